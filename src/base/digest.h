@@ -1,0 +1,18 @@
+/* base/digest.h — a 64-bit running hash of results: same run, same digest.
+ * Not cryptographic. Independent of endianness, addresses and padding. */
+#ifndef LS_BASE_DIGEST_H
+#define LS_BASE_DIGEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+  uint64_t state;
+} LsDigest;
+
+void ls_digest_init (LsDigest *d);
+void ls_digest_u64 (LsDigest *d, uint64_t value);
+void ls_digest_bytes (LsDigest *d, const void *data, size_t n);
+uint64_t ls_digest_get (const LsDigest *d);
+
+#endif

@@ -1,0 +1,26 @@
+/* cluster/gpu.h — what an accelerator is: peak rates and sizes from its data
+ * sheet (topologies/gpu/NAME.json). How close kernels come to them is the
+ * business of compute/. */
+#ifndef LS_CLUSTER_GPU_H
+#define LS_CLUSTER_GPU_H
+
+#include <glib.h>
+
+#include "base/dtype.h"
+
+typedef struct {
+  char *name;                      /* "a100-80g"                                          */
+  char *source;                    /* where the figures come from                         */
+  double peak_flops[LS_N_DTYPES];  /* dense matrix FLOP/s by dtype; 0: not supported      */
+  double vector_flops;             /* fp32 FLOP/s outside the matrix units                */
+  double hbm_bytes_per_s;          /* data sheet                                          */
+  double hbm_efficiency;           /* achievable share of it: capacity of the HBM resource */
+  uint64_t hbm_bytes;              /* an "80 GB" HBM holds 80 GiB                         */
+  uint64_t reserved_bytes;         /* CUDA context and the like, not for tensors          */
+  uint32_t n_sm;                   /* streaming multiprocessors or cores                  */
+  char *calibration;               /* name of the file in topologies/calib                */
+} LsGpu;
+
+void ls_gpu_clear (LsGpu *gpu); /* frees the strings; NULL allowed */
+
+#endif

@@ -1,0 +1,37 @@
+/* cluster/route.h — the trunks that a flow between two GPUs crosses.
+ *
+ * Same host: over NVSwitch where there is one, else over PCIe. Other host: GPU >
+ * PCIe switch > NIC > leaf (> spine > leaf) > NIC > PCIe switch > GPU, spread
+ * ideally over parallel links. A GPU sends through its own NIC: NIC
+ * local_gpu * nics / gpus_per_node (affinity); via_nic overrides it.
+ *
+ * ls_route_bfs() is the plain reference: breadth-first search over all links,
+ * equal splitting over all shortest paths. It is compared with ls_route(). */
+#ifndef LS_CLUSTER_ROUTE_H
+#define LS_CLUSTER_ROUTE_H
+
+#include "cluster/cluster.h"
+
+#define LS_ROUTE_MAX_HOPS 16
+#define LS_NIC_AUTO UINT32_MAX
+
+typedef struct {
+  uint32_t n_trunks;
+  uint32_t trunk[LS_ROUTE_MAX_HOPS]; /* in order of travel, each once */
+  LsTime latency;                    /* sum over the links of one path */
+} LsRoute;
+
+/* from == to gives an empty route. nic_from / nic_to: NIC index within the host
+ * or LS_NIC_AUTO; ignored on the same host. */
+void ls_route (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t nic_from,
+               uint32_t nic_to, LsRoute *ret_route);
+
+/* Load on every trunk (array of c->trunks->len doubles, zeroed by the callee) of
+ * one unit of flow split equally at each vertex over its shortest onward links
+ * in proportion to their capacity. NVLink is preferred to PCIe by weight: a
+ * path's length is its sum of link weights (NVLink 1, all others 2). */
+void ls_route_bfs (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, double *ret_load);
+
+uint32_t ls_nic_of_gpu (const LsCluster *c, uint32_t gpu); /* within its host */
+
+#endif

@@ -1,0 +1,72 @@
+/* exec/timeline.h — what a run leaves behind: spans of every op on every rank,
+ * with the reason why each started when it did.
+ *
+ * Spans of a rank are in order of start time per stream. `cause` says what the op
+ * waited for last: the end of another span of the same rank (its predecessor in
+ * the stream or communicator, or a dependency), or the host, which had itself
+ * last been held up by the span `cause` (LS_SPAN_NONE: by nothing in the
+ * window). */
+#ifndef LS_EXEC_TIMELINE_H
+#define LS_EXEC_TIMELINE_H
+
+#include <glib.h>
+
+#include <lockstep/units.h>
+
+#include "parallel/plan.h"
+
+#define LS_SPAN_NONE UINT32_MAX
+
+typedef enum {
+  LS_CAUSE_NONE,   /* started as soon as its stream was free          */
+  LS_CAUSE_STREAM, /* waited behind an earlier op of its stream or communicator */
+  LS_CAUSE_DEP,    /* waited for a dependency                          */
+  LS_CAUSE_HOST,   /* waited to be issued                              */
+} LsCause;
+
+typedef struct {
+  LsTime start;    /* kernel: first cycle; communication: launched = resident    */
+  LsTime end;      /* LS_TIME_NEVER while unfinished when the run was stopped    */
+  LsTime matched;  /* communication: all partners there, data (latency) begin to move;
+                      LS_TIME_NEVER: never matched. kernel: time it takes alone  */
+  uint32_t instance; /* of the program, of step `step`                           */
+  uint32_t cause;    /* span index of this rank, or LS_SPAN_NONE                 */
+  uint16_t op;       /* index in the segment                                     */
+  uint8_t cause_kind; /* LsCause */
+  uint8_t step;      /* low byte of the step number                              */
+  uint32_t reserved;
+} LsSpan;
+
+typedef struct {
+  uint32_t n, cap;
+  LsSpan *spans;
+  /* The head of the compute stream when the run was stopped: what it waited for.
+   * Same meaning as in a span. */
+  uint32_t tail_cause;
+  uint8_t tail_cause_kind;
+} LsRankSpans;
+
+typedef struct {
+  const LsPlan *plan;  /* borrowed */
+  uint32_t n_ranks;
+  LsRankSpans *ranks;  /* [n_ranks]; only what overlaps the window is kept       */
+  uint32_t *multiplicity; /* [n_ranks] ranks that each stands for; 1 until folding */
+  LsTime window_start; /* end of step k - 1 on the last rank                     */
+  LsTime window_end;   /* end of step k on the last rank                         */
+  LsTime first_step;   /* duration of step 1                                     */
+  uint32_t n_steps;    /* simulated                                              */
+  bool is_periodic;    /* the last two periods were equal to the picosecond      */
+  uint32_t n_resources;
+  double *resource_bytes; /* [n_resources] payload of the ops of the last step   */
+  uint64_t digest;
+  uint64_t n_events, n_solves, n_ops;
+} LsTimeline;
+
+void ls_timeline_free (LsTimeline *timeline); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsTimeline, ls_timeline_free)
+
+/* The op of a span. */
+const LsOp *ls_span_op (const LsTimeline *t, uint32_t rank, const LsSpan *span);
+const LsInstance *ls_span_instance (const LsTimeline *t, uint32_t rank, const LsSpan *span);
+
+#endif

@@ -1,0 +1,27 @@
+/* lockstep/error.h — the one error domain and its exit codes. */
+#ifndef LOCKSTEP_ERROR_H
+#define LOCKSTEP_ERROR_H
+
+#include <glib.h>
+
+#define LS_ERROR (ls_error_quark ())
+GQuark ls_error_quark (void);
+
+typedef enum {
+  LS_ERROR_FAILED,      /* 1: a run failed, or an internal invariant broke     */
+  LS_ERROR_IO,          /* 1: writing a result failed                          */
+  LS_ERROR_LIMIT,       /* 1: a budget or guard was exceeded                   */
+  LS_ERROR_DEADLOCK,    /* 1: ops wait and no event is left                    */
+  LS_ERROR_USAGE,       /* 2: a flag is unknown or its value malformed         */
+  LS_ERROR_INPUT,       /* 3: a file is missing, unreadable or wrong           */
+  LS_ERROR_CONFLICT,    /* 4: an illegal combination of legal values           */
+  LS_ERROR_UNSUPPORTED, /* 4: legal, but no mechanism for it exists yet        */
+  LS_ERROR_NO_FIT,      /* 4: --require-fit and it does not fit                */
+  LS_ERROR_TOLERANCE,   /* 5: outside the tolerance asked for                  */
+} LsErrorCode;
+
+/* The process exit code that an error stands for; 0 for NULL, 1 for errors of
+ * other domains. */
+int ls_error_exit_code (const GError *error);
+
+#endif

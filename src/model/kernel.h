@@ -1,0 +1,49 @@
+/* model/kernel.h — one GPU kernel: its kind, shape, FLOPs and bytes.
+ *
+ * The shape is kept so that a trace can be costed again on another GPU. FLOPs
+ * count a multiply-add as 2; bytes are those that must cross HBM once (inputs
+ * read, outputs written), not what a cache may save or lose. */
+#ifndef LS_MODEL_KERNEL_H
+#define LS_MODEL_KERNEL_H
+
+#include <stdint.h>
+
+#include "base/dtype.h"
+
+typedef enum {
+  LS_KERNEL_GEMM,          /* m x n x k, batch 1                                    */
+  LS_KERNEL_BATCHED_GEMM,  /* the same, batch > 1 (unfused attention)               */
+  LS_KERNEL_ATTENTION_FWD, /* flash: batch = sequences * heads, m = queries,        */
+  LS_KERNEL_ATTENTION_BWD, /*        n = keys, k = head_dim                         */
+  LS_KERNEL_SOFTMAX,       /* scale-mask-softmax and its gradient                   */
+  LS_KERNEL_NORM,          /* LayerNorm, RMSNorm and gradients                      */
+  LS_KERNEL_ELEMENTWISE,   /* bias, GELU, SwiGLU, dropout, residual, RoPE, copies   */
+  LS_KERNEL_REDUCTION,     /* bias gradients, norms of gradients                    */
+  LS_KERNEL_EMBEDDING,     /* gather and its gradient                               */
+  LS_KERNEL_CROSS_ENTROPY, /* a pass over the logits                                */
+  LS_KERNEL_OPTIMIZER,     /* fused Adam over a flat buffer                         */
+  LS_KERNEL_MEMSET,        /* zero a buffer                                         */
+  LS_N_KERNEL_KINDS
+} LsKernelKind;
+
+const char *ls_kernel_kind_name (LsKernelKind kind); /* static: "gemm" */
+
+typedef struct {
+  const char *name; /* static: "qkv", "scale-mask-softmax"; what the timeline shows */
+  LsKernelKind kind;
+  LsDtype dtype;    /* of the inputs                                                */
+  uint64_t m, n, k; /* 0 where the kind does not use them                           */
+  uint64_t batch;
+  double flops;
+  double bytes;
+} LsKernel;
+
+/* C[m,n] (+)= A[m,k] B[k,n]; bytes = elt * (mk + kn + mn), out_bytes_per_element
+ * for C; accumulate adds a read of C. */
+LsKernel ls_kernel_gemm (const char *name, LsDtype dtype, uint64_t m, uint64_t n, uint64_t k,
+                         uint64_t batch, uint32_t out_bytes_per_element, bool accumulate);
+/* A memory-bound kernel of `bytes` traffic over m x n elements. */
+LsKernel ls_kernel_stream (const char *name, LsKernelKind kind, LsDtype dtype, uint64_t m,
+                           uint64_t n, double bytes, double flops);
+
+#endif

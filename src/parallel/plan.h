@@ -1,0 +1,216 @@
+/* parallel/plan.h — the one intermediate form: programs of roles, and the table
+ * that binds ranks to them. Immutable once frozen; shared by many runs.
+ *
+ * A program is a list of segment instances. A segment is a small DAG of ops in
+ * the order in which the host issues them; all instances of it share its ops.
+ * Time, links and GPUs are unknown here: kernels carry shapes, communication
+ * carries slots and bytes. */
+#ifndef LS_PARALLEL_PLAN_H
+#define LS_PARALLEL_PLAN_H
+
+#include <glib.h>
+#include <stdint.h>
+
+#include <lockstep/units.h>
+
+#include "base/arena.h"
+#include "base/dtype.h"
+#include "model/kernel.h"
+
+typedef enum {
+  LS_OP_KERNEL,     /* a GPU kernel of the given shape                              */
+  LS_OP_COLLECTIVE, /* one call on the communicator of a slot                       */
+  LS_OP_P2P,        /* one group of sends and receives (ncclGroup)                  */
+  LS_OP_COPY,       /* host to device or back; copy engine, no SMs                  */
+  LS_OP_RECORD,     /* record event (event, mb, chunk) on a stream: no duration     */
+  LS_OP_WAIT,       /* the stream waits for that event                              */
+  LS_OP_HOST_SYNC,  /* the host waits for the op's dependencies                     */
+  LS_OP_HOST_DELAY, /* the host is busy for `recorded`                              */
+} LsOpKind;
+
+/* What an op is for: F forward, I input gradient, W weight gradient, B both. */
+typedef enum {
+  LS_TAG_F,
+  LS_TAG_I,
+  LS_TAG_W,
+  LS_TAG_B,
+  LS_TAG_RECOMPUTE,
+  LS_TAG_OPTIMIZER,
+  LS_TAG_SYNC,
+  LS_N_TAGS
+} LsTag;
+
+const char *ls_tag_name (LsTag tag); /* static */
+
+/* Streams of a rank. Communicators have a stream each, as NCCL has. */
+typedef enum {
+  LS_STREAM_COMPUTE,
+  LS_STREAM_TP,
+  LS_STREAM_DP,
+  LS_STREAM_PP_FWD,  /* sends forward / receives from the previous stage; batched groups too */
+  LS_STREAM_PP_BWD,
+  LS_STREAM_GLOBAL,  /* model-parallel, embedding and world collectives */
+  LS_STREAM_COPY,
+  LS_N_STREAMS
+} LsStream;
+
+const char *ls_stream_name (LsStream stream);
+
+/* A role's names for "my communicator" and "my neighbour". */
+typedef enum {
+  LS_SLOT_TP,
+  LS_SLOT_DP,
+  LS_SLOT_CP,
+  LS_SLOT_EP,
+  LS_SLOT_EMBEDDING, /* first and last stage: tied-embedding gradients          */
+  LS_SLOT_MODEL,     /* tp x pp: gradient norm, found-inf                       */
+  LS_SLOT_WORLD,     /* the same with a distributed optimizer                   */
+  LS_SLOT_PREV,      /* peer that runs the previous chunk: p2p only             */
+  LS_SLOT_NEXT,
+  LS_N_SLOTS
+} LsSlot;
+
+typedef enum { LS_AXIS_TP, LS_AXIS_DP, LS_AXIS_PP, LS_AXIS_CP, LS_AXIS_EP, LS_N_AXES } LsAxis;
+
+const char *ls_axis_name (LsAxis axis);
+
+/* Dependencies of an op besides its place in its stream. */
+typedef enum {
+  LS_DEP_END,    /* op `index` of the same instance has ended                       */
+  LS_DEP_ISSUE,  /* op `index` of the same instance has been issued by the host     */
+  LS_DEP_STREAM, /* all ops issued before this one on stream `index` have ended      */
+} LsDepKind;
+
+typedef struct {
+  uint16_t kind;
+  uint16_t index;
+} LsDep;
+
+typedef struct {
+  uint64_t bytes;
+  uint8_t slot; /* LS_SLOT_PREV or LS_SLOT_NEXT                                   */
+  uint8_t is_send;
+} LsTransfer;
+
+/* Memory categories (DESIGN.md section 6). */
+typedef enum {
+  LS_MEM_PARAMETERS,
+  LS_MEM_GRADIENTS,
+  LS_MEM_OPTIMIZER,
+  LS_MEM_ACTIVATIONS,
+  LS_MEM_UNSHARDED,
+  LS_MEM_COMM_BUFFERS,
+  LS_MEM_WORKSPACE,
+  LS_N_MEM
+} LsMemCategory;
+
+const char *ls_mem_category_name (LsMemCategory c);
+
+typedef enum { LS_AT_ISSUE, LS_AT_START, LS_AT_END } LsMemWhen;
+
+/* A buffer of one instance: id is unique within the program per (mb, chunk).
+ * alloc adds its bytes, free takes them away. */
+typedef struct {
+  uint64_t bytes;
+  uint16_t id;
+  uint8_t category;
+  uint8_t is_free;
+  uint8_t when; /* LsMemWhen */
+} LsBufferEvent;
+
+typedef enum {
+  LS_HOST_LAUNCH, /* one kernel                        */
+  LS_HOST_COMM,   /* one collective or p2p group       */
+  LS_HOST_FREE,   /* events and waits                  */
+  LS_HOST_SYNC,   /* a synchronising call, once it returns */
+  LS_N_HOST_COSTS
+} LsHostCost;
+
+typedef struct {
+  uint8_t kind;   /* LsOpKind   */
+  uint8_t stream; /* LsStream   */
+  uint8_t tag;    /* LsTag      */
+  uint8_t host;   /* LsHostCost */
+  uint8_t slot;   /* LsSlot, collectives */
+  uint8_t coll;   /* LsCollKind as a number (network/coll.h) */
+  uint8_t dtype;
+  uint8_t root;
+  uint16_t layer; /* index in the model; UINT16_MAX: none */
+  uint16_t unit;  /* bucket; UINT16_MAX: none             */
+  uint16_t event; /* record, wait: event class            */
+  uint16_t n_deps, n_transfers, n_buffers;
+  uint32_t kernel; /* index into plan->kernels; UINT32_MAX: none */
+  LsTime recorded; /* measured duration; LS_TIME_NEVER: cost it  */
+  uint64_t bytes;  /* of a collective: the whole array           */
+  const LsDep *deps;
+  const LsTransfer *transfers;
+  const LsBufferEvent *buffers;
+  const char *name; /* static or in the plan's arena */
+} LsOp;
+
+typedef struct {
+  const char *name;
+  uint32_t n_ops;
+  LsOp *ops;
+} LsSegment;
+
+typedef struct {
+  uint32_t segment;
+  uint32_t mb;    /* micro-batch                    */
+  uint16_t chunk; /* of the rank, 0 .. vpp - 1      */
+  uint16_t stage; /* global (virtual) stage         */
+} LsInstance;
+
+/* The program of a role: one training step. */
+typedef struct {
+  uint32_t n_instances;
+  LsInstance *instances;
+  uint32_t n_events; /* event classes used          */
+  uint16_t stage;    /* pipeline stage of the role  */
+  uint64_t static_bytes[LS_N_MEM]; /* alive for the whole run */
+  uint64_t n_params; /* on one rank                 */
+} LsProgram;
+
+typedef struct {
+  LsAxis axis;        /* whose exposed time it is              */
+  bool spans_stages;  /* waiting on it is bubble, not skew     */
+  uint32_t n_ranks;
+  uint32_t *ranks;    /* communicator order                    */
+} LsCommunicator;
+
+typedef struct {
+  uint32_t role;
+  uint32_t comm[LS_N_SLOTS];   /* communicator id; UINT32_MAX: none          */
+  uint32_t member[LS_N_SLOTS]; /* my index in it                             */
+  uint32_t peer[2];            /* rank behind LS_SLOT_PREV, LS_SLOT_NEXT; UINT32_MAX: none */
+} LsBinding;
+
+typedef struct {
+  LsArena *arena; /* owns everything below */
+  uint32_t n_ranks;
+  uint32_t n_micro_batches, n_chunks;
+  uint32_t n_segments;
+  LsSegment *segments;
+  uint32_t n_roles;
+  LsProgram *programs; /* [n_roles]  */
+  uint32_t n_kernels;
+  LsKernel *kernels;   /* interned by shape */
+  uint32_t n_comms;
+  LsCommunicator *comms;
+  LsBinding *bindings; /* [n_ranks]  */
+  uint32_t *gpu_of_rank; /* [n_ranks] */
+} LsPlan;
+
+void ls_plan_free (LsPlan *plan); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsPlan, ls_plan_free)
+
+/* Ops that one step executes over all ranks. */
+uint64_t ls_plan_n_op_instances (const LsPlan *plan);
+
+/* Static verification: indices in range, dependencies acyclic and backward,
+ * every slot bound, members of a communicator call the same collectives in the
+ * same order, sends match receives, every buffer freed once. LS_ERROR_INPUT with
+ * rank, instance and op in the message. */
+gboolean ls_plan_check (const LsPlan *plan, GError **error);
+
+#endif

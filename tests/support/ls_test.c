@@ -1,0 +1,52 @@
+#include "ls_test.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const LsTestCase *current;
+
+bool
+ls_check_impl (bool ok, const char *file, int line, const char *format, ...)
+{
+  char text[1024];
+  va_list args;
+  va_start (args, format);
+  g_vsnprintf (text, sizeof text, format, args);
+  va_end (args);
+  if (!ok) {
+    fprintf (stderr, "%s:%d: %s: %s\n", file, line, current ? current->name : "?", text);
+    fflush (stderr);
+  }
+  CU_assertImplementation (ok ? CU_TRUE : CU_FALSE, (unsigned int) line, text, file, "", CU_FALSE);
+  return ok;
+}
+
+int
+ls_test_run (const char *suite, const LsTestCase *cases, size_t n_cases)
+{
+  if (CU_initialize_registry () != CUE_SUCCESS)
+    return EXIT_FAILURE;
+  CU_pSuite s = CU_add_suite (suite, NULL, NULL);
+  for (size_t i = 0; i < n_cases; i++) {
+    current = &cases[i];
+    CU_pTest test = CU_add_test (s, cases[i].name, cases[i].run);
+    CU_run_test (s, test);
+  }
+  unsigned n_failed = 0;
+  for (CU_pFailureRecord r = CU_get_failure_list (); r; r = r->pNext)
+    n_failed++;
+  printf ("%s: %zu tests, %u failed checks\n", suite, n_cases, n_failed);
+  CU_cleanup_registry ();
+  return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+const char *
+ls_test_shared_data (void)
+{
+  const char *dir = g_getenv ("LS_SHARED_DATA");
+  if (dir && g_file_test (dir, G_FILE_TEST_IS_DIR))
+    return dir;
+  printf ("skipped: measured data not here (LS_SHARED_DATA)\n");
+  return NULL;
+}
