@@ -1,0 +1,74 @@
+/* analysis/report.h — every number of a run's result, computed from its timeline. */
+#ifndef LS_ANALYSIS_REPORT_H
+#define LS_ANALYSIS_REPORT_H
+
+#include <glib.h>
+
+#include "cluster/cluster.h"
+#include "exec/memory.h"
+#include "exec/timeline.h"
+#include "model/model.h"
+#include "parallel/strategy.h"
+
+/* Where the time of a rank went; keys of DESIGN.md section 9, in this order. */
+typedef enum {
+  LS_PART_FORWARD,
+  LS_PART_BACKWARD,
+  LS_PART_RECOMPUTE,
+  LS_PART_OPTIMIZER,
+  LS_PART_SLOWDOWN,
+  LS_PART_EXPOSED_TP,
+  LS_PART_EXPOSED_DP,
+  LS_PART_EXPOSED_PP,
+  LS_PART_EXPOSED_CP,
+  LS_PART_EXPOSED_EP,
+  LS_PART_BUBBLE,
+  LS_PART_SKEW,
+  LS_PART_HOST,
+  LS_PART_OTHER,
+  LS_N_PARTS
+} LsPart;
+
+const char *ls_part_name (LsPart part); /* static: "exposed_tp" */
+
+/* Picoseconds per part, summed over all ranks (weighted by multiplicity), each
+ * rank over the same window: sums to n_ranks * (window_end - window_start)
+ * exactly. ret_rank: [LS_N_PARTS]. */
+void ls_breakdown_rank (const LsTimeline *t, uint32_t rank, LsTime ret_rank[LS_N_PARTS]);
+void ls_breakdown (const LsTimeline *t, LsTime ret_sum[LS_N_PARTS]);
+
+typedef struct {
+  char *name;
+  double utilisation; /* of the step, 0..1 */
+  double bytes;
+} LsLinkUse;
+
+typedef struct {
+  double step_time_s, first_step_s;
+  double tokens_per_s;
+  double mfu, mfu_causal, hfu;
+  uint32_t n_ranks, n_classes, n_steps;
+  uint64_t n_op_instances; /* of one step */
+  double bubble_frac;
+  double breakdown_s[LS_N_PARTS]; /* mean over ranks */
+  /* memory of the fullest rank */
+  uint32_t peak_rank;
+  uint64_t peak_bytes, capacity_bytes;
+  bool fits;
+  uint64_t by_category[LS_N_MEM]; /* each category's own maximum over the step */
+  uint64_t at_peak[LS_N_MEM];
+  guint n_links; /* the 32 busiest, most used first */
+  LsLinkUse *links;
+  /* share of kernel time by source of the estimate, and extrapolated */
+  double share_measured, share_fitted, share_roofline, share_extrapolated;
+  uint64_t digest;
+} LsReport;
+
+/* HFU adds what was recomputed. peak: dense peak of the strategy's dtype.
+ * cost_share: [3] seconds of kernels whose cost was measured, fitted, guessed,
+ * and [3] = extrapolated, as exec counted them. Free with ls_report_clear(). */
+void ls_report_init (LsReport *r, const LsTimeline *t, const LsMemory *memory, const LsModel *m,
+                     const LsStrategy *s, const LsCluster *c, const double cost_share[4]);
+void ls_report_clear (LsReport *r);
+
+#endif

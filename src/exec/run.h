@@ -1,0 +1,40 @@
+/* exec/run.h — replay a plan on a cluster: the one entry into exec/. */
+#ifndef LS_EXEC_RUN_H
+#define LS_EXEC_RUN_H
+
+#include "cluster/cluster.h"
+#include "compute/cost.h"
+#include "exec/timeline.h"
+#include "network/coll.h"
+#include "parallel/plan.h"
+
+typedef enum { LS_QUEUE_FAST, LS_QUEUE_REFERENCE } LsQueueKind;
+typedef enum { LS_SOLVER_COMPONENT, LS_SOLVER_REFERENCE } LsSolverKind;
+
+/* What the host pays, by LsHostCost. */
+typedef struct {
+  LsTime cost[LS_N_HOST_COSTS];
+  const char *source;
+} LsHostCosts;
+
+typedef struct {
+  uint32_t n_steps;           /* 3; stops early once the period repeats      */
+  LsNetworkFidelity network;  /* LS_NETWORK_FLOW                             */
+  LsQueueKind queue;          /* LS_QUEUE_FAST                               */
+  LsSolverKind solver;        /* LS_SOLVER_COMPONENT                         */
+  bool no_spans;              /* keep step times only (a sweep needs no more) */
+  bool no_run_ahead;          /* every op through the event queue (reference) */
+  LsHostCosts host;
+  const double *slow;         /* [n_ranks] kernel time multiplier, or NULL    */
+} LsRunOptions;
+
+void ls_run_options_init (LsRunOptions *o);
+
+/* Errors: LS_ERROR_DEADLOCK with the report, LS_ERROR_INPUT for mismatched
+ * collectives. The plan is borrowed and must outlive the timeline.
+ * ret_cost_share: [4], see analysis/report.h; may be NULL. */
+LsTimeline *ls_run (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration,
+                    const LsNccl *nccl, const LsRunOptions *options, double *ret_cost_share,
+                    GError **error);
+
+#endif
