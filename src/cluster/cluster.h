@@ -33,7 +33,7 @@ typedef struct {
   uint32_t gpus_per_node;
 
   uint32_t nvswitch_planes;       /* 0: no NVSwitch                                    */
-  uint32_t nvlinks_per_gpu;       /* spread evenly over the planes                     */
+  uint32_t nvlinks_per_gpu;       /* spread over the planes, 18 on 4 as 5 5 4 4        */
   LsLinkSpec nvlink;              /* one link, one direction                           */
 
   uint32_t pcie_switches;         /* per node; GPUs and NICs are dealt to them evenly  */
@@ -92,7 +92,7 @@ typedef struct {
  * up to all NVSwitch planes, a leaf's uplinks to all spines): the unit of
  * sharing. Its capacity is the sum of theirs. */
 typedef struct {
-  char *name; /* "node3 gpu5 > nvswitch" */
+  char *name; /* "node3/gpu5>nvswitch", "node3/nic2>leaf4", "leaf4>spines" */
   double capacity_bytes_per_s;
   LsTime latency;
 } LsTrunk;
@@ -108,7 +108,8 @@ typedef struct {
 } LsCluster;
 
 /* Takes a copy of spec; errors: LS_ERROR_CONFLICT (counts that do not deal out
- * evenly). Free with ls_cluster_free(). */
+ * evenly, a link in use without a rate), LS_ERROR_LIMIT (2^20 GPUs). Linear in
+ * the number of GPUs. Free with ls_cluster_free(). */
 LsCluster *ls_cluster_build (const LsClusterSpec *spec, GError **error);
 void ls_cluster_free (LsCluster *cluster); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCluster, ls_cluster_free)

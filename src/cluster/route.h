@@ -5,8 +5,11 @@
  * ideally over parallel links. A GPU sends through its own NIC: NIC
  * local_gpu * nics / gpus_per_node (affinity); via_nic overrides it.
  *
- * ls_route_bfs() is the plain reference: breadth-first search over all links,
- * equal splitting over all shortest paths. It is compared with ls_route(). */
+ * ls_route() follows from the shape: O(hops), no search, no allocation.
+ * ls_route_bfs() is the plain reference: shortest paths over all links, split
+ * over all of them. The tests hold the two against each other, trunk by trunk.
+ *
+ * Not modelled: PXN (NVLink to the GPU whose NIC is on the peer's rail). */
 #ifndef LS_CLUSTER_ROUTE_H
 #define LS_CLUSTER_ROUTE_H
 
@@ -29,7 +32,8 @@ void ls_route (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t 
 /* Load on every trunk (array of c->trunks->len doubles, zeroed by the callee) of
  * one unit of flow split equally at each vertex over its shortest onward links
  * in proportion to their capacity. NVLink is preferred to PCIe by weight: a
- * path's length is its sum of link weights (NVLink 1, all others 2). */
+ * path's length is its sum of link weights (NVLink 1, all others 2). GPUs do not
+ * forward; of the NICs only the two GPUs' own carry the flow. */
 void ls_route_bfs (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, double *ret_load);
 
 uint32_t ls_nic_of_gpu (const LsCluster *c, uint32_t gpu); /* within its host */

@@ -1,10 +1,12 @@
 /* compute/cost.h — how long one kernel takes alone.
  *
- *     t = t0 + max (FLOPs / (e * peak), bytes / (b * bandwidth))
+ *     t = t0 + max (compute, bytes / (b * bandwidth))
  *
- * with launch time t0, compute efficiency e and bandwidth efficiency b fitted per
- * kernel kind and GPU (a calibration), or a plain roofline where nothing was
- * fitted. Every estimate knows its source and whether it extrapolates. */
+ * with launch time t0 and bandwidth efficiency b fitted per kernel kind and GPU
+ * (a calibration), or a plain roofline where nothing was fitted. The compute
+ * term is FLOPs / (e * peak), stretched by what keeps tensor cores idle: tiles
+ * that do not fill the SMs, short inner loops. cost.c has the equations and a
+ * worked example. Every estimate knows its source and whether it extrapolates. */
 #ifndef LS_COMPUTE_COST_H
 #define LS_COMPUTE_COST_H
 
@@ -18,32 +20,42 @@
 typedef enum { LS_COST_ROOFLINE, LS_COST_FITTED, LS_COST_MEASURED, LS_COST_RECORDED } LsCostSource;
 typedef enum { LS_BOUND_COMPUTE, LS_BOUND_MEMORY, LS_BOUND_LAUNCH } LsBound;
 
-/* Coefficients of one kernel kind. e falls off for small problems:
- * e(x) = e / (1 + (x0 / x)) with x = FLOPs per launch; b likewise with bytes. */
+/* Coefficients of one kernel kind. A field that is 0 switches its effect off. */
 typedef struct {
-  bool is_fitted;          /* false: the numbers below are a stated guess           */
-  double compute_efficiency; /* e, (0, 1]                                           */
-  double flops_half;         /* x0, FLOPs at which e is halved; 0: no fall-off      */
-  double memory_efficiency;  /* b, (0, 1]                                           */
-  double bytes_half;         /* bytes at which b is halved; 0: no fall-off          */
-  LsTime launch;             /* t0                                                  */
-  double min_work, max_work; /* range of FLOPs (compute kinds) or bytes seen in the fit */
-  double mape;               /* on held-out families, fraction; NaN if none          */
+  bool is_fitted;            /* false: the numbers below are a stated guess            */
+  double compute_efficiency; /* e, (0, 1]: of peak in the largest tile, deep loop      */
+  double flops_half;         /* FLOPs at which e is halved (kinds without tiles)       */
+  double depth_half;         /* inner loop (k of a GEMM, keys of attention) at which
+                                prologue and epilogue take half of a tile's time       */
+  double width_half;         /* head_dim at which softmax takes half the time of
+                                attention                                              */
+  double tile_half;          /* edge of the square tile that runs at half rate         */
+  double wave_rounding;      /* [0, 1] how much of a started wave of tiles is paid;
+                                0: no tiles, the work spreads evenly over the SMs      */
+  double memory_efficiency;  /* b, (0, 1]                                              */
+  double bytes_half;         /* bytes at which b is halved                             */
+  LsTime launch;             /* t0                                                     */
+  double min_work, max_work; /* range of FLOPs (GEMM, attention) or bytes (all others)
+                                seen in the fit; both 0: never extrapolates            */
+  double mape;               /* on held-out families, fraction; NaN if none            */
 } LsKindFit;
 
 typedef struct {
-  char *name;   /* "a100" */
-  char *source; /* data, method, date, hold-out */
+  char *name;       /* "a100" */
+  char *source;     /* data, method, date, hold-out */
+  double sustained; /* (0, 1] rate of GEMMs inside a training step relative to the
+                       isolated loops that e was fitted to: power limit, cold
+                       caches; multiplies e. 1 or 0: off, as in the loops */
   LsKindFit kind[LS_N_KERNEL_KINDS];
   LsKindFit gemm_fp8;   /* used for fp8 GEMMs if is_fitted */
 } LsCalibration;
 
-void ls_calibration_clear (LsCalibration *c);          /* NULL allowed */
-void ls_calibration_init_roofline (LsCalibration *c);  /* e = b = 1, t0 = 0, not fitted */
+void ls_calibration_clear (LsCalibration *c);          /* frees the strings, zeroes; NULL allowed */
+void ls_calibration_init_roofline (LsCalibration *c);  /* e = b = 1, t0 = 0, not fitted, own strings */
 
 typedef struct {
   LsTime alone;      /* whole time with the GPU to itself                   */
-  double compute_s;  /* FLOP term, launch excluded                          */
+  double compute_s;  /* compute term, launch excluded                       */
   double memory_s;   /* byte term, launch excluded                          */
   double launch_s;   /* t0                                                  */
   LsCostSource source;
@@ -51,10 +63,14 @@ typedef struct {
   bool extrapolated;
 } LsKernelCost;
 
+/* FLOPs of GEMM and attention kinds run at gpu->peak_flops of the dtype, all
+ * others (and number formats that the GPU's matrix units lack) at vector_flops;
+ * a rate of 0 counts as unlimited. Nothing is allocated; cannot fail. */
 LsKernelCost ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKernel *kernel);
 
 /* Time of the kernel when communication kernels hold `sm_share` of the SMs and
- * HBM is not contended: launch + max (compute / (1 - sm_share), memory). */
+ * HBM is not contended: launch + max (compute / (1 - sm_share), memory);
+ * sm_share in [0, 1). */
 LsTime ls_kernel_time_beside (const LsKernelCost *cost, double sm_share);
 
 #endif

@@ -28,6 +28,9 @@ typedef struct {
   const double *slow;         /* [n_ranks] kernel time multiplier, or NULL    */
 } LsRunOptions;
 
+/* The costs that a run uses unless told otherwise; their source is in host.c. */
+void ls_host_costs_default (LsHostCosts *ret_costs);
+
 void ls_run_options_init (LsRunOptions *o);
 
 /* Errors: LS_ERROR_DEADLOCK with the report, LS_ERROR_INPUT for mismatched

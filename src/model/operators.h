@@ -64,7 +64,8 @@ uint64_t ls_boundary_bytes (const LsModel *m, const LsShard *s);
 /* One optimizer step over n_params local parameters with mixed-precision Adam:
  * bytes per parameter follow from the dtypes (MODELS.md 3.6: 28 with a 16-bit
  * gradient, 30 with an fp32 one). Appends LsKernel values: gradient unscale and
- * norm, clip, Adam, copy to the 16-bit weights as the recipe has them. */
+ * norm, clip, Adam, copy to the 16-bit weights as the recipe has them. The one of
+ * kind REDUCTION is the norm: its all-reduce goes between it and the next. */
 void ls_optimizer_kernels (uint64_t n_params, LsDtype dtype, LsDtype grad_dtype, GArray *kernels);
 
 #endif

@@ -47,8 +47,10 @@ typedef enum {
   LS_STREAM_COMPUTE,
   LS_STREAM_TP,
   LS_STREAM_DP,
-  LS_STREAM_PP_FWD,  /* sends forward / receives from the previous stage; batched groups too */
-  LS_STREAM_PP_BWD,
+  LS_STREAM_PP_FWD,      /* sends to the next stage; batched groups too  */
+  LS_STREAM_PP_FWD_RECV, /* receives from the previous stage             */
+  LS_STREAM_PP_BWD,      /* sends of gradients to the previous stage     */
+  LS_STREAM_PP_BWD_RECV, /* receives of gradients from the next stage    */
   LS_STREAM_GLOBAL,  /* model-parallel, embedding and world collectives */
   LS_STREAM_COPY,
   LS_N_STREAMS
@@ -69,6 +71,8 @@ typedef enum {
   LS_SLOT_NEXT,
   LS_N_SLOTS
 } LsSlot;
+
+const char *ls_slot_name (LsSlot slot);
 
 typedef enum { LS_AXIS_TP, LS_AXIS_DP, LS_AXIS_PP, LS_AXIS_CP, LS_AXIS_EP, LS_N_AXES } LsAxis;
 
@@ -135,7 +139,7 @@ typedef struct {
   uint8_t coll;   /* LsCollKind as a number (network/coll.h) */
   uint8_t dtype;
   uint8_t root;
-  uint16_t layer; /* index in the model; UINT16_MAX: none */
+  uint16_t layer; /* index in the chunk; UINT16_MAX: none */
   uint16_t unit;  /* bucket; UINT16_MAX: none             */
   uint16_t event; /* record, wait: event class            */
   uint16_t n_deps, n_transfers, n_buffers;
@@ -185,6 +189,7 @@ typedef struct {
   uint32_t peer[2];            /* rank behind LS_SLOT_PREV, LS_SLOT_NEXT; UINT32_MAX: none */
 } LsBinding;
 
+/* The struct itself comes from g_new0(), all that it points to from the arena. */
 typedef struct {
   LsArena *arena; /* owns everything below */
   uint32_t n_ranks;
@@ -207,10 +212,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsPlan, ls_plan_free)
 /* Ops that one step executes over all ranks. */
 uint64_t ls_plan_n_op_instances (const LsPlan *plan);
 
-/* Static verification: indices in range, dependencies acyclic and backward,
- * every slot bound, members of a communicator call the same collectives in the
- * same order, sends match receives, every buffer freed once. LS_ERROR_INPUT with
- * rank, instance and op in the message. */
+/* Static verification: indices in range, dependencies acyclic and backward, events
+ * recorded before they are waited for, every slot bound, members of a communicator
+ * call the same collectives in the same order, sends match receives, every buffer
+ * freed once. LS_ERROR_INPUT with rank, instance and op in the message. O(ops of all
+ * roles + ranks). */
 gboolean ls_plan_check (const LsPlan *plan, GError **error);
 
 #endif

@@ -19,15 +19,17 @@ typedef struct {
 
 typedef struct {
   uint32_t pp, vpp, n_micro_batches;
+  uint32_t group; /* interleaved: micro-batches that pass a chunk before the next chunk's turn; 0: pp */
 } LsSchedShape;
 
 typedef struct {
   const char *name; /* "1f1b" */
   /* NULL if legal, else a static text with the rule that the shape breaks. */
   const char *(*refusal) (const LsSchedShape *shape);
-  /* Appends LsAction values. */
+  /* Appends LsAction values; the shape must be legal. */
   void (*order) (const LsSchedShape *shape, uint32_t rank, GArray *actions);
-  /* Actions before the first backward of the steady state (warm-up forwards). */
+  /* Warm-up forwards: those before the steady state, which is made of pairs of a
+   * forward and a backward (none is left for it if all forwards are warm-up). */
   uint32_t (*n_warmup) (const LsSchedShape *shape, uint32_t rank);
 } LsSched;
 

@@ -60,11 +60,19 @@ typedef struct {
 } LsStrategy;
 
 void ls_strategy_init (LsStrategy *s); /* the defaults of the command line */
-void ls_strategy_clear (LsStrategy *s);
+void ls_strategy_clear (LsStrategy *s); /* NULL allowed; leaves the defaults */
+/* Deep; what dest held is overwritten, not freed. */
 void ls_strategy_copy (LsStrategy *dest, const LsStrategy *source);
 
-/* Fill in what is derived, in place, for a model on n_gpus of a cluster with
- * gpus_per_node; report each broken rule. FALSE if any. */
+/* Fill in what is derived, in place, for a model on a cluster of n_gpus with
+ * gpus_per_node (a tp group may span nodes: that is slow, not illegal). Knobs
+ * without effect are normalised: with dp 1 there is no dp_kind, zero or dp_overlap,
+ * with tp 1 no sp or tp_overlap, with pp 1 no p2p, and the schedule, unless it is
+ * given, is "none". Resolving again changes nothing.
+ *
+ * FALSE, with a diagnostic for every broken rule, if any is: LS_ERROR_CONFLICT for
+ * an illegal combination, LS_ERROR_UNSUPPORTED for a legal one that has no mechanism
+ * yet. s may then be filled in partly. */
 gboolean ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus,
                               uint32_t gpus_per_node, LsDiagList *diags);
 

@@ -1,0 +1,117 @@
+#include "analysis/idle.h"
+
+typedef struct {
+  const LsTimeline *t;
+  uint32_t rank;
+  LsIdleFunc each;
+  void *data;
+  LsTime from; /* start of the gap                  */
+  LsTime to;   /* [from, to) is not yet explained   */
+} Gap;
+
+LsTime
+ls_span_end (const LsTimeline *t, const LsSpan *span)
+{
+  return span->end == LS_TIME_NEVER ? MAX (t->window_end, span->start) : span->end;
+}
+
+bool
+ls_span_is_compute (const LsTimeline *t, uint32_t rank, const LsSpan *span)
+{
+  const LsOp *op = ls_span_op (t, rank, span);
+  return op->kind == LS_OP_KERNEL && op->stream == LS_STREAM_COMPUTE;
+}
+
+/* Gives [since, to) to a part, as far as it lies in the gap and the window. */
+static void
+explain (Gap *g, LsTime since, LsPart part)
+{
+  since = MAX (since, g->from);
+  if (since >= g->to)
+    return;
+  LsTime to = MIN (g->to, g->t->window_end);
+  if (since < to)
+    g->each (part, since, to, g->data);
+  g->to = since;
+}
+
+static LsPart
+exposed_part (LsAxis axis)
+{
+  static const LsPart parts[LS_N_AXES] = {
+    [LS_AXIS_TP] = LS_PART_EXPOSED_TP, [LS_AXIS_DP] = LS_PART_EXPOSED_DP, [LS_AXIS_PP] = LS_PART_EXPOSED_PP,
+    [LS_AXIS_CP] = LS_PART_EXPOSED_CP, [LS_AXIS_EP] = LS_PART_EXPOSED_EP,
+  };
+  return parts[axis];
+}
+
+static void
+explain_communication (Gap *g, const LsSpan *x, const LsOp *op)
+{
+  LsPart moving = LS_PART_EXPOSED_PP, waiting = LS_PART_BUBBLE;
+  if (op->kind == LS_OP_COLLECTIVE) {
+    const LsPlan *plan = g->t->plan;
+    const LsCommunicator *comm = &plan->comms[plan->bindings[g->rank].comm[op->slot]];
+    if (!comm->spans_stages) {
+      moving = exposed_part (comm->axis);
+      waiting = LS_PART_SKEW;
+    }
+  }
+  explain (g, x->matched, moving); /* never matched: nothing moved */
+  explain (g, x->start, waiting);
+}
+
+static void
+explain_span (Gap *g, const LsSpan *x)
+{
+  const LsOp *op = ls_span_op (g->t, g->rank, x);
+  switch (op->kind) {
+  case LS_OP_COLLECTIVE:
+  case LS_OP_P2P:
+    explain_communication (g, x, op);
+    break;
+  case LS_OP_HOST_SYNC:
+  case LS_OP_HOST_DELAY:
+    explain (g, x->start, LS_PART_HOST);
+    break;
+  default: /* a copy, or a kernel of another stream */
+    explain (g, x->start, LS_PART_OTHER);
+  }
+}
+
+/* The hop count guards against a timeline whose causes run in a circle; what is
+ * then left over is not explained. */
+static void
+explain_gap (Gap *g, uint8_t kind, uint32_t cause)
+{
+  const LsRankSpans *r = &g->t->ranks[g->rank];
+  for (uint32_t hops = 0; g->to > g->from && kind != LS_CAUSE_NONE && cause != LS_SPAN_NONE; hops++) {
+    if (hops > r->n) {
+      kind = LS_CAUSE_NONE;
+      break;
+    }
+    const LsSpan *x = &r->spans[cause];
+    explain (g, ls_span_end (g->t, x), kind == LS_CAUSE_HOST ? LS_PART_HOST : LS_PART_OTHER);
+    explain_span (g, x);
+    kind = x->cause_kind;
+    cause = x->cause;
+  }
+  explain (g, g->from, kind == LS_CAUSE_HOST ? LS_PART_HOST : LS_PART_OTHER);
+}
+
+void
+ls_idle_each (const LsTimeline *t, uint32_t rank, LsIdleFunc each, void *data)
+{
+  const LsRankSpans *r = &t->ranks[rank];
+  Gap gap = { .t = t, .rank = rank, .each = each, .data = data, .from = t->window_start };
+  for (uint32_t i = 0; i < r->n; i++) {
+    const LsSpan *s = &r->spans[i];
+    if (!ls_span_is_compute (t, rank, s))
+      continue;
+    gap.to = s->start;
+    explain_gap (&gap, s->cause_kind, s->cause);
+    gap.from = MAX (gap.from, ls_span_end (t, s));
+  }
+  gap.to = t->window_end;
+  explain_gap (&gap, r->tail_cause_kind, r->tail_cause);
+}

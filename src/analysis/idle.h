@@ -1,0 +1,45 @@
+/* analysis/idle.h — why the compute stream of a rank stood still (DESIGN.md
+ * section 9, "Where the time of a rank went").
+ *
+ * Problem. Between two kernels lies a gap. It belongs to whatever ended it, and
+ * before that to whatever that had waited for: a chain of causes, walked back
+ * from the later kernel until the start of the gap.
+ *
+ *     compute  [ kernel ]. . . . . . . . . . . . . . . .[ kernel ]
+ *                       |      |         |         |    |
+ *                       from   X.start   X.matched X.end to
+ *                         (3)      (2)       (1)    (0)
+ *
+ *     (0) the kernel waited to be issued: host (only if its cause is the host,
+ *         which communication X had held up until X.end; else this is empty)
+ *     (1) the data of X were moving, latency included: exposed_<axis>; pp for
+ *         p2p and for collectives that span stages
+ *     (2) X was resident and waited for its partners: bubble for p2p and for
+ *         collectives that span stages, skew otherwise
+ *     (3) X itself had to wait: go on with the cause of X, which is an earlier op
+ *         of its stream or communicator, a dependency or the host
+ *
+ * What no chain explains is `other`: a wait for a copy or for a kernel of another
+ * stream, and an idle stream of which the run recorded no cause.
+ *
+ * Cost. O(spans): apart from the one that closes it, a chain holds only spans that
+ * started inside the gap. */
+#ifndef LS_ANALYSIS_IDLE_H
+#define LS_ANALYSIS_IDLE_H
+
+#include "analysis/report.h"
+
+/* One piece [from, to) of an idle interval, in ps, not empty. */
+typedef void (*LsIdleFunc) (LsPart part, LsTime from, LsTime to, void *data);
+
+/* Calls `each` with pieces that do not overlap and together are the time within
+ * the window in which the compute stream runs no kernel: gaps in order of time,
+ * the pieces of one gap from its end to its start. */
+void ls_idle_each (const LsTimeline *t, uint32_t rank, LsIdleFunc each, void *data);
+
+/* Whether a span is a kernel of the compute stream; its end within the window if
+ * it never finished. */
+bool ls_span_is_compute (const LsTimeline *t, uint32_t rank, const LsSpan *span);
+LsTime ls_span_end (const LsTimeline *t, const LsSpan *span);
+
+#endif

@@ -1,0 +1,187 @@
+#include "analysis/report.h"
+
+#include <string.h>
+
+#define N_BUSIEST 32
+
+/* FLOPs of a kernel as model FLOPs count them: matrix products only, and
+ * attention over all pairs of positions, whatever a causal kernel skips. The
+ * backward of attention counts twice its forward: what a flash kernel recomputes
+ * inside is not the recipe's recomputation. */
+static double
+model_flops_of (const LsKernel *k)
+{
+  double pairs = (double) k->batch * (double) k->m * (double) k->n * (double) k->k;
+  switch (k->kind) {
+  case LS_KERNEL_GEMM:
+  case LS_KERNEL_BATCHED_GEMM:
+    return k->flops;
+  case LS_KERNEL_ATTENTION_FWD:
+    return 4 * pairs;
+  case LS_KERNEL_ATTENTION_BWD:
+    return 8 * pairs;
+  default:
+    return 0;
+  }
+}
+
+static double
+recomputed_flops_of_segment (const LsPlan *plan, const LsSegment *segment)
+{
+  double flops = 0;
+  for (uint32_t i = 0; i < segment->n_ops; i++) {
+    const LsOp *op = &segment->ops[i];
+    if (op->kind == LS_OP_KERNEL && op->tag == LS_TAG_RECOMPUTE && op->kernel != UINT32_MAX)
+      flops += model_flops_of (&plan->kernels[op->kernel]);
+  }
+  return flops;
+}
+
+/* Over all ranks, of one step. */
+static double
+recomputed_flops (const LsPlan *plan)
+{
+  g_autofree double *of_segment = g_new (double, plan->n_segments);
+  for (uint32_t i = 0; i < plan->n_segments; i++)
+    of_segment[i] = recomputed_flops_of_segment (plan, &plan->segments[i]);
+
+  g_autofree uint32_t *n_ranks = g_new0 (uint32_t, plan->n_roles);
+  for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
+    n_ranks[plan->bindings[rank].role]++;
+
+  double flops = 0;
+  for (uint32_t role = 0; role < plan->n_roles; role++) {
+    const LsProgram *program = &plan->programs[role];
+    double of_rank = 0;
+    for (uint32_t i = 0; i < program->n_instances; i++)
+      of_rank += of_segment[program->instances[i].segment];
+    flops += of_rank * n_ranks[role];
+  }
+  return flops;
+}
+
+/* The vocabulary counts padded, as in Megatron-LM's own figure. */
+static void
+fill_speed (LsReport *r, const LsTimeline *t, const LsModel *m, const LsStrategy *s, const LsCluster *c)
+{
+  double peak = c->spec.gpu.peak_flops[s->dtype] * t->n_ranks * r->step_time_s;
+  uint64_t vocab = ls_model_padded_vocab (m, s->tp);
+  uint32_t seq = s->seq ? s->seq : m->seq;
+  double flops = ls_model_flops (m, vocab, seq, s->global_batch, false);
+
+  r->tokens_per_s = (double) s->global_batch * seq / r->step_time_s;
+  g_assert_cmpfloat (peak, >, 0);
+  r->mfu = flops / peak;
+  r->mfu_causal = ls_model_flops (m, vocab, seq, s->global_batch, true) / peak;
+  r->hfu = (flops + recomputed_flops (t->plan)) / peak;
+}
+
+static void
+fill_breakdown (LsReport *r, const LsTimeline *t)
+{
+  LsTime sum[LS_N_PARTS];
+  ls_breakdown (t, sum);
+  for (int part = 0; part < LS_N_PARTS; part++)
+    r->breakdown_s[part] = ls_time_to_s (sum[part]) / t->n_ranks;
+  r->bubble_frac = r->breakdown_s[LS_PART_BUBBLE] / r->step_time_s;
+}
+
+/* The fullest rank: the lowest of those whose role has the highest peak. */
+static void
+fill_memory (LsReport *r, const LsPlan *plan, const LsMemory *memory, const LsGpu *gpu)
+{
+  const LsRoleMemory *fullest = NULL;
+  for (uint32_t rank = 0; rank < plan->n_ranks; rank++) {
+    const LsRoleMemory *of_role = &memory->roles[plan->bindings[rank].role];
+    if (fullest && of_role->peak_bytes <= fullest->peak_bytes)
+      continue;
+    fullest = of_role;
+    r->peak_rank = rank;
+  }
+  g_assert (fullest);
+  r->peak_bytes = fullest->peak_bytes;
+  r->capacity_bytes = gpu->hbm_bytes - MIN (gpu->reserved_bytes, gpu->hbm_bytes);
+  r->fits = r->peak_bytes <= r->capacity_bytes;
+  memcpy (r->by_category, fullest->category_peak, sizeof r->by_category);
+  memcpy (r->at_peak, fullest->at_peak, sizeof r->at_peak);
+}
+
+static int
+compare_links (const void *a, const void *b)
+{
+  const LsLinkUse *x = a, *y = b;
+  if (x->utilisation != y->utilisation)
+    return x->utilisation > y->utilisation ? -1 : 1;
+  return strcmp (x->name, y->name);
+}
+
+static void
+clear_link (gpointer link)
+{
+  g_free (((LsLinkUse *) link)->name);
+}
+
+/* Trunks only: an HBM is shared like a link but is none. */
+static void
+fill_links (LsReport *r, const LsTimeline *t, const LsCluster *c)
+{
+  GArray *links = g_array_new (FALSE, FALSE, sizeof (LsLinkUse));
+  g_array_set_clear_func (links, clear_link);
+  for (uint32_t i = 0; i < MIN (c->trunks->len, t->n_resources); i++) {
+    if (t->resource_bytes[i] <= 0)
+      continue;
+    LsLinkUse use = {
+      .name = ls_cluster_resource_name (c, i),
+      .utilisation = t->resource_bytes[i] / (ls_cluster_resource_capacity (c, i) * r->step_time_s),
+      .bytes = t->resource_bytes[i],
+    };
+    g_array_append_val (links, use);
+  }
+  g_array_sort (links, compare_links);
+  if (links->len > N_BUSIEST)
+    g_array_set_size (links, N_BUSIEST);
+  r->n_links = links->len;
+  r->links = (LsLinkUse *) g_array_free (links, FALSE);
+}
+
+static void
+fill_cost_share (LsReport *r, const double cost_share[4])
+{
+  double all = cost_share[0] + cost_share[1] + cost_share[2];
+  if (all <= 0)
+    return;
+  r->share_measured = cost_share[0] / all;
+  r->share_fitted = cost_share[1] / all;
+  r->share_roofline = cost_share[2] / all;
+  r->share_extrapolated = cost_share[3] / all;
+}
+
+void
+ls_report_init (LsReport *r, const LsTimeline *t, const LsMemory *memory, const LsModel *m,
+                const LsStrategy *s, const LsCluster *c, const double cost_share[4])
+{
+  *r = (LsReport) {
+    .step_time_s = ls_time_to_s (t->window_end - t->window_start),
+    .first_step_s = ls_time_to_s (t->first_step),
+    .n_ranks = t->n_ranks,
+    .n_steps = t->n_steps,
+    .n_op_instances = ls_plan_n_op_instances (t->plan),
+    .digest = t->digest,
+  };
+  for (uint32_t rank = 0; rank < t->n_ranks; rank++)
+    r->n_classes += t->multiplicity[rank] > 0;
+  fill_speed (r, t, m, s, c);
+  fill_breakdown (r, t);
+  fill_memory (r, t->plan, memory, &c->spec.gpu);
+  fill_links (r, t, c);
+  fill_cost_share (r, cost_share);
+}
+
+void
+ls_report_clear (LsReport *r)
+{
+  for (guint i = 0; i < r->n_links; i++)
+    g_free (r->links[i].name);
+  g_free (r->links);
+  *r = (LsReport) { 0 };
+}

@@ -1,0 +1,17 @@
+/* What there is: lists and checks of lockstep/lockstep.h. */
+#include <lockstep/lockstep.h>
+
+#include "sweep/catalog.h"
+
+char *
+ls_list_text (const char *kind, GError **error)
+{
+  return ls_catalog_list (kind, error);
+}
+
+char *
+ls_check_file (const char *path, const char *model, const char *cluster, GError **error)
+{
+  g_return_val_if_fail (path && !model == !cluster, NULL);
+  return ls_catalog_check (path, model, cluster, error);
+}

@@ -1,0 +1,183 @@
+/* One job: LsJob and LsResult of lockstep/lockstep.h. */
+#include <lockstep/lockstep.h>
+
+#include "io/plot_timeline.h"
+#include "io/read_strategy.h"
+#include "io/trace_chrome.h"
+#include "io/write_report.h"
+#include "io/write_summary.h"
+#include "sweep/job.h"
+#include "sweep/knobs.h"
+#include "sweep/placement.h"
+
+struct LsJob {
+  LsJobSpec spec;
+};
+
+struct LsResult {
+  LsJobResult *job;
+  double published_s;
+  char *published_source;
+  char *title; /* "gpt3-175b on 64 GPUs of dgx-a100-80g" */
+};
+
+LsJob *
+ls_job_new (void)
+{
+  LsJob *job = g_new0 (LsJob, 1);
+  ls_job_spec_init (&job->spec);
+  return job;
+}
+
+void
+ls_job_free (LsJob *job)
+{
+  if (!job)
+    return;
+  ls_job_spec_clear (&job->spec);
+  g_free (job);
+}
+
+gboolean
+ls_job_set (LsJob *job, const char *key, const char *value, GError **error)
+{
+  g_return_val_if_fail (job && key && value, FALSE);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  return ls_job_spec_set (&job->spec, key, value, diags) || ls_diag_list_to_error (diags, error);
+}
+
+gboolean
+ls_job_load_strategy (LsJob *job, const char *name_or_path, GError **error)
+{
+  g_return_val_if_fail (job && name_or_path, FALSE);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsStrategy strategy;
+  if (!ls_strategy_load (name_or_path, &strategy, diags))
+    return ls_diag_list_to_error (diags, error);
+  ls_strategy_clear (&job->spec.strategy);
+  job->spec.strategy = strategy;
+  return TRUE;
+}
+
+LsResult *
+ls_job_run (const LsJob *job, GError **error)
+{
+  g_return_val_if_fail (job, NULL);
+  LsJobResult *r = ls_job_spec_run (&job->spec, error);
+  if (!r)
+    return NULL;
+  LsResult *result = g_new0 (LsResult, 1);
+  result->job = r;
+  result->published_s = job->spec.published_s;
+  result->published_source = g_strdup (job->spec.published_source);
+  result->title
+    = g_strdup_printf ("%s on %u GPUs of %s", r->model.name, r->plan->n_ranks, r->cluster->spec.name);
+  return result;
+}
+
+void
+ls_result_free (LsResult *result)
+{
+  if (!result)
+    return;
+  ls_job_result_free (result->job);
+  g_free (result->published_source);
+  g_free (result->title);
+  g_free (result);
+}
+
+double
+ls_result_step_time_s (const LsResult *result)
+{
+  g_return_val_if_fail (result, 0);
+  return ls_job_result_step_time_s (result->job);
+}
+
+gboolean
+ls_result_check_fit (const LsResult *result, GError **error)
+{
+  g_return_val_if_fail (result, FALSE);
+  const LsReport *r = &result->job->report;
+  if (r->fits)
+    return TRUE;
+
+  int largest = 0;
+  for (int c = 1; c < LS_N_MEM; c++)
+    if (r->at_peak[c] > r->at_peak[largest])
+      largest = c;
+  g_autofree char *needed = ls_format_bytes (r->peak_bytes);
+  g_autofree char *capacity = ls_format_bytes (r->capacity_bytes);
+  g_autofree char *most = ls_format_bytes (r->at_peak[largest]);
+  g_set_error (error, LS_ERROR, LS_ERROR_NO_FIT, "does not fit: rank %u needs %s, %s available; largest: %s %s",
+               r->peak_rank, needed, capacity, ls_mem_category_name ((LsMemCategory) largest), most);
+  return FALSE;
+}
+
+char *
+ls_result_notes (const LsResult *result)
+{
+  g_return_val_if_fail (result, NULL);
+  GString *text = g_string_new (NULL);
+  for (guint i = 0; i < result->job->notes->len; i++)
+    g_string_append_printf (text, "%s\n", (const char *) g_ptr_array_index (result->job->notes, i));
+  return g_string_free (text, FALSE);
+}
+
+char *
+ls_result_summary (const LsResult *result, gboolean colour)
+{
+  g_return_val_if_fail (result, NULL);
+  g_autofree char *subtitle = ls_knobs_summary (&result->job->strategy);
+  const LsSummaryText text = {
+    .title = result->title,
+    .subtitle = subtitle,
+    .published_s = result->published_s,
+    .published_source = result->published_source,
+    .color = colour,
+  };
+  return ls_summary_format (&result->job->report, &text);
+}
+
+char *
+ls_result_json (const LsResult *result)
+{
+  g_return_val_if_fail (result, NULL);
+  const LsJobResult *r = result->job;
+  g_autofree char *knobs = ls_knobs_format (&r->strategy);
+  const LsProvenance provenance = {
+    .version = ls_version (),
+    .model = r->model.name,
+    .model_source = r->model.source,
+    .cluster = r->cluster->spec.name,
+    .cluster_source = r->cluster->spec.source,
+    .strategy = r->strategy.name,
+    .strategy_source = r->strategy.source,
+    .calibration = r->hardware->calibration.name,
+    .calibration_source = r->hardware->calibration.source,
+    .network = r->hardware->nccl.name,
+    .network_source = r->hardware->nccl.source,
+    .options = knobs,
+  };
+  return ls_report_to_json (&r->report, &provenance);
+}
+
+char *
+ls_result_placement (const LsResult *result)
+{
+  g_return_val_if_fail (result, NULL);
+  return ls_placement_format (result->job->plan, &result->job->strategy, result->job->cluster);
+}
+
+gboolean
+ls_result_write_chrome_trace (const LsResult *result, const char *path, GError **error)
+{
+  g_return_val_if_fail (result && path, FALSE);
+  return ls_trace_chrome_write (result->job->timeline, result->title, path, error);
+}
+
+gboolean
+ls_result_write_timeline (const LsResult *result, const char *path, GError **error)
+{
+  g_return_val_if_fail (result && path, FALSE);
+  return ls_plot_timeline (result->job->timeline, result->title, path, error);
+}

@@ -1,0 +1,91 @@
+/* Validation: LsValidation of lockstep/lockstep.h. */
+#include <math.h>
+
+#include <lockstep/lockstep.h>
+
+#include "sweep/job.h"
+#include "sweep/validate.h"
+
+struct LsValidation {
+  LsValidationRun *run;
+};
+
+static gboolean
+set_knob (LsJobSpec *spec, const char *key, const char *value, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  return !value || ls_job_spec_set (spec, key, value, diags) || ls_diag_list_to_error (diags, error);
+}
+
+/* The options of a run, checked as those of a job are. */
+static gboolean
+read_options (const LsValidateOptions *o, LsRunOptions *ret_options, GError **error)
+{
+  LsJobSpec spec;
+  ls_job_spec_init (&spec);
+  gboolean ok = set_knob (&spec, "fold", o->fold, error) && set_knob (&spec, "coarsen", o->coarsen, error)
+                && set_knob (&spec, "network", o->network, error) && set_knob (&spec, "debug", o->debug, error)
+                && ls_job_spec_options (&spec, ret_options, error);
+  ls_job_spec_clear (&spec);
+  return ok;
+}
+
+LsValidation *
+ls_validation_run (const LsValidateOptions *options, GError **error)
+{
+  g_return_val_if_fail (options && options->cases_path, NULL);
+  LsRunOptions run_options;
+  if (!read_options (options, &run_options, error))
+    return NULL;
+  const LsValidateSpec spec = {
+    .cases_path = options->cases_path,
+    .split = options->split,
+    .only = options->only,
+    .n_threads = options->n_threads,
+    .options = &run_options,
+  };
+  LsValidationRun *run = ls_validate (&spec, error);
+  if (!run)
+    return NULL;
+  LsValidation *validation = g_new0 (LsValidation, 1);
+  validation->run = run;
+  return validation;
+}
+
+void
+ls_validation_free (LsValidation *validation)
+{
+  if (!validation)
+    return;
+  ls_validation_run_free (validation->run);
+  g_free (validation);
+}
+
+char *
+ls_validation_text (const LsValidation *validation)
+{
+  g_return_val_if_fail (validation, NULL);
+  return ls_scores_to_text (ls_validation_run_scores (validation->run));
+}
+
+char *
+ls_validation_json (const LsValidation *validation)
+{
+  g_return_val_if_fail (validation, NULL);
+  return ls_scores_to_json (ls_validation_run_scores (validation->run));
+}
+
+gboolean
+ls_validation_check_mape (const LsValidation *validation, double max_pct, GError **error)
+{
+  g_return_val_if_fail (validation, FALSE);
+  const LsScore *total = &ls_validation_run_scores (validation->run)->total;
+  if (total->mape_pct <= max_pct)
+    return TRUE;
+  if (total->n == 0)
+    g_set_error (error, LS_ERROR, LS_ERROR_TOLERANCE, "no case could be simulated, %u refused", total->refused);
+  else
+    g_set_error (error, LS_ERROR, LS_ERROR_TOLERANCE, "mean absolute error %.2f %% exceeds %.2f %%",
+                 total->mape_pct, max_pct);
+  return FALSE;
+}

@@ -1,0 +1,174 @@
+#include "base/diag.h"
+
+#include <string.h>
+
+#define MAX_SHOWN 20
+#define MAX_LINE 96 /* code points of a source line; longer ones are cut around the caret */
+
+typedef struct {
+  LsErrorCode code;
+  char *file;
+  int line, col;
+  char *pointer;
+  char *source_line;
+  char *hint;
+  char *message;
+} Diag;
+
+struct LsDiagList {
+  GPtrArray *diags; /* Diag, owned */
+};
+
+static void
+diag_free (gpointer data)
+{
+  Diag *d = data;
+  g_free (d->file);
+  g_free (d->pointer);
+  g_free (d->source_line);
+  g_free (d->hint);
+  g_free (d->message);
+  g_free (d);
+}
+
+LsDiagList *
+ls_diag_list_new (void)
+{
+  LsDiagList *list = g_new0 (LsDiagList, 1);
+  list->diags = g_ptr_array_new_with_free_func (diag_free);
+  return list;
+}
+
+void
+ls_diag_list_free (LsDiagList *list)
+{
+  if (!list)
+    return;
+  g_ptr_array_unref (list->diags);
+  g_free (list);
+}
+
+/* Valid UTF-8 without control characters other than tabs: a bad file must not
+ * drive the terminal. Keeps the number of code points. */
+static char *
+printable (const char *text)
+{
+  if (!text)
+    return NULL;
+  char *valid = g_utf8_make_valid (text, -1);
+  for (char *p = valid; *p; p++)
+    if (g_ascii_iscntrl (*p) && *p != '\t')
+      *p = '?';
+  return valid;
+}
+
+void
+ls_diag_add (LsDiagList *list, LsErrorCode code, const char *file, int line, int col,
+             const char *pointer, const char *source_line, const char *hint,
+             const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *message = g_strdup_vprintf (format, args);
+  va_end (args);
+
+  Diag *d = g_new (Diag, 1);
+  *d = (Diag) {
+    .code = code,
+    .file = g_strdup (file),
+    .line = line,
+    .col = col,
+    .pointer = printable (pointer),
+    .source_line = printable (source_line),
+    .hint = printable (hint),
+    .message = printable (message),
+  };
+  g_ptr_array_add (list->diags, d);
+}
+
+guint
+ls_diag_list_n (const LsDiagList *list)
+{
+  return list->diags->len;
+}
+
+/* Cuts a line longer than MAX_LINE to a window in which column *col is at a
+ * third, and moves *col along. */
+static char *
+window (const char *text, int *col)
+{
+  glong n = g_utf8_strlen (text, -1);
+  if (n <= MAX_LINE)
+    return g_strdup (text);
+  glong from = CLAMP (*col - MAX_LINE / 3, 0, n - MAX_LINE);
+  g_autofree char *part = g_utf8_substring (text, from, from + MAX_LINE);
+  if (from > 0)
+    *col -= (int) from - 3;
+  return g_strconcat (from > 0 ? "..." : "", part, from + MAX_LINE < n ? "..." : "", NULL);
+}
+
+/* Blanks that bring a caret below column col of text, whatever a tab is worth. */
+static char *
+indent_to (const char *text, int col)
+{
+  GString *blanks = g_string_new (NULL);
+  for (int i = 1; i < col; i++) {
+    g_string_append_c (blanks, *text == '\t' ? '\t' : ' ');
+    if (*text)
+      text = g_utf8_next_char (text);
+  }
+  return g_string_free (blanks, FALSE);
+}
+
+static void
+format_source (GString *out, const Diag *d)
+{
+  int col = d->col;
+  g_autofree char *text = window (d->source_line, &col);
+  g_autofree char *margin = g_strdup_printf ("%5d", d->line);
+  g_string_append_printf (out, "%s | %s\n", margin, text);
+  if (col < 1)
+    return;
+  g_autofree char *blanks = indent_to (text, col);
+  g_string_append_printf (out, "%*s | %s^\n", (int) strlen (margin), "", blanks);
+}
+
+static void
+format_one (GString *out, const Diag *d)
+{
+  if (d->file && d->line > 0)
+    g_string_append_printf (out, "%s:%d:%d: ", d->file, d->line, d->col);
+  else if (d->file)
+    g_string_append_printf (out, "%s: ", d->file);
+  g_string_append (out, "error: ");
+  if (d->pointer && *d->pointer)
+    g_string_append_printf (out, "%s: ", d->pointer);
+  g_string_append_printf (out, "%s\n", d->message);
+  if (d->source_line && d->line > 0)
+    format_source (out, d);
+  if (d->hint)
+    g_string_append_printf (out, "note: %s\n", d->hint);
+}
+
+char *
+ls_diag_list_format (const LsDiagList *list)
+{
+  GString *out = g_string_new (NULL);
+  guint n_shown = MIN (list->diags->len, MAX_SHOWN);
+  for (guint i = 0; i < n_shown; i++)
+    format_one (out, g_ptr_array_index (list->diags, i));
+  if (list->diags->len > n_shown)
+    g_string_append_printf (out, "... and %u more\n", list->diags->len - n_shown);
+  return g_string_free (out, FALSE);
+}
+
+gboolean
+ls_diag_list_to_error (const LsDiagList *list, GError **error)
+{
+  if (list->diags->len == 0)
+    return TRUE;
+  const Diag *first = g_ptr_array_index (list->diags, 0);
+  g_autofree char *text = ls_diag_list_format (list);
+  g_set_error_literal (error, LS_ERROR, (gint) first->code, g_strchomp (text));
+  return FALSE;
+}

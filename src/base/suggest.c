@@ -1,0 +1,70 @@
+#include "base/suggest.h"
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define MAX_TYPED 128 /* longer is no typing mistake; also bounds the work */
+
+static bool
+same (char a, char b)
+{
+  return g_ascii_tolower (a) == g_ascii_tolower (b);
+}
+
+/* Rows of the usual table: d[j] = distance of a[0..i) and b[0..j), with the two
+ * rows before it, for the swaps. */
+size_t
+ls_edit_distance (const char *a, const char *b)
+{
+  size_t n_a = strlen (a), n_b = strlen (b);
+  g_autofree size_t *rows = g_new0 (size_t, 3 * (n_b + 1));
+  size_t *before = rows, *last = rows + n_b + 1, *row = rows + 2 * (n_b + 1);
+  for (size_t j = 0; j <= n_b; j++)
+    row[j] = j;
+
+  for (size_t i = 1; i <= n_a; i++) {
+    size_t *oldest = before;
+    before = last;
+    last = row;
+    row = oldest;
+    row[0] = i;
+    for (size_t j = 1; j <= n_b; j++) {
+      size_t change = last[j - 1] + !same (a[i - 1], b[j - 1]);
+      row[j] = MIN (change, MIN (last[j], row[j - 1]) + 1);
+      if (i > 1 && j > 1 && same (a[i - 1], b[j - 2]) && same (a[i - 2], b[j - 1]))
+        row[j] = MIN (row[j], before[j - 2] + 1);
+    }
+  }
+  return row[n_b];
+}
+
+static const char *
+first_continuation (const char *typed, const char *const *words)
+{
+  if (strlen (typed) < 2)
+    return NULL;
+  for (; *words; words++)
+    if (g_ascii_strncasecmp (*words, typed, strlen (typed)) == 0)
+      return *words;
+  return NULL;
+}
+
+const char *
+ls_suggest (const char *typed, const char *const *words)
+{
+  const char *nearest = NULL;
+  size_t least = SIZE_MAX;
+  if (strlen (typed) > MAX_TYPED)
+    return NULL;
+  for (const char *const *w = words; *w; w++) {
+    size_t distance = ls_edit_distance (typed, *w);
+    size_t allowed = MAX (strlen (*w) / 3, 1);
+    if (distance <= allowed && distance < least && distance < strlen (*w)) {
+      least = distance;
+      nearest = *w;
+    }
+  }
+  return nearest ? nearest : first_continuation (typed, words);
+}

@@ -1,0 +1,18 @@
+/* base/suggest.h — "did you mean": the known word nearest to a mistyped one. */
+#ifndef LS_BASE_SUGGEST_H
+#define LS_BASE_SUGGEST_H
+
+#include <stddef.h>
+
+/* Insertions, deletions, substitutions and swaps of neighbouring characters that
+ * turn a into b, case ignored, each pair swapped at most once (optimal string
+ * alignment; R. Lowrance and R. A. Wagner, JACM 22(2), 1975, restricted).
+ * O(strlen (a) * strlen (b)). */
+size_t ls_edit_distance (const char *a, const char *b);
+
+/* The first of the nearest words of a NULL-terminated list, borrowed from it;
+ * NULL if none is near: more than a third of its characters would change. A word
+ * that continues what was typed ("llama" for "llama3-8b") counts as near. */
+const char *ls_suggest (const char *typed, const char *const *words);
+
+#endif

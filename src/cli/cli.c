@@ -1,0 +1,72 @@
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+gboolean
+cli_print (const char *text, GError **error)
+{
+  if (fputs (text, stdout) == EOF || fflush (stdout) == EOF) {
+    g_set_error (error, LS_ERROR, LS_ERROR_IO, "cannot write to stdout: %s", g_strerror (errno));
+    return FALSE;
+  }
+  return TRUE;
+}
+
+void
+cli_warn (const char *message)
+{
+  fprintf (stderr, "warning: %s\n", message);
+}
+
+static GOptionContext *
+new_context (const CliHelp *help, const GOptionEntry *entries, gboolean *wants_help, gpointer group_data)
+{
+  const GOptionEntry help_entry[] = {
+    { "help", 'h', 0, G_OPTION_ARG_NONE, wants_help, "Show this and exit", NULL },
+    G_OPTION_ENTRY_NULL,
+  };
+  GOptionContext *context = g_option_context_new (NULL);
+  g_option_context_set_help_enabled (context, FALSE);
+  g_option_context_set_summary (context, help->summary);
+  g_option_context_set_description (context, help->description);
+  GOptionGroup *group = g_option_group_new ("main", "", "", group_data, NULL);
+  g_option_group_add_entries (group, entries);
+  g_option_group_add_entries (group, help_entry);
+  g_option_context_set_main_group (context, group);
+  return context;
+}
+
+/* GOption's text with a usage line of our own, which does not depend on how the
+ * program was called. */
+static char *
+help_text (GOptionContext *context, const CliHelp *help)
+{
+  g_autofree char *text = g_option_context_get_help (context, TRUE, NULL);
+  const char *rest = strstr (text, help->summary);
+  return g_strdup_printf ("Usage: lockstep %s\n\n%s", help->usage, rest ? rest : text);
+}
+
+gboolean
+cli_parse (int *argc, char ***argv, const CliHelp *help, const GOptionEntry *entries,
+           gpointer group_data, gboolean *ret_done, GError **error)
+{
+  gboolean wants_help = FALSE;
+  g_autoptr (GOptionContext) context = new_context (help, entries, &wants_help, group_data);
+  g_autoptr (GError) problem = NULL;
+
+  if (!g_option_context_parse (context, argc, argv, &problem)) {
+    if (problem->domain == LS_ERROR)
+      g_propagate_error (error, g_steal_pointer (&problem));
+    else
+      g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%c%s", g_ascii_tolower (*problem->message),
+                   problem->message + 1);
+    return FALSE;
+  }
+  *ret_done = wants_help;
+  if (!wants_help)
+    return TRUE;
+  g_autofree char *text = help_text (context, help);
+  return cli_print (text, error);
+}

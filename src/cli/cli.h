@@ -1,0 +1,39 @@
+/* cli/cli.h — what the subcommands share. One cmd_*.c each, one line in the table
+ * of main.c. They print results to stdout through cli_print() and return errors;
+ * main prints those, once. */
+#ifndef LS_CLI_CLI_H
+#define LS_CLI_CLI_H
+
+#include <lockstep/lockstep.h>
+
+/* argv[0] is the name of the subcommand. */
+gboolean cli_run (int argc, char **argv, GError **error);
+gboolean cli_list (int argc, char **argv, GError **error);
+gboolean cli_check (int argc, char **argv, GError **error);
+gboolean cli_validate (int argc, char **argv, GError **error);
+
+/* Writes text to stdout and makes sure that it got there: LS_ERROR_IO. */
+gboolean cli_print (const char *text, GError **error);
+/* Talk, to stderr: "warning: ...". */
+void cli_warn (const char *message);
+
+/* How a subcommand presents itself. */
+typedef struct {
+  const char *usage;       /* "list [KIND]": after "lockstep "             */
+  const char *summary;     /* above the options                            */
+  const char *description; /* below: examples, exit codes                  */
+} CliHelp;
+
+/* Parses options by GOption, with -h and --help added to entries; group_data is
+ * handed to callback entries. On TRUE, *ret_done says that help was asked for and
+ * printed. Errors are LS_ERROR_USAGE. */
+gboolean cli_parse (int *argc, char ***argv, const CliHelp *help, const GOptionEntry *entries,
+                    gpointer group_data, gboolean *ret_done, GError **error);
+
+#define CLI_EXIT_CODES                                                     \
+  "Exit codes:\n"                                                          \
+  "  0 ok   1 failed   2 usage   3 bad, missing or unreadable input file\n" \
+  "  4 illegal combination, or --require-fit and it does not fit\n"        \
+  "  5 outside the tolerance asked for"
+
+#endif

@@ -1,0 +1,85 @@
+#include "cli/cli.h"
+
+#include <math.h>
+
+static const CliHelp help = {
+  .usage = "validate CASES.csv [OPTION...]",
+  .summary = "Simulates measured training runs and compares the step times. A case that needs a\n"
+             "mechanism which does not exist yet is refused with the reason, never guessed.",
+  .description = "Examples:\n"
+                 "  lockstep validate cases.csv --split validation\n"
+                 "  lockstep validate cases.csv --only '^korth' -j 4 --max-mape 10 --json\n\n" CLI_EXIT_CODES,
+};
+
+typedef struct {
+  char *split, *only, *fold, *coarsen, *network;
+  int n_threads;
+  double max_mape_pct; /* NAN: no limit */
+  gboolean json;
+} Args;
+
+static void
+args_clear (Args *args)
+{
+  g_free (args->split);
+  g_free (args->only);
+  g_free (args->fold);
+  g_free (args->coarsen);
+  g_free (args->network);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Args, args_clear)
+
+static gboolean
+parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **error)
+{
+  const GOptionEntry entries[] = {
+    { "split", 0, 0, G_OPTION_ARG_FILENAME, &args->split, "Only rows of this split", "validation|pool" },
+    { "only", 0, 0, G_OPTION_ARG_FILENAME, &args->only, "Only rows whose id matches", "REGEX" },
+    { "threads", 'j', 0, G_OPTION_ARG_INT, &args->n_threads, "Threads; default: one per processor", "N" },
+    { "max-mape", 0, 0, G_OPTION_ARG_DOUBLE, &args->max_mape_pct,
+      "Exit 5 if the mean absolute error in percent is larger", "P" },
+    { "fold", 0, 0, G_OPTION_ARG_FILENAME, &args->fold, "As for run", "auto|off|check" },
+    { "coarsen", 0, 0, G_OPTION_ARG_FILENAME, &args->coarsen, "As for run", "auto|off|check" },
+    { "network", 0, 0, G_OPTION_ARG_FILENAME, &args->network, "As for run", "flow|alphabeta|step" },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "Print JSON", NULL },
+    G_OPTION_ENTRY_NULL,
+  };
+  if (!cli_parse (argc, argv, &help, entries, NULL, ret_done, error))
+    return FALSE;
+  if (!*ret_done && (*argc != 2 || args->n_threads < 0)) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s",
+                 *argc != 2 ? "expected one file of cases" : "-j: expected a number of threads");
+    return FALSE;
+  }
+  return TRUE;
+}
+
+gboolean
+cli_validate (int argc, char **argv, GError **error)
+{
+  g_auto (Args) args = { .max_mape_pct = NAN };
+  gboolean is_done = FALSE;
+  if (!parse_args (&argc, &argv, &args, &is_done, error))
+    return FALSE;
+  if (is_done)
+    return TRUE;
+
+  const LsValidateOptions options = {
+    .cases_path = argv[1],
+    .split = args.split,
+    .only = args.only,
+    .n_threads = (guint) args.n_threads,
+    .fold = args.fold,
+    .coarsen = args.coarsen,
+    .network = args.network,
+    .debug = g_getenv ("LS_DEBUG"),
+  };
+  g_autoptr (LsValidation) validation = ls_validation_run (&options, error);
+  if (!validation)
+    return FALSE;
+  g_autofree char *text
+    = args.json ? ls_validation_json (validation) : ls_validation_text (validation);
+  if (!cli_print (text, error))
+    return FALSE;
+  return isnan (args.max_mape_pct) || ls_validation_check_mape (validation, args.max_mape_pct, error);
+}

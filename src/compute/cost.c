@@ -1,0 +1,241 @@
+/* compute/cost.c — time of one kernel from its shape and a calibration.
+ *
+ * Problem. A kernel is cut into tiles (thread blocks), the tiles are dealt out to
+ * the n_sm SMs in waves, and meanwhile its operands cross HBM. Which is slower?
+ *
+ * Streaming kinds (softmax, norms, elementwise, optimizer ...)
+ *
+ *     t = t0 + max (FLOPs / vector_flops, (bytes + bytes_half) / (b * bandwidth))
+ *
+ * GEMM, m x n x k, `batch` of them, tile tm x tn, cut s times along k:
+ *
+ *     tiles    T = s * batch * ceil (m / tm) * ceil (n / tn)
+ *     waves    w = T / n_sm,   W = r * ceil (w) + (1 - r) * max (w, 1)
+ *     a tile   c = 2 tm tn (k / s + depth_half) * slow (tm, tn) / (e * peak / n_sm)
+ *     slow     1 + (tile_half / 2) (1 / tm + 1 / tn), relative to the largest tile
+ *     compute  min over tiles and s of  W * c + [s > 1] 8 s m n batch / (b * bandwidth)
+ *
+ * The library is taken to choose the best tile of a list, hence the minimum. slow
+ * is the operand traffic of an SM (tm + tn elements per tm tn multiply-adds);
+ * depth_half is the prologue and epilogue of a tile in units of k; r is
+ * wave_rounding: with r = 1 a started wave costs as much as a whole one, with
+ * r = 0 only its share (clocks drift apart, tiles of the next wave move up). A
+ * cut along k writes and reads s partial sums in fp32. Inside a training step
+ * `sustained` * e stands for e: isolated loops find their operands in L2 and the
+ * chip cooler.
+ *
+ * Attention, `batch` heads of m queries, n keys and head_dim k, 128 query rows
+ * per tile, W as above:
+ *
+ *     compute = FLOPs / (e * peak) * (1 + depth_half / n) * (1 + width_half / k)
+ *               * W / w
+ *
+ * depth_half is mostly the half-empty tiles on the diagonal of a causal mask;
+ * width_half the exponentials, whose number per FLOP goes with 1 / k.
+ *
+ * Worked example. An A100 (108 SMs, 312 TFLOP/s), GEMM 2048 x 1536 x 4096 with
+ * e = 0.9, depth_half = 200, tile_half = 20, r = 0.5; e * peak / n_sm = 2.6 TFLOP/s.
+ * Tile 256 x 128: T = 8 * 12 = 96, w = 0.889, W = 0.5 * 1 + 0.5 * 1 = 1, slow = 1,
+ * c = 2 * 256 * 128 * 4296 / 2.6e12 = 108.3 us. Tile 128 x 128: T = 192, w = 1.778,
+ * W = 0.5 * 2 + 0.5 * 1.778 = 1.889, slow = (1 + 10 / 64) / (1 + 10 * 3 / 256) = 1.035,
+ * c = 56.0 us, W * c = 105.8 us: the least. Spread evenly it would be 96.3 us.
+ *
+ * Deviations. Six tiles stand for the hundreds of kernels of cuBLAS, whose choice
+ * is not always the best. The max assumes that loads hide behind arithmetic in
+ * full; caches and a clock that follows the power are in the coefficients only.
+ *
+ * Reference. Tile and wave quantisation: NVIDIA, "Matrix Multiplication Background
+ * User's Guide", and S. Bekman, ml-engineering (rules of MODELS.md 3.1); roofline:
+ * Williams, Waterman, Patterson, CACM 52(4), 2009. */
+#include "compute/cost.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ATTENTION_TILE_ROWS 128.0 /* query rows per thread block: FlashAttention-2 and -3 */
+#define MAX_SPLIT 8
+#define MIN_SPLIT_DEPTH 256.0     /* no cut along k leaves less than this */
+
+typedef struct {
+  double m, n;
+} Tile;
+
+/* Thread-block tiles of cuBLAS on sm_70 to sm_90, largest first. */
+static const Tile tiles[] = { { 256, 128 }, { 128, 256 }, { 128, 128 }, { 128, 64 }, { 64, 128 }, { 64, 64 } };
+
+void
+ls_calibration_clear (LsCalibration *c)
+{
+  if (!c)
+    return;
+  g_free (c->name);
+  g_free (c->source);
+  memset (c, 0, sizeof *c);
+}
+
+void
+ls_calibration_init_roofline (LsCalibration *c)
+{
+  const LsKindFit roofline = { .compute_efficiency = 1, .memory_efficiency = 1, .mape = NAN };
+
+  *c = (LsCalibration) {
+    .name = g_strdup ("roofline"),
+    .source = g_strdup ("data sheet; nothing fitted"),
+    .sustained = 1,
+  };
+  for (int i = 0; i < LS_N_KERNEL_KINDS; i++)
+    c->kind[i] = roofline;
+  c->gemm_fp8 = roofline;
+}
+
+static bool
+is_gemm (LsKernelKind kind)
+{
+  return kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM;
+}
+
+static bool
+is_attention (LsKernelKind kind)
+{
+  return kind == LS_KERNEL_ATTENTION_FWD || kind == LS_KERNEL_ATTENTION_BWD;
+}
+
+static const LsKindFit *
+fit_of (const LsCalibration *c, const LsKernel *kernel)
+{
+  if (is_gemm (kernel->kind) && kernel->dtype == LS_DTYPE_FP8 && c->gemm_fp8.is_fitted)
+    return &c->gemm_fp8;
+  return &c->kind[kernel->kind];
+}
+
+static double
+peak_of (const LsGpu *gpu, const LsKernel *kernel)
+{
+  double matrix = gpu->peak_flops[kernel->dtype];
+  bool on_matrix_units = (is_gemm (kernel->kind) || is_attention (kernel->kind)) && matrix > 0;
+  return on_matrix_units ? matrix : gpu->vector_flops;
+}
+
+static double
+waves (double blocks, double n_sm, double rounding)
+{
+  double exact = blocks / n_sm;
+  return rounding * ceil (exact) + (1 - rounding) * fmax (exact, 1);
+}
+
+/* Time of a tile relative to the largest one, per multiply-add. */
+static double
+tile_slowness (Tile tile, double tile_half)
+{
+  double half = tile_half / 2;
+  double largest = 1 + half * (1 / tiles[0].m + 1 / tiles[0].n);
+  return (1 + half * (1 / tile.m + 1 / tile.n)) / largest;
+}
+
+/* FLOPs spread evenly over the SMs. */
+static double
+even_compute_s (const LsKindFit *fit, const LsKernel *kernel, double rate)
+{
+  double stretch = is_gemm (kernel->kind) && kernel->k > 0 ? 1 + fit->depth_half / (double) kernel->k : 1;
+  return (kernel->flops * stretch + fit->flops_half) / rate;
+}
+
+static double
+tiled_gemm_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, double rate, Tile tile, int split)
+{
+  double m = (double) kernel->m, n = (double) kernel->n, batch = fmax (1, (double) kernel->batch);
+  double depth = (double) kernel->k / split + fit->depth_half;
+  double blocks = split * batch * ceil (m / tile.m) * ceil (n / tile.n);
+  double tile_s = 2 * tile.m * tile.n * depth * tile_slowness (tile, fit->tile_half) * gpu->n_sm / rate;
+  double partial_bytes = split > 1 ? 8 * split * m * n * batch : 0;
+  return waves (blocks, gpu->n_sm, fit->wave_rounding) * tile_s
+         + partial_bytes / (fit->memory_efficiency * gpu->hbm_bytes_per_s);
+}
+
+static double
+gemm_compute_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, double rate)
+{
+  double best = INFINITY;
+  for (size_t i = 0; i < G_N_ELEMENTS (tiles); i++)
+    for (int split = 1; split <= MAX_SPLIT; split *= 2) {
+      if (split > 1 && (double) kernel->k / split < MIN_SPLIT_DEPTH)
+        break;
+      best = fmin (best, tiled_gemm_s (fit, gpu, kernel, rate, tiles[i], split));
+    }
+  return best;
+}
+
+static double
+attention_compute_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, double rate)
+{
+  double blocks = fmax (1, (double) kernel->batch) * ceil ((double) kernel->m / ATTENTION_TILE_ROWS);
+  double idle = waves (blocks, gpu->n_sm, fit->wave_rounding) / (blocks / gpu->n_sm);
+  return kernel->flops / rate * (1 + fit->depth_half / (double) kernel->n)
+         * (1 + fit->width_half / (double) kernel->k) * idle;
+}
+
+static double
+compute_s (const LsCalibration *c, const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel)
+{
+  double peak = peak_of (gpu, kernel);
+  if (kernel->flops <= 0 || peak <= 0)
+    return 0;
+
+  double sustained = is_gemm (kernel->kind) && c->sustained > 0 ? c->sustained : 1;
+  double rate = fit->compute_efficiency * sustained * peak;
+  bool has_shape = kernel->m > 0 && kernel->n > 0 && kernel->k > 0;
+  if (fit->wave_rounding > 0 && gpu->n_sm > 0 && has_shape && is_gemm (kernel->kind))
+    return gemm_compute_s (fit, gpu, kernel, rate);
+  if (fit->wave_rounding > 0 && gpu->n_sm > 0 && has_shape && is_attention (kernel->kind))
+    return attention_compute_s (fit, gpu, kernel, rate);
+  return even_compute_s (fit, kernel, rate);
+}
+
+static double
+memory_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel)
+{
+  if (kernel->bytes <= 0)
+    return 0;
+  return (kernel->bytes + fit->bytes_half) / (fit->memory_efficiency * gpu->hbm_bytes_per_s);
+}
+
+static LsBound
+bound_of (const LsKernelCost *cost)
+{
+  if (cost->launch_s > fmax (cost->compute_s, cost->memory_s))
+    return LS_BOUND_LAUNCH;
+  return cost->compute_s > cost->memory_s ? LS_BOUND_COMPUTE : LS_BOUND_MEMORY;
+}
+
+static bool
+extrapolates (const LsKindFit *fit, const LsKernel *kernel)
+{
+  if (fit->max_work <= 0)
+    return false;
+  bool by_flops = is_gemm (kernel->kind) || is_attention (kernel->kind);
+  double work = by_flops ? kernel->flops : kernel->bytes;
+  return work < fit->min_work || work > fit->max_work;
+}
+
+LsKernelCost
+ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKernel *kernel)
+{
+  const LsKindFit *fit = fit_of (calibration, kernel);
+  LsKernelCost cost = {
+    .compute_s = compute_s (calibration, fit, gpu, kernel),
+    .memory_s = memory_s (fit, gpu, kernel),
+    .launch_s = ls_time_to_s (fit->launch),
+    .source = fit->is_fitted ? LS_COST_FITTED : LS_COST_ROOFLINE,
+    .extrapolated = extrapolates (fit, kernel),
+  };
+  cost.bound = bound_of (&cost);
+  cost.alone = ls_kernel_time_beside (&cost, 0);
+  return cost;
+}
+
+LsTime
+ls_kernel_time_beside (const LsKernelCost *cost, double sm_share)
+{
+  g_assert (sm_share >= 0 && sm_share < 1);
+  return ls_time_from_s (cost->launch_s + fmax (cost->compute_s / (1 - sm_share), cost->memory_s));
+}

@@ -1,0 +1,158 @@
+/* exec/compile.c — what a replay can know before the clock starts: the time of
+ * each kernel alone, the place of each op in its stream and communicator. */
+#include "exec/state.h"
+
+#include <string.h>
+
+static gboolean
+refuse (const LsSegment *seg, uint32_t op, const char *why, GError **error)
+{
+  g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "segment %s, op %u (%s): %s", seg->name, op,
+               seg->ops[op].name ? seg->ops[op].name : "unnamed", why);
+  return FALSE;
+}
+
+static void
+cost_kernels (Run *x, const LsCalibration *calibration)
+{
+  x->costs = ls_arena_new_array (x->arena, LsKernelCost, MAX (1, x->plan->n_kernels));
+  for (uint32_t i = 0; i < x->plan->n_kernels; i++)
+    x->costs[i] = ls_kernel_cost (calibration, &x->cluster->spec.gpu, &x->plan->kernels[i]);
+}
+
+/* "All issued before on stream s" is the last such op of the segment, if there
+ * is one; else the stream's tail where the frame begins. */
+static LsDep
+resolve_dep (const LsSegment *seg, uint32_t op, LsDep dep)
+{
+  if (dep.kind != LS_DEP_STREAM)
+    return dep;
+  for (uint32_t i = op; i-- > 0;)
+    if (seg->ops[i].stream == dep.index && seg->ops[i].kind != LS_OP_HOST_SYNC && seg->ops[i].kind != LS_OP_HOST_DELAY)
+      return (LsDep) { LS_DEP_END, (uint16_t) i };
+  return dep;
+}
+
+static gboolean
+compile_op (Run *x, const LsSegment *seg, uint32_t i, XOp *to, GError **error)
+{
+  const LsOp *op = &seg->ops[i];
+  if (op->stream >= LS_N_STREAMS || op->host >= LS_N_HOST_COSTS || op->slot >= LS_N_SLOTS)
+    return refuse (seg, i, "stream, host cost or slot out of range", error);
+  *to = (XOp) { .kind = op->kind, .stream = op->stream, .slot = op->slot, .cost = op->kernel, .n_deps = op->n_deps,
+                .next = NO_OP, .host = x->options->host.cost[op->host] };
+  if (op->kind == LS_OP_HOST_DELAY)
+    to->host += op->recorded;
+
+  if (op->kind == LS_OP_KERNEL || op->kind == LS_OP_COPY) {
+    if (op->recorded != LS_TIME_NEVER)
+      to->alone = op->recorded;
+    else if (op->kind == LS_OP_COPY)
+      return refuse (seg, i, "a copy needs a recorded duration: copies over PCIe are not modelled yet", error);
+    else if (op->kernel >= x->plan->n_kernels)
+      return refuse (seg, i, "a kernel needs a shape or a recorded duration", error);
+    else
+      to->alone = x->costs[op->kernel].alone;
+  }
+
+  LsDep *deps = ls_arena_new_array (x->arena, LsDep, op->n_deps);
+  for (uint32_t d = 0; d < op->n_deps; d++) {
+    deps[d] = resolve_dep (seg, i, op->deps[d]);
+    if (deps[d].kind == LS_DEP_STREAM ? deps[d].index >= LS_N_STREAMS : deps[d].index >= i)
+      return refuse (seg, i, "depends on a later op", error);
+  }
+  to->deps = deps;
+  return TRUE;
+}
+
+static bool
+runs_on_stream (const XOp *op)
+{
+  return op->kind != LS_OP_HOST_SYNC && op->kind != LS_OP_HOST_DELAY;
+}
+
+static bool
+has_span (const XOp *op)
+{
+  return op->kind == LS_OP_KERNEL || op->kind == LS_OP_COPY || op->kind == LS_OP_COLLECTIVE || op->kind == LS_OP_P2P;
+}
+
+static gboolean
+compile_segment (Run *x, const LsSegment *seg, XSegment *to, GError **error)
+{
+  if (seg->n_ops >= NO_OP) {
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "segment %s has %u ops; the limit is %u", seg->name, seg->n_ops, NO_OP - 1);
+    return FALSE;
+  }
+  to->n_ops = seg->n_ops;
+  to->ops = seg->ops;
+  to->x = ls_arena_new_array (x->arena, XOp, MAX (1, seg->n_ops));
+  uint16_t last[LS_N_STREAMS];
+  for (int s = 0; s < LS_N_STREAMS; s++)
+    to->first[s] = last[s] = NO_OP;
+
+  for (uint32_t i = 0; i < seg->n_ops; i++) {
+    XOp *op = &to->x[i];
+    if (!compile_op (x, seg, i, op, error))
+      return FALSE;
+    to->n_spans += has_span (op);
+    if (op->kind == LS_OP_COLLECTIVE)
+      op->call = to->n_calls[op->slot]++;
+    if (!runs_on_stream (op))
+      continue;
+    if (last[op->stream] == NO_OP)
+      to->first[op->stream] = (uint16_t) i;
+    else
+      to->x[last[op->stream]].next = (uint16_t) i;
+    last[op->stream] = (uint16_t) i;
+  }
+  return TRUE;
+}
+
+/* Seconds of kernels of one step by the source of their cost, over all ranks. */
+static void
+count_cost_sources (Run *x)
+{
+  g_autofree uint64_t *n_ranks = g_new0 (uint64_t, x->plan->n_roles);
+  for (uint32_t r = 0; r < x->plan->n_ranks; r++)
+    n_ranks[x->plan->bindings[r].role]++;
+  for (uint32_t role = 0; role < x->plan->n_roles; role++) {
+    const LsProgram *p = &x->plan->programs[role];
+    g_autofree uint64_t *n_uses = g_new0 (uint64_t, x->plan->n_segments);
+    for (uint32_t i = 0; i < p->n_instances; i++)
+      n_uses[p->instances[i].segment]++;
+    for (uint32_t s = 0; s < x->plan->n_segments; s++)
+      for (uint32_t i = 0; n_uses[s] && i < x->segments[s].n_ops; i++) {
+        const XOp *op = &x->segments[s].x[i];
+        if (op->kind != LS_OP_KERNEL)
+          continue;
+        double seconds = ls_time_to_s (op->alone) * (double) (n_uses[s] * n_ranks[role]);
+        bool is_recorded = x->plan->segments[s].ops[i].recorded != LS_TIME_NEVER;
+        LsCostSource source = is_recorded ? LS_COST_MEASURED : x->costs[op->cost].source;
+        x->cost_share[source == LS_COST_ROOFLINE ? 2 : source == LS_COST_FITTED ? 1 : 0] += seconds;
+        if (!is_recorded && x->costs[op->cost].extrapolated)
+          x->cost_share[3] += seconds;
+      }
+  }
+}
+
+gboolean
+run_compile (Run *x, const LsCalibration *calibration, GError **error)
+{
+  cost_kernels (x, calibration);
+  x->segments = ls_arena_new_array (x->arena, XSegment, MAX (1, x->plan->n_segments));
+  for (uint32_t i = 0; i < x->plan->n_segments; i++)
+    if (!compile_segment (x, &x->plan->segments[i], &x->segments[i], error))
+      return FALSE;
+  count_cost_sources (x);
+  return TRUE;
+}
+
+uint32_t
+run_spans_per_step (const Run *x, const LsProgram *p)
+{
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < p->n_instances; i++)
+    n += x->segments[p->instances[i].segment].n_spans;
+  return n;
+}

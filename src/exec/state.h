@@ -1,0 +1,248 @@
+/* exec/state.h — the state of a run, shared by the files of exec/ and by nobody
+ * else.
+ *
+ * A rank has a host and streams. The host walks the program and opens a *frame*
+ * for each segment instance: it writes the issue time of every op, in order, up to
+ * a host sync that is not resolved yet. Streams take ops from the frames in order.
+ * A frame is dropped when all its ops have ended.
+ *
+ *     program   [ F0 ][ F1 ][ B0 ][ F2 ][ B1 ] ...
+ *     frames          [ 5  ][ 6  ][ 7  ]            open: host is issuing 7
+ *     compute               ^ frame 6, op 3
+ *     tp                    ^ frame 6, op 4
+ *     dp                          ^ frame 7, op 9
+ *
+ * Running ahead. As long as no communication is resident on a rank and no kernel
+ * is held as an activity, nothing outside the rank can touch it: its kernels then
+ * take the time that they take alone, and the rank is advanced in its own local
+ * time, without events, to its next communication. That is exact, and makes the
+ * cost of a run proportional to communications rather than to kernels.
+ * LsRunOptions.no_run_ahead switches it off; the results are the same. */
+#ifndef LS_EXEC_STATE_H
+#define LS_EXEC_STATE_H
+
+#include <lockstep/error.h>
+
+#include "base/digest.h"
+#include "core/flow.h"
+#include "exec/run.h"
+
+#define NO_OP UINT16_MAX
+#define NO_ID UINT32_MAX
+
+/* CUDA queues about this many launches per device before a launch blocks
+ * (observed limit of 1024 pending launches, NVIDIA developer forum); the host is
+ * not simulated further ahead than that. */
+#define LOOKAHEAD_OPS 1024
+
+typedef enum { OP_WAITING, OP_ISSUED, OP_RUNNING, OP_ENDED } OpState;
+
+/* An op as the replay wants it; the LsOp beside it has the rest. */
+typedef struct {
+  LsTime alone;  /* kernel: its time with the GPU to itself                  */
+  LsTime host;   /* what issuing it costs                                    */
+  const LsDep *deps;
+  uint32_t cost; /* kernels: index into Run.costs                            */
+  uint16_t n_deps;
+  uint16_t next; /* following op of the same stream, or NO_OP                */
+  uint16_t call; /* ordinal among the calls on its slot within the segment   */
+  uint8_t kind, stream, slot;
+} XOp;
+
+typedef struct {
+  uint32_t n_ops;
+  const LsOp *ops;
+  XOp *x;
+  uint16_t first[LS_N_STREAMS];
+  uint16_t n_calls[LS_N_SLOTS];
+  uint32_t n_spans;
+} XSegment;
+
+typedef struct {
+  const XSegment *seg;
+  const LsInstance *instance;
+  uint32_t instance_id;
+  uint32_t step;
+  uint32_t n_issued, n_left;
+  /* End of the last op before this frame, per stream; valid once the stream's
+   * cursor has entered the frame. */
+  LsTime tail[LS_N_STREAMS];
+  uint32_t tail_span[LS_N_STREAMS];
+  uint32_t call_base[LS_N_SLOTS];
+  uint32_t cap;
+  LsTime *time;   /* issued: when; p2p group running: transfers left; ended: when */
+  uint32_t *span; /* issued: span that held up the host; later: its own span  */
+  uint8_t *state; /* OpState */
+} Frame;
+
+typedef struct {
+  uint64_t frame; /* ordinal since the start of the run     */
+  uint16_t op;    /* head; NO_OP: past the end of the frame */
+  uint8_t tail_kind; /* LsCause: why the tail is where it is */
+  bool is_busy;   /* the head is running                    */
+  LsTime tail;    /* when the stream became free            */
+  uint32_t tail_span;
+} Stream;
+
+typedef struct {
+  LsTime at;
+  uint32_t span;
+  uint32_t step; /* + 1; 0: never recorded */
+} EventRecord;
+
+typedef struct {
+  uint32_t id;
+  const LsProgram *program;
+  const LsBinding *binding;
+  double slow; /* kernel time multiplier */
+
+  LsTime host_time;
+  uint32_t host_span, host_span_step; /* what last held the host up */
+  uint32_t next_instance, next_step;
+  bool is_gated;     /* waits for other ranks to finish an earlier step */
+
+  Frame *frames;     /* ring */
+  uint32_t frames_cap;
+  uint64_t frames_first, frames_end; /* ordinals */
+  uint32_t n_outstanding;            /* ops issued or to be issued in open frames */
+  uint32_t calls_opened[LS_N_SLOTS];
+  uint32_t calls_done[LS_N_SLOTS];
+  LsTime call_end[LS_N_SLOTS];
+  uint32_t call_span[LS_N_SLOTS];
+  Stream streams[LS_N_STREAMS];
+  EventRecord *events;
+
+  LsTime gpu_free;   /* end of the last kernel                          */
+  bool is_kernel_running;
+  LsFlow kernel;     /* the kernel that is held as an activity          */
+  LsFlowUse kernel_use;
+  uint64_t kernel_frame;
+  uint16_t kernel_op;
+  LsTime kernel_start;
+  uint32_t n_resident; /* communication ops from launch to end          */
+  uint64_t sm_share;   /* that they hold, in 1/LS_COEF_ONE              */
+
+  LsEvent wake;
+  bool is_ready;
+  uint32_t steps_done;
+  LsTime step_end[2]; /* by parity */
+
+  LsSpan *spans[2];   /* by parity of the step */
+  uint32_t n_spans[2], span_step[2];
+} Rank;
+
+/* One (kind, bytes) on a communicator or channel, lowered once. */
+typedef struct Call Call;
+struct Call {
+  Call *next;
+  uint8_t kind;
+  uint64_t bytes;
+  const LsCollPlan *plan;
+  LsFlowUse **uses; /* [n_phases] */
+  uint64_t sm_share;
+  uint32_t step[2]; /* + 1 */
+  uint64_t count[2];
+};
+
+/* What moves: a collective or one transfer of a p2p group. Phase by phase, first
+ * the latency, then the flow. */
+typedef struct Motion Motion;
+struct Motion {
+  LsEvent start;  /* end of the latency of a phase */
+  LsFlow flow;
+  const Call *call;
+  uint32_t phase;
+  void (*finished) (void *run, Motion *m, LsTime at);
+};
+
+typedef struct {
+  Motion motion; /* first member: events lead back here */
+  uint32_t id;
+  uint32_t n_arrived;
+  LsTime arrived; /* latest */
+  uint64_t *frame; /* [n_ranks] of the op that arrived */
+  uint16_t *op;
+  uint32_t first_rank;
+  LsDtype dtype;
+  Call *calls;
+} Comm;
+
+typedef struct {
+  uint32_t rank;
+  uint16_t op;
+  uint64_t frame;
+  LsTime at;
+  uint64_t bytes;
+} Post;
+
+/* The sends of one rank to its next (or previous) neighbour. */
+typedef struct {
+  Motion motion; /* first member */
+  bool is_busy;
+  uint32_t from, to; /* ranks */
+  GQueue sends, recvs; /* Post */
+  Call *calls;
+} Channel;
+
+typedef struct {
+  const LsPlan *plan;
+  const LsCluster *cluster;
+  const LsNccl *nccl;
+  const LsRunOptions *options;
+  LsArena *arena;
+  LsEngine engine;
+  LsFlowNet *net;
+  LsKernelCost *costs;   /* [n_kernels] */
+  XSegment *segments;
+  Rank *ranks;
+  Comm *comms;
+  Channel *channels;     /* [2 * n_ranks]: to next, to previous */
+  LsEvent dispatch;
+  GPtrArray *ready;      /* Rank */
+  GPtrArray *ready_next; /* scratch of dispatch */
+  uint32_t n_steps;
+  uint32_t *step_n_done; /* [n_steps + 1] */
+  LsTime *step_end;      /* [n_steps + 1] */
+  uint32_t last_step;    /* the one reported, once known; NO_ID before */
+  bool is_periodic;
+  LsDigest digest;
+  uint64_t n_ops;
+  double cost_share[4];
+  GError *error;         /* stops the run */
+} Run;
+
+/* compile.c */
+gboolean run_compile (Run *x, const LsCalibration *calibration, GError **error);
+uint32_t run_spans_per_step (const Run *x, const LsProgram *p);
+
+/* rank.c */
+void rank_init (Run *x, Rank *r, uint32_t id);
+void rank_clear (Rank *r);
+void rank_advance (Run *x, Rank *r);
+void rank_ready (Run *x, Rank *r); /* advance it once all completions of this instant are applied */
+void rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
+void rank_residency (Run *x, Rank *r, uint64_t sm_share, int sign);
+Frame *rank_frame (Rank *r, uint64_t ordinal);
+
+/* comm.c */
+void comm_init (Run *x);
+void comm_clear (Run *x);
+void comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
+void group_launch (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
+void comm_count_bytes (const Run *x, uint32_t step, double *resource_bytes);
+
+/* spans.c */
+uint32_t span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime matched,
+                   LsTime end, LsCause kind, uint32_t cause);
+LsSpan *span_at (Rank *r, uint32_t step, uint32_t span);
+LsTimeline *spans_collect (Run *x);
+
+/* steps.c */
+void step_rank_done (Run *x, Rank *r, uint32_t step, LsTime end);
+
+/* blocked.c */
+/* What the head of the rank's compute stream waits for. */
+void blocked_by (Run *x, Rank *r, LsCause *ret_kind, uint32_t *ret_span, uint32_t *ret_step);
+GError *deadlock_report (Run *x);
+
+#endif

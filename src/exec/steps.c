@@ -1,0 +1,36 @@
+/* exec/steps.c — when a step is over on all ranks, and when to stop: after the
+ * last step asked for, or once two periods in a row are equal to the picosecond.
+ * Ranks that are early go on into the next step until the clock reaches the end
+ * of the window, so that the window shows the steady state. */
+#include "exec/state.h"
+
+static LsTime
+period (const Run *x, uint32_t step)
+{
+  return x->step_end[step] - (step > 0 ? x->step_end[step - 1] : 0);
+}
+
+static void
+step_done (Run *x, uint32_t step)
+{
+  x->is_periodic = step > 0 && period (x, step) == period (x, step - 1);
+  if (step + 1 == x->n_steps || x->is_periodic) {
+    x->last_step = step;
+    x->engine.stop_at = MAX (x->step_end[step], x->engine.now);
+    return;
+  }
+  for (uint32_t i = 0; i < x->plan->n_ranks; i++)
+    if (x->ranks[i].is_gated)
+      rank_ready (x, &x->ranks[i]);
+}
+
+void
+step_rank_done (Run *x, Rank *r, uint32_t step, LsTime end)
+{
+  r->steps_done = step + 1;
+  if (step > x->n_steps)
+    return;
+  x->step_end[step] = MAX (x->step_end[step], end);
+  if (++x->step_n_done[step] == x->plan->n_ranks && x->last_step == NO_ID)
+    step_done (x, step);
+}

@@ -1,0 +1,130 @@
+/* lockstep/lockstep.h — predict one training step of a large model on a cluster.
+ *
+ *     g_autoptr (GError) error = NULL;
+ *     g_autoptr (LsJob) job = ls_job_new ();
+ *     if (ls_job_set (job, "model", "gpt3-175b", &error)
+ *         && ls_job_set (job, "cluster", "dgx-a100-80g", &error)
+ *         && ls_job_set (job, "nodes", "8", &error)
+ *         && ls_job_set (job, "tp", "8", &error)
+ *         && ls_job_set (job, "pp", "8", &error)) {
+ *       g_autoptr (LsResult) result = ls_job_run (job, &error);
+ *       if (result)
+ *         printf ("%f s\n", ls_result_step_time_s (result));
+ *     }
+ *
+ * All functions that can fail return FALSE or NULL and set an error of LS_ERROR;
+ * ls_error_exit_code() turns it into the exit code that the program uses.
+ * Nothing is printed, nothing exits. Objects are independent of each other: two
+ * threads may run two jobs at once, but not share one. Returned strings are
+ * newly allocated UTF-8 (g_free) unless said otherwise.
+ *
+ * Names of models, clusters and strategies are looked up as a path, then in
+ * ./models (./topologies, ./strategies), $LS_DATA_DIR and the installed data. */
+#ifndef LOCKSTEP_LOCKSTEP_H
+#define LOCKSTEP_LOCKSTEP_H
+
+#include <glib.h>
+
+#include <lockstep/error.h>
+#include <lockstep/units.h>
+
+G_BEGIN_DECLS
+
+const char *ls_version (void); /* static: "0.1.0" */
+
+/* ---- One job ------------------------------------------------------------- */
+
+typedef struct LsJob LsJob;
+typedef struct LsResult LsResult;
+
+LsJob *ls_job_new (void); /* all defaults; model and cluster must be set */
+void ls_job_free (LsJob *job); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJob, ls_job_free)
+
+/* Sets one knob from text. Keys are the long flags of `lockstep run` without
+ * dashes: "model", "cluster", "nodes", "gpus", "tp", "pp", "dp", "cp", "ep",
+ * "vpp", "sp", "zero", "dp-kind", "dp-overlap", "tp-overlap", "p2p", "schedule",
+ * "micro-batch", "global-batch", "seq", "recompute", "attention", "dtype",
+ * "grad-dtype", "layers-per-chunk", "grad-norm", "steps", "fold", "coarsen",
+ * "network"; besides, "published" (SECONDS[:SOURCE], a measured step time to
+ * compare with) and "debug" (a list such as "evq=ref,solver=ref,runahead=off",
+ * which selects the reference implementations). On and off are "1" and "0".
+ * LS_ERROR_USAGE if the key is unknown or the value malformed; the job is then
+ * unchanged. */
+gboolean ls_job_set (LsJob *job, const char *key, const char *value, GError **error);
+
+/* Takes the strategy of a named or given file instead of what was set so far
+ * about parallelism; what is set afterwards overrides the file. LS_ERROR_INPUT. */
+gboolean ls_job_load_strategy (LsJob *job, const char *name_or_path, GError **error);
+
+/* Runs the job: LS_ERROR_USAGE (no model or cluster), LS_ERROR_INPUT (a file),
+ * LS_ERROR_CONFLICT, LS_ERROR_UNSUPPORTED, LS_ERROR_DEADLOCK. A job that does not
+ * fit into memory is a result, not an error. Free with ls_result_free(). */
+LsResult *ls_job_run (const LsJob *job, GError **error);
+
+void ls_result_free (LsResult *result); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsResult, ls_result_free)
+
+double ls_result_step_time_s (const LsResult *result);
+
+/* FALSE, with LS_ERROR_NO_FIT that says how much is missing where, if the job
+ * needs more memory than a GPU has. */
+gboolean ls_result_check_fit (const LsResult *result, GError **error);
+
+/* What had to be assumed to read a foreign model file, a line each; "" if nothing. */
+char *ls_result_notes (const LsResult *result);
+
+char *ls_result_summary (const LsResult *result, gboolean colour); /* for people */
+char *ls_result_json (const LsResult *result);                     /* for programs */
+char *ls_result_placement (const LsResult *result);                /* one line per rank */
+
+/* Chrome's trace event format, which Perfetto opens. LS_ERROR_IO. */
+gboolean ls_result_write_chrome_trace (const LsResult *result, const char *path, GError **error);
+/* A picture of the step, .svg or .png, drawn by gnuplot; its .gp and .dat files
+ * are left beside it. LS_ERROR_IO, LS_ERROR_USAGE for another suffix. */
+gboolean ls_result_write_timeline (const LsResult *result, const char *path, GError **error);
+
+/* ---- Validation against published measurements --------------------------- */
+
+typedef struct {
+  const char *cases_path; /* CSV                                             */
+  const char *split;      /* only rows whose `split` is this; NULL: all      */
+  const char *only;       /* only rows whose id this regex matches; NULL: all */
+  guint n_threads;        /* 0: one per processor; the result is the same    */
+  const char *fold;       /* as ls_job_set(); NULL: the default              */
+  const char *coarsen;
+  const char *network;
+  const char *debug;
+} LsValidateOptions;
+
+typedef struct LsValidation LsValidation;
+
+/* A row that cannot be simulated counts as refused, with its reason; only bad
+ * options (LS_ERROR_USAGE, LS_ERROR_UNSUPPORTED) and a bad file (LS_ERROR_INPUT)
+ * fail. Free with ls_validation_free(). */
+LsValidation *ls_validation_run (const LsValidateOptions *options, GError **error);
+void ls_validation_free (LsValidation *validation); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsValidation, ls_validation_free)
+
+char *ls_validation_text (const LsValidation *validation);
+char *ls_validation_json (const LsValidation *validation);
+
+/* FALSE, with LS_ERROR_TOLERANCE, if the mean absolute error exceeds max_pct or
+ * nothing could be simulated. */
+gboolean ls_validation_check_mape (const LsValidation *validation, double max_pct, GError **error);
+
+/* ---- What there is ------------------------------------------------------- */
+
+/* kind: "models", "clusters", "gpus", "strategies", "schedules", or NULL for all.
+ * LS_ERROR_USAGE for another one. */
+char *ls_list_text (const char *kind, GError **error);
+
+/* Reads one data file, of the kind that its "schema" names or a Hugging Face
+ * config.json, and checks all that can be checked. A strategy is also checked
+ * against a model and a cluster where both are given (or NULL). Returns a line
+ * that says what the file holds. LS_ERROR_INPUT, LS_ERROR_CONFLICT. */
+char *ls_check_file (const char *path, const char *model, const char *cluster, GError **error);
+
+G_END_DECLS
+
+#endif

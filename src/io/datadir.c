@@ -1,0 +1,154 @@
+#include "io/datadir.h"
+
+#include <string.h>
+
+#include "base/suggest.h"
+
+static const struct {
+  const char *folder;
+  const char *what;
+} kinds[LS_N_DATA_KINDS] = {
+  [LS_DATA_MODELS] = { "models", "model" },
+  [LS_DATA_CLUSTERS] = { "topologies", "cluster" },
+  [LS_DATA_GPUS] = { "topologies/gpu", "accelerator" },
+  [LS_DATA_CALIBRATIONS] = { "topologies/calib", "calibration" },
+  [LS_DATA_STRATEGIES] = { "strategies", "strategy" },
+};
+
+typedef struct {
+  const char *from;
+  const char *path; /* NULL: not set */
+} Root;
+
+#define N_ROOTS 3
+
+static void
+get_roots (Root roots[N_ROOTS])
+{
+  roots[0] = (Root) { "$LS_DATA_DIR", g_getenv ("LS_DATA_DIR") };
+  roots[1] = (Root) { ".", "." };
+  roots[2] = (Root) { "installed", LS_DATADIR };
+}
+
+const char *
+ls_data_folder (LsDataKind kind)
+{
+  return kinds[kind].folder;
+}
+
+static bool
+is_path (const char *name)
+{
+  return strchr (name, '/') || g_str_has_suffix (name, ".json");
+}
+
+static char *
+find_named (LsDataKind kind, const char *name)
+{
+  Root roots[N_ROOTS];
+  get_roots (roots);
+  g_autofree char *file = g_strconcat (name, ".json", NULL);
+  for (int i = 0; i < N_ROOTS; i++) {
+    if (!roots[i].path)
+      continue;
+    g_autofree char *path = g_build_filename (roots[i].path, kinds[kind].folder, file, NULL);
+    if (g_file_test (path, G_FILE_TEST_IS_REGULAR))
+      return g_steal_pointer (&path);
+  }
+  return NULL;
+}
+
+static char *
+not_found (LsDataKind kind, const char *name)
+{
+  g_autoptr (GPtrArray) entries = ls_data_list (kind);
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  for (guint i = 0; i < entries->len; i++)
+    g_ptr_array_add (names, ((LsDataEntry *) g_ptr_array_index (entries, i))->name);
+  g_ptr_array_add (names, NULL);
+  const char *near = ls_suggest (name, (const char *const *) names->pdata);
+  if (near)
+    return g_strdup_printf ("no %s is named \"%s\"; did you mean \"%s\"?", kinds[kind].what, name, near);
+  return g_strdup_printf ("no %s is named \"%s\" in %s/", kinds[kind].what, name, kinds[kind].folder);
+}
+
+char *
+ls_data_find (LsDataKind kind, const char *name, char **reterr_message)
+{
+  if (is_path (name))
+    return g_strdup (name);
+  char *path = *name ? find_named (kind, name) : NULL;
+  if (!path)
+    *reterr_message = not_found (kind, name);
+  return path;
+}
+
+LsJsonDoc *
+ls_data_load (LsDataKind kind, const char *name, LsDiagList *diags)
+{
+  g_autofree char *message = NULL;
+  g_autofree char *path = ls_data_find (kind, name, &message);
+  if (path)
+    return ls_json_doc_load (path, diags);
+  ls_diag_add (diags, LS_ERROR_INPUT, NULL, 0, 0, NULL, NULL, NULL, "%s", message);
+  return NULL;
+}
+
+/* --- listing ------------------------------------------------------------------ */
+
+static void
+entry_free (gpointer data)
+{
+  LsDataEntry *entry = data;
+  g_free (entry->name);
+  g_free (entry->path);
+  g_free (entry);
+}
+
+static gint
+by_name (gconstpointer a, gconstpointer b)
+{
+  const LsDataEntry *const *x = a, *const *y = b;
+  return strcmp ((*x)->name, (*y)->name);
+}
+
+static bool
+has_name (const GPtrArray *entries, const char *name)
+{
+  for (guint i = 0; i < entries->len; i++)
+    if (strcmp (((const LsDataEntry *) entries->pdata[i])->name, name) == 0)
+      return true;
+  return false;
+}
+
+static void
+add_file (GPtrArray *entries, const Root *root, const char *folder, const char *file)
+{
+  if (!g_str_has_suffix (file, ".json"))
+    return;
+  g_autofree char *name = g_strndup (file, strlen (file) - strlen (".json"));
+  g_autofree char *path = g_build_filename (folder, file, NULL);
+  if (has_name (entries, name) || !g_file_test (path, G_FILE_TEST_IS_REGULAR))
+    return;
+  LsDataEntry *entry = g_new (LsDataEntry, 1);
+  *entry = (LsDataEntry) { g_steal_pointer (&name), g_steal_pointer (&path), root->from };
+  g_ptr_array_add (entries, entry);
+}
+
+GPtrArray *
+ls_data_list (LsDataKind kind)
+{
+  Root roots[N_ROOTS];
+  get_roots (roots);
+  GPtrArray *entries = g_ptr_array_new_with_free_func (entry_free);
+  for (int i = 0; i < N_ROOTS; i++) {
+    if (!roots[i].path)
+      continue;
+    g_autofree char *folder = g_build_filename (roots[i].path, kinds[kind].folder, NULL);
+    g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
+    for (const char *file = dir ? g_dir_read_name (dir) : NULL; file; file = g_dir_read_name (dir))
+      add_file (entries, &roots[i], folder, file);
+  }
+  g_ptr_array_sort (entries, by_name);
+  return entries;
+}

@@ -1,0 +1,41 @@
+/* io/datadir.h — named models, clusters, accelerators, calibrations, strategies.
+ *
+ * A name is looked up in the folder of its kind under $LS_DATA_DIR, then under
+ * the current directory, then under the installed data. What contains a '/' or
+ * ends in ".json" is a path. */
+#ifndef LS_IO_DATADIR_H
+#define LS_IO_DATADIR_H
+
+#include "io/json_doc.h"
+
+typedef enum {
+  LS_DATA_MODELS,       /* models/           */
+  LS_DATA_CLUSTERS,     /* topologies/       */
+  LS_DATA_GPUS,         /* topologies/gpu/   */
+  LS_DATA_CALIBRATIONS, /* topologies/calib/ */
+  LS_DATA_STRATEGIES,   /* strategies/       */
+  LS_N_DATA_KINDS
+} LsDataKind;
+
+/* Static: "models"; "topologies/gpu". */
+const char *ls_data_folder (LsDataKind kind);
+
+/* The path of a name or path, newly allocated; a path is not checked to exist.
+ * NULL if no file has that name: then *reterr_message, newly allocated, says so
+ * and what was probably meant. */
+char *ls_data_find (LsDataKind kind, const char *name, char **reterr_message);
+
+/* Finds and loads; NULL and diagnostics (LS_ERROR_INPUT) on failure. */
+LsJsonDoc *ls_data_load (LsDataKind kind, const char *name, LsDiagList *diags);
+
+typedef struct {
+  char *name; /* without ".json"                               */
+  char *path;
+  const char *from; /* static: "$LS_DATA_DIR", ".", "installed" */
+} LsDataEntry;
+
+/* What ls_data_find() would find, by name; each name once. GPtrArray of
+ * LsDataEntry that frees them. */
+GPtrArray *ls_data_list (LsDataKind kind);
+
+#endif

@@ -1,0 +1,30 @@
+/* io/field_value.h — one value of one field: from text to memory. Used by
+ * field.c and field_markdown.c only. */
+#ifndef LS_IO_FIELD_VALUE_H
+#define LS_IO_FIELD_VALUE_H
+
+#include "io/field.h"
+
+/* Stores the value that text stands for; false leaves the field alone. Not for
+ * OBJECT, SOURCES and IGNORED. */
+bool ls_field_value_set (const LsField *f, void *target, const char *text);
+
+/* Stores a copy of a list. */
+void ls_field_value_set_list (const LsField *f, void *target, const uint32_t *values, uint32_t n);
+
+/* Whether the value lies in the field's range. */
+bool ls_field_value_in_range (const LsField *f, double value);
+
+/* The field's own limit, or that of its type. */
+double ls_field_value_max (const LsField *f);
+
+/* "expected a whole number from 1 to 8; got ..."; newly allocated. */
+char *ls_field_value_complaint (const LsField *f, const char *text, const char *got);
+
+/* How to write what was probably meant; newly allocated or NULL. */
+char *ls_field_value_hint (const LsField *f, const char *text);
+
+/* " from 1 to 8", ", at most 1.000 s", "" — newly allocated. */
+char *ls_field_value_range (const LsField *f);
+
+#endif

@@ -1,0 +1,154 @@
+#include "io/inspect.h"
+
+#include <string.h>
+
+#include <lockstep/units.h>
+
+#include "io/read_calibration.h"
+#include "io/read_cluster.h"
+#include "io/read_gpu.h"
+#include "io/read_model.h"
+#include "io/read_nccl.h"
+#include "io/read_strategy.h"
+
+/* Each reads a document and says in a line what it holds; NULL with diagnostics. */
+typedef char *(*Inspect) (const LsJsonDoc *doc, LsDiagList *diags);
+
+static char *
+inspect_model (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  LsModel m;
+  if (!ls_model_read (doc, &m, notes, diags))
+    return NULL;
+  GString *line = g_string_new (NULL);
+  g_string_append_printf (line, "model, %.1f B parameters: %u layers, hidden %u, %u heads, vocabulary %u, sequence %u",
+                          (double) ls_model_params (&m, m.vocab) / 1e9, m.n_layers, m.hidden, m.n_heads, m.vocab,
+                          m.seq);
+  for (guint i = 0; i < notes->len; i++)
+    g_string_append_printf (line, "\n  note: %s", (const char *) g_ptr_array_index (notes, i));
+  ls_model_clear (&m);
+  return g_string_free (line, FALSE);
+}
+
+/* Counts that do not deal out evenly show only when the cluster is built. */
+static gboolean
+can_build (const LsJsonDoc *doc, const LsClusterSpec *spec, LsDiagList *diags)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsCluster) cluster = ls_cluster_build (spec, &error);
+  if (!cluster)
+    ls_diag_add (diags, (LsErrorCode) error->code, ls_json_doc_name (doc), 0, 0, NULL, NULL, NULL, "%s",
+                 error->message);
+  return cluster != NULL;
+}
+
+static char *
+inspect_cluster (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsClusterSpec spec;
+  if (!ls_cluster_read (doc, &spec, diags))
+    return NULL;
+  char *line = NULL;
+  if (can_build (doc, &spec, diags)) {
+    g_autofree char *rate = ls_format_rate (spec.nics * spec.nic.bandwidth_bytes_per_s);
+    line = g_strdup_printf ("cluster, %u x %s per node, %s", spec.gpus_per_node, spec.gpu.name,
+                            spec.nics > 0 ? rate : "no network");
+  }
+  ls_cluster_spec_clear (&spec);
+  return line;
+}
+
+static char *
+inspect_gpu (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsGpu gpu;
+  if (!ls_gpu_read (doc, &gpu, diags))
+    return NULL;
+  g_autofree char *peak = ls_format_flops (MAX (gpu.peak_flops[LS_DTYPE_FP16], gpu.peak_flops[LS_DTYPE_BF16]));
+  g_autofree char *size = ls_format_bytes (gpu.hbm_bytes);
+  g_autofree char *rate = ls_format_rate (gpu.hbm_bytes_per_s);
+  char *line = g_strdup_printf ("accelerator, %s in 16 bits, %s at %s", peak, size, rate);
+  ls_gpu_clear (&gpu);
+  return line;
+}
+
+static char *
+inspect_calibration (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsCalibration calibration;
+  if (!ls_calibration_read (doc, &calibration, diags))
+    return NULL;
+  guint n_fitted = 0;
+  for (int kind = 0; kind < LS_N_KERNEL_KINDS; kind++)
+    n_fitted += calibration.kind[kind].is_fitted;
+  char *line = g_strdup_printf ("calibration, %u of %d kernel kinds fitted", n_fitted, LS_N_KERNEL_KINDS);
+  ls_calibration_clear (&calibration);
+  return line;
+}
+
+static char *
+inspect_nccl (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsNccl nccl;
+  if (!ls_nccl_read (doc, &nccl, diags))
+    return NULL;
+  g_autofree char *rate = ls_format_rate (nccl.ring_bus_intra);
+  char *line = g_strdup_printf ("NCCL, ring of %s inside a node", rate);
+  ls_nccl_clear (&nccl);
+  return line;
+}
+
+static char *
+inspect_strategy (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsStrategy s;
+  if (!ls_strategy_read (doc, &s, diags))
+    return NULL;
+  char *line = g_strdup_printf ("strategy, tp %u, pp %u, cp %u, vpp %u, zero %u", s.tp, s.pp, s.cp, s.vpp, s.zero_stage);
+  ls_strategy_clear (&s);
+  return line;
+}
+
+static const struct {
+  const char *schema;
+  LsFileKind kind;
+  Inspect inspect;
+} kinds[] = {
+  { "lockstep.model/1", LS_FILE_MODEL, inspect_model },
+  { "lockstep.cluster/1", LS_FILE_CLUSTER, inspect_cluster },
+  { "lockstep.gpu/1", LS_FILE_GPU, inspect_gpu },
+  { "lockstep.calibration/1", LS_FILE_CALIBRATION, inspect_calibration },
+  { "lockstep.nccl/1", LS_FILE_NCCL, inspect_nccl },
+  { "lockstep.strategy/1", LS_FILE_STRATEGY, inspect_strategy },
+};
+
+static char *
+unknown_schema (const LsJsonDoc *doc, const cJSON *schema, LsDiagList *diags)
+{
+  g_autofree char *got = ls_json_describe (schema);
+  g_autoptr (GString) known = g_string_new (NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
+    g_string_append_printf (known, "%s\"%s\"", i > 0 ? ", " : "", kinds[i].schema);
+  ls_json_doc_diag (doc, schema, LS_JSON_AT_VALUE, diags, NULL, "expected one of %s; got %s", known->str, got);
+  return NULL;
+}
+
+char *
+ls_inspect_file (const char *path, LsFileKind *ret_kind, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
+  if (!doc)
+    return NULL;
+  const cJSON *schema = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "schema");
+  if (!schema) {
+    *ret_kind = LS_FILE_MODEL; /* a Hugging Face config, or the reader says what is missing */
+    return inspect_model (doc, diags);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
+    if (g_strcmp0 (cJSON_GetStringValue (schema), kinds[i].schema) == 0) {
+      *ret_kind = kinds[i].kind;
+      return kinds[i].inspect (doc, diags);
+    }
+  return unknown_schema (doc, schema, diags);
+}

@@ -1,0 +1,23 @@
+/* io/inspect.h — what does this file hold, and is it right? */
+#ifndef LS_IO_INSPECT_H
+#define LS_IO_INSPECT_H
+
+#include "base/diag.h"
+#include "io/datadir.h"
+
+typedef enum {
+  LS_FILE_MODEL, /* ours, or a Hugging Face config.json */
+  LS_FILE_CLUSTER,
+  LS_FILE_GPU,
+  LS_FILE_CALIBRATION,
+  LS_FILE_NCCL,
+  LS_FILE_STRATEGY,
+} LsFileKind;
+
+/* Reads a file of the kind that its "schema" names, or a Hugging Face model if it
+ * has none, with all checks. A cluster is also built. Returns what it holds in a
+ * line ("model, 96 layers, 174.6e9 parameters"), newly allocated, or NULL with
+ * located diagnostics. */
+char *ls_inspect_file (const char *path, LsFileKind *ret_kind, LsDiagList *diags);
+
+#endif

@@ -1,0 +1,87 @@
+#include "io/read_calibration.h"
+
+#include "io/datadir.h"
+
+static const LsField fit_fields[] = {
+  { "fitted", LS_FIELD_BOOL, offsetof (LsKindFit, is_fitted), .required = true,
+    .meaning = "false: the figures are a stated guess" },
+  { "compute_efficiency", LS_FIELD_DOUBLE, offsetof (LsKindFit, compute_efficiency), .above = true, .max = 1,
+    .default_text = "1", .meaning = "share of the peak FLOP rate" },
+  { "flops_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, flops_half), .max = 1e24, .default_text = "0",
+    .meaning = "FLOPs of one launch at which that share is halved; 0: no fall-off" },
+  { "depth_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, depth_half), .max = 1e9, .default_text = "0",
+    .meaning = "inner loop (k of a GEMM, keys of attention) at which a tile's prologue and epilogue take half of its "
+               "time" },
+  { "width_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, width_half), .max = 1e9, .default_text = "0",
+    .meaning = "head_dim at which softmax takes half the time of attention" },
+  { "tile_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, tile_half), .max = 1e9, .default_text = "0",
+    .meaning = "edge of the square tile that runs at half rate" },
+  { "wave_rounding", LS_FIELD_DOUBLE, offsetof (LsKindFit, wave_rounding), .max = 1, .default_text = "0",
+    .meaning = "how much of a started wave of tiles is paid; 0: no tiles" },
+  { "memory_efficiency", LS_FIELD_DOUBLE, offsetof (LsKindFit, memory_efficiency), .above = true, .max = 1,
+    .default_text = "1", .meaning = "share of the HBM bandwidth" },
+  { "bytes_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, bytes_half), .max = 1e18, .default_text = "0",
+    .meaning = "bytes of one launch at which that share is halved; 0: no fall-off" },
+  { "launch", LS_FIELD_TIME, offsetof (LsKindFit, launch), .max = (double) LS_S, .default_text = "0us",
+    .meaning = "fixed time of one launch" },
+  { "min_work", LS_FIELD_DOUBLE, offsetof (LsKindFit, min_work), .max = 1e24, .default_text = "0",
+    .meaning = "least FLOPs (compute kinds) or bytes seen in the fit" },
+  { "max_work", LS_FIELD_DOUBLE, offsetof (LsKindFit, max_work), .max = 1e24, .default_text = "0",
+    .meaning = "most FLOPs or bytes seen in the fit" },
+  { "mape", LS_FIELD_DOUBLE, offsetof (LsKindFit, mape), .max = 1e6, .default_text = "none",
+    .meaning = "mean absolute error on held-out shapes, as a fraction" },
+  { "source", LS_FIELD_IGNORED, .required = true, .meaning = "data, method and hold-out, or why this guess" },
+  { NULL },
+};
+
+#define KIND(key_, kind_)                                                                                  \
+  { key_, LS_FIELD_OBJECT, offsetof (LsCalibration, kind[kind_]), .fields = fit_fields,                    \
+    .default_text = "roofline", .meaning = "coefficients of this kind of kernel" }
+
+/* Keys are those of ls_kernel_kind_name(); a test compares them. */
+static const LsField kernel_fields[] = {
+  KIND ("gemm", LS_KERNEL_GEMM),
+  KIND ("batched-gemm", LS_KERNEL_BATCHED_GEMM),
+  KIND ("attention-fwd", LS_KERNEL_ATTENTION_FWD),
+  KIND ("attention-bwd", LS_KERNEL_ATTENTION_BWD),
+  KIND ("softmax", LS_KERNEL_SOFTMAX),
+  KIND ("norm", LS_KERNEL_NORM),
+  KIND ("elementwise", LS_KERNEL_ELEMENTWISE),
+  KIND ("reduction", LS_KERNEL_REDUCTION),
+  KIND ("embedding", LS_KERNEL_EMBEDDING),
+  KIND ("cross-entropy", LS_KERNEL_CROSS_ENTROPY),
+  KIND ("optimizer", LS_KERNEL_OPTIMIZER),
+  KIND ("memset", LS_KERNEL_MEMSET),
+  { "gemm_fp8", LS_FIELD_OBJECT, offsetof (LsCalibration, gemm_fp8), .fields = fit_fields, .default_text = "as gemm",
+    .meaning = "coefficients of fp8 GEMMs" },
+  { NULL },
+};
+G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 2);
+
+const LsField ls_calibration_fields[] = {
+  LS_FIELDS_HEADER (LsCalibration),
+  { "sustained", LS_FIELD_DOUBLE, offsetof (LsCalibration, sustained), .above = true, .max = 1, .default_text = "1",
+    .meaning = "rate of GEMMs inside a training step relative to the isolated loops of the fit" },
+  { "kernels", LS_FIELD_OBJECT, 0, .required = true, .fields = kernel_fields, .meaning = "by kind of kernel" },
+  { NULL },
+};
+
+bool
+ls_calibration_read (const LsJsonDoc *doc, LsCalibration *ret_calibration, LsDiagList *diags)
+{
+  LsCalibration c = { 0 };
+  ls_calibration_init_roofline (&c);
+  bool ok = ls_fields_read_file (ls_calibration_fields, "calibration", doc, &c, diags);
+  if (ok)
+    *ret_calibration = c;
+  else
+    ls_calibration_clear (&c);
+  return ok;
+}
+
+bool
+ls_calibration_load (const char *name, LsCalibration *ret_calibration, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CALIBRATIONS, name, diags);
+  return doc && ls_calibration_read (doc, ret_calibration, diags);
+}

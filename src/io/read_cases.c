@@ -1,0 +1,178 @@
+#include "io/read_cases.h"
+
+#include <stddef.h>
+
+#include "io/csv.h"
+#include "io/field_value.h"
+#include "io/read_strategy.h"
+
+static const LsEnumName mlp_names[] = {
+  { "gelu", LS_MLP_GELU },
+  { "relu2", LS_MLP_RELU2 },
+  { "swiglu", LS_MLP_SWIGLU },
+  { NULL },
+};
+
+#define TEXT(key_, is_required) \
+  { #key_, LS_FIELD_STRING, offsetof (LsCase, key_), .required = (is_required) }
+#define COUNT(key_, member) \
+  { #key_, LS_FIELD_UINT, offsetof (LsCase, model.member), .required = true, .min = 1 }
+
+static const LsField case_fields[] = {
+  TEXT (id, true),
+  TEXT (split, false),
+  TEXT (cluster, true),
+  TEXT (source, false),
+  TEXT (caveat, false),
+  COUNT (layers, n_layers),
+  COUNT (hidden, hidden),
+  COUNT (heads, n_heads),
+  COUNT (kv_heads, n_kv_heads),
+  COUNT (ffn, ffn),
+  COUNT (vocab, vocab),
+  COUNT (seq, seq),
+  { "mlp", LS_FIELD_ENUM, offsetof (LsCase, model.mlp), .required = true, .names = mlp_names },
+  { "iteration_s", LS_FIELD_DOUBLE, offsetof (LsCase, measured_s), .required = true, .above = true },
+  { NULL },
+};
+
+/* Columns named and spelt as the knobs of a strategy. */
+static const char *const strategy_keys[] = {
+  "gpus", "attention", "dtype", "grad_dtype", "global_batch", "micro_batch", "tp", "pp", "vpp",
+  "dp", "cp", "ep", "zero", "sp", "recompute", "schedule", "dp_kind", "dp_overlap", "tp_overlap", "p2p",
+};
+
+/* Where a column's values go. */
+typedef struct {
+  const LsField *field;
+  size_t offset; /* in LsCase, of the struct that the field belongs to */
+  guint column;
+} Column;
+
+static void
+case_free (gpointer data)
+{
+  LsCase *c = data;
+  g_free (c->id);
+  g_free (c->split);
+  g_free (c->cluster);
+  g_free (c->source);
+  g_free (c->caveat);
+  ls_model_clear (&c->model);
+  ls_strategy_clear (&c->strategy);
+  g_free (c);
+}
+
+static LsCase *
+case_new (void)
+{
+  LsCase *c = g_new0 (LsCase, 1);
+  ls_strategy_init (&c->strategy);
+  c->split = g_strdup ("");
+  c->source = g_strdup ("");
+  c->caveat = g_strdup ("");
+  return c;
+}
+
+static void
+find_column (const LsCsv *csv, const LsField *field, gboolean is_required, size_t offset, GArray *columns,
+             LsDiagList *diags)
+{
+  int at = ls_csv_column (csv, field->key);
+  if (at < 0 && is_required)
+    ls_csv_header_error (csv, diags, "expected a column \"%s\"; got none", field->key);
+  if (at < 0)
+    return;
+  Column column = { field, offset, (guint) at };
+  g_array_append_val (columns, column);
+}
+
+/* The columns of the file that we know, as Column values. */
+static GArray *
+find_columns (const LsCsv *csv, LsDiagList *diags)
+{
+  GArray *columns = g_array_new (FALSE, FALSE, sizeof (Column));
+  for (const LsField *field = case_fields; field->key; field++)
+    find_column (csv, field, field->required, 0, columns, diags);
+  for (guint i = 0; i < G_N_ELEMENTS (strategy_keys); i++)
+    find_column (csv, ls_field_find (ls_strategy_fields, strategy_keys[i]), TRUE, offsetof (LsCase, strategy), columns,
+                 diags);
+  return columns;
+}
+
+static void
+read_cell (const LsCsv *csv, guint row, const Column *c, LsCase *target, LsDiagList *diags)
+{
+  const char *text = ls_csv_cell (csv, row, c->column);
+  if (ls_field_value_set (c->field, (char *) target + c->offset, text))
+    return;
+  g_autofree char *got = g_strdup_printf ("\"%.40s\"", text);
+  g_autofree char *complaint = ls_field_value_complaint (c->field, text, got);
+  ls_csv_error (csv, row, c->column, diags, "%s", complaint);
+}
+
+/* What one cell alone cannot show. */
+static void
+finish_case (const LsCsv *csv, guint row, LsCase *c, LsDiagList *diags)
+{
+  c->model.name = g_strdup (c->id);
+  c->model.source = g_strdup (c->source);
+  c->model.attention = (LsAttention) c->strategy.attention;
+  if (c->model.n_heads == 0 || c->model.hidden == 0)
+    return;
+  c->model.head_dim = c->model.hidden / c->model.n_heads;
+  if (c->model.hidden % c->model.n_heads != 0)
+    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "heads"), diags,
+                  "expected a divisor of hidden %u; got %u", c->model.hidden, c->model.n_heads);
+}
+
+static LsCase *
+read_case (const LsCsv *csv, guint row, const GArray *columns, LsDiagList *diags)
+{
+  LsCase *c = case_new ();
+  for (guint i = 0; i < columns->len; i++)
+    read_cell (csv, row, &g_array_index (columns, Column, i), c, diags);
+  finish_case (csv, row, c, diags);
+  return c;
+}
+
+static void
+check_distinct_ids (const LsCsv *csv, const GPtrArray *cases, LsDiagList *diags)
+{
+  guint id_column = (guint) ls_csv_column (csv, "id");
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < cases->len; i++) {
+    const LsCase *c = g_ptr_array_index (cases, i);
+    if (c->id && !g_hash_table_add (seen, c->id))
+      ls_csv_error (csv, i, id_column, diags, "duplicate id \"%s\"", c->id);
+  }
+}
+
+static GPtrArray *
+cases_of_table (const LsCsv *csv, LsDiagList *diags)
+{
+  guint n_before = ls_diag_list_n (diags);
+  g_autoptr (GArray) columns = find_columns (csv, diags);
+  if (ls_diag_list_n (diags) > n_before)
+    return NULL;
+
+  g_autoptr (GPtrArray) cases = g_ptr_array_new_with_free_func (case_free);
+  for (guint row = 0; row < ls_csv_n_rows (csv); row++)
+    g_ptr_array_add (cases, read_case (csv, row, columns, diags));
+  check_distinct_ids (csv, cases, diags);
+  return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&cases) : NULL;
+}
+
+GPtrArray *
+ls_read_cases (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
+  return csv ? cases_of_table (csv, diags) : NULL;
+}
+
+GPtrArray *
+ls_parse_cases (const char *name, const char *text, LsDiagList *diags)
+{
+  g_autoptr (LsCsv) csv = ls_csv_parse (name, text, diags);
+  return csv ? cases_of_table (csv, diags) : NULL;
+}

@@ -1,0 +1,37 @@
+/* io/read_cases.h — measured training runs, one a row, as `lockstep validate`
+ * reads them.
+ *
+ * Columns, found by name in the header row, in any order; others are ignored:
+ *   id  cluster (a name of topologies/)  gpus
+ *   layers hidden heads kv_heads ffn vocab seq   mlp (gelu, relu2, swiglu)
+ *   attention (flash, unfused)   dtype, grad_dtype (fp16, bf16, fp8, fp32)
+ *   global_batch micro_batch (sequences)   tp pp vpp dp cp ep
+ *   zero (0 to 3; N@G inside groups of G)   sp, dp_overlap, tp_overlap (0, 1)
+ *   recompute (none, selective, full)   schedule (none with pp 1)
+ *   dp_kind (none, ps, ddp, megatron, fsdp1, fsdp2, deepspeed, xla-fsdp)
+ *   p2p (none, batched, scatter-gather, overlapped)
+ *   iteration_s  measured, in seconds
+ *   split, source, caveat  optional */
+#ifndef LS_IO_READ_CASES_H
+#define LS_IO_READ_CASES_H
+
+#include <glib.h>
+
+#include "base/diag.h"
+#include "model/model.h"
+#include "parallel/strategy.h"
+
+typedef struct {
+  char *id, *split, *cluster, *source, *caveat; /* "" where the column is absent */
+  LsModel model;       /* the columns' part: norm, position and the like unset   */
+  LsStrategy strategy; /* its `gpus` is the column's                             */
+  double measured_s;
+} LsCase;
+
+/* Reads all rows; NULL, with located diagnostics, if any cell is wrong. A GPtrArray
+ * of LsCase that frees them. */
+GPtrArray *ls_read_cases (const char *path, LsDiagList *diags);
+/* The same from memory; `name` stands for the file in diagnostics. */
+GPtrArray *ls_parse_cases (const char *name, const char *text, LsDiagList *diags);
+
+#endif

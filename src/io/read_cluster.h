@@ -1,0 +1,17 @@
+/* io/read_cluster.h — topologies/NAME.json: a cluster, with its accelerator, which
+ * is found by name. Whether its counts deal out evenly is for
+ * ls_cluster_build() to say. */
+#ifndef LS_IO_READ_CLUSTER_H
+#define LS_IO_READ_CLUSTER_H
+
+#include "cluster/cluster.h"
+#include "io/field.h"
+
+extern const LsField ls_cluster_fields[];
+
+/* By name or path. On success the caller clears *ret_spec; on failure it is
+ * untouched and diags says why (LS_ERROR_INPUT). */
+bool ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *diags);
+bool ls_cluster_read (const LsJsonDoc *doc, LsClusterSpec *ret_spec, LsDiagList *diags);
+
+#endif

@@ -1,0 +1,61 @@
+#include "io/read_file.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static char *
+refuse (LsDiagList *diags, const char *path, const char *what)
+{
+  ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL, "%s", what);
+  return NULL;
+}
+
+static char *
+refuse_errno (LsDiagList *diags, const char *path, int code)
+{
+  g_autofree char *what = g_strdup_printf ("cannot read this file: %s", g_strerror (code));
+  return refuse (diags, path, what);
+}
+
+static bool
+is_directory (FILE *file)
+{
+  struct stat info;
+  return fstat (fileno (file), &info) == 0 && S_ISDIR (info.st_mode);
+}
+
+/* Reads in pieces: the size of a pipe is not known, that of a file may change. */
+static char *
+read_all (FILE *file, const char *path, size_t max_bytes, size_t *ret_n, LsDiagList *diags)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+  g_autofree char *piece = g_malloc (1 << 16);
+  size_t n;
+  errno = 0;
+  while ((n = fread (piece, 1, 1 << 16, file)) > 0) {
+    if (n > max_bytes - text->len) {
+      g_autofree char *what = g_strdup_printf ("larger than %zu MiB; expected a smaller file", max_bytes >> 20);
+      return refuse (diags, path, what);
+    }
+    g_string_append_len (text, piece, (gssize) n);
+  }
+  if (ferror (file))
+    return refuse_errno (diags, path, errno);
+  *ret_n = text->len;
+  return g_string_free (g_steal_pointer (&text), FALSE);
+}
+
+char *
+ls_read_file (const char *path, size_t max_bytes, size_t *ret_n, LsDiagList *diags)
+{
+  FILE *file = fopen (path, "rb");
+  if (!file)
+    return refuse_errno (diags, path, errno);
+  char *text = is_directory (file) ? refuse (diags, path, "is a directory; expected a file")
+                                   : read_all (file, path, max_bytes, ret_n, diags);
+  fclose (file);
+  return text;
+}

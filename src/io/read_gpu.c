@@ -1,0 +1,57 @@
+#include "io/read_gpu.h"
+
+#include "io/datadir.h"
+
+#define PEAK(key_, dtype)                                                                            \
+  { key_, LS_FIELD_FLOPS, (dtype) * sizeof (double), .above = true, .default_text = "not supported", \
+    .meaning = "dense matrix rate" }
+
+static const LsField peak_fields[] = {
+  PEAK ("fp32", LS_DTYPE_FP32), PEAK ("tf32", LS_DTYPE_TF32), PEAK ("fp16", LS_DTYPE_FP16),
+  PEAK ("bf16", LS_DTYPE_BF16), PEAK ("fp8", LS_DTYPE_FP8),   { NULL },
+};
+
+const LsField ls_gpu_fields[] = {
+  LS_FIELDS_HEADER (LsGpu),
+  { "peak_flops", LS_FIELD_OBJECT, offsetof (LsGpu, peak_flops), .required = true, .fields = peak_fields,
+    .meaning = "peak rates by number format, without sparsity" },
+  { "vector_flops", LS_FIELD_FLOPS, offsetof (LsGpu, vector_flops), .required = true, .above = true,
+    .meaning = "fp32 rate outside the matrix units" },
+  { "hbm_bandwidth", LS_FIELD_RATE, offsetof (LsGpu, hbm_bytes_per_s), .required = true, .above = true,
+    .meaning = "of the data sheet" },
+  { "hbm_efficiency", LS_FIELD_DOUBLE, offsetof (LsGpu, hbm_efficiency), .required = true, .above = true, .max = 1,
+    .meaning = "share of it that kernels together can reach" },
+  { "hbm_size", LS_FIELD_BYTES, offsetof (LsGpu, hbm_bytes), .required = true, .above = true,
+    .meaning = "an \"80 GB\" HBM holds 80GiB" },
+  { "reserved", LS_FIELD_BYTES, offsetof (LsGpu, reserved_bytes), .default_text = "0B",
+    .meaning = "CUDA context and the like, not for tensors" },
+  { "sm", LS_FIELD_UINT, offsetof (LsGpu, n_sm), .required = true, .min = 1, .max = 65536,
+    .meaning = "streaming multiprocessors or cores" },
+  { "calibration", LS_FIELD_STRING, offsetof (LsGpu, calibration), .default_text = "plain roofline",
+    .meaning = "name of a file in topologies/calib" },
+  { NULL },
+};
+
+bool
+ls_gpu_read (const LsJsonDoc *doc, LsGpu *ret_gpu, LsDiagList *diags)
+{
+  LsGpu gpu = { 0 };
+  bool ok = ls_fields_read_file (ls_gpu_fields, "gpu", doc, &gpu, diags);
+  if (ok && gpu.reserved_bytes >= gpu.hbm_bytes) {
+    ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "reserved"), LS_JSON_AT_VALUE,
+                      diags, NULL, "leaves nothing of \"hbm_size\"");
+    ok = false;
+  }
+  if (ok)
+    *ret_gpu = gpu;
+  else
+    ls_gpu_clear (&gpu);
+  return ok;
+}
+
+bool
+ls_gpu_load (const char *name, LsGpu *ret_gpu, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_GPUS, name, diags);
+  return doc && ls_gpu_read (doc, ret_gpu, diags);
+}

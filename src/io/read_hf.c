@@ -1,0 +1,293 @@
+#include "io/read_hf.h"
+
+#include <string.h>
+
+/* What the families have in common; keys have several spellings. */
+typedef struct {
+  char *activation;
+  uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab, seq;
+  uint32_t embedding_width; /* opt */
+  uint32_t sliding_window;
+  bool use_sliding_window; /* qwen2 */
+  bool tied;
+  bool attention_bias, mlp_bias, bias;
+  bool multi_query, grouped_query, alibi; /* falcon */
+  bool norm_before;                       /* opt */
+  double dropout;                         /* of the residual stream */
+} HfConfig;
+
+/* Defaults of a family and what its files do not say. seq 0: must be given. */
+typedef struct {
+  const char *model_type;
+  LsMlp mlp;
+  LsNorm norm;
+  LsPosition position;
+  uint32_t seq;
+  bool tied;
+  bool linear_bias;
+  bool qkv_bias;
+  double dropout;
+} Family;
+
+static const Family families[] = {
+  { "llama", LS_MLP_SWIGLU, LS_NORM_RMSNORM, LS_POSITION_ROPE },
+  { "mistral", LS_MLP_SWIGLU, LS_NORM_RMSNORM, LS_POSITION_ROPE },
+  { "qwen2", LS_MLP_SWIGLU, LS_NORM_RMSNORM, LS_POSITION_ROPE, .qkv_bias = true },
+  { "gpt2", LS_MLP_GELU, LS_NORM_LAYERNORM, LS_POSITION_LEARNED, .tied = true, .linear_bias = true, .dropout = 0.1 },
+  { "gpt_neox", LS_MLP_GELU, LS_NORM_LAYERNORM, LS_POSITION_ROPE, .linear_bias = true },
+  { "opt", LS_MLP_GELU, LS_NORM_LAYERNORM, LS_POSITION_LEARNED, .tied = true, .linear_bias = true, .dropout = 0.1 },
+  { "falcon", LS_MLP_GELU, LS_NORM_LAYERNORM, LS_POSITION_ROPE, .seq = 2048, .tied = true },
+};
+
+#define UINT(key_, member, max_) { key_, LS_FIELD_UINT, offsetof (HfConfig, member), .min = 1, .max = (max_) }
+#define BOOL(key_, member) { key_, LS_FIELD_BOOL, offsetof (HfConfig, member) }
+#define SKIP(key_) { key_, LS_FIELD_IGNORED }
+#define DROPOUT(key_) { key_, LS_FIELD_DOUBLE, offsetof (HfConfig, dropout), .max = 1 }
+
+static const LsField hf_fields[] = {
+  UINT ("num_hidden_layers", layers, 65536),
+  UINT ("n_layer", layers, 65536),
+  UINT ("hidden_size", hidden, 1 << 20),
+  UINT ("n_embd", hidden, 1 << 20),
+  UINT ("n_embed", hidden, 1 << 20),
+  UINT ("d_model", hidden, 1 << 20),
+  UINT ("num_attention_heads", heads, 65536),
+  UINT ("n_head", heads, 65536),
+  UINT ("num_key_value_heads", kv_heads, 65536),
+  UINT ("num_kv_heads", kv_heads, 65536),
+  UINT ("n_head_kv", kv_heads, 65536),
+  UINT ("head_dim", head_dim, 1 << 20),
+  UINT ("intermediate_size", ffn, 1 << 22),
+  UINT ("n_inner", ffn, 1 << 22),
+  UINT ("ffn_dim", ffn, 1 << 22),
+  UINT ("ffn_hidden_size", ffn, 1 << 22),
+  UINT ("vocab_size", vocab, 1 << 24),
+  UINT ("max_position_embeddings", seq, 1 << 27),
+  UINT ("n_positions", seq, 1 << 27),
+  UINT ("word_embed_proj_dim", embedding_width, 1 << 20),
+  UINT ("sliding_window", sliding_window, 1 << 27),
+  BOOL ("use_sliding_window", use_sliding_window),
+  BOOL ("tie_word_embeddings", tied),
+  BOOL ("attention_bias", attention_bias),
+  BOOL ("mlp_bias", mlp_bias),
+  BOOL ("bias", bias),
+  BOOL ("enable_bias", bias),
+  BOOL ("multi_query", multi_query),
+  BOOL ("new_decoder_architecture", grouped_query),
+  BOOL ("alibi", alibi),
+  BOOL ("do_layer_norm_before", norm_before),
+  DROPOUT ("dropout"),
+  DROPOUT ("resid_pdrop"),
+  DROPOUT ("hidden_dropout"),
+  { "hidden_act", LS_FIELD_STRING, offsetof (HfConfig, activation) },
+  { "activation_function", LS_FIELD_STRING, offsetof (HfConfig, activation) },
+  SKIP ("model_type"), SKIP ("architectures"), SKIP ("_name_or_path"), SKIP ("transformers_version"),
+  SKIP ("torch_dtype"), SKIP ("dtype"), SKIP ("use_cache"), SKIP ("bos_token_id"), SKIP ("eos_token_id"),
+  SKIP ("pad_token_id"), SKIP ("initializer_range"), SKIP ("init_std"), SKIP ("rms_norm_eps"),
+  SKIP ("layer_norm_eps"), SKIP ("layer_norm_epsilon"), SKIP ("rope_theta"), SKIP ("rope_scaling"),
+  SKIP ("rope_parameters"), SKIP ("rotary_emb_base"), SKIP ("pretraining_tp"), SKIP ("attention_dropout"),
+  SKIP ("attn_pdrop"), SKIP ("embd_pdrop"), SKIP ("activation_dropout"), SKIP ("max_window_layers"),
+  SKIP ("n_ctx"), SKIP ("is_encoder_decoder"), SKIP ("task_specific_params"), SKIP ("prefix"),
+  { NULL },
+};
+
+/* --- what is refused ---------------------------------------------------------- */
+
+static const cJSON *
+get (const LsJsonDoc *doc, const char *key)
+{
+  return cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), key);
+}
+
+bool
+ls_is_hf_config (const LsJsonDoc *doc)
+{
+  return !get (doc, "schema") && (get (doc, "model_type") || get (doc, "architectures"));
+}
+
+static bool
+refuse (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *reason)
+{
+  ls_json_doc_diag_code (doc, LS_ERROR_UNSUPPORTED, node, LS_JSON_AT_VALUE, diags, NULL, "%s", reason);
+  return false;
+}
+
+static bool
+is_dense (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  static const char *const counts[] = { "num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts" };
+  for (size_t i = 0; i < G_N_ELEMENTS (counts); i++) {
+    const cJSON *n = get (doc, counts[i]);
+    if (cJSON_IsNumber (n) && n->valuedouble > 1)
+      return refuse (doc, n, diags, "a mixture of experts; only dense models can be simulated");
+  }
+  return true;
+}
+
+static bool
+is_decoder (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  const cJSON *both = get (doc, "is_encoder_decoder"), *nested = get (doc, "text_config"), *name;
+  if (cJSON_IsTrue (both))
+    return refuse (doc, both, diags, "a model with an encoder; only decoders can be simulated");
+  if (cJSON_IsObject (nested))
+    return refuse (doc, nested, diags, "a multimodal model; save its \"text_config\" as a file of its own");
+  cJSON_ArrayForEach (name, get (doc, "architectures"))
+    if (!cJSON_IsString (name) || !(strstr (name->valuestring, "CausalLM") || strstr (name->valuestring, "LMHeadModel")))
+      return refuse (doc, name, diags, "not a decoder with a language-model head, which is all that can be simulated");
+  return true;
+}
+
+static const Family *
+find_family (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  const cJSON *type = get (doc, "model_type");
+  g_autoptr (GString) known = g_string_new (NULL);
+  for (size_t i = 0; i < G_N_ELEMENTS (families); i++) {
+    if (cJSON_IsString (type) && strcmp (type->valuestring, families[i].model_type) == 0)
+      return &families[i];
+    g_string_append_printf (known, "%s\"%s\"", i > 0 ? ", " : "", families[i].model_type);
+  }
+  g_autofree char *got = type ? ls_json_describe (type) : g_strdup ("no key \"model_type\"");
+  g_autofree char *reason = g_strdup_printf ("expected one of the dense decoders %s; got %s", known->str, got);
+  refuse (doc, type ? type : ls_json_doc_root (doc), diags, reason);
+  return NULL;
+}
+
+/* --- from the file to the model ----------------------------------------------- */
+
+static void
+note (GPtrArray *notes, const char *text)
+{
+  g_ptr_array_add (notes, g_strdup (text));
+}
+
+static bool
+missing (const LsJsonDoc *doc, LsDiagList *diags, uint32_t value, const char *key)
+{
+  if (value > 0)
+    return false;
+  ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL, "missing key \"%s\"", key);
+  return true;
+}
+
+static bool
+check_complete (const LsJsonDoc *doc, const Family *f, const HfConfig *c, LsDiagList *diags)
+{
+  bool is_missing = missing (doc, diags, c->layers, "num_hidden_layers");
+  is_missing = missing (doc, diags, c->hidden, "hidden_size") || is_missing;
+  is_missing = missing (doc, diags, c->heads, "num_attention_heads") || is_missing;
+  is_missing = missing (doc, diags, c->vocab, "vocab_size") || is_missing;
+  is_missing = missing (doc, diags, c->seq, "max_position_embeddings") || is_missing;
+  if (f->mlp == LS_MLP_SWIGLU) /* no rule gives it; the others have four times hidden */
+    is_missing = missing (doc, diags, c->ffn, "intermediate_size") || is_missing;
+  return !is_missing;
+}
+
+static bool
+check_shape (const LsJsonDoc *doc, const HfConfig *c, const LsModel *m, LsDiagList *diags)
+{
+  const cJSON *root = ls_json_doc_root (doc);
+  if (c->head_dim == 0 && c->hidden % c->heads != 0) {
+    ls_json_doc_diag (doc, root, LS_JSON_AT_VALUE, diags, NULL, "%u heads do not divide a hidden size of %u", c->heads, c->hidden);
+    return false;
+  }
+  if (m->n_heads % m->n_kv_heads != 0) {
+    ls_json_doc_diag (doc, root, LS_JSON_AT_VALUE, diags, NULL, "%u heads do not share %u heads of keys and values evenly",
+                      m->n_heads, m->n_kv_heads);
+    return false;
+  }
+  if ((c->embedding_width > 0 && c->embedding_width != c->hidden) || !c->norm_before)
+    return refuse (doc, root, diags, "an OPT with norms after the layers or a narrower embedding (opt-350m) cannot be simulated");
+  return true;
+}
+
+/* Falcon: one shared head, groups, or as many as there are queries. */
+static uint32_t
+kv_heads (const Family *f, const HfConfig *c)
+{
+  if (strcmp (f->model_type, "falcon") == 0 && !c->grouped_query)
+    return c->multi_query ? 1 : c->heads;
+  return c->kv_heads ? c->kv_heads : c->heads;
+}
+
+/* A config.json is named after its folder. */
+static char *
+model_name (const LsJsonDoc *doc)
+{
+  g_autofree char *stem = ls_json_doc_stem (doc);
+  if (strcmp (stem, "config") != 0)
+    return g_steal_pointer (&stem);
+  g_autofree char *folder = g_path_get_dirname (ls_json_doc_name (doc));
+  return strcmp (folder, ".") == 0 ? g_steal_pointer (&stem) : g_path_get_basename (folder);
+}
+
+static LsModel
+to_model (const LsJsonDoc *doc, const Family *f, const HfConfig *c)
+{
+  return (LsModel) {
+    .name = model_name (doc),
+    .source = g_strdup_printf ("Hugging Face configuration, model_type %s", f->model_type),
+    .n_layers = c->layers,
+    .hidden = c->hidden,
+    .n_heads = c->heads,
+    .n_kv_heads = kv_heads (f, c),
+    .head_dim = c->head_dim ? c->head_dim : c->hidden / c->heads,
+    .ffn = c->ffn ? c->ffn : 4 * c->hidden,
+    .vocab = c->vocab,
+    .seq = c->seq,
+    .mlp = f->mlp,
+    .norm = f->norm,
+    .position = c->alibi ? LS_POSITION_ALIBI : f->position,
+    .attention = LS_ATTENTION_FLASH,
+    .linear_bias = c->bias || (c->attention_bias && c->mlp_bias),
+    .qkv_bias = f->qkv_bias || (c->attention_bias && !c->mlp_bias),
+    .tied_embeddings = c->tied,
+    .dropout = c->dropout > 0,
+  };
+}
+
+static void
+note_assumptions (const Family *f, const HfConfig *c, GPtrArray *notes)
+{
+  g_ptr_array_add (notes, g_strdup_printf ("sequences of %u tokens, the longest position; set the training length with --seq", c->seq));
+  bool slides = c->sliding_window > 0 && (c->use_sliding_window || strcmp (f->model_type, "qwen2") != 0);
+  if (slides && c->sliding_window < c->seq)
+    note (notes, "attention is taken over the whole sequence, not over the sliding window");
+  if (c->activation && g_str_has_prefix (c->activation, "relu"))
+    note (notes, "the activation is taken to cost as much as GELU");
+  if (strcmp (f->model_type, "gpt_neox") == 0 || strcmp (f->model_type, "falcon") == 0)
+    note (notes, "attention and MLP are taken one after the other, not side by side");
+}
+
+static bool
+read_config (const LsJsonDoc *doc, const Family *f, HfConfig *c, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
+{
+  if (!ls_fields_read (hf_fields, doc, ls_json_doc_root (doc), c, notes, diags) || !check_complete (doc, f, c, diags))
+    return false;
+  LsModel model = to_model (doc, f, c);
+  bool ok = check_shape (doc, c, &model, diags);
+  if (ok)
+    *ret_model = model;
+  else
+    ls_model_clear (&model);
+  note_assumptions (f, c, notes);
+  return ok;
+}
+
+bool
+ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
+{
+  const Family *f = NULL;
+  if (is_dense (doc, diags) && is_decoder (doc, diags))
+    f = find_family (doc, diags);
+  if (!f)
+    return false;
+  g_autoptr (GPtrArray) unread = notes ? g_ptr_array_ref (notes) : g_ptr_array_new_with_free_func (g_free);
+  HfConfig c = {
+    .tied = f->tied, .bias = f->linear_bias, .dropout = f->dropout, .seq = f->seq, .multi_query = true, .norm_before = true,
+  };
+  bool ok = read_config (doc, f, &c, ret_model, unread, diags);
+  g_free (c.activation);
+  return ok;
+}

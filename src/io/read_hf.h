@@ -1,0 +1,21 @@
+/* io/read_hf.h — the config.json of a Hugging Face model, where it describes a
+ * dense decoder: llama, mistral, qwen2, gpt2, gpt_neox, opt, falcon.
+ *
+ * Defaults of keys that a file leaves out are those of the configuration classes
+ * of Transformers (src/transformers/models/FAMILY/configuration_FAMILY.py). The
+ * training length is not in such files: seq becomes the longest position, with a
+ * note. Mixtures of experts, encoders and multimodal models are refused. */
+#ifndef LS_IO_READ_HF_H
+#define LS_IO_READ_HF_H
+
+#include "io/field.h"
+#include "model/model.h"
+
+/* Whether the document says that it is one. */
+bool ls_is_hf_config (const LsJsonDoc *doc);
+
+/* As ls_model_read(). The model is named after the file, or after its folder if
+ * the file is called config.json. */
+bool ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags);
+
+#endif

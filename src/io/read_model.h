@@ -1,0 +1,18 @@
+/* io/read_model.h — models/NAME.json, or the config.json of a Hugging Face model
+ * (which is told by its "model_type" or "architectures"; see read_hf.h). */
+#ifndef LS_IO_READ_MODEL_H
+#define LS_IO_READ_MODEL_H
+
+#include "io/field.h"
+#include "model/model.h"
+
+extern const LsField ls_model_fields[];
+
+/* By name or path. notes (char *, owned by the array) takes what of a foreign file
+ * was not understood or had to be assumed; NULL if nobody wants to know. On success
+ * the caller clears *ret_model; on failure it is untouched and diags says why
+ * (LS_ERROR_INPUT; LS_ERROR_UNSUPPORTED for models that are no dense decoders). */
+bool ls_model_load (const char *name, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags);
+bool ls_model_read (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags);
+
+#endif

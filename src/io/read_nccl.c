@@ -1,0 +1,62 @@
+#include "io/read_nccl.h"
+
+#include "io/datadir.h"
+
+#define CHANNELS(member, meaning_) \
+  { #member, LS_FIELD_UINT, offsetof (LsNccl, member), .required = true, .min = 1, .max = 1024, .meaning = (meaning_) }
+#define RATE(member, meaning_) \
+  { #member, LS_FIELD_RATE, offsetof (LsNccl, member), .required = true, .above = true, .meaning = (meaning_) }
+#define LATENCY(member, meaning_) \
+  { #member, LS_FIELD_TIME, offsetof (LsNccl, member), .required = true, .max = (double) LS_S, .meaning = (meaning_) }
+#define NUMBER(member, max_, meaning_) \
+  { #member, LS_FIELD_DOUBLE, offsetof (LsNccl, member), .required = true, .max = (max_), .meaning = (meaning_) }
+
+const LsField ls_nccl_fields[] = {
+  LS_FIELDS_HEADER (LsNccl),
+  CHANNELS (channels_ring, "of ring collectives inside a node"),
+  CHANNELS (channels_net, "of ring collectives across nodes"),
+  { "channels_nvls", LS_FIELD_UINT, offsetof (LsNccl, channels_nvls), .required = true, .max = 1024, .meaning = "of NVLink SHARP all-reduces; 0: none" },
+  CHANNELS (channels_p2p, "of one send or receive, per peer"),
+  RATE (ring_bus_intra, "bus bandwidth of a ring inside a node"),
+  RATE (ring_bus_per_nic, "what a ring gets through one NIC"),
+  { "nvls_bus", LS_FIELD_RATE, offsetof (LsNccl, nvls_bus), .required = true, .meaning = "bus bandwidth of an NVLink SHARP all-reduce" },
+  RATE (p2p_intra, "one send and receive inside a node"),
+  RATE (p2p_inter, "one send and receive across nodes"),
+  LATENCY (base_all_reduce, "fixed part of the latency of an all-reduce"),
+  LATENCY (base_all_gather, "of an all-gather"),
+  LATENCY (base_reduce_scatter, "of a reduce-scatter"),
+  LATENCY (base_nvls, "of an NVLink SHARP all-reduce"),
+  LATENCY (base_p2p_intra, "of a send and receive inside a node"),
+  LATENCY (base_p2p_inter, "of a send and receive across nodes"),
+  LATENCY (hop_intra, "part for each step inside a node"),
+  LATENCY (hop_inter, "part for each step across nodes"),
+  { "ramp_bytes", LS_FIELD_BYTES_DOUBLE, offsetof (LsNccl, ramp_bytes), .required = true,
+    .meaning = "extra bytes per rank while a ring fills" },
+  NUMBER (drain, 16, "share of the ring's fill that is paid again while it drains"),
+  NUMBER (sm_share_per_channel, 1, "SMs held by one channel / SMs of the GPU"),
+  NUMBER (hbm_per_wire_all_reduce, 16, "HBM bytes for each byte on the wire, all-reduce"),
+  NUMBER (hbm_per_wire_all_gather, 16, "all-gather"),
+  NUMBER (hbm_per_wire_reduce_scatter, 16, "reduce-scatter"),
+  NUMBER (hbm_per_wire_p2p, 16, "send and receive"),
+  { "sources", LS_FIELD_SOURCES, .default_text = "none", .meaning = "where each figure comes from, by key" },
+  { NULL },
+};
+
+bool
+ls_nccl_read (const LsJsonDoc *doc, LsNccl *ret_nccl, LsDiagList *diags)
+{
+  LsNccl nccl = { 0 };
+  bool ok = ls_fields_read_file (ls_nccl_fields, "nccl", doc, &nccl, diags);
+  if (ok)
+    *ret_nccl = nccl;
+  else
+    ls_nccl_clear (&nccl);
+  return ok;
+}
+
+bool
+ls_nccl_load (const char *name, LsNccl *ret_nccl, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CALIBRATIONS, name, diags);
+  return doc && ls_nccl_read (doc, ret_nccl, diags);
+}

@@ -1,0 +1,17 @@
+/* io/read_strategy.h — strategies/NAME.json: the knobs of a run. The same table
+ * sets them from flags: ls_field_set_text (ls_strategy_fields, s, "tp", "8", ...). */
+#ifndef LS_IO_READ_STRATEGY_H
+#define LS_IO_READ_STRATEGY_H
+
+#include "io/field.h"
+#include "parallel/strategy.h"
+
+extern const LsField ls_strategy_fields[];
+
+/* By name or path; keys that the file leaves out keep the defaults of
+ * ls_strategy_init(). On success the caller clears *ret_strategy; on failure it is
+ * untouched and diags says why (LS_ERROR_INPUT). */
+bool ls_strategy_load (const char *name, LsStrategy *ret_strategy, LsDiagList *diags);
+bool ls_strategy_read (const LsJsonDoc *doc, LsStrategy *ret_strategy, LsDiagList *diags);
+
+#endif

@@ -1,0 +1,20 @@
+/* io/trace_chrome.h — a timeline as a Chrome trace: JSON that ui.perfetto.dev and
+ * chrome://tracing open.
+ *
+ * A process is a rank, a thread is a stream. Times are microseconds from the start
+ * of the window, with six decimals, so that no picosecond is lost. Slices are cut
+ * at the edges of the window; the time in which communication waited for its
+ * partners is a slice inside it. Arrows lead from a send to its receive; a counter
+ * shows how many communication ops a rank has in flight.
+ *
+ * Format: "Trace Event Format", Google, 2016 (M, X, s, f and C events). */
+#ifndef LS_IO_TRACE_CHROME_H
+#define LS_IO_TRACE_CHROME_H
+
+#include "exec/timeline.h"
+
+/* Writes path as a whole or not at all. title: shown as metadata. Errors:
+ * LS_ERROR_IO. */
+gboolean ls_trace_chrome_write (const LsTimeline *t, const char *title, const char *path, GError **error);
+
+#endif

@@ -1,0 +1,21 @@
+/* io/write_file.h — an output file that is there as a whole or not at all: it is
+ * written beside its final place under a temporary name, then renamed. */
+#ifndef LS_IO_WRITE_FILE_H
+#define LS_IO_WRITE_FILE_H
+
+#include <glib.h>
+#include <stdio.h>
+
+/* Writes the contents; FALSE with *error set gives up. Stream errors need not be
+ * checked: ls_write_file() does. */
+typedef gboolean (*LsWriteFunc) (FILE *out, void *data, GError **error);
+
+/* A file that exists at path is replaced only on success; of a symbolic link, what
+ * it points to. What is no regular file (/dev/stdout, a pipe) is written directly.
+ * Errors: LS_ERROR_IO, or what `write` sets. */
+gboolean ls_write_file (const char *path, LsWriteFunc write, void *data, GError **error);
+
+/* The same for a text that is already there. */
+gboolean ls_write_text (const char *path, const char *text, GError **error);
+
+#endif

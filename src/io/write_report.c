@@ -1,0 +1,121 @@
+#include "io/write_report.h"
+
+#include "io/json_out.h"
+
+static void
+add_text (LsJsonOut *w, const char *key, const char *text)
+{
+  if (text)
+    ls_json_out_string (w, key, text);
+}
+
+static void
+add_breakdown (LsJsonOut *w, const LsReport *r)
+{
+  ls_json_out_begin_object (w, "breakdown_s");
+  for (int part = 0; part < LS_N_PARTS; part++)
+    ls_json_out_double (w, ls_part_name ((LsPart) part), r->breakdown_s[part]);
+  ls_json_out_end_object (w);
+}
+
+static void
+add_bytes_by_category (LsJsonOut *w, const char *key, const uint64_t bytes[LS_N_MEM])
+{
+  ls_json_out_begin_object (w, key);
+  for (int c = 0; c < LS_N_MEM; c++)
+    ls_json_out_uint (w, ls_mem_category_name ((LsMemCategory) c), bytes[c]);
+  ls_json_out_end_object (w);
+}
+
+static void
+add_memory (LsJsonOut *w, const LsReport *r)
+{
+  ls_json_out_begin_object (w, "memory");
+  ls_json_out_uint (w, "rank", r->peak_rank);
+  ls_json_out_uint (w, "peak_bytes", r->peak_bytes);
+  ls_json_out_uint (w, "capacity_bytes", r->capacity_bytes);
+  ls_json_out_bool (w, "fits", r->fits);
+  add_bytes_by_category (w, "by_category", r->by_category);
+  add_bytes_by_category (w, "at_peak", r->at_peak);
+  ls_json_out_end_object (w);
+}
+
+static void
+add_links (LsJsonOut *w, const LsReport *r)
+{
+  ls_json_out_begin_array (w, "links");
+  for (guint i = 0; i < r->n_links; i++) {
+    ls_json_out_begin_object (w, NULL);
+    ls_json_out_string (w, "name", r->links[i].name);
+    ls_json_out_double (w, "utilisation", r->links[i].utilisation);
+    ls_json_out_double (w, "bytes", r->links[i].bytes);
+    ls_json_out_end_object (w);
+  }
+  ls_json_out_end_array (w);
+}
+
+static void
+add_named (LsJsonOut *w, const char *what, const char *name, const char *source)
+{
+  if (!name)
+    return;
+  ls_json_out_begin_object (w, what);
+  ls_json_out_string (w, "name", name);
+  add_text (w, "source", source);
+  ls_json_out_end_object (w);
+}
+
+static void
+add_kernel_times (LsJsonOut *w, const LsReport *r)
+{
+  ls_json_out_begin_object (w, "kernel_time_frac");
+  ls_json_out_double (w, "measured", r->share_measured);
+  ls_json_out_double (w, "fitted", r->share_fitted);
+  ls_json_out_double (w, "roofline", r->share_roofline);
+  ls_json_out_double (w, "extrapolated", r->share_extrapolated);
+  ls_json_out_end_object (w);
+}
+
+static void
+add_provenance (LsJsonOut *w, const LsReport *r, const LsProvenance *p)
+{
+  g_autofree char *digest = g_strdup_printf ("%016" G_GINT64_MODIFIER "x", (guint64) r->digest);
+  ls_json_out_begin_object (w, "provenance");
+  add_text (w, "version", p->version);
+  add_named (w, "model", p->model, p->model_source);
+  add_named (w, "cluster", p->cluster, p->cluster_source);
+  add_named (w, "strategy", p->strategy, p->strategy_source);
+  add_named (w, "calibration", p->calibration, p->calibration_source);
+  add_named (w, "network", p->network, p->network_source);
+  add_text (w, "options", p->options);
+  add_kernel_times (w, r);
+  ls_json_out_string (w, "digest", digest);
+  ls_json_out_end_object (w);
+}
+
+char *
+ls_report_to_json (const LsReport *r, const LsProvenance *p)
+{
+  GString *text = g_string_new (NULL);
+  LsJsonOut w;
+  ls_json_out_init (&w, text, 2);
+  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_double (&w, "step_time_s", r->step_time_s);
+  ls_json_out_double (&w, "first_step_s", r->first_step_s);
+  ls_json_out_double (&w, "tokens_per_s", r->tokens_per_s);
+  ls_json_out_double (&w, "mfu", r->mfu);
+  ls_json_out_double (&w, "mfu_causal", r->mfu_causal);
+  ls_json_out_double (&w, "hfu", r->hfu);
+  ls_json_out_uint (&w, "n_ranks", r->n_ranks);
+  ls_json_out_uint (&w, "n_classes", r->n_classes);
+  ls_json_out_uint (&w, "n_steps", r->n_steps);
+  ls_json_out_uint (&w, "n_op_instances", r->n_op_instances);
+  ls_json_out_double (&w, "bubble_frac", r->bubble_frac);
+  add_breakdown (&w, r);
+  add_memory (&w, r);
+  add_links (&w, r);
+  add_provenance (&w, r, p);
+  ls_json_out_end_object (&w);
+  g_string_append_c (text, '\n');
+  return g_string_free (text, FALSE);
+}

@@ -1,0 +1,22 @@
+/* io/write_report.h — the result of a run for programs: `run --json`, with the
+ * names of DESIGN.md section 9. Seconds, bytes, fractions of 1. */
+#ifndef LS_IO_WRITE_REPORT_H
+#define LS_IO_WRITE_REPORT_H
+
+#include "analysis/report.h"
+
+/* Where a result comes from. All strings borrowed; NULL ones are left out. */
+typedef struct {
+  const char *version;
+  const char *model, *model_source;
+  const char *cluster, *cluster_source;
+  const char *strategy, *strategy_source;
+  const char *calibration, *calibration_source; /* kernel times        */
+  const char *network, *network_source;         /* NCCL figures        */
+  const char *options; /* the resolved knobs, as one would type them   */
+} LsProvenance;
+
+/* Newly allocated, ends in a newline. A figure that is not finite becomes null. */
+char *ls_report_to_json (const LsReport *r, const LsProvenance *p);
+
+#endif

@@ -1,0 +1,297 @@
+#include "io/write_summary.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BAR_WIDTH 36
+#define MAX_LINK_ROWS 6
+#define GIB 1073741824.0
+
+#define BOLD "1"
+#define DIM "2"
+#define RED "31"
+#define GREEN "32"
+#define YELLOW "33"
+#define BLUE "34"
+#define MAGENTA "35"
+
+typedef struct {
+  GString *out;
+  const LsSummaryText *text;
+} Page;
+
+static void G_GNUC_PRINTF (3, 4)
+paint (Page *p, const char *color, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  if (p->text->color)
+    g_string_append_printf (p->out, "\033[%sm", color);
+  g_string_append_vprintf (p->out, format, args);
+  if (p->text->color)
+    g_string_append (p->out, "\033[0m");
+  va_end (args);
+}
+
+/* A bar of `fraction` of the full width, to an eighth of a character. */
+static void
+add_bar (Page *p, const char *color, double fraction)
+{
+  static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
+  int n = (int) lround (CLAMP (fraction, 0, 1) * BAR_WIDTH * 8);
+  g_autoptr (GString) bar = g_string_new (NULL);
+  for (int i = 0; i < n / 8; i++)
+    g_string_append (bar, p->text->ascii ? "#" : "█");
+  g_string_append (bar, p->text->ascii ? (n % 8 >= 4 ? "#" : "") : eighths[n % 8]);
+  if (bar->len > 0) {
+    g_string_append (p->out, "  ");
+    paint (p, color, "%s", bar->str);
+  }
+}
+
+/* "1,234,567.8" */
+static char *
+grouped (double value, int decimals)
+{
+  g_autofree char *plain = g_strdup_printf ("%.*f", decimals, value);
+  size_t n_digits = strcspn (plain, ".");
+  GString *text = g_string_new (NULL);
+  for (size_t i = 0; i < n_digits; i++) {
+    if (i > 0 && (n_digits - i) % 3 == 0 && plain[i - 1] != '-')
+      g_string_append_c (text, ',');
+    g_string_append_c (text, plain[i]);
+  }
+  g_string_append (text, plain + n_digits);
+  return g_string_free (text, FALSE);
+}
+
+static char *
+time_text (double seconds)
+{
+  return ls_format_time (ls_time_from_s (seconds));
+}
+
+static void
+add_figure (Page *p, const char *label, const char *value)
+{
+  paint (p, DIM, "  %-9s", label);
+  g_string_append (p->out, "  ");
+  paint (p, BOLD, "%-11s", value);
+}
+
+static void
+end_line (Page *p)
+{
+  while (p->out->len > 0 && p->out->str[p->out->len - 1] == ' ')
+    g_string_truncate (p->out, p->out->len - 1);
+  g_string_append_c (p->out, '\n');
+}
+
+static void
+add_headline (Page *p, const LsReport *r)
+{
+  if (p->text->title) {
+    paint (p, BOLD, "%s", p->text->title);
+    end_line (p);
+  }
+  if (p->text->subtitle) {
+    paint (p, DIM, "%s", p->text->subtitle);
+    end_line (p);
+  }
+  if (p->text->title || p->text->subtitle)
+    end_line (p);
+
+  g_autofree char *step = time_text (r->step_time_s);
+  g_autofree char *tokens = grouped (r->tokens_per_s, 0);
+  g_autofree char *mfu = g_strdup_printf ("%.1f %%", 100 * r->mfu);
+  g_autofree char *hfu = g_strdup_printf ("%.1f %%", 100 * r->hfu);
+  add_figure (p, "step time", step);
+  add_figure (p, "tokens/s", tokens);
+  add_figure (p, "MFU", mfu);
+  add_figure (p, "HFU", hfu);
+  end_line (p);
+}
+
+static void
+add_published (Page *p, const LsReport *r)
+{
+  if (p->text->published_s <= 0)
+    return;
+  double error = r->step_time_s / p->text->published_s - 1;
+  g_autofree char *measured = time_text (p->text->published_s);
+  g_autofree char *difference = g_strdup_printf ("%+.1f %%", 100 * error);
+  add_figure (p, "published", measured);
+  add_figure (p, "error", difference);
+  if (p->text->published_source)
+    paint (p, DIM, "  %s", p->text->published_source);
+  end_line (p);
+}
+
+static void G_GNUC_PRINTF (3, 4)
+add_heading (Page *p, const char *heading, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *note = g_strdup_vprintf (format, args);
+  va_end (args);
+  end_line (p);
+  paint (p, BOLD, "%s", heading);
+  g_string_append (p->out, "  ");
+  paint (p, DIM, "%s", note);
+  end_line (p);
+}
+
+static const char *
+part_color (LsPart part)
+{
+  switch (part) {
+  case LS_PART_FORWARD:
+  case LS_PART_BACKWARD:
+  case LS_PART_OPTIMIZER:
+    return GREEN;
+  case LS_PART_RECOMPUTE:
+    return BLUE;
+  case LS_PART_BUBBLE:
+  case LS_PART_SKEW:
+    return RED;
+  case LS_PART_HOST:
+  case LS_PART_OTHER:
+    return MAGENTA;
+  default: /* slowdown and exposed communication */
+    return YELLOW;
+  }
+}
+
+/* Longest first; equal ones in the order of the keys. */
+static void
+sort_parts (const LsReport *r, LsPart order[LS_N_PARTS])
+{
+  for (int i = 0; i < LS_N_PARTS; i++) {
+    int at = i;
+    for (; at > 0 && r->breakdown_s[i] > r->breakdown_s[order[at - 1]]; at--)
+      order[at] = order[at - 1];
+    order[at] = (LsPart) i;
+  }
+}
+
+/* Decimals of a millisecond that leave four digits or more of the whole. */
+static int
+ms_decimals (double ms)
+{
+  return ms >= 1000 ? 1 : ms >= 10 ? 2 : 3;
+}
+
+static void
+add_time_row (Page *p, const char *label, double seconds, double frac, int decimals)
+{
+  g_autofree char *ms = grouped (1e3 * seconds, decimals);
+  g_string_append_printf (p->out, "  %-14s %12s ms  %5.1f %%", label, ms, 100 * frac);
+}
+
+static void
+add_breakdown (Page *p, const LsReport *r)
+{
+  LsPart order[LS_N_PARTS];
+  sort_parts (r, order);
+  int decimals = ms_decimals (1e3 * r->step_time_s);
+  add_heading (p, "Where the time went", "mean over %u rank%s", r->n_ranks, r->n_ranks == 1 ? "" : "s");
+  for (int i = 0; i < LS_N_PARTS && r->breakdown_s[order[i]] > 0; i++) {
+    double s = r->breakdown_s[order[i]];
+    g_autofree char *label = g_strdelimit (g_strdup (ls_part_name (order[i])), "_", ' ');
+    add_time_row (p, label, s, s / r->step_time_s, decimals);
+    add_bar (p, part_color (order[i]), s / r->breakdown_s[order[0]]);
+    end_line (p);
+  }
+  add_time_row (p, "step", r->step_time_s, 1, decimals);
+  end_line (p);
+}
+
+static void
+add_memory_row (Page *p, const char *label, uint64_t bytes, uint64_t capacity)
+{
+  g_string_append_printf (p->out, "  %-14s %11.2f GiB  %5.1f %%", label, (double) bytes / GIB,
+                          capacity > 0 ? 100 * (double) bytes / (double) capacity : 0);
+}
+
+static void
+add_verdict (Page *p, const LsReport *r)
+{
+  uint64_t slack = r->fits ? r->capacity_bytes - r->peak_bytes : r->peak_bytes - r->capacity_bytes;
+  g_string_append (p->out, "  ");
+  paint (p, r->fits ? GREEN : RED, r->fits ? "fits, %.2f GiB free" : "does not fit: %.2f GiB too much",
+         (double) slack / GIB);
+}
+
+static void
+add_memory (Page *p, const LsReport *r)
+{
+  add_heading (p, "Memory at its peak", "rank %u, the fullest; of %.2f GiB", r->peak_rank, (double) r->capacity_bytes / GIB);
+  for (int c = 0; c < LS_N_MEM; c++) {
+    if (r->at_peak[c] == 0)
+      continue;
+    g_autofree char *label = g_strdelimit (g_strdup (ls_mem_category_name (c)), "_", ' ');
+    add_memory_row (p, label, r->at_peak[c], r->capacity_bytes);
+    add_bar (p, BLUE, (double) r->at_peak[c] / (double) MAX (r->capacity_bytes, r->peak_bytes));
+    end_line (p);
+  }
+  add_memory_row (p, "peak", r->peak_bytes, r->capacity_bytes);
+  add_verdict (p, r);
+  end_line (p);
+}
+
+/* Links that carry the same share one row: symmetric ranks load theirs alike. */
+static guint
+n_alike (const LsReport *r, guint first)
+{
+  guint n = 1;
+  while (first + n < r->n_links && r->links[first + n].utilisation == r->links[first].utilisation
+         && r->links[first + n].bytes == r->links[first].bytes)
+    n++;
+  return n;
+}
+
+static void
+add_links (Page *p, const LsReport *r)
+{
+  if (r->n_links == 0)
+    return;
+  add_heading (p, "Busiest links", "share of capacity, payload per step");
+  for (guint i = 0, row = 0; i < r->n_links && row < MAX_LINK_ROWS; row++) {
+    guint n = n_alike (r, i);
+    g_autofree char *bytes = g_strdup_printf ("%.2f GB", r->links[i].bytes / 1e9);
+    g_string_append_printf (p->out, "  %-36s %6.1f %%  %12s", r->links[i].name, 100 * r->links[i].utilisation, bytes);
+    if (n > 1)
+      paint (p, DIM, "  and %u like it", n - 1);
+    end_line (p);
+    i += n;
+  }
+}
+
+static void
+add_footer (Page *p, const LsReport *r)
+{
+  if (r->share_measured + r->share_fitted + r->share_roofline > 0)
+    add_heading (p, "Kernel times", "%.1f %% measured, %.1f %% fitted, %.1f %% roofline; %.1f %% extrapolated",
+                 100 * r->share_measured, 100 * r->share_fitted, 100 * r->share_roofline, 100 * r->share_extrapolated);
+  else
+    add_heading (p, "Kernel times", "as recorded in the trace");
+
+  g_autofree char *ops = grouped ((double) r->n_op_instances, 0);
+  paint (p, BOLD, "Simulated     ");
+  paint (p, DIM, "%u steps of %s ops, %u rank%s in %u class%s; digest %016" G_GINT64_MODIFIER "x", r->n_steps, ops, r->n_ranks,
+         r->n_ranks == 1 ? "" : "s", r->n_classes, r->n_classes == 1 ? "" : "es", (guint64) r->digest);
+  end_line (p);
+}
+
+char *
+ls_summary_format (const LsReport *r, const LsSummaryText *text)
+{
+  Page page = { .out = g_string_new (NULL), .text = text };
+  add_headline (&page, r);
+  add_published (&page, r);
+  add_breakdown (&page, r);
+  add_memory (&page, r);
+  add_links (&page, r);
+  add_footer (&page, r);
+  return g_string_free (page.out, FALSE);
+}

@@ -1,0 +1,22 @@
+/* io/write_summary.h — the result of a run for people, at a terminal of 80 columns
+ * or more. */
+#ifndef LS_IO_WRITE_SUMMARY_H
+#define LS_IO_WRITE_SUMMARY_H
+
+#include "analysis/report.h"
+
+/* What the report does not know. Strings are borrowed; NULL ones leave their line
+ * out. */
+typedef struct {
+  const char *title;    /* "gpt3-175b on dgx-a100-80g, 64 GPUs"            */
+  const char *subtitle; /* "tp 8, pp 8, interleaved-1f1b, ..."             */
+  double published_s;   /* measured step time to compare with; 0: none     */
+  const char *published_source;
+  bool color;           /* ANSI escapes                                     */
+  bool ascii;           /* no block characters: the terminal is not UTF-8   */
+} LsSummaryText;
+
+/* Newly allocated, ends in a newline. */
+char *ls_summary_format (const LsReport *r, const LsSummaryText *text);
+
+#endif

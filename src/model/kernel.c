@@ -1,0 +1,65 @@
+#include "model/kernel.h"
+
+#include <glib.h>
+
+static const char *const kind_names[] = {
+  [LS_KERNEL_GEMM] = "gemm",
+  [LS_KERNEL_BATCHED_GEMM] = "batched-gemm",
+  [LS_KERNEL_ATTENTION_FWD] = "attention-fwd",
+  [LS_KERNEL_ATTENTION_BWD] = "attention-bwd",
+  [LS_KERNEL_SOFTMAX] = "softmax",
+  [LS_KERNEL_NORM] = "norm",
+  [LS_KERNEL_ELEMENTWISE] = "elementwise",
+  [LS_KERNEL_REDUCTION] = "reduction",
+  [LS_KERNEL_EMBEDDING] = "embedding",
+  [LS_KERNEL_CROSS_ENTROPY] = "cross-entropy",
+  [LS_KERNEL_OPTIMIZER] = "optimizer",
+  [LS_KERNEL_MEMSET] = "memset",
+};
+G_STATIC_ASSERT (G_N_ELEMENTS (kind_names) == LS_N_KERNEL_KINDS);
+
+const char *
+ls_kernel_kind_name (LsKernelKind kind)
+{
+  g_assert ((unsigned) kind < LS_N_KERNEL_KINDS);
+  return kind_names[kind];
+}
+
+LsKernel
+ls_kernel_gemm (const char *name, LsDtype dtype, uint64_t m, uint64_t n, uint64_t k,
+                uint64_t batch, uint32_t out_bytes_per_element, bool accumulate)
+{
+  double mk = (double) m * (double) k;
+  double kn = (double) k * (double) n;
+  double mn = (double) m * (double) n;
+  double passes_over_c = accumulate ? 2 : 1;
+
+  return (LsKernel) {
+    .name = name,
+    .kind = batch > 1 ? LS_KERNEL_BATCHED_GEMM : LS_KERNEL_GEMM,
+    .dtype = dtype,
+    .m = m,
+    .n = n,
+    .k = k,
+    .batch = batch,
+    .flops = 2 * mn * (double) k * (double) batch,
+    .bytes = (double) batch
+             * (ls_dtype_bytes (dtype) * (mk + kn) + passes_over_c * out_bytes_per_element * mn),
+  };
+}
+
+LsKernel
+ls_kernel_stream (const char *name, LsKernelKind kind, LsDtype dtype, uint64_t m,
+                  uint64_t n, double bytes, double flops)
+{
+  return (LsKernel) {
+    .name = name,
+    .kind = kind,
+    .dtype = dtype,
+    .m = m,
+    .n = n,
+    .batch = 1,
+    .flops = flops,
+    .bytes = bytes,
+  };
+}

@@ -1,0 +1,187 @@
+/* The attention of a layer on one rank: a/t heads over whole sequences.
+ *
+ * Unfused, as Megatron-LM of 2021-22 launches it: baddbmm for the scores, one
+ * fused scale-mask-softmax, dropout, bmm with V, and a copy of the context from
+ * [b a s d] to [s b a d]. Q, K, V are views of the QKV output and need no copy.
+ * GEMMs compute whole squares; the fused softmax reads only what the causal mask
+ * leaves (its loads stop at the row's own token) and writes zeros elsewhere.
+ *
+ * Flash (Dao et al. 2022, 2023): one kernel each way, causal. FLOPs: forward
+ * 4 s^2 d per head and sequence, half of it if causal; backward 2.5 times that,
+ * because it computes Q K^T again.
+ *
+ * saved_bytes: Q, K and V are kept by the QKV operator and the context by the
+ * projection, so the operators here that selective recomputation covers keep
+ * exactly 5 a s^2 b / t (16-bit, dropout): softmax output, mask, dropout output. */
+#include "model/operators_build.h"
+
+/* [sequences * heads, s, s], the scores; rows x cols as the softmax sees them. */
+static LsKernel
+score_stream (const LsCut *cut, const char *name, LsKernelKind kind, double bytes_per_element)
+{
+  uint64_t rows = cut->tokens * cut->heads;
+  return ls_cut_stream (cut, name, kind, rows, cut->shard->seq, bytes_per_element);
+}
+
+static uint64_t
+n_scores (const LsCut *cut)
+{
+  return cut->tokens * cut->heads * cut->shard->seq;
+}
+
+static LsKernel
+batched_gemm (const LsCut *cut, const char *name, uint64_t m, uint64_t n, uint64_t k, bool accumulate)
+{
+  uint64_t batch = cut->shard->micro_batch * cut->heads;
+  return ls_kernel_gemm (name, cut->act, m, n, k, batch, cut->elt, accumulate);
+}
+
+/* Without grouped-query support in bmm, K and V are repeated for each query head
+ * and their gradients summed over the group. */
+static bool
+has_kv_groups (const LsCut *cut)
+{
+  return cut->kv_heads < cut->heads;
+}
+
+static LsKernel
+kv_expand (const LsCut *cut, const char *name, LsKernelKind kind)
+{
+  double per_element = cut->elt * (1 + (double) cut->kv_heads / (double) cut->heads);
+  return ls_cut_stream (cut, name, kind, cut->tokens, cut->q_width, per_element);
+}
+
+/* S = Q K^T. ALiBi is broadcast into the output first; baddbmm adds to it. */
+static void
+append_scores (GArray *operators, const LsCut *cut)
+{
+  uint64_t s = cut->shard->seq, d = cut->model->head_dim;
+  bool has_alibi = cut->model->position == LS_POSITION_ALIBI;
+  LsOperator *op = ls_operator_append (operators, "attention-scores", LS_TP_NONE);
+
+  op->attention_core = true;
+  if (has_kv_groups (cut))
+    ls_operator_fwd (op, kv_expand (cut, "repeat-k", LS_KERNEL_ELEMENTWISE));
+  if (has_alibi)
+    ls_operator_fwd (op, score_stream (cut, "alibi-broadcast", LS_KERNEL_ELEMENTWISE, cut->elt));
+  ls_operator_fwd (op, batched_gemm (cut, "scores-bmm", s, s, d, has_alibi));
+
+  ls_operator_igrad (op, batched_gemm (cut, "dq-bmm", s, d, s, false));
+  ls_operator_igrad (op, batched_gemm (cut, "dk-bmm", s, d, s, false));
+  if (has_kv_groups (cut))
+    ls_operator_igrad (op, kv_expand (cut, "dk-group-sum", LS_KERNEL_REDUCTION));
+}
+
+static void
+append_softmax (GArray *operators, const LsCut *cut)
+{
+  LsOperator *op = ls_operator_append (operators, "attention-softmax", LS_TP_NONE);
+  double lower_triangle = (cut->shard->seq + 1.0) / (2.0 * cut->shard->seq);
+
+  op->attention_core = true;
+  ls_operator_fwd (op, score_stream (cut, "scale-mask-softmax", LS_KERNEL_SOFTMAX,
+                                     cut->elt * (1 + lower_triangle)));
+  ls_operator_igrad (op, score_stream (cut, "scale-mask-softmax-bwd", LS_KERNEL_SOFTMAX,
+                                       cut->elt * (1 + 2 * lower_triangle)));
+  op->saved_bytes = n_scores (cut) * cut->elt;
+}
+
+static void
+append_dropout (GArray *operators, const LsCut *cut)
+{
+  LsOperator *op = ls_operator_append (operators, "attention-dropout", LS_TP_NONE);
+
+  op->attention_core = true;
+  ls_operator_fwd (op, score_stream (cut, "attention-dropout", LS_KERNEL_ELEMENTWISE, 2 * cut->elt + 1));
+  ls_operator_igrad (op, score_stream (cut, "attention-dropout-bwd", LS_KERNEL_ELEMENTWISE,
+                                       2 * cut->elt + 1));
+  op->saved_bytes = n_scores (cut); /* a byte per element: the mask */
+}
+
+/* O = P V. Without dropout P is the softmax output, which is kept already. */
+static void
+append_context (GArray *operators, const LsCut *cut)
+{
+  uint64_t s = cut->shard->seq, d = cut->model->head_dim;
+  LsOperator *op = ls_operator_append (operators, "attention-context", LS_TP_NONE);
+
+  op->attention_core = true;
+  if (has_kv_groups (cut))
+    ls_operator_fwd (op, kv_expand (cut, "repeat-v", LS_KERNEL_ELEMENTWISE));
+  ls_operator_fwd (op, batched_gemm (cut, "context-bmm", s, d, s, false));
+  ls_operator_fwd (op, ls_cut_stream (cut, "context-transpose", LS_KERNEL_ELEMENTWISE,
+                                      cut->tokens, cut->q_width, 2 * cut->elt));
+
+  ls_operator_igrad (op, batched_gemm (cut, "dp-bmm", s, s, d, false));
+  ls_operator_igrad (op, batched_gemm (cut, "dv-bmm", s, d, s, false));
+  if (has_kv_groups (cut))
+    ls_operator_igrad (op, kv_expand (cut, "dv-group-sum", LS_KERNEL_REDUCTION));
+  if (cut->model->dropout)
+    op->saved_bytes = n_scores (cut) * cut->elt;
+}
+
+static LsKernel
+flash_kernel (const LsCut *cut, const char *name, LsKernelKind kind, double flops, double bytes)
+{
+  return (LsKernel) {
+    .name = name,
+    .kind = kind,
+    .dtype = cut->act,
+    .m = cut->shard->seq,
+    .n = cut->shard->seq,
+    .k = cut->model->head_dim,
+    .batch = cut->shard->micro_batch * cut->heads,
+    .flops = flops,
+    .bytes = bytes,
+  };
+}
+
+/* Not attention_core: it recomputes the scores by itself, and has nothing of
+ * that size to drop. */
+static void
+append_flash (GArray *operators, const LsCut *cut)
+{
+  double tokens = (double) cut->tokens, s = cut->shard->seq;
+  double q = (double) cut->q_width, kv = (double) cut->kv_width;
+  double flops = 4 * tokens * s * q / 2;
+  double lse = 4 * tokens * (double) cut->heads; /* log-sum-exp of each row, fp32 */
+  LsOperator *op = ls_operator_append (operators, "attention", LS_TP_NONE);
+
+  /* q, k, v, o */
+  double bytes = cut->elt * tokens * (2 * q + 2 * kv) + lse;
+  ls_operator_fwd (op, flash_kernel (cut, "flash-attention-fwd", LS_KERNEL_ATTENTION_FWD, flops, bytes));
+  /* q, k, v, o, do, dq, dk, dv */
+  bytes = cut->elt * tokens * (4 * q + 4 * kv) + lse;
+  ls_operator_igrad (op, flash_kernel (cut, "flash-attention-bwd", LS_KERNEL_ATTENTION_BWD,
+                                       2.5 * flops, bytes));
+  op->saved_bytes = 4 * cut->tokens * cut->heads;
+}
+
+/* Fused rotation of Q and K. It is linear, so its backward needs no activation. */
+static void
+append_rope (GArray *operators, const LsCut *cut)
+{
+  uint64_t width = cut->q_width + cut->kv_width;
+  LsOperator *op = ls_operator_append (operators, "rope", LS_TP_NONE);
+
+  ls_operator_fwd (op, ls_cut_stream (cut, "rope-fwd", LS_KERNEL_ELEMENTWISE,
+                                      cut->tokens, width, 2 * cut->elt));
+  ls_operator_igrad (op, ls_cut_stream (cut, "rope-bwd", LS_KERNEL_ELEMENTWISE,
+                                        cut->tokens, width, 2 * cut->elt));
+}
+
+void
+ls_operators_attention (GArray *operators, const LsCut *cut)
+{
+  if (cut->model->position == LS_POSITION_ROPE)
+    append_rope (operators, cut);
+  if (cut->shard->attention == LS_ATTENTION_FLASH) {
+    append_flash (operators, cut);
+    return;
+  }
+  append_scores (operators, cut);
+  append_softmax (operators, cut);
+  if (cut->model->dropout)
+    append_dropout (operators, cut);
+  append_context (operators, cut);
+}

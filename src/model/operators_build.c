@@ -1,0 +1,161 @@
+#include "model/operators_build.h"
+
+static uint64_t
+divide (uint64_t n, uint64_t by)
+{
+  g_assert (by > 0 && n % by == 0);
+  return n / by;
+}
+
+void
+ls_cut_init (LsCut *cut, const LsModel *m, const LsShard *s)
+{
+  *cut = (LsCut) { .model = m, .shard = s };
+  cut->tokens = (uint64_t) s->seq * s->micro_batch;
+  cut->local_tokens = s->sp ? divide (cut->tokens, s->tp) : cut->tokens;
+  cut->heads = divide (m->n_heads, s->tp);
+  cut->kv_heads = divide (m->n_kv_heads, s->tp);
+  cut->q_width = cut->heads * m->head_dim;
+  cut->kv_width = cut->kv_heads * m->head_dim;
+  cut->ffn = divide (m->ffn, s->tp);
+  cut->vocab = ls_model_padded_vocab (m, s->tp) / s->tp;
+  cut->act = s->dtype == LS_DTYPE_FP8 ? LS_DTYPE_BF16 : s->dtype;
+  cut->elt = ls_dtype_bytes (cut->act);
+}
+
+LsKernel
+ls_cut_stream (const LsCut *cut, const char *name, LsKernelKind kind, uint64_t rows,
+               uint64_t cols, double bytes_per_element)
+{
+  double bytes = (double) rows * (double) cols * bytes_per_element;
+  return ls_kernel_stream (name, kind, cut->act, rows, cols, bytes, 0);
+}
+
+LsOperator *
+ls_operator_append (GArray *operators, const char *name, LsTpMode tp)
+{
+  LsOperator op = { .name = name, .tp = tp };
+  g_array_append_val (operators, op);
+  return &g_array_index (operators, LsOperator, operators->len - 1);
+}
+
+void
+ls_operator_fwd (LsOperator *op, LsKernel kernel)
+{
+  g_assert (op->n_fwd < LS_OPERATOR_MAX_KERNELS);
+  op->fwd[op->n_fwd++] = kernel;
+}
+
+void
+ls_operator_igrad (LsOperator *op, LsKernel kernel)
+{
+  g_assert (op->n_igrad < LS_OPERATOR_MAX_KERNELS);
+  op->igrad[op->n_igrad++] = kernel;
+}
+
+void
+ls_operator_wgrad (LsOperator *op, LsKernel kernel)
+{
+  g_assert (op->n_wgrad < LS_OPERATOR_MAX_KERNELS);
+  op->wgrad[op->n_wgrad++] = kernel;
+}
+
+void
+ls_operator_param (LsOperator *op, uint64_t numel)
+{
+  g_assert (op->n_params < LS_OPERATOR_MAX_PARAMS);
+  op->param_numel[op->n_params++] = numel;
+}
+
+void
+ls_operator_bias (LsOperator *op, const LsCut *cut, const char *grad_name, uint64_t rows,
+                  uint64_t cols)
+{
+  ls_operator_param (op, cols);
+  ls_operator_wgrad (op, ls_cut_stream (cut, grad_name, LS_KERNEL_REDUCTION, rows, cols, cut->elt));
+}
+
+/* Quantised copies of a 16-bit tensor, one per operand layout (rowwise for the
+ * GEMM at hand, transposed for the W GEMM). */
+static LsKernel
+fp8_cast_transpose (const LsCut *cut, uint64_t rows, uint64_t cols)
+{
+  return ls_cut_stream (cut, "fp8-cast-transpose", LS_KERNEL_ELEMENTWISE, rows, cols, cut->elt + 2);
+}
+
+static LsKernel
+fp8_transpose (const LsCut *cut, uint64_t rows, uint64_t cols)
+{
+  return ls_cut_stream (cut, "fp8-transpose", LS_KERNEL_ELEMENTWISE, rows, cols, 2);
+}
+
+void
+ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names,
+                    LsDtype dtype, uint64_t in, uint64_t out)
+{
+  uint64_t tokens = cut->tokens;
+  bool is_column = op->tp == LS_TP_COLUMN;
+  bool is_fp8 = dtype == LS_DTYPE_FP8;
+  bool comes_as_fp8 = is_fp8 && is_column;
+  uint32_t grad_bytes = ls_dtype_bytes (cut->shard->grad_dtype);
+
+  if (is_fp8 && !comes_as_fp8)
+    ls_operator_fwd (op, fp8_cast_transpose (cut, tokens, in));
+  ls_operator_fwd (op, ls_kernel_gemm (names->fwd, dtype, tokens, out, in, 1, cut->elt, false));
+
+  if (is_fp8)
+    ls_operator_igrad (op, fp8_cast_transpose (cut, tokens, out));
+  ls_operator_igrad (op, ls_kernel_gemm (names->igrad, dtype, tokens, in, out, 1, cut->elt, false));
+
+  if (comes_as_fp8)
+    ls_operator_wgrad (op, fp8_transpose (cut, tokens, in));
+  ls_operator_wgrad (op, ls_kernel_gemm (names->wgrad, dtype, out, in, tokens, 1, grad_bytes, true));
+
+  /* With SP a COLUMN layer keeps its own part and gathers the input again. */
+  op->saved_bytes = (is_column ? cut->local_tokens : tokens) * in * ls_dtype_bytes (dtype);
+}
+
+/* apex: one kernel for the gradients of gamma and beta, one for dx, each reading
+ * x and dy. RMSNorm (Transformer Engine): both in one pass. */
+static void
+norm_backward (LsOperator *op, const LsCut *cut, bool in_residual)
+{
+  uint64_t rows = cut->local_tokens, h = cut->model->hidden;
+
+  if (cut->model->norm == LS_NORM_LAYERNORM) {
+    ls_operator_igrad (op, ls_cut_stream (cut, "layernorm-gamma-beta-grad", LS_KERNEL_NORM,
+                                          rows, h, 2 * cut->elt));
+    ls_operator_igrad (op, ls_cut_stream (cut, "layernorm-dgrad", LS_KERNEL_NORM, rows, h, 3 * cut->elt));
+  } else {
+    ls_operator_igrad (op, ls_cut_stream (cut, "rmsnorm-bwd", LS_KERNEL_NORM, rows, h, 3 * cut->elt));
+  }
+  if (in_residual)
+    ls_operator_igrad (op, ls_cut_stream (cut, "residual-grad-add", LS_KERNEL_ELEMENTWISE,
+                                          rows, h, 3 * cut->elt));
+}
+
+void
+ls_operators_norm (GArray *operators, const LsCut *cut, const char *name, uint32_t out_bytes,
+                   bool in_residual)
+{
+  bool is_layernorm = cut->model->norm == LS_NORM_LAYERNORM;
+  uint64_t rows = cut->local_tokens, h = cut->model->hidden;
+  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
+
+  ls_operator_fwd (op, ls_cut_stream (cut, is_layernorm ? "layernorm-fwd" : "rmsnorm-fwd",
+                                      LS_KERNEL_NORM, rows, h, cut->elt + out_bytes));
+  norm_backward (op, cut, in_residual);
+  ls_operator_param (op, h);
+  if (is_layernorm)
+    ls_operator_param (op, h);
+  op->param_replicated = true;
+  op->saved_bytes = rows * h * cut->elt;
+}
+
+uint64_t
+ls_boundary_bytes (const LsModel *m, const LsShard *s)
+{
+  LsCut cut;
+  ls_cut_init (&cut, m, s);
+  return cut.local_tokens * m->hidden * cut.elt;
+}

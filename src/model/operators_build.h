@@ -1,0 +1,70 @@
+/* model/operators_build.h — what the operators_*.c files share: one rank's part
+ * of the dimensions, and how an operator is put together. Private to model/.
+ *
+ * FLOPs are those of matrix products and attention. Kernels that stream through
+ * memory have 0: a handful of vector operations per element never binds before
+ * the bytes do, and HFU counts matrix FLOPs only. */
+#ifndef LS_MODEL_OPERATORS_BUILD_H
+#define LS_MODEL_OPERATORS_BUILD_H
+
+#include "model/operators.h"
+
+/* Dimensions on one rank. */
+typedef struct {
+  const LsModel *model;
+  const LsShard *shard;
+  uint64_t tokens;       /* s b                                                */
+  uint64_t local_tokens; /* outside the tensor-parallel regions: s b / t with SP */
+  uint64_t heads;        /* a / t                                              */
+  uint64_t kv_heads;
+  uint64_t q_width;      /* heads * head_dim                                   */
+  uint64_t kv_width;
+  uint64_t ffn;          /* f / t                                              */
+  uint64_t vocab;        /* padded V / t                                       */
+  LsDtype act;           /* of activations outside GEMMs: bf16 if these are fp8 */
+  uint32_t elt;          /* its bytes per element                              */
+} LsCut;
+
+/* Asserts what the strategy must have checked: t divides heads, ffn and, with
+ * SP, s b. */
+void ls_cut_init (LsCut *cut, const LsModel *m, const LsShard *s);
+
+/* A kernel that moves bytes_per_element for each of rows x cols elements of the
+ * activation type. */
+LsKernel ls_cut_stream (const LsCut *cut, const char *name, LsKernelKind kind, uint64_t rows,
+                        uint64_t cols, double bytes_per_element);
+
+/* Appends an empty operator; the pointer is good until the next one. */
+LsOperator *ls_operator_append (GArray *operators, const char *name, LsTpMode tp);
+void ls_operator_fwd (LsOperator *op, LsKernel kernel);
+void ls_operator_igrad (LsOperator *op, LsKernel kernel);
+void ls_operator_wgrad (LsOperator *op, LsKernel kernel);
+void ls_operator_param (LsOperator *op, uint64_t numel);
+
+/* A bias that was added to rows x cols elements: its parameters and the column
+ * sum that gives its gradient. */
+void ls_operator_bias (LsOperator *op, const LsCut *cut, const char *grad_name, uint64_t rows,
+                       uint64_t cols);
+
+typedef struct {
+  const char *fwd, *igrad, *wgrad; /* GEMMs */
+} LsLinearNames;
+
+/* Adds to op, COLUMN or ROW, the three GEMMs of Y = X W^T with X [tokens, in],
+ * W [out, in] on this rank; op saves X. W is no parameter yet. The W GEMM
+ * accumulates into the gradient buffer (gradient-accumulation fusion). An fp8
+ * layer casts and transposes its operands, except the input of a COLUMN layer,
+ * which the norm before it writes as fp8 (Transformer Engine's LayerNormLinear). */
+void ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names,
+                         LsDtype dtype, uint64_t in, uint64_t out);
+
+/* Layer or RMS norm over the hidden dimension. out_bytes: per element of the
+ * result. in_residual: its input also feeds a residual connection, so the two
+ * gradients are added. */
+void ls_operators_norm (GArray *operators, const LsCut *cut, const char *name, uint32_t out_bytes,
+                        bool in_residual);
+
+/* The attention of a layer, between the QKV GEMM and the projection. */
+void ls_operators_attention (GArray *operators, const LsCut *cut);
+
+#endif

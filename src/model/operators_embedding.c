@@ -1,0 +1,80 @@
+/* Embeddings on one rank: vocabulary-parallel words, then, after the reduction,
+ * learned positions and dropout on this rank's tokens.
+ *
+ * Words keep nothing but token ids (with the data, not counted); the dropout
+ * keeps its mask, s b h (/ t with SP), as Korthikanti et al. 2022 section 4.3. */
+#include "model/operators_build.h"
+
+static uint32_t
+grad_bytes (const LsCut *cut)
+{
+  return ls_dtype_bytes (cut->shard->grad_dtype);
+}
+
+/* A lookup has no input gradient. Its weight gradient is dense: zeroed, rows
+ * added to it, then accumulated into the gradient buffer, for no GEMM is there to
+ * fuse that with. */
+static void
+append_words (GArray *operators, const LsCut *cut)
+{
+  uint64_t h = cut->model->hidden;
+  LsOperator *op = ls_operator_append (operators, "word-embedding", LS_TP_ROW);
+
+  ls_operator_fwd (op, ls_cut_stream (cut, "embedding-lookup", LS_KERNEL_EMBEDDING,
+                                      cut->tokens, h, 2 * cut->elt));
+  if (cut->shard->tp > 1) { /* zeros for the words of other ranks */
+    double others = 1 - 1.0 / cut->shard->tp;
+    ls_operator_fwd (op, ls_cut_stream (cut, "embedding-mask", LS_KERNEL_ELEMENTWISE,
+                                        cut->tokens, h, cut->elt * others));
+  }
+  ls_operator_wgrad (op, ls_cut_stream (cut, "embedding-grad-zero", LS_KERNEL_MEMSET,
+                                        cut->vocab, h, cut->elt));
+  ls_operator_wgrad (op, ls_cut_stream (cut, "embedding-grad", LS_KERNEL_EMBEDDING,
+                                        cut->tokens, h, 3 * cut->elt));
+  ls_operator_wgrad (op, ls_cut_stream (cut, "embedding-grad-accumulate", LS_KERNEL_ELEMENTWISE,
+                                        cut->vocab, h,
+                                        cut->elt + 2 * grad_bytes (cut)));
+  ls_operator_param (op, cut->vocab * h);
+}
+
+/* Adds row i to token i of each sequence. */
+static void
+append_positions (GArray *operators, const LsCut *cut)
+{
+  uint64_t h = cut->model->hidden, rows = cut->local_tokens;
+  double sequences = cut->shard->micro_batch;
+  LsOperator *op = ls_operator_append (operators, "position-embedding", LS_TP_NONE);
+
+  ls_operator_fwd (op, ls_cut_stream (cut, "position-add", LS_KERNEL_ELEMENTWISE, rows, h,
+                                      cut->elt * (2 + 1 / sequences)));
+  ls_operator_wgrad (op, ls_cut_stream (cut, "position-grad", LS_KERNEL_REDUCTION, rows, h,
+                                        cut->elt + 2 * grad_bytes (cut) / sequences));
+  ls_operator_param (op, (uint64_t) cut->model->seq * h);
+  op->param_replicated = true;
+}
+
+static void
+append_dropout (GArray *operators, const LsCut *cut)
+{
+  uint64_t h = cut->model->hidden, rows = cut->local_tokens;
+  LsOperator *op = ls_operator_append (operators, "embedding-dropout", LS_TP_NONE);
+
+  ls_operator_fwd (op, ls_cut_stream (cut, "embedding-dropout", LS_KERNEL_ELEMENTWISE,
+                                      rows, h, 2 * cut->elt + 1));
+  ls_operator_igrad (op, ls_cut_stream (cut, "embedding-dropout-bwd", LS_KERNEL_ELEMENTWISE,
+                                        rows, h, 2 * cut->elt + 1));
+  op->saved_bytes = rows * h;
+}
+
+void
+ls_operators_embedding (const LsModel *m, const LsShard *s, GArray *operators)
+{
+  LsCut cut;
+  ls_cut_init (&cut, m, s);
+
+  append_words (operators, &cut);
+  if (m->position == LS_POSITION_LEARNED)
+    append_positions (operators, &cut);
+  if (m->dropout)
+    append_dropout (operators, &cut);
+}

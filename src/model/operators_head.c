@@ -1,0 +1,85 @@
+/* Final norm, logits and loss on one rank.
+ *
+ * The loss is Megatron-LM's vocabulary-parallel cross-entropy (Shoeybi et al.
+ * 2019, section 3): on fp32 logits x of this rank's V/t words, each step in
+ * place, with an all-reduce of one fp32 value per token between the steps:
+ *
+ *     m = max x          all-reduce (max)
+ *     x = x - m; p = x[target]   all-reduce
+ *     x = exp x; z = sum x       all-reduce
+ *     loss = log z - p;  x = x / z, kept for the backward: 4 s b V / t bytes
+ *
+ * With the norm's and the logits' inputs the head keeps 4 s b h (1/t with SP) +
+ * 4 s b V / t (Korthikanti et al. 2022, section 4.3). */
+#include "model/operators_build.h"
+
+#define FP32_BYTES 4
+
+static const LsLinearNames logits_names = { "logits", "logits-dgrad", "logits-wgrad" };
+
+static LsKernel
+logits_pass (const LsCut *cut, const char *name, LsDtype dtype, uint32_t bytes_per_logit)
+{
+  double bytes = (double) cut->tokens * (double) cut->vocab * bytes_per_logit;
+  return ls_kernel_stream (name, LS_KERNEL_CROSS_ENTROPY, dtype, cut->tokens, cut->vocab, bytes, 0);
+}
+
+static LsKernel
+in_place_pass (const LsCut *cut, const char *name)
+{
+  return logits_pass (cut, name, LS_DTYPE_FP32, 2 * FP32_BYTES);
+}
+
+static LsOperator *
+append_reduced (GArray *operators, const LsCut *cut, const char *name)
+{
+  LsOperator *op = ls_operator_append (operators, name, LS_TP_REDUCE);
+  op->reduce_bytes = FP32_BYTES * cut->tokens;
+  return op;
+}
+
+static void
+append_logits (GArray *operators, const LsCut *cut, bool with_weight)
+{
+  uint64_t h = cut->model->hidden;
+  LsOperator *op = ls_operator_append (operators, "logits", LS_TP_COLUMN);
+
+  ls_operator_linear (op, cut, &logits_names, cut->act, h, cut->vocab);
+  if (with_weight)
+    ls_operator_param (op, cut->vocab * h);
+}
+
+static void
+append_loss (GArray *operators, const LsCut *cut)
+{
+  LsOperator *op = append_reduced (operators, cut, "loss-max");
+  if (cut->elt != FP32_BYTES) {
+    ls_operator_fwd (op, logits_pass (cut, "logits-to-fp32", cut->act, cut->elt + FP32_BYTES));
+    ls_operator_igrad (op, logits_pass (cut, "logits-grad-from-fp32", LS_DTYPE_FP32, cut->elt + FP32_BYTES));
+  }
+  ls_operator_fwd (op, logits_pass (cut, "logits-max", LS_DTYPE_FP32, FP32_BYTES));
+
+  /* The gather of one logit per token is a few kB: not a pass of its own. */
+  op = append_reduced (operators, cut, "loss-predicted-logit");
+  ls_operator_fwd (op, in_place_pass (cut, "logits-subtract-max"));
+
+  op = append_reduced (operators, cut, "loss-sum-exp");
+  ls_operator_fwd (op, in_place_pass (cut, "logits-exp"));
+  ls_operator_fwd (op, logits_pass (cut, "logits-sum", LS_DTYPE_FP32, FP32_BYTES));
+
+  op = ls_operator_append (operators, "loss-softmax", LS_TP_NONE);
+  ls_operator_fwd (op, in_place_pass (cut, "logits-normalise"));
+  ls_operator_igrad (op, in_place_pass (cut, "cross-entropy-bwd"));
+  op->saved_bytes = FP32_BYTES * cut->tokens * cut->vocab;
+}
+
+void
+ls_operators_head (const LsModel *m, const LsShard *s, bool with_weight, GArray *operators)
+{
+  LsCut cut;
+  ls_cut_init (&cut, m, s);
+
+  ls_operators_norm (operators, &cut, "final-norm", cut.elt, false);
+  append_logits (operators, &cut, with_weight);
+  append_loss (operators, &cut);
+}

@@ -1,0 +1,154 @@
+/* A transformer layer on one rank (pre-norm, as GPT-2 and Llama):
+ *
+ *     x --+-- norm -- qkv -- attention -- proj -- add --+-- norm -- fc1 -- act -- fc2 -- add --
+ *         `------------------------------------- / -----'---------------------------- / ------'
+ *
+ * Column-parallel qkv and fc1, row-parallel proj and fc2 (Shoeybi et al. 2019);
+ * what lies outside works on s b / t tokens with sequence parallelism
+ * (Korthikanti et al. 2022).
+ *
+ * saved_bytes add up to the table of Korthikanti et al., section 4.1, per layer
+ * (16-bit, GELU, dropout, unfused):
+ *
+ *     norm input 2, qkv input 2, Q K V 6/t, softmax and dropout 5as/(ht),
+ *     context 2/t, mask 1, norm input 2, fc1 input 2, GELU input 8/t,
+ *     fc2 input 8/t, mask 1                    = s b h (10 + 24/t + 5as/(ht))
+ *
+ * and all of it / t with sequence parallelism.
+ *
+ * The biases of proj and fc2 are added after the reduction, in the fused
+ * bias-dropout-add, and belong to it: they are replicated over tp. */
+#include "model/operators_build.h"
+
+static const LsLinearNames qkv_names = { "qkv", "qkv-dgrad", "qkv-wgrad" };
+static const LsLinearNames proj_names = { "proj", "proj-dgrad", "proj-wgrad" };
+static const LsLinearNames fc1_names = { "fc1", "fc1-dgrad", "fc1-wgrad" };
+static const LsLinearNames fc2_names = { "fc2", "fc2-dgrad", "fc2-wgrad" };
+
+/* The unfused path (Megatron-LM 2021-22) adds the QKV bias in a kernel of its
+ * own, and its backward concatenates dQ, dK, dV. Later stacks add it in the GEMM
+ * and let the attention kernel write the three into one buffer. */
+static void
+append_qkv (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t width = cut->q_width + 2 * cut->kv_width;
+  bool has_bias = m->linear_bias || m->qkv_bias;
+  bool is_unfused = cut->shard->attention == LS_ATTENTION_UNFUSED;
+  LsOperator *op = ls_operator_append (operators, "qkv", LS_TP_COLUMN);
+
+  if (is_unfused)
+    ls_operator_igrad (op, ls_cut_stream (cut, "qkv-grad-concat", LS_KERNEL_ELEMENTWISE, cut->tokens, width,
+                                          2 * cut->elt));
+  ls_operator_linear (op, cut, &qkv_names, cut->shard->dtype, m->hidden, width);
+  ls_operator_param (op, width * m->hidden);
+  if (has_bias)
+    ls_operator_bias (op, cut, "qkv-bias-grad", cut->tokens, width);
+  if (has_bias && is_unfused)
+    ls_operator_fwd (op, ls_cut_stream (cut, "qkv-bias", LS_KERNEL_ELEMENTWISE,
+                                        cut->tokens, width, 2 * cut->elt));
+  op->saved_bytes += cut->tokens * width * cut->elt; /* Q, K, V for the attention */
+}
+
+static void
+append_proj (GArray *operators, const LsCut *cut)
+{
+  LsOperator *op = ls_operator_append (operators, "proj", LS_TP_ROW);
+
+  ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, cut->q_width, cut->model->hidden);
+  ls_operator_param (op, cut->q_width * cut->model->hidden);
+}
+
+/* out = residual + dropout (x + bias), one JIT-fused kernel. Without dropout its
+ * gradient is the identity. */
+static void
+append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name)
+{
+  const LsModel *m = cut->model;
+  uint64_t rows = cut->local_tokens, h = m->hidden;
+  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
+
+  if (m->dropout) {
+    ls_operator_fwd (op, ls_cut_stream (cut, m->linear_bias ? "bias-dropout-add" : "dropout-add",
+                                        LS_KERNEL_ELEMENTWISE, rows, h, 3 * cut->elt + 1));
+    ls_operator_igrad (op, ls_cut_stream (cut, "bias-dropout-add-bwd", LS_KERNEL_ELEMENTWISE,
+                                          rows, h, 2 * cut->elt + 1));
+    op->saved_bytes = rows * h; /* a byte per element: the mask */
+  } else {
+    ls_operator_fwd (op, ls_cut_stream (cut, m->linear_bias ? "bias-add" : "residual-add",
+                                        LS_KERNEL_ELEMENTWISE, rows, h, 3 * cut->elt));
+  }
+  if (m->linear_bias) {
+    ls_operator_bias (op, cut, "row-bias-grad", rows, h);
+    op->param_replicated = true;
+  }
+}
+
+static void
+append_fc1 (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t width = m->mlp == LS_MLP_SWIGLU ? 2 * cut->ffn : cut->ffn;
+  LsOperator *op = ls_operator_append (operators, "fc1", LS_TP_COLUMN);
+
+  ls_operator_linear (op, cut, &fc1_names, cut->shard->dtype, m->hidden, width);
+  ls_operator_param (op, width * m->hidden);
+  if (m->linear_bias)
+    ls_operator_bias (op, cut, "fc1-bias-grad", cut->tokens, width);
+}
+
+/* What an activation reads and writes, in tensors of tokens x ffn / t. */
+typedef struct {
+  const char *fwd, *fwd_bias, *bwd;
+  uint32_t n_inputs; /* SwiGLU: gate and up */
+} Activation;
+
+static const Activation activations[] = {
+  [LS_MLP_GELU] = { "gelu", "bias-gelu", "gelu-bwd", 1 },
+  [LS_MLP_RELU2] = { "squared-relu", "bias-squared-relu", "squared-relu-bwd", 1 },
+  [LS_MLP_SWIGLU] = { "swiglu", "bias-swiglu", "swiglu-bwd", 2 },
+};
+
+static void
+append_activation (GArray *operators, const LsCut *cut)
+{
+  const Activation *a = &activations[cut->model->mlp];
+  uint32_t fwd_tensors = a->n_inputs + 1;
+  uint32_t bwd_tensors = 2 * a->n_inputs + 1;
+  LsOperator *op = ls_operator_append (operators, "mlp-act", LS_TP_NONE);
+
+  ls_operator_fwd (op, ls_cut_stream (cut, cut->model->linear_bias ? a->fwd_bias : a->fwd,
+                                      LS_KERNEL_ELEMENTWISE, cut->tokens, cut->ffn, fwd_tensors * cut->elt));
+  ls_operator_igrad (op, ls_cut_stream (cut, a->bwd, LS_KERNEL_ELEMENTWISE, cut->tokens, cut->ffn,
+                                        bwd_tensors * cut->elt));
+  op->saved_bytes = cut->tokens * cut->ffn * a->n_inputs * cut->elt;
+}
+
+static void
+append_fc2 (GArray *operators, const LsCut *cut)
+{
+  LsOperator *op = ls_operator_append (operators, "fc2", LS_TP_ROW);
+
+  ls_operator_linear (op, cut, &fc2_names, cut->shard->dtype, cut->ffn, cut->model->hidden);
+  ls_operator_param (op, cut->ffn * cut->model->hidden);
+}
+
+void
+ls_operators_layer (const LsModel *m, const LsShard *s, GArray *operators)
+{
+  LsCut cut;
+  ls_cut_init (&cut, m, s);
+  uint32_t norm_out_bytes = ls_dtype_bytes (s->dtype); /* fp8 layers want fp8 */
+
+  ls_operators_norm (operators, &cut, "input-norm", norm_out_bytes, true);
+  append_qkv (operators, &cut);
+  ls_operators_attention (operators, &cut);
+  append_proj (operators, &cut);
+  append_bias_dropout_add (operators, &cut, "attention-add");
+
+  ls_operators_norm (operators, &cut, "mlp-norm", norm_out_bytes, true);
+  append_fc1 (operators, &cut);
+  append_activation (operators, &cut);
+  append_fc2 (operators, &cut);
+  append_bias_dropout_add (operators, &cut, "mlp-add");
+}

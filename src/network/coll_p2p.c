@@ -1,0 +1,64 @@
+/* network/coll_p2p.c — one send with its receive.
+ *
+ * Problem. gpus[0] sends S bytes to gpus[1].
+ *
+ * Model. C flows of S/C bytes on the route between the two GPUs; the HBM of both
+ * carries hbm_per_wire_p2p for each byte. A flow never exceeds p2p / C, with p2p
+ * what NCCL's copy kernels reach on NVLink or through one NIC. Small messages
+ * use fewer channels: each gets at least 64 KiB inside a node, 256 KiB across.
+ *
+ *     time alone = base + S / p2p
+ *
+ * Worked example: 64 MiB over NVLink, base 12 us, 274 GB/s: 257 us.
+ *
+ * Deviations. No rendezvous cost apart from the base; no PXN; one NIC per GPU.
+ *
+ * Reference: NCCL 2.30.7 src/enqueue.cc (p2p scheduling: minPart = step/8 or
+ * step/2 of 512 KiB steps), summarised in MODELS.md section 2.1. */
+#include <math.h>
+
+#include "core/maxmin.h" /* LS_COEF_ONE */
+#include "network/algorithm.h"
+
+#define MIN_PART_INTRA (64 * 1024)
+#define MIN_PART_INTER (256 * 1024)
+
+static bool
+applies (const LsCollCall *call)
+{
+  return call->kind == LS_COLL_SEND_RECV;
+}
+
+static void
+add_loads (const LsCollCall *call, uint32_t n_channels, LsPhase *phase)
+{
+  uint64_t flows = n_channels * LS_COEF_ONE;
+  uint64_t hbm = (uint64_t) llround ((double) flows * call->nccl->hbm_per_wire_p2p);
+  LsLoadList loads = ls_load_list_new ();
+  ls_load_list_add_route (&loads, call->cluster, call->gpus[0], call->gpus[1], flows);
+  for (uint32_t i = 0; i < 2; i++)
+    ls_load_list_add (&loads, ls_cluster_hbm_resource (call->cluster, call->gpus[i]), hbm);
+  ls_load_list_finish (&loads, call->arena, phase);
+}
+
+static void
+plan (const LsCollCall *call, LsCollPlan *ret_plan)
+{
+  g_assert (call->n == 2);
+  const LsNccl *nccl = call->nccl;
+  bool is_across = call->n_hosts > 1;
+  uint32_t n_channels = is_across ? nccl->channels_p2p : nccl->channels_ring;
+  uint32_t n_used = ls_nccl_channels (n_channels, call->bytes, is_across ? MIN_PART_INTER : MIN_PART_INTRA);
+
+  LsPhase *phase = ls_arena_new_array (call->arena, LsPhase, 1);
+  phase->latency = is_across ? nccl->base_p2p_inter : nccl->base_p2p_intra;
+  phase->demand_bytes = (double) call->bytes / n_used;
+  phase->rate_cap = (is_across ? nccl->p2p_inter : nccl->p2p_intra) / n_used;
+  if (call->bytes > 0)
+    add_loads (call, n_used, phase);
+  ret_plan->sm_share = fmin (1, n_used * nccl->sm_share_per_channel);
+  ret_plan->n_phases = 1;
+  ret_plan->phases = phase;
+}
+
+const LsCollAlgorithm ls_coll_p2p = { .name = "p2p", .applies = applies, .plan = plan };

@@ -1,0 +1,292 @@
+/* parallel/lower.c — model x strategy -> plan: chunks, communicators, bindings and
+ * one program per pipeline stage. Ranks that differ only in tp, cp and dp share
+ * their program. */
+#include "parallel/lower.h"
+
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "parallel/chunks.h"
+#include "parallel/lower_state.h"
+
+static guint
+kernel_hash (gconstpointer key)
+{
+  const LsKernel *k = key;
+  guint h = g_str_hash (k->name);
+  h = h * 33 + (guint) k->kind;
+  h = h * 33 + (guint) k->m;
+  h = h * 33 + (guint) k->n;
+  h = h * 33 + (guint) k->k;
+  return h * 33 + (guint) k->batch;
+}
+
+static gboolean
+kernel_equal (gconstpointer a, gconstpointer b)
+{
+  const LsKernel *x = a, *y = b;
+  return x->kind == y->kind && x->dtype == y->dtype && x->m == y->m && x->n == y->n && x->k == y->k
+         && x->batch == y->batch && x->flops == y->flops && x->bytes == y->bytes && strcmp (x->name, y->name) == 0;
+}
+
+static void
+lower_init (Lower *l, const LsModel *m, const LsStrategy *s)
+{
+  *l = (Lower) { .model = m, .s = s };
+  l->shard = (LsShard) {
+    .tp = s->tp, .sp = s->sp && s->tp > 1, .micro_batch = s->micro_batch, .seq = s->seq,
+    .attention = (LsAttention) s->attention, .dtype = (LsDtype) s->dtype, .grad_dtype = (LsDtype) s->grad_dtype,
+  };
+  l->mesh = (LsMesh) { s->tp, s->cp, s->dp, s->pp };
+  l->n_micro_batches = s->global_batch / (s->dp * s->micro_batch);
+  l->plan = g_new0 (LsPlan, 1);
+  l->plan->arena = ls_arena_new ();
+  l->segments = g_array_new (FALSE, FALSE, sizeof (LsSegment));
+  l->kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
+  l->comms = g_array_new (FALSE, FALSE, sizeof (LsCommunicator));
+  l->segment_ids = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  l->kernel_ids = g_hash_table_new_full (kernel_hash, kernel_equal, g_free, NULL);
+}
+
+static void
+lower_clear (Lower *l)
+{
+  for (uint32_t i = 0; l->chunks && i < l->s->pp * l->s->vpp; i++)
+    chunk_clear (&l->chunks[i]);
+  g_free (l->chunks);
+  g_array_unref (l->segments);
+  g_array_unref (l->kernels);
+  g_array_unref (l->comms);
+  g_hash_table_unref (l->segment_ids);
+  g_hash_table_unref (l->kernel_ids);
+  ls_plan_free (l->plan);
+}
+
+/* --- chunks ------------------------------------------------------------------- */
+
+static gboolean
+lower_chunks (Lower *l, GError **error)
+{
+  uint32_t n = l->s->pp * l->s->vpp;
+  g_autofree uint32_t *n_layers = g_new0 (uint32_t, n);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  if (!ls_chunk_layers (l->s, l->model, n_layers, diags))
+    return ls_diag_list_to_error (diags, error);
+  l->chunks = g_new0 (Chunk, n);
+  for (uint32_t i = 0; i < n; i++)
+    chunk_init (l, &l->chunks[i], n_layers[i], i == 0, i == n - 1);
+  return TRUE;
+}
+
+/* --- communicators and bindings ------------------------------------------------- */
+
+/* Ranks that agree in all coordinates but those that the slot joins, in order of
+ * rank. */
+static bool
+is_member (LsSlot slot, uint32_t pp, LsCoord a, LsCoord b)
+{
+  switch (slot) {
+  case LS_SLOT_TP:
+    return a.cp == b.cp && a.dp == b.dp && a.pp == b.pp;
+  case LS_SLOT_DP:
+    return a.tp == b.tp && a.cp == b.cp && a.pp == b.pp;
+  case LS_SLOT_EMBEDDING:
+    return a.tp == b.tp && a.cp == b.cp && a.dp == b.dp && (b.pp == 0 || b.pp == pp - 1);
+  case LS_SLOT_MODEL:
+    return a.cp == b.cp && a.dp == b.dp;
+  default:
+    return slot == LS_SLOT_WORLD;
+  }
+}
+
+/* The ranks of the communicator that `first` is the lowest member of: enumerated
+ * along the joined axes only, so that the work is proportional to members. */
+static GArray *
+members_from (const Lower *l, LsSlot slot, LsCoord at)
+{
+  GArray *ranks = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  bool joins_tp = slot == LS_SLOT_TP || slot == LS_SLOT_MODEL || slot == LS_SLOT_WORLD;
+  bool joins_dp = slot == LS_SLOT_DP || slot == LS_SLOT_WORLD;
+  bool joins_pp = slot == LS_SLOT_EMBEDDING || slot == LS_SLOT_MODEL || slot == LS_SLOT_WORLD;
+  for (uint32_t pp = joins_pp ? 0 : at.pp; pp < (joins_pp ? l->mesh.pp : at.pp + 1); pp++)
+    for (uint32_t dp = joins_dp ? 0 : at.dp; dp < (joins_dp ? l->mesh.dp : at.dp + 1); dp++)
+      for (uint32_t tp = joins_tp ? 0 : at.tp; tp < (joins_tp ? l->mesh.tp : at.tp + 1); tp++) {
+        LsCoord c = { .tp = tp, .cp = at.cp, .dp = dp, .pp = pp };
+        uint32_t rank = ls_mesh_rank (&l->mesh, c);
+        if (is_member (slot, l->mesh.pp, at, c))
+          g_array_append_val (ranks, rank);
+      }
+  return ranks;
+}
+
+static bool
+uses_slot (const Lower *l, LsSlot slot)
+{
+  const LsMesh *m = &l->mesh;
+  switch (slot) {
+  case LS_SLOT_TP:
+    return m->tp > 1;
+  case LS_SLOT_DP:
+    return m->dp > 1;
+  case LS_SLOT_EMBEDDING:
+    return m->pp > 1 && l->model->tied_embeddings;
+  case LS_SLOT_MODEL:
+    return m->tp * m->pp > 1;
+  case LS_SLOT_WORLD:
+    return m->dp > 1 && l->s->zero_stage > 0;
+  default:
+    return false;
+  }
+}
+
+static LsAxis
+axis_of (const Lower *l, LsSlot slot)
+{
+  if (slot == LS_SLOT_TP)
+    return LS_AXIS_TP;
+  if (slot == LS_SLOT_DP)
+    return LS_AXIS_DP;
+  if (l->mesh.pp > 1)
+    return LS_AXIS_PP;
+  return slot == LS_SLOT_WORLD ? LS_AXIS_DP : LS_AXIS_TP;
+}
+
+static void
+bind_comm (Lower *l, LsSlot slot, const GArray *ranks)
+{
+  LsCommunicator c = { .axis = axis_of (l, slot), .n_ranks = ranks->len };
+  c.spans_stages = l->mesh.pp > 1 && slot != LS_SLOT_TP && slot != LS_SLOT_DP;
+  c.ranks = ls_arena_new_array (l->plan->arena, uint32_t, ranks->len);
+  memcpy (c.ranks, ranks->data, ranks->len * sizeof (uint32_t));
+  uint32_t id = l->comms->len;
+  g_array_append_val (l->comms, c);
+  for (uint32_t i = 0; i < c.n_ranks; i++) {
+    l->plan->bindings[c.ranks[i]].comm[slot] = id;
+    l->plan->bindings[c.ranks[i]].member[slot] = i;
+  }
+}
+
+static void
+lower_slot (Lower *l, LsSlot slot)
+{
+  for (uint32_t r = 0; r < l->plan->n_ranks; r++) {
+    LsCoord at = ls_mesh_coord (&l->mesh, r);
+    if (l->plan->bindings[r].comm[slot] != UINT32_MAX || !is_member (slot, l->mesh.pp, at, at))
+      continue;
+    g_autoptr (GArray) ranks = members_from (l, slot, at);
+    if (ranks->len > 1)
+      bind_comm (l, slot, ranks);
+  }
+}
+
+static void
+lower_bindings (Lower *l)
+{
+  LsPlan *p = l->plan;
+  p->n_ranks = ls_mesh_n_ranks (&l->mesh);
+  p->bindings = ls_arena_new_array (p->arena, LsBinding, p->n_ranks);
+  p->gpu_of_rank = ls_arena_new_array (p->arena, uint32_t, p->n_ranks);
+  for (uint32_t r = 0; r < p->n_ranks; r++) {
+    LsBinding *b = &p->bindings[r];
+    LsCoord at = ls_mesh_coord (&l->mesh, r), prev = at, next = at;
+    prev.pp = (at.pp + l->mesh.pp - 1) % l->mesh.pp;
+    next.pp = (at.pp + 1) % l->mesh.pp;
+    b->role = at.pp;
+    b->peer[0] = l->mesh.pp > 1 ? ls_mesh_rank (&l->mesh, prev) : UINT32_MAX;
+    b->peer[1] = l->mesh.pp > 1 ? ls_mesh_rank (&l->mesh, next) : UINT32_MAX;
+    for (int s = 0; s < LS_N_SLOTS; s++)
+      b->comm[s] = b->member[s] = UINT32_MAX;
+    p->gpu_of_rank[r] = r;
+  }
+  for (int s = 0; s < LS_SLOT_PREV; s++)
+    if (uses_slot (l, (LsSlot) s))
+      lower_slot (l, (LsSlot) s);
+}
+
+/* --- programs ---------------------------------------------------------------------- */
+
+/* Bytes alive for the whole run: 16-bit (or fp32) weights and gradients of all
+ * parameters, and what the optimizer keeps of those that this rank owns: master
+ * weights, momentum and variance in fp32 (fp32 training has no extra master). */
+static void
+lower_static_memory (const Lower *l, LsProgram *p)
+{
+  bool is_mixed = l->shard.dtype != LS_DTYPE_FP32;
+  uint64_t n = p->n_params, owned = l->s->zero_stage > 0 ? (n + l->mesh.dp - 1) / l->mesh.dp : n;
+  p->static_bytes[LS_MEM_PARAMETERS] = n * (is_mixed ? 2 : 4);
+  p->static_bytes[LS_MEM_GRADIENTS] = n * ls_dtype_bytes (l->shard.grad_dtype);
+  p->static_bytes[LS_MEM_OPTIMIZER] = owned * (is_mixed ? 12 : 8);
+}
+
+static gboolean
+lower_programs (Lower *l, GError **error)
+{
+  const LsSched *sched = ls_sched_find (l->s->schedule);
+  if (!sched) {
+    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "schedule %s: not built yet", l->s->schedule);
+    return FALSE;
+  }
+  l->plan->n_roles = l->mesh.pp;
+  l->plan->programs = ls_arena_new_array (l->plan->arena, LsProgram, l->mesh.pp);
+  for (uint32_t r = 0; r < l->mesh.pp; r++) {
+    LsProgram *p = &l->plan->programs[r];
+    g_autoptr (GArray) instances = pipe_instances (l, sched, r);
+    p->n_instances = instances->len;
+    p->instances = ls_arena_new_array (l->plan->arena, LsInstance, instances->len);
+    memcpy (p->instances, instances->data, instances->len * sizeof (LsInstance));
+    p->n_events = N_EVENTS;
+    p->stage = (uint16_t) r;
+    for (uint32_t c = 0; c < l->s->vpp; c++)
+      p->n_params += chunk_at (l, r, c)->n_params;
+    lower_static_memory (l, p);
+  }
+  return TRUE;
+}
+
+static void
+freeze (Lower *l)
+{
+  LsPlan *p = l->plan;
+  p->n_micro_batches = l->n_micro_batches;
+  p->n_chunks = l->s->vpp;
+  p->n_segments = l->segments->len;
+  p->segments = ls_arena_new_array (p->arena, LsSegment, p->n_segments);
+  memcpy (p->segments, l->segments->data, p->n_segments * sizeof (LsSegment));
+  p->n_kernels = l->kernels->len;
+  p->kernels = ls_arena_new_array (p->arena, LsKernel, MAX (1, p->n_kernels));
+  if (p->n_kernels > 0)
+    memcpy (p->kernels, l->kernels->data, p->n_kernels * sizeof (LsKernel));
+  p->n_comms = l->comms->len;
+  p->comms = ls_arena_new_array (p->arena, LsCommunicator, MAX (1, p->n_comms));
+  if (p->n_comms > 0)
+    memcpy (p->comms, l->comms->data, p->n_comms * sizeof (LsCommunicator));
+}
+
+static gboolean
+check_supported (const Lower *l, GError **error)
+{
+  if (l->s->p2p == LS_P2P_OVERLAPPED && l->mesh.pp > 1 && l->s->vpp == 1) {
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "p2p overlapped needs an interleaved schedule (vpp > 1): Megatron-LM's 1f1b never overlaps its p2p");
+    return FALSE;
+  }
+  return TRUE;
+}
+
+LsPlan *
+ls_lower (const LsModel *m, const LsStrategy *s, GError **error)
+{
+  Lower l;
+  LsPlan *plan = NULL;
+  lower_init (&l, m, s);
+  if (check_supported (&l, error) && lower_chunks (&l, error)) {
+    lower_bindings (&l);
+    if (lower_programs (&l, error)) {
+      freeze (&l);
+      plan = g_steal_pointer (&l.plan);
+    }
+  }
+  lower_clear (&l);
+  return plan;
+}

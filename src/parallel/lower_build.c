@@ -1,0 +1,159 @@
+/* parallel/lower_build.c — a segment under construction. */
+#include "parallel/lower_state.h"
+
+#include <string.h>
+
+void
+build_init (Build *b, Lower *l)
+{
+  b->l = l;
+  b->ops = g_array_new (FALSE, FALSE, sizeof (LsOp));
+  b->next_deps = g_array_new (FALSE, FALSE, sizeof (LsDep));
+  b->layer = UINT16_MAX;
+}
+
+uint32_t
+build_find (Lower *l, const char *name)
+{
+  gpointer id = g_hash_table_lookup (l->segment_ids, name);
+  return id ? GPOINTER_TO_UINT (id) - 1 : UINT32_MAX;
+}
+
+uint32_t
+build_finish (Build *b, const char *name)
+{
+  Lower *l = b->l;
+  if (b->next_deps->len > 0)
+    build_barrier (b);
+  LsSegment seg = { .name = ls_arena_strdup (l->plan->arena, name), .n_ops = b->ops->len };
+  seg.ops = ls_arena_new_array (l->plan->arena, LsOp, b->ops->len);
+  if (b->ops->len > 0)
+    memcpy (seg.ops, b->ops->data, b->ops->len * sizeof (LsOp));
+  g_array_append_val (l->segments, seg);
+  g_hash_table_insert (l->segment_ids, g_strdup (name), GUINT_TO_POINTER (l->segments->len));
+  g_array_unref (b->ops);
+  g_array_unref (b->next_deps);
+  return l->segments->len - 1;
+}
+
+LsOp
+op_blank (LsOpKind kind, LsStream stream, LsTag tag, const char *name)
+{
+  return (LsOp) {
+    .kind = kind, .stream = stream, .tag = tag, .name = name, .host = LS_HOST_FREE,
+    .layer = UINT16_MAX, .unit = UINT16_MAX, .kernel = UINT32_MAX, .recorded = LS_TIME_NEVER,
+  };
+}
+
+uint16_t
+build_op (Build *b, LsOp op, const LsDep *deps, uint16_t n_deps)
+{
+  g_assert (b->ops->len < UINT16_MAX);
+  bool takes_joins = op.stream == LS_STREAM_COMPUTE && op.kind != LS_OP_HOST_SYNC;
+  guint n_joins = takes_joins ? b->next_deps->len : 0;
+  LsDep *all = ls_arena_new_array (b->l->plan->arena, LsDep, n_deps + n_joins);
+  if (n_deps > 0)
+    memcpy (all, deps, n_deps * sizeof (LsDep));
+  if (n_joins > 0)
+    memcpy (all + n_deps, b->next_deps->data, n_joins * sizeof (LsDep));
+  if (takes_joins)
+    g_array_set_size (b->next_deps, 0);
+  op.deps = all;
+  op.n_deps = (uint16_t) (n_deps + n_joins);
+  op.layer = b->layer;
+  g_array_append_val (b->ops, op);
+  return (uint16_t) (b->ops->len - 1);
+}
+
+static uint32_t
+intern_kernel (Lower *l, const LsKernel *k)
+{
+  gpointer id = g_hash_table_lookup (l->kernel_ids, k);
+  if (id)
+    return GPOINTER_TO_UINT (id) - 1;
+  g_array_append_val (l->kernels, *k);
+  g_hash_table_insert (l->kernel_ids, g_memdup2 (k, sizeof *k), GUINT_TO_POINTER (l->kernels->len));
+  return l->kernels->len - 1;
+}
+
+uint16_t
+build_kernel (Build *b, const LsKernel *k, LsTag tag)
+{
+  LsOp op = op_blank (LS_OP_KERNEL, LS_STREAM_COMPUTE, tag, k->name);
+  op.host = LS_HOST_LAUNCH;
+  op.dtype = (uint8_t) k->dtype;
+  op.kernel = intern_kernel (b->l, k);
+  return build_op (b, op, NULL, 0);
+}
+
+uint16_t
+build_coll (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, LsDtype dtype, LsTag tag,
+            const char *name)
+{
+  LsOp op = op_blank (LS_OP_COLLECTIVE, stream, tag, name);
+  op.host = LS_HOST_COMM;
+  op.slot = (uint8_t) slot;
+  op.coll = (uint8_t) coll;
+  op.bytes = bytes;
+  op.dtype = (uint8_t) dtype;
+  /* What the next compute op would wait for, this one waits for too. */
+  g_autoptr (GArray) deps = g_array_copy (b->next_deps);
+  LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
+  g_array_append_val (deps, compute);
+  return build_op (b, op, (const LsDep *) deps->data, (uint16_t) deps->len);
+}
+
+void
+build_join (Build *b, uint16_t index)
+{
+  LsDep dep = { LS_DEP_END, index };
+  g_array_append_val (b->next_deps, dep);
+}
+
+void
+build_join_stream (Build *b, LsStream stream)
+{
+  LsDep dep = { LS_DEP_STREAM, (uint16_t) stream };
+  g_array_append_val (b->next_deps, dep);
+}
+
+void
+build_barrier (Build *b)
+{
+  LsOp op = op_blank (LS_OP_RECORD, LS_STREAM_COMPUTE, LS_TAG_SYNC, "join");
+  op.event = EVENT_JOIN;
+  build_op (b, op, NULL, 0);
+}
+
+void
+build_device_sync (Build *b)
+{
+  const Lower *l = b->l;
+  LsDep deps[LS_N_STREAMS];
+  uint16_t n = 0;
+  for (int s = 0; s < LS_N_STREAMS; s++) {
+    bool is_used = s == LS_STREAM_COMPUTE || s == LS_STREAM_GLOBAL || (s == LS_STREAM_TP && l->mesh.tp > 1)
+                   || (s == LS_STREAM_DP && l->mesh.dp > 1) || (s == LS_STREAM_PP_FWD && l->mesh.pp > 1);
+    if (is_used)
+      deps[n++] = (LsDep) { LS_DEP_STREAM, (uint16_t) s };
+  }
+  LsOp op = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "device synchronize");
+  op.host = LS_HOST_SYNC;
+  build_op (b, op, deps, n);
+}
+
+void
+build_buffer (Build *b, uint16_t op_index, uint16_t id, LsMemCategory category, uint64_t bytes, bool is_free)
+{
+  if (bytes == 0)
+    return;
+  LsOp *op = &g_array_index (b->ops, LsOp, op_index);
+  LsBufferEvent *all = ls_arena_new_array (b->l->plan->arena, LsBufferEvent, op->n_buffers + 1u);
+  if (op->n_buffers > 0)
+    memcpy (all, op->buffers, op->n_buffers * sizeof (LsBufferEvent));
+  all[op->n_buffers++] = (LsBufferEvent) {
+    .bytes = bytes, .id = id, .category = (uint8_t) category, .is_free = is_free,
+    .when = is_free ? LS_AT_END : LS_AT_ISSUE,
+  };
+  op->buffers = all;
+}

@@ -1,0 +1,288 @@
+/* parallel/lower_chunk.c — forward and backward of one chunk on one rank, as
+ * Megatron-LM issues them (core/tensor_parallel/layers.py):
+ *
+ *   column-parallel  forward   SP: gather the input, GEMM
+ *                    backward  SP: gather the input || I GEMM; wait; reduce-scatter
+ *                              its result || W GEMM; wait
+ *                              no SP: I GEMM; all-reduce its result || W GEMM; wait
+ *   row-parallel     forward   GEMM, all-reduce (SP: reduce-scatter) the output
+ *                    backward  SP: gather the gradient; I GEMM; W GEMM
+ *
+ * "||" relies on CUDA_DEVICE_MAX_CONNECTIONS = 1: the communication kernel is
+ * launched first. Whatever has no "||" blocks the compute stream.
+ *
+ * Recomputation: `full` keeps only the input of each layer and runs its forward
+ * again before its backward; `selective` keeps all but the inside of attention
+ * and runs that again (Korthikanti et al. 2022, sections 4 and 5). */
+#include "parallel/lower_state.h"
+
+#define NO_OP UINT16_MAX
+
+/* --- the chunk -------------------------------------------------------------- */
+
+static void
+append_part (Chunk *c, uint16_t layer, guint from)
+{
+  for (guint i = from; i < c->operators->len; i++) {
+    const LsOperator *o = &g_array_index (c->operators, LsOperator, i);
+    g_array_append_val (c->layer_of, layer);
+    for (uint32_t p = 0; p < o->n_params; p++) {
+      c->n_params += o->param_numel[p];
+      c->n_replicated += o->param_replicated ? o->param_numel[p] : 0;
+    }
+  }
+}
+
+void
+chunk_init (Lower *l, Chunk *c, uint32_t n_layers, bool has_embedding, bool has_head)
+{
+  *c = (Chunk) { .n_layers = n_layers, .has_embedding = has_embedding, .has_head = has_head };
+  c->operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  c->layer_of = g_array_new (FALSE, FALSE, sizeof (uint16_t));
+  if (has_embedding)
+    ls_operators_embedding (l->model, &l->shard, c->operators);
+  append_part (c, UINT16_MAX, 0);
+  for (uint32_t i = 0; i < n_layers; i++) {
+    guint from = c->operators->len;
+    ls_operators_layer (l->model, &l->shard, c->operators);
+    append_part (c, (uint16_t) i, from);
+  }
+  guint from = c->operators->len;
+  if (has_head) {
+    bool shares_weight = l->model->tied_embeddings && l->mesh.pp == 1;
+    ls_operators_head (l->model, &l->shard, !shares_weight, c->operators);
+  }
+  append_part (c, UINT16_MAX, from);
+}
+
+void
+chunk_clear (Chunk *c)
+{
+  if (c->operators)
+    g_array_unref (c->operators);
+  if (c->layer_of)
+    g_array_unref (c->layer_of);
+}
+
+static const LsOperator *
+operator_at (const Chunk *c, guint i)
+{
+  return &g_array_index (c->operators, LsOperator, i);
+}
+
+static uint16_t
+layer_of (const Chunk *c, guint i)
+{
+  return g_array_index (c->layer_of, uint16_t, i);
+}
+
+static bool
+has_tp (const Lower *l)
+{
+  return l->mesh.tp > 1;
+}
+
+/* The gathered tensor that sequence parallelism cuts along the sequence. */
+static uint64_t
+full_boundary_bytes (const Lower *l)
+{
+  return ls_boundary_bytes (l->model, &l->shard) * (l->shard.sp ? l->mesh.tp : 1);
+}
+
+static uint16_t
+build_tp (Build *b, int coll, uint64_t bytes, LsTag tag, const char *name)
+{
+  return build_coll (b, LS_STREAM_TP, LS_SLOT_TP, coll, bytes, b->l->shard.dtype, tag, name);
+}
+
+static void
+build_tp_sync (Build *b, int coll, uint64_t bytes, LsTag tag, const char *name)
+{
+  build_join (b, build_tp (b, coll, bytes, tag, name));
+}
+
+/* --- forward -------------------------------------------------------------------- */
+
+/* Where the kept activation of operator i is allocated. Buffer ids: the operator,
+ * and behind them the layers (inputs kept by full recomputation). */
+static void
+keep_activation (Build *b, uint16_t op, const LsOperator *o, guint i, bool is_free)
+{
+  build_buffer (b, op, (uint16_t) i, LS_MEM_ACTIVATIONS, o->saved_bytes, is_free);
+}
+
+static void
+build_forward_operator (Build *b, const LsOperator *o, guint i, LsTag tag, bool keeps)
+{
+  const Lower *l = b->l;
+  bool sp = l->shard.sp;
+  if (o->tp == LS_TP_COLUMN && has_tp (l) && sp)
+    build_tp_sync (b, COLL_ALL_GATHER, full_boundary_bytes (l), tag, "tp all-gather");
+  for (uint32_t k = 0; k < o->n_fwd; k++) {
+    uint16_t op = build_kernel (b, &o->fwd[k], tag);
+    if (k == 0 && keeps)
+      keep_activation (b, op, o, i, false);
+  }
+  if (!has_tp (l))
+    return;
+  if (o->tp == LS_TP_ROW)
+    build_tp_sync (b, sp ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, full_boundary_bytes (l), tag,
+                   sp ? "tp reduce-scatter" : "tp all-reduce");
+  else if (o->tp == LS_TP_REDUCE)
+    build_tp_sync (b, COLL_ALL_REDUCE, o->reduce_bytes, tag, "loss all-reduce");
+}
+
+static bool
+is_layer (const Chunk *c, guint i)
+{
+  return layer_of (c, i) != UINT16_MAX;
+}
+
+static bool
+is_recomputed (const Lower *l, const Chunk *c, guint i)
+{
+  if (!is_layer (c, i))
+    return false;
+  return l->s->recompute == LS_RECOMPUTE_FULL
+         || (l->s->recompute == LS_RECOMPUTE_SELECTIVE && operator_at (c, i)->attention_core);
+}
+
+static bool
+begins_layer (const Chunk *c, guint i)
+{
+  return is_layer (c, i) && (i == 0 || layer_of (c, i - 1) != layer_of (c, i));
+}
+
+static uint16_t
+layer_buffer (const Chunk *c, guint i)
+{
+  return (uint16_t) (c->operators->len + layer_of (c, i));
+}
+
+uint32_t
+segment_forward (Lower *l, const Chunk *c, bool waits_for_params)
+{
+  g_autofree char *name = g_strdup_printf ("forward %u layers%s%s%s", c->n_layers, c->has_embedding ? " embedding" : "",
+                                           c->has_head ? " head" : "", waits_for_params ? " waits-for-parameters" : "");
+  uint32_t id = build_find (l, name);
+  if (id != UINT32_MAX)
+    return id;
+  Build b;
+  build_init (&b, l);
+  if (waits_for_params) {
+    LsOp wait = op_blank (LS_OP_WAIT, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait parameters");
+    wait.event = EVENT_PARAMS;
+    build_op (&b, wait, NULL, 0);
+  }
+  for (guint i = 0; i < c->operators->len; i++) {
+    b.layer = layer_of (c, i);
+    guint first = b.ops->len;
+    build_forward_operator (&b, operator_at (c, i), i, LS_TAG_F, !is_recomputed (l, c, i));
+    if (l->s->recompute == LS_RECOMPUTE_FULL && begins_layer (c, i))
+      build_buffer (&b, (uint16_t) first, layer_buffer (c, i), LS_MEM_ACTIVATIONS, ls_boundary_bytes (l->model, &l->shard), false);
+  }
+  return build_finish (&b, name);
+}
+
+/* --- backward ------------------------------------------------------------------- */
+
+static uint16_t
+build_kernels (Build *b, const LsKernel *k, uint32_t n, LsTag tag, uint16_t last)
+{
+  for (uint32_t i = 0; i < n; i++)
+    last = build_kernel (b, &k[i], tag);
+  return last;
+}
+
+static void
+build_backward_operator (Build *b, const LsOperator *o, guint i)
+{
+  const Lower *l = b->l;
+  bool sp = l->shard.sp, is_column = o->tp == LS_TP_COLUMN && has_tp (l);
+  uint64_t bytes = full_boundary_bytes (l);
+  uint16_t last = NO_OP, async = NO_OP;
+
+  if (o->tp == LS_TP_ROW && has_tp (l) && sp)
+    build_tp_sync (b, COLL_ALL_GATHER, bytes, LS_TAG_B, "tp all-gather");
+  if (is_column && sp)
+    async = build_tp (b, COLL_ALL_GATHER, bytes, LS_TAG_B, "tp all-gather");
+  last = build_kernels (b, o->igrad, o->n_igrad, LS_TAG_I, last);
+  if (is_column && sp)
+    build_join (b, async);
+  if (is_column)
+    async = build_tp (b, sp ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, bytes, LS_TAG_B,
+                      sp ? "tp reduce-scatter" : "tp all-reduce");
+  last = build_kernels (b, o->wgrad, o->n_wgrad, LS_TAG_W, last);
+  if (is_column)
+    build_join (b, async);
+  if (o->saved_bytes == 0)
+    return;
+  if (last == NO_OP) {
+    build_barrier (b);
+    last = (uint16_t) (b->ops->len - 1);
+  }
+  keep_activation (b, last, o, i, true);
+}
+
+/* Runs forward again what was not kept, from operator `from` to `to`. */
+static void
+build_recompute (Build *b, const Chunk *c, guint from, guint to)
+{
+  for (guint i = from; i <= to; i++)
+    build_forward_operator (b, operator_at (c, i), i, LS_TAG_RECOMPUTE, true);
+}
+
+/* First of the neighbouring operators, backwards from i, that are recomputed in
+ * one go with i: the layer, or the inside of attention. */
+static guint
+recompute_start (const Lower *l, const Chunk *c, guint i)
+{
+  while (i > 0 && !begins_layer (c, i) && is_recomputed (l, c, i - 1))
+    i--;
+  return i;
+}
+
+static void
+build_ready_buckets (Build *b, const GArray *buckets, guint operator_done, guint *next)
+{
+  while (buckets && *next < buckets->len && g_array_index (buckets, Bucket, *next).last_operator == operator_done) {
+    build_bucket (b, &g_array_index (buckets, Bucket, *next), (uint16_t) *next);
+    (*next)++;
+  }
+}
+
+static void
+build_backward (Build *b, const Chunk *c, const GArray *buckets)
+{
+  const Lower *l = b->l;
+  guint next_bucket = 0, recomputed_from = c->operators->len;
+  for (guint i = c->operators->len; i-- > 0;) {
+    b->layer = layer_of (c, i);
+    if (is_recomputed (l, c, i) && i < recomputed_from) {
+      recomputed_from = recompute_start (l, c, i);
+      build_recompute (b, c, recomputed_from, i);
+    }
+    build_backward_operator (b, operator_at (c, i), i);
+    if (l->s->recompute == LS_RECOMPUTE_FULL && begins_layer (c, i))
+      build_buffer (b, (uint16_t) (b->ops->len - 1), layer_buffer (c, i), LS_MEM_ACTIVATIONS,
+                    ls_boundary_bytes (l->model, &l->shard), true);
+    build_ready_buckets (b, buckets, i, &next_bucket);
+  }
+}
+
+uint32_t
+segment_backward (Lower *l, const Chunk *c, uint32_t pp_rank, bool is_last_micro_batch)
+{
+  bool reduces = is_last_micro_batch && reduces_in_backward (l);
+  g_autofree char *name = g_strdup_printf ("backward %u layers%s%s%s", c->n_layers, c->has_embedding ? " embedding" : "",
+                                           c->has_head ? " head" : "",
+                                           !reduces ? "" : pp_rank == 0 ? " reduces-first-stage" : " reduces");
+  uint32_t id = build_find (l, name);
+  if (id != UINT32_MAX)
+    return id;
+  Build b;
+  build_init (&b, l);
+  g_autoptr (GArray) buckets = reduces ? buckets_of_chunk (l, c, pp_rank) : NULL;
+  build_backward (&b, c, buckets);
+  return build_finish (&b, name);
+}

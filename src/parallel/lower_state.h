@@ -1,0 +1,125 @@
+/* parallel/lower_state.h — what the files of the lowering share.
+ *
+ *     lower.c          mesh, communicators, bindings; a program per pipeline stage
+ *     lower_build.c    a segment under construction: ops, dependencies, buffers
+ *     lower_chunk.c    forward and backward of one chunk, with tensor parallelism
+ *                      and recomputation
+ *     lower_bucket.c   gradient buckets of data parallelism
+ *     lower_step.c     beginning and end of a step
+ *     lower_pipe.c     the schedule and its p2p: instances in program order
+ */
+#ifndef LS_PARALLEL_LOWER_STATE_H
+#define LS_PARALLEL_LOWER_STATE_H
+
+#include "model/operators.h"
+#include "parallel/mesh.h"
+#include "parallel/plan.h"
+#include "parallel/sched.h"
+#include "parallel/strategy.h"
+
+/* A chunk of consecutive layers and what is special about it. */
+typedef struct {
+  uint32_t n_layers;
+  bool has_embedding, has_head;
+  GArray *operators;   /* LsOperator in forward order                            */
+  GArray *layer_of;    /* uint16_t per operator: layer in the chunk, or UINT16_MAX */
+  uint64_t n_params;   /* on one rank                                            */
+  uint64_t n_replicated; /* of these, replicated over tp                         */
+} Chunk;
+
+typedef struct {
+  const LsModel *model;
+  const LsStrategy *s;
+  LsShard shard;
+  LsMesh mesh;
+  LsPlan *plan;
+  uint32_t n_micro_batches;
+  Chunk *chunks;       /* [pp * vpp], by global stage                            */
+  GArray *segments;    /* LsSegment                                              */
+  GHashTable *segment_ids; /* name -> index + 1                                  */
+  GArray *kernels;     /* LsKernel                                               */
+  GHashTable *kernel_ids; /* LsKernel -> index + 1                               */
+  GArray *comms;       /* LsCommunicator                                         */
+} Lower;
+
+/* Event classes of a program. */
+enum { EVENT_JOIN, EVENT_RECV_F, EVENT_RECV_B, EVENT_PARAMS, N_EVENTS };
+
+/* --- lower_build.c ------------------------------------------------------- */
+
+typedef struct {
+  Lower *l;
+  GArray *ops;           /* LsOp                                     */
+  GArray *next_deps;     /* LsDep: of the next compute op            */
+  uint16_t layer;        /* stamped on what is emitted               */
+} Build;
+
+void build_init (Build *b, Lower *l);
+/* Stores the segment under `name` (copied) and returns its id; the build is spent. */
+uint32_t build_finish (Build *b, const char *name);
+/* Id of a segment stored before, or UINT32_MAX. */
+uint32_t build_find (Lower *l, const char *name);
+
+LsOp op_blank (LsOpKind kind, LsStream stream, LsTag tag, const char *name);
+uint16_t build_op (Build *b, LsOp op, const LsDep *deps, uint16_t n_deps);
+uint16_t build_kernel (Build *b, const LsKernel *k, LsTag tag);
+/* A collective that starts when all compute so far is done. */
+uint16_t build_coll (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, LsDtype dtype,
+                     LsTag tag, const char *name);
+/* The next compute op waits for op `index`. */
+void build_join (Build *b, uint16_t index);
+/* The next compute op waits for all issued so far on a stream. */
+void build_join_stream (Build *b, LsStream stream);
+/* An empty op on the compute stream that carries the joins; for segments that
+ * end in communication which later segments must wait for. */
+void build_barrier (Build *b);
+/* The host waits for all streams that this strategy uses (torch.cuda.synchronize). */
+void build_device_sync (Build *b);
+void build_buffer (Build *b, uint16_t op, uint16_t id, LsMemCategory category, uint64_t bytes, bool is_free);
+
+/* --- lower_bucket.c ------------------------------------------------------- */
+
+/* Gradients that are reduced together. Ready when operator `last_operator` has
+ * done its weight gradients, in backward order. */
+typedef struct {
+  uint64_t numel;
+  uint32_t last_operator;
+} Bucket;
+
+/* Buckets of a chunk in the order in which they become ready. */
+GArray *buckets_of_chunk (const Lower *l, const Chunk *c, uint32_t pp_rank);
+bool reduces_in_backward (const Lower *l);
+void build_bucket (Build *b, const Bucket *bucket, uint16_t unit);
+
+/* --- lower_chunk.c -------------------------------------------------------- */
+
+void chunk_init (Lower *l, Chunk *c, uint32_t n_layers, bool has_embedding, bool has_head);
+void chunk_clear (Chunk *c);
+uint32_t segment_forward (Lower *l, const Chunk *c, bool waits_for_params);
+/* In the last micro-batch gradient buckets are launched as they become ready. */
+uint32_t segment_backward (Lower *l, const Chunk *c, uint32_t pp_rank, bool is_last_micro_batch);
+
+/* --- lower_step.c ----------------------------------------------------------- */
+
+uint32_t segment_step_begin (Lower *l, uint32_t pp_rank);
+uint32_t segment_step_end (Lower *l, uint32_t pp_rank);
+/* Gather the parameters of one chunk and record EVENT_PARAMS; for early gathers. */
+uint32_t segment_gather_params (Lower *l, uint32_t pp_rank, uint32_t chunk);
+bool gathers_params_early (const Lower *l);
+
+/* --- lower_pipe.c ------------------------------------------------------------ */
+
+/* The instances of pipeline rank pp_rank, LsInstance. */
+GArray *pipe_instances (Lower *l, const LsSched *sched, uint32_t pp_rank);
+
+static inline Chunk *
+chunk_at (const Lower *l, uint32_t pp_rank, uint32_t chunk)
+{
+  return &l->chunks[chunk * l->mesh.pp + pp_rank];
+}
+
+/* Collectives as numbers, in the order of network/coll.h, which this room does
+ * not see. A test holds the two together. */
+enum { COLL_ALL_REDUCE, COLL_ALL_GATHER, COLL_REDUCE_SCATTER };
+
+#endif

@@ -1,0 +1,50 @@
+/* parallel/plan_check.h — the parts of ls_plan_check() and how they report. */
+#ifndef LS_PARALLEL_PLAN_CHECK_H
+#define LS_PARALLEL_PLAN_CHECK_H
+
+#include "parallel/plan.h"
+
+/* A plan whose indices are known to be in range, and a rank of every role. */
+typedef struct {
+  const LsPlan *plan;
+  const uint32_t *rank_of_role; /* [n_roles] the first that runs it */
+} LsPlanCheck;
+
+/* Slots of neighbours; the others are of communicators. */
+static inline gboolean
+ls_slot_is_peer (uint32_t slot)
+{
+  return slot == LS_SLOT_PREV || slot == LS_SLOT_NEXT;
+}
+
+/* An op of a role's program, in issue order. */
+typedef struct {
+  uint32_t role;
+  uint32_t instance;
+  uint32_t op;
+} LsOpPlace;
+
+static inline const LsOp *
+ls_op_at (const LsPlan *plan, LsOpPlace at)
+{
+  return &plan->segments[plan->programs[at.role].instances[at.instance].segment].ops[at.op];
+}
+
+/* Moves to the next op in issue order; FALSE at the end of the program. Begin with
+ * { .role = role, .op = UINT32_MAX }, which stands before the first. */
+gboolean ls_op_next (const LsPlan *plan, LsOpPlace *at);
+
+#define LS_OP_BEFORE(r) ((LsOpPlace){ .role = (r), .op = UINT32_MAX })
+
+/* Sets *error to LS_ERROR_INPUT: rank and role, and where the op is; "rank 3 (role 1),
+ * instance 17 (forward, micro-batch 2, chunk 0), op 5 (qkv): ...". Returns FALSE. */
+gboolean ls_plan_fail (GError **error, const LsPlan *plan, uint32_t rank, LsOpPlace at, const char *format, ...)
+  G_GNUC_PRINTF (5, 6);
+
+/* plan_check_local.c: what one program must keep by itself. */
+gboolean ls_plan_check_programs (const LsPlanCheck *check, GError **error);
+
+/* plan_check_match.c: what ranks owe each other. */
+gboolean ls_plan_check_matches (const LsPlanCheck *check, GError **error);
+
+#endif

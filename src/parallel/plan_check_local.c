@@ -1,0 +1,304 @@
+/* What a program must keep by itself: indices in range, dependencies on earlier ops
+ * only (hence no cycle), a binding for every slot it uses, events recorded before they
+ * are waited for, buffers allocated and freed in turn. */
+#include <lockstep/error.h>
+
+#include "parallel/plan_check.h"
+
+/* ---- one op of a segment, whichever instance runs it ---- */
+
+/* The first broken rule of an op's own fields, newly allocated, or NULL. */
+static char *
+field_fault (const LsPlan *plan, const LsOp *op)
+{
+  const struct {
+    const char *name;
+    uint32_t value, limit;
+  } ranges[] = {
+    { "kind", op->kind, LS_OP_HOST_DELAY + 1 }, { "stream", op->stream, LS_N_STREAMS },
+    { "tag", op->tag, LS_N_TAGS },              { "host cost", op->host, LS_N_HOST_COSTS },
+    { "slot", op->slot, LS_N_SLOTS },           { "dtype", op->dtype, LS_N_DTYPES },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (ranges); i++)
+    if (ranges[i].value >= ranges[i].limit)
+      return g_strdup_printf ("%s %u does not exist", ranges[i].name, ranges[i].value);
+
+  if (op->recorded < 0)
+    return g_strdup ("its recorded duration is negative");
+  if (op->kind == LS_OP_HOST_DELAY && op->recorded == LS_TIME_NEVER)
+    return g_strdup ("a host delay needs a recorded duration");
+  if (op->kind == LS_OP_KERNEL && op->kernel >= plan->n_kernels
+      && !(op->kernel == UINT32_MAX && op->recorded != LS_TIME_NEVER))
+    return g_strdup_printf ("kernel %u does not exist", op->kernel);
+  if (op->kind == LS_OP_COLLECTIVE && ls_slot_is_peer (op->slot))
+    return g_strdup_printf ("a collective cannot use slot %s", ls_slot_name (op->slot));
+  if ((op->kind == LS_OP_P2P) != (op->n_transfers > 0))
+    return g_strdup_printf ("%u transfers; a p2p group has some and no other op has any", op->n_transfers);
+  return NULL;
+}
+
+static char *
+list_fault (const LsOp *op, uint32_t index)
+{
+  for (uint32_t i = 0; i < op->n_deps; i++) {
+    const LsDep *dep = &op->deps[i];
+    if (dep->kind > LS_DEP_STREAM)
+      return g_strdup_printf ("dependency %u: kind %u does not exist", i, dep->kind);
+    if (dep->kind == LS_DEP_STREAM && dep->index >= LS_N_STREAMS)
+      return g_strdup_printf ("dependency %u: stream %u does not exist", i, dep->index);
+    if (dep->kind != LS_DEP_STREAM && dep->index >= index)
+      return g_strdup_printf ("dependency %u: op %u does not come before it", i, dep->index);
+  }
+  for (uint32_t i = 0; i < op->n_transfers; i++)
+    if (!ls_slot_is_peer (op->transfers[i].slot))
+      return g_strdup_printf ("transfer %u: slot %u is neither prev nor next", i, op->transfers[i].slot);
+  for (uint32_t i = 0; i < op->n_buffers; i++) {
+    const LsBufferEvent *b = &op->buffers[i];
+    if (b->category >= LS_N_MEM)
+      return g_strdup_printf ("buffer %u: category %u does not exist", b->id, b->category);
+    if (b->when > LS_AT_END)
+      return g_strdup_printf ("buffer %u: instant %u does not exist", b->id, b->when);
+  }
+  return NULL;
+}
+
+static gboolean
+check_segment (const LsPlanCheck *check, uint32_t role, uint32_t instance, GError **error)
+{
+  const LsPlan *plan = check->plan;
+  const LsSegment *segment = &plan->segments[plan->programs[role].instances[instance].segment];
+
+  for (uint32_t i = 0; i < segment->n_ops; i++) {
+    g_autofree char *fault = field_fault (plan, &segment->ops[i]);
+    if (!fault)
+      fault = list_fault (&segment->ops[i], i);
+    if (fault)
+      return ls_plan_fail (error, plan, check->rank_of_role[role], (LsOpPlace){ role, instance, i }, "%s", fault);
+  }
+  return TRUE;
+}
+
+/* ---- instances ---- */
+
+static gboolean
+check_instance (const LsPlanCheck *check, uint32_t role, uint32_t instance, GError **error)
+{
+  const LsPlan *plan = check->plan;
+  const LsInstance *in = &plan->programs[role].instances[instance];
+  const struct {
+    const char *name;
+    uint32_t value, limit;
+  } ranges[] = {
+    { "segment", in->segment, plan->n_segments },
+    { "micro-batch", in->mb, plan->n_micro_batches },
+    { "chunk", in->chunk, plan->n_chunks },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (ranges); i++)
+    if (ranges[i].value >= ranges[i].limit) {
+      g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "rank %u (role %u), instance %u: %s %u does not exist",
+                   check->rank_of_role[role], role, instance, ranges[i].name, ranges[i].value);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+/* Segments are shared, so each is looked at once, where it first runs. */
+static gboolean
+check_ranges (const LsPlanCheck *check, GError **error)
+{
+  const LsPlan *plan = check->plan;
+  g_autofree gboolean *is_checked = g_new0 (gboolean, plan->n_segments);
+
+  for (uint32_t role = 0; role < plan->n_roles; role++)
+    for (uint32_t i = 0; i < plan->programs[role].n_instances; i++) {
+      if (!check_instance (check, role, i, error))
+        return FALSE;
+      uint32_t segment = plan->programs[role].instances[i].segment;
+      if (is_checked[segment])
+        continue;
+      if (!check_segment (check, role, i, error))
+        return FALSE;
+      is_checked[segment] = TRUE;
+    }
+  return TRUE;
+}
+
+/* ---- slots ---- */
+
+static uint32_t
+slots_of (const LsOp *op)
+{
+  uint32_t slots = op->kind == LS_OP_COLLECTIVE ? 1u << op->slot : 0;
+  for (uint32_t i = 0; i < op->n_transfers; i++)
+    slots |= 1u << op->transfers[i].slot;
+  return slots;
+}
+
+/* Where a program first uses each slot; returns the set of slots it uses. */
+static uint32_t
+find_slots (const LsPlan *plan, uint32_t role, LsOpPlace ret_first[LS_N_SLOTS])
+{
+  uint32_t used = 0;
+  for (LsOpPlace at = LS_OP_BEFORE (role); ls_op_next (plan, &at);) {
+    uint32_t fresh = slots_of (ls_op_at (plan, at)) & ~used;
+    for (uint32_t slot = 0; slot < LS_N_SLOTS; slot++)
+      if (fresh >> slot & 1)
+        ret_first[slot] = at;
+    used |= fresh;
+  }
+  return used;
+}
+
+static gboolean
+is_bound (const LsBinding *b, uint32_t slot)
+{
+  return (ls_slot_is_peer (slot) ? b->peer[slot - LS_SLOT_PREV] : b->comm[slot]) != UINT32_MAX;
+}
+
+static gboolean
+check_slots (const LsPlanCheck *check, GError **error)
+{
+  const LsPlan *plan = check->plan;
+  g_autofree uint32_t *used = g_new (uint32_t, plan->n_roles);
+  g_autofree LsOpPlace *first = g_new (LsOpPlace, (gsize) plan->n_roles * LS_N_SLOTS);
+
+  for (uint32_t role = 0; role < plan->n_roles; role++)
+    used[role] = find_slots (plan, role, &first[role * LS_N_SLOTS]);
+
+  for (uint32_t rank = 0; rank < plan->n_ranks; rank++) {
+    const LsBinding *b = &plan->bindings[rank];
+    for (uint32_t slot = 0; slot < LS_N_SLOTS; slot++)
+      if ((used[b->role] >> slot & 1) && !is_bound (b, slot))
+        return ls_plan_fail (error, plan, rank, first[b->role * LS_N_SLOTS + slot], "slot %s is not bound",
+                             ls_slot_name (slot));
+  }
+  return TRUE;
+}
+
+/* ---- events and buffers: named by (id, micro-batch, chunk) within a program ---- */
+
+typedef struct {
+  gint64 key;
+  LsOpPlace at;             /* recorded or allocated here */
+  const LsBufferEvent *buf; /* NULL: an event             */
+} Entry;
+
+static gint64
+key_of (const LsPlan *plan, LsOpPlace at, uint16_t id)
+{
+  const LsInstance *in = &plan->programs[at.role].instances[at.instance];
+  return (gint64) ((uint64_t) in->mb << 32 | (uint32_t) in->chunk << 16 | id);
+}
+
+static void
+entry_add (GHashTable *entries, gint64 key, LsOpPlace at, const LsBufferEvent *buf)
+{
+  Entry *e = g_new (Entry, 1);
+  *e = (Entry){ key, at, buf };
+  g_hash_table_replace (entries, &e->key, e);
+}
+
+static GHashTable *
+entries_new (void)
+{
+  return g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, g_free);
+}
+
+static gboolean
+check_event (const LsPlanCheck *check, LsOpPlace at, GHashTable *recorded, GError **error)
+{
+  const LsPlan *plan = check->plan;
+  const LsOp *op = ls_op_at (plan, at);
+  if (op->kind != LS_OP_RECORD && op->kind != LS_OP_WAIT)
+    return TRUE;
+
+  uint32_t n_events = plan->programs[at.role].n_events;
+  if (op->event >= n_events)
+    return ls_plan_fail (error, plan, check->rank_of_role[at.role], at, "event %u does not exist: the program has %u",
+                         op->event, n_events);
+
+  gint64 key = key_of (plan, at, op->event);
+  if (op->kind == LS_OP_RECORD)
+    entry_add (recorded, key, at, NULL);
+  else if (!g_hash_table_contains (recorded, &key))
+    return ls_plan_fail (error, plan, check->rank_of_role[at.role], at,
+                         "waits for event %u, which nothing before it records for this micro-batch and chunk",
+                         op->event);
+  return TRUE;
+}
+
+static gboolean
+check_buffer (const LsPlanCheck *check, LsOpPlace at, const LsBufferEvent *b, GHashTable *alive, GError **error)
+{
+  const LsPlan *plan = check->plan;
+  uint32_t rank = check->rank_of_role[at.role];
+  gint64 key = key_of (plan, at, b->id);
+  const Entry *old = g_hash_table_lookup (alive, &key);
+
+  if (!b->is_free && old)
+    return ls_plan_fail (error, plan, rank, at, "allocates buffer %u, which is alive since instance %u, op %u", b->id,
+                         old->at.instance, old->at.op);
+  if (!b->is_free) {
+    entry_add (alive, key, at, b);
+    return TRUE;
+  }
+  if (!old)
+    return ls_plan_fail (error, plan, rank, at, "frees buffer %u, which is not alive", b->id);
+  if (old->buf->bytes != b->bytes || old->buf->category != b->category)
+    return ls_plan_fail (error, plan, rank, at,
+                         "frees buffer %u as %" G_GUINT64_FORMAT " bytes of %s; allocated as %" G_GUINT64_FORMAT
+                         " of %s",
+                         b->id, b->bytes, ls_mem_category_name (b->category), old->buf->bytes,
+                         ls_mem_category_name (old->buf->category));
+  g_hash_table_remove (alive, &key);
+  return TRUE;
+}
+
+/* Reports the first that is left, in issue order. */
+static gboolean
+fail_alive (const LsPlanCheck *check, uint32_t role, GHashTable *alive, GError **error)
+{
+  const LsPlan *plan = check->plan;
+  for (LsOpPlace at = LS_OP_BEFORE (role); ls_op_next (plan, &at);) {
+    const LsOp *op = ls_op_at (plan, at);
+    for (uint32_t i = 0; i < op->n_buffers; i++) {
+      const LsBufferEvent *b = &op->buffers[i];
+      gint64 key = key_of (plan, at, b->id);
+      const Entry *e = g_hash_table_lookup (alive, &key);
+      if (e && e->buf == b)
+        return ls_plan_fail (error, plan, check->rank_of_role[role], at,
+                             "buffer %u (%" G_GUINT64_FORMAT " bytes of %s) is never freed", b->id, b->bytes,
+                             ls_mem_category_name (b->category));
+    }
+  }
+  g_assert_not_reached ();
+}
+
+static gboolean
+check_lifetimes (const LsPlanCheck *check, uint32_t role, GError **error)
+{
+  g_autoptr (GHashTable) recorded = entries_new ();
+  g_autoptr (GHashTable) alive = entries_new ();
+
+  for (LsOpPlace at = LS_OP_BEFORE (role); ls_op_next (check->plan, &at);) {
+    if (!check_event (check, at, recorded, error))
+      return FALSE;
+    const LsOp *op = ls_op_at (check->plan, at);
+    for (uint32_t i = 0; i < op->n_buffers; i++)
+      if (!check_buffer (check, at, &op->buffers[i], alive, error))
+        return FALSE;
+  }
+  return g_hash_table_size (alive) == 0 || fail_alive (check, role, alive, error);
+}
+
+gboolean
+ls_plan_check_programs (const LsPlanCheck *check, GError **error)
+{
+  if (!check_ranges (check, error) || !check_slots (check, error))
+    return FALSE;
+  for (uint32_t role = 0; role < check->plan->n_roles; role++)
+    if (!check_lifetimes (check, role, error))
+      return FALSE;
+  return TRUE;
+}

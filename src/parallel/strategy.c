@@ -1,0 +1,89 @@
+#include "parallel/strategy.h"
+
+static const char *const dp_kind_names[] = {
+  [LS_DP_AUTO] = "auto",
+  [LS_DP_NONE] = "none",
+  [LS_DP_PS] = "ps",
+  [LS_DP_DDP] = "ddp",
+  [LS_DP_MEGATRON] = "megatron",
+  [LS_DP_FSDP1] = "fsdp1",
+  [LS_DP_FSDP2] = "fsdp2",
+  [LS_DP_DEEPSPEED] = "deepspeed",
+  [LS_DP_XLA_FSDP] = "xla-fsdp",
+};
+
+static const char *const p2p_names[] = {
+  [LS_P2P_AUTO] = "auto",
+  [LS_P2P_NONE] = "none",
+  [LS_P2P_BATCHED] = "batched",
+  [LS_P2P_SCATTER_GATHER] = "scatter-gather",
+  [LS_P2P_OVERLAPPED] = "overlapped",
+};
+
+static const char *const recompute_names[] = {
+  [LS_RECOMPUTE_NONE] = "none",
+  [LS_RECOMPUTE_SELECTIVE] = "selective",
+  [LS_RECOMPUTE_FULL] = "full",
+};
+
+const char *
+ls_dp_kind_name (int kind)
+{
+  return dp_kind_names[kind];
+}
+
+const char *
+ls_p2p_name (int p2p)
+{
+  return p2p_names[p2p];
+}
+
+const char *
+ls_recompute_name (int recompute)
+{
+  return recompute_names[recompute];
+}
+
+void
+ls_strategy_init (LsStrategy *s)
+{
+  *s = (LsStrategy){
+    .tp = 1,
+    .pp = 1,
+    .cp = 1,
+    .ep = 1,
+    .vpp = 1,
+    .dp_kind = LS_DP_AUTO,
+    .dp_overlap = true,
+    .p2p = LS_P2P_AUTO,
+    .micro_batch = 1,
+    .recompute = LS_RECOMPUTE_NONE,
+    .attention = LS_ATTENTION_AUTO,
+    .dtype = LS_DTYPE_BF16,
+    .grad_dtype = LS_DTYPE_AUTO,
+    .grad_norm = true,
+  };
+}
+
+void
+ls_strategy_clear (LsStrategy *s)
+{
+  if (!s)
+    return;
+  g_free (s->name);
+  g_free (s->source);
+  g_free (s->schedule);
+  g_free (s->layers_per_chunk);
+  ls_strategy_init (s);
+}
+
+void
+ls_strategy_copy (LsStrategy *dest, const LsStrategy *source)
+{
+  *dest = *source;
+  dest->name = g_strdup (source->name);
+  dest->source = g_strdup (source->source);
+  dest->schedule = g_strdup (source->schedule);
+  dest->layers_per_chunk = g_memdup2 (source->layers_per_chunk,
+                                      source->n_layers_per_chunk * sizeof *source->layers_per_chunk);
+}

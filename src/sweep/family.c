@@ -1,0 +1,42 @@
+#include "sweep/family.h"
+
+#include <string.h>
+
+char *
+ls_family_of_id (const char *id)
+{
+  static const char *const two_part[] = { "sc21-t1", "sc21-t2", "vtrain-multi", "vtrain-single" };
+  for (guint i = 0; i < G_N_ELEMENTS (two_part); i++)
+    if (g_str_has_prefix (id, two_part[i]))
+      return g_strdup (two_part[i]);
+
+  size_t n = 0;
+  while (g_ascii_isalpha (id[n]))
+    n++;
+  return g_strndup (id, n);
+}
+
+static gboolean
+trains_with_dropout (const char *family)
+{
+  static const char *const families[] = { "korth", "mtnlg", "sc21-t1", "sc21-t2",
+                                          "vtrain-multi", "vtrain-single", "zb" };
+  for (guint i = 0; i < G_N_ELEMENTS (families); i++)
+    if (strcmp (family, families[i]) == 0)
+      return TRUE;
+  return FALSE;
+}
+
+void
+ls_family_complete_model (const char *family, LsModel *m)
+{
+  gboolean is_gpt = m->mlp == LS_MLP_GELU;
+  m->norm = m->mlp == LS_MLP_SWIGLU ? LS_NORM_RMSNORM : LS_NORM_LAYERNORM;
+  m->position = is_gpt ? LS_POSITION_LEARNED : LS_POSITION_ROPE;
+  if (strcmp (family, "bloom") == 0)
+    m->position = LS_POSITION_ALIBI;
+  m->linear_bias = is_gpt;
+  m->qkv_bias = false;
+  m->tied_embeddings = is_gpt;
+  m->dropout = is_gpt && trains_with_dropout (family);
+}

@@ -1,0 +1,27 @@
+/* sweep/family.h — cases by the paper or benchmark they come from.
+ *
+ * A table of measured runs gives dimensions, not architecture: whether there are
+ * biases, dropout, tied embeddings. They follow from the kind of MLP and from the
+ * family:
+ *
+ *   gelu    LayerNorm, learned positions, biases, tied embeddings (GPT-2 and -3)
+ *   swiglu  RMSNorm, rotary positions, no biases, untied (Llama)
+ *   relu2   LayerNorm, rotary positions, no biases, untied (Nemotron)
+ *
+ * Dropout: the runs of Megatron-LM's GPT (Narayanan et al. 2021, Korthikanti et
+ * al. 2022, Megatron-Turing NLG, vTrain, zero bubble) train with it; BLOOM has
+ * ALiBi positions and none (Le Scao et al. 2022); the others have none. */
+#ifndef LS_SWEEP_FAMILY_H
+#define LS_SWEEP_FAMILY_H
+
+#include "model/model.h"
+
+/* "sc21-t1", "sc21-t2", "vtrain-multi" or "vtrain-single" where the id starts so,
+ * else its leading letters. Newly allocated. */
+char *ls_family_of_id (const char *id);
+
+/* Sets norm, position, linear_bias, qkv_bias, tied_embeddings and dropout of a model
+ * whose dimensions and mlp are known. */
+void ls_family_complete_model (const char *family, LsModel *model);
+
+#endif

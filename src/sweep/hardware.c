@@ -1,0 +1,53 @@
+#include "sweep/hardware.h"
+
+#include "io/read_calibration.h"
+#include "io/read_cluster.h"
+#include "io/read_nccl.h"
+
+void
+ls_hardware_free (LsHardware *h)
+{
+  if (!h)
+    return;
+  ls_cluster_spec_clear (&h->spec);
+  ls_calibration_clear (&h->calibration);
+  ls_nccl_clear (&h->nccl);
+  g_free (h);
+}
+
+/* What was measured on a GPU: kernels, or a plain roofline if it names no file. */
+static gboolean
+load_kernels (LsHardware *h, LsDiagList *diags)
+{
+  if (h->spec.gpu.calibration)
+    return ls_calibration_load (h->spec.gpu.calibration, &h->calibration, diags);
+  ls_calibration_init_roofline (&h->calibration);
+  return TRUE;
+}
+
+/* Communication: a file of its own, beside that of the kernels. */
+static gboolean
+load_nccl (LsHardware *h, LsDiagList *diags)
+{
+  const LsGpu *gpu = &h->spec.gpu;
+  g_autofree char *name = g_strconcat ("nccl-", gpu->calibration ? gpu->calibration : gpu->name, NULL);
+  return ls_nccl_load (name, &h->nccl, diags);
+}
+
+LsHardware *
+ls_hardware_load (const char *name_or_path, LsDiagList *diags)
+{
+  g_autoptr (LsHardware) h = g_new0 (LsHardware, 1);
+  if (!ls_cluster_load (name_or_path, &h->spec, diags) || !load_kernels (h, diags)
+      || !load_nccl (h, diags))
+    return NULL;
+  return g_steal_pointer (&h);
+}
+
+LsCluster *
+ls_hardware_build (const LsHardware *h, uint32_t n_nodes, GError **error)
+{
+  LsClusterSpec spec = h->spec; /* borrows the strings; the cluster copies them */
+  spec.n_nodes = n_nodes;
+  return ls_cluster_build (&spec, error);
+}

@@ -1,0 +1,27 @@
+/* sweep/hardware.h — a cluster as its file describes it, with what goes with its
+ * GPU: measured kernel efficiencies and NCCL figures. Immutable once loaded, so
+ * many jobs may build clusters of different sizes from one. */
+#ifndef LS_SWEEP_HARDWARE_H
+#define LS_SWEEP_HARDWARE_H
+
+#include "base/diag.h"
+#include "cluster/cluster.h"
+#include "compute/cost.h"
+#include "network/coll.h"
+
+typedef struct {
+  LsClusterSpec spec;
+  LsCalibration calibration;
+  LsNccl nccl;
+} LsHardware;
+
+/* Loads the cluster, its GPU's calibration and NCCL file; NULL, with located
+ * diagnostics, if any is missing or wrong. Free with ls_hardware_free(). */
+LsHardware *ls_hardware_load (const char *name_or_path, LsDiagList *diags);
+void ls_hardware_free (LsHardware *hardware); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsHardware, ls_hardware_free)
+
+/* A cluster of that many nodes. Errors as of ls_cluster_build(). */
+LsCluster *ls_hardware_build (const LsHardware *hardware, uint32_t n_nodes, GError **error);
+
+#endif

@@ -1,0 +1,166 @@
+#include "sweep/job.h"
+
+#include "io/read_model.h"
+#include "parallel/lower.h"
+
+void
+ls_job_result_free (LsJobResult *r)
+{
+  if (!r)
+    return;
+  ls_report_clear (&r->report);
+  ls_timeline_free (r->timeline);
+  ls_memory_free (r->memory);
+  ls_plan_free (r->plan);
+  ls_cluster_free (r->cluster);
+  ls_hardware_free (r->hardware);
+  g_clear_pointer (&r->notes, g_ptr_array_unref);
+  ls_strategy_clear (&r->strategy);
+  ls_model_clear (&r->model);
+  g_free (r);
+}
+
+double
+ls_job_result_step_time_s (const LsJobResult *r)
+{
+  return ls_time_to_s (r->timeline->window_end - r->timeline->window_start);
+}
+
+/* Ranks that the strategy's degrees need. */
+static gboolean
+count_ranks (const LsStrategy *s, uint32_t *ret_n, GError **error)
+{
+  uint32_t dp = MAX (s->dp, 1);
+  guint64 n;
+  if (!g_uint64_checked_mul (&n, (guint64) s->tp * s->pp, (guint64) s->cp * dp) || n > UINT32_MAX) {
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "tp * pp * cp * dp = %u * %u * %u * %u exceeds 2^32 GPUs", s->tp,
+                 s->pp, s->cp, dp);
+    return FALSE;
+  }
+  *ret_n = MAX ((uint32_t) n, 1); /* a degree of 0 is refused later, with the other rules */
+  return TRUE;
+}
+
+/* Nodes of the cluster and GPUs used, where they are not given (see job.h). */
+static gboolean
+size_cluster (LsStrategy *s, const LsClusterSpec *spec, uint32_t *n_nodes, GError **error)
+{
+  if (*n_nodes == 0 && s->gpus == 0 && spec->n_nodes > 1)
+    *n_nodes = spec->n_nodes;
+  if (*n_nodes == 0 && s->gpus == 0 && !count_ranks (s, &s->gpus, error))
+    return FALSE;
+  if (*n_nodes == 0)
+    *n_nodes = (s->gpus - 1) / spec->gpus_per_node + 1;
+  return TRUE;
+}
+
+static gboolean
+resolve (LsStrategy *s, const LsModel *model, const LsCluster *cluster, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  if (ls_strategy_resolve (s, model, cluster->n_gpus, cluster->spec.gpus_per_node, diags))
+    return TRUE;
+  ls_diag_list_to_error (diags, error);
+  return FALSE;
+}
+
+static LsPlan *
+lower (const LsModel *model, const LsStrategy *s, GError **error)
+{
+  g_autoptr (LsPlan) plan = ls_lower (model, s, error);
+  if (!plan)
+    return NULL;
+#ifndef NDEBUG
+  if (!ls_plan_check (plan, error)) {
+    g_prefix_error_literal (error, "the plan is broken: ");
+    return NULL;
+  }
+#endif
+  return g_steal_pointer (&plan);
+}
+
+/* Everything up to the plan. */
+static LsJobResult *
+prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, const LsStrategy *strategy,
+         GError **error)
+{
+  g_autoptr (LsJobResult) r = g_new0 (LsJobResult, 1);
+  ls_model_copy (&r->model, model);
+  ls_strategy_copy (&r->strategy, strategy);
+  if (!size_cluster (&r->strategy, &hardware->spec, &n_nodes, error))
+    return NULL;
+  r->cluster = ls_hardware_build (hardware, n_nodes, error);
+  if (!r->cluster || !resolve (&r->strategy, model, r->cluster, error))
+    return NULL;
+  r->plan = lower (model, &r->strategy, error);
+  return r->plan ? g_steal_pointer (&r) : NULL;
+}
+
+LsJobResult *
+ls_job_simulate (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes,
+                 const LsStrategy *strategy, const LsRunOptions *options, GError **error)
+{
+  g_autoptr (LsJobResult) r = prepare (model, hardware, n_nodes, strategy, error);
+  if (!r)
+    return NULL;
+  double cost_share[4];
+  r->timeline
+    = ls_run (r->plan, r->cluster, &hardware->calibration, &hardware->nccl, options, cost_share, error);
+  if (!r->timeline)
+    return NULL;
+  if (options->no_spans)
+    return g_steal_pointer (&r);
+  r->memory = ls_memory_new (r->plan);
+  ls_report_init (&r->report, r->timeline, r->memory, &r->model, &r->strategy, r->cluster, cost_share);
+  return g_steal_pointer (&r);
+}
+
+/* Both inputs, all their diagnostics together. notes: of a foreign model file. */
+static gboolean
+load (const LsJobSpec *spec, LsModel *ret_model, LsHardware **ret_hardware, GPtrArray *notes, GError **error)
+{
+  if (!spec->model || !spec->cluster) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected --%s", spec->model ? "cluster" : "model");
+    return FALSE;
+  }
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  gboolean has_model = ls_model_load (spec->model, ret_model, notes, diags);
+  *ret_hardware = ls_hardware_load (spec->cluster, diags);
+  if (has_model && *ret_hardware)
+    return TRUE;
+  ls_diag_list_to_error (diags, error);
+  if (has_model)
+    ls_model_clear (ret_model);
+  g_clear_pointer (ret_hardware, ls_hardware_free);
+  return FALSE;
+}
+
+LsJobResult *
+ls_job_spec_run (const LsJobSpec *spec, GError **error)
+{
+  LsModel model = { 0 };
+  g_autoptr (LsHardware) hardware = NULL;
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  LsRunOptions options;
+  if (!ls_job_spec_options (spec, &options, error) || !load (spec, &model, &hardware, notes, error))
+    return NULL;
+  LsJobResult *r = ls_job_simulate (&model, hardware, spec->n_nodes, &spec->strategy, &options, error);
+  ls_model_clear (&model);
+  if (!r)
+    return NULL;
+  r->hardware = g_steal_pointer (&hardware);
+  r->notes = g_steal_pointer (&notes);
+  return r;
+}
+
+gboolean
+ls_job_spec_check (const LsJobSpec *spec, GError **error)
+{
+  LsModel model = { 0 };
+  g_autoptr (LsHardware) hardware = NULL;
+  if (!load (spec, &model, &hardware, NULL, error))
+    return FALSE;
+  g_autoptr (LsJobResult) r = prepare (&model, hardware, spec->n_nodes, &spec->strategy, error);
+  ls_model_clear (&model);
+  return r != NULL;
+}

@@ -1,0 +1,73 @@
+/* sweep/job.h — one job end to end: files in, every result out.
+ *
+ *     spec -> model, hardware -> strategy resolved -> plan -> timeline -> report
+ *
+ * How large the cluster is: --nodes says so, or --gpus (as many nodes as hold
+ * them), or a cluster file of more than one node, or the strategy, whose
+ * tp * pp * cp * dp ranks (dp 1 unless given) are then the GPUs used. */
+#ifndef LS_SWEEP_JOB_H
+#define LS_SWEEP_JOB_H
+
+#include "analysis/report.h"
+#include "exec/run.h"
+#include "parallel/strategy.h"
+#include "sweep/hardware.h"
+
+typedef enum { LS_MODE_AUTO, LS_MODE_OFF, LS_MODE_CHECK } LsMode;
+typedef enum { LS_JOB_NETWORK_FLOW, LS_JOB_NETWORK_ALPHABETA, LS_JOB_NETWORK_STEP } LsJobNetwork;
+
+typedef struct {
+  char *model;      /* name or path  */
+  char *cluster;    /* name or path  */
+  uint32_t n_nodes; /* 0: as above   */
+  LsStrategy strategy;
+  LsRunOptions options; /* its `network` follows from the one below */
+  int fold, coarsen;    /* LsMode        */
+  int network;          /* LsJobNetwork  */
+  double published_s;   /* 0: none       */
+  char *published_source; /* NULL: not said */
+} LsJobSpec;
+
+void ls_job_spec_init (LsJobSpec *spec); /* the defaults of the command line */
+void ls_job_spec_clear (LsJobSpec *spec);
+
+/* Sets one knob from text; key is a long flag without dashes (see
+ * lockstep/lockstep.h). Diagnostics are LS_ERROR_USAGE; spec is then unchanged. */
+gboolean ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags);
+
+/* The options to run with. LS_ERROR_UNSUPPORTED for modes that do not exist yet. */
+gboolean ls_job_spec_options (const LsJobSpec *spec, LsRunOptions *ret_options, GError **error);
+
+/* All owned. */
+typedef struct {
+  LsModel model;
+  LsStrategy strategy; /* resolved */
+  LsHardware *hardware; /* NULL if it was lent, see ls_job_simulate() */
+  GPtrArray *notes;     /* char *: what had to be assumed about a foreign model; NULL if it was lent */
+  LsCluster *cluster;
+  LsPlan *plan;
+  LsMemory *memory;
+  LsTimeline *timeline;
+  LsReport report;
+} LsJobResult;
+
+void ls_job_result_free (LsJobResult *result); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJobResult, ls_job_result_free)
+
+double ls_job_result_step_time_s (const LsJobResult *result);
+
+/* Loads and simulates. All diagnostics of the first stage that fails are in the
+ * error. */
+LsJobResult *ls_job_spec_run (const LsJobSpec *spec, GError **error);
+
+/* Simulates what is already loaded; everything is copied except hardware, which
+ * must outlive the result. strategy need not be resolved. With options->no_spans,
+ * memory is NULL and report empty: the step time is all there is. */
+LsJobResult *ls_job_simulate (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes,
+                              const LsStrategy *strategy, const LsRunOptions *options, GError **error);
+
+/* Loads model and cluster, and resolves and lowers the strategy, but does not run:
+ * what `lockstep check` does with a strategy. */
+gboolean ls_job_spec_check (const LsJobSpec *spec, GError **error);
+
+#endif

@@ -1,0 +1,132 @@
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "io/field.h"
+#include "io/read_strategy.h"
+#include "sweep/job.h"
+
+#define MAX_STEPS 1000
+
+static const LsEnumName mode_names[] = {
+  { "auto", LS_MODE_AUTO },
+  { "off", LS_MODE_OFF },
+  { "check", LS_MODE_CHECK },
+  { NULL },
+};
+
+static const LsEnumName network_names[] = {
+  { "flow", LS_JOB_NETWORK_FLOW },
+  { "alphabeta", LS_JOB_NETWORK_ALPHABETA },
+  { "step", LS_JOB_NETWORK_STEP },
+  { NULL },
+};
+
+/* "13.75" or "13.75:who says so" */
+static bool
+parse_published (const char *text, void *target)
+{
+  LsJobSpec *spec = target;
+  char *end;
+  double seconds = g_ascii_strtod (text, &end);
+  if (end == text || (*end && *end != ':') || !isfinite (seconds) || seconds <= 0)
+    return false;
+  spec->published_s = seconds;
+  g_free (spec->published_source);
+  spec->published_source = *end && end[1] ? g_strdup (end + 1) : NULL;
+  return true;
+}
+
+/* One of the reference implementations, or the fast one that it checks. */
+static bool
+apply_debug (const char *item, LsRunOptions *o)
+{
+  if (strcmp (item, "evq=ref") == 0)
+    o->queue = LS_QUEUE_REFERENCE;
+  else if (strcmp (item, "evq=fast") == 0)
+    o->queue = LS_QUEUE_FAST;
+  else if (strcmp (item, "solver=ref") == 0)
+    o->solver = LS_SOLVER_REFERENCE;
+  else if (strcmp (item, "solver=fast") == 0)
+    o->solver = LS_SOLVER_COMPONENT;
+  else if (strcmp (item, "runahead=off") == 0)
+    o->no_run_ahead = true;
+  else if (strcmp (item, "runahead=on") == 0)
+    o->no_run_ahead = false;
+  else
+    return false;
+  return true;
+}
+
+static bool
+parse_debug (const char *text, void *target)
+{
+  LsJobSpec *spec = target;
+  LsRunOptions options = spec->options;
+  g_auto (GStrv) items = g_strsplit (text, ",", -1);
+  for (char **item = items; *item; item++)
+    if (!apply_debug (*item, &options))
+      return false;
+  spec->options = options;
+  return true;
+}
+
+static const LsField job_fields[] = {
+  { "model", LS_FIELD_STRING, offsetof (LsJobSpec, model), .required = true },
+  { "cluster", LS_FIELD_STRING, offsetof (LsJobSpec, cluster), .required = true },
+  { "nodes", LS_FIELD_UINT, offsetof (LsJobSpec, n_nodes), .min = 1 },
+  { "steps", LS_FIELD_UINT, offsetof (LsJobSpec, options.n_steps), .min = 1, .max = MAX_STEPS },
+  { "fold", LS_FIELD_ENUM, offsetof (LsJobSpec, fold), .names = mode_names },
+  { "coarsen", LS_FIELD_ENUM, offsetof (LsJobSpec, coarsen), .names = mode_names },
+  { "network", LS_FIELD_ENUM, offsetof (LsJobSpec, network), .names = network_names },
+  { "published", LS_FIELD_CUSTOM, .parse = parse_published,
+    .expected = "seconds, or seconds and a source such as 13.75:paper" },
+  { "debug", LS_FIELD_CUSTOM, .parse = parse_debug,
+    .expected = "a list of evq=ref|fast, solver=ref|fast, runahead=on|off" },
+  { NULL },
+};
+
+void
+ls_job_spec_init (LsJobSpec *spec)
+{
+  *spec = (LsJobSpec){ .fold = LS_MODE_AUTO, .coarsen = LS_MODE_AUTO, .network = LS_JOB_NETWORK_FLOW };
+  ls_strategy_init (&spec->strategy);
+  ls_run_options_init (&spec->options);
+}
+
+void
+ls_job_spec_clear (LsJobSpec *spec)
+{
+  g_free (spec->model);
+  g_free (spec->cluster);
+  g_free (spec->published_source);
+  ls_strategy_clear (&spec->strategy);
+  ls_job_spec_init (spec);
+}
+
+gboolean
+ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags)
+{
+  if (ls_field_find (job_fields, key))
+    return ls_field_set_text (job_fields, spec, key, value, diags);
+  if (ls_field_find (ls_strategy_fields, key))
+    return ls_field_set_text (ls_strategy_fields, &spec->strategy, key, value, diags);
+  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "there is no knob \"%s\"", key);
+  return FALSE;
+}
+
+gboolean
+ls_job_spec_options (const LsJobSpec *spec, LsRunOptions *ret_options, GError **error)
+{
+  const char *missing = spec->fold == LS_MODE_CHECK               ? "--fold check: folding is not built yet"
+                        : spec->coarsen == LS_MODE_CHECK          ? "--coarsen check: coarsening is not built yet"
+                        : spec->network == LS_JOB_NETWORK_STEP    ? "--network step: sends of their own are not built yet"
+                                                                  : NULL;
+  if (missing) {
+    g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED, missing);
+    return FALSE;
+  }
+  *ret_options = spec->options;
+  ret_options->network = spec->network == LS_JOB_NETWORK_FLOW ? LS_NETWORK_FLOW : LS_NETWORK_ALPHABETA;
+  return TRUE;
+}

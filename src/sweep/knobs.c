@@ -1,0 +1,67 @@
+#include "sweep/knobs.h"
+
+static const char *
+attention_name (int attention)
+{
+  return attention == LS_ATTENTION_FLASH ? "flash" : "unfused";
+}
+
+static void
+append_layers (GString *out, const LsStrategy *s)
+{
+  if (!s->layers_per_chunk)
+    return;
+  g_string_append (out, " --layers-per-chunk ");
+  for (uint32_t i = 0; i < s->n_layers_per_chunk; i++)
+    g_string_append_printf (out, "%s%u", i > 0 ? "," : "", s->layers_per_chunk[i]);
+}
+
+static void
+append_zero (GString *out, const LsStrategy *s)
+{
+  g_string_append_printf (out, " --zero %u", s->zero_stage);
+  if (s->zero_group > 0)
+    g_string_append_printf (out, "@%u", s->zero_group);
+}
+
+char *
+ls_knobs_format (const LsStrategy *s)
+{
+  GString *out = g_string_new (NULL);
+  g_string_append_printf (out, "--gpus %u --tp %u --pp %u --dp %u --cp %u --ep %u --vpp %u", s->gpus, s->tp, s->pp,
+                          s->dp, s->cp, s->ep, s->vpp);
+  if (s->sp)
+    g_string_append (out, " --sp");
+  append_zero (out, s);
+  g_string_append_printf (out, " --dp-kind %s --dp-overlap %d --tp-overlap %d --p2p %s --schedule %s",
+                          ls_dp_kind_name (s->dp_kind), s->dp_overlap, s->tp_overlap, ls_p2p_name (s->p2p),
+                          s->schedule);
+  g_string_append_printf (out, " --micro-batch %u --global-batch %u --seq %u --recompute %s --attention %s",
+                          s->micro_batch, s->global_batch, s->seq, ls_recompute_name (s->recompute),
+                          attention_name (s->attention));
+  g_string_append_printf (out, " --dtype %s --grad-dtype %s", ls_dtype_name ((LsDtype) s->dtype),
+                          ls_dtype_name ((LsDtype) s->grad_dtype));
+  append_layers (out, s);
+  if (!s->grad_norm)
+    g_string_append (out, " --no-grad-norm");
+  return g_string_free (out, FALSE);
+}
+
+char *
+ls_knobs_summary (const LsStrategy *s)
+{
+  GString *out = g_string_new (NULL);
+  g_string_append_printf (out, "tp %u%s, pp %u", s->tp, s->sp ? " + sp" : "", s->pp);
+  if (s->vpp > 1)
+    g_string_append_printf (out, " x %u chunks", s->vpp);
+  g_string_append_printf (out, ", dp %u", s->dp);
+  if (s->zero_stage > 0)
+    g_string_append_printf (out, " (ZeRO-%u)", s->zero_stage);
+  if (s->pp > 1)
+    g_string_append_printf (out, ", %s", s->schedule);
+  g_string_append_printf (out, ", micro-batch %u of %u, %s", s->micro_batch, s->global_batch,
+                          ls_dtype_name ((LsDtype) s->dtype));
+  if (s->recompute != LS_RECOMPUTE_NONE)
+    g_string_append_printf (out, ", %s recompute", ls_recompute_name (s->recompute));
+  return g_string_free (out, FALSE);
+}

@@ -1,0 +1,15 @@
+/* sweep/knobs.h — a strategy in words. */
+#ifndef LS_SWEEP_KNOBS_H
+#define LS_SWEEP_KNOBS_H
+
+#include "parallel/strategy.h"
+
+/* Every knob of a resolved strategy as one would type it: "--tp 8 --pp 8 ...".
+ * Newly allocated. */
+char *ls_knobs_format (const LsStrategy *s);
+
+/* What matters at a glance: "tp 8 + sp, pp 8 x 3 chunks, dp 1; ...". Newly
+ * allocated. */
+char *ls_knobs_summary (const LsStrategy *s);
+
+#endif

@@ -1,0 +1,32 @@
+/* sweep/validate.h — simulate measured runs and score the predictions.
+ *
+ * Each row becomes a model (its architecture by family, sweep/family.h), a strategy
+ * and a cluster of as many nodes as its GPUs need, and is run like any job. A row
+ * that cannot be simulated (a cluster without a file, a mechanism that is not built)
+ * is refused with the reason and leaves the others alone. */
+#ifndef LS_SWEEP_VALIDATE_H
+#define LS_SWEEP_VALIDATE_H
+
+#include "exec/run.h"
+#include "io/write_scores.h"
+
+typedef struct {
+  const char *cases_path;
+  const char *split; /* NULL: all           */
+  const char *only;  /* regex on id, or NULL */
+  guint n_threads;   /* 0: one per processor */
+  const LsRunOptions *options;
+} LsValidateSpec;
+
+typedef struct LsValidationRun LsValidationRun;
+
+/* The result does not depend on n_threads. LS_ERROR_USAGE: a bad regex; LS_ERROR_INPUT:
+ * a bad file. Free with ls_validation_run_free(). */
+LsValidationRun *ls_validate (const LsValidateSpec *spec, GError **error);
+void ls_validation_run_free (LsValidationRun *run); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsValidationRun, ls_validation_run_free)
+
+/* Borrowed until the run is freed. Families in order of their first row. */
+const LsScores *ls_validation_run_scores (const LsValidationRun *run);
+
+#endif

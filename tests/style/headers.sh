@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Each header compiles alone, without warnings.
+# Usage: headers.sh ROOT COMPILER [ARG...]
+set -euo pipefail
+root=$1
+shift
+read -r -a packages < <(pkg-config --cflags glib-2.0 libcjson gsl)
+export root
+
+check() {
+  "${@:2}" -x c -std=gnu11 -fsyntax-only -Wall -Wextra -Werror -Wno-unused-parameter \
+    -I "$root/src" -I "$root/src/include" -include "$1" /dev/null
+}
+
+n=0
+n_bad=0
+while IFS= read -r -d '' header; do
+  n=$((n + 1))
+  check "$header" "$@" "${packages[@]}" || n_bad=$((n_bad + 1))
+done < <(find "$root/src" -name '*.h' -print0 | sort -z)
+printf '%d headers, %d do not compile alone\n' "$n" "$n_bad"
+((n > 0 && n_bad == 0))

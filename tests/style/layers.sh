@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# The order of the rooms (src/README.md): a room includes only rooms before it,
+# and foreign libraries only where they belong.
+# Usage: layers.sh ROOT; prints each violation and fails if there is one.
+set -euo pipefail
+root=$1
+rooms=(base core cluster model compute network parallel exec analysis io sweep api cli)
+n_bad=0
+
+bad() {
+  printf '%s: %s\n' "$1" "$2"
+  n_bad=$((n_bad + 1))
+}
+
+# Quoted includes of a file, one per line.
+quoted() { sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]+"([^"]+)".*/\1/p' "$1"; }
+angled() { sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]+<([^>]+)>.*/\1/p' "$1"; }
+
+# May a file of room $1 include "$2"?
+may_include() {
+  local room=$1 header=$2 seen
+  case $room:$header in
+    network:compute/*) return 1 ;;
+    parallel:network/* | parallel:compute/*) return 1 ;;
+    network:core/maxmin.h | parallel:core/maxmin.h) return 0 ;; # the types of a demand
+    network:core/* | parallel:core/*) return 1 ;;
+    cli:*) [[ $header == cli/* ]]; return ;;
+  esac
+  for seen in "${rooms[@]}"; do
+    [[ $header == "$seen"/* ]] && return 0
+    [[ $seen == "$room" ]] && return 1
+  done
+  return 1
+}
+
+# May a file of place $1 (a room, tests or tools) include <$2>?
+may_use() {
+  local place=$1 header=$2
+  case $header in
+    cjson/* | cJSON.h) [[ $place == io || $place == tests ]] ;;
+    gsl/*) [[ $place =~ ^(base|compute|analysis|sweep|tools|tests)$ ]] ;;
+    CUnit/*) [[ $place == tests ]] ;;
+    lockstep/units.h | lockstep/error.h) true ;;
+    lockstep/*) [[ $place =~ ^(api|cli|tests|include)$ ]] ;;
+    *) true ;;
+  esac
+}
+
+n_files=0
+while IFS= read -r -d '' file; do
+  n_files=$((n_files + 1))
+  path=${file#"$root"/}
+  place=${path%%/*}
+  if [[ $place == src ]]; then
+    place=${path#src/}
+    place=${place%%/*}
+    while IFS= read -r header; do
+      may_include "$place" "$header" || bad "$path" "$place must not include \"$header\""
+    done < <(quoted "$file")
+  fi
+  while IFS= read -r header; do
+    may_use "$place" "$header" || bad "$path" "$place must not include <$header>"
+  done < <(angled "$file")
+done < <(find "$root/src" "$root/tests" "$root/tools" -path "$root/tests/style" -prune -o \
+         \( -name '*.c' -o -name '*.h' \) -print0 | sort -z)
+
+((n_files > 0)) || bad "$root" "no source files found"
+printf '%d files, %d violations\n' "$n_files" "$n_bad"
+((n_bad == 0))

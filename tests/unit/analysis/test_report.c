@@ -1,0 +1,261 @@
+/* Pins the figures of a report that are not the breakdown: speed, MFU and HFU,
+ * memory of the fullest rank, busiest links, provenance of kernel times. */
+#include "analysis/report.h"
+
+#include <string.h>
+
+#include "ls_test.h"
+#include "trace.h"
+
+#define H 1024.0
+#define LAYERS 24.0
+#define SEQ 2048.0
+#define VOCAB 51200.0 /* a multiple of 128: not padded further */
+#define BATCH 8.0
+
+static LsModel
+gpt (void)
+{
+  return (LsModel) {
+    .name = (char *) "gpt", .n_layers = LAYERS, .hidden = H, .n_heads = 16, .n_kv_heads = 16, .head_dim = 64, .ffn = 4096,
+    .vocab = VOCAB, .seq = SEQ, .tied_embeddings = true, .linear_bias = true,
+  };
+}
+
+typedef struct {
+  Trace trace;
+  LsModel model;
+  LsStrategy strategy;
+  LsCluster cluster;
+  LsRoleMemory roles[2];
+  LsMemory memory;
+  LsProgram programs[2];
+  LsKernel kernels[3];
+  double resource_bytes[64];
+} Job;
+
+static void
+job_init (Job *job)
+{
+  *job = (Job) { .model = gpt () };
+  trace_init (&job->trace, 2, 0, 2 * LS_S);
+  ls_strategy_init (&job->strategy);
+  job->strategy.tp = 1;
+  job->strategy.seq = SEQ;
+  job->strategy.global_batch = BATCH;
+  job->strategy.dtype = LS_DTYPE_BF16;
+  job->cluster.spec.gpu.peak_flops[LS_DTYPE_BF16] = 312e12;
+  job->cluster.spec.gpu.hbm_bytes = 1000;
+  job->cluster.spec.gpu.reserved_bytes = 100;
+  job->cluster.spec.gpus_per_node = 2;
+  job->cluster.n_gpus = 2;
+  job->cluster.trunks = g_array_new (FALSE, TRUE, sizeof (LsTrunk));
+
+  job->programs[0] = job->programs[1] = job->trace.program;
+  job->trace.plan.n_roles = 2;
+  job->trace.plan.programs = job->programs;
+  job->trace.bindings[1].role = 1;
+  job->trace.plan.kernels = job->kernels;
+  job->trace.t.first_step = 3 * LS_S;
+  job->trace.t.n_steps = 3;
+  job->trace.t.digest = 0xfeed;
+  job->trace.t.resource_bytes = job->resource_bytes;
+
+  job->roles[0] = (LsRoleMemory) { .peak_bytes = 700, .at_peak = { 300, 400 }, .category_peak = { 300, 500 } };
+  job->roles[1] = (LsRoleMemory) { .peak_bytes = 800, .at_peak = { 200, 600 }, .category_peak = { 250, 650 } };
+  job->memory = (LsMemory) { 2, job->roles };
+}
+
+static void
+job_add_trunk (Job *job, const char *name, double capacity, double bytes)
+{
+  LsTrunk trunk = { .name = g_strdup (name), .capacity_bytes_per_s = capacity };
+  job->resource_bytes[job->cluster.trunks->len] = bytes;
+  g_array_append_val (job->cluster.trunks, trunk);
+}
+
+static void
+job_report (Job *job, LsReport *r)
+{
+  static const double share[4] = { 1, 2, 5, 4 };
+  job->trace.t.n_resources = job->cluster.trunks->len + 2;
+  ls_report_init (r, &job->trace.t, &job->memory, &job->model, &job->strategy, &job->cluster, share);
+}
+
+static void
+job_clear (Job *job)
+{
+  for (guint i = 0; i < job->cluster.trunks->len; i++)
+    g_free (g_array_index (job->cluster.trunks, LsTrunk, i).name);
+  g_array_unref (job->cluster.trunks);
+  ls_strategy_clear (&job->strategy);
+}
+
+/* Narayanan et al. 2021, equation 3, without recomputation: 72 B s L h^2 (1 + s/6h + V/12Lh). */
+static double
+published_flops (void)
+{
+  return 72 * BATCH * SEQ * LAYERS * H * H * (1 + SEQ / (6 * H) + VOCAB / (12 * LAYERS * H));
+}
+
+static void
+mfu_is_the_published_formula_over_the_peak (void)
+{
+  Job job;
+  job_init (&job);
+  LsReport r;
+  job_report (&job, &r);
+  double peak = 312e12 * 2 * 2; /* two ranks, two seconds */
+  double attention = 12 * BATCH * SEQ * SEQ * H * LAYERS;
+  LS_CHECK_DOUBLE (r.step_time_s, ==, 2.0);
+  LS_CHECK_DOUBLE (r.first_step_s, ==, 3.0);
+  LS_CHECK_DOUBLE (r.tokens_per_s, ==, 8192.0);
+  LS_CHECK_NEAR (r.mfu, published_flops () / peak, 1e-12);
+  LS_CHECK_NEAR (r.mfu_causal, (published_flops () - attention / 2) / peak, 1e-12);
+  LS_CHECK_DOUBLE (r.hfu, ==, r.mfu); /* nothing recomputed */
+  LS_CHECK_INT (r.n_ranks, ==, 2);
+  LS_CHECK_INT (r.n_classes, ==, 2);
+  LS_CHECK_INT (r.n_steps, ==, 3);
+  LS_CHECK_INT (r.n_op_instances, ==, 2 * N_OPS);
+  LS_CHECK_INT (r.digest, ==, 0xfeed);
+  ls_report_clear (&r);
+  job_clear (&job);
+}
+
+/* Only matrix products that are tagged as recomputed count; attention over all
+ * pairs, whatever the kernel says; once per instance and rank of the role. */
+static void
+hfu_adds_what_was_recomputed (void)
+{
+  Job job;
+  job_init (&job);
+  job.kernels[0] = (LsKernel) { .kind = LS_KERNEL_GEMM, .flops = 1e12 };
+  job.kernels[1] = (LsKernel) { .kind = LS_KERNEL_ATTENTION_FWD, .flops = 1, .batch = 10, .m = 1000, .n = 1000, .k = 100 };
+  job.kernels[2] = (LsKernel) { .kind = LS_KERNEL_NORM, .flops = 1e15 };
+  for (uint32_t i = 0; i < 3; i++) {
+    job.trace.ops[OP_F + (int) i].tag = LS_TAG_RECOMPUTE;
+    job.trace.ops[OP_F + (int) i].kernel = i;
+  }
+  job.trace.ops[OP_B].kernel = 0; /* a backward product is no recomputation */
+  LsInstance twice[2] = { { .segment = 0 }, { .segment = 0, .mb = 1 } };
+  job.programs[1].n_instances = 2;
+  job.programs[1].instances = twice;
+  LsReport r;
+  job_report (&job, &r);
+  double recomputed = 3 * (1e12 + 4 * 10 * 1e6 * 100);
+  LS_CHECK_NEAR (r.hfu, (published_flops () + recomputed) / (312e12 * 4), 1e-12);
+  ls_report_clear (&r);
+  job_clear (&job);
+}
+
+static void
+breakdown_is_the_mean_over_ranks (void)
+{
+  Job job;
+  job_init (&job);
+  trace_add (&job.trace, 0, (TestSpan) { OP_F, 0, 2 * LS_S, 2 * LS_S, LS_CAUSE_NONE, NONE });
+  trace_add (&job.trace, 1, (TestSpan) { OP_P2P, 0, LS_S, LS_S, LS_CAUSE_NONE, NONE });
+  trace_add (&job.trace, 1, (TestSpan) { OP_F, LS_S, LS_S, 2 * LS_S, LS_CAUSE_DEP, 0 });
+  LsReport r;
+  job_report (&job, &r);
+  LS_CHECK_DOUBLE (r.breakdown_s[LS_PART_FORWARD], ==, 1.5);
+  LS_CHECK_DOUBLE (r.breakdown_s[LS_PART_BUBBLE], ==, 0.5);
+  LS_CHECK_DOUBLE (r.bubble_frac, ==, 0.25);
+  ls_report_clear (&r);
+  job_clear (&job);
+}
+
+static void
+memory_is_that_of_the_fullest_rank (void)
+{
+  Job job;
+  job_init (&job);
+  LsReport r;
+  job_report (&job, &r);
+  LS_CHECK_INT (r.peak_rank, ==, 1);
+  LS_CHECK_INT (r.peak_bytes, ==, 800);
+  LS_CHECK_INT (r.capacity_bytes, ==, 900);
+  LS_CHECK (r.fits);
+  LS_CHECK_INT (r.at_peak[LS_MEM_GRADIENTS], ==, 600);
+  LS_CHECK_INT (r.by_category[LS_MEM_GRADIENTS], ==, 650);
+  ls_report_clear (&r);
+
+  job.roles[0].peak_bytes = 800; /* a tie: the lowest rank */
+  job_report (&job, &r);
+  LS_CHECK_INT (r.peak_rank, ==, 0);
+  ls_report_clear (&r);
+
+  job.roles[0].peak_bytes = 900; /* exactly full */
+  job_report (&job, &r);
+  LS_CHECK (r.fits);
+  ls_report_clear (&r);
+
+  job.roles[0].peak_bytes = 901;
+  job_report (&job, &r);
+  LS_CHECK (!r.fits);
+  ls_report_clear (&r);
+  job_clear (&job);
+}
+
+static void
+links_are_sorted_by_use_then_name (void)
+{
+  Job job;
+  job_init (&job);
+  job_add_trunk (&job, "b", 100, 50);   /* 25 % of two seconds */
+  job_add_trunk (&job, "idle", 100, 0); /* not listed */
+  job_add_trunk (&job, "c", 100, 160);
+  job_add_trunk (&job, "a", 200, 100);
+  job.resource_bytes[4] = 1e9; /* an HBM is no link */
+  LsReport r;
+  job_report (&job, &r);
+  if (LS_CHECK_INT (r.n_links, ==, 3)) {
+    LS_CHECK_STR (r.links[0].name, "c");
+    LS_CHECK_DOUBLE (r.links[0].utilisation, ==, 0.8);
+    LS_CHECK_DOUBLE (r.links[0].bytes, ==, 160);
+    LS_CHECK_STR (r.links[1].name, "a");
+    LS_CHECK_STR (r.links[2].name, "b");
+    LS_CHECK_DOUBLE (r.links[2].utilisation, ==, 0.25);
+  }
+  ls_report_clear (&r);
+  job_clear (&job);
+}
+
+static void
+at_most_32_links (void)
+{
+  Job job;
+  job_init (&job);
+  for (int i = 0; i < 40; i++) {
+    char name[8];
+    g_snprintf (name, sizeof name, "%02d", i);
+    job_add_trunk (&job, name, 100, i + 1);
+  }
+  LsReport r;
+  job_report (&job, &r);
+  if (LS_CHECK_INT (r.n_links, ==, 32)) {
+    LS_CHECK_STR (r.links[0].name, "39");
+    LS_CHECK_STR (r.links[31].name, "08");
+  }
+  ls_report_clear (&r);
+  job_clear (&job);
+}
+
+static void
+shares_of_kernel_time (void)
+{
+  Job job;
+  job_init (&job);
+  LsReport r;
+  job_report (&job, &r);
+  LS_CHECK_DOUBLE (r.share_measured, ==, 0.125);
+  LS_CHECK_DOUBLE (r.share_fitted, ==, 0.25);
+  LS_CHECK_DOUBLE (r.share_roofline, ==, 0.625);
+  LS_CHECK_DOUBLE (r.share_extrapolated, ==, 0.5);
+  ls_report_clear (&r);
+  job_clear (&job);
+}
+
+LS_TEST_MAIN ("report", LS_TEST (mfu_is_the_published_formula_over_the_peak), LS_TEST (hfu_adds_what_was_recomputed),
+              LS_TEST (breakdown_is_the_mean_over_ranks), LS_TEST (memory_is_that_of_the_fullest_rank),
+              LS_TEST (links_are_sorted_by_use_then_name), LS_TEST (at_most_32_links), LS_TEST (shares_of_kernel_time))

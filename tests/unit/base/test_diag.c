@@ -1,0 +1,100 @@
+/* Pins: the text of a diagnostic, byte for byte. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "base/diag.h"
+
+#define CHECK_FORMAT(list, text)                          \
+  do {                                                    \
+    g_autofree char *shown_ = ls_diag_list_format (list); \
+    LS_CHECK_STR (shown_, text);                          \
+  } while (0)
+
+static void
+the_documented_example (void)
+{
+  g_autoptr (LsDiagList) list = ls_diag_list_new ();
+  ls_diag_add (list, LS_ERROR_INPUT, "a.json", 7, 34, "/link/bandwidth", "{ \"kind\": \"ib\", \"bandwidth\":    400 }",
+               "write \"400Gbit/s\" for bits or \"400GB/s\" for bytes", "expected %s; got %d", "a rate", 400);
+  CHECK_FORMAT (list, "a.json:7:34: error: /link/bandwidth: expected a rate; got 400\n"
+                      "    7 | { \"kind\": \"ib\", \"bandwidth\":    400 }\n"
+                      "      |                                  ^\n"
+                      "note: write \"400Gbit/s\" for bits or \"400GB/s\" for bytes\n");
+}
+
+static void
+unknown_parts_are_left_out (void)
+{
+  g_autoptr (LsDiagList) list = ls_diag_list_new ();
+  CHECK_FORMAT (list, "");
+  ls_diag_add (list, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "no such flag");
+  ls_diag_add (list, LS_ERROR_INPUT, "b.json", 0, 0, "", "never shown", NULL, "is a directory");
+  ls_diag_add (list, LS_ERROR_INPUT, "c.json", 1, 2, "/x", NULL, NULL, "bad");
+  CHECK_FORMAT (list, "error: no such flag\n"
+                      "b.json: error: is a directory\n"
+                      "c.json:1:2: error: /x: bad\n");
+}
+
+static void
+carets_survive_tabs_and_wide_characters (void)
+{
+  g_autoptr (LsDiagList) list = ls_diag_list_new ();
+  ls_diag_add (list, LS_ERROR_INPUT, "t", 123456, 5, NULL, "\t\u00e9\t\"x", NULL, "m");
+  CHECK_FORMAT (list, "t:123456:5: error: m\n"
+                      "123456 | \t\u00e9\t\"x\n"
+                      "       | \t \t ^\n");
+}
+
+static void
+long_lines_are_cut_around_the_caret (void)
+{
+  g_autofree char *line = g_strnfill (5000, 'a');
+  line[3000] = 'B';
+  g_autoptr (LsDiagList) list = ls_diag_list_new ();
+  ls_diag_add (list, LS_ERROR_INPUT, "long", 1, 3001, NULL, line, NULL, "m");
+  g_autofree char *text = ls_diag_list_format (list);
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  LS_CHECK_INT (strlen (lines[1]), <, 120);
+  LS_CHECK_INT (strchr (lines[1], 'B') - lines[1], ==, strchr (lines[2], '^') - lines[2]);
+}
+
+static void
+control_characters_do_not_reach_the_terminal (void)
+{
+  g_autoptr (LsDiagList) list = ls_diag_list_new ();
+  ls_diag_add (list, LS_ERROR_INPUT, "f", 1, 1, NULL, "\033[31m\377", NULL, "got \"%s\"", "\033]0;");
+  CHECK_FORMAT (list, "f:1:1: error: got \"?]0;\"\n    1 | ?[31m\xef\xbf\xbd\n      | ^\n");
+}
+
+static void
+only_twenty_are_shown (void)
+{
+  g_autoptr (LsDiagList) list = ls_diag_list_new ();
+  for (int i = 0; i < 27; i++)
+    ls_diag_add (list, LS_ERROR_INPUT, NULL, 0, 0, NULL, NULL, NULL, "number %d", i);
+  LS_CHECK_INT (ls_diag_list_n (list), ==, 27);
+  g_autofree char *text = ls_diag_list_format (list);
+  LS_CHECK (strstr (text, "number 19\n... and 7 more\n") != NULL);
+  LS_CHECK (strstr (text, "number 20") == NULL);
+}
+
+static void
+an_error_carries_everything (void)
+{
+  g_autoptr (LsDiagList) list = ls_diag_list_new ();
+  g_autoptr (GError) error = NULL;
+  LS_CHECK (ls_diag_list_to_error (list, &error));
+  LS_CHECK_NO_ERROR (error);
+  ls_diag_add (list, LS_ERROR_CONFLICT, NULL, 0, 0, NULL, NULL, NULL, "one");
+  ls_diag_add (list, LS_ERROR_INPUT, NULL, 0, 0, NULL, NULL, NULL, "two");
+  LS_CHECK (!ls_diag_list_to_error (list, NULL));
+  LS_CHECK (!ls_diag_list_to_error (list, &error));
+  LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_CONFLICT));
+  LS_CHECK_STR (error->message, "error: one\nerror: two");
+}
+
+LS_TEST_MAIN ("diag", LS_TEST (the_documented_example), LS_TEST (unknown_parts_are_left_out),
+              LS_TEST (carets_survive_tabs_and_wide_characters), LS_TEST (long_lines_are_cut_around_the_caret),
+              LS_TEST (control_characters_do_not_reach_the_terminal), LS_TEST (only_twenty_are_shown),
+              LS_TEST (an_error_carries_everything))

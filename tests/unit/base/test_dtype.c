@@ -1,0 +1,41 @@
+/* Pins: sizes, printed names, and the spellings of other frameworks. */
+#include "ls_test.h"
+
+#include "base/dtype.h"
+
+static void
+names_parse_back (void)
+{
+  for (int d = 0; d < LS_N_DTYPES; d++) {
+    LsDtype parsed = LS_N_DTYPES;
+    LS_CHECK (ls_dtype_parse (ls_dtype_name ((LsDtype) d), &parsed));
+    LS_CHECK_INT (parsed, ==, d);
+  }
+}
+
+static void
+sizes_are_in_bytes (void)
+{
+  LS_CHECK_INT (ls_dtype_bytes (LS_DTYPE_FP32), ==, 4);
+  LS_CHECK_INT (ls_dtype_bytes (LS_DTYPE_TF32), ==, 4);
+  LS_CHECK_INT (ls_dtype_bytes (LS_DTYPE_FP16), ==, 2);
+  LS_CHECK_INT (ls_dtype_bytes (LS_DTYPE_BF16), ==, 2);
+  LS_CHECK_INT (ls_dtype_bytes (LS_DTYPE_FP8), ==, 1);
+  LS_CHECK_INT (ls_dtype_bytes (LS_DTYPE_BYTE), ==, 1);
+}
+
+static void
+long_spellings_are_accepted (void)
+{
+  LsDtype d = LS_N_DTYPES;
+  LS_CHECK (ls_dtype_parse ("bfloat16", &d) && d == LS_DTYPE_BF16);
+  LS_CHECK (ls_dtype_parse ("float16", &d) && d == LS_DTYPE_FP16);
+  LS_CHECK (ls_dtype_parse ("Half", &d) && d == LS_DTYPE_FP16);
+  LS_CHECK (ls_dtype_parse ("Float", &d) && d == LS_DTYPE_FP32);
+  LS_CHECK (!ls_dtype_parse ("bf15", &d));
+  LS_CHECK (!ls_dtype_parse ("", &d));
+  LS_CHECK_INT (d, ==, LS_DTYPE_FP32); /* untouched by failures */
+}
+
+LS_TEST_MAIN ("dtype", LS_TEST (names_parse_back), LS_TEST (sizes_are_in_bytes),
+              LS_TEST (long_spellings_are_accepted))

@@ -1,0 +1,216 @@
+/* Pins what the builder lays out: invariants on every shape, names, capacity
+ * sums, oversubscription, refusals, linear cost. */
+#include "ls_test.h"
+#include "tiny_cluster.h"
+
+#include <string.h>
+
+#include <lockstep/error.h>
+
+static LsCluster *
+build (const LsClusterSpec *spec)
+{
+  g_autoptr (GError) error = NULL;
+  LsCluster *c = ls_cluster_build (spec, &error);
+  LS_CHECK_NO_ERROR (error);
+  return c;
+}
+
+static const LsTrunk *
+trunk_named (const LsCluster *c, const char *name)
+{
+  for (guint i = 0; i < c->trunks->len; i++)
+    if (strcmp (g_array_index (c->trunks, LsTrunk, i).name, name) == 0)
+      return &g_array_index (c->trunks, LsTrunk, i);
+  return NULL;
+}
+
+static double
+capacity_of (const LsCluster *c, const char *name)
+{
+  const LsTrunk *t = trunk_named (c, name);
+  LS_CHECK (t != NULL);
+  return t ? t->capacity_bytes_per_s : 0;
+}
+
+static guint
+n_of_kind (const LsCluster *c, LsNodeKind kind)
+{
+  guint n = 0;
+  for (guint i = 0; i < c->nodes->len; i++)
+    n += g_array_index (c->nodes, LsTopoNode, i).kind == kind;
+  return n;
+}
+
+static void
+invariants_hold_on_all_shapes (void)
+{
+  static const struct {
+    uint32_t nodes, gpus, planes, nvlinks, switches, sockets, nics, rails, per_leaf;
+    double oversubscription;
+  } shapes[] = {
+    { 1, 8, 6, 12, 4, 2, 8, 8, 20, 1 }, { 1, 1, 0, 0, 0, 0, 0, 0, 0, 1 },  { 1, 4, 4, 18, 0, 0, 0, 0, 0, 1 },
+    { 2, 8, 4, 18, 4, 2, 8, 8, 32, 1 }, { 5, 8, 6, 12, 4, 2, 4, 1, 2, 2 },  { 7, 8, 6, 12, 4, 2, 2, 2, 3, 1.5 },
+    { 3, 4, 0, 0, 2, 2, 1, 1, 1, 1 },   { 9, 16, 6, 12, 8, 4, 8, 4, 4, 4 }, { 2, 2, 0, 0, 1, 1, 4, 2, 8, 1 },
+    { 40, 8, 6, 12, 4, 2, 8, 8, 20, 1 },
+  };
+  for (size_t i = 0; i < G_N_ELEMENTS (shapes); i++) {
+    LsClusterSpec s = tiny_dgx (shapes[i].nodes);
+    s.gpus_per_node = shapes[i].gpus;
+    s.nvswitch_planes = shapes[i].planes;
+    s.nvlinks_per_gpu = shapes[i].nvlinks;
+    s.pcie_switches = shapes[i].switches;
+    s.cpu_sockets = shapes[i].sockets;
+    s.nvme_drives = shapes[i].switches;
+    s.nics = shapes[i].nics;
+    s.rails = shapes[i].rails;
+    s.nodes_per_leaf = shapes[i].per_leaf;
+    s.oversubscription = shapes[i].oversubscription;
+    g_autoptr (LsCluster) c = build (&s);
+    if (!LS_CHECK (c != NULL))
+      return;
+    ls_cluster_check (c);
+    LS_CHECK_INT (c->n_gpus, ==, shapes[i].nodes * shapes[i].gpus);
+    LS_CHECK_INT (n_of_kind (c, LS_NODE_GPU), ==, c->n_gpus);
+    LS_CHECK_INT (n_of_kind (c, LS_NODE_NVSWITCH), ==, shapes[i].nodes * shapes[i].planes);
+  }
+}
+
+static void
+trunks_carry_names_of_people (void)
+{
+  LsClusterSpec s = tiny_dgx (40);
+  g_autoptr (LsCluster) c = build (&s);
+  if (!LS_CHECK (c != NULL))
+    return;
+  static const char *const names[] = { "node3/gpu5>nvswitch", "node3/nvswitch>gpu5", "node39/nic2>leaf10", "leaf10>node39/nic2",
+                                       "leaf4>spines",        "spines>leaf4",        "node0/cpu0>cpu1",    "node0/pcie3>cpu1",
+                                       "node0/cpu1>memory1",  "node0/pcie2>nvme2",   "node0/gpu7>pcie3",   "node0/pcie0>nic1" };
+  for (size_t i = 0; i < G_N_ELEMENTS (names); i++)
+    if (!trunk_named (c, names[i]))
+      ls_check_impl (false, __FILE__, __LINE__, "no trunk \"%s\"", names[i]);
+
+  g_autofree char *hbm = ls_cluster_resource_name (c, ls_cluster_hbm_resource (c, 29));
+  LS_CHECK_STR (hbm, "node3/gpu5/hbm");
+  g_autofree char *first = ls_cluster_resource_name (c, 0);
+  LS_CHECK_STR (first, "node0/gpu0>nvswitch");
+}
+
+static void
+trunk_capacity_is_the_sum_of_its_links (void)
+{
+  LsClusterSpec s = tiny_dgx (40);
+  g_autoptr (LsCluster) c = build (&s);
+  if (!LS_CHECK (c != NULL))
+    return;
+  LS_CHECK_NEAR (capacity_of (c, "node3/gpu5>nvswitch"), 12 * 25e9 * 0.91, 1e-12);
+  LS_CHECK_NEAR (capacity_of (c, "node3/nic2>leaf2"), 25e9 * 0.97, 1e-12);
+  /* Non-blocking: a leaf's 20 ports down are matched by 20 up. */
+  LS_CHECK_NEAR (capacity_of (c, "leaf2>spines"), 20 * 25e9 * 0.97, 1e-12);
+  LS_CHECK_INT (n_of_kind (c, LS_NODE_LEAF), ==, 16);
+  LS_CHECK_INT (n_of_kind (c, LS_NODE_SPINE), ==, 20);
+  LS_CHECK_NEAR (ls_cluster_resource_capacity (c, ls_cluster_hbm_resource (c, 0)), 2039e9 * 0.9, 1e-12);
+}
+
+static void
+uneven_planes_keep_all_links (void)
+{
+  LsClusterSpec s = tiny_dgx (1);
+  s.nvswitch_planes = 4;
+  s.nvlinks_per_gpu = 18; /* DGX H100: 5 4 4 5 */
+  g_autoptr (LsCluster) c = build (&s);
+  if (!LS_CHECK (c != NULL))
+    return;
+  ls_cluster_check (c);
+  uint32_t n_physical = 0;
+  for (guint i = 0; i < c->links->len; i++) {
+    const LsLink *link = &g_array_index (c->links, LsLink, i);
+    if (link->trunk == 0) {
+      n_physical += link->n_physical;
+      LS_CHECK (link->n_physical == 4 || link->n_physical == 5);
+    }
+  }
+  LS_CHECK_INT (n_physical, ==, 18);
+}
+
+static void
+oversubscription_takes_uplinks_away (void)
+{
+  static const double ratios[] = { 1, 2, 4, 5 };
+  for (size_t i = 0; i < G_N_ELEMENTS (ratios); i++) {
+    LsClusterSpec s = tiny_dgx (60);
+    s.oversubscription = ratios[i];
+    g_autoptr (LsCluster) c = build (&s);
+    if (!LS_CHECK (c != NULL))
+      return;
+    LS_CHECK_NEAR (capacity_of (c, "leaf0>spines") * ratios[i], 20 * capacity_of (c, "node0/nic0>leaf0"), 1e-12);
+  }
+}
+
+static void
+one_leaf_needs_no_spine (void)
+{
+  LsClusterSpec s = tiny_pcie (4);
+  g_autoptr (LsCluster) c = build (&s);
+  if (!LS_CHECK (c != NULL))
+    return;
+  LS_CHECK_INT (n_of_kind (c, LS_NODE_LEAF), ==, 1);
+  LS_CHECK_INT (n_of_kind (c, LS_NODE_SPINE), ==, 0);
+  LS_CHECK (trunk_named (c, "leaf0>spines") == NULL);
+}
+
+static void
+refuse (LsClusterSpec s, int code, const char *part)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsCluster) c = ls_cluster_build (&s, &error);
+  LS_CHECK (c == NULL);
+  if (!g_error_matches (error, LS_ERROR, code) || !strstr (error->message, part))
+    ls_check_impl (false, __FILE__, __LINE__, "expected \"%s\", got \"%s\"", part, error ? error->message : "no error");
+}
+
+#define REFUSE(code, part, ...)       \
+  G_STMT_START                        \
+  {                                   \
+    LsClusterSpec s = tiny_dgx (40);  \
+    __VA_ARGS__;                      \
+    refuse (s, code, part);           \
+  }                                   \
+  G_STMT_END
+
+static void
+counts_that_do_not_deal_out_are_refused (void)
+{
+  REFUSE (LS_ERROR_CONFLICT, "at least one node", s.n_nodes = 0);
+  REFUSE (LS_ERROR_CONFLICT, "at least one GPU", s.gpus_per_node = 0);
+  REFUSE (LS_ERROR_CONFLICT, "8 GPUs per node do not deal out to 3 PCIe switches", s.pcie_switches = 3);
+  REFUSE (LS_ERROR_CONFLICT, "4 PCIe switches do not deal out to 3 CPU sockets", s.cpu_sockets = 3);
+  REFUSE (LS_ERROR_CONFLICT, "4 NVLinks per GPU cannot reach 6 NVSwitch planes", s.nvlinks_per_gpu = 4);
+  REFUSE (LS_ERROR_CONFLICT, "5 NICs do not deal out to 4 PCIe switches", s.nics = 5);
+  REFUSE (LS_ERROR_CONFLICT, "8 NICs per node do not deal out to 3 rails", s.rails = 3);
+  REFUSE (LS_ERROR_CONFLICT, "40 nodes need NICs", s.nics = 0);
+  REFUSE (LS_ERROR_CONFLICT, "oversubscription 0.5", s.oversubscription = 0.5);
+  REFUSE (LS_ERROR_CONFLICT, "not a whole number", s.oversubscription = 3);
+  REFUSE (LS_ERROR_CONFLICT, "nic link", s.nic.efficiency = 1.5);
+  REFUSE (LS_ERROR_CONFLICT, "fabric link", s.spine.bandwidth_bytes_per_s = 0);
+  REFUSE (LS_ERROR_CONFLICT, "need a PCIe switch", s.pcie_switches = 0);
+  REFUSE (LS_ERROR_LIMIT, "exceed the limit", s.n_nodes = UINT32_MAX);
+}
+
+/* 8 times the nodes, 8 times the trunks and vertices; and no time to speak of. */
+static void
+size_is_linear_in_gpus (void)
+{
+  LsClusterSpec small = tiny_dgx (40), large = tiny_dgx (320);
+  g_autoptr (LsCluster) a = build (&small), b = build (&large);
+  if (!LS_CHECK (a && b))
+    return;
+  LS_CHECK_INT (b->trunks->len, ==, 8 * a->trunks->len);
+  guint spines = n_of_kind (a, LS_NODE_SPINE);
+  LS_CHECK_INT (b->nodes->len - spines, ==, 8 * (a->nodes->len - spines));
+}
+
+LS_TEST_MAIN ("cluster", LS_TEST (invariants_hold_on_all_shapes), LS_TEST (trunks_carry_names_of_people),
+              LS_TEST (trunk_capacity_is_the_sum_of_its_links), LS_TEST (uneven_planes_keep_all_links),
+              LS_TEST (oversubscription_takes_uplinks_away), LS_TEST (one_leaf_needs_no_spine),
+              LS_TEST (counts_that_do_not_deal_out_are_refused), LS_TEST (size_is_linear_in_gpus))

@@ -1,0 +1,315 @@
+/* The cost of one kernel: each limit of the formula, its worked example, and what
+ * must hold for every kernel. Numbers that the formula gives are written out. */
+#include "ls_test.h"
+
+#include <math.h>
+
+#include "compute/cost.h"
+
+/* 100 SMs, 100 TFLOP/s: 1 TFLOP/s per SM. */
+static LsGpu
+round_gpu (void)
+{
+  LsGpu gpu = { .n_sm = 100, .hbm_bytes_per_s = 1e12, .vector_flops = 10e12 };
+  gpu.peak_flops[LS_DTYPE_BF16] = 100e12;
+  gpu.peak_flops[LS_DTYPE_FP8] = 200e12;
+  return gpu;
+}
+
+static LsKindFit
+tiled_fit (void)
+{
+  return (LsKindFit) { .is_fitted = true, .compute_efficiency = 0.8, .depth_half = 128, .tile_half = 20,
+                       .wave_rounding = 0.5, .memory_efficiency = 0.75, .launch = 3 * LS_US,
+                       .min_work = 1e9, .max_work = 1e13, .mape = 0.08 };
+}
+
+static LsCalibration
+calibration_of (LsKernelKind kind, LsKindFit fit)
+{
+  LsCalibration c;
+  ls_calibration_init_roofline (&c);
+  c.kind[kind] = fit;
+  return c;
+}
+
+static LsKernel
+gemm (uint64_t m, uint64_t n, uint64_t k, uint64_t batch)
+{
+  return ls_kernel_gemm ("gemm", LS_DTYPE_BF16, m, n, k, batch, 2, false);
+}
+
+static LsKernelCost
+cost_with (const LsKindFit *fit, const LsKernel *kernel)
+{
+  LsGpu gpu = round_gpu ();
+  LsCalibration c = calibration_of (kernel->kind, *fit);
+  LsKernelCost cost = ls_kernel_cost (&c, &gpu, kernel);
+  ls_calibration_clear (&c);
+  return cost;
+}
+
+static void
+roofline_is_peak_or_bandwidth (void)
+{
+  LsGpu gpu = round_gpu ();
+  LsCalibration c;
+  ls_calibration_init_roofline (&c);
+
+  LsKernel deep = gemm (1000, 1000, 5000, 1); /* 1e10 FLOPs, 22 MB */
+  LsKernelCost cost = ls_kernel_cost (&c, &gpu, &deep);
+  LS_CHECK_INT (cost.alone, ==, 100 * LS_US);
+  LS_CHECK_INT (cost.bound, ==, LS_BOUND_COMPUTE);
+  LS_CHECK_INT (cost.source, ==, LS_COST_ROOFLINE);
+  LS_CHECK (!cost.extrapolated);
+
+  LsKernel stream = ls_kernel_stream ("add", LS_KERNEL_ELEMENTWISE, LS_DTYPE_BF16, 1, 1, 6e8, 1e9);
+  cost = ls_kernel_cost (&c, &gpu, &stream);
+  LS_CHECK_INT (cost.alone, ==, 600 * LS_US);
+  LS_CHECK_NEAR (cost.compute_s, 1e9 / 10e12, 1e-12); /* on the vector units */
+  LS_CHECK_INT (cost.bound, ==, LS_BOUND_MEMORY);
+  ls_calibration_clear (&c);
+  LS_CHECK (c.name == NULL);
+  ls_calibration_clear (NULL);
+}
+
+/* The example in the header of cost.c, computed there by hand. */
+static void
+worked_example_takes_106_us (void)
+{
+  LsGpu a100 = { .n_sm = 108, .hbm_bytes_per_s = 2.039e12 };
+  a100.peak_flops[LS_DTYPE_BF16] = 312e12;
+  LsKindFit fit = { .compute_efficiency = 0.9, .depth_half = 200, .tile_half = 20, .wave_rounding = 0.5,
+                    .memory_efficiency = 1 };
+  LsKernel kernel = gemm (2048, 1536, 4096, 1);
+  LsCalibration c = calibration_of (LS_KERNEL_GEMM, fit);
+  LS_CHECK_NEAR (ls_kernel_cost (&c, &a100, &kernel).compute_s, 105.8e-6, 1e-3);
+
+  c.kind[LS_KERNEL_GEMM].wave_rounding = 0;
+  LS_CHECK_NEAR (ls_kernel_cost (&c, &a100, &kernel).compute_s, 96.3e-6, 1e-3);
+  ls_calibration_clear (&c);
+}
+
+static void
+empty_kernel_costs_its_launch (void)
+{
+  LsKindFit fit = tiled_fit ();
+  LsKernel tiny = gemm (8, 8, 8, 1);
+  LsKernelCost cost = cost_with (&fit, &tiny);
+  LS_CHECK_INT (cost.bound, ==, LS_BOUND_LAUNCH);
+  LS_CHECK_INT (cost.alone, >=, 3 * LS_US);
+  LS_CHECK_INT (cost.alone, <, 6 * LS_US);
+
+  LsKernel nothing = ls_kernel_stream ("nothing", LS_KERNEL_GEMM, LS_DTYPE_BF16, 0, 0, 0, 0);
+  LS_CHECK_INT (cost_with (&fit, &nothing).alone, ==, 3 * LS_US);
+}
+
+/* Deep and wide: tiles, waves and prologue no longer matter. */
+static void
+huge_gemm_approaches_the_efficiency (void)
+{
+  LsKindFit fit = tiled_fit ();
+  LsKernel kernel = gemm (32768, 32768, 65536, 1);
+  LsKernelCost cost = cost_with (&fit, &kernel);
+  LS_CHECK_NEAR (cost.compute_s, kernel.flops / (0.8 * 100e12), 0.01);
+  LS_CHECK_INT (cost.bound, ==, LS_BOUND_COMPUTE);
+  LS_CHECK (cost.extrapolated);
+}
+
+static void
+shallow_gemm_is_bound_by_memory (void)
+{
+  LsKindFit fit = tiled_fit ();
+  LsKernel kernel = gemm (32768, 32768, 16, 1); /* 2.1 GB out, 3.4e10 FLOPs */
+  fit.depth_half = 0;
+  LsKernelCost cost = cost_with (&fit, &kernel);
+  LS_CHECK_INT (cost.bound, ==, LS_BOUND_MEMORY);
+  LS_CHECK_NEAR (ls_time_to_s (cost.alone), 3e-6 + kernel.bytes / 0.75e12, 1e-9);
+}
+
+/* With whole waves and one tile size in reach, one tile more than the SMs hold
+ * doubles the time. (64 x 64 is the smallest tile; k = 64 allows no split.) */
+static void
+one_tile_too_many_starts_a_wave (void)
+{
+  LsKindFit fit = { .compute_efficiency = 1, .wave_rounding = 1, .memory_efficiency = 1 };
+  LsKernel full = gemm (64, 100 * 64, 64, 1), over = gemm (64, 100 * 64 + 1, 64, 1);
+  double tile_s = 2.0 * 64 * 64 * 64 / 1e12;
+  LS_CHECK_NEAR (cost_with (&fit, &full).compute_s, tile_s, 1e-12);
+  LS_CHECK_NEAR (cost_with (&fit, &over).compute_s, 2 * tile_s, 1e-12);
+}
+
+/* 64 x 64 x 65536 is a single tile: only a cut along k uses more than one SM. */
+static void
+deep_narrow_gemm_is_cut_along_k (void)
+{
+  LsKindFit fit = { .compute_efficiency = 1, .wave_rounding = 1, .memory_efficiency = 1 };
+  LsKernel kernel = gemm (64, 64, 65536, 1);
+  double one_tile_s = kernel.flops / 1e12;
+  double partial_s = 8.0 * 8 * 64 * 64 / 1e12;
+  LS_CHECK_NEAR (cost_with (&fit, &kernel).compute_s, one_tile_s / 8 + partial_s, 1e-12);
+}
+
+/* Scores of unfused attention: 24 heads write 201 MB for 26 GFLOPs. */
+static void
+batched_scores_are_bound_by_memory (void)
+{
+  LsKindFit fit = tiled_fit ();
+  fit.depth_half = 0;
+  LsKernel scores = gemm (2048, 2048, 128, 24);
+  LS_CHECK_INT (scores.kind, ==, LS_KERNEL_BATCHED_GEMM);
+  LsGpu gpu = round_gpu ();
+  gpu.peak_flops[LS_DTYPE_BF16] = 312e12;
+  LsCalibration c = calibration_of (LS_KERNEL_BATCHED_GEMM, fit);
+  LsKernelCost cost = ls_kernel_cost (&c, &gpu, &scores);
+  LS_CHECK_INT (cost.bound, ==, LS_BOUND_MEMORY);
+  LS_CHECK_NEAR (cost.memory_s, 24 * 2.0 * (2048.0 * 2048 + 2 * 2048 * 128) / 0.75e12, 1e-12);
+  ls_calibration_clear (&c);
+}
+
+/* A batch fills waves together: it never costs more than its members in turn. */
+static void
+batch_costs_at_most_its_members (void)
+{
+  LsKindFit fit = tiled_fit ();
+  LsKernel one = gemm (512, 512, 1024, 1), many = gemm (512, 512, 1024, 16);
+  LS_CHECK_DOUBLE (cost_with (&fit, &many).compute_s, <=, 16 * cost_with (&fit, &one).compute_s);
+}
+
+static LsKernel
+attention (uint64_t batch, uint64_t seq, uint64_t d)
+{
+  double flops = 2.0 * (double) (batch * seq * seq * d);
+  return (LsKernel) { .name = "attention", .kind = LS_KERNEL_ATTENTION_FWD, .dtype = LS_DTYPE_BF16, .m = seq, .n = seq,
+                      .k = d, .batch = batch, .flops = flops, .bytes = 8.0 * (double) (batch * seq * d) };
+}
+
+static void
+attention_pays_for_short_rows_and_narrow_heads (void)
+{
+  LsKindFit fit = { .compute_efficiency = 0.5, .depth_half = 512, .width_half = 64, .wave_rounding = 1,
+                    .memory_efficiency = 1 };
+  LsKernel kernel = attention (100, 2048, 128); /* 1600 blocks: 16 whole waves */
+  LS_CHECK_NEAR (cost_with (&fit, &kernel).compute_s, kernel.flops / 50e12 * 1.25 * 1.5, 1e-12);
+
+  LsKernel narrow = attention (100, 2048, 64); /* half the FLOPs, as many exponentials */
+  LS_CHECK_NEAR (cost_with (&fit, &narrow).compute_s, narrow.flops / 50e12 * 1.25 * 2, 1e-12);
+
+  LsKernel lonely = attention (1, 128, 128); /* one block on 100 SMs */
+  LS_CHECK_NEAR (cost_with (&fit, &lonely).compute_s, lonely.flops / 0.5e12 * 5 * 1.5, 1e-12);
+}
+
+static void
+fp8_uses_its_own_fit_only_if_it_has_one (void)
+{
+  LsGpu gpu = round_gpu ();
+  LsCalibration c;
+  ls_calibration_init_roofline (&c);
+  LsKernel kernel = ls_kernel_gemm ("gemm", LS_DTYPE_FP8, 4096, 4096, 4096, 1, 2, false);
+  LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &kernel).compute_s, kernel.flops / 200e12, 1e-12);
+
+  c.gemm_fp8 = (LsKindFit) { .is_fitted = true, .compute_efficiency = 0.5, .memory_efficiency = 1 };
+  LsKernelCost cost = ls_kernel_cost (&c, &gpu, &kernel);
+  LS_CHECK_NEAR (cost.compute_s, kernel.flops / 100e12, 1e-12);
+  LS_CHECK_INT (cost.source, ==, LS_COST_FITTED);
+
+  gpu.peak_flops[LS_DTYPE_FP8] = 0; /* matrix units without fp8: the vector units do it */
+  LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &kernel).compute_s, kernel.flops / 5e12, 1e-12);
+  ls_calibration_clear (&c);
+}
+
+static void
+sustained_slows_gemms_and_nothing_else (void)
+{
+  LsGpu gpu = round_gpu ();
+  LsCalibration c;
+  ls_calibration_init_roofline (&c);
+  LsKernel matrix = gemm (4096, 4096, 4096, 1), flash = attention (16, 2048, 128);
+  LsKernelCost loop = ls_kernel_cost (&c, &gpu, &matrix), flash_loop = ls_kernel_cost (&c, &gpu, &flash);
+  c.sustained = 0.8;
+  LsKernelCost step = ls_kernel_cost (&c, &gpu, &matrix), flash_step = ls_kernel_cost (&c, &gpu, &flash);
+  LS_CHECK_NEAR (step.compute_s, loop.compute_s / 0.8, 1e-12);
+  LS_CHECK_DOUBLE (step.memory_s, ==, loop.memory_s);
+  LS_CHECK_INT (flash_step.alone, ==, flash_loop.alone);
+  c.sustained = 0;
+  LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &matrix).alone, ==, loop.alone);
+  ls_calibration_clear (&c);
+}
+
+static void
+extrapolation_is_outside_the_range_of_the_fit (void)
+{
+  LsKindFit fit = tiled_fit (); /* 1e9 to 1e13 */
+  LsKernel below = gemm (256, 256, 256, 1), inside = gemm (4096, 4096, 4096, 1), above = gemm (32768, 32768, 32768, 1);
+  LS_CHECK (cost_with (&fit, &below).extrapolated);
+  LS_CHECK (!cost_with (&fit, &inside).extrapolated);
+  LS_CHECK (cost_with (&fit, &above).extrapolated);
+
+  LsKernel stream = ls_kernel_stream ("add", LS_KERNEL_ELEMENTWISE, LS_DTYPE_BF16, 1, 1, 2e9, 0); /* bytes count here */
+  LS_CHECK (!cost_with (&fit, &stream).extrapolated);
+  fit.max_work = 1.5e9;
+  LS_CHECK (cost_with (&fit, &stream).extrapolated);
+}
+
+static void
+beside_nobody_is_alone (void)
+{
+  LsKindFit fit = tiled_fit ();
+  LsKernel kernels[] = { gemm (2048, 2048, 2048, 1), gemm (2048, 2048, 64, 24), gemm (8, 8, 8, 1) };
+  for (size_t i = 0; i < G_N_ELEMENTS (kernels); i++) {
+    LsKernelCost cost = cost_with (&fit, &kernels[i]);
+    LS_CHECK_INT (ls_kernel_time_beside (&cost, 0), ==, cost.alone);
+  }
+}
+
+/* A quarter of the SMs gone: compute takes 4/3, memory what it took. */
+static void
+lost_sms_slow_only_the_compute_term (void)
+{
+  LsKernelCost cost = { .launch_s = 2e-6, .compute_s = 30e-6, .memory_s = 10e-6 };
+  LS_CHECK_INT (ls_kernel_time_beside (&cost, 0.25), ==, 42 * LS_US);
+  cost.memory_s = 100e-6;
+  LS_CHECK_INT (ls_kernel_time_beside (&cost, 0.25), ==, 102 * LS_US);
+}
+
+/* With wave_rounding 0 the time rises with each dimension; with bytes always. */
+static void
+more_work_never_takes_less_time (void)
+{
+  LsKindFit even = tiled_fit (), stream_fit = { .compute_efficiency = 1, .memory_efficiency = 0.8, .launch = LS_US };
+  even.wave_rounding = 0;
+  LsTime last_gemm = 0, last_stream = 0;
+  for (uint64_t n = 16; n <= 16384; n += 48) {
+    LsKernel kernel = gemm (512, n, n, 1);
+    LsKernel stream = ls_kernel_stream ("add", LS_KERNEL_ELEMENTWISE, LS_DTYPE_BF16, 1, n, (double) n * 6e4, 0);
+    LsTime gemm_time = cost_with (&even, &kernel).alone, stream_time = cost_with (&stream_fit, &stream).alone;
+    LS_CHECK_INT (gemm_time, >, last_gemm);
+    LS_CHECK_INT (stream_time, >, last_stream);
+    last_gemm = gemm_time;
+    last_stream = stream_time;
+  }
+}
+
+/* Tiled costs step, but never fall: padding to the larger shape is always open. */
+static void
+tiled_gemm_never_gets_faster_with_size (void)
+{
+  LsKindFit fit = tiled_fit ();
+  LsTime last = 0;
+  for (uint64_t m = 1; m <= 4096; m += 37) {
+    LsKernel kernel = gemm (m, 1536, 2048, 1);
+    LsTime t = cost_with (&fit, &kernel).alone;
+    LS_CHECK_INT (t, >=, last);
+    last = t;
+  }
+}
+
+LS_TEST_MAIN ("cost", LS_TEST (roofline_is_peak_or_bandwidth), LS_TEST (worked_example_takes_106_us),
+              LS_TEST (empty_kernel_costs_its_launch), LS_TEST (huge_gemm_approaches_the_efficiency),
+              LS_TEST (shallow_gemm_is_bound_by_memory), LS_TEST (one_tile_too_many_starts_a_wave),
+              LS_TEST (deep_narrow_gemm_is_cut_along_k), LS_TEST (batched_scores_are_bound_by_memory),
+              LS_TEST (batch_costs_at_most_its_members), LS_TEST (attention_pays_for_short_rows_and_narrow_heads),
+              LS_TEST (fp8_uses_its_own_fit_only_if_it_has_one), LS_TEST (sustained_slows_gemms_and_nothing_else),
+              LS_TEST (extrapolation_is_outside_the_range_of_the_fit), LS_TEST (beside_nobody_is_alone),
+              LS_TEST (lost_sms_slow_only_the_compute_term), LS_TEST (more_work_never_takes_less_time),
+              LS_TEST (tiled_gemm_never_gets_faster_with_size))

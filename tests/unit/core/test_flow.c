@@ -1,0 +1,157 @@
+/* Pins: when flows end, alone and shared; the component solver gives the same
+ * times as the reference that solves everything; an undisturbed flow takes exactly
+ * its nominal time. */
+#include "ls_test.h"
+
+#include "core/flow.h"
+
+typedef struct {
+  LsFlow flow; /* first: events lead back here */
+  LsEvent begin;
+  LsFlowUse uses[4];
+  LsTime ended;
+} Job;
+
+typedef struct {
+  LsEngine engine;
+  LsFlowNet *net;
+} World;
+
+static void
+job_over (LsEvent *event, void *context)
+{
+  World *w = context;
+  Job *j = (Job *) ((char *) event - G_STRUCT_OFFSET (Job, flow.done));
+  ls_flow_remove (w->net, &j->flow);
+  j->ended = event->at;
+}
+
+static void
+job_begins (LsEvent *event, void *context)
+{
+  World *w = context;
+  ls_flow_add (w->net, &((Job *) ((char *) event - G_STRUCT_OFFSET (Job, begin)))->flow);
+}
+
+static void
+world_init (World *w, uint32_t n, const double *capacity, bool is_reference)
+{
+  ls_engine_init (&w->engine, &ls_evq_heap, w);
+  w->net = ls_flow_net_new (&w->engine, n, capacity, is_reference);
+}
+
+static void
+world_run (World *w)
+{
+  ls_engine_run (&w->engine);
+  ls_flow_net_check (w->net);
+  ls_flow_net_free (w->net);
+  ls_engine_clear (&w->engine);
+}
+
+static void
+job_init (World *w, Job *j, LsTime at, double bytes, double cap, uint32_t n, const uint32_t *resources)
+{
+  *j = (Job) { .ended = -1 };
+  ls_event_init (&j->flow.done, job_over);
+  ls_event_init (&j->begin, job_begins);
+  j->flow.remaining = bytes;
+  j->flow.cap = cap;
+  j->flow.uses = j->uses;
+  j->flow.n_uses = n;
+  for (uint32_t i = 0; i < n; i++)
+    j->uses[i] = (LsFlowUse) { .resource = resources[i], .coef = LS_COEF_ONE };
+  ls_engine_at (&w->engine, &j->begin, at, LS_PHASE_DISPATCH);
+}
+
+/* 1000 B at 1e9 B/s take 1 us. A second one joins half way: 500 B are left, both
+ * run at half speed for 1 us; the second then finishes its other 500 B alone. */
+static void
+two_flows_share_one_link (void)
+{
+  World w;
+  double capacity[] = { 1e9 };
+  uint32_t link[] = { 0 };
+  Job a, b;
+  world_init (&w, 1, capacity, false);
+  job_init (&w, &a, 0, 1000, 1e12, 1, link);
+  job_init (&w, &b, 500 * LS_NS, 1000, 1e12, 1, link);
+  world_run (&w);
+  LS_CHECK_INT (a.ended, ==, 1500 * LS_NS);
+  LS_CHECK_INT (b.ended, ==, 2000 * LS_NS);
+}
+
+static void
+an_undisturbed_flow_takes_its_nominal_time (void)
+{
+  World w;
+  double capacity[] = { 1e12 };
+  uint32_t link[] = { 0 };
+  Job a;
+  world_init (&w, 1, capacity, false);
+  job_init (&w, &a, 17, 3, 3e9 / 7, 1, link);
+  a.flow.nominal = 6999;
+  a.flow.nominal_rate = a.flow.cap;
+  world_run (&w);
+  LS_CHECK_INT (a.ended, ==, 17 + 6999);
+}
+
+/* Caps that a resource can serve together never couple: no system is solved. */
+static void
+resources_that_cannot_fill_do_not_couple (void)
+{
+  World w;
+  double capacity[] = { 10e9 };
+  uint32_t link[] = { 0 };
+  Job a, b;
+  world_init (&w, 1, capacity, false);
+  job_init (&w, &a, 0, 1000, 4e9, 1, link);
+  job_init (&w, &b, 0, 1000, 5e9, 1, link);
+  ls_engine_run (&w.engine);
+  LS_CHECK_INT (ls_flow_net_n_solves (w.net), ==, 0);
+  LS_CHECK_INT (a.ended, ==, 250 * LS_NS);
+  LS_CHECK_INT (b.ended, ==, 200 * LS_NS);
+  world_run (&w);
+}
+
+#define N_JOBS 120
+#define N_LINKS 9
+
+static void
+run_storm (guint32 seed, bool is_reference, LsTime *ended)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
+  World w;
+  double capacity[N_LINKS];
+  Job *jobs = g_new0 (Job, N_JOBS);
+  for (int l = 0; l < N_LINKS; l++)
+    capacity[l] = 1e9 * g_rand_int_range (rand, 1, 30);
+  world_init (&w, N_LINKS, capacity, is_reference);
+  for (int i = 0; i < N_JOBS; i++) {
+    uint32_t path[3] = { (uint32_t) g_rand_int_range (rand, 0, 3), (uint32_t) g_rand_int_range (rand, 3, 6), (uint32_t) g_rand_int_range (rand, 6, 9) };
+    uint32_t n = (uint32_t) g_rand_int_range (rand, 1, 4);
+    double cap = 1e9 * g_rand_int_range (rand, 1, 12);
+    job_init (&w, &jobs[i], g_rand_int_range (rand, 0, 40) * LS_US, 1e3 * g_rand_int_range (rand, 1, 90), cap, n, path);
+  }
+  world_run (&w);
+  for (int i = 0; i < N_JOBS; i++)
+    ended[i] = jobs[i].ended;
+  g_free (jobs);
+}
+
+static void
+components_end_when_the_reference_does (void)
+{
+  for (guint32 seed = 1; seed <= 20; seed++) {
+    LsTime fast[N_JOBS], plain[N_JOBS];
+    run_storm (seed, false, fast);
+    run_storm (seed, true, plain);
+    for (int i = 0; i < N_JOBS; i++) {
+      LS_CHECK_INT (fast[i], >, 0);
+      LS_CHECK_INT (ABS (fast[i] - plain[i]), <=, 2); /* levels may differ by an ulp */
+    }
+  }
+}
+
+LS_TEST_MAIN ("flow", LS_TEST (two_flows_share_one_link), LS_TEST (an_undisturbed_flow_takes_its_nominal_time),
+              LS_TEST (resources_that_cannot_fill_do_not_couple), LS_TEST (components_end_when_the_reference_does))

@@ -1,0 +1,213 @@
+/* Pins what a picture of a step is made of, and that gnuplot draws it. */
+#include "io/plot_timeline.h"
+
+#include <glib/gstdio.h>
+
+#include <lockstep/error.h>
+
+#include "io/gnuplot.h"
+#include "io/timeline_boxes.h"
+#include "ls_test.h"
+#include "pipeline.h"
+
+static const PipelineShape shape = { 2, 1, 3, 10 * LS_MS, 20 * LS_MS, 0, LS_MS, 2 * LS_MS, LS_MS, 3 * LS_MS };
+static const PipelineShape recomputing = { 2, 1, 3, 10 * LS_MS, 20 * LS_MS, 9 * LS_MS, LS_MS, 2 * LS_MS, LS_MS, 3 * LS_MS };
+
+static void
+check_box (const GArray *boxes, guint i, LsBoxKind kind, uint32_t mb, LsTime from, LsTime to)
+{
+  const LsTimelineBox *box = &g_array_index (boxes, LsTimelineBox, i);
+  LS_CHECK_STR (ls_box_kind_name (box->kind), ls_box_kind_name (kind));
+  LS_CHECK_INT (box->mb, ==, mb);
+  LS_CHECK_INT (box->from, ==, from);
+  LS_CHECK_INT (box->to, ==, to);
+}
+
+/* Two kernels around an all-reduce are one box: 3 forwards, 3 backwards, Adam. */
+static void
+a_forward_of_a_micro_batch_is_one_box (void)
+{
+  Pipeline p;
+  pipeline_init (&p, "1f1b", shape);
+  g_autoptr (GArray) boxes = ls_timeline_boxes (&p.t, 0);
+  if (LS_CHECK_INT (boxes->len, ==, 7)) {
+    check_box (boxes, 0, LS_BOX_FORWARD, 0, 0, 11 * LS_MS);
+    check_box (boxes, 1, LS_BOX_FORWARD, 1, 11 * LS_MS, 22 * LS_MS);
+    LS_CHECK_INT (g_array_index (boxes, LsTimelineBox, 2).kind, ==, LS_BOX_BACKWARD);
+    LS_CHECK_INT (g_array_index (boxes, LsTimelineBox, 6).kind, ==, LS_BOX_OPTIMIZER);
+  }
+  pipeline_clear (&p);
+}
+
+static void
+recomputation_is_a_box_of_its_own (void)
+{
+  Pipeline p;
+  pipeline_init (&p, "1f1b", recomputing);
+  g_autoptr (GArray) boxes = ls_timeline_boxes (&p.t, 1);
+  /* stage 1: input at 13 ms, forward 11 ms, recompute 9 ms, 1 ms of all-reduce, backward 20 ms */
+  check_box (boxes, 0, LS_BOX_FORWARD, 0, 13 * LS_MS, 24 * LS_MS);
+  check_box (boxes, 1, LS_BOX_RECOMPUTE, 0, 24 * LS_MS, 33 * LS_MS);
+  check_box (boxes, 2, LS_BOX_BACKWARD, 0, 34 * LS_MS, 54 * LS_MS);
+  pipeline_clear (&p);
+}
+
+/* I and W that alternate are one backward; W alone is a weight gradient. */
+static void
+weight_gradients_alone_are_a_kind (void)
+{
+  Pipeline p;
+  pipeline_init (&p, "1f1b", shape);
+  for (int segment = 4; segment < PIPELINE_FINISH; segment++) {
+    p.ops[segment][PIPELINE_FIRST].tag = LS_TAG_I;
+    p.ops[segment][PIPELINE_SECOND].tag = LS_TAG_W;
+  }
+  g_autoptr (GArray) mixed = ls_timeline_boxes (&p.t, 0);
+  LS_CHECK_INT (g_array_index (mixed, LsTimelineBox, 2).kind, ==, LS_BOX_BACKWARD);
+  for (int segment = 4; segment < PIPELINE_FINISH; segment++)
+    p.ops[segment][PIPELINE_FIRST].tag = LS_TAG_W;
+  g_autoptr (GArray) alone = ls_timeline_boxes (&p.t, 0);
+  LS_CHECK_INT (g_array_index (alone, LsTimelineBox, 2).kind, ==, LS_BOX_WEIGHT);
+  LS_CHECK_INT (alone->len, ==, 7);
+  pipeline_clear (&p);
+}
+
+static double
+area (const GArray *strips)
+{
+  double sum = 0;
+  for (guint i = 0; i < strips->len; i++) {
+    const LsTimelineStrip *strip = &g_array_index (strips, LsTimelineStrip, i);
+    sum += (double) (strip->to - strip->from) * strip->height;
+  }
+  return sum;
+}
+
+/* 6 all-reduces of 1 ms, however coarse the picture. */
+static void
+strips_keep_their_area_when_merged (void)
+{
+  Pipeline p;
+  pipeline_init (&p, "1f1b", shape);
+  g_autoptr (GArray) fine = ls_timeline_strips (&p.t, 0, LS_PART_EXPOSED_TP, 1);
+  g_autoptr (GArray) coarse = ls_timeline_strips (&p.t, 0, LS_PART_EXPOSED_TP, 15 * LS_MS);
+  LS_CHECK_INT (fine->len, ==, 6);
+  LS_CHECK_INT (coarse->len, <, 6);
+  LS_CHECK_NEAR (area (fine), 6e9, 1e-12);
+  LS_CHECK_NEAR (area (coarse), 6e9, 1e-12);
+  pipeline_clear (&p);
+}
+
+static void
+one_rank_of_each_role_when_there_are_many (void)
+{
+  Pipeline p;
+  pipeline_init (&p, "1f1b", shape);
+  LsBinding bindings[100] = { 0 };
+  uint32_t multiplicity[100];
+  for (int rank = 0; rank < 100; rank++) {
+    bindings[rank].role = rank < 50 ? 1 : 0;
+    multiplicity[rank] = rank == 50 ? 0 : 1;
+  }
+  LsPlan plan = p.plan;
+  plan.bindings = bindings;
+  LsTimeline t = p.t;
+  t.plan = &plan;
+  t.n_ranks = 100;
+  t.multiplicity = multiplicity;
+  g_autoptr (GArray) roles = ls_timeline_rows (&t, 64);
+  g_autoptr (GArray) all = ls_timeline_rows (&t, 100);
+  LS_CHECK_INT (all->len, ==, 99);
+  if (LS_CHECK_INT (roles->len, ==, 2)) {
+    LS_CHECK_INT (g_array_index (roles, uint32_t, 0), ==, 51);
+    LS_CHECK_INT (g_array_index (roles, uint32_t, 1), ==, 0);
+  }
+  pipeline_clear (&p);
+}
+
+static void
+gnuplot_strings_are_quoted (void)
+{
+  g_autofree char *quoted = ls_gnuplot_quote ("it's\na \"job\"");
+  LS_CHECK_STR (quoted, "'it''s a \"job\"'");
+}
+
+static bool
+has_gnuplot (void)
+{
+  g_autofree char *program = g_find_program_in_path ("gnuplot");
+  if (!program)
+    printf ("skipped: no gnuplot here\n");
+  return program != NULL;
+}
+
+static void
+check_picture (const char *suffix, const char *magic)
+{
+  if (!has_gnuplot ())
+    return;
+  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL);
+  g_autofree char *stem = g_build_filename (folder, "it's", NULL), *path = g_strconcat (stem, suffix, NULL);
+  g_autofree char *data = g_strconcat (stem, ".dat", NULL), *script = g_strconcat (stem, ".gp", NULL);
+  Pipeline p;
+  pipeline_init (&p, "1f1b", recomputing);
+  g_autoptr (GError) error = NULL;
+  LS_CHECK (ls_plot_timeline (&p.t, "it's a_job {x}", path, &error));
+  LS_CHECK_NO_ERROR (error);
+  g_autofree char *picture = NULL;
+  gsize n = 0;
+  if (LS_CHECK (g_file_get_contents (path, &picture, &n, NULL)))
+    LS_CHECK (g_strstr_len (picture, MIN (n, 100), magic) != NULL);
+  if (g_str_equal (suffix, ".svg"))
+    LS_CHECK (strstr (picture, "a_job {x}") != NULL && strstr (picture, "recompute") != NULL && strstr (picture, "rank 1 (stage 1)") != NULL);
+  /* the three files and nothing else: the folder can be removed */
+  LS_CHECK_INT (g_unlink (path) + g_unlink (data) + g_unlink (script) + g_rmdir (folder), ==, 0);
+  pipeline_clear (&p);
+}
+
+static void svg_is_drawn (void) { check_picture (".svg", "<?xml"); }
+static void png_is_drawn (void) { check_picture (".png", "PNG"); }
+
+static void
+other_suffixes_are_refused (void)
+{
+  Pipeline p;
+  pipeline_init (&p, "1f1b", shape);
+  g_autoptr (GError) error = NULL;
+  LS_CHECK (!ls_plot_timeline (&p.t, "x", "x.pdf", &error));
+  if (LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_USAGE)))
+    LS_CHECK_STR (error->message, "x.pdf: expected a name that ends in .svg or .png");
+  pipeline_clear (&p);
+}
+
+static void
+missing_gnuplot_is_explained (void)
+{
+  g_autofree char *path = g_strdup (g_getenv ("PATH"));
+  g_setenv ("PATH", "/nonexistent", TRUE);
+  g_autoptr (GError) error = NULL;
+  LS_CHECK (!ls_gnuplot_run ("x.gp", "x.svg", &error));
+  g_setenv ("PATH", path, TRUE);
+  if (LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_IO)))
+    LS_CHECK (strstr (error->message, "gnuplot-nox") != NULL);
+}
+
+static void
+gnuplot_failure_is_reported (void)
+{
+  if (!has_gnuplot ())
+    return;
+  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL);
+  g_autofree char *script = g_build_filename (folder, "x.gp", NULL), *picture = g_build_filename (folder, "x.svg", NULL);
+  g_file_set_contents (script, "plot nonsense nonsense\n", -1, NULL);
+  g_autoptr (GError) error = NULL;
+  LS_CHECK (!ls_gnuplot_run (script, picture, &error));
+  LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_IO));
+  LS_CHECK_INT (g_unlink (script) + g_rmdir (folder), ==, 0);
+}
+
+LS_TEST_MAIN ("plot_timeline", LS_TEST (a_forward_of_a_micro_batch_is_one_box), LS_TEST (recomputation_is_a_box_of_its_own),
+              LS_TEST (weight_gradients_alone_are_a_kind), LS_TEST (strips_keep_their_area_when_merged),
+              LS_TEST (one_rank_of_each_role_when_there_are_many), LS_TEST (gnuplot_strings_are_quoted), LS_TEST (svg_is_drawn),
+              LS_TEST (png_is_drawn), LS_TEST (other_suffixes_are_refused), LS_TEST (missing_gnuplot_is_explained),
+              LS_TEST (gnuplot_failure_is_reported))

@@ -1,0 +1,107 @@
+/* Pins the columns of a file of measured runs, and that every wrong cell is
+ * reported. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "io/read_cases.h"
+
+#define HEADER                                                                              \
+  "id,split,cluster,gpus,layers,hidden,heads,kv_heads,ffn,vocab,seq,mlp,attention,dtype,"    \
+  "grad_dtype,global_batch,micro_batch,tp,pp,vpp,dp,cp,ep,zero,sp,recompute,schedule,"       \
+  "dp_kind,dp_overlap,tp_overlap,p2p,iteration_s,source,caveat\n"
+
+static void
+a_row_becomes_a_model_and_a_strategy (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GPtrArray) cases = ls_parse_cases (
+    "c.csv",
+    HEADER "x-1,pool,some-cluster,128,24,2048,16,4,8192,50000,1024,swiglu,flash,bf16,fp32,96,2,4,8,3,4,1,1,"
+           "3@2,1,selective,interleaved-1f1b,fsdp1,1,0,batched,1.25,\"paper, table 2\",\n",
+    diags);
+  if (!LS_CHECK (cases != NULL && cases->len == 1))
+    return;
+  const LsCase *c = g_ptr_array_index (cases, 0);
+  LS_CHECK_STR (c->id, "x-1");
+  LS_CHECK_STR (c->cluster, "some-cluster");
+  LS_CHECK_STR (c->source, "paper, table 2");
+  LS_CHECK_DOUBLE (c->measured_s, ==, 1.25);
+  LS_CHECK_INT (c->model.n_layers, ==, 24);
+  LS_CHECK_INT (c->model.head_dim, ==, 128);
+  LS_CHECK_INT (c->model.n_kv_heads, ==, 4);
+  LS_CHECK_INT (c->model.mlp, ==, LS_MLP_SWIGLU);
+  LS_CHECK_INT (c->model.attention, ==, LS_ATTENTION_FLASH);
+  LS_CHECK_INT (c->strategy.gpus, ==, 128);
+  LS_CHECK_INT (c->strategy.vpp, ==, 3);
+  LS_CHECK_INT (c->strategy.zero_stage, ==, 3);
+  LS_CHECK_INT (c->strategy.zero_group, ==, 2);
+  LS_CHECK (c->strategy.sp && c->strategy.dp_overlap && !c->strategy.tp_overlap);
+  LS_CHECK_INT (c->strategy.recompute, ==, LS_RECOMPUTE_SELECTIVE);
+  LS_CHECK_INT (c->strategy.dp_kind, ==, LS_DP_FSDP1);
+  LS_CHECK_INT (c->strategy.p2p, ==, LS_P2P_BATCHED);
+  LS_CHECK_INT (c->strategy.dtype, ==, LS_DTYPE_BF16);
+  LS_CHECK_INT (c->strategy.grad_dtype, ==, LS_DTYPE_FP32);
+  LS_CHECK_STR (c->strategy.schedule, "interleaved-1f1b");
+}
+
+static void
+check_says (const char *report, const char *what)
+{
+  ls_check_impl (strstr (report, what) != NULL, __FILE__, __LINE__, "\"%s\" in:\n%s", what, report);
+}
+
+static void
+every_wrong_cell_is_reported (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GPtrArray) cases = ls_parse_cases (
+    "c.csv",
+    HEADER "x,,c,0,24,2048,15,16,8192,50000,1024,silu,flash,int4,fp32,96,2,4,8,3,4,1,1,"
+           "4,2,selective,1f1b,dpp,1,0,sent,-1,,\n"
+           "x,,c,8,24,2048,16,16,8192,50000,1024,gelu,flash,bf16,bf16,96,2,1,1,1,8,1,1,"
+           "1@8,0,none,none,megatron,1,0,none,1,,\n",
+    diags);
+  LS_CHECK (cases == NULL);
+  LS_CHECK_INT (ls_diag_list_n (diags), ==, 10);
+  g_autofree char *report = ls_diag_list_format (diags);
+  check_says (report, "c.csv:2:6: error: /x/gpus: expected a whole number from 1 to ");
+  check_says (report, "/x/mlp: expected one of \"gelu\", \"relu2\", \"swiglu\"; got \"silu\"");
+  check_says (report, "/x/dtype: expected one of \"fp16\", \"bf16\", \"fp8\", \"fp32\"; got \"int4\"");
+  check_says (report, "/x/zero: expected 0 to 3, or STAGE@GROUP");
+  check_says (report, "/x/sp: expected true or false; got \"2\"");
+  check_says (report, "/x/dp_kind: expected one of \"none\", \"ps\", \"ddp\"");
+  check_says (report, "/x/p2p: expected one of \"none\", \"batched\"");
+  check_says (report, "/x/iteration_s: expected a number above 0; got \"-1\"");
+  check_says (report, "/x/heads: expected a divisor of hidden 2048; got 15");
+  check_says (report, "c.csv:3:1: error: /x/id: duplicate id \"x\"");
+}
+
+static void
+missing_columns_are_named (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GPtrArray) cases = ls_parse_cases ("c.csv", "id,cluster\nx,y\n", diags);
+  LS_CHECK (cases == NULL);
+  LS_CHECK_INT (ls_diag_list_n (diags), ==, 29);
+  g_autofree char *report = ls_diag_list_format (diags);
+  check_says (report, "c.csv:1:1: error: expected a column \"gpus\"; got none");
+}
+
+static void
+the_published_rows_are_read (void)
+{
+  const char *dir = ls_test_shared_data ();
+  if (!dir)
+    return;
+  g_autofree char *path = g_build_filename (dir, "runs", "cases.csv", NULL);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GPtrArray) cases = ls_read_cases (path, diags);
+  g_autofree char *report = ls_diag_list_format (diags);
+  LS_CHECK_STR (report, "");
+  LS_CHECK (cases && cases->len == 671);
+}
+
+LS_TEST_MAIN ("io/read_cases", LS_TEST (a_row_becomes_a_model_and_a_strategy),
+              LS_TEST (every_wrong_cell_is_reported), LS_TEST (missing_columns_are_named),
+              LS_TEST (the_published_rows_are_read))

@@ -1,0 +1,474 @@
+/* Pins conservation (FLOPs, parameters), sharding and the kernels of a layer. */
+#include "ls_test.h"
+
+#include "fixtures.h"
+
+static bool
+is_gemm (const LsKernel *k)
+{
+  return k->kind == LS_KERNEL_GEMM || k->kind == LS_KERNEL_BATCHED_GEMM;
+}
+
+static bool
+is_flash (const LsKernel *k)
+{
+  return k->kind == LS_KERNEL_ATTENTION_FWD || k->kind == LS_KERNEL_ATTENTION_BWD;
+}
+
+typedef bool (*Filter) (const LsKernel *k);
+
+static double
+sum_flops (const LsKernel *kernels, uint32_t n, Filter filter)
+{
+  double flops = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (filter (&kernels[i]))
+      flops += kernels[i].flops;
+  return flops;
+}
+
+static double
+operator_flops (const LsOperator *op, Filter filter)
+{
+  return sum_flops (op->fwd, op->n_fwd, filter) + sum_flops (op->igrad, op->n_igrad, filter)
+         + sum_flops (op->wgrad, op->n_wgrad, filter);
+}
+
+static double
+total_flops (const GArray *ops, Filter filter)
+{
+  double flops = 0;
+  for (guint i = 0; i < ops->len; i++)
+    flops += operator_flops (&g_array_index (ops, LsOperator, i), filter);
+  return flops;
+}
+
+typedef struct {
+  GArray *embedding, *layer, *head;
+} Parts;
+
+static Parts
+parts_new (const LsModel *m, const LsShard *s)
+{
+  Parts p = { operators_new (), operators_new (), operators_new () };
+  ls_operators_embedding (m, s, p.embedding);
+  ls_operators_layer (m, s, p.layer);
+  ls_operators_head (m, s, !m->tied_embeddings, p.head);
+  return p;
+}
+
+static void
+parts_free (Parts p)
+{
+  g_array_unref (p.embedding);
+  g_array_unref (p.layer);
+  g_array_unref (p.head);
+}
+
+static double
+parts_flops (Parts p, uint32_t n_layers, Filter filter)
+{
+  return total_flops (p.embedding, filter) + n_layers * total_flops (p.layer, filter)
+         + total_flops (p.head, filter);
+}
+
+/* What the ranks of a tensor-parallel group compute is what the model needs. */
+static void
+unfused_flops_are_the_models (void)
+{
+  LsModel m = gpt (96, 12288, 96);
+  for (uint32_t t = 1; t <= 8; t *= 2) {
+    LsShard s = shard (&m, t, t > 1, 2);
+    Parts p = parts_new (&m, &s);
+    double model = ls_model_flops (&m, ls_model_padded_vocab (&m, t), m.seq, 2, false);
+    LS_CHECK_NEAR (t * parts_flops (p, m.n_layers, is_gemm), model, 1e-12);
+    LS_CHECK_DOUBLE (parts_flops (p, m.n_layers, is_flash), ==, 0);
+    parts_free (p);
+  }
+}
+
+/* Causal, plus Q K^T once more in each backward: 2.5 forwards instead of 2. */
+static void
+flash_flops_are_the_models_and_a_recomputation (void)
+{
+  LsModel m = llama3_70b ();
+  for (uint32_t t = 1; t <= 8; t *= 2) {
+    LsShard s = shard (&m, t, true, 1);
+    uint64_t vocab = ls_model_padded_vocab (&m, t);
+    Parts p = parts_new (&m, &s);
+    double causal = ls_model_flops (&m, vocab, m.seq, 1, true);
+    double attention = ls_model_flops (&m, vocab, m.seq, 1, false) - causal;
+    LS_CHECK_NEAR (t * parts_flops (p, m.n_layers, is_gemm), causal - attention, 1e-12);
+    LS_CHECK_NEAR (t * parts_flops (p, m.n_layers, is_flash), attention * 3.5 / 3, 1e-12);
+    parts_free (p);
+  }
+}
+
+static void
+backward_gemms_are_twice_the_forward (void)
+{
+  LsModel m = gpt (24, 2304, 24);
+  LsShard s = shard (&m, 4, true, 2);
+  Parts p = parts_new (&m, &s);
+  g_array_append_vals (p.layer, p.head->data, p.head->len);
+  for (guint i = 0; i < p.layer->len; i++) {
+    const LsOperator *op = &g_array_index (p.layer, LsOperator, i);
+    double forward = sum_flops (op->fwd, op->n_fwd, is_gemm);
+    LS_CHECK_DOUBLE (operator_flops (op, is_gemm), ==, 3 * forward);
+    if (op->tp == LS_TP_COLUMN || op->tp == LS_TP_ROW)
+      LS_CHECK_DOUBLE (sum_flops (op->wgrad, op->n_wgrad, is_gemm), ==, forward);
+  }
+  parts_free (p);
+}
+
+/* Each rank of t does exactly 1/t of every operator. */
+static void
+sharding_divides_gemms_exactly (void)
+{
+  LsModel m = gpt (96, 12288, 96);
+  LsShard whole = shard (&m, 1, false, 1);
+  Parts one = parts_new (&m, &whole);
+  for (uint32_t t = 2; t <= 8; t *= 2) {
+    LsShard part = shard (&m, t, false, 1);
+    Parts p = parts_new (&m, &part);
+    LS_CHECK_INT (p.layer->len, ==, one.layer->len);
+    for (guint i = 0; i < p.layer->len; i++)
+      LS_CHECK_DOUBLE (t * operator_flops (&g_array_index (p.layer, LsOperator, i), is_gemm), ==,
+                       operator_flops (&g_array_index (one.layer, LsOperator, i), is_gemm));
+    LS_CHECK_DOUBLE (t * total_flops (p.head, is_gemm), ==, total_flops (one.head, is_gemm));
+    parts_free (p);
+  }
+  parts_free (one);
+}
+
+static uint64_t
+params_over_ranks (const GArray *ops, uint32_t t)
+{
+  uint64_t n = 0;
+  for (guint i = 0; i < ops->len; i++) {
+    const LsOperator *op = &g_array_index (ops, LsOperator, i);
+    for (int k = 0; k < op->n_params; k++)
+      n += op->param_numel[k] * (op->param_replicated ? 1 : t);
+  }
+  return n;
+}
+
+static void
+check_params (LsModel m)
+{
+  for (uint32_t t = 1; t <= 8; t *= 2) {
+    LsShard s = shard (&m, t, false, 1);
+    Parts p = parts_new (&m, &s);
+    LS_CHECK_INT (params_over_ranks (p.layer, t), ==, ls_model_layer_params (&m));
+    LS_CHECK_INT (params_over_ranks (p.embedding, t) + m.n_layers * params_over_ranks (p.layer, t)
+                    + params_over_ranks (p.head, t),
+                  ==, ls_model_params (&m, ls_model_padded_vocab (&m, t)));
+    parts_free (p);
+  }
+}
+
+static void
+params_over_ranks_are_the_models (void)
+{
+  check_params (gpt (96, 12288, 96));
+  check_params (llama3_70b ());
+  LsModel qwen = llama3_70b ();
+  qwen.qkv_bias = true;
+  check_params (qwen);
+}
+
+/* A tied head on another stage than the embedding has a copy of the table. */
+static void
+tied_head_elsewhere_has_a_weight (void)
+{
+  LsModel m = gpt (24, 2304, 24);
+  LsShard s = shard (&m, 2, false, 1);
+  g_autoptr (GArray) same = operators_new ();
+  g_autoptr (GArray) elsewhere = operators_new ();
+  ls_operators_head (&m, &s, false, same);
+  ls_operators_head (&m, &s, true, elsewhere);
+  LS_CHECK_INT (params_over_ranks (elsewhere, 2) - params_over_ranks (same, 2), ==, 51200 * 2304);
+  LS_CHECK_DOUBLE (total_flops (same, is_gemm), ==, total_flops (elsewhere, is_gemm));
+}
+
+static const LsKernel *
+find_kernel (const LsKernel *kernels, uint32_t n, const char *name)
+{
+  for (uint32_t i = 0; i < n; i++)
+    if (g_str_equal (kernels[i].name, name))
+      return &kernels[i];
+  return NULL;
+}
+
+static const LsKernel *
+kernel_named (const GArray *ops, const char *name)
+{
+  for (guint i = 0; i < ops->len; i++) {
+    const LsOperator *op = &g_array_index (ops, LsOperator, i);
+    const LsKernel *k = find_kernel (op->fwd, op->n_fwd, name);
+    k = k ? k : find_kernel (op->igrad, op->n_igrad, name);
+    k = k ? k : find_kernel (op->wgrad, op->n_wgrad, name);
+    if (k)
+      return k;
+  }
+  return NULL;
+}
+
+static double
+kernel_bytes (const GArray *ops, const char *name)
+{
+  const LsKernel *k = kernel_named (ops, name);
+  return LS_CHECK (k != NULL) ? k->bytes : -1;
+}
+
+/* Every operator runs something forward; every kernel has a name, moves bytes, and
+ * only matrix products and attention have FLOPs. */
+static void
+kernels_are_well_formed (void)
+{
+  LsModel models[] = { gpt (2, 2304, 24), llama3_70b (), gpt (2, 2304, 24), llama3_70b () };
+  models[2].position = LS_POSITION_ALIBI;
+  models[2].dropout = false;
+  models[3].attention = LS_ATTENTION_UNFUSED;
+  for (size_t i = 0; i < G_N_ELEMENTS (models); i++) {
+    LsShard s = shard (&models[i], 4, true, 1);
+    Parts p = parts_new (&models[i], &s);
+    g_array_append_vals (p.layer, p.embedding->data, p.embedding->len);
+    g_array_append_vals (p.layer, p.head->data, p.head->len);
+    for (guint k = 0; k < p.layer->len; k++) {
+      const LsOperator *op = &g_array_index (p.layer, LsOperator, k);
+      LS_CHECK_INT (op->n_fwd, >, 0);
+      LS_CHECK_INT (op->tp == LS_TP_REDUCE, ==, op->reduce_bytes > 0);
+      const LsKernel *lists[] = { op->fwd, op->igrad, op->wgrad };
+      uint32_t n[] = { op->n_fwd, op->n_igrad, op->n_wgrad };
+      for (int l = 0; l < 3; l++)
+        for (uint32_t j = 0; j < n[l]; j++) {
+          LS_CHECK (lists[l][j].name != NULL);
+          LS_CHECK_DOUBLE (lists[l][j].bytes, >, 0);
+          LS_CHECK_INT (lists[l][j].flops > 0, ==, is_gemm (&lists[l][j]) || is_flash (&lists[l][j]));
+        }
+    }
+    parts_free (p);
+  }
+}
+
+/* The order of Megatron-LM's layer, and where tensor parallelism communicates. */
+static void
+gpt_layer_is_megatrons (void)
+{
+  static const struct { const char *name; LsTpMode tp; bool core; } expected[] = {
+    { "input-norm", LS_TP_NONE, false },        { "qkv", LS_TP_COLUMN, false },
+    { "attention-scores", LS_TP_NONE, true },   { "attention-softmax", LS_TP_NONE, true },
+    { "attention-dropout", LS_TP_NONE, true },  { "attention-context", LS_TP_NONE, true },
+    { "proj", LS_TP_ROW, false },               { "attention-add", LS_TP_NONE, false },
+    { "mlp-norm", LS_TP_NONE, false },          { "fc1", LS_TP_COLUMN, false },
+    { "mlp-act", LS_TP_NONE, false },           { "fc2", LS_TP_ROW, false },
+    { "mlp-add", LS_TP_NONE, false },
+  };
+  LsModel m = gpt (1, 6144, 64);
+  LsShard s = shard (&m, 8, false, 4);
+  g_autoptr (GArray) ops = layer_operators (&m, &s);
+  if (!LS_CHECK (ops->len == G_N_ELEMENTS (expected)))
+    return;
+  for (guint i = 0; i < ops->len; i++) {
+    const LsOperator *op = &g_array_index (ops, LsOperator, i);
+    LS_CHECK_STR (op->name, expected[i].name);
+    LS_CHECK_INT (op->tp, ==, expected[i].tp);
+    LS_CHECK_INT (op->attention_core, ==, expected[i].core);
+  }
+}
+
+/* Shapes of the 22B layer at t = 8, b = 4: tokens 8192, h 6144, 8 heads of 96. */
+static void
+gemms_have_the_shapes_of_22b (void)
+{
+  static const struct { const char *name; uint64_t m, n, k, batch; } expected[] = {
+    { "qkv", 8192, 2304, 6144, 1 },       { "qkv-dgrad", 8192, 6144, 2304, 1 },
+    { "qkv-wgrad", 2304, 6144, 8192, 1 }, { "scores-bmm", 2048, 2048, 96, 32 },
+    { "context-bmm", 2048, 96, 2048, 32 }, { "dp-bmm", 2048, 2048, 96, 32 },
+    { "dv-bmm", 2048, 96, 2048, 32 },     { "dq-bmm", 2048, 96, 2048, 32 },
+    { "dk-bmm", 2048, 96, 2048, 32 },     { "proj", 8192, 6144, 768, 1 },
+    { "fc1", 8192, 3072, 6144, 1 },       { "fc2", 8192, 6144, 3072, 1 },
+    { "fc2-wgrad", 6144, 3072, 8192, 1 },
+  };
+  LsModel m = gpt (1, 6144, 64);
+  LsShard s = shard (&m, 8, true, 4);
+  g_autoptr (GArray) ops = layer_operators (&m, &s);
+  for (size_t i = 0; i < G_N_ELEMENTS (expected); i++) {
+    const LsKernel *k = kernel_named (ops, expected[i].name);
+    if (!LS_CHECK (k != NULL))
+      continue;
+    LS_CHECK_INT (k->m, ==, expected[i].m);
+    LS_CHECK_INT (k->n, ==, expected[i].n);
+    LS_CHECK_INT (k->k, ==, expected[i].k);
+    LS_CHECK_INT (k->batch, ==, expected[i].batch);
+  }
+}
+
+/* Bytes of the memory-bound kernels, in tensors: MODELS.md 3.2 and dropout masks. */
+static void
+streams_move_their_tensors (void)
+{
+  LsModel m = gpt (1, 6144, 64);
+  LsShard s = shard (&m, 8, false, 4);
+  g_autoptr (GArray) ops = layer_operators (&m, &s);
+  double n = 8192.0 * 6144, f = 8192.0 * 3072, p = 32.0 * 2048 * 2048;
+  double below = 32.0 * 2048 * 2049 / 2; /* the diagonal and below */
+  LS_CHECK_DOUBLE (kernel_bytes (ops, "layernorm-fwd"), ==, 4 * n);
+  LS_CHECK_DOUBLE (kernel_bytes (ops, "layernorm-dgrad"), ==, 6 * n);
+  LS_CHECK_DOUBLE (kernel_bytes (ops, "bias-dropout-add"), ==, 7 * n);
+  LS_CHECK_DOUBLE (kernel_bytes (ops, "bias-dropout-add-bwd"), ==, 5 * n);
+  LS_CHECK_DOUBLE (kernel_bytes (ops, "bias-gelu"), ==, 4 * f);
+  LS_CHECK_DOUBLE (kernel_bytes (ops, "gelu-bwd"), ==, 6 * f);
+  LS_CHECK_DOUBLE (kernel_bytes (ops, "attention-dropout"), ==, 5 * p);
+  LS_CHECK_NEAR (kernel_bytes (ops, "scale-mask-softmax"), 2 * p + 2 * below, 1e-12);
+  LS_CHECK_NEAR (kernel_bytes (ops, "scale-mask-softmax-bwd"), 2 * p + 4 * below, 1e-12);
+}
+
+/* SP cuts what lies outside the tensor-parallel regions, and nothing else. */
+static void
+sequence_parallelism_cuts_norms_and_adds (void)
+{
+  LsModel m = gpt (1, 6144, 64);
+  LsShard off = shard (&m, 8, false, 4), on = shard (&m, 8, true, 4);
+  g_autoptr (GArray) without = layer_operators (&m, &off);
+  g_autoptr (GArray) with = layer_operators (&m, &on);
+  static const char *const cut[] = {
+    "layernorm-fwd", "layernorm-dgrad", "bias-dropout-add", "row-bias-grad",
+  };
+  static const char *const kept[] = {
+    "qkv", "fc1-bias-grad", "bias-gelu", "scale-mask-softmax", "context-transpose",
+  };
+  for (size_t i = 0; i < G_N_ELEMENTS (cut); i++)
+    LS_CHECK_DOUBLE (8 * kernel_bytes (with, cut[i]), ==, kernel_bytes (without, cut[i]));
+  for (size_t i = 0; i < G_N_ELEMENTS (kept); i++)
+    LS_CHECK_DOUBLE (kernel_bytes (with, kept[i]), ==, kernel_bytes (without, kept[i]));
+}
+
+static void
+without_dropout_its_kernels_vanish (void)
+{
+  LsModel m = gpt (1, 6144, 64);
+  m.dropout = false;
+  LsShard s = shard (&m, 8, false, 4);
+  Parts p = parts_new (&m, &s);
+  LS_CHECK (find_operator (p.layer, "attention-dropout") == NULL);
+  LS_CHECK (find_operator (p.embedding, "embedding-dropout") == NULL);
+  LS_CHECK_DOUBLE (kernel_bytes (p.layer, "bias-add"), ==, 6.0 * 8192 * 6144);
+  LS_CHECK (kernel_named (p.layer, "bias-dropout-add-bwd") == NULL);
+  parts_free (p);
+}
+
+/* W accumulates into the main gradient: its type decides the bytes of C. */
+static void
+wgrad_accumulates_in_grad_dtype (void)
+{
+  LsModel m = gpt (1, 6144, 64);
+  LsShard s = shard (&m, 8, false, 4);
+  g_autoptr (GArray) narrow = layer_operators (&m, &s);
+  s.grad_dtype = LS_DTYPE_FP32;
+  g_autoptr (GArray) wide = layer_operators (&m, &s);
+  LS_CHECK_DOUBLE (kernel_bytes (wide, "fc1-wgrad") - kernel_bytes (narrow, "fc1-wgrad"), ==,
+                   2 * 2 * 3072.0 * 6144);
+  LS_CHECK_DOUBLE (kernel_bytes (wide, "fc1-dgrad"), ==, kernel_bytes (narrow, "fc1-dgrad"));
+}
+
+static void
+llama_layer_has_rope_swiglu_and_no_biases (void)
+{
+  LsModel m = llama3_70b ();
+  LsShard s = shard (&m, 8, true, 1);
+  g_autoptr (GArray) ops = layer_operators (&m, &s);
+  double tokens = 8192;
+  LS_CHECK_DOUBLE (kernel_bytes (ops, "rope-fwd"), ==, 4 * tokens * (1024 + 128));
+  LS_CHECK_DOUBLE (kernel_bytes (ops, "swiglu"), ==, 6 * tokens * 3584);
+  LS_CHECK_DOUBLE (kernel_bytes (ops, "swiglu-bwd"), ==, 10 * tokens * 3584);
+  LS_CHECK_DOUBLE (kernel_bytes (ops, "flash-attention-fwd"), ==, tokens * (4 * (1024 + 128) + 4 * 8));
+  const LsKernel *fc1 = kernel_named (ops, "fc1");
+  const LsKernel *qkv = kernel_named (ops, "qkv");
+  if (!LS_CHECK (fc1 && qkv))
+    return;
+  LS_CHECK_INT (fc1->n, ==, 2 * 3584);
+  LS_CHECK_INT (qkv->n, ==, 1024 + 2 * 128);
+  LS_CHECK (kernel_named (ops, "fc1-bias-grad") == NULL);
+  LS_CHECK (kernel_named (ops, "row-bias-grad") == NULL);
+}
+
+/* Unfused attention repeats K and V for the queries of their group. */
+static void
+grouped_queries_unfused_expand_k_and_v (void)
+{
+  LsModel m = llama3_70b ();
+  m.attention = LS_ATTENTION_UNFUSED;
+  LsShard s = shard (&m, 8, false, 1);
+  g_autoptr (GArray) ops = layer_operators (&m, &s);
+  LS_CHECK_DOUBLE (kernel_bytes (ops, "repeat-k"), ==, 2.0 * 8192 * (1024 + 128));
+  LS_CHECK_DOUBLE (kernel_bytes (ops, "dv-group-sum"), ==, 2.0 * 8192 * (1024 + 128));
+}
+
+/* baddbmm adds the scores to the broadcast ALiBi: C is read too. */
+static void
+alibi_is_added_by_the_score_gemm (void)
+{
+  LsModel m = gpt (1, 6144, 64);
+  LsShard s = shard (&m, 8, false, 1);
+  g_autoptr (GArray) plain = layer_operators (&m, &s);
+  m.position = LS_POSITION_ALIBI;
+  g_autoptr (GArray) alibi = layer_operators (&m, &s);
+  double c = 2.0 * 8 * 2048 * 2048;
+  LS_CHECK_DOUBLE (kernel_bytes (alibi, "alibi-broadcast"), ==, c);
+  LS_CHECK_DOUBLE (kernel_bytes (alibi, "scores-bmm") - kernel_bytes (plain, "scores-bmm"), ==, c);
+}
+
+static void
+fp8_is_for_the_layers_gemms_only (void)
+{
+  LsModel m = llama3_70b ();
+  LsShard s = shard (&m, 8, true, 1);
+  s.dtype = LS_DTYPE_FP8;
+  Parts p = parts_new (&m, &s);
+  const LsKernel *fc1 = kernel_named (p.layer, "fc1-wgrad");
+  const LsKernel *flash = kernel_named (p.layer, "flash-attention-bwd");
+  const LsKernel *logits = kernel_named (p.head, "logits");
+  if (LS_CHECK (fc1 && flash && logits)) {
+    LS_CHECK_INT (fc1->dtype, ==, LS_DTYPE_FP8);
+    LS_CHECK_INT (flash->dtype, ==, LS_DTYPE_BF16);
+    LS_CHECK_INT (logits->dtype, ==, LS_DTYPE_BF16);
+  }
+  LS_CHECK_DOUBLE (kernel_bytes (p.layer, "rmsnorm-fwd"), ==, 3.0 * 8192 / 8 * 8192);
+  parts_free (p);
+}
+
+/* Three all-reduces of one fp32 value per token. */
+static void
+loss_reduces_three_times (void)
+{
+  LsModel m = gpt (1, 6144, 64);
+  LsShard s = shard (&m, 8, false, 4);
+  g_autoptr (GArray) head = operators_new ();
+  ls_operators_head (&m, &s, true, head);
+  int n = 0;
+  for (guint i = 0; i < head->len; i++) {
+    const LsOperator *op = &g_array_index (head, LsOperator, i);
+    if (op->tp == LS_TP_REDUCE) {
+      LS_CHECK_INT (op->reduce_bytes, ==, 4 * 2048 * 4);
+      n++;
+    }
+  }
+  LS_CHECK_INT (n, ==, 3);
+  double logits = 8192.0 * 51200 / 8;
+  LS_CHECK_DOUBLE (kernel_bytes (head, "logits-to-fp32"), ==, 6 * logits);
+  LS_CHECK_DOUBLE (kernel_bytes (head, "cross-entropy-bwd"), ==, 8 * logits);
+}
+
+LS_TEST_MAIN ("operators", LS_TEST (unfused_flops_are_the_models),
+              LS_TEST (flash_flops_are_the_models_and_a_recomputation),
+              LS_TEST (backward_gemms_are_twice_the_forward), LS_TEST (sharding_divides_gemms_exactly),
+              LS_TEST (params_over_ranks_are_the_models), LS_TEST (tied_head_elsewhere_has_a_weight),
+              LS_TEST (kernels_are_well_formed), LS_TEST (gpt_layer_is_megatrons),
+              LS_TEST (gemms_have_the_shapes_of_22b), LS_TEST (streams_move_their_tensors),
+              LS_TEST (sequence_parallelism_cuts_norms_and_adds),
+              LS_TEST (without_dropout_its_kernels_vanish), LS_TEST (wgrad_accumulates_in_grad_dtype),
+              LS_TEST (llama_layer_has_rope_swiglu_and_no_biases),
+              LS_TEST (grouped_queries_unfused_expand_k_and_v), LS_TEST (alibi_is_added_by_the_score_gemm),
+              LS_TEST (fp8_is_for_the_layers_gemms_only), LS_TEST (loss_reduces_three_times))

@@ -1,0 +1,85 @@
+/* Pins the bytes of an optimizer step. */
+#include "ls_test.h"
+
+#include "model/operators.h"
+
+static GArray *
+optimizer (uint64_t n_params, LsDtype dtype, LsDtype grad_dtype)
+{
+  GArray *kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
+  ls_optimizer_kernels (n_params, dtype, grad_dtype, kernels);
+  return kernels;
+}
+
+static double
+bytes_of (const GArray *kernels, const char *name)
+{
+  for (guint i = 0; i < kernels->len; i++)
+    if (g_str_equal (g_array_index (kernels, LsKernel, i).name, name))
+      return g_array_index (kernels, LsKernel, i).bytes;
+  return 0;
+}
+
+static double
+adam_bytes_per_param (LsDtype dtype, LsDtype grad_dtype)
+{
+  g_autoptr (GArray) kernels = optimizer (1000, dtype, grad_dtype);
+  return bytes_of (kernels, "adam") / 1000;
+}
+
+/* MODELS.md 3.6: gradient, master, m and v, 16-bit weight. */
+static void
+adam_moves_28_or_30_bytes (void)
+{
+  LS_CHECK_DOUBLE (adam_bytes_per_param (LS_DTYPE_BF16, LS_DTYPE_BF16), ==, 28);
+  LS_CHECK_DOUBLE (adam_bytes_per_param (LS_DTYPE_BF16, LS_DTYPE_FP32), ==, 30);
+  LS_CHECK_DOUBLE (adam_bytes_per_param (LS_DTYPE_FP16, LS_DTYPE_FP16), ==, 28);
+  LS_CHECK_DOUBLE (adam_bytes_per_param (LS_DTYPE_FP32, LS_DTYPE_FP32), ==, 28); /* weight = master */
+}
+
+/* opt-2 (reference/worked-examples.csv): 70e9 / 64 parameters, 85 % of 3.35 TB/s. */
+static void
+adam_on_h100_takes_11_5_ms (void)
+{
+  g_autoptr (GArray) kernels = optimizer (70000000000 / 64, LS_DTYPE_BF16, LS_DTYPE_FP32);
+  LS_CHECK_NEAR (bytes_of (kernels, "adam") / (0.85 * 3.35e12), 11.5e-3, 0.005);
+}
+
+static void
+only_fp16_unscales (void)
+{
+  g_autoptr (GArray) fp16 = optimizer (10, LS_DTYPE_FP16, LS_DTYPE_FP32);
+  g_autoptr (GArray) bf16 = optimizer (10, LS_DTYPE_BF16, LS_DTYPE_FP32);
+  LS_CHECK_DOUBLE (bytes_of (fp16, "grad-unscale"), ==, 80);
+  LS_CHECK_DOUBLE (bytes_of (bf16, "grad-unscale"), ==, 0);
+  LS_CHECK_INT (fp16->len, ==, bf16->len + 1);
+}
+
+static void
+only_fp8_casts_weights (void)
+{
+  g_autoptr (GArray) fp8 = optimizer (10, LS_DTYPE_FP8, LS_DTYPE_BF16);
+  g_autoptr (GArray) bf16 = optimizer (10, LS_DTYPE_BF16, LS_DTYPE_BF16);
+  LS_CHECK_DOUBLE (bytes_of (fp8, "fp8-weight-cast"), ==, 40);
+  LS_CHECK_DOUBLE (bytes_of (fp8, "adam"), ==, bytes_of (bf16, "adam"));
+  LS_CHECK_DOUBLE (bytes_of (bf16, "fp8-weight-cast"), ==, 0);
+}
+
+/* The gradient-norm all-reduce goes after the one REDUCTION, before the clip. */
+static void
+one_reduction_comes_before_clip_and_adam (void)
+{
+  g_autoptr (GArray) kernels = optimizer (10, LS_DTYPE_FP16, LS_DTYPE_FP16);
+  const char *expected[] = { "grad-unscale", "grad-norm", "grad-clip", "adam" };
+  if (!LS_CHECK (kernels->len == G_N_ELEMENTS (expected)))
+    return;
+  for (guint i = 0; i < kernels->len; i++) {
+    const LsKernel *k = &g_array_index (kernels, LsKernel, i);
+    LS_CHECK_STR (k->name, expected[i]);
+    LS_CHECK_INT (k->kind == LS_KERNEL_REDUCTION, ==, g_str_equal (k->name, "grad-norm"));
+  }
+}
+
+LS_TEST_MAIN ("optimizer", LS_TEST (adam_moves_28_or_30_bytes), LS_TEST (adam_on_h100_takes_11_5_ms),
+              LS_TEST (only_fp16_unscales), LS_TEST (only_fp8_casts_weights),
+              LS_TEST (one_reduction_comes_before_clip_and_adam))

@@ -1,0 +1,87 @@
+/* tests/unit/network/fixtures.h — NCCL constants in round numbers, and sums over
+ * the loads of a plan. */
+#ifndef LS_TESTS_NETWORK_FIXTURES_H
+#define LS_TESTS_NETWORK_FIXTURES_H
+
+#include "ls_test.h"
+#include "tiny_cluster.h"
+
+#include "core/maxmin.h"
+#include "network/coll.h"
+
+#define MIB (UINT64_C (1) << 20)
+
+static const LsNccl round_nccl = {
+  .channels_ring = 24,
+  .channels_net = 2,
+  .channels_nvls = 16,
+  .channels_p2p = 2,
+  .ring_bus_intra = 240e9,
+  .ring_bus_per_nic = 16e9,
+  .p2p_intra = 250e9,
+  .p2p_inter = 20e9,
+  .base_all_reduce = 10 * LS_US,
+  .base_all_gather = 9 * LS_US,
+  .base_reduce_scatter = 8 * LS_US,
+  .base_nvls = 25 * LS_US,
+  .base_p2p_intra = 12 * LS_US,
+  .base_p2p_inter = 36 * LS_US,
+  .hop_intra = LS_US,
+  .hop_inter = 14 * LS_US,
+  .sm_share_per_channel = 1.0 / 108,
+  .hbm_per_wire_all_reduce = 3,
+  .hbm_per_wire_all_gather = 3,
+  .hbm_per_wire_reduce_scatter = 3,
+  .hbm_per_wire_p2p = 2,
+};
+
+static inline LsCluster *
+built (LsClusterSpec spec)
+{
+  g_autoptr (GError) error = NULL;
+  LsCluster *c = ls_cluster_build (&spec, &error);
+  LS_CHECK_NO_ERROR (error);
+  return c;
+}
+
+/* n GPUs: the first `per_node` of each node. */
+static inline void
+spread (uint32_t *gpus, uint32_t n, uint32_t per_node)
+{
+  for (uint32_t i = 0; i < n; i++)
+    gpus[i] = i / per_node * 8 + i % per_node;
+}
+
+/* Of the phase, bytes that cross a resource. */
+static inline double
+bytes_of (const LsPhase *phase, const LsLoad *load)
+{
+  return (double) load->coef / (double) LS_COEF_ONE * phase->demand_bytes;
+}
+
+/* Coefficient on the resource of that name, 0 where it is not loaded. */
+static inline uint64_t
+coef_on (const LsCluster *c, const LsPhase *phase, const char *name)
+{
+  for (uint32_t i = 0; i < phase->n_loads; i++) {
+    g_autofree char *is = ls_cluster_resource_name (c, phase->loads[i].resource);
+    if (g_strcmp0 (is, name) == 0)
+      return phase->loads[i].coef;
+  }
+  return 0;
+}
+
+/* Bytes over all trunks whose name matches the glob. */
+static inline double
+bytes_on (const LsCluster *c, const LsPhase *phase, const char *glob)
+{
+  double sum = 0;
+  for (uint32_t i = 0; i < phase->n_loads; i++) {
+    g_autofree char *name = ls_cluster_resource_name (c, phase->loads[i].resource);
+    if (g_pattern_match_simple (glob, name))
+      sum += bytes_of (phase, &phase->loads[i]);
+  }
+  return sum;
+}
+
+#endif

@@ -1,0 +1,90 @@
+/* Pins NVLink SHARP: when it is chosen, its bytes, its time. */
+#include "fixtures.h"
+
+static LsNccl
+with_nvls (void)
+{
+  LsNccl nccl = round_nccl;
+  nccl.ring_bus_intra = 360e9;
+  nccl.nvls_bus = 476e9;
+  return nccl;
+}
+
+static LsCluster *
+h100_node (void)
+{
+  LsClusterSpec spec = tiny_dgx (2);
+  spec.nvlinks_per_gpu = 18;
+  return built (spec);
+}
+
+static const LsCollPlan *
+all_reduce (const LsCluster *c, uint32_t n, uint64_t bytes, LsArena *arena)
+{
+  uint32_t gpus[16];
+  spread (gpus, n, 8);
+  LsNccl nccl = with_nvls ();
+  return ls_coll_plan (c, &nccl, LS_COLL_ALL_REDUCE, gpus, n, bytes, LS_NETWORK_FLOW, arena);
+}
+
+/* The example in the header of coll_nvls.c; busbw is then nvls_bus. */
+static void
+whole_nodes_reduce_in_the_switch (void)
+{
+  g_autoptr (LsCluster) c = h100_node ();
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  const LsCollPlan *plan = all_reduce (c, 8, 1024 * MIB, arena);
+  LS_CHECK_STR (plan->algorithm, "nvls");
+  double moving = ls_time_to_s (ls_coll_time_alone (c, plan) - plan->phases[0].latency);
+  LS_CHECK_NEAR (moving, 3.948e-3, 1e-3);
+  LS_CHECK_NEAR (1.75 * 1024 * MIB / moving, 476e9, 1e-9);
+}
+
+static void
+each_trunk_carries_the_array_and_its_share (void)
+{
+  g_autoptr (LsCluster) c = h100_node ();
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  const LsPhase *p = &all_reduce (c, 8, 64 * MIB, arena)->phases[0];
+  for (uint32_t g = 0; g < 8; g++) {
+    g_autofree char *up = g_strdup_printf ("node0/gpu%u>nvswitch", g);
+    g_autofree char *down = g_strdup_printf ("node0/nvswitch>gpu%u", g);
+    LS_CHECK_NEAR (bytes_on (c, p, up), 1.125 * 64 * MIB, 1e-12);
+    LS_CHECK_NEAR (bytes_on (c, p, down), 1.125 * 64 * MIB, 1e-12);
+  }
+  LS_CHECK_NEAR (bytes_on (c, p, "*/hbm"), 8 * 3 * 1.75 * 64 * MIB, 1e-6);
+}
+
+static void
+parts_of_nodes_and_other_kinds_use_rings (void)
+{
+  g_autoptr (LsCluster) c = h100_node ();
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  LS_CHECK_STR (all_reduce (c, 4, 64 * MIB, arena)->algorithm, "ring");
+  LS_CHECK_STR (all_reduce (c, 16, 64 * MIB, arena)->algorithm, "ring");
+  uint32_t gpus[8];
+  spread (gpus, 8, 8);
+  LsNccl nccl = with_nvls ();
+  const LsCollPlan *ag = ls_coll_plan (c, &nccl, LS_COLL_ALL_GATHER, gpus, 8, MIB, LS_NETWORK_FLOW, arena);
+  LS_CHECK_STR (ag->algorithm, "ring");
+}
+
+/* The lower latency of the ring wins small messages, as in NCCL's own log of 8 x
+ * H200 (ring up to 1 MiB, NVLS from 2 MiB). */
+static void
+small_messages_stay_on_the_ring (void)
+{
+  g_autoptr (LsCluster) c = h100_node ();
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  LsNccl nccl = with_nvls ();
+  nccl.base_all_reduce = 6 * LS_US;
+  uint32_t gpus[8];
+  spread (gpus, 8, 8);
+  const LsCollPlan *small = ls_coll_plan (c, &nccl, LS_COLL_ALL_REDUCE, gpus, 8, 65536, LS_NETWORK_FLOW, arena);
+  LS_CHECK_STR (small->algorithm, "ring");
+  const LsCollPlan *large = ls_coll_plan (c, &nccl, LS_COLL_ALL_REDUCE, gpus, 8, 16 * MIB, LS_NETWORK_FLOW, arena);
+  LS_CHECK_STR (large->algorithm, "nvls");
+}
+
+LS_TEST_MAIN ("coll_nvls", LS_TEST (whole_nodes_reduce_in_the_switch), LS_TEST (each_trunk_carries_the_array_and_its_share),
+              LS_TEST (parts_of_nodes_and_other_kinds_use_rings), LS_TEST (small_messages_stay_on_the_ring))

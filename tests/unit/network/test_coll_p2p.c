@@ -1,0 +1,47 @@
+/* Pins send/recv over NVLink, NICs and rails. */
+#include "fixtures.h"
+
+static const LsCollPlan *
+send (const LsCluster *c, uint32_t from, uint32_t to, uint64_t bytes, LsArena *arena)
+{
+  uint32_t gpus[] = { from, to };
+  return ls_coll_plan (c, &round_nccl, LS_COLL_SEND_RECV, gpus, 2, bytes, LS_NETWORK_FLOW, arena);
+}
+
+static void
+over_nvlink (void)
+{
+  g_autoptr (LsCluster) c = built (tiny_dgx (1));
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  const LsCollPlan *plan = send (c, 6, 1, 64 * MIB, arena);
+  LS_CHECK_STR (plan->algorithm, "p2p");
+  LS_CHECK_NEAR (ls_time_to_s (ls_coll_time_alone (c, plan)), 12e-6 + 64 * MIB / 250e9, 1e-9);
+  LS_CHECK_NEAR (bytes_on (c, plan->phases, "node0/gpu6>nvswitch"), 64 * MIB, 1e-12);
+  LS_CHECK_NEAR (bytes_on (c, plan->phases, "node0/nvswitch>gpu1"), 64 * MIB, 1e-12);
+  LS_CHECK_DOUBLE (bytes_on (c, plan->phases, "node0/nvswitch>gpu6"), ==, 0.0); /* one direction only */
+  LS_CHECK_NEAR (bytes_on (c, plan->phases, "*/hbm"), 2 * 2 * 64 * MIB, 1e-12);
+}
+
+static void
+across_nodes (void)
+{
+  g_autoptr (LsCluster) c = built (tiny_dgx (2));
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  const LsCollPlan *same_rail = send (c, 3, 11, 64 * MIB, arena), *cross = send (c, 3, 12, 64 * MIB, arena);
+  LS_CHECK_NEAR (ls_time_to_s (ls_coll_time_alone (c, same_rail)), 36e-6 + 64 * MIB / 20e9, 1e-9);
+  LS_CHECK_INT (coef_on (c, same_rail->phases, "node0/nic3>leaf3"), ==, 2 * LS_COEF_ONE);
+  LS_CHECK_INT (coef_on (c, same_rail->phases, "leaf3>spines"), ==, 0);
+  LS_CHECK_INT (coef_on (c, cross->phases, "leaf3>spines"), ==, 2 * LS_COEF_ONE);
+  LS_CHECK_INT (coef_on (c, cross->phases, "leaf4>node1/nic4"), ==, 2 * LS_COEF_ONE);
+}
+
+static void
+small_messages_use_one_channel (void)
+{
+  g_autoptr (LsCluster) c = built (tiny_dgx (2));
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  LS_CHECK_INT (coef_on (c, send (c, 0, 8, 511 * 1024, arena)->phases, "node0/nic0>leaf0"), ==, LS_COEF_ONE);
+  LS_CHECK_INT (coef_on (c, send (c, 0, 8, 512 * 1024, arena)->phases, "node0/nic0>leaf0"), ==, 2 * LS_COEF_ONE);
+}
+
+LS_TEST_MAIN ("coll_p2p", LS_TEST (over_nvlink), LS_TEST (across_nodes), LS_TEST (small_messages_use_one_channel))

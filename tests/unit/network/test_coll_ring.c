@@ -1,0 +1,182 @@
+/* Pins the ring: closed form alone, bytes on links, symmetry, NICs, fractions. */
+#include "fixtures.h"
+
+#include <math.h>
+
+static const LsPhase *
+ring (const LsCluster *c, const LsNccl *nccl, LsCollKind kind, uint32_t n, uint32_t per_node, uint64_t bytes,
+      LsArena *arena)
+{
+  uint32_t gpus[64];
+  spread (gpus, n, per_node);
+  const LsCollPlan *plan = ls_coll_plan (c, nccl, kind, gpus, n, bytes, LS_NETWORK_FLOW, arena);
+  LS_CHECK_STR (plan->algorithm, "ring");
+  LS_CHECK_INT (plan->n_phases, ==, 1);
+  return &plan->phases[0];
+}
+
+static double
+alone_s (const LsCluster *c, const LsPhase *phase)
+{
+  LsCollPlan plan = { .n_phases = 1, .phases = (LsPhase *) phase };
+  return ls_time_to_s (ls_coll_time_alone (c, &plan));
+}
+
+static void
+alone_in_a_node_is_the_closed_form (void)
+{
+  g_autoptr (LsCluster) c = built (tiny_dgx (1));
+  for (uint32_t n = 2; n <= 8; n++)
+    for (LsCollKind kind = LS_COLL_ALL_REDUCE; kind <= LS_COLL_REDUCE_SCATTER; kind++) {
+      g_autoptr (LsArena) arena = ls_arena_new ();
+      LsNccl nccl = round_nccl;
+      nccl.drain = 0.5;
+      nccl.ramp_bytes = 8e6;
+      uint32_t sends = (kind == LS_COLL_ALL_REDUCE ? 2 : 1) * (n - 1);
+      double wire = (double) sends / n * 256 * MIB;
+      double base = kind == LS_COLL_ALL_REDUCE ? 10e-6 : kind == LS_COLL_ALL_GATHER ? 9e-6 : 8e-6;
+      double expected = base + sends * 1e-6 + wire / 240e9 * (1 + 0.5 / sends + 8e6 / (wire + 8e6));
+      nccl.nvls_bus = 0;
+      LS_CHECK_NEAR (alone_s (c, ring (c, &nccl, kind, n, 8, 256 * MIB, arena)), expected, 1e-8);
+    }
+}
+
+/* The example in the header of coll_ring.c. */
+static void
+worked_example_holds (void)
+{
+  g_autoptr (LsCluster) c = built (tiny_dgx (1));
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  LsNccl nccl = round_nccl;
+  nccl.drain = 0.5;
+  const LsPhase *p = ring (c, &nccl, LS_COLL_ALL_REDUCE, 8, 8, 1024 * MIB, arena);
+  LS_CHECK_NEAR (alone_s (c, p) - ls_time_to_s (p->latency), 8.109e-3, 1e-4);
+}
+
+/* Whatever limits the rate, the bytes that cross are those of the formula. */
+static void
+bytes_on_links_equal_the_formula (void)
+{
+  g_autoptr (LsCluster) c = built (tiny_dgx (4));
+  static const struct {
+    uint32_t n, per_node;
+  } shapes[] = { { 2, 8 }, { 3, 8 }, { 8, 8 }, { 16, 8 }, { 32, 8 }, { 12, 3 }, { 20, 5 }, { 28, 7 }, { 24, 6 }, { 4, 1 } };
+  for (size_t i = 0; i < G_N_ELEMENTS (shapes); i++)
+    for (LsCollKind kind = LS_COLL_ALL_REDUCE; kind <= LS_COLL_REDUCE_SCATTER; kind++) {
+      g_autoptr (LsArena) arena = ls_arena_new ();
+      uint32_t n = shapes[i].n, k = MIN (n, shapes[i].per_node), hosts = n / k;
+      double wire = ls_coll_wire_factor (kind, n) * 64.0 * MIB;
+      const LsPhase *p = ring (c, &round_nccl, kind, n, shapes[i].per_node, 64 * MIB, arena);
+      double inside = hosts == 1 ? n : hosts * (k - 1.0);
+      LS_CHECK_NEAR (1 + bytes_on (c, p, "*gpu?>nvswitch"), 1 + inside * wire, 1e-12);
+      LS_CHECK_NEAR (1 + bytes_on (c, p, "*/nvswitch>gpu?"), 1 + inside * wire, 1e-12);
+      double across = hosts == 1 ? 0 : hosts * wire;
+      LS_CHECK_NEAR (1 + bytes_on (c, p, "*/nic?>leaf*"), 1 + across, 1e-12);
+      LS_CHECK_NEAR (1 + bytes_on (c, p, "leaf*>node*/nic?"), 1 + across, 1e-12);
+      LS_CHECK_NEAR (1 + bytes_on (c, p, "*/gpu?>pcie?"), 1 + across, 1e-12);
+      /* Rail-aligned: no channel changes its rail. */
+      LS_CHECK_DOUBLE (bytes_on (c, p, "leaf*>spines"), ==, 0.0);
+      LS_CHECK_NEAR (bytes_on (c, p, "*/hbm"), 3 * n * wire, 1e-12);
+    }
+}
+
+static void
+members_are_alike (void)
+{
+  g_autoptr (LsCluster) c = built (tiny_dgx (4));
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  for (uint32_t k = 1; k <= 8; k++) {
+    const LsPhase *p = ring (c, &round_nccl, LS_COLL_ALL_REDUCE, 4 * k, k, 64 * MIB, arena);
+    for (uint32_t i = 0; i < 4 * k; i++) {
+      g_autofree char *nic = g_strdup_printf ("node%u/nic%u>leaf%u", i / k, i % k, i % k);
+      g_autofree char *gpu = g_strdup_printf ("node%u/gpu%u>nvswitch", i / k, i % k);
+      LS_CHECK_INT (coef_on (c, p, nic), ==, coef_on (c, p, "node0/nic0>leaf0"));
+      LS_CHECK_INT (coef_on (c, p, gpu), ==, coef_on (c, p, "node0/gpu0>nvswitch"));
+      LS_CHECK_INT (coef_on (c, p, gpu), ==, (k - 1) * coef_on (c, p, nic));
+    }
+  }
+}
+
+static void
+flows_of_a_whole_node (void)
+{
+  g_autoptr (LsCluster) c = built (tiny_dgx (2));
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  const LsPhase *in = ring (c, &round_nccl, LS_COLL_ALL_GATHER, 8, 8, 64 * MIB, arena);
+  LS_CHECK_INT (coef_on (c, in, "node0/gpu3>nvswitch"), ==, 24 * LS_COEF_ONE);
+  const LsPhase *across = ring (c, &round_nccl, LS_COLL_ALL_GATHER, 16, 8, 64 * MIB, arena);
+  LS_CHECK_INT (coef_on (c, across, "node0/gpu3>nvswitch"), ==, 14 * LS_COEF_ONE); /* 16 channels, 7 of 8 */
+  LS_CHECK_INT (coef_on (c, across, "node0/nic3>leaf3"), ==, 2 * LS_COEF_ONE);
+  LS_CHECK_NEAR (across->rate_cap, 8 * 16e9 / 16, 1e-12);
+}
+
+/* One member per node, as in data parallelism beside tp 8: one NIC each. */
+static void
+one_member_per_node_uses_one_nic (void)
+{
+  g_autoptr (LsCluster) c = built (tiny_dgx (4));
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  const LsPhase *p = ring (c, &round_nccl, LS_COLL_REDUCE_SCATTER, 4, 1, 64 * MIB, arena);
+  LS_CHECK_INT (coef_on (c, p, "node2/nic0>leaf0"), ==, 2 * LS_COEF_ONE);
+  LS_CHECK_DOUBLE (bytes_on (c, p, "*nvswitch*"), ==, 0.0);
+  double expected = 8e-6 + 3 * 14e-6 + 0.75 * 64 * MIB / 16e9;
+  LS_CHECK_NEAR (alone_s (c, p), expected, 1e-9);
+}
+
+/* The NIC itself is the limit once NCCL is not. */
+static void
+a_slow_link_is_the_limit (void)
+{
+  LsClusterSpec spec = tiny_dgx (2);
+  spec.nic.bandwidth_bytes_per_s = spec.spine.bandwidth_bytes_per_s = 10e9;
+  spec.nic.efficiency = spec.spine.efficiency = 1;
+  g_autoptr (LsCluster) c = built (spec);
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  const LsPhase *p = ring (c, &round_nccl, LS_COLL_ALL_REDUCE, 16, 8, 1024 * MIB, arena);
+  double wire = ls_coll_wire_factor (LS_COLL_ALL_REDUCE, 16) * 1024.0 * MIB;
+  LS_CHECK_NEAR (alone_s (c, p) - ls_time_to_s (p->latency), wire / (8 * 10e9), 1e-9);
+}
+
+static void
+small_messages_use_fewer_channels (void)
+{
+  g_autoptr (LsCluster) c = built (tiny_dgx (1));
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  static const struct {
+    uint64_t bytes;
+    uint32_t channels;
+  } rows[] = { { 1, 1 }, { 32768, 1 }, { 65535, 1 }, { 65536, 2 }, { 10 * 32768, 10 }, { 24 * 32768 - 1, 23 }, { 24 * 32768, 24 }, { 64 * MIB, 24 } };
+  uint32_t gpus[8];
+  spread (gpus, 8, 8);
+  for (size_t i = 0; i < G_N_ELEMENTS (rows); i++) {
+    const LsCollPlan *plan
+      = ls_coll_plan (c, &round_nccl, LS_COLL_ALL_REDUCE, gpus, 8, rows[i].bytes, LS_NETWORK_FLOW, arena);
+    LS_CHECK_INT (coef_on (c, &plan->phases[0], "node0/gpu0>nvswitch"), ==, rows[i].channels * LS_COEF_ONE);
+    LS_CHECK_NEAR (plan->sm_share, rows[i].channels / 108.0, 1e-12);
+    LS_CHECK_NEAR (plan->phases[0].rate_cap * rows[i].channels, 240e9, 1e-12);
+  }
+}
+
+/* 3 members on one host, 2 on another: channels pair up by number, and change
+ * rails on the way. All sums stay exact. */
+static void
+uneven_hosts_keep_exact_sums (void)
+{
+  g_autoptr (LsCluster) c = built (tiny_dgx (2));
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  static const uint32_t gpus[] = { 0, 1, 2, 8, 9 };
+  const LsCollPlan *plan
+    = ls_coll_plan (c, &round_nccl, LS_COLL_ALL_REDUCE, gpus, 5, 64 * MIB, LS_NETWORK_FLOW, arena);
+  const LsPhase *p = &plan->phases[0];
+  double wire = ls_coll_wire_factor (LS_COLL_ALL_REDUCE, 5) * 64.0 * MIB;
+  LS_CHECK_NEAR (bytes_on (c, p, "node0/nic?>leaf*"), wire, 1e-12);
+  LS_CHECK_NEAR (bytes_on (c, p, "node1/nic?>leaf*"), wire, 1e-12);
+  LS_CHECK_NEAR (bytes_on (c, p, "node0/gpu?>nvswitch"), 2 * wire, 1e-12);
+  LS_CHECK_NEAR (bytes_on (c, p, "node1/gpu?>nvswitch"), wire, 1e-12);
+  LS_CHECK (bytes_on (c, p, "leaf*>spines") > 0);
+}
+
+LS_TEST_MAIN ("coll_ring", LS_TEST (alone_in_a_node_is_the_closed_form), LS_TEST (worked_example_holds),
+              LS_TEST (bytes_on_links_equal_the_formula), LS_TEST (members_are_alike), LS_TEST (flows_of_a_whole_node),
+              LS_TEST (one_member_per_node_uses_one_nic), LS_TEST (a_slow_link_is_the_limit),
+              LS_TEST (small_messages_use_fewer_channels), LS_TEST (uneven_hosts_keep_exact_sums))

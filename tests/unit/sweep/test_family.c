@@ -1,0 +1,51 @@
+/* Pins the rule that names families, and what a family says about its models. */
+#include "ls_test.h"
+
+#include "sweep/family.h"
+
+static void
+check_family (const char *id, const char *expected)
+{
+  g_autofree char *family = ls_family_of_id (id);
+  LS_CHECK_STR (family, expected);
+}
+
+static void
+families_are_leading_letters_or_named_pairs (void)
+{
+  check_family ("korth-175B-tp8", "korth");
+  check_family ("sc21-t1-1.7B", "sc21-t1");
+  check_family ("sc21-t2-x", "sc21-t2");
+  check_family ("vtrain-multi-3", "vtrain-multi");
+  check_family ("vtrain-single-301", "vtrain-single");
+  check_family ("mlperf4.1-gpt3", "mlperf");
+  check_family ("7b", "");
+}
+
+static void
+the_mlp_tells_the_architecture (void)
+{
+  LsModel gpt = { .mlp = LS_MLP_GELU }, llama = { .mlp = LS_MLP_SWIGLU }, nemotron = { .mlp = LS_MLP_RELU2 };
+  ls_family_complete_model ("korth", &gpt);
+  ls_family_complete_model ("titan", &llama);
+  ls_family_complete_model ("dgxc", &nemotron);
+  LS_CHECK (gpt.norm == LS_NORM_LAYERNORM && gpt.position == LS_POSITION_LEARNED);
+  LS_CHECK (gpt.linear_bias && gpt.tied_embeddings && gpt.dropout);
+  LS_CHECK (llama.norm == LS_NORM_RMSNORM && llama.position == LS_POSITION_ROPE);
+  LS_CHECK (!llama.linear_bias && !llama.tied_embeddings && !llama.dropout);
+  LS_CHECK (nemotron.norm == LS_NORM_LAYERNORM && nemotron.position == LS_POSITION_ROPE);
+  LS_CHECK (!nemotron.linear_bias && !nemotron.tied_embeddings && !nemotron.dropout);
+}
+
+static void
+only_the_gpt_papers_train_with_dropout (void)
+{
+  LsModel mpt = { .mlp = LS_MLP_GELU }, bloom = { .mlp = LS_MLP_GELU };
+  ls_family_complete_model ("mpt", &mpt);
+  ls_family_complete_model ("bloom", &bloom);
+  LS_CHECK (!mpt.dropout && mpt.position == LS_POSITION_LEARNED);
+  LS_CHECK (!bloom.dropout && bloom.position == LS_POSITION_ALIBI);
+}
+
+LS_TEST_MAIN ("sweep/family", LS_TEST (families_are_leading_letters_or_named_pairs),
+              LS_TEST (the_mlp_tells_the_architecture), LS_TEST (only_the_gpt_papers_train_with_dropout))

@@ -1,0 +1,63 @@
+/* tools/fit/fit.h — coefficients of a kernel kind from measured samples.
+ *
+ * Minimises the mean over the samples that are not held out of
+ *
+ *     huber (log (predicted / measured)),   quadratic up to 0.1, then linear
+ *
+ * so that one odd kernel choice of a library does not pull the rest, and a factor
+ * too slow weighs as much as the same factor too fast. The prediction is that of
+ * compute/cost.c itself plus two nuisances that are fitted and then dropped: a
+ * constant host time and a second kernel of known traffic in the same timing.
+ *
+ * Each free coefficient lives between two bounds and is mapped to the whole real
+ * line by x = lo (hi / lo) ^ logistic (u); u is found by Nelder and Mead's simplex
+ * (GSL, nmsimplex2), restarted four times from the best point, because ceil(),
+ * min() and max() leave no useful gradient. No random numbers: the same samples
+ * give the same coefficients. */
+#ifndef LS_FIT_FIT_H
+#define LS_FIT_FIT_H
+
+#include "compute/cost.h"
+#include "samples.h"
+
+typedef enum {
+  LS_FREE_COMPUTE = 1 << 0,
+  LS_FREE_MEMORY = 1 << 1,
+  LS_FREE_LAUNCH = 1 << 2,
+  LS_FREE_DEPTH = 1 << 3,
+  LS_FREE_WIDTH = 1 << 4,
+  LS_FREE_TILE = 1 << 5,
+  LS_FREE_WAVE = 1 << 6,
+  LS_FREE_BYTES_HALF = 1 << 7,
+  LS_FREE_HOST = 1 << 8,
+  LS_FREE_SIDE = 1 << 9,
+} LsFree;
+
+typedef struct {
+  LsKindFit fit;
+  double host_s;          /* added to samples with has_host       */
+  double side_efficiency; /* of bandwidth, for side_bytes; 0: no side kernel */
+} LsFitState;
+
+/* Error of a state over some samples: fractions, predicted / measured - 1. */
+typedef struct {
+  guint n;
+  double mape;
+  double bias;
+} LsFitError;
+
+typedef bool (*LsSampleFilter) (const LsSample *sample); /* NULL: all */
+
+double ls_fit_predict_s (const LsFitState *state, const LsGpu *gpu, const LsSample *sample);
+
+/* `state` holds the fixed coefficients and receives the free ones, rounded to
+ * four digits (launch to 10 ns), with is_fitted, the range of work and the error
+ * on held-out samples. */
+void ls_fit_solve (LsFitState *state, guint free_mask, const LsGpu *gpu, const GArray *samples);
+
+LsFitError ls_fit_error (const LsFitState *state, const LsGpu *gpu, const GArray *samples, bool held_out,
+                         LsSampleFilter filter);
+
+double ls_fit_round (double value, int digits); /* to significant decimal digits */
+
+#endif
