@@ -126,7 +126,7 @@ format_source (GString *out, const Diag *d)
   int col = d->col;
   g_autofree char *text = window (d->source_line, &col);
   g_autofree char *margin = g_strdup_printf ("%5d", d->line);
-  g_string_append_printf (out, "%s | %s\n", margin, text);
+  g_string_append_printf (out, *text ? "%s | %s\n" : "%s |%s\n", margin, text);
   if (col < 1)
     return;
   g_autofree char *blanks = indent_to (text, col);

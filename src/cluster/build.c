@@ -121,7 +121,8 @@ add_vertices (LsCluster *c, LsNodeKind kind, uint32_t host, uint32_t n)
 }
 
 static void
-add_link (LsCluster *c, uint32_t from, uint32_t to, uint32_t trunk, uint32_t n_physical, const LsLinkSpec *spec)
+add_link (LsCluster *c, uint32_t from, uint32_t to, uint32_t trunk, uint32_t n_physical,
+          const LsLinkSpec *spec)
 {
   LsLink link = { .from = from,
                   .to = to,
@@ -191,9 +192,11 @@ add_cpus (LsCluster *c, uint32_t v)
   }
   for (uint32_t a = 0; a < s->cpu_sockets; a++)
     for (uint32_t b = a + 1; b < s->cpu_sockets; b++)
-      add_pair (c, END (v + x->v_cpu + a, "cpu", a), END (v + x->v_cpu + b, "cpu", b), 1, 1, &s->cpu_interconnect);
+      add_pair (c, END (v + x->v_cpu + a, "cpu", a), END (v + x->v_cpu + b, "cpu", b), 1, 1,
+                &s->cpu_interconnect);
   for (uint32_t i = 0; i < s->cpu_sockets; i++)
-    add_pair (c, END (v + x->v_cpu + i, "cpu", i), END (v + x->v_memory + i, "memory", i), 1, 1, &s->cpu_memory);
+    add_pair (c, END (v + x->v_cpu + i, "cpu", i), END (v + x->v_memory + i, "memory", i), 1, 1,
+              &s->cpu_memory);
 }
 
 static void

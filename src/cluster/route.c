@@ -84,7 +84,8 @@ ls_route (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t nic_f
 
   uint32_t from = nic_from == LS_NIC_AUTO ? ls_nic_of_gpu (c, gpu_from) : nic_from;
   uint32_t to = nic_to == LS_NIC_AUTO ? ls_nic_of_gpu (c, gpu_to) : nic_to;
-  uint32_t leaf_from = ls_leaf_of_nic (&c->spec, host_from, from), leaf_to = ls_leaf_of_nic (&c->spec, host_to, to);
+  uint32_t leaf_from = ls_leaf_of_nic (&c->spec, host_from, from),
+           leaf_to = ls_leaf_of_nic (&c->spec, host_to, to);
   out_of_host (c, r, host_from, gpu_from % per_node, from);
   if (leaf_from != leaf_to) {
     hop (c, r, ls_leaf_trunk (c, leaf_from, LS_OUTWARD));

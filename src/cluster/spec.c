@@ -5,8 +5,8 @@
 static LsLinkSpec *
 link_at (LsClusterSpec *spec, size_t i)
 {
-  LsLinkSpec *links[] = { &spec->nvlink, &spec->pcie, &spec->cpu_interconnect, &spec->cpu_memory,
-                          &spec->nvme,   &spec->nic,  &spec->spine };
+  LsLinkSpec *links[] = { &spec->nvlink, &spec->pcie, &spec->cpu_interconnect, &spec->cpu_memory, &spec->nvme,
+                          &spec->nic,    &spec->spine };
   return i < G_N_ELEMENTS (links) ? links[i] : NULL;
 }
 
@@ -57,8 +57,11 @@ conflict (GError **error, const char *format, ...)
 static gboolean
 check_link (const char *what, gboolean is_used, const LsLinkSpec *link, GError **error)
 {
-  if (is_used && !(link->bandwidth_bytes_per_s > 0 && link->efficiency > 0 && link->efficiency <= 1 && link->latency >= 0))
-    return conflict (error, "%s: expected a bandwidth above 0, an efficiency in (0, 1] and a latency of 0 or more", what);
+  gboolean is_legal = link->bandwidth_bytes_per_s > 0 && link->efficiency > 0 && link->efficiency <= 1
+                      && link->latency >= 0;
+  if (is_used && !is_legal)
+    return conflict (
+        error, "%s: expected a bandwidth above 0, an efficiency in (0, 1] and a latency of 0 or more", what);
   return TRUE;
 }
 
@@ -80,20 +83,25 @@ check_node (const LsClusterSpec *s, GError **error)
   if (s->gpus_per_node == 0)
     return conflict (error, "a node needs at least one GPU");
   if (s->nvswitch_planes > s->nvlinks_per_gpu)
-    return conflict (error, "%u NVLinks per GPU cannot reach %u NVSwitch planes", s->nvlinks_per_gpu, s->nvswitch_planes);
+    return conflict (error, "%u NVLinks per GPU cannot reach %u NVSwitch planes", s->nvlinks_per_gpu,
+                     s->nvswitch_planes);
   if (s->nvswitch_planes == 0 && s->pcie_switches == 0 && s->gpus_per_node > 1)
-    return conflict (error, "%u GPUs of a node need NVSwitch or PCIe switches between them", s->gpus_per_node);
+    return conflict (error, "%u GPUs of a node need NVSwitch or PCIe switches between them",
+                     s->gpus_per_node);
   if (s->pcie_switches == 0) {
     if (s->cpu_sockets > 0 || s->nics > 0 || s->nvme_drives > 0)
       return conflict (error, "CPU, NICs and NVMe drives need a PCIe switch");
     return TRUE;
   }
   if (s->gpus_per_node % s->pcie_switches != 0)
-    return conflict (error, "%u GPUs per node do not deal out to %u PCIe switches", s->gpus_per_node, s->pcie_switches);
+    return conflict (error, "%u GPUs per node do not deal out to %u PCIe switches", s->gpus_per_node,
+                     s->pcie_switches);
   if (s->cpu_sockets == 0 ? s->pcie_switches > 1 : s->pcie_switches % s->cpu_sockets != 0)
-    return conflict (error, "%u PCIe switches do not deal out to %u CPU sockets", s->pcie_switches, s->cpu_sockets);
+    return conflict (error, "%u PCIe switches do not deal out to %u CPU sockets", s->pcie_switches,
+                     s->cpu_sockets);
   if (s->nvme_drives > 0 && !deals_out (s->nvme_drives, s->pcie_switches))
-    return conflict (error, "%u NVMe drives do not deal out to %u PCIe switches", s->nvme_drives, s->pcie_switches);
+    return conflict (error, "%u NVMe drives do not deal out to %u PCIe switches", s->nvme_drives,
+                     s->pcie_switches);
   if (s->nics > 0 && !deals_out (s->nics, s->pcie_switches))
     return conflict (error, "%u NICs do not deal out to %u PCIe switches", s->nics, s->pcie_switches);
   if (s->nics > 0 && !deals_out (s->nics, s->gpus_per_node))
@@ -121,8 +129,9 @@ check_fabric (const LsClusterSpec *s, GError **error)
   if (!(s->oversubscription >= 1))
     return conflict (error, "oversubscription %g: expected 1 or more", s->oversubscription);
   if (ls_cluster_n_leaves (s) > 1 && fabs (uplinks (s) - round (uplinks (s))) > 1e-6)
-    return conflict (error, "oversubscription %g leaves %.3f uplinks per leaf, which is not a whole number; change nodes_per_leaf",
-                     s->oversubscription, uplinks (s));
+    return conflict (
+        error, "oversubscription %g leaves %.3f uplinks per leaf, not a whole number; change nodes_per_leaf",
+        s->oversubscription, uplinks (s));
   return TRUE;
 }
 

@@ -53,15 +53,16 @@
 #include <string.h>
 
 #define ATTENTION_TILE_ROWS 128.0 /* query rows per thread block: FlashAttention-2 and -3 */
-#define MAX_SPLIT 8
-#define MIN_SPLIT_DEPTH 256.0     /* no cut along k leaves less than this */
+#define MAX_SPLIT           8
+#define MIN_SPLIT_DEPTH     256.0 /* no cut along k leaves less than this */
 
 typedef struct {
   double m, n;
 } Tile;
 
 /* Thread-block tiles of cuBLAS on sm_70 to sm_90, largest first. */
-static const Tile tiles[] = { { 256, 128 }, { 128, 256 }, { 128, 128 }, { 128, 64 }, { 64, 128 }, { 64, 64 } };
+static const Tile tiles[]
+    = { { 256, 128 }, { 128, 256 }, { 128, 128 }, { 128, 64 }, { 64, 128 }, { 64, 64 } };
 
 void
 ls_calibration_clear (LsCalibration *c)
@@ -78,7 +79,7 @@ ls_calibration_init_roofline (LsCalibration *c)
 {
   const LsKindFit roofline = { .compute_efficiency = 1, .memory_efficiency = 1, .mape = NAN };
 
-  *c = (LsCalibration) {
+  *c = (LsCalibration){
     .name = g_strdup ("roofline"),
     .source = g_strdup ("data sheet; nothing fitted"),
     .sustained = 1,
@@ -141,7 +142,8 @@ even_compute_s (const LsKindFit *fit, const LsKernel *kernel, double rate)
 }
 
 static double
-tiled_gemm_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, double rate, Tile tile, int split)
+tiled_gemm_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, double rate, Tile tile,
+              int split)
 {
   double m = (double) kernel->m, n = (double) kernel->n, batch = fmax (1, (double) kernel->batch);
   double depth = (double) kernel->k / split + fit->depth_half;

@@ -378,6 +378,8 @@ ls_field_value_hint (const LsField *f, const char *text)
   case LS_FIELD_FLOPS:
     return g_strdup_printf ("write \"%sTFLOP/s\" for 1e12 operations per second", n);
   default:
+    if (strlen (n) > 5) /* too large for anything but bytes */
+      return g_strdup_printf ("write \"%sB\" for bytes", n);
     return g_strdup_printf ("write \"%sGB\" for 1e9 bytes or \"%sGiB\" for 2^30", n, n);
   }
 }

@@ -296,7 +296,8 @@ build_tree (LsJsonDoc *doc, LsDiagList *diags)
   const char *end = NULL;
   doc->root = cJSON_ParseWithLengthOpts (doc->text, strlen (doc->text) + 1, &end, 1);
   if (!doc->root) {
-    diag_at (LS_ERROR_INPUT, doc->name, doc->text, end ? (size_t) (end - doc->text) : 0, diags, NULL, NULL, "cannot parse from here");
+    diag_at (LS_ERROR_INPUT, doc->name, doc->text, end ? (size_t) (end - doc->text) : 0, diags, NULL, NULL,
+             "cannot parse from here");
     return false;
   }
   guint n_before = ls_diag_list_n (diags);
@@ -308,8 +309,8 @@ LsJsonDoc *
 ls_json_doc_parse (const char *text, size_t n, const char *name, LsDiagList *diags)
 {
   if (n > LS_MAX_INPUT_BYTES) {
-    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL, "larger than %zu MiB; expected a smaller file",
-                 LS_MAX_INPUT_BYTES >> 20);
+    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL,
+                 "larger than %zu MiB; expected a smaller file", LS_MAX_INPUT_BYTES >> 20);
     return NULL;
   }
   g_autoptr (LsJsonDoc) doc = g_new0 (LsJsonDoc, 1);

@@ -43,7 +43,8 @@ static const LsField cpu_fields[] = {
   COUNT ("sockets", cpu_sockets, 1024, "per node; PCIe switches are dealt to them evenly"),
   LINK ("interconnect", cpu_interconnect, "between two sockets"),
   LINK ("memory", cpu_memory, "of one socket"),
-  { "memory_size", LS_FIELD_BYTES, SPEC (cpu_memory_bytes), .required = true, .above = true, .meaning = "of the node" },
+  { "memory_size", LS_FIELD_BYTES, SPEC (cpu_memory_bytes), .required = true, .above = true,
+    .meaning = "of the node" },
   { NULL },
 };
 static const LsField nvme_fields[] = {
@@ -59,7 +60,8 @@ static const LsField nic_fields[] = {
 };
 static const LsField node_fields[] = {
   COUNT ("gpus", gpus_per_node, 1024, "accelerators of one node"),
-  { "nvswitch", LS_FIELD_OBJECT, 0, .fields = nvswitch_fields, .default_text = "none", .meaning = "NVLink inside the node" },
+  { "nvswitch", LS_FIELD_OBJECT, 0, .fields = nvswitch_fields, .default_text = "none",
+    .meaning = "NVLink inside the node" },
   { "pcie", LS_FIELD_OBJECT, 0, .fields = pcie_fields, .default_text = "none", .meaning = "PCIe inside the node" },
   { "cpu", LS_FIELD_OBJECT, 0, .fields = cpu_fields, .default_text = "none", .meaning = "processors and their memory" },
   { "nvme", LS_FIELD_OBJECT, 0, .fields = nvme_fields, .default_text = "none", .meaning = "local drives" },
@@ -82,10 +84,13 @@ static const LsField fabric_fields[] = {
 
 const LsField ls_cluster_fields[] = {
   LS_FIELDS_HEADER (LsClusterSpec),
-  { "gpu", LS_FIELD_STRING, offsetof (ClusterFile, gpu), .required = true, .meaning = "name of a file in topologies/gpu" },
-  { "nodes", LS_FIELD_UINT, SPEC (n_nodes), .min = 1, .max = 1 << 20, .default_text = "1", .meaning = "nodes of the cluster" },
+  { "gpu", LS_FIELD_STRING, offsetof (ClusterFile, gpu), .required = true,
+    .meaning = "name of a file in topologies/gpu" },
+  { "nodes", LS_FIELD_UINT, SPEC (n_nodes), .min = 1, .max = 1 << 20, .default_text = "1",
+    .meaning = "nodes of the cluster" },
   { "node", LS_FIELD_OBJECT, 0, .required = true, .fields = node_fields, .meaning = "what one node holds" },
-  { "fabric", LS_FIELD_OBJECT, 0, .fields = fabric_fields, .default_text = "none", .meaning = "what joins the nodes" },
+  { "fabric", LS_FIELD_OBJECT, 0, .fields = fabric_fields, .default_text = "none",
+    .meaning = "what joins the nodes" },
   { NULL },
 };
 

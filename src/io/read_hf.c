@@ -133,8 +133,10 @@ is_decoder (const LsJsonDoc *doc, LsDiagList *diags)
   if (cJSON_IsObject (nested))
     return refuse (doc, nested, diags, "a multimodal model; save its \"text_config\" as a file of its own");
   cJSON_ArrayForEach (name, get (doc, "architectures"))
-    if (!cJSON_IsString (name) || !(strstr (name->valuestring, "CausalLM") || strstr (name->valuestring, "LMHeadModel")))
-      return refuse (doc, name, diags, "not a decoder with a language-model head, which is all that can be simulated");
+    if (!cJSON_IsString (name)
+        || !(strstr (name->valuestring, "CausalLM") || strstr (name->valuestring, "LMHeadModel")))
+      return refuse (doc, name, diags,
+                     "not a decoder with a language-model head, which is all that can be simulated");
   return true;
 }
 
@@ -184,21 +186,31 @@ check_complete (const LsJsonDoc *doc, const Family *f, const HfConfig *c, LsDiag
   return !is_missing;
 }
 
+/* The node of a key that has two spellings; the root if it is neither. */
+static const cJSON *
+first_of (const LsJsonDoc *doc, const char *key, const char *other)
+{
+  const cJSON *node = get (doc, key) ? get (doc, key) : get (doc, other);
+  return node ? node : ls_json_doc_root (doc);
+}
+
 static bool
 check_shape (const LsJsonDoc *doc, const HfConfig *c, const LsModel *m, LsDiagList *diags)
 {
   const cJSON *root = ls_json_doc_root (doc);
   if (c->head_dim == 0 && c->hidden % c->heads != 0) {
-    ls_json_doc_diag (doc, root, LS_JSON_AT_VALUE, diags, NULL, "%u heads do not divide a hidden size of %u", c->heads, c->hidden);
+    ls_json_doc_diag (doc, first_of (doc, "num_attention_heads", "n_head"), LS_JSON_AT_VALUE, diags, NULL,
+                      "%u heads do not divide a hidden size of %u", c->heads, c->hidden);
     return false;
   }
   if (m->n_heads % m->n_kv_heads != 0) {
-    ls_json_doc_diag (doc, root, LS_JSON_AT_VALUE, diags, NULL, "%u heads do not share %u heads of keys and values evenly",
-                      m->n_heads, m->n_kv_heads);
+    ls_json_doc_diag (doc, first_of (doc, "num_key_value_heads", "num_kv_heads"), LS_JSON_AT_VALUE, diags, NULL,
+                      "%u heads do not share %u heads of keys and values evenly", m->n_heads, m->n_kv_heads);
     return false;
   }
   if ((c->embedding_width > 0 && c->embedding_width != c->hidden) || !c->norm_before)
-    return refuse (doc, root, diags, "an OPT with norms after the layers or a narrower embedding (opt-350m) cannot be simulated");
+    return refuse (doc, root, diags,
+                   "an OPT with norms after the layers or a narrower embedding (opt-350m) cannot be simulated");
   return true;
 }
 
@@ -250,7 +262,8 @@ to_model (const LsJsonDoc *doc, const Family *f, const HfConfig *c)
 static void
 note_assumptions (const Family *f, const HfConfig *c, GPtrArray *notes)
 {
-  g_ptr_array_add (notes, g_strdup_printf ("sequences of %u tokens, the longest position; set the training length with --seq", c->seq));
+  g_ptr_array_add (notes, g_strdup_printf ("sequences of %u tokens, the longest position; "
+                                           "set the training length with --seq", c->seq));
   bool slides = c->sliding_window > 0 && (c->use_sliding_window || strcmp (f->model_type, "qwen2") != 0);
   if (slides && c->sliding_window < c->seq)
     note (notes, "attention is taken over the whole sequence, not over the sliding window");
@@ -261,9 +274,11 @@ note_assumptions (const Family *f, const HfConfig *c, GPtrArray *notes)
 }
 
 static bool
-read_config (const LsJsonDoc *doc, const Family *f, HfConfig *c, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
+read_config (const LsJsonDoc *doc, const Family *f, HfConfig *c, LsModel *ret_model, GPtrArray *notes,
+             LsDiagList *diags)
 {
-  if (!ls_fields_read (hf_fields, doc, ls_json_doc_root (doc), c, notes, diags) || !check_complete (doc, f, c, diags))
+  if (!ls_fields_read (hf_fields, doc, ls_json_doc_root (doc), c, notes, diags)
+      || !check_complete (doc, f, c, diags))
     return false;
   LsModel model = to_model (doc, f, c);
   bool ok = check_shape (doc, c, &model, diags);
@@ -285,7 +300,12 @@ ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, Ls
     return false;
   g_autoptr (GPtrArray) unread = notes ? g_ptr_array_ref (notes) : g_ptr_array_new_with_free_func (g_free);
   HfConfig c = {
-    .tied = f->tied, .bias = f->linear_bias, .dropout = f->dropout, .seq = f->seq, .multi_query = true, .norm_before = true,
+    .tied = f->tied,
+    .bias = f->linear_bias,
+    .dropout = f->dropout,
+    .seq = f->seq,
+    .multi_query = true,
+    .norm_before = true,
   };
   bool ok = read_config (doc, f, &c, ret_model, unread, diags);
   g_free (c.activation);

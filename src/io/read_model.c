@@ -11,7 +11,9 @@ static const LsEnumName positions[] = {
   { "learned", LS_POSITION_LEARNED }, { "rope", LS_POSITION_ROPE }, { "alibi", LS_POSITION_ALIBI },
   { "none", LS_POSITION_NONE },       { NULL },
 };
-static const LsEnumName attentions[] = { { "flash", LS_ATTENTION_FLASH }, { "unfused", LS_ATTENTION_UNFUSED }, { NULL } };
+static const LsEnumName attentions[] = {
+  { "flash", LS_ATTENTION_FLASH }, { "unfused", LS_ATTENTION_UNFUSED }, { NULL },
+};
 
 #define UINT(key_, member, max_, ...) \
   { key_, LS_FIELD_UINT, offsetof (LsModel, member), .min = 1, .max = (max_), __VA_ARGS__ }
@@ -32,7 +34,8 @@ const LsField ls_model_fields[] = {
   ENUM (mlp, mlps, .required = true, .meaning = "activation; swiglu has three matrices, the others two"),
   ENUM (norm, norms, .required = true, .meaning = "normalisation"),
   ENUM (position, positions, .required = true, .meaning = "position encoding"),
-  ENUM (attention, attentions, .default_text = "`\"flash\"`", .meaning = "attention kernels, unless the run says otherwise"),
+  ENUM (attention, attentions, .default_text = "`\"flash\"`",
+        .meaning = "attention kernels, unless the run says otherwise"),
   BOOL (linear_bias, "biases on all linear layers"),
   BOOL (qkv_bias, "biases on the QKV projection only"),
   BOOL (tied_embeddings, "the head shares the embedding's weights"),
@@ -61,7 +64,8 @@ complete (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   }
   m->head_dim = m->head_dim ? m->head_dim : m->hidden / m->n_heads;
   if (m->n_heads % m->n_kv_heads != 0) {
-    g_autofree char *text = g_strdup_printf ("%u heads do not share %u heads of keys and values evenly", m->n_heads, m->n_kv_heads);
+    g_autofree char *text = g_strdup_printf ("%u heads do not share %u heads of keys and values evenly",
+                                             m->n_heads, m->n_kv_heads);
     ok = complain (doc, "kv_heads", diags, NULL, text);
   }
   return ok;

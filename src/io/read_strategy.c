@@ -25,12 +25,14 @@ static const LsEnumName attention_kinds[] = {
   { "flash", LS_ATTENTION_FLASH }, { "unfused", LS_ATTENTION_UNFUSED }, { "auto", LS_ATTENTION_AUTO }, { NULL },
 };
 static const LsEnumName dtypes[] = {
-  { "fp16", LS_DTYPE_FP16 },      { "bf16", LS_DTYPE_BF16 },     { "fp8", LS_DTYPE_FP8 },     { "fp32", LS_DTYPE_FP32 },
-  { "bfloat16", LS_DTYPE_BF16 },  { "float16", LS_DTYPE_FP16 },  { "float32", LS_DTYPE_FP32 }, { NULL },
+  { "fp16", LS_DTYPE_FP16 },     { "bf16", LS_DTYPE_BF16 },     { "fp8", LS_DTYPE_FP8 },
+  { "fp32", LS_DTYPE_FP32 },     { "bfloat16", LS_DTYPE_BF16 }, { "float16", LS_DTYPE_FP16 },
+  { "float32", LS_DTYPE_FP32 },  { NULL },
 };
 static const LsEnumName grad_dtypes[] = {
-  { "fp16", LS_DTYPE_FP16 },     { "bf16", LS_DTYPE_BF16 },    { "fp32", LS_DTYPE_FP32 },   { "bfloat16", LS_DTYPE_BF16 },
-  { "float16", LS_DTYPE_FP16 },  { "float32", LS_DTYPE_FP32 }, { "auto", LS_DTYPE_AUTO },   { NULL },
+  { "fp16", LS_DTYPE_FP16 },     { "bf16", LS_DTYPE_BF16 },    { "fp32", LS_DTYPE_FP32 },
+  { "bfloat16", LS_DTYPE_BF16 }, { "float16", LS_DTYPE_FP16 }, { "float32", LS_DTYPE_FP32 },
+  { "auto", LS_DTYPE_AUTO },     { NULL },
 };
 
 /* "2" or "3@8": stage, and how many ranks share one copy. */
@@ -69,7 +71,8 @@ const LsField ls_strategy_fields[] = {
   UINT (ep, "1", "expert-parallel degree"),
   UINT (vpp, "1", "chunks of a stage (virtual stages)"),
   BOOL (sp, "false", "sequence parallelism; no effect with tp 1"),
-  { "zero", LS_FIELD_CUSTOM, .parse = parse_zero, .expected = "0 to 3, or STAGE@GROUP such as \"3@8\"", .default_text = "0",
+  { "zero", LS_FIELD_CUSTOM, .parse = parse_zero, .expected = "0 to 3, or STAGE@GROUP such as \"3@8\"",
+    .default_text = "0",
     .meaning = "ZeRO stage: what is sharded over data-parallel ranks, or over groups of that many" },
   ENUM (dp_kind, dp_kinds, "megatron, deepspeed for zero 2 and 3, xla-fsdp on TPUs", "who reduces gradients, and when"),
   BOOL (dp_overlap, "true", "reduce gradients during the backward pass"),
@@ -87,8 +90,8 @@ const LsField ls_strategy_fields[] = {
   ENUM (dtype, dtypes, "bf16", "number format of parameters and activations"),
   ENUM (grad_dtype, grad_dtypes, "the 16-bit type of dtype", "number format of gradients"),
   BOOL (grad_norm, "true", "all-reduce the norm of the gradients before the optimizer"),
-  { "bucket_bytes", LS_FIELD_BYTES, offsetof (LsStrategy, bucket_bytes), .above = true, .default_text = "25MiB, the first 1MiB",
-    .meaning = "ddp: size of a bucket" },
+  { "bucket_bytes", LS_FIELD_BYTES, offsetof (LsStrategy, bucket_bytes), .above = true,
+    .default_text = "25MiB, the first 1MiB", .meaning = "ddp: size of a bucket" },
   { "bucket_params", LS_FIELD_UINT64, offsetof (LsStrategy, bucket_params), .min = 1,
     .default_text = "the larger of 40e6 and 1e6 dp", .meaning = "megatron: parameters of a bucket" },
   { "layers_per_chunk", LS_FIELD_UINT_LIST, offsetof (LsStrategy, layers_per_chunk), .max = MAX_DEGREE,
@@ -102,8 +105,9 @@ check_chunks (const LsJsonDoc *doc, const LsStrategy *s, LsDiagList *diags)
 {
   if (s->n_layers_per_chunk <= LS_MAX_CHUNKS)
     return true;
-  ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "layers_per_chunk"), LS_JSON_AT_VALUE,
-                    diags, NULL, "expected at most %d chunks; got %u", LS_MAX_CHUNKS, s->n_layers_per_chunk);
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "layers_per_chunk");
+  ls_json_doc_diag (doc, list, LS_JSON_AT_VALUE, diags, NULL, "expected at most %d chunks; got %u", LS_MAX_CHUNKS,
+                    s->n_layers_per_chunk);
   return false;
 }
 

@@ -61,11 +61,10 @@ void ls_operators_head (const LsModel *m, const LsShard *s, bool with_weight, GA
 /* Bytes of the tensor between two layers on one rank (2sbh, /t with SP). */
 uint64_t ls_boundary_bytes (const LsModel *m, const LsShard *s);
 
-/* One optimizer step over n_params local parameters with mixed-precision Adam:
- * bytes per parameter follow from the dtypes (MODELS.md 3.6: 28 with a 16-bit
- * gradient, 30 with an fp32 one). Appends LsKernel values: gradient unscale and
- * norm, clip, Adam, copy to the 16-bit weights as the recipe has them. The one of
- * kind REDUCTION is the norm: its all-reduce goes between it and the next. */
+/* One optimizer step over n_params local parameters with mixed-precision Adam, as
+ * Megatron-LM launches it; bytes per parameter follow from the dtypes
+ * (optimizer.c). Appends LsKernel values. The one of kind REDUCTION is the gradient
+ * norm, and "grad-unscale" (fp16) looks for inf: their all-reduces follow them. */
 void ls_optimizer_kernels (uint64_t n_params, LsDtype dtype, LsDtype grad_dtype, GArray *kernels);
 
 #endif

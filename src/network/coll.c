@@ -15,10 +15,8 @@ static const LsCollAlgorithm *const registry[] = {
 };
 
 static const char *const kind_names[LS_N_COLL_KINDS] = {
-  [LS_COLL_ALL_REDUCE] = "all-reduce",
-  [LS_COLL_ALL_GATHER] = "all-gather",
-  [LS_COLL_REDUCE_SCATTER] = "reduce-scatter",
-  [LS_COLL_BROADCAST] = "broadcast",
+  [LS_COLL_ALL_REDUCE] = "all-reduce",         [LS_COLL_ALL_GATHER] = "all-gather",
+  [LS_COLL_REDUCE_SCATTER] = "reduce-scatter", [LS_COLL_BROADCAST] = "broadcast",
   [LS_COLL_SEND_RECV] = "send-recv",
 };
 
@@ -62,7 +60,8 @@ group_by_host (LsCollCall *call)
   call->hosts = ls_arena_new_array (call->arena, LsCollHost, MIN (call->n, call->cluster->spec.n_nodes));
   for (uint32_t i = 0; i < call->n; i++) {
     g_assert (sorted[i] < call->cluster->n_gpus && (i == 0 || sorted[i] != sorted[i - 1]));
-    if (i == 0 || ls_cluster_host_of (call->cluster, sorted[i]) != ls_cluster_host_of (call->cluster, sorted[i - 1]))
+    if (i == 0
+        || ls_cluster_host_of (call->cluster, sorted[i]) != ls_cluster_host_of (call->cluster, sorted[i - 1]))
       call->hosts[call->n_hosts++].gpus = &sorted[i];
     call->hosts[call->n_hosts - 1].n++;
   }
@@ -83,7 +82,8 @@ rate_alone (const LsCluster *c, const LsPhase *phase)
 static LsTime
 phase_alone (const LsCluster *c, const LsPhase *phase)
 {
-  LsTime moving = phase->demand_bytes > 0 ? ls_time_from_s_up (phase->demand_bytes / rate_alone (c, phase)) : 0;
+  LsTime moving
+      = phase->demand_bytes > 0 ? ls_time_from_s_up (phase->demand_bytes / rate_alone (c, phase)) : 0;
   return phase->latency + moving;
 }
 
@@ -130,8 +130,8 @@ fastest (const LsCollCall *call)
 }
 
 LsCollPlan *
-ls_coll_plan (const LsCluster *c, const LsNccl *nccl, LsCollKind kind, const uint32_t *gpus, uint32_t n, uint64_t bytes,
-              LsNetworkFidelity fidelity, LsArena *arena)
+ls_coll_plan (const LsCluster *c, const LsNccl *nccl, LsCollKind kind, const uint32_t *gpus, uint32_t n,
+              uint64_t bytes, LsNetworkFidelity fidelity, LsArena *arena)
 {
   g_assert (kind < LS_N_COLL_KINDS && n > 0);
   if (n == 1) {
@@ -140,7 +140,8 @@ ls_coll_plan (const LsCluster *c, const LsNccl *nccl, LsCollKind kind, const uin
     return nothing;
   }
 
-  LsCollCall call = { .cluster = c, .nccl = nccl, .kind = kind, .gpus = gpus, .n = n, .bytes = bytes, .arena = arena };
+  LsCollCall call
+      = { .cluster = c, .nccl = nccl, .kind = kind, .gpus = gpus, .n = n, .bytes = bytes, .arena = arena };
   group_by_host (&call);
   LsCollPlan *plan = fastest (&call);
   if (fidelity == LS_NETWORK_ALPHABETA)

@@ -43,8 +43,8 @@ static bool
 applies (const LsCollCall *call)
 {
   const LsClusterSpec *s = &call->cluster->spec;
-  return call->kind == LS_COLL_ALL_REDUCE && call->nccl->nvls_bus > 0 && s->nvswitch_planes > 0 && call->n_hosts == 1
-         && call->n == s->gpus_per_node && call->n > 2;
+  return call->kind == LS_COLL_ALL_REDUCE && call->nccl->nvls_bus > 0 && s->nvswitch_planes > 0
+         && call->n_hosts == 1 && call->n == s->gpus_per_node && call->n > 2;
 }
 
 static void
@@ -52,7 +52,8 @@ add_loads (const LsCollCall *call, uint32_t n_channels, LsPhase *phase)
 {
   uint64_t flows = n_channels * LS_COEF_ONE;
   double wire_per_trunk_byte = 2.0 * (call->n - 1) / (call->n + 1);
-  uint64_t hbm = (uint64_t) llround ((double) flows * call->nccl->hbm_per_wire_all_reduce * wire_per_trunk_byte);
+  uint64_t hbm
+      = (uint64_t) llround ((double) flows * call->nccl->hbm_per_wire_all_reduce * wire_per_trunk_byte);
   LsLoadList loads = ls_load_list_new ();
   /* A ring of single hops loads each trunk of each member once. */
   for (uint32_t i = 0; i < call->n; i++) {

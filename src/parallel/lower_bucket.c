@@ -9,7 +9,8 @@
  * order; a bucket closes at max (40e6, 1e6 dp) parameters; one bucket where nothing
  * overlaps, and on every pipeline stage but the first.
  *
- * Both: only the last micro-batch reduces; launched strictly in bucket order. */
+ * Both: only the last micro-batch reduces; launched strictly in bucket order; the
+ * gradients are divided by the number of ranks before, in a kernel of their own. */
 #include "parallel/lower_state.h"
 
 #define DDP_FIRST_BYTES (1u << 20)
@@ -65,6 +66,10 @@ build_bucket (Build *b, const Bucket *bucket, uint16_t unit)
 {
   const Lower *l = b->l;
   bool is_sharded = l->s->zero_stage > 0;
+  double bytes = (double) bucket->numel * ls_dtype_bytes (l->shard.grad_dtype);
+  LsKernel average = ls_kernel_stream ("grad-average", LS_KERNEL_ELEMENTWISE, l->shard.grad_dtype, 1, bucket->numel,
+                                       2 * bytes, 0);
+  build_kernel (b, &average, LS_TAG_W);
   uint16_t op = build_coll (b, LS_STREAM_DP, LS_SLOT_DP, is_sharded ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE,
                             bucket->numel * ls_dtype_bytes (l->shard.grad_dtype), l->shard.grad_dtype, LS_TAG_SYNC,
                             is_sharded ? "grad reduce-scatter" : "grad all-reduce");

@@ -11,6 +11,8 @@
  * a barrier over the stages; optimizer; parameters gathered. */
 #include "parallel/lower_state.h"
 
+#include <string.h>
+
 bool
 gathers_params_early (const Lower *l)
 {
@@ -141,7 +143,7 @@ optimizer (Build *b, uint32_t pp_rank)
   for (guint i = 0; i < kernels->len; i++) {
     const LsKernel *k = &g_array_index (kernels, LsKernel, i);
     bool is_norm = k->kind == LS_KERNEL_REDUCTION;
-    bool finds_inf = i == 0 && l->shard.dtype == LS_DTYPE_FP16;
+    bool finds_inf = strcmp (k->name, "grad-unscale") == 0;
     if (is_norm && !l->s->grad_norm)
       continue;
     build_kernel (b, k, LS_TAG_OPTIMIZER);

@@ -17,7 +17,8 @@ static inline LsClusterSpec
 tiny_dgx (uint32_t n_nodes)
 {
   return (LsClusterSpec) {
-    .gpu = { .hbm_bytes_per_s = 2039e9, .hbm_efficiency = 0.9, .hbm_bytes = UINT64_C (80) << 30, .n_sm = 108 },
+    .gpu
+    = { .hbm_bytes_per_s = 2039e9, .hbm_efficiency = 0.9, .hbm_bytes = UINT64_C (80) << 30, .n_sm = 108 },
     .n_nodes = n_nodes,
     .gpus_per_node = 8,
     .nvswitch_planes = 6,

@@ -4,12 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-#define HUBER_KNEE 0.1
-#define MAX_FREE 10
-#define N_STARTS 5
+#define HUBER_KNEE   0.1
+#define MAX_FREE     10
+#define N_STARTS     5
 #define N_ITERATIONS 400
 #define SIMPLEX_SIZE 1e-7
-#define START 0.3 /* logistic (START) = 0.57: just above the middle of each range */
+#define START        0.3 /* logistic (START) = 0.57: just above the middle of each range */
 
 typedef struct {
   guint free;
@@ -18,9 +18,9 @@ typedef struct {
 
 /* Ranges wide enough that no result lies on one, except b and e <= 1 by definition. */
 static const Bounds bounds[] = {
-  { LS_FREE_COMPUTE, 0.05, 1 },    { LS_FREE_MEMORY, 0.05, 1 },  { LS_FREE_LAUNCH, 0.2e-6, 50e-6 },
-  { LS_FREE_DEPTH, 1, 2000 },      { LS_FREE_WIDTH, 0.1, 500 },  { LS_FREE_TILE, 0.1, 500 },
-  { LS_FREE_WAVE, 0.01, 1 },       { LS_FREE_BYTES_HALF, 1, 1e8 }, { LS_FREE_HOST, 1e-7, 2e-4 },
+  { LS_FREE_COMPUTE, 0.05, 1 }, { LS_FREE_MEMORY, 0.05, 1 },    { LS_FREE_LAUNCH, 0.2e-6, 50e-6 },
+  { LS_FREE_DEPTH, 1, 2000 },   { LS_FREE_WIDTH, 0.1, 500 },    { LS_FREE_TILE, 0.1, 500 },
+  { LS_FREE_WAVE, 0.01, 1 },    { LS_FREE_BYTES_HALF, 1, 1e8 }, { LS_FREE_HOST, 1e-7, 2e-4 },
   { LS_FREE_SIDE, 0.05, 20 },
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (bounds) == MAX_FREE);
@@ -35,17 +35,37 @@ typedef struct {
 static void
 set_coefficient (LsFitState *s, guint which, double x)
 {
-  switch ((LsFree) which) {
-  case LS_FREE_COMPUTE: s->fit.compute_efficiency = x; break;
-  case LS_FREE_MEMORY: s->fit.memory_efficiency = x; break;
-  case LS_FREE_LAUNCH: s->fit.launch = ls_time_from_s (x); break;
-  case LS_FREE_DEPTH: s->fit.depth_half = x; break;
-  case LS_FREE_WIDTH: s->fit.width_half = x; break;
-  case LS_FREE_TILE: s->fit.tile_half = x; break;
-  case LS_FREE_WAVE: s->fit.wave_rounding = x; break;
-  case LS_FREE_BYTES_HALF: s->fit.bytes_half = x; break;
-  case LS_FREE_HOST: s->host_s = x; break;
-  case LS_FREE_SIDE: s->side_efficiency = x; break;
+  switch ((LsFree)which) {
+  case LS_FREE_COMPUTE:
+    s->fit.compute_efficiency = x;
+    break;
+  case LS_FREE_MEMORY:
+    s->fit.memory_efficiency = x;
+    break;
+  case LS_FREE_LAUNCH:
+    s->fit.launch = ls_time_from_s (x);
+    break;
+  case LS_FREE_DEPTH:
+    s->fit.depth_half = x;
+    break;
+  case LS_FREE_WIDTH:
+    s->fit.width_half = x;
+    break;
+  case LS_FREE_TILE:
+    s->fit.tile_half = x;
+    break;
+  case LS_FREE_WAVE:
+    s->fit.wave_rounding = x;
+    break;
+  case LS_FREE_BYTES_HALF:
+    s->fit.bytes_half = x;
+    break;
+  case LS_FREE_HOST:
+    s->host_s = x;
+    break;
+  case LS_FREE_SIDE:
+    s->side_efficiency = x;
+    break;
   }
 }
 
@@ -146,8 +166,9 @@ static void
 round_state (LsFitState *s)
 {
   LsKindFit *f = &s->fit;
-  double *const coefficients[] = { &f->compute_efficiency, &f->memory_efficiency, &f->depth_half, &f->width_half,
-                                   &f->tile_half, &f->wave_rounding, &f->bytes_half };
+  double *const coefficients[]
+      = { &f->compute_efficiency, &f->memory_efficiency, &f->depth_half, &f->width_half,
+          &f->tile_half,          &f->wave_rounding,     &f->bytes_half };
   for (size_t i = 0; i < G_N_ELEMENTS (coefficients); i++)
     *coefficients[i] = ls_fit_round (*coefficients[i], 4);
   f->launch = (f->launch + 5 * LS_NS) / (10 * LS_NS) * (10 * LS_NS);
@@ -185,7 +206,8 @@ ls_fit_solve (LsFitState *state, guint free_mask, const LsGpu *gpu, const GArray
 }
 
 LsFitError
-ls_fit_error (const LsFitState *state, const LsGpu *gpu, const GArray *samples, bool held_out, LsSampleFilter filter)
+ls_fit_error (const LsFitState *state, const LsGpu *gpu, const GArray *samples, bool held_out,
+              LsSampleFilter filter)
 {
   LsFitError e = { 0 };
   for (guint i = 0; i < samples->len; i++) {

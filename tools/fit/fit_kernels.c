@@ -18,20 +18,24 @@
  *                                            8192^3 gives 257 [1], here 262
  *   MAMF, best shape    271 at 1024 x 10240 x 5120, where the sweep has 279: 0.975
  *                       (H100: 794 at 2048 x 2048 x 13312, sweep 805: 0.987)
- *   vidur               231                  operators of a layer one after another;
- *                                            partly on A100 PCIe, 300 W [2]
+ *   vidur               217 to 230           medians of its models; the operators of
+ *                                            a layer one after another; on A100 PCIe
+ *                                            or SXM, it does not say [2]
  *
  * The sweep has by far the most shapes, so it gives the form of the curve (e and all
  * other coefficients). Training runs GEMMs as vidur does: other kernels in between,
  * weights not in L2, hot. So `sustained` is the median of vidur's rate over the
- * fitted rate at m >= 2048, n and k >= 512. On the A100 it is divided by the ratio
- * of the MAMF figures of PCIe and SXM (252.9 / 271.2); vidur's H100 is a DGX. No
- * training run was looked at.
+ * fitted rate at m >= 2048, n and k >= 512: 0.92 on the H100, a DGX. On the A100 it
+ * is 0.87, divided by the MAMF ratio of PCIe and SXM cards (252.9 / 271.2): 0.94.
+ * That vidur's A100 was a 300 W PCIe card is inferred, not stated: its best rate,
+ * 271, is 1.07 times the MAMF of that card, as the sweep's best, 290, is 1.07 times
+ * that of the SXM card; and the two GPUs then agree. No training run was looked at.
  *
  * The head_dim at which softmax takes half of attention's time is fitted on the H100,
  * whose table has head_dim 64 and 128, and scaled to the A100, which has only 128, by
  * tensor FLOPs per exponential: 4 k tensor FLOPs go with one exponential, 16 of which
- * an SM does per clock on both, and 2048 or 4096 dense bf16 FLOPs.
+ * an SM does per clock on both (CUDA programming guide, from memory), and 2048 or
+ * 4096 dense bf16 FLOPs (MODELS.md 1).
  *
  * Streaming kernels: tables that fit in the L2 are left out of b. LLMCompass times
  * contain a constant host time, which is fitted and dropped, and so is the rotation
@@ -50,20 +54,21 @@
 #include "recipe.h"
 #include "write_calibration.h"
 
-#define SKIP 77
+#define SKIP                  77
 #define FLOPS_PER_CLOCK_RATIO (2048.0 / 4096.0) /* A100 over H100, per SM, dense bf16 */
-#define ROUNDING 0.02 /* coefficients of another compiler's build may differ by that */
+#define ROUNDING              0.02 /* coefficients of another compiler's build may differ by that */
 
 static void
 print_errors (const LsRecipe *r, const LsCalibration *c)
 {
   printf ("%s: errors of predicted over measured time, each class with its number of kernels\n", r->name);
-  printf ("  %-34s %8s %8s %8s   %8s %8s %8s\n", "class", "fit n", "mape %", "bias %", "held n", "mape %", "bias %");
+  printf ("  %-34s %8s %8s %8s   %8s %8s %8s\n", "class", "fit n", "mape %", "bias %", "held n", "mape %",
+          "bias %");
   for (guint i = 0; i < r->checks->len; i++) {
     const LsFitCheck *check = &g_array_index (r->checks, LsFitCheck, i);
     LsFitError in = ls_recipe_error (r, c, check, false), out = ls_recipe_error (r, c, check, true);
-    printf ("  %-34s %8u %8.2f %+8.2f   %8u %8.2f %+8.2f\n", check->name, in.n, 100 * in.mape, 100 * in.bias, out.n,
-            100 * out.mape, 100 * out.bias);
+    printf ("  %-34s %8u %8.2f %+8.2f   %8u %8.2f %+8.2f\n", check->name, in.n, 100 * in.mape, 100 * in.bias,
+            out.n, 100 * out.mape, 100 * out.bias);
   }
   printf ("  sustained %.3g of these GEMM rates inside a training step\n\n", c->sustained);
 }
@@ -98,7 +103,8 @@ is_same_fit (const LsKindFit *a, const LsKindFit *b)
 {
   return a->is_fitted == b->is_fitted && is_near (a->compute_efficiency, b->compute_efficiency)
          && is_near (a->depth_half, b->depth_half) && is_near (a->width_half, b->width_half)
-         && is_near (a->wave_rounding, b->wave_rounding) && is_near (a->memory_efficiency, b->memory_efficiency)
+         && is_near (a->wave_rounding, b->wave_rounding)
+         && is_near (a->memory_efficiency, b->memory_efficiency)
          && is_near (ls_time_to_s (a->launch), ls_time_to_s (b->launch));
 }
 
@@ -112,7 +118,8 @@ count_differences (const LsRecipe *r, const LsCalibration *shipped)
       n++;
     }
   if (!is_near (r->calibration.sustained, shipped->sustained)) {
-    fprintf (stderr, "%s: sustained %g in the file; fitted %g\n", r->name, shipped->sustained, r->calibration.sustained);
+    fprintf (stderr, "%s: sustained %g in the file; fitted %g\n", r->name, shipped->sustained,
+             r->calibration.sustained);
     n++;
   }
   return n;

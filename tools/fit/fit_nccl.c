@@ -25,10 +25,10 @@
 
 #include "network/coll.h"
 
-#define MIN_BYTES (1024 * 1024)
+#define MIN_BYTES   (1024 * 1024)
 #define HUBER_DELTA 0.1
-#define N_FITTED 6
-#define MAX_GPUS 32
+#define N_FITTED    6
+#define MAX_GPUS    32
 
 typedef struct {
   LsCollKind kind;
@@ -214,7 +214,8 @@ predict_s (const LsCluster *cluster, const LsNccl *nccl, const Point *p)
   for (uint32_t i = 0; i < p->n_gpus; i++)
     gpus[i] = i / per_node * cluster->spec.gpus_per_node + i % per_node;
   g_autoptr (LsArena) arena = ls_arena_new ();
-  const LsCollPlan *plan = ls_coll_plan (cluster, nccl, p->kind, gpus, p->n_gpus, p->bytes, LS_NETWORK_FLOW, arena);
+  const LsCollPlan *plan
+      = ls_coll_plan (cluster, nccl, p->kind, gpus, p->n_gpus, p->bytes, LS_NETWORK_FLOW, arena);
   return ls_time_to_s (ls_coll_time_alone (cluster, plan));
 }
 
@@ -306,7 +307,8 @@ fit (Problem *p)
   }
   LsNccl nccl = nccl_at (p->generation, x);
   printf ("%s: loss %.5f\n", p->generation->name, after);
-  static const char *const units[] = { [IS_TIME] = "us", [IS_BYTES] = "B", [IS_RATE] = "B/s", [IS_RATIO] = "" };
+  static const char *const units[]
+      = { [IS_TIME] = "us", [IS_BYTES] = "B", [IS_RATE] = "B/s", [IS_RATIO] = "" };
   for (size_t i = 0; i < N_FITTED; i++) {
     const Fitted *f = &p->generation->fitted[i];
     printf ("  %-18s %.4g%s\n", f->name, exp (gsl_vector_get (x, i)), units[f->unit]);
@@ -335,8 +337,8 @@ static void
 print_error (const char *what, const Error *e)
 {
   if (e->n > 0)
-    printf ("  %-44s n %3u  MAPE %5.1f %%  bias %+6.1f %%  worst %+6.1f %%\n", what, e->n, 100 * e->abs_sum / e->n,
-            100 * e->sum / e->n, 100 * e->worst);
+    printf ("  %-44s n %3u  MAPE %5.1f %%  bias %+6.1f %%  worst %+6.1f %%\n", what, e->n,
+            100 * e->abs_sum / e->n, 100 * e->sum / e->n, 100 * e->worst);
 }
 
 static void
@@ -353,12 +355,12 @@ report (const Problem *p, const LsNccl *nccl)
       count (&e, relative);
       count (&sides[side], relative);
       if (g_getenv ("LS_FIT_POINTS"))
-        printf ("    %s %s %u %8.1f MiB %10.1f us %+6.1f %%\n", c->cluster, ls_coll_kind_name (c->kind), c->n_gpus, point->bytes / 1048576.0,
-                point->measured_s * 1e6, 100 * relative);
+        printf ("    %s %s %u %8.1f MiB %10.1f us %+6.1f %%\n", c->cluster, ls_coll_kind_name (c->kind),
+                c->n_gpus, point->bytes / 1048576.0, point->measured_s * 1e6, 100 * relative);
     }
     static const char *const marks[] = { "", " (held out)", " (not fitted)" };
     g_autofree char *what
-      = g_strdup_printf ("%s %s %u%s", c->cluster, ls_coll_kind_name (c->kind), c->n_gpus, marks[side]);
+        = g_strdup_printf ("%s %s %u%s", c->cluster, ls_coll_kind_name (c->kind), c->n_gpus, marks[side]);
     print_error (what, &e);
   }
   print_error ("all fitted curves", &sides[0]);

@@ -6,7 +6,7 @@
 
 /* A set of measured kernels that a calibration is judged on. */
 typedef struct {
-  const char *name;      /* "gemm, m >= 2048" */
+  const char *name; /* "gemm, m >= 2048" */
   LsKernelKind kind;
   bool fp8;              /* judged with gemm_fp8 */
   LsSampleFilter filter; /* NULL: all            */

@@ -6,8 +6,8 @@
 #include "io/csv.h"
 #include "io/read_file.h"
 
-#define ELT 2            /* bytes of fp16 and bf16 */
-#define MIN_TOKENS 256   /* fewer tokens do not occur in training */
+#define ELT        2   /* bytes of fp16 and bf16 */
+#define MIN_TOKENS 256 /* fewer tokens do not occur in training */
 
 static LsCsv *
 load (const LsSampleSink *sink, const char *file, const char *header)
@@ -58,8 +58,7 @@ text (const LsCsv *csv, guint row, int column)
 }
 
 /* 16 = 1 (mod 5), so a hexadecimal number and the sum of its digits agree mod 5. */
-static bool G_GNUC_PRINTF (1, 2)
-is_held_out (const char *format, ...)
+static bool G_GNUC_PRINTF (1, 2) is_held_out (const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -80,7 +79,8 @@ append (const LsSampleSink *sink, LsSample sample)
 }
 
 static void
-append_gemm (const LsSampleSink *sink, LsDtype dtype, uint64_t m, uint64_t n, uint64_t k, double seconds, bool has_host)
+append_gemm (const LsSampleSink *sink, LsDtype dtype, uint64_t m, uint64_t n, uint64_t k, double seconds,
+             bool has_host)
 {
   LsSample sample = {
     .kernel = ls_kernel_gemm ("gemm", dtype, m, n, k, 1, ELT, false),
@@ -116,7 +116,8 @@ ls_samples_gemm (LsSampleSink *sink, const char *file, LsDtype dtype)
 void
 ls_samples_attention (LsSampleSink *sink, const char *file, LsDtype dtype)
 {
-  static const char *const names[] = { "attn_dtype", "batch", "seq", "heads", "kv_heads", "head_dim", "latency_ms" };
+  static const char *const names[]
+      = { "attn_dtype", "batch", "seq", "heads", "kv_heads", "head_dim", "latency_ms" };
   int c[G_N_ELEMENTS (names)];
   g_autoptr (LsCsv) csv = load (sink, file, NULL);
   if (!find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
@@ -131,14 +132,20 @@ ls_samples_attention (LsSampleSink *sink, const char *file, LsDtype dtype)
     double tokens = (double) batch * (double) seq;
     double qkv_width = (double) (heads + 2 * kv_heads) * (double) d;
     LsSample sample = {
-      .kernel = { .name = "attention", .kind = LS_KERNEL_ATTENTION_FWD, .dtype = dtype,
-                  .m = seq, .n = seq, .k = d, .batch = batch * heads,
+      .kernel = { .name = "attention",
+                  .kind = LS_KERNEL_ATTENTION_FWD,
+                  .dtype = dtype,
+                  .m = seq,
+                  .n = seq,
+                  .k = d,
+                  .batch = batch * heads,
                   .flops = 2 * tokens * (double) seq * (double) (heads * d), /* causal */
                   .bytes = ELT * tokens * 2 * (double) ((heads + kv_heads) * d) },
       .seconds = number (csv, r, c[6]) * 1e-3,
       .side_bytes = 2 * ELT * tokens * qkv_width,
       .has_host = true,
-      .held_out = is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, heads, kv_heads, d),
+      .held_out
+      = is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, heads, kv_heads, d),
     };
     append (sink, sample);
   }
@@ -148,12 +155,12 @@ static void
 append_stream (const LsSampleSink *sink, LsKernelKind kind, uint64_t rows, uint64_t columns, double bytes,
                double seconds, bool has_host, bool held_out)
 {
-  append (sink, (LsSample) {
-    .kernel = ls_kernel_stream ("stream", kind, LS_DTYPE_FP16, rows, columns, bytes, 0),
-    .seconds = seconds,
-    .has_host = has_host,
-    .held_out = held_out,
-  });
+  append (sink, (LsSample){
+                    .kernel = ls_kernel_stream ("stream", kind, LS_DTYPE_FP16, rows, columns, bytes, 0),
+                    .seconds = seconds,
+                    .has_host = has_host,
+                    .held_out = held_out,
+                });
 }
 
 void
@@ -169,8 +176,9 @@ ls_samples_vidur_add (LsSampleSink *sink, const char *file, const char *gpu)
     uint64_t tokens = count (csv, r, c[2]), hidden = count (csv, r, c[3]);
     if (strcmp (text (csv, r, c[0]), gpu) || strcmp (text (csv, r, c[1]), "add"))
       continue;
-    append_stream (sink, LS_KERNEL_ELEMENTWISE, tokens, hidden, number (csv, r, c[4]), number (csv, r, c[5]) * 1e-6,
-                   false, is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, tokens, hidden));
+    append_stream (sink, LS_KERNEL_ELEMENTWISE, tokens, hidden, number (csv, r, c[4]),
+                   number (csv, r, c[5]) * 1e-6, false,
+                   is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, tokens, hidden));
   }
 }
 
@@ -193,16 +201,25 @@ ls_samples_vidur_gemm (LsSampleSink *sink, const char *file, const char *gpu)
 void
 ls_samples_vidur_mlp_gemm (LsSampleSink *sink, const char *file)
 {
-  static const char *const names[] = { "n_head", "n_kv_head", "n_embd", "n_expanded_embd", "use_gated_mlp", "num_tokens",
-                                       "num_tensor_parallel_workers", "attn_pre_proj_median_ms",
-                                       "attn_post_proj_median_ms", "mlp_up_proj_median_ms", "mlp_down_proj_median_ms" };
+  static const char *const names[] = { "n_head",
+                                       "n_kv_head",
+                                       "n_embd",
+                                       "n_expanded_embd",
+                                       "use_gated_mlp",
+                                       "num_tokens",
+                                       "num_tensor_parallel_workers",
+                                       "attn_pre_proj_median_ms",
+                                       "attn_post_proj_median_ms",
+                                       "mlp_up_proj_median_ms",
+                                       "mlp_down_proj_median_ms" };
   int c[G_N_ELEMENTS (names)];
   g_autoptr (LsCsv) csv = load (sink, file, NULL);
   if (!find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
     return;
 
   for (guint r = 0; r < ls_csv_n_rows (csv); r++) {
-    uint64_t heads = count (csv, r, c[0]), kv = count (csv, r, c[1]), h = count (csv, r, c[2]), f = count (csv, r, c[3]);
+    uint64_t heads = count (csv, r, c[0]), kv = count (csv, r, c[1]), h = count (csv, r, c[2]),
+             f = count (csv, r, c[3]);
     uint64_t m = count (csv, r, c[5]), t = count (csv, r, c[6]);
     if (m < MIN_TOKENS || heads % t)
       continue;
@@ -219,7 +236,8 @@ ls_samples_vidur_mlp_gemm (LsSampleSink *sink, const char *file)
 void
 ls_samples_vidur_embedding (LsSampleSink *sink, const char *file)
 {
-  static const char *const names[] = { "n_embd", "num_tokens", "num_tensor_parallel_workers", "emb_median_ms" };
+  static const char *const names[]
+      = { "n_embd", "num_tokens", "num_tensor_parallel_workers", "emb_median_ms" };
   int c[G_N_ELEMENTS (names)];
   g_autoptr (LsCsv) csv = load (sink, file, NULL);
   if (!find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))

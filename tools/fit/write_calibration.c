@@ -13,7 +13,8 @@ append_number (GString *json, const char *key, double value, int digits)
 static void
 append_kind (GString *json, const char *key, const LsKindFit *fit, const char *source, bool is_last)
 {
-  g_string_append_printf (json, "    \"%s\": {\n      \"fitted\": %s", key, fit->is_fitted ? "true" : "false");
+  g_string_append_printf (json, "    \"%s\": {\n      \"fitted\": %s", key,
+                          fit->is_fitted ? "true" : "false");
   append_number (json, "compute_efficiency", fit->compute_efficiency, 4);
   append_number (json, "depth_half", fit->depth_half, 4);
   append_number (json, "width_half", fit->width_half, 4);

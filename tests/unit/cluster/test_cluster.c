@@ -49,10 +49,11 @@ invariants_hold_on_all_shapes (void)
     uint32_t nodes, gpus, planes, nvlinks, switches, sockets, nics, rails, per_leaf;
     double oversubscription;
   } shapes[] = {
-    { 1, 8, 6, 12, 4, 2, 8, 8, 20, 1 }, { 1, 1, 0, 0, 0, 0, 0, 0, 0, 1 },  { 1, 4, 4, 18, 0, 0, 0, 0, 0, 1 },
-    { 2, 8, 4, 18, 4, 2, 8, 8, 32, 1 }, { 5, 8, 6, 12, 4, 2, 4, 1, 2, 2 },  { 7, 8, 6, 12, 4, 2, 2, 2, 3, 1.5 },
-    { 3, 4, 0, 0, 2, 2, 1, 1, 1, 1 },   { 9, 16, 6, 12, 8, 4, 8, 4, 4, 4 }, { 2, 2, 0, 0, 1, 1, 4, 2, 8, 1 },
-    { 40, 8, 6, 12, 4, 2, 8, 8, 20, 1 },
+    { 1, 8, 6, 12, 4, 2, 8, 8, 20, 1 }, { 1, 1, 0, 0, 0, 0, 0, 0, 0, 1 },
+    { 1, 4, 4, 18, 0, 0, 0, 0, 0, 1 },  { 2, 8, 4, 18, 4, 2, 8, 8, 32, 1 },
+    { 5, 8, 6, 12, 4, 2, 4, 1, 2, 2 },  { 7, 8, 6, 12, 4, 2, 2, 2, 3, 1.5 },
+    { 3, 4, 0, 0, 2, 2, 1, 1, 1, 1 },   { 9, 16, 6, 12, 8, 4, 8, 4, 4, 4 },
+    { 2, 2, 0, 0, 1, 1, 4, 2, 8, 1 },   { 40, 8, 6, 12, 4, 2, 8, 8, 20, 1 },
   };
   for (size_t i = 0; i < G_N_ELEMENTS (shapes); i++) {
     LsClusterSpec s = tiny_dgx (shapes[i].nodes);
@@ -83,9 +84,10 @@ trunks_carry_names_of_people (void)
   g_autoptr (LsCluster) c = build (&s);
   if (!LS_CHECK (c != NULL))
     return;
-  static const char *const names[] = { "node3/gpu5>nvswitch", "node3/nvswitch>gpu5", "node39/nic2>leaf10", "leaf10>node39/nic2",
-                                       "leaf4>spines",        "spines>leaf4",        "node0/cpu0>cpu1",    "node0/pcie3>cpu1",
-                                       "node0/cpu1>memory1",  "node0/pcie2>nvme2",   "node0/gpu7>pcie3",   "node0/pcie0>nic1" };
+  static const char *const names[]
+      = { "node3/gpu5>nvswitch", "node3/nvswitch>gpu5", "node39/nic2>leaf10", "leaf10>node39/nic2",
+          "leaf4>spines",        "spines>leaf4",        "node0/cpu0>cpu1",    "node0/pcie3>cpu1",
+          "node0/cpu1>memory1",  "node0/pcie2>nvme2",   "node0/gpu7>pcie3",   "node0/pcie0>nic1" };
   for (size_t i = 0; i < G_N_ELEMENTS (names); i++)
     if (!trunk_named (c, names[i]))
       ls_check_impl (false, __FILE__, __LINE__, "no trunk \"%s\"", names[i]);
@@ -143,7 +145,8 @@ oversubscription_takes_uplinks_away (void)
     g_autoptr (LsCluster) c = build (&s);
     if (!LS_CHECK (c != NULL))
       return;
-    LS_CHECK_NEAR (capacity_of (c, "leaf0>spines") * ratios[i], 20 * capacity_of (c, "node0/nic0>leaf0"), 1e-12);
+    LS_CHECK_NEAR (capacity_of (c, "leaf0>spines") * ratios[i], 20 * capacity_of (c, "node0/nic0>leaf0"),
+                   1e-12);
   }
 }
 
@@ -166,16 +169,17 @@ refuse (LsClusterSpec s, int code, const char *part)
   g_autoptr (LsCluster) c = ls_cluster_build (&s, &error);
   LS_CHECK (c == NULL);
   if (!g_error_matches (error, LS_ERROR, code) || !strstr (error->message, part))
-    ls_check_impl (false, __FILE__, __LINE__, "expected \"%s\", got \"%s\"", part, error ? error->message : "no error");
+    ls_check_impl (false, __FILE__, __LINE__, "expected \"%s\", got \"%s\"", part,
+                   error ? error->message : "no error");
 }
 
-#define REFUSE(code, part, ...)       \
-  G_STMT_START                        \
-  {                                   \
-    LsClusterSpec s = tiny_dgx (40);  \
-    __VA_ARGS__;                      \
-    refuse (s, code, part);           \
-  }                                   \
+#define REFUSE(code, part, ...)                                                                              \
+  G_STMT_START                                                                                               \
+  {                                                                                                          \
+    LsClusterSpec s = tiny_dgx (40);                                                                         \
+    __VA_ARGS__;                                                                                             \
+    refuse (s, code, part);                                                                                  \
+  }                                                                                                          \
   G_STMT_END
 
 static void

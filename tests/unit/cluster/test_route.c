@@ -19,7 +19,8 @@ describe (const LsCluster *c, const LsRoute *r)
 {
   GString *text = g_string_new (NULL);
   for (uint32_t i = 0; i < r->n_trunks; i++)
-    g_string_append_printf (text, "%s%s", i > 0 ? " " : "", g_array_index (c->trunks, LsTrunk, r->trunk[i]).name);
+    g_string_append_printf (text, "%s%s", i > 0 ? " " : "",
+                            g_array_index (c->trunks, LsTrunk, r->trunk[i]).name);
   return g_string_free (text, FALSE);
 }
 
@@ -43,8 +44,8 @@ agree (const LsCluster *c, uint32_t from, uint32_t to)
     double expected = on_route[t] ? 1 : 0;
     if (load[t] < expected - 1e-12 || load[t] > expected + 1e-12) {
       g_autofree char *route = describe (c, &r);
-      ls_check_impl (false, __FILE__, __LINE__, "gpu %u to %u: %s carries %g by search, %g by shape (%s)", from, to,
-                     g_array_index (c->trunks, LsTrunk, t).name, load[t], expected, route);
+      ls_check_impl (false, __FILE__, __LINE__, "gpu %u to %u: %s carries %g by search, %g by shape (%s)",
+                     from, to, g_array_index (c->trunks, LsTrunk, t).name, load[t], expected, route);
       return false;
     }
   }
@@ -54,7 +55,8 @@ agree (const LsCluster *c, uint32_t from, uint32_t to)
 static void
 shape_and_search_agree_on_random_pairs (void)
 {
-  LsClusterSpec specs[] = { tiny_dgx (1), tiny_dgx (3), tiny_dgx (45), tiny_pcie (1), tiny_pcie (3), tiny_pcie (9), tiny_dgx (5), tiny_dgx (6), tiny_dgx (8) };
+  LsClusterSpec specs[] = { tiny_dgx (1),  tiny_dgx (3), tiny_dgx (45), tiny_pcie (1), tiny_pcie (3),
+                            tiny_pcie (9), tiny_dgx (5), tiny_dgx (6),  tiny_dgx (8) };
   specs[6].nvswitch_planes = 4; /* 18 links on 4 planes: unequal shares */
   specs[6].nvlinks_per_gpu = 18;
   specs[7].nics = 4;
@@ -100,13 +102,17 @@ routes_read_as_expected (void)
   LsClusterSpec dgx = tiny_dgx (40), pcie = tiny_pcie (2);
   check_route (&dgx, 3, 3, "");
   check_route (&dgx, 0, 5, "node0/gpu0>nvswitch node0/nvswitch>gpu5");
-  check_route (&dgx, 1, 9, "node0/gpu1>pcie0 node0/pcie0>nic1 node0/nic1>leaf1 leaf1>node1/nic1 node1/nic1>pcie0 node1/pcie0>gpu1");
+  check_route (&dgx, 1, 9,
+               "node0/gpu1>pcie0 node0/pcie0>nic1 node0/nic1>leaf1 leaf1>node1/nic1 node1/nic1>pcie0 "
+               "node1/pcie0>gpu1");
   /* Another rail: over the spines. */
-  check_route (&dgx, 0, 13, "node0/gpu0>pcie0 node0/pcie0>nic0 node0/nic0>leaf0 leaf0>spines spines>leaf5 "
-                            "leaf5>node1/nic5 node1/nic5>pcie2 node1/pcie2>gpu5");
+  check_route (&dgx, 0, 13,
+               "node0/gpu0>pcie0 node0/pcie0>nic0 node0/nic0>leaf0 leaf0>spines spines>leaf5 "
+               "leaf5>node1/nic5 node1/nic5>pcie2 node1/pcie2>gpu5");
   check_route (&pcie, 0, 1, "node0/gpu0>pcie0 node0/pcie0>gpu1");
   check_route (&pcie, 0, 2, "node0/gpu0>pcie0 node0/pcie0>cpu0 node0/cpu0>pcie1 node0/pcie1>gpu2");
-  check_route (&pcie, 7, 0, "node0/gpu7>pcie3 node0/pcie3>cpu1 node0/cpu1>cpu0 node0/cpu0>pcie0 node0/pcie0>gpu0");
+  check_route (&pcie, 7, 0,
+               "node0/gpu7>pcie3 node0/pcie3>cpu1 node0/cpu1>cpu0 node0/cpu0>pcie0 node0/pcie0>gpu0");
 }
 
 static void
@@ -119,8 +125,10 @@ nics_can_be_chosen (void)
   LsRoute r;
   ls_route (c, 0, 8, 6, 6, &r);
   g_autofree char *text = describe (c, &r);
-  LS_CHECK_STR (text, "node0/gpu0>pcie0 node0/pcie0>cpu0 node0/cpu0>cpu1 node0/cpu1>pcie3 node0/pcie3>nic6 node0/nic6>leaf6 "
-                      "leaf6>node1/nic6 node1/nic6>pcie3 node1/pcie3>cpu1 node1/cpu1>cpu0 node1/cpu0>pcie0 node1/pcie0>gpu0");
+  LS_CHECK_STR (
+      text,
+      "node0/gpu0>pcie0 node0/pcie0>cpu0 node0/cpu0>cpu1 node0/cpu1>pcie3 node0/pcie3>nic6 node0/nic6>leaf6 "
+      "leaf6>node1/nic6 node1/nic6>pcie3 node1/pcie3>cpu1 node1/cpu1>cpu0 node1/cpu0>pcie0 node1/pcie0>gpu0");
   for (uint32_t gpu = 0; gpu < c->n_gpus; gpu++)
     LS_CHECK_INT (ls_nic_of_gpu (c, gpu), ==, gpu % 8);
 }

@@ -19,9 +19,16 @@ round_gpu (void)
 static LsKindFit
 tiled_fit (void)
 {
-  return (LsKindFit) { .is_fitted = true, .compute_efficiency = 0.8, .depth_half = 128, .tile_half = 20,
-                       .wave_rounding = 0.5, .memory_efficiency = 0.75, .launch = 3 * LS_US,
-                       .min_work = 1e9, .max_work = 1e13, .mape = 0.08 };
+  return (LsKindFit){ .is_fitted = true,
+                      .compute_efficiency = 0.8,
+                      .depth_half = 128,
+                      .tile_half = 20,
+                      .wave_rounding = 0.5,
+                      .memory_efficiency = 0.75,
+                      .launch = 3 * LS_US,
+                      .min_work = 1e9,
+                      .max_work = 1e13,
+                      .mape = 0.08 };
 }
 
 static LsCalibration
@@ -79,7 +86,10 @@ worked_example_takes_106_us (void)
 {
   LsGpu a100 = { .n_sm = 108, .hbm_bytes_per_s = 2.039e12 };
   a100.peak_flops[LS_DTYPE_BF16] = 312e12;
-  LsKindFit fit = { .compute_efficiency = 0.9, .depth_half = 200, .tile_half = 20, .wave_rounding = 0.5,
+  LsKindFit fit = { .compute_efficiency = 0.9,
+                    .depth_half = 200,
+                    .tile_half = 20,
+                    .wave_rounding = 0.5,
                     .memory_efficiency = 1 };
   LsKernel kernel = gemm (2048, 1536, 4096, 1);
   LsCalibration c = calibration_of (LS_KERNEL_GEMM, fit);
@@ -180,15 +190,23 @@ static LsKernel
 attention (uint64_t batch, uint64_t seq, uint64_t d)
 {
   double flops = 2.0 * (double) (batch * seq * seq * d);
-  return (LsKernel) { .name = "attention", .kind = LS_KERNEL_ATTENTION_FWD, .dtype = LS_DTYPE_BF16, .m = seq, .n = seq,
-                      .k = d, .batch = batch, .flops = flops, .bytes = 8.0 * (double) (batch * seq * d) };
+  return (LsKernel){ .name = "attention",
+                     .kind = LS_KERNEL_ATTENTION_FWD,
+                     .dtype = LS_DTYPE_BF16,
+                     .m = seq,
+                     .n = seq,
+                     .k = d,
+                     .batch = batch,
+                     .flops = flops,
+                     .bytes = 8.0 * (double) (batch * seq * d) };
 }
 
 static void
 attention_pays_for_short_rows_and_narrow_heads (void)
 {
-  LsKindFit fit = { .compute_efficiency = 0.5, .depth_half = 512, .width_half = 64, .wave_rounding = 1,
-                    .memory_efficiency = 1 };
+  LsKindFit fit = {
+    .compute_efficiency = 0.5, .depth_half = 512, .width_half = 64, .wave_rounding = 1, .memory_efficiency = 1
+  };
   LsKernel kernel = attention (100, 2048, 128); /* 1600 blocks: 16 whole waves */
   LS_CHECK_NEAR (cost_with (&fit, &kernel).compute_s, kernel.flops / 50e12 * 1.25 * 1.5, 1e-12);
 
@@ -208,7 +226,7 @@ fp8_uses_its_own_fit_only_if_it_has_one (void)
   LsKernel kernel = ls_kernel_gemm ("gemm", LS_DTYPE_FP8, 4096, 4096, 4096, 1, 2, false);
   LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &kernel).compute_s, kernel.flops / 200e12, 1e-12);
 
-  c.gemm_fp8 = (LsKindFit) { .is_fitted = true, .compute_efficiency = 0.5, .memory_efficiency = 1 };
+  c.gemm_fp8 = (LsKindFit){ .is_fitted = true, .compute_efficiency = 0.5, .memory_efficiency = 1 };
   LsKernelCost cost = ls_kernel_cost (&c, &gpu, &kernel);
   LS_CHECK_NEAR (cost.compute_s, kernel.flops / 100e12, 1e-12);
   LS_CHECK_INT (cost.source, ==, LS_COST_FITTED);
@@ -240,12 +258,14 @@ static void
 extrapolation_is_outside_the_range_of_the_fit (void)
 {
   LsKindFit fit = tiled_fit (); /* 1e9 to 1e13 */
-  LsKernel below = gemm (256, 256, 256, 1), inside = gemm (4096, 4096, 4096, 1), above = gemm (32768, 32768, 32768, 1);
+  LsKernel below = gemm (256, 256, 256, 1), inside = gemm (4096, 4096, 4096, 1),
+           above = gemm (32768, 32768, 32768, 1);
   LS_CHECK (cost_with (&fit, &below).extrapolated);
   LS_CHECK (!cost_with (&fit, &inside).extrapolated);
   LS_CHECK (cost_with (&fit, &above).extrapolated);
 
-  LsKernel stream = ls_kernel_stream ("add", LS_KERNEL_ELEMENTWISE, LS_DTYPE_BF16, 1, 1, 2e9, 0); /* bytes count here */
+  LsKernel stream
+      = ls_kernel_stream ("add", LS_KERNEL_ELEMENTWISE, LS_DTYPE_BF16, 1, 1, 2e9, 0); /* bytes count here */
   LS_CHECK (!cost_with (&fit, &stream).extrapolated);
   fit.max_work = 1.5e9;
   LS_CHECK (cost_with (&fit, &stream).extrapolated);
@@ -276,12 +296,14 @@ lost_sms_slow_only_the_compute_term (void)
 static void
 more_work_never_takes_less_time (void)
 {
-  LsKindFit even = tiled_fit (), stream_fit = { .compute_efficiency = 1, .memory_efficiency = 0.8, .launch = LS_US };
+  LsKindFit even = tiled_fit (),
+            stream_fit = { .compute_efficiency = 1, .memory_efficiency = 0.8, .launch = LS_US };
   even.wave_rounding = 0;
   LsTime last_gemm = 0, last_stream = 0;
   for (uint64_t n = 16; n <= 16384; n += 48) {
     LsKernel kernel = gemm (512, n, n, 1);
-    LsKernel stream = ls_kernel_stream ("add", LS_KERNEL_ELEMENTWISE, LS_DTYPE_BF16, 1, n, (double) n * 6e4, 0);
+    LsKernel stream
+        = ls_kernel_stream ("add", LS_KERNEL_ELEMENTWISE, LS_DTYPE_BF16, 1, n, (double) n * 6e4, 0);
     LsTime gemm_time = cost_with (&even, &kernel).alone, stream_time = cost_with (&stream_fit, &stream).alone;
     LS_CHECK_INT (gemm_time, >, last_gemm);
     LS_CHECK_INT (stream_time, >, last_stream);
@@ -308,8 +330,10 @@ LS_TEST_MAIN ("cost", LS_TEST (roofline_is_peak_or_bandwidth), LS_TEST (worked_e
               LS_TEST (empty_kernel_costs_its_launch), LS_TEST (huge_gemm_approaches_the_efficiency),
               LS_TEST (shallow_gemm_is_bound_by_memory), LS_TEST (one_tile_too_many_starts_a_wave),
               LS_TEST (deep_narrow_gemm_is_cut_along_k), LS_TEST (batched_scores_are_bound_by_memory),
-              LS_TEST (batch_costs_at_most_its_members), LS_TEST (attention_pays_for_short_rows_and_narrow_heads),
-              LS_TEST (fp8_uses_its_own_fit_only_if_it_has_one), LS_TEST (sustained_slows_gemms_and_nothing_else),
+              LS_TEST (batch_costs_at_most_its_members),
+              LS_TEST (attention_pays_for_short_rows_and_narrow_heads),
+              LS_TEST (fp8_uses_its_own_fit_only_if_it_has_one),
+              LS_TEST (sustained_slows_gemms_and_nothing_else),
               LS_TEST (extrapolation_is_outside_the_range_of_the_fit), LS_TEST (beside_nobody_is_alone),
               LS_TEST (lost_sms_slow_only_the_compute_term), LS_TEST (more_work_never_takes_less_time),
               LS_TEST (tiled_gemm_never_gets_faster_with_size))

@@ -154,6 +154,46 @@ no_prefix_of_a_document_is_one (void)
 }
 
 static void
+check_message (const char *text, size_t n, const char *message)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, n, "t", diags);
+  g_autofree char *shown = ls_diag_list_format (diags);
+  LS_CHECK (!doc);
+  LS_CHECK_STR (shown, message);
+}
+
+/* Bytes that a file of tests/reject cannot well hold. */
+static void
+bytes_that_are_no_text (void)
+{
+  check_message ("[1,\0 2]", 7, "t:1:4: error: a NUL byte; expected JSON text\n    1 | [1,\n      |    ^\n");
+  check_message ("[\"\xc3\x28\"]", 6, "t:1:3: error: invalid UTF-8; expected JSON text\n    1 | [\"\xef\xbf\xbd(\"]\n      |   ^\n");
+  check_message ("\xff\xfe[\0]\0", 6, "t:1:4: error: a NUL byte; expected JSON text\n    1 | \xef\xbf\xbd\xef\xbf\xbd[\n      |    ^\n");
+  check_message (" \n", 2, "t: error: empty file; expected a JSON object\n");
+  check_message ("\xef\xbb\xbf{}", 5, "t:1:1: error: unexpected U+FEFF; expected a value\n    1 | \xef\xbb\xbf{}\n      | ^\n");
+}
+
+static void
+check_load (const char *path, const char *message)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
+  g_autofree char *shown = ls_diag_list_format (diags);
+  LS_CHECK (!doc);
+  LS_CHECK_STR (shown, message);
+}
+
+static void
+what_is_no_file (void)
+{
+  check_load ("/", "/: error: is a directory; expected a file\n");
+  check_load ("/nonexistent.json", "/nonexistent.json: error: cannot read this file: No such file or directory\n");
+  if (g_file_test ("/dev/zero", G_FILE_TEST_EXISTS)) /* endless */
+    check_load ("/dev/zero", "/dev/zero: error: larger than 64 MiB; expected a smaller file\n");
+}
+
+static void
 stems_lose_folder_and_suffix (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
@@ -165,4 +205,4 @@ stems_lose_folder_and_suffix (void)
 LS_TEST_MAIN ("json_doc", LS_TEST (every_node_is_found_again), LS_TEST (columns_count_code_points),
               LS_TEST (pointers_are_escaped), LS_TEST (scanner_accepts_json), LS_TEST (scanner_says_where),
               LS_TEST (nesting_is_limited), LS_TEST (many_mistakes_are_cheap),
-              LS_TEST (no_prefix_of_a_document_is_one), LS_TEST (stems_lose_folder_and_suffix))
+              LS_TEST (no_prefix_of_a_document_is_one), LS_TEST (bytes_that_are_no_text), LS_TEST (what_is_no_file), LS_TEST (stems_lose_folder_and_suffix))

@@ -21,28 +21,34 @@ bytes_of (const GArray *kernels, const char *name)
 }
 
 static double
-adam_bytes_per_param (LsDtype dtype, LsDtype grad_dtype)
+bytes_per_param (LsDtype dtype, LsDtype grad_dtype)
 {
   g_autoptr (GArray) kernels = optimizer (1000, dtype, grad_dtype);
-  return bytes_of (kernels, "adam") / 1000;
+  double bytes = 0;
+  for (guint i = 0; i < kernels->len; i++)
+    bytes += g_array_index (kernels, LsKernel, i).bytes / 1000;
+  return bytes;
 }
 
-/* MODELS.md 3.6: gradient, master, m and v, 16-bit weight. */
+/* norm 4, clip 8, Adam 28 always; 16-bit gradients are copied to fp32 (6); fp16
+ * unscales (8); masters are copied to 16-bit weights (6). */
 static void
-adam_moves_28_or_30_bytes (void)
+bytes_follow_from_the_recipe (void)
 {
-  LS_CHECK_DOUBLE (adam_bytes_per_param (LS_DTYPE_BF16, LS_DTYPE_BF16), ==, 28);
-  LS_CHECK_DOUBLE (adam_bytes_per_param (LS_DTYPE_BF16, LS_DTYPE_FP32), ==, 30);
-  LS_CHECK_DOUBLE (adam_bytes_per_param (LS_DTYPE_FP16, LS_DTYPE_FP16), ==, 28);
-  LS_CHECK_DOUBLE (adam_bytes_per_param (LS_DTYPE_FP32, LS_DTYPE_FP32), ==, 28); /* weight = master */
+  LS_CHECK_DOUBLE (bytes_per_param (LS_DTYPE_BF16, LS_DTYPE_BF16), ==, 6 + 40 + 6);
+  LS_CHECK_DOUBLE (bytes_per_param (LS_DTYPE_BF16, LS_DTYPE_FP32), ==, 40 + 6);
+  LS_CHECK_DOUBLE (bytes_per_param (LS_DTYPE_FP16, LS_DTYPE_FP16), ==, 6 + 8 + 40 + 6);
+  LS_CHECK_DOUBLE (bytes_per_param (LS_DTYPE_FP32, LS_DTYPE_FP32), ==, 40);
 }
 
-/* opt-2 (reference/worked-examples.csv): 70e9 / 64 parameters, 85 % of 3.35 TB/s. */
+/* opt-2 (reference/worked-examples.csv) counts fused kernels: 30 bytes for each of
+ * 70e9 / 64 parameters at 85 % of 3.35 TB/s, 11.5 ms. Adam alone moves 28 of them;
+ * the 16-bit write is a kernel of its own here. */
 static void
-adam_on_h100_takes_11_5_ms (void)
+adam_moves_28_of_the_30_bytes_of_a_fused_step (void)
 {
   g_autoptr (GArray) kernels = optimizer (70000000000 / 64, LS_DTYPE_BF16, LS_DTYPE_FP32);
-  LS_CHECK_NEAR (bytes_of (kernels, "adam") / (0.85 * 3.35e12), 11.5e-3, 0.005);
+  LS_CHECK_NEAR (bytes_of (kernels, "adam") * 30 / 28 / (0.85 * 3.35e12), 11.5e-3, 0.005);
 }
 
 static void
@@ -70,7 +76,7 @@ static void
 one_reduction_comes_before_clip_and_adam (void)
 {
   g_autoptr (GArray) kernels = optimizer (10, LS_DTYPE_FP16, LS_DTYPE_FP16);
-  const char *expected[] = { "grad-unscale", "grad-norm", "grad-clip", "adam" };
+  const char *expected[] = { "main-grad-copy", "grad-unscale", "grad-norm", "grad-clip", "adam", "weight-copy" };
   if (!LS_CHECK (kernels->len == G_N_ELEMENTS (expected)))
     return;
   for (guint i = 0; i < kernels->len; i++) {
@@ -80,6 +86,6 @@ one_reduction_comes_before_clip_and_adam (void)
   }
 }
 
-LS_TEST_MAIN ("optimizer", LS_TEST (adam_moves_28_or_30_bytes), LS_TEST (adam_on_h100_takes_11_5_ms),
+LS_TEST_MAIN ("optimizer", LS_TEST (bytes_follow_from_the_recipe), LS_TEST (adam_moves_28_of_the_30_bytes_of_a_fused_step),
               LS_TEST (only_fp16_unscales), LS_TEST (only_fp8_casts_weights),
               LS_TEST (one_reduction_comes_before_clip_and_adam))

@@ -31,7 +31,8 @@ one_member_moves_nothing (void)
   g_autoptr (LsCluster) c = built (tiny_dgx (1));
   g_autoptr (LsArena) arena = ls_arena_new ();
   uint32_t gpu = 5;
-  const LsCollPlan *plan = ls_coll_plan (c, &round_nccl, LS_COLL_ALL_REDUCE, &gpu, 1, MIB, LS_NETWORK_FLOW, arena);
+  const LsCollPlan *plan
+      = ls_coll_plan (c, &round_nccl, LS_COLL_ALL_REDUCE, &gpu, 1, MIB, LS_NETWORK_FLOW, arena);
   LS_CHECK_INT (plan->n_phases, ==, 0);
   LS_CHECK_DOUBLE (plan->sm_share, ==, 0.0);
   LS_CHECK_INT (ls_coll_time_alone (c, plan), ==, 0);
@@ -44,14 +45,16 @@ no_bytes_cost_latency_only (void)
   g_autoptr (LsArena) arena = ls_arena_new ();
   uint32_t gpus[8];
   spread (gpus, 8, 8);
-  const LsCollPlan *plan = ls_coll_plan (c, &round_nccl, LS_COLL_ALL_GATHER, gpus, 8, 0, LS_NETWORK_FLOW, arena);
+  const LsCollPlan *plan
+      = ls_coll_plan (c, &round_nccl, LS_COLL_ALL_GATHER, gpus, 8, 0, LS_NETWORK_FLOW, arena);
   LS_CHECK_INT (plan->phases[0].n_loads, ==, 0);
   LS_CHECK_INT (ls_coll_time_alone (c, plan), ==, 9 * LS_US + 7 * LS_US);
 }
 
 static const struct {
   uint32_t n, per_node;
-} shapes[] = { { 2, 8 }, { 3, 8 }, { 5, 8 }, { 8, 8 }, { 16, 8 }, { 24, 8 }, { 4, 1 }, { 3, 1 }, { 9, 3 }, { 10, 5 }, { 7, 2 } };
+} shapes[] = { { 2, 8 }, { 3, 8 }, { 5, 8 }, { 8, 8 },  { 16, 8 }, { 24, 8 },
+               { 4, 1 }, { 3, 1 }, { 9, 3 }, { 10, 5 }, { 7, 2 } };
 
 static void
 loads_are_sorted_and_single (void)
@@ -63,7 +66,7 @@ loads_are_sorted_and_single (void)
       uint32_t gpus[32];
       spread (gpus, shapes[i].n, shapes[i].per_node);
       const LsCollPlan *plan
-        = ls_coll_plan (c, &round_nccl, kind, gpus, shapes[i].n, 64 * MIB, LS_NETWORK_FLOW, arena);
+          = ls_coll_plan (c, &round_nccl, kind, gpus, shapes[i].n, 64 * MIB, LS_NETWORK_FLOW, arena);
       LS_CHECK (plan->sm_share > 0 && plan->sm_share <= 1);
       for (uint32_t p = 0; p < plan->n_phases; p++) {
         const LsPhase *phase = &plan->phases[p];
@@ -87,8 +90,10 @@ order_of_members_does_not_matter (void)
   spread (forth, 16, 4);
   for (uint32_t i = 0; i < 16; i++)
     back[i] = forth[15 - i];
-  const LsCollPlan *a = ls_coll_plan (c, &round_nccl, LS_COLL_ALL_REDUCE, forth, 16, MIB, LS_NETWORK_FLOW, arena);
-  const LsCollPlan *b = ls_coll_plan (c, &round_nccl, LS_COLL_ALL_REDUCE, back, 16, MIB, LS_NETWORK_FLOW, arena);
+  const LsCollPlan *a
+      = ls_coll_plan (c, &round_nccl, LS_COLL_ALL_REDUCE, forth, 16, MIB, LS_NETWORK_FLOW, arena);
+  const LsCollPlan *b
+      = ls_coll_plan (c, &round_nccl, LS_COLL_ALL_REDUCE, back, 16, MIB, LS_NETWORK_FLOW, arena);
   LS_CHECK_INT (a->phases[0].n_loads, ==, b->phases[0].n_loads);
   for (uint32_t i = 0; i < a->phases[0].n_loads; i++) {
     LS_CHECK_INT (a->phases[0].loads[i].resource, ==, b->phases[0].loads[i].resource);
@@ -110,7 +115,8 @@ time_grows_with_bytes (void)
       LsTime last = 0;
       for (uint64_t bytes = 1; bytes < UINT64_C (1) << 34; bytes = bytes * 5 / 4 + 1) {
         g_autoptr (LsArena) arena = ls_arena_new ();
-        const LsCollPlan *plan = ls_coll_plan (c, &nccl, kind, gpus, shapes[i].n, bytes, LS_NETWORK_FLOW, arena);
+        const LsCollPlan *plan
+            = ls_coll_plan (c, &nccl, kind, gpus, shapes[i].n, bytes, LS_NETWORK_FLOW, arena);
         LsTime t = ls_coll_time_alone (c, plan);
         LS_CHECK_INT (t, >=, last);
         last = t;
@@ -128,7 +134,7 @@ time_of_a_send_grows_with_bytes (void)
     for (uint64_t bytes = 1; bytes < UINT64_C (1) << 34; bytes = bytes * 5 / 4 + 1) {
       g_autoptr (LsArena) arena = ls_arena_new ();
       LsTime t = ls_coll_time_alone (
-        c, ls_coll_plan (c, &round_nccl, LS_COLL_SEND_RECV, pairs[i], 2, bytes, LS_NETWORK_FLOW, arena));
+          c, ls_coll_plan (c, &round_nccl, LS_COLL_SEND_RECV, pairs[i], 2, bytes, LS_NETWORK_FLOW, arena));
       LS_CHECK_INT (t, >=, last);
       last = t;
     }
@@ -146,10 +152,10 @@ alpha_beta_is_the_flow_alone (void)
       g_autoptr (LsArena) arena = ls_arena_new ();
       uint32_t gpus[32];
       spread (gpus, shapes[i].n, shapes[i].per_node);
-      const LsCollPlan *flow
-        = ls_coll_plan (c, &round_nccl, LS_COLL_ALL_REDUCE, gpus, shapes[i].n, 64 * MIB, LS_NETWORK_FLOW, arena);
-      const LsCollPlan *ab
-        = ls_coll_plan (c, &round_nccl, LS_COLL_ALL_REDUCE, gpus, shapes[i].n, 64 * MIB, LS_NETWORK_ALPHABETA, arena);
+      const LsCollPlan *flow = ls_coll_plan (c, &round_nccl, LS_COLL_ALL_REDUCE, gpus, shapes[i].n, 64 * MIB,
+                                             LS_NETWORK_FLOW, arena);
+      const LsCollPlan *ab = ls_coll_plan (c, &round_nccl, LS_COLL_ALL_REDUCE, gpus, shapes[i].n, 64 * MIB,
+                                           LS_NETWORK_ALPHABETA, arena);
       LS_CHECK_INT (ab->phases[0].n_loads, ==, 0);
       LS_CHECK_INT (ls_coll_time_alone (c, ab), ==, ls_coll_time_alone (c, flow));
     }

@@ -80,11 +80,14 @@ small_messages_stay_on_the_ring (void)
   nccl.base_all_reduce = 6 * LS_US;
   uint32_t gpus[8];
   spread (gpus, 8, 8);
-  const LsCollPlan *small = ls_coll_plan (c, &nccl, LS_COLL_ALL_REDUCE, gpus, 8, 65536, LS_NETWORK_FLOW, arena);
+  const LsCollPlan *small
+      = ls_coll_plan (c, &nccl, LS_COLL_ALL_REDUCE, gpus, 8, 65536, LS_NETWORK_FLOW, arena);
   LS_CHECK_STR (small->algorithm, "ring");
-  const LsCollPlan *large = ls_coll_plan (c, &nccl, LS_COLL_ALL_REDUCE, gpus, 8, 16 * MIB, LS_NETWORK_FLOW, arena);
+  const LsCollPlan *large
+      = ls_coll_plan (c, &nccl, LS_COLL_ALL_REDUCE, gpus, 8, 16 * MIB, LS_NETWORK_FLOW, arena);
   LS_CHECK_STR (large->algorithm, "nvls");
 }
 
-LS_TEST_MAIN ("coll_nvls", LS_TEST (whole_nodes_reduce_in_the_switch), LS_TEST (each_trunk_carries_the_array_and_its_share),
+LS_TEST_MAIN ("coll_nvls", LS_TEST (whole_nodes_reduce_in_the_switch),
+              LS_TEST (each_trunk_carries_the_array_and_its_share),
               LS_TEST (parts_of_nodes_and_other_kinds_use_rings), LS_TEST (small_messages_stay_on_the_ring))

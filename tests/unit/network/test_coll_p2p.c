@@ -41,7 +41,9 @@ small_messages_use_one_channel (void)
   g_autoptr (LsCluster) c = built (tiny_dgx (2));
   g_autoptr (LsArena) arena = ls_arena_new ();
   LS_CHECK_INT (coef_on (c, send (c, 0, 8, 511 * 1024, arena)->phases, "node0/nic0>leaf0"), ==, LS_COEF_ONE);
-  LS_CHECK_INT (coef_on (c, send (c, 0, 8, 512 * 1024, arena)->phases, "node0/nic0>leaf0"), ==, 2 * LS_COEF_ONE);
+  LS_CHECK_INT (coef_on (c, send (c, 0, 8, 512 * 1024, arena)->phases, "node0/nic0>leaf0"), ==,
+                2 * LS_COEF_ONE);
 }
 
-LS_TEST_MAIN ("coll_p2p", LS_TEST (over_nvlink), LS_TEST (across_nodes), LS_TEST (small_messages_use_one_channel))
+LS_TEST_MAIN ("coll_p2p", LS_TEST (over_nvlink), LS_TEST (across_nodes),
+              LS_TEST (small_messages_use_one_channel))

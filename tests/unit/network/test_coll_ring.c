@@ -60,7 +60,8 @@ bytes_on_links_equal_the_formula (void)
   g_autoptr (LsCluster) c = built (tiny_dgx (4));
   static const struct {
     uint32_t n, per_node;
-  } shapes[] = { { 2, 8 }, { 3, 8 }, { 8, 8 }, { 16, 8 }, { 32, 8 }, { 12, 3 }, { 20, 5 }, { 28, 7 }, { 24, 6 }, { 4, 1 } };
+  } shapes[] = { { 2, 8 },  { 3, 8 },  { 8, 8 },  { 16, 8 }, { 32, 8 },
+                 { 12, 3 }, { 20, 5 }, { 28, 7 }, { 24, 6 }, { 4, 1 } };
   for (size_t i = 0; i < G_N_ELEMENTS (shapes); i++)
     for (LsCollKind kind = LS_COLL_ALL_REDUCE; kind <= LS_COLL_REDUCE_SCATTER; kind++) {
       g_autoptr (LsArena) arena = ls_arena_new ();
@@ -145,12 +146,13 @@ small_messages_use_fewer_channels (void)
   static const struct {
     uint64_t bytes;
     uint32_t channels;
-  } rows[] = { { 1, 1 }, { 32768, 1 }, { 65535, 1 }, { 65536, 2 }, { 10 * 32768, 10 }, { 24 * 32768 - 1, 23 }, { 24 * 32768, 24 }, { 64 * MIB, 24 } };
+  } rows[] = { { 1, 1 },           { 32768, 1 },           { 65535, 1 },       { 65536, 2 },
+               { 10 * 32768, 10 }, { 24 * 32768 - 1, 23 }, { 24 * 32768, 24 }, { 64 * MIB, 24 } };
   uint32_t gpus[8];
   spread (gpus, 8, 8);
   for (size_t i = 0; i < G_N_ELEMENTS (rows); i++) {
     const LsCollPlan *plan
-      = ls_coll_plan (c, &round_nccl, LS_COLL_ALL_REDUCE, gpus, 8, rows[i].bytes, LS_NETWORK_FLOW, arena);
+        = ls_coll_plan (c, &round_nccl, LS_COLL_ALL_REDUCE, gpus, 8, rows[i].bytes, LS_NETWORK_FLOW, arena);
     LS_CHECK_INT (coef_on (c, &plan->phases[0], "node0/gpu0>nvswitch"), ==, rows[i].channels * LS_COEF_ONE);
     LS_CHECK_NEAR (plan->sm_share, rows[i].channels / 108.0, 1e-12);
     LS_CHECK_NEAR (plan->phases[0].rate_cap * rows[i].channels, 240e9, 1e-12);
@@ -166,7 +168,7 @@ uneven_hosts_keep_exact_sums (void)
   g_autoptr (LsArena) arena = ls_arena_new ();
   static const uint32_t gpus[] = { 0, 1, 2, 8, 9 };
   const LsCollPlan *plan
-    = ls_coll_plan (c, &round_nccl, LS_COLL_ALL_REDUCE, gpus, 5, 64 * MIB, LS_NETWORK_FLOW, arena);
+      = ls_coll_plan (c, &round_nccl, LS_COLL_ALL_REDUCE, gpus, 5, 64 * MIB, LS_NETWORK_FLOW, arena);
   const LsPhase *p = &plan->phases[0];
   double wire = ls_coll_wire_factor (LS_COLL_ALL_REDUCE, 5) * 64.0 * MIB;
   LS_CHECK_NEAR (bytes_on (c, p, "node0/nic?>leaf*"), wire, 1e-12);
@@ -177,6 +179,7 @@ uneven_hosts_keep_exact_sums (void)
 }
 
 LS_TEST_MAIN ("coll_ring", LS_TEST (alone_in_a_node_is_the_closed_form), LS_TEST (worked_example_holds),
-              LS_TEST (bytes_on_links_equal_the_formula), LS_TEST (members_are_alike), LS_TEST (flows_of_a_whole_node),
-              LS_TEST (one_member_per_node_uses_one_nic), LS_TEST (a_slow_link_is_the_limit),
-              LS_TEST (small_messages_use_fewer_channels), LS_TEST (uneven_hosts_keep_exact_sums))
+              LS_TEST (bytes_on_links_equal_the_formula), LS_TEST (members_are_alike),
+              LS_TEST (flows_of_a_whole_node), LS_TEST (one_member_per_node_uses_one_nic),
+              LS_TEST (a_slow_link_is_the_limit), LS_TEST (small_messages_use_fewer_channels),
+              LS_TEST (uneven_hosts_keep_exact_sums))

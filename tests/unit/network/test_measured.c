@@ -44,13 +44,15 @@ cluster_of (const char *nccl, uint32_t n_nodes)
 }
 
 static double
-predict_s (const char *nccl_name, const LsNccl *nccl, LsCollKind kind, uint32_t n, uint32_t n_nodes, uint64_t bytes)
+predict_s (const char *nccl_name, const LsNccl *nccl, LsCollKind kind, uint32_t n, uint32_t n_nodes,
+           uint64_t bytes)
 {
   g_autoptr (LsCluster) c = cluster_of (nccl_name, n_nodes);
   g_autoptr (LsArena) arena = ls_arena_new ();
   uint32_t *gpus = ls_arena_new_array (arena, uint32_t, n);
   spread (gpus, n, n / n_nodes);
-  return ls_time_to_s (ls_coll_time_alone (c, ls_coll_plan (c, nccl, kind, gpus, n, bytes, LS_NETWORK_FLOW, arena)));
+  return ls_time_to_s (
+      ls_coll_time_alone (c, ls_coll_plan (c, nccl, kind, gpus, n, bytes, LS_NETWORK_FLOW, arena)));
 }
 
 static void
@@ -77,10 +79,12 @@ check_family (const Family *f, const char *text)
     sum += fabs (predicted / measured - 1);
     n++;
   }
-  ls_check_impl (n >= f->min_rows, __FILE__, __LINE__, "%s %s: %u rows, expected %u", f->cluster, f->op, n, f->min_rows);
+  ls_check_impl (n >= f->min_rows, __FILE__, __LINE__, "%s %s: %u rows, expected %u", f->cluster, f->op, n,
+                 f->min_rows);
   if (n > 0)
-    ls_check_impl (sum / n <= f->max_mape, __FILE__, __LINE__, "%s %s: mean absolute error %.1f %% of %u rows, stated %.0f %%",
-                   f->cluster, f->op, 100 * sum / n, n, 100 * f->max_mape);
+    ls_check_impl (sum / n <= f->max_mape, __FILE__, __LINE__,
+                   "%s %s: mean absolute error %.1f %% of %u rows, stated %.0f %%", f->cluster, f->op,
+                   100 * sum / n, n, 100 * f->max_mape);
 }
 
 static void
@@ -109,4 +113,5 @@ asymptote_is_the_published_one (void)
   LS_CHECK_NEAR (1.75 * 17179869184.0 / s, 234.9e9, 0.03);
 }
 
-LS_TEST_MAIN ("measured", LS_TEST (errors_stay_below_the_stated_figures), LS_TEST (asymptote_is_the_published_one))
+LS_TEST_MAIN ("measured", LS_TEST (errors_stay_below_the_stated_figures),
+              LS_TEST (asymptote_is_the_published_one))

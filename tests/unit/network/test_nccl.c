@@ -37,7 +37,8 @@ all_reduce_grows_with_the_depth_of_the_tree (void)
 {
   g_autoptr (LsCluster) c = built (tiny_dgx (128));
   for (uint32_t depth = 1; depth <= 7; depth++)
-    LS_CHECK_INT (latency (c, LS_COLL_ALL_REDUCE, 8u << depth, 8), ==, (10 + 2 * (7 + 14 * (LsTime) depth)) * LS_US);
+    LS_CHECK_INT (latency (c, LS_COLL_ALL_REDUCE, 8u << depth, 8), ==,
+                  (10 + 2 * (7 + 14 * (LsTime) depth)) * LS_US);
 }
 
 static void

@@ -1,0 +1,202 @@
+/* Pins: every data file that ships can be read, and a few of their figures arrive
+ * in base units in the right member. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "io/datadir.h"
+#include "io/read_calibration.h"
+#include "io/read_cluster.h"
+#include "io/read_gpu.h"
+#include "io/read_model.h"
+#include "io/read_nccl.h"
+#include "io/read_strategy.h"
+
+static bool
+is_nccl (const char *path)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
+  const cJSON *schema = doc ? cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "schema") : NULL;
+  return cJSON_IsString (schema) && strcmp (schema->valuestring, "lockstep.nccl/1") == 0;
+}
+
+static bool
+read_calibration_or_nccl (const char *path, LsDiagList *diags)
+{
+  LsCalibration calibration;
+  LsNccl nccl;
+  bool ok = is_nccl (path) ? ls_nccl_load (path, &nccl, diags) : ls_calibration_load (path, &calibration, diags);
+  if (ok && is_nccl (path))
+    ls_nccl_clear (&nccl);
+  else if (ok)
+    ls_calibration_clear (&calibration);
+  return ok;
+}
+
+static bool
+read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
+{
+  LsModel model = { 0 };
+  LsClusterSpec spec = { 0 };
+  LsGpu gpu = { 0 };
+  LsStrategy strategy = { 0 };
+  bool ok = false;
+  switch (kind) {
+  case LS_DATA_MODELS:
+    ok = ls_model_load (path, &model, NULL, diags);
+    break;
+  case LS_DATA_CLUSTERS:
+    ok = ls_cluster_load (path, &spec, diags);
+    break;
+  case LS_DATA_GPUS:
+    ok = ls_gpu_load (path, &gpu, diags);
+    break;
+  case LS_DATA_CALIBRATIONS:
+    return read_calibration_or_nccl (path, diags);
+  case LS_DATA_STRATEGIES:
+    ok = ls_strategy_load (path, &strategy, diags);
+    break;
+  case LS_N_DATA_KINDS:
+    break;
+  }
+  ls_model_clear (&model);
+  ls_cluster_spec_clear (&spec);
+  ls_gpu_clear (&gpu);
+  ls_strategy_clear (&strategy);
+  return ok;
+}
+
+static void
+all_shipped_files_are_good (void)
+{
+  for (int kind = 0; kind < LS_N_DATA_KINDS; kind++) {
+    g_autoptr (GPtrArray) entries = ls_data_list ((LsDataKind) kind);
+    for (guint i = 0; i < entries->len; i++) {
+      const LsDataEntry *e = entries->pdata[i];
+      g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+      bool ok = read_entry ((LsDataKind) kind, e->path, diags);
+      g_autofree char *text = ls_diag_list_format (diags);
+      ls_check_impl (ok && *text == '\0', __FILE__, __LINE__, "%s:\n%s", e->path, text);
+    }
+  }
+}
+
+static void
+the_a100_arrives_whole (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsGpu gpu;
+  if (!LS_CHECK (ls_gpu_load ("a100-80g", &gpu, diags)))
+    return;
+  LS_CHECK_STR (gpu.name, "a100-80g");
+  LS_CHECK_DOUBLE (gpu.peak_flops[LS_DTYPE_BF16], ==, 312e12);
+  LS_CHECK_DOUBLE (gpu.peak_flops[LS_DTYPE_TF32], ==, 156e12);
+  LS_CHECK_DOUBLE (gpu.peak_flops[LS_DTYPE_FP8], ==, 0);
+  LS_CHECK_DOUBLE (gpu.vector_flops, ==, 19.5e12);
+  LS_CHECK_DOUBLE (gpu.hbm_bytes_per_s, ==, 2039e9);
+  LS_CHECK_INT (gpu.hbm_bytes, ==, G_GINT64_CONSTANT (80) << 30);
+  LS_CHECK_INT (gpu.n_sm, ==, 108);
+  ls_gpu_clear (&gpu);
+}
+
+static void
+a_cluster_brings_its_gpu (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsClusterSpec spec;
+  if (!LS_CHECK (ls_cluster_load ("dgx-a100-80g", &spec, diags)))
+    return;
+  LS_CHECK_STR (spec.name, "dgx-a100-80g");
+  LS_CHECK_STR (spec.gpu.name, "a100-80g");
+  LS_CHECK_INT (spec.gpus_per_node, ==, 8);
+  LS_CHECK_INT (spec.nvswitch_planes, ==, 6);
+  LS_CHECK_DOUBLE (spec.nvlink.bandwidth_bytes_per_s, ==, 25e9);
+  LS_CHECK_INT (spec.nvlink.latency, ==, 300 * LS_NS);
+  LS_CHECK_INT (spec.cpu_memory_bytes, ==, G_GINT64_CONSTANT (2) << 40);
+  LS_CHECK_INT (spec.nvme_bytes, ==, G_GINT64_CONSTANT (3840000000000));
+  LS_CHECK_INT (spec.rails, ==, 8);
+  LS_CHECK (spec.spine.source != NULL);
+  ls_cluster_spec_clear (&spec);
+}
+
+/* The keys of the file are the names of the kinds, each in its own slot. */
+static void
+calibrations_name_every_kernel_kind (void)
+{
+  const LsField *kernels = NULL;
+  for (const LsField *f = ls_calibration_fields; f->key; f++)
+    if (strcmp (f->key, "kernels") == 0)
+      kernels = f->fields;
+  if (!LS_CHECK (kernels != NULL))
+    return;
+  for (int k = 0; k < LS_N_KERNEL_KINDS; k++) {
+    LS_CHECK_STR (kernels[k].key, ls_kernel_kind_name ((LsKernelKind) k));
+    LS_CHECK_INT (kernels[k].offset, ==, offsetof (LsCalibration, kind) + (size_t) k * sizeof (LsKindFit));
+  }
+}
+
+static void
+kinds_that_are_left_out_are_rooflines (void)
+{
+  static const char text[] = "{\"schema\":\"lockstep.calibration/1\",\"name\":\"t\",\"source\":\"test\",\"kernels\":"
+                             "{\"gemm\":{\"fitted\":true,\"compute_efficiency\":0.8,\"launch\":\"6us\",\"source\":\"x\"}}}";
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "t.json", diags);
+  LsCalibration c;
+  if (!LS_CHECK (doc && ls_calibration_read (doc, &c, diags)))
+    return;
+  LS_CHECK (c.kind[LS_KERNEL_GEMM].is_fitted);
+  LS_CHECK_DOUBLE (c.kind[LS_KERNEL_GEMM].compute_efficiency, ==, 0.8);
+  LS_CHECK_DOUBLE (c.kind[LS_KERNEL_GEMM].memory_efficiency, ==, 1);
+  LS_CHECK_INT (c.kind[LS_KERNEL_GEMM].launch, ==, 6 * LS_US);
+  LS_CHECK (!c.kind[LS_KERNEL_NORM].is_fitted);
+  LS_CHECK_DOUBLE (c.kind[LS_KERNEL_NORM].compute_efficiency, ==, 1);
+  LS_CHECK (!c.gemm_fp8.is_fitted);
+  ls_calibration_clear (&c);
+}
+
+static void
+nccl_figures_arrive_in_base_units (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsNccl nccl;
+  if (!LS_CHECK (ls_nccl_load ("nccl-a100", &nccl, diags)))
+    return;
+  LS_CHECK_STR (nccl.name, "nccl-a100");
+  LS_CHECK_INT (nccl.channels_ring, ==, 24);
+  LS_CHECK_DOUBLE (nccl.ring_bus_intra, ==, 240e9);
+  LS_CHECK (nccl.base_all_reduce > LS_US && nccl.base_all_reduce < LS_MS);
+  LS_CHECK (nccl.ramp_bytes > 1e6);
+  ls_nccl_clear (&nccl);
+}
+
+static void
+check_table (const LsField *fields)
+{
+  for (const LsField *f = fields; f->key; f++) {
+    for (const LsField *other = fields; other < f; other++)
+      ls_check_impl (strcmp (other->key, f->key) != 0, __FILE__, __LINE__, "%s: two rows", f->key);
+    LS_CHECK (f->kind != LS_FIELD_ENUM || f->names);
+    LS_CHECK (f->kind != LS_FIELD_CUSTOM || (f->parse && f->expected));
+    ls_check_impl (f->meaning != NULL, __FILE__, __LINE__, "%s: no meaning for the README", f->key);
+    ls_check_impl (f->required || f->default_text, __FILE__, __LINE__, "%s: no default for the README", f->key);
+    if (f->kind == LS_FIELD_OBJECT && LS_CHECK (f->fields != NULL))
+      check_table (f->fields);
+  }
+}
+
+static void
+tables_are_well_formed (void)
+{
+  check_table (ls_gpu_fields);
+  check_table (ls_cluster_fields);
+  check_table (ls_model_fields);
+  check_table (ls_strategy_fields);
+  check_table (ls_calibration_fields);
+  check_table (ls_nccl_fields);
+}
+
+LS_TEST_MAIN ("read_data", LS_TEST (tables_are_well_formed), LS_TEST (all_shipped_files_are_good), LS_TEST (the_a100_arrives_whole),
+              LS_TEST (a_cluster_brings_its_gpu), LS_TEST (calibrations_name_every_kernel_kind),
+              LS_TEST (kinds_that_are_left_out_are_rooflines), LS_TEST (nccl_figures_arrive_in_base_units))
