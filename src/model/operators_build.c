@@ -89,6 +89,21 @@ fp8_transpose (const LsCut *cut, uint64_t rows, uint64_t cols)
   return ls_cut_stream (cut, "fp8-transpose", LS_KERNEL_ELEMENTWISE, rows, cols, 2);
 }
 
+/* The gradient of the weight. apex's fused kernel lets the GEMM add to an fp32 main
+ * gradient; a 16-bit one is added to by a kernel of its own (Megatron-LM's hook
+ * main_grad.add_(grad), and autograd's accumulation likewise). */
+static void
+weight_gradient (LsOperator *op, const LsCut *cut, const char *name, LsDtype dtype, uint64_t in, uint64_t out)
+{
+  uint32_t grad_bytes = ls_dtype_bytes (cut->shard->grad_dtype);
+  bool is_fused = cut->shard->grad_dtype == LS_DTYPE_FP32;
+
+  ls_operator_wgrad (op, ls_kernel_gemm (name, dtype, out, in, cut->tokens, 1, is_fused ? grad_bytes : cut->elt, is_fused));
+  if (!is_fused)
+    ls_operator_wgrad (op, ls_cut_stream (cut, "grad-accumulate", LS_KERNEL_ELEMENTWISE, out, in,
+                                          cut->elt + 2 * grad_bytes));
+}
+
 void
 ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names,
                     LsDtype dtype, uint64_t in, uint64_t out)
@@ -97,7 +112,6 @@ ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names
   bool is_column = op->tp == LS_TP_COLUMN;
   bool is_fp8 = dtype == LS_DTYPE_FP8;
   bool comes_as_fp8 = is_fp8 && is_column;
-  uint32_t grad_bytes = ls_dtype_bytes (cut->shard->grad_dtype);
 
   if (is_fp8 && !comes_as_fp8)
     ls_operator_fwd (op, fp8_cast_transpose (cut, tokens, in));
@@ -109,7 +123,7 @@ ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names
 
   if (comes_as_fp8)
     ls_operator_wgrad (op, fp8_transpose (cut, tokens, in));
-  ls_operator_wgrad (op, ls_kernel_gemm (names->wgrad, dtype, out, in, tokens, 1, grad_bytes, true));
+  weight_gradient (op, cut, names->wgrad, dtype, in, out);
 
   /* With SP a COLUMN layer keeps its own part and gathers the input again. */
   op->saved_bytes = (is_column ? cut->local_tokens : tokens) * in * ls_dtype_bytes (dtype);

@@ -52,7 +52,8 @@ typedef struct {
 
 /* Adds to op, COLUMN or ROW, the three GEMMs of Y = X W^T with X [tokens, in],
  * W [out, in] on this rank; op saves X. W is no parameter yet. The W GEMM
- * accumulates into the gradient buffer (gradient-accumulation fusion). An fp8
+ * accumulates into an fp32 gradient buffer itself (gradient-accumulation fusion);
+ * into a 16-bit one a kernel of its own does. An fp8
  * layer casts and transposes its operands, except the input of a COLUMN layer,
  * which the norm before it writes as fp8 (Transformer Engine's LayerNormLinear). */
 void ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names,

@@ -359,7 +359,8 @@ without_dropout_its_kernels_vanish (void)
   parts_free (p);
 }
 
-/* W accumulates into the main gradient: its type decides the bytes of C. */
+/* The W GEMM adds to an fp32 main gradient itself (8 bytes of C); with a 16-bit one
+ * it writes 2 and a kernel of 6 bytes adds them. */
 static void
 wgrad_accumulates_in_grad_dtype (void)
 {
@@ -368,8 +369,10 @@ wgrad_accumulates_in_grad_dtype (void)
   g_autoptr (GArray) narrow = layer_operators (&m, &s);
   s.grad_dtype = LS_DTYPE_FP32;
   g_autoptr (GArray) wide = layer_operators (&m, &s);
-  LS_CHECK_DOUBLE (kernel_bytes (wide, "fc1-wgrad") - kernel_bytes (narrow, "fc1-wgrad"), ==,
-                   2 * 2 * 3072.0 * 6144);
+  double numel = 3072.0 * 6144;
+  LS_CHECK_DOUBLE (kernel_bytes (wide, "fc1-wgrad") - kernel_bytes (narrow, "fc1-wgrad"), ==, (8 - 2) * numel);
+  LS_CHECK_DOUBLE (kernel_bytes (narrow, "grad-accumulate"), ==, 6.0 * 2304 * 6144); /* qkv, the first */
+  LS_CHECK (kernel_named (wide, "grad-accumulate") == NULL);
   LS_CHECK_DOUBLE (kernel_bytes (wide, "fc1-dgrad"), ==, kernel_bytes (narrow, "fc1-dgrad"));
 }
 
