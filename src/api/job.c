@@ -10,6 +10,9 @@
 #include "sweep/knobs.h"
 #include "sweep/placement.h"
 
+/* A Chrome trace of more ranks shows one of each role. */
+#define TRACE_MAX_RANKS 16
+
 struct LsJob {
   LsJobSpec spec;
 };
@@ -124,7 +127,7 @@ ls_result_notes (const LsResult *result)
 }
 
 char *
-ls_result_summary (const LsResult *result, gboolean colour)
+ls_result_summary (const LsResult *result, LsTextStyle style)
 {
   g_return_val_if_fail (result, NULL);
   g_autofree char *subtitle = ls_knobs_summary (&result->job->strategy);
@@ -133,7 +136,8 @@ ls_result_summary (const LsResult *result, gboolean colour)
     .subtitle = subtitle,
     .published_s = result->published_s,
     .published_source = result->published_source,
-    .color = colour,
+    .color = (style & LS_TEXT_COLOR) != 0,
+    .ascii = (style & LS_TEXT_ASCII) != 0,
   };
   return ls_summary_format (&result->job->report, &text);
 }
@@ -172,7 +176,7 @@ gboolean
 ls_result_write_chrome_trace (const LsResult *result, const char *path, GError **error)
 {
   g_return_val_if_fail (result && path, FALSE);
-  return ls_trace_chrome_write (result->job->timeline, result->title, path, error);
+  return ls_trace_chrome_write (result->job->timeline, result->title, TRACE_MAX_RANKS, path, error);
 }
 
 gboolean

@@ -1,5 +1,6 @@
 #include "cli/cli.h"
 
+#include <langinfo.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -169,6 +170,15 @@ write_files (const LsResult *result, const Args *args, GError **error)
   return TRUE;
 }
 
+/* Colour for a terminal that wants it (no-color.org), block characters for UTF-8. */
+static LsTextStyle
+text_style (void)
+{
+  gboolean is_color = isatty (STDOUT_FILENO) && !g_getenv ("NO_COLOR") && g_strcmp0 (g_getenv ("TERM"), "dumb") != 0;
+  gboolean is_utf8 = strcmp (nl_langinfo (CODESET), "UTF-8") == 0;
+  return (is_color ? LS_TEXT_COLOR : LS_TEXT_PLAIN) | (is_utf8 ? LS_TEXT_PLAIN : LS_TEXT_ASCII);
+}
+
 static gboolean
 print_result (const LsResult *result, const Args *args, GError **error)
 {
@@ -181,7 +191,7 @@ print_result (const LsResult *result, const Args *args, GError **error)
     if (!cli_print (placement, error) || !cli_print ("\n", error))
       return FALSE;
   }
-  g_autofree char *summary = ls_result_summary (result, isatty (STDOUT_FILENO) != 0);
+  g_autofree char *summary = ls_result_summary (result, text_style ());
   return cli_print (summary, error);
 }
 

@@ -1,4 +1,5 @@
 /* lockstep — the command line: finds the subcommand, prints its error, exits. */
+#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -94,6 +95,7 @@ main (int argc, char **argv)
 {
   g_autoptr (GError) error = NULL;
   const Command *command = NULL;
+  setlocale (LC_CTYPE, ""); /* only to know what the terminal can show */
   if (dispatch (argc, argv, &command, &error))
     return 0;
   print_error (error, command);

@@ -157,8 +157,7 @@ collective_finished (void *run, Motion *m, LsTime at)
   Run *x = run;
   Comm *c = (Comm *) m;
   const LsCommunicator *group = &x->plan->comms[c->id];
-  ls_digest_u64 (&x->digest, (uint64_t) at);
-  ls_digest_u64 (&x->digest, c->id);
+  digest_add (x, at, c->id);
   c->n_arrived = 0;
   c->arrived = 0;
   for (uint32_t i = 0; i < group->n_ranks; i++)
@@ -230,8 +229,7 @@ transfer_finished (void *run, Motion *m, LsTime at)
   Channel *ch = (Channel *) m;
   g_autofree Post *send = g_queue_pop_head (&ch->sends);
   g_autofree Post *recv = g_queue_pop_head (&ch->recvs);
-  ls_digest_u64 (&x->digest, (uint64_t) at);
-  ls_digest_u64 (&x->digest, (uint64_t) ch->from << 32 | ch->to);
+  digest_add (x, at, (uint64_t) ch->from << 32 | ch->to);
   ch->is_busy = false;
   transfer_over (x, send, group_share (x), at);
   transfer_over (x, recv, group_share (x), at);

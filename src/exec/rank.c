@@ -241,6 +241,7 @@ static void
 host_advance (Run *x, Rank *r)
 {
   for (;;) {
+    retire_frames (x, r);
     if (r->frames_end > r->frames_first) {
       uint64_t ordinal = r->frames_end - 1;
       Frame *f = rank_frame (r, ordinal);
@@ -248,7 +249,6 @@ host_advance (Run *x, Rank *r)
         if (!issue_op (x, r, f, ordinal))
           return;
     }
-    retire_frames (x, r);
     if (r->program->n_instances == 0 || r->n_outstanding >= LOOKAHEAD_OPS || !may_begin_step (x, r))
       return;
     open_frame (x, r);

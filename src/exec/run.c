@@ -59,7 +59,6 @@ run_init (Run *x)
   x->step_n_done = g_new0 (uint32_t, x->n_steps + 2);
   x->step_end = g_new0 (LsTime, x->n_steps + 2);
   x->last_step = NO_ID;
-  ls_digest_init (&x->digest);
   comm_init (x);
   x->ranks = g_new0 (Rank, x->plan->n_ranks);
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)

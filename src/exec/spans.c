@@ -4,6 +4,16 @@
 
 #include <string.h>
 
+void
+digest_add (Run *x, LsTime at, uint64_t what)
+{
+  LsDigest d;
+  ls_digest_init (&d);
+  ls_digest_u64 (&d, (uint64_t) at);
+  ls_digest_u64 (&d, what);
+  x->digest += ls_digest_get (&d);
+}
+
 static void
 begin_step (Run *x, Rank *r, uint32_t step)
 {
@@ -97,8 +107,8 @@ spans_collect (Run *x)
   t->resource_bytes = g_new0 (double, t->n_resources);
   comm_count_bytes (x, step, t->resource_bytes);
   for (uint32_t i = 0; i <= step; i++)
-    ls_digest_u64 (&x->digest, (uint64_t) x->step_end[i]);
-  t->digest = ls_digest_get (&x->digest);
+    digest_add (x, x->step_end[i], i);
+  t->digest = x->digest;
   t->n_events = x->engine.n_events;
   t->n_solves = ls_flow_net_n_solves (x->net);
   t->n_ops = x->n_ops;

@@ -205,7 +205,7 @@ typedef struct {
   LsTime *step_end;      /* [n_steps + 1] */
   uint32_t last_step;    /* the one reported, once known; NO_ID before */
   bool is_periodic;
-  LsDigest digest;
+  uint64_t digest; /* sum over completions, so that ties have no order */
   uint64_t n_ops;
   double cost_share[4];
   GError *error;         /* stops the run */
@@ -223,6 +223,9 @@ void rank_ready (Run *x, Rank *r); /* advance it once all completions of this in
 void rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
 void rank_residency (Run *x, Rank *r, uint64_t sm_share, int sign);
 Frame *rank_frame (Rank *r, uint64_t ordinal);
+
+/* spans.c: something was over at this time */
+void digest_add (Run *x, LsTime at, uint64_t what);
 
 /* comm.c */
 void comm_init (Run *x);

@@ -10,7 +10,7 @@
 #include "io/timeline_boxes.h"
 #include "io/write_file.h"
 
-#define MAX_ROWS 64
+#define MAX_ROWS 32
 #define WIDTH 1600 /* of the picture, pixels */
 #define LEFT 150   /* margins, pixels: room for "rank 63 (stage 63)" */
 #define RIGHT 30

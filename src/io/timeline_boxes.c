@@ -49,7 +49,11 @@ ls_timeline_boxes (const LsTimeline *t, uint32_t rank)
       continue;
     LsBoxKind kind = kind_of_tag ((LsTag) ls_span_op (t, rank, s)->tag);
     LsTimelineBox *open = boxes->len > 0 ? &g_array_index (boxes, LsTimelineBox, boxes->len - 1) : NULL;
-    if (open && last->instance == s->instance && last->step == s->step && join_kind (&open->kind, kind)) {
+    /* A forward with its tensor-parallel gaps is one box; between the kernels of the
+     * optimizer a rank waits for the others, which should be seen. */
+    bool is_same = open && last->instance == s->instance && last->step == s->step
+                   && (kind != LS_BOX_OPTIMIZER || from - t->window_start == open->to);
+    if (is_same && join_kind (&open->kind, kind)) {
       open->to = to - t->window_start;
     } else {
       const LsInstance *instance = ls_span_instance (t, rank, s);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "io/p2p_pairs.h"
+#include "io/timeline_boxes.h"
 #include "io/write_file.h"
 #include "network/coll.h"
 
@@ -14,6 +15,8 @@ typedef struct {
   FILE *out;
   const LsTimeline *t;
   const char *title;
+  guint max_ranks;
+  bool *is_shown; /* per rank */
   bool has_events;
 } Trace;
 
@@ -210,7 +213,7 @@ write_arrows (Trace *w)
     const LsSpan *send = &t->ranks[pair->from].spans[pair->from_span];
     const LsSpan *receive = &t->ranks[pair->to].spans[pair->to_span];
     LsTime send_from, send_to, receive_from, receive_to;
-    if (receive->matched > t->window_end || !cut (t, send, &send_from, &send_to)
+    if (!w->is_shown[pair->from] || !w->is_shown[pair->to] || receive->matched > t->window_end || !cut (t, send, &send_from, &send_to)
         || !cut (t, receive, &receive_from, &receive_to))
       continue;
     LsTime arrival = MAX (receive->matched - t->window_start, MAX (receive_from, send_from));
@@ -227,9 +230,11 @@ write_trace (FILE *out, void *data, GError **error)
   fputs ("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"title\":", out);
   write_string (w, w->title);
   fprintf (out, ",\"digest\":\"%016" PRIx64 "\"},\"traceEvents\":[", w->t->digest);
-  for (uint32_t rank = 0; rank < w->t->n_ranks; rank++) {
-    if (w->t->multiplicity[rank] == 0)
-      continue;
+  g_autoptr (GArray) rows = ls_timeline_rows (w->t, w->max_ranks);
+  w->is_shown = g_new0 (bool, w->t->n_ranks);
+  for (guint row = 0; row < rows->len; row++) {
+    uint32_t rank = g_array_index (rows, uint32_t, row);
+    w->is_shown[rank] = true;
     write_rank_names (w, rank);
     for (uint32_t i = 0; i < w->t->ranks[rank].n; i++)
       write_span (w, rank, &w->t->ranks[rank].spans[i]);
@@ -237,12 +242,13 @@ write_trace (FILE *out, void *data, GError **error)
   }
   write_arrows (w);
   fputs ("\n]}\n", out);
+  g_clear_pointer (&w->is_shown, g_free);
   return TRUE;
 }
 
 gboolean
-ls_trace_chrome_write (const LsTimeline *t, const char *title, const char *path, GError **error)
+ls_trace_chrome_write (const LsTimeline *t, const char *title, guint max_ranks, const char *path, GError **error)
 {
-  Trace trace = { .t = t, .title = title };
+  Trace trace = { .t = t, .title = title, .max_ranks = max_ranks };
   return ls_write_file (path, write_trace, &trace, error);
 }

@@ -13,8 +13,10 @@
 
 #include "exec/timeline.h"
 
-/* Writes path as a whole or not at all. title: shown as metadata. Errors:
- * LS_ERROR_IO. */
-gboolean ls_trace_chrome_write (const LsTimeline *t, const char *title, const char *path, GError **error);
+/* Writes path as a whole or not at all. title: shown as metadata. With more than
+ * max_ranks ranks one of each role stands for all of it, so that a trace of many
+ * ranks stays small enough to open. Errors: LS_ERROR_IO. */
+gboolean ls_trace_chrome_write (const LsTimeline *t, const char *title, guint max_ranks, const char *path,
+                                GError **error);
 
 #endif

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs one golden case: a folder with
-#   cmd           bash, run in the folder; `lockstep` is on the PATH
+#   cmd           bash, run in the folder; `lockstep` is on the PATH, $OUT is a
+#                 scratch folder
 #   exit          the expected exit code
 #   stdout.exact  expected output, byte for byte; absent: must be empty
 #   stderr.exact  the same for stderr
@@ -13,7 +14,7 @@ cd -- "$1"
 out=$(mktemp -d)
 trap 'rm -rf -- "$out"' EXIT
 code=0
-bash -euo pipefail ./cmd > "$out/stdout" 2> "$out/stderr" </dev/null || code=$?
+OUT=$out bash -euo pipefail ./cmd > "$out/stdout" 2> "$out/stderr" </dev/null || code=$?
 
 if [[ ${LS_UPDATE_GOLDEN:-} == 1 ]]; then
   printf '%d\n' "$code" > exit

@@ -74,7 +74,13 @@ gboolean ls_result_check_fit (const LsResult *result, GError **error);
 /* What had to be assumed to read a foreign model file, a line each; "" if nothing. */
 char *ls_result_notes (const LsResult *result);
 
-char *ls_result_summary (const LsResult *result, gboolean colour); /* for people */
+typedef enum {
+  LS_TEXT_PLAIN = 0,
+  LS_TEXT_COLOR = 1 << 0, /* ANSI escapes                                        */
+  LS_TEXT_ASCII = 1 << 1, /* no block characters: the terminal does not do UTF-8 */
+} LsTextStyle;
+
+char *ls_result_summary (const LsResult *result, LsTextStyle style); /* for people */
 char *ls_result_json (const LsResult *result);                     /* for programs */
 char *ls_result_placement (const LsResult *result);                /* one line per rank */
 

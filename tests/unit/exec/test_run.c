@@ -1,0 +1,183 @@
+/* Pins what the replay refuses or reports: mismatched collectives, deadlocks,
+ * unequal messages; and that several runs can live side by side. */
+#include "ls_test.h"
+
+#include <lockstep/error.h>
+
+#include "hand_trace.h"
+
+static const uint32_t pair[] = { 0, 1 };
+
+static void
+mismatched_collectives_name_both_sides (void)
+{
+  Hand *h = hand_new (2);
+  g_autoptr (GError) error = NULL;
+  hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, pair, 2);
+  hand_sync (h, 0, LS_SLOT_TP, LS_STREAM_TP, LS_COLL_ALL_REDUCE, 1024);
+  hand_sync (h, 1, LS_SLOT_TP, LS_STREAM_TP, LS_COLL_ALL_GATHER, 1024);
+  LS_CHECK (hand_run_error (h, &error) == NULL);
+  LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_INPUT));
+  LS_CHECK_STR (error ? error->message : NULL,
+                "communicator 0 (tp): rank 1 calls all-gather of 1024 bytes (fp16), but rank 0 called all-reduce of 1024 bytes (fp16)");
+  hand_free (h);
+}
+
+static void
+unequal_messages_are_refused (void)
+{
+  Hand *h = hand_new (2);
+  g_autoptr (GError) error = NULL;
+  hand_p2p (h, 0, LS_SLOT_NEXT, true, 100);
+  hand_p2p (h, 1, LS_SLOT_PREV, false, 200);
+  LS_CHECK (hand_run_error (h, &error) == NULL);
+  LS_CHECK_STR (error ? error->message : NULL, "rank 0 sends 100 bytes to rank 1, which expects 200");
+  hand_free (h);
+}
+
+/* Both receive before they send, and the host waits: neither gets to its send. */
+static void
+a_cycle_is_reported_with_its_ranks (void)
+{
+  Hand *h = hand_new (2);
+  g_autoptr (GError) error = NULL;
+  for (uint32_t r = 0; r < 2; r++) {
+    hand_host_sync (h, r, hand_p2p (h, r, r == 0 ? LS_SLOT_NEXT : LS_SLOT_PREV, false, 8));
+    hand_p2p (h, r, r == 0 ? LS_SLOT_NEXT : LS_SLOT_PREV, true, 8);
+  }
+  LS_CHECK (hand_run_error (h, &error) == NULL);
+  LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_DEADLOCK));
+  LS_CHECK_STR (error ? error->message : NULL,
+                "deadlock: 2 of 2 ranks wait and no event is left\n"
+                "  rank 0 waits in p2p (segment hand-written, micro-batch 0, chunk 0, op 0): no matching send or receive from rank 1\n"
+                "  rank 1 waits in p2p (segment hand-written, micro-batch 0, chunk 0, op 0): no matching send or receive from rank 0\n"
+                "  cycle: back to rank 0");
+  hand_free (h);
+}
+
+static void
+a_missing_member_is_named (void)
+{
+  Hand *h = hand_new (2);
+  g_autoptr (GError) error = NULL;
+  hand_comm (h, LS_SLOT_DP, LS_AXIS_DP, false, pair, 2);
+  hand_sync (h, 0, LS_SLOT_DP, LS_STREAM_DP, LS_COLL_ALL_REDUCE, 1024);
+  hand_kernel (h, 0, LS_TAG_F, LS_US);
+  hand_kernel (h, 1, LS_TAG_F, LS_US);
+  LS_CHECK (hand_run_error (h, &error) == NULL);
+  LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_DEADLOCK));
+  LS_CHECK (error && strstr (error->message, "all-reduce on the dp communicator; missing: rank 1") != NULL);
+  hand_free (h);
+}
+
+/* An event that nobody records is a deadlock too. */
+static void
+an_event_never_recorded_is_reported (void)
+{
+  Hand *h = hand_new (1);
+  g_autoptr (GError) error = NULL;
+  LsOp wait = hand_blank (LS_OP_WAIT, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait");
+  wait.event = 1;
+  hand_op (h, 0, wait, NULL, 0);
+  LS_CHECK (hand_run_error (h, &error) == NULL);
+  LS_CHECK (error && strstr (error->message, "its event is never recorded") != NULL);
+  hand_free (h);
+}
+
+/* Record on one stream, wait on another: 3 us of kernel, then 2 us. */
+static void
+events_order_streams (void)
+{
+  Hand *h = hand_new (1);
+  hand_kernel (h, 0, LS_TAG_F, 3 * LS_US);
+  LsOp record = hand_blank (LS_OP_RECORD, LS_STREAM_COPY, LS_TAG_SYNC, "record");
+  record.event = 2;
+  LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
+  LsOp copy = hand_blank (LS_OP_COPY, LS_STREAM_COPY, LS_TAG_SYNC, "copy");
+  copy.recorded = 5 * LS_US;
+  hand_op (h, 0, copy, &compute, 1);
+  hand_op (h, 0, record, NULL, 0);
+  LsOp wait = hand_blank (LS_OP_WAIT, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait");
+  wait.event = 2;
+  hand_op (h, 0, wait, NULL, 0);
+  hand_kernel (h, 0, LS_TAG_F, 2 * LS_US);
+  g_autoptr (LsTimeline) t = hand_run (h);
+  LS_CHECK_INT (t->window_end, ==, 10 * LS_US);
+  hand_free (h);
+}
+
+/* A kernel of 40 us runs alone in the rank's own time only if nothing can start
+ * beside it: this collective is issued 4 us into it and slows it by its 8/32 of the
+ * SMs while it lasts, T, and so does that of the next step, which follows at once,
+ * for nobody waits for them: 40 us + T/4 + T/4. */
+static void
+a_late_issue_still_meets_the_kernel (void)
+{
+  Hand *h = hand_new (2);
+  hand_comm (h, LS_SLOT_DP, LS_AXIS_DP, false, pair, 2);
+  for (uint32_t r = 0; r < 2; r++) {
+    hand_kernel (h, r, LS_TAG_F, 40 * LS_US);
+    LsOp delay = hand_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "python");
+    delay.recorded = 4 * LS_US;
+    hand_op (h, r, delay, NULL, 0);
+    LsOp op = hand_blank (LS_OP_COLLECTIVE, LS_STREAM_DP, LS_TAG_SYNC, "collective");
+    op.slot = LS_SLOT_DP;
+    op.coll = LS_COLL_ALL_REDUCE;
+    op.bytes = 1 << 20;
+    op.dtype = LS_DTYPE_FP16;
+    hand_op (h, r, op, NULL, 0);
+  }
+  LsTime comm = hand_coll_time (h, LS_COLL_ALL_REDUCE, 1 << 20, pair, 2);
+  LS_CHECK_INT (2 * comm, <, 36 * LS_US);
+  g_autoptr (LsTimeline) t = hand_run (h);
+  LS_CHECK_INT (ABS (t->window_end - (40 * LS_US + comm / 2)), <=, 2);
+  hand_free (h);
+}
+
+/* Equal steps stop the run after the second. */
+static void
+a_repeating_period_stops_the_run (void)
+{
+  Hand *h = hand_new (1);
+  h->options.n_steps = 50;
+  hand_kernel (h, 0, LS_TAG_F, 7 * LS_US);
+  g_autoptr (LsTimeline) t = hand_run (h);
+  LS_CHECK_INT (t->n_steps, ==, 2);
+  LS_CHECK (t->is_periodic);
+  LS_CHECK_INT (t->window_start, ==, 7 * LS_US);
+  LS_CHECK_INT (t->window_end, ==, 14 * LS_US);
+  hand_free (h);
+}
+
+static gpointer
+run_many (gpointer data)
+{
+  LsTime last = 0;
+  for (int i = 0; i < 20; i++) {
+    Hand *h = hand_new (2);
+    hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, pair, 2);
+    for (uint32_t r = 0; r < 2; r++) {
+      hand_kernel (h, r, LS_TAG_F, 10 * LS_US);
+      hand_sync (h, r, LS_SLOT_TP, LS_STREAM_TP, LS_COLL_ALL_REDUCE, 1 << 20);
+      hand_kernel (h, r, LS_TAG_F, 10 * LS_US);
+    }
+    LsTimeline *t = hand_run_error (h, NULL);
+    last = t ? t->window_end : -1;
+    ls_timeline_free (t);
+    hand_free (h);
+  }
+  return GSIZE_TO_POINTER ((gsize) last);
+}
+
+static void
+runs_do_not_share_state (void)
+{
+  GThread *a = g_thread_new ("a", run_many, NULL), *b = g_thread_new ("b", run_many, NULL);
+  gpointer x = g_thread_join (a), y = g_thread_join (b);
+  LS_CHECK (x == y && x != NULL);
+}
+
+LS_TEST_MAIN ("run", LS_TEST (mismatched_collectives_name_both_sides), LS_TEST (unequal_messages_are_refused),
+              LS_TEST (a_cycle_is_reported_with_its_ranks), LS_TEST (a_missing_member_is_named),
+              LS_TEST (an_event_never_recorded_is_reported), LS_TEST (events_order_streams), LS_TEST (a_late_issue_still_meets_the_kernel),
+              LS_TEST (a_repeating_period_stops_the_run), LS_TEST (runs_do_not_share_state))

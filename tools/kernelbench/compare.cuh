@@ -1,0 +1,75 @@
+/* tools/kernelbench/compare.cuh — results of the GPU against references.
+ *
+ * An output is poisoned before its kernel runs: every byte 0xff, a NaN in all three
+ * floating-point types, so an element that was not written cannot pass. */
+#ifndef LS_KERNELBENCH_COMPARE_CUH
+#define LS_KERNELBENCH_COMPARE_CUH
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "bench.cuh"
+#include "ops.cuh"
+
+namespace kb {
+
+/* Largest ||out - reference|| / ||reference||: fp16 rounds to 2^-11 = 4.9e-4,
+ * uniformly 2.0e-4 in this norm, bf16 to eight times that; fp32 sums reorder. */
+constexpr double fp16_tolerance = 1e-3, bf16_tolerance = 6e-3, fp32_tolerance = 1e-5;
+
+template <typename T> Buffer<T>
+poisoned (size_t n)
+{
+  Buffer<T> out (n);
+  KB_CHECK (cudaMemset (out.get (), 0xff, n * sizeof (T)));
+  KB_CHECK (cudaDeviceSynchronize ());
+  return out;
+}
+
+template <typename T> Buffer<T>
+random_normal (cudaStream_t stream, size_t n, uint64_t seed, float deviation = 1)
+{
+  Buffer<T> x (n);
+  fill_normal (stream, x.get (), n, deviation, seed);
+  return x;
+}
+
+template <typename T> std::vector<T>
+download_raw (cudaStream_t stream, const Buffer<T> &buffer)
+{
+  std::vector<T> host (buffer.size ());
+  KB_CHECK (cudaStreamSynchronize (stream));
+  KB_CHECK (cudaMemcpy (host.data (), buffer.get (), host.size () * sizeof (T), cudaMemcpyDeviceToHost));
+  return host;
+}
+
+template <typename T> std::vector<double>
+download (cudaStream_t stream, const Buffer<T> &buffer)
+{
+  std::vector<double> values;
+  values.reserve (buffer.size ());
+  for (const T &v : download_raw (stream, buffer))
+    values.push_back ((double) (float) v);
+  return values;
+}
+
+/* Ends the program if they differ by more, or if out holds a NaN. */
+inline void
+expect_close (const char *what, const std::vector<double> &out, const std::vector<double> &reference, double tolerance)
+{
+  double error = 0, norm = 0;
+  for (size_t i = 0; i < reference.size (); i++) {
+    error += (out[i] - reference[i]) * (out[i] - reference[i]);
+    norm += reference[i] * reference[i];
+  }
+  double relative = std::sqrt (error / norm);
+  bool passes = out.size () == reference.size () && relative <= tolerance;
+  fprintf (stderr, "check %-32s %s  error %.2e, allowed %.0e\n", what, passes ? "ok" : "FAILED", relative, tolerance);
+  if (!passes)
+    exit (1);
+}
+
+}
+
+#endif

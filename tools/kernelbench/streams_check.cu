@@ -1,0 +1,356 @@
+/* Every memory-bound kernel against a double-precision reference. */
+#include "compare.cuh"
+
+namespace kb {
+
+static constexpr float p_drop = 0.1f;
+static constexpr size_t rows = 24, cols = 512;
+
+using Vector = std::vector<double>;
+
+namespace {
+
+/* Three random tensors and a random row. */
+struct Inputs {
+  cudaStream_t stream;
+  Buffer<half> a, b, c, row, row2;
+  Vector host_a, host_b, host_c, host_row, host_row2;
+
+  Inputs (cudaStream_t s, size_t n, size_t n_cols, uint64_t seed)
+    : stream (s), a (random_normal<half> (s, n, seed)), b (random_normal<half> (s, n, seed + 1)),
+      c (random_normal<half> (s, n, seed + 2)), row (random_normal<half> (s, n_cols, seed + 3)),
+      row2 (random_normal<half> (s, n_cols, seed + 4)), host_a (download (s, a)), host_b (download (s, b)),
+      host_c (download (s, c)), host_row (download (s, row)), host_row2 (download (s, row2)) {}
+};
+
+}
+
+/* The reference of an elementwise kernel: f (element, column). */
+template <typename F> static Vector
+reference (size_t n, size_t n_cols, const F &f)
+{
+  Vector y (n);
+  for (size_t i = 0; i < n; i++)
+    y[i] = f (i, i % n_cols);
+  return y;
+}
+
+static double
+gelu (double z)
+{
+  return 0.5 * z * (1 + std::tanh (std::sqrt (2 / M_PI) * (z + 0.044715 * z * z * z)));
+}
+
+/* Central difference: independent of the formula under test. */
+static double
+gelu_slope (double z)
+{
+  return (gelu (z + 1e-5) - gelu (z - 1e-5)) / 2e-5;
+}
+
+static void
+check_elementwise (cudaStream_t stream)
+{
+  size_t n = rows * cols;
+  Inputs in (stream, n, cols, 100);
+  auto expect = [&] (const char *name, const Buffer<half> &out, auto f) {
+    expect_close (name, download (stream, out), reference (n, cols, f), fp16_tolerance);
+  };
+
+  Buffer<half> y = poisoned<half> (n);
+  copy (stream, in.a.get (), y.get (), n);
+  expect ("copy", y, [&] (size_t i, size_t) { return in.host_a[i]; });
+
+  y = poisoned<half> (n);
+  add (stream, in.a.get (), in.b.get (), y.get (), n);
+  expect ("add", y, [&] (size_t i, size_t) { return in.host_a[i] + in.host_b[i]; });
+
+  y = poisoned<half> (n);
+  bias_add (stream, in.a.get (), in.row.get (), y.get (), rows, cols);
+  expect ("bias-add", y, [&] (size_t i, size_t col) { return in.host_a[i] + in.host_row[col]; });
+
+  y = poisoned<half> (n);
+  bias_gelu (stream, in.a.get (), in.row.get (), y.get (), rows, cols);
+  expect ("bias-gelu", y, [&] (size_t i, size_t col) { return gelu (in.host_a[i] + in.host_row[col]); });
+
+  y = poisoned<half> (n);
+  bias_gelu_bwd (stream, in.b.get (), in.a.get (), in.row.get (), y.get (), rows, cols);
+  expect ("gelu-bwd", y, [&] (size_t i, size_t col) {
+    return in.host_b[i] * gelu_slope (in.host_a[i] + in.host_row[col]);
+  });
+
+  add_in_place (stream, in.c.get (), in.a.get (), n);
+  expect ("residual-grad-add", in.c, [&] (size_t i, size_t) { return in.host_c[i] + in.host_a[i]; });
+}
+
+static void
+check_gather (cudaStream_t stream)
+{
+  constexpr int n_words = 97;
+  Buffer<half> table = random_normal<half> (stream, n_words * cols, 120), y = poisoned<half> (rows * cols);
+  Buffer<int> ids (rows);
+  fill_ids (stream, ids.get (), rows, n_words, 121);
+  gather (stream, table.get (), ids.get (), y.get (), rows, cols);
+  Vector words = download (stream, table);
+  std::vector<int> host_ids = download_raw (stream, ids);
+  expect_close ("embedding-lookup", download (stream, y),
+                reference (rows * cols, cols,
+                           [&] (size_t i, size_t col) { return words[(size_t) host_ids[i / cols] * cols + col]; }),
+                fp16_tolerance);
+}
+
+/* Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
+ * 1, 2, 3", SC 2011): ten rounds on a counter, its key stepped by two Weyl constants. */
+static void
+philox (uint32_t counter[4], uint64_t seed)
+{
+  uint32_t key0 = (uint32_t) seed, key1 = (uint32_t) (seed >> 32);
+  for (int round = 0; round < 10; round++) {
+    uint64_t p = 0xD2511F53ull * counter[0], q = 0xCD9E8D57ull * counter[2];
+    uint32_t next0 = (uint32_t) (q >> 32) ^ counter[1] ^ key0, next2 = (uint32_t) (p >> 32) ^ counter[3] ^ key1;
+    counter[0] = next0;
+    counter[1] = (uint32_t) q;
+    counter[2] = next2;
+    counter[3] = (uint32_t) p;
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+}
+
+/* Whether element i of n is kept. cuRAND maps a word w to (w + 1/2) / 2^32, rounded
+ * to fp32, and puts the call in the low, the sequence in the high counter words. */
+static bool
+is_kept (size_t i, size_t n, float p, uint64_t seed)
+{
+  size_t group = i / 4, n_threads = dropout_threads (n);
+  uint32_t word[4] = { (uint32_t) (group / n_threads), 0, (uint32_t) (group % n_threads), 0 };
+  philox (word, seed);
+  float uniform = std::fma ((float) word[i % 4], 0x1p-32f, 0x1p-33f);
+  return uniform < 1 - p;
+}
+
+static void
+check_dropout (cudaStream_t stream)
+{
+  constexpr size_t dropout_cols = 64;
+  size_t n_threads = dropout_threads (SIZE_MAX / 2);
+  size_t n = dropout_cols * ((2 * 4 * n_threads + 1000) / dropout_cols); /* three calls for some threads */
+  uint64_t seed = 0x123456789abcdefull;
+  Inputs in (stream, n, dropout_cols, 130);
+  Vector keep (n);
+  for (size_t i = 0; i < n; i++)
+    keep[i] = is_kept (i, n, p_drop, seed);
+  auto expect = [&] (const char *name, const Buffer<half> &out, auto f) {
+    expect_close (name, download (stream, out), reference (n, dropout_cols, f), fp16_tolerance);
+  };
+  double scale = 1 / (1 - (double) p_drop);
+
+  Buffer<half> y = poisoned<half> (n);
+  Buffer<uint8_t> mask = poisoned<uint8_t> (n);
+  dropout (stream, in.a.get (), y.get (), mask.get (), n, p_drop, seed);
+  expect_close ("dropout mask", download (stream, mask), keep, 0);
+  expect ("dropout", y, [&] (size_t i, size_t) { return keep[i] * scale * in.host_a[i]; });
+
+  y = poisoned<half> (n);
+  dropout_bwd (stream, in.b.get (), mask.get (), y.get (), n, p_drop);
+  expect ("dropout-bwd", y, [&] (size_t i, size_t) { return keep[i] * scale * in.host_b[i]; });
+
+  y = poisoned<half> (n);
+  mask = poisoned<uint8_t> (n);
+  bias_dropout_add (stream, in.a.get (), in.row.get (), in.b.get (), y.get (), mask.get (), n / dropout_cols,
+                    dropout_cols, p_drop, seed);
+  expect_close ("bias-dropout-add mask", download (stream, mask), keep, 0);
+  expect ("bias-dropout-add", y, [&] (size_t i, size_t col) {
+    return in.host_b[i] + keep[i] * scale * (in.host_a[i] + in.host_row[col]);
+  });
+}
+
+static void
+check_softmax (cudaStream_t stream)
+{
+  constexpr size_t s = softmax_cols, n = 2 * s * s; /* two heads */
+  constexpr float scale = 0.125f;
+  Inputs in (stream, n, 1, 140);
+  Vector y (n, 0), dx (n, 0);
+  Buffer<half> out = poisoned<half> (n);
+
+  causal_softmax (stream, in.a.get (), out.get (), n / s, scale);
+  for (size_t row = 0; row < n / s; row++) {
+    double sum = 0;
+    for (size_t col = 0; col <= row % s; col++)
+      sum += y[row * s + col] = std::exp (scale * in.host_a[row * s + col]);
+    for (size_t col = 0; col <= row % s; col++)
+      y[row * s + col] /= sum;
+  }
+  expect_close ("scale-mask-softmax", download (stream, out), y, fp16_tolerance);
+
+  out = poisoned<half> (n);
+  causal_softmax_bwd (stream, in.b.get (), in.c.get (), out.get (), n / s, scale);
+  for (size_t row = 0; row < n / s; row++) {
+    double sum = 0;
+    for (size_t at = row * s; at <= row * s + row % s; at++)
+      sum += in.host_b[at] * in.host_c[at];
+    for (size_t at = row * s; at <= row * s + row % s; at++)
+      dx[at] = scale * in.host_c[at] * (in.host_b[at] - sum);
+  }
+  expect_close ("scale-mask-softmax-bwd", download (stream, out), dx, fp16_tolerance);
+}
+
+namespace {
+
+struct NormReference {
+  Vector y, dx, dgamma, dbeta, mean, rstd;
+};
+
+}
+
+static NormReference
+norm_reference (const Inputs &in, size_t n_rows, size_t h)
+{
+  NormReference r = { Vector (n_rows * h), Vector (n_rows * h), Vector (h), Vector (h), Vector (n_rows), Vector (n_rows) };
+  for (size_t row = 0; row < n_rows; row++) {
+    const double *x = &in.host_a[row * h], *dy = &in.host_b[row * h];
+    double sum = 0, squares = 0, g_sum = 0, gz_sum = 0;
+    for (size_t i = 0; i < h; i++)
+      sum += x[i];
+    double mean = r.mean[row] = sum / (double) h;
+    for (size_t i = 0; i < h; i++)
+      squares += (x[i] - mean) * (x[i] - mean);
+    double rstd = r.rstd[row] = 1 / std::sqrt (squares / (double) h + layernorm_epsilon);
+    for (size_t i = 0; i < h; i++) {
+      double z = (x[i] - mean) * rstd, g = in.host_row[i] * dy[i];
+      r.y[row * h + i] = z * in.host_row[i] + in.host_row2[i];
+      r.dgamma[i] += dy[i] * z;
+      r.dbeta[i] += dy[i];
+      g_sum += g;
+      gz_sum += g * z;
+    }
+    for (size_t i = 0; i < h; i++) {
+      double z = (x[i] - mean) * rstd, g = in.host_row[i] * dy[i];
+      r.dx[row * h + i] = rstd * (g - g_sum / (double) h - z * gz_sum / (double) h);
+    }
+  }
+  return r;
+}
+
+static void
+check_norm (cudaStream_t stream, size_t h)
+{
+  constexpr size_t n_rows = 37; /* no multiple of the ranges of the reduction */
+  size_t n = n_rows * h;
+  Inputs in (stream, n, h, 150);
+  NormReference r = norm_reference (in, n_rows, h);
+  auto name = [h] (const char *what) { return format ("%s %zu", what, h); };
+
+  Buffer<half> y = poisoned<half> (n);
+  Buffer<float> mean = poisoned<float> (n_rows), rstd = poisoned<float> (n_rows);
+  layernorm (stream, in.a.get (), in.row.get (), in.row2.get (), y.get (), mean.get (), rstd.get (), n_rows, h);
+  expect_close (name ("layernorm-fwd").c_str (), download (stream, y), r.y, fp16_tolerance);
+  expect_close (name ("layernorm mean").c_str (), download (stream, mean), r.mean, fp32_tolerance * 100); /* near 0 */
+  expect_close (name ("layernorm rstd").c_str (), download (stream, rstd), r.rstd, fp32_tolerance);
+
+  y = poisoned<half> (n);
+  layernorm_dgrad (stream, in.b.get (), in.a.get (), in.row.get (), mean.get (), rstd.get (), y.get (), n_rows, h);
+  expect_close (name ("layernorm-dgrad").c_str (), download (stream, y), r.dx, fp16_tolerance);
+
+  Buffer<half> dgamma = poisoned<half> (h), dbeta = poisoned<half> (h), sums = poisoned<half> (h);
+  Buffer<float> partial = poisoned<float> (2 * n_partials * h);
+  layernorm_gamma_beta (stream, in.b.get (), in.a.get (), mean.get (), rstd.get (), partial.get (), dgamma.get (),
+                        dbeta.get (), n_rows, h);
+  expect_close (name ("layernorm-gamma-grad").c_str (), download (stream, dgamma), r.dgamma, fp16_tolerance);
+  expect_close (name ("layernorm-beta-grad").c_str (), download (stream, dbeta), r.dbeta, fp16_tolerance);
+
+  partial = poisoned<float> (n_partials * h);
+  column_sum (stream, in.b.get (), partial.get (), sums.get (), n_rows, h);
+  expect_close (name ("bias-grad").c_str (), download (stream, sums), r.dbeta, fp16_tolerance);
+}
+
+static void
+check_adam (cudaStream_t stream, size_t n)
+{
+  Buffer<float> grad = random_normal<float> (stream, n, 160), weight = random_normal<float> (stream, n, 161);
+  Buffer<float> m = random_normal<float> (stream, n, 162), v (n);
+  /* second moments are not negative: the squares of the weights */
+  Vector w = download (stream, weight), g = download (stream, grad), m1 = download (stream, m), m2 (n);
+  std::vector<float> squares (n);
+  for (size_t i = 0; i < n; i++)
+    m2[i] = squares[i] = (float) (w[i] * w[i]);
+  KB_CHECK (cudaMemcpy (v.get (), squares.data (), n * sizeof (float), cudaMemcpyHostToDevice));
+
+  AdamStep s;
+  adam (stream, grad.get (), weight.get (), m.get (), v.get (), n, s);
+  for (size_t i = 0; i < n; i++) {
+    m1[i] = s.beta1 * m1[i] + (1 - (double) s.beta1) * g[i];
+    m2[i] = s.beta2 * m2[i] + (1 - (double) s.beta2) * g[i] * g[i];
+    double direction = m1[i] / (1 - std::pow (s.beta1, s.step))
+      / (std::sqrt (m2[i] / (1 - std::pow (s.beta2, s.step))) + s.epsilon);
+    w[i] -= s.rate * (direction + s.decay * w[i]);
+  }
+  expect_close ("adam weight", download (stream, weight), w, fp32_tolerance);
+  expect_close ("adam m", download (stream, m), m1, fp32_tolerance);
+  expect_close ("adam v", download (stream, v), m2, fp32_tolerance);
+}
+
+static void
+check_unscale (cudaStream_t stream, size_t n)
+{
+  Buffer<float> x = random_normal<float> (stream, n, 170);
+  Buffer<int> found (1);
+  Vector reference_x = download (stream, x);
+  for (double &v : reference_x)
+    v *= 0.25;
+  KB_CHECK (cudaMemset (found.get (), 0, sizeof (int)));
+  KB_CHECK (cudaDeviceSynchronize ());
+  unscale (stream, x.get (), n, 0.25f, found.get ());
+  expect_close ("grad-unscale", download (stream, x), reference_x, fp32_tolerance);
+  bool found_early = download_raw (stream, found)[0] != 0;
+
+  float inf = INFINITY;
+  KB_CHECK (cudaMemcpy (x.get () + n - 2, &inf, sizeof inf, cudaMemcpyHostToDevice));
+  unscale (stream, x.get (), n, 0.25f, found.get ());
+  bool found_late = download_raw (stream, found)[0] == 1;
+  expect_close ("grad-unscale finds inf", { (double) !found_early, (double) found_late }, { 1, 1 }, 0);
+}
+
+static void
+check_flat (cudaStream_t stream)
+{
+  constexpr size_t n = 100'000;
+  Buffer<float> x = random_normal<float> (stream, n, 180), y = poisoned<float> (n);
+  Buffer<float> partial = poisoned<float> (n_square_partials), sum = poisoned<float> (1);
+  Buffer<half> h = poisoned<half> (n);
+  Vector host_x = download (stream, x);
+
+  float_to_half (stream, x.get (), h.get (), n);
+  Vector host_h = download (stream, h);
+  expect_close ("weight-copy", host_h, host_x, fp16_tolerance);
+  half_to_float (stream, h.get (), y.get (), n);
+  expect_close ("main-grad-copy", download (stream, y), host_h, 0);
+
+  double squares = 0;
+  for (double v : host_x)
+    squares += v * v;
+  sum_squares (stream, x.get (), partial.get (), sum.get (), n);
+  expect_close ("grad-norm", download (stream, sum), { squares }, fp32_tolerance);
+
+  scale_in_place (stream, x.get (), n, 0.5f);
+  for (double &v : host_x)
+    v *= 0.5;
+  expect_close ("grad-clip", download (stream, x), host_x, 0);
+  check_adam (stream, n);
+  check_unscale (stream, n);
+}
+
+void
+check_streams (cudaStream_t stream)
+{
+  check_elementwise (stream);
+  check_gather (stream);
+  check_dropout (stream);
+  check_softmax (stream);
+  for (size_t h : { 6144, 12288, 20480 })
+    check_norm (stream, h);
+  check_flat (stream);
+}
+
+}
