@@ -80,6 +80,8 @@ static const GOptionEntry knobs[] = {
                    "ZeRO 0 and 1, deepspeed for 2 and 3", "KIND"),
   KNOB ("dp-overlap", "Overlap of gradient reduction with backward; default 1", "0|1"),
   KNOB ("tp-overlap", "Overlap of tensor-parallel communication with GEMMs; default 0", "0|1"),
+  KNOB ("tp-async", "Tensor-parallel collectives of the backward beside a GEMM, as Megatron-LM since 2022; default 1",
+        "0|1"),
   KNOB ("p2p", "Pipeline transfers: none, batched, scatter-gather, overlapped; default batched", "KIND"),
   KNOB ("schedule", "Pipeline schedule (lockstep list schedules); default 1f1b, interleaved-1f1b if vpp > 1",
         "NAME"),

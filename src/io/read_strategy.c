@@ -77,6 +77,7 @@ const LsField ls_strategy_fields[] = {
   ENUM (dp_kind, dp_kinds, "megatron, deepspeed for zero 2 and 3, xla-fsdp on TPUs", "who reduces gradients, and when"),
   BOOL (dp_overlap, "true", "reduce gradients during the backward pass"),
   BOOL (tp_overlap, "false", "overlap tensor-parallel collectives with GEMMs"),
+  BOOL (tp_async, "true", "in the backward, tensor-parallel collectives of column-parallel layers run beside a GEMM"),
   ENUM (p2p, p2p_kinds, "batched", "how stages exchange activations"),
   { "schedule", LS_FIELD_STRING, offsetof (LsStrategy, schedule), .default_text = "1f1b, interleaved-1f1b if vpp > 1",
     .meaning = "order of micro-batches in the pipeline" },

@@ -9,7 +9,9 @@
  *                    backward  SP: gather the gradient; I GEMM; W GEMM
  *
  * "||" relies on CUDA_DEVICE_MAX_CONNECTIONS = 1: the communication kernel is
- * launched first. Whatever has no "||" blocks the compute stream.
+ * launched first. Whatever has no "||" blocks the compute stream. Megatron-LM has
+ * "||" since late 2021 (async_tensor_model_parallel_allreduce); --tp-async 0 is the
+ * code before, in which these block too.
  *
  * Recomputation: `full` keeps only the input of each layer and runs its forward
  * again before its backward; `selective` keeps all but the inside of attention
@@ -194,6 +196,16 @@ build_kernels (Build *b, const LsKernel *k, uint32_t n, LsTag tag, uint16_t last
   return last;
 }
 
+/* A collective of the backward that may run beside the GEMM which follows. */
+static uint16_t
+build_tp_async (Build *b, int coll, uint64_t bytes, const char *name)
+{
+  uint16_t op = build_tp (b, coll, bytes, LS_TAG_B, name);
+  if (!b->l->s->tp_async)
+    build_join (b, op);
+  return op;
+}
+
 static void
 build_backward_operator (Build *b, const LsOperator *o, guint i)
 {
@@ -205,13 +217,13 @@ build_backward_operator (Build *b, const LsOperator *o, guint i)
   if (o->tp == LS_TP_ROW && has_tp (l) && sp)
     build_tp_sync (b, COLL_ALL_GATHER, bytes, LS_TAG_B, "tp all-gather");
   if (is_column && sp)
-    async = build_tp (b, COLL_ALL_GATHER, bytes, LS_TAG_B, "tp all-gather");
+    async = build_tp_async (b, COLL_ALL_GATHER, bytes, "tp all-gather");
   last = build_kernels (b, o->igrad, o->n_igrad, LS_TAG_I, last);
   if (is_column && sp)
     build_join (b, async);
   if (is_column)
-    async = build_tp (b, sp ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, bytes, LS_TAG_B,
-                      sp ? "tp reduce-scatter" : "tp all-reduce");
+    async = build_tp_async (b, sp ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, bytes,
+                            sp ? "tp reduce-scatter" : "tp all-reduce");
   last = build_kernels (b, o->wgrad, o->n_wgrad, LS_TAG_W, last);
   if (is_column)
     build_join (b, async);

@@ -211,40 +211,35 @@ check_calls (const LsPlan *plan, GHashTable *sequences, uint32_t comm, GError **
 
 /* ---- p2p ---- */
 
-static uint32_t
-slots_to_peer (const LsPlan *plan, uint32_t rank, uint32_t peer)
-{
-  uint32_t slots = 0;
-  for (uint32_t i = 0; i < G_N_ELEMENTS (plan->bindings[rank].peer); i++)
-    if (plan->bindings[rank].peer[i] == peer)
-      slots |= 1u << (LS_SLOT_PREV + i);
-  return slots;
-}
-
+/* What a rank sends to its next neighbour arrives there as from the previous one,
+ * and the other way round: one order per direction, as in exec, even where both
+ * neighbours are the same rank. */
 static gboolean
-check_transfers (const LsPlan *plan, GHashTable *sequences, uint32_t sender, uint32_t receiver, GError **error)
+check_direction (const LsPlan *plan, GHashTable *sequences, uint32_t rank, LsSlot slot, GError **error)
 {
-  uint32_t send_role = plan->bindings[sender].role, receive_role = plan->bindings[receiver].role;
-  uint32_t send_slots = slots_to_peer (plan, sender, receiver);
-  uint32_t receive_slots = slots_to_peer (plan, receiver, sender);
+  uint32_t peer = plan->bindings[rank].peer[slot - LS_SLOT_PREV];
+  if (peer == UINT32_MAX)
+    return TRUE;
+  LsSlot back = slot == LS_SLOT_NEXT ? LS_SLOT_PREV : LS_SLOT_NEXT;
+  uint32_t own_role = plan->bindings[rank].role, peer_role = plan->bindings[peer].role;
+  uint32_t own_slots = 1u << slot, peer_slots = 1u << back;
 
-  return sequence_equal (sequence_of (plan, sequences, send_role, SENDS, send_slots),
-                         sequence_of (plan, sequences, receive_role, RECEIVES, receive_slots))
-         || fail_transfers (error, plan, sender, receiver, cursor (send_role, SENDS, send_slots),
-                            cursor (receive_role, RECEIVES, receive_slots));
+  if (!sequence_equal (sequence_of (plan, sequences, own_role, SENDS, own_slots),
+                       sequence_of (plan, sequences, peer_role, RECEIVES, peer_slots)))
+    return fail_transfers (error, plan, rank, peer, cursor (own_role, SENDS, own_slots),
+                           cursor (peer_role, RECEIVES, peer_slots));
+  if (!sequence_equal (sequence_of (plan, sequences, peer_role, SENDS, peer_slots),
+                       sequence_of (plan, sequences, own_role, RECEIVES, own_slots)))
+    return fail_transfers (error, plan, peer, rank, cursor (peer_role, SENDS, peer_slots),
+                           cursor (own_role, RECEIVES, own_slots));
+  return TRUE;
 }
 
 static gboolean
 check_peers (const LsPlan *plan, GHashTable *sequences, uint32_t rank, GError **error)
 {
-  for (uint32_t i = 0; i < G_N_ELEMENTS (plan->bindings[rank].peer); i++) {
-    uint32_t peer = plan->bindings[rank].peer[i];
-    if (peer != UINT32_MAX
-        && !(check_transfers (plan, sequences, rank, peer, error)
-             && check_transfers (plan, sequences, peer, rank, error)))
-      return FALSE;
-  }
-  return TRUE;
+  return check_direction (plan, sequences, rank, LS_SLOT_PREV, error)
+         && check_direction (plan, sequences, rank, LS_SLOT_NEXT, error);
 }
 
 gboolean

@@ -55,6 +55,7 @@ ls_strategy_init (LsStrategy *s)
     .vpp = 1,
     .dp_kind = LS_DP_AUTO,
     .dp_overlap = true,
+    .tp_async = true,
     .p2p = LS_P2P_AUTO,
     .micro_batch = 1,
     .recompute = LS_RECOMPUTE_NONE,

@@ -43,6 +43,8 @@ typedef struct {
   uint32_t zero_group; /* N@group; 0: the whole dp group                       */
   int dp_kind;         /* LsDpKind                                             */
   bool dp_overlap, tp_overlap;
+  bool tp_async; /* Megatron-LM's asynchronous backward of column-parallel layers,
+                    since late 2021; false: its collectives block             */
   int p2p;             /* LsP2p                                                */
   char *schedule;      /* NULL: 1f1b, or interleaved-1f1b if vpp > 1           */
   uint32_t micro_batch;

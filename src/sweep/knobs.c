@@ -33,8 +33,8 @@ ls_knobs_format (const LsStrategy *s)
   if (s->sp)
     g_string_append (out, " --sp");
   append_zero (out, s);
-  g_string_append_printf (out, " --dp-kind %s --dp-overlap %d --tp-overlap %d --p2p %s --schedule %s",
-                          ls_dp_kind_name (s->dp_kind), s->dp_overlap, s->tp_overlap, ls_p2p_name (s->p2p),
+  g_string_append_printf (out, " --dp-kind %s --dp-overlap %d --tp-overlap %d --tp-async %d --p2p %s --schedule %s",
+                          ls_dp_kind_name (s->dp_kind), s->dp_overlap, s->tp_overlap, s->tp_async, ls_p2p_name (s->p2p),
                           s->schedule);
   g_string_append_printf (out, " --micro-batch %u --global-batch %u --seq %u --recompute %s --attention %s",
                           s->micro_batch, s->global_batch, s->seq, ls_recompute_name (s->recompute),

@@ -43,7 +43,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJob, ls_job_free)
 
 /* Sets one knob from text. Keys are the long flags of `lockstep run` without
  * dashes: "model", "cluster", "nodes", "gpus", "tp", "pp", "dp", "cp", "ep",
- * "vpp", "sp", "zero", "dp-kind", "dp-overlap", "tp-overlap", "p2p", "schedule",
+ * "vpp", "sp", "zero", "dp-kind", "dp-overlap", "tp-overlap", "tp-async", "p2p", "schedule",
  * "micro-batch", "global-batch", "seq", "recompute", "attention", "dtype",
  * "grad-dtype", "layers-per-chunk", "grad-norm", "steps", "fold", "coarsen",
  * "network"; besides, "published" (SECONDS[:SOURCE], a measured step time to

@@ -65,7 +65,7 @@ static void
 no_knob_is_missing (void)
 {
   static const char *const flags[] = {
-    "gpus", "tp", "pp", "dp", "cp", "ep", "vpp", "sp", "zero", "dp-kind", "dp-overlap", "tp-overlap", "p2p", "schedule",
+    "gpus", "tp", "pp", "dp", "cp", "ep", "vpp", "sp", "zero", "dp-kind", "dp-overlap", "tp-overlap", "tp-async", "p2p", "schedule",
     "micro-batch", "global-batch", "seq", "recompute", "attention", "dtype", "grad-dtype", "layers-per-chunk", "grad-norm",
   };
   for (size_t i = 0; i < G_N_ELEMENTS (flags); i++)

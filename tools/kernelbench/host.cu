@@ -1,0 +1,132 @@
+/* What a launch costs the host, and what lies between two kernels of a stream.
+ *
+ *   launch        time of cudaLaunchKernel on the host, queue never full
+ *   period        of empty kernels that were all queued before the first ran
+ *   gap           n kernels of d cycles against one of n d cycles: what each of the
+ *                 n - 1 more launches adds, its start and its end included
+ *   event-bracket two events around an empty kernel: what the isolated times contain
+ *                 besides the kernel's own work */
+#include "bench.cuh"
+
+namespace kb {
+
+static constexpr int n_launches = 500; /* below the 1024 that a stream queues */
+static constexpr int n_rounds = 20;    /* 10^4 launches in all                */
+static constexpr int n_chained = 200;
+static constexpr long long spin_cycles = 10'000;
+static constexpr unsigned long long hold_ns = 5'000'000; /* longer than queueing n_launches takes */
+static constexpr double case_s = 0.5;
+
+static __global__ void
+empty_kernel ()
+{
+}
+
+static __global__ void
+spin_kernel (long long cycles)
+{
+  long long start = clock64 ();
+  while (clock64 () - start < cycles)
+    ;
+}
+
+static __device__ unsigned long long
+global_ns ()
+{
+  unsigned long long ns;
+  asm volatile ("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+  return ns;
+}
+
+static __global__ void
+hold_kernel (unsigned long long ns)
+{
+  unsigned long long start = global_ns ();
+  while (global_ns () - start < ns)
+    ;
+}
+
+static double
+host_us ()
+{
+  using namespace std::chrono;
+  return duration<double, std::micro> (steady_clock::now ().time_since_epoch ()).count ();
+}
+
+static Timing
+launch_cost (Bench &bench)
+{
+  std::vector<double> us;
+  for (int round = 0; round <= n_rounds; round++) {
+    double start = host_us ();
+    for (int i = 0; i < n_launches; i++)
+      KB_CHECK (cudaLaunchKernel ((const void *) empty_kernel, dim3 (1), dim3 (32), nullptr, 0, bench.stream ()));
+    if (round > 0) /* the first loads the module */
+      us.push_back ((host_us () - start) / n_launches);
+    KB_CHECK (cudaStreamSynchronize (bench.stream ()));
+  }
+  return summarise (us);
+}
+
+/* Time on the device of n kernels of `cycles`, queued while another holds the stream. */
+static double
+chain_us (Bench &bench, int n, long long cycles)
+{
+  Event start, stop;
+  hold_kernel<<<1, 1, 0, bench.stream ()>>> (hold_ns);
+  start.record (bench.stream ());
+  for (int i = 0; i < n; i++)
+    spin_kernel<<<1, 32, 0, bench.stream ()>>> (cycles);
+  stop.record (bench.stream ());
+  stop.wait ();
+  KB_CHECK_LAUNCH ();
+  return stop.us_since (start);
+}
+
+static Timing
+chain_period (Bench &bench)
+{
+  std::vector<double> us;
+  for (int round = 0; round < n_rounds; round++)
+    us.push_back ((chain_us (bench, 2 * n_chained, 0) - chain_us (bench, n_chained, 0)) / n_chained);
+  return summarise (us);
+}
+
+static Timing
+chain_gap (Bench &bench)
+{
+  std::vector<double> us;
+  for (int round = 0; round < n_rounds; round++)
+    us.push_back ((chain_us (bench, n_chained, spin_cycles) - chain_us (bench, 1, n_chained * spin_cycles))
+                  / (n_chained - 1));
+  return summarise (us);
+}
+
+static Timing
+bracket (Bench &bench)
+{
+  return bench.isolated ([&] { empty_kernel<<<1, 32, 0, bench.stream ()>>> (); }, 101);
+}
+
+void
+bench_host (Bench &bench)
+{
+  static const struct {
+    const char *name, *note;
+    Timing (*measure) (Bench &);
+  } cases[] = {
+    { "launch", "on=host", launch_cost },
+    { "empty-kernel-period", "on=device queued=1", chain_period },
+    { "kernel-gap", "on=device queued=1", chain_gap },
+    { "event-bracket", "on=device in=isolated-times", bracket },
+  };
+  bench.wake_up ();
+  for (const auto &c : cases) {
+    Row row { "host", c.name, "1x32", "none" };
+    row.note = c.note;
+    if (!bench.skips (row, case_s))
+      bench.add (row, c.measure (bench));
+  }
+}
+
+}
