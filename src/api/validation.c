@@ -43,6 +43,7 @@ ls_validation_run (const LsValidateOptions *options, GError **error)
     .only = options->only,
     .n_threads = options->n_threads,
     .options = &run_options,
+    .assume = options->assume,
   };
   LsValidationRun *run = ls_validate (&spec, error);
   if (!run)

@@ -13,6 +13,7 @@ static const CliHelp help = {
 
 typedef struct {
   char *split, *only, *fold, *coarsen, *network;
+  char **assume;
   int n_threads;
   double max_mape_pct; /* NAN: no limit */
   gboolean json;
@@ -26,6 +27,7 @@ args_clear (Args *args)
   g_free (args->fold);
   g_free (args->coarsen);
   g_free (args->network);
+  g_strfreev (args->assume);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Args, args_clear)
 
@@ -36,6 +38,8 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "split", 0, 0, G_OPTION_ARG_FILENAME, &args->split, "Only rows of this split", "validation|pool" },
     { "only", 0, 0, G_OPTION_ARG_FILENAME, &args->only, "Only rows whose id matches", "REGEX" },
     { "threads", 'j', 0, G_OPTION_ARG_INT, &args->n_threads, "Threads; default: one per processor", "N" },
+    { "assume", 0, 0, G_OPTION_ARG_STRING_ARRAY, &args->assume,
+      "Sets a strategy knob for every row, whatever the row says; may be repeated", "KNOB=VALUE" },
     { "max-mape", 0, 0, G_OPTION_ARG_DOUBLE, &args->max_mape_pct,
       "Exit 5 if the mean absolute error in percent is larger", "P" },
     { "fold", 0, 0, G_OPTION_ARG_FILENAME, &args->fold, "As for run", "auto|off|check" },
@@ -73,6 +77,7 @@ cli_validate (int argc, char **argv, GError **error)
     .coarsen = args.coarsen,
     .network = args.network,
     .debug = g_getenv ("LS_DEBUG"),
+    .assume = (const char *const *) args.assume,
   };
   g_autoptr (LsValidation) validation = ls_validation_run (&options, error);
   if (!validation)

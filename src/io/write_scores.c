@@ -55,6 +55,12 @@ ls_scores_to_json (const LsScores *s)
   for (guint i = 0; i < s->n_rows; i++)
     write_row (&w, &s->rows[i]);
   ls_json_out_end_array (&w);
+  if (s->assumed && s->assumed[0]) {
+    ls_json_out_begin_array (&w, "assumed");
+    for (guint i = 0; s->assumed[i]; i++)
+      ls_json_out_string (&w, NULL, s->assumed[i]);
+    ls_json_out_end_array (&w);
+  }
   ls_json_out_end_object (&w);
   g_string_append_c (text, '\n');
   return g_string_free (text, FALSE);
@@ -124,5 +130,9 @@ ls_scores_to_text (const LsScores *s)
   for (guint i = 0; i < s->n_families; i++)
     append_score (out, id_width, s->families[i].family, &s->families[i].score);
   append_score (out, id_width, "all", &s->total);
+  for (guint i = 0; s->assumed && s->assumed[i]; i++)
+    g_string_append_printf (out, "%s%s", i == 0 ? "\nassumed for every row, whatever it says: " : ", ", s->assumed[i]);
+  if (s->assumed && s->assumed[0])
+    g_string_append_c (out, '\n');
   return g_string_free (out, FALSE);
 }

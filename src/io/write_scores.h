@@ -32,6 +32,7 @@ typedef struct {
   const LsFamilyScore *families;
   guint n_rows;
   const LsScoreRow *rows;
+  const char *const *assumed; /* "knob=value" set for every row, NULL-terminated, or NULL */
 } LsScores;
 
 /* Signed, in percent of the measurement; NaN if refused. */

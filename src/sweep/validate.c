@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "io/read_cases.h"
+#include "io/read_strategy.h"
 #include "sweep/family.h"
 #include "sweep/job.h"
 #include "sweep/score.h"
@@ -20,6 +21,7 @@ struct LsValidationRun {
   GPtrArray *families;  /* char *, of chosen, owned              */
   GHashTable *hardware; /* cluster name (borrowed) -> Hardware   */
   const LsRunOptions *options;
+  char **assume;        /* "key=value"                           */
   LsScoreRow *rows;     /* [chosen->len], reasons owned          */
   GArray *by_family;    /* LsFamilyScore                         */
   LsScores scores;
@@ -47,6 +49,7 @@ ls_validation_run_free (LsValidationRun *v)
   g_ptr_array_unref (v->families);
   g_ptr_array_unref (v->chosen);
   g_clear_pointer (&v->cases, g_ptr_array_unref);
+  g_strfreev (v->assume);
   g_free (v);
 }
 
@@ -98,6 +101,23 @@ choose (LsValidationRun *v, const char *split, const GRegex *only)
     g_ptr_array_add (v->chosen, c);
     g_ptr_array_add (v->families, ls_family_of_id (c->id));
   }
+}
+
+/* Sets the knobs that are assumed for every chosen row. */
+static gboolean
+assume (LsValidationRun *v, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  for (guint k = 0; v->assume && v->assume[k]; k++) {
+    g_auto (GStrv) pair = g_strsplit (v->assume[k], "=", 2);
+    if (g_strv_length (pair) != 2) {
+      g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--assume: expected KNOB=VALUE such as \"recompute=none\"; got \"%s\"", v->assume[k]);
+      return FALSE;
+    }
+    for (guint i = 0; i < v->chosen->len && ls_diag_list_n (diags) == 0; i++)
+      ls_field_set_text (ls_strategy_fields, &((LsCase *) g_ptr_array_index (v->chosen, i))->strategy, pair[0], pair[1], diags);
+  }
+  return ls_diag_list_n (diags) == 0 || ls_diag_list_to_error (diags, error);
 }
 
 static void
@@ -193,6 +213,7 @@ score (LsValidationRun *v)
     .families = (const LsFamilyScore *) (gpointer) v->by_family->data,
     .n_rows = v->chosen->len,
     .rows = v->rows,
+    .assumed = (const char *const *) v->assume,
   };
   ls_score (v->rows, v->chosen->len, &v->scores.total);
   v->scores.total.kendall_tau = ls_score_mean_tau (v->scores.families, v->scores.n_families);
@@ -208,6 +229,9 @@ ls_validate (const LsValidateSpec *spec, GError **error)
   if ((spec->only && !only) || !read_cases (v, spec->cases_path, error))
     return NULL;
   choose (v, spec->split, only);
+  v->assume = g_strdupv ((char **) spec->assume);
+  if (!assume (v, error))
+    return NULL;
   load_hardware (v);
   if (!run_all (v, spec->n_threads > 0 ? spec->n_threads : g_get_num_processors (), error))
     return NULL;

@@ -16,6 +16,7 @@ typedef struct {
   const char *only;  /* regex on id, or NULL */
   guint n_threads;   /* 0: one per processor */
   const LsRunOptions *options;
+  const char *const *assume; /* strategy knobs, "key=value", or NULL */
 } LsValidateSpec;
 
 typedef struct LsValidationRun LsValidationRun;

@@ -101,6 +101,8 @@ typedef struct {
   const char *coarsen;
   const char *network;
   const char *debug;
+  const char *const *assume; /* "knob=value" set for every row, whatever the row
+                                says; NULL-terminated; NULL: nothing          */
 } LsValidateOptions;
 
 typedef struct LsValidation LsValidation;
