@@ -14,7 +14,6 @@ typedef enum { LS_SOLVER_COMPONENT, LS_SOLVER_REFERENCE } LsSolverKind;
 /* What the host pays, by LsHostCost. */
 typedef struct {
   LsTime cost[LS_N_HOST_COSTS];
-  const char *source;
 } LsHostCosts;
 
 typedef struct {

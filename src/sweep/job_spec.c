@@ -71,11 +71,17 @@ parse_debug (const char *text, void *target)
   return true;
 }
 
+#define HOST_COST(name, cost_) \
+  { name, LS_FIELD_TIME, offsetof (LsJobSpec, options.host.cost) + (cost_) * sizeof (LsTime), .max = (double) LS_S }
+
 static const LsField job_fields[] = {
   { "model", LS_FIELD_STRING, offsetof (LsJobSpec, model), .required = true },
   { "cluster", LS_FIELD_STRING, offsetof (LsJobSpec, cluster), .required = true },
   { "nodes", LS_FIELD_UINT, offsetof (LsJobSpec, n_nodes), .min = 1 },
   { "steps", LS_FIELD_UINT, offsetof (LsJobSpec, options.n_steps), .min = 1, .max = MAX_STEPS },
+  HOST_COST ("host_launch", LS_HOST_LAUNCH),
+  HOST_COST ("host_comm", LS_HOST_COMM),
+  HOST_COST ("host_sync", LS_HOST_SYNC),
   { "fold", LS_FIELD_ENUM, offsetof (LsJobSpec, fold), .names = mode_names },
   { "coarsen", LS_FIELD_ENUM, offsetof (LsJobSpec, coarsen), .names = mode_names },
   { "network", LS_FIELD_ENUM, offsetof (LsJobSpec, network), .names = network_names },

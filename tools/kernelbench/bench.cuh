@@ -54,7 +54,11 @@ public:
     std::swap (n_, other.n_);
     return *this;
   }
-  ~Buffer () { cudaFree (data_); }
+  ~Buffer ()
+  {
+    if (data_)
+      cudaFree (data_);
+  }
 
   T *get () const { return data_; }
   size_t size () const { return n_; }
@@ -171,9 +175,10 @@ private:
 
 std::string format (const char *pattern, ...) __attribute__ ((format (printf, 1, 2)));
 
-/* The groups, in the order in which they run, and the checks before them. */
-void check_streams (cudaStream_t stream);
-void check_gemm (cudaStream_t stream);
+/* The checks, which return how many failed, and the groups, in the order in which
+ * they run. */
+int check_streams (cudaStream_t stream);
+int check_gemm (cudaStream_t stream);
 void bench_host (Bench &bench);
 void bench_streams (Bench &bench);
 void bench_gemm_isolated (Bench &bench);

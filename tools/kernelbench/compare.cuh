@@ -7,7 +7,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 
 #include "bench.cuh"
 #include "ops.cuh"
@@ -54,7 +53,10 @@ download (cudaStream_t stream, const Buffer<T> &buffer)
   return values;
 }
 
-/* Ends the program if they differ by more, or if out holds a NaN. */
+/* How many expect_close () have failed. */
+inline int n_failed_checks = 0;
+
+/* Fails if they differ by more, or if out holds a NaN. */
 inline void
 expect_close (const char *what, const std::vector<double> &out, const std::vector<double> &reference, double tolerance)
 {
@@ -64,10 +66,9 @@ expect_close (const char *what, const std::vector<double> &out, const std::vecto
     norm += reference[i] * reference[i];
   }
   double relative = std::sqrt (error / norm);
-  bool passes = out.size () == reference.size () && relative <= tolerance;
+  bool passes = relative <= tolerance; /* false for NaN */
   fprintf (stderr, "check %-32s %s  error %.2e, allowed %.0e\n", what, passes ? "ok" : "FAILED", relative, tolerance);
-  if (!passes)
-    exit (1);
+  n_failed_checks += !passes;
 }
 
 }

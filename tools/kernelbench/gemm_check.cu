@@ -67,11 +67,13 @@ check_type (cudaStream_t stream, cudaDataType_t type, double tolerance)
   check_pass<T, T> (stream, Pass::WGRAD16, "wgrad16", type, tolerance);
 }
 
-void
+int
 check_gemm (cudaStream_t stream)
 {
+  n_failed_checks = 0;
   check_type<__nv_bfloat16> (stream, CUDA_R_16BF, bf16_tolerance);
   check_type<half> (stream, CUDA_R_16F, fp16_tolerance);
+  return n_failed_checks;
 }
 
 }

@@ -278,6 +278,7 @@ check_adam (cudaStream_t stream, size_t n)
   KB_CHECK (cudaMemcpy (v.get (), squares.data (), n * sizeof (float), cudaMemcpyHostToDevice));
 
   AdamStep s;
+  s.rate = 0.1f; /* as large as the weights, or the update would hide in their norm */
   adam (stream, grad.get (), weight.get (), m.get (), v.get (), n, s);
   for (size_t i = 0; i < n; i++) {
     m1[i] = s.beta1 * m1[i] + (1 - (double) s.beta1) * g[i];
@@ -341,9 +342,10 @@ check_flat (cudaStream_t stream)
   check_unscale (stream, n);
 }
 
-void
+int
 check_streams (cudaStream_t stream)
 {
+  n_failed_checks = 0;
   check_elementwise (stream);
   check_gather (stream);
   check_dropout (stream);
@@ -351,6 +353,7 @@ check_streams (cudaStream_t stream)
   for (size_t h : { 6144, 12288, 20480 })
     check_norm (stream, h);
   check_flat (stream);
+  return n_failed_checks;
 }
 
 }

@@ -45,7 +45,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJob, ls_job_free)
  * dashes: "model", "cluster", "nodes", "gpus", "tp", "pp", "dp", "cp", "ep",
  * "vpp", "sp", "zero", "dp-kind", "dp-overlap", "tp-overlap", "tp-async", "p2p", "schedule",
  * "micro-batch", "global-batch", "seq", "recompute", "attention", "dtype",
- * "grad-dtype", "layers-per-chunk", "grad-norm", "steps", "fold", "coarsen",
+ * "grad-dtype", "layers-per-chunk", "grad-norm", "steps", "host-launch", "host-comm", "host-sync", "fold", "coarsen",
  * "network"; besides, "published" (SECONDS[:SOURCE], a measured step time to
  * compare with) and "debug" (a list such as "evq=ref,solver=ref,runahead=off",
  * which selects the reference implementations). On and off are "1" and "0".

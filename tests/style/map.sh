@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# src/README.md, the map, names exactly the files under src/: the first column of
+# the tables below each "### ROOM/", where `x.[ch]` stands for two; and every other
+# name with a slash, such as `core/flow.h`, exists.
+# Usage: map.sh ROOT; prints each difference and fails if there is one.
+set -euo pipefail
+root=$1
+map=$root/src/README.md
+
+names() { grep -oE '`[^` ]+`' | tr -d '`' | sed -E 's/^(.*)\.\[ch\]$/\1.h\n\1.c/'; }
+
+mapped() {
+  local line room= cell
+  while IFS= read -r line; do
+    case $line in
+      '### '*/) room=${line#\#\#\# } ;;
+      '## '*) room= ;;
+      '|'*)
+        cell=${line#|}
+        [[ -z $room ]] || names <<< "${cell%%|*}" | sed "s,^,$room," || true
+        ;;
+    esac
+  done < "$map" | sort
+}
+
+present() {
+  (cd -- "$root/src" && find . -type f ! -name meson.build ! -path ./README.md) | sed 's,^\./,,' | sort
+}
+
+# Names elsewhere, such as `core/flow.h` or `tests/style/map.sh`; X is any name.
+mentioned() {
+  names < "$map" | grep -E '/[a-z0-9_]*\.(c|h|sh|json)$' | sort -u || true
+}
+
+status=0
+if ! diff <(mapped) <(present); then
+  printf 'src/README.md (<) and src/ (>) differ\n'
+  status=1
+fi
+while IFS= read -r name; do
+  if [[ ! -e $root/src/$name && ! -e $root/$name ]]; then
+    printf 'src/README.md: there is no %s\n' "$name"
+    status=1
+  fi
+done < <(mentioned)
+n=$(mapped | wc -l)
+printf '%d files on the map\n' "$n"
+((n > 0)) || status=1
+exit "$status"

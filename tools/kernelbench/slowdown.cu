@@ -1,0 +1,268 @@
+/* A GEMM beside a kernel that holds r of the n SMs, as a communication kernel does
+ * while it waits (spin: no traffic) or moves data (copy: through device memory).
+ *
+ * The rule under test: GEMM time alone / beside = 1 - r / n. Fewer SMs also draw less
+ * power, so their clock may rise; both clocks are reported, and the ratio scaled to
+ * equal clocks. GEMM variants: `default` believes that it has all SMs, `sm-target` was
+ * told how many there are (CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET). */
+#include <algorithm>
+
+#include "bench.cuh"
+#include "gemm.cuh"
+#include "ops.cuh"
+
+namespace kb {
+
+static constexpr int block_threads = 512;
+static constexpr int max_blocks = 32;
+static constexpr int block_counts[] = { 8, 16, 24, 32 };
+static constexpr unsigned long long give_up_ns = 20'000'000'000ull; /* a resident kernel ends in any case */
+static constexpr double start_limit_s = 5;
+static constexpr double run_s = 0.35;
+static constexpr size_t traffic_vectors = 1u << 25; /* of 16 bytes, each way: 512 MiB */
+static constexpr int copy_unroll = 4;
+static constexpr int copies_per_poll = 16;
+
+static const GemmShape gemm_shapes[] = { { 8192, 12288, 12288 }, { 2048, 12288, 6144 } };
+
+namespace {
+
+enum class Kind { SPIN, COPY };
+
+/* In pinned host memory, seen by both sides. */
+struct Shared {
+  volatile int stop;
+  volatile int has_started[max_blocks];
+  volatile double bytes[max_blocks], ns[max_blocks];
+};
+
+}
+
+static __device__ unsigned long long
+global_ns ()
+{
+  unsigned long long ns;
+  asm volatile ("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+  return ns;
+}
+
+static __device__ bool
+must_stop (const Shared *shared, unsigned long long start_ns)
+{
+  return shared->stop || global_ns () - start_ns > give_up_ns;
+}
+
+/* One thread polls the host, the others shared memory: all warps issue instructions,
+ * nothing crosses to L2 but a read per block now and then. */
+static __global__ void
+spin_resident (Shared *shared)
+{
+  __shared__ volatile int done;
+  if (threadIdx.x == 0) {
+    done = 0;
+    shared->has_started[blockIdx.x] = 1;
+  }
+  __syncthreads ();
+  if (threadIdx.x == 0) {
+    unsigned long long start = global_ns ();
+    while (!must_stop (shared, start))
+      __nanosleep (500);
+    done = 1;
+  } else {
+    while (!done)
+      ;
+  }
+}
+
+static __device__ void
+copy_chunk (const uint4 *from, uint4 *to, size_t chunk)
+{
+  uint4 v[copy_unroll];
+  size_t at = chunk * block_threads * copy_unroll % traffic_vectors + threadIdx.x;
+#pragma unroll
+  for (int i = 0; i < copy_unroll; i++)
+    v[i] = from[at + i * block_threads];
+#pragma unroll
+  for (int i = 0; i < copy_unroll; i++)
+    to[at + i * block_threads] = v[i];
+}
+
+static __global__ void
+copy_resident (Shared *shared, const uint4 *from, uint4 *to)
+{
+  size_t chunk = blockIdx.x, n_chunks = 0;
+  unsigned long long start = global_ns ();
+  if (threadIdx.x == 0)
+    shared->has_started[blockIdx.x] = 1;
+  do {
+    for (int i = 0; i < copies_per_poll; i++, n_chunks++, chunk += gridDim.x)
+      copy_chunk (from, to, chunk);
+  } while (!__syncthreads_or (threadIdx.x == 0 && must_stop (shared, start)));
+  if (threadIdx.x == 0) {
+    shared->bytes[blockIdx.x] = 2.0 * n_chunks * block_threads * copy_unroll * sizeof (uint4);
+    shared->ns[blockIdx.x] = (double) (global_ns () - start);
+  }
+}
+
+namespace {
+
+/* A kernel of `blocks` blocks, each with an SM to itself because it asks for all its
+ * shared memory. Runs from start () to stop (). */
+class Resident {
+public:
+  explicit Resident (const Bench &bench)
+    : shared_bytes_ (bench.max_shared_bytes () - 1024), from_ (traffic_vectors), to_ (traffic_vectors)
+  {
+    KB_CHECK (cudaHostAlloc ((void **) &shared_, sizeof *shared_, cudaHostAllocMapped));
+    KB_CHECK (cudaStreamCreateWithFlags (&stream_, cudaStreamNonBlocking));
+    KB_CHECK (cudaFuncSetAttribute (spin_resident, cudaFuncAttributeMaxDynamicSharedMemorySize, (int) shared_bytes_));
+    KB_CHECK (cudaFuncSetAttribute (copy_resident, cudaFuncAttributeMaxDynamicSharedMemorySize, (int) shared_bytes_));
+    fill_normal (stream_, (float *) from_.get (), 4 * from_.size (), 1, 30);
+    KB_CHECK (cudaStreamSynchronize (stream_));
+  }
+  Resident (const Resident &) = delete;
+  ~Resident ()
+  {
+    cudaStreamDestroy (stream_);
+    cudaFreeHost (shared_);
+  }
+
+  void start (Kind kind, int blocks)
+  {
+    *shared_ = Shared ();
+    blocks_ = blocks;
+    if (kind == Kind::SPIN)
+      spin_resident<<<blocks, block_threads, shared_bytes_, stream_>>> (shared_);
+    else
+      copy_resident<<<blocks, block_threads, shared_bytes_, stream_>>> (shared_, from_.get (), to_.get ());
+    KB_CHECK_LAUNCH ();
+  }
+
+  bool has_started () const
+  {
+    return std::all_of (shared_->has_started, shared_->has_started + blocks_, [] (int started) { return started != 0; });
+  }
+
+  /* Returns the traffic in bytes/s. */
+  double stop ()
+  {
+    double bytes_per_s = 0;
+    shared_->stop = 1;
+    KB_CHECK (cudaStreamSynchronize (stream_));
+    for (int i = 0; i < blocks_; i++)
+      if (shared_->ns[i] > 0)
+        bytes_per_s += shared_->bytes[i] / shared_->ns[i] * 1e9;
+    return bytes_per_s;
+  }
+
+private:
+  size_t shared_bytes_;
+  Buffer<uint4> from_, to_;
+  Shared *shared_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+  int blocks_ = 0;
+};
+
+struct Product {
+  Buffer<__nv_bfloat16> left, right, out;
+
+  Product (const Gemm &g, cudaStream_t stream) : left (g.left_size ()), right (g.right_size ()), out (g.out_size ())
+  {
+    fill_normal (stream, left.get (), left.size (), 0.02f, 31);
+    fill_normal (stream, right.get (), right.size (), 1, 32);
+  }
+};
+
+struct Measured {
+  Timing time;
+  GpuState state;
+};
+
+}
+
+static Measured
+run (Bench &bench, Gemm &gemm, const Product &p)
+{
+  Measured result;
+  auto launch = [&] (int) { gemm.run (bench.stream (), p.left.get (), p.right.get (), p.out.get ()); };
+  result.time = bench.sustained (launch, run_s, &result.state);
+  return result;
+}
+
+static void
+wait_for_start (const Bench &bench, const Resident &resident)
+{
+  double limit = bench.elapsed_s () + start_limit_s;
+  while (!resident.has_started ())
+    if (bench.elapsed_s () > limit) {
+      fprintf (stderr, "error: the resident kernel did not start on all its SMs within %.0f s\n", start_limit_s);
+      exit (1);
+    }
+}
+
+static std::string
+note (const Bench &bench, const char *variant, int blocks, const Measured &alone, const Measured &beside, double traffic)
+{
+  double share = (double) blocks / bench.n_sms (), ratio = beside.time.us / alone.time.us;
+  double clocks = alone.state.sm_mhz > 0 ? (double) beside.state.sm_mhz / alone.state.sm_mhz : 1;
+  return format ("variant=%s blocks=%d share=%.4f alone_us=%.3f ratio=%.4f ratio_at_equal_clock=%.4f rule=%.4f "
+                 "sm_mhz_alone=%u sm_mhz=%u traffic_gb_s=%.1f",
+                 variant, blocks, share, alone.time.us, ratio, ratio * clocks, 1 / (1 - share), alone.state.sm_mhz,
+                 beside.state.sm_mhz, traffic * 1e-9);
+}
+
+/* Both variants beside r blocks, between two runs of the default alone. The plans are
+ * made, and their kernels loaded, before a kernel spins: loading may wait for it. */
+static void
+measure (Bench &bench, Resident &resident, Gemm &gemm, const Product &p, Row row, Kind kind, int blocks, const GemmShape &shape)
+{
+  Gemm limited (Pass::FORWARD, CUDA_R_16BF, shape);
+  limited.limit_sms (bench.n_sms () - blocks);
+  limited.run (bench.stream (), p.left.get (), p.right.get (), p.out.get ());
+
+  Measured before = run (bench, gemm, p);
+  resident.start (kind, blocks);
+  wait_for_start (bench, resident);
+  Measured beside = run (bench, gemm, p), beside_limited = run (bench, limited, p);
+  double traffic = resident.stop ();
+  Measured alone = run (bench, gemm, p);
+  alone.time.us = (alone.time.us + before.time.us) / 2;
+  alone.state.sm_mhz = (alone.state.sm_mhz + before.state.sm_mhz) / 2;
+
+  row.note = note (bench, "default", blocks, alone, beside, traffic);
+  bench.add (row, beside.time);
+  row.note = note (bench, "sm-target", blocks, alone, beside_limited, traffic);
+  bench.add (row, beside_limited.time);
+}
+
+static void
+sweep (Bench &bench, Resident *resident, const GemmShape &shape)
+{
+  Gemm gemm (Pass::FORWARD, CUDA_R_16BF, shape);
+  std::unique_ptr<Product> product;
+  for (Kind kind : { Kind::SPIN, Kind::COPY })
+    for (int blocks : block_counts) {
+      Row row = gemm.row ("slowdown", kind == Kind::SPIN ? "beside-spin" : "beside-copy");
+      row.note = format ("blocks=%d", blocks);
+      if (bench.skips (row, 5 * run_s))
+        continue;
+      if (!product) {
+        product = std::make_unique<Product> (gemm, bench.stream ());
+        run (bench, gemm, *product); /* warm */
+      }
+      measure (bench, *resident, gemm, *product, row, kind, blocks, shape);
+    }
+}
+
+void
+bench_slowdown (Bench &bench)
+{
+  std::unique_ptr<Resident> resident;
+  if (!bench.is_dry ())
+    resident = std::make_unique<Resident> (bench);
+  bench.wake_up ();
+  for (const GemmShape &shape : gemm_shapes)
+    sweep (bench, resident.get (), shape);
+}
+
+}
