@@ -16,15 +16,20 @@ ls_family_of_id (const char *id)
   return g_strndup (id, n);
 }
 
-static gboolean
+static bool
 trains_with_dropout (const char *family)
 {
-  static const char *const families[] = { "korth", "mtnlg", "sc21-t1", "sc21-t2",
-                                          "vtrain-multi", "vtrain-single", "zb" };
-  for (guint i = 0; i < G_N_ELEMENTS (families); i++)
-    if (strcmp (family, families[i]) == 0)
-      return TRUE;
-  return FALSE;
+  static const char *const families[]
+    = { "korth", "mtnlg", "sc21-t1", "sc21-t2", "vtrain-multi", "vtrain-single", "zb", NULL };
+  return g_strv_contains (families, family);
+}
+
+bool
+ls_family_tp_async (const char *family)
+{
+  static const char *const before[]
+    = { "bloom", "mtnlg", "sc21-t1", "sc21-t2", "vtrain-multi", "vtrain-single", NULL };
+  return !g_strv_contains (before, family);
 }
 
 void

@@ -10,7 +10,13 @@
  *
  * Dropout: the runs of Megatron-LM's GPT (Narayanan et al. 2021, Korthikanti et
  * al. 2022, Megatron-Turing NLG, vTrain, zero bubble) train with it; BLOOM has
- * ALiBi positions and none (Le Scao et al. 2022); the others have none. */
+ * ALiBi positions and none (Le Scao et al. 2022); the others have none.
+ *
+ * Software: the backward of tensor parallelism runs beside a GEMM since Megatron-LM's
+ * ColumnParallelLinearWithAsyncAllreduce (between late 2021 and February 2022). The
+ * runs of Narayanan et al. (April 2021) come before it, and Megatron-DeepSpeed, which
+ * vTrain, Megatron-Turing NLG and BLOOM used, leaves it off
+ * (deepspeedai/Megatron-DeepSpeed, issue 447). */
 #ifndef LS_SWEEP_FAMILY_H
 #define LS_SWEEP_FAMILY_H
 
@@ -23,5 +29,8 @@ char *ls_family_of_id (const char *id);
 /* Sets norm, position, linear_bias, qkv_bias, tied_embeddings and dropout of a model
  * whose dimensions and mlp are known. */
 void ls_family_complete_model (const char *family, LsModel *model);
+
+/* Whether the family's software has the asynchronous backward (--tp-async). */
+bool ls_family_tp_async (const char *family);
 
 #endif

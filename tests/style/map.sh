@@ -10,7 +10,7 @@ map=$root/src/README.md
 names() { grep -oE '`[^` ]+`' | tr -d '`' | sed -E 's/^(.*)\.\[ch\]$/\1.h\n\1.c/'; }
 
 mapped() {
-  local line room= cell
+  local line room='' cell
   while IFS= read -r line; do
     case $line in
       '### '*/) room=${line#\#\#\# } ;;

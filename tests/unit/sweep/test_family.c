@@ -47,5 +47,13 @@ only_the_gpt_papers_train_with_dropout (void)
   LS_CHECK (!bloom.dropout && bloom.position == LS_POSITION_ALIBI);
 }
 
+static void
+older_software_blocks_on_its_backward_collectives (void)
+{
+  LS_CHECK (ls_family_tp_async ("korth") && ls_family_tp_async ("dgxc") && ls_family_tp_async (""));
+  LS_CHECK (!ls_family_tp_async ("sc21-t1") && !ls_family_tp_async ("vtrain-multi") && !ls_family_tp_async ("bloom"));
+}
+
 LS_TEST_MAIN ("sweep/family", LS_TEST (families_are_leading_letters_or_named_pairs),
-              LS_TEST (the_mlp_tells_the_architecture), LS_TEST (only_the_gpt_papers_train_with_dropout))
+              LS_TEST (the_mlp_tells_the_architecture), LS_TEST (only_the_gpt_papers_train_with_dropout),
+              LS_TEST (older_software_blocks_on_its_backward_collectives))
