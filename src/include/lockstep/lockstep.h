@@ -19,7 +19,7 @@
  * newly allocated UTF-8 (g_free) unless said otherwise.
  *
  * Names of models, clusters and strategies are looked up as a path, then in
- * ./models (./topologies, ./strategies), $LS_DATA_DIR and the installed data. */
+ * $LS_DATA_DIR, ./models (./topologies, ./strategies) and the installed data. */
 #ifndef LOCKSTEP_LOCKSTEP_H
 #define LOCKSTEP_LOCKSTEP_H
 

@@ -6,6 +6,8 @@
 
 #include "hand_trace.h"
 
+#include "parallel/lower_state.h"
+
 static const uint32_t pair[] = { 0, 1 };
 
 static void
@@ -177,7 +179,17 @@ runs_do_not_share_state (void)
   LS_CHECK (x == y && x != NULL);
 }
 
+/* The lowering, which does not see network/, writes collectives as numbers. */
+static void
+collectives_have_one_numbering (void)
+{
+  LS_CHECK_INT (COLL_ALL_REDUCE, ==, LS_COLL_ALL_REDUCE);
+  LS_CHECK_INT (COLL_ALL_GATHER, ==, LS_COLL_ALL_GATHER);
+  LS_CHECK_INT (COLL_REDUCE_SCATTER, ==, LS_COLL_REDUCE_SCATTER);
+}
+
 LS_TEST_MAIN ("run", LS_TEST (mismatched_collectives_name_both_sides), LS_TEST (unequal_messages_are_refused),
               LS_TEST (a_cycle_is_reported_with_its_ranks), LS_TEST (a_missing_member_is_named),
               LS_TEST (an_event_never_recorded_is_reported), LS_TEST (events_order_streams), LS_TEST (a_late_issue_still_meets_the_kernel),
-              LS_TEST (a_repeating_period_stops_the_run), LS_TEST (runs_do_not_share_state))
+              LS_TEST (a_repeating_period_stops_the_run), LS_TEST (runs_do_not_share_state),
+              LS_TEST (collectives_have_one_numbering))
