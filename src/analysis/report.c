@@ -168,8 +168,8 @@ ls_report_init (LsReport *r, const LsTimeline *t, const LsMemory *memory, const 
     .n_op_instances = ls_plan_n_op_instances (t->plan),
     .digest = t->digest,
   };
-  for (uint32_t rank = 0; rank < t->n_ranks; rank++)
-    r->n_classes += t->multiplicity[rank] > 0;
+  for (uint32_t rank = 0; rank < t->n_ranks; rank++) /* sampled spans are no classes: all ranks were simulated */
+    r->n_classes += t->is_sampled || t->multiplicity[rank] > 0;
   fill_speed (r, t, m, s, c);
   fill_breakdown (r, t);
   fill_memory (r, t->plan, memory, &c->spec.gpu);

@@ -41,30 +41,38 @@ ls_edit_distance (const char *a, const char *b)
 }
 
 static const char *
-first_continuation (const char *typed, const char *const *words)
+shortest_continuation (const char *typed, const char *const *words)
 {
-  if (strlen (typed) < 2)
+  const char *shortest = NULL;
+  size_t n = strlen (typed);
+  if (n < 2)
     return NULL;
   for (; *words; words++)
-    if (g_ascii_strncasecmp (*words, typed, strlen (typed)) == 0)
-      return *words;
-  return NULL;
+    if (g_ascii_strncasecmp (*words, typed, n) == 0 && (!shortest || strlen (*words) < strlen (shortest)))
+      shortest = *words;
+  return shortest;
+}
+
+static const char *
+nearest (const char *typed, const char *const *words)
+{
+  const char *best = NULL;
+  size_t least = SIZE_MAX;
+  for (; *words; words++) {
+    size_t distance = ls_edit_distance (typed, *words), n = strlen (*words);
+    if (distance <= MAX (n / 3, 1) && distance < least && distance < n) {
+      least = distance;
+      best = *words;
+    }
+  }
+  return best;
 }
 
 const char *
 ls_suggest (const char *typed, const char *const *words)
 {
-  const char *nearest = NULL;
-  size_t least = SIZE_MAX;
   if (strlen (typed) > MAX_TYPED)
     return NULL;
-  for (const char *const *w = words; *w; w++) {
-    size_t distance = ls_edit_distance (typed, *w);
-    size_t allowed = MAX (strlen (*w) / 3, 1);
-    if (distance <= allowed && distance < least && distance < strlen (*w)) {
-      least = distance;
-      nearest = *w;
-    }
-  }
-  return nearest ? nearest : first_continuation (typed, words);
+  const char *continuation = shortest_continuation (typed, words);
+  return continuation ? continuation : nearest (typed, words);
 }

@@ -10,9 +10,10 @@
  * O(strlen (a) * strlen (b)). */
 size_t ls_edit_distance (const char *a, const char *b);
 
-/* The first of the nearest words of a NULL-terminated list, borrowed from it;
- * NULL if none is near: more than a third of its characters would change. A word
- * that continues what was typed ("llama" for "llama3-8b") counts as near. */
+/* The word that was probably meant, borrowed from the NULL-terminated list: the
+ * shortest one that continues what was typed ("llama3" for "llama3-8b"), else the
+ * nearest one; the first of equals. NULL if none is near: more than a third of its
+ * characters would change. */
 const char *ls_suggest (const char *typed, const char *const *words);
 
 #endif

@@ -69,45 +69,74 @@ block_of_op (Run *x, Rank *r, uint64_t ordinal, uint16_t index, LsCause kind, ui
 }
 
 void
-blocked_by (Run *x, Rank *r, LsCause *ret_kind, uint32_t *ret_span, uint32_t *ret_step)
+blocked_by (Run *x, Rank *r, LsCause *ret_kind, SpanRef *ret_span)
 {
-  *ret_kind = LS_CAUSE_HOST;
   *ret_span = LS_SPAN_NONE;
-  *ret_step = 0;
   const Stream *st = &r->streams[LS_STREAM_COMPUTE];
   Block b = st->op == NO_OP ? block_of_host (x, r, 0) : block_of_op (x, r, st->frame, st->op, LS_CAUSE_STREAM, 0);
   *ret_kind = b.kind;
   if (b.op == NO_OP)
     return;
   const Frame *f = rank_frame (r, b.frame);
-  if (f->state[b.op] == OP_RUNNING || f->state[b.op] == OP_ENDED) {
+  if (f->state[b.op] != OP_WAITING)
     *ret_span = f->span[b.op];
-    *ret_step = f->step;
-  } else if (f->state[b.op] == OP_ISSUED && f->time[b.op] > x->engine.now) {
+  if (f->state[b.op] == OP_ISSUED && f->time[b.op] > x->engine.now)
     *ret_kind = LS_CAUSE_HOST; /* it merely has not been issued yet */
-    *ret_span = f->span[b.op];
-    *ret_step = f->step;
-  }
+  else if (f->state[b.op] == OP_ISSUED)
+    *ret_span = LS_SPAN_NONE; /* that would be what held up the host */
 }
 
 /* --- the report -------------------------------------------------------------- */
+
+static bool
+has_arrived (Run *x, const Comm *c, uint32_t member)
+{
+  Rank *r = &x->ranks[x->plan->comms[c->id].ranks[member]];
+  uint64_t frame = c->frame[member];
+  uint16_t op = c->op[member];
+  if (op == NO_OP || frame < r->frames_first || frame >= r->frames_end)
+    return false;
+  const Frame *f = rank_frame (r, frame);
+  return op < f->seg->n_ops && f->state[op] == OP_RUNNING && f->seg->x[op].kind == LS_OP_COLLECTIVE
+         && r->binding->comm[f->seg->x[op].slot] == c->id;
+}
 
 static void
 describe_missing (Run *x, GString *text, const Comm *c)
 {
   const LsCommunicator *group = &x->plan->comms[c->id];
-  uint32_t shown = 0, missing = 0;
-  for (uint32_t i = 0; i < group->n_ranks; i++) {
-    Rank *r = &x->ranks[group->ranks[i]];
-    const Frame *f = c->op[i] != NO_OP && c->frame[i] < r->frames_end && c->frame[i] >= r->frames_first ? rank_frame (r, c->frame[i]) : NULL;
-    if (f && c->op[i] < f->seg->n_ops && f->state[c->op[i]] == OP_RUNNING)
-      continue;
-    if (shown++ < 4)
-      g_string_append_printf (text, "%s%u", shown == 1 ? "" : ", ", group->ranks[i]);
-    missing++;
+  uint32_t n_missing = 0;
+  for (uint32_t i = 0; i < group->n_ranks; i++)
+    if (!has_arrived (x, c, i) && n_missing++ < 4)
+      g_string_append_printf (text, "%s%u", n_missing == 1 ? "" : ", ", group->ranks[i]);
+  if (n_missing > 4)
+    g_string_append_printf (text, " and %u more", n_missing - 4);
+}
+
+static bool
+has_post (GQueue *posts, uint32_t rank, const Block *b)
+{
+  for (GList *l = posts->head; l; l = l->next) {
+    const Post *p = l->data;
+    if (p->rank == rank && p->frame == b->frame && p->op == b->op)
+      return true;
   }
-  if (missing > 4)
-    g_string_append_printf (text, " and %u more", missing - 4);
+  return false;
+}
+
+/* The peer of the first transfer of the group that is neither over nor matched. */
+static uint32_t
+missing_peer (Run *x, Rank *r, const Block *b, const LsOp *op)
+{
+  for (uint32_t i = 0; i < op->n_transfers; i++) {
+    const LsTransfer *t = &op->transfers[i];
+    bool is_to_next = t->slot == LS_SLOT_NEXT;
+    uint32_t peer = r->binding->peer[is_to_next ? 1 : 0];
+    Channel *ch = &x->channels[2 * (t->is_send ? r->id : peer) + (t->is_send == is_to_next ? 0 : 1)];
+    if (has_post (t->is_send ? &ch->sends : &ch->recvs, r->id, b) && g_queue_is_empty (t->is_send ? &ch->recvs : &ch->sends))
+      return peer;
+  }
+  return NO_ID;
 }
 
 /* First rank that the running op of r waits for, or NO_ID. */
@@ -116,29 +145,15 @@ first_missing (Run *x, Rank *r, const Block *b)
 {
   const Frame *f = rank_frame (r, b->frame);
   const LsOp *op = &f->seg->ops[b->op];
-  if (op->kind == LS_OP_P2P) {
-    for (uint32_t i = 0; i < op->n_transfers; i++) {
-      const LsTransfer *t = &op->transfers[i];
-      bool is_to_next = t->slot == LS_SLOT_NEXT;
-      uint32_t peer = r->binding->peer[is_to_next ? 1 : 0];
-      Channel *ch = &x->channels[2 * (t->is_send ? r->id : peer) + (t->is_send == is_to_next ? 0 : 1)];
-      if (g_queue_is_empty (t->is_send ? &ch->recvs : &ch->sends))
-        return peer;
-    }
-    return NO_ID;
-  }
+  if (op->kind == LS_OP_P2P)
+    return missing_peer (x, r, b, op);
   if (op->kind != LS_OP_COLLECTIVE)
     return NO_ID;
   const Comm *c = &x->comms[r->binding->comm[op->slot]];
   const LsCommunicator *group = &x->plan->comms[c->id];
-  for (uint32_t i = 0; i < group->n_ranks; i++) {
-    Rank *m = &x->ranks[group->ranks[i]];
-    bool has_arrived = c->frame[i] >= m->frames_first && c->frame[i] < m->frames_end
-                       && rank_frame (m, c->frame[i])->state[c->op[i]] == OP_RUNNING
-                       && rank_frame (m, c->frame[i])->seg->x[c->op[i]].slot == op->slot;
-    if (!has_arrived)
+  for (uint32_t i = 0; i < group->n_ranks; i++)
+    if (!has_arrived (x, c, i))
       return group->ranks[i];
-  }
   return NO_ID;
 }
 

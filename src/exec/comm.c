@@ -8,6 +8,7 @@
 #include "exec/state.h"
 
 #include <math.h>
+#include <string.h>
 
 /* --- motion -------------------------------------------------------------- */
 
@@ -119,12 +120,13 @@ call_for (Run *x, Call **calls, LsCollKind kind, uint64_t bytes, const uint32_t 
   return c;
 }
 
+/* A group matches when its last transfer does. */
 static void
 set_matched (Run *x, uint32_t rank, uint64_t frame, uint16_t op, LsTime at)
 {
   Rank *r = &x->ranks[rank];
   const Frame *f = rank_frame (r, frame);
-  LsSpan *span = span_at (r, f->step, f->span[op]);
+  LsSpan *span = span_at (r, f->span[op]);
   if (span && (span->matched == LS_TIME_NEVER || span->matched < at))
     span->matched = at;
 }
@@ -136,7 +138,7 @@ release (Run *x, uint32_t rank, uint64_t frame, uint16_t op, uint64_t sm_share, 
   Rank *r = &x->ranks[rank];
   Frame *f = rank_frame (r, frame);
   const XOp *xop = &f->seg->x[op];
-  LsSpan *span = span_at (r, f->step, f->span[op]);
+  LsSpan *span = span_at (r, f->span[op]);
   if (span)
     span->end = at;
   if (xop->kind == LS_OP_COLLECTIVE) {
@@ -210,8 +212,11 @@ comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
 
 static void channel_try (Run *x, Channel *ch);
 
-/* One transfer of the op is over; the group is when all are. While it runs,
- * Frame.time counts its transfers. */
+/* While a group runs, Frame.time counts its transfers: those not over in the lower
+ * half, those not matched in the upper. */
+#define UNMATCHED_ONE ((LsTime) 1 << 32)
+
+/* One transfer of the op is over; the group is when all are. */
 static void
 transfer_over (Run *x, const Post *p, uint64_t sm_share, LsTime at)
 {
@@ -220,7 +225,34 @@ transfer_over (Run *x, const Post *p, uint64_t sm_share, LsTime at)
     release (x, p->rank, p->frame, p->op, sm_share, at);
 }
 
-static uint64_t group_share (const Run *x);
+static void
+transfer_matched (Run *x, const Post *p, LsTime at)
+{
+  rank_frame (&x->ranks[p->rank], p->frame)->time[p->op] -= UNMATCHED_ONE;
+  set_matched (x, p->rank, p->frame, p->op, at);
+}
+
+void
+group_hide_partial_matches (Rank *r)
+{
+  for (uint32_t s = 0; s < LS_N_STREAMS; s++) {
+    const Stream *st = &r->streams[s];
+    if (!st->is_busy)
+      continue;
+    const Frame *f = rank_frame (r, st->frame);
+    LsSpan *span = span_at (r, f->span[st->op]);
+    if (f->seg->x[st->op].kind == LS_OP_P2P && f->time[st->op] >= UNMATCHED_ONE && span)
+      span->matched = LS_TIME_NEVER;
+  }
+}
+
+/* SMs that a group holds: those of one peer's channels. ncclGroup runs all its
+ * transfers in one kernel. */
+static uint64_t
+group_share (const Run *x)
+{
+  return (uint64_t) llround (x->nccl->channels_p2p * x->nccl->sm_share_per_channel * (double) LS_COEF_ONE);
+}
 
 static void
 transfer_finished (void *run, Motion *m, LsTime at)
@@ -254,17 +286,9 @@ channel_try (Run *x, Channel *ch)
   LsTime at = MAX (MAX (send->at, recv->at), x->engine.now);
   uint32_t step = rank_frame (&x->ranks[ch->from], send->frame)->step;
   ch->is_busy = true;
-  set_matched (x, send->rank, send->frame, send->op, at);
-  set_matched (x, recv->rank, recv->frame, recv->op, at);
+  transfer_matched (x, send, at);
+  transfer_matched (x, recv, at);
   motion_begin (x, &ch->motion, call, step, at);
-}
-
-/* SMs that a group holds: those of one peer's channels. ncclGroup runs all its
- * transfers in one kernel. */
-static uint64_t
-group_share (const Run *x)
-{
-  return (uint64_t) llround (x->nccl->channels_p2p * x->nccl->sm_share_per_channel * (double) LS_COEF_ONE);
 }
 
 void
@@ -272,7 +296,7 @@ group_launch (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
 {
   Frame *f = rank_frame (r, frame);
   const LsOp *op = &f->seg->ops[op_index];
-  f->time[op_index] = op->n_transfers;
+  f->time[op_index] = op->n_transfers * (UNMATCHED_ONE + 1);
   rank_residency (x, r, group_share (x), +1);
   for (uint32_t i = 0; i < op->n_transfers; i++) {
     const LsTransfer *t = &op->transfers[i];
@@ -304,6 +328,7 @@ comm_init (Run *x)
     c->id = i;
     c->frame = ls_arena_new_array (x->arena, uint64_t, x->plan->comms[i].n_ranks);
     c->op = ls_arena_new_array (x->arena, uint16_t, x->plan->comms[i].n_ranks);
+    memset (c->op, 0xff, x->plan->comms[i].n_ranks * sizeof *c->op); /* NO_OP */
   }
   x->channels = g_new0 (Channel, 2 * (gsize) x->plan->n_ranks);
   for (uint32_t i = 0; i < 2 * x->plan->n_ranks; i++)

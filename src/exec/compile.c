@@ -55,6 +55,9 @@ compile_op (Run *x, const LsSegment *seg, uint32_t i, XOp *to, GError **error)
       to->alone = x->costs[op->kernel].alone;
   }
 
+  if (op->kind == LS_OP_KERNEL && op->kernel < x->plan->n_kernels && to->alone > 0)
+    x->fastest_kernel = MAX (x->fastest_kernel, x->plan->kernels[op->kernel].bytes / ls_time_to_s (to->alone));
+
   LsDep *deps = ls_arena_new_array (x->arena, LsDep, op->n_deps);
   for (uint32_t d = 0; d < op->n_deps; d++) {
     deps[d] = resolve_dep (seg, i, op->deps[d]);

@@ -12,7 +12,7 @@
 typedef struct {
   LsTime start;
   LsCause kind;
-  uint32_t span;
+  SpanRef span;
   uint32_t stream; /* NO_ID: no candidate */
 } Candidate;
 
@@ -26,7 +26,7 @@ rank_init (Run *x, Rank *r, uint32_t id)
   r->binding = &x->plan->bindings[id];
   r->program = &x->plan->programs[r->binding->role];
   r->slow = x->options->slow ? x->options->slow[id] : 1.0;
-  r->host_span = r->host_span_step = NO_ID;
+  r->host_span = LS_SPAN_NONE;
   for (int s = 0; s < LS_N_STREAMS; s++)
     r->streams[s] = (Stream) { .op = NO_OP, .tail_span = NO_ID };
   for (int s = 0; s < LS_N_SLOTS; s++)
@@ -147,7 +147,8 @@ rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at)
   f->state[op] = OP_ENDED;
   f->time[op] = at;
   f->n_left--;
-  r->n_outstanding--;
+  if (--r->n_outstanding + 1 == LOOKAHEAD_OPS)
+    r->room_at = at;
   x->n_ops++;
   r->step_end[f->step & 1] = MAX (r->step_end[f->step & 1], at);
   if (xop->kind == LS_OP_HOST_SYNC || xop->kind == LS_OP_HOST_DELAY)
@@ -170,14 +171,14 @@ rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at)
 
 /* True, and when, once every dependency of a host sync has ended. */
 static bool
-deps_ended (const Rank *r, const Frame *f, uint64_t ordinal, const XOp *op, LsTime *ret_at, uint32_t *ret_span)
+deps_ended (const Rank *r, const Frame *f, uint64_t ordinal, const XOp *op, LsTime *ret_at, SpanRef *ret_span)
 {
   LsTime at = 0;
-  uint32_t span = NO_ID;
+  SpanRef span = LS_SPAN_NONE;
   for (uint32_t d = 0; d < op->n_deps; d++) {
     LsDep dep = op->deps[d];
     LsTime end;
-    uint32_t by;
+    SpanRef by;
     if (dep.kind == LS_DEP_STREAM) {
       if (r->streams[dep.index].frame < ordinal)
         return false;
@@ -191,7 +192,7 @@ deps_ended (const Rank *r, const Frame *f, uint64_t ordinal, const XOp *op, LsTi
     } else {
       continue; /* after its issue: the host issues in program order */
     }
-    if (end > at || span == NO_ID) {
+    if (end > at || span == LS_SPAN_NONE) {
       at = MAX (at, end);
       span = by;
     }
@@ -208,33 +209,48 @@ issue_op (Run *x, Rank *r, Frame *f, uint64_t ordinal)
   const XOp *op = &f->seg->x[i];
   if (op->kind == LS_OP_HOST_SYNC) {
     LsTime at;
-    uint32_t span;
+    SpanRef span;
     if (!deps_ended (r, f, ordinal, op, &at, &span))
       return false;
     if (at > r->host_time) {
       r->host_time = at;
       r->host_span = span;
-      r->host_span_step = f->step;
     }
   }
   r->host_time += op->host;
   f->state[i] = OP_ISSUED;
   f->time[i] = r->host_time;
-  f->span[i] = r->host_span_step == f->step ? r->host_span : NO_ID;
+  f->span[i] = r->host_span;
   f->n_issued++;
   if (op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY)
     rank_op_ended (x, r, ordinal, i, r->host_time);
   return true;
 }
 
-/* Steps may overlap by one: step s waits until all ranks have finished s - 2. */
+/* Steps may overlap by one: step s waits until all ranks have finished s - 2, and
+ * nobody goes beyond the one that follows the reported step. */
 static bool
 may_begin_step (Run *x, Rank *r)
 {
+  uint32_t last = x->last_step != NO_ID ? x->last_step + 1 : x->n_steps;
   if (r->next_instance > 0 || r->next_step < 2)
-    return r->next_step <= x->n_steps;
+    return r->next_step <= last;
   r->is_gated = x->step_n_done[r->next_step - 2] < x->plan->n_ranks;
-  return !r->is_gated && r->next_step <= x->n_steps;
+  return !r->is_gated && r->next_step <= last;
+}
+
+/* With the launch queue full the host blocks until an op ends. */
+static bool
+has_room (Rank *r)
+{
+  if (r->n_outstanding >= LOOKAHEAD_OPS) {
+    r->is_full = true;
+    return false;
+  }
+  if (r->is_full)
+    r->host_time = MAX (r->host_time, r->room_at);
+  r->is_full = false;
+  return true;
 }
 
 static void
@@ -249,7 +265,7 @@ host_advance (Run *x, Rank *r)
         if (!issue_op (x, r, f, ordinal))
           return;
     }
-    if (r->program->n_instances == 0 || r->n_outstanding >= LOOKAHEAD_OPS || !may_begin_step (x, r))
+    if (r->program->n_instances == 0 || !has_room (r) || !may_begin_step (x, r))
       return;
     open_frame (x, r);
   }
@@ -265,7 +281,7 @@ event_record (Run *x, Rank *r, const Frame *f, const LsOp *op)
 }
 
 static void
-later (Candidate *c, LsTime at, LsCause kind, uint32_t span)
+later (Candidate *c, LsTime at, LsCause kind, SpanRef span)
 {
   if (at <= c->start)
     return;
@@ -426,7 +442,7 @@ kernel_done (LsEvent *event, void *context)
   ls_flow_remove (x->net, &r->kernel);
   r->is_kernel_running = false;
   Frame *f = rank_frame (r, r->kernel_frame);
-  LsSpan *span = span_at (r, f->step, f->span[r->kernel_op]);
+  LsSpan *span = span_at (r, f->span[r->kernel_op]);
   if (span)
     span->end = event->at;
   kernel_finish (x, r, r->kernel_frame, r->kernel_op, event->at);
@@ -464,7 +480,8 @@ rank_ready (Run *x, Rank *r)
 static bool
 may_run_ahead (const Run *x, const Rank *r)
 {
-  return r->n_resident == 0 && !r->is_kernel_running && !x->options->no_run_ahead && r->steps_done < x->n_steps;
+  return r->n_resident == 0 && !r->is_kernel_running && !x->options->no_run_ahead && r->steps_done < x->n_steps
+         && x->last_step == NO_ID;
 }
 
 /* Events and copies of fixed length. */
@@ -481,7 +498,7 @@ run_instant (Run *x, Rank *r, const Candidate *c)
     rank_op_ended (x, r, frame, op, c->start + alone);
     return;
   }
-  if (f->seg->x[op].kind == LS_OP_RECORD)
+  if (f->seg->x[op].kind == LS_OP_RECORD && f->seg->ops[op].event != LS_EVENT_NONE)
     *event_record (x, r, f, &f->seg->ops[op]) = (EventRecord) { c->start, c->span, f->step + 1 };
   f->span[op] = c->span;
   st->tail_kind = c->kind;

@@ -7,6 +7,8 @@ ls_run_options_init (LsRunOptions *o)
 {
   memset (o, 0, sizeof *o);
   o->n_steps = 3;
+  o->max_spans = 20000000;
+  o->max_memory_bytes = UINT64_C (16) << 30;
   o->network = LS_NETWORK_FLOW;
   o->queue = LS_QUEUE_FAST;
   o->solver = LS_SOLVER_COMPONENT;
@@ -22,12 +24,11 @@ capacities (const Run *x)
   double *capacity = g_new (double, n);
   for (uint32_t i = 0; i < n; i++)
     capacity[i] = ls_cluster_resource_capacity (x->cluster, i);
-  double fastest = 0;
-  for (uint32_t k = 0; k < x->plan->n_kernels; k++)
-    if (x->costs[k].alone > 0)
-      fastest = MAX (fastest, x->plan->kernels[k].bytes / ls_time_to_s (x->costs[k].alone));
+  double least_slow = 1;
+  for (uint32_t r = 0; x->options->slow && r < x->plan->n_ranks; r++)
+    least_slow = MIN (least_slow, x->options->slow[r]);
   for (uint32_t i = n_trunks; i < n; i++)
-    capacity[i] = MAX (capacity[i], fastest * (1 + 1e-6));
+    capacity[i] = MAX (capacity[i], x->fastest_kernel / least_slow * (1 + 1e-6));
   return capacity;
 }
 
@@ -45,6 +46,94 @@ dispatch_fired (LsEvent *event, void *context)
   g_ptr_array_set_size (now, 0);
 }
 
+/* Ops of one step of a role, and the most that one of its frames holds. */
+static uint64_t
+count_ops (const Run *x, const LsProgram *p, uint32_t *ret_longest)
+{
+  uint64_t n = 0;
+  *ret_longest = 0;
+  for (uint32_t i = 0; i < p->n_instances; i++) {
+    uint32_t n_ops = x->segments[p->instances[i].segment].n_ops;
+    n += n_ops;
+    *ret_longest = MAX (*ret_longest, n_ops);
+  }
+  return n;
+}
+
+/* Seconds of a role's kernels in one step, one after the other. */
+static double
+serial_seconds (const Run *x, const LsProgram *p)
+{
+  double sum = 0;
+  g_autofree double *of_segment = g_new0 (double, x->plan->n_segments);
+  g_autofree bool *is_known = g_new0 (bool, x->plan->n_segments);
+  for (uint32_t i = 0; i < p->n_instances; i++) {
+    uint32_t id = p->instances[i].segment;
+    for (uint32_t o = 0; o < x->segments[id].n_ops && !is_known[id]; o++)
+      of_segment[id] += ls_time_to_s (x->segments[id].x[o].alone) + ls_time_to_s (x->segments[id].x[o].host);
+    is_known[id] = true;
+    sum += of_segment[id];
+  }
+  return sum;
+}
+
+/* What cannot be represented or would not fit is refused before it is begun. */
+static gboolean
+check_limits (const Run *x, GError **error)
+{
+  double bytes = 0, n_ops = 0, longest_s = 0;
+  g_autofree uint64_t *n_ranks = g_new0 (uint64_t, x->plan->n_roles);
+  for (uint32_t r = 0; r < x->plan->n_ranks; r++)
+    n_ranks[x->plan->bindings[r].role]++;
+  for (uint32_t role = 0; role < x->plan->n_roles; role++) {
+    const LsProgram *p = &x->plan->programs[role];
+    uint32_t longest;
+    double ops = (double) count_ops (x, p, &longest), ranks = (double) n_ranks[role];
+    double spans = x->options->no_spans ? 0 : x->keeps_all_spans ? ranks : 1;
+    double per_rank = sizeof (Rank) + 6 * sizeof (Frame) + 3.0 * longest * 13 + sizeof (Channel) * 2
+                      + (double) p->n_events * x->plan->n_micro_batches * x->plan->n_chunks * sizeof (EventRecord);
+    n_ops += ops * ranks;
+    bytes += ranks * per_rank + spans * 2 * (double) run_spans_per_step (x, p) * sizeof (LsSpan);
+    longest_s = MAX (longest_s, serial_seconds (x, p));
+  }
+  if (bytes > (double) x->options->max_memory_bytes) {
+    g_autofree char *need = ls_format_bytes ((uint64_t) MIN (bytes, 1e18)), *may = ls_format_bytes (x->options->max_memory_bytes);
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "a step of %.3g ops on %u ranks needs about %s of memory; --max-memory is %s",
+                 n_ops, x->plan->n_ranks, need, may);
+    return FALSE;
+  }
+  if (longest_s * (x->n_steps + 1) > 0.25 * ls_time_to_s (LS_TIME_NEVER)) {
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "a step of this job takes %.3g days or more; %.3g can be simulated", longest_s / 86400,
+                 0.25 * ls_time_to_s (LS_TIME_NEVER) / 86400 / (x->n_steps + 1));
+    return FALSE;
+  }
+  return TRUE;
+}
+
+/* Spans of all ranks, or of the first of each role. */
+static void
+choose_recorded (Run *x)
+{
+  g_autofree uint64_t *per_role = g_new (uint64_t, x->plan->n_roles);
+  for (uint32_t i = 0; i < x->plan->n_roles; i++)
+    per_role[i] = run_spans_per_step (x, &x->plan->programs[i]);
+  uint64_t n_spans = 0;
+  for (uint32_t i = 0; i < x->plan->n_ranks; i++)
+    n_spans += per_role[x->plan->bindings[i].role];
+  x->keeps_all_spans = n_spans <= x->options->max_spans;
+}
+
+static void
+mark_recorded (Run *x)
+{
+  g_autofree bool *has_one = g_new0 (bool, x->plan->n_roles);
+  for (uint32_t i = 0; i < x->plan->n_ranks; i++) {
+    bool *seen = &has_one[x->plan->bindings[i].role];
+    x->ranks[i].keeps_spans = !x->options->no_spans && (x->keeps_all_spans || !*seen);
+    *seen = true;
+  }
+}
+
 static void
 run_init (Run *x)
 {
@@ -55,7 +144,6 @@ run_init (Run *x)
   ls_event_init (&x->dispatch, dispatch_fired);
   x->ready = g_ptr_array_new ();
   x->ready_next = g_ptr_array_new ();
-  x->n_steps = MAX (1, x->options->n_steps);
   x->step_n_done = g_new0 (uint32_t, x->n_steps + 2);
   x->step_end = g_new0 (LsTime, x->n_steps + 2);
   x->last_step = NO_ID;
@@ -63,6 +151,7 @@ run_init (Run *x)
   x->ranks = g_new0 (Rank, x->plan->n_ranks);
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
     rank_init (x, &x->ranks[i], i);
+  mark_recorded (x);
 }
 
 static void
@@ -110,10 +199,14 @@ ls_run (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calib
 {
   Run x = { .plan = plan, .cluster = cluster, .nccl = nccl, .options = options, .arena = ls_arena_new () };
   LsTimeline *timeline = NULL;
+  x.n_steps = MAX (1, options->n_steps);
   if (run_compile (&x, calibration, error)) {
-    run_init (&x);
-    if (run_clock (&x, error))
-      timeline = spans_collect (&x);
+    choose_recorded (&x);
+    if (check_limits (&x, error)) {
+      run_init (&x);
+      if (run_clock (&x, error))
+        timeline = spans_collect (&x);
+    }
   }
   if (ret_cost_share && timeline)
     memcpy (ret_cost_share, x.cost_share, sizeof x.cost_share);

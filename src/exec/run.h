@@ -22,6 +22,8 @@ typedef struct {
   LsQueueKind queue;          /* LS_QUEUE_FAST                               */
   LsSolverKind solver;        /* LS_SOLVER_COMPONENT                         */
   bool no_spans;              /* keep step times only (a sweep needs no more) */
+  uint64_t max_spans;         /* of a step: with more, one rank of each role keeps them; 20e6 */
+  uint64_t max_memory_bytes;  /* refuse runs that would need more; 16 GiB     */
   bool no_run_ahead;          /* every op through the event queue (reference) */
   LsHostCosts host;
   const double *slow;         /* [n_ranks] kernel time multiplier, or NULL    */

@@ -1,5 +1,7 @@
 /* exec/spans.c — recording what happened, two steps deep: the reported step and
- * what overlaps its end. */
+ * what overlaps its end. If that would be too much for all ranks, the first rank of
+ * each role is recorded and stands for the others (their times are simulated all
+ * the same). */
 #include "exec/state.h"
 
 #include <string.h>
@@ -24,11 +26,11 @@ begin_step (Run *x, Rank *r, uint32_t step)
   r->span_step[i] = step + 1;
 }
 
-uint32_t
+SpanRef
 span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime matched, LsTime end,
-          LsCause kind, uint32_t cause)
+          LsCause kind, SpanRef cause)
 {
-  if (x->options->no_spans)
+  if (!r->keeps_spans)
     return LS_SPAN_NONE;
   uint32_t i = f->step & 1;
   if (r->span_step[i] != f->step + 1)
@@ -37,50 +39,80 @@ span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime mat
     .start = start, .end = end, .matched = matched, .instance = f->instance_id, .cause = cause,
     .op = op, .cause_kind = (uint8_t) kind, .step = (uint8_t) f->step,
   };
-  return r->n_spans[i]++;
+  return r->n_spans[i]++ | i << 31;
 }
 
 LsSpan *
-span_at (Rank *r, uint32_t step, uint32_t span)
+span_at (Rank *r, SpanRef span)
 {
-  return span == LS_SPAN_NONE ? NULL : &r->spans[step & 1][span];
+  return span == LS_SPAN_NONE ? NULL : &r->spans[SPAN_PARITY (span)][SPAN_INDEX (span)];
 }
 
-/* A cause is an index among the spans of its own step; what ended in an earlier
- * step is outside the window. */
-static void
-copy_spans (LsRankSpans *to, const Rank *r, uint32_t step, LsTime from, LsTime until)
+/* --- the window ----------------------------------------------------------- */
+
+/* Spans of the reported step come first, then those of the next. What a span of
+ * the reported step waited for may lie in the step before: outside the window. */
+static uint32_t
+index_in_window (SpanRef ref, uint32_t of_step, uint32_t reported, uint32_t n_reported)
 {
-  uint32_t i = step & 1, base = to->n;
-  if (r->span_step[i] != step + 1)
-    return;
-  for (uint32_t k = 0; k < r->n_spans[i]; k++) {
-    LsSpan s = r->spans[i][k];
-    if (s.cause != LS_SPAN_NONE)
-      s.cause += base;
+  if (ref == LS_SPAN_NONE)
+    return LS_SPAN_NONE;
+  if (SPAN_PARITY (ref) == (reported & 1))
+    return SPAN_INDEX (ref);
+  return of_step == reported ? LS_SPAN_NONE : SPAN_INDEX (ref) + n_reported;
+}
+
+static void
+append_spans (LsRankSpans *to, const Rank *r, uint32_t step, uint32_t reported, uint32_t n_reported)
+{
+  for (uint32_t k = 0; k < r->n_spans[step & 1]; k++) {
+    LsSpan s = r->spans[step & 1][k];
+    s.cause = index_in_window (s.cause, step, reported, n_reported);
     to->spans[to->n++] = s;
   }
 }
 
+static uint32_t
+n_spans_of (const Rank *r, uint32_t step)
+{
+  return r->span_step[step & 1] == step + 1 ? r->n_spans[step & 1] : 0;
+}
+
 static void
-collect_rank (Run *x, Rank *r, LsRankSpans *to, uint32_t step, LsTime from, LsTime until)
+collect_rank (Run *x, Rank *r, LsRankSpans *to, uint32_t reported)
 {
   LsCause kind;
-  uint32_t span, span_step;
-  blocked_by (x, r, &kind, &span, &span_step);
-  uint32_t n_first = r->span_step[step & 1] == step + 1 ? r->n_spans[step & 1] : 0;
-  uint32_t n_second = r->span_step[(step + 1) & 1] == step + 2 ? r->n_spans[(step + 1) & 1] : 0;
-  to->cap = n_first + n_second;
-  if (n_second == 0) {
-    to->spans = g_steal_pointer (&r->spans[step & 1]);
-    to->n = n_first;
-  } else {
-    to->spans = g_new (LsSpan, to->cap);
-    copy_spans (to, r, step, from, until);
-    copy_spans (to, r, step + 1, from, until);
-  }
+  SpanRef span;
+  blocked_by (x, r, &kind, &span);
+  group_hide_partial_matches (r);
+  uint32_t n_reported = n_spans_of (r, reported), n_next = n_spans_of (r, reported + 1);
+  to->cap = n_reported + n_next;
+  to->spans = g_new (LsSpan, to->cap);
+  if (n_reported > 0)
+    append_spans (to, r, reported, reported, n_reported);
+  g_clear_pointer (&r->spans[reported & 1], g_free);
+  if (n_next > 0)
+    append_spans (to, r, reported + 1, reported, n_reported);
   to->tail_cause_kind = (uint8_t) kind;
-  to->tail_cause = span == LS_SPAN_NONE ? LS_SPAN_NONE : span_step == step ? span : span_step == step + 1 ? span + n_first : LS_SPAN_NONE;
+  to->tail_cause = index_in_window (span, reported + 1, reported, n_reported);
+}
+
+/* A rank without spans is represented by the first of its role. */
+static void
+represent (Run *x, LsTimeline *t)
+{
+  g_autofree uint32_t *first = g_new (uint32_t, x->plan->n_roles);
+  for (uint32_t i = 0; i < x->plan->n_roles; i++)
+    first[i] = NO_ID;
+  for (uint32_t i = 0; i < t->n_ranks; i++) {
+    uint32_t role = x->plan->bindings[i].role;
+    if (first[role] == NO_ID)
+      first[role] = i;
+    bool stands_alone = x->ranks[i].keeps_spans && x->keeps_all_spans;
+    t->multiplicity[i] = stands_alone ? 1 : 0;
+    if (!stands_alone)
+      t->multiplicity[first[role]]++;
+  }
 }
 
 LsTimeline *
@@ -97,11 +129,12 @@ spans_collect (Run *x)
   t->is_periodic = x->is_periodic;
   t->ranks = g_new0 (LsRankSpans, t->n_ranks);
   t->multiplicity = g_new (uint32_t, t->n_ranks);
+  t->is_sampled = !x->keeps_all_spans;
+  represent (x, t);
   for (uint32_t i = 0; i < t->n_ranks; i++) {
-    t->multiplicity[i] = 1;
     t->ranks[i].tail_cause = LS_SPAN_NONE;
-    if (!x->options->no_spans)
-      collect_rank (x, &x->ranks[i], &t->ranks[i], step, t->window_start, t->window_end);
+    if (x->ranks[i].keeps_spans)
+      collect_rank (x, &x->ranks[i], &t->ranks[i], step);
   }
   t->n_resources = ls_cluster_n_resources (x->cluster);
   t->resource_bytes = g_new0 (double, t->n_resources);

@@ -31,9 +31,16 @@
 #define NO_ID UINT32_MAX
 
 /* CUDA queues about this many launches per device before a launch blocks
- * (observed limit of 1024 pending launches, NVIDIA developer forum); the host is
- * not simulated further ahead than that. */
+ * (observed limit of 1024 pending launches, NVIDIA developer forum). Counted by
+ * whole frames: a frame is opened when fewer ops are pending, and the host then
+ * goes on from the end of the op that made room. */
 #define LOOKAHEAD_OPS 1024
+
+/* A span is referred to by its index among the spans of its step on its rank, with
+ * the parity of that step in the top bit; LS_SPAN_NONE: no span. */
+typedef uint32_t SpanRef;
+#define SPAN_PARITY(ref) ((ref) >> 31)
+#define SPAN_INDEX(ref) ((ref) & 0x7fffffffu)
 
 typedef enum { OP_WAITING, OP_ISSUED, OP_RUNNING, OP_ENDED } OpState;
 
@@ -67,11 +74,11 @@ typedef struct {
   /* End of the last op before this frame, per stream; valid once the stream's
    * cursor has entered the frame. */
   LsTime tail[LS_N_STREAMS];
-  uint32_t tail_span[LS_N_STREAMS];
+  SpanRef tail_span[LS_N_STREAMS];
   uint32_t call_base[LS_N_SLOTS];
   uint32_t cap;
-  LsTime *time;   /* issued: when; p2p group running: transfers left; ended: when */
-  uint32_t *span; /* issued: span that held up the host; later: its own span  */
+  LsTime *time;   /* issued: when; p2p group running: see comm.c; ended: when */
+  SpanRef *span;  /* issued: span that held up the host; later: its own span  */
   uint8_t *state; /* OpState */
 } Frame;
 
@@ -81,12 +88,12 @@ typedef struct {
   uint8_t tail_kind; /* LsCause: why the tail is where it is */
   bool is_busy;   /* the head is running                    */
   LsTime tail;    /* when the stream became free            */
-  uint32_t tail_span;
+  SpanRef tail_span;
 } Stream;
 
 typedef struct {
   LsTime at;
-  uint32_t span;
+  SpanRef span;
   uint32_t step; /* + 1; 0: never recorded */
 } EventRecord;
 
@@ -97,7 +104,7 @@ typedef struct {
   double slow; /* kernel time multiplier */
 
   LsTime host_time;
-  uint32_t host_span, host_span_step; /* what last held the host up */
+  SpanRef host_span; /* what last held the host up */
   uint32_t next_instance, next_step;
   bool is_gated;     /* waits for other ranks to finish an earlier step */
 
@@ -105,10 +112,12 @@ typedef struct {
   uint32_t frames_cap;
   uint64_t frames_first, frames_end; /* ordinals */
   uint32_t n_outstanding;            /* ops issued or to be issued in open frames */
+  bool is_full;   /* the launch queue is, and the host waits  */
+  LsTime room_at; /* when an op last ended that made room      */
   uint32_t calls_opened[LS_N_SLOTS];
   uint32_t calls_done[LS_N_SLOTS];
   LsTime call_end[LS_N_SLOTS];
-  uint32_t call_span[LS_N_SLOTS];
+  SpanRef call_span[LS_N_SLOTS];
   Stream streams[LS_N_STREAMS];
   EventRecord *events;
 
@@ -127,6 +136,7 @@ typedef struct {
   uint32_t steps_done;
   LsTime step_end[2]; /* by parity */
 
+  bool keeps_spans;
   LsSpan *spans[2];   /* by parity of the step */
   uint32_t n_spans[2], span_step[2];
 } Rank;
@@ -205,9 +215,11 @@ typedef struct {
   LsTime *step_end;      /* [n_steps + 1] */
   uint32_t last_step;    /* the one reported, once known; NO_ID before */
   bool is_periodic;
+  bool keeps_all_spans;
   uint64_t digest; /* sum over completions, so that ties have no order */
   uint64_t n_ops;
   double cost_share[4];
+  double fastest_kernel; /* most bytes/s that a kernel moves alone */
   GError *error;         /* stops the run */
 } Run;
 
@@ -232,12 +244,14 @@ void comm_init (Run *x);
 void comm_clear (Run *x);
 void comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
 void group_launch (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
+/* A group of which some transfer has found no partner has not matched yet. */
+void group_hide_partial_matches (Rank *r);
 void comm_count_bytes (const Run *x, uint32_t step, double *resource_bytes);
 
 /* spans.c */
-uint32_t span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime matched,
-                   LsTime end, LsCause kind, uint32_t cause);
-LsSpan *span_at (Rank *r, uint32_t step, uint32_t span);
+SpanRef span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime matched,
+                  LsTime end, LsCause kind, SpanRef cause);
+LsSpan *span_at (Rank *r, SpanRef span);
 LsTimeline *spans_collect (Run *x);
 
 /* steps.c */
@@ -245,7 +259,7 @@ void step_rank_done (Run *x, Rank *r, uint32_t step, LsTime end);
 
 /* blocked.c */
 /* What the head of the rank's compute stream waits for. */
-void blocked_by (Run *x, Rank *r, LsCause *ret_kind, uint32_t *ret_span, uint32_t *ret_step);
+void blocked_by (Run *x, Rank *r, LsCause *ret_kind, SpanRef *ret_span);
 GError *deadlock_report (Run *x);
 
 #endif

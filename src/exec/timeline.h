@@ -50,12 +50,13 @@ typedef struct {
   const LsPlan *plan;  /* borrowed */
   uint32_t n_ranks;
   LsRankSpans *ranks;  /* [n_ranks]; only what overlaps the window is kept       */
-  uint32_t *multiplicity; /* [n_ranks] ranks that each stands for; 1 until folding */
+  uint32_t *multiplicity; /* [n_ranks] ranks that each stands for; 0: another stands for it */
   LsTime window_start; /* end of step k - 1 on the last rank                     */
   LsTime window_end;   /* end of step k on the last rank                         */
   LsTime first_step;   /* duration of step 1                                     */
   uint32_t n_steps;    /* simulated                                              */
   bool is_periodic;    /* the last two periods were equal to the picosecond      */
+  bool is_sampled;     /* too many spans: one rank of each role stands for all of it */
   uint32_t n_resources;
   double *resource_bytes; /* [n_resources] payload of the ops of the last step   */
   uint64_t digest;

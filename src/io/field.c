@@ -72,7 +72,7 @@ static bool
 complain (const Reading *r, const LsField *f, const cJSON *node)
 {
   g_autofree char *got = ls_json_describe (node);
-  g_autofree char *message = ls_field_value_complaint (f, cJSON_IsString (node) ? node->valuestring : NULL, got);
+  g_autofree char *message = ls_field_value_complaint (f, LS_FIELD_IN_JSON, cJSON_IsString (node) ? node->valuestring : NULL, got);
   char number[G_ASCII_DTOSTR_BUF_SIZE];
   const char *text = cJSON_IsNumber (node)   ? g_ascii_formatd (number, sizeof number, "%.15g", node->valuedouble)
                      : cJSON_IsString (node) ? node->valuestring
@@ -284,7 +284,7 @@ ls_field_set_text (const LsField *fields, void *target, const char *name, const 
     return true;
   g_autofree char *flag = flag_of (f->key);
   g_autofree char *got = g_strdup_printf ("\"%s\"", text);
-  g_autofree char *message = ls_field_value_complaint (f, text, got);
+  g_autofree char *message = ls_field_value_complaint (f, LS_FIELD_IN_TEXT, text, got);
   g_autofree char *hint = ls_field_value_hint (f, text);
   ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, flag, NULL, hint, "%s", message);
   return false;

@@ -258,7 +258,7 @@ ls_field_value_set (const LsField *f, void *target, const char *text)
 /* --- what was wrong with it --------------------------------------------------- */
 
 static const char *
-expected_kind (const LsField *f)
+expected_kind (const LsField *f, LsFieldOrigin origin)
 {
   const char *expected = NULL;
   uint64_t bytes;
@@ -268,7 +268,7 @@ expected_kind (const LsField *f)
   case LS_FIELD_STRING:
     return f->required ? "a string that is not empty" : "a string";
   case LS_FIELD_BOOL:
-    return "true or false";
+    return origin == LS_FIELD_IN_JSON ? "true or false" : "0 or 1";
   case LS_FIELD_UINT:
   case LS_FIELD_UINT64:
     return "a whole number";
@@ -329,13 +329,13 @@ enum_complaint (const LsField *f, const char *text, const char *got)
 }
 
 char *
-ls_field_value_complaint (const LsField *f, const char *text, const char *got)
+ls_field_value_complaint (const LsField *f, LsFieldOrigin origin, const char *text, const char *got)
 {
   if (f->kind == LS_FIELD_ENUM)
     return enum_complaint (f, text, got);
   bool has_range = is_whole (f->kind) || is_quantity (f->kind) || f->kind == LS_FIELD_DOUBLE;
   g_autofree char *range = has_range ? ls_field_value_range (f) : g_strdup ("");
-  return g_strdup_printf ("expected %s%s; got %s", expected_kind (f), range, got);
+  return g_strdup_printf ("expected %s%s; got %s", expected_kind (f, origin), range, got);
 }
 
 /* The number that text begins with, "" if none; *ret_rest what follows it. */

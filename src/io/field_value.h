@@ -18,8 +18,12 @@ bool ls_field_value_in_range (const LsField *f, double value);
 /* The field's own limit, or that of its type. */
 double ls_field_value_max (const LsField *f);
 
-/* "expected a whole number from 1 to 8; got ..."; newly allocated. */
-char *ls_field_value_complaint (const LsField *f, const char *text, const char *got);
+/* Where a value stood: a switch is true or false in JSON, 0 or 1 as a flag or cell. */
+typedef enum { LS_FIELD_IN_JSON, LS_FIELD_IN_TEXT } LsFieldOrigin;
+
+/* "expected a whole number from 1 to 8; got ..."; newly allocated. text: NULL if it
+ * was no text; got: how to name it. */
+char *ls_field_value_complaint (const LsField *f, LsFieldOrigin origin, const char *text, const char *got);
 
 /* How to write what was probably meant; newly allocated or NULL. */
 char *ls_field_value_hint (const LsField *f, const char *text);

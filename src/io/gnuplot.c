@@ -1,10 +1,13 @@
 #include "io/gnuplot.h"
 
 #include <errno.h>
-#include <glib/gstdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <lockstep/error.h>
+
+#include "io/write_file.h"
 
 char *
 ls_gnuplot_quote (const char *text)
@@ -19,60 +22,68 @@ ls_gnuplot_quote (const char *text)
   return g_string_free (quoted, FALSE);
 }
 
-static gboolean
-spawn (const char *script, const char *output, GError **error)
+gboolean
+ls_gnuplot_check (GError **error)
 {
-  g_autofree char *folder = g_path_get_dirname (script), *name = g_path_get_basename (script);
-  g_autofree char *quoted = ls_gnuplot_quote (output);
-  g_autofree char *set_output = g_strconcat ("output = ", quoted, NULL);
-  const char *argv[] = { "gnuplot", "-e", set_output, name, NULL };
-  g_autofree char *messages = NULL;
-  g_autoptr (GError) failure = NULL;
-  int status;
+  g_autofree char *program = g_find_program_in_path ("gnuplot");
+  if (!program)
+    g_set_error (error, LS_ERROR, LS_ERROR_IO,
+                 "gnuplot, which draws the timeline, is not installed (Debian package gnuplot-nox)");
+  return program != NULL;
+}
 
-  if (!g_spawn_sync (folder, (char **) argv, NULL, G_SPAWN_SEARCH_PATH | G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL,
-                     &messages, &status, &failure)) {
-    if (g_error_matches (failure, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT))
-      g_set_error (error, LS_ERROR, LS_ERROR_IO, "gnuplot is not installed (Debian package gnuplot-nox); %s can be drawn later",
-                   script);
-    else
-      g_set_error (error, LS_ERROR, LS_ERROR_IO, "gnuplot did not start: %s", failure->message);
+/* All that can be read from fd, which is closed. */
+static char *
+drain (int fd)
+{
+  GString *text = g_string_new (NULL);
+  char piece[4096];
+  ssize_t n;
+  while ((n = read (fd, piece, sizeof piece)) > 0 || (n < 0 && errno == EINTR))
+    if (n > 0)
+      g_string_append_len (text, piece, n);
+  close (fd);
+  g_strstrip (text->str);
+  return g_string_free (text, FALSE);
+}
+
+static gboolean
+succeeds (GPid child)
+{
+  int status;
+  while (waitpid (child, &status, 0) < 0)
+    if (errno != EINTR)
+      return FALSE;
+  return WIFEXITED (status) && WEXITSTATUS (status) == 0;
+}
+
+/* An LsWriteFunc; data is the path of the script. */
+static gboolean
+draw (FILE *out, void *data, GError **error)
+{
+  const char *script = data;
+  g_autofree char *folder = g_path_get_dirname (script), *name = g_path_get_basename (script);
+  g_autofree char *here = g_strconcat ("./", name, NULL); /* not an option, whatever it begins with */
+  const char *argv[] = { "gnuplot", "-e", "to_stdout = 1", here, NULL };
+  g_autoptr (GError) failure = NULL;
+  GPid child;
+  int complaints;
+  if (!g_spawn_async_with_pipes_and_fds (folder, argv, NULL, G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL,
+                                         -1, fileno (out), -1, NULL, NULL, 0, &child, NULL, NULL, &complaints,
+                                         &failure)) {
+    g_set_error (error, LS_ERROR, LS_ERROR_IO, "gnuplot did not start: %s", failure->message);
     return FALSE;
   }
-  if (!g_spawn_check_wait_status (status, NULL)) {
-    g_strstrip (messages);
+  g_autofree char *messages = drain (complaints);
+  if (!succeeds (child) || lseek (fileno (out), 0, SEEK_END) == 0) {
     g_set_error (error, LS_ERROR, LS_ERROR_IO, "gnuplot failed on %s: %s", script, messages);
     return FALSE;
   }
   return TRUE;
 }
 
-/* "timeline.svg" becomes "timeline.part.svg": the type of a picture is that of
- * its name. */
-static char *
-temporary_name (const char *picture)
-{
-  g_autofree char *name = g_path_get_basename (picture);
-  char *dot = strrchr (name, '.');
-  if (!dot)
-    return g_strconcat (name, ".part", NULL);
-  *dot = '\0';
-  return g_strconcat (name, ".part.", dot + 1, NULL);
-}
-
 gboolean
 ls_gnuplot_run (const char *script, const char *picture, GError **error)
 {
-  g_autofree char *name = temporary_name (picture), *folder = g_path_get_dirname (picture);
-  g_autofree char *temporary = g_build_filename (folder, name, NULL);
-  if (!spawn (script, name, error)) {
-    g_unlink (temporary);
-    return FALSE;
-  }
-  if (g_rename (temporary, picture) != 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_IO, "%s: %s", picture, g_strerror (errno));
-    g_unlink (temporary);
-    return FALSE;
-  }
-  return TRUE;
+  return ls_gnuplot_check (error) && ls_write_file (picture, draw, (void *) script, error);
 }

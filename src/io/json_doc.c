@@ -184,7 +184,7 @@ add_diag (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node, LsJsonPlace
     return;
   }
   g_autofree char *pointer = ls_json_doc_pointer (doc, node);
-  diag_at (code, doc->name, doc->text, offset_of (doc, node, place), diags, pointer, hint, message);
+  diag_at (code, doc->name, doc->text, offset_of (doc, node, place), diags, *pointer ? pointer : "/", hint, message);
 }
 
 void
@@ -247,7 +247,7 @@ check_bytes (const char *text, size_t n, const char *name, LsDiagList *diags)
     return false;
   }
   if (text[strspn (text, " \t\r\n")] == '\0') {
-    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL, "empty file; expected a JSON object");
+    ls_diag_add (diags, LS_ERROR_INPUT, name, 1, 1, NULL, NULL, NULL, "empty file; expected a JSON object");
     return false;
   }
   return true;

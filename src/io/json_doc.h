@@ -42,7 +42,8 @@ void ls_json_doc_locate (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace pl
 /* JSON Pointer (RFC 6901), newly allocated; "" for the root. */
 char *ls_json_doc_pointer (const LsJsonDoc *doc, const cJSON *node);
 
-/* Appends a diagnostic that points at node. hint may be NULL. */
+/* Appends a diagnostic that points at node; the root is shown as "/". hint may be
+ * NULL. */
 void ls_json_doc_diag (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place, LsDiagList *diags,
                        const char *hint, const char *format, ...) G_GNUC_PRINTF (6, 7);
 

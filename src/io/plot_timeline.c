@@ -1,5 +1,6 @@
 #include "io/plot_timeline.h"
 
+#include <glib/gstdio.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,7 +52,7 @@ static const StripKind strip_kinds[] = {
 typedef struct {
   const LsTimeline *t;
   const char *title;
-  char *stem;      /* path without suffix */
+  const char *stem; /* path without suffix */
   const char *suffix;
   GArray *rows;    /* uint32_t ranks */
   GPtrArray *boxes; /* [rows] GArray of LsTimelineBox */
@@ -97,7 +98,6 @@ plot_init (Plot *p, const LsTimeline *t, const char *title)
 static void
 plot_clear (Plot *p)
 {
-  g_free (p->stem);
   g_array_unref (p->rows);
   g_ptr_array_unref (p->boxes);
   for (size_t k = 0; k < N_STRIP_KINDS; k++)
@@ -226,13 +226,20 @@ write_data (FILE *out, void *data, GError **error)
 
 /* --- script ----------------------------------------------------------- */
 
+/* The name of a file beside the script as gnuplot's string. The folder keeps it
+ * from being a command ("<ls", "|cat"), a device ("+") or somebody's home. */
+static char *
+file_here (const Plot *p, const char *suffix)
+{
+  g_autofree char *name = g_path_get_basename (p->stem), *path = g_strconcat ("./", name, suffix, NULL);
+  return ls_gnuplot_quote (path);
+}
+
 static void
 write_terminal (FILE *out, const Plot *p)
 {
   int height = TOP + BOTTOM + row_height (p) * (int) p->rows->len;
-  g_autofree char *name = g_path_get_basename (p->stem);
-  g_autofree char *picture = g_strconcat (name, p->suffix, NULL);
-  g_autofree char *quoted = ls_gnuplot_quote (picture);
+  g_autofree char *quoted = file_here (p, p->suffix);
   fprintf (out, "if (!exists('output')) output = %s\n", quoted);
   fprintf (out,
            "title_font = ',15'; number_font = ',8' # points; pixels in SVG\n"
@@ -244,7 +251,7 @@ write_terminal (FILE *out, const Plot *p)
            "} else {\n"
            "  set terminal png enhanced truecolor size %d,%d\n"
            "}}\n"
-           "set output output\n\n",
+           "if (!exists('to_stdout')) set output output\n\n",
            WIDTH, height, WIDTH, height, WIDTH, height);
   fprintf (out,
            "set lmargin at screen %.6f\n"
@@ -321,9 +328,7 @@ write_geometry (FILE *out, const Plot *p)
 static void
 write_plot (FILE *out, const Plot *p)
 {
-  g_autofree char *name = g_path_get_basename (p->stem);
-  g_autofree char *file = g_strconcat (name, ".dat", NULL);
-  g_autofree char *data = ls_gnuplot_quote (file);
+  g_autofree char *data = file_here (p, ".dat");
   fprintf (out, "data = %s\n", data);
   fputs ("plot data index 'idle' using 1:3:1:2:(top($3)):(end($3)) with boxxyerror fillcolor rgb '" IDLE_COLOR "' notitle", out);
   for (int kind = 0; kind < LS_N_BOX_KINDS; kind++)
@@ -362,6 +367,8 @@ write_script (FILE *out, void *data, GError **error)
   return TRUE;
 }
 
+/* --- files ------------------------------------------------------------ */
+
 static const char *
 picture_suffix (const char *path, GError **error)
 {
@@ -373,23 +380,75 @@ picture_suffix (const char *path, GError **error)
   return NULL;
 }
 
-static gboolean
-draw (Plot *p, const char *path, GError **error)
+/* The picture and the files that it is drawn from. */
+typedef struct {
+  const char *suffix;
+  char *stem, *data, *script;
+} Files;
+
+static void
+files_clear (Files *f)
 {
-  g_autofree char *data = g_strconcat (p->stem, ".dat", NULL), *script = g_strconcat (p->stem, ".gp", NULL);
-  return ls_write_file (data, write_data, p, error) && ls_write_file (script, write_script, p, error)
-         && ls_gnuplot_run (script, path, error);
+  g_free (f->stem);
+  g_free (f->data);
+  g_free (f->script);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Files, files_clear)
+
+/* Names the files and makes sure that all three can be written. The picture is
+ * checked first: it is what the user named. */
+static gboolean
+files_init (Files *f, const char *path, GError **error)
+{
+  if (!ls_write_file_check (path, error))
+    return FALSE;
+  f->suffix = picture_suffix (path, error);
+  if (!f->suffix)
+    return FALSE;
+  f->stem = g_strndup (path, strlen (path) - strlen (f->suffix));
+  f->data = g_strconcat (f->stem, ".dat", NULL);
+  f->script = g_strconcat (f->stem, ".gp", NULL);
+  return ls_write_file_check (f->data, error) && ls_write_file_check (f->script, error) && ls_gnuplot_check (error);
+}
+
+gboolean
+ls_plot_timeline_check (const char *path, GError **error)
+{
+  g_auto (Files) files = { 0 };
+  return files_init (&files, path, error);
+}
+
+static gboolean
+is_new (const char *path)
+{
+  GStatBuf info;
+  return g_lstat (path, &info) != 0;
+}
+
+/* If the picture fails, nothing stays that was not there before. */
+static gboolean
+draw (Plot *p, const Files *f, const char *path, GError **error)
+{
+  gboolean is_data_new = is_new (f->data), is_script_new = is_new (f->script);
+  if (ls_write_file (f->data, write_data, p, error) && ls_write_file (f->script, write_script, p, error)
+      && ls_gnuplot_run (f->script, path, error))
+    return TRUE;
+  if (is_data_new)
+    g_unlink (f->data);
+  if (is_script_new)
+    g_unlink (f->script);
+  return FALSE;
 }
 
 gboolean
 ls_plot_timeline (const LsTimeline *t, const char *title, const char *path, GError **error)
 {
-  Plot plot = { .suffix = picture_suffix (path, error) };
-  if (!plot.suffix)
+  g_auto (Files) files = { 0 };
+  if (!files_init (&files, path, error))
     return FALSE;
-  plot.stem = g_strndup (path, strlen (path) - strlen (plot.suffix));
+  Plot plot = { .stem = files.stem, .suffix = files.suffix };
   plot_init (&plot, t, title);
-  gboolean ok = draw (&plot, path, error);
+  gboolean ok = draw (&plot, &files, path, error);
   plot_clear (&plot);
   return ok;
 }

@@ -107,7 +107,7 @@ read_cell (const LsCsv *csv, guint row, const Column *c, LsCase *target, LsDiagL
   if (ls_field_value_set (c->field, (char *) target + c->offset, text))
     return;
   g_autofree char *got = g_strdup_printf ("\"%.40s\"", text);
-  g_autofree char *complaint = ls_field_value_complaint (c->field, text, got);
+  g_autofree char *complaint = ls_field_value_complaint (c->field, LS_FIELD_IN_TEXT, text, got);
   ls_csv_error (csv, row, c->column, diags, "%s", complaint);
 }
 

@@ -1,10 +1,12 @@
 #include "io/read_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static char *
 refuse (LsDiagList *diags, const char *path, const char *what)
@@ -20,11 +22,24 @@ refuse_errno (LsDiagList *diags, const char *path, int code)
   return refuse (diags, path, what);
 }
 
-static bool
-is_directory (FILE *file)
+/* Opening a FIFO would wait for somebody to write. */
+static FILE *
+open_file (const char *path, bool is_stdin)
+{
+  int fd = is_stdin ? fcntl (STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open (path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  return fd < 0 ? NULL : fdopen (fd, "rb");
+}
+
+/* Why what was opened is not read; NULL: it can be. */
+static const char *
+reason_to_refuse (FILE *file, bool is_stdin)
 {
   struct stat info;
-  return fstat (fileno (file), &info) == 0 && S_ISDIR (info.st_mode);
+  if (fstat (fileno (file), &info) != 0 || S_ISREG (info.st_mode))
+    return NULL;
+  if (S_ISDIR (info.st_mode))
+    return "is a directory; expected a file";
+  return is_stdin ? NULL : "is a pipe or a device; expected a file, or /dev/stdin";
 }
 
 /* Reads in pieces: the size of a pipe is not known, that of a file may change. */
@@ -51,11 +66,12 @@ read_all (FILE *file, const char *path, size_t max_bytes, size_t *ret_n, LsDiagL
 char *
 ls_read_file (const char *path, size_t max_bytes, size_t *ret_n, LsDiagList *diags)
 {
-  FILE *file = fopen (path, "rb");
+  bool is_stdin = strcmp (path, "/dev/stdin") == 0;
+  FILE *file = open_file (path, is_stdin);
   if (!file)
     return refuse_errno (diags, path, errno);
-  char *text = is_directory (file) ? refuse (diags, path, "is a directory; expected a file")
-                                   : read_all (file, path, max_bytes, ret_n, diags);
+  const char *reason = reason_to_refuse (file, is_stdin);
+  char *text = reason ? refuse (diags, path, reason) : read_all (file, path, max_bytes, ret_n, diags);
   fclose (file);
   return text;
 }

@@ -9,9 +9,11 @@
 
 #define LS_MAX_INPUT_BYTES ((size_t) 64 << 20)
 
-/* The whole file (or pipe), newly allocated, with a NUL after its *ret_n bytes.
- * NULL and a diagnostic (LS_ERROR_INPUT) if it is missing, unreadable, a
- * directory or larger than max_bytes. */
+/* The whole file, newly allocated, with a NUL after its *ret_n bytes. The path
+ * /dev/stdin stands for what the program was given as such, whatever that is; any
+ * other pipe or device is refused, as reading it might never end. NULL and a
+ * diagnostic (LS_ERROR_INPUT) if the file is missing, unreadable, no regular file or
+ * larger than max_bytes. */
 char *ls_read_file (const char *path, size_t max_bytes, size_t *ret_n, LsDiagList *diags);
 
 #endif

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -70,16 +69,84 @@ write_beside (const char *path, LsWriteFunc write, void *data, GError **error)
   return ok;
 }
 
+/* --- where it goes ------------------------------------------------------------ */
+
+static gboolean
+check_name (const char *path, GError **error)
+{
+  g_autofree char *shown = g_strdup (path);
+  gboolean is_plain = TRUE;
+  for (char *c = shown; *c; c++)
+    if (g_ascii_iscntrl (*c)) {
+      *c = '?';
+      is_plain = FALSE;
+    }
+  if (is_plain && *path)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "\"%s\": expected the name of a file%s", shown,
+               *path ? " without control characters" : "");
+  return FALSE;
+}
+
+/* What a chain of links ends in, which need not exist. The caller has made sure
+ * that the chain is finite. */
+static char *
+follow_links (const char *path)
+{
+  char *at = g_strdup (path);
+  for (char *target; (target = g_file_read_link (at, NULL));) {
+    g_autofree char *folder = g_path_get_dirname (at);
+    g_free (at);
+    at = g_path_is_absolute (target) ? g_strdup (target) : g_build_filename (folder, target, NULL);
+    g_free (target);
+  }
+  return at;
+}
+
+static gboolean
+check_access (const char *path, const char *subject, int mode, GError **error)
+{
+  return faccessat (AT_FDCWD, subject, mode, AT_EACCESS) == 0 || io_error (path, errno, error);
+}
+
+/* Where a regular file is or will be, newly allocated. NULL: path is something
+ * else, to be written directly. */
+static gboolean
+find_place (const char *path, char **ret_place, GError **error)
+{
+  struct stat info;
+  gboolean exists = stat (path, &info) == 0;
+  if (!exists && errno != ENOENT)
+    return io_error (path, errno, error);
+  if (exists ? S_ISDIR (info.st_mode) : g_str_has_suffix (path, "/"))
+    return io_error (path, EISDIR, error);
+  if (exists && !check_access (path, path, W_OK, error))
+    return FALSE;
+  if (exists && !S_ISREG (info.st_mode)) {
+    *ret_place = NULL;
+    return TRUE;
+  }
+  g_autofree char *place = follow_links (path), *folder = g_path_get_dirname (place);
+  if (!check_access (path, folder, W_OK | X_OK, error))
+    return FALSE;
+  *ret_place = g_steal_pointer (&place);
+  return TRUE;
+}
+
+gboolean
+ls_write_file_check (const char *path, GError **error)
+{
+  g_autofree char *place = NULL;
+  return check_name (path, error) && find_place (path, &place, error);
+}
+
 gboolean
 ls_write_file (const char *path, LsWriteFunc write, void *data, GError **error)
 {
-  struct stat info;
-  if (stat (path, &info) == 0 && !S_ISREG (info.st_mode))
-    return S_ISDIR (info.st_mode) ? io_error (path, EISDIR, error) : write_directly (path, write, data, error);
-  char *resolved = realpath (path, NULL); /* NULL: nothing there yet */
-  gboolean ok = write_beside (resolved ? resolved : path, write, data, error);
-  free (resolved);
-  return ok;
+  g_autofree char *place = NULL;
+  if (!check_name (path, error) || !find_place (path, &place, error))
+    return FALSE;
+  return place ? write_beside (place, write, data, error) : write_directly (path, write, data, error);
 }
 
 static gboolean

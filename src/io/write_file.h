@@ -11,9 +11,16 @@
 typedef gboolean (*LsWriteFunc) (FILE *out, void *data, GError **error);
 
 /* A file that exists at path is replaced only on success; of a symbolic link, what
- * it points to. What is no regular file (/dev/stdout, a pipe) is written directly.
- * Errors: LS_ERROR_IO, or what `write` sets. */
+ * it points to, whether that exists or not. What is no regular file (/dev/stdout, a
+ * pipe) is written directly. Errors: those of ls_write_file_check(), LS_ERROR_IO, or
+ * what `write` sets. */
 gboolean ls_write_file (const char *path, LsWriteFunc write, void *data, GError **error);
+
+/* Whether ls_write_file() can begin; creates nothing. LS_ERROR_USAGE: the path is
+ * empty or has control characters in it, which programs and terminals may take for
+ * something else; LS_ERROR_IO: it is a folder, its folder is missing, or one of them
+ * must not be written. */
+gboolean ls_write_file_check (const char *path, GError **error);
 
 /* The same for a text that is already there. */
 gboolean ls_write_text (const char *path, const char *text, GError **error);

@@ -12,6 +12,8 @@
  *                 input gathered again (SP) beside the I GEMM.
  *   LS_TP_ROW     forward: output all-reduced, or reduce-scattered (SP).
  *                 backward: gradient of the output gathered (SP).
+ *   LS_TP_VOCAB   as LS_TP_ROW, but the output is all-reduced even with SP: learned
+ *                 positions are added to whole sequences, which are cut afterwards.
  *   LS_TP_REDUCE  forward: `reduce_bytes` all-reduced afterwards, no overlap;
  *                 backward: nothing (vocabulary-parallel cross-entropy).
  */
@@ -21,7 +23,7 @@
 #include "model/kernel.h"
 #include "model/model.h"
 
-typedef enum { LS_TP_NONE, LS_TP_COLUMN, LS_TP_ROW, LS_TP_REDUCE } LsTpMode;
+typedef enum { LS_TP_NONE, LS_TP_COLUMN, LS_TP_ROW, LS_TP_VOCAB, LS_TP_REDUCE } LsTpMode;
 
 #define LS_OPERATOR_MAX_KERNELS 4
 #define LS_OPERATOR_MAX_PARAMS 2
@@ -35,7 +37,9 @@ typedef struct {
   LsKernel igrad[LS_OPERATOR_MAX_KERNELS];
   LsKernel wgrad[LS_OPERATOR_MAX_KERNELS];
   uint64_t param_numel[LS_OPERATOR_MAX_PARAMS]; /* of this rank: weight, bias, in definition order */
-  bool param_replicated; /* not divided by t: with SP its gradient is all-reduced over tp (norms, row biases) */
+  bool param_replicated; /* not divided by t (norms, row biases, positions)      */
+  bool grad_is_whole;    /* replicated, yet with SP each rank has the whole gradient: no
+                            all-reduce over tp (positions)                         */
   uint64_t saved_bytes;  /* kept on this rank from forward to backward          */
   uint64_t reduce_bytes; /* LS_TP_REDUCE only                                    */
 } LsOperator;

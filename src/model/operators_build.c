@@ -14,7 +14,8 @@ ls_cut_init (LsCut *cut, const LsModel *m, const LsShard *s)
   cut->tokens = (uint64_t) s->seq * s->micro_batch;
   cut->local_tokens = s->sp ? divide (cut->tokens, s->tp) : cut->tokens;
   cut->heads = divide (m->n_heads, s->tp);
-  cut->kv_heads = divide (m->n_kv_heads, s->tp);
+  /* More ranks than KV heads: Megatron-LM gives each rank a copy of one. */
+  cut->kv_heads = s->tp > m->n_kv_heads ? 1 : divide (m->n_kv_heads, s->tp);
   cut->q_width = cut->heads * m->head_dim;
   cut->kv_width = cut->kv_heads * m->head_dim;
   cut->ffn = divide (m->ffn, s->tp);

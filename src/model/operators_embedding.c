@@ -18,7 +18,8 @@ static void
 append_words (GArray *operators, const LsCut *cut)
 {
   uint64_t h = cut->model->hidden;
-  LsOperator *op = ls_operator_append (operators, "word-embedding", LS_TP_ROW);
+  bool has_positions = cut->model->position == LS_POSITION_LEARNED;
+  LsOperator *op = ls_operator_append (operators, "word-embedding", has_positions ? LS_TP_VOCAB : LS_TP_ROW);
 
   ls_operator_fwd (op, ls_cut_stream (cut, "embedding-lookup", LS_KERNEL_EMBEDDING,
                                       cut->tokens, h, 2 * cut->elt));
@@ -37,20 +38,23 @@ append_words (GArray *operators, const LsCut *cut)
   ls_operator_param (op, cut->vocab * h);
 }
 
-/* Adds row i to token i of each sequence. */
+/* Adds row i to token i of each sequence; with SP each rank then keeps its part
+ * (Megatron-LM reduce-scatters the words only where there are no learned positions). */
 static void
 append_positions (GArray *operators, const LsCut *cut)
 {
-  uint64_t h = cut->model->hidden, rows = cut->local_tokens;
+  uint64_t h = cut->model->hidden, rows = cut->tokens;
   double sequences = cut->shard->micro_batch;
   LsOperator *op = ls_operator_append (operators, "position-embedding", LS_TP_NONE);
 
   ls_operator_fwd (op, ls_cut_stream (cut, "position-add", LS_KERNEL_ELEMENTWISE, rows, h,
                                       cut->elt * (2 + 1 / sequences)));
+  if (cut->local_tokens < cut->tokens)
+    ls_operator_fwd (op, ls_cut_stream (cut, "sequence-scatter", LS_KERNEL_ELEMENTWISE, cut->local_tokens, h, 2 * cut->elt));
   ls_operator_wgrad (op, ls_cut_stream (cut, "position-grad", LS_KERNEL_REDUCTION, rows, h,
                                         cut->elt + 2 * grad_bytes (cut) / sequences));
   ls_operator_param (op, (uint64_t) cut->model->seq * h);
-  op->param_replicated = true;
+  op->param_replicated = op->grad_is_whole = true;
 }
 
 static void

@@ -60,10 +60,14 @@ lower_clear (Lower *l)
   g_array_unref (l->comms);
   g_hash_table_unref (l->segment_ids);
   g_hash_table_unref (l->kernel_ids);
+  g_free (l->too_long);
   ls_plan_free (l->plan);
 }
 
 /* --- chunks ------------------------------------------------------------------- */
+
+/* Far from where a 64-bit sum of bytes would wrap. */
+#define MAX_BYTES 4e18
 
 static gboolean
 lower_chunks (Lower *l, GError **error)
@@ -74,8 +78,17 @@ lower_chunks (Lower *l, GError **error)
   if (!ls_chunk_layers (l->s, l->model, n_layers, diags))
     return ls_diag_list_to_error (diags, error);
   l->chunks = g_new0 (Chunk, n);
-  for (uint32_t i = 0; i < n; i++)
+  double kept = 0;
+  for (uint32_t i = 0; i < n; i++) {
     chunk_init (l, &l->chunks[i], n_layers[i], i == 0, i == n - 1);
+    for (guint o = 0; o < l->chunks[i].operators->len; o++)
+      kept += (double) g_array_index (l->chunks[i].operators, LsOperator, o).saved_bytes;
+  }
+  if (kept * l->n_micro_batches > MAX_BYTES) {
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "micro-batches of %u x %u tokens would keep %.3g bytes of activations; bytes are counted up to %.3g",
+                 l->s->micro_batch, l->s->seq, kept * l->n_micro_batches, MAX_BYTES);
+    return FALSE;
+  }
   return TRUE;
 }
 
@@ -219,6 +232,22 @@ lower_static_memory (const Lower *l, LsProgram *p)
   p->static_bytes[LS_MEM_OPTIMIZER] = owned * (is_mixed ? 12 : 8);
 }
 
+static uint32_t
+n_events_of (const Lower *l, const LsProgram *p)
+{
+  uint32_t n = 0;
+  g_autofree bool *seen = g_new0 (bool, l->segments->len);
+  for (uint32_t i = 0; i < p->n_instances; i++) {
+    uint32_t id = p->instances[i].segment;
+    const LsSegment *seg = &g_array_index (l->segments, LsSegment, id);
+    for (uint32_t o = 0; o < seg->n_ops && !seen[id]; o++)
+      if ((seg->ops[o].kind == LS_OP_RECORD || seg->ops[o].kind == LS_OP_WAIT) && seg->ops[o].event != LS_EVENT_NONE)
+        n = MAX (n, seg->ops[o].event + 1u);
+    seen[id] = true;
+  }
+  return n;
+}
+
 static gboolean
 lower_programs (Lower *l, GError **error)
 {
@@ -232,10 +261,15 @@ lower_programs (Lower *l, GError **error)
   for (uint32_t r = 0; r < l->mesh.pp; r++) {
     LsProgram *p = &l->plan->programs[r];
     g_autoptr (GArray) instances = pipe_instances (l, sched, r);
+    if (l->too_long) {
+      g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+                   "segment \"%s\" has more than %u ops: more pipeline stages or chunks make it shorter", l->too_long, MAX_OPS);
+      return FALSE;
+    }
     p->n_instances = instances->len;
     p->instances = ls_arena_new_array (l->plan->arena, LsInstance, instances->len);
     memcpy (p->instances, instances->data, instances->len * sizeof (LsInstance));
-    p->n_events = N_EVENTS;
+    p->n_events = n_events_of (l, p);
     p->stage = (uint16_t) r;
     for (uint32_t c = 0; c < l->s->vpp; c++)
       p->n_params += chunk_at (l, r, c)->n_params;
@@ -263,9 +297,19 @@ freeze (Lower *l)
     memcpy (p->comms, l->comms->data, p->n_comms * sizeof (LsCommunicator));
 }
 
+/* Instances of a role's program that a plan may have: forwards, backwards and the
+ * groups between them. */
+#define MAX_INSTANCES 50e6
+
 static gboolean
 check_supported (const Lower *l, GError **error)
 {
+  double n = 4.0 * l->n_micro_batches * l->s->vpp * l->mesh.pp;
+  if (n > MAX_INSTANCES) {
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "%u micro-batches through %u chunks of %u stages make a plan of %.3g entries; the limit is %.3g",
+                 l->n_micro_batches, l->s->vpp, l->mesh.pp, n, MAX_INSTANCES);
+    return FALSE;
+  }
   if (l->s->p2p == LS_P2P_OVERLAPPED && l->mesh.pp > 1 && l->s->vpp == 1) {
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
                  "p2p overlapped needs an interleaved schedule (vpp > 1): Megatron-LM's 1f1b never overlaps its p2p");

@@ -10,6 +10,7 @@ build_init (Build *b, Lower *l)
   b->ops = g_array_new (FALSE, FALSE, sizeof (LsOp));
   b->next_deps = g_array_new (FALSE, FALSE, sizeof (LsDep));
   b->layer = UINT16_MAX;
+  b->is_too_long = false;
 }
 
 uint32_t
@@ -25,6 +26,8 @@ build_finish (Build *b, const char *name)
   Lower *l = b->l;
   if (b->next_deps->len > 0)
     build_barrier (b);
+  if (b->is_too_long && !l->too_long)
+    l->too_long = g_strdup (name);
   LsSegment seg = { .name = ls_arena_strdup (l->plan->arena, name), .n_ops = b->ops->len };
   seg.ops = ls_arena_new_array (l->plan->arena, LsOp, b->ops->len);
   if (b->ops->len > 0)
@@ -48,7 +51,10 @@ op_blank (LsOpKind kind, LsStream stream, LsTag tag, const char *name)
 uint16_t
 build_op (Build *b, LsOp op, const LsDep *deps, uint16_t n_deps)
 {
-  g_assert (b->ops->len < UINT16_MAX);
+  if (b->ops->len >= MAX_OPS) { /* build_finish() reports it */
+    b->is_too_long = true;
+    g_array_set_size (b->ops, MAX_OPS - 1);
+  }
   bool takes_joins = op.stream == LS_STREAM_COMPUTE && op.kind != LS_OP_HOST_SYNC;
   guint n_joins = takes_joins ? b->next_deps->len : 0;
   LsDep *all = ls_arena_new_array (b->l->plan->arena, LsDep, n_deps + n_joins);
@@ -121,7 +127,7 @@ void
 build_barrier (Build *b)
 {
   LsOp op = op_blank (LS_OP_RECORD, LS_STREAM_COMPUTE, LS_TAG_SYNC, "join");
-  op.event = EVENT_JOIN;
+  op.event = LS_EVENT_NONE;
   build_op (b, op, NULL, 0);
 }
 

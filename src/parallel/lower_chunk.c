@@ -30,7 +30,7 @@ append_part (Chunk *c, uint16_t layer, guint from)
     g_array_append_val (c->layer_of, layer);
     for (uint32_t p = 0; p < o->n_params; p++) {
       c->n_params += o->param_numel[p];
-      c->n_replicated += o->param_replicated ? o->param_numel[p] : 0;
+      c->n_partial += o->param_replicated && !o->grad_is_whole ? o->param_numel[p] : 0;
     }
   }
 }
@@ -127,7 +127,9 @@ build_forward_operator (Build *b, const LsOperator *o, guint i, LsTag tag, bool 
   }
   if (!has_tp (l))
     return;
-  if (o->tp == LS_TP_ROW)
+  if (o->tp == LS_TP_VOCAB)
+    build_tp_sync (b, COLL_ALL_REDUCE, full_boundary_bytes (l), tag, "tp all-reduce");
+  else if (o->tp == LS_TP_ROW)
     build_tp_sync (b, sp ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, full_boundary_bytes (l), tag,
                    sp ? "tp reduce-scatter" : "tp all-reduce");
   else if (o->tp == LS_TP_REDUCE)
@@ -161,22 +163,34 @@ layer_buffer (const Chunk *c, guint i)
   return (uint16_t) (c->operators->len + layer_of (c, i));
 }
 
+/* The parameters of a bucket are needed by the first of its operators. */
+static void
+build_param_waits (Build *b, const GArray *buckets, guint operator_next)
+{
+  for (guint i = 0; buckets && i < buckets->len; i++) {
+    if (g_array_index (buckets, Bucket, i).last_operator != operator_next)
+      continue;
+    LsOp wait = op_blank (LS_OP_WAIT, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait parameters");
+    wait.event = (uint16_t) (EVENT_PARAMS + i);
+    wait.unit = (uint16_t) i;
+    build_op (b, wait, NULL, 0);
+  }
+}
+
 uint32_t
-segment_forward (Lower *l, const Chunk *c, bool waits_for_params)
+segment_forward (Lower *l, const Chunk *c, uint32_t pp_rank, bool waits_for_params)
 {
   g_autofree char *name = g_strdup_printf ("forward %u layers%s%s%s", c->n_layers, c->has_embedding ? " embedding" : "",
-                                           c->has_head ? " head" : "", waits_for_params ? " waits-for-parameters" : "");
+                                           c->has_head ? " head" : "",
+                                           !waits_for_params ? "" : pp_rank == 0 ? " waits-first-stage" : " waits");
   uint32_t id = build_find (l, name);
   if (id != UINT32_MAX)
     return id;
   Build b;
   build_init (&b, l);
-  if (waits_for_params) {
-    LsOp wait = op_blank (LS_OP_WAIT, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait parameters");
-    wait.event = EVENT_PARAMS;
-    build_op (&b, wait, NULL, 0);
-  }
+  g_autoptr (GArray) buckets = waits_for_params ? buckets_of_chunk (l, c, pp_rank) : NULL;
   for (guint i = 0; i < c->operators->len; i++) {
+    build_param_waits (&b, buckets, i);
     b.layer = layer_of (c, i);
     guint first = b.ops->len;
     build_forward_operator (&b, operator_at (c, i), i, LS_TAG_F, !is_recomputed (l, c, i));
@@ -214,7 +228,7 @@ build_backward_operator (Build *b, const LsOperator *o, guint i)
   uint64_t bytes = full_boundary_bytes (l);
   uint16_t last = NO_OP, async = NO_OP;
 
-  if (o->tp == LS_TP_ROW && has_tp (l) && sp)
+  if ((o->tp == LS_TP_ROW || o->tp == LS_TP_VOCAB) && has_tp (l) && sp)
     build_tp_sync (b, COLL_ALL_GATHER, bytes, LS_TAG_B, "tp all-gather");
   if (is_column && sp)
     async = build_tp_async (b, COLL_ALL_GATHER, bytes, "tp all-gather");

@@ -131,9 +131,9 @@ segment_async (Lower *l, uint32_t what)
     uint16_t event;
     const char *name;
   } kinds[] = {
-    { SEND_F, LS_STREAM_PP_FWD, EVENT_JOIN, "send forward" },
+    { SEND_F, LS_STREAM_PP_FWD, LS_EVENT_NONE, "send forward" },
     { RECV_F, LS_STREAM_PP_FWD_RECV, EVENT_RECV_F, "recv forward" },
-    { SEND_B, LS_STREAM_PP_BWD, EVENT_JOIN, "send backward" },
+    { SEND_B, LS_STREAM_PP_BWD, LS_EVENT_NONE, "send backward" },
     { RECV_B, LS_STREAM_PP_BWD_RECV, EVENT_RECV_B, "recv backward" },
   };
   guint k = 0;
@@ -145,7 +145,7 @@ segment_async (Lower *l, uint32_t what)
   Build b;
   build_init (&b, l);
   LsDep done = { LS_DEP_END, build_group (&b, kinds[k].stream, what, kinds[k].name) };
-  if (kinds[k].event != EVENT_JOIN) {
+  if (kinds[k].event != LS_EVENT_NONE) {
     LsOp record = op_blank (LS_OP_RECORD, kinds[k].stream, LS_TAG_SYNC, "received");
     record.event = kinds[k].event;
     build_op (&b, record, &done, 1);
@@ -183,7 +183,7 @@ add_action (Pipe *p, const LsAction *a)
   const Chunk *c = chunk_at (l, p->rank, a->chunk);
   if (a->type == LS_ACTION_F) {
     gboolean *used = &g_array_index (p->first_use, gboolean, a->chunk);
-    add_instance (p, segment_forward (l, c, gathers_params_early (l) && !*used), a->mb, a->chunk);
+    add_instance (p, segment_forward (l, c, p->rank, gathers_params_early (l) && !*used), a->mb, a->chunk);
     *used = TRUE;
     return;
   }

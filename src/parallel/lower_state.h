@@ -24,7 +24,7 @@ typedef struct {
   GArray *operators;   /* LsOperator in forward order                            */
   GArray *layer_of;    /* uint16_t per operator: layer in the chunk, or UINT16_MAX */
   uint64_t n_params;   /* on one rank                                            */
-  uint64_t n_replicated; /* of these, replicated over tp                         */
+  uint64_t n_partial;  /* of these, replicated over tp, gradients in parts with SP */
 } Chunk;
 
 typedef struct {
@@ -40,10 +40,14 @@ typedef struct {
   GArray *kernels;     /* LsKernel                                               */
   GHashTable *kernel_ids; /* LsKernel -> index + 1                               */
   GArray *comms;       /* LsCommunicator                                         */
+  char *too_long;      /* a segment of more than MAX_OPS ops: the plan is void   */
 } Lower;
 
-/* Event classes of a program. */
-enum { EVENT_JOIN, EVENT_RECV_F, EVENT_RECV_B, EVENT_PARAMS, N_EVENTS };
+/* Ops and buffers of a segment are counted in 16 bits. */
+#define MAX_OPS 60000u
+
+/* Event classes of a program. EVENT_PARAMS + i: parameters of bucket i gathered. */
+enum { EVENT_RECV_F, EVENT_RECV_B, EVENT_PARAMS };
 
 /* --- lower_build.c ------------------------------------------------------- */
 
@@ -52,6 +56,7 @@ typedef struct {
   GArray *ops;           /* LsOp                                     */
   GArray *next_deps;     /* LsDep: of the next compute op            */
   uint16_t layer;        /* stamped on what is emitted               */
+  bool is_too_long;      /* ops were dropped                         */
 } Build;
 
 void build_init (Build *b, Lower *l);
@@ -95,7 +100,7 @@ void build_bucket (Build *b, const Bucket *bucket, uint16_t unit);
 
 void chunk_init (Lower *l, Chunk *c, uint32_t n_layers, bool has_embedding, bool has_head);
 void chunk_clear (Chunk *c);
-uint32_t segment_forward (Lower *l, const Chunk *c, bool waits_for_params);
+uint32_t segment_forward (Lower *l, const Chunk *c, uint32_t pp_rank, bool waits_for_params);
 /* In the last micro-batch gradient buckets are launched as they become ready. */
 uint32_t segment_backward (Lower *l, const Chunk *c, uint32_t pp_rank, bool is_last_micro_batch);
 

@@ -1,9 +1,10 @@
 /* parallel/lower_step.c — how a step begins and ends on one rank.
  *
  * Begin: the gradient buffer is zeroed; with a distributed optimizer and overlap
- * the updated parameters are gathered on their own stream, and the first forward
- * of each chunk waits for its own (Megatron-LM's overlap_param_gather). Deviation:
- * all gathers are queued at once in forward order instead of one bucket ahead.
+ * the updated parameters are gathered bucket by bucket on their own stream, and the
+ * first forward of each chunk waits for a bucket where it needs it (Megatron-LM's
+ * overlap_param_gather). Deviation: all gathers are queued at once in forward order
+ * instead of one bucket ahead.
  *
  * End (DESIGN.md section 5): data-parallel reduction finishes; with SP the
  * gradients of replicated parameters are all-reduced over tp; tied embeddings;
@@ -33,10 +34,12 @@ param_bytes (const Lower *l, uint64_t numel)
 }
 
 static uint16_t
-gather_params (Build *b, const Chunk *c)
+gather_params (Build *b, uint64_t numel, uint16_t unit)
 {
-  return build_coll (b, LS_STREAM_DP, LS_SLOT_DP, COLL_ALL_GATHER, param_bytes (b->l, c->n_params), b->l->shard.dtype,
-                     LS_TAG_SYNC, "parameter all-gather");
+  uint16_t op = build_coll (b, LS_STREAM_DP, LS_SLOT_DP, COLL_ALL_GATHER, param_bytes (b->l, numel), b->l->shard.dtype,
+                            LS_TAG_SYNC, "parameter all-gather");
+  g_array_index (b->ops, LsOp, op).unit = unit;
+  return op;
 }
 
 static uint64_t
@@ -95,7 +98,7 @@ reduce_replicated (Build *b, uint32_t pp_rank)
   Lower *l = b->l;
   uint64_t numel = 0;
   for (uint32_t c = 0; c < l->s->vpp; c++)
-    numel += chunk_at (l, pp_rank, c)->n_replicated;
+    numel += chunk_at (l, pp_rank, c)->n_partial;
   if (l->shard.sp && numel > 0)
     build_join (b, build_coll (b, LS_STREAM_TP, LS_SLOT_TP, COLL_ALL_REDUCE, grad_bytes (l, numel), l->shard.grad_dtype,
                                LS_TAG_SYNC, "layer-norm grad all-reduce"));
@@ -166,7 +169,7 @@ segment_step_end (Lower *l, uint32_t pp_rank)
   optimizer (&b, pp_rank);
   if (l->s->zero_stage > 0 && l->mesh.dp > 1 && !gathers_params_early (l))
     for (uint32_t c = 0; c < l->s->vpp; c++)
-      build_join (&b, gather_params (&b, chunk_at (l, pp_rank, c)));
+      build_join (&b, gather_params (&b, chunk_at (l, pp_rank, c)->n_params, UINT16_MAX));
   g_autofree char *name = g_strdup_printf ("end stage %u", pp_rank);
   return build_finish (&b, name);
 }
@@ -176,10 +179,13 @@ segment_gather_params (Lower *l, uint32_t pp_rank, uint32_t chunk)
 {
   Build b;
   build_init (&b, l);
-  LsDep gathered = { LS_DEP_END, gather_params (&b, chunk_at (l, pp_rank, chunk)) };
-  LsOp record = op_blank (LS_OP_RECORD, LS_STREAM_DP, LS_TAG_SYNC, "parameters gathered");
-  record.event = EVENT_PARAMS;
-  build_op (&b, record, &gathered, 1);
+  g_autoptr (GArray) buckets = buckets_of_chunk (l, chunk_at (l, pp_rank, chunk), pp_rank);
+  for (guint i = buckets->len; i-- > 0;) { /* buckets are in backward order */
+    LsDep gathered = { LS_DEP_END, gather_params (&b, g_array_index (buckets, Bucket, i).numel, (uint16_t) i) };
+    LsOp record = op_blank (LS_OP_RECORD, LS_STREAM_DP, LS_TAG_SYNC, "parameters gathered");
+    record.event = (uint16_t) (EVENT_PARAMS + i);
+    build_op (&b, record, &gathered, 1);
+  }
   g_autofree char *name = g_strdup_printf ("gather parameters stage %u chunk %u", pp_rank, chunk);
   return build_finish (&b, name);
 }

@@ -28,6 +28,9 @@ typedef enum {
   LS_OP_HOST_DELAY, /* the host is busy for `recorded`                              */
 } LsOpKind;
 
+/* Of a record: it only makes its stream wait for its dependencies. */
+#define LS_EVENT_NONE UINT16_MAX
+
 /* What an op is for: F forward, I input gradient, W weight gradient, B both. */
 typedef enum {
   LS_TAG_F,
@@ -141,7 +144,7 @@ typedef struct {
   uint8_t root;
   uint16_t layer; /* index in the chunk; UINT16_MAX: none */
   uint16_t unit;  /* bucket; UINT16_MAX: none             */
-  uint16_t event; /* record, wait: event class            */
+  uint16_t event; /* record, wait: event class; LS_EVENT_NONE */
   uint16_t n_deps, n_transfers, n_buffers;
   uint32_t kernel; /* index into plan->kernels; UINT32_MAX: none */
   LsTime recorded; /* measured duration; LS_TIME_NEVER: cost it  */

@@ -214,6 +214,8 @@ check_event (const LsPlanCheck *check, LsOpPlace at, GHashTable *recorded, GErro
     return TRUE;
 
   uint32_t n_events = plan->programs[at.role].n_events;
+  if (op->kind == LS_OP_RECORD && op->event == LS_EVENT_NONE)
+    return TRUE;
   if (op->event >= n_events)
     return ls_plan_fail (error, plan, check->rank_of_role[at.role], at, "event %u does not exist: the program has %u",
                          op->event, n_events);

@@ -79,6 +79,17 @@ lower (const LsModel *model, const LsStrategy *s, GError **error)
   return g_steal_pointer (&plan);
 }
 
+/* A GPU file that gives no peak for a dtype says that the GPU does not have it. */
+static gboolean
+check_dtype (const LsStrategy *s, const LsGpu *gpu, GError **error)
+{
+  if (gpu->peak_flops[s->dtype] > 0)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--dtype %s: %s gives no peak_flops for it", ls_dtype_name ((LsDtype) s->dtype),
+               gpu->name);
+  return FALSE;
+}
+
 /* Everything up to the plan. */
 static LsJobResult *
 prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, const LsStrategy *strategy,
@@ -91,6 +102,8 @@ prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, con
     return NULL;
   r->cluster = ls_hardware_build (hardware, n_nodes, error);
   if (!r->cluster || !resolve (&r->strategy, model, r->cluster, error))
+    return NULL;
+  if (!check_dtype (&r->strategy, &r->cluster->spec.gpu, error))
     return NULL;
   r->plan = lower (model, &r->strategy, error);
   return r->plan ? g_steal_pointer (&r) : NULL;

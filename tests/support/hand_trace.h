@@ -20,6 +20,7 @@
 
 typedef struct {
   GArray *ops[HAND_MAX_RANKS];       /* LsOp          */
+  uint32_t cut[HAND_MAX_RANKS];      /* ops of the first of two segments; 0: one segment */
   GArray *next_deps[HAND_MAX_RANKS]; /* LsDep: of the next compute op */
   LsPlan *plan;
   GArray *comms;
@@ -166,6 +167,13 @@ hand_host_sync (Hand *h, uint32_t rank, uint16_t op)
   hand_op (h, rank, sync, &dep, 1);
 }
 
+/* What follows is in a segment of its own. */
+static inline void
+hand_next_segment (Hand *h, uint32_t rank)
+{
+  h->cut[rank] = h->ops[rank]->len;
+}
+
 static inline void
 hand_freeze (Hand *h)
 {
@@ -173,18 +181,23 @@ hand_freeze (Hand *h)
   if (p->segments)
     return;
   p->n_micro_batches = p->n_chunks = 1;
-  p->n_segments = p->n_roles = p->n_ranks;
-  p->segments = ls_arena_new_array (p->arena, LsSegment, p->n_ranks);
+  p->n_roles = p->n_ranks;
+  p->n_segments = 2 * p->n_ranks;
+  p->segments = ls_arena_new_array (p->arena, LsSegment, p->n_segments);
   p->programs = ls_arena_new_array (p->arena, LsProgram, p->n_ranks);
   p->n_comms = h->comms->len;
   p->comms = (LsCommunicator *) h->comms->data;
   p->n_kernels = h->kernels->len;
   p->kernels = (LsKernel *) h->kernels->data;
   for (uint32_t r = 0; r < p->n_ranks; r++) {
-    p->segments[r] = (LsSegment) { "hand-written", h->ops[r]->len, (LsOp *) h->ops[r]->data };
-    p->programs[r].n_instances = 1;
-    p->programs[r].instances = ls_arena_new_array (p->arena, LsInstance, 1);
-    p->programs[r].instances[0] = (LsInstance) { .segment = r };
+    uint32_t n = h->ops[r]->len, cut = h->cut[r] ? h->cut[r] : n;
+    LsOp *ops = (LsOp *) h->ops[r]->data;
+    p->segments[2 * r] = (LsSegment) { "hand-written", cut, ops };
+    p->segments[2 * r + 1] = (LsSegment) { "hand-written, second part", n - cut, ops + cut };
+    p->programs[r].n_instances = cut < n ? 2 : 1;
+    p->programs[r].instances = ls_arena_new_array (p->arena, LsInstance, 2);
+    p->programs[r].instances[0] = (LsInstance) { .segment = 2 * r };
+    p->programs[r].instances[1] = (LsInstance) { .segment = 2 * r + 1 };
     p->programs[r].n_events = 4;
   }
 }

@@ -39,6 +39,16 @@ far_words_are_not (void)
   LS_CHECK_STR (ls_suggest (huge, words), NULL);
 }
 
+/* "dgx-h100" is one change away from "dgx-a100" and the other word four, but who
+ * typed the beginning of a name meant that name. */
+static void
+a_beginning_beats_what_is_nearer (void)
+{
+  static const char *const words[] = { "dgx-h100", "dgx-a100-80g-ib", "dgx-a100-80g", NULL };
+  LS_CHECK_STR (ls_suggest ("dgx-a100", words), "dgx-a100-80g");
+  LS_CHECK_STR (ls_suggest ("dgx-a10-80g", words), "dgx-a100-80g");
+}
+
 static void
 the_first_of_equals_wins (void)
 {
@@ -47,4 +57,4 @@ the_first_of_equals_wins (void)
 }
 
 LS_TEST_MAIN ("suggest", LS_TEST (distances), LS_TEST (near_words_are_suggested), LS_TEST (far_words_are_not),
-              LS_TEST (the_first_of_equals_wins))
+              LS_TEST (a_beginning_beats_what_is_nearer), LS_TEST (the_first_of_equals_wins))

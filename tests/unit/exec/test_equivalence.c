@@ -5,73 +5,12 @@
 
 #include <string.h>
 
-#include "tiny_cluster.h"
+#include "hand_trace.h"
+#include "random_job.h"
 
 #include "exec/memory.h"
 #include "exec/run.h"
 #include "parallel/lower.h"
-
-static LsModel
-small_model (GRand *rand)
-{
-  LsModel m = {
-    .name = (char *) "small", .n_layers = 8, .hidden = 1024, .n_heads = 16, .n_kv_heads = 16, .head_dim = 64, .ffn = 4096,
-    .vocab = 5000, .seq = 512, .mlp = LS_MLP_GELU, .norm = LS_NORM_LAYERNORM, .position = LS_POSITION_LEARNED,
-    .attention = LS_ATTENTION_UNFUSED, .linear_bias = true, .tied_embeddings = true, .dropout = true,
-  };
-  if (g_rand_boolean (rand)) {
-    m.mlp = LS_MLP_SWIGLU;
-    m.norm = LS_NORM_RMSNORM;
-    m.position = LS_POSITION_ROPE;
-    m.attention = LS_ATTENTION_FLASH;
-    m.linear_bias = m.tied_embeddings = m.dropout = false;
-  }
-  return m;
-}
-
-static uint32_t
-pick (GRand *rand, uint32_t n, const uint32_t *choices)
-{
-  return choices[g_rand_int_range (rand, 0, (gint32) n)];
-}
-
-static void
-random_strategy (GRand *rand, LsStrategy *s)
-{
-  ls_strategy_init (s);
-  s->tp = pick (rand, 3, (uint32_t[]) { 1, 2, 4 });
-  s->pp = pick (rand, 3, (uint32_t[]) { 1, 2, 4 });
-  s->dp = pick (rand, 2, (uint32_t[]) { 1, 2 });
-  s->vpp = s->pp > 1 && g_rand_boolean (rand) ? 2 : 1;
-  s->sp = g_rand_boolean (rand);
-  s->gpus = s->tp * s->pp * s->dp;
-  s->micro_batch = 1;
-  s->global_batch = s->dp * s->pp * (uint32_t) g_rand_int_range (rand, 1, 3);
-  s->recompute = g_rand_int_range (rand, 0, 3);
-  s->dp_overlap = g_rand_boolean (rand);
-  s->zero_stage = s->dp > 1 && g_rand_boolean (rand) ? 1 : 0;
-  if (s->dp > 1 && s->pp == 1 && s->zero_stage == 0 && g_rand_boolean (rand))
-    s->dp_kind = LS_DP_DDP;
-  if (s->pp > 1)
-    s->p2p = (int) pick (rand, s->vpp > 1 ? 3 : 2, (uint32_t[]) { LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, LS_P2P_OVERLAPPED });
-  s->dtype = g_rand_boolean (rand) ? LS_DTYPE_FP16 : LS_DTYPE_BF16;
-  s->grad_norm = g_rand_int_range (rand, 0, 4) > 0;
-}
-
-static const LsNccl nccl = {
-  .channels_ring = 8, .channels_net = 2, .channels_p2p = 2, .ring_bus_intra = 200e9, .ring_bus_per_nic = 20e9, .p2p_intra = 200e9,
-  .p2p_inter = 20e9, .base_all_reduce = 10 * LS_US, .base_all_gather = 9 * LS_US, .base_reduce_scatter = 8 * LS_US,
-  .base_p2p_intra = 5 * LS_US, .base_p2p_inter = 20 * LS_US, .hop_intra = LS_US, .hop_inter = 5 * LS_US,
-  .sm_share_per_channel = 0.0093, .hbm_per_wire_all_reduce = 3, .hbm_per_wire_all_gather = 2, .hbm_per_wire_reduce_scatter = 3,
-  .hbm_per_wire_p2p = 2,
-};
-
-typedef struct {
-  LsCluster *cluster;
-  LsPlan *plan;
-  LsCalibration calibration;
-  double slow[64];
-} Job;
 
 static LsTimeline *
 run (const Job *j, const LsRunOptions *options)
@@ -127,36 +66,17 @@ check_same (const LsTimeline *a, const LsTimeline *b, const char *what)
                  what, a->window_end, b->window_end);
 }
 
-static bool
-job_init (Job *j, GRand *rand)
-{
-  LsClusterSpec spec = tiny_dgx (4);
-  LsModel m = small_model (rand);
-  LsStrategy s;
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GError) error = NULL;
-  *j = (Job) { .cluster = ls_cluster_build (&spec, NULL) };
-  ls_calibration_init_roofline (&j->calibration);
-  random_strategy (rand, &s);
-  if (ls_strategy_resolve (&s, &m, s.gpus, 8, diags))
-    j->plan = ls_lower (&m, &s, &error);
-  else {
-    g_autofree char *text = ls_diag_list_format (diags);
-    ls_check_impl (false, __FILE__, __LINE__, "unexpectedly refused: %s", text);
-  }
-  LS_CHECK_NO_ERROR (error);
-  ls_strategy_clear (&s);
-  for (int r = 0; r < 64; r++)
-    j->slow[r] = 1 + 0.01 * g_rand_int_range (rand, 0, 20);
-  return j->plan != NULL;
-}
-
+/* A cause is a span of the window that began no later. */
 static void
-job_clear (Job *j)
+check_causes (const LsTimeline *t)
 {
-  ls_plan_free (j->plan);
-  ls_cluster_free (j->cluster);
-  ls_calibration_clear (&j->calibration);
+  bool ok = true;
+  for (uint32_t r = 0; r < t->n_ranks; r++)
+    for (uint32_t i = 0; i < t->ranks[r].n; i++) {
+      const LsSpan *s = &t->ranks[r].spans[i];
+      ok = ok && (s->cause == LS_SPAN_NONE || (s->cause < t->ranks[r].n && t->ranks[r].spans[s->cause].start <= s->start));
+    }
+  LS_CHECK (ok);
 }
 
 static void
@@ -185,11 +105,54 @@ check_job (guint32 seed)
   g_autoptr (LsTimeline) c = run (&j, &solver);
   g_autoptr (LsTimeline) d = run (&j, &plain);
   if (a && b && c && d) {
+    check_causes (a);
     check_same (a, b, "reference queue");
     check_same (a, c, "reference solver");
     check_same (a, d, "every op an event");
   }
   job_clear (&j);
+}
+
+/* 1,500 kernels in one segment, then a collective that waits for none of them: the
+ * host cannot issue it before the launch queue has room, whoever runs ahead. */
+static void
+the_launch_queue_is_full_in_both_ways (void)
+{
+  LsTimeline *t[2];
+  Hand *first = NULL;
+  for (int plain = 0; plain < 2; plain++) {
+    Hand *h = hand_new (2);
+    hand_comm (h, LS_SLOT_DP, LS_AXIS_DP, false, (const uint32_t[]) { 0, 1 }, 2);
+    h->options.no_run_ahead = plain;
+    h->options.host.cost[LS_HOST_LAUNCH] = 5 * LS_US;
+    for (uint32_t r = 0; r < 2; r++) {
+      for (int k = 0; k < 1500; k++)
+        hand_kernel (h, r, LS_TAG_F, LS_MS);
+      hand_next_segment (h, r);
+      LsOp op = hand_blank (LS_OP_COLLECTIVE, LS_STREAM_DP, LS_TAG_SYNC, "collective");
+      op.slot = LS_SLOT_DP;
+      op.coll = LS_COLL_ALL_REDUCE;
+      op.bytes = 1 << 20;
+      op.dtype = LS_DTYPE_FP16;
+      hand_op (h, r, op, NULL, 0);
+    }
+    t[plain] = hand_run (h);
+    if (t[plain] && plain) {
+      check_same (t[0], t[1], "every op an event");
+      const LsSpan *last = NULL;
+      for (uint32_t i = 0; i < t[1]->ranks[0].n; i++)
+        if (ls_span_op (t[1], 0, &t[1]->ranks[0].spans[i])->kind == LS_OP_COLLECTIVE)
+          last = last ? last : &t[1]->ranks[0].spans[i];
+      LS_CHECK (last && last->start > 476 * LS_MS); /* 1,500 - 1,024 kernels first */
+      ls_timeline_free (t[0]);
+      ls_timeline_free (t[1]);
+    }
+    if (plain)
+      hand_free (h);
+    else
+      first = h;
+  }
+  hand_free (first);
 }
 
 static void
@@ -204,4 +167,4 @@ fast_runs_equal_plain_runs (void)
   }
 }
 
-LS_TEST_MAIN ("equivalence", LS_TEST (fast_runs_equal_plain_runs))
+LS_TEST_MAIN ("equivalence", LS_TEST (the_launch_queue_is_full_in_both_ways), LS_TEST (fast_runs_equal_plain_runs))

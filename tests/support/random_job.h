@@ -1,0 +1,105 @@
+/* tests/support/random_job.h — small jobs of every kind that can be lowered: model,
+ * degrees, schedule, p2p, sharding, recomputation, precision drawn from a seed. */
+#ifndef LS_TESTS_RANDOM_JOB_H
+#define LS_TESTS_RANDOM_JOB_H
+
+#include "exec/run.h"
+#include "parallel/lower.h"
+#include "tiny_cluster.h"
+
+static inline LsModel
+small_model (GRand *rand)
+{
+  LsModel m = {
+    .name = (char *) "small", .n_layers = 8, .hidden = 1024, .n_heads = 16, .n_kv_heads = 16, .head_dim = 64, .ffn = 4096,
+    .vocab = 5000, .seq = 512, .mlp = LS_MLP_GELU, .norm = LS_NORM_LAYERNORM, .position = LS_POSITION_LEARNED,
+    .attention = LS_ATTENTION_UNFUSED, .linear_bias = true, .tied_embeddings = true, .dropout = true,
+  };
+  if (g_rand_boolean (rand)) {
+    m.mlp = LS_MLP_SWIGLU;
+    m.norm = LS_NORM_RMSNORM;
+    m.position = LS_POSITION_ROPE;
+    m.attention = LS_ATTENTION_FLASH;
+    m.linear_bias = m.tied_embeddings = m.dropout = false;
+  }
+  return m;
+}
+
+static inline uint32_t
+pick (GRand *rand, uint32_t n, const uint32_t *choices)
+{
+  return choices[g_rand_int_range (rand, 0, (gint32) n)];
+}
+
+static inline void
+random_strategy (GRand *rand, LsStrategy *s)
+{
+  ls_strategy_init (s);
+  s->tp = pick (rand, 3, (uint32_t[]) { 1, 2, 4 });
+  s->pp = pick (rand, 3, (uint32_t[]) { 1, 2, 4 });
+  s->dp = pick (rand, 2, (uint32_t[]) { 1, 2 });
+  s->vpp = s->pp > 1 && g_rand_boolean (rand) ? 2 : 1;
+  s->sp = g_rand_boolean (rand);
+  s->gpus = s->tp * s->pp * s->dp;
+  s->micro_batch = 1;
+  s->global_batch = s->dp * s->pp * (uint32_t) g_rand_int_range (rand, 1, 3);
+  s->recompute = g_rand_int_range (rand, 0, 3);
+  s->dp_overlap = g_rand_boolean (rand);
+  s->zero_stage = s->dp > 1 && g_rand_boolean (rand) ? 1 : 0;
+  if (s->dp > 1 && s->pp == 1 && s->zero_stage == 0 && g_rand_boolean (rand))
+    s->dp_kind = LS_DP_DDP;
+  if (s->pp > 1)
+    s->p2p = (int) pick (rand, s->vpp > 1 ? 3 : 2, (uint32_t[]) { LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, LS_P2P_OVERLAPPED });
+  s->dtype = g_rand_boolean (rand) ? LS_DTYPE_FP16 : LS_DTYPE_BF16;
+  s->grad_norm = g_rand_int_range (rand, 0, 4) > 0;
+}
+
+static const LsNccl nccl = {
+  .channels_ring = 8, .channels_net = 2, .channels_p2p = 2, .ring_bus_intra = 200e9, .ring_bus_per_nic = 20e9, .p2p_intra = 200e9,
+  .p2p_inter = 20e9, .base_all_reduce = 10 * LS_US, .base_all_gather = 9 * LS_US, .base_reduce_scatter = 8 * LS_US,
+  .base_p2p_intra = 5 * LS_US, .base_p2p_inter = 20 * LS_US, .hop_intra = LS_US, .hop_inter = 5 * LS_US,
+  .sm_share_per_channel = 0.0093, .hbm_per_wire_all_reduce = 3, .hbm_per_wire_all_gather = 2, .hbm_per_wire_reduce_scatter = 3,
+  .hbm_per_wire_p2p = 2,
+};
+
+typedef struct {
+  LsModel model;
+  LsStrategy strategy; /* resolved */
+  LsCluster *cluster;
+  LsPlan *plan;
+  LsCalibration calibration;
+  double slow[64];
+} Job;
+
+static inline bool
+job_init (Job *j, GRand *rand)
+{
+  LsClusterSpec spec = tiny_dgx (4);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GError) error = NULL;
+  *j = (Job) { .cluster = ls_cluster_build (&spec, NULL) };
+  ls_calibration_init_roofline (&j->calibration);
+  j->model = small_model (rand);
+  random_strategy (rand, &j->strategy);
+  if (ls_strategy_resolve (&j->strategy, &j->model, j->strategy.gpus, 8, diags))
+    j->plan = ls_lower (&j->model, &j->strategy, &error);
+  else {
+    g_autofree char *text = ls_diag_list_format (diags);
+    ls_check_impl (false, __FILE__, __LINE__, "unexpectedly refused: %s", text);
+  }
+  LS_CHECK_NO_ERROR (error);
+  for (int r = 0; r < 64; r++)
+    j->slow[r] = 1 + 0.01 * g_rand_int_range (rand, 0, 20);
+  return j->plan != NULL;
+}
+
+static inline void
+job_clear (Job *j)
+{
+  ls_plan_free (j->plan);
+  ls_strategy_clear (&j->strategy);
+  ls_cluster_free (j->cluster);
+  ls_calibration_clear (&j->calibration);
+}
+
+#endif
