@@ -61,6 +61,11 @@ typedef struct {
 
 void ls_cluster_spec_clear (LsClusterSpec *spec); /* NULL allowed */
 
+/* Whether it can be built; takes no time, whatever its size. LS_ERROR_CONFLICT: counts
+ * that do not deal out evenly, a link in use without a rate, or more of something than
+ * cluster/spec.h allows. */
+gboolean ls_cluster_spec_validate (const LsClusterSpec *spec, GError **error);
+
 typedef enum {
   LS_NODE_GPU,
   LS_NODE_NVSWITCH,
@@ -107,9 +112,8 @@ typedef struct {
   struct LsTopoIndex *index;
 } LsCluster;
 
-/* Takes a copy of spec; errors: LS_ERROR_CONFLICT (counts that do not deal out
- * evenly, a link in use without a rate), LS_ERROR_LIMIT (2^20 GPUs). Linear in
- * the number of GPUs. Free with ls_cluster_free(). */
+/* Takes a copy of spec; errors: those of ls_cluster_spec_validate(). Linear in the
+ * number of GPUs. Free with ls_cluster_free(). */
 LsCluster *ls_cluster_build (const LsClusterSpec *spec, GError **error);
 void ls_cluster_free (LsCluster *cluster); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCluster, ls_cluster_free)

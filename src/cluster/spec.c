@@ -109,12 +109,55 @@ check_node (const LsClusterSpec *s, GError **error)
   return TRUE;
 }
 
+/* Bytes/s that the nodes below a leaf can send into it. */
+static double
+leaf_intake (const LsClusterSpec *s)
+{
+  return s->nics / s->rails * (double) s->nodes_per_leaf * ls_link_capacity (&s->nic);
+}
+
 /* Uplinks of a leaf as a number that need not be whole. */
 static double
 uplinks (const LsClusterSpec *s)
 {
-  double down = s->nics / s->rails * (double) s->nodes_per_leaf * ls_link_capacity (&s->nic);
-  return down / s->oversubscription / ls_link_capacity (&s->spine);
+  return leaf_intake (s) / s->oversubscription / ls_link_capacity (&s->spine);
+}
+
+/* Also where one leaf serves all: a leaf like that is a mistake with any number. */
+static gboolean
+check_fabric_size (const LsClusterSpec *s, GError **error)
+{
+  if (ls_cluster_n_leaves (s) > LS_CLUSTER_MAX_FABRIC)
+    return conflict (error, "%u nodes, %u on a leaf, with %u rails need %u leaves; expected at most %u", s->n_nodes,
+                     s->nodes_per_leaf, s->rails, ls_cluster_n_leaves (s), LS_CLUSTER_MAX_FABRIC);
+  if (uplinks (s) <= LS_CLUSTER_MAX_FABRIC)
+    return TRUE;
+  g_autofree char *down = ls_format_rate (leaf_intake (s)), *up = ls_format_rate (ls_link_capacity (&s->spine));
+  return conflict (error,
+                   "a leaf of %u nodes with %u NICs each on its rail takes %s; with oversubscription %g and %s an uplink"
+                   " it needs %.0f uplinks; expected at most %u",
+                   s->nodes_per_leaf, s->nics / s->rails, down, s->oversubscription, up, ceil (uplinks (s)),
+                   LS_CLUSTER_MAX_FABRIC);
+}
+
+/* Pairs of vertices that are joined, both directions, as the builder does it. */
+static double
+n_links (const LsClusterSpec *s)
+{
+  double sockets = s->cpu_sockets;
+  double of_host = (double) s->gpus_per_node * s->nvswitch_planes + (s->pcie_switches > 0 ? s->gpus_per_node : 0)
+                   + (sockets > 0 ? s->pcie_switches : 0) + sockets * (sockets - 1) / 2 + sockets + s->nvme_drives
+                   + 2.0 * s->nics;
+  return 2 * (s->n_nodes * of_host + (double) ls_cluster_n_leaves (s) * ls_cluster_n_spines (s));
+}
+
+static gboolean
+check_size (const LsClusterSpec *s, GError **error)
+{
+  if (n_links (s) <= LS_CLUSTER_MAX_LINKS)
+    return TRUE;
+  return conflict (error, "%u nodes, %u leaves and %u spines need %.0f links; expected at most %u", s->n_nodes,
+                   ls_cluster_n_leaves (s), ls_cluster_n_spines (s), n_links (s), LS_CLUSTER_MAX_LINKS);
 }
 
 static gboolean
@@ -128,6 +171,8 @@ check_fabric (const LsClusterSpec *s, GError **error)
     return conflict (error, "a leaf needs at least one node");
   if (!(s->oversubscription >= 1))
     return conflict (error, "oversubscription %g: expected 1 or more", s->oversubscription);
+  if (!check_fabric_size (s, error))
+    return FALSE;
   if (ls_cluster_n_leaves (s) > 1 && fabs (uplinks (s) - round (uplinks (s))) > 1e-6)
     return conflict (
         error, "oversubscription %g leaves %.3f uplinks per leaf, not a whole number; change nodes_per_leaf",
@@ -135,6 +180,8 @@ check_fabric (const LsClusterSpec *s, GError **error)
   return TRUE;
 }
 
+/* Fits: the leaves of a cluster with at most LS_CLUSTER_MAX_GPUS nodes and 1024 rails
+ * are less than 2^32; of more rails, the nodes have no NICs to fill them. */
 uint32_t
 ls_cluster_n_leaves (const LsClusterSpec *s)
 {
@@ -147,17 +194,21 @@ ls_cluster_n_spines (const LsClusterSpec *s)
   return ls_cluster_n_leaves (s) > 1 ? (uint32_t) round (uplinks (s)) : 0;
 }
 
+static gboolean
+check_gpus (const LsClusterSpec *s, GError **error)
+{
+  uint64_t n_gpus = (uint64_t) s->n_nodes * s->gpus_per_node;
+  if (n_gpus <= LS_CLUSTER_MAX_GPUS)
+    return TRUE;
+  return conflict (error, "%u nodes of %u GPUs are %" G_GUINT64_FORMAT " GPUs; expected at most %u", s->n_nodes,
+                   s->gpus_per_node, (guint64) n_gpus, LS_CLUSTER_MAX_GPUS);
+}
+
 gboolean
 ls_cluster_spec_validate (const LsClusterSpec *s, GError **error)
 {
   if (s->n_nodes == 0)
     return conflict (error, "a cluster needs at least one node");
-  if (!check_node (s, error) || !check_links (s, error) || !check_fabric (s, error))
-    return FALSE;
-  if ((uint64_t) s->n_nodes * s->gpus_per_node > LS_CLUSTER_MAX_GPUS) {
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "%" G_GUINT64_FORMAT " GPUs exceed the limit of %u",
-                 (guint64) s->n_nodes * s->gpus_per_node, LS_CLUSTER_MAX_GPUS);
-    return FALSE;
-  }
-  return TRUE;
+  return check_node (s, error) && check_gpus (s, error) && check_links (s, error) && check_fabric (s, error)
+         && check_size (s, error);
 }

@@ -1,5 +1,5 @@
 /* cluster/spec.h — what the builder needs to know of a spec (private to
- * cluster/): copies, legality, and the sizes that follow from it. */
+ * cluster/): copies, limits, and the sizes that follow from it. */
 #ifndef LS_CLUSTER_SPEC_H
 #define LS_CLUSTER_SPEC_H
 
@@ -7,14 +7,14 @@
 
 #include "cluster/cluster.h"
 
-/* A guard against typing errors, far above any machine: 2^20. */
+/* Guards against typing errors, far above any machine: GPUs; leaves, and uplinks of
+ * one leaf, which are its spines; links of the graph, each direction one (2^20 GPUs
+ * in DGX H100 nodes have a third of that; a link takes 48 bytes). */
 #define LS_CLUSTER_MAX_GPUS (1u << 20)
+#define LS_CLUSTER_MAX_FABRIC 65536
+#define LS_CLUSTER_MAX_LINKS (1u << 26)
 
 void ls_cluster_spec_copy (const LsClusterSpec *spec, LsClusterSpec *ret_copy);
-
-/* LS_ERROR_CONFLICT: counts that do not deal out evenly, links without a rate;
- * LS_ERROR_LIMIT: more GPUs than LS_CLUSTER_MAX_GPUS. */
-gboolean ls_cluster_spec_validate (const LsClusterSpec *spec, GError **error);
 
 /* Of a valid spec. One leaf needs no spine. A leaf has one uplink to each
  * spine; their number follows from the oversubscription:

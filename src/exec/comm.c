@@ -146,7 +146,7 @@ release (Run *x, uint32_t rank, uint64_t frame, uint16_t op, uint64_t sm_share, 
     r->call_end[xop->slot] = at;
     r->call_span[xop->slot] = f->span[op];
   }
-  rank_residency (x, r, sm_share, -1);
+  kernel_residency (x, r, sm_share, -1);
   rank_op_ended (x, r, frame, op, at);
   rank_ready (x, r);
 }
@@ -200,7 +200,7 @@ comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
   c->frame[member] = frame;
   c->op[member] = op_index;
   c->arrived = MAX (c->arrived, at);
-  rank_residency (x, r, c->motion.call->sm_share, +1);
+  kernel_residency (x, r, c->motion.call->sm_share, +1);
   if (++c->n_arrived < group->n_ranks)
     return;
   for (uint32_t i = 0; i < group->n_ranks; i++)
@@ -297,7 +297,7 @@ group_launch (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
   Frame *f = rank_frame (r, frame);
   const LsOp *op = &f->seg->ops[op_index];
   f->time[op_index] = op->n_transfers * (UNMATCHED_ONE + 1);
-  rank_residency (x, r, group_share (x), +1);
+  kernel_residency (x, r, group_share (x), +1);
   for (uint32_t i = 0; i < op->n_transfers; i++) {
     const LsTransfer *t = &op->transfers[i];
     bool is_to_next = t->slot == LS_SLOT_NEXT;

@@ -1,4 +1,4 @@
-/* exec/rank.c — one rank: its host, its streams, its kernels.
+/* exec/rank.c — one rank: its host and its streams.
  *
  * rank_advance() repeats: let the host issue what it can; among the heads of all
  * streams take the one that can start first (ties: first issued); start it. It
@@ -6,18 +6,7 @@
  * rank must not run ahead (state.h), in which case the rank's wake event is set. */
 #include "exec/state.h"
 
-#include <math.h>
-#include <string.h>
-
-typedef struct {
-  LsTime start;
-  LsCause kind;
-  SpanRef span;
-  uint32_t stream; /* NO_ID: no candidate */
-} Candidate;
-
 static void wake_fired (LsEvent *event, void *context);
-static void kernel_done (LsEvent *event, void *context);
 
 void
 rank_init (Run *x, Rank *r, uint32_t id)
@@ -36,10 +25,7 @@ rank_init (Run *x, Rank *r, uint32_t id)
   r->frames_cap = 4;
   r->frames = g_new0 (Frame, r->frames_cap);
   ls_event_init (&r->wake, wake_fired);
-  ls_event_init (&r->kernel.done, kernel_done);
-  r->kernel.uses = &r->kernel_use;
-  r->kernel_use.resource = ls_cluster_hbm_resource (x->cluster, x->plan->gpu_of_rank[id]);
-  r->kernel_use.coef = LS_COEF_ONE;
+  kernel_init (x, r);
 }
 
 void
@@ -54,87 +40,6 @@ rank_clear (Rank *r)
   g_free (r->events);
   g_free (r->spans[0]);
   g_free (r->spans[1]);
-}
-
-/* --- frames ------------------------------------------------------------- */
-
-Frame *
-rank_frame (Rank *r, uint64_t ordinal)
-{
-  return &r->frames[ordinal & (r->frames_cap - 1)];
-}
-
-static void
-grow_ring (Rank *r)
-{
-  uint32_t cap = r->frames_cap * 2;
-  Frame *frames = g_new0 (Frame, cap);
-  for (uint64_t i = r->frames_first; i < r->frames_first + r->frames_cap; i++)
-    frames[i & (cap - 1)] = r->frames[i & (r->frames_cap - 1)];
-  g_free (r->frames);
-  r->frames = frames;
-  r->frames_cap = cap;
-}
-
-/* The stream enters the frame after the one that it has finished, if that is open. */
-static void
-enter_frames (Rank *r, uint32_t s)
-{
-  Stream *st = &r->streams[s];
-  while (st->op == NO_OP && st->frame < r->frames_end) {
-    Frame *f = rank_frame (r, st->frame);
-    f->tail[s] = st->tail;
-    f->tail_span[s] = st->tail_span;
-    st->op = f->seg->first[s];
-    if (st->op == NO_OP)
-      st->frame++;
-  }
-}
-
-static void
-open_frame (Run *x, Rank *r)
-{
-  if (r->frames_end - r->frames_first == r->frames_cap)
-    grow_ring (r);
-  Frame *f = rank_frame (r, r->frames_end);
-  f->instance_id = r->next_instance;
-  f->instance = &r->program->instances[r->next_instance];
-  f->seg = &x->segments[f->instance->segment];
-  f->step = r->next_step;
-  f->n_issued = 0;
-  f->n_left = f->seg->n_ops;
-  if (f->cap < f->seg->n_ops) {
-    f->cap = f->seg->n_ops;
-    f->time = g_renew (LsTime, f->time, f->cap);
-    f->span = g_renew (uint32_t, f->span, f->cap);
-    f->state = g_renew (uint8_t, f->state, f->cap);
-  }
-  memset (f->state, OP_WAITING, f->seg->n_ops);
-  for (int s = 0; s < LS_N_SLOTS; s++) {
-    f->call_base[s] = r->calls_opened[s];
-    r->calls_opened[s] += f->seg->n_calls[s];
-  }
-  r->n_outstanding += f->seg->n_ops;
-  r->frames_end++;
-  if (++r->next_instance == r->program->n_instances) {
-    r->next_instance = 0;
-    r->next_step++;
-  }
-  for (uint32_t s = 0; s < LS_N_STREAMS; s++)
-    enter_frames (r, s);
-}
-
-static void
-retire_frames (Run *x, Rank *r)
-{
-  while (r->frames_first < r->frames_end) {
-    Frame *f = rank_frame (r, r->frames_first);
-    if (f->n_left > 0)
-      return;
-    r->frames_first++;
-    if (f->instance_id + 1 == r->program->n_instances)
-      step_rank_done (x, r, f->step, r->step_end[f->step & 1]);
-  }
 }
 
 /* --- ops that end ------------------------------------------------------- */
@@ -163,7 +68,7 @@ rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at)
   st->op = xop->next;
   if (st->op == NO_OP) {
     st->frame++;
-    enter_frames (r, xop->stream);
+    frame_enter (r, xop->stream);
   }
 }
 
@@ -257,7 +162,7 @@ static void
 host_advance (Run *x, Rank *r)
 {
   for (;;) {
-    retire_frames (x, r);
+    frame_retire (x, r);
     if (r->frames_end > r->frames_first) {
       uint64_t ordinal = r->frames_end - 1;
       Frame *f = rank_frame (r, ordinal);
@@ -267,7 +172,7 @@ host_advance (Run *x, Rank *r)
     }
     if (r->program->n_instances == 0 || !has_room (r) || !may_begin_step (x, r))
       return;
-    open_frame (x, r);
+    frame_open (x, r);
   }
 }
 
@@ -361,103 +266,6 @@ first_head (Run *x, Rank *r, LsTime *ret_second)
   return best;
 }
 
-/* --- kernels ------------------------------------------------------------ */
-
-static LsTime
-time_alone (const Rank *r, const XOp *op)
-{
-  return r->slow == 1.0 ? op->alone : ls_time_from_s (ls_time_to_s (op->alone) * r->slow);
-}
-
-static void
-kernel_finish (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime end)
-{
-  r->gpu_free = end;
-  rank_op_ended (x, r, frame, op, end);
-}
-
-/* The kernel meets nobody: it takes its time alone. */
-static void
-kernel_run_alone (Run *x, Rank *r, const Candidate *c)
-{
-  Stream *st = &r->streams[c->stream];
-  uint64_t frame = st->frame;
-  uint16_t op = st->op;
-  Frame *f = rank_frame (r, frame);
-  LsTime alone = time_alone (r, &f->seg->x[op]), end = c->start + alone;
-  f->span[op] = span_add (x, r, f, op, c->start, alone, end, c->kind, c->span);
-  kernel_finish (x, r, frame, op, end);
-}
-
-/* Rate of the running kernel, in bytes/s (per second if it has no traffic), when
- * communication holds part of the SMs. */
-static double
-kernel_cap (Run *x, const Rank *r)
-{
-  Rank *m = (Rank *) r;
-  const Frame *f = rank_frame (m, r->kernel_frame);
-  const XOp *op = &f->seg->x[r->kernel_op];
-  if (r->sm_share == 0)
-    return r->kernel.nominal_rate;
-  double share = fmin ((double) r->sm_share / (double) LS_COEF_ONE, 0.95);
-  bool is_recorded = f->seg->ops[r->kernel_op].recorded != LS_TIME_NEVER;
-  if (is_recorded) /* nothing is known of what bounds it: take it for compute */
-    return r->kernel.nominal_rate * (1 - share);
-  LsTime beside = ls_kernel_time_beside (&x->costs[op->cost], share);
-  return r->kernel.nominal_rate * fmin (1, ls_time_to_s (op->alone) / ls_time_to_s (beside));
-}
-
-static void
-kernel_start (Run *x, Rank *r, const Candidate *c)
-{
-  Stream *st = &r->streams[c->stream];
-  Frame *f = rank_frame (r, st->frame);
-  const XOp *op = &f->seg->x[st->op];
-  LsTime alone = time_alone (r, op);
-  if (alone == 0) {
-    kernel_run_alone (x, r, c);
-    return;
-  }
-  bool has_traffic = op->cost != NO_ID && f->seg->ops[st->op].kernel != NO_ID && x->plan->kernels[op->cost].bytes > 0;
-  f->state[st->op] = OP_RUNNING;
-  f->span[st->op] = span_add (x, r, f, st->op, c->start, alone, LS_TIME_NEVER, c->kind, c->span);
-  st->is_busy = true;
-  r->is_kernel_running = true;
-  r->kernel_frame = st->frame;
-  r->kernel_op = st->op;
-  r->kernel_start = c->start;
-  r->kernel.remaining = has_traffic ? x->plan->kernels[op->cost].bytes : 1.0;
-  r->kernel.n_uses = has_traffic ? 1 : 0;
-  r->kernel.nominal = alone;
-  r->kernel.nominal_rate = r->kernel.remaining / ls_time_to_s (alone);
-  r->kernel.cap = kernel_cap (x, r);
-  ls_flow_add (x->net, &r->kernel);
-}
-
-static void
-kernel_done (LsEvent *event, void *context)
-{
-  Run *x = context;
-  Rank *r = (Rank *) ((char *) event - G_STRUCT_OFFSET (Rank, kernel.done));
-  ls_flow_remove (x->net, &r->kernel);
-  r->is_kernel_running = false;
-  Frame *f = rank_frame (r, r->kernel_frame);
-  LsSpan *span = span_at (r, f->span[r->kernel_op]);
-  if (span)
-    span->end = event->at;
-  kernel_finish (x, r, r->kernel_frame, r->kernel_op, event->at);
-  rank_ready (x, r);
-}
-
-void
-rank_residency (Run *x, Rank *r, uint64_t sm_share, int sign)
-{
-  r->n_resident = (uint32_t) ((int64_t) r->n_resident + sign);
-  r->sm_share = sign > 0 ? r->sm_share + sm_share : r->sm_share - sm_share;
-  if (r->is_kernel_running)
-    ls_flow_set_cap (x->net, &r->kernel, kernel_cap (x, r));
-}
-
 /* --- advancing ---------------------------------------------------------- */
 
 static void
@@ -527,7 +335,7 @@ rank_advance (Run *x, Rank *r)
     const XOp *op = &f->seg->x[st->op];
     switch (op->kind) {
     case LS_OP_KERNEL:
-      if (may_run_ahead (x, r) && second >= c.start + time_alone (r, op))
+      if (may_run_ahead (x, r) && second >= c.start + kernel_time_alone (r, op))
         kernel_run_alone (x, r, &c);
       else if (is_ahead) {
         ls_engine_at (&x->engine, &r->wake, c.start, LS_PHASE_DISPATCH);

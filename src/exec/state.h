@@ -227,14 +227,39 @@ typedef struct {
 gboolean run_compile (Run *x, const LsCalibration *calibration, GError **error);
 uint32_t run_spans_per_step (const Run *x, const LsProgram *p);
 
+static inline Frame *
+rank_frame (Rank *r, uint64_t ordinal)
+{
+  return &r->frames[ordinal & (r->frames_cap - 1)];
+}
+
+/* frame.c */
+void frame_open (Run *x, Rank *r);             /* of the next instance of the program */
+void frame_retire (Run *x, Rank *r);           /* those at the front that are over    */
+void frame_enter (Rank *r, uint32_t stream);   /* past frames without ops of the stream */
+
+/* kernel.c */
+/* An op that could start: the head of a stream, when, and what it waited for last. */
+typedef struct {
+  LsTime start;
+  LsCause kind;
+  SpanRef span;
+  uint32_t stream; /* NO_ID: none */
+} Candidate;
+
+void kernel_init (Run *x, Rank *r);
+LsTime kernel_time_alone (const Rank *r, const XOp *op);
+void kernel_run_alone (Run *x, Rank *r, const Candidate *c); /* it meets nobody         */
+void kernel_start (Run *x, Rank *r, const Candidate *c);     /* as an activity          */
+/* Communication that holds this share of the SMs was launched (+1) or is over (-1). */
+void kernel_residency (Run *x, Rank *r, uint64_t sm_share, int sign);
+
 /* rank.c */
 void rank_init (Run *x, Rank *r, uint32_t id);
 void rank_clear (Rank *r);
 void rank_advance (Run *x, Rank *r);
 void rank_ready (Run *x, Rank *r); /* advance it once all completions of this instant are applied */
 void rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
-void rank_residency (Run *x, Rank *r, uint64_t sm_share, int sign);
-Frame *rank_frame (Rank *r, uint64_t ordinal);
 
 /* spans.c: something was over at this time */
 void digest_add (Run *x, LsTime at, uint64_t what);

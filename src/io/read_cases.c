@@ -4,19 +4,11 @@
 
 #include "io/csv.h"
 #include "io/field_value.h"
+#include "io/read_model.h"
 #include "io/read_strategy.h"
-
-static const LsEnumName mlp_names[] = {
-  { "gelu", LS_MLP_GELU },
-  { "relu2", LS_MLP_RELU2 },
-  { "swiglu", LS_MLP_SWIGLU },
-  { NULL },
-};
 
 #define TEXT(key_, is_required) \
   { #key_, LS_FIELD_STRING, offsetof (LsCase, key_), .required = (is_required) }
-#define COUNT(key_, member) \
-  { #key_, LS_FIELD_UINT, offsetof (LsCase, model.member), .required = true, .min = 1 }
 
 static const LsField case_fields[] = {
   TEXT (id, true),
@@ -24,17 +16,13 @@ static const LsField case_fields[] = {
   TEXT (cluster, true),
   TEXT (source, false),
   TEXT (caveat, false),
-  COUNT (layers, n_layers),
-  COUNT (hidden, hidden),
-  COUNT (heads, n_heads),
-  COUNT (kv_heads, n_kv_heads),
-  COUNT (ffn, ffn),
-  COUNT (vocab, vocab),
-  COUNT (seq, seq),
-  { "mlp", LS_FIELD_ENUM, offsetof (LsCase, model.mlp), .required = true, .names = mlp_names },
-  { "iteration_s", LS_FIELD_DOUBLE, offsetof (LsCase, measured_s), .required = true, .above = true },
+  { "iteration_s", LS_FIELD_DOUBLE, offsetof (LsCase, measured_s), .required = true, .min = LS_MEASURED_MIN_S,
+    .max = LS_MEASURED_MAX_S },
   { NULL },
 };
+
+/* Columns named and spelt as the keys of a model. */
+static const char *const model_keys[] = { "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq", "mlp" };
 
 /* Columns named and spelt as the knobs of a strategy. */
 static const char *const strategy_keys[] = {
@@ -94,6 +82,8 @@ find_columns (const LsCsv *csv, LsDiagList *diags)
   GArray *columns = g_array_new (FALSE, FALSE, sizeof (Column));
   for (const LsField *field = case_fields; field->key; field++)
     find_column (csv, field, field->required, 0, columns, diags);
+  for (guint i = 0; i < G_N_ELEMENTS (model_keys); i++)
+    find_column (csv, ls_field_find (ls_model_fields, model_keys[i]), TRUE, offsetof (LsCase, model), columns, diags);
   for (guint i = 0; i < G_N_ELEMENTS (strategy_keys); i++)
     find_column (csv, ls_field_find (ls_strategy_fields, strategy_keys[i]), TRUE, offsetof (LsCase, strategy), columns,
                  diags);
@@ -124,6 +114,9 @@ finish_case (const LsCsv *csv, guint row, LsCase *c, LsDiagList *diags)
   if (c->model.hidden % c->model.n_heads != 0)
     ls_csv_error (csv, row, (guint) ls_csv_column (csv, "heads"), diags,
                   "expected a divisor of hidden %u; got %u", c->model.hidden, c->model.n_heads);
+  if (c->model.n_kv_heads > 0 && c->model.n_heads % c->model.n_kv_heads != 0)
+    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "kv_heads"), diags, "expected a divisor of heads %u; got %u",
+                  c->model.n_heads, c->model.n_kv_heads);
 }
 
 static LsCase *
@@ -153,6 +146,8 @@ cases_of_table (const LsCsv *csv, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
   g_autoptr (GArray) columns = find_columns (csv, diags);
+  if (ls_csv_n_rows (csv) == 0)
+    ls_csv_header_error (csv, diags, "expected a row for each measured run below the header; got none");
   if (ls_diag_list_n (diags) > n_before)
     return NULL;
 

@@ -11,7 +11,8 @@
  *   dp_kind (none, ps, ddp, megatron, fsdp1, fsdp2, deepspeed, xla-fsdp)
  *   p2p (none, batched, scatter-gather, overlapped)
  *   iteration_s  measured, in seconds
- *   split, source, caveat  optional */
+ *   split, source, caveat  optional
+ * The limits of a cell are those of the same key in a model or strategy file. */
 #ifndef LS_IO_READ_CASES_H
 #define LS_IO_READ_CASES_H
 
@@ -21,6 +22,10 @@
 #include "model/model.h"
 #include "parallel/strategy.h"
 
+/* Step times that make sense, seconds: what a picosecond clock resolves, and 30 years. */
+#define LS_MEASURED_MIN_S 1e-9
+#define LS_MEASURED_MAX_S 1e9
+
 typedef struct {
   char *id, *split, *cluster, *source, *caveat; /* "" where the column is absent */
   LsModel model;       /* the columns' part: norm, position and the like unset   */
@@ -28,8 +33,8 @@ typedef struct {
   double measured_s;
 } LsCase;
 
-/* Reads all rows; NULL, with located diagnostics, if any cell is wrong. A GPtrArray
- * of LsCase that frees them. */
+/* Reads all rows; NULL, with located diagnostics, if any cell is wrong or there is no
+ * row. A GPtrArray of LsCase that frees them. */
 GPtrArray *ls_read_cases (const char *path, LsDiagList *diags);
 /* The same from memory; `name` stands for the file in diagnostics. */
 GPtrArray *ls_parse_cases (const char *name, const char *text, LsDiagList *diags);

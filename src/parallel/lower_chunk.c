@@ -163,6 +163,14 @@ layer_buffer (const Chunk *c, guint i)
   return (uint16_t) (c->operators->len + layer_of (c, i));
 }
 
+/* Segments are shared by all chunks of the same shape. */
+static char *
+segment_name (const Chunk *c, const char *pass, const char *what)
+{
+  return g_strdup_printf ("%s %u layers%s%s%s", pass, c->n_layers, c->has_embedding ? " embedding" : "",
+                          c->has_head ? " head" : "", what);
+}
+
 /* The parameters of a bucket are needed by the first of its operators. */
 static void
 build_param_waits (Build *b, const GArray *buckets, guint operator_next)
@@ -180,9 +188,7 @@ build_param_waits (Build *b, const GArray *buckets, guint operator_next)
 uint32_t
 segment_forward (Lower *l, const Chunk *c, uint32_t pp_rank, bool waits_for_params)
 {
-  g_autofree char *name = g_strdup_printf ("forward %u layers%s%s%s", c->n_layers, c->has_embedding ? " embedding" : "",
-                                           c->has_head ? " head" : "",
-                                           !waits_for_params ? "" : pp_rank == 0 ? " waits-first-stage" : " waits");
+  g_autofree char *name = segment_name (c, "forward", !waits_for_params ? "" : pp_rank == 0 ? " waits-first-stage" : " waits");
   uint32_t id = build_find (l, name);
   if (id != UINT32_MAX)
     return id;
@@ -300,9 +306,7 @@ uint32_t
 segment_backward (Lower *l, const Chunk *c, uint32_t pp_rank, bool is_last_micro_batch)
 {
   bool reduces = is_last_micro_batch && reduces_in_backward (l);
-  g_autofree char *name = g_strdup_printf ("backward %u layers%s%s%s", c->n_layers, c->has_embedding ? " embedding" : "",
-                                           c->has_head ? " head" : "",
-                                           !reduces ? "" : pp_rank == 0 ? " reduces-first-stage" : " reduces");
+  g_autofree char *name = segment_name (c, "backward", !reduces ? "" : pp_rank == 0 ? " reduces-first-stage" : " reduces");
   uint32_t id = build_find (l, name);
   if (id != UINT32_MAX)
     return id;

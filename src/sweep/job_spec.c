@@ -1,8 +1,8 @@
-#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "io/field.h"
+#include "io/read_cases.h"
 #include "io/read_strategy.h"
 #include "sweep/job.h"
 
@@ -29,7 +29,8 @@ parse_published (const char *text, void *target)
   LsJobSpec *spec = target;
   char *end;
   double seconds = g_ascii_strtod (text, &end);
-  if (end == text || (*end && *end != ':') || !isfinite (seconds) || seconds <= 0)
+  bool is_step_time = seconds >= LS_MEASURED_MIN_S && seconds <= LS_MEASURED_MAX_S; /* not NAN either */
+  if (end == text || (*end && *end != ':') || !is_step_time)
     return false;
   spec->published_s = seconds;
   g_free (spec->published_source);
@@ -82,11 +83,12 @@ static const LsField job_fields[] = {
   HOST_COST ("host_launch", LS_HOST_LAUNCH),
   HOST_COST ("host_comm", LS_HOST_COMM),
   HOST_COST ("host_sync", LS_HOST_SYNC),
+  { "max_memory", LS_FIELD_BYTES, offsetof (LsJobSpec, options.max_memory_bytes), .above = true },
   { "fold", LS_FIELD_ENUM, offsetof (LsJobSpec, fold), .names = mode_names },
   { "coarsen", LS_FIELD_ENUM, offsetof (LsJobSpec, coarsen), .names = mode_names },
   { "network", LS_FIELD_ENUM, offsetof (LsJobSpec, network), .names = network_names },
   { "published", LS_FIELD_CUSTOM, .parse = parse_published,
-    .expected = "seconds, or seconds and a source such as 13.75:paper" },
+    .expected = "seconds from 1e-9 to 1e9, or these and a source such as 13.75:paper" },
   { "debug", LS_FIELD_CUSTOM, .parse = parse_debug,
     .expected = "a list of evq=ref|fast, solver=ref|fast, runahead=on|off" },
   { NULL },

@@ -104,6 +104,18 @@ choose (LsValidationRun *v, const char *split, const GRegex *only)
   }
 }
 
+/* Rows that were asked for and are not there are a mistake, not a perfect score. */
+static gboolean
+check_chosen (const LsValidationRun *v, const LsValidateSpec *spec, GError **error)
+{
+  if (v->chosen->len > 0)
+    return TRUE;
+  g_autofree char *split = spec->split ? g_strconcat (" --split ", spec->split, NULL) : g_strdup ("");
+  g_autofree char *only = spec->only ? g_strconcat (" --only ", spec->only, NULL) : g_strdup ("");
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "no row matches%s%s", split, only);
+  return FALSE;
+}
+
 /* Sets the knobs that are assumed for every chosen row. */
 static gboolean
 assume (LsValidationRun *v, GError **error)
@@ -230,6 +242,8 @@ ls_validate (const LsValidateSpec *spec, GError **error)
   if ((spec->only && !only) || !read_cases (v, spec->cases_path, error))
     return NULL;
   choose (v, spec->split, only);
+  if (!check_chosen (v, spec, error))
+    return NULL;
   v->assume = g_strdupv ((char **) spec->assume);
   if (!assume (v, error))
     return NULL;

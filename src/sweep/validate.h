@@ -21,8 +21,9 @@ typedef struct {
 
 typedef struct LsValidationRun LsValidationRun;
 
-/* The result does not depend on n_threads. LS_ERROR_USAGE: a bad regex; LS_ERROR_INPUT:
- * a bad file. Free with ls_validation_run_free(). */
+/* The result does not depend on n_threads. LS_ERROR_USAGE: a bad regex, or no row
+ * matches; LS_ERROR_INPUT: a bad file, or one without rows. Free with
+ * ls_validation_run_free(). */
 LsValidationRun *ls_validate (const LsValidateSpec *spec, GError **error);
 void ls_validation_run_free (LsValidationRun *run); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsValidationRun, ls_validation_run_free)

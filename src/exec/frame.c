@@ -1,0 +1,78 @@
+/* exec/frame.c — the ring of open frames of a rank (state.h), and the streams'
+ * cursors that enter them. */
+#include "exec/state.h"
+
+#include <string.h>
+
+static void
+grow_ring (Rank *r)
+{
+  uint32_t cap = r->frames_cap * 2;
+  Frame *frames = g_new0 (Frame, cap);
+  for (uint64_t i = r->frames_first; i < r->frames_first + r->frames_cap; i++)
+    frames[i & (cap - 1)] = r->frames[i & (r->frames_cap - 1)];
+  g_free (r->frames);
+  r->frames = frames;
+  r->frames_cap = cap;
+}
+
+/* The stream enters the frame after the one that it has finished, if that is open. */
+void
+frame_enter (Rank *r, uint32_t s)
+{
+  Stream *st = &r->streams[s];
+  while (st->op == NO_OP && st->frame < r->frames_end) {
+    Frame *f = rank_frame (r, st->frame);
+    f->tail[s] = st->tail;
+    f->tail_span[s] = st->tail_span;
+    st->op = f->seg->first[s];
+    if (st->op == NO_OP)
+      st->frame++;
+  }
+}
+
+void
+frame_open (Run *x, Rank *r)
+{
+  if (r->frames_end - r->frames_first == r->frames_cap)
+    grow_ring (r);
+  Frame *f = rank_frame (r, r->frames_end);
+  f->instance_id = r->next_instance;
+  f->instance = &r->program->instances[r->next_instance];
+  f->seg = &x->segments[f->instance->segment];
+  f->step = r->next_step;
+  f->n_issued = 0;
+  f->n_left = f->seg->n_ops;
+  if (f->cap < f->seg->n_ops) {
+    f->cap = f->seg->n_ops;
+    f->time = g_renew (LsTime, f->time, f->cap);
+    f->span = g_renew (uint32_t, f->span, f->cap);
+    f->state = g_renew (uint8_t, f->state, f->cap);
+  }
+  memset (f->state, OP_WAITING, f->seg->n_ops);
+  for (int s = 0; s < LS_N_SLOTS; s++) {
+    f->call_base[s] = r->calls_opened[s];
+    r->calls_opened[s] += f->seg->n_calls[s];
+  }
+  r->n_outstanding += f->seg->n_ops;
+  r->frames_end++;
+  if (++r->next_instance == r->program->n_instances) {
+    r->next_instance = 0;
+    r->next_step++;
+  }
+  for (uint32_t s = 0; s < LS_N_STREAMS; s++)
+    frame_enter (r, s);
+}
+
+void
+frame_retire (Run *x, Rank *r)
+{
+  while (r->frames_first < r->frames_end) {
+    Frame *f = rank_frame (r, r->frames_first);
+    if (f->n_left > 0)
+      return;
+    r->frames_first++;
+    if (f->instance_id + 1 == r->program->n_instances)
+      step_rank_done (x, r, f->step, r->step_end[f->step & 1]);
+  }
+}

@@ -1,0 +1,113 @@
+/* exec/kernel.c — kernels on one rank, one at a time: alone, or beside resident
+ * communication as an activity that the HBM's sharing and the SMs left slow down.
+ *
+ * The activity moves the kernel's HBM bytes. Alone its rate is bytes / time alone;
+ * with a share s of the SMs taken, bytes / (launch + max (compute / (1 - s),
+ * memory)); never more than alone. A kernel without known traffic moves one unit. */
+#include "exec/state.h"
+
+#include <math.h>
+
+LsTime
+kernel_time_alone (const Rank *r, const XOp *op)
+{
+  return r->slow == 1.0 ? op->alone : ls_time_from_s (ls_time_to_s (op->alone) * r->slow);
+}
+
+static void
+kernel_finish (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime end)
+{
+  r->gpu_free = end;
+  rank_op_ended (x, r, frame, op, end);
+}
+
+/* The kernel meets nobody: it takes its time alone. */
+void
+kernel_run_alone (Run *x, Rank *r, const Candidate *c)
+{
+  Stream *st = &r->streams[c->stream];
+  uint64_t frame = st->frame;
+  uint16_t op = st->op;
+  Frame *f = rank_frame (r, frame);
+  LsTime alone = kernel_time_alone (r, &f->seg->x[op]), end = c->start + alone;
+  f->span[op] = span_add (x, r, f, op, c->start, alone, end, c->kind, c->span);
+  kernel_finish (x, r, frame, op, end);
+}
+
+/* Rate of the running kernel, in bytes/s (per second if it has no traffic), when
+ * communication holds part of the SMs. */
+static double
+kernel_cap (Run *x, const Rank *r)
+{
+  Rank *m = (Rank *) r;
+  const Frame *f = rank_frame (m, r->kernel_frame);
+  const XOp *op = &f->seg->x[r->kernel_op];
+  if (r->sm_share == 0)
+    return r->kernel.nominal_rate;
+  double share = fmin ((double) r->sm_share / (double) LS_COEF_ONE, 0.95);
+  bool is_recorded = f->seg->ops[r->kernel_op].recorded != LS_TIME_NEVER;
+  if (is_recorded) /* nothing is known of what bounds it: take it for compute */
+    return r->kernel.nominal_rate * (1 - share);
+  LsTime beside = ls_kernel_time_beside (&x->costs[op->cost], share);
+  return r->kernel.nominal_rate * fmin (1, ls_time_to_s (op->alone) / ls_time_to_s (beside));
+}
+
+void
+kernel_start (Run *x, Rank *r, const Candidate *c)
+{
+  Stream *st = &r->streams[c->stream];
+  Frame *f = rank_frame (r, st->frame);
+  const XOp *op = &f->seg->x[st->op];
+  LsTime alone = kernel_time_alone (r, op);
+  if (alone == 0) {
+    kernel_run_alone (x, r, c);
+    return;
+  }
+  bool has_traffic = op->cost != NO_ID && f->seg->ops[st->op].kernel != NO_ID && x->plan->kernels[op->cost].bytes > 0;
+  f->state[st->op] = OP_RUNNING;
+  f->span[st->op] = span_add (x, r, f, st->op, c->start, alone, LS_TIME_NEVER, c->kind, c->span);
+  st->is_busy = true;
+  r->is_kernel_running = true;
+  r->kernel_frame = st->frame;
+  r->kernel_op = st->op;
+  r->kernel_start = c->start;
+  r->kernel.remaining = has_traffic ? x->plan->kernels[op->cost].bytes : 1.0;
+  r->kernel.n_uses = has_traffic ? 1 : 0;
+  r->kernel.nominal = alone;
+  r->kernel.nominal_rate = r->kernel.remaining / ls_time_to_s (alone);
+  r->kernel.cap = kernel_cap (x, r);
+  ls_flow_add (x->net, &r->kernel);
+}
+
+static void
+kernel_done (LsEvent *event, void *context)
+{
+  Run *x = context;
+  Rank *r = (Rank *) ((char *) event - G_STRUCT_OFFSET (Rank, kernel.done));
+  ls_flow_remove (x->net, &r->kernel);
+  r->is_kernel_running = false;
+  Frame *f = rank_frame (r, r->kernel_frame);
+  LsSpan *span = span_at (r, f->span[r->kernel_op]);
+  if (span)
+    span->end = event->at;
+  kernel_finish (x, r, r->kernel_frame, r->kernel_op, event->at);
+  rank_ready (x, r);
+}
+
+void
+kernel_init (Run *x, Rank *r)
+{
+  ls_event_init (&r->kernel.done, kernel_done);
+  r->kernel.uses = &r->kernel_use;
+  r->kernel_use.resource = ls_cluster_hbm_resource (x->cluster, x->plan->gpu_of_rank[r->id]);
+  r->kernel_use.coef = LS_COEF_ONE;
+}
+
+void
+kernel_residency (Run *x, Rank *r, uint64_t sm_share, int sign)
+{
+  r->n_resident = (uint32_t) ((int64_t) r->n_resident + sign);
+  r->sm_share = sign > 0 ? r->sm_share + sm_share : r->sm_share - sm_share;
+  if (r->is_kernel_running)
+    ls_flow_set_cap (x->net, &r->kernel, kernel_cap (x, r));
+}
