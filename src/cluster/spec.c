@@ -109,6 +109,12 @@ check_node (const LsClusterSpec *s, GError **error)
   return TRUE;
 }
 
+static uint64_t
+n_leaves (const LsClusterSpec *s)
+{
+  return s->nics == 0 ? 0 : ((uint64_t) s->n_nodes + s->nodes_per_leaf - 1) / s->nodes_per_leaf * s->rails;
+}
+
 /* Bytes/s that the nodes below a leaf can send into it. */
 static double
 leaf_intake (const LsClusterSpec *s)
@@ -127,9 +133,9 @@ uplinks (const LsClusterSpec *s)
 static gboolean
 check_fabric_size (const LsClusterSpec *s, GError **error)
 {
-  if (ls_cluster_n_leaves (s) > LS_CLUSTER_MAX_FABRIC)
-    return conflict (error, "%u nodes, %u on a leaf, with %u rails need %u leaves; expected at most %u", s->n_nodes,
-                     s->nodes_per_leaf, s->rails, ls_cluster_n_leaves (s), LS_CLUSTER_MAX_FABRIC);
+  if (n_leaves (s) > LS_CLUSTER_MAX_FABRIC)
+    return conflict (error, "%u nodes, %u on a leaf, with %u rails need %" G_GUINT64_FORMAT " leaves; expected at most %u",
+                     s->n_nodes, s->nodes_per_leaf, s->rails, (guint64) n_leaves (s), LS_CLUSTER_MAX_FABRIC);
   if (uplinks (s) <= LS_CLUSTER_MAX_FABRIC)
     return TRUE;
   g_autofree char *down = ls_format_rate (leaf_intake (s)), *up = ls_format_rate (ls_link_capacity (&s->spine));
@@ -173,19 +179,17 @@ check_fabric (const LsClusterSpec *s, GError **error)
     return conflict (error, "oversubscription %g: expected 1 or more", s->oversubscription);
   if (!check_fabric_size (s, error))
     return FALSE;
-  if (ls_cluster_n_leaves (s) > 1 && fabs (uplinks (s) - round (uplinks (s))) > 1e-6)
+  if (n_leaves (s) > 1 && fabs (uplinks (s) - round (uplinks (s))) > 1e-6)
     return conflict (
         error, "oversubscription %g leaves %.3f uplinks per leaf, not a whole number; change nodes_per_leaf",
         s->oversubscription, uplinks (s));
   return TRUE;
 }
 
-/* Fits: the leaves of a cluster with at most LS_CLUSTER_MAX_GPUS nodes and 1024 rails
- * are less than 2^32; of more rails, the nodes have no NICs to fill them. */
 uint32_t
 ls_cluster_n_leaves (const LsClusterSpec *s)
 {
-  return s->nics == 0 ? 0 : (s->n_nodes + s->nodes_per_leaf - 1) / s->nodes_per_leaf * s->rails;
+  return (uint32_t) n_leaves (s);
 }
 
 uint32_t

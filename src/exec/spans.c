@@ -63,13 +63,10 @@ index_in_window (SpanRef ref, uint32_t of_step, uint32_t reported, uint32_t n_re
 }
 
 static void
-append_spans (LsRankSpans *to, const Rank *r, uint32_t step, uint32_t reported, uint32_t n_reported)
+map_causes (LsSpan *spans, uint32_t n, uint32_t step, uint32_t reported, uint32_t n_reported)
 {
-  for (uint32_t k = 0; k < r->n_spans[step & 1]; k++) {
-    LsSpan s = r->spans[step & 1][k];
-    s.cause = index_in_window (s.cause, step, reported, n_reported);
-    to->spans[to->n++] = s;
-  }
+  for (uint32_t i = 0; i < n; i++)
+    spans[i].cause = index_in_window (spans[i].cause, step, reported, n_reported);
 }
 
 static uint32_t
@@ -86,13 +83,12 @@ collect_rank (Run *x, Rank *r, LsRankSpans *to, uint32_t reported)
   blocked_by (x, r, &kind, &span);
   group_hide_partial_matches (r);
   uint32_t n_reported = n_spans_of (r, reported), n_next = n_spans_of (r, reported + 1);
-  to->cap = n_reported + n_next;
-  to->spans = g_new (LsSpan, to->cap);
-  if (n_reported > 0)
-    append_spans (to, r, reported, reported, n_reported);
-  g_clear_pointer (&r->spans[reported & 1], g_free);
+  to->n = to->cap = n_reported + n_next;
+  to->spans = g_renew (LsSpan, g_steal_pointer (&r->spans[reported & 1]), MAX (1, to->n));
+  map_causes (to->spans, n_reported, reported, reported, n_reported);
   if (n_next > 0)
-    append_spans (to, r, reported + 1, reported, n_reported);
+    memcpy (to->spans + n_reported, r->spans[(reported + 1) & 1], n_next * sizeof (LsSpan));
+  map_causes (to->spans + n_reported, n_next, reported + 1, reported, n_reported);
   to->tail_cause_kind = (uint8_t) kind;
   to->tail_cause = index_in_window (span, reported + 1, reported, n_reported);
 }

@@ -31,16 +31,16 @@ inspect_model (const LsJsonDoc *doc, LsDiagList *diags)
   return g_string_free (line, FALSE);
 }
 
-/* Counts that do not deal out evenly show only when the cluster is built. */
+/* Counts that do not deal out evenly show only when they are put together. */
 static gboolean
 can_build (const LsJsonDoc *doc, const LsClusterSpec *spec, LsDiagList *diags)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (LsCluster) cluster = ls_cluster_build (spec, &error);
-  if (!cluster)
+  gboolean ok = ls_cluster_spec_validate (spec, &error);
+  if (!ok)
     ls_diag_add (diags, (LsErrorCode) error->code, ls_json_doc_name (doc), 0, 0, NULL, NULL, NULL, "%s",
                  error->message);
-  return cluster != NULL;
+  return ok;
 }
 
 static char *
