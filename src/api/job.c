@@ -2,8 +2,10 @@
 #include <lockstep/lockstep.h>
 
 #include "io/plot_timeline.h"
+#include "io/read_hf.h"
 #include "io/read_strategy.h"
 #include "io/trace_chrome.h"
+#include "io/write_file.h"
 #include "io/write_report.h"
 #include "io/write_summary.h"
 #include "sweep/job.h"
@@ -73,8 +75,11 @@ ls_job_run (const LsJob *job, GError **error)
   result->job = r;
   result->published_s = job->spec.published_s;
   result->published_source = g_strdup (job->spec.published_source);
+  if (job->spec.strategy.seq > 0)
+    ls_model_notes_drop_length (r->notes);
   result->title
-    = g_strdup_printf ("%s on %u GPUs of %s", r->model.name, r->plan->n_ranks, r->cluster->spec.name);
+    = g_strdup_printf ("%s on %u GPU%s of %s", r->model.name, r->plan->n_ranks, r->plan->n_ranks == 1 ? "" : "s",
+                       r->cluster->spec.name);
   return result;
 }
 
@@ -170,6 +175,13 @@ ls_result_placement (const LsResult *result)
 {
   g_return_val_if_fail (result, NULL);
   return ls_placement_format (result->job->plan, &result->job->strategy, result->job->cluster);
+}
+
+gboolean
+ls_check_output_path (LsOutput output, const char *path, GError **error)
+{
+  g_return_val_if_fail (path, FALSE);
+  return output == LS_OUTPUT_TIMELINE ? ls_plot_timeline_check (path, error) : ls_write_file_check (path, error);
 }
 
 gboolean

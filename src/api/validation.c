@@ -80,6 +80,10 @@ gboolean
 ls_validation_check_mape (const LsValidation *validation, double max_pct, GError **error)
 {
   g_return_val_if_fail (validation, FALSE);
+  if (!isfinite (max_pct) || max_pct < 0) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected an error of 0 %% or more to compare with; got %g", max_pct);
+    return FALSE;
+  }
   const LsScore *total = &ls_validation_run_scores (validation->run)->total;
   if (total->mape_pct <= max_pct)
     return TRUE;

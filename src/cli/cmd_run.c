@@ -99,6 +99,7 @@ static const GOptionEntry knobs[] = {
   KNOB ("host-launch", "What issuing a kernel costs the host; default 10us, 0us: nothing", "TIME"),
   KNOB ("host-comm", "The same for a collective or a group of sends and receives; default 20us", "TIME"),
   KNOB ("host-sync", "What a synchronising call costs after the device is done; default 10us", "TIME"),
+  KNOB ("max-memory", "Memory that the simulation may take; a job that needs more is refused; default 16GiB", "SIZE"),
   KNOB ("fold", "Simulate ranks that behave alike once: auto, off, check; default auto", "MODE"),
   KNOB ("coarsen", "Run undisturbed segments as one op: auto, off, check; default auto", "MODE"),
   KNOB ("network", "flow (shared links) or alphabeta (no contention); default flow", "MODEL"),
@@ -162,6 +163,18 @@ new_job (const Args *args, GError **error)
       return NULL;
   }
   return g_steal_pointer (&job);
+}
+
+/* Before the run: a mistake must not cost it. */
+static gboolean
+check_files (const Args *args, GError **error)
+{
+  if (args->chrome_trace && !ls_check_output_path (LS_OUTPUT_CHROME_TRACE, args->chrome_trace, error))
+    return FALSE;
+  for (char **path = args->timelines; path && *path; path++)
+    if (!ls_check_output_path (LS_OUTPUT_TIMELINE, *path, error))
+      return FALSE;
+  return TRUE;
 }
 
 static gboolean
@@ -237,7 +250,7 @@ cli_run (int argc, char **argv, GError **error)
     return TRUE;
 
   g_autoptr (LsJob) job = new_job (&args, error);
-  if (!job)
+  if (!job || !check_files (&args, error))
     return FALSE;
   g_autoptr (LsResult) result = ls_job_run (job, error);
   if (!result)

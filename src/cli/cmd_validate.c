@@ -13,9 +13,9 @@ static const CliHelp help = {
 
 typedef struct {
   char *split, *only, *fold, *coarsen, *network;
+  char *max_mape; /* text of a number; NULL: no limit */
   char **assume;
   int n_threads;
-  double max_mape_pct; /* NAN: no limit */
   gboolean json;
 } Args;
 
@@ -27,9 +27,22 @@ args_clear (Args *args)
   g_free (args->fold);
   g_free (args->coarsen);
   g_free (args->network);
+  g_free (args->max_mape);
   g_strfreev (args->assume);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Args, args_clear)
+
+/* A bad limit must not cost a simulation. NULL stands for 0. */
+static gboolean
+parse_max_mape (const char *text, double *ret_pct, GError **error)
+{
+  char *end = NULL;
+  *ret_pct = text ? g_ascii_strtod (text, &end) : 0;
+  if (!text || (end != text && *end == '\0' && isfinite (*ret_pct) && *ret_pct >= 0))
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--max-mape: expected a percentage of 0 or more; got \"%s\"", text);
+  return FALSE;
+}
 
 static gboolean
 parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **error)
@@ -40,7 +53,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "threads", 'j', 0, G_OPTION_ARG_INT, &args->n_threads, "Threads; default: one per processor", "N" },
     { "assume", 0, 0, G_OPTION_ARG_STRING_ARRAY, &args->assume,
       "Sets a strategy knob for every row, whatever the row says; may be repeated", "KNOB=VALUE" },
-    { "max-mape", 0, 0, G_OPTION_ARG_DOUBLE, &args->max_mape_pct,
+    { "max-mape", 0, 0, G_OPTION_ARG_FILENAME, &args->max_mape,
       "Exit 5 if the mean absolute error in percent is larger", "P" },
     { "fold", 0, 0, G_OPTION_ARG_FILENAME, &args->fold, "As for run", "auto|off|check" },
     { "coarsen", 0, 0, G_OPTION_ARG_FILENAME, &args->coarsen, "As for run", "auto|off|check" },
@@ -61,12 +74,15 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
 gboolean
 cli_validate (int argc, char **argv, GError **error)
 {
-  g_auto (Args) args = { .max_mape_pct = NAN };
+  g_auto (Args) args = { 0 };
   gboolean is_done = FALSE;
+  double max_mape_pct;
   if (!parse_args (&argc, &argv, &args, &is_done, error))
     return FALSE;
   if (is_done)
     return TRUE;
+  if (!parse_max_mape (args.max_mape, &max_mape_pct, error))
+    return FALSE;
 
   const LsValidateOptions options = {
     .cases_path = argv[1],
@@ -86,5 +102,5 @@ cli_validate (int argc, char **argv, GError **error)
     = args.json ? ls_validation_json (validation) : ls_validation_text (validation);
   if (!cli_print (text, error))
     return FALSE;
-  return isnan (args.max_mape_pct) || ls_validation_check_mape (validation, args.max_mape_pct, error);
+  return !args.max_mape || ls_validation_check_mape (validation, max_mape_pct, error);
 }

@@ -179,7 +179,7 @@ check_fabric (const LsClusterSpec *s, GError **error)
     return conflict (error, "oversubscription %g: expected 1 or more", s->oversubscription);
   if (!check_fabric_size (s, error))
     return FALSE;
-  if (n_leaves (s) > 1 && fabs (uplinks (s) - round (uplinks (s))) > 1e-6)
+  if (n_leaves (s) > 1 && (round (uplinks (s)) < 1 || fabs (uplinks (s) - round (uplinks (s))) > 1e-6))
     return conflict (
         error, "oversubscription %g leaves %.3f uplinks per leaf, not a whole number; change nodes_per_leaf",
         s->oversubscription, uplinks (s));

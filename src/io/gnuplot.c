@@ -76,7 +76,7 @@ draw (FILE *out, void *data, GError **error)
   }
   g_autofree char *messages = drain (complaints);
   if (!succeeds (child) || lseek (fileno (out), 0, SEEK_END) == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_IO, "gnuplot failed on %s: %s", script, messages);
+    g_set_error (error, LS_ERROR, LS_ERROR_IO, "gnuplot failed on %s: %s", script, *messages ? messages : "it drew nothing");
     return FALSE;
   }
   return TRUE;

@@ -259,11 +259,12 @@ to_model (const LsJsonDoc *doc, const Family *f, const HfConfig *c)
   };
 }
 
+#define LENGTH_REMEDY "set the training length with --seq"
+
 static void
 note_assumptions (const Family *f, const HfConfig *c, GPtrArray *notes)
 {
-  g_ptr_array_add (notes, g_strdup_printf ("sequences of %u tokens, the longest position; "
-                                           "set the training length with --seq", c->seq));
+  g_ptr_array_add (notes, g_strdup_printf ("sequences of %u tokens, the longest position; " LENGTH_REMEDY, c->seq));
   bool slides = c->sliding_window > 0 && (c->use_sliding_window || strcmp (f->model_type, "qwen2") != 0);
   if (slides && c->sliding_window < c->seq)
     note (notes, "attention is taken over the whole sequence, not over the sliding window");
@@ -310,4 +311,12 @@ ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, Ls
   bool ok = read_config (doc, f, &c, ret_model, unread, diags);
   g_free (c.activation);
   return ok;
+}
+
+void
+ls_model_notes_drop_length (GPtrArray *notes)
+{
+  for (guint i = notes->len; i-- > 0;)
+    if (g_str_has_suffix (g_ptr_array_index (notes, i), LENGTH_REMEDY))
+      g_ptr_array_remove_index (notes, i);
 }

@@ -18,4 +18,7 @@ bool ls_is_hf_config (const LsJsonDoc *doc);
  * the file is called config.json. */
 bool ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags);
 
+/* Takes out the note about seq, once the training length is known from elsewhere. */
+void ls_model_notes_drop_length (GPtrArray *notes);
+
 #endif

@@ -43,14 +43,14 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJob, ls_job_free)
 
 /* Sets one knob from text. Keys are the long flags of `lockstep run` without
  * dashes: "model", "cluster", "nodes", "gpus", "tp", "pp", "dp", "cp", "ep",
- * "vpp", "sp", "zero", "dp-kind", "dp-overlap", "tp-overlap", "tp-async", "p2p", "schedule",
- * "micro-batch", "global-batch", "seq", "recompute", "attention", "dtype",
- * "grad-dtype", "layers-per-chunk", "grad-norm", "steps", "host-launch", "host-comm", "host-sync", "fold", "coarsen",
- * "network"; besides, "published" (SECONDS[:SOURCE], a measured step time to
- * compare with) and "debug" (a list such as "evq=ref,solver=ref,runahead=off",
- * which selects the reference implementations). On and off are "1" and "0".
- * LS_ERROR_USAGE if the key is unknown or the value malformed; the job is then
- * unchanged. */
+ * "vpp", "sp", "zero", "dp-kind", "dp-overlap", "tp-overlap", "tp-async", "p2p",
+ * "schedule", "micro-batch", "global-batch", "seq", "recompute", "attention", "dtype",
+ * "grad-dtype", "layers-per-chunk", "grad-norm", "steps", "host-launch", "host-comm",
+ * "host-sync", "max-memory", "fold", "coarsen", "network"; besides, "published"
+ * (SECONDS[:SOURCE], a measured step time to compare with) and "debug" (a list such as
+ * "evq=ref,solver=ref,runahead=off", which selects the reference implementations). On
+ * and off are "1" and "0". LS_ERROR_USAGE if the key is unknown or the value malformed;
+ * the job is then unchanged. */
 gboolean ls_job_set (LsJob *job, const char *key, const char *value, GError **error);
 
 /* Takes the strategy of a named or given file instead of what was set so far
@@ -84,10 +84,24 @@ char *ls_result_summary (const LsResult *result, LsTextStyle style); /* for peop
 char *ls_result_json (const LsResult *result);                     /* for programs */
 char *ls_result_placement (const LsResult *result);                /* one line per rank */
 
-/* Chrome's trace event format, which Perfetto opens. LS_ERROR_IO. */
+typedef enum {
+  LS_OUTPUT_CHROME_TRACE,
+  LS_OUTPUT_TIMELINE, /* needs gnuplot */
+} LsOutput;
+
+/* Whether the functions below can write there; creates nothing, and is worth asking
+ * before a long run. LS_ERROR_USAGE: control characters in the path, or a picture's
+ * suffix is neither .svg nor .png; LS_ERROR_IO: it is a folder, its folder is missing,
+ * or it must not be written. */
+gboolean ls_check_output_path (LsOutput output, const char *path, GError **error);
+
+/* Both follow symbolic links, replace what is there only when they succeed, and fail
+ * as above or with LS_ERROR_IO while writing.
+ *
+ * Chrome's trace event format, which Perfetto opens. */
 gboolean ls_result_write_chrome_trace (const LsResult *result, const char *path, GError **error);
 /* A picture of the step, .svg or .png, drawn by gnuplot; its .gp and .dat files
- * are left beside it. LS_ERROR_IO, LS_ERROR_USAGE for another suffix. */
+ * are left beside it. */
 gboolean ls_result_write_timeline (const LsResult *result, const char *path, GError **error);
 
 /* ---- Validation against published measurements --------------------------- */
@@ -108,8 +122,9 @@ typedef struct {
 typedef struct LsValidation LsValidation;
 
 /* A row that cannot be simulated counts as refused, with its reason; only bad
- * options (LS_ERROR_USAGE, LS_ERROR_UNSUPPORTED) and a bad file (LS_ERROR_INPUT)
- * fail. Free with ls_validation_free(). */
+ * options (LS_ERROR_USAGE, LS_ERROR_UNSUPPORTED), a selection that no row matches
+ * (LS_ERROR_USAGE) and a bad file or one without rows (LS_ERROR_INPUT) fail. Free with
+ * ls_validation_free(). */
 LsValidation *ls_validation_run (const LsValidateOptions *options, GError **error);
 void ls_validation_free (LsValidation *validation); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsValidation, ls_validation_free)
@@ -118,7 +133,7 @@ char *ls_validation_text (const LsValidation *validation);
 char *ls_validation_json (const LsValidation *validation);
 
 /* FALSE, with LS_ERROR_TOLERANCE, if the mean absolute error exceeds max_pct or
- * nothing could be simulated. */
+ * nothing could be simulated; LS_ERROR_USAGE unless max_pct is 0 or more and finite. */
 gboolean ls_validation_check_mape (const LsValidation *validation, double max_pct, GError **error);
 
 /* ---- What there is ------------------------------------------------------- */

@@ -96,6 +96,20 @@ errors_carry_the_documented_codes (void)
 }
 
 static void
+output_paths_can_be_checked_before_a_run (void)
+{
+  GError *error = NULL;
+  LS_CHECK (!ls_check_output_path (LS_OUTPUT_CHROME_TRACE, "no/such/folder/t.json", &error));
+  check_code (g_steal_pointer (&error), 1);
+  LS_CHECK (!ls_check_output_path (LS_OUTPUT_CHROME_TRACE, "a\nb.json", &error));
+  check_code (g_steal_pointer (&error), 2);
+  LS_CHECK (!ls_check_output_path (LS_OUTPUT_TIMELINE, "step.pdf", &error));
+  check_code (g_steal_pointer (&error), 2);
+  LS_CHECK (ls_check_output_path (LS_OUTPUT_CHROME_TRACE, "step.pdf", &error));
+  LS_CHECK (!g_file_test ("step.pdf", G_FILE_TEST_EXISTS));
+}
+
+static void
 a_file_that_cannot_be_written_is_an_error (void)
 {
   g_autoptr (LsJob) job = new_small_job ();
@@ -117,6 +131,7 @@ main (void)
     LS_TEST (colour_is_used_only_on_request),
     LS_TEST (results_outlive_their_job),
     LS_TEST (errors_carry_the_documented_codes),
+    LS_TEST (output_paths_can_be_checked_before_a_run),
     LS_TEST (a_file_that_cannot_be_written_is_an_error),
   };
   const char *root = g_getenv ("LS_DATA_DIR");

@@ -200,7 +200,7 @@ wrong_flags_are_explained (void)
   CHECK_FLAG_ERROR ("list", "", "error: --list: expected a list of whole numbers, each from 0 to 9; got \"\"\n");
   CHECK_FLAG_ERROR ("list", "1,,2", "error: --list: expected a list of whole numbers, each from 0 to 9; got \"1,,2\"\n");
   CHECK_FLAG_ERROR ("even", "7", "error: --even: expected an even number; got \"7\"\n");
-  CHECK_FLAG_ERROR ("yes", "maybe", "error: --yes: expected true or false; got \"maybe\"\n");
+  CHECK_FLAG_ERROR ("yes", "maybe", "error: --yes: expected 0 or 1; got \"maybe\"\n");
   CHECK_FLAG_ERROR ("rate", "400", "error: --rate: expected a rate with a unit such as \"400Gbit/s\" or \"25GB/s\", above 0 B/s; got \"400\"\n"
                                    "note: write \"400Gbit/s\" for bits or \"400GB/s\" for bytes\n");
   CHECK_FLAG_ERROR ("time", "2s", "error: --time: expected a time with a unit such as \"2us\", at most 1.000 s; got \"2s\"\n");

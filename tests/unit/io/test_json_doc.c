@@ -3,7 +3,9 @@
  * tests/reject. */
 #include "ls_test.h"
 
+#include <glib/gstdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "io/json_doc.h"
 #include "io/json_scan.h"
@@ -170,7 +172,7 @@ bytes_that_are_no_text (void)
   check_message ("[1,\0 2]", 7, "t:1:4: error: a NUL byte; expected JSON text\n    1 | [1,\n      |    ^\n");
   check_message ("[\"\xc3\x28\"]", 6, "t:1:3: error: invalid UTF-8; expected JSON text\n    1 | [\"\xef\xbf\xbd(\"]\n      |   ^\n");
   check_message ("\xff\xfe[\0]\0", 6, "t:1:4: error: a NUL byte; expected JSON text\n    1 | \xef\xbf\xbd\xef\xbf\xbd[\n      |    ^\n");
-  check_message (" \n", 2, "t: error: empty file; expected a JSON object\n");
+  check_message (" \n", 2, "t:1:1: error: empty file; expected a JSON object\n");
   check_message ("\xef\xbb\xbf{}", 5, "t:1:1: error: unexpected U+FEFF; expected a value\n    1 | \xef\xbb\xbf{}\n      | ^\n");
 }
 
@@ -190,7 +192,33 @@ what_is_no_file (void)
   check_load ("/", "/: error: is a directory; expected a file\n");
   check_load ("/nonexistent.json", "/nonexistent.json: error: cannot read this file: No such file or directory\n");
   if (g_file_test ("/dev/zero", G_FILE_TEST_EXISTS)) /* endless */
-    check_load ("/dev/zero", "/dev/zero: error: larger than 64 MiB; expected a smaller file\n");
+    check_load ("/dev/zero", "/dev/zero: error: is a pipe or a device; expected a file, or /dev/stdin\n");
+}
+
+static void
+what_is_too_large (void)
+{
+  g_autofree char *path = NULL;
+  int fd = g_file_open_tmp ("ls-large-XXXXXX", &path, NULL);
+  LS_CHECK_INT (ftruncate (fd, ((off_t) 64 << 20) + 1) + close (fd), ==, 0);
+  g_autofree char *message = g_strconcat (path, ": error: larger than 64 MiB; expected a smaller file\n", NULL);
+  check_load (path, message);
+  g_unlink (path);
+}
+
+/* A program that gets its input through a pipe. */
+static void
+standard_input_may_be_a_pipe (void)
+{
+  int ends[2], old = dup (STDIN_FILENO);
+  if (!LS_CHECK (old >= 0 && pipe (ends) == 0))
+    return;
+  LS_CHECK_INT (write (ends[1], "[1]", 3), ==, 3);
+  LS_CHECK_INT (dup2 (ends[0], STDIN_FILENO) + close (ends[0]) + close (ends[1]), ==, STDIN_FILENO);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_load ("/dev/stdin", diags);
+  LS_CHECK (doc && cJSON_IsArray (ls_json_doc_root (doc)));
+  LS_CHECK_INT (dup2 (old, STDIN_FILENO) + close (old), ==, STDIN_FILENO);
 }
 
 static void
@@ -205,4 +233,5 @@ stems_lose_folder_and_suffix (void)
 LS_TEST_MAIN ("json_doc", LS_TEST (every_node_is_found_again), LS_TEST (columns_count_code_points),
               LS_TEST (pointers_are_escaped), LS_TEST (scanner_accepts_json), LS_TEST (scanner_says_where),
               LS_TEST (nesting_is_limited), LS_TEST (many_mistakes_are_cheap),
-              LS_TEST (no_prefix_of_a_document_is_one), LS_TEST (bytes_that_are_no_text), LS_TEST (what_is_no_file), LS_TEST (stems_lose_folder_and_suffix))
+              LS_TEST (no_prefix_of_a_document_is_one), LS_TEST (bytes_that_are_no_text), LS_TEST (what_is_no_file), LS_TEST (what_is_too_large), LS_TEST (standard_input_may_be_a_pipe),
+              LS_TEST (stems_lose_folder_and_suffix))

@@ -2,6 +2,7 @@
 #include "io/plot_timeline.h"
 
 #include <glib/gstdio.h>
+#include <unistd.h>
 
 #include <lockstep/error.h>
 
@@ -165,6 +166,129 @@ check_picture (const char *suffix, const char *magic)
   pipeline_clear (&p);
 }
 
+/* Names that gnuplot, left to itself, would take for a command, an option or a device,
+ * and one that it would break in two. */
+static void
+odd_names_are_only_names (void)
+{
+  static const char *const names[] = { "<touch stray", "|touch stray", "-e", "+", "it's `touch stray` @x" };
+  if (!has_gnuplot ())
+    return;
+  Pipeline p;
+  pipeline_init (&p, "1f1b", shape);
+  for (size_t i = 0; i < G_N_ELEMENTS (names); i++) {
+    g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL);
+    g_autofree char *stem = g_build_filename (folder, names[i], NULL), *path = g_strconcat (stem, ".svg", NULL);
+    g_autofree char *data = g_strconcat (stem, ".dat", NULL), *script = g_strconcat (stem, ".gp", NULL);
+    g_autoptr (GError) error = NULL;
+    LS_CHECK (ls_plot_timeline (&p.t, "title", path, &error));
+    LS_CHECK_NO_ERROR (error);
+    LS_CHECK_INT (g_unlink (path) + g_unlink (data) + g_unlink (script) + g_rmdir (folder), ==, 0);
+  }
+  pipeline_clear (&p);
+}
+
+/* The script that is left draws the same picture when people run it. */
+static void
+the_script_can_be_run_again (void)
+{
+  if (!has_gnuplot ())
+    return;
+  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL), *path = g_build_filename (folder, "x.svg", NULL);
+  g_autofree char *data = g_build_filename (folder, "x.dat", NULL), *script = g_build_filename (folder, "x.gp", NULL);
+  const char *const argv[] = { "gnuplot", "x.gp", NULL };
+  g_autofree char *first = NULL, *second = NULL;
+  Pipeline p;
+  pipeline_init (&p, "1f1b", shape);
+  LS_CHECK (ls_plot_timeline (&p.t, "title", path, NULL));
+  g_file_get_contents (path, &first, NULL, NULL);
+  g_unlink (path);
+  LS_CHECK (g_spawn_sync (folder, (char **) argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL, NULL, NULL));
+  g_file_get_contents (path, &second, NULL, NULL);
+  LS_CHECK_STR (second, first);
+  LS_CHECK_INT (g_unlink (path) + g_unlink (data) + g_unlink (script) + g_rmdir (folder), ==, 0);
+  pipeline_clear (&p);
+}
+
+/* A gnuplot of our own in front of the real one. */
+static char *
+fake_gnuplot (const char *script)
+{
+  g_autofree char *old = g_strdup (g_getenv ("PATH")), *folder = g_dir_make_tmp ("ls-bin-XXXXXX", NULL);
+  g_autofree char *program = g_build_filename (folder, "gnuplot", NULL), *path = g_strconcat (folder, ":", old, NULL);
+  LS_CHECK (g_file_set_contents (program, script, -1, NULL) && g_chmod (program, 0700) == 0);
+  g_setenv ("PATH", path, TRUE);
+  return g_steal_pointer (&folder);
+}
+
+static void
+remove_fake (char *folder)
+{
+  g_autofree char *program = g_build_filename (folder, "gnuplot", NULL);
+  g_autofree char *path = g_strdup (g_getenv ("PATH") + strlen (folder) + 1);
+  g_setenv ("PATH", path, TRUE);
+  LS_CHECK_INT (g_unlink (program) + g_rmdir (folder), ==, 0);
+  g_free (folder);
+}
+
+/* Draws x.svg in a folder that holds x.gp already, and must fail. */
+static void
+check_failure (const char *message)
+{
+  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL), *path = g_build_filename (folder, "x.svg", NULL);
+  g_autofree char *script = g_build_filename (folder, "x.gp", NULL);
+  LS_CHECK (g_file_set_contents (script, "mine", -1, NULL));
+  Pipeline p;
+  pipeline_init (&p, "1f1b", shape);
+  g_autoptr (GError) error = NULL;
+  LS_CHECK (!ls_plot_timeline (&p.t, "x", path, &error));
+  if (LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_IO)))
+    LS_CHECK (g_str_has_suffix (error->message, message));
+  LS_CHECK_INT (g_unlink (script) + g_rmdir (folder), ==, 0); /* nothing else is there */
+  pipeline_clear (&p);
+}
+
+static void
+a_failure_leaves_nothing_new_behind (void)
+{
+  char *fake = fake_gnuplot ("#!/bin/sh\necho half\necho 'no colours left' >&2\nexit 3\n");
+  check_failure ("/x.gp: no colours left");
+  remove_fake (fake);
+  fake = fake_gnuplot ("#!/bin/sh\nexit 0\n"); /* says that all is well, but drew nothing */
+  check_failure ("/x.gp: it drew nothing");
+  remove_fake (fake);
+}
+
+static void
+a_link_is_drawn_through (void)
+{
+  char *fake = fake_gnuplot ("#!/bin/sh\necho picture\n");
+  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL), *link = g_build_filename (folder, "x.svg", NULL);
+  g_autofree char *data = g_build_filename (folder, "x.dat", NULL), *script = g_build_filename (folder, "x.gp", NULL);
+  g_autofree char *real = g_build_filename (folder, "real", NULL), *text = NULL;
+  LS_CHECK (g_file_set_contents (real, "old", -1, NULL));
+  LS_CHECK_INT (symlink ("real", link), ==, 0);
+  Pipeline p;
+  pipeline_init (&p, "1f1b", shape);
+  LS_CHECK (ls_plot_timeline (&p.t, "x", link, NULL));
+  LS_CHECK (g_file_test (link, G_FILE_TEST_IS_SYMLINK));
+  g_file_get_contents (real, &text, NULL, NULL);
+  LS_CHECK_STR (text, "picture\n");
+  LS_CHECK_INT (g_unlink (link) + g_unlink (real) + g_unlink (data) + g_unlink (script) + g_rmdir (folder), ==, 0);
+  pipeline_clear (&p);
+  remove_fake (fake);
+}
+
+/* The picture that was asked for is named, not what it is drawn from. */
+static void
+a_missing_folder_is_reported_first (void)
+{
+  g_autoptr (GError) error = NULL;
+  LS_CHECK (!ls_plot_timeline_check ("/nonexistent-folder/x.svg", &error));
+  if (LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_IO)))
+    LS_CHECK_STR (error->message, "/nonexistent-folder/x.svg: No such file or directory");
+}
+
 static void svg_is_drawn (void) { check_picture (".svg", "<?xml"); }
 static void png_is_drawn (void) { check_picture (".png", "PNG"); }
 
@@ -210,4 +334,6 @@ LS_TEST_MAIN ("plot_timeline", LS_TEST (a_forward_of_a_micro_batch_is_one_box), 
               LS_TEST (weight_gradients_alone_are_a_kind), LS_TEST (strips_keep_their_area_when_merged),
               LS_TEST (one_rank_of_each_role_when_there_are_many), LS_TEST (gnuplot_strings_are_quoted), LS_TEST (svg_is_drawn),
               LS_TEST (png_is_drawn), LS_TEST (other_suffixes_are_refused), LS_TEST (missing_gnuplot_is_explained),
-              LS_TEST (gnuplot_failure_is_reported))
+              LS_TEST (gnuplot_failure_is_reported), LS_TEST (odd_names_are_only_names), LS_TEST (the_script_can_be_run_again),
+              LS_TEST (a_failure_leaves_nothing_new_behind), LS_TEST (a_link_is_drawn_through),
+              LS_TEST (a_missing_folder_is_reported_first))

@@ -63,18 +63,51 @@ every_wrong_cell_is_reported (void)
            "1@8,0,none,none,megatron,1,0,none,1,,\n",
     diags);
   LS_CHECK (cases == NULL);
-  LS_CHECK_INT (ls_diag_list_n (diags), ==, 10);
+  LS_CHECK_INT (ls_diag_list_n (diags), ==, 11);
   g_autofree char *report = ls_diag_list_format (diags);
   check_says (report, "c.csv:2:6: error: /x/gpus: expected a whole number from 1 to ");
   check_says (report, "/x/mlp: expected one of \"gelu\", \"relu2\", \"swiglu\"; got \"silu\"");
   check_says (report, "/x/dtype: expected one of \"fp16\", \"bf16\", \"fp8\", \"fp32\"; got \"int4\"");
   check_says (report, "/x/zero: expected 0 to 3, or STAGE@GROUP");
-  check_says (report, "/x/sp: expected true or false; got \"2\"");
+  check_says (report, "/x/sp: expected 0 or 1; got \"2\"");
   check_says (report, "/x/dp_kind: expected one of \"none\", \"ps\", \"ddp\"");
   check_says (report, "/x/p2p: expected one of \"none\", \"batched\"");
-  check_says (report, "/x/iteration_s: expected a number above 0; got \"-1\"");
+  check_says (report, "/x/iteration_s: expected a number from 1e-09 to 1000000000; got \"-1\"");
   check_says (report, "/x/heads: expected a divisor of hidden 2048; got 15");
+  check_says (report, "/x/kv_heads: expected a divisor of heads 15; got 16");
   check_says (report, "c.csv:3:1: error: /x/id: duplicate id \"x\"");
+}
+
+/* A mistyped cell must not cost hours; the limits are those of the data files. */
+static void
+cells_have_the_limits_of_the_data_files (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GPtrArray) cases = ls_parse_cases (
+    "c.csv",
+    HEADER "x,,c,8,65537,2097152,16,5,8388608,33554432,268435456,gelu,flash,bf16,bf16,2147483648,1,1,1,1,8,1,1,"
+           "1,0,none,none,megatron,1,0,none,1e10,,\n",
+    diags);
+  LS_CHECK (cases == NULL);
+  g_autofree char *report = ls_diag_list_format (diags);
+  check_says (report, "/x/layers: expected a whole number from 1 to 65536; got \"65537\"");
+  check_says (report, "/x/hidden: expected a whole number from 1 to 1048576; got \"2097152\"");
+  check_says (report, "/x/ffn: expected a whole number from 1 to 4194304; got \"8388608\"");
+  check_says (report, "/x/vocab: expected a whole number from 1 to 16777216; got \"33554432\"");
+  check_says (report, "/x/seq: expected a whole number from 1 to 134217728; got \"268435456\"");
+  check_says (report, "/x/global_batch: expected a whole number from 1 to 1073741824; got \"2147483648\"");
+  check_says (report, "/x/iteration_s: expected a number from 1e-09 to 1000000000; got \"1e10\"");
+  LS_CHECK_INT (ls_diag_list_n (diags), ==, 7);
+}
+
+static void
+a_table_without_rows_is_refused (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GPtrArray) cases = ls_parse_cases ("c.csv", HEADER, diags);
+  LS_CHECK (cases == NULL);
+  g_autofree char *report = ls_diag_list_format (diags);
+  check_says (report, "c.csv:1:1: error: expected a row for each measured run below the header; got none");
 }
 
 static void
@@ -103,5 +136,6 @@ the_published_rows_are_read (void)
 }
 
 LS_TEST_MAIN ("io/read_cases", LS_TEST (a_row_becomes_a_model_and_a_strategy),
-              LS_TEST (every_wrong_cell_is_reported), LS_TEST (missing_columns_are_named),
+              LS_TEST (every_wrong_cell_is_reported), LS_TEST (cells_have_the_limits_of_the_data_files),
+              LS_TEST (a_table_without_rows_is_refused), LS_TEST (missing_columns_are_named),
               LS_TEST (the_published_rows_are_read))

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "io/read_hf.h"
 #include "io/read_model.h"
 
 static bool
@@ -66,6 +67,9 @@ mistral_slides (void)
   LS_CHECK_STR (m.name, "mistral-7b");
   LS_CHECK_NEAR ((double) ls_model_params (&m, m.vocab), 7.24e9, 0.01);
   LS_CHECK_INT (notes->len, ==, 2); /* sequence length, sliding window */
+  ls_model_notes_drop_length (notes);
+  LS_CHECK_INT (notes->len, ==, 1);
+  LS_CHECK_STR (notes->pdata[0], "attention is taken over the whole sequence, not over the sliding window");
   ls_model_clear (&m);
 }
 

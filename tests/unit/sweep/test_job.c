@@ -41,6 +41,8 @@ knobs_are_set_from_text (void)
   LS_CHECK (set (&spec, "published", "13.75:paper: table 5") && spec.published_s == 13.75);
   LS_CHECK_STR (spec.published_source, "paper: table 5");
   LS_CHECK (set (&spec, "published", "2") && spec.published_source == NULL);
+  LS_CHECK (set (&spec, "published", "1e-9") && set (&spec, "published", "1e9:x") && spec.published_s == 1e9);
+  LS_CHECK (set (&spec, "max-memory", "64GiB") && spec.options.max_memory_bytes == (uint64_t) 64 << 30);
   LS_CHECK (set (&spec, "debug", "evq=ref,runahead=off") && spec.options.queue == LS_QUEUE_REFERENCE
             && spec.options.no_run_ahead);
   ls_job_spec_clear (&spec);
@@ -55,6 +57,9 @@ wrong_knobs_change_nothing (void)
   LS_CHECK (!set (&spec, "steps", "0") && spec.options.n_steps == 3);
   LS_CHECK (!set (&spec, "published", "-1") && spec.published_s == 0);
   LS_CHECK (!set (&spec, "published", "1s"));
+  LS_CHECK (!set (&spec, "published", "nan") && !set (&spec, "published", "9e-10") && !set (&spec, "published", "1.1e9:x"));
+  LS_CHECK (!set (&spec, "max-memory", "16") && !set (&spec, "max-memory", "0B"));
+  LS_CHECK_INT (spec.options.max_memory_bytes, ==, (uint64_t) 16 << 30);
   LS_CHECK (!set (&spec, "debug", "evq=ref,solver=slow") && spec.options.queue == LS_QUEUE_FAST);
   LS_CHECK (!set (&spec, "no-such-knob", "1"));
   ls_job_spec_clear (&spec);
@@ -123,7 +128,8 @@ what_cannot_run_is_refused_with_its_code (void)
   check_refused ("tp", "5", LS_ERROR_CONFLICT);
   check_refused ("fold", "check", LS_ERROR_UNSUPPORTED);
   check_refused ("network", "step", LS_ERROR_UNSUPPORTED);
-  check_refused ("nodes", "4000000000", LS_ERROR_LIMIT);
+  check_refused ("nodes", "4000000000", LS_ERROR_CONFLICT);
+  check_refused ("max-memory", "1KiB", LS_ERROR_LIMIT);
 }
 
 /* Sets every "--key value" of a line of flags; a flag without value is "1". */
