@@ -93,3 +93,24 @@ ls_route (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t nic_f
   }
   into_host (c, r, host_to, gpu_to % per_node, to);
 }
+
+void
+ls_route_host_memory (const LsCluster *c, uint32_t gpu, bool is_to_host, LsRoute *ret_route)
+{
+  const LsTopoIndex *x = c->index;
+  uint32_t host = gpu / c->spec.gpus_per_node, local = gpu % c->spec.gpus_per_node;
+  uint32_t pcie_switch = ls_switch_of_gpu (&c->spec, local);
+  LsDirection dir = is_to_host ? LS_OUTWARD : LS_INWARD;
+  bool has_cpu = c->spec.cpu_sockets > 0;
+  ret_route->n_trunks = 0;
+  ret_route->latency = 0;
+  if (has_cpu && !is_to_host) {
+    hop (c, ret_route, ls_host_trunk (c, host, x->t_memory, ls_socket_of_switch (&c->spec, pcie_switch), dir));
+    hop (c, ret_route, ls_host_trunk (c, host, x->t_uplink, pcie_switch, dir));
+  }
+  hop (c, ret_route, ls_host_trunk (c, host, x->t_gpu_pcie, local, dir));
+  if (has_cpu && is_to_host) {
+    hop (c, ret_route, ls_host_trunk (c, host, x->t_uplink, pcie_switch, dir));
+    hop (c, ret_route, ls_host_trunk (c, host, x->t_memory, ls_socket_of_switch (&c->spec, pcie_switch), dir));
+  }
+}

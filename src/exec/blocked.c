@@ -130,11 +130,9 @@ missing_peer (Run *x, Rank *r, const Block *b, const LsOp *op)
 {
   for (uint32_t i = 0; i < op->n_transfers; i++) {
     const LsTransfer *t = &op->transfers[i];
-    bool is_to_next = t->slot == LS_SLOT_NEXT;
-    uint32_t peer = r->binding->peer[is_to_next ? 1 : 0];
-    Channel *ch = &x->channels[2 * (t->is_send ? r->id : peer) + (t->is_send == is_to_next ? 0 : 1)];
+    Channel *ch = group_channel (x, r, t);
     if (has_post (t->is_send ? &ch->sends : &ch->recvs, r->id, b) && g_queue_is_empty (t->is_send ? &ch->recvs : &ch->sends))
-      return peer;
+      return t->is_send ? ch->to : ch->from;
   }
   return NO_ID;
 }

@@ -47,8 +47,10 @@ compile_op (Run *x, const LsSegment *seg, uint32_t i, XOp *to, GError **error)
   if (op->kind == LS_OP_KERNEL || op->kind == LS_OP_COPY) {
     if (op->recorded != LS_TIME_NEVER)
       to->alone = op->recorded;
+    else if (op->kind == LS_OP_COPY && op->root > LS_COPY_TO_HOST)
+      return refuse (seg, i, "a copy goes to the device (0) or to the host (1)", error);
     else if (op->kind == LS_OP_COPY)
-      return refuse (seg, i, "a copy needs a recorded duration: copies over PCIe are not modelled yet", error);
+      to->alone = LS_TIME_NEVER; /* its path decides */
     else if (op->kernel >= x->plan->n_kernels)
       return refuse (seg, i, "a kernel needs a shape or a recorded duration", error);
     else

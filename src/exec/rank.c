@@ -225,6 +225,9 @@ head_start (Run *x, Rank *r, uint32_t s)
     if (r->is_kernel_running)
       return never;
     c.start = MAX (c.start, r->gpu_free);
+  } else if (op->kind == LS_OP_COPY) {
+    if (op->alone == LS_TIME_NEVER && !copy_can_start (x, r, &f->seg->ops[st->op]))
+      return never;
   } else if (op->kind == LS_OP_COLLECTIVE) {
     if (r->calls_done[op->slot] != f->call_base[op->slot] + op->call)
       return never;
@@ -288,11 +291,11 @@ rank_ready (Run *x, Rank *r)
 static bool
 may_run_ahead (const Run *x, const Rank *r)
 {
-  return r->n_resident == 0 && !r->is_kernel_running && !x->options->no_run_ahead && r->steps_done < x->n_steps
+  return r->n_resident == 0 && r->n_copies == 0 && !r->is_kernel_running && !x->options->no_run_ahead && r->steps_done < x->n_steps
          && x->last_step == NO_ID;
 }
 
-/* Events and copies of fixed length. */
+/* Events, and copies of recorded length. */
 static void
 run_instant (Run *x, Rank *r, const Candidate *c)
 {
@@ -311,6 +314,25 @@ run_instant (Run *x, Rank *r, const Candidate *c)
   f->span[op] = c->span;
   st->tail_kind = c->kind;
   rank_op_ended (x, r, frame, op, c->start);
+}
+
+/* What moves data: resident, or on a copy engine, from now on. */
+static void
+launch (Run *x, Rank *r, const Candidate *c)
+{
+  Stream *st = &r->streams[c->stream];
+  uint64_t frame = st->frame;
+  uint16_t op = st->op;
+  Frame *f = rank_frame (r, frame);
+  f->state[op] = OP_RUNNING;
+  f->span[op] = span_add (x, r, f, op, c->start, LS_TIME_NEVER, LS_TIME_NEVER, c->kind, c->span);
+  st->is_busy = true;
+  if (f->seg->x[op].kind == LS_OP_COLLECTIVE)
+    comm_launch (x, r, frame, op, c->start);
+  else if (f->seg->x[op].kind == LS_OP_P2P)
+    group_launch (x, r, frame, op, c->start);
+  else
+    copy_start (x, r, frame, op, c->start);
 }
 
 void
@@ -344,19 +366,15 @@ rank_advance (Run *x, Rank *r)
         kernel_start (x, r, &c);
       break;
     case LS_OP_COLLECTIVE:
-    case LS_OP_P2P: {
-      uint64_t frame = st->frame;
-      uint16_t head = st->op;
-      Frame *own = rank_frame (r, frame);
-      own->state[head] = OP_RUNNING;
-      own->span[head] = span_add (x, r, own, head, c.start, LS_TIME_NEVER, LS_TIME_NEVER, c.kind, c.span);
-      r->streams[c.stream].is_busy = true;
-      if (op->kind == LS_OP_COLLECTIVE)
-        comm_launch (x, r, frame, head, c.start);
-      else
-        group_launch (x, r, frame, head, c.start);
+    case LS_OP_P2P:
+      launch (x, r, &c);
       break;
-    }
+    case LS_OP_COPY:
+      if (op->alone == LS_TIME_NEVER)
+        launch (x, r, &c);
+      else
+        run_instant (x, r, &c);
+      break;
     default:
       run_instant (x, r, &c);
     }

@@ -70,7 +70,8 @@ serial_seconds (const Run *x, const LsProgram *p)
   for (uint32_t i = 0; i < p->n_instances; i++) {
     uint32_t id = p->instances[i].segment;
     for (uint32_t o = 0; o < x->segments[id].n_ops && !is_known[id]; o++)
-      of_segment[id] += ls_time_to_s (x->segments[id].x[o].alone) + ls_time_to_s (x->segments[id].x[o].host);
+      if (x->segments[id].x[o].alone != LS_TIME_NEVER) /* a copy: not known yet */
+        of_segment[id] += ls_time_to_s (x->segments[id].x[o].alone) + ls_time_to_s (x->segments[id].x[o].host);
     is_known[id] = true;
     sum += of_segment[id];
   }
@@ -147,7 +148,9 @@ run_init (Run *x)
   x->step_n_done = g_new0 (uint32_t, x->n_steps + 2);
   x->step_end = g_new0 (LsTime, x->n_steps + 2);
   x->last_step = NO_ID;
-  comm_init (x);
+  collectives_init (x);
+  groups_init (x);
+  copies_init (x);
   x->ranks = g_new0 (Rank, x->plan->n_ranks);
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
     rank_init (x, &x->ranks[i], i);
@@ -161,7 +164,9 @@ run_clear (Run *x)
     rank_clear (&x->ranks[i]);
   g_free (x->ranks);
   if (x->net) {
-    comm_clear (x);
+    groups_clear (x);
+    g_free (x->comms);
+    g_free (x->copies);
     ls_flow_net_free (x->net);
     ls_engine_clear (&x->engine);
     g_ptr_array_unref (x->ready);

@@ -111,6 +111,18 @@ represent (Run *x, LsTimeline *t)
   }
 }
 
+static double *
+count_bytes (const Run *x, uint32_t step)
+{
+  double *bytes = g_new0 (double, ls_cluster_n_resources (x->cluster));
+  for (uint32_t i = 0; i < x->plan->n_comms; i++)
+    calls_count_bytes (x->comms[i].calls, step, bytes);
+  for (uint32_t i = 0; i < 2 * x->plan->n_ranks; i++)
+    calls_count_bytes (x->channels[i].calls, step, bytes);
+  copies_count_bytes (x, step, bytes);
+  return bytes;
+}
+
 LsTimeline *
 spans_collect (Run *x)
 {
@@ -133,8 +145,7 @@ spans_collect (Run *x)
       collect_rank (x, &x->ranks[i], &t->ranks[i], step);
   }
   t->n_resources = ls_cluster_n_resources (x->cluster);
-  t->resource_bytes = g_new0 (double, t->n_resources);
-  comm_count_bytes (x, step, t->resource_bytes);
+  t->resource_bytes = count_bytes (x, step);
   for (uint32_t i = 0; i <= step; i++)
     digest_add (x, x->step_end[i], i);
   t->digest = x->digest;

@@ -24,6 +24,7 @@
 #include <lockstep/error.h>
 
 #include "base/digest.h"
+#include "cluster/route.h"
 #include "core/flow.h"
 #include "exec/run.h"
 
@@ -77,7 +78,7 @@ typedef struct {
   SpanRef tail_span[LS_N_STREAMS];
   uint32_t call_base[LS_N_SLOTS];
   uint32_t cap;
-  LsTime *time;   /* issued: when; p2p group running: see comm.c; ended: when */
+  LsTime *time;   /* issued: when; p2p group running: see group.c; ended: when */
   SpanRef *span;  /* issued: span that held up the host; later: its own span  */
   uint8_t *state; /* OpState */
 } Frame;
@@ -128,6 +129,7 @@ typedef struct {
   uint64_t kernel_frame;
   uint16_t kernel_op;
   LsTime kernel_start;
+  uint32_t n_copies;   /* in progress                                */
   uint32_t n_resident; /* communication ops from launch to end          */
   uint64_t sm_share;   /* that they hold, in 1/LS_COEF_ONE              */
 
@@ -194,6 +196,8 @@ typedef struct {
   Call *calls;
 } Channel;
 
+typedef struct Copies Copies; /* copy.c */
+
 typedef struct {
   const LsPlan *plan;
   const LsCluster *cluster;
@@ -207,6 +211,7 @@ typedef struct {
   Rank *ranks;
   Comm *comms;
   Channel *channels;     /* [2 * n_ranks]: to next, to previous */
+  Copies *copies;        /* [n_ranks] */
   LsEvent dispatch;
   GPtrArray *ready;      /* Rank */
   GPtrArray *ready_next; /* scratch of dispatch */
@@ -264,14 +269,34 @@ void rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
 /* spans.c: something was over at this time */
 void digest_add (Run *x, LsTime at, uint64_t what);
 
-/* comm.c */
-void comm_init (Run *x);
-void comm_clear (Run *x);
+/* motion.c */
+void motion_init (Motion *m, void (*finished) (void *run, Motion *m, LsTime at));
+void motion_begin (Run *x, Motion *m, Call *call, uint32_t step, LsTime at);
+Call *call_find (Call *calls, uint8_t kind, uint64_t bytes); /* NULL if not lowered yet */
+Call *call_add (Run *x, Call **calls, uint8_t kind, uint64_t bytes, const LsCollPlan *plan);
+Call *call_for_ranks (Run *x, Call **calls, LsCollKind kind, uint64_t bytes, const uint32_t *ranks, uint32_t n);
+void calls_count_bytes (const Call *calls, uint32_t step, double *resource_bytes);
+/* All partners of an op are there (a group: when its last transfer's are); it is over. */
+void comm_matched (Run *x, uint32_t rank, uint64_t frame, uint16_t op, LsTime at);
+void comm_over (Run *x, uint32_t rank, uint64_t frame, uint16_t op, uint64_t sm_share, LsTime at);
+
+/* collective.c */
+void collectives_init (Run *x);
 void comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
+
+/* group.c */
+void groups_init (Run *x);
+void groups_clear (Run *x);
 void group_launch (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
+Channel *group_channel (Run *x, const Rank *r, const LsTransfer *t);
 /* A group of which some transfer has found no partner has not matched yet. */
 void group_hide_partial_matches (Rank *r);
-void comm_count_bytes (const Run *x, uint32_t step, double *resource_bytes);
+
+/* copy.c */
+void copies_init (Run *x);
+bool copy_can_start (const Run *x, const Rank *r, const LsOp *op);
+void copy_start (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
+void copies_count_bytes (const Run *x, uint32_t step, double *resource_bytes);
 
 /* spans.c */
 SpanRef span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime matched,

@@ -28,6 +28,9 @@ typedef enum {
   LS_OP_HOST_DELAY, /* the host is busy for `recorded`                              */
 } LsOpKind;
 
+/* Where a copy goes: LsOp.root. Its bytes are LsOp.bytes. */
+typedef enum { LS_COPY_TO_DEVICE, LS_COPY_TO_HOST } LsCopyDirection;
+
 /* Of a record: it only makes its stream wait for its dependencies. */
 #define LS_EVENT_NONE UINT16_MAX
 

@@ -158,6 +158,15 @@ hand_p2p (Hand *h, uint32_t rank, LsSlot slot, bool is_send, uint64_t bytes)
   return hand_op (h, rank, op, &compute, 1);
 }
 
+static inline uint16_t
+hand_copy (Hand *h, uint32_t rank, LsCopyDirection direction, uint64_t bytes)
+{
+  LsOp op = hand_blank (LS_OP_COPY, LS_STREAM_COPY, LS_TAG_SYNC, "copy");
+  op.root = (uint8_t) direction;
+  op.bytes = bytes;
+  return hand_op (h, rank, op, NULL, 0);
+}
+
 static inline void
 hand_host_sync (Hand *h, uint32_t rank, uint16_t op)
 {

@@ -136,6 +136,58 @@ a_late_issue_still_meets_the_kernel (void)
   hand_free (h);
 }
 
+/* PCIe of the tiny cluster: 31.5 GB/s at 0.8; GPUs 0 and 1 are behind one switch and
+ * share its uplink to the CPU, GPUs 0 and 2 are not. Latency: GPU, uplink, memory. */
+static LsTime
+copy_time (uint32_t n_ranks, uint32_t other_gpu)
+{
+  Hand *h = hand_new (n_ranks);
+  if (n_ranks > 1)
+    h->plan->gpu_of_rank[1] = other_gpu;
+  for (uint32_t r = 0; r < n_ranks; r++) {
+    hand_join (h, r, hand_copy (h, r, LS_COPY_TO_HOST, 252000000));
+    hand_kernel (h, r, LS_TAG_F, LS_US);
+  }
+  g_autoptr (LsTimeline) t = hand_run (h);
+  LsTime time = t ? t->window_end - LS_US : 0;
+  hand_free (h);
+  return time;
+}
+
+static void
+copies_share_the_pcie_that_they_cross (void)
+{
+  LsTime latency = LS_US / 2 + LS_US / 2 + LS_US / 10;
+  LS_CHECK_INT (copy_time (1, 0), ==, latency + 10 * LS_MS); /* 252 MB at 25.2 GB/s */
+  LS_CHECK_INT (copy_time (2, 1), ==, latency + 20 * LS_MS);
+  LS_CHECK_INT (copy_time (2, 2), ==, latency + 10 * LS_MS);
+}
+
+/* Two directions, two engines; a kernel beside them keeps all its SMs. */
+static void
+copies_both_ways_leave_the_sms_alone (void)
+{
+  Hand *h = hand_new (1);
+  LsOp back = hand_blank (LS_OP_COPY, LS_STREAM_DP, LS_TAG_SYNC, "copy");
+  back.root = LS_COPY_TO_DEVICE;
+  back.bytes = 252000000;
+  hand_join (h, 0, hand_copy (h, 0, LS_COPY_TO_HOST, 252000000));
+  hand_join (h, 0, hand_op (h, 0, back, NULL, 0));
+  hand_op (h, 0, hand_blank (LS_OP_RECORD, LS_STREAM_COPY, LS_TAG_SYNC, "nothing"), NULL, 0);
+  g_array_index (h->ops[0], LsOp, 2).event = LS_EVENT_NONE;
+  LsOp kernel = hand_blank (LS_OP_KERNEL, LS_STREAM_TP, LS_TAG_F, "kernel");
+  kernel.recorded = 4 * LS_MS;
+  hand_op (h, 0, kernel, NULL, 0);
+  hand_kernel (h, 0, LS_TAG_F, LS_US);
+  g_autoptr (LsTimeline) t = hand_run (h);
+  LsTime latency = LS_US / 2 + LS_US / 2 + LS_US / 10;
+  LS_CHECK_INT (t ? t->window_end : 0, ==, latency + 10 * LS_MS + LS_US);
+  for (uint32_t i = 0; t && i < t->ranks[0].n; i++)
+    if (g_str_equal (ls_span_op (t, 0, &t->ranks[0].spans[i])->name, "kernel") && t->ranks[0].spans[i].end != LS_TIME_NEVER)
+      LS_CHECK_INT (t->ranks[0].spans[i].end - t->ranks[0].spans[i].start, ==, t->ranks[0].spans[i].matched);
+  hand_free (h);
+}
+
 /* Equal steps stop the run after the second. */
 static void
 a_repeating_period_stops_the_run (void)
@@ -191,5 +243,6 @@ collectives_have_one_numbering (void)
 LS_TEST_MAIN ("run", LS_TEST (mismatched_collectives_name_both_sides), LS_TEST (unequal_messages_are_refused),
               LS_TEST (a_cycle_is_reported_with_its_ranks), LS_TEST (a_missing_member_is_named),
               LS_TEST (an_event_never_recorded_is_reported), LS_TEST (events_order_streams), LS_TEST (a_late_issue_still_meets_the_kernel),
+              LS_TEST (copies_share_the_pcie_that_they_cross), LS_TEST (copies_both_ways_leave_the_sms_alone),
               LS_TEST (a_repeating_period_stops_the_run), LS_TEST (runs_do_not_share_state),
               LS_TEST (collectives_have_one_numbering))

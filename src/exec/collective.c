@@ -1,0 +1,77 @@
+/* exec/collective.c — collectives: launched, resident, matched, latency, moving, done.
+ *
+ * Call number k of a communicator matches when all members have launched it. From
+ * launch to end it holds its share of the SMs of each member. */
+#include "exec/state.h"
+
+#include <string.h>
+
+static void
+collective_finished (void *run, Motion *m, LsTime at)
+{
+  Run *x = run;
+  Comm *c = (Comm *) m;
+  const LsCommunicator *group = &x->plan->comms[c->id];
+  digest_add (x, at, c->id);
+  c->n_arrived = 0;
+  c->arrived = 0;
+  for (uint32_t i = 0; i < group->n_ranks; i++)
+    comm_over (x, group->ranks[i], c->frame[i], c->op[i], m->call->sm_share, at);
+}
+
+static void
+mismatch (Run *x, Comm *c, Rank *r, const LsOp *op)
+{
+  const LsCommunicator *group = &x->plan->comms[c->id];
+  if (x->error)
+    return;
+  x->error = g_error_new (LS_ERROR, LS_ERROR_INPUT,
+                          "communicator %u (%s): rank %u calls %s of %" G_GUINT64_FORMAT " bytes (%s), "
+                          "but rank %u called %s of %" G_GUINT64_FORMAT " bytes (%s)",
+                          c->id, ls_axis_name (group->axis), r->id, ls_coll_kind_name (op->coll), op->bytes,
+                          ls_dtype_name (op->dtype), c->first_rank, ls_coll_kind_name (c->motion.call->kind),
+                          c->motion.call->bytes, ls_dtype_name (c->dtype));
+  x->engine.stop_at = x->engine.now;
+}
+
+void
+comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
+{
+  Frame *f = rank_frame (r, frame);
+  const LsOp *op = &f->seg->ops[op_index];
+  uint32_t id = r->binding->comm[op->slot], member = r->binding->member[op->slot];
+  Comm *c = &x->comms[id];
+  const LsCommunicator *group = &x->plan->comms[id];
+  if (c->n_arrived == 0) {
+    c->motion.call = call_for_ranks (x, &c->calls, op->coll, op->bytes, group->ranks, group->n_ranks);
+    c->first_rank = r->id;
+    c->dtype = op->dtype;
+  } else if (c->motion.call->kind != op->coll || c->motion.call->bytes != op->bytes || c->dtype != op->dtype) {
+    mismatch (x, c, r, op);
+    return;
+  }
+  c->frame[member] = frame;
+  c->op[member] = op_index;
+  c->arrived = MAX (c->arrived, at);
+  kernel_residency (x, r, c->motion.call->sm_share, +1);
+  if (++c->n_arrived < group->n_ranks)
+    return;
+  for (uint32_t i = 0; i < group->n_ranks; i++)
+    comm_matched (x, group->ranks[i], c->frame[i], c->op[i], c->arrived);
+  motion_begin (x, &c->motion, (Call *) c->motion.call, f->step, c->arrived);
+}
+
+void
+collectives_init (Run *x)
+{
+  x->comms = g_new0 (Comm, x->plan->n_comms);
+  for (uint32_t i = 0; i < x->plan->n_comms; i++) {
+    Comm *c = &x->comms[i];
+    uint32_t n = x->plan->comms[i].n_ranks;
+    motion_init (&c->motion, collective_finished);
+    c->id = i;
+    c->frame = ls_arena_new_array (x->arena, uint64_t, n);
+    c->op = ls_arena_new_array (x->arena, uint16_t, n);
+    memset (c->op, 0xff, n * sizeof *c->op); /* NO_OP */
+  }
+}

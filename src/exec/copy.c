@@ -1,0 +1,90 @@
+/* exec/copy.c — copies between a GPU and the memory of its host's CPU: copy engines,
+ * one per direction, that hold no SMs and share PCIe, the CPU's memory and the HBM. */
+#include "exec/state.h"
+
+typedef struct {
+  Motion motion; /* first member */
+  bool is_busy;
+  uint32_t rank;
+  uint64_t frame;
+  uint16_t op;
+  Call *calls;
+} Copy;
+
+struct Copies {
+  Copy engine[2]; /* by LsCopyDirection */
+};
+
+static void
+copy_finished (void *run, Motion *m, LsTime at)
+{
+  Copy *c = (Copy *) m;
+  Run *x = run;
+  digest_add (x, at, UINT64_C (1) << 63 | c->rank);
+  c->is_busy = false;
+  x->ranks[c->rank].n_copies--;
+  comm_over (x, c->rank, c->frame, c->op, 0, at);
+}
+
+/* One flow over the PCIe path and the HBM, as fast as its narrowest link. */
+static const LsCollPlan *
+copy_plan (Run *x, uint32_t gpu, LsCopyDirection direction, uint64_t bytes)
+{
+  LsRoute route;
+  ls_route_host_memory (x->cluster, gpu, direction == LS_COPY_TO_HOST, &route);
+  LsPhase *phase = ls_arena_new_array (x->arena, LsPhase, 1);
+  phase->loads = ls_arena_new_array (x->arena, LsLoad, route.n_trunks + 1);
+  phase->latency = route.latency;
+  phase->demand_bytes = (double) bytes;
+  for (uint32_t i = 0; i <= route.n_trunks; i++) {
+    uint32_t resource = i < route.n_trunks ? route.trunk[i] : ls_cluster_hbm_resource (x->cluster, gpu);
+    double capacity = ls_cluster_resource_capacity (x->cluster, resource);
+    phase->loads[phase->n_loads++] = (LsLoad) { resource, LS_COEF_ONE };
+    phase->rate_cap = i == 0 ? capacity : MIN (phase->rate_cap, capacity);
+  }
+  if (x->options->network == LS_NETWORK_ALPHABETA)
+    phase->n_loads = 0;
+  LsCollPlan *plan = ls_arena_new_array (x->arena, LsCollPlan, 1);
+  *plan = (LsCollPlan) { .algorithm = "copy", .protocol = "DMA", .n_phases = 1, .phases = phase };
+  return plan;
+}
+
+bool
+copy_can_start (const Run *x, const Rank *r, const LsOp *op)
+{
+  return !x->copies[r->id].engine[op->root].is_busy;
+}
+
+void
+copy_start (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
+{
+  const LsOp *op = &rank_frame (r, frame)->seg->ops[op_index];
+  Copy *c = &x->copies[r->id].engine[op->root];
+  Call *call = call_find (c->calls, op->root, op->bytes);
+  if (!call)
+    call = call_add (x, &c->calls, op->root, op->bytes, copy_plan (x, x->plan->gpu_of_rank[r->id], op->root, op->bytes));
+  c->is_busy = true;
+  c->rank = r->id;
+  c->frame = frame;
+  c->op = op_index;
+  r->n_copies++;
+  comm_matched (x, r->id, frame, op_index, at);
+  motion_begin (x, &c->motion, call, rank_frame (r, frame)->step, at);
+}
+
+void
+copies_init (Run *x)
+{
+  x->copies = g_new0 (Copies, x->plan->n_ranks);
+  for (uint32_t i = 0; i < x->plan->n_ranks; i++)
+    for (int d = 0; d < 2; d++)
+      motion_init (&x->copies[i].engine[d].motion, copy_finished);
+}
+
+void
+copies_count_bytes (const Run *x, uint32_t step, double *resource_bytes)
+{
+  for (uint32_t i = 0; i < x->plan->n_ranks; i++)
+    for (int d = 0; d < 2; d++)
+      calls_count_bytes (x->copies[i].engine[d].calls, step, resource_bytes);
+}
