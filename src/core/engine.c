@@ -46,12 +46,9 @@ LsEngineEnd
 ls_engine_run (LsEngine *e)
 {
   for (;;) {
-    LsEvent *event = e->type->peek (e->queue);
+    LsEvent *event = e->type->pop (e->queue, e->stop_at);
     if (!event)
-      return LS_ENGINE_DRAINED;
-    if (event->at >= e->stop_at)
-      return LS_ENGINE_STOPPED;
-    e->type->pop (e->queue);
+      return e->type->size (e->queue) > 0 ? LS_ENGINE_STOPPED : LS_ENGINE_DRAINED;
     if (event->at > e->now)
       e->n_at_instant = 0;
     else if (++e->n_at_instant > LS_ENGINE_MAX_PER_INSTANT)

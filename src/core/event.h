@@ -5,6 +5,7 @@
 #define LS_CORE_EVENT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <lockstep/units.h>
@@ -13,29 +14,33 @@
  * and rates are solved once after both. */
 typedef enum { LS_PHASE_COMPLETE, LS_PHASE_DISPATCH, LS_PHASE_RATE, LS_N_PHASES } LsPhaseOfInstant;
 
-#define LS_EVENT_IDLE UINT32_MAX
-
 typedef struct LsEvent LsEvent;
 typedef void (*LsEventFn) (LsEvent *event, void *context);
 
 struct LsEvent {
   LsTime at;
-  uint64_t order; /* phase << 56 | seq          */
+  uint64_t order; /* phase << 56 | seq             */
   LsEventFn fire;
-  uint32_t place; /* in the queue; LS_EVENT_IDLE: not queued */
+  void *place;    /* the queue's; NULL: not queued */
 };
 
 static inline void
 ls_event_init (LsEvent *e, LsEventFn fire)
 {
   e->fire = fire;
-  e->place = LS_EVENT_IDLE;
+  e->place = NULL;
 }
 
 static inline bool
 ls_event_is_queued (const LsEvent *e)
 {
-  return e->place != LS_EVENT_IDLE;
+  return e->place != NULL;
+}
+
+static inline LsPhaseOfInstant
+ls_event_phase (const LsEvent *e)
+{
+  return (LsPhaseOfInstant) (e->order >> 56);
 }
 
 static inline bool

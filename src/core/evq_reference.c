@@ -3,11 +3,19 @@
 
 #include <glib.h>
 
-static void
-renumber (GPtrArray *a, guint from)
+/* Where e is, or belongs: behind all that come after it. */
+static guint
+position (const GPtrArray *a, const LsEvent *e)
 {
-  for (guint i = from; i < a->len; i++)
-    ((LsEvent *) a->pdata[i])->place = i;
+  guint from = 0, to = a->len;
+  while (from < to) {
+    guint middle = (from + to) / 2;
+    if (ls_event_before (e, a->pdata[middle]))
+      from = middle + 1;
+    else
+      to = middle;
+  }
+  return from;
 }
 
 static void *
@@ -25,21 +33,16 @@ sorted_destroy (void *queue)
 static void
 sorted_push (void *queue, LsEvent *e)
 {
-  GPtrArray *a = queue;
-  guint i = a->len;
-  while (i > 0 && ls_event_before (a->pdata[i - 1], e))
-    i--;
-  g_ptr_array_insert (a, (gint) i, e);
-  renumber (a, i);
+  g_assert (!ls_event_is_queued (e));
+  g_ptr_array_insert (queue, (gint) position (queue, e), e);
+  e->place = queue;
 }
 
 static void
 sorted_remove (void *queue, LsEvent *e)
 {
-  guint i = e->place;
-  g_ptr_array_remove_index (queue, i);
-  e->place = LS_EVENT_IDLE;
-  renumber (queue, i);
+  g_ptr_array_remove_index (queue, position (queue, e));
+  e->place = NULL;
 }
 
 static void
@@ -52,18 +55,13 @@ sorted_update (void *queue, LsEvent *e, LsTime at, uint64_t order)
 }
 
 static LsEvent *
-sorted_peek (void *queue)
+sorted_pop (void *queue, LsTime before)
 {
   GPtrArray *a = queue;
-  return a->len > 0 ? a->pdata[a->len - 1] : NULL;
-}
-
-static LsEvent *
-sorted_pop (void *queue)
-{
-  LsEvent *e = sorted_peek (queue);
-  if (e)
-    sorted_remove (queue, e);
+  LsEvent *e = a->len > 0 ? a->pdata[a->len - 1] : NULL;
+  if (!e || e->at >= before)
+    return NULL;
+  sorted_remove (a, e);
   return e;
 }
 
@@ -74,5 +72,5 @@ sorted_size (void *queue)
 }
 
 const LsEvqType ls_evq_reference = {
-  "reference", sorted_create, sorted_destroy, sorted_push, sorted_update, sorted_remove, sorted_pop, sorted_peek, sorted_size,
+  "reference", sorted_create, sorted_destroy, sorted_push, sorted_update, sorted_remove, sorted_pop, sorted_size,
 };

@@ -3,6 +3,21 @@
 #include <math.h>
 #include <string.h>
 
+/* A part of the system as the solver wants it: LsMaxmin with room for all that is
+ * active. Between two solves it is empty. */
+typedef struct {
+  LsFlow **flows;
+  double *cap, *rate;
+  uint32_t *first;
+  uint32_t n_flows, max_flows;
+  uint32_t *use_res;
+  uint64_t *use_coef;
+  uint32_t n_uses, max_uses;
+  uint32_t *resources; /* [n_res] of the net */
+  double *capacity;
+  uint32_t n_resources;
+} Component;
+
 struct LsFlowNet {
   LsEngine *engine;
   LsEvent solve;
@@ -10,12 +25,11 @@ struct LsFlowNet {
   uint32_t n_res;
   bool is_reference;
   GPtrArray *active;  /* LsFlow                                 */
+  uint32_t n_uses;    /* of all that are active                 */
   GArray *marked_res; /* uint32_t: resources whose users changed */
   GPtrArray *marked;  /* LsFlow: rates to find                   */
   uint64_t n_solves;
-  /* one component, as the solver wants it */
-  GPtrArray *flows;
-  GArray *resources, *capacity, *cap, *first, *use_res, *use_coef, *rate;
+  Component component;
   void *scratch;
   size_t scratch_bytes;
 };
@@ -31,6 +45,44 @@ static LsFlowNet *
 net_of (LsEvent *event)
 {
   return (LsFlowNet *) ((char *) event - offsetof (LsFlowNet, solve));
+}
+
+static void
+component_init (Component *c, uint32_t n_resources)
+{
+  c->resources = g_new (uint32_t, n_resources);
+  c->capacity = g_new (double, n_resources);
+  c->first = g_new0 (uint32_t, 1);
+}
+
+static void
+component_free (Component *c)
+{
+  g_free (c->flows);
+  g_free (c->cap);
+  g_free (c->rate);
+  g_free (c->first);
+  g_free (c->use_res);
+  g_free (c->use_coef);
+  g_free (c->resources);
+  g_free (c->capacity);
+}
+
+static void
+component_reserve (Component *c, uint32_t n_flows, uint32_t n_uses)
+{
+  if (n_flows > c->max_flows) {
+    c->max_flows = MAX (16, 2 * n_flows);
+    c->flows = g_renew (LsFlow *, c->flows, c->max_flows);
+    c->cap = g_renew (double, c->cap, c->max_flows);
+    c->rate = g_renew (double, c->rate, c->max_flows);
+    c->first = g_renew (uint32_t, c->first, c->max_flows + 1);
+  }
+  if (n_uses > c->max_uses) {
+    c->max_uses = MAX (64, 2 * n_uses);
+    c->use_res = g_renew (uint32_t, c->use_res, c->max_uses);
+    c->use_coef = g_renew (uint64_t, c->use_coef, c->max_uses);
+  }
 }
 
 LsFlowNet *
@@ -49,15 +101,8 @@ ls_flow_net_new (LsEngine *engine, uint32_t n, const double *capacity, bool is_r
   net->is_reference = is_reference;
   net->active = g_ptr_array_new ();
   net->marked = g_ptr_array_new ();
-  net->flows = g_ptr_array_new ();
   net->marked_res = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  net->resources = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  net->first = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  net->use_res = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  net->use_coef = g_array_new (FALSE, FALSE, sizeof (uint64_t));
-  net->capacity = g_array_new (FALSE, FALSE, sizeof (double));
-  net->cap = g_array_new (FALSE, FALSE, sizeof (double));
-  net->rate = g_array_new (FALSE, FALSE, sizeof (double));
+  component_init (&net->component, n);
   return net;
 }
 
@@ -66,12 +111,10 @@ ls_flow_net_free (LsFlowNet *net)
 {
   if (!net)
     return;
-  GArray *arrays[] = { net->marked_res, net->resources, net->first, net->use_res, net->use_coef, net->capacity, net->cap, net->rate };
-  for (guint i = 0; i < G_N_ELEMENTS (arrays); i++)
-    g_array_unref (arrays[i]);
+  component_free (&net->component);
+  g_array_unref (net->marked_res);
   g_ptr_array_unref (net->active);
   g_ptr_array_unref (net->marked);
-  g_ptr_array_unref (net->flows);
   g_free (net->scratch);
   g_free (net->res);
   g_free (net);
@@ -132,9 +175,12 @@ ls_flow_add (LsFlowNet *net, LsFlow *f)
   f->is_marked = false;
   f->local = NO_LOCAL;
   f->rate = 0;
+  f->moved = 0;
   f->updated_at = net->engine->now;
   f->index = net->active->len;
   g_ptr_array_add (net->active, f);
+  net->n_uses += f->n_uses;
+  component_reserve (&net->component, net->active->len, net->n_uses);
   mark_flow (net, f);
   mark_resources (net, f);
 }
@@ -153,10 +199,12 @@ ls_flow_remove (LsFlowNet *net, LsFlow *f)
       u->next->prev = u->prev;
   }
   f->is_active = false;
+  f->moved += f->rate * ls_time_to_s (net->engine->now - f->updated_at);
   if (f->is_marked)
     g_ptr_array_remove_fast (net->marked, f);
   f->is_marked = false;
   ls_engine_cancel (net->engine, &f->done);
+  net->n_uses -= f->n_uses;
   LsFlow *last = net->active->pdata[net->active->len - 1];
   g_ptr_array_remove_index_fast (net->active, f->index);
   if (last != f)
@@ -193,7 +241,9 @@ set_rate (LsFlowNet *net, LsFlow *f, double rate)
   LsTime now = net->engine->now;
   bool is_first = f->rate == 0;
   if (!is_first) {
-    f->remaining = fmax (0, f->remaining - f->rate * ls_time_to_s (now - f->updated_at));
+    double moved = f->rate * ls_time_to_s (now - f->updated_at);
+    f->moved += moved;
+    f->remaining = fmax (0, f->remaining - moved);
     f->nominal = 0;
   }
   f->updated_at = now;
@@ -227,87 +277,82 @@ mark_users (LsFlowNet *net)
 }
 
 static void
-component_add_resource (LsFlowNet *net, uint32_t id)
+component_add_resource (Component *c, uint32_t id, LsFlowResource *r)
 {
-  LsFlowResource *r = &net->res[id];
   if (r->local != NO_LOCAL)
     return;
-  r->local = net->resources->len;
-  g_array_append_val (net->resources, id);
-  g_array_append_val (net->capacity, r->capacity);
+  r->local = c->n_resources++;
+  c->resources[r->local] = id;
+  c->capacity[r->local] = r->capacity;
 }
 
 static void
 component_add_flow (LsFlowNet *net, LsFlow *f)
 {
+  Component *c = &net->component;
   f->is_marked = false;
-  f->local = net->flows->len;
-  g_ptr_array_add (net->flows, f);
-  g_array_append_val (net->cap, f->cap);
+  f->local = c->n_flows++;
+  c->flows[f->local] = f;
+  c->cap[f->local] = f->cap;
   for (uint32_t i = 0; i < f->n_uses; i++) {
     LsFlowResource *r = &net->res[f->uses[i].resource];
     if (!net->is_reference && !r->can_fill)
       continue;
-    component_add_resource (net, f->uses[i].resource);
-    g_array_append_val (net->use_res, r->local);
-    g_array_append_val (net->use_coef, f->uses[i].coef);
+    component_add_resource (c, f->uses[i].resource, r);
+    c->use_res[c->n_uses] = r->local;
+    c->use_coef[c->n_uses++] = f->uses[i].coef;
   }
-  g_array_append_val (net->first, net->use_res->len);
+  c->first[c->n_flows] = c->n_uses;
 }
 
 static void
 component_clear (LsFlowNet *net)
 {
-  for (guint i = 0; i < net->resources->len; i++)
-    net->res[g_array_index (net->resources, uint32_t, i)].local = NO_LOCAL;
-  for (guint i = 0; i < net->flows->len; i++)
-    ((LsFlow *) net->flows->pdata[i])->local = NO_LOCAL;
-  g_ptr_array_set_size (net->flows, 0);
-  GArray *arrays[] = { net->resources, net->capacity, net->cap, net->first, net->use_res, net->use_coef };
-  for (guint i = 0; i < G_N_ELEMENTS (arrays); i++)
-    g_array_set_size (arrays[i], 0);
-  uint32_t zero = 0;
-  g_array_append_val (net->first, zero);
+  Component *c = &net->component;
+  for (uint32_t i = 0; i < c->n_resources; i++)
+    net->res[c->resources[i]].local = NO_LOCAL;
+  for (uint32_t i = 0; i < c->n_flows; i++)
+    c->flows[i]->local = NO_LOCAL;
+  c->n_resources = c->n_flows = c->n_uses = 0;
 }
 
 static void
 component_solve (LsFlowNet *net)
 {
+  Component *c = &net->component;
   LsMaxmin p = {
-    .n_res = net->resources->len,
-    .n_act = net->flows->len,
-    .capacity = (const double *) net->capacity->data,
-    .rate_cap = (const double *) net->cap->data,
-    .first = (const uint32_t *) net->first->data,
-    .res = (const uint32_t *) net->use_res->data,
-    .coef = (const uint64_t *) net->use_coef->data,
+    .n_res = c->n_resources,
+    .n_act = c->n_flows,
+    .capacity = c->capacity,
+    .rate_cap = c->cap,
+    .first = c->first,
+    .res = c->use_res,
+    .coef = c->use_coef,
   };
   size_t need = ls_maxmin_scratch_bytes (&p);
-  if (need > net->scratch_bytes) {
-    net->scratch = g_realloc (net->scratch, need * 2);
-    net->scratch_bytes = need * 2;
+  if (!net->scratch || need > net->scratch_bytes) {
+    net->scratch_bytes = MAX (2 * need, 64);
+    net->scratch = g_realloc (net->scratch, net->scratch_bytes);
   }
-  g_array_set_size (net->rate, p.n_act);
-  double *rate = (double *) net->rate->data;
-  ls_maxmin_solve (&p, net->scratch, rate);
+  ls_maxmin_solve (&p, net->scratch, c->rate);
   net->n_solves++;
   for (uint32_t i = 0; i < p.n_act; i++)
-    set_rate (net, net->flows->pdata[i], rate[i]);
+    set_rate (net, c->flows[i], c->rate[i]);
 }
 
 /* All that is connected to f by resources that can fill. */
 static void
 solve_around (LsFlowNet *net, LsFlow *f)
 {
-  component_clear (net);
+  Component *c = &net->component;
   component_add_flow (net, f);
-  for (guint done = 0; done < net->resources->len; done++) {
-    LsFlowResource *r = &net->res[g_array_index (net->resources, uint32_t, done)];
+  for (uint32_t done = 0; done < c->n_resources; done++) {
+    LsFlowResource *r = &net->res[c->resources[done]];
     for (LsFlowUse *u = r->first; u; u = u->next)
       if (u->flow->local == NO_LOCAL)
         component_add_flow (net, u->flow);
   }
-  if (net->resources->len > 0)
+  if (c->n_resources > 0)
     component_solve (net);
   else
     set_rate (net, f, f->cap);
@@ -317,7 +362,6 @@ solve_around (LsFlowNet *net, LsFlow *f)
 static void
 solve_all (LsFlowNet *net)
 {
-  component_clear (net);
   for (guint i = 0; i < net->active->len; i++)
     component_add_flow (net, net->active->pdata[i]);
   component_solve (net);

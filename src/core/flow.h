@@ -40,6 +40,7 @@ struct LsFlow {
   double remaining;  /* bytes per flow, as of updated_at                     */
   double cap;        /* bytes/s                                              */
   double rate;       /* bytes/s; 0 before the first solve                    */
+  double moved;      /* bytes per flow until updated_at, whatever was asked  */
   LsTime updated_at;
   LsTime nominal;    /* duration at nominal_rate; 0: not given               */
   double nominal_rate;
@@ -66,6 +67,7 @@ void ls_flow_net_free (LsFlowNet *net); /* NULL allowed */
 /* Begin: `remaining`, `cap`, `uses[].resource/coef`, `n_uses` and perhaps
  * `nominal` are set, remaining > 0, cap > 0 and finite. */
 void ls_flow_add (LsFlowNet *net, LsFlow *f);
+/* Afterwards `moved` is the integral of its rate: what it really moved. */
 void ls_flow_remove (LsFlowNet *net, LsFlow *f);
 void ls_flow_set_cap (LsFlowNet *net, LsFlow *f, double cap);
 

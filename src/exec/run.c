@@ -69,20 +69,35 @@ serial_seconds (const Run *x, const LsProgram *p)
   g_autofree bool *is_known = g_new0 (bool, x->plan->n_segments);
   for (uint32_t i = 0; i < p->n_instances; i++) {
     uint32_t id = p->instances[i].segment;
-    for (uint32_t o = 0; o < x->segments[id].n_ops && !is_known[id]; o++)
-      if (x->segments[id].x[o].alone != LS_TIME_NEVER) /* a copy: not known yet */
-        of_segment[id] += ls_time_to_s (x->segments[id].x[o].alone) + ls_time_to_s (x->segments[id].x[o].host);
+    for (uint32_t o = 0; o < x->segments[id].n_ops && !is_known[id]; o++) {
+      const XOp *op = &x->segments[id].x[o];
+      bool is_unknown = op->kind == LS_OP_COPY && op->alone == LS_TIME_NEVER; /* its path decides */
+      of_segment[id] += (is_unknown ? 0 : ls_time_to_s (op->alone)) + ls_time_to_s (op->host);
+    }
     is_known[id] = true;
     sum += of_segment[id];
   }
   return sum;
 }
 
+/* The plan knows nothing of the cluster that it runs on. */
+static gboolean
+check_gpus (const Run *x, GError **error)
+{
+  for (uint32_t r = 0; r < x->plan->n_ranks; r++)
+    if (x->plan->gpu_of_rank[r] >= x->cluster->n_gpus) {
+      g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "rank %u runs on GPU %u, but the cluster has %u GPUs", r, x->plan->gpu_of_rank[r],
+                   x->cluster->n_gpus);
+      return FALSE;
+    }
+  return TRUE;
+}
+
 /* What cannot be represented or would not fit is refused before it is begun. */
 static gboolean
 check_limits (const Run *x, GError **error)
 {
-  double bytes = 0, n_ops = 0, longest_s = 0;
+  double bytes = 0, n_ops = 0, longest_s = 0, slowest = 1;
   g_autofree uint64_t *n_ranks = g_new0 (uint64_t, x->plan->n_roles);
   for (uint32_t r = 0; r < x->plan->n_ranks; r++)
     n_ranks[x->plan->bindings[r].role]++;
@@ -103,6 +118,9 @@ check_limits (const Run *x, GError **error)
                  n_ops, x->plan->n_ranks, need, may);
     return FALSE;
   }
+  for (uint32_t r = 0; x->options->slow && r < x->plan->n_ranks; r++)
+    slowest = MAX (slowest, x->options->slow[r]);
+  longest_s *= slowest;
   if (longest_s * (x->n_steps + 1) > 0.25 * ls_time_to_s (LS_TIME_NEVER)) {
     g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "a step of this job takes %.3g days or more; %.3g can be simulated", longest_s / 86400,
                  0.25 * ls_time_to_s (LS_TIME_NEVER) / 86400 / (x->n_steps + 1));
@@ -135,10 +153,15 @@ mark_recorded (Run *x)
   }
 }
 
+/* No event fires later. Half of what can be represented: the kernels of all steps,
+ * which may run ahead of the clock, take a quarter at most (check_limits). */
+#define CLOCK_END (LS_TIME_NEVER / 2)
+
 static void
 run_init (Run *x)
 {
-  ls_engine_init (&x->engine, x->options->queue == LS_QUEUE_FAST ? &ls_evq_heap : &ls_evq_reference, x);
+  ls_engine_init (&x->engine, x->options->queue == LS_QUEUE_FAST ? &ls_evq_radix : &ls_evq_reference, x);
+  x->engine.stop_at = CLOCK_END;
   g_autofree double *capacity = capacities (x);
   x->net = ls_flow_net_new (&x->engine, ls_cluster_n_resources (x->cluster), capacity,
                             x->options->solver == LS_SOLVER_REFERENCE);
@@ -189,10 +212,13 @@ run_clock (Run *x, GError **error)
     return FALSE;
   }
   if (x->last_step != NO_ID)
-    return TRUE;
+    return conserve_step (x, x->last_step, error);
   if (end == LS_ENGINE_LIVELOCK)
     g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "more than %u events at one instant (%" G_GINT64_FORMAT " ps)",
                  LS_ENGINE_MAX_PER_INSTANT, x->engine.now);
+  else if (end == LS_ENGINE_STOPPED)
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "the steps are not over after %.3g days; more cannot be simulated",
+                 ls_time_to_s (CLOCK_END) / 86400);
   else
     g_propagate_error (error, deadlock_report (x));
   return FALSE;
@@ -205,7 +231,7 @@ ls_run (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calib
   Run x = { .plan = plan, .cluster = cluster, .nccl = nccl, .options = options, .arena = ls_arena_new () };
   LsTimeline *timeline = NULL;
   x.n_steps = MAX (1, options->n_steps);
-  if (run_compile (&x, calibration, error)) {
+  if (check_gpus (&x, error) && run_compile (&x, calibration, error)) {
     choose_recorded (&x);
     if (check_limits (&x, error)) {
       run_init (&x);

@@ -36,7 +36,7 @@ job_begins (LsEvent *event, void *context)
 static void
 world_init (World *w, uint32_t n, const double *capacity, bool is_reference)
 {
-  ls_engine_init (&w->engine, &ls_evq_heap, w);
+  ls_engine_init (&w->engine, &ls_evq_radix, w);
   w->net = ls_flow_net_new (&w->engine, n, capacity, is_reference);
 }
 
