@@ -1,12 +1,15 @@
 /* One job: LsJob and LsResult of lockstep/lockstep.h. */
 #include <lockstep/lockstep.h>
 
+#include <string.h>
+
 #include "io/plot_timeline.h"
 #include "io/read_hf.h"
 #include "io/read_strategy.h"
 #include "io/trace_chrome.h"
 #include "io/write_file.h"
 #include "io/write_report.h"
+#include "io/write_spans.h"
 #include "io/write_summary.h"
 #include "sweep/job.h"
 #include "sweep/knobs.h"
@@ -61,6 +64,8 @@ ls_job_load_strategy (LsJob *job, const char *name_or_path, GError **error)
     return ls_diag_list_to_error (diags, error);
   ls_strategy_clear (&job->spec.strategy);
   job->spec.strategy = strategy;
+  if (!job->spec.strategy_knob)
+    job->spec.strategy_knob = g_strdup ("strategy");
   return TRUE;
 }
 
@@ -78,9 +83,27 @@ ls_job_run (const LsJob *job, GError **error)
   if (job->spec.strategy.seq > 0)
     ls_model_notes_drop_length (r->notes);
   result->title
-    = g_strdup_printf ("%s on %u GPU%s of %s", r->model.name, r->plan->n_ranks, r->plan->n_ranks == 1 ? "" : "s",
+    = g_strdup_printf ("%s on %u GPU%s of %s", r->model.name ? r->model.name : r->trace, r->plan->n_ranks, r->plan->n_ranks == 1 ? "" : "s",
                        r->cluster->spec.name);
   return result;
+}
+
+/* "a/gpt3.json" is named gpt3: a file says its own name. */
+static char *
+name_of (const char *path)
+{
+  g_autofree char *base = g_path_get_basename (path);
+  char *suffix = g_str_has_suffix (base, ".json") ? base + strlen (base) - strlen (".json") : NULL;
+  return g_strndup (base, suffix ? (gsize) (suffix - base) : strlen (base));
+}
+
+gboolean
+ls_job_write_trace (const LsJob *job, const char *path, GError **error)
+{
+  g_return_val_if_fail (job && path, FALSE);
+  g_autofree char *name = name_of (path);
+  g_autofree char *text = ls_job_spec_export (&job->spec, name, error);
+  return text && ls_write_text (path, text, error);
 }
 
 void
@@ -135,7 +158,8 @@ char *
 ls_result_summary (const LsResult *result, LsTextStyle style)
 {
   g_return_val_if_fail (result, NULL);
-  g_autofree char *subtitle = ls_knobs_summary (&result->job->strategy);
+  const LsJobResult *r = result->job;
+  g_autofree char *subtitle = r->model.name ? ls_knobs_summary (&r->strategy) : g_strdup (r->trace_source);
   const LsSummaryText text = {
     .title = result->title,
     .subtitle = subtitle,
@@ -152,9 +176,11 @@ ls_result_json (const LsResult *result)
 {
   g_return_val_if_fail (result, NULL);
   const LsJobResult *r = result->job;
-  g_autofree char *knobs = ls_knobs_format (&r->strategy);
+  g_autofree char *knobs = r->model.name ? ls_knobs_format (&r->strategy) : NULL;
   const LsProvenance provenance = {
     .version = ls_version (),
+    .trace = r->trace,
+    .trace_source = r->trace_source,
     .model = r->model.name,
     .model_source = r->model.source,
     .cluster = r->cluster->spec.name,
@@ -189,6 +215,13 @@ ls_result_write_chrome_trace (const LsResult *result, const char *path, GError *
 {
   g_return_val_if_fail (result && path, FALSE);
   return ls_trace_chrome_write (result->job->timeline, result->title, TRACE_MAX_RANKS, path, error);
+}
+
+gboolean
+ls_result_write_csv (const LsResult *result, const char *path, GError **error)
+{
+  g_return_val_if_fail (result && path, FALSE);
+  return ls_spans_write (result->job->timeline, path, error);
 }
 
 gboolean

@@ -10,6 +10,7 @@
 gboolean cli_run (int argc, char **argv, GError **error);
 gboolean cli_list (int argc, char **argv, GError **error);
 gboolean cli_check (int argc, char **argv, GError **error);
+gboolean cli_trace (int argc, char **argv, GError **error);
 gboolean cli_validate (int argc, char **argv, GError **error);
 
 /* Writes text to stdout and makes sure that it got there: LS_ERROR_IO. */

@@ -14,7 +14,8 @@ typedef struct {
 static const Command commands[] = {
   { "run", cli_run, "simulate one training job: step time, where it goes, memory" },
   { "validate", cli_validate, "compare with published measurements" },
-  { "list", cli_list, "models, clusters, GPUs, strategies and schedules at hand" },
+  { "trace", cli_trace, "write what a job does as a file that run replays" },
+  { "list", cli_list, "models, clusters, GPUs, strategies, traces and schedules at hand" },
   { "check", cli_check, "read data files and report every mistake" },
 };
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Each header compiles alone, without warnings.
+# Each header compiles alone, without warnings; the public ones as C++ too.
 # Usage: headers.sh ROOT COMPILER [ARG...]
 set -euo pipefail
 root=$1
@@ -11,12 +11,16 @@ check() {
   "${@:2}" -x c -std=gnu11 -fsyntax-only -Wall -Wextra -Werror -Wno-unused-parameter \
     -I "$root/src" -I "$root/src/include" -include "$1" /dev/null
 }
+check_public() {
+  "${@:2}" -x c++ -std=c++11 -fsyntax-only -Wall -Wextra -Werror -I "$root/src/include" -include "$1" /dev/null
+}
 
 n=0
 n_bad=0
 while IFS= read -r -d '' header; do
   n=$((n + 1))
   check "$header" "$@" "${packages[@]}" || n_bad=$((n_bad + 1))
+  [[ $header != */src/include/* ]] || check_public "$header" "$@" "${packages[@]}" || n_bad=$((n_bad + 1))
 done < <(find "$root/src" -name '*.h' -print0 | sort -z)
 printf '%d headers, %d do not compile alone\n' "$n" "$n_bad"
 ((n > 0 && n_bad == 0))

@@ -4,8 +4,12 @@
 
 #include <glib.h>
 
+#include <lockstep/export.h>
+
+G_BEGIN_DECLS
+
 #define LS_ERROR (ls_error_quark ())
-GQuark ls_error_quark (void);
+LS_PUBLIC GQuark ls_error_quark (void);
 
 typedef enum {
   LS_ERROR_FAILED,      /* 1: a run failed, or an internal invariant broke     */
@@ -22,6 +26,8 @@ typedef enum {
 
 /* The process exit code that an error stands for; 0 for NULL, 1 for errors of
  * other domains. */
-int ls_error_exit_code (const GError *error);
+LS_PUBLIC int ls_error_exit_code (const GError *error);
+
+G_END_DECLS
 
 #endif

@@ -1,15 +1,34 @@
 /* lockstep/lockstep.h — predict one training step of a large model on a cluster.
  *
- *     g_autoptr (GError) error = NULL;
- *     g_autoptr (LsJob) job = ls_job_new ();
- *     if (ls_job_set (job, "model", "gpt3-175b", &error)
- *         && ls_job_set (job, "cluster", "dgx-a100-80g", &error)
- *         && ls_job_set (job, "nodes", "8", &error)
- *         && ls_job_set (job, "tp", "8", &error)
- *         && ls_job_set (job, "pp", "8", &error)) {
- *       g_autoptr (LsResult) result = ls_job_run (job, &error);
- *       if (result)
- *         printf ("%f s\n", ls_result_step_time_s (result));
+ *     #include <stdio.h>
+ *
+ *     #include <lockstep/lockstep.h>
+ *
+ *     static LsResult *
+ *     simulate (GError **error)
+ *     {
+ *       static const char *const knobs[][2] = {
+ *         { "model", "llama3.1-8b" }, { "cluster", "dgx-h100" }, { "gpus", "8" }, { "tp", "2" }, { "pp", "2" },
+ *       };
+ *       g_autoptr (LsJob) job = ls_job_new ();
+ *       for (guint i = 0; i < G_N_ELEMENTS (knobs); i++)
+ *         if (!ls_job_set (job, knobs[i][0], knobs[i][1], error))
+ *           return NULL;
+ *       return ls_job_run (job, error);
+ *     }
+ *
+ *     int
+ *     main (void)
+ *     {
+ *       g_autoptr (GError) error = NULL;
+ *       g_autoptr (LsResult) result = simulate (&error);
+ *       if (!result) {
+ *         fprintf (stderr, "%s\n", error->message);
+ *         return ls_error_exit_code (error);
+ *       }
+ *       g_autofree char *summary = ls_result_summary (result, LS_TEXT_PLAIN);
+ *       printf ("%s", summary);
+ *       return 0;
  *     }
  *
  * All functions that can fail return FALSE or NULL and set an error of LS_ERROR;
@@ -18,8 +37,8 @@
  * threads may run two jobs at once, but not share one. Returned strings are
  * newly allocated UTF-8 (g_free) unless said otherwise.
  *
- * Names of models, clusters and strategies are looked up as a path, then in
- * $LS_DATA_DIR, ./models (./topologies, ./strategies) and the installed data. */
+ * Names of models, clusters, strategies and traces are looked up as a path, then in
+ * $LS_DATA_DIR, ./models (./topologies, ./strategies, ./traces) and the installed data. */
 #ifndef LOCKSTEP_LOCKSTEP_H
 #define LOCKSTEP_LOCKSTEP_H
 
@@ -27,22 +46,21 @@
 
 #include <lockstep/error.h>
 #include <lockstep/units.h>
+#include <lockstep/version.h>
 
 G_BEGIN_DECLS
-
-const char *ls_version (void); /* static: "0.1.0" */
 
 /* ---- One job ------------------------------------------------------------- */
 
 typedef struct LsJob LsJob;
 typedef struct LsResult LsResult;
 
-LsJob *ls_job_new (void); /* all defaults; model and cluster must be set */
-void ls_job_free (LsJob *job); /* NULL allowed */
+LS_PUBLIC LsJob *ls_job_new (void); /* all defaults; model (or trace) and cluster must be set */
+LS_PUBLIC void ls_job_free (LsJob *job); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJob, ls_job_free)
 
 /* Sets one knob from text. Keys are the long flags of `lockstep run` without
- * dashes: "model", "cluster", "nodes", "gpus", "tp", "pp", "dp", "cp", "ep",
+ * dashes: "model", "cluster", "trace", "nodes", "gpus", "tp", "pp", "dp", "cp", "ep",
  * "vpp", "sp", "zero", "dp-kind", "dp-overlap", "tp-overlap", "tp-async", "p2p",
  * "schedule", "micro-batch", "global-batch", "seq", "recompute", "attention", "dtype",
  * "grad-dtype", "layers-per-chunk", "grad-norm", "steps", "host-launch", "host-comm",
@@ -51,28 +69,33 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJob, ls_job_free)
  * "evq=ref,solver=ref,runahead=off", which selects the reference implementations). On
  * and off are "1" and "0". LS_ERROR_USAGE if the key is unknown or the value malformed;
  * the job is then unchanged. */
-gboolean ls_job_set (LsJob *job, const char *key, const char *value, GError **error);
+LS_PUBLIC gboolean ls_job_set (LsJob *job, const char *key, const char *value, GError **error);
 
 /* Takes the strategy of a named or given file instead of what was set so far
  * about parallelism; what is set afterwards overrides the file. LS_ERROR_INPUT. */
-gboolean ls_job_load_strategy (LsJob *job, const char *name_or_path, GError **error);
+LS_PUBLIC gboolean ls_job_load_strategy (LsJob *job, const char *name_or_path, GError **error);
 
 /* Runs the job: LS_ERROR_USAGE (no model or cluster), LS_ERROR_INPUT (a file),
  * LS_ERROR_CONFLICT, LS_ERROR_UNSUPPORTED, LS_ERROR_DEADLOCK. A job that does not
  * fit into memory is a result, not an error. Free with ls_result_free(). */
-LsResult *ls_job_run (const LsJob *job, GError **error);
+LS_PUBLIC LsResult *ls_job_run (const LsJob *job, GError **error);
 
-void ls_result_free (LsResult *result); /* NULL allowed */
+/* Writes the plan of a job, without running it, as a file that the knob "trace"
+ * replays; its format is documented in traces/README.md. Errors as of ls_job_run() and
+ * of the functions below that write. */
+LS_PUBLIC gboolean ls_job_write_trace (const LsJob *job, const char *path, GError **error);
+
+LS_PUBLIC void ls_result_free (LsResult *result); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsResult, ls_result_free)
 
-double ls_result_step_time_s (const LsResult *result);
+LS_PUBLIC double ls_result_step_time_s (const LsResult *result);
 
 /* FALSE, with LS_ERROR_NO_FIT that says how much is missing where, if the job
  * needs more memory than a GPU has. */
-gboolean ls_result_check_fit (const LsResult *result, GError **error);
+LS_PUBLIC gboolean ls_result_check_fit (const LsResult *result, GError **error);
 
 /* What had to be assumed to read a foreign model file, a line each; "" if nothing. */
-char *ls_result_notes (const LsResult *result);
+LS_PUBLIC char *ls_result_notes (const LsResult *result);
 
 typedef enum {
   LS_TEXT_PLAIN = 0,
@@ -80,29 +103,34 @@ typedef enum {
   LS_TEXT_ASCII = 1 << 1, /* no block characters: the terminal does not do UTF-8 */
 } LsTextStyle;
 
-char *ls_result_summary (const LsResult *result, LsTextStyle style); /* for people */
-char *ls_result_json (const LsResult *result);                     /* for programs */
-char *ls_result_placement (const LsResult *result);                /* one line per rank */
+LS_PUBLIC char *ls_result_summary (const LsResult *result, LsTextStyle style); /* for people */
+LS_PUBLIC char *ls_result_json (const LsResult *result);                     /* for programs */
+LS_PUBLIC char *ls_result_placement (const LsResult *result);                /* one line per rank */
 
 typedef enum {
   LS_OUTPUT_CHROME_TRACE,
+  LS_OUTPUT_CSV,
   LS_OUTPUT_TIMELINE, /* needs gnuplot */
+  LS_OUTPUT_TRACE,
 } LsOutput;
 
 /* Whether the functions below can write there; creates nothing, and is worth asking
  * before a long run. LS_ERROR_USAGE: control characters in the path, or a picture's
  * suffix is neither .svg nor .png; LS_ERROR_IO: it is a folder, its folder is missing,
  * or it must not be written. */
-gboolean ls_check_output_path (LsOutput output, const char *path, GError **error);
+LS_PUBLIC gboolean ls_check_output_path (LsOutput output, const char *path, GError **error);
 
-/* Both follow symbolic links, replace what is there only when they succeed, and fail
+/* All follow symbolic links, replace what is there only when they succeed, and fail
  * as above or with LS_ERROR_IO while writing.
  *
  * Chrome's trace event format, which Perfetto opens. */
-gboolean ls_result_write_chrome_trace (const LsResult *result, const char *path, GError **error);
+LS_PUBLIC gboolean ls_result_write_chrome_trace (const LsResult *result, const char *path, GError **error);
+/* What ran when on which stream of which rank, and what it waited for: a row per span,
+ * times in picoseconds. Columns: README.md or lockstep(1). */
+LS_PUBLIC gboolean ls_result_write_csv (const LsResult *result, const char *path, GError **error);
 /* A picture of the step, .svg or .png, drawn by gnuplot; its .gp and .dat files
  * are left beside it. */
-gboolean ls_result_write_timeline (const LsResult *result, const char *path, GError **error);
+LS_PUBLIC gboolean ls_result_write_timeline (const LsResult *result, const char *path, GError **error);
 
 /* ---- Validation against published measurements --------------------------- */
 
@@ -125,28 +153,28 @@ typedef struct LsValidation LsValidation;
  * options (LS_ERROR_USAGE, LS_ERROR_UNSUPPORTED), a selection that no row matches
  * (LS_ERROR_USAGE) and a bad file or one without rows (LS_ERROR_INPUT) fail. Free with
  * ls_validation_free(). */
-LsValidation *ls_validation_run (const LsValidateOptions *options, GError **error);
-void ls_validation_free (LsValidation *validation); /* NULL allowed */
+LS_PUBLIC LsValidation *ls_validation_run (const LsValidateOptions *options, GError **error);
+LS_PUBLIC void ls_validation_free (LsValidation *validation); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsValidation, ls_validation_free)
 
-char *ls_validation_text (const LsValidation *validation);
-char *ls_validation_json (const LsValidation *validation);
+LS_PUBLIC char *ls_validation_text (const LsValidation *validation);
+LS_PUBLIC char *ls_validation_json (const LsValidation *validation);
 
 /* FALSE, with LS_ERROR_TOLERANCE, if the mean absolute error exceeds max_pct or
  * nothing could be simulated; LS_ERROR_USAGE unless max_pct is 0 or more and finite. */
-gboolean ls_validation_check_mape (const LsValidation *validation, double max_pct, GError **error);
+LS_PUBLIC gboolean ls_validation_check_mape (const LsValidation *validation, double max_pct, GError **error);
 
 /* ---- What there is ------------------------------------------------------- */
 
-/* kind: "models", "clusters", "gpus", "strategies", "schedules", or NULL for all.
+/* kind: "models", "clusters", "gpus", "strategies", "traces", "schedules", or NULL for all.
  * LS_ERROR_USAGE for another one. */
-char *ls_list_text (const char *kind, GError **error);
+LS_PUBLIC char *ls_list_text (const char *kind, GError **error);
 
 /* Reads one data file, of the kind that its "schema" names or a Hugging Face
  * config.json, and checks all that can be checked. A strategy is also checked
  * against a model and a cluster where both are given (or NULL). Returns a line
  * that says what the file holds. LS_ERROR_INPUT, LS_ERROR_CONFLICT. */
-char *ls_check_file (const char *path, const char *model, const char *cluster, GError **error);
+LS_PUBLIC char *ls_check_file (const char *path, const char *model, const char *cluster, GError **error);
 
 G_END_DECLS
 

@@ -1,0 +1,23 @@
+/* cli/job_args.h — the flags that say which job: the knobs of ls_job_set(), and
+ * --strategy. `run` and `trace export` take the same. */
+#ifndef LS_CLI_JOB_ARGS_H
+#define LS_CLI_JOB_ARGS_H
+
+#include "cli/cli.h"
+
+typedef struct {
+  GArray *knobs; /* key and value, in the order given */
+  char *strategy;
+} CliJob;
+
+void cli_job_init (CliJob *job);
+void cli_job_clear (CliJob *job);
+
+/* Appends a GOptionEntry for each flag, with these flags of GOption besides. The
+ * group_data of cli_parse() must then be the address of job. */
+void cli_job_entries (CliJob *job, GOptionFlags flags, GArray *entries);
+
+/* The job that was asked for, LS_DEBUG included. Free with ls_job_free(). */
+LsJob *cli_job_new (const CliJob *args, GError **error);
+
+#endif

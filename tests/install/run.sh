@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# An installed Lockstep is complete: the program of lockstep.h, built with what
+# pkg-config says of the copy, runs against its library and data and prints what the
+# installed command line prints; the data, the manual and the completion are there. And
+# the command line needs of the library only what it shows: it links with it and behaves
+# the same.
+# Usage: run.sh ROOT BUILD LOCKSTEP_SHARED MESON COMPILER [ARG...], with prefix, bindir,
+# libdir, includedir, datadir and mandir of the configuration in the environment
+set -euo pipefail
+root=$1 build=$2 shared=$(realpath -- "$3") meson=$4
+shift 4
+out=$(mktemp -d)
+trap 'rm -rf -- "$out"' EXIT
+unset LS_DATA_DIR PKG_CONFIG_SYSROOT_DIR
+
+fail() {
+  printf '%s\n' "$1"
+  exit 1
+}
+
+# The indented program at the beginning of the header, and the file.
+diff -B <(sed -n '/^ \*     #include <stdio/,/^ \* [^ ]/p' "$root/src/include/lockstep/lockstep.h" | sed '$d' | sed -E 's/^ \*(     )?//') \
+  <(sed -n '/^#include/,$p' "$root/tests/install/example.c") || fail 'lockstep.h shows another program'
+
+"$meson" install -C "$build" --destdir "$out" --no-rebuild --quiet >/dev/null
+copy=$out$prefix
+for file in "$bindir/lockstep" "$libdir/liblockstep.so" "$mandir/man1/lockstep.1" \
+            "$datadir/bash-completion/completions/lockstep" "$datadir"/lockstep/{models,topologies,strategies}/README.md; do
+  [[ -e $copy/$file ]] || fail "not installed: $file"
+done
+diff <(cd -- "$root/src/include/lockstep" && ls -- *.h) <(ls "$copy/$includedir/lockstep") || fail 'other headers are installed'
+
+# As if it had been configured with that prefix.
+pc=$copy/$libdir/pkgconfig/lockstep.pc
+sed -i "s,^prefix=.*,prefix=$copy," "$pc"
+export PKG_CONFIG_PATH=$copy/$libdir/pkgconfig LD_LIBRARY_PATH=$copy/$libdir LS_DATA_DIR=$copy/$datadir/lockstep LC_ALL=C.UTF-8
+[[ "lockstep $(pkg-config --modversion lockstep)" == "$("$copy/$bindir/lockstep" --version)" ]] || fail 'pkg-config names another version'
+read -r -a flags < <(pkg-config --cflags --libs lockstep)
+"$@" -std=gnu11 -Wall -Wextra -Werror "$root/tests/install/example.c" -o "$out/example" "${flags[@]}"
+
+mkdir "$out/empty"
+cd -- "$out/empty"
+job=(run --model llama3.1-8b --cluster dgx-h100 --gpus 8 --tp 2 --pp 2)
+"$out/example" > "$out/example.txt"
+[[ $(head -n 1 "$out/example.txt") == 'llama3.1-8b on 8 GPUs of dgx-h100' ]] || fail 'the example prints something else'
+for program in "$copy/$bindir/lockstep" "$shared"; do
+  diff <("$program" "${job[@]}") "$out/example.txt" || fail "$program prints something else"
+done
+diff <("$shared" run --help) <("$copy/$bindir/lockstep" run --help)
+printf 'installed, built and run\n'

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Completion offers what the program takes: every command of `lockstep --help`, every
+# flag of every command's --help, names of data, and the choices of a flag; and it runs
+# nothing that a name says.
+# Usage: completion.sh COMPLETION LOCKSTEP
+set -euo pipefail
+completion=$(realpath -- "$1")
+lockstep=$(realpath -- "$2")
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+cd -- "$work"
+mkdir models
+touch 'models/$(touch ran).json'
+. "$completion"
+n=0
+
+complete_words() {
+  COMP_WORDS=("$lockstep" "$@")
+  COMP_CWORD=$#
+  COMPREPLY=()
+  _lockstep || true
+}
+
+# Is $1 offered for the words that follow?
+offers() {
+  local wanted=$1
+  shift
+  complete_words "$@"
+  if ! printf '%s\n' "${COMPREPLY[@]}" | grep -qxF -- "$wanted"; then
+    printf 'not offered for "%s": %s; but: %s\n' "$*" "$wanted" "${COMPREPLY[*]}"
+    exit 1
+  fi
+  n=$((n + 1))
+}
+
+for command in $("$lockstep" --help | sed -nE '/^Commands:/,/^$/ s/^  ([a-z]+) .*/\1/p'); do
+  offers "$command" ''
+  for flag in $("$lockstep" "$command" --help | grep -E '^ +-' | grep -oE -- '--[a-z0-9-]+' | sort -u); do
+    offers "$flag" "$command" "$flag"
+  done
+done
+((n > 50))
+
+offers gpt3-175b run --model gpt3
+offers two-ranks run --trace two
+offers gpt3-175b run --tp 8 --model = gpt3
+offers dgx-a100-80g run --cluster ''
+offers interleaved-1f1b run --schedule ''
+offers selective run --recompute ''
+offers fp8 run --dtype =
+offers auto validate x.csv --fold a
+offers 1 run --tp-async ''
+offers strategies list s
+offers export trace ''
+offers gpt3-175b trace export --model gpt3
+offers --pp trace export --p
+touch out.csv
+offers out.csv run --csv out
+offers out.csv validate ou
+offers '\$\(touch' run --model '$'
+complete_words run --steps ''
+[[ ${#COMPREPLY[@]} == 0 ]] || { printf 'offered for --steps: %s\n' "${COMPREPLY[*]}"; exit 1; }
+[[ ! -e ran ]] || { printf 'a file name was run\n'; exit 1; }
+printf '%d words offered\n' "$n"

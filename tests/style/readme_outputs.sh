@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# README.md (and with it the manual) documents exactly the keys that `run --json` and
+# `validate --json` print, the columns of `run --csv`, and the variables of the
+# environment that the program reads: the first cells of the tables between
+# "<!-- NAME -->" and "<!-- /... -->".
+# Usage: readme_outputs.sh ROOT LOCKSTEP
+set -euo pipefail
+root=$(realpath -- "$1")
+lockstep=$(realpath -- "$2")
+export LS_DATA_DIR=$root/tests/golden/data
+out=$(mktemp -d)
+trap 'rm -rf -- "$out"' EXIT
+status=0
+
+# The words in the first cells of a table. One that begins with a dot lies beside the
+# one before it: "`a.b`, `.c`" are a.b and a.c.
+documented() {
+  sed -n "/<!-- $1 -->/,/<!-- \//p" "$root/README.md" | sed -nE 's/^\| *(`[^|]*)\|.*/\1/p' | { grep -oE '`[^`]+`' || true; } | tr -d '`' \
+    | awk '/^\./ { sub(/\.[^.]*$/, "", before); $0 = before $0 } { print; before = $0 }' | sort -u
+}
+
+# The paths of all values of our own JSON, which has a key per line and two blanks per
+# level: a.b, and c[].d for what is in an array.
+paths() {
+  awk '
+    function path(depth,   i, out) {
+      for (i = 1; i <= depth; i++)
+        out = out (key[i] == "" || out == "" ? "" : ".") key[i]
+      return out
+    }
+    {
+      match($0, /^ */)
+      depth = RLENGTH / 2
+      text = substr($0, RLENGTH + 1)
+    }
+    text ~ /^[]}]/ || depth == 0 { next }
+    text ~ /^\{/ { key[depth] = ""; next }
+    text ~ /^"[^"]*": / {
+      key[depth] = substr(text, 2, index(text, "\": ") - 2)
+      if (text ~ /\[$/)
+        key[depth] = key[depth] "[]"
+      else if (text !~ /\{$/)
+        print path(depth)
+      next
+    }
+    { print path(depth - 1) }' "$1" | sort -u
+}
+
+compare() {
+  local n
+  n=$(documented "$1" | wc -l)
+  if ! diff <(documented "$1") "$2"; then
+    printf '%s: README.md (<) and the program (>) differ\n' "$1"
+    status=1
+  fi
+  printf '%s: %d documented\n' "$1" "$n"
+  ((n > 0)) || status=1
+}
+
+# Runs that print all there is: with a strategy file, of a trace, a refused case, an assumption.
+printf '{"schema": "lockstep.strategy/1", "name": "s", "source": "made up", "tp": 2}\n' > "$out/s.json"
+cd -- "$out"
+"$lockstep" run --model tiny --cluster pair --gpus 2 --strategy ./s.json --json --csv spans.csv > run.json
+"$lockstep" validate "$root/tests/golden/validate-refusals/cases.csv" --assume dtype=bf16 --json > validate.json
+
+"$lockstep" run --trace "$root/traces/two-ranks.json" --cluster pair --json > trace.json
+{ paths run.json; paths trace.json; } | sort -u > run.keys
+compare 'json: run' run.keys
+paths validate.json | sed -E 's/^by_family\.[^.]+/by_family.FAMILY/' | sort -u > validate.keys
+compare 'json: validate' validate.keys
+head -n 1 spans.csv | tr ',' '\n' | sort > columns
+compare 'csv: run' columns
+grep -rhoE 'getenv \("[A-Z_]+"\)' "$root/src" --include='*.c' | grep -oE '[A-Z_]+' | sort -u > variables
+compare environment variables
+exit "$status"

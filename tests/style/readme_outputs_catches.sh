@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# readme_outputs.sh must accept complete tables, and report a key, a column or a
+# variable that is missing in them or only there.
+# Usage: readme_outputs_catches.sh CHECK
+set -euo pipefail
+check=$1
+tree=$(mktemp -d)
+trap 'rm -rf -- "$tree"' EXIT
+mkdir "$tree/src"
+printf 'x = g_getenv ("A_B");\n' > "$tree/src/a.c"
+cat > "$tree/lockstep" <<'END'
+#!/usr/bin/env bash
+if [[ $1 == run ]]; then
+  printf 'rank,name\n' > spans.csv
+  printf '{\n  "t": 1,\n  "m": {\n    "a": 1,\n    "deep": {\n      "x": "{"\n    }\n  },\n  "links": [\n    {\n      "name": "["\n    }\n  ],\n  "none": []\n}\n'
+else
+  printf '{\n  "by_family": {\n    "korth": {\n      "n": 1\n    }\n  },\n  "assumed": [\n    "a=b",\n    "c=d"\n  ]\n}\n'
+fi
+END
+chmod +x "$tree/lockstep"
+
+page() {
+  cat > "$tree/README.md" <<'END'
+<!-- json: run -->
+| `t` | one |
+| `m.a` | two |
+| `m.deep.x` | three |
+| `links[].name` | four |
+| `none` | five |
+<!-- /json -->
+<!-- json: validate -->
+| `by_family.FAMILY.n` | `not a key` |
+| `assumed[]` | two |
+<!-- /json -->
+<!-- csv: run -->
+| `rank`, `name` | both |
+<!-- /csv -->
+<!-- environment -->
+| `A_B` | one |
+<!-- /environment -->
+END
+}
+refuses() {
+  local out
+  if out=$("$check" "$tree" "$tree/lockstep") || [[ $out != *"$1"* ]]; then
+    printf 'expected "%s"; got:\n%s\n' "$1" "$out"
+    exit 1
+  fi
+}
+# After the change $1 to a true page, $2 is reported.
+wrong() {
+  page
+  sed -i "$1" "$tree/README.md"
+  refuses "$2"
+}
+
+page
+"$check" "$tree" "$tree/lockstep"
+wrong '/m.deep.x/d' '> m.deep.x'
+wrong 's/links\[\].name/&`, `.size/' '< links[].size'
+wrong '/assumed/d' '> assumed[]'
+wrong 's/`rank`, //' '> rank'
+wrong 's/A_B/&`, `C/' '< C'
+wrong '/json: run/d' 'json: run: 0 documented'

@@ -1,0 +1,100 @@
+# Completion of lockstep for bash: `source` it, or install it where bash-completion
+# looks. Nothing is listed here: commands and flags come from --help, the names of
+# models and their like from `lockstep list`, other choices from what a mistake gets.
+
+# $lockstep below is the program as it was typed, a local of _lockstep().
+
+# The help of a command. `trace` also takes the flags of `run` that say which job, and
+# shows only its own.
+_lockstep_help() {
+  "$lockstep" "$1" --help 2>/dev/null
+  [[ $1 != trace ]] || "$lockstep" run --help 2>/dev/null | sed -n '1,/^ *--strategy/p'
+}
+
+# The long flags of a command, one per line.
+_lockstep_flags() {
+  _lockstep_help "$1" | sed -nE 's/^ +(-[a-z], )?(--[a-z0-9-]+).*/\2/p'
+}
+
+_lockstep_commands() {
+  "$lockstep" --help 2>/dev/null | sed -nE '/^Commands:/,/^$/ s/^  ([a-z]+) .*/\1/p'
+}
+
+# Names of a kind: the first word of each indented line.
+_lockstep_names() {
+  "$lockstep" list "$1" 2>/dev/null | sed -nE 's/^  ([^ ]+).*/\1/p'
+}
+
+# The words that may follow a command: "[a|b|c]" or "a" in its usage line.
+_lockstep_words() {
+  _lockstep_help "$1" | sed -nE '1 s/^Usage: lockstep [a-z]+ \[?([a-z|]+)\]?( .*)?$/\1/p' | tr '|' '\n'
+}
+
+# What --help shows for the value of flag $2 of command $1: "N", "FILE", "auto|off".
+# Fails if the flag takes none.
+_lockstep_placeholder() {
+  _lockstep_help "$1" | sed -nE "s/^ +(-[a-z], )?$2=([^ ]+).*/\\2/p" | grep .
+}
+
+# The words that the refusal of an empty value lists, as in: expected one of "none",
+# "full"; got "". Nothing is simulated: an empty value is refused before that.
+_lockstep_choices() {
+  "$lockstep" "$1" "$2=" 2>&1 </dev/null | sed -nE '1 s/.*expected one of (.*); got .*/\1/p' | grep -oE '[^", ]+'
+}
+
+# Offers those lines of $1 that begin with $2. Not compgen -W, which would expand them:
+# some are names of files.
+_lockstep_offer() {
+  local line
+  while read -r line; do
+    [[ -z $line || $line != "$2"* ]] || COMPREPLY+=("$(printf '%q' "$line")")
+  done <<< "$1"
+}
+
+_lockstep_files() {
+  compopt -o filenames 2>/dev/null
+  mapfile -t COMPREPLY < <(compgen -f -- "$1")
+}
+
+# Completes word $4, the value of flag $2 of command $1, which --help shows as $3.
+_lockstep_value() {
+  local names=
+  case $2:$3 in
+    --model:* | --cluster:* | --trace:*) names=$(_lockstep_names "${2#--}s") ;;
+    --strategy:*) names=$(_lockstep_names strategies) ;;
+    --schedule:*) names=$(_lockstep_names schedules) ;;
+    *:KIND | *:MODE | *:MODEL | *:DTYPE) names=$(_lockstep_choices "$1" "$2") ;;
+    *:*[!a-z0-9\|]*) ;;
+    *) names=${3//|/$'\n'} ;;
+  esac
+  _lockstep_offer "$names" "$4"
+  [[ $3 != *FILE* ]] || ((${#COMPREPLY[@]})) || _lockstep_files "$4"
+}
+
+_lockstep() {
+  local lockstep=${COMP_WORDS[0]} command=${COMP_WORDS[1]-} placeholder words
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+  COMPREPLY=()
+  if ((COMP_CWORD == 1)); then
+    _lockstep_offer "$(_lockstep_commands)"$'\n--help\n--version' "$word"
+    return
+  fi
+
+  # "--tp=8" comes as three words
+  if [[ $word == = ]]; then
+    word=
+  elif [[ $before == = ]]; then
+    before=${COMP_WORDS[COMP_CWORD - 2]}
+  fi
+  if [[ $before == --?* ]] && placeholder=$(_lockstep_placeholder "$command" "$before"); then
+    _lockstep_value "$command" "$before" "$placeholder" "$word"
+  elif [[ $word == -* ]]; then
+    _lockstep_offer "$(_lockstep_flags "$command")" "$word"
+  elif words=$(_lockstep_words "$command"); [[ -n $words ]]; then
+    ((COMP_CWORD > 2)) || _lockstep_offer "$words" "$word"
+  elif [[ $command != run ]]; then
+    _lockstep_files "$word"
+  fi
+}
+
+complete -F _lockstep lockstep
