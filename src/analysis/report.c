@@ -1,63 +1,17 @@
 #include "analysis/report.h"
 
+#include <math.h>
 #include <string.h>
+
+#include "analysis/conservation.h"
 
 #define N_BUSIEST 32
 
-/* FLOPs of a kernel as model FLOPs count them: matrix products only, and
- * attention over all pairs of positions, whatever a causal kernel skips. The
- * backward of attention counts twice its forward: what a flash kernel recomputes
- * inside is not the recipe's recomputation. */
-static double
-model_flops_of (const LsKernel *k)
+/* What is trained is not known: neither are tokens and FLOPs. */
+static void
+fill_no_speed (LsReport *r)
 {
-  double pairs = (double) k->batch * (double) k->m * (double) k->n * (double) k->k;
-  switch (k->kind) {
-  case LS_KERNEL_GEMM:
-  case LS_KERNEL_BATCHED_GEMM:
-    return k->flops;
-  case LS_KERNEL_ATTENTION_FWD:
-    return 4 * pairs;
-  case LS_KERNEL_ATTENTION_BWD:
-    return 8 * pairs;
-  default:
-    return 0;
-  }
-}
-
-static double
-recomputed_flops_of_segment (const LsPlan *plan, const LsSegment *segment)
-{
-  double flops = 0;
-  for (uint32_t i = 0; i < segment->n_ops; i++) {
-    const LsOp *op = &segment->ops[i];
-    if (op->kind == LS_OP_KERNEL && op->tag == LS_TAG_RECOMPUTE && op->kernel != UINT32_MAX)
-      flops += model_flops_of (&plan->kernels[op->kernel]);
-  }
-  return flops;
-}
-
-/* Over all ranks, of one step. */
-static double
-recomputed_flops (const LsPlan *plan)
-{
-  g_autofree double *of_segment = g_new (double, plan->n_segments);
-  for (uint32_t i = 0; i < plan->n_segments; i++)
-    of_segment[i] = recomputed_flops_of_segment (plan, &plan->segments[i]);
-
-  g_autofree uint32_t *n_ranks = g_new0 (uint32_t, plan->n_roles);
-  for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
-    n_ranks[plan->bindings[rank].role]++;
-
-  double flops = 0;
-  for (uint32_t role = 0; role < plan->n_roles; role++) {
-    const LsProgram *program = &plan->programs[role];
-    double of_rank = 0;
-    for (uint32_t i = 0; i < program->n_instances; i++)
-      of_rank += of_segment[program->instances[i].segment];
-    flops += of_rank * n_ranks[role];
-  }
-  return flops;
+  r->tokens_per_s = r->mfu = r->mfu_causal = r->hfu = NAN;
 }
 
 /* The vocabulary counts padded, as in Megatron-LM's own figure. */
@@ -73,7 +27,7 @@ fill_speed (LsReport *r, const LsTimeline *t, const LsModel *m, const LsStrategy
   g_assert_cmpfloat (peak, >, 0);
   r->mfu = flops / peak;
   r->mfu_causal = ls_model_flops (m, vocab, seq, s->global_batch, true) / peak;
-  r->hfu = (flops + recomputed_flops (t->plan)) / peak;
+  r->hfu = (flops + ls_plan_model_flops (t->plan, true)) / peak;
 }
 
 static void
@@ -170,7 +124,10 @@ ls_report_init (LsReport *r, const LsTimeline *t, const LsMemory *memory, const 
   };
   for (uint32_t rank = 0; rank < t->n_ranks; rank++) /* sampled spans are no classes: all ranks were simulated */
     r->n_classes += t->is_sampled || t->multiplicity[rank] > 0;
-  fill_speed (r, t, m, s, c);
+  if (m)
+    fill_speed (r, t, m, s, c);
+  else
+    fill_no_speed (r);
   fill_breakdown (r, t);
   fill_memory (r, t->plan, memory, &c->spec.gpu);
   fill_links (r, t, c);

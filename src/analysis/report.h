@@ -45,8 +45,8 @@ typedef struct {
 
 typedef struct {
   double step_time_s, first_step_s;
-  double tokens_per_s;
-  double mfu, mfu_causal, hfu;
+  double tokens_per_s;          /* NAN: not known */
+  double mfu, mfu_causal, hfu;  /* the same       */
   uint32_t n_ranks, n_classes, n_steps;
   uint64_t n_op_instances; /* of one step */
   double bubble_frac;
@@ -64,7 +64,8 @@ typedef struct {
   uint64_t digest;
 } LsReport;
 
-/* HFU adds what was recomputed. peak: dense peak of the strategy's dtype.
+/* With m NULL (a trace that does not say what is trained) s is not looked at, and
+ * tokens and utilisation are NAN. HFU adds what was recomputed. peak: dense peak of the strategy's dtype.
  * cost_share: [3] seconds of kernels whose cost was measured, fitted, guessed,
  * and [3] = extrapolated, as exec counted them. Free with ls_report_clear(). */
 void ls_report_init (LsReport *r, const LsTimeline *t, const LsMemory *memory, const LsModel *m,

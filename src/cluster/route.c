@@ -104,6 +104,8 @@ ls_route_host_memory (const LsCluster *c, uint32_t gpu, bool is_to_host, LsRoute
   bool has_cpu = c->spec.cpu_sockets > 0;
   ret_route->n_trunks = 0;
   ret_route->latency = 0;
+  if (c->spec.pcie_switches == 0)
+    return;
   if (has_cpu && !is_to_host) {
     hop (c, ret_route, ls_host_trunk (c, host, x->t_memory, ls_socket_of_switch (&c->spec, pcie_switch), dir));
     hop (c, ret_route, ls_host_trunk (c, host, x->t_uplink, pcie_switch, dir));

@@ -30,7 +30,8 @@ void ls_route (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t 
                uint32_t nic_to, LsRoute *ret_route);
 
 /* Between a GPU and the memory of the CPU behind its PCIe switch: GPU > PCIe switch >
- * CPU > memory, or back. A host without described CPUs ends at the PCIe switch. */
+ * CPU > memory, or back. A host without described CPUs ends at the PCIe switch; without
+ * PCIe the route is empty. */
 void ls_route_host_memory (const LsCluster *c, uint32_t gpu, bool is_to_host, LsRoute *ret_route);
 
 /* Load on every trunk (array of c->trunks->len doubles, zeroed by the callee) of

@@ -12,7 +12,7 @@ collective_finished (void *run, Motion *m, LsTime at)
   Run *x = run;
   Comm *c = (Comm *) m;
   const LsCommunicator *group = &x->plan->comms[c->id];
-  digest_add (x, at, c->id);
+  digest_add (x, m->step, at, c->id);
   c->n_arrived = 0;
   c->arrived = 0;
   for (uint32_t i = 0; i < group->n_ranks; i++)
@@ -20,18 +20,23 @@ collective_finished (void *run, Motion *m, LsTime at)
 }
 
 static void
-mismatch (Run *x, Comm *c, Rank *r, const LsOp *op)
+mismatch (Run *x, Comm *c, Rank *r, uint32_t step, const LsOp *op)
 {
   const LsCommunicator *group = &x->plan->comms[c->id];
   if (x->error)
     return;
+  x->engine.stop_at = x->engine.now;
+  if (c->step != step) {
+    x->error = g_error_new (LS_ERROR, LS_ERROR_INPUT, "communicator %u (%s): a call of rank %u in step %u meets one of rank %u in step %u", c->id,
+                            ls_axis_name (group->axis), r->id, step, c->first_rank, c->step);
+    return;
+  }
   x->error = g_error_new (LS_ERROR, LS_ERROR_INPUT,
                           "communicator %u (%s): rank %u calls %s of %" G_GUINT64_FORMAT " bytes (%s), "
                           "but rank %u called %s of %" G_GUINT64_FORMAT " bytes (%s)",
                           c->id, ls_axis_name (group->axis), r->id, ls_coll_kind_name (op->coll), op->bytes,
                           ls_dtype_name (op->dtype), c->first_rank, ls_coll_kind_name (c->motion.call->kind),
                           c->motion.call->bytes, ls_dtype_name (c->dtype));
-  x->engine.stop_at = x->engine.now;
 }
 
 void
@@ -45,9 +50,10 @@ comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
   if (c->n_arrived == 0) {
     c->motion.call = call_for_ranks (x, &c->calls, op->coll, op->bytes, group->ranks, group->n_ranks);
     c->first_rank = r->id;
+    c->step = f->step;
     c->dtype = op->dtype;
-  } else if (c->motion.call->kind != op->coll || c->motion.call->bytes != op->bytes || c->dtype != op->dtype) {
-    mismatch (x, c, r, op);
+  } else if (c->step != f->step || c->motion.call->kind != op->coll || c->motion.call->bytes != op->bytes || c->dtype != op->dtype) {
+    mismatch (x, c, r, f->step, op);
     return;
   }
   c->frame[member] = frame;
@@ -58,7 +64,7 @@ comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
     return;
   for (uint32_t i = 0; i < group->n_ranks; i++)
     comm_matched (x, group->ranks[i], c->frame[i], c->op[i], c->arrived);
-  motion_begin (x, &c->motion, (Call *) c->motion.call, f->step, c->arrived);
+  motion_begin (x, &c->motion, c->motion.call, f->step, c->arrived);
 }
 
 void

@@ -39,16 +39,16 @@ compile_op (Run *x, const LsSegment *seg, uint32_t i, XOp *to, GError **error)
   const LsOp *op = &seg->ops[i];
   if (op->stream >= LS_N_STREAMS || op->host >= LS_N_HOST_COSTS || op->slot >= LS_N_SLOTS)
     return refuse (seg, i, "stream, host cost or slot out of range", error);
+  if (op->kind == LS_OP_COLLECTIVE && op->coll >= LS_COLL_SEND_RECV)
+    return refuse (seg, i, "there is no such collective", error);
   *to = (XOp) { .kind = op->kind, .stream = op->stream, .slot = op->slot, .cost = op->kernel, .n_deps = op->n_deps,
                 .next = NO_OP, .host = x->options->host.cost[op->host] };
   if (op->kind == LS_OP_HOST_DELAY)
-    to->host += op->recorded;
+    to->host = op->recorded > LS_TIME_NEVER - to->host ? LS_TIME_NEVER : to->host + op->recorded;
 
   if (op->kind == LS_OP_KERNEL || op->kind == LS_OP_COPY) {
     if (op->recorded != LS_TIME_NEVER)
       to->alone = op->recorded;
-    else if (op->kind == LS_OP_COPY && op->root > LS_COPY_TO_HOST)
-      return refuse (seg, i, "a copy goes to the device (0) or to the host (1)", error);
     else if (op->kind == LS_OP_COPY)
       to->alone = LS_TIME_NEVER; /* its path decides */
     else if (op->kernel >= x->plan->n_kernels)
@@ -146,8 +146,12 @@ run_compile (Run *x, const LsCalibration *calibration, GError **error)
 {
   cost_kernels (x, calibration);
   x->segments = ls_arena_new_array (x->arena, XSegment, MAX (1, x->plan->n_segments));
+  g_autofree bool *is_used = g_new0 (bool, x->plan->n_segments); /* others are not even checked */
+  for (uint32_t role = 0; role < x->plan->n_roles; role++)
+    for (uint32_t i = 0; i < x->plan->programs[role].n_instances; i++)
+      is_used[x->plan->programs[role].instances[i].segment] = true;
   for (uint32_t i = 0; i < x->plan->n_segments; i++)
-    if (!compile_segment (x, &x->plan->segments[i], &x->segments[i], error))
+    if (is_used[i] && !compile_segment (x, &x->plan->segments[i], &x->segments[i], error))
       return FALSE;
   count_cost_sources (x);
   return TRUE;

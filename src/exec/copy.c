@@ -20,7 +20,7 @@ copy_finished (void *run, Motion *m, LsTime at)
 {
   Copy *c = (Copy *) m;
   Run *x = run;
-  digest_add (x, at, UINT64_C (1) << 63 | c->rank);
+  digest_add (x, m->step, at, UINT64_C (1) << 63 | c->rank);
   c->is_busy = false;
   x->ranks[c->rank].n_copies--;
   comm_over (x, c->rank, c->frame, c->op, 0, at);
@@ -87,4 +87,10 @@ copies_count_bytes (const Run *x, uint32_t step, double *resource_bytes)
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
     for (int d = 0; d < 2; d++)
       calls_count_bytes (x->copies[i].engine[d].calls, step, resource_bytes);
+}
+
+const Call *
+copies_calls (const Run *x, uint32_t rank, LsCopyDirection direction)
+{
+  return x->copies[rank].engine[direction].calls;
 }

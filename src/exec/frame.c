@@ -31,9 +31,22 @@ frame_enter (Rank *r, uint32_t s)
   }
 }
 
+/* References are told apart for a few steps only. */
+static void
+forget_old_spans (Rank *r, uint32_t step)
+{
+  r->host_span = span_known (r->host_span, step);
+  for (uint32_t s = 0; s < LS_N_STREAMS; s++)
+    r->streams[s].tail_span = span_known (r->streams[s].tail_span, step);
+  for (uint32_t s = 0; s < LS_N_SLOTS; s++)
+    r->call_span[s] = span_known (r->call_span[s], step);
+}
+
 void
 frame_open (Run *x, Rank *r)
 {
+  if (r->next_instance == 0)
+    forget_old_spans (r, r->next_step);
   if (r->frames_end - r->frames_first == r->frames_cap)
     grow_ring (r);
   Frame *f = rank_frame (r, r->frames_end);
@@ -43,8 +56,8 @@ frame_open (Run *x, Rank *r)
   f->step = r->next_step;
   f->n_issued = 0;
   f->n_left = f->seg->n_ops;
-  if (f->cap < f->seg->n_ops) {
-    f->cap = f->seg->n_ops;
+  if (f->cap < MAX (1, f->seg->n_ops)) {
+    f->cap = MAX (1, f->seg->n_ops);
     f->time = g_renew (LsTime, f->time, f->cap);
     f->span = g_renew (uint32_t, f->span, f->cap);
     f->state = g_renew (uint8_t, f->state, f->cap);

@@ -78,7 +78,7 @@ transfer_finished (void *run, Motion *m, LsTime at)
   Channel *ch = (Channel *) m;
   g_autofree Post *send = g_queue_pop_head (&ch->sends);
   g_autofree Post *recv = g_queue_pop_head (&ch->recvs);
-  digest_add (x, at, (uint64_t) ch->from << 32 | ch->to);
+  digest_add (x, m->step, at, (uint64_t) ch->from << 32 | ch->to);
   ch->is_busy = false;
   transfer_over (x, send, at);
   transfer_over (x, recv, at);
@@ -91,6 +91,14 @@ channel_try (Run *x, Channel *ch)
   const Post *send = g_queue_peek_head (&ch->sends), *recv = g_queue_peek_head (&ch->recvs);
   if (ch->is_busy || !send || !recv || x->error)
     return;
+  uint32_t step = rank_frame (&x->ranks[ch->from], send->frame)->step;
+  uint32_t recv_step = rank_frame (&x->ranks[recv->rank], recv->frame)->step;
+  if (step != recv_step) {
+    x->error = g_error_new (LS_ERROR, LS_ERROR_INPUT, "a send of rank %u in step %u meets a receive of rank %u in step %u", ch->from, step, ch->to,
+                            recv_step);
+    x->engine.stop_at = x->engine.now;
+    return;
+  }
   if (send->bytes != recv->bytes) {
     x->error = g_error_new (LS_ERROR, LS_ERROR_INPUT,
                             "rank %u sends %" G_GUINT64_FORMAT " bytes to rank %u, which expects %" G_GUINT64_FORMAT,
@@ -100,7 +108,6 @@ channel_try (Run *x, Channel *ch)
   }
   Call *call = transfer_call (x, ch, send->bytes);
   LsTime at = MAX (MAX (send->at, recv->at), x->engine.now);
-  uint32_t step = rank_frame (&x->ranks[ch->from], send->frame)->step;
   ch->is_busy = true;
   transfer_matched (x, send, at);
   transfer_matched (x, recv, at);

@@ -5,15 +5,17 @@
 typedef struct {
   uint64_t alive[LS_N_MEM];
   uint64_t total;
+  uint64_t overfreed;
 } Alive;
 
 static void
 apply (Alive *a, const LsBufferEvent *b)
 {
   if (b->is_free) {
-    g_assert (a->alive[b->category] >= b->bytes);
-    a->alive[b->category] -= b->bytes;
-    a->total -= b->bytes;
+    uint64_t bytes = MIN (b->bytes, a->alive[b->category]);
+    a->alive[b->category] -= bytes;
+    a->total -= bytes;
+    a->overfreed += b->bytes - bytes;
   } else {
     a->alive[b->category] += b->bytes;
     a->total += b->bytes;
@@ -63,6 +65,8 @@ walk_role (const LsPlan *plan, const LsProgram *p, LsRoleMemory *m)
     for (uint32_t o = 0; o < seg->n_ops; o++)
       walk_op (m, &a, &seg->ops[o], i, (uint16_t) o);
   }
+  memcpy (m->at_end, a.alive, sizeof m->at_end);
+  m->overfreed_bytes = a.overfreed;
 }
 
 LsMemory *

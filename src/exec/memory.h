@@ -12,6 +12,8 @@ typedef struct {
   uint64_t category_peak[LS_N_MEM]; /* each category's own maximum */
   uint32_t peak_instance;           /* of the program              */
   uint16_t peak_op;
+  uint64_t at_end[LS_N_MEM];        /* what the next step begins with: the static bytes again */
+  uint64_t overfreed_bytes;         /* freed, but not alive: 0. See analysis/conservation.h   */
 } LsRoleMemory;
 
 typedef struct {

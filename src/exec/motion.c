@@ -7,12 +7,17 @@
 #include <math.h>
 
 static void
+motion_over (Run *x, Motion *m, LsTime at)
+{
+  uint32_t parity = m->step & 1;
+  m->call->n_over[parity] += m->call->step[parity] == m->step + 1;
+  m->finished (x, m, at);
+}
+
+static void
 phase_begin (Run *x, Motion *m, LsTime at)
 {
-  if (m->phase == m->call->plan->n_phases)
-    ls_engine_at (&x->engine, &m->start, at, LS_PHASE_COMPLETE);
-  else
-    ls_engine_at (&x->engine, &m->start, at + m->call->plan->phases[m->phase].latency, LS_PHASE_COMPLETE);
+  ls_engine_at (&x->engine, &m->start, at + m->call->plan->phases[m->phase].latency, LS_PHASE_COMPLETE);
 }
 
 static void
@@ -22,7 +27,7 @@ phase_over (Run *x, Motion *m, LsTime at)
     phase_begin (x, m, at);
     return;
   }
-  m->finished (x, m, at);
+  motion_over (x, m, at);
 }
 
 static void
@@ -31,10 +36,6 @@ latency_over (LsEvent *event, void *context)
   Run *x = context;
   Motion *m = (Motion *) event;
   const LsCollPlan *plan = m->call->plan;
-  if (m->phase == plan->n_phases) {
-    m->finished (x, m, event->at);
-    return;
-  }
   const LsPhase *p = &plan->phases[m->phase];
   if (p->demand_bytes <= 0) {
     phase_over (x, m, event->at);
@@ -54,6 +55,7 @@ flow_over (LsEvent *event, void *context)
   Run *x = context;
   Motion *m = (Motion *) ((char *) event - G_STRUCT_OFFSET (Motion, flow.done));
   ls_flow_remove (x->net, &m->flow);
+  conserve_flow (x, m);
   phase_over (x, m, event->at);
 }
 
@@ -70,13 +72,17 @@ motion_begin (Run *x, Motion *m, Call *call, uint32_t step, LsTime at)
 {
   m->call = call;
   m->phase = 0;
+  m->step = step;
   uint32_t parity = step & 1;
   if (call->step[parity] != step + 1) {
     call->step[parity] = step + 1;
-    call->count[parity] = 0;
+    call->count[parity] = call->n_over[parity] = 0;
   }
   call->count[parity]++;
-  phase_begin (x, m, at);
+  if (call->plan->n_phases == 0) /* one member: over at once, also for a rank that runs ahead */
+    motion_over (x, m, at);
+  else
+    phase_begin (x, m, at);
 }
 
 /* --- calls ---------------------------------------------------------------- */

@@ -141,7 +141,10 @@ may_begin_step (Run *x, Rank *r)
   if (r->next_instance > 0 || r->next_step < 2)
     return r->next_step <= last;
   r->is_gated = x->step_n_done[r->next_step - 2] < x->plan->n_ranks;
-  return !r->is_gated && r->next_step <= last;
+  if (r->is_gated || r->next_step > last)
+    return false;
+  r->host_time = MAX (r->host_time, x->step_end[r->next_step - 2]); /* may lie ahead of the clock */
+  return true;
 }
 
 /* With the launch queue full the host blocks until an op ends. */
@@ -288,10 +291,11 @@ rank_ready (Run *x, Rank *r)
     ls_engine_at (&x->engine, &x->dispatch, x->engine.now, LS_PHASE_DISPATCH);
 }
 
+/* Not while its host waits for other ranks either: they decide when it issues more. */
 static bool
 may_run_ahead (const Run *x, const Rank *r)
 {
-  return r->n_resident == 0 && r->n_copies == 0 && !r->is_kernel_running && !x->options->no_run_ahead && r->steps_done < x->n_steps
+  return !r->is_gated && r->n_resident == 0 && r->n_copies == 0 && !r->is_kernel_running && !x->options->no_run_ahead && r->steps_done < x->n_steps
          && x->last_step == NO_ID;
 }
 

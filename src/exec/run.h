@@ -34,8 +34,11 @@ void ls_host_costs_default (LsHostCosts *ret_costs);
 
 void ls_run_options_init (LsRunOptions *o);
 
-/* Errors: LS_ERROR_DEADLOCK with the report, LS_ERROR_INPUT for mismatched
- * collectives. The plan is borrowed and must outlive the timeline.
+/* The plan must be one that ls_plan_check() accepts, but for what ranks owe each other
+ * (calls and transfers that do not match): indices, bindings and events are not looked
+ * at again. Errors: LS_ERROR_DEADLOCK with the report, LS_ERROR_INPUT for mismatched
+ * collectives and transfers, LS_ERROR_CONFLICT for a GPU that the cluster does not have,
+ * LS_ERROR_LIMIT, LS_ERROR_FAILED if not all that was asked to move did. The plan is borrowed and must outlive the timeline.
  * ret_cost_share: [4], see analysis/report.h; may be NULL. */
 LsTimeline *ls_run (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration,
                     const LsNccl *nccl, const LsRunOptions *options, double *ret_cost_share,

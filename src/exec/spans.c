@@ -7,13 +7,13 @@
 #include <string.h>
 
 void
-digest_add (Run *x, LsTime at, uint64_t what)
+digest_add (Run *x, uint32_t step, LsTime at, uint64_t what)
 {
   LsDigest d;
   ls_digest_init (&d);
   ls_digest_u64 (&d, (uint64_t) at);
   ls_digest_u64 (&d, what);
-  x->digest += ls_digest_get (&d);
+  x->digest[step & 1] += ls_digest_get (&d);
 }
 
 static void
@@ -36,10 +36,10 @@ span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime mat
   if (r->span_step[i] != f->step + 1)
     begin_step (x, r, f->step);
   r->spans[i][r->n_spans[i]] = (LsSpan) {
-    .start = start, .end = end, .matched = matched, .instance = f->instance_id, .cause = cause,
+    .start = start, .end = end, .matched = matched, .instance = f->instance_id, .cause = span_known (cause, f->step),
     .op = op, .cause_kind = (uint8_t) kind, .step = (uint8_t) f->step,
   };
-  return r->n_spans[i]++ | i << 31;
+  return span_ref (f->step, r->n_spans[i]++);
 }
 
 LsSpan *
@@ -55,11 +55,9 @@ span_at (Rank *r, SpanRef span)
 static uint32_t
 index_in_window (SpanRef ref, uint32_t of_step, uint32_t reported, uint32_t n_reported)
 {
-  if (ref == LS_SPAN_NONE)
-    return LS_SPAN_NONE;
-  if (SPAN_PARITY (ref) == (reported & 1))
+  if (span_is_of (ref, reported))
     return SPAN_INDEX (ref);
-  return of_step == reported ? LS_SPAN_NONE : SPAN_INDEX (ref) + n_reported;
+  return of_step == reported || !span_is_of (ref, reported + 1) ? LS_SPAN_NONE : SPAN_INDEX (ref) + n_reported;
 }
 
 static void
@@ -146,9 +144,7 @@ spans_collect (Run *x)
   }
   t->n_resources = ls_cluster_n_resources (x->cluster);
   t->resource_bytes = count_bytes (x, step);
-  for (uint32_t i = 0; i <= step; i++)
-    digest_add (x, x->step_end[i], i);
-  t->digest = x->digest;
+  t->digest = x->digests;
   t->n_events = x->engine.n_events;
   t->n_solves = ls_flow_net_n_solves (x->net);
   t->n_ops = x->n_ops;

@@ -37,11 +37,33 @@
  * goes on from the end of the op that made room. */
 #define LOOKAHEAD_OPS 1024
 
-/* A span is referred to by its index among the spans of its step on its rank, with
- * the parity of that step in the top bit; LS_SPAN_NONE: no span. */
+/* A span is referred to by its index among the spans of its step on its rank, with the
+ * low bits of that step on top; LS_SPAN_NONE: no span. Spans are kept two steps deep:
+ * what an op of step s waited for is a span of s or s - 1, or not told. */
 typedef uint32_t SpanRef;
-#define SPAN_PARITY(ref) ((ref) >> 31)
-#define SPAN_INDEX(ref) ((ref) & 0x7fffffffu)
+#define SPAN_STEP_BITS 3
+#define SPAN_INDEX_BITS (32 - SPAN_STEP_BITS)
+#define SPAN_PARITY(ref) ((ref) >> SPAN_INDEX_BITS & 1)
+#define SPAN_INDEX(ref) ((ref) & ((1u << SPAN_INDEX_BITS) - 1))
+
+static inline SpanRef
+span_ref (uint32_t step, uint32_t index)
+{
+  return step << SPAN_INDEX_BITS | index;
+}
+
+static inline bool
+span_is_of (SpanRef ref, uint32_t step)
+{
+  return ref != LS_SPAN_NONE && (ref ^ span_ref (step, 0)) >> SPAN_INDEX_BITS == 0;
+}
+
+/* The same, as far as step s may refer to it. */
+static inline SpanRef
+span_known (SpanRef ref, uint32_t s)
+{
+  return span_is_of (ref, s) || span_is_of (ref, s - 1) ? ref : LS_SPAN_NONE;
+}
 
 typedef enum { OP_WAITING, OP_ISSUED, OP_RUNNING, OP_ENDED } OpState;
 
@@ -153,7 +175,7 @@ struct Call {
   LsFlowUse **uses; /* [n_phases] */
   uint64_t sm_share;
   uint32_t step[2]; /* + 1 */
-  uint64_t count[2];
+  uint64_t count[2], n_over[2]; /* begun in that step; of these, over */
 };
 
 /* What moves: a collective or one transfer of a p2p group. Phase by phase, first
@@ -162,8 +184,8 @@ typedef struct Motion Motion;
 struct Motion {
   LsEvent start;  /* end of the latency of a phase */
   LsFlow flow;
-  const Call *call;
-  uint32_t phase;
+  Call *call;
+  uint32_t phase, step;
   void (*finished) (void *run, Motion *m, LsTime at);
 };
 
@@ -174,7 +196,7 @@ typedef struct {
   LsTime arrived; /* latest */
   uint64_t *frame; /* [n_ranks] of the op that arrived */
   uint16_t *op;
-  uint32_t first_rank;
+  uint32_t first_rank, step; /* who arrived first, and in which step it was */
   LsDtype dtype;
   Call *calls;
 } Comm;
@@ -221,7 +243,8 @@ typedef struct {
   uint32_t last_step;    /* the one reported, once known; NO_ID before */
   bool is_periodic;
   bool keeps_all_spans;
-  uint64_t digest; /* sum over completions, so that ties have no order */
+  uint64_t digest[2]; /* by parity of a step that is not over: sum over completions, so that ties have no order */
+  uint64_t digests;   /* of the steps that are                                                                  */
   uint64_t n_ops;
   double cost_share[4];
   double fastest_kernel; /* most bytes/s that a kernel moves alone */
@@ -266,8 +289,8 @@ void rank_advance (Run *x, Rank *r);
 void rank_ready (Run *x, Rank *r); /* advance it once all completions of this instant are applied */
 void rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
 
-/* spans.c: something was over at this time */
-void digest_add (Run *x, LsTime at, uint64_t what);
+/* spans.c: something of this step was over at this time */
+void digest_add (Run *x, uint32_t step, LsTime at, uint64_t what);
 
 /* motion.c */
 void motion_init (Motion *m, void (*finished) (void *run, Motion *m, LsTime at));
@@ -297,6 +320,11 @@ void copies_init (Run *x);
 bool copy_can_start (const Run *x, const Rank *r, const LsOp *op);
 void copy_start (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
 void copies_count_bytes (const Run *x, uint32_t step, double *resource_bytes);
+const Call *copies_calls (const Run *x, uint32_t rank, LsCopyDirection direction);
+
+/* conserve.c: a violation is LS_ERROR_FAILED, an error of ours and not of the input */
+void conserve_flow (Run *x, const Motion *m);                       /* that is over  */
+gboolean conserve_step (const Run *x, uint32_t step, GError **error); /* that is over */
 
 /* spans.c */
 SpanRef span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime matched,

@@ -10,9 +10,20 @@ period (const Run *x, uint32_t step)
   return x->step_end[step] - (step > 0 ? x->step_end[step - 1] : 0);
 }
 
+/* The digest of a run is of the steps that it reports on: what of the next step has
+ * happened by then depends on how far ranks ran ahead. */
+static void
+digest_step (Run *x, uint32_t step)
+{
+  digest_add (x, step, x->step_end[step], step);
+  x->digests += x->digest[step & 1];
+  x->digest[step & 1] = 0;
+}
+
 static void
 step_done (Run *x, uint32_t step)
 {
+  digest_step (x, step);
   x->is_periodic = step > 0 && period (x, step) == period (x, step - 1);
   if (step + 1 == x->n_steps || x->is_periodic) {
     x->last_step = step;

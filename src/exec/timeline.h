@@ -69,5 +69,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsTimeline, ls_timeline_free)
 /* The op of a span. */
 const LsOp *ls_span_op (const LsTimeline *t, uint32_t rank, const LsSpan *span);
 const LsInstance *ls_span_instance (const LsTimeline *t, uint32_t rank, const LsSpan *span);
+/* What to call it: the op's own name, or what it does ("all-reduce", "p2p", "host").
+ * Borrowed from the plan, or static. */
+const char *ls_span_name (const LsTimeline *t, uint32_t rank, const LsSpan *span);
+
+/* "none", "stream", "dep", "host"; static. */
+const char *ls_cause_name (LsCause cause);
 
 #endif

@@ -13,6 +13,7 @@ typedef struct {
 } Reading;
 
 static bool read_object (const Reading *r, const LsField *fields, const cJSON *object, void *target);
+static bool read_value (const Reading *r, const LsField *f, const cJSON *node, void *target);
 
 /* --- names -------------------------------------------------------------------- */
 
@@ -110,6 +111,44 @@ read_list (const Reading *r, const LsField *f, const cJSON *node, void *target)
 }
 
 static bool
+read_row (const Reading *r, const LsField *f, const cJSON *node, void *target)
+{
+  LsField element = *f;
+  element.kind = LS_FIELD_UINT;
+  element.offset = 0;
+  uint32_t *row = (uint32_t *) ((char *) target + f->offset), n = 0;
+  bool ok = true;
+  if (!cJSON_IsArray (node) || !node->child)
+    return complain (r, f, node);
+  for (const cJSON *c = node->child; c; c = c->next, n++) {
+    if (n == f->n_row)
+      return complain (r, f, node);
+    ok = read_scalar (r, &element, c, &row[n]) && ok;
+  }
+  return ok;
+}
+
+static bool
+read_array (const Reading *r, const LsField *f, const cJSON *node, void *target)
+{
+  if (!cJSON_IsArray (node))
+    return complain (r, f, node);
+  GArray **place = (GArray **) ((char *) target + f->offset);
+  if (!*place)
+    *place = g_array_new (FALSE, TRUE, (guint) f->element_size);
+  bool ok = true, is_value = *f->fields->key == '\0';
+  for (const cJSON *c = node->child; c; c = c->next) {
+    guint i = (*place)->len;
+    g_array_set_size (*place, i + 1);
+    void *element = (*place)->data + i * f->element_size;
+    if (f->blank)
+      memcpy (element, f->blank, f->element_size);
+    ok = (is_value ? read_value (r, f->fields, c, element) : read_object (r, f->fields, c, element)) && ok;
+  }
+  return ok;
+}
+
+static bool
 read_sources (const Reading *r, const LsField *f, const cJSON *node)
 {
   if (!cJSON_IsObject (node))
@@ -129,6 +168,10 @@ read_value (const Reading *r, const LsField *f, const cJSON *node, void *target)
     return read_object (r, f->fields, node, (char *) target + f->offset);
   case LS_FIELD_UINT_LIST:
     return read_list (r, f, node, target);
+  case LS_FIELD_ROW:
+    return read_row (r, f, node, target);
+  case LS_FIELD_ARRAY:
+    return read_array (r, f, node, target);
   case LS_FIELD_SOURCES:
     return read_sources (r, f, node);
   case LS_FIELD_IGNORED:
@@ -167,9 +210,9 @@ is_absent (const Reading *r, const cJSON *node)
 static bool
 check_required (const Reading *r, const LsField *fields, const cJSON *object)
 {
-  bool ok = true;
+  bool ok = true, is_root = object == ls_json_doc_root (r->doc);
   for (const LsField *f = fields; f->key; f++) {
-    if (!f->required || !is_absent (r, cJSON_GetObjectItemCaseSensitive (object, f->key)))
+    if (!f->required || (f->root_only && !is_root) || !is_absent (r, cJSON_GetObjectItemCaseSensitive (object, f->key)))
       continue;
     ls_json_doc_diag (r->doc, object, LS_JSON_AT_VALUE, r->diags, NULL, "missing key \"%s\"%s%s%s", f->key,
                       f->meaning ? " (" : "", f->meaning ? f->meaning : "", f->meaning ? ")" : "");
@@ -249,6 +292,32 @@ ls_fields_read_file (const LsField *fields, const char *kind, const LsJsonDoc *d
     return false;
   bool ok = ls_fields_read (fields, doc, ls_json_doc_root (doc), target, NULL, diags);
   return check_name (doc, diags) && ok;
+}
+
+/* --- clearing ------------------------------------------------------------------ */
+
+static void
+clear_array (const LsField *f, GArray **place)
+{
+  for (guint i = 0; *place && i < (*place)->len; i++)
+    ls_fields_clear (f->fields, (*place)->data + i * f->element_size);
+  g_clear_pointer (place, g_array_unref);
+}
+
+void
+ls_fields_clear (const LsField *fields, void *target)
+{
+  for (const LsField *f = fields; f->key; f++) {
+    void *place = (char *) target + f->offset;
+    if (f->kind == LS_FIELD_STRING)
+      g_clear_pointer ((char **) place, g_free);
+    else if (f->kind == LS_FIELD_UINT_LIST)
+      g_clear_pointer ((uint32_t **) place, g_free);
+    else if (f->kind == LS_FIELD_ARRAY)
+      clear_array (f, place);
+    else if (f->kind == LS_FIELD_OBJECT)
+      ls_fields_clear (f->fields, place);
+  }
 }
 
 /* --- flags -------------------------------------------------------------------- */

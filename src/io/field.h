@@ -30,6 +30,9 @@ typedef enum {
   LS_FIELD_FLOPS,        /* double, FLOP/s "312TFLOP/s"                           */
   LS_FIELD_ENUM,         /* int or an enum; names                                 */
   LS_FIELD_UINT_LIST,    /* uint32_t *, length at n_offset; as a flag "2,3,3"     */
+  LS_FIELD_ROW,          /* uint32_t[n_row]; a list of 1 to n_row whole numbers   */
+  LS_FIELD_ARRAY,        /* GArray * of element_size; a list of fields' objects, or
+                            of values if the key of fields is ""                  */
   LS_FIELD_CUSTOM,       /* string or number; parse, expected                     */
   LS_FIELD_OBJECT,       /* fields, whose offsets count from offset               */
   LS_FIELD_SOURCES,      /* an object of free strings, for readers; not stored    */
@@ -53,21 +56,28 @@ struct LsField {
   const LsEnumName *names;
   const LsField *fields;
   size_t n_offset;
+  uint32_t n_row;
+  size_t element_size;
+  const void *blank;         /* of ARRAY: an element without keys; NULL: zeros */
+  bool lines;                /* of ARRAY, in writing: an element per line      */
   bool (*parse) (const char *text, void *target); /* target: the whole struct; false leaves it alone */
-  const char *expected;      /* of CUSTOM: "0 to 3 or N@group"               */
+  char *(*format) (const void *target); /* of CUSTOM, for writing; the text that parse reads */
+  const char *expected;      /* of CUSTOM and ROW: "0 to 3 or N@group"; of IGNORED: its type */
   const char *default_text;  /* for the README; what happens without the key */
   const char *meaning;       /* for the README and for "missing key"         */
   bool file_only;            /* not a flag                                   */
+  bool root_only;            /* required of a file, not of an object within one */
 };
 
-/* The keys that begin every file of ours; type has the members name and source. */
+/* The keys that begin every file of ours; type has the members name and source. An
+ * object of such a table within another file may do without. */
 #define LS_FIELDS_HEADER(type)                                                            \
-  { "schema", LS_FIELD_IGNORED, .required = true, .file_only = true,             \
+  { "schema", LS_FIELD_IGNORED, .required = true, .file_only = true, .root_only = true,    \
     .meaning = "kind and version of the file" },                                           \
   { "name", LS_FIELD_STRING, offsetof (type, name), .required = true, .file_only = true,   \
-    .meaning = "the name of the file without .json" },                                     \
+    .root_only = true, .meaning = "the name of the file without .json" },                  \
   { "source", LS_FIELD_STRING, offsetof (type, source), .required = true,                  \
-    .file_only = true, .meaning = "where the figures come from" }
+    .file_only = true, .root_only = true, .meaning = "where the figures come from" }
 
 /* Reads an object into target, which was initialised with the defaults. Unknown
  * keys are errors, except those that start with "x-". With notes (char *, owned
@@ -81,6 +91,9 @@ bool ls_fields_read (const LsField *fields, const LsJsonDoc *doc, const cJSON *o
  * of the file; the rest as above. */
 bool ls_fields_read_file (const LsField *fields, const char *kind, const LsJsonDoc *doc, void *target,
                           LsDiagList *diags);
+
+/* Frees what reading stored in target: strings, lists, arrays and their elements. */
+void ls_fields_clear (const LsField *fields, void *target);
 
 /* Sets one field from a flag: name "micro-batch" (or "micro_batch"), text its
  * value. Diagnostics are LS_ERROR_USAGE and begin with "--micro-batch". */

@@ -30,6 +30,15 @@ enum_type (const LsField *f)
   return g_string_free (type, FALSE);
 }
 
+static char *type_of (const LsField *f, GArray *sections);
+
+static char *
+list_type (const LsField *element, GArray *sections)
+{
+  g_autofree char *type = type_of (element, sections);
+  return g_strdup_printf ("list; each %s", type);
+}
+
 static char *
 type_of (const LsField *f, GArray *sections)
 {
@@ -56,6 +65,10 @@ type_of (const LsField *f, GArray *sections)
     return enum_type (f);
   case LS_FIELD_UINT_LIST:
     return g_strdup ("list of whole numbers");
+  case LS_FIELD_ARRAY:
+    return *f->fields->key ? g_strdup_printf ("list of objects: `%s`", section_name (sections, f))
+                           : list_type (f->fields, sections);
+  case LS_FIELD_ROW:
   case LS_FIELD_CUSTOM:
     return g_strdup (f->expected);
   case LS_FIELD_OBJECT:
@@ -65,7 +78,7 @@ type_of (const LsField *f, GArray *sections)
   case LS_FIELD_IGNORED:
     break;
   }
-  return g_strdup ("text");
+  return g_strdup (f->expected ? f->expected : "text");
 }
 
 static const char *
@@ -90,7 +103,8 @@ static void
 append_row (GString *out, const LsField *f, GArray *sections)
 {
   g_autofree char *type = type_of (f, sections);
-  g_autofree char *range = f->above || f->min > 0 || f->max > 0 ? ls_field_value_range (f) : g_strdup ("");
+  bool has_range = f->above || f->min > 0 || f->max > 0;
+  g_autofree char *range = has_range ? ls_field_value_range (f) : g_strdup ("");
   const char *absent = f->required ? "required" : f->default_text ? f->default_text : "";
   g_string_append_printf (out, "| `%s` | %s%s | %s | %s | %s |\n", f->key, type, range, unit_of (f->kind), absent,
                           f->meaning ? f->meaning : "");

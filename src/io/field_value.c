@@ -19,7 +19,7 @@ is_quantity (LsFieldKind kind)
 static bool
 is_whole (LsFieldKind kind)
 {
-  return kind == LS_FIELD_UINT || kind == LS_FIELD_UINT64 || kind == LS_FIELD_UINT_LIST;
+  return kind == LS_FIELD_UINT || kind == LS_FIELD_UINT64 || kind == LS_FIELD_UINT_LIST || kind == LS_FIELD_ROW;
 }
 
 /* --- ranges ------------------------------------------------------------------- */
@@ -29,7 +29,7 @@ ls_field_value_max (const LsField *f)
 {
   if (f->max > 0)
     return f->max;
-  if (f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_UINT_LIST)
+  if (f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_UINT_LIST || f->kind == LS_FIELD_ROW)
     return UINT32_MAX;
   return f->kind == LS_FIELD_UINT64 ? MAX_EXACT : INFINITY;
 }
@@ -247,6 +247,8 @@ ls_field_value_set (const LsField *f, void *target, const char *text)
     return set_list (f, target, text);
   case LS_FIELD_CUSTOM:
     return f->parse (text, target);
+  case LS_FIELD_ROW:
+  case LS_FIELD_ARRAY:
   case LS_FIELD_OBJECT:
   case LS_FIELD_SOURCES:
   case LS_FIELD_IGNORED:
@@ -290,7 +292,10 @@ expected_kind (const LsField *f, LsFieldOrigin origin)
   case LS_FIELD_UINT_LIST:
     return "a list of whole numbers, each";
   case LS_FIELD_CUSTOM:
+  case LS_FIELD_ROW:
     return f->expected;
+  case LS_FIELD_ARRAY:
+    return "a list";
   case LS_FIELD_SOURCES:
     return "an object of strings";
   case LS_FIELD_ENUM:
@@ -338,11 +343,15 @@ ls_field_value_complaint (const LsField *f, LsFieldOrigin origin, const char *te
   return g_strdup_printf ("expected %s%s; got %s", expected_kind (f, origin), range, got);
 }
 
-/* The number that text begins with, "" if none; *ret_rest what follows it. */
+/* The number that text begins with, "" if none; *ret_rest is what follows it. */
 static char *
-leading_number (const char *text)
+leading_number (const char *text, const char **ret_rest)
 {
-  return g_strndup (text, strspn (text, "0123456789."));
+  char *end = (char *) text;
+  if (g_ascii_isdigit (*text))
+    g_ascii_strtod (text, &end);
+  *ret_rest = end;
+  return g_strndup (text, (gsize) (end - text));
 }
 
 /* Whether the unit is what is wrong, not the range. */
@@ -362,14 +371,26 @@ unit_is_wrong (const LsField *f, const char *text)
   return !ls_field_value_set (&anything, &scratch, text);
 }
 
+static const char *
+limit_of (LsFieldKind kind)
+{
+  return kind == LS_FIELD_TIME    ? "times are counted up to 106 days"
+         : kind == LS_FIELD_BYTES ? "sizes are counted up to 16 EiB"
+                                  : NULL;
+}
+
 char *
 ls_field_value_hint (const LsField *f, const char *text)
 {
   if (!is_quantity (f->kind) || !unit_is_wrong (f, text))
     return NULL;
-  g_autofree char *n = leading_number (text);
-  if (*n == '\0')
+  const char *rest;
+  g_autofree char *n = leading_number (text, &rest);
+  if (*n == '\0' || *rest == ',')
     return NULL;
+  g_autofree char *one = g_strconcat ("1", rest, NULL);
+  if (!unit_is_wrong (f, one))
+    return g_strdup (limit_of (f->kind));
   switch (f->kind) {
   case LS_FIELD_TIME:
     return g_strdup_printf ("write \"%sus\" for microseconds or \"%sms\" for milliseconds", n, n);

@@ -10,6 +10,7 @@
 #include "io/read_model.h"
 #include "io/read_nccl.h"
 #include "io/read_strategy.h"
+#include "io/trace_json.h"
 
 /* Each reads a document and says in a line what it holds; NULL with diagnostics. */
 typedef char *(*Inspect) (const LsJsonDoc *doc, LsDiagList *diags);
@@ -110,6 +111,17 @@ inspect_strategy (const LsJsonDoc *doc, LsDiagList *diags)
   return line;
 }
 
+static char *
+inspect_trace (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (LsTrace) t = ls_trace_read (doc, 0, diags);
+  if (!t)
+    return NULL;
+  return g_strdup_printf ("trace, %u rank%s of %u role%s, %" G_GUINT64_FORMAT " ops a step, %u kernel%s", t->plan->n_ranks,
+                          t->plan->n_ranks == 1 ? "" : "s", t->plan->n_roles, t->plan->n_roles == 1 ? "" : "s",
+                          (guint64) ls_plan_n_op_instances (t->plan), t->plan->n_kernels, t->plan->n_kernels == 1 ? "" : "s");
+}
+
 static const struct {
   const char *schema;
   LsFileKind kind;
@@ -121,6 +133,7 @@ static const struct {
   { "lockstep.calibration/1", LS_FILE_CALIBRATION, inspect_calibration },
   { "lockstep.nccl/1", LS_FILE_NCCL, inspect_nccl },
   { "lockstep.strategy/1", LS_FILE_STRATEGY, inspect_strategy },
+  { "lockstep.trace/1", LS_FILE_TRACE, inspect_trace },
 };
 
 static char *

@@ -12,6 +12,7 @@ typedef enum {
   LS_FILE_CALIBRATION,
   LS_FILE_NCCL,
   LS_FILE_STRATEGY,
+  LS_FILE_TRACE,
 } LsFileKind;
 
 /* Reads a file of the kind that its "schema" names, or a Hugging Face model if it

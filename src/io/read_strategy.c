@@ -51,6 +51,13 @@ parse_zero (const char *text, void *target)
   return true;
 }
 
+static char *
+format_zero (const void *target)
+{
+  const LsStrategy *s = target;
+  return s->zero_group > 0 ? g_strdup_printf ("%u@%u", s->zero_stage, s->zero_group) : g_strdup_printf ("%u", s->zero_stage);
+}
+
 #define MAX_DEGREE (1 << 20)
 #define UINT(key_, default_, meaning_)                                                                  \
   { #key_, LS_FIELD_UINT, offsetof (LsStrategy, key_), .min = 1, .max = MAX_DEGREE, .default_text = (default_), \
@@ -71,7 +78,7 @@ const LsField ls_strategy_fields[] = {
   UINT (ep, "1", "expert-parallel degree"),
   UINT (vpp, "1", "chunks of a stage (virtual stages)"),
   BOOL (sp, "false", "sequence parallelism; no effect with tp 1"),
-  { "zero", LS_FIELD_CUSTOM, .parse = parse_zero, .expected = "0 to 3, or STAGE@GROUP such as \"3@8\"",
+  { "zero", LS_FIELD_CUSTOM, .parse = parse_zero, .format = format_zero, .expected = "0 to 3, or STAGE@GROUP such as \"3@8\"",
     .default_text = "0",
     .meaning = "ZeRO stage: what is sharded over data-parallel ranks, or over groups of that many" },
   ENUM (dp_kind, dp_kinds, "megatron, deepspeed for zero 2 and 3, xla-fsdp on TPUs", "who reduces gradients, and when"),

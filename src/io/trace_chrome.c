@@ -6,7 +6,6 @@
 #include "io/p2p_pairs.h"
 #include "io/timeline_boxes.h"
 #include "io/write_file.h"
-#include "network/coll.h"
 
 /* The host has a thread after the streams. */
 #define TID_HOST LS_N_STREAMS
@@ -83,25 +82,6 @@ thread_of (const LsOp *op)
   return op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY ? TID_HOST : op->stream;
 }
 
-static const char *
-span_name (const LsPlan *plan, const LsOp *op)
-{
-  if (op->name)
-    return op->name;
-  switch (op->kind) {
-  case LS_OP_KERNEL:
-    return op->kernel != UINT32_MAX ? plan->kernels[op->kernel].name : "kernel";
-  case LS_OP_COLLECTIVE:
-    return ls_coll_kind_name ((LsCollKind) op->coll);
-  case LS_OP_P2P:
-    return "p2p";
-  case LS_OP_COPY:
-    return "copy";
-  default:
-    return "host";
-  }
-}
-
 /* What of a span lies in the window, as offsets from its start. */
 static bool
 cut (const LsTimeline *t, const LsSpan *s, LsTime *ret_from, LsTime *ret_to)
@@ -137,7 +117,7 @@ write_span (Trace *w, uint32_t rank, const LsSpan *s)
   LsTime from, to;
   if (op->kind == LS_OP_RECORD || op->kind == LS_OP_WAIT || !cut (w->t, s, &from, &to))
     return;
-  begin_event (w, 'X', span_name (w->t->plan, op), rank);
+  begin_event (w, 'X', ls_span_name (w->t, rank, s), rank);
   fprintf (w->out, ",\"tid\":%u,\"cat\":\"%s\"", thread_of (op), ls_tag_name ((LsTag) op->tag));
   write_us (w, "ts", from);
   write_us (w, "dur", to - from);

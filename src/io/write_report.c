@@ -82,6 +82,7 @@ add_provenance (LsJsonOut *w, const LsReport *r, const LsProvenance *p)
   g_autofree char *digest = g_strdup_printf ("%016" G_GINT64_MODIFIER "x", (guint64) r->digest);
   ls_json_out_begin_object (w, "provenance");
   add_text (w, "version", p->version);
+  add_named (w, "trace", p->trace, p->trace_source);
   add_named (w, "model", p->model, p->model_source);
   add_named (w, "cluster", p->cluster, p->cluster_source);
   add_named (w, "strategy", p->strategy, p->strategy_source);

@@ -8,6 +8,7 @@
 /* Where a result comes from. All strings borrowed; NULL ones are left out. */
 typedef struct {
   const char *version;
+  const char *trace, *trace_source; /* that does not say what is trained */
   const char *model, *model_source;
   const char *cluster, *cluster_source;
   const char *strategy, *strategy_source;

@@ -88,6 +88,17 @@ end_line (Page *p)
 }
 
 static void
+add_speed (Page *p, const LsReport *r)
+{
+  g_autofree char *tokens = grouped (r->tokens_per_s, 0);
+  g_autofree char *mfu = g_strdup_printf ("%.1f %%", 100 * r->mfu);
+  g_autofree char *hfu = g_strdup_printf ("%.1f %%", 100 * r->hfu);
+  add_figure (p, "tokens/s", tokens);
+  add_figure (p, "MFU", mfu);
+  add_figure (p, "HFU", hfu);
+}
+
+static void
 add_headline (Page *p, const LsReport *r)
 {
   if (p->text->title) {
@@ -102,13 +113,9 @@ add_headline (Page *p, const LsReport *r)
     end_line (p);
 
   g_autofree char *step = time_text (r->step_time_s);
-  g_autofree char *tokens = grouped (r->tokens_per_s, 0);
-  g_autofree char *mfu = g_strdup_printf ("%.1f %%", 100 * r->mfu);
-  g_autofree char *hfu = g_strdup_printf ("%.1f %%", 100 * r->hfu);
   add_figure (p, "step time", step);
-  add_figure (p, "tokens/s", tokens);
-  add_figure (p, "MFU", mfu);
-  add_figure (p, "HFU", hfu);
+  if (!isnan (r->mfu))
+    add_speed (p, r);
   end_line (p);
 }
 

@@ -79,12 +79,19 @@ rate_alone (const LsCluster *c, const LsPhase *phase)
   return rate;
 }
 
+/* At most LS_TIME_NEVER. */
+static LsTime
+add_times (LsTime a, LsTime b)
+{
+  return a > LS_TIME_NEVER - b ? LS_TIME_NEVER : a + b;
+}
+
 static LsTime
 phase_alone (const LsCluster *c, const LsPhase *phase)
 {
   LsTime moving
       = phase->demand_bytes > 0 ? ls_time_from_s_up (phase->demand_bytes / rate_alone (c, phase)) : 0;
-  return phase->latency + moving;
+  return add_times (phase->latency, moving);
 }
 
 LsTime
@@ -92,7 +99,7 @@ ls_coll_time_alone (const LsCluster *c, const LsCollPlan *plan)
 {
   LsTime t = 0;
   for (uint32_t i = 0; i < plan->n_phases; i++)
-    t += phase_alone (c, &plan->phases[i]);
+    t = add_times (t, phase_alone (c, &plan->phases[i]));
   return t;
 }
 

@@ -7,6 +7,7 @@
 
 #include <lockstep/error.h>
 
+#include "parallel/bind.h"
 #include "parallel/chunks.h"
 #include "parallel/lower_state.h"
 
@@ -44,7 +45,6 @@ lower_init (Lower *l, const LsModel *m, const LsStrategy *s)
   l->plan->arena = ls_arena_new ();
   l->segments = g_array_new (FALSE, FALSE, sizeof (LsSegment));
   l->kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
-  l->comms = g_array_new (FALSE, FALSE, sizeof (LsCommunicator));
   l->segment_ids = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   l->kernel_ids = g_hash_table_new_full (kernel_hash, kernel_equal, g_free, NULL);
 }
@@ -57,7 +57,6 @@ lower_clear (Lower *l)
   g_free (l->chunks);
   g_array_unref (l->segments);
   g_array_unref (l->kernels);
-  g_array_unref (l->comms);
   g_hash_table_unref (l->segment_ids);
   g_hash_table_unref (l->kernel_ids);
   g_free (l->too_long);
@@ -94,45 +93,6 @@ lower_chunks (Lower *l, GError **error)
 
 /* --- communicators and bindings ------------------------------------------------- */
 
-/* Ranks that agree in all coordinates but those that the slot joins, in order of
- * rank. */
-static bool
-is_member (LsSlot slot, uint32_t pp, LsCoord a, LsCoord b)
-{
-  switch (slot) {
-  case LS_SLOT_TP:
-    return a.cp == b.cp && a.dp == b.dp && a.pp == b.pp;
-  case LS_SLOT_DP:
-    return a.tp == b.tp && a.cp == b.cp && a.pp == b.pp;
-  case LS_SLOT_EMBEDDING:
-    return a.tp == b.tp && a.cp == b.cp && a.dp == b.dp && (b.pp == 0 || b.pp == pp - 1);
-  case LS_SLOT_MODEL:
-    return a.cp == b.cp && a.dp == b.dp;
-  default:
-    return slot == LS_SLOT_WORLD;
-  }
-}
-
-/* The ranks of the communicator that `first` is the lowest member of: enumerated
- * along the joined axes only, so that the work is proportional to members. */
-static GArray *
-members_from (const Lower *l, LsSlot slot, LsCoord at)
-{
-  GArray *ranks = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  bool joins_tp = slot == LS_SLOT_TP || slot == LS_SLOT_MODEL || slot == LS_SLOT_WORLD;
-  bool joins_dp = slot == LS_SLOT_DP || slot == LS_SLOT_WORLD;
-  bool joins_pp = slot == LS_SLOT_EMBEDDING || slot == LS_SLOT_MODEL || slot == LS_SLOT_WORLD;
-  for (uint32_t pp = joins_pp ? 0 : at.pp; pp < (joins_pp ? l->mesh.pp : at.pp + 1); pp++)
-    for (uint32_t dp = joins_dp ? 0 : at.dp; dp < (joins_dp ? l->mesh.dp : at.dp + 1); dp++)
-      for (uint32_t tp = joins_tp ? 0 : at.tp; tp < (joins_tp ? l->mesh.tp : at.tp + 1); tp++) {
-        LsCoord c = { .tp = tp, .cp = at.cp, .dp = dp, .pp = pp };
-        uint32_t rank = ls_mesh_rank (&l->mesh, c);
-        if (is_member (slot, l->mesh.pp, at, c))
-          g_array_append_val (ranks, rank);
-      }
-  return ranks;
-}
-
 static bool
 uses_slot (const Lower *l, LsSlot slot)
 {
@@ -153,68 +113,13 @@ uses_slot (const Lower *l, LsSlot slot)
   }
 }
 
-static LsAxis
-axis_of (const Lower *l, LsSlot slot)
-{
-  if (slot == LS_SLOT_TP)
-    return LS_AXIS_TP;
-  if (slot == LS_SLOT_DP)
-    return LS_AXIS_DP;
-  if (l->mesh.pp > 1)
-    return LS_AXIS_PP;
-  return slot == LS_SLOT_WORLD ? LS_AXIS_DP : LS_AXIS_TP;
-}
-
-static void
-bind_comm (Lower *l, LsSlot slot, const GArray *ranks)
-{
-  LsCommunicator c = { .axis = axis_of (l, slot), .n_ranks = ranks->len };
-  c.spans_stages = l->mesh.pp > 1 && slot != LS_SLOT_TP && slot != LS_SLOT_DP;
-  c.ranks = ls_arena_new_array (l->plan->arena, uint32_t, ranks->len);
-  memcpy (c.ranks, ranks->data, ranks->len * sizeof (uint32_t));
-  uint32_t id = l->comms->len;
-  g_array_append_val (l->comms, c);
-  for (uint32_t i = 0; i < c.n_ranks; i++) {
-    l->plan->bindings[c.ranks[i]].comm[slot] = id;
-    l->plan->bindings[c.ranks[i]].member[slot] = i;
-  }
-}
-
-static void
-lower_slot (Lower *l, LsSlot slot)
-{
-  for (uint32_t r = 0; r < l->plan->n_ranks; r++) {
-    LsCoord at = ls_mesh_coord (&l->mesh, r);
-    if (l->plan->bindings[r].comm[slot] != UINT32_MAX || !is_member (slot, l->mesh.pp, at, at))
-      continue;
-    g_autoptr (GArray) ranks = members_from (l, slot, at);
-    if (ranks->len > 1)
-      bind_comm (l, slot, ranks);
-  }
-}
-
 static void
 lower_bindings (Lower *l)
 {
-  LsPlan *p = l->plan;
-  p->n_ranks = ls_mesh_n_ranks (&l->mesh);
-  p->bindings = ls_arena_new_array (p->arena, LsBinding, p->n_ranks);
-  p->gpu_of_rank = ls_arena_new_array (p->arena, uint32_t, p->n_ranks);
-  for (uint32_t r = 0; r < p->n_ranks; r++) {
-    LsBinding *b = &p->bindings[r];
-    LsCoord at = ls_mesh_coord (&l->mesh, r), prev = at, next = at;
-    prev.pp = (at.pp + l->mesh.pp - 1) % l->mesh.pp;
-    next.pp = (at.pp + 1) % l->mesh.pp;
-    b->role = at.pp;
-    b->peer[0] = l->mesh.pp > 1 ? ls_mesh_rank (&l->mesh, prev) : UINT32_MAX;
-    b->peer[1] = l->mesh.pp > 1 ? ls_mesh_rank (&l->mesh, next) : UINT32_MAX;
-    for (int s = 0; s < LS_N_SLOTS; s++)
-      b->comm[s] = b->member[s] = UINT32_MAX;
-    p->gpu_of_rank[r] = r;
-  }
+  uint32_t slots = 0;
   for (int s = 0; s < LS_SLOT_PREV; s++)
-    if (uses_slot (l, (LsSlot) s))
-      lower_slot (l, (LsSlot) s);
+    slots |= uses_slot (l, (LsSlot) s) ? LS_SLOT_BIT (s) : 0;
+  ls_plan_bind_mesh (l->plan, &l->mesh, slots);
 }
 
 /* --- programs ---------------------------------------------------------------------- */
@@ -291,10 +196,6 @@ freeze (Lower *l)
   p->kernels = ls_arena_new_array (p->arena, LsKernel, MAX (1, p->n_kernels));
   if (p->n_kernels > 0)
     memcpy (p->kernels, l->kernels->data, p->n_kernels * sizeof (LsKernel));
-  p->n_comms = l->comms->len;
-  p->comms = ls_arena_new_array (p->arena, LsCommunicator, MAX (1, p->n_comms));
-  if (p->n_comms > 0)
-    memcpy (p->comms, l->comms->data, p->n_comms * sizeof (LsCommunicator));
 }
 
 /* Instances of a role's program that a plan may have: forwards, backwards and the

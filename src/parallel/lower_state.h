@@ -1,6 +1,6 @@
 /* parallel/lower_state.h — what the files of the lowering share.
  *
- *     lower.c          mesh, communicators, bindings; a program per pipeline stage
+ *     lower.c          which slots are bound; a program per pipeline stage
  *     lower_build.c    a segment under construction: ops, dependencies, buffers
  *     lower_chunk.c    forward and backward of one chunk, with tensor parallelism
  *                      and recomputation
@@ -39,7 +39,6 @@ typedef struct {
   GHashTable *segment_ids; /* name -> index + 1                                  */
   GArray *kernels;     /* LsKernel                                               */
   GHashTable *kernel_ids; /* LsKernel -> index + 1                               */
-  GArray *comms;       /* LsCommunicator                                         */
   char *too_long;      /* a segment of more than MAX_OPS ops: the plan is void   */
 } Lower;
 

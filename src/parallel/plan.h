@@ -225,4 +225,14 @@ uint64_t ls_plan_n_op_instances (const LsPlan *plan);
  * roles + ranks). */
 gboolean ls_plan_check (const LsPlan *plan, GError **error);
 
+/* An op of a role's program, in issue order. */
+typedef struct {
+  uint32_t role;
+  uint32_t instance;
+  uint32_t op;
+} LsOpPlace;
+
+/* The same; *reterr_at is the op at fault, with role UINT32_MAX if it is no one op's. */
+gboolean ls_plan_check_at (const LsPlan *plan, LsOpPlace *reterr_at, GError **error);
+
 #endif

@@ -4,6 +4,12 @@
 
 #include "parallel/plan.h"
 
+/* The first thing that is wrong, and which op is at fault; role UINT32_MAX: no one op. */
+typedef struct {
+  GError *error;
+  LsOpPlace at;
+} LsPlanFault;
+
 /* A plan whose indices are known to be in range, and a rank of every role. */
 typedef struct {
   const LsPlan *plan;
@@ -17,13 +23,6 @@ ls_slot_is_peer (uint32_t slot)
   return slot == LS_SLOT_PREV || slot == LS_SLOT_NEXT;
 }
 
-/* An op of a role's program, in issue order. */
-typedef struct {
-  uint32_t role;
-  uint32_t instance;
-  uint32_t op;
-} LsOpPlace;
-
 static inline const LsOp *
 ls_op_at (const LsPlan *plan, LsOpPlace at)
 {
@@ -36,15 +35,15 @@ gboolean ls_op_next (const LsPlan *plan, LsOpPlace *at);
 
 #define LS_OP_BEFORE(r) ((LsOpPlace){ .role = (r), .op = UINT32_MAX })
 
-/* Sets *error to LS_ERROR_INPUT: rank and role, and where the op is; "rank 3 (role 1),
+/* Sets the error to LS_ERROR_INPUT: rank and role, and where the op is; "rank 3 (role 1),
  * instance 17 (forward, micro-batch 2, chunk 0), op 5 (qkv): ...". Returns FALSE. */
-gboolean ls_plan_fail (GError **error, const LsPlan *plan, uint32_t rank, LsOpPlace at, const char *format, ...)
+gboolean ls_plan_fail (LsPlanFault *fault, const LsPlan *plan, uint32_t rank, LsOpPlace at, const char *format, ...)
   G_GNUC_PRINTF (5, 6);
 
 /* plan_check_local.c: what one program must keep by itself. */
-gboolean ls_plan_check_programs (const LsPlanCheck *check, GError **error);
+gboolean ls_plan_check_programs (const LsPlanCheck *check, LsPlanFault *fault);
 
 /* plan_check_match.c: what ranks owe each other. */
-gboolean ls_plan_check_matches (const LsPlanCheck *check, GError **error);
+gboolean ls_plan_check_matches (const LsPlanCheck *check, LsPlanFault *fault);
 
 #endif

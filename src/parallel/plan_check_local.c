@@ -30,6 +30,8 @@ field_fault (const LsPlan *plan, const LsOp *op)
   if (op->kind == LS_OP_KERNEL && op->kernel >= plan->n_kernels
       && !(op->kernel == UINT32_MAX && op->recorded != LS_TIME_NEVER))
     return g_strdup_printf ("kernel %u does not exist", op->kernel);
+  if (op->kind == LS_OP_COPY && op->root > LS_COPY_TO_HOST)
+    return g_strdup_printf ("direction %u: a copy goes to the device (0) or to the host (1)", op->root);
   if (op->kind == LS_OP_COLLECTIVE && ls_slot_is_peer (op->slot))
     return g_strdup_printf ("a collective cannot use slot %s", ls_slot_name (op->slot));
   if ((op->kind == LS_OP_P2P) != (op->n_transfers > 0))
@@ -63,17 +65,17 @@ list_fault (const LsOp *op, uint32_t index)
 }
 
 static gboolean
-check_segment (const LsPlanCheck *check, uint32_t role, uint32_t instance, GError **error)
+check_segment (const LsPlanCheck *check, uint32_t role, uint32_t instance, LsPlanFault *fault)
 {
   const LsPlan *plan = check->plan;
   const LsSegment *segment = &plan->segments[plan->programs[role].instances[instance].segment];
 
   for (uint32_t i = 0; i < segment->n_ops; i++) {
-    g_autofree char *fault = field_fault (plan, &segment->ops[i]);
-    if (!fault)
-      fault = list_fault (&segment->ops[i], i);
-    if (fault)
-      return ls_plan_fail (error, plan, check->rank_of_role[role], (LsOpPlace){ role, instance, i }, "%s", fault);
+    g_autofree char *what = field_fault (plan, &segment->ops[i]);
+    if (!what)
+      what = list_fault (&segment->ops[i], i);
+    if (what)
+      return ls_plan_fail (fault, plan, check->rank_of_role[role], (LsOpPlace){ role, instance, i }, "%s", what);
   }
   return TRUE;
 }
@@ -81,7 +83,7 @@ check_segment (const LsPlanCheck *check, uint32_t role, uint32_t instance, GErro
 /* ---- instances ---- */
 
 static gboolean
-check_instance (const LsPlanCheck *check, uint32_t role, uint32_t instance, GError **error)
+check_instance (const LsPlanCheck *check, uint32_t role, uint32_t instance, LsPlanFault *fault)
 {
   const LsPlan *plan = check->plan;
   const LsInstance *in = &plan->programs[role].instances[instance];
@@ -96,7 +98,7 @@ check_instance (const LsPlanCheck *check, uint32_t role, uint32_t instance, GErr
 
   for (guint i = 0; i < G_N_ELEMENTS (ranges); i++)
     if (ranges[i].value >= ranges[i].limit) {
-      g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "rank %u (role %u), instance %u: %s %u does not exist",
+      g_set_error (&fault->error, LS_ERROR, LS_ERROR_INPUT, "rank %u (role %u), instance %u: %s %u does not exist",
                    check->rank_of_role[role], role, instance, ranges[i].name, ranges[i].value);
       return FALSE;
     }
@@ -105,19 +107,19 @@ check_instance (const LsPlanCheck *check, uint32_t role, uint32_t instance, GErr
 
 /* Segments are shared, so each is looked at once, where it first runs. */
 static gboolean
-check_ranges (const LsPlanCheck *check, GError **error)
+check_ranges (const LsPlanCheck *check, LsPlanFault *fault)
 {
   const LsPlan *plan = check->plan;
   g_autofree gboolean *is_checked = g_new0 (gboolean, plan->n_segments);
 
   for (uint32_t role = 0; role < plan->n_roles; role++)
     for (uint32_t i = 0; i < plan->programs[role].n_instances; i++) {
-      if (!check_instance (check, role, i, error))
+      if (!check_instance (check, role, i, fault))
         return FALSE;
       uint32_t segment = plan->programs[role].instances[i].segment;
       if (is_checked[segment])
         continue;
-      if (!check_segment (check, role, i, error))
+      if (!check_segment (check, role, i, fault))
         return FALSE;
       is_checked[segment] = TRUE;
     }
@@ -157,7 +159,7 @@ is_bound (const LsBinding *b, uint32_t slot)
 }
 
 static gboolean
-check_slots (const LsPlanCheck *check, GError **error)
+check_slots (const LsPlanCheck *check, LsPlanFault *fault)
 {
   const LsPlan *plan = check->plan;
   g_autofree uint32_t *used = g_new (uint32_t, plan->n_roles);
@@ -170,7 +172,7 @@ check_slots (const LsPlanCheck *check, GError **error)
     const LsBinding *b = &plan->bindings[rank];
     for (uint32_t slot = 0; slot < LS_N_SLOTS; slot++)
       if ((used[b->role] >> slot & 1) && !is_bound (b, slot))
-        return ls_plan_fail (error, plan, rank, first[b->role * LS_N_SLOTS + slot], "slot %s is not bound",
+        return ls_plan_fail (fault, plan, rank, first[b->role * LS_N_SLOTS + slot], "slot %s is not bound",
                              ls_slot_name (slot));
   }
   return TRUE;
@@ -206,7 +208,7 @@ entries_new (void)
 }
 
 static gboolean
-check_event (const LsPlanCheck *check, LsOpPlace at, GHashTable *recorded, GError **error)
+check_event (const LsPlanCheck *check, LsOpPlace at, GHashTable *recorded, LsPlanFault *fault)
 {
   const LsPlan *plan = check->plan;
   const LsOp *op = ls_op_at (plan, at);
@@ -217,21 +219,21 @@ check_event (const LsPlanCheck *check, LsOpPlace at, GHashTable *recorded, GErro
   if (op->kind == LS_OP_RECORD && op->event == LS_EVENT_NONE)
     return TRUE;
   if (op->event >= n_events)
-    return ls_plan_fail (error, plan, check->rank_of_role[at.role], at, "event %u does not exist: the program has %u",
+    return ls_plan_fail (fault, plan, check->rank_of_role[at.role], at, "event %u does not exist: the program has %u",
                          op->event, n_events);
 
   gint64 key = key_of (plan, at, op->event);
   if (op->kind == LS_OP_RECORD)
     entry_add (recorded, key, at, NULL);
   else if (!g_hash_table_contains (recorded, &key))
-    return ls_plan_fail (error, plan, check->rank_of_role[at.role], at,
+    return ls_plan_fail (fault, plan, check->rank_of_role[at.role], at,
                          "waits for event %u, which nothing before it records for this micro-batch and chunk",
                          op->event);
   return TRUE;
 }
 
 static gboolean
-check_buffer (const LsPlanCheck *check, LsOpPlace at, const LsBufferEvent *b, GHashTable *alive, GError **error)
+check_buffer (const LsPlanCheck *check, LsOpPlace at, const LsBufferEvent *b, GHashTable *alive, LsPlanFault *fault)
 {
   const LsPlan *plan = check->plan;
   uint32_t rank = check->rank_of_role[at.role];
@@ -239,16 +241,16 @@ check_buffer (const LsPlanCheck *check, LsOpPlace at, const LsBufferEvent *b, GH
   const Entry *old = g_hash_table_lookup (alive, &key);
 
   if (!b->is_free && old)
-    return ls_plan_fail (error, plan, rank, at, "allocates buffer %u, which is alive since instance %u, op %u", b->id,
+    return ls_plan_fail (fault, plan, rank, at, "allocates buffer %u, which is alive since instance %u, op %u", b->id,
                          old->at.instance, old->at.op);
   if (!b->is_free) {
     entry_add (alive, key, at, b);
     return TRUE;
   }
   if (!old)
-    return ls_plan_fail (error, plan, rank, at, "frees buffer %u, which is not alive", b->id);
+    return ls_plan_fail (fault, plan, rank, at, "frees buffer %u, which is not alive", b->id);
   if (old->buf->bytes != b->bytes || old->buf->category != b->category)
-    return ls_plan_fail (error, plan, rank, at,
+    return ls_plan_fail (fault, plan, rank, at,
                          "frees buffer %u as %" G_GUINT64_FORMAT " bytes of %s; allocated as %" G_GUINT64_FORMAT
                          " of %s",
                          b->id, b->bytes, ls_mem_category_name (b->category), old->buf->bytes,
@@ -259,7 +261,7 @@ check_buffer (const LsPlanCheck *check, LsOpPlace at, const LsBufferEvent *b, GH
 
 /* Reports the first that is left, in issue order. */
 static gboolean
-fail_alive (const LsPlanCheck *check, uint32_t role, GHashTable *alive, GError **error)
+fail_alive (const LsPlanCheck *check, uint32_t role, GHashTable *alive, LsPlanFault *fault)
 {
   const LsPlan *plan = check->plan;
   for (LsOpPlace at = LS_OP_BEFORE (role); ls_op_next (plan, &at);) {
@@ -269,7 +271,7 @@ fail_alive (const LsPlanCheck *check, uint32_t role, GHashTable *alive, GError *
       gint64 key = key_of (plan, at, b->id);
       const Entry *e = g_hash_table_lookup (alive, &key);
       if (e && e->buf == b)
-        return ls_plan_fail (error, plan, check->rank_of_role[role], at,
+        return ls_plan_fail (fault, plan, check->rank_of_role[role], at,
                              "buffer %u (%" G_GUINT64_FORMAT " bytes of %s) is never freed", b->id, b->bytes,
                              ls_mem_category_name (b->category));
     }
@@ -278,29 +280,29 @@ fail_alive (const LsPlanCheck *check, uint32_t role, GHashTable *alive, GError *
 }
 
 static gboolean
-check_lifetimes (const LsPlanCheck *check, uint32_t role, GError **error)
+check_lifetimes (const LsPlanCheck *check, uint32_t role, LsPlanFault *fault)
 {
   g_autoptr (GHashTable) recorded = entries_new ();
   g_autoptr (GHashTable) alive = entries_new ();
 
   for (LsOpPlace at = LS_OP_BEFORE (role); ls_op_next (check->plan, &at);) {
-    if (!check_event (check, at, recorded, error))
+    if (!check_event (check, at, recorded, fault))
       return FALSE;
     const LsOp *op = ls_op_at (check->plan, at);
     for (uint32_t i = 0; i < op->n_buffers; i++)
-      if (!check_buffer (check, at, &op->buffers[i], alive, error))
+      if (!check_buffer (check, at, &op->buffers[i], alive, fault))
         return FALSE;
   }
-  return g_hash_table_size (alive) == 0 || fail_alive (check, role, alive, error);
+  return g_hash_table_size (alive) == 0 || fail_alive (check, role, alive, fault);
 }
 
 gboolean
-ls_plan_check_programs (const LsPlanCheck *check, GError **error)
+ls_plan_check_programs (const LsPlanCheck *check, LsPlanFault *fault)
 {
-  if (!check_ranges (check, error) || !check_slots (check, error))
+  if (!check_ranges (check, fault) || !check_slots (check, fault))
     return FALSE;
   for (uint32_t role = 0; role < check->plan->n_roles; role++)
-    if (!check_lifetimes (check, role, error))
+    if (!check_lifetimes (check, role, fault))
       return FALSE;
   return TRUE;
 }

@@ -143,34 +143,34 @@ describe_call (const Item *call)
 }
 
 static gboolean
-fail_calls (GError **error, const LsPlan *plan, uint32_t comm, uint32_t rank_a, uint32_t rank_b, Cursor a, Cursor b)
+fail_calls (LsPlanFault *fault, const LsPlan *plan, uint32_t comm, uint32_t rank_a, uint32_t rank_b, Cursor a, Cursor b)
 {
   Difference d = first_difference (plan, a, b);
   if (!d.has_a || !d.has_b)
-    return ls_plan_fail (error, plan, d.has_a ? rank_a : rank_b, d.has_a ? d.at_a : d.at_b,
+    return ls_plan_fail (fault, plan, d.has_a ? rank_a : rank_b, d.has_a ? d.at_a : d.at_b,
                          "call %u on communicator %u, which rank %u never makes", d.index, comm,
                          d.has_a ? rank_b : rank_a);
 
   g_autofree char *call_a = describe_call (&d.a);
   g_autofree char *call_b = describe_call (&d.b);
-  return ls_plan_fail (error, plan, rank_b, d.at_b,
+  return ls_plan_fail (fault, plan, rank_b, d.at_b,
                        "call %u on communicator %u is %s; rank %u makes it (instance %u, op %u, %s) %s", d.index, comm,
                        call_b, rank_a, d.at_a.instance, d.at_a.op, ls_op_at (plan, d.at_a)->name, call_a);
 }
 
 static gboolean
-fail_transfers (GError **error, const LsPlan *plan, uint32_t sender, uint32_t receiver, Cursor send, Cursor receive)
+fail_transfers (LsPlanFault *fault, const LsPlan *plan, uint32_t sender, uint32_t receiver, Cursor send, Cursor receive)
 {
   Difference d = first_difference (plan, send, receive);
   if (!d.has_b)
-    return ls_plan_fail (error, plan, sender, d.at_a,
+    return ls_plan_fail (fault, plan, sender, d.at_a,
                          "send %u to rank %u, of %" G_GUINT64_FORMAT " bytes, which that rank never receives",
                          d.index, receiver, d.a.bytes);
   if (!d.has_a)
-    return ls_plan_fail (error, plan, receiver, d.at_b,
+    return ls_plan_fail (fault, plan, receiver, d.at_b,
                          "receive %u from rank %u, of %" G_GUINT64_FORMAT " bytes, which that rank never sends",
                          d.index, sender, d.b.bytes);
-  return ls_plan_fail (error, plan, receiver, d.at_b,
+  return ls_plan_fail (fault, plan, receiver, d.at_b,
                        "receive %u from rank %u is %" G_GUINT64_FORMAT " bytes; that rank sends"
                        " (instance %u, op %u, %s) %" G_GUINT64_FORMAT, d.index, sender, d.b.bytes, d.at_a.instance,
                        d.at_a.op, ls_op_at (plan, d.at_a)->name, d.a.bytes);
@@ -190,7 +190,7 @@ slots_to_comm (const LsPlan *plan, uint32_t rank, uint32_t comm)
 }
 
 static gboolean
-check_calls (const LsPlan *plan, GHashTable *sequences, uint32_t comm, GError **error)
+check_calls (const LsPlan *plan, GHashTable *sequences, uint32_t comm, LsPlanFault *fault)
 {
   const LsCommunicator *c = &plan->comms[comm];
   uint32_t first = c->ranks[0];
@@ -203,7 +203,7 @@ check_calls (const LsPlan *plan, GHashTable *sequences, uint32_t comm, GError **
     uint32_t role = plan->bindings[rank].role;
     uint32_t slots = slots_to_comm (plan, rank, comm);
     if (!sequence_equal (expected, sequence_of (plan, sequences, role, CALLS, slots)))
-      return fail_calls (error, plan, comm, first, rank, cursor (first_role, CALLS, first_slots),
+      return fail_calls (fault, plan, comm, first, rank, cursor (first_role, CALLS, first_slots),
                          cursor (role, CALLS, slots));
   }
   return TRUE;
@@ -215,7 +215,7 @@ check_calls (const LsPlan *plan, GHashTable *sequences, uint32_t comm, GError **
  * and the other way round: one order per direction, as in exec, even where both
  * neighbours are the same rank. */
 static gboolean
-check_direction (const LsPlan *plan, GHashTable *sequences, uint32_t rank, LsSlot slot, GError **error)
+check_direction (const LsPlan *plan, GHashTable *sequences, uint32_t rank, LsSlot slot, LsPlanFault *fault)
 {
   uint32_t peer = plan->bindings[rank].peer[slot - LS_SLOT_PREV];
   if (peer == UINT32_MAX)
@@ -226,33 +226,33 @@ check_direction (const LsPlan *plan, GHashTable *sequences, uint32_t rank, LsSlo
 
   if (!sequence_equal (sequence_of (plan, sequences, own_role, SENDS, own_slots),
                        sequence_of (plan, sequences, peer_role, RECEIVES, peer_slots)))
-    return fail_transfers (error, plan, rank, peer, cursor (own_role, SENDS, own_slots),
+    return fail_transfers (fault, plan, rank, peer, cursor (own_role, SENDS, own_slots),
                            cursor (peer_role, RECEIVES, peer_slots));
   if (!sequence_equal (sequence_of (plan, sequences, peer_role, SENDS, peer_slots),
                        sequence_of (plan, sequences, own_role, RECEIVES, own_slots)))
-    return fail_transfers (error, plan, peer, rank, cursor (peer_role, SENDS, peer_slots),
+    return fail_transfers (fault, plan, peer, rank, cursor (peer_role, SENDS, peer_slots),
                            cursor (own_role, RECEIVES, own_slots));
   return TRUE;
 }
 
 static gboolean
-check_peers (const LsPlan *plan, GHashTable *sequences, uint32_t rank, GError **error)
+check_peers (const LsPlan *plan, GHashTable *sequences, uint32_t rank, LsPlanFault *fault)
 {
-  return check_direction (plan, sequences, rank, LS_SLOT_PREV, error)
-         && check_direction (plan, sequences, rank, LS_SLOT_NEXT, error);
+  return check_direction (plan, sequences, rank, LS_SLOT_PREV, fault)
+         && check_direction (plan, sequences, rank, LS_SLOT_NEXT, fault);
 }
 
 gboolean
-ls_plan_check_matches (const LsPlanCheck *check, GError **error)
+ls_plan_check_matches (const LsPlanCheck *check, LsPlanFault *fault)
 {
   const LsPlan *plan = check->plan;
   g_autoptr (GHashTable) sequences = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, g_free);
 
   for (uint32_t comm = 0; comm < plan->n_comms; comm++)
-    if (!check_calls (plan, sequences, comm, error))
+    if (!check_calls (plan, sequences, comm, fault))
       return FALSE;
   for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
-    if (!check_peers (plan, sequences, rank, error))
+    if (!check_peers (plan, sequences, rank, fault))
       return FALSE;
   return TRUE;
 }

@@ -15,6 +15,7 @@ static const struct {
   { "clusters", LS_DATA_CLUSTERS },
   { "gpus", LS_DATA_GPUS },
   { "strategies", LS_DATA_STRATEGIES },
+  { "traces", LS_DATA_TRACES },
 };
 
 /* What the file holds, without saying again of which kind it is. Newly allocated. */
@@ -67,7 +68,7 @@ ls_catalog_list (const char *kind, GError **error)
   }
   if (out->len == 0) {
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-                 "expected models, clusters, gpus, strategies or schedules; got \"%s\"", kind);
+                 "expected models, clusters, gpus, strategies, traces or schedules; got \"%s\"", kind);
     return NULL;
   }
   return g_string_free (g_steal_pointer (&out), FALSE);

@@ -4,7 +4,7 @@
 
 #include <glib.h>
 
-/* kind: "models", "clusters", "gpus", "strategies", "schedules"; NULL: all. Newly
+/* kind: "models", "clusters", "gpus", "strategies", "traces", "schedules"; NULL: all. Newly
  * allocated text; LS_ERROR_USAGE for another kind. A file that is wrong is listed
  * as such. */
 char *ls_catalog_list (const char *kind, GError **error);

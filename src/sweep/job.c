@@ -1,7 +1,10 @@
 #include "sweep/job.h"
 
+#include "analysis/conservation.h"
 #include "io/read_model.h"
+#include "io/trace_json.h"
 #include "parallel/lower.h"
+#include "sweep/knobs.h"
 
 void
 ls_job_result_free (LsJobResult *r)
@@ -17,6 +20,8 @@ ls_job_result_free (LsJobResult *r)
   g_clear_pointer (&r->notes, g_ptr_array_unref);
   ls_strategy_clear (&r->strategy);
   ls_model_clear (&r->model);
+  g_free (r->trace);
+  g_free (r->trace_source);
   g_free (r);
 }
 
@@ -106,27 +111,51 @@ prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, con
   if (!check_dtype (&r->strategy, &r->cluster->spec.gpu, error))
     return NULL;
   r->plan = lower (model, &r->strategy, error);
-  return r->plan ? g_steal_pointer (&r) : NULL;
+  if (!r->plan || !ls_conserves_flops (r->plan, model, &r->strategy, error))
+    return NULL;
+  return g_steal_pointer (&r);
+}
+
+/* Rates need a time. Only a trace can be empty enough. */
+static gboolean
+check_duration (const LsTimeline *t, GError **error)
+{
+  if (t->window_end > t->window_start)
+    return TRUE;
+  g_set_error_literal (error, LS_ERROR, LS_ERROR_INPUT, "the step takes no time: there is nothing to report");
+  return FALSE;
+}
+
+/* Takes what is prepared, NULL included, through the clock. */
+static LsJobResult *
+simulate (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options, GError **error)
+{
+  g_autoptr (LsJobResult) r = prepared;
+  double cost_share[4];
+  if (!r)
+    return NULL;
+  r->timeline
+    = ls_run (r->plan, r->cluster, &hardware->calibration, &hardware->nccl, options, cost_share, error);
+  if (!r->timeline || !check_duration (r->timeline, error))
+    return NULL;
+  if (options->no_spans)
+    return g_steal_pointer (&r);
+  r->memory = ls_memory_new (r->plan);
+  if (!ls_conserves_memory (r->plan, r->memory, error))
+    return NULL;
+  const LsModel *model = r->model.name ? &r->model : NULL;
+  ls_report_init (&r->report, r->timeline, r->memory, model, &r->strategy, r->cluster, cost_share);
+  return g_steal_pointer (&r);
 }
 
 LsJobResult *
 ls_job_simulate (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes,
                  const LsStrategy *strategy, const LsRunOptions *options, GError **error)
 {
-  g_autoptr (LsJobResult) r = prepare (model, hardware, n_nodes, strategy, error);
-  if (!r)
-    return NULL;
-  double cost_share[4];
-  r->timeline
-    = ls_run (r->plan, r->cluster, &hardware->calibration, &hardware->nccl, options, cost_share, error);
-  if (!r->timeline)
-    return NULL;
-  if (options->no_spans)
-    return g_steal_pointer (&r);
-  r->memory = ls_memory_new (r->plan);
-  ls_report_init (&r->report, r->timeline, r->memory, &r->model, &r->strategy, r->cluster, cost_share);
-  return g_steal_pointer (&r);
+  return simulate (prepare (model, hardware, n_nodes, strategy, error), hardware, options, error);
 }
+
+/* --- model and strategy --------------------------------------------------------- */
 
 /* Both inputs, all their diagnostics together. notes: of a foreign model file. */
 static gboolean
@@ -148,22 +177,120 @@ load (const LsJobSpec *spec, LsModel *ret_model, LsHardware **ret_hardware, GPtr
   return FALSE;
 }
 
-LsJobResult *
-ls_job_spec_run (const LsJobSpec *spec, GError **error)
+/* Everything up to the plan. */
+static LsJobResult *
+prepare_spec (const LsJobSpec *spec, GError **error)
 {
   LsModel model = { 0 };
   g_autoptr (LsHardware) hardware = NULL;
   g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
-  LsRunOptions options;
-  if (!ls_job_spec_options (spec, &options, error) || !load (spec, &model, &hardware, notes, error))
+  if (!load (spec, &model, &hardware, notes, error))
     return NULL;
-  LsJobResult *r = ls_job_simulate (&model, hardware, spec->n_nodes, &spec->strategy, &options, error);
+  LsJobResult *r = prepare (&model, hardware, spec->n_nodes, &spec->strategy, error);
   ls_model_clear (&model);
   if (!r)
     return NULL;
   r->hardware = g_steal_pointer (&hardware);
   r->notes = g_steal_pointer (&notes);
   return r;
+}
+
+/* --- a trace ---------------------------------------------------------------------- */
+
+/* What a trace has fixed cannot be set. */
+static gboolean
+check_trace_knobs (const LsJobSpec *spec, GError **error)
+{
+  const char *knob = spec->model ? "model" : spec->strategy_knob;
+  if (knob)
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s does not go with --trace, which has fixed it", knob);
+  else if (!spec->cluster)
+    g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, "expected --cluster");
+  return !knob && spec->cluster;
+}
+
+static uint32_t
+n_gpus_of (const LsPlan *plan)
+{
+  uint32_t n = 0;
+  for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
+    n = MAX (n, plan->gpu_of_rank[rank] + 1);
+  return n;
+}
+
+/* The trace is emptied. */
+static void
+take_trace (LsJobResult *r, LsTrace *t)
+{
+  r->plan = g_steal_pointer (&t->plan);
+  r->model = t->model;
+  t->model = (LsModel) { 0 };
+  r->strategy = t->strategy;
+  ls_strategy_init (&t->strategy);
+  if (t->has_model)
+    return;
+  r->trace = g_steal_pointer (&t->name);
+  r->trace_source = g_steal_pointer (&t->source);
+}
+
+static LsJobResult *
+prepare_trace (const LsJobSpec *spec, GError **error)
+{
+  if (!check_trace_knobs (spec, error))
+    return NULL;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsTrace) trace = ls_trace_load (spec->trace, spec->strategy.dp, diags);
+  g_autoptr (LsHardware) hardware = ls_hardware_load (spec->cluster, diags);
+  if (!ls_diag_list_to_error (diags, error))
+    return NULL;
+
+  g_autoptr (LsJobResult) r = g_new0 (LsJobResult, 1);
+  take_trace (r, trace);
+  uint32_t n_nodes = spec->n_nodes ? spec->n_nodes : hardware->spec.n_nodes > 1 ? hardware->spec.n_nodes : 0;
+  if (n_nodes == 0)
+    n_nodes = (n_gpus_of (r->plan) - 1) / hardware->spec.gpus_per_node + 1;
+  r->cluster = ls_hardware_build (hardware, n_nodes, error);
+  if (!r->cluster || (r->model.name && !check_dtype (&r->strategy, &r->cluster->spec.gpu, error)))
+    return NULL;
+  r->hardware = g_steal_pointer (&hardware);
+  r->notes = g_ptr_array_new_with_free_func (g_free);
+  return g_steal_pointer (&r);
+}
+
+/* --- the whole road ---------------------------------------------------------------- */
+
+static LsJobResult *
+prepare_any (const LsJobSpec *spec, GError **error)
+{
+  return spec->trace ? prepare_trace (spec, error) : prepare_spec (spec, error);
+}
+
+LsJobResult *
+ls_job_spec_run (const LsJobSpec *spec, GError **error)
+{
+  LsRunOptions options;
+  if (!ls_job_spec_options (spec, &options, error))
+    return NULL;
+  LsJobResult *r = prepare_any (spec, error);
+  return simulate (r, r ? r->hardware : NULL, &options, error);
+}
+
+char *
+ls_job_spec_export (const LsJobSpec *spec, const char *name, GError **error)
+{
+  g_autoptr (LsJobResult) r = prepare_any (spec, error);
+  if (!r)
+    return NULL;
+  const LsMesh mesh = { r->strategy.tp, r->strategy.cp, r->strategy.dp, r->strategy.pp };
+  bool has_model = r->model.name != NULL;
+  g_autofree char *knobs = has_model ? ls_knobs_format (&r->strategy) : NULL;
+  g_autofree char *source = has_model ? g_strdup_printf ("lockstep trace export of %s: %s", r->model.name, knobs)
+                                      : g_strdup_printf ("%s: %s", r->trace, r->trace_source);
+  const LsTraceHead head = {
+    .name = name, .source = source, .mesh = &mesh, .model = has_model ? &r->model : NULL,
+    .strategy = has_model ? &r->strategy : NULL,
+  };
+  return ls_trace_format (r->plan, &head, error);
 }
 
 gboolean

@@ -1,6 +1,10 @@
 /* sweep/job.h — one job end to end: files in, every result out.
  *
  *     spec -> model, hardware -> strategy resolved -> plan -> timeline -> report
+ *     spec -> trace, hardware -----------------------> plan -> timeline -> report
+ *
+ * A trace brings its plan, and its model and strategy if it knows them; of the knobs of
+ * parallelism only dp may then be set.
  *
  * How large the cluster is: --nodes says so, or --gpus (as many nodes as hold
  * them), or a cluster file of more than one node, or the strategy, whose
@@ -19,8 +23,10 @@ typedef enum { LS_JOB_NETWORK_FLOW, LS_JOB_NETWORK_ALPHABETA, LS_JOB_NETWORK_STE
 typedef struct {
   char *model;      /* name or path  */
   char *cluster;    /* name or path  */
+  char *trace;      /* name or path: replayed instead of model and strategy */
   uint32_t n_nodes; /* 0: as above   */
   LsStrategy strategy;
+  char *strategy_knob; /* NULL: none was set that a trace would contradict */
   LsRunOptions options; /* its `network` follows from the one below */
   int fold, coarsen;    /* LsMode        */
   int network;          /* LsJobNetwork  */
@@ -40,8 +46,9 @@ gboolean ls_job_spec_options (const LsJobSpec *spec, LsRunOptions *ret_options, 
 
 /* All owned. */
 typedef struct {
-  LsModel model;
-  LsStrategy strategy; /* resolved */
+  LsModel model;       /* name NULL: a trace that does not know it */
+  LsStrategy strategy; /* resolved; without model only its degrees count */
+  char *trace, *trace_source; /* name; NULL: not from a trace, or one that knows its model */
   LsHardware *hardware; /* NULL if it was lent, see ls_job_simulate() */
   GPtrArray *notes;     /* char *: what had to be assumed about a foreign model; NULL if it was lent */
   LsCluster *cluster;
@@ -65,6 +72,9 @@ LsJobResult *ls_job_spec_run (const LsJobSpec *spec, GError **error);
  * memory is NULL and report empty: the step time is all there is. */
 LsJobResult *ls_job_simulate (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes,
                               const LsStrategy *strategy, const LsRunOptions *options, GError **error);
+
+/* The plan of a job as the text of a trace file with that name. Newly allocated. */
+char *ls_job_spec_export (const LsJobSpec *spec, const char *name, GError **error);
 
 /* Loads model and cluster, and resolves and lowers the strategy, but does not run:
  * what `lockstep check` does with a strategy. */

@@ -77,6 +77,7 @@ parse_debug (const char *text, void *target)
 
 static const LsField job_fields[] = {
   { "model", LS_FIELD_STRING, offsetof (LsJobSpec, model), .required = true },
+  { "trace", LS_FIELD_STRING, offsetof (LsJobSpec, trace), .required = true },
   { "cluster", LS_FIELD_STRING, offsetof (LsJobSpec, cluster), .required = true },
   { "nodes", LS_FIELD_UINT, offsetof (LsJobSpec, n_nodes), .min = 1 },
   { "steps", LS_FIELD_UINT, offsetof (LsJobSpec, options.n_steps), .min = 1, .max = MAX_STEPS },
@@ -107,6 +108,8 @@ ls_job_spec_clear (LsJobSpec *spec)
 {
   g_free (spec->model);
   g_free (spec->cluster);
+  g_free (spec->trace);
+  g_free (spec->strategy_knob);
   g_free (spec->published_source);
   ls_strategy_clear (&spec->strategy);
   ls_job_spec_init (spec);
@@ -117,8 +120,13 @@ ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList
 {
   if (ls_field_find (job_fields, key))
     return ls_field_set_text (job_fields, spec, key, value, diags);
-  if (ls_field_find (ls_strategy_fields, key))
-    return ls_field_set_text (ls_strategy_fields, &spec->strategy, key, value, diags);
+  if (ls_field_find (ls_strategy_fields, key)) {
+    if (!ls_field_set_text (ls_strategy_fields, &spec->strategy, key, value, diags))
+      return FALSE;
+    if (!spec->strategy_knob && strcmp (key, "dp") != 0)
+      spec->strategy_knob = g_strdup (key);
+    return TRUE;
+  }
   ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "there is no knob \"%s\"", key);
   return FALSE;
 }

@@ -11,6 +11,7 @@
 #include "io/read_model.h"
 #include "io/read_nccl.h"
 #include "io/read_strategy.h"
+#include "io/trace_json.h"
 
 static bool
 is_nccl (const char *path)
@@ -57,6 +58,11 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
   case LS_DATA_STRATEGIES:
     ok = ls_strategy_load (path, &strategy, diags);
     break;
+  case LS_DATA_TRACES: {
+    g_autoptr (LsTrace) trace = ls_trace_load (path, 0, diags);
+    ok = trace != NULL;
+    break;
+  }
   case LS_N_DATA_KINDS:
     break;
   }

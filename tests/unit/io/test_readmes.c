@@ -13,10 +13,12 @@
 #include "io/read_model.h"
 #include "io/read_nccl.h"
 #include "io/read_strategy.h"
+#include "io/trace_file.h"
 
 #define MODELS "models/README.md"
 #define TOPOLOGIES "topologies/README.md"
 #define STRATEGIES "strategies/README.md"
+#define TRACES "traces/README.md"
 
 static const struct {
   const char *readme, *kind;
@@ -28,6 +30,7 @@ static const struct {
   { TOPOLOGIES, "calibration", ls_calibration_fields },
   { TOPOLOGIES, "nccl", ls_nccl_fields },
   { STRATEGIES, "strategy", ls_strategy_fields },
+  { TRACES, "trace", ls_trace_fields },
 };
 
 static const struct {
@@ -38,6 +41,7 @@ static const struct {
   { TOPOLOGIES, "topologies/gpu" },
   { TOPOLOGIES, "topologies/calib" },
   { STRATEGIES, "strategies" },
+  { TRACES, "traces" },
 };
 
 /* --- what stands between two markers ------------------------------------------ */
@@ -161,4 +165,19 @@ files_are_those_of_the_folder (void)
     check_files (file_tables[i].readme, file_tables[i].folder);
 }
 
-LS_TEST_MAIN ("readmes", LS_TEST (keys_are_those_that_are_read), LS_TEST (files_are_those_of_the_folder))
+/* --- the example of traces/ --------------------------------------------------------- */
+
+static void
+the_example_is_the_file (void)
+{
+  g_auto (Block) b = { 0 };
+  if (!block_find (&b, TRACES, "example", "two-ranks"))
+    return;
+  g_autofree char *path = g_build_filename (g_getenv ("LS_DATA_DIR"), "traces", "two-ranks.json", NULL), *text = NULL;
+  LS_CHECK (g_file_get_contents (path, &text, NULL, NULL));
+  g_autofree char *expected = g_strdup_printf ("```\n%s```\n", text);
+  g_autofree char *got = g_strndup (b.from, (gsize) (b.to - b.from));
+  LS_CHECK_STR (got, expected);
+}
+
+LS_TEST_MAIN ("readmes", LS_TEST (the_example_is_the_file), LS_TEST (keys_are_those_that_are_read), LS_TEST (files_are_those_of_the_folder))

@@ -1,17 +1,20 @@
-/* Pins: the exact diagnostics of wrong files. A case is tests/reject/KIND/CASE.json
- * with CASE.expect beside it, in which @ stands for the path of the file.
- * LS_UPDATE_GOLDEN=1 writes the .expect files anew. */
+/* Pins: the exact diagnostics of wrong files, and the exit code that they stand for. A
+ * case is tests/reject/KIND/CASE.json (or .csv) with CASE.expect beside it, in which @
+ * stands for the path of the file. LS_UPDATE_GOLDEN=1 writes the .expect files anew. */
 #include "ls_test.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "io/inspect.h"
 #include "io/read_calibration.h"
+#include "io/read_cases.h"
 #include "io/read_cluster.h"
 #include "io/read_gpu.h"
 #include "io/read_model.h"
 #include "io/read_nccl.h"
 #include "io/read_strategy.h"
+#include "io/trace_json.h"
 
 /* Readers that must fail: what they would return is not looked at. */
 static bool
@@ -63,6 +66,43 @@ read_nccl (const char *path, LsDiagList *diags)
   return ls_nccl_load (path, &nccl, diags);
 }
 
+static bool
+read_cases (const char *path, LsDiagList *diags)
+{
+  g_autoptr (GPtrArray) cases = ls_read_cases (path, diags);
+  return cases != NULL;
+}
+
+/* Legal by itself, but not for GPT 1.7B (24 layers, 24 heads) on 8 nodes of 8 GPUs. */
+static bool
+resolve (const char *path, LsDiagList *diags)
+{
+  LsModel model;
+  LsStrategy s;
+  if (!ls_strategy_load (path, &s, diags) || !ls_model_load ("gpt-1.7b", &model, NULL, diags))
+    return false;
+  bool ok = ls_strategy_resolve (&s, &model, 64, 8, diags);
+  ls_strategy_clear (&s);
+  ls_model_clear (&model);
+  return ok;
+}
+
+/* A cluster that reads, but cannot be built. */
+static bool
+inspect (const char *path, LsDiagList *diags)
+{
+  LsFileKind kind;
+  g_autofree char *line = ls_inspect_file (path, &kind, diags);
+  return line != NULL;
+}
+
+static bool
+read_trace (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsTrace) trace = ls_trace_load (path, 0, diags);
+  return trace != NULL;
+}
+
 static const struct {
   const char *folder;
   bool (*read) (const char *path, LsDiagList *diags);
@@ -70,6 +110,8 @@ static const struct {
   { "json", read_json },         { "gpu", read_gpu },   { "cluster", read_cluster },
   { "model", read_model },       { "hf", read_model },  { "strategy", read_strategy },
   { "calibration", read_calibration }, { "nccl", read_nccl },
+  { "trace", read_trace },
+  { "cases", read_cases },       { "resolve", resolve }, { "build", inspect },
 };
 
 static char *
@@ -84,9 +126,12 @@ check_case (const char *path, bool (*read) (const char *, LsDiagList *))
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   ls_check_impl (!read (path, diags), __FILE__, __LINE__, "%s: was accepted", path);
-  g_autofree char *raw = ls_diag_list_format (diags), *got = with_path_as_at (raw, path);
+  g_autoptr (GError) error = NULL;
+  ls_diag_list_to_error (diags, &error);
+  g_autofree char *raw = ls_diag_list_format (diags), *said = with_path_as_at (raw, path);
+  g_autofree char *got = g_strdup_printf ("%sexit %d\n", said, ls_error_exit_code (error));
 
-  g_autofree char *stem = g_strndup (path, strlen (path) - strlen (".json"));
+  g_autofree char *stem = g_strndup (path, (gsize) (strrchr (path, '.') - path));
   g_autofree char *golden = g_strconcat (stem, ".expect", NULL), *expected = NULL;
   if (g_strcmp0 (g_getenv ("LS_UPDATE_GOLDEN"), "1") == 0)
     LS_CHECK (g_file_set_contents (golden, got, -1, NULL));
@@ -102,7 +147,7 @@ check_folder (const char *root, const char *folder, bool (*read) (const char *, 
   g_autofree char *path = g_build_filename (root, folder, NULL);
   g_autoptr (GDir) dir = g_dir_open (path, 0, NULL);
   for (const char *file = dir ? g_dir_read_name (dir) : NULL; file; file = g_dir_read_name (dir)) {
-    if (!g_str_has_suffix (file, ".json"))
+    if (!g_str_has_suffix (file, ".json") && !g_str_has_suffix (file, ".csv"))
       continue;
     g_autofree char *case_path = g_build_filename (path, file, NULL);
     check_case (case_path, read);
@@ -120,7 +165,7 @@ wrong_files_are_explained (void)
   for (size_t i = 0; i < G_N_ELEMENTS (kinds); i++)
     n += check_folder (root, kinds[i].folder, kinds[i].read);
   printf ("%u cases\n", n);
-  LS_CHECK_INT (n, >=, 40);
+  LS_CHECK_INT (n, >=, 180);
 }
 
 LS_TEST_MAIN ("reject", LS_TEST (wrong_files_are_explained))

@@ -1,0 +1,29 @@
+/* analysis/conservation.h — what must come out as it went in, checked after every run
+ * in every build: a program gives back what it allocates, and its kernels compute what
+ * the model asks for. (What moves is checked by exec/conserve.c, the parts of a step by
+ * breakdown.c.) */
+#ifndef LS_ANALYSIS_CONSERVATION_H
+#define LS_ANALYSIS_CONSERVATION_H
+
+#include "exec/memory.h"
+#include "model/model.h"
+#include "parallel/strategy.h"
+
+/* FLOPs of one step over all ranks as the model counts them: of matrix products, and
+ * of attention over all pairs, each counted once. Of kernels that recompute, or of all
+ * others. */
+double ls_plan_model_flops (const LsPlan *plan, bool is_recomputed);
+
+/* Of a plan that was lowered from this model and resolved strategy: kernels that do not
+ * recompute have the FLOPs of ls_model_flops(), and those of key-value heads that several
+ * tensor-parallel ranks compute, as there are fewer. */
+gboolean ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrategy *s, GError **error);
+
+/* A step ends with the bytes alive, by category, that it began with, and frees nothing
+ * that is not alive. */
+gboolean ls_conserves_memory (const LsPlan *plan, const LsMemory *memory, GError **error);
+
+/* LS_ERROR_FAILED, with both sides, where one does not hold: an error in the program and
+ * not in its input. */
+
+#endif

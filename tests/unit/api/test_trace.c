@@ -1,0 +1,195 @@
+/* Pins: what `trace export` writes is the job. Its replay gives the same bytes as the
+ * job itself, in every output; on another GPU it gives what the job gives there; more
+ * replicas of a trace are the job with more replicas; and the file grows with what ranks
+ * do, not with their number. Simulates real models on real clusters. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include <glib/gstdio.h>
+#include <lockstep/lockstep.h>
+
+/* All that a run can print or write. */
+typedef struct {
+  char *json, *summary, *placement, *chrome, *csv;
+} Outputs;
+
+static void
+outputs_clear (Outputs *o)
+{
+  char *texts[] = { o->json, o->summary, o->placement, o->chrome, o->csv };
+  for (size_t i = 0; i < G_N_ELEMENTS (texts); i++)
+    g_free (texts[i]);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Outputs, outputs_clear)
+
+/* "model gpt-1.7b tp 2": knobs and values. */
+static LsJob *
+job_of (const char *knobs)
+{
+  g_autoptr (LsJob) job = ls_job_new ();
+  g_autoptr (GError) error = NULL;
+  g_auto (GStrv) words = g_strsplit (knobs, " ", -1);
+  for (char **w = words; *w; w += 2) {
+    bool ok = strcmp (w[0], "strategy") == 0 ? ls_job_load_strategy (job, w[1], &error) : ls_job_set (job, w[0], w[1], &error);
+    ls_check_impl (ok, __FILE__, __LINE__, "%s: %s", knobs, error ? error->message : "");
+    g_clear_error (&error);
+  }
+  return g_steal_pointer (&job);
+}
+
+typedef gboolean (*Write) (const LsResult *result, const char *path, GError **error);
+
+static char *
+written (const LsResult *result, const char *folder, Write write)
+{
+  g_autofree char *path = g_build_filename (folder, "written", NULL);
+  char *text = NULL;
+  LS_CHECK (write (result, path, NULL) && g_file_get_contents (path, &text, NULL, NULL));
+  g_unlink (path);
+  return text;
+}
+
+static bool
+run (const char *knobs, const char *folder, Outputs *ret)
+{
+  g_autoptr (LsJob) job = job_of (knobs);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsResult) result = ls_job_run (job, &error);
+  if (!ls_check_impl (result != NULL, __FILE__, __LINE__, "%s: %s", knobs, error ? error->message : ""))
+    return false;
+  *ret = (Outputs) {
+    .json = ls_result_json (result),
+    .summary = ls_result_summary (result, LS_TEXT_PLAIN),
+    .placement = ls_result_placement (result),
+    .chrome = written (result, folder, ls_result_write_chrome_trace),
+    .csv = written (result, folder, ls_result_write_csv),
+  };
+  return true;
+}
+
+static void
+export (const char *knobs, const char *path)
+{
+  g_autoptr (LsJob) job = job_of (knobs);
+  g_autoptr (GError) error = NULL;
+  LS_CHECK (ls_job_write_trace (job, path, &error));
+  LS_CHECK_NO_ERROR (error);
+}
+
+static void
+check_same (const Outputs *a, const Outputs *b, const char *what)
+{
+  const char *names[] = { "JSON", "summary", "placement", "Chrome trace", "spans" };
+  const char *x[] = { a->json, a->summary, a->placement, a->chrome, a->csv };
+  const char *y[] = { b->json, b->summary, b->placement, b->chrome, b->csv };
+  for (size_t i = 0; i < G_N_ELEMENTS (names); i++)
+    ls_check_impl (x[i] && strcmp (x[i], y[i]) == 0, __FILE__, __LINE__, "%s: %s differs", what, names[i]);
+}
+
+/* Exports `job` on `from`, replays on `to` with further knobs, and compares with
+ * `direct` there. */
+static void
+check_replay (const char *job, const char *from, const char *to, const char *further, const char *direct)
+{
+  g_autofree char *folder = g_dir_make_tmp ("lockstep-XXXXXX", NULL);
+  g_autofree char *path = g_build_filename (folder, "exported.json", NULL);
+  g_autofree char *exported = g_strdup_printf ("cluster %s %s", from, job);
+  g_autofree char *replayed = g_strdup_printf ("cluster %s trace %s%s", to, path, further);
+  g_autofree char *run_there = g_strdup_printf ("cluster %s %s", to, direct);
+  g_auto (Outputs) a = { 0 }, b = { 0 };
+  export (exported, path);
+  if (run (run_there, folder, &a) && run (replayed, folder, &b))
+    check_same (&a, &b, exported);
+  g_unlink (path);
+  LS_CHECK_INT (g_rmdir (folder), ==, 0);
+}
+
+/* --- the tests ------------------------------------------------------------------------ */
+
+static const struct {
+  const char *cluster, *job;
+} jobs[] = {
+  { "dgx-a100-80g", "model gpt-1.7b gpus 1" },
+  { "dgx-a100-80g", "model gpt-1.7b gpus 8 tp 2 pp 2" },
+  { "dgx-a100-80g", "model gpt-3.6b gpus 16 tp 2 sp 1 zero 1 micro-batch 2 global-batch 32" },
+  { "dgx-a100-80g", "model gpt-7.5b gpus 8 tp 4 pp 2 recompute full dtype fp16 grad-dtype fp32" },
+  { "dgx-h100", "model llama3.1-8b gpus 8 tp 2 pp 2 vpp 2 p2p overlapped" },
+  { "dgx-a100-80g", "strategy ddp model gpt-1.7b gpus 8" },
+  { "dgx-a100-80g", "model gpt-18.4b gpus 16 tp 8 pp 2 vpp 4 sp 1 recompute selective p2p scatter-gather" },
+  { "dgx-a100-80g", "model gpt-1.7b nodes 4 gpus 8 pp 4 grad-norm 0 layers-per-chunk 5,7,7,5 dp-overlap 0" },
+  { "dgx-h100", "model llama3.1-70b tp 8 pp 4 vpp 5 global-batch 8 micro-batch 2" },
+  { "a100-80g-ib800", "model gpt3-175b tp 8 pp 8 vpp 3 sp 1 recompute selective global-batch 16 bucket-params 1000000" },
+};
+
+static void
+a_replay_gives_the_same_bytes (void)
+{
+  for (size_t i = 0; i < G_N_ELEMENTS (jobs); i++)
+    check_replay (jobs[i].job, jobs[i].cluster, jobs[i].cluster,
+                  strstr (jobs[i].job, "nodes 4") ? " nodes 4" : "", jobs[i].job);
+}
+
+static void
+on_another_gpu_kernels_are_costed_again (void)
+{
+  check_replay (jobs[1].job, "dgx-a100-80g", "dgx-h100", "", jobs[1].job);
+  check_replay (jobs[9].job, "dgx-a100-80g", "dgx-h100", "", jobs[9].job);
+}
+
+static void
+more_replicas_are_the_job_with_more_replicas (void)
+{
+  check_replay ("model gpt-1.7b gpus 8 tp 2 pp 2", "dgx-a100-80g", "dgx-a100-80g", " dp 8",
+                "model gpt-1.7b gpus 32 tp 2 pp 2");
+}
+
+static gsize
+size_of_trace (const char *dp)
+{
+  g_autofree char *folder = g_dir_make_tmp ("lockstep-XXXXXX", NULL);
+  g_autofree char *path = g_build_filename (folder, "exported.json", NULL), *text = NULL;
+  g_autofree char *job = g_strdup_printf ("model gpt3-175b cluster dgx-a100-80g tp 8 pp 8 micro-batch 1 dp %s", dp);
+  gsize n = 0;
+  export (job, path);
+  LS_CHECK (g_file_get_contents (path, &text, &n, NULL));
+  g_unlink (path);
+  g_rmdir (folder);
+  return n;
+}
+
+static void
+the_file_does_not_grow_with_ranks (void)
+{
+  gsize small = size_of_trace ("2"), large = size_of_trace ("16"); /* 128 and 1,024 ranks */
+  LS_CHECK_INT (large, <, small + 1000);
+  LS_CHECK_INT (large, <, 2000000);
+}
+
+static void
+check_refused (const char *knobs, LsErrorCode code)
+{
+  g_autoptr (LsJob) job = job_of (knobs);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsResult) result = ls_job_run (job, &error);
+  ls_check_impl (!result && g_error_matches (error, LS_ERROR, (int) code), __FILE__, __LINE__, "%s: %s", knobs,
+                 error ? error->message : "ran");
+}
+
+static void
+a_trace_has_fixed_the_rest (void)
+{
+  check_refused ("trace two-ranks", LS_ERROR_USAGE);
+  check_refused ("trace two-ranks cluster dgx-h100 model gpt-1.7b", LS_ERROR_USAGE);
+  check_refused ("trace two-ranks cluster dgx-h100 tp 2", LS_ERROR_USAGE);
+  check_refused ("trace two-ranks cluster dgx-h100 strategy ddp", LS_ERROR_USAGE);
+  check_refused ("trace two-ranks cluster dgx-h100 dp 1", LS_ERROR_CONFLICT);
+  check_refused ("trace late-rank cluster dgx-h100 dp 8", LS_ERROR_CONFLICT);
+  check_refused ("trace 1f1b-four-stages cluster dgx-h100 dp 2", LS_ERROR_CONFLICT);
+  check_refused ("trace no-such-trace cluster dgx-h100", LS_ERROR_INPUT);
+  check_refused ("trace two-ranks cluster dgx-h100 nodes 1 dp 16", LS_ERROR_CONFLICT);
+}
+
+LS_TEST_MAIN ("trace", LS_TEST (a_replay_gives_the_same_bytes), LS_TEST (on_another_gpu_kernels_are_costed_again),
+              LS_TEST (more_replicas_are_the_job_with_more_replicas), LS_TEST (the_file_does_not_grow_with_ranks),
+              LS_TEST (a_trace_has_fixed_the_rest))
