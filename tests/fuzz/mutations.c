@@ -21,7 +21,6 @@
 #include "io/read_nccl.h"
 #include "io/read_strategy.h"
 #include "io/trace_json.h"
-#include "io/trace_json.h"
 
 #define SPAWN_EVERY 15
 
@@ -96,13 +95,6 @@ read_trace (const LsJsonDoc *doc, LsDiagList *diags)
   return trace != NULL;
 }
 
-static bool
-read_trace (const LsJsonDoc *doc, LsDiagList *diags)
-{
-  g_autoptr (LsTrace) trace = ls_trace_read (doc, 0, diags);
-  return trace != NULL;
-}
-
 static const struct {
   const char *folder, *prefix;
   bool (*read) (const LsJsonDoc *doc, LsDiagList *diags);
@@ -114,7 +106,6 @@ static const struct {
   { "topologies/gpu", "", read_gpu },
   { "topologies/calib", "nccl-", read_nccl },
   { "topologies/calib", "", read_calibration },
-  { "traces", "", read_trace },
   { "tests/golden/run-hugging-face", "config", read_model },
 };
 
