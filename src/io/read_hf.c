@@ -261,6 +261,14 @@ to_model (const LsJsonDoc *doc, const Family *f, const HfConfig *c)
 
 #define LENGTH_REMEDY "set the training length with --seq"
 
+static bool
+is_known_activation (const char *name)
+{
+  static const char *const known[]
+    = { "gelu", "gelu_fast", "gelu_new", "gelu_pytorch_tanh", "quick_gelu", "silu", "swish", NULL };
+  return g_strv_contains (known, name);
+}
+
 static void
 note_assumptions (const Family *f, const HfConfig *c, GPtrArray *notes)
 {
@@ -268,8 +276,8 @@ note_assumptions (const Family *f, const HfConfig *c, GPtrArray *notes)
   bool slides = c->sliding_window > 0 && (c->use_sliding_window || strcmp (f->model_type, "qwen2") != 0);
   if (slides && c->sliding_window < c->seq)
     note (notes, "attention is taken over the whole sequence, not over the sliding window");
-  if (c->activation && g_str_has_prefix (c->activation, "relu"))
-    note (notes, "the activation is taken to cost as much as GELU");
+  if (c->activation && !is_known_activation (c->activation))
+    note (notes, "the activation is taken to cost as much as GELU or SiLU");
   if (strcmp (f->model_type, "gpt_neox") == 0 || strcmp (f->model_type, "falcon") == 0)
     note (notes, "attention and MLP are taken one after the other, not side by side");
 }

@@ -134,6 +134,23 @@ opt_has_relu (void)
   ls_model_clear (&m);
 }
 
+/* The family says how many matrices an MLP has; what it does between them is noted if
+ * it is not one of those whose cost is meant. */
+static void
+an_unknown_activation_is_noted (void)
+{
+  LsModel m;
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  if (!read_text ("{\"architectures\":[\"LlamaForCausalLM\"],\"model_type\":\"llama\",\"hidden_act\":\"xielu\","
+                  "\"hidden_size\":4096,\"intermediate_size\":14336,\"num_attention_heads\":32,\"num_hidden_layers\":32,"
+                  "\"num_key_value_heads\":8,\"vocab_size\":128256,\"max_position_embeddings\":8192}",
+                  "x.json", &m, notes))
+    return;
+  LS_CHECK_INT (notes->len, ==, 2);
+  LS_CHECK_STR (notes->pdata[1], "the activation is taken to cost as much as GELU or SiLU");
+  ls_model_clear (&m);
+}
+
 static void
 falcons_share_keys_in_two_ways (void)
 {
@@ -170,4 +187,5 @@ mixtures_are_unsupported_not_wrong (void)
 
 LS_TEST_MAIN ("read_model", LS_TEST (defaults_of_a_native_file), LS_TEST (llama), LS_TEST (mistral_slides),
               LS_TEST (qwen2_has_qkv_biases), LS_TEST (gpt2_has_its_own_spelling), LS_TEST (gpt_neox_runs_side_by_side),
-              LS_TEST (opt_has_relu), LS_TEST (falcons_share_keys_in_two_ways), LS_TEST (mixtures_are_unsupported_not_wrong))
+              LS_TEST (opt_has_relu), LS_TEST (an_unknown_activation_is_noted),
+              LS_TEST (falcons_share_keys_in_two_ways), LS_TEST (mixtures_are_unsupported_not_wrong))
