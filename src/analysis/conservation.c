@@ -44,10 +44,7 @@ ls_plan_model_flops (const LsPlan *plan, bool is_recomputed)
   for (uint32_t i = 0; i < plan->n_segments; i++)
     of_segment[i] = flops_of_segment (plan, &plan->segments[i], is_recomputed);
 
-  g_autofree uint32_t *n_ranks = g_new0 (uint32_t, plan->n_roles);
-  for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
-    n_ranks[plan->bindings[rank].role]++;
-
+  g_autofree uint64_t *n_ranks = ls_plan_ranks_of_roles (plan);
   double flops = 0;
   for (uint32_t role = 0; role < plan->n_roles; role++) {
     const LsProgram *program = &plan->programs[role];

@@ -118,9 +118,7 @@ compile_segment (Run *x, const LsSegment *seg, XSegment *to, GError **error)
 static void
 count_cost_sources (Run *x)
 {
-  g_autofree uint64_t *n_ranks = g_new0 (uint64_t, x->plan->n_roles);
-  for (uint32_t r = 0; r < x->plan->n_ranks; r++)
-    n_ranks[x->plan->bindings[r].role]++;
+  g_autofree uint64_t *n_ranks = ls_plan_ranks_of_roles (x->plan);
   for (uint32_t role = 0; role < x->plan->n_roles; role++) {
     const LsProgram *p = &x->plan->programs[role];
     g_autofree uint64_t *n_uses = g_new0 (uint64_t, x->plan->n_segments);
@@ -141,6 +139,15 @@ count_cost_sources (Run *x)
   }
 }
 
+static void
+count_spans (Run *x)
+{
+  x->spans_of_role = ls_arena_new_array (x->arena, uint32_t, MAX (1, x->plan->n_roles));
+  for (uint32_t role = 0; role < x->plan->n_roles; role++)
+    for (uint32_t i = 0; i < x->plan->programs[role].n_instances; i++)
+      x->spans_of_role[role] += x->segments[x->plan->programs[role].instances[i].segment].n_spans;
+}
+
 gboolean
 run_compile (Run *x, const LsCalibration *calibration, GError **error)
 {
@@ -154,14 +161,6 @@ run_compile (Run *x, const LsCalibration *calibration, GError **error)
     if (is_used[i] && !compile_segment (x, &x->plan->segments[i], &x->segments[i], error))
       return FALSE;
   count_cost_sources (x);
+  count_spans (x);
   return TRUE;
-}
-
-uint32_t
-run_spans_per_step (const Run *x, const LsProgram *p)
-{
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < p->n_instances; i++)
-    n += x->segments[p->instances[i].segment].n_spans;
-  return n;
 }

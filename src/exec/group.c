@@ -17,11 +17,8 @@ Channel *
 group_channel (Run *x, const Rank *r, const LsTransfer *t)
 {
   bool is_to_next = t->slot == LS_SLOT_NEXT;
-  uint32_t peer = r->binding->peer[is_to_next ? 1 : 0];
-  Channel *ch = &x->channels[2 * (t->is_send ? r->id : peer) + (t->is_send == is_to_next ? 0 : 1)];
-  ch->from = t->is_send ? r->id : peer;
-  ch->to = t->is_send ? peer : r->id;
-  return ch;
+  uint32_t sender = t->is_send ? r->id : r->binding->peer[is_to_next ? 1 : 0];
+  return &x->channels[2 * sender + (t->is_send == is_to_next ? 0 : 1)];
 }
 
 static Call *
@@ -135,8 +132,12 @@ void
 groups_init (Run *x)
 {
   x->channels = g_new0 (Channel, 2 * (gsize) x->plan->n_ranks);
-  for (uint32_t i = 0; i < 2 * x->plan->n_ranks; i++)
-    motion_init (&x->channels[i].motion, transfer_finished);
+  for (uint32_t i = 0; i < 2 * x->plan->n_ranks; i++) {
+    Channel *ch = &x->channels[i];
+    ch->from = i / 2;
+    ch->to = x->plan->bindings[ch->from].peer[i % 2 == 0 ? 1 : 0];
+    motion_init (&ch->motion, transfer_finished);
+  }
 }
 
 void

@@ -74,36 +74,42 @@ rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at)
 
 /* --- the host ----------------------------------------------------------- */
 
+/* True, and when and by which span, once the dependency of an op of this frame is met.
+ * Ops are issued in program order, so LS_DEP_ISSUE always is. */
+static inline bool
+dep_met (const Rank *r, const Frame *f, uint64_t ordinal, LsDep dep, LsTime *ret_at, SpanRef *ret_span)
+{
+  if (dep.kind == LS_DEP_END) {
+    *ret_at = f->time[dep.index];
+    *ret_span = f->span[dep.index];
+    return f->state[dep.index] == OP_ENDED;
+  }
+  if (dep.kind == LS_DEP_STREAM) {
+    *ret_at = f->tail[dep.index];
+    *ret_span = f->tail_span[dep.index];
+    return r->streams[dep.index].frame >= ordinal;
+  }
+  *ret_at = 0;
+  *ret_span = LS_SPAN_NONE;
+  return true;
+}
+
 /* True, and when, once every dependency of a host sync has ended. */
 static bool
 deps_ended (const Rank *r, const Frame *f, uint64_t ordinal, const XOp *op, LsTime *ret_at, SpanRef *ret_span)
 {
-  LsTime at = 0;
-  SpanRef span = LS_SPAN_NONE;
+  *ret_at = 0;
+  *ret_span = LS_SPAN_NONE;
   for (uint32_t d = 0; d < op->n_deps; d++) {
-    LsDep dep = op->deps[d];
     LsTime end;
     SpanRef by;
-    if (dep.kind == LS_DEP_STREAM) {
-      if (r->streams[dep.index].frame < ordinal)
-        return false;
-      end = f->tail[dep.index];
-      by = f->tail_span[dep.index];
-    } else if (dep.kind == LS_DEP_END) {
-      if (f->state[dep.index] != OP_ENDED)
-        return false;
-      end = f->time[dep.index];
-      by = f->span[dep.index];
-    } else {
-      continue; /* after its issue: the host issues in program order */
-    }
-    if (end > at || span == LS_SPAN_NONE) {
-      at = MAX (at, end);
-      span = by;
+    if (!dep_met (r, f, ordinal, op->deps[d], &end, &by))
+      return false;
+    if (end > *ret_at || *ret_span == LS_SPAN_NONE) {
+      *ret_at = MAX (*ret_at, end);
+      *ret_span = by;
     }
   }
-  *ret_at = at;
-  *ret_span = span;
   return true;
 }
 
@@ -213,16 +219,11 @@ head_start (Run *x, Rank *r, uint32_t s)
 
   Candidate c = { st->tail, st->tail_kind, st->tail_span, s };
   for (uint32_t d = 0; d < op->n_deps; d++) {
-    LsDep dep = op->deps[d];
-    if (dep.kind == LS_DEP_END) {
-      if (f->state[dep.index] != OP_ENDED)
-        return never;
-      later (&c, f->time[dep.index], LS_CAUSE_DEP, f->span[dep.index]);
-    } else if (dep.kind == LS_DEP_STREAM) {
-      if (r->streams[dep.index].frame < st->frame)
-        return never;
-      later (&c, f->tail[dep.index], LS_CAUSE_DEP, f->tail_span[dep.index]);
-    }
+    LsTime end;
+    SpanRef by;
+    if (!dep_met (r, f, st->frame, op->deps[d], &end, &by))
+      return never;
+    later (&c, end, LS_CAUSE_DEP, by);
   }
   if (op->kind == LS_OP_KERNEL) {
     if (r->is_kernel_running)

@@ -98,9 +98,7 @@ static gboolean
 check_limits (const Run *x, GError **error)
 {
   double bytes = 0, n_ops = 0, longest_s = 0, slowest = 1;
-  g_autofree uint64_t *n_ranks = g_new0 (uint64_t, x->plan->n_roles);
-  for (uint32_t r = 0; r < x->plan->n_ranks; r++)
-    n_ranks[x->plan->bindings[r].role]++;
+  g_autofree uint64_t *n_ranks = ls_plan_ranks_of_roles (x->plan);
   for (uint32_t role = 0; role < x->plan->n_roles; role++) {
     const LsProgram *p = &x->plan->programs[role];
     uint32_t longest;
@@ -109,7 +107,7 @@ check_limits (const Run *x, GError **error)
     double per_rank = sizeof (Rank) + 6 * sizeof (Frame) + 3.0 * longest * 13 + sizeof (Channel) * 2
                       + (double) p->n_events * x->plan->n_micro_batches * x->plan->n_chunks * sizeof (EventRecord);
     n_ops += ops * ranks;
-    bytes += ranks * per_rank + spans * 2 * (double) run_spans_per_step (x, p) * sizeof (LsSpan);
+    bytes += ranks * per_rank + spans * 2 * (double) x->spans_of_role[role] * sizeof (LsSpan);
     longest_s = MAX (longest_s, serial_seconds (x, p));
   }
   if (bytes > (double) x->options->max_memory_bytes) {
@@ -133,12 +131,9 @@ check_limits (const Run *x, GError **error)
 static void
 choose_recorded (Run *x)
 {
-  g_autofree uint64_t *per_role = g_new (uint64_t, x->plan->n_roles);
-  for (uint32_t i = 0; i < x->plan->n_roles; i++)
-    per_role[i] = run_spans_per_step (x, &x->plan->programs[i]);
   uint64_t n_spans = 0;
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
-    n_spans += per_role[x->plan->bindings[i].role];
+    n_spans += x->spans_of_role[x->plan->bindings[i].role];
   x->keeps_all_spans = n_spans <= x->options->max_spans;
 }
 

@@ -21,7 +21,7 @@ begin_step (Run *x, Rank *r, uint32_t step)
 {
   uint32_t i = step & 1;
   if (!r->spans[i])
-    r->spans[i] = g_new (LsSpan, MAX (1, run_spans_per_step (x, r->program)));
+    r->spans[i] = g_new (LsSpan, MAX (1, x->spans_of_role[r->binding->role]));
   r->n_spans[i] = 0;
   r->span_step[i] = step + 1;
 }

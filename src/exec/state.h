@@ -230,6 +230,7 @@ typedef struct {
   LsFlowNet *net;
   LsKernelCost *costs;   /* [n_kernels] */
   XSegment *segments;
+  uint32_t *spans_of_role; /* [n_roles] spans of one step of one rank */
   Rank *ranks;
   Comm *comms;
   Channel *channels;     /* [2 * n_ranks]: to next, to previous */
@@ -253,7 +254,6 @@ typedef struct {
 
 /* compile.c */
 gboolean run_compile (Run *x, const LsCalibration *calibration, GError **error);
-uint32_t run_spans_per_step (const Run *x, const LsProgram *p);
 
 static inline Frame *
 rank_frame (Rank *r, uint64_t ordinal)

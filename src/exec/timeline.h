@@ -34,7 +34,6 @@ typedef struct {
   uint16_t op;       /* index in the segment                                     */
   uint8_t cause_kind; /* LsCause */
   uint8_t step;      /* low byte of the step number                              */
-  uint32_t reserved;
 } LsSpan;
 
 typedef struct {

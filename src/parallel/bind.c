@@ -3,23 +3,11 @@
 
 #include <string.h>
 
-/* Ranks that agree in all coordinates but those that the slot joins, in order of
- * rank. */
+/* Only the tied embedding leaves stages out: all but the first and the last. */
 static bool
-is_member (LsSlot slot, uint32_t pp, LsCoord a, LsCoord b)
+has_stage (const LsMesh *m, LsSlot slot, uint32_t pp)
 {
-  switch (slot) {
-  case LS_SLOT_TP:
-    return a.cp == b.cp && a.dp == b.dp && a.pp == b.pp;
-  case LS_SLOT_DP:
-    return a.tp == b.tp && a.cp == b.cp && a.pp == b.pp;
-  case LS_SLOT_EMBEDDING:
-    return a.tp == b.tp && a.cp == b.cp && a.dp == b.dp && (b.pp == 0 || b.pp == pp - 1);
-  case LS_SLOT_MODEL:
-    return a.cp == b.cp && a.dp == b.dp;
-  default:
-    return slot == LS_SLOT_WORLD;
-  }
+  return slot != LS_SLOT_EMBEDDING || pp == 0 || pp == m->pp - 1;
 }
 
 /* The ranks of the communicator that `first` is the lowest member of: enumerated
@@ -31,14 +19,15 @@ members_from (const LsMesh *m, LsSlot slot, LsCoord at)
   bool joins_tp = slot == LS_SLOT_TP || slot == LS_SLOT_MODEL || slot == LS_SLOT_WORLD;
   bool joins_dp = slot == LS_SLOT_DP || slot == LS_SLOT_WORLD;
   bool joins_pp = slot == LS_SLOT_EMBEDDING || slot == LS_SLOT_MODEL || slot == LS_SLOT_WORLD;
-  for (uint32_t pp = joins_pp ? 0 : at.pp; pp < (joins_pp ? m->pp : at.pp + 1); pp++)
+  for (uint32_t pp = joins_pp ? 0 : at.pp; pp < (joins_pp ? m->pp : at.pp + 1); pp++) {
+    if (!has_stage (m, slot, pp))
+      continue;
     for (uint32_t dp = joins_dp ? 0 : at.dp; dp < (joins_dp ? m->dp : at.dp + 1); dp++)
       for (uint32_t tp = joins_tp ? 0 : at.tp; tp < (joins_tp ? m->tp : at.tp + 1); tp++) {
-        LsCoord c = { .tp = tp, .cp = at.cp, .dp = dp, .pp = pp };
-        uint32_t rank = ls_mesh_rank (m, c);
-        if (is_member (slot, m->pp, at, c))
-          g_array_append_val (ranks, rank);
+        uint32_t rank = ls_mesh_rank (m, (LsCoord) { .tp = tp, .cp = at.cp, .dp = dp, .pp = pp });
+        g_array_append_val (ranks, rank);
       }
+  }
   return ranks;
 }
 
@@ -74,7 +63,7 @@ bind_slot (LsPlan *plan, const LsMesh *m, LsSlot slot, GArray *comms)
 {
   for (uint32_t r = 0; r < plan->n_ranks; r++) {
     LsCoord at = ls_mesh_coord (m, r);
-    if (plan->bindings[r].comm[slot] != UINT32_MAX || !is_member (slot, m->pp, at, at))
+    if (plan->bindings[r].comm[slot] != UINT32_MAX || !has_stage (m, slot, at.pp))
       continue;
     g_autoptr (GArray) ranks = members_from (m, slot, at);
     if (ranks->len > 1)

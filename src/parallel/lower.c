@@ -203,17 +203,12 @@ freeze (Lower *l)
 #define MAX_INSTANCES 50e6
 
 static gboolean
-check_supported (const Lower *l, GError **error)
+check_size (const Lower *l, GError **error)
 {
   double n = 4.0 * l->n_micro_batches * l->s->vpp * l->mesh.pp;
   if (n > MAX_INSTANCES) {
     g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "%u micro-batches through %u chunks of %u stages make a plan of %.3g entries; the limit is %.3g",
                  l->n_micro_batches, l->s->vpp, l->mesh.pp, n, MAX_INSTANCES);
-    return FALSE;
-  }
-  if (l->s->p2p == LS_P2P_OVERLAPPED && l->mesh.pp > 1 && l->s->vpp == 1) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "p2p overlapped needs an interleaved schedule (vpp > 1): Megatron-LM's 1f1b never overlaps its p2p");
     return FALSE;
   }
   return TRUE;
@@ -225,7 +220,7 @@ ls_lower (const LsModel *m, const LsStrategy *s, GError **error)
   Lower l;
   LsPlan *plan = NULL;
   lower_init (&l, m, s);
-  if (check_supported (&l, error) && lower_chunks (&l, error)) {
+  if (check_size (&l, error) && lower_chunks (&l, error)) {
     lower_bindings (&l);
     if (lower_programs (&l, error)) {
       freeze (&l);

@@ -108,3 +108,12 @@ ls_plan_n_op_instances (const LsPlan *plan)
     n += n_of_role[plan->bindings[rank].role];
   return n;
 }
+
+uint64_t *
+ls_plan_ranks_of_roles (const LsPlan *plan)
+{
+  uint64_t *n_ranks = g_new0 (uint64_t, plan->n_roles);
+  for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
+    n_ranks[plan->bindings[rank].role]++;
+  return n_ranks;
+}

@@ -218,6 +218,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsPlan, ls_plan_free)
 /* Ops that one step executes over all ranks. */
 uint64_t ls_plan_n_op_instances (const LsPlan *plan);
 
+/* [n_roles], newly allocated: how many ranks run each program. */
+uint64_t *ls_plan_ranks_of_roles (const LsPlan *plan);
+
 /* Static verification: indices in range, dependencies acyclic and backward, events
  * recorded before they are waited for, every slot bound, members of a communicator
  * call the same collectives in the same order, sends match receives, every buffer
