@@ -12,8 +12,8 @@ ls_nic_of_gpu (const LsCluster *c, uint32_t gpu)
 static void
 hop (const LsCluster *c, LsRoute *r, uint32_t trunk)
 {
-  g_assert (r->n_trunks < LS_ROUTE_MAX_HOPS);
-  r->trunk[r->n_trunks++] = trunk;
+  g_assert (r->n_hops < LS_ROUTE_MAX_HOPS);
+  r->hop[r->n_hops++] = (LsHop) { .trunk = trunk, .share = LS_HOP_WHOLE };
   r->latency += g_array_index (c->trunks, LsTrunk, trunk).latency;
 }
 
@@ -70,7 +70,7 @@ ls_route (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t nic_f
           LsRoute *ret_route)
 {
   LsRoute *r = ret_route;
-  r->n_trunks = 0;
+  r->n_hops = 0;
   r->latency = 0;
   if (gpu_from == gpu_to)
     return;
@@ -102,7 +102,7 @@ ls_route_host_memory (const LsCluster *c, uint32_t gpu, bool is_to_host, LsRoute
   uint32_t pcie_switch = ls_switch_of_gpu (&c->spec, local);
   LsDirection dir = is_to_host ? LS_OUTWARD : LS_INWARD;
   bool has_cpu = c->spec.cpu_sockets > 0;
-  ret_route->n_trunks = 0;
+  ret_route->n_hops = 0;
   ret_route->latency = 0;
   if (c->spec.pcie_switches == 0)
     return;

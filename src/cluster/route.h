@@ -15,13 +15,20 @@
 
 #include "cluster/cluster.h"
 
-#define LS_ROUTE_MAX_HOPS 16
+#define LS_ROUTE_MAX_HOPS 64
 #define LS_NIC_AUTO UINT32_MAX
 
+/* One trunk, and how much of the flow takes it: LS_HOP_WHOLE where there is one way,
+ * less where the flow is split over several. */
 typedef struct {
-  uint32_t n_trunks;
-  uint32_t trunk[LS_ROUTE_MAX_HOPS]; /* in order of travel, each once */
-  LsTime latency;                    /* sum over the links of one path */
+  uint32_t trunk, share;
+} LsHop;
+#define LS_HOP_WHOLE (1u << 20)
+
+typedef struct {
+  uint32_t n_hops;
+  LsTime latency; /* sum over the links of one path */
+  LsHop hop[LS_ROUTE_MAX_HOPS]; /* in order of travel, each trunk once */
 } LsRoute;
 
 /* from == to gives an empty route. nic_from / nic_to: NIC index within the host

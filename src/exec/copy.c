@@ -33,11 +33,11 @@ copy_plan (Run *x, uint32_t gpu, LsCopyDirection direction, uint64_t bytes)
   LsRoute route;
   ls_route_host_memory (x->cluster, gpu, direction == LS_COPY_TO_HOST, &route);
   LsPhase *phase = ls_arena_new_array (x->arena, LsPhase, 1);
-  phase->loads = ls_arena_new_array (x->arena, LsLoad, route.n_trunks + 1);
+  phase->loads = ls_arena_new_array (x->arena, LsLoad, route.n_hops + 1);
   phase->latency = route.latency;
   phase->demand_bytes = (double) bytes;
-  for (uint32_t i = 0; i <= route.n_trunks; i++) {
-    uint32_t resource = i < route.n_trunks ? route.trunk[i] : ls_cluster_hbm_resource (x->cluster, gpu);
+  for (uint32_t i = 0; i <= route.n_hops; i++) {
+    uint32_t resource = i < route.n_hops ? route.hop[i].trunk : ls_cluster_hbm_resource (x->cluster, gpu);
     double capacity = ls_cluster_resource_capacity (x->cluster, resource);
     phase->loads[phase->n_loads++] = (LsLoad) { resource, LS_COEF_ONE };
     phase->rate_cap = i == 0 ? capacity : MIN (phase->rate_cap, capacity);

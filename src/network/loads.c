@@ -23,8 +23,8 @@ ls_load_list_add_route (LsLoadList *list, const LsCluster *c, uint32_t from, uin
 {
   LsRoute route;
   ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &route);
-  for (uint32_t i = 0; i < route.n_trunks; i++)
-    ls_load_list_add (list, route.trunk[i], coef);
+  for (uint32_t i = 0; i < route.n_hops; i++)
+    ls_load_list_add (list, route.hop[i].trunk, coef * route.hop[i].share / LS_HOP_WHOLE);
 }
 
 static int

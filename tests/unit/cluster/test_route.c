@@ -18,9 +18,9 @@ static char *
 describe (const LsCluster *c, const LsRoute *r)
 {
   GString *text = g_string_new (NULL);
-  for (uint32_t i = 0; i < r->n_trunks; i++)
+  for (uint32_t i = 0; i < r->n_hops; i++)
     g_string_append_printf (text, "%s%s", i > 0 ? " " : "",
-                            g_array_index (c->trunks, LsTrunk, r->trunk[i]).name);
+                            g_array_index (c->trunks, LsTrunk, r->hop[i].trunk).name);
   return g_string_free (text, FALSE);
 }
 
@@ -33,11 +33,11 @@ agree (const LsCluster *c, uint32_t from, uint32_t to)
   ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &r);
   ls_route_bfs (c, from, to, load);
   LsTime latency = 0;
-  for (uint32_t i = 0; i < r.n_trunks; i++) {
-    if (!LS_CHECK (!on_route[r.trunk[i]]))
+  for (uint32_t i = 0; i < r.n_hops; i++) {
+    if (!LS_CHECK (!on_route[r.hop[i].trunk]))
       return false;
-    on_route[r.trunk[i]] = true;
-    latency += g_array_index (c->trunks, LsTrunk, r.trunk[i]).latency;
+    on_route[r.hop[i].trunk] = true;
+    latency += g_array_index (c->trunks, LsTrunk, r.hop[i].trunk).latency;
   }
   LS_CHECK_INT (r.latency, ==, latency);
   for (guint t = 0; t < c->trunks->len; t++) {
