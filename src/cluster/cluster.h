@@ -9,11 +9,13 @@
 #define LS_CLUSTER_CLUSTER_H
 
 #include <glib.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <lockstep/units.h>
 
 #include "cluster/gpu.h"
+#include "cluster/torus.h"
 
 /* A kind of link inside a node or in the fabric. bandwidth is one direction of
  * one physical link as the data sheet says; efficiency the share of it that
@@ -25,46 +27,12 @@ typedef struct {
   char *source;      /* of the efficiency and latency */
 } LsLinkSpec;
 
-typedef struct {
-  char *name;
-  char *source;
-  LsGpu gpu;
-  uint32_t n_nodes;
-  uint32_t gpus_per_node;
+typedef enum { LS_INTERIOR_SERVER, LS_INTERIOR_LIST, LS_INTERIOR_TORUS } LsInteriorId; /* ls_interior_kinds, build.c */
+typedef enum { LS_FABRIC_LEAF_SPINE, LS_FABRIC_FAT_TREE, LS_FABRIC_LIST } LsFabricId; /* ls_fabric_kinds, build.c */
 
-  uint32_t nvswitch_planes;       /* 0: no NVSwitch                                    */
-  uint32_t nvlinks_per_gpu;       /* spread over the planes, 18 on 4 as 5 5 4 4        */
-  LsLinkSpec nvlink;              /* one link, one direction                           */
-
-  uint32_t pcie_switches;         /* per node; GPUs and NICs are dealt to them evenly  */
-  LsLinkSpec pcie;                /* x16, one direction                                */
-
-  uint32_t cpu_sockets;           /* PCIe switches are dealt to them evenly            */
-  LsLinkSpec cpu_interconnect;    /* between sockets                                   */
-  LsLinkSpec cpu_memory;          /* of one socket                                     */
-  uint64_t cpu_memory_bytes;      /* of the node                                       */
-
-  uint32_t nvme_drives;           /* per node, dealt to the PCIe switches; 0: none     */
-  LsLinkSpec nvme;                /* one drive, reads                                  */
-  uint64_t nvme_bytes;            /* of one drive                                      */
-
-  uint32_t nics;                  /* per node for compute traffic                      */
-  LsLinkSpec nic;                 /* one port, NIC to leaf                             */
-
-  /* Leaf-spine. With rails > 1, NIC i of every node goes to a leaf of rail
-   * i mod rails; a leaf serves nodes_per_leaf nodes of its rail. */
-  uint32_t rails;
-  uint32_t nodes_per_leaf;
-  double oversubscription;        /* leaf: down capacity / up capacity, >= 1           */
-  LsLinkSpec spine;               /* one leaf-spine link                               */
-} LsClusterSpec;
-
-void ls_cluster_spec_clear (LsClusterSpec *spec); /* NULL allowed */
-
-/* Whether it can be built; takes no time, whatever its size. LS_ERROR_CONFLICT: counts
- * that do not deal out evenly, a link in use without a rate, or more of something than
- * cluster/spec.h allows. */
-gboolean ls_cluster_spec_validate (const LsClusterSpec *spec, GError **error);
+/* How a flow takes to links that serve it equally well: spread over all of them evenly, or,
+ * as switches do that hash packet headers, all of it on one (cluster/ecmp.h). */
+typedef enum { LS_ROUTING_IDEAL, LS_ROUTING_ECMP } LsRouting;
 
 typedef enum {
   LS_NODE_GPU,
@@ -76,11 +44,127 @@ typedef enum {
   LS_NODE_NIC,
   LS_NODE_LEAF,
   LS_NODE_SPINE,
+  LS_NODE_CORE,
 } LsNodeKind;
+
+/* Of a listed fabric: the NICs of this rail of nodes first .. last are at this switch. */
+typedef struct {
+  uint32_t rail;
+  uint32_t first, last; /* nodes; beyond those of the cluster allowed */
+  char *at;
+} LsListNics;
+
+/* Of a trunk by its name, and of its reverse unless one_way: the share of its capacity that
+ * is left; 0: failed, and routed around. Of so many of its links failed, the share is 1. */
+typedef struct {
+  char *link;
+  double capacity;       /* [0, 1] */
+  uint32_t failed_links;
+  bool one_way;
+} LsFault;
+
+/* A vertex and a link of an explicit list; names are unique. */
+typedef struct {
+  char *name;
+  int kind; /* LsNodeKind, up to NIC */
+} LsListVertex;
+typedef struct {
+  char *from, *to;
+  uint32_t count; /* physical links side by side */
+  LsLinkSpec link;
+} LsListLink;
+
+typedef enum { LS_MESH_NONE, LS_MESH_LIST, LS_MESH_HYBRID_CUBE } LsMeshShape;
+
+/* GPUs a and b of a node joined by so many NVLinks. */
+typedef struct {
+  uint32_t a, b, count;
+} LsMeshLink;
+
+typedef struct {
+  char *name;
+  char *source;
+  LsGpu gpu;
+  uint32_t n_nodes;
+  uint32_t gpus_per_node;
+  LsInteriorId interior;          /* what a node looks like inside                     */
+  LsFabricId fabric;              /* what joins the nodes                              */
+
+  /* A server: all by arithmetic (interior_server.c). */
+
+  uint32_t nvswitch_planes;       /* 0: no NVSwitch                                    */
+  uint32_t nvlinks_per_gpu;       /* spread over the planes, 18 on 4 as 5 5 4 4        */
+  LsLinkSpec nvlink;              /* one link, one direction                           */
+  LsMeshShape mesh;               /* NVLinks straight between GPUs                     */
+  GArray *mesh_links;             /* LsMeshLink; of LS_MESH_LIST                       */
+
+  uint32_t pcie_switches;         /* per node; GPUs and NICs are dealt to them evenly;
+                                     0: they are at the CPUs' own ports                */
+  LsLinkSpec pcie;                /* x16, one direction                                */
+  LsLinkSpec c2c;                 /* with a rate: GPUs are at their CPU by NVLink-C2C
+                                     instead of PCIe                                   */
+
+  uint32_t cpu_sockets;           /* PCIe switches are dealt to them evenly            */
+  uint32_t cpu_boards;            /* sockets are dealt to them; 0 is 1                 */
+  LsLinkSpec cpu_interconnect;    /* between sockets of a board                        */
+  LsLinkSpec cpu_memory;          /* of one socket                                     */
+  uint64_t cpu_memory_bytes;      /* of the node                                       */
+
+  uint32_t nvme_drives;           /* per node, dealt to the PCIe switches; 0: none     */
+  LsLinkSpec nvme;                /* one drive, reads                                  */
+  uint64_t nvme_bytes;            /* of one drive                                      */
+
+  /* An explicit list instead (interior_list.c). */
+  GArray *list_vertices;          /* LsListVertex                                      */
+  GArray *list_links;             /* LsListLink                                        */
+
+  /* A slice of a TPU pod (interior_torus.c), with pcie, cpu_memory and nic of each host. */
+  LsTorusSpec torus;
+  LsLinkSpec ici;                 /* between two chips, one direction                  */
+
+  uint32_t nics;                  /* per node for compute traffic                      */
+  LsLinkSpec nic;                 /* one port, NIC to leaf                             */
+
+  /* Fabrics. With rails > 1, NIC i of every node goes to a leaf of rail i mod rails. */
+  uint32_t rails;
+  LsRouting routing;
+  uint32_t seed;                  /* of the hash of ECMP                               */
+  bool pxn;                       /* with rails and NVLink: send through the GPU whose NIC
+                                     is on the rail of the peer's                      */
+  uint32_t nodes_per_leaf;        /* trees: a leaf serves so many nodes of its rail    */
+  double oversubscription;        /* leaf: down capacity / up capacity, >= 1           */
+  LsLinkSpec spine;               /* one leaf-spine link; of a list, what links without
+                                     figures of their own are                          */
+  /* A fat tree: leaves of one pod share its spines, and cores join the pods. */
+  uint32_t nodes_per_pod;         /* a multiple of nodes_per_leaf                      */
+  double spine_oversubscription;  /* spine: down capacity / up capacity, >= 1          */
+  LsLinkSpec core;                /* one spine-core link                               */
+  /* A listed fabric (fabric_list.c). */
+  GArray *switches;               /* char *, unique                                    */
+  GArray *switch_links;           /* LsListLink between them                           */
+  GArray *switch_nics;            /* LsListNics: each rail of each node once           */
+
+  GArray *faults;                 /* LsFault; NULL: none                               */
+} LsClusterSpec;
+
+void ls_cluster_spec_clear (LsClusterSpec *spec); /* NULL allowed */
+
+/* Of a torus (cluster/torus.h), counts that follow from others: once after its members
+ * are filled in, then for a slice of these axes (1 beyond n_axes). */
+void ls_cluster_spec_init_torus (LsClusterSpec *spec);
+void ls_cluster_spec_set_slice (LsClusterSpec *spec, const uint32_t dims[LS_TORUS_AXES]);
+/* As many nodes as hold n_gpus > 0. A torus whose slice was not given gets that of
+ * ls_torus_fit() first. */
+void ls_cluster_spec_fit (LsClusterSpec *spec, uint32_t n_gpus);
+
+/* Whether it can be built; takes no time, whatever its size. LS_ERROR_CONFLICT: counts
+ * that do not deal out evenly, a link in use without a rate, or more of something than
+ * cluster/spec.h allows. */
+gboolean ls_cluster_spec_validate (const LsClusterSpec *spec, GError **error);
 
 typedef struct {
   LsNodeKind kind;
-  uint32_t host;  /* node of the cluster; UINT32_MAX for leaves and spines */
+  uint32_t host;  /* node of the cluster; UINT32_MAX for switches of the fabric */
   uint32_t index; /* of its kind, within the host or the fabric            */
 } LsTopoNode;
 
@@ -100,6 +184,7 @@ typedef struct {
   char *name; /* "node3/gpu5>nvswitch", "node3/nic2>leaf4", "leaf4>spines" */
   double capacity_bytes_per_s;
   LsTime latency;
+  const LsLinkSpec *link; /* what each of its physical links is; within the cluster's spec */
 } LsTrunk;
 
 typedef struct {
@@ -108,12 +193,13 @@ typedef struct {
   GArray *nodes;  /* LsTopoNode */
   GArray *links;  /* LsLink     */
   GArray *trunks; /* LsTrunk    */
-  /* private: index tables of the builder, used by route.c */
+  /* private: interior, fabric and names (index.h) */
   struct LsTopoIndex *index;
 } LsCluster;
 
-/* Takes a copy of spec; errors: those of ls_cluster_spec_validate(). Linear in the
- * number of GPUs. Free with ls_cluster_free(). */
+/* Takes a copy of spec. Linear in the number of GPUs. Free with ls_cluster_free().
+ * LS_ERROR_CONFLICT: as ls_cluster_spec_validate(), and faults that name no link of this
+ * cluster or leave no way between two GPUs; switches of a list that are not joined. */
 LsCluster *ls_cluster_build (const LsClusterSpec *spec, GError **error);
 void ls_cluster_free (LsCluster *cluster); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCluster, ls_cluster_free)

@@ -1,6 +1,16 @@
 #include "cluster/gpu.h"
 
 void
+ls_gpu_copy (const LsGpu *gpu, LsGpu *ret_copy)
+{
+  *ret_copy = *gpu;
+  ret_copy->name = g_strdup (gpu->name);
+  ret_copy->source = g_strdup (gpu->source);
+  ret_copy->calibration = g_strdup (gpu->calibration);
+  ret_copy->nccl = g_strdup (gpu->nccl);
+}
+
+void
 ls_gpu_clear (LsGpu *gpu)
 {
   if (!gpu)
@@ -8,4 +18,5 @@ ls_gpu_clear (LsGpu *gpu)
   g_clear_pointer (&gpu->name, g_free);
   g_clear_pointer (&gpu->source, g_free);
   g_clear_pointer (&gpu->calibration, g_free);
+  g_clear_pointer (&gpu->nccl, g_free);
 }

@@ -19,8 +19,11 @@ typedef struct {
   uint64_t reserved_bytes;         /* CUDA context and the like, not for tensors          */
   uint32_t n_sm;                   /* streaming multiprocessors or cores                  */
   char *calibration;               /* name of the file in topologies/calib                */
+  char *nccl;                      /* name of its NCCL file there; NULL: "nccl-" and
+                                      calibration, or name where there is none            */
 } LsGpu;
 
+void ls_gpu_copy (const LsGpu *gpu, LsGpu *ret_copy); /* the strings too */
 void ls_gpu_clear (LsGpu *gpu); /* frees the strings; NULL allowed */
 
 #endif

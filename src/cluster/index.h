@@ -1,86 +1,62 @@
 /* cluster/index.h — where vertices and trunks lie (private to cluster/).
  *
- * The builder emits every host alike, so that ids follow from counts and no
- * table is needed: vertex = host * vertices_per_host + v_KIND + i. Trunks come
- * in pairs, outward (away from the GPU, towards the network or memory) then
- * inward, in sections that follow one another in this order:
+ * Every node is laid out alike, so that ids follow from counts and no table over the
+ * cluster is needed:
  *
- *     nvlink     GPU > NVSwitch planes          one pair per GPU
- *     gpu_pcie   GPU > PCIe switch              one pair per GPU
- *     uplink     PCIe switch > CPU              one pair per switch
- *     socket     CPU a > CPU b, a < b           one pair per pair of sockets
- *     memory     CPU > its memory               one pair per socket
- *     nvme       PCIe switch > drive            one pair per drive
- *     nic_pcie   PCIe switch > NIC              one pair per NIC
- *     port       NIC > leaf                     one pair per NIC
- *
- * and after all hosts: leaf > spines, one pair per leaf. */
+ *     vertices   interior of node 0, of node 1, .., then the switches of the fabric
+ *     trunks     node 0: interior, NIC ports; node 1: ..; then those of the fabric */
 #ifndef LS_CLUSTER_INDEX_H
 #define LS_CLUSTER_INDEX_H
 
 #include "cluster/cluster.h"
+#include "cluster/fabric.h"
+#include "cluster/interior.h"
 
 typedef struct LsTopoIndex {
-  uint32_t vertices_per_host;
-  uint32_t v_gpu, v_nvswitch, v_switch, v_cpu, v_memory, v_nvme, v_nic;
-  uint32_t first_leaf, first_spine; /* vertices */
-  uint32_t n_leaves, n_spines;
-
-  uint32_t trunks_per_host;
-  uint32_t t_nvlink, t_gpu_pcie, t_uplink, t_socket, t_memory, t_nvme, t_nic_pcie, t_port;
-  uint32_t t_fabric; /* first trunk after those of the hosts */
-
+  LsInterior *interior;
+  LsFabric *fabric;
+  uint32_t trunks_per_node; /* of the interior and the fabric */
+  uint32_t links_per_node, interior_links; /* of each node; the latter come first */
   GStringChunk *names;
+  uint32_t *proxies;             /* of a node without faults (proxy.h); NULL: no PXN       */
+  GHashTable *faulty_nodes;      /* host > LsNodeFaults (faults.h); NULL: none             */
+  bool has_failed_switch_links;  /* between switches of the fabric                         */
 } LsTopoIndex;
 
-typedef enum { LS_OUTWARD = 0, LS_INWARD = 1 } LsDirection;
-
-static inline uint32_t
-ls_host_trunk (const LsCluster *c, uint32_t host, uint32_t section, uint32_t i, LsDirection dir)
+static inline bool
+ls_trunk_is_failed (const LsCluster *c, uint32_t trunk)
 {
-  return host * c->index->trunks_per_host + section + 2 * i + dir;
+  return g_array_index (c->trunks, LsTrunk, trunk).is_failed;
 }
 
+/* Trunk i of those that the fabric laid out with this node. */
 static inline uint32_t
-ls_leaf_trunk (const LsCluster *c, uint32_t leaf, LsDirection dir)
+ls_node_trunk (const LsCluster *c, uint32_t host, uint32_t i)
 {
-  return c->index->t_fabric + 2 * leaf + dir;
-}
-
-/* The i-th of n things dealt to `to` places in runs: 8 NICs on 4 switches give
- * 0 0 1 1 2 2 3 3; 2 NICs give 0 2. */
-static inline uint32_t
-ls_deal (uint32_t i, uint32_t n, uint32_t to)
-{
-  return (uint32_t) ((uint64_t) i * to / n);
+  return host * c->index->trunks_per_node + c->index->interior->n_trunks + i;
 }
 
 static inline uint32_t
-ls_switch_of_gpu (const LsClusterSpec *s, uint32_t local_gpu)
+ls_gpu_vertex (const LsCluster *c, uint32_t gpu)
 {
-  return ls_deal (local_gpu, s->gpus_per_node, s->pcie_switches);
-}
-static inline uint32_t
-ls_switch_of_nic (const LsClusterSpec *s, uint32_t nic)
-{
-  return ls_deal (nic, s->nics, s->pcie_switches);
-}
-static inline uint32_t
-ls_socket_of_switch (const LsClusterSpec *s, uint32_t pcie_switch)
-{
-  return ls_deal (pcie_switch, s->pcie_switches, s->cpu_sockets);
-}
-static inline uint32_t
-ls_leaf_of_nic (const LsClusterSpec *s, uint32_t host, uint32_t nic)
-{
-  return host / s->nodes_per_leaf * s->rails + nic % s->rails;
+  const LsInterior *in = c->index->interior;
+  return gpu / c->spec.gpus_per_node * in->n_vertices + in->v_gpu + gpu % c->spec.gpus_per_node;
 }
 
-/* Of the pair (a, b), a < b, in the order 01 02 .. 12 13 .. */
 static inline uint32_t
-ls_socket_pair (const LsClusterSpec *s, uint32_t a, uint32_t b)
+ls_nic_vertex (const LsCluster *c, uint32_t host, uint32_t nic)
 {
-  return a * (2 * s->cpu_sockets - a - 1) / 2 + (b - a - 1);
+  const LsInterior *in = c->index->interior;
+  return host * in->n_vertices + in->v_nic + nic;
+}
+
+/* One more trunk on the way, taken by all of the flow. */
+static inline void
+ls_route_hop (LsRoute *r, uint32_t trunk, LsTime latency)
+{
+  g_assert (r->n_hops < LS_ROUTE_MAX_HOPS);
+  r->hop[r->n_hops++] = (LsHop) { .trunk = trunk, .share = LS_HOP_WHOLE };
+  r->latency += latency;
 }
 
 #endif

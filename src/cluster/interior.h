@@ -3,9 +3,16 @@
  * a flow crosses in it. A node is what the fabric joins: a server of 8 GPUs, an NVL72
  * rack, a slice of a TPU pod.
  *
- * All nodes of a cluster are alike; vertex and trunk numbers here are local to the node
- * and the caller adds the node's offset. Within a node, trunk numbers of a way are in
- * order of travel. */
+ * All nodes of a cluster are alike, so an interior describes one and knows nothing of
+ * the cluster's size: vertex and trunk numbers here are local to the node (0 ..), and
+ * the caller (route.c) adds the node's offset. Tables per pair of vertices of one node
+ * are fine, tables per pair of the cluster are not.
+ *
+ * This contract, fabric.h, index.h and layout.h are final.
+ *
+ * A new kind: one file interior_X.c that defines an LsInteriorKind, a member of
+ * LsInteriorId (cluster.h), a line in ls_interior_kinds (build.c), its members in
+ * LsClusterSpec and its keys in io/read_cluster.c. route_bfs.c must agree with it. */
 #ifndef LS_CLUSTER_INTERIOR_H
 #define LS_CLUSTER_INTERIOR_H
 
@@ -15,28 +22,43 @@
 typedef struct LsInterior LsInterior;
 
 typedef struct {
-  const char *name; /* "server", "list", "torus" */
-  /* Legal, and how many vertices and trunks one node takes. */
+  const char *name; /* "server", "list" */
+
+  /* Whether one node can be built, its links included (LS_ERROR_CONFLICT). Takes no time
+   * and no memory, whatever the spec says; called before anything else. */
   gboolean (*check) (const LsClusterSpec *spec, GError **error);
+  /* Links of one node of a spec that was checked, each direction one. */
+  double (*n_links) (const LsClusterSpec *spec);
+
+  /* spec: of the cluster that is being built; it outlives the interior. */
   LsInterior *(*new) (const LsClusterSpec *spec);
   void (*free) (LsInterior *interior);
-  /* Appends one node's vertices, links and trunks to the cluster. */
+
+  /* Appends one node's vertices, links and trunks to the cluster (layout.h), n_vertices
+   * and n_trunks of them, numbered from c->nodes->len and c->trunks->len on. */
   void (*lay_out) (const LsInterior *interior, LsCluster *c, uint32_t host);
-  /* Append hops (local trunks, latency) to the route: between two accelerators; from an
-   * accelerator to a NIC and back; to the memory of its CPU and back. */
+
+  /* These append hops with local trunks and add their latency to the route: between two
+   * accelerators (never from == to); from an accelerator to a NIC and back; to the memory
+   * of its CPU and back. Nothing to cross: nothing is appended. */
   void (*within) (const LsInterior *interior, uint32_t from, uint32_t to, LsRoute *route);
   void (*to_nic) (const LsInterior *interior, uint32_t gpu, uint32_t nic, LsRoute *route);
   void (*from_nic) (const LsInterior *interior, uint32_t nic, uint32_t gpu, LsRoute *route);
   void (*to_memory) (const LsInterior *interior, uint32_t gpu, LsRoute *route);
   void (*from_memory) (const LsInterior *interior, uint32_t gpu, LsRoute *route);
+
   uint32_t (*nic_of_gpu) (const LsInterior *interior, uint32_t gpu);
 } LsInteriorKind;
 
+/* The first member of each kind's own struct; new() fills it. */
 struct LsInterior {
   const LsInteriorKind *kind;
-  uint32_t n_vertices, n_trunks; /* of one node */
+  uint32_t n_vertices, n_trunks; /* of one node                                         */
+  uint32_t v_gpu, v_nic;         /* the first GPU and NIC; the others follow in order    */
 };
 
 extern const LsInteriorKind ls_interior_server, ls_interior_list, ls_interior_torus;
+
+const LsInteriorKind *ls_interior_kind (const LsClusterSpec *spec);
 
 #endif

@@ -2,8 +2,9 @@
  * relaxing all links until nothing changes, then one unit of flow pushed down
  * the distances. Quadratic and proud of it; a reference for route.c.
  *
- * GPUs do not forward, and of the NICs only those of the two GPUs carry the
- * flow: affinity is a rule of the software, not of the graph. */
+ * GPUs forward only between two NVLinks, from the first GPU to the last, and of the
+ * NICs only those of the two GPUs carry the flow: affinity is a rule of the software,
+ * not of the graph. */
 #include "cluster/route.h"
 
 #include "cluster/index.h"
@@ -12,49 +13,42 @@
 
 #define FAR (UINT32_MAX / 2)
 
-static uint32_t
-vertex_of_gpu (const LsCluster *c, uint32_t gpu)
-{
-  uint32_t per_node = c->spec.gpus_per_node;
-  return gpu / per_node * c->index->vertices_per_host + c->index->v_gpu + gpu % per_node;
-}
-
-static uint32_t
-vertex_of_nic (const LsCluster *c, uint32_t gpu)
-{
-  uint32_t host = ls_cluster_host_of (c, gpu);
-  if (c->spec.nics == 0)
-    return UINT32_MAX;
-  return host * c->index->vertices_per_host + c->index->v_nic + ls_nic_of_gpu (c, gpu);
-}
-
 static LsNodeKind
 kind_of (const LsCluster *c, uint32_t v)
 {
   return g_array_index (c->nodes, LsTopoNode, v).kind;
 }
 
-static uint32_t
-weight (const LsCluster *c, const LsLink *link)
+static bool
+is_nvlink (const LsCluster *c, const LsLink *link)
 {
-  return kind_of (c, link->from) == LS_NODE_NVSWITCH || kind_of (c, link->to) == LS_NODE_NVSWITCH ? 1 : 2;
+  LsNodeKind from = kind_of (c, link->from), to = kind_of (c, link->to);
+  return from == LS_NODE_NVSWITCH || to == LS_NODE_NVSWITCH || (from == LS_NODE_GPU && to == LS_NODE_GPU);
 }
 
 /* What the flow may pass through on its way to `to`. */
 typedef struct {
-  uint32_t to, nic_from, nic_to; /* vertices */
+  uint32_t from, to, nic_from, nic_to; /* vertices */
 } Ends;
 
-static gboolean
-may_enter (const LsCluster *c, const Ends *ends, uint32_t v)
+static uint32_t
+weight (const LsCluster *c, const Ends *ends, const LsLink *link)
 {
+  return (is_nvlink (c, link) ? 2 : 4) + (kind_of (c, link->to) == LS_NODE_GPU && link->to != ends->to);
+}
+
+/* dist is what is known so far: 2 for who has an NVLink to the last GPU. */
+static bool
+may_enter (const LsCluster *c, const Ends *ends, const LsLink *link, const uint32_t *dist)
+{
+  uint32_t v = link->to;
   switch (kind_of (c, v)) {
   case LS_NODE_GPU:
-    return v == ends->to;
+    return v == ends->to || (link->from == ends->from && is_nvlink (c, link) && dist[v] == 2);
   case LS_NODE_NIC:
     return v == ends->nic_from || v == ends->nic_to;
   default:
-    return TRUE;
+    return true;
   }
 }
 
@@ -71,8 +65,8 @@ distances (const LsCluster *c, const Ends *ends, uint32_t *dist)
     has_changed = FALSE;
     for (guint i = 0; i < c->links->len; i++) {
       const LsLink *link = &g_array_index (c->links, LsLink, i);
-      uint32_t via = dist[link->to] + weight (c, link);
-      if (may_enter (c, ends, link->to) && via < dist[link->from]) {
+      uint32_t via = dist[link->to] + weight (c, ends, link);
+      if (may_enter (c, ends, link, dist) && via < dist[link->from]) {
         dist[link->from] = via;
         has_changed = TRUE;
       }
@@ -83,8 +77,8 @@ distances (const LsCluster *c, const Ends *ends, uint32_t *dist)
 static gboolean
 is_onward (const LsCluster *c, const Ends *ends, const LsLink *link, const uint32_t *dist)
 {
-  return may_enter (c, ends, link->to) && dist[link->from] < FAR
-         && dist[link->from] == dist[link->to] + weight (c, link);
+  return may_enter (c, ends, link, dist) && dist[link->from] < FAR
+         && dist[link->from] == dist[link->to] + weight (c, ends, link);
 }
 
 void
@@ -97,9 +91,12 @@ ls_route_bfs (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, double *re
   guint n = c->nodes->len;
   g_autofree uint32_t *dist = g_new (uint32_t, n);
   g_autofree double *flow = g_new0 (double, n), *onward = g_new0 (double, n);
-  Ends ends = { .to = vertex_of_gpu (c, gpu_to) };
-  ends.nic_from = vertex_of_nic (c, gpu_from);
-  ends.nic_to = vertex_of_nic (c, gpu_to);
+  uint32_t from = ls_gpu_vertex (c, gpu_from);
+  Ends ends = { .from = from, .to = ls_gpu_vertex (c, gpu_to), .nic_from = UINT32_MAX, .nic_to = UINT32_MAX };
+  if (c->spec.nics > 0) {
+    ends.nic_from = ls_nic_vertex (c, ls_cluster_host_of (c, gpu_from), ls_nic_of_gpu (c, gpu_from));
+    ends.nic_to = ls_nic_vertex (c, ls_cluster_host_of (c, gpu_to), ls_nic_of_gpu (c, gpu_to));
+  }
   distances (c, &ends, dist);
   for (guint i = 0; i < c->links->len; i++) {
     const LsLink *link = &g_array_index (c->links, LsLink, i);
@@ -107,7 +104,6 @@ ls_route_bfs (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, double *re
       onward[link->from] += link->capacity_bytes_per_s;
   }
 
-  uint32_t from = vertex_of_gpu (c, gpu_from);
   g_assert (dist[from] < FAR);
   flow[from] = 1;
   for (uint32_t d = dist[from]; d > 0; d--)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
+#include "io/override.h"
 
 static const struct {
   const char *folder;
@@ -90,10 +91,14 @@ ls_data_find (LsDataKind kind, const char *name, char **reterr_message)
 LsJsonDoc *
 ls_data_load (LsDataKind kind, const char *name, LsDiagList *diags)
 {
+  const char *changes = ls_override_find (name);
+  g_autofree char *bare = changes ? g_strndup (name, (gsize) (changes - 1 - name)) : g_strdup (name);
   g_autofree char *message = NULL;
-  g_autofree char *path = ls_data_find (kind, name, &message);
-  if (path)
-    return ls_json_doc_load (path, diags);
+  g_autofree char *path = ls_data_find (kind, bare, &message);
+  if (path) {
+    LsJsonDoc *doc = ls_json_doc_load (path, diags);
+    return doc && changes ? ls_override_apply (doc, changes, diags) : doc;
+  }
   ls_diag_add (diags, LS_ERROR_INPUT, NULL, 0, 0, NULL, NULL, NULL, "%s", message);
   return NULL;
 }

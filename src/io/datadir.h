@@ -2,7 +2,7 @@
  *
  * A name is looked up in the folder of its kind under $LS_DATA_DIR, then under
  * the current directory, then under the installed data. What contains a '/' or
- * ends in ".json" is a path. */
+ * ends in ".json" is a path. Either may be followed by changes: see io/override.h. */
 #ifndef LS_IO_DATADIR_H
 #define LS_IO_DATADIR_H
 

@@ -332,6 +332,34 @@ ls_json_doc_load (const char *path, LsDiagList *diags)
   return text ? ls_json_doc_parse (text, n, path, diags) : NULL;
 }
 
+/* --- changing ----------------------------------------------------------------- */
+
+/* With `text` in place of n bytes at `at`. */
+static LsJsonDoc *
+splice (LsJsonDoc *doc, size_t at, size_t n, const char *text, LsDiagList *diags)
+{
+  g_autoptr (GString) all = g_string_new_len (doc->text, (gssize) at);
+  g_string_append (all, text);
+  g_string_append (all, doc->text + at + n);
+  LsJsonDoc *changed = ls_json_doc_parse (all->str, all->len, doc->name, diags);
+  ls_json_doc_free (doc);
+  return changed;
+}
+
+LsJsonDoc *
+ls_json_doc_replace (LsJsonDoc *doc, const cJSON *node, const char *text, LsDiagList *diags)
+{
+  size_t at = offset_of (doc, node, LS_JSON_AT_VALUE);
+  return splice (doc, at, (size_t) (skip_value (doc->text + at) - doc->text) - at, text, diags);
+}
+
+LsJsonDoc *
+ls_json_doc_insert (LsJsonDoc *doc, const cJSON *object, const char *key, const char *text, LsDiagList *diags)
+{
+  g_autofree char *member = g_strdup_printf ("\"%s\": %s%s", key, text, object->child ? ", " : "");
+  return splice (doc, offset_of (doc, object, LS_JSON_AT_VALUE) + 1, 0, member, diags);
+}
+
 void
 ls_json_doc_free (LsJsonDoc *doc)
 {

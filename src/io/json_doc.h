@@ -51,6 +51,12 @@ void ls_json_doc_diag (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace plac
 void ls_json_doc_diag_code (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node, LsJsonPlace place,
                             LsDiagList *diags, const char *hint, const char *format, ...) G_GNUC_PRINTF (7, 8);
 
+/* The document with another text in place of a value, or with one key more at the front
+ * of an object; key and text are JSON but for the quotes of the key. Takes doc: frees it. NULL and
+ * diagnostics if the result is no document. */
+LsJsonDoc *ls_json_doc_replace (LsJsonDoc *doc, const cJSON *node, const char *text, LsDiagList *diags);
+LsJsonDoc *ls_json_doc_insert (LsJsonDoc *doc, const cJSON *object, const char *key, const char *text, LsDiagList *diags);
+
 /* What a node is, for "...; got %s": `the number 400`, `"abc"` (cut at 40
  * characters), `an object`. Newly allocated. */
 char *ls_json_describe (const cJSON *node);

@@ -1,7 +1,9 @@
 #include "io/read_cluster.h"
 
 #include "io/datadir.h"
+#include "io/override.h"
 #include "io/read_gpu.h"
+#include "io/read_nccl_topo.h"
 
 /* What the file says: the name of the accelerator instead of the accelerator. */
 typedef struct {
@@ -35,13 +37,31 @@ static const LsField nvswitch_fields[] = {
   { NULL },
 };
 static const LsField pcie_fields[] = {
-  COUNT ("switches", pcie_switches, 1024, "per node; GPUs, NICs and drives are dealt to them evenly"),
+  { "switches", LS_FIELD_UINT, SPEC (pcie_switches), .required = true, .max = 1024,
+    .meaning = "per node; GPUs, NICs and drives are dealt to them evenly; 0: to the CPUs themselves" },
   LINK ("link", pcie, "x16"),
+  { NULL },
+};
+static const LsEnumName mesh_shapes[] = { { "list", LS_MESH_LIST }, { "hybrid-cube", LS_MESH_HYBRID_CUBE }, { NULL } };
+static const LsField mesh_link_element[] = {
+  { "", LS_FIELD_ROW, .n_row = 3, .max = 1024, .expected = "a list of 3 whole numbers (GPU, GPU, links), each" },
+  { NULL },
+};
+static const LsField mesh_fields[] = {
+  { "shape", LS_FIELD_ENUM, SPEC (mesh), .required = true, .names = mesh_shapes,
+    .meaning = "who is joined to whom: as listed, or as in DGX-1" },
+  { "links", LS_FIELD_ARRAY, SPEC (mesh_links), .element_size = sizeof (LsMeshLink), .fields = mesh_link_element, .lines = true,
+    .default_text = "none", .meaning = "of a list: GPU, GPU, NVLinks between them" },
+  LINK ("link", nvlink, "one NVLink"),
   { NULL },
 };
 static const LsField cpu_fields[] = {
   COUNT ("sockets", cpu_sockets, 1024, "per node; PCIe switches are dealt to them evenly"),
-  LINK ("interconnect", cpu_interconnect, "between two sockets"),
+  { "boards", LS_FIELD_UINT, SPEC (cpu_boards), .min = 1, .max = 1024, .default_text = "1",
+    .meaning = "sockets are dealt to them; between boards there is no CPU link" },
+  { "c2c", LS_FIELD_OBJECT, SPEC (c2c), .fields = link_fields, .default_text = "none",
+    .meaning = "GPU to CPU by NVLink-C2C instead of PCIe, of one GPU" },
+  LINK ("interconnect", cpu_interconnect, "between two sockets of a board"),
   LINK ("memory", cpu_memory, "of one socket"),
   { "memory_size", LS_FIELD_BYTES, SPEC (cpu_memory_bytes), .required = true, .above = true,
     .meaning = "of the node" },
@@ -53,15 +73,81 @@ static const LsField nvme_fields[] = {
   { "size", LS_FIELD_BYTES, SPEC (nvme_bytes), .required = true, .above = true, .meaning = "of one drive" },
   { NULL },
 };
+#define NICS_MEANING "per node, for compute traffic"
 static const LsField nic_fields[] = {
-  COUNT ("count", nics, 1024, "per node, for compute traffic"),
+  { "count", LS_FIELD_UINT, SPEC (nics), .min = 1, .max = 1024, .default_text = "required, but of a list those in it",
+    .meaning = NICS_MEANING },
   LINK ("link", nic, "one port, NIC to leaf"),
   { NULL },
 };
+static const LsEnumName vertex_kinds[] = {
+  { "gpu", LS_NODE_GPU }, { "nvswitch", LS_NODE_NVSWITCH }, { "pcie-switch", LS_NODE_PCIE_SWITCH }, { "cpu", LS_NODE_CPU },
+  { "cpu-memory", LS_NODE_CPU_MEMORY }, { "nvme", LS_NODE_NVME }, { "nic", LS_NODE_NIC }, { NULL },
+};
+static const LsField vertex_fields[] = {
+  { "name", LS_FIELD_STRING, offsetof (LsListVertex, name), .required = true, .meaning = "unique in the node" },
+  { "kind", LS_FIELD_ENUM, offsetof (LsListVertex, kind), .required = true, .names = vertex_kinds,
+    .meaning = "GPU i of a node is the i-th gpu of the list, and so on" },
+  { NULL },
+};
+static const LsField list_link_fields[] = {
+  { "from", LS_FIELD_STRING, offsetof (LsListLink, from), .required = true, .meaning = "name of a vertex" },
+  { "to", LS_FIELD_STRING, offsetof (LsListLink, to), .required = true, .meaning = "name of a vertex; the way back is alike" },
+  { "count", LS_FIELD_UINT, offsetof (LsListLink, count), .min = 1, .max = 1024, .default_text = "1",
+    .meaning = "physical links side by side" },
+  { "link", LS_FIELD_OBJECT, offsetof (LsListLink, link), .required = true, .fields = link_fields,
+    .meaning = "one of these" },
+  { NULL },
+};
+static const LsListLink blank_list_link = { .count = 1 };
+static const LsField list_fields[] = {
+  { "vertices", LS_FIELD_ARRAY, SPEC (list_vertices), .required = true, .element_size = sizeof (LsListVertex),
+    .fields = vertex_fields, .lines = true, .meaning = "what there is in a node" },
+  { "links", LS_FIELD_ARRAY, SPEC (list_links), .required = true, .element_size = sizeof (LsListLink),
+    .fields = list_link_fields, .blank = &blank_list_link, .lines = true, .meaning = "what is joined" },
+  { NULL },
+};
+
+static const LsEnumName wrap_rules[] = {
+  { "none", LS_WRAP_NONE }, { "all", LS_WRAP_ALL }, { "full-axes", LS_WRAP_FULL_AXES }, { "cubes", LS_WRAP_CUBES }, { NULL },
+};
+static const LsField torus_host_fields[] = {
+  { "chips", LS_FIELD_ROW, SPEC (torus.host), .n_row = LS_TORUS_AXES, .required = true, .min = 1, .max = LS_TORUS_MAX_AXIS,
+    .expected = "a list of 2 or 3 whole numbers", .meaning = "chips of one host along x, y (and z), or all of a shorter axis" },
+  LINK ("pcie", pcie, "chip to host"),
+  LINK ("memory", cpu_memory, "of the host"),
+  { "memory_size", LS_FIELD_BYTES, SPEC (cpu_memory_bytes), .required = true, .above = true, .meaning = "of the host" },
+  { "nics", LS_FIELD_UINT, SPEC (torus.nics_per_host), .max = 64, .default_text = "0",
+    .meaning = "that the chips of the host share, for traffic between slices" },
+  { "nic", LS_FIELD_OBJECT, SPEC (nic), .fields = link_fields, .default_text = "none", .meaning = "one port, NIC to leaf" },
+  { NULL },
+};
+static const LsField torus_fields[] = {
+  { "dims", LS_FIELD_ROW, SPEC (torus.largest), .n_row = LS_TORUS_AXES, .required = true, .min = 1, .max = LS_TORUS_MAX_AXIS,
+    .expected = "a list of 2 or 3 whole numbers", .meaning = "chips of the largest slice along x, y (and z)" },
+  { "slice", LS_FIELD_ROW, SPEC (torus.dims), .n_row = LS_TORUS_AXES, .min = 1, .max = LS_TORUS_MAX_AXIS,
+    .expected = "a list of 2 or 3 whole numbers", .default_text = "as the job needs, up to dims",
+    .meaning = "chips of a slice along x, y (and z)" },
+  { "wrap", LS_FIELD_ENUM, SPEC (torus.wrap), .required = true, .names = wrap_rules,
+    .meaning = "axes whose last chip is joined to the first: full-axes: those as long as in the largest slice; cubes: all if "
+               "each is a multiple of 4" },
+  LINK ("link", ici, "between two chips"),
+  { "host", LS_FIELD_OBJECT, 0, .required = true, .fields = torus_host_fields, .meaning = "the CPU hosts of the chips" },
+  { NULL },
+};
+
+#define GPUS_MEANING "accelerators of one node"
 static const LsField node_fields[] = {
-  COUNT ("gpus", gpus_per_node, 1024, "accelerators of one node"),
+  { "gpus", LS_FIELD_UINT, SPEC (gpus_per_node), .min = 1, .max = 1024, .default_text = "required, but of a list those in it",
+    .meaning = GPUS_MEANING },
+  { "list", LS_FIELD_OBJECT, 0, .fields = list_fields, .default_text = "none",
+    .meaning = "all vertices and links, instead of the keys from here to nvme" },
+  { "torus", LS_FIELD_OBJECT, 0, .fields = torus_fields, .default_text = "none",
+    .meaning = "a slice of a TPU pod, instead of all other keys of a node" },
   { "nvswitch", LS_FIELD_OBJECT, 0, .fields = nvswitch_fields, .default_text = "none",
-    .meaning = "NVLink inside the node" },
+    .meaning = "NVLink inside the node, through switches" },
+  { "nvlink_mesh", LS_FIELD_OBJECT, 0, .fields = mesh_fields, .default_text = "none",
+    .meaning = "NVLink inside the node, from GPU to GPU" },
   { "pcie", LS_FIELD_OBJECT, 0, .fields = pcie_fields, .default_text = "none", .meaning = "PCIe inside the node" },
   { "cpu", LS_FIELD_OBJECT, 0, .fields = cpu_fields, .default_text = "none", .meaning = "processors and their memory" },
   { "nvme", LS_FIELD_OBJECT, 0, .fields = nvme_fields, .default_text = "none", .meaning = "local drives" },
@@ -108,6 +194,89 @@ read_gpu_of (const LsJsonDoc *doc, ClusterFile *file, LsDiagList *diags)
 }
 
 static bool
+complain (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place, LsDiagList *diags, const char *message)
+{
+  ls_json_doc_diag (doc, node, place, diags, NULL, "%s", message);
+  return false;
+}
+
+static uint32_t
+n_of_kind (const LsClusterSpec *s, LsNodeKind kind)
+{
+  uint32_t n = 0;
+  for (guint i = 0; i < s->list_vertices->len; i++)
+    n += g_array_index (s->list_vertices, LsListVertex, i).kind == (int) kind;
+  return n;
+}
+
+/* A list says itself how many GPUs and NICs there are, and goes with nothing else. */
+static bool
+finish_list (const LsJsonDoc *doc, const cJSON *node, LsClusterSpec *s, LsDiagList *diags)
+{
+  static const char *const others[] = { "nvswitch", "nvlink_mesh", "pcie", "cpu", "nvme" };
+  bool ok = true;
+  for (size_t i = 0; i < G_N_ELEMENTS (others); i++) {
+    const cJSON *other = cJSON_GetObjectItemCaseSensitive (node, others[i]);
+    if (other)
+      ok = complain (doc, other, LS_JSON_AT_KEY, diags, "a node is given by \"list\" or by its parts, not both");
+  }
+  s->interior = LS_INTERIOR_LIST;
+  if (!cJSON_GetObjectItemCaseSensitive (node, "gpus"))
+    s->gpus_per_node = n_of_kind (s, LS_NODE_GPU);
+  const cJSON *nics = cJSON_GetObjectItemCaseSensitive (node, "nics");
+  if (nics && !cJSON_GetObjectItemCaseSensitive (nics, "count"))
+    s->nics = n_of_kind (s, LS_NODE_NIC);
+  return ok;
+}
+
+/* A torus says how many chips and NICs there are, and goes with nothing else. */
+static bool
+finish_torus (const LsJsonDoc *doc, const cJSON *node, LsClusterSpec *s, LsDiagList *diags)
+{
+  const cJSON *torus = cJSON_GetObjectItemCaseSensitive (node, "torus");
+  const cJSON *dims = cJSON_GetObjectItemCaseSensitive (torus, "dims");
+  const cJSON *slice = cJSON_GetObjectItemCaseSensitive (torus, "slice");
+  const cJSON *host = cJSON_GetObjectItemCaseSensitive (torus, "host");
+  const cJSON *chips = cJSON_GetObjectItemCaseSensitive (host, "chips");
+  bool ok = true;
+  for (const cJSON *key = node->child; key; key = key->next)
+    if (key != torus && !g_str_has_prefix (key->string, "x-"))
+      ok = complain (doc, key, LS_JSON_AT_KEY, diags, "a node is given by \"torus\" or by its parts, not both");
+  if (cJSON_GetArraySize (dims) < 2)
+    ok = complain (doc, dims, LS_JSON_AT_VALUE, diags, "expected 2 or 3 axes");
+  if (cJSON_GetArraySize (chips) != cJSON_GetArraySize (dims))
+    ok = complain (doc, chips, LS_JSON_AT_VALUE, diags, "expected as many axes as \"dims\" has");
+  if (slice && cJSON_GetArraySize (slice) != cJSON_GetArraySize (dims))
+    ok = complain (doc, slice, LS_JSON_AT_VALUE, diags, "expected as many axes as \"dims\" has");
+  if (s->torus.nics_per_host > 0 && !cJSON_GetObjectItemCaseSensitive (host, "nic"))
+    ok = complain (doc, host, LS_JSON_AT_VALUE, diags, "missing key \"nic\" (one port, NIC to leaf)");
+  if (ok)
+    ls_cluster_spec_init_torus (s);
+  return ok;
+}
+
+/* What only some kinds of node need. */
+static bool
+finish_node (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
+{
+  const cJSON *node = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "node");
+  const cJSON *nics = cJSON_GetObjectItemCaseSensitive (node, "nics");
+  if (cJSON_GetObjectItemCaseSensitive (node, "torus"))
+    return finish_torus (doc, node, s, diags);
+  if (s->list_vertices)
+    return finish_list (doc, node, s, diags);
+  bool ok = true;
+  if (s->mesh == LS_MESH_HYBRID_CUBE && s->mesh_links)
+    ok = complain (doc, cJSON_GetObjectItemCaseSensitive (cJSON_GetObjectItemCaseSensitive (node, "nvlink_mesh"), "links"),
+                   LS_JSON_AT_KEY, diags, "goes with \"shape\": \"list\"");
+  if (s->gpus_per_node == 0)
+    ok = complain (doc, node, LS_JSON_AT_VALUE, diags, "missing key \"gpus\" (" GPUS_MEANING ")");
+  if (nics && s->nics == 0)
+    ok = complain (doc, nics, LS_JSON_AT_VALUE, diags, "missing key \"count\" (" NICS_MEANING ")");
+  return ok;
+}
+
+static bool
 check_fabric (const LsJsonDoc *doc, const ClusterFile *file, LsDiagList *diags)
 {
   const cJSON *root = ls_json_doc_root (doc);
@@ -129,7 +298,7 @@ ls_cluster_read (const LsJsonDoc *doc, LsClusterSpec *ret_spec, LsDiagList *diag
 {
   ClusterFile file = { .spec = { .n_nodes = 1, .rails = 1, .oversubscription = 1 } };
   bool ok = ls_fields_read_file (ls_cluster_fields, "cluster", doc, &file, diags)
-            && check_fabric (doc, &file, diags) && read_gpu_of (doc, &file, diags);
+            && finish_node (doc, &file.spec, diags) && check_fabric (doc, &file, diags) && read_gpu_of (doc, &file, diags);
   if (ok) {
     *ret_spec = file.spec;
     file.spec = (LsClusterSpec) { 0 };
@@ -141,6 +310,11 @@ ls_cluster_read (const LsJsonDoc *doc, LsClusterSpec *ret_spec, LsDiagList *diag
 bool
 ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *diags)
 {
+  if (ls_is_nccl_topo (name))
+    return ls_nccl_topo_load (name, NULL, ret_spec, diags);
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CLUSTERS, name, diags);
-  return doc && ls_cluster_read (doc, ret_spec, diags);
+  if (!doc || !ls_cluster_read (doc, ret_spec, diags))
+    return false;
+  ret_spec->name = ls_override_name (ret_spec->name, name);
+  return true;
 }

@@ -9,7 +9,7 @@
 
 extern const LsField ls_cluster_fields[];
 
-/* By name or path. On success the caller clears *ret_spec; on failure it is
+/* By name or path; what ends in ".xml" is a topology file of NCCL. On success the caller clears *ret_spec; on failure it is
  * untouched and diags says why (LS_ERROR_INPUT). */
 bool ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *diags);
 bool ls_cluster_read (const LsJsonDoc *doc, LsClusterSpec *ret_spec, LsDiagList *diags);

@@ -29,6 +29,8 @@ const LsField ls_gpu_fields[] = {
     .meaning = "streaming multiprocessors or cores" },
   { "calibration", LS_FIELD_STRING, offsetof (LsGpu, calibration), .default_text = "plain roofline",
     .meaning = "name of a file in topologies/calib" },
+  { "nccl", LS_FIELD_STRING, offsetof (LsGpu, nccl), .default_text = "nccl- and calibration, or else name",
+    .meaning = "name of a file in topologies/calib" },
   { NULL },
 };
 

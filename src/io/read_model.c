@@ -1,6 +1,7 @@
 #include "io/read_model.h"
 
 #include "io/datadir.h"
+#include "io/override.h"
 #include "io/read_hf.h"
 
 static const LsEnumName mlps[] = {
@@ -94,5 +95,8 @@ bool
 ls_model_load (const char *name, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
 {
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_MODELS, name, diags);
-  return doc && ls_model_read (doc, ret_model, notes, diags);
+  if (!doc || !ls_model_read (doc, ret_model, notes, diags))
+    return false;
+  ret_model->name = ls_override_name (ret_model->name, name);
+  return true;
 }

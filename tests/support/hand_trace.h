@@ -232,7 +232,8 @@ static inline LsTime
 hand_coll_time (const Hand *h, LsCollKind kind, uint64_t bytes, const uint32_t *gpus, uint32_t n)
 {
   g_autoptr (LsArena) arena = ls_arena_new ();
-  return ls_coll_time_alone (h->cluster, ls_coll_plan (h->cluster, &h->nccl, kind, gpus, n, bytes, LS_NETWORK_FLOW, arena));
+  LsCollRequest request = { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes };
+  return ls_coll_time_alone (h->cluster, ls_coll_plan (h->cluster, &h->nccl, &request, LS_NETWORK_FLOW, arena));
 }
 
 static inline void

@@ -197,7 +197,7 @@ counts_that_do_not_deal_out_are_refused (void)
   REFUSE (LS_ERROR_CONFLICT, "not a whole number", s.oversubscription = 3);
   REFUSE (LS_ERROR_CONFLICT, "nic link", s.nic.efficiency = 1.5);
   REFUSE (LS_ERROR_CONFLICT, "fabric link", s.spine.bandwidth_bytes_per_s = 0);
-  REFUSE (LS_ERROR_CONFLICT, "need a PCIe switch", s.pcie_switches = 0);
+  REFUSE (LS_ERROR_CONFLICT, "need a PCIe switch or a CPU", s.pcie_switches = s.cpu_sockets = 0);
 }
 
 /* From the numbers alone, before anything is laid out: each of these would take more

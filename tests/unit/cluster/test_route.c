@@ -1,7 +1,7 @@
 /* Pins ls_route() against ls_route_bfs(), trunk by trunk, and a few routes by
  * name. */
 #include "ls_test.h"
-#include "tiny_cluster.h"
+#include "list_cluster.h"
 
 #include "cluster/route.h"
 
@@ -24,30 +24,67 @@ describe (const LsCluster *c, const LsRoute *r)
   return g_string_free (text, FALSE);
 }
 
+/* Shares are rounded to 2^-20, once at each split. */
+#define ROUNDING (16.0 / LS_HOP_WHOLE)
+
+/* What a route loads, by trunk; false if a trunk stands in it twice. */
+static bool
+loads_of (const LsRoute *r, double *load)
+{
+  for (uint32_t i = 0; i < r->n_hops; i++) {
+    if (!LS_CHECK (load[r->hop[i].trunk] == 0))
+      return false;
+    load[r->hop[i].trunk] = (double) r->hop[i].share / LS_HOP_WHOLE;
+  }
+  return true;
+}
+
+/* The whole route of one way, the slowest of several. */
+static void
+check_latency (const LsCluster *c, const LsRoute *r)
+{
+  LsTime sum = 0, whole = 0;
+  for (uint32_t i = 0; i < r->n_hops; i++) {
+    LsTime latency = g_array_index (c->trunks, LsTrunk, r->hop[i].trunk).latency;
+    sum += latency;
+    whole += r->hop[i].share == LS_HOP_WHOLE ? latency : 0;
+  }
+  LS_CHECK_INT (r->latency, <=, sum);
+  LS_CHECK_INT (r->latency, >=, whole);
+}
+
 static bool
 agree (const LsCluster *c, uint32_t from, uint32_t to)
 {
-  g_autofree double *load = g_new (double, c->trunks->len);
-  g_autofree bool *on_route = g_new0 (bool, c->trunks->len);
+  g_autofree double *searched = g_new (double, c->trunks->len), *load = g_new0 (double, c->trunks->len);
   LsRoute r;
   ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &r);
-  ls_route_bfs (c, from, to, load);
-  LsTime latency = 0;
-  for (uint32_t i = 0; i < r.n_hops; i++) {
-    if (!LS_CHECK (!on_route[r.hop[i].trunk]))
-      return false;
-    on_route[r.hop[i].trunk] = true;
-    latency += g_array_index (c->trunks, LsTrunk, r.hop[i].trunk).latency;
-  }
-  LS_CHECK_INT (r.latency, ==, latency);
-  for (guint t = 0; t < c->trunks->len; t++) {
-    double expected = on_route[t] ? 1 : 0;
-    if (load[t] < expected - 1e-12 || load[t] > expected + 1e-12) {
+  ls_route_bfs (c, from, to, searched);
+  if (!loads_of (&r, load))
+    return false;
+  check_latency (c, &r);
+  for (guint t = 0; t < c->trunks->len; t++)
+    if (load[t] < searched[t] - ROUNDING || load[t] > searched[t] + ROUNDING) {
       g_autofree char *route = describe (c, &r);
       ls_check_impl (false, __FILE__, __LINE__, "gpu %u to %u: %s carries %g by search, %g by shape (%s)",
-                     from, to, g_array_index (c->trunks, LsTrunk, t).name, load[t], expected, route);
+                     from, to, g_array_index (c->trunks, LsTrunk, t).name, searched[t], load[t], route);
       return false;
     }
+  return true;
+}
+
+static bool
+agree_on_pairs (const LsClusterSpec *spec, GRand *rand, int n_pairs)
+{
+  g_autoptr (LsCluster) c = build (spec);
+  if (!LS_CHECK (c != NULL))
+    return false;
+  ls_cluster_check (c);
+  for (int k = 0; k < n_pairs; k++) {
+    uint32_t from = (uint32_t) g_rand_int_range (rand, 0, (gint32) c->n_gpus);
+    uint32_t to = (uint32_t) g_rand_int_range (rand, 0, (gint32) c->n_gpus);
+    if (!agree (c, from, to))
+      return false;
   }
   return true;
 }
@@ -71,16 +108,98 @@ shape_and_search_agree_on_random_pairs (void)
   specs[8].nodes_per_leaf = 4;
 
   g_autoptr (GRand) rand = g_rand_new_with_seed (20240501);
-  for (size_t i = 0; i < G_N_ELEMENTS (specs); i++) {
-    g_autoptr (LsCluster) c = build (&specs[i]);
-    if (!LS_CHECK (c != NULL))
+  for (size_t i = 0; i < G_N_ELEMENTS (specs); i++)
+    if (!agree_on_pairs (&specs[i], rand, 60))
       return;
-    for (int k = 0; k < 60; k++) {
-      uint32_t from = (uint32_t) g_rand_int_range (rand, 0, (gint32) c->n_gpus);
-      uint32_t to = (uint32_t) g_rand_int_range (rand, 0, (gint32) c->n_gpus);
-      if (!agree (c, from, to))
-        return;
-    }
+}
+
+/* The same nodes without PCIe switches, with NVLink-C2C and boards, and in meshes. */
+static void
+odd_servers_agree_too (void)
+{
+  LsClusterSpec specs[] = { tiny_pcie (3), tiny_dgx (3), tiny_dgx (3), tiny_pcie (3), tiny_pcie (1) };
+  specs[0].pcie_switches = 0; /* all at the two CPUs */
+  specs[1].pcie_switches = 0; /* a rack of 4 boards with 2 CPUs and 4 GPUs each */
+  specs[1].gpus_per_node = specs[1].nics = specs[1].rails = 16;
+  specs[1].nvswitch_planes = specs[1].nvlinks_per_gpu = 18;
+  specs[1].cpu_sockets = 8;
+  specs[1].cpu_boards = 4;
+  specs[1].c2c = tiny_link (225e9, 0.8, LS_US / 4);
+  specs[1].nvme_drives = 0;
+  specs[2].nvswitch_planes = 0;
+  specs[2].mesh = LS_MESH_HYBRID_CUBE;
+  static const LsMeshLink chain[] = { { 0, 1, 2 }, { 2, 1, 1 }, { 2, 3, 3 }, { 4, 5, 4 }, { 3, 0, 1 } };
+  for (int i = 3; i < 5; i++) { /* a ring of four, a pair, and two on PCIe alone */
+    specs[i].mesh = LS_MESH_LIST;
+    specs[i].mesh_links = g_array_new (FALSE, FALSE, sizeof (LsMeshLink));
+    g_array_append_vals (specs[i].mesh_links, chain, G_N_ELEMENTS (chain));
+  }
+  g_autoptr (GRand) rand = g_rand_new_with_seed (20240502);
+  for (size_t i = 0; i < G_N_ELEMENTS (specs); i++)
+    LS_CHECK (agree_on_pairs (&specs[i], rand, 120));
+  g_array_unref (specs[3].mesh_links);
+  g_array_unref (specs[4].mesh_links);
+}
+
+static char *
+numbered (const char *kind, int i)
+{
+  static char names[8][16];
+  static int next;
+  char *name = names[next++ % 8];
+  g_snprintf (name, sizeof names[0], "%s%d", kind, i);
+  return name;
+}
+
+/* Everything hangs on a switch or CPU before it; NVSwitches, NVLinks between GPUs and
+ * further links between switches at random. */
+static LsClusterSpec
+random_list (GRand *rand, uint32_t n_nodes)
+{
+  LsClusterSpec s = list_cluster (n_nodes);
+  int n_cpus = g_rand_int_range (rand, 1, 3), n_switches = g_rand_int_range (rand, 0, 4), n_gpus = g_rand_int_range (rand, 1, 7);
+  int n_nvswitches = g_rand_int_range (rand, 0, 3), n_nics = n_nodes > 1 ? g_rand_int_range (rand, 1, 4) : 0;
+  for (int i = 0; i < n_cpus; i++)
+    list_add (&s, LS_NODE_CPU, numbered ("cpu", i));
+  for (int i = 1; i < n_cpus; i++)
+    list_join (&s, "cpu0", numbered ("cpu", i), 1, 16e9);
+  for (int i = 0; i < n_switches; i++) {
+    list_add (&s, LS_NODE_PCIE_SWITCH, numbered ("sw", i));
+    for (int up = 0; up < i; up++)
+      if (g_rand_int_range (rand, 0, 3) == 0)
+        list_join (&s, numbered ("sw", up), numbered ("sw", i), 1, 1e9 * g_rand_int_range (rand, 1, 5));
+    list_join (&s, numbered ("cpu", g_rand_int_range (rand, 0, n_cpus)), numbered ("sw", i), 1, 31e9);
+  }
+  for (int i = 0; i < n_nvswitches; i++)
+    list_add (&s, LS_NODE_NVSWITCH, numbered ("nvs", i));
+  for (int i = 0; i < n_gpus; i++) {
+    list_add (&s, LS_NODE_GPU, numbered ("gpu", i));
+    int at = g_rand_int_range (rand, 0, n_cpus + n_switches);
+    list_join (&s, numbered ("gpu", i), at < n_cpus ? numbered ("cpu", at) : numbered ("sw", at - n_cpus), 1, 31e9);
+    for (int k = 0; k < n_nvswitches && g_rand_int_range (rand, 0, 2); k++)
+      list_join (&s, numbered ("nvs", k), numbered ("gpu", i), (uint32_t) g_rand_int_range (rand, 1, 6), 25e9);
+    for (int k = 0; k < i; k++)
+      if (g_rand_int_range (rand, 0, 3) == 0)
+        list_join (&s, numbered ("gpu", i), numbered ("gpu", k), (uint32_t) g_rand_int_range (rand, 1, 4), 25e9);
+  }
+  for (int i = 0; i < n_nics; i++) {
+    list_add (&s, LS_NODE_NIC, numbered ("nic", i));
+    int at = g_rand_int_range (rand, 0, n_cpus + n_switches);
+    list_join (&s, at < n_cpus ? numbered ("cpu", at) : numbered ("sw", at - n_cpus), numbered ("nic", i), 1, 25e9);
+  }
+  return s;
+}
+
+static void
+random_lists_agree_with_search (void)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (20240503);
+  for (int k = 0; k < 60; k++) {
+    LsClusterSpec s = random_list (rand, k % 3 + 1);
+    bool ok = LS_CHECK (agree_on_pairs (&s, rand, 40));
+    ls_cluster_spec_clear (&s);
+    if (!ok)
+      return;
   }
 }
 
@@ -133,5 +252,5 @@ nics_can_be_chosen (void)
     LS_CHECK_INT (ls_nic_of_gpu (c, gpu), ==, gpu % 8);
 }
 
-LS_TEST_MAIN ("route", LS_TEST (shape_and_search_agree_on_random_pairs), LS_TEST (routes_read_as_expected),
-              LS_TEST (nics_can_be_chosen))
+LS_TEST_MAIN ("route", LS_TEST (shape_and_search_agree_on_random_pairs), LS_TEST (odd_servers_agree_too),
+              LS_TEST (random_lists_agree_with_search), LS_TEST (routes_read_as_expected), LS_TEST (nics_can_be_chosen))

@@ -1,0 +1,77 @@
+/* cluster/fabric.h — what joins the nodes (private to cluster/): a kind of fabric lays
+ * out switches, and the links from the NICs of the nodes to them, and says which trunks
+ * a flow from one node's NIC to another node's NIC crosses.
+ *
+ * Trunks come in two blocks, so that their numbers follow by arithmetic:
+ *
+ *     of node h:  ls_node_trunk (c, h, i)    i < trunks_per_node, after the node's interior
+ *                                            (NIC > leaf and back: 2 * nic + direction)
+ *     the rest:   fabric->first_trunk + i    i < n_trunks, after all nodes
+ *
+ * Vertices: fabric->first_vertex + i, i < n_vertices, after those of all nodes.
+ *
+ * A trunk is what traffic shares evenly. With ideal spreading the links of a leaf to all
+ * spines are one trunk; a fabric that hashes flows lays out a trunk for each link.
+ *
+ * A new kind: one file fabric_X.c that defines an LsFabricKind, a member of LsFabricId
+ * (cluster.h), a line in ls_fabric_kinds (build.c), its members in LsClusterSpec and
+ * its keys in io/read_cluster.c. */
+#ifndef LS_CLUSTER_FABRIC_H
+#define LS_CLUSTER_FABRIC_H
+
+#include "cluster/cluster.h"
+#include "cluster/route.h"
+
+typedef struct LsFabric LsFabric;
+
+/* A flow between two nodes. channel is the seed of hashing fabrics: the flows of one
+ * collective between the same two GPUs differ by it; others ignore it. */
+typedef struct {
+  uint32_t gpu_from, gpu_to;             /* of the cluster     */
+  uint32_t node_from, nic_from;          /* NIC within its node */
+  uint32_t node_to, nic_to;
+  uint32_t channel;
+} LsFabricFlow;
+
+typedef struct {
+  const char *name; /* "leaf-spine" */
+
+  /* Whether it can be built for these nodes and NICs, links included; one node without
+   * NICs needs no fabric and passes. As LsInteriorKind.check. */
+  gboolean (*check) (const LsClusterSpec *spec, GError **error);
+  /* Links, each direction one, those at the NICs included. Of a checked spec. */
+  double (*n_links) (const LsClusterSpec *spec);
+
+  LsFabric *(*new) (const LsClusterSpec *spec);
+  void (*free) (LsFabric *fabric);
+
+  /* Appends the links and trunks of one node's NICs, right after its interior. */
+  void (*lay_out_node) (const LsFabric *fabric, LsCluster *c, uint32_t host);
+  /* Appends the switches, the links and trunks between them; after all nodes. */
+  void (*lay_out) (const LsFabric *fabric, LsCluster *c);
+
+  /* NULL, or: after all is laid out and faults are known. Tables of ways; LS_ERROR_CONFLICT. */
+  gboolean (*finish) (LsFabric *fabric, const LsCluster *c, GError **error);
+
+  /* The switch that a NIC is at, as a number below n_edges; and whether, with what has
+   * failed, a way leads from one of these to another. */
+  uint32_t (*edge) (const LsFabric *fabric, uint32_t host, uint32_t nic);
+  bool (*reaches) (const LsFabric *fabric, const LsCluster *c, uint32_t edge_from, uint32_t edge_to);
+
+  /* Appends hops (trunks of the cluster, shares, latency) from the one NIC to the other. */
+  void (*way) (const LsFabric *fabric, const LsCluster *c, const LsFabricFlow *flow, LsRoute *route);
+} LsFabricKind;
+
+/* The first member of each kind's own struct. */
+struct LsFabric {
+  const LsFabricKind *kind;
+  uint32_t n_vertices, trunks_per_node, n_trunks; /* by new()     */
+  uint32_t n_edges;                               /* by new(); the first vertices are these */
+  uint32_t first_vertex, first_trunk;             /* by the builder */
+};
+
+extern const LsFabricKind ls_fabric_leaf_spine, ls_fabric_fat_tree, ls_fabric_list;
+
+const LsFabricKind *ls_fabric_kind (const LsClusterSpec *spec);
+
+#endif

@@ -1,0 +1,354 @@
+/* cluster/interior_list.c — a node given vertex by vertex and link by link, for what no
+ * arithmetic describes: dumps of NCCL's topology, PCIe trees of several levels, boxes with
+ * NICs on one socket only.
+ *
+ * Vertices are numbered by kind, in the order of the file within a kind: GPU i of the node
+ * is the i-th GPU of the list. Each link is a trunk per direction, in the order of the file.
+ * Ways are searched once per node (ways.h: shortest, split over equals) and tabled; the
+ * cost is (GPUs + NICs) * links, whatever the size of the cluster.
+ *
+ * A GPU's NIC is the nearest; among equally near ones, that with the fewest GPUs so far,
+ * so that they are dealt out as NCCL does. Its memory is the nearest, the first of equals;
+ * the nearest CPU where the list has no memory. */
+#include "cluster/interior.h"
+
+#include <string.h>
+
+#include "cluster/index.h"
+#include "cluster/layout.h"
+#include "cluster/spec.h"
+#include "cluster/ways.h"
+
+#define MAX_VERTICES 1024
+#define MAX_GPUS 256
+#define MAX_LINKS 16384
+#define N_KINDS (LS_NODE_NIC + 1)
+
+/* The graph of one node. */
+typedef struct {
+  uint32_t n_vertices, n_links;
+  uint32_t first[N_KINDS + 1]; /* first vertex of each kind; the end     */
+  const char **names;          /* by vertex, borrowed                    */
+  LsNodeKind *kinds;
+  LsLink *links;               /* 2 per link of the file: there and back */
+  uint32_t *vertices;          /* 0, 1, 2, ..                            */
+} Graph;
+
+typedef struct {
+  LsInterior base;
+  const LsClusterSpec *spec;
+  Graph graph;
+  LsWays *within, *to_nic, *from_nic, *to_memory, *from_memory;
+  uint32_t *nic_of_gpu, *memory_of_gpu;
+} List;
+
+static uint32_t
+n_of (const Graph *g, LsNodeKind kind)
+{
+  return g->first[kind + 1] - g->first[kind];
+}
+
+static const LsListVertex *
+vertex_at (const LsClusterSpec *s, guint i)
+{
+  return &g_array_index (s->list_vertices, LsListVertex, i);
+}
+
+/* --- the graph --- */
+
+/* Where each vertex of the list comes to lie, by name: GUINT of 1 + vertex. */
+static GHashTable *
+number_vertices (const LsClusterSpec *s, Graph *g)
+{
+  GHashTable *by_name = g_hash_table_new (g_str_hash, g_str_equal);
+  g->n_vertices = s->list_vertices->len;
+  g->names = g_new (const char *, g->n_vertices);
+  g->kinds = g_new (LsNodeKind, g->n_vertices);
+  g->vertices = g_new (uint32_t, g->n_vertices);
+  uint32_t v = 0;
+  for (int kind = 0; kind < N_KINDS; kind++) {
+    g->first[kind] = v;
+    for (guint i = 0; i < s->list_vertices->len; i++) {
+      if (vertex_at (s, i)->kind != kind)
+        continue;
+      g->names[v] = vertex_at (s, i)->name;
+      g->kinds[v] = (LsNodeKind) kind;
+      g->vertices[v] = v;
+      g_hash_table_insert (by_name, vertex_at (s, i)->name, GUINT_TO_POINTER (1 + v));
+      v++;
+    }
+  }
+  g->first[N_KINDS] = v;
+  return by_name;
+}
+
+static void
+graph_init (const LsClusterSpec *s, Graph *g)
+{
+  g_autoptr (GHashTable) by_name = number_vertices (s, g);
+  g->n_links = 2 * s->list_links->len;
+  g->links = g_new (LsLink, g->n_links);
+  for (guint i = 0; i < s->list_links->len; i++) {
+    const LsListLink *from = &g_array_index (s->list_links, LsListLink, i);
+    LsLink link = { .from = GPOINTER_TO_UINT (g_hash_table_lookup (by_name, from->from)) - 1,
+                    .to = GPOINTER_TO_UINT (g_hash_table_lookup (by_name, from->to)) - 1,
+                    .trunk = 2 * i, .n_physical = from->count,
+                    .capacity_bytes_per_s = from->count * ls_link_capacity (&from->link),
+                    .latency = from->link.latency };
+    g->links[2 * i] = link;
+    g->links[2 * i + 1] = link;
+    g->links[2 * i + 1].from = link.to;
+    g->links[2 * i + 1].to = link.from;
+    g->links[2 * i + 1].trunk++;
+  }
+}
+
+static void
+graph_clear (Graph *g)
+{
+  g_free (g->names);
+  g_free (g->kinds);
+  g_free (g->vertices);
+  g_free (g->links);
+}
+
+/* Where copies to the host end. */
+static LsNodeKind
+memory_kind (const Graph *g)
+{
+  return n_of (g, LS_NODE_CPU_MEMORY) > 0 ? LS_NODE_CPU_MEMORY : LS_NODE_CPU;
+}
+
+static LsWays *
+ways (const Graph *g, LsNodeKind from, LsNodeKind to)
+{
+  return ls_ways_new (g->kinds, g->n_vertices, g->links, g->n_links, g->vertices + g->first[from], n_of (g, from),
+                      g->vertices + g->first[to], n_of (g, to));
+}
+
+/* --- what is legal --- */
+
+static uint32_t
+count_kind (const LsClusterSpec *s, LsNodeKind kind)
+{
+  uint32_t n = 0;
+  for (guint i = 0; i < s->list_vertices->len; i++)
+    n += vertex_at (s, i)->kind == (int) kind;
+  return n;
+}
+
+static gboolean
+check_vertices (const LsClusterSpec *s, GHashTable *names, GError **error)
+{
+  for (guint i = 0; i < s->list_vertices->len; i++) {
+    const LsListVertex *vertex = vertex_at (s, i);
+    if (strlen (vertex->name) > LS_MAX_VERTEX_NAME)
+      return ls_spec_conflict (error, "list: the name \"%s\" is longer than %d letters", vertex->name, LS_MAX_VERTEX_NAME);
+    if (vertex->kind < 0 || vertex->kind >= N_KINDS)
+      return ls_spec_conflict (error, "list: \"%s\" is of a kind that belongs to the fabric", vertex->name);
+    if (!g_hash_table_add (names, vertex->name))
+      return ls_spec_conflict (error, "list: two vertices are named \"%s\"", vertex->name);
+  }
+  return TRUE;
+}
+
+static gboolean
+check_links (const LsClusterSpec *s, GHashTable *names, GError **error)
+{
+  g_autoptr (GHashTable) joined = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  for (guint i = 0; i < s->list_links->len; i++) {
+    const LsListLink *link = &g_array_index (s->list_links, LsListLink, i);
+    for (int end = 0; end < 2; end++)
+      if (!g_hash_table_contains (names, end == 0 ? link->from : link->to))
+        return ls_spec_conflict (error, "list: link %u names \"%s\", which is no vertex", i, end == 0 ? link->from : link->to);
+    int order = strcmp (link->from, link->to);
+    if (order == 0)
+      return ls_spec_conflict (error, "list: link %u joins \"%s\" to itself", i, link->from);
+    if (!g_hash_table_add (joined, g_strdup_printf ("%s\n%s", order < 0 ? link->from : link->to, order < 0 ? link->to : link->from)))
+      return ls_spec_conflict (error, "list: \"%s\" and \"%s\" are joined twice; give the sum as \"count\"", link->from,
+                               link->to);
+    if (link->count == 0)
+      return ls_spec_conflict (error, "list: \"%s\" and \"%s\" are joined by 0 links", link->from, link->to);
+    g_autofree char *what = g_strdup_printf ("list: link of \"%s\" and \"%s\"", link->from, link->to);
+    if (!ls_spec_check_link (what, TRUE, &link->link, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* Half of a route is what one node may take of it. */
+#define MAX_HOPS (LS_ROUTE_MAX_HOPS / 2 - 4)
+
+static gboolean
+check_ways (const LsClusterSpec *s, const Graph *g, LsNodeKind to, GError **error)
+{
+  LsWays *w = ways (g, LS_NODE_GPU, to);
+  gboolean ok = TRUE;
+  for (uint32_t i = 0; i < n_of (g, LS_NODE_GPU) && ok; i++)
+    for (uint32_t j = 0; j < n_of (g, to) && ok; j++) {
+      const char *name = g->names[g->first[to] + j];
+      if (ls_ways_length (w, i, j) == LS_WAYS_NONE)
+        ok = ls_spec_conflict (error, "list: no way from \"%s\" to \"%s\" (GPUs, NICs, drives and memories do not forward)",
+                               g->names[i], name);
+      else if (ls_ways_n_hops (w, i, j) > MAX_HOPS)
+        ok = ls_spec_conflict (error, "list: equal ways from \"%s\" to \"%s\" take %u links; expected at most %d", g->names[i],
+                               name, ls_ways_n_hops (w, i, j), MAX_HOPS);
+    }
+  ls_ways_free (w);
+  return ok;
+}
+
+static gboolean
+check (const LsClusterSpec *s, GError **error)
+{
+  if (!s->list_vertices || !s->list_links || s->list_vertices->len > MAX_VERTICES || s->list_links->len > MAX_LINKS)
+    return ls_spec_conflict (error, "list: expected vertices and links, at most %d and %d", MAX_VERTICES, MAX_LINKS);
+  g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
+  if (!check_vertices (s, names, error) || !check_links (s, names, error))
+    return FALSE;
+  uint32_t n_gpus = count_kind (s, LS_NODE_GPU), n_nics = count_kind (s, LS_NODE_NIC);
+  if (n_gpus != s->gpus_per_node)
+    return ls_spec_conflict (error, "list: %u GPUs; the node says %u", n_gpus, s->gpus_per_node);
+  if (n_nics != s->nics)
+    return ls_spec_conflict (error, "list: %u NICs; the node says %u", n_nics, s->nics);
+  if (n_gpus > MAX_GPUS || n_nics > MAX_GPUS)
+    return ls_spec_conflict (error, "list: %u GPUs and %u NICs; expected at most %d of each", n_gpus, n_nics, MAX_GPUS);
+  Graph g;
+  graph_init (s, &g);
+  gboolean ok = check_ways (s, &g, LS_NODE_GPU, error) && check_ways (s, &g, LS_NODE_NIC, error);
+  graph_clear (&g);
+  return ok;
+}
+
+static double
+n_links (const LsClusterSpec *s)
+{
+  return 2.0 * s->list_links->len;
+}
+
+/* --- interior --- */
+
+/* The nearest of `kind` for each GPU; equals are dealt out, or all get the first. */
+static uint32_t *
+nearest (const Graph *g, const LsWays *w, LsNodeKind kind, bool deals)
+{
+  uint32_t n_gpus = n_of (g, LS_NODE_GPU), n = n_of (g, kind);
+  uint32_t *of_gpu = g_new0 (uint32_t, n_gpus);
+  g_autofree uint32_t *n_users = g_new0 (uint32_t, n + 1);
+  for (uint32_t i = 0; i < n_gpus; i++) {
+    uint32_t best = 0;
+    for (uint32_t j = 1; j < n; j++) {
+      uint32_t own = ls_ways_length (w, i, j), old = ls_ways_length (w, i, best);
+      if (own < old || (own == old && deals && n_users[j] < n_users[best]))
+        best = j;
+    }
+    of_gpu[i] = best;
+    n_users[best]++;
+  }
+  return of_gpu;
+}
+
+static LsInterior *
+list_new (const LsClusterSpec *s)
+{
+  List *in = g_new0 (List, 1);
+  Graph *g = &in->graph;
+  graph_init (s, g);
+  in->spec = s;
+  in->base = (LsInterior) { .kind = &ls_interior_list, .n_vertices = g->n_vertices, .n_trunks = g->n_links,
+                            .v_gpu = g->first[LS_NODE_GPU], .v_nic = g->first[LS_NODE_NIC] };
+  in->within = ways (g, LS_NODE_GPU, LS_NODE_GPU);
+  in->to_nic = ways (g, LS_NODE_GPU, LS_NODE_NIC);
+  in->from_nic = ways (g, LS_NODE_NIC, LS_NODE_GPU);
+  in->to_memory = ways (g, LS_NODE_GPU, memory_kind (g));
+  in->from_memory = ways (g, memory_kind (g), LS_NODE_GPU);
+  in->nic_of_gpu = nearest (g, in->to_nic, LS_NODE_NIC, true);
+  in->memory_of_gpu = nearest (g, in->to_memory, memory_kind (g), false);
+  return &in->base;
+}
+
+static void
+list_free (LsInterior *interior)
+{
+  List *in = (List *) interior;
+  graph_clear (&in->graph);
+  ls_ways_free (in->within);
+  ls_ways_free (in->to_nic);
+  ls_ways_free (in->from_nic);
+  ls_ways_free (in->to_memory);
+  ls_ways_free (in->from_memory);
+  g_free (in->nic_of_gpu);
+  g_free (in->memory_of_gpu);
+  g_free (in);
+}
+
+static void
+lay_out (const LsInterior *interior, LsCluster *c, uint32_t host)
+{
+  const List *in = (const List *) interior;
+  const Graph *g = &in->graph;
+  uint32_t v = c->nodes->len;
+  for (int kind = 0; kind < N_KINDS; kind++)
+    ls_layout_vertices (c, (LsNodeKind) kind, host, n_of (g, (LsNodeKind) kind));
+  for (uint32_t i = 0; i < g->n_links; i += 2) {
+    const LsListLink *spec = &g_array_index (in->spec->list_links, LsListLink, i / 2);
+    const LsLink *link = &g->links[i];
+    ls_layout_pair (c, LS_END (v + link->from, host, g->names[link->from], LS_NO_NUMBER),
+                    LS_END (v + link->to, host, g->names[link->to], LS_NO_NUMBER), 1, spec->count, &spec->link);
+  }
+}
+
+static void
+within (const LsInterior *interior, uint32_t from, uint32_t to, LsRoute *r)
+{
+  ls_ways_append (((const List *) interior)->within, from, to, r);
+}
+
+static void
+to_nic (const LsInterior *interior, uint32_t gpu, uint32_t nic, LsRoute *r)
+{
+  ls_ways_append (((const List *) interior)->to_nic, gpu, nic, r);
+}
+
+static void
+from_nic (const LsInterior *interior, uint32_t nic, uint32_t gpu, LsRoute *r)
+{
+  ls_ways_append (((const List *) interior)->from_nic, nic, gpu, r);
+}
+
+static void
+to_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
+{
+  const List *in = (const List *) interior;
+  if (n_of (&in->graph, memory_kind (&in->graph)) > 0)
+    ls_ways_append (in->to_memory, gpu, in->memory_of_gpu[gpu], r);
+}
+
+static void
+from_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
+{
+  const List *in = (const List *) interior;
+  if (n_of (&in->graph, memory_kind (&in->graph)) > 0)
+    ls_ways_append (in->from_memory, in->memory_of_gpu[gpu], gpu, r);
+}
+
+static uint32_t
+nic_of_gpu (const LsInterior *interior, uint32_t gpu)
+{
+  return ((const List *) interior)->nic_of_gpu[gpu];
+}
+
+const LsInteriorKind ls_interior_list = {
+  .name = "list",
+  .check = check,
+  .n_links = n_links,
+  .new = list_new,
+  .free = list_free,
+  .lay_out = lay_out,
+  .within = within,
+  .to_nic = to_nic,
+  .from_nic = from_nic,
+  .to_memory = to_memory,
+  .from_memory = from_memory,
+  .nic_of_gpu = nic_of_gpu,
+};

@@ -1,0 +1,470 @@
+/* cluster/interior_server.c — a node whose inside follows from counts: GPUs on NVSwitch
+ * planes or in an NVLink mesh; GPUs, NICs and drives dealt evenly to PCIe switches (or
+ * straight to the CPUs), switches to CPU sockets, sockets to boards.
+ *
+ *     GPU > NVSwitch planes      one trunk up, one down: ideal spreading loads them evenly
+ *     GPU > GPU                  mesh
+ *     GPU > PCIe switch > CPU    or GPU > CPU, over PCIe or NVLink-C2C
+ *     CPU > CPU                  any two of a board
+ *     CPU > memory; switch or CPU > drive; switch or CPU > NIC
+ *
+ * Ways between GPUs: NVSwitch; else NVLink (straight, or over a common neighbour: ways.h);
+ * else PCIe. To a NIC: PCIe; where no CPU link leads to the NIC's board, first over
+ * NVSwitch to the first GPU at the NIC's socket, as NCCL does with PXN.
+ *
+ * Trunks come in pairs, outward (away from the GPU, towards the network or memory) then
+ * inward, in sections: nvlink or mesh, gpu_pcie, uplink, socket, memory, nvme, nic_pcie.
+ *
+ * Not modelled: the PCIe switch's own limits, and that the GPU in the middle of an NVB
+ * way spends memory bandwidth on it. */
+#include "cluster/interior.h"
+
+#include "cluster/index.h"
+#include "cluster/layout.h"
+#include "cluster/mesh.h"
+#include "cluster/spec.h"
+#include "cluster/ways.h"
+
+typedef struct {
+  LsInterior base;
+  const LsClusterSpec *spec;
+  uint32_t v_nvswitch, v_switch, v_cpu, v_memory, v_nvme;
+  uint32_t t_nvlink, t_gpu_pcie, t_uplink, t_socket, t_memory, t_nvme, t_nic_pcie;
+  GArray *mesh; /* LsMeshLink; NULL: none */
+  LsWays *ways; /* over the mesh, from any GPU to any; NULL: none */
+} Server;
+
+typedef enum { OUTWARD = 0, INWARD = 1 } Direction;
+
+/* --- how things are dealt --- */
+
+/* The i-th of n things dealt to `to` places in runs: 8 NICs on 4 switches give
+ * 0 0 1 1 2 2 3 3; 2 NICs give 0 2. */
+static uint32_t
+deal (uint32_t i, uint32_t n, uint32_t to)
+{
+  return (uint32_t) ((uint64_t) i * to / n);
+}
+
+static bool
+has_c2c (const LsClusterSpec *s)
+{
+  return s->c2c.bandwidth_bytes_per_s > 0;
+}
+
+/* Where GPUs, NICs and drives are plugged in: PCIe switches, or CPUs; 0: nowhere. */
+static uint32_t
+n_plugs (const LsClusterSpec *s)
+{
+  return s->pcie_switches > 0 ? s->pcie_switches : s->cpu_sockets;
+}
+static uint32_t
+plug_of_gpu (const LsClusterSpec *s, uint32_t gpu)
+{
+  return deal (gpu, s->gpus_per_node, n_plugs (s));
+}
+static uint32_t
+plug_of_nic (const LsClusterSpec *s, uint32_t nic)
+{
+  return deal (nic, s->nics, n_plugs (s));
+}
+static uint32_t
+socket_of_plug (const LsClusterSpec *s, uint32_t plug)
+{
+  return s->cpu_sockets > 0 ? deal (plug, n_plugs (s), s->cpu_sockets) : 0;
+}
+
+static uint32_t
+n_boards (const LsClusterSpec *s)
+{
+  return MAX (s->cpu_boards, 1);
+}
+static uint32_t
+board_of_socket (const LsClusterSpec *s, uint32_t socket)
+{
+  return s->cpu_sockets > 0 ? deal (socket, s->cpu_sockets, n_boards (s)) : 0;
+}
+static uint32_t
+sockets_per_board (const LsClusterSpec *s)
+{
+  return s->cpu_sockets / n_boards (s);
+}
+
+static uint32_t
+pairs_among (uint32_t n)
+{
+  return n > 1 ? n * (n - 1) / 2 : 0;
+}
+static uint32_t
+n_socket_pairs (const LsClusterSpec *s)
+{
+  return n_boards (s) * pairs_among (sockets_per_board (s));
+}
+
+/* Of sockets a < b of a board, in the order 01 02 .. 12 13 .. */
+static uint32_t
+socket_pair (const LsClusterSpec *s, uint32_t a, uint32_t b)
+{
+  uint32_t k = sockets_per_board (s), board = board_of_socket (s, a);
+  a -= board * k;
+  b -= board * k;
+  return board * pairs_among (k) + a * (2 * k - a - 1) / 2 + (b - a - 1);
+}
+
+/* --- what is legal --- */
+
+static gboolean
+check_links (const LsClusterSpec *s, GError **error)
+{
+  bool has_pcie = s->pcie_switches > 0 || (s->cpu_sockets > 0 && (!has_c2c (s) || s->nics > 0));
+  return ls_spec_check_link ("nvswitch link", s->nvswitch_planes > 0, &s->nvlink, error)
+         && ls_spec_check_link ("nvlink_mesh link", s->mesh != LS_MESH_NONE, &s->nvlink, error)
+         && ls_spec_check_link ("pcie link", has_pcie, &s->pcie, error)
+         && ls_spec_check_link ("c2c link", has_c2c (s), &s->c2c, error)
+         && ls_spec_check_link ("cpu interconnect", n_socket_pairs (s) > 0, &s->cpu_interconnect, error)
+         && ls_spec_check_link ("cpu memory", s->cpu_sockets > 0, &s->cpu_memory, error)
+         && ls_spec_check_link ("nvme link", s->nvme_drives > 0, &s->nvme, error);
+}
+
+static gboolean
+check_nvlink (const LsClusterSpec *s, GError **error)
+{
+  if (s->nvswitch_planes > s->nvlinks_per_gpu)
+    return ls_spec_conflict (error, "%u NVLinks per GPU cannot reach %u NVSwitch planes", s->nvlinks_per_gpu,
+                             s->nvswitch_planes);
+  if (s->mesh == LS_MESH_NONE)
+    return TRUE;
+  if (s->nvswitch_planes > 0)
+    return ls_spec_conflict (error, "GPUs are joined by NVSwitch or in a mesh, not both");
+  return ls_mesh_check (s, n_plugs (s) > 0, error);
+}
+
+/* Devices at their PCIe switches or CPUs. */
+static gboolean
+check_plugs (const LsClusterSpec *s, GError **error)
+{
+  uint32_t n = n_plugs (s);
+  const char *what = s->pcie_switches > 0 ? "PCIe switches" : "CPU sockets";
+  if (n == 0) {
+    if (s->nics > 0 || s->nvme_drives > 0 || has_c2c (s))
+      return ls_spec_conflict (error, "NICs, NVMe drives and NVLink-C2C need a PCIe switch or a CPU");
+    return TRUE;
+  }
+  if (has_c2c (s) && s->pcie_switches > 0)
+    return ls_spec_conflict (error, "NVLink-C2C joins a GPU to its CPU: expected 0 PCIe switches; got %u", s->pcie_switches);
+  if (s->gpus_per_node % n != 0)
+    return ls_spec_conflict (error, "%u GPUs per node do not deal out to %u %s", s->gpus_per_node, n, what);
+  if (s->pcie_switches > 0 && (s->cpu_sockets == 0 ? s->pcie_switches > 1 : s->pcie_switches % s->cpu_sockets != 0))
+    return ls_spec_conflict (error, "%u PCIe switches do not deal out to %u CPU sockets", s->pcie_switches,
+                             s->cpu_sockets);
+  if (s->nvme_drives > 0 && !ls_deals_out (s->nvme_drives, n))
+    return ls_spec_conflict (error, "%u NVMe drives do not deal out to %u %s", s->nvme_drives, n, what);
+  if (s->nics > 0 && !ls_deals_out (s->nics, n))
+    return ls_spec_conflict (error, "%u NICs do not deal out to %u %s", s->nics, n, what);
+  if (s->nics > 0 && !ls_deals_out (s->nics, s->gpus_per_node))
+    return ls_spec_conflict (error, "%u NICs do not deal out to %u GPUs per node", s->nics, s->gpus_per_node);
+  return TRUE;
+}
+
+static gboolean
+check (const LsClusterSpec *s, GError **error)
+{
+  if (!check_nvlink (s, error))
+    return FALSE;
+  if (s->nvswitch_planes == 0 && s->mesh == LS_MESH_NONE && n_plugs (s) == 0 && s->gpus_per_node > 1)
+    return ls_spec_conflict (error, "%u GPUs of a node need NVSwitch, an NVLink mesh or PCIe between them",
+                             s->gpus_per_node);
+  if (!check_plugs (s, error))
+    return FALSE;
+  if (s->cpu_sockets % n_boards (s) != 0)
+    return ls_spec_conflict (error, "%u CPU sockets do not deal out to %u boards", s->cpu_sockets, n_boards (s));
+  if (n_boards (s) > 1 && s->nvswitch_planes == 0)
+    return ls_spec_conflict (error, "nothing joins the %u boards of a node: expected NVSwitch", n_boards (s));
+  return check_links (s, error);
+}
+
+static double
+n_links (const LsClusterSpec *s)
+{
+  double k = sockets_per_board (s), pairs = n_boards (s) * k * (k - 1) / 2;
+  return 2
+         * ((double) s->gpus_per_node * s->nvswitch_planes + ls_mesh_n_links (s)
+            + (n_plugs (s) > 0 ? s->gpus_per_node : 0) + (s->cpu_sockets > 0 ? s->pcie_switches : 0) + pairs
+            + s->cpu_sockets + s->nvme_drives + s->nics);
+}
+
+/* --- layout --- */
+
+static uint32_t
+take (uint32_t *at, uint32_t n)
+{
+  uint32_t first = *at;
+  *at += n;
+  return first;
+}
+
+static void
+number (Server *in, const LsClusterSpec *s)
+{
+  uint32_t v = 0, t = 0;
+  in->base.v_gpu = take (&v, s->gpus_per_node);
+  in->v_nvswitch = take (&v, s->nvswitch_planes);
+  in->v_switch = take (&v, s->pcie_switches);
+  in->v_cpu = take (&v, s->cpu_sockets);
+  in->v_memory = take (&v, s->cpu_sockets);
+  in->v_nvme = take (&v, s->nvme_drives);
+  in->base.v_nic = take (&v, s->nics);
+  in->base.n_vertices = v;
+
+  uint32_t n_mesh = in->mesh ? in->mesh->len : 0;
+  in->t_nvlink = take (&t, s->nvswitch_planes > 0 ? 2 * s->gpus_per_node : 2 * n_mesh);
+  in->t_gpu_pcie = take (&t, n_plugs (s) > 0 ? 2 * s->gpus_per_node : 0);
+  in->t_uplink = take (&t, s->cpu_sockets > 0 ? 2 * s->pcie_switches : 0);
+  in->t_socket = take (&t, 2 * n_socket_pairs (s));
+  in->t_memory = take (&t, 2 * s->cpu_sockets);
+  in->t_nvme = take (&t, 2 * s->nvme_drives);
+  in->t_nic_pcie = take (&t, 2 * s->nics);
+  in->base.n_trunks = t;
+}
+
+static LsInterior *
+server_new (const LsClusterSpec *s)
+{
+  Server *in = g_new0 (Server, 1);
+  in->base.kind = &ls_interior_server;
+  in->spec = s;
+  if (s->mesh != LS_MESH_NONE) {
+    in->mesh = ls_mesh_links (s);
+    in->ways = ls_mesh_ways (s, in->mesh);
+  }
+  number (in, s);
+  return &in->base;
+}
+
+static void
+server_free (LsInterior *interior)
+{
+  Server *in = (Server *) interior;
+  g_clear_pointer (&in->mesh, g_array_unref);
+  ls_ways_free (in->ways);
+  g_free (in);
+}
+
+static LsEnd
+gpu_end (uint32_t v, uint32_t host, uint32_t gpu)
+{
+  return LS_END (v + gpu, host, "gpu", gpu);
+}
+
+static LsEnd
+plug_end (const Server *in, uint32_t v, uint32_t host, uint32_t plug)
+{
+  return in->spec->pcie_switches > 0 ? LS_END (v + in->v_switch + plug, host, "pcie", plug)
+                                     : LS_END (v + in->v_cpu + plug, host, "cpu", plug);
+}
+
+static void
+add_gpus (const Server *in, LsCluster *c, uint32_t host, uint32_t v)
+{
+  const LsClusterSpec *s = in->spec;
+  for (uint32_t g = 0; g < s->gpus_per_node && s->nvswitch_planes > 0; g++)
+    ls_layout_pair (c, gpu_end (v, host, g), LS_END (v + in->v_nvswitch, host, "nvswitch", LS_NO_NUMBER),
+                    s->nvswitch_planes, s->nvlinks_per_gpu, &s->nvlink);
+  for (guint i = 0; in->mesh && i < in->mesh->len; i++) {
+    const LsMeshLink *link = &g_array_index (in->mesh, LsMeshLink, i);
+    ls_layout_pair (c, gpu_end (v, host, link->a), gpu_end (v, host, link->b), 1, link->count, &s->nvlink);
+  }
+  for (uint32_t g = 0; g < s->gpus_per_node && n_plugs (s) > 0; g++)
+    ls_layout_pair (c, gpu_end (v, host, g), plug_end (in, v, host, plug_of_gpu (s, g)), 1, 1,
+                    has_c2c (s) ? &s->c2c : &s->pcie);
+}
+
+static void
+add_cpus (const Server *in, LsCluster *c, uint32_t host, uint32_t v)
+{
+  const LsClusterSpec *s = in->spec;
+  uint32_t cpu = v + in->v_cpu;
+  for (uint32_t i = 0; i < s->pcie_switches && s->cpu_sockets > 0; i++) {
+    uint32_t socket = socket_of_plug (s, i);
+    ls_layout_pair (c, plug_end (in, v, host, i), LS_END (cpu + socket, host, "cpu", socket), 1, 1, &s->pcie);
+  }
+  for (uint32_t a = 0; a < s->cpu_sockets; a++)
+    for (uint32_t b = a + 1; b < s->cpu_sockets && board_of_socket (s, b) == board_of_socket (s, a); b++)
+      ls_layout_pair (c, LS_END (cpu + a, host, "cpu", a), LS_END (cpu + b, host, "cpu", b), 1, 1,
+                      &s->cpu_interconnect);
+  for (uint32_t i = 0; i < s->cpu_sockets; i++)
+    ls_layout_pair (c, LS_END (cpu + i, host, "cpu", i), LS_END (v + in->v_memory + i, host, "memory", i), 1, 1,
+                    &s->cpu_memory);
+}
+
+static void
+lay_out (const LsInterior *interior, LsCluster *c, uint32_t host)
+{
+  const Server *in = (const Server *) interior;
+  const LsClusterSpec *s = in->spec;
+  uint32_t v = c->nodes->len;
+  ls_layout_vertices (c, LS_NODE_GPU, host, s->gpus_per_node);
+  ls_layout_vertices (c, LS_NODE_NVSWITCH, host, s->nvswitch_planes);
+  ls_layout_vertices (c, LS_NODE_PCIE_SWITCH, host, s->pcie_switches);
+  ls_layout_vertices (c, LS_NODE_CPU, host, s->cpu_sockets);
+  ls_layout_vertices (c, LS_NODE_CPU_MEMORY, host, s->cpu_sockets);
+  ls_layout_vertices (c, LS_NODE_NVME, host, s->nvme_drives);
+  ls_layout_vertices (c, LS_NODE_NIC, host, s->nics);
+
+  add_gpus (in, c, host, v);
+  add_cpus (in, c, host, v);
+  for (uint32_t i = 0; i < s->nvme_drives; i++)
+    ls_layout_pair (c, plug_end (in, v, host, deal (i, s->nvme_drives, n_plugs (s))),
+                    LS_END (v + in->v_nvme + i, host, "nvme", i), 1, 1, &s->nvme);
+  for (uint32_t i = 0; i < s->nics; i++)
+    ls_layout_pair (c, plug_end (in, v, host, plug_of_nic (s, i)), LS_END (v + in->base.v_nic + i, host, "nic", i), 1, 1,
+                    &s->pcie);
+}
+
+/* --- ways --- */
+
+static void
+hop (LsRoute *r, uint32_t section, uint32_t i, Direction dir, const LsLinkSpec *link)
+{
+  ls_route_hop (r, section + 2 * i + dir, link->latency);
+}
+
+static void
+gpu_hop (const Server *in, LsRoute *r, uint32_t gpu, Direction dir)
+{
+  hop (r, in->t_gpu_pcie, gpu, dir, has_c2c (in->spec) ? &in->spec->c2c : &in->spec->pcie);
+}
+
+/* From one PCIe switch (or CPU) to another of its board, through the CPUs. */
+static void
+cross (const Server *in, LsRoute *r, uint32_t from, uint32_t to)
+{
+  if (from == to)
+    return;
+  const LsClusterSpec *s = in->spec;
+  uint32_t cpu_from = socket_of_plug (s, from), cpu_to = socket_of_plug (s, to);
+  bool has_switches = s->pcie_switches > 0;
+  if (has_switches)
+    hop (r, in->t_uplink, from, OUTWARD, &s->pcie);
+  if (cpu_from < cpu_to)
+    hop (r, in->t_socket, socket_pair (s, cpu_from, cpu_to), OUTWARD, &s->cpu_interconnect);
+  if (cpu_from > cpu_to)
+    hop (r, in->t_socket, socket_pair (s, cpu_to, cpu_from), INWARD, &s->cpu_interconnect);
+  if (has_switches)
+    hop (r, in->t_uplink, to, INWARD, &s->pcie);
+}
+
+static void
+over_nvswitch (const Server *in, uint32_t from, uint32_t to, LsRoute *r)
+{
+  hop (r, in->t_nvlink, from, OUTWARD, &in->spec->nvlink);
+  hop (r, in->t_nvlink, to, INWARD, &in->spec->nvlink);
+}
+
+static void
+within (const LsInterior *interior, uint32_t from, uint32_t to, LsRoute *r)
+{
+  const Server *in = (const Server *) interior;
+  const LsClusterSpec *s = in->spec;
+  if (s->nvswitch_planes > 0) {
+    over_nvswitch (in, from, to, r);
+    return;
+  }
+  if (in->ways && ls_ways_length (in->ways, from, to) != LS_WAYS_NONE) {
+    ls_ways_append (in->ways, from, to, r);
+    return;
+  }
+  gpu_hop (in, r, from, OUTWARD);
+  cross (in, r, plug_of_gpu (s, from), plug_of_gpu (s, to));
+  gpu_hop (in, r, to, INWARD);
+}
+
+/* The GPU that reaches the NIC over PCIe alone: the flow's own, or where the NIC is on
+ * another board, the first at the NIC's socket. */
+static uint32_t
+gpu_near_nic (const LsClusterSpec *s, uint32_t gpu, uint32_t nic)
+{
+  uint32_t own = socket_of_plug (s, plug_of_gpu (s, gpu)), there = socket_of_plug (s, plug_of_nic (s, nic));
+  if (board_of_socket (s, own) == board_of_socket (s, there))
+    return gpu;
+  return there * (s->gpus_per_node / s->cpu_sockets);
+}
+
+static void
+to_nic (const LsInterior *interior, uint32_t gpu, uint32_t nic, LsRoute *r)
+{
+  const Server *in = (const Server *) interior;
+  const LsClusterSpec *s = in->spec;
+  uint32_t near = gpu_near_nic (s, gpu, nic);
+  if (near != gpu)
+    over_nvswitch (in, gpu, near, r);
+  gpu_hop (in, r, near, OUTWARD);
+  cross (in, r, plug_of_gpu (s, near), plug_of_nic (s, nic));
+  hop (r, in->t_nic_pcie, nic, OUTWARD, &s->pcie);
+}
+
+static void
+from_nic (const LsInterior *interior, uint32_t nic, uint32_t gpu, LsRoute *r)
+{
+  const Server *in = (const Server *) interior;
+  const LsClusterSpec *s = in->spec;
+  uint32_t near = gpu_near_nic (s, gpu, nic);
+  hop (r, in->t_nic_pcie, nic, INWARD, &s->pcie);
+  cross (in, r, plug_of_nic (s, nic), plug_of_gpu (s, near));
+  gpu_hop (in, r, near, INWARD);
+  if (near != gpu)
+    over_nvswitch (in, near, gpu, r);
+}
+
+static void
+to_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
+{
+  const Server *in = (const Server *) interior;
+  const LsClusterSpec *s = in->spec;
+  if (n_plugs (s) == 0)
+    return;
+  uint32_t plug = plug_of_gpu (s, gpu);
+  gpu_hop (in, r, gpu, OUTWARD);
+  if (s->cpu_sockets == 0)
+    return;
+  if (s->pcie_switches > 0)
+    hop (r, in->t_uplink, plug, OUTWARD, &s->pcie);
+  hop (r, in->t_memory, socket_of_plug (s, plug), OUTWARD, &s->cpu_memory);
+}
+
+static void
+from_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
+{
+  const Server *in = (const Server *) interior;
+  const LsClusterSpec *s = in->spec;
+  if (n_plugs (s) == 0)
+    return;
+  uint32_t plug = plug_of_gpu (s, gpu);
+  if (s->cpu_sockets > 0)
+    hop (r, in->t_memory, socket_of_plug (s, plug), INWARD, &s->cpu_memory);
+  if (s->cpu_sockets > 0 && s->pcie_switches > 0)
+    hop (r, in->t_uplink, plug, INWARD, &s->pcie);
+  gpu_hop (in, r, gpu, INWARD);
+}
+
+static uint32_t
+nic_of_gpu (const LsInterior *interior, uint32_t gpu)
+{
+  const LsClusterSpec *s = ((const Server *) interior)->spec;
+  return deal (gpu, s->gpus_per_node, s->nics);
+}
+
+const LsInteriorKind ls_interior_server = {
+  .name = "server",
+  .check = check,
+  .n_links = n_links,
+  .new = server_new,
+  .free = server_free,
+  .lay_out = lay_out,
+  .within = within,
+  .to_nic = to_nic,
+  .from_nic = from_nic,
+  .to_memory = to_memory,
+  .from_memory = from_memory,
+  .nic_of_gpu = nic_of_gpu,
+};

@@ -1,0 +1,341 @@
+/* cluster/interior_torus.c — the inside of a TPU slice.
+ *
+ *     chip -- ICI --> neighbours              a pair of trunks an edge
+ *     chip -- PCIe --> its host's CPU         a pair a chip
+ *     CPU  -- memory                          a pair a host
+ *     CPU  -- NIC                             a pair a NIC, at the rate of its port
+ *
+ * in this order; vertices: chips, CPUs, their memories, NICs. The chips of a host share
+ * its NICs, dealt out in runs.
+ *
+ * Ways are dimension-ordered: along x first, then y, then z, each the shorter way round;
+ * where both ways round are as long, half the flow takes each (ideal spreading). So
+ * there is one path, or one of 2, 4, 8 equal ones, and no cycle of waiting links within
+ * an axis-ordered mesh (Dally & Seitz, IEEE Trans. Computers C-36, 1987).
+ *
+ *     (0,0) to (3,3) without wrap: 3 links along x, 3 along y, 6 us at 1 us a link
+ *
+ * Deviations: adaptive routing; DCN traffic also crosses the host's memory. */
+#include "cluster/index.h"
+#include "cluster/layout.h"
+#include "cluster/spec.h"
+
+#include <string.h>
+
+/* Room for three ways side by side (network/coll_torus.c), and out to the NICs. */
+#define MAX_WAY ((LS_ROUTE_MAX_HOPS - 16) / 3)
+
+typedef struct {
+  LsInterior base;
+  const LsClusterSpec *spec;
+  uint32_t v_cpu, v_memory;
+  uint32_t t_pcie, t_memory, t_nic; /* first trunk of each section */
+  uint32_t chips_per_host;
+} Torus;
+
+static uint32_t
+n_ici_trunks (const LsTorusSpec *t)
+{
+  uint32_t n = 0;
+  for (uint32_t a = 0; a < LS_TORUS_AXES; a++)
+    n += 2 * ls_torus_n_edges (t, a) * (ls_torus_n_chips (t) / t->dims[a]);
+  return n;
+}
+
+/* Links of the longest way between two chips, both ways round counted where it splits. */
+static uint32_t
+longest_way (const LsTorusSpec *t)
+{
+  uint32_t n = 0;
+  for (uint32_t a = 0; a < LS_TORUS_AXES; a++)
+    n += ls_torus_wraps (t, a) && t->dims[a] % 2 != 0 ? t->dims[a] / 2 : ls_torus_n_edges (t, a);
+  return n;
+}
+
+static gboolean
+check_shape (const LsTorusSpec *t, GError **error)
+{
+  uint64_t n = 1;
+  for (uint32_t a = 0; a < LS_TORUS_AXES; a++) {
+    if (t->dims[a] == 0 || t->host[a] == 0)
+      return ls_spec_conflict (error, "torus: expected at least 1 chip along each axis");
+    if (t->dims[a] > t->host[a] && t->dims[a] % t->host[a] != 0)
+      return ls_spec_conflict (error, "torus: %u chips along axis %c do not deal out to hosts of %u", t->dims[a],
+                               "xyz"[a], t->host[a]);
+    n = t->dims[a] > LS_TORUS_MAX_CHIPS ? UINT32_MAX : n * t->dims[a];
+  }
+  if (n > LS_TORUS_MAX_CHIPS)
+    return ls_spec_conflict (error, "torus: a slice of %ux%ux%u chips; expected at most %u chips", t->dims[0], t->dims[1],
+                             t->dims[2], LS_TORUS_MAX_CHIPS);
+  if (longest_way (t) > MAX_WAY)
+    return ls_spec_conflict (error, "torus: a way across %ux%ux%u chips can take %u links; expected at most %u", t->dims[0],
+                             t->dims[1], t->dims[2], longest_way (t), MAX_WAY);
+  return TRUE;
+}
+
+static gboolean
+check (const LsClusterSpec *s, GError **error)
+{
+  const LsTorusSpec *t = &s->torus;
+  if (!check_shape (t, error))
+    return FALSE;
+  if (s->gpus_per_node != ls_torus_n_chips (t) || s->nics != ls_torus_n_hosts (t) * t->nics_per_host)
+    return ls_spec_conflict (error, "torus: %u GPUs and %u NICs a node; the slice has %u chips and %u NICs", s->gpus_per_node,
+                             s->nics, ls_torus_n_chips (t), ls_torus_n_hosts (t) * t->nics_per_host);
+  return ls_spec_check_link ("torus link", ls_torus_n_chips (t) > 1, &s->ici, error)
+         && ls_spec_check_link ("torus pcie link", TRUE, &s->pcie, error)
+         && ls_spec_check_link ("torus host memory", TRUE, &s->cpu_memory, error)
+         && ls_spec_check_link ("nic link", s->nics > 0, &s->nic, error);
+}
+
+static double
+n_links (const LsClusterSpec *s)
+{
+  const LsTorusSpec *t = &s->torus;
+  return n_ici_trunks (t) + 2.0 * (ls_torus_n_chips (t) + ls_torus_n_hosts (t) + s->nics);
+}
+
+static LsInterior *
+torus_new (const LsClusterSpec *spec)
+{
+  Torus *x = g_new0 (Torus, 1);
+  const LsTorusSpec *t = &spec->torus;
+  uint32_t n_chips = ls_torus_n_chips (t), n_hosts = ls_torus_n_hosts (t);
+  x->spec = spec;
+  x->chips_per_host = n_chips / n_hosts;
+  x->v_cpu = n_chips;
+  x->v_memory = x->v_cpu + n_hosts;
+  x->t_pcie = n_ici_trunks (t);
+  x->t_memory = x->t_pcie + 2 * n_chips;
+  x->t_nic = x->t_memory + 2 * n_hosts;
+  x->base = (LsInterior) { .kind = &ls_interior_torus,
+                           .n_vertices = x->v_memory + n_hosts + spec->nics,
+                           .n_trunks = x->t_nic + 2 * spec->nics,
+                           .v_gpu = 0,
+                           .v_nic = x->v_memory + n_hosts };
+  return &x->base;
+}
+
+static void
+torus_free (LsInterior *interior)
+{
+  g_free (interior);
+}
+
+/* --- laying out --- */
+
+static void
+lay_out_axis (const LsTorusSpec *t, LsCluster *c, uint32_t host, uint32_t v, uint32_t axis)
+{
+  uint32_t n_lines = ls_torus_n_chips (t) / t->dims[axis];
+  for (uint32_t line = 0; line < n_lines; line++)
+    for (uint32_t edge = 0; edge < ls_torus_n_edges (t, axis); edge++) {
+      uint32_t a = axis == 0 ? 1 : 0, b = 3 - axis - a; /* the other two, fastest first */
+      LsTorusCoord from, to;
+      from.at[a] = to.at[a] = line % t->dims[a];
+      from.at[b] = to.at[b] = line / t->dims[a];
+      from.at[axis] = edge;
+      to.at[axis] = (edge + 1) % t->dims[axis];
+      uint32_t i = ls_torus_chip (t, from), k = ls_torus_chip (t, to);
+      ls_layout_pair (c, LS_END (v + i, host, "gpu", i), LS_END (v + k, host, "gpu", k), 1, 1, &c->spec.ici);
+    }
+}
+
+static void
+lay_out_hosts (const Torus *x, LsCluster *c, uint32_t host, uint32_t v)
+{
+  const LsClusterSpec *s = x->spec;
+  uint32_t n_chips = ls_torus_n_chips (&s->torus), n_hosts = ls_torus_n_hosts (&s->torus);
+  for (uint32_t i = 0; i < n_chips; i++) {
+    uint32_t cpu = ls_torus_host_of (&s->torus, i);
+    ls_layout_pair (c, LS_END (v + i, host, "gpu", i), LS_END (v + x->v_cpu + cpu, host, "cpu", cpu), 1, 1, &s->pcie);
+  }
+  for (uint32_t i = 0; i < n_hosts; i++)
+    ls_layout_pair (c, LS_END (v + x->v_cpu + i, host, "cpu", i), LS_END (v + x->v_memory + i, host, "memory", i), 1,
+                    1, &s->cpu_memory);
+  for (uint32_t i = 0; i < s->nics; i++) {
+    uint32_t cpu = i / s->torus.nics_per_host;
+    ls_layout_pair (c, LS_END (v + x->v_cpu + cpu, host, "cpu", cpu), LS_END (v + x->base.v_nic + i, host, "nic", i), 1,
+                    1, &s->nic);
+  }
+}
+
+static void
+lay_out (const LsInterior *interior, LsCluster *c, uint32_t host)
+{
+  const Torus *x = (const Torus *) interior;
+  const LsTorusSpec *t = &x->spec->torus;
+  uint32_t v = c->nodes->len;
+  ls_layout_vertices (c, LS_NODE_GPU, host, ls_torus_n_chips (t));
+  ls_layout_vertices (c, LS_NODE_CPU, host, ls_torus_n_hosts (t));
+  ls_layout_vertices (c, LS_NODE_CPU_MEMORY, host, ls_torus_n_hosts (t));
+  ls_layout_vertices (c, LS_NODE_NIC, host, x->spec->nics);
+  for (uint32_t axis = 0; axis < t->n_axes; axis++)
+    lay_out_axis (t, c, host, v, axis);
+  lay_out_hosts (x, c, host, v);
+}
+
+/* --- ways --- */
+
+static void
+walk (const LsTorusSpec *t, LsTorusCoord *at, uint32_t axis, bool is_backward, uint32_t n_hops, uint32_t share,
+      LsRoute *r)
+{
+  for (uint32_t i = 0; i < n_hops; i++) {
+    g_assert (r->n_hops < LS_ROUTE_MAX_HOPS);
+    uint32_t trunk = ls_torus_trunk (t, ls_torus_chip (t, *at), axis, is_backward);
+    r->hop[r->n_hops++] = (LsHop) { .trunk = trunk, .share = share };
+    at->at[axis] = (at->at[axis] + (is_backward ? t->dims[axis] - 1 : 1)) % t->dims[axis];
+  }
+}
+
+/* Along first_axis, then the others in cyclic order; trunks of the slice. */
+static void
+cross (const LsClusterSpec *s, uint32_t from, uint32_t to, uint32_t first_axis, LsRoute *r)
+{
+  const LsTorusSpec *t = &s->torus;
+  LsTorusCoord at = ls_torus_coord (t, from), end = ls_torus_coord (t, to);
+  for (uint32_t i = 0; i < t->n_axes; i++) {
+    uint32_t axis = (first_axis + i) % t->n_axes;
+    LsTorusLeg leg = ls_torus_leg (t, axis, at.at[axis], end.at[axis]);
+    uint32_t share = leg.is_both ? LS_HOP_WHOLE / 2 : LS_HOP_WHOLE;
+    LsTorusCoord other = at;
+    walk (t, &at, axis, leg.is_backward, leg.n_hops, share, r);
+    if (leg.is_both)
+      walk (t, &other, axis, true, leg.n_hops, share, r);
+    r->latency += leg.n_hops * s->ici.latency;
+  }
+}
+
+static void
+within (const LsInterior *interior, uint32_t from, uint32_t to, LsRoute *r)
+{
+  cross (((const Torus *) interior)->spec, from, to, 0, r);
+}
+
+static uint32_t
+nic_of_gpu (const LsInterior *interior, uint32_t gpu)
+{
+  const Torus *x = (const Torus *) interior;
+  const LsTorusSpec *t = &x->spec->torus;
+  LsTorusCoord c = ls_torus_coord (t, gpu);
+  uint32_t chip = 0; /* within its host */
+  for (uint32_t a = LS_TORUS_AXES; a-- > 0;) {
+    uint32_t n = MIN (t->host[a], t->dims[a]);
+    chip = chip * n + c.at[a] % n;
+  }
+  return ls_torus_host_of (t, gpu) * t->nics_per_host + chip * t->nics_per_host / x->chips_per_host;
+}
+
+/* The chip through which a chip reaches a NIC: itself, or one of the NIC's host. */
+static uint32_t
+gateway (const Torus *x, uint32_t gpu, uint32_t nic)
+{
+  const LsTorusSpec *t = &x->spec->torus;
+  uint32_t host = nic / t->nics_per_host;
+  if (ls_torus_host_of (t, gpu) == host)
+    return gpu;
+  uint32_t chip = 0;
+  while (ls_torus_host_of (t, chip) != host)
+    chip++;
+  return chip;
+}
+
+static void
+to_nic (const LsInterior *interior, uint32_t gpu, uint32_t nic, LsRoute *r)
+{
+  const Torus *x = (const Torus *) interior;
+  uint32_t chip = gateway (x, gpu, nic);
+  cross (x->spec, gpu, chip, 0, r);
+  ls_route_hop (r, x->t_pcie + 2 * chip, x->spec->pcie.latency);
+  ls_route_hop (r, x->t_nic + 2 * nic, x->spec->nic.latency);
+}
+
+static void
+from_nic (const LsInterior *interior, uint32_t nic, uint32_t gpu, LsRoute *r)
+{
+  const Torus *x = (const Torus *) interior;
+  uint32_t chip = gateway (x, gpu, nic);
+  ls_route_hop (r, x->t_nic + 2 * nic + 1, x->spec->nic.latency);
+  ls_route_hop (r, x->t_pcie + 2 * chip + 1, x->spec->pcie.latency);
+  cross (x->spec, chip, gpu, 0, r);
+}
+
+static void
+to_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
+{
+  const Torus *x = (const Torus *) interior;
+  ls_route_hop (r, x->t_pcie + 2 * gpu, x->spec->pcie.latency);
+  ls_route_hop (r, x->t_memory + 2 * ls_torus_host_of (&x->spec->torus, gpu), x->spec->cpu_memory.latency);
+}
+
+static void
+from_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
+{
+  const Torus *x = (const Torus *) interior;
+  ls_route_hop (r, x->t_memory + 2 * ls_torus_host_of (&x->spec->torus, gpu) + 1, x->spec->cpu_memory.latency);
+  ls_route_hop (r, x->t_pcie + 2 * gpu + 1, x->spec->pcie.latency);
+}
+
+/* --- the size of a slice --- */
+
+void
+ls_cluster_spec_set_slice (LsClusterSpec *s, const uint32_t dims[LS_TORUS_AXES])
+{
+  LsTorusSpec *t = &s->torus;
+  memmove (t->dims, dims, sizeof t->dims);
+  s->gpus_per_node = ls_torus_n_chips (t);
+  s->nics = ls_torus_n_hosts (t) * t->nics_per_host;
+}
+
+void
+ls_cluster_spec_init_torus (LsClusterSpec *s)
+{
+  LsTorusSpec *t = &s->torus;
+  s->interior = LS_INTERIOR_TORUS;
+  t->n_axes = t->largest[2] > 0 ? 3 : 2;
+  t->is_given = t->dims[0] > 0;
+  for (uint32_t a = t->n_axes; a < LS_TORUS_AXES; a++)
+    t->largest[a] = t->host[a] = t->dims[a] = 1;
+  ls_cluster_spec_set_slice (s, t->is_given ? t->dims : t->largest);
+}
+
+void
+ls_cluster_spec_fit (LsClusterSpec *s, uint32_t n_gpus)
+{
+  if (s->interior == LS_INTERIOR_TORUS && !s->torus.is_given) {
+    LsTorusSpec t = s->torus;
+    ls_torus_fit (&t, n_gpus);
+    ls_cluster_spec_set_slice (s, t.dims);
+  }
+  s->n_nodes = (n_gpus - 1) / s->gpus_per_node + 1;
+}
+
+/* --- for messages that take several ways --- */
+
+void
+ls_route_torus (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t first_axis, LsRoute *ret_route)
+{
+  uint32_t per_node = c->spec.gpus_per_node, node = gpu_from / per_node;
+  g_assert (c->spec.interior == LS_INTERIOR_TORUS && gpu_to / per_node == node);
+  ret_route->n_hops = 0;
+  ret_route->latency = 0;
+  cross (&c->spec, gpu_from % per_node, gpu_to % per_node, first_axis, ret_route);
+  for (uint32_t i = 0; i < ret_route->n_hops; i++)
+    ret_route->hop[i].trunk += node * c->index->trunks_per_node;
+}
+
+const LsInteriorKind ls_interior_torus = {
+  .name = "torus",
+  .check = check,
+  .n_links = n_links,
+  .new = torus_new,
+  .free = torus_free,
+  .lay_out = lay_out,
+  .within = within,
+  .to_nic = to_nic,
+  .from_nic = from_nic,
+  .to_memory = to_memory,
+  .from_memory = from_memory,
+  .nic_of_gpu = nic_of_gpu,
+};
