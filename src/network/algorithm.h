@@ -6,6 +6,8 @@
 #define LS_NETWORK_ALGORITHM_H
 
 #include "network/coll.h"
+#include "network/script.h"
+#include "network/tuning.h"
 
 /* The members of one call that live on one host, by ascending GPU. */
 typedef struct {
@@ -18,31 +20,133 @@ typedef struct {
   const LsNccl *nccl;
   LsCollKind kind;
   const uint32_t *gpus; /* in communicator order */
-  uint32_t n;
+  uint32_t n, root;
   uint64_t bytes;
+  LsProtocol protocol;
   LsArena *arena;
   uint32_t n_hosts;
-  LsCollHost *hosts; /* by ascending host */
+  LsCollHost *hosts;      /* by ascending host                      */
+  /* Seats: the members by ascending GPU, hence host after host. */
+  const uint32_t *sorted;  /* [n] GPU of a seat                      */
+  const uint32_t *member;  /* [n] member in that seat                */
+  const uint32_t *seat;    /* [n] seat of a member                   */
+  const uint32_t *host_of; /* [n] index into hosts of a seat         */
 } LsCollCall;
+
+#define LS_COLL_BIT(kind) (1u << (kind))
 
 typedef struct {
   const char *name;
-  bool (*applies) (const LsCollCall *call);
+  uint32_t kinds;     /* LS_COLL_BIT of what it can do                        */
+  uint32_t automatic; /* of what NCCL, too, uses it for without being told to */
+  bool (*applies) (const LsCollCall *call); /* on these GPUs; NULL: on all */
+  const char *wants;                        /* what it asks of them, in words */
+  bool only_simple;                         /* neither LL nor LL128 */
+  /* Fills all but the names. NULL: a phase for each round of the script, at the rates of
+   * NCCL's sends. */
   void (*plan) (const LsCollCall *call, LsCollPlan *ret_plan);
+  /* Fills a script from ls_script_of(). */
+  void (*script) (const LsCollCall *call, LsScript *ret_script);
 } LsCollAlgorithm;
 
-extern const LsCollAlgorithm ls_coll_ring, ls_coll_nvls, ls_coll_p2p;
+extern const LsCollAlgorithm ls_coll_ring, ls_coll_tree, ls_coll_nvls, ls_coll_nvls_tree, ls_coll_p2p,
+    ls_coll_pairwise, ls_coll_direct, ls_coll_dissemination, ls_coll_hierarchical, ls_coll_halving,
+    ls_coll_collnet, ls_coll_pat, ls_coll_server, ls_coll_naive, ls_coll_torus;
+
+/* --- the shape of a call (shape.c) --- */
+
+/* Members per host if that is the same for all, else 0. */
+uint32_t ls_coll_members_per_host (const LsCollCall *call);
+uint32_t ls_coll_max_members (const LsCollCall *call);
+/* NICs in use, of the host that uses the fewest. */
+uint32_t ls_coll_min_nics (const LsCollCall *call);
+/* Bytes/s that NCCL's channels move on each edge of a ring, all channels together. */
+double ls_coll_bus (const LsCollCall *call);
+/* Channels that NCCL opens on this shape, and those that this many bytes use. */
+uint32_t ls_coll_max_channels (const LsCollCall *call);
+uint32_t ls_coll_channels (const LsCollCall *call);
+/* Chunks of a pipeline of this many stages, through which each of n_channels moves its part
+ * of the bytes; n_messages: what the script sends for each chunk. Filling takes 3 % of the
+ * time at most, if a chunk has 2 KiB a channel and the script at most 2^25 messages. */
+uint32_t ls_coll_chunks (const LsCollCall *call, uint32_t n_channels, uint32_t stages, uint64_t n_messages);
+/* Seat of the x-th member of host h, in the order of a channel that enters each host at
+ * its member `entry`; and x of a seat. */
+uint32_t ls_coll_seat_in_order (const LsCollCall *call, uint32_t h, uint32_t entry, uint32_t x);
+uint32_t ls_coll_order_of_seat (const LsCollCall *call, uint32_t seat, uint32_t entry);
+uint32_t ls_coll_gcd (uint32_t a, uint32_t b);
+/* Least common multiple of the members per host: channels entered at 0 .. lcm - 1 are
+ * all that differ. 1 on one host. */
+uint32_t ls_coll_n_entries (const LsCollCall *call);
+
+/* --- two trees over n hosts, complementary (double_tree.c) --- */
+
+#define LS_NO_HOST UINT32_MAX
+
+typedef struct {
+  uint32_t parent;   /* LS_NO_HOST at the root */
+  uint32_t child[2]; /* LS_NO_HOST: none       */
+  uint32_t depth;    /* 0 at the root          */
+} LsTreeNode;
+
+typedef struct {
+  uint32_t n_trees; /* 2, or 1 over one host */
+  uint32_t depth;   /* of the deeper one     */
+  LsTreeNode *node[2]; /* [n] */
+} LsDoubleTree;
+
+LsDoubleTree ls_double_tree (uint32_t n_hosts, LsArena *arena);
+
+/* --- plans from scripts (rounds.c) --- */
+
+/* kind, n, root, gpus, cluster; no blocks, no rounds. */
+LsScript ls_script_of (const LsCollCall *call);
+/* All-to-all: n_blocks of all members together. */
+void ls_script_cut (const LsCollCall *call, LsScript *s, uint32_t n_blocks);
+
+/* Costs of a script whose messages move like single sends of NCCL: hops, p2p rates, all
+ * channels for each message. */
+void ls_script_like_p2p (const LsCollCall *call, LsScript *s);
+/* Then: one member sends to, or hears from, all others at once, k of all on its host. Its
+ * channels are dealt to the messages; those to its host share what it can move there, and
+ * the others what it can move elsewhere. */
+void ls_script_star (const LsCollCall *call, LsScript *s, uint32_t k);
+
+/* A pipeline pays its latency (without base) once, not for every chunk, as chunks are on
+ * their way while others are waited for: each round has its part of it. */
+void ls_script_pipeline (LsScript *s, LsTime latency);
+
+/* One phase for rounds first .. first + n_rounds - 1 of a script, run into each other. */
+typedef struct {
+  uint32_t first, n_rounds;
+  bool is_same;  /* all these rounds have the messages of the first              */
+  LsTime latency;
+  double min_s;  /* what the bytes take at the least, for limits other than links; 0:
+                  * from the rate caps of the script                             */
+} LsRounds;
+
+/* A flow's demand is 1 / n_flows of what the busiest member sends or receives. Cost:
+ * linear in the messages. */
+void ls_phase_of_rounds (const LsCollCall *call, const LsScript *s, const LsRounds *rounds, uint32_t n_flows,
+                         LsPhase *ret_phase);
+
+/* A phase for each round, with all channels for what a member sends; latency of a round:
+ * the longest of its messages', and base before the first. */
+void ls_plan_of_rounds (const LsCollCall *call, const LsScript *s, LsCollPlan *ret_plan);
 
 /* --- loads: added in any order, then summed by resource and sorted --- */
 
 typedef struct {
-  GArray *items; /* LsLoad */
+  const LsCluster *cluster;
+  uint64_t *sum;   /* of each resource of the cluster      */
+  GArray *touched; /* uint32_t: resources with a sum > 0   */
 } LsLoadList;
 
-LsLoadList ls_load_list_new (void);
+LsLoadList ls_load_list_new (const LsCluster *c);
 void ls_load_list_add (LsLoadList *list, uint32_t resource, uint64_t coef);
 /* coef on each trunk between the two GPUs. */
-void ls_load_list_add_route (LsLoadList *list, const LsCluster *c, uint32_t from, uint32_t to, uint64_t coef);
+void ls_load_list_add_route (LsLoadList *list, uint32_t from, uint32_t to, uint64_t coef);
+/* All sums so far times `factor`, rounded. */
+void ls_load_list_scale (LsLoadList *list, double factor);
 /* Moves the sums into the phase and frees the list. */
 void ls_load_list_finish (LsLoadList *list, LsArena *arena, LsPhase *phase);
 
@@ -54,11 +158,28 @@ uint32_t ls_nccl_channels (uint32_t n, uint64_t bytes, uint64_t bytes_per_channe
 
 /* Steps at which a member of a ring sends: 2(n-1) for all-reduce, else n-1. */
 uint32_t ls_nccl_ring_sends (LsCollKind kind, uint32_t n);
-LsTime ls_nccl_ring_latency (const LsCollCall *call);
+LsTime ls_nccl_base (const LsNccl *nccl, LsCollKind kind); /* latency that no hop explains */
 double ls_nccl_hbm_per_wire (const LsNccl *nccl, LsCollKind kind);
-/* The share of the bus bandwidth that a message of this many wire bytes reaches
- * for filling its pipeline of `stages` stages: 1 / (1 + R / (W + R)) with R =
- * stages * ramp_bytes. */
-double ls_nccl_ramp (const LsNccl *nccl, uint32_t stages, double wire_bytes);
+
+/* All that follow go by call->protocol, which is not AUTO then. */
+
+/* Base and handshake; a hop across hosts (hop_intra is one for all). */
+LsTime ls_nccl_start (const LsCollCall *call);
+LsTime ls_nccl_hop_inter (const LsCollCall *call, LsTuneAlgorithm algorithm);
+/* A run of tree, ring, nvls or nvls-tree: latency, then seconds in which its bytes move if
+ * NCCL alone limits them (0 without bytes). */
+LsTime ls_nccl_latency (const LsCollCall *call, LsTuneAlgorithm algorithm);
+double ls_nccl_seconds (const LsCollCall *call, LsTuneAlgorithm algorithm);
+/* The same of a send/recv or an all-to-all, and which protocol is NCCL's. */
+LsProtocol ls_nccl_p2p_protocol (const LsCollCall *call);
+LsTime ls_nccl_p2p_latency (const LsCollCall *call);
+double ls_nccl_p2p_seconds (const LsCollCall *call);
+/* Of an all-to-all: seconds in which a member moves what stays on its host, and what does
+ * not, side by side; the longer one is that of ls_nccl_p2p_seconds(). */
+void ls_nccl_all_to_all_seconds (const LsCollCall *call, double *ret_inside, double *ret_across);
+
+/* What NCCL's tuner runs; `among`: an algorithm, or NULL for all. Sets call->protocol if it
+ * is AUTO. false: the tuner does not know this. */
+bool ls_nccl_choose (LsCollCall *call, const char *among, const char **ret_algorithm);
 
 #endif

@@ -10,14 +10,35 @@
 /* Ties go to the first. */
 static const LsCollAlgorithm *const registry[] = {
   &ls_coll_ring,
+  &ls_coll_tree,
   &ls_coll_nvls,
+  &ls_coll_nvls_tree,
   &ls_coll_p2p,
+  &ls_coll_pairwise,
+  &ls_coll_direct,
+  &ls_coll_dissemination,
+  &ls_coll_hierarchical,
+  &ls_coll_halving,
+  &ls_coll_collnet,
+  &ls_coll_pat,
+  &ls_coll_server,
+  &ls_coll_naive,
+  &ls_coll_torus,
+};
+
+static const char *const protocol_names[LS_N_PROTOCOLS] = {
+  [LS_PROTOCOL_AUTO] = "auto",
+  [LS_PROTOCOL_SIMPLE] = "Simple",
+  [LS_PROTOCOL_LL] = "LL",
+  [LS_PROTOCOL_LL128] = "LL128",
 };
 
 static const char *const kind_names[LS_N_COLL_KINDS] = {
   [LS_COLL_ALL_REDUCE] = "all-reduce",         [LS_COLL_ALL_GATHER] = "all-gather",
   [LS_COLL_REDUCE_SCATTER] = "reduce-scatter", [LS_COLL_BROADCAST] = "broadcast",
-  [LS_COLL_SEND_RECV] = "send-recv",
+  [LS_COLL_REDUCE] = "reduce",                 [LS_COLL_ALL_TO_ALL] = "all-to-all",
+  [LS_COLL_GATHER] = "gather",                 [LS_COLL_SCATTER] = "scatter",
+  [LS_COLL_BARRIER] = "barrier",               [LS_COLL_SEND_RECV] = "send-recv",
 };
 
 const char *
@@ -25,6 +46,32 @@ ls_coll_kind_name (LsCollKind kind)
 {
   g_assert (kind < LS_N_COLL_KINDS);
   return kind_names[kind];
+}
+
+bool
+ls_coll_kind_has_root (LsCollKind kind)
+{
+  return kind == LS_COLL_BROADCAST || kind == LS_COLL_REDUCE || kind == LS_COLL_GATHER || kind == LS_COLL_SCATTER;
+}
+
+const char *
+ls_protocol_name (LsProtocol protocol)
+{
+  g_assert (protocol < LS_N_PROTOCOLS);
+  return protocol_names[protocol];
+}
+
+const char *const *
+ls_coll_algorithms (void)
+{
+  static const char *names[G_N_ELEMENTS (registry) + 1];
+  static gsize is_filled;
+  if (g_once_init_enter (&is_filled)) {
+    for (size_t i = 0; i < G_N_ELEMENTS (registry); i++)
+      names[i] = registry[i]->name;
+    g_once_init_leave (&is_filled, 1);
+  }
+  return names;
 }
 
 double
@@ -37,34 +84,78 @@ ls_coll_wire_factor (LsCollKind kind, uint32_t n)
     return 2.0 * (n - 1) / n;
   case LS_COLL_ALL_GATHER:
   case LS_COLL_REDUCE_SCATTER:
+  case LS_COLL_ALL_TO_ALL:
+  case LS_COLL_GATHER:
+  case LS_COLL_SCATTER:
     return (n - 1.0) / n;
+  case LS_COLL_BARRIER:
+    return 0;
   default:
     return 1;
   }
 }
 
+typedef struct {
+  uint32_t gpu, member;
+} Seat;
+
 static int
 by_gpu (const void *a, const void *b)
 {
-  uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
+  uint32_t x = ((const Seat *) a)->gpu, y = ((const Seat *) b)->gpu;
   return (x > y) - (x < y);
+}
+
+static void
+sort_members (LsCollCall *call)
+{
+  g_autofree Seat *seats = g_new (Seat, call->n);
+  for (uint32_t i = 0; i < call->n; i++)
+    seats[i] = (Seat) { call->gpus[i], i };
+  qsort (seats, call->n, sizeof *seats, by_gpu);
+  uint32_t *sorted = ls_arena_new_array (call->arena, uint32_t, call->n);
+  uint32_t *member = ls_arena_new_array (call->arena, uint32_t, call->n);
+  uint32_t *seat = ls_arena_new_array (call->arena, uint32_t, call->n);
+  for (uint32_t i = 0; i < call->n; i++) {
+    g_assert (seats[i].gpu < call->cluster->n_gpus && (i == 0 || seats[i].gpu != seats[i - 1].gpu));
+    sorted[i] = seats[i].gpu;
+    member[i] = seats[i].member;
+    seat[seats[i].member] = i;
+  }
+  call->sorted = sorted;
+  call->member = member;
+  call->seat = seat;
 }
 
 static void
 group_by_host (LsCollCall *call)
 {
-  uint32_t *sorted = ls_arena_new_array (call->arena, uint32_t, call->n);
-  memcpy (sorted, call->gpus, call->n * sizeof *sorted);
-  qsort (sorted, call->n, sizeof *sorted, by_gpu);
-
   call->hosts = ls_arena_new_array (call->arena, LsCollHost, MIN (call->n, call->cluster->spec.n_nodes));
+  uint32_t *host_of = ls_arena_new_array (call->arena, uint32_t, call->n);
+  uint32_t last = UINT32_MAX;
   for (uint32_t i = 0; i < call->n; i++) {
-    g_assert (sorted[i] < call->cluster->n_gpus && (i == 0 || sorted[i] != sorted[i - 1]));
-    if (i == 0
-        || ls_cluster_host_of (call->cluster, sorted[i]) != ls_cluster_host_of (call->cluster, sorted[i - 1]))
-      call->hosts[call->n_hosts++].gpus = &sorted[i];
+    uint32_t host = ls_cluster_host_of (call->cluster, call->sorted[i]);
+    if (host != last)
+      call->hosts[call->n_hosts++].gpus = &call->sorted[i];
     call->hosts[call->n_hosts - 1].n++;
+    host_of[i] = call->n_hosts - 1;
+    last = host;
   }
+  call->host_of = host_of;
+}
+
+static LsCollCall
+call_of (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *q, LsArena *arena)
+{
+  g_assert (q->kind < LS_N_COLL_KINDS && q->n > 0);
+  g_assert (!ls_coll_kind_has_root (q->kind) || q->root < q->n);
+  LsCollCall call = { .cluster = c, .nccl = nccl, .kind = q->kind, .gpus = q->gpus, .n = q->n, .arena = arena };
+  call.root = ls_coll_kind_has_root (q->kind) ? q->root : 0;
+  call.bytes = q->kind == LS_COLL_BARRIER ? 0 : q->bytes;
+  call.protocol = q->protocol;
+  sort_members (&call);
+  group_by_host (&call);
+  return call;
 }
 
 /* What one flow gets while nothing else moves. */
@@ -114,18 +205,57 @@ share_nothing (const LsCluster *c, LsCollPlan *plan)
   }
 }
 
+/* ICI is not NCCL's: on a torus there is one algorithm, elsewhere never that one. */
+static bool
+applies (const LsCollAlgorithm *a, const LsCollCall *call, uint32_t kinds)
+{
+  if ((a == &ls_coll_torus) != (call->cluster->spec.interior == LS_INTERIOR_TORUS))
+    return false;
+  if (a->only_simple && (call->protocol == LS_PROTOCOL_LL || call->protocol == LS_PROTOCOL_LL128))
+    return false;
+  return (kinds & LS_COLL_BIT (call->kind)) != 0 && (!a->applies || a->applies (call));
+}
+
+static const LsCollAlgorithm *
+find_algorithm (const char *name)
+{
+  for (size_t i = 0; i < G_N_ELEMENTS (registry); i++)
+    if (strcmp (registry[i]->name, name) == 0)
+      return registry[i];
+  return NULL;
+}
+
+static void
+plan_by_rounds (const LsCollAlgorithm *a, const LsCollCall *call, LsCollPlan *plan)
+{
+  LsScript s = ls_script_of (call);
+  a->script (call, &s);
+  ls_script_like_p2p (call, &s);
+  ls_plan_of_rounds (call, &s, plan);
+}
+
+static LsCollPlan *
+plan_by (const LsCollAlgorithm *a, const LsCollCall *call)
+{
+  LsCollPlan *plan = ls_arena_new_array (call->arena, LsCollPlan, 1);
+  plan->algorithm = a->name;
+  plan->protocol = ls_protocol_name (call->protocol);
+  if (a->plan)
+    a->plan (call, plan);
+  else
+    plan_by_rounds (a, call, plan);
+  return plan;
+}
+
 static LsCollPlan *
 fastest (const LsCollCall *call)
 {
   LsCollPlan *best = NULL;
   LsTime best_time = 0;
   for (size_t i = 0; i < G_N_ELEMENTS (registry); i++) {
-    if (!registry[i]->applies (call))
+    if (!applies (registry[i], call, registry[i]->automatic))
       continue;
-    LsCollPlan *plan = ls_arena_new_array (call->arena, LsCollPlan, 1);
-    plan->algorithm = registry[i]->name;
-    plan->protocol = "Simple";
-    registry[i]->plan (call, plan);
+    LsCollPlan *plan = plan_by (registry[i], call);
     LsTime time = ls_coll_time_alone (call->cluster, plan);
     if (!best || time < best_time) {
       best = plan;
@@ -136,22 +266,87 @@ fastest (const LsCollCall *call)
   return best;
 }
 
-LsCollPlan *
-ls_coll_plan (const LsCluster *c, const LsNccl *nccl, LsCollKind kind, const uint32_t *gpus, uint32_t n,
-              uint64_t bytes, LsNetworkFidelity fidelity, LsArena *arena)
+bool
+ls_coll_applies (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request)
 {
-  g_assert (kind < LS_N_COLL_KINDS && n > 0);
-  if (n == 1) {
+  if (!request->algorithm || request->n == 1)
+    return true;
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  LsCollCall call = call_of (c, nccl, request, arena);
+  const LsCollAlgorithm *a = find_algorithm (request->algorithm);
+  return a && applies (a, &call, a->kinds);
+}
+
+char *
+ls_coll_rule (const char *algorithm)
+{
+  const LsCollAlgorithm *a = find_algorithm (algorithm);
+  g_assert (a);
+  GString *rule = g_string_new (NULL);
+  for (int kind = 0; kind < LS_N_COLL_KINDS; kind++)
+    if (a->kinds & LS_COLL_BIT (kind))
+      g_string_append_printf (rule, "%s%s", rule->len > 0 ? ", " : "", kind_names[kind]);
+  if (a->only_simple)
+    g_string_append (rule, ", only with Simple");
+  if (a->wants)
+    g_string_append_printf (rule, "; it wants %s", a->wants);
+  return g_string_free (rule, FALSE);
+}
+
+/* NULL: choose. */
+static const LsCollAlgorithm *
+asked_for (const LsCollRequest *request, const LsCollCall *call)
+{
+  if (!request->algorithm)
+    return NULL;
+  const LsCollAlgorithm *a = find_algorithm (request->algorithm);
+  g_assert (a && applies (a, call, a->kinds));
+  return a;
+}
+
+/* The protocol, and the algorithm if NCCL's tuner or the request knows it. */
+static const LsCollAlgorithm *
+settle (const LsCollRequest *request, LsCollCall *call)
+{
+  const LsCollAlgorithm *a = asked_for (request, call);
+  const char *chosen;
+  if (ls_nccl_choose (call, request->algorithm, &chosen) && !a)
+    a = find_algorithm (chosen);
+  if (a && !request->algorithm && !applies (a, call, a->automatic))
+    a = NULL;
+  if (call->protocol == LS_PROTOCOL_AUTO)
+    call->protocol = ls_nccl_p2p_protocol (call);
+  return a;
+}
+
+LsCollPlan *
+ls_coll_plan (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, LsNetworkFidelity fidelity,
+              LsArena *arena)
+{
+  if (request->n == 1) {
     LsCollPlan *nothing = ls_arena_new_array (arena, LsCollPlan, 1);
     nothing->algorithm = nothing->protocol = "";
     return nothing;
   }
-
-  LsCollCall call
-      = { .cluster = c, .nccl = nccl, .kind = kind, .gpus = gpus, .n = n, .bytes = bytes, .arena = arena };
-  group_by_host (&call);
-  LsCollPlan *plan = fastest (&call);
+  LsCollCall call = call_of (c, nccl, request, arena);
+  const LsCollAlgorithm *a = settle (request, &call);
+  LsCollPlan *plan = a ? plan_by (a, &call) : fastest (&call);
   if (fidelity == LS_NETWORK_ALPHABETA)
     share_nothing (c, plan);
   return plan;
+}
+
+const LsScript *
+ls_coll_script (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, LsArena *arena)
+{
+  LsCollCall *call = ls_arena_new_array (arena, LsCollCall, 1);
+  *call = call_of (c, nccl, request, arena);
+  LsScript *s = ls_arena_new_array (arena, LsScript, 1);
+  *s = ls_script_of (call);
+  if (call->n == 1)
+    return s;
+  const LsCollAlgorithm *a = settle (request, call);
+  a = a ? a : find_algorithm (fastest (call)->algorithm);
+  a->script (call, s);
+  return s;
 }

@@ -12,12 +12,14 @@
 #define LS_NETWORK_COLL_H
 
 #include <glib.h>
+#include <stdbool.h>
 
 #include <lockstep/units.h>
 
 #include "base/arena.h"
 #include "base/dtype.h"
 #include "cluster/cluster.h"
+#include "network/nccl.h"
 
 /* Send/recv comes last: the others are collectives in the strict sense. */
 typedef enum {
@@ -25,41 +27,33 @@ typedef enum {
   LS_COLL_ALL_GATHER,
   LS_COLL_REDUCE_SCATTER,
   LS_COLL_BROADCAST,
+  LS_COLL_REDUCE,
+  LS_COLL_ALL_TO_ALL,
+  LS_COLL_GATHER,
+  LS_COLL_SCATTER,
+  LS_COLL_BARRIER,
   LS_COLL_SEND_RECV, /* gpus[0] sends to gpus[1] */
   LS_N_COLL_KINDS
 } LsCollKind;
 
 const char *ls_coll_kind_name (LsCollKind kind); /* static: "all-reduce" */
+bool ls_coll_kind_has_root (LsCollKind kind);    /* broadcast, reduce, gather, scatter */
 
-typedef enum { LS_NETWORK_FLOW, LS_NETWORK_ALPHABETA } LsNetworkFidelity;
+/* FLOW: a phase at a time, links shared. ALPHABETA: nothing shared. STEP: each message
+ * of the algorithm is a flow of its own (script.h). */
+typedef enum { LS_NETWORK_FLOW, LS_NETWORK_ALPHABETA, LS_NETWORK_STEP } LsNetworkFidelity;
 
-/* NCCL as it behaves on one GPU generation, from topologies/calib/NAME.json. Each
- * number carries its source there. nvls_bus 0: no NVLink SHARP. */
-typedef struct {
-  char *name, *source;
-  uint32_t channels_ring;   /* channels of ring collectives inside a node        */
-  uint32_t channels_net;    /* across nodes, for each NIC that a node uses       */
-  uint32_t channels_nvls;   /* of the all-reduce in the NVSwitches               */
-  uint32_t channels_p2p;    /* of one peer on another node                       */
-  double ring_bus_intra;    /* bytes/s, bus bandwidth of a ring inside a node    */
-  double ring_bus_per_nic;  /* bytes/s that a ring gets through one NIC          */
-  double nvls_bus;          /* bytes/s, bus bandwidth of NVLS over a whole node  */
-  double p2p_intra, p2p_inter; /* bytes/s of one send/recv                       */
-  /* Launch-to-launch latency: base + steps * hop, per kind of hop. */
-  LsTime base_all_reduce, base_all_gather, base_reduce_scatter, base_nvls, base_p2p_intra, base_p2p_inter;
-  LsTime hop_intra, hop_inter;
-  /* Ramp: small messages move at half rate, with flags between their data or in
-   * half-full buffers; a message of W wire bytes costs W * ramp / (W + ramp)
-   * bytes more of the bus's time (fitted). */
-  double ramp_bytes;
-  /* Drain: the last step of a ring only copies out of the receive buffer; the
-   * time of that copy over the time of a step that also sends (fitted). */
-  double drain;
-  double sm_share_per_channel; /* SMs held by one channel / SMs of the GPU       */
-  double hbm_per_wire_all_reduce, hbm_per_wire_all_gather, hbm_per_wire_reduce_scatter, hbm_per_wire_p2p;
-} LsNccl;
+/* How NCCL moves data: Simple for bandwidth, LL (half of it, a flag beside each word)
+ * and LL128 (15 of 16 bytes are data) for latency. AUTO: what NCCL would choose. */
+typedef enum {
+  LS_PROTOCOL_AUTO,
+  LS_PROTOCOL_SIMPLE,
+  LS_PROTOCOL_LL,
+  LS_PROTOCOL_LL128,
+  LS_N_PROTOCOLS
+} LsProtocol;
 
-void ls_nccl_clear (LsNccl *nccl); /* NULL allowed */
+const char *ls_protocol_name (LsProtocol protocol); /* static: "Simple"; AUTO: "auto" */
 
 typedef struct {
   uint32_t resource;
@@ -75,30 +69,60 @@ typedef struct {
 } LsPhase;
 
 typedef struct {
-  const char *algorithm; /* static: "ring", "nvls", "p2p"; "" with one member */
-  const char *protocol;  /* static: "Simple"      */
+  const char *algorithm; /* static, of ls_coll_algorithms(); "" with one member */
+  const char *protocol;  /* static: "Simple"; "" with one member               */
   double sm_share;       /* of each member's GPU, from launch to end */
   uint32_t n_phases;
   LsPhase *phases;
 } LsCollPlan;
 
-/* gpus: n distinct GPUs in communicator order (NCCL orders its rings by
- * topology, so the order matters for send/recv only). bytes: of the whole array,
- * as nccl-tests counts (all-gather: the gathered size; reduce-scatter: the size
- * before scattering; send/recv: the message). With one member: no phases. Of the
- * algorithms that apply, the one that is fastest alone. Everything is allocated
- * in arena. LS_NETWORK_ALPHABETA gives the same plan without loads, its rate_cap
- * lowered to what the links allow: nothing is shared. Never fails. */
-LsCollPlan *ls_coll_plan (const LsCluster *c, const LsNccl *nccl, LsCollKind kind,
-                          const uint32_t *gpus, uint32_t n, uint64_t bytes,
+/* What is asked. gpus: n distinct GPUs in communicator order (NCCL orders its rings by
+ * topology, so the order matters for send/recv, for the root, and for algorithms that
+ * NCCL does not have). root: a member index, where the kind has one.
+ *
+ * bytes as nccl-tests counts: of the whole array (all-gather: the gathered size;
+ * reduce-scatter: the size before scattering; gather, scatter: the whole at the root;
+ * broadcast, reduce, send/recv: the message); all-to-all: the send buffer of one member.
+ * A barrier has none, whatever bytes says. */
+typedef struct {
+  LsCollKind kind;
+  const uint32_t *gpus;
+  uint32_t n;
+  uint32_t root;
+  uint64_t bytes;
+  const char *algorithm; /* of ls_coll_algorithms(); NULL: choose */
+  LsProtocol protocol;   /* LS_PROTOCOL_AUTO: choose              */
+} LsCollRequest;
+
+/* Names of all algorithms, ending in NULL; static. */
+const char *const *ls_coll_algorithms (void);
+
+/* Whether the request can be met: its algorithm does this kind on these GPUs (NVLS, for
+ * one, wants whole nodes) with this protocol. Without an algorithm always true. */
+bool ls_coll_applies (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request);
+/* What that algorithm does, and what it asks of the GPUs; newly allocated. */
+char *ls_coll_rule (const char *algorithm);
+
+/* With one member: no phases. Without an algorithm: of those that NCCL would consider,
+ * the one that is fastest alone. Everything is allocated in arena.
+ * LS_NETWORK_ALPHABETA gives the same plan without loads, its rate_cap lowered to what
+ * the links allow: nothing is shared. Never fails; asserts ls_coll_applies(). */
+LsCollPlan *ls_coll_plan (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
                           LsNetworkFidelity fidelity, LsArena *arena);
+
+/* Message by message: script.h. The algorithm is the request's, else the one that
+ * ls_coll_plan() takes; with one member there are no rounds. In arena; keeps request->gpus. */
+struct LsScript;
+const struct LsScript *ls_coll_script (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
+                                       LsArena *arena);
 
 /* Time of the plan with nothing else on the network, for tests and tables. */
 LsTime ls_coll_time_alone (const LsCluster *c, const LsCollPlan *plan);
 
-/* Bytes that each member sends per byte of `bytes`, for n members:
- * 2(n-1)/n all-reduce, (n-1)/n all-gather and reduce-scatter (ring), 1
- * broadcast and send/recv; 0 for one member. */
+/* busbw / algbw as nccl-tests defines it, which is what each member of a ring sends per
+ * byte of `bytes`: 2(n-1)/n all-reduce, (n-1)/n all-gather, reduce-scatter, all-to-all,
+ * gather and scatter, 1 broadcast, reduce and send/recv; 0 for a barrier and for one
+ * member. */
 double ls_coll_wire_factor (LsCollKind kind, uint32_t n);
 
 #endif

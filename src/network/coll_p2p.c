@@ -23,22 +23,32 @@
 #define MIN_PART_INTRA (64 * 1024)
 #define MIN_PART_INTER (256 * 1024)
 
-static bool
-applies (const LsCollCall *call)
-{
-  return call->kind == LS_COLL_SEND_RECV;
-}
-
 static void
 add_loads (const LsCollCall *call, uint32_t n_channels, LsPhase *phase)
 {
   uint64_t flows = n_channels * LS_COEF_ONE;
   uint64_t hbm = (uint64_t) llround ((double) flows * call->nccl->hbm_per_wire_p2p);
-  LsLoadList loads = ls_load_list_new ();
-  ls_load_list_add_route (&loads, call->cluster, call->gpus[0], call->gpus[1], flows);
+  LsLoadList loads = ls_load_list_new (call->cluster);
+  ls_load_list_add_route (&loads, call->gpus[0], call->gpus[1], flows);
   for (uint32_t i = 0; i < 2; i++)
     ls_load_list_add (&loads, ls_cluster_hbm_resource (call->cluster, call->gpus[i]), hbm);
   ls_load_list_finish (&loads, call->arena, phase);
+}
+
+static uint32_t
+channels_used (const LsCollCall *call)
+{
+  bool is_across = call->n_hosts > 1;
+  uint32_t n_channels = is_across ? call->nccl->channels_p2p : call->nccl->channels_ring;
+  return ls_nccl_channels (n_channels, call->bytes, is_across ? MIN_PART_INTER : MIN_PART_INTRA);
+}
+
+static double
+rate_of_flow (const LsCollCall *call, uint32_t n_flows)
+{
+  double s = ls_nccl_p2p_seconds (call);
+  double fastest = call->n_hosts > 1 ? call->nccl->p2p_inter : call->nccl->p2p_intra;
+  return (s > 0 ? (double) call->bytes / s : fastest) / n_flows;
 }
 
 static void
@@ -46,14 +56,12 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 {
   g_assert (call->n == 2);
   const LsNccl *nccl = call->nccl;
-  bool is_across = call->n_hosts > 1;
-  uint32_t n_channels = is_across ? nccl->channels_p2p : nccl->channels_ring;
-  uint32_t n_used = ls_nccl_channels (n_channels, call->bytes, is_across ? MIN_PART_INTER : MIN_PART_INTRA);
+  uint32_t n_used = channels_used (call);
 
   LsPhase *phase = ls_arena_new_array (call->arena, LsPhase, 1);
-  phase->latency = is_across ? nccl->base_p2p_inter : nccl->base_p2p_intra;
+  phase->latency = ls_nccl_p2p_latency (call);
   phase->demand_bytes = (double) call->bytes / n_used;
-  phase->rate_cap = (is_across ? nccl->p2p_inter : nccl->p2p_intra) / n_used;
+  phase->rate_cap = rate_of_flow (call, n_used);
   if (call->bytes > 0)
     add_loads (call, n_used, phase);
   ret_plan->sm_share = fmin (1, n_used * nccl->sm_share_per_channel);
@@ -61,4 +69,37 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   ret_plan->phases = phase;
 }
 
-const LsCollAlgorithm ls_coll_p2p = { .name = "p2p", .applies = applies, .plan = plan };
+/* One message from place 0 to place 1. */
+static uint32_t
+sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+{
+  *ret = (LsSend) { .to = 1, .first = 0, .n = 1 };
+  return place == 0 ? 1 : 0;
+}
+
+static uint32_t
+n_receives (const LsScript *s, uint32_t place, uint32_t round)
+{
+  return place == 1 ? 1 : 0;
+}
+
+static void
+script (const LsCollCall *call, LsScript *s)
+{
+  const LsNccl *nccl = call->nccl;
+  uint32_t n_used = channels_used (call);
+  ls_script_cut (call, s, 1);
+  s->n_rounds = 1;
+  s->max_sends = 1;
+  s->sends = sends;
+  s->n_receives = n_receives;
+  s->base = ls_nccl_p2p_latency (call); /* hop included */
+  s->rate_intra = s->rate_inter = rate_of_flow (call, n_used);
+  s->flows = n_used * LS_COEF_ONE;
+  s->hbm_from = s->hbm_to = nccl->hbm_per_wire_p2p;
+}
+
+#define KINDS LS_COLL_BIT (LS_COLL_SEND_RECV)
+
+const LsCollAlgorithm ls_coll_p2p
+    = { .name = "p2p", .kinds = KINDS, .automatic = KINDS, .plan = plan, .script = script };

@@ -1,4 +1,4 @@
-/* network/coll_ring.c — ring all-reduce, all-gather, reduce-scatter, broadcast.
+/* network/coll_ring.c — ring all-reduce, all-gather, reduce-scatter, broadcast, reduce.
  *
  * Problem. n members, k of them on each of N hosts, move an array of S bytes
  * over C channels. A channel is one ring through all members, driven by one
@@ -21,16 +21,8 @@
  *
  * Rate. A channel never exceeds bus / C. bus is what NCCL's graph search gives
  * the ring inside a node; across nodes also what NCCL gets through the NICs used.
- * Two things keep it below:
- *
- *   drain  A thread block executes its steps in order. Of sends + 1 steps per
- *          chunk the last only copies out of the receive buffer, which takes
- *          `drain` of a step: the links idle drain / sends of the time. It
- *          explains why twice the bytes cost 2 GPUs as much time as 158 GB/s in an
- *          all-gather (256 to 512 MiB), but 8 GPUs as much as 216 GB/s.
- *   ramp   Small messages move in half-full slices (MODELS.md 2.1, chunking) or
- *          with flags between their data (LL); W wire bytes take the bus time of
- *          W + W R / (W + R).
+ * Protocols, the last copy of a chunk (drain) and the filling of the pipeline (R) keep it
+ * below (nccl.c); with Simple
  *
  *     time alone = latency + W / bus * (1 + drain / sends + R / (W + R))
  *
@@ -38,8 +30,7 @@
  * drain 0.5, R 0: W = 1.75 GiB, 1.879e9 / 240e9 * (1 + 0.5/14) = 8.109 ms.
  *
  * Deviations. The last member of a ring inside a host hands its data to the NIC
- * of the first one; here the first one's own PCIe link carries it. The idle edge
- * into the root of a broadcast is counted as busy. Ramp and drain limit the rate,
+ * of the first one; here the first one's own PCIe link carries it. Ramp and drain limit the rate,
  * so they vanish behind a slower link. Rings of communicators with different
  * numbers of members per host pair them by channel number.
  *
@@ -52,57 +43,28 @@
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/algorithm.h"
 
-/* 512 threads, each worth 64 bytes (NCCL: nThreads * threadThreshold). */
-#define BYTES_PER_CHANNEL 32768
-
-static bool
-applies (const LsCollCall *call)
-{
-  return call->kind != LS_COLL_SEND_RECV;
-}
-
-static uint32_t
-gcd (uint32_t a, uint32_t b)
-{
-  return b == 0 ? a : gcd (b, a % b);
-}
-
-static uint32_t
-nics_used (const LsCluster *c, const LsCollHost *host)
-{
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < host->n; i++)
-    n += i == 0 || ls_nic_of_gpu (c, host->gpus[i]) != ls_nic_of_gpu (c, host->gpus[i - 1]);
-  return n;
-}
-
-/* Of the host that uses the fewest. */
-static uint32_t
-min_nics (const LsCollCall *call)
-{
-  uint32_t n = UINT32_MAX;
-  for (uint32_t h = 0; h < call->n_hosts; h++)
-    n = MIN (n, nics_used (call->cluster, &call->hosts[h]));
-  return n;
-}
-
-/* Odd part of the least common multiple of the members per host: what the number
- * of flows must be divisible by, as powers of two fit into 2^-20. */
+/* Odd part of the number of rings that differ: what the number of flows must be
+ * divisible by, as powers of two fit into 2^-20. */
 static uint32_t
 divisor_of_flows (const LsCollCall *call)
 {
-  uint32_t lcm = 1;
-  for (uint32_t h = 0; h < call->n_hosts; h++) {
-    uint32_t odd = call->hosts[h].n >> g_bit_nth_lsf (call->hosts[h].n, -1);
-    lcm = lcm / gcd (lcm, odd) * odd;
-  }
-  return lcm;
+  uint32_t n_entries = ls_coll_n_entries (call);
+  return n_entries >> g_bit_nth_lsf (n_entries, -1);
 }
 
 static uint32_t
 round_up (uint32_t value, uint32_t multiple)
 {
   return (value + multiple - 1) / multiple * multiple;
+}
+
+/* No ring has data to move into the root of a broadcast, or out of that of a reduction.
+ * Between hosts the first member of a ring stands for the last. */
+static bool
+is_idle (const LsCollCall *call, uint32_t from, uint32_t to)
+{
+  uint32_t root = call->gpus[call->root];
+  return (call->kind == LS_COLL_BROADCAST && to == root) || (call->kind == LS_COLL_REDUCE && from == root);
 }
 
 /* The ring of members inside host h; across hosts every channel leaves out the
@@ -112,17 +74,20 @@ add_inside (const LsCollCall *call, const LsCollHost *host, uint64_t flows, LsLo
 {
   uint64_t coef = call->n_hosts == 1 ? flows : flows / host->n * (host->n - 1);
   for (uint32_t i = 0; i < host->n && host->n > 1; i++)
-    ls_load_list_add_route (loads, call->cluster, host->gpus[i], host->gpus[(i + 1) % host->n], coef);
+    if (!is_idle (call, host->gpus[i], host->gpus[(i + 1) % host->n]))
+      ls_load_list_add_route (loads, host->gpus[i], host->gpus[(i + 1) % host->n], coef);
 }
 
 static void
 add_between (const LsCollCall *call, const LsCollHost *from, const LsCollHost *to, uint64_t flows,
              LsLoadList *loads)
 {
-  uint32_t n_pairs = from->n / gcd (from->n, to->n) * to->n;
-  for (uint32_t c = 0; c < n_pairs; c++)
-    ls_load_list_add_route (loads, call->cluster, from->gpus[c % from->n], to->gpus[c % to->n],
-                            flows / n_pairs);
+  uint32_t n_pairs = from->n / ls_coll_gcd (from->n, to->n) * to->n;
+  for (uint32_t c = 0; c < n_pairs; c++) {
+    uint32_t last = from->gpus[(c + from->n - 1) % from->n];
+    if (!is_idle (call, last, to->gpus[c % to->n]))
+      ls_load_list_add_route (loads, from->gpus[c % from->n], to->gpus[c % to->n], flows / n_pairs);
+  }
 }
 
 static void
@@ -130,7 +95,7 @@ add_loads (const LsCollCall *call, uint32_t n_flows, LsPhase *phase)
 {
   uint64_t flows = n_flows * LS_COEF_ONE;
   uint64_t hbm = (uint64_t) llround ((double) flows * ls_nccl_hbm_per_wire (call->nccl, call->kind));
-  LsLoadList loads = ls_load_list_new ();
+  LsLoadList loads = ls_load_list_new (call->cluster);
   for (uint32_t h = 0; h < call->n_hosts; h++) {
     add_inside (call, &call->hosts[h], flows, &loads);
     if (call->n_hosts > 1)
@@ -141,25 +106,27 @@ add_loads (const LsCollCall *call, uint32_t n_flows, LsPhase *phase)
   ls_load_list_finish (&loads, call->arena, phase);
 }
 
+/* Bytes/s at most. */
+static double
+rate_of_flow (const LsCollCall *call, uint32_t n_flows)
+{
+  double wire = ls_coll_wire_factor (call->kind, call->n) * (double) call->bytes;
+  double s = ls_nccl_seconds (call, LS_TUNE_RING);
+  return s > 0 ? wire / n_flows / s : ls_coll_bus (call) / n_flows;
+}
+
 static void
 plan (const LsCollCall *call, LsCollPlan *ret_plan)
 {
   const LsNccl *nccl = call->nccl;
-  bool is_across = call->n_hosts > 1;
-  uint32_t nics = is_across ? min_nics (call) : 0;
-  double bus = is_across ? fmin (nccl->ring_bus_intra, nics * nccl->ring_bus_per_nic) : nccl->ring_bus_intra;
-  uint32_t n_channels = is_across ? nccl->channels_net * nics : nccl->channels_ring;
-  uint32_t n_used = ls_nccl_channels (n_channels, call->bytes, BYTES_PER_CHANNEL);
-  uint32_t n_flows = is_across ? round_up (n_used, divisor_of_flows (call)) : n_used;
-
+  uint32_t n_used = ls_coll_channels (call);
+  uint32_t n_flows = round_up (n_used, divisor_of_flows (call));
   double wire = ls_coll_wire_factor (call->kind, call->n) * (double) call->bytes;
-  double idle = nccl->drain / ls_nccl_ring_sends (call->kind, call->n);
-  double fill = 1 / ls_nccl_ramp (nccl, 1, wire) - 1;
 
   LsPhase *phase = ls_arena_new_array (call->arena, LsPhase, 1);
-  phase->latency = ls_nccl_ring_latency (call);
+  phase->latency = ls_nccl_latency (call, LS_TUNE_RING);
   phase->demand_bytes = wire / n_flows;
-  phase->rate_cap = bus / n_flows / (1 + idle + fill);
+  phase->rate_cap = rate_of_flow (call, n_flows);
   if (call->bytes > 0)
     add_loads (call, n_flows, phase);
   ret_plan->sm_share = fmin (1, n_used * nccl->sm_share_per_channel);
@@ -167,4 +134,151 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   ret_plan->phases = phase;
 }
 
-const LsCollAlgorithm ls_coll_ring = { .name = "ring", .applies = applies, .plan = plan };
+/* --- message by message -------------------------------------------------------
+ *
+ * n_rings rings that enter the hosts at different members, each with its share of every
+ * part: part i has n_rings blocks. In ring e, position p of the ring starts with part p
+ * (all-gather), or with its contribution to all (reduce-scatter); parts go around one
+ * position a round. Broadcast and reduce are chains of n - 1 edges, through which the
+ * share of a ring goes in chunks, one behind the other. */
+
+typedef struct {
+  const LsCollCall *call;
+  uint32_t n_rings, n_chunks;
+} Rings;
+
+static uint32_t
+position_of (const LsCollCall *call, uint32_t ring, uint32_t member)
+{
+  uint32_t seat = call->seat[member];
+  uint32_t first = (uint32_t) (call->hosts[call->host_of[seat]].gpus - call->sorted);
+  return first + ls_coll_order_of_seat (call, seat, ring);
+}
+
+static uint32_t
+member_at (const LsCollCall *call, uint32_t ring, uint32_t position)
+{
+  uint32_t h = call->host_of[position];
+  uint32_t first = (uint32_t) (call->hosts[h].gpus - call->sorted);
+  return call->member[ls_coll_seat_in_order (call, h, ring, position - first)];
+}
+
+/* Part that position p sends in this round, as the position that it belongs to. */
+static uint32_t
+part_sent (const LsScript *s, uint32_t p, uint32_t round)
+{
+  uint32_t n = s->n;
+  if (s->kind == LS_COLL_ALL_GATHER)
+    return (p + n - round) % n;
+  if (round < n - 1)
+    return (p + 2 * n - 1 - round) % n;
+  return (p + n - (round - (n - 1))) % n;
+}
+
+static uint32_t
+sends_of_parts (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+{
+  const Rings *x = s->data;
+  bool reduces = s->kind != LS_COLL_ALL_GATHER && round < s->n - 1;
+  for (uint32_t e = 0; e < x->n_rings; e++) {
+    uint32_t p = position_of (x->call, e, place);
+    uint32_t owner = member_at (x->call, e, part_sent (s, p, round));
+    ret[e] = (LsSend) { .to = member_at (x->call, e, (p + 1) % s->n),
+                        .first = owner * x->n_rings + e,
+                        .n = 1,
+                        .reduces = reduces };
+  }
+  return x->n_rings;
+}
+
+static uint32_t
+receives_of_parts (const LsScript *s, uint32_t place, uint32_t round)
+{
+  return ((const Rings *) s->data)->n_rings;
+}
+
+/* Place in the chain of a ring: a broadcast starts at its root, a reduction ends there. */
+static uint32_t
+link_of (const LsScript *s, uint32_t ring, uint32_t member)
+{
+  const Rings *x = s->data;
+  uint32_t root = position_of (x->call, ring, s->root);
+  uint32_t head = s->kind == LS_COLL_BROADCAST ? root : root + 1;
+  return (position_of (x->call, ring, member) + 2 * s->n - head) % s->n;
+}
+
+static uint32_t
+sends_of_chain (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+{
+  const Rings *x = s->data;
+  uint32_t n = 0;
+  for (uint32_t e = 0; e < x->n_rings; e++) {
+    uint32_t link = link_of (s, e, place);
+    if (link == s->n - 1 || round < link || round - link >= x->n_chunks)
+      continue;
+    ret[n++] = (LsSend) { .to = member_at (x->call, e, (position_of (x->call, e, place) + 1) % s->n),
+                          .first = e * x->n_chunks + round - link,
+                          .n = 1,
+                          .reduces = s->kind == LS_COLL_REDUCE };
+  }
+  return n;
+}
+
+static uint32_t
+receives_of_chain (const LsScript *s, uint32_t place, uint32_t round)
+{
+  const Rings *x = s->data;
+  uint32_t n = 0;
+  for (uint32_t e = 0; e < x->n_rings; e++) {
+    uint32_t link = link_of (s, e, place);
+    n += link > 0 && round + 1 >= link && round + 1 - link < x->n_chunks;
+  }
+  return n;
+}
+
+/* As the flows of a plan: out of a host through the NIC of the member at which the ring
+ * came in. */
+static void
+route (const LsScript *s, uint32_t from, uint32_t to, LsRoute *ret_route)
+{
+  const LsCollCall *call = ((const Rings *) s->data)->call;
+  uint32_t h = call->host_of[call->seat[from]];
+  uint32_t gpu = s->gpus[from];
+  if (h != call->host_of[call->seat[to]])
+    gpu = call->sorted[ls_coll_seat_in_order (call, h, ls_coll_order_of_seat (call, call->seat[from], 0), 1)];
+  ls_route (s->cluster, gpu, s->gpus[to], LS_NIC_AUTO, LS_NIC_AUTO, ret_route);
+}
+
+static void
+script (const LsCollCall *call, LsScript *s)
+{
+  Rings *x = ls_arena_new_array (call->arena, Rings, 1);
+  uint32_t n_flows = round_up (ls_coll_channels (call), divisor_of_flows (call));
+  bool is_chain = call->kind == LS_COLL_BROADCAST || call->kind == LS_COLL_REDUCE;
+  x->call = call;
+  x->n_rings = ls_coll_n_entries (call);
+  x->n_chunks = is_chain ? ls_coll_chunks (call, n_flows, call->n - 1, (uint64_t) x->n_rings * (call->n - 1)) : 1;
+  s->data = x;
+  ls_script_cut (call, s, x->n_rings * (is_chain ? x->n_chunks : call->n));
+  s->n_rounds = is_chain ? x->n_chunks + call->n - 2 : ls_nccl_ring_sends (call->kind, call->n);
+  s->max_sends = x->n_rings;
+  s->has_lanes = !is_chain;
+  s->sends = is_chain ? sends_of_chain : sends_of_parts;
+  s->n_receives = is_chain ? receives_of_chain : receives_of_parts;
+  s->route = route;
+  s->base = ls_nccl_start (call);
+  s->hop_intra = call->nccl->hop_intra;
+  s->hop_inter = ls_nccl_hop_inter (call, LS_TUNE_RING);
+  s->rate_intra = s->rate_inter = rate_of_flow (call, n_flows);
+  s->flows = n_flows * LS_COEF_ONE / x->n_rings;
+  s->hbm_from = s->hbm_to = ls_nccl_hbm_per_wire (call->nccl, call->kind) / 2;
+  if (is_chain)
+    ls_script_pipeline (s, ls_nccl_latency (call, LS_TUNE_RING) - s->base);
+}
+
+#define KINDS                                                                                                    \
+  (LS_COLL_BIT (LS_COLL_ALL_REDUCE) | LS_COLL_BIT (LS_COLL_ALL_GATHER) | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER)   \
+   | LS_COLL_BIT (LS_COLL_BROADCAST) | LS_COLL_BIT (LS_COLL_REDUCE))
+
+const LsCollAlgorithm ls_coll_ring
+    = { .name = "ring", .kinds = KINDS, .automatic = KINDS, .plan = plan, .script = script };

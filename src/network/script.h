@@ -8,8 +8,29 @@
  * switches that compute (NVLS, SHARP): they start with nothing. Each place goes
  * through rounds 0 .. n_rounds - 1 by itself: in a round it makes its sends, all at
  * once, with the data that it has when it enters the round; it enters the next round
- * when all that it sends and all that it receives in this round is over. Nobody
- * waits for anybody else. A place that has left its last round is done.
+ * when all that it sends has left and all that it receives in this round is there. What
+ * is sent in round r is received in the receiver's round r. Nobody waits for anybody
+ * else. A place that has left its last round is done.
+ *
+ * If `has_lanes`, each place sends and receives max_sends messages in each round, and they
+ * are the channels of an algorithm that go by themselves: the k-th message of a round waits
+ * only for the k-th that its sender sent and received in the round before; it is the
+ * receiver's k-th too.
+ *
+ * What member i has at the start and what it must have at the end. Part i is the
+ * n_blocks / n blocks from part_of[i] n_blocks / n on: an algorithm may lay the array
+ * out as it likes.
+ *
+ *     kind                         start               end
+ *     all-reduce                   its own, all        sum, all
+ *     reduce-scatter               its own, all        sum, part i
+ *     reduce                       its own, all        sum, all: at the root
+ *     all-gather, barrier          part i              all
+ *     gather                       part i              all: at the root
+ *     broadcast                    root: all           all
+ *     scatter                      root: all           part i
+ *     all-to-all (n^2 blocks)      blocks i n + j      blocks j n + i, for all j
+ *     send-recv                    member 0: all       member 1: all
  *
  * A script of N places is never laid out in memory: sends() computes them. */
 #ifndef LS_NETWORK_SCRIPT_H
@@ -23,7 +44,8 @@
 
 typedef struct {
   uint32_t to;       /* place                                                       */
-  uint32_t first, n; /* blocks first, first + 1, .. first + n - 1, modulo n_blocks  */
+  uint32_t first, n; /* blocks first + i stride, 0 <= i < n, modulo n_blocks        */
+  uint32_t stride;   /* 0 stands for 1                                              */
   bool reduces;      /* added to what the receiver has of them; else replaces it    */
 } LsSend;
 
@@ -33,8 +55,10 @@ struct LsScript {
   uint32_t n, n_switches, root;
   uint32_t n_blocks, n_rounds;
   uint32_t max_sends;    /* of one place in one round */
+  bool has_lanes;
   double block_bytes;
   const uint32_t *gpus;  /* [n] */
+  const uint32_t *part_of; /* [n], a permutation; NULL: part i belongs to member i */
   const LsCluster *cluster;
   const void *data;      /* of the algorithm, in the arena of the script */
 
@@ -44,13 +68,26 @@ struct LsScript {
   /* NULL: ls_route() between the two GPUs. */
   void (*route) (const LsScript *s, uint32_t from, uint32_t to, LsRoute *ret_route);
 
-  /* What a message costs: `latency` with nothing moving, then its bytes at `rate_cap`
-   * or less, loading each trunk of its route with `flows` (2^-20 flows, spread over the
-   * script: demand and cap are those of one flow). */
-  LsTime base;             /* once, before the first round */
-  LsTime latency_intra, latency_inter;
-  double rate_cap;         /* bytes/s of one flow */
+  /* What a message costs: its bytes in `flows` (2^-20) equal flows, each at a rate cap or
+   * less and on each trunk of its route, and HBM traffic per byte at both ends. When they
+   * have left, the sender is free, and a latency later the receiver has them. */
+  LsTime base;   /* once, before the first round */
+  LsTime hop_intra, hop_inter, hop_switch;      /* the last: to or from a switch */
+  double rate_intra, rate_inter, rate_switch;   /* caps, bytes/s of one flow     */
   uint64_t flows;
+  double hbm_from, hbm_to; /* HBM bytes per byte sent, received */
+  /* Cap of a message of n blocks, if the rates above are not all: for several at once that
+   * share what a place can move. NULL: they are. */
+  double (*rate_cap) (const LsScript *s, uint32_t from, uint32_t to, uint32_t n);
 };
+
+/* Between a GPU and the NVSwitches of its node, which has at least two GPUs. */
+void ls_route_up (const LsCluster *c, uint32_t gpu, LsRoute *ret_route);
+void ls_route_down (const LsCluster *c, uint32_t gpu, LsRoute *ret_route);
+
+/* Of a message between two places. */
+void ls_script_route (const LsScript *s, uint32_t from, uint32_t to, LsRoute *ret_route);
+LsTime ls_script_latency (const LsScript *s, uint32_t from, uint32_t to);
+double ls_script_rate_cap (const LsScript *s, uint32_t from, uint32_t to, uint32_t n); /* of n blocks; bytes/s of one flow */
 
 #endif

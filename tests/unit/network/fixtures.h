@@ -44,6 +44,24 @@ built (LsClusterSpec spec)
   return c;
 }
 
+/* What ls_coll_plan() chooses. */
+static inline LsCollPlan *
+plan_of (const LsCluster *c, const LsNccl *nccl, LsCollKind kind, const uint32_t *gpus, uint32_t n, uint64_t bytes,
+         LsNetworkFidelity fidelity, LsArena *arena)
+{
+  LsCollRequest request = { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes };
+  return ls_coll_plan (c, nccl, &request, fidelity, arena);
+}
+
+/* By the algorithm of that name. */
+static inline LsCollPlan *
+plan_by (const LsCluster *c, const LsNccl *nccl, const char *algorithm, LsCollKind kind, const uint32_t *gpus,
+         uint32_t n, uint64_t bytes, LsArena *arena)
+{
+  LsCollRequest request = { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes, .algorithm = algorithm };
+  return ls_coll_plan (c, nccl, &request, LS_NETWORK_FLOW, arena);
+}
+
 /* n GPUs: the first `per_node` of each node. */
 static inline void
 spread (uint32_t *gpus, uint32_t n, uint32_t per_node)

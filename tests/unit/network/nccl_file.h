@@ -13,12 +13,14 @@
 typedef struct {
   const char *key;
   size_t offset;
-  enum { NCCL_COUNT, NCCL_NUMBER, NCCL_TIME, NCCL_RATE, NCCL_BYTES } unit;
+  enum { NCCL_COUNT, NCCL_NUMBER, NCCL_TIME, NCCL_RATE, NCCL_BYTES, NCCL_GENERATION } unit;
 } NcclKey;
 
 #define KEY(field, unit) { #field, offsetof (LsNccl, field), unit }
 
 static const NcclKey nccl_keys[] = {
+  KEY (generation, NCCL_GENERATION),
+  KEY (nvlink, NCCL_RATE),
   KEY (channels_ring, NCCL_COUNT),
   KEY (channels_net, NCCL_COUNT),
   KEY (channels_nvls, NCCL_COUNT),
@@ -36,8 +38,10 @@ static const NcclKey nccl_keys[] = {
   KEY (base_p2p_inter, NCCL_TIME),
   KEY (hop_intra, NCCL_TIME),
   KEY (hop_inter, NCCL_TIME),
+  KEY (handshake, NCCL_TIME),
   KEY (ramp_bytes, NCCL_BYTES),
   KEY (drain, NCCL_NUMBER),
+  KEY (self_copy, NCCL_NUMBER),
   KEY (sm_share_per_channel, NCCL_NUMBER),
   KEY (hbm_per_wire_all_reduce, NCCL_NUMBER),
   KEY (hbm_per_wire_all_gather, NCCL_NUMBER),
@@ -59,6 +63,18 @@ nccl_value (const char *text, const char *key)
 }
 
 static inline bool
+nccl_generation (const char *value, LsNcclGeneration *ret)
+{
+  static const char *const names[LS_N_NCCL_GENERATIONS] = { "volta", "ampere", "hopper", "blackwell" };
+  for (LsNcclGeneration g = 0; g < LS_N_NCCL_GENERATIONS; g++)
+    if (g_strcmp0 (value, names[g]) == 0) {
+      *ret = g;
+      return true;
+    }
+  return false;
+}
+
+static inline bool
 nccl_set (LsNccl *nccl, const NcclKey *key, const char *value)
 {
   void *field = (char *) nccl + key->offset;
@@ -70,6 +86,8 @@ nccl_set (LsNccl *nccl, const NcclKey *key, const char *value)
   case NCCL_NUMBER:
     *(double *) field = g_ascii_strtod (value, NULL);
     return true;
+  case NCCL_GENERATION:
+    return nccl_generation (value, field);
   case NCCL_TIME:
     return ls_parse_time (value, field, NULL);
   case NCCL_RATE:

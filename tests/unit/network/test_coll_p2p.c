@@ -5,7 +5,7 @@ static const LsCollPlan *
 send (const LsCluster *c, uint32_t from, uint32_t to, uint64_t bytes, LsArena *arena)
 {
   uint32_t gpus[] = { from, to };
-  return ls_coll_plan (c, &round_nccl, LS_COLL_SEND_RECV, gpus, 2, bytes, LS_NETWORK_FLOW, arena);
+  return plan_of (c, &round_nccl, LS_COLL_SEND_RECV, gpus, 2, bytes, LS_NETWORK_FLOW, arena);
 }
 
 static void

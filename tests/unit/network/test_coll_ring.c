@@ -9,7 +9,7 @@ ring (const LsCluster *c, const LsNccl *nccl, LsCollKind kind, uint32_t n, uint3
 {
   uint32_t gpus[64];
   spread (gpus, n, per_node);
-  const LsCollPlan *plan = ls_coll_plan (c, nccl, kind, gpus, n, bytes, LS_NETWORK_FLOW, arena);
+  const LsCollPlan *plan = plan_by (c, nccl, "ring", kind, gpus, n, bytes, arena);
   LS_CHECK_STR (plan->algorithm, "ring");
   LS_CHECK_INT (plan->n_phases, ==, 1);
   return &plan->phases[0];
@@ -152,7 +152,7 @@ small_messages_use_fewer_channels (void)
   spread (gpus, 8, 8);
   for (size_t i = 0; i < G_N_ELEMENTS (rows); i++) {
     const LsCollPlan *plan
-        = ls_coll_plan (c, &round_nccl, LS_COLL_ALL_REDUCE, gpus, 8, rows[i].bytes, LS_NETWORK_FLOW, arena);
+        = plan_of (c, &round_nccl, LS_COLL_ALL_REDUCE, gpus, 8, rows[i].bytes, LS_NETWORK_FLOW, arena);
     LS_CHECK_INT (coef_on (c, &plan->phases[0], "node0/gpu0>nvswitch"), ==, rows[i].channels * LS_COEF_ONE);
     LS_CHECK_NEAR (plan->sm_share, rows[i].channels / 108.0, 1e-12);
     LS_CHECK_NEAR (plan->phases[0].rate_cap * rows[i].channels, 240e9, 1e-12);
@@ -168,7 +168,7 @@ uneven_hosts_keep_exact_sums (void)
   g_autoptr (LsArena) arena = ls_arena_new ();
   static const uint32_t gpus[] = { 0, 1, 2, 8, 9 };
   const LsCollPlan *plan
-      = ls_coll_plan (c, &round_nccl, LS_COLL_ALL_REDUCE, gpus, 5, 64 * MIB, LS_NETWORK_FLOW, arena);
+      = plan_by (c, &round_nccl, "ring", LS_COLL_ALL_REDUCE, gpus, 5, 64 * MIB, arena);
   const LsPhase *p = &plan->phases[0];
   double wire = ls_coll_wire_factor (LS_COLL_ALL_REDUCE, 5) * 64.0 * MIB;
   LS_CHECK_NEAR (bytes_on (c, p, "node0/nic?>leaf*"), wire, 1e-12);

@@ -1,4 +1,5 @@
-/* Pins latency: ring and tree, their crossing, hops by kind. */
+/* Pins latency (ring and tree, their crossing, hops by kind), what each protocol costs, and
+ * what runs if nothing is asked for. */
 #include "fixtures.h"
 
 static LsTime
@@ -7,7 +8,7 @@ latency (const LsCluster *c, LsCollKind kind, uint32_t n, uint32_t per_node)
   g_autoptr (LsArena) arena = ls_arena_new ();
   uint32_t *gpus = ls_arena_new_array (arena, uint32_t, n);
   spread (gpus, n, per_node);
-  return ls_coll_plan (c, &round_nccl, kind, gpus, n, MIB, LS_NETWORK_FLOW, arena)->phases[0].latency;
+  return plan_of (c, &round_nccl, kind, gpus, n, MIB, LS_NETWORK_FLOW, arena)->phases[0].latency;
 }
 
 static void
@@ -41,6 +42,148 @@ all_reduce_grows_with_the_depth_of_the_tree (void)
                   (10 + 2 * (7 + 14 * (LsTime) depth)) * LS_US);
 }
 
+/* Round numbers near those of H100. */
+static const LsNccl hopper = {
+  .generation = LS_NCCL_HOPPER,
+  .nvlink = 18 * 20.6e9,
+  .channels_ring = 24,
+  .channels_net = 2,
+  .channels_nvls = 16,
+  .channels_p2p = 2,
+  .ring_bus_intra = 360e9,
+  .ring_bus_per_nic = 40e9,
+  .nvls_bus = 476e9,
+  .p2p_intra = 376e9,
+  .p2p_inter = 40e9,
+  .base_all_reduce = 5 * LS_US,
+  .base_all_gather = 5 * LS_US,
+  .base_reduce_scatter = 5 * LS_US,
+  .base_nvls = 25 * LS_US,
+  .base_p2p_intra = 6 * LS_US,
+  .base_p2p_inter = 36 * LS_US,
+  .hop_intra = 800 * LS_NS,
+  .hop_inter = 14 * LS_US,
+  .handshake = 4400 * LS_NS,
+  .ramp_bytes = 7.8e6,
+  .drain = 0.4,
+  .self_copy = 0.2,
+  .sm_share_per_channel = 1.0 / 132,
+};
+
+static LsCluster *
+hopper_nodes (uint32_t n_nodes)
+{
+  LsClusterSpec s = tiny_dgx (n_nodes);
+  s.nvlinks_per_gpu = 18;
+  s.nvlink.efficiency = 0.9;
+  s.nvswitch_planes = 6;
+  s.nic.bandwidth_bytes_per_s = s.spine.bandwidth_bytes_per_s = 50e9;
+  return built (s);
+}
+
+static const LsCollPlan *
+hopper_plan (const LsCluster *c, LsCollKind kind, uint32_t n, uint64_t bytes, const char *algorithm, LsProtocol protocol,
+             LsArena *arena)
+{
+  uint32_t *gpus = ls_arena_new_array (arena, uint32_t, n);
+  spread (gpus, n, 8);
+  LsCollRequest q
+      = { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes, .algorithm = algorithm, .protocol = protocol };
+  return ls_coll_plan (c, &hopper, &q, LS_NETWORK_FLOW, arena);
+}
+
+static double
+us_of (const LsCluster *c, const LsCollPlan *plan)
+{
+  return ls_time_to_s (ls_coll_time_alone (c, plan)) * 1e6;
+}
+
+/* The example of nccl.c with its drain of 0.4: 15 us, 14.68 MB at 360 GB/s times 1 +
+ * 0.4 / 7, and 5.094 MB of ramp. */
+static void
+simple_pays_handshake_drain_and_ramp (void)
+{
+  g_autoptr (LsCluster) c = hopper_nodes (1);
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  double wire = 0.875 * 16 * MIB, fill = wire * 7.8e6 / (wire + 7.8e6);
+  const LsCollPlan *p = hopper_plan (c, LS_COLL_REDUCE_SCATTER, 8, 16 * MIB, "ring", LS_PROTOCOL_SIMPLE, arena);
+  LS_CHECK_NEAR (us_of (c, p), 15 + (wire * (1 + 0.4 / 7) + fill) / 360e3, 1e-6);
+  LS_CHECK_NEAR (us_of (c, p), 72.3, 1e-3);
+  /* LL128: 0.92 of the bus, as the table of channels (12 of 36.7) is above that. */
+  p = hopper_plan (c, LS_COLL_REDUCE_SCATTER, 8, 16 * MIB, "ring", LS_PROTOCOL_LL128, arena);
+  LS_CHECK_STR (p->protocol, "LL128");
+  LS_CHECK_NEAR (us_of (c, p), 15 + (wire * (1 + 0.4 / 7) + fill) / (0.92 * 360e3), 1e-6);
+}
+
+/* LL: base and hops, 141 GB/s (NCCL's limit on Hopper), nothing else. */
+static void
+ll_pays_only_hops (void)
+{
+  g_autoptr (LsCluster) c = hopper_nodes (4);
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  double wire = 0.875 * MIB;
+  const LsCollPlan *p = hopper_plan (c, LS_COLL_ALL_GATHER, 8, MIB, "ring", LS_PROTOCOL_LL, arena);
+  LS_CHECK_NEAR (us_of (c, p), 5 + 7 * 0.8 + wire / 141e3, 1e-6);
+  /* Across 4 hosts: 31 hops, 3 of them 2.7 us; in a tree 5 us for each of 2 levels. */
+  p = hopper_plan (c, LS_COLL_ALL_GATHER, 32, MIB, "ring", LS_PROTOCOL_LL, arena);
+  LS_CHECK_INT (p->phases[0].latency, ==, 5 * LS_US + 28 * 800 * LS_NS + 3 * 2700 * LS_NS);
+  p = hopper_plan (c, LS_COLL_ALL_REDUCE, 32, MIB, "tree", LS_PROTOCOL_LL, arena);
+  LS_CHECK_INT (p->phases[0].latency, ==, 5 * LS_US + 2 * (7 * 800 * LS_NS + 2 * 5 * LS_US));
+}
+
+/* Messages of 1/8: 7 on the wire at 360 GB/s, one copied in 0.2 of the time of one. Small
+ * ones: one channel of LL each, 141 / 24 GB/s. */
+static void
+all_to_all_pays_for_what_it_keeps (void)
+{
+  g_autoptr (LsCluster) c = hopper_nodes (1);
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  double message = 4 * MIB, wire = 7 * message, fill = wire * 7.8e6 / (wire + 7.8e6);
+  const LsCollPlan *p = hopper_plan (c, LS_COLL_ALL_TO_ALL, 8, 32 * MIB, NULL, LS_PROTOCOL_AUTO, arena);
+  LS_CHECK_STR (p->protocol, "Simple");
+  LS_CHECK_NEAR (us_of (c, p), 6 + 0.8 + 4.4 + (wire + fill + 0.2 * message) / 360e3, 1e-6);
+  p = hopper_plan (c, LS_COLL_ALL_TO_ALL, 8, 64 * 1024, NULL, LS_PROTOCOL_AUTO, arena);
+  LS_CHECK_STR (p->protocol, "LL");
+  LS_CHECK_NEAR (us_of (c, p), 6 + 0.8 + 8192 / (141e3 / 24), 1e-6);
+}
+
+static void
+a_single_send_has_its_own_base (void)
+{
+  g_autoptr (LsCluster) c = hopper_nodes (1);
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  const LsCollPlan *p = hopper_plan (c, LS_COLL_SEND_RECV, 2, MIB, NULL, LS_PROTOCOL_AUTO, arena);
+  LS_CHECK_NEAR (us_of (c, p), 6 + MIB / 376e3, 1e-6);
+  p = hopper_plan (c, LS_COLL_SEND_RECV, 2, 8192, NULL, LS_PROTOCOL_AUTO, arena);
+  LS_CHECK_STR (p->protocol, "LL");
+  LS_CHECK_NEAR (us_of (c, p), 5 + 8192 / (141e3 / 24), 1e-6);
+}
+
+static void
+check_choice (const LsCollPlan *p, const char *algorithm, const char *protocol)
+{
+  LS_CHECK_STR (p->algorithm, algorithm);
+  LS_CHECK_STR (p->protocol, protocol);
+}
+
+/* nccl-sel-1: ring with LL up to 1 MiB, NVLS from 2 MiB. What is asked for goes first;
+ * without a count of NVLinks there is no tuner, and Simple. */
+static void
+what_runs_is_what_nccl_would_run (void)
+{
+  g_autoptr (LsCluster) c = hopper_nodes (1);
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  check_choice (hopper_plan (c, LS_COLL_ALL_REDUCE, 8, MIB, NULL, LS_PROTOCOL_AUTO, arena), "ring", "LL");
+  check_choice (hopper_plan (c, LS_COLL_ALL_REDUCE, 8, 2 * MIB, NULL, LS_PROTOCOL_AUTO, arena), "nvls", "Simple");
+  check_choice (hopper_plan (c, LS_COLL_ALL_REDUCE, 8, 64 * MIB, "ring", LS_PROTOCOL_AUTO, arena), "ring", "Simple");
+  check_choice (hopper_plan (c, LS_COLL_ALL_REDUCE, 8, 64 * MIB, "ring", LS_PROTOCOL_LL, arena), "ring", "LL");
+  check_choice (hopper_plan (c, LS_COLL_ALL_REDUCE, 8, 64 * MIB, NULL, LS_PROTOCOL_LL, arena), "ring", "LL");
+  check_choice (hopper_plan (c, LS_COLL_ALL_REDUCE, 4, 64 * MIB, NULL, LS_PROTOCOL_AUTO, arena), "ring", "Simple");
+  uint32_t gpus[8];
+  spread (gpus, 8, 8);
+  check_choice (plan_of (c, &round_nccl, LS_COLL_ALL_GATHER, gpus, 8, 1024, LS_NETWORK_FLOW, arena), "ring", "Simple");
+}
+
 static void
 clear_accepts_null_and_twice (void)
 {
@@ -52,4 +195,7 @@ clear_accepts_null_and_twice (void)
 }
 
 LS_TEST_MAIN ("nccl", LS_TEST (rings_inside_a_node_pay_each_step), LS_TEST (rings_across_nodes_pay_each_node),
-              LS_TEST (all_reduce_grows_with_the_depth_of_the_tree), LS_TEST (clear_accepts_null_and_twice))
+              LS_TEST (all_reduce_grows_with_the_depth_of_the_tree), LS_TEST (simple_pays_handshake_drain_and_ramp),
+              LS_TEST (ll_pays_only_hops), LS_TEST (all_to_all_pays_for_what_it_keeps),
+              LS_TEST (a_single_send_has_its_own_base), LS_TEST (what_runs_is_what_nccl_would_run),
+              LS_TEST (clear_accepts_null_and_twice))

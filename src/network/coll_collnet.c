@@ -1,0 +1,380 @@
+/* network/coll_collnet.c — all-reduce in the switches between hosts (SHARP, NCCL's
+ * CollNetDirect).
+ *
+ * Problem. k members on each of N hosts sum S bytes; leaf and spine switches can add.
+ *
+ * Model. Inside a host member l gets the host's sum of the l-th k-th by direct exchange
+ * and sends it to its leaf. A leaf adds up what comes from below; where the members l sit
+ * at several leaves, these send their sums on to the spines, which add up and answer.
+ * Leaves copy the result to their members, and members to each other. All of it is
+ * pipelined, chunk by chunk.
+ *
+ *     a member's links inside the host    2 (k-1)/k S out and in
+ *     a member's NIC                      S/k out and in, whatever N
+ *     a leaf to the spines, and back      S/k for each l with members elsewhere
+ *
+ * Rates are those of NCCL's rings, inside a host and for each member's share of the NICs.
+ *
+ *     latency = base + 2 (min (1, k-1) hop_intra + (k-1) 0.4 us) + hop_inter
+ *
+ * Worked example: 1 GiB over 4 hosts of 8, 240 GB/s inside, 45 GB/s per NIC, 8 NICs:
+ * inside 2 * 7/8 * 1.074e9 / 240e9 = 7.83 ms is longer than across, 1.074e9 / 360e9.
+ *
+ * Deviations. Spines are one switch, as ideal spreading makes them. Streaming aggregation
+ * in the switches is as fast as their ports and knows no limit on the number of trees.
+ * NCCL's factors for fewer channels than members are left out.
+ *
+ * Reference: Graham et al., Scalable hierarchical aggregation protocol (SHARP), COMHPC
+ * 2016; latency: NCCL 2.30.7 src/graph/tuning.cc, as summarised in MODELS.md 2.1. */
+#include <math.h>
+
+#include "core/maxmin.h" /* LS_COEF_ONE */
+#include "network/algorithm.h"
+
+#define PEER_PS (400 * LS_NS)
+
+/* Stages of a chunk. */
+enum { SCATTER, TO_LEAF, TO_SPINE, FROM_SPINE, FROM_LEAF, GATHER, N_STAGES };
+
+/* Places: members, leaves (one for each rail and switch), and a spine for each rail. */
+typedef struct {
+  uint32_t rail, n_below;
+  uint32_t seat; /* of a member below */
+} Leaf;
+
+typedef struct {
+  const LsCollCall *call;
+  uint32_t k, n_hosts, n_chunks, n_leaves;
+  const uint8_t *trunk_from, *trunk_to; /* LsNodeKind at the ends of a trunk */
+  const uint32_t *leaf_of;              /* [n] of a seat                     */
+  const Leaf *leaves;
+  const uint32_t *n_leaves_of; /* [k] of a rail                     */
+} Collnet;
+
+static void
+find_kinds (const LsCluster *c, LsArena *arena, Collnet *x)
+{
+  uint8_t *from = ls_arena_new_array (arena, uint8_t, c->trunks->len);
+  uint8_t *to = ls_arena_new_array (arena, uint8_t, c->trunks->len);
+  for (guint i = 0; i < c->links->len; i++) {
+    const LsLink *link = &g_array_index (c->links, LsLink, i);
+    from[link->trunk] = (uint8_t)g_array_index (c->nodes, LsTopoNode, link->from).kind;
+    to[link->trunk] = (uint8_t)g_array_index (c->nodes, LsTopoNode, link->to).kind;
+  }
+  x->trunk_from = from;
+  x->trunk_to = to;
+}
+
+static uint32_t
+gpu_at (const Collnet *x, uint32_t seat)
+{
+  return x->call->sorted[seat];
+}
+
+/* Same place on another host. */
+static uint32_t
+far_seat (const Collnet *x, uint32_t seat)
+{
+  return (seat + x->k) % x->call->n;
+}
+
+/* Keeps hops first .. end - 1. */
+static void
+keep_hops (const LsCluster *c, LsRoute *r, uint32_t first, uint32_t end)
+{
+  r->latency = 0;
+  for (uint32_t i = first; i < end; i++) {
+    r->hop[i - first] = r->hop[i];
+    r->latency += g_array_index (c->trunks, LsTrunk, r->hop[i].trunk).latency;
+  }
+  r->n_hops = end - first;
+}
+
+/* First hop from `begin` on that ends at such a vertex, + 1; n_hops + 1 if none does. */
+static uint32_t
+after_hop_to (const Collnet *x, const LsRoute *r, uint32_t begin, LsNodeKind kind)
+{
+  for (uint32_t i = begin; i < r->n_hops; i++)
+    if (x->trunk_to[r->hop[i].trunk] == kind)
+      return i + 1;
+  return r->n_hops + 1;
+}
+
+static void
+whole_route (const Collnet *x, uint32_t from, uint32_t to, LsRoute *ret_route)
+{
+  ls_route (x->call->cluster, gpu_at (x, from), gpu_at (x, to), LS_NIC_AUTO, LS_NIC_AUTO, ret_route);
+}
+
+static void
+route_to_leaf (const Collnet *x, uint32_t seat, LsRoute *ret_route)
+{
+  whole_route (x, seat, far_seat (x, seat), ret_route);
+  keep_hops (x->call->cluster, ret_route, 0, after_hop_to (x, ret_route, 0, LS_NODE_LEAF));
+}
+
+static void
+route_from_leaf (const Collnet *x, uint32_t seat, LsRoute *ret_route)
+{
+  whole_route (x, far_seat (x, seat), seat, ret_route);
+  uint32_t last = 0;
+  for (uint32_t i = 0; i < ret_route->n_hops; i++)
+    if (x->trunk_from[ret_route->hop[i].trunk] == LS_NODE_LEAF)
+      last = i;
+  keep_hops (x->call->cluster, ret_route, last, ret_route->n_hops);
+}
+
+/* A seat of the same rail below another leaf. */
+static uint32_t
+other_leaf_seat (const Collnet *x, uint32_t leaf)
+{
+  for (uint32_t i = 0; i < x->n_leaves; i++)
+    if (i != leaf && x->leaves[i].rail == x->leaves[leaf].rail)
+      return x->leaves[i].seat;
+  g_assert_not_reached ();
+}
+
+static void
+route_to_spine (const Collnet *x, uint32_t leaf, LsRoute *ret_route)
+{
+  whole_route (x, x->leaves[leaf].seat, other_leaf_seat (x, leaf), ret_route);
+  uint32_t first = after_hop_to (x, ret_route, 0, LS_NODE_LEAF);
+  keep_hops (x->call->cluster, ret_route, first, after_hop_to (x, ret_route, first, LS_NODE_SPINE));
+}
+
+static void
+route_from_spine (const Collnet *x, uint32_t leaf, LsRoute *ret_route)
+{
+  whole_route (x, other_leaf_seat (x, leaf), x->leaves[leaf].seat, ret_route);
+  uint32_t first = after_hop_to (x, ret_route, 0, LS_NODE_SPINE);
+  keep_hops (x->call->cluster, ret_route, first, after_hop_to (x, ret_route, first, LS_NODE_LEAF));
+}
+
+static void
+route (const LsScript *s, uint32_t from, uint32_t to, LsRoute *ret_route)
+{
+  const Collnet *x = s->data;
+  uint32_t spines = s->n + x->n_leaves;
+  if (from < s->n && to < s->n)
+    ls_route (s->cluster, s->gpus[from], s->gpus[to], LS_NIC_AUTO, LS_NIC_AUTO, ret_route);
+  else if (from < s->n)
+    route_to_leaf (x, x->call->seat[from], ret_route);
+  else if (to < s->n)
+    route_from_leaf (x, x->call->seat[to], ret_route);
+  else if (to >= spines)
+    route_to_spine (x, from - s->n, ret_route);
+  else
+    route_from_spine (x, to - s->n, ret_route);
+}
+
+/* --- who sits at which leaf --- */
+
+/* Vertex of the leaf that the route of this seat meets first. */
+static uint32_t
+leaf_vertex (const Collnet *x, const uint32_t *trunk_end, uint32_t seat)
+{
+  LsRoute r;
+  route_to_leaf (x, seat, &r);
+  return trunk_end[r.hop[r.n_hops - 1].trunk];
+}
+
+static void
+find_leaves (const LsCluster *c, LsArena *arena, Collnet *x)
+{
+  uint32_t n = x->call->n, *leaf_of = ls_arena_new_array (arena, uint32_t, n);
+  uint32_t *count = ls_arena_new_array (arena, uint32_t, x->k);
+  Leaf *leaves = ls_arena_new_array (arena, Leaf, n);
+  g_autofree uint32_t *trunk_end = g_new0 (uint32_t, c->trunks->len), *vertex = g_new (uint32_t, n);
+  for (guint i = 0; i < c->links->len; i++)
+    trunk_end[g_array_index (c->links, LsLink, i).trunk] = g_array_index (c->links, LsLink, i).to;
+  for (uint32_t rail = 0; rail < x->k; rail++) {
+    uint32_t first = x->n_leaves;
+    for (uint32_t seat = rail; seat < n; seat += x->k) {
+      uint32_t at = leaf_vertex (x, trunk_end, seat), i = first;
+      while (i < x->n_leaves && vertex[i] != at)
+        i++;
+      if (i == x->n_leaves) {
+        leaves[x->n_leaves++] = (Leaf){ .rail = rail, .seat = seat };
+        vertex[i] = at;
+        count[rail]++;
+      }
+      leaves[i].n_below++;
+      leaf_of[seat] = i;
+    }
+  }
+  x->leaf_of = leaf_of;
+  x->leaves = leaves;
+  x->n_leaves_of = count;
+}
+
+/* --- the script --- */
+
+static uint32_t
+chunk_at (uint32_t stage, uint32_t round)
+{
+  return round - stage;
+}
+
+static bool
+is_at (const Collnet *x, uint32_t stage, uint32_t round)
+{
+  return chunk_at (stage, round) < x->n_chunks;
+}
+
+static uint32_t
+sends_of_member (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+{
+  const Collnet *x = s->data;
+  uint32_t seat = x->call->seat[place], h = seat / x->k, l = seat % x->k, n = 0;
+  for (uint32_t i = 1; i < x->k; i++) {
+    uint32_t peer = (l + i) % x->k, to = x->call->member[h * x->k + peer];
+    if (is_at (x, SCATTER, round))
+      ret[n++]
+          = (LsSend){ .to = to, .first = chunk_at (SCATTER, round) * x->k + peer, .n = 1, .reduces = true };
+    if (is_at (x, GATHER, round))
+      ret[n++] = (LsSend){ .to = to, .first = chunk_at (GATHER, round) * x->k + l, .n = 1 };
+  }
+  if (is_at (x, TO_LEAF, round))
+    ret[n++] = (LsSend){
+      .to = s->n + x->leaf_of[seat], .first = chunk_at (TO_LEAF, round) * x->k + l, .n = 1, .reduces = true
+    };
+  return n;
+}
+
+static uint32_t
+sends_of_leaf (const LsScript *s, uint32_t leaf, uint32_t round, LsSend *ret)
+{
+  const Collnet *x = s->data;
+  uint32_t rail = x->leaves[leaf].rail, n = 0;
+  if (x->n_leaves_of[rail] > 1 && is_at (x, TO_SPINE, round))
+    ret[n++] = (LsSend){ .to = s->n + x->n_leaves + rail,
+                         .first = chunk_at (TO_SPINE, round) * x->k + rail,
+                         .n = 1,
+                         .reduces = true };
+  for (uint32_t seat = rail; is_at (x, FROM_LEAF, round) && seat < s->n; seat += x->k)
+    if (x->leaf_of[seat] == leaf)
+      ret[n++] = (LsSend){ .to = x->call->member[seat],
+                           .first = chunk_at (FROM_LEAF, round) * x->k + rail,
+                           .n = 1 };
+  return n;
+}
+
+static uint32_t
+sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+{
+  const Collnet *x = s->data;
+  if (place < s->n)
+    return sends_of_member (s, place, round, ret);
+  if (place < s->n + x->n_leaves)
+    return sends_of_leaf (s, place - s->n, round, ret);
+  uint32_t rail = place - s->n - x->n_leaves, n = 0;
+  for (uint32_t i = 0; is_at (x, FROM_SPINE, round) && x->n_leaves_of[rail] > 1 && i < x->n_leaves; i++)
+    if (x->leaves[i].rail == rail)
+      ret[n++] = (LsSend){ .to = s->n + i, .first = chunk_at (FROM_SPINE, round) * x->k + rail, .n = 1 };
+  return n;
+}
+
+static uint32_t
+n_receives (const LsScript *s, uint32_t place, uint32_t round)
+{
+  const Collnet *x = s->data;
+  if (place < s->n)
+    return (x->k - 1) * (uint32_t)(is_at (x, SCATTER, round) + is_at (x, GATHER, round))
+           + is_at (x, FROM_LEAF, round);
+  if (place < s->n + x->n_leaves) {
+    const Leaf *leaf = &x->leaves[place - s->n];
+    bool is_answered = x->n_leaves_of[leaf->rail] > 1 && is_at (x, FROM_SPINE, round);
+    return (is_at (x, TO_LEAF, round) ? leaf->n_below : 0) + is_answered;
+  }
+  uint32_t n_below = x->n_leaves_of[place - s->n - x->n_leaves];
+  return n_below > 1 && is_at (x, TO_SPINE, round) ? n_below : 0;
+}
+
+static void
+script_of (const LsCollCall *call, uint32_t n_chunks, LsScript *s)
+{
+  Collnet *x = ls_arena_new_array (call->arena, Collnet, 1);
+  const LsNccl *nccl = call->nccl;
+  uint32_t n_channels = ls_coll_channels (call);
+  x->call = call;
+  x->k = ls_coll_members_per_host (call);
+  x->n_hosts = call->n_hosts;
+  x->n_chunks = n_chunks;
+  find_kinds (call->cluster, call->arena, x);
+  find_leaves (call->cluster, call->arena, x);
+  ls_script_cut (call, s, n_chunks * x->k);
+  s->data = x;
+  s->n_switches = x->n_leaves + x->k;
+  s->n_rounds = n_chunks + N_STAGES - 1;
+  s->max_sends = MAX (2 * x->k, MAX (x->n_hosts, x->n_leaves) + 1);
+  s->sends = sends;
+  s->n_receives = n_receives;
+  s->route = route;
+  s->base = ls_nccl_base (nccl, call->kind);
+  s->rate_intra = nccl->ring_bus_intra / n_channels;
+  s->rate_inter = s->rate_switch = ls_coll_min_nics (call) * nccl->ring_bus_per_nic / x->k / n_channels;
+  s->flows = n_channels * LS_COEF_ONE;
+  s->hbm_from = s->hbm_to = ls_nccl_hbm_per_wire (nccl, call->kind) / 2;
+}
+
+/* Without base. */
+static LsTime
+latency (const LsCollCall *call)
+{
+  uint32_t k = ls_coll_members_per_host (call);
+  return 2 * ((k > 1 ? call->nccl->hop_intra : 0) + (LsTime)(k - 1) * PEER_PS) + call->nccl->hop_inter;
+}
+
+static void
+script (const LsCollCall *call, LsScript *s)
+{
+  uint64_t n_messages = 2 * (uint64_t)call->n * ls_coll_members_per_host (call);
+  script_of (call, ls_coll_chunks (call, ls_coll_channels (call), N_STAGES, n_messages), s);
+  /* Of a member's 2 (k - 1) messages inside its host each has its part of the channels;
+   * the one to its leaf must not be slower for that. */
+  uint32_t at_once = MAX (1, 2 * (ls_coll_members_per_host (call) - 1));
+  s->flows /= at_once;
+  s->rate_switch *= at_once;
+  ls_script_pipeline (s, latency (call));
+}
+
+static void
+plan (const LsCollCall *call, LsCollPlan *ret_plan)
+{
+  LsScript s = ls_script_of (call);
+  script_of (call, 1, &s);
+  uint32_t n_flows = ls_coll_channels (call);
+  LsRounds all = { .n_rounds = s.n_rounds, .latency = s.base + latency (call) };
+  ret_plan->sm_share = fmin (1, n_flows * call->nccl->sm_share_per_channel);
+  ret_plan->n_phases = 1;
+  ret_plan->phases = ls_arena_new_array (call->arena, LsPhase, 1);
+  ls_phase_of_rounds (call, &s, &all, n_flows, ret_plan->phases);
+}
+
+/* The way between hosts begins at a leaf and ends at one, and knows nothing above spines. */
+static bool
+applies (const LsCollCall *call)
+{
+  if (call->n_hosts < 2 || ls_coll_members_per_host (call) == 0)
+    return false;
+  Collnet x = { .call = call, .k = ls_coll_members_per_host (call) };
+  find_kinds (call->cluster, call->arena, &x);
+  LsRoute r;
+  whole_route (&x, 0, call->n - x.k, &r);
+  uint32_t first = after_hop_to (&x, &r, 0, LS_NODE_LEAF);
+  for (uint32_t i = first; i < r.n_hops; i++) {
+    uint8_t from = x.trunk_from[r.hop[i].trunk], to = x.trunk_to[r.hop[i].trunk];
+    if (from == LS_NODE_SPINE && to == LS_NODE_SPINE)
+      return false;
+  }
+  return first <= r.n_hops;
+}
+
+const LsCollAlgorithm ls_coll_collnet
+    = { .name = "collnet",
+        .kinds = LS_COLL_BIT (LS_COLL_ALL_REDUCE),
+        .applies = applies,
+        .wants = "two nodes or more, as many GPUs of each, below one layer of spines",
+        .only_simple = true,
+        .plan = plan,
+        .script = script };

@@ -1,0 +1,207 @@
+/* network/coll_tree.c — all-reduce over NCCL's double binary tree.
+ *
+ * Problem. n members, k of them on each of N hosts, sum an array of S bytes with a
+ * latency that grows with log2 N.
+ *
+ * Model. Channel e enters each host at member e mod k; from there the members of the
+ * host form a chain. Two trees join the hosts (double_tree.c), each with half of the
+ * channels' data. A chunk is added up towards the root and copied back down, one chunk
+ * behind the other: both directions of every edge are busy at once, and each carries S
+ * over all channels.
+ *
+ *     inside a host      each edge of the chain            S (k-1)/k, both ways
+ *     across hosts       all NICs of a host, in and out    2 S (N - 1) / N on average
+ *
+ * Rate. NCCL takes a tree to reach at most 0.92 of the bus bandwidth of a ring, and its
+ * algorithm bandwidth is half of that; what NICs carry is a limit of its own (nccl.c). With
+ * Simple, and without ramp,
+ *
+ *     time alone = base + 2 ((k-1) hop_intra + floor(log2 N) hop_inter) + 2 S / (0.92 bus)
+ *
+ * Worked example: 16 MiB over 64 members, 8 on each of 8 hosts, base 8.4 us, hops 3.4 and
+ * 14 us, bus 128 GB/s: 8.4 + 2 (7 * 3.4 + 3 * 14) + 2 * 16.78e6 / 117.8e9 = 140 + 285 us.
+ *
+ * Deviations. All channels take both trees; NCCL gives each channel one of them. NCCL may
+ * put parent and children of a host on two GPUs (balanced trees); here one GPU talks to
+ * all three. The table by which NCCL's tuner lowers the bandwidth of small trees is a
+ * matter of choice (tuning.c), not of time.
+ *
+ * Reference: NCCL 2.30.7 src/graph/trees.cc, src/graph/tuning.cc,
+ * src/device/all_reduce.h (runTreeSplit). */
+#include <math.h>
+
+#include "core/maxmin.h" /* LS_COEF_ONE */
+#include "network/algorithm.h"
+
+typedef struct {
+  const LsCollCall *call;
+  LsDoubleTree trees;
+  uint32_t n_entries, n_chunks;
+  uint32_t depth; /* of the deepest member                              */
+  bool is_flat;   /* all messages in one round, for sums over a script */
+} Tree;
+
+/* A member in one of the trees of one entry. */
+typedef struct {
+  const LsTreeNode *node;
+  uint32_t host, entry, x;
+} Spot;
+
+static Spot
+spot_of (const Tree *x, uint32_t entry, uint32_t tree, uint32_t member)
+{
+  uint32_t seat = x->call->seat[member], h = x->call->host_of[seat];
+  return (Spot){ .node = &x->trees.node[tree][h],
+                 .host = h,
+                 .entry = entry,
+                 .x = ls_coll_order_of_seat (x->call, seat, entry) };
+}
+
+static uint32_t
+member_at (const Tree *x, uint32_t host, uint32_t entry, uint32_t order)
+{
+  return x->call->member[ls_coll_seat_in_order (x->call, host, entry, order)];
+}
+
+static uint32_t
+depth_of (const Tree *x, const Spot *at)
+{
+  return x->is_flat ? 0 : at->node->depth + at->x;
+}
+
+/* UINT32_MAX at the root. */
+static uint32_t
+parent_of (const Tree *x, const Spot *at)
+{
+  if (at->x > 0)
+    return member_at (x, at->host, at->entry, at->x - 1);
+  return at->node->parent == LS_NO_HOST ? UINT32_MAX : member_at (x, at->node->parent, at->entry, 0);
+}
+
+static uint32_t
+children_of (const Tree *x, const Spot *at, uint32_t ret[3])
+{
+  uint32_t n = 0;
+  if (at->x + 1 < x->call->hosts[at->host].n)
+    ret[n++] = member_at (x, at->host, at->entry, at->x + 1);
+  for (uint32_t i = 0; i < 2 && at->x == 0; i++)
+    if (at->node->child[i] != LS_NO_HOST)
+      ret[n++] = member_at (x, at->node->child[i], at->entry, 0);
+  return n;
+}
+
+/* Chunk that leaves for the parent (the children) in this round from a depth; none if
+ * >= n_chunks. The deepest member starts in round 0. */
+static uint32_t
+chunk_up (const Tree *x, uint32_t depth, uint32_t round)
+{
+  return round - (x->depth - depth);
+}
+
+static uint32_t
+chunk_down (const Tree *x, uint32_t depth, uint32_t round)
+{
+  return round - (x->depth + depth);
+}
+
+static uint32_t
+sends_in_tree (const Tree *x, const Spot *at, uint32_t first, uint32_t round, LsSend *ret)
+{
+  uint32_t depth = depth_of (x, at), up = chunk_up (x, depth, round), down = chunk_down (x, depth, round),
+           n = 0;
+  uint32_t parent = parent_of (x, at), children[3];
+  if (up < x->n_chunks && parent != UINT32_MAX)
+    ret[n++] = (LsSend){ .to = parent, .first = first + up, .n = 1, .reduces = true };
+  uint32_t n_children = down < x->n_chunks ? children_of (x, at, children) : 0;
+  for (uint32_t i = 0; i < n_children; i++)
+    ret[n++] = (LsSend){ .to = children[i], .first = first + down, .n = 1 };
+  return n;
+}
+
+static uint32_t
+sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+{
+  const Tree *x = s->data;
+  uint32_t n = 0;
+  for (uint32_t e = 0; e < x->n_entries; e++)
+    for (uint32_t t = 0; t < x->trees.n_trees; t++) {
+      Spot at = spot_of (x, e, t, place);
+      n += sends_in_tree (x, &at, (e * x->trees.n_trees + t) * x->n_chunks, round, &ret[n]);
+    }
+  return n;
+}
+
+static uint32_t
+n_receives (const LsScript *s, uint32_t place, uint32_t round)
+{
+  const Tree *x = s->data;
+  uint32_t n = 0, children[3];
+  for (uint32_t e = 0; e < x->n_entries; e++)
+    for (uint32_t t = 0; t < x->trees.n_trees; t++) {
+      Spot at = spot_of (x, e, t, place);
+      uint32_t depth = depth_of (x, &at);
+      if (depth < x->depth && chunk_up (x, depth + 1, round) < x->n_chunks)
+        n += children_of (x, &at, children);
+      n += depth > 0 && chunk_down (x, depth - 1, round) < x->n_chunks;
+    }
+  return n;
+}
+
+static void
+script_of (const LsCollCall *call, bool is_flat, LsScript *s)
+{
+  Tree *x = ls_arena_new_array (call->arena, Tree, 1);
+  x->call = call;
+  x->trees = ls_double_tree (call->n_hosts, call->arena);
+  x->n_entries = ls_coll_n_entries (call);
+  x->is_flat = is_flat;
+  x->depth = is_flat ? 0 : x->trees.depth + ls_coll_max_members (call) - 1;
+  uint32_t n_trees = x->n_entries * x->trees.n_trees, n_channels = ls_coll_channels (call);
+  x->n_chunks = is_flat ? 1
+                        : ls_coll_chunks (call, MAX (n_channels, n_trees), 2 * x->depth,
+                                          2 * (uint64_t)n_trees * (call->n - 1));
+  ls_script_cut (call, s, n_trees * x->n_chunks);
+  s->data = x;
+  s->n_rounds = is_flat ? 1 : x->n_chunks + 2 * x->depth - 1;
+  s->max_sends = 4 * n_trees;
+  s->sends = sends;
+  s->n_receives = n_receives;
+}
+
+static void
+script (const LsCollCall *call, LsScript *s)
+{
+  script_of (call, false, s);
+  const Tree *x = s->data;
+  uint32_t n_trees = x->n_entries * x->trees.n_trees;
+  s->base = ls_nccl_start (call);
+  ls_script_pipeline (s, ls_nccl_latency (call, LS_TUNE_TREE) - s->base);
+  /* A message is one of n_trees that leave for a parent at once; it has its share of the
+   * channels, and these its share of the bandwidth. */
+  s->flows = MAX (1, ls_coll_channels (call) * LS_COEF_ONE / n_trees);
+  double alg
+      = call->bytes > 0 ? (double)call->bytes / ls_nccl_seconds (call, LS_TUNE_TREE) : ls_coll_bus (call);
+  s->rate_intra = s->rate_inter = alg / n_trees / ((double)s->flows / (double)LS_COEF_ONE);
+  s->hbm_from = s->hbm_to = ls_nccl_hbm_per_wire (call->nccl, call->kind) / 2;
+}
+
+static void
+plan (const LsCollCall *call, LsCollPlan *ret_plan)
+{
+  LsScript s = ls_script_of (call);
+  script_of (call, true, &s);
+  s.hbm_from = s.hbm_to = ls_nccl_hbm_per_wire (call->nccl, call->kind) / 2;
+  uint32_t n_channels = ls_coll_channels (call);
+  LsRounds all = { .n_rounds = s.n_rounds,
+                   .latency = ls_nccl_latency (call, LS_TUNE_TREE),
+                   .min_s = ls_nccl_seconds (call, LS_TUNE_TREE) };
+  ret_plan->sm_share = fmin (1, n_channels * call->nccl->sm_share_per_channel);
+  ret_plan->n_phases = 1;
+  ret_plan->phases = ls_arena_new_array (call->arena, LsPhase, 1);
+  ls_phase_of_rounds (call, &s, &all, n_channels, ret_plan->phases);
+}
+
+#define KINDS LS_COLL_BIT (LS_COLL_ALL_REDUCE)
+
+const LsCollAlgorithm ls_coll_tree
+    = { .name = "tree", .kinds = KINDS, .automatic = KINDS, .plan = plan, .script = script };

@@ -1,0 +1,72 @@
+#include "network/script.h"
+
+/* Another GPU of the node. */
+static uint32_t
+neighbour (const LsCluster *c, uint32_t gpu)
+{
+  uint32_t k = c->spec.gpus_per_node, local = gpu % k;
+  return gpu - local + (local + 1) % k;
+}
+
+static void
+keep_hop (const LsCluster *c, LsRoute *route, uint32_t i)
+{
+  route->hop[0] = route->hop[i];
+  route->n_hops = 1;
+  route->latency = g_array_index (c->trunks, LsTrunk, route->hop[0].trunk).latency;
+}
+
+void
+ls_route_up (const LsCluster *c, uint32_t gpu, LsRoute *ret_route)
+{
+  ls_route (c, gpu, neighbour (c, gpu), LS_NIC_AUTO, LS_NIC_AUTO, ret_route);
+  g_assert (ret_route->n_hops == 2);
+  keep_hop (c, ret_route, 0);
+}
+
+void
+ls_route_down (const LsCluster *c, uint32_t gpu, LsRoute *ret_route)
+{
+  ls_route (c, neighbour (c, gpu), gpu, LS_NIC_AUTO, LS_NIC_AUTO, ret_route);
+  g_assert (ret_route->n_hops == 2);
+  keep_hop (c, ret_route, 1);
+}
+
+void
+ls_script_route (const LsScript *s, uint32_t from, uint32_t to, LsRoute *ret_route)
+{
+  if (s->route)
+    s->route (s, from, to, ret_route);
+  else
+    ls_route (s->cluster, s->gpus[from], s->gpus[to], LS_NIC_AUTO, LS_NIC_AUTO, ret_route);
+}
+
+static bool
+is_with_switch (const LsScript *s, uint32_t from, uint32_t to)
+{
+  return from >= s->n || to >= s->n;
+}
+
+static bool
+is_inter (const LsScript *s, uint32_t from, uint32_t to)
+{
+  return ls_cluster_host_of (s->cluster, s->gpus[from]) != ls_cluster_host_of (s->cluster, s->gpus[to]);
+}
+
+LsTime
+ls_script_latency (const LsScript *s, uint32_t from, uint32_t to)
+{
+  if (is_with_switch (s, from, to))
+    return s->hop_switch;
+  return is_inter (s, from, to) ? s->hop_inter : s->hop_intra;
+}
+
+double
+ls_script_rate_cap (const LsScript *s, uint32_t from, uint32_t to, uint32_t n)
+{
+  if (s->rate_cap)
+    return s->rate_cap (s, from, to, n);
+  if (is_with_switch (s, from, to))
+    return s->rate_switch;
+  return is_inter (s, from, to) ? s->rate_inter : s->rate_intra;
+}

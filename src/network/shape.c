@@ -1,0 +1,111 @@
+/* network/shape.c — how the members of a call lie on hosts, and what NCCL makes of it. */
+#include <math.h>
+
+#include "cluster/route.h"
+#include "network/algorithm.h"
+
+/* How finely a script cuts a pipeline. That data follow one another through it is physical;
+ * how finely is not. NCCL 2.30.7 moves slices of 16 to 512 KiB a channel (src/enqueue.cc,
+ * calcCollChunking) while more of them come in, and what filling the pipeline costs was
+ * measured with all else and is in the time of the call (ramp_bytes, nccl.h). Rounds must
+ * not charge for it again: so many chunks that filling takes 1 / 32 of the time. */
+#define CHUNKS_PER_STAGE 32
+#define MIN_CHUNK_BYTES  2048
+/* Bounds a script: some 4 s. Beyond it chunks grow, and filling takes longer. */
+#define MAX_MESSAGES (UINT64_C (1) << 25)
+
+uint32_t
+ls_coll_members_per_host (const LsCollCall *call)
+{
+  for (uint32_t h = 1; h < call->n_hosts; h++)
+    if (call->hosts[h].n != call->hosts[0].n)
+      return 0;
+  return call->hosts[0].n;
+}
+
+uint32_t
+ls_coll_max_members (const LsCollCall *call)
+{
+  uint32_t k = 0;
+  for (uint32_t h = 0; h < call->n_hosts; h++)
+    k = MAX (k, call->hosts[h].n);
+  return k;
+}
+
+static uint32_t
+nics_used (const LsCluster *c, const LsCollHost *host)
+{
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < host->n; i++)
+    n += i == 0 || ls_nic_of_gpu (c, host->gpus[i]) != ls_nic_of_gpu (c, host->gpus[i - 1]);
+  return n;
+}
+
+uint32_t
+ls_coll_min_nics (const LsCollCall *call)
+{
+  uint32_t n = UINT32_MAX;
+  for (uint32_t h = 0; h < call->n_hosts; h++)
+    n = MIN (n, nics_used (call->cluster, &call->hosts[h]));
+  return n;
+}
+
+double
+ls_coll_bus (const LsCollCall *call)
+{
+  const LsNccl *nccl = call->nccl;
+  if (call->n_hosts == 1)
+    return nccl->ring_bus_intra;
+  return fmin (nccl->ring_bus_intra, ls_coll_min_nics (call) * nccl->ring_bus_per_nic);
+}
+
+uint32_t
+ls_coll_max_channels (const LsCollCall *call)
+{
+  const LsNccl *nccl = call->nccl;
+  return call->n_hosts == 1 ? nccl->channels_ring : nccl->channels_net * ls_coll_min_nics (call);
+}
+
+uint32_t
+ls_coll_channels (const LsCollCall *call)
+{
+  return ls_tune_channels (LS_TUNE_RING, call->protocol, call->n, ls_coll_max_channels (call), call->bytes);
+}
+
+uint32_t
+ls_coll_chunks (const LsCollCall *call, uint32_t n_channels, uint32_t stages, uint64_t n_messages)
+{
+  uint64_t wanted = (uint64_t)CHUNKS_PER_STAGE * MAX (1, stages - 1);
+  uint64_t may = MIN (call->bytes / n_channels / MIN_CHUNK_BYTES, MAX_MESSAGES / n_messages);
+  return (uint32_t)MAX (1, MIN (wanted, may));
+}
+
+uint32_t
+ls_coll_seat_in_order (const LsCollCall *call, uint32_t h, uint32_t entry, uint32_t x)
+{
+  const LsCollHost *host = &call->hosts[h];
+  return (uint32_t)(host->gpus - call->sorted) + (entry + x) % host->n;
+}
+
+uint32_t
+ls_coll_order_of_seat (const LsCollCall *call, uint32_t seat, uint32_t entry)
+{
+  const LsCollHost *host = &call->hosts[call->host_of[seat]];
+  uint32_t local = seat - (uint32_t)(host->gpus - call->sorted);
+  return (local + host->n - entry % host->n) % host->n;
+}
+
+uint32_t
+ls_coll_gcd (uint32_t a, uint32_t b)
+{
+  return b == 0 ? a : ls_coll_gcd (b, a % b);
+}
+
+uint32_t
+ls_coll_n_entries (const LsCollCall *call)
+{
+  uint32_t lcm = 1;
+  for (uint32_t h = 0; h < call->n_hosts && call->n_hosts > 1; h++)
+    lcm = lcm / ls_coll_gcd (lcm, call->hosts[h].n) * call->hosts[h].n;
+  return lcm;
+}

@@ -1,0 +1,213 @@
+/* Pins NCCL's cost model, graphs and choice: rows nccl-* of the reference table
+ * worked-examples.csv, which evaluate NCCL 2.30.7 src/graph/tuning.cc@5067397 to 1e-4, and
+ * choices and bandwidths as measured on an H200 node (stas00/ml-engineering@744d01e
+ * network/README.md). */
+#include <math.h>
+
+#include "fixtures.h"
+
+#include "network/tuning.h"
+
+#define KIB UINT64_C (1024)
+#define GIB (UINT64_C (1) << 30)
+
+/* What NCCL counts of the NVLinks of a GPU: links times rate by compute capability. */
+#define A100_NVLINK (12 * 20e9)
+#define H100_NVLINK (18 * 20.6e9)
+#define B200_NVLINK (18 * 40.1e9)
+
+static LsTuneComm
+node_of (LsNcclGeneration generation, double nvlink, uint32_t n)
+{
+  return (LsTuneComm) { .generation = generation,
+                        .n = n,
+                        .n_hosts = 1,
+                        .has_nvlink = true,
+                        .has_nvls = generation >= LS_NCCL_HOPPER,
+                        .ring = ls_tune_ring_graph (generation, nvlink, 0, 0),
+                        .nvls = ls_tune_nvls_graph (generation, nvlink, n, 0, 0) };
+}
+
+static LsTuneComm
+h100_nodes (uint32_t n_hosts)
+{
+  LsTuneComm c = node_of (LS_NCCL_HOPPER, H100_NVLINK, 8);
+  c.n = 8 * n_hosts;
+  c.n_hosts = n_hosts;
+  c.ring = ls_tune_ring_graph (LS_NCCL_HOPPER, H100_NVLINK, 8, 50e9);
+  return c;
+}
+
+static void
+check_graph (LsTuneGraph g, uint32_t channels, double intra)
+{
+  LS_CHECK_INT (g.channels, ==, channels);
+  LS_CHECK_NEAR (g.intra, intra, 1e-12);
+}
+
+static void
+graphs_are_those_of_the_search (void)
+{
+  check_graph (ls_tune_ring_graph (LS_NCCL_VOLTA, 120e9, 0, 0), 6, 20e9);
+  check_graph (ls_tune_ring_graph (LS_NCCL_AMPERE, A100_NVLINK, 0, 0), 12, 20e9);
+  check_graph (ls_tune_ring_graph (LS_NCCL_HOPPER, H100_NVLINK, 0, 0), 12, 30e9);
+  check_graph (ls_tune_ring_graph (LS_NCCL_BLACKWELL, B200_NVLINK, 0, 0), 16, 45e9);
+  check_graph (ls_tune_ring_graph (LS_NCCL_HOPPER, H100_NVLINK, 8, 50e9), 8, 45e9);
+  check_graph (ls_tune_ring_graph (LS_NCCL_AMPERE, A100_NVLINK, 8, 25e9), 8, 24e9);
+  check_graph (ls_tune_nvls_graph (LS_NCCL_HOPPER, H100_NVLINK, 8, 0, 0), 8, 40e9);
+  check_graph (ls_tune_nvls_graph (LS_NCCL_HOPPER, H100_NVLINK, 4, 0, 0), 4, 60e9);
+}
+
+typedef struct {
+  const char *row;
+  LsTuneComm comm;
+  LsTuneAlgorithm algorithm;
+  LsProtocol protocol;
+  LsCollKind kind;
+  uint64_t bytes;
+  double algbw, time_us; /* GB/s, without and us with the corrections by size */
+} Example;
+
+static void
+check_example (const Example *e)
+{
+  LsTuneCost cost = ls_tune_cost (&e->comm, e->algorithm, e->protocol, e->kind, e->bytes);
+  ls_check_impl (fabs (cost.time_us / e->time_us - 1) < 1e-4, __FILE__, __LINE__, "%s: %.3f us, not %.3f", e->row,
+                 cost.time_us, e->time_us);
+  /* A terabyte is beyond every correction of the rate. */
+  LsTuneCost large = ls_tune_cost (&e->comm, e->algorithm, e->protocol, e->kind, UINT64_C (1) << 40);
+  ls_check_impl (fabs (large.bytes_per_s / (e->algbw * 1e9) - 1) < 1e-4, __FILE__, __LINE__, "%s: %.3f GB/s, not %.3f",
+                 e->row, large.bytes_per_s / 1e9, e->algbw);
+}
+
+static void
+one_node_costs_what_nccl_computes (void)
+{
+  LsTuneComm a = node_of (LS_NCCL_AMPERE, A100_NVLINK, 8), h = node_of (LS_NCCL_HOPPER, H100_NVLINK, 8);
+  const Example examples[] = {
+    { "a100-ring-s", a, LS_TUNE_RING, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_REDUCE, GIB, 137.143, 7885.37 },
+    { "a100-ring-ll", a, LS_TUNE_RING, LS_PROTOCOL_LL, LS_COLL_ALL_REDUCE, 64 * KIB, 50.114, 16.3077 },
+    { "a100-ring-ll128", a, LS_TUNE_RING, LS_PROTOCOL_LL128, LS_COLL_ALL_REDUCE, 8 * MIB, 126.171, 107.086 },
+    { "a100-tree-s", a, LS_TUNE_TREE, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_REDUCE, MIB, 110.4, 83.396 },
+    { "h100-ring-s", h, LS_TUNE_RING, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_REDUCE, GIB, 205.714, 5275.58 },
+    { "h100-ring-ll-1M", h, LS_TUNE_RING, LS_PROTOCOL_LL, LS_COLL_ALL_REDUCE, MIB, 80.571, 28.0142 },
+    { "h100-ring-ll-2M", h, LS_TUNE_RING, LS_PROTOCOL_LL, LS_COLL_ALL_REDUCE, 2 * MIB, 80.571, 41.0284 },
+    { "h100-nvls-1M", h, LS_TUNE_NVLS, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_REDUCE, MIB, 272, 28.8551 },
+    { "h100-nvls-2M", h, LS_TUNE_NVLS, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_REDUCE, 2 * MIB, 272, 32.7101 },
+    { "h100-ag", h, LS_TUNE_RING, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_GATHER, GIB, 411.429, 2641.99 },
+    { "h100-rs", h, LS_TUNE_RING, LS_PROTOCOL_SIMPLE, LS_COLL_REDUCE_SCATTER, GIB, 411.429, 2641.99 },
+    { "h100-bc", h, LS_TUNE_RING, LS_PROTOCOL_SIMPLE, LS_COLL_BROADCAST, GIB, 360, 2994.42 },
+  };
+  for (size_t i = 0; i < G_N_ELEMENTS (examples); i++)
+    check_example (&examples[i]);
+}
+
+static void
+nodes_cost_what_nccl_computes (void)
+{
+  LsTuneComm four = h100_nodes (4), many = h100_nodes (128), pat = h100_nodes (64);
+  pat.n = 64;
+  pat.ring = (LsTuneGraph) { 2, 24e9, 24e9 };
+  const Example examples[] = {
+    { "h100-4n-ring", four, LS_TUNE_RING, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_REDUCE, GIB, 185.806, 6174.74 },
+    { "h100-4n-tree", four, LS_TUNE_TREE, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_REDUCE, MIB, 144, 134.963 },
+    { "h100-4n-treell", four, LS_TUNE_TREE, LS_PROTOCOL_LL, LS_COLL_ALL_REDUCE, 64 * KIB, 10.2, 45.9085 },
+    { "h100-128n-tree128", many, LS_TUNE_TREE, LS_PROTOCOL_LL128, LS_COLL_ALL_REDUCE, 4 * MIB, 116, 195.697 },
+    { "pat", pat, LS_TUNE_PAT, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_GATHER, MIB, 36, 240.327 },
+  };
+  for (size_t i = 0; i < G_N_ELEMENTS (examples); i++)
+    check_example (&examples[i]);
+}
+
+/* nccl-sel-1: the debug log of NCCL 2.27.7 on 8 H200 shows RING/LL up to 1 MiB and
+ * NVLS/SIMPLE from 2 MiB; sel-2: at 8 GiB 4 GPUs take a ring, 8 NVLS. */
+static void
+choices_are_those_of_the_log (void)
+{
+  LsTuneComm eight = node_of (LS_NCCL_HOPPER, H100_NVLINK, 8), four = node_of (LS_NCCL_HOPPER, H100_NVLINK, 4);
+  for (uint64_t bytes = 32 * KIB; bytes <= MIB; bytes *= 2) {
+    LsTuneChoice c = ls_tune_choose (&eight, LS_COLL_ALL_REDUCE, bytes, (LsTuneSet) { 0 });
+    LS_CHECK_INT (c.algorithm, ==, LS_TUNE_RING);
+    LS_CHECK_INT (c.protocol, ==, LS_PROTOCOL_LL);
+  }
+  for (uint64_t bytes = 2 * MIB; bytes <= 8 * GIB; bytes *= 2)
+    LS_CHECK_INT (ls_tune_choose (&eight, LS_COLL_ALL_REDUCE, bytes, (LsTuneSet) { 0 }).algorithm, ==, LS_TUNE_NVLS);
+  LS_CHECK_INT (ls_tune_choose (&four, LS_COLL_ALL_REDUCE, 8 * GIB, (LsTuneSet) { 0 }).algorithm, ==, LS_TUNE_RING);
+}
+
+/* Bus bandwidth as measured, GB/s, and how far NCCL's model is from it. */
+static void
+bandwidths_are_close_to_measured_ones (void)
+{
+  LsTuneComm a = node_of (LS_NCCL_AMPERE, A100_NVLINK, 8), h = node_of (LS_NCCL_HOPPER, H100_NVLINK, 8);
+  LsTuneComm b = node_of (LS_NCCL_BLACKWELL, B200_NVLINK, 8);
+  const struct {
+    const char *what;
+    const LsTuneComm *comm;
+    LsTuneAlgorithm algorithm;
+    LsCollKind kind;
+    double measured, ratio;
+  } rows[] = {
+    { "A100 ring all-reduce", &a, LS_TUNE_RING, LS_COLL_ALL_REDUCE, 234.9, 1.022 },
+    { "H200 ring all-reduce", &h, LS_TUNE_RING, LS_COLL_ALL_REDUCE, 367.6, 0.979 },
+    { "H200 all-gather", &h, LS_TUNE_RING, LS_COLL_ALL_GATHER, 361.4, 0.996 },
+    { "H200 reduce-scatter", &h, LS_TUNE_RING, LS_COLL_REDUCE_SCATTER, 362.9, 0.992 },
+    { "H200 NVLS all-reduce", &h, LS_TUNE_NVLS, LS_COLL_ALL_REDUCE, 480.0, 0.992 },
+    { "B200 ring all-reduce", &b, LS_TUNE_RING, LS_COLL_ALL_REDUCE, 682.2, 1.055 },
+  };
+  for (size_t i = 0; i < G_N_ELEMENTS (rows); i++) {
+    LsTuneCost cost = ls_tune_cost (rows[i].comm, rows[i].algorithm, LS_PROTOCOL_SIMPLE, rows[i].kind, 16 * GIB);
+    double ratio = cost.bytes_per_s / 1e9 * ls_coll_wire_factor (rows[i].kind, 8) / rows[i].measured;
+    printf ("%-22s model / measured %.3f\n", rows[i].what, ratio);
+    LS_CHECK_NEAR (ratio, rows[i].ratio, 1e-3);
+  }
+}
+
+static void
+what_nccl_cannot_run_has_no_cost (void)
+{
+  LsTuneComm h = node_of (LS_NCCL_HOPPER, H100_NVLINK, 8), a = node_of (LS_NCCL_AMPERE, A100_NVLINK, 8);
+  LsTuneComm pcie = a;
+  pcie.has_nvlink = false;
+  const struct {
+    const LsTuneComm *comm;
+    LsTuneAlgorithm algorithm;
+    LsProtocol protocol;
+    LsCollKind kind;
+  } rows[] = {
+    { &h, LS_TUNE_TREE, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_GATHER },
+    { &h, LS_TUNE_PAT, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_GATHER },
+    { &h, LS_TUNE_NVLS, LS_PROTOCOL_LL, LS_COLL_ALL_REDUCE },
+    { &h, LS_TUNE_NVLS_TREE, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_REDUCE },
+    { &h, LS_TUNE_COLLNET_DIRECT, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_REDUCE },
+    { &a, LS_TUNE_NVLS, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_REDUCE },
+    { &pcie, LS_TUNE_RING, LS_PROTOCOL_LL128, LS_COLL_ALL_REDUCE },
+  };
+  for (size_t i = 0; i < G_N_ELEMENTS (rows); i++) {
+    LsTuneCost cost = ls_tune_cost (rows[i].comm, rows[i].algorithm, rows[i].protocol, rows[i].kind, MIB);
+    ls_check_impl (cost.bytes_per_s == 0, __FILE__, __LINE__, "row %zu is possible", i);
+  }
+}
+
+/* 512 threads worth 64 bytes each with Simple, 8 with LL (for each rank of a ring), 640
+ * worth 8 with LL128; nccl-chunk-1, nccl-chunk-2. */
+static void
+channels_and_chunks_follow_size_and_protocol (void)
+{
+  LS_CHECK_INT (ls_tune_channels (LS_TUNE_RING, LS_PROTOCOL_SIMPLE, 8, 24, 320 * KIB), ==, 10);
+  LS_CHECK_INT (ls_tune_channels (LS_TUNE_RING, LS_PROTOCOL_LL, 8, 24, 320 * KIB), ==, 10);
+  LS_CHECK_INT (ls_tune_channels (LS_TUNE_RING, LS_PROTOCOL_LL, 4, 24, 320 * KIB), ==, 20);
+  LS_CHECK_INT (ls_tune_channels (LS_TUNE_TREE, LS_PROTOCOL_LL, 8, 24, 40 * KIB), ==, 10);
+  LS_CHECK_INT (ls_tune_channels (LS_TUNE_RING, LS_PROTOCOL_LL128, 8, 24, 50 * KIB), ==, 10);
+  LS_CHECK_INT (ls_tune_channels (LS_TUNE_NVLS, LS_PROTOCOL_SIMPLE, 8, 16, 400 * KIB), ==, 10);
+  LS_CHECK_INT (ls_tune_channels (LS_TUNE_RING, LS_PROTOCOL_SIMPLE, 8, 24, 1), ==, 1);
+  LS_CHECK_INT (ls_tune_channels (LS_TUNE_RING, LS_PROTOCOL_SIMPLE, 8, 24, GIB), ==, 24);
+  LS_CHECK_INT (ls_tune_chunk_bytes (LS_PROTOCOL_SIMPLE), ==, 2 * MIB);
+  LS_CHECK_INT (ls_tune_buffer_bytes (LS_PROTOCOL_LL), ==, 524288);
+  LS_CHECK_INT (ls_tune_buffer_bytes (LS_PROTOCOL_LL128), ==, 4915200);
+}
+
+LS_TEST_MAIN ("tuning", LS_TEST (graphs_are_those_of_the_search), LS_TEST (one_node_costs_what_nccl_computes),
+              LS_TEST (nodes_cost_what_nccl_computes), LS_TEST (choices_are_those_of_the_log),
+              LS_TEST (bandwidths_are_close_to_measured_ones), LS_TEST (what_nccl_cannot_run_has_no_cost),
+              LS_TEST (channels_and_chunks_follow_size_and_protocol))
