@@ -7,12 +7,9 @@
  * ls_flow_net_solve() gives every concerned activity its new rate and moves its
  * completion event. Remaining work is updated only when a rate changes by value.
  *
- * Only the part that changed is solved again. Two activities are coupled by a
- * resource only if it can fill: where the sum of coef * cap of all its activities
- * stays below its capacity, the resource never binds, whatever the others do.
- * A component is what is connected by resources that can fill; an activity that
- * touches none runs at its cap, found in O(path). The reference solver takes all
- * activities and all resources every time.
+ * Only the rates that change are found again (core/fill.h). The reference solver
+ * takes all activities and all that they use every time; both give the same rates, to
+ * the bit.
  *
  * An activity that runs from start to end at `nominal_rate` takes exactly
  * `nominal` picoseconds, so contention-free durations are not rounded twice. */
@@ -25,14 +22,12 @@
 #include "core/maxmin.h"
 
 typedef struct LsFlow LsFlow;
-typedef struct LsFlowUse LsFlowUse;
 
-struct LsFlowUse {
-  LsFlow *flow;
-  LsFlowUse *prev, *next; /* on the resource: LsFlowResource.first */
+typedef struct {
   uint64_t coef;
   uint32_t resource;
-};
+  uint32_t slot; /* private: among the users of the resource */
+} LsFlowUse;
 
 struct LsFlow {
   LsEvent done;      /* fires at completion, phase COMPLETE; its owner's callback
@@ -47,16 +42,11 @@ struct LsFlow {
   LsFlowUse *uses;   /* the owner's memory                                   */
   uint32_t n_uses;
   uint32_t index;    /* in the net's list of active flows                    */
-  uint32_t local;    /* scratch: index within the component being solved     */
-  bool is_active, is_marked;
+  bool is_active;
+  /* private to fill.c */
+  bool is_changed, is_rising;
+  int64_t level, cap_level;
 };
-
-typedef struct {
-  double capacity;
-  LsFlowUse *first;
-  uint32_t local;    /* scratch                                              */
-  bool is_marked, can_fill;
-} LsFlowResource;
 
 typedef struct LsFlowNet LsFlowNet;
 
@@ -67,10 +57,15 @@ void ls_flow_net_free (LsFlowNet *net); /* NULL allowed */
 /* Begin: `remaining`, `cap`, `uses[].resource/coef`, `n_uses` and perhaps
  * `nominal` are set, remaining > 0, cap > 0 and finite. */
 void ls_flow_add (LsFlowNet *net, LsFlow *f);
+/* The same for one that has been in progress since then, at its cap all the time, unseen
+ * because none of its resources could fill (exec/lease.h): from now on it is one like
+ * any other. `end` >= now: when it is over if nothing changes. */
+void ls_flow_adopt (LsFlowNet *net, LsFlow *f, LsTime since, LsTime end);
 /* Afterwards `moved` is the integral of its rate: what it really moved. */
 void ls_flow_remove (LsFlowNet *net, LsFlow *f);
 void ls_flow_set_cap (LsFlowNet *net, LsFlow *f, double cap);
 
+/* At how many instants something had to be solved: a resource filled, or did before. */
 uint64_t ls_flow_net_n_solves (const LsFlowNet *net);
 
 /* Asserts: no resource is over capacity (1e-9 relative), no rate above its cap. */

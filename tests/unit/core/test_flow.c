@@ -1,5 +1,5 @@
-/* Pins: when flows end, alone and shared; the component solver gives the same
- * times as the reference that solves everything; an undisturbed flow takes exactly
+/* Pins: when flows end, alone and shared; the fast solver gives the times of the
+ * reference that solves everything, to the picosecond; an undisturbed flow takes exactly
  * its nominal time. */
 #include "ls_test.h"
 
@@ -96,6 +96,22 @@ an_undisturbed_flow_takes_its_nominal_time (void)
   LS_CHECK_INT (a.ended, ==, 17 + 6999);
 }
 
+/* 10 ms of latency, then 100 kB at 1 Mbit/s: 0.81 s, as SimGrid computes without the
+ * factors that make its LV08 resemble TCP (docs/source/Models.rst). Those have no place
+ * here: latencies and efficiencies are those of the cluster's links. */
+static void
+latency_is_paid_before_the_flow (void)
+{
+  World w;
+  double capacity[] = { 1e6 / 8 };
+  uint32_t link[] = { 0 };
+  Job a;
+  world_init (&w, 1, capacity, false);
+  job_init (&w, &a, 10 * LS_MS, 100e3, 1e12, 1, link);
+  world_run (&w);
+  LS_CHECK_INT (a.ended, ==, 810 * LS_MS);
+}
+
 /* Caps that a resource can serve together never couple: no system is solved. */
 static void
 resources_that_cannot_fill_do_not_couple (void)
@@ -140,7 +156,7 @@ run_storm (guint32 seed, bool is_reference, LsTime *ended)
 }
 
 static void
-components_end_when_the_reference_does (void)
+flows_end_when_the_reference_says (void)
 {
   for (guint32 seed = 1; seed <= 20; seed++) {
     LsTime fast[N_JOBS], plain[N_JOBS];
@@ -148,10 +164,10 @@ components_end_when_the_reference_does (void)
     run_storm (seed, true, plain);
     for (int i = 0; i < N_JOBS; i++) {
       LS_CHECK_INT (fast[i], >, 0);
-      LS_CHECK_INT (ABS (fast[i] - plain[i]), <=, 2); /* levels may differ by an ulp */
+      LS_CHECK_INT (fast[i], ==, plain[i]);
     }
   }
 }
 
 LS_TEST_MAIN ("flow", LS_TEST (two_flows_share_one_link), LS_TEST (an_undisturbed_flow_takes_its_nominal_time),
-              LS_TEST (resources_that_cannot_fill_do_not_couple), LS_TEST (components_end_when_the_reference_does))
+              LS_TEST (latency_is_paid_before_the_flow), LS_TEST (resources_that_cannot_fill_do_not_couple), LS_TEST (flows_end_when_the_reference_says))

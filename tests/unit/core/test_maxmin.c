@@ -56,6 +56,40 @@ a_cap_leaves_the_rest_to_others (void)
   LS_CHECK_DOUBLE (rate[1], ==, 9);
 }
 
+/* Demands of 2, 4 and 10 on a link of 10: the first has all that it asks for. */
+static void
+small_demands_are_met_and_the_rest_is_shared (void)
+{
+  double capacity[] = { 10 }, cap[] = { 2, 4, 10 }, rate[3];
+  uint32_t first[] = { 0, 1, 2, 3 }, res[] = { 0, 0, 0 };
+  uint64_t coef[] = { ONE, ONE, ONE };
+  LsMaxmin p = { 1, 3, capacity, cap, first, res, coef };
+  solve (&p, rate);
+  LS_CHECK_DOUBLE (rate[0], ==, 2);
+  LS_CHECK_DOUBLE (rate[1], ==, 4);
+  LS_CHECK_DOUBLE (rate[2], ==, 4);
+}
+
+/* Caps that divide a capacity are met although C / n is rounded. */
+static void
+caps_that_add_up_to_the_capacity_are_met (void)
+{
+  for (uint32_t n = 1; n <= 64; n++) {
+    double capacity[] = { 25e9 * 0.97, 3.35e12 }, cap[64], rate[64];
+    uint32_t first[65] = { 0 }, res[64] = { 0 };
+    uint64_t coef[64];
+    for (uint32_t f = 0; f < n; f++) {
+      cap[f] = capacity[0] / n;
+      coef[f] = ONE;
+      first[f + 1] = f + 1;
+    }
+    LsMaxmin p = { 2, n, capacity, cap, first, res, coef };
+    solve (&p, rate);
+    for (uint32_t f = 0; f < n; f++)
+      LS_CHECK_DOUBLE (rate[f], ==, cap[f]);
+  }
+}
+
 #define N_RES 12
 #define N_ACT 20
 
@@ -169,5 +203,7 @@ equal_activities_fold_to_the_bit (void)
 }
 
 LS_TEST_MAIN ("maxmin", LS_TEST (worked_example_of_the_header), LS_TEST (an_activity_with_two_flows_gets_two_shares),
-              LS_TEST (a_cap_leaves_the_rest_to_others), LS_TEST (random_systems_are_feasible_and_fair),
+              LS_TEST (a_cap_leaves_the_rest_to_others),
+              LS_TEST (small_demands_are_met_and_the_rest_is_shared), LS_TEST (caps_that_add_up_to_the_capacity_are_met),
+              LS_TEST (random_systems_are_feasible_and_fair),
               LS_TEST (order_of_activities_does_not_matter), LS_TEST (equal_activities_fold_to_the_bit))
