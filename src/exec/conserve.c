@@ -14,12 +14,12 @@
 #define TOLERANCE 1e-9
 
 void
-conserve_flow (Run *x, const Motion *m)
+conserve_flow (Run *x, const LsFlow *f, double asked)
 {
-  double asked = m->call->plan->phases[m->phase].demand_bytes, moved = m->flow.moved;
-  if (fabs (moved - asked) <= TOLERANCE * asked + ROUNDING_S * m->flow.cap || x->error)
+  double moved = f->moved;
+  if (fabs (moved - asked) <= TOLERANCE * asked + ROUNDING_S * f->cap || x->error)
     return;
-  g_autofree char *first = m->flow.n_uses ? ls_cluster_resource_name (x->cluster, m->flow.uses[0].resource) : g_strdup ("no link");
+  g_autofree char *first = f->n_uses ? ls_cluster_resource_name (x->cluster, f->uses[0].resource) : g_strdup ("no link");
   x->error = g_error_new (LS_ERROR, LS_ERROR_FAILED,
                           "internal error: a flow over %s was asked to move %.17g bytes and moved %.17g until %" G_GINT64_FORMAT " ps", first,
                           asked, moved, x->engine.now);

@@ -37,9 +37,9 @@ copy_plan (Run *x, uint32_t gpu, LsCopyDirection direction, uint64_t bytes)
   phase->latency = route.latency;
   phase->demand_bytes = (double) bytes;
   for (uint32_t i = 0; i <= route.n_hops; i++) {
-    uint32_t resource = i < route.n_hops ? route.hop[i].trunk : ls_cluster_hbm_resource (x->cluster, gpu);
-    double capacity = ls_cluster_resource_capacity (x->cluster, resource);
-    phase->loads[phase->n_loads++] = (LsLoad) { resource, LS_COEF_ONE };
+    LsHop hop = i < route.n_hops ? route.hop[i] : (LsHop) { ls_cluster_hbm_resource (x->cluster, gpu), LS_HOP_WHOLE };
+    double capacity = ls_cluster_resource_capacity (x->cluster, hop.trunk) * LS_HOP_WHOLE / hop.share;
+    phase->loads[phase->n_loads++] = (LsLoad) { hop.trunk, (uint64_t) LS_COEF_ONE * hop.share / LS_HOP_WHOLE };
     phase->rate_cap = i == 0 ? capacity : MIN (phase->rate_cap, capacity);
   }
   if (x->options->network == LS_NETWORK_ALPHABETA)

@@ -76,6 +76,7 @@ kernel_start (Run *x, Rank *r, const Candidate *c)
   r->kernel.nominal = alone;
   r->kernel.nominal_rate = r->kernel.remaining / ls_time_to_s (alone);
   r->kernel.cap = kernel_cap (x, r);
+  leases_enter (x->message_net.leases, &r->kernel);
   ls_flow_add (x->net, &r->kernel);
 }
 
@@ -85,6 +86,7 @@ kernel_done (LsEvent *event, void *context)
   Run *x = context;
   Rank *r = (Rank *) ((char *) event - G_STRUCT_OFFSET (Rank, kernel.done));
   ls_flow_remove (x->net, &r->kernel);
+  leases_leave (x->message_net.leases, &r->kernel);
   r->is_kernel_running = false;
   Frame *f = rank_frame (r, r->kernel_frame);
   LsSpan *span = span_at (r, f->span[r->kernel_op]);
@@ -108,6 +110,9 @@ kernel_residency (Run *x, Rank *r, uint64_t sm_share, int sign)
 {
   r->n_resident = (uint32_t) ((int64_t) r->n_resident + sign);
   r->sm_share = sign > 0 ? r->sm_share + sm_share : r->sm_share - sm_share;
-  if (r->is_kernel_running)
-    ls_flow_set_cap (x->net, &r->kernel, kernel_cap (x, r));
+  if (!r->is_kernel_running)
+    return;
+  leases_leave (x->message_net.leases, &r->kernel);
+  ls_flow_set_cap (x->net, &r->kernel, kernel_cap (x, r));
+  leases_enter (x->message_net.leases, &r->kernel);
 }

@@ -1,10 +1,12 @@
-/* exec/motion.c — what moves: phase by phase, first the latency, then the flow.
+/* exec/motion.c — what moves: phase by phase, first the latency, then the flow; or with
+ * --network step message by message (messages.h).
  *
  * Collectives, transfers of p2p groups and copies are all motions; what they load
  * is lowered once per (kind, bytes) and kept as a Call. */
 #include "exec/state.h"
 
 #include <math.h>
+#include <string.h>
 
 static void
 motion_over (Run *x, Motion *m, LsTime at)
@@ -12,6 +14,24 @@ motion_over (Run *x, Motion *m, LsTime at)
   uint32_t parity = m->step & 1;
   m->call->n_over[parity] += m->call->step[parity] == m->step + 1;
   m->finished (x, m, at);
+}
+
+static double *
+bytes_of_step (Run *x, uint32_t step)
+{
+  uint32_t parity = step & 1, n = ls_cluster_n_resources (x->cluster);
+  if (!x->message_bytes[parity])
+    x->message_bytes[parity] = g_new (double, n);
+  if (x->message_step[parity] != step + 1)
+    memset (x->message_bytes[parity], 0, n * sizeof (double));
+  x->message_step[parity] = step + 1;
+  return x->message_bytes[parity];
+}
+
+static void
+messages_over (void *context, void *motion, LsTime at)
+{
+  motion_over (context, motion, at);
 }
 
 static void
@@ -35,6 +55,10 @@ latency_over (LsEvent *event, void *context)
 {
   Run *x = context;
   Motion *m = (Motion *) event;
+  if (m->call->messages) {
+    messages_begin (m->call->messages, m, bytes_of_step (x, m->step));
+    return;
+  }
   const LsCollPlan *plan = m->call->plan;
   const LsPhase *p = &plan->phases[m->phase];
   if (p->demand_bytes <= 0) {
@@ -46,6 +70,7 @@ latency_over (LsEvent *event, void *context)
   m->flow.nominal = ls_time_from_s_up (p->demand_bytes / p->rate_cap);
   m->flow.uses = m->call->uses[m->phase];
   m->flow.n_uses = p->n_loads;
+  leases_enter (x->message_net.leases, &m->flow);
   ls_flow_add (x->net, &m->flow);
 }
 
@@ -55,7 +80,8 @@ flow_over (LsEvent *event, void *context)
   Run *x = context;
   Motion *m = (Motion *) ((char *) event - G_STRUCT_OFFSET (Motion, flow.done));
   ls_flow_remove (x->net, &m->flow);
-  conserve_flow (x, m);
+  leases_leave (x->message_net.leases, &m->flow);
+  conserve_flow (x, &m->flow, m->call->plan->phases[m->phase].demand_bytes);
   phase_over (x, m, event->at);
 }
 
@@ -81,8 +107,34 @@ motion_begin (Run *x, Motion *m, Call *call, uint32_t step, LsTime at)
   call->count[parity]++;
   if (call->plan->n_phases == 0) /* one member: over at once, also for a rank that runs ahead */
     motion_over (x, m, at);
+  else if (call->messages)
+    ls_engine_at (&x->engine, &m->start, at + call->base, LS_PHASE_COMPLETE);
   else
     phase_begin (x, m, at);
+}
+
+static void
+message_flow_over (void *context, const LsFlow *f, double asked)
+{
+  conserve_flow (context, f, asked);
+}
+
+void
+motions_init (Run *x, const double *capacity)
+{
+  x->message_net = (MessageNet) { .engine = &x->engine, .flows = x->net, .context = x, .flow_over = message_flow_over };
+  x->messages = g_ptr_array_new_with_free_func ((GDestroyNotify) messages_free);
+  if (x->options->network == LS_NETWORK_STEP && x->options->solver != LS_SOLVER_REFERENCE)
+    x->message_net.leases = leases_new (ls_cluster_n_resources (x->cluster), capacity, messages_revoked);
+}
+
+void
+motions_clear (Run *x)
+{
+  g_ptr_array_unref (x->messages);
+  leases_free (x->message_net.leases);
+  g_free (x->message_bytes[0]);
+  g_free (x->message_bytes[1]);
 }
 
 /* --- calls ---------------------------------------------------------------- */
@@ -122,24 +174,47 @@ call_add (Run *x, Call **calls, uint8_t kind, uint64_t bytes, const LsCollPlan *
   return c;
 }
 
+/* One message is a flow: sends, receives and copies have no script. */
+static void
+add_messages (Run *x, Call *c, const LsScript *script)
+{
+  x->messages_bytes += messages_bytes (script);
+  if (x->messages_bytes > x->options->max_memory_bytes) {
+    g_autofree char *need = ls_format_bytes (x->messages_bytes), *may = ls_format_bytes (x->options->max_memory_bytes);
+    if (!x->error)
+      x->error = g_error_new (LS_ERROR, LS_ERROR_LIMIT, "the messages of %s over %u ranks need %s of memory with what came before; --max-memory is %s",
+                              ls_coll_kind_name ((LsCollKind) c->kind), script->n, need, may);
+    x->engine.stop_at = x->engine.now;
+    return;
+  }
+  c->messages = messages_new (&x->message_net, script, messages_over);
+  c->base = script->base;
+  g_ptr_array_add (x->messages, c->messages);
+}
+
 Call *
 call_for_ranks (Run *x, Call **calls, LsCollKind kind, uint64_t bytes, const uint32_t *ranks, uint32_t n)
 {
   Call *known = call_find (*calls, (uint8_t) kind, bytes);
   if (known)
     return known;
-  g_autofree uint32_t *gpus = g_new (uint32_t, n);
+  uint32_t *gpus = ls_arena_new_array (x->arena, uint32_t, n); /* a script keeps them */
   for (uint32_t i = 0; i < n; i++)
     gpus[i] = x->plan->gpu_of_rank[ranks[i]];
-  return call_add (x, calls, (uint8_t) kind, bytes,
-                   ls_coll_plan (x->cluster, x->nccl, kind, gpus, n, bytes, x->options->network, x->arena));
+  LsCollRequest request = { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes };
+  const LsCollPlan *plan = ls_coll_plan (x->cluster, x->nccl, &request, x->options->network, x->arena);
+  Call *c = call_add (x, calls, (uint8_t) kind, bytes, plan);
+  request.algorithm = plan->algorithm;
+  if (x->options->network == LS_NETWORK_STEP && kind != LS_COLL_SEND_RECV && n > 1)
+    add_messages (x, c, ls_coll_script (x->cluster, x->nccl, &request, x->arena));
+  return c;
 }
 
 void
 calls_count_bytes (const Call *calls, uint32_t step, double *resource_bytes)
 {
   for (const Call *c = calls; c; c = c->next) {
-    if (c->step[step & 1] != step + 1)
+    if (c->step[step & 1] != step + 1 || c->messages)
       continue;
     for (uint32_t i = 0; i < c->plan->n_phases; i++) {
       const LsPhase *p = &c->plan->phases[i];
@@ -148,6 +223,14 @@ calls_count_bytes (const Call *calls, uint32_t step, double *resource_bytes)
             += (double) c->count[step & 1] * p->demand_bytes * ((double) p->loads[l].coef / (double) LS_COEF_ONE);
     }
   }
+}
+
+void
+messages_count_bytes (const Run *x, uint32_t step, double *resource_bytes)
+{
+  uint32_t n = x->message_step[step & 1] == step + 1 ? ls_cluster_n_resources (x->cluster) : 0;
+  for (uint32_t i = 0; i < n; i++)
+    resource_bytes[i] += x->message_bytes[step & 1][i];
 }
 
 /* --- ends on a rank ---------------------------------------------------------- */

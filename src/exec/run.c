@@ -11,7 +11,7 @@ ls_run_options_init (LsRunOptions *o)
   o->max_memory_bytes = UINT64_C (16) << 30;
   o->network = LS_NETWORK_FLOW;
   o->queue = LS_QUEUE_FAST;
-  o->solver = LS_SOLVER_COMPONENT;
+  o->solver = LS_SOLVER_FAST;
   ls_host_costs_default (&o->host);
 }
 
@@ -160,6 +160,7 @@ run_init (Run *x)
   g_autofree double *capacity = capacities (x);
   x->net = ls_flow_net_new (&x->engine, ls_cluster_n_resources (x->cluster), capacity,
                             x->options->solver == LS_SOLVER_REFERENCE);
+  motions_init (x, capacity);
   ls_event_init (&x->dispatch, dispatch_fired);
   x->ready = g_ptr_array_new ();
   x->ready_next = g_ptr_array_new ();
@@ -185,6 +186,7 @@ run_clear (Run *x)
     groups_clear (x);
     g_free (x->comms);
     g_free (x->copies);
+    motions_clear (x);
     ls_flow_net_free (x->net);
     ls_engine_clear (&x->engine);
     g_ptr_array_unref (x->ready);

@@ -9,7 +9,7 @@
 #include "parallel/plan.h"
 
 typedef enum { LS_QUEUE_FAST, LS_QUEUE_REFERENCE } LsQueueKind;
-typedef enum { LS_SOLVER_COMPONENT, LS_SOLVER_REFERENCE } LsSolverKind;
+typedef enum { LS_SOLVER_FAST, LS_SOLVER_REFERENCE } LsSolverKind;
 
 /* What the host pays, by LsHostCost. */
 typedef struct {
@@ -20,7 +20,8 @@ typedef struct {
   uint32_t n_steps;           /* 3; stops early once the period repeats      */
   LsNetworkFidelity network;  /* LS_NETWORK_FLOW                             */
   LsQueueKind queue;          /* LS_QUEUE_FAST                               */
-  LsSolverKind solver;        /* LS_SOLVER_COMPONENT                         */
+  LsSolverKind solver;        /* LS_SOLVER_FAST; with the reference every message is a
+                                 flow of the net too (exec/lease.h)          */
   bool no_spans;              /* keep step times only (a sweep needs no more) */
   uint64_t max_spans;         /* of a step: with more, one rank of each role keeps them; 20e6 */
   uint64_t max_memory_bytes;  /* refuse runs that would need more; 16 GiB     */

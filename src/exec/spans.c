@@ -118,6 +118,7 @@ count_bytes (const Run *x, uint32_t step)
   for (uint32_t i = 0; i < 2 * x->plan->n_ranks; i++)
     calls_count_bytes (x->channels[i].calls, step, bytes);
   copies_count_bytes (x, step, bytes);
+  messages_count_bytes (x, step, bytes);
   return bytes;
 }
 

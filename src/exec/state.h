@@ -26,6 +26,7 @@
 #include "base/digest.h"
 #include "cluster/route.h"
 #include "core/flow.h"
+#include "exec/messages.h"
 #include "exec/run.h"
 
 #define NO_OP UINT16_MAX
@@ -173,6 +174,9 @@ struct Call {
   uint64_t bytes;
   const LsCollPlan *plan;
   LsFlowUse **uses; /* [n_phases] */
+  Messages *messages; /* NULL: phase by phase; else message by message, and the phases only
+                         say what it holds */
+  LsTime base;      /* before the first message */
   uint64_t sm_share;
   uint32_t step[2]; /* + 1 */
   uint64_t count[2], n_over[2]; /* begun in that step; of these, over */
@@ -228,6 +232,11 @@ typedef struct {
   LsArena *arena;
   LsEngine engine;
   LsFlowNet *net;
+  MessageNet message_net;
+  GPtrArray *messages;      /* Messages: of all calls that have them */
+  size_t messages_bytes;    /* of memory that these take             */
+  double *message_bytes[2]; /* by resource; by parity of the step    */
+  uint32_t message_step[2]; /* + 1                                   */
   LsKernelCost *costs;   /* [n_kernels] */
   XSegment *segments;
   uint32_t *spans_of_role; /* [n_roles] spans of one step of one rank */
@@ -293,12 +302,15 @@ void rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
 void digest_add (Run *x, uint32_t step, LsTime at, uint64_t what);
 
 /* motion.c */
+void motions_init (Run *x, const double *capacity);
+void motions_clear (Run *x);
 void motion_init (Motion *m, void (*finished) (void *run, Motion *m, LsTime at));
 void motion_begin (Run *x, Motion *m, Call *call, uint32_t step, LsTime at);
 Call *call_find (Call *calls, uint8_t kind, uint64_t bytes); /* NULL if not lowered yet */
 Call *call_add (Run *x, Call **calls, uint8_t kind, uint64_t bytes, const LsCollPlan *plan);
 Call *call_for_ranks (Run *x, Call **calls, LsCollKind kind, uint64_t bytes, const uint32_t *ranks, uint32_t n);
 void calls_count_bytes (const Call *calls, uint32_t step, double *resource_bytes);
+void messages_count_bytes (const Run *x, uint32_t step, double *resource_bytes);
 /* All partners of an op are there (a group: when its last transfer's are); it is over. */
 void comm_matched (Run *x, uint32_t rank, uint64_t frame, uint16_t op, LsTime at);
 void comm_over (Run *x, uint32_t rank, uint64_t frame, uint16_t op, uint64_t sm_share, LsTime at);
@@ -323,7 +335,7 @@ void copies_count_bytes (const Run *x, uint32_t step, double *resource_bytes);
 const Call *copies_calls (const Run *x, uint32_t rank, LsCopyDirection direction);
 
 /* conserve.c: a violation is LS_ERROR_FAILED, an error of ours and not of the input */
-void conserve_flow (Run *x, const Motion *m);                       /* that is over  */
+void conserve_flow (Run *x, const LsFlow *f, double asked);         /* that is over  */
 gboolean conserve_step (const Run *x, uint32_t step, GError **error); /* that is over */
 
 /* spans.c */

@@ -107,11 +107,11 @@ a_flow_that_lost_a_byte_is_noticed (void)
 {
   Fixture f;
   fixture_init (&f);
-  Motion m = { .call = &f.call, .flow = { .moved = 1e6, .cap = 1e9 } };
-  conserve_flow (&f.run, &m);
+  LsFlow flow = { .moved = 1e6, .cap = 1e9 };
+  conserve_flow (&f.run, &flow, 1e6);
   LS_CHECK (f.run.error == NULL);
-  m.flow.moved = 1e6 - 1;
-  conserve_flow (&f.run, &m);
+  flow.moved = 1e6 - 1;
+  conserve_flow (&f.run, &flow, 1e6);
   check_message (f.run.error, "internal error: a flow over no link was asked to move 1000000 bytes and moved 999999 until 0 ps");
   g_clear_error (&f.run.error);
   fixture_clear (&f);

@@ -1,6 +1,7 @@
 /* Pins: the fast ways of running are exact. Random small jobs, lowered for real,
  * give the same picoseconds and the same spans with the reference queue, with the
- * reference solver, and with every op through the event queue. */
+ * reference solver (and each message a flow of its own), and with every op through the
+ * event queue. */
 #include "ls_test.h"
 
 #include <string.h>
@@ -96,6 +97,7 @@ check_job (guint32 seed)
   ls_run_options_init (&fast);
   fast.n_steps = 2;
   fast.slow = seed % 3 == 0 ? j.slow : NULL;
+  fast.network = seed % 2 == 0 ? LS_NETWORK_STEP : LS_NETWORK_FLOW;
   LsRunOptions queue = fast, solver = fast, plain = fast;
   queue.queue = LS_QUEUE_REFERENCE;
   solver.solver = LS_SOLVER_REFERENCE;

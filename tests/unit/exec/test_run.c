@@ -231,6 +231,38 @@ runs_do_not_share_state (void)
   LS_CHECK (x == y && x != NULL);
 }
 
+/* Alone, message by message, a ring of equal links takes as long as its phases; with more
+ * and more memory a run is refused for its plan, then for its messages, then not at all. */
+static void
+messages_run_or_are_refused_for_their_memory (void)
+{
+  static const uint32_t all[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+  bool were_refused = false;
+  for (uint64_t memory = 1024; memory < UINT64_C (1) << 30; memory += memory / 8) {
+    Hand *h = hand_new (8);
+    g_autoptr (GError) error = NULL;
+    LsTime phases = 0;
+    hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, all, 8);
+    for (uint64_t size = 64; size < 84; size++) { /* MiB */
+      for (uint32_t r = 0; r < 8; r++)
+        hand_sync (h, r, LS_SLOT_TP, LS_STREAM_TP, LS_COLL_ALL_REDUCE, size << 20);
+      phases += hand_coll_time (h, LS_COLL_ALL_REDUCE, size << 20, all, 8);
+    }
+    h->options.network = LS_NETWORK_STEP;
+    h->options.max_memory_bytes = memory;
+    g_autoptr (LsTimeline) t = hand_run_error (h, &error);
+    if (t) {
+      LS_CHECK_INT (ABS (t->window_end - phases), <=, 20 * 14); /* rounded up in each message */
+      memory = UINT64_C (1) << 40;
+    } else {
+      LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_LIMIT));
+      were_refused = were_refused || (error && strstr (error->message, "the messages of all-reduce over 8 ranks need"));
+    }
+    hand_free (h);
+  }
+  LS_CHECK (were_refused);
+}
+
 /* The lowering, which does not see network/, writes collectives as numbers. */
 static void
 collectives_have_one_numbering (void)
@@ -245,4 +277,5 @@ LS_TEST_MAIN ("run", LS_TEST (mismatched_collectives_name_both_sides), LS_TEST (
               LS_TEST (an_event_never_recorded_is_reported), LS_TEST (events_order_streams), LS_TEST (a_late_issue_still_meets_the_kernel),
               LS_TEST (copies_share_the_pcie_that_they_cross), LS_TEST (copies_both_ways_leave_the_sms_alone),
               LS_TEST (a_repeating_period_stops_the_run), LS_TEST (runs_do_not_share_state),
+              LS_TEST (messages_run_or_are_refused_for_their_memory),
               LS_TEST (collectives_have_one_numbering))
