@@ -13,7 +13,8 @@
  *     waves    w = T / n_sm,   W = r * ceil (w) + (1 - r) * max (w, 1)
  *     a tile   c = 2 tm tn (k / s + depth_half) * slow (tm, tn) / (e * peak / n_sm)
  *     slow     1 + (tile_half / 2) (1 / tm + 1 / tn), relative to the largest tile
- *     compute  min over tiles and s of  W * c + [s > 1] 8 s m n batch / (b * bandwidth)
+ *     compute  min over tiles and s of
+ *              W * c + [s > 1] (split_launch + 8 s m n batch / (b * bandwidth))
  *
  * The library is taken to choose the best tile of a list, hence the minimum. slow
  * is the operand traffic of an SM (tm + tn elements per tm tn multiply-adds);
@@ -24,14 +25,29 @@
  * `sustained` * e stands for e: isolated loops find their operands in L2 and the
  * chip cooler.
  *
- * Attention, `batch` heads of m queries, n keys and head_dim k, 128 query rows
- * per tile, W as above:
+ * Attention, `batch` heads of m queries, n keys and head_dim k: a tile is 128 query
+ * rows and goes over the keys that they see, on average n, or (n + 128) / 2 under a
+ * causal mask, where the last rows see all n. depth_half keys more stand for its
+ * prologue and epilogue. A tile takes
  *
- *     compute = FLOPs / (e * peak) * (1 + depth_half / n) * (1 + width_half / k)
- *               * W / w
+ *     longest   L = (n + depth_half) * s        mean  a = (mean keys + depth_half) * s
+ *     per key   s = FLOPs of 128 rows and a key / (e * peak / n_sm)
+ *                   * (1 + width_half / k) * (1 + [k > 128] wide_slow)
+ *     compute   max (L, batch * ceil (m / 128) * a / n_sm + tail * L)
  *
- * depth_half is mostly the half-empty tiles on the diagonal of a causal mask;
- * width_half the exponentials, whose number per FLOP goes with 1 / k.
+ * width_half is the exponentials, whose number per FLOP goes with 1 / k; tail says how
+ * long the SMs run dry one after another at the end.
+ *
+ * Heat. A loop of one kernel stays cool up to `burst`, the rest of a longer one runs
+ * hot; inside a training step (`sustained` < 1) everything does:
+ *
+ *     compute   times 1 + throttle * (1 - min (1, burst / compute)), or 1 + throttle
+ *
+ * Overlap. Where compute and memory are alike, neither hides the other in full: both
+ * are stretched by (1 + (smaller / larger)^p)^(1 / p), p = overlap.
+ *
+ * L2. Streaming kernels whose bytes fit in cache_bytes move them cache_speed times as
+ * fast; from twice that on nothing stays.
  *
  * Worked example. An A100 (108 SMs, 312 TFLOP/s), GEMM 2048 x 1536 x 4096 with
  * e = 0.9, depth_half = 200, tile_half = 20, r = 0.5; e * peak / n_sm = 2.6 TFLOP/s.
@@ -41,8 +57,8 @@
  * c = 56.0 us, W * c = 105.8 us: the least. Spread evenly it would be 96.3 us.
  *
  * Deviations. Six tiles stand for the hundreds of kernels of cuBLAS, whose choice
- * is not always the best. The max assumes that loads hide behind arithmetic in
- * full; caches and a clock that follows the power are in the coefficients only.
+ * is not always the best. Heat is no state: a kernel does not know what ran before
+ * it. A GEMM's re-reads beyond the L2 are in the coefficients only.
  *
  * Reference. Tile and wave quantisation: NVIDIA, "Matrix Multiplication Background
  * User's Guide", and S. Bekman, ml-engineering (rules of MODELS.md 3.1); roofline:
@@ -52,7 +68,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "compute/tile.h"
+
 #define ATTENTION_TILE_ROWS 128.0 /* query rows per thread block: FlashAttention-2 and -3 */
+#define WIDE_HEAD           128   /* above, two tiles do not fit beside each other       */
 #define MAX_SPLIT           8
 #define MIN_SPLIT_DEPTH     256.0 /* no cut along k leaves less than this */
 
@@ -86,7 +105,7 @@ ls_calibration_init_roofline (LsCalibration *c)
   };
   for (int i = 0; i < LS_N_KERNEL_KINDS; i++)
     c->kind[i] = roofline;
-  c->gemm_fp8 = roofline;
+  c->gemm_fp8 = c->attention_fp8 = c->vllm_rmsnorm = c->vllm_silu_mul = roofline;
 }
 
 static bool
@@ -101,11 +120,14 @@ is_attention (LsKernelKind kind)
   return kind == LS_KERNEL_ATTENTION_FWD || kind == LS_KERNEL_ATTENTION_BWD;
 }
 
-static const LsKindFit *
-fit_of (const LsCalibration *c, const LsKernel *kernel)
+const LsKindFit *
+ls_calibration_fit (const LsCalibration *c, const LsKernel *kernel)
 {
-  if (is_gemm (kernel->kind) && kernel->dtype == LS_DTYPE_FP8 && c->gemm_fp8.is_fitted)
+  bool is_fp8 = kernel->dtype == LS_DTYPE_FP8;
+  if (is_fp8 && is_gemm (kernel->kind) && c->gemm_fp8.is_fitted)
     return &c->gemm_fp8;
+  if (is_fp8 && kernel->kind == LS_KERNEL_ATTENTION_FWD && c->attention_fp8.is_fitted)
+    return &c->attention_fp8;
   return &c->kind[kernel->kind];
 }
 
@@ -115,13 +137,6 @@ peak_of (const LsGpu *gpu, const LsKernel *kernel)
   double matrix = gpu->peak_flops[kernel->dtype];
   bool on_matrix_units = (is_gemm (kernel->kind) || is_attention (kernel->kind)) && matrix > 0;
   return on_matrix_units ? matrix : gpu->vector_flops;
-}
-
-static double
-waves (double blocks, double n_sm, double rounding)
-{
-  double exact = blocks / n_sm;
-  return rounding * ceil (exact) + (1 - rounding) * fmax (exact, 1);
 }
 
 /* Time of a tile relative to the largest one, per multiply-add. */
@@ -147,11 +162,13 @@ tiled_gemm_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, do
 {
   double m = (double) kernel->m, n = (double) kernel->n, batch = fmax (1, (double) kernel->batch);
   double depth = (double) kernel->k / split + fit->depth_half;
-  double blocks = split * batch * ceil (m / tile.m) * ceil (n / tile.n);
+  double blocks = split * batch * ls_tile_blocks (m, n, tile.m, tile.n);
   double tile_s = 2 * tile.m * tile.n * depth * tile_slowness (tile, fit->tile_half) * gpu->n_sm / rate;
-  double partial_bytes = split > 1 ? 8 * split * m * n * batch : 0;
-  return waves (blocks, gpu->n_sm, fit->wave_rounding) * tile_s
-         + partial_bytes / (fit->memory_efficiency * gpu->hbm_bytes_per_s);
+  double all_s = ls_tile_waves_paid (blocks, gpu->n_sm, fit->wave_rounding) * tile_s;
+  if (split == 1)
+    return all_s;
+  double partial_bytes = 8 * split * m * n * batch;
+  return all_s + ls_time_to_s (fit->split_launch) + partial_bytes / (fit->memory_efficiency * gpu->hbm_bytes_per_s);
 }
 
 static double
@@ -167,30 +184,62 @@ gemm_compute_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, 
   return best;
 }
 
-static double
-attention_compute_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, double rate)
+/* Does each query see the keys before it only? Half of the FLOPs are missing then. */
+static bool
+is_causal (const LsKernel *kernel)
 {
-  double blocks = fmax (1, (double) kernel->batch) * ceil ((double) kernel->m / ATTENTION_TILE_ROWS);
-  double idle = waves (blocks, gpu->n_sm, fit->wave_rounding) / (blocks / gpu->n_sm);
-  return kernel->flops / rate * (1 + fit->depth_half / (double) kernel->n)
-         * (1 + fit->width_half / (double) kernel->k) * idle;
+  double passes = kernel->kind == LS_KERNEL_ATTENTION_BWD ? 2.5 : 1;
+  double all = 4 * passes * (double) kernel->batch * (double) kernel->m * (double) kernel->n * (double) kernel->k;
+  return kernel->flops < 0.75 * all;
 }
 
 static double
-compute_s (const LsCalibration *c, const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel)
+attention_compute_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, double rate)
+{
+  double m = (double) kernel->m, n = (double) kernel->n, heads = fmax (1, (double) kernel->batch);
+  double blocks = heads * ceil (m / ATTENTION_TILE_ROWS);
+  double seen = is_causal (kernel) ? n / 2 : n; /* by the mean query; by its tile, with the corner: */
+  double mean = is_causal (kernel) ? (n + fmin (n, ATTENTION_TILE_ROWS)) / 2 : n;
+  double key_s = kernel->flops / (heads * m * seen) * ATTENTION_TILE_ROWS * gpu->n_sm / rate;
+  key_s *= (1 + fit->width_half / (double) kernel->k) * (kernel->k > WIDE_HEAD ? 1 + fit->wide_slow : 1);
+  double longest_s = (n + fit->depth_half) * key_s;
+  double even_s = blocks * (mean + fit->depth_half) * key_s / gpu->n_sm;
+  return fmax (longest_s, even_s + fit->tail * longest_s);
+}
+
+static double
+cool_compute_s (const LsKindFit *fit, double sustained, const LsGpu *gpu, const LsKernel *kernel)
 {
   double peak = peak_of (gpu, kernel);
   if (kernel->flops <= 0 || peak <= 0)
     return 0;
 
-  double sustained = is_gemm (kernel->kind) && c->sustained > 0 ? c->sustained : 1;
   double rate = fit->compute_efficiency * sustained * peak;
   bool has_shape = kernel->m > 0 && kernel->n > 0 && kernel->k > 0;
   if (fit->wave_rounding > 0 && gpu->n_sm > 0 && has_shape && is_gemm (kernel->kind))
     return gemm_compute_s (fit, gpu, kernel, rate);
-  if (fit->wave_rounding > 0 && gpu->n_sm > 0 && has_shape && is_attention (kernel->kind))
+  if (fit->tail > 0 && gpu->n_sm > 0 && has_shape && is_attention (kernel->kind))
     return attention_compute_s (fit, gpu, kernel, rate);
   return even_compute_s (fit, kernel, rate);
+}
+
+/* Inside a training step, where sustained < 1, the chip is always hot. */
+static double
+compute_s (const LsKindFit *fit, double sustained, const LsGpu *gpu, const LsKernel *kernel)
+{
+  bool is_in_step = sustained > 0 && sustained < 1;
+  double s = cool_compute_s (fit, is_in_step && is_gemm (kernel->kind) ? sustained : 1, gpu, kernel);
+  if (fit->throttle <= 0 || s <= 0)
+    return s;
+  double heat = is_in_step ? 1 : 1 - fmin (1, ls_time_to_s (fit->burst) / s);
+  return s * (1 + fit->throttle * heat);
+}
+
+/* Share of the traffic that stays in the L2: all up to cache_bytes, none from twice that. */
+static double
+hit_share (const LsKindFit *fit, double bytes)
+{
+  return fit->cache_bytes > 0 ? CLAMP (2 - bytes / fit->cache_bytes, 0, 1) : 0;
 }
 
 static double
@@ -198,7 +247,21 @@ memory_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel)
 {
   if (kernel->bytes <= 0)
     return 0;
-  return (kernel->bytes + fit->bytes_half) / (fit->memory_efficiency * gpu->hbm_bytes_per_s);
+  double saved = fit->cache_speed > 1 ? hit_share (fit, kernel->bytes) * (1 - 1 / fit->cache_speed) : 0;
+  return (kernel->bytes * (1 - saved) + fit->bytes_half) / (fit->memory_efficiency * gpu->hbm_bytes_per_s);
+}
+
+/* Loads that do not hide behind arithmetic, and arithmetic that waits for loads,
+ * stretch both terms by the same factor, so that their larger one is the time. */
+static void
+stretch (LsKernelCost *cost, double p)
+{
+  double large = fmax (cost->compute_s, cost->memory_s), small = fmin (cost->compute_s, cost->memory_s);
+  if (p <= 0 || small <= 0)
+    return;
+  double factor = pow (1 + pow (small / large, p), 1 / p);
+  cost->compute_s *= factor;
+  cost->memory_s *= factor;
 }
 
 static LsBound
@@ -220,19 +283,34 @@ extrapolates (const LsKindFit *fit, const LsKernel *kernel)
 }
 
 LsKernelCost
-ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKernel *kernel)
+ls_kernel_cost_by (const LsKindFit *fit, double sustained, const LsGpu *gpu, const LsKernel *kernel)
 {
-  const LsKindFit *fit = fit_of (calibration, kernel);
   LsKernelCost cost = {
-    .compute_s = compute_s (calibration, fit, gpu, kernel),
+    .compute_s = compute_s (fit, sustained, gpu, kernel),
     .memory_s = memory_s (fit, gpu, kernel),
     .launch_s = ls_time_to_s (fit->launch),
     .source = fit->is_fitted ? LS_COST_FITTED : LS_COST_ROOFLINE,
     .extrapolated = extrapolates (fit, kernel),
   };
+  stretch (&cost, fit->overlap);
   cost.bound = bound_of (&cost);
   cost.alone = ls_kernel_time_beside (&cost, 0);
   return cost;
+}
+
+LsKernelCost
+ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKernel *kernel)
+{
+  return ls_kernel_cost_by (ls_calibration_fit (calibration, kernel), calibration->sustained, gpu, kernel);
+}
+
+double
+ls_kernel_timed_besides_s (const LsKindFit *fit, const LsGpu *gpu, double side_bytes, bool has_host)
+{
+  double s = has_host ? ls_time_to_s (fit->timed_host) : 0;
+  if (fit->timed_efficiency > 0)
+    s += side_bytes / (fit->timed_efficiency * gpu->hbm_bytes_per_s);
+  return s;
 }
 
 LsTime

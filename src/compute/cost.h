@@ -1,6 +1,6 @@
 /* compute/cost.h — how long one kernel takes alone.
  *
- *     t = t0 + max (compute, bytes / (b * bandwidth))
+ *     t = t0 + max (compute, bytes / (b * bandwidth))   and a little more where both count
  *
  * with launch time t0 and bandwidth efficiency b fitted per kernel kind and GPU
  * (a calibration), or a plain roofline where nothing was fitted. The compute
@@ -17,7 +17,13 @@
 #include "cluster/gpu.h"
 #include "model/kernel.h"
 
-typedef enum { LS_COST_ROOFLINE, LS_COST_FITTED, LS_COST_MEASURED, LS_COST_RECORDED } LsCostSource;
+typedef enum {
+  LS_COST_ROOFLINE,
+  LS_COST_FITTED,
+  LS_COST_MEASURED,
+  LS_COST_INTERPOLATED,
+  LS_COST_RECORDED
+} LsCostSource;
 typedef enum { LS_BOUND_COMPUTE, LS_BOUND_MEMORY, LS_BOUND_LAUNCH } LsBound;
 
 /* Coefficients of one kernel kind. A field that is 0 switches its effect off. */
@@ -29,12 +35,27 @@ typedef struct {
                                 prologue and epilogue take half of a tile's time       */
   double width_half;         /* head_dim at which softmax takes half the time of
                                 attention                                              */
+  double wide_slow;          /* extra share of attention's time above head_dim 128     */
+  double tail;               /* longest tiles of attention in which SMs run out of work
+                                one by one; 0: no tiles, the work spreads evenly       */
   double tile_half;          /* edge of the square tile that runs at half rate         */
   double wave_rounding;      /* [0, 1] how much of a started wave of tiles is paid;
                                 0: no tiles, the work spreads evenly over the SMs      */
+  LsTime split_launch;       /* joining the partial sums of a GEMM cut along k         */
+  double throttle;           /* extra share of compute time when the chip is hot       */
+  LsTime burst;              /* compute time of a kernel up to which an isolated loop of
+                                it stays cool; the rest runs hot                       */
+  double overlap;            /* p of (compute^p + memory^p)^(1/p); 0: the larger       */
   double memory_efficiency;  /* b, (0, 1]                                              */
   double bytes_half;         /* bytes at which b is halved                             */
+  double cache_bytes;        /* traffic that the L2 still serves whole; twice as much
+                                comes from HBM whole                                   */
+  double cache_speed;        /* rate of the L2 relative to HBM, >= 1                   */
   LsTime launch;             /* t0                                                     */
+  LsTime timed_host;         /* what the timings of the fit held besides the kernel: a
+                                constant                                               */
+  double timed_efficiency;   /* and another kernel's traffic, at this share of the
+                                bandwidth. Only for comparing with such timings        */
   double min_work, max_work; /* range of FLOPs (GEMM, attention) or bytes (all others)
                                 seen in the fit; both 0: never extrapolates            */
   double mape;               /* on held-out families, fraction; NaN if none            */
@@ -47,7 +68,10 @@ typedef struct {
                        isolated loops that e was fitted to: power limit, cold
                        caches; multiplies e. 1 or 0: off, as in the loops */
   LsKindFit kind[LS_N_KERNEL_KINDS];
-  LsKindFit gemm_fp8;   /* used for fp8 GEMMs if is_fitted */
+  LsKindFit gemm_fp8;      /* used for fp8 GEMMs if is_fitted                */
+  LsKindFit attention_fp8; /* and for fp8 attention forward                  */
+  LsKindFit vllm_rmsnorm;  /* kernels that were measured, but that training  */
+  LsKindFit vllm_silu_mul; /* does not run: only for comparisons             */
 } LsCalibration;
 
 void ls_calibration_clear (LsCalibration *c);          /* frees the strings, zeroes; NULL allowed */
@@ -55,8 +79,8 @@ void ls_calibration_init_roofline (LsCalibration *c);  /* e = b = 1, t0 = 0, not
 
 typedef struct {
   LsTime alone;      /* whole time with the GPU to itself                   */
-  double compute_s;  /* compute term, launch excluded                       */
-  double memory_s;   /* byte term, launch excluded                          */
+  double compute_s;  /* compute term, launch excluded; both terms are       */
+  double memory_s;   /* stretched alike by what they do not overlap         */
   double launch_s;   /* t0                                                  */
   LsCostSource source;
   LsBound bound;
@@ -67,6 +91,13 @@ typedef struct {
  * others (and number formats that the GPU's matrix units lack) at vector_flops;
  * a rate of 0 counts as unlimited. Nothing is allocated; cannot fail. */
 LsKernelCost ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKernel *kernel);
+/* The coefficients that ls_kernel_cost() takes; the same by given ones. */
+const LsKindFit *ls_calibration_fit (const LsCalibration *calibration, const LsKernel *kernel);
+LsKernelCost ls_kernel_cost_by (const LsKindFit *fit, double sustained, const LsGpu *gpu, const LsKernel *kernel);
+
+/* What such a timing of the kernel holds besides it, in seconds: `side_bytes` of
+ * another kernel's traffic, and a constant if the timing is a framework's. */
+double ls_kernel_timed_besides_s (const LsKindFit *fit, const LsGpu *gpu, double side_bytes, bool has_host);
 
 /* Time of the kernel when communication kernels hold `sm_share` of the SMs and
  * HBM is not contended: launch + max (compute / (1 - sm_share), memory);

@@ -49,6 +49,28 @@ ls_kernel_gemm (const char *name, LsDtype dtype, uint64_t m, uint64_t n, uint64_
 }
 
 LsKernel
+ls_kernel_attention (const char *name, LsDtype dtype, uint64_t batch, uint64_t seq, uint64_t heads,
+                     uint64_t kv_heads, uint64_t head_dim, bool is_causal, bool is_backward)
+{
+  double tokens = (double) batch * (double) seq, elt = ls_dtype_bytes (dtype);
+  double q = (double) heads * (double) head_dim, kv = (double) kv_heads * (double) head_dim;
+  double flops = 4 * tokens * (double) seq * q * (is_causal ? 0.5 : 1);
+  double out_elt = MAX (elt, 2);
+
+  return (LsKernel) {
+    .name = name,
+    .kind = is_backward ? LS_KERNEL_ATTENTION_BWD : LS_KERNEL_ATTENTION_FWD,
+    .dtype = dtype,
+    .m = seq,
+    .n = seq,
+    .k = head_dim,
+    .batch = batch * heads,
+    .flops = is_backward ? 2.5 * flops : flops,
+    .bytes = is_backward ? elt * tokens * 4 * (q + kv) : tokens * (elt * (q + 2 * kv) + out_elt * q),
+  };
+}
+
+LsKernel
 ls_kernel_stream (const char *name, LsKernelKind kind, LsDtype dtype, uint64_t m,
                   uint64_t n, double bytes, double flops)
 {

@@ -6,6 +6,7 @@
 #ifndef LS_MODEL_KERNEL_H
 #define LS_MODEL_KERNEL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/dtype.h"
@@ -42,6 +43,11 @@ typedef struct {
  * for C; accumulate adds a read of C. */
 LsKernel ls_kernel_gemm (const char *name, LsDtype dtype, uint64_t m, uint64_t n, uint64_t k,
                          uint64_t batch, uint32_t out_bytes_per_element, bool accumulate);
+/* Flash attention over `batch` sequences: 4 batch seq^2 heads head_dim FLOPs, half if
+ * causal, 2.5 times that backward. Bytes: Q, K, V in, O out in 16 bits; backward those,
+ * dO and four gradients. */
+LsKernel ls_kernel_attention (const char *name, LsDtype dtype, uint64_t batch, uint64_t seq, uint64_t heads,
+                              uint64_t kv_heads, uint64_t head_dim, bool is_causal, bool is_backward);
 /* A memory-bound kernel of `bytes` traffic over m x n elements. */
 LsKernel ls_kernel_stream (const char *name, LsKernelKind kind, LsDtype dtype, uint64_t m,
                            uint64_t n, double bytes, double flops);

@@ -2,99 +2,96 @@
 
 #include <gsl/gsl_multimin.h>
 #include <math.h>
-#include <string.h>
+#include <stddef.h>
+#include <stdlib.h>
 
 #define HUBER_KNEE   0.1
-#define MAX_FREE     10
-#define N_STARTS     5
+#define N_ROUNDS     4
 #define N_ITERATIONS 400
 #define SIMPLEX_SIZE 1e-7
-#define START        0.3 /* logistic (START) = 0.57: just above the middle of each range */
+#define MAX_SAMPLES  2000 /* of a fit: evenly picked; errors are those of all samples */
 
 typedef struct {
   guint free;
-  double lo, hi;
-} Bounds;
+  size_t offset; /* in LsKindFit */
+  bool is_time;
+  double lo, hi, start; /* seconds if a time */
+} Coefficient;
 
-/* Ranges wide enough that no result lies on one, except b and e <= 1 by definition. */
-static const Bounds bounds[] = {
-  { LS_FREE_COMPUTE, 0.05, 1 }, { LS_FREE_MEMORY, 0.05, 1 },    { LS_FREE_LAUNCH, 0.2e-6, 50e-6 },
-  { LS_FREE_DEPTH, 1, 2000 },   { LS_FREE_WIDTH, 0.1, 500 },    { LS_FREE_TILE, 0.1, 500 },
-  { LS_FREE_WAVE, 0.01, 1 },    { LS_FREE_BYTES_HALF, 1, 1e8 }, { LS_FREE_HOST, 1e-7, 2e-4 },
-  { LS_FREE_SIDE, 0.05, 20 },
+#define NUMBER(free_, member, lo_, hi_, start_) \
+  { free_, offsetof (LsKindFit, member), false, lo_, hi_, start_ }
+#define TIME(free_, member, lo_, hi_, start_) \
+  { free_, offsetof (LsKindFit, member), true, lo_, hi_, start_ }
+
+/* Ranges wide enough that no result lies on one, except shares <= 1 by definition and
+ * effects that the data do not show: they end at the side where they do nothing. */
+static const Coefficient coefficients[] = {
+  NUMBER (LS_FREE_COMPUTE, compute_efficiency, 0.05, 1, 0.8),
+  NUMBER (LS_FREE_MEMORY, memory_efficiency, 0.05, 1, 0.8),
+  TIME (LS_FREE_LAUNCH, launch, 0.2e-6, 50e-6, 3e-6),
+  NUMBER (LS_FREE_DEPTH, depth_half, 1, 3000, 150),
+  NUMBER (LS_FREE_WIDTH, width_half, 0.1, 500, 30),
+  NUMBER (LS_FREE_TILE, tile_half, 0.1, 500, 20),
+  NUMBER (LS_FREE_WAVE, wave_rounding, 0.01, 1, 0.5),
+  NUMBER (LS_FREE_BYTES_HALF, bytes_half, 1, 1e8, 1e5),
+  TIME (LS_FREE_HOST, timed_host, 1e-8, 2e-4, 5e-6),
+  NUMBER (LS_FREE_SIDE, timed_efficiency, 0.05, 20, 0.5),
+  TIME (LS_FREE_SPLIT, split_launch, 1e-8, 2e-5, 1e-6),
+  NUMBER (LS_FREE_OVERLAP, overlap, 1, 50, 3),
+  NUMBER (LS_FREE_THROTTLE, throttle, 1e-3, 0.5, 0.1),
+  TIME (LS_FREE_BURST, burst, 1e-5, 2e-3, 2e-4),
+  NUMBER (LS_FREE_CACHE, cache_bytes, 2e6, 2e8, 2e7),
+  NUMBER (LS_FREE_CACHE_SPEED, cache_speed, 1.01, 8, 2),
+  NUMBER (LS_FREE_TAIL, tail, 0.01, 5, 0.5),
+  NUMBER (LS_FREE_WIDE, wide_slow, 1e-3, 3, 0.1),
 };
-G_STATIC_ASSERT (G_N_ELEMENTS (bounds) == MAX_FREE);
+#define N_COEFFICIENTS G_N_ELEMENTS (coefficients)
 
 typedef struct {
-  const LsFitState *fixed;
+  const LsKindFit *fixed;
   guint free_mask;
   const LsGpu *gpu;
-  const GArray *samples;
+  const GPtrArray *samples; /* of const LsTimedKernel */
 } Problem;
 
-static void
-set_coefficient (LsFitState *s, guint which, double x)
+static double
+get_coefficient (const LsKindFit *fit, const Coefficient *c)
 {
-  switch ((LsFree)which) {
-  case LS_FREE_COMPUTE:
-    s->fit.compute_efficiency = x;
-    break;
-  case LS_FREE_MEMORY:
-    s->fit.memory_efficiency = x;
-    break;
-  case LS_FREE_LAUNCH:
-    s->fit.launch = ls_time_from_s (x);
-    break;
-  case LS_FREE_DEPTH:
-    s->fit.depth_half = x;
-    break;
-  case LS_FREE_WIDTH:
-    s->fit.width_half = x;
-    break;
-  case LS_FREE_TILE:
-    s->fit.tile_half = x;
-    break;
-  case LS_FREE_WAVE:
-    s->fit.wave_rounding = x;
-    break;
-  case LS_FREE_BYTES_HALF:
-    s->fit.bytes_half = x;
-    break;
-  case LS_FREE_HOST:
-    s->host_s = x;
-    break;
-  case LS_FREE_SIDE:
-    s->side_efficiency = x;
-    break;
-  }
+  const char *at = (const char *) fit + c->offset;
+  return c->is_time ? ls_time_to_s (*(const LsTime *) at) : *(const double *) at;
 }
 
-static LsFitState
-state_at (const Problem *p, const gsl_vector *u)
+static void
+set_coefficient (LsKindFit *fit, const Coefficient *c, double x)
 {
-  LsFitState s = *p->fixed;
+  char *at = (char *) fit + c->offset;
+  if (c->is_time)
+    *(LsTime *) at = ls_time_from_s (x);
+  else
+    *(double *) at = x;
+}
+
+static LsKindFit
+fit_at (const Problem *p, const gsl_vector *u)
+{
+  LsKindFit fit = *p->fixed;
   size_t at = 0;
-  for (size_t i = 0; i < MAX_FREE; i++)
-    if (p->free_mask & bounds[i].free) {
-      double share = 1 / (1 + exp (-gsl_vector_get (u, at++)));
-      set_coefficient (&s, bounds[i].free, bounds[i].lo * pow (bounds[i].hi / bounds[i].lo, share));
-    }
-  return s;
+  for (size_t i = 0; i < N_COEFFICIENTS; i++) {
+    const Coefficient *c = &coefficients[i];
+    if (!(p->free_mask & c->free))
+      continue;
+    double share = 1 / (1 + exp (-gsl_vector_get (u, at++)));
+    set_coefficient (&fit, c, c->lo * pow (c->hi / c->lo, share));
+  }
+  return fit;
 }
 
 double
-ls_fit_predict_s (const LsFitState *state, const LsGpu *gpu, const LsSample *sample)
+ls_fit_predict_s (const LsKindFit *fit, const LsGpu *gpu, const LsTimedKernel *sample)
 {
-  LsCalibration c = { .gemm_fp8 = { .is_fitted = false } };
-  c.kind[sample->kernel.kind] = state->fit;
-  LsKernelCost cost = ls_kernel_cost (&c, gpu, &sample->kernel);
-
-  double s = cost.launch_s + fmax (cost.compute_s, cost.memory_s);
-  if (sample->has_host)
-    s += state->host_s;
-  if (state->side_efficiency > 0)
-    s += sample->side_bytes / (state->side_efficiency * gpu->hbm_bytes_per_s);
-  return s;
+  LsKernelCost cost = ls_kernel_cost_by (fit, 1, gpu, &sample->kernel);
+  return cost.launch_s + fmax (cost.compute_s, cost.memory_s)
+         + ls_kernel_timed_besides_s (fit, gpu, sample->side_bytes, sample->has_host);
 }
 
 static double
@@ -108,38 +105,48 @@ static double
 loss (const gsl_vector *u, void *problem)
 {
   const Problem *p = problem;
-  LsFitState s = state_at (p, u);
+  LsKindFit fit = fit_at (p, u);
   double sum = 0;
-  guint n = 0;
   for (guint i = 0; i < p->samples->len; i++) {
-    const LsSample *sample = &g_array_index (p->samples, LsSample, i);
-    if (sample->held_out)
-      continue;
-    sum += huber (log (ls_fit_predict_s (&s, p->gpu, sample) / sample->seconds));
-    n++;
+    const LsTimedKernel *sample = g_ptr_array_index (p->samples, i);
+    sum += huber (log (ls_fit_predict_s (&fit, p->gpu, sample) / sample->measured_s));
   }
-  return n > 0 ? sum / n : 0;
+  return p->samples->len > 0 ? sum / p->samples->len : 0;
 }
 
 static size_t
 n_free (guint free_mask)
 {
   size_t n = 0;
-  for (size_t i = 0; i < MAX_FREE; i++)
-    n += (free_mask & bounds[i].free) != 0;
+  for (size_t i = 0; i < N_COEFFICIENTS; i++)
+    n += (free_mask & coefficients[i].free) != 0;
   return n;
 }
 
-static LsFitState
-minimise (const Problem *p)
+/* Starts one and two differ in how whole waves are. */
+static void
+set_start (const Problem *p, gsl_vector *u, int which)
 {
-  size_t n = n_free (p->free_mask);
-  gsl_multimin_function f = { .f = loss, .n = n, .params = (void *) p };
-  gsl_multimin_fminimizer *m = gsl_multimin_fminimizer_alloc (gsl_multimin_fminimizer_nmsimplex2, n);
-  gsl_vector *u = gsl_vector_alloc (n), *step = gsl_vector_alloc (n);
+  size_t at = 0;
+  for (size_t i = 0; i < N_COEFFICIENTS; i++) {
+    const Coefficient *c = &coefficients[i];
+    if (!(p->free_mask & c->free))
+      continue;
+    double start = which == 1 && c->free == LS_FREE_WAVE ? 0.9 : c->start;
+    double share = log (start / c->lo) / log (c->hi / c->lo);
+    gsl_vector_set (u, at++, log (share / (1 - share)));
+  }
+}
 
-  gsl_vector_set_all (u, START);
-  for (int start = 0; start < N_STARTS; start++) {
+/* From u to a better one; its loss. */
+static double
+descend (const Problem *p, gsl_vector *u)
+{
+  gsl_multimin_function f = { .f = loss, .n = u->size, .params = (void *) p };
+  gsl_multimin_fminimizer *m = gsl_multimin_fminimizer_alloc (gsl_multimin_fminimizer_nmsimplex2, u->size);
+  gsl_vector *step = gsl_vector_alloc (u->size);
+
+  for (int round = 0; round < N_ROUNDS; round++) {
     gsl_vector_set_all (step, 0.5);
     gsl_multimin_fminimizer_set (m, &f, u, step);
     for (int i = 0; i < N_ITERATIONS && gsl_multimin_fminimizer_size (m) > SIMPLEX_SIZE; i++)
@@ -147,11 +154,28 @@ minimise (const Problem *p)
         break;
     gsl_vector_memcpy (u, m->x);
   }
-  LsFitState s = state_at (p, u);
+  double least = m->fval;
   gsl_vector_free (step);
-  gsl_vector_free (u);
   gsl_multimin_fminimizer_free (m);
-  return s;
+  return least;
+}
+
+static LsKindFit
+minimise (const Problem *p)
+{
+  gsl_vector *u = gsl_vector_alloc (n_free (p->free_mask));
+  int n_starts = p->free_mask & LS_FREE_WAVE ? 2 : 1;
+  double least = INFINITY;
+  LsKindFit best = *p->fixed;
+  for (int start = 0; start < n_starts; start++) {
+    set_start (p, u, start);
+    double reached = descend (p, u);
+    if (reached < least)
+      best = fit_at (p, u);
+    least = fmin (least, reached);
+  }
+  gsl_vector_free (u);
+  return best;
 }
 
 double
@@ -162,16 +186,18 @@ ls_fit_round (double value, int digits)
   return g_ascii_strtod (text, NULL);
 }
 
+/* Four digits; times to 10 ns, as the files spell them. */
 static void
-round_state (LsFitState *s)
+round_fit (LsKindFit *fit)
 {
-  LsKindFit *f = &s->fit;
-  double *const coefficients[]
-      = { &f->compute_efficiency, &f->memory_efficiency, &f->depth_half, &f->width_half,
-          &f->tile_half,          &f->wave_rounding,     &f->bytes_half };
-  for (size_t i = 0; i < G_N_ELEMENTS (coefficients); i++)
-    *coefficients[i] = ls_fit_round (*coefficients[i], 4);
-  f->launch = (f->launch + 5 * LS_NS) / (10 * LS_NS) * (10 * LS_NS);
+  for (size_t i = 0; i < N_COEFFICIENTS; i++) {
+    const Coefficient *c = &coefficients[i];
+    LsTime *t = (LsTime *) ((char *) fit + c->offset);
+    if (c->is_time)
+      *t = (*t + 5 * LS_NS) / (10 * LS_NS) * (10 * LS_NS);
+    else
+      set_coefficient (fit, c, ls_fit_round (get_coefficient (fit, c), 4));
+  }
 }
 
 static bool
@@ -186,42 +212,71 @@ set_range (LsKindFit *f, const GArray *samples)
   f->min_work = INFINITY;
   f->max_work = 0;
   for (guint i = 0; i < samples->len; i++) {
-    const LsKernel *k = &g_array_index (samples, LsSample, i).kernel;
+    const LsKernel *k = &g_array_index (samples, LsTimedKernel, i).kernel;
     double work = counts_flops (k->kind) ? k->flops : k->bytes;
     f->min_work = fmin (f->min_work, work);
     f->max_work = fmax (f->max_work, work);
   }
 }
 
-void
-ls_fit_solve (LsFitState *state, guint free_mask, const LsGpu *gpu, const GArray *samples)
+/* The samples that a fit sees: not held out, and at most MAX_SAMPLES. */
+static GPtrArray *
+pick_samples (const GArray *samples)
 {
-  const Problem p = { state, free_mask, gpu, samples };
-  *state = minimise (&p);
-  round_state (state);
-  state->fit.is_fitted = true;
-  set_range (&state->fit, samples);
-  LsFitError held_out = ls_fit_error (state, gpu, samples, true, NULL);
-  state->fit.mape = held_out.n > 0 ? held_out.mape : NAN;
+  g_autoptr (GPtrArray) all = g_ptr_array_new ();
+  for (guint i = 0; i < samples->len; i++) {
+    LsTimedKernel *sample = &g_array_index (samples, LsTimedKernel, i);
+    if (!sample->held_out)
+      g_ptr_array_add (all, sample);
+  }
+  GPtrArray *some = g_ptr_array_new ();
+  guint stride = all->len / MAX_SAMPLES + 1;
+  for (guint i = 0; i < all->len; i += stride)
+    g_ptr_array_add (some, g_ptr_array_index (all, i));
+  return some;
+}
+
+void
+ls_fit_solve (LsKindFit *fit, guint free_mask, const LsGpu *gpu, const GArray *samples)
+{
+  g_autoptr (GPtrArray) some = pick_samples (samples);
+  const Problem p = { fit, free_mask, gpu, some };
+  *fit = minimise (&p);
+  round_fit (fit);
+  fit->is_fitted = true;
+  set_range (fit, samples);
+  LsFitError held_out = ls_fit_error (fit, gpu, samples, true, NULL);
+  fit->mape = held_out.n > 0 ? held_out.mape : NAN;
+}
+
+static int
+by_value (const void *a, const void *b)
+{
+  double x = *(const double *) a, y = *(const double *) b;
+  return (x > y) - (x < y);
 }
 
 LsFitError
-ls_fit_error (const LsFitState *state, const LsGpu *gpu, const GArray *samples, bool held_out,
+ls_fit_error (const LsKindFit *fit, const LsGpu *gpu, const GArray *samples, bool held_out,
               LsSampleFilter filter)
 {
+  g_autoptr (GArray) errors = g_array_new (FALSE, FALSE, sizeof (double));
   LsFitError e = { 0 };
   for (guint i = 0; i < samples->len; i++) {
-    const LsSample *sample = &g_array_index (samples, LsSample, i);
+    const LsTimedKernel *sample = &g_array_index (samples, LsTimedKernel, i);
     if (sample->held_out != held_out || (filter && !filter (sample)))
       continue;
-    double error = ls_fit_predict_s (state, gpu, sample) / sample->seconds - 1;
+    double error = ls_fit_predict_s (fit, gpu, sample) / sample->measured_s - 1;
     e.mape += fabs (error);
     e.bias += error;
-    e.n++;
+    g_array_append_val (errors, error);
   }
-  if (e.n > 0) {
-    e.mape /= e.n;
-    e.bias /= e.n;
-  }
+  if (errors->len == 0)
+    return e;
+  qsort (errors->data, errors->len, sizeof (double), by_value);
+  e.n = errors->len;
+  e.mape /= e.n;
+  e.bias /= e.n;
+  e.median = g_array_index (errors, double, e.n / 2);
   return e;
 }

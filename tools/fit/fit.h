@@ -11,8 +11,9 @@
  *
  * Each free coefficient lives between two bounds and is mapped to the whole real
  * line by x = lo (hi / lo) ^ logistic (u); u is found by Nelder and Mead's simplex
- * (GSL, nmsimplex2), restarted four times from the best point, because ceil(),
- * min() and max() leave no useful gradient. No random numbers: the same samples
+ * (GSL, nmsimplex2), restarted three times from the best point, because ceil(),
+ * min() and max() leave no useful gradient, and all that from two starts, because
+ * fewer whole waves of faster tiles look much like more of slower ones. No random numbers: the same samples
  * give the same coefficients. */
 #ifndef LS_FIT_FIT_H
 #define LS_FIT_FIT_H
@@ -31,31 +32,32 @@ typedef enum {
   LS_FREE_BYTES_HALF = 1 << 7,
   LS_FREE_HOST = 1 << 8,
   LS_FREE_SIDE = 1 << 9,
+  LS_FREE_SPLIT = 1 << 10,
+  LS_FREE_OVERLAP = 1 << 11,
+  LS_FREE_THROTTLE = 1 << 12, /* with burst */
+  LS_FREE_BURST = 1 << 13,
+  LS_FREE_CACHE = 1 << 14, /* with its speed */
+  LS_FREE_CACHE_SPEED = 1 << 15,
+  LS_FREE_TAIL = 1 << 16,
+  LS_FREE_WIDE = 1 << 17,
 } LsFree;
 
-typedef struct {
-  LsKindFit fit;
-  double host_s;          /* added to samples with has_host       */
-  double side_efficiency; /* of bandwidth, for side_bytes; 0: no side kernel */
-} LsFitState;
-
-/* Error of a state over some samples: fractions, predicted / measured - 1. */
+/* Error of a fit over some samples: fractions, predicted / measured - 1. */
 typedef struct {
   guint n;
   double mape;
   double bias;
+  double median;
 } LsFitError;
 
-typedef bool (*LsSampleFilter) (const LsSample *sample); /* NULL: all */
+double ls_fit_predict_s (const LsKindFit *fit, const LsGpu *gpu, const LsTimedKernel *sample);
 
-double ls_fit_predict_s (const LsFitState *state, const LsGpu *gpu, const LsSample *sample);
-
-/* `state` holds the fixed coefficients and receives the free ones, rounded to
+/* `fit` holds the fixed coefficients and receives the free ones, rounded to
  * four digits (launch to 10 ns), with is_fitted, the range of work and the error
  * on held-out samples. */
-void ls_fit_solve (LsFitState *state, guint free_mask, const LsGpu *gpu, const GArray *samples);
+void ls_fit_solve (LsKindFit *fit, guint free_mask, const LsGpu *gpu, const GArray *samples);
 
-LsFitError ls_fit_error (const LsFitState *state, const LsGpu *gpu, const GArray *samples, bool held_out,
+LsFitError ls_fit_error (const LsKindFit *fit, const LsGpu *gpu, const GArray *samples, bool held_out,
                          LsSampleFilter filter);
 
 double ls_fit_round (double value, int digits); /* to significant decimal digits */

@@ -2,81 +2,43 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define GEMM_FREE                                                                                            \
-  (LS_FREE_COMPUTE | LS_FREE_MEMORY | LS_FREE_LAUNCH | LS_FREE_DEPTH | LS_FREE_TILE | LS_FREE_WAVE)
-#define ATTENTION_FREE (LS_FREE_COMPUTE | LS_FREE_DEPTH | LS_FREE_WAVE | LS_FREE_SIDE | LS_FREE_HOST)
+  (LS_FREE_COMPUTE | LS_FREE_MEMORY | LS_FREE_LAUNCH | LS_FREE_DEPTH | LS_FREE_TILE | LS_FREE_WAVE           \
+   | LS_FREE_SPLIT | LS_FREE_OVERLAP | LS_FREE_THROTTLE | LS_FREE_BURST)
+#define ATTENTION_FREE (LS_FREE_COMPUTE | LS_FREE_DEPTH | LS_FREE_TAIL | LS_FREE_SIDE | LS_FREE_HOST)
 
 /* vidur's "add" takes 1 to 2 us (its timer's step is 1 us) below 1 MB of traffic. */
 #define STREAM_LAUNCH (2 * LS_US)
-/* FlashAttention-2 (Dao, arXiv 2307.08691): forward up to 73 % (abstract), backward
- * up to 63 % (from memory, not looked up) of peak on the A100. */
-#define A100_ATTENTION_BWD (63.0 / 73.0)
-/* MODELS.md 3.3: forward and backward of FA3 447 TFLOP/s in a training step, forward
- * alone 600: backward 2.5 / (3.5 / 447 - 1 / 600) = 406, and 406 / 600 = 0.68. */
-#define H100_ATTENTION_BWD 0.68
-/* MODELS.md 3.2: fp32 add of 2^30 elements, 12 bytes each, in 4.1 ms, of 3.35 TB/s. */
-#define H100_STREAM_EFFICIENCY (12.0 * 1073741824 / 4.1e-3 / 3.35e12)
-#define A100_L2_BYTES          40e6 /* hardware.csv */
-#define H100_L2_BYTES          50e6
+#define MIN_STREAM    8e6 /* bytes: below, that step is too coarse */
+#define HOT           (1 - 1e-9) /* a `sustained` that only says: inside a step */
 
-static GArray *
-new_samples (void)
+const char *
+ls_slot_key (guint slot)
 {
-  return g_array_new (FALSE, TRUE, sizeof (LsSample));
+  static const char *const others[] = { "gemm_fp8", "attention_fp8", "vllm_rmsnorm", "vllm_silu_mul" };
+  return slot < LS_N_KERNEL_KINDS ? ls_kernel_kind_name (slot) : others[slot - LS_N_KERNEL_KINDS];
 }
 
-static LsSampleSink
-sink_for (const char *folder, LsDiagList *diags)
+LsKindFit *
+ls_slot_fit (LsCalibration *c, guint slot)
 {
-  return (LsSampleSink){ .folder = folder, .samples = new_samples (), .diags = diags };
+  switch (slot) {
+  case LS_SLOT_GEMM_FP8:
+    return &c->gemm_fp8;
+  case LS_SLOT_ATTENTION_FP8:
+    return &c->attention_fp8;
+  case LS_SLOT_VLLM_RMSNORM:
+    return &c->vllm_rmsnorm;
+  case LS_SLOT_VLLM_SILU_MUL:
+    return &c->vllm_silu_mul;
+  default:
+    return &c->kind[slot];
+  }
 }
 
-static bool
-is_training_gemm (const LsSample *s)
-{
-  return s->kernel.m >= 2048 && s->kernel.n >= 512 && s->kernel.k >= 512;
-}
-
-/* What the scores of unfused attention look like: a short inner loop. */
-static bool
-is_short_gemm (const LsSample *s)
-{
-  return s->kernel.m >= 2048 && s->kernel.n >= 512 && s->kernel.k <= 256;
-}
-
-static bool
-has_big_m (const LsSample *s)
-{
-  return s->kernel.m >= 2048;
-}
-
-static void
-add_check (LsRecipe *r, const char *name, LsKernelKind kind, LsSampleFilter filter, GArray *samples,
-           const LsFitState *nuisance, double promised_mape)
-{
-  LsFitCheck check = { .name = name,
-                       .kind = kind,
-                       .filter = filter,
-                       .samples = g_array_ref (samples),
-                       .promised_mape = promised_mape };
-  if (nuisance)
-    check.nuisance = *nuisance;
-  g_array_append_val (r->checks, check);
-}
-
-LsFitError
-ls_recipe_error (const LsRecipe *recipe, const LsCalibration *calibration, const LsFitCheck *check,
-                 bool held_out)
-{
-  LsFitState state = check->nuisance;
-  state.fit = check->fp8 ? calibration->gemm_fp8 : calibration->kind[check->kind];
-  return ls_fit_error (&state, &recipe->gpu, check->samples, held_out, check->filter);
-}
-
-static LsRecipe *
-recipe_new (const char *name, const char *source)
+LsRecipe *
+ls_recipe_new (const char *name, const char *source)
 {
   LsRecipe *r = g_new0 (LsRecipe, 1);
   r->name = name;
@@ -97,166 +59,306 @@ ls_recipe_free (LsRecipe *recipe)
   for (guint i = 0; i < recipe->checks->len; i++)
     g_array_unref (g_array_index (recipe->checks, LsFitCheck, i).samples);
   g_array_unref (recipe->checks);
-  for (guint i = 0; i < LS_N_KERNEL_KINDS; i++)
-    g_free (recipe->kind_source[i]);
-  g_free (recipe->gemm_fp8_source);
+  for (guint i = 0; i < LS_N_SLOTS; i++)
+    g_free (recipe->slot_source[i]);
   ls_calibration_clear (&recipe->calibration);
   g_free (recipe);
 }
 
-static void G_GNUC_PRINTF (3, 4) set_source (LsRecipe *r, LsKernelKind kind, const char *format, ...)
+void
+ls_recipe_set_source (LsRecipe *r, guint slot, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
-  g_free (r->kind_source[kind]);
-  r->kind_source[kind] = g_strdup_vprintf (format, args);
+  g_free (r->slot_source[slot]);
+  r->slot_source[slot] = g_strdup_vprintf (format, args);
   va_end (args);
 }
 
 static void
-fit_gemm (LsRecipe *r, const char *folder, const char *file, LsDiagList *diags)
+add_check (LsRecipe *r, const char *name, guint slot, LsSampleFilter filter, GArray *samples, double mape,
+           double median)
 {
-  LsSampleSink sink = sink_for (folder, diags);
-  ls_samples_gemm (&sink, file, LS_DTYPE_BF16);
-  LsFitState state = { 0 };
-  ls_fit_solve (&state, GEMM_FREE, &r->gpu, sink.samples);
+  LsFitCheck check = { .name = name,
+                       .slot = slot,
+                       .filter = filter,
+                       .samples = g_array_ref (samples),
+                       .promised_mape = mape,
+                       .promised_median = median };
+  g_array_append_val (r->checks, check);
+}
 
-  r->calibration.kind[LS_KERNEL_GEMM] = state.fit;
-  set_source (r, LS_KERNEL_GEMM,
-              "%s (TensorRT-LLM, isolated loops), all shapes, robust fit; hold-out by (n,k)", file);
-  add_check (r, "gemm", LS_KERNEL_GEMM, NULL, sink.samples, NULL, 0.09);
-  add_check (r, "gemm, m >= 2048", LS_KERNEL_GEMM, has_big_m, sink.samples, NULL, 0.09);
-  add_check (r, "gemm, m >= 2048, n k >= 512", LS_KERNEL_GEMM, is_training_gemm, sink.samples, NULL, 0.055);
+LsFitError
+ls_recipe_error (const LsRecipe *recipe, const LsCalibration *calibration, const LsFitCheck *check,
+                 bool held_out)
+{
+  LsCalibration copy = *calibration; /* for a pointer that may be written through */
+  return ls_fit_error (ls_slot_fit (&copy, check->slot), &recipe->gpu, check->samples, held_out, check->filter);
+}
 
-  LsFitError error = ls_fit_error (&state, &r->gpu, sink.samples, true, is_short_gemm);
+static LsSampleSink
+sink_for (const char *folder, LsDiagList *diags)
+{
+  return (LsSampleSink){ .folder = folder,
+                         .samples = g_array_new (FALSE, TRUE, sizeof (LsTimedKernel)),
+                         .diags = diags };
+}
+
+/* ---- which samples ---- */
+
+static bool
+is_fp8 (const LsTimedKernel *s)
+{
+  return s->kernel.dtype == LS_DTYPE_FP8;
+}
+
+static bool
+is_16_bit (const LsTimedKernel *s)
+{
+  return s->kernel.dtype == LS_DTYPE_BF16 || s->kernel.dtype == LS_DTYPE_FP16;
+}
+
+static bool
+has_1_gflop (const LsTimedKernel *s)
+{
+  return s->kernel.flops >= 1e9;
+}
+
+static bool
+is_training_gemm (const LsTimedKernel *s)
+{
+  bool is_gemm = s->kernel.kind == LS_KERNEL_GEMM;
+  return is_gemm && s->kernel.m >= 2048 && s->kernel.n >= 512 && s->kernel.k >= 512;
+}
+
+/* What the scores of unfused attention look like: a short inner loop. */
+static bool
+is_short_gemm (const LsTimedKernel *s)
+{
+  return s->kernel.m >= 2048 && s->kernel.n >= 512 && s->kernel.k <= 256;
+}
+
+static bool
+is_long_attention (const LsTimedKernel *s)
+{
+  return s->kernel.m >= 1024;
+}
+
+static bool
+is_usual_stream (const LsTimedKernel *s)
+{
+  return s->what == LS_TIMED_USUAL && s->kernel.bytes >= MIN_STREAM;
+}
+
+static bool
+is_vllm_rmsnorm (const LsTimedKernel *s)
+{
+  return s->what == LS_TIMED_VLLM_RMSNORM && s->kernel.bytes >= MIN_STREAM;
+}
+
+static bool
+is_vllm_silu_mul (const LsTimedKernel *s)
+{
+  return s->what == LS_TIMED_VLLM_SILU_MUL && s->kernel.bytes >= MIN_STREAM;
+}
+
+/* ---- matrix kernels ---- */
+
+static void
+copy_gemm_to_batched (LsRecipe *r, const GArray *samples)
+{
+  const LsKindFit *gemm = &r->calibration.kind[LS_KERNEL_GEMM];
+  LsFitError error = ls_fit_error (gemm, &r->gpu, samples, true, is_short_gemm);
   LsKindFit *batched = &r->calibration.kind[LS_KERNEL_BATCHED_GEMM];
-  *batched = state.fit;
+  *batched = *gemm;
   batched->mape = error.mape;
-  set_source (r, LS_KERNEL_BATCHED_GEMM,
-              "coefficients of gemm; no batched data: mape is that of plain GEMMs with m >= 2048, n >= 512, "
-              "k <= 256");
-  add_check (r, "gemm, m >= 2048, k <= 256", LS_KERNEL_BATCHED_GEMM, is_short_gemm, sink.samples, NULL, 0.10);
+  ls_recipe_set_source (r, LS_KERNEL_BATCHED_GEMM,
+                        "coefficients of gemm; no batched data: mape is that of plain GEMMs with m >= 2048, "
+                        "n >= 512, k <= 256");
+  add_check (r, "gemm, m >= 2048, k <= 256", LS_KERNEL_BATCHED_GEMM, is_short_gemm, (GArray *) samples, 0.1, 0);
+}
+
+/* In fp8 the cast of the input is in the same timing: the launch of one kernel is that
+ * of the bf16 GEMM, the rest belongs to the cast. */
+void
+ls_recipe_fit_gemm (LsRecipe *r, const char *folder, LsDtype dtype, LsDiagList *diags)
+{
+  bool fp8 = dtype == LS_DTYPE_FP8;
+  guint slot = fp8 ? LS_SLOT_GEMM_FP8 : LS_KERNEL_GEMM;
+  g_autofree char *file = g_strdup_printf ("gemm_%s.csv", r->name);
+  LsSampleSink sink = sink_for (folder, diags);
+  ls_samples_read (&sink, file, r->name, fp8 ? is_fp8 : is_16_bit);
+
+  LsKindFit *fit = ls_slot_fit (&r->calibration, slot);
+  *fit = (LsKindFit){ .launch = fp8 ? r->calibration.kind[LS_KERNEL_GEMM].launch : 0 };
+  ls_fit_solve (fit, fp8 ? (GEMM_FREE & ~(guint) LS_FREE_LAUNCH) | LS_FREE_SIDE | LS_FREE_HOST : GEMM_FREE, &r->gpu,
+                sink.samples);
+  ls_recipe_set_source (r, slot, "%s, %s (TensorRT-LLM, isolated loops%s), all shapes, robust fit; hold-out by (n,k)",
+                        file, fp8 ? "fp8" : "bf16, for fp16 too", fp8 ? "; its cast of the input fitted apart" : "");
+  add_check (r, fp8 ? "gemm fp8" : "gemm", slot, NULL, sink.samples, 0.1, 0);
+  add_check (r, fp8 ? "gemm fp8, >= 1 GFLOP" : "gemm, >= 1 GFLOP", slot, has_1_gflop, sink.samples,
+             fp8 ? 0.06 : 0.07, 0.02);
+  add_check (r, fp8 ? "gemm fp8, m >= 2048, n k >= 512" : "gemm, m >= 2048, n k >= 512", slot, is_training_gemm,
+             sink.samples, 0.065, 0);
+  if (!fp8)
+    copy_gemm_to_batched (r, sink.samples);
   g_array_unref (sink.samples);
 }
 
-/* The cast to fp8 in the same timing is fitted and dropped: the launch of one
- * kernel is that of the bf16 GEMM, the rest belongs to the cast. */
-static void
-fit_gemm_fp8 (LsRecipe *r, const char *folder, const char *file, LsDiagList *diags)
+void
+ls_recipe_fit_attention (LsRecipe *r, const char *folder, LsDtype dtype, double width_half, LsDiagList *diags)
 {
+  bool fp8 = dtype == LS_DTYPE_FP8;
+  guint slot = fp8 ? LS_SLOT_ATTENTION_FP8 : LS_KERNEL_ATTENTION_FWD;
+  g_autofree char *file = g_strdup_printf ("attn_fwd_%s.csv", r->name);
   LsSampleSink sink = sink_for (folder, diags);
-  ls_samples_gemm (&sink, file, LS_DTYPE_FP8);
-  for (guint i = 0; i < sink.samples->len; i++)
-    g_array_index (sink.samples, LsSample, i).has_host = true;
-  LsFitState state = { .fit = { .launch = r->calibration.kind[LS_KERNEL_GEMM].launch } };
-  ls_fit_solve (&state, (GEMM_FREE & ~LS_FREE_LAUNCH) | LS_FREE_SIDE | LS_FREE_HOST, &r->gpu, sink.samples);
+  ls_samples_read (&sink, file, r->name, fp8 ? is_fp8 : is_16_bit);
 
-  r->calibration.gemm_fp8 = state.fit;
-  r->gemm_fp8_source
-      = g_strdup_printf ("%s, fp8 rows (TensorRT-LLM linear: cast of the input fitted and dropped); "
-                         "hold-out by (n,k)",
-                         file);
-  add_check (r, "gemm fp8", LS_KERNEL_GEMM, NULL, sink.samples, &state, 0.06);
-  g_array_index (r->checks, LsFitCheck, r->checks->len - 1).fp8 = true;
-  add_check (r, "gemm fp8, m >= 2048, n k >= 512", LS_KERNEL_GEMM, is_training_gemm, sink.samples, &state,
-             0.06);
-  g_array_index (r->checks, LsFitCheck, r->checks->len - 1).fp8 = true;
-  g_array_unref (sink.samples);
-}
-
-static void
-fit_attention (LsRecipe *r, const char *folder, const char *file, double width_half, double bwd,
-               const char *bwd_source, LsDiagList *diags)
-{
-  LsSampleSink sink = sink_for (folder, diags);
-  ls_samples_attention (&sink, file, LS_DTYPE_BF16);
-  LsFitState state = {
-    .fit = {
-      .width_half = ls_fit_round (width_half, 4),
-      .memory_efficiency = r->calibration.kind[LS_KERNEL_ELEMENTWISE].memory_efficiency,
-      .launch = r->calibration.kind[LS_KERNEL_GEMM].launch,
-    },
+  LsKindFit *fit = ls_slot_fit (&r->calibration, slot);
+  *fit = (LsKindFit){
+    .width_half = ls_fit_round (width_half, 4),
+    .memory_efficiency = r->calibration.kind[LS_KERNEL_ELEMENTWISE].memory_efficiency,
+    .launch = r->calibration.kind[LS_KERNEL_GEMM].launch,
   };
-  ls_fit_solve (&state, ATTENTION_FREE | (width_half > 0 ? 0 : LS_FREE_WIDTH), &r->gpu, sink.samples);
-
-  r->calibration.kind[LS_KERNEL_ATTENTION_FWD] = state.fit;
-  set_source (
-      r, LS_KERNEL_ATTENTION_FWD,
-      "%s, bf16 (TensorRT-LLM prefill; its rotation and cache copy fitted and dropped), memory and launch of "
-      "elementwise and gemm; hold-out by (heads,kv_heads,head_dim)",
-      file);
-  add_check (r, "attention-fwd", LS_KERNEL_ATTENTION_FWD, NULL, sink.samples, &state, 0.08);
-
-  LsKindFit *backward = &r->calibration.kind[LS_KERNEL_ATTENTION_BWD];
-  *backward = state.fit;
-  backward->is_fitted = false;
-  backward->compute_efficiency = ls_fit_round (state.fit.compute_efficiency * bwd, 4);
-  backward->min_work = backward->max_work = 0;
-  backward->mape = NAN;
-  set_source (r, LS_KERNEL_ATTENTION_BWD, "no data: forward times %.3f, %s", bwd, bwd_source);
+  guint free_mask = ATTENTION_FREE | (width_half > 0 ? 0 : LS_FREE_WIDTH)
+                    | (g_str_equal (r->name, "b200") ? LS_FREE_WIDE : 0); /* the only table with wide heads */
+  ls_fit_solve (fit, free_mask, &r->gpu, sink.samples);
+  ls_recipe_set_source (
+      r, slot,
+      "%s, %s (TensorRT-LLM prefill; its rotation and cache copy fitted apart), memory and launch of elementwise "
+      "and gemm; hold-out by (heads,kv_heads,head_dim)",
+      file, fp8 ? "fp8" : "bf16");
+  add_check (r, fp8 ? "attention-fwd fp8" : "attention-fwd", slot, NULL, sink.samples, 0.1, 0);
+  add_check (r, fp8 ? "attention-fwd fp8, seq >= 1024" : "attention-fwd, seq >= 1024", slot, is_long_attention,
+             sink.samples, 0.08, 0.02);
   g_array_unref (sink.samples);
 }
 
-/* Drops the samples whose traffic does not leave the L2. */
-static GArray *
-beyond_l2 (GArray *samples, double l2_bytes)
+void
+ls_recipe_set_backward (LsRecipe *r, double ratio, const char *why)
 {
-  GArray *big = new_samples ();
-  for (guint i = 0; i < samples->len; i++) {
-    LsSample s = g_array_index (samples, LsSample, i);
-    if (s.kernel.bytes > l2_bytes)
-      g_array_append_val (big, s);
-  }
-  g_array_unref (samples);
-  return big;
+  const LsKindFit *forward = &r->calibration.kind[LS_KERNEL_ATTENTION_FWD];
+  LsKindFit *backward = &r->calibration.kind[LS_KERNEL_ATTENTION_BWD];
+  *backward = *forward;
+  backward->is_fitted = false;
+  backward->compute_efficiency = ls_fit_round (forward->compute_efficiency * ratio, 4);
+  backward->min_work = backward->max_work = 0;
+  backward->timed_efficiency = 0;
+  backward->timed_host = 0;
+  backward->mape = NAN;
+  ls_recipe_set_source (r, LS_KERNEL_ATTENTION_BWD, "no data: forward times %.3f, %s", ratio, why);
 }
 
-/* A kind for which nothing was measured runs like another. */
-static void
-copy_kind (LsRecipe *r, LsKernelKind to, const LsKindFit *from, const char *why)
+/* ---- streaming kernels ---- */
+
+void
+ls_recipe_copy (LsRecipe *r, guint to, const LsKindFit *from, const char *why)
 {
-  LsKindFit *fit = &r->calibration.kind[to];
+  LsKindFit *fit = ls_slot_fit (&r->calibration, to);
   *fit = *from;
   fit->is_fitted = false;
   fit->mape = NAN;
   fit->min_work = fit->max_work = 0;
-  set_source (r, to, "no data: %s", why);
+  fit->timed_host = 0;
+  ls_recipe_set_source (r, to, "no data: %s", why);
 }
 
-static void
-copy_streams (LsRecipe *r)
+void
+ls_recipe_copy_streams (LsRecipe *r)
 {
   const LsKindFit *stream = &r->calibration.kind[LS_KERNEL_ELEMENTWISE];
-  copy_kind (r, LS_KERNEL_SOFTMAX, stream,
-             "as elementwise: a fused softmax reads and writes its rows once. PyTorch's own, in "
-             "llmcompass_softmax_A100.csv, reaches 0.50 of bandwidth and is not what Megatron runs");
-  copy_kind (r, LS_KERNEL_REDUCTION, stream, "as elementwise, streams its input");
-  copy_kind (r, LS_KERNEL_CROSS_ENTROPY, stream,
-             "as elementwise, each pass over the logits streams (MODELS.md 3.6)");
-  copy_kind (r, LS_KERNEL_OPTIMIZER, stream,
-             "as elementwise; MODELS.md 3.6 takes 0.85 of bandwidth for a fused Adam on the A100");
-  copy_kind (r, LS_KERNEL_MEMSET, stream, "as elementwise");
+  LsKindFit cold = *stream; /* what was not touched since the last step */
+  cold.cache_bytes = cold.cache_speed = 0;
+  ls_recipe_copy (r, LS_KERNEL_SOFTMAX, stream,
+                  "as elementwise: a fused softmax reads and writes its rows once. PyTorch's own, in "
+                  "llmcompass_softmax_A100.csv, reaches 0.50 of bandwidth and is not what Megatron runs");
+  ls_recipe_copy (r, LS_KERNEL_REDUCTION, stream, "as elementwise, streams its input");
+  ls_recipe_copy (r, LS_KERNEL_CROSS_ENTROPY, stream, "as elementwise, each pass over the logits streams (MODELS.md 3.6)");
+  ls_recipe_copy (r, LS_KERNEL_OPTIMIZER, &cold,
+                  "as elementwise from HBM; MODELS.md 3.6 takes 0.85 of bandwidth for a fused Adam on the A100");
+  ls_recipe_copy (r, LS_KERNEL_MEMSET, &cold, "as elementwise from HBM");
 }
 
-static void
-fit_embedding (LsRecipe *r, const char *folder, const char *const *files, LsDiagList *diags)
+void
+ls_recipe_fit_embedding (LsRecipe *r, const char *folder, const char *const *files, LsDiagList *diags)
 {
   LsSampleSink sink = sink_for (folder, diags);
   for (guint i = 0; files[i]; i++)
     ls_samples_vidur_embedding (&sink, files[i]);
-  LsFitState state = { .fit = { .compute_efficiency = 1, .launch = STREAM_LAUNCH } };
-  ls_fit_solve (&state, LS_FREE_MEMORY, &r->gpu, sink.samples);
+  LsKindFit *fit = &r->calibration.kind[LS_KERNEL_EMBEDDING];
+  *fit = (LsKindFit){ .compute_efficiency = 1, .launch = STREAM_LAUNCH };
+  ls_fit_solve (fit, LS_FREE_MEMORY, &r->gpu, sink.samples);
 
-  r->calibration.kind[LS_KERNEL_EMBEDDING] = state.fit;
-  LsFitError in_sample = ls_fit_error (&state, &r->gpu, sink.samples, false, NULL);
-  set_source (r, LS_KERNEL_EMBEDDING,
-              "vidur_mlp_*: PyTorch gather of the vocabulary-parallel embedding, tp 1; its three widths "
-              "leave nothing "
-              "to hold out; error in the fit %.1f %%; the scatter of the backward is taken to run like it",
-              100 * in_sample.mape);
-  add_check (r, "embedding", LS_KERNEL_EMBEDDING, NULL, sink.samples, NULL, 0.05);
+  LsFitError in_sample = ls_fit_error (fit, &r->gpu, sink.samples, false, NULL);
+  ls_recipe_set_source (r, LS_KERNEL_EMBEDDING,
+                        "vidur_mlp_*: PyTorch gather of the vocabulary-parallel embedding, tp 1; its three widths "
+                        "leave nothing to hold out; error in the fit %.1f %%; the scatter of the backward is taken "
+                        "to run like it",
+                        100 * in_sample.mape);
+  add_check (r, "embedding", LS_KERNEL_EMBEDDING, NULL, sink.samples, 0.05, 0);
   g_array_unref (sink.samples);
 }
+
+/* With an efficiency of the HBM given, only what the L2 saves is fitted. */
+void
+ls_recipe_fit_elementwise (LsRecipe *r, const char *folder, double hbm_efficiency, const char *why,
+                           LsDiagList *diags)
+{
+  LsSampleSink sink = sink_for (folder, diags);
+  ls_samples_read (&sink, "elementwise_vidur.csv", r->name, is_usual_stream);
+  if (hbm_efficiency <= 0)
+    ls_samples_llmcompass_gelu (&sink, "llmcompass_gelu_A100.csv");
+
+  LsKindFit *fit = &r->calibration.kind[LS_KERNEL_ELEMENTWISE];
+  *fit = (LsKindFit){ .compute_efficiency = 1,
+                      .memory_efficiency = ls_fit_round (hbm_efficiency, 3),
+                      .launch = STREAM_LAUNCH };
+  guint free_mask = LS_FREE_CACHE | LS_FREE_CACHE_SPEED | (hbm_efficiency > 0 ? 0 : LS_FREE_MEMORY | LS_FREE_HOST);
+  ls_fit_solve (fit, free_mask, &r->gpu, sink.samples);
+  ls_recipe_set_source (r, LS_KERNEL_ELEMENTWISE, "%s", why);
+  add_check (r, "elementwise, >= 8 MB", LS_KERNEL_ELEMENTWISE, is_usual_stream, sink.samples, 0.15, 0);
+  g_array_unref (sink.samples);
+}
+
+void
+ls_recipe_fit_norm (LsRecipe *r, const char *folder, LsDiagList *diags)
+{
+  LsSampleSink sink = sink_for (folder, diags);
+  ls_samples_llmcompass_rows (&sink, "llmcompass_layernorm_A100.csv", LS_KERNEL_NORM);
+  LsKindFit *fit = &r->calibration.kind[LS_KERNEL_NORM];
+  *fit = (LsKindFit){ .compute_efficiency = 1, .launch = STREAM_LAUNCH };
+  ls_fit_solve (fit, LS_FREE_MEMORY | LS_FREE_HOST, &r->gpu, sink.samples);
+  ls_recipe_set_source (
+      r, LS_KERNEL_NORM,
+      "llmcompass_layernorm_A100.csv (PyTorch, fp16; host time fitted apart); rows above 8192 run at half that "
+      "there, which fused kernels for long rows are taken not to; hold-out by (rows,columns)");
+  add_check (r, "norm", LS_KERNEL_NORM, NULL, sink.samples, 0.12, 0);
+  g_array_unref (sink.samples);
+}
+
+static void
+fit_vllm (LsRecipe *r, const char *folder, guint slot, LsSampleFilter filter, const char *name, LsDiagList *diags)
+{
+  LsSampleSink sink = sink_for (folder, diags);
+  ls_samples_read (&sink, "elementwise_vidur.csv", r->name, filter);
+  LsKindFit *fit = ls_slot_fit (&r->calibration, slot);
+  *fit = (LsKindFit){ .compute_efficiency = 1 };
+  ls_fit_solve (fit, LS_FREE_MEMORY | LS_FREE_LAUNCH | LS_FREE_CACHE | LS_FREE_CACHE_SPEED, &r->gpu, sink.samples);
+  ls_recipe_set_source (r, slot,
+                        "elementwise_vidur.csv, vLLM's kernel of 2023 from 8 MB on: not what training runs, only for "
+                        "comparisons; hold-out by (rows,columns)");
+  add_check (r, name, slot, NULL, sink.samples, 0.15, 0);
+  g_array_unref (sink.samples);
+}
+
+void
+ls_recipe_fit_vllm (LsRecipe *r, const char *folder, LsDiagList *diags)
+{
+  fit_vllm (r, folder, LS_SLOT_VLLM_RMSNORM, is_vllm_rmsnorm, "vLLM's rmsnorm, >= 8 MB", diags);
+  fit_vllm (r, folder, LS_SLOT_VLLM_SILU_MUL, is_vllm_silu_mul, "vLLM's silu_mul, >= 8 MB", diags);
+}
+
+/* ---- inside a step ---- */
 
 static int
 by_value (const void *a, const void *b)
@@ -265,159 +367,31 @@ by_value (const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* Median of fitted over measured time at training sizes, times `correction`. */
+/* Median of fitted (on a hot chip) over measured time at training sizes, times
+ * `correction`. */
 static void
-set_sustained (LsRecipe *r, GArray *vidur, double correction)
+set_sustained (LsRecipe *r, const GArray *vidur, double correction)
 {
-  const LsFitState state = { .fit = r->calibration.kind[LS_KERNEL_GEMM] };
+  const LsKindFit *fit = &r->calibration.kind[LS_KERNEL_GEMM];
   g_autoptr (GArray) ratio = g_array_new (FALSE, FALSE, sizeof (double));
   for (guint i = 0; i < vidur->len; i++) {
-    const LsSample *s = &g_array_index (vidur, LsSample, i);
-    double x = ls_fit_predict_s (&state, &r->gpu, s) / s->seconds;
-    if (is_training_gemm (s))
-      g_array_append_val (ratio, x);
+    const LsTimedKernel *s = &g_array_index (vidur, LsTimedKernel, i);
+    double x = ls_time_to_s (ls_kernel_cost_by (fit, HOT, &r->gpu, &s->kernel).alone) / s->measured_s;
+    g_array_append_val (ratio, x);
   }
   qsort (ratio->data, ratio->len, sizeof (double), by_value);
   double median = ratio->len > 0 ? g_array_index (ratio, double, ratio->len / 2) : 1;
-  r->calibration.sustained = ls_fit_round (fmin (1, median * correction), 3);
+  r->calibration.sustained = ls_fit_round (fmin (0.999, median * correction), 3);
 }
 
-/* What a framework times: the kernel after a launch, and a constant host time. */
-static LsFitState
-fit_stream (LsRecipe *r, LsKernelKind kind, const GArray *samples)
-{
-  LsFitState state = { .fit = { .compute_efficiency = 1, .launch = STREAM_LAUNCH } };
-  ls_fit_solve (&state, LS_FREE_MEMORY | LS_FREE_HOST, &r->gpu, samples);
-  r->calibration.kind[kind] = state.fit;
-  return state;
-}
-
-static void
-fit_elementwise (LsRecipe *r, const char *folder, LsDiagList *diags)
+void
+ls_recipe_fit_sustained (LsRecipe *r, const char *folder, const char *const *mlp, double correction, LsDiagList *diags)
 {
   LsSampleSink sink = sink_for (folder, diags);
-  ls_samples_vidur_add (&sink, "elementwise_vidur.csv", "a100");
-  ls_samples_llmcompass_gelu (&sink, "llmcompass_gelu_A100.csv");
-  sink.samples = beyond_l2 (sink.samples, A100_L2_BYTES);
-  LsFitState state = fit_stream (r, LS_KERNEL_ELEMENTWISE, sink.samples);
-  set_source (
-      r, LS_KERNEL_ELEMENTWISE,
-      "elementwise_vidur.csv (add) and llmcompass_gelu_A100.csv beyond the L2; vLLM's silu_mul of 2023 "
-      "(0.50 of bandwidth) and rmsnorm (0.34) left out: not the fused kernels of training; hold-out by "
-      "(rows,columns)");
-  add_check (r, "elementwise", LS_KERNEL_ELEMENTWISE, NULL, sink.samples, &state, 0.05);
-  g_array_unref (sink.samples);
-}
-
-static void
-fit_norm (LsRecipe *r, const char *folder, LsDiagList *diags)
-{
-  LsSampleSink sink = sink_for (folder, diags);
-  ls_samples_llmcompass_rows (&sink, "llmcompass_layernorm_A100.csv", LS_KERNEL_NORM);
-  LsFitState state = fit_stream (r, LS_KERNEL_NORM, sink.samples);
-  set_source (
-      r, LS_KERNEL_NORM,
-      "llmcompass_layernorm_A100.csv (PyTorch, fp16; host time fitted and dropped); rows above 8192 run at "
-      "half that there, which fused kernels for long rows are taken not to; hold-out by (rows,columns)");
-  add_check (r, "norm", LS_KERNEL_NORM, NULL, sink.samples, &state, 0.12);
-  g_array_unref (sink.samples);
-}
-
-/* Nothing of vidur's on the H100 is well beyond the L2: a published figure. */
-static void
-set_elementwise_h100 (LsRecipe *r, const char *folder, LsDiagList *diags)
-{
-  LsKindFit *stream = &r->calibration.kind[LS_KERNEL_ELEMENTWISE];
-  stream->memory_efficiency = ls_fit_round (H100_STREAM_EFFICIENCY, 3);
-  stream->launch = STREAM_LAUNCH;
-  set_source (r, LS_KERNEL_ELEMENTWISE,
-              "published: fp32 add of 2^30 elements in 4.1 ms (MODELS.md 3.2); elementwise_vidur.csv has "
-              "nothing well "
-              "beyond the L2");
-
-  LsSampleSink sink = sink_for (folder, diags);
-  ls_samples_vidur_add (&sink, "elementwise_vidur.csv", "h100");
-  sink.samples = beyond_l2 (sink.samples, H100_L2_BYTES);
-  add_check (r, "elementwise (add)", LS_KERNEL_ELEMENTWISE, NULL, sink.samples, NULL, 0.15);
-  g_array_unref (sink.samples);
-}
-
-/* A100 SXM over PCIe, best matmul rates. */
-static double
-sxm_over_pcie (const char *folder, LsDiagList *diags)
-{
-  double sxm = 1, pcie = 1;
-  uint64_t shape[3];
-  bool ok = ls_samples_mamf (folder, "NVIDIA A100 SXM", "bf16", &sxm, shape, diags)
-            && ls_samples_mamf (folder, "NVIDIA A100 PCIe", "bf16", &pcie, shape, diags);
-  return ok ? sxm / pcie : 1;
-}
-
-static void
-fit_sustained (LsRecipe *r, const char *folder, const char *const *mlp, double correction, LsDiagList *diags)
-{
-  LsSampleSink sink = sink_for (folder, diags);
-  ls_samples_vidur_gemm (&sink, "gemm_vidur.csv", r->name);
+  ls_samples_read (&sink, "gemm_vidur.csv", r->name, is_training_gemm);
   for (guint i = 0; mlp[i]; i++)
-    ls_samples_vidur_mlp_gemm (&sink, mlp[i]);
+    ls_samples_read (&sink, mlp[i], r->name, is_training_gemm);
   set_sustained (r, sink.samples, correction);
-  add_check (r, "vidur gemm, m >= 2048, n k >= 512", LS_KERNEL_GEMM, is_training_gemm, sink.samples, NULL,
-             0.15);
+  add_check (r, "vidur gemm, m >= 2048, n k >= 512", LS_KERNEL_GEMM, NULL, sink.samples, 0.15, 0);
   g_array_unref (sink.samples);
-}
-
-LsRecipe *
-ls_recipe_a100 (const char *folder, double attention_width_half, LsDiagList *diags)
-{
-  static const char *const mlp[] = { "vidur_mlp_a100_Llama-2-7b-hf.csv", "vidur_mlp_a100_Meta-Llama-3-8B.csv",
-                                     "vidur_mlp_a100_Qwen-72B.csv", "vidur_mlp_a100_internlm-20b.csv", NULL };
-  LsRecipe *r = recipe_new (
-      "a100", "tools/fit/fit_kernels over the measured kernels of data/README.md (2026-11): "
-              "TensorRT-LLM sweeps for the form, vidur's layers (PCIe cards by inference: corrected "
-              "by MAMF 271.2 / 252.9) for sustained; mape on held-out families before "
-              "sustained; no training run was used");
-  /* SXM4 80 GB: hardware.csv */
-  r->gpu = (LsGpu){ .n_sm = 108, .hbm_bytes_per_s = 2.039e12, .vector_flops = 19.5e12 };
-  r->gpu.peak_flops[LS_DTYPE_BF16] = r->gpu.peak_flops[LS_DTYPE_FP16] = 312e12;
-
-  fit_elementwise (r, folder, diags);
-  fit_norm (r, folder, diags);
-  fit_gemm (r, folder, "gemm_a100.csv", diags);
-  fit_attention (
-      r, folder, "attn_fwd_a100.csv", attention_width_half, A100_ATTENTION_BWD,
-      "the ratio of FlashAttention-2 on the A100: backward 63 % of peak (from memory), forward 73 % (arXiv "
-      "2307.08691)",
-      diags);
-  fit_embedding (r, folder, mlp, diags);
-  copy_streams (r);
-  fit_sustained (r, folder, mlp, sxm_over_pcie (folder, diags), diags);
-  return r;
-}
-
-LsRecipe *
-ls_recipe_h100 (const char *folder, LsDiagList *diags)
-{
-  static const char *const mlp[] = { "vidur_mlp_h100_Llama-2-7b-hf.csv", "vidur_mlp_h100_Qwen-72B.csv",
-                                     "vidur_mlp_h100_internlm-20b.csv", NULL };
-  LsRecipe *r
-      = recipe_new ("h100", "tools/fit/fit_kernels over the measured kernels of data/README.md (2026-11): "
-                            "TensorRT-LLM sweeps for the form, vidur's layers (DGX H100) for sustained; mape "
-                            "on held-out families before sustained; no training run was used");
-  /* SXM5: hardware.csv */
-  r->gpu = (LsGpu){ .n_sm = 132, .hbm_bytes_per_s = 3.35e12, .vector_flops = 67e12 };
-  r->gpu.peak_flops[LS_DTYPE_BF16] = r->gpu.peak_flops[LS_DTYPE_FP16] = 989.4e12;
-  r->gpu.peak_flops[LS_DTYPE_FP8] = 1978.9e12;
-
-  set_elementwise_h100 (r, folder, diags);
-  fit_gemm (r, folder, "gemm_h100.csv", diags);
-  fit_gemm_fp8 (r, folder, "gemm_h100.csv", diags);
-  fit_attention (r, folder, "attn_fwd_h100.csv", 0, H100_ATTENTION_BWD,
-                 "from FlashAttention-3: 447 TFLOP/s forward and backward, 600 forward (MODELS.md 3.3)",
-                 diags);
-  fit_embedding (r, folder, mlp, diags);
-  copy_streams (r);
-  copy_kind (r, LS_KERNEL_NORM, &r->calibration.kind[LS_KERNEL_ELEMENTWISE],
-             "as elementwise; vidur's rmsnorm (0.33) is an old kernel");
-  fit_sustained (r, folder, mlp, 1, diags);
-  return r;
 }

@@ -4,34 +4,67 @@
 
 #include "fit.h"
 
+/* The entries of a calibration file: a kernel kind each, then the others. */
+enum {
+  LS_SLOT_GEMM_FP8 = LS_N_KERNEL_KINDS,
+  LS_SLOT_ATTENTION_FP8,
+  LS_SLOT_VLLM_RMSNORM,
+  LS_SLOT_VLLM_SILU_MUL,
+  LS_N_SLOTS
+};
+
+const char *ls_slot_key (guint slot);
+LsKindFit *ls_slot_fit (LsCalibration *calibration, guint slot);
+
 /* A set of measured kernels that a calibration is judged on. */
 typedef struct {
-  const char *name; /* "gemm, m >= 2048" */
-  LsKernelKind kind;
-  bool fp8;              /* judged with gemm_fp8 */
-  LsSampleFilter filter; /* NULL: all            */
-  GArray *samples;       /* of LsSample          */
-  LsFitState nuisance;   /* host and side of the fit; its other fields unused */
+  const char *name; /* "gemm, m >= 2048"       */
+  guint slot;
+  LsSampleFilter filter; /* NULL: all          */
+  GArray *samples;       /* of LsTimedKernel   */
   double promised_mape;  /* held-out error that the shipped file must keep */
+  double promised_median; /* and its size of the median; 0: none           */
 } LsFitCheck;
 
 typedef struct {
   const char *name; /* "a100": the stem of the calibration file */
   LsGpu gpu;
   LsCalibration calibration;
-  char *kind_source[LS_N_KERNEL_KINDS];
-  char *gemm_fp8_source;
+  char *slot_source[LS_N_SLOTS]; /* NULL: not in the file */
   GArray *checks; /* of LsFitCheck */
 } LsRecipe;
 
-/* Fits everything from the CSVs in `folder`. Free with ls_recipe_free(); NULL with
- * diagnostics if a file is missing or malformed. `attention_width_half`: head_dim
- * at which softmax takes half of attention's time; 0: fit it (needs several head
- * dimensions). */
-LsRecipe *ls_recipe_a100 (const char *folder, double attention_width_half, LsDiagList *diags);
-LsRecipe *ls_recipe_h100 (const char *folder, LsDiagList *diags);
+LsRecipe *ls_recipe_new (const char *name, const char *source);
 void ls_recipe_free (LsRecipe *recipe);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsRecipe, ls_recipe_free)
+
+/* Each fits or sets some slots from the CSVs in `folder` and adds its checks. */
+void ls_recipe_fit_gemm (LsRecipe *r, const char *folder, LsDtype dtype, LsDiagList *diags);
+/* `width_half`: head_dim at which softmax takes half of the time; 0: fit it (needs
+ * several head dimensions). */
+void ls_recipe_fit_attention (LsRecipe *r, const char *folder, LsDtype dtype, double width_half, LsDiagList *diags);
+/* Backward runs at `ratio` of the forward's efficiency. */
+void ls_recipe_set_backward (LsRecipe *r, double ratio, const char *why);
+void ls_recipe_fit_embedding (LsRecipe *r, const char *folder, const char *const *files, LsDiagList *diags);
+void ls_recipe_fit_elementwise (LsRecipe *r, const char *folder, double hbm_efficiency, const char *why,
+                                LsDiagList *diags);
+void ls_recipe_fit_norm (LsRecipe *r, const char *folder, LsDiagList *diags);
+void ls_recipe_fit_vllm (LsRecipe *r, const char *folder, LsDiagList *diags);
+/* A kind for which nothing was measured runs like another. */
+void ls_recipe_copy (LsRecipe *r, guint to, const LsKindFit *from, const char *why);
+/* The streaming kinds without data run as elementwise. */
+void ls_recipe_copy_streams (LsRecipe *r);
+/* From vidur's layers; `correction` for other cards than the recipe's. */
+void ls_recipe_fit_sustained (LsRecipe *r, const char *folder, const char *const *mlp, double correction,
+                              LsDiagList *diags);
+void G_GNUC_PRINTF (3, 4) ls_recipe_set_source (LsRecipe *r, guint slot, const char *format, ...);
+
+/* recipe_gpus.c: fit everything of a GPU. The H200 and B200 take from the H100 what
+ * was not measured on them, the A100 its attention's width. Trouble goes to diags. */
+LsRecipe *ls_recipe_h100 (const char *folder, LsDiagList *diags);
+LsRecipe *ls_recipe_a100 (const char *folder, const LsRecipe *h100, LsDiagList *diags);
+LsRecipe *ls_recipe_h200 (const char *folder, const LsRecipe *h100, LsDiagList *diags);
+LsRecipe *ls_recipe_b200 (const char *folder, const LsRecipe *h100, LsDiagList *diags);
 
 /* Errors of a calibration (the fitted one, or the same read back) on a check. */
 LsFitError ls_recipe_error (const LsRecipe *recipe, const LsCalibration *calibration, const LsFitCheck *check,

@@ -1,39 +1,25 @@
 /* tools/fit/samples.h — measured kernels, read from the CSVs of a folder laid out
- * as data/README.md (section kernels/) says.
- *
- * Hold-out. A family is held out if the md5 of its key, taken as a hexadecimal
- * number, is 0 mod 5. The key is "n,k" for GEMMs, "heads,kv_heads,head_dim" for
- * attention, and for streaming kernels, for which no rule is published,
- * "rows,columns" ("hidden" where one table holds thousands of token counts). */
+ * as data/README.md (section kernels/) says. What `lockstep kernel --from` reads too
+ * is io/read_kernels.h's, with its hold-out; the key of the others is "rows,columns"
+ * ("hidden" where one table holds thousands of token counts). */
 #ifndef LS_FIT_SAMPLES_H
 #define LS_FIT_SAMPLES_H
 
 #include "base/diag.h"
-#include "model/kernel.h"
+#include "io/read_kernels.h"
 
-typedef struct {
-  LsKernel kernel;
-  double seconds;
-  double side_bytes; /* traffic of another kernel that the timing includes       */
-  bool has_host;     /* timed through a framework: a constant host time is in it */
-  bool held_out;
-} LsSample;
+typedef bool (*LsSampleFilter) (const LsTimedKernel *sample); /* NULL: all */
 
-/* Each appends LsSample values to `samples`; trouble goes to diags. A GEMM or
- * attention row of another dtype is passed over. */
+/* Each appends LsTimedKernel values to `samples`; trouble goes to diags. */
 typedef struct {
   const char *folder;
   GArray *samples;
   LsDiagList *diags;
 } LsSampleSink;
 
-void ls_samples_gemm (LsSampleSink *sink, const char *file, LsDtype dtype);
-void ls_samples_attention (LsSampleSink *sink, const char *file, LsDtype dtype);
-void ls_samples_vidur_add (LsSampleSink *sink, const char *file, const char *gpu);
-void ls_samples_vidur_gemm (LsSampleSink *sink, const char *file, const char *gpu);
-void ls_samples_vidur_mlp_gemm (LsSampleSink *sink, const char *file);
+void ls_samples_read (LsSampleSink *sink, const char *file, const char *gpu, LsSampleFilter filter);
 void ls_samples_vidur_embedding (LsSampleSink *sink, const char *file);
-void ls_samples_llmcompass_gemm (LsSampleSink *sink, const char *file);
+/* LLMCompass times hold a constant host time: has_host. */
 void ls_samples_llmcompass_rows (LsSampleSink *sink, const char *file, LsKernelKind kind);
 void ls_samples_llmcompass_gelu (LsSampleSink *sink, const char *file);
 

@@ -5,6 +5,7 @@
 #include "recipe.h"
 
 /* Writes FOLDER/NAME.json whole or not at all. */
-gboolean ls_fit_write_calibration (const LsRecipe *recipe, const char *folder, GError **error);
+char *ls_fit_calibration_json (LsRecipe *recipe); /* newly allocated: the file */
+gboolean ls_fit_write_calibration (LsRecipe *recipe, const char *folder, GError **error);
 
 #endif

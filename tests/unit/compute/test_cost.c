@@ -201,20 +201,141 @@ attention (uint64_t batch, uint64_t seq, uint64_t d)
                      .bytes = 8.0 * (double) (batch * seq * d) };
 }
 
+/* Seconds of 128 rows and a key, on one of 100 SMs at 0.5 TFLOP/s. */
+static double
+key_s (double head_dim, double softmax)
+{
+  return 4 * head_dim * 128 / 0.5e12 * softmax;
+}
+
 static void
-attention_pays_for_short_rows_and_narrow_heads (void)
+attention_deals_out_the_tiles_of_a_triangle (void)
 {
   LsKindFit fit = {
-    .compute_efficiency = 0.5, .depth_half = 512, .width_half = 64, .wave_rounding = 1, .memory_efficiency = 1
+    .compute_efficiency = 0.5, .depth_half = 512, .width_half = 64, .tail = 1, .memory_efficiency = 1
   };
-  LsKernel kernel = attention (100, 2048, 128); /* 1600 blocks: 16 whole waves */
-  LS_CHECK_NEAR (cost_with (&fit, &kernel).compute_s, kernel.flops / 50e12 * 1.25 * 1.5, 1e-12);
+  LsKernel kernel = attention (100, 2048, 128); /* 1600 tiles of (2048 + 128) / 2 + 512 keys on average */
+  LS_CHECK_NEAR (cost_with (&fit, &kernel).compute_s, (16 * 1600 + 2560) * key_s (128, 1.5), 1e-12);
 
   LsKernel narrow = attention (100, 2048, 64); /* half the FLOPs, as many exponentials */
-  LS_CHECK_NEAR (cost_with (&fit, &narrow).compute_s, narrow.flops / 50e12 * 1.25 * 2, 1e-12);
+  LS_CHECK_NEAR (cost_with (&fit, &narrow).compute_s, (16 * 1600 + 2560) * key_s (64, 2), 1e-12);
 
-  LsKernel lonely = attention (1, 128, 128); /* one block on 100 SMs */
-  LS_CHECK_NEAR (cost_with (&fit, &lonely).compute_s, lonely.flops / 0.5e12 * 5 * 1.5, 1e-12);
+  LsKernel square = kernel; /* no mask: every tile sees all keys */
+  square.flops *= 2;
+  LS_CHECK_NEAR (cost_with (&fit, &square).compute_s, (16 * 2560 + 2560) * key_s (128, 1.5), 1e-12);
+
+  LsKernel lonely = attention (1, 128, 128); /* one tile on 100 SMs */
+  fit.tail = 1e-9;
+  LS_CHECK_NEAR (cost_with (&fit, &lonely).compute_s, 640 * key_s (128, 1.5), 1e-9);
+}
+
+static void
+wide_heads_cost_extra (void)
+{
+  LsKindFit fit = { .compute_efficiency = 0.5, .tail = 0.5, .wide_slow = 0.25, .memory_efficiency = 1 };
+  LsKernel narrow = attention (100, 2048, 128), wide = attention (100, 2048, 256);
+  LS_CHECK_NEAR (cost_with (&fit, &wide).compute_s, 2 * 1.25 * cost_with (&fit, &narrow).compute_s, 1e-12);
+}
+
+/* Worked example fa-1: 1 x 16,384 tokens, 16 heads of 128, without a mask. */
+static void
+attention_counts_its_flops (void)
+{
+  LsKernel full = ls_kernel_attention ("a", LS_DTYPE_BF16, 1, 16384, 16, 16, 128, false, false);
+  LS_CHECK_NEAR (full.flops, 2.19902e12, 1e-5);
+  LsKernel causal = ls_kernel_attention ("a", LS_DTYPE_BF16, 1, 16384, 16, 16, 128, true, false);
+  LsKernel backward = ls_kernel_attention ("a", LS_DTYPE_BF16, 1, 16384, 16, 16, 128, true, true);
+  LS_CHECK_DOUBLE (causal.flops, ==, full.flops / 2);
+  LS_CHECK_DOUBLE (backward.flops, ==, 2.5 * causal.flops);
+}
+
+/* Worked examples gpu-mm-1, gpu-mm-2, gpu-add-1, gpu-add-2, rl-2 and rl-5 (reference
+ * worked-examples.csv): data sheets alone. */
+static void
+rooflines_of_the_book (void)
+{
+  LsGpu b200 = { .n_sm = 148, .hbm_bytes_per_s = 8e12, .vector_flops = 80e12 };
+  LsGpu h100 = { .n_sm = 132, .hbm_bytes_per_s = 3.35e12, .vector_flops = 67e12 };
+  b200.peak_flops[LS_DTYPE_FP16] = 2.3e15;
+  h100.peak_flops[LS_DTYPE_BF16] = 1e15;
+  LsCalibration c;
+  ls_calibration_init_roofline (&c);
+  LsKernel thin = ls_kernel_gemm ("g", LS_DTYPE_FP16, 64, 8192, 4096, 1, 2, false);
+  LsKernel thick = ls_kernel_gemm ("g", LS_DTYPE_FP16, 512, 8192, 4096, 1, 2, false);
+  LS_CHECK_NEAR (ls_time_to_s (ls_kernel_cost (&c, &b200, &thin).alone), 8.58522e-6, 1e-2);
+  LS_CHECK_INT (ls_kernel_cost (&c, &b200, &thin).bound, ==, LS_BOUND_MEMORY);
+  LS_CHECK_NEAR (ls_time_to_s (ls_kernel_cost (&c, &b200, &thick).alone), 14.939e-6, 1e-2);
+  LS_CHECK_INT (ls_kernel_cost (&c, &b200, &thick).bound, ==, LS_BOUND_COMPUTE);
+
+  LsKernel add = ls_kernel_stream ("add", LS_KERNEL_ELEMENTWISE, LS_DTYPE_FP32, 1, 1 << 30, 12.0 * (1 << 30), 1 << 30);
+  LsKernel small = ls_kernel_stream ("add", LS_KERNEL_ELEMENTWISE, LS_DTYPE_FP32, 1, 65536, 12.0 * 65536, 65536);
+  LS_CHECK_NEAR (ls_time_to_s (ls_kernel_cost (&c, &h100, &add).alone), 3.84624e-3, 1e-2);
+  LS_CHECK_NEAR (ls_time_to_s (ls_kernel_cost (&c, &h100, &small).alone), 0.234756e-6, 3e-2);
+
+  /* rl-2: with 298 tokens or fewer, a large weight matrix costs its bytes; 1 % off for the activations. */
+  LsKernel below = gemm (290, 1 << 17, 1 << 17, 1), above = gemm (307, 1 << 17, 1 << 17, 1);
+  LS_CHECK_INT (ls_kernel_cost (&c, &h100, &below).bound, ==, LS_BOUND_MEMORY);
+  LS_CHECK_INT (ls_kernel_cost (&c, &h100, &above).bound, ==, LS_BOUND_COMPUTE);
+  ls_calibration_clear (&c);
+}
+
+static void
+long_kernels_of_a_loop_run_hot (void)
+{
+  LsKindFit fit = { .compute_efficiency = 1, .throttle = 0.2, .burst = 100 * LS_US, .memory_efficiency = 1 };
+  LsKernel brief = gemm (1000, 1000, 5000, 1), longer = gemm (1000, 1000, 20000, 1); /* 100 us, 400 us */
+  LS_CHECK_NEAR (cost_with (&fit, &brief).compute_s, 100e-6, 1e-12);
+  LS_CHECK_NEAR (cost_with (&fit, &longer).compute_s, 400e-6 * (1 + 0.2 * 0.75), 1e-12);
+
+  LsGpu gpu = round_gpu (); /* in a step both do, as long as they take */
+  LS_CHECK_NEAR (ls_kernel_cost_by (&fit, 0.5, &gpu, &brief).compute_s, 100e-6 / 0.5 * 1.2, 1e-12);
+}
+
+/* Equal terms and p = 2: sqrt (2) of each. */
+static void
+what_does_not_overlap_stretches_both_terms (void)
+{
+  LsKindFit fit = { .compute_efficiency = 1, .overlap = 2, .memory_efficiency = 1 };
+  LsKernel even = gemm (1000, 1000, 5000, 1);
+  even.bytes = 100e6; /* 100 us as well */
+  LsKernelCost cost = cost_with (&fit, &even);
+  LS_CHECK_NEAR (cost.compute_s, 100e-6 * sqrt (2), 1e-12);
+  LS_CHECK_NEAR (cost.memory_s, cost.compute_s, 1e-12);
+  even.bytes = 0;
+  LS_CHECK_NEAR (cost_with (&fit, &even).compute_s, 100e-6, 1e-12);
+}
+
+static void
+joining_partial_sums_takes_a_launch (void)
+{
+  LsKindFit fit = { .compute_efficiency = 1, .wave_rounding = 1, .memory_efficiency = 1 };
+  LsKernel kernel = gemm (64, 64, 65536, 1);
+  double without = cost_with (&fit, &kernel).compute_s;
+  fit.split_launch = 2 * LS_US;
+  LS_CHECK_NEAR (cost_with (&fit, &kernel).compute_s, without + 2e-6, 1e-12);
+}
+
+/* 20 MB stay in an L2 of that size, half of 30 MB do, nothing of 40 MB. */
+static void
+small_streams_stay_in_the_l2 (void)
+{
+  LsKindFit fit = { .compute_efficiency = 1, .cache_bytes = 20e6, .cache_speed = 2, .memory_efficiency = 1 };
+  const double bytes[] = { 10e6, 20e6, 30e6, 40e6, 80e6 }, expected[] = { 5e-6, 10e-6, 22.5e-6, 40e-6, 80e-6 };
+  for (guint i = 0; i < G_N_ELEMENTS (bytes); i++) {
+    LsKernel stream = ls_kernel_stream ("add", LS_KERNEL_ELEMENTWISE, LS_DTYPE_BF16, 1, 1, bytes[i], 0);
+    LS_CHECK_NEAR (cost_with (&fit, &stream).memory_s, expected[i], 1e-12);
+  }
+}
+
+static void
+timings_hold_more_than_the_kernel (void)
+{
+  LsGpu gpu = round_gpu ();
+  LsKindFit fit = { .timed_host = 5 * LS_US, .timed_efficiency = 0.5 };
+  LS_CHECK_NEAR (ls_kernel_timed_besides_s (&fit, &gpu, 1e6, true), 5e-6 + 2e-6, 1e-12);
+  LS_CHECK_NEAR (ls_kernel_timed_besides_s (&fit, &gpu, 1e6, false), 2e-6, 1e-12);
+  fit.timed_efficiency = 0;
+  LS_CHECK_DOUBLE (ls_kernel_timed_besides_s (&fit, &gpu, 1e6, false), ==, 0);
 }
 
 static void
@@ -331,7 +452,11 @@ LS_TEST_MAIN ("cost", LS_TEST (roofline_is_peak_or_bandwidth), LS_TEST (worked_e
               LS_TEST (shallow_gemm_is_bound_by_memory), LS_TEST (one_tile_too_many_starts_a_wave),
               LS_TEST (deep_narrow_gemm_is_cut_along_k), LS_TEST (batched_scores_are_bound_by_memory),
               LS_TEST (batch_costs_at_most_its_members),
-              LS_TEST (attention_pays_for_short_rows_and_narrow_heads),
+              LS_TEST (attention_deals_out_the_tiles_of_a_triangle), LS_TEST (wide_heads_cost_extra),
+              LS_TEST (attention_counts_its_flops), LS_TEST (rooflines_of_the_book),
+              LS_TEST (long_kernels_of_a_loop_run_hot), LS_TEST (what_does_not_overlap_stretches_both_terms),
+              LS_TEST (joining_partial_sums_takes_a_launch), LS_TEST (small_streams_stay_in_the_l2),
+              LS_TEST (timings_hold_more_than_the_kernel),
               LS_TEST (fp8_uses_its_own_fit_only_if_it_has_one),
               LS_TEST (sustained_slows_gemms_and_nothing_else),
               LS_TEST (extrapolation_is_outside_the_range_of_the_fit), LS_TEST (beside_nobody_is_alone),

@@ -1,0 +1,150 @@
+#include <math.h>
+
+#include "recipe.h"
+
+/* Tensor FLOPs per clock of an SM, dense bf16, A100 over H100 (MODELS.md 1). */
+#define FLOPS_PER_CLOCK_RATIO (2048.0 / 4096.0)
+/* FlashAttention-2 (Dao, arXiv 2307.08691): forward up to 73 % (abstract), backward
+ * up to 63 % (from memory, not looked up) of peak on the A100. */
+#define A100_ATTENTION_BWD (63.0 / 73.0)
+/* MODELS.md 3.3: forward and backward of FA3 447 TFLOP/s in a training step, forward
+ * alone 600: backward 2.5 / (3.5 / 447 - 1 / 600) = 406, and 406 / 600 = 0.68. */
+#define H100_ATTENTION_BWD 0.68
+/* MODELS.md 3.2: fp32 add of 2^30 elements, 12 bytes each, in 4.1 ms, of 3.35 TB/s. */
+#define H100_STREAM_EFFICIENCY (12.0 * 1073741824 / 4.1e-3 / 3.35e12)
+#define H100_HBM               3.35e12
+
+static void
+set_peaks (LsGpu *gpu, double bf16, double fp8)
+{
+  gpu->peak_flops[LS_DTYPE_BF16] = gpu->peak_flops[LS_DTYPE_FP16] = bf16;
+  gpu->peak_flops[LS_DTYPE_FP8] = fp8;
+}
+
+/* A100 SXM over PCIe, best matmul rates. */
+static double
+sxm_over_pcie (const char *folder, LsDiagList *diags)
+{
+  double sxm = 1, pcie = 1;
+  uint64_t shape[3];
+  bool ok = ls_samples_mamf (folder, "NVIDIA A100 SXM", "bf16", &sxm, shape, diags)
+            && ls_samples_mamf (folder, "NVIDIA A100 PCIe", "bf16", &pcie, shape, diags);
+  return ok ? sxm / pcie : 1;
+}
+
+LsRecipe *
+ls_recipe_a100 (const char *folder, const LsRecipe *h100, LsDiagList *diags)
+{
+  static const char *const mlp[] = { "vidur_mlp_a100_Llama-2-7b-hf.csv", "vidur_mlp_a100_Meta-Llama-3-8B.csv",
+                                     "vidur_mlp_a100_Qwen-72B.csv", "vidur_mlp_a100_internlm-20b.csv", NULL };
+  LsRecipe *r = ls_recipe_new (
+      "a100", "tools/fit/fit_kernels over the measured kernels of data/README.md (2026-11): "
+              "TensorRT-LLM sweeps for the form, vidur's layers (PCIe cards by inference: corrected "
+              "by MAMF 271.2 / 252.9) for sustained; mape on held-out families before "
+              "sustained; no training run was used");
+  double h100_width = h100->calibration.kind[LS_KERNEL_ATTENTION_FWD].width_half;
+  /* SXM4 80 GB: hardware.csv */
+  r->gpu = (LsGpu){ .n_sm = 108, .hbm_bytes_per_s = 2.039e12, .vector_flops = 19.5e12 };
+  set_peaks (&r->gpu, 312e12, 0);
+
+  ls_recipe_fit_elementwise (
+      r, folder, 0,
+      "elementwise_vidur.csv (add) and llmcompass_gelu_A100.csv from 8 MB on; hold-out by (rows,columns)", diags);
+  ls_recipe_fit_norm (r, folder, diags);
+  ls_recipe_fit_gemm (r, folder, LS_DTYPE_BF16, diags);
+  ls_recipe_fit_attention (r, folder, LS_DTYPE_BF16, h100_width * FLOPS_PER_CLOCK_RATIO, diags);
+  ls_recipe_set_backward (
+      r, A100_ATTENTION_BWD,
+      "the ratio of FlashAttention-2 on the A100: backward 63 % of peak (from memory), forward 73 % (arXiv "
+      "2307.08691)");
+  ls_recipe_fit_embedding (r, folder, mlp, diags);
+  ls_recipe_copy_streams (r);
+  ls_recipe_fit_vllm (r, folder, diags);
+  ls_recipe_fit_sustained (r, folder, mlp, sxm_over_pcie (folder, diags), diags);
+  return r;
+}
+
+LsRecipe *
+ls_recipe_h100 (const char *folder, LsDiagList *diags)
+{
+  static const char *const mlp[] = { "vidur_mlp_h100_Llama-2-7b-hf.csv", "vidur_mlp_h100_Qwen-72B.csv",
+                                     "vidur_mlp_h100_internlm-20b.csv", NULL };
+  LsRecipe *r
+      = ls_recipe_new ("h100", "tools/fit/fit_kernels over the measured kernels of data/README.md (2026-11): "
+                               "TensorRT-LLM sweeps for the form, vidur's layers (DGX H100) for sustained; mape "
+                               "on held-out families before sustained; no training run was used");
+  /* SXM5: hardware.csv */
+  r->gpu = (LsGpu){ .n_sm = 132, .hbm_bytes_per_s = H100_HBM, .vector_flops = 67e12 };
+  set_peaks (&r->gpu, 989.4e12, 1978.9e12);
+
+  ls_recipe_fit_elementwise (r, folder, H100_STREAM_EFFICIENCY,
+                             "HBM: fp32 add of 2^30 elements in 4.1 ms (MODELS.md 3.2); L2: elementwise_vidur.csv "
+                             "(add) from 8 MB on, nothing of which is well beyond it; hold-out by (rows,columns)",
+                             diags);
+  ls_recipe_fit_gemm (r, folder, LS_DTYPE_BF16, diags);
+  ls_recipe_fit_gemm (r, folder, LS_DTYPE_FP8, diags);
+  ls_recipe_fit_attention (r, folder, LS_DTYPE_BF16, 0, diags);
+  ls_recipe_fit_attention (r, folder, LS_DTYPE_FP8, 0, diags);
+  ls_recipe_set_backward (r, H100_ATTENTION_BWD,
+                          "from FlashAttention-3: 447 TFLOP/s forward and backward, 600 forward (MODELS.md 3.3)");
+  ls_recipe_fit_embedding (r, folder, mlp, diags);
+  ls_recipe_copy_streams (r);
+  ls_recipe_copy (r, LS_KERNEL_NORM, &r->calibration.kind[LS_KERNEL_ELEMENTWISE],
+                  "as elementwise; vidur's rmsnorm (0.33) is an old kernel");
+  ls_recipe_fit_vllm (r, folder, diags);
+  ls_recipe_fit_sustained (r, folder, mlp, 1, diags);
+  return r;
+}
+
+/* No layer was timed on these two: what a loop of other kernels costs a GEMM is taken
+ * from the H100. */
+static void
+fit_sweeps (LsRecipe *r, const char *folder, const LsRecipe *h100, const LsKindFit *stream, const char *stream_why,
+            LsDiagList *diags)
+{
+  ls_recipe_copy (r, LS_KERNEL_ELEMENTWISE, stream, stream_why);
+  ls_recipe_fit_gemm (r, folder, LS_DTYPE_BF16, diags);
+  ls_recipe_fit_gemm (r, folder, LS_DTYPE_FP8, diags);
+  ls_recipe_fit_attention (r, folder, LS_DTYPE_BF16, 0, diags);
+  ls_recipe_fit_attention (r, folder, LS_DTYPE_FP8, 0, diags);
+  ls_recipe_copy_streams (r);
+  ls_recipe_copy (r, LS_KERNEL_NORM, stream, "as elementwise");
+  ls_recipe_copy (r, LS_KERNEL_EMBEDDING, &h100->calibration.kind[LS_KERNEL_EMBEDDING],
+                  "share of bandwidth of the H100's gather");
+  r->calibration.sustained = h100->calibration.sustained;
+}
+
+LsRecipe *
+ls_recipe_h200 (const char *folder, const LsRecipe *h100, LsDiagList *diags)
+{
+  LsRecipe *r = ls_recipe_new (
+      "h200", "tools/fit/fit_kernels over the measured kernels of data/README.md (2026-11): TensorRT-LLM sweeps; "
+              "sustained as on the H100, the same chip under the same 700 W; mape on held-out families before "
+              "sustained; no training run was used");
+  /* SXM: hardware.csv */
+  r->gpu = (LsGpu){ .n_sm = 132, .hbm_bytes_per_s = 4.8e12, .vector_flops = 67e12 };
+  set_peaks (&r->gpu, 989.4e12, 1978.9e12);
+  LsKindFit stream = h100->calibration.kind[LS_KERNEL_ELEMENTWISE];
+  stream.cache_speed = ls_fit_round (stream.cache_speed * H100_HBM / r->gpu.hbm_bytes_per_s, 4);
+  fit_sweeps (r, folder, h100, &stream,
+              "the H100's share of HBM bandwidth and rate of the L2: the same chip with faster memory", diags);
+  ls_recipe_set_backward (r, H100_ATTENTION_BWD, "the H100's ratio (FlashAttention-3)");
+  return r;
+}
+
+LsRecipe *
+ls_recipe_b200 (const char *folder, const LsRecipe *h100, LsDiagList *diags)
+{
+  LsRecipe *r = ls_recipe_new (
+      "b200", "tools/fit/fit_kernels over the measured kernels of data/README.md (2026-11): TensorRT-LLM sweeps; "
+              "sustained as on the H100 for lack of data; mape on held-out families before sustained; no training "
+              "run was used");
+  /* SXM (HGX): hardware.csv */
+  r->gpu = (LsGpu){ .n_sm = 148, .hbm_bytes_per_s = 8e12, .vector_flops = 80e12 };
+  set_peaks (&r->gpu, 2250e12, 4500e12);
+  LsKindFit stream = h100->calibration.kind[LS_KERNEL_ELEMENTWISE];
+  stream.cache_bytes = stream.cache_speed = 0;
+  fit_sweeps (r, folder, h100, &stream, "the H100's share of HBM bandwidth (MODELS.md 3.2); the L2 is left out", diags);
+  ls_recipe_set_backward (r, H100_ATTENTION_BWD, "the H100's ratio (FlashAttention-3)");
+  return r;
+}
