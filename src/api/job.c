@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "io/picture.h"
 #include "io/plot_timeline.h"
 #include "io/read_hf.h"
 #include "io/read_strategy.h"
@@ -207,7 +208,8 @@ gboolean
 ls_check_output_path (LsOutput output, const char *path, GError **error)
 {
   g_return_val_if_fail (path, FALSE);
-  return output == LS_OUTPUT_TIMELINE ? ls_plot_timeline_check (path, error) : ls_write_file_check (path, error);
+  gboolean is_picture = output == LS_OUTPUT_TIMELINE || output == LS_OUTPUT_PLOT;
+  return is_picture ? ls_picture_check (path, error) : ls_write_file_check (path, error);
 }
 
 gboolean

@@ -20,6 +20,15 @@ cli_warn (const char *message)
   fprintf (stderr, "warning: %s\n", message);
 }
 
+void
+cli_note (const char *text)
+{
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  for (char **line = lines; *line; line++)
+    if (**line)
+      fprintf (stderr, "note: %s\n", *line);
+}
+
 static GOptionContext *
 new_context (const CliHelp *help, const GOptionEntry *entries, gboolean *wants_help, gpointer group_data)
 {

@@ -8,6 +8,8 @@
 
 /* argv[0] is the name of the subcommand. */
 gboolean cli_run (int argc, char **argv, GError **error);
+gboolean cli_collective (int argc, char **argv, GError **error);
+gboolean cli_kernel (int argc, char **argv, GError **error);
 gboolean cli_list (int argc, char **argv, GError **error);
 gboolean cli_check (int argc, char **argv, GError **error);
 gboolean cli_trace (int argc, char **argv, GError **error);
@@ -17,6 +19,8 @@ gboolean cli_validate (int argc, char **argv, GError **error);
 gboolean cli_print (const char *text, GError **error);
 /* Talk, to stderr: "warning: ...". */
 void cli_warn (const char *message);
+/* "note: ..." for each line of text. */
+void cli_note (const char *text);
 
 /* How a subcommand presents itself. */
 typedef struct {

@@ -1,7 +1,6 @@
 #include "cli/job_args.h"
 
 #include <langinfo.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -117,16 +116,6 @@ print_result (const LsResult *result, const Args *args, GError **error)
   return cli_print (summary, error);
 }
 
-static void
-print_notes (const LsResult *result)
-{
-  g_autofree char *text = ls_result_notes (result);
-  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
-  for (char **line = lines; *line; line++)
-    if (**line)
-      fprintf (stderr, "note: %s\n", *line);
-}
-
 /* Not fitting is a result: it is printed, and an error only on request. */
 static gboolean
 report_fit (const LsResult *result, gboolean is_required, GError **error)
@@ -159,7 +148,8 @@ cli_run (int argc, char **argv, GError **error)
   g_autoptr (LsResult) result = ls_job_run (job, error);
   if (!result)
     return FALSE;
-  print_notes (result);
+  g_autofree char *notes = ls_result_notes (result);
+  cli_note (notes);
   return write_files (result, &args, error) && print_result (result, &args, error)
          && report_fit (result, args.require_fit, error);
 }

@@ -61,6 +61,8 @@ static const GOptionEntry knobs[] = {
   KNOB ("cluster", "Where: a name (lockstep list clusters) or a file", "NAME|FILE"),
   KNOB ("trace", "Replays a trace instead: a name (lockstep list traces) or a file", "NAME|FILE"),
   KNOB ("nodes", "Nodes of the cluster; default: the file's, or as many as the GPUs need", "N"),
+  KNOB ("slice", "Chips of a TPU slice along x, y (and z); default: as the GPUs need, with --nodes the largest",
+        "XxY[xZ]"),
   KNOB ("gpus", "GPUs used; default: all of the nodes", "N"),
   KNOB ("tp", "Tensor parallel degree; default 1", "N"),
   KNOB ("pp", "Pipeline stages; default 1", "N"),
@@ -96,7 +98,7 @@ static const GOptionEntry knobs[] = {
   KNOB ("max-memory", "Memory that the simulation may take; a job that needs more is refused; default 16GiB", "SIZE"),
   KNOB ("fold", "Simulate ranks that behave alike once: auto, off, check; default auto", "MODE"),
   KNOB ("coarsen", "Run undisturbed segments as one op: auto, off, check; default auto", "MODE"),
-  KNOB ("network", "flow (shared links) or alphabeta (no contention); default flow", "MODEL"),
+  KNOB ("network", "flow (shared links), step (every message of a collective) or alphabeta (no contention); default flow", "MODEL"),
   KNOB ("published", "Measured step time in seconds to compare with, and whose", "SECONDS[:SOURCE]"),
   G_OPTION_ENTRY_NULL,
 };

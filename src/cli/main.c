@@ -13,6 +13,8 @@ typedef struct {
 
 static const Command commands[] = {
   { "run", cli_run, "simulate one training job: step time, where it goes, memory" },
+  { "collective", cli_collective, "time a collective alone: a table over sizes, or errors" },
+  { "kernel", cli_kernel, "time of a kernel alone, or errors over a table of them" },
   { "validate", cli_validate, "compare with published measurements" },
   { "trace", cli_trace, "write what a job does as a file that run replays" },
   { "list", cli_list, "models, clusters, GPUs, strategies, traces and schedules at hand" },
@@ -25,7 +27,7 @@ usage_text (void)
   GString *text = g_string_new ("Usage: lockstep COMMAND [OPTION...]\n\n"
                                 "Predicts one training step of a large model on a cluster.\n\nCommands:\n");
   for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
-    g_string_append_printf (text, "  %-10s %s\n", commands[i].name, commands[i].line);
+    g_string_append_printf (text, "  %-11s %s\n", commands[i].name, commands[i].line);
   g_string_append (text, "\nSee 'lockstep COMMAND --help'; 'lockstep --version' prints the version.\n\n"
                          CLI_EXIT_CODES "\n");
   return g_string_free (text, FALSE);

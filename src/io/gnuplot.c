@@ -28,7 +28,7 @@ ls_gnuplot_check (GError **error)
   g_autofree char *program = g_find_program_in_path ("gnuplot");
   if (!program)
     g_set_error (error, LS_ERROR, LS_ERROR_IO,
-                 "gnuplot, which draws the timeline, is not installed (Debian package gnuplot-nox)");
+                 "gnuplot, which draws the picture, is not installed (Debian package gnuplot-nox)");
   return program != NULL;
 }
 

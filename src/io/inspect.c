@@ -9,6 +9,7 @@
 #include "io/read_gpu.h"
 #include "io/read_model.h"
 #include "io/read_nccl.h"
+#include "io/read_nccl_topo.h"
 #include "io/read_strategy.h"
 #include "io/trace_json.h"
 
@@ -34,30 +35,42 @@ inspect_model (const LsJsonDoc *doc, LsDiagList *diags)
 
 /* Counts that do not deal out evenly show only when they are put together. */
 static gboolean
-can_build (const LsJsonDoc *doc, const LsClusterSpec *spec, LsDiagList *diags)
+can_build (const char *path, const LsClusterSpec *spec, LsDiagList *diags)
 {
   g_autoptr (GError) error = NULL;
   gboolean ok = ls_cluster_spec_validate (spec, &error);
   if (!ok)
-    ls_diag_add (diags, (LsErrorCode) error->code, ls_json_doc_name (doc), 0, 0, NULL, NULL, NULL, "%s",
+    ls_diag_add (diags, (LsErrorCode) error->code, path, 0, 0, NULL, NULL, NULL, "%s",
                  error->message);
   return ok;
+}
+
+/* Takes the spec. */
+static char *
+describe_cluster (const char *path, LsClusterSpec *spec, LsDiagList *diags)
+{
+  char *line = NULL;
+  if (can_build (path, spec, diags)) {
+    g_autofree char *rate = ls_format_rate (spec->nics * spec->nic.bandwidth_bytes_per_s);
+    line = g_strdup_printf ("cluster, %u x %s per node, %s", spec->gpus_per_node, spec->gpu.name,
+                            spec->nics > 0 ? rate : "no network");
+  }
+  ls_cluster_spec_clear (spec);
+  return line;
 }
 
 static char *
 inspect_cluster (const LsJsonDoc *doc, LsDiagList *diags)
 {
   LsClusterSpec spec;
-  if (!ls_cluster_read (doc, &spec, diags))
-    return NULL;
-  char *line = NULL;
-  if (can_build (doc, &spec, diags)) {
-    g_autofree char *rate = ls_format_rate (spec.nics * spec.nic.bandwidth_bytes_per_s);
-    line = g_strdup_printf ("cluster, %u x %s per node, %s", spec.gpus_per_node, spec.gpu.name,
-                            spec.nics > 0 ? rate : "no network");
-  }
-  ls_cluster_spec_clear (&spec);
-  return line;
+  return ls_cluster_read (doc, &spec, diags) ? describe_cluster (ls_json_doc_name (doc), &spec, diags) : NULL;
+}
+
+static char *
+inspect_nccl_topo (const char *path, LsDiagList *diags)
+{
+  LsClusterSpec spec;
+  return ls_nccl_topo_load (path, NULL, &spec, diags) ? describe_cluster (path, &spec, diags) : NULL;
 }
 
 static char *
@@ -150,6 +163,10 @@ unknown_schema (const LsJsonDoc *doc, const cJSON *schema, LsDiagList *diags)
 char *
 ls_inspect_file (const char *path, LsFileKind *ret_kind, LsDiagList *diags)
 {
+  if (ls_is_nccl_topo (path)) {
+    *ret_kind = LS_FILE_CLUSTER;
+    return inspect_nccl_topo (path, diags);
+  }
   g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
   if (!doc)
     return NULL;

@@ -15,8 +15,8 @@ typedef enum {
   LS_FILE_TRACE,
 } LsFileKind;
 
-/* Reads a file of the kind that its "schema" names, or a Hugging Face model if it
- * has none, with all checks, also whether a cluster can be built. Returns what it
+/* Reads a file of the kind that its "schema" names, a Hugging Face model if it has
+ * none, or a topology file of NCCL (*.xml), with all checks, also whether a cluster can be built. Returns what it
  * holds in a line ("model, 96 layers, 174.6e9 parameters"), newly allocated, or NULL
  * with located diagnostics. */
 char *ls_inspect_file (const char *path, LsFileKind *ret_kind, LsDiagList *diags);

@@ -1,15 +1,11 @@
 #include "io/plot_timeline.h"
 
-#include <glib/gstdio.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <lockstep/error.h>
 
 #include "io/gnuplot.h"
+#include "io/picture.h"
 #include "io/timeline_boxes.h"
-#include "io/write_file.h"
 
 #define MAX_ROWS 32
 #define WIDTH 1600 /* of the picture, pixels */
@@ -52,8 +48,7 @@ static const StripKind strip_kinds[] = {
 typedef struct {
   const LsTimeline *t;
   const char *title;
-  const char *stem; /* path without suffix */
-  const char *suffix;
+  const LsPicture *picture;
   GArray *rows;    /* uint32_t ranks */
   GPtrArray *boxes; /* [rows] GArray of LsTimelineBox */
   GPtrArray *strips[N_STRIP_KINDS]; /* [rows] GArray of LsTimelineStrip */
@@ -226,33 +221,12 @@ write_data (FILE *out, void *data, GError **error)
 
 /* --- script ----------------------------------------------------------- */
 
-/* The name of a file beside the script as gnuplot's string. The folder keeps it
- * from being a command ("<ls", "|cat"), a device ("+") or somebody's home. */
-static char *
-file_here (const Plot *p, const char *suffix)
-{
-  g_autofree char *name = g_path_get_basename (p->stem), *path = g_strconcat ("./", name, suffix, NULL);
-  return ls_gnuplot_quote (path);
-}
-
 static void
 write_terminal (FILE *out, const Plot *p)
 {
   int height = TOP + BOTTOM + row_height (p) * (int) p->rows->len;
-  g_autofree char *quoted = file_here (p, p->suffix);
-  fprintf (out, "if (!exists('output')) output = %s\n", quoted);
-  fprintf (out,
-           "title_font = ',15'; number_font = ',8' # points; pixels in SVG\n"
-           "if (output[strlen(output)-3:] eq '.svg') {\n"
-           "  title_font = ',18'; number_font = ',10.5'\n"
-           "  set terminal svg enhanced size %d,%d dynamic font 'DejaVu Sans,12' background '#ffffff'\n"
-           "} else { if (strstrt(GPVAL_TERMINALS, 'pngcairo')) {\n"
-           "  set terminal pngcairo enhanced size %d,%d font 'DejaVu Sans,9.5'\n"
-           "} else {\n"
-           "  set terminal png enhanced truecolor size %d,%d\n"
-           "}}\n"
-           "if (!exists('to_stdout')) set output output\n\n",
-           WIDTH, height, WIDTH, height, WIDTH, height);
+  ls_picture_write_terminal (p->picture, out, WIDTH, height, "title_font = ',18'; number_font = ',10.5'",
+                             "title_font = ',15'; number_font = ',8'");
   fprintf (out,
            "set lmargin at screen %.6f\n"
            "set rmargin at screen %.6f\n"
@@ -328,7 +302,7 @@ write_geometry (FILE *out, const Plot *p)
 static void
 write_plot (FILE *out, const Plot *p)
 {
-  g_autofree char *data = file_here (p, ".dat");
+  g_autofree char *data = ls_picture_quote (p->picture, ".dat");
   fprintf (out, "data = %s\n", data);
   fputs ("plot data index 'idle' using 1:3:1:2:(top($3)):(end($3)) with boxxyerror fillcolor rgb '" IDLE_COLOR "' notitle", out);
   for (int kind = 0; kind < LS_N_BOX_KINDS; kind++)
@@ -367,88 +341,15 @@ write_script (FILE *out, void *data, GError **error)
   return TRUE;
 }
 
-/* --- files ------------------------------------------------------------ */
-
-static const char *
-picture_suffix (const char *path, GError **error)
-{
-  if (g_str_has_suffix (path, ".svg"))
-    return ".svg";
-  if (g_str_has_suffix (path, ".png"))
-    return ".png";
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s: expected a name that ends in .svg or .png", path);
-  return NULL;
-}
-
-/* The picture and the files that it is drawn from. */
-typedef struct {
-  const char *suffix;
-  char *stem, *data, *script;
-} Files;
-
-static void
-files_clear (Files *f)
-{
-  g_free (f->stem);
-  g_free (f->data);
-  g_free (f->script);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Files, files_clear)
-
-/* Names the files and makes sure that all three can be written. The picture is
- * checked first: it is what the user named. */
-static gboolean
-files_init (Files *f, const char *path, GError **error)
-{
-  if (!ls_write_file_check (path, error))
-    return FALSE;
-  f->suffix = picture_suffix (path, error);
-  if (!f->suffix)
-    return FALSE;
-  f->stem = g_strndup (path, strlen (path) - strlen (f->suffix));
-  f->data = g_strconcat (f->stem, ".dat", NULL);
-  f->script = g_strconcat (f->stem, ".gp", NULL);
-  return ls_write_file_check (f->data, error) && ls_write_file_check (f->script, error) && ls_gnuplot_check (error);
-}
-
-gboolean
-ls_plot_timeline_check (const char *path, GError **error)
-{
-  g_auto (Files) files = { 0 };
-  return files_init (&files, path, error);
-}
-
-static gboolean
-is_new (const char *path)
-{
-  GStatBuf info;
-  return g_lstat (path, &info) != 0;
-}
-
-/* If the picture fails, nothing stays that was not there before. */
-static gboolean
-draw (Plot *p, const Files *f, const char *path, GError **error)
-{
-  gboolean is_data_new = is_new (f->data), is_script_new = is_new (f->script);
-  if (ls_write_file (f->data, write_data, p, error) && ls_write_file (f->script, write_script, p, error)
-      && ls_gnuplot_run (f->script, path, error))
-    return TRUE;
-  if (is_data_new)
-    g_unlink (f->data);
-  if (is_script_new)
-    g_unlink (f->script);
-  return FALSE;
-}
-
 gboolean
 ls_plot_timeline (const LsTimeline *t, const char *title, const char *path, GError **error)
 {
-  g_auto (Files) files = { 0 };
-  if (!files_init (&files, path, error))
+  g_auto (LsPicture) picture = { 0 };
+  if (!ls_picture_init (&picture, path, error))
     return FALSE;
-  Plot plot = { .stem = files.stem, .suffix = files.suffix };
+  Plot plot = { .picture = &picture };
   plot_init (&plot, t, title);
-  gboolean ok = draw (&plot, &files, path, error);
+  gboolean ok = ls_picture_draw (&picture, write_data, write_script, &plot, error);
   plot_clear (&plot);
   return ok;
 }

@@ -8,13 +8,8 @@
 
 /* path: NAME.svg or NAME.png. Leaves NAME.gp and NAME.dat beside it, to be edited
  * and drawn again with `gnuplot NAME.gp`; on failure, no new file. title: UTF-8, one
- * line. Errors: those of ls_plot_timeline_check(); LS_ERROR_IO: cannot be written, or
- * gnuplot failed. */
+ * line. Errors: those of ls_picture_check(); LS_ERROR_IO: cannot be written, or gnuplot
+ * failed. */
 gboolean ls_plot_timeline (const LsTimeline *t, const char *title, const char *path, GError **error);
-
-/* Whether it can begin; creates nothing. LS_ERROR_USAGE: another suffix, or what
- * ls_write_file_check() refuses; LS_ERROR_IO: one of the three files cannot be
- * written there, or gnuplot is missing. */
-gboolean ls_plot_timeline_check (const char *path, GError **error);
 
 #endif

@@ -2,8 +2,7 @@
 
 #include <stddef.h>
 
-#include "io/csv.h"
-#include "io/field_value.h"
+#include "io/csv_fields.h"
 #include "io/read_model.h"
 #include "io/read_strategy.h"
 
@@ -30,13 +29,6 @@ static const char *const strategy_keys[] = {
   "dp", "cp", "ep", "zero", "sp", "recompute", "schedule", "dp_kind", "dp_overlap", "tp_overlap", "p2p",
 };
 
-/* Where a column's values go. */
-typedef struct {
-  const LsField *field;
-  size_t offset; /* in LsCase, of the struct that the field belongs to */
-  guint column;
-} Column;
-
 static void
 case_free (gpointer data)
 {
@@ -62,43 +54,20 @@ case_new (void)
   return c;
 }
 
-static void
-find_column (const LsCsv *csv, const LsField *field, gboolean is_required, size_t offset, GArray *columns,
-             LsDiagList *diags)
-{
-  int at = ls_csv_column (csv, field->key);
-  if (at < 0 && is_required)
-    ls_csv_header_error (csv, diags, "expected a column \"%s\"; got none", field->key);
-  if (at < 0)
-    return;
-  Column column = { field, offset, (guint) at };
-  g_array_append_val (columns, column);
-}
-
-/* The columns of the file that we know, as Column values. */
+/* The columns of the file that we know, as LsCsvField values. */
 static GArray *
 find_columns (const LsCsv *csv, LsDiagList *diags)
 {
-  GArray *columns = g_array_new (FALSE, FALSE, sizeof (Column));
+  GArray *columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
   for (const LsField *field = case_fields; field->key; field++)
-    find_column (csv, field, field->required, 0, columns, diags);
+    ls_csv_fields_find (csv, field, field->required, 0, columns, diags);
   for (guint i = 0; i < G_N_ELEMENTS (model_keys); i++)
-    find_column (csv, ls_field_find (ls_model_fields, model_keys[i]), TRUE, offsetof (LsCase, model), columns, diags);
+    ls_csv_fields_find (csv, ls_field_find (ls_model_fields, model_keys[i]), TRUE, offsetof (LsCase, model), columns,
+                        diags);
   for (guint i = 0; i < G_N_ELEMENTS (strategy_keys); i++)
-    find_column (csv, ls_field_find (ls_strategy_fields, strategy_keys[i]), TRUE, offsetof (LsCase, strategy), columns,
-                 diags);
+    ls_csv_fields_find (csv, ls_field_find (ls_strategy_fields, strategy_keys[i]), TRUE, offsetof (LsCase, strategy),
+                        columns, diags);
   return columns;
-}
-
-static void
-read_cell (const LsCsv *csv, guint row, const Column *c, LsCase *target, LsDiagList *diags)
-{
-  const char *text = ls_csv_cell (csv, row, c->column);
-  if (ls_field_value_set (c->field, (char *) target + c->offset, text))
-    return;
-  g_autofree char *got = g_strdup_printf ("\"%.40s\"", text);
-  g_autofree char *complaint = ls_field_value_complaint (c->field, LS_FIELD_IN_TEXT, text, got);
-  ls_csv_error (csv, row, c->column, diags, "%s", complaint);
 }
 
 /* What one cell alone cannot show. */
@@ -123,8 +92,7 @@ static LsCase *
 read_case (const LsCsv *csv, guint row, const GArray *columns, LsDiagList *diags)
 {
   LsCase *c = case_new ();
-  for (guint i = 0; i < columns->len; i++)
-    read_cell (csv, row, &g_array_index (columns, Column, i), c, diags);
+  ls_csv_fields_read (csv, row, columns, c, diags);
   finish_case (csv, row, c, diags);
   return c;
 }

@@ -11,8 +11,19 @@
 #define NUMBER(member, max_, meaning_) \
   { #member, LS_FIELD_DOUBLE, offsetof (LsNccl, member), .required = true, .max = (max_), .meaning = (meaning_) }
 
+/* By compute capability: what NCCL's tables distinguish. */
+static const LsEnumName generations[] = { { "volta", LS_NCCL_VOLTA },
+                                          { "ampere", LS_NCCL_AMPERE },
+                                          { "hopper", LS_NCCL_HOPPER },
+                                          { "blackwell", LS_NCCL_BLACKWELL },
+                                          { NULL, 0 } };
+
 const LsField ls_nccl_fields[] = {
   LS_FIELDS_HEADER (LsNccl),
+  { "generation", LS_FIELD_ENUM, offsetof (LsNccl, generation), .names = generations, .default_text = "`\"volta\"`",
+    .meaning = "whose tables NCCL's tuner uses" },
+  { "nvlink", LS_FIELD_RATE, offsetof (LsNccl, nvlink), .default_text = "0GB/s",
+    .meaning = "what NCCL counts for the NVLinks of a GPU; 0GB/s: no tuner, the fastest algorithm runs, with Simple" },
   CHANNELS (channels_ring, "of ring collectives inside a node"),
   CHANNELS (channels_net, "of ring collectives across nodes, for each NIC that a node uses"),
   { "channels_nvls", LS_FIELD_UINT, offsetof (LsNccl, channels_nvls), .required = true, .max = 1024,
@@ -32,9 +43,13 @@ const LsField ls_nccl_fields[] = {
   LATENCY (base_p2p_inter, "of a send and receive across nodes"),
   LATENCY (hop_intra, "part for each step inside a node"),
   LATENCY (hop_inter, "part for each step across nodes"),
+  { "handshake", LS_FIELD_TIME, offsetof (LsNccl, handshake), .default_text = "0us", .max = (double) LS_S,
+    .meaning = "part once with the protocols Simple and LL128" },
   { "ramp_bytes", LS_FIELD_BYTES_DOUBLE, offsetof (LsNccl, ramp_bytes), .required = true,
     .meaning = "a message of W bytes on the wire costs W ramp / (W + ramp) bytes more of the bus's time" },
   NUMBER (drain, 16, "time of the last step of a ring over that of one that also sends"),
+  { "self_copy", LS_FIELD_DOUBLE, offsetof (LsNccl, self_copy), .default_text = "0", .max = 16,
+    .meaning = "all-to-all: time of what a member copies to itself over that of a message" },
   NUMBER (sm_share_per_channel, 1, "SMs held by one channel / SMs of the GPU"),
   NUMBER (hbm_per_wire_all_reduce, 16, "HBM bytes for each byte on the wire, all-reduce"),
   NUMBER (hbm_per_wire_all_gather, 16, "all-gather"),

@@ -39,7 +39,9 @@ static const LsEnumName mesh_slots[] = {
 static const LsEnumName peers[] = { { "prev", LS_SLOT_PREV }, { "next", LS_SLOT_NEXT }, { NULL } };
 static const LsEnumName colls[] = {
   { "all-reduce", LS_COLL_ALL_REDUCE }, { "all-gather", LS_COLL_ALL_GATHER },
-  { "reduce-scatter", LS_COLL_REDUCE_SCATTER }, { "broadcast", LS_COLL_BROADCAST }, { NULL },
+  { "reduce-scatter", LS_COLL_REDUCE_SCATTER }, { "broadcast", LS_COLL_BROADCAST },
+  { "reduce", LS_COLL_REDUCE }, { "all-to-all", LS_COLL_ALL_TO_ALL }, { "gather", LS_COLL_GATHER },
+  { "scatter", LS_COLL_SCATTER }, { "barrier", LS_COLL_BARRIER }, { NULL },
 };
 static const LsEnumName axes[] = {
   { "tp", LS_AXIS_TP }, { "dp", LS_AXIS_DP }, { "pp", LS_AXIS_PP }, { "cp", LS_AXIS_CP }, { "ep", LS_AXIS_EP }, { NULL },

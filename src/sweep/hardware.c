@@ -1,5 +1,7 @@
 #include "sweep/hardware.h"
 
+#include <lockstep/error.h>
+
 #include "io/read_calibration.h"
 #include "io/read_cluster.h"
 #include "io/read_nccl.h"
@@ -25,13 +27,15 @@ load_kernels (LsHardware *h, LsDiagList *diags)
   return TRUE;
 }
 
-/* Communication: a file of its own, beside that of the kernels. */
+/* Communication: a file of its own, beside that of the kernels. ICI needs none. */
 static gboolean
 load_nccl (LsHardware *h, LsDiagList *diags)
 {
+  if (h->spec.interior == LS_INTERIOR_TORUS)
+    return TRUE;
   const LsGpu *gpu = &h->spec.gpu;
   g_autofree char *name = g_strconcat ("nccl-", gpu->calibration ? gpu->calibration : gpu->name, NULL);
-  return ls_nccl_load (name, &h->nccl, diags);
+  return ls_nccl_load (gpu->nccl ? gpu->nccl : name, &h->nccl, diags);
 }
 
 LsHardware *
@@ -50,4 +54,33 @@ ls_hardware_build (const LsHardware *h, uint32_t n_nodes, GError **error)
   LsClusterSpec spec = h->spec; /* borrows the strings; the cluster copies them */
   spec.n_nodes = n_nodes;
   return ls_cluster_build (&spec, error);
+}
+
+LsCluster *
+ls_hardware_build_for (const LsHardware *h, uint32_t n_gpus, GError **error)
+{
+  LsClusterSpec spec = h->spec; /* borrows, as above */
+  ls_cluster_spec_fit (&spec, n_gpus);
+  return ls_cluster_build (&spec, error);
+}
+
+gboolean
+ls_hardware_set_slice (LsHardware *h, const uint32_t slice[LS_TORUS_AXES], GError **error)
+{
+  const LsTorusSpec *t = &h->spec.torus;
+  uint32_t dims[LS_TORUS_AXES] = { 1, 1, 1 }, n = 0;
+  while (n < LS_TORUS_AXES && slice[n] > 0) {
+    dims[n] = slice[n];
+    n++;
+  }
+  if (n > 0 && n != t->n_axes) {
+    g_autofree char *axes = h->spec.interior == LS_INTERIOR_TORUS ? g_strdup_printf ("a torus of %u axes", t->n_axes) : g_strdup ("no torus");
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--slice with %u axes: %s is %s", n, h->spec.name, axes);
+    return FALSE;
+  }
+  if (n > 0) {
+    ls_cluster_spec_set_slice (&h->spec, dims);
+    h->spec.torus.is_given = true;
+  }
+  return TRUE;
 }

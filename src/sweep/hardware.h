@@ -15,11 +15,18 @@ typedef struct {
   LsNccl nccl;
 } LsHardware;
 
-/* Loads the cluster, its GPU's calibration and NCCL file; NULL, with located
+/* Loads the cluster, its GPU's calibration and NCCL file (none for a torus); NULL, with located
  * diagnostics, if any is missing or wrong. Free with ls_hardware_free(). */
 LsHardware *ls_hardware_load (const char *name_or_path, LsDiagList *diags);
 void ls_hardware_free (LsHardware *hardware); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsHardware, ls_hardware_free)
+
+/* Slices of a torus with these axes, 0 beyond them; all 0 changes nothing.
+ * LS_ERROR_CONFLICT: no torus, or one of other axes. */
+gboolean ls_hardware_set_slice (LsHardware *hardware, const uint32_t slice[LS_TORUS_AXES], GError **error);
+
+/* A cluster that holds so many GPUs: ls_cluster_spec_fit(). Errors as of ls_cluster_build(). */
+LsCluster *ls_hardware_build_for (const LsHardware *hardware, uint32_t n_gpus, GError **error);
 
 /* A cluster of that many nodes. Errors as of ls_cluster_build(). */
 LsCluster *ls_hardware_build (const LsHardware *hardware, uint32_t n_nodes, GError **error);

@@ -47,16 +47,14 @@ count_ranks (const LsStrategy *s, uint32_t *ret_n, GError **error)
 }
 
 /* Nodes of the cluster and GPUs used, where they are not given (see job.h). */
-static gboolean
-size_cluster (LsStrategy *s, const LsClusterSpec *spec, uint32_t *n_nodes, GError **error)
+static LsCluster *
+build_cluster (LsStrategy *s, const LsHardware *hardware, uint32_t n_nodes, GError **error)
 {
-  if (*n_nodes == 0 && s->gpus == 0 && spec->n_nodes > 1)
-    *n_nodes = spec->n_nodes;
-  if (*n_nodes == 0 && s->gpus == 0 && !count_ranks (s, &s->gpus, error))
-    return FALSE;
-  if (*n_nodes == 0)
-    *n_nodes = (s->gpus - 1) / spec->gpus_per_node + 1;
-  return TRUE;
+  if (n_nodes == 0 && s->gpus == 0 && hardware->spec.n_nodes > 1)
+    n_nodes = hardware->spec.n_nodes;
+  if (n_nodes == 0 && s->gpus == 0 && !count_ranks (s, &s->gpus, error))
+    return NULL;
+  return n_nodes > 0 ? ls_hardware_build (hardware, n_nodes, error) : ls_hardware_build_for (hardware, s->gpus, error);
 }
 
 static gboolean
@@ -103,9 +101,7 @@ prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, con
   g_autoptr (LsJobResult) r = g_new0 (LsJobResult, 1);
   ls_model_copy (&r->model, model);
   ls_strategy_copy (&r->strategy, strategy);
-  if (!size_cluster (&r->strategy, &hardware->spec, &n_nodes, error))
-    return NULL;
-  r->cluster = ls_hardware_build (hardware, n_nodes, error);
+  r->cluster = build_cluster (&r->strategy, hardware, n_nodes, error);
   if (!r->cluster || !resolve (&r->strategy, model, r->cluster, error))
     return NULL;
   if (!check_dtype (&r->strategy, &r->cluster->spec.gpu, error))
@@ -168,9 +164,9 @@ load (const LsJobSpec *spec, LsModel *ret_model, LsHardware **ret_hardware, GPtr
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   gboolean has_model = ls_model_load (spec->model, ret_model, notes, diags);
   *ret_hardware = ls_hardware_load (spec->cluster, diags);
-  if (has_model && *ret_hardware)
+  bool is_loaded = has_model && *ret_hardware;
+  if (is_loaded ? ls_hardware_set_slice (*ret_hardware, spec->slice, error) : ls_diag_list_to_error (diags, error))
     return TRUE;
-  ls_diag_list_to_error (diags, error);
   if (has_model)
     ls_model_clear (ret_model);
   g_clear_pointer (ret_hardware, ls_hardware_free);
@@ -246,10 +242,10 @@ prepare_trace (const LsJobSpec *spec, GError **error)
 
   g_autoptr (LsJobResult) r = g_new0 (LsJobResult, 1);
   take_trace (r, trace);
-  uint32_t n_nodes = spec->n_nodes ? spec->n_nodes : hardware->spec.n_nodes > 1 ? hardware->spec.n_nodes : 0;
-  if (n_nodes == 0)
-    n_nodes = (n_gpus_of (r->plan) - 1) / hardware->spec.gpus_per_node + 1;
-  r->cluster = ls_hardware_build (hardware, n_nodes, error);
+  if (!ls_hardware_set_slice (hardware, spec->slice, error))
+    return NULL;
+  LsStrategy size = { .gpus = spec->n_nodes || hardware->spec.n_nodes > 1 ? 0 : n_gpus_of (r->plan) };
+  r->cluster = build_cluster (&size, hardware, spec->n_nodes, error);
   if (!r->cluster || (r->model.name && !check_dtype (&r->strategy, &r->cluster->spec.gpu, error)))
     return NULL;
   r->hardware = g_steal_pointer (&hardware);

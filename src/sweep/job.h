@@ -8,7 +8,9 @@
  *
  * How large the cluster is: --nodes says so, or --gpus (as many nodes as hold
  * them), or a cluster file of more than one node, or the strategy, whose
- * tp * pp * cp * dp ranks (dp 1 unless given) are then the GPUs used. */
+ * tp * pp * cp * dp ranks (dp 1 unless given) are then the GPUs used. A node of a TPU
+ * cluster is a slice; its axes are those of --slice, or of the file with --nodes, or fit
+ * the GPUs (cluster/torus.h). */
 #ifndef LS_SWEEP_JOB_H
 #define LS_SWEEP_JOB_H
 
@@ -25,6 +27,7 @@ typedef struct {
   char *cluster;    /* name or path  */
   char *trace;      /* name or path: replayed instead of model and strategy */
   uint32_t n_nodes; /* 0: as above   */
+  uint32_t slice[LS_TORUS_AXES]; /* of a torus, 0 beyond its axes; all 0: as its file says */
   LsStrategy strategy;
   char *strategy_knob; /* NULL: none was set that a trace would contradict */
   LsRunOptions options; /* its `network` follows from the one below */

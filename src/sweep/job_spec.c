@@ -38,6 +38,26 @@ parse_published (const char *text, void *target)
   return true;
 }
 
+/* "8x16" or "8x16x16" */
+static bool
+parse_slice (const char *text, void *target)
+{
+  LsJobSpec *spec = target;
+  g_auto (GStrv) axes = g_strsplit (text, "x", -1);
+  guint n = g_strv_length (axes);
+  uint32_t slice[LS_TORUS_AXES] = { 0 };
+  for (guint i = 0; i < n && i < LS_TORUS_AXES; i++) {
+    guint64 length;
+    if (!g_ascii_string_to_unsigned (axes[i], 10, 1, LS_TORUS_MAX_AXIS, &length, NULL))
+      return false;
+    slice[i] = (uint32_t) length;
+  }
+  if (n < 2 || n > LS_TORUS_AXES)
+    return false;
+  memcpy (spec->slice, slice, sizeof slice);
+  return true;
+}
+
 /* One of the reference implementations, or the fast one that it checks. */
 static bool
 apply_debug (const char *item, LsRunOptions *o)
@@ -49,7 +69,7 @@ apply_debug (const char *item, LsRunOptions *o)
   else if (strcmp (item, "solver=ref") == 0)
     o->solver = LS_SOLVER_REFERENCE;
   else if (strcmp (item, "solver=fast") == 0)
-    o->solver = LS_SOLVER_COMPONENT;
+    o->solver = LS_SOLVER_FAST;
   else if (strcmp (item, "runahead=off") == 0)
     o->no_run_ahead = true;
   else if (strcmp (item, "runahead=on") == 0)
@@ -80,6 +100,7 @@ static const LsField job_fields[] = {
   { "trace", LS_FIELD_STRING, offsetof (LsJobSpec, trace), .required = true },
   { "cluster", LS_FIELD_STRING, offsetof (LsJobSpec, cluster), .required = true },
   { "nodes", LS_FIELD_UINT, offsetof (LsJobSpec, n_nodes), .min = 1 },
+  { "slice", LS_FIELD_CUSTOM, .parse = parse_slice, .expected = "chips along the axes of a torus, such as 8x16 or 8x16x16" },
   { "steps", LS_FIELD_UINT, offsetof (LsJobSpec, options.n_steps), .min = 1, .max = MAX_STEPS },
   HOST_COST ("host_launch", LS_HOST_LAUNCH),
   HOST_COST ("host_comm", LS_HOST_COMM),
@@ -136,13 +157,14 @@ ls_job_spec_options (const LsJobSpec *spec, LsRunOptions *ret_options, GError **
 {
   const char *missing = spec->fold == LS_MODE_CHECK               ? "--fold check: folding is not built yet"
                         : spec->coarsen == LS_MODE_CHECK          ? "--coarsen check: coarsening is not built yet"
-                        : spec->network == LS_JOB_NETWORK_STEP    ? "--network step: sends of their own are not built yet"
                                                                   : NULL;
   if (missing) {
     g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED, missing);
     return FALSE;
   }
   *ret_options = spec->options;
-  ret_options->network = spec->network == LS_JOB_NETWORK_FLOW ? LS_NETWORK_FLOW : LS_NETWORK_ALPHABETA;
+  ret_options->network = spec->network == LS_JOB_NETWORK_STEP        ? LS_NETWORK_STEP
+                         : spec->network == LS_JOB_NETWORK_ALPHABETA ? LS_NETWORK_ALPHABETA
+                                                                     : LS_NETWORK_FLOW;
   return TRUE;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# readme_example.sh must accept a true example, report one that differs in a byte or
-# whose command fails, and write a true one on request.
+# readme_example.sh must accept a true example, report one of several that differs in a
+# byte or whose command fails, and write a true one on request.
 set -euo pipefail
 check=$1
 tree=$(mktemp -d)
@@ -34,7 +34,16 @@ LS_UPDATE_GOLDEN=1 "$check" "$tree/README.md" "$tree/lockstep"
 written=$(cat "$tree/README.md")
 page 'it says one two'
 [[ $written == "$(cat "$tree/README.md")" ]]
+page 'it says one two' # the second of two examples is looked at as well
+cat "$tree/README.md" "$tree/README.md" > "$tree/twice"
+mv "$tree/twice" "$tree/README.md"
+"$check" "$tree/README.md" "$tree/lockstep"
+sed -i '14,$ s/it says/it said/' "$tree/README.md"
+refuses '+it says one two'
+LS_UPDATE_GOLDEN=1 "$check" "$tree/README.md" "$tree/lockstep"
+"$check" "$tree/README.md" "$tree/lockstep"
+page 'it says one two'
 sed -i 's/lockstep one/false/' "$tree/README.md"
 refuses 'the command fails with 1'
 printf 'nothing here\n' > "$tree/README.md"
-refuses 'expected one line "<!-- example output"'
+refuses 'expected a line "<!-- example output"'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# README.md (and with it the manual) documents exactly the keys that `run --json` and
-# `validate --json` print, the columns of `run --csv`, and the variables of the
+# README.md (and with it the manual) documents exactly the keys that `run --json`,
+# `validate --json`, `collective --json` and `kernel --json` print, the columns of their CSV, and the variables of the
 # environment that the program reads: the first cells of the tables between
 # "<!-- NAME -->" and "<!-- /... -->".
 # Usage: readme_outputs.sh ROOT LOCKSTEP
@@ -68,8 +68,18 @@ cd -- "$out"
 compare 'json: run' run.keys
 paths validate.json | sed -E 's/^by_family\.[^.]+/by_family.FAMILY/' | sort -u > validate.keys
 compare 'json: validate' validate.keys
+measured=$root/tests/golden/collective-compare/measured.csv
+"$lockstep" collective --compare "$measured" --json 2> notes > collective.json
+paths collective.json | sed -E 's/^by_family\.[^.]+/by_family.FAMILY/' | sort -u > collective.keys
+compare 'json: collective' collective.keys
+"$lockstep" kernel --gpu flat --from "$root/tests/golden/kernel-from/gemm.csv" --json > kernel.json
+paths kernel.json | sort -u > kernel.keys
+compare 'json: kernel' kernel.keys
 head -n 1 spans.csv | tr ',' '\n' | sort > columns
 compare 'csv: run' columns
+"$lockstep" collective --compare "$measured" --csv > rows.csv 2> notes
+head -n 1 rows.csv | tr ',' '\n' | sort > columns
+compare 'csv: collective' columns
 grep -rhoE 'getenv \("[A-Z_]+"\)' "$root/src" --include='*.c' | grep -oE '[A-Z_]+' | sort -u > variables
 compare environment variables
 exit "$status"

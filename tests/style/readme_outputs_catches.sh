@@ -13,6 +13,10 @@ cat > "$tree/lockstep" <<'END'
 if [[ $1 == run ]]; then
   printf 'rank,name\n' > spans.csv
   printf '{\n  "t": 1,\n  "m": {\n    "a": 1,\n    "deep": {\n      "x": "{"\n    }\n  },\n  "links": [\n    {\n      "name": "["\n    }\n  ],\n  "none": []\n}\n'
+elif [[ $1 == kernel ]]; then
+  printf '{\n  "gpu": 1\n}\n'
+elif [[ $1 == collective ]]; then
+  [[ $4 == --csv ]] && printf 'op,size\n1,2\n' || printf '{\n  "rows": [\n    {\n      "op": 1\n    }\n  ]\n}\n'
 else
   printf '{\n  "by_family": {\n    "korth": {\n      "n": 1\n    }\n  },\n  "assumed": [\n    "a=b",\n    "c=d"\n  ]\n}\n'
 fi
@@ -32,6 +36,15 @@ page() {
 | `by_family.FAMILY.n` | `not a key` |
 | `assumed[]` | two |
 <!-- /json -->
+<!-- json: kernel -->
+| `gpu` | one |
+<!-- /json -->
+<!-- json: collective -->
+| `rows[].op` | one |
+<!-- /json -->
+<!-- csv: collective -->
+| `op`, `size` | both |
+<!-- /csv -->
 <!-- csv: run -->
 | `rank`, `name` | both |
 <!-- /csv -->
@@ -60,5 +73,7 @@ wrong '/m.deep.x/d' '> m.deep.x'
 wrong 's/links\[\].name/&`, `.size/' '< links[].size'
 wrong '/assumed/d' '> assumed[]'
 wrong 's/`rank`, //' '> rank'
+wrong 's/`op`, //' '> op'
+wrong 's/rows\[\].op/rows[].other/' '> rows[].op'
 wrong 's/A_B/&`, `C/' '< C'
 wrong '/json: run/d' 'json: run: 0 documented'

@@ -60,7 +60,7 @@ _lockstep_files() {
 _lockstep_value() {
   local names=
   case $2:$3 in
-    --model:* | --cluster:* | --trace:*) names=$(_lockstep_names "${2#--}s") ;;
+    --model:* | --cluster:* | --trace:* | --gpu:*) names=$(_lockstep_names "${2#--}s") ;;
     --strategy:*) names=$(_lockstep_names strategies) ;;
     --schedule:*) names=$(_lockstep_names schedules) ;;
     *:KIND | *:MODE | *:MODEL | *:DTYPE) names=$(_lockstep_choices "$1" "$2") ;;

@@ -60,8 +60,8 @@ LS_PUBLIC void ls_job_free (LsJob *job); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJob, ls_job_free)
 
 /* Sets one knob from text. Keys are the long flags of `lockstep run` without
- * dashes: "model", "cluster", "trace", "nodes", "gpus", "tp", "pp", "dp", "cp", "ep",
- * "vpp", "sp", "zero", "dp-kind", "dp-overlap", "tp-overlap", "tp-async", "p2p",
+ * dashes: "model", "cluster", "trace", "nodes", "slice", "gpus", "tp", "pp", "dp", "cp",
+ * "ep", "vpp", "sp", "zero", "dp-kind", "dp-overlap", "tp-overlap", "tp-async", "p2p",
  * "schedule", "micro-batch", "global-batch", "seq", "recompute", "attention", "dtype",
  * "grad-dtype", "layers-per-chunk", "grad-norm", "steps", "host-launch", "host-comm",
  * "host-sync", "max-memory", "fold", "coarsen", "network"; besides, "published"
@@ -112,6 +112,7 @@ typedef enum {
   LS_OUTPUT_CSV,
   LS_OUTPUT_TIMELINE, /* needs gnuplot */
   LS_OUTPUT_TRACE,
+  LS_OUTPUT_PLOT, /* needs gnuplot */
 } LsOutput;
 
 /* Whether the functions below can write there; creates nothing, and is worth asking
@@ -163,6 +164,76 @@ LS_PUBLIC char *ls_validation_json (const LsValidation *validation);
 /* FALSE, with LS_ERROR_TOLERANCE, if the mean absolute error exceeds max_pct or
  * nothing could be simulated; LS_ERROR_USAGE unless max_pct is 0 or more and finite. */
 LS_PUBLIC gboolean ls_validation_check_mape (const LsValidation *validation, double max_pct, GError **error);
+
+/* ---- Kernels ------------------------------------------------------------- */
+
+typedef struct LsKernelQuery LsKernelQuery;
+
+/* Which kernels on which GPU. Free with ls_kernel_query_free(). */
+LS_PUBLIC LsKernelQuery *ls_kernel_query_new (void);
+LS_PUBLIC void ls_kernel_query_free (LsKernelQuery *query); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsKernelQuery, ls_kernel_query_free)
+
+/* Keys are the long flags of `lockstep kernel` without dashes, except json; a switch is
+ * "1". LS_ERROR_USAGE if the key is unknown or the value malformed; nothing changes then. */
+LS_PUBLIC gboolean ls_kernel_query_set (LsKernelQuery *query, const char *key, const char *value, GError **error);
+
+/* Their times, for people and for programs. LS_ERROR_USAGE: no GPU, not exactly one kernel
+ * or table, no row selected; LS_ERROR_INPUT: a file; LS_ERROR_UNSUPPORTED: a number format
+ * that the GPU's matrix units lack. */
+LS_PUBLIC char *ls_kernel_query_text (const LsKernelQuery *query, GError **error);
+LS_PUBLIC char *ls_kernel_query_json (const LsKernelQuery *query, GError **error);
+
+/* ---- Collectives --------------------------------------------------------- */
+
+/* All as text, as the flags of `lockstep collective` of the same names take it; NULL:
+ * the default. */
+typedef struct {
+  const char *cluster;   /* name or path; may be NULL only with `compare`, as op      */
+  const char *op;        /* "all-reduce", "all-gather", "reduce-scatter", "broadcast",
+                            "reduce", "all-to-all", "gather", "scatter", "barrier",
+                            "send-recv" or "p2p"                                     */
+  const char *nodes;     /* the file's, or as many as the GPUs need                   */
+  const char *gpus;      /* the first so many: "8", or each of "2,4,24" or of the
+                            doublings "2..1024"; all of the nodes                    */
+  const char *algorithm; /* what NCCL would take                                      */
+  const char *protocol;  /* "simple", "ll", "ll128"; what NCCL would take             */
+  const char *network;   /* "flow", "alphabeta", "step", or "all" beside each other;
+                            "flow"                                                   */
+  const char *min, *max; /* sizes such as "1KiB" and "8GiB", which are the defaults;
+                            "1MiB" of several numbers of GPUs                         */
+  const char *factor;    /* of a size over the one before; "2", of several numbers of
+                            GPUs "8"                                                  */
+  const char *compare;   /* path of a CSV of measured times, whose rows are simulated
+                            instead; cluster, op, nodes, gpus, min and max then
+                            select rows                                              */
+  const char *trust;     /* only rows of this trust, "all" for any; "A"               */
+} LsCollectiveOptions;
+
+typedef struct LsCollective LsCollective;
+
+/* Times one operation alone on a cluster, over sizes and numbers of GPUs, or as often as it was
+ * measured. A measured row that cannot be simulated is skipped, with a note.
+ * LS_ERROR_USAGE: no cluster or op, a malformed value, min above max, no row matches;
+ * LS_ERROR_INPUT: a file; LS_ERROR_CONFLICT: more GPUs than there are, or an algorithm
+ * that does not do this. Free with ls_collective_free(). */
+LS_PUBLIC LsCollective *ls_collective_run (const LsCollectiveOptions *options, GError **error);
+LS_PUBLIC void ls_collective_free (LsCollective *collective); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCollective, ls_collective_free)
+
+/* For people, in the shape of nccl-tests; of a comparison a line per cluster and
+ * operation. The other two have every row. */
+LS_PUBLIC char *ls_collective_text (const LsCollective *collective);
+LS_PUBLIC char *ls_collective_json (const LsCollective *collective);
+LS_PUBLIC char *ls_collective_csv (const LsCollective *collective);
+
+/* Why measured rows were skipped, a line each; "" if none was. */
+LS_PUBLIC char *ls_collective_notes (const LsCollective *collective);
+
+/* Bus bandwidth over size, measured beside simulated, or over GPUs; .svg or .png, drawn by gnuplot; its
+ * .gp and .dat files are left beside it. Errors as of ls_result_write_timeline();
+ * LS_ERROR_CONFLICT: nothing has a size, as of a barrier on one number of GPUs. */
+LS_PUBLIC gboolean ls_collective_plot (const LsCollective *collective, const char *path, GError **error);
 
 /* ---- What there is ------------------------------------------------------- */
 

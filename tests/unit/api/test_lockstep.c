@@ -123,6 +123,49 @@ a_file_that_cannot_be_written_is_an_error (void)
   check_code (g_steal_pointer (&error), 2);
 }
 
+static void
+a_collective_gives_every_kind_of_result (void)
+{
+  const LsCollectiveOptions options = { .cluster = "pair", .op = "all-reduce", .min = "1KiB", .max = "4KiB" };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsCollective) collective = ls_collective_run (&options, &error);
+  LS_CHECK_NO_ERROR (error);
+  if (!collective)
+    return;
+  g_autofree char *text = ls_collective_text (collective);
+  g_autofree char *json = ls_collective_json (collective);
+  g_autofree char *csv = ls_collective_csv (collective);
+  g_autofree char *notes = ls_collective_notes (collective);
+  LS_CHECK (g_str_has_prefix (text, "# all-reduce on 2 GPUs of pair, 1 node\n"));
+  LS_CHECK (strstr (json, "\"busbw_GBps\"") != NULL);
+  LS_CHECK (g_str_has_prefix (csv, "cluster,op,"));
+  LS_CHECK_STR (notes, "");
+  GError *failure = NULL;
+  LS_CHECK (!ls_collective_plot (collective, "table.pdf", &failure));
+  check_code (g_steal_pointer (&failure), 2);
+}
+
+static void
+a_collective_fails_with_the_documented_codes (void)
+{
+  static const struct {
+    LsCollectiveOptions options;
+    int exit_code;
+  } cases[] = {
+    { { .cluster = "pair" }, 2 },
+    { { .cluster = "pair", .op = "all-reduce", .min = "8" }, 2 },
+    { { .cluster = "nowhere", .op = "all-reduce" }, 3 },
+    { { .compare = "no/such/file.csv" }, 3 },
+    { { .cluster = "pair", .op = "all-reduce", .nodes = "1", .gpus = "3" }, 4 },
+    { { .cluster = "pair", .op = "all-reduce", .algorithm = "p2p" }, 4 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    GError *error = NULL;
+    LS_CHECK (ls_collective_run (&cases[i].options, &error) == NULL);
+    check_code (g_steal_pointer (&error), cases[i].exit_code);
+  }
+}
+
 int
 main (void)
 {
@@ -133,6 +176,8 @@ main (void)
     LS_TEST (errors_carry_the_documented_codes),
     LS_TEST (output_paths_can_be_checked_before_a_run),
     LS_TEST (a_file_that_cannot_be_written_is_an_error),
+    LS_TEST (a_collective_gives_every_kind_of_result),
+    LS_TEST (a_collective_fails_with_the_documented_codes),
   };
   const char *root = g_getenv ("LS_DATA_DIR");
   g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);

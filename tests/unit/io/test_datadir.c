@@ -34,7 +34,7 @@ missing_names_get_a_suggestion (void)
   LS_CHECK_STR (near, "no model is named \"gpt3-175\"; did you mean \"gpt3-175b\"?");
   g_autofree char *begun = NULL; /* though dgx-h100 is nearer */
   LS_CHECK (!ls_data_find (LS_DATA_CLUSTERS, "dgx-a100", &begun));
-  LS_CHECK_STR (begun, "no cluster is named \"dgx-a100\"; did you mean \"dgx-a100-80g\"?");
+  LS_CHECK_STR (begun, "no cluster is named \"dgx-a100\"; did you mean \"dgx-a100-40g\"?");
   LS_CHECK (!ls_data_find (LS_DATA_GPUS, "abacus", &far));
   LS_CHECK_STR (far, "no accelerator is named \"abacus\" in topologies/gpu/");
   LS_CHECK (!ls_data_find (LS_DATA_STRATEGIES, "", &empty));

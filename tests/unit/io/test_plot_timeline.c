@@ -7,6 +7,7 @@
 #include <lockstep/error.h>
 
 #include "io/gnuplot.h"
+#include "io/picture.h"
 #include "io/timeline_boxes.h"
 #include "ls_test.h"
 #include "pipeline.h"
@@ -284,7 +285,7 @@ static void
 a_missing_folder_is_reported_first (void)
 {
   g_autoptr (GError) error = NULL;
-  LS_CHECK (!ls_plot_timeline_check ("/nonexistent-folder/x.svg", &error));
+  LS_CHECK (!ls_picture_check ("/nonexistent-folder/x.svg", &error));
   if (LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_IO)))
     LS_CHECK_STR (error->message, "/nonexistent-folder/x.svg: No such file or directory");
 }

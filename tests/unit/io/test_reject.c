@@ -1,5 +1,5 @@
 /* Pins: the exact diagnostics of wrong files, and the exit code that they stand for. A
- * case is tests/reject/KIND/CASE.json (or .csv) with CASE.expect beside it, in which @
+ * case is tests/reject/KIND/CASE.json (.csv, .xml) with CASE.expect beside it, in which @
  * stands for the path of the file. LS_UPDATE_GOLDEN=1 writes the .expect files anew. */
 #include "ls_test.h"
 
@@ -10,7 +10,9 @@
 #include "io/read_calibration.h"
 #include "io/read_cases.h"
 #include "io/read_cluster.h"
+#include "io/read_collectives.h"
 #include "io/read_gpu.h"
+#include "io/read_kernels.h"
 #include "io/read_model.h"
 #include "io/read_nccl.h"
 #include "io/read_strategy.h"
@@ -73,6 +75,20 @@ read_cases (const char *path, LsDiagList *diags)
   return cases != NULL;
 }
 
+static bool
+read_collectives (const char *path, LsDiagList *diags)
+{
+  g_autoptr (GPtrArray) rows = ls_read_collectives (path, diags);
+  return rows != NULL;
+}
+
+static bool
+read_kernels (const char *path, LsDiagList *diags)
+{
+  g_autoptr (GArray) rows = ls_read_kernels (path, "a100", diags);
+  return rows != NULL;
+}
+
 /* Legal by itself, but not for GPT 1.7B (24 layers, 24 heads) on 8 nodes of 8 GPUs. */
 static bool
 resolve (const char *path, LsDiagList *diags)
@@ -110,8 +126,10 @@ static const struct {
   { "json", read_json },         { "gpu", read_gpu },   { "cluster", read_cluster },
   { "model", read_model },       { "hf", read_model },  { "strategy", read_strategy },
   { "calibration", read_calibration }, { "nccl", read_nccl },
-  { "trace", read_trace },
-  { "cases", read_cases },       { "resolve", resolve }, { "build", inspect },
+  { "trace", read_trace },       { "nccl-topo", read_cluster },
+  { "cases", read_cases },       { "collectives", read_collectives },
+  { "kernels", read_kernels },
+  { "resolve", resolve }, { "build", inspect },
 };
 
 static char *
@@ -147,7 +165,7 @@ check_folder (const char *root, const char *folder, bool (*read) (const char *, 
   g_autofree char *path = g_build_filename (root, folder, NULL);
   g_autoptr (GDir) dir = g_dir_open (path, 0, NULL);
   for (const char *file = dir ? g_dir_read_name (dir) : NULL; file; file = g_dir_read_name (dir)) {
-    if (!g_str_has_suffix (file, ".json") && !g_str_has_suffix (file, ".csv"))
+    if (!g_str_has_suffix (file, ".json") && !g_str_has_suffix (file, ".csv") && !g_str_has_suffix (file, ".xml"))
       continue;
     g_autofree char *case_path = g_build_filename (path, file, NULL);
     check_case (case_path, read);

@@ -36,6 +36,7 @@ knobs_are_set_from_text (void)
   LS_CHECK (set (&spec, "sp", "1") && spec.strategy.sp);
   LS_CHECK (set (&spec, "grad-norm", "0") && !spec.strategy.grad_norm);
   LS_CHECK (set (&spec, "zero", "1@8") && spec.strategy.zero_stage == 1 && spec.strategy.zero_group == 8);
+  LS_CHECK (set (&spec, "network", "step") && spec.network == LS_JOB_NETWORK_STEP);
   LS_CHECK (set (&spec, "network", "alphabeta") && spec.network == LS_JOB_NETWORK_ALPHABETA);
   LS_CHECK (set (&spec, "steps", "5") && spec.options.n_steps == 5);
   LS_CHECK (set (&spec, "published", "13.75:paper: table 5") && spec.published_s == 13.75);
@@ -127,7 +128,6 @@ what_cannot_run_is_refused_with_its_code (void)
   check_refused ("cluster", "no-such-cluster", LS_ERROR_INPUT);
   check_refused ("tp", "5", LS_ERROR_CONFLICT);
   check_refused ("fold", "check", LS_ERROR_UNSUPPORTED);
-  check_refused ("network", "step", LS_ERROR_UNSUPPORTED);
   check_refused ("nodes", "4000000000", LS_ERROR_CONFLICT);
   check_refused ("max-memory", "1KiB", LS_ERROR_LIMIT);
 }

@@ -1,0 +1,363 @@
+/* Counts, kinds of links and the tree of a node; levels and bisections are in
+ * topology_bandwidth.c. */
+#include "analysis/topology.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- kinds of vertices --- */
+
+static const struct {
+  const char *name;
+  int depth; /* in the drawing of a node: links are read from the deeper end */
+} kinds[LS_TOPO_MAX_KINDS] = {
+  [LS_NODE_GPU] = { "gpu", 9 },
+  [LS_NODE_NVSWITCH] = { "nvswitch", 4 },
+  [LS_NODE_PCIE_SWITCH] = { "pcie switch", 6 },
+  [LS_NODE_CPU] = { "cpu", 5 },
+  [LS_NODE_CPU_MEMORY] = { "memory", 8 },
+  [LS_NODE_NVME] = { "nvme", 8 },
+  [LS_NODE_NIC] = { "nic", 7 },
+  [LS_NODE_LEAF] = { "leaf", 3 },
+  [LS_NODE_SPINE] = { "spine", 2 },
+};
+
+const char *
+ls_topo_kind_name (LsNodeKind kind)
+{
+  return (gsize) kind < G_N_ELEMENTS (kinds) && kinds[kind].name ? kinds[kind].name : "switch";
+}
+
+static const LsTopoNode *
+vertex (const LsCluster *c, uint32_t v)
+{
+  return &g_array_index (c->nodes, LsTopoNode, v);
+}
+
+bool
+ls_topo_is_nvlink (const LsCluster *c, const LsLink *link)
+{
+  LsNodeKind a = vertex (c, link->from)->kind, b = vertex (c, link->to)->kind;
+  return (a == LS_NODE_GPU && (b == LS_NODE_GPU || b == LS_NODE_NVSWITCH)) || (a == LS_NODE_NVSWITCH && b == LS_NODE_GPU);
+}
+
+double
+ls_topo_trunk_data_sheet (const LsTrunk *trunk)
+{
+  return trunk->link ? trunk->capacity_bytes_per_s / trunk->link->efficiency : NAN;
+}
+
+/* --- kinds of links --- */
+
+static const char *
+name_of_link (const LsClusterSpec *s, const LsLinkSpec *link)
+{
+  const struct {
+    const LsLinkSpec *link;
+    const char *name;
+  } names[] = {
+    { &s->nvlink, "nvlink" }, { &s->pcie, "pcie" }, { &s->c2c, "nvlink-c2c" }, { &s->cpu_interconnect, "cpu interconnect" },
+    { &s->cpu_memory, "memory" }, { &s->nvme, "nvme" }, { &s->ici, "ici" }, { &s->nic, "nic" }, { &s->spine, "fabric" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    if (names[i].link == link)
+      return names[i].name;
+  return "link";
+}
+
+static bool
+is_same_link (const LsLinkSpec *x, const LsLinkSpec *y)
+{
+  if (!x || !y || x == y)
+    return x == y;
+  return x->bandwidth_bytes_per_s == y->bandwidth_bytes_per_s && x->efficiency == y->efficiency && x->latency == y->latency
+         && g_strcmp0 (x->source, y->source) == 0;
+}
+
+static bool
+is_alike (const LsTopoLinks *x, const LsTopoLinks *y)
+{
+  return x->a == y->a && x->b == y->b && x->capacity_bytes_per_s == y->capacity_bytes_per_s && x->latency == y->latency
+         && strcmp (x->name, y->name) == 0 && is_same_link (x->link, y->link);
+}
+
+/* What a link is; its row is looked up by this. */
+static LsTopoLinks
+describe (const LsCluster *c, const LsLink *link)
+{
+  LsNodeKind a = vertex (c, link->from)->kind, b = vertex (c, link->to)->kind;
+  bool is_upward = kinds[a].depth >= kinds[b].depth;
+  const LsTrunk *trunk = &g_array_index (c->trunks, LsTrunk, link->trunk);
+  return (LsTopoLinks) {
+    .name = name_of_link (&c->spec, trunk->link),
+    .a = is_upward ? a : b,
+    .b = is_upward ? b : a,
+    .link = trunk->link,
+    .capacity_bytes_per_s = link->capacity_bytes_per_s / link->n_physical,
+    .latency = link->latency,
+  };
+}
+
+static int
+find_row (const GArray *rows, const LsTopoLinks *what)
+{
+  for (guint i = 0; i < rows->len; i++)
+    if (is_alike (&g_array_index (rows, LsTopoLinks, i), what))
+      return (int) i;
+  return -1;
+}
+
+/* Directions are counted first, and halved: most links go both ways alike. */
+static GArray *
+collect_links (const LsCluster *c)
+{
+  GArray *rows = g_array_new (FALSE, FALSE, sizeof (LsTopoLinks));
+  for (guint i = 0; i < c->links->len; i++) {
+    const LsLink *link = &g_array_index (c->links, LsLink, i);
+    LsTopoLinks what = describe (c, link);
+    int at = find_row (rows, &what);
+    if (at < 0) {
+      at = (int) rows->len;
+      g_array_append_val (rows, what);
+    }
+    LsTopoLinks *row = &g_array_index (rows, LsTopoLinks, at);
+    row->n_pairs++;
+    row->n_physical += link->n_physical;
+  }
+  for (guint i = 0; i < rows->len; i++) {
+    LsTopoLinks *row = &g_array_index (rows, LsTopoLinks, i);
+    row->n_pairs = (row->n_pairs + 1) / 2;
+    row->n_physical = (row->n_physical + 1) / 2;
+  }
+  return rows;
+}
+
+/* --- trees --- */
+
+static void
+part_free (gpointer data)
+{
+  LsTopoPart *part = data;
+  g_ptr_array_unref (part->children);
+  g_free (part);
+}
+
+static LsTopoPart *
+part_new (LsNodeKind kind, uint32_t n, int links, uint32_t n_physical)
+{
+  LsTopoPart *part = g_new0 (LsTopoPart, 1);
+  *part = (LsTopoPart) { .n = n, .kind = kind, .links = links, .n_physical = n_physical };
+  part->children = g_ptr_array_new_with_free_func (part_free);
+  return part;
+}
+
+static LsTopoPart *
+part_at (const GPtrArray *parts, guint i)
+{
+  return g_ptr_array_index (parts, i);
+}
+
+static bool
+is_same_tree (const LsTopoPart *x, const LsTopoPart *y)
+{
+  if (x->kind != y->kind || x->links != y->links || x->n_physical != y->n_physical || x->is_peers != y->is_peers
+      || x->children->len != y->children->len)
+    return false;
+  for (guint i = 0; i < x->children->len; i++)
+    if (part_at (x->children, i)->n != part_at (y->children, i)->n
+        || !is_same_tree (part_at (x->children, i), part_at (y->children, i)))
+      return false;
+  return true;
+}
+
+/* Those alike become one, in the place of the first; from the leaves up. */
+static void
+collapse (GPtrArray *parts)
+{
+  for (guint i = 0; i < parts->len; i++)
+    collapse (part_at (parts, i)->children);
+  for (guint i = 0; i < parts->len; i++)
+    for (guint j = parts->len - 1; j > i; j--)
+      if (is_same_tree (part_at (parts, i), part_at (parts, j))) {
+        part_at (parts, i)->n += part_at (parts, j)->n;
+        g_ptr_array_remove_index (parts, j);
+      }
+}
+
+/* One node: who hangs below whom. NVSwitches and links between equals are apart. */
+typedef struct {
+  const LsTopoMap *map;
+  uint32_t n;          /* vertices: the first of the cluster */
+  GPtrArray *inside;   /* const LsLink * with both ends in it */
+  LsTopoPart **parts;  /* [n] owned by their parents; NULL: not placed yet */
+} NodeTree;
+
+static bool
+adopts (LsNodeKind parent, LsNodeKind child)
+{
+  if (child == LS_NODE_NVSWITCH || child == LS_NODE_CPU || child >= LS_NODE_LEAF)
+    return false;
+  if (parent == LS_NODE_GPU)
+    return child == LS_NODE_NIC || child == LS_NODE_NVME;
+  return parent == LS_NODE_CPU || parent == LS_NODE_PCIE_SWITCH;
+}
+
+/* Breadth first from one root. */
+static void
+grow (NodeTree *t, GPtrArray *roots, uint32_t root)
+{
+  const LsCluster *c = t->map->cluster;
+  GArray *queue = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  t->parts[root] = part_new (vertex (c, root)->kind, 1, -1, 0);
+  g_ptr_array_add (roots, t->parts[root]);
+  g_array_append_val (queue, root);
+  for (guint i = 0; i < queue->len; i++) {
+    uint32_t v = g_array_index (queue, uint32_t, i);
+    for (guint l = 0; l < t->inside->len; l++) {
+      const LsLink *link = g_ptr_array_index (t->inside, l);
+      uint32_t child = link->to;
+      if (link->from != v || t->parts[child] || !adopts (vertex (c, v)->kind, vertex (c, child)->kind))
+        continue;
+      LsTopoLinks what = describe (c, link);
+      t->parts[child] = part_new (vertex (c, child)->kind, 1, find_row (t->map->links, &what), link->n_physical);
+      g_ptr_array_add (t->parts[v]->children, t->parts[child]);
+      g_array_append_val (queue, child);
+    }
+  }
+  g_array_unref (queue);
+}
+
+/* What joins GPUs to NVSwitches, and equals to each other. */
+static void
+add_rest (const NodeTree *t, GPtrArray *roots)
+{
+  const LsCluster *c = t->map->cluster;
+  for (guint i = 0; i < t->map->links->len; i++) {
+    const LsTopoLinks *row = &g_array_index (t->map->links, LsTopoLinks, i);
+    uint32_t n_pairs = (uint32_t) (row->n_pairs / c->spec.n_nodes), n_physical = (uint32_t) (row->n_physical / c->spec.n_nodes);
+    if (row->b == LS_NODE_NVSWITCH) {
+      uint32_t n_switches = (uint32_t) (t->map->n_of_kind[LS_NODE_NVSWITCH] / c->spec.n_nodes);
+      g_ptr_array_add (roots, part_new (LS_NODE_NVSWITCH, n_switches, (int) i, n_physical / c->spec.gpus_per_node));
+    } else if (row->a == row->b && row->a < LS_NODE_LEAF) {
+      LsTopoPart *part = part_new (row->a, n_pairs, (int) i, n_physical);
+      part->is_peers = true;
+      g_ptr_array_add (roots, part);
+    }
+  }
+}
+
+static GPtrArray *
+node_tree (const LsTopoMap *map)
+{
+  static const LsNodeKind order[] = { LS_NODE_CPU, LS_NODE_PCIE_SWITCH, LS_NODE_GPU, LS_NODE_NIC, LS_NODE_NVME, LS_NODE_CPU_MEMORY };
+  const LsCluster *c = map->cluster;
+  GPtrArray *roots = g_ptr_array_new_with_free_func (part_free);
+  NodeTree t = { .map = map, .inside = g_ptr_array_new () };
+  while (t.n < c->nodes->len && vertex (c, t.n)->host == 0)
+    t.n++;
+  t.parts = g_new0 (LsTopoPart *, t.n + 1);
+  for (guint i = 0; i < c->links->len; i++) {
+    const LsLink *link = &g_array_index (c->links, LsLink, i);
+    if (link->from < t.n && link->to < t.n)
+      g_ptr_array_add (t.inside, (gpointer) link);
+  }
+  add_rest (&t, roots);
+  for (guint k = 0; k < G_N_ELEMENTS (order); k++)
+    for (uint32_t v = 0; v < t.n; v++)
+      if (vertex (c, v)->kind == order[k] && !t.parts[v])
+        grow (&t, roots, v);
+  collapse (roots);
+  g_ptr_array_unref (t.inside);
+  g_free (t.parts);
+  return roots;
+}
+
+/* A tier below the other, down to the NICs; each kind of switch is one part. */
+static GPtrArray *
+fabric_tree (const LsTopoMap *map)
+{
+  GPtrArray *top = g_ptr_array_new_with_free_func (part_free), *at = top;
+  LsNodeKind parent = LS_NODE_GPU; /* none yet */
+  for (int kind = LS_TOPO_MAX_KINDS - 1; kind >= LS_NODE_NIC; kind--) {
+    bool is_switch = kind >= LS_NODE_LEAF;
+    if (map->n_of_kind[kind] == 0 || (!is_switch && parent == LS_NODE_GPU))
+      continue;
+    int links = -1;
+    uint64_t n_physical = 0;
+    for (guint i = 0; i < map->links->len; i++) {
+      const LsTopoLinks *row = &g_array_index (map->links, LsTopoLinks, i);
+      if (row->a != (LsNodeKind) kind || row->b != parent)
+        continue;
+      links = links < 0 ? (int) i : links;
+      n_physical += row->n_physical;
+    }
+    uint32_t n = (uint32_t) map->n_of_kind[kind];
+    LsTopoPart *part = part_new ((LsNodeKind) kind, n, links, (uint32_t) (n_physical / n));
+    g_ptr_array_add (at, part);
+    at = part->children;
+    parent = (LsNodeKind) kind;
+  }
+  return top;
+}
+
+/* --- the whole --- */
+
+LsTopoMap *
+ls_topo_map_new (const LsCluster *c)
+{
+  LsTopoMap *map = g_new0 (LsTopoMap, 1);
+  map->cluster = c;
+  for (guint i = 0; i < c->nodes->len; i++)
+    map->n_of_kind[vertex (c, i)->kind]++;
+  map->links = collect_links (c);
+  map->node = node_tree (map);
+  map->fabric = fabric_tree (map);
+  map->levels = ls_topo_levels_new (c);
+  map->node_bisection = ls_topo_node_bisection (c);
+  map->cluster_bisection = ls_topo_cluster_bisection (c);
+  return map;
+}
+
+void
+ls_topo_map_free (LsTopoMap *map)
+{
+  if (!map)
+    return;
+  g_array_unref (map->links);
+  g_array_unref (map->levels);
+  g_ptr_array_unref (map->node);
+  g_ptr_array_unref (map->fabric);
+  g_free (map);
+}
+
+/* --- a way --- */
+
+LsTopoPath *
+ls_topo_path_new (const LsCluster *c, uint32_t from, uint32_t to)
+{
+  g_assert (from != to && from < c->n_gpus && to < c->n_gpus);
+  LsRoute route;
+  ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &route);
+  LsTopoPath *path = g_new0 (LsTopoPath, 1);
+  *path = (LsTopoPath) { .from = from, .to = to, .rate = INFINITY, .latency = route.latency };
+  path->hops = g_array_new (FALSE, FALSE, sizeof (LsTopoHop));
+  for (uint32_t i = 0; i < route.n_hops; i++) {
+    LsTopoHop hop = { &g_array_index (c->trunks, LsTrunk, route.hop[i].trunk), (double) route.hop[i].share / LS_HOP_WHOLE };
+    double rate = hop.trunk->capacity_bytes_per_s / hop.share;
+    if (rate < path->rate) {
+      path->rate = rate;
+      path->narrowest = i;
+    }
+    g_array_append_val (path->hops, hop);
+  }
+  return path;
+}
+
+void
+ls_topo_path_free (LsTopoPath *path)
+{
+  if (!path)
+    return;
+  g_array_unref (path->hops);
+  g_free (path);
+}

@@ -1,0 +1,34 @@
+#include "io/csv_fields.h"
+
+#include "io/field_value.h"
+
+void
+ls_csv_fields_find (const LsCsv *csv, const LsField *field, gboolean is_required, size_t offset, GArray *columns,
+                    LsDiagList *diags)
+{
+  int at = ls_csv_column (csv, field->key);
+  if (at < 0 && is_required)
+    ls_csv_header_error (csv, diags, "expected a column \"%s\"; got none", field->key);
+  if (at < 0)
+    return;
+  LsCsvField column = { field, offset, (guint) at };
+  g_array_append_val (columns, column);
+}
+
+static void
+read_cell (const LsCsv *csv, guint row, const LsCsvField *c, void *target, LsDiagList *diags)
+{
+  const char *text = ls_csv_cell (csv, row, c->column);
+  if (ls_field_value_set (c->field, (char *) target + c->offset, text))
+    return;
+  g_autofree char *got = g_strdup_printf ("\"%.40s\"", text);
+  g_autofree char *complaint = ls_field_value_complaint (c->field, LS_FIELD_IN_TEXT, text, got);
+  ls_csv_error (csv, row, c->column, diags, "%s", complaint);
+}
+
+void
+ls_csv_fields_read (const LsCsv *csv, guint row, const GArray *columns, void *target, LsDiagList *diags)
+{
+  for (guint i = 0; i < columns->len; i++)
+    read_cell (csv, row, &g_array_index (columns, LsCsvField, i), target, diags);
+}

@@ -1,0 +1,34 @@
+/* sweep/collective_call.h — one collective alone on a cluster: names as people write
+ * them, and the time of a call (private to sweep/collective*). */
+#ifndef LS_SWEEP_COLLECTIVE_CALL_H
+#define LS_SWEEP_COLLECTIVE_CALL_H
+
+#include "cluster/cluster.h"
+#include "io/write_collective.h"
+#include "network/coll.h"
+#include "sweep/collective.h"
+
+/* A fidelity of the network, and how it times a plan of its own alone. */
+typedef struct {
+  const char *name;
+  LsNetworkFidelity fidelity;
+  LsTime (*time) (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, const LsCollPlan *plan,
+                  LsArena *arena);
+} LsCollectiveNetwork;
+
+/* The fidelity of that name, or all for "all"; static. LS_ERROR_USAGE. */
+gboolean ls_collective_find_networks (const char *name, const LsCollectiveNetwork **ret_networks, guint *ret_n,
+                                      GError **error);
+
+/* The kind of an operation: the names of network/coll.h, and "p2p" for send-recv.
+ * LS_ERROR_USAGE that says what was probably meant. */
+gboolean ls_collective_find_kind (const char *op, LsCollKind *ret_kind, GError **error);
+/* Whether there is such an algorithm: LS_ERROR_USAGE. */
+gboolean ls_collective_check_algorithm (const char *algorithm, GError **error);
+
+/* Fills algorithm, protocol, network, n_ranks, bytes, time and bus_factor.
+ * LS_ERROR_CONFLICT: the algorithm does not do this. */
+gboolean ls_collective_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
+                             const LsCollectiveNetwork *network, LsCollectiveRow *row, GError **error);
+
+#endif

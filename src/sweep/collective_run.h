@@ -1,0 +1,25 @@
+/* sweep/collective_run.h — what a run of `lockstep collective` is made of (private to
+ * sweep/collective*). */
+#ifndef LS_SWEEP_COLLECTIVE_RUN_H
+#define LS_SWEEP_COLLECTIVE_RUN_H
+
+#include "network/coll.h"
+#include "sweep/collective.h"
+#include "sweep/collective_call.h"
+
+struct LsCollectiveRun {
+  char *cluster, *op;  /* of a table, which its rows name      */
+  GPtrArray *measured; /* LsMeasuredCollective, or NULL        */
+  GArray *rows;        /* LsCollectiveRow                      */
+  GPtrArray *names;    /* char *, of families                  */
+  GArray *families;    /* LsCollectiveFamily                   */
+  GPtrArray *notes;    /* char *                               */
+  char *title;
+  LsCollectiveTable table; /* ls_collective_run_new() points it to the arrays */
+};
+
+/* Reads spec->compare and fills a new run with its rows, simulated, and their errors. */
+gboolean ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec,
+                                const LsCollectiveNetwork *network, GError **error);
+
+#endif

@@ -1,0 +1,46 @@
+/* sweep/kernel.h — which kernels somebody asks about, and their times on a GPU. */
+#ifndef LS_SWEEP_KERNEL_H
+#define LS_SWEEP_KERNEL_H
+
+#include <glib.h>
+
+#include "base/diag.h"
+#include "io/write_kernel.h"
+
+typedef enum { LS_LAYOUT_TN, LS_LAYOUT_NN, LS_LAYOUT_NT, LS_LAYOUT_TT } LsGemmLayout;
+
+typedef struct {
+  char *gpu;           /* name or file of topologies/gpu                                */
+  uint64_t gemm[3];    /* m, n, k; 0: not asked for                                     */
+  uint64_t attention[5]; /* batch, seq, heads, kv_heads, head_dim                       */
+  int op;              /* of a streaming kernel, LsKernelKind; -1: none                 */
+  uint64_t shape[2];   /* its rows and columns ...                                      */
+  double bytes;        /* ... or its traffic                                            */
+  uint64_t batch;      /* GEMMs at once                                                 */
+  int layout;          /* LsGemmLayout: all sweeps were tn, others count as extrapolated */
+  bool causal, backward;
+  bool has_dtype;
+  int dtype;           /* LsDtype; of --from only these rows                            */
+  bool sustained;      /* as inside a training step, not in a loop of its own           */
+  char *from;          /* CSV of io/read_kernels.h                                      */
+  char *measured;      /* such a CSV whose times are taken before the model             */
+  bool holdout;        /* only rows of families that are held out                       */
+  uint64_t min_m, min_seq;
+  double min_flops, min_bytes;
+} LsKernelSpec;
+
+void ls_kernel_spec_init (LsKernelSpec *spec);
+void ls_kernel_spec_clear (LsKernelSpec *spec);
+/* key: a long flag of `lockstep kernel`; LS_ERROR_USAGE. */
+bool ls_kernel_spec_set (LsKernelSpec *spec, const char *key, const char *value, LsDiagList *diags);
+/* Exactly one kernel or table, and what goes with it: LS_ERROR_USAGE. */
+gboolean ls_kernel_spec_check (const LsKernelSpec *spec, GError **error);
+
+/* The kernels with their times. NULL: LS_ERROR_USAGE, LS_ERROR_INPUT (a file),
+ * LS_ERROR_UNSUPPORTED (a dtype that the GPU's matrix units lack). Free with
+ * ls_kernel_rows_free(). */
+LsKernelRows *ls_kernel_rows_new (const LsKernelSpec *spec, GError **error);
+void ls_kernel_rows_free (LsKernelRows *rows); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsKernelRows, ls_kernel_rows_free)
+
+#endif
