@@ -5,8 +5,6 @@
 
 #include "analysis/conservation.h"
 
-#define N_BUSIEST 32
-
 /* What is trained is not known: neither are tokens and FLOPs. */
 static void
 fill_no_speed (LsReport *r)
@@ -60,44 +58,6 @@ fill_memory (LsReport *r, const LsPlan *plan, const LsMemory *memory, const LsGp
   memcpy (r->at_peak, fullest->at_peak, sizeof r->at_peak);
 }
 
-static int
-compare_links (const void *a, const void *b)
-{
-  const LsLinkUse *x = a, *y = b;
-  if (x->utilisation != y->utilisation)
-    return x->utilisation > y->utilisation ? -1 : 1;
-  return strcmp (x->name, y->name);
-}
-
-static void
-clear_link (gpointer link)
-{
-  g_free (((LsLinkUse *) link)->name);
-}
-
-/* Trunks only: an HBM is shared like a link but is none. */
-static void
-fill_links (LsReport *r, const LsTimeline *t, const LsCluster *c)
-{
-  GArray *links = g_array_new (FALSE, FALSE, sizeof (LsLinkUse));
-  g_array_set_clear_func (links, clear_link);
-  for (uint32_t i = 0; i < MIN (c->trunks->len, t->n_resources); i++) {
-    if (t->resource_bytes[i] <= 0)
-      continue;
-    LsLinkUse use = {
-      .name = ls_cluster_resource_name (c, i),
-      .utilisation = t->resource_bytes[i] / (ls_cluster_resource_capacity (c, i) * r->step_time_s),
-      .bytes = t->resource_bytes[i],
-    };
-    g_array_append_val (links, use);
-  }
-  g_array_sort (links, compare_links);
-  if (links->len > N_BUSIEST)
-    g_array_set_size (links, N_BUSIEST);
-  r->n_links = links->len;
-  r->links = (LsLinkUse *) g_array_free (links, FALSE);
-}
-
 static void
 fill_cost_share (LsReport *r, const double cost_share[4])
 {
@@ -130,7 +90,7 @@ ls_report_init (LsReport *r, const LsTimeline *t, const LsMemory *memory, const 
     fill_no_speed (r);
   fill_breakdown (r, t);
   fill_memory (r, t->plan, memory, &c->spec.gpu);
-  fill_links (r, t, c);
+  ls_link_use_report (r, t, c);
   fill_cost_share (r, cost_share);
 }
 
@@ -140,5 +100,11 @@ ls_report_clear (LsReport *r)
   for (guint i = 0; i < r->n_links; i++)
     g_free (r->links[i].name);
   g_free (r->links);
+  for (guint i = 0; i < r->n_link_groups; i++)
+    g_free (r->link_groups[i].name);
+  g_free (r->link_groups);
+  for (guint i = 0; i < r->n_networks; i++)
+    g_free (r->networks[i].refused);
+  g_free (r->networks);
   *r = (LsReport) { 0 };
 }

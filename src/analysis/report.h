@@ -43,6 +43,23 @@ typedef struct {
   double bytes;
 } LsLinkUse;
 
+/* Links whose names differ in numbers only and that carry something: "leaf*>spines", with a
+ * star for each number that is not the same in all. */
+typedef struct {
+  char *name;
+  guint n;
+  double mean_utilisation, max_utilisation;
+  double bytes; /* of all */
+} LsLinkGroup;
+
+/* The same job under another fidelity of the network (`run --network all`). */
+typedef struct {
+  const char *name; /* static: "flow", "alphabeta", "step" */
+  char *refused;    /* why it was not simulated; NULL: it was, and this holds: */
+  double step_time_s;
+  double breakdown_s[LS_N_PARTS];
+} LsNetworkTime;
+
 typedef struct {
   double step_time_s, first_step_s;
   double tokens_per_s;          /* NAN: not known */
@@ -59,6 +76,10 @@ typedef struct {
   uint64_t at_peak[LS_N_MEM];
   guint n_links; /* the 32 busiest, most used first */
   LsLinkUse *links;
+  guint n_link_groups; /* the same */
+  LsLinkGroup *link_groups;
+  guint n_networks; /* 0: only one was asked for */
+  LsNetworkTime *networks;
   /* share of kernel time by source of the estimate, and extrapolated */
   double share_measured, share_fitted, share_roofline, share_extrapolated;
   uint64_t digest;
@@ -71,5 +92,9 @@ typedef struct {
 void ls_report_init (LsReport *r, const LsTimeline *t, const LsMemory *memory, const LsModel *m,
                      const LsStrategy *s, const LsCluster *c, const double cost_share[4]);
 void ls_report_clear (LsReport *r);
+
+/* All links that carry something, most used first; how it fills links and link_groups. */
+GArray *ls_link_use_new (const LsTimeline *t, const LsCluster *c); /* LsLinkUse, to be unref'ed */
+void ls_link_use_report (LsReport *r, const LsTimeline *t, const LsCluster *c);
 
 #endif

@@ -20,6 +20,7 @@ static const struct {
   [LS_NODE_NIC] = { "nic", 7 },
   [LS_NODE_LEAF] = { "leaf", 3 },
   [LS_NODE_SPINE] = { "spine", 2 },
+  [LS_NODE_CORE] = { "core", 1 },
 };
 
 const char *
@@ -41,10 +42,22 @@ ls_topo_is_nvlink (const LsCluster *c, const LsLink *link)
   return (a == LS_NODE_GPU && (b == LS_NODE_GPU || b == LS_NODE_NVSWITCH)) || (a == LS_NODE_NVSWITCH && b == LS_NODE_GPU);
 }
 
-double
-ls_topo_trunk_data_sheet (const LsTrunk *trunk)
+static LsBandwidth
+rate_of (double payload, const LsLinkSpec *link)
 {
-  return trunk->link ? trunk->capacity_bytes_per_s / trunk->link->efficiency : NAN;
+  return (LsBandwidth) { link ? payload / link->efficiency : NAN, payload };
+}
+
+LsBandwidth
+ls_topo_links_rate (const LsTopoLinks *links)
+{
+  return rate_of (links->capacity_bytes_per_s, links->link);
+}
+
+LsBandwidth
+ls_topo_trunk_rate (const LsTrunk *trunk)
+{
+  return rate_of (trunk->is_failed ? 0 : trunk->capacity_bytes_per_s, trunk->link);
 }
 
 /* --- kinds of links --- */
@@ -57,7 +70,7 @@ name_of_link (const LsClusterSpec *s, const LsLinkSpec *link)
     const char *name;
   } names[] = {
     { &s->nvlink, "nvlink" }, { &s->pcie, "pcie" }, { &s->c2c, "nvlink-c2c" }, { &s->cpu_interconnect, "cpu interconnect" },
-    { &s->cpu_memory, "memory" }, { &s->nvme, "nvme" }, { &s->ici, "ici" }, { &s->nic, "nic" }, { &s->spine, "fabric" },
+    { &s->cpu_memory, "memory" }, { &s->nvme, "nvme" }, { &s->ici, "ici" }, { &s->nic, "nic" }, { &s->spine, "fabric" }, { &s->core, "core" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
     if (names[i].link == link)
@@ -93,7 +106,7 @@ describe (const LsCluster *c, const LsLink *link)
     .a = is_upward ? a : b,
     .b = is_upward ? b : a,
     .link = trunk->link,
-    .capacity_bytes_per_s = link->capacity_bytes_per_s / link->n_physical,
+    .capacity_bytes_per_s = trunk->is_failed ? 0 : link->capacity_bytes_per_s / link->n_physical,
     .latency = link->latency,
   };
 }
@@ -189,8 +202,22 @@ typedef struct {
   const LsTopoMap *map;
   uint32_t n;          /* vertices: the first of the cluster */
   GPtrArray *inside;   /* const LsLink * with both ends in it */
+  guint *first, *next; /* [n], [inside]: those that leave a vertex, in order; G_MAXUINT: no more */
   LsTopoPart **parts;  /* [n] owned by their parents; NULL: not placed yet */
 } NodeTree;
+
+static void
+index_links (NodeTree *t)
+{
+  t->first = g_new (guint, t->n + 1);
+  t->next = g_new (guint, t->inside->len + 1);
+  memset (t->first, 0xff, (t->n + 1) * sizeof *t->first);
+  for (guint l = t->inside->len; l-- > 0;) {
+    uint32_t from = ((const LsLink *) g_ptr_array_index (t->inside, l))->from;
+    t->next[l] = t->first[from];
+    t->first[from] = l;
+  }
+}
 
 static bool
 adopts (LsNodeKind parent, LsNodeKind child)
@@ -209,17 +236,19 @@ grow (NodeTree *t, GPtrArray *roots, uint32_t root)
   const LsCluster *c = t->map->cluster;
   GArray *queue = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   t->parts[root] = part_new (vertex (c, root)->kind, 1, -1, 0);
+  t->parts[root]->vertex = root;
   g_ptr_array_add (roots, t->parts[root]);
   g_array_append_val (queue, root);
   for (guint i = 0; i < queue->len; i++) {
     uint32_t v = g_array_index (queue, uint32_t, i);
-    for (guint l = 0; l < t->inside->len; l++) {
+    for (guint l = t->first[v]; l != G_MAXUINT; l = t->next[l]) {
       const LsLink *link = g_ptr_array_index (t->inside, l);
       uint32_t child = link->to;
-      if (link->from != v || t->parts[child] || !adopts (vertex (c, v)->kind, vertex (c, child)->kind))
+      if (t->parts[child] || !adopts (vertex (c, v)->kind, vertex (c, child)->kind))
         continue;
       LsTopoLinks what = describe (c, link);
       t->parts[child] = part_new (vertex (c, child)->kind, 1, find_row (t->map->links, &what), link->n_physical);
+      t->parts[child]->vertex = child;
       g_ptr_array_add (t->parts[v]->children, t->parts[child]);
       g_array_append_val (queue, child);
     }
@@ -227,27 +256,55 @@ grow (NodeTree *t, GPtrArray *roots, uint32_t root)
   g_array_unref (queue);
 }
 
-/* What joins GPUs to NVSwitches, and equals to each other. */
+/* Of a row, what of it is in this node. */
+static void
+count_inside (const NodeTree *t, int row, uint32_t *ret_n_pairs, uint32_t *ret_n_physical)
+{
+  uint32_t n_pairs = 0, n_physical = 0;
+  for (guint i = 0; i < t->inside->len; i++) {
+    const LsLink *link = g_ptr_array_index (t->inside, i);
+    LsTopoLinks what = describe (t->map->cluster, link);
+    if (find_row (t->map->links, &what) != row)
+      continue;
+    n_pairs++;
+    n_physical += link->n_physical;
+  }
+  *ret_n_pairs = (n_pairs + 1) / 2; /* two directions */
+  *ret_n_physical = (n_physical + 1) / 2;
+}
+
+/* What joins GPUs to NVSwitches, and equals to each other. Of several rows to the
+ * NVSwitches, some of degraded links, the first with links here stands for all. */
 static void
 add_rest (const NodeTree *t, GPtrArray *roots)
 {
-  const LsCluster *c = t->map->cluster;
+  LsTopoPart *nvswitches = NULL;
+  const LsClusterSpec *s = &t->map->cluster->spec;
+  uint32_t n_nvlinks = 0;
   for (guint i = 0; i < t->map->links->len; i++) {
     const LsTopoLinks *row = &g_array_index (t->map->links, LsTopoLinks, i);
-    uint32_t n_pairs = (uint32_t) (row->n_pairs / c->spec.n_nodes), n_physical = (uint32_t) (row->n_physical / c->spec.n_nodes);
-    if (row->b == LS_NODE_NVSWITCH) {
-      uint32_t n_switches = (uint32_t) (t->map->n_of_kind[LS_NODE_NVSWITCH] / c->spec.n_nodes);
-      g_ptr_array_add (roots, part_new (LS_NODE_NVSWITCH, n_switches, (int) i, n_physical / c->spec.gpus_per_node));
-    } else if (row->a == row->b && row->a < LS_NODE_LEAF) {
-      LsTopoPart *part = part_new (row->a, n_pairs, (int) i, n_physical);
-      part->is_peers = true;
-      g_ptr_array_add (roots, part);
-    }
+    bool is_nvswitch = row->b == LS_NODE_NVSWITCH, is_peers = row->a == row->b && row->a < LS_NODE_LEAF;
+    uint32_t n_pairs = 0, n_physical = 0;
+    if (is_nvswitch || is_peers)
+      count_inside (t, (int) i, &n_pairs, &n_physical);
+    if (n_pairs == 0)
+      continue;
+    n_nvlinks += is_nvswitch ? n_physical : 0;
+    if (is_nvswitch && nvswitches)
+      continue;
+    LsTopoPart *part = part_new (row->b, n_pairs, (int) i, n_physical);
+    part->is_peers = is_peers;
+    g_ptr_array_add (roots, part);
+    nvswitches = is_nvswitch ? part : nvswitches;
   }
+  if (!nvswitches)
+    return;
+  nvswitches->n = (uint32_t) (t->map->n_of_kind[LS_NODE_NVSWITCH] / s->n_nodes);
+  nvswitches->n_physical = n_nvlinks / s->gpus_per_node;
 }
 
 static GPtrArray *
-node_tree (const LsTopoMap *map)
+node_tree (const LsTopoMap *map, bool collapses)
 {
   static const LsNodeKind order[] = { LS_NODE_CPU, LS_NODE_PCIE_SWITCH, LS_NODE_GPU, LS_NODE_NIC, LS_NODE_NVME, LS_NODE_CPU_MEMORY };
   const LsCluster *c = map->cluster;
@@ -261,13 +318,17 @@ node_tree (const LsTopoMap *map)
     if (link->from < t.n && link->to < t.n)
       g_ptr_array_add (t.inside, (gpointer) link);
   }
+  index_links (&t);
   add_rest (&t, roots);
   for (guint k = 0; k < G_N_ELEMENTS (order); k++)
     for (uint32_t v = 0; v < t.n; v++)
       if (vertex (c, v)->kind == order[k] && !t.parts[v])
         grow (&t, roots, v);
-  collapse (roots);
+  if (collapses)
+    collapse (roots);
   g_ptr_array_unref (t.inside);
+  g_free (t.first);
+  g_free (t.next);
   g_free (t.parts);
   return roots;
 }
@@ -282,13 +343,14 @@ fabric_tree (const LsTopoMap *map)
     bool is_switch = kind >= LS_NODE_LEAF;
     if (map->n_of_kind[kind] == 0 || (!is_switch && parent == LS_NODE_GPU))
       continue;
-    int links = -1;
+    int links = -1; /* the most usual ones: some may be degraded */
     uint64_t n_physical = 0;
     for (guint i = 0; i < map->links->len; i++) {
       const LsTopoLinks *row = &g_array_index (map->links, LsTopoLinks, i);
       if (row->a != (LsNodeKind) kind || row->b != parent)
         continue;
-      links = links < 0 ? (int) i : links;
+      if (links < 0 || row->n_physical > g_array_index (map->links, LsTopoLinks, links).n_physical)
+        links = (int) i;
       n_physical += row->n_physical;
     }
     uint32_t n = (uint32_t) map->n_of_kind[kind];
@@ -310,7 +372,8 @@ ls_topo_map_new (const LsCluster *c)
   for (guint i = 0; i < c->nodes->len; i++)
     map->n_of_kind[vertex (c, i)->kind]++;
   map->links = collect_links (c);
-  map->node = node_tree (map);
+  map->node = node_tree (map, true);
+  map->each = node_tree (map, false);
   map->fabric = fabric_tree (map);
   map->levels = ls_topo_levels_new (c);
   map->node_bisection = ls_topo_node_bisection (c);
@@ -326,6 +389,7 @@ ls_topo_map_free (LsTopoMap *map)
   g_array_unref (map->links);
   g_array_unref (map->levels);
   g_ptr_array_unref (map->node);
+  g_ptr_array_unref (map->each);
   g_ptr_array_unref (map->fabric);
   g_free (map);
 }

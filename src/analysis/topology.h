@@ -35,7 +35,8 @@ typedef struct {
   const char *name;        /* "nvlink", "pcie", ..; "link" of an explicit list           */
   LsNodeKind a, b;         /* a: the one that is below, or within                        */
   const LsLinkSpec *link;  /* within the cluster; NULL: not known                        */
-  double capacity_bytes_per_s; /* of one physical link; less than link says if it is degraded */
+  double capacity_bytes_per_s; /* of one physical link; less than link says if it is
+                                  degraded, 0 if it failed                               */
   LsTime latency;
   uint64_t n_pairs;        /* vertices joined                                            */
   uint64_t n_physical;     /* links between them                                         */
@@ -47,6 +48,7 @@ typedef struct {
   LsNodeKind kind;
   int links;               /* to the parent: index into LsTopology.links; -1: none       */
   uint32_t n_physical;     /* of those, of one part; of NVSwitches, of each GPU           */
+  uint32_t vertex;         /* of the cluster, where it stands for one of node 0           */
   bool is_peers;           /* n pairs of this kind, joined by so many links in all        */
   GPtrArray *children;     /* LsTopoPart                                                 */
 } LsTopoPart;
@@ -68,6 +70,7 @@ typedef struct {
   uint64_t n_of_kind[LS_TOPO_MAX_KINDS]; /* vertices of the cluster by LsNodeKind         */
   GArray *links;           /* LsTopoLinks, those of a node first                          */
   GPtrArray *node;         /* LsTopoPart: of one node                                     */
+  GPtrArray *each;         /* LsTopoPart: the same with all vertices of node 0 apart      */
   GPtrArray *fabric;       /* LsTopoPart: from the top tier down; empty without NICs      */
   GArray *levels;          /* LsTopoLevel, from the node up                               */
   LsBandwidth node_bisection;    /* NAN with one GPU in a node                            */
@@ -81,8 +84,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsTopoMap, ls_topo_map_free)
 
 /* "gpu", "pcie switch"; static. */
 const char *ls_topo_kind_name (LsNodeKind kind);
-/* Bytes/s of a trunk as in the data sheet. */
-double ls_topo_trunk_data_sheet (const LsTrunk *trunk);
+/* Of one physical link, and of a trunk; nothing of what failed. */
+LsBandwidth ls_topo_links_rate (const LsTopoLinks *links);
+LsBandwidth ls_topo_trunk_rate (const LsTrunk *trunk);
 /* Whether a link joins GPUs without PCIe: from GPU to GPU or NVSwitch. */
 bool ls_topo_is_nvlink (const LsCluster *cluster, const LsLink *link);
 

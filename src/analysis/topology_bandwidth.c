@@ -18,12 +18,19 @@ link_at (const LsCluster *c, guint i)
   return &g_array_index (c->links, LsLink, i);
 }
 
-/* NAN as data-sheet rate where no data sheet is known. */
+static const LsTrunk *
+trunk_of (const LsCluster *c, const LsLink *link)
+{
+  return &g_array_index (c->trunks, LsTrunk, link->trunk);
+}
+
+/* NAN as data-sheet rate where no data sheet is known; nothing where it failed. */
 static LsBandwidth
 rate_of (const LsCluster *c, const LsLink *link)
 {
-  const LsLinkSpec *spec = g_array_index (c->trunks, LsTrunk, link->trunk).link;
-  return (LsBandwidth) { spec ? link->capacity_bytes_per_s / spec->efficiency : NAN, link->capacity_bytes_per_s };
+  const LsTrunk *trunk = trunk_of (c, link);
+  double payload = trunk->is_failed ? 0 : link->capacity_bytes_per_s;
+  return (LsBandwidth) { trunk->link ? payload / trunk->link->efficiency : NAN, payload };
 }
 
 static void
@@ -60,7 +67,7 @@ has_nvlink_between_all (const LsCluster *c)
   for (guint v = 0; v < c->nodes->len; v++)
     parent[v] = v;
   for (guint i = 0; i < c->links->len; i++)
-    if (ls_topo_is_nvlink (c, link_at (c, i)))
+    if (ls_topo_is_nvlink (c, link_at (c, i)) && !trunk_of (c, link_at (c, i))->is_failed)
       join (parent, link_at (c, i)->from, link_at (c, i)->to);
   uint32_t first = UINT32_MAX;
   for (guint v = 0; v < c->nodes->len; v++) {

@@ -9,6 +9,7 @@
 #include "io/read_strategy.h"
 #include "io/trace_chrome.h"
 #include "io/write_file.h"
+#include "io/write_links.h"
 #include "io/write_report.h"
 #include "io/write_spans.h"
 #include "io/write_summary.h"
@@ -224,6 +225,13 @@ ls_result_write_csv (const LsResult *result, const char *path, GError **error)
 {
   g_return_val_if_fail (result && path, FALSE);
   return ls_spans_write (result->job->timeline, path, error);
+}
+
+gboolean
+ls_result_write_links (const LsResult *result, const char *path, GError **error)
+{
+  g_return_val_if_fail (result && path, FALSE);
+  return ls_links_write (result->job->timeline, result->job->cluster, path, error);
 }
 
 gboolean

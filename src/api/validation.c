@@ -17,6 +17,16 @@ set_knob (LsJobSpec *spec, const char *key, const char *value, GError **error)
   return !value || ls_job_spec_set (spec, key, value, diags) || ls_diag_list_to_error (diags, error);
 }
 
+/* A table has one column for what is predicted. */
+static gboolean
+check_network (const LsJobSpec *spec, GError **error)
+{
+  if (spec->network != LS_JOB_NETWORK_ALL)
+    return TRUE;
+  g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, "--network all is for lockstep run; expected flow, alphabeta or step");
+  return FALSE;
+}
+
 /* The options of a run, checked as those of a job are. */
 static gboolean
 read_options (const LsValidateOptions *o, LsRunOptions *ret_options, GError **error)
@@ -25,7 +35,7 @@ read_options (const LsValidateOptions *o, LsRunOptions *ret_options, GError **er
   ls_job_spec_init (&spec);
   gboolean ok = set_knob (&spec, "fold", o->fold, error) && set_knob (&spec, "coarsen", o->coarsen, error)
                 && set_knob (&spec, "network", o->network, error) && set_knob (&spec, "debug", o->debug, error)
-                && ls_job_spec_options (&spec, ret_options, error);
+                && check_network (&spec, error) && ls_job_spec_options (&spec, ret_options, error);
   ls_job_spec_clear (&spec);
   return ok;
 }

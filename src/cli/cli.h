@@ -9,9 +9,12 @@
 /* argv[0] is the name of the subcommand. */
 gboolean cli_run (int argc, char **argv, GError **error);
 gboolean cli_collective (int argc, char **argv, GError **error);
+gboolean cli_compare (int argc, char **argv, GError **error);
+gboolean cli_calibrate (int argc, char **argv, GError **error);
 gboolean cli_kernel (int argc, char **argv, GError **error);
 gboolean cli_list (int argc, char **argv, GError **error);
 gboolean cli_check (int argc, char **argv, GError **error);
+gboolean cli_topology (int argc, char **argv, GError **error);
 gboolean cli_trace (int argc, char **argv, GError **error);
 gboolean cli_validate (int argc, char **argv, GError **error);
 

@@ -8,6 +8,7 @@ typedef struct {
   CliJob job; /* first: callbacks of its entries get the address of all */
   char *chrome_trace;
   char *csv;
+  char *links;
   char **timelines;
   gboolean json, show_placement, require_fit;
 } Args;
@@ -18,6 +19,7 @@ args_clear (Args *args)
   cli_job_clear (&args->job);
   g_free (args->chrome_trace);
   g_free (args->csv);
+  g_free (args->links);
   g_strfreev (args->timelines);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Args, args_clear)
@@ -43,6 +45,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "chrome-trace", 0, 0, G_OPTION_ARG_FILENAME, &args->chrome_trace,
       "Write a trace for Perfetto or chrome://tracing", "FILE" },
     { "csv", 0, 0, G_OPTION_ARG_FILENAME, &args->csv, "Write every span: a row each, times in picoseconds", "FILE" },
+    { "links", 0, 0, G_OPTION_ARG_FILENAME, &args->links, "Write what each link carried: a row each", "FILE" },
     { "timeline", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &args->timelines,
       "Draw the step (.svg or .png, by gnuplot); may be repeated", "FILE" },
     { "show-placement", 0, 0, G_OPTION_ARG_NONE, &args->show_placement,
@@ -72,6 +75,8 @@ check_files (const Args *args, GError **error)
     return FALSE;
   if (args->csv && !ls_check_output_path (LS_OUTPUT_CSV, args->csv, error))
     return FALSE;
+  if (args->links && !ls_check_output_path (LS_OUTPUT_CSV, args->links, error))
+    return FALSE;
   for (char **path = args->timelines; path && *path; path++)
     if (!ls_check_output_path (LS_OUTPUT_TIMELINE, *path, error))
       return FALSE;
@@ -84,6 +89,8 @@ write_files (const LsResult *result, const Args *args, GError **error)
   if (args->chrome_trace && !ls_result_write_chrome_trace (result, args->chrome_trace, error))
     return FALSE;
   if (args->csv && !ls_result_write_csv (result, args->csv, error))
+    return FALSE;
+  if (args->links && !ls_result_write_links (result, args->links, error))
     return FALSE;
   for (char **path = args->timelines; path && *path; path++)
     if (!ls_result_write_timeline (result, *path, error))

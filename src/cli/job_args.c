@@ -98,7 +98,8 @@ static const GOptionEntry knobs[] = {
   KNOB ("max-memory", "Memory that the simulation may take; a job that needs more is refused; default 16GiB", "SIZE"),
   KNOB ("fold", "Simulate ranks that behave alike once: auto, off, check; default auto", "MODE"),
   KNOB ("coarsen", "Run undisturbed segments as one op: auto, off, check; default auto", "MODE"),
-  KNOB ("network", "flow (shared links), step (every message of a collective) or alphabeta (no contention); default flow", "MODEL"),
+  KNOB ("network", "flow (shared links), step (every message of a collective), alphabeta (no contention), or all: flow, and "
+                   "how far the others disagree; default flow", "MODEL"),
   KNOB ("published", "Measured step time in seconds to compare with, and whose", "SECONDS[:SOURCE]"),
   G_OPTION_ENTRY_NULL,
 };

@@ -1,8 +1,10 @@
 /* cluster/build.c — a cluster = nodes × interior + fabric, laid out node by node. Linear
  * in the number of GPUs; index.h says where things come to lie. */
 #include "cluster/fabric.h"
+#include "cluster/faults.h"
 #include "cluster/index.h"
 #include "cluster/interior.h"
+#include "cluster/proxy.h"
 #include "cluster/spec.h"
 
 static const LsInteriorKind *const ls_interior_kinds[] = {
@@ -13,6 +15,8 @@ static const LsInteriorKind *const ls_interior_kinds[] = {
 
 static const LsFabricKind *const ls_fabric_kinds[] = {
   [LS_FABRIC_LEAF_SPINE] = &ls_fabric_leaf_spine,
+  [LS_FABRIC_FAT_TREE] = &ls_fabric_fat_tree,
+  [LS_FABRIC_LIST] = &ls_fabric_list,
 };
 
 const LsInteriorKind *
@@ -49,12 +53,26 @@ lay_out (LsCluster *c)
   for (uint32_t host = 0; host < c->spec.n_nodes; host++) {
     interior->kind->lay_out (interior, c, host);
     g_assert (c->nodes->len == (host + 1) * interior->n_vertices);
+    c->index->interior_links = c->links->len - host * c->index->links_per_node;
     fabric->kind->lay_out_node (fabric, c, host);
     g_assert (c->trunks->len == (host + 1) * c->index->trunks_per_node);
+    c->index->links_per_node = c->links->len / (host + 1);
   }
   fabric->kind->lay_out (fabric, c);
   g_assert (c->nodes->len == fabric->first_vertex + fabric->n_vertices);
   g_assert (c->trunks->len == fabric->first_trunk + fabric->n_trunks);
+}
+
+/* What depends on all that is laid out. */
+static gboolean
+finish (LsCluster *c, GError **error)
+{
+  LsFabric *fabric = c->index->fabric;
+  if (!ls_faults_apply (c, error) || (fabric->kind->finish && !fabric->kind->finish (fabric, c, error)))
+    return FALSE;
+  /* Of a node that stands for all; one with faults has its own. */
+  c->index->proxies = ls_proxies_new (c, ls_first_sound_node (c));
+  return ls_faults_finish (c, error);
 }
 
 LsCluster *
@@ -73,6 +91,8 @@ ls_cluster_build (const LsClusterSpec *spec, GError **error)
   c->links = g_array_sized_new (FALSE, FALSE, sizeof (LsLink), n_trunks);
   c->trunks = g_array_sized_new (FALSE, FALSE, sizeof (LsTrunk), n_trunks);
   lay_out (c);
+  if (!finish (c, error))
+    g_clear_pointer (&c, ls_cluster_free);
   return c;
 }
 
@@ -84,6 +104,8 @@ ls_cluster_free (LsCluster *c)
   c->index->interior->kind->free (c->index->interior);
   c->index->fabric->kind->free (c->index->fabric);
   g_string_chunk_free (c->index->names);
+  g_free (c->index->proxies);
+  g_clear_pointer (&c->index->faulty_nodes, g_hash_table_unref);
   g_free (c->index);
   g_array_unref (c->nodes);
   g_array_unref (c->links);

@@ -179,12 +179,13 @@ typedef struct {
 
 /* The links of one direction that ideal spreading loads evenly (a GPU's links
  * up to all NVSwitch planes, a leaf's uplinks to all spines): the unit of
- * sharing. Its capacity is the sum of theirs. */
+ * sharing. Its capacity is the sum of theirs. Trunk t ^ 1 leads back. */
 typedef struct {
   char *name; /* "node3/gpu5>nvswitch", "node3/nic2>leaf4", "leaf4>spines" */
   double capacity_bytes_per_s;
   LsTime latency;
   const LsLinkSpec *link; /* what each of its physical links is; within the cluster's spec */
+  bool is_failed; /* keeps its number and capacity, and no route takes it */
 } LsTrunk;
 
 typedef struct {

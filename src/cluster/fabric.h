@@ -11,7 +11,7 @@
  * Vertices: fabric->first_vertex + i, i < n_vertices, after those of all nodes.
  *
  * A trunk is what traffic shares evenly. With ideal spreading the links of a leaf to all
- * spines are one trunk; a fabric that hashes flows lays out a trunk for each link.
+ * spines are one trunk; with hashing (spec->routing) each link is one.
  *
  * A new kind: one file fabric_X.c that defines an LsFabricKind, a member of LsFabricId
  * (cluster.h), a line in ls_fabric_kinds (build.c), its members in LsClusterSpec and
@@ -24,8 +24,8 @@
 
 typedef struct LsFabric LsFabric;
 
-/* A flow between two nodes. channel is the seed of hashing fabrics: the flows of one
- * collective between the same two GPUs differ by it; others ignore it. */
+/* A flow between two nodes. Where switches hash, the flows of one collective between the
+ * same two NICs differ by their channel. */
 typedef struct {
   uint32_t gpu_from, gpu_to;             /* of the cluster     */
   uint32_t node_from, nic_from;          /* NIC within its node */

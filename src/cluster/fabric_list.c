@@ -26,7 +26,7 @@
 #define MAX_SWITCHES 4096
 #define MAX_EDGES 256
 #define MAX_LINKS 16384
-#define MAX_HOPS (LS_ROUTE_MAX_HOPS / 2)
+#define MAX_HOPS (LS_ROUTE_MAX_FABRIC - 2)
 
 typedef struct {
   LsFabric base;

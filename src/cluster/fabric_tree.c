@@ -64,6 +64,8 @@ n_leaves (const LsClusterSpec *s)
 static uint64_t
 leaves_per_pod (const LsClusterSpec *s)
 {
+  if (n_leaves (s) == 0)
+    return 0;
   return has_cores (s) ? (uint64_t) s->nodes_per_pod / s->nodes_per_leaf * s->rails : n_leaves (s);
 }
 
@@ -251,7 +253,7 @@ add_pod (const Tree *f, LsCluster *c, uint32_t pod)
   uint32_t v_spine = f->base.first_vertex + f->n_leaves, v_core = v_spine + f->n_pods * f->spines_per_pod;
   if (!f->is_hashed)
     ls_layout_trunks (c, LS_END (0, LS_NO_NUMBER, "pod", pod), LS_END (0, LS_NO_NUMBER, "cores", LS_NO_NUMBER),
-                      c->spec.core.latency);
+                      &c->spec.core);
   for (uint32_t i = 0; i < f->spines_per_pod; i++)
     for (uint32_t j = 0; j < f->uplinks; j++) {
       uint32_t spine = pod * f->spines_per_pod + i, core = i * f->uplinks + j;

@@ -177,7 +177,7 @@ check_links (const LsClusterSpec *s, GHashTable *names, GError **error)
 }
 
 /* Half of a route is what one node may take of it. */
-#define MAX_HOPS (LS_ROUTE_MAX_HOPS / 2 - 4)
+#define MAX_HOPS (LS_ROUTE_MAX_INTERIOR / 2 - 4)
 
 static gboolean
 check_ways (const LsClusterSpec *s, const Graph *g, LsNodeKind to, GError **error)

@@ -384,6 +384,8 @@ within (const LsInterior *interior, uint32_t from, uint32_t to, LsRoute *r)
 static uint32_t
 gpu_near_nic (const LsClusterSpec *s, uint32_t gpu, uint32_t nic)
 {
+  if (n_boards (s) == 1) /* there is no other: said first, as plans of all pairs ask a million times */
+    return gpu;
   uint32_t own = socket_of_plug (s, plug_of_gpu (s, gpu)), there = socket_of_plug (s, plug_of_nic (s, nic));
   if (board_of_socket (s, own) == board_of_socket (s, there))
     return gpu;

@@ -81,9 +81,9 @@ add_link (LsCluster *c, uint32_t from, uint32_t to, uint32_t trunk, uint32_t n_p
 }
 
 void
-ls_layout_trunks (LsCluster *c, LsEnd a, LsEnd b, LsTime latency)
+ls_layout_trunks (LsCluster *c, LsEnd a, LsEnd b, const LsLinkSpec *spec)
 {
-  LsTrunk trunk = { .name = trunk_name (c, &a, &b), .latency = latency };
+  LsTrunk trunk = { .name = trunk_name (c, &a, &b), .latency = spec->latency, .link = spec };
   g_array_append_val (c->trunks, trunk);
   trunk.name = trunk_name (c, &b, &a);
   g_array_append_val (c->trunks, trunk);
@@ -103,7 +103,7 @@ void
 ls_layout_pair (LsCluster *c, LsEnd a, LsEnd b, uint32_t n, uint32_t n_physical, const LsLinkSpec *spec)
 {
   uint32_t outward = c->trunks->len;
-  ls_layout_trunks (c, a, b, spec->latency);
+  ls_layout_trunks (c, a, b, spec);
   for (uint32_t i = 0; i < n; i++)
     ls_layout_links (c, a.vertex, b.vertex + i, n_physical / n + (i < n_physical % n), spec);
   for (uint32_t t = outward; t < outward + 2; t++) /* one product, not a rounded sum */

@@ -28,7 +28,7 @@ void ls_layout_pair (LsCluster *c, LsEnd a, LsEnd b, uint32_t n, uint32_t n_phys
 
 /* The same in two steps, for links from several vertices: a pair of trunks without links;
  * and n_physical links between a and b, both ways, in the last pair. */
-void ls_layout_trunks (LsCluster *c, LsEnd a, LsEnd b, LsTime latency);
+void ls_layout_trunks (LsCluster *c, LsEnd a, LsEnd b, const LsLinkSpec *spec);
 void ls_layout_links (LsCluster *c, uint32_t a, uint32_t b, uint32_t n_physical, const LsLinkSpec *spec);
 
 #endif

@@ -3,6 +3,7 @@
 #include "cluster/route.h"
 
 #include "cluster/fabric.h"
+#include "cluster/faults.h"
 #include "cluster/index.h"
 #include "cluster/interior.h"
 
@@ -10,39 +11,125 @@ uint32_t
 ls_nic_of_gpu (const LsCluster *c, uint32_t gpu)
 {
   const LsInterior *in = c->index->interior;
-  return in->kind->nic_of_gpu (in, gpu % c->spec.gpus_per_node);
+  const LsNodeFaults *faults = ls_faults_of_node (c, ls_cluster_host_of (c, gpu));
+  uint32_t local = gpu % c->spec.gpus_per_node;
+  return faults && faults->nic_of_gpu ? faults->nic_of_gpu[local] : in->kind->nic_of_gpu (in, local);
 }
 
-/* Hops from `first` on are local to a node. */
-static void
-place_in (const LsCluster *c, LsRoute *r, uint32_t first, uint32_t host)
+bool
+ls_host_has_nvswitch (const LsCluster *c, uint32_t host)
+{
+  const LsNodeFaults *faults = ls_faults_of_node (c, host);
+  return c->spec.nvswitch_planes > 0 && !(faults && faults->has_nvlink_fault);
+}
+
+/* --- in a node --- */
+
+/* Hops from `first` on are local to a node. Whether they all work; if not, they are off again. */
+static bool
+place_in (const LsCluster *c, LsRoute *r, uint32_t first, LsTime latency, uint32_t host, bool may_fail)
 {
   uint32_t base = host * c->index->trunks_per_node;
-  for (uint32_t i = first; i < r->n_hops; i++)
+  bool works = true;
+  for (uint32_t i = first; i < r->n_hops; i++) {
     r->hop[i].trunk += base;
+    works &= !(may_fail && ls_trunk_is_failed (c, r->hop[i].trunk));
+  }
+  if (!works) {
+    r->n_hops = first;
+    r->latency = latency;
+  }
+  return works;
 }
 
-static void
-between_nodes (const LsCluster *c, const LsRouteEnds *e, uint32_t host_from, uint32_t host_to, LsRoute *r)
+/* The way i to j of a table, if there are both. */
+static bool
+search (const LsWays *ways, uint32_t i, uint32_t j, LsRoute *r)
+{
+  if (!ways || ls_ways_length (ways, i, j) == LS_WAYS_NONE
+      || ls_ways_n_hops (ways, i, j) > LS_ROUTE_MAX_INTERIOR / 2 - 4)
+    return false;
+  ls_ways_append (ways, i, j, r);
+  return true;
+}
+
+bool
+ls_route_within (const LsCluster *c, uint32_t host, uint32_t from, uint32_t to, LsRoute *r)
 {
   const LsInterior *in = c->index->interior;
+  const LsNodeFaults *faults = ls_faults_of_node (c, host);
+  uint32_t first = r->n_hops;
+  LsTime latency = r->latency;
+  if (!faults || !search (faults->within, from, to, r))
+    in->kind->within (in, from, to, r);
+  return place_in (c, r, first, latency, host, faults != NULL);
+}
+
+bool
+ls_route_to_nic (const LsCluster *c, uint32_t host, uint32_t gpu, uint32_t nic, LsRoute *r)
+{
+  const LsInterior *in = c->index->interior;
+  const LsNodeFaults *faults = ls_faults_of_node (c, host);
+  uint32_t first = r->n_hops;
+  LsTime latency = r->latency;
+  if (!faults || !search (faults->to_nic, gpu, nic, r))
+    in->kind->to_nic (in, gpu, nic, r);
+  return place_in (c, r, first, latency, host, faults != NULL);
+}
+
+bool
+ls_route_from_nic (const LsCluster *c, uint32_t host, uint32_t nic, uint32_t gpu, LsRoute *r)
+{
+  const LsInterior *in = c->index->interior;
+  const LsNodeFaults *faults = ls_faults_of_node (c, host);
+  uint32_t first = r->n_hops;
+  LsTime latency = r->latency;
+  if (!faults || !search (faults->from_nic, nic, gpu, r))
+    in->kind->from_nic (in, nic, gpu, r);
+  return place_in (c, r, first, latency, host, faults != NULL);
+}
+
+/* --- between nodes --- */
+
+/* The GPU of the sender's node that sends for it to this NIC; within the node. */
+static uint32_t
+proxy_of (const LsCluster *c, uint32_t host, uint32_t gpu, uint32_t nic_to)
+{
+  const LsNodeFaults *faults = ls_faults_of_node (c, host);
+  const uint32_t *proxies = faults ? faults->proxies : c->index->proxies;
+  return proxies ? proxies[gpu * c->spec.rails + nic_to % c->spec.rails] : gpu;
+}
+
+uint32_t
+ls_route_proxy (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to)
+{
+  uint32_t per_node = c->spec.gpus_per_node, host = gpu_from / per_node;
+  if (host == gpu_to / per_node)
+    return gpu_from;
+  return host * per_node + proxy_of (c, host, gpu_from % per_node, ls_nic_of_gpu (c, gpu_to));
+}
+
+static bool
+between_nodes (const LsCluster *c, const LsRouteEnds *e, uint32_t host_from, uint32_t host_to, LsRoute *r)
+{
   const LsFabric *fabric = c->index->fabric;
-  uint32_t per_node = c->spec.gpus_per_node;
+  uint32_t per_node = c->spec.gpus_per_node, from = e->gpu_from % per_node, sender = from;
+  uint32_t nic_to = e->nic_to == LS_NIC_AUTO ? ls_nic_of_gpu (c, e->gpu_to) : e->nic_to;
+  if (e->nic_from == LS_NIC_AUTO)
+    sender = proxy_of (c, host_from, from, nic_to);
   LsFabricFlow flow = {
     .gpu_from = e->gpu_from,
     .gpu_to = e->gpu_to,
     .node_from = host_from,
-    .nic_from = e->nic_from == LS_NIC_AUTO ? ls_nic_of_gpu (c, e->gpu_from) : e->nic_from,
+    .nic_from = e->nic_from == LS_NIC_AUTO ? ls_nic_of_gpu (c, host_from * per_node + sender) : e->nic_from,
     .node_to = host_to,
-    .nic_to = e->nic_to == LS_NIC_AUTO ? ls_nic_of_gpu (c, e->gpu_to) : e->nic_to,
+    .nic_to = nic_to,
     .channel = e->channel,
   };
-  in->kind->to_nic (in, e->gpu_from % per_node, flow.nic_from, r);
-  place_in (c, r, 0, host_from);
+  bool works = (sender == from || ls_route_within (c, host_from, from, sender, r))
+               && ls_route_to_nic (c, host_from, sender, flow.nic_from, r);
   fabric->kind->way (fabric, c, &flow, r);
-  uint32_t inside = r->n_hops;
-  in->kind->from_nic (in, flow.nic_to, e->gpu_to % per_node, r);
-  place_in (c, r, inside, host_to);
+  return works && ls_route_from_nic (c, host_to, nic_to, e->gpu_to % per_node, r);
 }
 
 void
@@ -55,13 +142,9 @@ ls_route_ends (const LsCluster *c, const LsRouteEnds *e, LsRoute *ret_route)
     return;
   uint32_t per_node = c->spec.gpus_per_node;
   uint32_t host_from = e->gpu_from / per_node, host_to = e->gpu_to / per_node;
-  if (host_from != host_to) {
-    between_nodes (c, e, host_from, host_to, r);
-    return;
-  }
-  const LsInterior *in = c->index->interior;
-  in->kind->within (in, e->gpu_from % per_node, e->gpu_to % per_node, r);
-  place_in (c, r, 0, host_from);
+  bool works = host_from == host_to ? ls_route_within (c, host_from, e->gpu_from % per_node, e->gpu_to % per_node, r)
+                                    : between_nodes (c, e, host_from, host_to, r);
+  g_assert (works); /* ls_faults_finish() has seen to it; of chosen NICs the caller */
 }
 
 void
@@ -80,5 +163,6 @@ ls_route_host_memory (const LsCluster *c, uint32_t gpu, bool is_to_host, LsRoute
   ret_route->n_hops = 0;
   ret_route->latency = 0;
   (is_to_host ? in->kind->to_memory : in->kind->from_memory) (in, local, ret_route);
-  place_in (c, ret_route, 0, host);
+  for (uint32_t i = 0; i < ret_route->n_hops; i++)
+    ret_route->hop[i].trunk += host * c->index->trunks_per_node;
 }

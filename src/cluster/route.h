@@ -1,20 +1,23 @@
 /* cluster/route.h — the trunks that a flow between two GPUs crosses.
  *
  * Same host: over NVLink where there is a way, else over PCIe. Other host: GPU > its
- * NIC > fabric > NIC > GPU, spread ideally over parallel links. A GPU sends through
- * its own NIC (affinity: the interior says which); nic_from and nic_to override it.
+ * NIC > fabric > NIC > GPU, spread ideally over parallel links or hashed onto one of them
+ * (ecmp.h). A GPU sends through its own NIC (affinity: the interior says which), or with
+ * PXN through the GPU whose NIC is on the rail of the receiver's (proxy.h); nic_from and
+ * nic_to override it. What has failed is routed around (faults.h).
  *
  * ls_route() puts together what the interior and the fabric know: O(hops), no search,
  * no allocation. ls_route_bfs() is the plain reference: shortest paths over all links,
- * split over all of them. The tests hold the two against each other, trunk by trunk.
- *
- * Not modelled: PXN (NVLink to the GPU whose NIC is on the peer's rail). */
+ * split over all of them. The tests hold the two against each other, trunk by trunk. */
 #ifndef LS_CLUSTER_ROUTE_H
 #define LS_CLUSTER_ROUTE_H
 
 #include "cluster/cluster.h"
 
-#define LS_ROUTE_MAX_HOPS 256
+/* Trunks of a way: in both nodes together, between them, and in all. */
+#define LS_ROUTE_MAX_INTERIOR 256
+#define LS_ROUTE_MAX_FABRIC 130
+#define LS_ROUTE_MAX_HOPS (LS_ROUTE_MAX_INTERIOR + LS_ROUTE_MAX_FABRIC)
 #define LS_NIC_AUTO UINT32_MAX
 
 /* One trunk, and how much of the flow takes it: LS_HOP_WHOLE where there is one way,
@@ -34,7 +37,7 @@ typedef struct {
 typedef struct {
   uint32_t gpu_from, gpu_to;
   uint32_t nic_from, nic_to; /* within the host, or LS_NIC_AUTO; ignored on the same host */
-  uint32_t channel;          /* seed for fabrics that hash flows; others ignore it       */
+  uint32_t channel;          /* tells flows apart where switches hash; else ignored       */
 } LsRouteEnds;
 
 void ls_route_ends (const LsCluster *c, const LsRouteEnds *ends, LsRoute *ret_route);
@@ -58,9 +61,29 @@ void ls_route_host_memory (const LsCluster *c, uint32_t gpu, bool is_to_host, Ls
  * proportion to their capacity. NVLink is preferred to PCIe by weight: a path's
  * length is its sum of link weights (NVLink 2, all others 4). A GPU forwards only
  * between two NVLinks, from the flow's first GPU straight to its last, at weight 1
- * (NCCL's NVB); of the NICs only the two GPUs' own carry the flow. */
+ * (NCCL's NVB); of the NICs only the two GPUs' own carry the flow; what has failed
+ * carries nothing. With PXN first to the GPU that sends. It does not hash. */
 void ls_route_bfs (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, double *ret_load);
 
-uint32_t ls_nic_of_gpu (const LsCluster *c, uint32_t gpu); /* within its host */
+/* Through which a GPU sends and receives, within its host: by affinity, the next that works. */
+uint32_t ls_nic_of_gpu (const LsCluster *c, uint32_t gpu);
+/* The GPU whose NIC carries what gpu_from sends to gpu_to: itself, but with PXN. */
+uint32_t ls_route_proxy (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to);
+/* Whether all GPUs of the host are joined by NVSwitch, as NVLS needs. */
+bool ls_host_has_nvswitch (const LsCluster *c, uint32_t host);
+
+/* Flows on each physical uplink of a leaf (a switch with NICs: the leaf-th of the fabric) if
+ * the given flows, one each, run at once: mean and busiest. Hashing shows in max / mean. */
+typedef struct {
+  uint32_t n_uplinks;
+  double mean, max;
+} LsUplinkLoad;
+LsUplinkLoad ls_cluster_uplink_load (const LsCluster *c, const LsRouteEnds *flows, uint32_t n_flows, uint32_t leaf);
+
+/* Private to cluster/: parts of a route, with numbers within the host. Appended; false
+ * and nothing if no way works. */
+bool ls_route_within (const LsCluster *c, uint32_t host, uint32_t from, uint32_t to, LsRoute *route);
+bool ls_route_to_nic (const LsCluster *c, uint32_t host, uint32_t gpu, uint32_t nic, LsRoute *route);
+bool ls_route_from_nic (const LsCluster *c, uint32_t host, uint32_t nic, uint32_t gpu, LsRoute *route);
 
 #endif

@@ -42,6 +42,8 @@ static bool
 may_enter (const LsCluster *c, const Ends *ends, const LsLink *link, const uint32_t *dist)
 {
   uint32_t v = link->to;
+  if (ls_trunk_is_failed (c, link->trunk))
+    return false;
   switch (kind_of (c, v)) {
   case LS_NODE_GPU:
     return v == ends->to || (link->from == ends->from && is_nvlink (c, link) && dist[v] == 2);
@@ -81,13 +83,10 @@ is_onward (const LsCluster *c, const Ends *ends, const LsLink *link, const uint3
          && dist[link->from] == dist[link->to] + weight (c, ends, link);
 }
 
-void
-ls_route_bfs (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, double *ret_load)
+/* Adds to the load. */
+static void
+push (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, double *load)
 {
-  memset (ret_load, 0, c->trunks->len * sizeof *ret_load);
-  if (gpu_from == gpu_to)
-    return;
-
   guint n = c->nodes->len;
   g_autofree uint32_t *dist = g_new (uint32_t, n);
   g_autofree double *flow = g_new0 (double, n), *onward = g_new0 (double, n);
@@ -112,7 +111,19 @@ ls_route_bfs (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, double *re
       if (dist[link->from] != d || flow[link->from] == 0 || !is_onward (c, &ends, link, dist))
         continue;
       double part = flow[link->from] * link->capacity_bytes_per_s / onward[link->from];
-      ret_load[link->trunk] += part;
+      load[link->trunk] += part;
       flow[link->to] += part;
     }
+}
+
+void
+ls_route_bfs (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, double *ret_load)
+{
+  memset (ret_load, 0, c->trunks->len * sizeof *ret_load);
+  if (gpu_from == gpu_to)
+    return;
+  uint32_t proxy = ls_route_proxy (c, gpu_from, gpu_to);
+  if (proxy != gpu_from)
+    push (c, gpu_from, proxy, ret_load);
+  push (c, proxy, gpu_to, ret_load);
 }

@@ -9,24 +9,38 @@ static LsLinkSpec *
 link_at (LsClusterSpec *spec, size_t i)
 {
   LsLinkSpec *links[] = { &spec->nvlink, &spec->ici,  &spec->pcie, &spec->c2c, &spec->cpu_interconnect, &spec->cpu_memory,
-                          &spec->nvme,   &spec->nic,  &spec->spine };
+                          &spec->nvme,   &spec->nic,  &spec->spine, &spec->core };
   return i < G_N_ELEMENTS (links) ? links[i] : NULL;
 }
 
 static void
-clear_list (LsClusterSpec *spec)
+clear_links (GArray *links)
 {
-  for (guint i = 0; spec->list_vertices && i < spec->list_vertices->len; i++)
-    g_free (g_array_index (spec->list_vertices, LsListVertex, i).name);
-  for (guint i = 0; spec->list_links && i < spec->list_links->len; i++) {
-    LsListLink *link = &g_array_index (spec->list_links, LsListLink, i);
+  for (guint i = 0; links && i < links->len; i++) {
+    LsListLink *link = &g_array_index (links, LsListLink, i);
     g_free (link->from);
     g_free (link->to);
     g_free (link->link.source);
   }
-  g_clear_pointer (&spec->list_vertices, g_array_unref);
-  g_clear_pointer (&spec->list_links, g_array_unref);
-  g_clear_pointer (&spec->mesh_links, g_array_unref);
+}
+
+static void
+clear_lists (LsClusterSpec *spec)
+{
+  for (guint i = 0; spec->list_vertices && i < spec->list_vertices->len; i++)
+    g_free (g_array_index (spec->list_vertices, LsListVertex, i).name);
+  for (guint i = 0; spec->switches && i < spec->switches->len; i++)
+    g_free (g_array_index (spec->switches, char *, i));
+  for (guint i = 0; spec->switch_nics && i < spec->switch_nics->len; i++)
+    g_free (g_array_index (spec->switch_nics, LsListNics, i).at);
+  for (guint i = 0; spec->faults && i < spec->faults->len; i++)
+    g_free (g_array_index (spec->faults, LsFault, i).link);
+  clear_links (spec->list_links);
+  clear_links (spec->switch_links);
+  GArray **lists[] = { &spec->list_vertices, &spec->list_links,  &spec->mesh_links, &spec->switches,
+                       &spec->switch_links,  &spec->switch_nics, &spec->faults };
+  for (size_t i = 0; i < G_N_ELEMENTS (lists); i++)
+    g_clear_pointer (lists[i], g_array_unref);
 }
 
 void
@@ -39,24 +53,51 @@ ls_cluster_spec_clear (LsClusterSpec *spec)
   ls_gpu_clear (&spec->gpu);
   for (size_t i = 0; link_at (spec, i); i++)
     g_clear_pointer (&link_at (spec, i)->source, g_free);
-  clear_list (spec);
+  clear_lists (spec);
+}
+
+static GArray *
+copy_array (const GArray *array)
+{
+  return array ? g_array_copy ((GArray *) array) : NULL;
+}
+
+static GArray *
+copy_links (const GArray *links)
+{
+  GArray *copy = copy_array (links);
+  for (guint i = 0; copy && i < copy->len; i++) {
+    LsListLink *link = &g_array_index (copy, LsListLink, i);
+    link->from = g_strdup (link->from);
+    link->to = g_strdup (link->to);
+    link->link.source = g_strdup (link->link.source);
+  }
+  return copy;
 }
 
 static void
-copy_list (LsClusterSpec *spec)
+copy_lists (LsClusterSpec *spec)
 {
-  spec->mesh_links = spec->mesh_links ? g_array_copy (spec->mesh_links) : NULL;
-  spec->list_vertices = spec->list_vertices ? g_array_copy (spec->list_vertices) : NULL;
-  spec->list_links = spec->list_links ? g_array_copy (spec->list_links) : NULL;
+  spec->mesh_links = copy_array (spec->mesh_links);
+  spec->list_vertices = copy_array (spec->list_vertices);
+  spec->list_links = copy_links (spec->list_links);
+  spec->switches = copy_array (spec->switches);
+  spec->switch_links = copy_links (spec->switch_links);
+  spec->switch_nics = copy_array (spec->switch_nics);
+  spec->faults = copy_array (spec->faults);
   for (guint i = 0; spec->list_vertices && i < spec->list_vertices->len; i++) {
     LsListVertex *vertex = &g_array_index (spec->list_vertices, LsListVertex, i);
     vertex->name = g_strdup (vertex->name);
   }
-  for (guint i = 0; spec->list_links && i < spec->list_links->len; i++) {
-    LsListLink *link = &g_array_index (spec->list_links, LsListLink, i);
-    link->from = g_strdup (link->from);
-    link->to = g_strdup (link->to);
-    link->link.source = g_strdup (link->link.source);
+  for (guint i = 0; spec->switches && i < spec->switches->len; i++)
+    g_array_index (spec->switches, char *, i) = g_strdup (g_array_index (spec->switches, char *, i));
+  for (guint i = 0; spec->switch_nics && i < spec->switch_nics->len; i++) {
+    LsListNics *nics = &g_array_index (spec->switch_nics, LsListNics, i);
+    nics->at = g_strdup (nics->at);
+  }
+  for (guint i = 0; spec->faults && i < spec->faults->len; i++) {
+    LsFault *fault = &g_array_index (spec->faults, LsFault, i);
+    fault->link = g_strdup (fault->link);
   }
 }
 
@@ -69,7 +110,7 @@ ls_cluster_spec_copy (const LsClusterSpec *spec, LsClusterSpec *ret_copy)
   ls_gpu_copy (&spec->gpu, &ret_copy->gpu);
   for (size_t i = 0; link_at (ret_copy, i); i++)
     link_at (ret_copy, i)->source = g_strdup (link_at (ret_copy, i)->source);
-  copy_list (ret_copy);
+  copy_lists (ret_copy);
 }
 
 gboolean

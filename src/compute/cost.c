@@ -68,6 +68,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "compute/measured.h"
 #include "compute/tile.h"
 
 #define ATTENTION_TILE_ROWS 128.0 /* query rows per thread block: FlashAttention-2 and -3 */
@@ -90,6 +91,7 @@ ls_calibration_clear (LsCalibration *c)
     return;
   g_free (c->name);
   g_free (c->source);
+  ls_measured_free (c->measured);
   memset (c, 0, sizeof *c);
 }
 
@@ -301,7 +303,10 @@ ls_kernel_cost_by (const LsKindFit *fit, double sustained, const LsGpu *gpu, con
 LsKernelCost
 ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKernel *kernel)
 {
-  return ls_kernel_cost_by (ls_calibration_fit (calibration, kernel), calibration->sustained, gpu, kernel);
+  const LsKindFit *fit = ls_calibration_fit (calibration, kernel);
+  LsKernelCost cost = ls_kernel_cost_by (fit, calibration->sustained, gpu, kernel);
+  ls_measured_refine (calibration->measured, fit, gpu, kernel, &cost);
+  return cost;
 }
 
 double

@@ -72,9 +72,10 @@ typedef struct {
   LsKindFit attention_fp8; /* and for fp8 attention forward                  */
   LsKindFit vllm_rmsnorm;  /* kernels that were measured, but that training  */
   LsKindFit vllm_silu_mul; /* does not run: only for comparisons             */
+  GArray *measured; /* of LsMeasuredKernel, put before the fits; NULL: none  */
 } LsCalibration;
 
-void ls_calibration_clear (LsCalibration *c);          /* frees the strings, zeroes; NULL allowed */
+void ls_calibration_clear (LsCalibration *c);          /* frees what it owns, zeroes; NULL allowed */
 void ls_calibration_init_roofline (LsCalibration *c);  /* e = b = 1, t0 = 0, not fitted, own strings */
 
 typedef struct {
@@ -89,9 +90,10 @@ typedef struct {
 
 /* FLOPs of GEMM and attention kinds run at gpu->peak_flops of the dtype, all
  * others (and number formats that the GPU's matrix units lack) at vector_flops;
- * a rate of 0 counts as unlimited. Nothing is allocated; cannot fail. */
+ * a rate of 0 counts as unlimited. A measured kernel goes before the fit (measured.h).
+ * Nothing is allocated; cannot fail. */
 LsKernelCost ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKernel *kernel);
-/* The coefficients that ls_kernel_cost() takes; the same by given ones. */
+/* The coefficients that ls_kernel_cost() takes; the time by given ones alone. */
 const LsKindFit *ls_calibration_fit (const LsCalibration *calibration, const LsKernel *kernel);
 LsKernelCost ls_kernel_cost_by (const LsKindFit *fit, double sustained, const LsGpu *gpu, const LsKernel *kernel);
 

@@ -19,6 +19,31 @@ collective_finished (void *run, Motion *m, LsTime at)
     comm_over (x, group->ranks[i], c->frame[i], c->op[i], m->call->sm_share, at);
 }
 
+static CallKey
+key_of (const LsOp *op)
+{
+  return (CallKey) { .kind = op->coll, .root = op->root, .bytes = op->bytes };
+}
+
+/* Newly allocated. */
+static char *
+describe (CallKey key, LsDtype dtype)
+{
+  LsCollKind kind = (LsCollKind) key.kind;
+  g_autofree char *root = ls_coll_kind_has_root (kind) ? g_strdup_printf (", root %u", key.root) : g_strdup ("");
+  return g_strdup_printf ("%s of %" G_GUINT64_FORMAT " bytes (%s)%s", ls_coll_kind_name (kind), key.bytes,
+                          ls_dtype_name (dtype), root);
+}
+
+static void
+collective_moving (void *run, const Motion *m, int sign)
+{
+  Run *x = run;
+  const LsCommunicator *group = &x->plan->comms[((const Comm *) m)->id];
+  for (uint32_t i = 0; i < group->n_ranks; i++)
+    kernel_stall (x, &x->ranks[group->ranks[i]], m->call->stall, sign);
+}
+
 static void
 mismatch (Run *x, Comm *c, Rank *r, uint32_t step, const LsOp *op)
 {
@@ -31,12 +56,10 @@ mismatch (Run *x, Comm *c, Rank *r, uint32_t step, const LsOp *op)
                             ls_axis_name (group->axis), r->id, step, c->first_rank, c->step);
     return;
   }
+  g_autofree char *is = describe (key_of (op), op->dtype), *was = describe (c->motion.call->key, c->dtype);
   x->error = g_error_new (LS_ERROR, LS_ERROR_INPUT,
-                          "communicator %u (%s): rank %u calls %s of %" G_GUINT64_FORMAT " bytes (%s), "
-                          "but rank %u called %s of %" G_GUINT64_FORMAT " bytes (%s)",
-                          c->id, ls_axis_name (group->axis), r->id, ls_coll_kind_name (op->coll), op->bytes,
-                          ls_dtype_name (op->dtype), c->first_rank, ls_coll_kind_name (c->motion.call->kind),
-                          c->motion.call->bytes, ls_dtype_name (c->dtype));
+                          "communicator %u (%s): rank %u calls %s, but rank %u called %s", c->id,
+                          ls_axis_name (group->axis), r->id, is, c->first_rank, was);
 }
 
 void
@@ -48,11 +71,11 @@ comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
   Comm *c = &x->comms[id];
   const LsCommunicator *group = &x->plan->comms[id];
   if (c->n_arrived == 0) {
-    c->motion.call = call_for_ranks (x, &c->calls, op->coll, op->bytes, group->ranks, group->n_ranks);
+    c->motion.call = call_for_ranks (x, &c->calls, key_of (op), group->ranks, group->n_ranks);
     c->first_rank = r->id;
     c->step = f->step;
     c->dtype = op->dtype;
-  } else if (c->step != f->step || c->motion.call->kind != op->coll || c->motion.call->bytes != op->bytes || c->dtype != op->dtype) {
+  } else if (c->step != f->step || !call_key_equal (c->motion.call->key, key_of (op)) || c->dtype != op->dtype) {
     mismatch (x, c, r, f->step, op);
     return;
   }
@@ -74,7 +97,7 @@ collectives_init (Run *x)
   for (uint32_t i = 0; i < x->plan->n_comms; i++) {
     Comm *c = &x->comms[i];
     uint32_t n = x->plan->comms[i].n_ranks;
-    motion_init (&c->motion, collective_finished);
+    motion_init (&c->motion, collective_finished, collective_moving);
     c->id = i;
     c->frame = ls_arena_new_array (x->arena, uint64_t, n);
     c->op = ls_arena_new_array (x->arena, uint16_t, n);

@@ -92,7 +92,7 @@ check (const Call *calls, uint32_t step, Count asked, const char *what, uint32_t
   Count moved = { 0 };
   for (const Call *c = calls; c; c = c->next)
     if (c->step[step & 1] == step + 1)
-      count (&moved, c->n_over[step & 1], c->n_over[step & 1] * c->bytes);
+      count (&moved, c->n_over[step & 1], c->n_over[step & 1] * c->key.bytes);
   if (moved.n == asked.n && moved.bytes == asked.bytes)
     return TRUE;
   g_set_error (error, LS_ERROR, LS_ERROR_FAILED,

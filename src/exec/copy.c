@@ -60,9 +60,10 @@ copy_start (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
 {
   const LsOp *op = &rank_frame (r, frame)->seg->ops[op_index];
   Copy *c = &x->copies[r->id].engine[op->root];
-  Call *call = call_find (c->calls, op->root, op->bytes);
+  CallKey key = { .kind = (uint8_t) op->root, .bytes = op->bytes };
+  Call *call = call_find (c->calls, key);
   if (!call)
-    call = call_add (x, &c->calls, op->root, op->bytes, copy_plan (x, x->plan->gpu_of_rank[r->id], op->root, op->bytes));
+    call = call_add (x, &c->calls, key, copy_plan (x, x->plan->gpu_of_rank[r->id], op->root, op->bytes));
   c->is_busy = true;
   c->rank = r->id;
   c->frame = frame;
@@ -78,7 +79,7 @@ copies_init (Run *x)
   x->copies = g_new0 (Copies, x->plan->n_ranks);
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
     for (int d = 0; d < 2; d++)
-      motion_init (&x->copies[i].engine[d].motion, copy_finished);
+      motion_init (&x->copies[i].engine[d].motion, copy_finished, NULL);
 }
 
 void

@@ -24,7 +24,7 @@ group_channel (Run *x, const Rank *r, const LsTransfer *t)
 static Call *
 transfer_call (Run *x, Channel *ch, uint64_t bytes)
 {
-  return call_for_ranks (x, &ch->calls, LS_COLL_SEND_RECV, bytes, (const uint32_t[]) { ch->from, ch->to }, 2);
+  return call_for_ranks (x, &ch->calls, (CallKey) { .kind = LS_COLL_SEND_RECV, .bytes = bytes }, (const uint32_t[]) { ch->from, ch->to }, 2);
 }
 
 /* ncclGroup runs all transfers in one kernel: the most SMs that one of them needs. */
@@ -83,6 +83,15 @@ transfer_finished (void *run, Motion *m, LsTime at)
 }
 
 static void
+transfer_moving (void *run, const Motion *m, int sign)
+{
+  Run *x = run;
+  const Channel *ch = (const Channel *) m;
+  kernel_stall (x, &x->ranks[ch->from], m->call->stall, sign);
+  kernel_stall (x, &x->ranks[ch->to], m->call->stall, sign);
+}
+
+static void
 channel_try (Run *x, Channel *ch)
 {
   const Post *send = g_queue_peek_head (&ch->sends), *recv = g_queue_peek_head (&ch->recvs);
@@ -136,7 +145,7 @@ groups_init (Run *x)
     Channel *ch = &x->channels[i];
     ch->from = i / 2;
     ch->to = x->plan->bindings[ch->from].peer[i % 2 == 0 ? 1 : 0];
-    motion_init (&ch->motion, transfer_finished);
+    motion_init (&ch->motion, transfer_finished, transfer_moving);
   }
 }
 

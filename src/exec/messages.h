@@ -15,19 +15,24 @@
  * 1 MiB, one flow at 100 GB/s, latency 1 us: 6 messages one after the other, each of
  * 262,144 bytes in 2,621,440 ps: 21.72864 us.
  *
- * Where `flow` (network/coll.h: phases) differs. Rounds of equal messages agree: rings,
- * halving-doubling, hierarchical and tori within 5 % from 64 MiB on (what is left are hops,
- * of which flow counts NCCL's number). Else:
+ * Where `flow` (network/coll.h: phases) differs. Alone on the network the two agree within
+ * 5 % from 64 MiB on (tests/unit/exec/test_agreement.c). What is left:
  *
- *     pipelines (chains of broadcast and reduce, trees, collnet): c chunks over d stages
- *         take c + d - 1 rounds here; flow takes the pipeline for full all the time
- *     trees and chains over hosts: in a round parent and child, or two rings that pass hosts
- *         at different members, wait for each other, so each round costs a hop; NCCL has
- *         eight buffers in between, and flow none of it
- *     pairwise: a round lasts as long as its slowest pair, so NVLink idles while NICs move;
- *         flow has them overlap (two nodes: twice as fast)
- *     star, gather, scatter: a cap is that of one message here, of all that a member moves
- *         in flow; messages side by side use the whole link (8 to 18 % faster)
+ *     rings over nodes: hops, of which flow counts NCCL's number (2 % at 64 MiB)
+ *     pipelines (chains of broadcast and reduce, trees, NVLS, collnet): c chunks over d stages
+ *         take c + d - 1 rounds here; flow takes the pipeline for full all the time. A script
+ *         has 32 chunks a stage, so 3 % more; less than 2 KiB of a channel or more than 2^25
+ *         messages are not cut further (network/shape.c): a chain of 4,096 then fills for
+ *         four times as long as it moves, where NCCL's larger slices fill longer still
+ *     pairwise: batches one after the other, while NCCL's channels go through theirs by
+ *         themselves: NVLink idles in all but the first (under 1 %)
+ *     halving-doubling of a number of members that is no power of two: a phase waits for the
+ *         slowest pair of its round, a member here only for its partner (0.8 to 0.9 of flow)
+ *     small arrays: flow charges all that bytes do not explain to the call as a whole
+ *
+ * Up and down of a tree share the rounds of a place, though in NCCL different warps do them:
+ * each moves a chunk a round, in the same time, so neither waits for the other unless one
+ * direction alone is held up by other traffic.
  *
  * Speed. A message that holds a lease (exec/lease.h) costs one event and no solving, a round
  * in which a place waits for its own bytes alone one more. Routes and times are kept from a

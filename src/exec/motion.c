@@ -2,7 +2,7 @@
  * --network step message by message (messages.h).
  *
  * Collectives, transfers of p2p groups and copies are all motions; what they load
- * is lowered once per (kind, bytes) and kept as a Call. */
+ * is lowered once per (kind, root, bytes) and kept as a Call. */
 #include "exec/state.h"
 
 #include <math.h>
@@ -14,6 +14,13 @@ motion_over (Run *x, Motion *m, LsTime at)
   uint32_t parity = m->step & 1;
   m->call->n_over[parity] += m->call->step[parity] == m->step + 1;
   m->finished (x, m, at);
+}
+
+static void
+motion_moves (Run *x, const Motion *m, int sign)
+{
+  if (m->moving && m->call->stall > 0)
+    m->moving (x, m, sign);
 }
 
 static double *
@@ -31,6 +38,7 @@ bytes_of_step (Run *x, uint32_t step)
 static void
 messages_over (void *context, void *motion, LsTime at)
 {
+  motion_moves (context, motion, -1);
   motion_over (context, motion, at);
 }
 
@@ -56,6 +64,7 @@ latency_over (LsEvent *event, void *context)
   Run *x = context;
   Motion *m = (Motion *) event;
   if (m->call->messages) {
+    motion_moves (x, m, 1);
     messages_begin (m->call->messages, m, bytes_of_step (x, m->step));
     return;
   }
@@ -72,6 +81,7 @@ latency_over (LsEvent *event, void *context)
   m->flow.n_uses = p->n_loads;
   leases_enter (x->message_net.leases, &m->flow);
   ls_flow_add (x->net, &m->flow);
+  motion_moves (x, m, 1);
 }
 
 static void
@@ -81,16 +91,19 @@ flow_over (LsEvent *event, void *context)
   Motion *m = (Motion *) ((char *) event - G_STRUCT_OFFSET (Motion, flow.done));
   ls_flow_remove (x->net, &m->flow);
   leases_leave (x->message_net.leases, &m->flow);
+  motion_moves (x, m, -1);
   conserve_flow (x, &m->flow, m->call->plan->phases[m->phase].demand_bytes);
   phase_over (x, m, event->at);
 }
 
 void
-motion_init (Motion *m, void (*finished) (void *, Motion *, LsTime))
+motion_init (Motion *m, void (*finished) (void *, Motion *, LsTime),
+             void (*moving) (void *, const Motion *, int))
 {
   ls_event_init (&m->start, latency_over);
   ls_event_init (&m->flow.done, flow_over);
   m->finished = finished;
+  m->moving = moving;
 }
 
 void
@@ -123,6 +136,7 @@ void
 motions_init (Run *x, const double *capacity)
 {
   x->message_net = (MessageNet) { .engine = &x->engine, .flows = x->net, .context = x, .flow_over = message_flow_over };
+  x->coll_memo = ls_coll_memo_new ();
   x->messages = g_ptr_array_new_with_free_func ((GDestroyNotify) messages_free);
   if (x->options->network == LS_NETWORK_STEP && x->options->solver != LS_SOLVER_REFERENCE)
     x->message_net.leases = leases_new (ls_cluster_n_resources (x->cluster), capacity, messages_revoked);
@@ -133,6 +147,7 @@ motions_clear (Run *x)
 {
   g_ptr_array_unref (x->messages);
   leases_free (x->message_net.leases);
+  ls_coll_memo_free (x->coll_memo);
   g_free (x->message_bytes[0]);
   g_free (x->message_bytes[1]);
 }
@@ -151,21 +166,33 @@ uses_of (Run *x, const LsPhase *p)
 }
 
 Call *
-call_find (Call *calls, uint8_t kind, uint64_t bytes)
+call_find (Call *calls, CallKey key)
 {
-  while (calls && (calls->kind != kind || calls->bytes != bytes))
+  while (calls && !call_key_equal (calls->key, key))
     calls = calls->next;
   return calls;
 }
 
+/* See LsNccl.stall_per_byte: over the time that the call moves when it is alone. */
+static uint64_t
+stall_of (const Run *x, CallKey key, const LsCollPlan *plan)
+{
+  double passes = key.kind == LS_COLL_ALL_REDUCE ? 2 : 1;
+  double lost_s = x->nccl->stall_per_byte * passes * (double) key.bytes / x->cluster->spec.gpu.hbm_bytes_per_s;
+  LsTime moving = ls_coll_time_alone (x->cluster, plan);
+  for (uint32_t i = 0; i < plan->n_phases; i++)
+    moving -= plan->phases[i].latency;
+  return lost_s > 0 && moving > 0 ? (uint64_t) llround (fmin (1, lost_s / ls_time_to_s (moving)) * (double) LS_COEF_ONE) : 0;
+}
+
 Call *
-call_add (Run *x, Call **calls, uint8_t kind, uint64_t bytes, const LsCollPlan *plan)
+call_add (Run *x, Call **calls, CallKey key, const LsCollPlan *plan)
 {
   Call *c = ls_arena_new_array (x->arena, Call, 1);
-  c->kind = kind;
-  c->bytes = bytes;
+  c->key = key;
   c->plan = plan;
   c->sm_share = (uint64_t) llround (plan->sm_share * (double) LS_COEF_ONE);
+  c->stall = stall_of (x, key, plan);
   c->uses = ls_arena_new_array (x->arena, LsFlowUse *, plan->n_phases);
   for (uint32_t i = 0; i < plan->n_phases; i++)
     c->uses[i] = uses_of (x, &plan->phases[i]);
@@ -183,7 +210,7 @@ add_messages (Run *x, Call *c, const LsScript *script)
     g_autofree char *need = ls_format_bytes (x->messages_bytes), *may = ls_format_bytes (x->options->max_memory_bytes);
     if (!x->error)
       x->error = g_error_new (LS_ERROR, LS_ERROR_LIMIT, "the messages of %s over %u ranks need %s of memory with what came before; --max-memory is %s",
-                              ls_coll_kind_name ((LsCollKind) c->kind), script->n, need, may);
+                              ls_coll_kind_name ((LsCollKind) c->key.kind), script->n, need, may);
     x->engine.stop_at = x->engine.now;
     return;
   }
@@ -193,19 +220,20 @@ add_messages (Run *x, Call *c, const LsScript *script)
 }
 
 Call *
-call_for_ranks (Run *x, Call **calls, LsCollKind kind, uint64_t bytes, const uint32_t *ranks, uint32_t n)
+call_for_ranks (Run *x, Call **calls, CallKey key, const uint32_t *ranks, uint32_t n)
 {
-  Call *known = call_find (*calls, (uint8_t) kind, bytes);
+  Call *known = call_find (*calls, key);
   if (known)
     return known;
   uint32_t *gpus = ls_arena_new_array (x->arena, uint32_t, n); /* a script keeps them */
   for (uint32_t i = 0; i < n; i++)
     gpus[i] = x->plan->gpu_of_rank[ranks[i]];
-  LsCollRequest request = { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes };
+  LsCollRequest request = { .kind = (LsCollKind) key.kind, .gpus = gpus, .n = n, .root = key.root, .bytes = key.bytes,
+                            .memo = x->coll_memo };
   const LsCollPlan *plan = ls_coll_plan (x->cluster, x->nccl, &request, x->options->network, x->arena);
-  Call *c = call_add (x, calls, (uint8_t) kind, bytes, plan);
+  Call *c = call_add (x, calls, key, plan);
   request.algorithm = plan->algorithm;
-  if (x->options->network == LS_NETWORK_STEP && kind != LS_COLL_SEND_RECV && n > 1)
+  if (x->options->network == LS_NETWORK_STEP && request.kind != LS_COLL_SEND_RECV && n > 1)
     add_messages (x, c, ls_coll_script (x->cluster, x->nccl, &request, x->arena));
   return c;
 }

@@ -155,6 +155,7 @@ typedef struct {
   uint32_t n_copies;   /* in progress                                */
   uint32_t n_resident; /* communication ops from launch to end          */
   uint64_t sm_share;   /* that they hold, in 1/LS_COEF_ONE              */
+  uint64_t stall;      /* that moving data take of a kernel's rate besides */
 
   LsEvent wake;
   bool is_ready;
@@ -166,14 +167,21 @@ typedef struct {
   uint32_t n_spans[2], span_step[2];
 } Rank;
 
-/* One (kind, bytes) on a communicator or channel, lowered once. */
+/* What tells the calls of a communicator, channel or copy engine apart. */
+typedef struct {
+  uint8_t kind;  /* LsCollKind; of a copy: LsCopyDirection */
+  uint32_t root; /* member; 0 where the kind has none      */
+  uint64_t bytes;
+} CallKey;
+
+/* Lowered once. */
 typedef struct Call Call;
 struct Call {
   Call *next;
-  uint8_t kind;
-  uint64_t bytes;
+  CallKey key;
   const LsCollPlan *plan;
   LsFlowUse **uses; /* [n_phases] */
+  uint64_t stall;   /* share of a compute-bound kernel's rate that is lost while it moves, in 1/LS_COEF_ONE */
   Messages *messages; /* NULL: phase by phase; else message by message, and the phases only
                          say what it holds */
   LsTime base;      /* before the first message */
@@ -191,6 +199,8 @@ struct Motion {
   Call *call;
   uint32_t phase, step;
   void (*finished) (void *run, Motion *m, LsTime at);
+  /* Data begin to move (sign 1) or no longer do (-1), at the cost of kernels; may be NULL. */
+  void (*moving) (void *run, const Motion *m, int sign);
 };
 
 typedef struct {
@@ -233,6 +243,7 @@ typedef struct {
   LsEngine engine;
   LsFlowNet *net;
   MessageNet message_net;
+  LsCollMemo *coll_memo;
   GPtrArray *messages;      /* Messages: of all calls that have them */
   size_t messages_bytes;    /* of memory that these take             */
   double *message_bytes[2]; /* by resource; by parity of the step    */
@@ -290,6 +301,8 @@ void kernel_run_alone (Run *x, Rank *r, const Candidate *c); /* it meets nobody 
 void kernel_start (Run *x, Rank *r, const Candidate *c);     /* as an activity          */
 /* Communication that holds this share of the SMs was launched (+1) or is over (-1). */
 void kernel_residency (Run *x, Rank *r, uint64_t sm_share, int sign);
+/* Moving data take this share of a compute-bound kernel's rate (+1), or no longer do (-1). */
+void kernel_stall (Run *x, Rank *r, uint64_t stall, int sign);
 
 /* rank.c */
 void rank_init (Run *x, Rank *r, uint32_t id);
@@ -304,11 +317,18 @@ void digest_add (Run *x, uint32_t step, LsTime at, uint64_t what);
 /* motion.c */
 void motions_init (Run *x, const double *capacity);
 void motions_clear (Run *x);
-void motion_init (Motion *m, void (*finished) (void *run, Motion *m, LsTime at));
+void motion_init (Motion *m, void (*finished) (void *run, Motion *m, LsTime at),
+                  void (*moving) (void *run, const Motion *m, int sign));
 void motion_begin (Run *x, Motion *m, Call *call, uint32_t step, LsTime at);
-Call *call_find (Call *calls, uint8_t kind, uint64_t bytes); /* NULL if not lowered yet */
-Call *call_add (Run *x, Call **calls, uint8_t kind, uint64_t bytes, const LsCollPlan *plan);
-Call *call_for_ranks (Run *x, Call **calls, LsCollKind kind, uint64_t bytes, const uint32_t *ranks, uint32_t n);
+static inline bool
+call_key_equal (CallKey a, CallKey b)
+{
+  return a.kind == b.kind && a.root == b.root && a.bytes == b.bytes;
+}
+
+Call *call_find (Call *calls, CallKey key); /* NULL if not lowered yet */
+Call *call_add (Run *x, Call **calls, CallKey key, const LsCollPlan *plan);
+Call *call_for_ranks (Run *x, Call **calls, CallKey key, const uint32_t *ranks, uint32_t n);
 void calls_count_bytes (const Call *calls, uint32_t step, double *resource_bytes);
 void messages_count_bytes (const Run *x, uint32_t step, double *resource_bytes);
 /* All partners of an op are there (a group: when its last transfer's are); it is over. */

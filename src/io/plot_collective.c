@@ -298,11 +298,17 @@ write_title (FILE *out, const Plot *p)
            (double) LEFT / p->width, 1 - 50.0 / p->height);
 }
 
+static bool
+is_log (const Plot *p)
+{
+  return p->t->is_scaling && !ls_collective_shows_time (p->t);
+}
+
 static void
 write_axes (FILE *out, const Plot *p)
 {
   ls_collective_write_axis (out, p->t, p->panel_width);
-  if (p->t->is_scaling && !ls_collective_shows_time (p->t))
+  if (is_log (p))
     ls_collective_write_ratios (out, p->t);
   else
     fputs ("set yrange [0:*]\nset ytics out nomirror\n", out);
@@ -348,7 +354,8 @@ write_panel (FILE *out, const Plot *p, guint panel)
     fprintf (out, "set label 3 %s at graph 0, graph 1 offset 0, character 0.7 left noenhanced\n", name);
   }
   const char *y = ls_collective_shows_time (p->t) ? "time (us)" : "bus bandwidth (GB/s)", *x = p->t->is_scaling ? "GPUs" : "size";
-  fprintf (out, "set ylabel '%s' offset 1\n", panel % p->n_columns == 0 ? y : "");
+  int offset = is_log (p) ? -1 : 1; /* gnuplot leaves too little room beside listed tics */
+  fprintf (out, "set ylabel '%s' offset %d\n", panel % p->n_columns == 0 ? y : "", offset);
   fprintf (out, "set xlabel '%s'\n", panel + p->n_columns >= p->n_panels ? x : "");
   const char *separator = "plot ";
   if (has_base (p)) {

@@ -1,5 +1,6 @@
 #include "io/read_calibration.h"
 
+#include "compute/measured.h"
 #include "io/datadir.h"
 
 static const LsField fit_fields[] = {
@@ -83,11 +84,61 @@ static const LsField kernel_fields[] = {
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 5);
 
+#define MAX_SIZE 1e9 /* of a dimension */
+#define MEASURED(key_, kind_, member_) { key_, kind_, offsetof (LsMeasuredKernel, member_)
+#define SIZE(member_, min_, default_, meaning_)                                                            \
+  MEASURED (#member_, LS_FIELD_UINT64, member_), .required = (min_) > 0, .min = (min_), .max = MAX_SIZE,   \
+    .default_text = (default_), .meaning = (meaning_) }
+
+static const LsEnumName kind_names[] = {
+  { "gemm", LS_KERNEL_GEMM },
+  { "batched-gemm", LS_KERNEL_BATCHED_GEMM },
+  { "attention-fwd", LS_KERNEL_ATTENTION_FWD },
+  { "attention-bwd", LS_KERNEL_ATTENTION_BWD },
+  { "softmax", LS_KERNEL_SOFTMAX },
+  { "norm", LS_KERNEL_NORM },
+  { "elementwise", LS_KERNEL_ELEMENTWISE },
+  { "reduction", LS_KERNEL_REDUCTION },
+  { "embedding", LS_KERNEL_EMBEDDING },
+  { "cross-entropy", LS_KERNEL_CROSS_ENTROPY },
+  { "optimizer", LS_KERNEL_OPTIMIZER },
+  { "memset", LS_KERNEL_MEMSET },
+  { NULL },
+};
+G_STATIC_ASSERT (G_N_ELEMENTS (kind_names) == LS_N_KERNEL_KINDS + 1);
+
+static const LsEnumName dtype_names[] = { { "fp32", LS_DTYPE_FP32 }, { "tf32", LS_DTYPE_TF32 },
+                                          { "fp16", LS_DTYPE_FP16 }, { "bf16", LS_DTYPE_BF16 },
+                                          { "fp8", LS_DTYPE_FP8 },   { NULL } };
+
+static const LsField measured_fields[] = {
+  MEASURED ("kernel", LS_FIELD_ENUM, kind), .required = true, .names = kind_names, .meaning = "kind of kernel" },
+  MEASURED ("name", LS_FIELD_STRING, name), .default_text = "any",
+    .meaning = "which one of that kind, as the timeline shows it" },
+  MEASURED ("dtype", LS_FIELD_ENUM, dtype), .required = true, .names = dtype_names, .meaning = "of the inputs" },
+  SIZE (m, 1, NULL, "rows of the result; of attention queries"),
+  SIZE (n, 1, NULL, "its columns; of attention keys"),
+  SIZE (k, 0, "0", "length of the inner loop; of attention the width of a head"),
+  SIZE (batch, 0, "1", "so many at once"),
+  MEASURED ("flops", LS_FIELD_DOUBLE, flops), .max = 1e24, .default_text = "0", .meaning = "of all" },
+  MEASURED ("bytes", LS_FIELD_DOUBLE, bytes), .required = true, .above = true, .max = 1e18,
+    .meaning = "that cross HBM once" },
+  MEASURED ("time", LS_FIELD_TIME, time), .required = true, .above = true, .max = (double) (1000 * LS_S),
+    .meaning = "alone on a cool GPU" },
+  { NULL },
+};
+
 const LsField ls_calibration_fields[] = {
   LS_FIELDS_HEADER (LsCalibration),
+  { "provenance", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
+    .meaning = "what `lockstep calibrate` was given: command, version, files with their SHA-256, dates and rows; burst or "
+               "sustained" },
   { "sustained", LS_FIELD_DOUBLE, offsetof (LsCalibration, sustained), .above = true, .max = 1, .default_text = "1",
     .meaning = "rate of GEMMs inside a training step relative to the loops that were measured" },
   { "kernels", LS_FIELD_OBJECT, 0, .required = true, .fields = kernel_fields, .meaning = "by kind of kernel" },
+  { "measured", LS_FIELD_ARRAY, offsetof (LsCalibration, measured), .fields = measured_fields,
+    .element_size = sizeof (LsMeasuredKernel), .lines = true, .default_text = "none",
+    .meaning = "kernels that were timed, which go before the coefficients: exact, or between neighbours" },
   { NULL },
 };
 

@@ -2,6 +2,7 @@
 
 #include "io/datadir.h"
 #include "io/override.h"
+#include "io/read_fabric.h"
 #include "io/read_gpu.h"
 #include "io/read_nccl_topo.h"
 
@@ -9,10 +10,9 @@
 typedef struct {
   LsClusterSpec spec; /* first: its name and source have the offsets of the header */
   char *gpu;
-  int fabric_kind;
 } ClusterFile;
 
-static const LsField link_fields[] = {
+const LsField ls_link_fields[] = {
   { "bandwidth", LS_FIELD_RATE, offsetof (LsLinkSpec, bandwidth_bytes_per_s), .required = true, .above = true,
     .meaning = "one direction of one physical link, as the data sheet says" },
   { "efficiency", LS_FIELD_DOUBLE, offsetof (LsLinkSpec, efficiency), .required = true, .above = true, .max = 1,
@@ -28,7 +28,7 @@ static const LsField link_fields[] = {
 #define COUNT(key_, member, max_, meaning_) \
   { key_, LS_FIELD_UINT, SPEC (member), .required = true, .min = 1, .max = (max_), .meaning = (meaning_) }
 #define LINK(key_, member, meaning_) \
-  { key_, LS_FIELD_OBJECT, SPEC (member), .required = true, .fields = link_fields, .meaning = (meaning_) }
+  { key_, LS_FIELD_OBJECT, SPEC (member), .required = true, .fields = ls_link_fields, .meaning = (meaning_) }
 
 static const LsField nvswitch_fields[] = {
   COUNT ("planes", nvswitch_planes, 1024, "NVSwitch chips that every GPU is joined to"),
@@ -59,7 +59,7 @@ static const LsField cpu_fields[] = {
   COUNT ("sockets", cpu_sockets, 1024, "per node; PCIe switches are dealt to them evenly"),
   { "boards", LS_FIELD_UINT, SPEC (cpu_boards), .min = 1, .max = 1024, .default_text = "1",
     .meaning = "sockets are dealt to them; between boards there is no CPU link" },
-  { "c2c", LS_FIELD_OBJECT, SPEC (c2c), .fields = link_fields, .default_text = "none",
+  { "c2c", LS_FIELD_OBJECT, SPEC (c2c), .fields = ls_link_fields, .default_text = "none",
     .meaning = "GPU to CPU by NVLink-C2C instead of PCIe, of one GPU" },
   LINK ("interconnect", cpu_interconnect, "between two sockets of a board"),
   LINK ("memory", cpu_memory, "of one socket"),
@@ -95,7 +95,7 @@ static const LsField list_link_fields[] = {
   { "to", LS_FIELD_STRING, offsetof (LsListLink, to), .required = true, .meaning = "name of a vertex; the way back is alike" },
   { "count", LS_FIELD_UINT, offsetof (LsListLink, count), .min = 1, .max = 1024, .default_text = "1",
     .meaning = "physical links side by side" },
-  { "link", LS_FIELD_OBJECT, offsetof (LsListLink, link), .required = true, .fields = link_fields,
+  { "link", LS_FIELD_OBJECT, offsetof (LsListLink, link), .required = true, .fields = ls_link_fields,
     .meaning = "one of these" },
   { NULL },
 };
@@ -119,7 +119,7 @@ static const LsField torus_host_fields[] = {
   { "memory_size", LS_FIELD_BYTES, SPEC (cpu_memory_bytes), .required = true, .above = true, .meaning = "of the host" },
   { "nics", LS_FIELD_UINT, SPEC (torus.nics_per_host), .max = 64, .default_text = "0",
     .meaning = "that the chips of the host share, for traffic between slices" },
-  { "nic", LS_FIELD_OBJECT, SPEC (nic), .fields = link_fields, .default_text = "none", .meaning = "one port, NIC to leaf" },
+  { "nic", LS_FIELD_OBJECT, SPEC (nic), .fields = ls_link_fields, .default_text = "none", .meaning = "one port, NIC to leaf" },
   { NULL },
 };
 static const LsField torus_fields[] = {
@@ -155,19 +155,6 @@ static const LsField node_fields[] = {
   { NULL },
 };
 
-static const LsEnumName fabric_kinds[] = { { "leaf-spine", 0 }, { NULL } };
-static const LsField fabric_fields[] = {
-  { "kind", LS_FIELD_ENUM, offsetof (ClusterFile, fabric_kind), .required = true, .names = fabric_kinds,
-    .meaning = "shape of the network between nodes" },
-  { "rails", LS_FIELD_UINT, SPEC (rails), .min = 1, .max = 1024, .default_text = "1",
-    .meaning = "NIC i of every node goes to a leaf of rail i mod rails" },
-  COUNT ("nodes_per_leaf", nodes_per_leaf, 1 << 20, "nodes that one leaf of a rail serves"),
-  { "oversubscription", LS_FIELD_DOUBLE, SPEC (oversubscription), .min = 1, .max = 1e6, .default_text = "1",
-    .meaning = "of a leaf: capacity down / capacity up" },
-  LINK ("link", spine, "one leaf-spine link"),
-  { NULL },
-};
-
 const LsField ls_cluster_fields[] = {
   LS_FIELDS_HEADER (LsClusterSpec),
   { "gpu", LS_FIELD_STRING, offsetof (ClusterFile, gpu), .required = true,
@@ -175,8 +162,10 @@ const LsField ls_cluster_fields[] = {
   { "nodes", LS_FIELD_UINT, SPEC (n_nodes), .min = 1, .max = 1 << 20, .default_text = "1",
     .meaning = "nodes of the cluster" },
   { "node", LS_FIELD_OBJECT, 0, .required = true, .fields = node_fields, .meaning = "what one node holds" },
-  { "fabric", LS_FIELD_OBJECT, 0, .fields = fabric_fields, .default_text = "none",
+  { "fabric", LS_FIELD_OBJECT, 0, .fields = ls_fabric_fields, .default_text = "none",
     .meaning = "what joins the nodes" },
+  { "faults", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
+    .meaning = "by name of a link, the share of its capacity that is left, from 0 (failed) to 1, or an object" },
   { NULL },
 };
 
@@ -276,16 +265,6 @@ finish_node (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
   return ok;
 }
 
-static bool
-check_fabric (const LsJsonDoc *doc, const ClusterFile *file, LsDiagList *diags)
-{
-  const cJSON *root = ls_json_doc_root (doc);
-  if ((file->spec.nics == 0 && file->spec.n_nodes == 1) || cJSON_GetObjectItemCaseSensitive (root, "fabric"))
-    return true;
-  ls_json_doc_diag (doc, root, LS_JSON_AT_VALUE, diags, NULL, "missing key \"fabric\" (what joins the nodes)");
-  return false;
-}
-
 static void
 cluster_file_clear (ClusterFile *file)
 {
@@ -296,9 +275,9 @@ cluster_file_clear (ClusterFile *file)
 bool
 ls_cluster_read (const LsJsonDoc *doc, LsClusterSpec *ret_spec, LsDiagList *diags)
 {
-  ClusterFile file = { .spec = { .n_nodes = 1, .rails = 1, .oversubscription = 1 } };
+  ClusterFile file = { .spec = { .n_nodes = 1, .rails = 1, .oversubscription = 1, .spine_oversubscription = 1, .pxn = true } };
   bool ok = ls_fields_read_file (ls_cluster_fields, "cluster", doc, &file, diags)
-            && finish_node (doc, &file.spec, diags) && check_fabric (doc, &file, diags) && read_gpu_of (doc, &file, diags);
+            && finish_node (doc, &file.spec, diags) && ls_fabric_finish (doc, &file.spec, diags) && read_gpu_of (doc, &file, diags);
   if (ok) {
     *ret_spec = file.spec;
     file.spec = (LsClusterSpec) { 0 };

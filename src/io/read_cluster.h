@@ -8,6 +8,7 @@
 #include "io/field.h"
 
 extern const LsField ls_cluster_fields[];
+extern const LsField ls_link_fields[]; /* of an LsLinkSpec */
 
 /* By name or path; what ends in ".xml" is a topology file of NCCL. On success the caller clears *ret_spec; on failure it is
  * untouched and diags says why (LS_ERROR_INPUT). */

@@ -273,8 +273,11 @@ read_row (const LsCsv *csv, guint row, const Table *table, const GArray *columns
   if (table->fields == stream_fields)
     check_op (csv, row, &cells, diags);
   bool is_ours = !cells.gpu || strcmp (cells.gpu, gpu) == 0;
+  guint n_rows = rows->len;
   if (ls_diag_list_n (diags) == n_before && is_ours)
     table->append (&cells, cells.time * unit_s, rows);
+  while (n_rows < rows->len)
+    g_array_index (rows, LsTimedKernel, n_rows++).row = row;
   g_free (cells.gpu);
   g_free (cells.op);
 }

@@ -34,6 +34,7 @@ typedef struct {
   double side_bytes; /* traffic of another kernel that the timing includes          */
   bool has_host;     /* timed through a framework: a constant host time is in it    */
   bool held_out;
+  guint row;         /* of the file, from 0 below its header                        */
 } LsTimedKernel;
 
 /* All rows that are for `gpu` ("a100": the name of a calibration); NULL, with located

@@ -4,10 +4,10 @@
 
 #include <glib.h>
 
-#define LS_TEXT_TABLE_MAX_COLUMNS 10
+#define LS_TEXT_TABLE_MAX_COLUMNS 16
 
 typedef struct {
-  const char *align; /* static: a letter per column, 'l' or 'r' */
+  const char *align; /* borrowed: a letter per column, 'l' or 'r' */
   GPtrArray *cells;  /* char *, row by row */
   GPtrArray *notes;  /* char *: a line below each row, or NULL */
 } LsTextTable;

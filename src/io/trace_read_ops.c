@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "io/trace_read.h"
+#include "network/coll.h"
 
 /* Ops of a segment are counted in 16 bits. */
 #define MAX_OPS 60000u
@@ -113,6 +114,9 @@ check_needs (TraceReading *r, const cJSON *node, const TraceOp *op)
     missing = "a host-delay needs \"recorded\"";
   if (missing)
     ls_trace_complain (r, node, NULL, TRACE_ALL, "%s", missing);
+  if (op->root != LS_TRACE_ABSENT && op->coll >= 0 && !ls_coll_kind_has_root ((LsCollKind) op->coll))
+    ls_trace_complain (r, node, "root", TRACE_ALL, "%s has no root; broadcast, reduce, gather and scatter do",
+                       ls_coll_kind_name ((LsCollKind) op->coll));
   if (op->kernel != LS_TRACE_ABSENT && op->kernel >= r->plan->n_kernels)
     ls_trace_complain (r, node, "kernel", TRACE_ALL, "kernel %u does not exist: there are %u", op->kernel, r->plan->n_kernels);
 }
@@ -200,11 +204,11 @@ read_op (TraceReading *r, const cJSON *node, const TraceOp *op, uint32_t index, 
     .slot = (uint8_t) MAX (op->slot, 0),
     .coll = (uint8_t) MAX (op->coll, 0),
     .dtype = (uint8_t) (op->dtype >= 0 ? op->dtype : (int) ls_trace_default_dtype (op, r->file->kernels)),
-    .root = (uint8_t) (op->kind == LS_OP_COPY ? MAX (op->direction, 0) : op->root == LS_TRACE_ABSENT ? 0 : (int) op->root),
     .layer = index_or_none (op->layer),
     .unit = index_or_none (op->unit),
     .event = op->kind == LS_OP_RECORD || op->kind == LS_OP_WAIT ? index_or_none (op->event) : 0,
     .kernel = op->kernel,
+    .root = op->kind == LS_OP_COPY ? (uint32_t) MAX (op->direction, 0) : op->root == LS_TRACE_ABSENT ? 0 : op->root,
     .recorded = op->recorded,
     .bytes = op->bytes,
     .name = ls_arena_strdup (r->plan->arena, name),

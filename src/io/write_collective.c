@@ -205,7 +205,7 @@ static void
 append_units (GString *out, const LsCollectiveTable *t)
 {
   g_string_append (out, t->is_scaling ? "#                 (B)" : "#        (B)");
-  g_string_append (out, "    (elements)                         ");
+  g_string_append (out, "    (elements)                          ");
 }
 
 static void

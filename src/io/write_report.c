@@ -1,5 +1,7 @@
 #include "io/write_report.h"
 
+#include <math.h>
+
 #include "io/json_out.h"
 
 static void
@@ -52,6 +54,48 @@ add_links (LsJsonOut *w, const LsReport *r)
     ls_json_out_end_object (w);
   }
   ls_json_out_end_array (w);
+}
+
+static void
+add_link_groups (LsJsonOut *w, const LsReport *r)
+{
+  ls_json_out_begin_array (w, "link_groups");
+  for (guint i = 0; i < r->n_link_groups; i++) {
+    const LsLinkGroup *g = &r->link_groups[i];
+    ls_json_out_begin_object (w, NULL);
+    ls_json_out_string (w, "name", g->name);
+    ls_json_out_uint (w, "n", g->n);
+    ls_json_out_double (w, "max_utilisation", g->max_utilisation);
+    ls_json_out_double (w, "mean_utilisation", g->mean_utilisation);
+    ls_json_out_double (w, "bytes", g->bytes);
+    ls_json_out_end_object (w);
+  }
+  ls_json_out_end_array (w);
+}
+
+static void
+add_network (LsJsonOut *w, const LsReport *r, const LsNetworkTime *n)
+{
+  ls_json_out_begin_object (w, n->name);
+  ls_json_out_string (w, "refused", n->refused);
+  ls_json_out_double (w, "step_time_s", n->refused ? NAN : n->step_time_s);
+  ls_json_out_double (w, "difference_pct", n->refused ? NAN : 100 * (n->step_time_s / r->networks[0].step_time_s - 1));
+  ls_json_out_begin_object (w, "breakdown_s");
+  for (int part = 0; part < LS_N_PARTS; part++)
+    ls_json_out_double (w, ls_part_name ((LsPart) part), n->refused ? NAN : n->breakdown_s[part]);
+  ls_json_out_end_object (w);
+  ls_json_out_end_object (w);
+}
+
+static void
+add_networks (LsJsonOut *w, const LsReport *r)
+{
+  if (r->n_networks == 0)
+    return;
+  ls_json_out_begin_object (w, "network_all");
+  for (guint i = 0; i < r->n_networks; i++)
+    add_network (w, r, &r->networks[i]);
+  ls_json_out_end_object (w);
 }
 
 static void
@@ -115,6 +159,8 @@ ls_report_to_json (const LsReport *r, const LsProvenance *p)
   add_breakdown (&w, r);
   add_memory (&w, r);
   add_links (&w, r);
+  add_link_groups (&w, r);
+  add_networks (&w, r);
   add_provenance (&w, r, p);
   ls_json_out_end_object (&w);
   g_string_append_c (text, '\n');

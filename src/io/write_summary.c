@@ -1,10 +1,13 @@
 #include "io/write_summary.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
+#include "io/text_table.h"
+
 #define BAR_WIDTH 36
-#define MAX_LINK_ROWS 6
+#define MAX_LINK_ROWS 5
 #define GIB 1073741824.0
 
 #define BOLD "1"
@@ -246,32 +249,119 @@ add_memory (Page *p, const LsReport *r)
   end_line (p);
 }
 
-/* Links that carry the same share one row: symmetric ranks load theirs alike. */
-static guint
-n_alike (const LsReport *r, guint first)
+/* Whether b is a the other way: "leaf0>node1/nic2" and "node1/nic2>leaf0", and within a node
+ * "node1/gpu0>nvswitch" and "node1/nvswitch>gpu0". */
+static bool
+is_reverse (const char *a, const char *b)
 {
-  guint n = 1;
-  while (first + n < r->n_links && r->links[first + n].utilisation == r->links[first].utilisation
-         && r->links[first + n].bytes == r->links[first].bytes)
-    n++;
-  return n;
+  const char *arrow = strchr (a, '>'), *slash = strchr (a, '/');
+  if (!arrow)
+    return false;
+  g_autofree char *swapped = g_strdup_printf ("%s>%.*s", arrow + 1, (int) (arrow - a), a);
+  if (strcmp (swapped, b) == 0)
+    return true;
+  if (!slash || slash > arrow)
+    return false;
+  g_autofree char *inside = g_strdup_printf ("%.*s/%s>%.*s", (int) (slash - a), a, arrow + 1, (int) (arrow - slash - 1), slash + 1);
+  return strcmp (inside, b) == 0;
+}
+
+/* Of a row: the group that carries as much the other way; -1: none. */
+static int
+find_reverse (const LsReport *r, guint i)
+{
+  const LsLinkGroup *g = &r->link_groups[i];
+  for (guint k = 0; k < r->n_link_groups; k++) {
+    const LsLinkGroup *other = &r->link_groups[k];
+    if (k != i && other->n == g->n && other->bytes == g->bytes && other->max_utilisation == g->max_utilisation
+        && is_reverse (g->name, other->name))
+      return (int) k;
+  }
+  return -1;
 }
 
 static void
+add_link_row (Page *p, const LsLinkGroup *g, bool is_both)
+{
+  const char *arrow = strchr (g->name, '>');
+  g_autofree char *name = is_both ? g_strdup_printf ("%.*s<%s", (int) (arrow - g->name), g->name, arrow) : g_strdup (g->name);
+  g_autofree char *most = g_strdup_printf ("%.1f", 100 * g->max_utilisation), *mean = g_strdup_printf ("%.1f", 100 * g->mean_utilisation);
+  g_autofree char *bytes = g_strdup_printf ("%.2f GB", g->bytes / g->n / 1e9);
+  bool is_alike = strcmp (most, mean) == 0;
+  g_string_append_printf (p->out, "  %-36s %6s %%", name, most);
+  if (is_alike)
+    g_string_append_printf (p->out, "  %12s %12s", "", bytes);
+  else
+    g_string_append_printf (p->out, "  mean %5s %% %12s", mean, bytes);
+  if (g->n > 1 || is_both)
+    paint (p, DIM, is_alike ? "  (%u alike)" : "  (%u links)", is_both ? 2 * g->n : g->n);
+  end_line (p);
+}
+
+/* Symmetric links share a row, those of both directions too. */
+static void
 add_links (Page *p, const LsReport *r)
 {
-  if (r->n_links == 0)
+  if (r->n_link_groups == 0)
     return;
-  add_heading (p, "Busiest links", "share of capacity, payload per step");
-  for (guint i = 0, row = 0; i < r->n_links && row < MAX_LINK_ROWS; row++) {
-    guint n = n_alike (r, i);
-    g_autofree char *bytes = g_strdup_printf ("%.2f GB", r->links[i].bytes / 1e9);
-    g_string_append_printf (p->out, "  %-36s %6.1f %%  %12s", r->links[i].name, 100 * r->links[i].utilisation, bytes);
-    if (n > 1)
-      paint (p, DIM, "  and %u like it", n - 1);
-    end_line (p);
-    i += n;
+  add_heading (p, "Busiest links", "share of capacity and payload of a step: the most of one link, mean of all");
+  for (guint i = 0, row = 0; i < r->n_link_groups && row < MAX_LINK_ROWS; i++) {
+    int reverse = find_reverse (r, i);
+    if (reverse >= 0 && reverse < (int) i)
+      continue;
+    add_link_row (p, &r->link_groups[i], reverse >= 0);
+    row++;
   }
+}
+
+/* What depends on the network: waiting, and what sharing costs; only where there is any. */
+static bool
+is_of_network (const LsReport *r, LsPart part)
+{
+  if (part < LS_PART_SLOWDOWN || part > LS_PART_SKEW)
+    return false;
+  for (guint i = 0; i < r->n_networks; i++)
+    if (!r->networks[i].refused && r->networks[i].breakdown_s[part] > 0)
+      return true;
+  return false;
+}
+
+static void
+add_network (LsTextTable *t, const LsReport *r, const LsNetworkTime *n)
+{
+  int decimals = ms_decimals (1e3 * r->networks[0].step_time_s);
+  ls_text_table_add (t, "%s", n->name);
+  ls_text_table_take (t, n->refused ? g_strdup ("refused") : grouped (1e3 * n->step_time_s, decimals));
+  ls_text_table_take (t, n->refused ? NULL : g_strdup_printf ("%+.2f %%", 100 * (n->step_time_s / r->networks[0].step_time_s - 1)));
+  for (int part = 0; part < LS_N_PARTS; part++)
+    if (is_of_network (r, (LsPart) part))
+      ls_text_table_take (t, n->refused ? NULL : grouped (1e3 * n->breakdown_s[part], decimals));
+  if (n->refused)
+    ls_text_table_note (t, n->refused);
+}
+
+/* Networks beside each other: how far they disagree, and about what. */
+static void
+add_networks (Page *p, const LsReport *r)
+{
+  char align[LS_TEXT_TABLE_MAX_COLUMNS + 1] = "lrr";
+  if (r->n_networks == 0)
+    return;
+  add_heading (p, "Networks", "milliseconds of the same step, against %s", r->networks[0].name);
+  for (int part = 0; part < LS_N_PARTS; part++)
+    if (is_of_network (r, (LsPart) part))
+      g_strlcat (align, "r", sizeof align);
+  LsTextTable t;
+  ls_text_table_init (&t, align);
+  ls_text_table_take (&t, NULL);
+  ls_text_table_add (&t, "step");
+  ls_text_table_take (&t, NULL);
+  for (int part = 0; part < LS_N_PARTS; part++)
+    if (is_of_network (r, (LsPart) part))
+      ls_text_table_take (&t, g_strdelimit (g_strdup (ls_part_name ((LsPart) part)), "_", ' '));
+  for (guint i = 0; i < r->n_networks; i++)
+    add_network (&t, r, &r->networks[i]);
+  ls_text_table_print (&t, 2, p->out);
 }
 
 static void
@@ -299,6 +389,7 @@ ls_summary_format (const LsReport *r, const LsSummaryText *text)
   add_breakdown (&page, r);
   add_memory (&page, r);
   add_links (&page, r);
+  add_networks (&page, r);
   add_footer (&page, r);
   return g_string_free (page.out, FALSE);
 }

@@ -37,12 +37,6 @@ rate (double bytes_per_s)
   return isfinite (bytes_per_s) ? ls_format_rate (bytes_per_s) : g_strdup ("-");
 }
 
-static double
-data_sheet (const LsTopoLinks *l)
-{
-  return l->link ? l->capacity_bytes_per_s / l->link->efficiency : NAN;
-}
-
 /* Breaks a long line at blanks. */
 static void
 add_wrapped (GString *out, const char *text, int indent)
@@ -120,7 +114,7 @@ add_link_cells (LsTextTable *t, const Page *p, const LsTopoPart *part)
   const LsTopoLinks *l = links_at (p->map, part->links);
   bool is_plain = part->kind != LS_NODE_NVSWITCH && !part->is_peers;
   ls_text_table_add (t, "%u %s%s", part->n_physical, l->name, is_plain ? "" : part->is_peers ? " in all" : " of each gpu");
-  ls_text_table_take (t, rate (data_sheet (l)));
+  ls_text_table_take (t, rate (ls_topo_links_rate (l).data_sheet));
   ls_text_table_add (t, "%.1f %%", l->link ? 100 * l->link->efficiency : 100.0);
   ls_text_table_take (t, rate (l->capacity_bytes_per_s));
   ls_text_table_take (t, ls_format_time (l->latency));
@@ -152,7 +146,7 @@ add_tree (Page *p, const char *title, const GPtrArray *parts)
 {
   if (parts->len == 0)
     return;
-  const char *const titles[] = { title, "joined by", "each", "reached", "payload", "latency", NULL };
+  const char *const titles[] = { title, "joined by", "each", "efficiency", "payload", "latency", NULL };
   LsTextTable t;
   g_string_append_c (p->out, '\n');
   ls_text_table_init (&t, "llrrrr");
@@ -229,18 +223,18 @@ add_bandwidth (Page *p)
 static void
 add_links (Page *p)
 {
-  static const char *const titles[] = { "Links", "between", "pairs", "links", "each", "reached", "payload", "latency", NULL };
+  static const char *const titles[] = { "Links", "between", "pairs", "links", "each", "efficiency", "payload", "latency", NULL };
   LsTextTable t;
   g_string_append_c (p->out, '\n');
   ls_text_table_init (&t, "llrrrrrr");
   add_columns (&t, titles);
   for (guint i = 0; i < p->map->links->len; i++) {
     const LsTopoLinks *l = links_at (p->map, (int) i);
-    ls_text_table_add (&t, "%s", l->name);
+    ls_text_table_add (&t, l->capacity_bytes_per_s > 0 ? "%s" : "%s, failed", l->name);
     ls_text_table_take (&t, ls_topology_ends (l));
     ls_text_table_add (&t, "%" G_GUINT64_FORMAT, l->n_pairs);
     ls_text_table_add (&t, "%" G_GUINT64_FORMAT, l->n_physical);
-    ls_text_table_take (&t, rate (data_sheet (l)));
+    ls_text_table_take (&t, rate (ls_topo_links_rate (l).data_sheet));
     ls_text_table_add (&t, "%.1f %%", l->link ? 100 * l->link->efficiency : 100.0);
     ls_text_table_take (&t, rate (l->capacity_bytes_per_s));
     ls_text_table_take (&t, ls_format_time (l->latency));
@@ -266,8 +260,7 @@ add_trunks (Page *p)
   for (guint i = 0; i < c->trunks->len; i++) {
     const LsTrunk *trunk = &g_array_index (c->trunks, LsTrunk, i);
     ls_text_table_add (&t, "%s", trunk->name);
-    ls_text_table_take (&t, rate (ls_topo_trunk_data_sheet (trunk)));
-    ls_text_table_take (&t, rate (trunk->capacity_bytes_per_s));
+    add_both (&t, ls_topo_trunk_rate (trunk));
     ls_text_table_take (&t, ls_format_time (trunk->latency));
   }
   ls_text_table_print (&t, 0, p->out);
@@ -290,7 +283,7 @@ add_path (Page *p, const LsTopoPath *path)
     const LsTopoHop *hop = &g_array_index (path->hops, LsTopoHop, i);
     ls_text_table_add (&t, "%s%s", hop->trunk->name, i == path->narrowest ? "  narrowest" : "");
     ls_text_table_add (&t, "%.4g %%", 100 * hop->share);
-    ls_text_table_take (&t, rate (ls_topo_trunk_data_sheet (hop->trunk)));
+    ls_text_table_take (&t, rate (ls_topo_trunk_rate (hop->trunk).data_sheet));
     ls_text_table_take (&t, rate (hop->trunk->capacity_bytes_per_s));
     ls_text_table_take (&t, ls_format_time (hop->trunk->latency));
   }

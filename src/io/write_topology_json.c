@@ -84,7 +84,7 @@ add_links (LsJsonOut *w, const LsTopoMap *map)
     ls_json_out_string (w, "to", ls_topo_kind_name (l->b));
     ls_json_out_uint (w, "n_pairs", l->n_pairs);
     ls_json_out_uint (w, "n_links", l->n_physical);
-    ls_json_out_double (w, "data_sheet_bytes_per_s", l->link ? l->capacity_bytes_per_s / l->link->efficiency : NAN);
+    ls_json_out_double (w, "data_sheet_bytes_per_s", ls_topo_links_rate (l).data_sheet);
     ls_json_out_double (w, "efficiency", l->link ? l->link->efficiency : NAN);
     ls_json_out_double (w, "payload_bytes_per_s", l->capacity_bytes_per_s);
     ls_json_out_double (w, "latency_s", ls_time_to_s (l->latency));
@@ -98,8 +98,8 @@ static void
 add_trunk (LsJsonOut *w, const LsTrunk *trunk)
 {
   ls_json_out_string (w, "name", trunk->name);
-  ls_json_out_double (w, "data_sheet_bytes_per_s", ls_topo_trunk_data_sheet (trunk));
-  ls_json_out_double (w, "payload_bytes_per_s", trunk->capacity_bytes_per_s);
+  ls_json_out_double (w, "data_sheet_bytes_per_s", ls_topo_trunk_rate (trunk).data_sheet);
+  ls_json_out_double (w, "payload_bytes_per_s", ls_topo_trunk_rate (trunk).payload);
   ls_json_out_double (w, "latency_s", ls_time_to_s (trunk->latency));
 }
 

@@ -24,6 +24,7 @@ typedef struct {
   uint64_t bytes;
   LsProtocol protocol;
   LsArena *arena;
+  LsCollMemo *memo; /* NULL: none */
   uint32_t n_hosts;
   LsCollHost *hosts;      /* by ascending host                      */
   /* Seats: the members by ascending GPU, hence host after host. */
@@ -58,6 +59,9 @@ extern const LsCollAlgorithm ls_coll_ring, ls_coll_tree, ls_coll_nvls, ls_coll_n
 /* Members per host if that is the same for all, else 0. */
 uint32_t ls_coll_members_per_host (const LsCollCall *call);
 uint32_t ls_coll_max_members (const LsCollCall *call);
+uint32_t ls_coll_min_members (const LsCollCall *call);
+/* Whether NVSwitches join all GPUs of each host. */
+bool ls_coll_has_nvswitch (const LsCollCall *call);
 /* NICs in use, of the host that uses the fewest. */
 uint32_t ls_coll_min_nics (const LsCollCall *call);
 /* Bytes/s that NCCL's channels move on each edge of a ring, all channels together. */
@@ -130,7 +134,8 @@ void ls_phase_of_rounds (const LsCollCall *call, const LsScript *s, const LsRoun
                          LsPhase *ret_phase);
 
 /* A phase for each round, with all channels for what a member sends; latency of a round:
- * the longest of its messages', and base before the first. */
+ * the longest of its messages', and base before the first. Without bytes one phase: base,
+ * and the longest way through the rounds. */
 void ls_plan_of_rounds (const LsCollCall *call, const LsScript *s, LsCollPlan *ret_plan);
 
 /* --- loads: added in any order, then summed by resource and sorted --- */
@@ -143,7 +148,7 @@ typedef struct {
 
 LsLoadList ls_load_list_new (const LsCluster *c);
 void ls_load_list_add (LsLoadList *list, uint32_t resource, uint64_t coef);
-/* coef on each trunk between the two GPUs. */
+/* coef on each trunk between the two GPUs; where switches hash, channel by channel. */
 void ls_load_list_add_route (LsLoadList *list, uint32_t from, uint32_t to, uint64_t coef);
 /* All sums so far times `factor`, rounded. */
 void ls_load_list_scale (LsLoadList *list, double factor);

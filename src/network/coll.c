@@ -149,7 +149,7 @@ call_of (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *q, LsArena
 {
   g_assert (q->kind < LS_N_COLL_KINDS && q->n > 0);
   g_assert (!ls_coll_kind_has_root (q->kind) || q->root < q->n);
-  LsCollCall call = { .cluster = c, .nccl = nccl, .kind = q->kind, .gpus = q->gpus, .n = q->n, .arena = arena };
+  LsCollCall call = { .cluster = c, .nccl = nccl, .kind = q->kind, .gpus = q->gpus, .n = q->n, .arena = arena, .memo = q->memo };
   call.root = ls_coll_kind_has_root (q->kind) ? q->root : 0;
   call.bytes = q->kind == LS_COLL_BARRIER ? 0 : q->bytes;
   call.protocol = q->protocol;

@@ -76,6 +76,14 @@ typedef struct {
   LsPhase *phases;
 } LsCollPlan;
 
+/* What calls of other sizes have in common, such as the messages of n^2 pairs by link: kept
+ * from one call to the next, and added up once. Plans are the same to the bit. For calls on
+ * one cluster, one at a time. */
+typedef struct LsCollMemo LsCollMemo;
+LsCollMemo *ls_coll_memo_new (void);
+void ls_coll_memo_free (LsCollMemo *memo); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCollMemo, ls_coll_memo_free)
+
 /* What is asked. gpus: n distinct GPUs in communicator order (NCCL orders its rings by
  * topology, so the order matters for send/recv, for the root, and for algorithms that
  * NCCL does not have). root: a member index, where the kind has one.
@@ -92,6 +100,7 @@ typedef struct {
   uint64_t bytes;
   const char *algorithm; /* of ls_coll_algorithms(); NULL: choose */
   LsProtocol protocol;   /* LS_PROTOCOL_AUTO: choose              */
+  LsCollMemo *memo;      /* NULL: none                            */
 } LsCollRequest;
 
 /* Names of all algorithms, ending in NULL; static. */

@@ -6,7 +6,8 @@
  * empty message to i + 2^r modulo n, which stands for all of whom i has heard. After
  * ceil(log2 n) rounds everybody has heard of everybody.
  *
- *     time = base + sum over rounds of the longest hop
+ *     time = base + the longest way through the rounds: of the hops between hosts, as many
+ *            as one chain of messages takes, not one each round
  *
  * Worked example: 8 members of a node, base 9 us, hop 1 us: 12 us.
  *

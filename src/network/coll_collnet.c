@@ -364,7 +364,7 @@ applies (const LsCollCall *call)
   uint32_t first = after_hop_to (&x, &r, 0, LS_NODE_LEAF);
   for (uint32_t i = first; i < r.n_hops; i++) {
     uint8_t from = x.trunk_from[r.hop[i].trunk], to = x.trunk_to[r.hop[i].trunk];
-    if (from == LS_NODE_SPINE && to == LS_NODE_SPINE)
+    if (from == LS_NODE_SPINE && (to == LS_NODE_SPINE || to == LS_NODE_CORE))
       return false;
   }
   return first <= r.n_hops;

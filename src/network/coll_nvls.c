@@ -40,7 +40,7 @@ static bool
 applies (const LsCollCall *call)
 {
   const LsClusterSpec *s = &call->cluster->spec;
-  return call->nccl->nvls_bus > 0 && s->nvswitch_planes > 0 && call->n_hosts == 1
+  return call->nccl->nvls_bus > 0 && ls_coll_has_nvswitch (call) && call->n_hosts == 1
          && call->n == s->gpus_per_node && call->n > 2;
 }
 

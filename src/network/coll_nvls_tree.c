@@ -43,7 +43,7 @@ static bool
 applies (const LsCollCall *call)
 {
   const LsClusterSpec *s = &call->cluster->spec;
-  return call->nccl->nvls_bus > 0 && s->nvswitch_planes > 0 && call->n_hosts > 1 && s->gpus_per_node > 2
+  return call->nccl->nvls_bus > 0 && ls_coll_has_nvswitch (call) && call->n_hosts > 1 && s->gpus_per_node > 2
          && ls_coll_members_per_host (call) == s->gpus_per_node;
 }
 
@@ -208,7 +208,6 @@ static void
 script (const LsCollCall *call, LsScript *s)
 {
   script_of (call, false, s);
-  const NvlsTree *x = s->data;
   double alg = call->bytes > 0 ? (double)call->bytes / ls_nccl_seconds (call, LS_TUNE_NVLS_TREE)
                                : ls_coll_bus (call);
   double n_flows = channels_used (call);

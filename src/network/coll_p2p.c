@@ -11,7 +11,7 @@
  *
  * Worked example: 64 MiB over NVLink, base 12 us, 274 GB/s: 257 us.
  *
- * Deviations. No rendezvous cost apart from the base; no PXN; one NIC per GPU.
+ * Deviations. No rendezvous cost apart from the base; one NIC per GPU.
  *
  * Reference: NCCL 2.30.7 src/enqueue.cc (p2p scheduling: minPart = step/8 or
  * step/2 of 512 KiB steps), summarised in MODELS.md section 2.1. */

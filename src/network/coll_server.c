@@ -61,22 +61,13 @@ n_receives (const LsScript *s, uint32_t place, uint32_t round)
   return s->n_blocks - (is_server ? 1 : 0);
 }
 
-/* On a host: there the server hears from most others. */
-static uint32_t
-fewest_members (const LsCollCall *call)
-{
-  uint32_t k = call->n;
-  for (uint32_t h = 0; h < call->n_hosts; h++)
-    k = MIN (k, call->hosts[h].n);
-  return k;
-}
-
 static void
 script (const LsCollCall *call, LsScript *s)
 {
   ls_script_cut (call, s, call->n_hosts);
   ls_script_like_p2p (call, s);
-  ls_script_star (call, s, fewest_members (call));
+  /* The server of the smallest host hears from most others. */
+  ls_script_star (call, s, ls_coll_min_members (call));
   s->data = call;
   s->n_rounds = 2;
   s->max_sends = MAX (call->n, call->n_hosts);

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "cluster/route.h"
+#include "core/maxmin.h" /* LS_COEF_ONE */
 
 LsLoadList
 ls_load_list_new (const LsCluster *c)
@@ -22,13 +23,20 @@ ls_load_list_add (LsLoadList *list, uint32_t resource, uint64_t coef)
   list->sum[resource] += coef;
 }
 
+/* A channel has a coefficient of LS_COEF_ONE, the last one what is over. */
 void
 ls_load_list_add_route (LsLoadList *list, uint32_t from, uint32_t to, uint64_t coef)
 {
   LsRoute route;
-  ls_route (list->cluster, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &route);
-  for (uint32_t i = 0; i < route.n_hops; i++)
-    ls_load_list_add (list, route.hop[i].trunk, coef * route.hop[i].share / LS_HOP_WHOLE);
+  LsRouteEnds ends = { .gpu_from = from, .gpu_to = to, .nic_from = LS_NIC_AUTO, .nic_to = LS_NIC_AUTO };
+  bool is_hashed = list->cluster->spec.routing == LS_ROUTING_ECMP;
+  for (uint64_t left = coef; left > 0; ends.channel++) {
+    uint64_t part = is_hashed && left >= 2 * LS_COEF_ONE ? LS_COEF_ONE : left;
+    ls_route_ends (list->cluster, &ends, &route);
+    for (uint32_t i = 0; i < route.n_hops; i++)
+      ls_load_list_add (list, route.hop[i].trunk, part * route.hop[i].share / LS_HOP_WHOLE);
+    left -= part;
+  }
 }
 
 /* What rounds to nothing stays, as the least there is. */

@@ -110,7 +110,7 @@ has_nvlink (const LsCollCall *call)
 static bool
 has_nvls (const LsCollCall *call)
 {
-  return call->nccl->nvls_bus > 0 && call->cluster->spec.nvswitch_planes > 0
+  return call->nccl->nvls_bus > 0 && ls_coll_has_nvswitch (call)
          && ls_coll_members_per_host (call) == call->cluster->spec.gpus_per_node;
 }
 
@@ -334,11 +334,11 @@ void
 ls_nccl_all_to_all_seconds (const LsCollCall *call, double *ret_inside, double *ret_across)
 {
   const LsNccl *nccl = call->nccl;
+  double message = bytes_of_message (call);
+  *ret_inside = message / ll_channel_rate (call);
   *ret_across = 0;
-  *ret_inside = bytes_of_message (call) / ll_channel_rate (call);
   if (call->n_hosts == 1 && call->protocol == LS_PROTOCOL_LL)
     return;
-  double message = bytes_of_message (call);
   uint32_t k = ls_coll_max_members (call);
   double inside = message * (k - 1), across = message * (call->n - k);
   double self = message * nccl->self_copy / nccl->ring_bus_intra;

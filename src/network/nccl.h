@@ -39,6 +39,10 @@ typedef struct {
   /* All-to-all: time of what a member copies to itself over that of a message. */
   double self_copy;
   double sm_share_per_channel; /* SMs held by one channel / SMs of the GPU       */
+  /* While a collective moves, a compute-bound kernel beside it stands still for as long
+   * as the HBM takes for this many bytes per byte of the array (twice for all-reduce),
+   * beyond the SMs that it has lost (fitted: tools/fit/fit_overlap.c). */
+  double stall_per_byte;
   double hbm_per_wire_all_reduce, hbm_per_wire_all_gather, hbm_per_wire_reduce_scatter, hbm_per_wire_p2p;
 } LsNccl;
 

@@ -16,80 +16,39 @@
  * T = 48 MiB / 250 GB/s = 201 us.
  *
  * Deviation. Members that have less to move are done with it no earlier: all flows of a
- * phase end together. */
+ * phase end together. Where rounds are phases, the slowest pair of a round makes all others
+ * wait; without bytes there is one phase, which takes the longest way through the rounds. */
 #include <math.h>
+#include <string.h>
 
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/algorithm.h"
-
-enum { INTRA, INTER, SWITCH, N_WAYS };
-
-/* Blocks that a member sends and receives. */
-typedef struct {
-  uint64_t out[N_WAYS], in[N_WAYS];
-} Traffic;
-
-static int
-way_of (const LsScript *s, uint32_t from, uint32_t to)
-{
-  if (from >= s->n || to >= s->n)
-    return SWITCH;
-  return ls_cluster_host_of (s->cluster, s->gpus[from]) == ls_cluster_host_of (s->cluster, s->gpus[to])
-             ? INTRA
-             : INTER;
-}
-
-static void
-add_message (const LsScript *s, uint32_t from, const LsSend *send, Traffic *traffic, LsLoadList *loads)
-{
-  int way = way_of (s, from, send->to);
-  if (from < s->n)
-    traffic[from].out[way] += send->n;
-  if (send->to < s->n)
-    traffic[send->to].in[way] += send->n;
-  LsRoute route;
-  ls_script_route (s, from, send->to, &route);
-  for (uint32_t i = 0; i < route.n_hops; i++)
-    ls_load_list_add (loads, route.hop[i].trunk, (uint64_t)send->n * route.hop[i].share);
-}
-
-static void
-add_rounds (const LsScript *s, const LsRounds *rounds, Traffic *traffic, LsLoadList *loads)
-{
-  g_autofree LsSend *sends = g_new (LsSend, s->max_sends);
-  uint32_t n_rounds = rounds->is_same ? 1 : rounds->n_rounds;
-  for (uint32_t r = rounds->first; r < rounds->first + n_rounds; r++)
-    for (uint32_t place = 0; place < s->n + s->n_switches; place++) {
-      uint32_t n = s->sends (s, place, r, sends);
-      for (uint32_t i = 0; i < n; i++)
-        add_message (s, place, &sends[i], traffic, loads);
-    }
-}
+#include "network/sums.h"
 
 static uint64_t
 sum_of (const uint64_t *blocks)
 {
-  return blocks[INTRA] + blocks[INTER] + blocks[SWITCH];
+  return blocks[LS_WAY_INTRA] + blocks[LS_WAY_INTER] + blocks[LS_WAY_SWITCH];
 }
 
 static uint64_t
-busiest (const LsScript *s, const Traffic *traffic)
+busiest (const LsScript *s, const LsSums *sums)
 {
   uint64_t max = 0;
   for (uint32_t i = 0; i < s->n; i++)
-    max = MAX (max, MAX (sum_of (traffic[i].out), sum_of (traffic[i].in)));
+    max = MAX (max, MAX (sum_of (sums->traffic[i].out), sum_of (sums->traffic[i].in)));
   return max;
 }
 
 /* Of what all members move, with n_flows flows each. */
 static double
-longest_s (const LsScript *s, const Traffic *traffic, uint32_t n_flows)
+longest_s (const LsScript *s, const LsSums *sums, uint32_t n_flows)
 {
-  const double rate[N_WAYS] = { s->rate_intra, s->rate_inter, s->rate_switch };
+  const double rate[LS_N_WAYS] = { s->rate_intra, s->rate_inter, s->rate_switch };
   double longest = 0;
   for (uint32_t i = 0; i < s->n; i++)
-    for (int way = 0; way < N_WAYS; way++) {
-      uint64_t blocks = MAX (traffic[i].out[way], traffic[i].in[way]);
+    for (int way = 0; way < LS_N_WAYS; way++) {
+      uint64_t blocks = MAX (sums->traffic[i].out[way], sums->traffic[i].in[way]);
       if (blocks > 0)
         longest = fmax (longest, (double)blocks * s->block_bytes / (rate[way] * n_flows));
     }
@@ -97,14 +56,41 @@ longest_s (const LsScript *s, const Traffic *traffic, uint32_t n_flows)
 }
 
 static void
-add_hbm (const LsScript *s, const Traffic *traffic, LsLoadList *loads)
+add_hbm (const LsScript *s, const LsSums *sums, LsLoadList *loads)
 {
   for (uint32_t i = 0; i < s->n; i++) {
-    double blocks
-        = (double)sum_of (traffic[i].out) * s->hbm_from + (double)sum_of (traffic[i].in) * s->hbm_to;
+    const LsTraffic *t = &sums->traffic[i];
+    double blocks = (double)sum_of (t->out) * s->hbm_from + (double)sum_of (t->in) * s->hbm_to;
     ls_load_list_add (loads, ls_cluster_hbm_resource (s->cluster, s->gpus[i]),
                       (uint64_t)llround (blocks * (double)LS_HOP_WHOLE));
   }
+}
+
+static LsTime
+longest_hop (const LsScript *s, const LsSums *sums)
+{
+  const LsTime hop[LS_N_WAYS] = { s->hop_intra, s->hop_inter, s->hop_switch };
+  LsTime longest = 0;
+  for (int way = 0; way < LS_N_WAYS; way++)
+    longest = sums->has_way[way] ? MAX (longest, hop[way]) : longest;
+  return longest;
+}
+
+static void
+phase_of_sums (const LsCollCall *call, const LsScript *s, const LsSums *sums, const LsRounds *rounds,
+               uint32_t n_flows, LsPhase *ret_phase)
+{
+  uint64_t max = busiest (s, sums);
+  double repeats = rounds->is_same ? rounds->n_rounds : 1;
+  double min_s = rounds->min_s > 0 ? rounds->min_s : longest_s (s, sums, n_flows) * repeats;
+  ret_phase->demand_bytes = (double)max * s->block_bytes * repeats / n_flows;
+  ret_phase->rate_cap = ret_phase->demand_bytes / min_s;
+  LsLoadList loads = ls_load_list_new (s->cluster);
+  for (uint32_t i = 0; i < sums->n_loads; i++)
+    ls_load_list_add (&loads, sums->loads[i].resource, sums->loads[i].coef);
+  add_hbm (s, sums, &loads);
+  ls_load_list_scale (&loads, (double)n_flows / (double)max * ((double)LS_COEF_ONE / LS_HOP_WHOLE));
+  ls_load_list_finish (&loads, call->arena, ret_phase);
 }
 
 void
@@ -114,30 +100,31 @@ ls_phase_of_rounds (const LsCollCall *call, const LsScript *s, const LsRounds *r
   *ret_phase = (LsPhase){ .latency = rounds->latency };
   if (s->block_bytes <= 0)
     return;
-  g_autofree Traffic *traffic = g_new0 (Traffic, s->n);
-  LsLoadList loads = ls_load_list_new (s->cluster);
-  add_rounds (s, rounds, traffic, &loads);
-  add_hbm (s, traffic, &loads);
-
-  uint64_t max = busiest (s, traffic);
-  double repeats = rounds->is_same ? rounds->n_rounds : 1;
-  double min_s = rounds->min_s > 0 ? rounds->min_s : longest_s (s, traffic, n_flows) * repeats;
-  ret_phase->demand_bytes = (double)max * s->block_bytes * repeats / n_flows;
-  ret_phase->rate_cap = ret_phase->demand_bytes / min_s;
-  ls_load_list_scale (&loads, (double)n_flows / (double)max * ((double)LS_COEF_ONE / LS_HOP_WHOLE));
-  ls_load_list_finish (&loads, call->arena, ret_phase);
+  g_autoptr (LsArena) scratch = ls_arena_new ();
+  const LsSums *sums = ls_sums_of_rounds (call, s, rounds->first, rounds->is_same ? 1 : rounds->n_rounds, scratch);
+  phase_of_sums (call, s, sums, rounds, n_flows, ret_phase);
 }
 
+/* Without bytes: from the first round to the end of the last, each place waiting for its own
+ * messages. */
 static LsTime
-longest_hop (const LsScript *s, uint32_t round)
+longest_way (const LsScript *s)
 {
+  uint32_t n_places = s->n + s->n_switches;
   g_autofree LsSend *sends = g_new (LsSend, s->max_sends);
+  g_autofree LsTime *at = g_new0 (LsTime, n_places), *next = g_new (LsTime, n_places);
   LsTime longest = 0;
-  for (uint32_t place = 0; place < s->n + s->n_switches; place++) {
-    uint32_t n = s->sends (s, place, round, sends);
-    for (uint32_t i = 0; i < n; i++)
-      longest = MAX (longest, ls_script_latency (s, place, sends[i].to));
+  for (uint32_t r = 0; r < s->n_rounds; r++) {
+    memcpy (next, at, n_places * sizeof *at);
+    for (uint32_t place = 0; place < n_places; place++) {
+      uint32_t n = s->sends (s, place, r, sends);
+      for (uint32_t i = 0; i < n; i++)
+        next[sends[i].to] = MAX (next[sends[i].to], at[place] + ls_script_latency (s, place, sends[i].to));
+    }
+    memcpy (at, next, n_places * sizeof *at);
   }
+  for (uint32_t place = 0; place < n_places; place++)
+    longest = MAX (longest, at[place]);
   return longest;
 }
 
@@ -145,13 +132,20 @@ void
 ls_plan_of_rounds (const LsCollCall *call, const LsScript *s, LsCollPlan *ret_plan)
 {
   uint32_t n_flows = ls_coll_channels (call);
-  ret_plan->n_phases = s->n_rounds;
-  ret_plan->phases = ls_arena_new_array (call->arena, LsPhase, s->n_rounds);
+  bool has_bytes = s->block_bytes > 0;
+  ret_plan->n_phases = has_bytes ? s->n_rounds : 1;
+  ret_plan->phases = ls_arena_new_array (call->arena, LsPhase, ret_plan->n_phases);
   ret_plan->sm_share = fmin (1, n_flows * call->nccl->sm_share_per_channel);
-  for (uint32_t r = 0; r < s->n_rounds; r++) {
-    LsRounds round = { .first = r, .n_rounds = 1, .latency = longest_hop (s, r) + (r == 0 ? s->base : 0) };
-    ls_phase_of_rounds (call, s, &round, n_flows, &ret_plan->phases[r]);
+  if (!has_bytes)
+    ret_plan->phases[0].latency = longest_way (s);
+  for (uint32_t r = 0; r < s->n_rounds && has_bytes; r++) {
+    g_autoptr (LsArena) scratch = ls_arena_new ();
+    LsRounds round = { .first = r, .n_rounds = 1 };
+    const LsSums *sums = ls_sums_of_rounds (call, s, r, 1, scratch);
+    phase_of_sums (call, s, sums, &round, n_flows, &ret_plan->phases[r]);
+    ret_plan->phases[r].latency = longest_hop (s, sums);
   }
+  ret_plan->phases[0].latency += s->base;
 }
 
 LsScript

@@ -1,5 +1,7 @@
 #include "network/script.h"
 
+#include "core/maxmin.h" /* LS_COEF_ONE */
+
 /* Another GPU of the node. */
 static uint32_t
 neighbour (const LsCluster *c, uint32_t gpu)
@@ -32,13 +34,30 @@ ls_route_down (const LsCluster *c, uint32_t gpu, LsRoute *ret_route)
   keep_hop (c, ret_route, 1);
 }
 
+uint32_t
+ls_script_n_channels (const LsScript *s)
+{
+  bool is_hashed = !s->route && s->cluster->spec.routing == LS_ROUTING_ECMP;
+  return is_hashed ? (uint32_t) MAX (1, s->flows / LS_COEF_ONE) : 1;
+}
+
+void
+ls_script_route_channel (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route)
+{
+  LsRouteEnds ends = { .nic_from = LS_NIC_AUTO, .nic_to = LS_NIC_AUTO, .channel = channel };
+  if (s->route) {
+    s->route (s, from, to, ret_route);
+    return;
+  }
+  ends.gpu_from = s->gpus[from];
+  ends.gpu_to = s->gpus[to];
+  ls_route_ends (s->cluster, &ends, ret_route);
+}
+
 void
 ls_script_route (const LsScript *s, uint32_t from, uint32_t to, LsRoute *ret_route)
 {
-  if (s->route)
-    s->route (s, from, to, ret_route);
-  else
-    ls_route (s->cluster, s->gpus[from], s->gpus[to], LS_NIC_AUTO, LS_NIC_AUTO, ret_route);
+  ls_script_route_channel (s, from, to, 0, ret_route);
 }
 
 static bool

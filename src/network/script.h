@@ -85,7 +85,10 @@ struct LsScript {
 void ls_route_up (const LsCluster *c, uint32_t gpu, LsRoute *ret_route);
 void ls_route_down (const LsCluster *c, uint32_t gpu, LsRoute *ret_route);
 
-/* Of a message between two places. */
+/* Of a message between two places; of one of its channels, which differ where switches hash,
+ * and a script without routes of its own has several. */
+uint32_t ls_script_n_channels (const LsScript *s);
+void ls_script_route_channel (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route);
 void ls_script_route (const LsScript *s, uint32_t from, uint32_t to, LsRoute *ret_route);
 LsTime ls_script_latency (const LsScript *s, uint32_t from, uint32_t to);
 double ls_script_rate_cap (const LsScript *s, uint32_t from, uint32_t to, uint32_t n); /* of n blocks; bytes/s of one flow */

@@ -32,6 +32,15 @@ ls_coll_max_members (const LsCollCall *call)
   return k;
 }
 
+uint32_t
+ls_coll_min_members (const LsCollCall *call)
+{
+  uint32_t k = call->n;
+  for (uint32_t h = 0; h < call->n_hosts; h++)
+    k = MIN (k, call->hosts[h].n);
+  return k;
+}
+
 static uint32_t
 nics_used (const LsCluster *c, const LsCollHost *host)
 {
@@ -39,6 +48,15 @@ nics_used (const LsCluster *c, const LsCollHost *host)
   for (uint32_t i = 0; i < host->n; i++)
     n += i == 0 || ls_nic_of_gpu (c, host->gpus[i]) != ls_nic_of_gpu (c, host->gpus[i - 1]);
   return n;
+}
+
+bool
+ls_coll_has_nvswitch (const LsCollCall *call)
+{
+  for (uint32_t h = 0; h < call->n_hosts; h++)
+    if (!ls_host_has_nvswitch (call->cluster, ls_cluster_host_of (call->cluster, call->hosts[h].gpus[0])))
+      return false;
+  return true;
 }
 
 uint32_t

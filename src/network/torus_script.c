@@ -262,47 +262,60 @@ ls_torus_spread (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, LsRoute
   }
 }
 
-/* --- a chain through the seats, both ways from the root --- */
+/* --- a chain through the seats, both ways from the root, chunk by chunk --- */
 
-/* Seat that a seat hands the array to in a round; G_MAXUINT32: none. */
+/* Between a seat so many links from the root and the next one; none if >= n_chunks. */
 static uint32_t
-chain_next (const LsScript *s, uint32_t seat, uint32_t round, bool is_up)
+chunk_over (const LsScript *s, uint32_t links, uint32_t round)
 {
-  const Data *d = s->data;
-  uint32_t root = d->seat[s->root];
-  bool reduces = s->kind == LS_COLL_REDUCE;
-  uint32_t age = reduces ? s->n_rounds - 1 - round : round; /* links from the root */
-  if (is_up) /* on the way to the last seat, or back */
-    return reduces ? (seat == root + age + 1 && seat < s->n ? seat - 1 : G_MAXUINT32)
-                   : (seat == root + age && seat + 1 < s->n ? seat + 1 : G_MAXUINT32);
-  return reduces ? (seat + age + 1 == root ? seat + 1 : G_MAXUINT32)
-                 : (seat + age == root && seat > 0 ? seat - 1 : G_MAXUINT32);
+  uint32_t age = s->kind == LS_COLL_REDUCE ? s->n_rounds - 1 - round : round;
+  return age - links;
+}
+
+static uint32_t
+links_from_root (const LsScript *s, uint32_t seat)
+{
+  uint32_t root = ((const Data *) s->data)->seat[s->root];
+  return seat > root ? seat - root : root - seat;
+}
+
+/* Seats next to this one and farther from the root. */
+static uint32_t
+seats_behind (const LsScript *s, uint32_t seat, uint32_t ret[2])
+{
+  uint32_t root = ((const Data *) s->data)->seat[s->root], n = 0;
+  if (seat >= root && seat + 1 < s->n)
+    ret[n++] = seat + 1;
+  if (seat <= root && seat > 0)
+    ret[n++] = seat - 1;
+  return n;
 }
 
 static uint32_t
 chain_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 {
   const Data *d = s->data;
-  uint32_t n = 0;
-  for (int up = 0; up < 2; up++) {
-    uint32_t next = chain_next (s, d->seat[place], round, up);
-    if (next != G_MAXUINT32)
-      ret[n++] = (LsSend) { .to = d->member[next], .first = 0, .n = 1, .reduces = s->kind == LS_COLL_REDUCE };
+  uint32_t seat = d->seat[place], root = d->seat[s->root], links = links_from_root (s, seat), behind[2];
+  if (s->kind == LS_COLL_REDUCE) {
+    uint32_t chunk = chunk_over (s, links - 1, round);
+    if (seat == root || chunk >= s->n_blocks)
+      return 0;
+    *ret = (LsSend) { .to = d->member[seat > root ? seat - 1 : seat + 1], .first = chunk, .n = 1, .reduces = true };
+    return 1;
   }
+  uint32_t chunk = chunk_over (s, links, round), n = chunk < s->n_blocks ? seats_behind (s, seat, behind) : 0;
+  for (uint32_t i = 0; i < n; i++)
+    ret[i] = (LsSend) { .to = d->member[behind[i]], .first = chunk, .n = 1 };
   return n;
 }
 
 static uint32_t
 chain_receives (const LsScript *s, uint32_t place, uint32_t round)
 {
-  const Data *d = s->data;
-  uint32_t seat = d->seat[place], n = 0;
-  for (int up = 0; up < 2; up++)
-    for (int side = -1; side <= 1; side += 2) {
-      bool is_there = side < 0 ? seat > 0 : seat + 1 < s->n;
-      n += is_there && chain_next (s, (uint32_t) ((int64_t) seat + side), round, up) == seat;
-    }
-  return n;
+  uint32_t seat = ((const Data *) s->data)->seat[place], links = links_from_root (s, seat), behind[2];
+  if (s->kind == LS_COLL_REDUCE)
+    return chunk_over (s, links, round) < s->n_blocks ? seats_behind (s, seat, behind) : 0;
+  return links > 0 && chunk_over (s, links - 1, round) < s->n_blocks;
 }
 
 static void
@@ -310,10 +323,10 @@ script_chain (const LsCollCall *call, LsScript *s)
 {
   Data *d = ls_arena_new_array (call->arena, Data, 1);
   *d = (Data) { .seat = call->seat, .member = call->member };
-  uint32_t root = call->seat[call->root];
+  uint32_t root = call->seat[call->root], n_links = MAX (root, call->n - 1 - root);
   s->data = d;
-  s->n_blocks = 1;
-  s->n_rounds = MAX (root, call->n - 1 - root);
+  s->n_blocks = ls_coll_chunks (call, 1, n_links, call->n - 1);
+  s->n_rounds = s->n_blocks + n_links - 1;
   s->max_sends = 2;
   s->sends = chain_sends;
   s->n_receives = chain_receives;
@@ -341,6 +354,16 @@ latency_between (const LsCollCall *call, uint32_t seat_from, uint32_t seat_to)
   return route.latency;
 }
 
+/* Of a chain, its longer side. */
+static LsTime
+latency_of_chain (const LsCollCall *call)
+{
+  LsTime latency[2] = { 0, 0 };
+  for (uint32_t seat = 0; seat + 1 < call->n; seat++)
+    latency[seat >= call->seat[call->root]] += latency_between (call, seat, seat + 1);
+  return MAX (latency[0], latency[1]);
+}
+
 /* Longest way of a message, within a slice and between two; of messages between pairs,
  * the longest from the root or the first member. */
 static void
@@ -352,7 +375,7 @@ set_latency (const LsCollCall *call, LsScript *s)
   for (uint32_t seat = 0; seat < call->n; seat++) {
     uint32_t from = is_pairs ? root : seat, to = is_pairs ? seat : (seat + 1) % call->n;
     LsTime *longest = call->host_of[from] == call->host_of[to] ? &s->hop_intra : &s->hop_inter;
-    bool is_used = is_pairs || !shape.is_box || s->sends == chain_sends || longest == &s->hop_inter;
+    bool is_used = is_pairs || !shape.is_box || longest == &s->hop_inter;
     LsTime latency = is_used ? latency_between (call, from, to) : 0;
     *longest = MAX (*longest, latency);
   }
@@ -372,7 +395,10 @@ set_costs (const LsCollCall *call, LsScript *s)
   s->rate_inter = spec->pcie.bandwidth_bytes_per_s * spec->pcie.efficiency;
   s->flows = LS_COEF_ONE;
   s->hbm_from = s->hbm_to = 1;
-  set_latency (call, s);
+  if (s->sends == chain_sends)
+    ls_script_pipeline (s, latency_of_chain (call));
+  else
+    set_latency (call, s);
 }
 
 void

@@ -144,12 +144,12 @@ typedef struct {
   uint8_t slot;   /* LsSlot, collectives */
   uint8_t coll;   /* LsCollKind as a number (network/coll.h) */
   uint8_t dtype;
-  uint8_t root;
   uint16_t layer; /* index in the chunk; UINT16_MAX: none */
   uint16_t unit;  /* bucket; UINT16_MAX: none             */
   uint16_t event; /* record, wait: event class; LS_EVENT_NONE */
   uint16_t n_deps, n_transfers, n_buffers;
   uint32_t kernel; /* index into plan->kernels; UINT32_MAX: none */
+  uint32_t root;   /* of a collective: member index, 0 where its kind has none; of a copy: LsCopyDirection */
   LsTime recorded; /* measured duration; LS_TIME_NEVER: cost it  */
   uint64_t bytes;  /* of a collective: the whole array           */
   const LsDep *deps;

@@ -137,17 +137,29 @@ slots_of (const LsOp *op)
   return slots;
 }
 
-/* Where a program first uses each slot; returns the set of slots it uses. */
+/* How a program uses a slot. */
+typedef struct {
+  LsOpPlace first;
+  uint32_t max_root;  /* of its calls */
+  LsOpPlace with_max; /* the first such call */
+} SlotUse;
+
+/* Returns the set of slots that a program uses, and fills theirs. */
 static uint32_t
-find_slots (const LsPlan *plan, uint32_t role, LsOpPlace ret_first[LS_N_SLOTS])
+find_slots (const LsPlan *plan, uint32_t role, SlotUse ret_uses[LS_N_SLOTS])
 {
   uint32_t used = 0;
   for (LsOpPlace at = LS_OP_BEFORE (role); ls_op_next (plan, &at);) {
-    uint32_t fresh = slots_of (ls_op_at (plan, at)) & ~used;
+    const LsOp *op = ls_op_at (plan, at);
+    uint32_t fresh = slots_of (op) & ~used;
     for (uint32_t slot = 0; slot < LS_N_SLOTS; slot++)
       if (fresh >> slot & 1)
-        ret_first[slot] = at;
+        ret_uses[slot] = (SlotUse){ .first = at, .with_max = at };
     used |= fresh;
+    if (op->kind == LS_OP_COLLECTIVE && op->root > ret_uses[op->slot].max_root) {
+      ret_uses[op->slot].max_root = op->root;
+      ret_uses[op->slot].with_max = at;
+    }
   }
   return used;
 }
@@ -159,21 +171,34 @@ is_bound (const LsBinding *b, uint32_t slot)
 }
 
 static gboolean
+check_slot (const LsPlan *plan, uint32_t rank, uint32_t slot, const SlotUse *use, LsPlanFault *fault)
+{
+  const LsBinding *b = &plan->bindings[rank];
+  if (!is_bound (b, slot))
+    return ls_plan_fail (fault, plan, rank, use->first, "slot %s is not bound", ls_slot_name (slot));
+  if (ls_slot_is_peer (slot))
+    return TRUE;
+  uint32_t n = plan->comms[b->comm[slot]].n_ranks;
+  return use->max_root < n
+         || ls_plan_fail (fault, plan, rank, use->with_max, "root %u does not exist: communicator %u has %u members",
+                          use->max_root, b->comm[slot], n);
+}
+
+static gboolean
 check_slots (const LsPlanCheck *check, LsPlanFault *fault)
 {
   const LsPlan *plan = check->plan;
   g_autofree uint32_t *used = g_new (uint32_t, plan->n_roles);
-  g_autofree LsOpPlace *first = g_new (LsOpPlace, (gsize) plan->n_roles * LS_N_SLOTS);
+  g_autofree SlotUse *uses = g_new (SlotUse, (gsize) plan->n_roles * LS_N_SLOTS);
 
   for (uint32_t role = 0; role < plan->n_roles; role++)
-    used[role] = find_slots (plan, role, &first[role * LS_N_SLOTS]);
+    used[role] = find_slots (plan, role, &uses[role * LS_N_SLOTS]);
 
   for (uint32_t rank = 0; rank < plan->n_ranks; rank++) {
-    const LsBinding *b = &plan->bindings[rank];
+    uint32_t role = plan->bindings[rank].role;
     for (uint32_t slot = 0; slot < LS_N_SLOTS; slot++)
-      if ((used[b->role] >> slot & 1) && !is_bound (b, slot))
-        return ls_plan_fail (fault, plan, rank, first[b->role * LS_N_SLOTS + slot], "slot %s is not bound",
-                             ls_slot_name (slot));
+      if ((used[role] >> slot & 1) && !check_slot (plan, rank, slot, &uses[role * LS_N_SLOTS + slot], fault))
+        return FALSE;
   }
   return TRUE;
 }

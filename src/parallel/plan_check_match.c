@@ -15,7 +15,8 @@ typedef enum { CALLS, SENDS, RECEIVES } Traffic;
 
 typedef struct {
   uint64_t bytes;
-  uint8_t coll, dtype, root; /* calls only */
+  uint8_t coll, dtype; /* calls only */
+  uint32_t root;       /* calls only */
 } Item;
 
 typedef struct {
@@ -57,7 +58,7 @@ next_item (const LsPlan *plan, Cursor *c, Item *ret_item)
       if (next_transfer (c, ret_item))
         return TRUE;
     } else if (c->op->kind == LS_OP_COLLECTIVE && (c->slots >> c->op->slot & 1)) {
-      *ret_item = (Item){ c->op->bytes, c->op->coll, c->op->dtype, c->op->root };
+      *ret_item = (Item){ .bytes = c->op->bytes, .coll = c->op->coll, .dtype = c->op->dtype, .root = c->op->root };
       return TRUE;
     }
   }
@@ -86,7 +87,7 @@ sequence_new (const LsPlan *plan, gint64 key, Cursor c)
   uint64_t n_items = 0;
   for (Item item; next_item (plan, &c, &item); n_items++) {
     ls_digest_u64 (&digest, item.bytes);
-    ls_digest_u64 (&digest, (uint64_t) item.coll << 16 | (uint64_t) item.dtype << 8 | item.root);
+    ls_digest_u64 (&digest, (uint64_t) item.root << 16 | (uint64_t) item.coll << 8 | item.dtype);
   }
 
   Sequence *s = g_new (Sequence, 1);

@@ -238,7 +238,7 @@ check_pipeline (const LsStrategy *s, uint32_t n_micro_batches, LsDiagList *diags
               " it only with interleaved-1f1b); got overlapped");
 
   const LsSched *sched = ls_sched_find (s->schedule);
-  if (!sched) {
+  if (!sched || !sched->n_warmup) {
     unsupported (diags, "/schedule", "schedule %s: not built yet", s->schedule);
     return;
   }
@@ -251,7 +251,9 @@ check_pipeline (const LsStrategy *s, uint32_t n_micro_batches, LsDiagList *diags
     .vpp = s->vpp,
     .n_micro_batches = n_micro_batches > 0 ? n_micro_batches : s->pp,
   };
-  const char *rule = sched->refusal (&shape);
+  /* Megatron-LM's rule; the order alone does not need it. */
+  bool lacks_stages = s->pp < 2 && strcmp (s->schedule, "interleaved-1f1b") == 0;
+  const char *rule = lacks_stages ? "pp must be greater than 1" : ls_sched_refusal (sched, &shape);
   if (rule)
     conflict (diags, "/schedule", "%s: %s; got pp %u, vpp %u, %u micro-batches", s->schedule, rule, s->pp, s->vpp,
               shape.n_micro_batches);

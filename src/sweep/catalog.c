@@ -50,7 +50,8 @@ append_schedules (GString *out)
 {
   const LsSched *sched;
   for (guint i = 0; (sched = ls_sched_at (i)); i++)
-    g_string_append_printf (out, "  %s\n", sched->name);
+    if (sched->n_warmup) /* those that a job can run */
+      g_string_append_printf (out, "  %s\n", sched->name);
 }
 
 char *

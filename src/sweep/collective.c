@@ -141,10 +141,12 @@ add_gpus (Sweep *x, uint32_t n_gpus, GError **error)
     = x->kind == LS_COLL_SEND_RECV ? two_ends (c, x->run->op, n_gpus, error) : first_gpus (c, n_gpus);
   if (!gpus)
     return FALSE;
+  g_autoptr (LsCollMemo) memo = ls_coll_memo_new ();
   LsCollRequest request = {
     .kind = x->kind,
     .gpus = (const uint32_t *) (gpointer) gpus->data,
     .n = gpus->len,
+    .memo = memo,
     .algorithm = x->spec->algorithm,
     .protocol = (LsProtocol) x->spec->protocol,
   };

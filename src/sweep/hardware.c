@@ -27,15 +27,20 @@ load_kernels (LsHardware *h, LsDiagList *diags)
   return TRUE;
 }
 
+char *
+ls_hardware_nccl_name (const LsGpu *gpu)
+{
+  return gpu->nccl ? g_strdup (gpu->nccl) : g_strconcat ("nccl-", gpu->calibration ? gpu->calibration : gpu->name, NULL);
+}
+
 /* Communication: a file of its own, beside that of the kernels. ICI needs none. */
 static gboolean
 load_nccl (LsHardware *h, LsDiagList *diags)
 {
   if (h->spec.interior == LS_INTERIOR_TORUS)
     return TRUE;
-  const LsGpu *gpu = &h->spec.gpu;
-  g_autofree char *name = g_strconcat ("nccl-", gpu->calibration ? gpu->calibration : gpu->name, NULL);
-  return ls_nccl_load (gpu->nccl ? gpu->nccl : name, &h->nccl, diags);
+  g_autofree char *name = ls_hardware_nccl_name (&h->spec.gpu);
+  return ls_nccl_load (name, &h->nccl, diags);
 }
 
 LsHardware *

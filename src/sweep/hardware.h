@@ -21,6 +21,9 @@ LsHardware *ls_hardware_load (const char *name_or_path, LsDiagList *diags);
 void ls_hardware_free (LsHardware *hardware); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsHardware, ls_hardware_free)
 
+/* The NCCL file of a GPU, named or by its calibration; newly allocated. */
+char *ls_hardware_nccl_name (const LsGpu *gpu);
+
 /* Slices of a torus with these axes, 0 beyond them; all 0 changes nothing.
  * LS_ERROR_CONFLICT: no torus, or one of other axes. */
 gboolean ls_hardware_set_slice (LsHardware *hardware, const uint32_t slice[LS_TORUS_AXES], GError **error);

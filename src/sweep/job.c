@@ -1,5 +1,7 @@
 #include "sweep/job.h"
 
+#include <string.h>
+
 #include "analysis/conservation.h"
 #include "io/read_model.h"
 #include "io/trace_json.h"
@@ -261,14 +263,47 @@ prepare_any (const LsJobSpec *spec, GError **error)
   return spec->trace ? prepare_trace (spec, error) : prepare_spec (spec, error);
 }
 
-LsJobResult *
-ls_job_spec_run (const LsJobSpec *spec, GError **error)
+static LsJobResult *
+run_one (const LsJobSpec *spec, GError **error)
 {
   LsRunOptions options;
   if (!ls_job_spec_options (spec, &options, error))
     return NULL;
   LsJobResult *r = prepare_any (spec, error);
   return simulate (r, r ? r->hardware : NULL, &options, error);
+}
+
+/* The same job again; one that cannot be simulated, say for lack of memory, says why. */
+static void
+add_network (LsReport *report, const LsJobSpec *spec, LsJobNetwork network, const char *name)
+{
+  LsNetworkTime *row = &report->networks[report->n_networks++];
+  LsJobSpec other = *spec; /* borrows all */
+  other.network = network;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsJobResult) r = run_one (&other, &error);
+  row->name = name;
+  row->refused = r ? NULL : g_strdup (error->message);
+  if (!r)
+    return;
+  row->step_time_s = r->report.step_time_s;
+  memcpy (row->breakdown_s, r->report.breakdown_s, sizeof row->breakdown_s);
+}
+
+LsJobResult *
+ls_job_spec_run (const LsJobSpec *spec, GError **error)
+{
+  g_autoptr (LsJobResult) r = run_one (spec, error);
+  if (!r || spec->network != LS_JOB_NETWORK_ALL)
+    return g_steal_pointer (&r);
+  LsReport *report = &r->report;
+  report->networks = g_new0 (LsNetworkTime, 3);
+  report->n_networks = 1;
+  report->networks[0] = (LsNetworkTime) { .name = "flow", .step_time_s = report->step_time_s };
+  memcpy (report->networks[0].breakdown_s, report->breakdown_s, sizeof report->breakdown_s);
+  add_network (report, spec, LS_JOB_NETWORK_ALPHABETA, "alphabeta");
+  add_network (report, spec, LS_JOB_NETWORK_STEP, "step");
+  return g_steal_pointer (&r);
 }
 
 char *

@@ -20,7 +20,8 @@
 #include "sweep/hardware.h"
 
 typedef enum { LS_MODE_AUTO, LS_MODE_OFF, LS_MODE_CHECK } LsMode;
-typedef enum { LS_JOB_NETWORK_FLOW, LS_JOB_NETWORK_ALPHABETA, LS_JOB_NETWORK_STEP } LsJobNetwork;
+/* LS_JOB_NETWORK_ALL: flow, and report.networks says what the others make of it. */
+typedef enum { LS_JOB_NETWORK_FLOW, LS_JOB_NETWORK_ALPHABETA, LS_JOB_NETWORK_STEP, LS_JOB_NETWORK_ALL } LsJobNetwork;
 
 typedef struct {
   char *model;      /* name or path  */

@@ -19,6 +19,7 @@ static const LsEnumName network_names[] = {
   { "flow", LS_JOB_NETWORK_FLOW },
   { "alphabeta", LS_JOB_NETWORK_ALPHABETA },
   { "step", LS_JOB_NETWORK_STEP },
+  { "all", LS_JOB_NETWORK_ALL },
   { NULL },
 };
 

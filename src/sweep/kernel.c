@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "compute/measured.h"
 #include "io/read_calibration.h"
 #include "io/read_gpu.h"
 #include "io/read_kernels.h"
@@ -104,11 +105,14 @@ cost_row (const Bench *b, const LsTimedKernel *timed, bool is_in_table)
     .measured_s = timed->measured_s,
     .held_out = timed->held_out,
   };
+  if (timed->what == LS_TIMED_USUAL)
+    ls_measured_refine (b->calibration.measured, fit, &b->gpu, &timed->kernel, &row.cost);
   if (is_in_table)
     row.besides_s = ls_kernel_timed_besides_s (fit, &b->gpu, timed->side_bytes, timed->has_host);
   row.time_s = ls_time_to_s (row.cost.alone) + row.besides_s;
   row.source = row.cost.source;
-  row.extrapolated = row.cost.extrapolated || is_other_dtype (&b->calibration, fit, &timed->kernel)
+  bool is_measured = row.source == LS_COST_MEASURED || row.source == LS_COST_INTERPOLATED;
+  row.extrapolated = row.cost.extrapolated || (!is_measured && is_other_dtype (&b->calibration, fit, &timed->kernel))
                      || b->spec->layout != LS_LAYOUT_TN;
   if (b->measured)
     take_measured (b->measured, &row);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # README.md (and with it the manual) documents exactly the keys that `run --json`,
-# `validate --json`, `collective --json` and `kernel --json` print, the columns of their CSV, and the variables of the
+# `validate --json`, `collective --json`, `kernel --json` and `topology --json` print, the columns of their CSV, and the variables of the
 # environment that the program reads: the first cells of the tables between
 # "<!-- NAME -->" and "<!-- /... -->".
 # Usage: readme_outputs.sh ROOT LOCKSTEP
@@ -60,11 +60,11 @@ compare() {
 # Runs that print all there is: with a strategy file, of a trace, a refused case, an assumption.
 printf '{"schema": "lockstep.strategy/1", "name": "s", "source": "made up", "tp": 2}\n' > "$out/s.json"
 cd -- "$out"
-"$lockstep" run --model tiny --cluster pair --gpus 2 --strategy ./s.json --json --csv spans.csv > run.json
+"$lockstep" run --model tiny --cluster pair --gpus 2 --strategy ./s.json --network all --json --csv spans.csv --links links.csv > run.json
 "$lockstep" validate "$root/tests/golden/validate-refusals/cases.csv" --assume dtype=bf16 --json > validate.json
 
 "$lockstep" run --trace "$root/traces/two-ranks.json" --cluster pair --json > trace.json
-{ paths run.json; paths trace.json; } | sort -u > run.keys
+{ paths run.json; paths trace.json; } | sed -E 's/^network_all\.[^.]+/network_all.NETWORK/' | sort -u > run.keys
 compare 'json: run' run.keys
 paths validate.json | sed -E 's/^by_family\.[^.]+/by_family.FAMILY/' | sort -u > validate.keys
 compare 'json: validate' validate.keys
@@ -75,6 +75,11 @@ compare 'json: collective' collective.keys
 "$lockstep" kernel --gpu flat --from "$root/tests/golden/kernel-from/gemm.csv" --json > kernel.json
 paths kernel.json | sort -u > kernel.keys
 compare 'json: kernel' kernel.keys
+"$lockstep" topology --cluster pair --nodes 2 --path 0,3 --all --json > topology.json
+paths topology.json | sort -u > topology.keys
+compare 'json: topology' topology.keys
+head -n 1 links.csv | tr ',' '\n' | sort > columns
+compare 'csv: links' columns
 head -n 1 spans.csv | tr ',' '\n' | sort > columns
 compare 'csv: run' columns
 "$lockstep" collective --compare "$measured" --csv > rows.csv 2> notes

@@ -12,7 +12,10 @@ cat > "$tree/lockstep" <<'END'
 #!/usr/bin/env bash
 if [[ $1 == run ]]; then
   printf 'rank,name\n' > spans.csv
+  printf 'link\n' > links.csv
   printf '{\n  "t": 1,\n  "m": {\n    "a": 1,\n    "deep": {\n      "x": "{"\n    }\n  },\n  "links": [\n    {\n      "name": "["\n    }\n  ],\n  "none": []\n}\n'
+elif [[ $1 == topology ]]; then
+  printf '{\n  "cluster": 1\n}\n'
 elif [[ $1 == kernel ]]; then
   printf '{\n  "gpu": 1\n}\n'
 elif [[ $1 == collective ]]; then
@@ -39,6 +42,12 @@ page() {
 <!-- json: kernel -->
 | `gpu` | one |
 <!-- /json -->
+<!-- json: topology -->
+| `cluster` | one |
+<!-- /json -->
+<!-- csv: links -->
+| `link` | one |
+<!-- /csv -->
 <!-- json: collective -->
 | `rows[].op` | one |
 <!-- /json -->
@@ -73,6 +82,8 @@ wrong '/m.deep.x/d' '> m.deep.x'
 wrong 's/links\[\].name/&`, `.size/' '< links[].size'
 wrong '/assumed/d' '> assumed[]'
 wrong 's/`rank`, //' '> rank'
+wrong 's/`link`/`links`/' '> link'
+wrong 's/`cluster`/`clusters`/' '> cluster'
 wrong 's/`op`, //' '> op'
 wrong 's/rows\[\].op/rows[].other/' '> rows[].op'
 wrong 's/A_B/&`, `C/' '< C'

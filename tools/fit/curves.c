@@ -14,31 +14,17 @@ parse_op (const char *op, LsCollKind *ret_kind)
   return false;
 }
 
-static LsFitCurve *
+static LsNcclCurve *
 curve_of (GPtrArray *curves, const char *cluster, LsCollKind kind, uint32_t n_gpus, uint32_t n_nodes)
 {
   for (guint i = 0; i < curves->len; i++) {
-    LsFitCurve *c = curves->pdata[i];
-    if (strcmp (c->cluster, cluster) == 0 && c->kind == kind && c->n_gpus == n_gpus && c->n_nodes == n_nodes)
+    LsNcclCurve *c = curves->pdata[i];
+    if (strcmp (c->name, cluster) == 0 && c->kind == kind && c->n_gpus == n_gpus && c->n_nodes == n_nodes)
       return c;
   }
-  LsFitCurve *c = g_new0 (LsFitCurve, 1);
-  c->cluster = g_strdup (cluster);
-  c->kind = kind;
-  c->n_gpus = n_gpus;
-  c->n_nodes = n_nodes;
-  c->points = g_array_new (FALSE, FALSE, sizeof (LsFitPoint));
+  LsNcclCurve *c = ls_nccl_curve_new (cluster, kind, n_gpus, n_nodes);
   g_ptr_array_add (curves, c);
   return c;
-}
-
-static void
-curve_free (void *data)
-{
-  LsFitCurve *c = data;
-  g_free (c->cluster);
-  g_array_unref (c->points);
-  g_free (c);
 }
 
 /* The first seven columns hold no quotes: cluster, trust, op, gpus, nodes, size_bytes,
@@ -49,7 +35,7 @@ ls_fit_read_curves (const char *path, const char *const *clusters, const char *t
   g_autofree char *text = NULL;
   if (!g_file_get_contents (path, &text, NULL, error))
     return NULL;
-  GPtrArray *curves = g_ptr_array_new_with_free_func (curve_free);
+  GPtrArray *curves = g_ptr_array_new_with_free_func (ls_nccl_curve_free);
   g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
   for (size_t i = 1; lines[i]; i++) {
     g_auto (GStrv) f = g_strsplit (lines[i], ",", 8);
@@ -57,15 +43,9 @@ ls_fit_read_curves (const char *path, const char *const *clusters, const char *t
     if (g_strv_length (f) < 8 || strcmp (f[1], trust) != 0 || !parse_op (f[2], &kind)
         || !g_strv_contains (clusters, f[0]))
       continue;
-    LsFitPoint p = { .bytes = g_ascii_strtoull (f[5], NULL, 10), .measured_s = g_ascii_strtod (f[6], NULL) * 1e-6 };
+    LsNcclPoint p = { .bytes = g_ascii_strtoull (f[5], NULL, 10), .measured_s = g_ascii_strtod (f[6], NULL) * 1e-6 };
     g_array_append_val (
         curve_of (curves, f[0], kind, (uint32_t) strtoul (f[3], NULL, 10), (uint32_t) strtoul (f[4], NULL, 10))->points, p);
   }
   return curves;
-}
-
-bool
-ls_fit_is_held_out (const LsFitCurve *c)
-{
-  return c->n_gpus == 4 || c->n_gpus == 32;
 }

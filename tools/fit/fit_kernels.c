@@ -51,8 +51,8 @@
 #include <string.h>
 
 #include "io/read_calibration.h"
+#include "io/write_file.h"
 #include "recipe.h"
-#include "write_calibration.h"
 
 #define SKIP 77
 
@@ -96,7 +96,7 @@ count_broken_promises (const LsRecipe *r, const LsCalibration *c)
 static int
 check_file (LsRecipe *r, const char *path)
 {
-  g_autofree char *fitted = ls_fit_calibration_json (r), *shipped = NULL;
+  g_autofree char *fitted = ls_recipe_json (r), *shipped = NULL;
   if (g_file_get_contents (path, &shipped, NULL, NULL) && strcmp (fitted, shipped) == 0)
     return 0;
   fprintf (stderr, "%s: not what this tool fits, which is\n%s", path, fitted);
@@ -122,7 +122,9 @@ fit_and_write (LsRecipe *r, const char *folder)
 {
   g_autoptr (GError) error = NULL;
   print_errors (r, &r->calibration);
-  if (ls_fit_write_calibration (r, folder, &error))
+  g_autofree char *file = g_strconcat (r->name, ".json", NULL), *json = ls_recipe_json (r);
+  g_autofree char *path = g_build_filename (folder, file, NULL);
+  if (ls_write_text (path, json, &error))
     return 0;
   fprintf (stderr, "%s\n", error->message);
   return 1;

@@ -1,7 +1,6 @@
 #include "recipe.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define GEMM_FREE                                                                                            \
   (LS_FREE_COMPUTE | LS_FREE_MEMORY | LS_FREE_LAUNCH | LS_FREE_DEPTH | LS_FREE_TILE | LS_FREE_WAVE           \
@@ -11,31 +10,7 @@
 /* vidur's "add" takes 1 to 2 us (its timer's step is 1 us) below 1 MB of traffic. */
 #define STREAM_LAUNCH (2 * LS_US)
 #define MIN_STREAM    8e6 /* bytes: below, that step is too coarse */
-#define HOT           (1 - 1e-9) /* a `sustained` that only says: inside a step */
-
-const char *
-ls_slot_key (guint slot)
-{
-  static const char *const others[] = { "gemm_fp8", "attention_fp8", "vllm_rmsnorm", "vllm_silu_mul" };
-  return slot < LS_N_KERNEL_KINDS ? ls_kernel_kind_name (slot) : others[slot - LS_N_KERNEL_KINDS];
-}
-
-LsKindFit *
-ls_slot_fit (LsCalibration *c, guint slot)
-{
-  switch (slot) {
-  case LS_SLOT_GEMM_FP8:
-    return &c->gemm_fp8;
-  case LS_SLOT_ATTENTION_FP8:
-    return &c->attention_fp8;
-  case LS_SLOT_VLLM_RMSNORM:
-    return &c->vllm_rmsnorm;
-  case LS_SLOT_VLLM_SILU_MUL:
-    return &c->vllm_silu_mul;
-  default:
-    return &c->kind[slot];
-  }
-}
+#define NO_PRIOR      0
 
 LsRecipe *
 ls_recipe_new (const char *name, const char *source)
@@ -192,7 +167,7 @@ ls_recipe_fit_gemm (LsRecipe *r, const char *folder, LsDtype dtype, LsDiagList *
   LsKindFit *fit = ls_slot_fit (&r->calibration, slot);
   *fit = (LsKindFit){ .launch = fp8 ? r->calibration.kind[LS_KERNEL_GEMM].launch : 0 };
   ls_fit_solve (fit, fp8 ? (GEMM_FREE & ~(guint) LS_FREE_LAUNCH) | LS_FREE_SIDE | LS_FREE_HOST : GEMM_FREE, &r->gpu,
-                sink.samples);
+                sink.samples, NO_PRIOR);
   ls_recipe_set_source (r, slot, "%s, %s (TensorRT-LLM, isolated loops%s), all shapes, robust fit; hold-out by (n,k)",
                         file, fp8 ? "fp8" : "bf16, for fp16 too", fp8 ? "; its cast of the input fitted apart" : "");
   add_check (r, fp8 ? "gemm fp8" : "gemm", slot, NULL, sink.samples, 0.1, 0);
@@ -222,7 +197,7 @@ ls_recipe_fit_attention (LsRecipe *r, const char *folder, LsDtype dtype, double 
   };
   guint free_mask = ATTENTION_FREE | (width_half > 0 ? 0 : LS_FREE_WIDTH)
                     | (g_str_equal (r->name, "b200") ? LS_FREE_WIDE : 0); /* the only table with wide heads */
-  ls_fit_solve (fit, free_mask, &r->gpu, sink.samples);
+  ls_fit_solve (fit, free_mask, &r->gpu, sink.samples, NO_PRIOR);
   ls_recipe_set_source (
       r, slot,
       "%s, %s (TensorRT-LLM prefill; its rotation and cache copy fitted apart), memory and launch of elementwise "
@@ -287,7 +262,7 @@ ls_recipe_fit_embedding (LsRecipe *r, const char *folder, const char *const *fil
     ls_samples_vidur_embedding (&sink, files[i]);
   LsKindFit *fit = &r->calibration.kind[LS_KERNEL_EMBEDDING];
   *fit = (LsKindFit){ .compute_efficiency = 1, .launch = STREAM_LAUNCH };
-  ls_fit_solve (fit, LS_FREE_MEMORY, &r->gpu, sink.samples);
+  ls_fit_solve (fit, LS_FREE_MEMORY, &r->gpu, sink.samples, NO_PRIOR);
 
   LsFitError in_sample = ls_fit_error (fit, &r->gpu, sink.samples, false, NULL);
   ls_recipe_set_source (r, LS_KERNEL_EMBEDDING,
@@ -314,7 +289,7 @@ ls_recipe_fit_elementwise (LsRecipe *r, const char *folder, double hbm_efficienc
                       .memory_efficiency = ls_fit_round (hbm_efficiency, 3),
                       .launch = STREAM_LAUNCH };
   guint free_mask = LS_FREE_CACHE | LS_FREE_CACHE_SPEED | (hbm_efficiency > 0 ? 0 : LS_FREE_MEMORY | LS_FREE_HOST);
-  ls_fit_solve (fit, free_mask, &r->gpu, sink.samples);
+  ls_fit_solve (fit, free_mask, &r->gpu, sink.samples, NO_PRIOR);
   ls_recipe_set_source (r, LS_KERNEL_ELEMENTWISE, "%s", why);
   add_check (r, "elementwise, >= 8 MB", LS_KERNEL_ELEMENTWISE, is_usual_stream, sink.samples, 0.15, 0);
   g_array_unref (sink.samples);
@@ -327,7 +302,7 @@ ls_recipe_fit_norm (LsRecipe *r, const char *folder, LsDiagList *diags)
   ls_samples_llmcompass_rows (&sink, "llmcompass_layernorm_A100.csv", LS_KERNEL_NORM);
   LsKindFit *fit = &r->calibration.kind[LS_KERNEL_NORM];
   *fit = (LsKindFit){ .compute_efficiency = 1, .launch = STREAM_LAUNCH };
-  ls_fit_solve (fit, LS_FREE_MEMORY | LS_FREE_HOST, &r->gpu, sink.samples);
+  ls_fit_solve (fit, LS_FREE_MEMORY | LS_FREE_HOST, &r->gpu, sink.samples, NO_PRIOR);
   ls_recipe_set_source (
       r, LS_KERNEL_NORM,
       "llmcompass_layernorm_A100.csv (PyTorch, fp16; host time fitted apart); rows above 8192 run at half that "
@@ -343,7 +318,7 @@ fit_vllm (LsRecipe *r, const char *folder, guint slot, LsSampleFilter filter, co
   ls_samples_read (&sink, "elementwise_vidur.csv", r->name, filter);
   LsKindFit *fit = ls_slot_fit (&r->calibration, slot);
   *fit = (LsKindFit){ .compute_efficiency = 1 };
-  ls_fit_solve (fit, LS_FREE_MEMORY | LS_FREE_LAUNCH | LS_FREE_CACHE | LS_FREE_CACHE_SPEED, &r->gpu, sink.samples);
+  ls_fit_solve (fit, LS_FREE_MEMORY | LS_FREE_LAUNCH | LS_FREE_CACHE | LS_FREE_CACHE_SPEED, &r->gpu, sink.samples, NO_PRIOR);
   ls_recipe_set_source (r, slot,
                         "elementwise_vidur.csv, vLLM's kernel of 2023 from 8 MB on: not what training runs, only for "
                         "comparisons; hold-out by (rows,columns)");
@@ -358,31 +333,7 @@ ls_recipe_fit_vllm (LsRecipe *r, const char *folder, LsDiagList *diags)
   fit_vllm (r, folder, LS_SLOT_VLLM_SILU_MUL, is_vllm_silu_mul, "vLLM's silu_mul, >= 8 MB", diags);
 }
 
-/* ---- inside a step ---- */
-
-static int
-by_value (const void *a, const void *b)
-{
-  double x = *(const double *) a, y = *(const double *) b;
-  return (x > y) - (x < y);
-}
-
-/* Median of fitted (on a hot chip) over measured time at training sizes, times
- * `correction`. */
-static void
-set_sustained (LsRecipe *r, const GArray *vidur, double correction)
-{
-  const LsKindFit *fit = &r->calibration.kind[LS_KERNEL_GEMM];
-  g_autoptr (GArray) ratio = g_array_new (FALSE, FALSE, sizeof (double));
-  for (guint i = 0; i < vidur->len; i++) {
-    const LsTimedKernel *s = &g_array_index (vidur, LsTimedKernel, i);
-    double x = ls_time_to_s (ls_kernel_cost_by (fit, HOT, &r->gpu, &s->kernel).alone) / s->measured_s;
-    g_array_append_val (ratio, x);
-  }
-  qsort (ratio->data, ratio->len, sizeof (double), by_value);
-  double median = ratio->len > 0 ? g_array_index (ratio, double, ratio->len / 2) : 1;
-  r->calibration.sustained = ls_fit_round (fmin (0.999, median * correction), 3);
-}
+/* ---- inside a step: `sustained` of training sizes, times `correction` ---- */
 
 void
 ls_recipe_fit_sustained (LsRecipe *r, const char *folder, const char *const *mlp, double correction, LsDiagList *diags)
@@ -391,7 +342,15 @@ ls_recipe_fit_sustained (LsRecipe *r, const char *folder, const char *const *mlp
   ls_samples_read (&sink, "gemm_vidur.csv", r->name, is_training_gemm);
   for (guint i = 0; mlp[i]; i++)
     ls_samples_read (&sink, mlp[i], r->name, is_training_gemm);
-  set_sustained (r, sink.samples, correction);
+  double ratio = ls_fit_sustained (&r->calibration.kind[LS_KERNEL_GEMM], &r->gpu, sink.samples);
+  r->calibration.sustained = ls_fit_round (fmin (0.999, (isnan (ratio) ? 1 : ratio) * correction), 3);
   add_check (r, "vidur gemm, m >= 2048, n k >= 512", LS_KERNEL_GEMM, NULL, sink.samples, 0.15, 0);
   g_array_unref (sink.samples);
+}
+
+char *
+ls_recipe_json (LsRecipe *r)
+{
+  const LsCalibrationFile file = { .calibration = &r->calibration, .slot_source = r->slot_source };
+  return ls_calibration_to_json (&file);
 }

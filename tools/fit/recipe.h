@@ -2,19 +2,11 @@
 #ifndef LS_FIT_RECIPE_H
 #define LS_FIT_RECIPE_H
 
-#include "fit.h"
-
-/* The entries of a calibration file: a kernel kind each, then the others. */
-enum {
-  LS_SLOT_GEMM_FP8 = LS_N_KERNEL_KINDS,
-  LS_SLOT_ATTENTION_FP8,
-  LS_SLOT_VLLM_RMSNORM,
-  LS_SLOT_VLLM_SILU_MUL,
-  LS_N_SLOTS
-};
-
-const char *ls_slot_key (guint slot);
-LsKindFit *ls_slot_fit (LsCalibration *calibration, guint slot);
+#include "base/diag.h"
+#include "compute/slot.h"
+#include "io/write_calibration.h"
+#include "samples.h"
+#include "sweep/calibrate_fit.h"
 
 /* A set of measured kernels that a calibration is judged on. */
 typedef struct {
@@ -37,6 +29,7 @@ typedef struct {
 LsRecipe *ls_recipe_new (const char *name, const char *source);
 void ls_recipe_free (LsRecipe *recipe);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsRecipe, ls_recipe_free)
+char *ls_recipe_json (LsRecipe *recipe); /* its file; newly allocated */
 
 /* Each fits or sets some slots from the CSVs in `folder` and adds its checks. */
 void ls_recipe_fit_gemm (LsRecipe *r, const char *folder, LsDtype dtype, LsDiagList *diags);

@@ -7,8 +7,7 @@
 
 #include "base/diag.h"
 #include "io/read_kernels.h"
-
-typedef bool (*LsSampleFilter) (const LsTimedKernel *sample); /* NULL: all */
+#include "sweep/calibrate_fit.h"
 
 /* Each appends LsTimedKernel values to `samples`; trouble goes to diags. */
 typedef struct {

@@ -258,6 +258,16 @@ Bench::sustained (const Launch &launch, double seconds, GpuState *ret_state)
   return time;
 }
 
+void
+require_checks (cudaStream_t stream, bool has_fp8)
+{
+  int n_failed = check_streams (stream) + check_operators (stream) + check_gemm (stream, has_fp8);
+  if (n_failed == 0)
+    return;
+  fprintf (stderr, "error: %d checks failed; nothing was timed\n", n_failed);
+  exit (1);
+}
+
 static std::string
 utc_now ()
 {

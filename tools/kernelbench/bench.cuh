@@ -79,6 +79,7 @@ public:
   }
   void record (cudaStream_t stream) { KB_CHECK (cudaEventRecord (event_, stream)); }
   void wait () const { KB_CHECK (cudaEventSynchronize (event_)); }
+  cudaEvent_t get () const { return event_; }
   double us_since (const Event &start) const
   {
     float ms = 0;
@@ -122,12 +123,16 @@ struct Row {
 
 struct Options {
   bool dry_run = false;
-  double seconds = 240;
+  double seconds = 300;
   std::string json_file;
   std::vector<std::string> only; /* groups; empty: all */
+  std::string plan_file;         /* of --plan; "": the sweep */
+  uint64_t rank = 0;             /* of the plan */
 };
 
 using Launch = std::function<void (int set)>; /* set counts up: rotate operands by it */
+
+inline bool has_fp8 (const cudaDeviceProp &props) { return props.major * 10 + props.minor >= 89; }
 
 class Bench {
 public:
@@ -155,6 +160,7 @@ public:
   int n_sms () const { return props_.multiProcessorCount; }
   size_t l2_bytes () const { return props_.l2CacheSize; }
   size_t max_shared_bytes () const { return props_.sharedMemPerBlockOptin; }
+  bool has_fp8 () const { return is_dry () || kb::has_fp8 (props_); }
   double elapsed_s () const;
 
   double copy_bytes_per_s = 0; /* set by the streams group */
@@ -175,13 +181,26 @@ private:
 
 std::string format (const char *pattern, ...) __attribute__ ((format (printf, 1, 2)));
 
+struct Plan;
+/* --plan: places its operands, executes it or, on a dry run, lists it (plan_run.cu). */
+void run_plan (Plan &plan, const Options &options);
+
+/* Runs all checks; ends the program if one fails, for times of wrong kernels are worth
+ * nothing. */
+void require_checks (cudaStream_t stream, bool has_fp8);
+
 /* The checks, which return how many failed, and the groups, in the order in which
  * they run. */
 int check_streams (cudaStream_t stream);
-int check_gemm (cudaStream_t stream);
+int check_operators (cudaStream_t stream);
+int check_gemm (cudaStream_t stream, bool has_fp8);
 void bench_host (Bench &bench);
 void bench_streams (Bench &bench);
+void bench_copies (Bench &bench);
+void bench_operators (Bench &bench);
+void bench_attention (Bench &bench);
 void bench_gemm_isolated (Bench &bench);
+void bench_gemm_batched (Bench &bench);
 void bench_slowdown (Bench &bench);
 void bench_context (Bench &bench);
 void bench_gemm_sustained (Bench &bench);

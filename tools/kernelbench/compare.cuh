@@ -16,6 +16,10 @@ namespace kb {
 /* Largest ||out - reference|| / ||reference||: fp16 rounds to 2^-11 = 4.9e-4,
  * uniformly 2.0e-4 in this norm, bf16 to eight times that; fp32 sums reorder. */
 constexpr double fp16_tolerance = 1e-3, bf16_tolerance = 6e-3, fp32_tolerance = 1e-5;
+/* tf32 rounds both operands as fp16 does. The matrix units add fp8 products with less
+ * than fp32: about 14 bits on Hopper (DeepSeek-AI 2024, "DeepSeek-V3 Technical Report",
+ * section 3.3.2). */
+constexpr double tf32_tolerance = 1e-3, fp8_sum_tolerance = 1e-3;
 
 template <typename T> Buffer<T>
 poisoned (size_t n)
@@ -52,6 +56,19 @@ download (cudaStream_t stream, const Buffer<T> &buffer)
     values.push_back ((double) (float) v);
   return values;
 }
+
+/* Three random tensors and a random row. */
+struct Inputs {
+  cudaStream_t stream;
+  Buffer<half> a, b, c, row, row2;
+  Vector host_a, host_b, host_c, host_row, host_row2;
+
+  Inputs (cudaStream_t s, size_t n, size_t n_cols, uint64_t seed)
+    : stream (s), a (random_normal<half> (s, n, seed)), b (random_normal<half> (s, n, seed + 1)),
+      c (random_normal<half> (s, n, seed + 2)), row (random_normal<half> (s, n_cols, seed + 3)),
+      row2 (random_normal<half> (s, n_cols, seed + 4)), host_a (download (s, a)), host_b (download (s, b)),
+      host_c (download (s, c)), host_row (download (s, row)), host_row2 (download (s, row2)) {}
+};
 
 /* How many expect_close () have failed. */
 inline int n_failed_checks = 0;

@@ -2,20 +2,27 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 
 namespace kb {
 
 static constexpr size_t workspace_bytes = 32u << 20;
-static constexpr size_t element_bytes = 2; /* of both operand types */
 
 namespace {
 
-/* The handle lives as long as the program. Each concurrent stream needs a workspace
- * of its own; all GEMMs here run on one stream. */
+/* The handle lives as long as the program. Each concurrent stream needs a workspace of
+ * its own, made by its first product. */
 struct Blas {
   cublasLtHandle_t handle = nullptr;
-  Buffer<uint8_t> workspace { workspace_bytes };
+  std::map<cudaStream_t, Buffer<uint8_t>> workspaces;
   Blas () { KB_CHECK (cublasLtCreate (&handle)); }
+  uint8_t *workspace (cudaStream_t stream)
+  {
+    auto found = workspaces.find (stream);
+    if (found == workspaces.end ())
+      found = workspaces.emplace (stream, Buffer<uint8_t> (workspace_bytes)).first;
+    return found->second.get ();
+  }
 };
 
 }
@@ -41,25 +48,46 @@ struct Gemm::Plan {
   }
 };
 
-const char *
-type_name (cudaDataType_t type)
-{
-  return type == CUDA_R_16BF ? "bf16" : "fp16";
-}
+static const struct {
+  const char *name;
+  size_t bytes;
+  cudaDataType_t type, out_type;
+  cublasComputeType_t compute;
+} numbers[] = { /* in the order of Number */
+  { "fp32", 4, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F },
+  { "tf32", 4, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32 },
+  { "fp16", 2, CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_32F },
+  { "bf16", 2, CUDA_R_16BF, CUDA_R_16BF, CUBLAS_COMPUTE_32F },
+  { "fp8", 1, CUDA_R_8F_E4M3, CUDA_R_16BF, CUBLAS_COMPUTE_32F },
+};
 
 const char *
-layout_name (Pass pass)
+number_name (Number number)
 {
-  return pass == Pass::FORWARD ? "TN" : pass == Pass::DGRAD ? "NN" : "NT";
+  return numbers[(int) number].name;
 }
 
-Gemm::Gemm (Pass pass, cudaDataType_t type, const GemmShape &s)
-  : transposes_left_ (pass == Pass::FORWARD), transposes_right_ (pass == Pass::WGRAD || pass == Pass::WGRAD16),
-    accumulates_ (pass == Pass::WGRAD), batch_ (s.batch), type_ (type), out_type_ (accumulates_ ? CUDA_R_32F : type)
+size_t
+element_bytes (Number number)
+{
+  return numbers[(int) number].bytes;
+}
+
+Gemm::Gemm (Pass pass, Number number, const GemmShape &s)
+  : transposes_left_ (pass == Pass::FORWARD || number == Number::FP8),
+    transposes_right_ ((pass == Pass::WGRAD || pass == Pass::WGRAD16) && number != Number::FP8),
+    accumulates_ (pass == Pass::WGRAD), batch_ (s.batch), interleaved_ (s.interleaved), number_ (number),
+    out_type_ (accumulates_ ? CUDA_R_32F : numbers[(int) number].out_type)
 {
   rows_ = pass == Pass::FORWARD ? s.n : s.k;
-  cols_ = transposes_right_ ? s.n : s.m;
+  cols_ = pass == Pass::WGRAD || pass == Pass::WGRAD16 ? s.n : s.m;
   inner_ = pass == Pass::FORWARD ? s.k : pass == Pass::DGRAD ? s.n : s.m;
+}
+
+const char *
+Gemm::layout () const
+{
+  return transposes_left_ ? "TN" : transposes_right_ ? "NT" : "NN";
 }
 
 double
@@ -72,7 +100,7 @@ double
 Gemm::bytes () const
 {
   double out_passes = accumulates_ ? 2 : 1;
-  return (double) (element_bytes * (left_size () + right_size ()))
+  return (double) (element_bytes () * (left_size () + right_size ()))
     + out_passes * (double) (out_element_bytes () * out_size ());
 }
 
@@ -83,15 +111,15 @@ Gemm::row (const char *group, const char *name) const
   std::string shape = format ("%dx%dx%d", cols_, rows_, inner_);
   if (batch_ > 1)
     shape = format ("%d*", batch_) + shape;
-  return Row { group, name, shape, type_name (type_), bytes (), flops () };
+  return Row { group, name, shape, number_name (number_), bytes (), flops () };
 }
 
 static cublasLtMatrixLayout_t
-dense_layout (cudaDataType_t type, int rows, int cols, int batch)
+new_layout (cudaDataType_t type, int rows, int cols, int batch, bool interleaved)
 {
   cublasLtMatrixLayout_t layout;
-  int64_t stride = (int64_t) rows * cols;
-  KB_CHECK (cublasLtMatrixLayoutCreate (&layout, type, rows, cols, rows));
+  int64_t stride = interleaved ? rows : (int64_t) rows * cols;
+  KB_CHECK (cublasLtMatrixLayoutCreate (&layout, type, rows, cols, interleaved ? (int64_t) rows * batch : rows));
   KB_CHECK (cublasLtMatrixLayoutSetAttribute (layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch));
   KB_CHECK (cublasLtMatrixLayoutSetAttribute (layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride));
   return layout;
@@ -127,25 +155,28 @@ Gemm::make_plan ()
 {
   plan_ = std::make_shared<Plan> ();
   Plan &p = *plan_;
-  KB_CHECK (cublasLtMatmulDescCreate (&p.product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+  cudaDataType_t type = numbers[(int) number_].type;
+  KB_CHECK (cublasLtMatmulDescCreate (&p.product, numbers[(int) number_].compute, CUDA_R_32F));
   set (p.product, CUBLASLT_MATMUL_DESC_TRANSA, transposes_left_ ? CUBLAS_OP_T : CUBLAS_OP_N);
   set (p.product, CUBLASLT_MATMUL_DESC_TRANSB, transposes_right_ ? CUBLAS_OP_T : CUBLAS_OP_N);
   if (n_sms_ > 0)
     set (p.product, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, n_sms_);
-  p.left = transposes_left_ ? dense_layout (type_, inner_, rows_, batch_) : dense_layout (type_, rows_, inner_, batch_);
-  p.right = transposes_right_ ? dense_layout (type_, cols_, inner_, batch_) : dense_layout (type_, inner_, cols_, batch_);
-  p.out = dense_layout (out_type_, rows_, cols_, batch_);
+  p.left = transposes_left_ ? new_layout (type, inner_, rows_, batch_, interleaved_)
+                            : new_layout (type, rows_, inner_, batch_, interleaved_);
+  p.right = transposes_right_ ? new_layout (type, cols_, inner_, batch_, interleaved_)
+                              : new_layout (type, inner_, cols_, batch_, interleaved_);
+  p.out = new_layout (out_type_, rows_, cols_, batch_, false);
   p.algorithm = choose_algorithm (p.product, p.left, p.right, p.out);
 }
 
 void
-Gemm::run (cudaStream_t stream, const void *left, const void *right, void *out)
+Gemm::run (cudaStream_t stream, const void *left, const void *right, void *out, float alpha)
 {
   if (!plan_)
     make_plan ();
-  float alpha = 1, beta = accumulates_ ? 1 : 0;
+  float beta = accumulates_ ? 1 : 0;
   KB_CHECK (cublasLtMatmul (blas ().handle, plan_->product, &alpha, left, plan_->left, right, plan_->right, &beta, out,
-                            plan_->out, out, plan_->out, &plan_->algorithm, blas ().workspace.get (), workspace_bytes,
+                            plan_->out, out, plan_->out, &plan_->algorithm, blas ().workspace (stream), workspace_bytes,
                             stream));
 }
 

@@ -1,4 +1,4 @@
-/* The three products, batched, in both types, against a double-precision reference
+/* The three products, batched, in all number formats, against a double-precision reference
  * written from the definition in gemm.cuh, row-major. */
 #include "compare.cuh"
 #include "gemm.cuh"
@@ -8,21 +8,6 @@ namespace kb {
 static constexpr GemmShape shape = { 96, 160, 224, 2 };
 static constexpr size_t m = 96, n = 160, k = 224, batch = 2;
 
-using Vector = std::vector<double>;
-
-/* out[i,j] += sum over l of left (i, l) right (l, j) */
-template <typename Left, typename Right> static void
-multiply (Vector &out, size_t offset, size_t rows, size_t cols, size_t inner, const Left &left, const Right &right)
-{
-  for (size_t i = 0; i < rows; i++)
-    for (size_t j = 0; j < cols; j++) {
-      double sum = 0;
-      for (size_t l = 0; l < inner; l++)
-        sum += left (i, l) * right (l, j);
-      out[offset + i * cols + j] += sum;
-    }
-}
-
 static void
 add_reference (Pass pass, Vector &out, const Vector &left, const Vector &right)
 {
@@ -30,21 +15,33 @@ add_reference (Pass pass, Vector &out, const Vector &left, const Vector &right)
     const double *l = &left[b * left.size () / batch], *r = &right[b * right.size () / batch];
     size_t offset = b * out.size () / batch;
     if (pass == Pass::FORWARD) /* X W^T: W is left, X is right */
-      multiply (out, offset, m, n, k, [&] (size_t i, size_t a) { return r[i * k + a]; },
+      add_product (out, offset, m, n, k, [&] (size_t i, size_t a) { return r[i * k + a]; },
                 [&] (size_t a, size_t j) { return l[j * k + a]; });
     else if (pass == Pass::DGRAD) /* dY W */
-      multiply (out, offset, m, k, n, [&] (size_t i, size_t a) { return r[i * n + a]; },
+      add_product (out, offset, m, k, n, [&] (size_t i, size_t a) { return r[i * n + a]; },
                 [&] (size_t a, size_t j) { return l[a * k + j]; });
     else /* dY^T X: X is left, dY is right */
-      multiply (out, offset, n, k, m, [&] (size_t i, size_t a) { return r[a * n + i]; },
+      add_product (out, offset, n, k, m, [&] (size_t i, size_t a) { return r[a * n + i]; },
                 [&] (size_t a, size_t j) { return l[a * k + j]; });
   }
 }
 
-template <typename T, typename Out> static void
-check_pass (cudaStream_t stream, Pass pass, const char *name, cudaDataType_t type, double tolerance)
+/* Number by number: fp8 operands lie as those of a forward pass of other dimensions. */
+static void
+add_fp8_reference (Pass pass, Vector &out, const Vector &left, const Vector &right)
 {
-  Gemm gemm (pass, type, shape);
+  size_t rows = pass == Pass::WGRAD ? n : m, cols = pass == Pass::FORWARD ? n : k;
+  size_t inner = pass == Pass::FORWARD ? k : pass == Pass::DGRAD ? n : m;
+  add_product (out, 0, rows, cols, inner, [&] (size_t i, size_t a) { return right[i * inner + a]; },
+               [&] (size_t a, size_t j) { return left[j * inner + a]; });
+}
+
+template <typename T, typename Out> static void
+check_pass (cudaStream_t stream, Pass pass, const char *name, Number number, double tolerance)
+{
+  GemmShape one = shape;
+  one.batch = number == Number::FP8 ? 1 : one.batch;
+  Gemm gemm (pass, number, one);
   Buffer<T> left = random_normal<T> (stream, gemm.left_size (), 200), right = random_normal<T> (stream, gemm.right_size (), 201);
   Buffer<Out> out = poisoned<Out> (gemm.out_size ());
   Vector reference (gemm.out_size (), 0);
@@ -53,26 +50,50 @@ check_pass (cudaStream_t stream, Pass pass, const char *name, cudaDataType_t typ
     out = random_normal<Out> (stream, gemm.out_size (), 202, 10);
     reference = download (stream, out);
   }
-  add_reference (pass, reference, download (stream, left), download (stream, right));
+  (number == Number::FP8 ? add_fp8_reference : add_reference) (pass, reference, download (stream, left), download (stream, right));
   gemm.run (stream, left.get (), right.get (), out.get ());
-  expect_close (format ("gemm %s %s", name, type_name (type)).c_str (), download (stream, out), reference, tolerance);
+  expect_close (format ("gemm %s %s", name, number_name (number)).c_str (), download (stream, out), reference, tolerance);
 }
 
-template <typename T> static void
-check_type (cudaStream_t stream, cudaDataType_t type, double tolerance)
+template <typename T, typename Out = T> static void
+check_number (cudaStream_t stream, Number number, double tolerance, double sum_tolerance)
 {
-  check_pass<T, T> (stream, Pass::FORWARD, "forward", type, tolerance);
-  check_pass<T, T> (stream, Pass::DGRAD, "dgrad", type, tolerance);
-  check_pass<T, float> (stream, Pass::WGRAD, "wgrad", type, fp32_tolerance);
-  check_pass<T, T> (stream, Pass::WGRAD16, "wgrad16", type, tolerance);
+  check_pass<T, Out> (stream, Pass::FORWARD, "forward", number, tolerance);
+  check_pass<T, Out> (stream, Pass::DGRAD, "dgrad", number, tolerance);
+  check_pass<T, float> (stream, Pass::WGRAD, "wgrad", number, sum_tolerance);
+  if (sizeof (T) == 2)
+    check_pass<T, Out> (stream, Pass::WGRAD16, "wgrad16", number, tolerance);
+}
+
+/* Row i of matrix b is row i * batch + b of an operand. */
+static void
+check_interleaved (cudaStream_t stream)
+{
+  GemmShape views = shape;
+  views.interleaved = true;
+  Gemm gemm (Pass::FORWARD, Number::BF16, views);
+  auto left = random_normal<__nv_bfloat16> (stream, gemm.left_size (), 203);
+  auto right = random_normal<__nv_bfloat16> (stream, gemm.right_size (), 204);
+  auto out = poisoned<__nv_bfloat16> (gemm.out_size ());
+  Vector l = download (stream, left), r = download (stream, right), reference (gemm.out_size (), 0);
+  for (size_t b = 0; b < batch; b++)
+    add_product (reference, b * m * n, m, n, k, [&] (size_t i, size_t a) { return r[(i * batch + b) * k + a]; },
+                 [&] (size_t a, size_t j) { return l[(j * batch + b) * k + a]; });
+  gemm.run (stream, left.get (), right.get (), out.get ());
+  expect_close ("gemm interleaved bf16", download (stream, out), reference, bf16_tolerance);
 }
 
 int
-check_gemm (cudaStream_t stream)
+check_gemm (cudaStream_t stream, bool has_fp8)
 {
   n_failed_checks = 0;
-  check_type<__nv_bfloat16> (stream, CUDA_R_16BF, bf16_tolerance);
-  check_type<half> (stream, CUDA_R_16F, fp16_tolerance);
+  check_number<__nv_bfloat16> (stream, Number::BF16, bf16_tolerance, fp32_tolerance);
+  check_number<half> (stream, Number::FP16, fp16_tolerance, fp32_tolerance);
+  check_number<float> (stream, Number::TF32, tf32_tolerance, tf32_tolerance);
+  check_number<float> (stream, Number::FP32, fp32_tolerance, fp32_tolerance);
+  if (has_fp8)
+    check_number<__nv_fp8_e4m3, __nv_bfloat16> (stream, Number::FP8, bf16_tolerance, fp8_sum_tolerance);
+  check_interleaved (stream);
   return n_failed_checks;
 }
 

@@ -29,12 +29,12 @@ class Operands {
 public:
   Operands (size_t left, size_t right, size_t out_bytes) : left_ (left), right_ (right), out_ (out_bytes) {}
 
-  void fill (cudaDataType_t type, cudaStream_t stream)
+  void fill (Number number, cudaStream_t stream)
   {
     if (left_.size () == 0)
       return;
-    fill_side (type, stream, left_, weight_deviation, 10);
-    fill_side (type, stream, right_, 1, 11);
+    fill_side (number, stream, left_, weight_deviation, 10);
+    fill_side (number, stream, right_, 1, 11);
     KB_CHECK (cudaMemsetAsync (out_.get (), 0, out_.size (), stream));
   }
 
@@ -43,28 +43,39 @@ public:
   {
     if (g.bytes () > small_work_l2 * (double) l2_bytes)
       return 1;
-    size_t fit = std::min ({ left_.size () / g.left_size (), right_.size () / g.right_size (),
+    size_t fit = std::min ({ left_.size () / (g.left_size () * g.element_bytes ()),
+                             right_.size () / (g.right_size () * g.element_bytes ()),
                              out_.size () / (g.out_size () * g.out_element_bytes ()) });
     return (int) std::min (fit, (size_t) max_sets);
   }
 
   void run (Gemm &g, cudaStream_t stream, int set) const
   {
-    g.run (stream, left_.get () + set * g.left_size (), right_.get () + set * g.right_size (),
+    g.run (stream, left_.get () + set * g.left_size () * g.element_bytes (),
+           right_.get () + set * g.right_size () * g.element_bytes (),
            out_.get () + set * g.out_size () * g.out_element_bytes ());
   }
 
 private:
-  static void fill_side (cudaDataType_t type, cudaStream_t stream, const Buffer<half> &side, float deviation, uint64_t seed)
+  template <typename T> static void
+  fill_as (cudaStream_t stream, const Buffer<uint8_t> &side, float deviation, uint64_t seed)
   {
-    if (type == CUDA_R_16BF)
-      fill_normal (stream, reinterpret_cast<__nv_bfloat16 *> (side.get ()), side.size (), deviation, seed);
-    else
-      fill_normal (stream, side.get (), side.size (), deviation, seed);
+    fill_normal (stream, reinterpret_cast<T *> (side.get ()), side.size () / sizeof (T), deviation, seed);
   }
 
-  Buffer<half> left_, right_; /* either 16-bit type */
-  Buffer<uint8_t> out_;
+  /* e4m3 is coarse below 2^-6: scaled to deviation 1, as a framework's scale would. */
+  static void fill_side (Number number, cudaStream_t stream, const Buffer<uint8_t> &side, float deviation, uint64_t seed)
+  {
+    switch (number) {
+    case Number::BF16: return fill_as<__nv_bfloat16> (stream, side, deviation, seed);
+    case Number::FP16: return fill_as<half> (stream, side, deviation, seed);
+    case Number::FP8: return fill_as<__nv_fp8_e4m3> (stream, side, 1, seed);
+    case Number::FP32:
+    case Number::TF32: return fill_as<float> (stream, side, deviation, seed);
+    }
+  }
+
+  Buffer<uint8_t> left_, right_, out_;
 };
 
 }
@@ -87,55 +98,98 @@ static constexpr int max_tokens = 8192;
 static Operands
 operands_for_all (const Bench &bench)
 {
-  size_t weight = 20480ull * 10240, activation = 20480ull * max_tokens;
+  size_t weight = 20480ull * 10240 * sizeof (float), activation = 20480ull * max_tokens * sizeof (float);
   if (bench.is_dry ())
     return Operands (0, 0, 0);
-  return Operands (weight, activation, weight * sizeof (float));
+  return Operands (weight, activation, weight);
 }
 
 static std::string
-pass_note (Pass pass)
+pass_note (const Gemm &gemm, Pass pass)
 {
-  return format ("layout=%s%s", layout_name (pass), pass == Pass::WGRAD ? " out=fp32-accumulate" : "");
+  return format ("layout=%s%s", gemm.layout (), pass == Pass::WGRAD ? " out=fp32-accumulate" : "");
 }
 
 static void
-measure_isolated (Bench &bench, const Operands &operands, const Named &named, cudaDataType_t type, const GemmShape &shape)
+measure_isolated (Bench &bench, const Operands &operands, const char *group, const Named &named, Number number,
+                  const GemmShape &shape, const char *more = "")
 {
-  Gemm gemm (named.pass, type, shape);
-  Row row = gemm.row ("gemm-isolated", named.name);
-  row.note = pass_note (named.pass);
+  Gemm gemm (named.pass, number, shape);
+  Row row = gemm.row (group, named.name);
+  row.note = pass_note (gemm, named.pass) + more;
   if (!bench.skips (row, isolated_s))
     bench.add (row, bench.isolated ([&] { operands.run (gemm, bench.stream (), 0); }));
+}
+
+/* Only 16-bit numbers are written by a weight gradient as they are; the slow formats are
+ * measured with the fewer tokens. */
+static bool
+has_case (const Named &named, Number number, int m)
+{
+  bool is_half = number == Number::FP16 || number == Number::BF16;
+  return (is_half || named.pass != Pass::WGRAD16) && (is_half || number == Number::FP8 || m == tokens[0]);
 }
 
 void
 bench_gemm_isolated (Bench &bench)
 {
   Operands operands = operands_for_all (bench);
-  for (cudaDataType_t type : { CUDA_R_16BF, CUDA_R_16F }) {
-    operands.fill (type, bench.stream ());
+  for (Number number : { Number::BF16, Number::FP16, Number::FP8, Number::TF32, Number::FP32 }) {
+    if (number == Number::FP8 && !bench.has_fp8 ())
+      continue;
+    operands.fill (number, bench.stream ());
     bench.wake_up ();
     for (int m : tokens)
       for (const Layer &layer : layers)
         for (const Named &named : passes)
-          measure_isolated (bench, operands, named, type, GemmShape { m, layer.n, layer.k });
+          if (has_case (named, number, m))
+            measure_isolated (bench, operands, "gemm-isolated", named, number, GemmShape { m, layer.n, layer.k });
+  }
+}
+
+/* Unfused attention of 4 sequences of 2048 tokens and 6 heads, and of 1 of 12 heads; the
+ * experts of an MoE layer: 4 of width 4096 and 14336 with 512 tokens each, 64 of width 2048 with 128. */
+static const struct {
+  const char *scores, *gradient;
+  GemmShape shape;
+} batches[] = {
+  { "scores-bmm", "dk-bmm", { 2048, 2048, 128, 24 } }, { "scores-bmm", "dk-bmm", { 2048, 2048, 128, 12 } },
+  { "scores-bmm", "dk-bmm", { 4096, 4096, 128, 8 } },  { "expert-fc1", "expert-fc1-wgrad", { 512, 14336, 4096, 4 } },
+  { "expert-fc2", "expert-fc2-wgrad", { 512, 4096, 14336, 4 } }, { "expert-fc1", "expert-fc1-wgrad", { 128, 2048, 2048, 64 } },
+};
+
+void
+bench_gemm_batched (Bench &bench)
+{
+  Operands operands = operands_for_all (bench);
+  for (Number number : { Number::BF16, Number::FP16 }) {
+    operands.fill (number, bench.stream ());
+    bench.wake_up ();
+    for (const auto &b : batches) {
+      GemmShape views = b.shape;
+      views.interleaved = true;
+      measure_isolated (bench, operands, "gemm-batched", Named { b.scores, Pass::FORWARD }, number, b.shape);
+      measure_isolated (bench, operands, "gemm-batched", Named { b.scores, Pass::FORWARD }, number, views, " operands=interleaved");
+      measure_isolated (bench, operands, "gemm-batched", Named { b.scores, Pass::DGRAD }, number, b.shape);
+      measure_isolated (bench, operands, "gemm-batched", Named { b.gradient, Pass::WGRAD16 }, number, b.shape);
+    }
   }
 }
 
 static void
-measure_sustained (Bench &bench, const Operands &operands, const Named &named, cudaDataType_t type, const GemmShape &shape)
+measure_sustained (Bench &bench, const Operands &operands, const Named &named, Number number, const GemmShape &shape)
 {
-  Gemm gemm (named.pass, type, shape);
+  Gemm gemm (named.pass, number, shape);
   Row row = gemm.row ("gemm-sustained", named.name);
-  row.note = pass_note (named.pass);
+  row.note = pass_note (gemm, named.pass);
   if (bench.skips (row, sustained_s + isolated_s))
     return;
   GpuState state;
+  double burst = bench.isolated ([&] { operands.run (gemm, bench.stream (), 0); }).us;
   int n_sets = operands.n_sets (gemm, bench.l2_bytes ());
   auto launch = [&] (int i) { operands.run (gemm, bench.stream (), i % n_sets); };
   Timing time = bench.sustained (launch, sustained_s, &state);
-  row.note += format (" operand_sets=%d ", n_sets) + state_note (state);
+  row.note += format (" isolated_us=%.3f ratio=%.4f operand_sets=%d ", burst, time.us / burst, n_sets) + state_note (state);
   bench.add (row, time);
 }
 
@@ -143,7 +197,7 @@ measure_sustained (Bench &bench, const Operands &operands, const Named &named, c
 namespace {
 
 struct Choice {
-  cudaDataType_t type;
+  Number number;
   int m;
   Named pass;
   int first, n; /* layers */
@@ -152,28 +206,32 @@ struct Choice {
 }
 
 static const Choice choices[] = {
-  { CUDA_R_16BF, 2048, passes[0], 4, 7 },  /* hidden 12288 and 20480, forward            */
-  { CUDA_R_16BF, 8192, passes[0], 0, 4 },  /* hidden 6144                                */
-  { CUDA_R_16BF, 2048, passes[1], 7, 1 },  /* the other passes of two of these           */
-  { CUDA_R_16BF, 2048, passes[2], 7, 1 },
-  { CUDA_R_16BF, 2048, passes[1], 10, 1 },
-  { CUDA_R_16BF, 2048, passes[2], 10, 1 },
-  { CUDA_R_16F, 2048, passes[0], 6, 2 },   /* the other type                             */
-  { CUDA_R_16F, 2048, passes[0], 10, 1 },
-  { CUDA_R_16BF, 2048, passes[0], 0, 4 },  /* hidden 6144 with one sequence              */
-  { CUDA_R_16BF, 8192, passes[0], 10, 1 }, /* the largest                                */
+  { Number::BF16, 2048, passes[0], 4, 7 },  /* hidden 12288 and 20480, forward            */
+  { Number::BF16, 8192, passes[0], 0, 4 },  /* hidden 6144                                */
+  { Number::BF16, 2048, passes[1], 7, 1 },  /* the other passes of two of these           */
+  { Number::BF16, 2048, passes[2], 7, 1 },
+  { Number::BF16, 2048, passes[1], 10, 1 },
+  { Number::BF16, 2048, passes[2], 10, 1 },
+  { Number::FP16, 2048, passes[0], 6, 2 },   /* the other type                             */
+  { Number::FP16, 2048, passes[0], 10, 1 },
+  { Number::BF16, 2048, passes[0], 0, 4 },  /* hidden 6144 with one sequence              */
+  { Number::BF16, 8192, passes[0], 10, 1 }, /* the largest                                */
+  { Number::FP8, 2048, passes[0], 10, 1 },
+  { Number::FP8, 8192, passes[0], 10, 1 },
 };
 
 void
 bench_gemm_sustained (Bench &bench)
 {
   Operands operands = operands_for_all (bench);
-  cudaDataType_t filled = CUDA_R_32F;
+  const Number *filled = nullptr;
   for (const Choice &c : choices) {
-    if (c.type != filled)
-      operands.fill (filled = c.type, bench.stream ());
+    if (c.number == Number::FP8 && !bench.has_fp8 ())
+      continue;
+    if (!filled || c.number != *filled)
+      operands.fill (*(filled = &c.number), bench.stream ());
     for (int i = c.first; i < c.first + c.n; i++)
-      measure_sustained (bench, operands, c.pass, c.type, GemmShape { c.m, layers[i].n, layers[i].k });
+      measure_sustained (bench, operands, c.pass, c.number, GemmShape { c.m, layers[i].n, layers[i].k });
   }
 }
 

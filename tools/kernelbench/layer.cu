@@ -106,9 +106,9 @@ Layer::stream_step (const char *name, size_t rows, size_t cols, double bytes_per
 void
 Layer::gemm_step (const char *name, Pass pass, const GemmShape &shape, const void *left, const void *right, void *out)
 {
-  Gemm gemm (pass, CUDA_R_16F, shape);
+  Gemm gemm (pass, Number::FP16, shape);
   Row row = gemm.row ("context", name);
-  row.note = format ("layout=%s", layout_name (pass));
+  row.note = format ("layout=%s", gemm.layout ());
   steps_.push_back ({ row, [=, stream = stream_] () mutable { gemm.run (stream, left, right, out); } });
 }
 

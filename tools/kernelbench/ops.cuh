@@ -12,7 +12,10 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <cuda_runtime.h>
+
+#include "reference.h"
 
 namespace kb {
 
@@ -20,6 +23,7 @@ namespace kb {
 void fill_normal (cudaStream_t stream, half *x, size_t n, float deviation, uint64_t seed);
 void fill_normal (cudaStream_t stream, __nv_bfloat16 *x, size_t n, float deviation, uint64_t seed);
 void fill_normal (cudaStream_t stream, float *x, size_t n, float deviation, uint64_t seed);
+void fill_normal (cudaStream_t stream, __nv_fp8_e4m3 *x, size_t n, float deviation, uint64_t seed);
 void fill_ids (cudaStream_t stream, int *ids, size_t n, int n_words, uint64_t seed); /* uniform, 0 to n_words - 1 */
 
 /* ops_elementwise.cu */
@@ -49,11 +53,10 @@ void dropout_bwd (cudaStream_t stream, const half *dy, const uint8_t *mask, half
 /* ops_softmax.cu: rows of 2048 scores, a warp each. Row t of every 2048 sees its
  * columns 0 to t, the rest of y is 0 and of x is not read. Backward:
  * dx = scale y (dy - sum (y dy)). */
-constexpr int softmax_cols = 2048;
 void causal_softmax (cudaStream_t stream, const half *x, half *y, size_t rows, float scale);
 void causal_softmax_bwd (cudaStream_t stream, const half *dy, const half *y, half *dx, size_t rows, float scale);
 
-/* ops_norm.cu: cols 6144, 12288 or 20480; the row stays in registers.
+/* ops_norm.cu: cols a multiple of 8, at most 24576; the row stays in registers.
  * dgrad, with z = (x - mean) rstd and g = gamma dy:
  * dx = rstd (g - mean (g) - z mean (g z)); dgamma = sum (dy z), dbeta = sum (dy)
  * over the rows. partial: 2 * n_partials * cols values (one * for column_sum). */
@@ -63,6 +66,41 @@ void layernorm (cudaStream_t stream, const half *x, const half *gamma, const hal
                 float *rstd, size_t rows, size_t cols);
 void layernorm_dgrad (cudaStream_t stream, const half *dy, const half *x, const half *gamma, const float *mean,
                       const float *rstd, half *dx, size_t rows, size_t cols);
+
+/* ops_llama.cu. RMSNorm: cols as above; dx = rstd (g - z mean (g z)), z = x rstd, in the same
+ * pass as dgamma; partial: n_rms_partials * cols values. */
+constexpr int n_rms_partials = 512;
+constexpr float rmsnorm_epsilon = 1e-5f;
+void rmsnorm (cudaStream_t stream, const half *x, const half *gamma, half *y, float *rstd, size_t rows, size_t cols);
+void rmsnorm_bwd (cudaStream_t stream, const half *dy, const half *x, const half *gamma, const float *rstd,
+                  float *partial, half *dx, half *dgamma, size_t rows, size_t cols);
+/* y = silu (gate) up; a row of x (and dx) is `cols` gates, then `cols` ups. */
+void swiglu (cudaStream_t stream, const half *x, half *y, size_t rows, size_t cols);
+void swiglu_bwd (cudaStream_t stream, const half *dy, const half *x, half *dx, size_t rows, size_t cols);
+/* Rotary positions on [sequences, seq, heads, d], d a multiple of 16, by a table of
+ * seq * d / 2 cosines and sines; backward turns the other way. */
+void rope_table (cudaStream_t stream, float2 *table, size_t seq, size_t d, float base);
+void rope (cudaStream_t stream, const half *x, half *y, const float2 *table, size_t sequences, size_t seq, size_t heads,
+           size_t d, bool is_backward);
+
+/* ops_vocab.cu. Row ids[i] of grad += row i of dy, by atomics. The mean loss over rows;
+ * loss and lse have a value per row. MoE: token t = sum over its k slots s of weight[s]
+ * times row place[s] of y (to permute is to gather). */
+void embedding_grad (cudaStream_t stream, const half *dy, const int *ids, float *grad, size_t rows, size_t cols);
+void cross_entropy (cudaStream_t stream, const half *x, const int *target, float *loss, float *lse, size_t rows, size_t cols);
+void cross_entropy_bwd (cudaStream_t stream, const half *x, const int *target, const float *lse, half *dx, size_t rows,
+                        size_t cols, float loss_scale);
+void unpermute (cudaStream_t stream, const half *y, const int *place, const float *weight, half *x, size_t tokens,
+                size_t k, size_t cols);
+
+/* ops_attention.cu, half or bf16: see reference.h for shapes and results. Tokens in multiples
+ * of 64, heads of width 64 or 128; scratch: attention_scratch () floats. */
+size_t attention_scratch (const AttentionShape &shape);
+template <typename T> void attention (cudaStream_t stream, const AttentionShape &shape, const T *q, const T *k, const T *v,
+                                      T *out, float *lse);
+template <typename T> void attention_bwd (cudaStream_t stream, const AttentionShape &shape, const T *q, const T *k,
+                                          const T *v, const T *out, const float *lse, const T *dout, float *scratch, T *dq,
+                                          T *dk, T *dv);
 
 /* ops_reduce.cu: over rows, in two launches (partial sums of row ranges, their sum),
  * cols a multiple of 64; over everything, also in two. */

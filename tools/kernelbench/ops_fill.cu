@@ -8,6 +8,7 @@ template <typename T> static __device__ T convert (float x);
 template <> __device__ half convert<half> (float x) { return __float2half (x); }
 template <> __device__ __nv_bfloat16 convert<__nv_bfloat16> (float x) { return __float2bfloat16 (x); }
 template <> __device__ float convert<float> (float x) { return x; }
+template <> __device__ __nv_fp8_e4m3 convert<__nv_fp8_e4m3> (float x) { return __nv_fp8_e4m3 (x); }
 
 namespace {
 
@@ -62,6 +63,12 @@ fill_normal (cudaStream_t stream, __nv_bfloat16 *x, size_t n, float deviation, u
 
 void
 fill_normal (cudaStream_t stream, float *x, size_t n, float deviation, uint64_t seed)
+{
+  fill (stream, x, n, deviation, seed);
+}
+
+void
+fill_normal (cudaStream_t stream, __nv_fp8_e4m3 *x, size_t n, float deviation, uint64_t seed)
 {
   fill (stream, x, n, deviation, seed);
 }

@@ -1,42 +1,16 @@
-#include <cstdio>
-#include <cstdlib>
-
-#include "ops_map.cuh"
+#include "ops_row.cuh"
 
 namespace kb {
 
-static constexpr int threads = 256;
-static constexpr unsigned all_lanes = 0xffffffff;
-
-/* Sum over the block, known to all its threads. */
-static __device__ float
-block_sum (float x, float *scratch)
-{
-  for (int offset = 16; offset > 0; offset /= 2)
-    x += __shfl_xor_sync (all_lanes, x, offset);
-  __syncthreads (); /* scratch may still be read from the last time */
-  if (threadIdx.x % 32 == 0)
-    scratch[threadIdx.x / 32] = x;
-  __syncthreads ();
-  float sum = 0;
-#pragma unroll
-  for (int i = 0; i < threads / 32; i++)
-    sum += scratch[i];
-  return sum;
-}
+namespace {
 
 struct NormArgs {
   const half *x, *dy, *gamma, *beta;
   half *y; /* dx in the backward */
   float *mean, *rstd;
+  int cols;
 };
 
-template <int Vectors> static __device__ void
-load_vectors (Half8 (&v)[Vectors], const half *row)
-{
-#pragma unroll
-  for (int i = 0; i < Vectors; i++)
-    v[i] = load8 (row, i * threads + threadIdx.x);
 }
 
 /* A block per row, Vectors * 8 elements per thread. The variance is that of the
@@ -44,13 +18,13 @@ load_vectors (Half8 (&v)[Vectors], const half *row)
 template <int Vectors> static __global__ void
 forward_kernel (NormArgs a)
 {
-  constexpr int cols = Vectors * 8 * threads;
-  __shared__ float scratch[threads / 32];
+  int cols = a.cols;
+  __shared__ float scratch[row_threads / 32];
   size_t at = (size_t) blockIdx.x * cols;
   Half8 x[Vectors];
   float sum = 0, squares = 0;
 
-  load_vectors (x, a.x + at);
+  load_row_vectors (x, a.x + at, cols);
 #pragma unroll
   for (int i = 0; i < Vectors * 4; i++) {
     float2 v = get (x[i / 4], i % 4);
@@ -60,19 +34,22 @@ forward_kernel (NormArgs a)
 #pragma unroll
   for (int i = 0; i < Vectors * 4; i++) {
     float2 v = get (x[i / 4], i % 4);
-    squares += (v.x - mean) * (v.x - mean) + (v.y - mean) * (v.y - mean);
+    if (is_in_row (i / 4, cols))
+      squares += (v.x - mean) * (v.x - mean) + (v.y - mean) * (v.y - mean);
   }
   float rstd = rsqrtf (block_sum (squares, scratch) / cols + layernorm_epsilon);
 
 #pragma unroll
   for (int i = 0; i < Vectors; i++) {
-    Half8 gamma = load8 (a.gamma, i * threads + threadIdx.x), beta = load8 (a.beta, i * threads + threadIdx.x), y;
+    if (!is_in_row (i, cols))
+      break;
+    Half8 gamma = load8 (a.gamma, i * row_threads + threadIdx.x), beta = load8 (a.beta, i * row_threads + threadIdx.x), y;
 #pragma unroll
     for (int j = 0; j < 4; j++) {
       float2 v = get (x[i], j), g = get (gamma, j), b = get (beta, j);
       y.pair[j] = __floats2half2_rn ((v.x - mean) * rstd * g.x + b.x, (v.y - mean) * rstd * g.y + b.y);
     }
-    store8 (a.y + at, i * threads + threadIdx.x, y);
+    store8 (a.y + at, i * row_threads + threadIdx.x, y);
   }
   if (threadIdx.x == 0) {
     a.mean[blockIdx.x] = mean;
@@ -83,18 +60,20 @@ forward_kernel (NormArgs a)
 template <int Vectors> static __global__ void
 backward_kernel (NormArgs a)
 {
-  constexpr int cols = Vectors * 8 * threads;
-  __shared__ float scratch[threads / 32];
+  int cols = a.cols;
+  __shared__ float scratch[row_threads / 32];
   size_t at = (size_t) blockIdx.x * cols;
   float mean = a.mean[blockIdx.x], rstd = a.rstd[blockIdx.x];
   Half8 x[Vectors], dy[Vectors];
   float sum_g = 0, sum_gz = 0;
 
-  load_vectors (x, a.x + at);
-  load_vectors (dy, a.dy + at);
+  load_row_vectors (x, a.x + at, cols);
+  load_row_vectors (dy, a.dy + at, cols);
 #pragma unroll
   for (int i = 0; i < Vectors; i++) {
-    Half8 gamma = load8 (a.gamma, i * threads + threadIdx.x);
+    if (!is_in_row (i, cols))
+      break;
+    Half8 gamma = load8 (a.gamma, i * row_threads + threadIdx.x);
 #pragma unroll
     for (int j = 0; j < 4; j++) {
       float2 v = get (x[i], j), d = get (dy[i], j), w = get (gamma, j);
@@ -107,52 +86,45 @@ backward_kernel (NormArgs a)
 
 #pragma unroll
   for (int i = 0; i < Vectors; i++) {
-    Half8 gamma = load8 (a.gamma, i * threads + threadIdx.x), dx;
+    if (!is_in_row (i, cols))
+      break;
+    Half8 gamma = load8 (a.gamma, i * row_threads + threadIdx.x), dx;
 #pragma unroll
     for (int j = 0; j < 4; j++) {
       float2 v = get (x[i], j), d = get (dy[i], j), w = get (gamma, j);
       dx.pair[j] = __floats2half2_rn (rstd * (d.x * w.x - mean_g - (v.x - mean) * rstd * mean_gz),
                                       rstd * (d.y * w.y - mean_g - (v.y - mean) * rstd * mean_gz));
     }
-    store8 (a.y + at, i * threads + threadIdx.x, dx);
+    store8 (a.y + at, i * row_threads + threadIdx.x, dx);
   }
-}
-
-template <int Vectors> static void
-launch (cudaStream_t stream, const NormArgs &args, size_t rows, bool is_backward)
-{
-  if (is_backward)
-    backward_kernel<Vectors><<<(unsigned) rows, threads, 0, stream>>> (args);
-  else
-    forward_kernel<Vectors><<<(unsigned) rows, threads, 0, stream>>> (args);
-  KB_CHECK_LAUNCH ();
 }
 
 static void
-dispatch (cudaStream_t stream, const NormArgs &args, size_t rows, size_t cols, bool is_backward)
+launch (cudaStream_t stream, const NormArgs &args, size_t rows, bool is_backward)
 {
-  switch (cols) {
-  case 6144: return launch<3> (stream, args, rows, is_backward);
-  case 12288: return launch<6> (stream, args, rows, is_backward);
-  case 20480: return launch<10> (stream, args, rows, is_backward);
-  }
-  fprintf (stderr, "error: layernorm: %zu columns; expected 6144, 12288 or 20480\n", cols);
-  exit (1);
+  for_row_vectors ("layernorm", args.cols, [&] (auto n) {
+    constexpr int vectors = decltype (n)::value;
+    if (is_backward)
+      backward_kernel<vectors><<<(unsigned) rows, row_threads, 0, stream>>> (args);
+    else
+      forward_kernel<vectors><<<(unsigned) rows, row_threads, 0, stream>>> (args);
+  });
+  KB_CHECK_LAUNCH ();
 }
 
 void
 layernorm (cudaStream_t stream, const half *x, const half *gamma, const half *beta, half *y, float *mean,
            float *rstd, size_t rows, size_t cols)
 {
-  dispatch (stream, NormArgs { x, nullptr, gamma, beta, y, mean, rstd }, rows, cols, false);
+  launch (stream, NormArgs { x, nullptr, gamma, beta, y, mean, rstd, (int) cols }, rows, false);
 }
 
 void
 layernorm_dgrad (cudaStream_t stream, const half *dy, const half *x, const half *gamma, const float *mean,
                  const float *rstd, half *dx, size_t rows, size_t cols)
 {
-  NormArgs args = { x, dy, gamma, nullptr, dx, const_cast<float *> (mean), const_cast<float *> (rstd) };
-  dispatch (stream, args, rows, cols, true);
+  NormArgs args = { x, dy, gamma, nullptr, dx, const_cast<float *> (mean), const_cast<float *> (rstd), (int) cols };
+  launch (stream, args, rows, true);
 }
 
 }

@@ -216,7 +216,7 @@ note (const Bench &bench, const char *variant, int blocks, const Measured &alone
 static void
 measure (Bench &bench, Resident &resident, Gemm &gemm, const Product &p, Row row, Kind kind, int blocks, const GemmShape &shape)
 {
-  Gemm limited (Pass::FORWARD, CUDA_R_16BF, shape);
+  Gemm limited (Pass::FORWARD, Number::BF16, shape);
   limited.limit_sms (bench.n_sms () - blocks);
   limited.run (bench.stream (), p.left.get (), p.right.get (), p.out.get ());
 
@@ -238,7 +238,7 @@ measure (Bench &bench, Resident &resident, Gemm &gemm, const Product &p, Row row
 static void
 sweep (Bench &bench, Resident *resident, const GemmShape &shape)
 {
-  Gemm gemm (Pass::FORWARD, CUDA_R_16BF, shape);
+  Gemm gemm (Pass::FORWARD, Number::BF16, shape);
   std::unique_ptr<Product> product;
   for (Kind kind : { Kind::SPIN, Kind::COPY })
     for (int blocks : block_counts) {

@@ -6,25 +6,6 @@ namespace kb {
 static constexpr float p_drop = 0.1f;
 static constexpr size_t rows = 24, cols = 512;
 
-using Vector = std::vector<double>;
-
-namespace {
-
-/* Three random tensors and a random row. */
-struct Inputs {
-  cudaStream_t stream;
-  Buffer<half> a, b, c, row, row2;
-  Vector host_a, host_b, host_c, host_row, host_row2;
-
-  Inputs (cudaStream_t s, size_t n, size_t n_cols, uint64_t seed)
-    : stream (s), a (random_normal<half> (s, n, seed)), b (random_normal<half> (s, n, seed + 1)),
-      c (random_normal<half> (s, n, seed + 2)), row (random_normal<half> (s, n_cols, seed + 3)),
-      row2 (random_normal<half> (s, n_cols, seed + 4)), host_a (download (s, a)), host_b (download (s, b)),
-      host_c (download (s, c)), host_row (download (s, row)), host_row2 (download (s, row2)) {}
-};
-
-}
-
 /* The reference of an elementwise kernel: f (element, column). */
 template <typename F> static Vector
 reference (size_t n, size_t n_cols, const F &f)
@@ -33,19 +14,6 @@ reference (size_t n, size_t n_cols, const F &f)
   for (size_t i = 0; i < n; i++)
     y[i] = f (i, i % n_cols);
   return y;
-}
-
-static double
-gelu (double z)
-{
-  return 0.5 * z * (1 + std::tanh (std::sqrt (2 / M_PI) * (z + 0.044715 * z * z * z)));
-}
-
-/* Central difference: independent of the formula under test. */
-static double
-gelu_slope (double z)
-{
-  return (gelu (z + 1e-5) - gelu (z - 1e-5)) / 2e-5;
 }
 
 static void
@@ -99,36 +67,6 @@ check_gather (cudaStream_t stream)
                 fp16_tolerance);
 }
 
-/* Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
- * 1, 2, 3", SC 2011): ten rounds on a counter, its key stepped by two Weyl constants. */
-static void
-philox (uint32_t counter[4], uint64_t seed)
-{
-  uint32_t key0 = (uint32_t) seed, key1 = (uint32_t) (seed >> 32);
-  for (int round = 0; round < 10; round++) {
-    uint64_t p = 0xD2511F53ull * counter[0], q = 0xCD9E8D57ull * counter[2];
-    uint32_t next0 = (uint32_t) (q >> 32) ^ counter[1] ^ key0, next2 = (uint32_t) (p >> 32) ^ counter[3] ^ key1;
-    counter[0] = next0;
-    counter[1] = (uint32_t) q;
-    counter[2] = next2;
-    counter[3] = (uint32_t) p;
-    key0 += 0x9E3779B9u;
-    key1 += 0xBB67AE85u;
-  }
-}
-
-/* Whether element i of n is kept. cuRAND maps a word w to (w + 1/2) / 2^32, rounded
- * to fp32, and puts the call in the low, the sequence in the high counter words. */
-static bool
-is_kept (size_t i, size_t n, float p, uint64_t seed)
-{
-  size_t group = i / 4, n_threads = dropout_threads (n);
-  uint32_t word[4] = { (uint32_t) (group / n_threads), 0, (uint32_t) (group % n_threads), 0 };
-  philox (word, seed);
-  float uniform = std::fma ((float) word[i % 4], 0x1p-32f, 0x1p-33f);
-  return uniform < 1 - p;
-}
-
 static void
 check_dropout (cudaStream_t stream)
 {
@@ -139,7 +77,7 @@ check_dropout (cudaStream_t stream)
   Inputs in (stream, n, dropout_cols, 130);
   Vector keep (n);
   for (size_t i = 0; i < n; i++)
-    keep[i] = is_kept (i, n, p_drop, seed);
+    keep[i] = is_kept (i, dropout_threads (n), p_drop, seed);
   auto expect = [&] (const char *name, const Buffer<half> &out, auto f) {
     expect_close (name, download (stream, out), reference (n, dropout_cols, f), fp16_tolerance);
   };
@@ -171,66 +109,15 @@ check_softmax (cudaStream_t stream)
   constexpr size_t s = softmax_cols, n = 2 * s * s; /* two heads */
   constexpr float scale = 0.125f;
   Inputs in (stream, n, 1, 140);
-  Vector y (n, 0), dx (n, 0);
   Buffer<half> out = poisoned<half> (n);
 
   causal_softmax (stream, in.a.get (), out.get (), n / s, scale);
-  for (size_t row = 0; row < n / s; row++) {
-    double sum = 0;
-    for (size_t col = 0; col <= row % s; col++)
-      sum += y[row * s + col] = std::exp (scale * in.host_a[row * s + col]);
-    for (size_t col = 0; col <= row % s; col++)
-      y[row * s + col] /= sum;
-  }
-  expect_close ("scale-mask-softmax", download (stream, out), y, fp16_tolerance);
+  expect_close ("scale-mask-softmax", download (stream, out), causal_softmax_reference (in.host_a, s, scale), fp16_tolerance);
 
   out = poisoned<half> (n);
   causal_softmax_bwd (stream, in.b.get (), in.c.get (), out.get (), n / s, scale);
-  for (size_t row = 0; row < n / s; row++) {
-    double sum = 0;
-    for (size_t at = row * s; at <= row * s + row % s; at++)
-      sum += in.host_b[at] * in.host_c[at];
-    for (size_t at = row * s; at <= row * s + row % s; at++)
-      dx[at] = scale * in.host_c[at] * (in.host_b[at] - sum);
-  }
-  expect_close ("scale-mask-softmax-bwd", download (stream, out), dx, fp16_tolerance);
-}
-
-namespace {
-
-struct NormReference {
-  Vector y, dx, dgamma, dbeta, mean, rstd;
-};
-
-}
-
-static NormReference
-norm_reference (const Inputs &in, size_t n_rows, size_t h)
-{
-  NormReference r = { Vector (n_rows * h), Vector (n_rows * h), Vector (h), Vector (h), Vector (n_rows), Vector (n_rows) };
-  for (size_t row = 0; row < n_rows; row++) {
-    const double *x = &in.host_a[row * h], *dy = &in.host_b[row * h];
-    double sum = 0, squares = 0, g_sum = 0, gz_sum = 0;
-    for (size_t i = 0; i < h; i++)
-      sum += x[i];
-    double mean = r.mean[row] = sum / (double) h;
-    for (size_t i = 0; i < h; i++)
-      squares += (x[i] - mean) * (x[i] - mean);
-    double rstd = r.rstd[row] = 1 / std::sqrt (squares / (double) h + layernorm_epsilon);
-    for (size_t i = 0; i < h; i++) {
-      double z = (x[i] - mean) * rstd, g = in.host_row[i] * dy[i];
-      r.y[row * h + i] = z * in.host_row[i] + in.host_row2[i];
-      r.dgamma[i] += dy[i] * z;
-      r.dbeta[i] += dy[i];
-      g_sum += g;
-      gz_sum += g * z;
-    }
-    for (size_t i = 0; i < h; i++) {
-      double z = (x[i] - mean) * rstd, g = in.host_row[i] * dy[i];
-      r.dx[row * h + i] = rstd * (g - g_sum / (double) h - z * gz_sum / (double) h);
-    }
-  }
-  return r;
+  expect_close ("scale-mask-softmax-bwd", download (stream, out),
+                causal_softmax_bwd_reference (in.host_b, in.host_c, s, scale), fp16_tolerance);
 }
 
 static void
@@ -239,7 +126,7 @@ check_norm (cudaStream_t stream, size_t h)
   constexpr size_t n_rows = 37; /* no multiple of the ranges of the reduction */
   size_t n = n_rows * h;
   Inputs in (stream, n, h, 150);
-  NormReference r = norm_reference (in, n_rows, h);
+  NormReference r = layernorm_reference (in.host_a, in.host_b, in.host_row, in.host_row2, n_rows, h, layernorm_epsilon);
   auto name = [h] (const char *what) { return format ("%s %zu", what, h); };
 
   Buffer<half> y = poisoned<half> (n);
@@ -280,13 +167,7 @@ check_adam (cudaStream_t stream, size_t n)
   AdamStep s;
   s.rate = 0.1f; /* as large as the weights, or the update would hide in their norm */
   adam (stream, grad.get (), weight.get (), m.get (), v.get (), n, s);
-  for (size_t i = 0; i < n; i++) {
-    m1[i] = s.beta1 * m1[i] + (1 - (double) s.beta1) * g[i];
-    m2[i] = s.beta2 * m2[i] + (1 - (double) s.beta2) * g[i] * g[i];
-    double direction = m1[i] / (1 - std::pow (s.beta1, s.step))
-      / (std::sqrt (m2[i] / (1 - std::pow (s.beta2, s.step))) + s.epsilon);
-    w[i] -= s.rate * (direction + s.decay * w[i]);
-  }
+  adam_reference ({ s.rate, s.beta1, s.beta2, s.epsilon, s.decay, s.step }, g, &w, &m1, &m2);
   expect_close ("adam weight", download (stream, weight), w, fp32_tolerance);
   expect_close ("adam m", download (stream, m), m1, fp32_tolerance);
   expect_close ("adam v", download (stream, v), m2, fp32_tolerance);
@@ -350,7 +231,7 @@ check_streams (cudaStream_t stream)
   check_gather (stream);
   check_dropout (stream);
   check_softmax (stream);
-  for (size_t h : { 6144, 12288, 20480 })
+  for (size_t h : { 1024, 6144, 12288, 20480 })
     check_norm (stream, h);
   check_flat (stream);
   return n_failed_checks;

@@ -129,6 +129,9 @@ LS_PUBLIC gboolean ls_result_write_chrome_trace (const LsResult *result, const c
 /* What ran when on which stream of which rank, and what it waited for: a row per span,
  * times in picoseconds. Columns: README.md or lockstep(1). */
 LS_PUBLIC gboolean ls_result_write_csv (const LsResult *result, const char *path, GError **error);
+/* What each link carried in the step that is reported, idle ones too: a row per link, or
+ * per bundle of links that traffic loads evenly. Columns: README.md. */
+LS_PUBLIC gboolean ls_result_write_links (const LsResult *result, const char *path, GError **error);
 /* A picture of the step, .svg or .png, drawn by gnuplot; its .gp and .dat files
  * are left beside it. */
 LS_PUBLIC gboolean ls_result_write_timeline (const LsResult *result, const char *path, GError **error);
@@ -184,6 +187,38 @@ LS_PUBLIC gboolean ls_kernel_query_set (LsKernelQuery *query, const char *key, c
 LS_PUBLIC char *ls_kernel_query_text (const LsKernelQuery *query, GError **error);
 LS_PUBLIC char *ls_kernel_query_json (const LsKernelQuery *query, GError **error);
 
+/* ---- Calibration --------------------------------------------------------- */
+
+typedef struct LsCalibrated LsCalibrated;
+
+/* Fits the efficiency of a GPU's kernels to measured ones: profiles of tools/kernelbench
+ * (JSON or CSV) and tables of others, as `lockstep calibrate` reads them. files ends in NULL;
+ * gpu: name or path, NULL if a profile says which. LS_ERROR_USAGE: no file, no GPU to be
+ * found; LS_ERROR_INPUT: a file is missing or damaged, or says what cannot be. Free with
+ * ls_calibrated_free(). */
+LS_PUBLIC LsCalibrated *ls_calibrate_kernels (const char *const *files, const char *gpu, GError **error);
+/* Fits the figures of NCCL to outputs of nccl-tests, text or JSON, of one cluster. op: what
+ * ran ("all-reduce"), NULL if the files say so. Errors as above; LS_ERROR_UNSUPPORTED: a
+ * torus. */
+LS_PUBLIC LsCalibrated *ls_calibrate_collectives (const char *const *files, const char *cluster, const char *op,
+                                                  GError **error);
+LS_PUBLIC void ls_calibrated_free (LsCalibrated *calibrated); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCalibrated, ls_calibrated_free)
+
+/* Errors on what was fitted and on what was held out, for people. */
+LS_PUBLIC char *ls_calibrated_text (const LsCalibrated *calibrated);
+/* What was left out, a line each; "" if nothing was. */
+LS_PUBLIC char *ls_calibrated_notes (const LsCalibrated *calibrated);
+/* The file, NAME.json, that a GPU's file names as its `calibration` or `nccl`. The same
+ * input gives the same bytes. LS_ERROR_USAGE: another suffix; LS_ERROR_IO. */
+LS_PUBLIC gboolean ls_calibrated_write (const LsCalibrated *calibrated, const char *path, GError **error);
+/* Whether ls_calibrated_write() can begin; creates nothing. */
+LS_PUBLIC gboolean ls_calibrated_check_path (const char *path, GError **error);
+/* Of kernels: predicted over measured time, .svg or .png, by gnuplot; its .gp and .dat files
+ * are left beside it. Errors as of ls_result_write_timeline(); LS_ERROR_USAGE: of
+ * collectives. */
+LS_PUBLIC gboolean ls_calibrated_plot (const LsCalibrated *calibrated, const char *path, GError **error);
+
 /* ---- Collectives --------------------------------------------------------- */
 
 /* All as text, as the flags of `lockstep collective` of the same names take it; NULL:
@@ -234,6 +269,53 @@ LS_PUBLIC char *ls_collective_notes (const LsCollective *collective);
  * .gp and .dat files are left beside it. Errors as of ls_result_write_timeline();
  * LS_ERROR_CONFLICT: nothing has a size, as of a barrier on one number of GPUs. */
 LS_PUBLIC gboolean ls_collective_plot (const LsCollective *collective, const char *path, GError **error);
+
+/* ---- Topology ------------------------------------------------------------ */
+
+/* All as text, as the flags of `lockstep topology` of the same names take it; NULL: the
+ * default. */
+typedef struct {
+  const char *cluster; /* name or path                                                  */
+  const char *nodes;   /* the file's, or as many as the GPUs need                       */
+  const char *gpus;    /* as many nodes as hold so many                                 */
+  const char *slice;   /* of a TPU pod, "4x4"                                           */
+  const char *const *paths; /* ways to show, each "A,B": two GPUs of the cluster such as
+                               "0,12" or "node0/gpu0,node1/gpu4"; NULL-terminated        */
+} LsTopologyOptions;
+
+typedef struct LsTopology LsTopology;
+
+typedef enum {
+  LS_TOPOLOGY_BRIEF,
+  LS_TOPOLOGY_LINKS, /* every kind of link, with its source; JSON always has these */
+  LS_TOPOLOGY_ALL,   /* and every link                                            */
+} LsTopologyDetail;
+
+/* A cluster described: nodes, fabric, bandwidths. LS_ERROR_USAGE: no cluster, a malformed
+ * value, a way from a GPU to itself; LS_ERROR_INPUT: the file; LS_ERROR_CONFLICT: it cannot
+ * be built, or has no such GPU. Free with ls_topology_free(). */
+LS_PUBLIC LsTopology *ls_topology_new (const LsTopologyOptions *options, GError **error);
+LS_PUBLIC void ls_topology_free (LsTopology *topology); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsTopology, ls_topology_free)
+
+LS_PUBLIC char *ls_topology_text (const LsTopology *topology, LsTopologyDetail detail, LsTextStyle style);
+LS_PUBLIC char *ls_topology_json (const LsTopology *topology, LsTopologyDetail detail);
+
+/* As a graph for Graphviz; errors as of ls_result_write_csv(). */
+LS_PUBLIC gboolean ls_topology_write_dot (const LsTopology *topology, const char *path, GError **error);
+/* A picture, .svg or .png; errors as of ls_result_write_timeline(). */
+LS_PUBLIC gboolean ls_topology_plot (const LsTopology *topology, const char *path, GError **error);
+
+/* ---- Comparisons --------------------------------------------------------- */
+
+/* Two results as ls_result_json() gives them, from files, side by side: as text for people or
+ * as JSON. LS_ERROR_INPUT. */
+LS_PUBLIC char *ls_compare_results (const char *path_a, const char *path_b, gboolean as_json, GError **error);
+
+/* Spans that tools/kernelbench measured on one rank beside those of
+ * ls_result_write_csv(). LS_ERROR_INPUT: a file; LS_ERROR_USAGE: one holds the other kind;
+ * LS_ERROR_CONFLICT: that rank is not in the prediction. */
+LS_PUBLIC char *ls_compare_spans (const char *path_measured, const char *path_predicted, gboolean as_json, GError **error);
 
 /* ---- What there is ------------------------------------------------------- */
 

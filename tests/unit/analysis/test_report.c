@@ -241,6 +241,34 @@ at_most_32_links (void)
   job_clear (&job);
 }
 
+/* By name but for numbers; those that are the same in all stay. */
+static void
+symmetric_links_are_a_group (void)
+{
+  Job job;
+  job_init (&job);
+  job_add_trunk (&job, "node0/gpu0>nvswitch", 100, 50); /* 25 % of two seconds */
+  job_add_trunk (&job, "node0/gpu11>nvswitch", 100, 100);
+  job_add_trunk (&job, "node0/gpu2>nvswitch", 100, 0); /* idle: not counted */
+  job_add_trunk (&job, "leaf0>node1/nic1", 100, 80);
+  job_add_trunk (&job, "leaf0>node1/nic10", 100, 80);
+  job_add_trunk (&job, "leaf3>spines", 100, 20);
+  LsReport r;
+  job_report (&job, &r);
+  if (LS_CHECK_INT (r.n_link_groups, ==, 3)) {
+    LS_CHECK_STR (r.link_groups[0].name, "node0/gpu*>nvswitch");
+    LS_CHECK_INT (r.link_groups[0].n, ==, 2);
+    LS_CHECK_DOUBLE (r.link_groups[0].max_utilisation, ==, 0.5);
+    LS_CHECK_DOUBLE (r.link_groups[0].mean_utilisation, ==, 0.375);
+    LS_CHECK_DOUBLE (r.link_groups[0].bytes, ==, 150);
+    LS_CHECK_STR (r.link_groups[1].name, "leaf0>node1/nic*");
+    LS_CHECK_DOUBLE (r.link_groups[1].mean_utilisation, ==, 0.4);
+    LS_CHECK_STR (r.link_groups[2].name, "leaf3>spines");
+  }
+  ls_report_clear (&r);
+  job_clear (&job);
+}
+
 static void
 shares_of_kernel_time (void)
 {
@@ -258,4 +286,4 @@ shares_of_kernel_time (void)
 
 LS_TEST_MAIN ("report", LS_TEST (mfu_is_the_published_formula_over_the_peak), LS_TEST (hfu_adds_what_was_recomputed),
               LS_TEST (breakdown_is_the_mean_over_ranks), LS_TEST (memory_is_that_of_the_fullest_rank),
-              LS_TEST (links_are_sorted_by_use_then_name), LS_TEST (at_most_32_links), LS_TEST (shares_of_kernel_time))
+              LS_TEST (links_are_sorted_by_use_then_name), LS_TEST (at_most_32_links), LS_TEST (symmetric_links_are_a_group), LS_TEST (shares_of_kernel_time))

@@ -367,7 +367,7 @@ ways_spread_too_far_are_refused (void)
   LsClusterSpec s = list_cluster (1);
   list_add (&s, LS_NODE_GPU, "a");
   list_add (&s, LS_NODE_GPU, "b");
-  for (int i = 0; i < LS_ROUTE_MAX_HOPS / 2; i++) {
+  for (int i = 0; i < LS_ROUTE_MAX_INTERIOR / 2; i++) {
     g_autofree char *name = g_strdup_printf ("plane%d", i);
     list_add (&s, LS_NODE_NVSWITCH, name);
     list_join (&s, "a", name, 1, 25e9);

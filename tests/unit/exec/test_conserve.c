@@ -31,7 +31,7 @@ fixture_init (Fixture *f)
   hand_freeze (h);
   f->phase = (LsPhase) { .demand_bytes = 1e6, .rate_cap = 1e9 };
   f->plan = (LsCollPlan) { .n_phases = 1, .phases = &f->phase };
-  f->call = (Call) { .bytes = 1 << 20, .plan = &f->plan, .step = { 1, 0 }, .count = { 1, 0 }, .n_over = { 1, 0 } };
+  f->call = (Call) { .key = { .bytes = 1 << 20 }, .plan = &f->plan, .step = { 1, 0 }, .count = { 1, 0 }, .n_over = { 1, 0 } };
   f->comm.calls = &f->call;
   f->run = (Run) { .plan = h->plan, .cluster = h->cluster, .options = &h->options, .arena = ls_arena_new (), .comms = &f->comm,
                    .channels = f->channels };
@@ -83,7 +83,7 @@ a_call_of_another_size_is_noticed (void)
   Fixture f;
   fixture_init (&f);
   g_autoptr (GError) error = NULL;
-  f.call.bytes = 1000;
+  f.call.key.bytes = 1000;
   LS_CHECK (!conserve_step (&f.run, 0, &error));
   check_message (error, "internal error: communicator 0: 1048576 bytes in 1 calls were asked for in step 0, 1000 bytes in 1 calls moved");
   fixture_clear (&f);
@@ -95,7 +95,7 @@ a_transfer_that_nobody_asked_for_is_noticed (void)
   Fixture f;
   fixture_init (&f);
   g_autoptr (GError) error = NULL;
-  Call send = { .bytes = 7, .plan = &f.plan, .step = { 1, 0 }, .n_over = { 1, 0 } };
+  Call send = { .key = { .bytes = 7 }, .plan = &f.plan, .step = { 1, 0 }, .n_over = { 1, 0 } };
   f.channels[3].calls = &send;
   LS_CHECK (!conserve_step (&f.run, 0, &error));
   check_message (error, "internal error: sends to the previous of rank 1: 0 bytes in 0 calls were asked for in step 0, 7 bytes in 1 calls moved");

@@ -6,6 +6,7 @@
 
 #include "hand_trace.h"
 
+#include "cluster/route.h"
 #include "parallel/lower_state.h"
 
 static const uint32_t pair[] = { 0, 1 };
@@ -23,6 +24,54 @@ mismatched_collectives_name_both_sides (void)
   LS_CHECK_STR (error ? error->message : NULL,
                 "communicator 0 (tp): rank 1 calls all-gather of 1024 bytes (fp16), but rank 0 called all-reduce of 1024 bytes (fp16)");
   hand_free (h);
+}
+
+static void
+call_with_root (Hand *h, uint32_t rank, LsCollKind kind, uint64_t bytes, uint32_t root)
+{
+  uint16_t op = hand_sync (h, rank, LS_SLOT_TP, LS_STREAM_TP, kind, bytes);
+  g_array_index (h->ops[rank], LsOp, op).root = root;
+}
+
+static void
+members_must_agree_on_the_root (void)
+{
+  Hand *h = hand_new (2);
+  g_autoptr (GError) error = NULL;
+  hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, pair, 2);
+  call_with_root (h, 0, LS_COLL_BROADCAST, 1024, 0);
+  call_with_root (h, 1, LS_COLL_BROADCAST, 1024, 1);
+  LS_CHECK (hand_run_error (h, &error) == NULL);
+  LS_CHECK_STR (error ? error->message : NULL,
+                "communicator 0 (tp): rank 1 calls broadcast of 1024 bytes (fp16), root 1, but rank 0 called broadcast of "
+                "1024 bytes (fp16), root 0");
+  hand_free (h);
+}
+
+/* Out of the root of a broadcast, into that of a reduction; two roots are two calls. */
+static void
+the_root_says_which_way_data_go (void)
+{
+  static const LsNetworkFidelity networks[] = { LS_NETWORK_FLOW, LS_NETWORK_STEP };
+  for (guint i = 0; i < G_N_ELEMENTS (networks); i++)
+    for (uint32_t root = 0; root < 2; root++) {
+      Hand *h = hand_new (2);
+      h->options.network = networks[i];
+      hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, pair, 2);
+      for (uint32_t rank = 0; rank < 2; rank++) {
+        call_with_root (h, rank, LS_COLL_BROADCAST, 3000000, root);
+        call_with_root (h, rank, LS_COLL_BROADCAST, 3000000, root);
+        call_with_root (h, rank, LS_COLL_REDUCE, 1000000, root);
+        call_with_root (h, rank, LS_COLL_BROADCAST, 3000000, 1 - root);
+      }
+      g_autoptr (LsTimeline) t = hand_run (h);
+      LsRoute away, back;
+      ls_route (h->cluster, root, 1 - root, LS_NIC_AUTO, LS_NIC_AUTO, &away);
+      ls_route (h->cluster, 1 - root, root, LS_NIC_AUTO, LS_NIC_AUTO, &back);
+      LS_CHECK_NEAR (t ? t->resource_bytes[away.hop[0].trunk] : 0, 6e6, 1e-6);
+      LS_CHECK_NEAR (t ? t->resource_bytes[back.hop[0].trunk] : 0, 4e6, 1e-6);
+      hand_free (h);
+    }
 }
 
 static void
@@ -272,7 +321,9 @@ collectives_have_one_numbering (void)
   LS_CHECK_INT (COLL_REDUCE_SCATTER, ==, LS_COLL_REDUCE_SCATTER);
 }
 
-LS_TEST_MAIN ("run", LS_TEST (mismatched_collectives_name_both_sides), LS_TEST (unequal_messages_are_refused),
+LS_TEST_MAIN ("run", LS_TEST (mismatched_collectives_name_both_sides),
+              LS_TEST (members_must_agree_on_the_root), LS_TEST (the_root_says_which_way_data_go),
+              LS_TEST (unequal_messages_are_refused),
               LS_TEST (a_cycle_is_reported_with_its_ranks), LS_TEST (a_missing_member_is_named),
               LS_TEST (an_event_never_recorded_is_reported), LS_TEST (events_order_streams), LS_TEST (a_late_issue_still_meets_the_kernel),
               LS_TEST (copies_share_the_pcie_that_they_cross), LS_TEST (copies_both_ways_leave_the_sms_alone),

@@ -12,6 +12,11 @@ report_example (void)
     { (char *) "node0 gpu0 > nvswitch", 0.25, 450e9 },
     { (char *) "node0 gpu1 > nvswitch", 0.25, 450e9 },
   };
+  static LsLinkGroup groups[] = {
+    { (char *) "node0 nic0 > leaf0", 1, 0.713, 0.713, 120e9 },
+    { (char *) "node0 gpu* > nvswitch", 2, 0.25, 0.25, 900e9 },
+    { (char *) "leaf* > spines", 4, 0.125, 0.25, 400e9 },
+  };
   return (LsReport) {
     .step_time_s = 13.75, .first_step_s = 14, .tokens_per_s = 9532.5, .mfu = 0.514, .mfu_causal = 0.49, .hfu = 0.528,
     .n_ranks = 64, .n_classes = 8, .n_steps = 3, .n_op_instances = 12345678, .bubble_frac = 0.04,
@@ -21,7 +26,7 @@ report_example (void)
     .peak_rank = 8, .peak_bytes = UINT64_C (60) << 30, .capacity_bytes = UINT64_C (80) << 30, .fits = true,
     .by_category = { [LS_MEM_PARAMETERS] = UINT64_C (20) << 30, [LS_MEM_ACTIVATIONS] = UINT64_C (45) << 30 },
     .at_peak = { [LS_MEM_PARAMETERS] = UINT64_C (20) << 30, [LS_MEM_ACTIVATIONS] = UINT64_C (39) << 30, [LS_MEM_COMM_BUFFERS] = UINT64_C (1) << 30 },
-    .n_links = G_N_ELEMENTS (links), .links = links, .share_measured = 0, .share_fitted = 0.9, .share_roofline = 0.1,
+    .n_links = G_N_ELEMENTS (links), .links = links, .n_link_groups = G_N_ELEMENTS (groups), .link_groups = groups, .share_measured = 0, .share_fitted = 0.9, .share_roofline = 0.1,
     .share_extrapolated = 0.02, .digest = 0xabc,
   };
 }

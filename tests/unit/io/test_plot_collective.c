@@ -131,7 +131,7 @@ boundaries_beyond_the_points_are_not_marked (void)
   Drawn d = { 0 };
   if (!draw (&t, &d))
     return;
-  LS_CHECK (strstr (d.script, "set arrow") == NULL);
+  LS_CHECK (strstr (d.script, "\nset arrow") == NULL);
   drawn_clear (&d);
 }
 

@@ -1,5 +1,5 @@
 /* Pins: the exact diagnostics of wrong files, and the exit code that they stand for. A
- * case is tests/reject/KIND/CASE.json (.csv, .xml) with CASE.expect beside it, in which @
+ * case is tests/reject/KIND/CASE.json (.csv, .xml, .txt) with CASE.expect beside it, in which @
  * stands for the path of the file. LS_UPDATE_GOLDEN=1 writes the .expect files anew. */
 #include "ls_test.h"
 
@@ -15,6 +15,8 @@
 #include "io/read_kernels.h"
 #include "io/read_model.h"
 #include "io/read_nccl.h"
+#include "io/read_nccl_tests.h"
+#include "io/read_profile.h"
 #include "io/read_strategy.h"
 #include "io/trace_json.h"
 
@@ -89,6 +91,20 @@ read_kernels (const char *path, LsDiagList *diags)
   return rows != NULL;
 }
 
+static bool
+read_profile (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsProfile) profile = ls_profile_load (path, "a100", diags);
+  return profile != NULL;
+}
+
+static bool
+read_nccl_tests (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsNcclTests) tests = ls_nccl_tests_load (path, diags);
+  return tests != NULL;
+}
+
 /* Legal by itself, but not for GPT 1.7B (24 layers, 24 heads) on 8 nodes of 8 GPUs. */
 static bool
 resolve (const char *path, LsDiagList *diags)
@@ -128,7 +144,8 @@ static const struct {
   { "calibration", read_calibration }, { "nccl", read_nccl },
   { "trace", read_trace },       { "nccl-topo", read_cluster },
   { "cases", read_cases },       { "collectives", read_collectives },
-  { "kernels", read_kernels },
+  { "kernels", read_kernels },   { "profile", read_profile },
+  { "nccl-tests", read_nccl_tests },
   { "resolve", resolve }, { "build", inspect },
 };
 
@@ -165,7 +182,8 @@ check_folder (const char *root, const char *folder, bool (*read) (const char *, 
   g_autofree char *path = g_build_filename (root, folder, NULL);
   g_autoptr (GDir) dir = g_dir_open (path, 0, NULL);
   for (const char *file = dir ? g_dir_read_name (dir) : NULL; file; file = g_dir_read_name (dir)) {
-    if (!g_str_has_suffix (file, ".json") && !g_str_has_suffix (file, ".csv") && !g_str_has_suffix (file, ".xml"))
+    if (!g_str_has_suffix (file, ".json") && !g_str_has_suffix (file, ".csv") && !g_str_has_suffix (file, ".xml")
+        && !g_str_has_suffix (file, ".txt"))
       continue;
     g_autofree char *case_path = g_build_filename (path, file, NULL);
     check_case (case_path, read);

@@ -155,6 +155,32 @@ shipped_traces_are_read_and_written (void)
   }
 }
 
+/* Any member may be the root, however many there are. */
+static void
+roots_are_written_and_read (void)
+{
+  enum { N = 400 };
+  g_autoptr (GString) text = g_string_new (NULL);
+  g_string_append (text, "{ \"schema\": \"lockstep.trace/1\", \"name\": \"t\", \"source\": \"a test\", \"segments\": ["
+                         " { \"name\": \"s\", \"ops\": [ { \"op\": \"collective\", \"coll\": \"gather\", \"slot\": \"world\","
+                         " \"root\": 399, \"bytes\": \"8B\" } ] } ], \"roles\": [ { \"instances\": [ [0] ] } ],"
+                         " \"communicators\": [ { \"axis\": \"dp\", \"ranks\": [");
+  for (int i = 0; i < N; i++)
+    g_string_append_printf (text, "%s%d", i > 0 ? ", " : "", i);
+  g_string_append (text, "] } ], \"ranks\": [");
+  for (int i = 0; i < N; i++)
+    g_string_append_printf (text, "%s{ \"role\": 0, \"world\": 0 }", i > 0 ? ", " : "");
+  g_string_append (text, "] }");
+  g_autoptr (LsTrace) first = read_text (text->str, "t.json");
+  if (!first)
+    return;
+  LS_CHECK_INT (first->plan->segments[0].ops[0].root, ==, N - 1);
+  const LsTraceHead head = { .name = "t", .source = "a test" };
+  g_autofree char *written = ls_trace_format (first->plan, &head, NULL);
+  g_autoptr (LsTrace) again = read_text (written, "t.json");
+  LS_CHECK (again && same_plan (first->plan, again->plan));
+}
+
 /* A plan in code may hold more than a file can say. */
 static void
 what_cannot_be_said_is_refused (void)
@@ -171,4 +197,4 @@ what_cannot_be_said_is_refused (void)
 }
 
 LS_TEST_MAIN ("trace_json", LS_TEST (what_is_written_is_read), LS_TEST (shipped_traces_are_read_and_written),
-              LS_TEST (what_cannot_be_said_is_refused))
+              LS_TEST (roots_are_written_and_read), LS_TEST (what_cannot_be_said_is_refused))

@@ -35,6 +35,31 @@ parse (const LsReport *r, const LsProvenance *p)
 }
 
 static void
+links_and_networks_hold_theirs (void)
+{
+  LsReport r = report_example ();
+  LsNetworkTime networks[] = {
+    { .name = "flow", .step_time_s = 0.2, .breakdown_s = { [LS_PART_EXPOSED_TP] = 0.05 } },
+    { .name = "step", .step_time_s = 0.25, .breakdown_s = { [LS_PART_EXPOSED_TP] = 0.1 } },
+    { .name = "alphabeta", .refused = (char *) "why" },
+  };
+  r.n_networks = G_N_ELEMENTS (networks);
+  r.networks = networks;
+  cJSON *root = parse (&r, &(LsProvenance) { .version = "1" });
+  const cJSON *group = cJSON_GetArrayItem (at (root, "link_groups"), 2);
+  LS_CHECK_DOUBLE (number (group, "n"), ==, 4);
+  LS_CHECK_DOUBLE (number (group, "mean_utilisation"), ==, 0.125);
+  LS_CHECK_DOUBLE (number (group, "max_utilisation"), ==, 0.25);
+  LS_CHECK_DOUBLE (number (group, "bytes"), ==, 400e9);
+  LS_CHECK_DOUBLE (number (root, "network_all/step/difference_pct"), ==, 25);
+  LS_CHECK_DOUBLE (number (root, "network_all/step/breakdown_s/exposed_tp"), ==, 0.1);
+  LS_CHECK (cJSON_IsNull (at (root, "network_all/step/refused")));
+  LS_CHECK (cJSON_IsNull (at (root, "network_all/alphabeta/step_time_s")));
+  LS_CHECK_STR (at (root, "network_all/alphabeta/refused")->valuestring, "why");
+  cJSON_Delete (root);
+}
+
+static void
 stable_names_hold_the_figures (void)
 {
   LsReport r = report_example ();
@@ -122,5 +147,5 @@ what_is_not_finite_is_null (void)
   cJSON_Delete (root);
 }
 
-LS_TEST_MAIN ("write_report", LS_TEST (stable_names_hold_the_figures), LS_TEST (breakdown_and_categories_have_all_keys),
+LS_TEST_MAIN ("write_report", LS_TEST (links_and_networks_hold_theirs), LS_TEST (stable_names_hold_the_figures), LS_TEST (breakdown_and_categories_have_all_keys),
               LS_TEST (links_keep_their_order), LS_TEST (provenance_says_what_is_known), LS_TEST (what_is_not_finite_is_null))

@@ -34,9 +34,10 @@ static const char golden[]
     "  comm buffers          1.00 GiB    1.2 %  ▌\n"
     "  peak                 60.00 GiB   75.0 %  fits, 20.00 GiB free\n"
     "\n"
-    "Busiest links  share of capacity, payload per step\n"
-    "  node0 nic0 > leaf0                     71.3 %     120.00 GB\n"
-    "  node0 gpu0 > nvswitch                  25.0 %     450.00 GB  and 1 like it\n"
+    "Busiest links  share of capacity and payload of a step: the most of one link, mean of all\n"
+    "  node0 nic0 > leaf0                     71.3 %                  120.00 GB\n"
+    "  node0 gpu* > nvswitch                  25.0 %                  450.00 GB  (2 alike)\n"
+    "  leaf* > spines                         25.0 %  mean  12.5 %    100.00 GB  (4 links)\n"
     "\n"
     "Kernel times  0.0 % measured, 90.0 % fitted, 10.0 % roofline; 2.0 % extrapolated\n"
     "Simulated     3 steps of 12,345,678 ops, 64 ranks in 8 classes; digest 0000000000000abc\n";
@@ -86,6 +87,28 @@ no_line_is_wider_than_100_columns (void)
     LS_CHECK_INT (g_utf8_strlen (*line, -1), <=, 100);
 }
 
+/* Times of each part that the network is to blame for, and why one is missing. */
+static void
+networks_stand_beside_each_other (void)
+{
+  LsReport r = report_example ();
+  LsNetworkTime networks[] = {
+    { .name = "flow", .step_time_s = 0.2, .breakdown_s = { [LS_PART_FORWARD] = 0.1, [LS_PART_EXPOSED_TP] = 0.05, [LS_PART_SKEW] = 0.05 } },
+    { .name = "alphabeta", .step_time_s = 0.19, .breakdown_s = { [LS_PART_FORWARD] = 0.1, [LS_PART_EXPOSED_TP] = 0.09 } },
+    { .name = "step", .refused = (char *) "too many messages" },
+  };
+  r.n_networks = G_N_ELEMENTS (networks);
+  r.networks = networks;
+  g_autofree char *got = ls_summary_format (&r, &text);
+  LS_CHECK (strstr (got, "Networks  milliseconds of the same step, against flow\n"
+                         "                step           exposed tp   skew\n"
+                         "  flow        200.00  +0.00 %       50.00  50.00\n"
+                         "  alphabeta   190.00  -5.00 %       90.00   0.00\n"
+                         "  step       refused\n"
+                         "    too many messages\n")
+            != NULL);
+}
+
 static void
 not_fitting_is_said_in_red (void)
 {
@@ -109,4 +132,4 @@ recorded_kernels_have_no_estimate (void)
 
 LS_TEST_MAIN ("write_summary", LS_TEST (summary_reads_as_agreed), LS_TEST (color_adds_nothing_but_escapes),
               LS_TEST (ascii_has_no_block_characters), LS_TEST (no_line_is_wider_than_100_columns),
-              LS_TEST (not_fitting_is_said_in_red), LS_TEST (recorded_kernels_have_no_estimate))
+              LS_TEST (networks_stand_beside_each_other), LS_TEST (not_fitting_is_said_in_red), LS_TEST (recorded_kernels_have_no_estimate))

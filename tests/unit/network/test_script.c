@@ -342,6 +342,53 @@ plans_load_the_bytes_of_the_messages (void)
   check_all (2 * MIB, 2, loads_what_it_sends);
 }
 
+/* --- what calls have in common --- */
+
+static void
+check_same_plan (const LsCollRequest *request, const LsCollPlan *a, const LsCollPlan *b)
+{
+  bool same = a->n_phases == b->n_phases;
+  for (uint32_t p = 0; same && p < a->n_phases; p++) {
+    const LsPhase *x = &a->phases[p], *y = &b->phases[p];
+    same = x->latency == y->latency && x->demand_bytes == y->demand_bytes && x->rate_cap == y->rate_cap
+           && x->n_loads == y->n_loads;
+    for (uint32_t i = 0; same && i < x->n_loads; i++)
+      same = x->loads[i].resource == y->loads[i].resource && x->loads[i].coef == y->loads[i].coef;
+  }
+  ls_check_impl (same, __FILE__, __LINE__, "%s %s of %u, %" G_GUINT64_FORMAT " bytes: another plan with a memo",
+                 request->algorithm, ls_coll_kind_name (request->kind), request->n, request->bytes);
+}
+
+static LsCollMemo *shared_memo;
+
+/* The memo has seen other sizes, kinds, roots and members. */
+static void
+plans_alike_with_memo (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request)
+{
+  for (int turn = 0; turn < 2; turn++)
+    for (uint64_t bytes = MIB; bytes <= 64 * MIB; bytes *= 8) {
+      g_autoptr (LsArena) arena = ls_arena_new ();
+      LsCollRequest plain = *request;
+      plain.bytes = bytes;
+      plain.root = turn == 0 ? request->root : request->n - 1;
+      LsCollRequest with_memo = plain;
+      with_memo.memo = shared_memo;
+      check_same_plan (&plain, ls_coll_plan (c, nccl, &plain, LS_NETWORK_FLOW, arena),
+                       ls_coll_plan (c, nccl, &with_memo, LS_NETWORK_FLOW, arena));
+    }
+}
+
+static void
+a_memo_changes_no_plan (void)
+{
+  g_autoptr (LsCluster) c = wide_cluster ();
+  shared_memo = ls_coll_memo_new ();
+  for (size_t i = 0; i < G_N_ELEMENTS (shapes); i += 4)
+    check_shape (c, shapes[i].n, shapes[i].per_node, MIB, plans_alike_with_memo);
+  check_shape (c, 24, 8, MIB, plans_alike_with_memo);
+  g_clear_pointer (&shared_memo, ls_coll_memo_free);
+}
+
 /* --- time --- */
 
 /* Seconds from the caps alone, if every round waited for the one before. */
@@ -367,11 +414,11 @@ in_step (const LsScript *s)
 }
 
 /* Large messages on links that never bind: what a script lets go at once is what the plan
- * allows in sum. A pipeline takes longer by its filling. A batch of pairs counts on links. */
+ * allows in sum. A pipeline takes longer by its filling. */
 static void
 keeps_the_rate (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request)
 {
-  if (strcmp (request->algorithm, "pairwise") == 0 || request->kind == LS_COLL_BARRIER)
+  if (request->kind == LS_COLL_BARRIER)
     return;
   g_autoptr (LsArena) arena = ls_arena_new ();
   double script = in_step (ls_coll_script (c, nccl, request, arena));
@@ -409,4 +456,4 @@ one_member_has_no_rounds (void)
 
 LS_TEST_MAIN ("script", LS_TEST (every_script_is_right), LS_TEST (a_wrong_script_is_rejected),
               LS_TEST (members_send_the_bytes_of_the_formula), LS_TEST (plans_load_the_bytes_of_the_messages),
-              LS_TEST (scripts_are_as_fast_as_plans), LS_TEST (one_member_has_no_rounds))
+              LS_TEST (a_memo_changes_no_plan), LS_TEST (scripts_are_as_fast_as_plans), LS_TEST (one_member_has_no_rounds))

@@ -173,6 +173,7 @@ DAMAGE (no_event, t->ops[B0][2].event = 1)
 DAMAGE (unrecorded, t->ops[B0][2].kind = LS_OP_HOST_SYNC)
 DAMAGE (other_micro_batch, t->instances[1][3].mb = 0; t->instances[1][1].mb = 0)
 DAMAGE (unbound_dp, t->bindings[3].comm[LS_SLOT_DP] = UINT32_MAX)
+DAMAGE (root_of_nobody, t->ops[STEP][1].root = 2)
 DAMAGE (unbound_next, t->bindings[1].peer[1] = UINT32_MAX)
 
 static void
@@ -200,6 +201,9 @@ faults_of_dependencies_and_slots_are_named (void)
     { unbound_dp,
       "rank 3 (role 1), instance 4 (step, micro-batch 1, chunk 0), op 1 (all-reduce): "
       "slot dp is not bound" },
+    { root_of_nobody,
+      "rank 0 (role 0), instance 4 (step, micro-batch 1, chunk 0), op 1 (all-reduce): "
+      "root 2 does not exist: communicator 0 has 2 members" },
     { unbound_next,
       "rank 1 (role 0), instance 0 (forward 0, micro-batch 0, chunk 0), op 1 (send activation): "
       "slot next is not bound" },

@@ -1,99 +1,89 @@
-/* Pins the orders of the 1F1B family: against those of other generators (digests
- * always, the orders themselves where the measured data are), against closed forms, and
- * for every small shape against what any schedule must keep. Communication takes no
- * time here. */
+/* Pins the orders of the fixed schedules: against those of other generators (digests
+ * always, the orders themselves where the measured data are); the registry; and what is
+ * refused. */
+#include <string.h>
+
 #include "base/digest.h"
 #include "ls_test.h"
-#include "parallel/sched.h"
+#include "parallel/sched_layout.h"
 
 typedef struct {
-  const char *schedule;
-  LsSchedShape shape;
+  uint32_t pp, vpp, m, group;
   uint64_t digest;
 } Golden;
 
 #include "sched_digests.h"
 
-static GArray *
-order_of (const char *schedule, const LsSchedShape *shape, uint32_t rank)
-{
-  GArray *actions = g_array_new (FALSE, FALSE, sizeof (LsAction));
-  ls_sched_find (schedule)->order (shape, rank, actions);
-  return actions;
-}
+typedef struct {
+  const char *name; /* of its folder */
+  const char *schedule;
+  LsRounds rounds;
+  const Golden *goldens;
+  guint n;
+} Family;
 
-static const LsAction *
-action_at (const GArray *actions, guint i)
-{
-  return &g_array_index (actions, LsAction, i);
-}
+#define FAMILY(name, schedule, rounds, goldens) { name, schedule, rounds, goldens, G_N_ELEMENTS (goldens) }
 
-static char
-letter (uint8_t type)
-{
-  return "FBIW"[type];
-}
+static const Family families[] = {
+  FAMILY ("1f1b", "1f1b", 0, goldens_1f1b),
+  FAMILY ("megatron-1f1b", "1f1b", 0, goldens_megatron_1f1b),
+  FAMILY ("gpipe", "gpipe", 0, goldens_gpipe),
+  FAMILY ("interleaved-1f1b", "interleaved-1f1b", LS_ROUNDS_PYTORCH, goldens_interleaved_1f1b),
+  FAMILY ("megatron-interleaved", "interleaved-1f1b", LS_ROUNDS_MEGATRON, goldens_megatron_interleaved),
+  FAMILY ("looped-bfs", "looped-bfs", 0, goldens_looped_bfs),
+  FAMILY ("interleaved-zb", "interleaved-zb", 0, goldens_interleaved_zb),
+  FAMILY ("zbv", "zbv", 0, goldens_zbv),
+  FAMILY ("dualpipe", "dualpipe", 0, goldens_dualpipe),
+  FAMILY ("dualpipev", "dualpipev", 0, goldens_dualpipev),
+};
 
-/* ---- orders as text: "0F0,0F1,0B0,...", one line per rank ---- */
+static LsSchedShape
+golden_shape (const Family *f, const Golden *g)
+{
+  return (LsSchedShape){
+    .pp = g->pp, .vpp = g->vpp, .n_micro_batches = g->m, .group = g->group, .rounds = f->rounds,
+  };
+}
 
 static char *
 order_text (const char *schedule, const LsSchedShape *shape)
 {
+  g_autoptr (LsOrders) orders = ls_sched_orders (ls_sched_find (schedule), shape);
   GString *text = g_string_new (NULL);
   for (uint32_t rank = 0; rank < shape->pp; rank++) {
-    g_autoptr (GArray) actions = order_of (schedule, shape, rank);
-    for (guint i = 0; i < actions->len; i++) {
-      const LsAction *a = action_at (actions, i);
-      g_string_append_printf (text, "%s%u%c%u", i ? "," : "", a->chunk * shape->pp + rank, letter (a->type), a->mb);
-    }
+    ls_orders_append_rank (orders, rank, text);
     g_string_append_c (text, '\n');
   }
   return g_string_free (text, FALSE);
 }
 
-/* For each cell: stage, letter, micro-batch; UINT64_MAX after each rank. */
 static uint64_t
-text_digest (const char *text)
+digest_of (const char *text)
 {
   LsDigest digest;
   ls_digest_init (&digest);
-  while (*text) {
-    char *p;
-    ls_digest_u64 (&digest, g_ascii_strtoull (text, &p, 10));
-    ls_digest_u64 (&digest, (uint64_t) *p++);
-    ls_digest_u64 (&digest, g_ascii_strtoull (p, &p, 10));
-    if (*p == '\n')
-      ls_digest_u64 (&digest, UINT64_MAX);
-    text = p + 1;
-  }
+  ls_digest_bytes (&digest, text, strlen (text));
   return ls_digest_get (&digest);
-}
-
-static const Golden *
-golden_find (const char *schedule, const LsSchedShape *s)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (goldens); i++) {
-    const LsSchedShape *g = &goldens[i].shape;
-    if (strcmp (goldens[i].schedule, schedule) == 0 && g->pp == s->pp && g->vpp == s->vpp
-        && g->n_micro_batches == s->n_micro_batches && g->group == s->group)
-      return &goldens[i];
-  }
-  return NULL;
 }
 
 static void
 orders_have_the_digests_of_other_generators (void)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (goldens); i++) {
-    const Golden *g = &goldens[i];
-    if (!LS_CHECK (ls_sched_find (g->schedule)->refusal (&g->shape) == NULL))
-      continue;
-    g_autofree char *text = order_text (g->schedule, &g->shape);
-    if (!LS_CHECK (text_digest (text) == g->digest))
-      printf ("  %s pp %u vpp %u m %u group %u:\n%s", g->schedule, g->shape.pp, g->shape.vpp,
-              g->shape.n_micro_batches, g->shape.group, text);
-  }
+  for (guint i = 0; i < G_N_ELEMENTS (families); i++)
+    for (guint k = 0; k < families[i].n; k++) {
+      const Family *f = &families[i];
+      LsSchedShape shape = golden_shape (f, &f->goldens[k]);
+      const char *rule = ls_sched_refusal (ls_sched_find (f->schedule), &shape);
+      LS_CHECK_STR (rule, NULL);
+      if (rule)
+        continue;
+      g_autofree char *text = order_text (f->schedule, &shape);
+      if (!LS_CHECK (digest_of (text) == f->goldens[k].digest))
+        printf ("  %s pp %u vpp %u m %u group %u\n", f->name, shape.pp, shape.vpp, shape.n_micro_batches, shape.group);
+    }
 }
+
+/* ---- the orders themselves ---- */
 
 /* The number after key in a file name such as "1f1b_p4_stages4_m8.csv", or 0. */
 static uint32_t
@@ -103,240 +93,103 @@ number_after (const char *name, const char *key)
   return p ? (uint32_t) g_ascii_strtoull (p + strlen (key), NULL, 10) : 0;
 }
 
-static void
-compare_file (const char *dir, const char *name, const char *schedule)
+static LsSchedShape
+shape_of_file (const Family *f, const char *name)
 {
-  LsSchedShape shape = {
-    .pp = number_after (name, "_p"),
-    .vpp = MAX (number_after (name, "_v"), 1),
+  uint32_t pp = number_after (name, "_p");
+  uint32_t vpp = number_after (name, "_v");
+  return (LsSchedShape){
+    .pp = pp,
+    .vpp = vpp ? vpp : number_after (name, "_stages") / pp,
     .n_micro_batches = number_after (name, "_m"),
     .group = number_after (name, "_N"),
+    .rounds = f->rounds,
   };
+}
+
+static gboolean
+has_golden (const Family *f, const LsSchedShape *s, uint64_t digest)
+{
+  for (guint i = 0; i < f->n; i++) {
+    const Golden *g = &f->goldens[i];
+    if (g->pp == s->pp && g->vpp == s->vpp && g->m == s->n_micro_batches && g->group == s->group)
+      return g->digest == digest;
+  }
+  return FALSE;
+}
+
+static void
+compare_file (const char *dir, const char *name, const Family *f)
+{
+  LsSchedShape shape = shape_of_file (f, name);
   g_autofree char *path = g_build_filename (dir, name, NULL);
   g_autofree char *expected = NULL;
   g_autoptr (GError) error = NULL;
   g_file_get_contents (path, &expected, NULL, &error);
   if (!LS_CHECK_NO_ERROR (error))
     return;
-
-  g_autofree char *text = order_text (schedule, &shape);
+  g_autofree char *text = order_text (f->schedule, &shape);
   LS_CHECK_STR (text, expected);
-  const Golden *g = golden_find (schedule, &shape);
-  if (LS_CHECK (g != NULL))
-    LS_CHECK (text_digest (expected) == g->digest);
+  LS_CHECK (has_golden (f, &shape, digest_of (expected)));
 }
 
 static void
-compare_family (const char *family, const char *schedule, guint n_at_least)
+orders_equal_those_of_other_generators (void)
 {
   const char *shared = ls_test_shared_data ();
-  if (!shared)
-    return;
-  g_autofree char *path = g_build_filename (shared, "schedules", family, NULL);
-  g_autoptr (GDir) dir = g_dir_open (path, 0, NULL);
-  if (!LS_CHECK (dir != NULL))
-    return;
-
-  guint n = 0;
-  for (const char *name; (name = g_dir_read_name (dir)); n++)
-    compare_file (path, name, schedule);
-  LS_CHECK_INT (n, >=, n_at_least);
-}
-
-static void
-orders_equal_pytorch_1f1b (void)
-{
-  compare_family ("1f1b", "1f1b", 27);
-}
-
-static void
-orders_equal_megatron_1f1b (void)
-{
-  compare_family ("megatron-1f1b", "1f1b", 32);
-}
-
-static void
-orders_equal_megatron_interleaved (void)
-{
-  compare_family ("megatron-interleaved", "interleaved-1f1b", 286);
-}
-
-/* ---- what any order must keep ---- */
-
-/* Each (chunk, micro-batch) once as F and, later, once as B. Returns the most
- * activations alive, in chunks. */
-static uint32_t
-check_complete (const LsSchedShape *shape, const GArray *actions)
-{
-  uint32_t n_cells = shape->vpp * shape->n_micro_batches;
-  g_autofree char *state = g_malloc0 (n_cells); /* 0, then F, then B */
-  uint32_t n_alive = 0, peak = 0;
-
-  LS_CHECK_INT (actions->len, ==, 2 * n_cells);
-  for (guint i = 0; i < actions->len; i++) {
-    const LsAction *a = action_at (actions, i);
-    if (!LS_CHECK (a->chunk < shape->vpp && a->mb < shape->n_micro_batches))
-      return 0;
-    char *cell = &state[a->chunk * shape->n_micro_batches + a->mb];
-    if (a->type == LS_ACTION_F) {
-      LS_CHECK_INT (*cell, ==, 0);
-      n_alive++;
-    } else {
-      LS_CHECK_INT (a->type, ==, LS_ACTION_B);
-      LS_CHECK_INT (*cell, ==, 'F');
-      n_alive--;
-    }
-    *cell = letter (a->type);
-    peak = MAX (peak, n_alive);
+  for (guint i = 0; shared && i < G_N_ELEMENTS (families); i++) {
+    g_autofree char *path = g_build_filename (shared, "schedules", families[i].name, NULL);
+    g_autoptr (GDir) dir = g_dir_open (path, 0, NULL);
+    if (!LS_CHECK (dir != NULL))
+      return;
+    guint n = 0;
+    for (const char *name; (name = g_dir_read_name (dir)); n++)
+      compare_file (path, name, &families[i]);
+    LS_CHECK_INT (n, ==, families[i].n);
   }
-  return peak;
 }
 
-/* The number of forwards before the first backward is the warm-up and the forward of
- * the first pair, if there is one. */
+/* ---- the examples of the headers ---- */
+
 static void
-check_warmup (const char *schedule, const LsSchedShape *shape, uint32_t rank, const GArray *actions)
+check_text (const char *schedule, LsSchedShape shape, const char *expected)
 {
-  uint32_t n_warmup = ls_sched_find (schedule)->n_warmup (shape, rank);
-  uint32_t n = shape->vpp * shape->n_micro_batches;
-  guint n_forwards = 0;
-  while (action_at (actions, n_forwards)->type == LS_ACTION_F)
-    n_forwards++;
-  LS_CHECK_INT (n_forwards, ==, MIN (n, n_warmup + 1));
-}
-
-typedef struct {
-  const LsSchedShape *shape;
-  int64_t forward, backward; /* time of one chunk */
-  GArray **orders;
-  guint *next;    /* [pp] */
-  int64_t *free_at; /* [pp] */
-  int64_t *end;   /* [F | B][global stage][micro-batch], -1: not yet */
-} Replay;
-
-static int64_t *
-end_of (const Replay *r, uint8_t type, uint32_t stage, uint32_t mb)
-{
-  uint32_t n_stages = r->shape->pp * r->shape->vpp;
-  return &r->end[((uint64_t) (type == LS_ACTION_B) * n_stages + stage) * r->shape->n_micro_batches + mb];
-}
-
-/* When the input of an action is there; -1: not yet. */
-static int64_t
-input_at (const Replay *r, uint32_t rank, const LsAction *a)
-{
-  uint32_t stage = a->chunk * r->shape->pp + rank;
-  if (a->type == LS_ACTION_F)
-    return stage == 0 ? 0 : *end_of (r, LS_ACTION_F, stage - 1, a->mb);
-  if (stage == r->shape->pp * r->shape->vpp - 1)
-    return *end_of (r, LS_ACTION_F, stage, a->mb);
-  return *end_of (r, LS_ACTION_B, stage + 1, a->mb);
-}
-
-static gboolean
-advance (Replay *r, uint32_t rank)
-{
-  gboolean has_moved = FALSE;
-  for (; r->next[rank] < r->orders[rank]->len; r->next[rank]++) {
-    const LsAction *a = action_at (r->orders[rank], r->next[rank]);
-    int64_t input = input_at (r, rank, a);
-    if (input < 0)
-      break;
-    r->free_at[rank] = MAX (r->free_at[rank], input) + (a->type == LS_ACTION_F ? r->forward : r->backward);
-    *end_of (r, a->type, a->chunk * r->shape->pp + rank, a->mb) = r->free_at[rank];
-    has_moved = TRUE;
-  }
-  return has_moved;
-}
-
-/* Runs the orders; the end of the last action, or -1 if they deadlock. */
-static int64_t
-makespan (const char *schedule, const LsSchedShape *shape, int64_t forward, int64_t backward)
-{
-  uint32_t n_ends = 2 * shape->pp * shape->vpp * shape->n_micro_batches;
-  g_autoptr (GPtrArray) orders = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
-  for (uint32_t rank = 0; rank < shape->pp; rank++)
-    g_ptr_array_add (orders, order_of (schedule, shape, rank));
-  g_autofree guint *next = g_new0 (guint, shape->pp);
-  g_autofree int64_t *free_at = g_new0 (int64_t, shape->pp);
-  g_autofree int64_t *end = g_new (int64_t, n_ends);
-  for (uint32_t i = 0; i < n_ends; i++)
-    end[i] = -1;
-
-  Replay r = { shape, forward, backward, (GArray **) orders->pdata, next, free_at, end };
-  for (gboolean has_moved = TRUE; has_moved;) {
-    has_moved = FALSE;
-    for (uint32_t rank = 0; rank < shape->pp; rank++)
-      has_moved |= advance (&r, rank);
-  }
-
-  int64_t last = 0;
-  for (uint32_t rank = 0; rank < shape->pp; rank++) {
-    if (next[rank] < r.orders[rank]->len)
-      return -1;
-    last = MAX (last, free_at[rank]);
-  }
-  return last;
-}
-
-/* min (m, p - r) micro-batches kept; (m + p - 1)(F + B). */
-static void
-every_small_1f1b_keeps_its_closed_forms (void)
-{
-  for (uint32_t pp = 1; pp <= 9; pp++)
-    for (uint32_t m = 1; m <= 20; m++) {
-      LsSchedShape shape = { .pp = pp, .vpp = 1, .n_micro_batches = m };
-      LS_CHECK (ls_sched_find ("1f1b")->refusal (&shape) == NULL);
-      for (uint32_t rank = 0; rank < pp; rank++) {
-        g_autoptr (GArray) actions = order_of ("1f1b", &shape, rank);
-        LS_CHECK_INT (check_complete (&shape, actions), ==, MIN (m, pp - rank));
-        LS_CHECK_INT (ls_sched_find ("1f1b")->n_warmup (&shape, rank), ==, MIN (m, pp - rank - 1));
-        check_warmup ("1f1b", &shape, rank, actions);
-      }
-      LS_CHECK_INT (makespan ("1f1b", &shape, 10, 21), ==, (m + pp - 1) * 31);
-    }
-}
-
-/* min (m v, (v - 1) N + 2 (p - 1 - r) + 1) chunks kept; with chunk times f and b the
- * step takes (m v + p - 1)(f + b), whatever the legal N. */
-static void
-check_interleaved (const LsSchedShape *shape)
-{
-  uint32_t group = shape->group ? shape->group : shape->pp;
-  uint32_t n = shape->n_micro_batches * shape->vpp;
-  for (uint32_t rank = 0; rank < shape->pp; rank++) {
-    uint32_t n_warmup = (shape->vpp - 1) * group + 2 * (shape->pp - 1 - rank);
-    g_autoptr (GArray) actions = order_of ("interleaved-1f1b", shape, rank);
-    LS_CHECK_INT (check_complete (shape, actions), ==, MIN (n, n_warmup + 1));
-    LS_CHECK_INT (ls_sched_find ("interleaved-1f1b")->n_warmup (shape, rank), ==, MIN (n, n_warmup));
-    check_warmup ("interleaved-1f1b", shape, rank, actions);
-  }
-  LS_CHECK_INT (makespan ("interleaved-1f1b", shape, 10, 21), ==, (n + shape->pp - 1) * 31);
+  LS_CHECK_STR (ls_sched_refusal (ls_sched_find (schedule), &shape), NULL);
+  g_autofree char *text = order_text (schedule, &shape);
+  LS_CHECK_STR (text, expected);
 }
 
 static void
-every_small_interleaved_keeps_its_closed_forms (void)
+orders_are_those_drawn_in_their_files (void)
 {
-  for (uint32_t pp = 2; pp <= 6; pp++)
-    for (uint32_t vpp = 2; vpp <= 4; vpp++)
-      for (uint32_t m = 1; m <= 18; m++)
-        for (uint32_t group = 0; group <= m + 1; group++) {
-          LsSchedShape shape = { pp, vpp, m, group };
-          uint32_t n = group ? group : pp;
-          gboolean is_legal = pp <= n && n <= m && (m % n == 0 || m % n >= pp);
-          LS_CHECK_INT (ls_sched_find ("interleaved-1f1b")->refusal (&shape) == NULL, ==, is_legal);
-          if (is_legal)
-            check_interleaved (&shape);
-        }
-}
-
-static void
-without_a_pipeline_each_backward_follows_its_forward (void)
-{
-  LsSchedShape shape = { .pp = 1, .vpp = 1, .n_micro_batches = 3 };
-  g_autofree char *text = order_text ("none", &shape);
-  LS_CHECK_STR (text, "0F0,0B0,0F1,0B1,0F2,0B2\n");
-  LS_CHECK_INT (ls_sched_find ("none")->n_warmup (&shape, 0), ==, 0);
+  check_text ("none", (LsSchedShape){ 1, 1, 3 }, "0F0,0B0,0F1,0B1,0F2,0B2\n");
+  check_text ("naive", (LsSchedShape){ 2, 1, 2 }, "0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n");
+  check_text ("gpipe", (LsSchedShape){ 2, 1, 3 }, "0F0,0F1,0F2,0B0,0B1,0B2\n1F0,1F1,1F2,1B0,1B1,1B2\n");
+  check_text ("1f1b", (LsSchedShape){ 2, 1, 3 }, "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n");
+  check_text ("pipedream", (LsSchedShape){ 2, 0, 3 }, "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n");
+  check_text ("interleaved-1f1b", (LsSchedShape){ 2, 2, 2 },
+              "0F0,0F1,2F0,2F1,2B0,2B1,0B0,0B1\n1F0,1F1,3F0,3B0,3F1,3B1,1B0,1B1\n");
+  check_text ("looped-bfs", (LsSchedShape){ 2, 2, 2 },
+              "0F0,0F1,2F0,2F1,2B1,2B0,0B1,0B0\n1F0,1F1,3F0,3F1,3B1,3B0,1B1,1B0\n");
+  check_text ("interleaved-zb", (LsSchedShape){ 2, 2, 2 },
+              "0F0,0F1,2F0,2F1,2I0,2W0,2I1,2W1,0I0,0W0,0I1,0W1\n"
+              "1F0,1F1,3F0,3I0,3F1,3I1,3W0,1I0,3W1,1I1,1W0,1W1\n");
+  check_text ("zb-h1", (LsSchedShape){ 2, 1, 3 }, "0F0,0F1,0I0,0W0,0F2,0I1,0W1,0I2,0W2\n1F0,1I0,1F1,1I1,1W0,1F2,1I2,1W1,1W2\n");
+  check_text ("zb-h2", (LsSchedShape){ 2, 1, 4 },
+              "0F0,0F1,0F2,0I0,0W0,0F3,0I1,0W1,0I2,0W2,0I3,0W3\n1F0,1I0,1F1,1I1,1F2,1I2,1W0,1F3,1I3,1W1,1W2,1W3\n");
+  check_text ("zbv", (LsSchedShape){ 2, 0, 2 },
+              "0F0,0F1,3F0,3I0,3W0,3F1,3I1,3W1,0I0,0W0,0I1,0W1\n1F0,2F0,1F1,2F1,2I0,2W0,1I0,1W0,2I1,2W1,1I1,1W1\n");
+  check_text ("dualpipe", (LsSchedShape){ 2, 0, 4 },
+              "d0s0F0,d1s1F0,d0s0F1,d1s1B0,(d1s1F1;d0s0B0)OVERLAP_F_B,d1s1B1,d0s0I1,d0s0W1\n"
+              "d1s0F0,d0s1F0,d1s0F1,d0s1B0,(d0s1F1;d1s0B0)OVERLAP_F_B,d0s1B1,d1s0I1,d1s0W1\n");
+  check_text ("dualpipev", (LsSchedShape){ 2, 2, 4 },
+              "0F0,0F1,0F2,3F0,3I0,3W0,3F1,(0F3;3B1)OVERLAP_F_B,(3F2;0B0)OVERLAP_F_B,3B2,(3F3;0B1)OVERLAP_F_B,3B3,"
+              "0I2,0W2,0I3,0W3\n"
+              "1F0,2F0,1F1,2F1,1F2,2B0,(2F2;1B0)OVERLAP_F_B,(1F3;2B1)OVERLAP_F_B,(2F3;1B1)OVERLAP_F_B,2B2,1B2,2I3,1I3,"
+              "2W3,1W3\n");
+  check_text ("chimera", (LsSchedShape){ 2, 0, 2 }, "d0s0F0,d1s1F0,d1s1B0,d0s0B0\nd1s0F0,d0s1F0,d0s1B0,d1s0B0\n");
+  check_text ("hanayo", (LsSchedShape){ 2, 0, 2 },
+              "0F0,0F1,3F0,3I0,3W0,3F1,3I1,3W1,0I0,0W0,0I1,0W1\n1F0,2F0,1F1,2F1,2I0,2W0,1I0,1W0,2I1,2W1,1I1,1W1\n");
 }
 
 /* ---- the registry and its refusals ---- */
@@ -344,11 +197,27 @@ without_a_pipeline_each_backward_follows_its_forward (void)
 static void
 registry_finds_each_schedule_by_its_name (void)
 {
-  guint n = 0;
-  for (const LsSched *s; (s = ls_sched_at (n)); n++)
-    LS_CHECK (ls_sched_find (s->name) == s);
-  LS_CHECK_INT (n, ==, 3);
+  static const char *const names[] = {
+    "none", "naive", "gpipe", "1f1b", "pipedream", "interleaved-1f1b", "looped-bfs", "interleaved-zb",
+    "zb-h1", "zb-h2", "zbv", "dualpipe", "dualpipev", "chimera", "hanayo",
+  };
+  const LsSched *s;
+  for (guint i = 0; (s = ls_sched_at (i)); i++)
+    LS_CHECK (ls_sched_find (s->name) == s && (s->order != NULL) != (s->orders != NULL));
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    LS_CHECK (ls_sched_find (names[i]) != NULL);
   LS_CHECK (ls_sched_find ("zb-9p") == NULL);
+}
+
+static void
+pipedream_keeps_a_version_per_micro_batch_in_flight (void)
+{
+  /* ../shared/reference/schedule-formulas.csv: p, stage, versions */
+  static const uint32_t rows[][3] = { { 2, 0, 2 }, { 4, 0, 4 }, { 4, 2, 2 }, { 8, 1, 7 }, { 6, 5, 1 } };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    LsSchedShape shape = { rows[i][0], 1, 16 };
+    LS_CHECK_INT (ls_sched_find ("pipedream")->n_versions (&shape, rows[i][1]), ==, rows[i][2]);
+  }
 }
 
 static void
@@ -361,23 +230,53 @@ illegal_shapes_are_refused_with_their_rule (void)
   } cases[] = {
     { "none", { 2, 1, 4 }, "without a pipeline schedule pp must be 1" },
     { "none", { 1, 2, 4 }, "without a pipeline schedule vpp must be 1" },
+    { "gpipe", { 0, 1, 4 }, "pp must be at least 1" },
+    { "gpipe", { 4, 1, 0 }, "there must be at least 1 micro-batch" },
+    { "gpipe", { 65536, 1, 4 }, "there may be at most 32768 stages" },
+    { "looped-bfs", { 256, 256, 4 }, "there may be at most 32768 stages" },
+    { "hanayo", { .pp = 2, .n_micro_batches = 2, .waves = UINT32_C (1) << 31 }, "there may be at most 32768 stages" },
+    { "gpipe", { 2, 1, UINT32_MAX }, "there may be at most 2^29 chunk forwards on a rank" },
+    { "naive", { 4, 2, 8 }, "vpp must be 1: a rank holds one stage" },
+    { "gpipe", { 4, 2, 8 }, "vpp must be 1: a rank holds one stage" },
+    { "pipedream", { 4, 2, 8 }, "vpp must be 1: a rank holds one stage" },
+    { "zb-h1", { 4, 2, 8 }, "vpp must be 1: a rank holds one stage" },
+    { "zb-h2", { 4, 2, 8 }, "vpp must be 1: a rank holds one stage" },
+    { "dualpipe", { 4, 2, 8 }, "vpp must be 1: a rank holds one stage" },
+    { "chimera", { 4, 2, 8 }, "vpp must be 1: a rank holds one stage" },
     { "1f1b", { 4, 2, 8 }, "vpp must be 1: several chunks per rank need interleaved-1f1b" },
-    { "interleaved-1f1b", { 1, 2, 8 }, "pp must be greater than 1" },
     { "interleaved-1f1b", { 4, 1, 8 }, "vpp must be greater than 1: one chunk per rank is 1f1b" },
     { "interleaved-1f1b", { 4, 2, 3 }, "there must be at least pp micro-batches" },
     { "interleaved-1f1b", { 4, 2, 6 }, "the number of micro-batches must be a multiple of pp" },
     { "interleaved-1f1b", { 4, 2, 8, 3 }, "the micro-batch group must not be smaller than pp" },
     { "interleaved-1f1b", { 4, 2, 8, 9 }, "the micro-batch group must not exceed the number of micro-batches" },
     { "interleaved-1f1b", { 4, 2, 8, 5 }, "the last micro-batch group must be full or hold at least pp" },
+    { "interleaved-1f1b", { 4, 2, 9, 0, LS_ROUNDS_PYTORCH },
+      "the number of micro-batches must be a multiple of the rounds, max (1, micro-batches / pp)" },
+    { "interleaved-1f1b", { 4, 2, 8, 4, LS_ROUNDS_PYTORCH },
+      "with PyTorch's rounds the micro-batch group follows from pp and may not be given" },
+    { "interleaved-zb", { 4, 2, 9 },
+      "the number of micro-batches must be a multiple of the rounds, max (1, micro-batches / pp)" },
+    { "interleaved-zb", { 4, 1, 8 }, "vpp must be greater than 1: one chunk per rank is zb-h1" },
+    { "looped-bfs", { 4, 1, 8 }, "vpp must be greater than 1: one chunk per rank is gpipe" },
+    { "zbv", { 4, 1, 8 }, "vpp must be 2: the model goes down the ranks and back" },
+    { "dualpipev", { 4, 3, 8 }, "vpp must be 2: the model goes down the ranks and back" },
+    { "dualpipev", { 4, 2, 7 }, "there must be at least 2 pp micro-batches" },
+    { "dualpipe", { 3, 0, 8 }, "pp must be even: ranks mirror each other" },
+    { "dualpipe", { 4, 0, 9 }, "the number of micro-batches must be even: half of them go in each direction" },
+    { "dualpipe", { 4, 0, 6 }, "there must be at least 2 pp micro-batches" },
+    { "chimera", { 3, 0, 4 }, "pp must be even: the two directions meet in different halves of the time" },
+    { "chimera", { .pp = 4, .n_micro_batches = 6, .pipes = 3 }, "pipes must be even: as many go up as go down" },
+    { "chimera", { .pp = 4, .n_micro_batches = 6, .pipes = 6 }, "half the pipes must divide half of pp" },
+    { "chimera", { 4, 0, 5 }, "the number of micro-batches must be a multiple of the pipes" },
+    { "hanayo", { 4, 3, 8 }, "vpp must be even: a wave has two chunks" },
+    { "hanayo", { .pp = 4, .vpp = 2, .n_micro_batches = 8, .waves = 2 }, "vpp must be twice the waves" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
-    LS_CHECK_STR (ls_sched_find (cases[i].schedule)->refusal (&cases[i].shape), cases[i].rule);
+    LS_CHECK_STR (ls_sched_refusal (ls_sched_find (cases[i].schedule), &cases[i].shape), cases[i].rule);
 }
 
-LS_TEST_MAIN ("sched", LS_TEST (orders_have_the_digests_of_other_generators), LS_TEST (orders_equal_pytorch_1f1b),
-              LS_TEST (orders_equal_megatron_1f1b), LS_TEST (orders_equal_megatron_interleaved),
-              LS_TEST (every_small_1f1b_keeps_its_closed_forms),
-              LS_TEST (every_small_interleaved_keeps_its_closed_forms),
-              LS_TEST (without_a_pipeline_each_backward_follows_its_forward),
+LS_TEST_MAIN ("sched", LS_TEST (orders_have_the_digests_of_other_generators),
+              LS_TEST (orders_equal_those_of_other_generators), LS_TEST (orders_are_those_drawn_in_their_files),
               LS_TEST (registry_finds_each_schedule_by_its_name),
+              LS_TEST (pipedream_keeps_a_version_per_micro_batch_in_flight),
               LS_TEST (illegal_shapes_are_refused_with_their_rule))

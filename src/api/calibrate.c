@@ -1,0 +1,114 @@
+/* Calibrations: LsCalibrated of lockstep/lockstep.h. */
+#include <stdbool.h>
+#include <string.h>
+
+#include <lockstep/lockstep.h>
+#include <lockstep/version.h>
+
+#include "io/plot_calibration.h"
+#include "io/write_file.h"
+#include "sweep/calibrate.h"
+#include "sweep/calibrate_nccl.h"
+
+/* Either of kernels or of collectives. */
+struct LsCalibrated {
+  LsCalibrateRun *kernels;
+  LsCalibrateNccl *nccl;
+};
+
+LsCalibrated *
+ls_calibrate_kernels (const char *const *files, const char *gpu, GError **error)
+{
+  const LsCalibrateSpec spec = { .files = files, .gpu = gpu, .version = ls_version () };
+  LsCalibrateRun *run = ls_calibrate_run_new (&spec, error);
+  if (!run)
+    return NULL;
+  LsCalibrated *c = g_new0 (LsCalibrated, 1);
+  c->kernels = run;
+  return c;
+}
+
+LsCalibrated *
+ls_calibrate_collectives (const char *const *files, const char *cluster, const char *op, GError **error)
+{
+  const LsCalibrateNcclSpec spec = { .files = files, .cluster = cluster, .op = op };
+  LsCalibrateNccl *run = ls_calibrate_nccl_new (&spec, error);
+  if (!run)
+    return NULL;
+  LsCalibrated *c = g_new0 (LsCalibrated, 1);
+  c->nccl = run;
+  return c;
+}
+
+void
+ls_calibrated_free (LsCalibrated *c)
+{
+  if (!c)
+    return;
+  ls_calibrate_run_free (c->kernels);
+  ls_calibrate_nccl_free (c->nccl);
+  g_free (c);
+}
+
+char *
+ls_calibrated_text (const LsCalibrated *c)
+{
+  g_return_val_if_fail (c, NULL);
+  return c->kernels ? ls_fit_report_to_text (ls_calibrate_run_report (c->kernels))
+                    : ls_nccl_report_to_text (ls_calibrate_nccl_report (c->nccl));
+}
+
+char *
+ls_calibrated_notes (const LsCalibrated *c)
+{
+  g_return_val_if_fail (c, NULL);
+  GString *text = g_string_new (NULL);
+  const GPtrArray *notes = c->kernels ? ls_calibrate_run_notes (c->kernels) : NULL;
+  for (guint i = 0; notes && i < notes->len; i++)
+    g_string_append_printf (text, "%s\n", (const char *) g_ptr_array_index (notes, i));
+  return g_string_free (text, FALSE);
+}
+
+/* A file is found by its name, and says it. */
+static char *
+name_of (const char *path, GError **error)
+{
+  g_autofree char *base = g_path_get_basename (path);
+  gsize n = strlen (base);
+  bool is_plain = g_str_has_suffix (base, ".json") && n > strlen (".json");
+  for (const char *c = base; *c && is_plain; c++)
+    is_plain = g_ascii_isalnum (*c) || strchr ("-_.", *c);
+  if (is_plain)
+    return g_strndup (base, n - strlen (".json"));
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s: expected NAME.json, NAME of letters, digits, \"-\", \"_\" and \".\"", path);
+  return NULL;
+}
+
+gboolean
+ls_calibrated_check_path (const char *path, GError **error)
+{
+  g_return_val_if_fail (path, FALSE);
+  g_autofree char *name = name_of (path, error);
+  return name && ls_write_file_check (path, error);
+}
+
+gboolean
+ls_calibrated_write (const LsCalibrated *c, const char *path, GError **error)
+{
+  g_return_val_if_fail (c && path, FALSE);
+  g_autofree char *name = name_of (path, error);
+  if (!name)
+    return FALSE;
+  g_autofree char *json = c->kernels ? ls_calibrate_run_json (c->kernels, name) : ls_calibrate_nccl_json (c->nccl, name);
+  return ls_write_text (path, json, error);
+}
+
+gboolean
+ls_calibrated_plot (const LsCalibrated *c, const char *path, GError **error)
+{
+  g_return_val_if_fail (c && path, FALSE);
+  if (c->kernels)
+    return ls_plot_calibration (ls_calibrate_run_report (c->kernels), path, error);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s: collectives are drawn by 'lockstep collective --compare'", path);
+  return FALSE;
+}

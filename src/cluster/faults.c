@@ -1,0 +1,364 @@
+#include "cluster/faults.h"
+
+#include <string.h>
+
+#include "base/suggest.h"
+#include "cluster/index.h"
+#include "cluster/proxy.h"
+#include "cluster/spec.h"
+
+#define MAX_SEARCHED_GPUS 256
+
+const LsNodeFaults *
+ls_faults_of_node (const LsCluster *c, uint32_t host)
+{
+  return c->index->faulty_nodes ? g_hash_table_lookup (c->index->faulty_nodes, GUINT_TO_POINTER (host)) : NULL;
+}
+
+uint32_t
+ls_first_sound_node (const LsCluster *c)
+{
+  for (uint32_t host = 0; host < c->spec.n_nodes; host++)
+    if (!ls_faults_of_node (c, host))
+      return host;
+  return 0;
+}
+
+void
+ls_node_faults_free (LsNodeFaults *n)
+{
+  ls_ways_free (n->within);
+  ls_ways_free (n->to_nic);
+  ls_ways_free (n->from_nic);
+  g_free (n->nic_of_gpu);
+  g_free (n->proxies);
+  g_free (n);
+}
+
+/* --- names --- */
+
+static LsTrunk *
+trunk_at (const LsCluster *c, guint t)
+{
+  return &g_array_index (c->trunks, LsTrunk, t);
+}
+
+/* Letters up to the slash behind a node. */
+static size_t
+node_part (const char *name)
+{
+  const char *slash = strchr (name, '/');
+  return slash && g_str_has_prefix (name, "node") ? (size_t) (slash + 1 - name) : 0;
+}
+
+/* Of the links of the same node, or of the fabric. */
+static gboolean
+complain_of_name (const LsCluster *c, const char *name, GError **error)
+{
+  g_autoptr (GPtrArray) near = g_ptr_array_new ();
+  size_t n = node_part (name);
+  for (guint t = 0; t < c->trunks->len; t++)
+    if (node_part (trunk_at (c, t)->name) == n && strncmp (trunk_at (c, t)->name, name, n) == 0)
+      g_ptr_array_add (near, trunk_at (c, t)->name);
+  g_ptr_array_add (near, NULL);
+  const char *hint = ls_suggest (name, (const char *const *) near->pdata);
+  if (!hint && near->len > 1)
+    return ls_spec_conflict (error, "faults: no link is named \"%s\"; expected one like \"%s\"", name,
+                             (const char *) near->pdata[0]);
+  return ls_spec_conflict (error, "faults: no link is named \"%s\" in a cluster of %u nodes%s%s%s", name, c->spec.n_nodes,
+                           hint ? "; did you mean \"" : "", hint ? hint : "", hint ? "\"?" : "");
+}
+
+/* --- what is left --- */
+
+static uint32_t
+n_physical_of (const LsCluster *c, guint trunk)
+{
+  uint32_t n = 0;
+  for (guint i = 0; i < c->links->len; i++)
+    if (g_array_index (c->links, LsLink, i).trunk == trunk)
+      n += g_array_index (c->links, LsLink, i).n_physical;
+  return n;
+}
+
+static gboolean
+share_left (const LsCluster *c, const LsFault *fault, guint trunk, double *ret_share, GError **error)
+{
+  *ret_share = fault->capacity;
+  if (!(fault->capacity >= 0 && fault->capacity <= 1))
+    return ls_spec_conflict (error, "faults: \"%s\": expected a share of capacity from 0 to 1; got %g", fault->link, fault->capacity);
+  if (fault->failed_links == 0)
+    return TRUE;
+  uint32_t n = n_physical_of (c, trunk);
+  if (fault->failed_links > n)
+    return ls_spec_conflict (error, "faults: \"%s\" has %u links; %u cannot fail", fault->link, n, fault->failed_links);
+  *ret_share *= 1 - (double) fault->failed_links / n;
+  return TRUE;
+}
+
+static gboolean
+apply_one (LsCluster *c, const LsFault *fault, GHashTable *by_name, double *left, GError **error)
+{
+  gpointer found = g_hash_table_lookup (by_name, fault->link);
+  if (!found)
+    return complain_of_name (c, fault->link, error);
+  guint t = GPOINTER_TO_UINT (found) - 1;
+  double share;
+  if (!share_left (c, fault, t, &share, error))
+    return FALSE;
+  left[t] = MIN (left[t], share);
+  if (!fault->one_way)
+    left[t ^ 1] = MIN (left[t ^ 1], share);
+  return TRUE;
+}
+
+static void
+note_node (LsCluster *c, uint32_t host)
+{
+  if (!ls_faults_of_node (c, host))
+    g_hash_table_insert (c->index->faulty_nodes, GUINT_TO_POINTER (host), g_new0 (LsNodeFaults, 1));
+}
+
+static bool
+is_nvlink (const LsCluster *c, const LsLink *link)
+{
+  LsNodeKind from = g_array_index (c->nodes, LsTopoNode, link->from).kind, to = g_array_index (c->nodes, LsTopoNode, link->to).kind;
+  return from == LS_NODE_NVSWITCH || to == LS_NODE_NVSWITCH || (from == LS_NODE_GPU && to == LS_NODE_GPU);
+}
+
+static void
+degrade (LsCluster *c, const double *left)
+{
+  const LsTopoIndex *x = c->index;
+  for (guint i = 0; i < c->links->len; i++) {
+    LsLink *link = &g_array_index (c->links, LsLink, i);
+    double share = left[link->trunk];
+    if (share == 1)
+      continue;
+    bool is_failed = share == 0;
+    link->capacity_bytes_per_s *= is_failed ? 1 : share;
+    if (i < c->spec.n_nodes * x->links_per_node) {
+      uint32_t host = i / x->links_per_node;
+      note_node (c, host);
+      LsNodeFaults *node = g_hash_table_lookup (x->faulty_nodes, GUINT_TO_POINTER (host));
+      node->has_nvlink_fault |= is_failed && is_nvlink (c, link);
+    } else
+      c->index->has_failed_switch_links |= is_failed;
+  }
+  for (guint t = 0; t < c->trunks->len; t++) {
+    trunk_at (c, t)->is_failed = left[t] == 0;
+    trunk_at (c, t)->capacity_bytes_per_s *= left[t] == 0 ? 1 : left[t];
+  }
+}
+
+gboolean
+ls_faults_apply (LsCluster *c, GError **error)
+{
+  const GArray *faults = c->spec.faults;
+  if (!faults || faults->len == 0)
+    return TRUE;
+  g_autoptr (GHashTable) by_name = g_hash_table_new (g_str_hash, g_str_equal);
+  g_autofree double *left = g_new (double, c->trunks->len);
+  for (guint t = 0; t < c->trunks->len; t++) {
+    g_hash_table_insert (by_name, trunk_at (c, t)->name, GUINT_TO_POINTER (t + 1));
+    left[t] = 1;
+  }
+  for (guint i = 0; i < faults->len; i++)
+    if (!apply_one (c, &g_array_index (faults, LsFault, i), by_name, left, error))
+      return FALSE;
+  c->index->faulty_nodes = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify) ls_node_faults_free);
+  degrade (c, left);
+  return TRUE;
+}
+
+/* --- ways in a node --- */
+
+/* The working links of a node's interior, by local numbers. */
+static GArray *
+working_links (const LsCluster *c, uint32_t host)
+{
+  const LsTopoIndex *x = c->index;
+  GArray *links = g_array_new (FALSE, FALSE, sizeof (LsLink));
+  for (guint i = 0; i < x->interior_links; i++) {
+    LsLink link = g_array_index (c->links, LsLink, host * x->links_per_node + i);
+    if (ls_trunk_is_failed (c, link.trunk))
+      continue;
+    link.from -= host * x->interior->n_vertices;
+    link.to -= host * x->interior->n_vertices;
+    link.trunk -= host * x->trunks_per_node;
+    g_array_append_val (links, link);
+  }
+  return links;
+}
+
+static void
+find_ways (const LsCluster *c, uint32_t host, LsNodeFaults *node)
+{
+  const LsInterior *in = c->index->interior;
+  uint32_t n_gpus = c->spec.gpus_per_node, n_nics = c->spec.nics;
+  if (c->spec.interior == LS_INTERIOR_TORUS || n_gpus > MAX_SEARCHED_GPUS || n_nics > MAX_SEARCHED_GPUS)
+    return;
+  g_autoptr (GArray) links = working_links (c, host);
+  const LsLink *link = (const LsLink *) (gconstpointer) links->data;
+  g_autofree LsNodeKind *kinds = g_new (LsNodeKind, in->n_vertices);
+  for (uint32_t v = 0; v < in->n_vertices; v++)
+    kinds[v] = g_array_index (c->nodes, LsTopoNode, host * in->n_vertices + v).kind;
+  g_autofree uint32_t *gpus = g_new (uint32_t, n_gpus), *nics = g_new (uint32_t, n_nics + 1);
+  for (uint32_t i = 0; i < n_gpus; i++)
+    gpus[i] = in->v_gpu + i;
+  for (uint32_t i = 0; i < n_nics; i++)
+    nics[i] = in->v_nic + i;
+  node->within = ls_ways_new (kinds, in->n_vertices, link, links->len, gpus, n_gpus, gpus, n_gpus);
+  node->to_nic = ls_ways_new (kinds, in->n_vertices, link, links->len, gpus, n_gpus, nics, n_nics);
+  node->from_nic = ls_ways_new (kinds, in->n_vertices, link, links->len, nics, n_nics, gpus, n_gpus);
+}
+
+/* Both ways, port included. */
+static bool
+nic_serves (const LsCluster *c, uint32_t host, uint32_t gpu, uint32_t nic)
+{
+  LsRoute r = { .n_hops = 0 };
+  return !ls_trunk_is_failed (c, ls_node_trunk (c, host, 2 * nic)) && !ls_trunk_is_failed (c, ls_node_trunk (c, host, 2 * nic + 1))
+         && ls_route_to_nic (c, host, gpu, nic, &r) && ls_route_from_nic (c, host, nic, gpu, &r);
+}
+
+/* Its own; else the nearest that serves; nics if none does. */
+static uint32_t
+nic_for (const LsCluster *c, uint32_t host, const LsNodeFaults *node, uint32_t gpu)
+{
+  const LsInterior *in = c->index->interior;
+  uint32_t n = c->spec.nics, own = in->kind->nic_of_gpu (in, gpu), best = n, nearest = UINT32_MAX;
+  for (uint32_t k = 0; k < n; k++) {
+    uint32_t nic = (own + k) % n;
+    if (!nic_serves (c, host, gpu, nic))
+      continue;
+    if (k == 0)
+      return own;
+    uint32_t length = node->to_nic ? ls_ways_length (node->to_nic, gpu, nic) : 0;
+    if (best == n || length < nearest) {
+      best = nic;
+      nearest = length;
+    }
+  }
+  return best;
+}
+
+static gboolean
+cut_off (uint32_t host, const char *from_kind, uint32_t from, const char *to, GError **error)
+{
+  return ls_spec_conflict (error, "faults: no way from node%u/%s%u to %s is left", host, from_kind, from, to);
+}
+
+static gboolean
+check_node (const LsCluster *c, uint32_t host, LsNodeFaults *node, GError **error)
+{
+  uint32_t n_gpus = c->spec.gpus_per_node;
+  for (uint32_t from = 0; from < n_gpus; from++) {
+    for (uint32_t to = 0; to < n_gpus; to++) {
+      LsRoute r = { .n_hops = 0 };
+      g_autofree char *name = g_strdup_printf ("node%u/gpu%u", host, to);
+      if (from != to && !ls_route_within (c, host, from, to, &r))
+        return cut_off (host, "gpu", from, name, error);
+    }
+    if (node->nic_of_gpu && node->nic_of_gpu[from] == c->spec.nics)
+      return cut_off (host, "gpu", from, "any NIC of its node", error);
+    for (int is_to_host = 0; is_to_host < 2; is_to_host++) {
+      LsRoute r;
+      ls_route_host_memory (c, host * n_gpus + from, is_to_host, &r);
+      for (uint32_t i = 0; i < r.n_hops; i++)
+        if (ls_trunk_is_failed (c, r.hop[i].trunk))
+          return cut_off (host, "gpu", from, "the memory of its CPU", error);
+    }
+  }
+  return TRUE;
+}
+
+static gboolean
+finish_node (LsCluster *c, uint32_t host, LsNodeFaults *node, GError **error)
+{
+  find_ways (c, host, node);
+  if (c->spec.nics > 0) {
+    node->nic_of_gpu = g_new (uint32_t, c->spec.gpus_per_node);
+    for (uint32_t gpu = 0; gpu < c->spec.gpus_per_node; gpu++)
+      node->nic_of_gpu[gpu] = nic_for (c, host, node, gpu);
+  }
+  if (!check_node (c, host, node, error))
+    return FALSE;
+  node->proxies = ls_proxies_new (c, host);
+  return TRUE;
+}
+
+/* --- ways in the fabric --- */
+
+/* "leaf4 (node32/nic0)": a switch, and the first NIC at it. */
+static char *
+describe_edge (const LsCluster *c, uint32_t edge)
+{
+  const LsFabric *fabric = c->index->fabric;
+  uint32_t v = fabric->first_vertex + edge;
+  for (guint i = 0; i < c->spec.n_nodes * c->index->links_per_node; i++) {
+    const LsLink *link = &g_array_index (c->links, LsLink, i);
+    const LsTopoNode *nic = &g_array_index (c->nodes, LsTopoNode, link->from);
+    if (link->to != v)
+      continue;
+    const char *name = strchr (trunk_at (c, link->trunk)->name, '>') + 1;
+    return g_strdup_printf ("%s (node%u/nic%u)", name, nic->host, nic->index);
+  }
+  return g_strdup_printf ("switch %u", edge);
+}
+
+/* Whether PXN needs no way between rails. */
+static bool
+keeps_rails (const LsCluster *c)
+{
+  const uint32_t *proxies = c->index->proxies;
+  uint32_t n_rails = c->spec.rails;
+  if (!proxies || (c->index->faulty_nodes && g_hash_table_size (c->index->faulty_nodes) > 0))
+    return false;
+  for (uint32_t gpu = 0; gpu < c->spec.gpus_per_node; gpu++)
+    for (uint32_t rail = 0; rail < n_rails; rail++)
+      if (ls_nic_of_gpu (c, proxies[gpu * n_rails + rail]) % n_rails != rail)
+        return false;
+  return true;
+}
+
+static gboolean
+check_edges (const LsCluster *c, GError **error)
+{
+  const LsFabric *fabric = c->index->fabric;
+  uint32_t n = fabric->n_edges;
+  bool is_by_rail = keeps_rails (c);
+  g_autofree uint32_t *rail = g_new0 (uint32_t, n);
+  for (uint32_t host = 0; host < c->spec.n_nodes; host++)
+    for (uint32_t i = 0; i < c->spec.rails && i < c->spec.nics; i++)
+      rail[fabric->kind->edge (fabric, host, i)] = i;
+  for (uint32_t from = 0; from < n; from++)
+    for (uint32_t to = 0; to < n; to++) {
+      if ((is_by_rail && rail[from] != rail[to]) || fabric->kind->reaches (fabric, c, from, to))
+        continue;
+      g_autofree char *a = describe_edge (c, from), *b = describe_edge (c, to);
+      return ls_spec_conflict (error, "%s: no way from %s to %s", c->index->faulty_nodes ? "faults" : "fabric", a, b);
+    }
+  return TRUE;
+}
+
+static gint
+by_number (gconstpointer a, gconstpointer b)
+{
+  guint x = GPOINTER_TO_UINT (a), y = GPOINTER_TO_UINT (b);
+  return (x > y) - (x < y);
+}
+
+gboolean
+ls_faults_finish (LsCluster *c, GError **error)
+{
+  if (c->index->faulty_nodes) {
+    g_autoptr (GList) hosts = g_list_sort (g_hash_table_get_keys (c->index->faulty_nodes), by_number);
+    for (GList *i = hosts; i; i = i->next)
+      if (!finish_node (c, GPOINTER_TO_UINT (i->data), g_hash_table_lookup (c->index->faulty_nodes, i->data), error))
+        return FALSE;
+  }
+  /* Trees are whole without faults; lists need not be. */
+  bool may_be_cut = c->index->has_failed_switch_links || c->index->fabric->kind->finish;
+  return !may_be_cut || check_edges (c, error);
+}

@@ -1,0 +1,71 @@
+#include "cluster/proxy.h"
+
+#include "cluster/index.h"
+#include "cluster/route.h"
+
+/* A way must leave room for the other node (interior_list.c). */
+#define MAX_HOPS (LS_ROUTE_MAX_INTERIOR / 2 - 4)
+
+/* Trunks of the node's NVLinks, by local number; NULL if it has none. */
+static bool *
+find_nvlinks (const LsCluster *c, uint32_t host)
+{
+  const LsTopoIndex *x = c->index;
+  bool *is_nvlink = g_new0 (bool, x->interior->n_trunks + 1), has_some = false;
+  for (guint i = host * x->links_per_node; i < host * x->links_per_node + x->interior_links; i++) {
+    const LsLink *link = &g_array_index (c->links, LsLink, i);
+    LsNodeKind from = g_array_index (c->nodes, LsTopoNode, link->from).kind,
+               to = g_array_index (c->nodes, LsTopoNode, link->to).kind;
+    bool is = from == LS_NODE_NVSWITCH || to == LS_NODE_NVSWITCH || (from == LS_NODE_GPU && to == LS_NODE_GPU);
+    is_nvlink[link->trunk - host * x->trunks_per_node] |= is;
+    has_some |= is;
+  }
+  if (!has_some)
+    g_clear_pointer (&is_nvlink, g_free);
+  return is_nvlink;
+}
+
+static bool
+nvlink_leads (const LsCluster *c, uint32_t host, const bool *is_nvlink, uint32_t from, uint32_t to)
+{
+  LsRoute r = { .n_hops = 0 };
+  if (!ls_route_within (c, host, from, to, &r))
+    return false;
+  for (uint32_t i = 0; i < r.n_hops; i++)
+    if (!is_nvlink[r.hop[i].trunk - host * c->index->trunks_per_node])
+      return false;
+  uint32_t per_node = c->spec.gpus_per_node;
+  return ls_route_to_nic (c, host, to, ls_nic_of_gpu (c, host * per_node + to), &r) && r.n_hops <= MAX_HOPS;
+}
+
+static uint32_t
+proxy_of (const LsCluster *c, uint32_t host, const bool *is_nvlink, uint32_t gpu, uint32_t rail)
+{
+  uint32_t n_gpus = c->spec.gpus_per_node, n = 0;
+  g_autofree uint32_t *able = g_new (uint32_t, n_gpus);
+  for (uint32_t g = 0; g < n_gpus; g++) {
+    if (ls_nic_of_gpu (c, host * n_gpus + g) % c->spec.rails != rail)
+      continue;
+    if (g == gpu)
+      return gpu;
+    if (nvlink_leads (c, host, is_nvlink, gpu, g))
+      able[n++] = g;
+  }
+  return n > 0 ? able[gpu % n] : gpu;
+}
+
+uint32_t *
+ls_proxies_new (const LsCluster *c, uint32_t host)
+{
+  const LsClusterSpec *s = &c->spec;
+  if (!s->pxn || s->rails < 2 || s->nics == 0 || s->interior == LS_INTERIOR_TORUS)
+    return NULL;
+  g_autofree bool *is_nvlink = find_nvlinks (c, host);
+  if (!is_nvlink)
+    return NULL;
+  uint32_t *proxies = g_new (uint32_t, (gsize) s->gpus_per_node * s->rails);
+  for (uint32_t gpu = 0; gpu < s->gpus_per_node; gpu++)
+    for (uint32_t rail = 0; rail < s->rails; rail++)
+      proxies[gpu * s->rails + rail] = proxy_of (c, host, is_nvlink, gpu, rail);
+  return proxies;
+}

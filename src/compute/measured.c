@@ -1,0 +1,189 @@
+#include "compute/measured.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SAME_TRAFFIC 1e-3 /* relative: bytes are whole numbers, some rounded */
+
+void
+ls_measured_free (GArray *table)
+{
+  if (!table)
+    return;
+  for (guint i = 0; i < table->len; i++)
+    g_free (g_array_index (table, LsMeasuredKernel, i).name);
+  g_array_unref (table);
+}
+
+/* The sizes in which a kernel may differ from its neighbours. */
+enum { N_SIZES = 4 };
+
+typedef struct {
+  double at[N_SIZES];
+} Sizes;
+
+static Sizes
+sizes_of (uint64_t m, uint64_t n, uint64_t k, uint64_t batch)
+{
+  return (Sizes){ { (double) m, (double) n, (double) k, (double) MAX (batch, 1) } };
+}
+
+static bool
+is_gemm (int kind)
+{
+  return kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM;
+}
+
+static double
+volume (const Sizes *s)
+{
+  return s->at[0] * s->at[1] * fmax (1, s->at[2]) * s->at[3];
+}
+
+/* Bytes of an element of the result, of a GEMM without what the operands take. */
+static double
+traffic (int kind, int dtype, const Sizes *s, double bytes)
+{
+  double m = s->at[0], n = s->at[1], k = s->at[2], batch = s->at[3];
+  double operands = is_gemm (kind) ? ls_dtype_bytes ((LsDtype) dtype) * batch * (m * k + k * n) : 0;
+  return (bytes - operands) / fmax (1, m * n * batch);
+}
+
+static bool
+is_near (double a, double b)
+{
+  return fabs (a - b) <= SAME_TRAFFIC * fmax (fabs (a), fabs (b));
+}
+
+static bool
+is_same_work (const LsMeasuredKernel *row, const LsKernel *kernel)
+{
+  if (row->kind != (int) kernel->kind || row->dtype != (int) kernel->dtype
+      || (row->name && strcmp (row->name, kernel->name) != 0))
+    return false;
+  Sizes a = sizes_of (row->m, row->n, row->k, row->batch), b = sizes_of (kernel->m, kernel->n, kernel->k, kernel->batch);
+  return is_near (traffic (row->kind, row->dtype, &a, row->bytes), traffic (row->kind, row->dtype, &b, kernel->bytes))
+         && is_near (row->flops / volume (&a), kernel->flops / volume (&b));
+}
+
+/* Measured over fitted time. */
+static double
+factor_of (const LsMeasuredKernel *row, const LsKindFit *fit, const LsGpu *gpu)
+{
+  const LsKernel kernel = { .name = row->name ? row->name : "",
+                            .kind = (LsKernelKind) row->kind,
+                            .dtype = (LsDtype) row->dtype,
+                            .m = row->m,
+                            .n = row->n,
+                            .k = row->k,
+                            .batch = row->batch,
+                            .flops = row->flops,
+                            .bytes = row->bytes };
+  return (double) row->time / (double) MAX (1, ls_kernel_cost_by (fit, 1, gpu, &kernel).alone);
+}
+
+/* The nearest rows below and above in one size; of equals their geometric mean. */
+typedef struct {
+  double size, log_sum;
+  guint n;
+} Side;
+
+static void
+take (Side *side, double size, bool is_nearer, double factor)
+{
+  if (side->n > 0 && size != side->size && !is_nearer)
+    return;
+  if (side->n == 0 || size != side->size)
+    *side = (Side){ .size = size };
+  side->log_sum += log (factor);
+  side->n++;
+}
+
+/* In how many sizes they differ, and the last of these. */
+static guint
+differences (const Sizes *a, const Sizes *b, guint *ret_axis)
+{
+  guint n = 0;
+  for (guint i = 0; i < N_SIZES; i++)
+    if (a->at[i] != b->at[i]) {
+      n++;
+      *ret_axis = i;
+    }
+  return n;
+}
+
+typedef struct {
+  Side exact, below[N_SIZES], above[N_SIZES];
+} Neighbours;
+
+static void
+find_neighbours (const GArray *table, const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, Neighbours *x)
+{
+  Sizes want = sizes_of (kernel->m, kernel->n, kernel->k, kernel->batch);
+  for (guint i = 0; i < table->len; i++) {
+    const LsMeasuredKernel *row = &g_array_index (table, LsMeasuredKernel, i);
+    Sizes have = sizes_of (row->m, row->n, row->k, row->batch);
+    guint axis = 0, n = differences (&have, &want, &axis);
+    if (n > 1 || !is_same_work (row, kernel))
+      continue;
+    double size = have.at[axis], factor = factor_of (row, fit, gpu);
+    if (n == 0)
+      take (&x->exact, size, false, factor);
+    else if (size < want.at[axis])
+      take (&x->below[axis], size, size > x->below[axis].size, factor);
+    else
+      take (&x->above[axis], size, size < x->above[axis].size, factor);
+  }
+}
+
+static bool
+interpolate (const Neighbours *x, const LsKernel *kernel, double *ret_factor)
+{
+  Sizes want = sizes_of (kernel->m, kernel->n, kernel->k, kernel->batch);
+  double nearest = LS_MEASURED_MAX_GAP;
+  bool found = false;
+  for (guint i = 0; i < N_SIZES; i++) {
+    const Side *below = &x->below[i], *above = &x->above[i];
+    if (below->n == 0 || above->n == 0 || above->size / below->size > nearest || (found && above->size / below->size == nearest))
+      continue;
+    nearest = above->size / below->size;
+    double share = log (want.at[i] / below->size) / log (nearest);
+    *ret_factor = exp ((1 - share) * below->log_sum / below->n + share * above->log_sum / above->n);
+    found = true;
+  }
+  return found;
+}
+
+bool
+ls_measured_find (const GArray *table, const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel,
+                  double *ret_factor, LsCostSource *ret_source)
+{
+  bool has_shape = kernel->m > 0 && kernel->n > 0;
+  if (!table || !has_shape)
+    return false;
+  Neighbours x = { 0 };
+  find_neighbours (table, fit, gpu, kernel, &x);
+  if (x.exact.n > 0) {
+    *ret_factor = exp (x.exact.log_sum / x.exact.n);
+    *ret_source = LS_COST_MEASURED;
+    return true;
+  }
+  *ret_source = LS_COST_INTERPOLATED;
+  return interpolate (&x, kernel, ret_factor);
+}
+
+void
+ls_measured_refine (const GArray *table, const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel,
+                    LsKernelCost *cost)
+{
+  double factor;
+  LsCostSource source;
+  if (!ls_measured_find (table, fit, gpu, kernel, &factor, &source))
+    return;
+  cost->launch_s *= factor;
+  cost->compute_s *= factor;
+  cost->memory_s *= factor;
+  cost->source = source;
+  cost->extrapolated = false;
+  cost->alone = ls_kernel_time_beside (cost, 0);
+}

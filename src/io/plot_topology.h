@@ -1,0 +1,11 @@
+/* io/plot_topology.h — a picture of a cluster: one node, and the fabric. What there are
+ * too many of to read is drawn in part, and says so. */
+#ifndef LS_IO_PLOT_TOPOLOGY_H
+#define LS_IO_PLOT_TOPOLOGY_H
+
+#include "analysis/topology.h"
+
+/* .svg or .png, with .gp and .dat beside it; errors as of io/picture.h. */
+gboolean ls_plot_topology (const LsTopoMap *map, const char *path, GError **error);
+
+#endif

@@ -1,0 +1,343 @@
+#include "io/read_profile.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "io/csv_fields.h"
+#include "io/read_file.h"
+
+#define MAX_SIZE    1e9  /* of a dimension                                             */
+#define MAX_TIME_US 1e12
+#define FLOPS_SLACK 0.01 /* of a GEMM: the file counts 2 m n k, as we do               */
+
+/* What kernelbench says of a kernel, as text where only some groups spell it alike. */
+typedef struct {
+  char *group, *name, *shape, *dtype;
+  double bytes, flops, time_us;
+} Row;
+
+typedef struct {
+  char *schema, *gpu, *driver, *cuda, *date;
+  uint32_t n_sm;
+  GArray *rows; /* Row */
+} File;
+
+#define TEXT(type, key_, member_) { key_, LS_FIELD_STRING, offsetof (type, member_) }
+#define NUMBER(key_, member_, max_) { key_, LS_FIELD_DOUBLE, offsetof (Row, member_), .required = true, .max = (max_) }
+#define IGNORED(key_) { key_, LS_FIELD_IGNORED }
+
+static const LsField row_fields[] = {
+  { "group", LS_FIELD_STRING, offsetof (Row, group), .required = true },
+  { "name", LS_FIELD_STRING, offsetof (Row, name), .required = true },
+  TEXT (Row, "shape", shape),
+  TEXT (Row, "dtype", dtype),
+  NUMBER ("bytes", bytes, 1e18),
+  NUMBER ("flops", flops, 1e24),
+  NUMBER ("time_us", time_us, MAX_TIME_US),
+  IGNORED ("spread_pct"),
+  IGNORED ("rate"),
+  IGNORED ("note"),
+  { NULL },
+};
+
+static const LsField file_fields[] = {
+  { "schema", LS_FIELD_STRING, offsetof (File, schema), .required = true },
+  { "gpu", LS_FIELD_STRING, offsetof (File, gpu), .required = true, .meaning = "what the driver calls it" },
+  { "n_sms", LS_FIELD_UINT, offsetof (File, n_sm), .required = true, .min = 1, .max = 65536,
+    .meaning = "its multiprocessors" },
+  TEXT (File, "driver", driver),
+  TEXT (File, "cuda", cuda),
+  { "date", LS_FIELD_STRING, offsetof (File, date), .required = true, .meaning = "of the measurement" },
+  IGNORED ("l2_bytes"),
+  IGNORED ("memory_bytes"),
+  IGNORED ("cublaslt"),
+  IGNORED ("method"),
+  IGNORED ("n_skipped"),
+  IGNORED ("states"),
+  { "rows", LS_FIELD_ARRAY, offsetof (File, rows), .required = true, .fields = row_fields,
+    .element_size = sizeof (Row), .meaning = "the kernels" },
+  { NULL },
+};
+
+void
+ls_profile_free (LsProfile *p)
+{
+  if (!p)
+    return;
+  g_free (p->path);
+  g_free (p->gpu);
+  g_free (p->driver);
+  g_free (p->cuda);
+  g_free (p->date);
+  g_free (p->sha256);
+  g_clear_pointer (&p->kernels, g_array_unref);
+  g_clear_pointer (&p->sustained, g_array_unref);
+  ls_json_doc_free (p->doc);
+  ls_csv_free (p->csv);
+  g_free (p);
+}
+
+/* ---- where ---- */
+
+static void G_GNUC_PRINTF (5, 0)
+complain (const LsProfile *p, guint row, const char *key, LsDiagList *diags, const char *format, va_list args)
+{
+  g_autofree char *message = g_strdup_vprintf (format, args);
+  if (p->csv) {
+    static const char *const times[] = { "time_us", "latency_ms", "latency_us", "us_median" };
+    int column = ls_csv_column (p->csv, key);
+    for (guint i = 0; column < 0 && i < G_N_ELEMENTS (times); i++)
+      column = ls_csv_column (p->csv, times[i]);
+    ls_csv_error (p->csv, row, (guint) MAX (column, 0), diags, "%s", message);
+    return;
+  }
+  const cJSON *rows = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (p->doc), "rows");
+  const cJSON *node = cJSON_GetArrayItem (rows, (int) row), *member = cJSON_GetObjectItemCaseSensitive (node, key);
+  ls_json_doc_diag (p->doc, member ? member : node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
+}
+
+static void G_GNUC_PRINTF (5, 6)
+error_at (const LsProfile *p, guint row, const char *key, LsDiagList *diags, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  complain (p, row, key, diags, format, args);
+  va_end (args);
+}
+
+void
+ls_profile_error (const LsProfile *p, guint row, LsDiagList *diags, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  complain (p, row, "time_us", diags, format, args);
+  va_end (args);
+}
+
+/* ---- kernels ---- */
+
+/* The streams of kernelbench and their kinds in the simulator (model/operators_*.c). */
+static const struct {
+  const char *name;
+  LsKernelKind kind;
+} streams[] = {
+  { "copy", LS_KERNEL_ELEMENTWISE },
+  { "memcpy", LS_KERNEL_ELEMENTWISE },
+  { "memset", LS_KERNEL_MEMSET },
+  { "add", LS_KERNEL_ELEMENTWISE },
+  { "residual-grad-add", LS_KERNEL_ELEMENTWISE },
+  { "bias-add", LS_KERNEL_ELEMENTWISE },
+  { "bias-gelu", LS_KERNEL_ELEMENTWISE },
+  { "gelu-bwd", LS_KERNEL_ELEMENTWISE },
+  { "bias-dropout-add", LS_KERNEL_ELEMENTWISE },
+  { "dropout", LS_KERNEL_ELEMENTWISE },
+  { "dropout-bwd", LS_KERNEL_ELEMENTWISE },
+  { "bias-grad", LS_KERNEL_REDUCTION },
+  { "scale-mask-softmax", LS_KERNEL_SOFTMAX },
+  { "scale-mask-softmax-bwd", LS_KERNEL_SOFTMAX },
+  { "layernorm-fwd", LS_KERNEL_NORM },
+  { "layernorm-dgrad", LS_KERNEL_NORM },
+  { "layernorm-gamma-beta-grad", LS_KERNEL_NORM },
+  { "embedding-lookup", LS_KERNEL_EMBEDDING },
+  { "adam", LS_KERNEL_OPTIMIZER },
+  { "weight-copy", LS_KERNEL_OPTIMIZER },
+  { "main-grad-copy", LS_KERNEL_OPTIMIZER },
+  { "grad-unscale", LS_KERNEL_OPTIMIZER },
+  { "grad-norm", LS_KERNEL_REDUCTION },
+  { "grad-clip", LS_KERNEL_OPTIMIZER },
+};
+
+static const char *const passes[] = { "forward", "dgrad", "wgrad", "wgrad16" };
+
+/* "8*128x2048x64": batch, then n sizes; without "8*" a batch of 1. */
+static bool
+parse_shape (const char *text, guint n, uint64_t *ret_sizes, uint64_t *ret_batch)
+{
+  const char *star = strchr (text, '*');
+  g_autofree char *batch = star ? g_strndup (text, (gsize) (star - text)) : g_strdup ("1");
+  g_auto (GStrv) items = g_strsplit (star ? star + 1 : text, "x", -1);
+  bool ok = g_strv_length (items) == n
+            && g_ascii_string_to_unsigned (batch, 10, 1, (guint64) MAX_SIZE, ret_batch, NULL);
+  for (guint i = 0; ok && i < n; i++)
+    ok = g_ascii_string_to_unsigned (items[i], 10, 1, (guint64) MAX_SIZE, &ret_sizes[i], NULL);
+  return ok;
+}
+
+static bool
+check_row (const LsProfile *p, guint row, const Row *r, const char *shape, bool has_shape, LsDtype *ret_dtype,
+           LsDiagList *diags)
+{
+  guint n_before = ls_diag_list_n (diags);
+  if (!has_shape)
+    error_at (p, row, "shape", diags, "expected %s; got \"%.40s\"", shape, r->shape ? r->shape : "");
+  if (!r->dtype || !ls_dtype_parse (r->dtype, ret_dtype) || *ret_dtype == LS_DTYPE_BYTE)
+    error_at (p, row, "dtype", diags, "expected a number format such as bf16 or fp8; got \"%.40s\"", r->dtype ? r->dtype : "");
+  if (!(r->time_us > 0))
+    error_at (p, row, "time_us", diags, "expected a time above 0; got %g", r->time_us);
+  if (!(r->bytes > 0))
+    error_at (p, row, "bytes", diags, "expected bytes above 0; got %g", r->bytes);
+  return ls_diag_list_n (diags) == n_before;
+}
+
+static bool G_GNUC_PRINTF (1, 2)
+is_held_out (const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *key = g_strdup_vprintf (format, args);
+  va_end (args);
+  return ls_kernel_is_held_out (key);
+}
+
+static void
+append_gemm (LsProfile *p, guint row, const Row *r, const char *pass, GArray *kernels, LsDiagList *diags)
+{
+  uint64_t s[3] = { 0 }, batch = 1;
+  LsDtype dtype = LS_DTYPE_BF16;
+  bool has_shape = r->shape && parse_shape (r->shape, 3, s, &batch);
+  if (!check_row (p, row, r, "rows x columns x inner such as 2048x12288x4096, after batch*", has_shape, &dtype, diags))
+    return;
+  LsTimedKernel t = { .kernel = ls_kernel_gemm (pass, dtype, s[0], s[1], s[2], batch, 2, false),
+                      .measured_s = r->time_us * 1e-6,
+                      .held_out = is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[1], s[2]),
+                      .row = row };
+  if (fabs (r->flops / t.kernel.flops - 1) > FLOPS_SLACK)
+    error_at (p, row, "flops", diags, "expected %.0f FLOPs of this shape; got %.0f", t.kernel.flops, r->flops);
+  t.kernel.bytes = r->bytes; /* with what the result is and whether it accumulates */
+  g_array_append_val (kernels, t);
+}
+
+static void
+append_stream (LsProfile *p, guint row, const Row *r, guint which, LsDiagList *diags)
+{
+  uint64_t s[2] = { 0 }, batch = 1;
+  LsDtype dtype = LS_DTYPE_FP16;
+  bool has_shape = r->shape && parse_shape (r->shape, 2, s, &batch) && batch == 1;
+  if (!check_row (p, row, r, "rows x columns such as 8192x6144", has_shape, &dtype, diags))
+    return;
+  const LsTimedKernel t = {
+    .kernel = ls_kernel_stream (streams[which].name, streams[which].kind, dtype, s[0], s[1], r->bytes, 0),
+    .measured_s = r->time_us * 1e-6,
+    .held_out = is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[0], s[1]),
+    .row = row,
+  };
+  g_array_append_val (p->kernels, t);
+}
+
+static void
+append_row (LsProfile *p, guint row, const Row *r, LsDiagList *diags)
+{
+  bool is_isolated = strcmp (r->group, "gemm-isolated") == 0;
+  if (is_isolated || strcmp (r->group, "gemm-sustained") == 0)
+    for (guint i = 0; i < G_N_ELEMENTS (passes); i++)
+      if (strcmp (r->name, passes[i]) == 0) {
+        append_gemm (p, row, r, passes[i], is_isolated ? p->kernels : p->sustained, diags);
+        return;
+      }
+  if (strcmp (r->group, "streams") == 0)
+    for (guint i = 0; i < G_N_ELEMENTS (streams); i++)
+      if (strcmp (r->name, streams[i].name) == 0) {
+        append_stream (p, row, r, i, diags);
+        return;
+      }
+  p->n_passed++;
+}
+
+/* ---- files ---- */
+
+static void
+read_json (LsProfile *p, LsDiagList *diags)
+{
+  static const char *const schema = "lockstep.kernelbench/1";
+  File file = { 0 };
+  bool ok = ls_fields_read (file_fields, p->doc, ls_json_doc_root (p->doc), &file, NULL, diags);
+  if (ok && strcmp (file.schema, schema) != 0) {
+    const cJSON *node = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (p->doc), "schema");
+    ls_json_doc_diag (p->doc, node, LS_JSON_AT_VALUE, diags, NULL, "expected \"%s\"; got \"%.40s\"", schema, file.schema);
+    ok = false;
+  }
+  p->n_rows = file.rows ? file.rows->len : 0;
+  for (guint i = 0; ok && i < p->n_rows; i++)
+    append_row (p, i, &g_array_index (file.rows, Row, i), diags);
+  p->gpu = g_steal_pointer (&file.gpu);
+  p->driver = g_steal_pointer (&file.driver);
+  p->cuda = g_steal_pointer (&file.cuda);
+  p->date = g_steal_pointer (&file.date);
+  p->n_sm = file.n_sm;
+  ls_fields_clear (file_fields, &file);
+}
+
+static void
+read_csv (LsProfile *p, LsDiagList *diags)
+{
+  guint n_before = ls_diag_list_n (diags);
+  g_autoptr (GArray) columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
+  for (const LsField *f = row_fields; f->key; f++)
+    if (f->kind != LS_FIELD_IGNORED)
+      ls_csv_fields_find (p->csv, f, TRUE, 0, columns, diags);
+  bool ok = ls_diag_list_n (diags) == n_before;
+  p->n_rows = ls_csv_n_rows (p->csv);
+  for (guint i = 0; ok && i < p->n_rows; i++) {
+    Row row = { 0 };
+    n_before = ls_diag_list_n (diags);
+    ls_csv_fields_read (p->csv, i, columns, &row, diags);
+    if (ls_diag_list_n (diags) == n_before)
+      append_row (p, i, &row, diags);
+    ls_fields_clear (row_fields, &row);
+  }
+}
+
+static void
+read_table (LsProfile *p, const char *text, const char *gpu, LsDiagList *diags)
+{
+  g_autoptr (GArray) rows = ls_parse_kernels (p->path, text, gpu, diags);
+  p->n_rows = ls_csv_n_rows (p->csv);
+  for (guint i = 0; rows && i < rows->len; i++) {
+    const LsTimedKernel *t = &g_array_index (rows, LsTimedKernel, i);
+    if (isnan (t->measured_s)) {
+      ls_csv_header_error (p->csv, diags, "expected a column with times: latency_ms, latency_us or us_median; got none");
+      return;
+    }
+    g_array_append_val (p->kernels, *t);
+  }
+}
+
+/* The first character that is no blank tells JSON from CSV. */
+static bool
+is_json (const char *text)
+{
+  return text[strspn (text, " \t\r\n")] == '{';
+}
+
+LsProfile *
+ls_profile_parse (const char *path, const char *text, size_t n, const char *gpu, LsDiagList *diags)
+{
+  guint n_before = ls_diag_list_n (diags);
+  g_autoptr (LsProfile) p = g_new0 (LsProfile, 1);
+  p->path = g_strdup (path);
+  p->sha256 = g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, n);
+  p->kernels = g_array_new (FALSE, FALSE, sizeof (LsTimedKernel));
+  p->sustained = g_array_new (FALSE, FALSE, sizeof (LsTimedKernel));
+  if (is_json (text))
+    p->doc = ls_json_doc_parse (text, n, path, diags);
+  else
+    p->csv = ls_csv_parse (path, text, diags);
+  if (!p->doc && !p->csv)
+    return NULL;
+  p->is_ours = p->doc || (ls_csv_column (p->csv, "group") >= 0 && ls_csv_column (p->csv, "time_us") >= 0);
+  if (p->doc)
+    read_json (p, diags);
+  else if (p->is_ours)
+    read_csv (p, diags);
+  else
+    read_table (p, text, gpu ? gpu : "", diags);
+  return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&p) : NULL;
+}
+
+LsProfile *
+ls_profile_load (const char *path, const char *gpu, LsDiagList *diags)
+{
+  size_t n;
+  g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
+  return text ? ls_profile_parse (path, text, n, gpu, diags) : NULL;
+}

@@ -1,0 +1,47 @@
+/* io/read_profile.h — measured kernels of one file, for calibration.
+ *
+ * Three formats, told apart by what they hold:
+ *   profile  JSON of tools/kernelbench (lockstep.kernelbench/1): GPU, date, rows
+ *   CSV      of tools/kernelbench (group, name, shape, dtype, bytes, flops, time_us)
+ *   table    of others: io/read_kernels.h
+ *
+ * Of kernelbench's groups `gemm-isolated` and `streams` are kernels alone on a cool GPU,
+ * `gemm-sustained` are GEMMs on a hot one; the other groups are no kernels alone, and
+ * names of streams that the simulator does not know are passed over: both are counted.
+ * Hold-out is that of io/read_kernels.h: "n,k" for GEMMs, "rows,columns" for streams. */
+#ifndef LS_IO_READ_PROFILE_H
+#define LS_IO_READ_PROFILE_H
+
+#include "io/csv.h"
+#include "io/json_doc.h"
+#include "io/read_kernels.h"
+
+typedef struct {
+  char *path;
+  bool is_ours;       /* of tools/kernelbench                             */
+  char *gpu;          /* what the driver calls it; NULL: the file does not say */
+  char *driver, *cuda, *date; /* NULL: the file does not say              */
+  guint n_sm;         /* 0: the file does not say                         */
+  char *sha256;       /* of the file                                      */
+  guint n_rows;       /* in the file                                      */
+  guint n_passed;     /* of them passed over                              */
+  GArray *kernels;    /* LsTimedKernel, on a cool GPU                     */
+  GArray *sustained;  /* LsTimedKernel, on a hot one                      */
+  LsJsonDoc *doc;     /* one of these two, to say where a row stands      */
+  LsCsv *csv;
+} LsProfile;
+
+/* `gpu`: rows of a table with a column of that name that are for others are passed over.
+ * NULL, with located diagnostics (LS_ERROR_INPUT): the file is missing or damaged, a size,
+ * number format or time is wrong. Free with ls_profile_free(). */
+LsProfile *ls_profile_load (const char *path, const char *gpu, LsDiagList *diags);
+/* The same from memory; `path` stands for the file in diagnostics. */
+LsProfile *ls_profile_parse (const char *path, const char *text, size_t n, const char *gpu, LsDiagList *diags);
+void ls_profile_free (LsProfile *profile); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsProfile, ls_profile_free)
+
+/* A diagnostic (LS_ERROR_INPUT) at the time of a row: LsTimedKernel.row. */
+void ls_profile_error (const LsProfile *profile, guint row, LsDiagList *diags, const char *format, ...)
+  G_GNUC_PRINTF (4, 5);
+
+#endif

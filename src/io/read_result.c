@@ -1,0 +1,131 @@
+#include "io/read_result.h"
+
+#include <math.h>
+
+#include "io/json_doc.h"
+
+static const char *const step_keys[] = { "step_time_s", "first_step_s", "tokens_per_s", "mfu", "mfu_causal", "hfu", "bubble_frac" };
+
+static void
+clear_number (gpointer number)
+{
+  g_free (((LsResultNumber *) number)->name);
+}
+
+void
+ls_result_file_free (LsResultFile *file)
+{
+  if (!file)
+    return;
+  for (int s = 0; s < LS_N_RESULT_SECTIONS; s++)
+    g_array_unref (file->sections[s]);
+  g_free (file->path);
+  g_free (file);
+}
+
+static const char hint[] = "lockstep run --json writes such a file";
+
+static const cJSON *
+require (const LsJsonDoc *doc, const cJSON *parent, const char *key, cJSON_bool (*is_kind) (const cJSON *), const char *kind,
+         LsDiagList *diags)
+{
+  const cJSON *node = cJSON_GetObjectItemCaseSensitive (parent, key);
+  if (is_kind (node))
+    return node;
+  g_autofree char *got = node ? ls_json_describe (node) : g_strdup ("none");
+  ls_json_doc_diag (doc, node ? node : parent, LS_JSON_AT_VALUE, diags, hint, "expected \"%s\", %s; got %s", key, kind, got);
+  return NULL;
+}
+
+static void
+append (LsResultFile *file, LsResultSection section, const char *name, const cJSON *node)
+{
+  LsResultNumber number = { g_strdup (name), cJSON_IsNumber (node) ? node->valuedouble : NAN };
+  g_array_append_val (file->sections[section], number);
+}
+
+/* A member that must be a number or null. */
+static void
+read_number (LsResultFile *file, const LsJsonDoc *doc, LsResultSection section, const char *name, const cJSON *node,
+             LsDiagList *diags)
+{
+  if (cJSON_IsNumber (node) || cJSON_IsNull (node)) {
+    append (file, section, name, node);
+    return;
+  }
+  g_autofree char *got = ls_json_describe (node);
+  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, hint, "expected a number; got %s", got);
+}
+
+static void
+read_members (LsResultFile *file, const LsJsonDoc *doc, LsResultSection section, const cJSON *object, LsDiagList *diags)
+{
+  const cJSON *node;
+  cJSON_ArrayForEach (node, object)
+    read_number (file, doc, section, node->string, node, diags);
+}
+
+static void
+read_memory (LsResultFile *file, const LsJsonDoc *doc, const cJSON *memory, LsDiagList *diags)
+{
+  const cJSON *peak = require (doc, memory, "peak_bytes", cJSON_IsNumber, "a number", diags);
+  const cJSON *capacity = cJSON_GetObjectItemCaseSensitive (memory, "capacity_bytes");
+  const cJSON *at_peak = require (doc, memory, "at_peak", cJSON_IsObject, "an object", diags);
+  if (peak)
+    append (file, LS_RESULT_MEMORY, "peak", peak);
+  if (capacity)
+    read_number (file, doc, LS_RESULT_MEMORY, "capacity", capacity, diags);
+  if (at_peak)
+    read_members (file, doc, LS_RESULT_MEMORY, at_peak, diags);
+}
+
+static void
+read_links (LsResultFile *file, const LsJsonDoc *doc, const cJSON *links, LsDiagList *diags)
+{
+  const cJSON *link;
+  cJSON_ArrayForEach (link, links) {
+    const cJSON *name = require (doc, link, "name", cJSON_IsString, "text", diags);
+    const cJSON *use = require (doc, link, "utilisation", cJSON_IsNumber, "a number", diags);
+    if (name && use)
+      append (file, LS_RESULT_LINKS, name->valuestring, use);
+  }
+}
+
+static void
+read_root (LsResultFile *file, const LsJsonDoc *doc, LsDiagList *diags)
+{
+  const cJSON *root = ls_json_doc_root (doc);
+  if (!require (doc, root, "step_time_s", cJSON_IsNumber, "a number", diags))
+    return;
+  for (guint i = 0; i < G_N_ELEMENTS (step_keys); i++) {
+    const cJSON *node = cJSON_GetObjectItemCaseSensitive (root, step_keys[i]);
+    if (node)
+      read_number (file, doc, LS_RESULT_STEP, step_keys[i], node, diags);
+  }
+  const cJSON *breakdown = require (doc, root, "breakdown_s", cJSON_IsObject, "an object", diags);
+  const cJSON *memory = require (doc, root, "memory", cJSON_IsObject, "an object", diags);
+  const cJSON *links = require (doc, root, "links", cJSON_IsArray, "a list", diags);
+  if (breakdown)
+    read_members (file, doc, LS_RESULT_BREAKDOWN, breakdown, diags);
+  if (memory)
+    read_memory (file, doc, memory, diags);
+  if (links)
+    read_links (file, doc, links, diags);
+}
+
+LsResultFile *
+ls_result_file_load (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
+  if (!doc)
+    return NULL;
+  guint n_before = ls_diag_list_n (diags);
+  g_autoptr (LsResultFile) file = g_new0 (LsResultFile, 1);
+  file->path = g_strdup (path);
+  for (int s = 0; s < LS_N_RESULT_SECTIONS; s++) {
+    file->sections[s] = g_array_new (FALSE, FALSE, sizeof (LsResultNumber));
+    g_array_set_clear_func (file->sections[s], clear_number);
+  }
+  read_root (file, doc, diags);
+  return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&file) : NULL;
+}

@@ -1,0 +1,36 @@
+/* io/read_result.h — a result of `run --json` as named numbers, for comparing two of them.
+ *
+ * Which numbers there are is left to the file: a result of another version compares in what
+ * both have. */
+#ifndef LS_IO_READ_RESULT_H
+#define LS_IO_READ_RESULT_H
+
+#include <glib.h>
+
+#include "base/diag.h"
+
+typedef enum {
+  LS_RESULT_STEP,      /* step_time_s, mfu and others of the top                */
+  LS_RESULT_BREAKDOWN, /* seconds                                               */
+  LS_RESULT_MEMORY,    /* bytes: peak, capacity, categories at the peak         */
+  LS_RESULT_LINKS,     /* utilisation, 0 to 1                                   */
+  LS_N_RESULT_SECTIONS
+} LsResultSection;
+
+typedef struct {
+  char *name;   /* "forward", "node0/nic0>leaf0" */
+  double value; /* NaN: the file says null       */
+} LsResultNumber;
+
+typedef struct {
+  char *path;
+  GArray *sections[LS_N_RESULT_SECTIONS]; /* LsResultNumber, in the order of the file */
+} LsResultFile;
+
+/* NULL, with located diagnostics (LS_ERROR_INPUT): the file cannot be read or is no such
+ * result. Free with ls_result_file_free(). */
+LsResultFile *ls_result_file_load (const char *path, LsDiagList *diags);
+void ls_result_file_free (LsResultFile *file); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsResultFile, ls_result_file_free)
+
+#endif

@@ -1,0 +1,15 @@
+/* parallel/sched_check.h — what is wrong with an order that cannot run. */
+#ifndef LS_PARALLEL_SCHED_CHECK_H
+#define LS_PARALLEL_SCHED_CHECK_H
+
+#include "base/diag.h"
+#include "parallel/sched_layout.h"
+
+/* Adds a diagnostic for each action that is out of range, on the wrong rank, there twice
+ * or wrongly paired, for each that is missing, and if there is none of these, one for a
+ * cycle of ranks that wait for each other. The pointer is "/RANK/ACTION", counted from 0,
+ * with the rank's number of actions for what is missing; where file is not NULL, the line
+ * is the rank + 1. TRUE if the order can run. */
+gboolean ls_orders_check (const LsOrders *orders, const char *file, LsDiagList *diags);
+
+#endif

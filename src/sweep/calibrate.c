@@ -1,0 +1,189 @@
+#include "sweep/calibrate.h"
+
+#include <math.h>
+
+#include <lockstep/error.h>
+
+#include "compute/measured.h"
+#include "io/write_calibration.h"
+#include "sweep/calibrate_fit.h"
+#include "sweep/calibrate_run.h"
+
+void
+ls_calibrate_run_free (LsCalibrateRun *run)
+{
+  if (!run)
+    return;
+  ls_gpu_clear (&run->gpu);
+  g_ptr_array_unref (run->profiles);
+  g_ptr_array_unref (run->notes);
+  g_array_unref (run->n_used);
+  g_free (run->version);
+  for (guint slot = 0; slot < LS_N_SLOTS; slot++) {
+    g_clear_pointer (&run->samples[slot], g_array_unref);
+    g_free (run->slot_source[slot]);
+  }
+  g_clear_pointer (&run->sustained, g_array_unref);
+  ls_calibration_clear (&run->calibration);
+  g_free (run->report.gpu);
+  g_free (run->report.timing);
+  g_ptr_array_unref (run->report.files);
+  g_array_unref (run->report.classes);
+  g_array_unref (run->report.kernels);
+  g_free (run);
+}
+
+/* ---- what the fit reached ---- */
+
+static void
+report_class (LsCalibrateRun *run, guint slot, LsDtype dtype)
+{
+  const LsKindFit *fit = ls_slot_fit (&run->calibration, slot);
+  g_autoptr (GArray) some = g_array_new (FALSE, FALSE, sizeof (LsTimedKernel));
+  for (guint i = 0; i < run->samples[slot]->len; i++) {
+    const LsTimedKernel *t = &g_array_index (run->samples[slot], LsTimedKernel, i);
+    if (t->kernel.dtype != dtype)
+      continue;
+    g_array_append_vals (some, t, 1);
+    const LsFittedKernel k = { .kernel = t->kernel,
+                               .class = run->report.classes->len,
+                               .measured_s = t->measured_s,
+                               .predicted_s = ls_fit_predict_s (fit, &run->gpu, t),
+                               .held_out = t->held_out };
+    g_array_append_val (run->report.kernels, k);
+  }
+  if (some->len == 0)
+    return;
+  const LsFitClass c = { .key = ls_slot_key (slot),
+                         .dtype = dtype,
+                         .is_alone = run->is_alone[slot],
+                         .fit = ls_fit_error (fit, &run->gpu, some, false, NULL),
+                         .held_out = ls_fit_error (fit, &run->gpu, some, true, NULL) };
+  g_array_append_val (run->report.classes, c);
+}
+
+/* ---- measured table ---- */
+
+static bool
+is_gemm (LsKernelKind kind)
+{
+  return kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM;
+}
+
+static void
+keep_measured (LsCalibrateRun *run, const LsProfile *p)
+{
+  for (guint i = 0; p->is_ours && i < p->kernels->len; i++) {
+    const LsTimedKernel *t = &g_array_index (p->kernels, LsTimedKernel, i);
+    const LsKernel *k = &t->kernel;
+    const LsMeasuredKernel row = { .name = is_gemm (k->kind) ? NULL : g_strdup (k->name),
+                                   .kind = (int) k->kind,
+                                   .dtype = (int) k->dtype,
+                                   .m = k->m,
+                                   .n = k->n,
+                                   .k = k->k,
+                                   .batch = k->batch,
+                                   .flops = k->flops,
+                                   .bytes = k->bytes,
+                                   .time = ls_time_from_s (t->measured_s) };
+    g_array_append_val (run->calibration.measured, row);
+  }
+}
+
+static void
+report (LsCalibrateRun *run)
+{
+  run->report.gpu = g_strdup (run->gpu.name);
+  for (guint slot = 0; slot < LS_N_SLOTS; slot++)
+    for (guint dtype = 0; run->samples[slot] && dtype < LS_N_DTYPES; dtype++)
+      report_class (run, slot, (LsDtype) dtype);
+  run->calibration.measured = g_array_new (FALSE, TRUE, sizeof (LsMeasuredKernel));
+  for (guint i = 0; i < run->profiles->len; i++)
+    keep_measured (run, g_ptr_array_index (run->profiles, i));
+  run->report.n_measured = run->calibration.measured->len;
+}
+
+static bool
+has_samples (const LsCalibrateRun *run)
+{
+  for (guint slot = 0; slot < LS_N_SLOTS; slot++)
+    if (run->samples[slot])
+      return true;
+  return false;
+}
+
+static LsCalibrateRun *
+run_alloc (void)
+{
+  LsCalibrateRun *run = g_new0 (LsCalibrateRun, 1);
+  run->profiles = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_profile_free);
+  run->n_used = g_array_new (FALSE, FALSE, sizeof (guint));
+  run->notes = g_ptr_array_new_with_free_func (g_free);
+  run->report.files = g_ptr_array_new_with_free_func (g_free);
+  run->report.classes = g_array_new (FALSE, FALSE, sizeof (LsFitClass));
+  run->report.kernels = g_array_new (FALSE, FALSE, sizeof (LsFittedKernel));
+  ls_calibration_init_roofline (&run->calibration);
+  return run;
+}
+
+LsCalibrateRun *
+ls_calibrate_run_new (const LsCalibrateSpec *spec, GError **error)
+{
+  if (!spec->files || !spec->files[0]) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected files with measured kernels");
+    return NULL;
+  }
+  g_autoptr (LsCalibrateRun) run = run_alloc ();
+  run->version = g_strdup (spec->version);
+  if (!ls_calibrate_load (run, spec, error))
+    return NULL;
+  if (!has_samples (run)) {
+    g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "%s: no kernel that an entry of a calibration can be fitted to", spec->files[0]);
+    return NULL;
+  }
+  ls_calibrate_slots (run);
+  report (run);
+  return g_steal_pointer (&run);
+}
+
+const LsFitReport *
+ls_calibrate_run_report (const LsCalibrateRun *run)
+{
+  return &run->report;
+}
+
+const GPtrArray *
+ls_calibrate_run_notes (const LsCalibrateRun *run)
+{
+  return run->notes;
+}
+
+/* ---- as a file ---- */
+
+char *
+ls_calibrate_run_json (LsCalibrateRun *run, const char *name)
+{
+  g_autoptr (GArray) files = g_array_new (FALSE, FALSE, sizeof (LsProvenanceFile));
+  g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GString) command = g_string_new ("lockstep calibrate");
+  for (guint i = 0; i < run->profiles->len; i++) {
+    const LsProfile *p = g_ptr_array_index (run->profiles, i);
+    char *file = g_path_get_basename (p->path);
+    g_ptr_array_add (names, file);
+    g_string_append_printf (command, " %s", file);
+    const LsProvenanceFile f = { file, p->sha256, p->gpu, p->driver, p->cuda, p->date, p->n_rows, g_array_index (run->n_used, guint, i) };
+    g_array_append_val (files, f);
+  }
+  g_string_append_printf (command, " --gpu %s", run->gpu.name);
+  const LsProvenance provenance = { .command = command->str,
+                                    .version = run->version,
+                                    .timing = run->calibration.sustained < 1 ? "burst and sustained" : "burst",
+                                    .files = files };
+  LsCalibration c = run->calibration; /* borrows */
+  g_autofree char *source = g_strdup_printf ("lockstep calibrate over measured kernels of %s; %s; see provenance", run->gpu.name,
+                                             run->report.timing);
+  c.name = (char *) name;
+  c.source = source;
+  const LsCalibrationFile file = { &c, run->slot_source, &provenance };
+  return ls_calibration_to_json (&file);
+}

@@ -1,0 +1,31 @@
+/* sweep/calibrate_run.h — what a calibration in the making consists of (private to
+ * sweep/calibrate*). */
+#ifndef LS_SWEEP_CALIBRATE_RUN_H
+#define LS_SWEEP_CALIBRATE_RUN_H
+
+#include "base/diag.h"
+#include "cluster/gpu.h"
+#include "compute/slot.h"
+#include "io/read_profile.h"
+#include "sweep/calibrate.h"
+
+struct LsCalibrateRun {
+  LsGpu gpu;
+  GPtrArray *profiles;         /* LsProfile                                    */
+  GArray *samples[LS_N_SLOTS]; /* LsTimedKernel; NULL: none                    */
+  GArray *sustained;           /* LsTimedKernel: 16-bit GEMMs on a hot GPU     */
+  LsCalibration calibration;
+  char *slot_source[LS_N_SLOTS];
+  bool is_alone[LS_N_SLOTS];   /* all of its kernels are held out: then none is */
+  GArray *n_used;              /* guint: kernels of each profile that are used */
+  char *version;
+  LsFitReport report;
+  GPtrArray *notes; /* char * */
+};
+
+/* calibrate_load.c: fills gpu, profiles and samples. */
+gboolean ls_calibrate_load (LsCalibrateRun *run, const LsCalibrateSpec *spec, GError **error);
+/* calibrate_slots.c: fills calibration and slot_source. */
+void ls_calibrate_slots (LsCalibrateRun *run);
+
+#endif

@@ -1,0 +1,289 @@
+/* Pins what is said of a cluster: worked examples of bandwidths per level (nv-1, nvl72,
+ * ft-1 to ft-3 of jax-ml/scaling-book gpus.md@1a55377), bisections against closed forms,
+ * the collapsed tree, ways. */
+#include "analysis/topology.h"
+
+#include <math.h>
+
+#include "ls_test.h"
+#include "tiny_cluster.h"
+#include "tiny_torus.h"
+
+static LsCluster *
+built (const LsClusterSpec *spec)
+{
+  g_autoptr (GError) error = NULL;
+  LsCluster *c = ls_cluster_build (spec, &error);
+  LS_CHECK_NO_ERROR (error);
+  return c;
+}
+
+/* A SuperPOD of DGX H100: 8 GPUs with 18 x 25 GB/s, 8 NICs of 50 GB/s on 8 rails, 32
+ * nodes a unit. */
+static LsClusterSpec
+superpod (uint32_t n_nodes)
+{
+  LsClusterSpec s = tiny_dgx (n_nodes);
+  s.nvswitch_planes = 4;
+  s.nvlinks_per_gpu = 18;
+  s.nvlink = tiny_link (25e9, 0.8, LS_US);
+  s.nic = tiny_link (50e9, 0.97, LS_US);
+  s.spine = s.nic;
+  s.nodes_per_leaf = 32;
+  return s;
+}
+
+static const LsTopoLevel *
+level (const GArray *levels, guint i)
+{
+  return &g_array_index (levels, LsTopoLevel, i);
+}
+
+/* nv-1: 3.6 TB/s out of 8 GPUs; ft-3: 3.6, 12.8 and 51.2 TB/s; ft-1: 514, 413 and 17,100
+ * GB/s, so that 413 limits. */
+static void
+a_superpod_has_three_levels (void)
+{
+  LsClusterSpec s = superpod (128);
+  g_autoptr (LsCluster) c = built (&s);
+  g_autoptr (GArray) levels = ls_topo_levels_new (c);
+  if (!LS_CHECK_INT (levels->len, ==, 3))
+    return;
+  LS_CHECK_STR (level (levels, 0)->name, "node");
+  LS_CHECK_STR (level (levels, 1)->name, "leaf");
+  LS_CHECK_STR (level (levels, 2)->name, "spine");
+  LS_CHECK_INT (level (levels, 0)->n_groups, ==, 128);
+  LS_CHECK_INT (level (levels, 1)->n_groups, ==, 4);
+  LS_CHECK_INT (level (levels, 1)->n_parts, ==, 32);
+  LS_CHECK_INT (level (levels, 2)->n_parts, ==, 4);
+  LS_CHECK_NEAR (level (levels, 0)->together.data_sheet / 128, 3.6e12, 1e-12);
+  LS_CHECK_NEAR (level (levels, 1)->together.data_sheet / 4, 12.8e12, 1e-12);
+  LS_CHECK_NEAR (level (levels, 2)->together.data_sheet, 51.2e12, 1e-12);
+  LS_CHECK_NEAR (level (levels, 0)->all_gather.data_sheet, 514e9, 0.01);
+  LS_CHECK_NEAR (level (levels, 1)->all_gather.data_sheet, 413e9, 0.01);
+  LS_CHECK_NEAR (level (levels, 2)->all_gather.data_sheet, 17100e9, 0.01);
+  LS_CHECK_NEAR (level (levels, 1)->each.data_sheet, 400e9, 1e-12);
+  LS_CHECK_NEAR (level (levels, 1)->each.payload, 388e9, 1e-12);
+}
+
+/* ft-2: an all-gather over two nodes of it is bound inside the node, B / 514e9. */
+static void
+two_nodes_are_bound_inside (void)
+{
+  LsClusterSpec s = superpod (2);
+  g_autoptr (LsCluster) c = built (&s);
+  g_autoptr (GArray) levels = ls_topo_levels_new (c);
+  if (!LS_CHECK_INT (levels->len, ==, 2))
+    return;
+  double inside = 1 / level (levels, 0)->all_gather.data_sheet, between = 1 / level (levels, 1)->all_gather.data_sheet;
+  LS_CHECK_NEAR (fmax (inside, between), 1.94553e-12, 0.01);
+  LS_CHECK_DOUBLE (inside, >, between);
+}
+
+/* nvl72: 72 NICs of 400 Gbit/s carry 3,600 GB/s out of a rack. */
+static void
+a_rack_sends_3600_GB_a_second (void)
+{
+  LsClusterSpec s = superpod (2);
+  s.gpus_per_node = s.nics = 72;
+  s.pcie_switches = s.cpu_sockets = 36;
+  s.cpu_boards = 18;
+  s.nvme_drives = 0;
+  s.rails = 36;
+  s.nodes_per_leaf = 16;
+  g_autoptr (LsCluster) c = built (&s);
+  g_autoptr (GArray) levels = ls_topo_levels_new (c);
+  LS_CHECK_NEAR (level (levels, 1)->each.data_sheet, 3600e9, 1e-12);
+}
+
+/* --- bisections --- */
+
+/* NVSwitch: what half of the GPUs can send. */
+static void
+half_of_an_nvswitch_node_sends_all_it_has (void)
+{
+  LsClusterSpec s = superpod (1);
+  g_autoptr (LsCluster) c = built (&s);
+  LsBandwidth b = ls_topo_node_bisection (c);
+  LS_CHECK_NEAR (b.data_sheet, 4 * 450e9, 1e-12);
+  LS_CHECK_NEAR (b.payload, 4 * 360e9, 1e-12);
+  LS_CHECK (isnan (ls_topo_cluster_bisection (c).payload));
+}
+
+/* Six NVLinks of a DGX-1 join GPU 0-3 to 4-7 (mesh.c). */
+static void
+the_hybrid_cube_is_cut_at_six_links (void)
+{
+  LsClusterSpec s = superpod (1);
+  s.nvswitch_planes = 0;
+  s.mesh = LS_MESH_HYBRID_CUBE;
+  g_autoptr (LsCluster) c = built (&s);
+  LS_CHECK_NEAR (ls_topo_node_bisection (c).data_sheet, 6 * 25e9, 1e-12);
+}
+
+/* Without NVLink between all, over everything: half of the GPUs at each socket. */
+static void
+a_pcie_node_is_cut_between_its_sockets (void)
+{
+  LsClusterSpec s = superpod (1);
+  s.nvswitch_planes = s.nvlinks_per_gpu = 0;
+  s.cpu_interconnect = tiny_link (20e9, 1, LS_US);
+  g_autoptr (LsCluster) c = built (&s);
+  LS_CHECK_NEAR (ls_topo_node_bisection (c).payload, 20e9, 1e-12);
+}
+
+/* A ring is cut twice, a line once, at the axis that is cheapest: chips of the others times
+ * that. */
+static void
+tori_are_cut_across_their_longest_axis (void)
+{
+  static const struct {
+    uint32_t x, y, z, cut;
+    int wrap;
+  } cases[] = {
+    { 4, 4, 0, 4, LS_WRAP_NONE }, { 4, 4, 0, 8, LS_WRAP_ALL }, { 8, 4, 0, 4, LS_WRAP_NONE }, { 4, 8, 0, 8, LS_WRAP_ALL }, { 4, 4, 4, 32, LS_WRAP_ALL },
+    { 4, 4, 8, 16, LS_WRAP_NONE },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    LsClusterSpec s = tiny_torus (1, cases[i].x, cases[i].y, cases[i].z, cases[i].wrap);
+    g_autoptr (LsCluster) c = built (&s);
+    LS_CHECK_NEAR (ls_topo_node_bisection (c).payload, cases[i].cut * 45e9, 1e-12);
+  }
+}
+
+/* A leaf-spine between two halves of its nodes, by hand. A node sends w, the leaves of a
+ * group of m nodes send U = m w / oversubscription up. The least cut leaves the spines on
+ * one side, and so the leaves of each group: with the first half it cuts their nodes of the
+ * second, with the second half those of the first; and U where the spines are on the other
+ * side. */
+static double
+closed_form (const LsClusterSpec *s)
+{
+  double w = s->nics * s->nic.bandwidth_bytes_per_s * s->nic.efficiency;
+  uint32_t m = s->nodes_per_leaf, n = s->n_nodes, h = n / 2;
+  double least = INFINITY;
+  for (int spines = 0; spines < 2; spines++) { /* 0: with the first half */
+    double cut = 0;
+    for (uint32_t first = 0; first < n; first += m) {
+      uint32_t nodes = MIN (m, n - first), here = first >= h ? 0 : MIN (nodes, h - first), there = nodes - here;
+      double up = n > m ? m * w / s->oversubscription : 0;
+      double with_first = there * w + (spines == 1 ? up : 0), with_second = here * w + (spines == 0 ? up : 0);
+      cut += fmin (with_first, with_second);
+    }
+    least = fmin (least, cut);
+  }
+  return least;
+}
+
+static void
+clusters_are_cut_as_the_formula_says (void)
+{
+  for (uint32_t seed = 1; seed <= 60; seed++) {
+    g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
+    LsClusterSpec s = tiny_dgx ((uint32_t) g_rand_int_range (rand, 2, 20));
+    s.rails = 1u << g_rand_int_range (rand, 0, 4);
+    s.nodes_per_leaf = (uint32_t) g_rand_int_range (rand, 1, 6) * 2;
+    s.oversubscription = g_rand_boolean (rand) ? 1 : 2;
+    s.nic = s.spine = tiny_link (25e9, 0.9, LS_US);
+    s.pcie.bandwidth_bytes_per_s = 1e12; /* NICs are what limits a node */
+    g_autoptr (LsCluster) c = built (&s);
+    double flow = ls_topo_cluster_bisection (c).payload, formula = closed_form (&s);
+    if (!ls_check_impl (fabs (flow - formula) <= 1e-9 * formula, __FILE__, __LINE__,
+                        "seed %u: %u nodes, %u a leaf, %u rails, oversubscription %g: %.17g, the formula says %.17g", seed, s.n_nodes,
+                        s.nodes_per_leaf, s.rails, s.oversubscription, flow, formula))
+      return;
+  }
+}
+
+/* --- tree, links, ways --- */
+
+static const LsTopoPart *
+child (const GPtrArray *parts, LsNodeKind kind)
+{
+  for (guint i = 0; i < parts->len; i++)
+    if (((LsTopoPart *) parts->pdata[i])->kind == kind && !((LsTopoPart *) parts->pdata[i])->is_peers)
+      return parts->pdata[i];
+  ls_check_impl (false, __FILE__, __LINE__, "no %s", ls_topo_kind_name (kind));
+  static const LsTopoPart none;
+  return &none;
+}
+
+static void
+what_is_alike_stands_once (void)
+{
+  LsClusterSpec s = superpod (4);
+  g_autoptr (LsCluster) c = built (&s);
+  g_autoptr (LsTopoMap) map = ls_topo_map_new (c);
+  const LsTopoPart *cpu = child (map->node, LS_NODE_CPU);
+  if (!LS_CHECK_INT (cpu->n, ==, 2))
+    return;
+  const LsTopoPart *pcie = child (cpu->children, LS_NODE_PCIE_SWITCH);
+  LS_CHECK_INT (pcie->n, ==, 2);
+  LS_CHECK_INT (child (cpu->children, LS_NODE_CPU_MEMORY)->n, ==, 1);
+  LS_CHECK_INT (child (pcie->children, LS_NODE_GPU)->n, ==, 2);
+  LS_CHECK_INT (child (pcie->children, LS_NODE_NIC)->n, ==, 2);
+  LS_CHECK_INT (child (pcie->children, LS_NODE_NVME)->n, ==, 1);
+  LS_CHECK_INT (child (map->node, LS_NODE_NVSWITCH)->n, ==, 4);
+  LS_CHECK_INT (child (map->node, LS_NODE_NVSWITCH)->n_physical, ==, 18);
+  LS_CHECK_INT (map->n_of_kind[LS_NODE_GPU], ==, 32);
+  LS_CHECK_INT (map->n_of_kind[LS_NODE_NVSWITCH], ==, 16);
+}
+
+/* Every link of the cluster stands in one row, each direction counted half. */
+static void
+rows_hold_all_links (void)
+{
+  LsClusterSpec s = superpod (4);
+  g_autoptr (LsCluster) c = built (&s);
+  g_autoptr (LsTopoMap) map = ls_topo_map_new (c);
+  uint64_t n_physical = 0, n_pairs = 0, is = 0;
+  for (guint i = 0; i < c->links->len; i++)
+    n_physical += g_array_index (c->links, LsLink, i).n_physical;
+  for (guint i = 0; i < map->links->len; i++) {
+    const LsTopoLinks *row = &g_array_index (map->links, LsTopoLinks, i);
+    is += row->n_physical;
+    n_pairs += row->n_pairs;
+    if (!LS_CHECK (row->link != NULL))
+      return;
+    LS_CHECK_NEAR (row->capacity_bytes_per_s, row->link->bandwidth_bytes_per_s * row->link->efficiency, 1e-12);
+  }
+  LS_CHECK_INT (2 * is, ==, n_physical);
+  LS_CHECK_INT (2 * n_pairs, ==, c->links->len);
+}
+
+static void
+ways_know_their_narrowest_link (void)
+{
+  LsClusterSpec s = superpod (2);
+  g_autoptr (LsCluster) c = built (&s);
+  LsTopoPath *near = ls_topo_path_new (c, 0, 1), *far = ls_topo_path_new (c, 0, 8);
+  LS_CHECK_INT (near->hops->len, ==, 2);
+  LS_CHECK_NEAR (near->rate, 360e9, 1e-12);
+  LS_CHECK_STR (g_array_index (near->hops, LsTopoHop, 1).trunk->name, "node0/nvswitch>gpu1");
+  LS_CHECK_INT (near->latency, ==, 2 * LS_US);
+  LS_CHECK_NEAR (far->rate, 0.8 * 31.5e9, 1e-12);
+  LS_CHECK_STR (g_array_index (far->hops, LsTopoHop, far->narrowest).trunk->name, "node0/gpu0>pcie0");
+  ls_topo_path_free (near);
+  ls_topo_path_free (far);
+}
+
+/* st-naive: all 4 GiB through one NIC of 50 GB/s take 85.9 ms (stas00/ml-engineering
+ * network/README.md@744d01e, as the wrong model that it is). */
+static void
+one_nic_takes_86_ms_for_4_GiB (void)
+{
+  LsClusterSpec s = superpod (4);
+  s.nic = s.spine = tiny_link (50e9, 1, LS_US);
+  s.pcie = tiny_link (63e9, 1, LS_US);
+  g_autoptr (LsCluster) c = built (&s);
+  LsTopoPath *path = ls_topo_path_new (c, 0, 24);
+  LS_CHECK_NEAR ((double) (UINT64_C (4) << 30) / path->rate, 85.9e-3, 0.001);
+  ls_topo_path_free (path);
+}
+
+LS_TEST_MAIN ("topology", LS_TEST (a_superpod_has_three_levels), LS_TEST (two_nodes_are_bound_inside), LS_TEST (a_rack_sends_3600_GB_a_second),
+              LS_TEST (half_of_an_nvswitch_node_sends_all_it_has), LS_TEST (the_hybrid_cube_is_cut_at_six_links),
+              LS_TEST (a_pcie_node_is_cut_between_its_sockets), LS_TEST (tori_are_cut_across_their_longest_axis),
+              LS_TEST (clusters_are_cut_as_the_formula_says), LS_TEST (what_is_alike_stands_once), LS_TEST (rows_hold_all_links),
+              LS_TEST (ways_know_their_narrowest_link),
+              LS_TEST (one_nic_takes_86_ms_for_4_GiB))
