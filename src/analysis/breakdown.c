@@ -58,9 +58,9 @@ add_kernels (const LsTimeline *t, uint32_t rank, LsTime parts[LS_N_PARTS])
 }
 
 static void
-add_idle (LsPart part, LsTime from, LsTime to, void *data)
+add_idle (const LsIdlePiece *piece, void *data)
 {
-  ((LsTime *) data)[part] += to - from;
+  ((LsTime *) data)[piece->part] += piece->to - piece->from;
 }
 
 void

@@ -7,6 +7,7 @@ typedef struct {
   void *data;
   LsTime from; /* start of the gap                  */
   LsTime to;   /* [from, to) is not yet explained   */
+  uint32_t before; /* LsIdlePiece */
 } Gap;
 
 LsTime
@@ -24,14 +25,14 @@ ls_span_is_compute (const LsTimeline *t, uint32_t rank, const LsSpan *span)
 
 /* Gives [since, to) to a part, as far as it lies in the gap and the window. */
 static void
-explain (Gap *g, LsTime since, LsPart part)
+explain (Gap *g, LsTime since, LsPart part, const LsOp *op)
 {
   since = MAX (since, g->from);
   if (since >= g->to)
     return;
   LsTime to = MIN (g->to, g->t->window_end);
   if (since < to)
-    g->each (part, since, to, g->data);
+    g->each (&(LsIdlePiece) { part, since, to, g->before, op }, g->data);
   g->to = since;
 }
 
@@ -57,8 +58,8 @@ explain_communication (Gap *g, const LsSpan *x, const LsOp *op)
       waiting = LS_PART_SKEW;
     }
   }
-  explain (g, x->matched, moving); /* never matched: nothing moved */
-  explain (g, x->start, waiting);
+  explain (g, x->matched, moving, op); /* never matched: nothing moved */
+  explain (g, x->start, waiting, op);
 }
 
 static void
@@ -72,10 +73,10 @@ explain_span (Gap *g, const LsSpan *x)
     break;
   case LS_OP_HOST_SYNC:
   case LS_OP_HOST_DELAY:
-    explain (g, x->start, LS_PART_HOST);
+    explain (g, x->start, LS_PART_HOST, op);
     break;
   default: /* a copy, or a kernel of another stream */
-    explain (g, x->start, LS_PART_OTHER);
+    explain (g, x->start, LS_PART_OTHER, op);
   }
 }
 
@@ -91,12 +92,12 @@ explain_gap (Gap *g, uint8_t kind, uint32_t cause)
       break;
     }
     const LsSpan *x = &r->spans[cause];
-    explain (g, ls_span_end (g->t, x), kind == LS_CAUSE_HOST ? LS_PART_HOST : LS_PART_OTHER);
+    explain (g, ls_span_end (g->t, x), kind == LS_CAUSE_HOST ? LS_PART_HOST : LS_PART_OTHER, NULL);
     explain_span (g, x);
     kind = x->cause_kind;
     cause = x->cause;
   }
-  explain (g, g->from, kind == LS_CAUSE_HOST ? LS_PART_HOST : LS_PART_OTHER);
+  explain (g, g->from, kind == LS_CAUSE_HOST ? LS_PART_HOST : LS_PART_OTHER, NULL);
 }
 
 void
@@ -109,9 +110,11 @@ ls_idle_each (const LsTimeline *t, uint32_t rank, LsIdleFunc each, void *data)
     if (!ls_span_is_compute (t, rank, s))
       continue;
     gap.to = s->start;
+    gap.before = i;
     explain_gap (&gap, s->cause_kind, s->cause);
     gap.from = MAX (gap.from, ls_span_end (t, s));
   }
   gap.to = t->window_end;
+  gap.before = LS_SPAN_NONE;
   explain_gap (&gap, r->tail_cause_kind, r->tail_cause);
 }

@@ -30,7 +30,14 @@
 #include "analysis/report.h"
 
 /* One piece [from, to) of an idle interval, in ps, not empty. */
-typedef void (*LsIdleFunc) (LsPart part, LsTime from, LsTime to, void *data);
+typedef struct {
+  LsPart part;
+  LsTime from, to;
+  uint32_t before; /* span of the kernel that ended the interval; LS_SPAN_NONE: the window's end did */
+  const LsOp *op;  /* what the piece was spent on; NULL: nothing known */
+} LsIdlePiece;
+
+typedef void (*LsIdleFunc) (const LsIdlePiece *piece, void *data);
 
 /* Calls `each` with pieces that do not overlap and together are the time within
  * the window in which the compute stream runs no kernel: gaps in order of time,

@@ -31,10 +31,13 @@ fill_speed (LsReport *r, const LsTimeline *t, const LsModel *m, const LsStrategy
 static void
 fill_breakdown (LsReport *r, const LsTimeline *t)
 {
-  LsTime sum[LS_N_PARTS];
+  LsTime sum[LS_N_PARTS], bubbles[LS_N_BUBBLES];
   ls_breakdown (t, sum);
+  ls_bubbles (t, bubbles);
   for (int part = 0; part < LS_N_PARTS; part++)
     r->breakdown_s[part] = ls_time_to_s (sum[part]) / t->n_ranks;
+  for (int b = 0; b < LS_N_BUBBLES; b++)
+    r->bubbles_s[b] = ls_time_to_s (bubbles[b]) / t->n_ranks;
   r->bubble_frac = r->breakdown_s[LS_PART_BUBBLE] / r->step_time_s;
 }
 

@@ -37,6 +37,21 @@ const char *ls_part_name (LsPart part); /* static: "exposed_tp" */
 void ls_breakdown_rank (const LsTimeline *t, uint32_t rank, LsTime ret_rank[LS_N_PARTS]);
 void ls_breakdown (const LsTimeline *t, LsTime ret_sum[LS_N_PARTS]);
 
+/* Why the pipeline had nothing, see analysis/bubble.c. */
+typedef enum {
+  LS_BUBBLE_WARMUP,
+  LS_BUBBLE_STEADY,
+  LS_BUBBLE_IMBALANCE,
+  LS_BUBBLE_DRAIN,
+  LS_BUBBLE_OPTIMIZER_SYNC,
+  LS_N_BUBBLES
+} LsBubble;
+
+const char *ls_bubble_name (LsBubble bubble); /* static: "warmup" */
+
+/* The bubble of ls_breakdown(), by its reason: sums to it exactly. */
+void ls_bubbles (const LsTimeline *t, LsTime ret_sum[LS_N_BUBBLES]);
+
 typedef struct {
   char *name;
   double utilisation; /* of the step, 0..1 */
@@ -68,6 +83,7 @@ typedef struct {
   uint64_t n_op_instances; /* of one step */
   double bubble_frac;
   double breakdown_s[LS_N_PARTS]; /* mean over ranks */
+  double bubbles_s[LS_N_BUBBLES]; /* the same        */
   /* memory of the fullest rank */
   uint32_t peak_rank;
   uint64_t peak_bytes, capacity_bytes;

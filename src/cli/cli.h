@@ -14,6 +14,7 @@ gboolean cli_calibrate (int argc, char **argv, GError **error);
 gboolean cli_kernel (int argc, char **argv, GError **error);
 gboolean cli_list (int argc, char **argv, GError **error);
 gboolean cli_check (int argc, char **argv, GError **error);
+gboolean cli_schedule (int argc, char **argv, GError **error);
 gboolean cli_topology (int argc, char **argv, GError **error);
 gboolean cli_trace (int argc, char **argv, GError **error);
 gboolean cli_validate (int argc, char **argv, GError **error);

@@ -36,7 +36,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
 {
   const GOptionEntry entries[] = {
     { "cluster", 0, 0, G_OPTION_ARG_FILENAME, &args->cluster, "Where", "NAME|FILE" },
-    { "nodes", 0, 0, G_OPTION_ARG_FILENAME, &args->nodes, "Nodes of the cluster; default: as many as the GPUs need", "N" },
+    { "nodes", 0, 0, G_OPTION_ARG_FILENAME, &args->nodes, "Nodes of the cluster; default: the file's, or as many as the GPUs need", "N" },
     { "gpus", 0, 0, G_OPTION_ARG_FILENAME, &args->gpus, "GPUs used, the first ones: 8, or each of 8,16,24, or doublings 2..1024; default: all of the nodes", "N,.." },
     { "op", 0, 0, G_OPTION_ARG_FILENAME, &args->op, "What, see below", "KIND" },
     { "algorithm", 0, 0, G_OPTION_ARG_FILENAME, &args->algorithm, "How; default: as NCCL", "KIND" },

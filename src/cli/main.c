@@ -18,6 +18,7 @@ static const Command commands[] = {
   { "calibrate", cli_calibrate, "fit a GPU's kernels, or NCCL, to measured times" },
   { "compare", cli_compare, "two results side by side, or measured spans and predicted ones" },
   { "topology", cli_topology, "a cluster as a tree, its links and bandwidths, ways, pictures" },
+  { "schedule", cli_schedule, "a pipeline schedule: its order drawn and timed, or all compared" },
   { "validate", cli_validate, "compare with published measurements" },
   { "trace", cli_trace, "write what a job does as a file that run replays" },
   { "list", cli_list, "models, clusters, GPUs, strategies, traces and schedules at hand" },

@@ -65,8 +65,8 @@ complain_of_name (const LsCluster *c, const char *name, GError **error)
   if (!hint && near->len > 1)
     return ls_spec_conflict (error, "faults: no link is named \"%s\"; expected one like \"%s\"", name,
                              (const char *) near->pdata[0]);
-  return ls_spec_conflict (error, "faults: no link is named \"%s\" in a cluster of %u nodes%s%s%s", name, c->spec.n_nodes,
-                           hint ? "; did you mean \"" : "", hint ? hint : "", hint ? "\"?" : "");
+  return ls_spec_conflict (error, "faults: no link is named \"%s\" in a cluster of %u node%s%s%s%s", name, c->spec.n_nodes,
+                           c->spec.n_nodes == 1 ? "" : "s", hint ? "; did you mean \"" : "", hint ? hint : "", hint ? "\"?" : "");
 }
 
 /* --- what is left --- */

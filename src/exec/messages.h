@@ -77,7 +77,8 @@ void messages_begin (Messages *m, void *owner, double *resource_bytes);
 
 void messages_revoked (Lease *lease);
 
-/* The whole script on an idle cluster, base included. */
+/* The whole script on an idle cluster, base included. LS_TIME_NEVER if it is not over after
+ * half of that. */
 LsTime ls_messages_time_alone (const LsScript *script, const LsCluster *cluster);
 
 #endif

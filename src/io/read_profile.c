@@ -12,7 +12,7 @@
 
 /* What kernelbench says of a kernel, as text where only some groups spell it alike. */
 typedef struct {
-  char *group, *name, *shape, *dtype;
+  char *group, *name, *shape, *dtype, *note;
   double bytes, flops, time_us;
 } Row;
 
@@ -36,7 +36,7 @@ static const LsField row_fields[] = {
   NUMBER ("time_us", time_us, MAX_TIME_US),
   IGNORED ("spread_pct"),
   IGNORED ("rate"),
-  IGNORED ("note"),
+  TEXT (Row, "note", note),
   { NULL },
 };
 
@@ -138,7 +138,18 @@ static const struct {
   { "layernorm-fwd", LS_KERNEL_NORM },
   { "layernorm-dgrad", LS_KERNEL_NORM },
   { "layernorm-gamma-beta-grad", LS_KERNEL_NORM },
+  { "rmsnorm-fwd", LS_KERNEL_NORM },
+  { "rmsnorm-bwd", LS_KERNEL_NORM },
+  { "swiglu", LS_KERNEL_ELEMENTWISE },
+  { "swiglu-bwd", LS_KERNEL_ELEMENTWISE },
+  { "rope-fwd", LS_KERNEL_ELEMENTWISE },
+  { "rope-bwd", LS_KERNEL_ELEMENTWISE },
+  { "moe-permute", LS_KERNEL_ELEMENTWISE },
+  { "moe-unpermute", LS_KERNEL_ELEMENTWISE },
   { "embedding-lookup", LS_KERNEL_EMBEDDING },
+  { "embedding-grad", LS_KERNEL_EMBEDDING },
+  { "cross-entropy", LS_KERNEL_CROSS_ENTROPY },
+  { "cross-entropy-bwd", LS_KERNEL_CROSS_ENTROPY },
   { "adam", LS_KERNEL_OPTIMIZER },
   { "weight-copy", LS_KERNEL_OPTIMIZER },
   { "main-grad-copy", LS_KERNEL_OPTIMIZER },
@@ -147,7 +158,12 @@ static const struct {
   { "grad-clip", LS_KERNEL_OPTIMIZER },
 };
 
-static const char *const passes[] = { "forward", "dgrad", "wgrad", "wgrad16" };
+/* Its products. */
+static const char *const products[] = { "forward",    "dgrad",      "wgrad",           "wgrad16",    "scores-bmm",
+                                        "dk-bmm",     "expert-fc1", "expert-fc1-wgrad", "expert-fc2", "expert-fc2-wgrad" };
+
+/* Of interleaved batches the simulator knows nothing. */
+static const char interleaved[] = "operands=interleaved";
 
 /* "8*128x2048x64": batch, then n sizes; without "8*" a batch of 1. */
 static bool
@@ -190,14 +206,14 @@ is_held_out (const char *format, ...)
 }
 
 static void
-append_gemm (LsProfile *p, guint row, const Row *r, const char *pass, GArray *kernels, LsDiagList *diags)
+append_gemm (LsProfile *p, guint row, const Row *r, const char *name, GArray *kernels, LsDiagList *diags)
 {
   uint64_t s[3] = { 0 }, batch = 1;
   LsDtype dtype = LS_DTYPE_BF16;
   bool has_shape = r->shape && parse_shape (r->shape, 3, s, &batch);
   if (!check_row (p, row, r, "rows x columns x inner such as 2048x12288x4096, after batch*", has_shape, &dtype, diags))
     return;
-  LsTimedKernel t = { .kernel = ls_kernel_gemm (pass, dtype, s[0], s[1], s[2], batch, 2, false),
+  LsTimedKernel t = { .kernel = ls_kernel_gemm (name, dtype, s[0], s[1], s[2], batch, 2, false),
                       .measured_s = r->time_us * 1e-6,
                       .held_out = is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[1], s[2]),
                       .row = row };
@@ -224,23 +240,73 @@ append_stream (LsProfile *p, guint row, const Row *r, guint which, LsDiagList *d
   g_array_append_val (p->kernels, t);
 }
 
+/* "1x8192x32x8x128": sequences, tokens, heads, key/value heads, width. */
+static void
+append_attention (LsProfile *p, guint row, const Row *r, bool is_backward, LsDiagList *diags)
+{
+  uint64_t s[5] = { 1, 1, 1, 1, 1 }, batch = 1;
+  LsDtype dtype = LS_DTYPE_BF16;
+  bool has_shape = r->shape && parse_shape (r->shape, 5, s, &batch) && batch == 1;
+  if (!check_row (p, row, r, "sequences x tokens x heads x key/value heads x width", has_shape, &dtype, diags))
+    return;
+  bool is_causal = r->note && strstr (r->note, "causal=1");
+  LsTimedKernel t = {
+    .kernel = ls_kernel_attention (is_backward ? "flash-attention-bwd" : "flash-attention-fwd", dtype, s[0], s[1], s[2], s[3],
+                                   s[4], is_causal, is_backward),
+    .measured_s = r->time_us * 1e-6,
+    .held_out = is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[2], s[3], s[4]),
+    .row = row,
+  };
+  if (fabs (r->flops / t.kernel.flops - 1) > FLOPS_SLACK)
+    error_at (p, row, "flops", diags, "expected %.0f FLOPs of this shape; got %.0f", t.kernel.flops, r->flops);
+  t.kernel.bytes = r->bytes;
+  g_array_append_val (p->kernels, t);
+}
+
+static bool
+take_product (LsProfile *p, guint row, const Row *r, GArray *kernels, LsDiagList *diags)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (products); i++)
+    if (strcmp (r->name, products[i]) == 0 && !(r->note && strstr (r->note, interleaved))) {
+      append_gemm (p, row, r, products[i], kernels, diags);
+      return true;
+    }
+  return false;
+}
+
+static bool
+take_stream (LsProfile *p, guint row, const Row *r, LsDiagList *diags)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (streams); i++)
+    if (strcmp (r->name, streams[i].name) == 0) {
+      append_stream (p, row, r, i, diags);
+      return true;
+    }
+  return false;
+}
+
+static bool
+take_attention (LsProfile *p, guint row, const Row *r, LsDiagList *diags)
+{
+  bool is_forward = strcmp (r->name, "flash-attention-fwd") == 0, is_backward = strcmp (r->name, "flash-attention-bwd") == 0;
+  if (is_forward || is_backward)
+    append_attention (p, row, r, is_backward, diags);
+  return is_forward || is_backward;
+}
+
 static void
 append_row (LsProfile *p, guint row, const Row *r, LsDiagList *diags)
 {
-  bool is_isolated = strcmp (r->group, "gemm-isolated") == 0;
-  if (is_isolated || strcmp (r->group, "gemm-sustained") == 0)
-    for (guint i = 0; i < G_N_ELEMENTS (passes); i++)
-      if (strcmp (r->name, passes[i]) == 0) {
-        append_gemm (p, row, r, passes[i], is_isolated ? p->kernels : p->sustained, diags);
-        return;
-      }
-  if (strcmp (r->group, "streams") == 0)
-    for (guint i = 0; i < G_N_ELEMENTS (streams); i++)
-      if (strcmp (r->name, streams[i].name) == 0) {
-        append_stream (p, row, r, i, diags);
-        return;
-      }
-  p->n_passed++;
+  bool is_taken = false;
+  if (strcmp (r->group, "gemm-isolated") == 0 || strcmp (r->group, "gemm-batched") == 0)
+    is_taken = take_product (p, row, r, p->kernels, diags);
+  else if (strcmp (r->group, "gemm-sustained") == 0)
+    is_taken = take_product (p, row, r, p->sustained, diags);
+  else if (strcmp (r->group, "streams") == 0 || strcmp (r->group, "operators") == 0)
+    is_taken = take_stream (p, row, r, diags);
+  else if (strcmp (r->group, "attention") == 0)
+    is_taken = take_attention (p, row, r, diags);
+  p->n_passed += !is_taken;
 }
 
 /* ---- files ---- */
@@ -274,7 +340,7 @@ read_csv (LsProfile *p, LsDiagList *diags)
   g_autoptr (GArray) columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
   for (const LsField *f = row_fields; f->key; f++)
     if (f->kind != LS_FIELD_IGNORED)
-      ls_csv_fields_find (p->csv, f, TRUE, 0, columns, diags);
+      ls_csv_fields_find (p->csv, f, f->required, 0, columns, diags);
   bool ok = ls_diag_list_n (diags) == n_before;
   p->n_rows = ls_csv_n_rows (p->csv);
   for (guint i = 0; ok && i < p->n_rows; i++) {

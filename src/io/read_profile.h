@@ -5,10 +5,12 @@
  *   CSV      of tools/kernelbench (group, name, shape, dtype, bytes, flops, time_us)
  *   table    of others: io/read_kernels.h
  *
- * Of kernelbench's groups `gemm-isolated` and `streams` are kernels alone on a cool GPU,
- * `gemm-sustained` are GEMMs on a hot one; the other groups are no kernels alone, and
- * names of streams that the simulator does not know are passed over: both are counted.
- * Hold-out is that of io/read_kernels.h: "n,k" for GEMMs, "rows,columns" for streams. */
+ * Of kernelbench's groups `gemm-isolated`, `gemm-batched`, `attention`, `streams` and
+ * `operators` are kernels alone on a cool GPU, `gemm-sustained` are GEMMs on a hot one. The
+ * other groups are no kernels alone; these, names that the simulator does not know, and
+ * batches with interleaved operands are passed over and counted. Hold-out is that of
+ * io/read_kernels.h: "n,k" for GEMMs, "heads,kv_heads,head_dim" for attention,
+ * "rows,columns" for streams. */
 #ifndef LS_IO_READ_PROFILE_H
 #define LS_IO_READ_PROFILE_H
 

@@ -11,6 +11,7 @@
 
 #include <glib.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/diag.h"
 

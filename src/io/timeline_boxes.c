@@ -72,11 +72,11 @@ typedef struct {
 } Collector;
 
 static void
-collect (LsPart part, LsTime from, LsTime to, void *data)
+collect (const LsIdlePiece *piece, void *data)
 {
   Collector *c = data;
-  LsTimelineStrip strip = { from - c->origin, to - c->origin, 1 };
-  if (part == c->part)
+  LsTimelineStrip strip = { piece->from - c->origin, piece->to - c->origin, 1 };
+  if (piece->part == c->part)
     g_array_append_val (c->strips, strip);
 }
 

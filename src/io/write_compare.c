@@ -1,6 +1,7 @@
 #include "io/write_compare.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 #include "io/json_out.h"
 
@@ -17,35 +18,45 @@ percent (double a, double b)
 
 static const struct {
   const char *key, *title;
-  double scale;     /* to the unit of the text */
-  const char *unit; /* of the text             */
+  double scale; /* to the unit of the text */
 } sections[] = {
-  [LS_RESULT_STEP] = { "step", "step", 1, "" },
-  [LS_RESULT_BREAKDOWN] = { "breakdown_s", "breakdown, ms", 1e3, "ms" },
-  [LS_RESULT_MEMORY] = { "memory_bytes", "memory, MiB", 1.0 / (1 << 20), "MiB" },
-  [LS_RESULT_LINKS] = { "links", "links, utilisation in %", 100, "%" },
+  [LS_RESULT_STEP] = { "step", "step", 1 },
+  [LS_RESULT_BREAKDOWN] = { "breakdown_s", "breakdown, ms", 1e3 },
+  [LS_RESULT_MEMORY] = { "memory_bytes", "memory, MiB", 1.0 / (1 << 20) },
+  [LS_RESULT_LINKS] = { "links", "links, utilisation in %", 100 },
 };
 
+/* Three decimals where the section has a unit, otherwise six digits. */
 static void
-append_value (GString *out, double value)
+append_value (GString *out, double value, int s)
 {
   if (isnan (value))
     g_string_append_printf (out, " %14s", "-");
+  else if (s == LS_RESULT_STEP)
+    g_string_append_printf (out, " %14.6g", value);
   else
-    g_string_append_printf (out, " %14.*f", fabs (value) >= 1e4 ? 1 : 3, value);
+    g_string_append_printf (out, " %14.3f", value);
 }
 
 static void
-append_row (GString *out, const LsCompareRow *row, double scale)
+append_delta (GString *out, double delta, int s)
 {
-  double pct = percent (row->a, row->b), delta = row->b - row->a;
-  g_string_append_printf (out, "  %-*s", NAME_WIDTH, row->name);
-  append_value (out, row->a * scale);
-  append_value (out, row->b * scale);
   if (isnan (delta))
     g_string_append_printf (out, " %14s", "-");
+  else if (s == LS_RESULT_STEP)
+    g_string_append_printf (out, " %+14.6g", delta);
   else
-    g_string_append_printf (out, " %+14.*f", fabs (delta * scale) >= 1e4 ? 1 : 3, delta == 0 ? 0 : delta * scale);
+    g_string_append_printf (out, " %+14.3f", delta);
+}
+
+static void
+append_row (GString *out, const LsCompareRow *row, int s)
+{
+  double pct = percent (row->a, row->b), delta = row->b - row->a, scale = sections[s].scale;
+  g_string_append_printf (out, "  %-*s", NAME_WIDTH, row->name);
+  append_value (out, row->a * scale, s);
+  append_value (out, row->b * scale, s);
+  append_delta (out, delta * scale, s);
   if (isnan (pct))
     g_string_append_printf (out, " %9s\n", "-");
   else
@@ -99,7 +110,7 @@ ls_result_compare_to_text (const LsResultCompare *c)
       continue;
     g_string_append_printf (out, "\n%-*s %14s %14s %14s %9s\n", NAME_WIDTH + 2, sections[s].title, "A", "B", "B - A", "%");
     for (guint i = 0; i < rows->len; i++)
-      append_row (out, &g_array_index (rows, LsCompareRow, i), sections[s].scale);
+      append_row (out, &g_array_index (rows, LsCompareRow, i), s);
   }
   return g_string_free (out, FALSE);
 }

@@ -3,6 +3,7 @@
 #define LS_IO_WRITE_COMPARE_H
 
 #include <glib.h>
+#include <stdint.h>
 
 #include "io/read_result.h"
 

@@ -21,6 +21,15 @@ add_breakdown (LsJsonOut *w, const LsReport *r)
 }
 
 static void
+add_bubbles (LsJsonOut *w, const LsReport *r)
+{
+  ls_json_out_begin_object (w, "bubble_parts_s");
+  for (int b = 0; b < LS_N_BUBBLES; b++)
+    ls_json_out_double (w, ls_bubble_name ((LsBubble) b), r->bubbles_s[b]);
+  ls_json_out_end_object (w);
+}
+
+static void
 add_bytes_by_category (LsJsonOut *w, const char *key, const uint64_t bytes[LS_N_MEM])
 {
   ls_json_out_begin_object (w, key);
@@ -157,6 +166,7 @@ ls_report_to_json (const LsReport *r, const LsProvenance *p)
   ls_json_out_uint (&w, "n_op_instances", r->n_op_instances);
   ls_json_out_double (&w, "bubble_frac", r->bubble_frac);
   add_breakdown (&w, r);
+  add_bubbles (&w, r);
   add_memory (&w, r);
   add_links (&w, r);
   add_link_groups (&w, r);

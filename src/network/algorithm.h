@@ -104,7 +104,8 @@ LsDoubleTree ls_double_tree (uint32_t n_hosts, LsArena *arena);
 
 /* kind, n, root, gpus, cluster; no blocks, no rounds. */
 LsScript ls_script_of (const LsCollCall *call);
-/* All-to-all: n_blocks of all members together. */
+/* All-to-all: n_blocks of all members together, n^2, which counts modulo 2^32 from 65,536
+ * members on: a block is bytes / n all the same. */
 void ls_script_cut (const LsCollCall *call, LsScript *s, uint32_t n_blocks);
 
 /* Costs of a script whose messages move like single sends of NCCL: hops, p2p rates, all

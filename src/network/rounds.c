@@ -160,7 +160,7 @@ void
 ls_script_cut (const LsCollCall *call, LsScript *s, uint32_t n_blocks)
 {
   s->n_blocks = n_blocks;
-  s->block_bytes = (double)call->bytes / (call->kind == LS_COLL_ALL_TO_ALL ? n_blocks / call->n : n_blocks);
+  s->block_bytes = (double)call->bytes / (call->kind == LS_COLL_ALL_TO_ALL ? call->n : n_blocks);
 }
 
 static LsTime

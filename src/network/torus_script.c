@@ -389,8 +389,7 @@ static void
 set_costs (const LsCollCall *call, LsScript *s)
 {
   const LsClusterSpec *spec = &call->cluster->spec;
-  double whole = call->kind == LS_COLL_ALL_TO_ALL ? (double) call->bytes * call->n : (double) call->bytes;
-  s->block_bytes = whole / s->n_blocks;
+  s->block_bytes = (double) call->bytes / (call->kind == LS_COLL_ALL_TO_ALL ? call->n : s->n_blocks);
   s->rate_intra = 2 * spec->torus.n_axes * spec->ici.bandwidth_bytes_per_s * spec->ici.efficiency; /* all ports */
   s->rate_inter = spec->pcie.bandwidth_bytes_per_s * spec->pcie.efficiency;
   s->flows = LS_COEF_ONE;

@@ -55,6 +55,9 @@ lower_clear (Lower *l)
   for (uint32_t i = 0; l->chunks && i < l->s->pp * l->s->vpp; i++)
     chunk_clear (&l->chunks[i]);
   g_free (l->chunks);
+  ls_orders_free (l->orders);
+  g_free (l->times);
+  posts_clear (l);
   g_array_unref (l->segments);
   g_array_unref (l->kernels);
   g_hash_table_unref (l->segment_ids);
@@ -103,7 +106,7 @@ uses_slot (const Lower *l, LsSlot slot)
   case LS_SLOT_DP:
     return m->dp > 1;
   case LS_SLOT_EMBEDDING:
-    return m->pp > 1 && l->model->tied_embeddings;
+    return is_tied_over_ranks (l);
   case LS_SLOT_MODEL:
     return m->tp * m->pp > 1;
   case LS_SLOT_WORLD:
@@ -156,16 +159,11 @@ n_events_of (const Lower *l, const LsProgram *p)
 static gboolean
 lower_programs (Lower *l, GError **error)
 {
-  const LsSched *sched = ls_sched_find (l->s->schedule);
-  if (!sched) {
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "schedule %s: not built yet", l->s->schedule);
-    return FALSE;
-  }
   l->plan->n_roles = l->mesh.pp;
   l->plan->programs = ls_arena_new_array (l->plan->arena, LsProgram, l->mesh.pp);
   for (uint32_t r = 0; r < l->mesh.pp; r++) {
     LsProgram *p = &l->plan->programs[r];
-    g_autoptr (GArray) instances = pipe_instances (l, sched, r);
+    g_autoptr (GArray) instances = pipe_instances (l, r);
     if (l->too_long) {
       g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
                    "segment \"%s\" has more than %u ops: more pipeline stages or chunks make it shorter", l->too_long, MAX_OPS);
@@ -198,14 +196,14 @@ freeze (Lower *l)
     memcpy (p->kernels, l->kernels->data, p->n_kernels * sizeof (LsKernel));
 }
 
-/* Instances of a role's program that a plan may have: forwards, backwards and the
- * groups between them. */
+/* Instances that the programs of a plan may have: passes, and between them groups; without
+ * a recipe of p2p also what records and awaits their receives. */
 #define MAX_INSTANCES 50e6
 
 static gboolean
 check_size (const Lower *l, GError **error)
 {
-  double n = 4.0 * l->n_micro_batches * l->s->vpp * l->mesh.pp;
+  double n = (l->sched->n_warmup ? 4.0 : 10.0) * l->n_micro_batches * l->s->vpp * l->mesh.pp;
   if (n > MAX_INSTANCES) {
     g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "%u micro-batches through %u chunks of %u stages make a plan of %.3g entries; the limit is %.3g",
                  l->n_micro_batches, l->s->vpp, l->mesh.pp, n, MAX_INSTANCES);
@@ -214,13 +212,26 @@ check_size (const Lower *l, GError **error)
   return TRUE;
 }
 
+static gboolean
+find_sched (Lower *l, GError **error)
+{
+  l->sched = ls_sched_find (l->s->schedule);
+  if (l->sched && !ls_sched_lower_refusal (l->sched))
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "schedule %s: %s", l->s->schedule,
+               l->sched ? ls_sched_lower_refusal (l->sched) : "there is none of that name");
+  return FALSE;
+}
+
 LsPlan *
-ls_lower (const LsModel *m, const LsStrategy *s, GError **error)
+ls_lower_orders (const LsModel *m, const LsStrategy *s, const LsOrders *orders, const LsLowerCosts *costs, GError **error)
 {
   Lower l;
   LsPlan *plan = NULL;
   lower_init (&l, m, s);
-  if (check_size (&l, error) && lower_chunks (&l, error)) {
+  l.costs = costs;
+  if (find_sched (&l, error) && check_size (&l, error) && lower_chunks (&l, error)) {
+    orders_init (&l, orders);
     lower_bindings (&l);
     if (lower_programs (&l, error)) {
       freeze (&l);
@@ -229,4 +240,10 @@ ls_lower (const LsModel *m, const LsStrategy *s, GError **error)
   }
   lower_clear (&l);
   return plan;
+}
+
+LsPlan *
+ls_lower (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs, GError **error)
+{
+  return ls_lower_orders (m, s, NULL, costs, error);
 }

@@ -4,10 +4,31 @@
 
 #include "model/model.h"
 #include "parallel/plan.h"
+#include "parallel/sched_layout.h"
 #include "parallel/strategy.h"
 
-/* s must be resolved. Errors: LS_ERROR_UNSUPPORTED (a mechanism that does not
+/* How long things take alone, for schedules that are searched for, and for where a receive
+ * is posted in schedules without a recipe (lower_order.c). This room sees no hardware: who
+ * does says it. */
+typedef struct {
+  LsTime (*kernel) (const LsKernel *kernel, void *data);
+  LsTime (*collective) (int coll, uint64_t bytes, void *data); /* over tp; coll as in LsOp */
+  LsTime (*send) (uint64_t bytes, void *data);                 /* from a stage to the next */
+  void *data;
+} LsLowerCosts;
+
+/* s must be resolved. costs NULL: a kernel takes its FLOPs at the same rate, whatever it
+ * is, and communication nothing. Errors: LS_ERROR_UNSUPPORTED (a mechanism that does not
  * exist yet, named), LS_ERROR_CONFLICT. */
-LsPlan *ls_lower (const LsModel *m, const LsStrategy *s, GError **error);
+LsPlan *ls_lower (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs, GError **error);
+
+/* The same in other orders, which must be able to run (parallel/sched_check.h), on the
+ * layout of the strategy's schedule; NULL: its own. Pairs are executed one after the
+ * other. */
+LsPlan *ls_lower_orders (const LsModel *m, const LsStrategy *s, const LsOrders *orders, const LsLowerCosts *costs,
+                         GError **error);
+
+/* NULL if a job can run the schedule, else a static text that says why not. */
+const char *ls_sched_lower_refusal (const LsSched *sched);
 
 #endif

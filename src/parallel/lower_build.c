@@ -13,6 +13,13 @@ build_init (Build *b, Lower *l)
   b->is_too_long = false;
 }
 
+void
+build_clear (Build *b)
+{
+  g_array_unref (b->ops);
+  g_array_unref (b->next_deps);
+}
+
 uint32_t
 build_find (Lower *l, const char *name)
 {
@@ -34,8 +41,7 @@ build_finish (Build *b, const char *name)
     memcpy (seg.ops, b->ops->data, b->ops->len * sizeof (LsOp));
   g_array_append_val (l->segments, seg);
   g_hash_table_insert (l->segment_ids, g_strdup (name), GUINT_TO_POINTER (l->segments->len));
-  g_array_unref (b->ops);
-  g_array_unref (b->next_deps);
+  build_clear (b);
   return l->segments->len - 1;
 }
 

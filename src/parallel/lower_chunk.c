@@ -13,6 +13,10 @@
  * "||" since late 2021 (async_tensor_model_parallel_allreduce); --tp-async 0 is the
  * code before, in which these block too.
  *
+ * A split backward: I has the input gradients, W the weight gradients of matrix products,
+ * and the collectives that each needs; nothing of I then runs beside the GEMMs of W. After
+ * I only the inputs of these products are kept, and the gradients of their outputs.
+ *
  * Recomputation: `full` keeps only the input of each layer and runs its forward
  * again before its backward; `selective` keeps all but the inside of attention
  * and runs that again (Korthikanti et al. 2022, sections 4 and 5). */
@@ -51,7 +55,7 @@ chunk_init (Lower *l, Chunk *c, uint32_t n_layers, bool has_embedding, bool has_
   }
   guint from = c->operators->len;
   if (has_head) {
-    bool shares_weight = l->model->tied_embeddings && l->mesh.pp == 1;
+    bool shares_weight = l->model->tied_embeddings && !is_tied_over_ranks (l);
     ls_operators_head (l->model, &l->shard, !shares_weight, c->operators);
   }
   append_part (c, UINT16_MAX, from);
@@ -105,25 +109,83 @@ build_tp_sync (Build *b, int coll, uint64_t bytes, LsTag tag, const char *name)
 
 /* --- forward -------------------------------------------------------------------- */
 
-/* Where the kept activation of operator i is allocated. Buffer ids: the operator,
- * and behind them the layers (inputs kept by full recomputation). */
-static void
-keep_activation (Build *b, uint16_t op, const LsOperator *o, guint i, bool is_free)
+/* Weight gradients that a split backward leaves to W: those of matrix products, as zero
+ * bubble's code does (sail-sg/zero-bubble-pipeline-parallelism, WeightGradStore); biases,
+ * norms and embeddings have theirs with I. */
+static const LsKernel *
+deferred_gemm (const LsOperator *o)
 {
-  build_buffer (b, op, (uint16_t) i, LS_MEM_ACTIVATIONS, o->saved_bytes, is_free);
+  for (uint32_t k = 0; k < o->n_wgrad; k++)
+    if (o->wgrad[k].kind == LS_KERNEL_GEMM)
+      return &o->wgrad[k];
+  return NULL;
+}
+
+/* What W multiplies: the gradient of the output, m x k of its GEMM, and the input, k x n,
+ * which sequence parallelism cuts. */
+static uint64_t
+deferred_grad_bytes (const LsKernel *gemm)
+{
+  return gemm->m * gemm->k * ls_dtype_bytes (gemm->dtype);
+}
+
+static uint64_t
+deferred_input_bytes (const Lower *l, const LsOperator *o)
+{
+  const LsKernel *gemm = l->has_split ? deferred_gemm (o) : NULL;
+  if (!gemm)
+    return 0;
+  bool is_cut = o->tp == LS_TP_COLUMN && l->shard.sp;
+  uint64_t bytes = gemm->n * gemm->k * ls_dtype_bytes (gemm->dtype) / (is_cut ? l->mesh.tp : 1);
+  return MIN (bytes, o->saved_bytes); /* another operator may have saved it */
+}
+
+/* The kept activation of operator i, but for what W needs of it. Buffer ids: the operator,
+ * behind them the layers (inputs kept by full recomputation), then what W needs: inputs
+ * of operators, gradients of their outputs. */
+static void
+keep_activation (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
+{
+  const LsOperator *o = operator_at (c, i);
+  build_buffer (b, op, (uint16_t) i, LS_MEM_ACTIVATIONS, o->saved_bytes - deferred_input_bytes (b->l, o), is_free);
+}
+
+/* Past the layers' buffers; a chunk that has more than an id can count has too many ops too. */
+static uint16_t
+deferred_id (Build *b, const Chunk *c, guint i)
+{
+  guint id = c->operators->len + c->n_layers + i;
+  b->is_too_long |= id > UINT16_MAX;
+  return (uint16_t) id;
 }
 
 static void
-build_forward_operator (Build *b, const LsOperator *o, guint i, LsTag tag, bool keeps)
+keep_input (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
+{
+  build_buffer (b, op, deferred_id (b, c, i), LS_MEM_ACTIVATIONS, deferred_input_bytes (b->l, operator_at (c, i)), is_free);
+}
+
+static void
+keep_gradient (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
+{
+  uint16_t id = deferred_id (b, c, c->operators->len + i);
+  build_buffer (b, op, id, LS_MEM_ACTIVATIONS, deferred_grad_bytes (deferred_gemm (operator_at (c, i))), is_free);
+}
+
+static void
+build_forward_operator (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps)
 {
   const Lower *l = b->l;
+  const LsOperator *o = operator_at (c, i);
   bool sp = l->shard.sp;
   if (o->tp == LS_TP_COLUMN && has_tp (l) && sp)
     build_tp_sync (b, COLL_ALL_GATHER, full_boundary_bytes (l), tag, "tp all-gather");
   for (uint32_t k = 0; k < o->n_fwd; k++) {
     uint16_t op = build_kernel (b, &o->fwd[k], tag);
-    if (k == 0 && keeps)
-      keep_activation (b, op, o, i, false);
+    if (k == 0 && keeps) {
+      keep_activation (b, op, c, i, false);
+      keep_input (b, op, c, i, false);
+    }
   }
   if (!has_tp (l))
     return;
@@ -199,7 +261,7 @@ segment_forward (Lower *l, const Chunk *c, uint32_t pp_rank, bool waits_for_para
     build_param_waits (&b, buckets, i);
     b.layer = layer_of (c, i);
     guint first = b.ops->len;
-    build_forward_operator (&b, operator_at (c, i), i, LS_TAG_F, !is_recomputed (l, c, i));
+    build_forward_operator (&b, c, i, LS_TAG_F, !is_recomputed (l, c, i));
     if (l->s->recompute == LS_RECOMPUTE_FULL && begins_layer (c, i))
       build_buffer (&b, (uint16_t) first, layer_buffer (c, i), LS_MEM_ACTIVATIONS, ls_boundary_bytes (l->model, &l->shard), false);
   }
@@ -216,6 +278,42 @@ build_kernels (Build *b, const LsKernel *k, uint32_t n, LsTag tag, uint16_t last
   return last;
 }
 
+static uint16_t
+build_wgrad (Build *b, const LsOperator *o, LsActionType pass, uint16_t last)
+{
+  for (uint32_t k = 0; k < o->n_wgrad; k++) {
+    bool is_deferred = deferred_gemm (o) && o->wgrad[k].kind != LS_KERNEL_REDUCTION;
+    if (pass == LS_ACTION_B || is_deferred == (pass == LS_ACTION_W))
+      last = build_kernel (b, &o->wgrad[k], LS_TAG_W);
+  }
+  return last;
+}
+
+/* An op to which buffers can be tied. */
+static uint16_t
+some_op (Build *b, uint16_t last)
+{
+  if (last != NO_OP)
+    return last;
+  build_barrier (b);
+  return (uint16_t) (b->ops->len - 1);
+}
+
+/* W: the input is gathered again for it, with nothing to run beside. */
+static void
+build_weight_operator (Build *b, const Chunk *c, guint i)
+{
+  const Lower *l = b->l;
+  const LsOperator *o = operator_at (c, i);
+  if (!deferred_gemm (o))
+    return;
+  if (o->tp == LS_TP_COLUMN && has_tp (l) && l->shard.sp)
+    build_tp_sync (b, COLL_ALL_GATHER, full_boundary_bytes (l), LS_TAG_W, "tp all-gather");
+  uint16_t last = build_wgrad (b, o, LS_ACTION_W, NO_OP);
+  keep_input (b, last, c, i, true);
+  keep_gradient (b, last, c, i, true);
+}
+
 /* A collective of the backward that may run beside the GEMM which follows. */
 static uint16_t
 build_tp_async (Build *b, int coll, uint64_t bytes, const char *name)
@@ -227,33 +325,36 @@ build_tp_async (Build *b, int coll, uint64_t bytes, const char *name)
 }
 
 static void
-build_backward_operator (Build *b, const LsOperator *o, guint i)
+build_backward_operator (Build *b, const Chunk *c, guint i, LsActionType pass)
 {
   const Lower *l = b->l;
+  const LsOperator *o = operator_at (c, i);
   bool sp = l->shard.sp, is_column = o->tp == LS_TP_COLUMN && has_tp (l);
+  bool gathers_input = is_column && sp && pass == LS_ACTION_B;
   uint64_t bytes = full_boundary_bytes (l);
   uint16_t last = NO_OP, async = NO_OP;
 
   if ((o->tp == LS_TP_ROW || o->tp == LS_TP_VOCAB) && has_tp (l) && sp)
     build_tp_sync (b, COLL_ALL_GATHER, bytes, LS_TAG_B, "tp all-gather");
-  if (is_column && sp)
+  if (gathers_input)
     async = build_tp_async (b, COLL_ALL_GATHER, bytes, "tp all-gather");
   last = build_kernels (b, o->igrad, o->n_igrad, LS_TAG_I, last);
-  if (is_column && sp)
+  if (gathers_input)
     build_join (b, async);
   if (is_column)
     async = build_tp_async (b, sp ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, bytes,
                             sp ? "tp reduce-scatter" : "tp all-reduce");
-  last = build_kernels (b, o->wgrad, o->n_wgrad, LS_TAG_W, last);
+  last = build_wgrad (b, o, pass, last);
   if (is_column)
     build_join (b, async);
-  if (o->saved_bytes == 0)
-    return;
-  if (last == NO_OP) {
-    build_barrier (b);
-    last = (uint16_t) (b->ops->len - 1);
+  if (o->saved_bytes > 0) {
+    last = some_op (b, last);
+    keep_activation (b, last, c, i, true);
+    if (pass == LS_ACTION_B)
+      keep_input (b, last, c, i, true);
   }
-  keep_activation (b, last, o, i, true);
+  if (pass == LS_ACTION_I && deferred_gemm (o))
+    keep_gradient (b, some_op (b, last), c, i, false);
 }
 
 /* Runs forward again what was not kept, from operator `from` to `to`. */
@@ -261,7 +362,7 @@ static void
 build_recompute (Build *b, const Chunk *c, guint from, guint to)
 {
   for (guint i = from; i <= to; i++)
-    build_forward_operator (b, operator_at (c, i), i, LS_TAG_RECOMPUTE, true);
+    build_forward_operator (b, c, i, LS_TAG_RECOMPUTE, true);
 }
 
 /* First of the neighbouring operators, backwards from i, that are recomputed in
@@ -284,35 +385,54 @@ build_ready_buckets (Build *b, const GArray *buckets, guint operator_done, guint
 }
 
 static void
-build_backward (Build *b, const Chunk *c, const GArray *buckets)
+build_backward (Build *b, const Chunk *c, const GArray *buckets, LsActionType pass)
 {
   const Lower *l = b->l;
   guint next_bucket = 0, recomputed_from = c->operators->len;
   for (guint i = c->operators->len; i-- > 0;) {
     b->layer = layer_of (c, i);
+    if (pass == LS_ACTION_W) {
+      build_weight_operator (b, c, i);
+      build_ready_buckets (b, buckets, i, &next_bucket);
+      continue;
+    }
     if (is_recomputed (l, c, i) && i < recomputed_from) {
       recomputed_from = recompute_start (l, c, i);
       build_recompute (b, c, recomputed_from, i);
     }
-    build_backward_operator (b, operator_at (c, i), i);
+    build_backward_operator (b, c, i, pass);
     if (l->s->recompute == LS_RECOMPUTE_FULL && begins_layer (c, i))
       build_buffer (b, (uint16_t) (b->ops->len - 1), layer_buffer (c, i), LS_MEM_ACTIVATIONS,
                     ls_boundary_bytes (l->model, &l->shard), true);
     build_ready_buckets (b, buckets, i, &next_bucket);
   }
+  if (b->ops->len == 0) /* nothing to do for W */
+    build_barrier (b);
 }
 
 uint32_t
-segment_backward (Lower *l, const Chunk *c, uint32_t pp_rank, bool is_last_micro_batch)
+segment_backward (Lower *l, const Chunk *c, uint32_t pp_rank, LsActionType pass, bool is_last)
 {
-  bool reduces = is_last_micro_batch && reduces_in_backward (l);
-  g_autofree char *name = segment_name (c, "backward", !reduces ? "" : pp_rank == 0 ? " reduces-first-stage" : " reduces");
+  static const char *const names[] = {
+    [LS_ACTION_B] = "backward", [LS_ACTION_I] = "input gradients", [LS_ACTION_W] = "weight gradients",
+  };
+  bool reduces = is_last && reduces_in_backward (l);
+  g_autofree char *name = segment_name (c, names[pass], !reduces ? "" : pp_rank == 0 ? " reduces-first-stage" : " reduces");
   uint32_t id = build_find (l, name);
   if (id != UINT32_MAX)
     return id;
   Build b;
   build_init (&b, l);
   g_autoptr (GArray) buckets = reduces ? buckets_of_chunk (l, c, pp_rank) : NULL;
-  build_backward (&b, c, buckets);
+  build_backward (&b, c, buckets, pass);
   return build_finish (&b, name);
+}
+
+void
+build_pass (Build *b, const Chunk *c, LsActionType pass)
+{
+  if (pass != LS_ACTION_F)
+    build_backward (b, c, NULL, pass);
+  for (guint i = 0; pass == LS_ACTION_F && i < c->operators->len; i++)
+    build_forward_operator (b, c, i, LS_TAG_F, false);
 }

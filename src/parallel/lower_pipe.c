@@ -1,5 +1,6 @@
 /* parallel/lower_pipe.c — a pipeline rank's program: the schedule's actions and
- * the p2p between them, as Megatron-LM does it (core/pipeline_parallel).
+ * the p2p between them. 1F1B and interleaved 1F1B communicate by Megatron-LM's own recipes
+ * (core/pipeline_parallel), below; all other schedules as lower_p2p.c says.
  *
  * Batched (batch_p2p_comm and batch_p2p_sync, the default): what is to be sent and
  * received between two iterations is one group; the host waits for it and then for
@@ -7,10 +8,6 @@
  * backward, receive forward"; the interleaved schedule fuses all four after each
  * forward-backward pair. A receive for the next iteration is posted with the
  * sends of this one, so neighbours always post matching groups.
- *
- * Scatter-gather (Narayanan et al. 2021, section 4.1): the boundary tensor, equal
- * on all tp ranks, is sent as 1/t slices and gathered over NVLink afterwards. With
- * sequence parallelism it is cut already and nothing changes.
  *
  * Overlapped (overlap_p2p_comm, interleaved only): single sends and receives on
  * streams of their own; the compute stream waits for what it consumes; the host
@@ -22,7 +19,8 @@ typedef struct {
   Lower *l;
   uint32_t rank;     /* of the pipeline */
   LsSchedShape shape;
-  GArray *actions;   /* LsAction */
+  const GArray *actions; /* LsAction */
+  guint *last_backward;  /* [vpp] number of a chunk's last B or W */
   uint32_t n_warmup;
   GArray *instances;
   GArray *first_use; /* bool per chunk: has its first forward been issued */
@@ -34,7 +32,7 @@ enum { SEND_F = 1, RECV_F = 2, SEND_B = 4, RECV_B = 8 };
 static uint32_t
 stage_of (const Pipe *p, uint32_t chunk)
 {
-  return chunk * p->shape.pp + p->rank;
+  return stage_at (p->l, p->rank, chunk);
 }
 
 static bool
@@ -57,18 +55,6 @@ add_instance (Pipe *p, uint32_t segment, uint32_t mb, uint32_t chunk)
 }
 
 /* --- p2p segments ------------------------------------------------------------- */
-
-static bool
-scatters (const Lower *l)
-{
-  return l->s->p2p == LS_P2P_SCATTER_GATHER && l->mesh.tp > 1 && !l->shard.sp;
-}
-
-static uint64_t
-message_bytes (const Lower *l)
-{
-  return ls_boundary_bytes (l->model, &l->shard) / (scatters (l) ? l->mesh.tp : 1);
-}
 
 static uint16_t
 build_group (Build *b, LsStream stream, uint32_t what, const char *name)
@@ -187,8 +173,8 @@ add_action (Pipe *p, const LsAction *a)
     *used = TRUE;
     return;
   }
-  bool is_last = a->mb + 1 == p->shape.n_micro_batches;
-  add_instance (p, segment_backward (l, c, p->rank, is_last), a->mb, a->chunk);
+  bool is_last = p->last_backward[a->chunk] == (guint) (a - (const LsAction *) p->actions->data);
+  add_instance (p, segment_backward (l, c, p->rank, (LsActionType) a->type, is_last), a->mb, a->chunk);
 }
 
 static void
@@ -363,6 +349,56 @@ pipe_overlapped (Pipe *p)
   }
 }
 
+/* --- any order ----------------------------------------------------------------------- */
+
+/* Posts from number `from` on that stand at this place; returns the number behind them. */
+static guint
+add_posts (Pipe *p, guint from, uint32_t before, bool is_beside)
+{
+  const GArray *posts = p->l->posts[p->rank];
+  const Post *first = &g_array_index (posts, Post, from);
+  bool is_alone = p->l->s->p2p == LS_P2P_OVERLAPPED;
+  guint n = 0;
+  while (from + n < posts->len && first[n].before == before && first[n].is_beside == is_beside)
+    n++;
+  if (n > 0 && !is_alone)
+    add_instance (p, segment_posts (p->l, first, n), first->mb, first->chunk);
+  for (guint i = 0; i < n; i++) {
+    if (is_alone)
+      add_instance (p, segment_post (p->l, &first[i]), first[i].mb, first[i].chunk);
+    if (!first[i].is_send)
+      add_instance (p, segment_received (p->l, &first[i], is_alone), first[i].mb, first[i].chunk);
+  }
+  return from + n;
+}
+
+/* Does the action consume what another rank sends? */
+static bool
+awaits (const Pipe *p, const LsAction *a)
+{
+  const LsLayout *l = &p->l->orders->layout;
+  uint32_t stage = stage_of (p, a->chunk);
+  bool is_forward = a->type == LS_ACTION_F;
+  if (a->type == LS_ACTION_W || (is_forward ? stage == 0 : stage + 1 == l->n_stages))
+    return false;
+  return ls_layout_home (l, 0, is_forward ? stage - 1 : stage + 1).rank != p->rank;
+}
+
+static void
+pipe_posted (Pipe *p)
+{
+  guint at = 0;
+  for (guint i = 0; i <= p->actions->len; i++) {
+    at = add_posts (p, at, i, false);
+    at = add_posts (p, at, i, true);
+    const LsAction *a = action_at (p, i);
+    if (a && awaits (p, a))
+      add_instance (p, segment_await (p->l, a->type != LS_ACTION_F), a->mb, a->chunk);
+    if (a)
+      add_action (p, a);
+  }
+}
+
 /* --- the program --------------------------------------------------------------------- */
 
 static void
@@ -371,6 +407,8 @@ pipe_actions (Pipe *p)
   if (p->shape.pp == 1)
     for (guint i = 0; i < p->actions->len; i++)
       add_action (p, action_at (p, i));
+  else if (p->l->posts)
+    pipe_posted (p);
   else if (p->l->s->p2p == LS_P2P_OVERLAPPED)
     pipe_overlapped (p);
   else if (p->shape.vpp > 1)
@@ -379,17 +417,29 @@ pipe_actions (Pipe *p)
     pipe_1f1b (p);
 }
 
-GArray *
-pipe_instances (Lower *l, const LsSched *sched, uint32_t pp_rank)
+static void
+pipe_init (Pipe *p, Lower *l, uint32_t rank)
 {
-  Pipe p = { .l = l, .rank = pp_rank, .shape = { l->mesh.pp, l->s->vpp, l->n_micro_batches } };
-  p.actions = g_array_new (FALSE, FALSE, sizeof (LsAction));
-  p.first_use = g_array_new (FALSE, TRUE, sizeof (gboolean));
-  p.instances = g_array_new (FALSE, FALSE, sizeof (LsInstance));
-  g_array_set_size (p.first_use, l->s->vpp);
-  sched->order (&p.shape, pp_rank, p.actions);
-  p.n_warmup = sched->n_warmup (&p.shape, pp_rank);
+  *p = (Pipe) { .l = l, .rank = rank, .shape = { l->mesh.pp, l->s->vpp, l->n_micro_batches } };
+  p->actions = l->orders->ranks[rank];
+  p->first_use = g_array_new (FALSE, TRUE, sizeof (gboolean));
+  p->instances = g_array_new (FALSE, FALSE, sizeof (LsInstance));
+  g_array_set_size (p->first_use, l->s->vpp);
+  p->last_backward = g_new (guint, l->s->vpp);
+  for (guint i = 0; i < p->actions->len; i++) {
+    const LsAction *a = action_at (p, i);
+    if (a->type == LS_ACTION_B || a->type == LS_ACTION_W)
+      p->last_backward[a->chunk] = i;
+  }
+  if (l->sched->n_warmup)
+    p->n_warmup = l->sched->n_warmup (&p->shape, rank);
+}
 
+GArray *
+pipe_instances (Lower *l, uint32_t pp_rank)
+{
+  Pipe p;
+  pipe_init (&p, l, pp_rank);
   if (gathers_params_early (l))
     for (uint32_t c = 0; c < l->s->vpp; c++)
       add_instance (&p, segment_gather_params (l, pp_rank, c), 0, c);
@@ -397,7 +447,7 @@ pipe_instances (Lower *l, const LsSched *sched, uint32_t pp_rank)
   pipe_actions (&p);
   add_instance (&p, segment_step_end (l, pp_rank), 0, 0);
 
-  g_array_unref (p.actions);
   g_array_unref (p.first_use);
+  g_free (p.last_backward);
   return p.instances;
 }

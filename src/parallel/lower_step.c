@@ -108,8 +108,8 @@ static void
 reduce_tied_embedding (Build *b, uint32_t pp_rank)
 {
   Lower *l = b->l;
-  bool is_end = pp_rank == 0 || pp_rank == l->mesh.pp - 1;
-  if (!l->model->tied_embeddings || l->mesh.pp == 1 || !is_end)
+  bool is_end = pp_rank == 0 || pp_rank == last_rank (l);
+  if (!is_tied_over_ranks (l) || !is_end)
     return;
   uint64_t numel = ls_model_padded_vocab (l->model, l->mesh.tp) / l->mesh.tp * l->model->hidden;
   reduce_global (b, LS_SLOT_EMBEDDING, grad_bytes (l, numel), l->shard.grad_dtype, "embedding grad all-reduce");

@@ -76,9 +76,9 @@ typedef struct {
    * (ranks[pp] are empty arrays). */
   void (*order) (const LsSchedShape *shape, uint32_t rank, GArray *actions);
   void (*orders) (const LsSchedShape *shape, GArray **ranks);
-  /* What parallel/lower_pipe.c fuses p2p by: warm-up forwards, those before the steady
-   * state, which is made of pairs of a forward and a backward (none is left for it if
-   * all forwards are warm-up). NULL: the schedule cannot be lowered to a job yet. */
+  /* What Megatron-LM's recipes in parallel/lower_pipe.c fuse p2p by: warm-up forwards,
+   * those before the steady state, which is made of pairs of a forward and a backward
+   * (none is left for it if all forwards are warm-up). NULL: parallel/lower_p2p.c. */
   uint32_t (*n_warmup) (const LsSchedShape *shape, uint32_t rank);
   /* Versions of the weights that a rank keeps, as steps are not flushed; NULL: 1. */
   uint32_t (*n_versions) (const LsSchedShape *shape, uint32_t rank);

@@ -5,7 +5,7 @@
 typedef struct {
   const LsOrders *orders;
   const LsLayout *l;
-  const char *file;
+  const LsOrderPlaces *places; /* or NULL */
   LsDiagList *diags;
   uint8_t *seen; /* [cell] a bit per LsActionType */
 } Check;
@@ -18,8 +18,20 @@ complain (const Check *c, uint32_t rank, guint i, const char *hint, const char *
   g_autofree char *text = g_strdup_vprintf (format, args);
   va_end (args);
   g_autofree char *pointer = g_strdup_printf ("/%u/%u", rank, i);
-  ls_diag_add (c->diags, LS_ERROR_CONFLICT, c->file, c->file ? (int) rank + 1 : 0, c->file ? 1 : 0, pointer, NULL, hint,
-               "%s", text);
+  const LsOrderPlaces *p = c->places;
+  if (p)
+    ls_diag_add (c->diags, LS_ERROR_INPUT, p->file, p->lines[rank], p->columns[rank][i], pointer, p->texts[rank], hint, "%s",
+                 text);
+  else
+    ls_diag_add (c->diags, LS_ERROR_CONFLICT, NULL, 0, 0, pointer, NULL, hint, "%s", text);
+}
+
+/* Of no rank. */
+static void
+complain_of_all (const Check *c, const char *text)
+{
+  ls_diag_add (c->diags, c->places ? LS_ERROR_INPUT : LS_ERROR_CONFLICT, c->places ? c->places->file : NULL, 0, 0, NULL, NULL,
+               NULL, "%s", text);
 }
 
 static char *
@@ -97,8 +109,10 @@ check_once (const Check *c, uint32_t rank, guint i, const LsAction *a)
   if (*seen & excludes[a->type]) {
     g_autofree char *text = text_of (c->l, rank, a);
     bool is_same = *seen & 1 << a->type;
-    complain (c, rank, i, is_same ? NULL : "B is I and W together", is_same ? "%s is there twice" : "%s repeats a backward",
-              text);
+    if (is_same)
+      complain (c, rank, i, NULL, "%s is there twice", text);
+    else
+      complain (c, rank, i, "B is I and W together", "%s repeats a backward", text);
   }
   *seen |= (uint8_t) (1 << a->type);
 }
@@ -123,11 +137,12 @@ complain_missing (const Check *c, const LsOutput *o, LsActionType type)
 {
   uint32_t rank = ls_layout_home (c->l, o->pipe, o->stage).rank;
   g_autofree char *text = output_text (c->l, o, type);
-  if (rank == UINT32_MAX)
-    ls_diag_add (c->diags, LS_ERROR_CONFLICT, c->file, 0, 0, NULL, NULL, NULL, "%s is missing: no rank has stage %u",
-                 text, o->stage);
-  else
+  if (rank != UINT32_MAX) {
     complain (c, rank, c->orders->ranks[rank]->len, NULL, "%s is missing", text);
+    return;
+  }
+  g_autofree char *all = g_strdup_printf ("%s is missing: no rank has stage %u", text, o->stage);
+  complain_of_all (c, all);
 }
 
 static void
@@ -240,17 +255,18 @@ check_size (const Check *c)
   guint64 n_cells = (guint64) c->l->n_pipes * c->l->n_stages;
   if (n_cells <= n_actions && c->l->n_micro_batches <= n_actions / MAX (n_cells, 1))
     return TRUE;
-  ls_diag_add (c->diags, LS_ERROR_CONFLICT, c->file, 0, 0, NULL, NULL, NULL,
-               "expected a forward and a backward of %u micro-batches on %" G_GUINT64_FORMAT " stages; got %"
-               G_GUINT64_FORMAT " actions", c->l->n_micro_batches, n_cells, n_actions);
+  g_autofree char *text = g_strdup_printf ("expected a forward and a backward of %u micro-batches on %" G_GUINT64_FORMAT
+                                           " stages; got %" G_GUINT64_FORMAT " actions",
+                                           c->l->n_micro_batches, n_cells, n_actions);
+  complain_of_all (c, text);
   return FALSE;
 }
 
 gboolean
-ls_orders_check (const LsOrders *orders, const char *file, LsDiagList *diags)
+ls_orders_check (const LsOrders *orders, const LsOrderPlaces *places, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
-  Check c = { .orders = orders, .l = &orders->layout, .file = file, .diags = diags };
+  Check c = { .orders = orders, .l = &orders->layout, .places = places, .diags = diags };
   if (!check_size (&c))
     return FALSE;
 

@@ -17,9 +17,15 @@ extern const LsSched ls_sched_looped_bfs;
 extern const LsSched ls_sched_naive;
 extern const LsSched ls_sched_none;
 extern const LsSched ls_sched_pipedream;
+extern const LsSched ls_sched_v_half;
+extern const LsSched ls_sched_v_min;
+extern const LsSched ls_sched_zb_1p;
+extern const LsSched ls_sched_zb_2p;
+extern const LsSched ls_sched_zb_auto;
 extern const LsSched ls_sched_zb_h1;
 extern const LsSched ls_sched_zb_h2;
 extern const LsSched ls_sched_zbv;
+extern const LsSched ls_sched_zbv_auto;
 
 static inline void
 ls_sched_append (GArray *actions, LsActionType type, uint32_t chunk, uint32_t mb)

@@ -5,7 +5,9 @@
  * stays 0 and silences the rules that need it. */
 #include <string.h>
 
+#include "base/suggest.h"
 #include "parallel/chunks.h"
+#include "parallel/lower.h"
 #include "parallel/sched.h"
 #include "parallel/strategy.h"
 
@@ -136,6 +138,9 @@ fill_pipeline (LsStrategy *s)
     s->p2p = LS_P2P_BATCHED;
   if (!s->schedule)
     s->schedule = g_strdup (s->vpp > 1 ? "interleaved-1f1b" : s->pp > 1 ? "1f1b" : "none");
+  const LsSched *sched = ls_sched_find (s->schedule);
+  if (s->vpp == 1 && sched && sched->n_chunks)
+    s->vpp = sched->n_chunks (&(LsSchedShape) { .pp = s->pp, .n_micro_batches = 1 });
 }
 
 static void
@@ -228,6 +233,28 @@ check_order_size (const LsStrategy *s, uint32_t n_micro_batches, LsDiagList *dia
   return FALSE;
 }
 
+/* The schedule, or NULL with a diagnostic if there is none or a job cannot run it. */
+static const LsSched *
+check_schedule (const LsStrategy *s, LsDiagList *diags)
+{
+  const LsSched *sched = ls_sched_find (s->schedule);
+  if (!sched) {
+    g_autoptr (GPtrArray) names = g_ptr_array_new ();
+    for (guint i = 0; ls_sched_at (i); i++)
+      g_ptr_array_add (names, (gpointer) ls_sched_at (i)->name);
+    g_ptr_array_add (names, NULL);
+    const char *near = ls_suggest (s->schedule, (const char *const *) names->pdata);
+    g_autofree char *hint = near ? g_strdup_printf ("did you mean \"%s\"?", near) : NULL;
+    ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, "/schedule", NULL, hint, "expected a pipeline schedule; got \"%s\"",
+                 s->schedule);
+    return NULL;
+  }
+  const char *missing = ls_sched_lower_refusal (sched);
+  if (missing)
+    unsupported (diags, "/schedule", "schedule %s: %s", s->schedule, missing);
+  return missing ? NULL : sched;
+}
+
 static void
 check_pipeline (const LsStrategy *s, uint32_t n_micro_batches, LsDiagList *diags)
 {
@@ -237,11 +264,9 @@ check_pipeline (const LsStrategy *s, uint32_t n_micro_batches, LsDiagList *diags
     conflict (diags, "/p2p", "expected batched or scatter-gather, as 1f1b waits for every p2p (Megatron-LM overlaps"
               " it only with interleaved-1f1b); got overlapped");
 
-  const LsSched *sched = ls_sched_find (s->schedule);
-  if (!sched || !sched->n_warmup) {
-    unsupported (diags, "/schedule", "schedule %s: not built yet", s->schedule);
+  const LsSched *sched = check_schedule (s, diags);
+  if (!sched)
     return;
-  }
   if (n_micro_batches > 0 && !check_order_size (s, n_micro_batches, diags))
     return;
   /* Without a number of micro-batches, the rules on pp and vpp still hold: pp
@@ -251,9 +276,9 @@ check_pipeline (const LsStrategy *s, uint32_t n_micro_batches, LsDiagList *diags
     .vpp = s->vpp,
     .n_micro_batches = n_micro_batches > 0 ? n_micro_batches : s->pp,
   };
-  /* Megatron-LM's rule; the order alone does not need it. */
+  /* Megatron-LM's rule; the order alone does not need it. Sizes are checked elsewhere. */
   bool lacks_stages = s->pp < 2 && strcmp (s->schedule, "interleaved-1f1b") == 0;
-  const char *rule = lacks_stages ? "pp must be greater than 1" : ls_sched_refusal (sched, &shape);
+  const char *rule = lacks_stages ? "pp must be greater than 1" : sched->refusal (&shape);
   if (rule)
     conflict (diags, "/schedule", "%s: %s; got pp %u, vpp %u, %u micro-batches", s->schedule, rule, s->pp, s->vpp,
               shape.n_micro_batches);

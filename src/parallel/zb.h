@@ -70,6 +70,7 @@ typedef struct {
 /* State of a rank while a string is run or made. */
 typedef struct {
   LsTime t, first;           /* busy until; start of its first action, -1 before */
+  LsTime idle;               /* between its actions */
   LsTime wake;               /* making: when it looks again */
   uint32_t n[LS_ZB_N_KINDS]; /* symbols done */
   uint32_t mem;              /* half chunks */
@@ -84,7 +85,9 @@ typedef struct {
   LsZbRank *ranks;    /* [p] */
   LsTime *end[2];     /* of F, of I: [stage * m + micro-batch], -1 before */
   uint8_t *w_chunks;  /* [p][v m]: chunk of the n-th I of a rank */
-  uint32_t *heap;     /* [p + 1] scratch */
+  uint32_t *heap;     /* [2 p] scratch */
+  LsTime *work;       /* [p] of a rank */
+  LsTime cutoff;      /* a longer span need not be known: LS_ZB_NEVER */
   int64_t budget;     /* actions that may still be timed */
 } LsZbRun;
 
@@ -120,7 +123,7 @@ bool ls_zb_list (LsZbRun *run, const LsZbList *list, uint8_t *string); /* false:
 /* parallel/zb_search.c: the best string so far, and ways to better it. */
 typedef struct {
   LsZbRun run;
-  LsZbScore goal; /* no order is better */
+  LsTime goal; /* no span is less: the work of a rank */
   LsZbScore best;
   uint8_t *best_string, *string; /* [p][length] */
   LsZbRule *best_rules, *rules;  /* [p] */
@@ -131,14 +134,16 @@ void ls_zb_search_clear (LsZbSearch *search);
 bool ls_zb_search_is_over (const LsZbSearch *search);
 /* Runs search->string with search->rules, keeps it if it is the best. */
 LsZbScore ls_zb_try (LsZbSearch *search);
-/* The same with each of a group of rules for all ranks; the best score of them. */
+/* The same with each of a group of rules for all ranks: the best score of them, whose rules
+ * are left in search->rules. */
 typedef enum { LS_ZB_RULES_FEW, LS_ZB_RULES_ALL, LS_ZB_RULES_IGNORE } LsZbRules;
 LsZbScore ls_zb_try_rules (LsZbSearch *search, LsZbRules which);
 /* The rules that are tried in place of one rank's. */
 extern const LsZbRule ls_zb_rules[];
 guint ls_zb_n_rules (LsZbRules which, guint *ret_first);
-/* Moves of single symbols, and of single ranks' rules. */
+/* Moves of single symbols, and of single ranks' rules, from search->string and rules. */
 void ls_zb_polish (LsZbSearch *search);
+void ls_zb_polish_best (LsZbSearch *search);
 
 /* The searches: parallel/zb_line.c for one chunk per rank, parallel/zb_vee.c for a V. */
 void ls_zb_search_line (LsZbSearch *search);

@@ -19,10 +19,12 @@
 #include "parallel/sched_impl.h"
 #include "parallel/zb.h"
 
-/* Timed actions of a search: at least so many, or so many times all actions. About 10 ns
- * each in an optimised build. */
-#define LEAST_EFFORT (8 * 1000 * 1000)
-#define LEAST_RUNS 200
+/* Timed actions of a search: so many runs of all actions, within bounds. About 10 ns each
+ * in an optimised build (8 stages, 64 micro-batches: about 0.1 s a schedule). The least is
+ * what tests/unit/parallel/test_zb_costs.c needs. */
+#define LEAST_EFFORT (10 * 1000 * 1000)
+#define MOST_EFFORT (100 * 1000 * 1000)
+#define RUNS 200
 
 static double
 limit_given (const LsSchedShape *shape)
@@ -138,7 +140,7 @@ schedule (const LsSchedShape *shape, uint32_t n_chunks, double limit, GArray **r
   size_t length = ls_zb_length (&job);
   LsZbSearch search;
 
-  ls_zb_search_init (&search, &job, MAX (LEAST_EFFORT, LEAST_RUNS * (int64_t) (job.p * length)));
+  ls_zb_search_init (&search, &job, CLAMP (RUNS * (int64_t) (job.p * length), LEAST_EFFORT, MOST_EFFORT));
   if (n_chunks == 1)
     ls_zb_search_line (&search);
   else

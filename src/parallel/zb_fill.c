@@ -9,8 +9,8 @@
  * All inputs are known when a symbol is placed, as ranks are advanced as far as they go and
  * woken by whoever feeds them: O(1) an action, and the order does not matter.
  *
- *     F = I = 2, W = 1, the rank's string F0 F0 I0 I0, inputs of the I at 4 and 9:
- *     F0 F0 I0 (4-6) W0 (6-7) . . I0 (9-11) W0
+ *     F = I = 2, W = 1, string F F I I, inputs of the I at 4 and 9:
+ *     F 0-2, F 2-4, I 4-6, W 6-7, idle, I 9-11, W 11-12
  *
  * Deviations: as in parallel/sched_eval.h. Reference: Qi et al., Zero Bubble Pipeline
  * Parallelism, ICLR 2024 (W fills the bubbles). */
@@ -28,8 +28,12 @@ ls_zb_run_init (LsZbRun *run, const LsZbJob *job, int64_t budget)
     .end = { g_new (LsTime, n), g_new (LsTime, n) },
     .w_chunks = g_new (uint8_t, n),
     .heap = g_new (uint32_t, 2 * (size_t) job->p),
+    .work = g_new0 (LsTime, job->p),
+    .cutoff = INT64_MAX,
     .budget = budget,
   };
+  for (uint32_t s = 0; s < job->p * job->v; s++)
+    run->work[ls_zb_rank (job, s)] += job->m * (job->f[s] + job->i[s] + job->w[s]);
 }
 
 void
@@ -40,6 +44,7 @@ ls_zb_run_clear (LsZbRun *run)
   g_free (run->end[1]);
   g_free (run->w_chunks);
   g_free (run->heap);
+  g_free (run->work);
 }
 
 void
@@ -188,6 +193,10 @@ advance (LsZbRun *run, uint32_t rank, const uint8_t *string, LsZbRule rule, uint
     fill_wait (run, rank, is_f, at, rule.sixteenths, out);
     if (is_f && a->mem + 2 > run->job->limit)
       return false;
+    if (at > a->t && a->first >= 0)
+      a->idle += at - a->t;
+    if (a->idle > run->cutoff - run->work[rank])
+      return false;
     emit (run, rank, kind, out);
     uint32_t next = ls_zb_do (run, rank, kind, MAX (at, a->t));
     if (next < run->job->p && next != rank)
@@ -203,14 +212,16 @@ ls_zb_fill (LsZbRun *run, const uint8_t *string, const LsZbRule *rules, uint8_t 
   uint32_t n_stack = 0;
   LsZbScore score = { 0, 0 };
 
-  run->budget -= (int64_t) (job->p * ls_zb_length (job));
   ls_zb_run_reset (run);
   for (uint32_t r = job->p; r-- > 0;)
     push (run, r, &n_stack);
   while (n_stack > 0) {
     uint32_t r = run->heap[--n_stack];
     run->ranks[r].is_queued = false;
-    if (!advance (run, r, string, rules[r], out, &n_stack))
+    size_t before = run->ranks[r].pos;
+    bool is_ok = advance (run, r, string, rules[r], out, &n_stack);
+    run->budget -= (int64_t) (run->ranks[r].pos - before);
+    if (!is_ok)
       return LS_ZB_NEVER;
   }
   for (uint32_t r = 0; r < job->p; r++) {

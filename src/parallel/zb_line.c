@@ -22,7 +22,6 @@
 
 #include <string.h>
 
-#define N_STARTS 12
 #define N_SLOPES 13
 
 typedef struct {
@@ -88,25 +87,12 @@ static void
 try_line (LsZbSearch *search, const uint32_t *warmup, GArray *lines)
 {
   uint32_t p = search->run.job->p;
-  Line best = { .score = LS_ZB_NEVER };
-  guint first, n = ls_zb_n_rules (LS_ZB_RULES_IGNORE, &first), chosen = first;
-
   write_string (search, warmup);
-  for (guint i = first; i < first + n; i++) {
-    for (uint32_t r = 0; r < p; r++)
-      search->rules[r] = ls_zb_rules[i];
-    LsZbScore score = ls_zb_try (search);
-    if (ls_zb_is_better (score, best.score)) {
-      best.score = score;
-      chosen = i;
-    }
-  }
+  Line best = { .score = ls_zb_try_rules (search, LS_ZB_RULES_IGNORE) };
   if (best.score.span == INT64_MAX)
     return;
   best.warmup = g_memdup2 (warmup, p * sizeof *warmup);
-  best.rules = g_new (LsZbRule, p);
-  for (uint32_t r = 0; r < p; r++)
-    best.rules[r] = ls_zb_rules[chosen];
+  best.rules = g_memdup2 (search->rules, p * sizeof *search->rules);
   g_array_append_val (lines, best);
 }
 
@@ -166,7 +152,9 @@ adopt_if_better (LsZbSearch *search, Line *line, const Line *other)
   uint32_t p = search->run.job->p;
   write_string (search, other->warmup);
   memcpy (search->rules, other->rules, p * sizeof *search->rules);
+  search->run.cutoff = line->score.span;
   LsZbScore score = ls_zb_try (search);
+  search->run.cutoff = INT64_MAX;
   if (!ls_zb_is_better (score, line->score))
     return false;
   line->score = score;
@@ -221,15 +209,13 @@ ls_zb_search_line (LsZbSearch *search)
   try_lines (search, most, budget * 2 / 3, lines);
   g_array_sort (lines, by_score);
   LsZbScore last = LS_ZB_NEVER;
-  uint32_t n_starts = 0;
-  for (guint i = 0; i < lines->len && n_starts < N_STARTS && search->run.budget > budget / 8; i++) {
+  for (guint i = 0; i < lines->len && search->run.budget > budget / 8; i++) {
     Line *line = &g_array_index (lines, Line, i);
     LsZbScore start = line->score;
     if (start.span == last.span && start.sum == last.sum)
       continue;
     last = start;
-    n_starts++;
     climb (search, line, most);
   }
-  ls_zb_polish (search);
+  ls_zb_polish_best (search);
 }

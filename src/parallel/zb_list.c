@@ -8,9 +8,9 @@
  * of the first needs. So an F of chunk 0 that overtakes leaves room for one of chunk 1;
  * then chunk 1 waits only for older micro-batches, and the oldest never waits.
  *
- *     p = 2, V, F = I = W = 1, 2 micro-batches of memory, kinds by priority I1 F1 I0 F0
- *     rank 0   F0.0 F0.1 W.   F1.0 I1.0 ...        chunk.micro-batch
- *     rank 1        F0.0 F1.0 F0.1 F1.1 I1.0 ...
+ *     p = 2, V, m = 3, F = I = W = 1, memory 2, kinds by priority I1 I0 F1 F0
+ *     rank 0   F0.0 F0.1 F0.2 F1.0 I1.0 W F1.1 I1.1 I0.0 ...     chunk.micro-batch
+ *     rank 1        F0.0 F1.0 F0.1 F1.1 I1.0 I0.0 W I1.1 ...
  *
  * Deviation: what arrives later than a rank looks is not foreseen, except from actions that
  * run already; parallel/zb_fill.c places the W again with full knowledge.

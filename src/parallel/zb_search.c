@@ -33,29 +33,11 @@ ls_zb_n_rules (LsZbRules which, guint *ret_first)
   return which == LS_ZB_RULES_FEW ? 3 : G_N_ELEMENTS (ls_zb_rules) - *ret_first;
 }
 
-/* No rank can do its work in less. */
-static LsZbScore
-goal_of (const LsZbJob *job)
-{
-  LsZbScore goal = { 0, 0 };
-  for (uint32_t r = 0; r < job->p; r++) {
-    LsTime work = 0;
-    for (uint32_t c = 0; c < job->v; c++) {
-      uint32_t s = ls_zb_stage (job, r, c);
-      work += job->m * (job->f[s] + job->i[s] + job->w[s]);
-    }
-    goal.span = MAX (goal.span, work);
-    goal.sum += work;
-  }
-  return goal;
-}
-
 void
 ls_zb_search_init (LsZbSearch *search, const LsZbJob *job, int64_t budget)
 {
   size_t n = job->p * ls_zb_length (job);
   *search = (LsZbSearch){
-    .goal = goal_of (job),
     .best = LS_ZB_NEVER,
     .best_string = g_new (uint8_t, n),
     .string = g_new (uint8_t, n),
@@ -63,6 +45,8 @@ ls_zb_search_init (LsZbSearch *search, const LsZbJob *job, int64_t budget)
     .rules = g_new0 (LsZbRule, job->p),
   };
   ls_zb_run_init (&search->run, job, budget);
+  for (uint32_t r = 0; r < job->p; r++)
+    search->goal = MAX (search->goal, search->run.work[r]);
 }
 
 void
@@ -78,7 +62,7 @@ ls_zb_search_clear (LsZbSearch *search)
 bool
 ls_zb_search_is_over (const LsZbSearch *search)
 {
-  return search->best.span <= search->goal.span || search->run.budget <= 0;
+  return search->best.span <= search->goal || search->run.budget <= 0;
 }
 
 LsZbScore
@@ -99,15 +83,19 @@ LsZbScore
 ls_zb_try_rules (LsZbSearch *search, LsZbRules which)
 {
   LsZbScore best = LS_ZB_NEVER;
-  guint first, n = ls_zb_n_rules (which, &first);
+  guint first, n = ls_zb_n_rules (which, &first), chosen = first;
 
   for (guint i = first; i < first + n; i++) {
     for (uint32_t r = 0; r < search->run.job->p; r++)
       search->rules[r] = ls_zb_rules[i];
     LsZbScore score = ls_zb_try (search);
-    if (ls_zb_is_better (score, best))
+    if (ls_zb_is_better (score, best)) {
       best = score;
+      chosen = i;
+    }
   }
+  for (uint32_t r = 0; r < search->run.job->p; r++)
+    search->rules[r] = ls_zb_rules[chosen];
   return best;
 }
 
@@ -139,34 +127,38 @@ move_last_to_first (uint8_t *at, uint32_t n)
 }
 
 static bool
-keeps (LsZbSearch *search)
+keeps (LsZbSearch *search, LsZbScore *current)
 {
-  LsZbScore before = search->best;
-  ls_zb_try (search);
-  return ls_zb_is_better (search->best, before);
+  search->run.cutoff = current->span;
+  LsZbScore score = ls_zb_try (search);
+  search->run.cutoff = INT64_MAX;
+  if (!ls_zb_is_better (score, *current))
+    return false;
+  *current = score;
+  return true;
 }
 
 /* Both moves over n places; whether one helped. */
 static bool
-try_moves (LsZbSearch *search, uint8_t *at, uint32_t n)
+try_moves (LsZbSearch *search, LsZbScore *current, uint8_t *at, uint32_t n)
 {
   if (is_uniform (at, n))
     return false;
   move_first_to_last (at, n);
-  if (keeps (search))
+  if (keeps (search, current))
     return true;
   move_last_to_first (at, n);
   if (n == 2)
     return false;
   move_last_to_first (at, n);
-  if (keeps (search))
+  if (keeps (search, current))
     return true;
   move_first_to_last (at, n);
   return false;
 }
 
 static bool
-polish_strings (LsZbSearch *search)
+polish_strings (LsZbSearch *search, LsZbScore *current)
 {
   const LsZbJob *job = search->run.job;
   size_t length = ls_zb_length (job);
@@ -175,12 +167,12 @@ polish_strings (LsZbSearch *search)
   for (uint32_t n = 2; n <= LS_ZB_MAX_MOVE + 1; n++)
     for (uint32_t r = 0; r < job->p; r++)
       for (size_t k = 0; k + n <= length && !ls_zb_search_is_over (search); k++)
-        helped |= try_moves (search, search->string + r * length + k, n);
+        helped |= try_moves (search, current, search->string + r * length + k, n);
   return helped;
 }
 
 static bool
-polish_rules (LsZbSearch *search)
+polish_rules (LsZbSearch *search, LsZbScore *current)
 {
   bool helped = false;
   guint first, n = ls_zb_n_rules (LS_ZB_RULES_ALL, &first);
@@ -189,7 +181,7 @@ polish_rules (LsZbSearch *search)
     for (guint i = first; i < first + n && !ls_zb_search_is_over (search); i++) {
       LsZbRule before = search->rules[r];
       search->rules[r] = ls_zb_rules[i];
-      if (keeps (search))
+      if (keeps (search, current))
         helped = true;
       else
         search->rules[r] = before;
@@ -200,15 +192,20 @@ polish_rules (LsZbSearch *search)
 void
 ls_zb_polish (LsZbSearch *search)
 {
+  LsZbScore current = ls_zb_try (search);
+  bool helped = current.span < INT64_MAX;
+
+  while (helped && !ls_zb_search_is_over (search)) {
+    helped = polish_rules (search, &current);
+    helped |= polish_strings (search, &current);
+  }
+}
+
+void
+ls_zb_polish_best (LsZbSearch *search)
+{
   const LsZbJob *job = search->run.job;
-  if (search->best.span == INT64_MAX)
-    return;
   memcpy (search->string, search->best_string, job->p * ls_zb_length (job));
   memcpy (search->rules, search->best_rules, job->p * sizeof *search->rules);
-
-  bool helped = true;
-  while (helped && !ls_zb_search_is_over (search)) {
-    helped = polish_rules (search);
-    helped |= polish_strings (search);
-  }
+  ls_zb_polish (search);
 }

@@ -22,11 +22,11 @@
  *   12 in all. The block gives the order of the steady state whatever the times; in the
  *   warm-up and the drain ready symbols may overtake by up to a window.
  *
- *     p = 2, d = 1 1 1 1, t = 1 1 3, slots:    0    1    2    3    4    5    6    7    8
- *     rank 0                                   F0             F1   I1   W1             I0
- *     rank 1                                        F0   F1             I1   W1   .    I0
+ *     p = 2, d = 1 1 1 1, t = 1 1 1, slots:   0  1  2  3  4  5  6  7  8  9 10
+ *     rank 0                                  F0 .  .  F1 I1 W1 .  I0 W0
+ *     rank 1                                     F0 F1 .  .  I1 I0 .  .  W0 W1
  *
- * Search: all blocks that memory may allow, in order; the best of them with windows;
+ * Search: all blocks that memory may allow; the best of them with windows;
  * greedy ones; single symbols moved (parallel/zb_search.c). A job of many micro-batches is
  * searched with 3 p of them, and the best ways are applied to all.
  *
@@ -131,16 +131,56 @@ block_keys (const Block *b, uint32_t p, double (*keys)[6])
   }
 }
 
-/* Whether the chunks that it holds may fit, a little above the limit included: those of
- * the turns come on top, the drain may hold less. */
+/* The chunks that the first and the last rank hold, turns left out, times N_SLOTS. */
+static uint64_t
+first_held (const Block *b, uint32_t p)
+{
+  return (uint64_t) (p - 1) * (b->step[0] + b->step[1] + b->step[2] + b->step[3]);
+}
+
+static uint64_t
+last_held (const Block *b, uint32_t p)
+{
+  return (uint64_t) (p - 1) * 2 * (b->step[1] + b->step[2]);
+}
+
+/* Whether they may fit, a little above the limit included: those of the turns come on top,
+ * the drain may hold less. */
 static bool
 block_may_fit (const Block *b, const LsZbJob *job)
 {
   uint64_t limit = MIN (job->limit, 4 * job->p); /* more than p micro-batches is for the greedy */
-  uint64_t most = 3 * limit + 2 * N_SLOTS;       /* half chunks for six slots each, in slots */
-  uint64_t first = (uint64_t) (job->p - 1) * (b->step[0] + b->step[1] + b->step[2] + b->step[3]);
-  uint64_t last = (uint64_t) (job->p - 1) * 2 * (b->step[1] + b->step[2]);
-  return first <= most && last <= most;
+  uint64_t most = N_SLOTS / 2 * limit + 2 * N_SLOTS; /* two half chunks to a chunk */
+  return first_held (b, job->p) <= most && last_held (b, job->p) <= most;
+}
+
+/* Those that use most memory first: where effort ends early, they are the ones to try. */
+static gint
+by_memory (gconstpointer a, gconstpointer b, gpointer data)
+{
+  uint32_t p = *(const uint32_t *) data;
+  uint64_t x = first_held (a, p) + last_held (a, p), y = first_held (b, p) + last_held (b, p);
+  return (x < y) - (x > y);
+}
+
+static GArray *
+blocks_of (const LsZbJob *job)
+{
+  GArray *blocks = g_array_new (FALSE, FALSE, sizeof (Block));
+  for (uint32_t d = 0; d < MAX_STEP * MAX_STEP * MAX_STEP * MAX_STEP; d++) {
+    Block b;
+    for (uint32_t k = 0, x = d; k < 4; k++, x /= MAX_STEP)
+      b.step[k] = (uint16_t) (1 + x % MAX_STEP);
+    for (uint32_t t = 0; block_may_fit (&b, job) && t < N_TURNS; t++) {
+      for (uint32_t k = 0, x = t; k < 3; k++, x /= MAX_TURN)
+        b.turn[k] = (uint16_t) (1 + x % MAX_TURN);
+      if (block_is_legal (&b, job->p))
+        g_array_append_val (blocks, b);
+    }
+  }
+  uint32_t p = job->p;
+  g_array_sort_with_data (blocks, by_memory, &p);
+  return blocks;
 }
 
 /* ---- ways ---- */
@@ -172,23 +212,12 @@ try_way (Vee *vee, Way *way, LsZbRules rules)
 static void
 try_blocks (Vee *vee, int64_t reserve)
 {
-  const LsZbJob *job = vee->search->run.job;
-
-  for (uint32_t d = 0; d < MAX_STEP * MAX_STEP * MAX_STEP * MAX_STEP; d++) {
-    Way way = { .is_block = true, .list = { .sixteenths = 16 } };
-    for (uint32_t k = 0, x = d; k < 4; k++, x /= MAX_STEP)
-      way.block.step[k] = (uint16_t) (1 + x % MAX_STEP);
-    if (!block_may_fit (&way.block, job))
-      continue;
-    for (uint32_t t = 0; t < N_TURNS; t++) {
-      for (uint32_t k = 0, x = t; k < 3; k++, x /= MAX_TURN)
-        way.block.turn[k] = (uint16_t) (1 + x % MAX_TURN);
-      if (!block_is_legal (&way.block, job->p))
-        continue;
-      if (ls_zb_search_is_over (vee->search) || vee->search->run.budget < reserve)
-        return;
-      try_way (vee, &way, LS_ZB_RULES_FEW);
-    }
+  g_autoptr (GArray) blocks = blocks_of (vee->search->run.job);
+  for (guint i = 0; i < blocks->len; i++) {
+    if (ls_zb_search_is_over (vee->search) || vee->search->run.budget < reserve)
+      return;
+    Way way = { .is_block = true, .block = g_array_index (blocks, Block, i), .list = { .sixteenths = 16 } };
+    try_way (vee, &way, LS_ZB_RULES_FEW);
   }
 }
 
@@ -291,6 +320,25 @@ search_by_sample (Vee *vee, uint32_t n_sample)
   ls_zb_search_clear (&sample);
 }
 
+/* Local moves, first from the best order, then from the next best ways. */
+static void
+polish (Vee *vee)
+{
+  LsZbSearch *search = vee->search;
+  LsZbScore last = LS_ZB_NEVER;
+
+  ls_zb_polish_best (search);
+  for (guint i = 0, n = vee->ways->len; i < n && !ls_zb_search_is_over (search); i++) {
+    Way way = g_array_index (vee->ways, Way, i);
+    bool is_new = way.score.span != last.span || way.score.sum != last.sum;
+    last = way.score;
+    if (!is_new)
+      continue;
+    try_way (vee, &way, LS_ZB_RULES_FEW);
+    ls_zb_polish (search);
+  }
+}
+
 void
 ls_zb_search_vee (LsZbSearch *search)
 {
@@ -306,6 +354,6 @@ ls_zb_search_vee (LsZbSearch *search)
     find_ways (&vee);
     search->run.budget += kept;
   }
-  ls_zb_polish (search);
+  polish (&vee);
   vee_clear (&vee);
 }

@@ -93,12 +93,20 @@ is_matrix (const LsKernel *k)
   return k->kind <= LS_KERNEL_ATTENTION_BWD;
 }
 
+/* A number format that a GPU's file has no peak for runs at its vector rate; 8 bits do not. */
+static double
+peak_of (const LsGpu *gpu, LsDtype dtype)
+{
+  double peak = gpu->peak_flops[dtype];
+  return peak > 0 || dtype == LS_DTYPE_FP8 ? peak : gpu->vector_flops;
+}
+
 static void
 check_rate (const LsCalibrateRun *run, const LsProfile *p, const LsTimedKernel *t, LsDiagList *diags)
 {
   const LsGpu *gpu = &run->gpu;
   const LsKernel *k = &t->kernel;
-  double peak = gpu->peak_flops[k->dtype], flops = k->flops / t->measured_s, bytes = k->bytes / t->measured_s;
+  double peak = peak_of (gpu, k->dtype), flops = k->flops / t->measured_s, bytes = k->bytes / t->measured_s;
   if (is_matrix (k) && peak <= 0)
     ls_profile_error (p, t->row, diags, "%s has no matrix units for %s", gpu->name, ls_dtype_name (k->dtype));
   else if (is_matrix (k) && flops > peak)
@@ -114,9 +122,9 @@ key_of (const LsTimedKernel *t)
 {
   const LsKernel *k = &t->kernel;
   return g_strdup_printf ("%s,%d,%d,%d,%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT
-                          ",%" G_GUINT64_FORMAT ",%.17g,%.17g",
-                          k->name, (int) k->kind, (int) k->dtype, (int) t->what, k->m, k->n, k->k, k->batch, k->bytes,
-                          t->side_bytes);
+                          ",%" G_GUINT64_FORMAT ",%.17g,%.17g,%.17g",
+                          k->name, (int) k->kind, (int) k->dtype, (int) t->what, k->m, k->n, k->k, k->batch, k->flops,
+                          k->bytes, t->side_bytes);
 }
 
 static bool

@@ -13,7 +13,7 @@ static const guint gemm_steps[] = {
   LS_FREE_COMPUTE, LS_FREE_LAUNCH, LS_FREE_DEPTH, LS_FREE_WAVE | LS_FREE_TILE, LS_FREE_MEMORY,
   LS_FREE_THROTTLE | LS_FREE_BURST, LS_FREE_SPLIT, LS_FREE_OVERLAP,
 };
-static const guint attention_steps[] = { LS_FREE_COMPUTE, LS_FREE_TAIL, LS_FREE_DEPTH };
+static const guint attention_steps[] = { LS_FREE_COMPUTE, LS_FREE_TAIL, LS_FREE_DEPTH, LS_FREE_LAUNCH };
 static const guint stream_steps[] = { LS_FREE_MEMORY, LS_FREE_LAUNCH, LS_FREE_CACHE | LS_FREE_CACHE_SPEED };
 
 static guint

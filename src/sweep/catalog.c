@@ -4,6 +4,7 @@
 
 #include "io/inspect.h"
 #include "io/read_strategy.h"
+#include "parallel/lower.h"
 #include "parallel/sched.h"
 #include "sweep/job.h"
 
@@ -50,7 +51,7 @@ append_schedules (GString *out)
 {
   const LsSched *sched;
   for (guint i = 0; (sched = ls_sched_at (i)); i++)
-    if (sched->n_warmup) /* those that a job can run */
+    if (!ls_sched_lower_refusal (sched)) /* those that a job can run */
       g_string_append_printf (out, "  %s\n", sched->name);
 }
 

@@ -111,6 +111,20 @@ complain_of_algorithm (const LsCluster *c, const LsNccl *nccl, const LsCollReque
   g_string_free (others, TRUE);
 }
 
+/* What cannot be represented is no result. */
+static gboolean
+check_time (const LsCluster *c, const LsCollectiveRow *row, LsCollKind kind, GError **error)
+{
+  if (row->time < LS_TIME_NEVER)
+    return TRUE;
+  g_autofree char *bytes = ls_format_bytes (row->bytes);
+  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+               "%s of %s over %u GPUs of %s by %s (--network %s) is not over after %.3g days; more cannot be simulated",
+               ls_coll_kind_name (kind), bytes, row->n_ranks, c->spec.name, row->algorithm, row->network,
+               ls_time_to_s (LS_TIME_NEVER / 2) / 86400);
+  return FALSE;
+}
+
 gboolean
 ls_collective_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
                     const LsCollectiveNetwork *network, LsCollectiveRow *row, GError **error)
@@ -128,5 +142,5 @@ ls_collective_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest 
   row->bytes = request->kind == LS_COLL_BARRIER ? 0 : request->bytes;
   row->time = network->time (c, nccl, request, plan, arena);
   row->bus_factor = ls_coll_wire_factor (request->kind, request->n);
-  return TRUE;
+  return check_time (c, row, request->kind, error);
 }

@@ -32,6 +32,15 @@ ls_family_tp_async (const char *family)
   return !g_strv_contains (before, family);
 }
 
+bool
+ls_family_grad_norm (const char *id, const char *schedule)
+{
+  static const char *const validated_later[] = { "zb-1p", "zb-2p", NULL };
+  g_autofree char *family = ls_family_of_id (id);
+  return strcmp (family, "zb") != 0 || g_str_has_suffix (id, "-sync") || !schedule
+         || !g_strv_contains (validated_later, schedule);
+}
+
 void
 ls_family_complete_model (const char *family, LsModel *m)
 {

@@ -16,7 +16,9 @@
  * ColumnParallelLinearWithAsyncAllreduce (between late 2021 and February 2022). The
  * runs of Narayanan et al. (April 2021) come before it, and Megatron-DeepSpeed, which
  * vTrain, Megatron-Turing NLG and BLOOM used, leaves it off
- * (deepspeedai/Megatron-DeepSpeed, issue 447). */
+ * (deepspeedai/Megatron-DeepSpeed, issue 447). The automatic schedules of zero bubble step
+ * the optimizer without waiting for the global gradient norm, which is validated later (Qi
+ * et al. 2024, section 4), except where the row is there to compare that (-sync, table 7). */
 #ifndef LS_SWEEP_FAMILY_H
 #define LS_SWEEP_FAMILY_H
 
@@ -32,5 +34,9 @@ void ls_family_complete_model (const char *family, LsModel *model);
 
 /* Whether the family's software has the asynchronous backward (--tp-async). */
 bool ls_family_tp_async (const char *family);
+
+/* Whether the optimizer of a row waits for the gradient norm of all stages (--grad-norm).
+ * schedule: NULL if the row names none. */
+bool ls_family_grad_norm (const char *id, const char *schedule);
 
 #endif

@@ -7,6 +7,7 @@
 #include "io/trace_json.h"
 #include "parallel/lower.h"
 #include "sweep/knobs.h"
+#include "sweep/lower_costs.h"
 
 void
 ls_job_result_free (LsJobResult *r)
@@ -70,9 +71,11 @@ resolve (LsStrategy *s, const LsModel *model, const LsCluster *cluster, GError *
 }
 
 static LsPlan *
-lower (const LsModel *model, const LsStrategy *s, GError **error)
+lower (const LsModel *model, const LsHardware *hardware, const LsCluster *cluster, const LsStrategy *s, GError **error)
 {
-  g_autoptr (LsPlan) plan = ls_lower (model, s, error);
+  LsCostSources of = { hardware, cluster, s };
+  LsLowerCosts costs = ls_lower_costs (&of);
+  g_autoptr (LsPlan) plan = ls_lower (model, s, &costs, error);
   if (!plan)
     return NULL;
 #ifndef NDEBUG
@@ -108,7 +111,7 @@ prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, con
     return NULL;
   if (!check_dtype (&r->strategy, &r->cluster->spec.gpu, error))
     return NULL;
-  r->plan = lower (model, &r->strategy, error);
+  r->plan = lower (model, hardware, r->cluster, &r->strategy, error);
   if (!r->plan || !ls_conserves_flops (r->plan, model, &r->strategy, error))
     return NULL;
   return g_steal_pointer (&r);

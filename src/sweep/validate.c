@@ -101,6 +101,7 @@ choose (LsValidationRun *v, const char *split, const GRegex *only)
     g_ptr_array_add (v->chosen, c);
     g_ptr_array_add (v->families, ls_family_of_id (c->id));
     c->strategy.tp_async = ls_family_tp_async (g_ptr_array_index (v->families, v->families->len - 1));
+    c->strategy.grad_norm = ls_family_grad_norm (c->id, c->strategy.schedule);
   }
 }
 

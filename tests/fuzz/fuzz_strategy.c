@@ -25,7 +25,7 @@ lower (const LsModel *m, const LsStrategy *s)
   if (micro_batches * s->pp * s->vpp > MAX_INSTANCES)
     return;
   g_autoptr (GError) error = NULL;
-  g_autoptr (LsPlan) plan = ls_lower (m, s, &error);
+  g_autoptr (LsPlan) plan = ls_lower (m, s, NULL, &error);
   if (!plan) {
     g_assert (error != NULL);
     return;

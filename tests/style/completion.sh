@@ -46,6 +46,9 @@ offers two-ranks run --trace two
 offers gpt3-175b run --tp 8 --model = gpt3
 offers dgx-a100-80g run --cluster ''
 offers interleaved-1f1b run --schedule ''
+offers dualpipe schedule --schedule dual
+offers pytorch schedule --rounds p
+offers svg schedule --format s
 offers selective run --recompute ''
 offers fp8 run --dtype =
 offers auto validate x.csv --fold a

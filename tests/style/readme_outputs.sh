@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # README.md (and with it the manual) documents exactly the keys that `run --json`,
-# `validate --json`, `collective --json`, `kernel --json` and `topology --json` print, the columns of their CSV, and the variables of the
+# `validate --json`, `collective --json`, `compare --json`, `kernel --json`, `schedule --json` and `topology --json` print, the columns of their CSV, and the variables of the
 # environment that the program reads: the first cells of the tables between
 # "<!-- NAME -->" and "<!-- /... -->".
 # Usage: readme_outputs.sh ROOT LOCKSTEP
@@ -78,6 +78,15 @@ compare 'json: kernel' kernel.keys
 "$lockstep" topology --cluster pair --nodes 2 --path 0,3 --all --json > topology.json
 paths topology.json | sort -u > topology.keys
 compare 'json: topology' topology.keys
+"$lockstep" schedule --schedule zbv --pp 2 --micro-batches 2 --json > schedule.json
+"$lockstep" schedule --all --pp 2 --micro-batches 2 --json > schedules.json
+{ paths schedule.json; paths schedules.json; } | sort -u > schedule.keys
+compare 'json: schedule' schedule.keys
+spans=$root/tests/golden/compare-spans
+"$lockstep" compare run.json run.json --json > results.json
+"$lockstep" compare --spans "$spans/measured.csv" "$spans/predicted.csv" --json > compared.json
+{ paths results.json; paths compared.json; } | sort -u > compare.keys
+compare 'json: compare' compare.keys
 head -n 1 links.csv | tr ',' '\n' | sort > columns
 compare 'csv: links' columns
 head -n 1 spans.csv | tr ',' '\n' | sort > columns

@@ -14,6 +14,10 @@ if [[ $1 == run ]]; then
   printf 'rank,name\n' > spans.csv
   printf 'link\n' > links.csv
   printf '{\n  "t": 1,\n  "m": {\n    "a": 1,\n    "deep": {\n      "x": "{"\n    }\n  },\n  "links": [\n    {\n      "name": "["\n    }\n  ],\n  "none": []\n}\n'
+elif [[ $1 == compare ]]; then
+  printf '{\n  "a": 1\n}\n'
+elif [[ $1 == schedule ]]; then
+  printf '{\n  "span": 1\n}\n'
 elif [[ $1 == topology ]]; then
   printf '{\n  "cluster": 1\n}\n'
 elif [[ $1 == kernel ]]; then
@@ -41,6 +45,12 @@ page() {
 <!-- /json -->
 <!-- json: kernel -->
 | `gpu` | one |
+<!-- /json -->
+<!-- json: compare -->
+| `a` | one |
+<!-- /json -->
+<!-- json: schedule -->
+| `span` | one |
 <!-- /json -->
 <!-- json: topology -->
 | `cluster` | one |

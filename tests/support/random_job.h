@@ -31,6 +31,19 @@ pick (GRand *rand, uint32_t n, const uint32_t *choices)
   return choices[g_rand_int_range (rand, 0, (gint32) n)];
 }
 
+/* One that Megatron-LM has no recipe of its own for, with any p2p. */
+static inline void
+random_schedule (GRand *rand, LsStrategy *s)
+{
+  static const char *const with_one_chunk[] = { "naive", "gpipe", "zb-h1", "zb-h2", "zb-2p", "zbv", "v-min", "hanayo", "dualpipev" };
+  static const char *const with_more[] = { "looped-bfs", "interleaved-zb" };
+  guint i = (guint) g_rand_int_range (rand, 0, s->vpp > 1 ? 2 : 9);
+  s->schedule = g_strdup (s->vpp > 1 ? with_more[i] : with_one_chunk[i]);
+  s->global_batch = s->dp * s->pp * 2; /* legal for all */
+  if (s->pp > 1)
+    s->p2p = (int) pick (rand, 3, (uint32_t[]) { LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, LS_P2P_OVERLAPPED });
+}
+
 static inline void
 random_strategy (GRand *rand, LsStrategy *s)
 {
@@ -52,6 +65,8 @@ random_strategy (GRand *rand, LsStrategy *s)
     s->p2p = (int) pick (rand, s->vpp > 1 ? 3 : 2, (uint32_t[]) { LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, LS_P2P_OVERLAPPED });
   s->dtype = g_rand_boolean (rand) ? LS_DTYPE_FP16 : LS_DTYPE_BF16;
   s->grad_norm = g_rand_int_range (rand, 0, 4) > 0;
+  if (g_rand_boolean (rand))
+    random_schedule (rand, s);
 }
 
 static const LsNccl nccl = {
@@ -82,7 +97,7 @@ job_init (Job *j, GRand *rand)
   j->model = small_model (rand);
   random_strategy (rand, &j->strategy);
   if (ls_strategy_resolve (&j->strategy, &j->model, j->strategy.gpus, 8, diags))
-    j->plan = ls_lower (&j->model, &j->strategy, &error);
+    j->plan = ls_lower (&j->model, &j->strategy, NULL, &error);
   else {
     g_autofree char *text = ls_diag_list_format (diags);
     ls_check_impl (false, __FILE__, __LINE__, "unexpectedly refused: %s", text);

@@ -59,10 +59,11 @@ _lockstep_files() {
 # Completes word $4, the value of flag $2 of command $1, which --help shows as $3.
 _lockstep_value() {
   local names=
+  [[ $1$2 != schedule--schedule ]] || names=$(_lockstep_choices schedule --schedule) # more than a job can run
   case $2:$3 in
     --model:* | --cluster:* | --trace:* | --gpu:*) names=$(_lockstep_names "${2#--}s") ;;
     --strategy:*) names=$(_lockstep_names strategies) ;;
-    --schedule:*) names=$(_lockstep_names schedules) ;;
+    --schedule:*) names=${names:-$(_lockstep_names schedules)} ;;
     *:KIND | *:MODE | *:MODEL | *:DTYPE) names=$(_lockstep_choices "$1" "$2") ;;
     *:*[!a-z0-9\|]*) ;;
     *) names=${3//|/$'\n'} ;;

@@ -146,6 +146,7 @@ check_operators (cudaStream_t stream)
     check_attention<half> (stream, "fp16", { 2, 192, 2, 2, 64, is_causal }, fp16_tolerance);
     check_attention<half> (stream, "fp16", { 1, 192, 4, 2, 128, is_causal }, fp16_tolerance);
     check_attention<__nv_bfloat16> (stream, "bf16", { 1, 192, 2, 1, 128, is_causal }, bf16_tolerance);
+    check_attention<__nv_bfloat16> (stream, "bf16", { 1, 192, 2, 2, 96, is_causal }, bf16_tolerance);
     check_attention<__nv_bfloat16> (stream, "bf16", { 1, 128, 2, 2, 64, is_causal }, bf16_tolerance);
   }
   return n_failed_checks;

@@ -94,7 +94,7 @@ void unpermute (cudaStream_t stream, const half *y, const int *place, const floa
                 size_t k, size_t cols);
 
 /* ops_attention.cu, half or bf16: see reference.h for shapes and results. Tokens in multiples
- * of 64, heads of width 64 or 128; scratch: attention_scratch () floats. */
+ * of 64, heads of width 64, 96 or 128; scratch: attention_scratch () floats. */
 size_t attention_scratch (const AttentionShape &shape);
 template <typename T> void attention (cudaStream_t stream, const AttentionShape &shape, const T *q, const T *k, const T *v,
                                       T *out, float *lse);

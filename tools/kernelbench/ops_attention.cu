@@ -304,7 +304,7 @@ require_support (const AttentionShape &s)
 {
   if (attention_supports (s))
     return;
-  fprintf (stderr, "error: attention: seq %zu, head width %zu; expected a multiple of %d, and 64 or 128\n", s.seq, s.d, tile);
+  fprintf (stderr, "error: attention: seq %zu, head width %zu; expected a multiple of %d, and 64, 96 or 128\n", s.seq, s.d, tile);
   exit (1);
 }
 
@@ -363,7 +363,11 @@ attention (cudaStream_t stream, const AttentionShape &s, const T *q, const T *k,
   a.v = v;
   a.y = out;
   a.lse = lse;
-  s.d == 64 ? launch_forward<T, 64> (stream, s, a) : launch_forward<T, 128> (stream, s, a);
+  switch (s.d) {
+  case 64: return launch_forward<T, 64> (stream, s, a);
+  case 96: return launch_forward<T, 96> (stream, s, a);
+  default: return launch_forward<T, 128> (stream, s, a);
+  }
 }
 
 template <typename T> void
@@ -381,7 +385,11 @@ attention_bwd (cudaStream_t stream, const AttentionShape &s, const T *q, const T
   a.delta = scratch + s.sequences * s.seq * s.heads * s.d;
   a.dk = dk;
   a.dv = dv;
-  s.d == 64 ? launch_backward<T, 64> (stream, s, a, dq) : launch_backward<T, 128> (stream, s, a, dq);
+  switch (s.d) {
+  case 64: return launch_backward<T, 64> (stream, s, a, dq);
+  case 96: return launch_backward<T, 96> (stream, s, a, dq);
+  default: return launch_backward<T, 128> (stream, s, a, dq);
+  }
 }
 
 size_t

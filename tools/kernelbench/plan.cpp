@@ -114,7 +114,7 @@ operands_of (const PlanKernel &k)
   case Impl::COLUMN_SUM: return { hot (x), { Region::PARTIAL, 16 * 4 * k.n }, output (row) };
   case Impl::ADAM: return { floats, floats, floats, { Region::MOMENT, 4 * n } };
   case Impl::FLOAT_TO_HALF: return { floats, output (x) };
-  case Impl::HALF_TO_FLOAT: return { input (x), output (4 * n) };
+  case Impl::HALF_TO_FLOAT: return { input (x), floats };
   case Impl::UNSCALE:
   case Impl::SUM_SQUARES: return { floats, { Region::PARTIAL, 4 * 1025 } };
   case Impl::SCALE: return { floats };
@@ -125,40 +125,41 @@ operands_of (const PlanKernel &k)
   return {};
 }
 
-/* The next place in a ring; the whole operand lies behind it. */
-static uint64_t
-take (uint64_t *cursor, uint64_t ring, uint64_t bytes)
-{
-  if (*cursor + bytes > ring)
-    *cursor = 0;
-  uint64_t at = *cursor;
-  *cursor += bytes;
-  return at;
-}
-
 static bool
 is_ring (Region region)
 {
   return region == Region::READ || region == Region::WRITE;
 }
 
+static uint64_t
+bytes_in (const PlanOp &op, int region)
+{
+  uint64_t bytes = 0;
+  for (const Operand &operand : op.operands)
+    bytes += (int) operand.region == region ? rounded (operand.bytes) : 0;
+  return bytes;
+}
+
 static void
 size_regions (Plan &plan, uint64_t max_ring_bytes)
 {
-  uint64_t per_step[n_regions] = {}, largest[n_regions] = {};
-  for (const PlanOp &op : plan.ops) {
-    uint64_t of_op[n_regions] = {};
-    for (const Operand &operand : op.operands)
-      of_op[(int) operand.region] += rounded (operand.bytes);
-    for (int r = 0; r < n_regions; r++) {
-      per_step[r] += of_op[r];
-      largest[r] = std::max (largest[r], of_op[r]);
-    }
-  }
   for (int r = 0; r < n_regions; r++) {
-    uint64_t ring = std::max (std::min (per_step[r], max_ring_bytes), 2 * largest[r]);
-    plan.region_bytes[r] = is_ring ((Region) r) ? std::min (ring, std::max (per_step[r], largest[r])) : largest[r];
+    uint64_t per_step = 0, largest = 0;
+    for (const PlanOp &op : plan.ops) {
+      per_step += bytes_in (op, r);
+      largest = std::max (largest, bytes_in (op, r));
+    }
+    plan.region_bytes[r] = is_ring ((Region) r) ? std::max (std::min (per_step, max_ring_bytes), largest) : largest;
   }
+}
+
+/* An op's operands lie in a piece of a ring, and from the start of the others. */
+static void
+start_op (const Plan &plan, const PlanOp &op, uint64_t (&cursor)[n_regions])
+{
+  for (int r = 0; r < n_regions; r++)
+    if (!is_ring ((Region) r) || cursor[r] + bytes_in (op, r) > plan.region_bytes[r])
+      cursor[r] = 0;
 }
 
 void
@@ -168,7 +169,8 @@ place_operands (Plan &plan, uint64_t max_ring_bytes)
   std::vector<Operand> last (sizeof plan_streams / sizeof *plan_streams); /* 16-bit output per stream; 0 bytes: none */
   size_regions (plan, max_ring_bytes);
   for (PlanOp &op : plan.ops) {
-    uint64_t used[n_regions] = {}; /* of the regions that are no rings, from their start for every op */
+    start_op (plan, op, cursor);
+    uint64_t writes_from = cursor[(int) Region::WRITE], writes_to = writes_from + bytes_in (op, (int) Region::WRITE);
     Operand &before = last[(size_t) op.stream];
     bool is_16_bit = op.kernel >= 0 && plan.kernels[(size_t) op.kernel].impl != Impl::STREAM
       && plan.kernels[(size_t) op.kernel].impl != Impl::HALF_TO_FLOAT && plan.kernels[(size_t) op.kernel].impl != Impl::MEMSET
@@ -176,14 +178,13 @@ place_operands (Plan &plan, uint64_t max_ring_bytes)
     Operand written = { Region::WRITE, 0 };
     for (Operand &operand : op.operands) {
       int r = (int) operand.region;
-      if (operand.is_hot && before.bytes >= operand.bytes) {
+      bool is_overwritten = before.offset < writes_to && writes_from < before.offset + operand.bytes;
+      if (operand.is_hot && before.bytes >= operand.bytes && !is_overwritten) {
         operand.region = before.region;
         operand.offset = before.offset;
-      } else if (is_ring (operand.region)) {
-        operand.offset = take (&cursor[r], plan.region_bytes[r], rounded (operand.bytes));
       } else {
-        operand.offset = used[r];
-        used[r] += rounded (operand.bytes);
+        operand.offset = cursor[r];
+        cursor[r] += rounded (operand.bytes);
       }
       if (operand.region == Region::WRITE && !operand.is_hot && operand.bytes > written.bytes)
         written = operand;

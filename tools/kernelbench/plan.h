@@ -4,7 +4,7 @@
  *
  * A trace says how many bytes a kernel moves, not which tensors. So operands are placed by a
  * rule: the first 16-bit input is what the op before it on the stream wrote, if that is large
- * enough (it may still be in L2); all other inputs come from a ring of random numbers that
+ * enough and still there (it may be in L2); all other inputs come from a ring of random numbers that
  * nothing writes, outputs go around another ring. The rings are as large as what a step
  * moves, up to a limit, so a weight or a saved activation is as far away as in training.
  *

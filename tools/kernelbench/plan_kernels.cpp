@@ -186,7 +186,7 @@ choose_attention (const Json &json, PlanKernel &k)
   k.kv_batch = k.batch / heads_per_group (k, is_backward);
   AttentionShape shape = { 1, k.m, k.batch, k.kv_batch, k.k, k.is_causal };
   if ((k.dtype != "bf16" && k.dtype != "fp16") || k.m != k.n || !attention_supports (shape))
-    json.fail ("the attention \"" + k.name + "\": kernelbench has it in bf16 and fp16, for heads of width 64 and 128 and as many "
+    json.fail ("the attention \"" + k.name + "\": kernelbench has it in bf16 and fp16, for heads of width 64, 96 and 128 and as many "
                "queries as keys, a multiple of 64");
 }
 

@@ -18,7 +18,7 @@ constexpr size_t attention_tile = 64; /* queries of a block, and keys of a step 
 inline bool
 attention_supports (const AttentionShape &s)
 {
-  return s.seq > 0 && s.seq % attention_tile == 0 && (s.d == 64 || s.d == 128) && s.kv_heads > 0
+  return s.seq > 0 && s.seq % attention_tile == 0 && (s.d == 64 || s.d == 96 || s.d == 128) && s.kv_heads > 0
     && s.heads % s.kv_heads == 0 && s.heads < 65536 && s.sequences < 65536;
 }
 

@@ -270,6 +270,44 @@ LS_PUBLIC char *ls_collective_notes (const LsCollective *collective);
  * LS_ERROR_CONFLICT: nothing has a size, as of a barrier on one number of GPUs. */
 LS_PUBLIC gboolean ls_collective_plot (const LsCollective *collective, const char *path, GError **error);
 
+/* ---- Pipeline schedules -------------------------------------------------- */
+
+/* All as text, as the flags of `lockstep schedule` of the same names take it; NULL: the
+ * default. */
+typedef struct {
+  const char *schedule; /* a name, or a path (with a slash, or ending in .csv) of a file in
+                           PyTorch's text format                                       */
+  gboolean all;         /* instead: all of them, compared                              */
+  const char *pp, *vpp, *micro_batches;
+  const char *group, *rounds, *waves, *pipes; /* of the schedules that have such       */
+  const char *f_time, *b_time, *w_time, *fb_time, *comm_time; /* "1.5", or all with a
+                           unit: "2ms"; of a chunk, with `all` of a rank's share of the
+                           model                                                       */
+  const char *memory_limit; /* of the schedules that are searched for: micro-batches of
+                               a rank's full activations                               */
+} LsScheduleOptions;
+
+typedef struct LsSchedule LsSchedule;
+
+/* The order in which each rank of a pipeline executes what it has to, and when that is.
+ * LS_ERROR_USAGE: something is missing, malformed or unknown; LS_ERROR_INPUT: the file,
+ * or what it says cannot run; LS_ERROR_CONFLICT: the rule that is broken; LS_ERROR_LIMIT.
+ * Free with ls_schedule_free(). */
+LS_PUBLIC LsSchedule *ls_schedule_new (const LsScheduleOptions *options, GError **error);
+LS_PUBLIC void ls_schedule_free (LsSchedule *schedule); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsSchedule, ls_schedule_free)
+
+/* A chart at most `width` columns wide, with its figures; of all a table. CSV is PyTorch's
+ * text format; of all a row each. */
+LS_PUBLIC char *ls_schedule_text (const LsSchedule *schedule, LsTextStyle style, guint width);
+LS_PUBLIC char *ls_schedule_json (const LsSchedule *schedule);
+LS_PUBLIC char *ls_schedule_csv (const LsSchedule *schedule);
+/* A picture of the chart, or of the bubbles of all over micro-batches and over stages, .svg or
+ * .png; errors as of ls_result_write_timeline(). */
+LS_PUBLIC gboolean ls_schedule_plot (const LsSchedule *schedule, const char *path, GError **error);
+/* Writes one of the texts to a file; errors as of ls_result_write_csv(). */
+LS_PUBLIC gboolean ls_schedule_write (const char *text, const char *path, GError **error);
+
 /* ---- Topology ------------------------------------------------------------ */
 
 /* All as text, as the flags of `lockstep topology` of the same names take it; NULL: the

@@ -24,6 +24,20 @@ check_parts (const LsTimeline *t, guint32 seed)
   }
 }
 
+/* The bubble by its reasons is the bubble, and none of them is negative. */
+static void
+check_bubbles (const LsTimeline *t, guint32 seed)
+{
+  LsTime parts[LS_N_PARTS], bubbles[LS_N_BUBBLES], sum = 0;
+  ls_breakdown (t, parts);
+  ls_bubbles (t, bubbles);
+  for (int b = 0; b < LS_N_BUBBLES; b++) {
+    sum += bubbles[b];
+    ls_check_impl (bubbles[b] >= 0, __FILE__, __LINE__, "seed %u: negative %s", seed, ls_bubble_name ((LsBubble) b));
+  }
+  LS_CHECK_INT (sum, ==, parts[LS_PART_BUBBLE]);
+}
+
 /* GEMMs and attention of one step over all ranks, those recomputed apart. */
 static void
 count_flops (const LsPlan *plan, double *ret_own, double *ret_again)
@@ -73,6 +87,7 @@ every_picosecond_is_explained (void)
     LS_CHECK_NO_ERROR (error);
     if (t) {
       check_parts (t, seed);
+      check_bubbles (t, seed);
       check_flops (&j);
     }
     job_clear (&j);

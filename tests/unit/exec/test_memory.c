@@ -32,7 +32,7 @@ memory_of (uint32_t layers, uint32_t hidden, uint32_t heads, uint32_t micro_batc
   s.recompute = (int) recompute;
   s.dtype = LS_DTYPE_FP16;
   LS_CHECK (ls_strategy_resolve (&s, &m, s.gpus, 8, diags));
-  g_autoptr (LsPlan) plan = ls_lower (&m, &s, &error);
+  g_autoptr (LsPlan) plan = ls_lower (&m, &s, NULL, &error);
   LS_CHECK_NO_ERROR (error);
   ls_strategy_clear (&s);
   return plan ? ls_memory_new (plan) : NULL;
@@ -97,5 +97,46 @@ static_memory_follows_the_recipe (void)
   LS_CHECK (r->peak_bytes >= r->at_peak[LS_MEM_PARAMETERS] + r->at_peak[LS_MEM_GRADIENTS] + r->at_peak[LS_MEM_OPTIMIZER]);
 }
 
+/* Activations at their peak on one stage without a pipeline: F0 I0 F1 I1 ..., then the W. */
+static uint64_t
+peak_of_late_weights (uint32_t layers, uint32_t n_micro_batches)
+{
+  LsModel m = {
+    .name = (char *) "gpt", .n_layers = layers, .hidden = 1024, .n_heads = 16, .n_kv_heads = 16, .head_dim = 64, .ffn = 4096,
+    .vocab = 51200, .seq = 2048, .mlp = LS_MLP_GELU, .norm = LS_NORM_LAYERNORM, .position = LS_POSITION_LEARNED,
+    .attention = LS_ATTENTION_UNFUSED, .linear_bias = true, .tied_embeddings = true, .dropout = true,
+  };
+  LsStrategy s;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GError) error = NULL;
+  ls_strategy_init (&s);
+  s.schedule = g_strdup ("zb-h1");
+  s.global_batch = n_micro_batches;
+  LS_CHECK (ls_strategy_resolve (&s, &m, 1, 8, diags));
+  g_autoptr (LsOrders) orders = ls_orders_new (1, 1, 1, 1, n_micro_batches, &(LsStageRef) { 0, 0 });
+  for (uint32_t i = 0; i < 3 * n_micro_batches; i++) {
+    bool is_w = i >= 2 * n_micro_batches;
+    LsAction a = { .mb = is_w ? i - 2 * n_micro_batches : i / 2,
+                   .type = (uint8_t) (is_w ? LS_ACTION_W : i % 2 ? LS_ACTION_I : LS_ACTION_F) };
+    g_array_append_val (orders->ranks[0], a);
+  }
+  g_autoptr (LsPlan) plan = ls_lower_orders (&m, &s, orders, NULL, &error);
+  LS_CHECK_NO_ERROR (error);
+  g_autoptr (LsMemory) memory = plan ? ls_memory_new (plan) : NULL;
+  ls_strategy_clear (&s);
+  return memory ? memory->roles[0].category_peak[LS_MEM_ACTIVATIONS] : 0;
+}
+
+/* M_W = 32 s b h of a layer (Qi et al. 2024, section 3.1): each micro-batch more that waits
+ * for its W holds so much more per layer; the head's part, which both depths have, cancels. */
+static void
+what_waits_for_weight_gradients_is_the_published (void)
+{
+  uint64_t deep = peak_of_late_weights (4, 3) - peak_of_late_weights (4, 2);
+  uint64_t flat = peak_of_late_weights (2, 3) - peak_of_late_weights (2, 2);
+  LS_CHECK_INT (deep - flat, ==, UINT64_C (2) * 32 * 2048 * 1024);
+}
+
 LS_TEST_MAIN ("memory", LS_TEST (first_stage_activations_are_the_published_ones), LS_TEST (one_stage_holds_the_head_too),
-              LS_TEST (full_recomputation_keeps_inputs_and_one_layer), LS_TEST (static_memory_follows_the_recipe))
+              LS_TEST (full_recomputation_keeps_inputs_and_one_layer), LS_TEST (static_memory_follows_the_recipe),
+              LS_TEST (what_waits_for_weight_gradients_is_the_published))

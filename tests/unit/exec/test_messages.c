@@ -134,6 +134,30 @@ without_bytes_only_latency (void)
   table_clear (&t);
 }
 
+/* Beyond half of what a clock can say there is no time, whether one message takes it, some
+ * after each other do, or a link that is all but dead. */
+static void
+what_takes_too_long_never_ends (void)
+{
+  g_autoptr (LsCluster) c = nodes (1);
+  Table t;
+  table_ring (&t, c, 4);
+  t.script.rate_intra = 1;
+  for (double block = 1e6; block < 1e30; block *= 1e3) {
+    t.script.block_bytes = block;
+    LS_CHECK_INT (ls_messages_time_alone (&t.script, c), ==, LS_TIME_NEVER);
+  }
+  t.script.block_bytes = 7e5; /* 6 messages of 700,000 s: 48.6 days of 53.4 */
+  LS_CHECK_INT (ls_messages_time_alone (&t.script, c), ==, 6 * (LS_US + 700000 * LS_S));
+  table_clear (&t);
+  LsClusterSpec dead = tiny_dgx (1);
+  dead.nvlink.bandwidth_bytes_per_s = 1e-9;
+  g_autoptr (LsCluster) slow = ls_cluster_build (&dead, NULL);
+  table_ring (&t, slow, 4);
+  LS_CHECK_INT (ls_messages_time_alone (&t.script, slow), ==, LS_TIME_NEVER);
+  table_clear (&t);
+}
+
 /* Three senders and one link into the receiver, of 273 GB/s: 91 GB/s each. After 1 ms their
  * bytes have left; place 1 goes on to round 3, and its message finds place 2 in round 2. */
 static void
@@ -458,5 +482,5 @@ a_message_is_one_event_and_its_bytes_are_counted (void)
 }
 
 LS_TEST_MAIN ("messages", LS_TEST (a_ring_takes_rounds_times_message), LS_TEST (flows_divide_a_message),
-              LS_TEST (without_bytes_only_latency), LS_TEST (one_link_is_shared_and_early_messages_wait),
+              LS_TEST (without_bytes_only_latency), LS_TEST (what_takes_too_long_never_ends), LS_TEST (one_link_is_shared_and_early_messages_wait),
               LS_TEST (a_place_may_be_far_ahead), LS_TEST (lanes_go_by_themselves), LS_TEST (leases_change_no_picosecond), LS_TEST (a_message_is_one_event_and_its_bytes_are_counted))

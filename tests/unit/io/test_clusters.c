@@ -170,5 +170,33 @@ networks_are_as_wide_as_named (void)
   }
 }
 
+#define LIST                                                                                                     \
+  "dgx-h100:fabric={\"kind\":\"list\",\"rails\":2,\"pxn\":false,\"routing\":\"ecmp\",\"seed\":7,\"switches\":[\"a\",\"b\",\"up\"],"  \
+  "\"link\":{\"bandwidth\":\"50GB/s\",\"efficiency\":1,\"latency\":\"1us\",\"source\":\"test\"},"                        \
+  "\"links\":[{\"from\":\"a\",\"to\":\"up\",\"count\":3},{\"from\":\"b\",\"to\":\"up\"}],"                              \
+  "\"nics\":[{\"switch\":\"a\"},{\"rail\":1,\"nodes\":\"0-2\",\"switch\":\"a\"},{\"rail\":1,\"nodes\":\"3\",\"switch\":\"b\"}]}," \
+  "faults={\"a>up/1\":0,\"node0/gpu0>nvswitch\":{\"failed_links\":9,\"one_way\":true}}"
+
+/* What a file says of a fabric and of faults comes out of the build. */
+static void
+fabrics_and_faults_are_read (void)
+{
+  g_autoptr (LsCluster) list = load (LIST, 4), tree = load ("dgx-h100", 2);
+  if (!LS_CHECK (list && tree))
+    return;
+  LS_CHECK (list->spec.fabric == LS_FABRIC_LIST && list->spec.routing == LS_ROUTING_ECMP && list->spec.seed == 7);
+  LS_CHECK (!list->spec.pxn && tree->spec.pxn && tree->spec.routing == LS_ROUTING_IDEAL);
+  guint n_failed = 0;
+  for (guint t = 0; t < list->trunks->len; t++)
+    n_failed += g_array_index (list->trunks, LsTrunk, t).is_failed;
+  LS_CHECK_INT (n_failed, ==, 2);
+  double up = g_array_index (list->trunks, LsTrunk, 0).capacity_bytes_per_s,
+         down = g_array_index (list->trunks, LsTrunk, 1).capacity_bytes_per_s;
+  LS_CHECK_STR (g_array_index (list->trunks, LsTrunk, 0).name, "node0/gpu0>nvswitch");
+  LS_CHECK_NEAR (down, 18 * 25e9 * 0.836, 1e-12);
+  LS_CHECK_NEAR (up, down / 2, 1e-12);
+}
+
 LS_TEST_MAIN ("clusters", LS_TEST (shipped_clusters_hold_at_several_sizes), LS_TEST (bandwidths_are_those_of_the_book),
-              LS_TEST (networks_are_as_wide_as_named))
+              LS_TEST (networks_are_as_wide_as_named),
+              LS_TEST (fabrics_and_faults_are_read))

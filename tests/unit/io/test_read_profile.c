@@ -12,6 +12,8 @@
   R ("gemm-sustained", "forward", "2048x6144x768", "bf16", 38535168, 19327352832, 40.25, "layout=TN")             \
   R ("streams", "add", "8192x6144", "fp16", 301989888, 0, 110.75, "of_copy=0.99")                                 \
   R ("streams", "adam", "1x50000000", "fp32", 1400000000, 0, 500, "")                                             \
+  R ("gemm-batched", "scores-bmm", "24*2048x2048x128", "fp16", 226492416, 25769803776, 60, "operands=interleaved") \
+  R ("attention", "flash-attention-bwd", "1x4096x32x8x128", "bf16", 335544320, 343597383680, 900, "causal=1")      \
   R ("streams", "some-new-kernel", "8192x6144", "fp16", 301989888, 0, 110.75, "")                                 \
   R ("host", "launch", "-", "-", 0, 0, 2.5, "")
 
@@ -49,9 +51,9 @@ static void
 check_kernels (const LsProfile *p)
 {
   LS_CHECK (p->is_ours);
-  LS_CHECK_INT (p->n_rows, ==, 7);
-  LS_CHECK_INT (p->n_passed, ==, 2);
-  if (!LS_CHECK (p->kernels->len == 4 && p->sustained->len == 1))
+  LS_CHECK_INT (p->n_rows, ==, 9);
+  LS_CHECK_INT (p->n_passed, ==, 3);
+  if (!LS_CHECK (p->kernels->len == 5 && p->sustained->len == 1))
     return;
   const LsTimedKernel *t = &g_array_index (p->kernels, LsTimedKernel, 0);
   LS_CHECK_INT (t->kernel.kind, ==, LS_KERNEL_GEMM);
@@ -68,6 +70,11 @@ check_kernels (const LsProfile *p)
   LS_CHECK_STR (adam->kernel.name, "adam");
   LS_CHECK_INT (adam->kernel.dtype, ==, LS_DTYPE_FP32);
   LS_CHECK_INT (adam->row, ==, 4);
+  const LsTimedKernel *attention = &g_array_index (p->kernels, LsTimedKernel, 4);
+  LS_CHECK_INT (attention->kernel.kind, ==, LS_KERNEL_ATTENTION_BWD);
+  LS_CHECK_INT (attention->kernel.batch, ==, 32);
+  LS_CHECK_DOUBLE (attention->kernel.flops, ==, 343597383680);
+  LS_CHECK_INT (attention->held_out, ==, ls_kernel_is_held_out ("32,8,128"));
   LS_CHECK_INT (g_array_index (p->sustained, LsTimedKernel, 0).row, ==, 2);
 }
 

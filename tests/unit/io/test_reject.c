@@ -17,6 +17,8 @@
 #include "io/read_nccl.h"
 #include "io/read_nccl_tests.h"
 #include "io/read_profile.h"
+#include "io/read_result.h"
+#include "io/read_spans.h"
 #include "io/read_strategy.h"
 #include "io/trace_json.h"
 
@@ -105,6 +107,20 @@ read_nccl_tests (const char *path, LsDiagList *diags)
   return tests != NULL;
 }
 
+static bool
+read_result (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsResultFile) file = ls_result_file_load (path, diags);
+  return file != NULL;
+}
+
+static bool
+read_spans (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsSpanTable) table = ls_span_table_load (path, diags);
+  return table != NULL;
+}
+
 /* Legal by itself, but not for GPT 1.7B (24 layers, 24 heads) on 8 nodes of 8 GPUs. */
 static bool
 resolve (const char *path, LsDiagList *diags)
@@ -146,6 +162,7 @@ static const struct {
   { "cases", read_cases },       { "collectives", read_collectives },
   { "kernels", read_kernels },   { "profile", read_profile },
   { "nccl-tests", read_nccl_tests },
+  { "result", read_result },     { "spans", read_spans },
   { "resolve", resolve }, { "build", inspect },
 };
 

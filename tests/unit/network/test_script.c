@@ -454,6 +454,20 @@ one_member_has_no_rounds (void)
   LS_CHECK_INT (ls_coll_script (c, &round_nccl, &request, arena)->n_rounds, ==, 0);
 }
 
+/* n^2 blocks are more than 2^32. */
+static void
+a_block_of_very_many_members_is_its_part (void)
+{
+  const uint32_t n = 65536 + 8;
+  g_autoptr (LsCluster) c = built (tiny_dgx (n / 8));
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  g_autofree uint32_t *gpus = g_new (uint32_t, n);
+  spread (gpus, n, 8);
+  LsCollRequest request = { .kind = LS_COLL_ALL_TO_ALL, .gpus = gpus, .n = n, .bytes = (uint64_t) n * 1000, .algorithm = "pairwise" };
+  LS_CHECK_NEAR (ls_coll_script (c, &round_nccl, &request, arena)->block_bytes, 1000.0, 1e-12);
+}
+
 LS_TEST_MAIN ("script", LS_TEST (every_script_is_right), LS_TEST (a_wrong_script_is_rejected),
               LS_TEST (members_send_the_bytes_of_the_formula), LS_TEST (plans_load_the_bytes_of_the_messages),
-              LS_TEST (a_memo_changes_no_plan), LS_TEST (scripts_are_as_fast_as_plans), LS_TEST (one_member_has_no_rounds))
+              LS_TEST (a_memo_changes_no_plan), LS_TEST (scripts_are_as_fast_as_plans), LS_TEST (one_member_has_no_rounds),
+              LS_TEST (a_block_of_very_many_members_is_its_part))

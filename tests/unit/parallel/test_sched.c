@@ -174,7 +174,8 @@ orders_are_those_drawn_in_their_files (void)
   check_text ("interleaved-zb", (LsSchedShape){ 2, 2, 2 },
               "0F0,0F1,2F0,2F1,2I0,2W0,2I1,2W1,0I0,0W0,0I1,0W1\n"
               "1F0,1F1,3F0,3I0,3F1,3I1,3W0,1I0,3W1,1I1,1W0,1W1\n");
-  check_text ("zb-h1", (LsSchedShape){ 2, 1, 3 }, "0F0,0F1,0I0,0W0,0F2,0I1,0W1,0I2,0W2\n1F0,1I0,1F1,1I1,1W0,1F2,1I2,1W1,1W2\n");
+  check_text ("zb-h1", (LsSchedShape){ 2, 1, 3 },
+              "0F0,0F1,0I0,0W0,0F2,0I1,0W1,0I2,0W2\n1F0,1I0,1F1,1I1,1W0,1F2,1I2,1W1,1W2\n");
   check_text ("zb-h2", (LsSchedShape){ 2, 1, 4 },
               "0F0,0F1,0F2,0I0,0W0,0F3,0I1,0W1,0I2,0W2,0I3,0W3\n1F0,1I0,1F1,1I1,1F2,1I2,1W0,1F3,1I3,1W1,1W2,1W3\n");
   check_text ("zbv", (LsSchedShape){ 2, 0, 2 },

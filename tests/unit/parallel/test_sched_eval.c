@@ -180,7 +180,8 @@ deadlocks_are_told_as_cycles (void)
   static const LsAction waits[] = { F (0, 0), B (0, 0), F (0, 1), B (0, 1) };
   static const LsAction for_it[] = { F (1, 0), F (1, 1), B (1, 0), B (1, 1) };
   CHECK_FAULTS (waits, for_it,
-                "error: /0/1: deadlock: rank 0 waits with 0B0 for 1B0 of rank 1, rank 1 waits with 1F1 for 0F1 of rank 0\n"
+                "error: /0/1: deadlock: rank 0 waits with 0B0 for 1B0 of rank 1,"
+                " rank 1 waits with 1F1 for 0F1 of rank 0\n"
                 "note: a rank executes its list in order; B stands for I where the backward is split\n");
 
   static const LsAction w_first[] = { F (1, 0), W (1, 0), I (1, 0), F (1, 1), B (1, 1) };
@@ -195,7 +196,8 @@ sizes_without_actions_are_refused_first (void)
   static const LsStageRef stages[] = { { 0, 0 } };
   g_autoptr (LsOrders) orders = ls_orders_new (1, 1, 1, 1, UINT32_MAX, stages);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LS_CHECK (!ls_orders_check (orders, "a.csv", diags));
+  static const LsOrderPlaces places = { .file = "a.csv" };
+  LS_CHECK (!ls_orders_check (orders, &places, diags));
   g_autofree char *text = ls_diag_list_format (diags);
   LS_CHECK_STR (text, "a.csv: error: expected a forward and a backward of 4294967295 micro-batches on 1 stages; got 0"
                       " actions\n");

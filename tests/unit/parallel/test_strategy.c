@@ -121,6 +121,24 @@ what_is_not_given_is_filled_in (void)
   CHECK_CASES (cases)
 }
 
+/* A schedule that leaves no choice of vpp need not be told. */
+static void
+a_vee_has_two_chunks (void)
+{
+  static const char *const schedules[] = { "zbv", "v-half", "dualpipev", "zb-h1" };
+  for (guint i = 0; i < G_N_ELEMENTS (schedules); i++) {
+    LsStrategy s;
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    ls_strategy_init (&s);
+    s.pp = 8;
+    s.global_batch = 16;
+    s.schedule = g_strdup (schedules[i]);
+    LS_CHECK (ls_strategy_resolve (&s, &gpt3, 8, 8, diags));
+    LS_CHECK_INT (s.vpp, ==, i < 3 ? 2 : 1);
+    ls_strategy_clear (&s);
+  }
+}
+
 /* ---- what is illegal ---- */
 
 SET (zeros, s->tp = s->pp = s->cp = s->ep = s->vpp = s->micro_batch = 0; s->zero_stage = 4)
@@ -134,6 +152,8 @@ SET (odd_sequence, s->tp = 4; s->sp = true; s->seq = 1023)
 SET (batch, s->tp = 2; s->micro_batch = 2; s->global_batch = 12)
 SET (huge_batch, s->pp = 8; s->micro_batch = UINT32_MAX)
 SET (layers, s->pp = 5)
+SET (misspelt_schedule, s->pp = 8; s->schedule = g_strdup ("zb-3p"))
+SET (three_chunks_of_a_vee, s->pp = 8; s->vpp = 3; s->schedule = g_strdup ("zbv"))
 SET (chunks_without_interleaving, s->pp = 4; s->vpp = 2; s->schedule = g_strdup ("1f1b"))
 SET (interleaving_without_chunks, s->pp = 4; s->schedule = g_strdup ("interleaved-1f1b"))
 SET (interleaving_in_half_groups, s->pp = 4; s->vpp = 2; s->global_batch = 12)
@@ -192,6 +212,10 @@ what_is_illegal_is_refused_with_its_rule (void)
     { &gpt3, 8, no_reduction, "error: /dp_kind: expected a way to reduce gradients, as dp = 8; got none\n" },
     { &gpt3, 8, sharded_ddp,
       "error: /zero: expected 0, as ddp replicates optimizer, gradients and parameters; got 1\n" },
+    { &gpt3, 8, misspelt_schedule, "error: /schedule: expected a pipeline schedule; got \"zb-3p\"\n"
+                                   "note: did you mean \"zb-1p\"?\n" },
+    { &gpt3, 8, three_chunks_of_a_vee,
+      "error: /schedule: zbv: vpp must be 2: the model goes down the ranks and back; got pp 8, vpp 3, 8 micro-batches\n" },
     { &gpt3, 8, stages_that_do_not_talk, "error: /p2p: expected a way to send between stages, as pp = 8; got none\n" },
     { &gpt3, 8, overlap_where_1f1b_waits,
       "error: /p2p: expected batched or scatter-gather, as 1f1b waits for every p2p (Megatron-LM overlaps it only with"
@@ -231,7 +255,8 @@ SET (zero_3, s->zero_stage = 3)
 SET (zero_in_groups, s->zero_stage = 1; s->zero_group = 4)
 SET (fsdp, s->dp_kind = LS_DP_FSDP2)
 SET (overlapped_tp, s->tp = 8; s->tp_overlap = true)
-SET (zero_bubble, s->pp = 8; s->schedule = g_strdup ("zb-1p"))
+SET (pipedream, s->pp = 8; s->schedule = g_strdup ("pipedream"))
+SET (chimera, s->pp = 8; s->schedule = g_strdup ("chimera"))
 SET (fp8, s->dtype = LS_DTYPE_FP8)
 
 static void
@@ -248,7 +273,10 @@ what_is_not_built_is_refused_as_such (void)
     { &gpt3, 8, overlapped_tp,
       "error: /tp_overlap: overlapping tensor-parallel collectives with the GEMMs beside them is not built yet;"
       " expected 0, got 1\n" },
-    { &gpt3, 8, zero_bubble, "error: /schedule: schedule zb-1p: not built yet\n" },
+    { &gpt3, 8, pipedream, "error: /schedule: schedule pipedream: not built yet: its steps are not flushed, so that ranks"
+                           " keep versions of the weights\n" },
+    { &gpt3, 8, chimera, "error: /schedule: schedule chimera: not built yet: its pipes run both ways, so that ranks share"
+                         " replicas of the parameters\n" },
     { &gpt3, 8, fp8,
       "error: /dtype: fp8 is not built yet: the casts, amax reductions and transposed copies that its scaling needs"
       " are not modelled; expected bf16, fp16 or fp32\n" },
@@ -266,7 +294,7 @@ refusals_carry_their_code (void)
     { heads, LS_ERROR_CONFLICT },
     { layers, LS_ERROR_CONFLICT },
     { too_many_forwards, LS_ERROR_LIMIT },
-    { zero_bubble, LS_ERROR_UNSUPPORTED },
+    { pipedream, LS_ERROR_UNSUPPORTED },
     { fp8, LS_ERROR_UNSUPPORTED },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
@@ -320,7 +348,7 @@ names_are_those_of_the_flags (void)
     LS_CHECK_STR (ls_recompute_name (i), recomputes[i]);
 }
 
-LS_TEST_MAIN ("strategy", LS_TEST (what_is_not_given_is_filled_in), LS_TEST (what_is_illegal_is_refused_with_its_rule),
+LS_TEST_MAIN ("strategy", LS_TEST (what_is_not_given_is_filled_in), LS_TEST (a_vee_has_two_chunks), LS_TEST (what_is_illegal_is_refused_with_its_rule),
               LS_TEST (all_broken_rules_are_reported), LS_TEST (what_is_not_built_is_refused_as_such),
               LS_TEST (refusals_carry_their_code), LS_TEST (a_copy_owns_what_it_points_to),
               LS_TEST (names_are_those_of_the_flags))

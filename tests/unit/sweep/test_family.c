@@ -54,6 +54,17 @@ older_software_blocks_on_its_backward_collectives (void)
   LS_CHECK (!ls_family_tp_async ("sc21-t1") && !ls_family_tp_async ("vtrain-multi") && !ls_family_tp_async ("bloom"));
 }
 
+/* Zero bubble's automatic schedules, save for the row that measures what waiting costs. */
+static void
+automatic_zero_bubble_validates_its_norm_later (void)
+{
+  LS_CHECK (!ls_family_grad_norm ("zb-t4-1.5B-m32-ZB-2p", "zb-2p") && !ls_family_grad_norm ("zb-t8-1.5B-ZB-1p", "zb-1p"));
+  LS_CHECK (ls_family_grad_norm ("zb-t7-28.3B-m96-ZB-2p-sync", "zb-2p"));
+  LS_CHECK (ls_family_grad_norm ("zb-t4-1.5B-m24-1F1B", "1f1b") && ls_family_grad_norm ("korth-22B", "zb-2p"));
+  LS_CHECK (ls_family_grad_norm ("zb", NULL));
+}
+
 LS_TEST_MAIN ("sweep/family", LS_TEST (families_are_leading_letters_or_named_pairs),
               LS_TEST (the_mlp_tells_the_architecture), LS_TEST (only_the_gpt_papers_train_with_dropout),
-              LS_TEST (older_software_blocks_on_its_backward_collectives))
+              LS_TEST (older_software_blocks_on_its_backward_collectives),
+              LS_TEST (automatic_zero_bubble_validates_its_norm_later))

@@ -98,7 +98,7 @@ test_refused ()
   expect_error (trace (gemm, "{\"op\":\"record\"}"), "x.json:1:1: error: there is no rank 1: the trace has 1", 1);
   expect_error (trace ("{\"name\":\"a\",\"kind\":\"attention-fwd\",\"dtype\":\"bf16\",\"m\":96,\"n\":96,\"k\":80,\"batch\":2,\"bytes\":\"8B\"}",
                        "{\"op\":\"kernel\",\"kernel\":0}"),
-                "x.json:2:12: error: the attention \"a\": kernelbench has it in bf16 and fp16, for heads of width 64 and 128 and as many "
+                "x.json:2:12: error: the attention \"a\": kernelbench has it in bf16 and fp16, for heads of width 64, 96 and 128 and as many "
                 "queries as keys, a multiple of 64");
   expect_error (trace ("{\"name\":\"g\",\"kind\":\"gemm\",\"dtype\":\"fp8\",\"m\":8,\"n\":64,\"k\":64}", "{\"op\":\"kernel\",\"kernel\":0}"),
                 "x.json:2:12: error: the product \"g\": cuBLASLt takes fp8 in multiples of 16 only");

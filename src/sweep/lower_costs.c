@@ -1,0 +1,53 @@
+#include "sweep/lower_costs.h"
+
+#include "compute/cost.h"
+#include "network/coll.h"
+#include "parallel/mesh.h"
+
+static LsTime
+kernel_time (const LsKernel *kernel, void *data)
+{
+  const LsCostSources *of = data;
+  return ls_kernel_cost (&of->hardware->calibration, &of->cluster->spec.gpu, kernel).alone;
+}
+
+static LsTime
+call_time (const LsCostSources *of, LsCollKind kind, const uint32_t *gpus, uint32_t n, uint64_t bytes)
+{
+  LsArena *arena = ls_arena_new ();
+  const LsCollRequest request = { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes };
+  const LsCollPlan *plan = ls_coll_plan (of->cluster, &of->hardware->nccl, &request, LS_NETWORK_FLOW, arena);
+  LsTime time = ls_coll_time_alone (of->cluster, plan);
+  ls_arena_free (arena);
+  return time;
+}
+
+static LsTime
+collective_time (int coll, uint64_t bytes, void *data)
+{
+  const LsCostSources *of = data;
+  g_autofree uint32_t *gpus = g_new (uint32_t, of->strategy->tp);
+  for (uint32_t i = 0; i < of->strategy->tp; i++)
+    gpus[i] = i;
+  return call_time (of, (LsCollKind) coll, gpus, of->strategy->tp, bytes);
+}
+
+static LsTime
+send_time (uint64_t bytes, void *data)
+{
+  const LsCostSources *of = data;
+  const LsStrategy *s = of->strategy;
+  const LsMesh mesh = { s->tp, s->cp, s->dp, s->pp };
+  LsTime sum = 0;
+  for (uint32_t pp = 0; pp + 1 < s->pp; pp++) {
+    const uint32_t gpus[2] = { ls_mesh_rank (&mesh, (LsCoord) { .pp = pp }), ls_mesh_rank (&mesh, (LsCoord) { .pp = pp + 1 }) };
+    sum += call_time (of, LS_COLL_SEND_RECV, gpus, 2, bytes);
+  }
+  return s->pp > 1 ? sum / (s->pp - 1) : 0;
+}
+
+LsLowerCosts
+ls_lower_costs (LsCostSources *of)
+{
+  return (LsLowerCosts) { kernel_time, collective_time, send_time, of };
+}

@@ -1,0 +1,79 @@
+/* Pins: what communication costs a compute-bound kernel beside it. The SMs of its
+ * channels from launch to end, waiting for partners included; and while its data move
+ * the time of the HBM for stall_per_byte bytes per byte of the array, twice for
+ * all-reduce; nothing before and after. */
+#include "ls_test.h"
+
+#include <math.h>
+
+#include "hand_trace.h"
+
+#define BYTES  (UINT64_C (256) << 20)
+#define KERNEL (20 * LS_MS)
+
+static const uint32_t both[] = { 0, 1 };
+
+/* When the kernel of rank 0 ends that begins together with a collective; rank 1 joins
+ * the collective late. */
+static LsTime
+kernel_end (LsCollKind kind, double stall_per_byte, LsTime late, LsTime *ret_latency, LsTime *ret_moving, double *ret_share)
+{
+  Hand *h = hand_new (2);
+  h->nccl.stall_per_byte = stall_per_byte;
+  hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, both, 2);
+  if (late > 0)
+    hand_kernel (h, 1, LS_TAG_F, late);
+  hand_join (h, 0, hand_async (h, 0, LS_SLOT_TP, LS_STREAM_TP, (int) kind, BYTES));
+  g_array_set_size (h->next_deps[0], 0); /* the kernel does not wait for it */
+  uint16_t kernel = hand_kernel (h, 0, LS_TAG_F, KERNEL);
+  hand_sync (h, 1, LS_SLOT_TP, LS_STREAM_TP, (int) kind, BYTES);
+  hand_kernel (h, 1, LS_TAG_F, KERNEL);
+
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  LsCollRequest request = { .kind = kind, .gpus = both, .n = 2, .bytes = BYTES };
+  LsCollPlan *plan = ls_coll_plan (h->cluster, &h->nccl, &request, LS_NETWORK_FLOW, arena);
+  LS_CHECK_INT (plan->n_phases, ==, 1);
+  *ret_latency = plan->phases[0].latency;
+  *ret_moving = ls_coll_time_alone (h->cluster, plan) - *ret_latency;
+  *ret_share = plan->sm_share;
+
+  g_autoptr (LsTimeline) t = hand_run (h);
+  LsTime end = LS_TIME_NEVER;
+  for (uint32_t i = 0; i < t->ranks[0].n; i++)
+    if (t->ranks[0].spans[i].step == 0 && t->ranks[0].spans[i].op == kernel)
+      end = t->ranks[0].spans[i].end;
+  g_clear_pointer (&t, ls_timeline_free);
+  hand_free (h);
+  return end;
+}
+
+static void
+check (LsCollKind kind, double passes, double stall_per_byte, LsTime late)
+{
+  LsTime latency, moving;
+  double share;
+  LsTime end = kernel_end (kind, stall_per_byte, late, &latency, &moving, &share);
+  LsClusterSpec spec = tiny_dgx (1);
+  double stall_s = stall_per_byte * passes * (double) BYTES / spec.gpu.hbm_bytes_per_s;
+  double resident_s = ls_time_to_s (late + latency + moving);
+  double expected_s = ls_time_to_s (KERNEL) + share * resident_s + stall_s;
+  LS_CHECK (share > 0 && stall_s < ls_time_to_s (moving) * (1 - share) && resident_s < ls_time_to_s (KERNEL));
+  LS_CHECK_NEAR (ls_time_to_s (end), expected_s, 1e-6);
+}
+
+static void
+moving_data_stall_a_kernel (void)
+{
+  check (LS_COLL_ALL_GATHER, 1, 0, 0);
+  check (LS_COLL_ALL_GATHER, 1, 1.6, 0);
+  check (LS_COLL_REDUCE_SCATTER, 1, 1.6, 0);
+  check (LS_COLL_ALL_REDUCE, 2, 1.6, 0);
+}
+
+static void
+waiting_costs_only_the_sms (void)
+{
+  check (LS_COLL_ALL_GATHER, 1, 1.6, 5 * LS_MS);
+}
+
+LS_TEST_MAIN ("stall", LS_TEST (moving_data_stall_a_kernel), LS_TEST (waiting_costs_only_the_sms))

@@ -1,0 +1,162 @@
+/* Pins worked examples that need several rooms (reference worked-examples.csv): rl-1,
+ * rl-3, rl-4, gpu-peak-1, gpu-peak-2, opt-1, with the shipped files where they are about
+ * machines that ship. Prints how far the measured fa-4 is. */
+#include "ls_test.h"
+
+#include <math.h>
+
+#include "tiny_torus.h"
+
+#include "io/read_gpu.h"
+#include "sweep/job.h"
+#include "sweep/kernel.h"
+
+/* --- rooflines ---------------------------------------------------------------------- */
+
+static LsGpu
+v5e (double hbm)
+{
+  LsGpu gpu = { .n_sm = 1, .hbm_bytes_per_s = hbm, .vector_flops = 1e15 };
+  gpu.peak_flops[LS_DTYPE_BF16] = 1.97e14;
+  gpu.peak_flops[LS_DTYPE_FP8] = 3.94e14; /* stands for int8: a byte an element */
+  return gpu;
+}
+
+/* Tokens from which on a product with a huge matrix is bound by compute. */
+static uint32_t
+critical_tokens (const LsGpu *gpu, LsDtype dtype)
+{
+  LsCalibration c;
+  ls_calibration_init_roofline (&c);
+  uint32_t low = 1, high = 4096;
+  while (low < high) {
+    uint32_t middle = (low + high) / 2;
+    LsKernel gemm = ls_kernel_gemm ("g", dtype, middle, 1 << 17, 1 << 17, 1, (uint32_t) ls_dtype_bytes (dtype), false);
+    if (ls_kernel_cost (&c, gpu, &gemm).bound == LS_BOUND_COMPUTE)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  ls_calibration_clear (&c);
+  return low;
+}
+
+static void
+products_turn_compute_bound (void)
+{
+  LsGpu slow = v5e (8.2e11), fast = v5e (8.1e11);
+  LS_CHECK_NEAR ((double) critical_tokens (&slow, LS_DTYPE_BF16), 240.244, 1e-2);
+  LS_CHECK_NEAR ((double) critical_tokens (&fast, LS_DTYPE_FP8), 243.21, 1e-2);
+}
+
+/* rl-3: two chips split the inner dimension D; each then sends its partial sums to the
+ * other. Both take as long at D = 2 C / W. */
+static void
+a_split_product_turns_compute_bound (void)
+{
+  enum { B = 4096, F = 8192, D = 8755 };
+  LsClusterSpec spec = tiny_torus (1, 4, 4, 0, LS_WRAP_NONE);
+  LsCluster *cluster = ls_cluster_build (&spec, NULL);
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  LsNccl none = { 0 };
+  const uint32_t pair[] = { 0, 1 };
+  LsCollRequest request = { .kind = LS_COLL_SEND_RECV, .gpus = pair, .n = 2, .bytes = 2ul * B * F };
+  LsCollPlan *plan = ls_coll_plan (cluster, &none, &request, LS_NETWORK_FLOW, arena);
+  LsTime moving = ls_coll_time_alone (cluster, plan);
+  for (uint32_t i = 0; i < plan->n_phases; i++)
+    moving -= plan->phases[i].latency;
+
+  LsGpu gpu = v5e (1e15);
+  LsCalibration c;
+  ls_calibration_init_roofline (&c);
+  LsKernel half = ls_kernel_gemm ("g", LS_DTYPE_BF16, B, F, D / 2, 1, 2, false);
+  LS_CHECK_NEAR (ls_time_to_s (ls_kernel_cost (&c, &gpu, &half).alone), ls_time_to_s (moving), 1e-2);
+  ls_calibration_clear (&c);
+  ls_cluster_free (cluster);
+}
+
+/* --- machines ------------------------------------------------------------------------ */
+
+/* Peak = clock, fused multiply-adds of a tensor core per clock, two FLOPs each, tensor cores. */
+static void
+peaks_are_those_of_the_tensor_cores (void)
+{
+  static const struct {
+    const char *gpu;
+    double clock, fma, cores_per_sm;
+  } gpus[] = { { "h100", 1830e6, 512, 4 }, { "a100-80g", 1410e6, 256, 4 }, { "v100", 1530e6, 64, 8 } };
+  for (guint i = 0; i < G_N_ELEMENTS (gpus); i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsGpu gpu = { 0 };
+    if (!LS_CHECK (ls_gpu_load (gpus[i].gpu, &gpu, diags)))
+      continue;
+    LS_CHECK_NEAR (gpu.peak_flops[LS_DTYPE_FP16], gpus[i].clock * gpus[i].fma * 2 * gpus[i].cores_per_sm * gpu.n_sm, 3e-3);
+    ls_gpu_clear (&gpu);
+  }
+}
+
+/* Bytes of parameters, gradients and optimizer per parameter. */
+static double
+bytes_per_parameter (const char *zero)
+{
+  LsJobSpec spec;
+  ls_job_spec_init (&spec);
+  const char *const knobs[][2] = { { "model", "gpt-1.7b" }, { "cluster", "dgx-a100-80g" }, { "gpus", "8" }, { "steps", "1" },
+                                   { "micro-batch", "1" }, { "global-batch", "8" }, { "grad-dtype", "fp32" }, { "zero", zero } };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  for (guint i = 0; i < G_N_ELEMENTS (knobs); i++)
+    LS_CHECK (ls_job_spec_set (&spec, knobs[i][0], knobs[i][1], diags));
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
+  LS_CHECK_NO_ERROR (error);
+  const uint64_t *bytes = r->report.by_category;
+  double sum = (double) bytes[LS_MEM_PARAMETERS] + (double) bytes[LS_MEM_GRADIENTS] + (double) bytes[LS_MEM_OPTIMIZER];
+  double per_parameter = sum / (double) ls_model_params (&r->model, ls_model_padded_vocab (&r->model, 1));
+  ls_job_spec_clear (&spec);
+  return per_parameter;
+}
+
+/* opt-1: fp32 gradients; the distributed optimizer over d = 8 leaves 6 + 12/d. */
+static void
+states_take_18_bytes_per_parameter (void)
+{
+  LS_CHECK_NEAR (bytes_per_parameter ("0"), 18, 2e-3);
+  LS_CHECK_NEAR (bytes_per_parameter ("1"), 7.5, 2e-3);
+}
+
+/* --- measured ------------------------------------------------------------------------- */
+
+/* fa-4: attention of a LLaMA-8B step of 8,192 tokens, forward and backward. */
+static void
+attention_of_a_step (void)
+{
+  static const struct {
+    const char *gpu;
+    double measured;
+  } rows[] = { { "h200", 447e12 }, { "b200", 834e12 } };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    double flops = 0, seconds = 0;
+    for (int backward = 0; backward < 2; backward++) {
+      const char *const knobs[][2] = { { "gpu", rows[i].gpu }, { "attention", "1,8192,32,8,128" }, { "sustained", "1" },
+                                       { "backward", backward ? "1" : "0" } };
+      LsKernelSpec spec;
+      ls_kernel_spec_init (&spec);
+      g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+      for (guint k = 0; k < G_N_ELEMENTS (knobs); k++)
+        LS_CHECK (ls_kernel_spec_set (&spec, knobs[k][0], knobs[k][1], diags));
+      g_autoptr (LsKernelRows) kernels = ls_kernel_rows_new (&spec, NULL);
+      if (!LS_CHECK (kernels && kernels->rows->len == 1))
+        return;
+      const LsKernelRow *row = &g_array_index (kernels->rows, LsKernelRow, 0);
+      flops += row->kernel.flops;
+      seconds += row->time_s;
+      ls_kernel_spec_clear (&spec);
+    }
+    printf ("fa-4, %s: %.0f TFLOP/s, %.2f of what was measured\n", rows[i].gpu, flops / seconds * 1e-12,
+            flops / seconds / rows[i].measured);
+  }
+}
+
+LS_TEST_MAIN ("worked", LS_TEST (products_turn_compute_bound), LS_TEST (a_split_product_turns_compute_bound),
+              LS_TEST (peaks_are_those_of_the_tensor_cores), LS_TEST (states_take_18_bytes_per_parameter),
+              LS_TEST (attention_of_a_step))
