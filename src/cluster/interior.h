@@ -55,6 +55,8 @@ struct LsInterior {
   const LsInteriorKind *kind;
   uint32_t n_vertices, n_trunks; /* of one node                                         */
   uint32_t v_gpu, v_nic;         /* the first GPU and NIC; the others follow in order    */
+  bool has_nvswitch;             /* any two GPUs are joined by NVSwitches, in two hops   */
+  bool has_gpu_links;            /* some are joined straight by NVLinks                  */
 };
 
 extern const LsInteriorKind ls_interior_server, ls_interior_list, ls_interior_torus;

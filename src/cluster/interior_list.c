@@ -248,6 +248,22 @@ nearest (const Graph *g, const LsWays *w, LsNodeKind kind, bool deals)
   return of_gpu;
 }
 
+/* The length of a way tells which it is (ways.h): a link straight to the other GPU 2, over
+ * one NVSwitch 4. */
+static void
+find_nvlinks (List *in)
+{
+  uint32_t n = n_of (&in->graph, LS_NODE_GPU);
+  in->base.has_nvswitch = n > 1;
+  for (uint32_t i = 0; i < n * n; i++) {
+    if (i / n == i % n)
+      continue;
+    uint32_t length = ls_ways_length (in->within, i / n, i % n);
+    in->base.has_nvswitch &= length == 4;
+    in->base.has_gpu_links |= length == 2;
+  }
+}
+
 static LsInterior *
 list_new (const LsClusterSpec *s)
 {
@@ -258,6 +274,7 @@ list_new (const LsClusterSpec *s)
   in->base = (LsInterior) { .kind = &ls_interior_list, .n_vertices = g->n_vertices, .n_trunks = g->n_links,
                             .v_gpu = g->first[LS_NODE_GPU], .v_nic = g->first[LS_NODE_NIC] };
   in->within = ways (g, LS_NODE_GPU, LS_NODE_GPU);
+  find_nvlinks (in);
   in->to_nic = ways (g, LS_NODE_GPU, LS_NODE_NIC);
   in->from_nic = ways (g, LS_NODE_NIC, LS_NODE_GPU);
   in->to_memory = ways (g, LS_NODE_GPU, memory_kind (g));

@@ -64,6 +64,10 @@ check_shape (const LsTorusSpec *t, GError **error)
                                "xyz"[a], t->host[a]);
     n = t->dims[a] > LS_TORUS_MAX_CHIPS ? UINT32_MAX : n * t->dims[a];
   }
+  for (uint32_t a = 0; a < t->n_axes; a++)
+    if (t->dims[a] > t->largest[a])
+      return ls_spec_conflict (error, "torus: a slice of %u chips along axis %c; expected at most the %u of the largest slice",
+                               t->dims[a], "xyz"[a], t->largest[a]);
   if (n > LS_TORUS_MAX_CHIPS)
     return ls_spec_conflict (error, "torus: a slice of %ux%ux%u chips; expected at most %u chips", t->dims[0], t->dims[1],
                              t->dims[2], LS_TORUS_MAX_CHIPS);

@@ -2,10 +2,13 @@
  * receiver's node. */
 #include "cluster/route.h"
 
+#include <math.h>
+
 #include "cluster/fabric.h"
 #include "cluster/faults.h"
 #include "cluster/index.h"
 #include "cluster/interior.h"
+#include "cluster/spec.h"
 
 uint32_t
 ls_nic_of_gpu (const LsCluster *c, uint32_t gpu)
@@ -20,7 +23,27 @@ bool
 ls_host_has_nvswitch (const LsCluster *c, uint32_t host)
 {
   const LsNodeFaults *faults = ls_faults_of_node (c, host);
-  return c->spec.nvswitch_planes > 0 && !(faults && faults->has_nvlink_fault);
+  return c->index->interior->has_nvswitch && !(faults && faults->has_nvlink_fault);
+}
+
+bool
+ls_cluster_has_gpu_links (const LsCluster *c)
+{
+  return c->index->interior->has_gpu_links;
+}
+
+uint32_t
+ls_gpu_links (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to)
+{
+  LsRoute r;
+  if (!ls_cluster_has_gpu_links (c))
+    return 0;
+  ls_route (c, gpu_from, gpu_to, LS_NIC_AUTO, LS_NIC_AUTO, &r);
+  if (r.n_hops != 1)
+    return 0;
+  const LsTrunk *trunk = &g_array_index (c->trunks, LsTrunk, r.hop[0].trunk);
+  /* A degraded link is one, too. */
+  return (uint32_t) ceil (trunk->capacity_bytes_per_s / ls_link_capacity (trunk->link) - 1e-9);
 }
 
 /* --- in a node --- */

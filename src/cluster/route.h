@@ -71,6 +71,10 @@ uint32_t ls_nic_of_gpu (const LsCluster *c, uint32_t gpu);
 uint32_t ls_route_proxy (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to);
 /* Whether all GPUs of the host are joined by NVSwitch, as NVLS needs. */
 bool ls_host_has_nvswitch (const LsCluster *c, uint32_t host);
+/* Whether NVLinks join GPUs straight, on any host; how many lead from one GPU to another of
+ * its host, those that work: 0 where it takes more than one hop. */
+bool ls_cluster_has_gpu_links (const LsCluster *c);
+uint32_t ls_gpu_links (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to);
 
 /* Flows on each physical uplink of a leaf (a switch with NICs: the leaf-th of the fabric) if
  * the given flows, one each, run at once: mean and busiest. Hashing shows in max / mean. */

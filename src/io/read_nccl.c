@@ -45,6 +45,8 @@ const LsField ls_nccl_fields[] = {
   LATENCY (hop_inter, "part for each step across nodes"),
   { "handshake", LS_FIELD_TIME, offsetof (LsNccl, handshake), .default_text = "0us", .max = (double) LS_S,
     .meaning = "part once with the protocols Simple and LL128" },
+  { "handshake_hop", LS_FIELD_TIME, offsetof (LsNccl, handshake_hop), .default_text = "0us", .max = (double) LS_S,
+    .meaning = "part for each step inside a node with the protocol Simple" },
   { "ramp_bytes", LS_FIELD_BYTES_DOUBLE, offsetof (LsNccl, ramp_bytes), .required = true,
     .meaning = "a message of W bytes on the wire costs W ramp / (W + ramp) bytes more of the bus's time" },
   NUMBER (drain, 16, "time of the last step of a ring over that of one that also sends"),

@@ -43,6 +43,8 @@ typedef struct {
   bool (*applies) (const LsCollCall *call); /* on these GPUs; NULL: on all */
   const char *wants;                        /* what it asks of them, in words */
   bool only_simple;                         /* neither LL nor LL128 */
+  /* Messages that plan() looks at, where they may be more than n log n; or NULL. */
+  uint64_t (*n_messages) (const LsCollCall *call);
   /* Fills all but the names. NULL: a phase for each round of the script, at the rates of
    * NCCL's sends. */
   void (*plan) (const LsCollCall *call, LsCollPlan *ret_plan);
@@ -62,7 +64,8 @@ uint32_t ls_coll_max_members (const LsCollCall *call);
 uint32_t ls_coll_min_members (const LsCollCall *call);
 /* Whether NVSwitches join all GPUs of each host. */
 bool ls_coll_has_nvswitch (const LsCollCall *call);
-/* NICs in use, of the host that uses the fewest. */
+/* NICs in use of host h, and of the host that uses the fewest. */
+uint32_t ls_coll_nics (const LsCollCall *call, uint32_t h);
 uint32_t ls_coll_min_nics (const LsCollCall *call);
 /* Bytes/s that NCCL's channels move on each edge of a ring, all channels together. */
 double ls_coll_bus (const LsCollCall *call);
@@ -79,8 +82,13 @@ uint32_t ls_coll_seat_in_order (const LsCollCall *call, uint32_t h, uint32_t ent
 uint32_t ls_coll_order_of_seat (const LsCollCall *call, uint32_t seat, uint32_t entry);
 uint32_t ls_coll_gcd (uint32_t a, uint32_t b);
 /* Least common multiple of the members per host: channels entered at 0 .. lcm - 1 are
- * all that differ. 1 on one host. */
+ * all that differ, counted up to 2^20. 1 on one host. */
 uint32_t ls_coll_n_entries (const LsCollCall *call);
+
+/* --- limits (limits.c): LS_ERROR_LIMIT if there is more to do --- */
+
+gboolean ls_coll_plan_is_small (const LsCollCall *call, const LsCollAlgorithm *a, GError **error);
+gboolean ls_coll_script_is_small (const LsCollCall *call, const LsCollAlgorithm *a, const LsScript *s, GError **error);
 
 /* --- two trees over n hosts, complementary (double_tree.c) --- */
 

@@ -230,7 +230,9 @@ plan_by_rounds (const LsCollAlgorithm *a, const LsCollCall *call, LsCollPlan *pl
 {
   LsScript s = ls_script_of (call);
   a->script (call, &s);
+  uint64_t flows = s.flows; /* of a message: so many ways */
   ls_script_like_p2p (call, &s);
+  s.flows = flows;
   ls_plan_of_rounds (call, &s, plan);
 }
 
@@ -293,6 +295,16 @@ ls_coll_rule (const char *algorithm)
   return g_string_free (rule, FALSE);
 }
 
+/* Those of which fastest() tries the plans. */
+static gboolean
+all_are_small (const LsCollCall *call, GError **error)
+{
+  for (size_t i = 0; i < G_N_ELEMENTS (registry); i++)
+    if (applies (registry[i], call, registry[i]->automatic) && !ls_coll_plan_is_small (call, registry[i], error))
+      return FALSE;
+  return TRUE;
+}
+
 /* NULL: choose. */
 static const LsCollAlgorithm *
 asked_for (const LsCollRequest *request, const LsCollCall *call)
@@ -349,4 +361,23 @@ ls_coll_script (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *req
   a = a ? a : find_algorithm (fastest (call)->algorithm);
   a->script (call, s);
   return s;
+}
+
+gboolean
+ls_coll_check_size (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, LsNetworkFidelity fidelity,
+                    GError **error)
+{
+  if (request->n == 1)
+    return TRUE;
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  LsCollCall call = call_of (c, nccl, request, arena);
+  const LsCollAlgorithm *a = settle (request, &call);
+  if (!(a ? ls_coll_plan_is_small (&call, a, error) : all_are_small (&call, error)))
+    return FALSE;
+  if (fidelity != LS_NETWORK_STEP)
+    return TRUE;
+  LsScript s = ls_script_of (&call);
+  a = a ? a : find_algorithm (fastest (&call)->algorithm);
+  a->script (&call, &s);
+  return ls_coll_script_is_small (&call, a, &s, error);
 }

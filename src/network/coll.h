@@ -112,6 +112,12 @@ bool ls_coll_applies (const LsCluster *c, const LsNccl *nccl, const LsCollReques
 /* What that algorithm does, and what it asks of the GPUs; newly allocated. */
 char *ls_coll_rule (const char *algorithm);
 
+/* LS_ERROR_LIMIT if the plan, or with LS_NETWORK_STEP the script, is more work than can be
+ * waited for: of n members that all have messages for each other at most 2^28, message by
+ * message as many, 2^24 at once. Cost: little, but with STEP and no algorithm a plan's. */
+gboolean ls_coll_check_size (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
+                             LsNetworkFidelity fidelity, GError **error);
+
 /* With one member: no phases. Without an algorithm: of those that NCCL would consider,
  * the one that is fastest alone. Everything is allocated in arena.
  * LS_NETWORK_ALPHABETA gives the same plan without loads, its rate_cap lowered to what

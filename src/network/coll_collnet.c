@@ -151,12 +151,12 @@ route_from_spine (const Collnet *x, uint32_t leaf, LsRoute *ret_route)
 }
 
 static void
-route (const LsScript *s, uint32_t from, uint32_t to, LsRoute *ret_route)
+route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route)
 {
   const Collnet *x = s->data;
   uint32_t spines = s->n + x->n_leaves;
   if (from < s->n && to < s->n)
-    ls_route (s->cluster, s->gpus[from], s->gpus[to], LS_NIC_AUTO, LS_NIC_AUTO, ret_route);
+    ls_script_route_gpus (s->cluster, s->gpus[from], s->gpus[to], channel, ret_route);
   else if (from < s->n)
     route_to_leaf (x, x->call->seat[from], ret_route);
   else if (to < s->n)

@@ -136,7 +136,7 @@ n_receives (const LsScript *s, uint32_t place, uint32_t round)
 }
 
 static void
-route (const LsScript *s, uint32_t from, uint32_t to, LsRoute *ret_route)
+route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route)
 {
   if (from < s->n)
     ls_route_up (s->cluster, s->gpus[from], ret_route);

@@ -156,14 +156,14 @@ n_receives (const LsScript *s, uint32_t place, uint32_t round)
 }
 
 static void
-route (const LsScript *s, uint32_t from, uint32_t to, LsRoute *ret_route)
+route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route)
 {
   if (to >= s->n)
     ls_route_up (s->cluster, s->gpus[from], ret_route);
   else if (from >= s->n)
     ls_route_down (s->cluster, s->gpus[to], ret_route);
   else
-    ls_route (s->cluster, s->gpus[from], s->gpus[to], LS_NIC_AUTO, LS_NIC_AUTO, ret_route);
+    ls_script_route_gpus (s->cluster, s->gpus[from], s->gpus[to], channel, ret_route);
 }
 
 /* Each message takes the time of a chunk. */

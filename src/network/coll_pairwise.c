@@ -206,7 +206,9 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 {
   LsScript s = ls_script_of (call);
   script (call, &s);
-  ls_script_like_p2p (call, &s); /* all of a member's messages together */
+  uint64_t flows = s.flows; /* of a message; all of a member's together go like p2p */
+  ls_script_like_p2p (call, &s);
+  s.flows = flows;
   uint32_t n_flows = ls_coll_channels (call), per_phase = n_batches (call->n);
   LsTime hop = call->n_hosts == 1 ? s.hop_intra : s.hop_inter;
   LsTime further = (LsTime)(per_phase - 1) * hop;
@@ -224,6 +226,12 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   }
 }
 
+static uint64_t
+n_messages (const LsCollCall *call)
+{
+  return (uint64_t)call->n * (call->n - 1) * (call->kind == LS_COLL_ALL_REDUCE ? 2 : 1);
+}
+
 #define KINDS                                                                                                \
   (LS_COLL_BIT (LS_COLL_ALL_REDUCE) | LS_COLL_BIT (LS_COLL_ALL_GATHER)                                       \
    | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER) | LS_COLL_BIT (LS_COLL_ALL_TO_ALL))
@@ -231,5 +239,6 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 const LsCollAlgorithm ls_coll_pairwise = { .name = "pairwise",
                                            .kinds = KINDS,
                                            .automatic = LS_COLL_BIT (LS_COLL_ALL_TO_ALL),
+                                           .n_messages = n_messages,
                                            .plan = plan,
                                            .script = script };

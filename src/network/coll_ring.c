@@ -14,6 +14,11 @@
  *                        each member's NIC, in and out      C / k
  *     HBM of a member    C * traffic per wire byte
  *
+ * Where NVLinks join GPUs straight, GPU order would pile all channels on its single links:
+ * NCCL deals them to rings that share no link (mesh_rings.h), and so do we. Inside a host
+ * channel c takes ring c mod R of R; across hosts ring c mod R of each host, from the member
+ * at which it enters. Without such rings: by ascending GPU.
+ *
  * NCCL gives a channel at least 32 KiB, so small messages use fewer of them; these
  * reach the bus bandwidth all the same (measured times are flat from 16 to 512
  * KiB). Across hosts they are rounded up until C/k is a whole number of 2^-20
@@ -27,29 +32,104 @@
  *     time alone = latency + W / bus * (1 + drain / sends + R / (W + R))
  *
  * Worked example: all-reduce of 1 GiB over the 8 GPUs of a node, bus 240 GB/s,
- * drain 0.5, R 0: W = 1.75 GiB, 1.879e9 / 240e9 * (1 + 0.5/14) = 8.109 ms.
+ * drain 0.5, R 0: W = 1.75 GiB, 1.879e9 / 240e9 * (1 + 0.5/14) = 8.109 ms. In a hybrid cube
+ * of links of 22.75 GB/s, 12 channels on 6 rings: 6 * 22.75 = 136.5 GB/s at most.
  *
  * Deviations. The last member of a ring inside a host hands its data to the NIC
  * of the first one; here the first one's own PCIe link carries it. Ramp and drain limit the rate,
- * so they vanish behind a slower link. Rings of communicators with different
+ * so they vanish behind a slower link. Across hosts the rings of a mesh have unequal shares
+ * where their number does not divide that of the members. Rings of communicators with different
  * numbers of members per host pair them by channel number.
  *
  * Reference: Patarasuk & Yuan, Bandwidth optimal all-reduce algorithms for
  * clusters of workstations, JPDC 69 (2009); NCCL 2.30.7 src/device/all_reduce.h,
  * src/graph/tuning.cc. */
 #include <math.h>
+#include <string.h>
 
 #include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/algorithm.h"
+#include "network/mesh_rings.h"
+
+/* The order in which each channel visits the members of the hosts. */
+typedef struct {
+  const LsCollCall *call;
+  uint32_t n;               /* channels that differ; the c-th is like c mod n */
+  const LsMeshRings *mesh;  /* [n_hosts]; NULL, or no ring: by ascending GPU  */
+} Orders;
+
+static uint32_t *
+links_of (const LsCollCall *call, const LsCollHost *host)
+{
+  uint32_t *links = ls_arena_new_array (call->arena, uint32_t, host->n * host->n);
+  for (uint32_t i = 0; i < host->n * host->n; i++)
+    links[i] = ls_gpu_links (call->cluster, host->gpus[i / host->n], host->gpus[i % host->n]);
+  return links;
+}
+
+static const LsMeshRings *
+mesh_of (const LsCollCall *call)
+{
+  if (!ls_cluster_has_gpu_links (call->cluster))
+    return NULL;
+  LsMeshRings *mesh = ls_arena_new_array (call->arena, LsMeshRings, call->n_hosts);
+  const uint32_t *before = NULL;
+  for (uint32_t h = 0; h < call->n_hosts; h++) {
+    uint32_t n = call->hosts[h].n;
+    const uint32_t *links = links_of (call, &call->hosts[h]);
+    bool is_alike = before && call->hosts[h - 1].n == n && memcmp (links, before, n * n * sizeof *links) == 0;
+    mesh[h] = is_alike ? mesh[h - 1] : ls_mesh_rings (links, n, call->arena);
+    before = links;
+  }
+  return mesh;
+}
+
+static Orders
+orders_of (const LsCollCall *call)
+{
+  Orders o = { .call = call, .n = ls_coll_n_entries (call), .mesh = mesh_of (call) };
+  if (call->n_hosts == 1 && o.mesh && o.mesh->n > 0)
+    o.n = o.mesh->n;
+  return o;
+}
+
+static const LsMeshRings *
+rings_of_host (const Orders *o, uint32_t h)
+{
+  return o->mesh && o->mesh[h].n > 0 ? &o->mesh[h] : NULL;
+}
+
+/* Seat of the x-th member of host h on this channel, which enters at member channel mod k; and
+ * x of a seat. */
+static uint32_t
+seat_at (const Orders *o, uint32_t h, uint32_t channel, uint32_t x)
+{
+  const LsMeshRings *rings = rings_of_host (o, h);
+  if (!rings)
+    return ls_coll_seat_in_order (o->call, h, channel, x);
+  uint32_t k = rings->n_gpus, ring = channel % rings->n * k;
+  uint32_t entry = rings->place_of[ring + channel % k];
+  return (uint32_t) (o->call->hosts[h].gpus - o->call->sorted) + rings->gpu_at[ring + (entry + x) % k];
+}
+
+static uint32_t
+order_of_seat (const Orders *o, uint32_t seat, uint32_t channel)
+{
+  const LsMeshRings *rings = rings_of_host (o, o->call->host_of[seat]);
+  if (!rings)
+    return ls_coll_order_of_seat (o->call, seat, channel);
+  uint32_t k = rings->n_gpus, ring = channel % rings->n * k;
+  uint32_t local = seat - (uint32_t) (o->call->hosts[o->call->host_of[seat]].gpus - o->call->sorted);
+  return (rings->place_of[ring + local] + k - rings->place_of[ring + channel % k]) % k;
+}
 
 /* Odd part of the number of rings that differ: what the number of flows must be
  * divisible by, as powers of two fit into 2^-20. */
 static uint32_t
-divisor_of_flows (const LsCollCall *call)
+divisor_of_flows (const Orders *o)
 {
-  uint32_t n_entries = ls_coll_n_entries (call);
-  return n_entries >> g_bit_nth_lsf (n_entries, -1);
+  return o->n >> g_bit_nth_lsf (o->n, -1);
 }
 
 static uint32_t
@@ -67,39 +147,57 @@ is_idle (const LsCollCall *call, uint32_t from, uint32_t to)
   return (call->kind == LS_COLL_BROADCAST && to == root) || (call->kind == LS_COLL_REDUCE && from == root);
 }
 
-/* The ring of members inside host h; across hosts every channel leaves out the
- * edge at which it comes and goes. */
+/* From one seat to another of the same or the next host. */
 static void
-add_inside (const LsCollCall *call, const LsCollHost *host, uint64_t flows, LsLoadList *loads)
+add_edge (const LsCollCall *call, uint32_t from, uint32_t to, uint64_t flows, LsLoadList *loads)
 {
-  uint64_t coef = call->n_hosts == 1 ? flows : flows / host->n * (host->n - 1);
-  for (uint32_t i = 0; i < host->n && host->n > 1; i++)
-    if (!is_idle (call, host->gpus[i], host->gpus[(i + 1) % host->n]))
-      ls_load_list_add_route (loads, host->gpus[i], host->gpus[(i + 1) % host->n], coef);
+  if (!is_idle (call, call->sorted[from], call->sorted[to]))
+    ls_load_list_add_route (loads, call->sorted[from], call->sorted[to], flows);
+}
+
+/* The rings of members inside host h; across hosts every channel leaves out the edge at
+ * which it comes and goes: by ascending GPU another one each. */
+static void
+add_inside (const Orders *o, uint32_t h, uint64_t flows, LsLoadList *loads)
+{
+  const LsCollCall *call = o->call;
+  uint32_t k = call->hosts[h].n, n_edges = call->n_hosts == 1 ? k : k - 1;
+  uint64_t of_edge = call->n_hosts == 1 ? flows : flows / k * n_edges;
+  if (!rings_of_host (o, h)) {
+    for (uint32_t x = 0; x < k && k > 1; x++)
+      add_edge (call, seat_at (o, h, 0, x), seat_at (o, h, 0, (x + 1) % k), of_edge, loads);
+    return;
+  }
+  for (uint32_t c = 0; c < o->n; c++)
+    for (uint32_t x = 0; x < n_edges; x++)
+      add_edge (call, seat_at (o, h, c, x), seat_at (o, h, c, (x + 1) % k), flows / o->n, loads);
 }
 
 static void
-add_between (const LsCollCall *call, const LsCollHost *from, const LsCollHost *to, uint64_t flows,
-             LsLoadList *loads)
+add_between (const Orders *o, uint32_t h, uint64_t flows, LsLoadList *loads)
 {
-  uint32_t n_pairs = from->n / ls_coll_gcd (from->n, to->n) * to->n;
+  const LsCollCall *call = o->call;
+  uint32_t next = (h + 1) % call->n_hosts, k_from = call->hosts[h].n, k_to = call->hosts[next].n;
+  uint32_t n_pairs = o->mesh ? o->n : k_from / ls_coll_gcd (k_from, k_to) * k_to;
   for (uint32_t c = 0; c < n_pairs; c++) {
-    uint32_t last = from->gpus[(c + from->n - 1) % from->n];
-    if (!is_idle (call, last, to->gpus[c % to->n]))
-      ls_load_list_add_route (loads, from->gpus[c % from->n], to->gpus[c % to->n], flows / n_pairs);
+    uint32_t last = call->sorted[seat_at (o, h, c, k_from - 1)];
+    uint32_t from = call->sorted[seat_at (o, h, c, 0)], to = call->sorted[seat_at (o, next, c, 0)];
+    if (!is_idle (call, last, to))
+      ls_load_list_add_route (loads, from, to, flows / n_pairs);
   }
 }
 
 static void
-add_loads (const LsCollCall *call, uint32_t n_flows, LsPhase *phase)
+add_loads (const Orders *o, uint32_t n_flows, LsPhase *phase)
 {
+  const LsCollCall *call = o->call;
   uint64_t flows = n_flows * LS_COEF_ONE;
   uint64_t hbm = (uint64_t) llround ((double) flows * ls_nccl_hbm_per_wire (call->nccl, call->kind));
   LsLoadList loads = ls_load_list_new (call->cluster);
   for (uint32_t h = 0; h < call->n_hosts; h++) {
-    add_inside (call, &call->hosts[h], flows, &loads);
+    add_inside (o, h, flows, &loads);
     if (call->n_hosts > 1)
-      add_between (call, &call->hosts[h], &call->hosts[(h + 1) % call->n_hosts], flows, &loads);
+      add_between (o, h, flows, &loads);
   }
   for (uint32_t i = 0; i < call->n; i++)
     ls_load_list_add (&loads, ls_cluster_hbm_resource (call->cluster, call->gpus[i]), hbm);
@@ -119,8 +217,9 @@ static void
 plan (const LsCollCall *call, LsCollPlan *ret_plan)
 {
   const LsNccl *nccl = call->nccl;
+  Orders o = orders_of (call);
   uint32_t n_used = ls_coll_channels (call);
-  uint32_t n_flows = round_up (n_used, divisor_of_flows (call));
+  uint32_t n_flows = round_up (n_used, divisor_of_flows (&o));
   double wire = ls_coll_wire_factor (call->kind, call->n) * (double) call->bytes;
 
   LsPhase *phase = ls_arena_new_array (call->arena, LsPhase, 1);
@@ -128,7 +227,7 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   phase->demand_bytes = wire / n_flows;
   phase->rate_cap = rate_of_flow (call, n_flows);
   if (call->bytes > 0)
-    add_loads (call, n_flows, phase);
+    add_loads (&o, n_flows, phase);
   ret_plan->sm_share = fmin (1, n_used * nccl->sm_share_per_channel);
   ret_plan->n_phases = 1;
   ret_plan->phases = phase;
@@ -144,23 +243,26 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 
 typedef struct {
   const LsCollCall *call;
+  Orders orders;
   uint32_t n_rings, n_chunks;
 } Rings;
 
 static uint32_t
-position_of (const LsCollCall *call, uint32_t ring, uint32_t member)
+position_of (const Rings *x, uint32_t ring, uint32_t member)
 {
+  const LsCollCall *call = x->call;
   uint32_t seat = call->seat[member];
   uint32_t first = (uint32_t) (call->hosts[call->host_of[seat]].gpus - call->sorted);
-  return first + ls_coll_order_of_seat (call, seat, ring);
+  return first + order_of_seat (&x->orders, seat, ring);
 }
 
 static uint32_t
-member_at (const LsCollCall *call, uint32_t ring, uint32_t position)
+member_at (const Rings *x, uint32_t ring, uint32_t position)
 {
+  const LsCollCall *call = x->call;
   uint32_t h = call->host_of[position];
   uint32_t first = (uint32_t) (call->hosts[h].gpus - call->sorted);
-  return call->member[ls_coll_seat_in_order (call, h, ring, position - first)];
+  return call->member[seat_at (&x->orders, h, ring, position - first)];
 }
 
 /* Part that position p sends in this round, as the position that it belongs to. */
@@ -181,9 +283,9 @@ sends_of_parts (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
   const Rings *x = s->data;
   bool reduces = s->kind != LS_COLL_ALL_GATHER && round < s->n - 1;
   for (uint32_t e = 0; e < x->n_rings; e++) {
-    uint32_t p = position_of (x->call, e, place);
-    uint32_t owner = member_at (x->call, e, part_sent (s, p, round));
-    ret[e] = (LsSend) { .to = member_at (x->call, e, (p + 1) % s->n),
+    uint32_t p = position_of (x, e, place);
+    uint32_t owner = member_at (x, e, part_sent (s, p, round));
+    ret[e] = (LsSend) { .to = member_at (x, e, (p + 1) % s->n),
                         .first = owner * x->n_rings + e,
                         .n = 1,
                         .reduces = reduces };
@@ -202,9 +304,9 @@ static uint32_t
 link_of (const LsScript *s, uint32_t ring, uint32_t member)
 {
   const Rings *x = s->data;
-  uint32_t root = position_of (x->call, ring, s->root);
+  uint32_t root = position_of (x, ring, s->root);
   uint32_t head = s->kind == LS_COLL_BROADCAST ? root : root + 1;
-  return (position_of (x->call, ring, member) + 2 * s->n - head) % s->n;
+  return (position_of (x, ring, member) + 2 * s->n - head) % s->n;
 }
 
 static uint32_t
@@ -216,7 +318,7 @@ sends_of_chain (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
     uint32_t link = link_of (s, e, place);
     if (link == s->n - 1 || round < link || round - link >= x->n_chunks)
       continue;
-    ret[n++] = (LsSend) { .to = member_at (x->call, e, (position_of (x->call, e, place) + 1) % s->n),
+    ret[n++] = (LsSend) { .to = member_at (x, e, (position_of (x, e, place) + 1) % s->n),
                           .first = e * x->n_chunks + round - link,
                           .n = 1,
                           .reduces = s->kind == LS_COLL_REDUCE };
@@ -236,27 +338,41 @@ receives_of_chain (const LsScript *s, uint32_t place, uint32_t round)
   return n;
 }
 
+/* The seat at which a ring came into the host that it leaves between these two. */
+static uint32_t
+entry_of (const Rings *x, uint32_t from, uint32_t to)
+{
+  const LsCollCall *call = x->call;
+  uint32_t h = call->host_of[from], next = call->host_of[to], k = call->hosts[h].n;
+  uint32_t c = to - (uint32_t) (call->hosts[next].gpus - call->sorted);
+  while (c < x->n_rings && seat_at (&x->orders, h, c, k - 1) != from)
+    c += call->hosts[next].n;
+  g_assert (c < x->n_rings);
+  return seat_at (&x->orders, h, c, 0);
+}
+
 /* As the flows of a plan: out of a host through the NIC of the member at which the ring
  * came in. */
 static void
-route (const LsScript *s, uint32_t from, uint32_t to, LsRoute *ret_route)
+route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route)
 {
-  const LsCollCall *call = ((const Rings *) s->data)->call;
-  uint32_t h = call->host_of[call->seat[from]];
-  uint32_t gpu = s->gpus[from];
-  if (h != call->host_of[call->seat[to]])
-    gpu = call->sorted[ls_coll_seat_in_order (call, h, ls_coll_order_of_seat (call, call->seat[from], 0), 1)];
-  ls_route (s->cluster, gpu, s->gpus[to], LS_NIC_AUTO, LS_NIC_AUTO, ret_route);
+  const Rings *x = s->data;
+  const LsCollCall *call = x->call;
+  uint32_t seat = call->seat[from];
+  if (call->host_of[seat] != call->host_of[call->seat[to]])
+    seat = entry_of (x, seat, call->seat[to]);
+  ls_script_route_gpus (s->cluster, call->sorted[seat], s->gpus[to], channel, ret_route);
 }
 
 static void
 script (const LsCollCall *call, LsScript *s)
 {
   Rings *x = ls_arena_new_array (call->arena, Rings, 1);
-  uint32_t n_flows = round_up (ls_coll_channels (call), divisor_of_flows (call));
+  x->orders = orders_of (call);
+  uint32_t n_flows = round_up (ls_coll_channels (call), divisor_of_flows (&x->orders));
   bool is_chain = call->kind == LS_COLL_BROADCAST || call->kind == LS_COLL_REDUCE;
   x->call = call;
-  x->n_rings = ls_coll_n_entries (call);
+  x->n_rings = x->orders.n;
   x->n_chunks = is_chain ? ls_coll_chunks (call, n_flows, call->n - 1, (uint64_t) x->n_rings * (call->n - 1)) : 1;
   s->data = x;
   ls_script_cut (call, s, x->n_rings * (is_chain ? x->n_chunks : call->n));

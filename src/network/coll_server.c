@@ -75,5 +75,11 @@ script (const LsCollCall *call, LsScript *s)
   s->n_receives = n_receives;
 }
 
+static uint64_t
+n_messages (const LsCollCall *call)
+{
+  return 2 * (uint64_t)call->n * call->n_hosts;
+}
+
 const LsCollAlgorithm ls_coll_server
-    = { .name = "parameter-server", .kinds = LS_COLL_BIT (LS_COLL_ALL_REDUCE), .script = script };
+    = { .name = "parameter-server", .kinds = LS_COLL_BIT (LS_COLL_ALL_REDUCE), .n_messages = n_messages, .script = script };

@@ -16,6 +16,9 @@
  *
  *     time alone = max (hops * link latency, bytes of the busiest link / W)
  *
+ * An all-to-all likewise: what has far to go leaves first, and what is over the busiest link
+ * last has a hop to go.
+ *
  * On a ring of even length whole shards arrive at the opposite member from one side, so
  * one axis takes S / 2 W, not (X - 1) / X of it; on a cube of A even axes it is S / (2 A W):
  * the formula of the scaling book, W_bidirectional = 2 W, without its approximation.
@@ -339,11 +342,20 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   }
 }
 
+/* Only of pairs that form no box, each by itself. */
+static uint64_t
+n_messages (const LsCollCall *call)
+{
+  bool is_pairs = call->kind == LS_COLL_ALL_TO_ALL && !ls_torus_shape (call).is_box;
+  return is_pairs ? (uint64_t) call->n * (call->n - 1) : call->n;
+}
+
 #define ALL_KINDS (LS_COLL_BIT (LS_N_COLL_KINDS) - 1)
 
 const LsCollAlgorithm ls_coll_torus = { .name = "torus",
                                         .kinds = ALL_KINDS,
                                         .automatic = ALL_KINDS,
                                         .wants = "a torus",
+                                        .n_messages = n_messages,
                                         .plan = plan,
                                         .script = ls_torus_script };

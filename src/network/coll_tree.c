@@ -164,6 +164,7 @@ script_of (const LsCollCall *call, bool is_flat, LsScript *s)
   s->data = x;
   s->n_rounds = is_flat ? 1 : x->n_chunks + 2 * x->depth - 1;
   s->max_sends = 4 * n_trees;
+  s->flows = MAX (1, n_channels * LS_COEF_ONE / n_trees);
   s->sends = sends;
   s->n_receives = n_receives;
 }
@@ -178,7 +179,6 @@ script (const LsCollCall *call, LsScript *s)
   ls_script_pipeline (s, ls_nccl_latency (call, LS_TUNE_TREE) - s->base);
   /* A message is one of n_trees that leave for a parent at once; it has its share of the
    * channels, and these its share of the bandwidth. */
-  s->flows = MAX (1, ls_coll_channels (call) * LS_COEF_ONE / n_trees);
   double alg
       = call->bytes > 0 ? (double)call->bytes / ls_nccl_seconds (call, LS_TUNE_TREE) : ls_coll_bus (call);
   s->rate_intra = s->rate_inter = alg / n_trees / ((double)s->flows / (double)LS_COEF_ONE);
@@ -201,7 +201,14 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   ls_phase_of_rounds (call, &s, &all, n_channels, ret_plan->phases);
 }
 
+/* Those of a chunk, up and down. */
+static uint64_t
+n_messages (const LsCollCall *call)
+{
+  return 4 * (uint64_t)call->n * ls_coll_n_entries (call);
+}
+
 #define KINDS LS_COLL_BIT (LS_COLL_ALL_REDUCE)
 
 const LsCollAlgorithm ls_coll_tree
-    = { .name = "tree", .kinds = KINDS, .automatic = KINDS, .plan = plan, .script = script };
+    = { .name = "tree", .kinds = KINDS, .automatic = KINDS, .n_messages = n_messages, .plan = plan, .script = script };

@@ -19,7 +19,9 @@
  *              NCCL's own figure for Simple (14 us), in proportion to its tables for LL
  *              and LL128.
  *   handshake  Simple waits for free buffers and fences memory, LL128 synchronises warps;
- *              LL needs neither: a flag travels with each word.
+ *              LL needs neither: a flag travels with each word. On Blackwell the waits of
+ *              Simple show at each hop instead (handshake_hop): fits and held-out curves
+ *              are better for it there, and worse on A100 and Hopper.
  *   drain      A thread block executes its steps in order. Of sends + 1 steps per chunk the
  *              last only copies out of the receive buffer, which takes `drain` of a step:
  *              the links idle drain / sends of the time. It explains why twice the bytes
@@ -50,6 +52,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cluster/route.h"
 #include "network/algorithm.h"
 
 /* NCCL_P2P_LL_THRESHOLD: up to here a channel uses LL. */
@@ -103,7 +106,7 @@ has_nvlink (const LsCollCall *call)
   bool is_listed = false;
   for (guint i = 0; spec->list_vertices && i < spec->list_vertices->len; i++)
     is_listed = is_listed || g_array_index (spec->list_vertices, LsListVertex, i).kind == LS_NODE_NVSWITCH;
-  return spec->nvswitch_planes > 0 || spec->mesh != LS_MESH_NONE || is_listed;
+  return spec->nvswitch_planes > 0 || is_listed || ls_cluster_has_gpu_links (call->cluster);
 }
 
 /* NVLS wants all GPUs of its nodes (coll_nvls.c). */
@@ -194,7 +197,8 @@ ring_latency (const LsCollCall *call)
 {
   uint32_t sends = ls_nccl_ring_sends (call->kind, call->n);
   uint32_t across = call->n_hosts == 1 ? 0 : ls_nccl_ring_sends (call->kind, call->n_hosts);
-  return (LsTime) (sends - across) * call->nccl->hop_intra
+  LsTime handshake = call->protocol == LS_PROTOCOL_SIMPLE ? call->nccl->handshake_hop : 0;
+  return (LsTime) (sends - across) * (call->nccl->hop_intra + handshake)
          + (LsTime) across * ls_nccl_hop_inter (call, LS_TUNE_RING);
 }
 
@@ -239,12 +243,30 @@ channel_bus (const LsCollCall *call, LsTuneAlgorithm a)
   return bus * ls_tune_share (&comm, a, call->protocol, call->kind);
 }
 
-/* Data that pass the NICs of a host: LL sends a flag with each word, LL128 8 of 128 bytes. */
+/* Data that pass so many NICs: LL sends a flag with each word, LL128 8 of 128 bytes. */
+static double
+bus_of_nics (const LsCollCall *call, uint32_t n)
+{
+  double payload = call->protocol == LS_PROTOCOL_LL ? 0.5 : call->protocol == LS_PROTOCOL_LL128 ? 120.0 / 128 : 1;
+  return call->n_hosts == 1 ? INFINITY : n * call->nccl->ring_bus_per_nic * payload;
+}
+
 static double
 nic_bus (const LsCollCall *call)
 {
-  double payload = call->protocol == LS_PROTOCOL_LL ? 0.5 : call->protocol == LS_PROTOCOL_LL128 ? 120.0 / 128 : 1;
-  return call->n_hosts == 1 ? INFINITY : ls_coll_min_nics (call) * call->nccl->ring_bus_per_nic * payload;
+  return bus_of_nics (call, ls_coll_min_nics (call));
+}
+
+/* Of the host whose NICs take longest for what its members send to others. */
+static double
+across_seconds (const LsCollCall *call, double message)
+{
+  double longest = 0;
+  for (uint32_t h = 0; h < call->n_hosts; h++) {
+    uint32_t k = call->hosts[h].n;
+    longest = fmax (longest, seconds (call, message * (call->n - k) * k, bus_of_nics (call, ls_coll_nics (call, h)), 1));
+  }
+  return longest;
 }
 
 static double
@@ -320,7 +342,7 @@ ls_nccl_p2p_latency (const LsCollCall *call)
   LsTime base = is_across ? nccl->base_p2p_inter : nccl->base_p2p_intra;
   if (call->kind != LS_COLL_ALL_TO_ALL)
     return is_ll && !is_across ? ls_nccl_base (nccl, call->kind) : base;
-  return base + nccl->hop_intra + (is_ll ? 0 : nccl->handshake);
+  return base + nccl->hop_intra + (is_ll ? 0 : nccl->handshake + nccl->handshake_hop);
 }
 
 /* Of LL, what one channel moves. */
@@ -340,10 +362,10 @@ ls_nccl_all_to_all_seconds (const LsCollCall *call, double *ret_inside, double *
   if (call->n_hosts == 1 && call->protocol == LS_PROTOCOL_LL)
     return;
   uint32_t k = ls_coll_max_members (call);
-  double inside = message * (k - 1), across = message * (call->n - k);
+  double inside = message * (k - 1);
   double self = message * nccl->self_copy / nccl->ring_bus_intra;
   *ret_inside = self + seconds (call, inside, nccl->ring_bus_intra, 1);
-  *ret_across = seconds (call, across * k, nic_bus (call), 1);
+  *ret_across = across_seconds (call, message);
 }
 
 double

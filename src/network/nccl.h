@@ -30,6 +30,7 @@ typedef struct {
   LsTime base_all_reduce, base_all_gather, base_reduce_scatter, base_nvls, base_p2p_intra, base_p2p_inter;
   LsTime hop_intra, hop_inter;
   LsTime handshake; /* with Simple and LL128 */
+  LsTime handshake_hop; /* with Simple, for each hop inside a node */
   /* Ramp: what filling the pipeline of Simple or LL128 costs; a message of W wire bytes
    * takes W * ramp / (W + ramp) bytes more of the bus's time (fitted). */
   double ramp_bytes;

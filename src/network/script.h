@@ -65,8 +65,8 @@ struct LsScript {
   /* Sends of this place in this round into ret (room for max_sends); how many. */
   uint32_t (*sends) (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret);
   uint32_t (*n_receives) (const LsScript *s, uint32_t place, uint32_t round);
-  /* NULL: ls_route() between the two GPUs. */
-  void (*route) (const LsScript *s, uint32_t from, uint32_t to, LsRoute *ret_route);
+  /* Of one channel, which matters where switches hash. NULL: between the two GPUs. */
+  void (*route) (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route);
 
   /* What a message costs: its bytes in `flows` (2^-20) equal flows, each at a rate cap or
    * less and on each trunk of its route, and HBM traffic per byte at both ends. When they
@@ -85,11 +85,14 @@ struct LsScript {
 void ls_route_up (const LsCluster *c, uint32_t gpu, LsRoute *ret_route);
 void ls_route_down (const LsCluster *c, uint32_t gpu, LsRoute *ret_route);
 
-/* Of a message between two places; of one of its channels, which differ where switches hash,
- * and a script without routes of its own has several. */
+/* Of a message between two places. Where switches hash, its flows take ways of their own: a
+ * channel is one flow (2^-20: LS_COEF_ONE), the last what is over; elsewhere there is one. */
 uint32_t ls_script_n_channels (const LsScript *s);
+uint64_t ls_script_channel_flows (const LsScript *s, uint32_t channel);
 void ls_script_route_channel (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route);
-void ls_script_route (const LsScript *s, uint32_t from, uint32_t to, LsRoute *ret_route);
+void ls_script_route (const LsScript *s, uint32_t from, uint32_t to, LsRoute *ret_route); /* channel 0 */
+/* Between two members, as where a script has no routes of its own. */
+void ls_script_route_gpus (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t channel, LsRoute *ret_route);
 LsTime ls_script_latency (const LsScript *s, uint32_t from, uint32_t to);
 double ls_script_rate_cap (const LsScript *s, uint32_t from, uint32_t to, uint32_t n); /* of n blocks; bytes/s of one flow */
 

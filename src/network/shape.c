@@ -12,6 +12,8 @@
 #define CHUNKS_PER_STAGE 32
 #define MIN_CHUNK_BYTES  2048
 /* Bounds a script: some 4 s. Beyond it chunks grow, and filling takes longer. */
+/* Of channels that enter hosts differently: far more than are run (limits.c). */
+#define MAX_ENTRIES (UINT64_C (1) << 20)
 #define MAX_MESSAGES (UINT64_C (1) << 25)
 
 uint32_t
@@ -60,11 +62,17 @@ ls_coll_has_nvswitch (const LsCollCall *call)
 }
 
 uint32_t
+ls_coll_nics (const LsCollCall *call, uint32_t h)
+{
+  return nics_used (call->cluster, &call->hosts[h]);
+}
+
+uint32_t
 ls_coll_min_nics (const LsCollCall *call)
 {
   uint32_t n = UINT32_MAX;
   for (uint32_t h = 0; h < call->n_hosts; h++)
-    n = MIN (n, nics_used (call->cluster, &call->hosts[h]));
+    n = MIN (n, ls_coll_nics (call, h));
   return n;
 }
 
@@ -122,8 +130,8 @@ ls_coll_gcd (uint32_t a, uint32_t b)
 uint32_t
 ls_coll_n_entries (const LsCollCall *call)
 {
-  uint32_t lcm = 1;
-  for (uint32_t h = 0; h < call->n_hosts && call->n_hosts > 1; h++)
-    lcm = lcm / ls_coll_gcd (lcm, call->hosts[h].n) * call->hosts[h].n;
-  return lcm;
+  uint64_t lcm = 1;
+  for (uint32_t h = 0; h < call->n_hosts && call->n_hosts > 1 && lcm < MAX_ENTRIES; h++)
+    lcm = lcm / ls_coll_gcd ((uint32_t) lcm, call->hosts[h].n) * call->hosts[h].n;
+  return (uint32_t) MIN (lcm, MAX_ENTRIES);
 }

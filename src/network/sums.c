@@ -8,6 +8,7 @@ typedef struct {
   uint32_t (*sends) (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret);
   LsCollKind kind;
   uint32_t n, root, n_blocks, first, n_rounds;
+  uint64_t flows; /* over how many ways a message spreads */
   const uint32_t *gpus;
   LsSums sums;
 } Known;
@@ -41,7 +42,8 @@ static bool
 is_same (const Known *a, const Known *b)
 {
   return a->sends == b->sends && a->kind == b->kind && a->n == b->n && a->root == b->root && a->n_blocks == b->n_blocks
-         && a->first == b->first && a->n_rounds == b->n_rounds && memcmp (a->gpus, b->gpus, a->n * sizeof *a->gpus) == 0;
+         && a->first == b->first && a->n_rounds == b->n_rounds
+         && a->flows == b->flows && memcmp (a->gpus, b->gpus, a->n * sizeof *a->gpus) == 0;
 }
 
 static LsWay
@@ -50,6 +52,20 @@ way_of (const LsCollCall *call, const LsScript *s, uint32_t from, uint32_t to)
   if (from >= s->n || to >= s->n)
     return LS_WAY_SWITCH;
   return call->host_of[call->seat[from]] == call->host_of[call->seat[to]] ? LS_WAY_INTRA : LS_WAY_INTER;
+}
+
+/* Each channel has its share of the blocks. */
+static void
+add_route (const LsScript *s, uint32_t from, const LsSend *send, LsLoadList *loads)
+{
+  LsRoute route;
+  uint32_t n_channels = ls_script_n_channels (s);
+  for (uint32_t c = 0; c < n_channels; c++) {
+    uint64_t part = n_channels == 1 ? LS_HOP_WHOLE : ls_script_channel_flows (s, c) * LS_HOP_WHOLE / s->flows;
+    ls_script_route_channel (s, from, send->to, c, &route);
+    for (uint32_t i = 0; i < route.n_hops; i++)
+      ls_load_list_add (loads, route.hop[i].trunk, send->n * (part * route.hop[i].share / LS_HOP_WHOLE));
+  }
 }
 
 static void
@@ -62,10 +78,7 @@ add_message (const LsCollCall *call, const LsScript *s, uint32_t from, const LsS
     traffic[from].out[way] += send->n;
   if (send->to < s->n)
     traffic[send->to].in[way] += send->n;
-  LsRoute route;
-  ls_script_route (s, from, send->to, &route);
-  for (uint32_t i = 0; i < route.n_hops; i++)
-    ls_load_list_add (loads, route.hop[i].trunk, (uint64_t) send->n * route.hop[i].share);
+  add_route (s, from, send, loads);
 }
 
 static void
@@ -100,7 +113,8 @@ const LsSums *
 ls_sums_of_rounds (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_rounds, LsArena *arena)
 {
   LsCollMemo *memo = call->memo;
-  Known wanted = { s->sends, s->kind, s->n, s->root, s->n_blocks, first, n_rounds, s->gpus, { 0 } };
+  Known wanted = { s->sends, s->kind, s->n, s->root, s->n_blocks, first, n_rounds,
+                   ls_script_n_channels (s) > 1 ? s->flows : 0, s->gpus, { 0 } };
   const Known *known = memo ? find (memo, &wanted) : NULL;
   if (known)
     return &known->sums;

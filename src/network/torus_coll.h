@@ -1,5 +1,5 @@
-/* network/torus_coll.h — what coll_torus.c and torus_script.c share (private to
- * network/). */
+/* network/torus_coll.h — what coll_torus.c, torus_script.c and torus_exchange.c share
+ * (private to network/). */
 #ifndef LS_NETWORK_TORUS_COLL_H
 #define LS_NETWORK_TORUS_COLL_H
 
@@ -10,6 +10,7 @@
  * begin with different axes; between slices as ls_route(). */
 void ls_torus_spread (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, LsRoute *ret_route);
 
+void ls_torus_script_exchange (const LsCollCall *call, LsScript *ret_script); /* all-to-all, but for its costs */
 void ls_torus_script (const LsCollCall *call, LsScript *ret_script);
 
 #endif

@@ -3,10 +3,13 @@
  * Seats, parts, bundles and pieces as in torus_shape.h. Parts of the array go by seat
  * (LsScript.part_of), so that block = seat * n_parts + part. The rounds of an all-gather:
  * those between slices, then those of each turn j, in which part p is on its j-th axis. A
- * reduce-scatter plays them backwards: who received then sends now.
+ * reduce-scatter plays them backwards: who received then sends now. All-to-all is in
+ * torus_exchange.c.
  *
  * The rounds are in step; flow-level plans let the parts run into each other and hide the
- * latency. So with small arrays the script takes longer: rounds * (latency + message). */
+ * latency. So with small arrays the script takes longer: rounds * (latency + message). What
+ * a shorter axis has to move in a turn is spread over the rounds of the longest, shard by
+ * shard: where these do not divide, a round of it may be the fuller one. */
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/torus_coll.h"
 
@@ -62,16 +65,22 @@ emit_bundle (Out *out, uint32_t seat_to, uint32_t part, uint32_t j, uint32_t ori
   }
 }
 
-/* A piece that place i of the line sends, addressed to `seat_to`. */
+/* A piece that place i of the line sends, addressed to `seat_to`. A turn has the rounds of
+ * its longest axis; on a shorter one a step takes several, a part of the piece in each. */
 static void
 emit_piece (Out *out, uint32_t position, uint32_t seat_to, uint32_t part, uint32_t j, uint32_t round, bool is_backward)
 {
   const LsTorusShape *s = &out->data->shape;
   const LsTorusLine *line = &s->axis[ls_torus_axis_of (s, part, j)];
   uint32_t i = ls_torus_place_on (line, position);
-  LsTorusPiece p = ls_torus_piece (line, ls_torus_bundle (s, part, j), i, round, is_backward);
-  if (p.end > 0)
-    emit_bundle (out, seat_to, part, j, position - i * line->step + p.origin * line->step, p.first, p.end);
+  uint32_t n_steps = ls_torus_rounds (line), n_rounds = out->data->n_of_turn[j];
+  uint32_t step = ((round + 1) * n_steps - 1) / n_rounds, begin = step * n_rounds / n_steps;
+  uint32_t width = (step + 1) * n_rounds / n_steps - begin;
+  LsTorusPiece p = ls_torus_piece (line, ls_torus_bundle (s, part, j), i, step, is_backward);
+  uint64_t n = p.end - p.first;
+  uint32_t first = p.first + (uint32_t) (n * (round - begin) / width), end = p.first + (uint32_t) (n * (round - begin + 1) / width);
+  if (end > first)
+    emit_bundle (out, seat_to, part, j, position - i * line->step + p.origin * line->step, first, end);
 }
 
 /* What a seat sends in a round of an all-gather or, backwards, the reverse of what it
@@ -147,14 +156,17 @@ gathering_receives (const LsScript *s, uint32_t place, uint32_t round)
   return out.n;
 }
 
+/* Of a round: each run of shards of a bundle (emit_bundle) is one message, both ways. */
 static uint32_t
 most_sends (const LsTorusShape *s)
 {
   uint32_t most = 1;
   for (uint32_t j = 0; j < s->n_axes; j++) {
     uint32_t n = 0;
-    for (uint32_t part = 0; part < s->n_parts; part++)
-      n += 2 * ls_torus_bundle (s, part, j);
+    for (uint32_t part = 0; part < s->n_parts; part++) {
+      uint32_t run = s->n_slices > 1 || j == 0 ? s->n_slices : s->axis[ls_torus_axis_of (s, part, 0)].n;
+      n += 2 * (ls_torus_bundle (s, part, j) / run);
+    }
     most = MAX (most, n);
   }
   return most;
@@ -179,23 +191,6 @@ script_gathering (const LsCollCall *call, LsScript *s)
   s->max_sends = most_sends (shape);
   s->sends = gathering_sends;
   s->n_receives = gathering_receives;
-}
-
-/* --- all-to-all: in round r to the member r + 1 further on --- */
-
-static uint32_t
-pair_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
-{
-  uint32_t to = (place + round + 1) % s->n;
-  ret[0] = (LsSend) { .to = to, .first = place * s->n + to, .n = 1 };
-  return 1;
-}
-
-static uint32_t
-one_receive (const LsScript *s, uint32_t place, uint32_t round)
-{
-  (void) s, (void) place, (void) round;
-  return 1;
 }
 
 /* --- one round of messages from or to the root --- */
@@ -226,8 +221,9 @@ root_receives (const LsScript *s, uint32_t place, uint32_t round)
 }
 
 static void
-spread_route (const LsScript *s, uint32_t from, uint32_t to, LsRoute *ret_route)
+spread_route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route)
 {
+  (void) channel;
   ls_torus_spread (s->cluster, s->gpus[from], s->gpus[to], ret_route);
 }
 
@@ -335,13 +331,12 @@ script_chain (const LsCollCall *call, LsScript *s)
 static void
 script_messages (const LsCollCall *call, LsScript *s)
 {
-  bool is_all = call->kind == LS_COLL_ALL_TO_ALL;
-  s->n_blocks = call->kind == LS_COLL_SEND_RECV ? 1 : is_all ? call->n * call->n : call->n;
-  s->n_rounds = is_all ? call->n - 1 : 1;
-  s->max_sends = is_all ? 1 : call->n - 1;
-  s->sends = is_all ? pair_sends : root_sends;
-  s->n_receives = is_all ? one_receive : root_receives;
-  s->route = is_all ? NULL : spread_route;
+  s->n_blocks = call->kind == LS_COLL_SEND_RECV ? 1 : call->n;
+  s->n_rounds = 1;
+  s->max_sends = call->n - 1;
+  s->sends = root_sends;
+  s->n_receives = root_receives;
+  s->route = spread_route;
 }
 
 /* --- costs --- */
@@ -369,7 +364,7 @@ latency_of_chain (const LsCollCall *call)
 static void
 set_latency (const LsCollCall *call, LsScript *s)
 {
-  bool is_pairs = s->sends == pair_sends || s->sends == root_sends;
+  bool is_pairs = s->kind == LS_COLL_ALL_TO_ALL || s->sends == root_sends;
   uint32_t root = call->seat[call->root];
   const LsTorusShape shape = ls_torus_shape (call);
   for (uint32_t seat = 0; seat < call->n; seat++) {
@@ -409,6 +404,8 @@ ls_torus_script (const LsCollCall *call, LsScript *s)
     script_chain (call, s);
     break;
   case LS_COLL_ALL_TO_ALL:
+    ls_torus_script_exchange (call, s);
+    break;
   case LS_COLL_SEND_RECV:
   case LS_COLL_GATHER:
   case LS_COLL_SCATTER:

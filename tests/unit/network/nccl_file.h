@@ -39,6 +39,7 @@ static const NcclKey nccl_keys[] = {
   KEY (hop_intra, NCCL_TIME),
   KEY (hop_inter, NCCL_TIME),
   KEY (handshake, NCCL_TIME),
+  KEY (handshake_hop, NCCL_TIME),
   KEY (ramp_bytes, NCCL_BYTES),
   KEY (drain, NCCL_NUMBER),
   KEY (self_copy, NCCL_NUMBER),

@@ -1,6 +1,9 @@
 /* Pins NVLink SHARP: when it is chosen, its bytes, its time. */
 #include "fixtures.h"
 
+#include "cluster/route.h"
+#include "list_cluster.h"
+
 static LsNccl
 with_nvls (void)
 {
@@ -88,6 +91,49 @@ small_messages_stay_on_the_ring (void)
   LS_CHECK_STR (large->algorithm, "nvls");
 }
 
+/* NVSwitches of a list are NVSwitches; links to each carry by their number. */
+static void
+listed_nodes_reduce_in_the_switch (void)
+{
+  LsClusterSpec spec = list_dgx (2);
+  g_autoptr (LsCluster) c = built (spec);
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  const LsCollPlan *plan = all_reduce (c, 8, 64 * MIB, arena);
+  LS_CHECK_STR (plan->algorithm, "nvls");
+  LS_CHECK_STR (all_reduce (c, 7, 64 * MIB, arena)->algorithm, "ring");
+  const LsPhase *p = &plan->phases[0];
+  LS_CHECK_NEAR (bytes_on (c, p, "node0/gpu2>nvs0"), 1.125 * 64 * MIB * 5 / 18, 1e-5);
+  LS_CHECK_NEAR (bytes_on (c, p, "node0/nvs3>gpu7"), 1.125 * 64 * MIB * 4 / 18, 1e-5);
+  LS_CHECK_NEAR (bytes_on (c, p, "node0/gpu2>nvs?"), 1.125 * 64 * MIB, 1e-12);
+  ls_cluster_spec_clear (&spec);
+}
+
+/* A GPU with a switch for it and one neighbour only, and a link that has failed. */
+static void
+without_a_switch_for_all_there_is_none (void)
+{
+  LsClusterSpec spec = list_dgx (1);
+  list_add (&spec, LS_NODE_GPU, "other");
+  list_add (&spec, LS_NODE_NVSWITCH, "apart");
+  list_join (&spec, "other", "apart", 4, 22.75e9);
+  list_join (&spec, "gpu0", "apart", 4, 22.75e9);
+  list_join (&spec, "other", "cpu", 1, 25.2e9);
+  g_autoptr (LsCluster) c = built (spec);
+  LS_CHECK (!ls_host_has_nvswitch (c, 0));
+  ls_cluster_spec_clear (&spec);
+
+  LsFault fault = { .link = "node0/gpu4>nvs1", .capacity = 0 };
+  spec = list_dgx (2);
+  spec.faults = g_array_new (FALSE, FALSE, sizeof fault);
+  g_array_append_val (spec.faults, fault);
+  g_autoptr (LsCluster) faulty = built (spec);
+  LS_CHECK (!ls_host_has_nvswitch (faulty, 0));
+  LS_CHECK (ls_host_has_nvswitch (faulty, 1));
+  g_clear_pointer (&spec.faults, g_array_unref);
+  ls_cluster_spec_clear (&spec);
+}
+
 LS_TEST_MAIN ("coll_nvls", LS_TEST (whole_nodes_reduce_in_the_switch),
               LS_TEST (each_trunk_carries_the_array_and_its_share),
-              LS_TEST (parts_of_nodes_and_other_kinds_do_without), LS_TEST (small_messages_stay_on_the_ring))
+              LS_TEST (parts_of_nodes_and_other_kinds_do_without), LS_TEST (small_messages_stay_on_the_ring),
+              LS_TEST (listed_nodes_reduce_in_the_switch), LS_TEST (without_a_switch_for_all_there_is_none))

@@ -235,10 +235,11 @@ plays_out (Proof *p, double *trunk_bytes)
   gsize size = (gsize) s->n * s->n_blocks * s->n;
   g_autofree LsSend *sends = g_new (LsSend, s->max_sends);
   g_autofree uint32_t *got = g_new (uint32_t, s->n);
+  g_autofree uint8_t *before = g_malloc (size);
   bool ok = true;
   start (p);
   for (uint32_t round = 0; round < s->n_rounds && ok; round++) {
-    g_autofree uint8_t *before = g_memdup2 (p->sum, size);
+    memcpy (before, p->sum, size);
     memset (got, 0, s->n * sizeof *got);
     for (uint32_t place = 0; place < s->n && ok; place++) {
       uint32_t n = s->sends (s, place, round, sends);

@@ -147,6 +147,18 @@ all_to_all_pays_for_what_it_keeps (void)
   LS_CHECK_NEAR (us_of (c, p), 6 + 0.8 + 8192 / (141e3 / 24), 1e-6);
 }
 
+/* 8 + 8 + 1 members, a NIC each: the one alone sends 16 messages through its own, one of the
+ * others 9. */
+static void
+an_uneven_all_to_all_waits_for_its_slowest_host (void)
+{
+  g_autoptr (LsCluster) c = hopper_nodes (3);
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  double wire = 16 * 4 * MIB, fill = wire * 7.8e6 / (wire + 7.8e6);
+  const LsCollPlan *p = hopper_plan (c, LS_COLL_ALL_TO_ALL, 17, 17 * 4 * MIB, NULL, LS_PROTOCOL_AUTO, arena);
+  LS_CHECK_NEAR (p->phases[0].demand_bytes / p->phases[0].rate_cap, (wire + fill) / hopper.ring_bus_per_nic, 1e-9);
+}
+
 static void
 a_single_send_has_its_own_base (void)
 {
@@ -197,5 +209,6 @@ clear_accepts_null_and_twice (void)
 LS_TEST_MAIN ("nccl", LS_TEST (rings_inside_a_node_pay_each_step), LS_TEST (rings_across_nodes_pay_each_node),
               LS_TEST (all_reduce_grows_with_the_depth_of_the_tree), LS_TEST (simple_pays_handshake_drain_and_ramp),
               LS_TEST (ll_pays_only_hops), LS_TEST (all_to_all_pays_for_what_it_keeps),
+              LS_TEST (an_uneven_all_to_all_waits_for_its_slowest_host),
               LS_TEST (a_single_send_has_its_own_base), LS_TEST (what_runs_is_what_nccl_would_run),
               LS_TEST (clear_accepts_null_and_twice))

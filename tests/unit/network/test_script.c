@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "list_cluster.h"
 #include "prover.h"
 
 static const struct {
@@ -17,6 +18,10 @@ static const struct {
   { 12, 1 }, { 15, 1 }, { 16, 1 }, { 17, 1 }, { 4, 2 },  { 6, 2 },  { 10, 2 }, { 16, 2 },
   { 9, 3 },  { 12, 3 }, { 15, 3 }, { 12, 4 }, { 16, 4 }, { 15, 5 }, { 7, 2 },  { 11, 3 },
 };
+/* On a hybrid cube; the last two with hosts of different numbers of members. */
+static const struct {
+  uint32_t n, per_node;
+} mesh_shapes[] = { { 2, 8 }, { 4, 8 }, { 7, 8 }, { 8, 8 }, { 16, 8 }, { 12, 4 }, { 9, 3 }, { 11, 8 }, { 15, 4 } };
 /* Whole nodes. */
 static const uint32_t whole_nodes[] = { 2, 3, 4, 5 };
 
@@ -45,6 +50,16 @@ nvls_nccl (void)
   LsNccl nccl = round_nccl;
   nccl.nvls_bus = 400e9;
   return nccl;
+}
+
+/* Rings there go along links, not by GPU number. */
+static LsCluster *
+mesh_cluster (void)
+{
+  LsClusterSpec spec = tiny_dgx (4);
+  spec.nvswitch_planes = spec.nvlinks_per_gpu = 0;
+  spec.mesh = LS_MESH_HYBRID_CUBE;
+  return built (spec);
 }
 
 typedef void (*Check) (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request);
@@ -80,6 +95,14 @@ check_all (uint64_t bytes, size_t step, Check check)
     check_shape (c, shapes[i].n, shapes[i].per_node, bytes, check);
   for (size_t i = 0; i < G_N_ELEMENTS (whole_nodes); i++)
     check_shape (c, whole_nodes[i] * 8, 8, bytes, check);
+  g_autoptr (LsCluster) mesh = mesh_cluster ();
+  for (size_t i = 0; i < G_N_ELEMENTS (mesh_shapes); i += step)
+    check_shape (mesh, mesh_shapes[i].n, mesh_shapes[i].per_node, bytes, check);
+  LsClusterSpec list_spec = list_dgx (2);
+  g_autoptr (LsCluster) list = built (list_spec);
+  ls_cluster_spec_clear (&list_spec);
+  check_shape (list, 8, 8, bytes, check);
+  check_shape (list, 16, 8, bytes, check);
 }
 
 static void

@@ -1,0 +1,47 @@
+/* network/limits.c — how much work a call may be. Above a limit a plan or a script is
+ * refused before it is begun; both are counted from above, at no cost. */
+#include <lockstep/error.h>
+
+#include "network/algorithm.h"
+
+/* A plan looks at 2^24 messages a second, more or less; a run at 2^23 (one core of 2020). */
+#define MAX_MESSAGES (UINT64_C (1) << 28)
+/* In a round every lane of a place looks at the messages of all. */
+#define MAX_LOOKS (UINT64_C (1) << 32)
+/* Messages of all places at once, each of which keeps its route: some 700 bytes. */
+#define MAX_AT_ONCE (UINT64_C (1) << 24)
+
+static uint64_t
+times (uint64_t a, uint64_t b)
+{
+  return b > 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
+
+static gboolean
+is_below (const LsCollCall *call, const char *algorithm, const char *what, uint64_t n, uint64_t limit, GError **error)
+{
+  if (n <= limit)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+               "%s over %u GPUs by %s is %.3g %s; the limit is %.3g\n"
+               "note: take fewer GPUs%s, or another algorithm if there is one", ls_coll_kind_name (call->kind), call->n, algorithm,
+               (double) n, what, (double) limit,
+               call->n_hosts > 1 && ls_coll_members_per_host (call) == 0 ? ", as many of each node" : "");
+  return FALSE;
+}
+
+gboolean
+ls_coll_plan_is_small (const LsCollCall *call, const LsCollAlgorithm *a, GError **error)
+{
+  return !a->n_messages || is_below (call, a->name, "messages to add up", a->n_messages (call), MAX_MESSAGES, error);
+}
+
+gboolean
+ls_coll_script_is_small (const LsCollCall *call, const LsCollAlgorithm *a, const LsScript *s, GError **error)
+{
+  uint64_t at_once = times ((uint64_t) s->n + s->n_switches, s->max_sends), n = times (at_once, s->n_rounds);
+  return is_below (call, a->name, "messages at once, one by one", at_once, MAX_AT_ONCE, error)
+         && is_below (call, a->name, "messages, one by one", n, MAX_MESSAGES, error)
+         && (!s->has_lanes
+             || is_below (call, a->name, "messages times channels, one by one", times (n, s->max_sends), MAX_LOOKS, error));
+}
