@@ -45,6 +45,7 @@ typedef struct {
 typedef struct {
   LsChunkTimes chunk;         /* of every stage, unless: */
   const LsChunkTimes *stages; /* [stages of a pipe], not owned; or NULL */
+  const LsTime *const *actions; /* [rank][action of its order], measured; not owned; or NULL. Evaluation only, not pairs */
   LsTime comm;                /* from a stage to its neighbour on another rank; none within a rank */
 } LsSchedTimes;
 

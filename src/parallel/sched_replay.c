@@ -65,6 +65,8 @@ time_of (const LsChunkTimes *t, uint8_t type)
 static LsTime
 duration (const LsReplay *r, uint32_t rank, const LsAction *a)
 {
+  if (r->times->actions)
+    return r->times->actions[rank][r->next[rank]];
   const LsChunkTimes *x = chunk_times (r, rank, a);
   if (!a->is_paired)
     return time_of (x, a->type);

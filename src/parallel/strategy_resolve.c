@@ -293,12 +293,13 @@ check_built (const LsStrategy *s, LsDiagList *diags)
     unsupported (diags, "/cp", "context parallelism is not built yet; expected 1, got %u", s->cp);
   if (s->ep > 1)
     unsupported (diags, "/ep", "expert parallelism is not built yet; expected 1, got %u", s->ep);
-  if (s->zero_stage > 1)
-    unsupported (diags, "/zero", "sharded gradients and parameters are not built yet; expected 0 or 1, got %u",
-                 s->zero_stage);
+  bool needs_shards = s->zero_stage > 1;
+  if (needs_shards)
+    unsupported (diags, "/zero", "stage %u needs gradients%s sharded by deepspeed, fsdp1, fsdp2 or xla-fsdp, which are not"
+                 " built yet; expected 0 or 1", s->zero_stage, s->zero_stage > 2 ? " and parameters" : "");
   if (s->zero_group != 0)
     unsupported (diags, "/zero", "sharding inside groups is not built yet; got %u@%u", s->zero_stage, s->zero_group);
-  if (s->dp_kind != LS_DP_NONE && s->dp_kind != LS_DP_DDP && s->dp_kind != LS_DP_MEGATRON)
+  if (!needs_shards && s->dp_kind != LS_DP_NONE && s->dp_kind != LS_DP_DDP && s->dp_kind != LS_DP_MEGATRON)
     unsupported (diags, "/dp_kind", "%s is not built yet; expected ddp or megatron", ls_dp_kind_name (s->dp_kind));
   if (s->tp_overlap)
     unsupported (diags, "/tp_overlap", "overlapping tensor-parallel collectives with the GEMMs beside them is not"

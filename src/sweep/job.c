@@ -6,6 +6,7 @@
 #include "io/read_model.h"
 #include "io/trace_json.h"
 #include "parallel/lower.h"
+#include "sweep/job_order.h"
 #include "sweep/knobs.h"
 #include "sweep/lower_costs.h"
 
@@ -71,11 +72,15 @@ resolve (LsStrategy *s, const LsModel *model, const LsCluster *cluster, GError *
 }
 
 static LsPlan *
-lower (const LsModel *model, const LsHardware *hardware, const LsCluster *cluster, const LsStrategy *s, GError **error)
+lower (const LsModel *model, const LsHardware *hardware, const LsCluster *cluster, const LsStrategy *s, const char *order,
+       GError **error)
 {
+  g_autoptr (LsOrders) orders = order ? ls_job_order_load (order, s, error) : NULL;
+  if (order && !orders)
+    return NULL;
   LsCostSources of = { hardware, cluster, s };
   LsLowerCosts costs = ls_lower_costs (&of);
-  g_autoptr (LsPlan) plan = ls_lower (model, s, &costs, error);
+  g_autoptr (LsPlan) plan = ls_lower_orders (model, s, orders, &costs, error);
   if (!plan)
     return NULL;
 #ifndef NDEBUG
@@ -87,21 +92,10 @@ lower (const LsModel *model, const LsHardware *hardware, const LsCluster *cluste
   return g_steal_pointer (&plan);
 }
 
-/* A GPU file that gives no peak for a dtype says that the GPU does not have it. */
-static gboolean
-check_dtype (const LsStrategy *s, const LsGpu *gpu, GError **error)
-{
-  if (gpu->peak_flops[s->dtype] > 0)
-    return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--dtype %s: %s gives no peak_flops for it", ls_dtype_name ((LsDtype) s->dtype),
-               gpu->name);
-  return FALSE;
-}
-
-/* Everything up to the plan. */
+/* Everything up to the plan; in the order of a file, if one is named. */
 static LsJobResult *
 prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, const LsStrategy *strategy,
-         GError **error)
+         const char *order, GError **error)
 {
   g_autoptr (LsJobResult) r = g_new0 (LsJobResult, 1);
   ls_model_copy (&r->model, model);
@@ -109,9 +103,9 @@ prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, con
   r->cluster = build_cluster (&r->strategy, hardware, n_nodes, error);
   if (!r->cluster || !resolve (&r->strategy, model, r->cluster, error))
     return NULL;
-  if (!check_dtype (&r->strategy, &r->cluster->spec.gpu, error))
+  if (!ls_hardware_check_dtype (&r->cluster->spec.gpu, (LsDtype) r->strategy.dtype, error))
     return NULL;
-  r->plan = lower (model, hardware, r->cluster, &r->strategy, error);
+  r->plan = lower (model, hardware, r->cluster, &r->strategy, order, error);
   if (!r->plan || !ls_conserves_flops (r->plan, model, &r->strategy, error))
     return NULL;
   return g_steal_pointer (&r);
@@ -153,7 +147,7 @@ LsJobResult *
 ls_job_simulate (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes,
                  const LsStrategy *strategy, const LsRunOptions *options, GError **error)
 {
-  return simulate (prepare (model, hardware, n_nodes, strategy, error), hardware, options, error);
+  return simulate (prepare (model, hardware, n_nodes, strategy, NULL, error), hardware, options, error);
 }
 
 /* --- model and strategy --------------------------------------------------------- */
@@ -187,7 +181,7 @@ prepare_spec (const LsJobSpec *spec, GError **error)
   g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
   if (!load (spec, &model, &hardware, notes, error))
     return NULL;
-  LsJobResult *r = prepare (&model, hardware, spec->n_nodes, &spec->strategy, error);
+  LsJobResult *r = prepare (&model, hardware, spec->n_nodes, &spec->strategy, spec->order, error);
   ls_model_clear (&model);
   if (!r)
     return NULL;
@@ -251,7 +245,7 @@ prepare_trace (const LsJobSpec *spec, GError **error)
     return NULL;
   LsStrategy size = { .gpus = spec->n_nodes || hardware->spec.n_nodes > 1 ? 0 : n_gpus_of (r->plan) };
   r->cluster = build_cluster (&size, hardware, spec->n_nodes, error);
-  if (!r->cluster || (r->model.name && !check_dtype (&r->strategy, &r->cluster->spec.gpu, error)))
+  if (!r->cluster || (r->model.name && !ls_hardware_check_dtype (&r->cluster->spec.gpu, (LsDtype) r->strategy.dtype, error)))
     return NULL;
   r->hardware = g_steal_pointer (&hardware);
   r->notes = g_ptr_array_new_with_free_func (g_free);
@@ -334,7 +328,7 @@ ls_job_spec_check (const LsJobSpec *spec, GError **error)
   g_autoptr (LsHardware) hardware = NULL;
   if (!load (spec, &model, &hardware, NULL, error))
     return FALSE;
-  g_autoptr (LsJobResult) r = prepare (&model, hardware, spec->n_nodes, &spec->strategy, error);
+  g_autoptr (LsJobResult) r = prepare (&model, hardware, spec->n_nodes, &spec->strategy, spec->order, error);
   ls_model_clear (&model);
   return r != NULL;
 }

@@ -27,6 +27,7 @@ typedef struct {
   char *model;      /* name or path  */
   char *cluster;    /* name or path  */
   char *trace;      /* name or path: replayed instead of model and strategy */
+  char *order;      /* file with the order of the pipeline's actions, NULL: the schedule's own */
   uint32_t n_nodes; /* 0: as above   */
   uint32_t slice[LS_TORUS_AXES]; /* of a torus, 0 beyond its axes; all 0: as its file says */
   LsStrategy strategy;

@@ -3,6 +3,7 @@
 
 #include "io/field.h"
 #include "io/read_cases.h"
+#include "io/read_collectives.h"
 #include "io/read_strategy.h"
 #include "sweep/job.h"
 
@@ -39,24 +40,10 @@ parse_published (const char *text, void *target)
   return true;
 }
 
-/* "8x16" or "8x16x16" */
 static bool
 parse_slice (const char *text, void *target)
 {
-  LsJobSpec *spec = target;
-  g_auto (GStrv) axes = g_strsplit (text, "x", -1);
-  guint n = g_strv_length (axes);
-  uint32_t slice[LS_TORUS_AXES] = { 0 };
-  for (guint i = 0; i < n && i < LS_TORUS_AXES; i++) {
-    guint64 length;
-    if (!g_ascii_string_to_unsigned (axes[i], 10, 1, LS_TORUS_MAX_AXIS, &length, NULL))
-      return false;
-    slice[i] = (uint32_t) length;
-  }
-  if (n < 2 || n > LS_TORUS_AXES)
-    return false;
-  memcpy (spec->slice, slice, sizeof slice);
-  return true;
+  return ls_slice_parse (text, ((LsJobSpec *) target)->slice);
 }
 
 /* One of the reference implementations, or the fast one that it checks. */
@@ -99,9 +86,10 @@ parse_debug (const char *text, void *target)
 static const LsField job_fields[] = {
   { "model", LS_FIELD_STRING, offsetof (LsJobSpec, model), .required = true },
   { "trace", LS_FIELD_STRING, offsetof (LsJobSpec, trace), .required = true },
+  { "order", LS_FIELD_STRING, offsetof (LsJobSpec, order), .required = true },
   { "cluster", LS_FIELD_STRING, offsetof (LsJobSpec, cluster), .required = true },
-  { "nodes", LS_FIELD_UINT, offsetof (LsJobSpec, n_nodes), .min = 1 },
-  { "slice", LS_FIELD_CUSTOM, .parse = parse_slice, .expected = "chips along the axes of a torus, such as 8x16 or 8x16x16" },
+  { "nodes", LS_FIELD_UINT, offsetof (LsJobSpec, n_nodes), .min = 1, .max = LS_COLLECTIVE_MAX_GPUS },
+  { "slice", LS_FIELD_CUSTOM, .parse = parse_slice, .expected = LS_SLICE_EXPECTED },
   { "steps", LS_FIELD_UINT, offsetof (LsJobSpec, options.n_steps), .min = 1, .max = MAX_STEPS },
   HOST_COST ("host_launch", LS_HOST_LAUNCH),
   HOST_COST ("host_comm", LS_HOST_COMM),
@@ -131,6 +119,7 @@ ls_job_spec_clear (LsJobSpec *spec)
   g_free (spec->model);
   g_free (spec->cluster);
   g_free (spec->trace);
+  g_free (spec->order);
   g_free (spec->strategy_knob);
   g_free (spec->published_source);
   ls_strategy_clear (&spec->strategy);

@@ -266,8 +266,8 @@ what_is_not_built_is_refused_as_such (void)
     { &gpt3, 8, context, "error: /cp: context parallelism is not built yet; expected 1, got 2\n" },
     { &gpt3, 8, experts, "error: /ep: expert parallelism is not built yet; expected 1, got 2\n" },
     { &gpt3, 8, zero_3,
-      "error: /zero: sharded gradients and parameters are not built yet; expected 0 or 1, got 3\n"
-      "error: /dp_kind: deepspeed is not built yet; expected ddp or megatron\n" },
+      "error: /zero: stage 3 needs gradients and parameters sharded by deepspeed, fsdp1, fsdp2 or xla-fsdp, which are not"
+      " built yet; expected 0 or 1\n" },
     { &gpt3, 8, zero_in_groups, "error: /zero: sharding inside groups is not built yet; got 1@4\n" },
     { &gpt3, 8, fsdp, "error: /dp_kind: fsdp2 is not built yet; expected ddp or megatron\n" },
     { &gpt3, 8, overlapped_tp,
