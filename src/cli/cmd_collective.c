@@ -15,7 +15,7 @@ static const CliHelp help = {
 };
 
 typedef struct {
-  char *cluster, *nodes, *gpus, *op, *algorithm, *protocol, *network, *min, *max, *factor, *compare, *trust;
+  char *cluster, *nodes, *gpus, *op, *algorithm, *protocol, *network, *min, *max, *factor, *compare, *trust, *slice;
   char **plots;
   gboolean json, csv;
 } Args;
@@ -24,7 +24,8 @@ static void
 args_clear (Args *args)
 {
   char *const texts[] = { args->cluster, args->nodes, args->gpus, args->op,     args->algorithm, args->protocol,
-                          args->network, args->min,   args->max,  args->factor, args->compare,   args->trust };
+                          args->network, args->min,   args->max,  args->factor, args->compare,   args->trust,
+                          args->slice };
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
     g_free (texts[i]);
   g_strfreev (args->plots);
@@ -37,6 +38,8 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
   const GOptionEntry entries[] = {
     { "cluster", 0, 0, G_OPTION_ARG_FILENAME, &args->cluster, "Where", "NAME|FILE" },
     { "nodes", 0, 0, G_OPTION_ARG_FILENAME, &args->nodes, "Nodes of the cluster; default: the file's, or as many as the GPUs need", "N" },
+    { "slice", 0, 0, G_OPTION_ARG_FILENAME, &args->slice,
+      "Chips of a TPU slice along x, y (and z); default: as the GPUs need, with --nodes the largest", "XxY[xZ]" },
     { "gpus", 0, 0, G_OPTION_ARG_FILENAME, &args->gpus, "GPUs used, the first ones: 8, or each of 8,16,24, or doublings 2..1024; default: all of the nodes", "N,.." },
     { "op", 0, 0, G_OPTION_ARG_FILENAME, &args->op, "What, see below", "KIND" },
     { "algorithm", 0, 0, G_OPTION_ARG_FILENAME, &args->algorithm, "How; default: as NCCL", "KIND" },
@@ -92,6 +95,7 @@ simulate (const Args *args, GError **error)
     .factor = args->factor,
     .compare = args->compare,
     .trust = args->trust,
+    .slice = args->slice,
   };
   return ls_collective_run (&options, error);
 }

@@ -77,9 +77,25 @@ not_found (LsDataKind kind, const char *name)
   return g_strdup_printf ("no %s is named \"%s\" in %s/", kinds[kind].what, name, kinds[kind].folder);
 }
 
+/* What is wrong if a file's name is followed by a colon but no KEY=VALUE, else NULL. */
+static char *
+half_a_change (LsDataKind kind, const char *name)
+{
+  const char *colon = strchr (name, ':');
+  if (!colon || g_file_test (name, G_FILE_TEST_EXISTS))
+    return NULL;
+  g_autofree char *bare = g_strndup (name, (gsize) (colon - name));
+  g_autofree char *path = is_path (bare) ? g_strdup (bare) : find_named (kind, bare);
+  if (!path || !g_file_test (path, G_FILE_TEST_EXISTS))
+    return NULL;
+  return g_strdup_printf ("expected changes as %s:KEY=VALUE,KEY=VALUE; got \"%s\"", bare, colon + 1);
+}
+
 char *
 ls_data_find (LsDataKind kind, const char *name, char **reterr_message)
 {
+  if ((*reterr_message = half_a_change (kind, name)))
+    return NULL;
   if (is_path (name))
     return g_strdup (name);
   char *path = *name ? find_named (kind, name) : NULL;

@@ -22,8 +22,8 @@ typedef enum {
 const char *ls_data_folder (LsDataKind kind);
 
 /* The path of a name or path, newly allocated; a path is not checked to exist.
- * NULL if no file has that name: then *reterr_message, newly allocated, says so
- * and what was probably meant. */
+ * NULL if no file has that name, or one has it up to a colon: then *reterr_message, newly
+ * allocated, says so and what was probably meant. */
 char *ls_data_find (LsDataKind kind, const char *name, char **reterr_message);
 
 /* Finds and loads; NULL and diagnostics (LS_ERROR_INPUT) on failure. */

@@ -401,6 +401,6 @@ ls_field_value_hint (const LsField *f, const char *text)
   default:
     if (strlen (n) > 5) /* too large for anything but bytes */
       return g_strdup_printf ("write \"%sB\" for bytes", n);
-    return g_strdup_printf ("write \"%sGB\" for 1e9 bytes or \"%sGiB\" for 2^30", n, n);
+    return g_strdup_printf ("write \"%sB\" for bytes, \"%sGB\" for 1e9 or \"%sGiB\" for 2^30", n, n, n);
   }
 }

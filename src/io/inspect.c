@@ -33,12 +33,24 @@ inspect_model (const LsJsonDoc *doc, LsDiagList *diags)
   return g_string_free (line, FALSE);
 }
 
+/* Names of faults, and whether listed switches are joined, show only in the graph. Its size
+ * is bounded (ls_cluster_spec_validate()). */
+static gboolean
+needs_graph (const LsClusterSpec *spec)
+{
+  return spec->faults || spec->fabric == LS_FABRIC_LIST || spec->interior == LS_INTERIOR_LIST;
+}
+
 /* Counts that do not deal out evenly show only when they are put together. */
 static gboolean
 can_build (const char *path, const LsClusterSpec *spec, LsDiagList *diags)
 {
   g_autoptr (GError) error = NULL;
   gboolean ok = ls_cluster_spec_validate (spec, &error);
+  if (ok && needs_graph (spec)) {
+    g_autoptr (LsCluster) cluster = ls_cluster_build (spec, &error);
+    ok = cluster != NULL;
+  }
   if (!ok)
     ls_diag_add (diags, (LsErrorCode) error->code, path, 0, 0, NULL, NULL, NULL, "%s",
                  error->message);
@@ -52,8 +64,9 @@ describe_cluster (const char *path, LsClusterSpec *spec, LsDiagList *diags)
   char *line = NULL;
   if (can_build (path, spec, diags)) {
     g_autofree char *rate = ls_format_rate (spec->nics * spec->nic.bandwidth_bytes_per_s);
+    g_autofree char *network = g_strdup_printf ("network %s per node", rate);
     line = g_strdup_printf ("cluster, %u x %s per node, %s", spec->gpus_per_node, spec->gpu.name,
-                            spec->nics > 0 ? rate : "no network");
+                            spec->nics > 0 ? network : "no network");
   }
   ls_cluster_spec_clear (spec);
   return line;

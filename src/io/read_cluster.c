@@ -173,10 +173,12 @@ const LsField ls_cluster_fields[] = {
 static bool
 read_gpu_of (const LsJsonDoc *doc, ClusterFile *file, LsDiagList *diags)
 {
+  const char *changes = ls_override_find (file->gpu);
+  g_autofree char *name = changes ? g_strndup (file->gpu, (gsize) (changes - 1 - file->gpu)) : g_strdup (file->gpu);
   g_autofree char *message = NULL;
-  g_autofree char *path = ls_data_find (LS_DATA_GPUS, file->gpu, &message);
+  g_autofree char *path = ls_data_find (LS_DATA_GPUS, name, &message);
   if (path)
-    return ls_gpu_load (path, &file->spec.gpu, diags);
+    return ls_gpu_load (file->gpu, &file->spec.gpu, diags);
   ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "gpu"), LS_JSON_AT_VALUE, diags,
                     NULL, "%s", message);
   return false;
@@ -291,6 +293,11 @@ ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *diags)
 {
   if (ls_is_nccl_topo (name))
     return ls_nccl_topo_load (name, NULL, ret_spec, diags);
+  if (strstr (name, ".xml:")) {
+    ls_diag_add (diags, LS_ERROR_INPUT, NULL, 0, 0, NULL, NULL, "--nodes gives it another number of nodes",
+                 "\"%s\": changes go with JSON; an XML file takes none", name);
+    return false;
+  }
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CLUSTERS, name, diags);
   if (!doc || !ls_cluster_read (doc, ret_spec, diags))
     return false;

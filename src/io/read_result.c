@@ -20,6 +20,9 @@ ls_result_file_free (LsResultFile *file)
   for (int s = 0; s < LS_N_RESULT_SECTIONS; s++)
     g_array_unref (file->sections[s]);
   g_free (file->path);
+  g_free (file->model);
+  g_free (file->trace);
+  g_free (file->cluster);
   g_free (file);
 }
 
@@ -79,16 +82,34 @@ read_memory (LsResultFile *file, const LsJsonDoc *doc, const cJSON *memory, LsDi
     read_members (file, doc, LS_RESULT_MEMORY, at_peak, diags);
 }
 
+/* key: of the number of a link, or of a group of them. */
 static void
-read_links (LsResultFile *file, const LsJsonDoc *doc, const cJSON *links, LsDiagList *diags)
+read_links (LsResultFile *file, const LsJsonDoc *doc, const cJSON *links, const char *key, LsDiagList *diags)
 {
   const cJSON *link;
   cJSON_ArrayForEach (link, links) {
     const cJSON *name = require (doc, link, "name", cJSON_IsString, "text", diags);
-    const cJSON *use = require (doc, link, "utilisation", cJSON_IsNumber, "a number", diags);
+    const cJSON *use = require (doc, link, key, cJSON_IsNumber, "a number", diags);
     if (name && use)
       append (file, LS_RESULT_LINKS, name->valuestring, use);
   }
+}
+
+/* Of the model, cluster or trace; NULL if the file does not say. */
+static char *
+read_name (const cJSON *provenance, const char *what)
+{
+  const cJSON *object = cJSON_GetObjectItemCaseSensitive (provenance, what);
+  return g_strdup (cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (object, "name")));
+}
+
+static void
+read_names (LsResultFile *file, const cJSON *root)
+{
+  const cJSON *provenance = cJSON_GetObjectItemCaseSensitive (root, "provenance");
+  file->model = read_name (provenance, "model");
+  file->trace = read_name (provenance, "trace");
+  file->cluster = read_name (provenance, "cluster");
 }
 
 static void
@@ -104,13 +125,15 @@ read_root (LsResultFile *file, const LsJsonDoc *doc, LsDiagList *diags)
   }
   const cJSON *breakdown = require (doc, root, "breakdown_s", cJSON_IsObject, "an object", diags);
   const cJSON *memory = require (doc, root, "memory", cJSON_IsObject, "an object", diags);
-  const cJSON *links = require (doc, root, "links", cJSON_IsArray, "a list", diags);
+  const cJSON *groups = cJSON_GetObjectItemCaseSensitive (root, "link_groups");
+  const cJSON *links = require (doc, root, groups ? "link_groups" : "links", cJSON_IsArray, "a list", diags);
+  read_names (file, root);
   if (breakdown)
     read_members (file, doc, LS_RESULT_BREAKDOWN, breakdown, diags);
   if (memory)
     read_memory (file, doc, memory, diags);
   if (links)
-    read_links (file, doc, links, diags);
+    read_links (file, doc, links, groups ? "max_utilisation" : "utilisation", diags);
 }
 
 LsResultFile *

@@ -13,7 +13,8 @@ typedef enum {
   LS_RESULT_STEP,      /* step_time_s, mfu and others of the top                */
   LS_RESULT_BREAKDOWN, /* seconds                                               */
   LS_RESULT_MEMORY,    /* bytes: peak, capacity, categories at the peak         */
-  LS_RESULT_LINKS,     /* utilisation, 0 to 1                                   */
+  LS_RESULT_LINKS,     /* utilisation, 0 to 1: the busiest of each group of links
+                          that are alike; of a file without groups, of each link */
   LS_N_RESULT_SECTIONS
 } LsResultSection;
 
@@ -24,6 +25,7 @@ typedef struct {
 
 typedef struct {
   char *path;
+  char *model, *trace, *cluster;          /* names; NULL: the file says none             */
   GArray *sections[LS_N_RESULT_SECTIONS]; /* LsResultNumber, in the order of the file */
 } LsResultFile;
 

@@ -81,7 +81,7 @@ const LsField ls_strategy_fields[] = {
   { "zero", LS_FIELD_CUSTOM, .parse = parse_zero, .format = format_zero, .expected = "0 to 3, or STAGE@GROUP such as \"3@8\"",
     .default_text = "0",
     .meaning = "ZeRO stage: what is sharded over data-parallel ranks, or over groups of that many" },
-  ENUM (dp_kind, dp_kinds, "megatron, deepspeed for zero 2 and 3, xla-fsdp on TPUs", "who reduces gradients, and when"),
+  ENUM (dp_kind, dp_kinds, "megatron, deepspeed for zero 2 and 3", "who reduces gradients, and when"),
   BOOL (dp_overlap, "true", "reduce gradients during the backward pass"),
   BOOL (tp_overlap, "false", "overlap tensor-parallel collectives with GEMMs"),
   BOOL (tp_async, "true", "in the backward, tensor-parallel collectives of column-parallel layers run beside a GEMM"),

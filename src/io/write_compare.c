@@ -2,6 +2,9 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
+
+#include <lockstep/units.h>
 
 #include "io/json_out.h"
 
@@ -23,7 +26,7 @@ static const struct {
   [LS_RESULT_STEP] = { "step", "step", 1 },
   [LS_RESULT_BREAKDOWN] = { "breakdown_s", "breakdown, ms", 1e3 },
   [LS_RESULT_MEMORY] = { "memory_bytes", "memory, MiB", 1.0 / (1 << 20) },
-  [LS_RESULT_LINKS] = { "links", "links, utilisation in %", 100 },
+  [LS_RESULT_LINKS] = { "links", "busiest links, %", 100 },
 };
 
 /* Three decimals where the section has a unit, otherwise six digits. */
@@ -99,11 +102,35 @@ shown_rows (const LsResultCompare *c, int s)
   return rows;
 }
 
+/* "A a.json: llama3-8b on dgx-h100, step 1.234 s" */
+static void
+append_file (GString *out, const char *side, const LsResultFile *file)
+{
+  const char *what = file->model ? file->model : file->trace;
+  double step_s = g_array_index (file->sections[LS_RESULT_STEP], LsResultNumber, 0).value;
+  g_autofree char *time = ls_format_time (ls_time_from_s (step_s));
+  g_string_append_printf (out, "%s %s:", side, file->path);
+  if (what)
+    g_string_append_printf (out, " %s%s%s,", what, file->cluster ? " on " : "", file->cluster ? file->cluster : "");
+  g_string_append_printf (out, " step %s\n", time);
+}
+
+static void
+append_remark (GString *out, const char *what, const char *a, const char *b)
+{
+  if (a && b && strcmp (a, b) != 0)
+    g_string_append_printf (out, "note: not the same %s\n", what);
+}
+
 char *
 ls_result_compare_to_text (const LsResultCompare *c)
 {
   GString *out = g_string_new (NULL);
-  g_string_append_printf (out, "A %s\nB %s\n", c->path_a, c->path_b);
+  append_file (out, "A", c->a);
+  append_file (out, "B", c->b);
+  append_remark (out, "model", c->a->model, c->b->model);
+  append_remark (out, "trace", c->a->trace, c->b->trace);
+  append_remark (out, "cluster", c->a->cluster, c->b->cluster);
   for (int s = 0; s < LS_N_RESULT_SECTIONS; s++) {
     g_autoptr (GArray) rows = shown_rows (c, s);
     if (rows->len == 0)
@@ -122,8 +149,8 @@ ls_result_compare_to_json (const LsResultCompare *c)
   LsJsonOut w;
   ls_json_out_init (&w, text, 2);
   ls_json_out_begin_object (&w, NULL);
-  ls_json_out_string (&w, "a", c->path_a);
-  ls_json_out_string (&w, "b", c->path_b);
+  ls_json_out_string (&w, "a", c->a->path);
+  ls_json_out_string (&w, "b", c->b->path);
   for (int s = 0; s < LS_N_RESULT_SECTIONS; s++) {
     ls_json_out_begin_array (&w, sections[s].key);
     for (guint i = 0; i < c->sections[s]->len; i++) {

@@ -15,7 +15,7 @@ typedef struct {
 } LsCompareRow;
 
 typedef struct {
-  const char *path_a, *path_b;
+  const LsResultFile *a, *b; /* borrowed */
   GArray *sections[LS_N_RESULT_SECTIONS]; /* LsCompareRow */
 } LsResultCompare;
 

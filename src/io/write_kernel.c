@@ -90,6 +90,17 @@ ls_kernel_rows_to_json (const LsKernelRows *rows)
 
 /* ---- text ---- */
 
+/* In decimal units, as rates and --bytes 1GB are. */
+static void
+append_bytes (GString *s, double bytes)
+{
+  static const char *const units[] = { "B", "kB", "MB", "GB", "TB", "PB" };
+  guint i = 0;
+  for (; bytes >= 1000 && i + 1 < G_N_ELEMENTS (units); i++)
+    bytes /= 1000;
+  g_string_append_printf (s, "%.4g %s", bytes, units[i]);
+}
+
 static char *
 shape_text (const LsKernel *k)
 {
@@ -99,7 +110,7 @@ shape_text (const LsKernel *k)
   if (k->m > 0)
     g_string_append_printf (s, "%" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT, k->m, k->n);
   else
-    g_string_append_printf (s, "%.4g MB", k->bytes / 1e6);
+    append_bytes (s, k->bytes);
   if (k->k > 0)
     g_string_append_printf (s, " x %" G_GUINT64_FORMAT, k->k);
   return g_string_free (s, FALSE);

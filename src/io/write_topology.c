@@ -113,7 +113,8 @@ add_link_cells (LsTextTable *t, const Page *p, const LsTopoPart *part)
   }
   const LsTopoLinks *l = links_at (p->map, part->links);
   bool is_plain = part->kind != LS_NODE_NVSWITCH && !part->is_peers;
-  ls_text_table_add (t, "%u %s%s", part->n_physical, l->name, is_plain ? "" : part->is_peers ? " in all" : " of each gpu");
+  bool is_many_links = part->n_physical != 1 && g_str_has_suffix (l->name, "link");
+  ls_text_table_add (t, "%u %s%s%s", part->n_physical, l->name, is_many_links ? "s" : "", is_plain ? "" : part->is_peers ? " in all" : " of each gpu");
   ls_text_table_take (t, rate (ls_topo_links_rate (l).data_sheet));
   ls_text_table_add (t, "%.1f %%", l->link ? 100 * l->link->efficiency : 100.0);
   ls_text_table_take (t, rate (l->capacity_bytes_per_s));

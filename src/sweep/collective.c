@@ -43,22 +43,6 @@ run_new (void)
 
 /* --- which GPUs ------------------------------------------------------------------- */
 
-/* n_gpus 0: all of the nodes. */
-static LsCluster *
-build (const LsHardware *hardware, uint32_t n_nodes, uint32_t n_gpus, GError **error)
-{
-  if (n_nodes == 0 && n_gpus > 0)
-    return ls_hardware_build_for (hardware, n_gpus, error);
-  LsCluster *c = ls_hardware_build (hardware, n_nodes > 0 ? n_nodes : hardware->spec.n_nodes, error);
-  if (c && n_gpus > c->n_gpus) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--gpus %u: %u node%s of %s ha%s %u GPUs\n"
-                 "note: without --nodes there are as many as the GPUs need", n_gpus, n_nodes, n_nodes == 1 ? "" : "s",
-                 c->spec.name, n_nodes == 1 ? "s" : "ve", c->n_gpus);
-    g_clear_pointer (&c, ls_cluster_free);
-  }
-  return c;
-}
-
 /* The two ends of a p2p: on different nodes if there are two. */
 static GArray *
 two_ends (const LsCluster *c, const char *op, uint32_t n_gpus, GError **error)
@@ -134,7 +118,8 @@ add_sizes (Sweep *x, const LsCluster *c, LsCollRequest *request, GError **error)
 static gboolean
 add_gpus (Sweep *x, uint32_t n_gpus, GError **error)
 {
-  g_autoptr (LsCluster) c = build (x->hardware, x->spec->n_nodes, n_gpus, error);
+  g_autoptr (LsCluster) c
+    = ls_hardware_build_asked (x->hardware, x->spec->n_nodes, n_gpus, error);
   if (!c)
     return FALSE;
   g_autoptr (GArray) gpus
@@ -184,6 +169,8 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind, c
   g_autoptr (LsHardware) hardware = ls_hardware_load (spec->cluster, diags);
   if (!hardware)
     return ls_diag_list_to_error (diags, error);
+  if (!ls_hardware_set_slice (hardware, spec->slice, error))
+    return FALSE;
   run->cluster = g_strdup (hardware->spec.name);
   run->op = g_strdup (spec->op);
   run->table.is_scaling = spec->gpus && spec->gpus->len > 1;
@@ -218,6 +205,8 @@ check_given (const LsCollectiveSpec *spec, guint n_networks, GError **error)
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected --%s", spec->cluster ? "op" : "cluster");
   else if (!spec->compare && spec->trust)
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--trust selects rows of --compare");
+  else if (spec->compare && spec->slice[0] > 0)
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--slice does not go with --compare, whose rows say how many GPUs ran");
   else if (spec->compare && n_networks > 1)
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--compare takes one fidelity of the network; got --network all");
   else

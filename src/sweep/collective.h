@@ -10,12 +10,14 @@
 #define LS_SWEEP_COLLECTIVE_H
 
 #include "base/diag.h"
+#include "cluster/torus.h"
 #include "io/write_collective.h"
 
 typedef struct {
   char *cluster;     /* name or path; of a comparison NULL: all that the file names */
   char *op;          /* of a comparison NULL: all            */
   uint32_t n_nodes;  /* 0: the file's, or as many as the GPUs need; of a comparison: all */
+  uint32_t slice[LS_TORUS_AXES]; /* of a torus; all 0: as the file says, or the GPUs need */
   GArray *gpus;      /* uint32_t, numbers of GPUs, ascending; NULL: all */
   char *algorithm;   /* NULL: choose                         */
   int protocol;      /* LsProtocol                           */
@@ -37,7 +39,7 @@ typedef struct LsCollectiveRun LsCollectiveRun;
 
 /* LS_ERROR_USAGE: no cluster or op, an unknown name, min above max, no measured row
  * matches; LS_ERROR_INPUT: a file; LS_ERROR_CONFLICT: more GPUs than there are, an
- * algorithm that does not apply. A measured row that cannot be
+ * algorithm that does not apply; LS_ERROR_LIMIT: more messages than can be waited for. A measured row that cannot be
  * simulated is skipped, with a note. Free with ls_collective_run_free(). */
 LsCollectiveRun *ls_collective_run_new (const LsCollectiveSpec *spec, GError **error);
 void ls_collective_run_free (LsCollectiveRun *run); /* NULL allowed */

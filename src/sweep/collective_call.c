@@ -133,6 +133,8 @@ ls_collective_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest 
     complain_of_algorithm (c, nccl, request, error);
     return FALSE;
   }
+  if (!ls_coll_check_size (c, nccl, request, network->fidelity, error))
+    return FALSE;
   g_autoptr (LsArena) arena = ls_arena_new ();
   const LsCollPlan *plan = ls_coll_plan (c, nccl, request, network->fidelity, arena);
   row->algorithm = plan->algorithm;

@@ -5,6 +5,7 @@
 #include "io/read_collectives.h"
 #include "network/coll.h"
 #include "sweep/collective.h"
+#include "sweep/hardware.h"
 
 #define MAX_FACTOR 1024 /* times LS_COLLECTIVE_MAX_BYTES is still a size */
 
@@ -63,6 +64,12 @@ parse_gpus (const char *text, void *target)
   return true;
 }
 
+static bool
+parse_slice (const char *text, void *target)
+{
+  return ls_slice_parse (text, ((LsCollectiveSpec *) target)->slice);
+}
+
 /* Names of operations and their like are checked where they are used, "" too. */
 #define NAME(key_) { #key_, LS_FIELD_STRING, offsetof (LsCollectiveSpec, key_) }
 #define TEXT(key_) { #key_, LS_FIELD_STRING, offsetof (LsCollectiveSpec, key_), .required = true }
@@ -75,6 +82,7 @@ static const LsField fields[] = {
   TEXT (compare),
   TEXT (trust),
   { "nodes", LS_FIELD_UINT, offsetof (LsCollectiveSpec, n_nodes), .min = 1, .max = LS_COLLECTIVE_MAX_GPUS },
+  { "slice", LS_FIELD_CUSTOM, .parse = parse_slice, .expected = LS_SLICE_EXPECTED },
   { "gpus", LS_FIELD_CUSTOM, .parse = parse_gpus,
     .expected = "whole numbers from 1 to " G_STRINGIFY (LS_COLLECTIVE_MAX_GPUS) " such as 8 or 2,4,8, or their doublings 2..1024" },
   { "protocol", LS_FIELD_ENUM, offsetof (LsCollectiveSpec, protocol), .names = protocol_names },

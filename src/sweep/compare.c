@@ -38,8 +38,8 @@ LsResultCompare *
 ls_result_compare_new (const LsResultFile *a, const LsResultFile *b)
 {
   LsResultCompare *c = g_new0 (LsResultCompare, 1);
-  c->path_a = a->path;
-  c->path_b = b->path;
+  c->a = a;
+  c->b = b;
   for (int s = 0; s < LS_N_RESULT_SECTIONS; s++) {
     g_autoptr (GHashTable) places = g_hash_table_new (g_str_hash, g_str_equal);
     c->sections[s] = g_array_new (FALSE, FALSE, sizeof (LsCompareRow));

@@ -1,5 +1,7 @@
 #include "sweep/hardware.h"
 
+#include <string.h>
+
 #include <lockstep/error.h>
 
 #include "io/read_calibration.h"
@@ -67,6 +69,62 @@ ls_hardware_build_for (const LsHardware *h, uint32_t n_gpus, GError **error)
   LsClusterSpec spec = h->spec; /* borrows, as above */
   ls_cluster_spec_fit (&spec, n_gpus);
   return ls_cluster_build (&spec, error);
+}
+
+LsCluster *
+ls_hardware_build_asked (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus, GError **error)
+{
+  if (n_nodes == 0 && n_gpus > 0)
+    return ls_hardware_build_for (h, n_gpus, error);
+  LsCluster *c = ls_hardware_build (h, n_nodes > 0 ? n_nodes : h->spec.n_nodes, error);
+  if (c && n_gpus > c->n_gpus) {
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--gpus %u: %u node%s of %s ha%s %u GPUs\n"
+                 "note: without --nodes there are as many as the GPUs need", n_gpus, n_nodes, n_nodes == 1 ? "" : "s",
+                 c->spec.name, n_nodes == 1 ? "s" : "ve", c->n_gpus);
+    g_clear_pointer (&c, ls_cluster_free);
+  }
+  return c;
+}
+
+/* Of 16 bits if there is one, as training wants; LS_N_DTYPES: none. */
+static LsDtype
+usual_dtype (const LsGpu *gpu)
+{
+  static const LsDtype order[] = { LS_DTYPE_BF16, LS_DTYPE_FP16, LS_DTYPE_FP32 };
+  for (guint i = 0; i < G_N_ELEMENTS (order); i++)
+    if (gpu->peak_flops[order[i]] > 0)
+      return order[i];
+  return LS_N_DTYPES;
+}
+
+gboolean
+ls_hardware_check_dtype (const LsGpu *gpu, LsDtype dtype, GError **error)
+{
+  if (gpu->peak_flops[dtype] > 0)
+    return TRUE;
+  LsDtype usual = usual_dtype (gpu);
+  g_autofree char *hint = usual < LS_N_DTYPES ? g_strdup_printf ("\nnote: it has one for --dtype %s", ls_dtype_name (usual)) : g_strdup ("");
+  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--dtype %s: %s gives no peak_flops for it%s", ls_dtype_name (dtype),
+               gpu->name, hint);
+  return FALSE;
+}
+
+bool
+ls_slice_parse (const char *text, uint32_t ret_slice[LS_TORUS_AXES])
+{
+  g_auto (GStrv) axes = g_strsplit (text, "x", -1);
+  guint n = g_strv_length (axes);
+  uint32_t slice[LS_TORUS_AXES] = { 0 };
+  for (guint i = 0; i < n && i < LS_TORUS_AXES; i++) {
+    guint64 length;
+    if (!g_ascii_string_to_unsigned (axes[i], 10, 1, LS_TORUS_MAX_AXIS, &length, NULL))
+      return false;
+    slice[i] = (uint32_t) length;
+  }
+  if (n < 2 || n > LS_TORUS_AXES)
+    return false;
+  memcpy (ret_slice, slice, sizeof slice);
+  return true;
 }
 
 gboolean

@@ -24,6 +24,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsHardware, ls_hardware_free)
 /* The NCCL file of a GPU, named or by its calibration; newly allocated. */
 char *ls_hardware_nccl_name (const LsGpu *gpu);
 
+/* "8x16" or "8x16x16", 0 beyond; else false, and nothing is changed. */
+#define LS_SLICE_EXPECTED "chips along the axes of a torus, such as 8x16 or 8x16x16"
+bool ls_slice_parse (const char *text, uint32_t ret_slice[LS_TORUS_AXES]);
+
 /* Slices of a torus with these axes, 0 beyond them; all 0 changes nothing.
  * LS_ERROR_CONFLICT: no torus, or one of other axes. */
 gboolean ls_hardware_set_slice (LsHardware *hardware, const uint32_t slice[LS_TORUS_AXES], GError **error);
@@ -33,5 +37,12 @@ LsCluster *ls_hardware_build_for (const LsHardware *hardware, uint32_t n_gpus, G
 
 /* A cluster of that many nodes. Errors as of ls_cluster_build(). */
 LsCluster *ls_hardware_build (const LsHardware *hardware, uint32_t n_nodes, GError **error);
+
+/* As --nodes and --gpus ask, each 0 if not given: that many nodes, else as many as hold the
+ * GPUs, else the file's. Also LS_ERROR_CONFLICT: the nodes do not hold the GPUs. */
+LsCluster *ls_hardware_build_asked (const LsHardware *hardware, uint32_t n_nodes, uint32_t n_gpus, GError **error);
+
+/* LS_ERROR_CONFLICT: the GPU's file gives no peak rate for the number format; says which it has. */
+gboolean ls_hardware_check_dtype (const LsGpu *gpu, LsDtype dtype, GError **error);
 
 #endif

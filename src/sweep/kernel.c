@@ -7,6 +7,7 @@
 #include "io/read_calibration.h"
 #include "io/read_gpu.h"
 #include "io/read_kernels.h"
+#include "sweep/hardware.h"
 
 #define OPTIMIZER_BYTES 30 /* a parameter: fp32 gradient, master, two moments, bf16 copy (MODELS.md 3.6) */
 
@@ -119,6 +120,18 @@ cost_row (const Bench *b, const LsTimedKernel *timed, bool is_in_table)
   return row;
 }
 
+/* What cannot be represented is no result. */
+static gboolean
+check_time (const LsKernelRow *row, GError **error)
+{
+  bool is_timed = row->source == LS_COST_MEASURED || row->source == LS_COST_INTERPOLATED;
+  if (is_timed || row->cost.alone < LS_TIME_NEVER)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "%s: not over after %.0f days; more cannot be represented",
+               ls_kernel_kind_name (row->kernel.kind), floor (ls_time_to_s (LS_TIME_NEVER) / 86400));
+  return FALSE;
+}
+
 /* ---- one kernel ---- */
 
 /* Tensors of the shape that cross HBM: what is read and written once. */
@@ -160,14 +173,11 @@ append_one (const Bench *b, GArray *rows, GError **error)
 {
   const LsTimedKernel asked = { .kernel = kernel_of (b->spec), .measured_s = NAN };
   bool is_matrix = asked.kernel.kind <= LS_KERNEL_ATTENTION_BWD;
-  if (is_matrix && b->gpu.peak_flops[asked.kernel.dtype] <= 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "%s has no matrix units for %s", b->gpu.name,
-                 ls_dtype_name (asked.kernel.dtype));
+  if (is_matrix && !ls_hardware_check_dtype (&b->gpu, asked.kernel.dtype, error))
     return FALSE;
-  }
   LsKernelRow row = cost_row (b, &asked, false);
   g_array_append_val (rows, row);
-  return TRUE;
+  return check_time (&row, error);
 }
 
 /* ---- a table ---- */
@@ -192,6 +202,8 @@ append_table (const Bench *b, GArray *rows, LsDiagList *diags, GError **error)
     if (!is_selected (b->spec, t))
       continue;
     LsKernelRow row = cost_row (b, t, true);
+    if (!check_time (&row, error))
+      return FALSE;
     g_array_append_val (rows, row);
   }
   if (table && rows->len == 0) {

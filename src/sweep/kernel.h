@@ -37,7 +37,8 @@ bool ls_kernel_spec_set (LsKernelSpec *spec, const char *key, const char *value,
 gboolean ls_kernel_spec_check (const LsKernelSpec *spec, GError **error);
 
 /* The kernels with their times. NULL: LS_ERROR_USAGE, LS_ERROR_INPUT (a file),
- * LS_ERROR_UNSUPPORTED (a dtype that the GPU's matrix units lack). Free with
+ * LS_ERROR_CONFLICT (a dtype that the
+ * GPU's matrix units lack), LS_ERROR_LIMIT (a time that cannot be represented). Free with
  * ls_kernel_rows_free(). */
 LsKernelRows *ls_kernel_rows_new (const LsKernelSpec *spec, GError **error);
 void ls_kernel_rows_free (LsKernelRows *rows); /* NULL allowed */

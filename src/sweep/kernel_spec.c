@@ -131,7 +131,8 @@ ls_kernel_spec_check (const LsKernelSpec *s, GError **error)
   if (n_asked != 1)
     return refuse (error, "expected one of --gemm, --attention, --op and --from");
   if (s->op >= 0 && (s->shape[0] > 0) == (s->bytes > 0))
-    return refuse (error, "expected --shape or --bytes with --op");
+    return refuse (error, s->bytes > 0 ? "expected --shape or --bytes with --op; got both"
+                                       : "expected --shape or --bytes with --op");
   if (s->op < 0 && (s->shape[0] > 0 || s->bytes > 0))
     return refuse (error, "--shape and --bytes go with --op");
   if (s->gemm[0] == 0 && (s->batch > 1 || s->layout != LS_LAYOUT_TN))

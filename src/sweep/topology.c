@@ -20,10 +20,8 @@ build (const LsJobSpec *spec, GError **error)
     return NULL;
   }
   LsCluster *c = NULL;
-  uint32_t n_gpus = spec->strategy.gpus;
   if (ls_hardware_set_slice (&h, spec->slice, error))
-    c = spec->n_nodes == 0 && n_gpus > 0 ? ls_hardware_build_for (&h, n_gpus, error)
-                                         : ls_hardware_build (&h, spec->n_nodes > 0 ? spec->n_nodes : h.spec.n_nodes, error);
+    c = ls_hardware_build_asked (&h, spec->n_nodes, spec->strategy.gpus, error);
   ls_cluster_spec_clear (&h.spec);
   return c;
 }

@@ -1,6 +1,6 @@
 /* Pins worked examples that need several rooms (reference worked-examples.csv): rl-1,
  * rl-3, rl-4, gpu-peak-1, gpu-peak-2, opt-1, with the shipped files where they are about
- * machines that ship. Prints how far the measured fa-4 is. */
+ * machines that ship. Prints how far the measured fa-4 and nv-sharp are. */
 #include "ls_test.h"
 
 #include <math.h>
@@ -8,6 +8,7 @@
 #include "tiny_torus.h"
 
 #include "io/read_gpu.h"
+#include "sweep/collective.h"
 #include "sweep/job.h"
 #include "sweep/kernel.h"
 
@@ -157,6 +158,34 @@ attention_of_a_step (void)
   }
 }
 
+static double
+bus_rate (const char *algorithm)
+{
+  const char *const knobs[][2] = { { "cluster", "dgx-h100" }, { "op", "all-reduce" }, { "nodes", "1" }, { "min", "8GiB" },
+                                   { "max", "8GiB" }, { "algorithm", algorithm } };
+  LsCollectiveSpec spec;
+  ls_collective_spec_init (&spec);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  for (guint i = 0; i < G_N_ELEMENTS (knobs); i++)
+    LS_CHECK (ls_collective_spec_set (&spec, knobs[i][0], knobs[i][1], diags));
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsCollectiveRun) run = ls_collective_run_new (&spec, &error);
+  LS_CHECK_NO_ERROR (error);
+  ls_collective_spec_clear (&spec);
+  const LsCollectiveRow *row = ls_collective_run_table (run)->rows;
+  return row->bus_factor * (double) row->bytes / ls_time_to_s (row->time);
+}
+
+/* nv-sharp: an all-reduce in the switches of an H100 node, 480 GB/s, beside a ring's 370. */
+static void
+switches_of_a_node_add_up (void)
+{
+  double ring = bus_rate ("ring"), nvls = bus_rate ("nvls");
+  LS_CHECK (nvls > ring);
+  printf ("nv-sharp: NVLS %.0f, ring %.0f GB/s: %.3f; measured 480 / 370 = %.3f\n", nvls * 1e-9, ring * 1e-9, nvls / ring,
+          480.0 / 370);
+}
+
 LS_TEST_MAIN ("worked", LS_TEST (products_turn_compute_bound), LS_TEST (a_split_product_turns_compute_bound),
               LS_TEST (peaks_are_those_of_the_tensor_cores), LS_TEST (states_take_18_bytes_per_parameter),
-              LS_TEST (attention_of_a_step))
+              LS_TEST (attention_of_a_step), LS_TEST (switches_of_a_node_add_up))
