@@ -115,26 +115,42 @@ static void
 add_use (Side *d, uint32_t resource, double flows)
 {
   uint64_t coef = (uint64_t) llround (flows * (double) LS_COEF_ONE);
-  if (coef > 0)
-    d->uses[d->flow.n_uses++] = (LsFlowUse) { .resource = resource, .coef = coef };
+  uint32_t i = 0;
+  while (i < d->flow.n_uses && d->uses[i].resource != resource)
+    i++;
+  if (coef == 0)
+    return;
+  if (i == d->flow.n_uses)
+    d->uses[d->flow.n_uses++] = (LsFlowUse) { .resource = resource };
+  d->uses[i].coef += coef;
 }
 
+static void
+make_room (Side *d, uint32_t n_uses)
+{
+  if (n_uses > d->max_uses) {
+    d->max_uses = n_uses;
+    d->uses = g_renew (LsFlowUse, d->uses, n_uses);
+    d->links = g_renew (LeaseUse, d->links, n_uses);
+  }
+  d->flow.uses = d->uses;
+  d->lease.at = d->links;
+}
+
+/* The ways of its channels, and the HBMs. */
 static void
 find_uses (Side *d, const LsScript *script, uint32_t from, uint32_t to)
 {
   LsRoute route;
   double flows = flows_of (script);
-  ls_script_route (script, from, to, &route);
-  if (route.n_hops + 2 > d->max_uses) {
-    d->max_uses = route.n_hops + 2;
-    d->uses = g_renew (LsFlowUse, d->uses, d->max_uses);
-    d->links = g_renew (LeaseUse, d->links, d->max_uses);
-  }
-  d->flow.uses = d->uses;
   d->flow.n_uses = 0;
-  d->lease.at = d->links;
-  for (uint32_t i = 0; i < route.n_hops; i++)
-    add_use (d, route.hop[i].trunk, flows * ((double) route.hop[i].share / LS_HOP_WHOLE));
+  for (uint32_t c = 0; c < ls_script_n_channels (script); c++) {
+    double here = (double) ls_script_channel_flows (script, c) / (double) LS_COEF_ONE;
+    ls_script_route_channel (script, from, to, c, &route);
+    make_room (d, d->flow.n_uses + route.n_hops + 2);
+    for (uint32_t i = 0; i < route.n_hops; i++)
+      add_use (d, route.hop[i].trunk, here * ((double) route.hop[i].share / LS_HOP_WHOLE));
+  }
   if (from < script->n)
     add_use (d, ls_cluster_hbm_resource (script->cluster, script->gpus[from]), flows * script->hbm_from);
   if (to < script->n)
@@ -457,36 +473,4 @@ messages_begin (Messages *m, void *owner, double *resource_bytes)
   }
   for (uint32_t p = 0; p < m->n_seats; p++)
     move_on (m, p);
-}
-
-/* --- alone -------------------------------------------------------------------------- */
-
-static void
-note_end (void *context, void *owner, LsTime at)
-{
-  *(LsTime *) owner = at;
-}
-
-LsTime
-ls_messages_time_alone (const LsScript *script, const LsCluster *cluster)
-{
-  uint32_t n = ls_cluster_n_resources (cluster);
-  g_autofree double *capacity = g_new (double, n);
-  for (uint32_t i = 0; i < n; i++)
-    capacity[i] = ls_cluster_resource_capacity (cluster, i);
-  LsEngine engine;
-  LsTime end = LS_TIME_NEVER;
-  ls_engine_init (&engine, &ls_evq_radix, NULL);
-  engine.stop_at = CLOCK_END;
-  MessageNet net = { .engine = &engine, .flows = ls_flow_net_new (&engine, n, capacity, false) };
-  net.leases = leases_new (n, capacity, messages_revoked);
-  Messages *m = messages_new (&net, script, note_end);
-  messages_begin (m, &end, NULL);
-  LsEngineEnd how = ls_engine_run (&engine);
-  g_assert (how == LS_ENGINE_STOPPED || (how == LS_ENGINE_DRAINED && end != LS_TIME_NEVER));
-  messages_free (m);
-  leases_free (net.leases);
-  ls_flow_net_free (net.flows);
-  ls_engine_clear (&engine);
-  return end >= LS_TIME_NEVER - script->base ? LS_TIME_NEVER : script->base + end;
 }

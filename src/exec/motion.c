@@ -219,6 +219,16 @@ add_messages (Run *x, Call *c, const LsScript *script)
   g_ptr_array_add (x->messages, c->messages);
 }
 
+/* Else the run ends here. */
+static bool
+is_small (Run *x, const LsCollRequest *request)
+{
+  if (ls_coll_check_size (x->cluster, x->nccl, request, x->options->network, x->error ? NULL : &x->error))
+    return true;
+  x->engine.stop_at = x->engine.now;
+  return false;
+}
+
 Call *
 call_for_ranks (Run *x, Call **calls, CallKey key, const uint32_t *ranks, uint32_t n)
 {
@@ -230,6 +240,8 @@ call_for_ranks (Run *x, Call **calls, CallKey key, const uint32_t *ranks, uint32
     gpus[i] = x->plan->gpu_of_rank[ranks[i]];
   LsCollRequest request = { .kind = (LsCollKind) key.kind, .gpus = gpus, .n = n, .root = key.root, .bytes = key.bytes,
                             .memo = x->coll_memo };
+  if (!is_small (x, &request))
+    return call_add (x, calls, key, ls_arena_new_array (x->arena, LsCollPlan, 1));
   const LsCollPlan *plan = ls_coll_plan (x->cluster, x->nccl, &request, x->options->network, x->arena);
   Call *c = call_add (x, calls, key, plan);
   request.algorithm = plan->algorithm;

@@ -182,8 +182,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsKernelQuery, ls_kernel_query_free)
 LS_PUBLIC gboolean ls_kernel_query_set (LsKernelQuery *query, const char *key, const char *value, GError **error);
 
 /* Their times, for people and for programs. LS_ERROR_USAGE: no GPU, not exactly one kernel
- * or table, no row selected; LS_ERROR_INPUT: a file; LS_ERROR_UNSUPPORTED: a number format
- * that the GPU's matrix units lack. */
+ * or table, no row selected; LS_ERROR_INPUT: a file; LS_ERROR_CONFLICT: a number format
+ * that the GPU's matrix units lack; LS_ERROR_LIMIT: a time that cannot be represented. */
 LS_PUBLIC char *ls_kernel_query_text (const LsKernelQuery *query, GError **error);
 LS_PUBLIC char *ls_kernel_query_json (const LsKernelQuery *query, GError **error);
 
@@ -243,6 +243,8 @@ typedef struct {
                             instead; cluster, op, nodes, gpus, min and max then
                             select rows                                              */
   const char *trust;     /* only rows of this trust, "all" for any; "A"               */
+  const char *slice;     /* chips of a TPU slice, "8x16"; as the file says, or the
+                            GPUs need                                                 */
 } LsCollectiveOptions;
 
 typedef struct LsCollective LsCollective;

@@ -1,6 +1,7 @@
 /* Pins: how near a collective message by message comes to its phases, with nothing else on
  * the network. Within 5 % from 64 MiB on: all algorithms on a node, over nodes, and rings
- * behind an oversubscribed fabric; a torus. What does not, by what messages.h says. */
+ * behind an oversubscribed fabric, or on hashed routes; a torus. What does not, by what
+ * messages.h says. */
 #include "ls_test.h"
 
 #include <math.h>
@@ -123,6 +124,64 @@ a_torus_agrees (void)
       check (&places[i], kinds[k], "torus", 256 * MIB, 0.95, 1.05);
 }
 
+/* Rounds load all axes alike: equal ones, unequal ones, lines, and two slices over DCN. */
+static void
+exchanges_on_a_torus_agree (void)
+{
+  const Place places[] = {
+    { "line", tiny_torus (1, 8, 4, 0, LS_WRAP_NONE), 8, 32 },
+    { "uneven lines", tiny_torus (1, 4, 8, 0, LS_WRAP_NONE), 32, 32 },
+    { "uneven rings", tiny_torus (1, 4, 6, 0, LS_WRAP_ALL), 24, 24 },
+    { "plane", tiny_torus (1, 8, 8, 0, LS_WRAP_ALL), 64, 64 },
+    { "two slices", tiny_torus (2, 4, 4, 0, LS_WRAP_ALL), 32, 16 },
+  };
+  const Place large = { "several rounds", tiny_torus (1, 8, 8, 8, LS_WRAP_ALL), 512, 512 };
+  for (guint i = 0; i < G_N_ELEMENTS (places); i++)
+    for (uint64_t size = 64; size <= 1024; size *= 16)
+      check (&places[i], LS_COLL_ALL_TO_ALL, "torus", size * MIB, 0.95, 1.05);
+  check (&large, LS_COLL_ALL_TO_ALL, "torus", 64 * MIB, 1.02, 1.05);
+}
+
+/* A turn takes as long as its longest axis; what shorter ones have is spread over that. */
+static void
+uneven_axes_agree (void)
+{
+  const Place places[] = {
+    { "2 x 4", tiny_torus (1, 2, 4, 0, LS_WRAP_NONE), 8, 8 },
+    { "4 x 8", tiny_torus (1, 4, 8, 0, LS_WRAP_NONE), 32, 32 },
+    { "4 x 4 x 8", tiny_torus (1, 4, 4, 8, LS_WRAP_ALL), 128, 128 },
+  };
+  const Place sixth = { "4 x 6", tiny_torus (1, 4, 6, 0, LS_WRAP_ALL), 24, 24 };
+  const LsCollKind kinds[] = { LS_COLL_ALL_REDUCE, LS_COLL_ALL_GATHER, LS_COLL_REDUCE_SCATTER };
+  for (guint k = 0; k < G_N_ELEMENTS (kinds); k++) {
+    for (guint i = 0; i < G_N_ELEMENTS (places); i++)
+      check (&places[i], kinds[k], "torus", 256 * MIB, 0.95, 1.05);
+    check (&sixth, kinds[k], "torus", 256 * MIB, 1.05, 1.17); /* 2 rounds into 3: 1 and 2 */
+  }
+}
+
+static LsClusterSpec
+hashed (void)
+{
+  LsClusterSpec s = tiny_dgx (8);
+  s.nodes_per_leaf = 4;
+  s.rails = 1;
+  s.routing = LS_ROUTING_ECMP;
+  return s;
+}
+
+/* Channels of a message take ways of their own, in plans and in scripts the same. */
+static void
+hashed_routes_agree (void)
+{
+  const Place places[] = { { "two leaves, hashed", hashed (), 64, 8 }, { "one of each, hashed", hashed (), 8, 1 } };
+  for (guint i = 0; i < G_N_ELEMENTS (places); i++) {
+    check (&places[i], LS_COLL_ALL_REDUCE, "ring", 256 * MIB, 0.95, 1.05);
+    check (&places[i], LS_COLL_ALL_GATHER, "ring", 256 * MIB, 0.95, 1.05);
+    check (&places[i], LS_COLL_ALL_TO_ALL, "pairwise", 256 * MIB, 0.95, 1.05);
+  }
+}
+
 /* Trees, NVLS, SHARP and chains: chunk after chunk. The plan knows nothing of their filling, the
  * script spends 3 % on it. */
 static void
@@ -182,5 +241,6 @@ unequal_rounds_do_not (void)
   check (&uneven, LS_COLL_ALL_REDUCE, "halving-doubling", 256 * MIB, 0.75, 0.9);
 }
 
-LS_TEST_MAIN ("agreement", LS_TEST (rounds_of_equal_messages_agree), LS_TEST (a_torus_agrees), LS_TEST (pipelines_agree),
+LS_TEST_MAIN ("agreement", LS_TEST (rounds_of_equal_messages_agree), LS_TEST (a_torus_agrees),
+              LS_TEST (exchanges_on_a_torus_agree), LS_TEST (uneven_axes_agree), LS_TEST (hashed_routes_agree), LS_TEST (pipelines_agree),
               LS_TEST (exchanges_of_all_with_all_agree), LS_TEST (the_others_agree), LS_TEST (unequal_rounds_do_not))

@@ -72,6 +72,7 @@ a_dgx_arrives_whole (void)
   LsRoute r;
   ls_route_host_memory (c, 4, true, &r);
   LS_CHECK_INT (r.n_hops, ==, 2); /* pcie2, cpu1 */
+  LS_CHECK (ls_host_has_nvswitch (c, 2));
 }
 
 /* Two levels of switches; GPUs by their dev, which runs backwards in the file; x-gpu. */
@@ -85,6 +86,7 @@ a_tree_of_switches_arrives_whole (void)
   LS_CHECK_INT (c->spec.nics, ==, 2);
   LS_CHECK_NEAR (capacity_of (c, "node0/gpu0>pcie2"), 24e9, 1e-12);
   LS_CHECK_NEAR (capacity_of (c, "node0/pcie3>pcie0"), 12e9, 1e-12); /* the x8 of the NIC */
+  LS_CHECK (!ls_host_has_nvswitch (c, 0) && !ls_cluster_has_gpu_links (c));
   check_route (c, 0, 1, "node0/gpu0>pcie2 node0/pcie2>gpu1");
   check_route (c, 0, 3, "node0/gpu0>pcie2 node0/pcie2>pcie0 node0/pcie0>pcie1 node0/pcie1>gpu3");
 }

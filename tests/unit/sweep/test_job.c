@@ -128,7 +128,7 @@ what_cannot_run_is_refused_with_its_code (void)
   check_refused ("cluster", "no-such-cluster", LS_ERROR_INPUT);
   check_refused ("tp", "5", LS_ERROR_CONFLICT);
   check_refused ("fold", "check", LS_ERROR_UNSUPPORTED);
-  check_refused ("nodes", "4000000000", LS_ERROR_CONFLICT);
+  check_refused ("nodes", "1048576", LS_ERROR_CONFLICT);
   check_refused ("max-memory", "1KiB", LS_ERROR_LIMIT);
 }
 

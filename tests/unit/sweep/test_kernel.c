@@ -125,7 +125,7 @@ an_a100_has_no_fp8 (void)
   g_autoptr (GError) error = NULL;
   const Knob knobs[] = { { "gpu", "a100-80g" }, { "gemm", "1,1,1" }, { "dtype", "fp8" }, { NULL } };
   LS_CHECK (rows_of (knobs, &error) == NULL);
-  LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_UNSUPPORTED));
+  LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_CONFLICT));
 }
 
 LS_TEST_MAIN ("kernel", LS_TEST (gemms_are_within_7_percent),
