@@ -46,6 +46,9 @@ typedef struct {
   void (*from_nic) (const LsInterior *interior, uint32_t nic, uint32_t gpu, LsRoute *route);
   void (*to_memory) (const LsInterior *interior, uint32_t gpu, LsRoute *route);
   void (*from_memory) (const LsInterior *interior, uint32_t gpu, LsRoute *route);
+  /* To its NVMe drive and back, past the CPU's memory; NULL: no ways to drives. */
+  void (*to_nvme) (const LsInterior *interior, uint32_t gpu, LsRoute *route);
+  void (*from_nvme) (const LsInterior *interior, uint32_t gpu, LsRoute *route);
 
   uint32_t (*nic_of_gpu) (const LsInterior *interior, uint32_t gpu);
 } LsInteriorKind;

@@ -452,6 +452,34 @@ from_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
 }
 
 static uint32_t
+drive_of_gpu (const LsClusterSpec *s, uint32_t gpu)
+{
+  return deal (gpu, s->gpus_per_node, s->nvme_drives);
+}
+
+static void
+to_nvme (const LsInterior *interior, uint32_t gpu, LsRoute *r)
+{
+  const Server *in = (const Server *) interior;
+  const LsClusterSpec *s = in->spec;
+  uint32_t drive = drive_of_gpu (s, gpu);
+  gpu_hop (in, r, gpu, OUTWARD);
+  cross (in, r, plug_of_gpu (s, gpu), deal (drive, s->nvme_drives, n_plugs (s)));
+  hop (r, in->t_nvme, drive, OUTWARD, &s->nvme);
+}
+
+static void
+from_nvme (const LsInterior *interior, uint32_t gpu, LsRoute *r)
+{
+  const Server *in = (const Server *) interior;
+  const LsClusterSpec *s = in->spec;
+  uint32_t drive = drive_of_gpu (s, gpu);
+  hop (r, in->t_nvme, drive, INWARD, &s->nvme);
+  cross (in, r, deal (drive, s->nvme_drives, n_plugs (s)), plug_of_gpu (s, gpu));
+  gpu_hop (in, r, gpu, INWARD);
+}
+
+static uint32_t
 nic_of_gpu (const LsInterior *interior, uint32_t gpu)
 {
   const LsClusterSpec *s = ((const Server *) interior)->spec;
@@ -470,5 +498,7 @@ const LsInteriorKind ls_interior_server = {
   .from_nic = from_nic,
   .to_memory = to_memory,
   .from_memory = from_memory,
+  .to_nvme = to_nvme,
+  .from_nvme = from_nvme,
   .nic_of_gpu = nic_of_gpu,
 };

@@ -178,14 +178,35 @@ ls_route (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t nic_f
   ls_route_ends (c, &ends, ret_route);
 }
 
-void
-ls_route_host_memory (const LsCluster *c, uint32_t gpu, bool is_to_host, LsRoute *ret_route)
+/* A way inside the GPU's node that ends or begins at the GPU. */
+static void
+route_local (const LsCluster *c, uint32_t gpu, void (*way) (const LsInterior *, uint32_t, LsRoute *), LsRoute *ret_route)
 {
-  const LsInterior *in = c->index->interior;
   uint32_t host = gpu / c->spec.gpus_per_node, local = gpu % c->spec.gpus_per_node;
   ret_route->n_hops = 0;
   ret_route->latency = 0;
-  (is_to_host ? in->kind->to_memory : in->kind->from_memory) (in, local, ret_route);
+  way (c->index->interior, local, ret_route);
   for (uint32_t i = 0; i < ret_route->n_hops; i++)
     ret_route->hop[i].trunk += host * c->index->trunks_per_node;
+}
+
+void
+ls_route_host_memory (const LsCluster *c, uint32_t gpu, bool is_to_host, LsRoute *ret_route)
+{
+  const LsInteriorKind *kind = c->index->interior->kind;
+  route_local (c, gpu, is_to_host ? kind->to_memory : kind->from_memory, ret_route);
+}
+
+bool
+ls_cluster_has_nvme (const LsCluster *c)
+{
+  return c->spec.nvme_drives > 0 && c->index->interior->kind->to_nvme;
+}
+
+void
+ls_route_nvme (const LsCluster *c, uint32_t gpu, bool is_to_nvme, LsRoute *ret_route)
+{
+  const LsInteriorKind *kind = c->index->interior->kind;
+  g_assert (ls_cluster_has_nvme (c));
+  route_local (c, gpu, is_to_nvme ? kind->to_nvme : kind->from_nvme, ret_route);
 }

@@ -56,6 +56,12 @@ void ls_route_torus (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uin
  * host without described CPUs ends at the PCIe switch; without PCIe the route is empty. */
 void ls_route_host_memory (const LsCluster *c, uint32_t gpu, bool is_to_host, LsRoute *ret_route);
 
+/* Between a GPU and its NVMe drive (drives are dealt to GPUs as NICs are), as GPUDirect
+ * Storage goes: GPU > PCIe switch > drive, or back; over the CPUs if the drive is at
+ * another switch. Only where ls_cluster_has_nvme(). */
+bool ls_cluster_has_nvme (const LsCluster *c);
+void ls_route_nvme (const LsCluster *c, uint32_t gpu, bool is_to_nvme, LsRoute *ret_route);
+
 /* Load on every trunk (array of c->trunks->len doubles, zeroed by the callee) of
  * one unit of flow split at each vertex over its shortest onward links in
  * proportion to their capacity. NVLink is preferred to PCIe by weight: a path's

@@ -1,5 +1,6 @@
-/* exec/copy.c — copies between a GPU and the memory of its host's CPU: copy engines,
- * one per direction, that hold no SMs and share PCIe, the CPU's memory and the HBM. */
+/* exec/copy.c — copies between a GPU and the memory of its host's CPU, or its NVMe drive:
+ * copy engines, one per direction, that hold no SMs and share PCIe, the CPU's memory or the
+ * drive, and the HBM. */
 #include "exec/state.h"
 
 typedef struct {
@@ -12,7 +13,7 @@ typedef struct {
 } Copy;
 
 struct Copies {
-  Copy engine[2]; /* by LsCopyDirection */
+  Copy engine[LS_N_COPY_DIRECTIONS]; /* by LsCopyDirection */
 };
 
 static void
@@ -31,7 +32,10 @@ static const LsCollPlan *
 copy_plan (Run *x, uint32_t gpu, LsCopyDirection direction, uint64_t bytes)
 {
   LsRoute route;
-  ls_route_host_memory (x->cluster, gpu, direction == LS_COPY_TO_HOST, &route);
+  if (direction == LS_COPY_TO_DEVICE || direction == LS_COPY_TO_HOST)
+    ls_route_host_memory (x->cluster, gpu, direction == LS_COPY_TO_HOST, &route);
+  else
+    ls_route_nvme (x->cluster, gpu, direction == LS_COPY_TO_NVME, &route);
   LsPhase *phase = ls_arena_new_array (x->arena, LsPhase, 1);
   phase->loads = ls_arena_new_array (x->arena, LsLoad, route.n_hops + 1);
   phase->latency = route.latency;
@@ -78,7 +82,7 @@ copies_init (Run *x)
 {
   x->copies = g_new0 (Copies, x->plan->n_ranks);
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
-    for (int d = 0; d < 2; d++)
+    for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
       motion_init (&x->copies[i].engine[d].motion, copy_finished, NULL);
 }
 
@@ -86,7 +90,7 @@ void
 copies_count_bytes (const Run *x, uint32_t step, double *resource_bytes)
 {
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
-    for (int d = 0; d < 2; d++)
+    for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
       calls_count_bytes (x->copies[i].engine[d].calls, step, resource_bytes);
 }
 

@@ -93,6 +93,23 @@ check_gpus (const Run *x, GError **error)
   return TRUE;
 }
 
+static gboolean
+check_drives (const Run *x, GError **error)
+{
+  if (ls_cluster_has_nvme (x->cluster))
+    return TRUE;
+  for (uint32_t s = 0; s < x->plan->n_segments; s++)
+    for (uint32_t i = 0; i < x->plan->segments[s].n_ops; i++) {
+      const LsOp *op = &x->plan->segments[s].ops[i];
+      if (op->kind != LS_OP_COPY || (op->root != LS_COPY_FROM_NVME && op->root != LS_COPY_TO_NVME))
+        continue;
+      g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "segment %u (%s) copies from or to NVMe, but the nodes have no drives", s,
+                   x->plan->segments[s].name);
+      return FALSE;
+    }
+  return TRUE;
+}
+
 /* What cannot be represented or would not fit is refused before it is begun. */
 static gboolean
 check_limits (const Run *x, GError **error)
@@ -228,7 +245,7 @@ ls_run (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calib
   Run x = { .plan = plan, .cluster = cluster, .nccl = nccl, .options = options, .arena = ls_arena_new () };
   LsTimeline *timeline = NULL;
   x.n_steps = MAX (1, options->n_steps);
-  if (check_gpus (&x, error) && run_compile (&x, calibration, error)) {
+  if (check_gpus (&x, error) && check_drives (&x, error) && run_compile (&x, calibration, error)) {
     choose_recorded (&x);
     if (check_limits (&x, error)) {
       run_init (&x);

@@ -29,7 +29,13 @@ typedef enum {
 } LsOpKind;
 
 /* Where a copy goes: LsOp.root. Its bytes are LsOp.bytes. */
-typedef enum { LS_COPY_TO_DEVICE, LS_COPY_TO_HOST } LsCopyDirection;
+typedef enum {
+  LS_COPY_TO_DEVICE, /* from the memory of the host's CPU     */
+  LS_COPY_TO_HOST,
+  LS_COPY_FROM_NVME, /* past the CPU, as GPUDirect Storage is */
+  LS_COPY_TO_NVME,
+  LS_N_COPY_DIRECTIONS
+} LsCopyDirection;
 
 /* Of a record: it only makes its stream wait for its dependencies. */
 #define LS_EVENT_NONE UINT16_MAX

@@ -30,8 +30,8 @@ field_fault (const LsPlan *plan, const LsOp *op)
   if (op->kind == LS_OP_KERNEL && op->kernel >= plan->n_kernels
       && !(op->kernel == UINT32_MAX && op->recorded != LS_TIME_NEVER))
     return g_strdup_printf ("kernel %u does not exist", op->kernel);
-  if (op->kind == LS_OP_COPY && op->root > LS_COPY_TO_HOST)
-    return g_strdup_printf ("direction %u: a copy goes to the device (0) or to the host (1)", op->root);
+  if (op->kind == LS_OP_COPY && op->root >= LS_N_COPY_DIRECTIONS)
+    return g_strdup_printf ("direction %u: a copy goes to the device (0), to the host (1), from NVMe (2) or to NVMe (3)", op->root);
   if (op->kind == LS_OP_COLLECTIVE && ls_slot_is_peer (op->slot))
     return g_strdup_printf ("a collective cannot use slot %s", ls_slot_name (op->slot));
   if ((op->kind == LS_OP_P2P) != (op->n_transfers > 0))

@@ -35,17 +35,17 @@ write_sends (const uint32_t *gpus, uint32_t n)
   return path;
 }
 
-/* GPUs 0 and 1 copy BYTES each to the host. */
+/* GPUs 0 and 1 copy BYTES each to the host, or to their drives. */
 static char *
-write_copies (void)
+write_copies (const char *direction)
 {
   char *path = g_build_filename (folder, "copies.json", NULL);
-  LS_CHECK (g_file_set_contents (
-      path,
+  g_autofree char *text = g_strdup_printf (
       "{\"schema\": \"lockstep.trace/1\", \"name\": \"copies\", \"source\": \"test\", \"segments\": [{\"name\": \"c\", \"ops\": ["
-      "{\"op\": \"copy\", \"direction\": \"to-host\", \"bytes\": \"64MiB\"}]}], \"roles\": [{\"instances\": [[0]]}],"
+      "{\"op\": \"copy\", \"direction\": \"%s\", \"bytes\": \"64MiB\"}]}], \"roles\": [{\"instances\": [[0]]}],"
       "\"communicators\": [], \"ranks\": [{\"role\": 0, \"gpu\": 0}, {\"role\": 0, \"gpu\": 1}]}",
-      -1, NULL));
+      direction);
+  LS_CHECK (g_file_set_contents (path, text, -1, NULL));
   return path;
 }
 
@@ -76,13 +76,13 @@ typedef struct {
   const char *cluster, *link;
   double share;      /* of its capacity that is left, then half of that */
   double bytes;      /* over the link in a step                         */
-  uint32_t from, to; /* GPUs; equal: copies to the host                 */
+  uint32_t from, to; /* GPUs; equal: copies to the host or a drive      */
 } Case;
 
 static void
 check_case (const Case *k)
 {
-  g_autofree char *trace = k->from == k->to ? write_copies () : write_sends ((const uint32_t[]) { k->from, k->to }, 1);
+  g_autofree char *trace = k->from == k->to ? write_copies (strstr (k->link, "nvme") ? "to-nvme" : "to-host") : write_sends ((const uint32_t[]) { k->from, k->to }, 1);
   char share[2][G_ASCII_DTOSTR_BUF_SIZE];
   g_autofree char *narrow
       = g_strdup_printf ("%sfaults.%s=%s", k->cluster, k->link, g_ascii_dtostr (share[0], sizeof share[0], k->share));
@@ -113,6 +113,7 @@ each_link_limits_some_job (void)
     { "pcie-a100:", "node0/cpu0>cpu1", 0.05, BYTES, 0, 7 },
     { "dgx-h100:", "node0/pcie0>cpu0", 0.05, 2 * BYTES, 0, 0 },
     { "dgx-h100:", "node0/cpu0>memory0", 0.01, 2 * BYTES, 0, 0 },
+    { "dgx-h100:", "node0/pcie0>nvme0", 0.05, BYTES, 0, 0 },
     { "gb200-nvl72:", "node0/gpu0>cpu0", 0.01, BYTES, 0, 0 },
     { "dgx-h100:", "node0/pcie0>nic0", 0.05, BYTES, 0, 8 },
     { "dgx-h100:", "node0/nic0>leaf0", 0.05, BYTES, 0, 8 },
@@ -124,6 +125,21 @@ each_link_limits_some_job (void)
   };
   for (size_t i = 0; i < G_N_ELEMENTS (cases); i++)
     check_case (&cases[i]);
+}
+
+static void
+drives_that_are_not_there_are_named (void)
+{
+  g_autofree char *trace = write_copies ("from-nvme");
+  LsJobSpec spec;
+  ls_job_spec_init (&spec);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LS_CHECK (ls_job_spec_set (&spec, "trace", trace, diags) && ls_job_spec_set (&spec, "cluster", "gb200-nvl72", diags));
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
+  LS_CHECK (!r && g_error_matches (error, LS_ERROR, LS_ERROR_CONFLICT));
+  LS_CHECK_STR (error ? error->message : NULL, "segment 0 (c) copies from or to NVMe, but the nodes have no drives");
+  ls_job_spec_clear (&spec);
 }
 
 /* Four nodes below a leaf send to four below another; with oversubscription 4 they share
@@ -197,6 +213,6 @@ begin (void)
   LS_CHECK (folder != NULL);
 }
 
-LS_TEST_MAIN ("link_limits", LS_TEST (begin), LS_TEST (each_link_limits_some_job),
+LS_TEST_MAIN ("link_limits", LS_TEST (begin), LS_TEST (each_link_limits_some_job), LS_TEST (drives_that_are_not_there_are_named),
               LS_TEST (oversubscribed_spines_cost_what_their_capacity_says), LS_TEST (a_job_goes_on_with_a_failed_link),
               LS_TEST (hashed_flows_collide_and_repeat), LS_TEST (finish))
