@@ -76,40 +76,37 @@ search (const LsWays *ways, uint32_t i, uint32_t j, LsRoute *r)
   return true;
 }
 
+/* From i to j of a node: found by search where the node has faults, else the interior's way. */
+static bool
+route_in (const LsCluster *c, uint32_t host, uint32_t i, uint32_t j, const LsWays *ways,
+          void (*way) (const LsInterior *, uint32_t, uint32_t, LsRoute *), LsRoute *r)
+{
+  uint32_t first = r->n_hops;
+  LsTime latency = r->latency;
+  if (!search (ways, i, j, r))
+    way (c->index->interior, i, j, r);
+  return place_in (c, r, first, latency, host, ls_faults_of_node (c, host) != NULL);
+}
+
 bool
 ls_route_within (const LsCluster *c, uint32_t host, uint32_t from, uint32_t to, LsRoute *r)
 {
-  const LsInterior *in = c->index->interior;
   const LsNodeFaults *faults = ls_faults_of_node (c, host);
-  uint32_t first = r->n_hops;
-  LsTime latency = r->latency;
-  if (!faults || !search (faults->within, from, to, r))
-    in->kind->within (in, from, to, r);
-  return place_in (c, r, first, latency, host, faults != NULL);
+  return route_in (c, host, from, to, faults ? faults->within : NULL, c->index->interior->kind->within, r);
 }
 
 bool
 ls_route_to_nic (const LsCluster *c, uint32_t host, uint32_t gpu, uint32_t nic, LsRoute *r)
 {
-  const LsInterior *in = c->index->interior;
   const LsNodeFaults *faults = ls_faults_of_node (c, host);
-  uint32_t first = r->n_hops;
-  LsTime latency = r->latency;
-  if (!faults || !search (faults->to_nic, gpu, nic, r))
-    in->kind->to_nic (in, gpu, nic, r);
-  return place_in (c, r, first, latency, host, faults != NULL);
+  return route_in (c, host, gpu, nic, faults ? faults->to_nic : NULL, c->index->interior->kind->to_nic, r);
 }
 
 bool
 ls_route_from_nic (const LsCluster *c, uint32_t host, uint32_t nic, uint32_t gpu, LsRoute *r)
 {
-  const LsInterior *in = c->index->interior;
   const LsNodeFaults *faults = ls_faults_of_node (c, host);
-  uint32_t first = r->n_hops;
-  LsTime latency = r->latency;
-  if (!faults || !search (faults->from_nic, nic, gpu, r))
-    in->kind->from_nic (in, nic, gpu, r);
-  return place_in (c, r, first, latency, host, faults != NULL);
+  return route_in (c, host, nic, gpu, faults ? faults->from_nic : NULL, c->index->interior->kind->from_nic, r);
 }
 
 /* --- between nodes --- */
