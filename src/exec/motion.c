@@ -192,7 +192,6 @@ call_add (Run *x, Call **calls, CallKey key, const LsCollPlan *plan)
   c->key = key;
   c->plan = plan;
   c->sm_share = (uint64_t) llround (plan->sm_share * (double) LS_COEF_ONE);
-  c->stall = stall_of (x, key, plan);
   c->uses = ls_arena_new_array (x->arena, LsFlowUse *, plan->n_phases);
   for (uint32_t i = 0; i < plan->n_phases; i++)
     c->uses[i] = uses_of (x, &plan->phases[i]);
@@ -244,6 +243,7 @@ call_for_ranks (Run *x, Call **calls, CallKey key, const uint32_t *ranks, uint32
     return call_add (x, calls, key, ls_arena_new_array (x->arena, LsCollPlan, 1));
   const LsCollPlan *plan = ls_coll_plan (x->cluster, x->nccl, &request, x->options->network, x->arena);
   Call *c = call_add (x, calls, key, plan);
+  c->stall = stall_of (x, key, plan);
   request.algorithm = plan->algorithm;
   if (x->options->network == LS_NETWORK_STEP && request.kind != LS_COLL_SEND_RECV && n > 1)
     add_messages (x, c, ls_coll_script (x->cluster, x->nccl, &request, x->arena));

@@ -5,9 +5,9 @@
  *     build/tools/fit/fit_overlap --check ...     exit 1 if the file says otherwise
  *
  * Data: GEMMs and all-gathers on A100-40G, alone and together (2, 4 and 8 GPUs of one
- * node; "MB" there are MiB: 3936 in 16.75 ms are printed as 229 GB/s, 1e3 MB/s to the
- * GB and 1024 MB to the ... GiB/1.024). A GEMM that takes a alone beside an all-gather
- * that takes b:
+ * node). Sizes there are taken for MiB: 3936 "MB" in 16.75 ms then have a bus bandwidth of
+ * 216 GB/s on 8 GPUs, of 240 that NCCL's rings have. A GEMM that takes a alone beside an
+ * all-gather that takes b:
  *
  *     rate   x = 1 - rho - kappa S / (B b)       while the all-gather runs
  *     end    max (b, a / x) if the GEMM ends first, else b + a - b x
