@@ -2,6 +2,7 @@
 
 #include "compute/measured.h"
 #include "io/datadir.h"
+#include "io/kernel_kinds.h"
 
 static const LsField fit_fields[] = {
   { "fitted", LS_FIELD_BOOL, offsetof (LsKindFit, is_fitted), .required = true,
@@ -90,29 +91,12 @@ G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 5);
   MEASURED (#member_, LS_FIELD_UINT64, member_), .required = (min_) > 0, .min = (min_), .max = MAX_SIZE,   \
     .default_text = (default_), .meaning = (meaning_) }
 
-static const LsEnumName kind_names[] = {
-  { "gemm", LS_KERNEL_GEMM },
-  { "batched-gemm", LS_KERNEL_BATCHED_GEMM },
-  { "attention-fwd", LS_KERNEL_ATTENTION_FWD },
-  { "attention-bwd", LS_KERNEL_ATTENTION_BWD },
-  { "softmax", LS_KERNEL_SOFTMAX },
-  { "norm", LS_KERNEL_NORM },
-  { "elementwise", LS_KERNEL_ELEMENTWISE },
-  { "reduction", LS_KERNEL_REDUCTION },
-  { "embedding", LS_KERNEL_EMBEDDING },
-  { "cross-entropy", LS_KERNEL_CROSS_ENTROPY },
-  { "optimizer", LS_KERNEL_OPTIMIZER },
-  { "memset", LS_KERNEL_MEMSET },
-  { NULL },
-};
-G_STATIC_ASSERT (G_N_ELEMENTS (kind_names) == LS_N_KERNEL_KINDS + 1);
-
 static const LsEnumName dtype_names[] = { { "fp32", LS_DTYPE_FP32 }, { "tf32", LS_DTYPE_TF32 },
                                           { "fp16", LS_DTYPE_FP16 }, { "bf16", LS_DTYPE_BF16 },
                                           { "fp8", LS_DTYPE_FP8 },   { NULL } };
 
 static const LsField measured_fields[] = {
-  MEASURED ("kernel", LS_FIELD_ENUM, kind), .required = true, .names = kind_names, .meaning = "kind of kernel" },
+  MEASURED ("kernel", LS_FIELD_ENUM, kind), .required = true, .names = ls_kernel_kind_names, .meaning = "kind of kernel" },
   MEASURED ("name", LS_FIELD_STRING, name), .default_text = "any",
     .meaning = "which one of that kind, as the timeline shows it" },
   MEASURED ("dtype", LS_FIELD_ENUM, dtype), .required = true, .names = dtype_names, .meaning = "of the inputs" },

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "io/kernel_kinds.h"
 #include "network/coll.h"
 
 /* Indices of parallel/plan.h in 16 bits; a duration far below where LsTime ends. */
@@ -58,14 +59,6 @@ static const LsEnumName categories[] = {
   { "comm_buffers", LS_MEM_COMM_BUFFERS }, { "workspace", LS_MEM_WORKSPACE }, { NULL },
 };
 static const LsEnumName instants[] = { { "issue", LS_AT_ISSUE }, { "start", LS_AT_START }, { "end", LS_AT_END }, { NULL } };
-static const LsEnumName kernel_kinds[] = {
-  { "gemm", LS_KERNEL_GEMM }, { "batched-gemm", LS_KERNEL_BATCHED_GEMM },
-  { "attention-fwd", LS_KERNEL_ATTENTION_FWD }, { "attention-bwd", LS_KERNEL_ATTENTION_BWD },
-  { "softmax", LS_KERNEL_SOFTMAX }, { "norm", LS_KERNEL_NORM }, { "elementwise", LS_KERNEL_ELEMENTWISE },
-  { "reduction", LS_KERNEL_REDUCTION }, { "embedding", LS_KERNEL_EMBEDDING },
-  { "cross-entropy", LS_KERNEL_CROSS_ENTROPY }, { "optimizer", LS_KERNEL_OPTIMIZER },
-  { "memset", LS_KERNEL_MEMSET }, { NULL },
-};
 
 /* --- dependencies ---------------------------------------------------------------- */
 
@@ -129,7 +122,7 @@ static const TraceRole role_blank = { .stage = LS_TRACE_ABSENT };
 
 static const LsField kernel_fields[] = {
   { "name", LS_FIELD_STRING, offsetof (TraceKernel, name), .required = true, .meaning = "what pictures show" },
-  ENUM (TraceKernel, "kind", kind, kernel_kinds, .required = true, .meaning = "which formula costs it"),
+  ENUM (TraceKernel, "kind", kind, ls_kernel_kind_names, .required = true, .meaning = "which formula costs it"),
   ENUM (TraceKernel, "dtype", dtype, dtypes, .required = true, .meaning = "of its inputs"),
   SHAPE (m, "rows; attention: queries"),
   SHAPE (n, "columns; attention: keys"),

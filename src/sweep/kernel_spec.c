@@ -2,22 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/field.h"
+#include "io/kernel_kinds.h"
 #include "sweep/kernel.h"
 
 #define MAX_SIZE 1e9 /* of a dimension */
-
-static const LsEnumName ops[] = {
-  { "softmax", LS_KERNEL_SOFTMAX },
-  { "norm", LS_KERNEL_NORM },
-  { "elementwise", LS_KERNEL_ELEMENTWISE },
-  { "reduction", LS_KERNEL_REDUCTION },
-  { "embedding", LS_KERNEL_EMBEDDING },
-  { "cross-entropy", LS_KERNEL_CROSS_ENTROPY },
-  { "optimizer", LS_KERNEL_OPTIMIZER },
-  { "memset", LS_KERNEL_MEMSET },
-  { NULL },
-};
 
 static const LsEnumName layouts[] = {
   { "tn", LS_LAYOUT_TN }, { "nn", LS_LAYOUT_NN }, { "nt", LS_LAYOUT_NT }, { "tt", LS_LAYOUT_TT }, { NULL },
@@ -78,7 +66,7 @@ static const LsField fields[] = {
   { "gemm", LS_FIELD_CUSTOM, .parse = parse_gemm, .expected = "three sizes M,N,K such as 4096,12288,4096" },
   { "attention", LS_FIELD_CUSTOM, .parse = parse_attention,
     .expected = "BATCH,SEQ,HEADS,KV_HEADS,HEAD_DIM such as 1,8192,32,8,128, HEADS a multiple of KV_HEADS" },
-  { "op", LS_FIELD_ENUM, AT (op), .names = ops },
+  { "op", LS_FIELD_ENUM, AT (op), .names = LS_STREAM_KIND_NAMES },
   { "shape", LS_FIELD_CUSTOM, .parse = parse_shape, .expected = "two sizes ROWS,COLUMNS such as 4096,12288" },
   { "bytes", LS_FIELD_BYTES_DOUBLE, AT (bytes), .above = true, .max = 1e15 },
   { "batch", LS_FIELD_UINT64, AT (batch), .min = 1, .max = MAX_SIZE },

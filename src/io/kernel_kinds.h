@@ -1,0 +1,14 @@
+/* io/kernel_kinds.h — kinds of kernels as files and flags name them. */
+#ifndef LS_IO_KERNEL_KINDS_H
+#define LS_IO_KERNEL_KINDS_H
+
+#include "io/field.h"
+#include "model/kernel.h"
+
+/* By LsKernelKind, then { NULL }. */
+extern const LsEnumName ls_kernel_kind_names[LS_N_KERNEL_KINDS + 1];
+
+/* Those that only stream: neither GEMM nor attention. */
+#define LS_STREAM_KIND_NAMES (ls_kernel_kind_names + LS_KERNEL_SOFTMAX)
+
+#endif
