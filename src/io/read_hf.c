@@ -2,12 +2,17 @@
 
 #include <string.h>
 
+#include "io/read_model.h"
+
 /* What the families have in common; keys have several spellings. */
 typedef struct {
   char *activation;
   uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab, seq;
   uint32_t embedding_width; /* opt */
   uint32_t sliding_window;
+  uint32_t experts, top_k, expert_ffn, shared_ffn, n_shared, dense_layers, dense_ffn, sparse_step, interleave;
+  uint32_t q_lora, kv_lora, rope_dim, nope_dim, v_dim;
+  uint32_t n_predictions; /* multi-token prediction */
   bool use_sliding_window; /* qwen2 */
   bool tied;
   bool attention_bias, mlp_bias, bias;
@@ -15,6 +20,15 @@ typedef struct {
   bool norm_before;                       /* opt */
   double dropout;                         /* of the residual stream */
 } HfConfig;
+
+/* How a family says which experts there are. */
+typedef enum {
+  HF_DENSE,
+  HF_MIXTRAL,  /* every layer; intermediate_size is an expert's                        */
+  HF_QWEN,     /* each decoder_sparse_step-th, mlp_only_layers apart; shared as wide as said */
+  HF_DEEPSEEK, /* from first_k_dense_replace on, each moe_layer_freq-th; n_shared_experts     */
+  HF_LLAMA4,   /* each interleave_moe_layer_step-th; one shared expert                  */
+} HfExperts;
 
 /* Defaults of a family and what its files do not say. seq 0: must be given. */
 typedef struct {
@@ -27,12 +41,21 @@ typedef struct {
   bool linear_bias;
   bool qkv_bias;
   double dropout;
+  HfExperts experts;
+  bool qk_norm, is_latent;
 } Family;
 
 static const Family families[] = {
   { "llama", LS_MLP_SWIGLU, LS_NORM_RMSNORM, LS_POSITION_ROPE },
   { "mistral", LS_MLP_SWIGLU, LS_NORM_RMSNORM, LS_POSITION_ROPE },
   { "qwen2", LS_MLP_SWIGLU, LS_NORM_RMSNORM, LS_POSITION_ROPE, .qkv_bias = true },
+  { "qwen3", LS_MLP_SWIGLU, LS_NORM_RMSNORM, LS_POSITION_ROPE, .qk_norm = true },
+  { "mixtral", LS_MLP_SWIGLU, LS_NORM_RMSNORM, LS_POSITION_ROPE, .experts = HF_MIXTRAL },
+  { "qwen2_moe", LS_MLP_SWIGLU, LS_NORM_RMSNORM, LS_POSITION_ROPE, .qkv_bias = true, .experts = HF_QWEN },
+  { "qwen3_moe", LS_MLP_SWIGLU, LS_NORM_RMSNORM, LS_POSITION_ROPE, .qk_norm = true, .experts = HF_QWEN },
+  { "deepseek_v2", LS_MLP_SWIGLU, LS_NORM_RMSNORM, LS_POSITION_ROPE, .experts = HF_DEEPSEEK, .is_latent = true },
+  { "deepseek_v3", LS_MLP_SWIGLU, LS_NORM_RMSNORM, LS_POSITION_ROPE, .experts = HF_DEEPSEEK, .is_latent = true },
+  { "llama4_text", LS_MLP_SWIGLU, LS_NORM_RMSNORM, LS_POSITION_ROPE, .experts = HF_LLAMA4 },
   { "gpt2", LS_MLP_GELU, LS_NORM_LAYERNORM, LS_POSITION_LEARNED, .tied = true, .linear_bias = true, .dropout = 0.1 },
   { "gpt_neox", LS_MLP_GELU, LS_NORM_LAYERNORM, LS_POSITION_ROPE, .linear_bias = true },
   { "opt", LS_MLP_GELU, LS_NORM_LAYERNORM, LS_POSITION_LEARNED, .tied = true, .linear_bias = true, .dropout = 0.1 },
@@ -40,6 +63,7 @@ static const Family families[] = {
 };
 
 #define UINT(key_, member, max_) { key_, LS_FIELD_UINT, offsetof (HfConfig, member), .min = 1, .max = (max_) }
+#define COUNT(key_, member) { key_, LS_FIELD_UINT, offsetof (HfConfig, member), .max = 65536 }
 #define BOOL(key_, member) { key_, LS_FIELD_BOOL, offsetof (HfConfig, member) }
 #define SKIP(key_) { key_, LS_FIELD_IGNORED }
 #define DROPOUT(key_) { key_, LS_FIELD_DOUBLE, offsetof (HfConfig, dropout), .max = 1 }
@@ -66,6 +90,24 @@ static const LsField hf_fields[] = {
   UINT ("n_positions", seq, 1 << 27),
   UINT ("word_embed_proj_dim", embedding_width, 1 << 20),
   UINT ("sliding_window", sliding_window, 1 << 27),
+  UINT ("num_local_experts", experts, 65536),
+  UINT ("num_experts", experts, 65536),
+  UINT ("n_routed_experts", experts, 65536),
+  UINT ("num_experts_per_tok", top_k, 65536),
+  UINT ("moe_intermediate_size", expert_ffn, 1 << 22),
+  UINT ("shared_expert_intermediate_size", shared_ffn, 1 << 22),
+  UINT ("intermediate_size_mlp", dense_ffn, 1 << 22),
+  UINT ("n_shared_experts", n_shared, 65536),
+  COUNT ("first_k_dense_replace", dense_layers),
+  UINT ("moe_layer_freq", sparse_step, 65536),
+  UINT ("decoder_sparse_step", sparse_step, 65536),
+  UINT ("interleave_moe_layer_step", interleave, 65536),
+  UINT ("q_lora_rank", q_lora, 1 << 20),
+  UINT ("kv_lora_rank", kv_lora, 1 << 20),
+  UINT ("qk_rope_head_dim", rope_dim, 1 << 20),
+  UINT ("qk_nope_head_dim", nope_dim, 1 << 20),
+  UINT ("v_head_dim", v_dim, 1 << 20),
+  COUNT ("num_nextn_predict_layers", n_predictions),
   BOOL ("use_sliding_window", use_sliding_window),
   BOOL ("tie_word_embeddings", tied),
   BOOL ("attention_bias", attention_bias),
@@ -87,6 +129,11 @@ static const LsField hf_fields[] = {
   SKIP ("layer_norm_eps"), SKIP ("layer_norm_epsilon"), SKIP ("rope_theta"), SKIP ("rope_scaling"),
   SKIP ("rope_parameters"), SKIP ("rotary_emb_base"), SKIP ("pretraining_tp"), SKIP ("attention_dropout"),
   SKIP ("attn_pdrop"), SKIP ("embd_pdrop"), SKIP ("activation_dropout"), SKIP ("max_window_layers"),
+  SKIP ("router_aux_loss_coef"), SKIP ("output_router_logits"), SKIP ("router_jitter_noise"), SKIP ("norm_topk_prob"),
+  SKIP ("mlp_only_layers"), SKIP ("moe_layers"), SKIP ("n_group"), SKIP ("topk_group"), SKIP ("topk_method"), SKIP ("scoring_func"),
+  SKIP ("routed_scaling_factor"), SKIP ("aux_loss_alpha"), SKIP ("seq_aux"), SKIP ("ep_size"), SKIP ("quantization_config"),
+  SKIP ("auto_map"), SKIP ("no_rope_layers"), SKIP ("attention_chunk_size"), SKIP ("use_qk_norm"), SKIP ("attn_scale"),
+  SKIP ("floor_scale"), SKIP ("attn_temperature_tuning"), SKIP ("for_llm_compression"), SKIP ("no_rope_layer_interval"),
   SKIP ("n_ctx"), SKIP ("is_encoder_decoder"), SKIP ("task_specific_params"), SKIP ("prefix"),
   { NULL },
 };
@@ -112,14 +159,17 @@ refuse (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *
   return false;
 }
 
+/* Experts where the family has none that we know. */
 static bool
-is_dense (const LsJsonDoc *doc, LsDiagList *diags)
+is_dense (const LsJsonDoc *doc, const Family *f, LsDiagList *diags)
 {
   static const char *const counts[] = { "num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts" };
+  if (f->experts != HF_DENSE)
+    return true;
   for (size_t i = 0; i < G_N_ELEMENTS (counts); i++) {
     const cJSON *n = get (doc, counts[i]);
     if (cJSON_IsNumber (n) && n->valuedouble > 1)
-      return refuse (doc, n, diags, "a mixture of experts; only dense models can be simulated");
+      return refuse (doc, n, diags, "experts in a model_type that has none");
   }
   return true;
 }
@@ -151,7 +201,7 @@ find_family (const LsJsonDoc *doc, LsDiagList *diags)
     g_string_append_printf (known, "%s\"%s\"", i > 0 ? ", " : "", families[i].model_type);
   }
   g_autofree char *got = type ? ls_json_describe (type) : g_strdup ("no key \"model_type\"");
-  g_autofree char *reason = g_strdup_printf ("expected one of the dense decoders %s; got %s", known->str, got);
+  g_autofree char *reason = g_strdup_printf ("expected one of the decoders %s; got %s", known->str, got);
   refuse (doc, type ? type : ls_json_doc_root (doc), diags, reason);
   return NULL;
 }
@@ -183,6 +233,18 @@ check_complete (const LsJsonDoc *doc, const Family *f, const HfConfig *c, LsDiag
   is_missing = missing (doc, diags, c->seq, "max_position_embeddings") || is_missing;
   if (f->mlp == LS_MLP_SWIGLU) /* no rule gives it; the others have four times hidden */
     is_missing = missing (doc, diags, c->ffn, "intermediate_size") || is_missing;
+  if (f->experts != HF_DENSE) {
+    is_missing = missing (doc, diags, c->experts, f->experts == HF_DEEPSEEK ? "n_routed_experts" : "num_experts") || is_missing;
+    is_missing = missing (doc, diags, c->top_k, "num_experts_per_tok") || is_missing;
+  }
+  if (f->experts == HF_QWEN || f->experts == HF_DEEPSEEK)
+    is_missing = missing (doc, diags, c->expert_ffn, "moe_intermediate_size") || is_missing;
+  if (f->is_latent) {
+    is_missing = missing (doc, diags, c->kv_lora, "kv_lora_rank") || is_missing;
+    is_missing = missing (doc, diags, c->rope_dim, "qk_rope_head_dim") || is_missing;
+    is_missing = missing (doc, diags, c->nope_dim, "qk_nope_head_dim") || is_missing;
+    is_missing = missing (doc, diags, c->v_dim, "v_head_dim") || is_missing;
+  }
   return !is_missing;
 }
 
@@ -254,9 +316,53 @@ to_model (const LsJsonDoc *doc, const Family *f, const HfConfig *c)
     .attention = LS_ATTENTION_FLASH,
     .linear_bias = c->bias || (c->attention_bias && c->mlp_bias),
     .qkv_bias = f->qkv_bias || (c->attention_bias && !c->mlp_bias),
+    .qk_norm = f->qk_norm,
     .tied_embeddings = c->tied,
     .dropout = c->dropout > 0,
   };
+}
+
+static void
+add_experts (const Family *f, const HfConfig *c, LsModel *m)
+{
+  if (f->experts == HF_DENSE)
+    return;
+  m->n_experts = c->experts;
+  m->top_k = c->top_k;
+  m->expert_ffn = c->expert_ffn;
+  m->moe_every = MAX (1, f->experts == HF_LLAMA4 ? c->interleave : c->sparse_step);
+  if (f->experts == HF_MIXTRAL || f->experts == HF_LLAMA4)
+    m->expert_ffn = c->ffn;
+  if (f->experts == HF_LLAMA4 && c->dense_ffn > 0)
+    m->ffn = c->dense_ffn;
+  m->shared_ffn = f->experts == HF_QWEN ? c->shared_ffn : f->experts == HF_DEEPSEEK ? c->n_shared * c->expert_ffn
+                  : f->experts == HF_LLAMA4 ? c->ffn : 0;
+  m->n_dense_layers = f->experts == HF_DEEPSEEK ? c->dense_layers : 0;
+}
+
+static void
+add_latents (const Family *f, const HfConfig *c, LsModel *m)
+{
+  if (!f->is_latent)
+    return;
+  m->kv_lora = c->kv_lora;
+  m->q_lora = c->q_lora;
+  m->rope_dim = c->rope_dim;
+  m->v_dim = c->v_dim;
+  m->head_dim = c->nope_dim + c->rope_dim;
+  m->n_kv_heads = m->n_heads;
+}
+
+/* Layers that are dense one by one, and experts of which not every so-manieth layer has. */
+static bool
+check_layers (const LsJsonDoc *doc, const Family *f, const HfConfig *c, LsDiagList *diags)
+{
+  const cJSON *only = get (doc, "mlp_only_layers");
+  if (cJSON_IsArray (only) && cJSON_GetArraySize (only) > 0)
+    return refuse (doc, only, diags, "dense layers by number; only the first few, or all but each so-manieth, can be");
+  if (f->experts == HF_DEEPSEEK && c->sparse_step > 1)
+    return refuse (doc, get (doc, "moe_layer_freq"), diags, "experts in each so-manieth layer from 0 on; expected 1");
+  return true;
 }
 
 #define LENGTH_REMEDY "set the training length with --seq"
@@ -278,6 +384,12 @@ note_assumptions (const Family *f, const HfConfig *c, GPtrArray *notes)
     note (notes, "attention is taken over the whole sequence, not over the sliding window");
   if (c->activation && !is_known_activation (c->activation))
     note (notes, "the activation is taken to cost as much as GELU or SiLU");
+  if (c->n_predictions > 0)
+    note (notes, "layers that predict further tokens are left out");
+  if (f->experts == HF_LLAMA4)
+    note (notes, "norms of queries and keys are left out, and attention is taken over the whole sequence in all layers");
+  if (f->experts == HF_QWEN && c->shared_ffn > 0)
+    note (notes, "the gate of the shared expert is left out");
   if (strcmp (f->model_type, "gpt_neox") == 0 || strcmp (f->model_type, "falcon") == 0)
     note (notes, "attention and MLP are taken one after the other, not side by side");
 }
@@ -290,7 +402,9 @@ read_config (const LsJsonDoc *doc, const Family *f, HfConfig *c, LsModel *ret_mo
       || !check_complete (doc, f, c, diags))
     return false;
   LsModel model = to_model (doc, f, c);
-  bool ok = check_shape (doc, c, &model, diags);
+  add_experts (f, c, &model);
+  add_latents (f, c, &model);
+  bool ok = check_shape (doc, c, &model, diags) && check_layers (doc, f, c, diags) && ls_model_complete (doc, &model, diags);
   if (ok)
     *ret_model = model;
   else
@@ -303,9 +417,9 @@ bool
 ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
 {
   const Family *f = NULL;
-  if (is_dense (doc, diags) && is_decoder (doc, diags))
+  if (is_decoder (doc, diags))
     f = find_family (doc, diags);
-  if (!f)
+  if (!f || !is_dense (doc, f, diags))
     return false;
   g_autoptr (GPtrArray) unread = notes ? g_ptr_array_ref (notes) : g_ptr_array_new_with_free_func (g_free);
   HfConfig c = {

@@ -49,6 +49,31 @@ ls_kernel_gemm (const char *name, LsDtype dtype, uint64_t m, uint64_t n, uint64_
 }
 
 LsKernel
+ls_kernel_gemm_part (const LsKernel *gemm, uint32_t n)
+{
+  LsKernel part = *gemm;
+  double b = (double) gemm->batch * ls_dtype_bytes (gemm->dtype) * (double) gemm->k * (double) gemm->n;
+  g_assert (n > 0 && gemm->m % n == 0);
+  part.m /= n;
+  part.flops /= n;
+  part.bytes = (gemm->bytes - b) / n + b;
+  return part;
+}
+
+LsKernel
+ls_kernel_gemm_columns (const LsKernel *gemm, uint64_t n)
+{
+  LsKernel part = *gemm;
+  double a = (double) gemm->batch * ls_dtype_bytes (gemm->dtype) * (double) gemm->m * (double) gemm->k;
+  double share = (double) n / (double) gemm->n;
+  g_assert (n > 0 && n <= gemm->n);
+  part.n = n;
+  part.flops *= share;
+  part.bytes = a + (gemm->bytes - a) * share;
+  return part;
+}
+
+LsKernel
 ls_kernel_attention (const char *name, LsDtype dtype, uint64_t batch, uint64_t seq, uint64_t heads,
                      uint64_t kv_heads, uint64_t head_dim, bool is_causal, bool is_backward)
 {

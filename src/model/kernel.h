@@ -27,6 +27,17 @@ typedef enum {
   LS_N_KERNEL_KINDS
 } LsKernelKind;
 
+/* Implementations of flash attention: FlashAttention, its version in Triton, FlashAttention-2 and
+ * -3; AUTO: whichever a GPU was measured with. */
+typedef enum {
+  LS_ATTENTION_KERNEL_AUTO,
+  LS_ATTENTION_KERNEL_FA1,
+  LS_ATTENTION_KERNEL_TRITON,
+  LS_ATTENTION_KERNEL_FA2,
+  LS_ATTENTION_KERNEL_FA3,
+  LS_N_ATTENTION_KERNELS
+} LsAttentionKernel;
+
 const char *ls_kernel_kind_name (LsKernelKind kind); /* static: "gemm" */
 
 typedef struct {
@@ -43,6 +54,10 @@ typedef struct {
  * for C; accumulate adds a read of C. */
 LsKernel ls_kernel_gemm (const char *name, LsDtype dtype, uint64_t m, uint64_t n, uint64_t k,
                          uint64_t batch, uint32_t out_bytes_per_element, bool accumulate);
+/* One of n equal parts of its rows, m / n of them: each reads B. */
+LsKernel ls_kernel_gemm_part (const LsKernel *gemm, uint32_t n);
+/* n of its columns: reads all of A. */
+LsKernel ls_kernel_gemm_columns (const LsKernel *gemm, uint64_t n);
 /* Flash attention over `batch` sequences: 4 batch seq^2 heads head_dim FLOPs, half if
  * causal, 2.5 times that backward. Bytes: Q, K, V in, O out in 16 bits; backward those,
  * dO and four gradients. */

@@ -27,6 +27,32 @@ ls_model_padded_vocab (const LsModel *m, uint32_t tp)
   return (m->vocab + multiple - 1) / multiple * multiple;
 }
 
+/* --- which layers have experts ---------------------------------------------------- */
+
+bool
+ls_model_has_experts (const LsModel *m, uint32_t layer)
+{
+  if (m->n_experts == 0 || layer < m->n_dense_layers)
+    return false;
+  return (layer - m->n_dense_layers + 1) % MAX (1, m->moe_every) == 0;
+}
+
+uint32_t
+ls_model_n_moe_layers (const LsModel *m)
+{
+  if (m->n_experts == 0 || m->n_layers < m->n_dense_layers)
+    return 0;
+  return (m->n_layers - m->n_dense_layers) / MAX (1, m->moe_every);
+}
+
+/* --- parameters --------------------------------------------------------------------- */
+
+uint32_t
+ls_model_v_dim (const LsModel *m)
+{
+  return m->kv_lora > 0 ? m->v_dim : m->head_dim;
+}
+
 static uint64_t
 query_width (const LsModel *m)
 {
@@ -39,11 +65,11 @@ qkv_width (const LsModel *m)
   return query_width (m) + 2 * (uint64_t) m->n_kv_heads * m->head_dim;
 }
 
-/* Columns of the first MLP matrix: SwiGLU has gate and up side by side. */
+/* Matrices of an MLP: SwiGLU has gate and up side by side, and down. */
 static uint64_t
-fc1_width (const LsModel *m)
+mlp_params (const LsModel *m, uint64_t ffn)
 {
-  return (m->mlp == LS_MLP_SWIGLU ? 2 : 1) * (uint64_t) m->ffn;
+  return (m->mlp == LS_MLP_SWIGLU ? 3 : 2) * m->hidden * ffn;
 }
 
 static uint64_t
@@ -52,42 +78,91 @@ norm_params (const LsModel *m)
   return (m->norm == LS_NORM_LAYERNORM ? 2 : 1) * (uint64_t) m->hidden;
 }
 
-/* The four matrices of a layer. */
 static uint64_t
-layer_linear_params (const LsModel *m)
+attention_params (const LsModel *m)
 {
-  uint64_t h = m->hidden;
-  return h * qkv_width (m) + query_width (m) * h + h * fc1_width (m) + (uint64_t) m->ffn * h;
+  uint64_t h = m->hidden, a = m->n_heads;
+  if (m->kv_lora == 0)
+    return h * qkv_width (m) + query_width (m) * h;
+  uint64_t q = m->q_lora > 0 ? m->q_lora * (h + query_width (m)) : h * query_width (m);
+  uint64_t kv = h * (m->kv_lora + m->rope_dim) + m->kv_lora * a * (m->head_dim - m->rope_dim + m->v_dim);
+  return q + kv + a * m->v_dim * h;
 }
 
+/* Norms inside of attention. */
 static uint64_t
-layer_biases (const LsModel *m)
+attention_norm_params (const LsModel *m)
 {
-  uint64_t n = 0;
-  if (m->linear_bias || m->qkv_bias)
-    n += qkv_width (m);
-  if (m->linear_bias)
-    n += fc1_width (m) + 2 * (uint64_t) m->hidden;
-  return n;
+  return m->kv_lora + m->q_lora + (m->qk_norm ? 2 * (uint64_t) m->head_dim : 0);
 }
 
 uint64_t
-ls_model_layer_params (const LsModel *m)
+ls_model_expert_params (const LsModel *m)
 {
-  return layer_linear_params (m) + layer_biases (m) + 2 * norm_params (m);
+  return mlp_params (m, m->expert_ffn);
+}
+
+/* The matrices of a layer, with so many of its experts. */
+static uint64_t
+layer_linear_params (const LsModel *m, bool has_experts, uint32_t n_experts)
+{
+  uint64_t n = attention_params (m);
+  if (!has_experts)
+    return n + mlp_params (m, m->ffn);
+  return n + (uint64_t) m->hidden * m->n_experts + n_experts * ls_model_expert_params (m) + mlp_params (m, m->shared_ffn);
+}
+
+/* Neither experts nor latents have biases. */
+static uint64_t
+layer_biases (const LsModel *m, bool has_experts)
+{
+  uint64_t n = 0, fc1 = (m->mlp == LS_MLP_SWIGLU ? 2 : 1) * (uint64_t) m->ffn;
+  if ((m->linear_bias || m->qkv_bias) && m->kv_lora == 0)
+    n += qkv_width (m);
+  if (m->linear_bias)
+    n += m->hidden + (has_experts ? 0 : fc1 + m->hidden);
+  return n;
+}
+
+static uint64_t
+layer_params (const LsModel *m, bool has_experts, uint32_t n_experts)
+{
+  return layer_linear_params (m, has_experts, n_experts) + layer_biases (m, has_experts) + 2 * norm_params (m)
+         + attention_norm_params (m);
+}
+
+uint64_t
+ls_model_layer_params (const LsModel *m, uint32_t layer)
+{
+  return layer_params (m, ls_model_has_experts (m, layer), m->n_experts);
 }
 
 uint64_t
 ls_model_linear_params (const LsModel *m, uint64_t vocab)
 {
-  return m->n_layers * layer_linear_params (m) + vocab * m->hidden;
+  uint64_t n_moe = ls_model_n_moe_layers (m);
+  return n_moe * layer_linear_params (m, true, m->top_k) + (m->n_layers - n_moe) * layer_linear_params (m, false, 0)
+         + vocab * m->hidden;
+}
+
+static uint64_t
+params_with (const LsModel *m, uint64_t vocab, uint32_t n_experts)
+{
+  uint64_t table = vocab * m->hidden, n_moe = ls_model_n_moe_layers (m);
+  uint64_t positions = m->position == LS_POSITION_LEARNED ? (uint64_t) m->seq * m->hidden : 0;
+  uint64_t head = m->tied_embeddings ? 0 : table;
+  uint64_t layers = n_moe * layer_params (m, true, n_experts) + (m->n_layers - n_moe) * layer_params (m, false, 0);
+  return table + positions + layers + norm_params (m) + head;
 }
 
 uint64_t
 ls_model_params (const LsModel *m, uint64_t vocab)
 {
-  uint64_t table = vocab * m->hidden;
-  uint64_t positions = m->position == LS_POSITION_LEARNED ? (uint64_t) m->seq * m->hidden : 0;
-  uint64_t head = m->tied_embeddings ? 0 : table;
-  return table + positions + m->n_layers * ls_model_layer_params (m) + norm_params (m) + head;
+  return params_with (m, vocab, m->n_experts);
+}
+
+uint64_t
+ls_model_active_params (const LsModel *m, uint64_t vocab)
+{
+  return params_with (m, vocab, m->top_k);
 }

@@ -1,7 +1,12 @@
-/* model/model.h — what is trained: the dimensions of a dense decoder.
+/* model/model.h — what is trained: the dimensions of a decoder, dense or with a mixture of
+ * experts.
  *
  * Letters as in the literature: L layers, h hidden, a heads, f ffn, V
- * vocabulary, s sequence, b micro-batch, t tensor-parallel degree. */
+ * vocabulary, s sequence, b micro-batch, t tensor-parallel degree, E experts.
+ *
+ * Multi-head latent attention (DeepSeek-AI 2024, DeepSeek-V2, section 2.1): queries, and keys
+ * with values, come from narrow latents. A key head has a part that is rotated, one for all
+ * heads (rope_dim), and one that is not; head_dim is both together, v_dim that of a value. */
 #ifndef LS_MODEL_MODEL_H
 #define LS_MODEL_MODEL_H
 
@@ -14,6 +19,10 @@ typedef enum { LS_MLP_GELU, LS_MLP_RELU2, LS_MLP_SWIGLU } LsMlp;           /* 2,
 typedef enum { LS_NORM_LAYERNORM, LS_NORM_RMSNORM } LsNorm;
 typedef enum { LS_POSITION_LEARNED, LS_POSITION_ROPE, LS_POSITION_ALIBI, LS_POSITION_NONE } LsPosition;
 typedef enum { LS_ATTENTION_UNFUSED, LS_ATTENTION_FLASH } LsAttention;
+/* How the attention of a sequence that is cut over ranks gets the keys and values of others. */
+typedef enum { LS_CP_RING, LS_CP_ALL_GATHER, LS_CP_ULYSSES } LsCpKind;
+/* Scaling factors of fp8: from earlier steps, from the tensor itself, or one for each of its blocks. */
+typedef enum { LS_FP8_DELAYED, LS_FP8_CURRENT, LS_FP8_BLOCKWISE } LsFp8Recipe;
 
 typedef struct {
   char *name;
@@ -23,6 +32,10 @@ typedef struct {
   uint32_t n_heads;
   uint32_t n_kv_heads; /* = n_heads without GQA           */
   uint32_t head_dim;   /* usually hidden / n_heads        */
+  uint32_t kv_lora;    /* latent of keys and values; 0: no latent attention, and the next three are 0 too */
+  uint32_t q_lora;     /* of queries; 0: none             */
+  uint32_t rope_dim;   /* of head_dim, what is rotated    */
+  uint32_t v_dim;      /* width of a head of values       */
   uint32_t ffn;        /* inner width of the MLP          */
   uint32_t vocab;      /* as published, before padding    */
   uint32_t seq;        /* training sequence length        */
@@ -32,8 +45,16 @@ typedef struct {
   LsAttention attention; /* default of the runs           */
   bool linear_bias;      /* biases on the linear layers   */
   bool qkv_bias;         /* bias on QKV only (Qwen)       */
+  bool qk_norm;          /* RMS norm of each head of Q and K (Qwen3) */
   bool tied_embeddings;
   bool dropout;          /* trained with dropout          */
+  /* Mixture of experts; n_experts 0: none, and the rest is then 0 too. */
+  uint32_t n_experts;
+  uint32_t top_k;           /* experts that a token is sent to                 */
+  uint32_t expert_ffn;      /* inner width of one expert's MLP                 */
+  uint32_t shared_ffn;      /* inner width of the experts that see every token, together */
+  uint32_t n_dense_layers;  /* first layers that have an MLP instead (of width ffn) */
+  uint32_t moe_every;       /* of every so many others the last has experts: 1, all of them */
 } LsModel;
 
 void ls_model_clear (LsModel *model);                       /* NULL allowed */
@@ -42,11 +63,20 @@ void ls_model_copy (LsModel *dest, const LsModel *source);  /* deep */
 /* V padded to a multiple of 128 * tp (Megatron-LM, --make-vocab-size-divisible-by). */
 uint64_t ls_model_padded_vocab (const LsModel *m, uint32_t tp);
 
-/* Parameter counts of the whole model, with the given vocabulary. Linear
- * parameters are those that a token multiplies (no embedding lookup, no norms,
- * no biases); a tied or untied head counts once. */
+/* Whether this layer, in model order, has experts and not one MLP; how many have. */
+bool ls_model_has_experts (const LsModel *m, uint32_t layer);
+uint32_t ls_model_n_moe_layers (const LsModel *m);
+
+/* Width of a head of values: v_dim, or head_dim without latent attention. */
+uint32_t ls_model_v_dim (const LsModel *m);
+
+/* Parameter counts of the whole model, with the given vocabulary. Active are those that one
+ * token meets: of the experts, top_k. Linear parameters are those that a token multiplies (no
+ * embedding lookup, no norms, no biases); a tied or untied head counts once. */
 uint64_t ls_model_params (const LsModel *m, uint64_t vocab);
-uint64_t ls_model_layer_params (const LsModel *m);
+uint64_t ls_model_active_params (const LsModel *m, uint64_t vocab);
+uint64_t ls_model_layer_params (const LsModel *m, uint32_t layer);
+uint64_t ls_model_expert_params (const LsModel *m); /* of one expert */
 uint64_t ls_model_linear_params (const LsModel *m, uint64_t vocab);
 
 /* Model FLOPs of one training step (forward + backward, no recomputation) over

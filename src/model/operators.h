@@ -25,8 +25,17 @@
 
 typedef enum { LS_TP_NONE, LS_TP_COLUMN, LS_TP_ROW, LS_TP_VOCAB, LS_TP_REDUCE } LsTpMode;
 
+/* What expert parallelism does around an operator (operators_moe.c, parallel/lower_experts.c):
+ *
+ *   LS_EP_DISPATCH  forward: tokens go to their experts before it: an all-to-all over ep, then
+ *                   gathered over etp. backward: gradients come back after it.
+ *   LS_EP_COMBINE   forward: results go back after it: reduce-scattered over etp, then an
+ *                   all-to-all over ep. backward: gradients go there before it. */
+typedef enum { LS_EP_NONE, LS_EP_DISPATCH, LS_EP_COMBINE } LsEpMode;
+
 #define LS_OPERATOR_MAX_KERNELS 4
 #define LS_OPERATOR_MAX_PARAMS 2
+#define LS_OPERATOR_MAX_PRODUCTS 3
 
 typedef struct {
   const char *name; /* static */
@@ -38,10 +47,20 @@ typedef struct {
   LsKernel wgrad[LS_OPERATOR_MAX_KERNELS];
   uint64_t param_numel[LS_OPERATOR_MAX_PARAMS]; /* of this rank: weight, bias, in definition order */
   bool param_replicated; /* not divided by t (norms, row biases, positions)      */
+  bool is_expert;        /* held by the ranks of an edp communicator, not of dp   */
   bool grad_is_whole;    /* replicated, yet with SP each rank has the whole gradient: no
                             all-reduce over tp (positions)                         */
   uint64_t saved_bytes;  /* kept on this rank from forward to backward          */
+  uint64_t input_bytes;  /* of these, the input of its matrix product           */
+  bool is_norm, is_activation; /* its output can be had again from what it keeps */
+  uint8_t n_products;    /* products of which its GEMM is made, as a model in PyTorch has them: */
+  uint64_t product_columns[LS_OPERATOR_MAX_PRODUCTS]; /* columns of Q, K, V; of gate and up    */
   uint64_t reduce_bytes; /* LS_TP_REDUCE only                                    */
+  uint64_t tp_bytes;     /* the whole array that tp gathers or reduces; 0: the tensor between two layers */
+  LsEpMode ep;
+  uint64_t ep_bytes;     /* all-to-all: what the mean member sends               */
+  uint64_t etp_bytes;    /* of this ep rank, over all of etp                     */
+  bool context_parallel; /* attention with cp > 1: its kernels are those of ls_context_step() */
 } LsOperator;
 
 /* How a model is cut, as far as one rank's operators depend on it. */
@@ -53,14 +72,43 @@ typedef struct {
   LsAttention attention;
   LsDtype dtype;        /* of activations and weights                */
   LsDtype grad_dtype;   /* of the gradients that W accumulates into  */
+  uint32_t cp;          /* context-parallel degree; seq is of whole sequences: a rank has seq / cp tokens of each */
+  LsCpKind cp_kind;
+  bool cp_balance;
+  bool sp_save_gathered; /* with SP, keep the gathered input of COLUMN layers for the backward */
+  uint32_t ep, etp;     /* experts over ep ranks, each over etp; 0 counts as 1 */
+  uint32_t ep_rank;     /* whose experts, where they differ in load      */
+  const double *expert_share; /* [n_experts] of all tokens; NULL: evenly */
+  double expert_capacity;     /* tokens of an expert over the mean; 0: no limit */
+  LsFp8Recipe fp8_recipe;
+  bool grad_is_cast;    /* W makes a gradient in the type of activations, which is cast and then added to an fp32 one */
+  bool grad_is_fresh;   /* W makes a gradient of its own in the type of activations, and adds to none */
 } LsShard;
 
 /* Append LsOperator values to a GArray in forward order. */
 void ls_operators_embedding (const LsModel *m, const LsShard *s, GArray *operators);
-void ls_operators_layer (const LsModel *m, const LsShard *s, GArray *operators);
+void ls_operators_layer (const LsModel *m, const LsShard *s, uint32_t layer, GArray *operators); /* in model order */
 /* Final norm, logits, loss. with_weight: the head has a weight of its own here
  * (untied, or tied but on another stage than the embedding). */
 void ls_operators_head (const LsModel *m, const LsShard *s, bool with_weight, GArray *operators);
+
+/* Attention with cp > 1, in steps that communication goes between (operators_context.c). */
+typedef struct {
+  bool is_idle;          /* the mask leaves nothing to compute: no kernels           */
+  LsKernel fwd, bwd;
+  LsKernel merge, merge_grad; /* of its results with those of the steps before; bytes 0: none */
+} LsContextStep;
+
+uint32_t ls_context_n_steps (const LsShard *s);
+/* Whether ranks of a cp group have different kernels. */
+bool ls_context_is_uneven (const LsShard *s);
+/* Of member cp_rank of the cp group, which does not matter unless they are uneven. */
+void ls_context_step (const LsModel *m, const LsShard *s, uint32_t cp_rank, uint32_t step, LsContextStep *ret_step);
+/* A copy of n_bytes, read and written, before or after an exchange. */
+LsKernel ls_context_copy (const LsShard *s, const char *name, uint64_t n_bytes);
+/* Bytes of this rank's Q, as of the context, and of its K, as of its V. */
+uint64_t ls_context_q_bytes (const LsModel *m, const LsShard *s);
+uint64_t ls_context_k_bytes (const LsModel *m, const LsShard *s);
 
 /* Bytes of the tensor between two layers on one rank (2sbh, /t with SP). */
 uint64_t ls_boundary_bytes (const LsModel *m, const LsShard *s);
@@ -70,5 +118,8 @@ uint64_t ls_boundary_bytes (const LsModel *m, const LsShard *s);
  * (optimizer.c). Appends LsKernel values. The one of kind REDUCTION is the gradient
  * norm, and "grad-unscale" (fp16) looks for inf: their all-reduces follow them. */
 void ls_optimizer_kernels (uint64_t n_params, LsDtype dtype, LsDtype grad_dtype, GArray *kernels);
+/* The same where parameters and gradients are fp32 shards and nothing else, as with FSDP:
+ * torch.optim's fused Adam and clip_grad_norm_. */
+void ls_optimizer_kernels_sharded (uint64_t n_params, LsDtype dtype, GArray *kernels);
 
 #endif

@@ -120,19 +120,26 @@ append_context (GArray *operators, const LsCut *cut)
     op->saved_bytes = n_scores (cut) * cut->elt;
 }
 
-static LsKernel
-flash_kernel (const LsCut *cut, const char *name, LsKernelKind kind, double flops, double bytes)
+LsKernel
+ls_attention_kernel (const LsCut *cut, const LsAttentionPart *part, bool is_backward)
 {
+  double sequences = cut->shard->micro_batch, head_dim = cut->model->head_dim;
+  double q = sequences * (double) part->queries * (double) part->heads * head_dim;
+  double kv = sequences * (double) part->keys * (double) part->kv_heads * head_dim;
+  double flops = 4 * q * (double) part->keys * part->pairs;
+  double lse = 4 * sequences * (double) part->queries * (double) part->heads; /* log-sum-exp of each row, fp32 */
+  uint32_t n_tensors = is_backward ? 4 : 2; /* q, k, v, o; and do, dq, dk, dv */
+
   return (LsKernel) {
-    .name = name,
-    .kind = kind,
+    .name = is_backward ? "flash-attention-bwd" : "flash-attention-fwd",
+    .kind = is_backward ? LS_KERNEL_ATTENTION_BWD : LS_KERNEL_ATTENTION_FWD,
     .dtype = cut->act,
-    .m = cut->shard->seq,
-    .n = cut->shard->seq,
+    .m = part->queries,
+    .n = part->keys,
     .k = cut->model->head_dim,
-    .batch = cut->shard->micro_batch * cut->heads,
-    .flops = flops,
-    .bytes = bytes,
+    .batch = cut->shard->micro_batch * part->heads,
+    .flops = is_backward ? 2.5 * flops : flops,
+    .bytes = cut->elt * n_tensors * (q + kv) + lse,
   };
 }
 
@@ -141,19 +148,16 @@ flash_kernel (const LsCut *cut, const char *name, LsKernelKind kind, double flop
 static void
 append_flash (GArray *operators, const LsCut *cut)
 {
-  double tokens = (double) cut->tokens, s = cut->shard->seq;
-  double q = (double) cut->q_width, kv = (double) cut->kv_width;
-  double flops = 4 * tokens * s * q / 2;
-  double lse = 4 * tokens * (double) cut->heads; /* log-sum-exp of each row, fp32 */
+  uint64_t s = cut->shard->seq;
+  LsAttentionPart whole = { .queries = s, .keys = s, .heads = cut->heads, .kv_heads = cut->kv_heads, .pairs = 0.5 };
   LsOperator *op = ls_operator_append (operators, "attention", LS_TP_NONE);
 
-  /* q, k, v, o */
-  double bytes = cut->elt * tokens * (2 * q + 2 * kv) + lse;
-  ls_operator_fwd (op, flash_kernel (cut, "flash-attention-fwd", LS_KERNEL_ATTENTION_FWD, flops, bytes));
-  /* q, k, v, o, do, dq, dk, dv */
-  bytes = cut->elt * tokens * (4 * q + 4 * kv) + lse;
-  ls_operator_igrad (op, flash_kernel (cut, "flash-attention-bwd", LS_KERNEL_ATTENTION_BWD,
-                                       2.5 * flops, bytes));
+  if (cut->shard->cp > 1) {
+    ls_operator_context_parallel (op, cut);
+    return;
+  }
+  ls_operator_fwd (op, ls_attention_kernel (cut, &whole, false));
+  ls_operator_igrad (op, ls_attention_kernel (cut, &whole, true));
   op->saved_bytes = 4 * cut->tokens * cut->heads;
 }
 

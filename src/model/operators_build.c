@@ -1,5 +1,7 @@
 #include "model/operators_build.h"
 
+#include "model/operators_fp8.h"
+
 static uint64_t
 divide (uint64_t n, uint64_t by)
 {
@@ -11,7 +13,7 @@ void
 ls_cut_init (LsCut *cut, const LsModel *m, const LsShard *s)
 {
   *cut = (LsCut) { .model = m, .shard = s };
-  cut->tokens = (uint64_t) s->seq * s->micro_batch;
+  cut->tokens = divide (s->seq, MAX (s->cp, 1)) * s->micro_batch;
   cut->local_tokens = s->sp ? divide (cut->tokens, s->tp) : cut->tokens;
   cut->heads = divide (m->n_heads, s->tp);
   /* More ranks than KV heads: Megatron-LM gives each rank a copy of one. */
@@ -69,6 +71,13 @@ ls_operator_param (LsOperator *op, uint64_t numel)
 }
 
 void
+ls_operator_product (LsOperator *op, uint64_t columns)
+{
+  g_assert (op->n_products < LS_OPERATOR_MAX_PRODUCTS);
+  op->product_columns[op->n_products++] = columns;
+}
+
+void
 ls_operator_bias (LsOperator *op, const LsCut *cut, const char *grad_name, uint64_t rows,
                   uint64_t cols)
 {
@@ -76,33 +85,35 @@ ls_operator_bias (LsOperator *op, const LsCut *cut, const char *grad_name, uint6
   ls_operator_wgrad (op, ls_cut_stream (cut, grad_name, LS_KERNEL_REDUCTION, rows, cols, cut->elt));
 }
 
-/* Quantised copies of a 16-bit tensor, one per operand layout (rowwise for the
- * GEMM at hand, transposed for the W GEMM). */
-static LsKernel
-fp8_cast_transpose (const LsCut *cut, uint64_t rows, uint64_t cols)
+bool
+ls_cut_fuses_gradients (const LsCut *cut)
 {
-  return ls_cut_stream (cut, "fp8-cast-transpose", LS_KERNEL_ELEMENTWISE, rows, cols, cut->elt + 2);
-}
-
-static LsKernel
-fp8_transpose (const LsCut *cut, uint64_t rows, uint64_t cols)
-{
-  return ls_cut_stream (cut, "fp8-transpose", LS_KERNEL_ELEMENTWISE, rows, cols, 2);
+  const LsShard *s = cut->shard;
+  return s->grad_dtype == LS_DTYPE_FP32 && !s->grad_is_fresh && !s->grad_is_cast;
 }
 
 /* The gradient of the weight. apex's fused kernel lets the GEMM add to an fp32 main
  * gradient; a 16-bit one is added to by a kernel of its own (Megatron-LM's hook
- * main_grad.add_(grad), and autograd's accumulation likewise). */
+ * main_grad.add_(grad), and autograd's accumulation likewise). DeepSpeed's bf16 optimizer
+ * (runtime/bf16_optimizer.py, update_hp_grads) casts into a temporary, one kernel, and adds
+ * that, another; here they are one, with the traffic of both. */
+void
+ls_operator_accumulate (LsOperator *op, const LsCut *cut, uint64_t in, uint64_t out)
+{
+  const LsShard *s = cut->shard;
+  uint32_t n_passes = s->grad_is_cast ? 4 : 2;
+  if (!ls_cut_fuses_gradients (cut) && !s->grad_is_fresh)
+    ls_operator_wgrad (op, ls_cut_stream (cut, "grad-accumulate", LS_KERNEL_ELEMENTWISE, out, in,
+                                          cut->elt + n_passes * ls_dtype_bytes (s->grad_dtype)));
+}
+
 static void
 weight_gradient (LsOperator *op, const LsCut *cut, const char *name, LsDtype dtype, uint64_t in, uint64_t out)
 {
-  uint32_t grad_bytes = ls_dtype_bytes (cut->shard->grad_dtype);
-  bool is_fused = cut->shard->grad_dtype == LS_DTYPE_FP32;
-
-  ls_operator_wgrad (op, ls_kernel_gemm (name, dtype, out, in, cut->tokens, 1, is_fused ? grad_bytes : cut->elt, is_fused));
-  if (!is_fused)
-    ls_operator_wgrad (op, ls_cut_stream (cut, "grad-accumulate", LS_KERNEL_ELEMENTWISE, out, in,
-                                          cut->elt + 2 * grad_bytes));
+  bool is_fused = ls_cut_fuses_gradients (cut);
+  uint32_t grad_bytes = is_fused ? ls_dtype_bytes (cut->shard->grad_dtype) : cut->elt;
+  ls_operator_wgrad (op, ls_kernel_gemm (name, dtype, out, in, cut->tokens, 1, grad_bytes, is_fused));
+  ls_operator_accumulate (op, cut, in, out);
 }
 
 void
@@ -112,22 +123,22 @@ ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names
   uint64_t tokens = cut->tokens;
   bool is_column = op->tp == LS_TP_COLUMN;
   bool is_fp8 = dtype == LS_DTYPE_FP8;
-  bool comes_as_fp8 = is_fp8 && is_column;
 
-  if (is_fp8 && !comes_as_fp8)
-    ls_operator_fwd (op, fp8_cast_transpose (cut, tokens, in));
+  if (is_fp8)
+    ls_fp8_before_fwd (op, cut, in);
   ls_operator_fwd (op, ls_kernel_gemm (names->fwd, dtype, tokens, out, in, 1, cut->elt, false));
 
   if (is_fp8)
-    ls_operator_igrad (op, fp8_cast_transpose (cut, tokens, out));
+    ls_fp8_before_igrad (op, cut, out);
   ls_operator_igrad (op, ls_kernel_gemm (names->igrad, dtype, tokens, in, out, 1, cut->elt, false));
 
-  if (comes_as_fp8)
-    ls_operator_wgrad (op, fp8_transpose (cut, tokens, in));
+  if (is_fp8)
+    ls_fp8_before_wgrad (op, cut, in);
   weight_gradient (op, cut, names->wgrad, dtype, in, out);
 
-  /* With SP a COLUMN layer keeps its own part and gathers the input again. */
-  op->saved_bytes = (is_column ? cut->local_tokens : tokens) * in * ls_dtype_bytes (dtype);
+  /* With SP a COLUMN layer keeps its own part and gathers the input again, unless it is to keep all. */
+  bool keeps_part = is_column && !cut->shard->sp_save_gathered;
+  op->saved_bytes = op->input_bytes = (keeps_part ? cut->local_tokens : tokens) * in * ls_dtype_bytes (dtype);
 }
 
 /* apex: one kernel for the gradients of gamma and beta, one for dx, each reading
@@ -163,7 +174,7 @@ ls_operators_norm (GArray *operators, const LsCut *cut, const char *name, uint32
   ls_operator_param (op, h);
   if (is_layernorm)
     ls_operator_param (op, h);
-  op->param_replicated = true;
+  op->param_replicated = op->is_norm = true;
   op->saved_bytes = rows * h * cut->elt;
 }
 

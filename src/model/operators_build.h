@@ -13,8 +13,8 @@
 typedef struct {
   const LsModel *model;
   const LsShard *shard;
-  uint64_t tokens;       /* s b                                                */
-  uint64_t local_tokens; /* outside the tensor-parallel regions: s b / t with SP */
+  uint64_t tokens;       /* s b / c, with c context-parallel ranks             */
+  uint64_t local_tokens; /* outside the tensor-parallel regions: / t with SP   */
   uint64_t heads;        /* a / t                                              */
   uint64_t kv_heads;
   uint64_t q_width;      /* heads * head_dim                                   */
@@ -40,6 +40,7 @@ void ls_operator_fwd (LsOperator *op, LsKernel kernel);
 void ls_operator_igrad (LsOperator *op, LsKernel kernel);
 void ls_operator_wgrad (LsOperator *op, LsKernel kernel);
 void ls_operator_param (LsOperator *op, uint64_t numel);
+void ls_operator_product (LsOperator *op, uint64_t columns);
 
 /* A bias that was added to rows x cols elements: its parameters and the column
  * sum that gives its gradient. */
@@ -53,17 +54,49 @@ typedef struct {
 /* Adds to op, COLUMN or ROW, the three GEMMs of Y = X W^T with X [tokens, in],
  * W [out, in] on this rank; op saves X. W is no parameter yet. The W GEMM
  * accumulates into an fp32 gradient buffer itself (gradient-accumulation fusion);
- * into a 16-bit one a kernel of its own does. An fp8
- * layer casts and transposes its operands, except the input of a COLUMN layer,
- * which the norm before it writes as fp8 (Transformer Engine's LayerNormLinear). */
+ * into a 16-bit one a kernel of its own does. What fp8
+ * adds is in operators_fp8.h. */
 void ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names,
                          LsDtype dtype, uint64_t in, uint64_t out);
+
+/* Whether the W GEMM itself adds to the gradient; the kernel that adds in x out gradients to
+ * what is there, where there is one. */
+bool ls_cut_fuses_gradients (const LsCut *cut);
+void ls_operator_accumulate (LsOperator *op, const LsCut *cut, uint64_t in, uint64_t out);
 
 /* Layer or RMS norm over the hidden dimension. out_bytes: per element of the
  * result. in_residual: its input also feeds a residual connection, so the two
  * gradients are added. */
 void ls_operators_norm (GArray *operators, const LsCut *cut, const char *name, uint32_t out_bytes,
                         bool in_residual);
+
+/* A part of flash attention: queries that meet keys, of each sequence. */
+typedef struct {
+  uint64_t queries, keys;
+  uint64_t heads, kv_heads;
+  double pairs; /* share of the queries x keys that a causal mask leaves */
+} LsAttentionPart;
+
+LsKernel ls_attention_kernel (const LsCut *cut, const LsAttentionPart *part, bool is_backward);
+
+/* Attention over sequences that are cut over ranks: what op keeps; its kernels are those of
+ * ls_context_step(). */
+void ls_operator_context_parallel (LsOperator *op, const LsCut *cut);
+
+/* What stands in a layer with latent attention between its norm and the sum (operators_mla.c). */
+void ls_operators_latent_attention (GArray *operators, const LsCut *cut);
+
+/* A dense MLP of width cut->ffn, its names; and what stands in a layer with experts for it
+ * (operators_moe.c). */
+typedef struct {
+  const char *fc1, *act, *fc2;
+} LsMlpNames;
+
+void ls_operators_mlp (GArray *operators, const LsCut *cut, const LsMlpNames *names);
+void ls_operators_experts (GArray *operators, const LsCut *cut);
+
+/* The activation of rows x cols: reads gate and up where the MLP has both; op keeps them. */
+void ls_operator_activation (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t cols);
 
 /* The attention of a layer, between the QKV GEMM and the projection. */
 void ls_operators_attention (GArray *operators, const LsCut *cut);

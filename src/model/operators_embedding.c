@@ -32,9 +32,10 @@ append_words (GArray *operators, const LsCut *cut)
                                         cut->vocab, h, cut->elt));
   ls_operator_wgrad (op, ls_cut_stream (cut, "embedding-grad", LS_KERNEL_EMBEDDING,
                                         cut->tokens, h, 3 * cut->elt));
-  ls_operator_wgrad (op, ls_cut_stream (cut, "embedding-grad-accumulate", LS_KERNEL_ELEMENTWISE,
+  if (!cut->shard->grad_is_fresh)
+    ls_operator_wgrad (op, ls_cut_stream (cut, "embedding-grad-accumulate", LS_KERNEL_ELEMENTWISE,
                                         cut->vocab, h,
-                                        cut->elt + 2 * grad_bytes (cut)));
+                                        cut->elt + (cut->shard->grad_is_cast ? 4 : 2) * grad_bytes (cut)));
   ls_operator_param (op, cut->vocab * h);
 }
 

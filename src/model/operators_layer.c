@@ -18,7 +18,7 @@
  *
  * The biases of proj and fc2 are added after the reduction, in the fused
  * bias-dropout-add, and belong to it: they are replicated over tp. */
-#include "model/operators_build.h"
+#include "model/operators_fp8.h"
 
 static const LsLinearNames qkv_names = { "qkv", "qkv-dgrad", "qkv-wgrad" };
 static const LsLinearNames proj_names = { "proj", "proj-dgrad", "proj-wgrad" };
@@ -48,6 +48,9 @@ append_qkv (GArray *operators, const LsCut *cut)
     ls_operator_fwd (op, ls_cut_stream (cut, "qkv-bias", LS_KERNEL_ELEMENTWISE,
                                         cut->tokens, width, 2 * cut->elt));
   op->saved_bytes += cut->tokens * width * cut->elt; /* Q, K, V for the attention */
+  ls_operator_product (op, cut->q_width);
+  ls_operator_product (op, cut->kv_width);
+  ls_operator_product (op, cut->kv_width);
 }
 
 static void
@@ -57,6 +60,7 @@ append_proj (GArray *operators, const LsCut *cut)
 
   ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, cut->q_width, cut->model->hidden);
   ls_operator_param (op, cut->q_width * cut->model->hidden);
+  ls_operator_product (op, cut->model->hidden);
 }
 
 /* out = residual + dropout (x + bias), one JIT-fused kernel. Without dropout its
@@ -85,16 +89,18 @@ append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name)
 }
 
 static void
-append_fc1 (GArray *operators, const LsCut *cut)
+append_fc1 (GArray *operators, const LsCut *cut, const char *name)
 {
   const LsModel *m = cut->model;
   uint64_t width = m->mlp == LS_MLP_SWIGLU ? 2 * cut->ffn : cut->ffn;
-  LsOperator *op = ls_operator_append (operators, "fc1", LS_TP_COLUMN);
+  LsOperator *op = ls_operator_append (operators, name, LS_TP_COLUMN);
 
   ls_operator_linear (op, cut, &fc1_names, cut->shard->dtype, m->hidden, width);
   ls_operator_param (op, width * m->hidden);
   if (m->linear_bias)
     ls_operator_bias (op, cut, "fc1-bias-grad", cut->tokens, width);
+  for (uint64_t columns = 0; columns < width; columns += cut->ffn)
+    ls_operator_product (op, cut->ffn);
 }
 
 /* What an activation reads and writes, in tensors of tokens x ffn / t. */
@@ -109,46 +115,82 @@ static const Activation activations[] = {
   [LS_MLP_SWIGLU] = { "swiglu", "bias-swiglu", "swiglu-bwd", 2 },
 };
 
-static void
-append_activation (GArray *operators, const LsCut *cut)
+void
+ls_operator_activation (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t cols)
 {
   const Activation *a = &activations[cut->model->mlp];
   uint32_t fwd_tensors = a->n_inputs + 1;
   uint32_t bwd_tensors = 2 * a->n_inputs + 1;
-  LsOperator *op = ls_operator_append (operators, "mlp-act", LS_TP_NONE);
 
   ls_operator_fwd (op, ls_cut_stream (cut, cut->model->linear_bias ? a->fwd_bias : a->fwd,
-                                      LS_KERNEL_ELEMENTWISE, cut->tokens, cut->ffn, fwd_tensors * cut->elt));
-  ls_operator_igrad (op, ls_cut_stream (cut, a->bwd, LS_KERNEL_ELEMENTWISE, cut->tokens, cut->ffn,
-                                        bwd_tensors * cut->elt));
-  op->saved_bytes = cut->tokens * cut->ffn * a->n_inputs * cut->elt;
+                                      LS_KERNEL_ELEMENTWISE, rows, cols, fwd_tensors * cut->elt));
+  ls_operator_igrad (op, ls_cut_stream (cut, a->bwd, LS_KERNEL_ELEMENTWISE, rows, cols, bwd_tensors * cut->elt));
+  op->saved_bytes = rows * cols * a->n_inputs * cut->elt;
+  op->is_activation = true;
 }
 
 static void
-append_fc2 (GArray *operators, const LsCut *cut)
+append_fc2 (GArray *operators, const LsCut *cut, const char *name)
 {
-  LsOperator *op = ls_operator_append (operators, "fc2", LS_TP_ROW);
+  LsOperator *op = ls_operator_append (operators, name, LS_TP_ROW);
 
   ls_operator_linear (op, cut, &fc2_names, cut->shard->dtype, cut->ffn, cut->model->hidden);
   ls_operator_param (op, cut->ffn * cut->model->hidden);
+  ls_operator_product (op, cut->model->hidden);
 }
 
 void
-ls_operators_layer (const LsModel *m, const LsShard *s, GArray *operators)
+ls_operators_mlp (GArray *operators, const LsCut *cut, const LsMlpNames *names)
 {
+  append_fc1 (operators, cut, names->fc1);
+  ls_operator_activation (ls_operator_append (operators, names->act, LS_TP_NONE), cut, cut->tokens, cut->ffn);
+  append_fc2 (operators, cut, names->fc2);
+}
+
+/* Each head of Q and K by itself; the weights are as wide as a head (Qwen3). */
+static void
+append_qk_norm (GArray *operators, const LsCut *cut)
+{
+  uint64_t width = cut->q_width + cut->kv_width;
+  LsOperator *op = ls_operator_append (operators, "qk-norm", LS_TP_NONE);
+
+  ls_operator_fwd (op, ls_cut_stream (cut, "qk-norm-fwd", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
+  ls_operator_igrad (op, ls_cut_stream (cut, "qk-norm-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
+  ls_operator_param (op, cut->model->head_dim);
+  ls_operator_param (op, cut->model->head_dim);
+  op->param_replicated = true;
+  op->saved_bytes = cut->tokens * width * cut->elt;
+}
+
+static void
+append_attention (GArray *operators, const LsCut *cut)
+{
+  append_qkv (operators, cut);
+  if (cut->model->qk_norm)
+    append_qk_norm (operators, cut);
+  ls_operators_attention (operators, cut);
+  append_proj (operators, cut);
+}
+
+void
+ls_operators_layer (const LsModel *m, const LsShard *s, uint32_t layer, GArray *operators)
+{
+  static const LsMlpNames names = { "fc1", "mlp-act", "fc2" };
   LsCut cut;
   ls_cut_init (&cut, m, s);
-  uint32_t norm_out_bytes = ls_dtype_bytes (s->dtype); /* fp8 layers want fp8 */
+  uint32_t norm_out_bytes = ls_fp8_norm_out_bytes (s);
 
   ls_operators_norm (operators, &cut, "input-norm", norm_out_bytes, true);
-  append_qkv (operators, &cut);
-  ls_operators_attention (operators, &cut);
-  append_proj (operators, &cut);
+  if (m->kv_lora > 0)
+    ls_operators_latent_attention (operators, &cut);
+  else
+    append_attention (operators, &cut);
   append_bias_dropout_add (operators, &cut, "attention-add");
 
   ls_operators_norm (operators, &cut, "mlp-norm", norm_out_bytes, true);
-  append_fc1 (operators, &cut);
-  append_activation (operators, &cut);
-  append_fc2 (operators, &cut);
+  if (ls_model_has_experts (m, layer))
+    ls_operators_experts (operators, &cut);
+  else
+    ls_operators_mlp (operators, &cut, &names);
   append_bias_dropout_add (operators, &cut, "mlp-add");
 }

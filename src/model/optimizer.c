@@ -34,6 +34,16 @@ append (GArray *kernels, const char *name, LsKernelKind kind, LsDtype dtype, uin
 }
 
 void
+ls_optimizer_kernels_sharded (uint64_t n_params, LsDtype dtype, GArray *kernels)
+{
+  if (dtype == LS_DTYPE_FP16)
+    append (kernels, "grad-unscale", LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32, n_params, 8);
+  append (kernels, "grad-norm", LS_KERNEL_REDUCTION, LS_DTYPE_FP32, n_params, 4);
+  append (kernels, "grad-clip", LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32, n_params, 8);
+  append (kernels, "adam", LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32, n_params, 4 + MASTER_AND_MOMENTS_BYTES);
+}
+
+void
 ls_optimizer_kernels (uint64_t n_params, LsDtype dtype, LsDtype grad_dtype, GArray *kernels)
 {
   bool has_master = dtype == LS_DTYPE_FP16 || dtype == LS_DTYPE_BF16 || dtype == LS_DTYPE_FP8;

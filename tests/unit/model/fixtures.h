@@ -52,7 +52,7 @@ static inline GArray *
 layer_operators (const LsModel *m, const LsShard *s)
 {
   GArray *ops = operators_new ();
-  ls_operators_layer (m, s, ops);
+  ls_operators_layer (m, s, 0, ops);
   return ops;
 }
 

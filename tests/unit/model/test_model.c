@@ -69,7 +69,7 @@ gpt_follows_equation_2 (void)
   uint64_t L = 96, h = 12288;
   uint64_t expected = 12 * L * h * h + 13 * L * h + (51200 + 2048) * h + 2 * h;
   LS_CHECK_INT (ls_model_params (&m, m.vocab), ==, expected);
-  LS_CHECK_INT (ls_model_layer_params (&m), ==, 12 * h * h + 13 * h);
+  LS_CHECK_INT (ls_model_layer_params (&m, 0), ==, 12 * h * h + 13 * h);
   LS_CHECK_INT (ls_model_linear_params (&m, m.vocab), ==, 12 * L * h * h + 51200 * h);
 }
 
@@ -78,11 +78,11 @@ static void
 qkv_bias_alone_adds_qkv_width (void)
 {
   LsModel m = llama3_70b ();
-  uint64_t without = ls_model_layer_params (&m);
+  uint64_t without = ls_model_layer_params (&m, 0);
   m.qkv_bias = true;
-  LS_CHECK_INT (ls_model_layer_params (&m) - without, ==, 8192 + 2 * 8 * 128);
+  LS_CHECK_INT (ls_model_layer_params (&m, 0) - without, ==, 8192 + 2 * 8 * 128);
   m.linear_bias = true; /* implies it */
-  LS_CHECK_INT (ls_model_layer_params (&m) - without, ==, 8192 + 2 * 8 * 128 + 8192 + 2 * 28672 + 8192);
+  LS_CHECK_INT (ls_model_layer_params (&m, 0) - without, ==, 8192 + 2 * 8 * 128 + 8192 + 2 * 28672 + 8192);
 }
 
 /* mem-1: jax-ml/scaling-book, training.md, question 2: (2 + 4 + 4) P = 130 GB. */

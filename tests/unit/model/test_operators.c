@@ -52,7 +52,7 @@ parts_new (const LsModel *m, const LsShard *s)
 {
   Parts p = { operators_new (), operators_new (), operators_new () };
   ls_operators_embedding (m, s, p.embedding);
-  ls_operators_layer (m, s, p.layer);
+  ls_operators_layer (m, s, 0, p.layer);
   ls_operators_head (m, s, !m->tied_embeddings, p.head);
   return p;
 }
@@ -159,7 +159,7 @@ check_params (LsModel m)
   for (uint32_t t = 1; t <= 8; t *= 2) {
     LsShard s = shard (&m, t, false, 1);
     Parts p = parts_new (&m, &s);
-    LS_CHECK_INT (params_over_ranks (p.layer, t), ==, ls_model_layer_params (&m));
+    LS_CHECK_INT (params_over_ranks (p.layer, t), ==, ls_model_layer_params (&m, 0));
     LS_CHECK_INT (params_over_ranks (p.embedding, t) + m.n_layers * params_over_ranks (p.layer, t)
                     + params_over_ranks (p.head, t),
                   ==, ls_model_params (&m, ls_model_padded_vocab (&m, t)));
@@ -374,6 +374,16 @@ wgrad_accumulates_in_grad_dtype (void)
   LS_CHECK_DOUBLE (kernel_bytes (narrow, "grad-accumulate"), ==, 6.0 * 2304 * 6144); /* qkv, the first */
   LS_CHECK (kernel_named (wide, "grad-accumulate") == NULL);
   LS_CHECK_DOUBLE (kernel_bytes (wide, "fc1-dgrad"), ==, kernel_bytes (narrow, "fc1-dgrad"));
+
+  s.grad_is_cast = true; /* DeepSpeed's bf16 optimizer: read 2, write 4; read 4 + 4, write 4 */
+  g_autoptr (GArray) cast = layer_operators (&m, &s);
+  LS_CHECK_DOUBLE (kernel_bytes (cast, "grad-accumulate"), ==, 18.0 * 2304 * 6144);
+  LS_CHECK_DOUBLE (kernel_bytes (cast, "qkv-wgrad"), ==, kernel_bytes (narrow, "qkv-wgrad"));
+  s.grad_is_cast = false;
+  s.grad_is_fresh = true; /* FSDP: written once, in 16 bits, whatever reduces it */
+  g_autoptr (GArray) fresh = layer_operators (&m, &s);
+  LS_CHECK_DOUBLE (kernel_bytes (fresh, "fc1-wgrad"), ==, kernel_bytes (narrow, "fc1-wgrad"));
+  LS_CHECK (kernel_named (fresh, "grad-accumulate") == NULL);
 }
 
 static void

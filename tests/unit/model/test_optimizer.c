@@ -86,6 +86,19 @@ one_reduction_comes_before_clip_and_adam (void)
   }
 }
 
-LS_TEST_MAIN ("optimizer", LS_TEST (bytes_follow_from_the_recipe), LS_TEST (adam_moves_28_of_the_30_bytes_of_a_fused_step),
+/* FSDP: fp32 shards only. Norm 4, clip 8, Adam 28; fp16 unscales. */
+static void
+shards_are_stepped_on_in_place (void)
+{
+  static const LsDtype dtypes[] = { LS_DTYPE_BF16, LS_DTYPE_FP32, LS_DTYPE_FP16 };
+  for (guint i = 0; i < G_N_ELEMENTS (dtypes); i++) {
+    g_autoptr (GArray) kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
+    ls_optimizer_kernels_sharded (10, dtypes[i], kernels);
+    LS_CHECK_INT (kernels->len, ==, dtypes[i] == LS_DTYPE_FP16 ? 4 : 3);
+    LS_CHECK_DOUBLE (bytes_of (kernels, "grad-norm") + bytes_of (kernels, "grad-clip") + bytes_of (kernels, "adam"), ==, 400);
+  }
+}
+
+LS_TEST_MAIN ("optimizer", LS_TEST (shards_are_stepped_on_in_place), LS_TEST (bytes_follow_from_the_recipe), LS_TEST (adam_moves_28_of_the_30_bytes_of_a_fused_step),
               LS_TEST (only_fp16_unscales), LS_TEST (only_fp8_casts_weights),
               LS_TEST (one_reduction_comes_before_clip_and_adam))

@@ -8,11 +8,16 @@
 #include "fixtures.h"
 
 /* Narayanan et al. 2021 Table 1 (Figure 13 for 162.2B), Korthikanti et al. 2022
- * Table 3, Llama 3 checkpoints (8,030,261,248; 70,553,706,496; 405,853,388,800). */
+ * Table 3, Llama 3 checkpoints (8,030,261,248; 70,553,706,496; 405,853,388,800); of models with
+ * experts the checkpoints, and what a token meets: Mixtral 8x7B, Qwen3-30B-A3B, DeepSeek-V3
+ * (46,702,792,704, 30,532,122,624, 671,026,419,200, of which 58 * 256 are biases of the
+ * router that no gradient changes); 141 B and 39 B of Mixtral 8x22B, 235 B and
+ * 22 B of Qwen3, 236 B and 21 B of DeepSeek-V2 as announced. */
 static const struct {
   const char *name;
   double params;
   double half_digit; /* of the last one printed; 0: exact */
+  double active, active_half_digit; /* 0: all */
 } published[] = {
   { "gpt-1.7b", 1.7e9, 0.05e9 },
   { "gpt-3.6b", 3.6e9, 0.05e9 },
@@ -30,6 +35,12 @@ static const struct {
   { "llama3.1-8b", 8030261248, 0 },
   { "llama3.1-70b", 70553706496, 0 },
   { "llama3.1-405b", 405853388800, 0 },
+  { "mixtral-8x7b", 46702792704, 0, 12879925248, 0 },
+  { "mixtral-8x22b", 141e9, 0.5e9, 39e9, 0.5e9 },
+  { "qwen3-30b-a3b", 30532122624, 0, 3353032704, 0 },
+  { "qwen3-235b-a22b", 235e9, 0.5e9, 22e9, 0.5e9 },
+  { "deepseek-v2", 236e9, 0.5e9, 21e9, 0.5e9 },
+  { "deepseek-v3", 671026419200 - 58 * 256, 0, 37552282624, 0 },
 };
 
 static cJSON *
@@ -75,6 +86,17 @@ dimensions (const cJSON *json)
   m.n_kv_heads = number (json, "kv_heads", m.n_heads);
   m.head_dim = number (json, "head_dim", m.hidden / m.n_heads);
   m.ffn = number (json, "ffn", 4 * m.hidden);
+  m.qk_norm = is_true (json, "qk_norm");
+  m.kv_lora = number (json, "kv_lora", 0);
+  m.q_lora = number (json, "q_lora", 0);
+  m.rope_dim = number (json, "rope_dim", 0);
+  m.v_dim = number (json, "v_dim", 0);
+  m.n_experts = number (json, "experts", 0);
+  m.top_k = number (json, "top_k", 0);
+  m.expert_ffn = number (json, "expert_ffn", 0);
+  m.shared_ffn = number (json, "shared_ffn", 0);
+  m.n_dense_layers = number (json, "dense_layers", 0);
+  m.moe_every = number (json, "moe_every", 1);
   return m;
 }
 
@@ -90,7 +112,12 @@ sizes_are_as_published (void)
     LS_CHECK (is (json, "name", published[i].name));
     LS_CHECK (is (json, "schema", "lockstep.model/1"));
     double params = (double) ls_model_params (&m, m.vocab);
+    double active = (double) ls_model_active_params (&m, m.vocab);
     LS_CHECK_DOUBLE (fabs (params - published[i].params), <=, published[i].half_digit);
+    if (published[i].active > 0)
+      LS_CHECK_DOUBLE (fabs (active - published[i].active), <=, published[i].active_half_digit);
+    else
+      LS_CHECK_DOUBLE (active, ==, params);
     cJSON_Delete (json);
   }
 }

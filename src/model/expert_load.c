@@ -1,0 +1,231 @@
+#include "model/expert_load.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- shares ------------------------------------------------------------------------ */
+
+static bool
+read_number (const char **text, double *ret)
+{
+  char *end;
+  *ret = g_ascii_strtod (*text, &end);
+  bool ok = end != *text && isfinite (*ret) && *ret >= 0;
+  *text = end;
+  return ok;
+}
+
+/* Steele, Lea, Flood 2014: SplitMix64. */
+static uint64_t
+next_random (uint64_t *state)
+{
+  uint64_t z = *state += 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+/* Above 0, up to 1. */
+static double
+uniform (uint64_t *state)
+{
+  return ((double) (next_random (state) >> 11) + 1) / 0x1p53;
+}
+
+static double
+normal (uint64_t *state)
+{
+  double radius = sqrt (-2 * log (uniform (state)));
+  return radius * cos (2 * G_PI * uniform (state));
+}
+
+static bool
+fill_zipf (const char *text, uint32_t n, double *w)
+{
+  double exponent;
+  if (!read_number (&text, &exponent) || *text != '\0' || exponent > 16)
+    return false;
+  for (uint32_t e = 0; e < n; e++)
+    w[e] = pow (e + 1, -exponent);
+  return true;
+}
+
+static bool
+fill_lognormal (const char *text, uint32_t n, double *w)
+{
+  double sigma;
+  if (!read_number (&text, &sigma) || *text != ':' || sigma > 16)
+    return false;
+  char *end;
+  uint64_t state = g_ascii_strtoull (++text, &end, 10);
+  if (!g_ascii_isdigit (*text) || *end != '\0')
+    return false;
+  for (uint32_t e = 0; e < n; e++)
+    w[e] = exp (sigma * normal (&state));
+  return true;
+}
+
+static bool
+fill_list (const char *text, uint32_t n, double *w)
+{
+  g_autoptr (GArray) list = g_array_new (FALSE, FALSE, sizeof (double));
+  for (;; text++) {
+    double x;
+    if (!read_number (&text, &x) || x > 1e12)
+      return false;
+    g_array_append_val (list, x);
+    if (*text != ',')
+      break;
+  }
+  for (uint32_t e = 0; e < n; e++)
+    w[e] = g_array_index (list, double, e % list->len);
+  return *text == '\0' && list->len <= n;
+}
+
+static double
+sum_of (const double *w, uint32_t n)
+{
+  double sum = 0;
+  for (uint32_t e = 0; e < n; e++)
+    sum += w[e];
+  return sum;
+}
+
+/* Shares above `most` are cut to it; the others grow in proportion, until all fit. */
+static bool
+limit (double *w, uint32_t n, double most)
+{
+  g_autofree bool *is_full = g_new0 (bool, n);
+  for (uint32_t n_full = 0, before = UINT32_MAX; n_full != before;) {
+    double others = 0;
+    before = n_full;
+    for (uint32_t e = 0; e < n; e++)
+      others += is_full[e] ? 0 : w[e];
+    if (others <= 0)
+      return most * n_full >= 1 - 1e-9;
+    for (uint32_t e = 0; e < n; e++)
+      w[e] = is_full[e] ? most : w[e] * (1 - most * before) / others;
+    for (uint32_t e = 0; e < n; e++)
+      if (!is_full[e] && w[e] > most) {
+        is_full[e] = true;
+        n_full++;
+      }
+  }
+  return true;
+}
+
+double *
+ls_expert_shares (const char *load, const LsModel *m, char **ret_why)
+{
+  uint32_t n = m->n_experts;
+  *ret_why = NULL;
+  if (!load || strcmp (load, "even") == 0 || n == 0)
+    return NULL;
+  g_autofree double *w = g_new0 (double, n);
+  bool is_read = g_str_has_prefix (load, "zipf:")        ? fill_zipf (load + strlen ("zipf:"), n, w)
+                 : g_str_has_prefix (load, "lognormal:") ? fill_lognormal (load + strlen ("lognormal:"), n, w)
+                                                         : fill_list (load, n, w);
+  double sum = is_read ? sum_of (w, n) : 0;
+  if (!is_read)
+    *ret_why = g_strdup_printf ("expected even, zipf:S, lognormal:SIGMA:SEED, or up to %u weights a,b,c...; got \"%s\"", n, load);
+  else if (!isfinite (sum) || sum <= 0)
+    *ret_why = g_strdup_printf ("expected weights that add up to more than 0; got \"%s\"", load);
+  if (*ret_why)
+    return NULL;
+  for (uint32_t e = 0; e < n; e++)
+    w[e] /= sum;
+  if (!limit (w, n, 1.0 / m->top_k)) {
+    *ret_why = g_strdup_printf ("expected weights above 0 for %u experts at least, as a token goes to as many; got \"%s\"",
+                                m->top_k, load);
+    return NULL;
+  }
+  return g_steal_pointer (&w);
+}
+
+/* --- tokens --------------------------------------------------------------------------- */
+
+/* Tokens of all ranks that send to the same experts. */
+static uint64_t
+tokens_of_group (const LsShard *s)
+{
+  uint64_t local = (uint64_t) s->seq / MAX (1, s->cp) * s->micro_batch / (s->sp ? s->tp : 1);
+  return local * MAX (1, s->ep) * MAX (1, s->etp);
+}
+
+typedef struct {
+  double remainder;
+  uint32_t expert;
+} Remainder;
+
+static int
+by_remainder (gconstpointer a, gconstpointer b)
+{
+  const Remainder *x = a, *y = b;
+  if (x->remainder != y->remainder)
+    return x->remainder > y->remainder ? -1 : 1;
+  return x->expert < y->expert ? -1 : x->expert > y->expert;
+}
+
+/* Whole numbers in proportion to the shares that add up to n; none is above `most`, if n
+ * can be had so. */
+static void
+share_out (const double *share, uint32_t n_experts, uint64_t n, uint64_t most, uint64_t *tokens)
+{
+  g_autofree Remainder *r = g_new (Remainder, n_experts);
+  uint64_t left = n;
+  for (uint32_t e = 0; e < n_experts; e++) {
+    double exact = (share ? share[e] : 1.0 / n_experts) * (double) n;
+    tokens[e] = share ? MIN ((uint64_t) exact, most) : n / n_experts;
+    tokens[e] = MIN (tokens[e], left);
+    left -= tokens[e];
+    r[e] = (Remainder) { share ? exact - (double) tokens[e] : 0, e };
+  }
+  qsort (r, n_experts, sizeof *r, by_remainder);
+  for (uint32_t i = 0; left > 0; i = (i + 1) % n_experts)
+    if (tokens[r[i].expert] < most) {
+      tokens[r[i].expert]++;
+      left--;
+    }
+}
+
+void
+ls_expert_tokens (const LsModel *m, const LsShard *s, uint64_t *ret_kept, uint64_t *ret_sent)
+{
+  uint64_t tokens = tokens_of_group (s), n = tokens * m->top_k;
+  g_autofree uint64_t *sent = g_new (uint64_t, m->n_experts);
+  share_out (s->expert_share, m->n_experts, n, tokens, sent);
+  double mean = (double) n / m->n_experts;
+  uint64_t limit = s->expert_capacity > 0 ? (uint64_t) ceil (s->expert_capacity * mean) : UINT64_MAX;
+  for (uint32_t e = 0; e < m->n_experts; e++) {
+    if (ret_sent)
+      ret_sent[e] = sent[e];
+    if (ret_kept)
+      ret_kept[e] = MIN (sent[e], limit);
+  }
+}
+
+void
+ls_expert_tokens_of_ranks (const LsModel *m, const LsShard *s, uint64_t *ret_tokens)
+{
+  uint32_t ep = MAX (1, s->ep), per_rank = m->n_experts / ep;
+  g_autofree uint64_t *kept = g_new (uint64_t, m->n_experts);
+  ls_expert_tokens (m, s, kept, NULL);
+  for (uint32_t r = 0; r < ep; r++) {
+    ret_tokens[r] = 0;
+    for (uint32_t e = 0; e < per_rank; e++)
+      ret_tokens[r] += kept[r * per_rank + e];
+  }
+}
+
+double
+ls_expert_kept_share (const LsModel *m, const LsShard *s)
+{
+  g_autofree uint64_t *kept = g_new (uint64_t, m->n_experts), *sent = g_new (uint64_t, m->n_experts);
+  double n_kept = 0, n_sent = 0;
+  ls_expert_tokens (m, s, kept, sent);
+  for (uint32_t e = 0; e < m->n_experts; e++) {
+    n_kept += (double) kept[e];
+    n_sent += (double) sent[e];
+  }
+  return n_sent > 0 ? n_kept / n_sent : 1;
+}

@@ -1,0 +1,42 @@
+/* model/expert_load.h — how many tokens each expert gets.
+ *
+ * Problem. A router sends every token to top_k of E experts. How evenly, the data decide; here
+ * it is an input.
+ *
+ * Model. An expert has a share w of all assignments, sum of w = 1, the same on every rank and in
+ * every layer and micro-batch. N assignments become whole numbers that add up to N: each
+ * expert gets floor (N w), and what is left over goes one by one to the largest remainders
+ * (to the lower number among equals). No token is sent to an expert twice, so that w is
+ * at most 1 / top_k: what a wanted share has above that goes to the others, in proportion.
+ * With a capacity c an expert takes ceil (c N / E) and drops the rest.
+ *
+ *     even               1 / E
+ *     zipf:S             (e + 1)^-S of expert e = 0, 1, ...: the busiest are on the first rank
+ *     lognormal:S:SEED   exp (S z), z normal: SplitMix64 of the seed, then Box-Muller
+ *     a,b,c,...          these, over and over again
+ *
+ * Worked example. "3,1" for 4 experts and 10 assignments: w = 3/8, 1/8, 3/8, 1/8; N w = 3.75,
+ * 1.25, 3.75, 1.25; floors 3 1 3 1, and the two left go to the first and the third: 4 1 4 1.
+ *
+ * Deviations. Real loads differ between layers, micro-batches and sources. Megatron-LM applies
+ * a capacity to the tokens of each source; that is the same here, as all sources are alike. */
+#ifndef LS_MODEL_EXPERT_LOAD_H
+#define LS_MODEL_EXPERT_LOAD_H
+
+#include "model/operators.h"
+
+/* Shares of m's experts, newly allocated, or NULL: *ret_why says why not (newly allocated), or is
+ * NULL if it is "even" (or load NULL). */
+double *ls_expert_shares (const char *load, const LsModel *m, char **ret_why);
+
+/* Tokens that each expert computes of what an ep x etp group of ranks sends in a layer, and what
+ * each is sent if none were dropped; [n_experts], NULL: not wanted. */
+void ls_expert_tokens (const LsModel *m, const LsShard *s, uint64_t *ret_kept, uint64_t *ret_sent);
+
+/* Of ls_expert_tokens(), those of the experts of each ep rank: [ep]. */
+void ls_expert_tokens_of_ranks (const LsModel *m, const LsShard *s, uint64_t *ret_tokens);
+
+/* Share of the assignments that are computed: below 1 if a capacity drops some. */
+double ls_expert_kept_share (const LsModel *m, const LsShard *s);
+
+#endif

@@ -1,0 +1,30 @@
+/* model/operators_fp8.h — what an fp8 recipe adds around matrix products (private), as
+ * Transformer Engine does it (2.x, module/linear.py and layernorm_linear.py).
+ *
+ *   delayed    scales come from earlier steps: a tensor is cast, and transposed for the W
+ *              GEMM, in one pass, which notes its maximum as well; a norm writes fp8 itself
+ *   current    the tensor's own maximum: a pass over it before the cast
+ *   blockwise  a scale for each 1 x 128 block: one pass, no maximum of the whole, 4 bytes of
+ *              scale per block (DeepSeek-V3, section 3.3.2)
+ *
+ * The input of a COLUMN layer is cast on this rank's tokens before sequence parallelism
+ * gathers it (so fp8 is what moves), and transposed when the W GEMM wants it; that of a ROW
+ * layer, and gradients, are cast into both layouts at once. Weights are cast once per step,
+ * by the optimizer. Hopper's GEMMs want both operands K-major, hence the transposes;
+ * Blackwell's would do without for delayed scaling: not modelled. Blockwise GEMMs are
+ * costed as those with one scale. The all-reduce of the maxima over the ranks of a stage, once
+ * per pass with delayed scaling, 4 bytes a tensor, is not modelled. */
+#ifndef LS_MODEL_OPERATORS_FP8_H
+#define LS_MODEL_OPERATORS_FP8_H
+
+#include "model/operators_build.h"
+
+/* Bytes per element that the norm before a COLUMN layer writes. */
+uint32_t ls_fp8_norm_out_bytes (const LsShard *s);
+
+/* Kernels that precede the GEMM over `in` columns of input; its gradient's over `out`; W's. */
+void ls_fp8_before_fwd (LsOperator *op, const LsCut *cut, uint64_t in);
+void ls_fp8_before_igrad (LsOperator *op, const LsCut *cut, uint64_t out);
+void ls_fp8_before_wgrad (LsOperator *op, const LsCut *cut, uint64_t in);
+
+#endif

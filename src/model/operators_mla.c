@@ -1,0 +1,132 @@
+/* Multi-head latent attention on one rank (DeepSeek-AI 2024, DeepSeek-V2, section 2.1 and
+ * appendix B), as Megatron-LM trains it (core/transformer/multi_latent_attention.py):
+ *
+ *     x -- q-down -- q-norm -- q-up ----------------.
+ *      `-- kv-down -- kv-norm -- kv-up -- rope ------+-- attention -- proj
+ *               `-- rotated key, one for all heads -'
+ *
+ * Without a query latent one column-parallel q replaces the three. The down-projections are
+ * on every tensor-parallel rank, and work on its s b / t tokens with sequence parallelism;
+ * the up-projections are column-parallel and gather the latents, which are narrow: q_lora,
+ * and kv_lora with the rotated key (which Megatron-LM gathers in a call of its own).
+ * Keys are n wide of which rope_dim are rotated, values v: the attention kernel has
+ * 2 s^2 (n + v) FLOPs per head, as if both were (n + v) / 2 wide. Keys and values are put
+ * together whole for every head, as in training nothing is gained by absorbing the
+ * up-projections into others.
+ *
+ * Kept: the norm's output, the latents and their normalised forms, q, k and v. */
+#include "model/operators_fp8.h"
+
+static const LsLinearNames q_down_names = { "q-down", "q-down-dgrad", "q-down-wgrad" };
+static const LsLinearNames q_up_names = { "q-up", "q-up-dgrad", "q-up-wgrad" };
+static const LsLinearNames kv_down_names = { "kv-down", "kv-down-dgrad", "kv-down-wgrad" };
+static const LsLinearNames kv_up_names = { "kv-up", "kv-up-dgrad", "kv-up-wgrad" };
+static const LsLinearNames proj_names = { "proj", "proj-dgrad", "proj-wgrad" };
+
+/* On this rank's tokens only. */
+static LsOperator *
+append_down (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t width)
+{
+  LsCut local = *cut;
+  LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
+  local.tokens = cut->local_tokens;
+  ls_operator_linear (op, &local, names, cut->shard->dtype, cut->model->hidden, width);
+  ls_operator_param (op, width * cut->model->hidden);
+  op->param_replicated = true;
+  return op;
+}
+
+static void
+append_norm (GArray *operators, const LsCut *cut, const char *name, uint64_t width)
+{
+  uint64_t rows = cut->local_tokens;
+  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
+  ls_operator_fwd (op, ls_cut_stream (cut, "latent-norm-fwd", LS_KERNEL_NORM, rows, width, 2 * cut->elt));
+  ls_operator_igrad (op, ls_cut_stream (cut, "latent-norm-bwd", LS_KERNEL_NORM, rows, width, 3 * cut->elt));
+  ls_operator_param (op, width);
+  op->param_replicated = op->is_norm = true;
+  op->saved_bytes = rows * width * cut->elt;
+}
+
+/* gathered: columns that tensor parallelism gathers for it. */
+static void
+append_up (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t in, uint64_t gathered, uint64_t out)
+{
+  LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_COLUMN);
+  ls_operator_linear (op, cut, names, cut->shard->dtype, in, out);
+  ls_operator_param (op, out * in);
+  op->tp_bytes = cut->tokens * gathered * cut->elt;
+}
+
+static void
+append_query (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  if (m->q_lora == 0) {
+    append_up (operators, cut, &q_up_names, m->hidden, m->hidden, cut->q_width);
+    return;
+  }
+  append_down (operators, cut, &q_down_names, m->q_lora);
+  append_norm (operators, cut, "q-norm", m->q_lora);
+  append_up (operators, cut, &q_up_names, m->q_lora, m->q_lora, cut->q_width);
+}
+
+/* The layer norm's output is kept by what computes the queries, and two gradients of it meet. */
+static void
+append_key_value (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t nope = m->head_dim - m->rope_dim;
+  LsOperator *op = append_down (operators, cut, &kv_down_names, m->kv_lora + m->rope_dim);
+  ls_operator_igrad (op, ls_cut_stream (cut, "latent-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens, m->hidden, 3 * cut->elt));
+  op->saved_bytes = op->input_bytes = 0;
+  append_norm (operators, cut, "kv-norm", m->kv_lora);
+  append_up (operators, cut, &kv_up_names, m->kv_lora, m->kv_lora + m->rope_dim, cut->heads * (nope + m->v_dim));
+}
+
+/* Rotates the queries in place; writes keys, with the rotated part in each head, and values. */
+static void
+append_rope (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t nope = m->head_dim - m->rope_dim;
+  uint64_t queries = 2 * cut->heads * m->rope_dim;
+  uint64_t read = cut->heads * (nope + m->v_dim) + m->rope_dim, written = cut->heads * (m->head_dim + m->v_dim);
+  LsOperator *op = ls_operator_append (operators, "rope", LS_TP_NONE);
+  LsKernel fwd = ls_cut_stream (cut, "mla-rope-fwd", LS_KERNEL_ELEMENTWISE, cut->tokens, queries + read + written, cut->elt);
+  LsKernel bwd = fwd;
+  bwd.name = "mla-rope-bwd";
+  ls_operator_fwd (op, fwd);
+  ls_operator_igrad (op, bwd);
+  op->saved_bytes = cut->tokens * cut->heads * (2 * m->head_dim + m->v_dim) * cut->elt; /* q, k, v */
+}
+
+static void
+append_attention (GArray *operators, const LsCut *cut)
+{
+  LsModel mean = *cut->model;
+  LsCut square = *cut;
+  uint64_t s = cut->shard->seq;
+  LsAttentionPart whole = { .queries = s, .keys = s, .heads = cut->heads, .kv_heads = cut->heads, .pairs = 0.5 };
+  LsOperator *op = ls_operator_append (operators, "attention", LS_TP_NONE);
+  mean.head_dim = (cut->model->head_dim + cut->model->v_dim) / 2;
+  square.model = &mean;
+  ls_operator_fwd (op, ls_attention_kernel (&square, &whole, false));
+  ls_operator_igrad (op, ls_attention_kernel (&square, &whole, true));
+  op->saved_bytes = 4 * cut->tokens * cut->heads; /* log-sum-exp, fp32 */
+}
+
+void
+ls_operators_latent_attention (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t values = cut->heads * m->v_dim;
+
+  append_query (operators, cut);
+  append_key_value (operators, cut);
+  append_rope (operators, cut);
+  append_attention (operators, cut);
+  LsOperator *op = ls_operator_append (operators, "proj", LS_TP_ROW);
+  ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, values, m->hidden);
+  ls_operator_param (op, values * m->hidden);
+}

@@ -1,0 +1,217 @@
+/* A mixture of experts on one rank, in the place of an MLP, as Megatron-LM runs it with its
+ * all-to-all dispatcher and grouped GEMMs (core/transformer/moe, 2025):
+ *
+ *     x --+-- shared-fc1 -- shared-act -- shared-fc2 ------------------------------------------.
+ *         `-- router -- permute -- dispatch -- expert-fc1 -- act -- fc2 -- combine -- unpermute -+--
+ *
+ * Problem. T tokens of this rank (s b / (c t)) go to k of E experts each. A rank has E / ep
+ * experts, a part f / etp of each; the ep x etp ranks of a group send to each other.
+ *
+ * Model. P = T k rows leave this rank (fewer if a capacity drops some); R rows arrive for its
+ * experts: of all that the group sends, their part (expert_load.h), which with even load is
+ * T k etp. Rows have h elements.
+ *
+ *     router      T x E x h GEMM in 16 bits, then scores and the choice of k
+ *     permute     T rows read, P written, by expert
+ *     dispatch    all-to-all of P; over etp gathered to R; sorted by expert if there are several here
+ *     expert-fc1  a GEMM of R_e x (2) f / etp x h for each expert here, one kernel
+ *     expert-act  weights each row by its router's probability, too
+ *     expert-fc2  R_e x h x f / etp
+ *     combine     sorted back; over etp reduce-scattered; all-to-all
+ *     unpermute   P rows read, T written: sums over the k experts
+ *
+ * The grouped GEMM takes the time of one of E / ep equal matrices with R rows in all; rows of
+ * an expert are rounded up to the smallest tile first, as a tile has rows of one expert only.
+ *
+ * Kept: the input (by the shared experts if there are any), scores (fp32) and choices of the
+ * router, the sorted rows R h, the input of the activation and its probabilities, its output:
+ *
+ *     2 T h + 5 T E + R (2 h + 2 (2 f) / etp + 4 + 2 f / etp)     16-bit, SwiGLU
+ *
+ * Worked example. Mixtral 8x7B, ep 8, etp 1, 4,096 tokens: P = R = 8,192, one expert a rank;
+ * an all-to-all sends 8192 * 4096 * 2 = 67.1 MB, 7/8 of it to others; fc1 is 8192 x 28672 x 4096.
+ *
+ * Deviations. Rows of the ranks are those of mean tokens: each source sends alike. Left out,
+ * as they move little: the auxiliary loss, histograms, index sorts, and the all-to-all of the
+ * probabilities, 4 of 2 h + 4 bytes a row. The shared experts run before, not beside the
+ * dispatch (Megatron-LM: moe_shared_expert_overlap off).
+ *
+ * Reference. Fedus et al. 2022 (capacity); Megatron-LM core/transformer/moe/{router,
+ * token_dispatcher, experts, moe_layer}.py. */
+#include "model/expert_load.h"
+#include "model/operators_fp8.h"
+
+#define FP32_BYTES  4
+#define TILE_ROWS   64 /* of the smallest tile of a GEMM (compute/cost.c) */
+
+static const LsLinearNames router_names = { "router", "router-dgrad", "router-wgrad" };
+static const LsLinearNames fc1_names = { "expert-fc1", "expert-fc1-dgrad", "expert-fc1-wgrad" };
+static const LsLinearNames fc2_names = { "expert-fc2", "expert-fc2-dgrad", "expert-fc2-wgrad" };
+
+/* What one rank has to do with experts. */
+typedef struct {
+  LsCut cut;          /* tokens: R                           */
+  uint64_t local;     /* T                                   */
+  uint64_t sent;      /* P                                   */
+  uint64_t tiled;     /* R, with each expert's rows in whole tiles */
+  uint32_t n_experts; /* here                                */
+  uint64_t ffn;       /* f / etp                             */
+} Experts;
+
+static void
+experts_init (Experts *x, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  const LsShard *s = cut->shard;
+  uint32_t ep = MAX (1, s->ep), etp = MAX (1, s->etp);
+  g_autofree uint64_t *tokens = g_new (uint64_t, m->n_experts);
+  uint64_t sum = 0;
+
+  *x = (Experts) { .cut = *cut, .local = cut->local_tokens, .n_experts = m->n_experts / ep, .ffn = m->expert_ffn / etp };
+  ls_expert_tokens (m, s, tokens, NULL);
+  x->cut.tokens = 0;
+  for (uint32_t e = 0; e < m->n_experts; e++) {
+    sum += tokens[e];
+    if (e / x->n_experts != s->ep_rank)
+      continue;
+    x->cut.tokens += tokens[e];
+    x->tiled += (tokens[e] + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
+  }
+  x->sent = sum / (ep * etp);
+}
+
+/* Rows x h, each moved so often. */
+static LsKernel
+row_copy (const Experts *x, const char *name, uint64_t rows, uint32_t n_times)
+{
+  return ls_cut_stream (&x->cut, name, LS_KERNEL_ELEMENTWISE, rows, x->cut.model->hidden, n_times * x->cut.elt);
+}
+
+static void
+append_router (GArray *operators, const Experts *x)
+{
+  const LsModel *m = x->cut.model;
+  LsCut local = x->cut;
+  uint64_t scores = x->local * m->n_experts;
+  LsOperator *op = ls_operator_append (operators, "router", LS_TP_NONE);
+
+  /* Scores in 16 bits become probabilities in fp32 and a choice, a byte each. */
+  LsKernel choose = ls_cut_stream (&local, "router-softmax-topk", LS_KERNEL_SOFTMAX, x->local, m->n_experts,
+                                   local.elt + FP32_BYTES + 1);
+  LsKernel back = ls_cut_stream (&local, "router-softmax-bwd", LS_KERNEL_SOFTMAX, x->local, m->n_experts,
+                                 local.elt + 2 * FP32_BYTES + 1);
+  local.tokens = x->local;
+  ls_operator_igrad (op, back);
+  ls_operator_linear (op, &local, &router_names, local.act, m->hidden, m->n_experts);
+  ls_operator_fwd (op, choose);
+  ls_operator_igrad (op, row_copy (x, "moe-grad-add", x->local, 3));
+  ls_operator_param (op, (uint64_t) m->hidden * m->n_experts);
+  op->param_replicated = true;
+  if (m->shared_ffn > 0)
+    op->saved_bytes = op->input_bytes = 0; /* the shared experts keep it */
+  op->saved_bytes += scores * (FP32_BYTES + 1);
+}
+
+static void
+append_permute (GArray *operators, const Experts *x)
+{
+  LsOperator *op = ls_operator_append (operators, "permute", LS_TP_NONE);
+  ls_operator_fwd (op, row_copy (x, "permute", x->local + x->sent, 1));
+  ls_operator_igrad (op, row_copy (x, "permute-bwd", x->local + x->sent, 1));
+  if (x->cut.model->shared_ffn > 0)
+    ls_operator_igrad (op, row_copy (x, "moe-grad-add", x->local, 3));
+}
+
+static void
+append_exchange (GArray *operators, const Experts *x, const char *name, LsEpMode mode)
+{
+  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
+  op->ep = mode;
+  op->ep_bytes = x->sent * x->cut.model->hidden * x->cut.elt;
+  op->etp_bytes = x->cut.tokens * x->cut.model->hidden * x->cut.elt;
+  if (x->n_experts > 1) {
+    ls_operator_fwd (op, row_copy (x, "expert-sort", x->cut.tokens, 2));
+    ls_operator_igrad (op, row_copy (x, "expert-sort-bwd", x->cut.tokens, 2));
+  }
+}
+
+/* One of n_experts equal matrices; FLOPs and bytes are those of all. */
+static LsKernel
+grouped_gemm (const Experts *x, const char *name, LsDtype dtype, uint64_t out, uint64_t in, bool is_wgrad)
+{
+  bool is_fused = ls_cut_fuses_gradients (&x->cut);
+  uint64_t n = x->n_experts, rows = MAX (1, (is_wgrad ? x->cut.tokens : x->tiled) / n);
+  double R = (double) x->cut.tokens, weights = (double) n * (double) out * (double) in;
+  uint32_t elt = ls_dtype_bytes (dtype), out_elt = is_wgrad && is_fused ? 2 * FP32_BYTES : x->cut.elt;
+  LsKernel k = is_wgrad ? ls_kernel_gemm (name, dtype, out, in, rows, 1, 0, false)
+                        : ls_kernel_gemm (name, dtype, rows, out, in, 1, 0, false);
+  k.batch = n;
+  k.flops = 2 * R * (double) out * (double) in;
+  k.bytes = is_wgrad ? elt * R * (double) (out + in) + out_elt * weights
+                     : elt * (R * (double) in + weights) + out_elt * R * (double) out;
+  return k;
+}
+
+static void
+append_linear (GArray *operators, const Experts *x, const LsLinearNames *names, uint64_t in, uint64_t out)
+{
+  LsDtype dtype = x->cut.shard->dtype;
+  LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
+
+  if (dtype == LS_DTYPE_FP8) {
+    ls_fp8_before_fwd (op, &x->cut, in);
+    ls_fp8_before_igrad (op, &x->cut, out);
+    ls_fp8_before_wgrad (op, &x->cut, in);
+  }
+  ls_operator_fwd (op, grouped_gemm (x, names->fwd, dtype, out, in, false));
+  ls_operator_igrad (op, grouped_gemm (x, names->igrad, dtype, in, out, false));
+  ls_operator_wgrad (op, grouped_gemm (x, names->wgrad, dtype, out, in, true));
+  ls_operator_accumulate (op, &x->cut, in, x->n_experts * out);
+  ls_operator_param (op, x->n_experts * out * in);
+  op->is_expert = true;
+  op->saved_bytes = op->input_bytes = x->cut.tokens * in * ls_dtype_bytes (dtype);
+}
+
+static void
+append_activation (GArray *operators, const Experts *x)
+{
+  uint64_t rows = x->cut.tokens;
+  LsOperator *op = ls_operator_append (operators, "expert-act", LS_TP_NONE);
+  ls_operator_activation (op, &x->cut, rows, x->ffn);
+  op->fwd[0].bytes += FP32_BYTES * (double) rows;
+  op->igrad[0].bytes += 2 * FP32_BYTES * (double) rows;
+  op->saved_bytes += FP32_BYTES * rows;
+}
+
+static void
+append_unpermute (GArray *operators, const Experts *x)
+{
+  LsOperator *op = ls_operator_append (operators, "unpermute", LS_TP_NONE);
+  ls_operator_fwd (op, row_copy (x, "unpermute", x->local + x->sent, 1));
+  ls_operator_igrad (op, row_copy (x, "unpermute-bwd", x->local + x->sent, 1));
+  if (x->cut.model->shared_ffn > 0)
+    ls_operator_fwd (op, row_copy (x, "shared-expert-add", x->local, 3));
+}
+
+void
+ls_operators_experts (GArray *operators, const LsCut *cut)
+{
+  static const LsMlpNames shared_names = { "shared-fc1", "shared-act", "shared-fc2" };
+  const LsModel *m = cut->model;
+  Experts x;
+  experts_init (&x, cut);
+
+  if (m->shared_ffn > 0) {
+    LsCut shared = *cut;
+    shared.ffn = m->shared_ffn / cut->shard->tp;
+    ls_operators_mlp (operators, &shared, &shared_names);
+  }
+  append_router (operators, &x);
+  append_permute (operators, &x);
+  append_exchange (operators, &x, "dispatch", LS_EP_DISPATCH);
+  append_linear (operators, &x, &fc1_names, m->hidden, (m->mlp == LS_MLP_SWIGLU ? 2 : 1) * x.ffn);
+  append_activation (operators, &x);
+  append_linear (operators, &x, &fc2_names, x.ffn, m->hidden);
+  append_exchange (operators, &x, "combine", LS_EP_COMBINE);
+  append_unpermute (operators, &x);
+}

@@ -1,0 +1,333 @@
+/* Pins how tokens fall on experts, the operators of a mixture of experts against numbers
+ * computed by hand, and what all ranks together compute and hold. */
+#include "ls_test.h"
+
+#include "fixtures.h"
+
+#include "model/expert_load.h"
+
+#define SUM(type, n, values) ({ type sum_ = 0; for (uint32_t i_ = 0; i_ < (n); i_++) sum_ += (values)[i_]; sum_; })
+
+static LsModel
+mixtral (void)
+{
+  LsModel m = llama (32, 4096, 32, 8, 14336, 32000);
+  m.n_experts = 8;
+  m.top_k = 2;
+  m.expert_ffn = 14336;
+  m.moe_every = 1;
+  m.seq = 4096;
+  return m;
+}
+
+/* DeepSeek-V3, arXiv 2412.19437, section 4.2. */
+static LsModel
+deepseek (void)
+{
+  LsModel m = llama (61, 7168, 128, 128, 18432, 129280);
+  m.head_dim = 192;
+  m.kv_lora = 512;
+  m.q_lora = 1536;
+  m.rope_dim = 64;
+  m.v_dim = 128;
+  m.n_experts = 256;
+  m.top_k = 8;
+  m.expert_ffn = m.shared_ffn = 2048;
+  m.n_dense_layers = 3;
+  m.moe_every = 1;
+  m.seq = 4096;
+  return m;
+}
+
+static LsShard
+expert_shard (const LsModel *m, uint32_t tp, uint32_t ep, uint32_t etp)
+{
+  LsShard s = shard (m, tp, tp > 1, 1);
+  s.dtype = LS_DTYPE_BF16;
+  s.grad_dtype = LS_DTYPE_FP32;
+  s.ep = ep;
+  s.etp = etp;
+  return s;
+}
+
+/* --- loads ----------------------------------------------------------------------------- */
+
+static double *
+shares (const char *load, const LsModel *m)
+{
+  g_autofree char *why = NULL;
+  double *w = ls_expert_shares (load, m, &why);
+  LS_CHECK_STR (why, NULL);
+  return w;
+}
+
+/* The worked example of expert_load.h. */
+static void
+largest_remainders_get_the_rest (void)
+{
+  LsModel m = mixtral ();
+  m.n_experts = 4;
+  m.seq = 5;
+  LsShard s = expert_shard (&m, 1, 1, 1);
+  g_autofree double *w = shares ("3,1", &m);
+  s.expert_share = w;
+  uint64_t kept[4];
+  ls_expert_tokens (&m, &s, kept, NULL);
+  LS_CHECK (kept[0] == 4 && kept[1] == 1 && kept[2] == 4 && kept[3] == 1);
+}
+
+static void
+all_assignments_are_shared_out (void)
+{
+  static const char *const loads[] = { "even", "zipf:1.2", "zipf:0", "lognormal:1:7", "lognormal:3:1", "5,1,1,1,1", "1,1,0,0,0,0,0,0" };
+  LsModel m = mixtral ();
+  for (guint i = 0; i < G_N_ELEMENTS (loads); i++)
+    for (m.seq = 1; m.seq < 5000; m.seq = m.seq * 7 + 3) {
+      g_autofree double *w = shares (loads[i], &m);
+      LsShard s = expert_shard (&m, 1, 4, 2);
+      uint64_t kept[8], sent[8], of_rank[4], tokens = 8ul * m.seq;
+      s.expert_share = w;
+      ls_expert_tokens (&m, &s, kept, sent);
+      ls_expert_tokens_of_ranks (&m, &s, of_rank);
+      LS_CHECK_INT (SUM (uint64_t, 8, kept), ==, tokens * m.top_k);
+      LS_CHECK_INT (SUM (uint64_t, 4, of_rank), ==, tokens * m.top_k);
+      for (guint e = 0; e < 8; e++)
+        LS_CHECK (kept[e] <= tokens && kept[e] == sent[e]); /* nobody goes to an expert twice */
+    }
+}
+
+static void
+a_seed_says_it_all (void)
+{
+  LsModel m = mixtral ();
+  g_autofree double *a = shares ("lognormal:1:7", &m), *b = shares ("lognormal:1:7", &m), *c = shares ("lognormal:1:8", &m);
+  LS_CHECK (memcmp (a, b, 8 * sizeof *a) == 0 && memcmp (a, c, 8 * sizeof *a) != 0);
+  LS_CHECK_NEAR (SUM (double, 8, a), 1, 1e-12);
+}
+
+static void
+wrong_loads_are_refused (void)
+{
+  static const char *const loads[] = { "", "zipf", "zipf:", "zipf:-1", "zipf:1x", "lognormal:1", "lognormal:1:", "lognormal:1:2x", "1,",
+                                       "1,-1", "1,nan", "0", "1,2,3,4,5,6,7,8,9", "1,0,0,0,0,0,0,0" /* top_k is 2 */ };
+  LsModel m = mixtral ();
+  for (guint i = 0; i < G_N_ELEMENTS (loads); i++) {
+    g_autofree char *why = NULL;
+    g_autofree double *w = ls_expert_shares (loads[i], &m, &why);
+    LS_CHECK (w == NULL && why != NULL);
+  }
+}
+
+static void
+a_capacity_drops_what_is_above (void)
+{
+  LsModel m = mixtral ();
+  LsShard s = expert_shard (&m, 1, 8, 1);
+  g_autofree double *w = shares ("3,1,1,1,1,1,1,1", &m);
+  uint64_t kept[8], mean = 8192;
+  s.expert_share = w;
+  s.expert_capacity = 1.25;
+  ls_expert_tokens (&m, &s, kept, NULL);
+  /* 0.3 of 65,536 is 19,661; above 1.25 times the mean, 10,240, nothing is computed. */
+  LS_CHECK_INT (kept[0], ==, 10240);
+  LS_CHECK (kept[1] < mean && kept[7] < mean);
+  LS_CHECK_NEAR (ls_expert_kept_share (&m, &s), 1 - (19661 - 10240) / 65536.0, 1e-12);
+}
+
+/* --- layers ---------------------------------------------------------------------------- */
+
+static void
+which_layers_have_experts (void)
+{
+  LsModel m = deepseek ();
+  LS_CHECK (!ls_model_has_experts (&m, 2) && ls_model_has_experts (&m, 3) && ls_model_has_experts (&m, 60));
+  LS_CHECK_INT (ls_model_n_moe_layers (&m), ==, 58);
+  m.n_dense_layers = 0;
+  m.moe_every = 2;
+  LS_CHECK (!ls_model_has_experts (&m, 0) && ls_model_has_experts (&m, 1) && !ls_model_has_experts (&m, 60));
+  LS_CHECK_INT (ls_model_n_moe_layers (&m), ==, 30);
+}
+
+static GArray *
+moe_layer (const LsModel *m, const LsShard *s)
+{
+  GArray *ops = operators_new ();
+  ls_operators_layer (m, s, m->n_dense_layers, ops);
+  return ops;
+}
+
+/* The worked example of operators_moe.c. */
+static void
+a_layer_by_hand (void)
+{
+  LsModel m = mixtral ();
+  LsShard s = expert_shard (&m, 1, 8, 1);
+  g_autoptr (GArray) ops = moe_layer (&m, &s);
+  const LsOperator *dispatch = find_operator (ops, "dispatch"), *fc1 = find_operator (ops, "expert-fc1");
+  const LsOperator *router = find_operator (ops, "router"), *fc2 = find_operator (ops, "expert-fc2");
+  if (!LS_CHECK (dispatch && fc1 && fc2 && router && !find_operator (ops, "fc1") && !find_operator (ops, "shared-fc1")))
+    return;
+  LS_CHECK (dispatch->ep == LS_EP_DISPATCH && dispatch->n_fwd == 0); /* one expert: nothing to sort */
+  LS_CHECK_INT (dispatch->ep_bytes, ==, 67108864);
+  LS_CHECK_INT (find_operator (ops, "combine")->ep_bytes, ==, 67108864);
+  LS_CHECK (fc1->fwd[0].m == 8192 && fc1->fwd[0].n == 28672 && fc1->fwd[0].k == 4096 && fc1->fwd[0].batch == 1);
+  LS_CHECK_DOUBLE (fc1->fwd[0].flops, ==, 2.0 * 8192 * 28672 * 4096);
+  LS_CHECK_DOUBLE (fc1->fwd[0].bytes, ==, 2.0 * (8192.0 * 4096 + 28672.0 * 4096 + 8192.0 * 28672));
+  LS_CHECK_DOUBLE (fc2->wgrad[0].flops, ==, 2.0 * 8192 * 14336 * 4096);
+  LS_CHECK_DOUBLE (fc2->wgrad[0].bytes, ==, 2.0 * 8192 * (4096 + 14336) + 8.0 * 14336 * 4096);
+  LS_CHECK_DOUBLE (router->fwd[0].flops, ==, 2.0 * 4096 * 8 * 4096);
+  LS_CHECK (fc1->is_expert && fc2->is_expert && !router->is_expert && router->param_replicated);
+  LS_CHECK_INT (fc1->param_numel[0] + fc2->param_numel[0], ==, 3 * 4096 * 14336);
+
+  uint64_t T = 4096, R = 8192, h = 4096, f = 14336, kept = 0;
+  bool is_inside = false;
+  for (guint i = 0; i < ops->len; i++) {
+    const LsOperator *o = &g_array_index (ops, LsOperator, i);
+    is_inside = is_inside || o == router;
+    kept += is_inside ? o->saved_bytes : 0;
+  }
+  LS_CHECK_INT (kept, ==, 2 * T * h + 5 * T * 8 + R * (2 * h + 2 * 2 * f + 4 + 2 * f));
+}
+
+/* FLOPs of matrix products that carry this prefix, all passes. */
+static double
+flops_of (const GArray *ops, const char *prefix)
+{
+  double sum = 0;
+  for (guint i = 0; i < ops->len; i++) {
+    const LsOperator *o = &g_array_index (ops, LsOperator, i);
+    if (!g_str_has_prefix (o->name, prefix))
+      continue;
+    for (guint k = 0; k < LS_OPERATOR_MAX_KERNELS; k++)
+      sum += o->fwd[k].flops + o->igrad[k].flops + o->wgrad[k].flops;
+  }
+  return sum;
+}
+
+/* Over all ranks: each token meets top_k experts, however they are spread and loaded. */
+static void
+ranks_compute_what_tokens_ask_for (void)
+{
+  static const struct {
+    uint32_t tp, ep, etp;
+    const char *load;
+  } cases[] = { { 1, 8, 1, "even" }, { 1, 4, 1, "zipf:1" }, { 2, 4, 2, "zipf:1" }, { 4, 2, 2, "lognormal:1:3" }, { 2, 8, 1, "5,1" }, { 1, 2, 4, "3,1,1" } };
+  LsModel m = mixtral ();
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree double *w = shares (cases[i].load, &m);
+    LsShard s = expert_shard (&m, cases[i].tp, cases[i].ep, cases[i].etp);
+    double flops = 0, rows = 0, params = 0, tokens = 4096.0 / cases[i].tp * cases[i].ep * cases[i].etp;
+    s.expert_share = w;
+    for (s.ep_rank = 0; s.ep_rank < s.ep; s.ep_rank++) {
+      g_autoptr (GArray) ops = moe_layer (&m, &s);
+      flops += s.etp * flops_of (ops, "expert-");
+      rows += (double) find_operator (ops, "dispatch")->etp_bytes / (2 * 4096);
+      params += s.etp * (double) (find_operator (ops, "expert-fc1")->param_numel[0] + find_operator (ops, "expert-fc2")->param_numel[0]);
+    }
+    LS_CHECK_NEAR (flops, 6 * tokens * 2 * 3 * 4096 * 14336, 1e-12);
+    LS_CHECK_DOUBLE (rows, ==, tokens * 2);
+    LS_CHECK_DOUBLE (params, ==, 8.0 * 3 * 4096 * 14336);
+  }
+}
+
+/* Rows of an expert fill tiles by themselves. */
+static void
+uneven_experts_take_more_tiles (void)
+{
+  LsModel m = mixtral ();
+  LsShard s = expert_shard (&m, 1, 1, 1);
+  g_autofree double *w = shares ("3,1", &m);
+  m.seq = s.seq = 40; /* 80 assignments over 8 experts: 15 and 5 */
+  s.expert_share = w;
+  g_autoptr (GArray) ops = moe_layer (&m, &s);
+  const LsKernel *k = &find_operator (ops, "expert-fc1")->fwd[0];
+  LS_CHECK_INT (k->m, ==, 64);
+  LS_CHECK_INT (k->batch, ==, 8);
+  LS_CHECK_DOUBLE (k->flops, ==, 2.0 * 80 * 28672 * 4096);
+}
+
+/* --- latent attention ------------------------------------------------------------------- */
+
+static uint64_t
+params_of (const GArray *ops, uint32_t tp)
+{
+  uint64_t sum = 0;
+  for (guint i = 0; i < ops->len; i++) {
+    const LsOperator *o = &g_array_index (ops, LsOperator, i);
+    for (uint32_t p = 0; p < o->n_params; p++)
+      sum += o->param_numel[p] * (o->param_replicated || o->is_expert ? 1 : tp);
+  }
+  return sum;
+}
+
+static void
+layers_hold_the_parameters_of_the_model (void)
+{
+  LsModel m = deepseek (), qwen = llama (48, 2048, 32, 4, 6144, 151936);
+  qwen.head_dim = 128;
+  qwen.qk_norm = true;
+  qwen.n_experts = 128;
+  qwen.top_k = 8;
+  qwen.expert_ffn = 768;
+  qwen.moe_every = 1;
+  const LsModel *models[] = { &m, &qwen };
+  for (guint i = 0; i < 2; i++)
+    for (uint32_t tp = 1; tp <= 4; tp *= 2) {
+      LsShard s = expert_shard (models[i], tp, 1, 1);
+      g_autoptr (GArray) dense = layer_operators (models[i], &s);
+      g_autoptr (GArray) moe = moe_layer (models[i], &s);
+      LS_CHECK_INT (params_of (dense, tp), ==, ls_model_layer_params (models[i], 0));
+      LS_CHECK_INT (params_of (moe, tp), ==, ls_model_layer_params (models[i], 3));
+    }
+}
+
+static void
+latent_attention_by_hand (void)
+{
+  LsModel m = deepseek ();
+  LsShard s = expert_shard (&m, 4, 1, 1);
+  g_autoptr (GArray) ops = layer_operators (&m, &s);
+  const LsOperator *attention = find_operator (ops, "attention"), *q_up = find_operator (ops, "q-up"), *kv_up = find_operator (ops, "kv-up");
+  const LsOperator *q_down = find_operator (ops, "q-down");
+  if (!LS_CHECK (attention && q_up && kv_up && q_down))
+    return;
+  LS_CHECK_DOUBLE (attention->fwd[0].flops, ==, 2.0 * 4096 * 4096 * 32 * (192 + 128) / 2); /* 32 heads, causal */
+  LS_CHECK (q_down->tp == LS_TP_NONE && q_down->fwd[0].m == 1024 && q_down->fwd[0].n == 1536 && q_down->fwd[0].k == 7168);
+  LS_CHECK (q_up->tp == LS_TP_COLUMN && q_up->fwd[0].m == 4096 && q_up->fwd[0].n == 32 * 192 && q_up->fwd[0].k == 1536);
+  LS_CHECK_INT (q_up->tp_bytes, ==, 4096 * 1536 * 2);
+  LS_CHECK (kv_up->fwd[0].n == 32 * 256 && kv_up->fwd[0].k == 512);
+  LS_CHECK_INT (kv_up->tp_bytes, ==, 4096 * (512 + 64) * 2);
+}
+
+/* As those of any other matrix product: FSDP adds to no gradient, DeepSpeed casts before it adds. */
+static void
+experts_make_gradients_as_others_do (void)
+{
+  LsModel m = mixtral ();
+  LsShard fused = expert_shard (&m, 1, 8, 1), fresh = fused, cast = fused;
+  fresh.grad_is_fresh = cast.grad_is_cast = true;
+  const LsShard *const shards[] = { &fused, &fresh, &cast };
+  static const uint32_t n_kernels[] = { 1, 1, 2 };
+  double weight = 2.0 * 14336 * 4096, bytes[3];
+  for (guint i = 0; i < 3; i++) {
+    g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    ls_operators_layer (&m, shards[i], 0, operators);
+    for (guint o = 0; o < operators->len; o++) {
+      const LsOperator *op = &g_array_index (operators, LsOperator, o);
+      if (strcmp (op->name, "expert-fc1") != 0)
+        continue;
+      LS_CHECK_INT (op->n_wgrad, ==, n_kernels[i]);
+      bytes[i] = op->wgrad[0].bytes;
+      if (i == 2)
+        LS_CHECK_NEAR (op->wgrad[1].bytes, weight * (2 + 4 * 4), 1e-12);
+    }
+  }
+  LS_CHECK_NEAR (bytes[0] - bytes[1], weight * (8 - 2), 1e-9); /* fp32 read and written; 16 bits written */
+  LS_CHECK_NEAR (bytes[1], bytes[2], 1e-12);
+}
+
+LS_TEST_MAIN ("experts", LS_TEST (largest_remainders_get_the_rest), LS_TEST (all_assignments_are_shared_out), LS_TEST (a_seed_says_it_all),
+              LS_TEST (wrong_loads_are_refused), LS_TEST (a_capacity_drops_what_is_above), LS_TEST (which_layers_have_experts),
+              LS_TEST (a_layer_by_hand), LS_TEST (ranks_compute_what_tokens_ask_for), LS_TEST (uneven_experts_take_more_tiles),
+              LS_TEST (layers_hold_the_parameters_of_the_model), LS_TEST (latent_attention_by_hand),
+              LS_TEST (experts_make_gradients_as_others_do))
