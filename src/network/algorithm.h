@@ -25,6 +25,8 @@ typedef struct {
   LsProtocol protocol;
   LsArena *arena;
   LsCollMemo *memo; /* NULL: none */
+  const uint32_t *weights; /* as in LsCollRequest; NULL: equal parts, or not an all-to-all */
+  bool weighs_senders;
   uint32_t n_hosts;
   LsCollHost *hosts;      /* by ascending host                      */
   /* Seats: the members by ascending GPU, hence host after host. */
@@ -53,7 +55,7 @@ typedef struct {
 } LsCollAlgorithm;
 
 extern const LsCollAlgorithm ls_coll_ring, ls_coll_tree, ls_coll_nvls, ls_coll_nvls_tree, ls_coll_p2p,
-    ls_coll_pairwise, ls_coll_direct, ls_coll_dissemination, ls_coll_hierarchical, ls_coll_halving,
+    ls_coll_shift, ls_coll_pairwise, ls_coll_direct, ls_coll_dissemination, ls_coll_hierarchical, ls_coll_halving,
     ls_coll_collnet, ls_coll_pat, ls_coll_server, ls_coll_naive, ls_coll_torus;
 
 /* --- the shape of a call (shape.c) --- */
@@ -64,6 +66,9 @@ uint32_t ls_coll_max_members (const LsCollCall *call);
 uint32_t ls_coll_min_members (const LsCollCall *call);
 /* Whether NVSwitches join all GPUs of each host. */
 bool ls_coll_has_nvswitch (const LsCollCall *call);
+/* What the busiest member moves of an all-to-all over what the mean one does: 1 with equal parts. */
+uint64_t ls_coll_sum_of_weights (const LsCollCall *call);
+double ls_coll_busiest_over_mean (const LsCollCall *call);
 /* NICs in use of host h, and of the host that uses the fewest. */
 uint32_t ls_coll_nics (const LsCollCall *call, uint32_t h);
 uint32_t ls_coll_min_nics (const LsCollCall *call);
@@ -151,8 +156,9 @@ void ls_plan_of_rounds (const LsCollCall *call, const LsScript *s, LsCollPlan *r
 
 typedef struct {
   const LsCluster *cluster;
-  uint64_t *sum;   /* of each resource of the cluster      */
-  GArray *touched; /* uint32_t: resources with a sum > 0   */
+  LsLoad *slots; /* hashed by resource, or all of them in order; coef 0: free */
+  uint32_t n, n_slots;
+  bool has_all;
 } LsLoadList;
 
 LsLoadList ls_load_list_new (const LsCluster *c);
@@ -184,7 +190,9 @@ LsTime ls_nccl_hop_inter (const LsCollCall *call, LsTuneAlgorithm algorithm);
  * NCCL alone limits them (0 without bytes). */
 LsTime ls_nccl_latency (const LsCollCall *call, LsTuneAlgorithm algorithm);
 double ls_nccl_seconds (const LsCollCall *call, LsTuneAlgorithm algorithm);
-/* The same of a send/recv or an all-to-all, and which protocol is NCCL's. */
+/* Channels of one message to a peer (coll_p2p.c). */
+uint32_t ls_nccl_p2p_channels (const LsCollCall *call);
+/* The same of a send/recv, a permute or an all-to-all, and which protocol is NCCL's. */
 LsProtocol ls_nccl_p2p_protocol (const LsCollCall *call);
 LsTime ls_nccl_p2p_latency (const LsCollCall *call);
 double ls_nccl_p2p_seconds (const LsCollCall *call);

@@ -14,6 +14,7 @@ static const LsCollAlgorithm *const registry[] = {
   &ls_coll_nvls,
   &ls_coll_nvls_tree,
   &ls_coll_p2p,
+  &ls_coll_shift,
   &ls_coll_pairwise,
   &ls_coll_direct,
   &ls_coll_dissemination,
@@ -38,7 +39,8 @@ static const char *const kind_names[LS_N_COLL_KINDS] = {
   [LS_COLL_REDUCE_SCATTER] = "reduce-scatter", [LS_COLL_BROADCAST] = "broadcast",
   [LS_COLL_REDUCE] = "reduce",                 [LS_COLL_ALL_TO_ALL] = "all-to-all",
   [LS_COLL_GATHER] = "gather",                 [LS_COLL_SCATTER] = "scatter",
-  [LS_COLL_BARRIER] = "barrier",               [LS_COLL_SEND_RECV] = "send-recv",
+  [LS_COLL_BARRIER] = "barrier",               [LS_COLL_PERMUTE] = "permute",
+  [LS_COLL_COPY_PERMUTE] = "copy-permute",     [LS_COLL_SEND_RECV] = "send-recv",
 };
 
 const char *
@@ -153,6 +155,14 @@ call_of (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *q, LsArena
   call.root = ls_coll_kind_has_root (q->kind) ? q->root : 0;
   call.bytes = q->kind == LS_COLL_BARRIER ? 0 : q->bytes;
   call.protocol = q->protocol;
+  if (q->kind == LS_COLL_ALL_TO_ALL && q->weights) {
+    call.weights = q->weights;
+    call.weighs_senders = q->weighs_senders;
+  }
+  if (call.weights && c->spec.interior == LS_INTERIOR_TORUS) { /* knows equal parts only */
+    call.bytes = (uint64_t) ceil ((double) call.bytes * ls_coll_busiest_over_mean (&call));
+    call.weights = NULL;
+  }
   sort_members (&call);
   group_by_host (&call);
   return call;

@@ -32,6 +32,8 @@ typedef enum {
   LS_COLL_GATHER,
   LS_COLL_SCATTER,
   LS_COLL_BARRIER,
+  LS_COLL_PERMUTE,      /* each member sends to the next one, the last to the first */
+  LS_COLL_COPY_PERMUTE, /* the same by copy engines, which hold no SMs              */
   LS_COLL_SEND_RECV, /* gpus[0] sends to gpus[1] */
   LS_N_COLL_KINDS
 } LsCollKind;
@@ -90,7 +92,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCollMemo, ls_coll_memo_free)
  *
  * bytes as nccl-tests counts: of the whole array (all-gather: the gathered size;
  * reduce-scatter: the size before scattering; gather, scatter: the whole at the root;
- * broadcast, reduce, send/recv: the message); all-to-all: the send buffer of one member.
+ * broadcast, reduce, send/recv, permute: one message); all-to-all: the send buffer of one member.
  * A barrier has none, whatever bytes says. */
 typedef struct {
   LsCollKind kind;
@@ -101,6 +103,11 @@ typedef struct {
   const char *algorithm; /* of ls_coll_algorithms(); NULL: choose */
   LsProtocol protocol;   /* LS_PROTOCOL_AUTO: choose              */
   LsCollMemo *memo;      /* NULL: none                            */
+  /* All-to-all with unequal parts: member j receives weights[j] of the sum of the weights from
+   * everybody, or sends so much to everybody; bytes are those that the mean member sends. Only
+   * pairwise knows it: others take what the busiest member moves for all. NULL: equal parts. */
+  const uint32_t *weights; /* [n]; their sum is above 0 and below 2^31 */
+  bool weighs_senders;
 } LsCollRequest;
 
 /* Names of all algorithms, ending in NULL; static. */
@@ -136,7 +143,7 @@ LsTime ls_coll_time_alone (const LsCluster *c, const LsCollPlan *plan);
 
 /* busbw / algbw as nccl-tests defines it, which is what each member of a ring sends per
  * byte of `bytes`: 2(n-1)/n all-reduce, (n-1)/n all-gather, reduce-scatter, all-to-all,
- * gather and scatter, 1 broadcast, reduce and send/recv; 0 for a barrier and for one
+ * gather and scatter, 1 broadcast, reduce, permute and send/recv; 0 for a barrier and for one
  * member. */
 double ls_coll_wire_factor (LsCollKind kind, uint32_t n);
 

@@ -7,14 +7,26 @@
  * what NCCL's copy kernels reach on NVLink or through one NIC. Small messages
  * use fewer channels: each gets at least 64 KiB inside a node, 256 KiB across.
  *
+ * Channels inside a node. A communicator has P for p2p: those of its rings, rounded up to a
+ * power of 2. One of n ranks gives a message the most, C, with C n <= P, and twice as many
+ * as long as each had more than 16 MiB:
+ *
+ *     A100, H100: 24 rings, P = 32; n = 2: 16 channels to 256 MiB, then 32
+ *
+ * Each holds an SM at both ends.
+ *
  *     time alone = base + S / p2p
  *
  * Worked example: 64 MiB over NVLink, base 12 us, 274 GB/s: 257 us.
  *
- * Deviations. No rendezvous cost apart from the base; one NIC per GPU.
+ * Deviations. No rendezvous cost apart from the base; one NIC per GPU. A send or receive
+ * of a pipeline has a communicator of its two ranks, as torch's isend and irecv make; in a batch
+ * torch takes that of the group, whose larger n means fewer channels. GPUs that are joined by
+ * few NVLinks (DGX-1) have no more than 2 channels for each of these in NCCL.
  *
- * Reference: NCCL 2.30.7 src/enqueue.cc (p2p scheduling: minPart = step/8 or
- * step/2 of 512 KiB steps), summarised in MODELS.md section 2.1. */
+ * Reference: NCCL 2.30.7 src/enqueue.cc (scheduleP2pTasksToPlan, calcP2pChannelCount:
+ * minPart = step/8 or step/2, maxPart = 32 steps or one, of 512 KiB) and src/graph/paths.cc
+ * (ncclTopoComputeP2pChannels), summarised in MODELS.md section 2.1. */
 #include <math.h>
 
 #include "core/maxmin.h" /* LS_COEF_ONE */
@@ -22,6 +34,7 @@
 
 #define MIN_PART_INTRA (64 * 1024)
 #define MIN_PART_INTER (256 * 1024)
+#define MAX_PART_INTRA (16 * 1024 * 1024)
 
 static void
 add_loads (const LsCollCall *call, uint32_t n_channels, LsPhase *phase)
@@ -36,10 +49,23 @@ add_loads (const LsCollCall *call, uint32_t n_channels, LsPhase *phase)
 }
 
 static uint32_t
-channels_used (const LsCollCall *call)
+channels_inside (const LsCollCall *call)
+{
+  uint32_t all = 1, n_channels;
+  while (all < call->nccl->channels_ring)
+    all *= 2;
+  for (n_channels = all; (uint64_t) n_channels * call->n > all && n_channels > 1;)
+    n_channels /= 2;
+  while ((call->bytes + n_channels - 1) / n_channels > MAX_PART_INTRA && n_channels <= all / 2)
+    n_channels *= 2;
+  return n_channels;
+}
+
+uint32_t
+ls_nccl_p2p_channels (const LsCollCall *call)
 {
   bool is_across = call->n_hosts > 1;
-  uint32_t n_channels = is_across ? call->nccl->channels_p2p : call->nccl->channels_ring;
+  uint32_t n_channels = is_across ? call->nccl->channels_p2p : channels_inside (call);
   return ls_nccl_channels (n_channels, call->bytes, is_across ? MIN_PART_INTER : MIN_PART_INTRA);
 }
 
@@ -56,7 +82,7 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 {
   g_assert (call->n == 2);
   const LsNccl *nccl = call->nccl;
-  uint32_t n_used = channels_used (call);
+  uint32_t n_used = ls_nccl_p2p_channels (call);
 
   LsPhase *phase = ls_arena_new_array (call->arena, LsPhase, 1);
   phase->latency = ls_nccl_p2p_latency (call);
@@ -87,7 +113,7 @@ static void
 script (const LsCollCall *call, LsScript *s)
 {
   const LsNccl *nccl = call->nccl;
-  uint32_t n_used = channels_used (call);
+  uint32_t n_used = ls_nccl_p2p_channels (call);
   ls_script_cut (call, s, 1);
   s->n_rounds = 1;
   s->max_sends = 1;

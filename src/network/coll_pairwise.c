@@ -29,6 +29,10 @@
  * same way (within nodes or between them) share what a member moves that way. So NVLink
  * idles while NICs move in all batches but the first.
  *
+ * Unequal parts of an all-to-all: a member's bytes are cut in as many blocks as the weights add
+ * up to, and a message has as many of them as the weight of its receiver, or sender, says. The
+ * time is that of equal parts times what the busiest member moves over what the mean one does.
+ *
  * Deviations. Cost n^2: a plan for 1,024 members looks at a million messages (LsCollMemo
  * keeps what they add up to). NCCL deals pairs to groups of channels, which go through
  * their batches by themselves.
@@ -108,9 +112,19 @@ is_gathering (const LsScript *s, uint32_t round)
   return s->kind == LS_COLL_ALL_GATHER || (s->kind == LS_COLL_ALL_REDUCE && round >= n_batches (s->n));
 }
 
+/* Blocks of a message. Which ones they are is left open. */
+static LsSend
+weighted_send (const LsCollCall *call, uint32_t from, uint32_t to)
+{
+  return (LsSend){ .to = to, .n = call->weights[call->weighs_senders ? from : to] };
+}
+
 static LsSend
 send_of (const LsScript *s, uint32_t place, uint32_t to, bool gathers)
 {
+  const Pairs *x = s->data;
+  if (x->call->weights)
+    return weighted_send (x->call, place, to);
   if (s->kind == LS_COLL_ALL_TO_ALL)
     return (LsSend){ .to = to, .first = place * s->n + to, .n = 1 };
   return (LsSend){ .to = to, .first = gathers ? place : to, .n = 1, .reduces = !gathers };
@@ -187,6 +201,8 @@ script (const LsCollCall *call, LsScript *s)
 {
   uint32_t at_once = MIN (PAIRS_PER_BATCH, call->n - 1);
   ls_script_cut (call, s, call->kind == LS_COLL_ALL_TO_ALL ? call->n * call->n : call->n);
+  if (call->weights)
+    s->block_bytes = (double) call->bytes / (double) ls_coll_sum_of_weights (call);
   ls_script_like_p2p (call, s);
   s->data = pairs_new (call);
   s->flows /= at_once;
@@ -220,7 +236,7 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
         = { .first = i * per_phase, .n_rounds = per_phase, .latency = further + (i == 0 ? s.base : hop) };
     if (call->kind == LS_COLL_ALL_TO_ALL) {
       rounds.latency = further + ls_nccl_p2p_latency (call);
-      rounds.min_s = ls_nccl_p2p_seconds (call);
+      rounds.min_s = ls_nccl_p2p_seconds (call) * ls_coll_busiest_over_mean (call);
     }
     ls_phase_of_rounds (call, &s, &rounds, n_flows, &ret_plan->phases[i]);
   }

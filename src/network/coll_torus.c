@@ -304,6 +304,21 @@ plan_messages (const LsCollCall *call, LsCollPlan *ret_plan)
   draft_finish (&d, (double) (call->n - 1) * d.unit_bytes / call->n, false, ret_plan->phases);
 }
 
+/* Each sends to the next. */
+static void
+plan_permute (const LsCollCall *call, LsCollPlan *ret_plan)
+{
+  Draft d = draft_new (call, (double) call->bytes);
+  for (uint32_t i = 0; i < call->n; i++) {
+    LsRoute route;
+    ls_torus_spread (call->cluster, call->gpus[i], call->gpus[(i + 1) % call->n], &route);
+    d.latency = fmax (d.latency, (double) draft_route (&d, &route, 1));
+  }
+  ret_plan->n_phases = 1;
+  ret_plan->phases = ls_arena_new_array (call->arena, LsPhase, 1);
+  draft_finish (&d, d.unit_bytes, false, ret_plan->phases);
+}
+
 /* broadcast, reduce. */
 static void
 plan_chain (const LsCollCall *call, LsCollPlan *ret_plan)
@@ -332,6 +347,10 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   case LS_COLL_GATHER:
   case LS_COLL_SCATTER:
     plan_messages (call, ret_plan);
+    break;
+  case LS_COLL_PERMUTE:
+  case LS_COLL_COPY_PERMUTE:
+    plan_permute (call, ret_plan);
     break;
   case LS_COLL_BROADCAST:
   case LS_COLL_REDUCE:

@@ -1,16 +1,47 @@
 #include "network/algorithm.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 
+/* A table of what is loaded, and not of all resources: most calls load few of many. One that
+ * loads more than a sixteenth of them gets a slot for each after all, in order. */
+
+#define FEWEST_SLOTS 64 /* a power of two */
+
 LsLoadList
 ls_load_list_new (const LsCluster *c)
 {
-  return (LsLoadList) { .cluster = c,
-                        .sum = g_new0 (uint64_t, ls_cluster_n_resources (c)),
-                        .touched = g_array_new (FALSE, FALSE, sizeof (uint32_t)) };
+  return (LsLoadList) { .cluster = c, .slots = g_new0 (LsLoad, FEWEST_SLOTS), .n_slots = FEWEST_SLOTS };
+}
+
+/* That of the resource, or the free one where it belongs. */
+static inline LsLoad *
+slot_of (const LsLoadList *list, uint32_t resource)
+{
+  if (list->has_all)
+    return &list->slots[resource];
+  uint32_t hash = resource * UINT32_C (2654435769); /* Knuth's multiplier: 2^32 over the golden ratio */
+  uint32_t i = (uint32_t) ((uint64_t) hash * list->n_slots >> 32);
+  while (list->slots[i].coef > 0 && list->slots[i].resource != resource)
+    i = (i + 1) & (list->n_slots - 1);
+  return &list->slots[i];
+}
+
+static void
+grow (LsLoadList *list)
+{
+  uint32_t n_resources = ls_cluster_n_resources (list->cluster), n_old = list->n_slots;
+  LsLoad *old = list->slots;
+  list->has_all = list->n >= n_resources / 16;
+  list->n_slots = list->has_all ? n_resources : 2 * n_old;
+  list->slots = g_new0 (LsLoad, list->n_slots);
+  for (uint32_t i = 0; i < n_old; i++)
+    if (old[i].coef > 0)
+      *slot_of (list, old[i].resource) = old[i];
+  g_free (old);
 }
 
 void
@@ -18,9 +49,13 @@ ls_load_list_add (LsLoadList *list, uint32_t resource, uint64_t coef)
 {
   if (coef == 0)
     return;
-  if (list->sum[resource] == 0)
-    g_array_append_val (list->touched, resource);
-  list->sum[resource] += coef;
+  LsLoad *load = slot_of (list, resource);
+  bool is_new = load->coef == 0;
+  load->resource = resource;
+  load->coef += coef;
+  list->n += is_new;
+  if (2 * list->n > list->n_slots && !list->has_all)
+    grow (list);
 }
 
 /* A channel has a coefficient of LS_COEF_ONE, the last one what is over. */
@@ -43,44 +78,27 @@ ls_load_list_add_route (LsLoadList *list, uint32_t from, uint32_t to, uint64_t c
 void
 ls_load_list_scale (LsLoadList *list, double factor)
 {
-  for (guint i = 0; i < list->touched->len; i++) {
-    uint64_t *sum = &list->sum[g_array_index (list->touched, uint32_t, i)];
-    *sum = MAX (1, (uint64_t) llround ((double) *sum * factor));
-  }
+  for (uint32_t i = 0; i < list->n_slots; i++)
+    if (list->slots[i].coef > 0)
+      list->slots[i].coef = MAX (1, (uint64_t) llround ((double) list->slots[i].coef * factor));
 }
 
 static int
-by_number (gconstpointer a, gconstpointer b)
+by_resource (const void *a, const void *b)
 {
-  uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
+  uint32_t x = ((const LsLoad *) a)->resource, y = ((const LsLoad *) b)->resource;
   return (x > y) - (x < y);
-}
-
-/* Few are sorted; many are found in order by looking at all. */
-static void
-put_in_order (LsLoadList *list)
-{
-  uint32_t n_resources = ls_cluster_n_resources (list->cluster);
-  if (list->touched->len < n_resources / 16) {
-    g_array_sort (list->touched, by_number);
-    return;
-  }
-  g_array_set_size (list->touched, 0);
-  for (uint32_t i = 0; i < n_resources; i++)
-    if (list->sum[i] > 0)
-      g_array_append_val (list->touched, i);
 }
 
 void
 ls_load_list_finish (LsLoadList *list, LsArena *arena, LsPhase *phase)
 {
-  put_in_order (list);
-  phase->n_loads = list->touched->len;
-  phase->loads = ls_arena_new_array (arena, LsLoad, phase->n_loads);
-  for (guint i = 0; i < phase->n_loads; i++) {
-    uint32_t resource = g_array_index (list->touched, uint32_t, i);
-    phase->loads[i] = (LsLoad) { .resource = resource, .coef = list->sum[resource] };
-  }
-  g_array_unref (g_steal_pointer (&list->touched));
-  g_clear_pointer (&list->sum, g_free);
+  phase->n_loads = 0;
+  phase->loads = ls_arena_new_array (arena, LsLoad, list->n);
+  for (uint32_t i = 0; i < list->n_slots; i++)
+    if (list->slots[i].coef > 0)
+      phase->loads[phase->n_loads++] = list->slots[i];
+  if (!list->has_all)
+    qsort (phase->loads, phase->n_loads, sizeof *phase->loads, by_resource);
+  g_clear_pointer (&list->slots, g_free);
 }

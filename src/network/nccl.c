@@ -91,6 +91,8 @@ ls_nccl_hbm_per_wire (const LsNccl *nccl, LsCollKind kind)
   case LS_COLL_REDUCE_SCATTER:
     return nccl->hbm_per_wire_reduce_scatter;
   case LS_COLL_SEND_RECV:
+  case LS_COLL_PERMUTE:
+  case LS_COLL_COPY_PERMUTE:
     return nccl->hbm_per_wire_p2p;
   default:
     return nccl->hbm_per_wire_all_gather;

@@ -30,6 +30,8 @@
  *     broadcast                    root: all           all
  *     scatter                      root: all           part i
  *     all-to-all (n^2 blocks)      blocks i n + j      blocks j n + i, for all j
+ *     permute (n blocks, of one    block i             block i - 1
+ *       message each)
  *     send-recv                    member 0: all       member 1: all
  *
  * A script of N places is never laid out in memory: sends() computes them. */

@@ -135,3 +135,21 @@ ls_coll_n_entries (const LsCollCall *call)
     lcm = lcm / ls_coll_gcd ((uint32_t) lcm, call->hosts[h].n) * call->hosts[h].n;
   return (uint32_t) MIN (lcm, MAX_ENTRIES);
 }
+
+uint64_t
+ls_coll_sum_of_weights (const LsCollCall *call)
+{
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < call->n; i++)
+    sum += call->weights[i];
+  return sum;
+}
+
+double
+ls_coll_busiest_over_mean (const LsCollCall *call)
+{
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < call->n && call->weights; i++)
+    most = MAX (most, call->weights[i]);
+  return call->weights ? (double) most * call->n / (double) ls_coll_sum_of_weights (call) : 1;
+}

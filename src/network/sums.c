@@ -9,6 +9,8 @@ typedef struct {
   LsCollKind kind;
   uint32_t n, root, n_blocks, first, n_rounds;
   uint64_t flows; /* over how many ways a message spreads */
+  const uint32_t *weights;
+  bool weighs_senders;
   const uint32_t *gpus;
   LsSums sums;
 } Known;
@@ -43,7 +45,7 @@ is_same (const Known *a, const Known *b)
 {
   return a->sends == b->sends && a->kind == b->kind && a->n == b->n && a->root == b->root && a->n_blocks == b->n_blocks
          && a->first == b->first && a->n_rounds == b->n_rounds
-         && a->flows == b->flows && memcmp (a->gpus, b->gpus, a->n * sizeof *a->gpus) == 0;
+         && a->flows == b->flows && a->weights == b->weights && a->weighs_senders == b->weighs_senders && memcmp (a->gpus, b->gpus, a->n * sizeof *a->gpus) == 0;
 }
 
 static LsWay
@@ -114,7 +116,7 @@ ls_sums_of_rounds (const LsCollCall *call, const LsScript *s, uint32_t first, ui
 {
   LsCollMemo *memo = call->memo;
   Known wanted = { s->sends, s->kind, s->n, s->root, s->n_blocks, first, n_rounds,
-                   ls_script_n_channels (s) > 1 ? s->flows : 0, s->gpus, { 0 } };
+                   ls_script_n_channels (s) > 1 ? s->flows : 0, call->weights, call->weighs_senders, s->gpus, { 0 } };
   const Known *known = memo ? find (memo, &wanted) : NULL;
   if (known)
     return &known->sums;

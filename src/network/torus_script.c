@@ -339,6 +339,33 @@ script_messages (const LsCollCall *call, LsScript *s)
   s->route = spread_route;
 }
 
+/* --- each to the next --- */
+
+static uint32_t
+shift_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+{
+  (void) round;
+  *ret = (LsSend) { .to = (place + 1) % s->n, .first = place, .n = 1 };
+  return 1;
+}
+
+static uint32_t
+shift_receives (const LsScript *s, uint32_t place, uint32_t round)
+{
+  (void) s, (void) place, (void) round;
+  return 1;
+}
+
+static void
+script_permute (const LsCollCall *call, LsScript *s)
+{
+  s->n_blocks = call->n;
+  s->n_rounds = s->max_sends = 1;
+  s->sends = shift_sends;
+  s->n_receives = shift_receives;
+  s->route = spread_route;
+}
+
 /* --- costs --- */
 
 static LsTime
@@ -364,13 +391,15 @@ latency_of_chain (const LsCollCall *call)
 static void
 set_latency (const LsCollCall *call, LsScript *s)
 {
-  bool is_pairs = s->kind == LS_COLL_ALL_TO_ALL || s->sends == root_sends;
+  bool is_pairs = s->kind == LS_COLL_ALL_TO_ALL || s->sends == root_sends, is_shift = s->sends == shift_sends;
   uint32_t root = call->seat[call->root];
   const LsTorusShape shape = ls_torus_shape (call);
   for (uint32_t seat = 0; seat < call->n; seat++) {
     uint32_t from = is_pairs ? root : seat, to = is_pairs ? seat : (seat + 1) % call->n;
+    if (is_shift)
+      to = call->seat[(call->member[from] + 1) % call->n];
     LsTime *longest = call->host_of[from] == call->host_of[to] ? &s->hop_intra : &s->hop_inter;
-    bool is_used = is_pairs || !shape.is_box || longest == &s->hop_inter;
+    bool is_used = is_pairs || is_shift || !shape.is_box || longest == &s->hop_inter;
     LsTime latency = is_used ? latency_between (call, from, to) : 0;
     *longest = MAX (*longest, latency);
   }
@@ -384,7 +413,7 @@ static void
 set_costs (const LsCollCall *call, LsScript *s)
 {
   const LsClusterSpec *spec = &call->cluster->spec;
-  s->block_bytes = (double) call->bytes / (call->kind == LS_COLL_ALL_TO_ALL ? call->n : s->n_blocks);
+  s->block_bytes = (double) call->bytes / (call->kind == LS_COLL_ALL_TO_ALL ? call->n : s->sends == shift_sends ? 1 : s->n_blocks);
   s->rate_intra = 2 * spec->torus.n_axes * spec->ici.bandwidth_bytes_per_s * spec->ici.efficiency; /* all ports */
   s->rate_inter = spec->pcie.bandwidth_bytes_per_s * spec->pcie.efficiency;
   s->flows = LS_COEF_ONE;
@@ -410,6 +439,10 @@ ls_torus_script (const LsCollCall *call, LsScript *s)
   case LS_COLL_GATHER:
   case LS_COLL_SCATTER:
     script_messages (call, s);
+    break;
+  case LS_COLL_PERMUTE:
+  case LS_COLL_COPY_PERMUTE:
+    script_permute (call, s);
     break;
   default:
     script_gathering (call, s);

@@ -53,6 +53,9 @@ starts_with (const LsScript *s, uint32_t member, uint32_t block)
     return member == s->root;
   case LS_COLL_ALL_TO_ALL:
     return block / s->n == member;
+  case LS_COLL_PERMUTE:
+  case LS_COLL_COPY_PERMUTE:
+    return block == member;
   default:
     return member == 0;
   }
@@ -71,6 +74,9 @@ ends_with (const LsScript *s, uint32_t member, uint32_t block)
     return member == s->root;
   case LS_COLL_ALL_TO_ALL:
     return block % s->n == member;
+  case LS_COLL_PERMUTE:
+  case LS_COLL_COPY_PERMUTE:
+    return (block + 1) % s->n == member;
   case LS_COLL_SEND_RECV:
     return member == 1;
   default:

@@ -129,9 +129,10 @@ static const struct {
                { 4, 1 }, { 3, 1 }, { 9, 3 }, { 10, 5 }, { 7, 2 } };
 
 static void
-check_loads (const LsCluster *c, const LsCollPlan *plan)
+check_loads (const LsCluster *c, LsCollKind kind, const LsCollPlan *plan)
 {
-  LS_CHECK (plan->sm_share > 0 && plan->sm_share <= 1);
+  bool may_be_copied = kind == LS_COLL_COPY_PERMUTE;
+  LS_CHECK ((plan->sm_share > 0 || may_be_copied) && plan->sm_share <= 1);
   for (uint32_t p = 0; p < plan->n_phases; p++) {
     const LsPhase *phase = &plan->phases[p];
     LS_CHECK (phase->n_loads > 0 && phase->demand_bytes > 0 && phase->rate_cap > 0);
@@ -171,7 +172,7 @@ has_sound_loads (const LsCluster *c, const LsNccl *nccl, LsCollRequest request)
   g_autoptr (LsArena) arena = ls_arena_new ();
   request.bytes = 64 * MIB;
   if (request.kind != LS_COLL_BARRIER)
-    check_loads (c, ls_coll_plan (c, nccl, &request, LS_NETWORK_FLOW, arena));
+    check_loads (c, request.kind, ls_coll_plan (c, nccl, &request, LS_NETWORK_FLOW, arena));
 }
 
 static void

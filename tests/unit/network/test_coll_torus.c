@@ -188,6 +188,9 @@ is_needed (const LsScript *s, uint32_t place, uint32_t block)
   case LS_COLL_REDUCE:
   case LS_COLL_GATHER:
     return place == s->root;
+  case LS_COLL_PERMUTE:
+  case LS_COLL_COPY_PERMUTE:
+    return (block + 1) % s->n == place;
   case LS_COLL_SEND_RECV:
     return place == 1;
   default:

@@ -126,6 +126,7 @@ static const struct {
   { "nvls", 1 << LS_COLL_ALL_REDUCE },
   { "nvls-tree", 1 << LS_COLL_ALL_REDUCE },
   { "p2p", 1 << LS_COLL_SEND_RECV },
+  { "shift", 1 << LS_COLL_PERMUTE | 1 << LS_COLL_COPY_PERMUTE },
   { "pairwise", 1 << LS_COLL_ALL_REDUCE | 1 << LS_COLL_ALL_GATHER | 1 << LS_COLL_REDUCE_SCATTER
                     | 1 << LS_COLL_ALL_TO_ALL },
   { "direct", 1 << LS_COLL_GATHER | 1 << LS_COLL_SCATTER },
