@@ -81,6 +81,13 @@ typedef struct {
   uint32_t a, b, count;
 } LsMeshLink;
 
+/* What runs on the cluster itself say about it, as factors to what its files say
+ * (sweep/fitted.h); 0: nothing. */
+typedef struct {
+  double compute, overlap, intra_node, inter_node;
+  LsTime host_launch; /* of a kernel; no factor */
+} LsFitted;
+
 typedef struct {
   char *name;
   char *source;
@@ -145,6 +152,7 @@ typedef struct {
   GArray *switch_nics;            /* LsListNics: each rail of each node once           */
 
   GArray *faults;                 /* LsFault; NULL: none                               */
+  LsFitted fitted;
 } LsClusterSpec;
 
 void ls_cluster_spec_clear (LsClusterSpec *spec); /* NULL allowed */

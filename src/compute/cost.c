@@ -23,7 +23,7 @@
  * r = 0 only its share (clocks drift apart, tiles of the next wave move up). A
  * cut along k writes and reads s partial sums in fp32. Inside a training step
  * `sustained` * e stands for e: isolated loops find their operands in L2 and the
- * chip cooler.
+ * chip cooler. GEMMs that add to an fp32 result may have a `sustained` of their own.
  *
  * Attention, `batch` heads of m queries, n keys and head_dim k: a tile is 128 query
  * rows and goes over the keys that they see, on average n, or (n + 128) / 2 under a
@@ -122,6 +122,12 @@ is_attention (LsKernelKind kind)
   return kind == LS_KERNEL_ATTENTION_FWD || kind == LS_KERNEL_ATTENTION_BWD;
 }
 
+static bool
+runs_other_attention (const LsCalibration *c)
+{
+  return c->attention_kernel != LS_ATTENTION_KERNEL_AUTO && c->attention[c->attention_kernel][0].is_fitted;
+}
+
 const LsKindFit *
 ls_calibration_fit (const LsCalibration *c, const LsKernel *kernel)
 {
@@ -130,7 +136,23 @@ ls_calibration_fit (const LsCalibration *c, const LsKernel *kernel)
     return &c->gemm_fp8;
   if (is_fp8 && kernel->kind == LS_KERNEL_ATTENTION_FWD && c->attention_fp8.is_fitted)
     return &c->attention_fp8;
+  if (is_attention (kernel->kind) && runs_other_attention (c))
+    return &c->attention[c->attention_kernel][kernel->kind == LS_KERNEL_ATTENTION_BWD];
   return &c->kind[kernel->kind];
+}
+
+/* Adds to an fp32 result: reads and writes 4 bytes of each element. */
+static bool
+accumulates (const LsKernel *k)
+{
+  double m = (double) k->m, n = (double) k->n, operands = ls_dtype_bytes (k->dtype) * (double) k->k * (m + n);
+  return k->kind == LS_KERNEL_GEMM && k->bytes - operands >= 8 * m * n;
+}
+
+double
+ls_calibration_sustained (const LsCalibration *c, const LsKernel *kernel)
+{
+  return c->sustained_accumulate > 0 && accumulates (kernel) ? c->sustained_accumulate : c->sustained;
 }
 
 static double
@@ -304,8 +326,9 @@ LsKernelCost
 ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKernel *kernel)
 {
   const LsKindFit *fit = ls_calibration_fit (calibration, kernel);
-  LsKernelCost cost = ls_kernel_cost_by (fit, calibration->sustained, gpu, kernel);
-  ls_measured_refine (calibration->measured, fit, gpu, kernel, &cost);
+  LsKernelCost cost = ls_kernel_cost_by (fit, ls_calibration_sustained (calibration, kernel), gpu, kernel);
+  bool is_other = is_attention (kernel->kind) && runs_other_attention (calibration); /* nobody measured that here */
+  ls_measured_refine (is_other ? NULL : calibration->measured, fit, gpu, kernel, &cost);
   return cost;
 }
 

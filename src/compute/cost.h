@@ -67,11 +67,16 @@ typedef struct {
   double sustained; /* (0, 1] rate of GEMMs inside a training step relative to the
                        isolated loops that e was fitted to: power limit, cold
                        caches; multiplies e. 1 or 0: off, as in the loops */
+  double sustained_accumulate; /* the same of GEMMs that add to an fp32 result, as
+                       weight gradients do; 0: as sustained               */
   LsKindFit kind[LS_N_KERNEL_KINDS];
   LsKindFit gemm_fp8;      /* used for fp8 GEMMs if is_fitted                */
   LsKindFit attention_fp8; /* and for fp8 attention forward                  */
   LsKindFit vllm_rmsnorm;  /* kernels that were measured, but that training  */
   LsKindFit vllm_silu_mul; /* does not run: only for comparisons             */
+  LsKindFit attention[LS_N_ATTENTION_KERNELS][2]; /* other implementations of flash attention,
+                              forward and backward, if is_fitted; [AUTO] unused */
+  int attention_kernel;    /* LsAttentionKernel: which of them the job runs    */
   GArray *measured; /* of LsMeasuredKernel, put before the fits; NULL: none  */
 } LsCalibration;
 
@@ -95,6 +100,7 @@ typedef struct {
 LsKernelCost ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKernel *kernel);
 /* The coefficients that ls_kernel_cost() takes; the time by given ones alone. */
 const LsKindFit *ls_calibration_fit (const LsCalibration *calibration, const LsKernel *kernel);
+double ls_calibration_sustained (const LsCalibration *calibration, const LsKernel *kernel);
 LsKernelCost ls_kernel_cost_by (const LsKindFit *fit, double sustained, const LsGpu *gpu, const LsKernel *kernel);
 
 /* What such a timing of the kernel holds besides it, in seconds: `side_bytes` of

@@ -3,13 +3,18 @@
 const char *
 ls_slot_key (guint slot)
 {
-  static const char *const others[] = { "gemm_fp8", "attention_fp8", "vllm_rmsnorm", "vllm_silu_mul" };
+  static const char *const others[] = { "gemm_fp8", "attention_fp8", "vllm_rmsnorm", "vllm_silu_mul",
+                                        "fa1_fwd", "fa1_bwd", "triton_fwd", "triton_bwd",
+                                        "fa2_fwd", "fa2_bwd", "fa3_fwd", "fa3_bwd" };
+  G_STATIC_ASSERT (G_N_ELEMENTS (others) == LS_N_SLOTS - LS_N_KERNEL_KINDS);
   return slot < LS_N_KERNEL_KINDS ? ls_kernel_kind_name (slot) : others[slot - LS_N_KERNEL_KINDS];
 }
 
 LsKindFit *
 ls_slot_fit (LsCalibration *c, guint slot)
 {
+  if (slot >= LS_SLOT_ATTENTION)
+    return &c->attention[(slot - LS_SLOT_ATTENTION) / 2 + 1][(slot - LS_SLOT_ATTENTION) % 2];
   switch (slot) {
   case LS_SLOT_GEMM_FP8:
     return &c->gemm_fp8;

@@ -1,14 +1,14 @@
 /* tools/fit/fit_kernels.c — kernel calibrations from measured kernels.
  *
- *     fit_kernels DATA OUT          fit, print the errors, write OUT/a100.json and
- *                                   OUT/h100.json
- *     fit_kernels --check DATA OUT  fit, read the files of OUT back, print their
- *                                   errors; exit 1 if a coefficient differs by more
- *                                   than a rounding from the fit or a held-out error
- *                                   is above what recipe.c promises; exit 77 (skip)
- *                                   if DATA is not there
+ *     fit_kernels DATA OWN OUT          fit, print the errors, write OUT/a100.json,
+ *                                       h100, h200, b200, gb200
+ *     fit_kernels --check DATA OWN OUT  fit, read the files of OUT back, print their
+ *                                       errors; exit 1 if a file differs from the fit
+ *                                       or a held-out error is above what recipe.c
+ *                                       promises; exit 77 (skip) if DATA is not there
  *
- * DATA is the folder kernels/ of the measured data, OUT topologies/calib.
+ * DATA is the folder kernels/ of the measured data, OWN this one (README.md), OUT
+ * topologies/calib.
  *
  * Which data set stands for training? (A100, bf16, n and k of some thousands)
  *
@@ -68,7 +68,10 @@ print_errors (const LsRecipe *r, const LsCalibration *c)
     printf ("  %-34s %8u %8.2f %+8.2f   %8u %8.2f %+8.2f %+8.2f\n", check->name, in.n, 100 * in.mape, 100 * in.bias,
             out.n, 100 * out.mape, 100 * out.bias, 100 * out.median);
   }
-  printf ("  sustained %.3g of these GEMM rates inside a training step\n\n", c->sustained);
+  printf ("  sustained %.3g of these GEMM rates inside a training step", c->sustained);
+  if (c->sustained_accumulate > 0)
+    printf (", %.3g of those that add to fp32", c->sustained_accumulate);
+  printf ("\n\n");
 }
 
 /* Classes without held-out families are judged on what they were fitted to. */
@@ -131,17 +134,18 @@ fit_and_write (LsRecipe *r, const char *folder)
 }
 
 static int
-run (const char *data, const char *out, bool is_check)
+run (const char *data, const char *own, const char *out, bool is_check)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (LsRecipe) h100 = ls_recipe_h100 (data, diags);
-  g_autoptr (LsRecipe) a100 = ls_recipe_a100 (data, h100, diags);
+  g_autoptr (LsRecipe) h100 = ls_recipe_h100 (data, own, diags);
+  g_autoptr (LsRecipe) a100 = ls_recipe_a100 (data, own, h100, diags);
   g_autoptr (LsRecipe) h200 = ls_recipe_h200 (data, h100, diags);
-  g_autoptr (LsRecipe) b200 = ls_recipe_b200 (data, h100, diags);
+  g_autoptr (LsRecipe) b200 = ls_recipe_b200 (data, own, h100, diags);
+  g_autoptr (LsRecipe) gb200 = ls_recipe_gb200 (b200, h100);
 
   int n_bad = 0;
   if (ls_diag_list_n (diags) == 0) {
-    LsRecipe *const recipes[] = { a100, h100, h200, b200 };
+    LsRecipe *const recipes[] = { a100, h100, h200, b200, gb200 };
     for (guint i = 0; i < G_N_ELEMENTS (recipes); i++)
       n_bad += is_check ? check (recipes[i], out, diags) : fit_and_write (recipes[i], out);
   }
@@ -153,15 +157,15 @@ run (const char *data, const char *out, bool is_check)
 int
 main (int argc, char **argv)
 {
-  bool is_check = argc == 4 && strcmp (argv[1], "--check") == 0;
-  if (argc != 3 && !is_check) {
-    fprintf (stderr, "usage: fit_kernels [--check] DATA OUT\n");
+  bool is_check = argc == 5 && strcmp (argv[1], "--check") == 0;
+  if (argc != 4 && !is_check) {
+    fprintf (stderr, "usage: fit_kernels [--check] DATA OWN OUT\n");
     return 2;
   }
-  const char *data = argv[argc - 2], *out = argv[argc - 1];
+  const char *data = argv[argc - 3], *own = argv[argc - 2], *out = argv[argc - 1];
   if (is_check && !g_file_test (data, G_FILE_TEST_IS_DIR)) {
     printf ("skipped: measured data not here\n");
     return SKIP;
   }
-  return run (data, out, is_check);
+  return run (data, own, out, is_check);
 }

@@ -16,6 +16,7 @@ typedef struct {
   GArray *samples;       /* of LsTimedKernel   */
   double promised_mape;  /* held-out error that the shipped file must keep */
   double promised_median; /* and its size of the median; 0: none           */
+  double sustained;       /* on a hot chip at this rate; 0: as an isolated loop */
 } LsFitCheck;
 
 typedef struct {
@@ -50,14 +51,22 @@ void ls_recipe_copy_streams (LsRecipe *r);
 /* From vidur's layers; `correction` for other cards than the recipe's. */
 void ls_recipe_fit_sustained (LsRecipe *r, const char *folder, const char *const *mlp, double correction,
                               LsDiagList *diags);
+/* From SimuMax's loops on a B200, in `folder`: both figures; attention, forward and backward. */
+void ls_recipe_fit_sustained_loops (LsRecipe *r, const char *folder, LsDiagList *diags);
+void ls_recipe_fit_training_attention (LsRecipe *r, const char *folder, LsDiagList *diags);
+/* An implementation of attention, from figures of papers (tools/fit/README.md), `folder`/attention_figures.csv;
+ * `as`: see ls_samples_attention_figures(). Needs the GPU's own attention. */
+void ls_recipe_fit_attention_kernel (LsRecipe *r, const char *folder, LsAttentionKernel kernel, const char *as, LsDiagList *diags);
 void G_GNUC_PRINTF (3, 4) ls_recipe_set_source (LsRecipe *r, guint slot, const char *format, ...);
 
 /* recipe_gpus.c: fit everything of a GPU. The H200 and B200 take from the H100 what
- * was not measured on them, the A100 its attention's width. Trouble goes to diags. */
-LsRecipe *ls_recipe_h100 (const char *folder, LsDiagList *diags);
-LsRecipe *ls_recipe_a100 (const char *folder, const LsRecipe *h100, LsDiagList *diags);
+ * was not measured on them, the A100 its attention's width. own: tools/fit, with the tables
+ * that are there. Trouble goes to diags. */
+LsRecipe *ls_recipe_h100 (const char *folder, const char *own, LsDiagList *diags);
+LsRecipe *ls_recipe_a100 (const char *folder, const char *own, const LsRecipe *h100, LsDiagList *diags);
 LsRecipe *ls_recipe_h200 (const char *folder, const LsRecipe *h100, LsDiagList *diags);
-LsRecipe *ls_recipe_b200 (const char *folder, const LsRecipe *h100, LsDiagList *diags);
+LsRecipe *ls_recipe_b200 (const char *folder, const char *own, const LsRecipe *h100, LsDiagList *diags);
+LsRecipe *ls_recipe_gb200 (const LsRecipe *b200, const LsRecipe *h100);
 
 /* Errors of a calibration (the fitted one, or the same read back) on a check. */
 LsFitError ls_recipe_error (const LsRecipe *recipe, const LsCalibration *calibration, const LsFitCheck *check,

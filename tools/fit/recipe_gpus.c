@@ -1,4 +1,5 @@
 #include <math.h>
+#include <string.h>
 
 #include "recipe.h"
 
@@ -33,7 +34,7 @@ sxm_over_pcie (const char *folder, LsDiagList *diags)
 }
 
 LsRecipe *
-ls_recipe_a100 (const char *folder, const LsRecipe *h100, LsDiagList *diags)
+ls_recipe_a100 (const char *folder, const char *own, const LsRecipe *h100, LsDiagList *diags)
 {
   static const char *const mlp[] = { "vidur_mlp_a100_Llama-2-7b-hf.csv", "vidur_mlp_a100_Meta-Llama-3-8B.csv",
                                      "vidur_mlp_a100_Qwen-72B.csv", "vidur_mlp_a100_internlm-20b.csv", NULL };
@@ -57,6 +58,9 @@ ls_recipe_a100 (const char *folder, const LsRecipe *h100, LsDiagList *diags)
       r, A100_ATTENTION_BWD,
       "the ratio of FlashAttention-2 on the A100: backward 63 % of peak (from memory), forward 73 % (arXiv "
       "2307.08691)");
+  ls_recipe_fit_attention_kernel (r, own, LS_ATTENTION_KERNEL_FA1, NULL, diags);
+  ls_recipe_fit_attention_kernel (r, own, LS_ATTENTION_KERNEL_TRITON, NULL, diags);
+  ls_recipe_fit_attention_kernel (r, own, LS_ATTENTION_KERNEL_FA2, NULL, diags);
   ls_recipe_fit_embedding (r, folder, mlp, diags);
   ls_recipe_copy_streams (r);
   ls_recipe_fit_vllm (r, folder, diags);
@@ -65,7 +69,7 @@ ls_recipe_a100 (const char *folder, const LsRecipe *h100, LsDiagList *diags)
 }
 
 LsRecipe *
-ls_recipe_h100 (const char *folder, LsDiagList *diags)
+ls_recipe_h100 (const char *folder, const char *own, LsDiagList *diags)
 {
   static const char *const mlp[] = { "vidur_mlp_h100_Llama-2-7b-hf.csv", "vidur_mlp_h100_Qwen-72B.csv",
                                      "vidur_mlp_h100_internlm-20b.csv", NULL };
@@ -87,6 +91,10 @@ ls_recipe_h100 (const char *folder, LsDiagList *diags)
   ls_recipe_fit_attention (r, folder, LS_DTYPE_FP8, 0, diags);
   ls_recipe_set_backward (r, H100_ATTENTION_BWD,
                           "from FlashAttention-3: 447 TFLOP/s forward and backward, 600 forward (MODELS.md 3.3)");
+  ls_recipe_fit_attention_kernel (r, own, LS_ATTENTION_KERNEL_FA1, "fa2", diags);
+  ls_recipe_fit_attention_kernel (r, own, LS_ATTENTION_KERNEL_TRITON, "fa2", diags);
+  ls_recipe_fit_attention_kernel (r, own, LS_ATTENTION_KERNEL_FA2, NULL, diags);
+  ls_recipe_fit_attention_kernel (r, own, LS_ATTENTION_KERNEL_FA3, NULL, diags);
   ls_recipe_fit_embedding (r, folder, mlp, diags);
   ls_recipe_copy_streams (r);
   ls_recipe_copy (r, LS_KERNEL_NORM, &r->calibration.kind[LS_KERNEL_ELEMENTWISE],
@@ -114,6 +122,15 @@ fit_sweeps (LsRecipe *r, const char *folder, const LsRecipe *h100, const LsKindF
   r->calibration.sustained = h100->calibration.sustained;
 }
 
+/* The same chip. */
+static void
+copy_attention_kernels (LsRecipe *r, const LsRecipe *from)
+{
+  memcpy (r->calibration.attention, from->calibration.attention, sizeof r->calibration.attention);
+  for (guint slot = LS_SLOT_ATTENTION; slot < LS_N_SLOTS; slot++)
+    ls_recipe_set_source (r, slot, "as on the H100, the same chip: %s", from->slot_source[slot]);
+}
+
 LsRecipe *
 ls_recipe_h200 (const char *folder, const LsRecipe *h100, LsDiagList *diags)
 {
@@ -129,22 +146,44 @@ ls_recipe_h200 (const char *folder, const LsRecipe *h100, LsDiagList *diags)
   fit_sweeps (r, folder, h100, &stream,
               "the H100's share of HBM bandwidth and rate of the L2: the same chip with faster memory", diags);
   ls_recipe_set_backward (r, H100_ATTENTION_BWD, "the H100's ratio (FlashAttention-3)");
+  copy_attention_kernels (r, h100);
   return r;
 }
 
 LsRecipe *
-ls_recipe_b200 (const char *folder, const LsRecipe *h100, LsDiagList *diags)
+ls_recipe_b200 (const char *folder, const char *own, const LsRecipe *h100, LsDiagList *diags)
 {
   LsRecipe *r = ls_recipe_new (
-      "b200", "tools/fit/fit_kernels over the measured kernels of data/README.md (2026-11): TensorRT-LLM sweeps; "
-              "sustained as on the H100 for lack of data; mape on held-out families before sustained; no training "
-              "run was used");
+      "b200", "tools/fit/fit_kernels over the measured kernels of data/README.md (2026-11): TensorRT-LLM sweeps for the "
+              "form; sustained and attention from the loops of a B200 machine of SimuMax (tools/fit/README.md); mape on "
+              "held-out families before sustained; no training run was used");
   /* SXM (HGX): hardware.csv */
   r->gpu = (LsGpu){ .n_sm = 148, .hbm_bytes_per_s = 8e12, .vector_flops = 80e12 };
   set_peaks (&r->gpu, 2250e12, 4500e12);
   LsKindFit stream = h100->calibration.kind[LS_KERNEL_ELEMENTWISE];
   stream.cache_bytes = stream.cache_speed = 0;
   fit_sweeps (r, folder, h100, &stream, "the H100's share of HBM bandwidth (MODELS.md 3.2); the L2 is left out", diags);
-  ls_recipe_set_backward (r, H100_ATTENTION_BWD, "the H100's ratio (FlashAttention-3)");
+  ls_recipe_fit_training_attention (r, own, diags);
+  ls_recipe_fit_sustained_loops (r, own, diags);
+  return r;
+}
+
+/* The same chip; but what it sustains is a matter of its power and its cooling, and nobody has
+ * published loops on one. */
+LsRecipe *
+ls_recipe_gb200 (const LsRecipe *b200, const LsRecipe *h100)
+{
+  LsRecipe *r = ls_recipe_new ("gb200", "kernels of b200, the same chip; sustained as on the H100 for lack of data: its limit "
+                                        "is another than the B200's (1200 W against 1000 W); no training run was used");
+  char *name = r->calibration.name, *source = r->calibration.source;
+  r->gpu = b200->gpu;
+  r->calibration = b200->calibration;
+  r->calibration.name = name;
+  r->calibration.source = source;
+  r->calibration.measured = NULL;
+  r->calibration.sustained = h100->calibration.sustained;
+  r->calibration.sustained_accumulate = 0;
+  for (guint i = 0; i < LS_N_SLOTS; i++)
+    r->slot_source[i] = g_strdup (b200->slot_source[i]);
   return r;
 }

@@ -136,6 +136,101 @@ ls_samples_llmcompass_gelu (LsSampleSink *sink, const char *file)
   }
 }
 
+#define SIMUMAX_PEAK  2250e12 /* what its shares are of: tflops in the source */
+#define WARM_UP       25      /* calls before the clock starts                */
+#define MIN_HOT_LOOP  25e-3   /* seconds                                      */
+#define FP32          4       /* bytes                                        */
+
+void
+ls_samples_simumax_gemm (LsSampleSink *sink, const char *file, bool accumulates)
+{
+  static const char *const names[] = { "layout", "m", "n", "k", "efficiency" };
+  int c[G_N_ELEMENTS (names)];
+  g_autoptr (LsCsv) csv = load (sink, file, NULL);
+  if (!find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
+    return;
+
+  for (guint r = 0; r < ls_csv_n_rows (csv); r++) {
+    uint64_t m = count (csv, r, c[1]), n = count (csv, r, c[2]), k = count (csv, r, c[3]);
+    LsTimedKernel sample = {
+      .kernel = ls_kernel_gemm ("gemm", LS_DTYPE_BF16, m, n, k, 1, accumulates ? FP32 : ELT, accumulates),
+      .held_out = is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, n, accumulates ? m : k), /* the weight */
+    };
+    sample.measured_s = sample.kernel.flops / (number (csv, r, c[4]) * SIMUMAX_PEAK);
+    if ((strcmp (text (csv, r, c[0]), "NT") == 0) == accumulates && WARM_UP * sample.measured_s >= MIN_HOT_LOOP)
+      g_array_append_val (sink->samples, sample);
+  }
+}
+
+/* Its FLOPs are those without the mask. */
+void
+ls_samples_simumax_attention (LsSampleSink *sink, const char *file, bool is_backward)
+{
+  const char *const names[] = { "batch", "seq", "heads", "kv_heads", "head_dim", is_backward ? "backward" : "forward" };
+  int c[G_N_ELEMENTS (names)];
+  g_autoptr (LsCsv) csv = load (sink, file, NULL);
+  if (!find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
+    return;
+
+  for (guint r = 0; r < ls_csv_n_rows (csv); r++) {
+    uint64_t seq = count (csv, r, c[1]), heads = count (csv, r, c[2]), kv_heads = count (csv, r, c[3]);
+    LsTimedKernel sample = {
+      .kernel = ls_kernel_attention ("attention", LS_DTYPE_BF16, count (csv, r, c[0]), seq, heads, kv_heads,
+                                     count (csv, r, c[4]), true, is_backward),
+      .has_host = true,
+      .held_out = is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, seq, heads, kv_heads),
+    };
+    sample.measured_s = 2 * sample.kernel.flops / (number (csv, r, c[5]) * SIMUMAX_PEAK);
+    g_array_append_val (sink->samples, sample);
+  }
+}
+
+#define FIGURE_TOKENS 16384
+#define FIGURE_WIDTH  2048
+
+enum { GPU, KERNEL, PASS, CAUSAL, HEAD_DIM, SEQ, TFLOPS, N_FIGURE_COLUMNS };
+
+static bool
+is_figure (const LsCsv *csv, guint row, const int *c, const char *gpu, const char *kernel)
+{
+  return strcmp (text (csv, row, c[GPU]), gpu) == 0 && strcmp (text (csv, row, c[KERNEL]), kernel) == 0;
+}
+
+/* On the A100, at this length; 0: not there. */
+static double
+rate_on_a100 (const LsCsv *csv, const int *c, const char *kernel, uint64_t seq)
+{
+  for (guint r = 0; r < ls_csv_n_rows (csv); r++)
+    if (is_figure (csv, r, c, "a100", kernel) && count (csv, r, c[SEQ]) == seq)
+      return number (csv, r, c[TFLOPS]);
+  return 0;
+}
+
+void
+ls_samples_attention_figures (LsSampleSink *sink, const char *file, const char *gpu, const char *kernel, const char *as,
+                              bool is_backward)
+{
+  static const char *const names[N_FIGURE_COLUMNS] = { "gpu", "kernel", "pass", "causal", "head_dim", "seq", "tflops" };
+  int c[N_FIGURE_COLUMNS];
+  g_autoptr (LsCsv) csv = load (sink, file, NULL);
+  if (!find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
+    return;
+
+  for (guint r = 0; r < ls_csv_n_rows (csv); r++) {
+    uint64_t seq = count (csv, r, c[SEQ]), width = count (csv, r, c[HEAD_DIM]), heads = FIGURE_WIDTH / MAX (width, 1);
+    bool is_other_pass = strcmp (text (csv, r, c[PASS]), is_backward ? "forward" : "backward") == 0;
+    if (!is_figure (csv, r, c, gpu, as ? as : kernel) || is_other_pass)
+      continue;
+    LsTimedKernel sample = {
+      .kernel = ls_kernel_attention ("attention", LS_DTYPE_BF16, FIGURE_TOKENS / seq, seq, heads, heads, width,
+                                     count (csv, r, c[CAUSAL]) > 0, is_backward),
+    };
+    double factor = as ? rate_on_a100 (csv, c, kernel, seq) / rate_on_a100 (csv, c, as, seq) : 1;
+    sample.measured_s = sample.kernel.flops / (number (csv, r, c[TFLOPS]) * 1e12 * factor);
+    g_array_append_val (sink->samples, sample);
+  }
+}
+
 bool
 ls_samples_mamf (const char *folder, const char *accelerator, const char *dtype, double *ret_flop_per_s,
                  uint64_t ret_mnk[3], LsDiagList *diags)

@@ -22,6 +22,19 @@ void ls_samples_vidur_embedding (LsSampleSink *sink, const char *file);
 void ls_samples_llmcompass_rows (LsSampleSink *sink, const char *file, LsKernelKind kind);
 void ls_samples_llmcompass_gelu (LsSampleSink *sink, const char *file);
 
+/* SimuMax's measurements of a B200 machine (README.md): loops of one GEMM whose warm-up alone
+ * takes MIN_HOT_LOOP, so that they run at the rate to which the power limit lets them fall;
+ * `accumulates`: weight gradients, added to an fp32 result, else the two others. */
+void ls_samples_simumax_gemm (LsSampleSink *sink, const char *file, bool accumulates);
+/* Causal attention, kernel by kernel, in a profile: what lies between two kernels is has_host. */
+void ls_samples_simumax_attention (LsSampleSink *sink, const char *file, bool is_backward);
+
+/* Rates that papers print in figures: of an implementation on a GPU, 16384 tokens, heads of 2048 in
+ * all; the rate of "both" passes counts as that of either. `as` not NULL: rates of that on this GPU
+ * times what kernel is of it on the A100, by length. */
+void ls_samples_attention_figures (LsSampleSink *sink, const char *file, const char *gpu, const char *kernel, const char *as,
+                                   bool is_backward);
+
 /* Best sustained FLOP/s of an accelerator in the MAMF table, and its shape.
  * false, with a diagnostic, if it is not there. */
 bool ls_samples_mamf (const char *folder, const char *accelerator, const char *dtype, double *ret_flop_per_s,

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "compute/cost.h"
+#include "compute/measured.h"
 
 /* 100 SMs, 100 TFLOP/s: 1 TFLOP/s per SM. */
 static LsGpu
@@ -375,6 +376,51 @@ sustained_slows_gemms_and_nothing_else (void)
   ls_calibration_clear (&c);
 }
 
+/* A weight gradient reads and writes 4 bytes of each element of its result. */
+static void
+gemms_that_add_to_fp32_may_sustain_another_rate (void)
+{
+  LsGpu gpu = round_gpu ();
+  LsCalibration c;
+  ls_calibration_init_roofline (&c);
+  LsKernel forward = gemm (4096, 4096, 4096, 1), added = ls_kernel_gemm ("wgrad", LS_DTYPE_BF16, 4096, 4096, 4096, 1, 4, true),
+           stored = ls_kernel_gemm ("wgrad", LS_DTYPE_BF16, 4096, 4096, 4096, 1, 4, false);
+  double peak_s = forward.flops / 100e12;
+  c.sustained = 0.8;
+  LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &added).compute_s, peak_s / 0.8, 1e-12);
+  c.sustained_accumulate = 0.5;
+  LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &added).compute_s, peak_s / 0.5, 1e-12);
+  LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &stored).compute_s, peak_s / 0.8, 1e-12);
+  LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &forward).compute_s, peak_s / 0.8, 1e-12);
+  ls_calibration_clear (&c);
+}
+
+/* Each way has coefficients of its own; what was measured was measured with another one. */
+static void
+another_attention_has_its_own_fits (void)
+{
+  LsGpu gpu = round_gpu ();
+  LsCalibration c;
+  ls_calibration_init_roofline (&c);
+  LsKernel forward = attention (16, 2048, 128), backward = forward;
+  backward.kind = LS_KERNEL_ATTENTION_BWD;
+  LsMeasuredKernel row = { .kind = LS_KERNEL_ATTENTION_FWD, .dtype = LS_DTYPE_BF16, .m = forward.m, .n = forward.n, .k = forward.k,
+                           .batch = forward.batch, .flops = forward.flops, .bytes = forward.bytes, .time = LS_S };
+  c.measured = g_array_new (FALSE, TRUE, sizeof row);
+  g_array_append_val (c.measured, row);
+  LS_CHECK_NEAR (ls_time_to_s (ls_kernel_cost (&c, &gpu, &forward).alone), 1, 1e-6);
+
+  c.attention_kernel = LS_ATTENTION_KERNEL_FA2; /* not known: what is known stays */
+  LS_CHECK_NEAR (ls_time_to_s (ls_kernel_cost (&c, &gpu, &forward).alone), 1, 1e-6);
+  for (int way = 0; way < 2; way++)
+    c.attention[LS_ATTENTION_KERNEL_FA2][way] = (LsKindFit){ .is_fitted = true, .compute_efficiency = way ? 0.25 : 0.5, .memory_efficiency = 1 };
+  LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &forward).compute_s, forward.flops / 50e12, 1e-12);
+  LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &backward).compute_s, backward.flops / 25e12, 1e-12);
+  c.attention_kernel = LS_ATTENTION_KERNEL_AUTO;
+  LS_CHECK_NEAR (ls_time_to_s (ls_kernel_cost (&c, &gpu, &forward).alone), 1, 1e-6);
+  ls_calibration_clear (&c);
+}
+
 static void
 extrapolation_is_outside_the_range_of_the_fit (void)
 {
@@ -458,7 +504,8 @@ LS_TEST_MAIN ("cost", LS_TEST (roofline_is_peak_or_bandwidth), LS_TEST (worked_e
               LS_TEST (joining_partial_sums_takes_a_launch), LS_TEST (small_streams_stay_in_the_l2),
               LS_TEST (timings_hold_more_than_the_kernel),
               LS_TEST (fp8_uses_its_own_fit_only_if_it_has_one),
-              LS_TEST (sustained_slows_gemms_and_nothing_else),
+              LS_TEST (sustained_slows_gemms_and_nothing_else), LS_TEST (gemms_that_add_to_fp32_may_sustain_another_rate),
+              LS_TEST (another_attention_has_its_own_fits),
               LS_TEST (extrapolation_is_outside_the_range_of_the_fit), LS_TEST (beside_nobody_is_alone),
               LS_TEST (lost_sms_slow_only_the_compute_term), LS_TEST (more_work_never_takes_less_time),
               LS_TEST (tiled_gemm_never_gets_faster_with_size))
