@@ -10,44 +10,80 @@ has_stage (const LsMesh *m, LsSlot slot, uint32_t pp)
   return slot != LS_SLOT_EMBEDDING || pp == 0 || pp == m->pp - 1;
 }
 
-/* The ranks of the communicator that `first` is the lowest member of: enumerated
- * along the joined axes only, so that the work is proportional to members. */
-static GArray *
-members_from (const LsMesh *m, LsSlot slot, LsCoord at)
+/* With f pipes each way, p/f ranks apart, rank r has the stages s = r and s = -1 - r modulo
+ * p/f: the ranks that agree in them have all their stages in common. */
+static uint32_t
+stages_class (const LsMesh *m, uint32_t pp)
 {
-  GArray *ranks = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  bool joins_tp = slot == LS_SLOT_TP || slot == LS_SLOT_MODEL || slot == LS_SLOT_WORLD;
-  bool joins_dp = slot == LS_SLOT_DP || slot == LS_SLOT_WORLD;
-  bool joins_pp = slot == LS_SLOT_EMBEDDING || slot == LS_SLOT_MODEL || slot == LS_SLOT_WORLD;
-  for (uint32_t pp = joins_pp ? 0 : at.pp; pp < (joins_pp ? m->pp : at.pp + 1); pp++) {
-    if (!has_stage (m, slot, pp))
-      continue;
-    for (uint32_t dp = joins_dp ? 0 : at.dp; dp < (joins_dp ? m->dp : at.dp + 1); dp++)
-      for (uint32_t tp = joins_tp ? 0 : at.tp; tp < (joins_tp ? m->tp : at.tp + 1); tp++) {
-        uint32_t rank = ls_mesh_rank (m, (LsCoord) { .tp = tp, .cp = at.cp, .dp = dp, .pp = pp });
-        g_array_append_val (ranks, rank);
-      }
+  uint32_t period = m->pp / (m->pipes / 2), at = pp % period;
+  return MIN (at, period - 1 - at);
+}
+
+/* Ranks of one slot that share a communicator have the same number here, which is below
+ * ls_mesh_n_ranks (). */
+static uint32_t
+group_of (const LsMesh *m, LsSlot slot, LsCoord at)
+{
+  uint32_t copy = at.cp + m->cp * at.dp;    /* among the ranks with the same parameters */
+  uint32_t place = at.tp + m->tp * copy;    /* in the stage */
+  uint32_t n_stage = m->tp * m->cp * m->dp;
+  switch (slot) {
+  case LS_SLOT_TP:
+    return copy + m->cp * m->dp * at.pp;
+  case LS_SLOT_CP:
+    return at.tp + m->tp * (at.dp + m->dp * at.pp);
+  case LS_SLOT_DP:
+    return at.tp + m->tp * at.pp;
+  case LS_SLOT_SHARD:
+    return at.tp + m->tp * (copy / m->shard) + n_stage * at.pp;
+  case LS_SLOT_REPLICA:
+    return at.tp + m->tp * (copy % m->shard) + n_stage * at.pp;
+  case LS_SLOT_ETP:
+    return place / m->etp + n_stage * at.pp;
+  case LS_SLOT_EP:
+    return place % m->etp + m->etp * (place / (m->etp * m->ep)) + n_stage * at.pp;
+  case LS_SLOT_EDP:
+    return place % (m->etp * m->ep) + n_stage * at.pp;
+  case LS_SLOT_EMBEDDING:
+    return place;
+  case LS_SLOT_PIPES:
+    return place + n_stage * stages_class (m, at.pp);
+  case LS_SLOT_MODEL:
+    return copy;
+  default: /* world */
+    return 0;
   }
-  return ranks;
 }
 
 static LsAxis
 axis_of (const LsMesh *m, LsSlot slot)
 {
-  if (slot == LS_SLOT_TP)
+  switch (slot) {
+  case LS_SLOT_TP:
+  case LS_SLOT_ETP:
     return LS_AXIS_TP;
-  if (slot == LS_SLOT_DP)
+  case LS_SLOT_CP:
+    return LS_AXIS_CP;
+  case LS_SLOT_EP:
+    return LS_AXIS_EP;
+  case LS_SLOT_DP:
+  case LS_SLOT_SHARD:
+  case LS_SLOT_REPLICA:
+  case LS_SLOT_EDP:
+  case LS_SLOT_PIPES:
     return LS_AXIS_DP;
-  if (m->pp > 1)
-    return LS_AXIS_PP;
-  return slot == LS_SLOT_WORLD ? LS_AXIS_DP : LS_AXIS_TP;
+  default:
+    if (m->pp > 1)
+      return LS_AXIS_PP;
+    return slot == LS_SLOT_WORLD ? LS_AXIS_DP : LS_AXIS_TP;
+  }
 }
 
 static void
 add_communicator (LsPlan *plan, const LsMesh *m, LsSlot slot, const GArray *ranks, GArray *comms)
 {
   LsCommunicator c = { .axis = axis_of (m, slot), .n_ranks = ranks->len };
-  c.spans_stages = m->pp > 1 && slot != LS_SLOT_TP && slot != LS_SLOT_DP;
+  c.spans_stages = m->pp > 1 && (slot == LS_SLOT_EMBEDDING || slot == LS_SLOT_PIPES || slot == LS_SLOT_MODEL || slot == LS_SLOT_WORLD);
   c.ranks = ls_arena_new_array (plan->arena, uint32_t, ranks->len);
   memcpy (c.ranks, ranks->data, ranks->len * sizeof (uint32_t));
   uint32_t id = comms->len;
@@ -58,14 +94,25 @@ add_communicator (LsPlan *plan, const LsMesh *m, LsSlot slot, const GArray *rank
   }
 }
 
+/* Communicators are numbered by their lowest rank. */
 static void
 bind_slot (LsPlan *plan, const LsMesh *m, LsSlot slot, GArray *comms)
 {
+  g_autoptr (GPtrArray) groups = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
+  g_autofree uint32_t *number = g_new0 (uint32_t, plan->n_ranks); /* of a group, + 1 */
   for (uint32_t r = 0; r < plan->n_ranks; r++) {
     LsCoord at = ls_mesh_coord (m, r);
-    if (plan->bindings[r].comm[slot] != UINT32_MAX || !has_stage (m, slot, at.pp))
+    if (!has_stage (m, slot, at.pp))
       continue;
-    g_autoptr (GArray) ranks = members_from (m, slot, at);
+    uint32_t *n = &number[group_of (m, slot, at)];
+    if (*n == 0) {
+      g_ptr_array_add (groups, g_array_new (FALSE, FALSE, sizeof (uint32_t)));
+      *n = groups->len;
+    }
+    g_array_append_val ((GArray *) g_ptr_array_index (groups, *n - 1), r);
+  }
+  for (guint i = 0; i < groups->len; i++) {
+    const GArray *ranks = g_ptr_array_index (groups, i);
     if (ranks->len > 1)
       add_communicator (plan, m, slot, ranks, comms);
   }
@@ -88,7 +135,10 @@ bind_rank (LsBinding *b, const LsMesh *m, uint32_t rank)
 void
 ls_plan_bind_mesh (LsPlan *plan, const LsMesh *mesh, uint32_t slots)
 {
-  g_assert ((slots & ~LS_MESH_SLOTS) == 0);
+  g_assert (mesh->shard > 0 || !(slots & (LS_SLOT_BIT (LS_SLOT_SHARD) | LS_SLOT_BIT (LS_SLOT_REPLICA))));
+  g_assert (mesh->pipes > 0 || !(slots & LS_SLOT_BIT (LS_SLOT_PIPES)));
+  g_assert ((mesh->ep > 0 && mesh->etp > 0)
+            || !(slots & (LS_SLOT_BIT (LS_SLOT_EP) | LS_SLOT_BIT (LS_SLOT_ETP) | LS_SLOT_BIT (LS_SLOT_EDP))));
   plan->n_ranks = ls_mesh_n_ranks (mesh);
   plan->bindings = ls_arena_new_array (plan->arena, LsBinding, plan->n_ranks);
   plan->gpu_of_rank = ls_arena_new_array (plan->arena, uint32_t, plan->n_ranks);

@@ -12,7 +12,7 @@
  * does says it. */
 typedef struct {
   LsTime (*kernel) (const LsKernel *kernel, void *data);
-  LsTime (*collective) (int coll, uint64_t bytes, void *data); /* over tp; coll as in LsOp */
+  LsTime (*collective) (int slot, int coll, uint64_t bytes, void *data); /* slot, coll as in LsOp */
   LsTime (*send) (uint64_t bytes, void *data);                 /* from a stage to the next */
   void *data;
 } LsLowerCosts;
@@ -28,7 +28,8 @@ LsPlan *ls_lower (const LsModel *m, const LsStrategy *s, const LsLowerCosts *cos
 LsPlan *ls_lower_orders (const LsModel *m, const LsStrategy *s, const LsOrders *orders, const LsLowerCosts *costs,
                          GError **error);
 
-/* NULL if a job can run the schedule, else a static text that says why not. */
-const char *ls_sched_lower_refusal (const LsSched *sched);
+/* NULL if the schedule lets a job have the other knobs of s, and n_micro_batches, else a
+ * static text with the rule that they break. */
+const char *ls_sched_job_refusal (const LsSched *sched, const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches);
 
 #endif

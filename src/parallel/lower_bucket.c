@@ -1,77 +1,119 @@
-/* parallel/lower_bucket.c — gradient buckets of data parallelism.
- *
- * torch DDP (torch/nn/parallel/distributed.py 2.7, reducer.cpp): after its first
- * iteration the buckets follow the order in which gradients become ready; a bucket
- * takes a parameter, then closes if it has reached its limit: 1 MiB for the first,
- * 25 MiB for the others, or the user's cap for all.
- *
- * Megatron-LM (core/distributed/param_and_grad_buffer.py): parameters in reverse
- * order; a bucket closes at max (40e6, 1e6 dp) parameters; one bucket where nothing
- * overlaps, and on every pipeline stage but the first.
- *
- * Both: only the last micro-batch reduces; launched strictly in bucket order; the
- * gradients are divided by the number of ranks before, in a kernel of their own. */
-#include "parallel/lower_state.h"
+#include "parallel/lower_bucket.h"
 
-#define DDP_FIRST_BYTES (1u << 20)
-#define DDP_CAP_BYTES (25u << 20)
-#define MEGATRON_MIN_PARAMS 40000000u
-#define MEGATRON_PARAMS_PER_RANK 1000000u
-
-bool
-reduces_in_backward (const Lower *l)
+static void
+close_bucket (GArray *buckets, Bucket *open)
 {
-  return l->mesh.dp > 1 && l->s->dp_overlap;
-}
-
-/* Parameters, or bytes, at which bucket i closes. */
-static uint64_t
-limit_of (const Lower *l, uint32_t pp_rank, guint i)
-{
-  if (!reduces_in_backward (l))
-    return UINT64_MAX;
-  if (l->s->dp_kind == LS_DP_DDP) {
-    uint64_t bytes = l->s->bucket_bytes ? l->s->bucket_bytes : i == 0 ? DDP_FIRST_BYTES : DDP_CAP_BYTES;
-    return (bytes + ls_dtype_bytes (l->shard.grad_dtype) - 1) / ls_dtype_bytes (l->shard.grad_dtype);
-  }
-  if (pp_rank > 0)
-    return UINT64_MAX;
-  return l->s->bucket_params ? l->s->bucket_params
-                             : MAX (MEGATRON_MIN_PARAMS, (uint64_t) MEGATRON_PARAMS_PER_RANK * l->mesh.dp);
+  g_array_append_val (buckets, *open);
+  *open = (Bucket) { .is_expert = open->is_expert };
 }
 
 GArray *
-buckets_of_chunk (const Lower *l, const Chunk *c, uint32_t pp_rank)
+buckets_new (const Lower *l, const Chunk *c, uint32_t pp_rank, BucketLimit limit)
 {
   GArray *buckets = g_array_new (FALSE, FALSE, sizeof (Bucket));
-  Bucket open = { 0 };
+  Bucket open[2] = { { .is_expert = false }, { .is_expert = true } };
   for (guint i = c->operators->len; i-- > 0;) {
     const LsOperator *o = &g_array_index (c->operators, LsOperator, i);
+    Bucket *to = &open[o->is_expert];
     for (uint32_t p = o->n_params; p-- > 0;) {
-      open.numel += o->param_numel[p];
-      open.last_operator = i;
-      if (open.numel < limit_of (l, pp_rank, buckets->len))
-        continue;
-      g_array_append_val (buckets, open);
-      open = (Bucket) { 0 };
+      to->numel += o->param_numel[p];
+      to->last_operator = i;
+      if (to->numel >= limit (l, pp_rank, buckets->len))
+        close_bucket (buckets, to);
     }
   }
-  if (open.numel > 0)
-    g_array_append_val (buckets, open);
+  /* What is left over: ready in the order of the last operator. */
+  Bucket *later = open[0].last_operator <= open[1].last_operator ? &open[0] : &open[1];
+  Bucket *sooner = later == &open[0] ? &open[1] : &open[0];
+  if (sooner->numel > 0)
+    close_bucket (buckets, sooner);
+  if (later->numel > 0)
+    close_bucket (buckets, later);
   return buckets;
 }
 
-void
-build_bucket (Build *b, const Bucket *bucket, uint16_t unit)
+guint
+buckets_ready (const GArray *buckets, guint from, guint o)
+{
+  while (from < buckets->len && g_array_index (buckets, Bucket, from).last_operator >= o)
+    from++;
+  return from;
+}
+
+/* --- of a pass that reduces ------------------------------------------------------- */
+
+typedef struct {
+  GArray *buckets;
+  guint next;
+} Launches;
+
+static void
+reduce_over (Build *b, DpGroup group, int coll, uint64_t numel, uint16_t unit, const char *name)
 {
   const Lower *l = b->l;
-  bool is_sharded = l->s->zero_stage > 0;
-  double bytes = (double) bucket->numel * ls_dtype_bytes (l->shard.grad_dtype);
-  LsKernel average = ls_kernel_stream ("grad-average", LS_KERNEL_ELEMENTWISE, l->shard.grad_dtype, 1, bucket->numel,
-                                       2 * bytes, 0);
-  build_kernel (b, &average, LS_TAG_W);
-  uint16_t op = build_coll (b, LS_STREAM_DP, LS_SLOT_DP, is_sharded ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE,
-                            bucket->numel * ls_dtype_bytes (l->shard.grad_dtype), l->shard.grad_dtype, LS_TAG_SYNC,
-                            is_sharded ? "grad reduce-scatter" : "grad all-reduce");
+  if (group.n == 1)
+    return;
+  uint16_t op = build_coll (b, LS_STREAM_DP, group.slot, coll, dp_grad_bytes (l, numel), l->shard.grad_dtype, LS_TAG_SYNC, name);
   g_array_index (b->ops, LsOp, op).unit = unit;
+  if (l->s->dp_kind == LS_DP_PS)
+    g_array_index (b->ops, LsOp, op).algorithm = "parameter-server";
+}
+
+void
+bucket_reduce (Build *b, const Bucket *bucket, uint16_t unit, bool scatters)
+{
+  const Lower *l = b->l;
+  dp_average (b, bucket->numel);
+  if (!scatters) {
+    reduce_over (b, dp_all (l, bucket->is_expert), COLL_ALL_REDUCE, bucket->numel, unit, "grad all-reduce");
+    return;
+  }
+  DpGroup shard = dp_shard (l, bucket->is_expert);
+  reduce_over (b, shard, COLL_REDUCE_SCATTER, bucket->numel, unit, "grad reduce-scatter");
+  reduce_over (b, dp_replica (l, bucket->is_expert), COLL_ALL_REDUCE, dp_part (bucket->numel, shard.n), unit, "shard all-reduce");
+}
+
+void
+buckets_begin (Build *b, DpPass *p, BucketLimit limit)
+{
+  Launches *launches = g_new0 (Launches, 1);
+  launches->buckets = buckets_new (b->l, p->c, p->pp_rank, limit);
+  p->state = launches;
+}
+
+void
+buckets_after (Build *b, DpPass *p, guint o, bool scatters)
+{
+  Launches *launches = p->state;
+  if (!launches)
+    return;
+  for (guint end = buckets_ready (launches->buckets, launches->next, o); launches->next < end; launches->next++)
+    bucket_reduce (b, &g_array_index (launches->buckets, Bucket, launches->next), (uint16_t) launches->next, scatters);
+}
+
+void
+buckets_end (DpPass *p)
+{
+  Launches *launches = p->state;
+  if (!launches)
+    return;
+  g_array_unref (launches->buckets);
+  g_clear_pointer (&p->state, g_free);
+}
+
+void
+buckets_reduce_rest (Build *b, uint32_t pp_rank, BucketLimit limit, bool scatters)
+{
+  Lower *l = b->l;
+  if (l->s->dp_overlap) {
+    build_join_stream (b, LS_STREAM_DP);
+    return;
+  }
+  for (uint32_t c = 0; c < l->n_chunks; c++) {
+    g_autoptr (GArray) buckets = buckets_new (l, chunk_at (l, pp_rank, c), pp_rank, limit);
+    for (guint i = 0; i < buckets->len; i++) {
+      bucket_reduce (b, &g_array_index (buckets, Bucket, i), (uint16_t) i, scatters);
+      build_join (b, (uint16_t) (b->ops->len - 1));
+    }
+  }
 }

@@ -1,5 +1,5 @@
 /* parallel/lower_build.c — a segment under construction. */
-#include "parallel/lower_state.h"
+#include "parallel/lower_dp.h"
 
 #include <string.h>
 
@@ -10,6 +10,7 @@ build_init (Build *b, Lower *l)
   b->ops = g_array_new (FALSE, FALSE, sizeof (LsOp));
   b->next_deps = g_array_new (FALSE, FALSE, sizeof (LsDep));
   b->layer = UINT16_MAX;
+  b->pass = NULL;
   b->is_too_long = false;
 }
 
@@ -20,17 +21,27 @@ build_clear (Build *b)
   g_array_unref (b->next_deps);
 }
 
-uint32_t
-build_find (Lower *l, const char *name)
+static char *
+name_of_role (const Lower *l, const char *name)
 {
+  g_autofree char *cp = l->n_cp_roles > 1 ? g_strdup_printf (" cp %u", l->cp_rank) : NULL;
+  g_autofree char *ep = l->n_ep_roles > 1 ? g_strdup_printf (" ep %u", l->shard.ep_rank) : NULL;
+  return g_strconcat (name, cp ? cp : "", ep ? ep : "", NULL);
+}
+
+uint32_t
+build_find (Lower *l, const char *segment)
+{
+  g_autofree char *name = name_of_role (l, segment);
   gpointer id = g_hash_table_lookup (l->segment_ids, name);
   return id ? GPOINTER_TO_UINT (id) - 1 : UINT32_MAX;
 }
 
 uint32_t
-build_finish (Build *b, const char *name)
+build_finish (Build *b, const char *segment)
 {
   Lower *l = b->l;
+  g_autofree char *name = name_of_role (l, segment);
   if (b->next_deps->len > 0)
     build_barrier (b);
   if (b->is_too_long && !l->too_long)
@@ -73,6 +84,8 @@ build_op (Build *b, LsOp op, const LsDep *deps, uint16_t n_deps)
   op.deps = all;
   op.n_deps = (uint16_t) (n_deps + n_joins);
   op.layer = b->layer;
+  if (b->l->s->dp_kind == LS_DP_XLA_FSDP)
+    op.host = LS_HOST_FREE; /* a step is one executable */
   g_array_append_val (b->ops, op);
   return (uint16_t) (b->ops->len - 1);
 }
@@ -89,13 +102,19 @@ intern_kernel (Lower *l, const LsKernel *k)
 }
 
 uint16_t
-build_kernel (Build *b, const LsKernel *k, LsTag tag)
+build_kernel_on (Build *b, LsStream stream, const LsKernel *k, LsTag tag, const LsDep *deps, uint16_t n_deps)
 {
-  LsOp op = op_blank (LS_OP_KERNEL, LS_STREAM_COMPUTE, tag, k->name);
+  LsOp op = op_blank (LS_OP_KERNEL, stream, tag, k->name);
   op.host = LS_HOST_LAUNCH;
   op.dtype = (uint8_t) k->dtype;
   op.kernel = intern_kernel (b->l, k);
-  return build_op (b, op, NULL, 0);
+  return build_op (b, op, deps, n_deps);
+}
+
+uint16_t
+build_kernel (Build *b, const LsKernel *k, LsTag tag)
+{
+  return build_kernel_on (b, LS_STREAM_COMPUTE, k, tag, NULL, 0);
 }
 
 uint16_t
@@ -145,7 +164,9 @@ build_device_sync (Build *b)
   uint16_t n = 0;
   for (int s = 0; s < LS_N_STREAMS; s++) {
     bool is_used = s == LS_STREAM_COMPUTE || s == LS_STREAM_GLOBAL || (s == LS_STREAM_TP && l->mesh.tp > 1)
-                   || (s == LS_STREAM_DP && l->mesh.dp > 1) || (s == LS_STREAM_PP_FWD && l->mesh.pp > 1);
+                   || (s == LS_STREAM_DP && l->mesh.dp * l->mesh.cp > 1) || (s == LS_STREAM_CP && l->mesh.cp > 1)
+                   || (s == LS_STREAM_PP_FWD && l->mesh.pp > 1) || (s == LS_STREAM_EP && l->mesh.ep * l->mesh.etp > 1)
+                   || ((s == LS_STREAM_GATHER || s == LS_STREAM_REPLICA) && dp_way (l)->steps_on_shards);
     if (is_used)
       deps[n++] = (LsDep) { LS_DEP_STREAM, (uint16_t) s };
   }

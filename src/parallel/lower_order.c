@@ -4,7 +4,10 @@
  *
  * A pass takes the sum of its kernels and tensor-parallel collectives alone. Without costs
  * a kernel takes its FLOPs at 100 TFLOP/s: only ratios count then. Deviation: a collective
- * that runs beside a GEMM counts in full. */
+ * that runs beside a GEMM counts in full, but moves of rings, which kernels should hide, not at
+ * all. */
+#include <string.h>
+
 #include "parallel/lower_state.h"
 
 #define FLOPS_PER_PS 100
@@ -12,8 +15,9 @@
 static LsTime
 op_time (const Lower *l, const LsOp *op)
 {
+  bool is_hidden = op->coll == COLL_PERMUTE || op->coll == COLL_COPY_PERMUTE;
   if (op->kind == LS_OP_COLLECTIVE)
-    return l->costs ? l->costs->collective (op->coll, op->bytes, l->costs->data) : 0;
+    return l->costs && !is_hidden ? l->costs->collective (op->slot, op->coll, op->bytes, l->costs->data) : 0;
   if (op->kind != LS_OP_KERNEL)
     return 0;
   const LsKernel *k = &g_array_index (l->kernels, LsKernel, op->kernel);
@@ -37,13 +41,13 @@ pass_time (Lower *l, const Chunk *c, LsActionType pass)
 static bool
 is_alike (const Chunk *a, const Chunk *b)
 {
-  return a->n_layers == b->n_layers && a->has_embedding == b->has_embedding && a->has_head == b->has_head;
+  return a->n_layers == b->n_layers && strcmp (a->kinds, b->kinds) == 0 && a->n_recomputed == b->n_recomputed && a->has_embedding == b->has_embedding && a->has_head == b->has_head;
 }
 
 static void
 times_init (Lower *l)
 {
-  uint32_t n = l->mesh.pp * l->s->vpp;
+  uint32_t n = l->n_stages;
   l->times = g_new0 (LsChunkTimes, n);
   for (uint32_t i = 0; i < n; i++) {
     Chunk *c = &l->chunks[i];
@@ -65,7 +69,8 @@ orders_copy (const LsOrders *o)
   return copy;
 }
 
-/* Pairs are executed one after the other: what a pair needs is there before it begins. */
+/* Pairs are executed one after the other (lower_pipe.c): what the forward needs is there before
+ * it begins, and what the backward needs may come until that begins. */
 static void
 look_through (Lower *l)
 {
@@ -77,20 +82,10 @@ look_through (Lower *l)
     }
 }
 
-const char *
-ls_sched_lower_refusal (const LsSched *sched)
-{
-  if (sched->placement == LS_PLACE_PIPES)
-    return "not built yet: its pipes run both ways, so that ranks share replicas of the parameters";
-  if (sched->n_versions)
-    return "not built yet: its steps are not flushed, so that ranks keep versions of the weights";
-  return NULL;
-}
-
 void
 orders_init (Lower *l, const LsOrders *given)
 {
-  bool has_recipe = !given && l->sched->n_warmup; /* lower_pipe.c */
+  bool has_recipe = (!given && l->sched->n_warmup) || l->sched->n_versions; /* lower_megatron.c, lower_pipedream.c */
   bool has_messages = !has_recipe && l->mesh.pp > 1;
   LsSchedShape shape = { .pp = l->mesh.pp, .vpp = l->s->vpp, .n_micro_batches = l->n_micro_batches };
   if (has_messages || l->sched->orders) {

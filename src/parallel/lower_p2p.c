@@ -55,11 +55,11 @@ typedef struct {
 static bool
 receiver_of (const LsLayout *l, uint32_t rank, const LsAction *a, LsHome *ret_home)
 {
-  uint32_t stage = ls_layout_stage (l, rank, a->chunk).stage;
+  LsStageRef at = ls_layout_stage (l, rank, a->chunk);
   bool is_forward = a->type == LS_ACTION_F;
-  if (a->type == LS_ACTION_W || (is_forward ? stage + 1 == l->n_stages : stage == 0))
+  if (a->type == LS_ACTION_W || (is_forward ? at.stage + 1u == l->n_stages : at.stage == 0))
     return false;
-  *ret_home = ls_layout_home (l, 0, is_forward ? stage + 1 : stage - 1);
+  *ret_home = ls_layout_home (l, at.pipe, is_forward ? at.stage + 1u : at.stage - 1u);
   return ret_home->rank != rank;
 }
 
@@ -92,11 +92,12 @@ find_messages (const LsOrders *orders, const LsSchedEval *eval)
   return messages;
 }
 
-/* Down the ranks, or from the last to the first. Waves come back up in every second chunk. */
+/* Down the ranks, or from the last to the first. Waves come back up in every second chunk, and
+ * every second pipe runs up. */
 static bool
 goes_to_next (const Lower *l, const Message *m)
 {
-  bool goes_down = l->sched->placement != LS_PLACE_WAVE || m->from_chunk % 2 == 0;
+  bool goes_down = l->sched->placement == LS_PLACE_LOOP || m->from_chunk % 2 == 0;
   return goes_down != m->is_gradient;
 }
 

@@ -7,6 +7,10 @@
 
 typedef struct {
   uint32_t tp, cp, dp, pp; /* degrees, each >= 1 */
+  /* Second divisions of the same ranks: 0 where there is none. */
+  uint32_t shard;   /* of the dp x cp ranks that have the same parameters: size of groups */
+  uint32_t ep, etp; /* of the tp x cp x dp ranks of a stage: etp fastest, then ep         */
+  uint32_t pipes;   /* that pass the pp ranks, half of them each way (parallel/sched.h)   */
 } LsMesh;
 
 typedef struct {

@@ -20,6 +20,12 @@ static const char *const stream_names[LS_N_STREAMS] = {
   [LS_STREAM_PP_BWD_RECV] = "pp-bwd-recv",
   [LS_STREAM_GLOBAL] = "global",
   [LS_STREAM_COPY] = "copy",
+  [LS_STREAM_COPY_IN] = "copy-in",
+  [LS_STREAM_GATHER] = "gather",
+  [LS_STREAM_CP] = "cp",
+  [LS_STREAM_EP] = "ep",
+  [LS_STREAM_GATHER_IN] = "gather-in",
+  [LS_STREAM_REPLICA] = "replica",
 };
 
 static const char *const slot_names[LS_N_SLOTS] = {
@@ -27,7 +33,12 @@ static const char *const slot_names[LS_N_SLOTS] = {
   [LS_SLOT_DP] = "dp",
   [LS_SLOT_CP] = "cp",
   [LS_SLOT_EP] = "ep",
+  [LS_SLOT_SHARD] = "shard",
+  [LS_SLOT_REPLICA] = "replica",
+  [LS_SLOT_ETP] = "etp",
+  [LS_SLOT_EDP] = "edp",
   [LS_SLOT_EMBEDDING] = "embedding",
+  [LS_SLOT_PIPES] = "pipes",
   [LS_SLOT_MODEL] = "model",
   [LS_SLOT_WORLD] = "world",
   [LS_SLOT_PREV] = "prev",
@@ -91,7 +102,7 @@ static uint64_t
 n_program_ops (const LsPlan *plan, const LsProgram *program)
 {
   uint64_t n = 0;
-  for (uint32_t i = 0; i < program->n_instances; i++)
+  for (uint32_t i = program->n_lead; i < program->n_instances; i++)
     n += plan->segments[program->instances[i].segment].n_ops;
   return n;
 }

@@ -34,6 +34,7 @@ typedef enum {
   LS_COPY_TO_HOST,
   LS_COPY_FROM_NVME, /* past the CPU, as GPUDirect Storage is */
   LS_COPY_TO_NVME,
+  LS_COPY_IN_HOST,   /* traffic of the CPU in that memory     */
   LS_N_COPY_DIRECTIONS
 } LsCopyDirection;
 
@@ -64,7 +65,13 @@ typedef enum {
   LS_STREAM_PP_BWD,      /* sends of gradients to the previous stage     */
   LS_STREAM_PP_BWD_RECV, /* receives of gradients from the next stage    */
   LS_STREAM_GLOBAL,  /* model-parallel, embedding and world collectives */
-  LS_STREAM_COPY,
+  LS_STREAM_COPY,    /* copies to the host; of traces: all copies */
+  LS_STREAM_COPY_IN, /* copies from the host                   */
+  LS_STREAM_GATHER,  /* parameters gathered                    */
+  LS_STREAM_CP,
+  LS_STREAM_EP,
+  LS_STREAM_GATHER_IN, /* what is gathered next is made ready  */
+  LS_STREAM_REPLICA,   /* reductions over replicas of shards   */
   LS_N_STREAMS
 } LsStream;
 
@@ -73,10 +80,15 @@ const char *ls_stream_name (LsStream stream);
 /* A role's names for "my communicator" and "my neighbour". */
 typedef enum {
   LS_SLOT_TP,
-  LS_SLOT_DP,
+  LS_SLOT_DP,        /* dp x cp: the ranks that have the same parameters     */
   LS_SLOT_CP,
   LS_SLOT_EP,
+  LS_SLOT_SHARD,     /* of those, the ones among which one copy is sharded (zero N@group) */
+  LS_SLOT_REPLICA,   /* of those, the ones that have the same shard          */
+  LS_SLOT_ETP,       /* tensor parallelism of experts, where it is not tp's  */
+  LS_SLOT_EDP,       /* the ranks that have the same experts                 */
   LS_SLOT_EMBEDDING, /* first and last stage: tied-embedding gradients          */
+  LS_SLOT_PIPES,     /* pipes both ways: the ranks that have the same stages            */
   LS_SLOT_MODEL,     /* tp x pp: gradient norm, found-inf                       */
   LS_SLOT_WORLD,     /* the same with a distributed optimizer                   */
   LS_SLOT_PREV,      /* peer that runs the previous chunk: p2p only             */
@@ -134,11 +146,16 @@ typedef struct {
   uint8_t when; /* LsMemWhen */
 } LsBufferEvent;
 
+/* Of an all-to-all: whether all parts are equal, or member j receives, or sends, weight j of
+ * LsPlan.weights of the sum of them. Bytes are then those that the mean member sends. */
+typedef enum { LS_PARTS_EQUAL, LS_PARTS_RECEIVED, LS_PARTS_SENT, LS_N_PARTS_KINDS } LsParts;
+
 typedef enum {
   LS_HOST_LAUNCH, /* one kernel                        */
   LS_HOST_COMM,   /* one collective or p2p group       */
   LS_HOST_FREE,   /* events and waits                  */
   LS_HOST_SYNC,   /* a synchronising call, once it returns */
+  LS_HOST_VIEW,   /* a call on a tensor that launches nothing */
   LS_N_HOST_COSTS
 } LsHostCost;
 
@@ -150,14 +167,18 @@ typedef struct {
   uint8_t slot;   /* LsSlot, collectives */
   uint8_t coll;   /* LsCollKind as a number (network/coll.h) */
   uint8_t dtype;
+  uint8_t parts;  /* LsParts    */
   uint16_t layer; /* index in the chunk; UINT16_MAX: none */
   uint16_t unit;  /* bucket; UINT16_MAX: none             */
   uint16_t event; /* record, wait: event class; LS_EVENT_NONE */
   uint16_t n_deps, n_transfers, n_buffers;
   uint32_t kernel; /* index into plan->kernels; UINT32_MAX: none */
+  uint32_t repeat; /* of a kernel or host delay: so many alike, one behind the other; 0: one */
   uint32_t root;   /* of a collective: member index, 0 where its kind has none; of a copy: LsCopyDirection */
   LsTime recorded; /* measured duration; LS_TIME_NEVER: cost it  */
   uint64_t bytes;  /* of a collective: the whole array           */
+  const char *algorithm; /* of a collective: of ls_coll_algorithms() (network/coll.h), static or in the
+                            arena; NULL: choose */
   const LsDep *deps;
   const LsTransfer *transfers;
   const LsBufferEvent *buffers;
@@ -177,10 +198,11 @@ typedef struct {
   uint16_t stage; /* global (virtual) stage         */
 } LsInstance;
 
-/* The program of a role: one training step. */
+/* The program of a role: one training step, behind what only the first one does. */
 typedef struct {
   uint32_t n_instances;
   LsInstance *instances;
+  uint32_t n_lead;     /* instances at the front that only the first step runs; below n_instances */
   uint32_t n_events; /* event classes used          */
   uint16_t stage;    /* pipeline stage of the role  */
   uint64_t static_bytes[LS_N_MEM]; /* alive for the whole run */
@@ -205,7 +227,7 @@ typedef struct {
 typedef struct {
   LsArena *arena; /* owns everything below */
   uint32_t n_ranks;
-  uint32_t n_micro_batches, n_chunks;
+  uint32_t n_micro_batches, n_chunks; /* micro-batches of a pipe, if there are several */
   uint32_t n_segments;
   LsSegment *segments;
   uint32_t n_roles;
@@ -216,6 +238,8 @@ typedef struct {
   LsCommunicator *comms;
   LsBinding *bindings; /* [n_ranks]  */
   uint32_t *gpu_of_rank; /* [n_ranks] */
+  uint32_t n_weights;    /* 0, or members of each communicator that has unequal parts */
+  uint32_t *weights;     /* by member; their sum is below 2^31 */
 } LsPlan;
 
 void ls_plan_free (LsPlan *plan); /* NULL allowed */

@@ -27,13 +27,17 @@ field_fault (const LsPlan *plan, const LsOp *op)
     return g_strdup ("its recorded duration is negative");
   if (op->kind == LS_OP_HOST_DELAY && op->recorded == LS_TIME_NEVER)
     return g_strdup ("a host delay needs a recorded duration");
+  if (op->repeat > 1 && op->kind != LS_OP_KERNEL && op->kind != LS_OP_HOST_DELAY)
+    return g_strdup_printf ("repeat %u: only kernels and host delays have it", op->repeat);
   if (op->kind == LS_OP_KERNEL && op->kernel >= plan->n_kernels
       && !(op->kernel == UINT32_MAX && op->recorded != LS_TIME_NEVER))
     return g_strdup_printf ("kernel %u does not exist", op->kernel);
   if (op->kind == LS_OP_COPY && op->root >= LS_N_COPY_DIRECTIONS)
-    return g_strdup_printf ("direction %u: a copy goes to the device (0), to the host (1), from NVMe (2) or to NVMe (3)", op->root);
+    return g_strdup_printf ("direction %u: a copy goes to the device (0), to the host (1), from NVMe (2), to NVMe (3) or stays in the host (4)", op->root);
   if (op->kind == LS_OP_COLLECTIVE && ls_slot_is_peer (op->slot))
     return g_strdup_printf ("a collective cannot use slot %s", ls_slot_name (op->slot));
+  if (op->parts != LS_PARTS_EQUAL && (op->parts >= LS_N_PARTS_KINDS || op->kind != LS_OP_COLLECTIVE || plan->n_weights == 0))
+    return g_strdup_printf ("parts %u: unequal ones need a collective, and weights", op->parts);
   if ((op->kind == LS_OP_P2P) != (op->n_transfers > 0))
     return g_strdup_printf ("%u transfers; a p2p group has some and no other op has any", op->n_transfers);
   return NULL;
@@ -105,6 +109,17 @@ check_instance (const LsPlanCheck *check, uint32_t role, uint32_t instance, LsPl
   return TRUE;
 }
 
+static gboolean
+check_lead (const LsPlanCheck *check, uint32_t role, LsPlanFault *fault)
+{
+  const LsProgram *p = &check->plan->programs[role];
+  if (p->n_lead == 0 || p->n_lead < p->n_instances)
+    return TRUE;
+  g_set_error (&fault->error, LS_ERROR, LS_ERROR_INPUT, "rank %u (role %u): %u of its %u instances are for the first step only",
+               check->rank_of_role[role], role, p->n_lead, p->n_instances);
+  return FALSE;
+}
+
 /* Segments are shared, so each is looked at once, where it first runs. */
 static gboolean
 check_ranges (const LsPlanCheck *check, LsPlanFault *fault)
@@ -112,7 +127,9 @@ check_ranges (const LsPlanCheck *check, LsPlanFault *fault)
   const LsPlan *plan = check->plan;
   g_autofree gboolean *is_checked = g_new0 (gboolean, plan->n_segments);
 
-  for (uint32_t role = 0; role < plan->n_roles; role++)
+  for (uint32_t role = 0; role < plan->n_roles; role++) {
+    if (!check_lead (check, role, fault))
+      return FALSE;
     for (uint32_t i = 0; i < plan->programs[role].n_instances; i++) {
       if (!check_instance (check, role, i, fault))
         return FALSE;
@@ -123,6 +140,7 @@ check_ranges (const LsPlanCheck *check, LsPlanFault *fault)
         return FALSE;
       is_checked[segment] = TRUE;
     }
+  }
   return TRUE;
 }
 
@@ -304,13 +322,47 @@ fail_alive (const LsPlanCheck *check, uint32_t role, GHashTable *alive, LsPlanFa
   g_assert_not_reached ();
 }
 
+/* Keys of entries, as a set. */
+static GHashTable *
+keys_of (GHashTable *entries)
+{
+  GHashTable *keys = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
+  GHashTableIter iter;
+  gpointer key;
+  g_hash_table_iter_init (&iter, entries);
+  while (g_hash_table_iter_next (&iter, &key, NULL))
+    g_hash_table_add (keys, g_memdup2 (key, sizeof (gint64)));
+  return keys;
+}
+
+/* What is alive when a step begins must be so when the next one does; takes it from alive. */
+static gboolean
+check_carried (const LsPlanCheck *check, uint32_t role, GHashTable *at_begin, GHashTable *alive, LsPlanFault *fault)
+{
+  const LsPlan *plan = check->plan;
+  for (LsOpPlace at = LS_OP_BEFORE (role); ls_op_next (plan, &at) && at.instance < plan->programs[role].n_lead;) {
+    const LsOp *op = ls_op_at (plan, at);
+    for (uint32_t i = 0; i < op->n_buffers; i++) {
+      gint64 key = key_of (plan, at, op->buffers[i].id);
+      if (g_hash_table_remove (at_begin, &key) && !g_hash_table_remove (alive, &key))
+        return ls_plan_fail (fault, plan, check->rank_of_role[role], at,
+                             "buffer %u is alive when the first step begins, but not when the next one does", op->buffers[i].id);
+    }
+  }
+  return TRUE;
+}
+
 static gboolean
 check_lifetimes (const LsPlanCheck *check, uint32_t role, LsPlanFault *fault)
 {
   g_autoptr (GHashTable) recorded = entries_new ();
   g_autoptr (GHashTable) alive = entries_new ();
 
+  const LsProgram *program = &check->plan->programs[role];
+  g_autoptr (GHashTable) at_begin = NULL;
   for (LsOpPlace at = LS_OP_BEFORE (role); ls_op_next (check->plan, &at);) {
+    if (!at_begin && at.instance >= program->n_lead)
+      at_begin = keys_of (alive);
     if (!check_event (check, at, recorded, fault))
       return FALSE;
     const LsOp *op = ls_op_at (check->plan, at);
@@ -318,6 +370,8 @@ check_lifetimes (const LsPlanCheck *check, uint32_t role, LsPlanFault *fault)
       if (!check_buffer (check, at, &op->buffers[i], alive, fault))
         return FALSE;
   }
+  if (at_begin && !check_carried (check, role, at_begin, alive, fault))
+    return FALSE;
   return g_hash_table_size (alive) == 0 || fail_alive (check, role, alive, fault);
 }
 

@@ -15,8 +15,9 @@ typedef enum { CALLS, SENDS, RECEIVES } Traffic;
 
 typedef struct {
   uint64_t bytes;
-  uint8_t coll, dtype; /* calls only */
+  uint8_t coll, dtype, parts; /* calls only */
   uint32_t root;       /* calls only */
+  const char *algorithm;
 } Item;
 
 typedef struct {
@@ -58,7 +59,7 @@ next_item (const LsPlan *plan, Cursor *c, Item *ret_item)
       if (next_transfer (c, ret_item))
         return TRUE;
     } else if (c->op->kind == LS_OP_COLLECTIVE && (c->slots >> c->op->slot & 1)) {
-      *ret_item = (Item){ .bytes = c->op->bytes, .coll = c->op->coll, .dtype = c->op->dtype, .root = c->op->root };
+      *ret_item = (Item){ .bytes = c->op->bytes, .coll = c->op->coll, .dtype = c->op->dtype, .root = c->op->root, .parts = c->op->parts, .algorithm = c->op->algorithm };
       return TRUE;
     }
   }
@@ -68,7 +69,8 @@ next_item (const LsPlan *plan, Cursor *c, Item *ret_item)
 static gboolean
 item_equal (const Item *a, const Item *b)
 {
-  return a->bytes == b->bytes && a->coll == b->coll && a->dtype == b->dtype && a->root == b->root;
+  return a->bytes == b->bytes && a->coll == b->coll && a->dtype == b->dtype && a->root == b->root && a->parts == b->parts
+         && g_strcmp0 (a->algorithm, b->algorithm) == 0;
 }
 
 /* ---- hashes of sequences, each computed once ---- */
@@ -87,7 +89,7 @@ sequence_new (const LsPlan *plan, gint64 key, Cursor c)
   uint64_t n_items = 0;
   for (Item item; next_item (plan, &c, &item); n_items++) {
     ls_digest_u64 (&digest, item.bytes);
-    ls_digest_u64 (&digest, (uint64_t) item.root << 16 | (uint64_t) item.coll << 8 | item.dtype);
+    ls_digest_u64 (&digest, (uint64_t) item.parts << 56 | (uint64_t) item.root << 16 | (uint64_t) item.coll << 8 | item.dtype);
   }
 
   Sequence *s = g_new (Sequence, 1);

@@ -77,11 +77,12 @@ typedef struct {
    * (ranks[pp] are empty arrays). */
   void (*order) (const LsSchedShape *shape, uint32_t rank, GArray *actions);
   void (*orders) (const LsSchedShape *shape, GArray **ranks);
-  /* What Megatron-LM's recipes in parallel/lower_pipe.c fuse p2p by: warm-up forwards,
+  /* What Megatron-LM's recipes in parallel/lower_megatron.c fuse p2p by: warm-up forwards,
    * those before the steady state, which is made of pairs of a forward and a backward
    * (none is left for it if all forwards are warm-up). NULL: parallel/lower_p2p.c. */
   uint32_t (*n_warmup) (const LsSchedShape *shape, uint32_t rank);
-  /* Versions of the weights that a rank keeps, as steps are not flushed; NULL: 1. */
+  /* Versions of the weights that a rank keeps, as steps are not flushed; NULL: 1, and they
+   * are. Such a job is parallel/lower_pipedream.c's. */
   uint32_t (*n_versions) (const LsSchedShape *shape, uint32_t rank);
 } LsSched;
 

@@ -63,6 +63,19 @@ ls_strategy_init (LsStrategy *s)
     .dtype = LS_DTYPE_BF16,
     .grad_dtype = LS_DTYPE_AUTO,
     .grad_norm = true,
+    .zero_stage = LS_ZERO_AUTO,
+    .gather_overlap = LS_FLAG_AUTO,
+    .layers_per_unit = 1,
+    .limit_all_gathers = true,
+    .reshard_after_forward = LS_RESHARD_AUTO,
+    .reduce_bucket = 500000000,
+    .allgather_bucket = 500000000,
+    .prefetch_bucket = 50000000,
+    .persistence_threshold = 100000,
+    .max_live_params = 1000000000,
+    .max_reuse_distance = 1000000000,
+    .cp_balance = true,
+    .tp_overlap_kind = LS_TP_OVERLAP_RING,
   };
 }
 
@@ -75,6 +88,8 @@ ls_strategy_clear (LsStrategy *s)
   g_free (s->source);
   g_free (s->schedule);
   g_free (s->layers_per_chunk);
+  g_free (s->expert_load);
+  g_free (s->recompute_stages);
   ls_strategy_init (s);
 }
 
@@ -87,4 +102,7 @@ ls_strategy_copy (LsStrategy *dest, const LsStrategy *source)
   dest->schedule = g_strdup (source->schedule);
   dest->layers_per_chunk = g_memdup2 (source->layers_per_chunk,
                                       source->n_layers_per_chunk * sizeof *source->layers_per_chunk);
+  dest->expert_load = g_strdup (source->expert_load);
+  dest->recompute_stages = g_memdup2 (source->recompute_stages,
+                                      source->n_recompute_stages * sizeof *source->recompute_stages);
 }

@@ -28,9 +28,28 @@ typedef enum {
 typedef enum { LS_P2P_AUTO, LS_P2P_NONE, LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, LS_P2P_OVERLAPPED } LsP2p;
 typedef enum { LS_RECOMPUTE_NONE, LS_RECOMPUTE_SELECTIVE, LS_RECOMPUTE_FULL } LsRecompute;
 
+/* What selective recomputation drops: a set of these bits. */
+typedef enum { LS_RECOMPUTE_CORE = 1, LS_RECOMPUTE_NORM = 2, LS_RECOMPUTE_ACTIVATION = 4, LS_RECOMPUTE_OP = 8 } LsRecomputePart;
+
+/* Full recomputation: UNIFORM keeps the input of every group of recompute_layers layers;
+ * BLOCK recomputes the first recompute_layers layers of a chunk, and keeps all of the rest. */
+typedef enum { LS_RECOMPUTE_UNIFORM, LS_RECOMPUTE_BLOCK } LsRecomputeMethod;
+
+/* Which micro-batches reduce gradients. AUTO: each with ZeRO-2 and 3, else the last. */
+typedef enum { LS_GRAD_SYNC_AUTO, LS_GRAD_SYNC_LAST, LS_GRAD_SYNC_EACH } LsGradSync;
+/* torch.distributed.fsdp.BackwardPrefetch */
+typedef enum { LS_PREFETCH_PRE, LS_PREFETCH_POST, LS_PREFETCH_NONE } LsPrefetch;
+typedef enum { LS_OFFLOAD_NONE, LS_OFFLOAD_OPTIMIZER, LS_OFFLOAD_PARAMETERS } LsOffload;
+typedef enum { LS_OFFLOAD_TO_CPU, LS_OFFLOAD_TO_NVME } LsOffloadTo;
+/* What runs beside a tensor-parallel collective: a GEMM that does not need it (BULK); besides
+ * that, the GEMM that does, cut in tp pieces (RING). */
+typedef enum { LS_TP_OVERLAP_BULK, LS_TP_OVERLAP_RING } LsTpOverlap;
+
 #define LS_ATTENTION_AUTO (-1)
 #define LS_DTYPE_AUTO (-1)
 #define LS_FLAG_AUTO (-1)
+#define LS_ZERO_AUTO UINT32_MAX
+#define LS_RESHARD_AUTO UINT32_MAX
 #define LS_MAX_CHUNKS 4096
 
 typedef struct {
@@ -39,7 +58,7 @@ typedef struct {
   uint32_t tp, pp, cp, ep, vpp;
   uint32_t dp;   /* 0: gpus / (tp pp cp)                                       */
   bool sp;
-  uint32_t zero_stage; /* 0 to 3                                               */
+  uint32_t zero_stage; /* 0 to 3, or LS_ZERO_AUTO: 3 with fsdp1, fsdp2, xla-fsdp, else 0 */
   uint32_t zero_group; /* N@group; 0: the whole dp group                       */
   int dp_kind;         /* LsDpKind                                             */
   bool dp_overlap, tp_overlap;
@@ -52,6 +71,7 @@ typedef struct {
   uint32_t seq;          /* 0: the model's                                     */
   int recompute;         /* LsRecompute                                        */
   int attention;         /* LsAttention or LS_ATTENTION_AUTO: the model's      */
+  int attention_kernel;  /* LsAttentionKernel of flash attention               */
   int dtype;             /* LsDtype                                            */
   int grad_dtype;        /* LsDtype or LS_DTYPE_AUTO                           */
   bool grad_norm;        /* global gradient-norm all-reduce before the optimizer */
@@ -59,6 +79,44 @@ typedef struct {
   uint64_t bucket_params;/* megatron: 0: max (40e6, 1e6 dp)                    */
   uint32_t *layers_per_chunk; /* [n_layers_per_chunk] in model order, or NULL  */
   uint32_t n_layers_per_chunk;
+
+  /* data parallelism: who uses which is in lower_dp_X.c */
+  int grad_sync;            /* LsGradSync                                        */
+  int gather_overlap;       /* megatron: parameters gathered during the next forward; LS_FLAG_AUTO: as dp_overlap */
+  uint32_t layers_per_unit; /* fsdp: layers that one unit holds                  */
+  bool limit_all_gathers;   /* fsdp1: at most two gathers in flight, by the host */
+  int backward_prefetch;    /* fsdp1: LsPrefetch                                 */
+  uint32_t forward_prefetch;        /* units gathered ahead by an explicit list (fsdp1: 0 or 1); 0: none */
+  uint32_t backward_prefetch_units; /* fsdp2: the same; 0: the one that follows, as it does by itself     */
+  uint32_t reshard_after_forward;   /* fsdp2: 0 no, 1 yes, N into groups of N; LS_RESHARD_AUTO */
+  uint64_t reduce_bucket, allgather_bucket, prefetch_bucket; /* deepspeed: elements       */
+  uint64_t persistence_threshold, max_live_params, max_reuse_distance; /* deepspeed stage 3: elements */
+  bool collective_lists;    /* deepspeed stage 3: as of early 2021, see lower_dp_deepspeed3.c */
+  int offload, offload_to;  /* deepspeed: LsOffload, LsOffloadTo                 */
+
+  /* model parallelism */
+  bool sp_save_gathered; /* keep the gathered input of column-parallel layers for the backward */
+  int tp_overlap_kind;   /* LsTpOverlap, with tp_overlap                         */
+  int cp_kind;           /* LsCpKind                                             */
+  bool cp_balance;       /* ring, all-gather: each rank has an early and a late part of a sequence */
+  uint32_t etp;          /* tensor-parallel degree of experts; 0: tp             */
+  double expert_capacity;/* tokens of an expert over the mean, dropped beyond; 0: none are dropped */
+  char *expert_load;     /* how tokens fall on experts; NULL: evenly             */
+
+  /* recomputation */
+  uint32_t recompute_parts;  /* selective: set of LsRecomputePart; 0: OP with fsdp2 where it can be, else CORE */
+  int recompute_method;      /* full: LsRecomputeMethod                         */
+  uint32_t recompute_layers; /* full: of a group, or of a chunk; 0: 1, or all   */
+  uint32_t *recompute_stages; /* full, block: recomputed layers of each pipeline rank, or NULL */
+  uint32_t n_recompute_stages;
+  bool partition_activations; /* kept inputs are cut over tp                    */
+  bool offload_activations;   /* kept activations go to the memory of the host  */
+
+  int fp8_recipe;   /* LsFp8Recipe                                             */
+  bool fp8_params;  /* weights are kept and gathered in fp8                    */
+
+  bool p2p_warmup_flush; /* overlapped p2p in warm-up and cool-down too         */
+  bool post_validation;  /* nobody waits for the norm: checked a step later     */
 } LsStrategy;
 
 void ls_strategy_init (LsStrategy *s); /* the defaults of the command line */
@@ -69,7 +127,7 @@ void ls_strategy_copy (LsStrategy *dest, const LsStrategy *source);
 /* Fill in what is derived, in place, for a model on a cluster of n_gpus with
  * gpus_per_node (a tp group may span nodes: that is slow, not illegal). Knobs
  * without effect are normalised: with dp 1 there is no dp_kind, zero or dp_overlap,
- * with tp 1 no sp or tp_overlap, with pp 1 no p2p, and the schedule, unless it is
+ * with tp 1 no sp or tp_overlap, with pp 1 no p2p, without fp8 no fp8_params, and the schedule, unless it is
  * given, is "none". Resolving again changes nothing.
  *
  * FALSE, with a diagnostic for every broken rule, if any is: LS_ERROR_CONFLICT for
@@ -77,6 +135,9 @@ void ls_strategy_copy (LsStrategy *dest, const LsStrategy *source);
  * yet. s may then be filled in partly. */
 gboolean ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus,
                               uint32_t gpus_per_node, LsDiagList *diags);
+
+/* The knobs whose default follows from others alone. */
+void ls_strategy_fill_auto (LsStrategy *s);
 
 const char *ls_dp_kind_name (int kind);
 const char *ls_p2p_name (int p2p);

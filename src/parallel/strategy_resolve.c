@@ -9,12 +9,7 @@
 #include "parallel/chunks.h"
 #include "parallel/lower.h"
 #include "parallel/sched.h"
-#include "parallel/strategy.h"
-
-#define conflict(diags, pointer, ...) \
-  ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, pointer, NULL, NULL, __VA_ARGS__)
-#define unsupported(diags, pointer, ...) \
-  ls_diag_add (diags, LS_ERROR_UNSUPPORTED, NULL, 0, 0, pointer, NULL, NULL, __VA_ARGS__)
+#include "parallel/strategy_rules.h"
 
 /* ---- what must hold before anything can be derived ---- */
 
@@ -27,13 +22,14 @@ check_values (const LsStrategy *s, LsDiagList *diags)
   } at_least_one[] = {
     { "/tp", s->tp },   { "/pp", s->pp },   { "/cp", s->cp },
     { "/ep", s->ep },   { "/vpp", s->vpp }, { "/micro_batch", s->micro_batch },
+    { "/layers_per_unit", s->layers_per_unit },
   };
 
   guint n_before = ls_diag_list_n (diags);
   for (guint i = 0; i < G_N_ELEMENTS (at_least_one); i++)
     if (at_least_one[i].value == 0)
       conflict (diags, at_least_one[i].pointer, "expected at least 1; got 0");
-  if (s->zero_stage > 3)
+  if (s->zero_stage > 3 && s->zero_stage != LS_ZERO_AUTO)
     conflict (diags, "/zero", "expected a stage from 0 to 3; got %u", s->zero_stage);
   return ls_diag_list_n (diags) == n_before;
 }
@@ -105,19 +101,67 @@ default_grad_dtype (int dtype)
   }
 }
 
-/* Data parallelism: what dp 1 makes void, then the kind that zero asks for. */
-static void
-fill_data_parallel (LsStrategy *s)
+static bool
+is_fsdp (int dp_kind)
 {
-  if (s->dp == 1) {
+  return dp_kind == LS_DP_FSDP1 || dp_kind == LS_DP_FSDP2 || dp_kind == LS_DP_XLA_FSDP;
+}
+
+/* Data parallelism: what a single copy makes void, then the kind that zero asks for, and
+ * the stage that the kind asks for. */
+static void
+fill_data_parallel (LsStrategy *s, const LsModel *m)
+{
+  bool offloads = s->offload != LS_OFFLOAD_NONE && (s->dp_kind == LS_DP_AUTO || s->dp_kind == LS_DP_DEEPSPEED);
+  if (offloads && s->zero_stage == LS_ZERO_AUTO)
+    s->zero_stage = s->offload == LS_OFFLOAD_PARAMETERS || s->offload_to == LS_OFFLOAD_TO_NVME ? 3 : 2;
+  if (offloads)
+    s->dp_kind = LS_DP_DEEPSPEED;
+  if (n_copies (s) == 1 && n_expert_copies (s, m) <= 1 && !offloads) {
     s->dp_kind = LS_DP_NONE;
     s->dp_overlap = false;
     s->zero_stage = 0;
   }
   if (s->dp_kind == LS_DP_AUTO)
-    s->dp_kind = s->zero_stage >= 2 ? LS_DP_DEEPSPEED : LS_DP_MEGATRON;
-  if (s->zero_stage == 0 || s->zero_group == s->dp)
+    s->dp_kind = s->zero_stage != LS_ZERO_AUTO && s->zero_stage >= 2 ? LS_DP_DEEPSPEED : LS_DP_MEGATRON;
+  if (s->zero_stage == LS_ZERO_AUTO)
+    s->zero_stage = is_fsdp (s->dp_kind) ? 3 : 0;
+  if (s->zero_stage == 0 || s->zero_group == n_copies (s))
     s->zero_group = 0;
+  s->collective_lists = s->collective_lists && s->dp_kind != LS_DP_NONE;
+}
+
+void
+ls_strategy_fill_auto (LsStrategy *s)
+{
+  if (s->gather_overlap == LS_FLAG_AUTO)
+    s->gather_overlap = s->dp_overlap;
+  if (s->grad_sync == LS_GRAD_SYNC_AUTO)
+    s->grad_sync = s->zero_stage >= 2 && s->pp == 1 && s->dp_kind != LS_DP_MEGATRON ? LS_GRAD_SYNC_EACH : LS_GRAD_SYNC_LAST;
+  if (s->reshard_after_forward == LS_RESHARD_AUTO)
+    s->reshard_after_forward = s->zero_stage == 3 && s->pp == 1;
+  if (s->etp == 0)
+    s->etp = s->tp;
+  if (s->recompute_layers == 0 && s->recompute_method == LS_RECOMPUTE_UNIFORM)
+    s->recompute_layers = 1;
+  if (s->recompute_parts == 0)
+    s->recompute_parts = LS_RECOMPUTE_CORE;
+}
+
+/* torchtitan's selective checkpointing counts the products of plain layers. */
+static bool
+can_recompute_ops (const LsStrategy *s, const LsModel *m)
+{
+  const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
+  return m->n_experts == 0 && m->kv_lora == 0 && !(sched && sched->is_split);
+}
+
+static void
+fill_recompute (LsStrategy *s, const LsModel *m)
+{
+  bool is_torch = s->dp_kind == LS_DP_FSDP2 && s->recompute == LS_RECOMPUTE_SELECTIVE;
+  if (s->recompute_parts == 0 && is_torch && can_recompute_ops (s, m))
+    s->recompute_parts = LS_RECOMPUTE_OP;
 }
 
 static void
@@ -134,12 +178,16 @@ fill_pipeline (LsStrategy *s)
 {
   if (s->pp == 1)
     s->p2p = LS_P2P_NONE;
-  else if (s->p2p == LS_P2P_AUTO)
-    s->p2p = LS_P2P_BATCHED;
   if (!s->schedule)
     s->schedule = g_strdup (s->vpp > 1 ? "interleaved-1f1b" : s->pp > 1 ? "1f1b" : "none");
   const LsSched *sched = ls_sched_find (s->schedule);
-  if (s->vpp == 1 && sched && sched->n_chunks)
+  bool is_flushed = !sched || !sched->n_versions;
+  if (s->p2p == LS_P2P_AUTO)
+    s->p2p = is_flushed ? LS_P2P_BATCHED : LS_P2P_OVERLAPPED;
+  s->grad_norm &= is_flushed; /* stages update at different times: they have no common norm */
+  s->post_validation &= s->grad_norm;
+  bool divides_model = sched && sched->n_chunks && sched->placement != LS_PLACE_PIPES; /* pipes replicate it */
+  if (s->vpp == 1 && divides_model)
     s->vpp = sched->n_chunks (&(LsSchedShape) { .pp = s->pp, .n_micro_batches = 1 });
 }
 
@@ -152,6 +200,7 @@ fill_from_model (LsStrategy *s, const LsModel *model)
     s->attention = model->attention;
   if (s->grad_dtype == LS_DTYPE_AUTO)
     s->grad_dtype = default_grad_dtype (s->dtype);
+  s->fp8_params &= s->dtype == LS_DTYPE_FP8;
 }
 
 static void
@@ -160,9 +209,11 @@ fill (LsStrategy *s, const LsModel *model, uint32_t n_gpus, LsDiagList *diags)
   if (s->gpus == 0)
     s->gpus = n_gpus;
   s->dp = derive_dp (s, n_gpus, diags);
-  fill_data_parallel (s);
+  fill_data_parallel (s, model);
   fill_tensor_parallel (s);
   fill_pipeline (s);
+  fill_recompute (s, model);
+  ls_strategy_fill_auto (s);
   fill_from_model (s, model);
   if (s->global_batch == 0 && s->dp != 0)
     s->global_batch = derive_global_batch (s, diags);
@@ -184,14 +235,148 @@ check_tensor_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
     conflict (diags, "/sp", "expected a sequence length divisible by tp = %u; got %u", s->tp, s->seq);
 }
 
+/* Copy engines and userbuffers reach the GPUs of a node. */
 static void
-check_data_parallel (const LsStrategy *s, LsDiagList *diags)
+check_tp_overlap (const LsStrategy *s, uint32_t gpus_per_node, LsDiagList *diags)
 {
-  if (s->dp_kind == LS_DP_NONE && s->dp > 1)
-    conflict (diags, "/dp_kind", "expected a way to reduce gradients, as dp = %u; got none", s->dp);
-  if (s->dp_kind == LS_DP_DDP && s->zero_stage > 0)
-    conflict (diags, "/zero", "expected 0, as ddp replicates optimizer, gradients and parameters; got %u",
+  if (!s->tp_overlap)
+    return;
+  if (!s->sp)
+    conflict (diags, "/tp_overlap", "expected sequence parallelism (sp) with it, whose collectives it cuts in pieces; got none");
+  if (s->tp_overlap_kind == LS_TP_OVERLAP_RING && gpus_per_node % s->tp != 0)
+    conflict (diags, "/tp_overlap", "expected tp groups inside a node, as pieces move by copy engines: a divisor of its %u GPUs; got tp %u",
+              gpus_per_node, s->tp);
+}
+
+/* What a kind can shard: a set of bits 1 << stage, and why. */
+static const struct {
+  int kind;
+  uint32_t stages;
+  const char *expected;
+} sharding[] = {
+  { LS_DP_PS, 1, "0, as servers sum gradients and each rank keeps the rest" },
+  { LS_DP_DDP, 1, "0, as ddp replicates optimizer, gradients and parameters" },
+  { LS_DP_MEGATRON, 1 | 2, "0 or 1, as Megatron-LM's distributed optimizer shards the optimizer only" },
+  { LS_DP_DEEPSPEED, 1 | 2 | 4 | 8, "0 to 3" },
+  { LS_DP_FSDP1, 4 | 8, "2 (SHARD_GRAD_OP) or 3 (FULL_SHARD)" },
+  { LS_DP_FSDP2, 4 | 8, "2 (reshard_after_forward false) or 3" },
+  { LS_DP_XLA_FSDP, 8, "3, as XLA's FSDP shards everything" },
+};
+
+/* ZeRO-Offload and ZeRO-Infinity. */
+static void
+check_offload (const LsStrategy *s, LsDiagList *diags)
+{
+  if (s->offload == LS_OFFLOAD_NONE)
+    return;
+  if (s->dp_kind != LS_DP_DEEPSPEED)
+    conflict (diags, "/offload", "expected none with dp_kind %s, as only deepspeed offloads; got %s", ls_dp_kind_name (s->dp_kind),
+              s->offload == LS_OFFLOAD_PARAMETERS ? "parameters" : "optimizer");
+  else if (s->offload == LS_OFFLOAD_PARAMETERS && s->zero_stage != 3)
+    conflict (diags, "/offload", "expected none or optimizer with zero %u, as only stage 3 gathers parameters when they are used; got parameters",
               s->zero_stage);
+  else if (s->zero_stage == 0)
+    conflict (diags, "/offload", "expected zero 1 to 3 with it, whose optimizer is cut; got zero 0");
+  else if (s->offload_to == LS_OFFLOAD_TO_NVME && s->zero_stage != 3)
+    conflict (diags, "/offload_to", "expected cpu with zero %u, as ZeRO-Infinity is stage 3; got nvme", s->zero_stage);
+  if (s->post_validation)
+    conflict (diags, "/post_validation", "expected none with offload, whose optimizer waits for the norm; got it");
+}
+
+static void
+check_data_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  if (s->dp_kind == LS_DP_NONE && n_copies (s) == 1 && n_expert_copies (s, m) > 1)
+    conflict (diags, "/dp_kind", "expected a way to reduce gradients of experts, which %" G_GUINT64_FORMAT " ranks have alike; got none",
+              n_expert_copies (s, m));
+  if (s->dp_kind == LS_DP_NONE && n_copies (s) > 1)
+    conflict (diags, "/dp_kind", "expected a way to reduce gradients, as dp * cp = %u * %u; got none", s->dp, s->cp);
+  for (guint i = 0; i < G_N_ELEMENTS (sharding); i++)
+    if (sharding[i].kind == s->dp_kind && !(sharding[i].stages >> s->zero_stage & 1))
+      conflict (diags, "/zero", "expected %s; got %u", sharding[i].expected, s->zero_stage);
+  if (s->zero_group > 0 && n_copies (s) > 0 && n_copies (s) % s->zero_group != 0)
+    conflict (diags, "/zero", "expected groups whose size divides dp * cp = %u * %u; got %u@%u", s->dp, s->cp, s->zero_stage,
+              s->zero_group);
+  if (s->dp_kind == LS_DP_MEGATRON && s->grad_sync == LS_GRAD_SYNC_EACH)
+    conflict (diags, "/grad_sync", "expected last, as Megatron-LM reduces with the last micro-batch only; got each");
+  bool sums_each = s->grad_sync == LS_GRAD_SYNC_EACH;
+  if (s->dp_kind == LS_DP_DEEPSPEED && s->pp == 1 && sums_each != (s->zero_stage >= 2))
+    conflict (diags, "/grad_sync", "expected %s with deepspeed's stage %u; got %s", s->zero_stage >= 2 ? "each" : "last", s->zero_stage,
+              sums_each ? "each" : "last");
+  if (s->dp_kind == LS_DP_PS && sums_each)
+    conflict (diags, "/grad_sync", "expected last, as servers sum the gradients of a step; got each");
+  if (s->dp_kind == LS_DP_MEGATRON && s->zero_stage > 0 && s->gather_overlap == 1 && !s->dp_overlap)
+    conflict (diags, "/gather_overlap", "expected 0 with dp_overlap 0, as Megatron-LM's overlap_param_gather needs overlap_grad_reduce; got 1");
+  if (s->collective_lists && (s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage != 3 || s->offload != LS_OFFLOAD_NONE))
+    conflict (diags, "/collective_lists", "expected dp_kind deepspeed, zero 3 and no offload with it; got %s, %u%s", ls_dp_kind_name (s->dp_kind),
+              s->zero_stage, s->offload != LS_OFFLOAD_NONE ? " and offload" : "");
+  if (s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage >= 2 && s->pp > 1)
+    conflict (diags, "/zero", "expected 0 or 1 with pp %u, as DeepSpeed's pipeline engine accumulates whole gradients; got %u",
+              s->pp, s->zero_stage);
+}
+
+static void
+check_fsdp (const LsStrategy *s, LsDiagList *diags)
+{
+  if (s->dp_kind == LS_DP_FSDP1 && s->forward_prefetch > 1)
+    conflict (diags, "/forward_prefetch", "expected 0 or 1, as FSDP1 gathers one unit ahead; got %u", s->forward_prefetch);
+  if (s->dp_kind != LS_DP_FSDP2)
+    return;
+  uint32_t n = s->reshard_after_forward;
+  if (s->zero_stage == 2 && n != 0)
+    conflict (diags, "/reshard_after_forward", "expected 0 with zero 2, which keeps parameters for the backward; got %u", n);
+  if (n <= 1)
+    return;
+  if (n_copies (s) > 0 && n_copies (s) % n != 0)
+    conflict (diags, "/reshard_after_forward", "expected 0, 1 or a size of groups that divides dp * cp = %u * %u; got %u", s->dp, s->cp, n);
+  if (s->zero_group > 0 || s->ep > 1)
+    unsupported (diags, "/reshard_after_forward", "groups of %u behind a forward go neither with zero %u@group nor with ep %u: a rank has one kind"
+                 " of sharding group; expected 0 or 1", n, s->zero_stage, s->ep);
+}
+
+static void
+check_context_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  if (s->cp == 1)
+    return;
+  bool is_halved = s->cp_balance && s->cp_kind != LS_CP_ULYSSES;
+  uint64_t parts = (uint64_t) s->cp * (is_halved ? 2 : 1) * (s->sp ? s->tp : 1);
+  if (s->seq % parts != 0)
+    conflict (diags, "/cp", "expected a sequence length divisible by %" G_GUINT64_FORMAT " (cp%s%s); got %u", parts,
+              is_halved ? ", twice for the balance" : "", s->sp ? ", tp for sp" : "", s->seq);
+  uint32_t heads = MAX (m->n_heads / s->tp, 1), kv_heads = MAX (m->n_kv_heads / s->tp, 1);
+  if (s->cp_kind == LS_CP_ULYSSES && (heads % s->cp != 0 || kv_heads % s->cp != 0))
+    conflict (diags, "/cp", "expected a divisor of the %u heads and %u key-value heads of a rank, which ulysses cuts; got %u",
+              heads, kv_heads, s->cp);
+  if (s->attention == LS_ATTENTION_UNFUSED)
+    conflict (diags, "/cp", "expected flash attention with cp %u; got unfused", s->cp);
+}
+
+/* Which passes through layers run again, and who may cut what they start from. */
+static void
+check_recompute (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  bool is_full = s->recompute == LS_RECOMPUTE_FULL;
+  bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_OP;
+  if (has_ops && s->recompute_parts != LS_RECOMPUTE_OP)
+    conflict (diags, "/recompute_parts", "expected op alone, which leaves nothing for other parts; got several");
+  else if (has_ops && !can_recompute_ops (s, m))
+    unsupported (diags, "/recompute_parts", "op counts the products of layers without experts or latent attention, in schedules that do not"
+                 " split backwards; expected core, norm or activation");
+  if (s->recompute_stages && (!is_full || s->recompute_method != LS_RECOMPUTE_BLOCK))
+    conflict (diags, "/recompute_stages", "expected recompute full by block; got %s%s", ls_recompute_name (s->recompute),
+              is_full ? " uniform" : "");
+  else if (s->recompute_stages && s->n_recompute_stages != s->pp)
+    conflict (diags, "/recompute_stages", "expected a number for each of the %u pipeline ranks; got %u", s->pp,
+              s->n_recompute_stages);
+  if (s->partition_activations && (!is_full || s->tp == 1 || s->sp))
+    conflict (diags, "/partition_activations", "expected recompute full with tp above 1 and without sp, which cuts them already;"
+              " got %s, tp %u%s", ls_recompute_name (s->recompute), s->tp, s->sp ? " + sp" : "");
+  bool is_grouped = is_full && s->recompute_method == LS_RECOMPUTE_UNIFORM && s->recompute_layers > 1;
+  uint32_t unit = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2 ? s->layers_per_unit : 1;
+  if (is_grouped && s->zero_stage == 3 && s->dp_kind != LS_DP_XLA_FSDP && s->dp_kind != LS_DP_DEEPSPEED && unit % s->recompute_layers != 0)
+    conflict (diags, "/recompute_layers", "expected a divisor of the %u layers whose parameters are gathered together; got %u", unit,
+              s->recompute_layers);
 }
 
 static void
@@ -233,7 +418,7 @@ check_order_size (const LsStrategy *s, uint32_t n_micro_batches, LsDiagList *dia
   return FALSE;
 }
 
-/* The schedule, or NULL with a diagnostic if there is none or a job cannot run it. */
+/* The schedule, or NULL with a diagnostic. */
 static const LsSched *
 check_schedule (const LsStrategy *s, LsDiagList *diags)
 {
@@ -244,19 +429,16 @@ check_schedule (const LsStrategy *s, LsDiagList *diags)
       g_ptr_array_add (names, (gpointer) ls_sched_at (i)->name);
     g_ptr_array_add (names, NULL);
     const char *near = ls_suggest (s->schedule, (const char *const *) names->pdata);
-    g_autofree char *hint = near ? g_strdup_printf ("did you mean \"%s\"?", near) : NULL;
+    g_autofree char *hint = near ? g_strdup_printf ("did you mean \"%s\"?", near) : g_strdup ("lockstep list schedules names them");
     ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, "/schedule", NULL, hint, "expected a pipeline schedule; got \"%s\"",
                  s->schedule);
     return NULL;
   }
-  const char *missing = ls_sched_lower_refusal (sched);
-  if (missing)
-    unsupported (diags, "/schedule", "schedule %s: %s", s->schedule, missing);
-  return missing ? NULL : sched;
+  return sched;
 }
 
 static void
-check_pipeline (const LsStrategy *s, uint32_t n_micro_batches, LsDiagList *diags)
+check_pipeline (const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches, LsDiagList *diags)
 {
   if (s->p2p == LS_P2P_NONE && s->pp > 1)
     conflict (diags, "/p2p", "expected a way to send between stages, as pp = %u; got none", s->pp);
@@ -279,35 +461,14 @@ check_pipeline (const LsStrategy *s, uint32_t n_micro_batches, LsDiagList *diags
   /* Megatron-LM's rule; the order alone does not need it. Sizes are checked elsewhere. */
   bool lacks_stages = s->pp < 2 && strcmp (s->schedule, "interleaved-1f1b") == 0;
   const char *rule = lacks_stages ? "pp must be greater than 1" : sched->refusal (&shape);
+  if (!rule)
+    rule = ls_sched_job_refusal (sched, s, m, shape.n_micro_batches);
   if (rule)
     conflict (diags, "/schedule", "%s: %s; got pp %u, vpp %u, %u micro-batches", s->schedule, rule, s->pp, s->vpp,
               shape.n_micro_batches);
 }
 
-/* ---- mechanisms that do not exist yet ---- */
-
-static void
-check_built (const LsStrategy *s, LsDiagList *diags)
-{
-  if (s->cp > 1)
-    unsupported (diags, "/cp", "context parallelism is not built yet; expected 1, got %u", s->cp);
-  if (s->ep > 1)
-    unsupported (diags, "/ep", "expert parallelism is not built yet; expected 1, got %u", s->ep);
-  bool needs_shards = s->zero_stage > 1;
-  if (needs_shards)
-    unsupported (diags, "/zero", "stage %u needs gradients%s sharded by deepspeed, fsdp1, fsdp2 or xla-fsdp, which are not"
-                 " built yet; expected 0 or 1", s->zero_stage, s->zero_stage > 2 ? " and parameters" : "");
-  if (s->zero_group != 0)
-    unsupported (diags, "/zero", "sharding inside groups is not built yet; got %u@%u", s->zero_stage, s->zero_group);
-  if (!needs_shards && s->dp_kind != LS_DP_NONE && s->dp_kind != LS_DP_DDP && s->dp_kind != LS_DP_MEGATRON)
-    unsupported (diags, "/dp_kind", "%s is not built yet; expected ddp or megatron", ls_dp_kind_name (s->dp_kind));
-  if (s->tp_overlap)
-    unsupported (diags, "/tp_overlap", "overlapping tensor-parallel collectives with the GEMMs beside them is not"
-                 " built yet; expected 0, got 1");
-  if (s->dtype == LS_DTYPE_FP8)
-    unsupported (diags, "/dtype", "fp8 is not built yet: the casts, amax reductions and transposed copies that its"
-                 " scaling needs are not modelled; expected bf16, fp16 or fp32");
-}
+/* ---- all of it ---- */
 
 gboolean
 ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint32_t gpus_per_node,
@@ -319,10 +480,16 @@ ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint3
 
   fill (s, model, n_gpus, diags);
   check_tensor_parallel (s, model, diags);
-  check_data_parallel (s, diags);
+  check_tp_overlap (s, gpus_per_node, diags);
+  check_data_parallel (s, model, diags);
+  check_fsdp (s, diags);
+  check_offload (s, diags);
+  check_context_parallel (s, model, diags);
+  check_experts (s, model, diags);
+  check_latent_attention (s, model, diags);
+  check_recompute (s, model, diags);
   check_dtypes (s, diags);
   ls_chunk_layers (s, model, NULL, diags);
-  check_pipeline (s, check_batch (s, diags), diags);
-  check_built (s, diags);
+  check_pipeline (s, model, check_batch (s, diags), diags);
   return ls_diag_list_n (diags) == n_before;
 }

@@ -373,7 +373,29 @@ slots_on_one_communicator_are_one_sequence (void)
   check_legal (&t);
 }
 
-LS_TEST_MAIN ("plan_check", LS_TEST (a_legal_plan_passes), LS_TEST (a_kernel_with_a_duration_needs_no_shape),
+/* The first step begins with F0 of micro-batch 0, all others with what the one before left. */
+static void
+what_a_step_begins_with_it_leaves (void)
+{
+  static const LsInstance carried[] = { { F0, 0, 0, 0 }, { F0, 1, 0, 0 }, { B0, 0, 0, 0 }, { F0, 0, 0, 0 }, { B0, 1, 0, 0 } };
+  TinyPlan t;
+  tiny_plan_init (&t);
+  g_autoptr (GError) error = NULL;
+  memcpy (t.instances[0], carried, sizeof carried);
+  t.programs[0].n_lead = 1;
+  LS_CHECK (!ls_plan_check (&t.plan, &error)); /* rank 2 receives two forwards, not three */
+  LS_CHECK (error && strstr (error->message, "never receives"));
+  g_clear_error (&error);
+  t.instances[0][3] = (LsInstance) { STEP, 0, 0, 0 };
+  LS_CHECK (!ls_plan_check (&t.plan, &error));
+  LS_CHECK (error && strstr (error->message, "is alive when the first step begins, but not when the next one does"));
+  g_clear_error (&error);
+  t.programs[0].n_lead = 5;
+  LS_CHECK (!ls_plan_check (&t.plan, &error));
+  LS_CHECK (error && strstr (error->message, "5 of its 5 instances are for the first step only"));
+}
+
+LS_TEST_MAIN ("plan_check", LS_TEST (a_legal_plan_passes), LS_TEST (what_a_step_begins_with_it_leaves), LS_TEST (a_kernel_with_a_duration_needs_no_shape),
               LS_TEST (both_neighbours_may_be_one_rank), LS_TEST (slots_on_one_communicator_are_one_sequence),
               LS_TEST (faults_of_bindings_are_named), LS_TEST (faults_of_indices_are_named),
               LS_TEST (faults_of_dependencies_and_slots_are_named), LS_TEST (faults_of_buffers_are_named),

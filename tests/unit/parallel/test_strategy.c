@@ -209,7 +209,7 @@ what_is_illegal_is_refused_with_its_rule (void)
     { &gpt3, 8, too_many_forwards,
       "error: /global_batch: expected fewer than 2^31 chunk forwards per step on a rank; got 4000000000"
       " micro-batches, vpp 4\n" },
-    { &gpt3, 8, no_reduction, "error: /dp_kind: expected a way to reduce gradients, as dp = 8; got none\n" },
+    { &gpt3, 8, no_reduction, "error: /dp_kind: expected a way to reduce gradients, as dp * cp = 8 * 1; got none\n" },
     { &gpt3, 8, sharded_ddp,
       "error: /zero: expected 0, as ddp replicates optimizer, gradients and parameters; got 1\n" },
     { &gpt3, 8, misspelt_schedule, "error: /schedule: expected a pipeline schedule; got \"zb-3p\"\n"
@@ -241,45 +241,153 @@ all_broken_rules_are_reported (void)
       "error: /tp: expected a divisor of the model's 96 heads; got 4294967295\n"
       "error: /tp: expected a divisor or a multiple of the model's 96 key-value heads; got 4294967295\n"
       "error: /tp: expected a divisor of the model's ffn width 49152; got 4294967295\n"
-      "error: /pp: expected pp * vpp to be at most 4096; got 4294967295 * 1\n"
-      "error: /cp: context parallelism is not built yet; expected 1, got 4294967295\n" },
+      "error: /cp: expected a sequence length divisible by 8589934590 (cp, twice for the balance); got 2048\n"
+      "error: /cp: expected flash attention with cp 4294967295; got unfused\n"
+      "error: /pp: expected pp * vpp to be at most 4096; got 4294967295 * 1\n" },
+  };
+  CHECK_CASES (cases)
+}
+
+/* ---- context parallelism, overlapped tensor parallelism ---- */
+
+SET (odd_ring, s->cp = 4; s->seq = 8196)
+SET (even_gather, odd_ring (s); s->cp_kind = LS_CP_ALL_GATHER; s->cp_balance = false)
+SET (cut_twice, s->cp = 2; s->tp = 4; s->sp = true; s->seq = 1032)
+SET (many_heads, s->cp = 4; s->tp = 4; s->cp_kind = LS_CP_ULYSSES)
+SET (unfused_ring, s->cp = 2; s->attention = LS_ATTENTION_UNFUSED)
+SET (pieces_of_nothing, s->tp = 8; s->tp_overlap = true)
+SET (pieces_of_16, s->tp = 16; s->sp = s->tp_overlap = true)
+
+static void
+sequences_are_cut_by_rules (void)
+{
+  static const Case cases[] = {
+    { &llama3, 8, odd_ring, "error: /cp: expected a sequence length divisible by 8 (cp, twice for the balance); got 8196\n" },
+    { &llama3, 8, cut_twice, "error: /cp: expected a sequence length divisible by 16 (cp, twice for the balance, tp for sp); got 1032\n" },
+    { &llama3, 16, many_heads,
+      "error: /cp: expected a divisor of the 16 heads and 2 key-value heads of a rank, which ulysses cuts; got 4\n" },
+    { &llama3, 8, unfused_ring, "error: /cp: expected flash attention with cp 2; got unfused\n" },
+    { &gpt3, 8, pieces_of_nothing,
+      "error: /tp_overlap: expected sequence parallelism (sp) with it, whose collectives it cuts in pieces; got none\n" },
+    { &gpt3, 16, pieces_of_16,
+      "error: /tp_overlap: expected tp groups inside a node, as pieces move by copy engines: a divisor of its 8 GPUs; got tp 16\n" },
+  };
+  CHECK_CASES (cases)
+  LsStrategy s;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  ls_strategy_init (&s);
+  even_gather (&s);
+  LS_CHECK (ls_strategy_resolve (&s, &llama3, 8, 8, diags));
+  ls_strategy_clear (&s);
+}
+
+/* ---- ways to be data parallel ---- */
+
+SET (megatron_each, s->dp_kind = LS_DP_MEGATRON; s->grad_sync = LS_GRAD_SYNC_EACH)
+SET (gathers_alone, s->zero_stage = 1; s->dp_overlap = false; s->gather_overlap = 1)
+SET (partial_xla, s->dp_kind = LS_DP_XLA_FSDP; s->zero_stage = 1)
+SET (groups_of_three, s->zero_stage = 1; s->zero_group = 3)
+
+static void
+ways_have_their_limits (void)
+{
+  static const Case cases[] = {
+    { &gpt3, 8, megatron_each, "error: /grad_sync: expected last, as Megatron-LM reduces with the last micro-batch only; got each\n" },
+    { &gpt3, 8, gathers_alone,
+      "error: /gather_overlap: expected 0 with dp_overlap 0, as Megatron-LM's overlap_param_gather needs overlap_grad_reduce; got 1\n" },
+    { &gpt3, 8, partial_xla, "error: /zero: expected 3, as XLA's FSDP shards everything; got 1\n" },
+    { &gpt3, 8, groups_of_three, "error: /zero: expected groups whose size divides dp * cp = 8 * 1; got 1@3\n" },
   };
   CHECK_CASES (cases)
 }
 
 /* ---- what has no mechanism yet ---- */
 
-SET (context, s->cp = 2)
-SET (experts, s->ep = 2)
-SET (zero_3, s->zero_stage = 3)
-SET (zero_in_groups, s->zero_stage = 1; s->zero_group = 4)
-SET (fsdp, s->dp_kind = LS_DP_FSDP2)
-SET (overlapped_tp, s->tp = 8; s->tp_overlap = true)
-SET (pipedream, s->pp = 8; s->schedule = g_strdup ("pipedream"))
-SET (chimera, s->pp = 8; s->schedule = g_strdup ("chimera"))
-SET (fp8, s->dtype = LS_DTYPE_FP8)
+SET (two_kinds_of_groups, s->dp_kind = LS_DP_FSDP2; s->zero_stage = 3; s->zero_group = 4; s->reshard_after_forward = 2)
 
 static void
 what_is_not_built_is_refused_as_such (void)
 {
+  LsStrategy s;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  ls_strategy_init (&s);
+  two_kinds_of_groups (&s);
+  LS_CHECK (!ls_strategy_resolve (&s, &gpt3, 8, 8, diags));
+  g_autofree char *text = ls_diag_list_format (diags);
+  LS_CHECK (g_str_has_prefix (text, "error: /reshard_after_forward: groups of 2 behind a forward go neither with zero 3@group nor"));
+  ls_strategy_clear (&s);
+}
+
+/* ---- sharding and offloading ---- */
+
+SET (zero_3, s->zero_stage = 3)
+SET (deep_pipe, s->pp = 2; s->dp = 4; s->zero_stage = 2)
+SET (offload, s->offload = LS_OFFLOAD_OPTIMIZER)
+SET (offload_all, s->offload = LS_OFFLOAD_PARAMETERS)
+SET (offload_to_drives, s->offload = LS_OFFLOAD_OPTIMIZER; s->offload_to = LS_OFFLOAD_TO_NVME)
+SET (offload_replicated, offload (s); s->zero_stage = 0)
+SET (offload_of_ddp, offload (s); s->dp_kind = LS_DP_DDP)
+SET (offload_parameters_early, offload_all (s); s->zero_stage = 2)
+SET (offload_drives_early, offload_to_drives (s); s->zero_stage = 2)
+SET (servers_shard, s->dp_kind = LS_DP_PS; s->zero_stage = 1)
+
+/* Who offloads is deepspeed's, and one rank has something to offload too. */
+static void
+sharding_and_offloading_have_their_rules (void)
+{
   static const Case cases[] = {
-    { &gpt3, 8, context, "error: /cp: context parallelism is not built yet; expected 1, got 2\n" },
-    { &gpt3, 8, experts, "error: /ep: expert parallelism is not built yet; expected 1, got 2\n" },
-    { &gpt3, 8, zero_3,
-      "error: /zero: stage 3 needs gradients and parameters sharded by deepspeed, fsdp1, fsdp2 or xla-fsdp, which are not"
-      " built yet; expected 0 or 1\n" },
-    { &gpt3, 8, zero_in_groups, "error: /zero: sharding inside groups is not built yet; got 1@4\n" },
-    { &gpt3, 8, fsdp, "error: /dp_kind: fsdp2 is not built yet; expected ddp or megatron\n" },
-    { &gpt3, 8, overlapped_tp,
-      "error: /tp_overlap: overlapping tensor-parallel collectives with the GEMMs beside them is not built yet;"
-      " expected 0, got 1\n" },
-    { &gpt3, 8, pipedream, "error: /schedule: schedule pipedream: not built yet: its steps are not flushed, so that ranks"
-                           " keep versions of the weights\n" },
-    { &gpt3, 8, chimera, "error: /schedule: schedule chimera: not built yet: its pipes run both ways, so that ranks share"
-                         " replicas of the parameters\n" },
-    { &gpt3, 8, fp8,
-      "error: /dtype: fp8 is not built yet: the casts, amax reductions and transposed copies that its scaling needs"
-      " are not modelled; expected bf16, fp16 or fp32\n" },
+    { &gpt3, 8, zero_3, "gpus 8 dp 8 deepspeed overlap zero 3@0 batch 8 p2p none none seq 2048 unfused bf16/bf16" },
+    { &gpt3, 8, offload, "gpus 8 dp 8 deepspeed overlap zero 2@0 batch 8 p2p none none seq 2048 unfused bf16/bf16" },
+    { &gpt3, 1, offload, "gpus 1 dp 1 deepspeed overlap zero 2@0 batch 1 p2p none none seq 2048 unfused bf16/bf16" },
+    { &gpt3, 8, offload_all, "gpus 8 dp 8 deepspeed overlap zero 3@0 batch 8 p2p none none seq 2048 unfused bf16/bf16" },
+    { &gpt3, 8, offload_to_drives, "gpus 8 dp 8 deepspeed overlap zero 3@0 batch 8 p2p none none seq 2048 unfused bf16/bf16" },
+    { &gpt3, 8, deep_pipe, "error: /zero: expected 0 or 1 with pp 2, as DeepSpeed's pipeline engine accumulates whole gradients; got 2\n" },
+    { &gpt3, 8, offload_replicated, "error: /offload: expected zero 1 to 3 with it, whose optimizer is cut; got zero 0\n" },
+    { &gpt3, 8, offload_of_ddp, "error: /offload: expected none with dp_kind ddp, as only deepspeed offloads; got optimizer\n" },
+    { &gpt3, 8, offload_parameters_early, "error: /offload: expected none or optimizer with zero 2, as only stage 3 gathers parameters when"
+                                          " they are used; got parameters\n" },
+    { &gpt3, 8, offload_drives_early, "error: /offload_to: expected cpu with zero 2, as ZeRO-Infinity is stage 3; got nvme\n" },
+    { &gpt3, 8, servers_shard, "error: /zero: expected 0, as servers sum gradients and each rank keeps the rest; got 1\n" },
+  };
+  CHECK_CASES (cases)
+}
+
+/* ---- schedules with replicas or versions of the parameters ---- */
+
+SET (pipedream, s->pp = 8; s->schedule = g_strdup ("pipedream"))
+SET (batched_pipedream, pipedream (s); s->p2p = LS_P2P_BATCHED)
+SET (short_pipedream, pipedream (s); s->global_batch = 7)
+SET (sharded_pipedream, pipedream (s); s->pp = 4; s->zero_stage = 1)
+SET (scaled_pipedream, pipedream (s); s->dtype = LS_DTYPE_FP16)
+SET (chimera, s->pp = 8; s->schedule = g_strdup ("chimera"))
+SET (dualpipe, s->pp = 8; s->schedule = g_strdup ("dualpipe"); s->global_batch = 16)
+SET (odd_dualpipe, dualpipe (s); s->global_batch = 15)
+
+#define PIPEDREAM "error: /schedule: pipedream: "
+
+/* Pipes replicate the model: they do not divide it further. */
+static void
+replicas_and_versions_have_their_rules (void)
+{
+  static LsModel tied;
+  tied = gpt3;
+  tied.tied_embeddings = true;
+  const Case cases[] = {
+    { &gpt3, 8, chimera, "gpus 8 dp 1 none zero 0@0 batch 8 p2p batched chimera seq 2048 unfused bf16/bf16" },
+    { &gpt3, 8, dualpipe, "gpus 8 dp 1 none zero 0@0 batch 16 p2p batched dualpipe seq 2048 unfused bf16/bf16" },
+    { &gpt3, 8, odd_dualpipe, "error: /schedule: dualpipe: the number of micro-batches must be even: half of them go in each"
+                              " direction; got pp 8, vpp 1, 15 micro-batches\n" },
+    { &gpt3, 8, pipedream, "gpus 8 dp 1 none zero 0@0 batch 8 p2p overlapped pipedream seq 2048 unfused bf16/bf16" },
+    { &gpt3, 8, batched_pipedream, PIPEDREAM "p2p must be overlapped: sends and receives are in the background;"
+                                             " got pp 8, vpp 1, 8 micro-batches\n" },
+    { &gpt3, 8, short_pipedream, PIPEDREAM "there must be at least pp micro-batches: as many are under way;"
+                                           " got pp 8, vpp 1, 7 micro-batches\n" },
+    { &tied, 8, pipedream, PIPEDREAM "the model's embeddings must not be tied: the first and the last stage update theirs at"
+                                     " different times; got pp 8, vpp 1, 8 micro-batches\n" },
+    { &gpt3, 8, sharded_pipedream, PIPEDREAM "data parallelism must be ddp, or megatron with zero 0: versions of the weights are"
+                                             " kept whole; got pp 4, vpp 1, 4 micro-batches\n" },
+    { &gpt3, 8, scaled_pipedream, PIPEDREAM "dtype must not be fp16: with loss scaling no stage updates before all have looked"
+                                            " for infinities; got pp 8, vpp 1, 8 micro-batches\n" },
   };
   CHECK_CASES (cases)
 }
@@ -294,8 +402,8 @@ refusals_carry_their_code (void)
     { heads, LS_ERROR_CONFLICT },
     { layers, LS_ERROR_CONFLICT },
     { too_many_forwards, LS_ERROR_LIMIT },
-    { pipedream, LS_ERROR_UNSUPPORTED },
-    { fp8, LS_ERROR_UNSUPPORTED },
+    { batched_pipedream, LS_ERROR_CONFLICT },
+    { two_kinds_of_groups, LS_ERROR_UNSUPPORTED },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     LsStrategy s;
@@ -303,7 +411,7 @@ refusals_carry_their_code (void)
     cases[i].set (&s);
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     g_autoptr (GError) error = NULL;
-    ls_strategy_resolve (&s, &gpt3, s.tp * s.pp, 8, diags);
+    ls_strategy_resolve (&s, &gpt3, MAX (8, s.tp * s.pp), 8, diags);
     ls_diag_list_to_error (diags, &error);
     LS_CHECK (g_error_matches (error, LS_ERROR, cases[i].code));
     ls_strategy_clear (&s);
@@ -349,6 +457,7 @@ names_are_those_of_the_flags (void)
 }
 
 LS_TEST_MAIN ("strategy", LS_TEST (what_is_not_given_is_filled_in), LS_TEST (a_vee_has_two_chunks), LS_TEST (what_is_illegal_is_refused_with_its_rule),
-              LS_TEST (all_broken_rules_are_reported), LS_TEST (what_is_not_built_is_refused_as_such),
-              LS_TEST (refusals_carry_their_code), LS_TEST (a_copy_owns_what_it_points_to),
+              LS_TEST (all_broken_rules_are_reported), LS_TEST (sequences_are_cut_by_rules), LS_TEST (ways_have_their_limits), LS_TEST (what_is_not_built_is_refused_as_such),
+              LS_TEST (sharding_and_offloading_have_their_rules),
+              LS_TEST (replicas_and_versions_have_their_rules), LS_TEST (refusals_carry_their_code), LS_TEST (a_copy_owns_what_it_points_to),
               LS_TEST (names_are_those_of_the_flags))
