@@ -12,27 +12,38 @@ collective_finished (void *run, Motion *m, LsTime at)
   Run *x = run;
   Comm *c = (Comm *) m;
   const LsCommunicator *group = &x->plan->comms[c->id];
-  digest_add (x, m->step, at, c->id);
+  digest_add (x, m->step, at, x->fold->comm_weight[c->id]);
   c->n_arrived = 0;
   c->arrived = 0;
   for (uint32_t i = 0; i < group->n_ranks; i++)
     comm_over (x, group->ranks[i], c->frame[i], c->op[i], m->call->sm_share, at);
 }
 
-static CallKey
-key_of (const LsOp *op)
+static uint8_t
+algorithm_number (const char *name)
 {
-  return (CallKey) { .kind = op->coll, .root = op->root, .bytes = op->bytes };
+  uint8_t n = 0;
+  while (name && ls_coll_algorithms ()[n] && strcmp (ls_coll_algorithms ()[n], name) != 0)
+    n++;
+  return name ? (uint8_t) (n + 1) : 0;
+}
+
+CallKey
+collective_key (const LsOp *op)
+{
+  return (CallKey) { .kind = op->coll, .algorithm = algorithm_number (op->algorithm), .parts = op->parts, .root = op->root, .bytes = op->bytes };
 }
 
 /* Newly allocated. */
 static char *
 describe (CallKey key, LsDtype dtype)
 {
+  static const char *const parts[LS_N_PARTS_KINDS]
+    = { [LS_PARTS_EQUAL] = "", [LS_PARTS_RECEIVED] = ", parts by receiver", [LS_PARTS_SENT] = ", parts by sender" };
   LsCollKind kind = (LsCollKind) key.kind;
   g_autofree char *root = ls_coll_kind_has_root (kind) ? g_strdup_printf (", root %u", key.root) : g_strdup ("");
-  return g_strdup_printf ("%s of %" G_GUINT64_FORMAT " bytes (%s)%s", ls_coll_kind_name (kind), key.bytes,
-                          ls_dtype_name (dtype), root);
+  return g_strdup_printf ("%s of %" G_GUINT64_FORMAT " bytes (%s)%s%s%s%s", ls_coll_kind_name (kind), key.bytes, ls_dtype_name (dtype), root,
+                          parts[key.parts], key.algorithm > 0 ? ", by " : "", key.algorithm > 0 ? ls_coll_algorithms ()[key.algorithm - 1] : "");
 }
 
 static void
@@ -56,7 +67,7 @@ mismatch (Run *x, Comm *c, Rank *r, uint32_t step, const LsOp *op)
                             ls_axis_name (group->axis), r->id, step, c->first_rank, c->step);
     return;
   }
-  g_autofree char *is = describe (key_of (op), op->dtype), *was = describe (c->motion.call->key, c->dtype);
+  g_autofree char *is = describe (collective_key (op), op->dtype), *was = describe (c->motion.call->key, c->dtype);
   x->error = g_error_new (LS_ERROR, LS_ERROR_INPUT,
                           "communicator %u (%s): rank %u calls %s, but rank %u called %s", c->id,
                           ls_axis_name (group->axis), r->id, is, c->first_rank, was);
@@ -71,11 +82,12 @@ comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
   Comm *c = &x->comms[id];
   const LsCommunicator *group = &x->plan->comms[id];
   if (c->n_arrived == 0) {
-    c->motion.call = call_for_ranks (x, &c->calls, key_of (op), group->ranks, group->n_ranks);
+    const LsCommunicator *whole = &x->fold->plan->comms[x->fold->comm[id]];
+    c->motion.call = call_for_ranks (x, &c->calls, collective_key (op), whole->ranks, whole->n_ranks, x->fold->n_of_comm[id]);
     c->first_rank = r->id;
     c->step = f->step;
     c->dtype = op->dtype;
-  } else if (c->step != f->step || !call_key_equal (c->motion.call->key, key_of (op)) || c->dtype != op->dtype) {
+  } else if (c->step != f->step || !call_key_equal (c->motion.call->key, collective_key (op)) || c->dtype != op->dtype) {
     mismatch (x, c, r, f->step, op);
     return;
   }

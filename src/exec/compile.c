@@ -20,6 +20,13 @@ cost_kernels (Run *x, const LsCalibration *calibration)
     x->costs[i] = ls_kernel_cost (calibration, &x->cluster->spec.gpu, &x->plan->kernels[i]);
 }
 
+/* Repeated: the host goes on when all are issued, but the first may start by then. */
+static bool
+repeat (uint32_t n, XOp *to)
+{
+  return __builtin_mul_overflow (to->host, (LsTime) n - 1, &to->host_rest) || __builtin_mul_overflow (to->alone, (LsTime) n, &to->alone);
+}
+
 /* "All issued before on stream s" is the last such op of the segment, if there
  * is one; else the stream's tail where the frame begins. */
 static LsDep
@@ -41,6 +48,8 @@ compile_op (Run *x, const LsSegment *seg, uint32_t i, XOp *to, GError **error)
     return refuse (seg, i, "stream, host cost or slot out of range", error);
   if (op->kind == LS_OP_COLLECTIVE && op->coll >= LS_COLL_SEND_RECV)
     return refuse (seg, i, "there is no such collective", error);
+  if (op->algorithm && !g_strv_contains (ls_coll_algorithms (), op->algorithm))
+    return refuse (seg, i, "there is no such algorithm", error);
   *to = (XOp) { .kind = op->kind, .stream = op->stream, .slot = op->slot, .cost = op->kernel, .n_deps = op->n_deps,
                 .next = NO_OP, .host = x->options->host.cost[op->host] };
   if (op->kind == LS_OP_HOST_DELAY)
@@ -59,6 +68,8 @@ compile_op (Run *x, const LsSegment *seg, uint32_t i, XOp *to, GError **error)
 
   if (op->kind == LS_OP_KERNEL && op->kernel < x->plan->n_kernels && to->alone > 0)
     x->fastest_kernel = MAX (x->fastest_kernel, x->plan->kernels[op->kernel].bytes / ls_time_to_s (to->alone));
+  if (op->repeat > 1 && repeat (op->repeat, to))
+    return refuse (seg, i, "it repeats for too long", error);
 
   LsDep *deps = ls_arena_new_array (x->arena, LsDep, op->n_deps);
   for (uint32_t d = 0; d < op->n_deps; d++) {

@@ -67,9 +67,9 @@ ask_all (Asked *a, const Asked *of_segment)
     count (&a->copies[d], of_segment->copies[d].n, of_segment->copies[d].bytes);
 }
 
-/* Of one step of each role; [n_roles], newly allocated. */
+/* Of this step of each role; [n_roles], newly allocated. */
 static Asked *
-ask (const Run *x)
+ask (const Run *x, uint32_t step)
 {
   const LsPlan *plan = x->plan;
   g_autofree Asked *of_segment = g_new0 (Asked, plan->n_segments);
@@ -79,7 +79,7 @@ ask (const Run *x)
 
   Asked *of_role = g_new0 (Asked, plan->n_roles);
   for (uint32_t r = 0; r < plan->n_roles; r++)
-    for (uint32_t i = 0; i < plan->programs[r].n_instances; i++)
+    for (uint32_t i = step > 0 ? plan->programs[r].n_lead : 0; i < plan->programs[r].n_instances; i++)
       ask_all (&of_role[r], &of_segment[plan->programs[r].instances[i].segment]);
   return of_role;
 }
@@ -118,7 +118,8 @@ static gboolean
 check_rank (const Run *x, const Asked *of_role, uint32_t rank, uint32_t step, GError **error)
 {
   static const char *const copies[LS_N_COPY_DIRECTIONS]
-    = { "copies to the device of rank", "copies to the host of rank", "reads from NVMe of rank", "writes to NVMe of rank" };
+    = { "copies to the device of rank", "copies to the host of rank", "reads from NVMe of rank", "writes to NVMe of rank",
+        "work in the host's memory of rank" };
   const Asked *a = &of_role[x->plan->bindings[rank].role];
   for (LsCopyDirection d = 0; d < LS_N_COPY_DIRECTIONS; d++)
     if (!check (copies_calls (x, rank, d), step, a->copies[d], copies[d], rank, error))
@@ -130,7 +131,7 @@ check_rank (const Run *x, const Asked *of_role, uint32_t rank, uint32_t step, GE
 gboolean
 conserve_step (const Run *x, uint32_t step, GError **error)
 {
-  g_autofree Asked *of_role = ask (x);
+  g_autofree Asked *of_role = ask (x, step);
   for (uint32_t comm = 0; comm < x->plan->n_comms; comm++)
     if (!check_comm (x, of_role, comm, step, error))
       return FALSE;

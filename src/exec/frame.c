@@ -45,7 +45,7 @@ forget_old_spans (Rank *r, uint32_t step)
 void
 frame_open (Run *x, Rank *r)
 {
-  if (r->next_instance == 0)
+  if (rank_begins_step (r))
     forget_old_spans (r, r->next_step);
   if (r->frames_end - r->frames_first == r->frames_cap)
     grow_ring (r);
@@ -70,7 +70,7 @@ frame_open (Run *x, Rank *r)
   r->n_outstanding += f->seg->n_ops;
   r->frames_end++;
   if (++r->next_instance == r->program->n_instances) {
-    r->next_instance = 0;
+    r->next_instance = r->program->n_lead;
     r->next_step++;
   }
   for (uint32_t s = 0; s < LS_N_STREAMS; s++)

@@ -21,10 +21,21 @@ group_channel (Run *x, const Rank *r, const LsTransfer *t)
   return &x->channels[2 * sender + (t->is_send == is_to_next ? 0 : 1)];
 }
 
+CallKey
+transfer_key (uint64_t bytes)
+{
+  return (CallKey) { .kind = LS_COLL_SEND_RECV, .bytes = bytes };
+}
+
+/* From the rank that stands for its class to its own peer, who may not be the one that stands
+ * for his. */
 static Call *
 transfer_call (Run *x, Channel *ch, uint64_t bytes)
 {
-  return call_for_ranks (x, &ch->calls, (CallKey) { .kind = LS_COLL_SEND_RECV, .bytes = bytes }, (const uint32_t[]) { ch->from, ch->to }, 2);
+  const Fold *f = x->fold;
+  uint32_t from = f->rank[ch->from], is_to_next = ch == &x->channels[2 * ch->from];
+  const uint32_t ranks[] = { from, f->plan->bindings[from].peer[is_to_next] };
+  return call_for_ranks (x, &ch->calls, transfer_key (bytes), ranks, 2, f->n_of_rank[ch->from]);
 }
 
 /* ncclGroup runs all transfers in one kernel: the most SMs that one of them needs. */
@@ -75,7 +86,7 @@ transfer_finished (void *run, Motion *m, LsTime at)
   Channel *ch = (Channel *) m;
   g_autofree Post *send = g_queue_pop_head (&ch->sends);
   g_autofree Post *recv = g_queue_pop_head (&ch->recvs);
-  digest_add (x, m->step, at, (uint64_t) ch->from << 32 | ch->to);
+  digest_add (x, m->step, at, x->fold->channel_weight[ch - x->channels]);
   ch->is_busy = false;
   transfer_over (x, send, at);
   transfer_over (x, recv, at);

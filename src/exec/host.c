@@ -6,7 +6,9 @@
  * A100); the backward runs from C++ and is at the low end: 10 us, a guess in that
  * range. A communication call goes through c10d and NCCL's group launch as well:
  * 20 us, the constant part of nccl-tests curves that is not the network's. A
- * synchronising call: 10 us until the host goes on, a guess.
+ * synchronising call: 10 us until the host goes on, a guess. A call from Python that
+ * launches nothing, such as a view: 2 us, about half of it Python (N. Gimelshein,
+ * pytorch/pytorch issue 41383, July 2020, of an operation on the CPU).
  *
  * None of this matters while the host runs ahead of the device; each can be set to
  * zero (--host-launch 0us and so on) to see what it is worth. */
@@ -21,6 +23,7 @@ ls_host_costs_default (LsHostCosts *ret_costs)
       [LS_HOST_COMM] = 20 * LS_US,
       [LS_HOST_FREE] = 0,
       [LS_HOST_SYNC] = 10 * LS_US,
+      [LS_HOST_VIEW] = 2 * LS_US,
     },
   };
 }

@@ -55,7 +55,7 @@ kernel_cap (Run *x, const Rank *r)
   if (is_recorded) /* nothing is known of what bounds it: take it for compute */
     return r->kernel.nominal_rate * (1 - share);
   LsTime beside = ls_kernel_time_beside (&x->costs[op->cost], share);
-  return r->kernel.nominal_rate * fmin (1, ls_time_to_s (op->alone) / ls_time_to_s (beside));
+  return r->kernel.nominal_rate * fmin (1, ls_time_to_s (x->costs[op->cost].alone) / ls_time_to_s (beside));
 }
 
 void
@@ -77,7 +77,7 @@ kernel_start (Run *x, Rank *r, const Candidate *c)
   r->kernel_frame = st->frame;
   r->kernel_op = st->op;
   r->kernel_start = c->start;
-  r->kernel.remaining = has_traffic ? x->plan->kernels[op->cost].bytes : 1.0;
+  r->kernel.remaining = has_traffic ? x->plan->kernels[op->cost].bytes * MAX (1, f->seg->ops[st->op].repeat) : 1.0;
   r->kernel.n_uses = has_traffic ? 1 : 0;
   r->kernel.nominal = alone;
   r->kernel.nominal_rate = r->kernel.remaining / ls_time_to_s (alone);
@@ -107,8 +107,8 @@ kernel_init (Run *x, Rank *r)
 {
   ls_event_init (&r->kernel.done, kernel_done);
   r->kernel.uses = &r->kernel_use;
-  r->kernel_use.resource = ls_cluster_hbm_resource (x->cluster, x->plan->gpu_of_rank[r->id]);
-  r->kernel_use.coef = LS_COEF_ONE;
+  LsLoad load = { ls_cluster_hbm_resource (x->cluster, x->plan->gpu_of_rank[r->id]), LS_COEF_ONE };
+  fold_uses (x->fold, &load, 1, x->fold->n_of_rank[r->id], &r->kernel_use);
 }
 
 static void

@@ -78,7 +78,7 @@ latency_over (LsEvent *event, void *context)
   m->flow.cap = m->flow.nominal_rate = p->rate_cap;
   m->flow.nominal = ls_time_from_s_up (p->demand_bytes / p->rate_cap);
   m->flow.uses = m->call->uses[m->phase];
-  m->flow.n_uses = p->n_loads;
+  m->flow.n_uses = m->call->n_uses[m->phase];
   leases_enter (x->message_net.leases, &m->flow);
   ls_flow_add (x->net, &m->flow);
   motion_moves (x, m, 1);
@@ -154,17 +154,6 @@ motions_clear (Run *x)
 
 /* --- calls ---------------------------------------------------------------- */
 
-static LsFlowUse *
-uses_of (Run *x, const LsPhase *p)
-{
-  LsFlowUse *uses = ls_arena_new_array (x->arena, LsFlowUse, p->n_loads);
-  for (uint32_t i = 0; i < p->n_loads; i++) {
-    uses[i].resource = p->loads[i].resource;
-    uses[i].coef = p->loads[i].coef;
-  }
-  return uses;
-}
-
 Call *
 call_find (Call *calls, CallKey key)
 {
@@ -173,11 +162,13 @@ call_find (Call *calls, CallKey key)
   return calls;
 }
 
-/* See LsNccl.stall_per_byte: over the time that the call moves when it is alone. */
-static uint64_t
-stall_of (const Run *x, CallKey key, const LsCollPlan *plan)
+/* Of kernels that communicate; of copy engines, which hold no SMs, nothing is known. See
+ * LsNccl.stall_per_byte: over the time that the call moves when it is alone. */
+uint64_t
+call_stall (const Run *x, CallKey key, const LsCollPlan *plan)
 {
-  double passes = key.kind == LS_COLL_ALL_REDUCE ? 2 : 1;
+  bool is_by_copy_engines = key.kind == LS_COLL_COPY_PERMUTE && plan->sm_share <= 0;
+  double passes = key.kind == LS_COLL_ALL_REDUCE ? 2 : is_by_copy_engines ? 0 : 1;
   double lost_s = x->nccl->stall_per_byte * passes * (double) key.bytes / x->cluster->spec.gpu.hbm_bytes_per_s;
   LsTime moving = ls_coll_time_alone (x->cluster, plan);
   for (uint32_t i = 0; i < plan->n_phases; i++)
@@ -185,16 +176,30 @@ stall_of (const Run *x, CallKey key, const LsCollPlan *plan)
   return lost_s > 0 && moving > 0 ? (uint64_t) llround (fmin (1, lost_s / ls_time_to_s (moving)) * (double) LS_COEF_ONE) : 0;
 }
 
+/* A phase without bytes is no flow. */
+static void
+add_uses (Run *x, Call *c, uint32_t n_alike)
+{
+  c->uses = ls_arena_new_array (x->arena, LsFlowUse *, c->plan->n_phases);
+  c->n_uses = ls_arena_new_array (x->arena, uint32_t, c->plan->n_phases);
+  for (uint32_t i = 0; i < c->plan->n_phases; i++) {
+    const LsPhase *p = &c->plan->phases[i];
+    uint32_t n_most = p->demand_bytes > 0 ? MIN (p->n_loads, x->fold->n_resources) : 0;
+    if (n_most == 0)
+      continue;
+    c->uses[i] = ls_arena_new_array (x->arena, LsFlowUse, n_most);
+    c->n_uses[i] = fold_uses (x->fold, p->loads, p->n_loads, n_alike, c->uses[i]);
+  }
+}
+
 Call *
-call_add (Run *x, Call **calls, CallKey key, const LsCollPlan *plan)
+call_add (Run *x, Call **calls, CallKey key, const LsCollPlan *plan, uint32_t n_alike)
 {
   Call *c = ls_arena_new_array (x->arena, Call, 1);
   c->key = key;
   c->plan = plan;
   c->sm_share = (uint64_t) llround (plan->sm_share * (double) LS_COEF_ONE);
-  c->uses = ls_arena_new_array (x->arena, LsFlowUse *, plan->n_phases);
-  for (uint32_t i = 0; i < plan->n_phases; i++)
-    c->uses[i] = uses_of (x, &plan->phases[i]);
+  add_uses (x, c, n_alike);
   c->next = *calls;
   *calls = c;
   return c;
@@ -220,6 +225,20 @@ add_messages (Run *x, Call *c, const LsScript *script)
 
 /* Else the run ends here. */
 static bool
+can_be_met (Run *x, const LsCollRequest *request)
+{
+  if (ls_coll_applies (x->cluster, x->nccl, request))
+    return true;
+  g_autofree char *rule = ls_coll_rule (request->algorithm);
+  if (!x->error)
+    x->error = g_error_new (LS_ERROR, LS_ERROR_CONFLICT, "an %s over %u ranks by %s: it does %s", ls_coll_kind_name (request->kind),
+                            request->n, request->algorithm, rule);
+  x->engine.stop_at = x->engine.now;
+  return false;
+}
+
+/* The same. */
+static bool
 is_small (Run *x, const LsCollRequest *request)
 {
   if (ls_coll_check_size (x->cluster, x->nccl, request, x->options->network, x->error ? NULL : &x->error))
@@ -228,22 +247,34 @@ is_small (Run *x, const LsCollRequest *request)
   return false;
 }
 
+/* A script keeps its GPUs: in arena. */
+LsCollRequest
+call_request (const Run *x, CallKey key, const uint32_t *ranks, uint32_t n, LsCollMemo *memo, LsArena *arena)
+{
+  const LsPlan *plan = x->fold->plan;
+  uint32_t *gpus = ls_arena_new_array (arena, uint32_t, n);
+  g_assert (key.parts == LS_PARTS_EQUAL || plan->n_weights == n);
+  for (uint32_t i = 0; i < n; i++)
+    gpus[i] = plan->gpu_of_rank[ranks[i]];
+  return (LsCollRequest) {
+    .kind = (LsCollKind) key.kind, .gpus = gpus, .n = n, .root = key.root, .bytes = key.bytes, .memo = memo,
+    .algorithm = key.algorithm > 0 ? ls_coll_algorithms ()[key.algorithm - 1] : NULL,
+    .weights = key.parts == LS_PARTS_EQUAL ? NULL : plan->weights, .weighs_senders = key.parts == LS_PARTS_SENT,
+  };
+}
+
 Call *
-call_for_ranks (Run *x, Call **calls, CallKey key, const uint32_t *ranks, uint32_t n)
+call_for_ranks (Run *x, Call **calls, CallKey key, const uint32_t *ranks, uint32_t n, uint32_t n_alike)
 {
   Call *known = call_find (*calls, key);
   if (known)
     return known;
-  uint32_t *gpus = ls_arena_new_array (x->arena, uint32_t, n); /* a script keeps them */
-  for (uint32_t i = 0; i < n; i++)
-    gpus[i] = x->plan->gpu_of_rank[ranks[i]];
-  LsCollRequest request = { .kind = (LsCollKind) key.kind, .gpus = gpus, .n = n, .root = key.root, .bytes = key.bytes,
-                            .memo = x->coll_memo };
-  if (!is_small (x, &request))
-    return call_add (x, calls, key, ls_arena_new_array (x->arena, LsCollPlan, 1));
+  LsCollRequest request = call_request (x, key, ranks, n, x->coll_memo, x->arena);
+  if (!can_be_met (x, &request) || !is_small (x, &request))
+    return call_add (x, calls, key, ls_arena_new_array (x->arena, LsCollPlan, 1), n_alike);
   const LsCollPlan *plan = ls_coll_plan (x->cluster, x->nccl, &request, x->options->network, x->arena);
-  Call *c = call_add (x, calls, key, plan);
-  c->stall = stall_of (x, key, plan);
+  Call *c = call_add (x, calls, key, plan, n_alike);
+  c->stall = call_stall (x, key, plan);
   request.algorithm = plan->algorithm;
   if (x->options->network == LS_NETWORK_STEP && request.kind != LS_COLL_SEND_RECV && n > 1)
     add_messages (x, c, ls_coll_script (x->cluster, x->nccl, &request, x->arena));
@@ -251,26 +282,17 @@ call_for_ranks (Run *x, Call **calls, CallKey key, const uint32_t *ranks, uint32
 }
 
 void
-calls_count_bytes (const Call *calls, uint32_t step, double *resource_bytes)
+calls_count_bytes (const Call *calls, uint32_t step, ExactBytes *resource_bytes)
 {
   for (const Call *c = calls; c; c = c->next) {
     if (c->step[step & 1] != step + 1 || c->messages)
       continue;
     for (uint32_t i = 0; i < c->plan->n_phases; i++) {
-      const LsPhase *p = &c->plan->phases[i];
-      for (uint32_t l = 0; l < p->n_loads; l++)
-        resource_bytes[p->loads[l].resource]
-            += (double) c->count[step & 1] * p->demand_bytes * ((double) p->loads[l].coef / (double) LS_COEF_ONE);
+      ExactBytes demand = (ExactBytes) rint (ldexp (c->plan->phases[i].demand_bytes, 20)) * c->count[step & 1];
+      for (uint32_t u = 0; u < c->n_uses[i]; u++)
+        resource_bytes[c->uses[i][u].resource] += demand * c->uses[i][u].coef;
     }
   }
-}
-
-void
-messages_count_bytes (const Run *x, uint32_t step, double *resource_bytes)
-{
-  uint32_t n = x->message_step[step & 1] == step + 1 ? ls_cluster_n_resources (x->cluster) : 0;
-  for (uint32_t i = 0; i < n; i++)
-    resource_bytes[i] += x->message_bytes[step & 1][i];
 }
 
 /* --- ends on a rank ---------------------------------------------------------- */

@@ -1,9 +1,11 @@
 /* exec/rank.c — one rank: its host and its streams.
  *
  * rank_advance() repeats: let the host issue what it can; among the heads of all
- * streams take the one that can start first (ties: first issued); start it. It
- * stops when nothing can start, or when the next start lies in the future and the
- * rank must not run ahead (state.h), in which case the rank's wake event is set. */
+ * streams take the one that can start first, and start it. Of kernels that wait for the GPU it is
+ * the one that has waited longest, as a kernel of another stream slips in behind the one
+ * that runs; other ties: first issued. It stops when nothing can start, or when the next start
+ * lies in the future and the rank must not run ahead (state.h), in which case the rank's wake
+ * event is set. */
 #include "exec/state.h"
 
 static void wake_fired (LsEvent *event, void *context);
@@ -14,7 +16,7 @@ rank_init (Run *x, Rank *r, uint32_t id)
   r->id = id;
   r->binding = &x->plan->bindings[id];
   r->program = &x->plan->programs[r->binding->role];
-  r->slow = x->options->slow ? x->options->slow[id] : 1.0;
+  r->slow = x->options->slow ? x->options->slow[x->fold->rank[id]] : 1.0;
   r->host_span = LS_SPAN_NONE;
   for (int s = 0; s < LS_N_STREAMS; s++)
     r->streams[s] = (Stream) { .op = NO_OP, .tail_span = NO_ID };
@@ -133,6 +135,7 @@ issue_op (Run *x, Rank *r, Frame *f, uint64_t ordinal)
   f->time[i] = r->host_time;
   f->span[i] = r->host_span;
   f->n_issued++;
+  r->host_time += op->host_rest;
   if (op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY)
     rank_op_ended (x, r, ordinal, i, r->host_time);
   return true;
@@ -144,7 +147,7 @@ static bool
 may_begin_step (Run *x, Rank *r)
 {
   uint32_t last = x->last_step != NO_ID ? x->last_step + 1 : x->n_steps;
-  if (r->next_instance > 0 || r->next_step < 2)
+  if (!rank_begins_step (r) || r->next_step < 2)
     return r->next_step <= last;
   r->is_gated = x->step_n_done[r->next_step - 2] < x->plan->n_ranks;
   if (r->is_gated || r->next_step > last)
@@ -217,7 +220,7 @@ head_start (Run *x, Rank *r, uint32_t s)
   if (f->state[st->op] != OP_ISSUED)
     return never;
 
-  Candidate c = { st->tail, st->tail_kind, st->tail_span, s };
+  Candidate c = { .start = st->tail, .kind = st->tail_kind, .span = st->tail_span, .stream = s };
   for (uint32_t d = 0; d < op->n_deps; d++) {
     LsTime end;
     SpanRef by;
@@ -228,6 +231,7 @@ head_start (Run *x, Rank *r, uint32_t s)
   if (op->kind == LS_OP_KERNEL) {
     if (r->is_kernel_running)
       return never;
+    c.ready = MAX (c.start, f->time[st->op]);
     c.start = MAX (c.start, r->gpu_free);
   } else if (op->kind == LS_OP_COPY) {
     if (op->alone == LS_TIME_NEVER && !copy_can_start (x, r, &f->seg->ops[st->op]))
@@ -243,6 +247,8 @@ head_start (Run *x, Rank *r, uint32_t s)
     later (&c, e->at, LS_CAUSE_DEP, e->span);
   }
   later (&c, f->time[st->op], LS_CAUSE_HOST, f->span[st->op]);
+  if (op->kind != LS_OP_KERNEL)
+    c.ready = c.start;
   return c;
 }
 
@@ -261,7 +267,7 @@ first_head (Run *x, Rank *r, LsTime *ret_second)
     bool is_first = c.start < best.start;
     if (c.start == best.start) {
       const Stream *a = &r->streams[s], *b = &r->streams[best.stream];
-      is_first = a->frame != b->frame ? a->frame < b->frame : a->op < b->op;
+      is_first = c.ready != best.ready ? c.ready < best.ready : a->frame != b->frame ? a->frame < b->frame : a->op < b->op;
     }
     if (is_first) {
       second = best.start;

@@ -72,7 +72,7 @@ serial_seconds (const Run *x, const LsProgram *p)
     for (uint32_t o = 0; o < x->segments[id].n_ops && !is_known[id]; o++) {
       const XOp *op = &x->segments[id].x[o];
       bool is_unknown = op->kind == LS_OP_COPY && op->alone == LS_TIME_NEVER; /* its path decides */
-      of_segment[id] += (is_unknown ? 0 : ls_time_to_s (op->alone)) + ls_time_to_s (op->host);
+      of_segment[id] += (is_unknown ? 0 : ls_time_to_s (op->alone)) + ls_time_to_s (op->host + op->host_rest);
     }
     is_known[id] = true;
     sum += of_segment[id];
@@ -93,18 +93,27 @@ check_gpus (const Run *x, GError **error)
   return TRUE;
 }
 
-static gboolean
-check_drives (const Run *x, GError **error)
+static bool
+has_host_memory (const LsCluster *c)
 {
-  if (ls_cluster_has_nvme (x->cluster))
-    return TRUE;
-  for (uint32_t s = 0; s < x->plan->n_segments; s++)
+  LsRoute route;
+  ls_route_host_memory (c, 0, true, &route);
+  return route.n_hops > 0 && (c->spec.interior != LS_INTERIOR_SERVER || c->spec.cpu_sockets > 0);
+}
+
+/* What a copy loads must be there; one of recorded length loads nothing. */
+static gboolean
+check_copies (const Run *x, GError **error)
+{
+  bool has_drives = ls_cluster_has_nvme (x->cluster), has_memory = has_host_memory (x->cluster);
+  for (uint32_t s = 0; s < x->plan->n_segments && !(has_drives && has_memory); s++)
     for (uint32_t i = 0; i < x->plan->segments[s].n_ops; i++) {
       const LsOp *op = &x->plan->segments[s].ops[i];
-      if (op->kind != LS_OP_COPY || (op->root != LS_COPY_FROM_NVME && op->root != LS_COPY_TO_NVME))
+      bool is_in_host = op->root == LS_COPY_IN_HOST, is_nvme = op->root == LS_COPY_FROM_NVME || op->root == LS_COPY_TO_NVME;
+      if (op->kind != LS_OP_COPY || op->recorded != LS_TIME_NEVER || !((is_in_host && !has_memory) || (is_nvme && !has_drives)))
         continue;
-      g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "segment %u (%s) copies from or to NVMe, but the nodes have no drives", s,
-                   x->plan->segments[s].name);
+      g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "segment %u (%s) %s", s, x->plan->segments[s].name,
+                   is_nvme ? "copies from or to NVMe, but the nodes have no drives" : "works in the memory of CPUs, but the nodes have none");
       return FALSE;
     }
   return TRUE;
@@ -133,7 +142,7 @@ check_limits (const Run *x, GError **error)
                  n_ops, x->plan->n_ranks, need, may);
     return FALSE;
   }
-  for (uint32_t r = 0; x->options->slow && r < x->plan->n_ranks; r++)
+  for (uint32_t r = 0; x->options->slow && r < x->fold->plan->n_ranks; r++)
     slowest = MAX (slowest, x->options->slow[r]);
   longest_s *= slowest;
   if (longest_s * (x->n_steps + 1) > 0.25 * ls_time_to_s (LS_TIME_NEVER)) {
@@ -174,10 +183,8 @@ run_init (Run *x)
 {
   ls_engine_init (&x->engine, x->options->queue == LS_QUEUE_FAST ? &ls_evq_radix : &ls_evq_reference, x);
   x->engine.stop_at = CLOCK_END;
-  g_autofree double *capacity = capacities (x);
-  x->net = ls_flow_net_new (&x->engine, ls_cluster_n_resources (x->cluster), capacity,
-                            x->options->solver == LS_SOLVER_REFERENCE);
-  motions_init (x, capacity);
+  x->net = ls_flow_net_new (&x->engine, x->fold->n_resources, x->fold->capacity, x->options->solver == LS_SOLVER_REFERENCE);
+  motions_init (x, x->fold->capacity);
   ls_event_init (&x->dispatch, dispatch_fired);
   x->ready = g_ptr_array_new ();
   x->ready_next = g_ptr_array_new ();
@@ -211,6 +218,7 @@ run_clear (Run *x)
   }
   g_free (x->step_n_done);
   g_free (x->step_end);
+  fold_free (x->fold);
   ls_arena_free (x->arena);
 }
 
@@ -238,14 +246,28 @@ run_clock (Run *x, GError **error)
   return FALSE;
 }
 
-LsTimeline *
-ls_run (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration, const LsNccl *nccl,
-        const LsRunOptions *options, double *ret_cost_share, GError **error)
+/* From here on the run knows the quotient only. */
+static void
+fold (Run *x)
+{
+  g_autofree double *capacity = capacities (x);
+  fold_new (x, capacity);
+  if (x->fold->quotient)
+    x->plan = x->fold->quotient;
+}
+
+/* *ret_is_folded: whether a rank stood for another. */
+static LsTimeline *
+run_once (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration, const LsNccl *nccl,
+          const LsRunOptions *options, double *ret_cost_share, bool *ret_is_folded, GError **error)
 {
   Run x = { .plan = plan, .cluster = cluster, .nccl = nccl, .options = options, .arena = ls_arena_new () };
   LsTimeline *timeline = NULL;
   x.n_steps = MAX (1, options->n_steps);
-  if (check_gpus (&x, error) && check_drives (&x, error) && run_compile (&x, calibration, error)) {
+  *ret_is_folded = false;
+  if (check_gpus (&x, error) && check_copies (&x, error) && run_compile (&x, calibration, error)) {
+    fold (&x);
+    *ret_is_folded = x.fold->quotient != NULL;
     choose_recorded (&x);
     if (check_limits (&x, error)) {
       run_init (&x);
@@ -257,4 +279,50 @@ ls_run (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calib
     memcpy (ret_cost_share, x.cost_share, sizeof x.cost_share);
   run_clear (&x);
   return timeline;
+}
+
+/* Such an error names ranks: all, not one for each class. */
+static bool
+is_of_ranks (const GError *error)
+{
+  return g_error_matches (error, LS_ERROR, LS_ERROR_DEADLOCK) || g_error_matches (error, LS_ERROR, LS_ERROR_INPUT);
+}
+
+/* Folded or each rank by itself, or both. */
+static LsTimeline *
+run_folded (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration, const LsNccl *nccl,
+            const LsRunOptions *options, double *ret_cost_share, GError **error)
+{
+  LsRunOptions unfolded = *options;
+  unfolded.fold = LS_FOLD_OFF;
+  bool is_folded, none;
+  g_autoptr (GError) failed = NULL;
+  g_autoptr (LsTimeline) t = run_once (plan, cluster, calibration, nccl, options, ret_cost_share, &is_folded, &failed);
+  if (!t && is_folded && is_of_ranks (failed))
+    return run_once (plan, cluster, calibration, nccl, &unfolded, ret_cost_share, &none, error);
+  if (!t) {
+    g_propagate_error (error, g_steal_pointer (&failed));
+    return NULL;
+  }
+  if (!is_folded || options->fold != LS_FOLD_CHECK)
+    return g_steal_pointer (&t);
+  g_autoptr (LsTimeline) whole = run_once (plan, cluster, calibration, nccl, &unfolded, NULL, &none, error);
+  return whole && fold_check (t, whole, cluster, error) ? g_steal_pointer (&t) : NULL;
+}
+
+LsTimeline *
+ls_run (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration, const LsNccl *nccl,
+        const LsRunOptions *options, double *ret_cost_share, GError **error)
+{
+  LsRunOptions own = *options;
+  g_autofree double *slow = NULL;
+  if (options->stragglers && !options->slow) {
+    g_autoptr (GError) failed = NULL;
+    own.slow = slow = ls_slow_factors (options->stragglers, plan->n_ranks, &failed);
+    if (failed) {
+      g_propagate_error (error, g_steal_pointer (&failed));
+      return NULL;
+    }
+  }
+  return run_folded (plan, cluster, calibration, nccl, &own, ret_cost_share, error);
 }

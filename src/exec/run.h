@@ -4,16 +4,22 @@
 
 #include "cluster/cluster.h"
 #include "compute/cost.h"
+#include "exec/memory.h"
+#include "exec/slow.h"
 #include "exec/timeline.h"
 #include "network/coll.h"
 #include "parallel/plan.h"
 
 typedef enum { LS_QUEUE_FAST, LS_QUEUE_REFERENCE } LsQueueKind;
 typedef enum { LS_SOLVER_FAST, LS_SOLVER_REFERENCE } LsSolverKind;
+/* AUTO: ranks that provably behave alike are simulated once. CHECK: and also each by itself,
+ * which must come out the same. */
+typedef enum { LS_FOLD_OFF, LS_FOLD_AUTO, LS_FOLD_CHECK } LsFoldMode;
 
 /* What the host pays, by LsHostCost. */
 typedef struct {
   LsTime cost[LS_N_HOST_COSTS];
+  bool launch_is_given; /* by the user: a cluster's own does not replace it */
 } LsHostCosts;
 
 typedef struct {
@@ -22,12 +28,15 @@ typedef struct {
   LsQueueKind queue;          /* LS_QUEUE_FAST                               */
   LsSolverKind solver;        /* LS_SOLVER_FAST; with the reference every message is a
                                  flow of the net too (exec/lease.h)          */
+  LsFoldMode fold;            /* LS_FOLD_OFF; no effect with LS_NETWORK_STEP */
   bool no_spans;              /* keep step times only (a sweep needs no more) */
   uint64_t max_spans;         /* of a step: with more, one rank of each role keeps them; 20e6 */
   uint64_t max_memory_bytes;  /* refuse runs that would need more; 16 GiB     */
   bool no_run_ahead;          /* every op through the event queue (reference) */
   LsHostCosts host;
+  LsMemoryOptions memory;     /* how bytes are counted afterwards             */
   const double *slow;         /* [n_ranks] kernel time multiplier, or NULL    */
+  const LsSlow *stragglers;   /* where that is NULL: borrowed; NULL: none     */
 } LsRunOptions;
 
 /* The costs that a run uses unless told otherwise; their source is in host.c. */

@@ -4,16 +4,22 @@
  * the same). */
 #include "exec/state.h"
 
+#include <math.h>
 #include <string.h>
 
-void
-digest_add (Run *x, uint32_t step, LsTime at, uint64_t what)
+uint64_t
+digest_of (uint64_t what)
 {
   LsDigest d;
   ls_digest_init (&d);
-  ls_digest_u64 (&d, (uint64_t) at);
   ls_digest_u64 (&d, what);
-  x->digest[step & 1] += ls_digest_get (&d);
+  return ls_digest_get (&d);
+}
+
+void
+digest_add (Run *x, uint32_t step, LsTime at, uint64_t weight)
+{
+  x->digest[step & 1] += digest_of ((uint64_t) at) * weight;
 }
 
 static void
@@ -36,7 +42,7 @@ span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime mat
   if (r->span_step[i] != f->step + 1)
     begin_step (x, r, f->step);
   r->spans[i][r->n_spans[i]] = (LsSpan) {
-    .start = start, .end = end, .matched = matched, .instance = f->instance_id, .cause = span_known (cause, f->step),
+    .start = start, .issued = f->time[op], .end = end, .matched = matched, .instance = f->instance_id, .cause = span_known (cause, f->step),
     .op = op, .cause_kind = (uint8_t) kind, .step = (uint8_t) f->step,
   };
   return span_ref (f->step, r->n_spans[i]++);
@@ -91,34 +97,42 @@ collect_rank (Run *x, Rank *r, LsRankSpans *to, uint32_t reported)
   to->tail_cause = index_in_window (span, reported + 1, reported, n_reported);
 }
 
-/* A rank without spans is represented by the first of its role. */
+/* Each class stands for its ranks; where only one rank of each role is recorded, that one
+ * for all of its role. */
 static void
 represent (Run *x, LsTimeline *t)
 {
-  g_autofree uint32_t *first = g_new (uint32_t, x->plan->n_roles);
-  for (uint32_t i = 0; i < x->plan->n_roles; i++)
-    first[i] = NO_ID;
+  const Fold *f = x->fold;
+  g_autofree uint32_t *first = g_new (uint32_t, x->plan->n_roles); /* class */
+  for (uint32_t i = x->plan->n_ranks; i-- > 0;)
+    first[x->plan->bindings[i].role] = i;
   for (uint32_t i = 0; i < t->n_ranks; i++) {
-    uint32_t role = x->plan->bindings[i].role;
-    if (first[role] == NO_ID)
-      first[role] = i;
-    bool stands_alone = x->ranks[i].keeps_spans && x->keeps_all_spans;
-    t->multiplicity[i] = stands_alone ? 1 : 0;
-    if (!stands_alone)
-      t->multiplicity[first[role]]++;
+    uint32_t class = f->class_of_rank[i];
+    if (!x->keeps_all_spans || !x->ranks[class].keeps_spans)
+      class = first[x->plan->bindings[class].role];
+    t->representative[i] = f->rank[class];
+    t->multiplicity[f->rank[class]]++;
   }
 }
 
 static double *
 count_bytes (const Run *x, uint32_t step)
 {
-  double *bytes = g_new0 (double, ls_cluster_n_resources (x->cluster));
+  const Fold *f = x->fold;
+  uint32_t n = ls_cluster_n_resources (x->cluster), parity = step & 1;
+  g_autofree ExactBytes *of_class = g_new0 (ExactBytes, f->n_resources);
+  double *bytes = g_new0 (double, n);
   for (uint32_t i = 0; i < x->plan->n_comms; i++)
-    calls_count_bytes (x->comms[i].calls, step, bytes);
+    calls_count_bytes (x->comms[i].calls, step, of_class);
   for (uint32_t i = 0; i < 2 * x->plan->n_ranks; i++)
-    calls_count_bytes (x->channels[i].calls, step, bytes);
-  copies_count_bytes (x, step, bytes);
-  messages_count_bytes (x, step, bytes);
+    calls_count_bytes (x->channels[i].calls, step, of_class);
+  copies_count_bytes (x, step, of_class);
+  for (uint32_t i = 0; i < n; i++) {
+    if (f->class_of_resource[i] != UINT32_MAX)
+      bytes[i] = ldexp ((double) of_class[f->class_of_resource[i]], -40);
+    if (x->message_step[parity] == step + 1)
+      bytes[i] += x->message_bytes[parity][i];
+  }
   return bytes;
 }
 
@@ -127,22 +141,24 @@ spans_collect (Run *x)
 {
   LsTimeline *t = g_new0 (LsTimeline, 1);
   uint32_t step = x->last_step;
-  t->plan = x->plan;
-  t->n_ranks = x->plan->n_ranks;
+  t->plan = x->fold->plan;
+  t->n_ranks = t->plan->n_ranks;
+  t->n_classes = x->fold->n_ranks;
   t->window_start = step > 0 ? x->step_end[step - 1] : 0;
   t->window_end = x->step_end[step];
   t->first_step = x->step_end[0];
   t->n_steps = step + 1;
   t->is_periodic = x->is_periodic;
   t->ranks = g_new0 (LsRankSpans, t->n_ranks);
-  t->multiplicity = g_new (uint32_t, t->n_ranks);
+  t->multiplicity = g_new0 (uint32_t, t->n_ranks);
+  t->representative = g_new (uint32_t, t->n_ranks);
   t->is_sampled = !x->keeps_all_spans;
   represent (x, t);
-  for (uint32_t i = 0; i < t->n_ranks; i++) {
+  for (uint32_t i = 0; i < t->n_ranks; i++)
     t->ranks[i].tail_cause = LS_SPAN_NONE;
+  for (uint32_t i = 0; i < x->plan->n_ranks; i++)
     if (x->ranks[i].keeps_spans)
-      collect_rank (x, &x->ranks[i], &t->ranks[i], step);
-  }
+      collect_rank (x, &x->ranks[i], &t->ranks[x->fold->rank[i]], step);
   t->n_resources = ls_cluster_n_resources (x->cluster);
   t->resource_bytes = count_bytes (x, step);
   t->digest = x->digests;

@@ -26,6 +26,7 @@
 #include "base/digest.h"
 #include "cluster/route.h"
 #include "core/flow.h"
+#include "exec/fold.h"
 #include "exec/messages.h"
 #include "exec/run.h"
 
@@ -72,6 +73,7 @@ typedef enum { OP_WAITING, OP_ISSUED, OP_RUNNING, OP_ENDED } OpState;
 typedef struct {
   LsTime alone;  /* kernel: its time with the GPU to itself                  */
   LsTime host;   /* what issuing it costs                                    */
+  LsTime host_rest; /* what issuing those that it repeats costs, behind it     */
   const LsDep *deps;
   uint32_t cost; /* kernels: index into Run.costs                            */
   uint16_t n_deps;
@@ -167,20 +169,14 @@ typedef struct {
   uint32_t n_spans[2], span_step[2];
 } Rank;
 
-/* What tells the calls of a communicator, channel or copy engine apart. */
-typedef struct {
-  uint8_t kind;  /* LsCollKind; of a copy: LsCopyDirection */
-  uint32_t root; /* member; 0 where the kind has none      */
-  uint64_t bytes;
-} CallKey;
-
 /* Lowered once. */
 typedef struct Call Call;
 struct Call {
   Call *next;
   CallKey key;
   const LsCollPlan *plan;
-  LsFlowUse **uses; /* [n_phases] */
+  LsFlowUse **uses; /* [n_phases]; of the quotient's resources */
+  uint32_t *n_uses; /* [n_phases] */
   uint64_t stall;   /* share of a compute-bound kernel's rate that is lost while it moves, in 1/LS_COEF_ONE */
   Messages *messages; /* NULL: phase by phase; else message by message, and the phases only
                          say what it holds */
@@ -234,8 +230,10 @@ typedef struct {
 
 typedef struct Copies Copies; /* copy.c */
 
-typedef struct {
+/* Ranks, communicators and resources are those of the quotient (fold.h). */
+struct Run {
   const LsPlan *plan;
+  Fold *fold;
   const LsCluster *cluster;
   const LsNccl *nccl;
   const LsRunOptions *options;
@@ -246,7 +244,7 @@ typedef struct {
   LsCollMemo *coll_memo;
   GPtrArray *messages;      /* Messages: of all calls that have them */
   size_t messages_bytes;    /* of memory that these take             */
-  double *message_bytes[2]; /* by resource; by parity of the step    */
+  double *message_bytes[2]; /* by resource, never folded; by parity of the step */
   uint32_t message_step[2]; /* + 1                                   */
   LsKernelCost *costs;   /* [n_kernels] */
   XSegment *segments;
@@ -270,7 +268,7 @@ typedef struct {
   double cost_share[4];
   double fastest_kernel; /* most bytes/s that a kernel moves alone */
   GError *error;         /* stops the run */
-} Run;
+};
 
 /* compile.c */
 gboolean run_compile (Run *x, const LsCalibration *calibration, GError **error);
@@ -279,6 +277,13 @@ static inline Frame *
 rank_frame (Rank *r, uint64_t ordinal)
 {
   return &r->frames[ordinal & (r->frames_cap - 1)];
+}
+
+/* Its next instance is the first of a step. */
+static inline bool
+rank_begins_step (const Rank *r)
+{
+  return r->next_instance == (r->next_step > 0 ? r->program->n_lead : 0);
 }
 
 /* frame.c */
@@ -290,6 +295,7 @@ void frame_enter (Rank *r, uint32_t stream);   /* past frames without ops of the
 /* An op that could start: the head of a stream, when, and what it waited for last. */
 typedef struct {
   LsTime start;
+  LsTime ready; /* but for a kernel of another stream that runs until start */
   LsCause kind;
   SpanRef span;
   uint32_t stream; /* NO_ID: none */
@@ -311,8 +317,10 @@ void rank_advance (Run *x, Rank *r);
 void rank_ready (Run *x, Rank *r); /* advance it once all completions of this instant are applied */
 void rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
 
-/* spans.c: something of this step was over at this time */
-void digest_add (Run *x, uint32_t step, LsTime at, uint64_t what);
+/* spans.c: something of this step was over at this time, of weight digest_of() or, of
+ * several alike, their sum: the digest is linear in it. */
+uint64_t digest_of (uint64_t what);
+void digest_add (Run *x, uint32_t step, LsTime at, uint64_t weight);
 
 /* motion.c */
 void motions_init (Run *x, const double *capacity);
@@ -323,14 +331,21 @@ void motion_begin (Run *x, Motion *m, Call *call, uint32_t step, LsTime at);
 static inline bool
 call_key_equal (CallKey a, CallKey b)
 {
-  return a.kind == b.kind && a.root == b.root && a.bytes == b.bytes;
+  return a.kind == b.kind && a.parts == b.parts && a.algorithm == b.algorithm && a.root == b.root && a.bytes == b.bytes;
 }
 
 Call *call_find (Call *calls, CallKey key); /* NULL if not lowered yet */
-Call *call_add (Run *x, Call **calls, CallKey key, const LsCollPlan *plan);
-Call *call_for_ranks (Run *x, Call **calls, CallKey key, const uint32_t *ranks, uint32_t n);
-void calls_count_bytes (const Call *calls, uint32_t step, double *resource_bytes);
-void messages_count_bytes (const Run *x, uint32_t step, double *resource_bytes);
+/* n_alike: how many make it that this one stands for. */
+Call *call_add (Run *x, Call **calls, CallKey key, const LsCollPlan *plan, uint32_t n_alike);
+/* ranks: of the whole plan. */
+Call *call_for_ranks (Run *x, Call **calls, CallKey key, const uint32_t *ranks, uint32_t n, uint32_t n_alike);
+LsCollRequest call_request (const Run *x, CallKey key, const uint32_t *ranks, uint32_t n, LsCollMemo *memo, LsArena *arena);
+uint64_t call_stall (const Run *x, CallKey key, const LsCollPlan *plan);
+
+/* Bytes by resource, in units of 2^-40: whole numbers, so that the order of terms and how many
+ * of them are one is of no consequence. A demand is rounded to 2^-20 bytes. */
+typedef unsigned __int128 ExactBytes;
+void calls_count_bytes (const Call *calls, uint32_t step, ExactBytes *resource_bytes);
 /* All partners of an op are there (a group: when its last transfer's are); it is over. */
 void comm_matched (Run *x, uint32_t rank, uint64_t frame, uint16_t op, LsTime at);
 void comm_over (Run *x, uint32_t rank, uint64_t frame, uint16_t op, uint64_t sm_share, LsTime at);
@@ -338,12 +353,14 @@ void comm_over (Run *x, uint32_t rank, uint64_t frame, uint16_t op, uint64_t sm_
 /* collective.c */
 void collectives_init (Run *x);
 void comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
+CallKey collective_key (const LsOp *op);
 
 /* group.c */
 void groups_init (Run *x);
 void groups_clear (Run *x);
 void group_launch (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
 Channel *group_channel (Run *x, const Rank *r, const LsTransfer *t);
+CallKey transfer_key (uint64_t bytes);
 /* A group of which some transfer has found no partner has not matched yet. */
 void group_hide_partial_matches (Rank *r);
 
@@ -351,7 +368,9 @@ void group_hide_partial_matches (Rank *r);
 void copies_init (Run *x);
 bool copy_can_start (const Run *x, const Rank *r, const LsOp *op);
 void copy_start (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
-void copies_count_bytes (const Run *x, uint32_t step, double *resource_bytes);
+CallKey copy_key (const LsOp *op);
+const LsCollPlan *copy_plan (const Run *x, uint32_t gpu, LsCopyDirection direction, uint64_t bytes, LsArena *arena);
+void copies_count_bytes (const Run *x, uint32_t step, ExactBytes *resource_bytes);
 const Call *copies_calls (const Run *x, uint32_t rank, LsCopyDirection direction);
 
 /* conserve.c: a violation is LS_ERROR_FAILED, an error of ours and not of the input */

@@ -15,7 +15,7 @@ period (const Run *x, uint32_t step)
 static void
 digest_step (Run *x, uint32_t step)
 {
-  digest_add (x, step, x->step_end[step], step);
+  digest_add (x, step, x->step_end[step], digest_of (step));
   x->digests += x->digest[step & 1];
   x->digest[step & 1] = 0;
 }

@@ -11,6 +11,7 @@ ls_timeline_free (LsTimeline *t)
     g_free (t->ranks[i].spans);
   g_free (t->ranks);
   g_free (t->multiplicity);
+  g_free (t->representative);
   g_free (t->resource_bytes);
   g_free (t);
 }

@@ -29,6 +29,7 @@ typedef struct {
   LsTime end;      /* LS_TIME_NEVER while unfinished when the run was stopped    */
   LsTime matched;  /* communication: all partners there, data (latency) begin to move;
                       LS_TIME_NEVER: never matched. kernel: time it takes alone  */
+  LsTime issued;   /* by the host                                                */
   uint32_t instance; /* of the program, of step `step`                           */
   uint32_t cause;    /* span index of this rank, or LS_SPAN_NONE                 */
   uint16_t op;       /* index in the segment                                     */
@@ -49,7 +50,10 @@ typedef struct {
   const LsPlan *plan;  /* borrowed */
   uint32_t n_ranks;
   LsRankSpans *ranks;  /* [n_ranks]; only what overlaps the window is kept       */
+  uint32_t n_classes;  /* of ranks: what was simulated                            */
   uint32_t *multiplicity; /* [n_ranks] ranks that each stands for; 0: another stands for it */
+  uint32_t *representative; /* [n_ranks] who stands for each, itself where multiplicity > 0;
+                         NULL: everybody for himself                              */
   LsTime window_start; /* end of step k - 1 on the last rank                     */
   LsTime window_end;   /* end of step k on the last rank                         */
   LsTime first_step;   /* duration of step 1                                     */
@@ -64,6 +68,13 @@ typedef struct {
 
 void ls_timeline_free (LsTimeline *timeline); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsTimeline, ls_timeline_free)
+
+/* Whose spans tell what happened on a rank. */
+static inline uint32_t
+ls_timeline_representative (const LsTimeline *t, uint32_t rank)
+{
+  return t->representative ? t->representative[rank] : rank;
+}
 
 /* The op of a span. */
 const LsOp *ls_span_op (const LsTimeline *t, uint32_t rank, const LsSpan *span);

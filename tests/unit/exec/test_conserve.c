@@ -102,6 +102,30 @@ a_transfer_that_nobody_asked_for_is_noticed (void)
   fixture_clear (&f);
 }
 
+/* Every direction has words of its own. */
+static void
+a_copy_that_did_not_move_is_noticed (void)
+{
+  static const char *const words[LS_N_COPY_DIRECTIONS] = {
+    [LS_COPY_TO_DEVICE] = "copies to the device", [LS_COPY_TO_HOST] = "copies to the host", [LS_COPY_FROM_NVME] = "reads from NVMe",
+    [LS_COPY_TO_NVME] = "writes to NVMe", [LS_COPY_IN_HOST] = "work in the host's memory",
+  };
+  for (uint32_t d = 0; d < LS_N_COPY_DIRECTIONS; d++) {
+    Fixture f;
+    fixture_init (&f);
+    g_autoptr (GError) error = NULL;
+    f.call.step[0] = 0; /* the collective of rank 0 becomes a copy */
+    LsOp *op = &f.hand->plan->segments[f.hand->plan->programs[0].instances[0].segment].ops[0];
+    op->kind = LS_OP_COPY;
+    op->root = d;
+    LS_CHECK (!conserve_step (&f.run, 0, &error));
+    g_autofree char *expected = g_strdup_printf (
+        "internal error: %s of rank 0: 1048576 bytes in 1 calls were asked for in step 0, 0 bytes in 0 calls moved", words[d]);
+    check_message (error, expected);
+    fixture_clear (&f);
+  }
+}
+
 static void
 a_flow_that_lost_a_byte_is_noticed (void)
 {
@@ -119,4 +143,5 @@ a_flow_that_lost_a_byte_is_noticed (void)
 
 LS_TEST_MAIN ("conserve", LS_TEST (what_was_asked_for_is_what_moved), LS_TEST (a_call_that_is_not_over_is_noticed),
               LS_TEST (a_call_of_another_size_is_noticed), LS_TEST (a_transfer_that_nobody_asked_for_is_noticed),
+              LS_TEST (a_copy_that_did_not_move_is_noticed),
               LS_TEST (a_flow_that_lost_a_byte_is_noticed))

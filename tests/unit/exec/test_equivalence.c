@@ -59,7 +59,7 @@ check_same (const LsTimeline *a, const LsTimeline *b, const char *what)
     g_autofree LsSpan *x = sorted_spans (a, r, &n), *y = sorted_spans (b, r, &m);
     same = n == m;
     for (guint i = 0; i < n && same; i++) {
-      same = by_op (&x[i], &y[i]) == 0 && x[i].start == y[i].start
+      same = by_op (&x[i], &y[i]) == 0 && x[i].start == y[i].start && x[i].issued == y[i].issued
              && MIN (x[i].end, a->window_end) == MIN (y[i].end, a->window_end);
     }
   }
@@ -90,8 +90,8 @@ check_job (guint32 seed)
   g_autoptr (GError) error = NULL;
   LS_CHECK (ls_plan_check (j.plan, &error));
   LS_CHECK_NO_ERROR (error);
-  g_autoptr (LsMemory) memory = ls_memory_new (j.plan);
-  LS_CHECK_INT (memory->roles[0].peak_bytes, >, 0);
+  g_autoptr (LsMemory) memory = ls_memory_new (&(LsMemoryInput) { .plan = j.plan });
+  LS_CHECK_INT (memory->classes[0].peak_bytes, >, 0);
 
   LsRunOptions fast;
   ls_run_options_init (&fast);

@@ -1,7 +1,10 @@
-/* Pins memory on the host clock: hand-made programs, and the activations of the
- * first stage that Korthikanti et al. 2022 (figure 1, layers only) give, walked out
- * of real programs. */
+/* Pins what is alive when: on both clocks in hand-made runs, with buffers that change
+ * streams and steps that overlap; what libraries take; and the activations of the first
+ * stage that Korthikanti et al. 2022 (figure 1, layers only) give, walked out of real
+ * programs. */
 #include "ls_test.h"
+
+#include "hand_trace.h"
 
 #include "exec/memory.h"
 #include "parallel/lower.h"
@@ -35,7 +38,7 @@ memory_of (uint32_t layers, uint32_t hidden, uint32_t heads, uint32_t micro_batc
   g_autoptr (LsPlan) plan = ls_lower (&m, &s, NULL, &error);
   LS_CHECK_NO_ERROR (error);
   ls_strategy_clear (&s);
-  return plan ? ls_memory_new (plan) : NULL;
+  return plan ? ls_memory_new (&(LsMemoryInput) { .plan = plan }) : NULL;
 }
 
 /* actG-* (reference/worked-examples.csv): no recomputation without sequence
@@ -58,7 +61,7 @@ first_stage_activations_are_the_published_ones (void)
           = memory_of (rows[i].layers, rows[i].hidden, rows[i].heads, rows[i].micro_batch, rows[i].pp, rows[i].vpp,
                        rows[i].n_mb, selective ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE, selective);
       if (m)
-        LS_CHECK_NEAR ((double) m->roles[0].category_peak[LS_MEM_ACTIVATIONS] / GIB,
+        LS_CHECK_NEAR ((double) m->classes[0].category_peak[LS_MEM_ACTIVATIONS] / GIB,
                        selective ? rows[i].selective_gib : rows[i].none_gib, 0.03);
     }
 }
@@ -71,7 +74,7 @@ one_stage_holds_the_head_too (void)
   g_autoptr (LsMemory) m = memory_of (48, 6144, 64, 4, 1, 1, 1, LS_RECOMPUTE_NONE, false);
   double tokens = 4 * 2048.0, head = tokens * 51200 / 8 * 4 + 3 * tokens * 6144 * 2;
   if (m)
-    LS_CHECK_NEAR ((double) m->roles[0].category_peak[LS_MEM_ACTIVATIONS], 59.25 * GIB + head, 0.01);
+    LS_CHECK_NEAR ((double) m->classes[0].category_peak[LS_MEM_ACTIVATIONS], 59.25 * GIB + head, 0.01);
 }
 
 /* Full recomputation keeps 2sbh per layer and one layer's worth while it runs. */
@@ -81,7 +84,7 @@ full_recomputation_keeps_inputs_and_one_layer (void)
   g_autoptr (LsMemory) m = memory_of (48, 6144, 64, 4, 1, 1, 1, LS_RECOMPUTE_FULL, false);
   double sbh = 4 * 2048.0 * 6144, one_layer = sbh * (10 + 24.0 / 8 + 5 * 64 * 2048.0 / (6144 * 8));
   if (m)
-    LS_CHECK_NEAR ((double) m->roles[0].category_peak[LS_MEM_ACTIVATIONS], 48 * 2 * sbh + one_layer + sbh, 0.02);
+    LS_CHECK_NEAR ((double) m->classes[0].category_peak[LS_MEM_ACTIVATIONS], 48 * 2 * sbh + one_layer + sbh, 0.02);
 }
 
 /* 18 bytes per parameter with fp32 gradients, 16 with 16-bit ones: 2 + 2 + 12. */
@@ -91,7 +94,7 @@ static_memory_follows_the_recipe (void)
   g_autoptr (LsMemory) m = memory_of (96, 12288, 96, 1, 8, 3, 8, LS_RECOMPUTE_SELECTIVE, true);
   if (!m)
     return;
-  const LsRoleMemory *r = &m->roles[3];
+  const LsClassMemory *r = &m->classes[3];
   LS_CHECK_INT (r->category_peak[LS_MEM_GRADIENTS], ==, r->category_peak[LS_MEM_PARAMETERS]);
   LS_CHECK_INT (r->category_peak[LS_MEM_OPTIMIZER], ==, 6 * r->category_peak[LS_MEM_PARAMETERS]);
   LS_CHECK (r->peak_bytes >= r->at_peak[LS_MEM_PARAMETERS] + r->at_peak[LS_MEM_GRADIENTS] + r->at_peak[LS_MEM_OPTIMIZER]);
@@ -122,9 +125,9 @@ peak_of_late_weights (uint32_t layers, uint32_t n_micro_batches)
   }
   g_autoptr (LsPlan) plan = ls_lower_orders (&m, &s, orders, NULL, &error);
   LS_CHECK_NO_ERROR (error);
-  g_autoptr (LsMemory) memory = plan ? ls_memory_new (plan) : NULL;
+  g_autoptr (LsMemory) memory = plan ? ls_memory_new (&(LsMemoryInput) { .plan = plan }) : NULL;
   ls_strategy_clear (&s);
-  return memory ? memory->roles[0].category_peak[LS_MEM_ACTIVATIONS] : 0;
+  return memory ? memory->classes[0].category_peak[LS_MEM_ACTIVATIONS] : 0;
 }
 
 /* M_W = 32 s b h of a layer (Qi et al. 2024, section 3.1): each micro-batch more that waits
@@ -137,6 +140,198 @@ what_waits_for_weight_gradients_is_the_published (void)
   LS_CHECK_INT (deep - flat, ==, UINT64_C (2) * 32 * 2048 * 1024);
 }
 
-LS_TEST_MAIN ("memory", LS_TEST (first_stage_activations_are_the_published_ones), LS_TEST (one_stage_holds_the_head_too),
+/* --- clocks ------------------------------------------------------------------------- */
+
+static const LsBufferEvent *
+buffer (Hand *h, uint16_t id, uint64_t bytes, bool is_free)
+{
+  LsBufferEvent *b = ls_arena_new_array (h->plan->arena, LsBufferEvent, 1);
+  *b = (LsBufferEvent) { .bytes = bytes, .id = id, .category = LS_MEM_UNSHARDED, .is_free = is_free,
+                         .when = is_free ? LS_AT_END : LS_AT_ISSUE };
+  return b;
+}
+
+static void
+with_buffer (Hand *h, uint32_t rank, uint16_t op, uint16_t id, uint64_t bytes, bool is_free)
+{
+  LsOp *o = &g_array_index (h->ops[rank], LsOp, op);
+  o->buffers = buffer (h, id, bytes, is_free);
+  o->n_buffers = 1;
+}
+
+#define X_BYTES 1000
+#define Y_BYTES 700
+
+/* X is gathered on stream dp and freed by a kernel of 5 ms; after that kernel Y is gathered
+ * and used in the same way. `alloc_by_kernels`: by a kernel before each gather instead, so
+ * that no buffer changes streams. */
+static Hand *
+two_gathers (bool alloc_by_kernels)
+{
+  Hand *h = hand_new (2);
+  hand_comm (h, LS_SLOT_DP, LS_AXIS_DP, false, (uint32_t[]) { 0, 1 }, 2);
+  for (uint32_t r = 0; r < 2; r++)
+    for (uint16_t id = 0; id < 2; id++) {
+      uint64_t bytes = id == 0 ? X_BYTES : Y_BYTES;
+      uint16_t first = hand_kernel (h, r, LS_TAG_F, LS_MS);
+      uint16_t gather = hand_sync (h, r, LS_SLOT_DP, LS_STREAM_DP, LS_COLL_ALL_GATHER, 1 << 20);
+      uint16_t user = hand_kernel (h, r, LS_TAG_F, 5 * LS_MS);
+      with_buffer (h, r, alloc_by_kernels ? first : gather, id, bytes, false);
+      with_buffer (h, r, user, id, bytes, true);
+    }
+  return h;
+}
+
+static uint64_t
+peak_of (const Hand *h, const LsTimeline *t, LsMemoryClock clock)
+{
+  g_autoptr (LsMemory) m = ls_memory_new (&(LsMemoryInput) { .plan = h->plan, .timeline = t, .options.clock = clock });
+  uint64_t peak = m->classes[0].peak_bytes;
+  for (uint32_t i = 0; i < m->n_classes; i++)
+    LS_CHECK (m->classes[i].overfreed_bytes == 0 && m->classes[i].at_end[LS_MEM_UNSHARDED] == 0);
+  return peak;
+}
+
+/* The host has issued all long before X is used: X waits for its user on the other stream,
+ * and Y is there already. Y is gathered on the device when X is no longer needed. */
+static void
+buffers_that_change_streams_live_longer_on_the_host_clock (void)
+{
+  Hand *h = two_gathers (false);
+  h->options.n_steps = 1;
+  g_autoptr (LsTimeline) t = hand_run (h);
+  if (t) {
+    LS_CHECK_INT (peak_of (h, t, LS_MEMORY_HOST), ==, X_BYTES + Y_BYTES);
+    LS_CHECK_INT (peak_of (h, t, LS_MEMORY_DEVICE), ==, X_BYTES);
+    LS_CHECK_INT (peak_of (h, NULL, LS_MEMORY_HOST), ==, X_BYTES); /* by order: a lower bound */
+  }
+  hand_free (h);
+}
+
+/* Of a stream with itself order is all: the host frees X before it allocates Y. */
+static void
+buffers_of_one_stream_go_in_order (void)
+{
+  Hand *h = two_gathers (true);
+  g_autoptr (LsTimeline) t = hand_run (h);
+  if (t) {
+    LS_CHECK_INT (peak_of (h, t, LS_MEMORY_HOST), ==, X_BYTES);
+    LS_CHECK_INT (peak_of (h, t, LS_MEMORY_HOST), ==, peak_of (h, NULL, LS_MEMORY_HOST));
+    LS_CHECK_INT (peak_of (h, t, LS_MEMORY_DEVICE), ==, X_BYTES);
+  }
+  hand_free (h);
+}
+
+/* The host is ahead by a step: X and Y of two steps are there. */
+static void
+steps_overlap_on_the_host_clock (void)
+{
+  Hand *h = two_gathers (false);
+  h->options.n_steps = 3;
+  g_autoptr (LsTimeline) t = hand_run (h);
+  if (t) {
+    const LsMemoryInput in = { .plan = h->plan, .timeline = t };
+    g_autoptr (GArray) curve = ls_memory_curve (&in, 0);
+    const LsMemorySample *first = &g_array_index (curve, LsMemorySample, 0);
+    LS_CHECK_INT (first->at, ==, 0);
+    LS_CHECK_INT (first->alive[LS_MEM_UNSHARDED], >, 0);
+    LS_CHECK_INT (peak_of (h, t, LS_MEMORY_HOST), ==, 2 * (X_BYTES + Y_BYTES));
+    LS_CHECK_INT (peak_of (h, t, LS_MEMORY_DEVICE), ==, X_BYTES);
+    for (guint i = 1; i < curve->len; i++)
+      LS_CHECK (g_array_index (curve, LsMemorySample, i).at > g_array_index (curve, LsMemorySample, i - 1).at);
+    LS_CHECK (g_array_index (curve, LsMemorySample, curve->len - 1).at <= t->window_end - t->window_start);
+  }
+  hand_free (h);
+}
+
+/* Both buffers share a stream, so a segment: 20 MiB if they are of a MiB and more. */
+static void
+the_caching_allocator_counts_segments (void)
+{
+  Hand *h = two_gathers (false);
+  h->options.n_steps = 1;
+  g_autoptr (LsTimeline) t = hand_run (h);
+  if (t) {
+    g_autoptr (LsMemory) m
+        = ls_memory_new (&(LsMemoryInput) { .plan = h->plan, .timeline = t, .options.allocator = LS_MEMORY_CACHING });
+    LS_CHECK_INT (m->classes[0].peak_bytes, ==, X_BYTES + Y_BYTES);
+    LS_CHECK_INT (m->classes[0].allocated_bytes, ==, 1024 + 1024);
+    LS_CHECK_INT (m->classes[0].reserved_bytes, ==, 2 << 20);
+    LS_CHECK_INT (m->classes[0].needed_bytes, ==, 2 << 20);
+  }
+  hand_free (h);
+}
+
+/* A step's first op, an event, frees what the last kernel of the step before allocated. The
+ * host issues it long before that kernel runs; on the device it comes behind it. */
+static void
+an_event_frees_what_the_step_before_left (void)
+{
+  Hand *h = hand_new (1);
+  LsOp event = hand_blank (LS_OP_RECORD, LS_STREAM_COMPUTE, LS_TAG_SYNC, "event");
+  event.event = LS_EVENT_NONE;
+  with_buffer (h, 0, hand_op (h, 0, event, NULL, 0), 0, X_BYTES, true);
+  hand_kernel (h, 0, LS_TAG_F, 10 * LS_MS);
+  with_buffer (h, 0, hand_kernel (h, 0, LS_TAG_F, 10 * LS_MS), 0, X_BYTES, false);
+  h->options.n_steps = 3;
+  g_autoptr (LsTimeline) t = hand_run (h);
+  for (int clock = 0; t && clock < 2; clock++) {
+    g_autoptr (LsMemory) m = ls_memory_new (
+        &(LsMemoryInput) { .plan = h->plan, .timeline = t, .options = { .clock = clock, .allocator = LS_MEMORY_CACHING } });
+    LS_CHECK_INT (m->classes[0].overfreed_bytes, ==, 0);
+    LS_CHECK_INT (m->classes[0].at_begin[LS_MEM_UNSHARDED], ==, X_BYTES);
+    LS_CHECK_INT (m->classes[0].at_end[LS_MEM_UNSHARDED], ==, X_BYTES);
+    LS_CHECK_INT (m->classes[0].peak_bytes, ==, X_BYTES);
+    LS_CHECK_INT (m->classes[0].allocated_bytes, ==, 1024);
+  }
+  hand_free (h);
+}
+
+/* --- libraries ------------------------------------------------------------------------ */
+
+/* 24 channels of 12 MiB; over two nodes of 8, one channel for each of 8 NICs, of which a
+ * rank has an eighth of the 17.375 MiB that cross and seven eighths of 12 MiB. */
+static void
+libraries_take_what_their_sources_say (void)
+{
+  static const struct {
+    uint32_t n_ranks;
+    LsNcclGeneration generation;
+    uint64_t workspace, buffers;
+  } rows[] = {
+    { 2, LS_NCCL_AMPERE, 8519680, UINT64_C (24) * 12 << 20 },
+    { 8, LS_NCCL_HOPPER, 32 << 20, UINT64_C (24) * 12 << 20 },
+    { 16, LS_NCCL_AMPERE, 8519680, (UINT64_C (7) * 12 << 20) + 18219008 },
+  };
+  LsClusterSpec spec = tiny_dgx (2);
+  LsCluster *cluster = ls_cluster_build (&spec, NULL);
+  for (size_t i = 0; i < G_N_ELEMENTS (rows); i++) {
+    LsNccl nccl = { .generation = rows[i].generation, .nvlink = 240e9, .channels_ring = 24, .channels_net = 1 };
+    uint32_t ranks[16];
+    LsBinding bindings[16] = { 0 };
+    for (uint32_t r = 0; r < 16; r++) {
+      ranks[r] = r;
+      for (int s = 0; s < LS_N_SLOTS; s++)
+        bindings[r].comm[s] = s == LS_SLOT_DP || s == LS_SLOT_WORLD ? 0 : UINT32_MAX;
+    }
+    LsOp ops[] = { { .kind = LS_OP_KERNEL }, { .kind = LS_OP_COLLECTIVE, .slot = LS_SLOT_DP }, { .kind = LS_OP_COLLECTIVE, .slot = LS_SLOT_WORLD } };
+    LsSegment segment = { "s", G_N_ELEMENTS (ops), ops };
+    LsInstance instance = { 0 };
+    LsProgram program = { .n_instances = 1, .instances = &instance };
+    LsCommunicator comm = { .n_ranks = rows[i].n_ranks, .ranks = ranks };
+    LsPlan plan = { .n_ranks = rows[i].n_ranks, .n_micro_batches = 1, .n_chunks = 1, .n_segments = 1, .segments = &segment, .n_roles = 1,
+                    .programs = &program, .n_comms = 1, .comms = &comm, .bindings = bindings, .gpu_of_rank = ranks };
+    g_autoptr (LsMemory) m = ls_memory_new (&(LsMemoryInput) { .plan = &plan, .cluster = cluster, .nccl = &nccl });
+    LS_CHECK_INT (m->classes[0].at_peak[LS_MEM_WORKSPACE], ==, rows[i].workspace);
+    LS_CHECK_INT (m->classes[0].at_peak[LS_MEM_COMM_BUFFERS], ==, rows[i].buffers);
+  }
+  ls_cluster_free (cluster);
+}
+
+LS_TEST_MAIN ("memory", LS_TEST (buffers_that_change_streams_live_longer_on_the_host_clock), LS_TEST (buffers_of_one_stream_go_in_order),
+              LS_TEST (steps_overlap_on_the_host_clock), LS_TEST (the_caching_allocator_counts_segments),
+              LS_TEST (an_event_frees_what_the_step_before_left),
+              LS_TEST (libraries_take_what_their_sources_say),
+              LS_TEST (first_stage_activations_are_the_published_ones), LS_TEST (one_stage_holds_the_head_too),
               LS_TEST (full_recomputation_keeps_inputs_and_one_layer), LS_TEST (static_memory_follows_the_recipe),
               LS_TEST (what_waits_for_weight_gradients_is_the_published))

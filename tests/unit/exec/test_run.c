@@ -27,6 +27,25 @@ mismatched_collectives_name_both_sides (void)
 }
 
 static void
+members_must_agree_on_algorithm_and_parts (void)
+{
+  Hand *h = hand_new (2);
+  g_autoptr (GError) error = NULL;
+  hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, pair, 2);
+  uint16_t first = hand_sync (h, 0, LS_SLOT_TP, LS_STREAM_TP, LS_COLL_ALL_TO_ALL, 1024);
+  uint16_t second = hand_sync (h, 1, LS_SLOT_TP, LS_STREAM_TP, LS_COLL_ALL_TO_ALL, 1024);
+  g_array_index (h->ops[0], LsOp, first).algorithm = "pairwise";
+  g_array_index (h->ops[1], LsOp, second).parts = LS_PARTS_SENT;
+  h->plan->n_weights = 2;
+  h->plan->weights = (uint32_t[]) { 1, 3 };
+  LS_CHECK (hand_run_error (h, &error) == NULL);
+  LS_CHECK_STR (error ? error->message : NULL,
+                "communicator 0 (tp): rank 1 calls all-to-all of 1024 bytes (fp16), parts by sender, but rank 0 called all-to-all of "
+                "1024 bytes (fp16), by pairwise");
+  hand_free (h);
+}
+
+static void
 call_with_root (Hand *h, uint32_t rank, LsCollKind kind, uint64_t bytes, uint32_t root)
 {
   uint16_t op = hand_sync (h, rank, LS_SLOT_TP, LS_STREAM_TP, kind, bytes);
@@ -185,6 +204,47 @@ a_late_issue_still_meets_the_kernel (void)
   hand_free (h);
 }
 
+/* Three kernels of 5 us as one op, 20 us each to launch: the first starts at 20 us, the host goes on
+ * at 60; then two views of 3 us, and one more launch. */
+static void
+a_repeated_op_starts_with_its_first_launch (void)
+{
+  Hand *h = hand_new (1);
+  h->options.host.cost[LS_HOST_LAUNCH] = 20 * LS_US;
+  h->options.host.cost[LS_HOST_VIEW] = 3 * LS_US;
+  LsOp kernels = hand_blank (LS_OP_KERNEL, LS_STREAM_COPY, LS_TAG_F, "copies");
+  kernels.recorded = 5 * LS_US;
+  kernels.host = LS_HOST_LAUNCH;
+  kernels.repeat = 3;
+  hand_op (h, 0, kernels, NULL, 0);
+  LsOp views = hand_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "views");
+  views.recorded = 0;
+  views.host = LS_HOST_VIEW;
+  views.repeat = 2;
+  hand_op (h, 0, views, NULL, 0);
+  hand_kernel (h, 0, LS_TAG_F, LS_US);
+  g_autoptr (LsTimeline) t = hand_run (h);
+  LS_CHECK_INT (t->ranks[0].spans[0].start, ==, 20 * LS_US);
+  LS_CHECK_INT (t->ranks[0].spans[0].end, ==, 35 * LS_US);
+  LS_CHECK_INT (t->window_end, ==, (60 + 6 + 20 + 1) * LS_US); /* hand_kernel() has a launch too */
+  hand_free (h);
+}
+
+static void
+only_kernels_and_delays_repeat (void)
+{
+  Hand *h = hand_new (2);
+  g_autoptr (GError) error = NULL;
+  LsOp copy = hand_blank (LS_OP_COPY, LS_STREAM_COPY, LS_TAG_SYNC, "copy");
+  copy.recorded = LS_US;
+  copy.repeat = 2;
+  hand_op (h, 0, copy, NULL, 0);
+  hand_freeze (h);
+  LS_CHECK (!ls_plan_check (h->plan, &error));
+  LS_CHECK (error && strstr (error->message, "repeat 2: only kernels and host delays have it") != NULL);
+  hand_free (h);
+}
+
 /* PCIe of the tiny cluster: 31.5 GB/s at 0.8; GPUs 0 and 1 are behind one switch and
  * share its uplink to the CPU, GPUs 0 and 2 are not. Latency: GPU, uplink, memory. */
 static LsTime
@@ -201,6 +261,30 @@ copy_time (uint32_t n_ranks, uint32_t other_gpu)
   LsTime time = t ? t->window_end - LS_US : 0;
   hand_free (h);
   return time;
+}
+
+/* What the CPU does for a rank (offloaded optimizers) needs memory that it does it in: with a node
+ * of NVSwitches only there is no way to it, with PCIe and no CPU none at its end. */
+static void
+work_in_the_host_wants_its_memory (void)
+{
+  for (uint32_t n_switches = 0; n_switches <= 1; n_switches++) {
+    Hand *h = hand_new (1);
+    LsClusterSpec spec = tiny_dgx (1);
+    spec.cpu_sockets = spec.nvme_drives = spec.nics = spec.rails = 0;
+    spec.pcie_switches = n_switches;
+    ls_cluster_free (h->cluster);
+    h->cluster = ls_cluster_build (&spec, NULL);
+    g_autoptr (GError) error = NULL;
+    uint16_t op = hand_copy (h, 0, LS_COPY_IN_HOST, 1000);
+    LS_CHECK (h->cluster != NULL && hand_run_error (h, &error) == NULL);
+    LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_CONFLICT));
+    LS_CHECK (error && g_str_has_suffix (error->message, " works in the memory of CPUs, but the nodes have none"));
+    h->plan->segments[h->plan->programs[0].instances[0].segment].ops[op].recorded = LS_MS; /* loads nothing */
+    g_autoptr (LsTimeline) t = hand_run (h);
+    LS_CHECK (t && t->window_end == LS_MS);
+    hand_free (h);
+  }
 }
 
 static void
@@ -319,14 +403,19 @@ collectives_have_one_numbering (void)
   LS_CHECK_INT (COLL_ALL_REDUCE, ==, LS_COLL_ALL_REDUCE);
   LS_CHECK_INT (COLL_ALL_GATHER, ==, LS_COLL_ALL_GATHER);
   LS_CHECK_INT (COLL_REDUCE_SCATTER, ==, LS_COLL_REDUCE_SCATTER);
+  LS_CHECK_INT (COLL_ALL_TO_ALL, ==, LS_COLL_ALL_TO_ALL);
+  LS_CHECK_INT (COLL_PERMUTE, ==, LS_COLL_PERMUTE);
+  LS_CHECK_INT (COLL_COPY_PERMUTE, ==, LS_COLL_COPY_PERMUTE);
 }
 
-LS_TEST_MAIN ("run", LS_TEST (mismatched_collectives_name_both_sides),
+LS_TEST_MAIN ("run", LS_TEST (mismatched_collectives_name_both_sides), LS_TEST (members_must_agree_on_algorithm_and_parts),
               LS_TEST (members_must_agree_on_the_root), LS_TEST (the_root_says_which_way_data_go),
               LS_TEST (unequal_messages_are_refused),
               LS_TEST (a_cycle_is_reported_with_its_ranks), LS_TEST (a_missing_member_is_named),
               LS_TEST (an_event_never_recorded_is_reported), LS_TEST (events_order_streams), LS_TEST (a_late_issue_still_meets_the_kernel),
-              LS_TEST (copies_share_the_pcie_that_they_cross), LS_TEST (copies_both_ways_leave_the_sms_alone),
+              LS_TEST (a_repeated_op_starts_with_its_first_launch), LS_TEST (only_kernels_and_delays_repeat),
+              LS_TEST (work_in_the_host_wants_its_memory), LS_TEST (copies_share_the_pcie_that_they_cross),
+              LS_TEST (copies_both_ways_leave_the_sms_alone),
               LS_TEST (a_repeating_period_stops_the_run), LS_TEST (runs_do_not_share_state),
               LS_TEST (messages_run_or_are_refused_for_their_memory),
               LS_TEST (collectives_have_one_numbering))

@@ -1,12 +1,14 @@
 /* Pins: what communication costs a compute-bound kernel beside it. The SMs of its
  * channels from launch to end, waiting for partners included; and while its data move
  * the time of the HBM for stall_per_byte bytes per byte of the array, twice for
- * all-reduce; nothing before and after. */
+ * all-reduce; nothing before and after; nothing for copy engines. */
 #include "ls_test.h"
 
 #include <math.h>
 
 #include "hand_trace.h"
+
+#include "exec/state.h"
 
 #define BYTES  (UINT64_C (256) << 20)
 #define KERNEL (20 * LS_MS)
@@ -76,4 +78,28 @@ waiting_costs_only_the_sms (void)
   check (LS_COLL_ALL_GATHER, 1, 1.6, 5 * LS_MS);
 }
 
-LS_TEST_MAIN ("stall", LS_TEST (moving_data_stall_a_kernel), LS_TEST (waiting_costs_only_the_sms))
+/* Copy engines hold no SMs. They reach the GPUs of their host: across hosts it is a permute. */
+static void
+copy_engines_stall_nobody (void)
+{
+  LsClusterSpec spec = tiny_dgx (2);
+  g_autoptr (LsCluster) cluster = ls_cluster_build (&spec, NULL);
+  Hand *h = hand_new (1);
+  h->nccl.stall_per_byte = 1.6;
+  const Run x = { .cluster = cluster, .nccl = &h->nccl };
+  for (int is_far = 0; is_far < 2; is_far++) {
+    uint64_t stall[2];
+    for (int is_copy = 0; is_copy < 2; is_copy++) {
+      g_autoptr (LsArena) arena = ls_arena_new ();
+      const uint32_t gpus[] = { 0, is_far ? cluster->n_gpus - 1 : 1 };
+      LsCollRequest request = { .kind = is_copy ? LS_COLL_COPY_PERMUTE : LS_COLL_PERMUTE, .gpus = gpus, .n = 2, .bytes = BYTES };
+      stall[is_copy] = call_stall (&x, (CallKey) { .kind = (uint8_t) request.kind, .bytes = BYTES },
+                                   ls_coll_plan (cluster, &h->nccl, &request, LS_NETWORK_FLOW, arena));
+    }
+    LS_CHECK_INT (stall[0], >, 0);
+    LS_CHECK_INT (stall[1], ==, is_far ? stall[0] : 0);
+  }
+  hand_free (h);
+}
+
+LS_TEST_MAIN ("stall", LS_TEST (moving_data_stall_a_kernel), LS_TEST (waiting_costs_only_the_sms), LS_TEST (copy_engines_stall_nobody))

@@ -1,0 +1,160 @@
+/* exec/fold_check.c — --fold check: a folded run against one of each rank by itself. */
+#include <stdlib.h>
+
+#include <lockstep/error.h>
+
+#include "exec/fold.h"
+
+/* Spans of a rank are in the order in which the engine met them, which may differ between
+ * streams; and a rank may have run ahead of the end of the window in one run only. */
+static int
+by_op (const void *a, const void *b)
+{
+  const LsSpan *x = *(const LsSpan *const *) a, *y = *(const LsSpan *const *) b;
+  if (x->step != y->step)
+    return (int8_t) (x->step - y->step) < 0 ? -1 : 1;
+  if (x->instance != y->instance)
+    return x->instance < y->instance ? -1 : 1;
+  return (int) x->op - (int) y->op;
+}
+
+/* LsSpan * in the window, sorted; newly allocated. */
+static GPtrArray *
+spans_of (const LsTimeline *t, uint32_t rank)
+{
+  GPtrArray *spans = g_ptr_array_new ();
+  const LsRankSpans *r = &t->ranks[rank];
+  for (uint32_t i = 0; i < r->n; i++)
+    if (r->spans[i].start < t->window_end)
+      g_ptr_array_add (spans, &r->spans[i]);
+  if (spans->len > 0)
+    qsort (spans->pdata, spans->len, sizeof *spans->pdata, by_op);
+  return spans;
+}
+
+static LsTime
+within (const LsTimeline *t, LsTime at)
+{
+  return MIN (at, t->window_end);
+}
+
+/* What it waited for, as (step, instance, op): comparable between runs. */
+static bool
+is_same_cause (const LsTimeline *a, uint32_t rank_a, const LsSpan *x, const LsTimeline *b, uint32_t rank_b, const LsSpan *y)
+{
+  if (x->cause_kind != y->cause_kind || (x->cause == LS_SPAN_NONE) != (y->cause == LS_SPAN_NONE))
+    return false;
+  if (x->cause == LS_SPAN_NONE)
+    return true;
+  const LsSpan *of_x = &a->ranks[rank_a].spans[x->cause], *of_y = &b->ranks[rank_b].spans[y->cause];
+  return by_op (&of_x, &of_y) == 0;
+}
+
+static const char *
+difference (const LsTimeline *a, uint32_t rank_a, const LsSpan *x, const LsTimeline *b, uint32_t rank_b, const LsSpan *y)
+{
+  if (by_op (&x, &y) != 0)
+    return "order";
+  if (x->start != y->start)
+    return "start";
+  if (within (a, x->end) != within (b, y->end))
+    return "end";
+  if (within (a, x->matched) != within (b, y->matched))
+    return "match";
+  if (x->issued != y->issued)
+    return "issue";
+  return is_same_cause (a, rank_a, x, b, rank_b, y) ? NULL : "cause";
+}
+
+/* Whether the GPU idles at the end of the window; else nobody asks what the rank waits for then,
+ * and it may have run ahead in one run only. */
+static bool
+ends_idle (const LsTimeline *t, uint32_t rank)
+{
+  LsTime last = t->window_start;
+  for (uint32_t i = 0; i < t->ranks[rank].n; i++) {
+    const LsSpan *s = &t->ranks[rank].spans[i];
+    if (s->start < t->window_end && ls_span_op (t, rank, s)->kind == LS_OP_KERNEL)
+      last = MAX (last, s->end);
+  }
+  return last < t->window_end;
+}
+
+static gboolean
+check_rank (const LsTimeline *folded, const LsTimeline *whole, uint32_t rank, GError **error)
+{
+  uint32_t other = folded->representative[rank];
+  g_autoptr (GPtrArray) x = spans_of (folded, other), y = spans_of (whole, rank);
+  if (x->len != y->len) {
+    g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "folded and unfolded differ: rank %u has %u spans for rank %u, which has %u itself", other,
+                 x->len, rank, y->len);
+    return FALSE;
+  }
+  for (guint i = 0; i < x->len; i++) {
+    const LsSpan *p = x->pdata[i], *q = y->pdata[i];
+    const char *what = difference (folded, other, p, whole, rank, q);
+    if (!what)
+      continue;
+    g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
+                 "folded and unfolded differ in the %s of %s (step %u, instance %u, op %u): from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
+                 " ps on rank %u for rank %u, from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " ps on that itself",
+                 what, ls_span_name (whole, rank, q), q->step, q->instance, q->op, p->start, p->end, other, rank, q->start, q->end);
+    return FALSE;
+  }
+  const LsRankSpans *a = &folded->ranks[other], *b = &whole->ranks[rank];
+  if (!ends_idle (whole, rank))
+    return TRUE;
+  if (a->tail_cause_kind != b->tail_cause_kind || (a->tail_cause == LS_SPAN_NONE) != (b->tail_cause == LS_SPAN_NONE)) {
+    g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "folded and unfolded differ in what rank %u waits for at the end: %s on rank %u, %s itself", rank,
+                 ls_cause_name ((LsCause) a->tail_cause_kind), other, ls_cause_name ((LsCause) b->tail_cause_kind));
+    return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+check_times (const LsTimeline *folded, const LsTimeline *whole, GError **error)
+{
+  const struct {
+    const char *what;
+    gint64 folded, whole;
+  } figures[] = {
+    { "start of the step", folded->window_start, whole->window_start },
+    { "end of the step", folded->window_end, whole->window_end },
+    { "end of the first step", folded->first_step, whole->first_step },
+    { "number of steps", folded->n_steps, whole->n_steps },
+    { "digest", (gint64) folded->digest, (gint64) whole->digest },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (figures); i++)
+    if (figures[i].folded != figures[i].whole) {
+      g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
+                   "folded and unfolded differ in the %s: %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT, figures[i].what, figures[i].folded,
+                   figures[i].whole);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+check_links (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster, GError **error)
+{
+  for (uint32_t i = 0; i < whole->n_resources; i++)
+    if (folded->resource_bytes[i] != whole->resource_bytes[i]) {
+      g_autofree char *name = ls_cluster_resource_name (cluster, i);
+      g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "folded and unfolded differ in the bytes of %s: %.17g and %.17g", name,
+                   folded->resource_bytes[i], whole->resource_bytes[i]);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+gboolean
+fold_check (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster, GError **error)
+{
+  if (!check_times (folded, whole, error) || !check_links (folded, whole, cluster, error))
+    return FALSE;
+  for (uint32_t rank = 0; rank < whole->n_ranks; rank++)
+    if (whole->ranks[rank].spans && folded->ranks[folded->representative[rank]].spans && !check_rank (folded, whole, rank, error))
+      return FALSE;
+  return TRUE;
+}

@@ -1,0 +1,227 @@
+/* Pins the semantics of Megatron-LM's data parallelism: parameters gathered one bucket ahead, which
+ * hides where compute is long enough and leaves bubbles where it is not; gathers and reductions of
+ * all pipeline ranks aligned with interleaved 1F1B; the optimizer cut in groups; torch's DDP
+ * reducing with each micro-batch or with the last. */
+#include "ls_test.h"
+
+#include "dp_job.h"
+
+#include "parallel/lower_state.h"
+
+/* --- one bucket ahead -------------------------------------------------------------------- */
+
+/* 4 ranks, 3 layers, 4 buckets: head and layer 2, but for its first norm; layer 1, likewise;
+ * layer 0; embedding. */
+static DpRun
+run_zero1 (uint32_t seq)
+{
+  LsModel m = dp_model (3, seq);
+  LsClusterSpec spec = dp_dgx (1);
+  LsStrategy s;
+  ls_strategy_init (&s);
+  s.gpus = s.global_batch = 4;
+  s.zero_stage = 1;
+  s.bucket_params = 12000000;
+  DpRun r = dp_run (&m, &s, &spec);
+  ls_strategy_clear (&s);
+  return r;
+}
+
+/* A gather waits for the bucket before it to be needed, and is launched then, not sooner: never
+ * more than one is under way. */
+static void
+check_look_ahead (const GArray *spans)
+{
+  static const char gather[] = "parameter all-gather";
+  LS_CHECK_INT (dp_count (spans, gather), ==, 4);
+  for (guint k = 1; k < 4; k++) {
+    DpSpan last = dp_nth (spans, gather, k - 1), next = dp_nth (spans, gather, k);
+    LS_CHECK_INT (next.op->unit, ==, 3 - k);
+    LS_CHECK_INT (next.start, >=, last.end);
+    /* The first kernel of the bucket that was awaited starts together with the next gather. */
+    DpSpan kernel = k == 1 ? dp_nth (spans, "embedding-lookup", 0) : dp_nth (spans, "qkv", k - 2);
+    LS_CHECK_INT (next.start, ==, kernel.start);
+  }
+}
+
+static void
+gathers_hide_behind_long_layers (void)
+{
+  DpRun r = run_zero1 (4096);
+  g_autoptr (GArray) spans = r.t ? dp_spans (r.t, 0) : NULL;
+  if (spans) {
+    check_look_ahead (spans);
+    /* Exposed: the first, and the second but for the embedding and a norm. */
+    DpSpan first = dp_nth (spans, "parameter all-gather", 0), second = dp_nth (spans, "parameter all-gather", 1);
+    DpSpan layer0 = dp_nth (spans, "qkv", 0), layer2 = dp_nth (spans, "qkv", 2), loss = dp_nth (spans, "logits", 0);
+    LS_CHECK_INT (layer0.start, ==, second.end);
+    LS_CHECK_INT (dp_idle (spans, first.start, layer0.start), <, (first.end - first.start) + (second.end - second.start));
+    LS_CHECK_INT (dp_idle (spans, layer0.start, loss.end), ==, 0);
+    LS_CHECK_INT (dp_nth (spans, "parameter all-gather", 3).end, <, layer2.start);
+    dp_check_timeline (spans, "megatron-long");
+  }
+  dp_run_clear (&r);
+}
+
+static void
+short_layers_leave_bubbles (void)
+{
+  DpRun r = run_zero1 (128);
+  g_autoptr (GArray) spans = r.t ? dp_spans (r.t, 0) : NULL;
+  if (spans) {
+    check_look_ahead (spans);
+    for (guint layer = 0; layer < 3; layer++) /* each waits for its gather */
+      LS_CHECK_INT (dp_nth (spans, "qkv", layer).start, ==, dp_nth (spans, "parameter all-gather", layer + 1).end);
+    DpSpan layer0 = dp_nth (spans, "qkv", 0), layer2 = dp_nth (spans, "qkv", 2);
+    LS_CHECK_INT (dp_idle (spans, layer0.start, layer2.start), >, (layer2.start - layer0.start) / 2);
+    dp_check_timeline (spans, "megatron-short");
+  }
+  dp_run_clear (&r);
+}
+
+/* --- interleaved ----------------------------------------------------------------------------- */
+
+enum { PP = 2, VPP = 4, MICRO_BATCHES = 4 };
+
+/* Instances of a role up to the first one that runs this segment for this chunk; of passes, by
+ * the start of their names. */
+static uint32_t
+count_before (const LsPlan *plan, uint32_t role, const char *segment, const char *pass)
+{
+  uint32_t n = 0;
+  const LsProgram *p = &plan->programs[role];
+  for (uint32_t i = 0; i < p->n_instances; i++) {
+    const char *name = plan->segments[p->instances[i].segment].name;
+    if (strcmp (name, segment) == 0)
+      return n;
+    n += g_str_has_prefix (name, pass);
+  }
+  return UINT32_MAX;
+}
+
+static bool
+has_op (const LsPlan *plan, const char *segment, const char *op)
+{
+  for (uint32_t i = 0; i < plan->n_segments; i++)
+    for (uint32_t o = 0; strcmp (plan->segments[i].name, segment) == 0 && o < plan->segments[i].n_ops; o++)
+      if (g_strcmp0 (plan->segments[i].ops[o].name, op) == 0)
+        return true;
+  return false;
+}
+
+/* The forwards of a rank are chunk 0 for micro-batches 0, 1, chunk 1 for 0, 1, .. chunk 3, then chunk 0
+ * for 2, 3 ..; its backwards chunk 3 for 0, 1, chunk 2 .. So forward 2 c is the first of chunk c, and
+ * backward 15 - 2 c the last. Chunk c + 1 is gathered before forward 2 c - rank; chunk c is
+ * reduced behind backward 15 - 2 c + rank. */
+static void
+check_turns (const LsPlan *plan, uint32_t rank)
+{
+  for (uint32_t chunk = 0; chunk < VPP; chunk++) {
+    g_autofree char *gather = g_strdup_printf ("gather parameters stage %u chunk %u", rank, chunk);
+    g_autofree char *reduce = g_strdup_printf ("reduce gradients stage %u chunk %u", rank, chunk);
+    uint32_t last = 15 - 2 * chunk + rank;
+    LS_CHECK_INT (count_before (plan, rank, gather, "forward"), ==, chunk < 2 ? 0 : 2 * (chunk - 1) - rank);
+    LS_CHECK_INT (count_before (plan, rank, reduce, "backward"), ==, last < VPP * MICRO_BATCHES ? last + 1 : UINT32_MAX);
+    LS_CHECK (has_op (plan, gather, "parameter all-gather"));
+    LS_CHECK (last >= VPP * MICRO_BATCHES || has_op (plan, reduce, "grad reduce-scatter"));
+  }
+}
+
+static void
+pipeline_ranks_gather_and_reduce_together (void)
+{
+  LsModel m = dp_model (8, 512);
+  LsClusterSpec spec = dp_dgx (1);
+  LsStrategy s;
+  ls_strategy_init (&s);
+  s.gpus = 4;
+  s.pp = PP;
+  s.vpp = VPP;
+  s.zero_stage = 1;
+  s.global_batch = 2 * MICRO_BATCHES;
+  DpRun r = dp_run (&m, &s, &spec);
+  for (uint32_t rank = 0; r.t && rank < PP; rank++)
+    check_turns (r.plan, rank);
+  /* What no backward of rank 1 stands behind is left to the end: its chunk 0. */
+  if (r.t) {
+    LS_CHECK (has_op (r.plan, "end stage 1", "grad reduce-scatter"));
+    LS_CHECK (!has_op (r.plan, "end stage 0", "grad reduce-scatter"));
+  }
+  ls_strategy_clear (&s);
+  dp_run_clear (&r);
+}
+
+/* --- groups ------------------------------------------------------------------------------------ */
+
+/* 1@4 of 8: a quarter of each bucket is summed over the two groups, behind its reduce-scatter and
+ * before the next one; parameters are gathered among 4. */
+static void
+an_optimizer_in_groups_sums_its_parts (void)
+{
+  LsModel m = dp_model (2, 1024);
+  LsClusterSpec spec = dp_dgx (1);
+  LsStrategy s;
+  ls_strategy_init (&s);
+  s.gpus = s.global_batch = 8;
+  s.zero_stage = 1;
+  s.zero_group = 4;
+  s.bucket_params = 12000000;
+  DpRun r = dp_run (&m, &s, &spec);
+  g_autoptr (GArray) spans = r.t ? dp_spans (r.t, 0) : NULL;
+  guint n = spans ? dp_count (spans, "grad reduce-scatter") : 0;
+  LS_CHECK_INT (n, ==, 3);
+  for (guint k = 0; k < n; k++) {
+    DpSpan scatter = dp_nth (spans, "grad reduce-scatter", k), sum = dp_nth (spans, "shard all-reduce", k);
+    LS_CHECK_INT (scatter.op->slot, ==, LS_SLOT_SHARD);
+    LS_CHECK_INT (sum.op->slot, ==, LS_SLOT_REPLICA);
+    LS_CHECK_INT (scatter.op->bytes, ==, 4 * sum.op->bytes);
+    LS_CHECK_INT (sum.start, >=, scatter.end);
+    LS_CHECK (k + 1 == n || dp_nth (spans, "grad reduce-scatter", k + 1).start >= sum.end);
+    LS_CHECK_INT (dp_nth (spans, "parameter all-gather", k).op->slot, ==, LS_SLOT_SHARD);
+  }
+  ls_strategy_clear (&s);
+  dp_run_clear (&r);
+}
+
+/* --- torch DDP ------------------------------------------------------------------------------------ */
+
+/* 2 layers in buckets of 1 MiB, then 25 MiB, a parameter closing the bucket that it fills: the head
+ * (2 MB); layer 1 and fc2 of layer 0 (34 MB); the rest. */
+static void
+ddp_reduces_each_micro_batch_or_the_last (void)
+{
+  for (int each = 0; each < 2; each++)
+    for (int overlaps = 0; overlaps < 2; overlaps++) {
+      LsModel m = dp_model (2, 1024);
+      LsClusterSpec spec = dp_dgx (1);
+      LsStrategy s;
+      ls_strategy_init (&s);
+      s.gpus = 4;
+      s.global_batch = 12;
+      s.dp_kind = LS_DP_DDP;
+      s.dp_overlap = overlaps;
+      s.grad_sync = each ? LS_GRAD_SYNC_EACH : LS_GRAD_SYNC_LAST;
+      DpRun r = dp_run (&m, &s, &spec);
+      g_autoptr (GArray) spans = r.t ? dp_spans (r.t, 0) : NULL;
+      if (spans) {
+        guint buckets = overlaps ? 3 : 1;
+        LS_CHECK_INT (dp_count (spans, "grad all-reduce"), ==, buckets * (each ? 3 : 1));
+        /* The backward of a micro-batch ends with its last all-reduce: the next forward, or the
+         * optimizer, comes behind. */
+        DpSpan last = dp_nth (spans, "grad all-reduce", buckets - 1);
+        DpSpan next = each ? dp_nth (spans, "embedding-lookup", 1) : dp_nth (spans, "grad-norm", 0);
+        LS_CHECK (next.op && next.start >= last.end);
+        DpSpan first = dp_nth (spans, "grad all-reduce", 0);
+        DpSpan backward_end = dp_nth (spans, "embedding-grad-accumulate", each ? 0 : 2);
+        LS_CHECK (overlaps ? first.start < backward_end.start : first.start >= backward_end.end);
+        if (overlaps && !each)
+          dp_check_timeline (spans, "ddp");
+      }
+      ls_strategy_clear (&s);
+      dp_run_clear (&r);
+    }
+}
+
+LS_TEST_MAIN ("dp_megatron", LS_TEST (gathers_hide_behind_long_layers), LS_TEST (short_layers_leave_bubbles),
+              LS_TEST (pipeline_ranks_gather_and_reduce_together), LS_TEST (an_optimizer_in_groups_sums_its_parts),
+              LS_TEST (ddp_reduces_each_micro_batch_or_the_last))
