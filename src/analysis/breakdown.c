@@ -1,5 +1,5 @@
-/* analysis/breakdown.c — where the time of a rank went: kernels of the compute
- * stream at the time that they take alone, what sharing added to them, and the
+/* analysis/breakdown.c — where the time of a rank went: kernels
+ * at the time that they take alone, what sharing added to them, and the
  * idle intervals between them as idle.c explains them. Integers throughout, so
  * the parts sum to the window to the picosecond. */
 #include "analysis/idle.h"
@@ -11,8 +11,9 @@ ls_part_name (LsPart part)
     [LS_PART_FORWARD] = "forward",       [LS_PART_BACKWARD] = "backward",     [LS_PART_RECOMPUTE] = "recompute",
     [LS_PART_OPTIMIZER] = "optimizer",   [LS_PART_SLOWDOWN] = "slowdown",     [LS_PART_EXPOSED_TP] = "exposed_tp",
     [LS_PART_EXPOSED_DP] = "exposed_dp", [LS_PART_EXPOSED_PP] = "exposed_pp", [LS_PART_EXPOSED_CP] = "exposed_cp",
-    [LS_PART_EXPOSED_EP] = "exposed_ep", [LS_PART_BUBBLE] = "bubble",         [LS_PART_SKEW] = "skew",
-    [LS_PART_HOST] = "host",             [LS_PART_OTHER] = "other",
+    [LS_PART_EXPOSED_EP] = "exposed_ep", [LS_PART_EXPOSED_COPY] = "exposed_copy",
+    [LS_PART_BUBBLE] = "bubble",         [LS_PART_SKEW] = "skew",             [LS_PART_HOST] = "host",
+    [LS_PART_OTHER] = "other",
   };
   return names[part];
 }
@@ -44,12 +45,12 @@ alone_by (const LsSpan *s, LsTime at)
 static void
 add_kernels (const LsTimeline *t, uint32_t rank, LsTime parts[LS_N_PARTS])
 {
-  const LsRankSpans *r = &t->ranks[rank];
-  for (uint32_t i = 0; i < r->n; i++) {
-    const LsSpan *s = &r->spans[i];
-    LsTime from = MAX (s->start, t->window_start);
-    LsTime to = MIN (ls_span_end (t, s), t->window_end);
-    if (from >= to || !ls_span_is_compute (t, rank, s))
+  g_autoptr (GArray) kernels = ls_kernel_times_new (t, rank);
+  for (guint i = 0; i < kernels->len; i++) {
+    const LsKernelTime *k = &g_array_index (kernels, LsKernelTime, i);
+    const LsSpan *s = &t->ranks[rank].spans[k->span];
+    LsTime from = MAX (k->from, t->window_start), to = MIN (k->to, t->window_end);
+    if (from >= to)
       continue;
     LsTime alone = alone_by (s, to) - alone_by (s, from);
     parts[kernel_part (ls_span_op (t, rank, s)->tag)] += alone;

@@ -97,7 +97,7 @@ next_instance (const LsTimeline *t, uint32_t rank)
   const LsProgram *program = &t->plan->programs[t->plan->bindings[rank].role];
   for (uint32_t i = r->n; i-- > 0;)
     if (ls_span_is_compute (t, rank, &r->spans[i]))
-      return r->spans[i].instance + 1 < program->n_instances ? r->spans[i].instance + 1 : 0;
+      return r->spans[i].instance + 1 < program->n_instances ? r->spans[i].instance + 1 : program->n_lead;
   return 0;
 }
 

@@ -4,22 +4,24 @@
 
 #include <lockstep/error.h>
 
+#include "model/expert_load.h"
+
 /* FLOPs of a kernel as model FLOPs count them: matrix products only, and
- * attention over all pairs of positions, whatever a causal kernel skips. The
- * backward of attention counts twice its forward: what a flash kernel recomputes
- * inside is not the recipe's recomputation. */
+ * attention over all pairs of positions. A decoder's kernels are causal and compute half of
+ * them, or parts of that half (cp): so what they compute counts twice. The
+ * backward of attention counts twice its forward, of which its kernel has 2.5: what a flash
+ * kernel recomputes inside is not the recipe's recomputation. */
 static double
 model_flops_of (const LsKernel *k)
 {
-  double pairs = (double) k->batch * (double) k->m * (double) k->n * (double) k->k;
   switch (k->kind) {
   case LS_KERNEL_GEMM:
   case LS_KERNEL_BATCHED_GEMM:
     return k->flops;
   case LS_KERNEL_ATTENTION_FWD:
-    return 4 * pairs;
+    return 2 * k->flops;
   case LS_KERNEL_ATTENTION_BWD:
-    return 8 * pairs;
+    return 2 * k->flops * 2 / 2.5;
   default:
     return 0;
   }
@@ -49,7 +51,7 @@ ls_plan_model_flops (const LsPlan *plan, bool is_recomputed)
   for (uint32_t role = 0; role < plan->n_roles; role++) {
     const LsProgram *program = &plan->programs[role];
     double of_rank = 0;
-    for (uint32_t i = 0; i < program->n_instances; i++)
+    for (uint32_t i = program->n_lead; i < program->n_instances; i++)
       of_rank += of_segment[program->instances[i].segment];
     flops += of_rank * n_ranks[role];
   }
@@ -60,19 +62,36 @@ ls_plan_model_flops (const LsPlan *plan, bool is_recomputed)
 #define FLOPS_TOLERANCE 1e-7
 
 /* With more tensor-parallel ranks than key-value heads each rank computes a whole head:
- * 6 FLOPs a token for each weight of K and V that is there more than once. */
+ * 6 FLOPs a token for each weight of K and V that is there more than once. So do, without
+ * sequence parallelism, all of them the latents of latent attention. */
 static double
 repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
-  double n_more = s->tp > m->n_kv_heads ? s->tp - m->n_kv_heads : 0;
-  return 6.0 * s->global_batch * seq * m->n_layers * m->hidden * 2 * n_more * m->head_dim;
+  double tokens = (double) s->global_batch * seq, n_more = s->tp > m->n_kv_heads ? s->tp - m->n_kv_heads : 0;
+  if (m->kv_lora > 0)
+    return s->sp ? 0 : 6.0 * tokens * m->n_layers * m->hidden * (s->tp - 1.0) * ((double) m->q_lora + m->kv_lora + m->rope_dim);
+  return 6.0 * tokens * m->n_layers * m->hidden * 2 * n_more * m->head_dim;
+}
+
+double
+ls_dropped_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
+{
+  if (m->n_experts == 0 || s->expert_capacity <= 0)
+    return 0;
+  g_autofree char *why = NULL;
+  g_autofree double *share = ls_expert_shares (s->expert_load, m, &why);
+  LsShard shard = { .tp = s->tp, .sp = s->sp && s->tp > 1, .micro_batch = s->micro_batch, .seq = seq, .cp = s->cp, .ep = s->ep,
+                    .etp = s->etp, .expert_share = share, .expert_capacity = s->expert_capacity };
+  double assignments = (double) s->global_batch * seq * m->top_k * ls_model_n_moe_layers (m);
+  return 6 * (double) ls_model_expert_params (m) * assignments * (1 - ls_expert_kept_share (m, &shard));
 }
 
 gboolean
 ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrategy *s, GError **error)
 {
   uint32_t seq = s->seq ? s->seq : m->seq;
-  double asked = ls_model_flops (m, ls_model_padded_vocab (m, s->tp), seq, s->global_batch, false) + repeated_flops (m, s, seq);
+  double asked = ls_model_flops (m, ls_model_padded_vocab (m, s->tp), seq, s->global_batch, false) + repeated_flops (m, s, seq)
+                 - ls_dropped_flops (m, s, seq);
   double done = ls_plan_model_flops (plan, false);
   if (fabs (done - asked) <= FLOPS_TOLERANCE * asked)
     return TRUE;
@@ -82,17 +101,18 @@ ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrategy *s, G
 }
 
 gboolean
-ls_conserves_memory (const LsPlan *plan, const LsMemory *memory, GError **error)
+ls_conserves_memory (const LsMemory *memory, GError **error)
 {
-  for (uint32_t role = 0; role < memory->n_roles; role++)
+  for (uint32_t i = 0; i < memory->n_classes; i++)
     for (int c = 0; c < LS_N_MEM; c++) {
-      uint64_t begin = plan->programs[role].static_bytes[c], end = memory->roles[role].at_end[c];
-      if (begin == end && memory->roles[role].overfreed_bytes == 0)
+      const LsClassMemory *m = &memory->classes[i];
+      uint64_t begin = m->at_begin[c], end = m->at_end[c];
+      if (begin == end && m->overfreed_bytes == 0)
         continue;
       g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
                    "internal error: a step of role %u begins with %" G_GUINT64_FORMAT " bytes of %s and ends with %" G_GUINT64_FORMAT
                    "; %" G_GUINT64_FORMAT " bytes were freed that were not alive",
-                   role, begin, ls_mem_category_name ((LsMemCategory) c), end, memory->roles[role].overfreed_bytes);
+                   m->role, begin, ls_mem_category_name ((LsMemCategory) c), end, m->overfreed_bytes);
       return FALSE;
     }
   return TRUE;

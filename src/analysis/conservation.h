@@ -14,6 +14,9 @@
  * others. */
 double ls_plan_model_flops (const LsPlan *plan, bool is_recomputed);
 
+/* Of one step's tokens that experts with a capacity drop: the model counts them, nobody computes them. */
+double ls_dropped_flops (const LsModel *m, const LsStrategy *s, uint32_t seq);
+
 /* Of a plan that was lowered from this model and resolved strategy: kernels that do not
  * recompute have the FLOPs of ls_model_flops(), and those of key-value heads that several
  * tensor-parallel ranks compute, as there are fewer. */
@@ -21,7 +24,7 @@ gboolean ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrat
 
 /* A step ends with the bytes alive, by category, that it began with, and frees nothing
  * that is not alive. */
-gboolean ls_conserves_memory (const LsPlan *plan, const LsMemory *memory, GError **error);
+gboolean ls_conserves_memory (const LsMemory *memory, GError **error);
 
 /* LS_ERROR_FAILED, with both sides, where one does not hold: an error in the program and
  * not in its input. */

@@ -20,7 +20,7 @@ bool
 ls_span_is_compute (const LsTimeline *t, uint32_t rank, const LsSpan *span)
 {
   const LsOp *op = ls_span_op (t, rank, span);
-  return op->kind == LS_OP_KERNEL && op->stream == LS_STREAM_COMPUTE;
+  return op->kind == LS_OP_KERNEL;
 }
 
 /* Gives [since, to) to a part, as far as it lies in the gap and the window. */
@@ -75,7 +75,10 @@ explain_span (Gap *g, const LsSpan *x)
   case LS_OP_HOST_DELAY:
     explain (g, x->start, LS_PART_HOST, op);
     break;
-  default: /* a copy, or a kernel of another stream */
+  case LS_OP_COPY:
+    explain (g, x->start, op->root == LS_COPY_IN_HOST ? LS_PART_OPTIMIZER : LS_PART_EXPOSED_COPY, op); /* the CPU's Adam */
+    break;
+  default: /* a kernel of another stream */
     explain (g, x->start, LS_PART_OTHER, op);
   }
 }
@@ -100,19 +103,58 @@ explain_gap (Gap *g, uint8_t kind, uint32_t cause)
   explain (g, g->from, kind == LS_CAUSE_HOST ? LS_PART_HOST : LS_PART_OTHER, NULL);
 }
 
-void
-ls_idle_each (const LsTimeline *t, uint32_t rank, LsIdleFunc each, void *data)
+/* --- kernels ----------------------------------------------------------------------- */
+
+static gint
+by_start (gconstpointer a, gconstpointer b)
+{
+  const LsKernelTime *x = a, *y = b;
+  if (x->from != y->from)
+    return x->from < y->from ? -1 : 1;
+  return x->span < y->span ? -1 : 1;
+}
+
+GArray *
+ls_kernel_times_new (const LsTimeline *t, uint32_t rank)
 {
   const LsRankSpans *r = &t->ranks[rank];
-  Gap gap = { .t = t, .rank = rank, .each = each, .data = data, .from = t->window_start };
+  GArray *kernels = g_array_new (FALSE, FALSE, sizeof (LsKernelTime));
+  bool is_sorted = true;
+  LsTime last = G_MININT64;
   for (uint32_t i = 0; i < r->n; i++) {
     const LsSpan *s = &r->spans[i];
     if (!ls_span_is_compute (t, rank, s))
       continue;
-    gap.to = s->start;
-    gap.before = i;
+    LsKernelTime k = { i, s->start, ls_span_end (t, s) };
+    g_array_append_val (kernels, k);
+    is_sorted &= k.from >= last;
+    last = k.from;
+  }
+  if (!is_sorted)
+    g_array_sort (kernels, by_start);
+  LsTime free_at = G_MININT64;
+  for (guint i = 0; i < kernels->len; i++) {
+    LsKernelTime *k = &g_array_index (kernels, LsKernelTime, i);
+    k->from = MAX (k->from, free_at);
+    k->to = MAX (k->to, k->from);
+    free_at = k->to;
+  }
+  return kernels;
+}
+
+void
+ls_idle_each (const LsTimeline *t, uint32_t rank, LsIdleFunc each, void *data)
+{
+  const LsRankSpans *r = &t->ranks[rank];
+  g_autoptr (GArray) kernels = ls_kernel_times_new (t, rank);
+  Gap gap = { .t = t, .rank = rank, .each = each, .data = data, .from = t->window_start };
+  for (guint i = 0; i < kernels->len; i++) {
+    const LsKernelTime *k = &g_array_index (kernels, LsKernelTime, i);
+    const LsSpan *s = &r->spans[k->span];
+    gap.to = k->from;
+    gap.before = k->span;
     explain_gap (&gap, s->cause_kind, s->cause);
-    gap.from = MAX (gap.from, ls_span_end (t, s));
+    gap.from = MAX (gap.from, k->to);
   }
   gap.to = t->window_end;
   gap.before = LS_SPAN_NONE;

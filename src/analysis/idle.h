@@ -1,5 +1,5 @@
-/* analysis/idle.h — why the compute stream of a rank stood still (DESIGN.md
- * section 9, "Where the time of a rank went").
+/* analysis/idle.h — why a rank computed nothing (DESIGN.md section 9, "Where the time of a
+ * rank went"). Kernels of all streams count, as a GPU runs one at a time (exec/kernel.c).
  *
  * Problem. Between two kernels lies a gap. It belongs to whatever ended it, and
  * before that to whatever that had waited for: a chain of causes, walked back
@@ -19,8 +19,8 @@
  *     (3) X itself had to wait: go on with the cause of X, which is an earlier op
  *         of its stream or communicator, a dependency or the host
  *
- * What no chain explains is `other`: a wait for a copy or for a kernel of another
- * stream, and an idle stream of which the run recorded no cause.
+ * A wait for a copy from or to the memory of the host, or NVMe, is exposed_copy. What no
+ * chain explains is `other`: an idle GPU of which the run recorded no cause.
  *
  * Cost. O(spans): apart from the one that closes it, a chain holds only spans that
  * started inside the gap. */
@@ -39,12 +39,22 @@ typedef struct {
 
 typedef void (*LsIdleFunc) (const LsIdlePiece *piece, void *data);
 
+/* A kernel, and when it has the GPU to itself: from the end of those before it. */
+typedef struct {
+  uint32_t span;
+  LsTime from, to; /* not cut by the window; empty if others have all of it */
+} LsKernelTime;
+
+/* The kernels of a rank, of all streams, in order of their start; to be unref'ed. A GPU runs
+ * one at a time; in a timeline from elsewhere the first of two that overlap counts. */
+GArray *ls_kernel_times_new (const LsTimeline *t, uint32_t rank);
+
 /* Calls `each` with pieces that do not overlap and together are the time within
- * the window in which the compute stream runs no kernel: gaps in order of time,
+ * the window in which no kernel runs: gaps in order of time,
  * the pieces of one gap from its end to its start. */
 void ls_idle_each (const LsTimeline *t, uint32_t rank, LsIdleFunc each, void *data);
 
-/* Whether a span is a kernel of the compute stream; its end within the window if
+/* Whether a span is a kernel; its end within the window if
  * it never finished. */
 bool ls_span_is_compute (const LsTimeline *t, uint32_t rank, const LsSpan *span);
 LsTime ls_span_end (const LsTimeline *t, const LsSpan *span);

@@ -19,12 +19,12 @@ fill_speed (LsReport *r, const LsTimeline *t, const LsModel *m, const LsStrategy
   double peak = c->spec.gpu.peak_flops[s->dtype] * t->n_ranks * r->step_time_s;
   uint64_t vocab = ls_model_padded_vocab (m, s->tp);
   uint32_t seq = s->seq ? s->seq : m->seq;
-  double flops = ls_model_flops (m, vocab, seq, s->global_batch, false);
+  double dropped = ls_dropped_flops (m, s, seq), flops = ls_model_flops (m, vocab, seq, s->global_batch, false) - dropped;
 
   r->tokens_per_s = (double) s->global_batch * seq / r->step_time_s;
   g_assert_cmpfloat (peak, >, 0);
   r->mfu = flops / peak;
-  r->mfu_causal = ls_model_flops (m, vocab, seq, s->global_batch, true) / peak;
+  r->mfu_causal = (ls_model_flops (m, vocab, seq, s->global_batch, true) - dropped) / peak;
   r->hfu = (flops + ls_plan_model_flops (t->plan, true)) / peak;
 }
 
@@ -41,22 +41,17 @@ fill_breakdown (LsReport *r, const LsTimeline *t)
   r->bubble_frac = r->breakdown_s[LS_PART_BUBBLE] / r->step_time_s;
 }
 
-/* The fullest rank: the lowest of those whose role has the highest peak. */
 static void
-fill_memory (LsReport *r, const LsPlan *plan, const LsMemory *memory, const LsGpu *gpu)
+fill_memory (LsReport *r, const LsMemory *memory, const LsGpu *gpu)
 {
-  const LsRoleMemory *fullest = NULL;
-  for (uint32_t rank = 0; rank < plan->n_ranks; rank++) {
-    const LsRoleMemory *of_role = &memory->roles[plan->bindings[rank].role];
-    if (fullest && of_role->peak_bytes <= fullest->peak_bytes)
-      continue;
-    fullest = of_role;
-    r->peak_rank = rank;
-  }
+  const LsClassMemory *fullest = ls_memory_fullest (memory);
   g_assert (fullest);
+  r->peak_rank = fullest->rank;
   r->peak_bytes = fullest->peak_bytes;
-  r->capacity_bytes = gpu->hbm_bytes - MIN (gpu->reserved_bytes, gpu->hbm_bytes);
-  r->fits = r->peak_bytes <= r->capacity_bytes;
+  r->needed_bytes = fullest->needed_bytes;
+  r->capacity_bytes = ls_memory_capacity (gpu);
+  r->context_bytes = MIN (gpu->reserved_bytes, gpu->hbm_bytes);
+  r->fits = r->needed_bytes <= r->capacity_bytes;
   memcpy (r->by_category, fullest->category_peak, sizeof r->by_category);
   memcpy (r->at_peak, fullest->at_peak, sizeof r->at_peak);
 }
@@ -85,14 +80,16 @@ ls_report_init (LsReport *r, const LsTimeline *t, const LsMemory *memory, const 
     .n_op_instances = ls_plan_n_op_instances (t->plan),
     .digest = t->digest,
   };
-  for (uint32_t rank = 0; rank < t->n_ranks; rank++) /* sampled spans are no classes: all ranks were simulated */
-    r->n_classes += t->is_sampled || t->multiplicity[rank] > 0;
+  for (uint32_t rank = 0; rank < t->n_ranks; rank++)
+    r->n_classes += t->multiplicity[rank] > 0;
+  if (t->is_sampled) /* one of each role is recorded, all classes were simulated */
+    r->n_classes = t->n_classes;
   if (m)
     fill_speed (r, t, m, s, c);
   else
     fill_no_speed (r);
   fill_breakdown (r, t);
-  fill_memory (r, t->plan, memory, &c->spec.gpu);
+  fill_memory (r, memory, &c->spec.gpu);
   ls_link_use_report (r, t, c);
   fill_cost_share (r, cost_share);
 }

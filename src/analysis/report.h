@@ -22,6 +22,7 @@ typedef enum {
   LS_PART_EXPOSED_PP,
   LS_PART_EXPOSED_CP,
   LS_PART_EXPOSED_EP,
+  LS_PART_EXPOSED_COPY,
   LS_PART_BUBBLE,
   LS_PART_SKEW,
   LS_PART_HOST,
@@ -87,6 +88,8 @@ typedef struct {
   /* memory of the fullest rank */
   uint32_t peak_rank;
   uint64_t peak_bytes, capacity_bytes;
+  uint64_t needed_bytes;  /* the peak, or what the caching allocator makes of it */
+  uint64_t context_bytes; /* of the CUDA context: not in the capacity            */
   bool fits;
   uint64_t by_category[LS_N_MEM]; /* each category's own maximum over the step */
   uint64_t at_peak[LS_N_MEM];

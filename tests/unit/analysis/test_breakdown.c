@@ -266,7 +266,8 @@ host_delay_is_host (void)
   CHECK_RANK (&trace, 0, [LS_PART_FORWARD] = 75, [LS_PART_HOST] = 25);
 }
 
-/* Copies and kernels of other streams are `other`, and so is a gap without cause. */
+/* Copies have a part of their own, kernels count whatever their stream, and a gap without cause
+ * is `other`. */
 static void
 the_rest_is_other (void)
 {
@@ -275,7 +276,7 @@ the_rest_is_other (void)
   TRACE_ADD (&trace, 0, { OP_F, 1000, 10, 1010, LS_CAUSE_NONE, NONE }, { OP_COPY, 1010, 1010, 1030, LS_CAUSE_DEP, 0 },
              { OP_F, 1030, 70, 1100, LS_CAUSE_DEP, 1 }, { OP_SIDE_KERNEL, 1100, 5, 1105, LS_CAUSE_DEP, 2 },
              { OP_F, 1105, 55, 1160, LS_CAUSE_DEP, 3 });
-  CHECK_RANK (&trace, 0, [LS_PART_FORWARD] = 135, [LS_PART_OTHER] = 20 + 5 + 40);
+  CHECK_RANK (&trace, 0, [LS_PART_FORWARD] = 140, [LS_PART_EXPOSED_COPY] = 20, [LS_PART_OTHER] = 40);
 }
 
 /* A malformed timeline must not hang the analysis. */
@@ -301,7 +302,7 @@ static void
 keys_are_those_of_the_design (void)
 {
   static const char *const keys[] = { "forward", "backward", "recompute", "optimizer", "slowdown", "exposed_tp", "exposed_dp",
-                                      "exposed_pp", "exposed_cp", "exposed_ep", "bubble", "skew", "host", "other" };
+                                      "exposed_pp", "exposed_cp", "exposed_ep", "exposed_copy", "bubble", "skew", "host", "other" };
   G_STATIC_ASSERT (G_N_ELEMENTS (keys) == LS_N_PARTS);
   for (int part = 0; part < LS_N_PARTS; part++)
     LS_CHECK_STR (ls_part_name (part), keys[part]);

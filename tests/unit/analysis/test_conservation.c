@@ -27,8 +27,8 @@ frees (const LsOp *op)
 static gboolean
 conserves (const Job *j, GError **error)
 {
-  g_autoptr (LsMemory) memory = ls_memory_new (j->plan);
-  return ls_conserves_flops (j->plan, &j->model, &j->strategy, error) && ls_conserves_memory (j->plan, memory, error);
+  g_autoptr (LsMemory) memory = ls_memory_new (&(LsMemoryInput) { .plan = j->plan });
+  return ls_conserves_flops (j->plan, &j->model, &j->strategy, error) && ls_conserves_memory (memory, error);
 }
 
 static void
@@ -102,5 +102,24 @@ a_buffer_of_another_size_is_noticed (void)
   }
 }
 
+/* Half the capacity that even experts need: half of what they would compute is dropped. */
+static void
+dropped_tokens_have_no_flops (void)
+{
+  const LsModel m = {
+    .n_layers = 3, .hidden = 64, .n_heads = 4, .n_kv_heads = 4, .head_dim = 16, .ffn = 128, .vocab = 1000, .seq = 32, .mlp = LS_MLP_SWIGLU,
+    .n_experts = 4, .top_k = 2, .expert_ffn = 128, .moe_every = 1,
+  };
+  LsStrategy s;
+  ls_strategy_init (&s);
+  s.global_batch = 8;
+  s.expert_capacity = 0.5;
+  double of_experts = 6.0 * 3 * 64 * 128 * 8 * 32 * 2 * 3; /* 6 x weights of one x tokens x top_k x layers */
+  LS_CHECK_NEAR (ls_dropped_flops (&m, &s, 32), of_experts / 2, 1e-12);
+  s.expert_capacity = 0;
+  LS_CHECK_DOUBLE (ls_dropped_flops (&m, &s, 32), ==, 0);
+}
+
 LS_TEST_MAIN ("conservation", LS_TEST (jobs_of_every_kind_keep_the_laws), LS_TEST (a_missing_percent_of_a_kernel_is_noticed),
-              LS_TEST (a_kernel_that_only_recomputes_does_not_count), LS_TEST (a_buffer_of_another_size_is_noticed))
+              LS_TEST (a_kernel_that_only_recomputes_does_not_count), LS_TEST (a_buffer_of_another_size_is_noticed),
+              LS_TEST (dropped_tokens_have_no_flops))

@@ -61,7 +61,7 @@ check_flops (const Job *j)
 {
   double own, again;
   count_flops (j->plan, &own, &again);
-  if (j->model.attention != LS_ATTENTION_UNFUSED)
+  if (j->strategy.attention != LS_ATTENTION_UNFUSED)
     return;
   double expected = ls_model_flops (&j->model, ls_model_padded_vocab (&j->model, j->strategy.tp), j->strategy.seq,
                                     j->strategy.global_batch, false);

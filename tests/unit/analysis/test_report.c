@@ -27,7 +27,7 @@ typedef struct {
   LsModel model;
   LsStrategy strategy;
   LsCluster cluster;
-  LsRoleMemory roles[2];
+  LsClassMemory classes[2];
   LsMemory memory;
   LsProgram programs[2];
   LsKernel kernels[3];
@@ -61,9 +61,9 @@ job_init (Job *job)
   job->trace.t.digest = 0xfeed;
   job->trace.t.resource_bytes = job->resource_bytes;
 
-  job->roles[0] = (LsRoleMemory) { .peak_bytes = 700, .at_peak = { 300, 400 }, .category_peak = { 300, 500 } };
-  job->roles[1] = (LsRoleMemory) { .peak_bytes = 800, .at_peak = { 200, 600 }, .category_peak = { 250, 650 } };
-  job->memory = (LsMemory) { 2, job->roles };
+  job->classes[0] = (LsClassMemory) { .rank = 0, .count = 1, .peak_bytes = 700, .needed_bytes = 700, .at_peak = { 300, 400 }, .category_peak = { 300, 500 } };
+  job->classes[1] = (LsClassMemory) { .rank = 1, .role = 1, .count = 1, .peak_bytes = 800, .needed_bytes = 800, .at_peak = { 200, 600 }, .category_peak = { 250, 650 } };
+  job->memory = (LsMemory) { .n_classes = 2, .classes = job->classes };
 }
 
 static void
@@ -123,14 +123,14 @@ mfu_is_the_published_formula_over_the_peak (void)
 }
 
 /* Only matrix products that are tagged as recomputed count; attention over all
- * pairs, whatever the kernel says; once per instance and rank of the role. */
+ * pairs, twice what its causal kernel computes; once per instance and rank of the role. */
 static void
 hfu_adds_what_was_recomputed (void)
 {
   Job job;
   job_init (&job);
   job.kernels[0] = (LsKernel) { .kind = LS_KERNEL_GEMM, .flops = 1e12 };
-  job.kernels[1] = (LsKernel) { .kind = LS_KERNEL_ATTENTION_FWD, .flops = 1, .batch = 10, .m = 1000, .n = 1000, .k = 100 };
+  job.kernels[1] = (LsKernel) { .kind = LS_KERNEL_ATTENTION_FWD, .flops = 2 * 10 * 1e6 * 100, .batch = 10, .m = 1000, .n = 1000, .k = 100 };
   job.kernels[2] = (LsKernel) { .kind = LS_KERNEL_NORM, .flops = 1e15 };
   for (uint32_t i = 0; i < 3; i++) {
     job.trace.ops[OP_F + (int) i].tag = LS_TAG_RECOMPUTE;
@@ -180,17 +180,17 @@ memory_is_that_of_the_fullest_rank (void)
   LS_CHECK_INT (r.by_category[LS_MEM_GRADIENTS], ==, 650);
   ls_report_clear (&r);
 
-  job.roles[0].peak_bytes = 800; /* a tie: the lowest rank */
+  job.classes[0].peak_bytes = job.classes[0].needed_bytes = 800; /* a tie: the lowest rank */
   job_report (&job, &r);
   LS_CHECK_INT (r.peak_rank, ==, 0);
   ls_report_clear (&r);
 
-  job.roles[0].peak_bytes = 900; /* exactly full */
+  job.classes[0].peak_bytes = job.classes[0].needed_bytes = 900; /* exactly full */
   job_report (&job, &r);
   LS_CHECK (r.fits);
   ls_report_clear (&r);
 
-  job.roles[0].peak_bytes = 901;
+  job.classes[0].peak_bytes = job.classes[0].needed_bytes = 901;
   job_report (&job, &r);
   LS_CHECK (!r.fits);
   ls_report_clear (&r);

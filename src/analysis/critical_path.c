@@ -1,0 +1,292 @@
+#include "analysis/critical_path.h"
+
+#include <lockstep/error.h>
+
+#include "analysis/critical_link.h"
+#include "analysis/critical_match.h"
+#include "analysis/idle.h"
+
+const char *
+ls_path_kind_name (LsPathKind kind)
+{
+  static const char *const names[LS_N_PATH_KINDS] = {
+    [LS_PATH_KERNEL] = "kernel", [LS_PATH_SLOWDOWN] = "slowdown", [LS_PATH_LATENCY] = "latency", [LS_PATH_MOVING] = "moving",
+    [LS_PATH_HOST] = "host",     [LS_PATH_QUEUE] = "queue",       [LS_PATH_OTHER] = "other",
+  };
+  return names[kind];
+}
+
+void
+ls_critical_path_free (LsCriticalPath *path)
+{
+  if (!path)
+    return;
+  g_array_unref (path->pieces);
+  g_free (path);
+}
+
+const char *
+ls_path_name (const LsCriticalPath *path, const LsPathPiece *piece)
+{
+  const LsTimeline *t = path->timeline;
+  if (piece->span == LS_SPAN_NONE)
+    return "nothing";
+  return ls_span_name (t, piece->rank, &t->ranks[ls_timeline_representative (t, piece->rank)].spans[piece->span]);
+}
+
+/* --- the walk ----------------------------------------------------------- */
+
+/* Where it is: the op `span` of `rank`; [to, end of the window) is explained. */
+typedef struct {
+  const LsTimeline *t;
+  LsMatcher *matcher;
+  LsCallLimits *limits;
+  GArray *pieces; /* backwards */
+  uint32_t rank, span;
+  LsTime to;
+} Walk;
+
+static const LsSpan *
+span_of (const Walk *w, uint32_t rank, uint32_t span)
+{
+  return &w->t->ranks[ls_timeline_representative (w->t, rank)].spans[span];
+}
+
+/* [since, to) belongs to where the walk is, as far as it lies in the window. */
+static LsPathPiece *
+take (Walk *w, LsTime since, LsPathKind kind)
+{
+  since = MAX (since, w->t->window_start);
+  if (since >= w->to)
+    return NULL;
+  const LsPathPiece piece = {
+    .from = since, .to = w->to, .rank = w->rank, .span = w->span, .link = LS_PATH_NO_LINK, .kind = kind,
+  };
+  g_array_append_val (w->pieces, piece);
+  w->to = since;
+  return &g_array_index (w->pieces, LsPathPiece, w->pieces->len - 1);
+}
+
+static void
+take_kernel (Walk *w, const LsSpan *x)
+{
+  LsTime from = MAX (x->start, w->t->window_start), to = w->to, duration = ls_span_end (w->t, x) - x->start;
+  LsTime alone = MIN (x->matched, duration);
+  if (from < to)
+    take (w, from + (LsTime) ((__int128) alone * (to - from) / duration), LS_PATH_SLOWDOWN);
+  take (w, x->start, LS_PATH_KERNEL);
+}
+
+/* What moves from `since` to here: first its latency, then data. */
+static void
+take_moving (Walk *w, LsTime since, LsCallLimit limit)
+{
+  LsPathPiece *piece = take (w, since + limit.latency, LS_PATH_MOVING);
+  if (piece) {
+    piece->link = limit.link;
+    piece->n_links = limit.n_links;
+    piece->busy_s = limit.busy_s;
+  }
+  take (w, since, LS_PATH_LATENCY);
+}
+
+static void
+go_to (Walk *w, uint32_t rank, uint32_t span)
+{
+  w->rank = rank;
+  w->span = span;
+}
+
+/* To the member that came last. */
+static void
+take_collective (Walk *w, const LsSpan *x, const LsOp *op)
+{
+  uint32_t id = w->t->plan->bindings[w->rank].comm[op->slot], last = w->rank, last_span = w->span;
+  const LsCommunicator *comm = &w->t->plan->comms[id];
+  LsTime came = x->start;
+  take_moving (w, x->matched, ls_limit_of_call (w->limits, w->rank, op));
+  for (uint32_t i = 0; i < comm->n_ranks && came < x->matched; i++) {
+    uint32_t span = ls_match_call (w->matcher, comm->ranks[i], id, x);
+    if (span == LS_SPAN_NONE || span_of (w, comm->ranks[i], span)->start <= came)
+      continue;
+    came = span_of (w, comm->ranks[i], span)->start;
+    last = comm->ranks[i];
+    last_span = span;
+  }
+  take (w, came, LS_PATH_OTHER); /* a member without a span */
+  go_to (w, last, last_span);
+}
+
+/* One transfer of a group, as far as the spans of both ends tell. */
+typedef struct {
+  uint32_t peer, span; /* LS_SPAN_NONE: not known */
+  uint32_t index;
+  LsTime came, matched; /* when the later end did, and both */
+} Met;
+
+/* False: it was over before the group. A group with one transfer knows when that matched. */
+static bool
+meet (Walk *w, const LsSpan *x, const LsOp *op, uint32_t i, Met *ret_met)
+{
+  uint32_t peer, span = ls_match_transfer (w->matcher, w->rank, w->span, i, &peer);
+  *ret_met = (Met) { peer, span, i, x->start, x->matched };
+  if (span == LS_SPAN_NONE)
+    return true;
+  const LsSpan *y = span_of (w, peer, span);
+  bool is_alone = ls_span_op (w->t, peer, y)->n_transfers == 1;
+  ret_met->came = MAX (x->start, y->start);
+  if (op->n_transfers > 1)
+    ret_met->matched = is_alone ? y->matched : ret_met->came;
+  return is_alone ? y->end == x->end : y->end >= x->end;
+}
+
+/* Of those that may have ended the group, the one whose ends came last. */
+static Met
+find_last_met (Walk *w, const LsSpan *x, const LsOp *op)
+{
+  Met last = { .span = LS_SPAN_NONE, .index = op->n_transfers, .came = x->start, .matched = x->matched };
+  for (uint32_t i = 0; i < op->n_transfers; i++) {
+    Met met;
+    if (meet (w, x, op, i, &met) && (last.index == op->n_transfers || met.came > last.came))
+      last = met;
+  }
+  return last;
+}
+
+/* To the end that came last. */
+static void
+take_group (Walk *w, const LsSpan *x, const LsOp *op)
+{
+  Met last = find_last_met (w, x, op);
+  LsCallLimit limit = { .link = LS_PATH_NO_LINK };
+  if (last.span != LS_SPAN_NONE) {
+    const LsTransfer *transfer = &op->transfers[last.index];
+    limit = transfer->is_send ? ls_limit_of_transfer (w->limits, w->rank, last.peer, transfer->bytes)
+                              : ls_limit_of_transfer (w->limits, last.peer, w->rank, transfer->bytes);
+  }
+  take_moving (w, last.matched, limit);
+  take (w, last.came, last.span != LS_SPAN_NONE ? LS_PATH_QUEUE : LS_PATH_OTHER);
+  if (last.came > x->start)
+    go_to (w, last.peer, last.span);
+}
+
+/* From the end of an op to its start, which may be that of another rank's. */
+static void
+take_op (Walk *w)
+{
+  const LsSpan *x = span_of (w, w->rank, w->span);
+  const LsOp *op = ls_span_op (w->t, w->rank, x);
+  switch (op->kind) {
+  case LS_OP_KERNEL:
+    take_kernel (w, x);
+    break;
+  case LS_OP_COLLECTIVE:
+    take_collective (w, x, op);
+    break;
+  case LS_OP_P2P:
+    take_group (w, x, op);
+    break;
+  case LS_OP_COPY:
+    take_moving (w, x->start, ls_limit_of_copy (w->limits, w->rank, op));
+    break;
+  default:
+    take (w, x->start, op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY ? LS_PATH_HOST : LS_PATH_OTHER);
+  }
+}
+
+/* A GPU runs one kernel at a time: the one before this, if it ended as this one began. */
+static uint32_t
+kernel_before (const Walk *w, uint32_t span)
+{
+  const LsSpan *spans = span_of (w, w->rank, 0);
+  for (uint32_t i = span; i-- > 0;)
+    if (ls_span_is_compute (w->t, w->rank, &spans[i]))
+      return spans[i].end == spans[span].start ? i : LS_SPAN_NONE;
+  return LS_SPAN_NONE;
+}
+
+/* Of an op that began at `to`: what it had waited for. False: nothing that is known. */
+static bool
+step_back (Walk *w)
+{
+  const LsSpan *x = span_of (w, w->rank, w->span);
+  const LsOp *op = ls_span_op (w->t, w->rank, x);
+  uint32_t cause = x->cause_kind == LS_CAUSE_NONE ? LS_SPAN_NONE : x->cause;
+  LsTime free_at = cause == LS_SPAN_NONE ? w->t->window_start : ls_span_end (w->t, span_of (w, w->rank, cause));
+  bool is_hosts = x->cause_kind == LS_CAUSE_HOST;
+  if (op->kind == LS_OP_KERNEL && free_at < w->to && !(is_hosts && x->issued == x->start)) {
+    uint32_t before = kernel_before (w, w->span);
+    if (before != LS_SPAN_NONE) {
+      w->span = before;
+      return true;
+    }
+  }
+  take (w, free_at, is_hosts ? LS_PATH_HOST : op->kind == LS_OP_COPY ? LS_PATH_QUEUE : LS_PATH_OTHER);
+  w->span = cause;
+  return cause != LS_SPAN_NONE;
+}
+
+/* The last to end of the step, on the lowest rank; false if there is none. */
+static bool
+find_last (Walk *w)
+{
+  LsTime last = -1;
+  for (uint32_t rank = 0; rank < w->t->n_ranks; rank++)
+    for (uint32_t i = 0; w->t->multiplicity[rank] > 0 && i < w->t->ranks[rank].n; i++) {
+      const LsSpan *x = &w->t->ranks[rank].spans[i];
+      if (!ls_matcher_is_reported (w->t, x) || x->end > w->t->window_end || x->end <= last)
+        continue;
+      last = x->end;
+      go_to (w, rank, i);
+    }
+  return last >= 0;
+}
+
+/* Each op is met at most once, unless the causes of a timeline run in a circle: what is then
+ * left over is not explained. */
+static void
+walk (Walk *w)
+{
+  uint64_t n_most = 1;
+  for (uint32_t rank = 0; rank < w->t->n_ranks; rank++)
+    n_most += w->t->ranks[ls_timeline_representative (w->t, rank)].n;
+  if (find_last (w)) {
+    take (w, span_of (w, w->rank, w->span)->end, LS_PATH_HOST); /* what has no span and no stream: a host that waited */
+    for (uint64_t n = 0; n < n_most && w->to > w->t->window_start; n++) {
+      take_op (w);
+      if (w->to > w->t->window_start && !step_back (w))
+        break;
+    }
+  }
+  take (w, w->t->window_start, LS_PATH_OTHER);
+}
+
+static void
+turn_round (GArray *pieces)
+{
+  LsPathPiece *p = (LsPathPiece *) (gpointer) pieces->data;
+  for (guint i = 0; i < pieces->len / 2; i++) {
+    LsPathPiece first = p[i];
+    p[i] = p[pieces->len - 1 - i];
+    p[pieces->len - 1 - i] = first;
+  }
+}
+
+LsCriticalPath *
+ls_critical_path_new (const LsTimeline *t, const LsCluster *cluster, const LsNccl *nccl, GError **error)
+{
+  if (t->is_sampled) {
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+                 "--critical-path needs what every rank did; this step has too many ops on %u classes of ranks to keep them all\n"
+                 "note: --fold auto keeps ranks that behave alike once; --global-batch makes fewer micro-batches", t->n_classes);
+    return NULL;
+  }
+  g_autoptr (LsMatcher) matcher = ls_matcher_new (t);
+  g_autoptr (LsCallLimits) limits = ls_call_limits_new (t->plan, cluster, nccl);
+  LsCriticalPath *path = g_new (LsCriticalPath, 1);
+  *path = (LsCriticalPath) { t, cluster, g_array_new (FALSE, FALSE, sizeof (LsPathPiece)) };
+  Walk w = { .t = t, .matcher = matcher, .limits = limits, .pieces = path->pieces, .span = LS_SPAN_NONE, .to = t->window_end };
+  walk (&w);
+  turn_round (path->pieces);
+  return path;
+}

@@ -1,0 +1,63 @@
+#include "analysis/memory_formulas.h"
+
+#include <math.h>
+
+#include "parallel/sched.h"
+
+static bool
+is_gpt (const LsModel *m)
+{
+  return m->mlp == LS_MLP_GELU && m->ffn == 4 * m->hidden && m->n_kv_heads == m->n_heads && m->n_heads * m->head_dim == m->hidden
+         && m->norm == LS_NORM_LAYERNORM && m->dropout && m->n_experts == 0;
+}
+
+double
+ls_layer_activation_bytes (const LsModel *m, const LsStrategy *s)
+{
+  if (!is_gpt (m) || s->cp > 1 || (s->sp && s->sp_save_gathered) || s->dtype == LS_DTYPE_FP32 || s->dtype == LS_DTYPE_FP8)
+    return NAN;
+  uint32_t seq = s->seq ? s->seq : m->seq;
+  double sbh = (double) seq * s->micro_batch * m->hidden, t = s->tp;
+  if (s->recompute == LS_RECOMPUTE_FULL)
+    return 2 * sbh;
+  bool keeps_scores = s->attention == LS_ATTENTION_UNFUSED && s->recompute == LS_RECOMPUTE_NONE;
+  double scores = keeps_scores ? 5.0 * m->n_heads * seq / m->hidden : 0;
+  return s->sp && s->tp > 1 ? sbh / t * (34 + scores) : sbh * (10 + 24 / t + scores / t);
+}
+
+double
+ls_layers_held (const LsModel *m, const LsStrategy *s, uint32_t pp_rank)
+{
+  uint32_t n_chunks = s->pp * s->vpp;
+  if (s->layers_per_chunk || m->n_layers % n_chunks != 0)
+    return NAN;
+  double per_chunk = (double) m->n_layers / n_chunks, n_mb = s->global_batch / (s->dp * s->micro_batch);
+  if (s->pp == 1 && s->vpp == 1)
+    return g_str_equal (s->schedule, "none") ? per_chunk : NAN;
+  if (g_str_equal (s->schedule, "1f1b"))
+    return fmin (n_mb, s->pp - pp_rank) * per_chunk;
+  if (g_str_equal (s->schedule, "gpipe"))
+    return n_mb * per_chunk;
+  if (g_str_equal (s->schedule, "interleaved-1f1b"))
+    return fmin (n_mb * s->vpp, 2.0 * (s->pp - pp_rank - 1) + (s->vpp - 1.0) * s->pp + 1) * per_chunk;
+  return NAN;
+}
+
+LsMemoryFormula
+ls_memory_formula (const LsModel *m, const LsStrategy *s, uint32_t pp_rank, uint64_t n_params)
+{
+  /* Of mixed precision by whole ranks: not of experts, replicas of pipes, fp8, what is elsewhere. */
+  bool applies = m->n_experts == 0 && s->offload == LS_OFFLOAD_NONE && s->dtype != LS_DTYPE_FP8
+                 && (s->dp_kind != LS_DP_FSDP1 && s->dp_kind != LS_DP_FSDP2 && s->dp_kind != LS_DP_XLA_FSDP);
+  const LsSched *sched = ls_sched_find (s->schedule);
+  if (!applies || (sched && (sched->placement == LS_PLACE_PIPES || sched->n_versions)))
+    return (LsMemoryFormula) { NAN, NAN, NAN, ls_layer_activation_bytes (m, s) * ls_layers_held (m, s, pp_rank) };
+  bool is_fp32 = s->dtype == LS_DTYPE_FP32;
+  double n = (double) n_params, d = s->zero_group > 0 ? s->zero_group : (double) s->dp * s->cp;
+  return (LsMemoryFormula) {
+    .parameters = (is_fp32 ? 4 : 2) * n / (s->zero_stage >= 3 ? d : 1),
+    .gradients = (double) ls_dtype_bytes ((LsDtype) s->grad_dtype) * n / (s->zero_stage >= 2 ? d : 1),
+    .optimizer = (is_fp32 ? 8 : 12) * n / (s->zero_stage >= 1 ? d : 1),
+    .activations = ls_layer_activation_bytes (m, s) * ls_layers_held (m, s, pp_rank),
+  };
+}

@@ -1,0 +1,217 @@
+#include "analysis/op_class.h"
+
+#include <string.h>
+
+#include "network/coll.h"
+
+static const char *const names[] = {
+  [LS_CLASS_GEMM] = "gemm",
+  [LS_CLASS_ATTENTION_FWD] = "attention-fwd",
+  [LS_CLASS_ATTENTION_BWD] = "attention-bwd",
+  [LS_CLASS_SOFTMAX] = "softmax",
+  [LS_CLASS_NORM] = "norm",
+  [LS_CLASS_ELEMENTWISE] = "elementwise",
+  [LS_CLASS_REDUCTION] = "reduction",
+  [LS_CLASS_EMBEDDING] = "embedding",
+  [LS_CLASS_CROSS_ENTROPY] = "cross-entropy",
+  [LS_CLASS_OPTIMIZER] = "optimizer",
+  [LS_CLASS_MEMSET] = "memset",
+  [LS_CLASS_OTHER] = "other",
+  [LS_CLASS_COPY] = "copy",
+  [LS_CLASS_ALL_REDUCE] = "all-reduce",
+  [LS_CLASS_ALL_GATHER] = "all-gather",
+  [LS_CLASS_REDUCE_SCATTER] = "reduce-scatter",
+  [LS_CLASS_BROADCAST] = "broadcast",
+  [LS_CLASS_REDUCE] = "reduce",
+  [LS_CLASS_ALL_TO_ALL] = "all-to-all",
+  [LS_CLASS_GATHER] = "gather",
+  [LS_CLASS_SCATTER] = "scatter",
+  [LS_CLASS_SEND_RECV] = "send-recv",
+};
+
+const char *
+ls_op_class_name (LsOpClass class)
+{
+  return names[class];
+}
+
+bool
+ls_op_class_is_communication (LsOpClass class)
+{
+  return class >= LS_CLASS_ALL_REDUCE;
+}
+
+/* ---- of a plan ---- */
+
+static const LsOpClass class_of_kind[] = {
+  [LS_KERNEL_GEMM] = LS_CLASS_GEMM,
+  [LS_KERNEL_BATCHED_GEMM] = LS_CLASS_GEMM,
+  [LS_KERNEL_ATTENTION_FWD] = LS_CLASS_ATTENTION_FWD,
+  [LS_KERNEL_ATTENTION_BWD] = LS_CLASS_ATTENTION_BWD,
+  [LS_KERNEL_SOFTMAX] = LS_CLASS_SOFTMAX,
+  [LS_KERNEL_NORM] = LS_CLASS_NORM,
+  [LS_KERNEL_ELEMENTWISE] = LS_CLASS_ELEMENTWISE,
+  [LS_KERNEL_REDUCTION] = LS_CLASS_REDUCTION,
+  [LS_KERNEL_EMBEDDING] = LS_CLASS_EMBEDDING,
+  [LS_KERNEL_CROSS_ENTROPY] = LS_CLASS_CROSS_ENTROPY,
+  [LS_KERNEL_OPTIMIZER] = LS_CLASS_OPTIMIZER,
+  [LS_KERNEL_MEMSET] = LS_CLASS_MEMSET,
+};
+G_STATIC_ASSERT (G_N_ELEMENTS (class_of_kind) == LS_N_KERNEL_KINDS);
+
+/* A barrier of c10d is an all-reduce of one element. */
+static const LsOpClass class_of_coll[] = {
+  [LS_COLL_ALL_REDUCE] = LS_CLASS_ALL_REDUCE,
+  [LS_COLL_ALL_GATHER] = LS_CLASS_ALL_GATHER,
+  [LS_COLL_REDUCE_SCATTER] = LS_CLASS_REDUCE_SCATTER,
+  [LS_COLL_BROADCAST] = LS_CLASS_BROADCAST,
+  [LS_COLL_REDUCE] = LS_CLASS_REDUCE,
+  [LS_COLL_ALL_TO_ALL] = LS_CLASS_ALL_TO_ALL,
+  [LS_COLL_GATHER] = LS_CLASS_GATHER,
+  [LS_COLL_SCATTER] = LS_CLASS_SCATTER,
+  [LS_COLL_BARRIER] = LS_CLASS_ALL_REDUCE,
+  [LS_COLL_PERMUTE] = LS_CLASS_SEND_RECV,
+  [LS_COLL_COPY_PERMUTE] = LS_CLASS_COPY,
+  [LS_COLL_SEND_RECV] = LS_CLASS_SEND_RECV,
+};
+G_STATIC_ASSERT (G_N_ELEMENTS (class_of_coll) == LS_N_COLL_KINDS);
+
+bool
+ls_op_class_of_op (const LsPlan *plan, const LsOp *op, LsOpClass *ret_class)
+{
+  switch ((LsOpKind) op->kind) {
+  case LS_OP_KERNEL:
+    *ret_class = op->kernel == UINT32_MAX ? LS_CLASS_OTHER : class_of_kind[plan->kernels[op->kernel].kind];
+    return true;
+  case LS_OP_COLLECTIVE:
+    *ret_class = class_of_coll[op->coll];
+    return true;
+  case LS_OP_P2P:
+    *ret_class = LS_CLASS_SEND_RECV;
+    return true;
+  case LS_OP_COPY:
+    *ret_class = LS_CLASS_COPY;
+    return op->root != LS_COPY_IN_HOST;
+  default:
+    return false;
+  }
+}
+
+/* ---- by names ---- */
+
+typedef struct {
+  const char *part; /* of the name in small letters */
+  LsOpClass class;
+} Rule;
+
+/* From the special to the general: a GEMM with a fused epilogue is a GEMM, a softmax inside
+ * flash attention is attention. */
+static const Rule rules[] = {
+  { "multi_tensor_apply", LS_CLASS_OPTIMIZER },
+  { "adam", LS_CLASS_OPTIMIZER },
+  { "flash_bwd", LS_CLASS_ATTENTION_BWD },
+  { "fmha_bprop", LS_CLASS_ATTENTION_BWD },
+  { "fmha_bwd", LS_CLASS_ATTENTION_BWD },
+  { "fmha_cutlassb", LS_CLASS_ATTENTION_BWD },
+  { "sdpa_bprop", LS_CLASS_ATTENTION_BWD },
+  { "sdpa_flash_bprop", LS_CLASS_ATTENTION_BWD },
+  { "sdpa_sm90_flash_bprop", LS_CLASS_ATTENTION_BWD },
+  { "flashattnbwd", LS_CLASS_ATTENTION_BWD },
+  { "attention_backward", LS_CLASS_ATTENTION_BWD },
+  { "flash_fwd", LS_CLASS_ATTENTION_FWD },
+  { "flashattnfwd", LS_CLASS_ATTENTION_FWD },
+  { "fmha", LS_CLASS_ATTENTION_FWD },
+  { "sdpa", LS_CLASS_ATTENTION_FWD },
+  { "attention_kernel", LS_CLASS_ATTENTION_FWD },
+  { "cross_entropy", LS_CLASS_CROSS_ENTROPY },
+  { "nll_loss", LS_CLASS_CROSS_ENTROPY },
+  { "log_softmax", LS_CLASS_CROSS_ENTROPY },
+  { "logsoftmax", LS_CLASS_CROSS_ENTROPY },
+  { "softmax", LS_CLASS_SOFTMAX },
+  { "layer_norm", LS_CLASS_NORM },
+  { "layernorm", LS_CLASS_NORM },
+  { "rms_norm", LS_CLASS_NORM },
+  { "rmsnorm", LS_CLASS_NORM },
+  { "gammabeta", LS_CLASS_NORM },
+  { "ln_fwd", LS_CLASS_NORM },
+  { "ln_bwd", LS_CLASS_NORM },
+  { "embedding", LS_CLASS_EMBEDDING },
+  { "splitkreduce", LS_CLASS_GEMM },
+  { "gemm", LS_CLASS_GEMM },
+  { "gemv", LS_CLASS_GEMM },
+  { "nvjet", LS_CLASS_GEMM },
+  { "cutlass", LS_CLASS_GEMM },
+  { "cublas", LS_CLASS_GEMM },
+  { "xmma", LS_CLASS_GEMM },
+  { "triton_red", LS_CLASS_REDUCTION },
+  { "triton_per", LS_CLASS_REDUCTION },
+  { "reduce_kernel", LS_CLASS_REDUCTION },
+  { "reduction", LS_CLASS_REDUCTION },
+  { "elementwise_kernel", LS_CLASS_ELEMENTWISE },
+  { "triton_poi", LS_CLASS_ELEMENTWISE },
+  { "dropout", LS_CLASS_ELEMENTWISE },
+  { "catarraybatchedcopy", LS_CLASS_ELEMENTWISE },
+  { "rotary", LS_CLASS_ELEMENTWISE },
+  { "swiglu", LS_CLASS_ELEMENTWISE },
+  { "gelu", LS_CLASS_ELEMENTWISE },
+  { "indexselect", LS_CLASS_EMBEDDING },
+};
+
+/* FillFunctor runs as an elementwise kernel, and sets memory. */
+static bool
+sets_memory (const char *name)
+{
+  return strstr (name, "fillfunctor") || strstr (name, "memset");
+}
+
+static const Rule collectives[] = {
+  { "allreduce", LS_CLASS_ALL_REDUCE },
+  { "barrier", LS_CLASS_ALL_REDUCE },
+  { "allgather", LS_CLASS_ALL_GATHER },
+  { "reducescatter", LS_CLASS_REDUCE_SCATTER },
+  { "alltoall", LS_CLASS_ALL_TO_ALL },
+  { "broadcast", LS_CLASS_BROADCAST },
+  { "sendrecv", LS_CLASS_SEND_RECV },
+  { "send", LS_CLASS_SEND_RECV },
+  { "recv", LS_CLASS_SEND_RECV },
+  { "coalesced", LS_CLASS_OTHER }, /* a group: its kernel says of what */
+  { "reduce", LS_CLASS_REDUCE },
+  { "gather", LS_CLASS_GATHER },
+  { "scatter", LS_CLASS_SCATTER },
+};
+
+static LsOpClass
+first_rule (const Rule *list, guint n, const char *name)
+{
+  for (guint i = 0; i < n; i++)
+    if (strstr (name, list[i].part))
+      return list[i].class;
+  return LS_CLASS_OTHER;
+}
+
+LsOpClass
+ls_op_class_of_collective (const char *name)
+{
+  g_autoptr (GString) small = g_string_new (NULL);
+  for (const char *c = name; *c; c++)
+    if (*c != '_' && *c != '-')
+      g_string_append_c (small, g_ascii_tolower (*c));
+  return first_rule (collectives, G_N_ELEMENTS (collectives), small->str);
+}
+
+/* "ncclDevKernel_AllReduce_Sum_...": what stands between the first two underscores. */
+static LsOpClass
+class_of_nccl (const char *name)
+{
+  g_auto (GStrv) parts = g_strsplit (name, "_", 3);
+  return parts[0] && parts[1] ? ls_op_class_of_collective (parts[1]) : LS_CLASS_OTHER;
+}
+
+LsOpClass
+ls_op_class_of_kernel (const char *name)
+{
+  g_autofree char *small = g_ascii_strdown (name, -1);
+  if (g_str_has_prefix (small, "nccl"))
+    return class_of_nccl (small);
+  return sets_memory (small) ? LS_CLASS_MEMSET : first_rule (rules, G_N_ELEMENTS (rules), small);
+}

@@ -1,0 +1,299 @@
+#include "analysis/reconcile.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#define N_NAMES    12
+#define SHARE      0.01 /* of the step: below, nothing is worth a word */
+#define TOLERANCE  0.10 /* of a time */
+
+/* ---- sides ---- */
+
+LsStepSide *
+ls_step_side_new (void)
+{
+  LsStepSide *side = g_new0 (LsStepSide, 1);
+  side->ops = g_array_new (FALSE, FALSE, sizeof (LsStepOp));
+  return side;
+}
+
+void
+ls_step_side_free (LsStepSide *side)
+{
+  if (!side)
+    return;
+  g_array_unref (side->ops);
+  g_free (side);
+}
+
+static int
+by_start (gconstpointer a, gconstpointer b)
+{
+  const LsStepOp *x = a, *y = b;
+  if (x->start != y->start)
+    return x->start < y->start ? -1 : 1;
+  if (x->class != y->class)
+    return (int) x->class - (int) y->class;
+  return x->end < y->end ? -1 : x->end > y->end;
+}
+
+void
+ls_step_side_finish (LsStepSide *side, LsTime start)
+{
+  guint n = 0;
+  for (guint i = 0; i < side->ops->len; i++) {
+    LsStepOp op = g_array_index (side->ops, LsStepOp, i);
+    if (op.end <= op.start)
+      continue;
+    op.start -= start;
+    op.end -= start;
+    if (op.launch != LS_TIME_NEVER)
+      op.launch -= start;
+    g_array_index (side->ops, LsStepOp, n++) = op;
+  }
+  g_array_set_size (side->ops, n);
+  g_array_sort (side->ops, by_start);
+}
+
+static uint64_t
+bytes_of (const LsOp *op)
+{
+  uint64_t bytes = 0;
+  if (op->kind != LS_OP_P2P)
+    return op->kind == LS_OP_KERNEL ? 0 : op->bytes;
+  for (uint16_t i = 0; i < op->n_transfers; i++)
+    bytes = MAX (bytes, op->transfers[i].bytes);
+  return bytes;
+}
+
+LsStepSide *
+ls_step_side_of_timeline (const LsTimeline *t, uint32_t rank, GError **error)
+{
+  if (rank >= t->n_ranks) {
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--rank %u: the job has ranks 0 to %u", rank, t->n_ranks - 1);
+    return NULL;
+  }
+  g_autoptr (LsStepSide) side = ls_step_side_new ();
+  uint32_t who = ls_timeline_representative (t, rank);
+  const LsRankSpans *spans = &t->ranks[who];
+  LsTime first = LS_TIME_NEVER;
+  for (uint32_t i = 0; i < spans->n; i++) {
+    const LsSpan *s = &spans->spans[i];
+    const LsOp *op = ls_span_op (t, who, s);
+    LsOpClass class;
+    if (s->step != (uint8_t) (t->n_steps - 1) || s->end == LS_TIME_NEVER || s->end <= s->start || !ls_op_class_of_op (t->plan, op, &class))
+      continue;
+    const LsStepOp row = { .start = s->start, .end = s->end, .launch = s->issued, .bytes = bytes_of (op),
+                           .name = ls_span_name (t, who, s), .class = (uint8_t) class };
+    first = MIN (first, s->start);
+    g_array_append_val (side->ops, row);
+  }
+  if (side->ops->len == 0) {
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "rank %u runs nothing on its GPU", rank);
+    return NULL;
+  }
+  side->length = t->window_end - t->window_start;
+  ls_step_side_finish (side, first);
+  return g_steal_pointer (&side);
+}
+
+/* ---- rows ---- */
+
+static int
+by_class_and_bytes (gconstpointer a, gconstpointer b)
+{
+  const LsReconcileRow *x = a, *y = b;
+  if (x->class != y->class)
+    return (int) x->class - (int) y->class;
+  return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+}
+
+static LsReconcileRow *
+row_of (GArray *rows, uint8_t class, uint64_t bytes)
+{
+  for (guint i = 0; i < rows->len; i++) {
+    LsReconcileRow *r = &g_array_index (rows, LsReconcileRow, i);
+    if (r->class == class && r->bytes == bytes)
+      return r;
+  }
+  const LsReconcileRow blank = { .class = class, .bytes = bytes };
+  g_array_append_val (rows, blank);
+  return &g_array_index (rows, LsReconcileRow, rows->len - 1);
+}
+
+/* An op that matched one of known size has that size. */
+static uint64_t
+known_bytes (const LsStepOp *op, const LsStepSide *other)
+{
+  if (op->bytes > 0 || op->match == LS_UNMATCHED)
+    return op->bytes;
+  return g_array_index (other->ops, LsStepOp, op->match).bytes;
+}
+
+static void
+count (LsReconcileRow *row, const LsStepOp *op, bool is_measured)
+{
+  LsTime time = op->end - op->start;
+  bool is_matched = op->match != LS_UNMATCHED;
+  *(is_measured ? &row->measured : &row->predicted) += time;
+  *(is_measured ? &row->n_measured : &row->n_predicted) += 1;
+  if (is_matched)
+    *(is_measured ? &row->matched_measured : &row->matched_predicted) += time;
+  row->n_matched += is_matched && is_measured;
+}
+
+static void
+add_side (LsReconciled *r, const LsStepSide *side, const LsStepSide *other, bool is_measured)
+{
+  for (guint i = 0; i < side->ops->len; i++) {
+    const LsStepOp *op = &g_array_index (side->ops, LsStepOp, i);
+    count (row_of (r->classes, op->class, 0), op, is_measured);
+    if (ls_op_class_is_communication ((LsOpClass) op->class))
+      count (row_of (r->collectives, op->class, known_bytes (op, other)), op, is_measured);
+  }
+}
+
+static int
+by_time (gconstpointer a, gconstpointer b)
+{
+  const LsReconcileName *x = a, *y = b;
+  return x->time != y->time ? (x->time > y->time ? -1 : 1) : strcmp (x->name, y->name);
+}
+
+static void
+add_unmatched_names (LsReconciled *r, const LsStepSide *measured)
+{
+  g_autoptr (GHashTable) places = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < measured->ops->len; i++) {
+    const LsStepOp *op = &g_array_index (measured->ops, LsStepOp, i);
+    gpointer place;
+    if (op->match != LS_UNMATCHED)
+      continue;
+    if (!g_hash_table_lookup_extended (places, op->name, NULL, &place)) {
+      const LsReconcileName blank = { .name = op->name, .class = op->class };
+      place = GUINT_TO_POINTER (r->unmatched->len);
+      g_hash_table_insert (places, (gpointer) op->name, place);
+      g_array_append_val (r->unmatched, blank);
+    }
+    LsReconcileName *n = &g_array_index (r->unmatched, LsReconcileName, GPOINTER_TO_UINT (place));
+    n->n++;
+    n->time += op->end - op->start;
+  }
+  g_array_sort (r->unmatched, by_time);
+  if (r->unmatched->len > N_NAMES)
+    g_array_set_size (r->unmatched, N_NAMES);
+}
+
+/* ---- words ---- */
+
+typedef struct {
+  double weight; /* seconds by which the step is off */
+  char *text;
+} Word;
+
+static int
+by_weight (gconstpointer a, gconstpointer b)
+{
+  const Word *x = a, *y = b;
+  return x->weight != y->weight ? (x->weight > y->weight ? -1 : 1) : strcmp (x->text, y->text);
+}
+
+static void G_GNUC_PRINTF (3, 4)
+say (GArray *words, LsTime weight, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  Word w = { fabs (ls_time_to_s (weight)), g_strdup_vprintf (format, args) };
+  va_end (args);
+  g_array_append_val (words, w);
+}
+
+#define MS(ps) (ls_time_to_s (ps) * 1e3)
+
+static void
+judge_class (GArray *words, const LsReconcileRow *c, LsTime step)
+{
+  const char *name = ls_op_class_name ((LsOpClass) c->class);
+  LsTime worth = (LsTime) (SHARE * (double) step), off = c->matched_predicted - c->matched_measured;
+  LsTime extra = c->measured - c->matched_measured, missing = c->predicted - c->matched_predicted;
+  if (ABS (off) > worth && fabs ((double) off) > TOLERANCE * (double) c->matched_measured)
+    say (words, off, "%s: those that match are predicted %.2f times what they took (%.3f ms against %.3f ms)", name,
+         (double) c->matched_predicted / (double) c->matched_measured, MS (c->matched_predicted), MS (c->matched_measured));
+  if (extra > worth && c->n_predicted == 0)
+    say (words, extra, "%s: %u measured (%.3f ms), none predicted: the job runs something that is not modelled", name, c->n_measured, MS (extra));
+  else if (extra > worth)
+    say (words, extra, "%s: %u of %u that were measured have no counterpart (%.3f ms)", name, c->n_measured - c->n_matched, c->n_measured,
+         MS (extra));
+  if (missing > worth && c->n_measured == 0)
+    say (words, missing, "%s: %u predicted (%.3f ms), none measured: fused into others, or the job's flags are not those of the run", name,
+         c->n_predicted, MS (missing));
+  else if (missing > worth)
+    say (words, missing, "%s: %u of %u that were predicted have no counterpart (%.3f ms)", name, c->n_predicted - c->n_matched, c->n_predicted,
+         MS (missing));
+}
+
+static void
+judge_part (GArray *words, const char *what, LsTime measured, LsTime predicted, LsTime step, const char *hint)
+{
+  LsTime off = predicted - measured;
+  if (fabs ((double) off) > SHARE * (double) step && fabs ((double) off) > TOLERANCE * (double) measured)
+    say (words, off, "%s: %.3f ms measured, %.3f ms predicted%s", what, MS (measured), MS (predicted), hint);
+}
+
+static LsTime
+communication (const LsStepTime *t)
+{
+  return t->matched[LS_TIER_COMMUNICATION] + t->unmatched[LS_TIER_COMMUNICATION];
+}
+
+static void
+find_words (LsReconciled *r)
+{
+  const LsStepTime *m = &r->measured, *p = &r->predicted;
+  g_autoptr (GArray) words = g_array_new (FALSE, FALSE, sizeof (Word));
+  for (guint i = 0; i < r->classes->len; i++)
+    judge_class (words, &g_array_index (r->classes, LsReconcileRow, i), m->step);
+  judge_part (words, "exposed communication", communication (m), communication (p), m->step, "");
+  judge_part (words, "the GPU waits for the host", m->idle_host, p->idle_host, m->step,
+              m->idle_host > p->idle_host ? ": see --host-launch and --host-comm; the profiler itself costs the host time, too" : "");
+  judge_part (words, "gaps of the device", m->idle_device, p->idle_device, m->step, "");
+  g_array_sort (words, by_weight);
+  for (guint i = 0; i < words->len; i++)
+    g_ptr_array_add (r->words, g_array_index (words, Word, i).text);
+}
+
+/* ---- all of it ---- */
+
+LsReconciled *
+ls_reconcile (LsStepSide *measured, LsStepSide *predicted)
+{
+  LsReconciled *r = g_new0 (LsReconciled, 1);
+  r->classes = g_array_new (FALSE, FALSE, sizeof (LsReconcileRow));
+  r->collectives = g_array_new (FALSE, FALSE, sizeof (LsReconcileRow));
+  r->unmatched = g_array_new (FALSE, FALSE, sizeof (LsReconcileName));
+  r->words = g_ptr_array_new_with_free_func (g_free);
+  ls_reconcile_match (measured, predicted);
+  r->measured = ls_reconcile_time (measured);
+  r->predicted = ls_reconcile_time (predicted);
+  add_side (r, measured, predicted, true);
+  add_side (r, predicted, measured, false);
+  g_array_sort (r->classes, by_class_and_bytes);
+  g_array_sort (r->collectives, by_class_and_bytes);
+  add_unmatched_names (r, measured);
+  find_words (r);
+  return r;
+}
+
+void
+ls_reconciled_free (LsReconciled *r)
+{
+  if (!r)
+    return;
+  g_array_unref (r->classes);
+  g_array_unref (r->collectives);
+  g_array_unref (r->unmatched);
+  g_ptr_array_unref (r->words);
+  g_free (r);
+}

@@ -1,0 +1,433 @@
+/* Every combination of ways to be parallel either runs or is refused with its rule.
+ *
+ * Jobs are drawn from all that the strategy can say. Which are legal is written down here a
+ * second time, from strategies/README.md: a job that breaks a rule must be refused with a
+ * diagnostic that points at the knob of a broken rule, any other must resolve, pass the checks
+ * of its plan, run, and come out with the FLOPs and the buffers that went in.
+ *
+ * LS_COMBINATIONS=N draws N jobs instead of a sample. */
+#include <string.h>
+
+#include "analysis/conservation.h"
+#include "ls_test.h"
+#include "parallel/lower.h"
+#include "parallel/plan_check.h"
+#include "parallel/sched.h"
+#include "random_job.h"
+
+#define N_SAMPLE 250
+
+static guint n_legal, n_refused;
+
+typedef struct {
+  LsModel model;
+  LsStrategy s;
+  uint32_t n_micro_batches;
+} Ask;
+
+static LsModel
+expert_model (void)
+{
+  return (LsModel) {
+    .name = (char *) "experts", .n_layers = 8, .hidden = 512, .n_heads = 8, .n_kv_heads = 8, .head_dim = 64, .ffn = 1024,
+    .vocab = 4000, .seq = 256, .mlp = LS_MLP_SWIGLU, .norm = LS_NORM_RMSNORM, .position = LS_POSITION_ROPE,
+    .attention = LS_ATTENTION_FLASH, .n_experts = 4, .top_k = 2, .expert_ffn = 512, .moe_every = 1,
+  };
+}
+
+static bool
+chance (GRand *rand, double p)
+{
+  return g_rand_double (rand) < p;
+}
+
+static void
+draw_data_parallel (GRand *rand, LsStrategy *s)
+{
+  s->dp_kind = g_rand_int_range (rand, LS_DP_AUTO, LS_DP_XLA_FSDP + 1);
+  bool shards_all = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2 || s->dp_kind == LS_DP_XLA_FSDP;
+  if (chance (rand, 0.4))
+    s->zero_stage = (uint32_t) g_rand_int_range (rand, 0, 4);
+  else
+    s->zero_stage = shards_all ? 3 : s->dp_kind == LS_DP_MEGATRON ? pick (rand, 2, (uint32_t[]) { 0, 1 }) : LS_ZERO_AUTO;
+  if (chance (rand, 0.2))
+    s->zero_group = pick (rand, 3, (uint32_t[]) { 2, 4, 3 });
+  s->dp_overlap = chance (rand, 0.7);
+  if (!s->dp_overlap)
+    s->gather_overlap = chance (rand, 0.1) ? 1 : LS_FLAG_AUTO;
+  if (chance (rand, 0.2))
+    s->grad_sync = (int) pick (rand, 2, (uint32_t[]) { LS_GRAD_SYNC_LAST, LS_GRAD_SYNC_EACH });
+  s->backward_prefetch = g_rand_int_range (rand, LS_PREFETCH_PRE, LS_PREFETCH_NONE + 1);
+  s->forward_prefetch = chance (rand, 0.2) ? 1 : 0;
+  s->limit_all_gathers = chance (rand, 0.7);
+  s->layers_per_unit = pick (rand, 3, (uint32_t[]) { 1, 1, 2 });
+  if (chance (rand, 0.1))
+    s->offload = g_rand_int_range (rand, LS_OFFLOAD_NONE, LS_OFFLOAD_PARAMETERS + 1);
+  s->reduce_bucket = pick (rand, 2, (uint32_t[]) { 3000000, 500000000 });
+  s->max_live_params = pick (rand, 3, (uint32_t[]) { 1, 2000000, 1000000000 });
+  s->max_reuse_distance = pick (rand, 3, (uint32_t[]) { 0, 2000000, 1000000000 });
+  if (chance (rand, 0.3))
+    s->reshard_after_forward = (uint32_t) g_rand_int_range (rand, 0, 4);
+}
+
+static void
+draw_pipeline (GRand *rand, LsStrategy *s)
+{
+  s->pp = pick (rand, 4, (uint32_t[]) { 1, 1, 2, 4 });
+  s->vpp = pick (rand, 3, (uint32_t[]) { 1, 1, 2 });
+  if (chance (rand, 0.6)) {
+    guint n = 0;
+    while (ls_sched_at (n))
+      n++;
+    s->schedule = g_strdup (ls_sched_at ((guint) g_rand_int_range (rand, 0, (gint32) n))->name);
+  }
+  s->p2p = chance (rand, 0.3) ? (int) pick (rand, 3, (uint32_t[]) { LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, LS_P2P_OVERLAPPED })
+                              : LS_P2P_AUTO;
+  s->post_validation = chance (rand, 0.1);
+}
+
+/* Chunks of unequal length, some of them empty. */
+static void
+draw_layers (GRand *rand, Ask *a)
+{
+  LsStrategy *s = &a->s;
+  if (!chance (rand, 0.15))
+    return;
+  s->n_layers_per_chunk = s->pp * s->vpp;
+  s->layers_per_chunk = g_new0 (uint32_t, s->n_layers_per_chunk);
+  for (uint32_t i = 0; i < a->model.n_layers; i++)
+    s->layers_per_chunk[g_rand_int_range (rand, 0, (gint32) s->n_layers_per_chunk)]++;
+}
+
+static void
+draw_recompute (GRand *rand, LsStrategy *s)
+{
+  s->recompute = g_rand_int_range (rand, LS_RECOMPUTE_NONE, LS_RECOMPUTE_FULL + 1);
+  s->recompute_parts = (uint32_t) g_rand_int_range (rand, 1, 8);
+  s->recompute_method = g_rand_int_range (rand, LS_RECOMPUTE_UNIFORM, LS_RECOMPUTE_BLOCK + 1);
+  s->recompute_layers = pick (rand, 4, (uint32_t[]) { 0, 1, 1, 2 });
+  s->partition_activations = chance (rand, 0.05);
+  s->offload_activations = chance (rand, 0.1);
+}
+
+static void
+draw_numbers (GRand *rand, LsStrategy *s)
+{
+  s->dtype = (int) pick (rand, 5, (uint32_t[]) { LS_DTYPE_BF16, LS_DTYPE_BF16, LS_DTYPE_FP16, LS_DTYPE_FP32, LS_DTYPE_FP8 });
+  s->fp8_recipe = g_rand_int_range (rand, LS_FP8_DELAYED, LS_FP8_BLOCKWISE + 1);
+  s->fp8_params = chance (rand, 0.2);
+}
+
+static void
+draw (GRand *rand, Ask *a)
+{
+  LsStrategy *s = &a->s;
+  ls_strategy_init (s);
+  bool has_experts = chance (rand, 0.4);
+  a->model = has_experts ? expert_model () : small_model (rand);
+  s->tp = pick (rand, 4, (uint32_t[]) { 1, 2, 4, 8 });
+  s->sp = s->tp > 1 && chance (rand, 0.6);
+  s->cp = pick (rand, 3, (uint32_t[]) { 1, 1, 2 });
+  s->cp_kind = g_rand_int_range (rand, LS_CP_RING, LS_CP_ULYSSES + 1);
+  s->cp_balance = chance (rand, 0.7);
+  s->attention = s->cp > 1 && chance (rand, 0.9) ? LS_ATTENTION_FLASH : LS_ATTENTION_AUTO;
+  s->ep = has_experts || chance (rand, 0.05) ? pick (rand, 3, (uint32_t[]) { 1, 2, 4 }) : 1;
+  s->etp = has_experts && chance (rand, 0.3) ? pick (rand, 2, (uint32_t[]) { 1, 2 }) : 0;
+  s->expert_load = has_experts && chance (rand, 0.2) ? g_strdup ("zipf:0.5") : NULL;
+  s->expert_capacity = chance (rand, has_experts ? 0.3 : 0.02) ? 1.1 : 0;
+  s->tp_overlap = chance (rand, 0.15);
+  s->tp_overlap_kind = g_rand_int_range (rand, LS_TP_OVERLAP_BULK, LS_TP_OVERLAP_RING + 1);
+  s->sp_save_gathered = chance (rand, 0.1);
+  draw_data_parallel (rand, s);
+  draw_pipeline (rand, s);
+  draw_layers (rand, a);
+  draw_recompute (rand, s);
+  draw_numbers (rand, s);
+  s->micro_batch = pick (rand, 2, (uint32_t[]) { 1, 2 });
+  uint32_t dp = pick (rand, s->tp * s->pp < 16 ? 4 : 2, (uint32_t[]) { 1, 2, 4, 8 });
+  s->gpus = s->tp * s->pp * s->cp * dp;
+  a->n_micro_batches = s->pp * pick (rand, 2, (uint32_t[]) { 1, 2 });
+  s->global_batch = dp * s->micro_batch * a->n_micro_batches;
+  bool may_be_deepspeed = s->dp_kind == LS_DP_AUTO || s->dp_kind == LS_DP_DEEPSPEED;
+  s->collective_lists = may_be_deepspeed && s->zero_stage == 3 && chance (rand, 0.5);
+}
+
+/* --- the rules, once more --------------------------------------------------------------- */
+
+typedef struct {
+  GPtrArray *pointers; /* of rules that are broken */
+} Broken;
+
+static void
+rule (Broken *b, bool is_kept, const char *pointer)
+{
+  if (!is_kept)
+    g_ptr_array_add (b->pointers, (gpointer) pointer);
+}
+
+static uint32_t
+stage_of (const LsStrategy *s, int kind)
+{
+  if (s->zero_stage != LS_ZERO_AUTO)
+    return s->zero_stage;
+  return kind == LS_DP_FSDP1 || kind == LS_DP_FSDP2 || kind == LS_DP_XLA_FSDP ? 3 : 0;
+}
+
+static void
+rules_of_sharding (const Ask *a, Broken *b)
+{
+  LsStrategy s = a->s;
+  uint32_t dp = s.gpus / (s.tp * s.pp * s.cp), copies = dp * s.cp, etp = s.etp > 0 ? s.etp : s.tp;
+  uint32_t expert_copies = a->model.n_experts > 0 ? s.tp * copies / (s.ep * etp) : 1;
+  bool may_offload = s.dp_kind == LS_DP_AUTO || s.dp_kind == LS_DP_DEEPSPEED;
+  rule (b, s.offload == LS_OFFLOAD_NONE || may_offload || (copies == 1 && expert_copies <= 1 && false), "/offload");
+  if (s.offload != LS_OFFLOAD_NONE && may_offload) {
+    s.dp_kind = LS_DP_DEEPSPEED;
+    if (s.zero_stage == LS_ZERO_AUTO)
+      s.zero_stage = s.offload == LS_OFFLOAD_PARAMETERS ? 3 : 2;
+    rule (b, s.zero_stage > 0 && (s.offload != LS_OFFLOAD_PARAMETERS || s.zero_stage == 3), "/offload");
+    rule (b, !s.post_validation, "/post_validation");
+  } else if (copies == 1 && expert_copies <= 1)
+    return;
+  rule (b, s.dp_kind != LS_DP_NONE, "/dp_kind");
+  if (s.dp_kind == LS_DP_AUTO)
+    s.dp_kind = s.zero_stage != LS_ZERO_AUTO && s.zero_stage >= 2 ? LS_DP_DEEPSPEED : LS_DP_MEGATRON;
+  uint32_t stage = stage_of (&s, s.dp_kind);
+  static const char *const stages[] = {
+    [LS_DP_PS] = "0", [LS_DP_DDP] = "0", [LS_DP_MEGATRON] = "01", [LS_DP_DEEPSPEED] = "0123", [LS_DP_FSDP1] = "23",
+    [LS_DP_FSDP2] = "23", [LS_DP_XLA_FSDP] = "3",
+  };
+  rule (b, s.dp_kind == LS_DP_NONE || strchr (stages[s.dp_kind], (int) ('0' + stage)), "/zero");
+  uint32_t group = stage == 0 || s.zero_group == copies ? 0 : s.zero_group;
+  rule (b, group == 0 || copies % group == 0, "/zero");
+  rule (b, group == 0 || s.ep == 1 || a->model.n_experts == 0, "/zero");
+  rule (b, s.dp_kind != LS_DP_DEEPSPEED || stage < 2 || s.pp == 1, "/zero");
+  rule (b, !s.collective_lists || (s.dp_kind == LS_DP_DEEPSPEED && stage == 3 && s.offload == LS_OFFLOAD_NONE), "/collective_lists");
+  rule (b, (s.dp_kind != LS_DP_MEGATRON && s.dp_kind != LS_DP_PS) || s.grad_sync != LS_GRAD_SYNC_EACH, "/grad_sync");
+  int of_stage = stage >= 2 ? LS_GRAD_SYNC_EACH : LS_GRAD_SYNC_LAST;
+  rule (b, s.dp_kind != LS_DP_DEEPSPEED || s.pp > 1 || s.grad_sync == LS_GRAD_SYNC_AUTO || s.grad_sync == of_stage, "/grad_sync");
+  rule (b, s.dp_kind != LS_DP_MEGATRON || stage == 0 || s.gather_overlap != 1 || s.dp_overlap, "/gather_overlap");
+  uint32_t unit = s.dp_kind == LS_DP_FSDP1 || s.dp_kind == LS_DP_FSDP2 ? s.layers_per_unit : 1;
+  uint32_t n = s.reshard_after_forward;
+  bool reshards = s.dp_kind == LS_DP_FSDP2 && n != LS_RESHARD_AUTO;
+  rule (b, !reshards || n == 0 || stage != 2, "/reshard_after_forward");
+  rule (b, !reshards || n < 2 || (copies % n == 0 && group == 0 && s.ep == 1), "/reshard_after_forward");
+  bool is_grouped = s.recompute == LS_RECOMPUTE_FULL && s.recompute_method == LS_RECOMPUTE_UNIFORM && s.recompute_layers > 1;
+  rule (b, !is_grouped || stage != 3 || (s.dp_kind != LS_DP_FSDP1 && s.dp_kind != LS_DP_FSDP2) || unit % s.recompute_layers == 0, "/recompute_layers");
+}
+
+static void
+rules_of_experts (const Ask *a, Broken *b)
+{
+  const LsStrategy *s = &a->s;
+  const LsModel *m = &a->model;
+  uint32_t dp = s->gpus / (s->tp * s->pp * s->cp), etp = s->etp > 0 ? s->etp : s->tp;
+  rule (b, m->n_experts > 0 || s->ep == 1, "/ep");
+  rule (b, m->n_experts > 0 || s->expert_capacity <= 0, "/expert_capacity");
+  if (m->n_experts == 0)
+    return;
+  rule (b, s->tp == 1 || s->sp, "/sp");
+  rule (b, m->n_experts % s->ep == 0 && s->tp * s->cp * dp % (s->ep * etp) == 0, "/ep");
+  rule (b, m->expert_ffn % etp == 0, "/etp");
+}
+
+static void
+rules_of_attention (const Ask *a, Broken *b)
+{
+  const LsStrategy *s = &a->s;
+  const LsModel *m = &a->model;
+  int attention = s->attention == LS_ATTENTION_AUTO ? (int) m->attention : s->attention;
+  rule (b, s->cp == 1 || attention == LS_ATTENTION_FLASH, "/cp");
+  rule (b, s->cp == 1 || s->cp_kind != LS_CP_ULYSSES || m->n_kv_heads / s->tp % s->cp == 0, "/cp");
+  rule (b, !s->tp_overlap || s->tp == 1 || s->sp, "/tp_overlap");
+  rule (b, !s->partition_activations || (s->recompute == LS_RECOMPUTE_FULL && s->tp > 1 && !s->sp), "/partition_activations");
+}
+
+/* Of all parameters: nothing to reduce, nothing to cut. */
+static bool
+has_one_copy (const Ask *a)
+{
+  const LsStrategy *s = &a->s;
+  uint32_t rest = s->gpus / s->pp, per_copy = s->ep * (s->etp > 0 ? s->etp : s->tp);
+  bool may_offload = s->dp_kind == LS_DP_AUTO || s->dp_kind == LS_DP_DEEPSPEED;
+  bool has_expert_copies = a->model.n_experts > 0 && rest / per_copy > 1;
+  return rest == s->tp && !has_expert_copies && !(s->offload != LS_OFFLOAD_NONE && may_offload);
+}
+
+/* Of the chunks only the first and the last may be without layers. */
+static bool
+has_gap (const LsStrategy *s)
+{
+  for (uint32_t i = 1; i + 1 < s->n_layers_per_chunk; i++)
+    if (s->layers_per_chunk[i] == 0)
+      return true;
+  return false;
+}
+
+static void
+rules_of_pipeline (const Ask *a, Broken *b)
+{
+  LsStrategy s = a->s;
+  s.dp = s.gpus / (s.tp * s.pp * s.cp);
+  const char *name = s.schedule ? s.schedule : s.vpp > 1 ? "interleaved-1f1b" : s.pp > 1 ? "1f1b" : "none";
+  const LsSched *sched = ls_sched_find (name);
+  bool divides = sched->n_chunks && sched->placement != LS_PLACE_PIPES;
+  if (s.vpp == 1 && divides)
+    s.vpp = sched->n_chunks (&(LsSchedShape) { .pp = s.pp, .n_micro_batches = 1 });
+  LsSchedShape shape = { .pp = s.pp, .vpp = s.vpp, .n_micro_batches = a->n_micro_batches };
+  if (s.p2p == LS_P2P_AUTO && sched->n_versions)
+    s.p2p = LS_P2P_OVERLAPPED;
+  if (s.zero_stage == LS_ZERO_AUTO)
+    s.zero_stage = stage_of (&s, s.dp_kind);
+  if (s.dp_kind == LS_DP_AUTO)
+    s.dp_kind = s.zero_stage >= 2 ? LS_DP_DEEPSPEED : LS_DP_MEGATRON;
+  if (has_one_copy (a)) {
+    s.dp_kind = LS_DP_NONE;
+    s.zero_stage = 0;
+  }
+  bool lacks_stages = s.pp < 2 && strcmp (name, "interleaved-1f1b") == 0;
+  rule (b, !lacks_stages && !ls_sched_refusal (sched, &shape) && !ls_sched_job_refusal (sched, &s, &a->model, a->n_micro_batches),
+        "/schedule");
+  rule (b, s.pp == 1 || s.p2p != LS_P2P_OVERLAPPED || strcmp (name, "1f1b") != 0, "/p2p");
+  bool fits = a->model.n_layers % (s.pp * s.vpp) == 0 || (a->model.n_layers + 2) % (s.pp * s.vpp) == 0;
+  if (s.layers_per_chunk)
+    rule (b, s.n_layers_per_chunk == s.pp * s.vpp && !has_gap (&s), "/layers_per_chunk");
+  else
+    rule (b, fits, "/pp");
+}
+
+static GPtrArray *
+broken_rules (const Ask *a)
+{
+  Broken b = { g_ptr_array_new () };
+  rules_of_sharding (a, &b);
+  rules_of_experts (a, &b);
+  rules_of_attention (a, &b);
+  rules_of_pipeline (a, &b);
+  return b.pointers;
+}
+
+/* --- one job --------------------------------------------------------------------------- */
+
+static void
+check_refused (const GPtrArray *broken, const char *text, const char *knobs)
+{
+  bool names_one = false;
+  for (guint i = 0; i < broken->len; i++)
+    names_one |= strstr (text, g_ptr_array_index (broken, i)) != NULL;
+  ls_check_impl (names_one, __FILE__, __LINE__, "%s: breaks %s, refused for\n%s", knobs, (char *) g_ptr_array_index (broken, 0), text);
+  n_refused++;
+}
+
+static void
+run (const Ask *a, const char *knobs)
+{
+  LsClusterSpec spec = tiny_dgx ((a->s.gpus + 7) / 8);
+  g_autoptr (LsCluster) cluster = ls_cluster_build (&spec, NULL);
+  g_autoptr (GError) error = NULL;
+  LsCalibration calibration;
+  ls_calibration_init_roofline (&calibration);
+  LsRunOptions options;
+  ls_run_options_init (&options);
+  options.n_steps = 2;
+  g_autoptr (LsPlan) plan = ls_lower (&a->model, &a->s, NULL, &error);
+  if (plan && ls_plan_check (plan, &error) && ls_conserves_flops (plan, &a->model, &a->s, &error)) {
+    g_autoptr (LsTimeline) t = ls_run (plan, cluster, &calibration, &nccl, &options, NULL, &error);
+    LS_CHECK (!t || t->window_end > t->window_start);
+  }
+  ls_check_impl (!error, __FILE__, __LINE__, "%s: %s", knobs, error ? error->message : "");
+  ls_calibration_clear (&calibration);
+  n_legal++;
+}
+
+static char *
+describe (const Ask *a)
+{
+  const LsStrategy *s = &a->s;
+  return g_strdup_printf ("%s gpus %u tp %u sp %d cp %u (%d, balance %d) ep %u etp %u pp %u vpp %u m %u, %s, zero %d@%u %s, overlap %d %d, sync %d,"
+                          " offload %d, recompute %d %u %d %u %d %d, tp_overlap %d %d, p2p %d, pv %d, dtype %s, unit %u, lists %d, mb %u, reshard %d, live %" G_GUINT64_FORMAT ", capacity %g, given %u", a->model.name,
+                          s->gpus, s->tp, s->sp, s->cp, s->cp_kind, s->cp_balance, s->ep, s->etp, s->pp, s->vpp,
+                          a->n_micro_batches, s->schedule ? s->schedule : "auto", (int) s->zero_stage, s->zero_group,
+                          ls_dp_kind_name (s->dp_kind), s->dp_overlap, s->gather_overlap, s->grad_sync, s->offload, s->recompute,
+                          s->recompute_parts, s->recompute_method, s->recompute_layers, s->partition_activations,
+                          s->offload_activations, s->tp_overlap, s->tp_overlap_kind, s->p2p, s->post_validation,
+                          ls_dtype_name ((LsDtype) s->dtype), s->layers_per_unit, s->collective_lists, s->micro_batch,
+                          (int) s->reshard_after_forward, s->max_live_params, s->expert_capacity, s->n_layers_per_chunk);
+}
+
+static void
+check_job (GRand *rand)
+{
+  Ask a;
+  draw (rand, &a);
+  g_autofree char *knobs = describe (&a);
+  g_autoptr (GPtrArray) broken = broken_rules (&a);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  bool is_legal = ls_strategy_resolve (&a.s, &a.model, a.s.gpus, 8, diags);
+  g_autofree char *text = ls_diag_list_format (diags);
+  if (!is_legal && broken->len > 0)
+    check_refused (broken, text, knobs);
+  else if (is_legal && broken->len == 0)
+    run (&a, knobs);
+  else
+    ls_check_impl (false, __FILE__, __LINE__, "%s: %s %s", knobs, is_legal ? "not refused, but breaks" : "refused:",
+                   is_legal ? (char *) g_ptr_array_index (broken, 0) : text);
+  ls_strategy_clear (&a.s);
+}
+
+static void
+legal_combinations_run (void)
+{
+  const char *n_text = g_getenv ("LS_COMBINATIONS");
+  guint64 n = n_text ? g_ascii_strtoull (n_text, NULL, 10) : N_SAMPLE;
+  for (guint64 i = 0; i < n; i++) {
+    g_autoptr (GRand) rand = g_rand_new_with_seed ((guint32) i);
+    check_job (rand);
+  }
+  if (n_text)
+    g_print ("%u ran, %u were refused\n", n_legal, n_refused);
+  LS_CHECK (n_legal > n / 8);
+  LS_CHECK (n_refused > n / 8);
+}
+
+/* --- what draws have found ---------------------------------------------------------------- */
+
+/* dp 1: experts have copies, the rest has none. */
+static void
+norms_of_copied_experts_are_passed_on (void)
+{
+  Ask a = { .model = expert_model () };
+  ls_strategy_init (&a.s);
+  a.s.schedule = g_strdup ("zb-h1");
+  a.s.tp = 2;
+  a.s.pp = 2;
+  a.s.gpus = a.s.global_batch = 4;
+  a.s.etp = a.s.zero_stage = 1;
+  a.s.sp = a.s.post_validation = true;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LS_CHECK (ls_strategy_resolve (&a.s, &a.model, a.s.gpus, 8, diags));
+  run (&a, "experts that tp copies");
+  ls_strategy_clear (&a.s);
+}
+
+/* Too many ops are refused, not counted out in memory. */
+static void
+a_gather_per_parameter_is_refused (void)
+{
+  LsModel model = expert_model ();
+  LsStrategy s;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GError) error = NULL;
+  ls_strategy_init (&s);
+  s.gpus = 2;
+  s.dp_kind = LS_DP_DEEPSPEED;
+  s.zero_stage = 2;
+  s.allgather_bucket = 1;
+  LS_CHECK (ls_strategy_resolve (&s, &model, s.gpus, 8, diags));
+  g_autoptr (LsPlan) plan = ls_lower (&model, &s, NULL, &error);
+  LS_CHECK (!plan && error && error->code == LS_ERROR_LIMIT);
+  ls_strategy_clear (&s);
+}
+
+LS_TEST_MAIN ("combinations", LS_TEST (legal_combinations_run), LS_TEST (norms_of_copied_experts_are_passed_on),
+              LS_TEST (a_gather_per_parameter_is_refused))
