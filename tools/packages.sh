@@ -32,4 +32,4 @@ install_packages() {
     "${missing[@]}" >&2 </dev/null
 }
 
-build_packages=(gcc libc6-dev meson ninja-build pkg-config libglib2.0-dev libcjson-dev libgsl-dev gnuplot-nox)
+build_packages=(gcc libc6-dev meson ninja-build pkg-config libglib2.0-dev libcjson-dev libgsl-dev zlib1g-dev gnuplot-nox)

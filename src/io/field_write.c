@@ -259,6 +259,21 @@ write_field (const LsField *f, LsJsonOut *w, const char *key, const void *target
   }
 }
 
+char *
+ls_field_text (const LsField *f, const void *target, const void *blank)
+{
+  if (!is_written (f, target, blank))
+    return NULL;
+  g_autoptr (GString) json = g_string_new (NULL);
+  LsJsonOut w;
+  ls_json_out_init (&w, json, 0);
+  write_field (f, &w, NULL, target, blank);
+  /* "text", [1, 2] or a bare value: none of these has anything to escape. */
+  g_autofree char *bare = g_strdelimit (g_strdup (json->str), "\"[] ", '\n');
+  g_auto (GStrv) parts = g_strsplit (bare, "\n", -1);
+  return g_strjoinv ("", parts);
+}
+
 void
 ls_fields_write (const LsField *fields, LsJsonOut *w, const void *target, const void *blank)
 {

@@ -16,4 +16,8 @@
  * FLOPS are not written: nothing needs it yet. */
 void ls_fields_write (const LsField *fields, LsJsonOut *w, const void *target, const void *blank);
 
+/* The value of one simple field (no list of objects) as the text of its flag; NULL if
+ * ls_fields_write() would leave it out. Newly allocated. */
+char *ls_field_text (const LsField *field, const void *target, const void *blank);
+
 #endif

@@ -10,6 +10,7 @@
 #include "io/read_model.h"
 #include "io/read_nccl.h"
 #include "io/read_nccl_topo.h"
+#include "io/field_write.h"
 #include "io/read_strategy.h"
 #include "io/trace_json.h"
 
@@ -132,7 +133,8 @@ inspect_strategy (const LsJsonDoc *doc, LsDiagList *diags)
   LsStrategy s;
   if (!ls_strategy_read (doc, &s, diags))
     return NULL;
-  char *line = g_strdup_printf ("strategy, tp %u, pp %u, cp %u, vpp %u, zero %u", s.tp, s.pp, s.cp, s.vpp, s.zero_stage);
+  g_autofree char *zero = ls_field_text (ls_field_find (ls_strategy_fields, "zero"), &s, NULL);
+  char *line = g_strdup_printf ("strategy, tp %u, pp %u, cp %u, vpp %u, zero %s", s.tp, s.pp, s.cp, s.vpp, zero);
   ls_strategy_clear (&s);
   return line;
 }

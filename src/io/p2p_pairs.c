@@ -54,7 +54,7 @@ append_ends (const LsTimeline *t, uint32_t rank, uint32_t index, const Count *be
   for (uint16_t i = 0; i < op->n_transfers; i++) {
     const LsTransfer *transfer = &op->transfers[i];
     bool is_next = transfer->slot == LS_SLOT_NEXT, is_send = transfer->is_send != 0;
-    uint32_t peer = binding->peer[is_next], *n = &count.n[is_next][is_send];
+    uint32_t peer = ls_timeline_representative (t, binding->peer[is_next]), *n = &count.n[is_next][is_send];
     End end = {
       .from = is_send ? rank : peer, .to = is_send ? peer : rank, .ordinal = (*n)++, .span = index,
       .step = span->step, .is_forward = is_send == is_next, .is_send = is_send,

@@ -42,6 +42,7 @@ static const StripKind strip_kinds[] = {
   { LS_PART_EXPOSED_TP, "0xEE6677", "exposed tp" }, { LS_PART_EXPOSED_DP, "0xEE7733", "exposed dp" },
   { LS_PART_EXPOSED_PP, "0xAA3377", "exposed pp" }, { LS_PART_EXPOSED_CP, "0x228833", "exposed cp" },
   { LS_PART_EXPOSED_EP, "0xEE3377", "exposed ep" },
+  { LS_PART_EXPOSED_COPY, "0xAA4499", "exposed copy" },
 };
 #define N_STRIP_KINDS G_N_ELEMENTS (strip_kinds)
 

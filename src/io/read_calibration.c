@@ -59,6 +59,10 @@ static const LsField fit_fields[] = {
   { key_, LS_FIELD_OBJECT, offsetof (LsCalibration, kind[kind_]), .fields = fit_fields,                    \
     .default_text = "roofline", .meaning = "coefficients of this kind of kernel" }
 
+#define ATTENTION(key_, kernel_, backward_, meaning_)                                                          \
+  { key_, LS_FIELD_OBJECT, offsetof (LsCalibration, attention[kernel_][backward_]), .fields = fit_fields,    \
+    .default_text = "not known", .meaning = (meaning_) }
+
 /* Keys are those of ls_kernel_kind_name(); a test compares them. */
 static const LsField kernel_fields[] = {
   KIND ("gemm", LS_KERNEL_GEMM),
@@ -81,9 +85,17 @@ static const LsField kernel_fields[] = {
     .default_text = "roofline", .meaning = "vLLM's RMSNorm of 2023: only for comparing with its timings" },
   { "vllm_silu_mul", LS_FIELD_OBJECT, offsetof (LsCalibration, vllm_silu_mul), .fields = fit_fields,
     .default_text = "roofline", .meaning = "vLLM's SiLU and product of 2023: the same" },
+  ATTENTION ("fa1_fwd", LS_ATTENTION_KERNEL_FA1, 0, "FlashAttention, forward: for --attention-kernel fa1"),
+  ATTENTION ("fa1_bwd", LS_ATTENTION_KERNEL_FA1, 1, "backward"),
+  ATTENTION ("triton_fwd", LS_ATTENTION_KERNEL_TRITON, 0, "FlashAttention in Triton, forward"),
+  ATTENTION ("triton_bwd", LS_ATTENTION_KERNEL_TRITON, 1, "backward"),
+  ATTENTION ("fa2_fwd", LS_ATTENTION_KERNEL_FA2, 0, "FlashAttention-2, forward"),
+  ATTENTION ("fa2_bwd", LS_ATTENTION_KERNEL_FA2, 1, "backward"),
+  ATTENTION ("fa3_fwd", LS_ATTENTION_KERNEL_FA3, 0, "FlashAttention-3, forward"),
+  ATTENTION ("fa3_bwd", LS_ATTENTION_KERNEL_FA3, 1, "backward"),
   { NULL },
 };
-G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 5);
+G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 13);
 
 #define MAX_SIZE 1e9 /* of a dimension */
 #define MEASURED(key_, kind_, member_) { key_, kind_, offsetof (LsMeasuredKernel, member_)
@@ -119,6 +131,8 @@ const LsField ls_calibration_fields[] = {
                "sustained" },
   { "sustained", LS_FIELD_DOUBLE, offsetof (LsCalibration, sustained), .above = true, .max = 1, .default_text = "1",
     .meaning = "rate of GEMMs inside a training step relative to the loops that were measured" },
+  { "sustained_accumulate", LS_FIELD_DOUBLE, offsetof (LsCalibration, sustained_accumulate), .above = true, .max = 1,
+    .default_text = "as sustained", .meaning = "the same of GEMMs that add to an fp32 result, as weight gradients do" },
   { "kernels", LS_FIELD_OBJECT, 0, .required = true, .fields = kernel_fields, .meaning = "by kind of kernel" },
   { "measured", LS_FIELD_ARRAY, offsetof (LsCalibration, measured), .fields = measured_fields,
     .element_size = sizeof (LsMeasuredKernel), .lines = true, .default_text = "none",

@@ -77,6 +77,8 @@ finish_case (const LsCsv *csv, guint row, LsCase *c, LsDiagList *diags)
   c->model.name = g_strdup (c->id);
   c->model.source = g_strdup (c->source);
   c->model.attention = (LsAttention) c->strategy.attention;
+  if (c->strategy.dp == 1 && c->strategy.cp > 1 && c->strategy.dp_kind == LS_DP_NONE)
+    c->strategy.dp_kind = LS_DP_AUTO; /* a row with dp 1 says none; gradients are summed over cp all the same */
   if (c->model.n_heads == 0 || c->model.hidden == 0)
     return;
   c->model.head_dim = c->model.hidden / c->model.n_heads;

@@ -155,6 +155,19 @@ static const LsField node_fields[] = {
   { NULL },
 };
 
+#define FACTOR(key_, member, meaning_) \
+  { key_, LS_FIELD_DOUBLE, SPEC (fitted.member), .above = true, .max = 10, .default_text = "1", .meaning = (meaning_) }
+static const LsField fitted_fields[] = {
+  FACTOR ("compute", compute, "rate of arithmetic, times that of the GPU's calibration"),
+  FACTOR ("overlap", overlap, "what moving data cost a kernel beside them, times that of the NCCL file"),
+  FACTOR ("intra_node", intra_node, "rate inside a node, times that of the NCCL file and the links' efficiency (at most 1)"),
+  FACTOR ("inter_node", inter_node, "rate between nodes, likewise"),
+  { "host_launch", LS_FIELD_TIME, SPEC (fitted.host_launch), .above = true, .max = (double) LS_S, .default_text = "10us",
+    .meaning = "what issuing a kernel costs the host, unless `--host-launch` says" },
+  { "provenance", LS_FIELD_SOURCES, .default_text = "none", .meaning = "what they were fitted to, and how well" },
+  { NULL },
+};
+
 const LsField ls_cluster_fields[] = {
   LS_FIELDS_HEADER (LsClusterSpec),
   { "gpu", LS_FIELD_STRING, offsetof (ClusterFile, gpu), .required = true,
@@ -164,6 +177,8 @@ const LsField ls_cluster_fields[] = {
   { "node", LS_FIELD_OBJECT, 0, .required = true, .fields = node_fields, .meaning = "what one node holds" },
   { "fabric", LS_FIELD_OBJECT, 0, .fields = ls_fabric_fields, .default_text = "none",
     .meaning = "what joins the nodes" },
+  { "fitted", LS_FIELD_OBJECT, 0, .fields = fitted_fields, .default_text = "none",
+    .meaning = "what `lockstep calibrate --runs` found on the cluster itself" },
   { "faults", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
     .meaning = "by name of a link, the share of its capacity that is left, from 0 (failed) to 1, or an object" },
   { NULL },

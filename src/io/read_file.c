@@ -63,15 +63,30 @@ read_all (FILE *file, const char *path, size_t max_bytes, size_t *ret_n, LsDiagL
   return g_string_free (g_steal_pointer (&text), FALSE);
 }
 
-char *
-ls_read_file (const char *path, size_t max_bytes, size_t *ret_n, LsDiagList *diags)
+FILE *
+ls_open_file (const char *path, LsDiagList *diags)
 {
   bool is_stdin = strcmp (path, "/dev/stdin") == 0;
   FILE *file = open_file (path, is_stdin);
-  if (!file)
-    return refuse_errno (diags, path, errno);
+  if (!file) {
+    refuse_errno (diags, path, errno);
+    return NULL;
+  }
   const char *reason = reason_to_refuse (file, is_stdin);
-  char *text = reason ? refuse (diags, path, reason) : read_all (file, path, max_bytes, ret_n, diags);
+  if (!reason)
+    return file;
+  refuse (diags, path, reason);
+  fclose (file);
+  return NULL;
+}
+
+char *
+ls_read_file (const char *path, size_t max_bytes, size_t *ret_n, LsDiagList *diags)
+{
+  FILE *file = ls_open_file (path, diags);
+  if (!file)
+    return NULL;
+  char *text = read_all (file, path, max_bytes, ret_n, diags);
   fclose (file);
   return text;
 }

@@ -4,6 +4,7 @@
 #define LS_IO_READ_FILE_H
 
 #include <glib.h>
+#include <stdio.h>
 
 #include "base/diag.h"
 
@@ -15,5 +16,8 @@
  * diagnostic (LS_ERROR_INPUT) if the file is missing, unreadable, no regular file or
  * larger than max_bytes. */
 char *ls_read_file (const char *path, size_t max_bytes, size_t *ret_n, LsDiagList *diags);
+
+/* The file opened, by the same rules. Close with fclose(). */
+FILE *ls_open_file (const char *path, LsDiagList *diags);
 
 #endif

@@ -1,10 +1,11 @@
 /* io/read_hf.h — the config.json of a Hugging Face model, where it describes a
- * dense decoder: llama, mistral, qwen2, gpt2, gpt_neox, opt, falcon.
+ * decoder: llama, mistral, qwen2, qwen3, gpt2, gpt_neox, opt, falcon; with experts
+ * mixtral, qwen2_moe, qwen3_moe, deepseek_v2, deepseek_v3, llama4_text.
  *
  * Defaults of keys that a file leaves out are those of the configuration classes
  * of Transformers (src/transformers/models/FAMILY/configuration_FAMILY.py). The
  * training length is not in such files: seq becomes the longest position, with a
- * note. Mixtures of experts, encoders and multimodal models are refused. */
+ * note. Encoders, multimodal models and layers that a model cannot have are refused. */
 #ifndef LS_IO_READ_HF_H
 #define LS_IO_READ_HF_H
 

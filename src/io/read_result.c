@@ -68,14 +68,27 @@ read_members (LsResultFile *file, const LsJsonDoc *doc, LsResultSection section,
     read_number (file, doc, section, node->string, node, diags);
 }
 
+/* A member that older files, or runs that were not asked for it, do not have. */
+static void
+read_optional (LsResultFile *file, const LsJsonDoc *doc, LsResultSection section, const cJSON *parent, const char *key,
+               LsDiagList *diags)
+{
+  const cJSON *object = cJSON_GetObjectItemCaseSensitive (parent, key);
+  if (object && require (doc, parent, key, cJSON_IsObject, "an object", diags))
+    read_members (file, doc, section, object, diags);
+}
+
 static void
 read_memory (LsResultFile *file, const LsJsonDoc *doc, const cJSON *memory, LsDiagList *diags)
 {
   const cJSON *peak = require (doc, memory, "peak_bytes", cJSON_IsNumber, "a number", diags);
+  const cJSON *needed = cJSON_GetObjectItemCaseSensitive (memory, "needed_bytes");
   const cJSON *capacity = cJSON_GetObjectItemCaseSensitive (memory, "capacity_bytes");
   const cJSON *at_peak = require (doc, memory, "at_peak", cJSON_IsObject, "an object", diags);
   if (peak)
     append (file, LS_RESULT_MEMORY, "peak", peak);
+  if (needed)
+    read_number (file, doc, LS_RESULT_MEMORY, "needed", needed, diags);
   if (capacity)
     read_number (file, doc, LS_RESULT_MEMORY, "capacity", capacity, diags);
   if (at_peak)
@@ -130,6 +143,8 @@ read_root (LsResultFile *file, const LsJsonDoc *doc, LsDiagList *diags)
   read_names (file, root);
   if (breakdown)
     read_members (file, doc, LS_RESULT_BREAKDOWN, breakdown, diags);
+  read_optional (file, doc, LS_RESULT_BUBBLES, root, "bubble_parts_s", diags);
+  read_optional (file, doc, LS_RESULT_PATH, cJSON_GetObjectItemCaseSensitive (root, "critical_path"), "by_kind_ps", diags);
   if (memory)
     read_memory (file, doc, memory, diags);
   if (links)

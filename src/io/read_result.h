@@ -12,7 +12,9 @@
 typedef enum {
   LS_RESULT_STEP,      /* step_time_s, mfu and others of the top                */
   LS_RESULT_BREAKDOWN, /* seconds                                               */
-  LS_RESULT_MEMORY,    /* bytes: peak, capacity, categories at the peak         */
+  LS_RESULT_BUBBLES,   /* seconds, by their reasons; of a file that has them    */
+  LS_RESULT_PATH,      /* picoseconds of the critical path by kind; the same    */
+  LS_RESULT_MEMORY,    /* bytes: peak, needed, capacity, categories at the peak */
   LS_RESULT_LINKS,     /* utilisation, 0 to 1: the busiest of each group of links
                           that are alike; of a file without groups, of each link */
   LS_N_RESULT_SECTIONS

@@ -13,6 +13,7 @@
 typedef struct {
   FILE *out;
   const LsTimeline *t;
+  const LsCriticalPath *critical; /* NULL: none */
   const char *title;
   guint max_ranks;
   bool *is_shown; /* per rank */
@@ -202,6 +203,25 @@ write_arrows (Trace *w)
   }
 }
 
+/* Its pieces in a row, each with the rank that it is on. */
+static void
+write_critical (Trace *w)
+{
+  uint32_t process = w->t->n_ranks;
+  begin_event (w, 'M', "process_name", process);
+  fputs (",\"args\":{\"name\":\"critical path\"}}", w->out);
+  begin_event (w, 'M', "process_sort_index", process);
+  fprintf (w->out, ",\"args\":{\"sort_index\":%u}}", process);
+  for (guint i = 0; i < w->critical->pieces->len; i++) {
+    const LsPathPiece *piece = &g_array_index (w->critical->pieces, LsPathPiece, i);
+    begin_event (w, 'X', ls_path_name (w->critical, piece), process);
+    fprintf (w->out, ",\"tid\":0,\"cat\":\"%s\"", ls_path_kind_name (piece->kind));
+    write_us (w, "ts", piece->from - w->t->window_start);
+    write_us (w, "dur", piece->to - piece->from);
+    fprintf (w->out, ",\"args\":{\"rank\":%u,\"kind\":\"%s\"}}", piece->rank, ls_path_kind_name (piece->kind));
+  }
+}
+
 static gboolean
 write_trace (FILE *out, void *data, GError **error)
 {
@@ -221,14 +241,17 @@ write_trace (FILE *out, void *data, GError **error)
     write_in_flight (w, rank);
   }
   write_arrows (w);
+  if (w->critical)
+    write_critical (w);
   fputs ("\n]}\n", out);
   g_clear_pointer (&w->is_shown, g_free);
   return TRUE;
 }
 
 gboolean
-ls_trace_chrome_write (const LsTimeline *t, const char *title, guint max_ranks, const char *path, GError **error)
+ls_trace_chrome_write (const LsTimeline *t, const LsCriticalPath *critical, const char *title, guint max_ranks, const char *path,
+                       GError **error)
 {
-  Trace trace = { .t = t, .title = title, .max_ranks = max_ranks };
+  Trace trace = { .t = t, .critical = critical, .title = title, .max_ranks = max_ranks };
   return ls_write_file (path, write_trace, &trace, error);
 }

@@ -20,21 +20,25 @@ static const LsEnumName streams[] = {
   { "compute", LS_STREAM_COMPUTE }, { "tp", LS_STREAM_TP }, { "dp", LS_STREAM_DP },
   { "pp-fwd", LS_STREAM_PP_FWD }, { "pp-fwd-recv", LS_STREAM_PP_FWD_RECV },
   { "pp-bwd", LS_STREAM_PP_BWD }, { "pp-bwd-recv", LS_STREAM_PP_BWD_RECV },
-  { "global", LS_STREAM_GLOBAL }, { "copy", LS_STREAM_COPY }, { NULL },
+  { "global", LS_STREAM_GLOBAL }, { "copy", LS_STREAM_COPY }, { "copy-in", LS_STREAM_COPY_IN },
+  { "gather", LS_STREAM_GATHER }, { "cp", LS_STREAM_CP }, { "ep", LS_STREAM_EP },
+  { "gather-in", LS_STREAM_GATHER_IN }, { "replica", LS_STREAM_REPLICA }, { NULL },
 };
 static const LsEnumName tags[] = {
   { "F", LS_TAG_F }, { "I", LS_TAG_I }, { "W", LS_TAG_W }, { "B", LS_TAG_B }, { "recompute", LS_TAG_RECOMPUTE },
   { "optimizer", LS_TAG_OPTIMIZER }, { "sync", LS_TAG_SYNC }, { NULL },
 };
 static const LsEnumName host_costs[] = {
-  { "launch", LS_HOST_LAUNCH }, { "comm", LS_HOST_COMM }, { "free", LS_HOST_FREE }, { "sync", LS_HOST_SYNC }, { NULL },
+  { "launch", LS_HOST_LAUNCH }, { "comm", LS_HOST_COMM }, { "free", LS_HOST_FREE }, { "sync", LS_HOST_SYNC },
+  { "view", LS_HOST_VIEW }, { NULL },
 };
 static const LsEnumName comm_slots[] = {
   { "tp", LS_SLOT_TP }, { "dp", LS_SLOT_DP }, { "cp", LS_SLOT_CP }, { "ep", LS_SLOT_EP },
-  { "embedding", LS_SLOT_EMBEDDING }, { "model", LS_SLOT_MODEL }, { "world", LS_SLOT_WORLD }, { NULL },
+  { "shard", LS_SLOT_SHARD }, { "replica", LS_SLOT_REPLICA }, { "etp", LS_SLOT_ETP }, { "edp", LS_SLOT_EDP },
+  { "embedding", LS_SLOT_EMBEDDING }, { "pipes", LS_SLOT_PIPES }, { "model", LS_SLOT_MODEL }, { "world", LS_SLOT_WORLD }, { NULL },
 };
 static const LsEnumName mesh_slots[] = {
-  { "tp", LS_SLOT_TP }, { "dp", LS_SLOT_DP }, { "embedding", LS_SLOT_EMBEDDING }, { "model", LS_SLOT_MODEL },
+  { "tp", LS_SLOT_TP }, { "dp", LS_SLOT_DP }, { "cp", LS_SLOT_CP }, { "embedding", LS_SLOT_EMBEDDING }, { "model", LS_SLOT_MODEL },
   { "world", LS_SLOT_WORLD }, { NULL },
 };
 static const LsEnumName peers[] = { { "prev", LS_SLOT_PREV }, { "next", LS_SLOT_NEXT }, { NULL } };
@@ -42,7 +46,8 @@ static const LsEnumName colls[] = {
   { "all-reduce", LS_COLL_ALL_REDUCE }, { "all-gather", LS_COLL_ALL_GATHER },
   { "reduce-scatter", LS_COLL_REDUCE_SCATTER }, { "broadcast", LS_COLL_BROADCAST },
   { "reduce", LS_COLL_REDUCE }, { "all-to-all", LS_COLL_ALL_TO_ALL }, { "gather", LS_COLL_GATHER },
-  { "scatter", LS_COLL_SCATTER }, { "barrier", LS_COLL_BARRIER }, { NULL },
+  { "scatter", LS_COLL_SCATTER }, { "barrier", LS_COLL_BARRIER },
+  { "permute", LS_COLL_PERMUTE }, { "copy-permute", LS_COLL_COPY_PERMUTE }, { NULL },
 };
 static const LsEnumName axes[] = {
   { "tp", LS_AXIS_TP }, { "dp", LS_AXIS_DP }, { "pp", LS_AXIS_PP }, { "cp", LS_AXIS_CP }, { "ep", LS_AXIS_EP }, { NULL },
@@ -52,7 +57,8 @@ static const LsEnumName dtypes[] = {
   { "fp8", LS_DTYPE_FP8 },   { "byte", LS_DTYPE_BYTE }, { NULL },
 };
 static const LsEnumName directions[] = { { "to-device", LS_COPY_TO_DEVICE }, { "to-host", LS_COPY_TO_HOST },
-                                         { "from-nvme", LS_COPY_FROM_NVME }, { "to-nvme", LS_COPY_TO_NVME }, { NULL } };
+                                         { "from-nvme", LS_COPY_FROM_NVME }, { "to-nvme", LS_COPY_TO_NVME },
+                                         { "in-host", LS_COPY_IN_HOST }, { NULL } };
 static const LsEnumName categories[] = {
   { "parameters", LS_MEM_PARAMETERS }, { "gradients", LS_MEM_GRADIENTS }, { "optimizer", LS_MEM_OPTIMIZER },
   { "activations", LS_MEM_ACTIVATIONS }, { "unsharded", LS_MEM_UNSHARDED },
@@ -98,7 +104,7 @@ const TraceKernel ls_trace_kernel_blank = { .batch = 1, .flops = -1, .bytes = -1
 const TraceOp ls_trace_op_blank = {
   .stream = -1, .tag = -1, .host = -1, .slot = -1, .coll = -1, .dtype = -1, .direction = -1,
   .kernel = LS_TRACE_ABSENT, .root = LS_TRACE_ABSENT, .layer = LS_TRACE_ABSENT, .unit = LS_TRACE_ABSENT,
-  .event = LS_TRACE_ABSENT, .recorded = LS_TIME_NEVER,
+  .event = LS_TRACE_ABSENT, .recorded = LS_TIME_NEVER, .repeat = 1,
 };
 const TraceTransfer ls_trace_transfer_blank = { .send = -1, .receive = -1 };
 const TraceBuffer ls_trace_buffer_blank = { .alloc = LS_TRACE_ABSENT, .free = LS_TRACE_ABSENT, .when = -1 };
@@ -168,12 +174,16 @@ static const LsField op_fields[] = {
   ENUM (TraceOp, "tag", tag, tags, .default_text = "of a kernel F, else sync",
         .meaning = "what it is for; I input gradient, W weight gradient, B both"),
   ENUM (TraceOp, "host", host, host_costs, .default_text = "by op",
-        .meaning = "what issuing it costs: --host-launch, --host-comm, nothing, --host-sync"),
+        .meaning = "what issuing it costs: --host-launch, --host-comm, nothing, --host-sync, --host-view"),
   INDEX (TraceOp, "kernel", kernel, UINT32_MAX - 1, .default_text = "none", .meaning = "of a kernel: index into `kernels`"),
   { "recorded", LS_FIELD_TIME, offsetof (TraceOp, recorded), .max = MAX_TIME,
     .default_text = "costed from the shape", .meaning = "of a kernel, copy or host-delay: how long it took" },
+  INDEX (TraceOp, "repeat", repeat, LS_TRACE_MAX_REPEAT, .min = 1, .default_text = "1",
+         .meaning = "of a kernel or host-delay: so many alike, one behind the other; issuing each costs the host"),
   ENUM (TraceOp, "slot", slot, comm_slots, .default_text = "none", .meaning = "of a collective: on which communicator of the rank"),
   ENUM (TraceOp, "coll", coll, colls, .default_text = "none", .meaning = "of a collective: which"),
+  { "algorithm", LS_FIELD_STRING, offsetof (TraceOp, algorithm), .default_text = "chosen as NCCL does",
+    .meaning = "of a collective: by which algorithm (those of `lockstep collective`)" },
   BYTES (TraceOp, "bytes", bytes, .default_text = "0B",
          .meaning = "of a collective: the whole array, as nccl-tests counts; of a copy"),
   ENUM (TraceOp, "dtype", dtype, dtypes, .default_text = "the kernel's, or fp32", .meaning = "of the numbers"),
@@ -225,6 +235,7 @@ static const LsField role_fields[] = {
   { "instances", LS_FIELD_ARRAY, offsetof (TraceRole, instances), .element_size = N_ROW * sizeof (uint32_t),
     .fields = instance_element, .lines = true, .required = true,
     .meaning = "the program of a step: segments in the order in which the host runs them" },
+  INDEX (TraceRole, "lead", n_lead, UINT32_MAX - 1, .default_text = "0", .meaning = "how many of these, at the front, only the first step runs"),
   { NULL },
 };
 
@@ -259,7 +270,12 @@ static const LsField rank_fields[] = {
   COMM ("dp", LS_SLOT_DP),
   COMM ("cp", LS_SLOT_CP),
   COMM ("ep", LS_SLOT_EP),
+  COMM ("shard", LS_SLOT_SHARD),
+  COMM ("replica", LS_SLOT_REPLICA),
+  COMM ("etp", LS_SLOT_ETP),
+  COMM ("edp", LS_SLOT_EDP),
   COMM ("embedding", LS_SLOT_EMBEDDING),
+  COMM ("pipes", LS_SLOT_PIPES),
   COMM ("model", LS_SLOT_MODEL),
   COMM ("world", LS_SLOT_WORLD),
   INDEX (TraceRank, "prev", peer[0], UINT32_MAX - 1, .default_text = "none", .meaning = "rank behind prev"),

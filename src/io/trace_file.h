@@ -14,6 +14,7 @@
 /* Of one op or kernel: far from where sums in 64 bits would end. */
 #define LS_TRACE_MAX_BYTES 1e18
 #define LS_TRACE_MAX_FLOPS 1e24
+#define LS_TRACE_MAX_REPEAT 1000000000
 
 typedef struct {
   char *name;
@@ -34,10 +35,11 @@ typedef struct {
 } TraceBuffer;
 
 typedef struct {
-  char *name;
+  char *name, *algorithm;
   int kind, stream, tag, host, slot, coll, dtype, direction;
   uint32_t kernel, root, layer, unit, event;
   LsTime recorded;
+  uint32_t repeat;
   uint64_t bytes;
   GArray *after;     /* LsDep         */
   GArray *transfers; /* TraceTransfer */
@@ -56,6 +58,7 @@ typedef struct {
   uint32_t stage;
   uint64_t n_params;
   uint64_t static_bytes[LS_N_MEM];
+  uint32_t n_lead;
   GArray *instances; /* uint32_t[N_ROW] */
 } TraceRole;
 

@@ -85,8 +85,10 @@ check_keys (TraceReading *r, const cJSON *node, const TraceOp *op)
   } keys[] = {
     { "kernel", op->kernel != LS_TRACE_ABSENT, K (LS_OP_KERNEL) },
     { "recorded", op->recorded != LS_TIME_NEVER, K (LS_OP_KERNEL) | K (LS_OP_COPY) | K (LS_OP_HOST_DELAY) },
+    { "repeat", op->repeat > 1, K (LS_OP_KERNEL) | K (LS_OP_HOST_DELAY) },
     { "slot", op->slot >= 0, K (LS_OP_COLLECTIVE) },
     { "coll", op->coll >= 0, K (LS_OP_COLLECTIVE) },
+    { "algorithm", op->algorithm != NULL, K (LS_OP_COLLECTIVE) },
     { "root", op->root != LS_TRACE_ABSENT, K (LS_OP_COLLECTIVE) },
     { "bytes", op->bytes > 0, K (LS_OP_COLLECTIVE) | K (LS_OP_COPY) },
     { "direction", op->direction >= 0, K (LS_OP_COPY) },
@@ -117,6 +119,8 @@ check_needs (TraceReading *r, const cJSON *node, const TraceOp *op)
   if (op->root != LS_TRACE_ABSENT && op->coll >= 0 && !ls_coll_kind_has_root ((LsCollKind) op->coll))
     ls_trace_complain (r, node, "root", TRACE_ALL, "%s has no root; broadcast, reduce, gather and scatter do",
                        ls_coll_kind_name ((LsCollKind) op->coll));
+  if (op->algorithm && !g_strv_contains (ls_coll_algorithms (), op->algorithm))
+    ls_trace_complain (r, node, "algorithm", TRACE_ALL, "there is no algorithm \"%s\"", op->algorithm);
   if (op->kernel != LS_TRACE_ABSENT && op->kernel >= r->plan->n_kernels)
     ls_trace_complain (r, node, "kernel", TRACE_ALL, "kernel %u does not exist: there are %u", op->kernel, r->plan->n_kernels);
 }
@@ -210,8 +214,10 @@ read_op (TraceReading *r, const cJSON *node, const TraceOp *op, uint32_t index, 
     .kernel = op->kernel,
     .root = op->kind == LS_OP_COPY ? (uint32_t) MAX (op->direction, 0) : op->root == LS_TRACE_ABSENT ? 0 : op->root,
     .recorded = op->recorded,
+    .repeat = op->repeat > 1 ? op->repeat : 0,
     .bytes = op->bytes,
     .name = ls_arena_strdup (r->plan->arena, name),
+    .algorithm = op->algorithm ? ls_arena_strdup (r->plan->arena, op->algorithm) : NULL,
   };
   if (check_length (r, node, "after", op->after, MAX_OPS))
     read_deps (r, node, op->after, index, to);

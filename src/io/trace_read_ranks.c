@@ -94,6 +94,8 @@ read_instances (TraceReading *r, const cJSON *node, const GArray *from, const Su
     sum.bytes += s->bytes;
     to->n_events = MAX (to->n_events, s->n_events);
   }
+  if (to->n_lead > 0 && to->n_lead >= from->len)
+    ls_trace_complain (r, node, "lead", TRACE_ALL, "%u of %u instances; expected less than all of them", to->n_lead, from->len);
   if (r->ok && sum.n_ops < 1)
     ls_trace_complain (r, node, "instances", TRACE_ALL, "a program without ops; expected at least one");
   if (sum.n_ops > MAX_OPS_PER_STEP)
@@ -121,6 +123,7 @@ ls_trace_read_roles (TraceReading *r)
     LsProgram *to = &plan->programs[i];
     to->stage = (uint16_t) (from->stage == LS_TRACE_ABSENT ? i : from->stage);
     to->n_params = from->n_params;
+    to->n_lead = from->n_lead;
     memcpy (to->static_bytes, from->static_bytes, sizeof to->static_bytes);
     read_instances (r, node, from->instances, of_segment, to);
   }

@@ -58,11 +58,13 @@ op_of (const LsOp *op, const GArray *kernels)
   to.kind = op->kind;
   to.kernel = op->kind == LS_OP_KERNEL ? op->kernel : LS_TRACE_ABSENT;
   to.recorded = op->recorded;
+  to.repeat = MAX (op->repeat, 1);
   to.layer = op->layer == UINT16_MAX ? LS_TRACE_ABSENT : op->layer;
   to.unit = op->unit == UINT16_MAX ? LS_TRACE_ABSENT : op->unit;
   if (op->kind == LS_OP_COLLECTIVE) {
     to.slot = op->slot;
     to.coll = op->coll;
+    to.algorithm = op->algorithm ? BORROWED (op->algorithm) : NULL;
     to.root = op->root > 0 ? op->root : LS_TRACE_ABSENT;
   }
   if (op->kind == LS_OP_COPY)
@@ -105,7 +107,8 @@ roles_of (const LsPlan *plan)
   for (uint32_t r = 0; r < plan->n_roles; r++) {
     const LsProgram *p = &plan->programs[r];
     TraceRole *to = &g_array_index (roles, TraceRole, r);
-    *to = (TraceRole) { .stage = p->stage == r ? LS_TRACE_ABSENT : p->stage, .n_params = p->n_params };
+    *to = (TraceRole) { .stage = p->stage == r ? LS_TRACE_ABSENT : p->stage, .n_params = p->n_params,
+                        .n_lead = p->n_lead };
     memcpy (to->static_bytes, p->static_bytes, sizeof to->static_bytes);
     to->instances = array_of (N_ROW * sizeof (uint32_t), p->n_instances);
     uint32_t *row = (uint32_t *) (gpointer) to->instances->data;
@@ -221,6 +224,10 @@ can_say_op (const LsOp *op)
 static gboolean
 can_say (const LsPlan *plan, GError **error)
 {
+  if (plan->n_weights > 0) {
+    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "a trace cannot say that the parts of an all-to-all are unequal (expert_load)");
+    return FALSE;
+  }
   const char *what = NULL;
   for (uint32_t i = 0; i < plan->n_kernels && !what; i++)
     if (!is_whole (plan->kernels[i].bytes) || plan->kernels[i].flops > LS_TRACE_MAX_FLOPS)

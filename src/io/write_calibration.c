@@ -149,7 +149,10 @@ ls_calibration_to_json (const LsCalibrationFile *file)
   g_string_append_printf (json, "  \"source\": \"%s\",\n", c.source);
   if (file->provenance)
     append_provenance (json, file->provenance);
-  g_string_append_printf (json, "  \"sustained\": %.3g,\n  \"kernels\": {\n", c.sustained);
+  g_string_append_printf (json, "  \"sustained\": %.3g,\n", c.sustained);
+  if (c.sustained_accumulate > 0)
+    g_string_append_printf (json, "  \"sustained_accumulate\": %.3g,\n", c.sustained_accumulate);
+  g_string_append (json, "  \"kernels\": {\n");
   for (guint i = 0; i < LS_N_SLOTS; i++)
     if (file->slot_source[i])
       append_kind (json, ls_slot_key (i), ls_slot_fit (&c, i), file->slot_source[i], i == last_slot (file->slot_source));

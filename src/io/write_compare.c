@@ -25,6 +25,8 @@ static const struct {
 } sections[] = {
   [LS_RESULT_STEP] = { "step", "step", 1 },
   [LS_RESULT_BREAKDOWN] = { "breakdown_s", "breakdown, ms", 1e3 },
+  [LS_RESULT_BUBBLES] = { "bubble_parts_s", "bubble, ms", 1e3 },
+  [LS_RESULT_PATH] = { "critical_path_ps", "critical path, ms", 1e-9 },
   [LS_RESULT_MEMORY] = { "memory_bytes", "memory, MiB", 1.0 / (1 << 20) },
   [LS_RESULT_LINKS] = { "links", "busiest links, %", 100 },
 };

@@ -44,7 +44,9 @@ add_memory (LsJsonOut *w, const LsReport *r)
   ls_json_out_begin_object (w, "memory");
   ls_json_out_uint (w, "rank", r->peak_rank);
   ls_json_out_uint (w, "peak_bytes", r->peak_bytes);
+  ls_json_out_uint (w, "needed_bytes", r->needed_bytes);
   ls_json_out_uint (w, "capacity_bytes", r->capacity_bytes);
+  ls_json_out_uint (w, "context_bytes", r->context_bytes);
   ls_json_out_bool (w, "fits", r->fits);
   add_bytes_by_category (w, "by_category", r->by_category);
   add_bytes_by_category (w, "at_peak", r->at_peak);
@@ -148,7 +150,7 @@ add_provenance (LsJsonOut *w, const LsReport *r, const LsProvenance *p)
 }
 
 char *
-ls_report_to_json (const LsReport *r, const LsProvenance *p)
+ls_report_to_json (const LsReport *r, const LsProvenance *p, const LsReportExtras *extras)
 {
   GString *text = g_string_new (NULL);
   LsJsonOut w;
@@ -171,6 +173,10 @@ ls_report_to_json (const LsReport *r, const LsProvenance *p)
   add_links (&w, r);
   add_link_groups (&w, r);
   add_networks (&w, r);
+  if (extras && extras->critical_path)
+    ls_critical_to_json (extras->critical_path, &w);
+  if (extras && extras->sensitivity)
+    ls_sensitivity_to_json (extras->sensitivity, &w);
   add_provenance (&w, r, p);
   ls_json_out_end_object (&w);
   g_string_append_c (text, '\n');

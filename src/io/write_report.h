@@ -4,6 +4,8 @@
 #define LS_IO_WRITE_REPORT_H
 
 #include "analysis/report.h"
+#include "io/write_critical.h"
+#include "io/write_sensitivity.h"
 
 /* Where a result comes from. All strings borrowed; NULL ones are left out. */
 typedef struct {
@@ -17,7 +19,13 @@ typedef struct {
   const char *options; /* the resolved knobs, as one would type them   */
 } LsProvenance;
 
-/* Newly allocated, ends in a newline. A figure that is not finite becomes null. */
-char *ls_report_to_json (const LsReport *r, const LsProvenance *p);
+/* What was asked for besides; NULL: it was not. Borrowed. */
+typedef struct {
+  const LsPathSummary *critical_path;
+  const LsSensitivityTable *sensitivity;
+} LsReportExtras;
+
+/* Newly allocated, ends in a newline. extras: NULL, or what to add. A figure that is not finite becomes null. */
+char *ls_report_to_json (const LsReport *r, const LsProvenance *p, const LsReportExtras *extras);
 
 #endif

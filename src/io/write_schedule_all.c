@@ -11,6 +11,12 @@ row_at (const LsScheduleTable *t, guint i)
   return &g_array_index (t->rows, LsScheduleRow, i);
 }
 
+bool
+ls_schedule_row_fits (const LsScheduleTable *t, const LsScheduleRow *row)
+{
+  return t->memory_limit == 0 || row->by_halves <= t->memory_limit;
+}
+
 /* ---- text ---- */
 
 static void
@@ -29,6 +35,8 @@ add_row (LsTextTable *table, const LsScheduleTable *t, const LsScheduleRow *r)
     ls_text_table_add (table, "-");
   else
     ls_text_table_add (table, "%.4g x", r->communication);
+  if (t->memory_limit > 0)
+    ls_text_table_add (table, "%s", ls_schedule_row_fits (t, r) ? "fits" : "over");
 }
 
 char *
@@ -39,9 +47,11 @@ ls_schedule_all_to_text (const LsScheduleTable *t)
   LsTextTable table;
   GString *out = g_string_new (NULL);
   guint n_refused = 0;
-  ls_text_table_init (&table, "lrrrrrrrrr");
+  ls_text_table_init (&table, t->memory_limit > 0 ? "lrrrrrrrrrl" : "lrrrrrrrrr");
   for (guint i = 0; i < G_N_ELEMENTS (titles); i++)
     ls_text_table_add (&table, "%s", titles[i]);
+  if (t->memory_limit > 0)
+    ls_text_table_add (&table, "at most %.4g", t->memory_limit);
   for (guint i = 0; i < t->rows->len; i++) {
     if (!row_at (t, i)->refusal)
       add_row (&table, t, row_at (t, i));
@@ -78,6 +88,8 @@ add_figures (LsJsonOut *w, const LsScheduleTable *t, const LsScheduleRow *r)
   ls_json_out_double (w, "peak_activations_by_halves", r->by_halves);
   ls_json_out_double (w, "parameter_copies", r->copies);
   ls_json_out_double (w, "communication", r->communication);
+  if (t->memory_limit > 0)
+    ls_json_out_bool (w, "fits_memory_limit", ls_schedule_row_fits (t, r));
 }
 
 char *
@@ -88,6 +100,8 @@ ls_schedule_all_to_json (const LsScheduleTable *t)
   ls_json_out_init (&w, out, 2);
   ls_json_out_begin_object (&w, NULL);
   ls_json_out_string (&w, "unit", t->has_unit ? "s" : NULL);
+  if (t->memory_limit > 0)
+    ls_json_out_double (&w, "memory_limit", t->memory_limit);
   ls_json_out_begin_array (&w, "rows");
   for (guint i = 0; i < t->rows->len; i++) {
     const LsScheduleRow *r = row_at (t, i);
@@ -115,11 +129,12 @@ char *
 ls_schedule_all_to_csv (const LsScheduleTable *t)
 {
   GString *out = g_string_new ("schedule,vpp,makespan,span,ideal,bubble_frac,bubble_frac_span,peak_activations_to_w,"
-                               "peak_activations_by_halves,parameter_copies,communication,refusal\n");
+                               "peak_activations_by_halves,parameter_copies,communication,refusal");
+  g_string_append (out, t->memory_limit > 0 ? ",fits_memory_limit\n" : "\n");
   for (guint i = 0; i < t->rows->len; i++) {
     const LsScheduleRow *r = row_at (t, i);
     if (r->refusal) {
-      g_string_append_printf (out, "%s,,,,,,,,,,,\"%s\"\n", r->schedule, r->refusal);
+      g_string_append_printf (out, "%s,,,,,,,,,,,\"%s\"%s\n", r->schedule, r->refusal, t->memory_limit > 0 ? "," : "");
       continue;
     }
     g_string_append_printf (out, "%s,%u", r->schedule, r->vpp);
@@ -132,7 +147,7 @@ ls_schedule_all_to_csv (const LsScheduleTable *t)
     add_number (out, r->by_halves);
     add_number (out, r->copies);
     add_number (out, r->communication);
-    g_string_append (out, ",\n");
+    g_string_append (out, t->memory_limit == 0 ? ",\n" : ls_schedule_row_fits (t, r) ? ",,true\n" : ",,false\n");
   }
   return g_string_free (out, FALSE);
 }

@@ -19,10 +19,14 @@ typedef struct {
 typedef struct {
   char *title;
   bool has_unit; /* as of LsScheduleView */
+  double memory_limit; /* micro-batches of a rank's full activations, by halves; 0: none */
   GArray *rows;  /* LsScheduleRow */
 } LsScheduleTable;
 
-/* Newly allocated, ending in a newline. */
+/* A searched order keeps the limit; a fixed one may not. */
+bool ls_schedule_row_fits (const LsScheduleTable *t, const LsScheduleRow *row);
+
+/* Newly allocated, ending in a newline. Whether a row fits is told where there is a limit. */
 char *ls_schedule_all_to_text (const LsScheduleTable *t);
 char *ls_schedule_all_to_json (const LsScheduleTable *t);
 char *ls_schedule_all_to_csv (const LsScheduleTable *t);

@@ -21,8 +21,12 @@
 
 #include "exec/timeline.h"
 
-/* Writes path as a whole or not at all. Ranks without spans (another stands for them)
- * have no rows. LS_ERROR_USAGE, LS_ERROR_IO: see ls_write_file(). */
+/* With more rows than this only ranks that were simulated have any. */
+#define LS_SPANS_MAX_ROWS 20000000
+
+/* Writes path as a whole or not at all. A rank that another stood for has the rows of that one,
+ * which are its own to the picosecond; but where one rank of each role was recorded, only those
+ * have rows. LS_ERROR_USAGE, LS_ERROR_IO: see ls_write_file(). */
 gboolean ls_spans_write (const LsTimeline *t, const char *path, GError **error);
 
 #endif

@@ -226,7 +226,7 @@ add_memory_row (Page *p, const char *label, uint64_t bytes, uint64_t capacity)
 static void
 add_verdict (Page *p, const LsReport *r)
 {
-  uint64_t slack = r->fits ? r->capacity_bytes - r->peak_bytes : r->peak_bytes - r->capacity_bytes;
+  uint64_t slack = r->fits ? r->capacity_bytes - r->needed_bytes : r->needed_bytes - r->capacity_bytes;
   g_string_append (p->out, "  ");
   paint (p, r->fits ? GREEN : RED, r->fits ? "fits, %.2f GiB free" : "does not fit: %.2f GiB too much",
          (double) slack / GIB);
@@ -244,7 +244,11 @@ add_memory (Page *p, const LsReport *r)
     add_bar (p, BLUE, (double) r->at_peak[c] / (double) MAX (r->capacity_bytes, r->peak_bytes));
     end_line (p);
   }
-  add_memory_row (p, "peak", r->peak_bytes, r->capacity_bytes);
+  if (r->needed_bytes != r->peak_bytes) { /* segments of an allocator */
+    add_memory_row (p, "alive at once", r->peak_bytes, r->capacity_bytes);
+    end_line (p);
+  }
+  add_memory_row (p, "peak", r->needed_bytes, r->capacity_bytes);
   add_verdict (p, r);
   end_line (p);
 }
@@ -375,8 +379,9 @@ add_footer (Page *p, const LsReport *r)
 
   g_autofree char *ops = grouped ((double) r->n_op_instances, 0);
   paint (p, BOLD, "Simulated     ");
-  paint (p, DIM, "%u steps of %s ops, %u rank%s in %u class%s; digest %016" G_GINT64_MODIFIER "x", r->n_steps, ops, r->n_ranks,
-         r->n_ranks == 1 ? "" : "s", r->n_classes, r->n_classes == 1 ? "" : "es", (guint64) r->digest);
+  g_autofree char *fold = r->n_classes < r->n_ranks ? g_strdup_printf (" (%.3g to 1)", (double) r->n_ranks / r->n_classes) : g_strdup ("");
+  paint (p, DIM, "%u steps of %s ops, %u rank%s in %u class%s%s; digest %016" G_GINT64_MODIFIER "x", r->n_steps, ops, r->n_ranks,
+         r->n_ranks == 1 ? "" : "s", r->n_classes, r->n_classes == 1 ? "" : "es", fold, (guint64) r->digest);
   end_line (p);
 }
 
@@ -390,6 +395,10 @@ ls_summary_format (const LsReport *r, const LsSummaryText *text)
   add_memory (&page, r);
   add_links (&page, r);
   add_networks (&page, r);
+  if (text->critical_path)
+    ls_critical_to_text (text->critical_path, text->color, page.out);
+  if (text->sensitivity)
+    ls_sensitivity_to_text (text->sensitivity, text->color, text->ascii, page.out);
   add_footer (&page, r);
   return g_string_free (page.out, FALSE);
 }

@@ -4,6 +4,8 @@
 #define LS_IO_WRITE_SUMMARY_H
 
 #include "analysis/report.h"
+#include "io/write_critical.h"
+#include "io/write_sensitivity.h"
 
 /* What the report does not know. Strings are borrowed; NULL ones leave their line
  * out. */
@@ -12,6 +14,8 @@ typedef struct {
   const char *subtitle; /* "tp 8, pp 8, interleaved-1f1b, ..."             */
   double published_s;   /* measured step time to compare with; 0: none     */
   const char *published_source;
+  const LsPathSummary *critical_path;
+  const LsSensitivityTable *sensitivity;
   bool color;           /* ANSI escapes                                     */
   bool ascii;           /* no block characters: the terminal is not UTF-8   */
 } LsSummaryText;

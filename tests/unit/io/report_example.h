@@ -23,7 +23,7 @@ report_example (void)
     .breakdown_s = { [LS_PART_FORWARD] = 4, [LS_PART_BACKWARD] = 7, [LS_PART_RECOMPUTE] = 0.25, [LS_PART_OPTIMIZER] = 0.125,
                      [LS_PART_SLOWDOWN] = 0.5, [LS_PART_EXPOSED_TP] = 1.125, [LS_PART_EXPOSED_PP] = 0.2,
                      [LS_PART_BUBBLE] = 0.55 },
-    .peak_rank = 8, .peak_bytes = UINT64_C (60) << 30, .capacity_bytes = UINT64_C (80) << 30, .fits = true,
+    .peak_rank = 8, .peak_bytes = UINT64_C (60) << 30, .needed_bytes = UINT64_C (60) << 30, .capacity_bytes = UINT64_C (80) << 30, .fits = true,
     .by_category = { [LS_MEM_PARAMETERS] = UINT64_C (20) << 30, [LS_MEM_ACTIVATIONS] = UINT64_C (45) << 30 },
     .at_peak = { [LS_MEM_PARAMETERS] = UINT64_C (20) << 30, [LS_MEM_ACTIVATIONS] = UINT64_C (39) << 30, [LS_MEM_COMM_BUFFERS] = UINT64_C (1) << 30 },
     .n_links = G_N_ELEMENTS (links), .links = links, .n_link_groups = G_N_ELEMENTS (groups), .link_groups = groups, .share_measured = 0, .share_fitted = 0.9, .share_roofline = 0.1,

@@ -68,7 +68,7 @@ every_wrong_cell_is_reported (void)
   check_says (report, "c.csv:2:6: error: /x/gpus: expected a whole number from 1 to ");
   check_says (report, "/x/mlp: expected one of \"gelu\", \"relu2\", \"swiglu\"; got \"silu\"");
   check_says (report, "/x/dtype: expected one of \"fp16\", \"bf16\", \"fp8\", \"fp32\"; got \"int4\"");
-  check_says (report, "/x/zero: expected 0 to 3, or STAGE@GROUP");
+  check_says (report, "/x/zero: expected 0 to 3, auto, or STAGE@GROUP");
   check_says (report, "/x/sp: expected 0 or 1; got \"2\"");
   check_says (report, "/x/dp_kind: expected one of \"none\", \"ps\", \"ddp\"");
   check_says (report, "/x/p2p: expected one of \"none\", \"batched\"");

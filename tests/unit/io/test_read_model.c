@@ -172,20 +172,51 @@ falcons_share_keys_in_two_ways (void)
   ls_model_clear (&forty);
 }
 
+/* What config.json of published checkpoints says, and how many parameters they have. */
 static void
-mixtures_are_unsupported_not_wrong (void)
+mixtures_of_experts (void)
 {
-  static const char text[] = "{\"model_type\":\"mixtral\",\"num_local_experts\":8}";
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "t.json", diags);
-  g_autoptr (GError) error = NULL;
-  LsModel m;
-  LS_CHECK (doc && !ls_model_read (doc, &m, NULL, diags));
-  LS_CHECK (!ls_diag_list_to_error (diags, &error));
-  LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_UNSUPPORTED));
+  static const struct {
+    const char *text;
+    uint32_t n_moe_layers, n_notes;
+    double params, tolerance;
+  } models[] = {
+    { "{\"architectures\":[\"MixtralForCausalLM\"],\"model_type\":\"mixtral\",\"hidden_size\":4096,\"intermediate_size\":14336,"
+      "\"num_attention_heads\":32,\"num_hidden_layers\":32,\"num_key_value_heads\":8,\"vocab_size\":32000,"
+      "\"max_position_embeddings\":32768,\"num_local_experts\":8,\"num_experts_per_tok\":2,\"sliding_window\":null}",
+      32, 1, 46702792704, 0 },
+    { "{\"model_type\":\"qwen3_moe\",\"hidden_size\":2048,\"intermediate_size\":6144,\"moe_intermediate_size\":768,\"head_dim\":128,"
+      "\"num_attention_heads\":32,\"num_hidden_layers\":48,\"num_key_value_heads\":4,\"vocab_size\":151936,\"mlp_only_layers\":[],"
+      "\"decoder_sparse_step\":1,\"max_position_embeddings\":40960,\"num_experts\":128,\"num_experts_per_tok\":8}",
+      48, 1, 30532122624, 0 },
+    { "{\"model_type\":\"qwen2_moe\",\"hidden_size\":2048,\"intermediate_size\":5632,\"moe_intermediate_size\":1408,"
+      "\"shared_expert_intermediate_size\":5632,\"num_attention_heads\":16,\"num_hidden_layers\":24,\"num_key_value_heads\":16,"
+      "\"vocab_size\":151936,\"max_position_embeddings\":8192,\"num_experts\":60,\"num_experts_per_tok\":4}",
+      24, 2, 14.3e9, 0.01 },
+    { "{\"model_type\":\"deepseek_v3\",\"hidden_size\":7168,\"intermediate_size\":18432,\"moe_intermediate_size\":2048,"
+      "\"num_attention_heads\":128,\"num_hidden_layers\":61,\"num_key_value_heads\":128,\"vocab_size\":129280,\"moe_layer_freq\":1,"
+      "\"max_position_embeddings\":163840,\"n_routed_experts\":256,\"n_shared_experts\":1,\"num_experts_per_tok\":8,"
+      "\"first_k_dense_replace\":3,\"q_lora_rank\":1536,\"kv_lora_rank\":512,\"qk_rope_head_dim\":64,\"qk_nope_head_dim\":128,"
+      "\"v_head_dim\":128,\"num_nextn_predict_layers\":1}",
+      58, 2, 671026404352, 0 },
+    { "{\"model_type\":\"llama4_text\",\"hidden_size\":5120,\"intermediate_size\":8192,\"intermediate_size_mlp\":16384,\"head_dim\":128,"
+      "\"num_attention_heads\":40,\"num_hidden_layers\":48,\"num_key_value_heads\":8,\"vocab_size\":202048,"
+      "\"max_position_embeddings\":1048576,\"num_local_experts\":128,\"num_experts_per_tok\":1,\"interleave_moe_layer_step\":2}",
+      24, 2, 400e9, 0.01 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (models); i++) {
+    LsModel m;
+    g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+    if (!read_text (models[i].text, "config.json", &m, notes))
+      continue;
+    LS_CHECK_NEAR ((double) ls_model_params (&m, m.vocab), models[i].params, models[i].tolerance);
+    LS_CHECK_INT (ls_model_n_moe_layers (&m), ==, models[i].n_moe_layers);
+    LS_CHECK_INT (notes->len, ==, models[i].n_notes);
+    ls_model_clear (&m);
+  }
 }
 
 LS_TEST_MAIN ("read_model", LS_TEST (defaults_of_a_native_file), LS_TEST (llama), LS_TEST (mistral_slides),
               LS_TEST (qwen2_has_qkv_biases), LS_TEST (gpt2_has_its_own_spelling), LS_TEST (gpt_neox_runs_side_by_side),
               LS_TEST (opt_has_relu), LS_TEST (an_unknown_activation_is_noted),
-              LS_TEST (falcons_share_keys_in_two_ways), LS_TEST (mixtures_are_unsupported_not_wrong))
+              LS_TEST (falcons_share_keys_in_two_ways), LS_TEST (mixtures_of_experts))

@@ -13,6 +13,7 @@
 #include "io/read_collectives.h"
 #include "io/read_gpu.h"
 #include "io/read_kernels.h"
+#include "io/read_kineto.h"
 #include "io/read_model.h"
 #include "io/read_nccl.h"
 #include "io/read_nccl_tests.h"
@@ -101,6 +102,13 @@ read_profile (const char *path, LsDiagList *diags)
 }
 
 static bool
+read_kineto (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsKineto) k = ls_kineto_load (path, diags);
+  return k != NULL;
+}
+
+static bool
 read_nccl_tests (const char *path, LsDiagList *diags)
 {
   g_autoptr (LsNcclTests) tests = ls_nccl_tests_load (path, diags);
@@ -161,6 +169,7 @@ static const struct {
   { "trace", read_trace },       { "nccl-topo", read_cluster },
   { "cases", read_cases },       { "collectives", read_collectives },
   { "kernels", read_kernels },   { "profile", read_profile },
+  { "kineto", read_kineto },
   { "nccl-tests", read_nccl_tests },
   { "result", read_result },     { "spans", read_spans },
   { "resolve", resolve }, { "build", inspect },

@@ -15,7 +15,7 @@ trace_of (const LsTimeline *t, char **ret_text)
 {
   g_autofree char *folder = g_dir_make_tmp ("ls-trace-XXXXXX", NULL), *path = g_build_filename (folder, "t.json", NULL);
   g_autoptr (GError) error = NULL;
-  LS_CHECK (ls_trace_chrome_write (t, "a \"job\"", 64, path, &error));
+  LS_CHECK (ls_trace_chrome_write (t, NULL, "a \"job\"", 64, path, &error));
   LS_CHECK_NO_ERROR (error);
   g_file_get_contents (path, ret_text, NULL, NULL);
   g_unlink (path);

@@ -10,6 +10,7 @@
 
 #include "io/datadir.h"
 #include "io/trace_json.h"
+#include "parallel/bind.h"
 
 static bool
 same_text (const char *a, const char *b)
@@ -45,7 +46,7 @@ same_op (const LsOp *a, const LsOp *b)
 {
   return a->kind == b->kind && a->stream == b->stream && a->tag == b->tag && a->host == b->host && a->slot == b->slot
          && a->coll == b->coll && a->dtype == b->dtype && a->root == b->root && a->layer == b->layer && a->unit == b->unit
-         && a->event == b->event && a->kernel == b->kernel && a->recorded == b->recorded && a->bytes == b->bytes
+         && a->event == b->event && a->kernel == b->kernel && a->recorded == b->recorded && a->repeat == b->repeat && a->bytes == b->bytes
          && same_text (a->name, b->name) && same_lists (a, b);
 }
 
@@ -62,6 +63,7 @@ static bool
 same_program (const LsProgram *a, const LsProgram *b)
 {
   return a->n_instances == b->n_instances && a->n_events == b->n_events && a->stage == b->stage && a->n_params == b->n_params
+         && a->n_lead == b->n_lead
          && memcmp (a->static_bytes, b->static_bytes, sizeof a->static_bytes) == 0
          && memcmp (a->instances, b->instances, a->n_instances * sizeof *a->instances) == 0;
 }
@@ -102,6 +104,19 @@ read_text (const char *text, const char *name)
   return trace;
 }
 
+/* Whether coordinates say all of its communicators, and its roles. */
+static bool
+follows_from_mesh (const LsPlan *plan, const LsMesh *mesh)
+{
+  if (plan->n_roles != mesh->pp)
+    return false;
+  for (uint32_t r = 0; r < plan->n_ranks; r++)
+    for (int s = 0; s < LS_SLOT_PREV; s++)
+      if (plan->bindings[r].comm[s] != UINT32_MAX && !(LS_MESH_SLOTS & LS_SLOT_BIT (s)))
+        return false;
+  return true;
+}
+
 static void
 check_round_trip (const Job *j, const LsMesh *mesh, guint seed)
 {
@@ -113,7 +128,8 @@ check_round_trip (const Job *j, const LsMesh *mesh, guint seed)
   if (!trace)
     return;
   ls_check_impl (same_plan (j->plan, trace->plan), __FILE__, __LINE__, "seed %u: another plan", seed);
-  LS_CHECK_INT (strstr (text, "\"mesh\"") != NULL, ==, mesh != NULL);
+  bool has_mesh = strstr (text, "\"mesh\"") != NULL;
+  ls_check_impl (has_mesh == (mesh && follows_from_mesh (j->plan, mesh)), __FILE__, __LINE__, "seed %u: mesh", seed);
   head.model = &trace->model;
   head.strategy = &trace->strategy;
   g_autofree char *again = ls_trace_format (trace->plan, &head, &error);

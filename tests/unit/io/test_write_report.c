@@ -29,7 +29,7 @@ number (const cJSON *root, const char *path)
 static cJSON *
 parse (const LsReport *r, const LsProvenance *p)
 {
-  g_autofree char *text = ls_report_to_json (r, p);
+  g_autofree char *text = ls_report_to_json (r, p, NULL);
   LS_CHECK (g_str_has_suffix (text, "}\n"));
   return cJSON_Parse (text);
 }
@@ -87,7 +87,7 @@ static void
 breakdown_and_categories_have_all_keys (void)
 {
   static const char *const parts[] = { "forward", "backward", "recompute", "optimizer", "slowdown", "exposed_tp", "exposed_dp",
-                                       "exposed_pp", "exposed_cp", "exposed_ep", "bubble", "skew", "host", "other" };
+                                       "exposed_pp", "exposed_cp", "exposed_ep", "exposed_copy", "bubble", "skew", "host", "other" };
   static const char *const categories[] = { "parameters", "gradients", "optimizer", "activations", "unsharded", "comm_buffers", "workspace" };
   LsReport r = report_example ();
   cJSON *root = parse (&r, &(LsProvenance) { .version = "1" });

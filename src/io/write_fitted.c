@@ -1,0 +1,176 @@
+#include "io/write_fitted.h"
+
+#include <math.h>
+
+#include "io/json_out.h"
+#include "io/text_table.h"
+
+#define NOTHING 1e-9 /* of the largest singular value: rounding */
+
+/* ---- for people ---- */
+
+static void
+add_line (LsTextTable *t, const LsFittedLine *l)
+{
+  ls_text_table_add (t, "%s", l->name);
+  ls_text_table_add (t, "%.3g%s", l->start, l->unit);
+  ls_text_table_add (t, "%.3g%s", l->value, l->unit);
+  if (l->is_fitted)
+    ls_text_table_add (t, "%.1f %%", 100 * l->error);
+  else
+    ls_text_table_add (t, "-");
+  ls_text_table_add (t, "%.3g to %.3g%s", l->lo, l->hi, l->unit);
+  ls_text_table_add (t, "%.2f %%", 100 * l->sensitivity);
+  if (l->is_fitted)
+    ls_text_table_add (t, l->at_bound ? "fitted, at the end of its range: something else is wrong" : "fitted");
+  else
+    ls_text_table_add (t, "kept: %s", l->why);
+}
+
+static void
+append_lines (GString *out, const LsFittedReport *r)
+{
+  static const char *const head[] = { "parameter", "before", "fitted", "std error", "range", "moves a step by", "" };
+  LsTextTable t;
+  ls_text_table_init (&t, "lrrrlrl");
+  for (guint i = 0; i < G_N_ELEMENTS (head); i++)
+    ls_text_table_add (&t, "%s", head[i]);
+  for (guint i = 0; i < r->lines->len; i++)
+    add_line (&t, &g_array_index (r->lines, LsFittedLine, i));
+  ls_text_table_print (&t, 0, out);
+}
+
+static void
+add_prediction (LsTextTable *t, double predicted_s, double measured_s)
+{
+  if (isnan (predicted_s)) {
+    ls_text_table_add (t, "-");
+    ls_text_table_add (t, "-");
+    return;
+  }
+  ls_text_table_add (t, "%.4g s", predicted_s);
+  ls_text_table_add (t, "%+.1f %%", 100 * (predicted_s / measured_s - 1));
+}
+
+static void
+append_rows (GString *out, const LsFittedReport *r)
+{
+  static const char *const head[] = { "run", "measured", "before", "", "fitted", "", "left out", "" };
+  LsTextTable t;
+  ls_text_table_init (&t, "lrrrrrrr");
+  for (guint i = 0; i < G_N_ELEMENTS (head); i++)
+    ls_text_table_add (&t, "%s", head[i]);
+  for (guint i = 0; i < r->rows->len; i++) {
+    const LsFittedRow *row = &g_array_index (r->rows, LsFittedRow, i);
+    ls_text_table_add (&t, "%s", row->id);
+    ls_text_table_add (&t, "%.4g s", row->measured_s);
+    add_prediction (&t, row->before_s, row->measured_s);
+    add_prediction (&t, row->after_s, row->measured_s);
+    add_prediction (&t, row->left_out_s, row->measured_s);
+  }
+  ls_text_table_print (&t, 0, out);
+}
+
+static void
+append_percent (GString *out, const char *what, double x)
+{
+  if (!isnan (x))
+    g_string_append_printf (out, "%s %.2f %%", what, 100 * x);
+}
+
+char *
+ls_fitted_report_to_text (const LsFittedReport *r)
+{
+  GString *out = g_string_new (NULL);
+  g_string_append_printf (out, "%s, fitted to %u runs of %s\n\n", r->cluster, r->rows->len, r->file);
+  append_lines (out, r);
+  g_string_append (out, "\nsingular values of all, per half of their ranges:");
+  for (guint i = 0; i < r->singular->len; i++) {
+    double s = g_array_index (r->singular, double, i);
+    g_string_append_printf (out, " %.2g", s < NOTHING * g_array_index (r->singular, double, 0) ? 0 : s);
+  }
+  if (!isnan (r->condition))
+    g_string_append_printf (out, "; condition of what is fitted %.3g", r->condition);
+  g_string_append (out, "\n\n");
+  append_rows (out, r);
+  append_percent (out, "\nmean absolute error: before", r->error.before);
+  append_percent (out, ", fitted", r->error.after);
+  append_percent (out, ", each run left out in turn", r->error.left_out);
+  g_string_append_c (out, '\n');
+  return g_string_free (out, FALSE);
+}
+
+/* ---- as a file ---- */
+
+static void
+write_values (LsJsonOut *w, const LsFittedReport *r)
+{
+  for (guint i = 0; i < r->lines->len; i++) {
+    const LsFittedLine *l = &g_array_index (r->lines, LsFittedLine, i);
+    g_autofree char *text = g_strdup_printf ("%.4g%s", l->value, l->unit);
+    if (l->is_fitted && *l->unit)
+      ls_json_out_string (w, l->name, text);
+    else if (l->is_fitted)
+      ls_json_out_double (w, l->name, g_ascii_strtod (text, NULL));
+  }
+}
+
+static void
+write_provenance (LsJsonOut *w, const LsFittedReport *r)
+{
+  g_autofree char *base = g_path_get_basename (r->file);
+  g_autofree char *command = g_strdup_printf ("lockstep calibrate --runs %s --cluster %s", base, r->cluster);
+  g_autofree char *data = g_strdup_printf ("%s, %u runs, sha256 %s", base, r->rows->len, r->sha256);
+  g_autoptr (GString) error = g_string_new (NULL);
+  append_percent (error, "mean absolute error: before", r->error.before);
+  append_percent (error, ", fitted", r->error.after);
+  append_percent (error, ", each run left out in turn", r->error.left_out);
+  ls_json_out_begin_object (w, "provenance");
+  ls_json_out_string (w, "command", command);
+  ls_json_out_string (w, "version", r->version);
+  ls_json_out_string (w, "data", data);
+  ls_json_out_string (w, "error", error->str);
+  for (guint i = 0; i < r->lines->len; i++) {
+    const LsFittedLine *l = &g_array_index (r->lines, LsFittedLine, i);
+    g_autofree char *text = l->is_fitted ? g_strdup_printf ("standard error %.1f %%%s", 100 * l->error, l->at_bound ? ", at the end of its range" : "")
+                                         : g_strdup_printf ("kept: %s", l->why);
+    ls_json_out_string (w, l->name, text);
+  }
+  ls_json_out_end_object (w);
+}
+
+/* cJSON indents with tabs; our files have two blanks. Tabs inside strings are escapes. */
+static char *
+with_blanks (const char *printed)
+{
+  GString *out = g_string_new (NULL);
+  for (const char *c = printed; *c; c++)
+    if (*c != '\t')
+      g_string_append_c (out, *c);
+    else
+      g_string_append (out, c[-1] == ':' ? " " : "  ");
+  g_string_append_c (out, '\n');
+  return g_string_free (out, FALSE);
+}
+
+char *
+ls_fitted_to_json (const LsJsonDoc *base, const LsFittedReport *r, const char *name)
+{
+  g_autoptr (GString) fitted = g_string_new (NULL);
+  g_autofree char *file = g_path_get_basename (r->file);
+  g_autofree char *source = g_strdup_printf ("%s, fitted to steps measured on it (%s); see fitted", r->cluster, file);
+  LsJsonOut w;
+  ls_json_out_init (&w, fitted, 2);
+  ls_json_out_begin_object (&w, NULL);
+  write_values (&w, r);
+  write_provenance (&w, r);
+  ls_json_out_end_object (&w);
+  cJSON *root = cJSON_Duplicate (ls_json_doc_root (base), true);
+  cJSON_ReplaceItemInObjectCaseSensitive (root, "name", cJSON_CreateString (name));
+  cJSON_ReplaceItemInObjectCaseSensitive (root, "source", cJSON_CreateString (source));
+  cJSON_AddItemToObject (root, "fitted", cJSON_Parse (fitted->str));
+  char *printed = cJSON_Print (root), *text = with_blanks (printed);
+  cJSON_free (printed);
+  cJSON_Delete (root);
+  return text;
+}
