@@ -9,11 +9,13 @@
 #include "io/write_file.h"
 #include "sweep/calibrate.h"
 #include "sweep/calibrate_nccl.h"
+#include "sweep/calibrate_runs.h"
 
-/* Either of kernels or of collectives. */
+/* One of them: of kernels, of collectives, of whole steps. */
 struct LsCalibrated {
   LsCalibrateRun *kernels;
   LsCalibrateNccl *nccl;
+  LsCalibrateRuns *runs;
 };
 
 LsCalibrated *
@@ -40,6 +42,19 @@ ls_calibrate_collectives (const char *const *files, const char *cluster, const c
   return c;
 }
 
+LsCalibrated *
+ls_calibrate_runs (const char *path, const char *cluster, guint n_threads, GError **error)
+{
+  g_return_val_if_fail (path, NULL);
+  const LsCalibrateRunsSpec spec = { .path = path, .cluster = cluster, .n_threads = n_threads, .version = ls_version () };
+  LsCalibrateRuns *run = ls_calibrate_runs_new (&spec, error);
+  if (!run)
+    return NULL;
+  LsCalibrated *c = g_new0 (LsCalibrated, 1);
+  c->runs = run;
+  return c;
+}
+
 void
 ls_calibrated_free (LsCalibrated *c)
 {
@@ -47,6 +62,7 @@ ls_calibrated_free (LsCalibrated *c)
     return;
   ls_calibrate_run_free (c->kernels);
   ls_calibrate_nccl_free (c->nccl);
+  ls_calibrate_runs_free (c->runs);
   g_free (c);
 }
 
@@ -54,6 +70,8 @@ char *
 ls_calibrated_text (const LsCalibrated *c)
 {
   g_return_val_if_fail (c, NULL);
+  if (c->runs)
+    return ls_fitted_report_to_text (ls_calibrate_runs_report (c->runs));
   return c->kernels ? ls_fit_report_to_text (ls_calibrate_run_report (c->kernels))
                     : ls_nccl_report_to_text (ls_calibrate_nccl_report (c->nccl));
 }
@@ -63,7 +81,7 @@ ls_calibrated_notes (const LsCalibrated *c)
 {
   g_return_val_if_fail (c, NULL);
   GString *text = g_string_new (NULL);
-  const GPtrArray *notes = c->kernels ? ls_calibrate_run_notes (c->kernels) : NULL;
+  const GPtrArray *notes = c->kernels ? ls_calibrate_run_notes (c->kernels) : c->runs ? ls_calibrate_runs_notes (c->runs) : NULL;
   for (guint i = 0; notes && i < notes->len; i++)
     g_string_append_printf (text, "%s\n", (const char *) g_ptr_array_index (notes, i));
   return g_string_free (text, FALSE);
@@ -99,8 +117,10 @@ ls_calibrated_write (const LsCalibrated *c, const char *path, GError **error)
   g_autofree char *name = name_of (path, error);
   if (!name)
     return FALSE;
-  g_autofree char *json = c->kernels ? ls_calibrate_run_json (c->kernels, name) : ls_calibrate_nccl_json (c->nccl, name);
-  return ls_write_text (path, json, error);
+  g_autofree char *json = c->runs      ? ls_calibrate_runs_json (c->runs, name, error)
+                          : c->kernels ? ls_calibrate_run_json (c->kernels, name)
+                                       : ls_calibrate_nccl_json (c->nccl, name);
+  return json && ls_write_text (path, json, error);
 }
 
 gboolean
@@ -109,6 +129,6 @@ ls_calibrated_plot (const LsCalibrated *c, const char *path, GError **error)
   g_return_val_if_fail (c && path, FALSE);
   if (c->kernels)
     return ls_plot_calibration (ls_calibrate_run_report (c->kernels), path, error);
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s: collectives are drawn by 'lockstep collective --compare'", path);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, c->runs ? "%s: only kernels are drawn" : "%s: collectives are drawn by 'lockstep collective --compare'", path);
   return FALSE;
 }

@@ -1,5 +1,5 @@
 /* One job: LsJob and LsResult of lockstep/lockstep.h. */
-#include <lockstep/lockstep.h>
+#include "api/job.h"
 
 #include <string.h>
 
@@ -13,23 +13,12 @@
 #include "io/write_report.h"
 #include "io/write_spans.h"
 #include "io/write_summary.h"
-#include "sweep/job.h"
 #include "sweep/knobs.h"
 #include "sweep/placement.h"
+#include "sweep/sensitivity.h"
 
 /* A Chrome trace of more ranks shows one of each role. */
 #define TRACE_MAX_RANKS 16
-
-struct LsJob {
-  LsJobSpec spec;
-};
-
-struct LsResult {
-  LsJobResult *job;
-  double published_s;
-  char *published_source;
-  char *title; /* "gpt3-175b on 64 GPUs of dgx-a100-80g" */
-};
 
 LsJob *
 ls_job_new (void)
@@ -80,6 +69,7 @@ ls_job_run (const LsJob *job, GError **error)
     return NULL;
   LsResult *result = g_new0 (LsResult, 1);
   result->job = r;
+  result->memory = job->spec.options.memory;
   result->published_s = job->spec.published_s;
   result->published_source = g_strdup (job->spec.published_source);
   if (job->spec.strategy.seq > 0)
@@ -113,7 +103,11 @@ ls_result_free (LsResult *result)
 {
   if (!result)
     return;
+  ls_path_summary_free (result->critical_summary);
+  ls_critical_path_free (result->critical_path);
+  ls_sensitivity_free (result->sensitivity);
   ls_job_result_free (result->job);
+  ls_memory_advice_free (result->advice);
   g_free (result->published_source);
   g_free (result->title);
   g_free (result);
@@ -138,7 +132,7 @@ ls_result_check_fit (const LsResult *result, GError **error)
   for (int c = 1; c < LS_N_MEM; c++)
     if (r->at_peak[c] > r->at_peak[largest])
       largest = c;
-  g_autofree char *needed = ls_format_bytes (r->peak_bytes);
+  g_autofree char *needed = ls_format_bytes (r->needed_bytes);
   g_autofree char *capacity = ls_format_bytes (r->capacity_bytes);
   g_autofree char *most = ls_format_bytes (r->at_peak[largest]);
   g_set_error (error, LS_ERROR, LS_ERROR_NO_FIT, "does not fit: rank %u needs %s, %s available; largest: %s %s",
@@ -157,16 +151,24 @@ ls_result_notes (const LsResult *result)
 }
 
 char *
+ls_result_subtitle (const LsResult *result)
+{
+  const LsJobResult *r = result->job;
+  return r->model.name ? ls_knobs_summary (&r->strategy) : g_strdup (r->trace_source);
+}
+
+char *
 ls_result_summary (const LsResult *result, LsTextStyle style)
 {
   g_return_val_if_fail (result, NULL);
-  const LsJobResult *r = result->job;
-  g_autofree char *subtitle = r->model.name ? ls_knobs_summary (&r->strategy) : g_strdup (r->trace_source);
+  g_autofree char *subtitle = ls_result_subtitle (result);
   const LsSummaryText text = {
     .title = result->title,
     .subtitle = subtitle,
     .published_s = result->published_s,
     .published_source = result->published_source,
+    .critical_path = result->critical_summary,
+    .sensitivity = result->sensitivity,
     .color = (style & LS_TEXT_COLOR) != 0,
     .ascii = (style & LS_TEXT_ASCII) != 0,
   };
@@ -195,7 +197,8 @@ ls_result_json (const LsResult *result)
     .network_source = r->hardware->nccl.source,
     .options = knobs,
   };
-  return ls_report_to_json (&r->report, &provenance);
+  const LsReportExtras extras = { result->critical_summary, result->sensitivity };
+  return ls_report_to_json (&r->report, &provenance, &extras);
 }
 
 char *
@@ -217,7 +220,7 @@ gboolean
 ls_result_write_chrome_trace (const LsResult *result, const char *path, GError **error)
 {
   g_return_val_if_fail (result && path, FALSE);
-  return ls_trace_chrome_write (result->job->timeline, result->title, TRACE_MAX_RANKS, path, error);
+  return ls_trace_chrome_write (result->job->timeline, result->critical_path, result->title, TRACE_MAX_RANKS, path, error);
 }
 
 gboolean

@@ -1,51 +1,86 @@
-#include "cli/cli.h"
+#include "cli/job_args.h"
 
 static const CliHelp help = {
-  .usage = "calibrate FILE... [--gpu NAME|FILE] [-o NAME.json] | --nccl FILE... --cluster NAME|FILE [-o NAME.json]",
-  .summary = "Fits the kernels of a GPU to measured ones, or NCCL to outputs of nccl-tests; prints how far off\n"
-             "the fit is, on what it saw and on what was held out.",
+  .usage = "calibrate FILE... [--gpu NAME|FILE] [-o NAME.json] | --nccl FILE... --cluster NAME|FILE [-o NAME.json]\n"
+           "  lockstep calibrate --runs CASES.csv [--cluster NAME|FILE] [-o NAME.json]\n"
+           "  lockstep calibrate --pytorch-trace FILE --model NAME|FILE --cluster NAME|FILE [JOB...]",
+  .summary = "Fits the kernels of a GPU to measured ones, NCCL to outputs of nccl-tests, or a cluster to\n"
+             "step times measured on it; prints how far off the fit is, on what it saw and on what was\n"
+             "held out. Or lays a step that torch.profiler recorded beside the predicted one, op by op.",
   .description = "FILE is a profile of tools/kernelbench (JSON or CSV) or a table of GEMMs, attention or streaming\n"
                  "kernels; with --nccl, what nccl-tests printed or wrote (-J). The file written is named by a GPU:\n"
-                 "\"calibration\" in its file, or --gpu h200:calibration=./mine.json.\n\n"
+                 "\"calibration\" in its file, or --gpu h200:calibration=./mine.json; with --runs it is a cluster.\n"
+                 "With --pytorch-trace, the options that say which job are those of lockstep run, from --model to\n"
+                 "--strategy.\n\n"
                  "Examples:\n"
                  "  lockstep calibrate profile.json -o mine.json --plot mine.svg\n"
                  "  lockstep calibrate gemm.csv attention.csv --gpu h100\n"
-                 "  lockstep calibrate --nccl all_reduce.txt all_gather.json --cluster dgx-h100 -o nccl-mine.json\n\n" CLI_EXIT_CODES,
+                 "  lockstep calibrate --nccl all_reduce.txt all_gather.json --cluster dgx-h100 -o nccl-mine.json\n"
+                 "  lockstep calibrate --runs mine.csv --cluster dgx-h100 -o my-h100.json\n"
+                 "  lockstep calibrate --pytorch-trace rank0.json.gz --model llama3.1-8b --cluster dgx-h100 --tp 2\n\n" CLI_EXIT_CODES,
 };
 
 typedef struct {
-  char *gpu, *cluster, *op, *output;
+  CliJob job; /* first: callbacks of its entries get the address of all */
+  char *gpu, *cluster, *op, *output, *runs, *trace, *step;
   char **plots, **files;
-  gboolean nccl;
+  gint64 rank;
+  gint threads;
+  gboolean nccl, json;
 } Args;
 
 static void
 args_clear (Args *args)
 {
+  cli_job_clear (&args->job);
   g_free (args->gpu);
   g_free (args->cluster);
   g_free (args->op);
   g_free (args->output);
+  g_free (args->runs);
+  g_free (args->trace);
+  g_free (args->step);
   g_strfreev (args->plots);
   g_strfreev (args->files);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Args, args_clear)
 
+/* The flags of a job, without --cluster: GOption would take a value for each entry of a name. */
+static void
+add_job_entries (CliJob *job, GArray *entries)
+{
+  guint first = entries->len;
+  cli_job_entries (job, G_OPTION_FLAG_HIDDEN, entries);
+  for (guint i = entries->len; i-- > first;)
+    if (g_str_equal (g_array_index (entries, GOptionEntry, i).long_name, "cluster"))
+      g_array_remove_index (entries, i);
+}
+
 static gboolean
 parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **error)
 {
-  const GOptionEntry entries[] = {
+  const GOptionEntry own[] = {
     { "gpu", 0, 0, G_OPTION_ARG_FILENAME, &args->gpu, "On which GPU they ran; default: that which a profile names", "NAME|FILE" },
     { "nccl", 0, 0, G_OPTION_ARG_NONE, &args->nccl, "The files are outputs of nccl-tests", NULL },
-    { "cluster", 0, 0, G_OPTION_ARG_FILENAME, &args->cluster, "With --nccl: where they ran", "NAME|FILE" },
+    { "cluster", 0, 0, G_OPTION_ARG_FILENAME, &args->cluster, "With --nccl, --runs and --pytorch-trace: where they ran", "NAME|FILE" },
     { "op", 0, 0, G_OPTION_ARG_FILENAME, &args->op, "With --nccl: what ran; default: what the files say", "KIND" },
+    { "runs", 0, 0, G_OPTION_ARG_FILENAME, &args->runs, "Step times measured on one cluster, as lockstep validate reads them", "FILE" },
+    { "threads", 0, 0, G_OPTION_ARG_INT, &args->threads, "With --runs: simulations at once; default: one per processor", "N" },
+    { "pytorch-trace", 0, 0, G_OPTION_ARG_FILENAME, &args->trace, "What torch.profiler wrote of one rank, .json or .json.gz", "FILE" },
+    { "rank", 0, 0, G_OPTION_ARG_INT64, &args->rank, "With --pytorch-trace: which of the job's; default: as the trace says, else 0", "N" },
+    { "step", 0, 0, G_OPTION_ARG_FILENAME, &args->step,
+      "With --pytorch-trace: N of ProfilerStep#N, or a range such as 120ms:180ms; default: the last whole one", "N|FROM:TO" },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "With --pytorch-trace: print JSON", NULL },
     { "output", 'o', 0, G_OPTION_ARG_FILENAME, &args->output, "Write the calibration there", "FILE" },
     { "plot", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &args->plots,
       "Draw predicted over measured time (.svg or .png, by gnuplot); may be repeated", "FILE" },
     { G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &args->files, NULL, NULL },
     G_OPTION_ENTRY_NULL,
   };
-  return cli_parse (argc, argv, &help, entries, NULL, ret_done, error);
+  g_autoptr (GArray) entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
+  g_array_append_vals (entries, own, G_N_ELEMENTS (own) - 1);
+  add_job_entries (&args->job, entries);
+  return cli_parse (argc, argv, &help, (const GOptionEntry *) (gpointer) entries->data, args, ret_done, error);
 }
 
 static gboolean
@@ -55,17 +90,35 @@ refuse (GError **error, const char *why)
   return FALSE;
 }
 
+static gboolean
+check_trace_args (const Args *args, GError **error)
+{
+  if (args->files || args->nccl || args->runs || args->gpu || args->op || args->plots || args->output || args->threads)
+    return refuse (error, "--pytorch-trace goes with the flags of a job, --rank, --step and --json only");
+  if (args->rank < -1)
+    return refuse (error, "--rank: expected 0 or more");
+  return TRUE;
+}
+
 /* Before the fit: a mistake must not cost it. */
 static gboolean
-check_args (const Args *args, GError **error)
+check_fit_args (const Args *args, GError **error)
 {
-  if (!args->files)
+  if (args->job.knobs->len > 0 || args->job.strategy || args->step || args->json || args->rank >= 0)
+    return refuse (error, "--rank, --step, --json and the flags of a job go with --pytorch-trace");
+  if (args->runs && (args->files || args->nccl || args->gpu || args->op || args->plots))
+    return refuse (error, "--runs goes with --cluster, --threads and --output only");
+  if (!args->runs && args->threads)
+    return refuse (error, "--threads goes with --runs");
+  if (args->threads < 0)
+    return refuse (error, "--threads: expected 1 or more");
+  if (!args->files && !args->runs)
     return refuse (error, "expected files with measured times");
   if (args->nccl && (args->gpu || args->plots))
     return refuse (error, "--gpu and --plot go with kernels, not with --nccl");
   if (args->nccl && !args->cluster)
     return refuse (error, "expected --cluster with --nccl");
-  if (!args->nccl && (args->cluster || args->op))
+  if (!args->nccl && !args->runs && (args->cluster || args->op))
     return refuse (error, "--cluster and --op go with --nccl");
   for (char **path = args->plots; path && *path; path++)
     if (!ls_check_output_path (LS_OUTPUT_PLOT, *path, error))
@@ -77,31 +130,54 @@ static LsCalibrated *
 calibrate (const Args *args, GError **error)
 {
   const char *const *files = (const char *const *) args->files;
+  if (args->runs)
+    return ls_calibrate_runs (args->runs, args->cluster, (guint) args->threads, error);
   return args->nccl ? ls_calibrate_collectives (files, args->cluster, args->op, error) : ls_calibrate_kernels (files, args->gpu, error);
+}
+
+static gboolean
+fit (const Args *args, GError **error)
+{
+  g_autoptr (LsCalibrated) calibrated = calibrate (args, error);
+  if (!calibrated)
+    return FALSE;
+  g_autofree char *notes = ls_calibrated_notes (calibrated);
+  cli_note (notes);
+  for (char **path = args->plots; path && *path; path++)
+    if (!ls_calibrated_plot (calibrated, *path, error))
+      return FALSE;
+  if (args->output && !ls_calibrated_write (calibrated, args->output, error))
+    return FALSE;
+  g_autofree char *text = ls_calibrated_text (calibrated);
+  return cli_print (text, error);
+}
+
+static gboolean
+reconcile (const Args *args, GError **error)
+{
+  g_autoptr (LsJob) job = cli_job_new (&args->job, error);
+  if (!job || (args->cluster && !ls_job_set (job, "cluster", args->cluster, error)))
+    return FALSE;
+  g_autoptr (LsReconciliation) r = ls_job_reconcile (job, args->trace, args->step, args->rank, error);
+  if (!r)
+    return FALSE;
+  g_autofree char *notes = ls_reconciliation_notes (r);
+  cli_note (notes);
+  g_autofree char *text = args->json ? ls_reconciliation_json (r) : ls_reconciliation_text (r);
+  return cli_print (text, error);
 }
 
 gboolean
 cli_calibrate (int argc, char **argv, GError **error)
 {
-  g_auto (Args) args = { 0 };
+  g_auto (Args) args = { .rank = -1 };
+  cli_job_init (&args.job);
   gboolean is_done = FALSE;
   if (!parse_args (&argc, &argv, &args, &is_done, error))
     return FALSE;
   if (is_done)
     return TRUE;
-
-  if (!check_args (&args, error))
-    return FALSE;
-  g_autoptr (LsCalibrated) calibrated = calibrate (&args, error);
-  if (!calibrated)
-    return FALSE;
-  g_autofree char *notes = ls_calibrated_notes (calibrated);
-  cli_note (notes);
-  for (char **path = args.plots; path && *path; path++)
-    if (!ls_calibrated_plot (calibrated, *path, error))
-      return FALSE;
-  if (args.output && !ls_calibrated_write (calibrated, args.output, error))
-    return FALSE;
-  g_autofree char *text = ls_calibrated_text (calibrated);
-  return cli_print (text, error);
+  if (args.trace)
+    return check_trace_args (&args, error) && reconcile (&args, error);
+  return check_fit_args (&args, error) && fit (&args, error);
 }

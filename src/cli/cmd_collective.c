@@ -6,7 +6,7 @@ static const CliHelp help = {
              "or, with --compare, measured ones, and how far off they are. Sizes are those of nccl-tests:\n"
              "the whole array; of all-to-all, what one rank sends.",
   .description = "Operations: all-reduce, all-gather, reduce-scatter, broadcast, reduce, all-to-all, gather,\n"
-                 "scatter, barrier, send-recv (or p2p: between the first GPUs of two nodes, if there are two)\n\n"
+                 "scatter, barrier, permute, copy-permute, send-recv (or p2p: between the first GPUs of two nodes)\n\n"
                  "Examples:\n"
                  "  lockstep collective --cluster dgx-h100 --op all-reduce --plot all-reduce.svg\n"
                  "  lockstep collective --cluster dgx-a100-80g --nodes 128 --op all-gather --network all\n"

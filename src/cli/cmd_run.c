@@ -9,8 +9,10 @@ typedef struct {
   char *chrome_trace;
   char *csv;
   char *links;
+  char *memory_chart;
   char **timelines;
-  gboolean json, show_placement, require_fit;
+  char *emit;
+  gboolean json, show_placement, require_fit, critical_path, sensitivity;
 } Args;
 
 static void
@@ -20,7 +22,9 @@ args_clear (Args *args)
   g_free (args->chrome_trace);
   g_free (args->csv);
   g_free (args->links);
+  g_free (args->memory_chart);
   g_strfreev (args->timelines);
+  g_free (args->emit);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Args, args_clear)
 
@@ -48,6 +52,14 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "links", 0, 0, G_OPTION_ARG_FILENAME, &args->links, "Write what each link carried: a row each", "FILE" },
     { "timeline", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &args->timelines,
       "Draw the step (.svg or .png, by gnuplot); may be repeated", "FILE" },
+    { "memory-chart", 0, 0, G_OPTION_ARG_FILENAME, &args->memory_chart,
+      "Draw what the fullest rank holds over the step (.svg or .png)", "FILE" },
+    { "critical-path", 0, 0, G_OPTION_ARG_NONE, &args->critical_path,
+      "Which ops, links and ranks the step went through", NULL },
+    { "sensitivity", 0, 0, G_OPTION_ARG_NONE, &args->sensitivity,
+      "What a percent more FLOPs, bandwidth, latency is worth: a dozen runs more", NULL },
+    { "emit", 0, 0, G_OPTION_ARG_STRING, &args->emit,
+      "Print the job for another program instead: megatron, torchtitan, deepspeed", "PROGRAM" },
     { "show-placement", 0, 0, G_OPTION_ARG_NONE, &args->show_placement,
       "Print which rank runs on which GPU with whom", NULL },
     { "require-fit", 0, 0, G_OPTION_ARG_NONE, &args->require_fit, "Exit 4 if it does not fit into memory",
@@ -64,7 +76,11 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "unexpected argument \"%s\"", (*argv)[1]);
     return FALSE;
   }
-  return TRUE;
+  if (!*ret_done && args->emit && args->json) {
+    g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, "--emit does not go with --json: each prints what it has instead of the summary");
+    return FALSE;
+  }
+  return *ret_done || !args->emit || ls_check_emit_target (args->emit, error);
 }
 
 /* Before the run: a mistake must not cost it. */
@@ -76,6 +92,8 @@ check_files (const Args *args, GError **error)
   if (args->csv && !ls_check_output_path (LS_OUTPUT_CSV, args->csv, error))
     return FALSE;
   if (args->links && !ls_check_output_path (LS_OUTPUT_CSV, args->links, error))
+    return FALSE;
+  if (args->memory_chart && !ls_check_output_path (LS_OUTPUT_PLOT, args->memory_chart, error))
     return FALSE;
   for (char **path = args->timelines; path && *path; path++)
     if (!ls_check_output_path (LS_OUTPUT_TIMELINE, *path, error))
@@ -92,6 +110,8 @@ write_files (const LsResult *result, const Args *args, GError **error)
     return FALSE;
   if (args->links && !ls_result_write_links (result, args->links, error))
     return FALSE;
+  if (args->memory_chart && !ls_result_write_memory_chart (result, -1, args->memory_chart, error))
+    return FALSE;
   for (char **path = args->timelines; path && *path; path++)
     if (!ls_result_write_timeline (result, *path, error))
       return FALSE;
@@ -105,6 +125,26 @@ text_style (void)
   gboolean is_color = isatty (STDOUT_FILENO) && !g_getenv ("NO_COLOR") && g_strcmp0 (g_getenv ("TERM"), "dumb") != 0;
   gboolean is_utf8 = strcmp (nl_langinfo (CODESET), "UTF-8") == 0;
   return (is_color ? LS_TEXT_COLOR : LS_TEXT_PLAIN) | (is_utf8 ? LS_TEXT_PLAIN : LS_TEXT_ASCII);
+}
+
+/* What takes more than the run. */
+static gboolean
+explain (LsResult *result, const LsJob *job, const Args *args, GError **error)
+{
+  if (args->critical_path && !ls_result_find_critical_path (result, error))
+    return FALSE;
+  return !args->sensitivity || ls_result_find_sensitivity (result, job, 0, error);
+}
+
+static gboolean
+print_emitted (const LsResult *result, const LsJob *job, const char *target, GError **error)
+{
+  g_autofree char *notes = NULL;
+  g_autofree char *fragment = ls_result_emit (result, job, target, &notes, error);
+  if (!fragment)
+    return FALSE;
+  cli_note (notes);
+  return cli_print (fragment, error);
 }
 
 static gboolean
@@ -135,6 +175,7 @@ report_fit (const LsResult *result, gboolean is_required, GError **error)
     return FALSE;
   }
   cli_warn (misfit->message);
+  cli_note ("lockstep memory, with the same options, simulates what would make it fit");
   return TRUE;
 }
 
@@ -157,6 +198,8 @@ cli_run (int argc, char **argv, GError **error)
     return FALSE;
   g_autofree char *notes = ls_result_notes (result);
   cli_note (notes);
-  return write_files (result, &args, error) && print_result (result, &args, error)
+  if (!explain (result, job, &args, error) || !write_files (result, &args, error))
+    return FALSE;
+  return (args.emit ? print_emitted (result, job, args.emit, error) : print_result (result, &args, error))
          && report_fit (result, args.require_fit, error);
 }

@@ -97,7 +97,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
       "T" },
     { "comm-time", 0, 0, G_OPTION_ARG_FILENAME, &o->comm_time, "From a rank to another; default 0", "T" },
     { "memory-limit", 0, 0, G_OPTION_ARG_FILENAME, &o->memory_limit,
-      "For orders that are searched for: micro-batches of a rank's full activations", "X" },
+      "For orders that are searched for: micro-batches of a rank's full activations; with --all others are marked that exceed it", "X" },
     { "format", 0, 0, G_OPTION_ARG_FILENAME, &args->format, "What to print; svg and png are drawn by gnuplot",
       "text|csv|json|svg|png" },
     { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "The same as --format json", NULL },

@@ -13,6 +13,7 @@ typedef struct {
 
 static const Command commands[] = {
   { "run", cli_run, "simulate one training job: step time, where it goes, memory" },
+  { "sweep", cli_sweep, "the best of all legal configurations of a job" },
   { "collective", cli_collective, "time a collective alone: a table over sizes, or errors" },
   { "kernel", cli_kernel, "time of a kernel alone, or errors over a table of them" },
   { "calibrate", cli_calibrate, "fit a GPU's kernels, or NCCL, to measured times" },
@@ -20,6 +21,7 @@ static const Command commands[] = {
   { "topology", cli_topology, "a cluster as a tree, its links and bandwidths, ways, pictures" },
   { "schedule", cli_schedule, "a pipeline schedule: its order drawn and timed, or all compared" },
   { "validate", cli_validate, "compare with published measurements" },
+  { "memory", cli_memory, "what each rank holds at its peak, and what would make it fit" },
   { "trace", cli_trace, "write what a job does as a file that run replays" },
   { "list", cli_list, "models, clusters, GPUs, strategies, traces and schedules at hand" },
   { "check", cli_check, "read data files and report every mistake" },

@@ -51,8 +51,7 @@ append_schedules (GString *out)
 {
   const LsSched *sched;
   for (guint i = 0; (sched = ls_sched_at (i)); i++)
-    if (!ls_sched_lower_refusal (sched)) /* those that a job can run */
-      g_string_append_printf (out, "  %s\n", sched->name);
+    g_string_append_printf (out, "  %s\n", sched->name);
 }
 
 char *

@@ -32,6 +32,39 @@ ls_family_tp_async (const char *family)
   return !g_strv_contains (before, family);
 }
 
+int
+ls_family_backward_prefetch (const char *family)
+{
+  return strcmp (family, "mpt") == 0 ? LS_PREFETCH_POST : LS_PREFETCH_PRE;
+}
+
+bool
+ls_family_collective_lists (const char *family)
+{
+  return strcmp (family, "sc21-t2") == 0;
+}
+
+/* "mpt-h100_80gb-13b-s2048-..." */
+static int
+mpt_attention_kernel (const char *id, uint32_t n_gpus)
+{
+  g_auto (GStrv) parts = g_strsplit (id, "-", 4);
+  bool is_sweep = n_gpus >= 128 && g_strv_length (parts) == 4 && g_str_has_prefix (parts[1], "h100");
+  bool is_triton = !is_sweep || strcmp (parts[2], "13b") == 0 || strcmp (parts[2], "30b") == 0;
+  return is_triton ? LS_ATTENTION_KERNEL_TRITON : LS_ATTENTION_KERNEL_FA2;
+}
+
+int
+ls_family_attention_kernel (const char *id, uint32_t n_gpus)
+{
+  g_autofree char *family = ls_family_of_id (id);
+  if (strcmp (family, "mpt") == 0)
+    return mpt_attention_kernel (id, n_gpus);
+  if (strcmp (family, "titan") == 0)
+    return LS_ATTENTION_KERNEL_FA2;
+  return strcmp (family, "internevo") == 0 ? LS_ATTENTION_KERNEL_FA1 : LS_ATTENTION_KERNEL_AUTO;
+}
+
 bool
 ls_family_grad_norm (const char *id, const char *schedule)
 {
@@ -41,9 +74,19 @@ ls_family_grad_norm (const char *id, const char *schedule)
          || !g_strv_contains (validated_later, schedule);
 }
 
+/* MaxText's decoder_block "llama2" with mlp_activations [silu, linear] and head_dim 128 (base.yml). */
+static void
+complete_maxtext (LsModel *m)
+{
+  m->mlp = LS_MLP_SWIGLU;
+  m->head_dim = 128;
+}
+
 void
 ls_family_complete_model (const char *family, LsModel *m)
 {
+  if (strcmp (family, "maxtext") == 0)
+    complete_maxtext (m);
   gboolean is_gpt = m->mlp == LS_MLP_GELU;
   m->norm = m->mlp == LS_MLP_SWIGLU ? LS_NORM_RMSNORM : LS_NORM_LAYERNORM;
   m->position = is_gpt ? LS_POSITION_LEARNED : LS_POSITION_ROPE;

@@ -12,28 +12,54 @@
  * al. 2022, Megatron-Turing NLG, vTrain, zero bubble) train with it; BLOOM has
  * ALiBi positions and none (Le Scao et al. 2022); the others have none.
  *
+ * MaxText: its models have gated MLPs and heads of 128 (configs/base.yml: mlp_activations, head_dim), although
+ * the rows say gelu and nothing of heads: 32 layers of 8192, 28672 are 31.4e9 parameters with three
+ * matrices, as the source counts them and as its FLOP/s imply, and 24e9 with two.
+ *
  * Software: the backward of tensor parallelism runs beside a GEMM since Megatron-LM's
  * ColumnParallelLinearWithAsyncAllreduce (between late 2021 and February 2022). The
  * runs of Narayanan et al. (April 2021) come before it, and Megatron-DeepSpeed, which
  * vTrain, Megatron-Turing NLG and BLOOM used, leaves it off
  * (deepspeedai/Megatron-DeepSpeed, issue 447). The automatic schedules of zero bubble step
  * the optimizer without waiting for the global gradient norm, which is validated later (Qi
- * et al. 2024, section 4), except where the row is there to compare that (-sync, table 7). */
+ * et al. 2024, section 4), except where the row is there to compare that (-sync, table 7). llm-foundry
+ * trains with Composer, whose FSDP prefetches behind a backward (FSDPConfig.backward_prefetch,
+ * docs.mosaicml.com/projects/composer; torch's default is before it). ZeRO-3 of Narayanan et al. is
+ * DeepSpeed of spring 2021 (stage 3 was released in March, v0.3.13; the paper, arXiv 2104.04473, is of
+ * April, revised in August), whose collectives take lists of tensors: parallel/lower_dp_deepspeed3.c.
+ *
+ * Implementations of flash attention. llm-foundry's benchmarks (scripts/train/benchmarking): sweep.py for 128 to
+ * 512 H100 says flash, installed as flash-attn 2, for 1b, 3b, 7b and 70b, and triton for 13b and 30b. For the other
+ * tables nothing says it: --attn_impl of submit_benchmarks.py was triton by default at first and flash later, and the
+ * tables of 2023 are taken to be of the former. torchtitan: PyTorch's scaled_dot_product_flash_attention
+ * (parallelize_llama.py of December 2024 names it), which is FlashAttention-2. InternLM: doc/en/install.md of 2023
+ * wants flash-attention 1.0.5 or later and installs 1.0.5, which is taken. */
 #ifndef LS_SWEEP_FAMILY_H
 #define LS_SWEEP_FAMILY_H
 
+#include "model/kernel.h"
 #include "model/model.h"
+#include "parallel/strategy.h"
 
 /* "sc21-t1", "sc21-t2", "vtrain-multi" or "vtrain-single" where the id starts so,
  * else its leading letters. Newly allocated. */
 char *ls_family_of_id (const char *id);
 
 /* Sets norm, position, linear_bias, qkv_bias, tied_embeddings and dropout of a model
- * whose dimensions and mlp are known. */
+ * whose dimensions and mlp are known; of MaxText mlp and head_dim too. */
 void ls_family_complete_model (const char *family, LsModel *model);
 
 /* Whether the family's software has the asynchronous backward (--tp-async). */
 bool ls_family_tp_async (const char *family);
+
+/* When FSDP1 gathers ahead in the backward (--backward-prefetch): LsPrefetch. */
+int ls_family_backward_prefetch (const char *family);
+
+/* Whether ZeRO-3 gathers and scatters over lists of tensors (--collective-lists). */
+bool ls_family_collective_lists (const char *family);
+
+/* Which flash attention a row ran (--attention-kernel): LsAttentionKernel. */
+int ls_family_attention_kernel (const char *id, uint32_t n_gpus);
 
 /* Whether the optimizer of a row waits for the gradient norm of all stages (--grad-norm).
  * schedule: NULL if the row names none. */

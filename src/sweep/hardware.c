@@ -4,9 +4,11 @@
 
 #include <lockstep/error.h>
 
+#include "compute/slot.h"
 #include "io/read_calibration.h"
 #include "io/read_cluster.h"
 #include "io/read_nccl.h"
+#include "sweep/fitted.h"
 
 void
 ls_hardware_free (LsHardware *h)
@@ -52,6 +54,7 @@ ls_hardware_load (const char *name_or_path, LsDiagList *diags)
   if (!ls_cluster_load (name_or_path, &h->spec, diags) || !load_kernels (h, diags)
       || !load_nccl (h, diags))
     return NULL;
+  ls_fitted_apply (h, &h->spec.fitted);
   return g_steal_pointer (&h);
 }
 
@@ -146,4 +149,23 @@ ls_hardware_set_slice (LsHardware *h, const uint32_t slice[LS_TORUS_AXES], GErro
     h->spec.torus.is_given = true;
   }
   return TRUE;
+}
+
+gboolean
+ls_hardware_with_attention (const LsHardware *h, int attention_kernel, LsHardware *ret_hardware, GError **error)
+{
+  LsCalibration known = h->calibration; /* for pointers that may be written through */
+  *ret_hardware = *h;
+  ret_hardware->calibration.attention_kernel = attention_kernel;
+  if (attention_kernel == LS_ATTENTION_KERNEL_AUTO || known.attention[attention_kernel][0].is_fitted)
+    return TRUE;
+  g_autoptr (GString) names = g_string_new ("auto");
+  for (int k = LS_ATTENTION_KERNEL_AUTO + 1; k < LS_N_ATTENTION_KERNELS; k++) {
+    const char *key = ls_slot_key (ls_slot_attention ((LsAttentionKernel) k, false));
+    if (known.attention[k][0].is_fitted)
+      g_string_append_printf (names, ", %.*s", (int) (strlen (key) - strlen ("_fwd")), key);
+  }
+  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "/attention_kernel: expected one that calibration \"%s\" has: %s", h->calibration.name,
+               names->str);
+  return FALSE;
 }

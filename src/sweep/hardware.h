@@ -42,6 +42,10 @@ LsCluster *ls_hardware_build (const LsHardware *hardware, uint32_t n_nodes, GErr
  * GPUs, else the file's. Also LS_ERROR_CONFLICT: the nodes do not hold the GPUs. */
 LsCluster *ls_hardware_build_asked (const LsHardware *hardware, uint32_t n_nodes, uint32_t n_gpus, GError **error);
 
+/* The hardware with the implementation of attention that a job runs (LsAttentionKernel); borrows
+ * all. LS_ERROR_CONFLICT: its calibration does not know that. */
+gboolean ls_hardware_with_attention (const LsHardware *hardware, int attention_kernel, LsHardware *ret_hardware, GError **error);
+
 /* LS_ERROR_CONFLICT: the GPU's file gives no peak rate for the number format; says which it has. */
 gboolean ls_hardware_check_dtype (const LsGpu *gpu, LsDtype dtype, GError **error);
 

@@ -35,6 +35,14 @@ ls_job_result_step_time_s (const LsJobResult *r)
   return ls_time_to_s (r->timeline->window_end - r->timeline->window_start);
 }
 
+LsMemoryInput
+ls_job_result_memory_input (const LsJobResult *r, const LsHardware *hardware, const LsMemoryOptions *options)
+{
+  return (LsMemoryInput) {
+    .plan = r->plan, .timeline = r->timeline, .cluster = r->cluster, .nccl = &hardware->nccl, .options = *options,
+  };
+}
+
 /* Ranks that the strategy's degrees need. */
 static gboolean
 count_ranks (const LsStrategy *s, uint32_t *ret_n, GError **error)
@@ -61,9 +69,25 @@ build_cluster (LsStrategy *s, const LsHardware *hardware, uint32_t n_nodes, GErr
   return n_nodes > 0 ? ls_hardware_build (hardware, n_nodes, error) : ls_hardware_build_for (hardware, s->gpus, error);
 }
 
+/* On TPUs data parallelism is XLA's, and slices replicate what one of them cuts, unless the
+ * strategy says otherwise. */
+static void
+prefer_xla (LsStrategy *s, const LsCluster *cluster)
+{
+  bool is_open = s->dp_kind == LS_DP_AUTO && (s->zero_stage == LS_ZERO_AUTO || s->zero_stage == 3);
+  if (cluster->spec.interior != LS_INTERIOR_TORUS || !is_open)
+    return;
+  s->dp_kind = LS_DP_XLA_FSDP;
+  uint32_t per_slice = cluster->spec.gpus_per_node, n = s->gpus ? s->gpus : cluster->n_gpus;
+  bool fills_slices = n > per_slice && n % per_slice == 0 && s->tp > 0 && per_slice % s->tp == 0;
+  if (fills_slices && s->zero_stage == LS_ZERO_AUTO && s->pp == 1 && s->ep == 1)
+    s->zero_group = per_slice / s->tp;
+}
+
 static gboolean
 resolve (LsStrategy *s, const LsModel *model, const LsCluster *cluster, GError **error)
 {
+  prefer_xla (s, cluster);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   if (ls_strategy_resolve (s, model, cluster->n_gpus, cluster->spec.gpus_per_node, diags))
     return TRUE;
@@ -105,7 +129,10 @@ prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, con
     return NULL;
   if (!ls_hardware_check_dtype (&r->cluster->spec.gpu, (LsDtype) r->strategy.dtype, error))
     return NULL;
-  r->plan = lower (model, hardware, r->cluster, &r->strategy, order, error);
+  LsHardware chosen;
+  if (!ls_hardware_with_attention (hardware, r->strategy.attention_kernel, &chosen, error))
+    return NULL;
+  r->plan = lower (model, &chosen, r->cluster, &r->strategy, order, error);
   if (!r->plan || !ls_conserves_flops (r->plan, model, &r->strategy, error))
     return NULL;
   return g_steal_pointer (&r);
@@ -121,33 +148,59 @@ check_duration (const LsTimeline *t, GError **error)
   return FALSE;
 }
 
-/* Takes what is prepared, NULL included, through the clock. */
-static LsJobResult *
-simulate (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options, GError **error)
+static LsMemory *
+measure_memory (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *options)
+{
+  const LsMemoryInput in = ls_job_result_memory_input (r, hardware, &options->memory);
+  return ls_memory_new (&in);
+}
+
+void
+ls_fitted_host (const LsHardware *h, LsHostCosts *costs)
+{
+  if (h->spec.fitted.host_launch > 0 && !costs->launch_is_given)
+    costs->cost[LS_HOST_LAUNCH] = h->spec.fitted.host_launch;
+}
+
+LsJobResult *
+ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options,
+                          GError **error)
 {
   g_autoptr (LsJobResult) r = prepared;
   double cost_share[4];
   if (!r)
     return NULL;
+  LsRunOptions run = *options;
+  LsHardware chosen;
+  if (!ls_hardware_with_attention (hardware, r->strategy.attention_kernel, &chosen, error))
+    return NULL;
+  ls_fitted_host (hardware, &run.host);
   r->timeline
-    = ls_run (r->plan, r->cluster, &hardware->calibration, &hardware->nccl, options, cost_share, error);
+    = ls_run (r->plan, r->cluster, &chosen.calibration, &hardware->nccl, &run, cost_share, error);
   if (!r->timeline || !check_duration (r->timeline, error))
+    return NULL;
+  r->memory = measure_memory (r, hardware, options);
+  if (!ls_conserves_memory (r->memory, error))
     return NULL;
   if (options->no_spans)
     return g_steal_pointer (&r);
-  r->memory = ls_memory_new (r->plan);
-  if (!ls_conserves_memory (r->plan, r->memory, error))
-    return NULL;
   const LsModel *model = r->model.name ? &r->model : NULL;
   ls_report_init (&r->report, r->timeline, r->memory, model, &r->strategy, r->cluster, cost_share);
   return g_steal_pointer (&r);
 }
 
 LsJobResult *
+ls_job_prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, const LsStrategy *strategy,
+                GError **error)
+{
+  return prepare (model, hardware, n_nodes, strategy, NULL, error);
+}
+
+LsJobResult *
 ls_job_simulate (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes,
                  const LsStrategy *strategy, const LsRunOptions *options, GError **error)
 {
-  return simulate (prepare (model, hardware, n_nodes, strategy, NULL, error), hardware, options, error);
+  return ls_job_simulate_prepared (prepare (model, hardware, n_nodes, strategy, NULL, error), hardware, options, error);
 }
 
 /* --- model and strategy --------------------------------------------------------- */
@@ -267,7 +320,7 @@ run_one (const LsJobSpec *spec, GError **error)
   if (!ls_job_spec_options (spec, &options, error))
     return NULL;
   LsJobResult *r = prepare_any (spec, error);
-  return simulate (r, r ? r->hardware : NULL, &options, error);
+  return ls_job_simulate_prepared (r, r ? r->hardware : NULL, &options, error);
 }
 
 /* The same job again; one that cannot be simulated, say for lack of memory, says why. */

@@ -32,7 +32,8 @@ typedef struct {
   uint32_t slice[LS_TORUS_AXES]; /* of a torus, 0 beyond its axes; all 0: as its file says */
   LsStrategy strategy;
   char *strategy_knob; /* NULL: none was set that a trace would contradict */
-  LsRunOptions options; /* its `network` follows from the one below */
+  LsRunOptions options; /* its `network`, `fold` and `stragglers` follow from those below */
+  LsSlow slow;
   int fold, coarsen;    /* LsMode        */
   int network;          /* LsJobNetwork  */
   double published_s;   /* 0: none       */
@@ -68,15 +69,29 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJobResult, ls_job_result_free)
 
 double ls_job_result_step_time_s (const LsJobResult *result);
 
+/* What its memory is measured from; borrows all. */
+LsMemoryInput ls_job_result_memory_input (const LsJobResult *result, const LsHardware *hardware,
+                                          const LsMemoryOptions *options);
+
 /* Loads and simulates. All diagnostics of the first stage that fails are in the
  * error. */
 LsJobResult *ls_job_spec_run (const LsJobSpec *spec, GError **error);
 
 /* Simulates what is already loaded; everything is copied except hardware, which
  * must outlive the result. strategy need not be resolved. With options->no_spans,
- * memory is NULL and report empty: the step time is all there is. */
+ * memory is an estimate (exec/memory.h) and report empty: the step time is all there is. */
 LsJobResult *ls_job_simulate (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes,
                               const LsStrategy *strategy, const LsRunOptions *options, GError **error);
+
+/* The same in two steps. The first ends with the plan: timeline and memory are NULL, report is
+ * empty. The second takes what the first gave, NULL included, and owns it from then on. */
+LsJobResult *ls_job_prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes,
+                             const LsStrategy *strategy, GError **error);
+LsJobResult *ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware,
+                                       const LsRunOptions *options, GError **error);
+
+/* What launching costs on a cluster that was fitted (sweep/fitted.h), unless the user gave it. */
+void ls_fitted_host (const LsHardware *hardware, LsHostCosts *costs);
 
 /* The plan of a job as the text of a trace file with that name. Newly allocated. */
 char *ls_job_spec_export (const LsJobSpec *spec, const char *name, GError **error);

@@ -24,6 +24,18 @@ static const LsEnumName network_names[] = {
   { NULL },
 };
 
+static const LsEnumName clock_names[] = {
+  { "host", LS_MEMORY_HOST },
+  { "device", LS_MEMORY_DEVICE },
+  { NULL },
+};
+
+static const LsEnumName allocator_names[] = {
+  { "exact", LS_MEMORY_EXACT },
+  { "caching", LS_MEMORY_CACHING },
+  { NULL },
+};
+
 /* "13.75" or "13.75:who says so" */
 static bool
 parse_published (const char *text, void *target)
@@ -44,6 +56,47 @@ static bool
 parse_slice (const char *text, void *target)
 {
   return ls_slice_parse (text, ((LsJobSpec *) target)->slice);
+}
+
+/* Of "rank=17:1.3", "seed=1" or "sigma=0.05". */
+static bool
+apply_slow (const char *item, LsSlow *slow)
+{
+  char *end;
+  if (g_str_has_prefix (item, "rank=")) {
+    guint64 rank = g_ascii_strtoull (item + 5, &end, 10);
+    if (!g_ascii_isdigit (item[5]) || *end != ':' || !g_ascii_isdigit (end[1]) || rank >= UINT32_MAX)
+      return false;
+    LsSlowRank r = { (uint32_t) rank, g_ascii_strtod (end + 1, &end) };
+    g_array_append_val (slow->ranks, r);
+    return *end == '\0' && r.factor >= LS_SLOW_MIN && r.factor <= LS_SLOW_MAX;
+  }
+  if (g_str_has_prefix (item, "seed=")) {
+    guint64 seed = g_ascii_strtoull (item + 5, &end, 10);
+    slow->seed = (uint32_t) seed;
+    return g_ascii_isdigit (item[5]) && *end == '\0' && seed <= UINT32_MAX;
+  }
+  if (!g_str_has_prefix (item, "sigma=") || !g_ascii_isdigit (item[6]))
+    return false;
+  slow->sigma = g_ascii_strtod (item + 6, &end);
+  return *end == '\0' && slow->sigma > 0 && slow->sigma <= 1;
+}
+
+static bool
+parse_slow (const char *text, void *target)
+{
+  LsJobSpec *spec = target;
+  LsSlow slow = { .ranks = g_array_new (FALSE, FALSE, sizeof (LsSlowRank)) };
+  g_auto (GStrv) items = g_strsplit (text, ",", -1);
+  bool ok = items[0] != NULL;
+  for (char **item = items; ok && *item; item++)
+    ok = apply_slow (*item, &slow);
+  ok = ok && (slow.sigma > 0 || slow.ranks->len > 0);
+  LsSlow *unused = ok ? &spec->slow : &slow;
+  ls_slow_clear (unused);
+  if (ok)
+    spec->slow = slow;
+  return ok;
 }
 
 /* One of the reference implementations, or the fast one that it checks. */
@@ -94,10 +147,15 @@ static const LsField job_fields[] = {
   HOST_COST ("host_launch", LS_HOST_LAUNCH),
   HOST_COST ("host_comm", LS_HOST_COMM),
   HOST_COST ("host_sync", LS_HOST_SYNC),
+  HOST_COST ("host_view", LS_HOST_VIEW),
   { "max_memory", LS_FIELD_BYTES, offsetof (LsJobSpec, options.max_memory_bytes), .above = true },
   { "fold", LS_FIELD_ENUM, offsetof (LsJobSpec, fold), .names = mode_names },
   { "coarsen", LS_FIELD_ENUM, offsetof (LsJobSpec, coarsen), .names = mode_names },
+  { "slow", LS_FIELD_CUSTOM, .parse = parse_slow,
+    .expected = "a list of rank=N:FACTOR (0.1 to 100), or seed=N,sigma=X (up to 1)" },
   { "network", LS_FIELD_ENUM, offsetof (LsJobSpec, network), .names = network_names },
+  { "memory_clock", LS_FIELD_ENUM, offsetof (LsJobSpec, options.memory.clock), .names = clock_names },
+  { "memory_allocator", LS_FIELD_ENUM, offsetof (LsJobSpec, options.memory.allocator), .names = allocator_names },
   { "published", LS_FIELD_CUSTOM, .parse = parse_published,
     .expected = "seconds from 1e-9 to 1e9, or these and a source such as 13.75:paper" },
   { "debug", LS_FIELD_CUSTOM, .parse = parse_debug,
@@ -122,6 +180,7 @@ ls_job_spec_clear (LsJobSpec *spec)
   g_free (spec->order);
   g_free (spec->strategy_knob);
   g_free (spec->published_source);
+  ls_slow_clear (&spec->slow);
   ls_strategy_clear (&spec->strategy);
   ls_job_spec_init (spec);
 }
@@ -129,8 +188,13 @@ ls_job_spec_clear (LsJobSpec *spec)
 gboolean
 ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags)
 {
-  if (ls_field_find (job_fields, key))
-    return ls_field_set_text (job_fields, spec, key, value, diags);
+  const LsField *field = ls_field_find (job_fields, key);
+  if (field) {
+    bool ok = ls_field_set_text (job_fields, spec, key, value, diags);
+    if (ok && strcmp (field->key, "host_launch") == 0)
+      spec->options.host.launch_is_given = true;
+    return ok;
+  }
   if (ls_field_find (ls_strategy_fields, key)) {
     if (!ls_field_set_text (ls_strategy_fields, &spec->strategy, key, value, diags))
       return FALSE;
@@ -145,14 +209,13 @@ ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList
 gboolean
 ls_job_spec_options (const LsJobSpec *spec, LsRunOptions *ret_options, GError **error)
 {
-  const char *missing = spec->fold == LS_MODE_CHECK               ? "--fold check: folding is not built yet"
-                        : spec->coarsen == LS_MODE_CHECK          ? "--coarsen check: coarsening is not built yet"
-                                                                  : NULL;
-  if (missing) {
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED, missing);
+  if (spec->coarsen == LS_MODE_CHECK) {
+    g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "--coarsen check: coarsening is not built yet");
     return FALSE;
   }
   *ret_options = spec->options;
+  ret_options->stragglers = spec->slow.ranks ? &spec->slow : NULL;
+  ret_options->fold = spec->fold == LS_MODE_AUTO ? LS_FOLD_AUTO : spec->fold == LS_MODE_CHECK ? LS_FOLD_CHECK : LS_FOLD_OFF;
   ret_options->network = spec->network == LS_JOB_NETWORK_STEP        ? LS_NETWORK_STEP
                          : spec->network == LS_JOB_NETWORK_ALPHABETA ? LS_NETWORK_ALPHABETA
                                                                      : LS_NETWORK_FLOW;

@@ -99,7 +99,7 @@ static LsKernelRow
 cost_row (const Bench *b, const LsTimedKernel *timed, bool is_in_table)
 {
   const LsKindFit *fit = fit_for (&b->calibration, timed);
-  double sustained = b->spec->sustained ? b->calibration.sustained : 1;
+  double sustained = b->spec->sustained ? ls_calibration_sustained (&b->calibration, &timed->kernel) : 1;
   LsKernelRow row = {
     .kernel = timed->kernel,
     .cost = ls_kernel_cost_by (fit, sustained, &b->gpu, &timed->kernel),

@@ -1,5 +1,8 @@
 #include "sweep/knobs.h"
 
+#include "io/field_write.h"
+#include "io/read_strategy.h"
+
 static const char *
 attention_name (int attention)
 {
@@ -24,6 +27,38 @@ append_zero (GString *out, const LsStrategy *s)
     g_string_append_printf (out, "@%u", s->zero_group);
 }
 
+/* The knobs that most jobs leave alone: those behind this key, where they differ from what
+ * they would be by themselves. */
+#define LAST_USUAL_KEY "layers_per_chunk"
+
+static void
+append_unusual (GString *out, const LsStrategy *s)
+{
+  LsStrategy blank, filled;
+  ls_strategy_copy (&filled, s);
+  ls_strategy_fill_auto (&filled);
+  ls_strategy_init (&blank);
+  blank.tp = s->tp;
+  blank.pp = s->pp;
+  blank.zero_stage = s->zero_stage;
+  blank.dp_overlap = s->dp_overlap;
+  blank.recompute_method = s->recompute_method;
+  ls_strategy_fill_auto (&blank);
+  for (const LsField *f = ls_field_find (ls_strategy_fields, LAST_USUAL_KEY) + 1; f->key; f++) {
+    g_autofree char *text = ls_field_text (f, &filled, NULL), *usual = ls_field_text (f, &blank, NULL);
+    if (!text || g_strcmp0 (text, usual) == 0)
+      continue;
+    g_autofree char *flag = g_strdelimit (g_strdup (f->key), "_", '-');
+    bool is_switch = f->kind == LS_FIELD_BOOL && g_strcmp0 (usual, "false") == 0;
+    if (f->kind == LS_FIELD_BOOL && !is_switch)
+      g_string_append_printf (out, " --%s 0", flag);
+    else
+      g_string_append_printf (out, is_switch ? " --%s" : " --%s %s", flag, text);
+  }
+  ls_strategy_clear (&blank);
+  ls_strategy_clear (&filled);
+}
+
 char *
 ls_knobs_format (const LsStrategy *s)
 {
@@ -44,6 +79,7 @@ ls_knobs_format (const LsStrategy *s)
   append_layers (out, s);
   if (!s->grad_norm)
     g_string_append (out, " --no-grad-norm");
+  append_unusual (out, s);
   return g_string_free (out, FALSE);
 }
 
@@ -57,6 +93,10 @@ ls_knobs_summary (const LsStrategy *s)
   g_string_append_printf (out, ", dp %u", s->dp);
   if (s->zero_stage > 0)
     g_string_append_printf (out, " (ZeRO-%u)", s->zero_stage);
+  if (s->ep > 1)
+    g_string_append_printf (out, ", ep %u", s->ep);
+  if (s->ep > 1 && s->etp != s->tp)
+    g_string_append_printf (out, " x %u", s->etp);
   if (s->pp > 1)
     g_string_append_printf (out, ", %s", s->schedule);
   g_string_append_printf (out, ", micro-batch %u of %u, %s", s->micro_batch, s->global_batch,

@@ -3,6 +3,7 @@
 #include "compute/cost.h"
 #include "network/coll.h"
 #include "parallel/mesh.h"
+#include "parallel/plan.h"
 
 static LsTime
 kernel_time (const LsKernel *kernel, void *data)
@@ -22,14 +23,24 @@ call_time (const LsCostSources *of, LsCollKind kind, const uint32_t *gpus, uint3
   return time;
 }
 
+/* The group of rank 0: n ranks, `stride` apart. */
+static void
+group_of (const LsStrategy *s, int slot, uint32_t *ret_n, uint32_t *ret_stride)
+{
+  *ret_n = slot == LS_SLOT_CP ? s->cp : slot == LS_SLOT_EP ? s->ep : slot == LS_SLOT_ETP ? s->etp : s->tp;
+  *ret_stride = slot == LS_SLOT_CP ? s->tp : slot == LS_SLOT_EP ? s->etp : 1;
+}
+
 static LsTime
-collective_time (int coll, uint64_t bytes, void *data)
+collective_time (int slot, int coll, uint64_t bytes, void *data)
 {
   const LsCostSources *of = data;
-  g_autofree uint32_t *gpus = g_new (uint32_t, of->strategy->tp);
-  for (uint32_t i = 0; i < of->strategy->tp; i++)
-    gpus[i] = i;
-  return call_time (of, (LsCollKind) coll, gpus, of->strategy->tp, bytes);
+  uint32_t n, stride;
+  group_of (of->strategy, slot, &n, &stride);
+  g_autofree uint32_t *gpus = g_new (uint32_t, n);
+  for (uint32_t i = 0; i < n; i++)
+    gpus[i] = i * stride;
+  return call_time (of, (LsCollKind) coll, gpus, n, bytes);
 }
 
 static LsTime
@@ -37,7 +48,7 @@ send_time (uint64_t bytes, void *data)
 {
   const LsCostSources *of = data;
   const LsStrategy *s = of->strategy;
-  const LsMesh mesh = { s->tp, s->cp, s->dp, s->pp };
+  const LsMesh mesh = { .tp = s->tp, .cp = s->cp, .dp = s->dp, .pp = s->pp };
   LsTime sum = 0;
   for (uint32_t pp = 0; pp + 1 < s->pp; pp++) {
     const uint32_t gpus[2] = { ls_mesh_rank (&mesh, (LsCoord) { .pp = pp }), ls_mesh_rank (&mesh, (LsCoord) { .pp = pp + 1 }) };

@@ -176,6 +176,7 @@ ls_schedule_all (const LsScheduleSpec *s, GError **error)
   g_autoptr (LsScheduleTable) table = g_new0 (LsScheduleTable, 1);
   table->title = title_of (s, &job.times, has_unit);
   table->has_unit = has_unit;
+  table->memory_limit = s->memory_limit;
   table->rows = g_array_new (FALSE, FALSE, sizeof (LsScheduleRow));
   const LsSched *sched;
   for (guint i = 0; (sched = ls_sched_at (i)); i++) {

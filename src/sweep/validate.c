@@ -101,7 +101,10 @@ choose (LsValidationRun *v, const char *split, const GRegex *only)
     g_ptr_array_add (v->chosen, c);
     g_ptr_array_add (v->families, ls_family_of_id (c->id));
     c->strategy.tp_async = ls_family_tp_async (g_ptr_array_index (v->families, v->families->len - 1));
+    c->strategy.backward_prefetch = ls_family_backward_prefetch (g_ptr_array_index (v->families, v->families->len - 1));
+    c->strategy.collective_lists = c->strategy.zero_stage == 3 && ls_family_collective_lists (g_ptr_array_index (v->families, v->families->len - 1));
     c->strategy.grad_norm = ls_family_grad_norm (c->id, c->strategy.schedule);
+    c->strategy.attention_kernel = ls_family_attention_kernel (c->id, c->strategy.gpus);
   }
 }
 

@@ -35,13 +35,50 @@ pick (GRand *rand, uint32_t n, const uint32_t *choices)
 static inline void
 random_schedule (GRand *rand, LsStrategy *s)
 {
-  static const char *const with_one_chunk[] = { "naive", "gpipe", "zb-h1", "zb-h2", "zb-2p", "zbv", "v-min", "hanayo", "dualpipev" };
+  static const char *const with_one_chunk[] = { "naive", "gpipe", "zb-h1", "zb-h2", "zb-2p", "zbv", "v-min", "hanayo", "dualpipev",
+                                               "dualpipe", "chimera" /* these need an even pp */ };
   static const char *const with_more[] = { "looped-bfs", "interleaved-zb" };
-  guint i = (guint) g_rand_int_range (rand, 0, s->vpp > 1 ? 2 : 9);
+  guint i = (guint) g_rand_int_range (rand, 0, s->vpp > 1 ? 2 : s->pp > 1 ? 11 : 9);
   s->schedule = g_strdup (s->vpp > 1 ? with_more[i] : with_one_chunk[i]);
   s->global_batch = s->dp * s->pp * 2; /* legal for all */
   if (s->pp > 1)
     s->p2p = (int) pick (rand, 3, (uint32_t[]) { LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, LS_P2P_OVERLAPPED });
+}
+
+/* Sequences cut over two ranks, where there is room for twice as many. */
+static inline void
+random_context (GRand *rand, LsStrategy *s)
+{
+  s->cp_kind = g_rand_int_range (rand, 0, 3);
+  s->cp_balance = g_rand_boolean (rand);
+  if (s->gpus > 16 || g_rand_boolean (rand))
+    return;
+  s->cp = 2;
+  s->gpus *= 2;
+  s->attention = LS_ATTENTION_FLASH;
+  s->dp_kind = LS_DP_AUTO;
+}
+
+static inline void
+random_overlap (GRand *rand, LsStrategy *s)
+{
+  s->tp_overlap = s->tp > 1 && s->sp && g_rand_boolean (rand);
+  s->tp_overlap_kind = g_rand_int_range (rand, 0, 2);
+  s->sp_save_gathered = g_rand_boolean (rand);
+}
+
+static inline void
+random_fsdp (GRand *rand, LsStrategy *s)
+{
+  if (s->dp == 1 || g_rand_int_range (rand, 0, 4) > 0)
+    return;
+  s->dp_kind = g_rand_boolean (rand) ? LS_DP_FSDP1 : LS_DP_FSDP2;
+  s->zero_stage = 2 + (uint32_t) g_rand_int_range (rand, 0, 2);
+  s->layers_per_unit = pick (rand, 2, (uint32_t[]) { 1, 3 });
+  s->limit_all_gathers = g_rand_boolean (rand);
+  s->backward_prefetch = g_rand_int_range (rand, 0, 3);
+  s->forward_prefetch = (uint32_t) g_rand_int_range (rand, 0, 2);
+  s->grad_sync = g_rand_int_range (rand, 0, 3);
 }
 
 static inline void
@@ -67,6 +104,11 @@ random_strategy (GRand *rand, LsStrategy *s)
   s->grad_norm = g_rand_int_range (rand, 0, 4) > 0;
   if (g_rand_boolean (rand))
     random_schedule (rand, s);
+  random_overlap (rand, s);
+  random_context (rand, s);
+  s->p2p_warmup_flush = g_rand_boolean (rand);
+  s->post_validation = g_rand_int_range (rand, 0, 4) == 0;
+  random_fsdp (rand, s);
 }
 
 static const LsNccl nccl = {

@@ -64,7 +64,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJob, ls_job_free)
  * "ep", "vpp", "sp", "zero", "dp-kind", "dp-overlap", "tp-overlap", "tp-async", "p2p",
  * "schedule", "micro-batch", "global-batch", "seq", "recompute", "attention", "dtype",
  * "grad-dtype", "layers-per-chunk", "grad-norm", "steps", "host-launch", "host-comm",
- * "host-sync", "max-memory", "fold", "coarsen", "network"; besides, "published"
+ * "host-sync", "host-view", "max-memory", "fold", "slow", "coarsen", "network", "memory-clock" (host, device),
+ * "memory-allocator" (exact, caching); besides, "published"
  * (SECONDS[:SOURCE], a measured step time to compare with) and "debug" (a list such as
  * "evq=ref,solver=ref,runahead=off", which selects the reference implementations). On
  * and off are "1" and "0". LS_ERROR_USAGE if the key is unknown or the value malformed;
@@ -136,6 +137,43 @@ LS_PUBLIC gboolean ls_result_write_links (const LsResult *result, const char *pa
  * are left beside it. */
 LS_PUBLIC gboolean ls_result_write_timeline (const LsResult *result, const char *path, GError **error);
 
+/* ---- Why a step takes as long as it does ---------------------------------- */
+
+/* Which ops, links and ranks the step went through: the functions that give text, JSON and a
+ * Chrome trace then show it. LS_ERROR_LIMIT: a step too large to keep what every rank did. */
+LS_PUBLIC gboolean ls_result_find_critical_path (LsResult *result, GError **error);
+
+/* What a percent more and less of FLOPs, memory, links, latency and host is worth to this job:
+ * text and JSON then show it. Takes the time of a dozen runs, on n_threads threads (0: one per
+ * processor; the result is the same). Errors as of ls_job_run(). */
+LS_PUBLIC gboolean ls_result_find_sensitivity (LsResult *result, const LsJob *job, guint n_threads, GError **error);
+
+/* The result's job as another program is told to run it: "megatron" (flags of Megatron-LM, for
+ * a shell), "torchtitan" (TOML), "deepspeed" (JSON). *ret_notes: what is to be said elsewhere, a
+ * line each; "" if nothing is. LS_ERROR_UNSUPPORTED: a trace, or knobs that it cannot express;
+ * LS_ERROR_USAGE: no such program. */
+LS_PUBLIC char *ls_result_emit (const LsResult *result, const LsJob *job, const char *target, char **ret_notes, GError **error);
+/* LS_ERROR_USAGE: no such program. */
+LS_PUBLIC gboolean ls_check_emit_target (const char *target, GError **error);
+
+/* ---- Memory of a job ----------------------------------------------------- */
+
+/* What each class of ranks holds at its peak, when and in which op, beside the formulas of
+ * the papers. How it is measured are the knobs "memory-clock" and "memory-allocator". */
+LS_PUBLIC char *ls_result_memory_text (const LsResult *result);
+LS_PUBLIC char *ls_result_memory_json (const LsResult *result);
+LS_PUBLIC char *ls_result_memory_csv (const LsResult *result); /* a row per class; README.md */
+
+/* If the result of this job does not fit: simulates changes that could make it, and has the
+ * functions above list those that do. Takes the time of a dozen runs of one step.
+ * LS_ERROR_UNSUPPORTED: of a trace, or in the order of a file. */
+LS_PUBLIC gboolean ls_result_advise (LsResult *result, const LsJob *job, GError **error);
+
+/* What a rank holds over the step, by category: .svg or .png, drawn by gnuplot; -1: the
+ * fullest. Errors as of ls_result_write_timeline(); LS_ERROR_USAGE too if there is no such
+ * rank, or too many to keep the spans of each. */
+LS_PUBLIC gboolean ls_result_write_memory_chart (const LsResult *result, gint64 rank, const char *path, GError **error);
+
 /* ---- Validation against published measurements --------------------------- */
 
 typedef struct {
@@ -205,11 +243,18 @@ LS_PUBLIC LsCalibrated *ls_calibrate_collectives (const char *const *files, cons
 LS_PUBLIC void ls_calibrated_free (LsCalibrated *calibrated); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCalibrated, ls_calibrated_free)
 
+/* Fits what is physical about a cluster (compute, overlap, links, host) to step times that were
+ * measured on it: a CSV as ls_validation_run() reads it, all rows of one cluster. cluster:
+ * name or path, in place of the column's; NULL: the column's. n_threads: 0: one per processor;
+ * the result is the same. LS_ERROR_INPUT: the file, or no row of it can be simulated;
+ * LS_ERROR_CONFLICT: rows of several clusters. */
+LS_PUBLIC LsCalibrated *ls_calibrate_runs (const char *path, const char *cluster, guint n_threads, GError **error);
+
 /* Errors on what was fitted and on what was held out, for people. */
 LS_PUBLIC char *ls_calibrated_text (const LsCalibrated *calibrated);
 /* What was left out, a line each; "" if nothing was. */
 LS_PUBLIC char *ls_calibrated_notes (const LsCalibrated *calibrated);
-/* The file, NAME.json, that a GPU's file names as its `calibration` or `nccl`. The same
+/* The file, NAME.json, that a GPU's file names as its `calibration` or `nccl`; of runs a cluster. The same
  * input gives the same bytes. LS_ERROR_USAGE: another suffix; LS_ERROR_IO. */
 LS_PUBLIC gboolean ls_calibrated_write (const LsCalibrated *calibrated, const char *path, GError **error);
 /* Whether ls_calibrated_write() can begin; creates nothing. */
@@ -218,6 +263,25 @@ LS_PUBLIC gboolean ls_calibrated_check_path (const char *path, GError **error);
  * are left beside it. Errors as of ls_result_write_timeline(); LS_ERROR_USAGE: of
  * collectives. */
 LS_PUBLIC gboolean ls_calibrated_plot (const LsCalibrated *calibrated, const char *path, GError **error);
+
+/* ---- Profiles beside predictions ------------------------------------------ */
+
+typedef struct LsReconciliation LsReconciliation;
+
+/* Simulates a job and lays a profile of one of its ranks beside it: a Chrome trace of
+ * torch.profiler, plain or gzip. step: which of its steps, "12" for ProfilerStep#12 or a range
+ * "120ms:180ms"; NULL: the last whole one. rank: of the job; -1: as the profile says, else 0.
+ * Errors as of ls_job_run(); LS_ERROR_INPUT: the profile is damaged or has no such step.
+ * Free with ls_reconciliation_free(). */
+LS_PUBLIC LsReconciliation *ls_job_reconcile (const LsJob *job, const char *path, const char *step, gint64 rank, GError **error);
+LS_PUBLIC void ls_reconciliation_free (LsReconciliation *reconciliation); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsReconciliation, ls_reconciliation_free)
+
+/* By class of kernels and by size of collectives, where the step went, and what looks wrong. */
+LS_PUBLIC char *ls_reconciliation_text (const LsReconciliation *reconciliation);
+LS_PUBLIC char *ls_reconciliation_json (const LsReconciliation *reconciliation);
+/* What to know about the profile, a line each; "" if nothing. */
+LS_PUBLIC char *ls_reconciliation_notes (const LsReconciliation *reconciliation);
 
 /* ---- Collectives --------------------------------------------------------- */
 
@@ -309,6 +373,47 @@ LS_PUBLIC char *ls_schedule_csv (const LsSchedule *schedule);
 LS_PUBLIC gboolean ls_schedule_plot (const LsSchedule *schedule, const char *path, GError **error);
 /* Writes one of the texts to a file; errors as of ls_result_write_csv(). */
 LS_PUBLIC gboolean ls_schedule_write (const char *text, const char *path, GError **error);
+
+/* ---- Sweeps -------------------------------------------------------------- */
+
+typedef struct LsSweep LsSweep;
+
+/* All legal configurations of a job, the best of them found. */
+LS_PUBLIC LsSweep *ls_sweep_new (void);
+LS_PUBLIC void ls_sweep_free (LsSweep *sweep); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsSweep, ls_sweep_free)
+
+/* Sets one knob from text, as ls_job_set() does. Axes take a list, "1,2,4", which narrows their
+ * range: "gpus", "global-batch", "tp", "pp", "cp", "ep", "vpp", "sp", "zero", "dp-kind",
+ * "micro-batch", "schedule", "recompute", "tp-overlap". Besides: "prune" (on, off), "top" (how many
+ * are ranked), "threads", "gpu-hour" (dollars), "gpu-watts", "pue". LS_ERROR_USAGE. */
+LS_PUBLIC gboolean ls_sweep_set (LsSweep *sweep, const char *key, const char *value, GError **error);
+/* Replaces all knobs of the strategy that no axis sets; errors as of ls_job_load_strategy(). */
+LS_PUBLIC gboolean ls_sweep_load_strategy (LsSweep *sweep, const char *name_or_path, GError **error);
+/* Also finds what nothing beats in time, memory and cost together. */
+LS_PUBLIC void ls_sweep_set_pareto (LsSweep *sweep, gboolean is_wanted);
+
+/* A file to which every simulation is written: a sweep that was stopped, or killed, goes on from
+ * there. NULL: none. */
+LS_PUBLIC void ls_sweep_set_journal (LsSweep *sweep, const char *path);
+
+/* n_done of at most n_to_do configurations are simulated. Called from any thread, by one at a time. */
+typedef void (*LsSweepProgressFunc) (guint64 n_done, guint64 n_to_do, gpointer data);
+
+/* Runs it, once. stop: may be set to 1 at any time, by a signal handler too, and ends the sweep
+ * with what it has; or NULL. progress: or NULL. LS_ERROR_IO: the journal; LS_ERROR_INPUT, LS_ERROR_USAGE, LS_ERROR_LIMIT,
+ * LS_ERROR_CONFLICT. */
+LS_PUBLIC gboolean ls_sweep_run (LsSweep *sweep, const gint *stop, LsSweepProgressFunc progress, gpointer data,
+                                 GError **error);
+
+/* Once it has run. */
+LS_PUBLIC gboolean ls_sweep_was_stopped (const LsSweep *sweep);
+LS_PUBLIC char *ls_sweep_text (const LsSweep *sweep);
+LS_PUBLIC char *ls_sweep_json (const LsSweep *sweep);
+LS_PUBLIC char *ls_sweep_csv (const LsSweep *sweep);
+/* Every simulated configuration, with its picoseconds and the flags of `lockstep run` that give
+ * the same; errors as of ls_result_write_csv(). */
+LS_PUBLIC gboolean ls_sweep_write_list (const LsSweep *sweep, const char *path, GError **error);
 
 /* ---- Topology ------------------------------------------------------------ */
 

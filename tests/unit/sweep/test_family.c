@@ -47,11 +47,27 @@ only_the_gpt_papers_train_with_dropout (void)
   LS_CHECK (!bloom.dropout && bloom.position == LS_POSITION_ALIBI);
 }
 
+/* The rows say gelu; 31.4e9 parameters need a third matrix, 15.7e9 heads of 128. */
+static void
+maxtext_has_gated_mlps_and_heads_of_128 (void)
+{
+  LsModel m = { .mlp = LS_MLP_GELU, .head_dim = 64 };
+  ls_family_complete_model ("maxtext", &m);
+  LS_CHECK (m.mlp == LS_MLP_SWIGLU && m.head_dim == 128 && m.norm == LS_NORM_RMSNORM && !m.tied_embeddings);
+}
+
 static void
 older_software_blocks_on_its_backward_collectives (void)
 {
   LS_CHECK (ls_family_tp_async ("korth") && ls_family_tp_async ("dgxc") && ls_family_tp_async (""));
   LS_CHECK (!ls_family_tp_async ("sc21-t1") && !ls_family_tp_async ("vtrain-multi") && !ls_family_tp_async ("bloom"));
+}
+
+static void
+early_zero3_uses_lists (void)
+{
+  LS_CHECK (ls_family_collective_lists ("sc21-t2"));
+  LS_CHECK (!ls_family_collective_lists ("sc21-t1") && !ls_family_collective_lists ("internevo"));
 }
 
 /* Zero bubble's automatic schedules, save for the row that measures what waiting costs. */
@@ -64,7 +80,28 @@ automatic_zero_bubble_validates_its_norm_later (void)
   LS_CHECK (ls_family_grad_norm ("zb", NULL));
 }
 
-LS_TEST_MAIN ("sweep/family", LS_TEST (families_are_leading_letters_or_named_pairs),
+static void
+composer_prefetches_behind_a_backward (void)
+{
+  LS_CHECK_INT (ls_family_backward_prefetch ("mpt"), ==, LS_PREFETCH_POST);
+  LS_CHECK_INT (ls_family_backward_prefetch ("titan"), ==, LS_PREFETCH_PRE);
+}
+
+/* llm-foundry's table of H100 has two parts: 8 to 64 of them, and 128 to 512 by sweep.py. */
+static void
+rows_run_the_attention_that_their_source_names (void)
+{
+  LS_CHECK_INT (ls_family_attention_kernel ("mpt-a100_80gb-7b-s2048-g64-mb8-amp_bf16-9", 64), ==, LS_ATTENTION_KERNEL_TRITON);
+  LS_CHECK_INT (ls_family_attention_kernel ("mpt-a100_40gb-7b-s2048-g128-mb8-amp_bf16-9", 128), ==, LS_ATTENTION_KERNEL_TRITON);
+  LS_CHECK_INT (ls_family_attention_kernel ("mpt-h100_80gb-7b-s8192-g8-mb8-amp_bf16-37", 8), ==, LS_ATTENTION_KERNEL_TRITON);
+  LS_CHECK_INT (ls_family_attention_kernel ("mpt-h100_80gb-7b-s2048-g512-mb6-amp_bf16-10", 512), ==, LS_ATTENTION_KERNEL_FA2);
+  LS_CHECK_INT (ls_family_attention_kernel ("mpt-h100_80gb-13b-s2048-g512-mb16-amp_bf16-7", 512), ==, LS_ATTENTION_KERNEL_TRITON);
+  LS_CHECK_INT (ls_family_attention_kernel ("titan-t1-8b-8g", 8), ==, LS_ATTENTION_KERNEL_FA2);
+  LS_CHECK_INT (ls_family_attention_kernel ("internevo-7b", 128), ==, LS_ATTENTION_KERNEL_FA1);
+  LS_CHECK_INT (ls_family_attention_kernel ("dgxc-8b", 8), ==, LS_ATTENTION_KERNEL_AUTO);
+}
+
+LS_TEST_MAIN ("sweep/family", LS_TEST (rows_run_the_attention_that_their_source_names), LS_TEST (composer_prefetches_behind_a_backward), LS_TEST (families_are_leading_letters_or_named_pairs),
               LS_TEST (the_mlp_tells_the_architecture), LS_TEST (only_the_gpt_papers_train_with_dropout),
-              LS_TEST (older_software_blocks_on_its_backward_collectives),
+              LS_TEST (maxtext_has_gated_mlps_and_heads_of_128), LS_TEST (older_software_blocks_on_its_backward_collectives), LS_TEST (early_zero3_uses_lists),
               LS_TEST (automatic_zero_bubble_validates_its_norm_later))

@@ -56,6 +56,20 @@ a_file_is_the_schedule_that_wrote_it (void)
 }
 
 static void
+a_file_may_have_pipes_both_ways (void)
+{
+  g_autofree char *path = write_order ("dualpipe", 1, 4);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsJobResult) own = run ("dualpipe", NULL, &error);
+  LS_CHECK_NO_ERROR (error);
+  g_autoptr (LsJobResult) given = run ("chimera", path, &error);
+  LS_CHECK_NO_ERROR (error);
+  LS_CHECK (own && given && own->timeline->digest == given->timeline->digest);
+  LS_CHECK (!run ("pipedream", path, &error)); /* whose steps have no order of their own */
+  g_unlink (path);
+}
+
+static void
 refuse (const char *schedule, uint32_t vpp, uint32_t n_micro_batches, const char *said)
 {
   g_autofree char *path = write_order (schedule, vpp, n_micro_batches);
@@ -78,7 +92,8 @@ other_shapes_are_refused (void)
 int
 main (void)
 {
-  static const LsTestCase cases[] = { LS_TEST (a_file_is_the_schedule_that_wrote_it), LS_TEST (other_shapes_are_refused) };
+  static const LsTestCase cases[] = { LS_TEST (a_file_is_the_schedule_that_wrote_it),
+                                       LS_TEST (a_file_may_have_pipes_both_ways), LS_TEST (other_shapes_are_refused) };
   const char *root = g_getenv ("LS_DATA_DIR");
   g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);
   g_setenv ("LS_DATA_DIR", data, TRUE);

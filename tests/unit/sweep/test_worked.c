@@ -1,13 +1,17 @@
 /* Pins worked examples that need several rooms (reference worked-examples.csv): rl-1,
- * rl-3, rl-4, gpu-peak-1, gpu-peak-2, opt-1, with the shipped files where they are about
+ * rl-3, rl-4, gpu-peak-1, gpu-peak-2, opt-1, tp-1, bs-1, with the shipped files where they are about
  * machines that ship. Prints how far the measured fa-4 and nv-sharp are. */
 #include "ls_test.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "tiny_cluster.h"
 #include "tiny_torus.h"
 
 #include "io/read_gpu.h"
+#include "model/operators.h"
+#include "parallel/lower.h"
 #include "sweep/collective.h"
 #include "sweep/job.h"
 #include "sweep/kernel.h"
@@ -186,6 +190,95 @@ switches_of_a_node_add_up (void)
           480.0 / 370);
 }
 
+/* --- parallelism ------------------------------------------------------------------------ */
+
+/* Products of an MLP of Llama's 70B width on one of tp ranks, over the all-gather before and the
+ * reduce-scatter behind them, at 990 TFLOP/s and 450 GB/s. */
+static double
+math_over_communication (uint32_t tp)
+{
+  LsClusterSpec spec = tiny_dgx (1);
+  spec.gpus_per_node = 16;
+  spec.nvlinks_per_gpu = 18;
+  spec.nvlink = tiny_link (25e9, 1, 0);
+  spec.gpu.peak_flops[LS_DTYPE_BF16] = 990e12;
+  spec.gpu.hbm_bytes_per_s = 3350e9;
+  LsCluster *cluster = ls_cluster_build (&spec, NULL);
+  const LsNccl nccl = { .channels_ring = 16, .ring_bus_intra = 450e9, .p2p_intra = 450e9 };
+  const LsModel mlp = { .hidden = 8192, .n_heads = 64, .n_kv_heads = 64, .head_dim = 128, .ffn = 28672, .vocab = 32000, .mlp = LS_MLP_GELU,
+                        .attention = LS_ATTENTION_FLASH };
+  const LsShard shard = { .tp = tp, .sp = true, .micro_batch = 1, .seq = 65536, .attention = LS_ATTENTION_FLASH, .dtype = LS_DTYPE_BF16,
+                          .grad_dtype = LS_DTYPE_FP32, .cp = 1 };
+  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  uint32_t gpus[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+  LsTime math = 0, communication = 0;
+  LsCalibration c;
+  ls_calibration_init_roofline (&c);
+  ls_operators_layer (&mlp, &shard, 0, operators);
+  for (guint i = 0; i < operators->len; i++) {
+    const LsOperator *o = &g_array_index (operators, LsOperator, i);
+    if (strcmp (o->name, "fc1") == 0 || strcmp (o->name, "fc2") == 0)
+      math += ls_kernel_cost (&c, &spec.gpu, &o->fwd[0]).alone;
+  }
+  for (LsCollKind kind = LS_COLL_ALL_GATHER; kind <= LS_COLL_REDUCE_SCATTER; kind++) {
+    LsCollRequest q = { .kind = kind, .gpus = gpus, .n = tp, .bytes = ls_boundary_bytes (&mlp, &shard) * tp, .algorithm = "ring" };
+    communication += ls_coll_time_alone (cluster, ls_coll_plan (cluster, &nccl, &q, LS_NETWORK_FLOW, arena));
+  }
+  ls_calibration_clear (&c);
+  ls_cluster_free (cluster);
+  return (double) math / (double) communication;
+}
+
+/* tp-1: both take as long at F W / C = 13.03 ways, which leaves out that a rank need not send its
+ * own part: 14.03. */
+static void
+tensor_parallelism_turns_bound_by_communication (void)
+{
+  double ways = 28672 * 450e9 / 990e12;
+  LS_CHECK_NEAR (ways, 13.03, 1e-3);
+  LS_CHECK_NEAR (math_over_communication (8), ways / 7, 1e-2);
+  LS_CHECK_NEAR (math_over_communication (16), ways / 15, 1e-2);
+  LS_CHECK (math_over_communication (8) > 1 && math_over_communication (16) < 1);
+}
+
+/* Tokens of a step that rank 0 has in each of its layers, over the ranks that have the same ones. */
+static double
+tokens_of_a_gpu (uint32_t gpus, uint32_t pp, uint32_t sequences)
+{
+  const LsModel m = { .name = (char *) "m", .n_layers = 8, .hidden = 1024, .n_heads = 16, .n_kv_heads = 16, .head_dim = 64, .ffn = 4096, .vocab = 32000,
+                      .seq = 4096, .mlp = LS_MLP_GELU, .attention = LS_ATTENTION_FLASH };
+  LsStrategy s;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  ls_strategy_init (&s);
+  s.gpus = gpus;
+  s.tp = 8;
+  s.cp = 2;
+  s.pp = pp;
+  s.global_batch = sequences;
+  LS_CHECK (ls_strategy_resolve (&s, &m, gpus, 8, diags));
+  g_autoptr (LsPlan) plan = ls_lower (&m, &s, NULL, NULL);
+  double tokens = 0;
+  for (uint32_t i = 0; plan && i < plan->programs[0].n_instances; i++) {
+    const LsSegment *segment = &plan->segments[plan->programs[0].instances[i].segment];
+    for (uint32_t o = 0; o < segment->n_ops; o++)
+      if (segment->ops[o].kernel != UINT32_MAX && strcmp (segment->ops[o].name, "qkv") == 0)
+        tokens += (double) plan->kernels[segment->ops[o].kernel].m;
+  }
+  ls_strategy_clear (&s);
+  return tokens / (m.n_layers / pp) / (8 * pp);
+}
+
+/* bs-1: Megatron's 16B, 70B and 314B, whatever is cut how. */
+static void
+a_gpu_has_its_part_of_the_batch (void)
+{
+  LS_CHECK_DOUBLE (tokens_of_a_gpu (192, 1, 192), ==, 4096);
+  LS_CHECK_DOUBLE (tokens_of_a_gpu (768, 4, 384), ==, 2048);
+  LS_CHECK_DOUBLE (tokens_of_a_gpu (3072, 8, 1536), ==, 2048);
+}
+
 LS_TEST_MAIN ("worked", LS_TEST (products_turn_compute_bound), LS_TEST (a_split_product_turns_compute_bound),
               LS_TEST (peaks_are_those_of_the_tensor_cores), LS_TEST (states_take_18_bytes_per_parameter),
-              LS_TEST (attention_of_a_step), LS_TEST (switches_of_a_node_add_up))
+              LS_TEST (attention_of_a_step), LS_TEST (switches_of_a_node_add_up),
+              LS_TEST (tensor_parallelism_turns_bound_by_communication), LS_TEST (a_gpu_has_its_part_of_the_batch))

@@ -1,0 +1,114 @@
+/* Sweeps: LsSweep of lockstep/lockstep.h. */
+#include <lockstep/lockstep.h>
+
+#include "io/read_strategy.h"
+#include "io/write_file.h"
+#include "sweep/sweep.h"
+
+struct LsSweep {
+  LsSweepSpec spec;
+  LsSweepRun *run; /* NULL: not yet */
+  char *journal;
+};
+
+LsSweep *
+ls_sweep_new (void)
+{
+  LsSweep *sweep = g_new0 (LsSweep, 1);
+  ls_sweep_spec_init (&sweep->spec);
+  return sweep;
+}
+
+void
+ls_sweep_free (LsSweep *sweep)
+{
+  if (!sweep)
+    return;
+  ls_sweep_run_free (sweep->run);
+  ls_sweep_spec_clear (&sweep->spec);
+  g_free (sweep->journal);
+  g_free (sweep);
+}
+
+gboolean
+ls_sweep_set (LsSweep *sweep, const char *key, const char *value, GError **error)
+{
+  g_return_val_if_fail (sweep && key && value, FALSE);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  return ls_sweep_spec_set (&sweep->spec, key, value, diags) || ls_diag_list_to_error (diags, error);
+}
+
+gboolean
+ls_sweep_load_strategy (LsSweep *sweep, const char *name_or_path, GError **error)
+{
+  g_return_val_if_fail (sweep && name_or_path, FALSE);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsStrategy strategy;
+  if (!ls_strategy_load (name_or_path, &strategy, diags))
+    return ls_diag_list_to_error (diags, error);
+  ls_strategy_clear (&sweep->spec.job.strategy);
+  sweep->spec.job.strategy = strategy;
+  return TRUE;
+}
+
+void
+ls_sweep_set_pareto (LsSweep *sweep, gboolean is_wanted)
+{
+  g_return_if_fail (sweep);
+  sweep->spec.pareto = is_wanted;
+}
+
+void
+ls_sweep_set_journal (LsSweep *sweep, const char *path)
+{
+  g_return_if_fail (sweep);
+  g_free (sweep->journal);
+  sweep->spec.journal = sweep->journal = g_strdup (path);
+}
+
+gboolean
+ls_sweep_run (LsSweep *sweep, const gint *stop, LsSweepProgressFunc progress, gpointer data, GError **error)
+{
+  g_return_val_if_fail (sweep && !sweep->run, FALSE);
+  sweep->spec.stop = stop;
+  sweep->spec.progress = progress;
+  sweep->spec.progress_data = data;
+  sweep->run = ls_sweep_spec_run (&sweep->spec, error);
+  return sweep->run != NULL;
+}
+
+gboolean
+ls_sweep_was_stopped (const LsSweep *sweep)
+{
+  g_return_val_if_fail (sweep && sweep->run, FALSE);
+  return ls_sweep_run_report (sweep->run)->is_interrupted;
+}
+
+char *
+ls_sweep_text (const LsSweep *sweep)
+{
+  g_return_val_if_fail (sweep && sweep->run, NULL);
+  return ls_sweep_to_text (ls_sweep_run_report (sweep->run));
+}
+
+char *
+ls_sweep_json (const LsSweep *sweep)
+{
+  g_return_val_if_fail (sweep && sweep->run, NULL);
+  return ls_sweep_to_json (ls_sweep_run_report (sweep->run));
+}
+
+char *
+ls_sweep_csv (const LsSweep *sweep)
+{
+  g_return_val_if_fail (sweep && sweep->run, NULL);
+  return ls_sweep_to_csv (ls_sweep_run_report (sweep->run));
+}
+
+gboolean
+ls_sweep_write_list (const LsSweep *sweep, const char *path, GError **error)
+{
+  g_return_val_if_fail (sweep && sweep->run && path, FALSE);
+  g_autofree char *text = ls_sweep_run_list (sweep->run);
+  return ls_write_text (path, text, error);
+}

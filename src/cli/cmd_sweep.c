@@ -1,0 +1,184 @@
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/job_args.h"
+
+typedef struct {
+  CliJob job; /* first: callbacks of its entries get the address of all */
+  char *prune, *top, *threads, *gpu_hour, *gpu_watts, *pue, *list, *journal;
+  gboolean pareto, json, csv;
+} Args;
+
+static void
+args_clear (Args *args)
+{
+  cli_job_clear (&args->job);
+  char *texts[] = { args->prune, args->top, args->threads, args->gpu_hour, args->gpu_watts, args->pue, args->list, args->journal };
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
+    g_free (texts[i]);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Args, args_clear)
+
+static const CliHelp help = {
+  .usage = "sweep --model NAME|FILE --cluster NAME|FILE --gpus N --global-batch B [OPTION...]",
+  .summary = "The best of all legal configurations: enumerated, those that cannot fit or cannot win left out\n"
+             "by bounds, the rest simulated on threads. --gpus, --global-batch, --tp, --pp, --cp, --ep, --vpp,\n"
+             "--sp, --zero, --dp-kind, --micro-batch, --schedule, --recompute and --tp-overlap take a list\n"
+             "(\"1,2,4\") that narrows their range; the other options that say which job are those of\n"
+             "lockstep run.",
+  .description = "Ctrl-C ends it with the results so far; a second time at once.\n\n"
+                 "Examples:\n"
+                 "  lockstep sweep --model gpt-7.5b --cluster dgx-a100-80g --gpus 64 --global-batch 512\n"
+                 "  lockstep sweep --model gpt-162b --cluster dgx-a100-80g --gpus 64 --global-batch 128 --micro-batch 1 --p2p scatter-gather --list all.csv\n\n"
+                 CLI_EXIT_CODES,
+};
+
+/* Flags that a sweep has not. */
+static const char *const single_flags[] = { "trace", "order", "published", "slow", "dp", "slice", NULL };
+
+/* The flags of a job, hidden; --sp with its list. */
+static void
+add_job_entries (CliJob *job, GArray *entries)
+{
+  cli_job_entries (job, G_OPTION_FLAG_HIDDEN, entries);
+  for (guint i = entries->len; i-- > 0;) {
+    GOptionEntry *e = &g_array_index (entries, GOptionEntry, i);
+    if (strcmp (e->long_name, "sp") == 0)
+      e->flags = G_OPTION_FLAG_HIDDEN | G_OPTION_FLAG_FILENAME;
+    else if (g_strv_contains (single_flags, e->long_name))
+      g_array_remove_index (entries, i);
+  }
+}
+
+static gboolean
+parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **error)
+{
+  const GOptionEntry others[] = {
+    { "prune", 0, 0, G_OPTION_ARG_FILENAME, &args->prune, "off: simulate all that may fit; default on", "on|off" },
+    { "top", 0, 0, G_OPTION_ARG_FILENAME, &args->top, "How many are ranked of each number of GPUs and global batch; default 5", "N" },
+    { "pareto", 0, 0, G_OPTION_ARG_NONE, &args->pareto, "Also what nothing beats in time, memory and cost together", NULL },
+    { "threads", 'j', 0, G_OPTION_ARG_FILENAME, &args->threads, "Threads; default: one per processor", "N" },
+    { "gpu-hour", 0, 0, G_OPTION_ARG_FILENAME, &args->gpu_hour, "Dollars for an hour of a GPU; default: of May 2026", "USD" },
+    { "gpu-watts", 0, 0, G_OPTION_ARG_FILENAME, &args->gpu_watts, "Power of a GPU; default: its board limit", "W" },
+    { "pue", 0, 0, G_OPTION_ARG_FILENAME, &args->pue, "Power of the data centre over that; default 1.1", "X" },
+    { "list", 0, 0, G_OPTION_ARG_FILENAME, &args->list, "Write every simulated configuration with its picoseconds (CSV)", "FILE" },
+    { "journal", 0, 0, G_OPTION_ARG_FILENAME, &args->journal,
+      "Write down what is done; started again, the sweep goes on from there", "FILE" },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "Print JSON", NULL },
+    { "csv", 0, 0, G_OPTION_ARG_NONE, &args->csv, "Print a row for each of the best", NULL },
+    G_OPTION_ENTRY_NULL,
+  };
+  g_autoptr (GArray) entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
+  add_job_entries (&args->job, entries);
+  g_array_append_vals (entries, others, G_N_ELEMENTS (others) - 1);
+  if (!cli_parse (argc, argv, &help, (const GOptionEntry *) (gpointer) entries->data, args, ret_done, error))
+    return FALSE;
+  const char *wrong = args->json && args->csv ? "--json and --csv exclude each other" : NULL;
+  if (*ret_done || (!wrong && *argc == 1))
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, wrong ? "%s" : "unexpected argument \"%s\"", wrong ? wrong : (*argv)[1]);
+  return FALSE;
+}
+
+static gboolean
+set_knob (gpointer sweep, const char *key, const char *value, GError **error)
+{
+  return ls_sweep_set (sweep, key, value, error);
+}
+
+static gboolean
+load_strategy (gpointer sweep, const char *name_or_path, GError **error)
+{
+  return ls_sweep_load_strategy (sweep, name_or_path, error);
+}
+
+static LsSweep *
+make_sweep (const Args *args, GError **error)
+{
+  const CliJobSetter setter = { set_knob, load_strategy };
+  const struct {
+    const char *key, *value;
+  } own[] = {
+    { "prune", args->prune },       { "top", args->top },             { "threads", args->threads },
+    { "gpu-hour", args->gpu_hour }, { "gpu-watts", args->gpu_watts }, { "pue", args->pue },
+  };
+  g_autoptr (LsSweep) sweep = ls_sweep_new ();
+  if (!cli_job_apply (&args->job, &setter, sweep, error))
+    return NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (own); i++)
+    if (own[i].value && !ls_sweep_set (sweep, own[i].key, own[i].value, error))
+      return NULL;
+  ls_sweep_set_pareto (sweep, args->pareto);
+  ls_sweep_set_journal (sweep, args->journal);
+  return g_steal_pointer (&sweep);
+}
+
+/* --- while it runs ------------------------------------------------------------------------ */
+
+static gint stop_asked;
+
+/* The second time the signal does what it does by itself. */
+static void
+on_interrupt (int number)
+{
+  g_atomic_int_set (&stop_asked, 1);
+  signal (number, SIG_DFL);
+}
+
+#define BAR_WIDTH 30
+#define BAR_PERIOD_US 100000
+
+typedef struct {
+  gint64 started, shown;
+} Bar;
+
+static void
+show_progress (guint64 n_done, guint64 n_to_do, gpointer data)
+{
+  Bar *bar = data;
+  gint64 now = g_get_monotonic_time ();
+  if (now - bar->shown < BAR_PERIOD_US)
+    return;
+  bar->shown = now;
+  double seconds = (double) (now - bar->started) / 1e6, rate = (double) n_done / seconds;
+  int filled = (int) (BAR_WIDTH * n_done / MAX (n_to_do, 1));
+  g_autofree char *full = g_strnfill ((gsize) filled, '#'), *rest = g_strnfill ((gsize) (BAR_WIDTH - filled), '.');
+  fprintf (stderr, "\r[%s%s] %" G_GUINT64_FORMAT " of at most %" G_GUINT64_FORMAT ", %.1f/s, at most %.0f s left ", full, rest, n_done,
+           n_to_do, rate, (double) (n_to_do - n_done) / rate);
+}
+
+static gboolean
+run_sweep (LsSweep *sweep, GError **error)
+{
+  Bar bar = { .started = g_get_monotonic_time () };
+  gboolean has_terminal = isatty (STDERR_FILENO);
+  signal (SIGINT, on_interrupt);
+  gboolean ok = ls_sweep_run (sweep, &stop_asked, has_terminal ? show_progress : NULL, &bar, error);
+  signal (SIGINT, SIG_DFL);
+  if (has_terminal && bar.shown > 0)
+    fprintf (stderr, "\r%*s\r", 100, "");
+  if (ok && ls_sweep_was_stopped (sweep))
+    cli_warn ("stopped: these are the results so far");
+  return ok;
+}
+
+gboolean
+cli_sweep (int argc, char **argv, GError **error)
+{
+  g_auto (Args) args = { 0 };
+  cli_job_init (&args.job);
+  gboolean is_done = FALSE;
+  if (!parse_args (&argc, &argv, &args, &is_done, error))
+    return FALSE;
+  if (is_done)
+    return TRUE;
+  g_autoptr (LsSweep) sweep = make_sweep (&args, error);
+  if (!sweep || (args.list && !ls_check_output_path (LS_OUTPUT_CSV, args.list, error)) || !run_sweep (sweep, error))
+    return FALSE;
+  if (args.list && !ls_sweep_write_list (sweep, args.list, error))
+    return FALSE;
+  g_autofree char *text = args.json ? ls_sweep_json (sweep) : args.csv ? ls_sweep_csv (sweep) : ls_sweep_text (sweep);
+  return cli_print (text, error);
+}

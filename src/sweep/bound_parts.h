@@ -1,0 +1,32 @@
+/* sweep/bound_parts.h — what the bound of a job is made of (private to bound.c). */
+#ifndef LS_SWEEP_BOUND_PARTS_H
+#define LS_SWEEP_BOUND_PARTS_H
+
+#include "parallel/strategy.h"
+#include "sweep/hardware.h"
+
+/* Rates of the network are rounded to whole numbers of a quantum (core/level.h): times of
+ * collectives count this much of themselves. */
+#define BOUND_ROUNDING 0.9999
+
+/* Of one micro-batch on one rank, at least. */
+typedef struct {
+  LsTime f, b; /* b: with what runs again */
+  uint64_t n_params, n_expert; /* the latter of the former: experts */
+  uint64_t kept; /* bytes from forward to backward */
+} BoundPart;
+
+enum { PART_EMBEDDING, PART_DENSE, PART_EXPERTS, PART_HEAD, N_BOUND_PARTS }; /* a layer of either kind */
+
+typedef struct {
+  const LsModel *model;
+  const LsHardware *hardware; /* with the attention kernel of the job */
+  const LsCluster *cluster;
+  const LsStrategy *s; /* resolved */
+  bool is_split;       /* backwards are I and W */
+  bool has_head_weight;
+} BoundParts;
+
+void bound_parts (const BoundParts *in, BoundPart ret_parts[N_BOUND_PARTS]);
+
+#endif

@@ -1,0 +1,363 @@
+#include "sweep/space.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "io/field.h"
+#include "io/read_strategy.h"
+#include "parallel/sched.h"
+
+static const char *const axis_names[LS_N_SPACE_AXES] = {
+  [LS_SPACE_GPUS] = "gpus",
+  [LS_SPACE_GLOBAL_BATCH] = "global_batch",
+  [LS_SPACE_TP] = "tp",
+  [LS_SPACE_PP] = "pp",
+  [LS_SPACE_CP] = "cp",
+  [LS_SPACE_EP] = "ep",
+  [LS_SPACE_MICRO_BATCH] = "micro_batch",
+  [LS_SPACE_VPP] = "vpp",
+  [LS_SPACE_SCHEDULE] = "schedule",
+  [LS_SPACE_SP] = "sp",
+  [LS_SPACE_ZERO] = "zero",
+  [LS_SPACE_DP_KIND] = "dp_kind",
+  [LS_SPACE_RECOMPUTE] = "recompute",
+  [LS_SPACE_TP_OVERLAP] = "tp_overlap",
+};
+
+#define MAX_SIZE (UINT64_C (1) << 40)
+
+void
+ls_space_init (LsSpace *space)
+{
+  *space = (LsSpace) { .schedules = g_ptr_array_new_with_free_func (g_free) };
+  for (int a = 0; a < LS_N_SPACE_AXES; a++)
+    space->values[a] = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+}
+
+void
+ls_space_clear (LsSpace *space)
+{
+  if (!space || !space->schedules)
+    return;
+  for (int a = 0; a < LS_N_SPACE_AXES; a++)
+    g_array_unref (space->values[a]);
+  g_ptr_array_unref (space->schedules);
+  *space = (LsSpace) { 0 };
+}
+
+LsSpaceAxis
+ls_space_axis (const char *knob)
+{
+  const LsField *f = ls_field_find (ls_strategy_fields, knob);
+  for (int a = 0; f && a < LS_N_SPACE_AXES; a++)
+    if (strcmp (f->key, axis_names[a]) == 0)
+      return (LsSpaceAxis) a;
+  return LS_N_SPACE_AXES;
+}
+
+const char *
+ls_space_axis_name (LsSpaceAxis axis)
+{
+  return axis_names[axis];
+}
+
+/* --- ranges ---------------------------------------------------------------------------- */
+
+static void
+add_value (LsSpace *space, LsSpaceAxis axis, uint32_t value)
+{
+  GArray *list = space->values[axis];
+  for (guint i = 0; i < list->len; i++)
+    if (g_array_index (list, uint32_t, i) == value)
+      return;
+  g_array_append_val (list, value);
+}
+
+static void
+add_schedule (LsSpace *space, const char *name)
+{
+  for (guint i = 0; i < space->schedules->len; i++)
+    if (strcmp (g_ptr_array_index (space->schedules, i), name) == 0)
+      return;
+  add_value (space, LS_SPACE_SCHEDULE, space->schedules->len);
+  g_ptr_array_add (space->schedules, g_strdup (name));
+}
+
+/* What a strategy holds on an axis. */
+static uint32_t
+value_of (const LsStrategy *s, LsSpaceAxis axis)
+{
+  switch (axis) {
+  case LS_SPACE_GPUS:
+    return s->gpus;
+  case LS_SPACE_GLOBAL_BATCH:
+    return s->global_batch;
+  case LS_SPACE_TP:
+    return s->tp;
+  case LS_SPACE_PP:
+    return s->pp;
+  case LS_SPACE_CP:
+    return s->cp;
+  case LS_SPACE_EP:
+    return s->ep;
+  case LS_SPACE_MICRO_BATCH:
+    return s->micro_batch;
+  case LS_SPACE_VPP:
+    return s->vpp;
+  case LS_SPACE_SP:
+    return s->sp;
+  case LS_SPACE_ZERO:
+    return s->zero_stage;
+  case LS_SPACE_DP_KIND:
+    return (uint32_t) s->dp_kind;
+  case LS_SPACE_RECOMPUTE:
+    return (uint32_t) s->recompute;
+  default:
+    return s->tp_overlap;
+  }
+}
+
+/* Every value is read as the flag of that name would be. */
+gboolean
+ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDiagList *diags)
+{
+  g_auto (GStrv) items = g_strsplit (text, ",", -1);
+  LsStrategy s;
+  ls_strategy_init (&s);
+  bool ok = true;
+  g_array_set_size (space->values[axis], 0);
+  if (axis == LS_SPACE_SCHEDULE)
+    g_ptr_array_set_size (space->schedules, 0);
+  for (guint i = 0; i < MAX (1, g_strv_length (items)); i++) {
+    const char *item = items[i] ? items[i] : "";
+    if (!ls_field_set_text (ls_strategy_fields, &s, axis_names[axis], item, diags)) {
+      ok = false;
+      continue;
+    }
+    bool is_group = axis == LS_SPACE_ZERO && (s.zero_group > 0 || s.zero_stage == LS_ZERO_AUTO);
+    bool is_unknown = axis == LS_SPACE_SCHEDULE && !ls_sched_find (item);
+    if (is_group || is_unknown) {
+      ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, is_unknown ? "lockstep list schedules" : NULL,
+                   "--%s: expected %s; got \"%s\"", axis_names[axis],
+                   is_group ? "stages from 0 to 3, separated by commas" : "names of schedules, separated by commas", item);
+      ok = false;
+    } else if (axis == LS_SPACE_SCHEDULE)
+      add_schedule (space, item);
+    else
+      add_value (space, axis, value_of (&s, axis));
+  }
+  ls_strategy_clear (&s);
+  return ok;
+}
+
+static void
+add_divisors (LsSpace *space, LsSpaceAxis axis, uint32_t n, uint32_t most)
+{
+  for (uint32_t d = 1; d <= n && d <= most; d++)
+    if (n % d == 0)
+      add_value (space, axis, d);
+}
+
+static uint32_t
+largest (const GArray *list)
+{
+  uint32_t most = 1;
+  for (guint i = 0; i < list->len; i++)
+    most = MAX (most, g_array_index (list, uint32_t, i));
+  return most;
+}
+
+static bool
+divides_layers (uint32_t n_layers, uint64_t n_chunks)
+{
+  return n_layers % n_chunks == 0 || (n_layers + UINT64_C (2)) % n_chunks == 0;
+}
+
+/* Chunks per rank that come out even for some pp. */
+static void
+fill_vpp (LsSpace *space, uint32_t n_layers)
+{
+  const GArray *pp = space->values[LS_SPACE_PP];
+  add_value (space, LS_SPACE_VPP, 1);
+  for (uint32_t v = 2; v <= n_layers + 2; v++)
+    for (guint i = 0; i < pp->len; i++)
+      if (g_array_index (pp, uint32_t, i) > 1 && divides_layers (n_layers, (uint64_t) v * g_array_index (pp, uint32_t, i)))
+        add_value (space, LS_SPACE_VPP, v);
+}
+
+static void
+fill_list (LsSpace *space, LsSpaceAxis axis, const uint32_t *values, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    add_value (space, axis, values[i]);
+}
+
+static void
+fill_degrees (LsSpace *space, LsSpaceAxis axis, const LsModel *m, uint32_t gpus_per_node)
+{
+  uint32_t gpus = largest (space->values[LS_SPACE_GPUS]);
+  const GArray *batches = space->values[LS_SPACE_GLOBAL_BATCH];
+  if (axis == LS_SPACE_TP)
+    add_divisors (space, axis, gpus_per_node, gpus);
+  else if (axis == LS_SPACE_PP)
+    add_divisors (space, axis, gpus, m->n_layers + 2);
+  else if (axis == LS_SPACE_EP && m->n_experts > 0)
+    add_divisors (space, axis, m->n_experts, gpus);
+  else if (axis == LS_SPACE_VPP)
+    fill_vpp (space, m->n_layers);
+  else if (axis == LS_SPACE_MICRO_BATCH)
+    for (guint i = 0; i < batches->len; i++)
+      add_divisors (space, axis, g_array_index (batches, uint32_t, i), LS_SPACE_MAX_MICRO_BATCH);
+  else
+    add_value (space, axis, 1);
+}
+
+static void
+fill_axis (LsSpace *space, LsSpaceAxis axis, const LsModel *m, uint32_t gpus_per_node, bool is_torus)
+{
+  static const uint32_t off_on[] = { 0, 1 }, stages[] = { 0, 1, 2, 3 };
+  static const uint32_t kinds[] = { LS_DP_AUTO, LS_DP_FSDP2 };
+  static const uint32_t recompute[] = { LS_RECOMPUTE_NONE, LS_RECOMPUTE_SELECTIVE, LS_RECOMPUTE_FULL };
+  static const char *const schedules[] = { "1f1b", "interleaved-1f1b", "zb-h1" };
+  if (axis == LS_SPACE_SP || axis == LS_SPACE_TP_OVERLAP)
+    fill_list (space, axis, off_on, 2);
+  else if (axis == LS_SPACE_ZERO)
+    fill_list (space, axis, stages + (is_torus ? 3 : 0), is_torus ? 1 : 4);
+  else if (axis == LS_SPACE_DP_KIND && is_torus)
+    add_value (space, axis, LS_DP_XLA_FSDP);
+  else if (axis == LS_SPACE_DP_KIND)
+    fill_list (space, axis, kinds, G_N_ELEMENTS (kinds));
+  else if (axis == LS_SPACE_RECOMPUTE)
+    fill_list (space, axis, recompute, G_N_ELEMENTS (recompute));
+  else if (axis == LS_SPACE_SCHEDULE)
+    for (guint i = 0; i < G_N_ELEMENTS (schedules); i++)
+      add_schedule (space, schedules[i]);
+  else
+    fill_degrees (space, axis, m, gpus_per_node);
+}
+
+gboolean
+ls_space_fill (LsSpace *space, const LsModel *m, const LsStrategy *base, uint32_t gpus_per_node, bool is_torus,
+               GError **error)
+{
+  for (int a = LS_SPACE_GPUS; a <= LS_SPACE_GLOBAL_BATCH; a++)
+    if (space->values[a]->len == 0 && value_of (base, (LsSpaceAxis) a) > 0)
+      add_value (space, (LsSpaceAxis) a, value_of (base, (LsSpaceAxis) a));
+  if (space->values[LS_SPACE_GPUS]->len == 0 || space->values[LS_SPACE_GLOBAL_BATCH]->len == 0) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected --%s",
+                 space->values[LS_SPACE_GPUS]->len == 0 ? "gpus" : "global-batch");
+    return FALSE;
+  }
+  space->size = 1;
+  for (int a = 0; a < LS_N_SPACE_AXES; a++) {
+    if (space->values[a]->len == 0)
+      fill_axis (space, (LsSpaceAxis) a, m, gpus_per_node, is_torus);
+    space->size *= space->values[a]->len; /* each is at most 2^20 values, checked after each */
+    if (space->size > MAX_SIZE) {
+      g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "more than 2^40 configurations; narrow the ranges");
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+/* --- points ------------------------------------------------------------------------------ */
+
+void
+ls_space_point (const LsSpace *space, uint64_t index, LsPoint *ret_point)
+{
+  for (int a = LS_N_SPACE_AXES; a-- > 0;) {
+    ret_point->at[a] = (uint32_t) (index % space->values[a]->len);
+    index /= space->values[a]->len;
+  }
+}
+
+bool
+ls_space_next (const LsSpace *space, LsPoint *point)
+{
+  for (int a = LS_N_SPACE_AXES; a-- > 0;) {
+    if (++point->at[a] < space->values[a]->len)
+      return true;
+    point->at[a] = 0;
+  }
+  return false;
+}
+
+static const LsSched *
+sched_of (const LsSpace *space, const LsPoint *p)
+{
+  return ls_sched_find (g_ptr_array_index (space->schedules, p->at[LS_SPACE_SCHEDULE]));
+}
+
+/* As fill_pipeline () in parallel/strategy_resolve.c. */
+static bool
+fixes_chunks (const LsSched *sched)
+{
+  return sched->n_chunks && sched->placement != LS_PLACE_PIPES;
+}
+
+static bool
+holds (const LsSpace *space, LsSpaceAxis axis, uint32_t value)
+{
+  for (guint i = 0; i < space->values[axis]->len; i++)
+    if (g_array_index (space->values[axis], uint32_t, i) == value)
+      return true;
+  return false;
+}
+
+bool
+ls_space_is_distinct (const LsSpace *space, const LsStrategy *base, const LsPoint *p)
+{
+  uint64_t tp = ls_space_value (space, p, LS_SPACE_TP), pp = ls_space_value (space, p, LS_SPACE_PP);
+  if (tp == 1 && (p->at[LS_SPACE_SP] > 0 || p->at[LS_SPACE_TP_OVERLAP] > 0))
+    return false;
+  if (pp == 1 && p->at[LS_SPACE_SCHEDULE] > 0)
+    return false;
+  if (tp * pp >= ls_space_value (space, p, LS_SPACE_GPUS) && (p->at[LS_SPACE_ZERO] > 0 || p->at[LS_SPACE_DP_KIND] > 0))
+    return false;
+  bool is_fsdp2 = ls_space_value (space, p, LS_SPACE_DP_KIND) == LS_DP_FSDP2;
+  if (pp > 1 && is_fsdp2 && base->reshard_after_forward == LS_RESHARD_AUTO && ls_space_value (space, p, LS_SPACE_ZERO) == 2 && holds (space, LS_SPACE_ZERO, 3))
+    return false;
+  return pp == 1 || p->at[LS_SPACE_VPP] == 0 || !fixes_chunks (sched_of (space, p));
+}
+
+bool
+ls_space_is_refused (const LsSpace *space, const LsModel *m, const LsStrategy *base, const LsPoint *p)
+{
+  uint64_t tp = ls_space_value (space, p, LS_SPACE_TP), pp = ls_space_value (space, p, LS_SPACE_PP);
+  uint64_t replica = tp * pp * ls_space_value (space, p, LS_SPACE_CP), gpus = ls_space_value (space, p, LS_SPACE_GPUS);
+  if (gpus % replica != 0 || m->n_heads % tp != 0 || m->ffn % tp != 0)
+    return true;
+  if (ls_space_value (space, p, LS_SPACE_GLOBAL_BATCH) % (gpus / replica * ls_space_value (space, p, LS_SPACE_MICRO_BATCH)) != 0)
+    return true;
+  uint64_t ep = ls_space_value (space, p, LS_SPACE_EP), vpp = ls_space_value (space, p, LS_SPACE_VPP);
+  if (m->n_experts == 0 ? ep > 1 : m->n_experts % ep != 0)
+    return true;
+  if (base->layers_per_chunk || (pp > 1 && fixes_chunks (sched_of (space, p))))
+    return false;
+  return !divides_layers (m->n_layers, pp * vpp);
+}
+
+void
+ls_space_strategy (const LsSpace *space, const LsStrategy *base, const LsPoint *p, LsStrategy *ret_s)
+{
+  ls_strategy_copy (ret_s, base);
+  ret_s->gpus = ls_space_value (space, p, LS_SPACE_GPUS);
+  ret_s->global_batch = ls_space_value (space, p, LS_SPACE_GLOBAL_BATCH);
+  ret_s->tp = ls_space_value (space, p, LS_SPACE_TP);
+  ret_s->pp = ls_space_value (space, p, LS_SPACE_PP);
+  ret_s->cp = ls_space_value (space, p, LS_SPACE_CP);
+  ret_s->ep = ls_space_value (space, p, LS_SPACE_EP);
+  ret_s->dp = 0;
+  ret_s->micro_batch = ls_space_value (space, p, LS_SPACE_MICRO_BATCH);
+  ret_s->vpp = ls_space_value (space, p, LS_SPACE_VPP);
+  ret_s->sp = ls_space_value (space, p, LS_SPACE_SP) != 0;
+  ret_s->zero_stage = ls_space_value (space, p, LS_SPACE_ZERO);
+  ret_s->dp_kind = (int) ls_space_value (space, p, LS_SPACE_DP_KIND);
+  ret_s->recompute = (int) ls_space_value (space, p, LS_SPACE_RECOMPUTE);
+  ret_s->tp_overlap = ls_space_value (space, p, LS_SPACE_TP_OVERLAP) != 0;
+  g_free (ret_s->schedule);
+  ret_s->schedule = ret_s->pp > 1 ? g_strdup (g_ptr_array_index (space->schedules, p->at[LS_SPACE_SCHEDULE])) : NULL;
+  if (ret_s->pp > 1 && fixes_chunks (sched_of (space, p)))
+    ret_s->vpp = 1; /* what the schedule needs */
+}

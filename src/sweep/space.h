@@ -1,0 +1,89 @@
+/* sweep/space.h — the configurations that a sweep looks at: a list of values for each axis,
+ * and their product in a fixed order (the last axis turns fastest).
+ *
+ * What has no effect is enumerated once: with tp 1 only the first value of sp and
+ * tp_overlap, with dp * cp = 1 the first of zero and dp_kind, with pp 1 the first schedule
+ * (there is none then), with pp above 1 FSDP2 as zero 3 (it is 2 then, unless
+ * --reshard-after-forward says otherwise), and where a schedule fixes the chunks of a rank, the first vpp.
+ *
+ * Default ranges: tp divides the GPUs of a node; pp divides the GPUs and is at most the
+ * number of layers + 2; vpp wherever chunks come out even (parallel/chunks.h); ep divides the
+ * number of experts and the GPUs; micro-batch divides the global batch, up to
+ * LS_SPACE_MAX_MICRO_BATCH; sp 0, 1; zero 0 to 3 by Megatron-LM (0, 1), DeepSpeed and FSDP2
+ * (2, 3), on TPUs by XLA's FSDP; schedules 1f1b, interleaved-1f1b, zb-h1; recompute none,
+ * selective, full; tp-overlap 0, 1. cp is 1 unless asked for. */
+#ifndef LS_SWEEP_SPACE_H
+#define LS_SWEEP_SPACE_H
+
+#include "base/diag.h"
+#include "parallel/strategy.h"
+
+#define LS_SPACE_MAX_MICRO_BATCH 64
+
+typedef enum {
+  LS_SPACE_GPUS,
+  LS_SPACE_GLOBAL_BATCH,
+  LS_SPACE_TP,
+  LS_SPACE_PP,
+  LS_SPACE_CP,
+  LS_SPACE_EP,
+  LS_SPACE_MICRO_BATCH,
+  LS_SPACE_VPP,
+  LS_SPACE_SCHEDULE,
+  LS_SPACE_SP,
+  LS_SPACE_ZERO,
+  LS_SPACE_DP_KIND,
+  LS_SPACE_RECOMPUTE,
+  LS_SPACE_TP_OVERLAP,
+  LS_N_SPACE_AXES
+} LsSpaceAxis;
+
+typedef struct {
+  GArray *values[LS_N_SPACE_AXES]; /* uint32_t, no value twice; of SCHEDULE: places in schedules */
+  GPtrArray *schedules;      /* char *, owned                                            */
+  uint64_t size;             /* product of the lengths, once filled                      */
+} LsSpace;
+
+/* A configuration: on each axis a place in its list. */
+typedef struct {
+  uint32_t at[LS_N_SPACE_AXES];
+} LsPoint;
+
+void ls_space_init (LsSpace *space);
+void ls_space_clear (LsSpace *space); /* NULL allowed */
+
+/* The axis that a knob narrows ("micro-batch" or "micro_batch"), or LS_N_SPACE_AXES. */
+LsSpaceAxis ls_space_axis (const char *knob);
+const char *ls_space_axis_name (LsSpaceAxis axis); /* static: "micro_batch" */
+
+/* "1,2,4": the values of an axis. Diagnostics are LS_ERROR_USAGE. */
+gboolean ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDiagList *diags);
+
+/* Default ranges for axes that were not set; gpus and global_batch of `base` are those of the
+ * axes unless these were set. gpus_per_node: of the cluster. LS_ERROR_LIMIT: more than
+ * 2^40 configurations. LS_ERROR_USAGE: no number of GPUs. */
+gboolean ls_space_fill (LsSpace *space, const LsModel *m, const LsStrategy *base, uint32_t gpus_per_node, bool is_torus,
+                        GError **error);
+
+/* Number `index` of the product. */
+void ls_space_point (const LsSpace *space, uint64_t index, LsPoint *ret_point);
+/* The next one; false: that was the last. */
+bool ls_space_next (const LsSpace *space, LsPoint *point);
+
+static inline uint32_t
+ls_space_value (const LsSpace *space, const LsPoint *p, LsSpaceAxis axis)
+{
+  return g_array_index (space->values[axis], uint32_t, p->at[axis]);
+}
+
+/* False: another configuration is the same. */
+bool ls_space_is_distinct (const LsSpace *space, const LsStrategy *base, const LsPoint *p);
+
+/* True: ls_strategy_resolve() would refuse it, by one of its rules of divisibility that cost
+ * nothing to look at. False says nothing. */
+bool ls_space_is_refused (const LsSpace *space, const LsModel *m, const LsStrategy *base, const LsPoint *p);
+
+/* base with the values of the axes, not resolved. Deep; clear it. */
+void ls_space_strategy (const LsSpace *space, const LsStrategy *base, const LsPoint *p, LsStrategy *ret_s);
+
+#endif

@@ -1,0 +1,236 @@
+#include "sweep/sweep.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "io/read_model.h"
+#include "sweep/knobs.h"
+#include "sweep/sweep_state.h"
+
+/* --- what is asked ---------------------------------------------------------------------------- */
+
+void
+ls_sweep_spec_init (LsSweepSpec *spec)
+{
+  *spec = (LsSweepSpec) { .top = 5, .price = { NAN, NAN, NAN } };
+  ls_job_spec_init (&spec->job);
+  ls_space_init (&spec->space);
+}
+
+void
+ls_sweep_spec_clear (LsSweepSpec *spec)
+{
+  ls_job_spec_clear (&spec->job);
+  ls_space_clear (&spec->space);
+}
+
+/* Knobs of `run` that make no sense for many jobs at once. */
+static const char *const single_knobs[] = { "trace", "order", "published", "slow", "dp", "slice", NULL };
+
+static gboolean
+set_number (double *ret, const char *key, const char *value, double min, double max, LsDiagList *diags)
+{
+  char *end;
+  double number = g_ascii_strtod (value, &end);
+  bool ok = end != value && *end == '\0' && number >= min && number <= max;
+  if (ok)
+    *ret = number;
+  else
+    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "--%s: expected a number from %g to %g; got \"%s\"", key, min,
+                 max, value);
+  return ok;
+}
+
+static gboolean
+set_prune (LsSweepSpec *spec, const char *value, LsDiagList *diags)
+{
+  if (strcmp (value, "on") != 0 && strcmp (value, "off") != 0) {
+    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "--prune: expected on or off; got \"%s\"", value);
+    return FALSE;
+  }
+  spec->no_prune = strcmp (value, "off") == 0;
+  return TRUE;
+}
+
+static gboolean
+set_count (uint32_t *ret, const char *key, const char *value, uint32_t max, LsDiagList *diags)
+{
+  guint64 number;
+  if (g_ascii_string_to_unsigned (value, 10, 1, max, &number, NULL)) {
+    *ret = (uint32_t) number;
+    return TRUE;
+  }
+  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "--%s: expected a whole number from 1 to %u; got \"%s\"", key,
+               max, value);
+  return FALSE;
+}
+
+gboolean
+ls_sweep_spec_set (LsSweepSpec *spec, const char *key, const char *value, LsDiagList *diags)
+{
+  LsSpaceAxis axis = ls_space_axis (key);
+  if (axis != LS_N_SPACE_AXES)
+    return ls_space_set (&spec->space, axis, value, diags);
+  if (strcmp (key, "prune") == 0)
+    return set_prune (spec, value, diags);
+  if (strcmp (key, "top") == 0)
+    return set_count (&spec->top, key, value, 1000, diags);
+  if (strcmp (key, "threads") == 0)
+    return set_count (&spec->n_threads, key, value, 1024, diags);
+  if (strcmp (key, "gpu-hour") == 0)
+    return set_number (&spec->price.usd_per_gpu_hour, key, value, 0, 1e6, diags);
+  if (strcmp (key, "gpu-watts") == 0)
+    return set_number (&spec->price.gpu_watts, key, value, 0, 1e6, diags);
+  if (strcmp (key, "pue") == 0)
+    return set_number (&spec->price.pue, key, value, 1, 100, diags);
+  if (!g_strv_contains (single_knobs, key))
+    return ls_job_spec_set (&spec->job, key, value, diags);
+  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "--%s does not go with a sweep", key);
+  return FALSE;
+}
+
+/* --- the road ------------------------------------------------------------------------------------ */
+
+static LsSweepRun *
+run_new (LsSweepSpec *spec)
+{
+  LsSweepRun *x = g_new0 (LsSweepRun, 1);
+  x->spec = spec;
+  x->started = g_get_monotonic_time ();
+  x->clusters = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_cluster_free);
+  x->candidates = g_array_new (FALSE, TRUE, sizeof (Candidate));
+  x->groups = g_array_new (FALSE, TRUE, sizeof (Group));
+  x->front = g_array_new (FALSE, FALSE, sizeof (guint));
+  x->known = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, g_free);
+  g_mutex_init (&x->lock);
+  return x;
+}
+
+void
+ls_sweep_run_free (LsSweepRun *x)
+{
+  if (!x)
+    return;
+  g_clear_pointer (&x->report.best, g_array_unref);
+  g_clear_pointer (&x->report.front, g_array_unref);
+  if (x->report.rule)
+    ls_sweep_row_clear (&x->rule);
+  ls_journal_close (x->journal);
+  g_hash_table_unref (x->known);
+  g_clear_error (&x->error);
+  g_ptr_array_unref (x->clusters);
+  g_array_unref (x->candidates);
+  g_array_unref (x->groups);
+  g_array_unref (x->front);
+  g_mutex_clear (&x->lock);
+  ls_hardware_free (x->hardware);
+  ls_model_clear (&x->model);
+  g_free (x->title);
+  g_free (x);
+}
+
+static gboolean
+load (LsSweepRun *x, GError **error)
+{
+  const LsJobSpec *job = &x->spec->job;
+  if (!job->model || !job->cluster) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected --%s", job->model ? "cluster" : "model");
+    return FALSE;
+  }
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  gboolean has_model = ls_model_load (job->model, &x->model, NULL, diags);
+  x->hardware = ls_hardware_load (job->cluster, diags);
+  if (!has_model || !x->hardware)
+    return ls_diag_list_to_error (diags, error);
+  return ls_job_spec_options (job, &x->options, error)
+         && ls_hardware_check_dtype (&x->hardware->spec.gpu, (LsDtype) job->strategy.dtype, error);
+}
+
+static gboolean
+fill_space (LsSweepRun *x, GError **error)
+{
+  const LsClusterSpec *c = &x->hardware->spec;
+  LsStrategy *base = &x->spec->job.strategy;
+  uint32_t n_nodes = x->spec->job.n_nodes > 0 ? x->spec->job.n_nodes : c->n_nodes > 1 ? c->n_nodes : 0;
+  if (base->gpus == 0 && n_nodes > 0)
+    base->gpus = n_nodes * c->gpus_per_node;
+  bool is_torus = c->interior == LS_INTERIOR_TORUS;
+  return ls_space_fill (&x->spec->space, &x->model, base, c->gpus_per_node, is_torus, error);
+}
+
+static void
+choose_price (LsSweepRun *x)
+{
+  const LsPrice *given = &x->spec->price;
+  x->price = ls_price_default (x->hardware->spec.gpu.name);
+  if (!isnan (given->usd_per_gpu_hour))
+    x->price.usd_per_gpu_hour = given->usd_per_gpu_hour;
+  if (!isnan (given->gpu_watts))
+    x->price.gpu_watts = given->gpu_watts;
+  if (!isnan (given->pue))
+    x->price.pue = given->pue;
+  x->report.usd_per_gpu_hour = x->price.usd_per_gpu_hour;
+  x->report.gpu_watts = x->price.gpu_watts;
+  x->report.pue = x->price.pue;
+}
+
+LsSweepRun *
+ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
+{
+  g_autoptr (LsSweepRun) x = run_new (spec);
+  if (!load (x, error) || !fill_space (x, error))
+    return NULL;
+  choose_price (x);
+  if (!sweep_enumerate (x, error))
+    return NULL;
+  Candidate *rule = sweep_rule (x);
+  if (spec->journal && !sweep_journal_open (x, rule, error))
+    return NULL;
+  sweep_search (x);
+  if (x->error) {
+    g_propagate_error (error, g_steal_pointer (&x->error));
+    return NULL;
+  }
+  sweep_rank (x, rule);
+  x->title = g_strdup_printf ("%s on %s", x->model.name, x->hardware->spec.name);
+  x->report.title = x->title;
+  x->report.is_interrupted = is_stopped (x);
+  x->report.simulate_s = (double) x->simulate_us / 1e6;
+  x->report.wall_s = (double) (g_get_monotonic_time () - x->started) / 1e6;
+  return g_steal_pointer (&x);
+}
+
+const LsSweepReport *
+ls_sweep_run_report (const LsSweepRun *x)
+{
+  return &x->report;
+}
+
+/* --- the list --------------------------------------------------------------------------------------- */
+
+static int
+compare_indices (gconstpointer a, gconstpointer b)
+{
+  const Candidate *x = *(Candidate *const *) a, *y = *(Candidate *const *) b;
+  return x->index < y->index ? -1 : x->index > y->index;
+}
+
+char *
+ls_sweep_run_list (const LsSweepRun *x)
+{
+  g_autoptr (GPtrArray) done = g_ptr_array_new ();
+  GString *out = g_string_new ("step_time_ps,memory_bytes,knobs\n");
+  for (guint i = 0; i < x->candidates->len; i++)
+    if (candidate_at (x, i)->status == TRY_DONE)
+      g_ptr_array_add (done, candidate_at (x, i));
+  g_ptr_array_sort (done, compare_indices);
+  for (guint i = 0; i < done->len; i++) {
+    const Candidate *c = done->pdata[i];
+    LsStrategy s;
+    candidate_strategy_at (x, c->index, &s);
+    g_autofree char *knobs = ls_knobs_format (&s);
+    g_string_append_printf (out, "%" G_GINT64_FORMAT ",%" G_GUINT64_FORMAT ",\"%s\"\n", c->step, c->memory_bytes, knobs);
+    ls_strategy_clear (&s);
+  }
+  return g_string_free (out, FALSE);
+}

@@ -1,0 +1,69 @@
+/* sweep/sweep.h — the best of all legal configurations of a job.
+ *
+ * Each configuration (sweep/space.h) is discarded if a rule forbids it, if it surely does not
+ * fit, or if it surely cannot be among the best (sweep/bound.h); what is left is simulated as
+ * `run` would, on threads.
+ *
+ * Search. Configurations with the same GPUs and global batch are a group. In a group they are
+ * tried in the order of their bound (then of the space), LS_SWEEP_WAVE at a time; between
+ * waves the limit is updated: the `top`th best time of those that fit. Once the next bound
+ * exceeds the limit, so do all after it. Nothing that is decided within a wave depends on what
+ * happens in it, so counts and results are the same for any number of threads. With a
+ * Pareto front a configuration is left out only if it is also dominated: if one that was
+ * simulated is, per token, as fast and as cheap as its bounds, and needs no more memory.
+ *
+ * Memory. What does not fit in the order of its allocations, is not simulated. That is a lower
+ * bound (exec/memory.h): what comes to be one of the best is run again with its times recorded
+ * and leaves the ranking if it then does not fit.
+ *
+ * Journal. Every simulation is written down with its result (io/journal.h). A sweep that is started
+ * again takes these and goes on; only the rule of thumb, by which it knows that model, cluster and
+ * calibration are those of before, and those ranked, for their breakdown, run again. */
+#ifndef LS_SWEEP_SWEEP_H
+#define LS_SWEEP_SWEEP_H
+
+#include "io/write_sweep.h"
+#include "sweep/job.h"
+#include "sweep/price.h"
+#include "sweep/space.h"
+
+#define LS_SWEEP_WAVE 32
+
+/* is_done of n_to_do at most are simulated; called by any thread, one at a time. */
+typedef void (*LsSweepProgress) (uint64_t n_done, uint64_t n_to_do, void *data);
+
+typedef struct {
+  LsJobSpec job; /* base: what no axis sets */
+  LsSpace space;
+  uint32_t top;  /* how many are ranked     */
+  bool no_prune, pareto;
+  guint n_threads; /* 0: one per processor  */
+  LsPrice price;   /* NAN: the default      */
+  LsSweepProgress progress; /* or NULL      */
+  void *progress_data;
+  const char *journal; /* path: what is simulated, to go on from; NULL: none. Borrowed */
+  const gint *stop; /* not 0: end with what is there; or NULL. Read atomically */
+} LsSweepSpec;
+
+void ls_sweep_spec_init (LsSweepSpec *spec);
+void ls_sweep_spec_clear (LsSweepSpec *spec);
+
+/* Sets a knob of the sweep, an axis ("1,2,4") or any other knob of a job. Diagnostics are
+ * LS_ERROR_USAGE. */
+gboolean ls_sweep_spec_set (LsSweepSpec *spec, const char *key, const char *value, LsDiagList *diags);
+
+typedef struct LsSweepRun LsSweepRun;
+
+/* Fills the space of spec, which must outlive the run. Errors: those of loading, LS_ERROR_USAGE,
+ * LS_ERROR_LIMIT, of the journal. Nothing legal is a result. */
+LsSweepRun *ls_sweep_spec_run (LsSweepSpec *spec, GError **error);
+void ls_sweep_run_free (LsSweepRun *run); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsSweepRun, ls_sweep_run_free)
+
+const LsSweepReport *ls_sweep_run_report (const LsSweepRun *run);
+
+/* Every simulated configuration in the order of the space: CSV of the flags that run takes,
+ * picoseconds, bytes. Newly allocated. */
+char *ls_sweep_run_list (const LsSweepRun *run);
+
+#endif

@@ -1,0 +1,141 @@
+/* sweep/sweep_journal.c — what a sweep writes down, and takes up again:
+ *
+ *     try INDEX STATUS PICOSECONDS BYTES
+ *     confirm INDEX STATUS BYTES
+ */
+#include "sweep/sweep_state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "io/field_write.h"
+#include "io/read_strategy.h"
+
+/* --- which sweep it is ------------------------------------------------------------------------ */
+
+static void
+append_space (GString *out, const LsSpace *space)
+{
+  for (int a = 0; a < LS_N_SPACE_AXES; a++) {
+    g_string_append_printf (out, " %s", ls_space_axis_name ((LsSpaceAxis) a));
+    for (guint i = 0; i < space->values[a]->len; i++)
+      if (a == LS_SPACE_SCHEDULE)
+        g_string_append_printf (out, ",%s", (const char *) g_ptr_array_index (space->schedules, i));
+      else
+        g_string_append_printf (out, ",%u", g_array_index (space->values[a], uint32_t, i));
+  }
+}
+
+static void
+append_options (GString *out, const LsSweepRun *x)
+{
+  const LsRunOptions *o = &x->options;
+  g_string_append_printf (out, " nodes %u steps %u network %d memory %d %d", x->spec->job.n_nodes, o->n_steps, (int) o->network,
+                          o->memory.clock, o->memory.allocator);
+  for (int i = 0; i < LS_N_HOST_COSTS; i++)
+    g_string_append_printf (out, " %" PRId64, (int64_t) o->host.cost[i]);
+}
+
+/* Model, cluster and calibration by their names, and by what they make of the rule of thumb. */
+static char *
+key_of (const LsSweepRun *x, const Candidate *rule)
+{
+  GString *out = g_string_new (NULL);
+  g_string_append_printf (out, "sweep of %s on %s", x->model.name, x->hardware->spec.name);
+  append_space (out, &x->spec->space);
+  append_options (out, x);
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    g_autofree char *text = ls_field_text (f, &x->spec->job.strategy, NULL);
+    if (text)
+      g_string_append_printf (out, " %s %s", f->key, text);
+  }
+  if (rule)
+    g_string_append_printf (out, " rule %" PRIu64 " %" PRId64 " %" PRIu64, rule->index, (int64_t) rule->step, rule->memory_bytes);
+  g_strdelimit (out->str, "\n\r", ' ');
+  return g_string_free (out, FALSE);
+}
+
+/* --- reading ------------------------------------------------------------------------------------ */
+
+static Known *
+known_of (LsSweepRun *x, uint64_t index)
+{
+  Known *k = g_hash_table_lookup (x->known, &index);
+  if (k)
+    return k;
+  k = g_new0 (Known, 1);
+  k->index = index;
+  g_hash_table_insert (x->known, &k->index, k);
+  return k;
+}
+
+static gboolean
+take_line (const char *text, gpointer run)
+{
+  LsSweepRun *x = run;
+  uint64_t index, bytes;
+  int64_t step;
+  unsigned status;
+  int end = 0;
+  bool is_try = sscanf (text, "try %" SCNu64 " %u %" SCNd64 " %" SCNu64 "%n", &index, &status, &step, &bytes, &end) == 4;
+  if (!is_try && sscanf (text, "confirm %" SCNu64 " %u %" SCNu64 "%n", &index, &status, &bytes, &end) != 3)
+    return FALSE;
+  if (text[end] != '\0' || index >= x->spec->space.size || status <= TRY_PRUNED || status > TRY_DONE)
+    return FALSE;
+  Known *k = known_of (x, index);
+  if (is_try) {
+    k->is_tried = true;
+    k->status = (uint8_t) status;
+    k->step = step;
+    k->memory_bytes = bytes;
+  } else {
+    k->is_confirmed = true;
+    k->confirmed_status = (uint8_t) status;
+    k->confirmed_bytes = bytes;
+  }
+  return TRUE;
+}
+
+gboolean
+sweep_journal_open (LsSweepRun *x, const Candidate *rule, GError **error)
+{
+  g_autofree char *key = key_of (x, rule);
+  x->journal = ls_journal_open (x->spec->journal, key, take_line, x, error);
+  return x->journal != NULL;
+}
+
+const Known *
+sweep_known (const LsSweepRun *x, const Candidate *c)
+{
+  return g_hash_table_lookup (x->known, &c->index);
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static void
+add (LsSweepRun *x, const char *text)
+{
+  if (x->journal && !x->error)
+    g_atomic_int_set (&x->has_failed, !ls_journal_add (x->journal, text, &x->error));
+}
+
+void
+sweep_journal_try (LsSweepRun *x, const Candidate *c)
+{
+  g_autofree char *text = g_strdup_printf ("try %" PRIu64 " %u %" PRId64 " %" PRIu64, c->index, c->status, (int64_t) c->step, c->memory_bytes);
+  add (x, text);
+}
+
+void
+sweep_journal_confirm (LsSweepRun *x, const Candidate *c)
+{
+  g_autofree char *text = g_strdup_printf ("confirm %" PRIu64 " %u %" PRIu64, c->index, c->status, c->memory_bytes);
+  add (x, text);
+}
+
+void
+sweep_journal_sync (LsSweepRun *x)
+{
+  if (x->journal && !x->error)
+    g_atomic_int_set (&x->has_failed, !ls_journal_sync (x->journal, &x->error));
+}

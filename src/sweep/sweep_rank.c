@@ -1,0 +1,226 @@
+/* sweep/sweep_rank.c — the best configurations of a sweep in words and figures, and where the
+ * rule of thumb stands among them. */
+#include "sweep/sweep_state.h"
+
+#include <string.h>
+
+/* --- the rule of thumb ------------------------------------------------------------------------ */
+
+/* TP in the node, PP across, DP the rest (Narayanan et al. 2021, section 3, takeaways 1
+ * and 2): the largest tp, then the fewest stages that fit, the least recomputation, micro-batch 1,
+ * 1F1B, and the distributed optimizer and sequence parallelism where they can be. */
+static bool
+follows_rule (const LsStrategy *s, uint32_t tp)
+{
+  bool is_plain = s->vpp == 1 && s->cp == 1 && !s->tp_overlap && s->micro_batch == 1 && s->zero_stage <= 1;
+  bool is_usual = strcmp (s->schedule, s->pp > 1 ? "1f1b" : "none") == 0;
+  return is_plain && is_usual && s->tp == tp && s->dp_kind != LS_DP_FSDP2 && s->dp_kind != LS_DP_DEEPSPEED;
+}
+
+typedef struct {
+  uint32_t candidate, pp, recompute, sp, zero, ep;
+} RuleCase;
+
+static int
+compare_cases (gconstpointer a, gconstpointer b)
+{
+  const RuleCase *x = a, *y = b;
+  if (x->pp != y->pp)
+    return x->pp < y->pp ? -1 : 1;
+  if (x->recompute != y->recompute)
+    return x->recompute < y->recompute ? -1 : 1;
+  if (x->sp != y->sp)
+    return x->sp > y->sp ? -1 : 1;
+  if (x->zero != y->zero)
+    return x->zero > y->zero ? -1 : 1;
+  return x->ep > y->ep ? -1 : x->ep < y->ep;
+}
+
+static uint32_t
+largest_tp (LsSweepRun *x, const Group *g)
+{
+  const LsCluster *cluster = g_ptr_array_index (x->clusters, 0);
+  uint32_t most = 1;
+  for (uint32_t i = 0; i < g->n; i++) {
+    LsPoint p;
+    ls_space_point (&x->spec->space, candidate_at (x, g->first + i)->index, &p);
+    uint32_t tp = ls_space_value (&x->spec->space, &p, LS_SPACE_TP);
+    most = tp <= cluster->spec.gpus_per_node ? MAX (most, tp) : most;
+  }
+  return most;
+}
+
+static GArray *
+rule_cases (LsSweepRun *x, const Group *g)
+{
+  GArray *cases = g_array_new (FALSE, FALSE, sizeof (RuleCase));
+  uint32_t tp = largest_tp (x, g);
+  for (uint32_t i = g->first; i < g->first + g->n; i++) {
+    LsPoint p;
+    ls_space_point (&x->spec->space, candidate_at (x, i)->index, &p);
+    if (ls_space_value (&x->spec->space, &p, LS_SPACE_TP) != tp || ls_space_value (&x->spec->space, &p, LS_SPACE_MICRO_BATCH) != 1)
+      continue;
+    LsStrategy s;
+    candidate_strategy (x, &p, &s);
+    RuleCase c = { i, s.pp, (uint32_t) s.recompute, s.sp, s.zero_stage, s.ep };
+    if (follows_rule (&s, tp))
+      g_array_append_val (cases, c);
+    ls_strategy_clear (&s);
+  }
+  g_array_sort (cases, compare_cases);
+  return cases;
+}
+
+Candidate *
+sweep_rule (LsSweepRun *x)
+{
+  const Group *g = &g_array_index (x->groups, Group, x->groups->len - 1);
+  g_autoptr (GArray) cases = rule_cases (x, g);
+  for (guint i = 0; i < cases->len && !is_stopped (x); i++) {
+    Candidate *c = candidate_at (x, g_array_index (cases, RuleCase, i).candidate);
+    candidate_try (x, c);
+    if (c->status == TRY_DONE && candidate_confirm (x, c, NULL))
+      return c;
+  }
+  return NULL;
+}
+
+/* --- why not the first --------------------------------------------------------------------------- */
+
+#define N_REASONS 2
+
+/* What takes longer than in the best, per sequence; what is gained elsewhere is not said. */
+static char *
+explain (const LsSweepRow *row, const LsSweepRow *best)
+{
+  double scale = (double) best->strategy.global_batch / row->strategy.global_batch;
+  bool is_said[LS_N_PARTS] = { false };
+  char slower[G_ASCII_DTOSTR_BUF_SIZE];
+  g_ascii_formatd (slower, sizeof slower, "%.1f", 100 * (best->tokens_per_s / row->tokens_per_s - 1));
+  GString *out = g_string_new (NULL);
+  g_string_append_printf (out, "%s %% slower", slower);
+  for (int n = 0; n < N_REASONS; n++) {
+    int worst = -1;
+    double most = 0;
+    for (int p = 0; p < LS_N_PARTS; p++) {
+      double more = row->breakdown_s[p] * scale - best->breakdown_s[p];
+      if (!is_said[p] && more > most) {
+        most = more;
+        worst = p;
+      }
+    }
+    if (worst < 0)
+      break;
+    is_said[worst] = true;
+    g_autofree char *time = ls_format_time (ls_time_from_s (most));
+    g_autofree char *name = g_strdelimit (g_strdup (ls_part_name ((LsPart) worst)), "_", ' ');
+    g_string_append_printf (out, "%s%s more %s", n == 0 ? ": " : ", ", time, name);
+  }
+  return g_string_free (out, FALSE);
+}
+
+/* --- the ranking ------------------------------------------------------------------------------ */
+
+static int
+compare_rows (gconstpointer a, gconstpointer b)
+{
+  const LsSweepRow *x = a, *y = b;
+  if (x->tokens_per_s != y->tokens_per_s)
+    return x->tokens_per_s > y->tokens_per_s ? -1 : 1;
+  return strcmp (x->knobs, y->knobs);
+}
+
+static void
+row_clear (gpointer row)
+{
+  ls_sweep_row_clear (row);
+}
+
+static GArray *
+rows_new (void)
+{
+  GArray *rows = g_array_new (FALSE, TRUE, sizeof (LsSweepRow));
+  g_array_set_clear_func (rows, row_clear);
+  return rows;
+}
+
+static void
+add_row (LsSweepRun *x, GArray *rows, Candidate *c)
+{
+  LsSweepRow row;
+  if (candidate_confirm (x, c, &row))
+    g_array_append_val (rows, row);
+}
+
+/* Those that are ranked; of a group that was stopped those that are known. */
+static void
+add_best (LsSweepRun *x, const Group *g)
+{
+  for (uint32_t n = 0, last = UINT32_MAX; n < x->spec->top; n++) {
+    Candidate *next = NULL;
+    for (uint32_t i = g->first; i < g->first + g->n; i++) {
+      Candidate *c = candidate_at (x, i), *before = last == UINT32_MAX ? NULL : candidate_at (x, last);
+      bool is_behind = !before || c->step > before->step || (c->step == before->step && c->index > before->index);
+      if (c->status != TRY_DONE || !c->is_confirmed || !is_behind)
+        continue;
+      if (!next || c->step < next->step || (c->step == next->step && c->index < next->index))
+        next = c;
+    }
+    if (!next)
+      return;
+    last = (uint32_t) (next - candidate_at (x, 0));
+    add_row (x, x->report.best, next);
+  }
+}
+
+static void
+place_rule (LsSweepRun *x, Candidate *rule)
+{
+  const Group *g = &g_array_index (x->groups, Group, rule->group);
+  x->report.rule_rank = 1;
+  x->report.is_rule_rank_exact = rule->step <= g->limit;
+  for (uint32_t i = g->first; i < g->first + g->n; i++) {
+    const Candidate *c = candidate_at (x, i);
+    x->report.rule_rank += c->status == TRY_DONE && c->step < rule->step;
+  }
+  if (candidate_confirm (x, rule, &x->rule))
+    x->report.rule = &x->rule;
+}
+
+static void
+count (LsSweepRun *x)
+{
+  LsSweepCounts *n = &x->report.counts;
+  for (guint i = 0; i < x->candidates->len; i++) {
+    uint8_t status = candidate_at (x, i)->status;
+    n->illegal += status == TRY_ILLEGAL;
+    n->infeasible += status == TRY_INFEASIBLE;
+    n->pruned += status == TRY_PRUNED;
+    n->simulated += status == TRY_DONE;
+    n->left += status == TRY_PENDING;
+  }
+}
+
+void
+sweep_rank (LsSweepRun *x, Candidate *rule)
+{
+  x->report.best = rows_new ();
+  for (guint i = 0; i < x->groups->len; i++)
+    add_best (x, &g_array_index (x->groups, Group, i));
+  g_array_sort (x->report.best, compare_rows);
+  for (guint i = 1; i < x->report.best->len; i++) {
+    LsSweepRow *row = &g_array_index (x->report.best, LsSweepRow, i);
+    row->why = explain (row, &g_array_index (x->report.best, LsSweepRow, 0));
+  }
+  if (x->spec->pareto) {
+    x->report.front = rows_new ();
+    for (guint i = 0; i < x->front->len; i++)
+      add_row (x, x->report.front, candidate_at (x, g_array_index (x->front, guint, i)));
+    g_array_sort (x->report.front, compare_rows);
+  }
+  if (rule)
+    place_rule (x, rule);
+  if (x->report.rule && x->report.best->len > 0)
+    x->rule.why = explain (&x->rule, &g_array_index (x->report.best, LsSweepRow, 0));
+  count (x);
+}

@@ -1,0 +1,237 @@
+/* sweep/sweep_search.c — which configurations of a sweep are tried: see sweep.h. */
+#include "sweep/sweep_state.h"
+
+#include <string.h>
+
+/* --- enumeration ---------------------------------------------------------------------------- */
+
+bool
+candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s)
+{
+  const LsCluster *cluster = g_ptr_array_index (x->clusters, p->at[LS_SPACE_GPUS]);
+  ls_space_strategy (&x->spec->space, &x->spec->job.strategy, p, ret_s);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  return ls_strategy_resolve (ret_s, &x->model, cluster->n_gpus, cluster->spec.gpus_per_node, diags);
+}
+
+void
+candidate_strategy_at (const LsSweepRun *x, uint64_t index, LsStrategy *ret_s)
+{
+  LsPoint p;
+  ls_space_point (&x->spec->space, index, &p);
+  candidate_strategy (x, &p, ret_s);
+}
+
+/* Counts the point, and keeps it if it may be worth a simulation. */
+static void
+look_at (LsSweepRun *x, LsBounds *bounds, const LsPoint *p, uint64_t index)
+{
+  const LsSpace *space = &x->spec->space;
+  LsSweepCounts *n = &x->report.counts;
+  LsStrategy s;
+  if (!ls_space_is_distinct (space, &x->spec->job.strategy, p))
+    return;
+  n->enumerated++;
+  if (ls_space_is_refused (space, &x->model, &x->spec->job.strategy, p)) {
+    n->illegal++;
+    return;
+  }
+  if (!candidate_strategy (x, p, &s))
+    n->illegal++;
+  else {
+    Candidate c = { .index = index, .bound = ls_bound (bounds, &s, g_ptr_array_index (x->clusters, p->at[LS_SPACE_GPUS])) };
+    bool may_fit = x->options.memory.clock != LS_MEMORY_HOST || c.bound.memory_bytes <= x->capacity_bytes;
+    c.group = p->at[LS_SPACE_GPUS] * space->values[LS_SPACE_GLOBAL_BATCH]->len + p->at[LS_SPACE_GLOBAL_BATCH];
+    if (may_fit)
+      g_array_append_val (x->candidates, c);
+    else
+      n->infeasible++;
+  }
+  ls_strategy_clear (&s);
+}
+
+static int
+compare_candidates (gconstpointer a, gconstpointer b)
+{
+  const Candidate *x = a, *y = b;
+  if (x->group != y->group)
+    return x->group < y->group ? -1 : 1;
+  if (x->bound.step != y->bound.step)
+    return x->bound.step < y->bound.step ? -1 : 1;
+  return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static void
+find_groups (LsSweepRun *x)
+{
+  const LsSpace *space = &x->spec->space;
+  g_array_sort (x->candidates, compare_candidates);
+  uint32_t at = 0;
+  for (guint g = 0; g < space->values[LS_SPACE_GPUS]->len; g++)
+    for (guint b = 0; b < space->values[LS_SPACE_GLOBAL_BATCH]->len; b++) {
+      Group group = { g_array_index (space->values[LS_SPACE_GPUS], uint32_t, g),
+                      g_array_index (space->values[LS_SPACE_GLOBAL_BATCH], uint32_t, b), at, 0, LS_TIME_NEVER };
+      while (at < x->candidates->len && candidate_at (x, at)->group == x->groups->len)
+        at++;
+      group.n = at - group.first;
+      g_array_append_val (x->groups, group);
+    }
+}
+
+gboolean
+sweep_enumerate (LsSweepRun *x, GError **error)
+{
+  LsSpace *space = &x->spec->space;
+  g_autoptr (LsBounds) bounds = ls_bounds_new (&x->model, x->hardware);
+  for (guint i = 0; i < space->values[LS_SPACE_GPUS]->len; i++) {
+    uint32_t gpus = g_array_index (space->values[LS_SPACE_GPUS], uint32_t, i);
+    LsCluster *cluster = ls_hardware_build_asked (x->hardware, x->spec->job.n_nodes, gpus, error);
+    if (!cluster)
+      return FALSE;
+    g_ptr_array_add (x->clusters, cluster);
+  }
+  const LsCluster *first = g_ptr_array_index (x->clusters, 0);
+  x->capacity_bytes = ls_memory_capacity (&first->spec.gpu);
+  LsPoint p = { 0 };
+  uint64_t index = 0;
+  do
+    look_at (x, bounds, &p, index++);
+  while (ls_space_next (space, &p) && !is_stopped (x));
+  find_groups (x);
+  x->n_to_do = x->candidates->len;
+  return TRUE;
+}
+
+/* --- search ----------------------------------------------------------------------------------- */
+
+double
+seconds_per_token (const LsSweepRun *x, const Candidate *c, LsTime step)
+{
+  return ls_time_to_s (step) / g_array_index (x->groups, Group, c->group).global_batch;
+}
+
+/* Per sequence: sequences are of one length. */
+static double
+gpu_seconds (const LsSweepRun *x, const Candidate *c, LsTime step)
+{
+  return seconds_per_token (x, c, step) * g_array_index (x->groups, Group, c->group).gpus;
+}
+
+/* Whether a, as it was simulated, is as good in all as b with this time and memory, and
+ * better in one. */
+static bool
+dominates (const LsSweepRun *x, const Candidate *a, const Candidate *b, LsTime step, uint64_t memory_bytes)
+{
+  double ta = seconds_per_token (x, a, a->step), tb = seconds_per_token (x, b, step);
+  double ca = gpu_seconds (x, a, a->step), cb = gpu_seconds (x, b, step);
+  if (ta > tb || ca > cb || a->memory_bytes > memory_bytes)
+    return false;
+  return ta < tb || ca < cb || a->memory_bytes < memory_bytes;
+}
+
+static bool
+is_dominated (const LsSweepRun *x, const Candidate *c, LsTime step, uint64_t memory_bytes)
+{
+  for (guint i = 0; i < x->front->len; i++) {
+    const Candidate *other = candidate_at (x, g_array_index (x->front, guint, i));
+    if (other != c && dominates (x, other, c, step, memory_bytes))
+      return true;
+  }
+  return false;
+}
+
+static int
+compare_steps (gconstpointer a, gconstpointer b)
+{
+  const Candidate *x = *(Candidate *const *) a, *y = *(Candidate *const *) b;
+  if (x->step != y->step)
+    return x->step < y->step ? -1 : 1;
+  return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static void
+confirm (LsSweepRun *x, Candidate *c)
+{
+  if (!c->is_confirmed)
+    candidate_confirm (x, c, NULL);
+}
+
+/* Those of a group that ran, fastest first; confirms the `top` first until all of them fit,
+ * and updates the limit. */
+static void
+update_limit (LsSweepRun *x, Group *g)
+{
+  g_autoptr (GPtrArray) done = g_ptr_array_new ();
+  guint n_new;
+  do {
+    g_autoptr (GPtrArray) unsure = g_ptr_array_new ();
+    g_ptr_array_set_size (done, 0);
+    for (guint i = 0; i < g->n; i++)
+      if (candidate_at (x, g->first + i)->status == TRY_DONE)
+        g_ptr_array_add (done, candidate_at (x, g->first + i));
+    g_ptr_array_sort (done, compare_steps);
+    for (guint i = 0; i < done->len && (i < x->spec->top || x->spec->pareto); i++)
+      if (!((Candidate *) done->pdata[i])->is_confirmed)
+        g_ptr_array_add (unsure, done->pdata[i]);
+    n_new = unsure->len;
+    candidates_each (x, (Candidate **) unsure->pdata, n_new, confirm);
+  } while (n_new > 0);
+  g->limit = done->len >= x->spec->top ? ((Candidate *) done->pdata[x->spec->top - 1])->step : LS_TIME_NEVER;
+}
+
+static void
+update_front (LsSweepRun *x)
+{
+  if (!x->spec->pareto)
+    return;
+  g_array_set_size (x->front, 0);
+  g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (guint));
+  for (guint i = 0; i < x->candidates->len; i++)
+    if (candidate_at (x, i)->status == TRY_DONE)
+      g_array_append_val (all, i);
+  g_array_append_vals (x->front, all->data, all->len);
+  g_autoptr (GArray) kept = g_array_new (FALSE, FALSE, sizeof (guint));
+  for (guint i = 0; i < all->len; i++) {
+    const Candidate *c = candidate_at (x, g_array_index (all, guint, i));
+    if (!is_dominated (x, c, c->step, c->memory_bytes))
+      g_array_append_val (kept, g_array_index (all, guint, i));
+  }
+  g_array_set_size (x->front, 0);
+  g_array_append_vals (x->front, kept->data, kept->len);
+}
+
+static bool
+cannot_win (const LsSweepRun *x, const Group *g, const Candidate *c)
+{
+  if (x->spec->no_prune || c->bound.step <= g->limit)
+    return false;
+  return !x->spec->pareto || is_dominated (x, c, c->bound.step, c->bound.memory_bytes);
+}
+
+static void
+search_group (LsSweepRun *x, Group *g)
+{
+  Candidate *wave[LS_SWEEP_WAVE];
+  update_limit (x, g); /* the rule of thumb is there */
+  for (uint32_t at = 0; at < g->n && !is_stopped (x);) {
+    guint n = 0;
+    for (; at < g->n && n < LS_SWEEP_WAVE; at++) {
+      Candidate *c = candidate_at (x, g->first + at);
+      if (c->status == TRY_PENDING && cannot_win (x, g, c))
+        c->status = TRY_PRUNED;
+      else if (c->status == TRY_PENDING)
+        wave[n++] = c;
+    }
+    candidates_each (x, wave, n, candidate_try);
+    update_limit (x, g);
+    update_front (x);
+    sweep_journal_sync (x);
+  }
+}
+
+void
+sweep_search (LsSweepRun *x)
+{
+  for (guint i = 0; i < x->groups->len; i++)
+    search_group (x, &g_array_index (x->groups, Group, i));
+}

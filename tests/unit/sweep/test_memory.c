@@ -1,0 +1,299 @@
+/* Pins the activations of Korthikanti et al. 2022, layers only, to 2 % (figure 1 in GiB,
+ * figure 7 in percent of tensor parallelism alone), on the device clock of simulated steps;
+ * and that advice keeps its word: each change that it lists fits when it is run. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "io/csv.h"
+#include "io/read_model.h"
+#include "sweep/job.h"
+#include "sweep/memory.h"
+#include "sweep/memory_advice.h"
+
+#define GIB 1073741824.0
+#define TOLERANCE 0.02
+
+static void
+set (LsJobSpec *spec, const char *key, const char *value)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LS_CHECK (ls_job_spec_set (spec, key, value, diags));
+}
+
+/* --- Korthikanti et al. ---------------------------------------------------------------- */
+
+enum { NONE, SEQ, SELECTIVE, BOTH, FULL, N_MODES };
+
+static const struct {
+  const char *name, *recompute;
+  bool sp;
+} modes[N_MODES] = {
+  { "none", "none", false },         { "seq", "none", true },  { "selective", "selective", false },
+  { "seq+selective", "selective", true }, { "full", "full", false },
+};
+
+/* arXiv 2205.05198 as quoted by calculon-ai/calculon@caa4b11f, calculon/llm/validation.py.
+ * Micro-batches: as many as fill the pipeline with what the first stage can hold. */
+static const struct {
+  const char *name, *model, *pp, *vpp, *micro_batch, *global_batch;
+  double gib[N_MODES]; /* figure 1; 0: not given */
+  double pct[N_MODES]; /* figure 7               */
+} rows[] = {
+  { "22B", "gpt-22b", "1", "1", "4", "4", { [NONE] = 59.25, [BOTH] = 9.5625 }, { 100, 66.84, 49.42, 16.18, 7.64 } },
+  { "175B", "gpt3-175b", "8", "3", "1", "16", { [NONE] = 66.84375, [BOTH] = 12.3515625 }, { 100, 62.04, 56.53, 18.49, 8.71 } },
+  { "530B", "gpt-529.6b", "35", "3", "1", "70", { [NONE] = 114.0234375, [BOTH] = 23.076171875 }, { 100, 58.31, 62.04, 20.27, 9.42 } },
+  { "1T", "gpt-1008b", "64", "1", "1", "64", { [NONE] = 131.25, [BOTH] = 26.5625 }, { 100, 58.31, 62.04, 20.27, 9.42 } },
+};
+
+static void
+init_row (LsJobSpec *spec, size_t row, int mode)
+{
+  ls_job_spec_init (spec);
+  set (spec, "model", rows[row].model);
+  set (spec, "cluster", "dgx-a100-80g");
+  set (spec, "tp", "8");
+  set (spec, "pp", rows[row].pp);
+  set (spec, "vpp", rows[row].vpp);
+  set (spec, "micro-batch", rows[row].micro_batch);
+  set (spec, "global-batch", rows[row].global_batch);
+  set (spec, "recompute", modes[mode].recompute);
+  set (spec, "sp", modes[mode].sp ? "1" : "0");
+  set (spec, "dtype", "fp16");
+  set (spec, "grad-dtype", "fp32");
+  set (spec, "steps", "1");
+  set (spec, "memory-clock", "device");
+}
+
+/* What layers of the first stage keep at most. */
+static double
+kept_gib (size_t row, int mode)
+{
+  g_autoptr (GError) error = NULL;
+  LsJobSpec spec;
+  init_row (&spec, row, mode);
+  g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
+  LS_CHECK_NO_ERROR (error);
+  ls_job_spec_clear (&spec);
+  return r ? (double) r->memory->classes[0].kept_by_layers / GIB : 0;
+}
+
+static void
+check_row (size_t row)
+{
+  double of_tp = kept_gib (row, NONE);
+  for (int mode = 0; mode < N_MODES; mode++) {
+    double gib = mode == NONE ? of_tp : kept_gib (row, mode);
+    LS_CHECK_NEAR (100 * gib / of_tp, rows[row].pct[mode], TOLERANCE);
+    if (rows[row].gib[mode] > 0)
+      LS_CHECK_NEAR (gib, rows[row].gib[mode], TOLERANCE);
+  }
+}
+
+static void
+activations_are_the_published (void)
+{
+  check_row (0);
+  check_row (1);
+}
+
+/* Hundreds of ranks: what forward keeps follows from the order of a stage's program. */
+static double
+kept_in_order_gib (size_t row, int mode)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsJobSpec spec;
+  LsModel model;
+  init_row (&spec, row, mode);
+  g_autoptr (LsHardware) hardware = ls_hardware_load (spec.cluster, diags);
+  if (!LS_CHECK (hardware && ls_model_load (spec.model, &model, NULL, diags)))
+    return 0;
+  g_autoptr (LsJobResult) r = ls_job_prepare (&model, hardware, 0, &spec.strategy, &error);
+  LS_CHECK_NO_ERROR (error);
+  g_autoptr (LsMemory) m = r ? ls_memory_new (&(LsMemoryInput) { .plan = r->plan }) : NULL;
+  ls_model_clear (&model);
+  ls_job_spec_clear (&spec);
+  return m ? (double) m->classes[0].kept_by_layers / GIB : 0;
+}
+
+static void
+activations_of_large_models_are_the_published (void)
+{
+  for (size_t row = 2; row < G_N_ELEMENTS (rows); row++) {
+    double of_tp = kept_in_order_gib (row, NONE), of_both = kept_in_order_gib (row, BOTH);
+    LS_CHECK_NEAR (of_tp, rows[row].gib[NONE], TOLERANCE);
+    LS_CHECK_NEAR (of_both, rows[row].gib[BOTH], TOLERANCE);
+    LS_CHECK_NEAR (100 * of_both / of_tp, rows[row].pct[BOTH], TOLERANCE);
+    LS_CHECK_NEAR (100 * kept_in_order_gib (row, FULL) / of_tp, rows[row].pct[FULL], TOLERANCE);
+  }
+}
+
+static double
+number_in (const LsCsv *csv, guint row, const char *column)
+{
+  return g_ascii_strtod (ls_csv_cell (csv, row, (guint) ls_csv_column (csv, column)), NULL);
+}
+
+/* The table above is that of the data. */
+static void
+the_expected_values_are_those_of_the_data (void)
+{
+  const char *dir = ls_test_shared_data ();
+  if (!dir)
+    return;
+  g_autofree char *path = g_build_filename (dir, "runs", "memory_korthikanti.csv", NULL);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
+  guint n = 0;
+  for (guint i = 0; csv && i < ls_csv_n_rows (csv); i++)
+    for (size_t row = 0; row < G_N_ELEMENTS (rows); row++)
+      for (int mode = 0; mode < N_MODES; mode++) {
+        if (strcmp (ls_csv_cell (csv, i, (guint) ls_csv_column (csv, "model")), rows[row].name) != 0
+            || strcmp (ls_csv_cell (csv, i, (guint) ls_csv_column (csv, "mode")), modes[mode].name) != 0)
+          continue;
+        bool is_gib = number_in (csv, i, "figure") == 1;
+        LS_CHECK_DOUBLE (number_in (csv, i, is_gib ? "activation_GiB" : "activation_pct_of_TP_baseline"), ==,
+                         is_gib ? rows[row].gib[mode] : rows[row].pct[mode]);
+        n++;
+      }
+  LS_CHECK_INT (n, ==, 28);
+}
+
+/* --- advice ------------------------------------------------------------------------------ */
+
+static void
+init_job (LsJobSpec *spec, const char *const knobs[][2], guint n)
+{
+  ls_job_spec_init (spec);
+  set (spec, "model", "gpt-7.5b");
+  set (spec, "cluster", "dgx-a100-80g");
+  set (spec, "gpus", "8");
+  for (guint i = 0; i < n; i++)
+    set (spec, knobs[i][0], knobs[i][1]);
+}
+
+static LsJobResult *
+run_job (LsJobSpec *spec, const char *const knobs[][2], guint n)
+{
+  g_autoptr (GError) error = NULL;
+  init_job (spec, knobs, n);
+  LsJobResult *r = ls_job_spec_run (spec, &error);
+  LS_CHECK_NO_ERROR (error);
+  return r;
+}
+
+/* "--tp 2 --dp 4" set on top of a job. */
+static void
+set_change (LsJobSpec *spec, const char *change)
+{
+  g_auto (GStrv) words = g_strsplit (change, " ", -1);
+  for (guint i = 0; words[i]; i++) {
+    bool has_value = words[i + 1] && !g_str_has_prefix (words[i + 1], "--");
+    set (spec, words[i] + 2, has_value ? words[i + 1] : "1");
+    i += has_value;
+  }
+}
+
+static void
+check_advice (const char *const knobs[][2], guint n, bool is_simple)
+{
+  LsJobSpec spec;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsJobResult) r = run_job (&spec, knobs, n);
+  LS_CHECK (r && !r->report.fits);
+  g_autoptr (LsMemoryAdvice) advice = r ? ls_memory_advise (&spec, r, &error) : NULL;
+  LS_CHECK_NO_ERROR (error);
+  ls_job_spec_clear (&spec);
+  if (!advice)
+    return;
+  LS_CHECK (advice->is_simple == is_simple);
+  LS_CHECK_INT (advice->changes->len, >, 0);
+  LS_CHECK_INT (advice->short_bytes, ==, r->report.needed_bytes - r->report.capacity_bytes);
+  for (guint i = 0; i < advice->changes->len; i++) {
+    const LsMemoryChange *c = &g_array_index (advice->changes, LsMemoryChange, i);
+    if (i > 0)
+      LS_CHECK (c->step_time_s >= g_array_index (advice->changes, LsMemoryChange, i - 1).step_time_s);
+    LsJobSpec changed;
+    init_job (&changed, knobs, n);
+    set_change (&changed, c->change);
+    set (&changed, "steps", "1");
+    g_autoptr (LsJobResult) after = ls_job_spec_run (&changed, &error);
+    ls_check_impl (after && after->report.fits && after->report.needed_bytes == c->needed_bytes
+                       && ls_job_result_step_time_s (after) == c->step_time_s,
+                   __FILE__, __LINE__, "%s: not what was promised", c->change);
+    ls_job_spec_clear (&changed);
+  }
+}
+
+/* 120 GB of states and 33 GiB of activations: one change is enough. */
+static void
+single_changes_keep_their_word (void)
+{
+  static const char *const knobs[][2] = { { "global-batch", "8" } };
+  check_advice (knobs, G_N_ELEMENTS (knobs), true);
+}
+
+/* With four times the micro-batch none is. */
+static void
+pairs_keep_their_word (void)
+{
+  static const char *const knobs[][2] = { { "micro-batch", "4" }, { "global-batch", "32" } };
+  check_advice (knobs, G_N_ELEMENTS (knobs), false);
+}
+
+static void
+a_rank_that_is_not_there_has_no_curve (void)
+{
+  LsJobSpec spec;
+  g_autoptr (GError) error = NULL;
+  static const char *const knobs[][2] = { { "tp", "8" } };
+  g_autoptr (LsJobResult) r = run_job (&spec, knobs, 1);
+  if (r) {
+    g_autoptr (GArray) curve = ls_memory_curve_of (r, &spec.options.memory, 7, &error);
+    LS_CHECK_NO_ERROR (error);
+    LS_CHECK (curve && curve->len > 10);
+    LS_CHECK (!ls_memory_curve_of (r, &spec.options.memory, 8, &error));
+    LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_USAGE));
+  }
+  ls_job_spec_clear (&spec);
+}
+
+/* --- clocks ------------------------------------------------------------------------------ */
+
+static uint64_t
+most_activations (const char *knob, const char *value, const char *clock)
+{
+  LsJobSpec spec;
+  g_autoptr (GError) error = NULL;
+  ls_job_spec_init (&spec);
+  set (&spec, "model", "llama3.1-8b");
+  set (&spec, "cluster", "dgx-h100");
+  set (&spec, "gpus", "8");
+  set (&spec, "seq", "32768");
+  set (&spec, "recompute", "full");
+  set (&spec, "steps", "1");
+  set (&spec, knob, value);
+  set (&spec, "memory-clock", clock);
+  g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
+  LS_CHECK_NO_ERROR (error);
+  ls_job_spec_clear (&spec);
+  return r ? ls_memory_fullest (r->memory)->category_peak[LS_MEM_ACTIVATIONS] : 0;
+}
+
+/* A host that is far ahead takes no more memory for what the compute stream uses again, such as
+ * the buffers of ring attention, or what comes back into a place of its own, such as
+ * offloaded activations. */
+static void
+the_host_does_not_hoard (void)
+{
+  LS_CHECK_INT (most_activations ("cp", "8", "host"), ==, most_activations ("cp", "8", "device"));
+  uint64_t kept = most_activations ("tp", "1", "host");
+  LS_CHECK_INT (most_activations ("offload-activations", "1", "host"), <=, kept);
+}
+
+LS_TEST_MAIN ("memory", LS_TEST (activations_are_the_published), LS_TEST (activations_of_large_models_are_the_published),
+              LS_TEST (the_expected_values_are_those_of_the_data), LS_TEST (single_changes_keep_their_word),
+              LS_TEST (pairs_keep_their_word), LS_TEST (a_rank_that_is_not_there_has_no_curve), LS_TEST (the_host_does_not_hoard))

@@ -1,0 +1,357 @@
+/* Pins sweeps: a bound is never above what the simulation says, in time and in memory; what is
+ * refused at a glance is refused by the rules; pruning and the number of threads change nothing;
+ * every configuration that was simulated takes the same picoseconds by itself. Small jobs of
+ * tests/golden/data. */
+#include "ls_test.h"
+
+#include <glib/gstdio.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "sweep/knobs.h"
+#include "sweep/sweep_state.h"
+
+static void
+set (LsSweepSpec *spec, const char *key, const char *value)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LS_CHECK (ls_sweep_spec_set (spec, key, value, diags));
+}
+
+/* knobs: key, value, ..., NULL */
+static void
+spec_init (LsSweepSpec *spec, const char *const *knobs)
+{
+  ls_sweep_spec_init (spec);
+  set (spec, "cluster", "pair");
+  for (; *knobs; knobs += 2)
+    set (spec, knobs[0], knobs[1]);
+}
+#define SPEC_INIT(spec, ...) spec_init ((spec), (const char *const[]) { __VA_ARGS__, NULL })
+
+static LsSweepRun *
+run (LsSweepSpec *spec)
+{
+  g_autoptr (GError) error = NULL;
+  LsSweepRun *x = ls_sweep_spec_run (spec, &error);
+  LS_CHECK_NO_ERROR (error);
+  return x;
+}
+
+/* --- bounds ------------------------------------------------------------------------------ */
+
+/* False: it is refused by the lowering. */
+static bool
+check_bound (const LsSweepRun *x, LsBounds *bounds, const LsStrategy *s)
+{
+  LsLowerBound bound = ls_bound (bounds, s, g_ptr_array_index (x->clusters, 0));
+  LsRunOptions options = x->options;
+  options.no_spans = true;
+  g_autoptr (LsJobResult) r = ls_job_simulate (&x->model, x->hardware, 0, s, &options, NULL);
+  if (!r)
+    return false;
+  LsTime step = r->timeline->window_end - r->timeline->window_start;
+  uint64_t bytes = ls_memory_fullest (r->memory)->needed_bytes;
+  g_autofree char *knobs = ls_knobs_format (s);
+  ls_check_impl (0 < bound.step && bound.step <= step, __FILE__, __LINE__, "%s: %" PRId64 " ps, but at least %" PRId64, knobs,
+                 (int64_t) step, (int64_t) bound.step);
+  ls_check_impl (bound.memory_bytes <= bytes, __FILE__, __LINE__, "%s: %" PRIu64 " bytes, but at least %" PRIu64, knobs, bytes,
+                 bound.memory_bytes);
+  return true;
+}
+
+/* One of `every` that is legal. */
+static void
+check_bounds (LsSweepSpec *spec, guint every)
+{
+  gint stop = 1; /* loaded, but not run: configurations are gone through here */
+  spec->stop = &stop;
+  g_autoptr (LsSweepRun) x = run (spec);
+  g_autoptr (LsBounds) bounds = ls_bounds_new (&x->model, x->hardware);
+  const LsStrategy *base = &spec->job.strategy;
+  guint n = 0, n_checked = 0;
+  LsPoint p = { 0 };
+  do {
+    LsStrategy s;
+    if (!ls_space_is_distinct (&spec->space, base, &p))
+      continue;
+    bool is_legal = candidate_strategy (x, &p, &s);
+    LS_CHECK (!is_legal || !ls_space_is_refused (&spec->space, &x->model, base, &p));
+    if (is_legal && n++ % every == 0)
+      n_checked += check_bound (x, bounds, &s);
+    ls_strategy_clear (&s);
+  } while (ls_space_next (&spec->space, &p));
+  LS_CHECK_INT (n_checked, >, 10);
+}
+
+static void
+bounds_are_below_dense_jobs (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, "model", "tiny", "gpus", "8", "global-batch", "16", "micro-batch", "1,2");
+  check_bounds (&spec, 41);
+  ls_sweep_spec_clear (&spec);
+  SPEC_INIT (&spec, "model", "tiny", "gpus", "8", "global-batch", "16", "micro-batch", "1", "pp", "2,4", "schedule",
+             "gpipe,zb-h2,zbv,dualpipe,chimera,hanayo,interleaved-zb", "recompute", "none", "zero", "1");
+  check_bounds (&spec, 2);
+  ls_sweep_spec_clear (&spec);
+}
+
+static void
+bounds_are_below_jobs_with_experts (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, "model", "tiny-moe", "gpus", "8", "global-batch", "16", "micro-batch", "1,2", "cp", "1,2");
+  check_bounds (&spec, 41);
+  ls_sweep_spec_clear (&spec);
+}
+
+/* --- results ------------------------------------------------------------------------------ */
+
+#define SMALL                                                                                                \
+  "model", "tiny", "gpus", "4", "global-batch", "16", "micro-batch", "1,2", "pp", "1,2", "recompute", "none", \
+    "vpp", "1,2", "schedule", "1f1b,interleaved-1f1b", "zero", "0,1", "dp-kind", "megatron"
+
+static void
+check_rows (const GArray *a, const GArray *b)
+{
+  LS_CHECK_INT (a->len, ==, b->len);
+  for (guint i = 0; i < MIN (a->len, b->len); i++) {
+    const LsSweepRow *x = &g_array_index (a, LsSweepRow, i), *y = &g_array_index (b, LsSweepRow, i);
+    LS_CHECK_INT (x->step, ==, y->step);
+    LS_CHECK_INT (x->memory_bytes, ==, y->memory_bytes);
+    LS_CHECK_STR (x->knobs, y->knobs);
+  }
+}
+
+static void
+pruning_changes_no_result (void)
+{
+  LsSweepSpec on, off;
+  SPEC_INIT (&on, SMALL);
+  SPEC_INIT (&off, SMALL, "prune", "off");
+  g_autoptr (LsSweepRun) a = run (&on), b = run (&off);
+  const LsSweepReport *x = ls_sweep_run_report (a), *y = ls_sweep_run_report (b);
+  check_rows (x->best, y->best);
+  LS_CHECK_INT (x->best->len, ==, 5);
+  LS_CHECK_INT (x->counts.pruned, >, 0);
+  LS_CHECK_INT (y->counts.pruned, ==, 0);
+  LS_CHECK_INT (x->counts.pruned + x->counts.simulated, ==, y->counts.simulated);
+  LS_CHECK_INT (y->counts.enumerated, ==, y->counts.illegal + y->counts.infeasible + y->counts.simulated);
+  ls_sweep_spec_clear (&on);
+  ls_sweep_spec_clear (&off);
+}
+
+static void
+threads_change_no_byte (void)
+{
+  g_autofree char *first = NULL;
+  const char *const threads[] = { "1", "3" };
+  for (guint i = 0; i < 2; i++) {
+    LsSweepSpec spec;
+    SPEC_INIT (&spec, SMALL, "threads", threads[i]);
+    spec.pareto = true;
+    g_autoptr (LsSweepRun) x = run (&spec);
+    x->report.wall_s = x->report.simulate_s = 0;
+    g_autofree char *list = ls_sweep_run_list (x), *json = ls_sweep_to_json (ls_sweep_run_report (x));
+    g_autofree char *both = g_strconcat (json, list, NULL);
+    if (i == 0)
+      first = g_steal_pointer (&both);
+    else
+      LS_CHECK_STR (first, both);
+    ls_sweep_spec_clear (&spec);
+  }
+}
+
+/* Of a line of the list: "ps,bytes,\"--tp 2 --sp ...\"". */
+static LsTime
+step_alone (const char *model, const char *line)
+{
+  LsJobSpec spec;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GError) error = NULL;
+  g_auto (GStrv) cells = g_strsplit (line, "\"", -1), words = g_strsplit (cells[1], " ", -1);
+  ls_job_spec_init (&spec);
+  LS_CHECK (ls_job_spec_set (&spec, "model", model, diags) && ls_job_spec_set (&spec, "cluster", "pair", diags));
+  for (guint i = 0; words[i]; i++) {
+    bool has_value = words[i + 1] && !g_str_has_prefix (words[i + 1], "--");
+    LS_CHECK (ls_job_spec_set (&spec, words[i] + 2, has_value ? words[i + 1] : "1", diags));
+    i += has_value;
+  }
+  g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
+  LS_CHECK_NO_ERROR (error);
+  ls_job_spec_clear (&spec);
+  return r ? r->timeline->window_end - r->timeline->window_start : 0;
+}
+
+static void
+listed_jobs_take_the_same_picoseconds (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, SMALL);
+  g_autoptr (LsSweepRun) x = run (&spec);
+  g_autofree char *list = ls_sweep_run_list (x);
+  g_auto (GStrv) lines = g_strsplit (list, "\n", -1);
+  LS_CHECK_INT (g_strv_length (lines), >, 10);
+  for (guint i = 1; i + 1 < g_strv_length (lines); i += 5)
+    LS_CHECK_INT (step_alone ("tiny", lines[i]), ==, g_ascii_strtoll (lines[i], NULL, 10));
+  ls_sweep_spec_clear (&spec);
+}
+
+/* --- the journal --------------------------------------------------------------------------------- */
+
+static char *
+run_with_journal (const char *path, LsErrorCode *ret_code)
+{
+  LsSweepSpec spec;
+  g_autoptr (GError) error = NULL;
+  SPEC_INIT (&spec, SMALL, "threads", "2");
+  spec.journal = path;
+  g_autoptr (LsSweepRun) x = ls_sweep_spec_run (&spec, &error);
+  *ret_code = error ? (LsErrorCode) error->code : (LsErrorCode) -1;
+  if (x)
+    x->report.wall_s = x->report.simulate_s = 0;
+  char *json = x ? ls_sweep_to_json (ls_sweep_run_report (x)) : NULL;
+  ls_sweep_spec_clear (&spec);
+  return json;
+}
+
+static guint
+n_lines (const char *path)
+{
+  g_autofree char *text = NULL;
+  guint n = 0;
+  LS_CHECK (g_file_get_contents (path, &text, NULL, NULL));
+  for (const char *c = text; c && *c; c++)
+    n += *c == '\n';
+  return n;
+}
+
+/* Cut anywhere, as a kill does: the same result, and nothing is written twice. */
+static void
+a_killed_sweep_goes_on (void)
+{
+  g_autofree char *folder = g_dir_make_tmp ("sweep-XXXXXX", NULL), *path = g_build_filename (folder, "journal", NULL);
+  LsErrorCode code;
+  g_autofree char *whole = run_with_journal (path, &code), *bytes = NULL;
+  gsize n;
+  LS_CHECK (whole && g_file_get_contents (path, &bytes, &n, NULL));
+  guint n_whole = n_lines (path);
+  LS_CHECK_INT (n_whole, >, 10);
+  const gsize cuts[] = { 5, n / 2 + 1, n - 1, n };
+  for (guint i = 0; i < G_N_ELEMENTS (cuts); i++) {
+    LS_CHECK (g_file_set_contents (path, bytes, (gssize) cuts[i], NULL));
+    g_autofree char *again = run_with_journal (path, &code);
+    LS_CHECK_STR (again, whole);
+    LS_CHECK_INT (n_lines (path), ==, n_whole);
+  }
+  g_unlink (path);
+  g_rmdir (folder);
+}
+
+static void
+bad_journals_are_refused (void)
+{
+  g_autofree char *folder = g_dir_make_tmp ("sweep-XXXXXX", NULL), *path = g_build_filename (folder, "journal", NULL);
+  g_autofree char *nowhere = g_build_filename (folder, "none", "journal", NULL), *bytes = NULL, *left = NULL;
+  LsErrorCode code;
+  g_autofree char *whole = run_with_journal (path, &code), *a = run_with_journal (nowhere, &code);
+  LS_CHECK (whole && !a);
+  LS_CHECK_INT (code, ==, LS_ERROR_IO);
+  g_autofree char *device = run_with_journal ("/dev/full", &code);
+  LS_CHECK (!device);
+  LS_CHECK_INT (code, ==, LS_ERROR_IO);
+
+  LS_CHECK (g_file_get_contents (path, &bytes, NULL, NULL));
+  char *second = strchr (bytes, '\n') + 1;
+  second[4] ^= 1; /* in the middle: no kill does that */
+  LS_CHECK (g_file_set_contents (path, bytes, -1, NULL));
+  g_autofree char *damaged = run_with_journal (path, &code);
+  LS_CHECK (!damaged);
+  LS_CHECK_INT (code, ==, LS_ERROR_INPUT);
+  LS_CHECK (g_file_set_contents (path, "mine, not yours", -1, NULL));
+  g_autofree char *foreign = run_with_journal (path, &code);
+  LS_CHECK (!foreign && g_file_get_contents (path, &left, NULL, NULL));
+  LS_CHECK_INT (code, ==, LS_ERROR_INPUT);
+  LS_CHECK_STR (left, "mine, not yours");
+
+  LsSweepSpec other;
+  g_autoptr (GError) error = NULL;
+  g_unlink (path);
+  g_autofree char *anew = run_with_journal (path, &code);
+  SPEC_INIT (&other, SMALL, "tp", "1");
+  other.journal = path;
+  g_autoptr (LsSweepRun) x = ls_sweep_spec_run (&other, &error);
+  LS_CHECK (anew && !x && g_error_matches (error, LS_ERROR, LS_ERROR_CONFLICT));
+  ls_sweep_spec_clear (&other);
+  g_unlink (path);
+  g_rmdir (folder);
+}
+
+/* A limit of the size of files fails as a full disk does. */
+static void
+a_full_disk_ends_with_an_error (void)
+{
+  g_autofree char *folder = g_dir_make_tmp ("sweep-XXXXXX", NULL), *path = g_build_filename (folder, "journal", NULL);
+  struct rlimit before, small;
+  LsErrorCode code;
+  getrlimit (RLIMIT_FSIZE, &before);
+  small = before;
+  small.rlim_cur = 1500;
+  signal (SIGXFSZ, SIG_IGN);
+  setrlimit (RLIMIT_FSIZE, &small);
+  g_autofree char *json = run_with_journal (path, &code);
+  setrlimit (RLIMIT_FSIZE, &before);
+  signal (SIGXFSZ, SIG_DFL);
+  LS_CHECK (!json);
+  LS_CHECK_INT (code, ==, LS_ERROR_IO);
+  g_autofree char *again = run_with_journal (path, &code);
+  LS_CHECK (again != NULL); /* what was written is sound */
+  g_unlink (path);
+  g_rmdir (folder);
+}
+
+static void
+what_was_stopped_says_so (void)
+{
+  LsSweepSpec spec;
+  gint stop = 1;
+  SPEC_INIT (&spec, SMALL);
+  spec.stop = &stop;
+  g_autoptr (LsSweepRun) x = run (&spec);
+  LS_CHECK (x->report.is_interrupted);
+  LS_CHECK_INT (x->report.best->len, ==, 0);
+  ls_sweep_spec_clear (&spec);
+}
+
+static void
+bad_ranges_are_refused (void)
+{
+  const char *const bad[][2] = { { "tp", "1,x" }, { "tp", "" }, { "schedule", "1f1b,nope" }, { "zero", "1,2@8" },
+                                 { "prune", "maybe" }, { "top", "0" }, { "dp", "4" }, { "trace", "x" }, { "pue", "0.5" } };
+  LsSweepSpec spec;
+  ls_sweep_spec_init (&spec);
+  for (guint i = 0; i < G_N_ELEMENTS (bad); i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LS_CHECK (!ls_sweep_spec_set (&spec, bad[i][0], bad[i][1], diags));
+    LS_CHECK_INT (ls_diag_list_n (diags), ==, 1);
+  }
+  ls_sweep_spec_clear (&spec);
+}
+
+int
+main (void)
+{
+  const char *root = g_getenv ("LS_DATA_DIR");
+  g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);
+  g_setenv ("LS_DATA_DIR", data, TRUE);
+  static const LsTestCase cases[] = {
+    LS_TEST (bounds_are_below_dense_jobs), LS_TEST (bounds_are_below_jobs_with_experts), LS_TEST (pruning_changes_no_result),
+    LS_TEST (threads_change_no_byte), LS_TEST (listed_jobs_take_the_same_picoseconds), LS_TEST (a_killed_sweep_goes_on),
+    LS_TEST (bad_journals_are_refused), LS_TEST (a_full_disk_ends_with_an_error), LS_TEST (what_was_stopped_says_so),
+    LS_TEST (bad_ranges_are_refused),
+  };
+  return ls_test_run ("sweep", cases, G_N_ELEMENTS (cases));
+}
