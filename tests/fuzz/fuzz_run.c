@@ -407,9 +407,9 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t n)
   if (may_run (error))
     run_all (&k);
   if (is_accepted) {
-    g_autoptr (LsMemory) memory = ls_memory_new (plan);
+    g_autoptr (LsMemory) memory = ls_memory_new (&(LsMemoryInput) { .plan = plan });
     for (uint32_t r = 0; r < plan->n_roles; r++)
-      g_assert (memory->roles[r].overfreed_bytes == 0 && memory->roles[r].at_end[LS_MEM_ACTIVATIONS] == 0);
+      g_assert (memory->classes[r].overfreed_bytes == 0 && memcmp (memory->classes[r].at_end, memory->classes[r].at_begin, sizeof memory->classes[r].at_end) == 0);
   }
   return 0;
 }

@@ -32,8 +32,8 @@ lower (const LsModel *m, const LsStrategy *s)
   }
   if (!ls_plan_check (plan, &error))
     fuzz_fail ("a lowered plan is broken: %s", error->message);
-  g_autoptr (LsMemory) memory = ls_memory_new (plan);
-  if (!ls_conserves_memory (plan, memory, &error) || !ls_conserves_flops (plan, m, s, &error))
+  g_autoptr (LsMemory) memory = ls_memory_new (&(LsMemoryInput) { .plan = plan });
+  if (!ls_conserves_memory (memory, &error) || !ls_conserves_flops (plan, m, s, &error))
     fuzz_fail ("%s", error->message);
 }
 

@@ -37,7 +37,7 @@ may_include() {
 may_use() {
   local place=$1 header=$2
   case $header in
-    cjson/* | cJSON.h) [[ $place == io || $place == tests ]] ;;
+    cjson/* | cJSON.h | zlib.h) [[ $place == io || $place == tests ]] ;;
     gsl/*) [[ $place =~ ^(base|compute|analysis|sweep|tools|tests)$ ]] ;;
     CUnit/*) [[ $place == tests ]] ;;
     lockstep/units.h | lockstep/error.h) true ;;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # README.md (and with it the manual) documents exactly the keys that `run --json`,
-# `validate --json`, `collective --json`, `compare --json`, `kernel --json`, `schedule --json` and `topology --json` print, the columns of their CSV, and the variables of the
+# `validate --json`, `collective --json`, `compare --json`, `kernel --json`, `schedule --json`, `topology --json`, `memory --json` and `sweep --json` print, the columns of their CSV, and the variables of the
 # environment that the program reads: the first cells of the tables between
 # "<!-- NAME -->" and "<!-- /... -->".
 # Usage: readme_outputs.sh ROOT LOCKSTEP
@@ -60,11 +60,12 @@ compare() {
 # Runs that print all there is: with a strategy file, of a trace, a refused case, an assumption.
 printf '{"schema": "lockstep.strategy/1", "name": "s", "source": "made up", "tp": 2}\n' > "$out/s.json"
 cd -- "$out"
-"$lockstep" run --model tiny --cluster pair --gpus 2 --strategy ./s.json --network all --json --csv spans.csv --links links.csv > run.json
+"$lockstep" run --model tiny --cluster pair --gpus 2 --strategy ./s.json --network all --sensitivity --json --csv spans.csv --links links.csv > run.json
 "$lockstep" validate "$root/tests/golden/validate-refusals/cases.csv" --assume dtype=bf16 --json > validate.json
 
 "$lockstep" run --trace "$root/traces/two-ranks.json" --cluster pair --json > trace.json
-{ paths run.json; paths trace.json; } | sed -E 's/^network_all\.[^.]+/network_all.NETWORK/' | sort -u > run.keys
+"$lockstep" run --model tiny --cluster pair --gpus 2 --pp 2 --critical-path --json > path.json
+{ paths run.json; paths trace.json; paths path.json; } | sed -E 's/^network_all\.[^.]+/network_all.NETWORK/' | sort -u > run.keys
 compare 'json: run' run.keys
 paths validate.json | sed -E 's/^by_family\.[^.]+/by_family.FAMILY/' | sort -u > validate.keys
 compare 'json: validate' validate.keys
@@ -78,12 +79,22 @@ compare 'json: kernel' kernel.keys
 "$lockstep" topology --cluster pair --nodes 2 --path 0,3 --all --json > topology.json
 paths topology.json | sort -u > topology.keys
 compare 'json: topology' topology.keys
+# One that does not fit, so that there is advice.
+"$lockstep" memory --model tiny --cluster pair --gpus 1 --micro-batch 64 --global-batch 64 --json > memory.json 2> notes
+paths memory.json | sort -u > memory.keys
+compare 'json: memory' memory.keys
+"$lockstep" sweep --model tiny --cluster pair --gpus 4 --global-batch 8 --micro-batch 1 --recompute none --pareto --gpu-hour 1 --gpu-watts 100 --json > sweep.json
+paths sweep.json | sort -u > sweep.keys
+compare 'json: sweep' sweep.keys
+"$lockstep" memory --model tiny --cluster pair --gpus 2 --csv > rows.csv
+head -n 1 rows.csv | tr ',' '\n' | sort > columns
+compare 'csv: memory' columns
 "$lockstep" schedule --schedule zbv --pp 2 --micro-batches 2 --json > schedule.json
-"$lockstep" schedule --all --pp 2 --micro-batches 2 --json > schedules.json
+"$lockstep" schedule --all --pp 2 --micro-batches 2 --memory-limit 2 --json > schedules.json
 { paths schedule.json; paths schedules.json; } | sort -u > schedule.keys
 compare 'json: schedule' schedule.keys
 spans=$root/tests/golden/compare-spans
-"$lockstep" compare run.json run.json --json > results.json
+"$lockstep" compare path.json path.json --json > results.json
 "$lockstep" compare --spans "$spans/measured.csv" "$spans/predicted.csv" --json > compared.json
 { paths results.json; paths compared.json; } | sort -u > compare.keys
 compare 'json: compare' compare.keys

@@ -20,6 +20,10 @@ elif [[ $1 == schedule ]]; then
   printf '{\n  "span": 1\n}\n'
 elif [[ $1 == topology ]]; then
   printf '{\n  "cluster": 1\n}\n'
+elif [[ $1 == memory ]]; then
+  [[ ${!#} == --csv ]] && printf 'rank,stage\n' || printf '{\n  "clock": 1\n}\n'
+elif [[ $1 == sweep ]]; then
+  printf '{\n  "wall_s": 1\n}\n'
 elif [[ $1 == kernel ]]; then
   printf '{\n  "gpu": 1\n}\n'
 elif [[ $1 == collective ]]; then
@@ -43,6 +47,9 @@ page() {
 | `by_family.FAMILY.n` | `not a key` |
 | `assumed[]` | two |
 <!-- /json -->
+<!-- json: sweep -->
+| `wall_s` | one |
+<!-- /json -->
 <!-- json: kernel -->
 | `gpu` | one |
 <!-- /json -->
@@ -55,6 +62,12 @@ page() {
 <!-- json: topology -->
 | `cluster` | one |
 <!-- /json -->
+<!-- json: memory -->
+| `clock` | one |
+<!-- /json -->
+<!-- csv: memory -->
+| `rank`, `stage` | two |
+<!-- /csv -->
 <!-- csv: links -->
 | `link` | one |
 <!-- /csv -->
