@@ -1,5 +1,5 @@
 /* Pins worked examples that need several rooms (reference worked-examples.csv): rl-1,
- * rl-3, rl-4, gpu-peak-1, gpu-peak-2, opt-1, tp-1, bs-1, with the shipped files where they are about
+ * rl-3, rl-4, gpu-peak-1, gpu-peak-2, opt-1, tp-1, bs-1, dp-5, with the shipped files where they are about
  * machines that ship. Prints how far the measured fa-4 and nv-sharp are. */
 #include "ls_test.h"
 
@@ -278,7 +278,23 @@ a_gpu_has_its_part_of_the_batch (void)
   LS_CHECK_DOUBLE (tokens_of_a_gpu (3072, 8, 1536), ==, 2048);
 }
 
+/* dp-5: gradients of all experts move (2 times 2 bytes each, 1 / W), those that a token is sent to are
+ * computed with (6 FLOPs and half of them in the backward, 1 / C): E / k C / W tokens. 128 experts, 4 for
+ * each token, H100s of 990e12 FLOP/s and 400e9 B/s. */
+static void
+experts_ask_for_more_tokens (void)
+{
+  const LsModel m = { .n_layers = 1, .hidden = 2880, .n_heads = 64, .n_kv_heads = 8, .head_dim = 64, .ffn = 2880, .mlp = LS_MLP_SWIGLU,
+                      .norm = LS_NORM_RMSNORM, .n_experts = 128, .top_k = 4, .expert_ffn = 2880, .moe_every = 1 };
+  LsModel none = m;
+  none.n_experts = none.top_k = none.expert_ffn = none.moe_every = 0;
+  none.ffn = 0;
+  double moved = (double) ls_model_layer_params (&m, 0) - (double) ls_model_layer_params (&none, 0) - 128.0 * 2880; /* router */
+  double computed = (double) ls_model_active_params (&m, 0) - (double) ls_model_params (&none, 0) - 128.0 * 2880;
+  LS_CHECK_NEAR (moved / computed * 990e12 / 400e9, 79200, 1e-3);
+}
+
 LS_TEST_MAIN ("worked", LS_TEST (products_turn_compute_bound), LS_TEST (a_split_product_turns_compute_bound),
               LS_TEST (peaks_are_those_of_the_tensor_cores), LS_TEST (states_take_18_bytes_per_parameter),
               LS_TEST (attention_of_a_step), LS_TEST (switches_of_a_node_add_up),
-              LS_TEST (tensor_parallelism_turns_bound_by_communication), LS_TEST (a_gpu_has_its_part_of_the_batch))
+              LS_TEST (tensor_parallelism_turns_bound_by_communication), LS_TEST (a_gpu_has_its_part_of_the_batch), LS_TEST (experts_ask_for_more_tokens))
