@@ -268,12 +268,6 @@ static const FsdpHooks hooks = { .hold = hold, .start = start, .enter = enter, .
 
 /* --- the way --------------------------------------------------------------------------------- */
 
-static char *
-variant (const Lower *l, const DpPass *p)
-{
-  return g_strconcat (p->is_first ? " first" : "", p->is_last ? " last" : "", NULL);
-}
-
 static void
 begin (Build *b, DpPass *p)
 {
@@ -302,7 +296,7 @@ reduce_rest (Build *b, uint32_t pp_rank)
 }
 
 const DpWay dp_way_fsdp2 = {
-  .name = "fsdp2", .variant = variant, .begin = begin, .before = fsdp_before, .after = fsdp_after, .end = fsdp_end,
+  .name = "fsdp2", .variant = fsdp_variant, .begin = begin, .before = fsdp_before, .after = fsdp_after, .end = fsdp_end,
   .step_begin = step_begin, .reduce_rest = reduce_rest, .cuts = fsdp_cuts, .steps_on_shards = true,
   .static_memory = fsdp_static_memory,
 };

@@ -79,6 +79,12 @@ leave (Build *b, DpPass *p, Fsdp *f)
     f->hooks->leave (b, p, f, unit);
 }
 
+char *
+fsdp_variant (const Lower *l, const DpPass *p)
+{
+  return g_strconcat (p->is_first ? " first" : "", p->is_last ? " last" : "", NULL);
+}
+
 void
 fsdp_begin (Build *b, DpPass *p, const FsdpHooks *hooks)
 {

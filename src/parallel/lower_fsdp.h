@@ -77,6 +77,7 @@ fsdp_unit (const Fsdp *f, guint unit)
 
 /* --- the walk: hooks of DpWay ------------------------------------------------------ */
 
+char *fsdp_variant (const Lower *l, const DpPass *p);
 void fsdp_begin (Build *b, DpPass *p, const FsdpHooks *hooks);
 void fsdp_before (Build *b, DpPass *p, guint o);
 void fsdp_after (Build *b, DpPass *p, guint o);
