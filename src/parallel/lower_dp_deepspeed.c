@@ -214,11 +214,11 @@ gather_in_chunks (Build *b, uint64_t numel, bool is_expert)
 {
   uint32_t n = dp_shard (b->l, is_expert).n;
   uint64_t n_chunks = MAX (1, numel / b->l->s->allgather_bucket), part = dp_part (numel, n), size = part / n_chunks;
-  for (uint64_t i = 0; i < n_chunks && !b->is_too_long; i++) {
-    uint16_t op = deepspeed_gather (b, n * (i + 1 < n_chunks ? size : part - size * i), is_expert, NO_OP);
-    if (op != NO_OP)
-      build_join (b, op);
-  }
+  uint16_t last = NO_OP;
+  for (uint64_t i = 0; i < n_chunks && !b->is_too_long; i++)
+    last = deepspeed_gather (b, n * (i + 1 < n_chunks ? size : part - size * i), is_expert, NO_OP);
+  if (last != NO_OP) /* the others are before it on their stream */
+    build_join (b, last);
 }
 
 static void
