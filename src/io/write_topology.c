@@ -82,7 +82,6 @@ static char *
 part_note (const LsCluster *c, LsNodeKind kind, uint32_t n_of_node)
 {
   const LsClusterSpec *s = &c->spec;
-  g_autofree char *bytes = NULL;
   if (kind == LS_NODE_GPU)
     return g_strdup (s->gpu.name);
   if (kind == LS_NODE_CPU_MEMORY && s->cpu_memory_bytes > 0 && n_of_node > 0)

@@ -140,7 +140,7 @@ static void
 advance (LsReplay *r, uint32_t rank)
 {
   while (r->next[rank] < r->orders->ranks[rank]->len) {
-    LsOutput missing;
+    LsOutput missing = { 0 };
     if (!step (r, rank, &missing)) {
       r->waiter[ls_output_index (r->l, &missing)] = rank + 1;
       return;

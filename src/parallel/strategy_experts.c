@@ -27,7 +27,7 @@ check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (m->expert_ffn % s->etp != 0)
     conflict (diags, "/etp", "expected a divisor of the experts' ffn width %u; got %u", m->expert_ffn, s->etp);
   g_autofree char *why = NULL;
-  g_autofree double *share = ls_expert_shares (s->expert_load, m, &why);
+  g_free (ls_expert_shares (s->expert_load, m, &why));
   if (why)
     conflict (diags, "/expert_load", "%s", why);
   if (s->dp_kind == LS_DP_FSDP2 && s->reshard_after_forward != LS_RESHARD_AUTO && s->reshard_after_forward > 1 && s->ep > 1)
