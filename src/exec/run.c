@@ -119,6 +119,30 @@ check_copies (const Run *x, GError **error)
   return TRUE;
 }
 
+/* States that live outside the accelerators find room in the memory and on the drives of each node,
+ * as far as their sizes are known. */
+static gboolean
+check_room_outside (const Run *x, GError **error)
+{
+  const LsClusterSpec *spec = &x->cluster->spec;
+  uint64_t memory = spec->cpu_memory_bytes, drives = spec->nvme_bytes * spec->nvme_drives;
+  g_autofree uint64_t *in_memory = g_new0 (uint64_t, spec->n_nodes), *on_drives = g_new0 (uint64_t, spec->n_nodes);
+  for (uint32_t r = 0; r < x->plan->n_ranks; r++) {
+    const LsProgram *p = &x->plan->programs[x->plan->bindings[r].role];
+    uint32_t node = x->plan->gpu_of_rank[r] / spec->gpus_per_node;
+    in_memory[node] += p->host_bytes;
+    on_drives[node] += p->nvme_bytes;
+    bool is_memory = memory > 0 && in_memory[node] > memory, is_drives = drives > 0 && on_drives[node] > drives;
+    if (!is_memory && !is_drives)
+      continue;
+    g_autofree char *has = ls_format_bytes (is_memory ? memory : drives);
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "what is offloaded to the %s of node %u takes more than its %s; expected more nodes, or less offloaded",
+                 is_memory ? "memory" : "drives", node, has);
+    return FALSE;
+  }
+  return TRUE;
+}
+
 /* What cannot be represented or would not fit is refused before it is begun. */
 static gboolean
 check_limits (const Run *x, GError **error)
@@ -265,7 +289,8 @@ run_once (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *cal
   LsTimeline *timeline = NULL;
   x.n_steps = MAX (1, options->n_steps);
   *ret_is_folded = false;
-  if (check_gpus (&x, error) && check_copies (&x, error) && run_compile (&x, calibration, error)) {
+  if (check_gpus (&x, error) && check_copies (&x, error) && check_room_outside (&x, error)
+      && run_compile (&x, calibration, error)) {
     fold (&x);
     *ret_is_folded = x.fold->quotient != NULL;
     choose_recorded (&x);

@@ -294,7 +294,7 @@ lower_programs (Lower *l, GError **error)
     p->stage = (uint16_t) r;
     for (uint32_t c = 0; c < l->n_chunks; c++)
       p->n_params += chunk_at (l, r, c)->n_params;
-    step_static_memory (l, r, p->static_bytes);
+    step_static_memory (l, r, p);
     p->static_bytes[LS_MEM_PARAMETERS] *= n_weight_versions (l, r);
   }
   return TRUE;

@@ -251,8 +251,8 @@ uint32_t segment_early_gather (Lower *l, uint32_t pp_rank, uint32_t chunk);
 /* Where lower_dp.h has them between passes. */
 uint32_t segment_gather_chunk (Lower *l, uint32_t pp_rank, uint32_t chunk);
 uint32_t segment_reduce_chunk (Lower *l, uint32_t pp_rank, uint32_t chunk);
-/* Bytes alive for the whole run: weights, gradients, and what the optimizer keeps. */
-void step_static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM]);
+/* Bytes alive for the whole run, and what lives outside: weights, gradients, what the optimizer keeps. */
+void step_static_memory (const Lower *l, uint32_t pp_rank, LsProgram *p);
 
 /* --- lower_order.c ----------------------------------------------------------- */
 

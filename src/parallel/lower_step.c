@@ -194,14 +194,24 @@ weight_bytes (const Lower *l, uint32_t pp_rank)
   return n * (l->shard.dtype == LS_DTYPE_FP32 ? 4 : 2) + n_fp8 * (l->s->fp8_params ? 0 : 2);
 }
 
+static uint64_t
+states (const uint64_t bytes[LS_N_MEM])
+{
+  return bytes[LS_MEM_PARAMETERS] + bytes[LS_MEM_GRADIENTS] + bytes[LS_MEM_OPTIMIZER];
+}
+
 /* Master weights, momentum and variance are fp32; fp32 training has no extra master. */
 void
-step_static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
+step_static_memory (const Lower *l, uint32_t pp_rank, LsProgram *p)
 {
+  uint64_t *bytes = p->static_bytes;
   bool is_mixed = l->shard.dtype != LS_DTYPE_FP32;
   bytes[LS_MEM_PARAMETERS] = weight_bytes (l, pp_rank);
   bytes[LS_MEM_GRADIENTS] = dp_grad_bytes (l, n_kept (l, pp_rank, CUT_GRADS));
   bytes[LS_MEM_OPTIMIZER] = n_kept (l, pp_rank, CUT_OPTIMIZER) * (is_mixed ? 12 : 8);
+  uint64_t all = states (bytes);
   if (dp_way (l)->static_memory)
     dp_way (l)->static_memory (l, pp_rank, bytes);
+  if (l->s->offload != LS_OFFLOAD_NONE)
+    *(l->s->offload_to == LS_OFFLOAD_TO_NVME ? &p->nvme_bytes : &p->host_bytes) = all - states (bytes);
 }

@@ -206,6 +206,7 @@ typedef struct {
   uint32_t n_events; /* event classes used          */
   uint16_t stage;    /* pipeline stage of the role  */
   uint64_t static_bytes[LS_N_MEM]; /* alive for the whole run */
+  uint64_t host_bytes, nvme_bytes; /* of the states of one rank, what lives there instead */
   uint64_t n_params; /* on one rank                 */
 } LsProgram;
 
