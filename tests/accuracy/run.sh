@@ -8,7 +8,7 @@
 # take seconds, also with the sanitizers on, and requires the same lines.
 # LS_UPDATE_GOLDEN=1 reruns everything and rewrites results.txt (minutes).
 # Usage: run.sh LOCKSTEP
-set -euo pipefail
+set -euo pipefail # so that no reader of a pipe may leave early: grep -q would
 lockstep=$(realpath -- "$1")
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
 
@@ -21,7 +21,7 @@ fi
 squeeze() { tr -s ' '; }
 n=0
 while read -r line; do
-  if ! squeeze < results.txt | grep -qxF -- "$line"; then
+  if ! squeeze < results.txt | grep -xF -- "$line" > /dev/null; then
     printf 'not in results.txt: %s\n' "$line"
     exit 1
   fi

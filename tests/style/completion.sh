@@ -3,7 +3,7 @@
 # flag of every command's --help, names of data, and the choices of a flag; and it runs
 # nothing that a name says.
 # Usage: completion.sh COMPLETION LOCKSTEP
-set -euo pipefail
+set -euo pipefail # so that no reader of a pipe may leave early: grep -q would
 completion=$(realpath -- "$1")
 lockstep=$(realpath -- "$2")
 work=$(mktemp -d)
@@ -26,7 +26,7 @@ offers() {
   local wanted=$1
   shift
   complete_words "$@"
-  if ! printf '%s\n' "${COMPREPLY[@]}" | grep -qxF -- "$wanted"; then
+  if ! printf '%s\n' "${COMPREPLY[@]}" | grep -xF -- "$wanted" > /dev/null; then
     printf 'not offered for "%s": %s; but: %s\n' "$*" "$wanted" "${COMPREPLY[*]}"
     exit 1
   fi

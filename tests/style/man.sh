@@ -2,7 +2,7 @@
 # The manual page has an entry for every flag that a command's --help lists, in the
 # section of that command, and for every command; and roff finds nothing to complain of.
 # Usage: man.sh PAGE LOCKSTEP
-set -euo pipefail
+set -euo pipefail # so that no reader of a pipe may leave early: grep -q would
 page=$1
 lockstep=$2
 status=0
@@ -15,13 +15,13 @@ entries() {
 }
 
 for command in $("$lockstep" --help | sed -nE '/^Commands:/,/^$/ s/^  ([a-z]+) .*/\1/p'); do
-  if ! entries commands | grep -qE "^lockstep $command( |$)"; then
+  if ! entries commands | grep -E "^lockstep $command( |$)" > /dev/null; then
     printf 'no entry for the command %s\n' "$command"
     status=1
   fi
   for flag in $("$lockstep" "$command" --help | grep -E '^ +-' | grep -oE -- '--[a-z0-9-]+' | grep -vx -- --help | sort -u); do
     n=$((n + 1))
-    if ! entries "lockstep $command" | grep -qE -- "(^|, )$flag( |,|$)"; then
+    if ! entries "lockstep $command" | grep -E -- "(^|, )$flag( |,|$)" > /dev/null; then
       printf 'no entry for %s of lockstep %s\n' "$flag" "$command"
       status=1
     fi
