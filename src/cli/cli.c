@@ -29,6 +29,22 @@ cli_note (const char *text)
       fprintf (stderr, "note: %s\n", *line);
 }
 
+gboolean
+cli_report_fit (const LsResult *result, gboolean is_required, const char *note, GError **error)
+{
+  g_autoptr (GError) misfit = NULL;
+  if (ls_result_check_fit (result, &misfit))
+    return TRUE;
+  if (is_required) {
+    g_propagate_error (error, g_steal_pointer (&misfit));
+    return FALSE;
+  }
+  cli_warn (misfit->message);
+  if (note)
+    cli_note (note);
+  return TRUE;
+}
+
 static GOptionContext *
 new_context (const CliHelp *help, const GOptionEntry *entries, gboolean *wants_help, gpointer group_data)
 {

@@ -27,6 +27,9 @@ gboolean cli_print (const char *text, GError **error);
 void cli_warn (const char *message);
 /* "note: ..." for each line of text. */
 void cli_note (const char *text);
+/* Not fitting is a result: a warning, with a note behind it unless that is NULL; an error only
+ * where fitting is required. */
+gboolean cli_report_fit (const LsResult *result, gboolean is_required, const char *note, GError **error);
 
 /* How a subcommand presents itself. */
 typedef struct {

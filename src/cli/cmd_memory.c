@@ -63,21 +63,6 @@ advise (LsResult *result, const LsJob *job)
     cli_note (error->message);
 }
 
-/* Not fitting is a result: it is printed, and an error only on request. */
-static gboolean
-report_fit (const LsResult *result, gboolean is_required, GError **error)
-{
-  g_autoptr (GError) misfit = NULL;
-  if (ls_result_check_fit (result, &misfit))
-    return TRUE;
-  if (is_required) {
-    g_propagate_error (error, g_steal_pointer (&misfit));
-    return FALSE;
-  }
-  cli_warn (misfit->message);
-  return TRUE;
-}
-
 gboolean
 cli_memory (int argc, char **argv, GError **error)
 {
@@ -102,5 +87,5 @@ cli_memory (int argc, char **argv, GError **error)
   g_autofree char *text = args.json ? ls_result_memory_json (result)
                           : args.csv ? ls_result_memory_csv (result)
                                      : ls_result_memory_text (result);
-  return cli_print (text, error) && report_fit (result, args.require_fit, error);
+  return cli_print (text, error) && cli_report_fit (result, args.require_fit, NULL, error);
 }

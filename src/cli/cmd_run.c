@@ -163,21 +163,7 @@ print_result (const LsResult *result, const Args *args, GError **error)
   return cli_print (summary, error);
 }
 
-/* Not fitting is a result: it is printed, and an error only on request. */
-static gboolean
-report_fit (const LsResult *result, gboolean is_required, GError **error)
-{
-  g_autoptr (GError) misfit = NULL;
-  if (ls_result_check_fit (result, &misfit))
-    return TRUE;
-  if (is_required) {
-    g_propagate_error (error, g_steal_pointer (&misfit));
-    return FALSE;
-  }
-  cli_warn (misfit->message);
-  cli_note ("lockstep memory, with the same options, simulates what would make it fit");
-  return TRUE;
-}
+#define FIT_NOTE "lockstep memory, with the same options, simulates what would make it fit"
 
 gboolean
 cli_run (int argc, char **argv, GError **error)
@@ -201,5 +187,5 @@ cli_run (int argc, char **argv, GError **error)
   if (!explain (result, job, &args, error) || !write_files (result, &args, error))
     return FALSE;
   return (args.emit ? print_emitted (result, job, args.emit, error) : print_result (result, &args, error))
-         && report_fit (result, args.require_fit, error);
+         && cli_report_fit (result, args.require_fit, FIT_NOTE, error);
 }

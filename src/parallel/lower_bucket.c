@@ -92,7 +92,13 @@ buckets_after (Build *b, DpPass *p, guint o, bool scatters)
 }
 
 void
-buckets_end (DpPass *p)
+buckets_after_sum (Build *b, DpPass *p, guint o)
+{
+  buckets_after (b, p, o, false);
+}
+
+void
+buckets_end (Build *b, DpPass *p)
 {
   Launches *launches = p->state;
   if (!launches)

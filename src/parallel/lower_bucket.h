@@ -29,7 +29,9 @@ void bucket_reduce (Build *b, const Bucket *bucket, uint16_t unit, bool scatters
  * sets p->state, without which the others do nothing. */
 void buckets_begin (Build *b, DpPass *p, BucketLimit limit);
 void buckets_after (Build *b, DpPass *p, guint o, bool scatters);
-void buckets_end (DpPass *p);
+/* The same where every rank keeps whole sums. */
+void buckets_after_sum (Build *b, DpPass *p, guint o);
+void buckets_end (Build *b, DpPass *p);
 /* Where nothing overlaps all buckets, one after the other; else the stream is waited for. */
 void buckets_reduce_rest (Build *b, uint32_t pp_rank, BucketLimit limit, bool scatters);
 

@@ -51,17 +51,11 @@ begin (Build *b, DpPass *p)
 }
 
 static void
-after (Build *b, DpPass *p, guint o)
-{
-  buckets_after (b, p, o, false);
-}
-
-static void
 end (Build *b, DpPass *p)
 {
   if (reduces (b->l, p))
     build_join_stream (b, LS_STREAM_DP);
-  buckets_end (p);
+  buckets_end (b, p);
 }
 
 static void
@@ -72,5 +66,5 @@ reduce_rest (Build *b, uint32_t pp_rank)
 }
 
 const DpWay dp_way_ddp = {
-  .name = "ddp", .variant = variant, .begin = begin, .after = after, .end = end, .reduce_rest = reduce_rest, .cuts = dp_cut_nothing,
+  .name = "ddp", .variant = variant, .begin = begin, .after = buckets_after_sum, .end = end, .reduce_rest = reduce_rest, .cuts = dp_cut_nothing,
 };

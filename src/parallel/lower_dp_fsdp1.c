@@ -294,30 +294,18 @@ finish (Build *b, DpPass *p, Fsdp *f)
   build_join_stream (b, LS_STREAM_REPLICA);
 }
 
-static const FsdpHooks hooks = { .hold = hold, .start = start, .enter = enter, .leave = leave, .finish = finish };
+const FsdpHooks fsdp1_hooks = { .hold = hold, .start = start, .enter = enter, .leave = leave, .finish = finish };
 
 /* --- the way --------------------------------------------------------------------------------- */
 
 static void
-begin (Build *b, DpPass *p)
-{
-  fsdp_begin (b, p, &hooks);
-}
-
-static void
-step_begin (Build *b, uint32_t pp_rank)
-{
-  fsdp_step_begin (b, pp_rank, &hooks);
-}
-
-static void
 reduce_rest (Build *b, uint32_t pp_rank)
 {
-  fsdp_step_held (b, pp_rank, &hooks, dp_last_compute (b), true);
+  fsdp_step_held (b, pp_rank, dp_last_compute (b), true);
 }
 
 const DpWay dp_way_fsdp1 = {
-  .name = "fsdp1", .variant = fsdp_variant, .begin = begin, .before = fsdp_before, .after = fsdp_after, .end = fsdp_end,
-  .step_begin = step_begin, .reduce_rest = reduce_rest, .cuts = fsdp_cuts, .steps_on_shards = true,
+  .name = "fsdp1", .variant = fsdp_variant, .begin = fsdp_begin, .before = fsdp_before, .after = fsdp_after, .end = fsdp_end,
+  .step_begin = fsdp_step_begin, .reduce_rest = reduce_rest, .cuts = fsdp_cuts, .steps_on_shards = true,
   .static_memory = fsdp_static_memory,
 };

@@ -264,21 +264,9 @@ finish (Build *b, DpPass *p, Fsdp *f)
   finish_reductions (b, p, f);
 }
 
-static const FsdpHooks hooks = { .hold = hold, .start = start, .enter = enter, .leave = leave, .finish = finish };
+const FsdpHooks fsdp2_hooks = { .hold = hold, .start = start, .enter = enter, .leave = leave, .finish = finish };
 
 /* --- the way --------------------------------------------------------------------------------- */
-
-static void
-begin (Build *b, DpPass *p)
-{
-  fsdp_begin (b, p, &hooks);
-}
-
-static void
-step_begin (Build *b, uint32_t pp_rank)
-{
-  fsdp_step_begin (b, pp_rank, &hooks);
-}
 
 /* With a pipeline: all units, in the order of modules, the root first. */
 static void
@@ -286,17 +274,17 @@ reduce_rest (Build *b, uint32_t pp_rank)
 {
   Lower *l = b->l;
   for (uint32_t c = 0; l->mesh.pp > 1 && fsdp_accumulates_whole (l) && c < l->n_chunks; c++) {
-    Fsdp *f = fsdp_new (l, chunk_at (l, pp_rank, c), &hooks);
+    Fsdp *f = fsdp_new (l, chunk_at (l, pp_rank, c));
     for (guint i = 0; i < f->units->len; i++)
       reduce (b, NULL, f, f->root == FSDP_NONE ? i : i == 0 ? f->root : i - 1);
     finish_reductions (b, NULL, f);
     fsdp_free (f);
   }
-  fsdp_step_held (b, pp_rank, &hooks, dp_last_compute (b), true);
+  fsdp_step_held (b, pp_rank, dp_last_compute (b), true);
 }
 
 const DpWay dp_way_fsdp2 = {
-  .name = "fsdp2", .variant = fsdp_variant, .begin = begin, .before = fsdp_before, .after = fsdp_after, .end = fsdp_end,
-  .step_begin = step_begin, .reduce_rest = reduce_rest, .cuts = fsdp_cuts, .steps_on_shards = true,
+  .name = "fsdp2", .variant = fsdp_variant, .begin = fsdp_begin, .before = fsdp_before, .after = fsdp_after, .end = fsdp_end,
+  .step_begin = fsdp_step_begin, .reduce_rest = reduce_rest, .cuts = fsdp_cuts, .steps_on_shards = true,
   .static_memory = fsdp_static_memory,
 };

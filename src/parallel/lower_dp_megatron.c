@@ -203,7 +203,7 @@ end (Build *b, DpPass *p)
   if (needs_gathers (b->l, p))
     gathers_free (p->state);
   else
-    buckets_end (p);
+    buckets_end (b, p);
 }
 
 /* --- between passes ----------------------------------------------------------------------- */

@@ -43,23 +43,11 @@ begin (Build *b, DpPass *p)
 }
 
 static void
-after (Build *b, DpPass *p, guint o)
-{
-  buckets_after (b, p, o, false);
-}
-
-static void
-end (Build *b, DpPass *p)
-{
-  buckets_end (p);
-}
-
-static void
 reduce_rest (Build *b, uint32_t pp_rank)
 {
   buckets_reduce_rest (b, pp_rank, limit_of, false);
 }
 
 const DpWay dp_way_ps = {
-  .name = "ps", .variant = variant, .begin = begin, .after = after, .end = end, .reduce_rest = reduce_rest, .cuts = dp_cut_nothing,
+  .name = "ps", .variant = variant, .begin = begin, .after = buckets_after_sum, .end = buckets_end, .reduce_rest = reduce_rest, .cuts = dp_cut_nothing,
 };

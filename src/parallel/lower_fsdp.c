@@ -19,11 +19,11 @@ add_params (FsdpUnit *u, const LsOperator *o)
 }
 
 Fsdp *
-fsdp_new (const Lower *l, const Chunk *c, const FsdpHooks *hooks)
+fsdp_new (const Lower *l, const Chunk *c)
 {
   uint32_t per_unit = l->s->layers_per_unit;
   Fsdp *f = g_new0 (Fsdp, 1);
-  f->hooks = hooks;
+  f->hooks = l->s->dp_kind == LS_DP_FSDP1 ? &fsdp1_hooks : &fsdp2_hooks;
   f->n = (c->n_layers + per_unit - 1) / per_unit;
   f->root = c->has_embedding || c->has_head ? f->n : FSDP_NONE;
   f->units = g_array_sized_new (FALSE, TRUE, sizeof (FsdpUnit), f->n + 1);
@@ -86,11 +86,11 @@ fsdp_variant (const Lower *l, const DpPass *p)
 }
 
 void
-fsdp_begin (Build *b, DpPass *p, const FsdpHooks *hooks)
+fsdp_begin (Build *b, DpPass *p)
 {
-  Fsdp *f = p->state = fsdp_new (b->l, p->c, hooks);
+  Fsdp *f = p->state = fsdp_new (b->l, p->c);
   if (p->type != LS_ACTION_W)
-    hooks->start (b, p, f);
+    f->hooks->start (b, p, f);
 }
 
 void
@@ -348,13 +348,13 @@ fsdp_free_grads (Build *b, const DpPass *p, const Fsdp *f, guint unit, uint16_t 
 
 /* Bytes of a chunk that are held for the step. */
 static uint64_t
-held_bytes (const Lower *l, const Chunk *c, const FsdpHooks *hooks)
+held_bytes (const Lower *l, const Chunk *c)
 {
-  Fsdp *f = fsdp_new (l, c, hooks);
+  Fsdp *f = fsdp_new (l, c);
   uint64_t bytes = 0, grad_size = l->s->dp_kind == LS_DP_FSDP2 ? fsdp_reduce_size (l) : fsdp_grad_size (l);
   for (guint u = 0; u < f->units->len; u++) {
     uint64_t numel = fsdp_numel (fsdp_unit (f, u));
-    if (hooks->hold (l, u == f->root) == HOLD_STEP)
+    if (f->hooks->hold (l, u == f->root) == HOLD_STEP)
       bytes += numel * fsdp_param_size (l);
     if (fsdp_accumulates_whole (l))
       bytes += numel * grad_size;
@@ -364,14 +364,14 @@ held_bytes (const Lower *l, const Chunk *c, const FsdpHooks *hooks)
 }
 
 void
-fsdp_step_held (Build *b, uint32_t pp_rank, const FsdpHooks *hooks, uint16_t op, bool is_free)
+fsdp_step_held (Build *b, uint32_t pp_rank, uint16_t op, bool is_free)
 {
   for (uint32_t c = 0; c < b->l->n_chunks; c++)
-    build_buffer (b, op, (uint16_t) (UINT16_MAX - 1 - c), LS_MEM_UNSHARDED, held_bytes (b->l, chunk_at (b->l, pp_rank, c), hooks), is_free);
+    build_buffer (b, op, (uint16_t) (UINT16_MAX - 1 - c), LS_MEM_UNSHARDED, held_bytes (b->l, chunk_at (b->l, pp_rank, c)), is_free);
 }
 
 void
-fsdp_step_begin (Build *b, uint32_t pp_rank, const FsdpHooks *hooks)
+fsdp_step_begin (Build *b, uint32_t pp_rank)
 {
-  fsdp_step_held (b, pp_rank, hooks, dp_last_compute (b), false);
+  fsdp_step_held (b, pp_rank, dp_last_compute (b), false);
 }

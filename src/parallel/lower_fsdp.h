@@ -47,6 +47,8 @@ typedef struct {
   void (*finish) (Build *b, DpPass *p, Fsdp *f); /* behind the last; root has left       */
 } FsdpHooks;
 
+extern const FsdpHooks fsdp1_hooks, fsdp2_hooks;
+
 /* Of a pass, from begin to end: DpPass.state. */
 struct Fsdp {
   const FsdpHooks *hooks;
@@ -78,12 +80,12 @@ fsdp_unit (const Fsdp *f, guint unit)
 /* --- the walk: hooks of DpWay ------------------------------------------------------ */
 
 char *fsdp_variant (const Lower *l, const DpPass *p);
-void fsdp_begin (Build *b, DpPass *p, const FsdpHooks *hooks);
+void fsdp_begin (Build *b, DpPass *p);
 void fsdp_before (Build *b, DpPass *p, guint o);
 void fsdp_after (Build *b, DpPass *p, guint o);
 void fsdp_end (Build *b, DpPass *p);
 /* Outside of a pass: the units of a chunk, to be freed. */
-Fsdp *fsdp_new (const Lower *l, const Chunk *c, const FsdpHooks *hooks);
+Fsdp *fsdp_new (const Lower *l, const Chunk *c);
 void fsdp_free (Fsdp *f);
 void fsdp_cuts (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer);
 void fsdp_static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM]);
@@ -140,7 +142,7 @@ void fsdp_buffer (Build *b, const DpPass *p, const Fsdp *f, guint unit, FsdpBuff
 void fsdp_alloc_grads (Build *b, const DpPass *p, const Fsdp *f, guint o);
 void fsdp_free_grads (Build *b, const DpPass *p, const Fsdp *f, guint unit, uint16_t op);
 /* What is held for the whole step. */
-void fsdp_step_begin (Build *b, uint32_t pp_rank, const FsdpHooks *hooks);
-void fsdp_step_held (Build *b, uint32_t pp_rank, const FsdpHooks *hooks, uint16_t op, bool is_free);
+void fsdp_step_begin (Build *b, uint32_t pp_rank);
+void fsdp_step_held (Build *b, uint32_t pp_rank, uint16_t op, bool is_free);
 
 #endif

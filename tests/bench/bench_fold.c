@@ -3,28 +3,14 @@
  * is sensible, which must report the same step time.
  *
  * Usage: bench_fold LOCKSTEP [MOST-GPUS [MOST-UNFOLDED]] */
-#include "ls_bench.h"
-
 #include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
+
+#include "ls_bench.h"
+#include "program.h"
 
 typedef struct {
   double wall_s, peak_mib, step_s, n_classes;
 } Cost;
-
-static double
-number_of (const char *json, const char *key)
-{
-  g_autofree char *quoted = g_strdup_printf ("\"%s\":", key);
-  const char *at = strstr (json, quoted);
-  if (!at) {
-    fprintf (stderr, "bench_fold: no %s in the output\n", quoted);
-    exit (1);
-  }
-  return g_ascii_strtod (at + strlen (quoted), NULL);
-}
 
 /* Below 128 GPUs there are fewer stages. */
 static Cost
@@ -37,27 +23,11 @@ run (const char *lockstep, guint n_gpus, const char *fold)
       "--schedule interleaved-1f1b --fold %s %s",
       lockstep, 128 / pp, fold, text);
   g_auto (GStrv) argv = g_strsplit (line, " ", -1);
-  g_autoptr (GError) error = NULL;
-  GPid pid;
-  int out;
-  gint64 start_us = g_get_monotonic_time ();
-  if (!g_spawn_async_with_pipes (NULL, argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_STDERR_TO_DEV_NULL, NULL, NULL, &pid, NULL, &out,
-                                 NULL, &error)) {
-    fprintf (stderr, "bench_fold: %s\n", error->message);
-    exit (1);
-  }
-  g_autoptr (GIOChannel) channel = g_io_channel_unix_new (out);
-  g_io_channel_set_close_on_unref (channel, TRUE);
-  g_autofree char *json = NULL;
-  g_io_channel_read_to_end (channel, &json, NULL, NULL);
-  struct rusage used;
-  int status;
-  if (wait4 (pid, &status, 0, &used) != pid || status != 0) {
-    fprintf (stderr, "bench_fold: %s failed\n", line);
-    exit (1);
-  }
-  return (Cost) { (double) (g_get_monotonic_time () - start_us) / 1e6, (double) used.ru_maxrss / 1024, number_of (json, "step_time_s"),
-                  number_of (json, "n_classes") };
+  Cost c;
+  g_autofree char *json = ls_bench_program (argv, NULL, &c.wall_s, &c.peak_mib);
+  c.step_s = ls_bench_number (json, "step_time_s");
+  c.n_classes = ls_bench_number (json, "n_classes");
+  return c;
 }
 
 int

@@ -3,30 +3,16 @@
  * implementations for one step.
  *
  * Usage: bench_run LOCKSTEP */
-#include "ls_bench.h"
-
 #include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
+
+#include "ls_bench.h"
+#include "program.h"
 
 #define PLAIN "evq=ref,solver=ref,runahead=off"
 
 typedef struct {
   double wall_s, peak_mib, n_ops;
 } Cost;
-
-static double
-number_of (const char *json, const char *key)
-{
-  g_autofree char *quoted = g_strdup_printf ("\"%s\":", key);
-  const char *at = strstr (json, quoted);
-  if (!at) {
-    fprintf (stderr, "bench_run: no %s in the output\n", quoted);
-    exit (1);
-  }
-  return g_ascii_strtod (at + strlen (quoted), NULL);
-}
 
 static Cost
 run (const char *lockstep, const char *n_steps, const char *debug)
@@ -37,26 +23,9 @@ run (const char *lockstep, const char *n_steps, const char *debug)
     "--schedule", "interleaved-1f1b", "--steps", n_steps, NULL,
   };
   g_auto (GStrv) env = g_environ_setenv (g_get_environ (), "LS_DEBUG", debug, TRUE);
-  g_autoptr (GError) error = NULL;
-  GPid pid;
-  int out;
-  gint64 start_us = g_get_monotonic_time ();
-  if (!g_spawn_async_with_pipes (NULL, (char **) argv, env, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &pid, NULL, &out, NULL, &error)) {
-    fprintf (stderr, "bench_run: %s\n", error->message);
-    exit (1);
-  }
-  g_autoptr (GIOChannel) channel = g_io_channel_unix_new (out);
-  g_io_channel_set_close_on_unref (channel, TRUE);
-  g_autofree char *text = NULL;
-  g_io_channel_read_to_end (channel, &text, NULL, NULL);
-  struct rusage used;
-  int status;
-  if (wait4 (pid, &status, 0, &used) != pid || status != 0) {
-    fprintf (stderr, "bench_run: %s failed\n", lockstep);
-    exit (1);
-  }
-  Cost c = { .wall_s = (double) (g_get_monotonic_time () - start_us) / 1e6, .peak_mib = (double) used.ru_maxrss / 1024 };
-  c.n_ops = number_of (text, "n_op_instances") * number_of (text, "n_steps");
+  Cost c;
+  g_autofree char *text = ls_bench_program ((char **) argv, env, &c.wall_s, &c.peak_mib);
+  c.n_ops = ls_bench_number (text, "n_op_instances") * ls_bench_number (text, "n_steps");
   return c;
 }
 
