@@ -79,6 +79,8 @@ ls_report_init (LsReport *r, const LsTimeline *t, const LsMemory *memory, const 
     .n_steps = t->n_steps,
     .n_op_instances = ls_plan_n_op_instances (t->plan),
     .digest = t->digest,
+    .n_segments = t->n_segments,
+    .n_coarse = t->n_coarse,
   };
   for (uint32_t rank = 0; rank < t->n_ranks; rank++)
     r->n_classes += t->multiplicity[rank] > 0;

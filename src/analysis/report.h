@@ -82,6 +82,7 @@ typedef struct {
   double mfu, mfu_causal, hfu;  /* the same       */
   uint32_t n_ranks, n_classes, n_steps;
   uint64_t n_op_instances; /* of one step */
+  uint64_t n_segments, n_coarse; /* segments that were simulated; of these, in one piece */
   double bubble_frac;
   double breakdown_s[LS_N_PARTS]; /* mean over ranks */
   double bubbles_s[LS_N_BUBBLES]; /* the same        */

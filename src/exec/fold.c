@@ -180,6 +180,8 @@ fold_new (Run *x, const double *capacity)
     fold_by (f, x->cluster, capacity, &loads, &classes);
   else
     stay_unfolded (f, x->cluster, capacity);
+  if (is_folded)
+    f->is_private = fold_private (f, &loads, classes.resource);
   weigh (f, is_folded ? classes.comm : NULL);
   f->sum = g_new0 (uint64_t, f->n_resources);
   if (may_fold)
@@ -203,6 +205,7 @@ fold_free (Fold *f)
   g_free (f->class_of_resource);
   g_free (f->n_of_resource);
   g_free (f->capacity);
+  g_free (f->is_private);
   g_free (f->comm_weight);
   g_free (f->channel_weight);
   g_free (f->copy_weight);

@@ -56,6 +56,8 @@ typedef struct Fold {
   uint32_t *class_of_resource; /* [resources of the cluster]; UINT32_MAX: not loaded */
   uint32_t *n_of_resource;  /* [n_resources]                                         */
   double *capacity;         /* [n_resources]; the last has the most of all, for the quantum */
+  bool *is_private;         /* [n_comms of the quotient] of one class of ranks, without which nothing loads
+                               what its calls do; NULL: none is */
   uint64_t *comm_weight, *channel_weight, *copy_weight; /* sums of digest_of() over a class; channels [2 * n_ranks] */
   uint64_t *sum;            /* [n_resources] zeros: scratch of fold_uses()           */
 } Fold;
@@ -72,18 +74,24 @@ void fold_free (Fold *f); /* NULL allowed */
 uint32_t fold_uses (const Fold *f, const LsLoad *loads, uint32_t n, uint32_t n_alike, LsFlowUse *ret_uses);
 
 /* fold_check.c: LS_ERROR_FAILED with the first thing that is not the same in both, as far as
- * the window goes. */
-gboolean fold_check (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster, GError **error);
+ * the window goes. names: what to call the two ("folded and unfolded"). */
+gboolean fold_check (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster, const char *names, GError **error);
 
 /* fold_calls.c: what the programs load, to be refined. */
 typedef struct {
   struct Refine *refine; /* owned, with all that it points to */
   uint32_t *resource_of; /* [n_resources] of the refinement: resource of the cluster */
+  uint32_t (*sends)[3];  /* [ranks of the plan] of a rank's loads, where those of its sends to the previous
+                            begin, to the next, and of what comes behind          */
 } FoldLoads;
 
 /* False: ranks do not owe each other what they call or send, a call cannot be planned, or all
  * that is loaded takes more than a quarter of options->max_memory_bytes. */
 bool fold_loads_init (FoldLoads *l, Run *x, const double *capacity);
 void fold_loads_clear (FoldLoads *l);
+
+/* fold_private.c: which communicators of the quotient have what they load to themselves. Newly
+ * allocated, see Fold.is_private. */
+bool *fold_private (const Fold *f, const FoldLoads *l, const uint32_t *class_of_resource);
 
 #endif

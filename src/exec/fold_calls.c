@@ -26,7 +26,9 @@ typedef struct {
   Role *roles;
   GArray *loads;      /* RefineLoad; of resources of the cluster until they are numbered */
   GArray *patterns;   /* uint32_t: where those of the present owner begin in loads       */
+  guint first_pattern; /* since when they are for the same ranks                           */
   uint32_t *first;
+  uint32_t (*sends)[3];
   const double *capacity;
   Refine *out;
 } Lowering;
@@ -195,6 +197,7 @@ begin_owner (Lowering *l, uint32_t owner)
 {
   l->first[owner] = l->loads->len;
   g_array_set_size (l->patterns, 0);
+  l->first_pattern = 0;
 }
 
 static bool
@@ -211,13 +214,21 @@ is_pattern (const Lowering *l, guint pattern, const LsLoad *loads, uint32_t n)
   return true;
 }
 
+/* What follows is for others. */
+static uint32_t
+begin_partners (Lowering *l)
+{
+  l->first_pattern = l->patterns->len;
+  return l->loads->len;
+}
+
 /* Its number among those of the owner; most calls load the same, whatever their size. */
 static uint32_t
 pattern_of (Lowering *l, const LsLoad *loads, uint32_t n)
 {
   if (n == 0)
     return UINT32_MAX;
-  for (guint i = 0; i < l->patterns->len; i++)
+  for (guint i = l->first_pattern; i < l->patterns->len; i++)
     if (is_pattern (l, i, loads, n))
       return i;
   uint32_t first = l->loads->len, pattern = l->patterns->len;
@@ -311,9 +322,12 @@ lower_rank (Lowering *l, uint32_t rank)
   sig_add (sig, b->role);
   sig_add_double (sig, l->x->options->slow ? l->x->options->slow[rank] : 1);
   pattern_of (l, &kernel, 1);
-  for (int p = 0; p < 2; p++)
+  for (int p = 0; p < 2; p++) {
+    l->sends[rank][p] = begin_partners (l);
     if (role->id[SENDS + p] != 0 && !lower_calls (l, role->keys[SENDS + p], (const uint32_t[]) { rank, b->peer[p] }, 2, sig))
       return false;
+  }
+  l->sends[rank][2] = begin_partners (l);
   lower_copies (l, role, rank, sig);
   return true;
 }
@@ -381,6 +395,7 @@ fold_loads_init (FoldLoads *out, Run *x, const double *capacity)
   l.roles = g_new0 (Role, plan->n_roles + 1);
   l.loads = g_array_new (FALSE, FALSE, sizeof (RefineLoad));
   l.patterns = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  out->sends = l.sends = g_malloc0_n ((gsize) plan->n_ranks + 1, sizeof *l.sends);
   r->first = l.first = g_new0 (uint32_t, (size_t) plan->n_comms + plan->n_ranks + 1);
   collect (&l);
   bool ok = lower_all (&l);
@@ -409,4 +424,5 @@ fold_loads_clear (FoldLoads *l)
   g_free (r->resource);
   g_free (r);
   g_free (l->resource_of);
+  g_free (l->sends);
 }

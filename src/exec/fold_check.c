@@ -1,4 +1,4 @@
-/* exec/fold_check.c — --fold check: a folded run against one of each rank by itself. */
+/* exec/fold_check.c — --fold check, --coarsen check: a run against its plain twin. */
 #include <stdlib.h>
 
 #include <lockstep/error.h>
@@ -66,27 +66,49 @@ difference (const LsTimeline *a, uint32_t rank_a, const LsSpan *x, const LsTimel
   return is_same_cause (a, rank_a, x, b, rank_b, y) ? NULL : "cause";
 }
 
-/* Whether the GPU idles at the end of the window; else nobody asks what the rank waits for then,
- * and it may have run ahead in one run only. */
+/* Why the GPU idles at the end of the window: what the first kernel behind that waited for, if the
+ * rank has run ahead so far, else what it waits for now. False: it does not idle, and nobody asks. */
 static bool
-ends_idle (const LsTimeline *t, uint32_t rank)
+last_idle_cause (const LsTimeline *t, uint32_t rank, LsCause *ret_kind, bool *ret_has_span)
 {
   LsTime last = t->window_start;
+  const LsSpan *next = NULL;
   for (uint32_t i = 0; i < t->ranks[rank].n; i++) {
     const LsSpan *s = &t->ranks[rank].spans[i];
-    if (s->start < t->window_end && ls_span_op (t, rank, s)->kind == LS_OP_KERNEL)
+    if (ls_span_op (t, rank, s)->kind != LS_OP_KERNEL)
+      continue;
+    if (s->start < t->window_end)
       last = MAX (last, s->end);
+    else if (!next || s->start < next->start)
+      next = s;
   }
+  *ret_kind = next ? next->cause_kind : t->ranks[rank].tail_cause_kind;
+  *ret_has_span = (next ? next->cause : t->ranks[rank].tail_cause) != LS_SPAN_NONE;
   return last < t->window_end;
 }
 
 static gboolean
-check_rank (const LsTimeline *folded, const LsTimeline *whole, uint32_t rank, GError **error)
+check_last_idle (const LsTimeline *folded, uint32_t other, const LsTimeline *whole, uint32_t rank, const char *names, GError **error)
+{
+  LsCause a, b;
+  bool a_has_span, b_has_span;
+  if (!last_idle_cause (whole, rank, &b, &b_has_span))
+    return TRUE;
+  last_idle_cause (folded, other, &a, &a_has_span);
+  if (a == b && a_has_span == b_has_span)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s differ in what rank %u waits for at the end: %s on rank %u, %s itself", names, rank,
+               ls_cause_name (a), other, ls_cause_name (b));
+  return FALSE;
+}
+
+static gboolean
+check_rank (const LsTimeline *folded, const LsTimeline *whole, uint32_t rank, const char *names, GError **error)
 {
   uint32_t other = folded->representative[rank];
   g_autoptr (GPtrArray) x = spans_of (folded, other), y = spans_of (whole, rank);
   if (x->len != y->len) {
-    g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "folded and unfolded differ: rank %u has %u spans for rank %u, which has %u itself", other,
+    g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s differ: rank %u has %u spans for rank %u, which has %u itself", names, other,
                  x->len, rank, y->len);
     return FALSE;
   }
@@ -96,24 +118,16 @@ check_rank (const LsTimeline *folded, const LsTimeline *whole, uint32_t rank, GE
     if (!what)
       continue;
     g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
-                 "folded and unfolded differ in the %s of %s (step %u, instance %u, op %u): from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
+                 "%s differ in the %s of %s (step %u, instance %u, op %u): from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
                  " ps on rank %u for rank %u, from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " ps on that itself",
-                 what, ls_span_name (whole, rank, q), q->step, q->instance, q->op, p->start, p->end, other, rank, q->start, q->end);
+                 names, what, ls_span_name (whole, rank, q), q->step, q->instance, q->op, p->start, p->end, other, rank, q->start, q->end);
     return FALSE;
   }
-  const LsRankSpans *a = &folded->ranks[other], *b = &whole->ranks[rank];
-  if (!ends_idle (whole, rank))
-    return TRUE;
-  if (a->tail_cause_kind != b->tail_cause_kind || (a->tail_cause == LS_SPAN_NONE) != (b->tail_cause == LS_SPAN_NONE)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "folded and unfolded differ in what rank %u waits for at the end: %s on rank %u, %s itself", rank,
-                 ls_cause_name ((LsCause) a->tail_cause_kind), other, ls_cause_name ((LsCause) b->tail_cause_kind));
-    return FALSE;
-  }
-  return TRUE;
+  return check_last_idle (folded, other, whole, rank, names, error);
 }
 
 static gboolean
-check_times (const LsTimeline *folded, const LsTimeline *whole, GError **error)
+check_times (const LsTimeline *folded, const LsTimeline *whole, const char *names, GError **error)
 {
   const struct {
     const char *what;
@@ -128,7 +142,7 @@ check_times (const LsTimeline *folded, const LsTimeline *whole, GError **error)
   for (guint i = 0; i < G_N_ELEMENTS (figures); i++)
     if (figures[i].folded != figures[i].whole) {
       g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
-                   "folded and unfolded differ in the %s: %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT, figures[i].what, figures[i].folded,
+                   "%s differ in the %s: %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT, names, figures[i].what, figures[i].folded,
                    figures[i].whole);
       return FALSE;
     }
@@ -136,12 +150,12 @@ check_times (const LsTimeline *folded, const LsTimeline *whole, GError **error)
 }
 
 static gboolean
-check_links (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster, GError **error)
+check_links (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster, const char *names, GError **error)
 {
   for (uint32_t i = 0; i < whole->n_resources; i++)
     if (folded->resource_bytes[i] != whole->resource_bytes[i]) {
       g_autofree char *name = ls_cluster_resource_name (cluster, i);
-      g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "folded and unfolded differ in the bytes of %s: %.17g and %.17g", name,
+      g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s differ in the bytes of %s: %.17g and %.17g", names, name,
                    folded->resource_bytes[i], whole->resource_bytes[i]);
       return FALSE;
     }
@@ -149,12 +163,12 @@ check_links (const LsTimeline *folded, const LsTimeline *whole, const LsCluster 
 }
 
 gboolean
-fold_check (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster, GError **error)
+fold_check (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster, const char *names, GError **error)
 {
-  if (!check_times (folded, whole, error) || !check_links (folded, whole, cluster, error))
+  if (!check_times (folded, whole, names, error) || !check_links (folded, whole, cluster, names, error))
     return FALSE;
   for (uint32_t rank = 0; rank < whole->n_ranks; rank++)
-    if (whole->ranks[rank].spans && folded->ranks[folded->representative[rank]].spans && !check_rank (folded, whole, rank, error))
+    if (whole->ranks[rank].spans && folded->ranks[folded->representative[rank]].spans && !check_rank (folded, whole, rank, names, error))
       return FALSE;
   return TRUE;
 }

@@ -84,6 +84,8 @@ frame_retire (Run *x, Rank *r)
     Frame *f = rank_frame (r, r->frames_first);
     if (f->n_left > 0)
       return;
+    x->n_segments++;
+    coarsen_frame_over (x, r, r->frames_first);
     r->frames_first++;
     if (f->instance_id + 1 == r->program->n_instances)
       step_rank_done (x, r, f->step, r->step_end[f->step & 1]);

@@ -8,11 +8,24 @@
 #include <math.h>
 #include <string.h>
 
+/* An end of a step that is no longer looked at counts as nothing. */
+void
+call_count (Call *call, uint32_t step, uint64_t n_begun, uint64_t n_over)
+{
+  uint32_t parity = step & 1;
+  if (n_begun > 0 && call->step[parity] != step + 1) {
+    call->step[parity] = step + 1;
+    call->count[parity] = call->n_over[parity] = 0;
+  }
+  call->count[parity] += n_begun;
+  if (call->step[parity] == step + 1)
+    call->n_over[parity] += n_over;
+}
+
 static void
 motion_over (Run *x, Motion *m, LsTime at)
 {
-  uint32_t parity = m->step & 1;
-  m->call->n_over[parity] += m->call->step[parity] == m->step + 1;
+  call_count (m->call, m->step, 0, 1);
   m->finished (x, m, at);
 }
 
@@ -112,12 +125,7 @@ motion_begin (Run *x, Motion *m, Call *call, uint32_t step, LsTime at)
   m->call = call;
   m->phase = 0;
   m->step = step;
-  uint32_t parity = step & 1;
-  if (call->step[parity] != step + 1) {
-    call->step[parity] = step + 1;
-    call->count[parity] = call->n_over[parity] = 0;
-  }
-  call->count[parity]++;
+  call_count (call, step, 1, 0);
   if (call->plan->n_phases == 0) /* one member: over at once, also for a rank that runs ahead */
     motion_over (x, m, at);
   else if (call->messages)

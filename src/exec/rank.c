@@ -42,6 +42,7 @@ rank_clear (Rank *r)
   g_free (r->events);
   g_free (r->spans[0]);
   g_free (r->spans[1]);
+  coarsen_rank_clear (r);
 }
 
 /* --- ops that end ------------------------------------------------------- */
@@ -170,7 +171,7 @@ has_room (Rank *r)
   return true;
 }
 
-static void
+void
 host_advance (Run *x, Rank *r)
 {
   for (;;) {
@@ -190,7 +191,7 @@ host_advance (Run *x, Rank *r)
 
 /* --- which head can start, and when ------------------------------------- */
 
-static EventRecord *
+EventRecord *
 event_record (Run *x, Rank *r, const Frame *f, const LsOp *op)
 {
   gsize at = ((gsize) op->event * x->plan->n_micro_batches + f->instance->mb) * x->plan->n_chunks + f->instance->chunk;
@@ -363,6 +364,8 @@ rank_advance (Run *x, Rank *r)
         ls_engine_at (&x->engine, &r->wake, c.start, LS_PHASE_DISPATCH);
       return;
     }
+    if (may_run_ahead (x, r) && coarsen_frame (x, r, &c))
+      continue;
     const Stream *st = &r->streams[c.stream];
     const Frame *f = rank_frame (r, st->frame);
     const XOp *op = &f->seg->x[st->op];

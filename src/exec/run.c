@@ -222,11 +222,13 @@ run_init (Run *x)
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
     rank_init (x, &x->ranks[i], i);
   mark_recorded (x);
+  coarsen_init (x);
 }
 
 static void
 run_clear (Run *x)
 {
+  coarsen_clear (x);
   for (uint32_t i = 0; x->ranks && i < x->plan->n_ranks; i++)
     rank_clear (&x->ranks[i]);
   g_free (x->ranks);
@@ -313,6 +315,23 @@ is_of_ranks (const GError *error)
   return g_error_matches (error, LS_ERROR, LS_ERROR_DEADLOCK) || g_error_matches (error, LS_ERROR, LS_ERROR_INPUT);
 }
 
+/* What is to be checked is done the plain way, and compared. */
+static gboolean
+check_twin (const LsTimeline *t, bool is_folded, const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration,
+            const LsNccl *nccl, const LsRunOptions *options, GError **error)
+{
+  bool checks_fold = is_folded && options->fold == LS_FOLD_CHECK, checks_pieces = t->n_coarse > 0 && options->coarsen == LS_COARSEN_CHECK;
+  if (!checks_fold && !checks_pieces)
+    return TRUE;
+  LsRunOptions plain = *options;
+  plain.fold = checks_fold ? LS_FOLD_OFF : options->fold;
+  plain.coarsen = checks_pieces ? LS_COARSEN_OFF : options->coarsen;
+  bool none;
+  g_autoptr (LsTimeline) twin = run_once (plan, cluster, calibration, nccl, &plain, NULL, &none, error);
+  const char *names = !checks_pieces ? "folded and unfolded" : checks_fold ? "folded in pieces, and unfolded op by op," : "in pieces and op by op";
+  return twin && fold_check (t, twin, cluster, names, error);
+}
+
 /* Folded or each rank by itself, or both. */
 static LsTimeline *
 run_folded (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration, const LsNccl *nccl,
@@ -329,10 +348,7 @@ run_folded (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *c
     g_propagate_error (error, g_steal_pointer (&failed));
     return NULL;
   }
-  if (!is_folded || options->fold != LS_FOLD_CHECK)
-    return g_steal_pointer (&t);
-  g_autoptr (LsTimeline) whole = run_once (plan, cluster, calibration, nccl, &unfolded, NULL, &none, error);
-  return whole && fold_check (t, whole, cluster, error) ? g_steal_pointer (&t) : NULL;
+  return check_twin (t, is_folded, plan, cluster, calibration, nccl, options, error) ? g_steal_pointer (&t) : NULL;
 }
 
 LsTimeline *

@@ -16,6 +16,10 @@ typedef enum { LS_SOLVER_FAST, LS_SOLVER_REFERENCE } LsSolverKind;
  * which must come out the same. */
 typedef enum { LS_FOLD_OFF, LS_FOLD_AUTO, LS_FOLD_CHECK } LsFoldMode;
 
+/* AUTO: segments that nothing disturbs run in one piece. CHECK: and op by op, which must come out
+ * the same. */
+typedef enum { LS_COARSEN_OFF, LS_COARSEN_AUTO, LS_COARSEN_CHECK } LsCoarsenMode;
+
 /* What the host pays, by LsHostCost. */
 typedef struct {
   LsTime cost[LS_N_HOST_COSTS];
@@ -29,6 +33,7 @@ typedef struct {
   LsSolverKind solver;        /* LS_SOLVER_FAST; with the reference every message is a
                                  flow of the net too (exec/lease.h)          */
   LsFoldMode fold;            /* LS_FOLD_OFF; no effect with LS_NETWORK_STEP */
+  LsCoarsenMode coarsen;      /* LS_COARSEN_OFF; no effect with LS_NETWORK_STEP and no_run_ahead */
   bool no_spans;              /* keep step times only (a sweep needs no more) */
   uint64_t max_spans;         /* of a step: with more, one rank of each role keeps them; 20e6 */
   uint64_t max_memory_bytes;  /* refuse runs that would need more; 16 GiB     */

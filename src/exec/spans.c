@@ -165,5 +165,7 @@ spans_collect (Run *x)
   t->n_events = x->engine.n_events;
   t->n_solves = ls_flow_net_n_solves (x->net);
   t->n_ops = x->n_ops;
+  t->n_segments = x->n_segments;
+  t->n_coarse = x->n_coarse;
   return t;
 }

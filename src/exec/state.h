@@ -89,6 +89,9 @@ typedef struct {
   uint16_t first[LS_N_STREAMS];
   uint16_t n_calls[LS_N_SLOTS];
   uint32_t n_spans;
+  uint32_t slots; /* coarsen.c: bit s: calls on slot s                                */
+  bool is_quiet;  /* nothing in it starts before the compute stream gets there         */
+  bool is_fit;    /* for being run in one piece                                        */
 } XSegment;
 
 typedef struct {
@@ -122,6 +125,8 @@ typedef struct {
   SpanRef span;
   uint32_t step; /* + 1; 0: never recorded */
 } EventRecord;
+
+typedef struct Profiles Profiles; /* coarsen.c */
 
 typedef struct {
   uint32_t id;
@@ -163,6 +168,7 @@ typedef struct {
   bool is_ready;
   uint32_t steps_done;
   LsTime step_end[2]; /* by parity */
+  Profiles *profiles; /* NULL: no coarsening */
 
   bool keeps_spans;
   LsSpan *spans[2];   /* by parity of the step */
@@ -265,6 +271,8 @@ struct Run {
   uint64_t digest[2]; /* by parity of a step that is not over: sum over completions, so that ties have no order */
   uint64_t digests;   /* of the steps that are                                                                  */
   uint64_t n_ops;
+  uint64_t n_segments, n_coarse; /* that are over; of these, in one piece */
+  uint32_t **quiet; /* [n_roles] see coarsen.c; NULL: no coarsening */
   double cost_share[4];
   double fastest_kernel; /* most bytes/s that a kernel moves alone */
   GError *error;         /* stops the run */
@@ -310,7 +318,17 @@ void kernel_residency (Run *x, Rank *r, uint64_t sm_share, int sign);
 /* Moving data take this share of a compute-bound kernel's rate (+1), or no longer do (-1). */
 void kernel_stall (Run *x, Rank *r, uint64_t stall, int sign);
 
+/* coarsen.c: segments in one piece. */
+void coarsen_init (Run *x);
+void coarsen_clear (Run *x);
+void coarsen_rank_clear (Rank *r);
+/* The frame of this head, as a whole, if it is known and nothing can disturb it; false: op by op. */
+bool coarsen_frame (Run *x, Rank *r, const Candidate *head);
+void coarsen_frame_over (Run *x, Rank *r, uint64_t frame); /* the one that retires */
+
 /* rank.c */
+void host_advance (Run *x, Rank *r); /* issues what it can */
+EventRecord *event_record (Run *x, Rank *r, const Frame *f, const LsOp *op); /* of a record or wait */
 void rank_init (Run *x, Rank *r, uint32_t id);
 void rank_clear (Rank *r);
 void rank_advance (Run *x, Rank *r);
@@ -334,6 +352,8 @@ call_key_equal (CallKey a, CallKey b)
   return a.kind == b.kind && a.parts == b.parts && a.algorithm == b.algorithm && a.root == b.root && a.bytes == b.bytes;
 }
 
+/* So many calls begin in a step and are over. */
+void call_count (Call *call, uint32_t step, uint64_t n_begun, uint64_t n_over);
 Call *call_find (Call *calls, CallKey key); /* NULL if not lowered yet */
 /* n_alike: how many make it that this one stands for. */
 Call *call_add (Run *x, Call **calls, CallKey key, const LsCollPlan *plan, uint32_t n_alike);

@@ -27,7 +27,7 @@ step_done (Run *x, uint32_t step)
   x->is_periodic = step > 0 && period (x, step) == period (x, step - 1);
   if (step + 1 == x->n_steps || x->is_periodic) {
     x->last_step = step;
-    x->engine.stop_at = MAX (x->step_end[step], x->engine.now);
+    x->engine.stop_at = MAX (x->step_end[step], x->engine.now) + 1; /* what begins then tells what the end was waiting for */
     return;
   }
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)

@@ -64,6 +64,7 @@ typedef struct {
   double *resource_bytes; /* [n_resources] payload of the ops of the last step   */
   uint64_t digest;
   uint64_t n_events, n_solves, n_ops;
+  uint64_t n_segments, n_coarse; /* that ran; of these, in one piece */
 } LsTimeline;
 
 void ls_timeline_free (LsTimeline *timeline); /* NULL allowed */

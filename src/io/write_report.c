@@ -166,6 +166,8 @@ ls_report_to_json (const LsReport *r, const LsProvenance *p, const LsReportExtra
   ls_json_out_uint (&w, "n_classes", r->n_classes);
   ls_json_out_uint (&w, "n_steps", r->n_steps);
   ls_json_out_uint (&w, "n_op_instances", r->n_op_instances);
+  ls_json_out_uint (&w, "n_segments", r->n_segments);
+  ls_json_out_uint (&w, "n_segments_in_one_piece", r->n_coarse);
   ls_json_out_double (&w, "bubble_frac", r->bubble_frac);
   add_breakdown (&w, r);
   add_bubbles (&w, r);

@@ -380,8 +380,11 @@ add_footer (Page *p, const LsReport *r)
   g_autofree char *ops = grouped ((double) r->n_op_instances, 0);
   paint (p, BOLD, "Simulated     ");
   g_autofree char *fold = r->n_classes < r->n_ranks ? g_strdup_printf (" (%.3g to 1)", (double) r->n_ranks / r->n_classes) : g_strdup ("");
-  paint (p, DIM, "%u steps of %s ops, %u rank%s in %u class%s%s; digest %016" G_GINT64_MODIFIER "x", r->n_steps, ops, r->n_ranks,
-         r->n_ranks == 1 ? "" : "s", r->n_classes, r->n_classes == 1 ? "" : "es", fold, (guint64) r->digest);
+  g_autofree char *pieces = r->n_coarse > 0 ? g_strdup_printf (", %.0f %% of segments in one piece, the others opened",
+                                                               100.0 * (double) r->n_coarse / (double) r->n_segments)
+                                            : g_strdup ("");
+  paint (p, DIM, "%u steps of %s ops, %u rank%s in %u class%s%s%s; digest %016" G_GINT64_MODIFIER "x", r->n_steps, ops, r->n_ranks,
+         r->n_ranks == 1 ? "" : "s", r->n_classes, r->n_classes == 1 ? "" : "es", fold, pieces, (guint64) r->digest);
   end_line (p);
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/conservation.h"
+#include "exec/least.h"
 #include "io/read_model.h"
 #include "io/trace_json.h"
 #include "parallel/lower.h"
@@ -187,6 +188,15 @@ ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware, con
   const LsModel *model = r->model.name ? &r->model : NULL;
   ls_report_init (&r->report, r->timeline, r->memory, model, &r->strategy, r->cluster, cost_share);
   return g_steal_pointer (&r);
+}
+
+LsTime
+ls_job_least (const LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options)
+{
+  LsHardware chosen;
+  if (!ls_hardware_with_attention (hardware, prepared->strategy.attention_kernel, &chosen, NULL))
+    return 0;
+  return ls_run_least (prepared->plan, prepared->cluster, &chosen.calibration, &hardware->nccl, options);
 }
 
 LsJobResult *

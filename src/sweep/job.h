@@ -90,6 +90,9 @@ LsJobResult *ls_job_prepare (const LsModel *model, const LsHardware *hardware, u
 LsJobResult *ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware,
                                        const LsRunOptions *options, GError **error);
 
+/* What its step takes at least (exec/least.h), without simulating it. */
+LsTime ls_job_least (const LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options);
+
 /* What launching costs on a cluster that was fitted (sweep/fitted.h), unless the user gave it. */
 void ls_fitted_host (const LsHardware *hardware, LsHostCosts *costs);
 

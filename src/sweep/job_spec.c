@@ -209,13 +209,10 @@ ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList
 gboolean
 ls_job_spec_options (const LsJobSpec *spec, LsRunOptions *ret_options, GError **error)
 {
-  if (spec->coarsen == LS_MODE_CHECK) {
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "--coarsen check: coarsening is not built yet");
-    return FALSE;
-  }
   *ret_options = spec->options;
   ret_options->stragglers = spec->slow.ranks ? &spec->slow : NULL;
   ret_options->fold = spec->fold == LS_MODE_AUTO ? LS_FOLD_AUTO : spec->fold == LS_MODE_CHECK ? LS_FOLD_CHECK : LS_FOLD_OFF;
+  ret_options->coarsen = spec->coarsen == LS_MODE_AUTO ? LS_COARSEN_AUTO : spec->coarsen == LS_MODE_CHECK ? LS_COARSEN_CHECK : LS_COARSEN_OFF;
   ret_options->network = spec->network == LS_JOB_NETWORK_STEP        ? LS_NETWORK_STEP
                          : spec->network == LS_JOB_NETWORK_ALPHABETA ? LS_NETWORK_ALPHABETA
                                                                      : LS_NETWORK_FLOW;

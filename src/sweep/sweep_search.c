@@ -200,9 +200,10 @@ update_front (LsSweepRun *x)
   g_array_append_vals (x->front, kept->data, kept->len);
 }
 
-static bool
-cannot_win (const LsSweepRun *x, const Group *g, const Candidate *c)
+bool
+candidate_cannot_win (const LsSweepRun *x, const Candidate *c)
 {
+  const Group *g = &g_array_index (x->groups, Group, c->group);
   if (x->spec->no_prune || c->bound.step <= g->limit)
     return false;
   return !x->spec->pareto || is_dominated (x, c, c->bound.step, c->bound.memory_bytes);
@@ -217,7 +218,7 @@ search_group (LsSweepRun *x, Group *g)
     guint n = 0;
     for (; at < g->n && n < LS_SWEEP_WAVE; at++) {
       Candidate *c = candidate_at (x, g->first + at);
-      if (c->status == TRY_PENDING && cannot_win (x, g, c))
+      if (c->status == TRY_PENDING && candidate_cannot_win (x, c))
         c->status = TRY_PRUNED;
       else if (c->status == TRY_PENDING)
         wave[n++] = c;

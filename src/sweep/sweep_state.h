@@ -97,6 +97,8 @@ void sweep_journal_sync (LsSweepRun *x);
 
 gboolean sweep_enumerate (LsSweepRun *x, GError **error);
 void sweep_search (LsSweepRun *x);
+/* By its bound, the limit of its group and the front, which stay as they are during a wave. */
+bool candidate_cannot_win (const LsSweepRun *x, const Candidate *c);
 double seconds_per_token (const LsSweepRun *x, const Candidate *c, LsTime step);
 
 /* --- sweep_rank.c --- */

@@ -43,6 +43,17 @@ least_memory (const LsSweepRun *x, const LsJobResult *prepared)
   return ls_memory_fullest (m)->needed_bytes;
 }
 
+/* Whether its plan says that it cannot win. */
+static bool
+is_beaten (const LsSweepRun *x, Candidate *c, const LsJobResult *prepared)
+{
+  if (x->spec->no_prune)
+    return false;
+  c->bound.step = MAX (c->bound.step, ls_job_least (prepared, x->hardware, &x->options));
+  c->bound.memory_bytes = MAX (c->bound.memory_bytes, c->memory_bytes);
+  return candidate_cannot_win (x, c);
+}
+
 static void
 try_prepared (LsSweepRun *x, Candidate *c, LsJobResult *prepared)
 {
@@ -54,6 +65,11 @@ try_prepared (LsSweepRun *x, Candidate *c, LsJobResult *prepared)
   c->memory_bytes = least_memory (x, prepared);
   if (is_host && c->memory_bytes > x->capacity_bytes) {
     c->status = TRY_INFEASIBLE;
+    ls_job_result_free (prepared);
+    return;
+  }
+  if (is_beaten (x, c, prepared)) {
+    c->status = TRY_PRUNED;
     ls_job_result_free (prepared);
     return;
   }
@@ -76,7 +92,7 @@ candidate_try (LsSweepRun *x, Candidate *c)
   } else
     try_prepared (x, c, prepare (x, c));
   g_mutex_lock (&x->lock);
-  if (!known || !known->is_tried)
+  if (c->status != TRY_PRUNED && (!known || !known->is_tried))
     sweep_journal_try (x, c);
   x->n_done++;
   if (x->spec->progress)

@@ -135,6 +135,8 @@ busy (const Ran *r, uint32_t rank, bool with_ep)
   for (uint32_t i = 0; i < r->timeline->ranks[rank].n; i++) {
     const LsSpan *span = &r->timeline->ranks[rank].spans[i];
     const LsOp *op = ls_span_op (r->timeline, rank, span);
+    if (span->start >= r->timeline->window_end)
+      continue;
     if (op->kind == LS_OP_KERNEL)
       sum += span->end - span->start;
     else if (with_ep && op->stream == LS_STREAM_EP)

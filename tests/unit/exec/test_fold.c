@@ -1,6 +1,6 @@
-/* Pins: folding is exact. Random small jobs on every kind of cluster, folded and with each
- * rank by itself, have the same picoseconds, causes, bytes and digest (--fold check), and
- * most of them do fold; the fast and the plain implementations by turns. By hand: what splits
+/* Pins: folding and coarsening are exact. Random small jobs on every kind of cluster, folded and
+ * with each rank by itself, in pieces and op by op, have the same picoseconds, causes, bytes and
+ * digest (--fold check, --coarsen check), and most of them do fold; the fast and the plain implementations by turns. By hand: what splits
  * classes and what does not, that the comparison notices a picosecond and a byte, that errors
  * name real ranks. LS_CASES says how many random jobs; 2,000 take some minutes. */
 #include "ls_test.h"
@@ -70,7 +70,7 @@ widen (GRand *rand, LsStrategy *s)
 }
 
 typedef struct {
-  uint32_t n_run, n_folded;
+  uint32_t n_run, n_folded, n_coarse;
 } Tally;
 
 static void
@@ -90,6 +90,8 @@ check_job (guint32 seed, Tally *tally)
   LsStrategy s;
   random_strategy (rand, &s);
   widen (rand, &s);
+  if (seed % 4 < 2) /* more that repeats */
+    s.global_batch *= 3;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   if (!ls_strategy_resolve (&s, &model, s.gpus, cluster->spec.gpus_per_node, diags)) {
     ls_strategy_clear (&s); /* not every recipe goes with every cluster */
@@ -104,8 +106,9 @@ check_job (guint32 seed, Tally *tally)
     slow[i] = g_rand_int_range (rand, 0, 8) == 0 ? g_rand_double_range (rand, 0.9, 1.4) : 1;
   LsRunOptions options;
   ls_run_options_init (&options);
-  options.n_steps = 2;
-  options.fold = LS_FOLD_CHECK;
+  options.n_steps = 2 + seed % 2;
+  options.fold = seed % 4 == 3 ? LS_FOLD_AUTO : LS_FOLD_CHECK;
+  options.coarsen = seed % 8 == 6 ? LS_COARSEN_OFF : LS_COARSEN_CHECK;
   options.slow = g_rand_int_range (rand, 0, 4) == 0 ? slow : NULL;
   options.network = g_rand_int_range (rand, 0, 8) == 0 ? LS_NETWORK_ALPHABETA : LS_NETWORK_FLOW;
   if (g_rand_boolean (rand)) /* ties: everything at once */
@@ -119,6 +122,7 @@ check_job (guint32 seed, Tally *tally)
   if (t) {
     tally->n_run++;
     tally->n_folded += t->n_classes < t->n_ranks;
+    tally->n_coarse += t->n_coarse > 0;
   }
   ls_strategy_clear (&s);
   ls_calibration_clear (&calibration);
@@ -134,8 +138,9 @@ random_jobs_fold_exactly (void)
     check_job (seed, &tally);
   LS_CHECK_INT (tally.n_run, >, n / 2);
   LS_CHECK_INT (tally.n_folded, >, tally.n_run / 3);
+  LS_CHECK_INT (tally.n_coarse, >, tally.n_run / 10);
   if (wanted)
-    printf ("%u of %u jobs folded\n", tally.n_folded, tally.n_run);
+    printf ("of %u jobs %u folded, %u had segments in one piece\n", tally.n_run, tally.n_folded, tally.n_coarse);
 }
 
 /* --- by hand -------------------------------------------------------------------- */
@@ -346,7 +351,7 @@ static void
 expect_difference (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster, const char *word)
 {
   g_autoptr (GError) error = NULL;
-  LS_CHECK (!fold_check (folded, whole, cluster, &error));
+  LS_CHECK (!fold_check (folded, whole, cluster, "folded and unfolded", &error));
   LS_CHECK (error && strstr (error->message, word));
 }
 
@@ -361,7 +366,7 @@ the_comparison_notices_a_picosecond (void)
   g_autoptr (GError) error = NULL;
   if (!folded || !whole)
     return;
-  LS_CHECK (fold_check (folded, whole, h->cluster, &error));
+  LS_CHECK (fold_check (folded, whole, h->cluster, "folded and unfolded", &error));
   LS_CHECK_NO_ERROR (error);
   LsSpan *span = &whole->ranks[6].spans[0];
   span->end++;

@@ -49,7 +49,9 @@ check_bound (const LsSweepRun *x, LsBounds *bounds, const LsStrategy *s)
   LsLowerBound bound = ls_bound (bounds, s, g_ptr_array_index (x->clusters, 0));
   LsRunOptions options = x->options;
   options.no_spans = true;
-  g_autoptr (LsJobResult) r = ls_job_simulate (&x->model, x->hardware, 0, s, &options, NULL);
+  LsJobResult *prepared = ls_job_prepare (&x->model, x->hardware, 0, s, NULL);
+  LsTime least = prepared ? ls_job_least (prepared, x->hardware, &options) : 0;
+  g_autoptr (LsJobResult) r = ls_job_simulate_prepared (prepared, x->hardware, &options, NULL);
   if (!r)
     return false;
   LsTime step = r->timeline->window_end - r->timeline->window_start;
@@ -57,6 +59,8 @@ check_bound (const LsSweepRun *x, LsBounds *bounds, const LsStrategy *s)
   g_autofree char *knobs = ls_knobs_format (s);
   ls_check_impl (0 < bound.step && bound.step <= step, __FILE__, __LINE__, "%s: %" PRId64 " ps, but at least %" PRId64, knobs,
                  (int64_t) step, (int64_t) bound.step);
+  ls_check_impl (0 < least && least <= step, __FILE__, __LINE__, "%s: %" PRId64 " ps, but at least %" PRId64 " by its plan", knobs,
+                 (int64_t) step, (int64_t) least);
   ls_check_impl (bound.memory_bytes <= bytes, __FILE__, __LINE__, "%s: %" PRIu64 " bytes, but at least %" PRIu64, knobs, bytes,
                  bound.memory_bytes);
   return true;

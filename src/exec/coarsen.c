@@ -1,0 +1,538 @@
+/* exec/coarsen.c — segments that nothing disturbs, in one piece.
+ *
+ * Problem. A step of a pipeline runs the same forward and backward hundreds of times on each
+ * rank, op by op, and most of them meet nobody: their collectives are among ranks of one
+ * class, over links that only these use.
+ *
+ * Solution. A frame that nothing can disturb until it ends is recorded op by op when it first
+ * runs: when each op ends, relative to where the frame begins. When the same segment begins in
+ * the same state again, all of that is added at once, and the rank stands at its end, ahead of
+ * the clock, as when it runs ahead kernel by kernel (state.h).
+ *
+ * What it begins with. Either all that it uses was idle when its first op was issued, and times
+ * count from there; or its compute stream was the last to be busy, times count from there, and
+ * the host was so far ahead that it held nothing up, or ahead by an exact time. The rest of the
+ * state is in no op's way.
+ *
+ * When nothing can disturb it. (1) The rank may run ahead: nothing of it is resident, copied or
+ * running. (2) All earlier frames are over. (3) Its collectives are of communicators that are one
+ * rank in the quotient, and load what nothing loads in which that rank has no part
+ * (fold_private.c). (4) All ops of other streams, in this frame and in those that the host may
+ * have opened before it ends, follow ops of the compute stream of their frame, or all that was
+ * issued there before: none starts before this frame has left the compute stream. (5) It ends
+ * with an op of the compute stream. So no frame has to be opened half-way.
+ *
+ * Worked example. A forward of 10 us is issued while the compute stream is busy until 50 us,
+ * runs from 50 to 60 and is recorded. The next one finds the stream busy until 80: it ends at 90.
+ * One that is issued at 200, behind a send that the host waited for, finds everything idle: it is
+ * recorded again, as its kernels may now wait for the host.
+ *
+ * What the host does meanwhile is done too: where the launch queue is full, it opens frames as ops
+ * end. --coarsen check compares with a run op by op. Reference: DESIGN of macro-activities; the
+ * idea of replaying what is known is that of memoisation (Michie, Nature 218, 1968). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/state.h"
+
+/* Of a segment, on a rank: beyond, it stays op by op. */
+#define MOST_PROFILES 8
+
+/* How far ahead the host was. */
+#define LEAD_IDLE (-1) /* not at all: everything was idle when the first op was issued */
+#define LEAD_ENOUGH LS_TIME_NEVER
+#define LEAD_NEVER (-2)
+
+/* A span: of the profile, by number; or of before. */
+typedef uint32_t Ref;
+#define REF_NONE LS_SPAN_NONE
+#define REF_HOST (LS_SPAN_NONE - 1)    /* what held the host up                        */
+#define REF_COMPUTE (LS_SPAN_NONE - 2) /* the tail of the compute stream, and its kind  */
+#define REF_JOINED (LS_SPAN_NONE - 3)  /* the same, as a dependency of another stream   */
+#define REF_UNKNOWN (LS_SPAN_NONE - 4)
+#define IS_INTERNAL(ref) ((ref) < REF_UNKNOWN)
+
+typedef struct {
+  LsTime at;
+  Ref span;
+  uint8_t stream, kind;
+} StreamEnd;
+
+typedef struct {
+  LsTime at;
+  Ref span;
+  uint8_t slot;
+} SlotEnd;
+
+typedef struct {
+  LsTime at;
+  Ref span;
+  uint16_t op;
+} Recorded;
+
+typedef struct {
+  LsTime at;
+  Call *call;
+  uint32_t comm;
+} CallEnd;
+
+/* Times count from where the frame begins. */
+typedef struct Profile Profile;
+struct Profile {
+  Profile *next;
+  LsTime lead;
+  LsTime end;       /* of all, and of the compute stream */
+  LsTime gpu_free;
+  LsTime *ends;     /* [n_ops] in order of time */
+  uint32_t n_streams, n_slots, n_records, n_calls, n_spans;
+  StreamEnd *streams;
+  SlotEnd *slots;
+  Recorded *records;
+  CallEnd *calls;
+  LsSpan *spans;    /* .cause is a Ref */
+};
+
+struct Profiles {
+  GHashTable *of_segment; /* XSegment -> Profile */
+  uint32_t slots;         /* bit s: what the communicator of slot s loads is the rank's own */
+  bool is_recording;
+  uint64_t frame;         /* that is recorded */
+  LsTime lead, begin;
+  uint32_t first_span;
+};
+
+/* --- which segments ----------------------------------------------------------------- */
+
+/* Whether each op of another stream follows one of the compute stream, here or before. */
+static bool
+is_quiet (const XSegment *seg)
+{
+  g_autofree bool *follows = g_new0 (bool, seg->n_ops + 1);
+  bool stream_follows[LS_N_STREAMS] = { [LS_STREAM_COMPUTE] = true };
+  for (uint32_t i = 0; i < seg->n_ops; i++) {
+    const XOp *op = &seg->x[i];
+    if (op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY)
+      continue;
+    follows[i] = stream_follows[op->stream];
+    for (uint32_t d = 0; d < op->n_deps; d++) {
+      bool is_end = op->deps[d].kind == LS_DEP_END, is_tail = op->deps[d].kind == LS_DEP_STREAM;
+      follows[i] |= (is_end && follows[op->deps[d].index]) || (is_tail && op->deps[d].index == LS_STREAM_COMPUTE);
+    }
+    if (!follows[i])
+      return false;
+    stream_follows[op->stream] = true;
+  }
+  return true;
+}
+
+static bool
+is_of_known_kinds (const XSegment *seg)
+{
+  for (uint32_t i = 0; i < seg->n_ops; i++) {
+    uint8_t kind = seg->x[i].kind;
+    if (kind != LS_OP_KERNEL && kind != LS_OP_COLLECTIVE && kind != LS_OP_RECORD)
+      return false;
+  }
+  uint16_t first = seg->first[LS_STREAM_COMPUTE];
+  return first != NO_OP && seg->x[first].kind != LS_OP_RECORD; /* it would hand on what is not known */
+}
+
+/* [n_instances] ops from behind an instance up to the next segment that is not quiet, or so many
+ * that the host cannot have opened it before the instance is over. */
+static uint32_t *
+quiet_after (const Run *x, const LsProgram *p)
+{
+  uint32_t *quiet = g_new0 (uint32_t, p->n_instances + 1), n_looked = 2 * (p->n_instances - p->n_lead) + p->n_lead;
+  for (uint32_t k = n_looked; k-- > 0;) {
+    uint32_t i = k >= p->n_instances ? k - (p->n_instances - p->n_lead) : k, next = i + 1 < p->n_instances ? i + 1 : p->n_lead;
+    const XSegment *seg = &x->segments[p->instances[next].segment];
+    quiet[i] = seg->is_quiet ? MIN (LOOKAHEAD_OPS, seg->n_ops + quiet[next]) : 0;
+  }
+  return quiet;
+}
+
+static uint32_t
+slots_of (const XSegment *seg)
+{
+  uint32_t slots = 0;
+  for (uint32_t s = 0; s < LS_N_SLOTS; s++)
+    slots |= seg->n_calls[s] > 0 ? 1u << s : 0;
+  return slots;
+}
+
+static uint32_t
+private_slots (const Run *x, const Rank *r)
+{
+  uint32_t slots = 0;
+  for (uint32_t s = 0; s < LS_SLOT_PREV; s++) {
+    uint32_t c = r->binding->comm[s];
+    bool is_alone = c != UINT32_MAX && (x->plan->comms[c].n_ranks == 1 && (!x->fold->quotient || (x->fold->is_private[c])));
+    slots |= is_alone ? 1u << s : 0;
+  }
+  return slots;
+}
+
+void
+coarsen_init (Run *x)
+{
+  bool is_on = x->options->coarsen != LS_COARSEN_OFF && x->options->network != LS_NETWORK_STEP && !x->options->no_run_ahead;
+  if (!is_on)
+    return;
+  for (uint32_t i = 0; i < x->plan->n_segments; i++) {
+    XSegment *seg = &x->segments[i];
+    if (!seg->x)
+      continue; /* not used */
+    seg->is_quiet = is_quiet (seg);
+    seg->is_fit = seg->is_quiet && is_of_known_kinds (seg);
+    seg->slots = slots_of (seg);
+  }
+  x->quiet = g_new0 (uint32_t *, x->plan->n_roles + 1);
+  for (uint32_t i = 0; i < x->plan->n_roles; i++)
+    if (x->plan->programs[i].n_instances > 0)
+      x->quiet[i] = quiet_after (x, &x->plan->programs[i]);
+  for (uint32_t i = 0; i < x->plan->n_ranks; i++) {
+    Profiles *p = x->ranks[i].profiles = g_new0 (Profiles, 1);
+    p->slots = private_slots (x, &x->ranks[i]);
+  }
+}
+
+void
+coarsen_rank_clear (Rank *r)
+{
+  if (r->profiles && r->profiles->of_segment)
+    g_hash_table_unref (r->profiles->of_segment);
+  g_free (r->profiles);
+}
+
+void
+coarsen_clear (Run *x)
+{
+  for (uint32_t i = 0; x->quiet && i < x->plan->n_roles; i++)
+    g_free (x->quiet[i]);
+  g_free (x->quiet);
+}
+
+/* --- recording -------------------------------------------------------------------------- */
+
+/* REF_UNKNOWN: of before. */
+static Ref
+ref_of (const Rank *r, const Frame *f, SpanRef span)
+{
+  if (!r->keeps_spans)
+    return REF_NONE;
+  bool is_own = span_is_of (span, f->step) && SPAN_INDEX (span) >= r->profiles->first_span;
+  return is_own ? SPAN_INDEX (span) - r->profiles->first_span : REF_UNKNOWN;
+}
+
+/* Of a span whose cause was there before the frame began. The first op waits for nothing but what
+ * the frame begins with, others may wait for the host. */
+static Ref
+ref_before (const Rank *r, const XOp *op, const LsSpan *s)
+{
+  if (s->start > r->profiles->begin || r->profiles->lead == LEAD_IDLE)
+    return s->cause_kind == LS_CAUSE_HOST ? REF_HOST : REF_UNKNOWN;
+  if (op->stream == LS_STREAM_COMPUTE)
+    return REF_COMPUTE;
+  return s->cause_kind == LS_CAUSE_DEP ? REF_JOINED : REF_UNKNOWN;
+}
+
+static int
+by_time (const void *a, const void *b)
+{
+  LsTime x = *(const LsTime *) a, y = *(const LsTime *) b;
+  return (x > y) - (x < y);
+}
+
+static void
+record_stream (Rank *r, const Frame *f, Profile *p, uint32_t s, uint16_t last)
+{
+  const Stream *st = &r->streams[s];
+  Ref span = ref_of (r, f, f->span[last]);
+  p->streams[p->n_streams++] = (StreamEnd) { f->time[last] - r->profiles->begin, span, (uint8_t) s, st->tail_kind };
+}
+
+static void
+record_call (Run *x, const Rank *r, const Frame *f, Profile *p, uint16_t i)
+{
+  const XOp *op = &f->seg->x[i];
+  uint32_t comm = r->binding->comm[op->slot];
+  LsTime at = f->time[i] - r->profiles->begin;
+  Ref span = ref_of (r, f, f->span[i]);
+  p->calls[p->n_calls++] = (CallEnd) { at, call_find (x->comms[comm].calls, collective_key (&f->seg->ops[i])), comm };
+  if (op->call + 1 == f->seg->n_calls[op->slot])
+    p->slots[p->n_slots++] = (SlotEnd) { at, span, op->slot };
+}
+
+static void
+record_ops (Run *x, Rank *r, const Frame *f, Profile *p)
+{
+  LsTime begin = r->profiles->begin;
+  uint16_t last[LS_N_STREAMS];
+  memset (last, 0xff, sizeof last); /* NO_OP */
+  p->gpu_free = LS_TIME_NEVER;
+  for (uint16_t i = 0; i < f->seg->n_ops; i++) {
+    const XOp *op = &f->seg->x[i];
+    last[op->stream] = i;
+    p->ends[i] = f->time[i] - begin;
+    p->end = MAX (p->end, p->ends[i]);
+    if (op->kind == LS_OP_COLLECTIVE)
+      record_call (x, r, f, p, i);
+    else if (op->kind == LS_OP_KERNEL)
+      p->gpu_free = p->gpu_free == LS_TIME_NEVER ? p->ends[i] : MAX (p->gpu_free, p->ends[i]);
+    else if (f->seg->ops[i].event != LS_EVENT_NONE)
+      p->records[p->n_records++] = (Recorded) { p->ends[i], ref_of (r, f, f->span[i]), i };
+  }
+  for (uint32_t s = 0; s < LS_N_STREAMS; s++)
+    if (last[s] != NO_OP)
+      record_stream (r, f, p, s, last[s]);
+  qsort (p->ends, f->seg->n_ops, sizeof *p->ends, by_time);
+}
+
+static void
+record_spans (Rank *r, const Frame *f, Profile *p)
+{
+  uint32_t first = r->profiles->first_span;
+  p->n_spans = r->keeps_spans ? f->seg->n_spans : 0;
+  for (uint32_t i = 0; i < p->n_spans; i++) {
+    LsSpan *s = &p->spans[i];
+    *s = r->spans[f->step & 1][first + i];
+    const XOp *op = &f->seg->x[s->op];
+    Ref cause = ref_of (r, f, s->cause);
+    s->cause = cause != REF_UNKNOWN ? cause : ref_before (r, op, s);
+    s->start -= r->profiles->begin;
+    s->end -= r->profiles->begin;
+    if (op->kind == LS_OP_COLLECTIVE)
+      s->matched -= r->profiles->begin;
+  }
+}
+
+/* Whether it ended with the compute stream, and had its spans to itself. */
+static bool
+is_closed (const Rank *r, const Frame *f)
+{
+  LsTime end = 0, compute_end = 0;
+  for (uint16_t i = 0; i < f->seg->n_ops; i++) {
+    end = MAX (end, f->time[i]);
+    if (f->seg->x[i].stream == LS_STREAM_COMPUTE)
+      compute_end = f->time[i];
+  }
+  bool is_apart = !r->keeps_spans || r->n_spans[f->step & 1] == r->profiles->first_span + f->seg->n_spans;
+  return compute_end == end && is_apart;
+}
+
+/* Whether all its causes are understood, and what it leaves behind is its own. */
+static bool
+is_understood (const Profile *p)
+{
+  for (uint32_t i = 0; i < p->n_spans; i++)
+    if (p->spans[i].cause == REF_UNKNOWN)
+      return false;
+  for (uint32_t i = 0; i < p->n_streams; i++)
+    if (p->streams[i].span == REF_UNKNOWN)
+      return false;
+  for (uint32_t i = 0; i < p->n_records; i++)
+    if (p->records[i].span == REF_UNKNOWN)
+      return false;
+  return true;
+}
+
+static Profile *
+profile_new (Run *x, Rank *r, const Frame *f)
+{
+  uint32_t n = f->seg->n_ops;
+  Profile *p = ls_arena_new_array (x->arena, Profile, 1);
+  p->lead = r->profiles->lead;
+  p->ends = ls_arena_new_array (x->arena, LsTime, n);
+  p->streams = ls_arena_new_array (x->arena, StreamEnd, LS_N_STREAMS);
+  p->slots = ls_arena_new_array (x->arena, SlotEnd, LS_N_SLOTS);
+  p->records = ls_arena_new_array (x->arena, Recorded, n);
+  p->calls = ls_arena_new_array (x->arena, CallEnd, n);
+  p->spans = ls_arena_new_array (x->arena, LsSpan, r->keeps_spans ? n : 1);
+  record_ops (x, r, f, p);
+  record_spans (r, f, p);
+  return p;
+}
+
+void
+coarsen_frame_over (Run *x, Rank *r, uint64_t frame)
+{
+  Profiles *all = r->profiles;
+  if (!all || !all->is_recording || all->frame != frame)
+    return;
+  Frame *f = rank_frame (r, frame);
+  all->is_recording = false;
+  bool is_of_use = is_closed (r, f);
+  Profile *p = is_of_use ? profile_new (x, r, f) : ls_arena_new_array (x->arena, Profile, 1);
+  if (!is_of_use || !is_understood (p))
+    p->lead = LEAD_NEVER; /* it counts, but is never found */
+  p->next = g_hash_table_lookup (all->of_segment, f->seg);
+  g_hash_table_replace (all->of_segment, (gpointer) f->seg, p);
+}
+
+/* --- what a frame begins with -------------------------------------------------------------- */
+
+/* False: something else than the host or the compute stream may hold it up. */
+static bool
+find_beginning (const Rank *r, const Frame *f, LsTime *ret_begin, LsTime *ret_lead)
+{
+  LsTime issued = f->time[0], compute = r->streams[LS_STREAM_COMPUTE].tail, others = 0;
+  for (uint32_t s = 0; s < LS_N_STREAMS; s++)
+    if (s != LS_STREAM_COMPUTE && f->seg->first[s] != NO_OP)
+      others = MAX (others, r->streams[s].tail);
+  for (uint32_t s = 0; s < LS_N_SLOTS; s++)
+    if (f->seg->n_calls[s] > 0)
+      others = MAX (others, r->call_end[s]);
+  bool is_idle = MAX (MAX (compute, others), r->gpu_free) < issued;
+  *ret_begin = is_idle ? issued : compute;
+  *ret_lead = is_idle ? LEAD_IDLE : f->time[f->seg->n_ops - 1] <= compute ? LEAD_ENOUGH : compute - issued;
+  return is_idle || (issued <= compute && others < compute && r->gpu_free <= compute);
+}
+
+/* --- at once ----------------------------------------------------------------------------------- */
+
+typedef struct {
+  Rank *r;
+  const Frame *f;
+  const Profile *p;
+  LsTime begin;
+  uint32_t first_span;
+  SpanRef compute_span; /* before */
+  LsCause compute_kind;
+} Replay;
+
+/* *kind: as it was recorded. */
+static SpanRef
+span_of (const Replay *y, Ref ref, uint16_t op, uint8_t *kind)
+{
+  if (ref == REF_NONE)
+    return LS_SPAN_NONE;
+  if (IS_INTERNAL (ref))
+    return span_ref (y->f->step, y->first_span + ref);
+  if (ref == REF_HOST)
+    return y->f->span[op];
+  if (ref == REF_COMPUTE)
+    *kind = (uint8_t) y->compute_kind;
+  return y->compute_span;
+}
+
+static void
+replay_spans (Run *x, Replay *y)
+{
+  for (uint32_t i = 0; i < y->p->n_spans; i++) {
+    const LsSpan *s = &y->p->spans[i];
+    uint8_t kind = s->cause_kind;
+    SpanRef cause = span_of (y, s->cause, s->op, &kind);
+    bool is_kernel = y->f->seg->x[s->op].kind == LS_OP_KERNEL;
+    SpanRef own = span_add (x, y->r, y->f, s->op, y->begin + s->start, is_kernel ? s->matched : y->begin + s->matched,
+                            y->begin + s->end, (LsCause) kind, cause);
+    if (i == 0)
+      y->first_span = SPAN_INDEX (own);
+  }
+}
+
+static void
+replay_calls (Run *x, const Replay *y)
+{
+  for (uint32_t i = 0; i < y->p->n_calls; i++) {
+    const CallEnd *c = &y->p->calls[i];
+    call_count (c->call, y->f->step, 1, 1);
+    digest_add (x, y->f->step, y->begin + c->at, x->fold->comm_weight[c->comm]);
+  }
+  for (uint32_t i = 0; i < y->p->n_slots; i++) {
+    const SlotEnd *s = &y->p->slots[i];
+    y->r->calls_done[s->slot] += y->f->seg->n_calls[s->slot];
+    y->r->call_end[s->slot] = y->begin + s->at;
+    y->r->call_span[s->slot] = span_of (y, s->span, 0, &(uint8_t) { 0 });
+  }
+}
+
+static void
+replay_streams (Run *x, const Replay *y)
+{
+  Rank *r = y->r;
+  uint64_t frame = r->frames_first;
+  for (uint32_t i = 0; i < y->p->n_records; i++) {
+    const Recorded *e = &y->p->records[i];
+    *event_record (x, r, y->f, &y->f->seg->ops[e->op])
+      = (EventRecord) { y->begin + e->at, span_of (y, e->span, e->op, &(uint8_t) { 0 }), y->f->step + 1 };
+  }
+  for (uint32_t i = 0; i < y->p->n_streams; i++) {
+    const StreamEnd *e = &y->p->streams[i];
+    Stream *st = &r->streams[e->stream];
+    st->tail = y->begin + e->at;
+    st->tail_kind = e->kind;
+    st->tail_span = span_of (y, e->span, 0, &st->tail_kind);
+    st->op = NO_OP;
+    st->frame = frame + 1;
+    frame_enter (r, e->stream);
+  }
+  if (y->p->gpu_free != LS_TIME_NEVER)
+    r->gpu_free = y->begin + y->p->gpu_free;
+}
+
+/* Ops end one by one, and the host opens frames as soon as there is room. */
+static void
+replay_room (Run *x, const Replay *y)
+{
+  Rank *r = y->r;
+  uint32_t n = y->f->seg->n_ops, done = 0;
+  while (done < n) {
+    bool is_full = r->n_outstanding >= LOOKAHEAD_OPS;
+    uint32_t k = MIN (n - done, is_full ? r->n_outstanding - LOOKAHEAD_OPS + 1 : n);
+    done += k;
+    r->n_outstanding -= k;
+    if (!is_full || r->n_outstanding >= LOOKAHEAD_OPS)
+      continue;
+    r->room_at = y->begin + y->p->ends[done - 1];
+    host_advance (x, r);
+  }
+}
+
+static void
+replay (Run *x, Rank *r, const Profile *p, LsTime begin)
+{
+  const Stream *compute = &r->streams[LS_STREAM_COMPUTE];
+  uint64_t frame = r->frames_first;
+  Replay y = { .r = r, .f = rank_frame (r, frame), .p = p, .begin = begin, .compute_span = compute->tail_span,
+               .compute_kind = (LsCause) compute->tail_kind };
+  uint32_t step = y.f->step;
+  replay_spans (x, &y);
+  replay_calls (x, &y);
+  replay_streams (x, &y);
+  r->step_end[step & 1] = MAX (r->step_end[step & 1], begin + p->end);
+  x->n_ops += y.f->seg->n_ops;
+  x->n_coarse++;
+  replay_room (x, &y); /* the frame stays open meanwhile, but may move */
+  rank_frame (r, frame)->n_left = 0;
+}
+
+bool
+coarsen_frame (Run *x, Rank *r, const Candidate *head)
+{
+  Profiles *all = r->profiles;
+  uint64_t ordinal = r->streams[head->stream].frame;
+  if (!all || ordinal != r->frames_first)
+    return false;
+  const Frame *f = rank_frame (r, ordinal);
+  const XSegment *seg = f->seg;
+  bool is_whole = f->n_left == seg->n_ops && f->n_issued == seg->n_ops;
+  if (!is_whole || !seg->is_fit || (seg->slots & ~all->slots) != 0 || x->quiet[r->binding->role][f->instance_id] < LOOKAHEAD_OPS)
+    return false;
+  LsTime begin, lead;
+  if (!find_beginning (r, f, &begin, &lead) || begin < x->engine.now)
+    return false;
+  if (!all->of_segment)
+    all->of_segment = g_hash_table_new (NULL, NULL);
+  uint32_t n = 0;
+  for (const Profile *p = g_hash_table_lookup (all->of_segment, seg); p; p = p->next, n++)
+    if (p->lead == lead) {
+      replay (x, r, p, begin);
+      return true;
+    }
+  all->is_recording = n < MOST_PROFILES;
+  all->frame = ordinal;
+  all->begin = begin;
+  all->lead = lead;
+  all->first_span = r->keeps_spans && r->span_step[f->step & 1] == f->step + 1 ? r->n_spans[f->step & 1] : 0;
+  return false;
+}
