@@ -66,6 +66,32 @@ ls_sweep_set_journal (LsSweep *sweep, const char *path)
   sweep->spec.journal = sweep->journal = g_strdup (path);
 }
 
+LsTeam *
+ls_team_join (GError **error)
+{
+  return ls_team_new (error);
+}
+
+guint
+ls_team_rank (const LsTeam *team)
+{
+  g_return_val_if_fail (team, 0);
+  return ls_team_own_rank (team);
+}
+
+void
+ls_team_leave (LsTeam *team, const GError *error)
+{
+  ls_team_free (team, error);
+}
+
+void
+ls_sweep_set_team (LsSweep *sweep, LsTeam *team)
+{
+  g_return_if_fail (sweep);
+  sweep->spec.team = team;
+}
+
 gboolean
 ls_sweep_run (LsSweep *sweep, const gint *stop, LsSweepProgressFunc progress, gpointer data, GError **error)
 {

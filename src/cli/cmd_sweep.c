@@ -8,7 +8,7 @@
 typedef struct {
   CliJob job; /* first: callbacks of its entries get the address of all */
   char *prune, *top, *threads, *gpu_hour, *gpu_watts, *pue, *list, *journal;
-  gboolean pareto, json, csv;
+  gboolean pareto, mpi, json, csv;
 } Args;
 
 static void
@@ -60,6 +60,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "top", 0, 0, G_OPTION_ARG_FILENAME, &args->top, "How many are ranked of each number of GPUs and global batch; default 5", "N" },
     { "pareto", 0, 0, G_OPTION_ARG_NONE, &args->pareto, "Also what nothing beats in time, memory and cost together", NULL },
     { "threads", 'j', 0, G_OPTION_ARG_FILENAME, &args->threads, "Threads; default: one per processor", "N" },
+    { "mpi", 0, 0, G_OPTION_ARG_NONE, &args->mpi, "With all processes that mpirun started", NULL },
     { "gpu-hour", 0, 0, G_OPTION_ARG_FILENAME, &args->gpu_hour, "Dollars for an hour of a GPU; default: of May 2026", "USD" },
     { "gpu-watts", 0, 0, G_OPTION_ARG_FILENAME, &args->gpu_watts, "Power of a GPU; default: its board limit", "W" },
     { "pue", 0, 0, G_OPTION_ARG_FILENAME, &args->pue, "Power of the data centre over that; default 1.1", "X" },
@@ -95,7 +96,7 @@ load_strategy (gpointer sweep, const char *name_or_path, GError **error)
 }
 
 static LsSweep *
-make_sweep (const Args *args, GError **error)
+make_sweep (const Args *args, LsTeam *team, GError **error)
 {
   const CliJobSetter setter = { set_knob, load_strategy };
   const struct {
@@ -112,6 +113,7 @@ make_sweep (const Args *args, GError **error)
       return NULL;
   ls_sweep_set_pareto (sweep, args->pareto);
   ls_sweep_set_journal (sweep, args->journal);
+  ls_sweep_set_team (sweep, team);
   return g_steal_pointer (&sweep);
 }
 
@@ -164,8 +166,8 @@ run_sweep (LsSweep *sweep, GError **error)
   return ok;
 }
 
-gboolean
-cli_sweep (int argc, char **argv, GError **error)
+static gboolean
+sweep (int argc, char **argv, LsTeam *team, GError **error)
 {
   g_auto (Args) args = { 0 };
   cli_job_init (&args.job);
@@ -174,11 +176,42 @@ cli_sweep (int argc, char **argv, GError **error)
     return FALSE;
   if (is_done)
     return TRUE;
-  g_autoptr (LsSweep) sweep = make_sweep (&args, error);
-  if (!sweep || (args.list && !ls_check_output_path (LS_OUTPUT_CSV, args.list, error)) || !run_sweep (sweep, error))
+  gboolean is_mate = team && ls_team_rank (team) > 0;
+  g_autoptr (LsSweep) sweep = make_sweep (&args, team, error);
+  if (!sweep || (args.list && !is_mate && !ls_check_output_path (LS_OUTPUT_CSV, args.list, error)) || !run_sweep (sweep, error))
     return FALSE;
+  if (is_mate)
+    return TRUE;
   if (args.list && !ls_sweep_write_list (sweep, args.list, error))
     return FALSE;
   g_autofree char *text = args.json ? ls_sweep_json (sweep) : args.csv ? ls_sweep_csv (sweep) : ls_sweep_text (sweep);
   return cli_print (text, error);
+}
+
+/* Of all processes only the leader prints; it also gets the errors of the others. */
+static gboolean
+sweep_together (int argc, char **argv, GError **error)
+{
+  g_autoptr (GError) problem = NULL;
+  LsTeam *team = ls_team_join (error);
+  if (!team)
+    return FALSE;
+  gboolean is_leader = ls_team_rank (team) == 0;
+  if (!is_leader && !freopen ("/dev/null", "w", stdout))
+    cli_warn ("cannot open /dev/null");
+  sweep (argc, argv, team, &problem);
+  ls_team_leave (team, problem);
+  if (!is_leader || !problem)
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&problem));
+  return FALSE;
+}
+
+gboolean
+cli_sweep (int argc, char **argv, GError **error)
+{
+  for (int i = 1; i < argc; i++) /* before anything can fail */
+    if (strcmp (argv[i], "--mpi") == 0)
+      return sweep_together (argc, argv, error);
+  return sweep (argc, argv, NULL, error);
 }

@@ -102,7 +102,7 @@ run_new (LsSweepSpec *spec)
   x->groups = g_array_new (FALSE, TRUE, sizeof (Group));
   x->front = g_array_new (FALSE, FALSE, sizeof (guint));
   x->known = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, g_free);
-  g_mutex_init (&x->lock);
+  x->figures = g_hash_table_new_full (g_direct_hash, g_direct_equal, NULL, g_free);
   return x;
 }
 
@@ -111,18 +111,19 @@ ls_sweep_run_free (LsSweepRun *x)
 {
   if (!x)
     return;
+  crew_free (x->crew);
   g_clear_pointer (&x->report.best, g_array_unref);
   g_clear_pointer (&x->report.front, g_array_unref);
   if (x->report.rule)
     ls_sweep_row_clear (&x->rule);
   ls_journal_close (x->journal);
   g_hash_table_unref (x->known);
+  g_hash_table_unref (x->figures);
   g_clear_error (&x->error);
   g_ptr_array_unref (x->clusters);
   g_array_unref (x->candidates);
   g_array_unref (x->groups);
   g_array_unref (x->front);
-  g_mutex_clear (&x->lock);
   ls_hardware_free (x->hardware);
   ls_model_clear (&x->model);
   g_free (x->title);
@@ -181,17 +182,28 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   if (!load (x, error) || !fill_space (x, error))
     return NULL;
   choose_price (x);
-  if (!sweep_enumerate (x, error))
+  if (!sweep_build_clusters (x, error))
+    return NULL;
+  x->crew = crew_new (x);
+  if (spec->team && ls_team_own_rank (spec->team) > 0) {
+    crew_serve (x);
+    g_clear_pointer (&x->crew, crew_free);
+    return g_steal_pointer (&x);
+  }
+  sweep_enumerate (x);
+  if (!crew_gather (x, error))
     return NULL;
   Candidate *rule = sweep_rule (x);
   if (spec->journal && !sweep_journal_open (x, rule, error))
     return NULL;
+  crew_prove (x, rule);
   sweep_search (x);
   if (x->error) {
     g_propagate_error (error, g_steal_pointer (&x->error));
     return NULL;
   }
   sweep_rank (x, rule);
+  g_clear_pointer (&x->crew, crew_free); /* it may be ahead still, and reads the spec */
   x->title = g_strdup_printf ("%s on %s", x->model.name, x->hardware->spec.name);
   x->report.title = x->title;
   x->report.is_interrupted = is_stopped (x);

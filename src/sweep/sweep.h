@@ -2,7 +2,7 @@
  *
  * Each configuration (sweep/space.h) is discarded if a rule forbids it, if it surely does not
  * fit, or if it surely cannot be among the best (sweep/bound.h); what is left is simulated as
- * `run` would, on threads.
+ * `run` would, on threads, and on those of other processes if there are any (sweep/team.h).
  *
  * Search. Configurations with the same GPUs and global batch are a group. In a group they are
  * tried in the order of their bound (then of the space), LS_SWEEP_WAVE at a time; between
@@ -26,10 +26,11 @@
 #include "sweep/job.h"
 #include "sweep/price.h"
 #include "sweep/space.h"
+#include "sweep/team.h"
 
 #define LS_SWEEP_WAVE 32
 
-/* is_done of n_to_do at most are simulated; called by any thread, one at a time. */
+/* n_done of n_to_do at most are simulated. */
 typedef void (*LsSweepProgress) (uint64_t n_done, uint64_t n_to_do, void *data);
 
 typedef struct {
@@ -38,6 +39,7 @@ typedef struct {
   uint32_t top;  /* how many are ranked     */
   bool no_prune, pareto;
   guint n_threads; /* 0: one per processor  */
+  LsTeam *team;    /* NULL: this process alone. Borrowed */
   LsPrice price;   /* NAN: the default      */
   LsSweepProgress progress; /* or NULL      */
   void *progress_data;
@@ -55,7 +57,8 @@ gboolean ls_sweep_spec_set (LsSweepSpec *spec, const char *key, const char *valu
 typedef struct LsSweepRun LsSweepRun;
 
 /* Fills the space of spec, which must outlive the run. Errors: those of loading, LS_ERROR_USAGE,
- * LS_ERROR_LIMIT, of the journal. Nothing legal is a result. */
+ * LS_ERROR_LIMIT, of the journal, of other processes. Nothing legal is a result. In a process that
+ * does not lead its team it helps, and has no result: the run has no rows. */
 LsSweepRun *ls_sweep_spec_run (LsSweepSpec *spec, GError **error);
 void ls_sweep_run_free (LsSweepRun *run); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsSweepRun, ls_sweep_run_free)

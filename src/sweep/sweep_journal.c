@@ -55,6 +55,13 @@ key_of (const LsSweepRun *x, const Candidate *rule)
   return g_string_free (out, FALSE);
 }
 
+char *
+sweep_digest (const LsSweepRun *x)
+{
+  g_autofree char *key = key_of (x, NULL);
+  return g_compute_checksum_for_string (G_CHECKSUM_SHA256, key, -1);
+}
+
 /* --- reading ------------------------------------------------------------------------------------ */
 
 static Known *
@@ -116,7 +123,7 @@ static void
 add (LsSweepRun *x, const char *text)
 {
   if (x->journal && !x->error)
-    g_atomic_int_set (&x->has_failed, !ls_journal_add (x->journal, text, &x->error));
+    ls_journal_add (x->journal, text, &x->error);
 }
 
 void
@@ -137,5 +144,5 @@ void
 sweep_journal_sync (LsSweepRun *x)
 {
   if (x->journal && !x->error)
-    g_atomic_int_set (&x->has_failed, !ls_journal_sync (x->journal, &x->error));
+    ls_journal_sync (x->journal, &x->error);
 }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "sweep/knobs.h"
+
 /* --- the rule of thumb ------------------------------------------------------------------------ */
 
 /* TP in the node, PP across, DP the rest (Narayanan et al. 2021, section 3, takeaways 1
@@ -78,8 +80,10 @@ sweep_rule (LsSweepRun *x)
   g_autoptr (GArray) cases = rule_cases (x, g);
   for (guint i = 0; i < cases->len && !is_stopped (x); i++) {
     Candidate *c = candidate_at (x, g_array_index (cases, RuleCase, i).candidate);
-    candidate_try (x, c);
-    if (c->status == TRY_DONE && candidate_confirm (x, c, NULL))
+    crew_do (x, WORK_TRY, &c, 1);
+    if (c->status == TRY_DONE)
+      crew_do (x, WORK_CONFIRM, &c, 1);
+    if (c->is_confirmed)
       return c;
   }
   return NULL;
@@ -145,16 +149,53 @@ rows_new (void)
 }
 
 static void
-add_row (LsSweepRun *x, GArray *rows, Candidate *c)
+fill_row (const LsSweepRun *x, const Candidate *c, const Figures *f, LsSweepRow *ret_row)
 {
-  LsSweepRow row;
-  if (candidate_confirm (x, c, &row))
+  *ret_row = (LsSweepRow) {
+    .step = c->step,
+    .memory_bytes = c->memory_bytes,
+    .tokens_per_s = f->tokens_per_s,
+    .mfu = f->mfu,
+    .bubble_s = f->breakdown_s[LS_PART_BUBBLE],
+    .usd_per_trillion = 1e12 * ls_price_usd (&x->price, f->n_ranks, f->tokens_per_s),
+    .kwh_per_trillion = 1e12 * ls_price_kwh (&x->price, f->n_ranks, f->tokens_per_s),
+  };
+  candidate_strategy_at (x, c->index, &ret_row->strategy);
+  ret_row->knobs = ls_knobs_format (&ret_row->strategy);
+  for (int i = 0; i < LS_N_PARTS; i++)
+    ret_row->breakdown_s[i] = f->breakdown_s[i];
+  for (int i = LS_PART_EXPOSED_TP; i <= LS_PART_EXPOSED_COPY; i++)
+    ret_row->exposed_s += f->breakdown_s[i];
+}
+
+static const Figures *
+figures_of (const LsSweepRun *x, const Candidate *c)
+{
+  return g_hash_table_lookup (x->figures, GUINT_TO_POINTER ((guint) (c - candidate_at (x, 0))));
+}
+
+/* What a journal says was confirmed runs again for its figures. */
+static void
+add_rows (LsSweepRun *x, GArray *rows, const GPtrArray *list)
+{
+  g_autoptr (GPtrArray) unknown = g_ptr_array_new ();
+  for (guint i = 0; i < list->len; i++)
+    if (!figures_of (x, list->pdata[i]))
+      g_ptr_array_add (unknown, list->pdata[i]);
+  crew_do (x, WORK_REPORT, (Candidate **) unknown->pdata, unknown->len);
+  for (guint i = 0; i < list->len; i++) {
+    const Figures *f = figures_of (x, list->pdata[i]);
+    LsSweepRow row;
+    if (!f)
+      continue;
+    fill_row (x, list->pdata[i], f, &row);
     g_array_append_val (rows, row);
+  }
 }
 
 /* Those that are ranked; of a group that was stopped those that are known. */
 static void
-add_best (LsSweepRun *x, const Group *g)
+add_best (LsSweepRun *x, const Group *g, GPtrArray *list)
 {
   for (uint32_t n = 0, last = UINT32_MAX; n < x->spec->top; n++) {
     Candidate *next = NULL;
@@ -169,7 +210,7 @@ add_best (LsSweepRun *x, const Group *g)
     if (!next)
       return;
     last = (uint32_t) (next - candidate_at (x, 0));
-    add_row (x, x->report.best, next);
+    g_ptr_array_add (list, next);
   }
 }
 
@@ -183,8 +224,10 @@ place_rule (LsSweepRun *x, Candidate *rule)
     const Candidate *c = candidate_at (x, i);
     x->report.rule_rank += c->status == TRY_DONE && c->step < rule->step;
   }
-  if (candidate_confirm (x, rule, &x->rule))
-    x->report.rule = &x->rule;
+  const Figures *f = figures_of (x, rule);
+  g_assert (f); /* it is never taken from a journal */
+  fill_row (x, rule, f, &x->rule);
+  x->report.rule = &x->rule;
 }
 
 static void
@@ -205,8 +248,10 @@ void
 sweep_rank (LsSweepRun *x, Candidate *rule)
 {
   x->report.best = rows_new ();
+  g_autoptr (GPtrArray) best = g_ptr_array_new ();
   for (guint i = 0; i < x->groups->len; i++)
-    add_best (x, &g_array_index (x->groups, Group, i));
+    add_best (x, &g_array_index (x->groups, Group, i), best);
+  add_rows (x, x->report.best, best);
   g_array_sort (x->report.best, compare_rows);
   for (guint i = 1; i < x->report.best->len; i++) {
     LsSweepRow *row = &g_array_index (x->report.best, LsSweepRow, i);
@@ -214,8 +259,10 @@ sweep_rank (LsSweepRun *x, Candidate *rule)
   }
   if (x->spec->pareto) {
     x->report.front = rows_new ();
+    g_autoptr (GPtrArray) front = g_ptr_array_new ();
     for (guint i = 0; i < x->front->len; i++)
-      add_row (x, x->report.front, candidate_at (x, g_array_index (x->front, guint, i)));
+      g_ptr_array_add (front, candidate_at (x, g_array_index (x->front, guint, i)));
+    add_rows (x, x->report.front, front);
     g_array_sort (x->report.front, compare_rows);
   }
   if (rule)

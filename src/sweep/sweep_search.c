@@ -79,10 +79,9 @@ find_groups (LsSweepRun *x)
 }
 
 gboolean
-sweep_enumerate (LsSweepRun *x, GError **error)
+sweep_build_clusters (LsSweepRun *x, GError **error)
 {
-  LsSpace *space = &x->spec->space;
-  g_autoptr (LsBounds) bounds = ls_bounds_new (&x->model, x->hardware);
+  const LsSpace *space = &x->spec->space;
   for (guint i = 0; i < space->values[LS_SPACE_GPUS]->len; i++) {
     uint32_t gpus = g_array_index (space->values[LS_SPACE_GPUS], uint32_t, i);
     LsCluster *cluster = ls_hardware_build_asked (x->hardware, x->spec->job.n_nodes, gpus, error);
@@ -92,6 +91,14 @@ sweep_enumerate (LsSweepRun *x, GError **error)
   }
   const LsCluster *first = g_ptr_array_index (x->clusters, 0);
   x->capacity_bytes = ls_memory_capacity (&first->spec.gpu);
+  return TRUE;
+}
+
+void
+sweep_enumerate (LsSweepRun *x)
+{
+  LsSpace *space = &x->spec->space;
+  g_autoptr (LsBounds) bounds = ls_bounds_new (&x->model, x->hardware);
   LsPoint p = { 0 };
   uint64_t index = 0;
   do
@@ -99,7 +106,6 @@ sweep_enumerate (LsSweepRun *x, GError **error)
   while (ls_space_next (space, &p) && !is_stopped (x));
   find_groups (x);
   x->n_to_do = x->candidates->len;
-  return TRUE;
 }
 
 /* --- search ----------------------------------------------------------------------------------- */
@@ -149,13 +155,6 @@ compare_steps (gconstpointer a, gconstpointer b)
   return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static void
-confirm (LsSweepRun *x, Candidate *c)
-{
-  if (!c->is_confirmed)
-    candidate_confirm (x, c, NULL);
-}
-
 /* Those of a group that ran, fastest first; confirms the `top` first until all of them fit,
  * and updates the limit. */
 static void
@@ -174,7 +173,7 @@ update_limit (LsSweepRun *x, Group *g)
       if (!((Candidate *) done->pdata[i])->is_confirmed)
         g_ptr_array_add (unsure, done->pdata[i]);
     n_new = unsure->len;
-    candidates_each (x, (Candidate **) unsure->pdata, n_new, confirm);
+    crew_do (x, WORK_CONFIRM, (Candidate **) unsure->pdata, n_new);
   } while (n_new > 0);
   g->limit = done->len >= x->spec->top ? ((Candidate *) done->pdata[x->spec->top - 1])->step : LS_TIME_NEVER;
 }
@@ -201,29 +200,45 @@ update_front (LsSweepRun *x)
 }
 
 bool
-candidate_cannot_win (const LsSweepRun *x, const Candidate *c)
+sweep_cannot_win (const LsSweepRun *x, const Candidate *c, LsLowerBound bound)
 {
   const Group *g = &g_array_index (x->groups, Group, c->group);
-  if (x->spec->no_prune || c->bound.step <= g->limit)
+  if (x->spec->no_prune || bound.step <= g->limit)
     return false;
-  return !x->spec->pareto || is_dominated (x, c, c->bound.step, c->bound.memory_bytes);
+  return !x->spec->pareto || is_dominated (x, c, bound.step, bound.memory_bytes);
+}
+
+Candidate *
+sweep_next_ahead (LsSweepRun *x)
+{
+  const Group *g = x->ahead;
+  while (g && x->ahead_at < g->n) {
+    Candidate *c = candidate_at (x, g->first + x->ahead_at++);
+    const Known *known = sweep_known (x, c);
+    if (c->status == TRY_PENDING && !(known && known->is_tried) && !sweep_cannot_win (x, c, c->bound))
+      return c;
+  }
+  return NULL;
 }
 
 static void
 search_group (LsSweepRun *x, Group *g)
 {
   Candidate *wave[LS_SWEEP_WAVE];
+  x->ahead = g;
+  x->ahead_at = 0;
   update_limit (x, g); /* the rule of thumb is there */
   for (uint32_t at = 0; at < g->n && !is_stopped (x);) {
     guint n = 0;
     for (; at < g->n && n < LS_SWEEP_WAVE; at++) {
       Candidate *c = candidate_at (x, g->first + at);
-      if (c->status == TRY_PENDING && candidate_cannot_win (x, c))
+      if (c->status == TRY_PENDING && sweep_cannot_win (x, c, c->bound))
         c->status = TRY_PRUNED;
       else if (c->status == TRY_PENDING)
         wave[n++] = c;
     }
-    candidates_each (x, wave, n, candidate_try);
+    x->ahead_at = MAX (x->ahead_at, at);
+    crew_do (x, WORK_TRY, wave, n);
     update_limit (x, g);
     update_front (x);
     sweep_journal_sync (x);
@@ -235,4 +250,5 @@ sweep_search (LsSweepRun *x)
 {
   for (guint i = 0; i < x->groups->len; i++)
     search_group (x, &g_array_index (x->groups, Group, i));
+  x->ahead = NULL;
 }

@@ -19,7 +19,11 @@ typedef struct {
   LsLowerBound bound;
   uint32_t group;
   uint8_t status; /* TryStatus */
-  bool is_confirmed; /* memory is that of recorded times, and fits */
+  uint8_t found;  /* TryStatus: the last that was simulated; PENDING: nothing yet. Of a later
+                   * wave, it is not the status yet      */
+  bool is_due, is_asked; /* now waited for; in somebody's hands */
+  bool is_confirmed;     /* memory is that of recorded times, and fits */
+  LsTime least; /* that a step takes by its plan; 0: not known */
   LsTime step;
   uint64_t memory_bytes;
 } Candidate;
@@ -39,6 +43,35 @@ typedef struct {
   uint64_t memory_bytes, confirmed_bytes;
 } Known;
 
+typedef enum {
+  WORK_TRY,     /* does it run, and how long does a step take?                   */
+  WORK_CONFIRM, /* with recorded times: does it fit?                              */
+  WORK_REPORT,  /* the same for its figures, which no journal has                 */
+  WORK_PROOF,   /* the same: does the other process simulate what this one does?  */
+} WorkKind;
+
+/* Of the report of a run. */
+typedef struct {
+  uint32_t n_ranks;
+  double tokens_per_s, mfu;
+  double breakdown_s[LS_N_PARTS];
+} Figures;
+
+/* A question, and the same with its answer. Travels between processes as it is. */
+typedef struct {
+  uint64_t index;     /* in the space        */
+  uint32_t candidate; /* whose: comes back   */
+  uint8_t kind;       /* WorkKind            */
+  LsTime limit;       /* WORK_TRY: if the step takes longer for sure, it is not worth simulating: PRUNED */
+  uint8_t status;     /* TryStatus: answer, as all below; ILLEGAL: cannot run */
+  LsTime least, step; /* least: by its plan; 0: not known */
+  uint64_t memory_bytes;
+  int64_t simulate_us;
+  Figures figures; /* not of WORK_TRY */
+} Work;
+
+typedef struct Crew Crew;
+
 struct LsSweepRun {
   LsSweepSpec *spec;
   LsModel model;
@@ -53,10 +86,12 @@ struct LsSweepRun {
   gint64 started, simulate_us;
   uint64_t n_done, n_to_do;
   LsJournal *journal;   /* NULL: none                                    */
-  GHashTable *known;    /* Known, by index; read only while threads run  */
-  GError *error;        /* of the journal: ends the sweep, by            */
-  gint has_failed;      /* atomic                                        */
-  GMutex lock;          /* of what is above from simulate_us on, but known, and of progress */
+  GHashTable *known;    /* Known, by index                               */
+  GHashTable *figures;  /* Figures of those confirmed here, by place     */
+  GError *error;        /* of the journal, or a mate's: ends the sweep   */
+  Crew *crew;           /* reads what stands up to capacity_bytes        */
+  const Group *ahead;   /* NULL, or the group that is searched, and      */
+  uint32_t ahead_at;    /* how far it was looked through for more work   */
   char *title;
   LsSweepReport report;
   LsSweepRow rule;
@@ -74,13 +109,22 @@ void candidate_strategy_at (const LsSweepRun *x, uint64_t index, LsStrategy *ret
 
 /* --- sweep_try.c --- */
 
-/* Simulates a candidate, or says why not. */
-void candidate_try (LsSweepRun *x, Candidate *c);
-/* Again with its times recorded: memory, and what its step is made of. False: it does not fit
- * after all, or cannot run. ret_row: NULL, or filled. */
-bool candidate_confirm (LsSweepRun *x, Candidate *c, LsSweepRow *ret_row);
-/* On the sweep's threads: f (x, candidate) for each of n. */
-void candidates_each (LsSweepRun *x, Candidate **list, guint n, void (*f) (LsSweepRun *x, Candidate *c));
+/* Answers it. By any thread. */
+void work_do (const LsSweepRun *x, Work *w);
+
+/* --- sweep_crew.c --- */
+
+Crew *crew_new (LsSweepRun *x);
+void crew_free (Crew *crew); /* NULL allowed */
+/* As a mate: until the leader ends it. */
+void crew_serve (LsSweepRun *x);
+/* Waits for the mates. Errors: theirs, LS_ERROR_CONFLICT. */
+gboolean crew_gather (LsSweepRun *x, GError **error);
+/* Lets them work, but first run the rule of thumb. rule: NULL, or tried and confirmed. */
+void crew_prove (LsSweepRun *x, const Candidate *rule);
+/* Asks that of each and takes the answers: status, step and memory of the candidates. Of a sweep
+ * that is stopped, what is not tried stays pending; kinds other than WORK_TRY are done all the same. */
+void crew_do (LsSweepRun *x, WorkKind kind, Candidate **list, guint n);
 bool is_stopped (const LsSweepRun *x);
 
 /* --- sweep_journal.c --- */
@@ -88,17 +132,22 @@ bool is_stopped (const LsSweepRun *x);
 /* rule: NULL, or tried. */
 gboolean sweep_journal_open (LsSweepRun *x, const Candidate *rule, GError **error);
 const Known *sweep_known (const LsSweepRun *x, const Candidate *c); /* NULL: nothing */
-/* Under the lock. */
 void sweep_journal_try (LsSweepRun *x, const Candidate *c);
 void sweep_journal_confirm (LsSweepRun *x, const Candidate *c);
 void sweep_journal_sync (LsSweepRun *x);
+/* Of all by which results depend on the command line. Newly allocated. */
+char *sweep_digest (const LsSweepRun *x);
 
 /* --- sweep_search.c --- */
 
-gboolean sweep_enumerate (LsSweepRun *x, GError **error);
+/* What the space needs to be gone through. */
+gboolean sweep_build_clusters (LsSweepRun *x, GError **error);
+void sweep_enumerate (LsSweepRun *x);
 void sweep_search (LsSweepRun *x);
-/* By its bound, the limit of its group and the front, which stay as they are during a wave. */
-bool candidate_cannot_win (const LsSweepRun *x, const Candidate *c);
+/* By a bound of it, the limit of its group and the front, which stay as they are during a wave. */
+bool sweep_cannot_win (const LsSweepRun *x, const Candidate *c, LsLowerBound bound);
+/* Of later waves, one that may be worth a try; NULL: none. */
+Candidate *sweep_next_ahead (LsSweepRun *x);
 double seconds_per_token (const LsSweepRun *x, const Candidate *c, LsTime step);
 
 /* --- sweep_rank.c --- */

@@ -39,6 +39,7 @@ may_use() {
   case $header in
     cjson/* | cJSON.h | zlib.h) [[ $place == io || $place == tests ]] ;;
     gsl/*) [[ $place =~ ^(base|compute|analysis|sweep|tools|tests)$ ]] ;;
+    mpi.h) [[ $path == src/sweep/transport_mpi.c ]] ;; # a module of its own
     CUnit/*) [[ $place == tests ]] ;;
     lockstep/units.h | lockstep/error.h) true ;;
     lockstep/*) [[ $place =~ ^(api|cli|tests|include)$ ]] ;;

@@ -397,12 +397,25 @@ LS_PUBLIC void ls_sweep_set_pareto (LsSweep *sweep, gboolean is_wanted);
  * there. NULL: none. */
 LS_PUBLIC void ls_sweep_set_journal (LsSweep *sweep, const char *path);
 
-/* n_done of at most n_to_do configurations are simulated. Called from any thread, by one at a time. */
+/* Processes that mpirun started with one command line, to do one sweep together. The first, of rank 0,
+ * leads: it alone has results and a journal. All must join before they do anything that may fail,
+ * and leave at the end, with the error if there was one: so the leader gets it, and nobody waits
+ * for who is not there. Without mpirun it is one process. */
+typedef struct LsTeam LsTeam;
+/* LS_ERROR_UNSUPPORTED: this Lockstep is without MPI. */
+LS_PUBLIC LsTeam *ls_team_join (GError **error);
+LS_PUBLIC guint ls_team_rank (const LsTeam *team);
+LS_PUBLIC void ls_team_leave (LsTeam *team, const GError *error); /* frees it; NULL allowed */
+/* Borrowed, to the end of the sweep. */
+LS_PUBLIC void ls_sweep_set_team (LsSweep *sweep, LsTeam *team);
+
+/* n_done of at most n_to_do configurations are simulated. */
 typedef void (*LsSweepProgressFunc) (guint64 n_done, guint64 n_to_do, gpointer data);
 
 /* Runs it, once. stop: may be set to 1 at any time, by a signal handler too, and ends the sweep
  * with what it has; or NULL. progress: or NULL. LS_ERROR_IO: the journal; LS_ERROR_INPUT, LS_ERROR_USAGE, LS_ERROR_LIMIT,
- * LS_ERROR_CONFLICT. */
+ * LS_ERROR_CONFLICT; of a team those of all. A process that does not lead its team helps until the
+ * leader leaves, and has no results: nothing below is for it. */
 LS_PUBLIC gboolean ls_sweep_run (LsSweep *sweep, const gint *stop, LsSweepProgressFunc progress, gpointer data,
                                  GError **error);
 

@@ -1,0 +1,323 @@
+/* sweep/sweep_crew.c — who does the work of a sweep: threads of this process, and other processes
+ * with threads of theirs.
+ *
+ * The calling thread hands out one configuration at a time to whoever has a thread idle, and does
+ * what follows from the results. While it waits for the last of a wave, idle threads go ahead to
+ * configurations of later waves: what they find stays aside until these waves come, so nothing
+ * depends on who was fast, and is lost if the wave does not come. */
+#include "sweep/sweep_state.h"
+
+#include <string.h>
+
+#define POLL_US 100 /* of messages, beside results of own threads; a simulation takes milliseconds */
+
+G_STATIC_ASSERT (sizeof (Work) <= LS_TEAM_MAX_BYTES);
+
+typedef struct {
+  guint n, n_busy; /* threads */
+  guint n_wanted;  /* n, once it is proven that its simulations come out alike */
+} Hands;
+
+struct Crew {
+  LsSweepRun *x;
+  LsTeam *team; /* NULL: this process alone */
+  guint n_hands;
+  Hands *hands; /* [0]: the threads here   */
+  GThreadPool *threads;
+  GAsyncQueue *done; /* Work, by threads here */
+};
+
+bool
+is_stopped (const LsSweepRun *x)
+{
+  return (x->spec->stop && g_atomic_int_get (x->spec->stop) != 0) || x->error;
+}
+
+/* --- threads here ------------------------------------------------------------------------------- */
+
+static void
+do_work (gpointer work, gpointer crew)
+{
+  Crew *c = crew;
+  work_do (c->x, work);
+  g_async_queue_push (c->done, work);
+}
+
+Crew *
+crew_new (LsSweepRun *x)
+{
+  Crew *crew = g_new0 (Crew, 1);
+  LsTeam *team = x->spec->team;
+  guint n_default = team ? ls_team_default_threads (team) : g_get_num_processors ();
+  crew->x = x;
+  crew->team = team;
+  crew->n_hands = team ? ls_team_n (team) : 1;
+  crew->hands = g_new0 (Hands, crew->n_hands);
+  crew->hands[0].n = x->spec->n_threads > 0 ? x->spec->n_threads : n_default;
+  crew->done = g_async_queue_new_full (g_free);
+  crew->threads = g_thread_pool_new (do_work, crew, (gint) crew->hands[0].n, FALSE, NULL);
+  return crew;
+}
+
+void
+crew_free (Crew *crew)
+{
+  if (!crew)
+    return;
+  g_thread_pool_free (crew->threads, FALSE, TRUE); /* what runs, runs to its end */
+  g_async_queue_unref (crew->done);
+  g_free (crew->hands);
+  g_free (crew);
+}
+
+/* --- a mate --------------------------------------------------------------------------------------- */
+
+void
+crew_serve (LsSweepRun *x)
+{
+  Crew *crew = x->crew;
+  g_autofree char *key = sweep_digest (x);
+  ls_team_report (crew->team, key, crew->hands[0].n);
+  for (;;) {
+    LsTeamMessage m;
+    guint from;
+    while (ls_team_receive (crew->team, &m, &from)) {
+      if (m.kind == LS_TEAM_QUIT)
+        return;
+      g_thread_pool_push (crew->threads, g_memdup2 (m.bytes, sizeof (Work)), NULL);
+    }
+    g_autofree Work *done = g_async_queue_timeout_pop (crew->done, POLL_US);
+    if (done)
+      ls_team_send (crew->team, 0, done, sizeof *done);
+  }
+}
+
+/* --- the leader: who is there ------------------------------------------------------------------- */
+
+static void
+give (Crew *crew, guint to, const Work *work)
+{
+  crew->hands[to].n_busy++;
+  if (to == 0)
+    g_thread_pool_push (crew->threads, g_memdup2 (work, sizeof *work), NULL);
+  else
+    ls_team_send (crew->team, to, work, sizeof *work);
+}
+
+gboolean
+crew_gather (LsSweepRun *x, GError **error)
+{
+  Crew *crew = x->crew;
+  if (!crew->team)
+    return TRUE;
+  g_autofree char *key = sweep_digest (x);
+  g_autofree guint *n_threads = g_new0 (guint, crew->n_hands);
+  if (!ls_team_gather (crew->team, key, n_threads, error))
+    return FALSE;
+  for (guint i = 1; i < crew->n_hands; i++)
+    crew->hands[i].n_wanted = n_threads[i];
+  return TRUE;
+}
+
+void
+crew_prove (LsSweepRun *x, const Candidate *rule)
+{
+  Crew *crew = x->crew;
+  for (guint i = 1; i < crew->n_hands; i++) {
+    Work work = { .kind = WORK_PROOF };
+    if (!rule) {
+      crew->hands[i].n = crew->hands[i].n_wanted;
+      continue;
+    }
+    work.candidate = (uint32_t) (rule - candidate_at (x, 0));
+    work.index = rule->index;
+    give (crew, i, &work);
+  }
+}
+
+/* Files of the same names may differ between machines. */
+static void
+take_proof (Crew *crew, guint from, const Work *work)
+{
+  LsSweepRun *x = crew->x;
+  const Candidate *rule = candidate_at (x, work->candidate);
+  if (work->status == TRY_DONE && work->step == rule->step && work->memory_bytes == rule->memory_bytes)
+    crew->hands[from].n = crew->hands[from].n_wanted;
+  else if (!x->error)
+    g_set_error (&x->error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "process %u simulates another step than process 0: all need the same program, model, cluster and calibration", from);
+}
+
+/* --- the leader: results -------------------------------------------------------------------------- */
+
+static void
+show_progress (LsSweepRun *x)
+{
+  x->n_done++;
+  if (x->spec->progress)
+    x->spec->progress (x->n_done, x->n_to_do, x->spec->progress_data);
+}
+
+/* By its plan, whether or not somebody simulated it ahead. */
+static bool
+is_beaten (const LsSweepRun *x, const Candidate *c)
+{
+  return c->least > 0 && sweep_cannot_win (x, c, (LsLowerBound) { MAX (c->bound.step, c->least), MAX (c->bound.memory_bytes, c->memory_bytes) });
+}
+
+/* What was found holds from now on. */
+static void
+take (LsSweepRun *x, WorkKind kind, Candidate *c, bool is_known)
+{
+  c->is_due = false;
+  c->status = kind == WORK_TRY && !is_known && is_beaten (x, c) ? TRY_PRUNED : c->found;
+  c->is_confirmed |= kind != WORK_TRY && c->status == TRY_DONE;
+  if (kind == WORK_TRY && !is_known && c->status != TRY_PRUNED)
+    sweep_journal_try (x, c);
+  if (kind == WORK_CONFIRM && !is_known)
+    sweep_journal_confirm (x, c);
+  if (kind == WORK_TRY)
+    show_progress (x);
+}
+
+static bool
+take_known (LsSweepRun *x, WorkKind kind, Candidate *c)
+{
+  const Known *known = sweep_known (x, c);
+  if (!known || (kind == WORK_TRY ? !known->is_tried : !known->is_confirmed || kind == WORK_REPORT))
+    return false;
+  c->found = kind == WORK_TRY ? known->status : known->confirmed_status;
+  c->memory_bytes = kind == WORK_TRY ? known->memory_bytes : known->confirmed_bytes;
+  if (kind == WORK_TRY)
+    c->step = known->step;
+  take (x, kind, c, true);
+  return true;
+}
+
+static void
+take_result (Crew *crew, guint from, const Work *work)
+{
+  LsSweepRun *x = crew->x;
+  Candidate *c = candidate_at (x, work->candidate);
+  crew->hands[from].n_busy--;
+  x->simulate_us += work->simulate_us;
+  if (work->kind == WORK_PROOF) {
+    take_proof (crew, from, work);
+    return;
+  }
+  c->is_asked = false;
+  c->found = work->status;
+  c->memory_bytes = work->memory_bytes;
+  if (work->kind == WORK_TRY) {
+    c->least = work->least;
+    c->step = work->step;
+  } else if (work->status == TRY_DONE)
+    g_hash_table_insert (x->figures, GUINT_TO_POINTER (work->candidate), g_memdup2 (&work->figures, sizeof work->figures));
+  if (c->is_due)
+    take (x, work->kind, c, false);
+}
+
+/* At least one, if any is to come from a thread here. */
+static void
+wait_for_results (Crew *crew)
+{
+  LsTeamMessage m;
+  guint from;
+  bool is_alone = crew->n_hands == 1;
+  g_autofree Work *done = is_alone ? g_async_queue_pop (crew->done) : g_async_queue_timeout_pop (crew->done, POLL_US);
+  if (done)
+    take_result (crew, 0, done);
+  while (!is_alone && ls_team_receive (crew->team, &m, &from)) {
+    Work work;
+    memcpy (&work, m.bytes, sizeof work);
+    take_result (crew, from, &work);
+  }
+}
+
+/* --- the leader: work ----------------------------------------------------------------------------- */
+
+/* Most of whose threads are idle; false: none is. */
+static bool
+find_idle (const Crew *crew, guint *ret_to)
+{
+  guint most = 0;
+  for (guint i = 0; i < crew->n_hands; i++) {
+    const Hands *h = &crew->hands[i];
+    if (h->n > h->n_busy && h->n - h->n_busy > most) {
+      most = h->n - h->n_busy;
+      *ret_to = i;
+    }
+  }
+  return most > 0;
+}
+
+static void
+ask (Crew *crew, guint to, WorkKind kind, Candidate *c)
+{
+  const LsSweepRun *x = crew->x;
+  bool has_limit = !x->spec->pareto && c->group < x->groups->len; /* on the front more than time counts */
+  Work work = { .kind = (uint8_t) kind, .index = c->index, .candidate = (uint32_t) (c - candidate_at (x, 0)),
+                .limit = has_limit ? g_array_index (x->groups, Group, c->group).limit : LS_TIME_NEVER };
+  c->is_asked = true;
+  give (crew, to, &work);
+}
+
+static Candidate *
+next_due (Candidate **list, guint n, guint *at)
+{
+  for (; *at < n; (*at)++)
+    if (list[*at]->is_due && !list[*at]->is_asked)
+      return list[(*at)++];
+  return NULL;
+}
+
+static bool
+is_any_due (Candidate **list, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    if (list[i]->is_due)
+      return true;
+  return false;
+}
+
+/* Marks what is to be done, takes what is known. */
+static void
+begin (LsSweepRun *x, WorkKind kind, Candidate **list, guint n)
+{
+  for (guint i = 0; i < n; i++) {
+    Candidate *c = list[i];
+    bool is_found = kind == WORK_TRY && c->found != TRY_PENDING; /* ahead */
+    if (is_found)
+      take (x, kind, c, false);
+    else if (!take_known (x, kind, c))
+      c->is_due = true;
+  }
+}
+
+/* What was not begun when the sweep was stopped, is not tried. */
+static void
+give_up (Candidate **list, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    list[i]->is_due &= list[i]->is_asked;
+}
+
+void
+crew_do (LsSweepRun *x, WorkKind kind, Candidate **list, guint n)
+{
+  Crew *crew = x->crew;
+  guint to, at = 0;
+  begin (x, kind, list, n);
+  for (;;) {
+    Candidate *c;
+    if (kind == WORK_TRY && is_stopped (x))
+      give_up (list, n);
+    while (find_idle (crew, &to) && (c = next_due (list, n, &at)))
+      ask (crew, to, kind, c);
+    if (!is_any_due (list, n))
+      return;
+    while (!is_stopped (x) && find_idle (crew, &to) && (c = sweep_next_ahead (x)))
+      ask (crew, to, WORK_TRY, c);
+    wait_for_results (crew);
+  }
+}
