@@ -3,6 +3,8 @@
 
 #include <lockstep/lockstep.h>
 
+#include "io/plot_scores.h"
+#include "io/write_file.h"
 #include "sweep/job.h"
 #include "sweep/validate.h"
 
@@ -54,6 +56,7 @@ ls_validation_run (const LsValidateOptions *options, GError **error)
     .n_threads = options->n_threads,
     .options = &run_options,
     .assume = options->assume,
+    .ablate = options->ablate,
   };
   LsValidationRun *run = ls_validate (&spec, error);
   if (!run)
@@ -84,6 +87,21 @@ ls_validation_json (const LsValidation *validation)
 {
   g_return_val_if_fail (validation, NULL);
   return ls_scores_to_json (ls_validation_run_scores (validation->run));
+}
+
+gboolean
+ls_validation_write_markdown (const LsValidation *validation, const char *path, GError **error)
+{
+  g_return_val_if_fail (validation && path, FALSE);
+  g_autofree char *text = ls_scores_to_markdown (ls_validation_run_scores (validation->run));
+  return ls_write_text (path, text, error);
+}
+
+gboolean
+ls_validation_plot (const LsValidation *validation, const char *path, GError **error)
+{
+  g_return_val_if_fail (validation && path, FALSE);
+  return ls_plot_scores (ls_validation_run_scores (validation->run), path, error);
 }
 
 gboolean

@@ -8,15 +8,17 @@ static const CliHelp help = {
              "mechanism which does not exist yet is refused with the reason, never guessed.",
   .description = "Examples:\n"
                  "  lockstep validate cases.csv --split validation\n"
-                 "  lockstep validate cases.csv --only '^korth' -j 4 --max-mape 10 --json\n\n" CLI_EXIT_CODES,
+                 "  lockstep validate cases.csv --only '^korth' -j 4 --max-mape 10 --json\n"
+                 "  lockstep validate cases.csv --chart errors.svg --markdown table.md --ablate\n\n" CLI_EXIT_CODES,
 };
 
 typedef struct {
   char *split, *only, *fold, *coarsen, *network;
   char *max_mape; /* text of a number; NULL: no limit */
+  char *chart, *markdown; /* files */
   char **assume;
   int n_threads;
-  gboolean json;
+  gboolean ablate, json;
 } Args;
 
 static void
@@ -28,6 +30,8 @@ args_clear (Args *args)
   g_free (args->coarsen);
   g_free (args->network);
   g_free (args->max_mape);
+  g_free (args->chart);
+  g_free (args->markdown);
   g_strfreev (args->assume);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Args, args_clear)
@@ -58,6 +62,10 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "fold", 0, 0, G_OPTION_ARG_FILENAME, &args->fold, "As for run", "auto|off|check" },
     { "coarsen", 0, 0, G_OPTION_ARG_FILENAME, &args->coarsen, "As for run", "auto|off|check" },
     { "network", 0, 0, G_OPTION_ARG_FILENAME, &args->network, "As for run", "flow|alphabeta|step" },
+    { "chart", 0, 0, G_OPTION_ARG_FILENAME, &args->chart, "Draw predicted over measured time (.svg or .png, by gnuplot)", "FILE" },
+    { "markdown", 0, 0, G_OPTION_ARG_FILENAME, &args->markdown, "Write the scores by family as a table in Markdown", "FILE" },
+    { "ablate", 0, 0, G_OPTION_ARG_NONE, &args->ablate,
+      "Simulate all again with each mechanism off in turn, and show what that does to the errors", NULL },
     { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "Print JSON", NULL },
     G_OPTION_ENTRY_NULL,
   };
@@ -71,6 +79,21 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
   return TRUE;
 }
 
+/* Before minutes are spent. */
+static gboolean
+check_outputs (const Args *args, GError **error)
+{
+  return (!args->chart || ls_check_output_path (LS_OUTPUT_PLOT, args->chart, error))
+         && (!args->markdown || ls_check_output_path (LS_OUTPUT_CSV, args->markdown, error));
+}
+
+static gboolean
+write_files (const LsValidation *validation, const Args *args, GError **error)
+{
+  return (!args->markdown || ls_validation_write_markdown (validation, args->markdown, error))
+         && (!args->chart || ls_validation_plot (validation, args->chart, error));
+}
+
 gboolean
 cli_validate (int argc, char **argv, GError **error)
 {
@@ -81,7 +104,7 @@ cli_validate (int argc, char **argv, GError **error)
     return FALSE;
   if (is_done)
     return TRUE;
-  if (!parse_max_mape (args.max_mape, &max_mape_pct, error))
+  if (!parse_max_mape (args.max_mape, &max_mape_pct, error) || !check_outputs (&args, error))
     return FALSE;
 
   const LsValidateOptions options = {
@@ -94,13 +117,14 @@ cli_validate (int argc, char **argv, GError **error)
     .network = args.network,
     .debug = g_getenv ("LS_DEBUG"),
     .assume = (const char *const *) args.assume,
+    .ablate = args.ablate,
   };
   g_autoptr (LsValidation) validation = ls_validation_run (&options, error);
   if (!validation)
     return FALSE;
   g_autofree char *text
     = args.json ? ls_validation_json (validation) : ls_validation_text (validation);
-  if (!cli_print (text, error))
+  if (!cli_print (text, error) || !write_files (validation, &args, error))
     return FALSE;
   return !args.max_mape || ls_validation_check_mape (validation, max_mape_pct, error);
 }

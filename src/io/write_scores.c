@@ -2,68 +2,12 @@
 
 #include <math.h>
 
-#include "io/json_out.h"
+#include "io/write_ablation.h"
 
 double
 ls_score_row_error_pct (const LsScoreRow *row)
 {
   return 100 * (row->predicted_s / row->measured_s - 1);
-}
-
-/* ---- JSON ---- */
-
-static void
-write_score (LsJsonOut *w, const char *name, const LsScore *s)
-{
-  ls_json_out_begin_object (w, name);
-  ls_json_out_uint (w, "n", s->n);
-  ls_json_out_uint (w, "refused", s->refused);
-  ls_json_out_double (w, "mape_pct", s->mape_pct);
-  ls_json_out_double (w, "median_abs_pct", s->median_abs_pct);
-  ls_json_out_double (w, "bias_pct", s->bias_pct);
-  ls_json_out_double (w, "worst_pct", s->worst_pct);
-  ls_json_out_double (w, "kendall_tau", s->kendall_tau);
-  ls_json_out_end_object (w);
-}
-
-static void
-write_row (LsJsonOut *w, const LsScoreRow *row)
-{
-  ls_json_out_begin_object (w, NULL);
-  ls_json_out_string (w, "id", row->id);
-  ls_json_out_double (w, "measured_s", row->measured_s);
-  ls_json_out_double (w, "predicted_s", row->predicted_s);
-  ls_json_out_double (w, "error_pct", ls_score_row_error_pct (row));
-  ls_json_out_string (w, "status", isnan (row->predicted_s) ? "refused" : "ok");
-  ls_json_out_string (w, "reason", row->reason);
-  ls_json_out_end_object (w);
-}
-
-char *
-ls_scores_to_json (const LsScores *s)
-{
-  GString *text = g_string_new (NULL);
-  LsJsonOut w;
-  ls_json_out_init (&w, text, 2);
-  ls_json_out_begin_object (&w, NULL);
-  write_score (&w, "summary", &s->total);
-  ls_json_out_begin_object (&w, "by_family");
-  for (guint i = 0; i < s->n_families; i++)
-    write_score (&w, s->families[i].family, &s->families[i].score);
-  ls_json_out_end_object (&w);
-  ls_json_out_begin_array (&w, "cases");
-  for (guint i = 0; i < s->n_rows; i++)
-    write_row (&w, &s->rows[i]);
-  ls_json_out_end_array (&w);
-  if (s->assumed && s->assumed[0]) {
-    ls_json_out_begin_array (&w, "assumed");
-    for (guint i = 0; s->assumed[i]; i++)
-      ls_json_out_string (&w, NULL, s->assumed[i]);
-    ls_json_out_end_array (&w);
-  }
-  ls_json_out_end_object (&w);
-  g_string_append_c (text, '\n');
-  return g_string_free (text, FALSE);
 }
 
 /* ---- text ---- */
@@ -103,36 +47,162 @@ append_row (GString *out, int id_width, const LsScoreRow *row)
   }
 }
 
-static void
-append_score (GString *out, int id_width, const char *name, const LsScore *s)
+/* ---- by family ---- */
+
+static const struct {
+  const char *head, *format;
+  int width;
+} columns[] = {
+  { "n", "%.0f", 6 },       { "refused", "%.0f", 9 },  { "mape %", "%.1f", 9 },
+  { "median %", "%.1f", 9 }, { "bias %", "%+.1f", 9 },  { "worst %", "%+.1f", 9 },
+  { "tau", "%.3f", 9 },     { "own-mfu %", "%.1f", 11 }, { "any-mfu %", "%.1f", 11 },
+};
+/* Of a baseline, as a score of its own: mape to tau. */
+#define FIRST_OF_BASELINE 2
+#define LAST_OF_BASELINE 6
+
+static double
+value_of (const LsFamilyScore *f, guint column)
 {
-  g_string_append_printf (out, "%-*s%6u%9u", id_width, name, s->n, s->refused);
-  append_number (out, 9, "%.1f", s->mape_pct);
-  append_number (out, 9, "%.1f", s->median_abs_pct);
-  append_number (out, 9, "%+.1f", s->bias_pct);
-  append_number (out, 9, "%+.1f", s->worst_pct);
-  append_number (out, 9, "%.3f", s->kendall_tau);
+  const LsScore *s = &f->score;
+  const double values[] = {
+    s->n, s->refused, s->mape_pct, s->median_abs_pct, s->bias_pct, s->worst_pct, s->kendall_tau,
+    f->baseline[LS_BASELINE_OWN].mape_pct, f->baseline[LS_BASELINE_OTHERS].mape_pct,
+  };
+  return values[column];
+}
+
+static int
+longest_family (const LsScores *s)
+{
+  glong width = 14;
+  for (guint i = 0; i < s->n_families; i++)
+    width = MAX (width, g_utf8_strlen (s->families[i].family, -1));
+  return (int) width;
+}
+
+static LsFamilyScore
+whole (const LsScores *s)
+{
+  LsFamilyScore all = { .family = "all", .score = s->total };
+  for (LsBaseline b = 0; b < LS_N_BASELINES; b++)
+    all.baseline[b] = s->total_baseline[b];
+  return all;
+}
+
+static void
+append_head (GString *out, int width, const char *name, guint first, guint last)
+{
+  g_string_append_printf (out, "\n%-*s", width, name);
+  for (guint c = first; c <= last; c++)
+    g_string_append_printf (out, "%*s", columns[c].width, columns[c].head);
   g_string_append_c (out, '\n');
+}
+
+static void
+append_family (GString *out, int width, const LsFamilyScore *f, guint first, guint last)
+{
+  g_string_append_printf (out, "%-*s", width, f->family);
+  for (guint c = first; c <= last; c++)
+    append_number (out, columns[c].width, columns[c].format, value_of (f, c));
+  g_string_append_c (out, '\n');
+}
+
+static void
+append_families (GString *out, const LsScores *s, int width)
+{
+  guint last = G_N_ELEMENTS (columns) - 1;
+  const LsFamilyScore all = whole (s);
+  append_head (out, width, "family", 0, last);
+  for (guint i = 0; i < s->n_families; i++)
+    append_family (out, width, &s->families[i], 0, last);
+  append_family (out, width, &all, 0, last);
+}
+
+/* The same statistics of a calculator that knows one MFU; nothing where it knows none. */
+static void
+append_baseline (GString *out, const LsScores *s, int width, LsBaseline baseline, const char *title)
+{
+  if (s->total_baseline[baseline].n == 0)
+    return;
+  g_string_append_printf (out, "\n%s", title);
+  append_head (out, width, "family", FIRST_OF_BASELINE, LAST_OF_BASELINE);
+  for (guint i = 0; i < s->n_families; i++) {
+    const LsFamilyScore f = { .family = s->families[i].family, .score = s->families[i].baseline[baseline] };
+    append_family (out, width, &f, FIRST_OF_BASELINE, LAST_OF_BASELINE);
+  }
+  const LsFamilyScore all = { .family = "all", .score = s->total_baseline[baseline] };
+  append_family (out, width, &all, FIRST_OF_BASELINE, LAST_OF_BASELINE);
+}
+
+static void
+append_refusals (GString *out, const LsScores *s)
+{
+  if (s->n_refusals == 0)
+    return;
+  g_string_append_printf (out, "\nrefused: %u of %u rows, ", s->total.refused, s->n_rows);
+  append_number (out, 0, "%.1f", 100.0 * s->total.refused / s->n_rows);
+  g_string_append (out, " %\n");
+  for (guint i = 0; i < s->n_refusals; i++)
+    g_string_append_printf (out, "%6u  %s  (%s)\n", s->refusals[i].n, s->refusals[i].reason, s->refusals[i].example);
+}
+
+static void
+append_assumed (GString *out, const LsScores *s)
+{
+  for (guint i = 0; s->assumed && s->assumed[i]; i++)
+    g_string_append_printf (out, "%s%s", i == 0 ? "\nassumed for every row, whatever it says: " : ", ", s->assumed[i]);
+  if (s->assumed && s->assumed[0])
+    g_string_append_c (out, '\n');
 }
 
 char *
 ls_scores_to_text (const LsScores *s)
 {
-  int id_width = longest_id (s);
+  int width = longest_id (s);
   GString *out = g_string_new (NULL);
-  g_string_append_printf (out, "%-*s%14s%14s%9s\n", id_width, "id", "measured s", "predicted s", "error");
+  g_string_append_printf (out, "%-*s%14s%14s%9s\n", width, "id", "measured s", "predicted s", "error");
   for (guint i = 0; i < s->n_rows; i++)
-    append_row (out, id_width, &s->rows[i]);
+    append_row (out, width, &s->rows[i]);
 
-  id_width = MAX (id_width, 14);
-  g_string_append_printf (out, "\n%-*s%6s%9s%9s%9s%9s%9s%9s\n", id_width, "family", "n", "refused", "mape %",
-                          "median %", "bias %", "worst %", "tau");
+  width = longest_family (s);
+  append_families (out, s, width);
+  append_baseline (out, s, width, LS_BASELINE_OWN, "own-mfu: a calculator that knows one MFU, from the other rows of the family");
+  append_baseline (out, s, width, LS_BASELINE_OTHERS, "any-mfu: the same, from the rows of all other families");
+  append_refusals (out, s);
+  ls_ablations_to_text (s, out);
+  append_assumed (out, s);
+  return g_string_free (out, FALSE);
+}
+
+/* ---- Markdown ---- */
+
+static void
+append_markdown (GString *out, const LsFamilyScore *f)
+{
+  g_string_append_printf (out, "| %s |", f->family);
+  for (guint c = 0; c < G_N_ELEMENTS (columns); c++) {
+    g_string_append_c (out, ' ');
+    append_number (out, 0, columns[c].format, value_of (f, c));
+    g_string_append (out, " |");
+  }
+  g_string_append_c (out, '\n');
+}
+
+char *
+ls_scores_to_markdown (const LsScores *s)
+{
+  GString *out = g_string_new ("| family |");
+  const LsFamilyScore all = whole (s);
+  for (guint c = 0; c < G_N_ELEMENTS (columns); c++)
+    g_string_append_printf (out, " %s |", columns[c].head);
+  g_string_append (out, "\n|---|");
+  for (guint c = 0; c < G_N_ELEMENTS (columns); c++)
+    g_string_append (out, "---:|");
+  g_string_append_c (out, '\n');
   for (guint i = 0; i < s->n_families; i++)
-    append_score (out, id_width, s->families[i].family, &s->families[i].score);
-  append_score (out, id_width, "all", &s->total);
-  for (guint i = 0; s->assumed && s->assumed[i]; i++)
-    g_string_append_printf (out, "%s%s", i == 0 ? "\nassumed for every row, whatever it says: " : ", ", s->assumed[i]);
-  if (s->assumed && s->assumed[0])
-    g_string_append_c (out, '\n');
+    append_markdown (out, &s->families[i]);
+  append_markdown (out, &all);
+  ls_ablations_to_markdown (s, out);
   return g_string_free (out, FALSE);
 }

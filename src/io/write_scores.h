@@ -1,5 +1,6 @@
 /* io/write_scores.h — a scoreboard of predictions against measurements, for
- * people and for programs (`validate --json`, names of DESIGN.md section 9). */
+ * people and for programs (`validate --json`, names of DESIGN.md section 9), and as
+ * the table of a README. */
 #ifndef LS_IO_WRITE_SCORES_H
 #define LS_IO_WRITE_SCORES_H
 
@@ -14,24 +15,51 @@ typedef struct {
   double kendall_tau;
 } LsScore;
 
+/* What a calculator that knows one MFU says; from which runs it knows it is in
+ * sweep/baseline.h. */
+typedef enum { LS_BASELINE_OWN, LS_BASELINE_OTHERS, LS_N_BASELINES } LsBaseline;
+
 typedef struct {
   const char *family;
   LsScore score;
+  LsScore baseline[LS_N_BASELINES];
 } LsFamilyScore;
 
 typedef struct {
-  const char *id;
+  const char *id, *family;
   double measured_s;
   double predicted_s; /* NaN: refused                      */
   const char *reason; /* of the refusal, one line, or NULL */
+  double ideal_s;     /* FLOPs of the model at the peak of all its GPUs; NaN: refused */
+  double baseline_s[LS_N_BASELINES]; /* NaN: refused, or nothing to know an MFU from  */
 } LsScoreRow;
+
+/* Rows refused for one reason. */
+typedef struct {
+  char *reason;        /* its numbers as "#" where they differ */
+  guint n;
+  const char *example; /* id of the first                      */
+} LsRefusal;
+
+/* The scores without one mechanism (sweep/ablation.h). */
+typedef struct {
+  const char *key;         /* static: "contention"                      */
+  const char *label;       /* static: for people                        */
+  LsScore total;
+  const LsScore *families; /* as those of LsScores, in the same order   */
+} LsAblationScore;
 
 typedef struct {
   LsScore total;
+  LsScore total_baseline[LS_N_BASELINES];
   guint n_families;
   const LsFamilyScore *families;
   guint n_rows;
   const LsScoreRow *rows;
+  guint n_refusals;
+  const LsRefusal *refusals; /* most rows first */
+  guint n_ablations; /* 0: not asked for */
+  const LsAblationScore *ablations;
   const char *const *assumed; /* "knob=value" set for every row, NULL-terminated, or NULL */
 } LsScores;
 
@@ -41,5 +69,7 @@ double ls_score_row_error_pct (const LsScoreRow *row);
 /* Newly allocated, ending in a newline. */
 char *ls_scores_to_json (const LsScores *s);
 char *ls_scores_to_text (const LsScores *s);
+/* The scores by family as a table in Markdown; its numbers are those of the text. */
+char *ls_scores_to_markdown (const LsScores *s);
 
 #endif

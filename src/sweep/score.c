@@ -72,14 +72,30 @@ ls_score (const LsScoreRow *rows, guint n_rows, LsScore *ret_score)
 }
 
 double
-ls_score_mean_tau (const LsFamilyScore *families, guint n_families)
+ls_score_mean_tau (const LsScore *families, guint n_families)
 {
   double sum = 0;
   guint n = 0;
   for (guint i = 0; i < n_families; i++)
-    if (!isnan (families[i].score.kendall_tau)) {
-      sum += families[i].score.n * families[i].score.kendall_tau;
-      n += families[i].score.n;
+    if (!isnan (families[i].kendall_tau)) {
+      sum += families[i].n * families[i].kendall_tau;
+      n += families[i].n;
     }
   return n > 0 ? sum / n : NAN;
+}
+
+void
+ls_score_by_family (const LsScoreRow *rows, guint n_rows, const char *const *families, guint n_families,
+                    LsScore *ret_families, LsScore *ret_total)
+{
+  g_autofree LsScoreRow *chosen = g_new (LsScoreRow, n_rows);
+  for (guint f = 0; f < n_families; f++) {
+    guint n = 0;
+    for (guint i = 0; i < n_rows; i++)
+      if (g_str_equal (rows[i].family, families[f]))
+        chosen[n++] = rows[i];
+    ls_score (chosen, n, &ret_families[f]);
+  }
+  ls_score (rows, n_rows, ret_total);
+  ret_total->kendall_tau = ls_score_mean_tau (ret_families, n_families);
 }

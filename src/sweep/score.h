@@ -26,6 +26,11 @@ void ls_score (const LsScoreRow *rows, guint n_rows, LsScore *ret_score);
 
 /* Tau of the whole: mean of the families' taus weighted by n; families whose tau
  * is undefined do not count. */
-double ls_score_mean_tau (const LsFamilyScore *families, guint n_families);
+double ls_score_mean_tau (const LsScore *families, guint n_families);
+
+/* The score of each family, and of all rows with the mean of the families' taus.
+ * ret_families: [n_families], in the order of `families`. */
+void ls_score_by_family (const LsScoreRow *rows, guint n_rows, const char *const *families, guint n_families,
+                         LsScore *ret_families, LsScore *ret_total);
 
 #endif

@@ -5,8 +5,11 @@
 
 #include "io/read_cases.h"
 #include "io/read_strategy.h"
+#include "sweep/ablation.h"
+#include "sweep/baseline.h"
 #include "sweep/family.h"
 #include "sweep/job.h"
+#include "sweep/refusals.h"
 #include "sweep/score.h"
 
 /* A cluster that rows name: loaded once, before the threads start. */
@@ -19,11 +22,16 @@ struct LsValidationRun {
   GPtrArray *cases;     /* LsCase, all of the file               */
   GPtrArray *chosen;    /* borrowed from cases, in file order    */
   GPtrArray *families;  /* char *, of chosen, owned              */
+  GPtrArray *distinct;  /* borrowed: each of families once       */
   GHashTable *hardware; /* cluster name (borrowed) -> Hardware   */
   const LsRunOptions *options;
   char **assume;        /* "key=value"                           */
-  LsScoreRow *rows;     /* [chosen->len], reasons owned          */
-  GArray *by_family;    /* LsFamilyScore                         */
+  guint n_variants;     /* 1: all mechanisms on; 1 + LS_N_ABLATIONS */
+  LsScoreRow *rows;     /* [n_variants][chosen->len], reasons owned */
+  LsFamilyScore *by_family; /* [distinct->len]                   */
+  LsScore *ablated;         /* [LS_N_ABLATIONS][distinct->len]   */
+  LsAblationScore ablations[LS_N_ABLATIONS];
+  GArray *refusals;     /* LsRefusal                             */
   LsScores scores;
 };
 
@@ -41,10 +49,13 @@ ls_validation_run_free (LsValidationRun *v)
 {
   if (!v)
     return;
-  for (guint i = 0; v->rows && i < v->chosen->len; i++)
+  g_clear_pointer (&v->refusals, g_array_unref);
+  for (guint i = 0; v->rows && i < v->n_variants * v->chosen->len; i++)
     g_free ((char *) v->rows[i].reason);
   g_free (v->rows);
-  g_array_unref (v->by_family);
+  g_free (v->by_family);
+  g_free (v->ablated);
+  g_ptr_array_unref (v->distinct);
   g_hash_table_unref (v->hardware);
   g_ptr_array_unref (v->families);
   g_ptr_array_unref (v->chosen);
@@ -54,14 +65,15 @@ ls_validation_run_free (LsValidationRun *v)
 }
 
 static LsValidationRun *
-validation_new (const LsRunOptions *options)
+validation_new (const LsRunOptions *options, bool ablate)
 {
   LsValidationRun *v = g_new0 (LsValidationRun, 1);
   v->chosen = g_ptr_array_new ();
   v->families = g_ptr_array_new_with_free_func (g_free);
   v->hardware = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, hardware_free);
-  v->by_family = g_array_new (FALSE, TRUE, sizeof (LsFamilyScore));
+  v->distinct = g_ptr_array_new ();
   v->options = options;
+  v->n_variants = ablate ? 1 + LS_N_ABLATIONS : 1;
   return v;
 }
 
@@ -154,16 +166,50 @@ load_hardware (LsValidationRun *v)
   }
 }
 
+/* Seconds that the FLOPs of the model take at the peak of all GPUs. */
+static double
+ideal_s (const LsJobResult *r)
+{
+  const LsStrategy *s = &r->strategy;
+  uint32_t seq = s->seq ? s->seq : r->model.seq;
+  double flops = ls_model_flops (&r->model, ls_model_padded_vocab (&r->model, s->tp), seq, s->global_batch, false);
+  return flops / (r->cluster->spec.gpu.peak_flops[s->dtype] * r->plan->n_ranks);
+}
+
+/* Fills a row, whose reason is not set yet. variant 0: all mechanisms are on. */
+static void
+simulate (const LsValidationRun *v, const LsModel *model, const LsHardware *hardware, const LsCase *c, guint variant,
+          LsScoreRow *row)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsJobResult) result = NULL;
+  if (variant == 0)
+    result = ls_job_simulate (model, hardware, 0, &c->strategy, v->options, &error);
+  else {
+    LsAblated a;
+    ls_ablated_init (&a, (LsAblation) (variant - 1), hardware, &c->strategy, v->options);
+    result = ls_job_simulate (model, &a.hardware, 0, &a.strategy, &a.options, &error);
+    ls_ablated_clear (&a);
+  }
+  if (result) {
+    row->predicted_s = ls_job_result_step_time_s (result);
+    row->ideal_s = ideal_s (result);
+  } else
+    row->reason = one_line (error);
+}
+
 /* Runs one row and fills its slot; called from several threads, each on a slot of
  * its own. */
 static void
-run_case (gpointer index_plus_one, gpointer data)
+run_case (gpointer slot_plus_one, gpointer data)
 {
   LsValidationRun *v = data;
-  guint i = GPOINTER_TO_UINT (index_plus_one) - 1;
+  guint slot = GPOINTER_TO_UINT (slot_plus_one) - 1, i = slot % v->chosen->len;
   const LsCase *c = g_ptr_array_index (v->chosen, i);
-  LsScoreRow *row = &v->rows[i];
-  *row = (LsScoreRow){ .id = c->id, .measured_s = c->measured_s, .predicted_s = NAN };
+  LsScoreRow *row = &v->rows[slot];
+  *row = (LsScoreRow){
+    .id = c->id, .family = g_ptr_array_index (v->families, i), .measured_s = c->measured_s, .predicted_s = NAN, .ideal_s = NAN,
+  };
 
   const Hardware *h = g_hash_table_lookup (v->hardware, c->cluster);
   if (!h->hardware) {
@@ -172,68 +218,99 @@ run_case (gpointer index_plus_one, gpointer data)
   }
   LsModel model;
   ls_model_copy (&model, &c->model);
-  ls_family_complete_model (g_ptr_array_index (v->families, i), &model);
-  g_autoptr (GError) error = NULL;
-  g_autoptr (LsJobResult) result
-    = ls_job_simulate (&model, h->hardware, 0, &c->strategy, v->options, &error);
-  if (result)
-    row->predicted_s = ls_job_result_step_time_s (result);
-  else
-    row->reason = one_line (error);
+  ls_family_complete_model (row->family, &model);
+  simulate (v, &model, h->hardware, c, slot / v->chosen->len, row);
   ls_model_clear (&model);
 }
 
 static gboolean
 run_all (LsValidationRun *v, guint n_threads, GError **error)
 {
-  v->rows = g_new0 (LsScoreRow, MAX (v->chosen->len, 1));
+  guint n = v->n_variants * v->chosen->len;
+  v->rows = g_new0 (LsScoreRow, n);
   GThreadPool *pool = g_thread_pool_new (run_case, v, (gint) n_threads, FALSE, error);
   if (!pool)
     return FALSE;
-  for (guint i = 0; i < v->chosen->len; i++)
-    g_thread_pool_push (pool, GUINT_TO_POINTER (i + 1), NULL);
+  for (guint slot = 0; slot < n; slot++)
+    g_thread_pool_push (pool, GUINT_TO_POINTER (slot + 1), NULL);
   g_thread_pool_free (pool, FALSE, TRUE);
   return TRUE;
 }
 
-static gboolean
-is_scored (const LsValidationRun *v, const char *family)
+/* ---- scores ---- */
+
+static void
+find_families (LsValidationRun *v)
 {
-  for (guint i = 0; i < v->by_family->len; i++)
-    if (strcmp (g_array_index (v->by_family, LsFamilyScore, i).family, family) == 0)
-      return TRUE;
-  return FALSE;
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < v->families->len; i++)
+    if (g_hash_table_add (seen, g_ptr_array_index (v->families, i)))
+      g_ptr_array_add (v->distinct, g_ptr_array_index (v->families, i));
 }
 
 static void
-score_family (LsValidationRun *v, const char *family)
+score_rows (const LsValidationRun *v, const LsScoreRow *rows, LsScore *ret_families, LsScore *ret_total)
 {
-  g_autofree LsScoreRow *rows = g_new (LsScoreRow, v->chosen->len);
-  guint n = 0;
-  for (guint i = 0; i < v->chosen->len; i++)
-    if (strcmp (g_ptr_array_index (v->families, i), family) == 0)
-      rows[n++] = v->rows[i];
-  LsFamilyScore line = { .family = family };
-  ls_score (rows, n, &line.score);
-  g_array_append_val (v->by_family, line);
+  ls_score_by_family (rows, v->chosen->len, (const char *const *) v->distinct->pdata, v->distinct->len, ret_families,
+                      ret_total);
+}
+
+static void
+score_ours (LsValidationRun *v)
+{
+  g_autofree LsScore *scores = g_new (LsScore, v->distinct->len);
+  score_rows (v, v->rows, scores, &v->scores.total);
+  for (guint f = 0; f < v->distinct->len; f++)
+    v->by_family[f] = (LsFamilyScore) { .family = g_ptr_array_index (v->distinct, f), .score = scores[f] };
+}
+
+static void
+score_baseline (LsValidationRun *v, LsBaseline baseline)
+{
+  guint n = v->chosen->len;
+  g_autofree LsScoreRow *rows = g_memdup2 (v->rows, n * sizeof *rows);
+  g_autofree LsScore *scores = g_new (LsScore, v->distinct->len);
+  for (guint i = 0; i < n; i++)
+    rows[i].predicted_s = rows[i].baseline_s[baseline];
+  score_rows (v, rows, scores, &v->scores.total_baseline[baseline]);
+  for (guint f = 0; f < v->distinct->len; f++)
+    v->by_family[f].baseline[baseline] = scores[f];
+}
+
+static void
+score_ablations (LsValidationRun *v)
+{
+  guint n_families = v->distinct->len;
+  v->ablated = g_new (LsScore, LS_N_ABLATIONS * n_families);
+  for (guint a = 0; a + 1 < v->n_variants; a++) {
+    LsAblationScore *score = &v->ablations[a];
+    LsScore *families = &v->ablated[a * n_families];
+    *score = (LsAblationScore) { .key = ls_ablation_key (a), .label = ls_ablation_label (a), .families = families };
+    score_rows (v, &v->rows[(a + 1) * v->chosen->len], families, &score->total);
+  }
 }
 
 static void
 score (LsValidationRun *v)
 {
-  for (guint i = 0; i < v->families->len; i++)
-    if (!is_scored (v, g_ptr_array_index (v->families, i)))
-      score_family (v, g_ptr_array_index (v->families, i));
+  find_families (v);
+  v->by_family = g_new0 (LsFamilyScore, v->distinct->len);
+  ls_baseline (v->rows, v->chosen->len);
+  score_ours (v);
+  for (LsBaseline b = 0; b < LS_N_BASELINES; b++)
+    score_baseline (v, b);
+  score_ablations (v);
+  v->refusals = ls_refusals (v->rows, v->chosen->len);
 
-  v->scores = (LsScores){
-    .n_families = v->by_family->len,
-    .families = (const LsFamilyScore *) (gpointer) v->by_family->data,
-    .n_rows = v->chosen->len,
-    .rows = v->rows,
-    .assumed = (const char *const *) v->assume,
-  };
-  ls_score (v->rows, v->chosen->len, &v->scores.total);
-  v->scores.total.kendall_tau = ls_score_mean_tau (v->scores.families, v->scores.n_families);
+  v->scores.n_families = v->distinct->len;
+  v->scores.families = v->by_family;
+  v->scores.n_rows = v->chosen->len;
+  v->scores.rows = v->rows;
+  v->scores.n_refusals = v->refusals->len;
+  v->scores.refusals = (const LsRefusal *) (gpointer) v->refusals->data;
+  v->scores.n_ablations = v->n_variants - 1;
+  v->scores.ablations = v->ablations;
+  v->scores.assumed = (const char *const *) v->assume;
 }
 
 LsValidationRun *
@@ -241,7 +318,7 @@ ls_validate (const LsValidateSpec *spec, GError **error)
 {
   LsRunOptions options = *spec->options;
   options.no_spans = true;
-  g_autoptr (LsValidationRun) v = validation_new (&options);
+  g_autoptr (LsValidationRun) v = validation_new (&options, spec->ablate);
   g_autoptr (GRegex) only = spec->only ? compile_regex (spec->only, error) : NULL;
   if ((spec->only && !only) || !read_cases (v, spec->cases_path, error))
     return NULL;

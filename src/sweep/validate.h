@@ -17,6 +17,7 @@ typedef struct {
   guint n_threads;   /* 0: one per processor */
   const LsRunOptions *options;
   const char *const *assume; /* strategy knobs, "key=value", or NULL */
+  bool ablate; /* simulate all rows again with each mechanism off (sweep/ablation.h) */
 } LsValidateSpec;
 
 typedef struct LsValidationRun LsValidationRun;

@@ -57,17 +57,17 @@ compare() {
   ((n > 0)) || status=1
 }
 
-# Runs that print all there is: with a strategy file, of a trace, a refused case, an assumption.
+# Runs that print all there is: with a strategy file, of a trace, a refused case, an assumption, mechanisms off.
 printf '{"schema": "lockstep.strategy/1", "name": "s", "source": "made up", "tp": 2}\n' > "$out/s.json"
 cd -- "$out"
 "$lockstep" run --model tiny --cluster pair --gpus 2 --strategy ./s.json --network all --sensitivity --json --csv spans.csv --links links.csv > run.json
-"$lockstep" validate "$root/tests/golden/validate-refusals/cases.csv" --assume dtype=bf16 --json > validate.json
+"$lockstep" validate "$root/tests/golden/validate-refusals/cases.csv" --assume dtype=bf16 --ablate --json > validate.json
 
 "$lockstep" run --trace "$root/traces/two-ranks.json" --cluster pair --json > trace.json
 "$lockstep" run --model tiny --cluster pair --gpus 2 --pp 2 --critical-path --json > path.json
 { paths run.json; paths trace.json; paths path.json; } | sed -E 's/^network_all\.[^.]+/network_all.NETWORK/' | sort -u > run.keys
 compare 'json: run' run.keys
-paths validate.json | sed -E 's/^by_family\.[^.]+/by_family.FAMILY/' | sort -u > validate.keys
+paths validate.json | sed -E 's/(^|\.)by_family\.[^.]+/\1by_family.FAMILY/' | sort -u > validate.keys
 compare 'json: validate' validate.keys
 measured=$root/tests/golden/collective-compare/measured.csv
 "$lockstep" collective --compare "$measured" --json 2> notes > collective.json

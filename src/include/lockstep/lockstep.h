@@ -187,6 +187,8 @@ typedef struct {
   const char *debug;
   const char *const *assume; /* "knob=value" set for every row, whatever the row
                                 says; NULL-terminated; NULL: nothing          */
+  gboolean ablate;        /* simulate all rows again with each mechanism off, and
+                             add what that makes of the errors               */
 } LsValidateOptions;
 
 typedef struct LsValidation LsValidation;
@@ -201,6 +203,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsValidation, ls_validation_free)
 
 LS_PUBLIC char *ls_validation_text (const LsValidation *validation);
 LS_PUBLIC char *ls_validation_json (const LsValidation *validation);
+
+/* The scores by family as a table in Markdown; predicted over measured time as .svg or
+ * .png, drawn by gnuplot. Errors as of ls_check_output_path() and LS_ERROR_IO;
+ * LS_ERROR_FAILED: no row was simulated, so there is nothing to draw. */
+LS_PUBLIC gboolean ls_validation_write_markdown (const LsValidation *validation, const char *path, GError **error);
+LS_PUBLIC gboolean ls_validation_plot (const LsValidation *validation, const char *path, GError **error);
 
 /* FALSE, with LS_ERROR_TOLERANCE, if the mean absolute error exceeds max_pct or
  * nothing could be simulated; LS_ERROR_USAGE unless max_pct is 0 or more and finite. */

@@ -64,14 +64,29 @@ nothing_simulated_has_no_statistics (void)
 static void
 total_tau_weighs_families_by_size (void)
 {
-  const LsFamilyScore families[] = { { "a", { .n = 3, .kendall_tau = 1 } },
-                                     { "b", { .n = 1, .kendall_tau = NAN } },
-                                     { "c", { .n = 9, .kendall_tau = 0 } } };
+  const LsScore families[] = { { .n = 3, .kendall_tau = 1 }, { .n = 1, .kendall_tau = NAN }, { .n = 9, .kendall_tau = 0 } };
   LS_CHECK_NEAR (ls_score_mean_tau (families, 3), 0.25, 1e-12);
   LS_CHECK (isnan (ls_score_mean_tau (families + 1, 1)));
+}
+
+static void
+families_are_scored_apart_and_together (void)
+{
+  static const LsScoreRow rows[] = {
+    { .family = "a", .measured_s = 1, .predicted_s = 1.1 }, { .family = "b", .measured_s = 3, .predicted_s = 3.9 },
+    { .family = "a", .measured_s = 2, .predicted_s = 1.0 }, { .family = "b", .measured_s = 4, .predicted_s = 4.0 },
+  };
+  static const char *const names[] = { "b", "a" };
+  LsScore families[2], total;
+  ls_score_by_family (rows, G_N_ELEMENTS (rows), names, 2, families, &total);
+  LS_CHECK_NEAR (families[0].mape_pct, 15, 1e-9); /* 30, 0 */
+  LS_CHECK_NEAR (families[1].mape_pct, 30, 1e-9); /* 10, -50 */
+  LS_CHECK_NEAR (total.mape_pct, 22.5, 1e-9);
+  LS_CHECK_NEAR (total.kendall_tau, 0, 1e-12); /* 1 in b, -1 in a; over all rows it is 4 / 6 */
 }
 
 LS_TEST_MAIN ("sweep/score", LS_TEST (errors_are_signed_percent_of_the_measurement),
               LS_TEST (median_of_an_even_number_is_the_middle_of_two), LS_TEST (tau_counts_discordant_rows),
               LS_TEST (tau_b_corrects_for_ties), LS_TEST (nothing_simulated_has_no_statistics),
-              LS_TEST (total_tau_weighs_families_by_size))
+              LS_TEST (total_tau_weighs_families_by_size),
+              LS_TEST (families_are_scored_apart_and_together))
