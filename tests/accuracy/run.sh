@@ -5,18 +5,32 @@
 #     lockstep validate tests/accuracy/cases.csv
 #
 # A changed prediction shows as a changed line there. This test reruns the rows that
-# take seconds, also with the sanitizers on, and requires the same lines.
-# LS_UPDATE_GOLDEN=1 reruns everything and rewrites results.txt (minutes).
+# take seconds, also with the sanitizers on, and requires the same lines; README.md
+# must show the families of results.txt as `--markdown` writes them.
+# LS_UPDATE_GOLDEN=1 reruns everything and rewrites results.txt and README.md (minutes).
 # Usage: run.sh LOCKSTEP
 set -euo pipefail # so that no reader of a pipe may leave early: grep -q would
 lockstep=$(realpath -- "$1")
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
+readme=../../README.md
+begin='<!-- accuracy -->' end='<!-- /accuracy -->'
+out=$(mktemp -d)
+trap 'rm -rf -- "$out"' EXIT
 
 if [[ ${LS_UPDATE_GOLDEN:-} == 1 ]]; then
-  "$lockstep" validate cases.csv > results.txt.new </dev/null
-  mv -- results.txt.new results.txt
+  "$lockstep" validate cases.csv --markdown "$out/table" > "$out/results" </dev/null
+  cat -- "$out/results" > results.txt
+  { sed "/^$begin\$/q" "$readme"; cat -- "$out/table"; sed -n "\\|^$end\$|,\$p" "$readme"; } > "$out/readme"
+  cat -- "$out/readme" > "$readme"
   exit 0
 fi
+
+# The first table of families, row by row as Markdown.
+awk '/^family / { on = 1; next } on && NF == 0 { exit } on { printf "|"; for (i = 1; i <= NF; i++) printf " %s |", $i; print "" }' \
+  results.txt > "$out/families"
+sed -n "\\|^$begin\$|,\\|^$end\$|p" "$readme" | sed -n '4,$p' | sed '$d' > "$out/shown"
+[[ -s $out/families ]]
+diff -u --label results.txt --label README.md "$out/families" "$out/shown"
 
 squeeze() { tr -s ' '; }
 n=0
@@ -26,6 +40,6 @@ while read -r line; do
     exit 1
   fi
   n=$((n + 1))
-done < <("$lockstep" validate cases.csv --only '^(sc21-t1-(1.7|7.5)B|korth-t5-(22|175)B|zb|mpt-a100|titan|dgxc-v25.04-llama3.1-(8|70)b|internevo|maxtext|mlperf)' </dev/null | sed -n '2,/^$/p' | sed '/^$/d' | squeeze)
+done < <("$lockstep" validate cases.csv --only '^(sc21-t1-(1.7|7.5)B|korth-t5-(22|175)B|zb-t4-6.2B-m24|simumax.*tp1_pp2_dp4_mbc8|mpt-a100_80gb-7b|titan-t3|dgxc-v25.04-llama3.1-(8b-BF16-H100-8g|70b-BF16-H100-64)|internevo|maxtext-v5e-32B-1x|mlperf)' </dev/null | sed -n '2,/^$/p' | sed '/^$/d' | squeeze)
 printf '%d rows as in results.txt\n' "$n"
-[[ $n == 14 ]]
+[[ $n == 16 ]]
