@@ -12,20 +12,43 @@ fill_no_speed (LsReport *r)
   r->tokens_per_s = r->mfu = r->mfu_causal = r->hfu = NAN;
 }
 
+static uint32_t
+sequence (const LsModel *m, const LsStrategy *s)
+{
+  return s->seq ? s->seq : m->seq;
+}
+
 /* The vocabulary counts padded, as in Megatron-LM's own figure. */
+static double
+step_flops (const LsModel *m, const LsStrategy *s, bool is_causal)
+{
+  uint32_t seq = sequence (m, s);
+  return ls_model_flops (m, ls_model_padded_vocab (m, s->tp), seq, s->global_batch, is_causal) - ls_dropped_flops (m, s, seq);
+}
+
+/* Of all GPUs over a step. */
+static double
+peak_flops (const LsStrategy *s, const LsCluster *c, uint32_t n_ranks, double step_s)
+{
+  double peak = c->spec.gpu.peak_flops[s->dtype] * n_ranks * step_s;
+  g_assert_cmpfloat (peak, >, 0);
+  return peak;
+}
+
+double
+ls_mfu (const LsModel *m, const LsStrategy *s, const LsCluster *c, uint32_t n_ranks, double step_s)
+{
+  return step_flops (m, s, false) / peak_flops (s, c, n_ranks, step_s);
+}
+
 static void
 fill_speed (LsReport *r, const LsTimeline *t, const LsModel *m, const LsStrategy *s, const LsCluster *c)
 {
-  double peak = c->spec.gpu.peak_flops[s->dtype] * t->n_ranks * r->step_time_s;
-  uint64_t vocab = ls_model_padded_vocab (m, s->tp);
-  uint32_t seq = s->seq ? s->seq : m->seq;
-  double dropped = ls_dropped_flops (m, s, seq), flops = ls_model_flops (m, vocab, seq, s->global_batch, false) - dropped;
-
-  r->tokens_per_s = (double) s->global_batch * seq / r->step_time_s;
-  g_assert_cmpfloat (peak, >, 0);
-  r->mfu = flops / peak;
-  r->mfu_causal = (ls_model_flops (m, vocab, seq, s->global_batch, true) - dropped) / peak;
-  r->hfu = (flops + ls_plan_model_flops (t->plan, true)) / peak;
+  double peak = peak_flops (s, c, t->n_ranks, r->step_time_s);
+  r->tokens_per_s = (double) s->global_batch * sequence (m, s) / r->step_time_s;
+  r->mfu = ls_mfu (m, s, c, t->n_ranks, r->step_time_s);
+  r->mfu_causal = step_flops (m, s, true) / peak;
+  r->hfu = (step_flops (m, s, false) + ls_plan_model_flops (t->plan, true)) / peak;
 }
 
 static void

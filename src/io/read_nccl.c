@@ -12,15 +12,15 @@
   { #member, LS_FIELD_DOUBLE, offsetof (LsNccl, member), .required = true, .max = (max_), .meaning = (meaning_) }
 
 /* By compute capability: what NCCL's tables distinguish. */
-static const LsEnumName generations[] = { { "volta", LS_NCCL_VOLTA },
-                                          { "ampere", LS_NCCL_AMPERE },
-                                          { "hopper", LS_NCCL_HOPPER },
-                                          { "blackwell", LS_NCCL_BLACKWELL },
-                                          { NULL, 0 } };
+const LsEnumName ls_nccl_generations[] = { { "volta", LS_NCCL_VOLTA },
+                                           { "ampere", LS_NCCL_AMPERE },
+                                           { "hopper", LS_NCCL_HOPPER },
+                                           { "blackwell", LS_NCCL_BLACKWELL },
+                                           { NULL, 0 } };
 
 const LsField ls_nccl_fields[] = {
   LS_FIELDS_HEADER (LsNccl),
-  { "generation", LS_FIELD_ENUM, offsetof (LsNccl, generation), .names = generations, .default_text = "`\"volta\"`",
+  { "generation", LS_FIELD_ENUM, offsetof (LsNccl, generation), .names = ls_nccl_generations, .default_text = "`\"volta\"`",
     .meaning = "whose tables NCCL's tuner uses" },
   { "nvlink", LS_FIELD_RATE, offsetof (LsNccl, nvlink), .default_text = "0GB/s",
     .meaning = "what NCCL counts for the NVLinks of a GPU; 0GB/s: no tuner, the fastest algorithm runs, with Simple" },

@@ -37,6 +37,17 @@ ls_hardware_nccl_name (const LsGpu *gpu)
   return gpu->nccl ? g_strdup (gpu->nccl) : g_strconcat ("nccl-", gpu->calibration ? gpu->calibration : gpu->name, NULL);
 }
 
+const char *
+ls_hardware_architecture (const LsHardware *h)
+{
+  if (h->spec.interior == LS_INTERIOR_TORUS)
+    return "tpu";
+  const LsEnumName *g = ls_nccl_generations;
+  while (g->value != (int) h->nccl.generation)
+    g++;
+  return g->name;
+}
+
 /* Communication: a file of its own, beside that of the kernels. ICI needs none. */
 static gboolean
 load_nccl (LsHardware *h, LsDiagList *diags)

@@ -24,6 +24,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsHardware, ls_hardware_free)
 /* The NCCL file of a GPU, named or by its calibration; newly allocated. */
 char *ls_hardware_nccl_name (const LsGpu *gpu);
 
+/* Of its GPUs, static: "ampere"; of a torus "tpu". */
+const char *ls_hardware_architecture (const LsHardware *hardware);
+
 /* "8x16" or "8x16x16", 0 beyond; else false, and nothing is changed. */
 #define LS_SLICE_EXPECTED "chips along the axes of a torus, such as 8x16 or 8x16x16"
 bool ls_slice_parse (const char *text, uint32_t ret_slice[LS_TORUS_AXES]);

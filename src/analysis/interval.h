@@ -1,0 +1,99 @@
+/* analysis/interval.h — how far a measured step may be from a predicted one.
+ *
+ * Problem. A simulated step is one number. What would be measured differs: by what the model
+ * lacks, which is much the same in all runs of one source (its software, its cluster, how it
+ * was timed), and by what varies from run to run. Of many published runs both are known. They
+ * come from few sources, one of which may have more rows than all others together, so rows are
+ * not independent: sources are taken to be.
+ *
+ * Equations. Row i of source k was measured to take T_ki; predicted were t_ki and a
+ * utilisation u_ki (MFU, analysis/report.h). Its residual is
+ *
+ *     e_ki = u_ki ln (T_ki / t_ki)        about the points of MFU by which it was predicted too high
+ *
+ * In points of MFU, residuals spread alike whatever the job; as fractions of the step they are
+ * the larger the less of it is arithmetic. The interval of a job with a step t and an MFU u is
+ *
+ *     t exp (a / u) ... t exp (b / u)
+ *
+ * where [a, b] is the shortest range with a share c of all residuals, each source counting 1 / K,
+ * split evenly over its groups (families of its rows by architecture of their GPUs), within these
+ * over the residuals. Of K + 1 exchangeable sources the job's own is unknown, and might be
+ * anywhere: to hold a share L of the K + 1 there must be
+ *
+ *     c = L (K + 1) / K        so K >= L / (1 - L): four sources for L = 0.8
+ *
+ * Worked example. L = 0.8, nine sources of one residual each, -1 0 1 2 3 4 5 6 30 points: c = 8/9, eight
+ * of them, and the shortest range that has eight is -1 to 6. A job of 10 s and MFU 40 % took
+ * 10 exp (-0.01 / 0.4) = 9.75 s to 10 exp (0.06 / 0.4) = 11.62 s. At MFU 20 % it would have been 9.51 s
+ * to 13.50 s.
+ *
+ * A job must be like the runs, or it has no interval: some of them on GPUs of its architecture,
+ * and none of its MFU below their lowest.
+ *
+ * Choice. Tried on 671 rows of 13 sources, each source left out in turn: fractions of the step in place of points of
+ * MFU hold far too few of the rows of low MFU, residuals times the root of u lie between; points of HFU, equal
+ * tails, and a normal with variances between and within sources are wider; more weight to sources on the
+ * job's architecture, or less to those of few rows, gains nothing. `lockstep validate --coverage` says how this one does.
+ *
+ * Deviations. The share c holds on average over sources, if a new one is as likely to be any of them: published
+ * runs are tuned ones, and a user's may not be. A range chosen to be shortest holds a little less than one whose tails
+ * are fixed. Groups are kept as LS_RESIDUAL_POINTS quantiles. Residuals of calibrations (of kernels, of collectives) do
+ * not enter by themselves: what they do to a step is in its residual. The prediction stays as simulated:
+ * where sources are biased, the interval lies more to one side of it, or beside it.
+ *
+ * Reference. R. Dunn, L. Wasserman, A. Ramdas, Distribution-free prediction sets for two-layer hierarchical models,
+ * JASA 118 (2023), arXiv 1809.07441, pooled groups; Y. Lee, R. F. Barber, R. Willett, Distribution-free inference with hierarchical
+ * data, arXiv 2306.06342, for the share c; J. Lei et al., Distribution-free predictive inference for
+ * regression, JASA 113 (2018), for residuals over a scale that depends on the job. */
+#ifndef LS_ANALYSIS_INTERVAL_H
+#define LS_ANALYSIS_INTERVAL_H
+
+#include <glib.h>
+#include <stdint.h>
+
+#define LS_INTERVAL_LEVEL 0.8
+#define LS_RESIDUAL_POINTS 20
+
+/* Rows of one family on one architecture. All owned. */
+typedef struct {
+  char *source;       /* paper or benchmark: "sc21"                      */
+  char *family;       /* what of it: "sc21-t1"                           */
+  char *architecture; /* of the GPUs: "ampere"                           */
+  uint32_t n;         /* rows                                            */
+  double lowest_mfu;  /* of them, predicted                              */
+  GArray *residuals;  /* double: LS_RESIDUAL_POINTS of them, or n if fewer, ascending; fractions, 0.01 is a point */
+} LsResidualGroup;
+
+/* A data file, or what becomes one. */
+typedef struct {
+  char *name, *source; /* NULL: no file yet */
+  GArray *groups;      /* LsResidualGroup   */
+} LsResiduals;
+
+LsResiduals *ls_residuals_new (void);
+void ls_residuals_free (LsResiduals *r); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsResiduals, ls_residuals_free)
+
+double ls_residual (double measured_s, double predicted_s, double mfu);
+
+/* Adds a group from the residuals of its rows, n > 0, which are sorted on the way. */
+void ls_residuals_add (LsResiduals *r, const char *source, const char *family, const char *architecture,
+                       double lowest_mfu, double *residuals, guint n);
+
+typedef struct {
+  const char *architecture;
+  double mfu; /* predicted, above 0 */
+} LsIntervalJob;
+
+typedef struct {
+  double low, high; /* over the predicted step      */
+  guint n_sources;  /* which it rests on            */
+  char *none;       /* why there is none; NULL: low and high hold. Owned */
+} LsInterval;
+
+/* The interval of a job by all sources, or by all but one. Clear with ls_interval_clear(). */
+void ls_interval_find (const LsResiduals *r, const char *without_source, const LsIntervalJob *job, LsInterval *ret);
+void ls_interval_clear (LsInterval *interval); /* zeroes; NULL allowed */
+
+#endif
