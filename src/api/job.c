@@ -64,12 +64,19 @@ LsResult *
 ls_job_run (const LsJob *job, GError **error)
 {
   g_return_val_if_fail (job, NULL);
+  g_autoptr (LsResiduals) residuals = NULL;
+  if (!ls_job_residuals_load (&job->spec, &residuals, error))
+    return NULL;
   LsJobResult *r = ls_job_spec_run (&job->spec, error);
   if (!r)
     return NULL;
   LsResult *result = g_new0 (LsResult, 1);
   result->job = r;
   result->memory = job->spec.options.memory;
+  if (residuals) {
+    result->interval = g_new0 (LsInterval, 1);
+    ls_job_interval (&job->spec, r, residuals, result->interval);
+  }
   result->published_s = job->spec.published_s;
   result->published_source = g_strdup (job->spec.published_source);
   if (job->spec.strategy.seq > 0)
@@ -108,6 +115,8 @@ ls_result_free (LsResult *result)
   ls_sensitivity_free (result->sensitivity);
   ls_job_result_free (result->job);
   ls_memory_advice_free (result->advice);
+  ls_interval_clear (result->interval);
+  g_free (result->interval);
   g_free (result->published_source);
   g_free (result->title);
   g_free (result);
@@ -165,6 +174,7 @@ ls_result_summary (const LsResult *result, LsTextStyle style)
   const LsSummaryText text = {
     .title = result->title,
     .subtitle = subtitle,
+    .interval = result->interval,
     .published_s = result->published_s,
     .published_source = result->published_source,
     .critical_path = result->critical_summary,
@@ -197,7 +207,7 @@ ls_result_json (const LsResult *result)
     .network_source = r->hardware->nccl.source,
     .options = knobs,
   };
-  const LsReportExtras extras = { result->critical_summary, result->sensitivity };
+  const LsReportExtras extras = { result->interval, result->critical_summary, result->sensitivity };
   return ls_report_to_json (&r->report, &provenance, &extras);
 }
 

@@ -7,7 +7,7 @@
 #include "analysis/critical_summary.h"
 #include "io/write_memory.h"
 #include "io/write_sensitivity.h"
-#include "sweep/job.h"
+#include "sweep/job_interval.h"
 
 struct LsJob {
   LsJobSpec spec;
@@ -20,6 +20,7 @@ struct LsResult {
   LsCriticalPath *critical_path; /* the same, as the next two */
   LsPathSummary *critical_summary;
   LsSensitivityTable *sensitivity;
+  LsInterval *interval; /* NULL: not wanted */
   double published_s;
   char *published_source;
   char *title; /* "gpt3-175b on 64 GPUs of dgx-a100-80g" */

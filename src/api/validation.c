@@ -1,5 +1,6 @@
 /* Validation: LsValidation of lockstep/lockstep.h. */
 #include <math.h>
+#include <string.h>
 
 #include <lockstep/lockstep.h>
 
@@ -57,6 +58,7 @@ ls_validation_run (const LsValidateOptions *options, GError **error)
     .options = &run_options,
     .assume = options->assume,
     .ablate = options->ablate,
+    .with_coverage = options->coverage,
   };
   LsValidationRun *run = ls_validate (&spec, error);
   if (!run)
@@ -87,6 +89,60 @@ ls_validation_json (const LsValidation *validation)
 {
   g_return_val_if_fail (validation, NULL);
   return ls_scores_to_json (ls_validation_run_scores (validation->run));
+}
+
+/* "a/residuals.json" is named residuals: a file says its own name. NULL with another suffix. */
+static char *
+name_of_residuals (const char *path, GError **error)
+{
+  g_autofree char *base = g_path_get_basename (path);
+  if (g_str_has_suffix (base, ".json") && strlen (base) > strlen (".json"))
+    return g_strndup (base, strlen (base) - strlen (".json"));
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--residuals: expected a path that ends in NAME.json; got \"%s\"", path);
+  return NULL;
+}
+
+gboolean
+ls_validation_check_residuals_path (const char *path, GError **error)
+{
+  g_return_val_if_fail (path, FALSE);
+  g_autofree char *name = name_of_residuals (path, error);
+  return name && ls_write_file_check (path, error);
+}
+
+gboolean
+ls_validation_write_residuals (const LsValidation *validation, const char *path, GError **error)
+{
+  g_return_val_if_fail (validation && path, FALSE);
+  g_autofree char *name = name_of_residuals (path, error);
+  if (!name)
+    return FALSE;
+  if (ls_validation_run_scores (validation->run)->total.n == 0) {
+    g_set_error_literal (error, LS_ERROR, LS_ERROR_TOLERANCE, "--residuals: no case could be simulated");
+    return FALSE;
+  }
+  g_autofree char *text = ls_validation_run_residuals (validation->run, name, ls_version ());
+  return ls_write_text (path, text, error);
+}
+
+/* A figure that is not known is outside. */
+gboolean
+ls_validation_check_coverage (const LsValidation *validation, double min_pct, double max_width_pct, GError **error)
+{
+  g_return_val_if_fail (validation, FALSE);
+  const LsCoverage *c = ls_validation_run_scores (validation->run)->coverage;
+  g_return_val_if_fail (c, FALSE);
+  if (100 * c->each.covered >= min_pct && 100 * c->each.width <= max_width_pct)
+    return TRUE;
+  if (c->each.n == 0)
+    g_set_error_literal (error, LS_ERROR, LS_ERROR_TOLERANCE, "no row has an interval by the other sources");
+  else if (100 * c->each.covered < min_pct)
+    g_set_error (error, LS_ERROR, LS_ERROR_TOLERANCE, "intervals hold %.2f %% of each source by the others, less than %.2f %%",
+                 100 * c->each.covered, min_pct);
+  else
+    g_set_error (error, LS_ERROR, LS_ERROR_TOLERANCE, "median width of intervals %.2f %% exceeds %.2f %%", 100 * c->each.width,
+                 max_width_pct);
+  return FALSE;
 }
 
 gboolean

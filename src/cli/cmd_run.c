@@ -10,6 +10,7 @@ typedef struct {
   char *csv;
   char *links;
   char *memory_chart;
+  char *residuals;
   char **timelines;
   char *emit;
   gboolean json, show_placement, require_fit, critical_path, sensitivity;
@@ -23,6 +24,7 @@ args_clear (Args *args)
   g_free (args->csv);
   g_free (args->links);
   g_free (args->memory_chart);
+  g_free (args->residuals);
   g_strfreev (args->timelines);
   g_free (args->emit);
 }
@@ -60,6 +62,9 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
       "What a percent more FLOPs, bandwidth, latency is worth: a dozen runs more", NULL },
     { "emit", 0, 0, G_OPTION_ARG_STRING, &args->emit,
       "Print the job for another program instead: megatron, torchtitan, deepspeed", "PROGRAM" },
+    { "residuals", 0, 0, G_OPTION_ARG_FILENAME, &args->residuals,
+      "What published runs measured, for the interval around the step; none: no interval; default: residuals, if it is there",
+      "NAME|FILE" },
     { "show-placement", 0, 0, G_OPTION_ARG_NONE, &args->show_placement,
       "Print which rank runs on which GPU with whom", NULL },
     { "require-fit", 0, 0, G_OPTION_ARG_NONE, &args->require_fit, "Exit 4 if it does not fit into memory",
@@ -177,7 +182,7 @@ cli_run (int argc, char **argv, GError **error)
     return TRUE;
 
   g_autoptr (LsJob) job = cli_job_new (&args.job, error);
-  if (!job || !check_files (&args, error))
+  if (!job || !check_files (&args, error) || (args.residuals && !ls_job_set (job, "residuals", args.residuals, error)))
     return FALSE;
   g_autoptr (LsResult) result = ls_job_run (job, error);
   if (!result)

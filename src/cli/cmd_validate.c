@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 
 #include <math.h>
+#include <string.h>
 
 static const CliHelp help = {
   .usage = "validate CASES.csv [OPTION...]",
@@ -14,11 +15,11 @@ static const CliHelp help = {
 
 typedef struct {
   char *split, *only, *fold, *coarsen, *network;
-  char *max_mape; /* text of a number; NULL: no limit */
-  char *chart, *markdown; /* files */
+  char *max_mape, *min_coverage, *max_width; /* texts of numbers; NULL: no limit */
+  char *chart, *markdown, *residuals; /* files */
   char **assume;
   int n_threads;
-  gboolean ablate, json;
+  gboolean ablate, coverage, json;
 } Args;
 
 static void
@@ -32,20 +33,53 @@ args_clear (Args *args)
   g_free (args->max_mape);
   g_free (args->chart);
   g_free (args->markdown);
+  g_free (args->min_coverage);
+  g_free (args->max_width);
+  g_free (args->residuals);
   g_strfreev (args->assume);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Args, args_clear)
 
-/* A bad limit must not cost a simulation. NULL stands for 0. */
+/* A bad limit must not cost a simulation. Without text the number stays as it is. */
 static gboolean
-parse_max_mape (const char *text, double *ret_pct, GError **error)
+parse_percent (const char *flag, const char *text, double *pct, GError **error)
 {
   char *end = NULL;
-  *ret_pct = text ? g_ascii_strtod (text, &end) : 0;
-  if (!text || (end != text && *end == '\0' && isfinite (*ret_pct) && *ret_pct >= 0))
-    return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--max-mape: expected a percentage of 0 or more; got \"%s\"", text);
-  return FALSE;
+  double value = text ? g_ascii_strtod (text, &end) : *pct;
+  if (text && (end == text || *end != '\0' || !isfinite (value) || value < 0)) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected a percentage of 0 or more; got \"%s\"", flag, text);
+    return FALSE;
+  }
+  *pct = value;
+  return TRUE;
+}
+
+/* What may fail after the result is printed. */
+typedef struct {
+  double max_mape, min_coverage, max_width; /* percent */
+} Limits;
+
+static gboolean
+parse_limits (const Args *args, Limits *limits, GError **error)
+{
+  *limits = (Limits) { 0, 0, INFINITY };
+  if (args->residuals && args->network && strcmp (args->network, "flow") != 0) {
+    g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, "--residuals are of --network flow, as the intervals of run are");
+    return FALSE;
+  }
+  return parse_percent ("max-mape", args->max_mape, &limits->max_mape, error)
+         && parse_percent ("min-coverage", args->min_coverage, &limits->min_coverage, error)
+         && parse_percent ("max-width", args->max_width, &limits->max_width, error)
+         && (!args->residuals || ls_validation_check_residuals_path (args->residuals, error));
+}
+
+static gboolean
+check_limits (const Args *args, const Limits *limits, const LsValidation *v, GError **error)
+{
+  if (args->max_mape && !ls_validation_check_mape (v, limits->max_mape, error))
+    return FALSE;
+  return (!args->min_coverage && !args->max_width)
+         || ls_validation_check_coverage (v, limits->min_coverage, limits->max_width, error);
 }
 
 static gboolean
@@ -59,6 +93,14 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
       "Sets a strategy knob for every row, whatever the row says; may be repeated", "KNOB=VALUE" },
     { "max-mape", 0, 0, G_OPTION_ARG_FILENAME, &args->max_mape,
       "Exit 5 if the mean absolute error in percent is larger", "P" },
+    { "coverage", 0, 0, G_OPTION_ARG_NONE, &args->coverage,
+      "Whether intervals as of run hold: those of each source by what the others measured", NULL },
+    { "min-coverage", 0, 0, G_OPTION_ARG_FILENAME, &args->min_coverage,
+      "With coverage: exit 5 if they hold less percent, each source counting once", "P" },
+    { "max-width", 0, 0, G_OPTION_ARG_FILENAME, &args->max_width,
+      "With coverage: exit 5 if their median width in percent is larger, likewise", "P" },
+    { "residuals", 0, 0, G_OPTION_ARG_FILENAME, &args->residuals,
+      "Write what was measured over what was predicted, for run --residuals", "NAME.json" },
     { "fold", 0, 0, G_OPTION_ARG_FILENAME, &args->fold, "As for run", "auto|off|check" },
     { "coarsen", 0, 0, G_OPTION_ARG_FILENAME, &args->coarsen, "As for run", "auto|off|check" },
     { "network", 0, 0, G_OPTION_ARG_FILENAME, &args->network, "As for run", "flow|alphabeta|step" },
@@ -91,7 +133,8 @@ static gboolean
 write_files (const LsValidation *validation, const Args *args, GError **error)
 {
   return (!args->markdown || ls_validation_write_markdown (validation, args->markdown, error))
-         && (!args->chart || ls_validation_plot (validation, args->chart, error));
+         && (!args->chart || ls_validation_plot (validation, args->chart, error))
+         && (!args->residuals || ls_validation_write_residuals (validation, args->residuals, error));
 }
 
 gboolean
@@ -99,12 +142,12 @@ cli_validate (int argc, char **argv, GError **error)
 {
   g_auto (Args) args = { 0 };
   gboolean is_done = FALSE;
-  double max_mape_pct;
+  Limits limits;
   if (!parse_args (&argc, &argv, &args, &is_done, error))
     return FALSE;
   if (is_done)
     return TRUE;
-  if (!parse_max_mape (args.max_mape, &max_mape_pct, error) || !check_outputs (&args, error))
+  if (!parse_limits (&args, &limits, error) || !check_outputs (&args, error))
     return FALSE;
 
   const LsValidateOptions options = {
@@ -118,6 +161,7 @@ cli_validate (int argc, char **argv, GError **error)
     .debug = g_getenv ("LS_DEBUG"),
     .assume = (const char *const *) args.assume,
     .ablate = args.ablate,
+    .coverage = args.coverage || args.min_coverage || args.max_width,
   };
   g_autoptr (LsValidation) validation = ls_validation_run (&options, error);
   if (!validation)
@@ -126,5 +170,5 @@ cli_validate (int argc, char **argv, GError **error)
     = args.json ? ls_validation_json (validation) : ls_validation_text (validation);
   if (!cli_print (text, error) || !write_files (validation, &args, error))
     return FALSE;
-  return !args.max_mape || ls_validation_check_mape (validation, max_mape_pct, error);
+  return check_limits (&args, &limits, validation, error);
 }

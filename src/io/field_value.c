@@ -63,7 +63,7 @@ format_limit (const LsField *f, double value)
 char *
 ls_field_value_range (const LsField *f)
 {
-  bool has_min = f->above || f->min > 0 || is_whole (f->kind);
+  bool has_min = f->above || f->min != 0 || is_whole (f->kind);
   bool has_max = isfinite (ls_field_value_max (f));
   g_autofree char *min = format_limit (f, f->min);
   g_autofree char *max = has_max ? format_limit (f, ls_field_value_max (f)) : NULL;

@@ -11,6 +11,7 @@
 #include "io/read_nccl.h"
 #include "io/read_nccl_topo.h"
 #include "io/field_write.h"
+#include "io/read_residuals.h"
 #include "io/read_strategy.h"
 #include "io/trace_json.h"
 
@@ -128,6 +129,16 @@ inspect_nccl (const LsJsonDoc *doc, LsDiagList *diags)
 }
 
 static char *
+inspect_residuals (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (LsResiduals) r = ls_residuals_read (doc, diags);
+  guint n = 0;
+  for (guint i = 0; r && i < r->groups->len; i++)
+    n += g_array_index (r->groups, LsResidualGroup, i).n;
+  return r ? g_strdup_printf ("residuals, %u measured runs in %u groups", n, r->groups->len) : NULL;
+}
+
+static char *
 inspect_strategy (const LsJsonDoc *doc, LsDiagList *diags)
 {
   LsStrategy s;
@@ -160,6 +171,7 @@ static const struct {
   { "lockstep.gpu/1", LS_FILE_GPU, inspect_gpu },
   { "lockstep.calibration/1", LS_FILE_CALIBRATION, inspect_calibration },
   { "lockstep.nccl/1", LS_FILE_NCCL, inspect_nccl },
+  { "lockstep.residuals/1", LS_FILE_RESIDUALS, inspect_residuals },
   { "lockstep.strategy/1", LS_FILE_STRATEGY, inspect_strategy },
   { "lockstep.trace/1", LS_FILE_TRACE, inspect_trace },
 };

@@ -149,6 +149,18 @@ add_provenance (LsJsonOut *w, const LsReport *r, const LsProvenance *p)
   ls_json_out_end_object (w);
 }
 
+static void
+add_interval (LsJsonOut *w, const LsReport *r, const LsInterval *i)
+{
+  ls_json_out_begin_object (w, "interval");
+  ls_json_out_uint (w, "level_pct", (uint64_t) lround (100 * LS_INTERVAL_LEVEL));
+  ls_json_out_double (w, "low_s", i->none ? NAN : i->low * r->step_time_s);
+  ls_json_out_double (w, "high_s", i->none ? NAN : i->high * r->step_time_s);
+  ls_json_out_uint (w, "n_sources", i->n_sources);
+  ls_json_out_string (w, "none", i->none);
+  ls_json_out_end_object (w);
+}
+
 char *
 ls_report_to_json (const LsReport *r, const LsProvenance *p, const LsReportExtras *extras)
 {
@@ -157,6 +169,8 @@ ls_report_to_json (const LsReport *r, const LsProvenance *p, const LsReportExtra
   ls_json_out_init (&w, text, 2);
   ls_json_out_begin_object (&w, NULL);
   ls_json_out_double (&w, "step_time_s", r->step_time_s);
+  if (extras && extras->interval)
+    add_interval (&w, r, extras->interval);
   ls_json_out_double (&w, "first_step_s", r->first_step_s);
   ls_json_out_double (&w, "tokens_per_s", r->tokens_per_s);
   ls_json_out_double (&w, "mfu", r->mfu);

@@ -3,6 +3,7 @@
 #ifndef LS_IO_WRITE_REPORT_H
 #define LS_IO_WRITE_REPORT_H
 
+#include "analysis/interval.h"
 #include "analysis/report.h"
 #include "io/write_critical.h"
 #include "io/write_sensitivity.h"
@@ -21,6 +22,7 @@ typedef struct {
 
 /* What was asked for besides; NULL: it was not. Borrowed. */
 typedef struct {
+  const LsInterval *interval;
   const LsPathSummary *critical_path;
   const LsSensitivityTable *sensitivity;
 } LsReportExtras;

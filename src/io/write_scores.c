@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "io/write_ablation.h"
+#include "io/write_residuals.h"
 
 double
 ls_score_row_error_pct (const LsScoreRow *row)
@@ -172,6 +173,8 @@ ls_scores_to_text (const LsScores *s)
   append_refusals (out, s);
   ls_ablations_to_text (s, out);
   append_assumed (out, s);
+  if (s->coverage)
+    ls_coverage_to_text (s->coverage, out);
   return g_string_free (out, FALSE);
 }
 

@@ -6,6 +6,8 @@
 
 #include <glib.h>
 
+#include "io/write_residuals.h"
+
 /* Statistics of a set of cases; sweep/score.h says how they are defined. NaN:
  * undefined, null in JSON. */
 typedef struct {
@@ -32,6 +34,8 @@ typedef struct {
   const char *reason; /* of the refusal, one line, or NULL */
   double ideal_s;     /* FLOPs of the model at the peak of all its GPUs; NaN: refused */
   double baseline_s[LS_N_BASELINES]; /* NaN: refused, or nothing to know an MFU from  */
+  const char *architecture; /* of its GPUs, static; NULL: refused */
+  double mfu;         /* predicted; NaN: refused */
 } LsScoreRow;
 
 /* Rows refused for one reason. */
@@ -61,6 +65,7 @@ typedef struct {
   guint n_ablations; /* 0: not asked for */
   const LsAblationScore *ablations;
   const char *const *assumed; /* "knob=value" set for every row, NULL-terminated, or NULL */
+  const LsCoverage *coverage; /* NULL: not asked for */
 } LsScores;
 
 /* Signed, in percent of the measurement; NaN if refused. */

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "io/json_out.h"
+#include "io/write_residuals.h"
 
 static void
 write_statistics (LsJsonOut *w, const LsScore *s)
@@ -124,6 +125,8 @@ ls_scores_to_json (const LsScores *s)
   ls_json_out_end_array (&w);
   write_refusals (&w, s);
   write_ablations (&w, s);
+  if (s->coverage)
+    ls_coverage_to_json (s->coverage, &w);
   write_assumed (&w, s);
   ls_json_out_end_object (&w);
   g_string_append_c (text, '\n');

@@ -123,6 +123,24 @@ add_headline (Page *p, const LsReport *r)
 }
 
 static void
+add_interval (Page *p, const LsReport *r)
+{
+  const LsInterval *i = p->text->interval;
+  if (!i)
+    return;
+  g_autofree char *label = g_strdup_printf ("%.0f %%", 100 * LS_INTERVAL_LEVEL);
+  paint (p, DIM, "  %-9s  ", label);
+  if (i->none) {
+    paint (p, DIM, "unknown: %s", i->none);
+  } else {
+    g_autofree char *low = time_text (i->low * r->step_time_s), *high = time_text (i->high * r->step_time_s);
+    paint (p, BOLD, "%s to %s", low, high);
+    paint (p, DIM, "  by published runs of %u sources", i->n_sources);
+  }
+  end_line (p);
+}
+
+static void
 add_published (Page *p, const LsReport *r)
 {
   if (p->text->published_s <= 0)
@@ -393,6 +411,7 @@ ls_summary_format (const LsReport *r, const LsSummaryText *text)
 {
   Page page = { .out = g_string_new (NULL), .text = text };
   add_headline (&page, r);
+  add_interval (&page, r);
   add_published (&page, r);
   add_breakdown (&page, r);
   add_memory (&page, r);

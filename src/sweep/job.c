@@ -1,5 +1,6 @@
 #include "sweep/job.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "analysis/conservation.h"
@@ -34,6 +35,12 @@ double
 ls_job_result_step_time_s (const LsJobResult *r)
 {
   return ls_time_to_s (r->timeline->window_end - r->timeline->window_start);
+}
+
+double
+ls_job_result_mfu (const LsJobResult *r)
+{
+  return r->model.name ? ls_mfu (&r->model, &r->strategy, r->cluster, r->plan->n_ranks, ls_job_result_step_time_s (r)) : NAN;
 }
 
 LsMemoryInput

@@ -36,6 +36,8 @@ typedef struct {
   LsSlow slow;
   int fold, coarsen;    /* LsMode        */
   int network;          /* LsJobNetwork  */
+  char *residuals;      /* name or path of what published runs measured; NULL: "residuals", if there is such a
+                           file; "none": none, and no interval */
   double published_s;   /* 0: none       */
   char *published_source; /* NULL: not said */
 } LsJobSpec;
@@ -68,6 +70,7 @@ void ls_job_result_free (LsJobResult *result); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJobResult, ls_job_result_free)
 
 double ls_job_result_step_time_s (const LsJobResult *result);
+double ls_job_result_mfu (const LsJobResult *result); /* NAN: what is trained is not known */
 
 /* What its memory is measured from; borrows all. */
 LsMemoryInput ls_job_result_memory_input (const LsJobResult *result, const LsHardware *hardware,

@@ -141,6 +141,7 @@ static const LsField job_fields[] = {
   { "trace", LS_FIELD_STRING, offsetof (LsJobSpec, trace), .required = true },
   { "order", LS_FIELD_STRING, offsetof (LsJobSpec, order), .required = true },
   { "cluster", LS_FIELD_STRING, offsetof (LsJobSpec, cluster), .required = true },
+  { "residuals", LS_FIELD_STRING, offsetof (LsJobSpec, residuals), .required = true },
   { "nodes", LS_FIELD_UINT, offsetof (LsJobSpec, n_nodes), .min = 1, .max = LS_COLLECTIVE_MAX_GPUS },
   { "slice", LS_FIELD_CUSTOM, .parse = parse_slice, .expected = LS_SLICE_EXPECTED },
   { "steps", LS_FIELD_UINT, offsetof (LsJobSpec, options.n_steps), .min = 1, .max = MAX_STEPS },
@@ -178,6 +179,7 @@ ls_job_spec_clear (LsJobSpec *spec)
   g_free (spec->cluster);
   g_free (spec->trace);
   g_free (spec->order);
+  g_free (spec->residuals);
   g_free (spec->strategy_knob);
   g_free (spec->published_source);
   ls_slow_clear (&spec->slow);

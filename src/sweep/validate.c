@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "io/read_cases.h"
+#include "io/read_file.h"
 #include "io/read_strategy.h"
 #include "sweep/ablation.h"
 #include "sweep/baseline.h"
 #include "sweep/family.h"
 #include "sweep/job.h"
 #include "sweep/refusals.h"
+#include "sweep/residuals.h"
 #include "sweep/score.h"
 
 /* A cluster that rows name: loaded once, before the threads start. */
@@ -32,7 +34,9 @@ struct LsValidationRun {
   LsScore *ablated;         /* [LS_N_ABLATIONS][distinct->len]   */
   LsAblationScore ablations[LS_N_ABLATIONS];
   GArray *refusals;     /* LsRefusal                             */
+  LsCoverageRun *coverage; /* NULL: not asked for                */
   LsScores scores;
+  char *command, *file, *sha256; /* what was asked, of which file */
 };
 
 static void
@@ -56,6 +60,10 @@ ls_validation_run_free (LsValidationRun *v)
   g_free (v->by_family);
   g_free (v->ablated);
   g_ptr_array_unref (v->distinct);
+  ls_coverage_run_free (v->coverage);
+  g_free (v->command);
+  g_free (v->file);
+  g_free (v->sha256);
   g_hash_table_unref (v->hardware);
   g_ptr_array_unref (v->families);
   g_ptr_array_unref (v->chosen);
@@ -90,7 +98,13 @@ static gboolean
 read_cases (LsValidationRun *v, const char *path, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  v->cases = ls_read_cases (path, diags);
+  size_t n;
+  g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
+  if (text) {
+    v->file = g_path_get_basename (path);
+    v->sha256 = g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, n);
+    v->cases = ls_parse_cases (path, text, diags);
+  }
   return v->cases || ls_diag_list_to_error (diags, error);
 }
 
@@ -194,6 +208,8 @@ simulate (const LsValidationRun *v, const LsModel *model, const LsHardware *hard
   if (result) {
     row->predicted_s = ls_job_result_step_time_s (result);
     row->ideal_s = ideal_s (result);
+    row->mfu = ls_job_result_mfu (result);
+    row->architecture = ls_hardware_architecture (hardware);
   } else
     row->reason = one_line (error);
 }
@@ -209,6 +225,7 @@ run_case (gpointer slot_plus_one, gpointer data)
   LsScoreRow *row = &v->rows[slot];
   *row = (LsScoreRow){
     .id = c->id, .family = g_ptr_array_index (v->families, i), .measured_s = c->measured_s, .predicted_s = NAN, .ideal_s = NAN,
+    .mfu = NAN,
   };
 
   const Hardware *h = g_hash_table_lookup (v->hardware, c->cluster);
@@ -291,6 +308,14 @@ score_ablations (LsValidationRun *v)
 }
 
 static void
+cover (LsValidationRun *v)
+{
+  g_autoptr (LsResiduals) residuals = ls_residuals_of_rows (v->rows, v->chosen->len);
+  v->coverage = ls_coverage_run_new (residuals, v->rows, v->chosen->len);
+  v->scores.coverage = ls_coverage_run_result (v->coverage);
+}
+
+static void
 score (LsValidationRun *v)
 {
   find_families (v);
@@ -313,6 +338,21 @@ score (LsValidationRun *v)
   v->scores.assumed = (const char *const *) v->assume;
 }
 
+/* What decides on the result, as one would type it. */
+static char *
+command_of (const LsValidationRun *v, const LsValidateSpec *spec)
+{
+  GString *text = g_string_new ("lockstep validate ");
+  g_string_append (text, v->file);
+  if (spec->split)
+    g_string_append_printf (text, " --split %s", spec->split);
+  if (spec->only)
+    g_string_append_printf (text, " --only '%s'", spec->only);
+  for (guint k = 0; v->assume && v->assume[k]; k++)
+    g_string_append_printf (text, " --assume %s", v->assume[k]);
+  return g_string_free (text, FALSE);
+}
+
 LsValidationRun *
 ls_validate (const LsValidateSpec *spec, GError **error)
 {
@@ -332,6 +372,9 @@ ls_validate (const LsValidateSpec *spec, GError **error)
   if (!run_all (v, spec->n_threads > 0 ? spec->n_threads : g_get_num_processors (), error))
     return NULL;
   score (v);
+  if (spec->with_coverage)
+    cover (v);
+  v->command = command_of (v, spec);
   v->options = NULL;
   return g_steal_pointer (&v);
 }
@@ -340,4 +383,19 @@ const LsScores *
 ls_validation_run_scores (const LsValidationRun *v)
 {
   return &v->scores;
+}
+
+char *
+ls_validation_run_residuals (const LsValidationRun *v, const char *name, const char *version)
+{
+  g_autoptr (LsResiduals) residuals = ls_residuals_of_rows (v->rows, v->chosen->len);
+  LsCoverageRun *coverage = ls_coverage_run_new (residuals, v->rows, v->chosen->len);
+  g_autofree char *command = g_strdup_printf ("%s --residuals %s.json", v->command, name);
+  const LsResidualProvenance provenance = {
+    .command = command, .version = version, .cases = v->file, .sha256 = v->sha256, .n_rows = v->scores.total.n,
+    .digest = ls_predictions_digest (v->rows, v->chosen->len),
+  };
+  char *text = ls_residuals_to_json (residuals, name, &provenance, ls_coverage_run_result (coverage));
+  ls_coverage_run_free (coverage);
+  return text;
 }

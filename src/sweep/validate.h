@@ -18,6 +18,7 @@ typedef struct {
   const LsRunOptions *options;
   const char *const *assume; /* strategy knobs, "key=value", or NULL */
   bool ablate; /* simulate all rows again with each mechanism off (sweep/ablation.h) */
+  bool with_coverage; /* of intervals (analysis/interval.h)           */
 } LsValidateSpec;
 
 typedef struct LsValidationRun LsValidationRun;
@@ -31,5 +32,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsValidationRun, ls_validation_run_free)
 
 /* Borrowed until the run is freed. Families in order of their first row. */
 const LsScores *ls_validation_run_scores (const LsValidationRun *run);
+
+/* The text of a file of that name that io/read_residuals.h reads. Newly allocated. */
+char *ls_validation_run_residuals (const LsValidationRun *run, const char *name, const char *version);
 
 #endif

@@ -19,6 +19,7 @@
 #include "io/read_gpu.h"
 #include "io/read_model.h"
 #include "io/read_nccl.h"
+#include "io/read_residuals.h"
 #include "io/read_strategy.h"
 #include "io/trace_json.h"
 
@@ -89,6 +90,13 @@ read_nccl (const LsJsonDoc *doc, LsDiagList *diags)
 }
 
 static bool
+read_residuals (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (LsResiduals) r = ls_residuals_read (doc, diags);
+  return r != NULL;
+}
+
+static bool
 read_trace (const LsJsonDoc *doc, LsDiagList *diags)
 {
   g_autoptr (LsTrace) trace = ls_trace_read (doc, 0, diags);
@@ -105,6 +113,7 @@ static const struct {
   { "topologies", "", read_cluster },
   { "topologies/gpu", "", read_gpu },
   { "topologies/calib", "nccl-", read_nccl },
+  { "topologies/calib", "residuals", read_residuals },
   { "topologies/calib", "", read_calibration },
   { "tests/golden/run-hugging-face", "config", read_model },
 };

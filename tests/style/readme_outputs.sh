@@ -62,12 +62,13 @@ printf '{"schema": "lockstep.strategy/1", "name": "s", "source": "made up", "tp"
 cd -- "$out"
 "$lockstep" run --model tiny --cluster pair --gpus 2 --strategy ./s.json --network all --sensitivity --json --csv spans.csv --links links.csv > run.json
 "$lockstep" validate "$root/tests/golden/validate-refusals/cases.csv" --assume dtype=bf16 --ablate --json > validate.json
+"$lockstep" validate "$root/tests/golden/validate-tiny/cases.csv" --coverage --json > coverage.json
 
 "$lockstep" run --trace "$root/traces/two-ranks.json" --cluster pair --json > trace.json
 "$lockstep" run --model tiny --cluster pair --gpus 2 --pp 2 --critical-path --json > path.json
 { paths run.json; paths trace.json; paths path.json; } | sed -E 's/^network_all\.[^.]+/network_all.NETWORK/' | sort -u > run.keys
 compare 'json: run' run.keys
-paths validate.json | sed -E 's/(^|\.)by_family\.[^.]+/\1by_family.FAMILY/' | sort -u > validate.keys
+{ paths validate.json; paths coverage.json; } | sed -E 's/(^|\.)by_family\.[^.]+/\1by_family.FAMILY/; s/by_source\.[^.]+/by_source.SOURCE/' | sort -u > validate.keys
 compare 'json: validate' validate.keys
 measured=$root/tests/golden/collective-compare/measured.csv
 "$lockstep" collective --compare "$measured" --json 2> notes > collective.json

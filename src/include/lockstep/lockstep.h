@@ -65,7 +65,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJob, ls_job_free)
  * "schedule", "micro-batch", "global-batch", "seq", "recompute", "attention", "dtype",
  * "grad-dtype", "layers-per-chunk", "grad-norm", "steps", "host-launch", "host-comm",
  * "host-sync", "host-view", "max-memory", "fold", "slow", "coarsen", "network", "memory-clock" (host, device),
- * "memory-allocator" (exact, caching); besides, "published"
+ * "memory-allocator" (exact, caching); besides, "residuals" (a file of what published runs measured,
+ * from which the interval around the step is made; "none"), "published"
  * (SECONDS[:SOURCE], a measured step time to compare with) and "debug" (a list such as
  * "evq=ref,solver=ref,runahead=off", which selects the reference implementations). On
  * and off are "1" and "0". LS_ERROR_USAGE if the key is unknown or the value malformed;
@@ -189,6 +190,7 @@ typedef struct {
                                 says; NULL-terminated; NULL: nothing          */
   gboolean ablate;        /* simulate all rows again with each mechanism off, and
                              add what that makes of the errors               */
+  gboolean coverage; /* text and JSON say whether intervals hold: each source by the others */
 } LsValidateOptions;
 
 typedef struct LsValidation LsValidation;
@@ -213,6 +215,17 @@ LS_PUBLIC gboolean ls_validation_plot (const LsValidation *validation, const cha
 /* FALSE, with LS_ERROR_TOLERANCE, if the mean absolute error exceeds max_pct or
  * nothing could be simulated; LS_ERROR_USAGE unless max_pct is 0 or more and finite. */
 LS_PUBLIC gboolean ls_validation_check_mape (const LsValidation *validation, double max_pct, GError **error);
+
+/* The same, of a validation with `coverage`, if the intervals of all sources, each source counting once,
+ * hold less than min_pct of the measured steps, or their median width exceeds max_width_pct. */
+LS_PUBLIC gboolean ls_validation_check_coverage (const LsValidation *validation, double min_pct, double max_width_pct,
+                                                 GError **error);
+
+/* What was measured over what was predicted, as NAME.json, which the knob "residuals" of a job names.
+ * LS_ERROR_USAGE: another suffix; LS_ERROR_TOLERANCE: nothing could be simulated; LS_ERROR_IO. */
+LS_PUBLIC gboolean ls_validation_write_residuals (const LsValidation *validation, const char *path, GError **error);
+/* Whether that can begin; creates nothing. */
+LS_PUBLIC gboolean ls_validation_check_residuals_path (const char *path, GError **error);
 
 /* ---- Kernels ------------------------------------------------------------- */
 

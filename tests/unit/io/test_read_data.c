@@ -10,28 +10,36 @@
 #include "io/read_gpu.h"
 #include "io/read_model.h"
 #include "io/read_nccl.h"
+#include "io/read_residuals.h"
 #include "io/read_strategy.h"
 #include "io/trace_json.h"
 
 static bool
-is_nccl (const char *path)
+has_schema (const char *path, const char *expected)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
   const cJSON *schema = doc ? cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "schema") : NULL;
-  return cJSON_IsString (schema) && strcmp (schema->valuestring, "lockstep.nccl/1") == 0;
+  return cJSON_IsString (schema) && strcmp (schema->valuestring, expected) == 0;
 }
 
+/* Of topologies/calib: kernels, NCCL or residuals. */
 static bool
-read_calibration_or_nccl (const char *path, LsDiagList *diags)
+read_measured (const char *path, LsDiagList *diags)
 {
-  LsCalibration calibration;
-  LsNccl nccl;
-  bool ok = is_nccl (path) ? ls_nccl_load (path, &nccl, diags) : ls_calibration_load (path, &calibration, diags);
-  if (ok && is_nccl (path))
-    ls_nccl_clear (&nccl);
-  else if (ok)
-    ls_calibration_clear (&calibration);
+  LsCalibration calibration = { 0 };
+  LsNccl nccl = { 0 };
+  bool ok;
+  if (has_schema (path, "lockstep.residuals/1")) {
+    g_autoptr (LsResiduals) r = ls_residuals_load (path, diags);
+    return r != NULL;
+  }
+  if (has_schema (path, "lockstep.nccl/1"))
+    ok = ls_nccl_load (path, &nccl, diags);
+  else
+    ok = ls_calibration_load (path, &calibration, diags);
+  ls_nccl_clear (&nccl);
+  ls_calibration_clear (&calibration);
   return ok;
 }
 
@@ -54,7 +62,7 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
     ok = ls_gpu_load (path, &gpu, diags);
     break;
   case LS_DATA_CALIBRATIONS:
-    return read_calibration_or_nccl (path, diags);
+    return read_measured (path, diags);
   case LS_DATA_STRATEGIES:
     ok = ls_strategy_load (path, &strategy, diags);
     break;

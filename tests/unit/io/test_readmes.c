@@ -12,6 +12,7 @@
 #include "io/read_gpu.h"
 #include "io/read_model.h"
 #include "io/read_nccl.h"
+#include "io/read_residuals.h"
 #include "io/read_strategy.h"
 #include "io/trace_file.h"
 
@@ -29,6 +30,7 @@ static const struct {
   { TOPOLOGIES, "gpu", ls_gpu_fields },
   { TOPOLOGIES, "calibration", ls_calibration_fields },
   { TOPOLOGIES, "nccl", ls_nccl_fields },
+  { TOPOLOGIES, "residuals", ls_residuals_fields },
   { STRATEGIES, "strategy", ls_strategy_fields },
   { TRACES, "trace", ls_trace_fields },
 };

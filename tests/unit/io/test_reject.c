@@ -18,6 +18,7 @@
 #include "io/read_nccl.h"
 #include "io/read_nccl_tests.h"
 #include "io/read_profile.h"
+#include "io/read_residuals.h"
 #include "io/read_result.h"
 #include "io/read_spans.h"
 #include "io/read_strategy.h"
@@ -71,6 +72,13 @@ read_nccl (const char *path, LsDiagList *diags)
 {
   LsNccl nccl;
   return ls_nccl_load (path, &nccl, diags);
+}
+
+static bool
+read_residuals (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsResiduals) r = ls_residuals_load (path, diags);
+  return r != NULL;
 }
 
 static bool
@@ -166,6 +174,7 @@ static const struct {
   { "json", read_json },         { "gpu", read_gpu },   { "cluster", read_cluster },
   { "model", read_model },       { "hf", read_model },  { "strategy", read_strategy },
   { "calibration", read_calibration }, { "nccl", read_nccl },
+  { "residuals", read_residuals },
   { "trace", read_trace },       { "nccl-topo", read_cluster },
   { "cases", read_cases },       { "collectives", read_collectives },
   { "kernels", read_kernels },   { "profile", read_profile },

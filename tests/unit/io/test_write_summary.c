@@ -120,6 +120,21 @@ not_fitting_is_said_in_red (void)
   LS_CHECK (strstr (got, "\033[31mdoes not fit: 10.00 GiB too much\033[0m") != NULL);
 }
 
+/* Seconds from factors of the step; or why not. */
+static void
+the_interval_stands_below_the_step (void)
+{
+  LsReport r = report_example ();
+  LsInterval interval = { .low = 0.96, .high = 1.2, .n_sources = 7 };
+  LsSummaryText with = { .interval = &interval };
+  g_autofree char *got = ls_summary_format (&r, &with);
+  LS_CHECK (g_str_has_prefix (got, "  step time  13.75 s      tokens/s   9,532        MFU        51.4 %       HFU        52.8 %\n"
+                                   "  80 %       13.20 s to 16.50 s  by published runs of 7 sources\n\n"));
+  interval.none = (char *) "nobody measured it";
+  g_autofree char *none = ls_summary_format (&r, &with);
+  LS_CHECK (strstr (none, "\n  80 %       unknown: nobody measured it\n") != NULL);
+}
+
 static void
 recorded_kernels_have_no_estimate (void)
 {
@@ -132,4 +147,4 @@ recorded_kernels_have_no_estimate (void)
 
 LS_TEST_MAIN ("write_summary", LS_TEST (summary_reads_as_agreed), LS_TEST (color_adds_nothing_but_escapes),
               LS_TEST (ascii_has_no_block_characters), LS_TEST (no_line_is_wider_than_100_columns),
-              LS_TEST (networks_stand_beside_each_other), LS_TEST (not_fitting_is_said_in_red), LS_TEST (recorded_kernels_have_no_estimate))
+              LS_TEST (networks_stand_beside_each_other), LS_TEST (not_fitting_is_said_in_red), LS_TEST (the_interval_stands_below_the_step), LS_TEST (recorded_kernels_have_no_estimate))

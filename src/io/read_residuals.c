@@ -1,0 +1,79 @@
+#include "io/read_residuals.h"
+
+#include "io/datadir.h"
+
+static const LsField residual_element[] = {
+  { "", LS_FIELD_DOUBLE, 0, .min = -1, .max = 1 },
+  { NULL },
+};
+
+#define TEXT(member, meaning_) \
+  { #member, LS_FIELD_STRING, offsetof (LsResidualGroup, member), .required = true, .meaning = (meaning_) }
+
+static const LsField group_fields[] = {
+  TEXT (source, "paper or benchmark; all sources count alike"),
+  TEXT (family, "which of its runs"),
+  TEXT (architecture, "of their GPUs: volta, ampere, hopper, blackwell, tpu"),
+  { "n", LS_FIELD_UINT, offsetof (LsResidualGroup, n), .required = true, .min = 1, .meaning = "runs" },
+  { "lowest_mfu", LS_FIELD_DOUBLE, offsetof (LsResidualGroup, lowest_mfu), .required = true, .min = 1e-4, .max = 1,
+    .meaning = "the lowest MFU that was predicted for one of them" },
+  { "residuals", LS_FIELD_ARRAY, offsetof (LsResidualGroup, residuals), .required = true, .fields = residual_element,
+    .element_size = sizeof (double), .meaning = "quantiles of MFU · ln (measured / predicted step), ascending" },
+  { NULL },
+};
+
+const LsField ls_residuals_fields[] = {
+  LS_FIELDS_HEADER (LsResiduals),
+  { "provenance", LS_FIELD_SOURCES, .default_text = "none", .meaning = "the command that wrote the file, and what it was given" },
+  { "groups", LS_FIELD_ARRAY, offsetof (LsResiduals, groups), .required = true, .fields = group_fields,
+    .element_size = sizeof (LsResidualGroup), .meaning = "runs of one kind" },
+  { NULL },
+};
+
+/* What keys by themselves do not show. */
+static bool
+check_group (const LsJsonDoc *doc, const LsResidualGroup *g, const cJSON *node, LsDiagList *diags)
+{
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive (node, "residuals");
+  bool is_sorted = true;
+  for (guint k = 1; k < g->residuals->len; k++)
+    is_sorted = is_sorted && g_array_index (g->residuals, double, k - 1) <= g_array_index (g->residuals, double, k);
+  if (g->residuals->len > 0 && g->residuals->len <= g->n && is_sorted)
+    return true;
+  ls_json_doc_diag (doc, list, LS_JSON_AT_VALUE, diags, "lockstep validate CASES.csv --residuals FILE.json writes such a file",
+                    "expected 1 to n = %u numbers, ascending; got %u%s", g->n, g->residuals->len, is_sorted ? "" : ", not ascending");
+  return false;
+}
+
+static bool
+check_groups (const LsJsonDoc *doc, const LsResiduals *r, LsDiagList *diags)
+{
+  const cJSON *node = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "groups")->child;
+  bool ok = true;
+  for (guint i = 0; i < r->groups->len; i++, node = node->next)
+    ok = check_group (doc, &g_array_index (r->groups, LsResidualGroup, i), node, diags) && ok;
+  return ok;
+}
+
+LsResiduals *
+ls_residuals_read (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (LsResiduals) r = ls_residuals_new ();
+  if (!ls_fields_read_file (ls_residuals_fields, "residuals", doc, r, diags) || !check_groups (doc, r, diags))
+    return NULL;
+  return g_steal_pointer (&r);
+}
+
+LsResiduals *
+ls_residuals_load (const char *name, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CALIBRATIONS, name, diags);
+  return doc ? ls_residuals_read (doc, diags) : NULL;
+}
+
+bool
+ls_residuals_exist (const char *name)
+{
+  g_autofree char *message = NULL, *path = ls_data_find (LS_DATA_CALIBRATIONS, name, &message);
+  return path && g_file_test (path, G_FILE_TEST_EXISTS);
+}

@@ -1,0 +1,16 @@
+/* sweep/job_interval.h — the interval around the step of a job: analysis/interval.h with the
+ * residuals that its spec names. */
+#ifndef LS_SWEEP_JOB_INTERVAL_H
+#define LS_SWEEP_JOB_INTERVAL_H
+
+#include "analysis/interval.h"
+#include "sweep/job.h"
+
+/* *ret_residuals: those of the spec; NULL if it wants none. LS_ERROR_INPUT: a file that is wrong, or
+ * named and missing. */
+gboolean ls_job_residuals_load (const LsJobSpec *spec, LsResiduals **ret_residuals, GError **error);
+
+/* residuals: what the above gave, if not NULL. Clear with ls_interval_clear(). */
+void ls_job_interval (const LsJobSpec *spec, const LsJobResult *result, const LsResiduals *residuals, LsInterval *ret);
+
+#endif
