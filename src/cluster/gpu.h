@@ -15,6 +15,10 @@ typedef struct {
   double vector_flops;             /* fp32 FLOP/s outside the matrix units                */
   double hbm_bytes_per_s;          /* data sheet                                          */
   double hbm_efficiency;           /* achievable share of it: capacity of the HBM resource */
+  double power_limited_flops;      /* 16-bit rate that long GEMMs keep under a power limit that
+                                      the calibration did not have; 0: none               */
+  double clock_spread;             /* standard deviation among chips of the rate of GEMMs,
+                                      relative to its mean                                */
   uint64_t hbm_bytes;              /* an "80 GB" HBM holds 80 GiB                         */
   uint64_t reserved_bytes;         /* CUDA context and the like, not for tensors          */
   uint32_t n_sm;                   /* streaming multiprocessors or cores                  */

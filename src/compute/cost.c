@@ -322,11 +322,22 @@ ls_kernel_cost_by (const LsKindFit *fit, double sustained, const LsGpu *gpu, con
   return cost;
 }
 
+/* The fit at the clock of the job. */
+static LsKindFit
+clocked (const LsCalibration *c, const LsKindFit *fit, const LsKernel *kernel)
+{
+  LsKindFit at = *fit;
+  if (c->clock > 0 && (is_gemm (kernel->kind) || is_attention (kernel->kind)))
+    at.compute_efficiency *= c->clock;
+  return at;
+}
+
 LsKernelCost
 ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKernel *kernel)
 {
   const LsKindFit *fit = ls_calibration_fit (calibration, kernel);
-  LsKernelCost cost = ls_kernel_cost_by (fit, ls_calibration_sustained (calibration, kernel), gpu, kernel);
+  LsKindFit at = clocked (calibration, fit, kernel);
+  LsKernelCost cost = ls_kernel_cost_by (&at, ls_calibration_sustained (calibration, kernel), gpu, kernel);
   bool is_other = is_attention (kernel->kind) && runs_other_attention (calibration); /* nobody measured that here */
   ls_measured_refine (is_other ? NULL : calibration->measured, fit, gpu, kernel, &cost);
   return cost;

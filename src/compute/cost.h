@@ -69,6 +69,8 @@ typedef struct {
                        caches; multiplies e. 1 or 0: off, as in the loops */
   double sustained_accumulate; /* the same of GEMMs that add to an fp32 result, as
                        weight gradients do; 0: as sustained               */
+  double clock;     /* (0, 1] of the matrix units in the job, relative to the fits'
+                       (clock.h); 0: 1                                    */
   LsKindFit kind[LS_N_KERNEL_KINDS];
   LsKindFit gemm_fp8;      /* used for fp8 GEMMs if is_fitted                */
   LsKindFit attention_fp8; /* and for fp8 attention forward                  */

@@ -24,8 +24,9 @@ typedef struct {
 struct LsBounds {
   const LsModel *model;
   const LsHardware *hardware;
-  LsHardware chosen;       /* with the attention kernel of the last job */
+  LsHardware chosen;       /* as the last job runs it              */
   int attention_kernel;
+  uint32_t n_gpus;
   GHashTable *entries;     /* Key -> Entry                        */
   GHashTable *optimizer;   /* parameters and dtypes -> LsTime *   */
   GHashTable *reduction;   /* of gradients, in words -> LsTime *  */
@@ -282,12 +283,13 @@ find_chunks (LsBounds *b, const LsStrategy *s)
 }
 
 static void
-choose_attention (LsBounds *b, const LsStrategy *s)
+choose_hardware (LsBounds *b, const LsStrategy *s)
 {
-  if (b->attention_kernel == s->attention_kernel)
+  if (b->attention_kernel == s->attention_kernel && b->n_gpus == s->gpus)
     return;
   b->attention_kernel = s->attention_kernel;
-  if (!ls_hardware_with_attention (b->hardware, s->attention_kernel, &b->chosen, NULL))
+  b->n_gpus = s->gpus;
+  if (!ls_hardware_for_job (b->hardware, s->attention_kernel, s->gpus, &b->chosen, NULL))
     b->chosen = *b->hardware; /* it will be refused */
 }
 
@@ -295,7 +297,7 @@ LsLowerBound
 ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster)
 {
   const LsSched *sched = ls_sched_find (s->schedule);
-  choose_attention (b, s);
+  choose_hardware (b, s);
   find_chunks (b, s);
   const Entry *e = entry_of (b, s, cluster, sched);
   uint32_t n_mb = s->global_batch / (s->dp * s->micro_batch);

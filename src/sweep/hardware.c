@@ -4,6 +4,7 @@
 
 #include <lockstep/error.h>
 
+#include "compute/clock.h"
 #include "compute/slot.h"
 #include "io/read_calibration.h"
 #include "io/read_cluster.h"
@@ -163,11 +164,12 @@ ls_hardware_set_slice (LsHardware *h, const uint32_t slice[LS_TORUS_AXES], GErro
 }
 
 gboolean
-ls_hardware_with_attention (const LsHardware *h, int attention_kernel, LsHardware *ret_hardware, GError **error)
+ls_hardware_for_job (const LsHardware *h, int attention_kernel, uint32_t n_gpus, LsHardware *ret_hardware, GError **error)
 {
   LsCalibration known = h->calibration; /* for pointers that may be written through */
   *ret_hardware = *h;
   ret_hardware->calibration.attention_kernel = attention_kernel;
+  ret_hardware->calibration.clock = ls_clock (&h->calibration, &h->spec.gpu, n_gpus);
   if (attention_kernel == LS_ATTENTION_KERNEL_AUTO || known.attention[attention_kernel][0].is_fitted)
     return TRUE;
   g_autoptr (GString) names = g_string_new ("auto");

@@ -45,9 +45,11 @@ LsCluster *ls_hardware_build (const LsHardware *hardware, uint32_t n_nodes, GErr
  * GPUs, else the file's. Also LS_ERROR_CONFLICT: the nodes do not hold the GPUs. */
 LsCluster *ls_hardware_build_asked (const LsHardware *hardware, uint32_t n_nodes, uint32_t n_gpus, GError **error);
 
-/* The hardware with the implementation of attention that a job runs (LsAttentionKernel); borrows
- * all. LS_ERROR_CONFLICT: its calibration does not know that. */
-gboolean ls_hardware_with_attention (const LsHardware *hardware, int attention_kernel, LsHardware *ret_hardware, GError **error);
+/* The hardware as a job runs it: with its implementation of attention (LsAttentionKernel), at the
+ * pace of the slowest of so many GPUs (compute/clock.h; 1: of a mean one). Borrows all.
+ * LS_ERROR_CONFLICT: the calibration does not know that attention. */
+gboolean ls_hardware_for_job (const LsHardware *hardware, int attention_kernel, uint32_t n_gpus, LsHardware *ret_hardware,
+                              GError **error);
 
 /* LS_ERROR_CONFLICT: the GPU's file gives no peak rate for the number format; says which it has. */
 gboolean ls_hardware_check_dtype (const LsGpu *gpu, LsDtype dtype, GError **error);

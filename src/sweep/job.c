@@ -138,7 +138,7 @@ prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, con
   if (!ls_hardware_check_dtype (&r->cluster->spec.gpu, (LsDtype) r->strategy.dtype, error))
     return NULL;
   LsHardware chosen;
-  if (!ls_hardware_with_attention (hardware, r->strategy.attention_kernel, &chosen, error))
+  if (!ls_hardware_for_job (hardware, r->strategy.attention_kernel, r->strategy.gpus, &chosen, error))
     return NULL;
   r->plan = lower (model, &chosen, r->cluster, &r->strategy, order, error);
   if (!r->plan || !ls_conserves_flops (r->plan, model, &r->strategy, error))
@@ -180,7 +180,8 @@ ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware, con
     return NULL;
   LsRunOptions run = *options;
   LsHardware chosen;
-  if (!ls_hardware_with_attention (hardware, r->strategy.attention_kernel, &chosen, error))
+  bool is_drawn = run.stragglers && run.stragglers->sigma > 0; /* each rank has a speed of its own */
+  if (!ls_hardware_for_job (hardware, r->strategy.attention_kernel, is_drawn ? 1 : r->plan->n_ranks, &chosen, error))
     return NULL;
   ls_fitted_host (hardware, &run.host);
   r->timeline
