@@ -100,6 +100,7 @@ static const GOptionEntry knobs[] = {
   KNOB ("offload-to", "Where that lives: cpu, nvme; default cpu", "PLACE"),
   KNOB ("bucket-bytes", "ddp: size of a bucket; default 25MiB, the first 1MiB", "SIZE"),
   KNOB ("bucket-params", "megatron: parameters of a bucket; default the larger of 40e6 and 1e6 dp", "N"),
+  SWITCH ("wgrad-placeholders", on_knob, "megatron: 16-bit tensors stand for gradients, as with Transformer Engine from 2.3 on"),
   KNOB ("tp-overlap", "Overlap of tensor-parallel communication with GEMMs; default 0", "0|1"),
   KNOB ("tp-overlap-kind", "bulk: beside GEMMs that do not need it; ring: pipelined with those that do too; default ring", "KIND"),
   KNOB ("tp-async", "Tensor-parallel collectives of the backward beside a GEMM, as Megatron-LM since 2022; default 1",

@@ -245,6 +245,7 @@ const LsField ls_strategy_fields[] = {
   BOOL (offload_activations, "false", "kept activations go to the host's memory and come back"),
   ENUM (fp8_recipe, fp8_recipes, "delayed", "fp8: scaling factors of earlier steps, of this tensor, or of its blocks"),
   BOOL (fp8_params, "false", "fp8: weights are stored and gathered in fp8"),
+  BOOL (wgrad_placeholders, "false", "megatron, with Transformer Engine from 2.3 on: a 16-bit tensor stands for the gradient of each shape of weight"),
   BOOL (p2p_warmup_flush, "false", "overlapped p2p: in warm-up and cool-down too"),
   BOOL (post_validation, "false", "nobody waits for the norm of the gradients: it is checked a step later"),
   { NULL },

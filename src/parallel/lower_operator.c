@@ -187,12 +187,16 @@ build_backward_operator (Build *b, const Chunk *c, guint i, LsActionType pass)
     last = build_gather_gemm (b, o->igrad, o->n_igrad, LS_TAG_I, LS_TAG_B);
   else
     last = build_kernels (b, o->igrad, o->n_igrad, LS_TAG_I, last);
+  if (pass == LS_ACTION_B && last != NO_OP)
+    hold_placeholder (b, last, c, i, false);
   if (gathers_input)
     build_join (b, async);
   if (is_column)
     async = build_tp_async (b, sp ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, bytes,
                             sp ? "tp reduce-scatter" : "tp all-reduce");
   last = build_wgrad (b, o, pass, last);
+  if (pass == LS_ACTION_B && last != NO_OP)
+    hold_placeholder (b, last, c, i, true);
   if (is_column)
     build_join (b, async);
   experts_after (b, o, true, LS_TAG_B);

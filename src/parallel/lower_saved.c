@@ -37,7 +37,7 @@ input_bytes_apart (const Lower *l, const Chunk *c, guint i)
 
 /* The kept activation of operator i, but for an input that lives apart. Buffer ids: the
  * operator, behind them the layers (inputs kept by full recomputation), then inputs of
- * operators, then gradients of their outputs. */
+ * operators, then gradients of their outputs, then placeholders of theirs. */
 void
 keep_activation (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
 {
@@ -52,6 +52,12 @@ deferred_id (Build *b, const Chunk *c, guint i)
   guint id = c->operators->len + c->n_layers + i;
   b->is_too_long |= id > UINT16_MAX;
   return (uint16_t) id;
+}
+
+uint16_t
+placeholder_id (Build *b, const Chunk *c, guint i)
+{
+  return deferred_id (b, c, 2 * c->operators->len + i);
 }
 
 void

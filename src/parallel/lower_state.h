@@ -138,6 +138,8 @@ const LsKernel *deferred_gemm (const LsOperator *o);
  * of it: the input, and the gradient of the output. */
 void keep_activation (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free);
 void keep_input (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free);
+/* The buffer id of the placeholder of operator i. */
+uint16_t placeholder_id (Build *b, const Chunk *c, guint i);
 void keep_gradient (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free);
 /* All that the forward of a layer keeps. */
 void saved_by_layer (Build *b, uint16_t op, const Chunk *c, uint32_t layer, bool is_free);
@@ -201,6 +203,13 @@ typedef struct {
 /* In a forward, behind operator i; in a backward, before it (r->layer UINT32_MAX at first). */
 void offload_behind (Build *b, const Chunk *c, guint i);
 void reload_before (Build *b, const Chunk *c, guint i, Reload *r);
+
+/* --- lower_placeholders.c --------------------------------------------------- */
+
+/* Those of linears, for the whole run. */
+uint64_t placeholder_bytes (const Lower *l, uint32_t pp_rank);
+/* That of the head, if operator i is it: from before its weight gradient to behind it. */
+void hold_placeholder (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free);
 
 /* --- lower_cp.c ------------------------------------------------------------ */
 

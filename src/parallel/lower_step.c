@@ -209,6 +209,7 @@ step_static_memory (const Lower *l, uint32_t pp_rank, LsProgram *p)
   bytes[LS_MEM_PARAMETERS] = weight_bytes (l, pp_rank);
   bytes[LS_MEM_GRADIENTS] = dp_grad_bytes (l, n_kept (l, pp_rank, CUT_GRADS));
   bytes[LS_MEM_OPTIMIZER] = n_kept (l, pp_rank, CUT_OPTIMIZER) * (is_mixed ? 12 : 8);
+  bytes[LS_MEM_WORKSPACE] = placeholder_bytes (l, pp_rank);
   uint64_t all = states (bytes);
   if (dp_way (l)->static_memory)
     dp_way (l)->static_memory (l, pp_rank, bytes);

@@ -115,6 +115,8 @@ typedef struct {
   int fp8_recipe;   /* LsFp8Recipe                                             */
   bool fp8_params;  /* weights are kept and gathered in fp8                    */
 
+  bool wgrad_placeholders; /* megatron: tensors that stand for gradients (lower_placeholders.c) */
+
   bool p2p_warmup_flush; /* overlapped p2p in warm-up and cool-down too         */
   bool post_validation;  /* nobody waits for the norm: checked a step later     */
 } LsStrategy;

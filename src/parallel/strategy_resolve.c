@@ -310,6 +310,8 @@ check_data_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (s->collective_lists && (s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage != 3 || s->offload != LS_OFFLOAD_NONE))
     conflict (diags, "/collective_lists", "expected dp_kind deepspeed, zero 3 and no offload with it; got %s, %u%s", ls_dp_kind_name (s->dp_kind),
               s->zero_stage, s->offload != LS_OFFLOAD_NONE ? " and offload" : "");
+  if (s->wgrad_placeholders && s->dp_kind != LS_DP_MEGATRON && s->dp_kind != LS_DP_NONE)
+    conflict (diags, "/wgrad_placeholders", "expected dp_kind megatron with it; got %s", ls_dp_kind_name (s->dp_kind));
   if (s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage >= 2 && s->pp > 1)
     conflict (diags, "/zero", "expected 0 or 1 with pp %u, as DeepSpeed's pipeline engine accumulates whole gradients; got %u",
               s->pp, s->zero_stage);
