@@ -17,6 +17,8 @@ typedef struct {
   double hbm_efficiency;           /* achievable share of it: capacity of the HBM resource */
   double power_limited_flops;      /* 16-bit rate that long GEMMs keep under a power limit that
                                       the calibration did not have; 0: none               */
+  bool persistent_gemms;           /* its GEMMs launch a block for each SM, which works through
+                                      tiles: blocks that find no SM run afterwards        */
   double clock_spread;             /* standard deviation among chips of the rate of GEMMs,
                                       relative to its mean                                */
   uint64_t hbm_bytes;              /* an "80 GB" HBM holds 80 GiB                         */

@@ -94,7 +94,7 @@ comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
   c->frame[member] = frame;
   c->op[member] = op_index;
   c->arrived = MAX (c->arrived, at);
-  kernel_residency (x, r, c->motion.call->sm_share, +1);
+  kernel_residency (x, r, op, c->motion.call->sm_share, +1);
   if (++c->n_arrived < group->n_ranks)
     return;
   for (uint32_t i = 0; i < group->n_ranks; i++)

@@ -137,7 +137,7 @@ group_launch (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
   Frame *f = rank_frame (r, frame);
   const LsOp *op = &f->seg->ops[op_index];
   f->time[op_index] = op->n_transfers * (UNMATCHED_ONE + 1);
-  kernel_residency (x, r, group_share (x, r, op), +1);
+  kernel_residency (x, r, op, group_share (x, r, op), +1);
   for (uint32_t i = 0; i < op->n_transfers; i++) {
     const LsTransfer *t = &op->transfers[i];
     Channel *ch = group_channel (x, r, t);

@@ -7,6 +7,25 @@
  *
  * s is what communication holds from launch to end (its channels) and, while its data
  * move, what their traffic costs a compute-bound kernel besides (LsNccl.stall_per_byte).
+ * Persistent GEMMs (LsGpu.persistent_gemms) launch a block for each SM, and each works through its
+ * part of the tiles. If communication is resident as one starts, the blocks that find no SM wait for
+ * the others to end, or for the communication: a second wave, which takes as long as the GEMM alone,
+ * however few SMs are held (pytorch/pytorch issue 143988 of H100; forums.developer.nvidia.com 337991:
+ * 132 blocks beside the 24 of an all-gather, 80 % of peak alone and 47 % beside). One that is there
+ * first keeps its SMs. So s is
+ *
+ *     1 - (1 - 1/2) (1 - stall)   of a persistent GEMM that starts beside communication; if that
+ *                                 is over before the first wave, the GEMM begins anew, alone
+ *     margin + stall              of one that communication comes to
+ *     channels + stall            of other kernels
+ *
+ * A library may tell GEMMs to leave the SMs of its communication (LsOp.has_margin): that is the margin.
+ *
+ * Worked example: 400 us alone. Beside communication for all of its time 800 us; if that ends after
+ * 150 us, 150 + 400.
+ *
+ * Deviation: communication that comes to a GEMM does not wait for its SMs.
+ *
  * Example: all-gathers of 4 GiB over 8 A100-40G beside GEMMs: 24 of 108 SMs and 1.6
  * bytes of HBM time per byte at 246 of 1,555 GB/s, 0.22 + 0.25 = 0.47 of the GEMM's rate;
  * measured 0.46 to 0.49 (mist_a100_40gb_overlap.csv). */
@@ -40,6 +59,33 @@ kernel_run_alone (Run *x, Rank *r, const Candidate *c)
   kernel_finish (x, r, frame, op, end);
 }
 
+static bool
+is_persistent (const Run *x, const XOp *op)
+{
+  if (op->cost == NO_ID || !x->cluster->spec.gpu.persistent_gemms)
+    return false;
+  int kind = x->plan->kernels[op->cost].kind;
+  return kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM;
+}
+
+/* Communication holds SMs that GEMMs count on. */
+static bool
+is_crowded (const Rank *r)
+{
+  return r->sm_share > r->sm_margin;
+}
+
+/* Of a compute-bound kernel's rate, what communication takes; at most 0.95. */
+static double
+share_taken (const Run *x, const Rank *r, const XOp *op)
+{
+  double stall = (double) r->stall / (double) LS_COEF_ONE;
+  if (is_persistent (x, op) && r->is_kernel_split)
+    return fmin (1 - 0.5 * (1 - fmin (stall, 1)), 0.95);
+  uint64_t held = is_persistent (x, op) ? r->sm_margin : r->sm_share;
+  return fmin ((double) held / (double) LS_COEF_ONE + stall, 0.95);
+}
+
 /* Rate of the running kernel, in bytes/s (per second if it has no traffic), when
  * communication holds part of the SMs. */
 static double
@@ -50,7 +96,7 @@ kernel_cap (Run *x, const Rank *r)
   const XOp *op = &f->seg->x[r->kernel_op];
   if (r->sm_share + r->stall == 0)
     return r->kernel.nominal_rate;
-  double share = fmin ((double) (r->sm_share + r->stall) / (double) LS_COEF_ONE, 0.95);
+  double share = share_taken (x, r, op);
   bool is_recorded = f->seg->ops[r->kernel_op].recorded != LS_TIME_NEVER;
   if (is_recorded) /* nothing is known of what bounds it: take it for compute */
     return r->kernel.nominal_rate * (1 - share);
@@ -77,6 +123,7 @@ kernel_start (Run *x, Rank *r, const Candidate *c)
   r->kernel_frame = st->frame;
   r->kernel_op = st->op;
   r->kernel_start = c->start;
+  r->is_kernel_split = is_crowded (r);
   r->kernel.remaining = has_traffic ? x->plan->kernels[op->cost].bytes * MAX (1, f->seg->ops[st->op].repeat) : 1.0;
   r->kernel.n_uses = has_traffic ? 1 : 0;
   r->kernel.nominal = alone;
@@ -121,11 +168,36 @@ kernel_recap (Run *x, Rank *r)
   leases_enter (x->message_net.leases, &r->kernel);
 }
 
+/* Communication is over before the first wave of blocks: the second has all of its time before it. */
+static void
+kernel_begin_anew (Run *x, Rank *r)
+{
+  if (!r->is_kernel_running || !r->is_kernel_split || is_crowded (r))
+    return;
+  const XOp *op = &rank_frame (r, r->kernel_frame)->seg->x[r->kernel_op];
+  LsTime alone = kernel_time_alone (r, op);
+  if (!is_persistent (x, op) || x->engine.now >= r->kernel_start + alone)
+    return;
+  r->is_kernel_split = false;
+  leases_leave (x->message_net.leases, &r->kernel);
+  ls_flow_remove (x->net, &r->kernel);
+  r->kernel.nominal = alone;
+  r->kernel.remaining = r->kernel.nominal_rate * ls_time_to_s (alone);
+  r->kernel.cap = kernel_cap (x, r);
+  leases_enter (x->message_net.leases, &r->kernel);
+  ls_flow_add (x->net, &r->kernel);
+}
+
 void
-kernel_residency (Run *x, Rank *r, uint64_t sm_share, int sign)
+kernel_residency (Run *x, Rank *r, const LsOp *op, uint64_t sm_share, int sign)
 {
   r->n_resident = (uint32_t) ((int64_t) r->n_resident + sign);
   r->sm_share = sign > 0 ? r->sm_share + sm_share : r->sm_share - sm_share;
+  if (op->has_margin)
+    r->sm_margin = sign > 0 ? r->sm_margin + sm_share : r->sm_margin - sm_share;
+  if (sign > 0 && r->is_kernel_running && x->engine.now == r->kernel_start && is_crowded (r))
+    r->is_kernel_split = true; /* launched before it, as an asynchronous collective is */
+  kernel_begin_anew (x, r);
   kernel_recap (x, r);
 }
 

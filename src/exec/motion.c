@@ -332,7 +332,7 @@ comm_over (Run *x, uint32_t rank, uint64_t frame, uint16_t op, uint64_t sm_share
     r->call_span[xop->slot] = f->span[op];
   }
   if (xop->kind != LS_OP_COPY) /* copy engines hold no SMs */
-    kernel_residency (x, r, sm_share, -1);
+    kernel_residency (x, r, &f->seg->ops[op], sm_share, -1);
   rank_op_ended (x, r, frame, op, at);
   rank_ready (x, r);
 }

@@ -159,6 +159,8 @@ typedef struct {
   uint64_t kernel_frame;
   uint16_t kernel_op;
   LsTime kernel_start;
+  bool is_kernel_split; /* its blocks found only part of the SMs: two waves */
+  uint64_t sm_margin;  /* of sm_share, what GEMMs were launched to leave */
   uint32_t n_copies;   /* in progress                                */
   uint32_t n_resident; /* communication ops from launch to end          */
   uint64_t sm_share;   /* that they hold, in 1/LS_COEF_ONE              */
@@ -314,7 +316,7 @@ LsTime kernel_time_alone (const Rank *r, const XOp *op);
 void kernel_run_alone (Run *x, Rank *r, const Candidate *c); /* it meets nobody         */
 void kernel_start (Run *x, Rank *r, const Candidate *c);     /* as an activity          */
 /* Communication that holds this share of the SMs was launched (+1) or is over (-1). */
-void kernel_residency (Run *x, Rank *r, uint64_t sm_share, int sign);
+void kernel_residency (Run *x, Rank *r, const LsOp *op, uint64_t sm_share, int sign);
 /* Moving data take this share of a compute-bound kernel's rate (+1), or no longer do (-1). */
 void kernel_stall (Run *x, Rank *r, uint64_t stall, int sign);
 

@@ -25,6 +25,8 @@ const LsField ls_gpu_fields[] = {
     .meaning = "16-bit rate that long matrix products keep under a power limit below that of the calibration" },
   { "clock_spread", LS_FIELD_DOUBLE, offsetof (LsGpu, clock_spread), .max = 0.2, .default_text = "0",
     .meaning = "standard deviation of the rate of matrix products among such chips: a job waits for its slowest" },
+  { "persistent_gemms", LS_FIELD_BOOL, offsetof (LsGpu, persistent_gemms), .default_text = "false",
+    .meaning = "GEMMs launch a block for each SM: what finds none beside communication runs in a second wave" },
   { "hbm_size", LS_FIELD_BYTES, offsetof (LsGpu, hbm_bytes), .required = true, .above = true,
     .meaning = "an \"80 GB\" HBM holds 80GiB" },
   { "reserved", LS_FIELD_BYTES, offsetof (LsGpu, reserved_bytes), .default_text = "0B",

@@ -184,6 +184,8 @@ static const LsField op_fields[] = {
   ENUM (TraceOp, "coll", coll, colls, .default_text = "none", .meaning = "of a collective: which"),
   { "algorithm", LS_FIELD_STRING, offsetof (TraceOp, algorithm), .default_text = "chosen as NCCL does",
     .meaning = "of a collective: by which algorithm (those of `lockstep collective`)" },
+  { "margin", LS_FIELD_BOOL, offsetof (TraceOp, has_margin), .default_text = "false",
+    .meaning = "of a collective: GEMMs beside it are launched on the SMs that it leaves" },
   BYTES (TraceOp, "bytes", bytes, .default_text = "0B",
          .meaning = "of a collective: the whole array, as nccl-tests counts; of a copy"),
   ENUM (TraceOp, "dtype", dtype, dtypes, .default_text = "the kernel's, or fp32", .meaning = "of the numbers"),

@@ -37,6 +37,7 @@ typedef struct {
 typedef struct {
   char *name, *algorithm;
   int kind, stream, tag, host, slot, coll, dtype, direction;
+  bool has_margin;
   uint32_t kernel, root, layer, unit, event;
   LsTime recorded;
   uint32_t repeat;

@@ -64,6 +64,7 @@ op_of (const LsOp *op, const GArray *kernels)
   if (op->kind == LS_OP_COLLECTIVE) {
     to.slot = op->slot;
     to.coll = op->coll;
+    to.has_margin = op->has_margin;
     to.algorithm = op->algorithm ? BORROWED (op->algorithm) : NULL;
     to.root = op->root > 0 ? op->root : LS_TRACE_ABSENT;
   }

@@ -159,6 +159,7 @@ static uint16_t
 build_tp_async (Build *b, int coll, uint64_t bytes, const char *name)
 {
   uint16_t op = build_tp (b, coll, bytes, LS_TAG_B, name);
+  g_array_index (b->ops, LsOp, op).has_margin = b->l->s->tp_overlap;
   if (!b->l->s->tp_async && !b->l->s->tp_overlap)
     build_join (b, op);
   return op;

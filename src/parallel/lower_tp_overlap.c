@@ -32,7 +32,8 @@
  * which fills the last wave of a piece. Out of row-parallel layers it scatters by default with
  * a kernel on 16 SMs (method pipeline, 4 pieces); here as with ring_exchange. Partial sums go
  * to the next rank here, straight to their owner there: the same through NVSwitches. Bulk
- * collectives are NCCL's. PyTorch cuts the backward of column-parallel layers in pieces too. */
+ * collectives are NCCL's, save that the GEMM is launched on the SMs that they leave (set_sm_margin, in the
+ * same file the default of all but ring_exchange). PyTorch cuts the backward of column-parallel layers in pieces too. */
 #include "parallel/lower_state.h"
 
 bool

@@ -168,6 +168,7 @@ typedef struct {
   uint8_t coll;   /* LsCollKind as a number (network/coll.h) */
   uint8_t dtype;
   uint8_t parts;  /* LsParts    */
+  bool has_margin; /* a collective: GEMMs are launched on the SMs that it leaves (exec/kernel.c) */
   uint16_t layer; /* index in the chunk; UINT16_MAX: none */
   uint16_t unit;  /* bucket; UINT16_MAX: none             */
   uint16_t event; /* record, wait: event class; LS_EVENT_NONE */

@@ -1,7 +1,8 @@
 /* Pins: what communication costs a compute-bound kernel beside it. The SMs of its
  * channels from launch to end, waiting for partners included; and while its data move
  * the time of the HBM for stall_per_byte bytes per byte of the array, twice for
- * all-reduce; nothing before and after; nothing for copy engines. */
+ * all-reduce; nothing before and after; nothing for copy engines. A persistent GEMM that
+ * starts beside communication runs in two waves, unless it was told to leave its SMs. */
 #include "ls_test.h"
 
 #include <math.h>
@@ -15,19 +16,36 @@
 
 static const uint32_t both[] = { 0, 1 };
 
+typedef enum { PLAIN, PERSISTENT, PERSISTENT_WITH_MARGIN } Gemm;
+
+/* Of the same time, and with so little traffic that HBM does not matter. */
+static void
+make_gemm (Hand *h, uint16_t kernel, uint16_t collective, Gemm gemm)
+{
+  LsKernel shape = ls_kernel_gemm ("gemm", LS_DTYPE_FP16, 64, 64, 64, 1, 2, false);
+  shape.bytes = 1;
+  g_array_append_val (h->kernels, shape);
+  g_array_index (h->ops[0], LsOp, kernel).kernel = 0;
+  g_array_index (h->ops[0], LsOp, collective).has_margin = gemm == PERSISTENT_WITH_MARGIN;
+  h->cluster->spec.gpu.persistent_gemms = gemm != PLAIN;
+}
+
 /* When the kernel of rank 0 ends that begins together with a collective; rank 1 joins
  * the collective late. */
 static LsTime
-kernel_end (LsCollKind kind, double stall_per_byte, LsTime late, LsTime *ret_latency, LsTime *ret_moving, double *ret_share)
+kernel_end (LsCollKind kind, Gemm gemm, double stall_per_byte, LsTime late, LsTime *ret_latency, LsTime *ret_moving,
+            double *ret_share)
 {
   Hand *h = hand_new (2);
   h->nccl.stall_per_byte = stall_per_byte;
   hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, both, 2);
   if (late > 0)
     hand_kernel (h, 1, LS_TAG_F, late);
-  hand_join (h, 0, hand_async (h, 0, LS_SLOT_TP, LS_STREAM_TP, (int) kind, BYTES));
+  uint16_t collective = hand_async (h, 0, LS_SLOT_TP, LS_STREAM_TP, (int) kind, BYTES);
+  hand_join (h, 0, collective);
   g_array_set_size (h->next_deps[0], 0); /* the kernel does not wait for it */
   uint16_t kernel = hand_kernel (h, 0, LS_TAG_F, KERNEL);
+  make_gemm (h, kernel, collective, gemm);
   hand_sync (h, 1, LS_SLOT_TP, LS_STREAM_TP, (int) kind, BYTES);
   hand_kernel (h, 1, LS_TAG_F, KERNEL);
 
@@ -54,7 +72,7 @@ check (LsCollKind kind, double passes, double stall_per_byte, LsTime late)
 {
   LsTime latency, moving;
   double share;
-  LsTime end = kernel_end (kind, stall_per_byte, late, &latency, &moving, &share);
+  LsTime end = kernel_end (kind, PLAIN, stall_per_byte, late, &latency, &moving, &share);
   LsClusterSpec spec = tiny_dgx (1);
   double stall_s = stall_per_byte * passes * (double) BYTES / spec.gpu.hbm_bytes_per_s;
   double resident_s = ls_time_to_s (late + latency + moving);
@@ -102,4 +120,20 @@ copy_engines_stall_nobody (void)
   hand_free (h);
 }
 
-LS_TEST_MAIN ("stall", LS_TEST (moving_data_stall_a_kernel), LS_TEST (waiting_costs_only_the_sms), LS_TEST (copy_engines_stall_nobody))
+/* 20 ms beside a collective: it waits for that to end, or for its own first blocks. */
+static void
+a_persistent_gemm_needs_two_waves (void)
+{
+  for (LsTime late = 0; late <= 30 * LS_MS; late += 30 * LS_MS) {
+    LsTime latency, moving;
+    double share;
+    LsTime end = kernel_end (LS_COLL_ALL_GATHER, PERSISTENT, 0, late, &latency, &moving, &share);
+    double waits_s = fmin (ls_time_to_s (late + latency + moving), ls_time_to_s (KERNEL));
+    LS_CHECK_NEAR (ls_time_to_s (end), waits_s + ls_time_to_s (KERNEL), 1e-6);
+    end = kernel_end (LS_COLL_ALL_GATHER, PERSISTENT_WITH_MARGIN, 0, 0, &latency, &moving, &share);
+    LS_CHECK_NEAR (ls_time_to_s (end), ls_time_to_s (KERNEL) + share * ls_time_to_s (latency + moving), 1e-6);
+  }
+}
+
+LS_TEST_MAIN ("stall", LS_TEST (moving_data_stall_a_kernel), LS_TEST (waiting_costs_only_the_sms),
+              LS_TEST (a_persistent_gemm_needs_two_waves), LS_TEST (copy_engines_stall_nobody))
