@@ -432,3 +432,13 @@ ls_memory_allocator_name (int allocator)
 {
   return allocator == LS_MEMORY_CACHING ? "caching" : "exact";
 }
+
+uint64_t
+ls_memory_allocated (const LsMemory *m)
+{
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < m->n_classes; i++)
+    if (m->classes[i].count > 0)
+      most = MAX (most, m->classes[i].peak_bytes - outside_allocator (&m->classes[i]));
+  return most;
+}

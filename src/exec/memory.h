@@ -89,6 +89,10 @@ LsMemory *ls_memory_new (const LsMemoryInput *in);
 void ls_memory_free (LsMemory *m); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsMemory, ls_memory_free)
 
+/* What PyTorch's allocator has handed out at most on any rank (torch.cuda.max_memory_allocated):
+ * the peak without what NCCL has from the driver. */
+uint64_t ls_memory_allocated (const LsMemory *m);
+
 /* The class of a rank that needs most: of equals the one with the lowest rank. */
 const LsClassMemory *ls_memory_fullest (const LsMemory *m);
 

@@ -17,6 +17,7 @@ static const LsField case_fields[] = {
   TEXT (caveat, false),
   { "iteration_s", LS_FIELD_DOUBLE, offsetof (LsCase, measured_s), .required = true, .min = LS_MEASURED_MIN_S,
     .max = LS_MEASURED_MAX_S },
+  { "allocated_gib", LS_FIELD_DOUBLE, offsetof (LsCase, allocated_gib), .above = true, .max = LS_MEASURED_MAX_GIB },
   { NULL },
 };
 

@@ -11,6 +11,8 @@
  *   dp_kind (none, ps, ddp, megatron, fsdp1, fsdp2, deepspeed, xla-fsdp)
  *   p2p (none, batched, scatter-gather, overlapped)
  *   iteration_s  measured, in seconds
+ *   allocated_gib  optional: what PyTorch had allocated at most on the fullest rank, measured
+ *     (torch.cuda.max_memory_allocated: without NCCL, the CUDA context and fragmentation)
  *   split, source, caveat  optional
  * The limits of a cell are those of the same key in a model or strategy file. */
 #ifndef LS_IO_READ_CASES_H
@@ -25,12 +27,15 @@
 /* Step times that make sense, seconds: what a picosecond clock resolves, and 30 years. */
 #define LS_MEASURED_MIN_S 1e-9
 #define LS_MEASURED_MAX_S 1e9
+/* And memory of an accelerator, above 0. */
+#define LS_MEASURED_MAX_GIB 1e6
 
 typedef struct {
   char *id, *split, *cluster, *source, *caveat; /* "" where the column is absent */
   LsModel model;       /* the columns' part: norm, position and the like unset   */
   LsStrategy strategy; /* its `gpus` is the column's                             */
   double measured_s;
+  double allocated_gib; /* 0: not measured */
 } LsCase;
 
 /* Reads all rows; NULL, with located diagnostics, if any cell is wrong or there is no

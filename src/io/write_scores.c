@@ -11,6 +11,12 @@ ls_score_row_error_pct (const LsScoreRow *row)
   return 100 * (row->predicted_s / row->measured_s - 1);
 }
 
+double
+ls_score_row_memory_error_pct (const LsScoreRow *row)
+{
+  return 100 * (row->predicted_gib / row->measured_gib - 1);
+}
+
 /* ---- text ---- */
 
 /* A number with a sign if asked for, or a dash, right-aligned. */
@@ -149,6 +155,36 @@ append_refusals (GString *out, const LsScores *s)
 }
 
 static void
+append_memory_row (GString *out, int width, const LsScoreRow *row)
+{
+  g_string_append_printf (out, "%-*s", width, row->id);
+  append_number (out, 14, "%.2f", row->measured_gib);
+  append_number (out, 14, "%.2f", row->predicted_gib);
+  append_number (out, 9, "%+.1f", ls_score_row_memory_error_pct (row));
+  g_string_append (out, isnan (row->predicted_gib) ? "\n" : " %\n");
+}
+
+/* Rows whose memory was measured, and their errors in one line. */
+static void
+append_memory (GString *out, const LsScores *s)
+{
+  if (s->memory.n + s->memory.refused == 0)
+    return;
+  int width = longest_id (s);
+  g_string_append_printf (out, "\n%-*s%14s%14s%9s\n", width, "memory", "measured GiB", "predicted GiB", "error");
+  for (guint i = 0; i < s->n_rows; i++)
+    if (s->rows[i].measured_gib > 0)
+      append_memory_row (out, width, &s->rows[i]);
+  g_string_append_printf (out, "%u rows: mean absolute error ", s->memory.n);
+  append_number (out, 0, "%.1f", s->memory.mape_pct);
+  g_string_append (out, " %, bias ");
+  append_number (out, 0, "%+.1f", s->memory.bias_pct);
+  g_string_append (out, " %, worst ");
+  append_number (out, 0, "%+.1f", s->memory.worst_pct);
+  g_string_append (out, " %\n");
+}
+
+static void
 append_assumed (GString *out, const LsScores *s)
 {
   for (guint i = 0; s->assumed && s->assumed[i]; i++)
@@ -170,6 +206,7 @@ ls_scores_to_text (const LsScores *s)
   append_families (out, s, width);
   append_baseline (out, s, width, LS_BASELINE_OWN, "own-mfu: a calculator that knows one MFU, from the other rows of the family");
   append_baseline (out, s, width, LS_BASELINE_OTHERS, "any-mfu: the same, from the rows of all other families");
+  append_memory (out, s);
   append_refusals (out, s);
   ls_ablations_to_text (s, out);
   append_assumed (out, s);

@@ -36,6 +36,7 @@ typedef struct {
   double baseline_s[LS_N_BASELINES]; /* NaN: refused, or nothing to know an MFU from  */
   const char *architecture; /* of its GPUs, static; NULL: refused */
   double mfu;         /* predicted; NaN: refused */
+  double measured_gib, predicted_gib; /* memory; 0: not measured. Predicted NaN: refused */
 } LsScoreRow;
 
 /* Rows refused for one reason. */
@@ -56,6 +57,7 @@ typedef struct {
 typedef struct {
   LsScore total;
   LsScore total_baseline[LS_N_BASELINES];
+  LsScore memory; /* of rows whose memory was measured: n + refused is 0 if none */
   guint n_families;
   const LsFamilyScore *families;
   guint n_rows;
@@ -70,6 +72,7 @@ typedef struct {
 
 /* Signed, in percent of the measurement; NaN if refused. */
 double ls_score_row_error_pct (const LsScoreRow *row);
+double ls_score_row_memory_error_pct (const LsScoreRow *row);
 
 /* Newly allocated, ending in a newline. */
 char *ls_scores_to_json (const LsScores *s);

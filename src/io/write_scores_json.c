@@ -50,6 +50,11 @@ write_row (LsJsonOut *w, const LsScoreRow *row)
   ls_json_out_double (w, "error_pct", ls_score_row_error_pct (row));
   ls_json_out_string (w, "status", isnan (row->predicted_s) ? "refused" : "ok");
   ls_json_out_string (w, "reason", row->reason);
+  if (row->measured_gib > 0) {
+    ls_json_out_double (w, "measured_gib", row->measured_gib);
+    ls_json_out_double (w, "predicted_gib", row->predicted_gib);
+    ls_json_out_double (w, "memory_error_pct", ls_score_row_memory_error_pct (row));
+  }
   ls_json_out_double (w, "ideal_s", row->ideal_s);
   ls_json_out_begin_object (w, "constant_mfu_s");
   for (LsBaseline b = 0; b < LS_N_BASELINES; b++)
@@ -115,6 +120,8 @@ ls_scores_to_json (const LsScores *s)
   ls_json_out_init (&w, text, 2);
   ls_json_out_begin_object (&w, NULL);
   write_compared (&w, "summary", &s->total, s->total_baseline);
+  if (s->memory.n + s->memory.refused > 0)
+    write_score (&w, "memory", &s->memory);
   ls_json_out_begin_object (&w, "by_family");
   for (guint i = 0; i < s->n_families; i++)
     write_compared (&w, s->families[i].family, &s->families[i].score, s->families[i].baseline);

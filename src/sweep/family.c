@@ -33,6 +33,18 @@ ls_family_tp_async (const char *family)
 }
 
 int
+ls_family_cp_kind (const char *family)
+{
+  return strcmp (family, "simumax") == 0 ? LS_CP_ULYSSES : LS_CP_RING;
+}
+
+bool
+ls_family_wgrad_placeholders (const char *family)
+{
+  return strcmp (family, "simumax") == 0;
+}
+
+int
 ls_family_backward_prefetch (const char *family)
 {
   return strcmp (family, "mpt") == 0 ? LS_PREFETCH_POST : LS_PREFETCH_PRE;

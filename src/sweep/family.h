@@ -28,6 +28,8 @@
  * DeepSpeed of spring 2021 (stage 3 was released in March, v0.3.13; the paper, arXiv 2104.04473, is of
  * April, revised in August), whose collectives take lists of tensors: parallel/lower_dp_deepspeed3.c.
  *
+ * SimuMax ran Transformer Engine 2.11 and cp_comm_type a2a (docs/b200/b200_real_repro_guide.md).
+ *
  * Implementations of flash attention. llm-foundry's benchmarks (scripts/train/benchmarking): sweep.py for 128 to
  * 512 H100 says flash, installed as flash-attn 2, for 1b, 3b, 7b and 70b, and triton for 13b and 30b. For the other
  * tables nothing says it: --attn_impl of submit_benchmarks.py was triton by default at first and flash later, and the
@@ -51,6 +53,12 @@ void ls_family_complete_model (const char *family, LsModel *model);
 
 /* Whether the family's software has the asynchronous backward (--tp-async). */
 bool ls_family_tp_async (const char *family);
+
+/* How context parallelism exchanges (--cp-kind): LsCpKind. */
+int ls_family_cp_kind (const char *family);
+
+/* Whether tensors stand for weight gradients (--wgrad-placeholders). */
+bool ls_family_wgrad_placeholders (const char *family);
 
 /* When FSDP1 gathers ahead in the backward (--backward-prefetch): LsPrefetch. */
 int ls_family_backward_prefetch (const char *family);

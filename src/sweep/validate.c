@@ -14,6 +14,8 @@
 #include "sweep/residuals.h"
 #include "sweep/score.h"
 
+#define GIB 1073741824.0
+
 /* A cluster that rows name: loaded once, before the threads start. */
 typedef struct {
   LsHardware *hardware; /* NULL: refused, with reason */
@@ -130,6 +132,8 @@ choose (LsValidationRun *v, const char *split, const GRegex *only)
     c->strategy.backward_prefetch = ls_family_backward_prefetch (g_ptr_array_index (v->families, v->families->len - 1));
     c->strategy.collective_lists = c->strategy.zero_stage == 3 && ls_family_collective_lists (g_ptr_array_index (v->families, v->families->len - 1));
     c->strategy.grad_norm = ls_family_grad_norm (c->id, c->strategy.schedule);
+    c->strategy.cp_kind = ls_family_cp_kind (g_ptr_array_index (v->families, v->families->len - 1));
+    c->strategy.wgrad_placeholders = ls_family_wgrad_placeholders (g_ptr_array_index (v->families, v->families->len - 1));
     c->strategy.attention_kernel = ls_family_attention_kernel (c->id, c->strategy.gpus);
   }
 }
@@ -210,6 +214,7 @@ simulate (const LsValidationRun *v, const LsModel *model, const LsHardware *hard
     row->ideal_s = ideal_s (result);
     row->mfu = ls_job_result_mfu (result);
     row->architecture = ls_hardware_architecture (hardware);
+    row->predicted_gib = (double) ls_memory_allocated (result->memory) / GIB;
   } else
     row->reason = one_line (error);
 }
@@ -226,6 +231,7 @@ run_case (gpointer slot_plus_one, gpointer data)
   *row = (LsScoreRow){
     .id = c->id, .family = g_ptr_array_index (v->families, i), .measured_s = c->measured_s, .predicted_s = NAN, .ideal_s = NAN,
     .mfu = NAN,
+    .measured_gib = c->allocated_gib, .predicted_gib = NAN,
   };
 
   const Hardware *h = g_hash_table_lookup (v->hardware, c->cluster);
@@ -307,6 +313,18 @@ score_ablations (LsValidationRun *v)
   }
 }
 
+/* Sizes in the place of times. */
+static void
+score_memory (LsValidationRun *v)
+{
+  g_autofree LsScoreRow *rows = g_new (LsScoreRow, v->chosen->len);
+  guint n = 0;
+  for (guint i = 0; i < v->chosen->len; i++)
+    if (v->rows[i].measured_gib > 0)
+      rows[n++] = (LsScoreRow) { .measured_s = v->rows[i].measured_gib, .predicted_s = v->rows[i].predicted_gib };
+  ls_score (rows, n, &v->scores.memory);
+}
+
 static void
 cover (LsValidationRun *v)
 {
@@ -325,6 +343,7 @@ score (LsValidationRun *v)
   for (LsBaseline b = 0; b < LS_N_BASELINES; b++)
     score_baseline (v, b);
   score_ablations (v);
+  score_memory (v);
   v->refusals = ls_refusals (v->rows, v->chosen->len);
 
   v->scores.n_families = v->distinct->len;

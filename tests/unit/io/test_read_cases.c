@@ -135,7 +135,21 @@ the_published_rows_are_read (void)
   LS_CHECK (cases && cases->len == 671);
 }
 
+/* Of the header of the other tests, with one column more. */
+static void
+memory_may_be_measured_too (void)
+{
+  g_autofree char *header = g_strndup (HEADER, strlen (HEADER) - 1);
+  g_autofree char *text = g_strconcat (header, ",allocated_gib\n",
+                                       "x-1,pool,c,1,24,2048,16,4,8192,50000,1024,swiglu,flash,bf16,fp32,1,1,1,1,1,1,1,1,"
+                                       "0,0,none,none,none,1,0,none,1.25,,,61.5\n", NULL);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GPtrArray) cases = ls_parse_cases ("c.csv", text, diags);
+  if (LS_CHECK (cases && cases->len == 1))
+    LS_CHECK_DOUBLE (((LsCase *) g_ptr_array_index (cases, 0))->allocated_gib, ==, 61.5);
+}
+
 LS_TEST_MAIN ("io/read_cases", LS_TEST (a_row_becomes_a_model_and_a_strategy),
               LS_TEST (every_wrong_cell_is_reported), LS_TEST (cells_have_the_limits_of_the_data_files),
-              LS_TEST (a_table_without_rows_is_refused), LS_TEST (missing_columns_are_named),
+              LS_TEST (a_table_without_rows_is_refused), LS_TEST (missing_columns_are_named), LS_TEST (memory_may_be_measured_too),
               LS_TEST (the_published_rows_are_read))

@@ -70,6 +70,14 @@ early_zero3_uses_lists (void)
   LS_CHECK (!ls_family_collective_lists ("sc21-t1") && !ls_family_collective_lists ("internevo"));
 }
 
+static void
+simumax_says_what_it_ran (void)
+{
+  LS_CHECK_INT (ls_family_cp_kind ("simumax"), ==, LS_CP_ULYSSES);
+  LS_CHECK_INT (ls_family_cp_kind ("dgxc"), ==, LS_CP_RING);
+  LS_CHECK (ls_family_wgrad_placeholders ("simumax") && !ls_family_wgrad_placeholders ("dgxc"));
+}
+
 /* Zero bubble's automatic schedules, save for the row that measures what waiting costs. */
 static void
 automatic_zero_bubble_validates_its_norm_later (void)
@@ -103,5 +111,5 @@ rows_run_the_attention_that_their_source_names (void)
 
 LS_TEST_MAIN ("sweep/family", LS_TEST (rows_run_the_attention_that_their_source_names), LS_TEST (composer_prefetches_behind_a_backward), LS_TEST (families_are_leading_letters_or_named_pairs),
               LS_TEST (the_mlp_tells_the_architecture), LS_TEST (only_the_gpt_papers_train_with_dropout),
-              LS_TEST (maxtext_has_gated_mlps_and_heads_of_128), LS_TEST (older_software_blocks_on_its_backward_collectives), LS_TEST (early_zero3_uses_lists),
+              LS_TEST (maxtext_has_gated_mlps_and_heads_of_128), LS_TEST (older_software_blocks_on_its_backward_collectives), LS_TEST (simumax_says_what_it_ran), LS_TEST (early_zero3_uses_lists),
               LS_TEST (automatic_zero_bubble_validates_its_norm_later))

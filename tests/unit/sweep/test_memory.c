@@ -294,6 +294,39 @@ the_host_does_not_hoard (void)
   LS_CHECK_INT (most_activations ("offload-activations", "1", "host"), <=, kept);
 }
 
+static LsClassMemory
+of_llama (const char *placeholders)
+{
+  g_autoptr (GError) error = NULL;
+  LsJobSpec spec;
+  ls_job_spec_init (&spec);
+  set (&spec, "model", "llama3.1-8b");
+  set (&spec, "cluster", "dgx-h100");
+  set (&spec, "gpus", "2");
+  set (&spec, "tp", "2");
+  set (&spec, "sp", "1");
+  set (&spec, "steps", "1");
+  set (&spec, "wgrad-placeholders", placeholders);
+  g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
+  LS_CHECK_NO_ERROR (error);
+  ls_job_spec_clear (&spec);
+  LS_CHECK (!r || ls_memory_allocated (r->memory) == r->memory->classes[0].peak_bytes - r->memory->classes[0].category_peak[LS_MEM_COMM_BUFFERS]);
+  return r ? *ls_memory_fullest (r->memory) : (LsClassMemory) { 0 };
+}
+
+/* Half of each of the four matrices of a layer (hidden 4096, K and V 1024, MLP 14336), once, for
+ * good; half of the head (128256) only in its backward. */
+static void
+placeholders_stand_for_gradients (void)
+{
+  LsClassMemory without = of_llama ("0"), with = of_llama ("1");
+  uint64_t of_layer = UINT64_C (4096) * (4096 + 2 * 1024 + 4096 + 3 * 14336);
+  LS_CHECK_INT (with.at_begin[LS_MEM_WORKSPACE] - without.at_begin[LS_MEM_WORKSPACE], ==, of_layer);
+  LS_CHECK_INT (with.category_peak[LS_MEM_UNSHARDED] - without.category_peak[LS_MEM_UNSHARDED], ==, UINT64_C (4096) * 128256);
+  LS_CHECK_INT (with.at_end[LS_MEM_UNSHARDED], ==, with.at_begin[LS_MEM_UNSHARDED]);
+}
+
 LS_TEST_MAIN ("memory", LS_TEST (activations_are_the_published), LS_TEST (activations_of_large_models_are_the_published),
               LS_TEST (the_expected_values_are_those_of_the_data), LS_TEST (single_changes_keep_their_word),
-              LS_TEST (pairs_keep_their_word), LS_TEST (a_rank_that_is_not_there_has_no_curve), LS_TEST (the_host_does_not_hoard))
+              LS_TEST (pairs_keep_their_word), LS_TEST (a_rank_that_is_not_there_has_no_curve), LS_TEST (the_host_does_not_hoard),
+              LS_TEST (placeholders_stand_for_gradients))
