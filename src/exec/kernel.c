@@ -68,6 +68,12 @@ is_persistent (const Run *x, const XOp *op)
   return kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM;
 }
 
+static const XOp *
+running_op (Rank *r)
+{
+  return &rank_frame (r, r->kernel_frame)->seg->x[r->kernel_op];
+}
+
 /* Communication holds SMs that GEMMs count on. */
 static bool
 is_crowded (const Rank *r)
@@ -80,7 +86,7 @@ static double
 share_taken (const Run *x, const Rank *r, const XOp *op)
 {
   double stall = (double) r->stall / (double) LS_COEF_ONE;
-  if (is_persistent (x, op) && r->is_kernel_split)
+  if (r->is_kernel_split)
     return fmin (1 - 0.5 * (1 - fmin (stall, 1)), 0.95);
   uint64_t held = is_persistent (x, op) ? r->sm_margin : r->sm_share;
   return fmin ((double) held / (double) LS_COEF_ONE + stall, 0.95);
@@ -94,7 +100,7 @@ kernel_cap (Run *x, const Rank *r)
   Rank *m = (Rank *) r;
   const Frame *f = rank_frame (m, r->kernel_frame);
   const XOp *op = &f->seg->x[r->kernel_op];
-  if (r->sm_share + r->stall == 0)
+  if (r->sm_share + r->stall == 0 && !r->is_kernel_split)
     return r->kernel.nominal_rate;
   double share = share_taken (x, r, op);
   bool is_recorded = f->seg->ops[r->kernel_op].recorded != LS_TIME_NEVER;
@@ -123,7 +129,7 @@ kernel_start (Run *x, Rank *r, const Candidate *c)
   r->kernel_frame = st->frame;
   r->kernel_op = st->op;
   r->kernel_start = c->start;
-  r->is_kernel_split = is_crowded (r);
+  r->is_kernel_split = is_crowded (r) && is_persistent (x, op);
   r->kernel.remaining = has_traffic ? x->plan->kernels[op->cost].bytes * MAX (1, f->seg->ops[st->op].repeat) : 1.0;
   r->kernel.n_uses = has_traffic ? 1 : 0;
   r->kernel.nominal = alone;
@@ -174,9 +180,8 @@ kernel_begin_anew (Run *x, Rank *r)
 {
   if (!r->is_kernel_running || !r->is_kernel_split || is_crowded (r))
     return;
-  const XOp *op = &rank_frame (r, r->kernel_frame)->seg->x[r->kernel_op];
-  LsTime alone = kernel_time_alone (r, op);
-  if (!is_persistent (x, op) || x->engine.now >= r->kernel_start + alone)
+  LsTime alone = kernel_time_alone (r, running_op (r));
+  if (x->engine.now >= r->kernel_start + alone)
     return;
   r->is_kernel_split = false;
   leases_leave (x->message_net.leases, &r->kernel);
@@ -196,7 +201,7 @@ kernel_residency (Run *x, Rank *r, const LsOp *op, uint64_t sm_share, int sign)
   if (op->has_margin)
     r->sm_margin = sign > 0 ? r->sm_margin + sm_share : r->sm_margin - sm_share;
   if (sign > 0 && r->is_kernel_running && x->engine.now == r->kernel_start && is_crowded (r))
-    r->is_kernel_split = true; /* launched before it, as an asynchronous collective is */
+    r->is_kernel_split = is_persistent (x, running_op (r)); /* launched before it, as an asynchronous collective is */
   kernel_begin_anew (x, r);
   kernel_recap (x, r);
 }
