@@ -23,6 +23,8 @@ make_ideal (LsHardware *h, const Machine *m)
   LsNccl *n = &h->nccl;
   double far = m->bus / h->spec.nics;
   h->spec.gpu.peak_flops[LS_DTYPE_BF16] = m->flops;
+  h->spec.gpu.clock_spread = 0;
+  h->spec.gpu.persistent_gemms = false;
   h->spec.gpu.vector_flops = h->spec.gpu.hbm_bytes_per_s = 1e19;
   h->spec.nvlink.bandwidth_bytes_per_s = 1e13;
   h->spec.nvlink.efficiency = h->spec.nic.efficiency = h->spec.spine.efficiency = h->spec.pcie.efficiency = 1;
