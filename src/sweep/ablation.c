@@ -68,6 +68,7 @@ ablate_clocks (LsAblated *a)
 {
   a->hardware.calibration.sustained = 1;
   a->hardware.calibration.sustained_accumulate = 0;
+  a->hardware.spec.gpu.clock_spread = a->hardware.spec.gpu.power_limited_flops = 0;
   for_each_fit (&a->hardware.calibration, fit_without_heat);
 }
 

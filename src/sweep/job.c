@@ -170,6 +170,14 @@ ls_fitted_host (const LsHardware *h, LsHostCosts *costs)
     costs->cost[LS_HOST_LAUNCH] = h->spec.fitted.host_launch;
 }
 
+/* The hardware at the pace of the slowest GPU, save where each rank has drawn a speed of its own. */
+static gboolean
+as_run (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *options, LsHardware *ret_hardware, GError **error)
+{
+  bool is_drawn = options->stragglers && options->stragglers->sigma > 0;
+  return ls_hardware_for_job (hardware, r->strategy.attention_kernel, is_drawn ? 1 : r->plan->n_ranks, ret_hardware, error);
+}
+
 LsJobResult *
 ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options,
                           GError **error)
@@ -180,8 +188,7 @@ ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware, con
     return NULL;
   LsRunOptions run = *options;
   LsHardware chosen;
-  bool is_drawn = run.stragglers && run.stragglers->sigma > 0; /* each rank has a speed of its own */
-  if (!ls_hardware_for_job (hardware, r->strategy.attention_kernel, is_drawn ? 1 : r->plan->n_ranks, &chosen, error))
+  if (!as_run (r, hardware, options, &chosen, error))
     return NULL;
   ls_fitted_host (hardware, &run.host);
   r->timeline
@@ -202,7 +209,7 @@ LsTime
 ls_job_least (const LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options)
 {
   LsHardware chosen;
-  if (!ls_hardware_with_attention (hardware, prepared->strategy.attention_kernel, &chosen, NULL))
+  if (!as_run (prepared, hardware, options, &chosen, NULL))
     return 0;
   return ls_run_least (prepared->plan, prepared->cluster, &chosen.calibration, &hardware->nccl, options);
 }
