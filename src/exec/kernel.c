@@ -59,13 +59,17 @@ kernel_run_alone (Run *x, Rank *r, const Candidate *c)
   kernel_finish (x, r, frame, op, end);
 }
 
+bool
+kernel_is_persistent (const Run *x, uint32_t kernel)
+{
+  int kind = x->plan->kernels[kernel].kind;
+  return x->cluster->spec.gpu.persistent_gemms && (kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM);
+}
+
 static bool
 is_persistent (const Run *x, const XOp *op)
 {
-  if (op->cost == NO_ID || !x->cluster->spec.gpu.persistent_gemms)
-    return false;
-  int kind = x->plan->kernels[op->cost].kind;
-  return kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM;
+  return op->cost != NO_ID && kernel_is_persistent (x, op->cost);
 }
 
 static const XOp *

@@ -17,12 +17,12 @@ typedef struct {
   CallKey key;
   uint8_t slot;
   LsTime alone, moving;
-  double share; /* that it takes of a kernel's rate while it moves */
+  double channels, stall; /* that it takes of a kernel's rate while it moves */
 } Known;
 
 typedef struct {
   LsTime busy, moving;
-  double share; /* the least of its collectives; 1: none */
+  double channels, stall; /* the least of its collectives; 1: none */
 } StreamSum;
 
 /* Of a rank and a step. */
@@ -48,7 +48,7 @@ known_call (RankSum *r, const LsOp *op)
     if (k->slot == op->slot && call_key_equal (k->key, key))
       return k;
   }
-  Known k = { .key = key, .slot = op->slot, .share = 1 };
+  Known k = { .key = key, .slot = op->slot, .channels = 1, .stall = 1 };
   const LsPlan *plan = r->x->plan;
   const LsCommunicator *c = &plan->comms[plan->bindings[r->rank].comm[op->slot]];
   g_autoptr (LsArena) arena = ls_arena_new ();
@@ -63,7 +63,8 @@ known_call (RankSum *r, const LsOp *op)
       latency += p->phases[i].latency;
     k.alone = (LsTime) ((double) alone * ROUNDING);
     k.moving = (LsTime) ((double) (alone - latency) * ROUNDING);
-    k.share = p->sm_share + (double) call_stall (r->x, key, p) / (double) LS_COEF_ONE;
+    k.channels = p->sm_share;
+    k.stall = (double) call_stall (r->x, key, p) / (double) LS_COEF_ONE;
   }
   g_array_append_val (r->known, k);
   return &g_array_index (r->known, Known, r->known->len - 1);
@@ -148,7 +149,8 @@ add_op (RankSum *r, const LsOp *op, const XOp *xop, LsTime n)
   if (op->kind == LS_OP_COLLECTIVE && alone > 0) {
     const Known *k = known_call (r, op);
     s->moving += n * k->moving;
-    s->share = fmin (s->share, k->share);
+    s->channels = fmin (s->channels, k->channels);
+    s->stall = fmin (s->stall, k->stall);
   }
   if (op->kind != LS_OP_KERNEL)
     return;
@@ -181,20 +183,29 @@ by_loss (const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
+/* Of kernel i, or of those of recorded duration. A persistent GEMM keeps its SMs if it was there
+ * first. */
+static double
+loss_of (const RankSum *r, uint32_t i, const StreamSum *of)
+{
+  bool is_recorded = i == r->x->plan->n_kernels;
+  bool keeps_sms = !is_recorded && kernel_is_persistent (r->x, i);
+  double share = fmin (keeps_sms ? of->stall : of->channels + of->stall, MOST_SHARE);
+  if (is_recorded)
+    return share;
+  const LsKernelCost *cost = &r->x->costs[i];
+  return 1 - fmin (1, ls_time_to_s (cost->alone) / ls_time_to_s (ls_kernel_time_beside (cost, share)));
+}
+
 /* By how much kernels get longer at least beside something that moves for `beside`. */
 static LsTime
-least_loss (const RankSum *r, double share, LsTime beside)
+least_loss (const RankSum *r, const StreamSum *of, LsTime beside)
 {
   uint32_t n = r->x->plan->n_kernels, n_lots = 0;
   g_autofree Lot *lots = g_new (Lot, n + 1);
-  share = fmin (share, MOST_SHARE);
-  for (uint32_t i = 0; i <= n; i++) {
-    if (r->work[i] == 0)
-      continue;
-    const LsKernelCost *cost = &r->x->costs[i];
-    double loss = i == n ? share : 1 - fmin (1, ls_time_to_s (cost->alone) / ls_time_to_s (ls_kernel_time_beside (cost, share)));
-    lots[n_lots++] = (Lot) { loss, r->work[i] };
-  }
+  for (uint32_t i = 0; i <= n; i++)
+    if (r->work[i] > 0)
+      lots[n_lots++] = (Lot) { loss_of (r, i, of), r->work[i] };
   qsort (lots, n_lots, sizeof *lots, by_loss);
   double left = (double) beside, lost = 0;
   for (uint32_t i = 0; i < n_lots && left > 0; i++) {
@@ -215,7 +226,7 @@ least_of_sums (const RankSum *r)
     const StreamSum *of = &r->streams[s];
     least = MAX (least, of->busy);
     if (of->moving > r->idle)
-      lost = MAX (lost, least_loss (r, of->share, of->moving - r->idle));
+      lost = MAX (lost, least_loss (r, of, of->moving - r->idle));
   }
   return MAX (least, work + r->idle + lost);
 }
@@ -228,7 +239,7 @@ least_of_rank (Run *x, uint32_t rank)
   g_autofree LsTime *work = g_new0 (LsTime, x->plan->n_kernels + 1), *n_uses = g_new0 (LsTime, x->plan->n_segments + 1);
   RankSum r = { .x = x, .rank = rank, .slow = x->options->slow ? x->options->slow[rank] : 1.0, .known = known, .work = work };
   for (int s = 0; s < LS_N_STREAMS; s++)
-    r.streams[s].share = 1;
+    r.streams[s].channels = r.streams[s].stall = 1;
   for (uint32_t i = p->n_lead; i < p->n_instances; i++)
     n_uses[p->instances[i].segment]++;
   for (uint32_t s = 0; s < x->plan->n_segments; s++)

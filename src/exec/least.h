@@ -24,8 +24,8 @@
  * ops; idle is L less the kernels. As a kernel gets longer L grows by as much or not at all, so
  * idle does not grow: I is computed with all kernels as long as they ever get. (2) While a
  * collective moves, the compute stream idles or a kernel runs at the rate that LsNccl.stall_per_byte
- * and the channels leave it (exec/kernel.c), at most 1 - its loss; so at least C - idle
- * lie beside kernels. (3) W + idle + loss (C - idle) grows with idle, since a unit of C costs
+ * and, unless it is a persistent GEMM that was there first, the channels leave it (exec/kernel.c), at
+ * most 1 - its loss; so at least C - idle lie beside kernels. (3) W + idle + loss (C - idle) grows with idle, since a unit of C costs
  * less than a unit of time: the least is at idle = I.
  *
  * Worked example. 100 ms of GEMMs that run at 0.6 beside communication and 40 ms of norms that do

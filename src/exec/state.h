@@ -312,6 +312,7 @@ typedef struct {
 } Candidate;
 
 void kernel_init (Run *x, Rank *r);
+bool kernel_is_persistent (const Run *x, uint32_t kernel); /* of the plan: a GEMM whose blocks keep their SMs */
 LsTime kernel_time_alone (const Rank *r, const XOp *op);
 void kernel_run_alone (Run *x, Rank *r, const Candidate *c); /* it meets nobody         */
 void kernel_start (Run *x, Rank *r, const Candidate *c);     /* as an activity          */
