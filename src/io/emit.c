@@ -76,6 +76,10 @@ ls_emit (const LsEmitJob *job, const char *target_name, char **ret_notes, GError
   Emit e = { job->model, job->strategy, job->title, refusals, notes };
   if (job->order)
     emit_refuse (&e, "--order", "the order of a file; a schedule has a name there");
+  if (job->strategy->apex_norm)
+    emit_refuse (&e, "--apex-norm", "Megatron-LM's kernels until early 2022");
+  if (job->strategy->batch_sync)
+    emit_refuse (&e, "--batch-sync", "Megatron-LM's way until late 2023");
   target->emit (&e, out);
   g_autoptr (GError) refused = NULL;
   if (!ls_diag_list_to_error (refusals, &refused)) {

@@ -30,7 +30,7 @@ static const LsEnumName tags[] = {
 };
 static const LsEnumName host_costs[] = {
   { "launch", LS_HOST_LAUNCH }, { "comm", LS_HOST_COMM }, { "free", LS_HOST_FREE }, { "sync", LS_HOST_SYNC },
-  { "view", LS_HOST_VIEW }, { NULL },
+  { "view", LS_HOST_VIEW }, { "batch", LS_HOST_BATCH }, { NULL },
 };
 static const LsEnumName comm_slots[] = {
   { "tp", LS_SLOT_TP }, { "dp", LS_SLOT_DP }, { "cp", LS_SLOT_CP }, { "ep", LS_SLOT_EP },
@@ -174,7 +174,7 @@ static const LsField op_fields[] = {
   ENUM (TraceOp, "tag", tag, tags, .default_text = "of a kernel F, else sync",
         .meaning = "what it is for; I input gradient, W weight gradient, B both"),
   ENUM (TraceOp, "host", host, host_costs, .default_text = "by op",
-        .meaning = "what issuing it costs: --host-launch, --host-comm, nothing, --host-sync, --host-view"),
+        .meaning = "what issuing it costs: --host-launch, --host-comm, nothing, --host-sync, --host-view, --host-batch"),
   INDEX (TraceOp, "kernel", kernel, UINT32_MAX - 1, .default_text = "none", .meaning = "of a kernel: index into `kernels`"),
   { "recorded", LS_FIELD_TIME, offsetof (TraceOp, recorded), .max = MAX_TIME,
     .default_text = "costed from the shape", .meaning = "of a kernel, copy or host-delay: how long it took" },

@@ -92,7 +92,8 @@ append_dropout (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "attention-dropout", LS_TP_NONE);
 
   op->attention_core = true;
-  ls_operator_fwd (op, score_stream (cut, "attention-dropout", LS_KERNEL_ELEMENTWISE, 2 * cut->elt + 1));
+  ls_operator_fwd (op, ls_cut_random_stream (cut, "attention-dropout", cut->tokens * cut->heads, cut->shard->seq,
+                                             2 * cut->elt + 1));
   ls_operator_igrad (op, score_stream (cut, "attention-dropout-bwd", LS_KERNEL_ELEMENTWISE,
                                        2 * cut->elt + 1));
   op->saved_bytes = n_scores (cut); /* a byte per element: the mask */

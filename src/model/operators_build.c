@@ -34,6 +34,22 @@ ls_cut_stream (const LsCut *cut, const char *name, LsKernelKind kind, uint64_t r
   return ls_kernel_stream (name, kind, cut->act, rows, cols, bytes, 0);
 }
 
+/* PyTorch's dropout draws from cuRAND's Philox4x32-10 (aten/src/ATen/native/cuda/Dropout.cu), four
+ * numbers at a time: ten rounds of two 32 x 32 -> 64 bit products (two issue slots each), two
+ * three-input xors and two additions to the key, and six for the counter: 86 integer operations
+ * (Salmon et al., SC 2011). They issue at half of the fp32 FLOP rate on V100 and A100 (64 lanes each of int32
+ * and fp32, a multiply-add being two FLOPs: CUDA C++ Programming Guide, arithmetic instructions);
+ * on H100, with 128 lanes of fp32, at a quarter: there this is too fast. */
+#define RANDOM_FLOPS (2 * 86.0 / 4)
+
+LsKernel
+ls_cut_random_stream (const LsCut *cut, const char *name, uint64_t rows, uint64_t cols, double bytes_per_element)
+{
+  LsKernel kernel = ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, rows, cols, bytes_per_element);
+  kernel.flops = RANDOM_FLOPS * (double) rows * (double) cols;
+  return kernel;
+}
+
 LsOperator *
 ls_operator_append (GArray *operators, const char *name, LsTpMode tp)
 {
@@ -89,11 +105,12 @@ bool
 ls_cut_fuses_gradients (const LsCut *cut)
 {
   const LsShard *s = cut->shard;
-  return s->grad_dtype == LS_DTYPE_FP32 && !s->grad_is_fresh && !s->grad_is_cast;
+  return (s->grad_dtype == LS_DTYPE_FP32 || s->grad_is_fused) && !s->grad_is_fresh && !s->grad_is_cast;
 }
 
 /* The gradient of the weight. apex's fused kernel lets the GEMM add to an fp32 main
- * gradient; a 16-bit one is added to by a kernel of its own (Megatron-LM's hook
+ * gradient, and since 2023 to a 16-bit one (wgrad_gemm_accum_fp16 beside _fp32); before, that
+ * is added to by a kernel of its own (Megatron-LM's hook
  * main_grad.add_(grad), and autograd's accumulation likewise). DeepSpeed's bf16 optimizer
  * (runtime/bf16_optimizer.py, update_hp_grads) casts into a temporary, one kernel, and adds
  * that, another; here they are one, with the traffic of both. */
@@ -141,6 +158,28 @@ ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names
   op->saved_bytes = op->input_bytes = (keeps_part ? cut->local_tokens : tokens) * in * ls_dtype_bytes (dtype);
 }
 
+/* apex's layer norm does not keep up with memory. Measured on an A100 (NVIDIA/apex, pull request 1037, January
+ * 2021: 16384 rows of 1024 in fp16): forward 75.1 us, backward 176.2 us; FastLayerNorm, which that adds and
+ * Megatron-LM uses since 2022, takes 53.5 and 86.6. Less 2 us a launch, at 1370 GB/s (88 % of an A100-40GB's) and
+ * with arithmetic and memory overlapping as for dropout (p = 1.65 in compute/cost.h), what is left of
+ *
+ *     4.36^p = 2.92^p + a^p, 10.26^p = 7.30^p + b^p    in ps per element
+ *
+ * is a = 2.81 and b = 6.15 ps, or 55 and 120 FLOPs at 19.5 TFLOP/s; two fifths of the backward are for
+ * gamma and beta, which is their share of its bytes. */
+#define APEX_NORM_FWD_FLOPS 55.0
+#define APEX_NORM_BWD_FLOPS 120.0
+
+static LsKernel
+norm_stream (const LsCut *cut, const char *name, uint32_t bytes_per_element, double apex_flops)
+{
+  uint64_t rows = cut->local_tokens, h = cut->model->hidden;
+  LsKernel kernel = ls_cut_stream (cut, name, LS_KERNEL_NORM, rows, h, bytes_per_element);
+  if (cut->shard->apex_norm)
+    kernel.flops = apex_flops * (double) rows * (double) h;
+  return kernel;
+}
+
 /* apex: one kernel for the gradients of gamma and beta, one for dx, each reading
  * x and dy. RMSNorm (Transformer Engine): both in one pass. */
 static void
@@ -149,9 +188,8 @@ norm_backward (LsOperator *op, const LsCut *cut, bool in_residual)
   uint64_t rows = cut->local_tokens, h = cut->model->hidden;
 
   if (cut->model->norm == LS_NORM_LAYERNORM) {
-    ls_operator_igrad (op, ls_cut_stream (cut, "layernorm-gamma-beta-grad", LS_KERNEL_NORM,
-                                          rows, h, 2 * cut->elt));
-    ls_operator_igrad (op, ls_cut_stream (cut, "layernorm-dgrad", LS_KERNEL_NORM, rows, h, 3 * cut->elt));
+    ls_operator_igrad (op, norm_stream (cut, "layernorm-gamma-beta-grad", 2 * cut->elt, APEX_NORM_BWD_FLOPS * 2 / 5));
+    ls_operator_igrad (op, norm_stream (cut, "layernorm-dgrad", 3 * cut->elt, APEX_NORM_BWD_FLOPS * 3 / 5));
   } else {
     ls_operator_igrad (op, ls_cut_stream (cut, "rmsnorm-bwd", LS_KERNEL_NORM, rows, h, 3 * cut->elt));
   }
@@ -168,8 +206,8 @@ ls_operators_norm (GArray *operators, const LsCut *cut, const char *name, uint32
   uint64_t rows = cut->local_tokens, h = cut->model->hidden;
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
 
-  ls_operator_fwd (op, ls_cut_stream (cut, is_layernorm ? "layernorm-fwd" : "rmsnorm-fwd",
-                                      LS_KERNEL_NORM, rows, h, cut->elt + out_bytes));
+  ls_operator_fwd (op, is_layernorm ? norm_stream (cut, "layernorm-fwd", cut->elt + out_bytes, APEX_NORM_FWD_FLOPS)
+                                    : ls_cut_stream (cut, "rmsnorm-fwd", LS_KERNEL_NORM, rows, h, cut->elt + out_bytes));
   norm_backward (op, cut, in_residual);
   ls_operator_param (op, h);
   if (is_layernorm)

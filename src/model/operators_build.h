@@ -3,7 +3,8 @@
  *
  * FLOPs are those of matrix products and attention. Kernels that stream through
  * memory have 0: a handful of vector operations per element never binds before
- * the bytes do, and HFU counts matrix FLOPs only. */
+ * the bytes do, and HFU counts matrix FLOPs only. An exception is dropout, whose
+ * random numbers take about as long as its bytes. */
 #ifndef LS_MODEL_OPERATORS_BUILD_H
 #define LS_MODEL_OPERATORS_BUILD_H
 
@@ -33,6 +34,10 @@ void ls_cut_init (LsCut *cut, const LsModel *m, const LsShard *s);
  * activation type. */
 LsKernel ls_cut_stream (const LsCut *cut, const char *name, LsKernelKind kind, uint64_t rows,
                         uint64_t cols, double bytes_per_element);
+
+/* The same where each element also takes a random number, as in dropout. */
+LsKernel ls_cut_random_stream (const LsCut *cut, const char *name, uint64_t rows, uint64_t cols,
+                               double bytes_per_element);
 
 /* Appends an empty operator; the pointer is good until the next one. */
 LsOperator *ls_operator_append (GArray *operators, const char *name, LsTpMode tp);

@@ -64,8 +64,7 @@ append_dropout (GArray *operators, const LsCut *cut)
   uint64_t h = cut->model->hidden, rows = cut->local_tokens;
   LsOperator *op = ls_operator_append (operators, "embedding-dropout", LS_TP_NONE);
 
-  ls_operator_fwd (op, ls_cut_stream (cut, "embedding-dropout", LS_KERNEL_ELEMENTWISE,
-                                      rows, h, 2 * cut->elt + 1));
+  ls_operator_fwd (op, ls_cut_random_stream (cut, "embedding-dropout", rows, h, 2 * cut->elt + 1));
   ls_operator_igrad (op, ls_cut_stream (cut, "embedding-dropout-bwd", LS_KERNEL_ELEMENTWISE,
                                         rows, h, 2 * cut->elt + 1));
   op->saved_bytes = rows * h;

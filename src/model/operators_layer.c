@@ -73,8 +73,8 @@ append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name)
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
 
   if (m->dropout) {
-    ls_operator_fwd (op, ls_cut_stream (cut, m->linear_bias ? "bias-dropout-add" : "dropout-add",
-                                        LS_KERNEL_ELEMENTWISE, rows, h, 3 * cut->elt + 1));
+    ls_operator_fwd (op, ls_cut_random_stream (cut, m->linear_bias ? "bias-dropout-add" : "dropout-add", rows, h,
+                                               3 * cut->elt + 1));
     ls_operator_igrad (op, ls_cut_stream (cut, "bias-dropout-add-bwd", LS_KERNEL_ELEMENTWISE,
                                           rows, h, 2 * cut->elt + 1));
     op->saved_bytes = rows * h; /* a byte per element: the mask */

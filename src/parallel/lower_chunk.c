@@ -86,11 +86,28 @@ hook_at (void (*f) (Build *b, DpPass *p, guint o), Build *b, DpPass *p, guint o)
     f (b, p, o);
 }
 
+/* Megatron-LM until late 2023: every stage calls get_batch () first, in which broadcast_data ()
+ * reads the sizes of the arrays back from the device (megatron/mpu/data.py: sizes_cuda.cpu ()). */
+static void
+read_batch (Build *b)
+{
+  LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
+  LsOp sync = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "sizes of a batch");
+  sync.host = LS_HOST_SYNC;
+  build_op (b, sync, &compute, 1);
+  LsOp fetch = op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "batch");
+  fetch.host = LS_HOST_BATCH;
+  fetch.recorded = 0;
+  build_op (b, fetch, NULL, 0);
+}
+
 static void
 build_forward (Build *b, DpPass *p, const DpWay *way)
 {
   const Lower *l = b->l;
   const Chunk *c = p->c;
+  if (l->s->batch_sync)
+    read_batch (b);
   for (guint i = 0; i < c->operators->len; i++) {
     hook_at (way->before, b, p, i);
     b->layer = layer_of (c, i);

@@ -156,6 +156,7 @@ typedef enum {
   LS_HOST_FREE,   /* events and waits                  */
   LS_HOST_SYNC,   /* a synchronising call, once it returns */
   LS_HOST_VIEW,   /* a call on a tensor that launches nothing */
+  LS_HOST_BATCH,  /* a micro-batch fetched and handed out     */
   LS_N_HOST_COSTS
 } LsHostCost;
 

@@ -74,6 +74,7 @@ typedef struct {
   int attention_kernel;  /* LsAttentionKernel of flash attention               */
   int dtype;             /* LsDtype                                            */
   int grad_dtype;        /* LsDtype or LS_DTYPE_AUTO                           */
+  bool grad_fusion;      /* the GEMM of W adds to a 16-bit gradient too          */
   bool grad_norm;        /* global gradient-norm all-reduce before the optimizer */
   uint64_t bucket_bytes; /* ddp: bucket cap; 0: torch's 25 MiB (first 1 MiB)   */
   uint64_t bucket_params;/* megatron: 0: max (40e6, 1e6 dp)                    */
@@ -117,6 +118,8 @@ typedef struct {
 
   bool wgrad_placeholders; /* megatron: tensors that stand for gradients (lower_placeholders.c) */
 
+  bool apex_norm;        /* layer norms run apex's kernels of before 2022          */
+  bool batch_sync;       /* each forward fetches its micro-batch and waits for the device in it, as Megatron-LM until late 2023 */
   bool p2p_warmup_flush; /* overlapped p2p in warm-up and cool-down too         */
   bool post_validation;  /* nobody waits for the norm: checked a step later     */
 } LsStrategy;

@@ -149,6 +149,7 @@ static const LsField job_fields[] = {
   HOST_COST ("host_comm", LS_HOST_COMM),
   HOST_COST ("host_sync", LS_HOST_SYNC),
   HOST_COST ("host_view", LS_HOST_VIEW),
+  HOST_COST ("host_batch", LS_HOST_BATCH),
   { "max_memory", LS_FIELD_BYTES, offsetof (LsJobSpec, options.max_memory_bytes), .above = true },
   { "fold", LS_FIELD_ENUM, offsetof (LsJobSpec, fold), .names = mode_names },
   { "coarsen", LS_FIELD_ENUM, offsetof (LsJobSpec, coarsen), .names = mode_names },

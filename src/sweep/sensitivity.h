@@ -16,7 +16,7 @@
  *     nic_bandwidth      NICs and what NCCL gets through them; links of the fabric go along,
  *                        as their number follows from the ratio of both
  *     network_latency    of all links, and NCCL's steps
- *     host_launch        issuing a kernel, a view, and a communication call
+ *     host_launch        issuing a kernel, a view, a communication call, and a batch
  *
  * Measured kernels (compute/measured.h) are scaled as their fits are: a timing is an efficiency
  * of the GPU that it was taken on.

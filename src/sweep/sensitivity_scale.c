@@ -145,6 +145,7 @@ ls_scaled_init (LsScaled *x, const LsClusterSpec *spec, const LsHardware *hardwa
     scale_time (&x->host.cost[LS_HOST_LAUNCH], factor);
     scale_time (&x->host.cost[LS_HOST_COMM], factor);
     scale_time (&x->host.cost[LS_HOST_VIEW], factor);
+    scale_time (&x->host.cost[LS_HOST_BATCH], factor);
     break;
   case LS_N_SCALES:
     g_assert_not_reached ();

@@ -48,6 +48,7 @@ void ls_recipe_fit_vllm (LsRecipe *r, const char *folder, LsDiagList *diags);
 void ls_recipe_copy (LsRecipe *r, guint to, const LsKindFit *from, const char *why);
 /* The streaming kinds without data run as elementwise. */
 void ls_recipe_copy_streams (LsRecipe *r);
+void ls_recipe_overlap_streams (LsRecipe *r); /* kernels with random numbers, norms with arithmetic; after the copies */
 /* From vidur's layers; `correction` for other cards than the recipe's. */
 void ls_recipe_fit_sustained (LsRecipe *r, const char *folder, const char *const *mlp, double correction,
                               LsDiagList *diags);

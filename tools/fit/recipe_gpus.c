@@ -63,6 +63,7 @@ ls_recipe_a100 (const char *folder, const char *own, const LsRecipe *h100, LsDia
   ls_recipe_fit_attention_kernel (r, own, LS_ATTENTION_KERNEL_FA2, NULL, diags);
   ls_recipe_fit_embedding (r, folder, mlp, diags);
   ls_recipe_copy_streams (r);
+  ls_recipe_overlap_streams (r);
   ls_recipe_fit_vllm (r, folder, diags);
   ls_recipe_fit_sustained (r, folder, mlp, sxm_over_pcie (folder, diags), diags);
   return r;

@@ -64,7 +64,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJob, ls_job_free)
  * "ep", "vpp", "sp", "zero", "dp-kind", "dp-overlap", "tp-overlap", "tp-async", "p2p",
  * "schedule", "micro-batch", "global-batch", "seq", "recompute", "attention", "dtype",
  * "grad-dtype", "layers-per-chunk", "grad-norm", "steps", "host-launch", "host-comm",
- * "host-sync", "host-view", "max-memory", "fold", "slow", "coarsen", "network", "memory-clock" (host, device),
+ * "host-sync", "host-view", "host-batch", "max-memory", "fold", "slow", "coarsen", "network", "memory-clock" (host, device),
  * "memory-allocator" (exact, caching); besides, "residuals" (a file of what published runs measured,
  * from which the interval around the step is made; "none"), "published"
  * (SECONDS[:SOURCE], a measured step time to compare with) and "debug" (a list such as

@@ -38,6 +38,13 @@ check_bubbles (const LsTimeline *t, guint32 seed)
   LS_CHECK_INT (sum, ==, parts[LS_PART_BUBBLE]);
 }
 
+static double
+matrix_flops (const LsKernel *k)
+{
+  bool is_matrix = k->kind <= LS_KERNEL_ATTENTION_BWD; /* the first four; dropout has FLOPs of its own */
+  return is_matrix ? k->flops : 0;
+}
+
 /* GEMMs and attention of one step over all ranks, those recomputed apart. */
 static void
 count_flops (const LsPlan *plan, double *ret_own, double *ret_again)
@@ -49,7 +56,7 @@ count_flops (const LsPlan *plan, double *ret_own, double *ret_again)
       const LsSegment *seg = &plan->segments[p->instances[i].segment];
       for (uint32_t o = 0; o < seg->n_ops; o++)
         if (seg->ops[o].kernel != UINT32_MAX)
-          *(seg->ops[o].tag == LS_TAG_RECOMPUTE ? ret_again : ret_own) += plan->kernels[seg->ops[o].kernel].flops;
+          *(seg->ops[o].tag == LS_TAG_RECOMPUTE ? ret_again : ret_own) += matrix_flops (&plan->kernels[seg->ops[o].kernel]);
     }
   }
 }

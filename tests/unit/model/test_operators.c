@@ -1,6 +1,8 @@
 /* Pins conservation (FLOPs, parameters), sharding and the kernels of a layer. */
 #include "ls_test.h"
 
+#include <string.h>
+
 #include "fixtures.h"
 
 static bool
@@ -13,6 +15,12 @@ static bool
 is_flash (const LsKernel *k)
 {
   return k->kind == LS_KERNEL_ATTENTION_FWD || k->kind == LS_KERNEL_ATTENTION_BWD;
+}
+
+static bool
+is_dropout (const LsKernel *k)
+{
+  return strstr (k->name, "dropout") != NULL;
 }
 
 typedef bool (*Filter) (const LsKernel *k);
@@ -245,7 +253,7 @@ kernels_are_well_formed (void)
         for (uint32_t j = 0; j < n[l]; j++) {
           LS_CHECK (lists[l][j].name != NULL);
           LS_CHECK_DOUBLE (lists[l][j].bytes, >, 0);
-          LS_CHECK_INT (lists[l][j].flops > 0, ==, is_gemm (&lists[l][j]) || is_flash (&lists[l][j]));
+          LS_CHECK_INT (lists[l][j].flops > 0, ==, is_gemm (&lists[l][j]) || is_flash (&lists[l][j]) || (l == 0 && is_dropout (&lists[l][j])));
         }
     }
     parts_free (p);
@@ -359,6 +367,41 @@ without_dropout_its_kernels_vanish (void)
   parts_free (p);
 }
 
+/* 43 FLOPs a random number; the backward has the mask. */
+static void
+dropout_draws_a_random_number_for_each_element (void)
+{
+  LsModel m = gpt (1, 6144, 64);
+  LsShard s = shard (&m, 8, false, 4);
+  Parts p = parts_new (&m, &s);
+  double n = 8192.0 * 6144, scores = 4.0 * 8 * 2048 * 2048;
+  LS_CHECK_DOUBLE (kernel_named (p.layer, "attention-dropout")->flops, ==, 43 * scores);
+  LS_CHECK_DOUBLE (kernel_named (p.layer, "bias-dropout-add")->flops, ==, 43 * n);
+  LS_CHECK_DOUBLE (kernel_named (p.embedding, "embedding-dropout")->flops, ==, 43 * n);
+  LS_CHECK_DOUBLE (kernel_named (p.layer, "attention-dropout-bwd")->flops, ==, 0);
+  LS_CHECK_DOUBLE (kernel_named (p.layer, "bias-dropout-add-bwd")->flops, ==, 0);
+  parts_free (p);
+}
+
+/* apex's layer norms are short of arithmetic, not of memory: 55 and 120 FLOPs an element. RMSNorm never was apex's. */
+static void
+apex_norms_compute_more_and_move_as_much (void)
+{
+  LsModel m = gpt (1, 6144, 64), llama = llama3_70b ();
+  LsShard s = shard (&m, 8, false, 4), t = shard (&llama, 8, true, 1);
+  g_autoptr (GArray) fast = layer_operators (&m, &s);
+  s.apex_norm = t.apex_norm = true;
+  g_autoptr (GArray) apex = layer_operators (&m, &s);
+  g_autoptr (GArray) rms = layer_operators (&llama, &t);
+  double n = 8192.0 * 6144;
+  LS_CHECK_DOUBLE (kernel_named (fast, "layernorm-fwd")->flops, ==, 0);
+  LS_CHECK_DOUBLE (kernel_named (apex, "layernorm-fwd")->flops, ==, 55 * n);
+  LS_CHECK_DOUBLE (kernel_named (apex, "layernorm-gamma-beta-grad")->flops, ==, 48 * n);
+  LS_CHECK_DOUBLE (kernel_named (apex, "layernorm-dgrad")->flops, ==, 72 * n);
+  LS_CHECK_DOUBLE (kernel_bytes (apex, "layernorm-dgrad"), ==, kernel_bytes (fast, "layernorm-dgrad"));
+  LS_CHECK_DOUBLE (kernel_named (rms, "rmsnorm-fwd")->flops, ==, 0);
+}
+
 /* The W GEMM adds to an fp32 main gradient itself (8 bytes of C); with a 16-bit one
  * it writes 2 and a kernel of 6 bytes adds them. */
 static void
@@ -374,6 +417,14 @@ wgrad_accumulates_in_grad_dtype (void)
   LS_CHECK_DOUBLE (kernel_bytes (narrow, "grad-accumulate"), ==, 6.0 * 2304 * 6144); /* qkv, the first */
   LS_CHECK (kernel_named (wide, "grad-accumulate") == NULL);
   LS_CHECK_DOUBLE (kernel_bytes (wide, "fc1-dgrad"), ==, kernel_bytes (narrow, "fc1-dgrad"));
+
+  s.grad_dtype = LS_DTYPE_FP16;
+  s.grad_is_fused = true; /* Megatron-LM of 2023: read 2, write 2, and no kernel more */
+  g_autoptr (GArray) fused = layer_operators (&m, &s);
+  LS_CHECK_DOUBLE (kernel_bytes (fused, "fc1-wgrad") - kernel_bytes (narrow, "fc1-wgrad"), ==, 2 * numel);
+  LS_CHECK (kernel_named (fused, "grad-accumulate") == NULL);
+  s.grad_dtype = LS_DTYPE_FP32;
+  s.grad_is_fused = false;
 
   s.grad_is_cast = true; /* DeepSpeed's bf16 optimizer: read 2, write 4; read 4 + 4, write 4 */
   g_autoptr (GArray) cast = layer_operators (&m, &s);
@@ -482,6 +533,7 @@ LS_TEST_MAIN ("operators", LS_TEST (unfused_flops_are_the_models),
               LS_TEST (gemms_have_the_shapes_of_22b), LS_TEST (streams_move_their_tensors),
               LS_TEST (sequence_parallelism_cuts_norms_and_adds),
               LS_TEST (without_dropout_its_kernels_vanish), LS_TEST (wgrad_accumulates_in_grad_dtype),
+              LS_TEST (dropout_draws_a_random_number_for_each_element), LS_TEST (apex_norms_compute_more_and_move_as_much),
               LS_TEST (llama_layer_has_rope_swiglu_and_no_biases),
               LS_TEST (grouped_queries_unfused_expand_k_and_v), LS_TEST (alibi_is_added_by_the_score_gemm),
               LS_TEST (fp8_is_for_the_layers_gemms_only), LS_TEST (loss_reduces_three_times))

@@ -60,7 +60,7 @@ typedef struct {
 static void
 add_op (const LsPlan *plan, const LsOp *op, Sums *sums)
 {
-  if (op->kind == LS_OP_KERNEL)
+  if (op->kind == LS_OP_KERNEL && plan->kernels[op->kernel].kind <= LS_KERNEL_ATTENTION_BWD) /* dropout has FLOPs of its own */
     sums->flops[op->tag] += plan->kernels[op->kernel].flops;
   if (op->kind == LS_OP_COPY)
     sums->copied[op->root] += op->bytes;
