@@ -24,12 +24,50 @@ trains_with_dropout (const char *family)
   return g_strv_contains (families, family);
 }
 
+/* Narayanan et al. of 2021, and Megatron-DeepSpeed, which branched off then. */
+static bool
+is_of_2021 (const char *family)
+{
+  static const char *const families[]
+    = { "bloom", "mtnlg", "sc21-t1", "sc21-t2", "vtrain-multi", "vtrain-single", NULL };
+  return g_strv_contains (families, family);
+}
+
 bool
 ls_family_tp_async (const char *family)
 {
-  static const char *const before[]
-    = { "bloom", "mtnlg", "sc21-t1", "sc21-t2", "vtrain-multi", "vtrain-single", NULL };
-  return !g_strv_contains (before, family);
+  return !is_of_2021 (family);
+}
+
+bool
+ls_family_apex_norm (const char *family)
+{
+  return is_of_2021 (family);
+}
+
+bool
+ls_family_batch_sync (const char *family)
+{
+  return is_of_2021 (family) || strcmp (family, "korth") == 0 || strcmp (family, "zb") == 0;
+}
+
+bool
+ls_family_grad_fusion (const char *family)
+{
+  return strcmp (family, "zb") == 0;
+}
+
+int
+ls_family_attention (const char *family, int column)
+{
+  return strcmp (family, "zb") == 0 ? LS_ATTENTION_UNFUSED : column;
+}
+
+int
+ls_family_p2p (const char *family, int column)
+{
+  bool is_megatron = strcmp (family, "korth") == 0 || g_str_has_prefix (family, "vtrain-");
+  return is_megatron && column == LS_P2P_BATCHED ? LS_P2P_SCATTER_GATHER : column;
 }
 
 int
@@ -99,6 +137,8 @@ ls_family_complete_model (const char *family, LsModel *m)
 {
   if (strcmp (family, "maxtext") == 0)
     complete_maxtext (m);
+  if (strcmp (family, "zb") == 0)
+    m->vocab = 32000;
   gboolean is_gpt = m->mlp == LS_MLP_GELU;
   m->norm = m->mlp == LS_MLP_SWIGLU ? LS_NORM_RMSNORM : LS_NORM_LAYERNORM;
   m->position = is_gpt ? LS_POSITION_LEARNED : LS_POSITION_ROPE;

@@ -29,6 +29,25 @@
  * April, revised in August), whose collectives take lists of tensors: parallel/lower_dp_deepspeed3.c.
  *
  * SimuMax ran Transformer Engine 2.11 and cp_comm_type a2a (docs/b200/b200_real_repro_guide.md).
+ * Layer norms are apex's in Narayanan et al. (2021) and in Megatron-DeepSpeed, which carried a copy of it
+ * (fused_mix_prec_layer_norm_cuda); Megatron-LM has FastLayerNorm since February 2022 (--no-persist-layer-norm turns it off).
+ *
+ * Megatron-LM's forward step fetched a micro-batch on every stage and read its sizes back from the device until late
+ * 2023 (--batch-sync): all families of it before Megatron-Core, of which only MLPerf's and dgxc's rows are.
+ *
+ * Megatron-LM sends slices between stages unless told not to (scatter_gather_tensors_in_pipeline, on in its arguments.py of
+ * 2021 to 2023; no effect with tp 1 or sequence parallelism). The rows of Korthikanti et al. and vTrain say batched, for
+ * want of a word about it. In vTrain's (pool) rows whole tensors over four NICs would cost 7 to 10 % of a step with 16 stages: 083, 087
+ * and 103 come out 12.8, 13.9 and 8.4 % too slow with them, 4.5, 3.7 and 2.7 % with slices. DeepSpeed's pipeline, of BLOOM and
+ * Megatron-Turing NLG, sends whole tensors.
+ *
+ * What zero bubble's tables do not state, their own figures tell (caveat of the rows: "vocab and attention kernel not
+ * stated"). Attention is not flash: 1F1B printed 39, 32 and 43 GB for 6.2B, 14.6B and 28.3B (table 4), a rank's
+ * 7, 15 and 31 micro-batches make 39, 33 and 43 GB with unfused attention and 16 bytes per parameter, 26, 25 and 30 with
+ * flash. The vocabulary: 12 L h^2 + h V rounds to all four of 1.5B, 6.2B, 14.6B and 28.3B for V from 26,900 to 35,100, so 32,000,
+ * the usual size of the sentencepiece model that their script names; 51,200 makes 14.7B and 28.4B. W runs at
+ * the rate of its GEMMs (table 6: 19.9 ms for 4 layers of 4096, of which a sum of gradients in a kernel of its own
+ * would alone be 2.8), and their code has wgrad_gemm_accum_fp16 (issue 22 of sail-sg/zero-bubble-pipeline-parallelism).
  *
  * Implementations of flash attention. llm-foundry's benchmarks (scripts/train/benchmarking): sweep.py for 128 to
  * 512 H100 says flash, installed as flash-attn 2, for 1b, 3b, 7b and 70b, and triton for 13b and 30b. For the other
@@ -48,7 +67,7 @@
 char *ls_family_of_id (const char *id);
 
 /* Sets norm, position, linear_bias, qkv_bias, tied_embeddings and dropout of a model
- * whose dimensions and mlp are known; of MaxText mlp and head_dim too. */
+ * whose dimensions and mlp are known; of MaxText mlp and head_dim too, of zero bubble the vocabulary. */
 void ls_family_complete_model (const char *family, LsModel *model);
 
 /* Whether the family's software has the asynchronous backward (--tp-async). */
@@ -59,6 +78,20 @@ int ls_family_cp_kind (const char *family);
 
 /* Whether tensors stand for weight gradients (--wgrad-placeholders). */
 bool ls_family_wgrad_placeholders (const char *family);
+/* Whether layer norms run apex's kernels of before 2022 (--apex-norm). */
+bool ls_family_apex_norm (const char *family);
+
+/* Whether each forward fetches its micro-batch and waits for the device in it (--batch-sync). */
+bool ls_family_batch_sync (const char *family);
+
+/* Whether GEMMs add to 16-bit gradients (--grad-fusion). */
+bool ls_family_grad_fusion (const char *family);
+
+/* Attention of rows whose source does not state it (--attention): LsAttention, or `column`. */
+int ls_family_attention (const char *family, int column);
+
+/* How stages exchange activations where the column says batched (--p2p): LsP2p. */
+int ls_family_p2p (const char *family, int column);
 
 /* When FSDP1 gathers ahead in the backward (--backward-prefetch): LsPrefetch. */
 int ls_family_backward_prefetch (const char *family);

@@ -127,10 +127,16 @@ choose (LsValidationRun *v, const char *split, const GRegex *only)
     if ((split && strcmp (split, c->split) != 0) || (only && !g_regex_match (only, c->id, 0, NULL)))
       continue;
     g_ptr_array_add (v->chosen, c);
-    g_ptr_array_add (v->families, ls_family_of_id (c->id));
-    c->strategy.tp_async = ls_family_tp_async (g_ptr_array_index (v->families, v->families->len - 1));
-    c->strategy.backward_prefetch = ls_family_backward_prefetch (g_ptr_array_index (v->families, v->families->len - 1));
-    c->strategy.collective_lists = c->strategy.zero_stage == 3 && ls_family_collective_lists (g_ptr_array_index (v->families, v->families->len - 1));
+    char *family = ls_family_of_id (c->id);
+    g_ptr_array_add (v->families, family);
+    c->strategy.tp_async = ls_family_tp_async (family);
+    c->strategy.apex_norm = ls_family_apex_norm (family);
+    c->strategy.batch_sync = ls_family_batch_sync (family);
+    c->strategy.grad_fusion = ls_family_grad_fusion (family);
+    c->strategy.attention = ls_family_attention (family, c->strategy.attention);
+    c->strategy.p2p = ls_family_p2p (family, c->strategy.p2p);
+    c->strategy.backward_prefetch = ls_family_backward_prefetch (family);
+    c->strategy.collective_lists = c->strategy.zero_stage == 3 && ls_family_collective_lists (family);
     c->strategy.grad_norm = ls_family_grad_norm (c->id, c->strategy.schedule);
     c->strategy.cp_kind = ls_family_cp_kind (g_ptr_array_index (v->families, v->families->len - 1));
     c->strategy.wgrad_placeholders = ls_family_wgrad_placeholders (g_ptr_array_index (v->families, v->families->len - 1));

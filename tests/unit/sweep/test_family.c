@@ -1,6 +1,8 @@
 /* Pins the rule that names families, and what a family says about its models. */
 #include "ls_test.h"
 
+#include <math.h>
+
 #include "sweep/family.h"
 
 static void
@@ -64,6 +66,40 @@ older_software_blocks_on_its_backward_collectives (void)
 }
 
 static void
+software_of_2021_has_its_kernels_and_its_batches (void)
+{
+  LS_CHECK (ls_family_apex_norm ("sc21-t1") && ls_family_apex_norm ("bloom") && !ls_family_apex_norm ("korth") && !ls_family_apex_norm ("zb"));
+  LS_CHECK (ls_family_batch_sync ("mtnlg") && ls_family_batch_sync ("korth") && ls_family_batch_sync ("zb"));
+  LS_CHECK (!ls_family_batch_sync ("mlperf") && !ls_family_batch_sync ("dgxc") && !ls_family_batch_sync ("mpt"));
+}
+
+static void
+megatron_sends_slices_where_nobody_says_otherwise (void)
+{
+  LS_CHECK_INT (ls_family_p2p ("vtrain-multi", LS_P2P_BATCHED), ==, LS_P2P_SCATTER_GATHER);
+  LS_CHECK_INT (ls_family_p2p ("korth", LS_P2P_BATCHED), ==, LS_P2P_SCATTER_GATHER);
+  LS_CHECK_INT (ls_family_p2p ("vtrain-multi", LS_P2P_NONE), ==, LS_P2P_NONE);
+  LS_CHECK_INT (ls_family_p2p ("bloom", LS_P2P_BATCHED), ==, LS_P2P_BATCHED);
+}
+
+/* What table 4 prints: 12 L h^2 + h V parameters in billions. */
+static void
+zero_bubble_is_what_its_own_figures_say (void)
+{
+  static const struct { double layers, hidden, billions; } rows[]
+    = { { 22, 2304, 1.5 }, { 30, 4096, 6.2 }, { 46, 5120, 14.6 }, { 62, 6144, 28.3 } };
+  LsModel m = { .mlp = LS_MLP_GELU, .vocab = 51200 };
+  ls_family_complete_model ("zb", &m);
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    double h = rows[i].hidden, n = 12 * rows[i].layers * h * h + h * m.vocab;
+    LS_CHECK_DOUBLE (round (n / 1e8) / 10, ==, rows[i].billions);
+  }
+  LS_CHECK_INT (ls_family_attention ("zb", LS_ATTENTION_FLASH), ==, LS_ATTENTION_UNFUSED);
+  LS_CHECK_INT (ls_family_attention ("dgxc", LS_ATTENTION_FLASH), ==, LS_ATTENTION_FLASH);
+  LS_CHECK (ls_family_grad_fusion ("zb") && !ls_family_grad_fusion ("sc21-t1"));
+}
+
+static void
 early_zero3_uses_lists (void)
 {
   LS_CHECK (ls_family_collective_lists ("sc21-t2"));
@@ -112,4 +148,6 @@ rows_run_the_attention_that_their_source_names (void)
 LS_TEST_MAIN ("sweep/family", LS_TEST (rows_run_the_attention_that_their_source_names), LS_TEST (composer_prefetches_behind_a_backward), LS_TEST (families_are_leading_letters_or_named_pairs),
               LS_TEST (the_mlp_tells_the_architecture), LS_TEST (only_the_gpt_papers_train_with_dropout),
               LS_TEST (maxtext_has_gated_mlps_and_heads_of_128), LS_TEST (older_software_blocks_on_its_backward_collectives), LS_TEST (simumax_says_what_it_ran), LS_TEST (early_zero3_uses_lists),
+              LS_TEST (software_of_2021_has_its_kernels_and_its_batches), LS_TEST (megatron_sends_slices_where_nobody_says_otherwise),
+              LS_TEST (zero_bubble_is_what_its_own_figures_say),
               LS_TEST (automatic_zero_bubble_validates_its_norm_later))
