@@ -90,7 +90,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "only", 0, 0, G_OPTION_ARG_FILENAME, &args->only, "Only rows whose id matches", "REGEX" },
     { "threads", 'j', 0, G_OPTION_ARG_INT, &args->n_threads, "Threads; default: one per processor", "N" },
     { "assume", 0, 0, G_OPTION_ARG_STRING_ARRAY, &args->assume,
-      "Sets a strategy knob for every row, whatever the row says; may be repeated", "KNOB=VALUE" },
+      "Sets a knob of the strategy, or a host cost, for every row, whatever the row says; may be repeated", "KNOB=VALUE" },
     { "max-mape", 0, 0, G_OPTION_ARG_FILENAME, &args->max_mape,
       "Exit 5 if the mean absolute error in percent is larger", "P" },
     { "coverage", 0, 0, G_OPTION_ARG_NONE, &args->coverage,

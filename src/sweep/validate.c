@@ -141,6 +141,9 @@ choose (LsValidationRun *v, const char *split, const GRegex *only)
     c->strategy.cp_kind = ls_family_cp_kind (g_ptr_array_index (v->families, v->families->len - 1));
     c->strategy.wgrad_placeholders = ls_family_wgrad_placeholders (g_ptr_array_index (v->families, v->families->len - 1));
     c->strategy.attention_kernel = ls_family_attention_kernel (c->id, c->strategy.gpus);
+    c->strategy.qkv_layout = ls_family_qkv_layout (c->id, c->strategy.gpus);
+    c->strategy.loss = ls_family_loss (g_ptr_array_index (v->families, v->families->len - 1));
+    c->strategy.train_metrics = ls_family_train_metrics (g_ptr_array_index (v->families, v->families->len - 1));
   }
 }
 
@@ -156,20 +159,36 @@ check_chosen (const LsValidationRun *v, const LsValidateSpec *spec, GError **err
   return FALSE;
 }
 
-/* Sets the knobs that are assumed for every chosen row. */
+/* A knob of the strategy of every chosen row, or what the host of every run pays. */
+static void
+assume_knob (LsValidationRun *v, LsJobSpec *run, const char *key, const char *value, LsDiagList *diags)
+{
+  if (g_str_has_prefix (key, "host")) {
+    ls_job_spec_set (run, key, value, diags);
+    return;
+  }
+  for (guint i = 0; i < v->chosen->len && ls_diag_list_n (diags) == 0; i++)
+    ls_field_set_text (ls_strategy_fields, &((LsCase *) g_ptr_array_index (v->chosen, i))->strategy, key, value, diags);
+}
+
 static gboolean
-assume (LsValidationRun *v, GError **error)
+assume (LsValidationRun *v, LsHostCosts *host, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsJobSpec run;
+  ls_job_spec_init (&run);
+  run.options.host = *host;
   for (guint k = 0; v->assume && v->assume[k]; k++) {
     g_auto (GStrv) pair = g_strsplit (v->assume[k], "=", 2);
     if (g_strv_length (pair) != 2) {
+      ls_job_spec_clear (&run);
       g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--assume: expected KNOB=VALUE such as \"recompute=none\"; got \"%s\"", v->assume[k]);
       return FALSE;
     }
-    for (guint i = 0; i < v->chosen->len && ls_diag_list_n (diags) == 0; i++)
-      ls_field_set_text (ls_strategy_fields, &((LsCase *) g_ptr_array_index (v->chosen, i))->strategy, pair[0], pair[1], diags);
+    assume_knob (v, &run, pair[0], pair[1], diags);
   }
+  *host = run.options.host;
+  ls_job_spec_clear (&run);
   return ls_diag_list_n (diags) == 0 || ls_diag_list_to_error (diags, error);
 }
 
@@ -391,7 +410,7 @@ ls_validate (const LsValidateSpec *spec, GError **error)
   if (!check_chosen (v, spec, error))
     return NULL;
   v->assume = g_strdupv ((char **) spec->assume);
-  if (!assume (v, error))
+  if (!assume (v, &options.host, error))
     return NULL;
   load_hardware (v);
   if (!run_all (v, spec->n_threads > 0 ? spec->n_threads : g_get_num_processors (), error))

@@ -16,7 +16,7 @@ typedef struct {
   const char *only;  /* regex on id, or NULL */
   guint n_threads;   /* 0: one per processor */
   const LsRunOptions *options;
-  const char *const *assume; /* strategy knobs, "key=value", or NULL */
+  const char *const *assume; /* knobs of the strategy, host costs: "key=value"; or NULL */
   bool ablate; /* simulate all rows again with each mechanism off (sweep/ablation.h) */
   bool with_coverage; /* of intervals (analysis/interval.h)           */
 } LsValidateSpec;

@@ -187,7 +187,8 @@ typedef struct {
   const char *network;
   const char *debug;
   const char *const *assume; /* "knob=value" set for every row, whatever the row
-                                says; NULL-terminated; NULL: nothing          */
+                                says: of the strategy, or a host cost;
+                                NULL-terminated; NULL: nothing                */
   gboolean ablate;        /* simulate all rows again with each mechanism off, and
                              add what that makes of the errors               */
   gboolean coverage; /* text and JSON say whether intervals hold: each source by the others */
