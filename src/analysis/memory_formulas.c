@@ -14,7 +14,8 @@ is_gpt (const LsModel *m)
 double
 ls_layer_activation_bytes (const LsModel *m, const LsStrategy *s)
 {
-  if (!is_gpt (m) || s->cp > 1 || (s->sp && s->sp_save_gathered) || s->dtype == LS_DTYPE_FP32 || s->dtype == LS_DTYPE_FP8)
+  if (!is_gpt (m) || s->cp > 1 || (s->sp && s->sp_save_gathered) || s->qkv_layout == LS_QKV_UNPADDED || s->dtype == LS_DTYPE_FP32
+      || s->dtype == LS_DTYPE_FP8)
     return NAN;
   uint32_t seq = s->seq ? s->seq : m->seq;
   double sbh = (double) seq * s->micro_batch * m->hidden, t = s->tp;

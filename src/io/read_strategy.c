@@ -29,6 +29,10 @@ static const LsEnumName attention_kernels[] = {
   { "auto", LS_ATTENTION_KERNEL_AUTO },     { "fa1", LS_ATTENTION_KERNEL_FA1 }, { "triton", LS_ATTENTION_KERNEL_TRITON },
   { "fa2", LS_ATTENTION_KERNEL_FA2 },       { "fa3", LS_ATTENTION_KERNEL_FA3 }, { NULL },
 };
+static const LsEnumName qkv_layouts[] = {
+  { "joint", LS_QKV_JOINT }, { "split", LS_QKV_SPLIT }, { "unpadded", LS_QKV_UNPADDED }, { NULL },
+};
+static const LsEnumName losses[] = { { "parallel", LS_LOSS_PARALLEL }, { "fused", LS_LOSS_FUSED }, { NULL } };
 static const LsEnumName dtypes[] = {
   { "fp16", LS_DTYPE_FP16 },     { "bf16", LS_DTYPE_BF16 },     { "fp8", LS_DTYPE_FP8 },
   { "fp32", LS_DTYPE_FP32 },     { "bfloat16", LS_DTYPE_BF16 }, { "float16", LS_DTYPE_FP16 },
@@ -238,6 +242,9 @@ const LsField ls_strategy_fields[] = {
     .expected = "core, norm, activation, several such as \"core,norm\", op, or auto", .default_text = "core, op with fsdp2",
     .meaning = "selective: what is computed again" },
   ENUM (attention_kernel, attention_kernels, "auto", "flash: its implementation; auto: whichever the accelerator was measured with"),
+  ENUM (qkv_layout, qkv_layouts, "joint", "flash: Q, K, V in one tensor, as three views, or copied without padding and back"),
+  ENUM (loss, losses, "parallel", "cross-entropy: parallel over the vocabulary, or one kernel each way (tp 1)"),
+  COUNT (train_metrics, "0", "how often the loss is computed again from the logits for what is logged"),
   ENUM (recompute_method, recompute_methods, "uniform", "full: groups of layers, or the first layers of a chunk"),
   { "recompute_layers", LS_FIELD_UINT, offsetof (LsStrategy, recompute_layers), .min = 1, .max = MAX_DEGREE,
     .default_text = "uniform 1, block all", .meaning = "full: layers of a group, or recomputed ones of a chunk" },

@@ -19,6 +19,11 @@ typedef enum { LS_MLP_GELU, LS_MLP_RELU2, LS_MLP_SWIGLU } LsMlp;           /* 2,
 typedef enum { LS_NORM_LAYERNORM, LS_NORM_RMSNORM } LsNorm;
 typedef enum { LS_POSITION_LEARNED, LS_POSITION_ROPE, LS_POSITION_ALIBI, LS_POSITION_NONE } LsPosition;
 typedef enum { LS_ATTENTION_UNFUSED, LS_ATTENTION_FLASH } LsAttention;
+/* How flash attention gets Q, K and V of a fused projection, and gives their gradients back: in one
+ * tensor; as three views; as three copies that leave out padding, whether or not there is any. */
+typedef enum { LS_QKV_JOINT, LS_QKV_SPLIT, LS_QKV_UNPADDED } LsQkvLayout;
+/* Cross-entropy: Megatron-LM's, parallel over the vocabulary, or one kernel each way. */
+typedef enum { LS_LOSS_PARALLEL, LS_LOSS_FUSED } LsLoss;
 /* How the attention of a sequence that is cut over ranks gets the keys and values of others. */
 typedef enum { LS_CP_RING, LS_CP_ALL_GATHER, LS_CP_ULYSSES } LsCpKind;
 /* Scaling factors of fp8: from earlier steps, from the tensor itself, or one for each of its blocks. */

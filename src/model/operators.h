@@ -52,6 +52,7 @@ typedef struct {
                             all-reduce over tp (positions)                         */
   uint64_t saved_bytes;  /* kept on this rank from forward to backward          */
   uint64_t input_bytes;  /* of these, the input of its matrix product           */
+  uint8_t n_host_reads;  /* of results on the host, before the last forward kernel */
   bool is_norm, is_activation; /* its output can be had again from what it keeps */
   uint8_t n_products;    /* products of which its GEMM is made, as a model in PyTorch has them: */
   uint64_t product_columns[LS_OPERATOR_MAX_PRODUCTS]; /* columns of Q, K, V; of gate and up    */
@@ -70,6 +71,9 @@ typedef struct {
   uint32_t micro_batch; /* sequences                                 */
   uint32_t seq;         /* tokens per sequence                       */
   LsAttention attention;
+  LsQkvLayout qkv_layout; /* of flash attention                     */
+  LsLoss loss;
+  uint32_t train_metrics; /* of the loss, computed again for each   */
   LsDtype dtype;        /* of activations and weights                */
   LsDtype grad_dtype;   /* of the gradients that W accumulates into  */
   uint32_t cp;          /* context-parallel degree; seq is of whole sequences: a rank has seq / cp tokens of each */

@@ -10,10 +10,18 @@
  * 4 s^2 d per head and sequence, half of it if causal; backward 2.5 times that,
  * because it computes Q K^T again.
  *
+ * Unpadded (llm-foundry's attn_impl flash of 2023, llmfoundry/models/layers/attention.py, flash_attn_fn;
+ * flash_attn/bert_padding.py): each of Q, K and V is gathered by an index of the tokens that are no padding,
+ * which is made anew from a mask and whose length and longest sequence the host reads; the context is
+ * scattered into zeros. Backward, the gradients go the same ways. Of the six kernels that make an index,
+ * the two are kept that read the mask.
+ *
  * saved_bytes: Q, K and V are kept by the QKV operator and the context by the
  * projection, so the operators here that selective recomputation covers keep
  * exactly 5 a s^2 b / t (16-bit, dropout): softmax output, mask, dropout output. */
 #include "model/operators_build.h"
+
+#define INDEX_BYTES 8 /* int64 */
 
 /* [sequences * heads, s, s], the scores; rows x cols as the softmax sees them. */
 static LsKernel
@@ -144,6 +152,29 @@ ls_attention_kernel (const LsCut *cut, const LsAttentionPart *part, bool is_back
   };
 }
 
+/* torch.gather of the tokens in the index, by rows; zeros and torch.scatter_ for the gradient. */
+static void
+append_unpad (GArray *operators, const LsCut *cut, const char *name, uint64_t width)
+{
+  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
+  ls_operator_fwd (op, ls_cut_stream (cut, "mask-lengths", LS_KERNEL_REDUCTION, cut->tokens, 1, 1));
+  ls_operator_fwd (op, ls_cut_stream (cut, "mask-index", LS_KERNEL_ELEMENTWISE, cut->tokens, 1, 1 + INDEX_BYTES));
+  ls_operator_fwd (op, ls_cut_stream (cut, "unpad", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
+  op->n_host_reads = 2; /* torch.nonzero: how many; .item (): the longest sequence */
+  ls_operator_igrad (op, ls_cut_stream (cut, "unpad-grad-zero", LS_KERNEL_MEMSET, cut->tokens, width, cut->elt));
+  ls_operator_igrad (op, ls_cut_stream (cut, "unpad-grad", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
+}
+
+static void
+append_pad (GArray *operators, const LsCut *cut)
+{
+  LsOperator *op = ls_operator_append (operators, "attention-pad", LS_TP_NONE);
+  ls_operator_fwd (op, ls_cut_stream (cut, "pad-zero", LS_KERNEL_MEMSET, cut->tokens, cut->q_width, cut->elt));
+  ls_operator_fwd (op, ls_cut_stream (cut, "pad", LS_KERNEL_ELEMENTWISE, cut->tokens, cut->q_width, 2 * cut->elt));
+  ls_operator_igrad (op, ls_cut_stream (cut, "pad-grad", LS_KERNEL_ELEMENTWISE, cut->tokens, cut->q_width, 2 * cut->elt));
+  op->saved_bytes = cut->tokens * cut->q_width * cut->elt; /* the context, which attention keeps as it made it */
+}
+
 /* Not attention_core: it recomputes the scores by itself, and has nothing of
  * that size to drop. */
 static void
@@ -151,6 +182,12 @@ append_flash (GArray *operators, const LsCut *cut)
 {
   uint64_t s = cut->shard->seq;
   LsAttentionPart whole = { .queries = s, .keys = s, .heads = cut->heads, .kv_heads = cut->kv_heads, .pairs = 0.5 };
+  bool is_unpadded = cut->shard->qkv_layout == LS_QKV_UNPADDED;
+  if (is_unpadded) {
+    append_unpad (operators, cut, "unpad-q", cut->q_width);
+    append_unpad (operators, cut, "unpad-k", cut->kv_width);
+    append_unpad (operators, cut, "unpad-v", cut->kv_width);
+  }
   LsOperator *op = ls_operator_append (operators, "attention", LS_TP_NONE);
 
   if (cut->shard->cp > 1) {
@@ -160,6 +197,8 @@ append_flash (GArray *operators, const LsCut *cut)
   ls_operator_fwd (op, ls_attention_kernel (cut, &whole, false));
   ls_operator_igrad (op, ls_attention_kernel (cut, &whole, true));
   op->saved_bytes = 4 * cut->tokens * cut->heads;
+  if (is_unpadded)
+    append_pad (operators, cut);
 }
 
 /* Fused rotation of Q and K. It is linear, so its backward needs no activation. */

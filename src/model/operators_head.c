@@ -9,6 +9,14 @@
  *     x = exp x; z = sum x       all-reduce
  *     loss = log z - p;  x = x / z, kept for the backward: 4 s b V / t bytes
  *
+ * Fused (LS_LOSS_FUSED; flash-attn's xentropy): one kernel reads the 16-bit logits, one reads them again and
+ * writes their gradient. Nothing is kept but they, 2 s b V.
+ *
+ * Train metrics: a trainer may compute the loss again from the logits for what it logs; in torch's
+ * cross-entropy they become fp32, and these log-softmax. Composer does so in each micro-batch, behind the
+ * backward (trainer.py, _eval_train_metrics), for cross-entropy and perplexity each; here the kernels are in
+ * the forward, and their memory is not counted.
+ *
  * With the norm's and the logits' inputs the head keeps 4 s b h (1/t with SP) +
  * 4 s b V / t (Korthikanti et al. 2022, section 4.3). */
 #include "model/operators_build.h"
@@ -50,6 +58,24 @@ append_logits (GArray *operators, const LsCut *cut, bool with_weight)
 }
 
 static void
+append_fused_loss (GArray *operators, const LsCut *cut)
+{
+  LsOperator *op = ls_operator_append (operators, "loss", LS_TP_NONE);
+  ls_operator_fwd (op, logits_pass (cut, "cross-entropy", cut->act, cut->elt));
+  ls_operator_igrad (op, logits_pass (cut, "cross-entropy-bwd", cut->act, 2 * cut->elt));
+  op->saved_bytes = cut->elt * cut->tokens * cut->vocab;
+}
+
+static void
+append_metric (GArray *operators, const LsCut *cut)
+{
+  LsOperator *op = ls_operator_append (operators, "metric", LS_TP_NONE);
+  if (cut->elt != FP32_BYTES)
+    ls_operator_fwd (op, logits_pass (cut, "metric-to-fp32", cut->act, cut->elt + FP32_BYTES));
+  ls_operator_fwd (op, in_place_pass (cut, "metric-log-softmax"));
+}
+
+static void
 append_loss (GArray *operators, const LsCut *cut)
 {
   LsOperator *op = append_reduced (operators, cut, "loss-max");
@@ -81,5 +107,10 @@ ls_operators_head (const LsModel *m, const LsShard *s, bool with_weight, GArray 
 
   ls_operators_norm (operators, &cut, "final-norm", cut.elt, false);
   append_logits (operators, &cut, with_weight);
-  append_loss (operators, &cut);
+  if (s->loss == LS_LOSS_FUSED)
+    append_fused_loss (operators, &cut);
+  else
+    append_loss (operators, &cut);
+  for (uint32_t i = 0; i < s->train_metrics; i++)
+    append_metric (operators, &cut);
 }

@@ -27,7 +27,8 @@ static const LsLinearNames fc2_names = { "fc2", "fc2-dgrad", "fc2-wgrad" };
 
 /* The unfused path (Megatron-LM 2021-22) adds the QKV bias in a kernel of its
  * own, and its backward concatenates dQ, dK, dV. Later stacks add it in the GEMM
- * and let the attention kernel write the three into one buffer. */
+ * and let the attention kernel write the three into one buffer, unless it is given
+ * views (torch.split), whose backward concatenates too. */
 static void
 append_qkv (GArray *operators, const LsCut *cut)
 {
@@ -37,7 +38,7 @@ append_qkv (GArray *operators, const LsCut *cut)
   bool is_unfused = cut->shard->attention == LS_ATTENTION_UNFUSED;
   LsOperator *op = ls_operator_append (operators, "qkv", LS_TP_COLUMN);
 
-  if (is_unfused)
+  if (is_unfused || cut->shard->qkv_layout != LS_QKV_JOINT)
     ls_operator_igrad (op, ls_cut_stream (cut, "qkv-grad-concat", LS_KERNEL_ELEMENTWISE, cut->tokens, width,
                                           2 * cut->elt));
   ls_operator_linear (op, cut, &qkv_names, cut->shard->dtype, m->hidden, width);

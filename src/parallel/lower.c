@@ -40,7 +40,8 @@ lower_init (Lower *l, const LsModel *m, const LsStrategy *s)
   *l = (Lower) { .model = m, .s = s };
   l->shard = (LsShard) {
     .tp = s->tp, .sp = s->sp && s->tp > 1, .micro_batch = s->micro_batch, .seq = s->seq,
-    .attention = (LsAttention) s->attention, .dtype = (LsDtype) s->dtype, .grad_dtype = (LsDtype) s->grad_dtype,
+    .attention = (LsAttention) s->attention, .qkv_layout = (LsQkvLayout) s->qkv_layout, .loss = (LsLoss) s->loss,
+    .train_metrics = s->train_metrics, .dtype = (LsDtype) s->dtype, .grad_dtype = (LsDtype) s->grad_dtype,
     .cp = s->cp, .cp_kind = (LsCpKind) s->cp_kind, .cp_balance = s->cp_balance, .sp_save_gathered = s->sp_save_gathered, .ep = s->ep, .etp = s->etp,
     .fp8_recipe = (LsFp8Recipe) s->fp8_recipe,
     .apex_norm = s->apex_norm, .grad_is_fused = s->grad_fusion,

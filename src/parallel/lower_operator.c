@@ -57,6 +57,16 @@ build_tp_sync (Build *b, int coll, uint64_t bytes, LsTag tag, const char *name)
 
 /* --- forward -------------------------------------------------------------------- */
 
+/* The host waits for what the compute stream has: .item (), torch.nonzero (). */
+static void
+build_host_read (Build *b)
+{
+  LsOp sync = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "host reads");
+  LsDep computed = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
+  sync.host = LS_HOST_SYNC;
+  build_op (b, sync, &computed, 1);
+}
+
 static void
 build_forward_kernels (Build *b, const Chunk *c, guint i, bool is_pipelined, LsTag tag)
 {
@@ -68,8 +78,11 @@ build_forward_kernels (Build *b, const Chunk *c, guint i, bool is_pipelined, LsT
   else if (is_pipelined)
     build_gemm_scatter (b, o->fwd, o->n_fwd, tag, tag);
   else
-    for (uint32_t k = 0; k < o->n_fwd; k++)
+    for (uint32_t k = 0; k < o->n_fwd; k++) {
+      for (uint32_t r = 0; r < o->n_host_reads && k + 1 == o->n_fwd; r++)
+        build_host_read (b);
       build_kernel (b, &o->fwd[k], tag);
+    }
 }
 
 void

@@ -72,6 +72,9 @@ typedef struct {
   int recompute;         /* LsRecompute                                        */
   int attention;         /* LsAttention or LS_ATTENTION_AUTO: the model's      */
   int attention_kernel;  /* LsAttentionKernel of flash attention               */
+  int qkv_layout;        /* LsQkvLayout of flash attention                     */
+  int loss;              /* LsLoss                                             */
+  uint32_t train_metrics;/* computed from the logits in each micro-batch       */
   int dtype;             /* LsDtype                                            */
   int grad_dtype;        /* LsDtype or LS_DTYPE_AUTO                           */
   bool grad_fusion;      /* the GEMM of W adds to a 16-bit gradient too          */

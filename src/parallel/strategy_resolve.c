@@ -491,6 +491,7 @@ ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint3
   check_latent_attention (s, model, diags);
   check_recompute (s, model, diags);
   check_dtypes (s, diags);
+  check_kernels (s, model, diags);
   ls_chunk_layers (s, model, NULL, diags);
   check_pipeline (s, model, check_batch (s, diags), diags);
   return ls_diag_list_n (diags) == n_before;

@@ -30,4 +30,8 @@ n_expert_copies (const LsStrategy *s, const LsModel *m)
 void check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 void check_latent_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 
+/* --- strategy_kernels.c --- */
+
+void check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
+
 #endif

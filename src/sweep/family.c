@@ -115,6 +115,27 @@ ls_family_attention_kernel (const char *id, uint32_t n_gpus)
   return strcmp (family, "internevo") == 0 ? LS_ATTENTION_KERNEL_FA1 : LS_ATTENTION_KERNEL_AUTO;
 }
 
+int
+ls_family_qkv_layout (const char *id, uint32_t n_gpus)
+{
+  g_autofree char *family = ls_family_of_id (id);
+  if (strcmp (family, "mpt") != 0)
+    return LS_QKV_JOINT;
+  return mpt_attention_kernel (id, n_gpus) == LS_ATTENTION_KERNEL_FA2 ? LS_QKV_UNPADDED : LS_QKV_SPLIT;
+}
+
+int
+ls_family_loss (const char *family)
+{
+  return strcmp (family, "mpt") == 0 ? LS_LOSS_FUSED : LS_LOSS_PARALLEL;
+}
+
+uint32_t
+ls_family_train_metrics (const char *family)
+{
+  return strcmp (family, "mpt") == 0 ? 2 : 0;
+}
+
 bool
 ls_family_grad_norm (const char *id, const char *schedule)
 {

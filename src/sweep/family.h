@@ -52,7 +52,10 @@
  * Implementations of flash attention. llm-foundry's benchmarks (scripts/train/benchmarking): sweep.py for 128 to
  * 512 H100 says flash, installed as flash-attn 2, for 1b, 3b, 7b and 70b, and triton for 13b and 30b. For the other
  * tables nothing says it: --attn_impl of submit_benchmarks.py was triton by default at first and flash later, and the
- * tables of 2023 are taken to be of the former. torchtitan: PyTorch's scaled_dot_product_flash_attention
+ * tables of 2023 are taken to be of the former. Both get views of one projection (llmfoundry/models/layers/attention.py:
+ * qkv.split), and flash then copies them without the padding that pretraining does not have (flash_attn_fn). Its loss is
+ * flash-attn's by default (models/mpt/modeling_mpt.py: loss_fn fused_crossentropy), and its train metrics are
+ * LanguageCrossEntropy and LanguagePerplexity, each of which computes the loss again. torchtitan: PyTorch's scaled_dot_product_flash_attention
  * (parallelize_llama.py of December 2024 names it), which is FlashAttention-2. InternLM: doc/en/install.md of 2023
  * wants flash-attention 1.0.5 or later and installs 1.0.5, which is taken. */
 #ifndef LS_SWEEP_FAMILY_H
@@ -101,6 +104,13 @@ bool ls_family_collective_lists (const char *family);
 
 /* Which flash attention a row ran (--attention-kernel): LsAttentionKernel. */
 int ls_family_attention_kernel (const char *id, uint32_t n_gpus);
+
+/* How attention gets Q, K and V (--qkv-layout): LsQkvLayout. */
+int ls_family_qkv_layout (const char *id, uint32_t n_gpus);
+
+/* Which cross-entropy (--loss), LsLoss, and how often again for metrics (--train-metrics). */
+int ls_family_loss (const char *family);
+uint32_t ls_family_train_metrics (const char *family);
 
 /* Whether the optimizer of a row waits for the gradient norm of all stages (--grad-norm).
  * schedule: NULL if the row names none. */

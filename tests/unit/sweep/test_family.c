@@ -145,7 +145,19 @@ rows_run_the_attention_that_their_source_names (void)
   LS_CHECK_INT (ls_family_attention_kernel ("dgxc-8b", 8), ==, LS_ATTENTION_KERNEL_AUTO);
 }
 
-LS_TEST_MAIN ("sweep/family", LS_TEST (rows_run_the_attention_that_their_source_names), LS_TEST (composer_prefetches_behind_a_backward), LS_TEST (families_are_leading_letters_or_named_pairs),
+static void
+llm_foundry_gives_views_and_computes_its_loss_again (void)
+{
+  LS_CHECK_INT (ls_family_qkv_layout ("mpt-a100_80gb-7b-s2048-g64-mb8-amp_bf16-9", 64), ==, LS_QKV_SPLIT);
+  LS_CHECK_INT (ls_family_qkv_layout ("mpt-h100_80gb-7b-s2048-g512-mb6-amp_bf16-10", 512), ==, LS_QKV_UNPADDED);
+  LS_CHECK_INT (ls_family_qkv_layout ("titan-t1-8b-8g", 8), ==, LS_QKV_JOINT);
+  LS_CHECK_INT (ls_family_loss ("mpt"), ==, LS_LOSS_FUSED);
+  LS_CHECK_INT (ls_family_loss ("korth"), ==, LS_LOSS_PARALLEL);
+  LS_CHECK_INT (ls_family_train_metrics ("mpt"), ==, 2);
+  LS_CHECK_INT (ls_family_train_metrics ("korth"), ==, 0);
+}
+
+LS_TEST_MAIN ("sweep/family", LS_TEST (llm_foundry_gives_views_and_computes_its_loss_again), LS_TEST (rows_run_the_attention_that_their_source_names), LS_TEST (composer_prefetches_behind_a_backward), LS_TEST (families_are_leading_letters_or_named_pairs),
               LS_TEST (the_mlp_tells_the_architecture), LS_TEST (only_the_gpt_papers_train_with_dropout),
               LS_TEST (maxtext_has_gated_mlps_and_heads_of_128), LS_TEST (older_software_blocks_on_its_backward_collectives), LS_TEST (simumax_says_what_it_ran), LS_TEST (early_zero3_uses_lists),
               LS_TEST (software_of_2021_has_its_kernels_and_its_batches), LS_TEST (megatron_sends_slices_where_nobody_says_otherwise),
