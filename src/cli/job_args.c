@@ -119,6 +119,7 @@ static const GOptionEntry knobs[] = {
   KNOB ("recompute-method", "full: uniform (groups of layers) or block (the first layers of a chunk); default uniform", "METHOD"),
   KNOB ("recompute-layers", "full: layers of a group, or recomputed layers of a chunk; default 1, block: all", "N"),
   KNOB ("recompute-stages", "full, block: recomputed layers of each pipeline rank; default: all alike", "A,B,..."),
+  SWITCH ("recompute-early-stop", on_knob, "full: nothing runs again behind what the backward needs last, as in PyTorch since 2.1"),
   SWITCH ("partition-activations", on_knob, "full: kept inputs are cut over tp, and gathered for recomputation"),
   SWITCH ("offload-activations", on_knob, "Kept activations go to the host's memory and come back"),
   KNOB ("attention", "flash or unfused; default: the model's", "KIND"),

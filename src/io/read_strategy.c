@@ -251,6 +251,7 @@ const LsField ls_strategy_fields[] = {
   { "recompute_stages", LS_FIELD_UINT_LIST, offsetof (LsStrategy, recompute_stages), .max = MAX_DEGREE,
     .n_offset = offsetof (LsStrategy, n_recompute_stages), .default_text = "all alike",
     .meaning = "full, block: recomputed layers of each pipeline rank, pp of them" },
+  BOOL (recompute_early_stop, "false", "full: stop once the backward has what it needs, as PyTorch since 2.1 without reentrance"),
   BOOL (partition_activations, "false", "full: kept inputs are cut over tp, and gathered for recomputation"),
   BOOL (offload_activations, "false", "kept activations go to the host's memory and come back"),
   ENUM (fp8_recipe, fp8_recipes, "delayed", "fp8: scaling factors of earlier steps, of this tensor, or of its blocks"),

@@ -16,6 +16,10 @@
  *            still needs, so down does not matter (torch.utils.checkpoint, early stop), but
  *            its output is kept. Products in fp8 are other ops, of which none is kept.
  *
+ * Early stop: torch.utils.checkpoint without reentrance stops a layer that runs again, or a group, once
+ * the last tensor that the backward needs is there (its default since PyTorch 2.1, pytorch/pytorch#96866): the
+ * last product of the MLP and what is behind it then run once only.
+ *
  * Partitioned activations: the kept input of a group is cut over tp, and gathered before the
  * group runs again (Megatron-LM's distribute_saved_activations; Rajbhandari et al. 2020, P_a). */
 #include "parallel/lower_dp.h"
@@ -156,6 +160,18 @@ is_behind_all (const Chunk *c, guint i)
   return !is_needed;
 }
 
+static bool
+ends_group (const Lower *l, const Chunk *c, guint i)
+{
+  return (layer_of (c, i) + 1u) % group_size (l) == 0 || layer_of (c, i) + 1u == c->n_recomputed;
+}
+
+static bool
+is_stopped_before (const Lower *l, const Chunk *c, guint i)
+{
+  return is_layer (c, i) && (recomputes_ops (l) || ends_group (l, c, i)) && is_behind_all (c, i);
+}
+
 static void
 narrow_forward (LsOperator *o, uint64_t kept)
 {
@@ -172,19 +188,20 @@ narrow_forward (LsOperator *o, uint64_t kept)
 void
 recompute_prepare (const Lower *l, Chunk *c)
 {
-  if (!recomputes_ops (l) || c->again)
+  bool has_ops = recomputes_ops (l);
+  if ((!has_ops && !l->s->recompute_early_stop) || c->again)
     return;
   c->again = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   for (guint i = 0; i < c->operators->len; i++) {
     LsOperator o = *operator_at (c, i);
-    if (is_layer (c, i) && o.n_products > 0)
+    if (has_ops && is_layer (c, i) && o.n_products > 0)
       narrow_forward (&o, kept_columns (c, i));
-    if (is_layer (c, i) && (is_flash (&o) || is_behind_all (c, i)))
+    if (is_stopped_before (l, c, i) || (has_ops && is_layer (c, i) && is_flash (&o)))
       o.n_fwd = 0;
-    if (o.n_fwd == 0 || (o.tp == LS_TP_ROW && l->shard.sp))
+    if (o.n_fwd == 0 || (has_ops && o.tp == LS_TP_ROW && l->shard.sp))
       o.tp = LS_TP_NONE;
     o.context_parallel &= o.n_fwd > 0;
-    o.saved_bytes -= is_layer (c, i) ? recompute_kept_bytes (c, i) : 0;
+    o.saved_bytes -= has_ops && is_layer (c, i) ? recompute_kept_bytes (c, i) : 0;
     g_array_append_val (c->again, o);
   }
 }
@@ -259,8 +276,11 @@ run_again (Build *b, const Chunk *c, guint from, guint to)
     b->layer = layer_of (c, i);
     dp_around_again (b, i, true);
     build_forward_operator (b, &partly, i, LS_TAG_RECOMPUTE, true);
-    if (c->again && operator_at (&partly, i)->n_fwd == 0)
-      keep_activation (b, (uint16_t) (b->ops->len - 1), &partly, i, false); /* its input, made by the one before */
+    if (c->again && operator_at (&partly, i)->n_fwd == 0) { /* its input, made by the one before */
+      keep_activation (b, (uint16_t) (b->ops->len - 1), &partly, i, false);
+      if (!recomputes_ops (l))
+        keep_input (b, (uint16_t) (b->ops->len - 1), &partly, i, false);
+    }
     dp_around_again (b, i, false);
   }
   b->layer = layer_of (c, to);

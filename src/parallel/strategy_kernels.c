@@ -1,4 +1,4 @@
-/* What is legal of the kernels around attention and loss. */
+/* What is legal of the kernels around attention and loss, and of what ends recomputation. */
 #include "parallel/strategy_rules.h"
 
 void
@@ -10,4 +10,6 @@ check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
               s->qkv_layout == LS_QKV_SPLIT ? "split" : "unpadded");
   if (s->loss == LS_LOSS_FUSED && s->tp > 1)
     conflict (diags, "/loss", "expected parallel with tp %u, which cuts the vocabulary; got fused", s->tp);
+  if (s->recompute_early_stop && s->recompute != LS_RECOMPUTE_FULL)
+    conflict (diags, "/recompute_early_stop", "expected recompute full with it; got %s", ls_recompute_name (s->recompute));
 }

@@ -114,7 +114,8 @@ runs_again (const Parts *x, const LsOperator *o)
     return false;
   if (x->s->recompute == LS_RECOMPUTE_SELECTIVE)
     return o->attention_core && !(x->s->recompute_parts & LS_RECOMPUTE_OP) && (x->s->recompute_parts & LS_RECOMPUTE_CORE);
-  return x->s->recompute_method == LS_RECOMPUTE_UNIFORM;
+  bool may_stop_before = x->s->recompute_early_stop && o->saved_bytes == o->input_bytes;
+  return x->s->recompute_method == LS_RECOMPUTE_UNIFORM && !may_stop_before;
 }
 
 static bool

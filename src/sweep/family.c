@@ -137,6 +137,12 @@ ls_family_train_metrics (const char *family)
 }
 
 bool
+ls_family_recompute_early_stop (const char *id)
+{
+  return g_str_has_prefix (id, "mpt-") && !g_str_has_prefix (id, "mpt-a100_40gb");
+}
+
+bool
 ls_family_grad_norm (const char *id, const char *schedule)
 {
   static const char *const validated_later[] = { "zb-1p", "zb-2p", NULL };

@@ -55,7 +55,9 @@
  * tables of 2023 are taken to be of the former. Both get views of one projection (llmfoundry/models/layers/attention.py:
  * qkv.split), and flash then copies them without the padding that pretraining does not have (flash_attn_fn). Its loss is
  * flash-attn's by default (models/mpt/modeling_mpt.py: loss_fn fused_crossentropy), and its train metrics are
- * LanguageCrossEntropy and LanguagePerplexity, each of which computes the loss again. torchtitan: PyTorch's scaled_dot_product_flash_attention
+ * LanguageCrossEntropy and LanguagePerplexity, each of which computes the loss again. submit_benchmarks.py checkpoints
+ * activations without reentrance; the tables of A100 80GB and H100 are of a PyTorch 2.1 nightly, where that stops early,
+ * those of A100 40GB of 1.13.1 (images named in torches.md and h100new.md of a branch, llm-foundry@beb8dee). torchtitan: PyTorch's scaled_dot_product_flash_attention
  * (parallelize_llama.py of December 2024 names it), which is FlashAttention-2. InternLM: doc/en/install.md of 2023
  * wants flash-attention 1.0.5 or later and installs 1.0.5, which is taken. */
 #ifndef LS_SWEEP_FAMILY_H
@@ -111,6 +113,9 @@ int ls_family_qkv_layout (const char *id, uint32_t n_gpus);
 /* Which cross-entropy (--loss), LsLoss, and how often again for metrics (--train-metrics). */
 int ls_family_loss (const char *family);
 uint32_t ls_family_train_metrics (const char *family);
+
+/* Whether full recomputation stops early (--recompute-early-stop). */
+bool ls_family_recompute_early_stop (const char *id);
 
 /* Whether the optimizer of a row waits for the gradient norm of all stages (--grad-norm).
  * schedule: NULL if the row names none. */

@@ -141,6 +141,7 @@ choose (LsValidationRun *v, const char *split, const GRegex *only)
     c->strategy.cp_kind = ls_family_cp_kind (g_ptr_array_index (v->families, v->families->len - 1));
     c->strategy.wgrad_placeholders = ls_family_wgrad_placeholders (g_ptr_array_index (v->families, v->families->len - 1));
     c->strategy.attention_kernel = ls_family_attention_kernel (c->id, c->strategy.gpus);
+    c->strategy.recompute_early_stop = c->strategy.recompute == LS_RECOMPUTE_FULL && ls_family_recompute_early_stop (c->id);
     c->strategy.qkv_layout = ls_family_qkv_layout (c->id, c->strategy.gpus);
     c->strategy.loss = ls_family_loss (g_ptr_array_index (v->families, v->families->len - 1));
     c->strategy.train_metrics = ls_family_train_metrics (g_ptr_array_index (v->families, v->families->len - 1));

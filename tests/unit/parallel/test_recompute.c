@@ -119,6 +119,27 @@ uniform_runs_all_layers_again (void)
   LS_CHECK_INT (allocated[1], ==, allocated[2]);               /* layers 0, 3 */
 }
 
+/* Early stop: fc2, 8 sbh^2 FLOPs, is behind all that the backward of a layer needs, unless the dropout
+ * behind it keeps a mask; inside of a group its output is the next layer's input. */
+static void
+early_stop_leaves_the_last_product_out (void)
+{
+  double fc2 = 8.0 * SBH * 256;
+  for (uint32_t g = 1; g <= 2; g++)
+    for (int dropout = 0; dropout <= 1; dropout++) {
+      LsModel m = model;
+      m.dropout = dropout;
+      LsStrategy s = job (1, 1);
+      s.recompute = LS_RECOMPUTE_FULL;
+      s.recompute_layers = g;
+      s.recompute_early_stop = true;
+      g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+      double again = plan ? sums_of (plan, 0).flops[LS_TAG_RECOMPUTE] : 0;
+      LS_CHECK_NEAR (again, 4 * layer_flops () - (dropout ? 0 : 4 / g * fc2), 1e-12);
+      ls_strategy_clear (&s);
+    }
+}
+
 /* Block: the first N layers of a chunk, or as many as its rank is given. */
 static void
 block_runs_the_first_layers_again (void)
@@ -394,7 +415,7 @@ odd_recomputation_is_refused (void)
   }
 }
 
-LS_TEST_MAIN ("recompute", LS_TEST (uniform_runs_all_layers_again), LS_TEST (block_runs_the_first_layers_again),
+LS_TEST_MAIN ("recompute", LS_TEST (uniform_runs_all_layers_again), LS_TEST (early_stop_leaves_the_last_product_out), LS_TEST (block_runs_the_first_layers_again),
               LS_TEST (selective_parts_make_inputs_again), LS_TEST (selective_parts_keep_less),
               LS_TEST (split_backward_frees_what_was_made_again), LS_TEST (partitioned_inputs_are_gathered),
               LS_TEST (offloaded_activations_come_back),

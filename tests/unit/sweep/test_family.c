@@ -155,6 +155,8 @@ llm_foundry_gives_views_and_computes_its_loss_again (void)
   LS_CHECK_INT (ls_family_loss ("korth"), ==, LS_LOSS_PARALLEL);
   LS_CHECK_INT (ls_family_train_metrics ("mpt"), ==, 2);
   LS_CHECK_INT (ls_family_train_metrics ("korth"), ==, 0);
+  LS_CHECK (ls_family_recompute_early_stop ("mpt-h100_80gb-30b-s1024-g8-mb6-amp_bf16-26"));
+  LS_CHECK (!ls_family_recompute_early_stop ("mpt-a100_40gb-13b-s2048-g64-mb16-bf16-146") && !ls_family_recompute_early_stop ("korth-t5-22B-full"));
 }
 
 LS_TEST_MAIN ("sweep/family", LS_TEST (llm_foundry_gives_views_and_computes_its_loss_again), LS_TEST (rows_run_the_attention_that_their_source_names), LS_TEST (composer_prefetches_behind_a_backward), LS_TEST (families_are_leading_letters_or_named_pairs),
