@@ -57,7 +57,8 @@
  * flash-attn's by default (models/mpt/modeling_mpt.py: loss_fn fused_crossentropy), and its train metrics are
  * LanguageCrossEntropy and LanguagePerplexity, each of which computes the loss again. submit_benchmarks.py checkpoints
  * activations without reentrance; the tables of A100 80GB and H100 are of a PyTorch 2.1 nightly, where that stops early,
- * those of A100 40GB of 1.13.1 (images named in torches.md and h100new.md of a branch, llm-foundry@beb8dee). torchtitan: PyTorch's scaled_dot_product_flash_attention
+ * those of A100 40GB of 1.13.1 (images named in torches.md and h100new.md of a branch, llm-foundry@beb8dee). The table for
+ * 128 H100 and more names none; its flash-attn 2 is of late 2023, and it is taken to be of 2.1 too. torchtitan: PyTorch's scaled_dot_product_flash_attention
  * (parallelize_llama.py of December 2024 names it), which is FlashAttention-2. InternLM: doc/en/install.md of 2023
  * wants flash-attention 1.0.5 or later and installs 1.0.5, which is taken. */
 #ifndef LS_SWEEP_FAMILY_H
