@@ -158,7 +158,7 @@ a_slow_host_explains_rows_it_was_not_fitted_to (void)
   LsRunOptions options;
   ls_run_options_init (&options);
   options.fold = LS_FOLD_AUTO;
-  LsValidateSpec spec = { .cases_path = cases_path, .only = "^vtrain-single-\\d*7$", .n_threads = 1, .options = &options };
+  LsValidateSpec spec = { .cases_path = cases_path, .only = "^vtrain-single-\\d*[13579]7$", .n_threads = 1, .options = &options };
   g_autoptr (GError) error = NULL;
   g_autoptr (LsValidationRun) as_given = ls_validate (&spec, &error);
   spec.assume = slow_host;
@@ -166,7 +166,7 @@ a_slow_host_explains_rows_it_was_not_fitted_to (void)
   LS_CHECK_NO_ERROR (error);
   if (!as_given || !assumed)
     return;
-  LS_CHECK_INT (ls_validation_run_scores (assumed)->total.n, >=, 40);
+  LS_CHECK_INT (ls_validation_run_scores (assumed)->total.n, >=, 15);
   LS_CHECK_DOUBLE (ls_validation_run_scores (as_given)->total.mape_pct, >, 20);
   LS_CHECK_DOUBLE (ls_validation_run_scores (assumed)->total.mape_pct, <, 10);
 }
