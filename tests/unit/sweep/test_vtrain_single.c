@@ -8,7 +8,7 @@
  * for each (hidden, micro-batch, tp). Four numbers for each such group reproduce 144 rows to
  * less than 1e-5, where steps of real runs scatter by 1e-2.
  *
- * And that Lockstep, told of a host as slow as that of a traced run, is near the others: 56 us
+ * And that Lockstep, told of a host as slow as that of a traced run, is near the others: 54 us
  * to launch a kernel were fitted to the rows with an even number; here are some with an odd one. */
 #include "ls_test.h"
 
@@ -154,7 +154,7 @@ a_slow_host_explains_rows_it_was_not_fitted_to (void)
   g_autofree char *cases_path = shared_file ("runs/cases.csv");
   if (!cases_path)
     return;
-  static const char *const slow_host[] = { "host-launch=56us", NULL };
+  static const char *const slow_host[] = { "host-launch=54us", NULL };
   LsRunOptions options;
   ls_run_options_init (&options);
   options.fold = LS_FOLD_AUTO;
