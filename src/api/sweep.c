@@ -1,9 +1,10 @@
 /* Sweeps: LsSweep of lockstep/lockstep.h. */
 #include <lockstep/lockstep.h>
 
+#include "io/plot_scaling.h"
 #include "io/read_strategy.h"
 #include "io/write_file.h"
-#include "sweep/sweep.h"
+#include "sweep/sweep_charts.h"
 
 struct LsSweep {
   LsSweepSpec spec;
@@ -51,6 +52,19 @@ ls_sweep_load_strategy (LsSweep *sweep, const char *name_or_path, GError **error
   return TRUE;
 }
 
+gboolean
+ls_sweep_load_ranges (LsSweep *sweep, const char *path, GError **error)
+{
+  g_return_val_if_fail (sweep && path, FALSE);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsRanges ranges;
+  if (!ls_ranges_load (path, &ranges, diags))
+    return ls_diag_list_to_error (diags, error);
+  ls_space_set_ranges (&sweep->spec.space, &ranges);
+  ls_ranges_clear (&ranges);
+  return TRUE;
+}
+
 void
 ls_sweep_set_pareto (LsSweep *sweep, gboolean is_wanted)
 {
@@ -90,6 +104,20 @@ ls_sweep_set_team (LsSweep *sweep, LsTeam *team)
 {
   g_return_if_fail (sweep);
   sweep->spec.team = team;
+}
+
+gboolean
+ls_sweep_set_heat_map (LsSweep *sweep, const char *axes, const char *figure, GError **error)
+{
+  g_return_val_if_fail (sweep, FALSE);
+  return ls_sweep_spec_set_heat (&sweep->spec, axes, figure, error);
+}
+
+void
+ls_sweep_set_scaling_chart (LsSweep *sweep, gboolean is_wanted)
+{
+  g_return_if_fail (sweep);
+  sweep->spec.scaling_chart = is_wanted;
 }
 
 gboolean
@@ -137,4 +165,29 @@ ls_sweep_write_list (const LsSweep *sweep, const char *path, GError **error)
   g_return_val_if_fail (sweep && sweep->run && path, FALSE);
   g_autofree char *text = ls_sweep_run_list (sweep->run);
   return ls_write_text (path, text, error);
+}
+
+gboolean
+ls_sweep_write_heat_map (const LsSweep *sweep, const char *path, GError **error)
+{
+  g_return_val_if_fail (sweep && sweep->run && sweep->spec.heat_map && path, FALSE);
+  g_auto (LsHeatMap) map = { 0 };
+  ls_sweep_run_heat_map (sweep->run, &map);
+  return ls_plot_heat (&map, path, error);
+}
+
+gboolean
+ls_sweep_write_pareto_chart (const LsSweep *sweep, const char *path, GError **error)
+{
+  g_return_val_if_fail (sweep && sweep->run && sweep->spec.pareto && path, FALSE);
+  g_auto (LsParetoPlot) plot = { 0 };
+  ls_sweep_run_pareto (sweep->run, &plot);
+  return ls_plot_pareto (&plot, path, error);
+}
+
+gboolean
+ls_sweep_write_scaling_chart (const LsSweep *sweep, const char *path, GError **error)
+{
+  g_return_val_if_fail (sweep && sweep->run && path, FALSE);
+  return ls_plot_scaling (ls_sweep_run_report (sweep->run), path, error);
 }

@@ -8,6 +8,7 @@
 typedef struct {
   CliJob job; /* first: callbacks of its entries get the address of all */
   char *prune, *top, *threads, *gpu_hour, *gpu_watts, *pue, *list, *journal;
+  char *ranges, *heat_map, *heat_axes, *heat_figure, *pareto_chart, *scaling_chart;
   gboolean pareto, mpi, json, csv;
 } Args;
 
@@ -15,7 +16,8 @@ static void
 args_clear (Args *args)
 {
   cli_job_clear (&args->job);
-  char *texts[] = { args->prune, args->top, args->threads, args->gpu_hour, args->gpu_watts, args->pue, args->list, args->journal };
+  char *texts[] = { args->prune, args->top, args->threads, args->gpu_hour, args->gpu_watts, args->pue, args->list, args->journal,
+                    args->ranges, args->heat_map, args->heat_axes, args->heat_figure, args->pareto_chart, args->scaling_chart };
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
     g_free (texts[i]);
 }
@@ -56,6 +58,7 @@ static gboolean
 parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **error)
 {
   const GOptionEntry others[] = {
+    { "ranges", 0, 0, G_OPTION_ARG_FILENAME, &args->ranges, "Ranges of axes from a file; the flags override it", "FILE" },
     { "prune", 0, 0, G_OPTION_ARG_FILENAME, &args->prune, "off: simulate all that may fit; default on", "on|off" },
     { "top", 0, 0, G_OPTION_ARG_FILENAME, &args->top, "How many are ranked of each number of GPUs and global batch; default 5", "N" },
     { "pareto", 0, 0, G_OPTION_ARG_NONE, &args->pareto, "Also what nothing beats in time, memory and cost together", NULL },
@@ -67,6 +70,13 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "list", 0, 0, G_OPTION_ARG_FILENAME, &args->list, "Write every simulated configuration with its picoseconds (CSV)", "FILE" },
     { "journal", 0, 0, G_OPTION_ARG_FILENAME, &args->journal,
       "Write down what is done; started again, the sweep goes on from there", "FILE" },
+    { "heat-map", 0, 0, G_OPTION_ARG_FILENAME, &args->heat_map,
+      "Draw the best over two axes, with what a bound left out (.svg or .png)", "FILE" },
+    { "heat-axes", 0, 0, G_OPTION_ARG_FILENAME, &args->heat_axes, "Which axes, across and up; default tp,pp", "A,B" },
+    { "heat-figure", 0, 0, G_OPTION_ARG_FILENAME, &args->heat_figure, "Of which figure: step, tokens, mfu; default step", "NAME" },
+    { "pareto-chart", 0, 0, G_OPTION_ARG_FILENAME, &args->pareto_chart, "Draw time, memory and cost (.svg or .png); implies --pareto", "FILE" },
+    { "scaling-chart", 0, 0, G_OPTION_ARG_FILENAME, &args->scaling_chart,
+      "Draw the best over several numbers of GPUs or batches against ideal scaling (.svg or .png)", "FILE" },
     { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "Print JSON", NULL },
     { "csv", 0, 0, G_OPTION_ARG_NONE, &args->csv, "Print a row for each of the best", NULL },
     G_OPTION_ENTRY_NULL,
@@ -76,7 +86,9 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
   g_array_append_vals (entries, others, G_N_ELEMENTS (others) - 1);
   if (!cli_parse (argc, argv, &help, (const GOptionEntry *) (gpointer) entries->data, args, ret_done, error))
     return FALSE;
-  const char *wrong = args->json && args->csv ? "--json and --csv exclude each other" : NULL;
+  const char *wrong = args->json && args->csv                                          ? "--json and --csv exclude each other"
+                      : !args->heat_map && (args->heat_axes || args->heat_figure) ? "--heat-axes and --heat-figure need --heat-map"
+                                                                                  : NULL;
   if (*ret_done || (!wrong && *argc == 1))
     return TRUE;
   g_set_error (error, LS_ERROR, LS_ERROR_USAGE, wrong ? "%s" : "unexpected argument \"%s\"", wrong ? wrong : (*argv)[1]);
@@ -106,15 +118,43 @@ make_sweep (const Args *args, LsTeam *team, GError **error)
     { "gpu-hour", args->gpu_hour }, { "gpu-watts", args->gpu_watts }, { "pue", args->pue },
   };
   g_autoptr (LsSweep) sweep = ls_sweep_new ();
+  if (args->ranges && !ls_sweep_load_ranges (sweep, args->ranges, error))
+    return NULL;
   if (!cli_job_apply (&args->job, &setter, sweep, error))
     return NULL;
   for (guint i = 0; i < G_N_ELEMENTS (own); i++)
     if (own[i].value && !ls_sweep_set (sweep, own[i].key, own[i].value, error))
       return NULL;
-  ls_sweep_set_pareto (sweep, args->pareto);
+  if (args->heat_map && !ls_sweep_set_heat_map (sweep, args->heat_axes, args->heat_figure, error))
+    return NULL;
+  ls_sweep_set_pareto (sweep, args->pareto || args->pareto_chart);
+  ls_sweep_set_scaling_chart (sweep, args->scaling_chart != NULL);
   ls_sweep_set_journal (sweep, args->journal);
   ls_sweep_set_team (sweep, team);
   return g_steal_pointer (&sweep);
+}
+
+/* Before the search: a mistake must not cost it. */
+static gboolean
+check_files (const Args *args, GError **error)
+{
+  const char *const charts[] = { args->heat_map, args->pareto_chart, args->scaling_chart };
+  for (guint i = 0; i < G_N_ELEMENTS (charts); i++)
+    if (charts[i] && !ls_check_output_path (LS_OUTPUT_PLOT, charts[i], error))
+      return FALSE;
+  return !args->list || ls_check_output_path (LS_OUTPUT_CSV, args->list, error);
+}
+
+static gboolean
+write_files (const LsSweep *sweep, const Args *args, GError **error)
+{
+  if (args->list && !ls_sweep_write_list (sweep, args->list, error))
+    return FALSE;
+  if (args->heat_map && !ls_sweep_write_heat_map (sweep, args->heat_map, error))
+    return FALSE;
+  if (args->pareto_chart && !ls_sweep_write_pareto_chart (sweep, args->pareto_chart, error))
+    return FALSE;
+  return !args->scaling_chart || ls_sweep_write_scaling_chart (sweep, args->scaling_chart, error);
 }
 
 /* --- while it runs ------------------------------------------------------------------------ */
@@ -178,11 +218,11 @@ sweep (int argc, char **argv, LsTeam *team, GError **error)
     return TRUE;
   gboolean is_mate = team && ls_team_rank (team) > 0;
   g_autoptr (LsSweep) sweep = make_sweep (&args, team, error);
-  if (!sweep || (args.list && !is_mate && !ls_check_output_path (LS_OUTPUT_CSV, args.list, error)) || !run_sweep (sweep, error))
+  if (!sweep || (!is_mate && !check_files (&args, error)) || !run_sweep (sweep, error))
     return FALSE;
   if (is_mate)
     return TRUE;
-  if (args.list && !ls_sweep_write_list (sweep, args.list, error))
+  if (!write_files (sweep, &args, error))
     return FALSE;
   g_autofree char *text = args.json ? ls_sweep_json (sweep) : args.csv ? ls_sweep_csv (sweep) : ls_sweep_text (sweep);
   return cli_print (text, error);

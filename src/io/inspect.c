@@ -11,6 +11,7 @@
 #include "io/read_nccl.h"
 #include "io/read_nccl_topo.h"
 #include "io/field_write.h"
+#include "io/read_ranges.h"
 #include "io/read_residuals.h"
 #include "io/read_strategy.h"
 #include "io/trace_json.h"
@@ -151,6 +152,20 @@ inspect_strategy (const LsJsonDoc *doc, LsDiagList *diags)
 }
 
 static char *
+inspect_ranges (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsRanges ranges;
+  if (!ls_ranges_read (doc, &ranges, diags))
+    return NULL;
+  GString *line = g_string_new ("ranges of a sweep");
+  for (int a = 0, n = 0; a < LS_N_SPACE_AXES; a++)
+    if (ranges.values[a])
+      g_string_append_printf (line, "%s %u of %s", n++ > 0 ? "," : ":", ranges.values[a]->len, ls_space_axis_name ((LsSpaceAxis) a));
+  ls_ranges_clear (&ranges);
+  return g_string_free (line, FALSE);
+}
+
+static char *
 inspect_trace (const LsJsonDoc *doc, LsDiagList *diags)
 {
   g_autoptr (LsTrace) t = ls_trace_read (doc, 0, diags);
@@ -173,6 +188,7 @@ static const struct {
   { "lockstep.nccl/1", LS_FILE_NCCL, inspect_nccl },
   { "lockstep.residuals/1", LS_FILE_RESIDUALS, inspect_residuals },
   { "lockstep.strategy/1", LS_FILE_STRATEGY, inspect_strategy },
+  { "lockstep.ranges/1", LS_FILE_RANGES, inspect_ranges },
   { "lockstep.trace/1", LS_FILE_TRACE, inspect_trace },
 };
 

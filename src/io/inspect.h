@@ -13,6 +13,7 @@ typedef enum {
   LS_FILE_NCCL,
   LS_FILE_RESIDUALS,
   LS_FILE_STRATEGY,
+  LS_FILE_RANGES,
   LS_FILE_TRACE,
 } LsFileKind;
 

@@ -80,6 +80,33 @@ write_counts (LsJsonOut *w, const LsSweepCounts *c)
   ls_json_out_end_object (w);
 }
 
+/* The rule of thumb is that of the last. */
+static void
+write_groups (LsJsonOut *w, const GArray *groups)
+{
+  const LsSweepGroup *last = &g_array_index (groups, LsSweepGroup, groups->len - 1);
+  if (last->rule) {
+    write_row (w, "rule_of_thumb", last->rule);
+    ls_json_out_uint (w, "rule_of_thumb_rank", last->rule_rank);
+    ls_json_out_bool (w, "rule_of_thumb_rank_exact", last->is_rule_rank_exact);
+  }
+  ls_json_out_begin_array (w, "scaling");
+  for (guint i = 0; i < groups->len; i++) {
+    const LsSweepGroup *g = &g_array_index (groups, LsSweepGroup, i);
+    ls_json_out_begin_object (w, NULL);
+    ls_json_out_uint (w, "gpus", g->gpus);
+    ls_json_out_uint (w, "global_batch", g->global_batch);
+    ls_json_out_double (w, "step_time_s", g->first ? ls_time_to_s (g->first->step) : NAN);
+    ls_json_out_double (w, "tokens_per_s", g->first ? g->first->tokens_per_s : NAN);
+    ls_json_out_double (w, "tokens_per_s_per_gpu", g->tokens_per_s_per_gpu);
+    ls_json_out_double (w, "mfu", g->first ? g->first->mfu : NAN);
+    ls_json_out_double (w, "of_fewest_gpus", g->of_fewest_gpus);
+    ls_json_out_double (w, "of_largest_batch", g->of_largest_batch);
+    ls_json_out_end_object (w);
+  }
+  ls_json_out_end_array (w);
+}
+
 char *
 ls_sweep_to_json (const LsSweepReport *r)
 {
@@ -93,11 +120,7 @@ ls_sweep_to_json (const LsSweepReport *r)
   write_rows (&w, "best", r->best);
   if (r->front)
     write_rows (&w, "pareto", r->front);
-  if (r->rule) {
-    write_row (&w, "rule_of_thumb", r->rule);
-    ls_json_out_uint (&w, "rule_of_thumb_rank", r->rule_rank);
-    ls_json_out_bool (&w, "rule_of_thumb_rank_exact", r->is_rule_rank_exact);
-  }
+  write_groups (&w, r->groups);
   ls_json_out_begin_object (&w, "price");
   ls_json_out_double (&w, "usd_per_gpu_hour", r->usd_per_gpu_hour);
   ls_json_out_double (&w, "gpu_watts", r->gpu_watts);
@@ -178,17 +201,60 @@ append_cost (GString *out, const LsSweepReport *r)
 }
 
 static void
-append_rule (GString *out, const LsSweepReport *r)
+append_rule (GString *out, const LsSweepGroup *g)
 {
-  if (!r->rule) {
+  if (!g->rule) {
     g_string_append (out, "\nThe rule of thumb (TP in the node, PP across, DP the rest): none that is legal fits.\n");
     return;
   }
   g_autoptr (GArray) one = g_array_new (FALSE, FALSE, sizeof (LsSweepRow)); /* borrows */
-  g_array_append_vals (one, r->rule, 1);
+  g_array_append_vals (one, g->rule, 1);
   g_string_append_printf (out, "\nThe rule of thumb (TP in the node, PP across, DP the rest) is number %" G_GUINT64_FORMAT "%s\n",
-                          r->rule_rank, r->is_rule_rank_exact ? "" : " at best, as some were pruned");
+                          g->rule_rank, g->is_rule_rank_exact ? "" : " at best, as some were pruned");
   append_table (out, one);
+}
+
+/* What a sweep of these GPUs and this batch alone would print. */
+static void
+append_group (GString *out, const LsSweepReport *r, const LsSweepGroup *g)
+{
+  g_autoptr (GArray) rows = g_array_new (FALSE, FALSE, sizeof (LsSweepRow)); /* borrows */
+  for (guint i = 0; i < r->best->len; i++) {
+    const LsSweepRow *row = &g_array_index (r->best, LsSweepRow, i);
+    if (row->strategy.gpus == g->gpus && row->strategy.global_batch == g->global_batch)
+      g_array_append_vals (rows, row, 1);
+  }
+  if (rows->len == 0) {
+    g_string_append (out, "None is legal and fits.\n");
+    return;
+  }
+  append_table (out, rows);
+  if (r->groups->len == 1)
+    append_cost (out, r);
+  append_rule (out, g);
+}
+
+static void
+append_scaling (GString *out, const LsSweepReport *r)
+{
+  static const char *const heads[] = { "gpus", "batch", "step s", "tokens/s", "a GPU", "MFU %", "GPUs %", "batch %" };
+  LsTextTable t;
+  ls_text_table_init (&t, "rrrrrrrr");
+  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
+    ls_text_table_add (&t, "%s", heads[i]);
+  for (guint i = 0; i < r->groups->len; i++) {
+    const LsSweepGroup *g = &g_array_index (r->groups, LsSweepGroup, i);
+    ls_text_table_add (&t, "%u", g->gpus);
+    ls_text_table_add (&t, "%u", g->global_batch);
+    add_figure (&t, "%.4g", g->first ? ls_time_to_s (g->first->step) : NAN);
+    add_figure (&t, "%.0f", g->first ? g->first->tokens_per_s : NAN);
+    add_figure (&t, "%.1f", g->tokens_per_s_per_gpu);
+    add_figure (&t, "%.1f", g->first ? 100 * g->first->mfu : NAN);
+    add_figure (&t, "%.1f", 100 * g->of_fewest_gpus);
+    add_figure (&t, "%.1f", 100 * g->of_largest_batch);
+  }
+  g_string_append (out, "\nScaling of the best  tokens/s of a GPU against the fewest GPUs, and against the largest batch\n");
+  ls_text_table_print (&t, 2, out);
 }
 
 char *
@@ -206,9 +272,16 @@ ls_sweep_to_text (const LsSweepReport *r)
     g_string_append (out, "None is legal and fits.\n");
     return g_string_free (out, FALSE);
   }
-  append_table (out, r->best);
-  append_cost (out, r);
-  append_rule (out, r);
+  for (guint i = 0; i < r->groups->len; i++) {
+    const LsSweepGroup *g = &g_array_index (r->groups, LsSweepGroup, i);
+    if (r->groups->len > 1)
+      g_string_append_printf (out, "%s%u GPUs, global batch %u\n", i > 0 ? "\n" : "", g->gpus, g->global_batch);
+    append_group (out, r, g);
+  }
+  if (r->groups->len > 1) {
+    append_scaling (out, r);
+    append_cost (out, r);
+  }
   if (r->front) {
     g_string_append (out, "\nPareto front of time, memory and cost\n");
     append_table (out, r->front);

@@ -14,7 +14,7 @@ typedef struct {
   double breakdown_s[LS_N_PARTS];
   double exposed_s, bubble_s;
   double usd_per_trillion, kwh_per_trillion; /* tokens; NAN: no price, no power known */
-  char *why;           /* why it is not the first; NULL: it is; owned               */
+  char *why;           /* why it is not the first of its group; NULL: it is; owned  */
 } LsSweepRow;
 
 void ls_sweep_row_clear (LsSweepRow *row);
@@ -23,15 +23,25 @@ typedef struct {
   uint64_t enumerated, illegal, infeasible, pruned, simulated, left; /* left: it was stopped before */
 } LsSweepCounts;
 
+/* One number of GPUs and one global batch: a sweep by itself. */
+typedef struct {
+  uint32_t gpus, global_batch;
+  const LsSweepRow *first; /* of best, borrowed; NULL: none is legal and fits */
+  LsSweepRow *rule;   /* TP in the node, PP across, DP the rest; owned; NULL: none is legal and fits */
+  uint64_t rule_rank; /* 1: the best. Of those simulated */
+  bool is_rule_rank_exact; /* false: of what was pruned some may be better, too */
+  double tokens_per_s_per_gpu; /* NAN, as the next two: there is no first  */
+  double of_fewest_gpus;   /* that over that of the fewest GPUs, same batch */
+  double of_largest_batch; /* and of the largest batch, same GPUs           */
+} LsSweepGroup;
+
 typedef struct {
   const char *title; /* "gpt3-175b on dgx-a100-80g" */
   LsSweepCounts counts;
   double wall_s, simulate_s;
   GArray *best;      /* LsSweepRow, best first: most tokens/s */
   GArray *front;     /* LsSweepRow: time x memory x cost; NULL: not asked for */
-  LsSweepRow *rule;  /* TP in the node, PP across, DP the rest; NULL: none is legal and fits */
-  uint64_t rule_rank; /* 1: the best. Of those simulated */
-  bool is_rule_rank_exact; /* false: of what was pruned some may be better, too */
+  GArray *groups;    /* LsSweepGroup, by GPUs as asked for, then batch */
   bool is_interrupted;
   double usd_per_gpu_hour, gpu_watts, pue;
 } LsSweepReport;

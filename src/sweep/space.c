@@ -1,28 +1,10 @@
 #include "sweep/space.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "io/field.h"
 #include "io/read_strategy.h"
 #include "parallel/sched.h"
-
-static const char *const axis_names[LS_N_SPACE_AXES] = {
-  [LS_SPACE_GPUS] = "gpus",
-  [LS_SPACE_GLOBAL_BATCH] = "global_batch",
-  [LS_SPACE_TP] = "tp",
-  [LS_SPACE_PP] = "pp",
-  [LS_SPACE_CP] = "cp",
-  [LS_SPACE_EP] = "ep",
-  [LS_SPACE_MICRO_BATCH] = "micro_batch",
-  [LS_SPACE_VPP] = "vpp",
-  [LS_SPACE_SCHEDULE] = "schedule",
-  [LS_SPACE_SP] = "sp",
-  [LS_SPACE_ZERO] = "zero",
-  [LS_SPACE_DP_KIND] = "dp_kind",
-  [LS_SPACE_RECOMPUTE] = "recompute",
-  [LS_SPACE_TP_OVERLAP] = "tp_overlap",
-};
 
 #define MAX_SIZE (UINT64_C (1) << 40)
 
@@ -43,22 +25,6 @@ ls_space_clear (LsSpace *space)
     g_array_unref (space->values[a]);
   g_ptr_array_unref (space->schedules);
   *space = (LsSpace) { 0 };
-}
-
-LsSpaceAxis
-ls_space_axis (const char *knob)
-{
-  const LsField *f = ls_field_find (ls_strategy_fields, knob);
-  for (int a = 0; f && a < LS_N_SPACE_AXES; a++)
-    if (strcmp (f->key, axis_names[a]) == 0)
-      return (LsSpaceAxis) a;
-  return LS_N_SPACE_AXES;
-}
-
-const char *
-ls_space_axis_name (LsSpaceAxis axis)
-{
-  return axis_names[axis];
 }
 
 /* --- ranges ---------------------------------------------------------------------------- */
@@ -130,7 +96,7 @@ ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDiagList *di
     g_ptr_array_set_size (space->schedules, 0);
   for (guint i = 0; i < MAX (1, g_strv_length (items)); i++) {
     const char *item = items[i] ? items[i] : "";
-    if (!ls_field_set_text (ls_strategy_fields, &s, axis_names[axis], item, diags)) {
+    if (!ls_field_set_text (ls_strategy_fields, &s, ls_space_axis_name (axis), item, diags)) {
       ok = false;
       continue;
     }
@@ -138,7 +104,7 @@ ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDiagList *di
     bool is_unknown = axis == LS_SPACE_SCHEDULE && !ls_sched_find (item);
     if (is_group || is_unknown) {
       ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, is_unknown ? "lockstep list schedules" : NULL,
-                   "--%s: expected %s; got \"%s\"", axis_names[axis],
+                   "--%s: expected %s; got \"%s\"", ls_space_axis_name (axis),
                    is_group ? "stages from 0 to 3, separated by commas" : "names of schedules, separated by commas", item);
       ok = false;
     } else if (axis == LS_SPACE_SCHEDULE)
@@ -150,12 +116,46 @@ ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDiagList *di
   return ok;
 }
 
+void
+ls_space_set_ranges (LsSpace *space, const LsRanges *ranges)
+{
+  for (int a = 0; a < LS_N_SPACE_AXES; a++) {
+    const GArray *values = ranges->values[a];
+    if (values)
+      g_array_set_size (space->values[a], 0);
+    if (values && a == LS_SPACE_SCHEDULE)
+      g_ptr_array_set_size (space->schedules, 0);
+    for (guint i = 0; values && i < values->len; i++) {
+      const LsStrategy *s = &g_array_index (values, LsStrategy, i);
+      if (a == LS_SPACE_SCHEDULE)
+        add_schedule (space, s->schedule);
+      else
+        add_value (space, (LsSpaceAxis) a, value_of (s, (LsSpaceAxis) a));
+    }
+  }
+}
+
 static void
 add_divisors (LsSpace *space, LsSpaceAxis axis, uint32_t n, uint32_t most)
 {
   for (uint32_t d = 1; d <= n && d <= most; d++)
     if (n % d == 0)
       add_value (space, axis, d);
+}
+
+static int
+compare_values (gconstpointer a, gconstpointer b)
+{
+  uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
+  return (x > y) - (x < y);
+}
+
+static void
+add_divisors_of_each (LsSpace *space, LsSpaceAxis axis, const GArray *numbers, uint32_t most)
+{
+  for (guint i = 0; i < numbers->len; i++)
+    add_divisors (space, axis, g_array_index (numbers, uint32_t, i), most);
+  g_array_sort (space->values[axis], compare_values);
 }
 
 static uint32_t
@@ -195,19 +195,17 @@ fill_list (LsSpace *space, LsSpaceAxis axis, const uint32_t *values, guint n)
 static void
 fill_degrees (LsSpace *space, LsSpaceAxis axis, const LsModel *m, uint32_t gpus_per_node)
 {
-  uint32_t gpus = largest (space->values[LS_SPACE_GPUS]);
-  const GArray *batches = space->values[LS_SPACE_GLOBAL_BATCH];
+  const GArray *gpus = space->values[LS_SPACE_GPUS], *batches = space->values[LS_SPACE_GLOBAL_BATCH];
   if (axis == LS_SPACE_TP)
-    add_divisors (space, axis, gpus_per_node, gpus);
+    add_divisors (space, axis, gpus_per_node, largest (gpus));
   else if (axis == LS_SPACE_PP)
-    add_divisors (space, axis, gpus, m->n_layers + 2);
+    add_divisors_of_each (space, axis, gpus, m->n_layers + 2);
   else if (axis == LS_SPACE_EP && m->n_experts > 0)
-    add_divisors (space, axis, m->n_experts, gpus);
+    add_divisors (space, axis, m->n_experts, largest (gpus));
   else if (axis == LS_SPACE_VPP)
     fill_vpp (space, m->n_layers);
   else if (axis == LS_SPACE_MICRO_BATCH)
-    for (guint i = 0; i < batches->len; i++)
-      add_divisors (space, axis, g_array_index (batches, uint32_t, i), LS_SPACE_MAX_MICRO_BATCH);
+    add_divisors_of_each (space, axis, batches, LS_SPACE_MAX_MICRO_BATCH);
   else
     add_value (space, axis, 1);
 }
@@ -259,6 +257,17 @@ ls_space_fill (LsSpace *space, const LsModel *m, const LsStrategy *base, uint32_
     }
   }
   return TRUE;
+}
+
+char *
+ls_space_value_text (const LsSpace *space, LsSpaceAxis axis, uint32_t at)
+{
+  uint32_t value = g_array_index (space->values[axis], uint32_t, at);
+  if (axis == LS_SPACE_SCHEDULE)
+    return g_strdup (g_ptr_array_index (space->schedules, value));
+  if (axis == LS_SPACE_DP_KIND)
+    return g_strdup (ls_dp_kind_name ((int) value));
+  return axis == LS_SPACE_RECOMPUTE ? g_strdup (ls_recompute_name ((int) value)) : g_strdup_printf ("%u", value);
 }
 
 /* --- points ------------------------------------------------------------------------------ */

@@ -11,32 +11,17 @@
  * number of experts and the GPUs; micro-batch divides the global batch, up to
  * LS_SPACE_MAX_MICRO_BATCH; sp 0, 1; zero 0 to 3 by Megatron-LM (0, 1), DeepSpeed and FSDP2
  * (2, 3), on TPUs by XLA's FSDP; schedules 1f1b, interleaved-1f1b, zb-h1; recompute none,
- * selective, full; tp-overlap 0, 1. cp is 1 unless asked for. */
+ * selective, full; tp-overlap 0, 1. cp is 1 unless asked for. Degrees and micro-batches ascend:
+ * configurations of one number of GPUs and global batch come in the same order whatever else
+ * is asked for. */
 #ifndef LS_SWEEP_SPACE_H
 #define LS_SWEEP_SPACE_H
 
 #include "base/diag.h"
+#include "io/read_ranges.h"
 #include "parallel/strategy.h"
 
 #define LS_SPACE_MAX_MICRO_BATCH 64
-
-typedef enum {
-  LS_SPACE_GPUS,
-  LS_SPACE_GLOBAL_BATCH,
-  LS_SPACE_TP,
-  LS_SPACE_PP,
-  LS_SPACE_CP,
-  LS_SPACE_EP,
-  LS_SPACE_MICRO_BATCH,
-  LS_SPACE_VPP,
-  LS_SPACE_SCHEDULE,
-  LS_SPACE_SP,
-  LS_SPACE_ZERO,
-  LS_SPACE_DP_KIND,
-  LS_SPACE_RECOMPUTE,
-  LS_SPACE_TP_OVERLAP,
-  LS_N_SPACE_AXES
-} LsSpaceAxis;
 
 typedef struct {
   GArray *values[LS_N_SPACE_AXES]; /* uint32_t, no value twice; of SCHEDULE: places in schedules */
@@ -52,18 +37,19 @@ typedef struct {
 void ls_space_init (LsSpace *space);
 void ls_space_clear (LsSpace *space); /* NULL allowed */
 
-/* The axis that a knob narrows ("micro-batch" or "micro_batch"), or LS_N_SPACE_AXES. */
-LsSpaceAxis ls_space_axis (const char *knob);
-const char *ls_space_axis_name (LsSpaceAxis axis); /* static: "micro_batch" */
-
 /* "1,2,4": the values of an axis. Diagnostics are LS_ERROR_USAGE. */
 gboolean ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDiagList *diags);
+/* The values of all axes that the file has. */
+void ls_space_set_ranges (LsSpace *space, const LsRanges *ranges);
 
 /* Default ranges for axes that were not set; gpus and global_batch of `base` are those of the
  * axes unless these were set. gpus_per_node: of the cluster. LS_ERROR_LIMIT: more than
  * 2^40 configurations. LS_ERROR_USAGE: no number of GPUs. */
 gboolean ls_space_fill (LsSpace *space, const LsModel *m, const LsStrategy *base, uint32_t gpus_per_node, bool is_torus,
                         GError **error);
+
+/* A value as one would type it. */
+char *ls_space_value_text (const LsSpace *space, LsSpaceAxis axis, uint32_t at);
 
 /* Number `index` of the product. */
 void ls_space_point (const LsSpace *space, uint64_t index, LsPoint *ret_point);

@@ -5,6 +5,7 @@
 
 #include "io/read_model.h"
 #include "sweep/knobs.h"
+#include "sweep/sweep_charts.h"
 #include "sweep/sweep_state.h"
 
 /* --- what is asked ---------------------------------------------------------------------------- */
@@ -114,14 +115,14 @@ ls_sweep_run_free (LsSweepRun *x)
   crew_free (x->crew);
   g_clear_pointer (&x->report.best, g_array_unref);
   g_clear_pointer (&x->report.front, g_array_unref);
-  if (x->report.rule)
-    ls_sweep_row_clear (&x->rule);
+  g_clear_pointer (&x->report.groups, g_array_unref);
   ls_journal_close (x->journal);
   g_hash_table_unref (x->known);
   g_hash_table_unref (x->figures);
   g_clear_error (&x->error);
   g_ptr_array_unref (x->clusters);
   g_array_unref (x->candidates);
+  g_clear_pointer (&x->settled, g_array_unref);
   g_array_unref (x->groups);
   g_array_unref (x->front);
   ls_hardware_free (x->hardware);
@@ -179,7 +180,7 @@ LsSweepRun *
 ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
 {
   g_autoptr (LsSweepRun) x = run_new (spec);
-  if (!load (x, error) || !fill_space (x, error))
+  if (!load (x, error) || !fill_space (x, error) || !ls_sweep_spec_check_charts (spec, error))
     return NULL;
   choose_price (x);
   if (!sweep_build_clusters (x, error))
@@ -202,7 +203,9 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
     g_propagate_error (error, g_steal_pointer (&x->error));
     return NULL;
   }
-  sweep_rank (x, rule);
+  sweep_rank (x);
+  if (spec->heat_map)
+    sweep_settle_map (x);
   g_clear_pointer (&x->crew, crew_free); /* it may be ahead still, and reads the spec */
   x->title = g_strdup_printf ("%s on %s", x->model.name, x->hardware->spec.name);
   x->report.title = x->title;

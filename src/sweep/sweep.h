@@ -17,7 +17,7 @@
  * and leaves the ranking if it then does not fit.
  *
  * Journal. Every simulation is written down with its result (io/journal.h). A sweep that is started
- * again takes these and goes on; only the rule of thumb, by which it knows that model, cluster and
+ * again takes these and goes on; only the rules of thumb, by the last of which it knows that model, cluster and
  * calibration are those of before, and those ranked, for their breakdown, run again. */
 #ifndef LS_SWEEP_SWEEP_H
 #define LS_SWEEP_SWEEP_H
@@ -29,6 +29,8 @@
 #include "sweep/team.h"
 
 #define LS_SWEEP_WAVE 32
+
+typedef enum { LS_SWEEP_STEP, LS_SWEEP_TOKENS, LS_SWEEP_MFU } LsSweepFigure;
 
 /* n_done of n_to_do at most are simulated. */
 typedef void (*LsSweepProgress) (uint64_t n_done, uint64_t n_to_do, void *data);
@@ -44,6 +46,10 @@ typedef struct {
   LsSweepProgress progress; /* or NULL      */
   void *progress_data;
   const char *journal; /* path: what is simulated, to go on from; NULL: none. Borrowed */
+  bool heat_map;           /* is asked for: sweep/sweep_charts.h */
+  LsSpaceAxis heat_axes[2];
+  LsSweepFigure heat_figure;
+  bool scaling_chart;
   const gint *stop; /* not 0: end with what is there; or NULL. Read atomically */
 } LsSweepSpec;
 

@@ -171,6 +171,8 @@ take (LsSweepRun *x, WorkKind kind, Candidate *c, bool is_known)
 {
   c->is_due = false;
   c->status = kind == WORK_TRY && !is_known && is_beaten (x, c) ? TRY_PRUNED : c->found;
+  if (c->status == TRY_PRUNED)
+    c->beaten = c->least;
   c->is_confirmed |= kind != WORK_TRY && c->status == TRY_DONE;
   if (kind == WORK_TRY && !is_known && c->status != TRY_PRUNED)
     sweep_journal_try (x, c);

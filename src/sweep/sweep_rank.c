@@ -73,31 +73,38 @@ rule_cases (LsSweepRun *x, const Group *g)
   return cases;
 }
 
-Candidate *
-sweep_rule (LsSweepRun *x)
+static void
+try_rule (LsSweepRun *x, Group *g)
 {
-  const Group *g = &g_array_index (x->groups, Group, x->groups->len - 1);
   g_autoptr (GArray) cases = rule_cases (x, g);
-  for (guint i = 0; i < cases->len && !is_stopped (x); i++) {
-    Candidate *c = candidate_at (x, g_array_index (cases, RuleCase, i).candidate);
+  for (guint i = 0; i < cases->len && g->rule < 0 && !is_stopped (x); i++) {
+    uint32_t at = g_array_index (cases, RuleCase, i).candidate;
+    Candidate *c = candidate_at (x, at);
     crew_do (x, WORK_TRY, &c, 1);
     if (c->status == TRY_DONE)
       crew_do (x, WORK_CONFIRM, &c, 1);
     if (c->is_confirmed)
-      return c;
+      g->rule = at;
   }
-  return NULL;
+}
+
+Candidate *
+sweep_rule (LsSweepRun *x)
+{
+  for (guint i = 0; i < x->groups->len; i++)
+    try_rule (x, &g_array_index (x->groups, Group, i));
+  const Group *last = &g_array_index (x->groups, Group, x->groups->len - 1);
+  return last->rule < 0 ? NULL : candidate_at (x, (guint) last->rule);
 }
 
 /* --- why not the first --------------------------------------------------------------------------- */
 
 #define N_REASONS 2
 
-/* What takes longer than in the best, per sequence; what is gained elsewhere is not said. */
+/* What takes longer than in the best with its GPUs and batch; what is gained elsewhere is not said. */
 static char *
 explain (const LsSweepRow *row, const LsSweepRow *best)
 {
-  double scale = (double) best->strategy.global_batch / row->strategy.global_batch;
   bool is_said[LS_N_PARTS] = { false };
   char slower[G_ASCII_DTOSTR_BUF_SIZE];
   g_ascii_formatd (slower, sizeof slower, "%.1f", 100 * (best->tokens_per_s / row->tokens_per_s - 1));
@@ -107,7 +114,7 @@ explain (const LsSweepRow *row, const LsSweepRow *best)
     int worst = -1;
     double most = 0;
     for (int p = 0; p < LS_N_PARTS; p++) {
-      double more = row->breakdown_s[p] * scale - best->breakdown_s[p];
+      double more = row->breakdown_s[p] - best->breakdown_s[p];
       if (!is_said[p] && more > most) {
         most = more;
         worst = p;
@@ -215,19 +222,62 @@ add_best (LsSweepRun *x, const Group *g, GPtrArray *list)
 }
 
 static void
-place_rule (LsSweepRun *x, Candidate *rule)
+place_rule (LsSweepRun *x, const Group *g, LsSweepGroup *ret)
 {
-  const Group *g = &g_array_index (x->groups, Group, rule->group);
-  x->report.rule_rank = 1;
-  x->report.is_rule_rank_exact = rule->step <= g->limit;
+  Candidate *rule = g->rule < 0 ? NULL : candidate_at (x, (guint) g->rule);
+  if (!rule)
+    return;
+  ret->rule_rank = 1;
+  ret->is_rule_rank_exact = rule->step <= g->limit;
   for (uint32_t i = g->first; i < g->first + g->n; i++) {
     const Candidate *c = candidate_at (x, i);
-    x->report.rule_rank += c->status == TRY_DONE && c->step < rule->step;
+    ret->rule_rank += c->status == TRY_DONE && c->step < rule->step;
   }
   const Figures *f = figures_of (x, rule);
   g_assert (f); /* it is never taken from a journal */
-  fill_row (x, rule, f, &x->rule);
-  x->report.rule = &x->rule;
+  ret->rule = g_new0 (LsSweepRow, 1);
+  fill_row (x, rule, f, ret->rule);
+}
+
+static void
+group_clear (gpointer data)
+{
+  LsSweepGroup *g = data;
+  if (g->rule)
+    ls_sweep_row_clear (g->rule);
+  g_free (g->rule);
+}
+
+/* The first of those ranked with its GPUs and batch, and what the others lack. */
+static void
+explain_group (LsSweepRun *x, LsSweepGroup *g)
+{
+  for (guint i = 0; i < x->report.best->len; i++) {
+    LsSweepRow *row = &g_array_index (x->report.best, LsSweepRow, i);
+    if (row->strategy.gpus != g->gpus || row->strategy.global_batch != g->global_batch)
+      continue;
+    if (g->first)
+      row->why = explain (row, g->first);
+    else
+      g->first = row;
+  }
+  if (g->rule && g->first)
+    g->rule->why = explain (g->rule, g->first);
+}
+
+static void
+fill_groups (LsSweepRun *x)
+{
+  x->report.groups = g_array_new (FALSE, TRUE, sizeof (LsSweepGroup));
+  g_array_set_clear_func (x->report.groups, group_clear);
+  for (guint i = 0; i < x->groups->len; i++) {
+    const Group *from = &g_array_index (x->groups, Group, i);
+    LsSweepGroup g = { .gpus = from->gpus, .global_batch = from->global_batch };
+    place_rule (x, from, &g);
+    explain_group (x, &g);
+    g_array_append_val (x->report.groups, g);
+  }
+  sweep_scaling (&x->report);
 }
 
 static void
@@ -245,7 +295,7 @@ count (LsSweepRun *x)
 }
 
 void
-sweep_rank (LsSweepRun *x, Candidate *rule)
+sweep_rank (LsSweepRun *x)
 {
   x->report.best = rows_new ();
   g_autoptr (GPtrArray) best = g_ptr_array_new ();
@@ -253,10 +303,6 @@ sweep_rank (LsSweepRun *x, Candidate *rule)
     add_best (x, &g_array_index (x->groups, Group, i), best);
   add_rows (x, x->report.best, best);
   g_array_sort (x->report.best, compare_rows);
-  for (guint i = 1; i < x->report.best->len; i++) {
-    LsSweepRow *row = &g_array_index (x->report.best, LsSweepRow, i);
-    row->why = explain (row, &g_array_index (x->report.best, LsSweepRow, 0));
-  }
   if (x->spec->pareto) {
     x->report.front = rows_new ();
     g_autoptr (GPtrArray) front = g_ptr_array_new ();
@@ -265,9 +311,6 @@ sweep_rank (LsSweepRun *x, Candidate *rule)
     add_rows (x, x->report.front, front);
     g_array_sort (x->report.front, compare_rows);
   }
-  if (rule)
-    place_rule (x, rule);
-  if (x->report.rule && x->report.best->len > 0)
-    x->rule.why = explain (&x->rule, &g_array_index (x->report.best, LsSweepRow, 0));
+  fill_groups (x);
   count (x);
 }

@@ -70,7 +70,7 @@ find_groups (LsSweepRun *x)
   for (guint g = 0; g < space->values[LS_SPACE_GPUS]->len; g++)
     for (guint b = 0; b < space->values[LS_SPACE_GLOBAL_BATCH]->len; b++) {
       Group group = { g_array_index (space->values[LS_SPACE_GPUS], uint32_t, g),
-                      g_array_index (space->values[LS_SPACE_GLOBAL_BATCH], uint32_t, b), at, 0, LS_TIME_NEVER };
+                      g_array_index (space->values[LS_SPACE_GLOBAL_BATCH], uint32_t, b), at, 0, LS_TIME_NEVER, -1 };
       while (at < x->candidates->len && candidate_at (x, at)->group == x->groups->len)
         at++;
       group.n = at - group.first;

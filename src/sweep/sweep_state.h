@@ -24,6 +24,7 @@ typedef struct {
   bool is_due, is_asked; /* now waited for; in somebody's hands */
   bool is_confirmed;     /* memory is that of recorded times, and fits */
   LsTime least; /* that a step takes by its plan; 0: not known */
+  LsTime beaten; /* that, if it was pruned by it: known whoever was fast; 0: it was not */
   LsTime step;
   uint64_t memory_bytes;
 } Candidate;
@@ -32,6 +33,7 @@ typedef struct {
   uint32_t gpus, global_batch;
   uint32_t first, n; /* of the candidates */
   LsTime limit;      /* the top-th best step; LS_TIME_NEVER: fewer fit */
+  int64_t rule;      /* the candidate of the rule of thumb; -1: none is legal and fits */
 } Group;
 
 /* What a journal says of a candidate. */
@@ -81,6 +83,7 @@ struct LsSweepRun {
   GPtrArray *clusters;  /* LsCluster, of each value of the axis of GPUs */
   uint64_t capacity_bytes;
   GArray *candidates;   /* Candidate, by group, then bound, then index  */
+  GArray *settled;      /* the same as a heat map knows them; NULL: none is asked for */
   GArray *groups;       /* Group                                        */
   GArray *front;        /* guint: candidates that nothing dominates      */
   gint64 started, simulate_us;
@@ -94,7 +97,6 @@ struct LsSweepRun {
   uint32_t ahead_at;    /* how far it was looked through for more work   */
   char *title;
   LsSweepReport report;
-  LsSweepRow rule;
 };
 
 static inline Candidate *
@@ -152,8 +154,22 @@ double seconds_per_token (const LsSweepRun *x, const Candidate *c, LsTime step);
 
 /* --- sweep_rank.c --- */
 
-/* The configuration of the rule of thumb, tried; NULL: none. */
+/* The configuration of the rule of thumb of each group, tried. That of the last; NULL: none. */
 Candidate *sweep_rule (LsSweepRun *x);
-void sweep_rank (LsSweepRun *x, Candidate *rule);
+void sweep_rank (LsSweepRun *x);
+
+/* --- sweep_map.c --- */
+
+/* Makes sure, while there is a crew, that the best of each cell fits. */
+void sweep_settle_map (LsSweepRun *x);
+
+/* "gpt-7.5b on dgx-h100, 64 GPUs, global batch 512": the job, and what all configurations share of it.
+ * Newly allocated. */
+char *sweep_chart_title (const LsSweepRun *x);
+
+/* --- sweep_scaling.c --- */
+
+/* Fills what groups are compared by. */
+void sweep_scaling (LsSweepReport *report);
 
 #endif

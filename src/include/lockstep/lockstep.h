@@ -412,8 +412,15 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsSweep, ls_sweep_free)
 LS_PUBLIC gboolean ls_sweep_set (LsSweep *sweep, const char *key, const char *value, GError **error);
 /* Replaces all knobs of the strategy that no axis sets; errors as of ls_job_load_strategy(). */
 LS_PUBLIC gboolean ls_sweep_load_strategy (LsSweep *sweep, const char *name_or_path, GError **error);
+/* Ranges of axes from a file (strategies/README.md); what is set later overrides it. LS_ERROR_INPUT. */
+LS_PUBLIC gboolean ls_sweep_load_ranges (LsSweep *sweep, const char *path, GError **error);
 /* Also finds what nothing beats in time, memory and cost together. */
 LS_PUBLIC void ls_sweep_set_pareto (LsSweep *sweep, gboolean is_wanted);
+
+/* What charts are wanted, before it runs, so that a mistake costs no search. axes: two, "tp,pp" (NULL:
+ * these), across and up; figure: "step", "tokens", "mfu" (NULL: "step"). LS_ERROR_USAGE. */
+LS_PUBLIC gboolean ls_sweep_set_heat_map (LsSweep *sweep, const char *axes, const char *figure, GError **error);
+LS_PUBLIC void ls_sweep_set_scaling_chart (LsSweep *sweep, gboolean is_wanted);
 
 /* A file to which every simulation is written: a sweep that was stopped, or killed, goes on from
  * there. NULL: none. */
@@ -449,6 +456,13 @@ LS_PUBLIC char *ls_sweep_csv (const LsSweep *sweep);
 /* Every simulated configuration, with its picoseconds and the flags of `lockstep run` that give
  * the same; errors as of ls_result_write_csv(). */
 LS_PUBLIC gboolean ls_sweep_write_list (const LsSweep *sweep, const char *path, GError **error);
+/* Pictures, .svg or .png; errors as of ls_result_write_timeline(), LS_ERROR_CONFLICT: there is nothing
+ * to draw. The best step time (or another figure) over two axes; needs ls_sweep_set_heat_map(). */
+LS_PUBLIC gboolean ls_sweep_write_heat_map (const LsSweep *sweep, const char *path, GError **error);
+/* All that was simulated by memory, time and cost, the front marked; needs ls_sweep_set_pareto(). */
+LS_PUBLIC gboolean ls_sweep_write_pareto_chart (const LsSweep *sweep, const char *path, GError **error);
+/* The best over numbers of GPUs and global batches, beside ideal scaling. */
+LS_PUBLIC gboolean ls_sweep_write_scaling_chart (const LsSweep *sweep, const char *path, GError **error);
 
 /* ---- Topology ------------------------------------------------------------ */
 

@@ -12,6 +12,7 @@
 #include "io/read_gpu.h"
 #include "io/read_model.h"
 #include "io/read_nccl.h"
+#include "io/read_ranges.h"
 #include "io/read_residuals.h"
 #include "io/read_strategy.h"
 #include "io/trace_file.h"
@@ -106,6 +107,7 @@ check_keys (const char *readme, const char *kind, const LsField *fields)
 static void
 keys_are_those_that_are_read (void)
 {
+  check_keys (STRATEGIES, "ranges", ls_ranges_fields ());
   for (size_t i = 0; i < G_N_ELEMENTS (key_tables); i++)
     check_keys (key_tables[i].readme, key_tables[i].kind, key_tables[i].fields);
 }

@@ -18,6 +18,7 @@
 #include "io/read_nccl.h"
 #include "io/read_nccl_tests.h"
 #include "io/read_profile.h"
+#include "io/read_ranges.h"
 #include "io/read_residuals.h"
 #include "io/read_result.h"
 #include "io/read_spans.h"
@@ -58,6 +59,13 @@ read_strategy (const char *path, LsDiagList *diags)
 {
   LsStrategy strategy;
   return ls_strategy_load (path, &strategy, diags);
+}
+
+static bool
+read_ranges (const char *path, LsDiagList *diags)
+{
+  LsRanges ranges;
+  return ls_ranges_load (path, &ranges, diags);
 }
 
 static bool
@@ -178,7 +186,7 @@ static const struct {
   { "trace", read_trace },       { "nccl-topo", read_cluster },
   { "cases", read_cases },       { "collectives", read_collectives },
   { "kernels", read_kernels },   { "profile", read_profile },
-  { "kineto", read_kineto },
+  { "kineto", read_kineto },     { "ranges", read_ranges },
   { "nccl-tests", read_nccl_tests },
   { "result", read_result },     { "spans", read_spans },
   { "resolve", resolve }, { "build", inspect },

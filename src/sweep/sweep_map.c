@@ -1,0 +1,293 @@
+/* sweep/sweep_map.c — a heat map of a sweep: what its cells hold, see sweep_charts.h. */
+#include <math.h>
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "base/suggest.h"
+#include "sweep/sweep_charts.h"
+#include "sweep/sweep_state.h"
+
+/* --- what is asked ------------------------------------------------------------------------- */
+
+static const struct {
+  const char *key, *name, *title;
+  bool is_more_better;
+} figures[] = {
+  [LS_SWEEP_STEP] = { "step", "step time (s)", "step time", false },
+  [LS_SWEEP_TOKENS] = { "tokens", "tokens/s", "tokens/s", true },
+  [LS_SWEEP_MFU] = { "mfu", "MFU (%)", "MFU", true },
+};
+
+static gboolean
+set_figure (LsSweepSpec *spec, const char *text, GError **error)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (figures); i++)
+    if (strcmp (text, figures[i].key) == 0) {
+      spec->heat_figure = (LsSweepFigure) i;
+      return TRUE;
+    }
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--heat-figure: expected step, tokens or mfu; got \"%s\"", text);
+  return FALSE;
+}
+
+static void
+refuse_axis (const char *text, GError **error)
+{
+  const char *names[LS_N_SPACE_AXES + 1] = { NULL };
+  for (int a = 0; a < LS_N_SPACE_AXES; a++)
+    names[a] = ls_space_axis_name ((LsSpaceAxis) a);
+  const char *near = ls_suggest (text, names);
+  g_autofree char *hint = near ? g_strdup_printf ("; did you mean \"%s\"?", near) : g_strdup ("");
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--heat-axes: expected two axes of the sweep such as tp,pp; got \"%s\"%s", text, hint);
+}
+
+gboolean
+ls_sweep_spec_set_heat (LsSweepSpec *spec, const char *axes, const char *figure, GError **error)
+{
+  g_auto (GStrv) names = g_strsplit (axes ? axes : "tp,pp", ",", -1);
+  if (g_strv_length (names) != 2 || strcmp (names[0], names[1]) == 0) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--heat-axes: expected two different axes of the sweep such as tp,pp; got \"%s\"", axes);
+    return FALSE;
+  }
+  for (guint i = 0; i < 2; i++) {
+    spec->heat_axes[i] = ls_space_axis (names[i]);
+    if (spec->heat_axes[i] != LS_N_SPACE_AXES)
+      continue;
+    refuse_axis (names[i], error);
+    return FALSE;
+  }
+  spec->heat_map = true;
+  return !figure || set_figure (spec, figure, error);
+}
+
+gboolean
+ls_sweep_spec_check_charts (const LsSweepSpec *spec, GError **error)
+{
+  static const char *const flags[] = { [LS_SPACE_GPUS] = "gpus", [LS_SPACE_GLOBAL_BATCH] = "global-batch" };
+  guint n_groups = spec->space.values[LS_SPACE_GPUS]->len * spec->space.values[LS_SPACE_GLOBAL_BATCH]->len;
+  for (int a = LS_SPACE_GPUS; spec->heat_map && a <= LS_SPACE_GLOBAL_BATCH; a++)
+    if (spec->space.values[a]->len > 1 && (int) spec->heat_axes[0] != a && (int) spec->heat_axes[1] != a) {
+      g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--heat-axes: with several --%s expected %s as one of the axes", flags[a], flags[a]);
+      return FALSE;
+    }
+  if (!spec->scaling_chart || n_groups > 1)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--scaling-chart: expected several numbers in --gpus or in --global-batch");
+  return FALSE;
+}
+
+/* --- cells ---------------------------------------------------------------------------------- */
+
+typedef struct {
+  LsSweepRun *x;
+  LsSweepFigure figure;
+  const LsSpaceAxis *axes;
+  guint n[2];
+  GArray *candidates; /* Candidate: as in x, then run again where it matters */
+  LsHeatCell *cells;
+  int64_t *best;      /* candidate of each cell; -1: none was simulated      */
+} Map;
+
+static guint
+cell_of (const Map *m, const LsPoint *p)
+{
+  return p->at[m->axes[1]] * m->n[0] + p->at[m->axes[0]];
+}
+
+/* With a step of that time. */
+static double
+figure_of (const Map *m, const LsPoint *p, LsTime step)
+{
+  double step_s = ls_time_to_s (step);
+  if (m->figure == LS_SWEEP_STEP)
+    return step_s;
+  LsStrategy s;
+  candidate_strategy (m->x, p, &s);
+  double value = m->figure == LS_SWEEP_TOKENS ? (double) s.global_batch * s.seq / step_s
+                                              : 100 * ls_mfu (&m->x->model, &s, g_ptr_array_index (m->x->clusters, p->at[LS_SPACE_GPUS]), s.gpus, step_s);
+  ls_strategy_clear (&s);
+  return value;
+}
+
+static bool
+is_better (const Map *m, double a, double b)
+{
+  return isnan (b) || (figures[m->figure].is_more_better ? a > b : a < b);
+}
+
+static void
+count_candidate (Map *m, guint i)
+{
+  const Candidate *c = &g_array_index (m->candidates, Candidate, i);
+  bool is_open = c->status == TRY_PRUNED || c->status == TRY_PENDING;
+  LsPoint p;
+  ls_space_point (&m->x->spec->space, c->index, &p);
+  LsHeatCell *cell = &m->cells[cell_of (m, &p)];
+  LsHeatKind kind = c->status == TRY_DONE ? LS_HEAT_VALUE : is_open ? LS_HEAT_BOUND : c->status == TRY_INFEASIBLE ? LS_HEAT_NO_FIT : LS_HEAT_ILLEGAL;
+  cell->kind = MAX (cell->kind, kind);
+  if (c->status != TRY_DONE && !is_open)
+    return;
+  double value = figure_of (m, &p, is_open ? MAX (c->bound.step, c->beaten) : c->step);
+  if (is_open && is_better (m, value, cell->bound))
+    cell->bound = value;
+  if (!is_open && is_better (m, value, cell->value)) {
+    cell->value = value;
+    m->best[cell_of (m, &p)] = i;
+  }
+}
+
+static void
+fill_cells (Map *m)
+{
+  for (guint i = 0; i < m->n[0] * m->n[1]; i++) {
+    m->cells[i] = (LsHeatCell) { LS_HEAT_NONE, NAN, NAN };
+    m->best[i] = -1;
+  }
+  for (guint i = 0; i < m->candidates->len; i++)
+    count_candidate (m, i);
+}
+
+static void
+map_init (Map *m, LsSweepRun *x)
+{
+  *m = (Map) { .x = x, .figure = x->spec->heat_figure, .axes = x->spec->heat_axes, .candidates = x->settled };
+  for (int a = 0; a < 2; a++)
+    m->n[a] = x->spec->space.values[m->axes[a]]->len;
+  m->cells = g_new (LsHeatCell, (gsize) m->n[0] * m->n[1]);
+  m->best = g_new (int64_t, (gsize) m->n[0] * m->n[1]);
+  fill_cells (m);
+}
+
+static void
+map_clear (Map *m)
+{
+  g_free (m->cells);
+  g_free (m->best);
+}
+
+/* The sweep's own candidates stay as they are. */
+void
+sweep_settle_map (LsSweepRun *x)
+{
+  GArray *own = x->candidates;
+  g_autoptr (GPtrArray) unsure = g_ptr_array_new ();
+  x->settled = g_array_copy (own);
+  x->candidates = x->settled;
+  do {
+    Map m;
+    map_init (&m, x);
+    g_ptr_array_set_size (unsure, 0);
+    for (guint i = 0; i < m.n[0] * m.n[1]; i++) {
+      Candidate *c = m.best[i] < 0 ? NULL : candidate_at (x, (guint) m.best[i]);
+      if (c && !c->is_confirmed)
+        g_ptr_array_add (unsure, c);
+    }
+    map_clear (&m);
+    crew_do (x, WORK_CONFIRM, (Candidate **) unsure->pdata, unsure->len);
+  } while (unsure->len > 0);
+  sweep_journal_sync (x);
+  x->candidates = own;
+}
+
+/* A bound that its cell's value beats says nothing. */
+static void
+drop_idle_bounds (Map *m)
+{
+  for (guint i = 0; i < m->n[0] * m->n[1]; i++)
+    if (m->cells[i].kind == LS_HEAT_VALUE && !is_better (m, m->cells[i].bound, m->cells[i].value))
+      m->cells[i].bound = NAN;
+}
+
+static GHashTable *
+refused_candidates (const Map *m)
+{
+  GHashTable *set = g_hash_table_new (g_int64_hash, g_int64_equal);
+  for (guint i = 0; i < m->candidates->len; i++) {
+    Candidate *c = &g_array_index (m->candidates, Candidate, i);
+    if (c->status == TRY_ILLEGAL)
+      g_hash_table_add (set, &c->index);
+  }
+  return set;
+}
+
+/* Cells of no candidate: what is legal there surely does not fit. */
+static void
+explain_cells (Map *m)
+{
+  LsSweepRun *x = m->x;
+  const LsSpace *space = &x->spec->space;
+  const LsStrategy *base = &x->spec->job.strategy;
+  g_autoptr (GHashTable) refused = refused_candidates (m);
+  LsPoint p = { 0 };
+  uint64_t index = 0;
+  do {
+    LsHeatCell *cell = &m->cells[cell_of (m, &p)];
+    if (cell->kind < LS_HEAT_NO_FIT && ls_space_is_distinct (space, base, &p)) {
+      LsStrategy s;
+      bool is_refused = ls_space_is_refused (space, &x->model, base, &p) || g_hash_table_contains (refused, &index);
+      cell->kind = LS_HEAT_ILLEGAL;
+      if (is_refused)
+        continue;
+      if (candidate_strategy (x, &p, &s))
+        cell->kind = LS_HEAT_NO_FIT;
+      ls_strategy_clear (&s);
+    }
+  } while (index++, ls_space_next (space, &p));
+}
+
+/* --- the map --------------------------------------------------------------------------------- */
+
+/* Whether any cell of value `at` on axis a has something legal. */
+static bool
+is_shown (const Map *m, int a, guint at)
+{
+  for (guint k = 0; k < m->n[1 - a]; k++)
+    if (m->cells[a == 0 ? k * m->n[0] + at : at * m->n[0] + k].kind > LS_HEAT_ILLEGAL)
+      return true;
+  return false;
+}
+
+char *
+sweep_chart_title (const LsSweepRun *x)
+{
+  const GArray *gpus = x->spec->space.values[LS_SPACE_GPUS], *batches = x->spec->space.values[LS_SPACE_GLOBAL_BATCH];
+  GString *out = g_string_new (x->title);
+  if (gpus->len == 1)
+    g_string_append_printf (out, ", %u GPUs", g_array_index (gpus, uint32_t, 0));
+  if (batches->len == 1)
+    g_string_append_printf (out, ", global batch %u", g_array_index (batches, uint32_t, 0));
+  return g_string_free (out, FALSE);
+}
+
+static void
+copy_shown (const Map *m, LsHeatMap *ret)
+{
+  ret->cells = g_array_new (FALSE, FALSE, sizeof (LsHeatCell));
+  for (int a = 0; a < 2; a++) {
+    ret->names[a] = g_strdelimit (g_strdup (ls_space_axis_name (m->axes[a])), "_", '-');
+    ret->labels[a] = g_ptr_array_new_with_free_func (g_free);
+    for (guint i = 0; i < m->n[a]; i++)
+      if (is_shown (m, a, i))
+        g_ptr_array_add (ret->labels[a], ls_space_value_text (&m->x->spec->space, m->axes[a], i));
+  }
+  for (guint up = 0; up < m->n[1]; up++)
+    for (guint across = 0; across < m->n[0]; across++)
+      if (is_shown (m, 0, across) && is_shown (m, 1, up))
+        g_array_append_val (ret->cells, m->cells[up * m->n[0] + across]);
+}
+
+void
+ls_sweep_run_heat_map (LsSweepRun *x, LsHeatMap *ret_map)
+{
+  Map m;
+  map_init (&m, x);
+  drop_idle_bounds (&m);
+  explain_cells (&m);
+  *ret_map = (LsHeatMap) {
+    .title = sweep_chart_title (x), .note = g_strdup_printf ("%s of the best configuration of each cell", figures[m.figure].title),
+    .figure = g_strdup (figures[m.figure].name), .is_more_better = figures[m.figure].is_more_better,
+  };
+  copy_shown (&m, ret_map);
+  map_clear (&m);
+}

@@ -1,0 +1,97 @@
+/* Pins the ranges of a sweep: a file narrows them as flags do, what is set later overrides it, and
+ * with several numbers of GPUs each has the degrees that it has alone, in the same order. */
+#include "ls_test.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include "io/read_model.h"
+#include "sweep/space.h"
+
+static void
+set (LsSpace *space, const char *axis, const char *text)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LS_CHECK (ls_space_set (space, ls_space_axis (axis), text, diags));
+}
+
+static char *
+values_text (const LsSpace *space, LsSpaceAxis axis)
+{
+  GString *out = g_string_new (NULL);
+  for (guint i = 0; i < space->values[axis]->len; i++) {
+    g_autofree char *value = ls_space_value_text (space, axis, i);
+    g_string_append_printf (out, "%s%s", i > 0 ? "," : "", value);
+  }
+  return g_string_free (out, FALSE);
+}
+
+static void
+check_axis (const LsSpace *space, const char *axis, const char *expected)
+{
+  g_autofree char *got = values_text (space, ls_space_axis (axis));
+  LS_CHECK_STR (got, expected);
+}
+
+#define FILE_TEXT                                                                                       \
+  "{ \"schema\": \"lockstep.ranges/1\", \"x-why\": \"a note\", \"gpus\": [8, 4], \"tp\": [2, 1, 2],\n"    \
+  "  \"schedule\": [\"zb-h1\", \"1f1b\"], \"sp\": [true], \"zero\": [1, 3], \"dp_kind\": [\"fsdp2\"],\n" \
+  "  \"recompute\": [\"full\", \"none\"] }\n"
+
+static bool
+read_ranges (LsRanges *ret)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (FILE_TEXT, strlen (FILE_TEXT), "r.json", diags);
+  return LS_CHECK (doc && ls_ranges_read (doc, ret, diags));
+}
+
+static void
+a_file_narrows_as_flags_do (void)
+{
+  LsSpace space;
+  LsRanges ranges;
+  ls_space_init (&space);
+  if (read_ranges (&ranges)) {
+    set (&space, "vpp", "3"); /* not in the file: stays */
+    set (&space, "tp", "16");
+    ls_space_set_ranges (&space, &ranges);
+    ls_ranges_clear (&ranges);
+    set (&space, "recompute", "selective");
+    check_axis (&space, "gpus", "8,4");
+    check_axis (&space, "tp", "2,1");
+    check_axis (&space, "schedule", "zb-h1,1f1b");
+    check_axis (&space, "sp", "1");
+    check_axis (&space, "zero", "1,3");
+    check_axis (&space, "dp-kind", "fsdp2");
+    check_axis (&space, "recompute", "selective");
+    check_axis (&space, "vpp", "3");
+    check_axis (&space, "pp", "");
+  }
+  ls_space_clear (&space);
+}
+
+static void
+each_number_of_gpus_has_its_own_degrees (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GError) error = NULL;
+  LsModel model;
+  LsStrategy base;
+  LsSpace space;
+  if (!LS_CHECK (ls_model_load ("gpt-1.7b", &model, NULL, diags))) /* 24 layers */
+    return;
+  ls_strategy_init (&base);
+  ls_space_init (&space);
+  set (&space, "gpus", "16,12");
+  set (&space, "global-batch", "8,12");
+  LS_CHECK (ls_space_fill (&space, &model, &base, 8, false, &error));
+  check_axis (&space, "tp", "1,2,4,8");
+  check_axis (&space, "pp", "1,2,3,4,6,8,12,16");
+  check_axis (&space, "micro-batch", "1,2,3,4,6,8,12");
+  ls_space_clear (&space);
+  ls_strategy_clear (&base);
+  ls_model_clear (&model);
+}
+
+LS_TEST_MAIN ("space", LS_TEST (a_file_narrows_as_flags_do), LS_TEST (each_number_of_gpus_has_its_own_degrees))
