@@ -26,7 +26,8 @@ if [[ ${LS_UPDATE_GOLDEN:-} == 1 ]]; then
   { sed "/^$begin\$/q" "$readme"; cat -- "$out/table"; sed -n "\\|^$end\$|,\$p" "$readme"; } > "$out/readme"
   cat -- "$out/readme" > "$readme"
   runs=${LS_SHARED_DATA:-../../../shared/data}/runs/cases.csv
-  [[ ! -e $runs ]] || "$lockstep" validate "$runs" --residuals ../../topologies/calib/residuals.json > /dev/null </dev/null
+  # vtrain-single is no measurement: see DISSECTION.md
+  [[ ! -e $runs ]] || "$lockstep" validate "$runs" --only '^(?!vtrain-single)' --residuals ../../topologies/calib/residuals.json > /dev/null </dev/null
   exit 0
 fi
 
