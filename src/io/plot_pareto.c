@@ -195,7 +195,7 @@ write_axes (FILE *out, const Plot *p)
   write_range (out, "cb", p->min_cost, p->max_cost > p->min_cost ? p->max_cost : p->max_cost * 1.001);
   fprintf (out,
            "%sset xlabel 'memory of the fullest rank (GiB)'\nset ylabel 'time for a trillion tokens (days)'\n"
-           "set format y '%%g'\nset format cb '%s'\nset cblabel '%s for a trillion tokens' noenhanced offset 0.6\n"
+           "set format y '%%g'\nset format cb '%s'\nset cblabel '%s for a trillion tokens' noenhanced offset 2.4\n"
            "set tics out nomirror\nset border 3 linecolor rgb '#555555'\n"
            "set grid xtics ytics linetype 1 linecolor rgb '#e6e6e6' linewidth 1\n",
            is_log (p) ? "set logscale y\n" : "", p->max_cost >= 1e4 ? "%.0s%c" : "%g", p->plot->is_money ? "$" : "GPU hours");
