@@ -331,6 +331,13 @@ ls_space_is_distinct (const LsSpace *space, const LsStrategy *base, const LsPoin
 }
 
 bool
+ls_space_has_effect (const LsSpace *space, const LsStrategy *s)
+{
+  bool is_nothing = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts == LS_RECOMPUTE_CORE && s->attention == LS_ATTENTION_FLASH;
+  return !is_nothing || !holds (space, LS_SPACE_RECOMPUTE, LS_RECOMPUTE_NONE);
+}
+
+bool
 ls_space_is_refused (const LsSpace *space, const LsModel *m, const LsStrategy *base, const LsPoint *p)
 {
   uint64_t tp = ls_space_value (space, p, LS_SPACE_TP), pp = ls_space_value (space, p, LS_SPACE_PP);

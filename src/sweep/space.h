@@ -4,7 +4,8 @@
  * What has no effect is enumerated once: with tp 1 only the first value of sp and
  * tp_overlap, with dp * cp = 1 the first of zero and dp_kind, with pp 1 the first schedule
  * (there is none then), with pp above 1 FSDP2 as zero 3 (it is 2 then, unless
- * --reshard-after-forward says otherwise), and where a schedule fixes the chunks of a rank, the first vpp.
+ * --reshard-after-forward says otherwise), where a schedule fixes the chunks of a rank, the first vpp,
+ * and selective recomputation of an attention that keeps no scores (flash) as none.
  *
  * Default ranges: tp divides the GPUs of a node; pp divides the GPUs and is at most the
  * number of layers + 2; vpp wherever chunks come out even (parallel/chunks.h); ep divides the
@@ -64,6 +65,9 @@ ls_space_value (const LsSpace *space, const LsPoint *p, LsSpaceAxis axis)
 
 /* False: another configuration is the same. */
 bool ls_space_is_distinct (const LsSpace *space, const LsStrategy *base, const LsPoint *p);
+
+/* False: another configuration is the same, as can be seen of the resolved s. */
+bool ls_space_has_effect (const LsSpace *space, const LsStrategy *s);
 
 /* True: ls_strategy_resolve() would refuse it, by one of its rules of divisibility that cost
  * nothing to look at. False says nothing. */

@@ -31,14 +31,16 @@ look_at (LsSweepRun *x, LsBounds *bounds, const LsPoint *p, uint64_t index)
   LsStrategy s;
   if (!ls_space_is_distinct (space, &x->spec->job.strategy, p))
     return;
-  n->enumerated++;
   if (ls_space_is_refused (space, &x->model, &x->spec->job.strategy, p)) {
+    n->enumerated++;
     n->illegal++;
     return;
   }
-  if (!candidate_strategy (x, p, &s))
+  bool is_legal = candidate_strategy (x, p, &s), is_repeated = is_legal && !ls_space_has_effect (space, &s);
+  n->enumerated += !is_repeated;
+  if (!is_legal)
     n->illegal++;
-  else {
+  else if (!is_repeated) {
     Candidate c = { .index = index, .bound = ls_bound (bounds, &s, g_ptr_array_index (x->clusters, p->at[LS_SPACE_GPUS])) };
     bool may_fit = x->options.memory.clock != LS_MEMORY_HOST || c.bound.memory_bytes <= x->capacity_bytes;
     c.group = p->at[LS_SPACE_GPUS] * space->values[LS_SPACE_GLOBAL_BATCH]->len + p->at[LS_SPACE_GLOBAL_BATCH];

@@ -114,6 +114,25 @@ pruning_changes_no_result (void)
   ls_sweep_spec_clear (&off);
 }
 
+/* tiny has flash attention. */
+static void
+selective_recomputation_of_nothing_is_not_tried (void)
+{
+  LsSweepSpec none, both, unfused;
+  SPEC_INIT (&none, SMALL, "prune", "off");
+  SPEC_INIT (&both, SMALL, "prune", "off", "recompute", "none,selective");
+  SPEC_INIT (&unfused, SMALL, "prune", "off", "recompute", "none,selective", "attention", "unfused");
+  g_autoptr (LsSweepRun) a = run (&none), b = run (&both), c = run (&unfused);
+  const LsSweepReport *x = ls_sweep_run_report (a), *y = ls_sweep_run_report (b), *z = ls_sweep_run_report (c);
+  check_rows (x->best, y->best);
+  LS_CHECK_INT (y->counts.simulated, ==, x->counts.simulated);
+  LS_CHECK_INT (z->counts.simulated, ==, 2 * x->counts.simulated);
+  LS_CHECK_INT (y->counts.enumerated, ==, y->counts.illegal + y->counts.infeasible + y->counts.simulated);
+  ls_sweep_spec_clear (&none);
+  ls_sweep_spec_clear (&both);
+  ls_sweep_spec_clear (&unfused);
+}
+
 static void
 threads_change_no_byte (void)
 {
@@ -207,6 +226,7 @@ main (void)
   small_sweep_data ();
   static const LsTestCase cases[] = {
     LS_TEST (bounds_are_below_dense_jobs), LS_TEST (bounds_are_below_jobs_with_experts), LS_TEST (pruning_changes_no_result),
+    LS_TEST (selective_recomputation_of_nothing_is_not_tried),
     LS_TEST (threads_change_no_byte), LS_TEST (listed_jobs_take_the_same_picoseconds), LS_TEST (what_was_stopped_says_so),
     LS_TEST (bad_ranges_are_refused),
   };
