@@ -1,6 +1,6 @@
-/* Folding: Llama 3.1 405B on H100s, tp 8, pp 16 in 8 chunks, the rest replicas, as a user
- * starts it. Wall time and memory over GPUs, folded; and each rank by itself as far as that
- * is sensible, which must report the same step time.
+/* Folding and coarsening: Llama 3.1 405B on H100s, tp 8, pp 16 in 8 chunks, the rest replicas, as
+ * a user starts it. Wall time and memory over GPUs, with both, with one and with neither; each
+ * rank by itself as far as that is sensible. All must report the same step time.
  *
  * Usage: bench_fold LOCKSTEP [MOST-GPUS [MOST-UNFOLDED]] */
 #include <stdlib.h>
@@ -14,20 +14,42 @@ typedef struct {
 
 /* Below 128 GPUs there are fewer stages. */
 static Cost
-run (const char *lockstep, guint n_gpus, const char *fold)
+run (const char *lockstep, guint n_gpus, const char *fold, const char *coarsen)
 {
   guint pp = MIN (16, n_gpus / 8), dp = n_gpus / (8 * pp);
   g_autofree char *text = g_strdup_printf ("--nodes %u --pp %u --dp %u --global-batch %u", n_gpus / 8, pp, dp, dp * pp);
   g_autofree char *line = g_strdup_printf (
       "%s run --json --model llama3.1-405b --cluster dgx-h100 --tp 8 --vpp %u --sp --micro-batch 1 --seq 8192 --zero 1 "
-      "--schedule interleaved-1f1b --fold %s %s",
-      lockstep, 128 / pp, fold, text);
+      "--schedule interleaved-1f1b --fold %s --coarsen %s %s",
+      lockstep, 128 / pp, fold, coarsen, text);
   g_auto (GStrv) argv = g_strsplit (line, " ", -1);
   Cost c;
   g_autofree char *json = ls_bench_program (argv, NULL, &c.wall_s, &c.peak_mib);
   c.step_s = ls_bench_number (json, "step_time_s");
   c.n_classes = ls_bench_number (json, "n_classes");
   return c;
+}
+
+static const struct {
+  const char *name, *fold, *coarsen;
+} variants[] = {
+  { "fold", "auto", "auto" },
+  { "fold_opened", "auto", "off" },
+  { "whole", "off", "auto" }, /* and later ones: unfolded */
+  { "whole_opened", "off", "off" },
+};
+enum { FOLDED, WHOLE = 2, N_VARIANTS = G_N_ELEMENTS (variants) };
+
+static void
+print (guint n, guint n_run, const Cost *costs)
+{
+  for (guint v = 0; v < n_run; v++) {
+    g_autofree char *wall = g_strconcat (variants[v].name, "_wall", NULL), *memory = g_strconcat (variants[v].name, "_memory", NULL);
+    gboolean has_ratio = v == FOLDED && n_run == N_VARIANTS;
+    ls_bench_print (wall, n, "s", costs[v].wall_s, has_ratio ? costs[WHOLE].wall_s / costs[v].wall_s : 0);
+    ls_bench_print (memory, n, "MiB", costs[v].peak_mib, 0);
+  }
+  ls_bench_print ("fold_classes", n, "classes", costs[FOLDED].n_classes, 0);
 }
 
 int
@@ -37,22 +59,20 @@ main (int argc, char **argv)
     fprintf (stderr, "usage: bench_fold LOCKSTEP [MOST-GPUS [MOST-UNFOLDED]]\n");
     return 2;
   }
-  guint most = argc > 2 ? (guint) atoi (argv[2]) : 131072, most_unfolded = argc > 3 ? (guint) atoi (argv[3]) : 1024;
+  guint most = argc > 2 ? (guint) atoi (argv[2]) : 131072, most_whole = argc > 3 ? (guint) atoi (argv[3]) : 16384;
   ls_bench_header ();
   for (guint n = 64; n <= most; n *= n < 1024 ? 4 : 2) {
-    Cost folded = run (argv[1], n, "auto");
-    double ratio = 0;
-    if (n <= most_unfolded) {
-      Cost whole = run (argv[1], n, "off");
-      ratio = whole.wall_s / folded.wall_s;
-      if (whole.step_s != folded.step_s) {
-        fprintf (stderr, "bench_fold: %u GPUs: a step takes %.17g s folded, %.17g s unfolded\n", n, folded.step_s, whole.step_s);
+    guint n_run = n <= most_whole ? N_VARIANTS : WHOLE;
+    Cost costs[N_VARIANTS];
+    for (guint v = 0; v < n_run; v++) {
+      costs[v] = run (argv[1], n, variants[v].fold, variants[v].coarsen);
+      if (costs[v].step_s != costs[FOLDED].step_s) {
+        fprintf (stderr, "bench_fold: %u GPUs: a step takes %.17g s folded, %.17g s with --fold %s --coarsen %s\n", n,
+                 costs[FOLDED].step_s, costs[v].step_s, variants[v].fold, variants[v].coarsen);
         return 1;
       }
     }
-    ls_bench_print ("fold_wall", n, "s", folded.wall_s, ratio);
-    ls_bench_print ("fold_memory", n, "MiB", folded.peak_mib, 0);
-    ls_bench_print ("fold_classes", n, "classes", folded.n_classes, 0);
+    print (n, n_run, costs);
   }
   return 0;
 }
