@@ -330,11 +330,24 @@ ls_space_is_distinct (const LsSpace *space, const LsStrategy *base, const LsPoin
   return pp == 1 || p->at[LS_SPACE_VPP] == 0 || !fixes_chunks (sched_of (space, p));
 }
 
+/* Flash attention keeps no scores to be computed again. */
+static bool
+recomputes_nothing (const LsStrategy *s)
+{
+  return s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts == LS_RECOMPUTE_CORE && s->attention == LS_ATTENTION_FLASH;
+}
+
+void
+ls_space_choose_parts (const LsStrategy *base, LsStrategy *s)
+{
+  if (base->recompute_parts == 0 && recomputes_nothing (s))
+    s->recompute_parts = LS_RECOMPUTE_NORM | LS_RECOMPUTE_ACTIVATION;
+}
+
 bool
 ls_space_has_effect (const LsSpace *space, const LsStrategy *s)
 {
-  bool is_nothing = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts == LS_RECOMPUTE_CORE && s->attention == LS_ATTENTION_FLASH;
-  return !is_nothing || !holds (space, LS_SPACE_RECOMPUTE, LS_RECOMPUTE_NONE);
+  return !recomputes_nothing (s) || !holds (space, LS_SPACE_RECOMPUTE, LS_RECOMPUTE_NONE);
 }
 
 bool

@@ -5,7 +5,7 @@
  * tp_overlap, with dp * cp = 1 the first of zero and dp_kind, with pp 1 the first schedule
  * (there is none then), with pp above 1 FSDP2 as zero 3 (it is 2 then, unless
  * --reshard-after-forward says otherwise), where a schedule fixes the chunks of a rank, the first vpp,
- * and selective recomputation of an attention that keeps no scores (flash) as none.
+ * and selective recomputation of the core of an attention that keeps no scores (flash) as none.
  *
  * Default ranges: tp divides the GPUs of a node; pp divides the GPUs and is at most the
  * number of layers + 2; vpp wherever chunks come out even (parallel/chunks.h); ep divides the
@@ -66,6 +66,9 @@ ls_space_value (const LsSpace *space, const LsPoint *p, LsSpaceAxis axis)
 /* False: another configuration is the same. */
 bool ls_space_is_distinct (const LsSpace *space, const LsStrategy *base, const LsPoint *p);
 
+/* Of the resolved s: beside flash attention selective recomputation is of norms and activations, unless
+ * base says of what. */
+void ls_space_choose_parts (const LsStrategy *base, LsStrategy *s);
 /* False: another configuration is the same, as can be seen of the resolved s. */
 bool ls_space_has_effect (const LsSpace *space, const LsStrategy *s);
 

@@ -11,7 +11,9 @@ candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s)
   const LsCluster *cluster = g_ptr_array_index (x->clusters, p->at[LS_SPACE_GPUS]);
   ls_space_strategy (&x->spec->space, &x->spec->job.strategy, p, ret_s);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  return ls_strategy_resolve (ret_s, &x->model, cluster->n_gpus, cluster->spec.gpus_per_node, diags);
+  bool is_legal = ls_strategy_resolve (ret_s, &x->model, cluster->n_gpus, cluster->spec.gpus_per_node, diags);
+  ls_space_choose_parts (&x->spec->job.strategy, ret_s);
+  return is_legal;
 }
 
 void

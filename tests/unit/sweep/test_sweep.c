@@ -114,22 +114,28 @@ pruning_changes_no_result (void)
   ls_sweep_spec_clear (&off);
 }
 
-/* tiny has flash attention. */
+/* tiny has flash attention, whose core keeps no scores: without a word about parts, norms and activations
+ * run again. */
 static void
-selective_recomputation_of_nothing_is_not_tried (void)
+selective_recomputation_is_of_something (void)
 {
-  LsSweepSpec none, both, unfused;
+  LsSweepSpec none, core, parts, unfused;
   SPEC_INIT (&none, SMALL, "prune", "off");
-  SPEC_INIT (&both, SMALL, "prune", "off", "recompute", "none,selective");
+  SPEC_INIT (&core, SMALL, "prune", "off", "recompute", "none,selective", "recompute-parts", "core");
+  SPEC_INIT (&parts, SMALL, "prune", "off", "recompute", "none,selective");
   SPEC_INIT (&unfused, SMALL, "prune", "off", "recompute", "none,selective", "attention", "unfused");
-  g_autoptr (LsSweepRun) a = run (&none), b = run (&both), c = run (&unfused);
-  const LsSweepReport *x = ls_sweep_run_report (a), *y = ls_sweep_run_report (b), *z = ls_sweep_run_report (c);
+  g_autoptr (LsSweepRun) a = run (&none), b = run (&core), c = run (&parts), d = run (&unfused);
+  const LsSweepReport *x = ls_sweep_run_report (a), *y = ls_sweep_run_report (b);
+  g_autofree char *list = ls_sweep_run_list (c), *cores = ls_sweep_run_list (d);
   check_rows (x->best, y->best);
   LS_CHECK_INT (y->counts.simulated, ==, x->counts.simulated);
-  LS_CHECK_INT (z->counts.simulated, ==, 2 * x->counts.simulated);
+  LS_CHECK_INT (ls_sweep_run_report (c)->counts.simulated, ==, 2 * x->counts.simulated);
+  LS_CHECK_INT (ls_sweep_run_report (d)->counts.simulated, ==, 2 * x->counts.simulated);
+  LS_CHECK (strstr (list, "--recompute-parts norm,activation") != NULL && strstr (cores, "norm,activation") == NULL);
   LS_CHECK_INT (y->counts.enumerated, ==, y->counts.illegal + y->counts.infeasible + y->counts.simulated);
   ls_sweep_spec_clear (&none);
-  ls_sweep_spec_clear (&both);
+  ls_sweep_spec_clear (&core);
+  ls_sweep_spec_clear (&parts);
   ls_sweep_spec_clear (&unfused);
 }
 
@@ -226,7 +232,7 @@ main (void)
   small_sweep_data ();
   static const LsTestCase cases[] = {
     LS_TEST (bounds_are_below_dense_jobs), LS_TEST (bounds_are_below_jobs_with_experts), LS_TEST (pruning_changes_no_result),
-    LS_TEST (selective_recomputation_of_nothing_is_not_tried),
+    LS_TEST (selective_recomputation_is_of_something),
     LS_TEST (threads_change_no_byte), LS_TEST (listed_jobs_take_the_same_picoseconds), LS_TEST (what_was_stopped_says_so),
     LS_TEST (bad_ranges_are_refused),
   };
