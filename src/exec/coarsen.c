@@ -20,7 +20,9 @@
  * (fold_private.c). (4) All ops of other streams, in this frame and in those that the host may
  * have opened before it ends, follow ops of the compute stream of their frame, or all that was
  * issued there before: none starts before this frame has left the compute stream. (5) It ends
- * with an op of the compute stream. So no frame has to be opened half-way.
+ * with an op of the compute stream. (6) What the host waits for in those frames follows the compute
+ * stream too, and it does not come to a step that other ranks may not let it begin: else it would
+ * go on half-way, and find more of the launch queue pending. So no frame has to be opened half-way.
  *
  * Worked example. A forward of 10 us is issued while the compute stream is busy until 50 us,
  * runs from 50 to 60 and is recorded. The next one finds the stream busy until 80: it ends at 90.
@@ -103,7 +105,8 @@ struct Profiles {
 
 /* --- which segments ----------------------------------------------------------------- */
 
-/* Whether each op of another stream follows one of the compute stream, here or before. */
+/* Whether each op of another stream follows one of the compute stream, here or before, and so does
+ * each wait of the host. */
 static bool
 is_quiet (const XSegment *seg)
 {
@@ -111,9 +114,10 @@ is_quiet (const XSegment *seg)
   bool stream_follows[LS_N_STREAMS] = { [LS_STREAM_COMPUTE] = true };
   for (uint32_t i = 0; i < seg->n_ops; i++) {
     const XOp *op = &seg->x[i];
-    if (op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY)
+    bool is_sync = op->kind == LS_OP_HOST_SYNC;
+    if (op->kind == LS_OP_HOST_DELAY || (is_sync && op->n_deps == 0))
       continue;
-    follows[i] = stream_follows[op->stream];
+    follows[i] = !is_sync && stream_follows[op->stream];
     for (uint32_t d = 0; d < op->n_deps; d++) {
       bool is_end = op->deps[d].kind == LS_DEP_END, is_tail = op->deps[d].kind == LS_DEP_STREAM;
       follows[i] |= (is_end && follows[op->deps[d].index]) || (is_tail && op->deps[d].index == LS_STREAM_COMPUTE);
@@ -123,6 +127,20 @@ is_quiet (const XSegment *seg)
     stream_follows[op->stream] = true;
   }
   return true;
+}
+
+/* Those that it uses, or waits for as they are when it begins. */
+static uint32_t
+streams_of (const XSegment *seg)
+{
+  uint32_t streams = 0;
+  for (uint32_t i = 0; i < seg->n_ops; i++) {
+    streams |= 1u << seg->x[i].stream;
+    for (uint32_t d = 0; d < seg->x[i].n_deps; d++)
+      if (seg->x[i].deps[d].kind == LS_DEP_STREAM)
+        streams |= 1u << seg->x[i].deps[d].index;
+  }
+  return streams;
 }
 
 static bool
@@ -185,6 +203,7 @@ coarsen_init (Run *x)
     seg->is_quiet = is_quiet (seg);
     seg->is_fit = seg->is_quiet && is_of_known_kinds (seg);
     seg->slots = slots_of (seg);
+    seg->streams = streams_of (seg);
   }
   x->quiet = g_new0 (uint32_t *, x->plan->n_roles + 1);
   for (uint32_t i = 0; i < x->plan->n_roles; i++)
@@ -339,15 +358,17 @@ is_understood (const Profile *p)
 static Profile *
 profile_new (Run *x, Rank *r, const Frame *f)
 {
-  uint32_t n = f->seg->n_ops;
+  uint32_t n = f->seg->n_ops, n_calls = 0;
+  for (uint32_t s = 0; s < LS_N_SLOTS; s++)
+    n_calls += f->seg->n_calls[s];
   Profile *p = ls_arena_new_array (x->arena, Profile, 1);
   p->lead = r->profiles->lead;
   p->ends = ls_arena_new_array (x->arena, LsTime, n);
   p->streams = ls_arena_new_array (x->arena, StreamEnd, LS_N_STREAMS);
   p->slots = ls_arena_new_array (x->arena, SlotEnd, LS_N_SLOTS);
-  p->records = ls_arena_new_array (x->arena, Recorded, n);
-  p->calls = ls_arena_new_array (x->arena, CallEnd, n);
-  p->spans = ls_arena_new_array (x->arena, LsSpan, r->keeps_spans ? n : 1);
+  p->records = ls_arena_new_array (x->arena, Recorded, MAX (1, n - f->seg->n_spans));
+  p->calls = ls_arena_new_array (x->arena, CallEnd, MAX (1, n_calls));
+  p->spans = ls_arena_new_array (x->arena, LsSpan, r->keeps_spans ? MAX (1, f->seg->n_spans) : 1);
   record_ops (x, r, f, p);
   record_spans (r, f, p);
   return p;
@@ -377,7 +398,7 @@ find_beginning (const Rank *r, const Frame *f, LsTime *ret_begin, LsTime *ret_le
 {
   LsTime issued = f->time[0], compute = r->streams[LS_STREAM_COMPUTE].tail, others = 0;
   for (uint32_t s = 0; s < LS_N_STREAMS; s++)
-    if (s != LS_STREAM_COMPUTE && f->seg->first[s] != NO_OP)
+    if (s != LS_STREAM_COMPUTE && (f->seg->streams & 1u << s) != 0)
       others = MAX (others, r->streams[s].tail);
   for (uint32_t s = 0; s < LS_N_SLOTS; s++)
     if (f->seg->n_calls[s] > 0)
@@ -386,6 +407,14 @@ find_beginning (const Rank *r, const Frame *f, LsTime *ret_begin, LsTime *ret_le
   *ret_begin = is_idle ? issued : compute;
   *ret_lead = is_idle ? LEAD_IDLE : f->time[f->seg->n_ops - 1] <= compute ? LEAD_ENOUGH : compute - issued;
   return is_idle || (issued <= compute && others < compute && r->gpu_free <= compute);
+}
+
+/* Whether all have ended the step before: the host is let into the next one when it gets there, or
+ * not before this rank has ended its own. */
+static bool
+is_in_step (const Run *x, const Frame *f)
+{
+  return f->step == 0 || x->step_n_done[f->step - 1] == x->plan->n_ranks;
 }
 
 /* --- at once ----------------------------------------------------------------------------------- */
@@ -516,7 +545,7 @@ coarsen_frame (Run *x, Rank *r, const Candidate *head)
   const Frame *f = rank_frame (r, ordinal);
   const XSegment *seg = f->seg;
   bool is_whole = f->n_left == seg->n_ops && f->n_issued == seg->n_ops;
-  if (!is_whole || !seg->is_fit || (seg->slots & ~all->slots) != 0 || x->quiet[r->binding->role][f->instance_id] < LOOKAHEAD_OPS)
+  if (!is_whole || !seg->is_fit || !is_in_step (x, f) || (seg->slots & ~all->slots) != 0 || x->quiet[r->binding->role][f->instance_id] < LOOKAHEAD_OPS)
     return false;
   LsTime begin, lead;
   if (!find_beginning (r, f, &begin, &lead) || begin < x->engine.now)

@@ -90,6 +90,7 @@ typedef struct {
   uint16_t n_calls[LS_N_SLOTS];
   uint32_t n_spans;
   uint32_t slots; /* coarsen.c: bit s: calls on slot s                                */
+  uint32_t streams; /* likewise: uses stream s, or waits for it as it is before         */
   bool is_quiet;  /* nothing in it starts before the compute stream gets there         */
   bool is_fit;    /* for being run in one piece                                        */
 } XSegment;

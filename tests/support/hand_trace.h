@@ -1,6 +1,6 @@
 /* tests/support/hand_trace.h — jobs of a few ranks written out by hand, run and
- * looked at. Each rank has one program of one segment; kernels have recorded
- * times; the host is free unless a test says otherwise.
+ * looked at. Each rank has one program of one segment, or of several in any order; kernels
+ * have recorded times; the host is free unless a test says otherwise.
  *
  *     Hand *h = hand_new (2);
  *     hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, (uint32_t[]) { 0, 1 }, 2);
@@ -17,10 +17,13 @@
 #include "tiny_cluster.h"
 
 #define HAND_MAX_RANKS 8
+#define HAND_MAX_SEGMENTS 4 /* of a rank */
 
 typedef struct {
   GArray *ops[HAND_MAX_RANKS];       /* LsOp          */
-  uint32_t cut[HAND_MAX_RANKS];      /* ops of the first of two segments; 0: one segment */
+  uint32_t first[HAND_MAX_RANKS][HAND_MAX_SEGMENTS]; /* op of each segment */
+  uint32_t n_segments[HAND_MAX_RANKS];               /* ended before the last one */
+  GArray *order[HAND_MAX_RANKS];     /* uint32_t: segments as they run; NULL: each once */
   GArray *next_deps[HAND_MAX_RANKS]; /* LsDep: of the next compute op */
   LsPlan *plan;
   GArray *comms;
@@ -103,7 +106,7 @@ hand_op (Hand *h, uint32_t rank, LsOp op, const LsDep *deps, uint16_t n)
   op.deps = all;
   op.n_deps = (uint16_t) (n + n_joins);
   g_array_append_val (h->ops[rank], op);
-  return (uint16_t) (h->ops[rank]->len - 1);
+  return (uint16_t) (h->ops[rank]->len - 1 - h->first[rank][h->n_segments[rank]]);
 }
 
 static inline void
@@ -180,7 +183,38 @@ hand_host_sync (Hand *h, uint32_t rank, uint16_t op)
 static inline void
 hand_next_segment (Hand *h, uint32_t rank)
 {
-  h->cut[rank] = h->ops[rank]->len;
+  g_assert (h->n_segments[rank] + 1 < HAND_MAX_SEGMENTS);
+  h->first[rank][++h->n_segments[rank]] = h->ops[rank]->len;
+}
+
+/* The segment runs n times behind what the order has so far. */
+static inline void
+hand_then (Hand *h, uint32_t rank, uint32_t segment, uint32_t n)
+{
+  if (!h->order[rank])
+    h->order[rank] = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  for (uint32_t i = 0; i < n; i++)
+    g_array_append_val (h->order[rank], segment);
+}
+
+/* Each instance is a micro-batch of its own. */
+static inline void
+hand_program (Hand *h, uint32_t rank)
+{
+  LsPlan *p = h->plan;
+  LsProgram *program = &p->programs[rank];
+  uint32_t n = h->n_segments[rank] + 1, first = HAND_MAX_SEGMENTS * rank;
+  LsOp *ops = (LsOp *) h->ops[rank]->data;
+  for (uint32_t s = 0; s < n; s++) {
+    uint32_t from = h->first[rank][s], to = s + 1 < n ? h->first[rank][s + 1] : h->ops[rank]->len;
+    p->segments[first + s] = (LsSegment) { "hand-written", to - from, ops + from };
+  }
+  program->n_instances = h->order[rank] ? h->order[rank]->len : n;
+  program->instances = ls_arena_new_array (p->arena, LsInstance, program->n_instances);
+  for (uint32_t i = 0; i < program->n_instances; i++)
+    program->instances[i] = (LsInstance) { .segment = first + (h->order[rank] ? g_array_index (h->order[rank], uint32_t, i) : i), .mb = i };
+  program->n_events = 4;
+  p->n_micro_batches = MAX (p->n_micro_batches, program->n_instances);
 }
 
 static inline void
@@ -189,26 +223,17 @@ hand_freeze (Hand *h)
   LsPlan *p = h->plan;
   if (p->segments)
     return;
-  p->n_micro_batches = p->n_chunks = 1;
+  p->n_chunks = 1;
   p->n_roles = p->n_ranks;
-  p->n_segments = 2 * p->n_ranks;
+  p->n_segments = HAND_MAX_SEGMENTS * p->n_ranks;
   p->segments = ls_arena_new_array (p->arena, LsSegment, p->n_segments);
   p->programs = ls_arena_new_array (p->arena, LsProgram, p->n_ranks);
   p->n_comms = h->comms->len;
   p->comms = (LsCommunicator *) h->comms->data;
   p->n_kernels = h->kernels->len;
   p->kernels = (LsKernel *) h->kernels->data;
-  for (uint32_t r = 0; r < p->n_ranks; r++) {
-    uint32_t n = h->ops[r]->len, cut = h->cut[r] ? h->cut[r] : n;
-    LsOp *ops = (LsOp *) h->ops[r]->data;
-    p->segments[2 * r] = (LsSegment) { "hand-written", cut, ops };
-    p->segments[2 * r + 1] = (LsSegment) { "hand-written, second part", n - cut, ops + cut };
-    p->programs[r].n_instances = cut < n ? 2 : 1;
-    p->programs[r].instances = ls_arena_new_array (p->arena, LsInstance, 2);
-    p->programs[r].instances[0] = (LsInstance) { .segment = 2 * r };
-    p->programs[r].instances[1] = (LsInstance) { .segment = 2 * r + 1 };
-    p->programs[r].n_events = 4;
-  }
+  for (uint32_t r = 0; r < p->n_ranks; r++)
+    hand_program (h, r);
 }
 
 static inline LsTimeline *
@@ -242,6 +267,7 @@ hand_free (Hand *h)
   for (uint32_t r = 0; r < h->plan->n_ranks; r++) {
     g_array_unref (h->ops[r]);
     g_array_unref (h->next_deps[r]);
+    g_clear_pointer (&h->order[r], g_array_unref);
   }
   g_array_unref (h->comms);
   g_array_unref (h->kernels);
