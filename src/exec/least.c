@@ -91,12 +91,12 @@ op_alone (RankSum *r, const LsOp *op, const XOp *xop)
   }
 }
 
-/* A kernel at its slowest. */
+/* A kernel of the compute stream at its slowest; what that waits for, alone. */
 static LsTime
 op_longest (RankSum *r, const LsOp *op, const XOp *xop)
 {
   LsTime alone = op_alone (r, op, xop);
-  if (op->kind != LS_OP_KERNEL || alone == 0)
+  if (op->kind != LS_OP_KERNEL || op->stream != LS_STREAM_COMPUTE || alone == 0)
     return alone;
   if (op->recorded != LS_TIME_NEVER)
     return (LsTime) ((double) alone / (1 - MOST_SHARE));
@@ -183,13 +183,13 @@ by_loss (const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* Of kernel i, or of those of recorded duration. A persistent GEMM keeps its SMs if it was there
- * first. */
+/* Of kernel i, or of those of recorded duration, which may be GEMMs too. A persistent GEMM keeps its
+ * SMs if it was there first. */
 static double
 loss_of (const RankSum *r, uint32_t i, const StreamSum *of)
 {
   bool is_recorded = i == r->x->plan->n_kernels;
-  bool keeps_sms = !is_recorded && kernel_is_persistent (r->x, i);
+  bool keeps_sms = is_recorded ? r->x->cluster->spec.gpu.persistent_gemms : kernel_is_persistent (r->x, i);
   double share = fmin (keeps_sms ? of->stall : of->channels + of->stall, MOST_SHARE);
   if (is_recorded)
     return share;

@@ -21,8 +21,10 @@
  * (core/maxmin.h: sharing only slows; exec/kernel.c), so what is in a step, and comes round every
  * step, takes at least its sum. On the compute stream T = W + loss + idle, loss and idle being
  * what they are. (1) idle >= I. Let L be the longest path through a segment between its compute
- * ops; idle is L less the kernels. As a kernel gets longer L grows by as much or not at all, so
- * idle does not grow: I is computed with all kernels as long as they ever get. (2) While a
+ * ops; idle is L less the kernels. As one of these gets longer L grows by as much or not at all, so
+ * idle does not grow: I is computed with all of them as long as the SMs that are left make them,
+ * and all else alone. One that the HBM makes longer still takes no more off idle than it adds to
+ * the loss, and to what lies beside kernels. (2) While a
  * collective moves, the compute stream idles or a kernel runs at the rate that LsNccl.stall_per_byte
  * and, unless it is a persistent GEMM that was there first, the channels leave it (exec/kernel.c), at
  * most 1 - its loss; so at least C - idle lie beside kernels. (3) W + idle + loss (C - idle) grows with idle, since a unit of C costs
@@ -32,7 +34,8 @@
  * not mind; gathers move for 90 ms; I = 10 ms. 80 ms of gathers lie beside kernels, 40 of them
  * beside norms, 40 beside GEMMs, which lose 16: T >= 140 + 10 + 16 = 166 ms.
  *
- * Deviations. Sends and receives, waits for events of other segments, the host, latencies beside
+ * Deviations. It is of steps in the long run: one of ranks that share nothing may end early behind
+ * a first one that ended late on another rank. Sends and receives, waits for events of other segments, the host, latencies beside
  * kernels, and who shares what link count as nothing. With --network step collectives do too. */
 #ifndef LS_EXEC_LEAST_H
 #define LS_EXEC_LEAST_H

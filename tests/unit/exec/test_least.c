@@ -1,0 +1,294 @@
+/* Pins: what a step takes at least by its plan (exec/least.h), to the picosecond for jobs by hand:
+ * the worked example, kernels of all streams, each stream, what the compute stream waits for, what
+ * communication beside kernels costs, ranks and stragglers. The run of each takes no less, and where
+ * the bound is tight, no more. Random jobs are in test_fold.c. */
+#include "ls_test.h"
+
+#include "hand_trace.h"
+
+#include <lockstep/error.h>
+
+#include "exec/least.h"
+
+#define ROUNDING 0.9999 /* of what is known of collectives */
+
+static LsTime
+least_of (Hand *h)
+{
+  hand_freeze (h);
+  return ls_run_least (h->plan, h->cluster, &h->calibration, &h->nccl, &h->options);
+}
+
+/* And the run takes so long. Frees the job. */
+static void
+check_least (Hand *h, LsTime expected, LsTime step)
+{
+  LS_CHECK_INT (least_of (h), ==, expected);
+  LS_CHECK_INT (step, >=, expected);
+  g_autoptr (LsTimeline) t = hand_run (h);
+  if (t)
+    LS_CHECK_INT (t->window_end - t->window_start, ==, step);
+  hand_free (h);
+}
+
+/* Of recorded duration, behind the compute stream so far. */
+static uint16_t
+op_behind (Hand *h, LsOpKind kind, LsStream stream, LsTime duration)
+{
+  LsOp op = hand_blank (kind, stream, LS_TAG_F, "behind");
+  LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
+  op.recorded = duration;
+  return hand_op (h, 0, op, &compute, 1);
+}
+
+static Hand *
+pair_new (void)
+{
+  Hand *h = hand_new (2);
+  h->plan->bindings[1].role = 0;
+  hand_comm (h, LS_SLOT_DP, LS_AXIS_DP, false, (const uint32_t[]) { 0, 1 }, 2);
+  h->nccl.sm_share_per_channel = 0.05; /* of 8 */
+  return h;
+}
+
+/* --- the worked example --------------------------------------------------------------------- */
+
+#define GATHER_BYTES UINT64_C (4000000000) /* half of it at 200 GB/s: 10 ms */
+
+/* Traffic of the HBM alone: it minds nothing. */
+static void
+norms (Hand *h, LsTime duration)
+{
+  double bytes = ls_time_to_s (duration) * h->cluster->spec.gpu.hbm_bytes_per_s;
+  LsKernel shape = ls_kernel_stream ("norms", LS_KERNEL_NORM, LS_DTYPE_FP16, 1, 1, bytes, 0);
+  LsOp op = hand_blank (LS_OP_KERNEL, LS_STREAM_COMPUTE, LS_TAG_F, shape.name);
+  op.kernel = h->kernels->len;
+  g_array_append_val (h->kernels, shape);
+  hand_op (h, 0, op, NULL, 0);
+}
+
+/* Nine gathers of 10 ms, the last of which is waited for; 100 ms of kernels at 0.6 beside them. */
+static void
+the_worked_example (void)
+{
+  Hand *h = pair_new ();
+  for (int i = 0; i < 8; i++)
+    hand_async (h, 0, LS_SLOT_DP, LS_STREAM_DP, LS_COLL_ALL_GATHER, GATHER_BYTES);
+  hand_kernel (h, 0, LS_TAG_F, 100 * LS_MS);
+  norms (h, 40 * LS_MS);
+  hand_sync (h, 0, LS_SLOT_DP, LS_STREAM_DP, LS_COLL_ALL_GATHER, GATHER_BYTES);
+  hand_kernel (h, 0, LS_TAG_F, 0);
+
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  LsCollRequest request = { .kind = LS_COLL_ALL_GATHER, .gpus = (const uint32_t[]) { 0, 1 }, .n = 2, .bytes = GATHER_BYTES };
+  const LsCollPlan *plan = ls_coll_plan (h->cluster, &h->nccl, &request, LS_NETWORK_FLOW, arena);
+  LS_CHECK_INT (plan->n_phases, ==, 1);
+  LsTime alone = ls_coll_time_alone (h->cluster, plan);
+  LsTime idle = (LsTime) ((double) alone * ROUNDING), moving = (LsTime) ((double) (alone - plan->phases[0].latency) * ROUNDING);
+  double lost = (double) (9 * moving - idle - 40 * LS_MS) * 0.4;
+  LsTime least = least_of (h);
+  LS_CHECK_INT (least, ==, 140 * LS_MS + idle + (LsTime) (lost * ROUNDING));
+  LS_CHECK_NEAR ((double) least, 166e9, 2e-3);
+  g_autoptr (LsTimeline) t = hand_run (h);
+  if (t)
+    LS_CHECK_INT (t->window_end - t->window_start, >=, least);
+  hand_free (h);
+}
+
+/* --- sums ------------------------------------------------------------------------------------ */
+
+static void
+a_gpu_runs_one_kernel_of_all_streams (void)
+{
+  Hand *h = hand_new (1);
+  hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
+  op_behind (h, LS_OP_KERNEL, LS_STREAM_GATHER, 7 * LS_US);
+  hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
+  check_least (h, 27 * LS_US, 27 * LS_US);
+}
+
+static void
+a_stream_runs_one_op (void)
+{
+  Hand *h = hand_new (1);
+  hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
+  op_behind (h, LS_OP_COPY, LS_STREAM_COPY, 30 * LS_US);
+  op_behind (h, LS_OP_COPY, LS_STREAM_COPY, 30 * LS_US);
+  op_behind (h, LS_OP_COPY, LS_STREAM_COPY_IN, 50 * LS_US);
+  check_least (h, 60 * LS_US, 70 * LS_US);
+}
+
+static void
+each_instance_counts (void)
+{
+  Hand *h = hand_new (1);
+  hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
+  hand_join (h, 0, op_behind (h, LS_OP_COPY, LS_STREAM_COPY, 30 * LS_US));
+  hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
+  hand_next_segment (h, 0);
+  hand_kernel (h, 0, LS_TAG_F, 5 * LS_US);
+  hand_then (h, 0, 0, 3);
+  hand_then (h, 0, 1, 2);
+  check_least (h, 3 * 50 * LS_US + 2 * 5 * LS_US, 160 * LS_US);
+}
+
+/* What only the first step does is not in each. */
+static void
+the_lead_does_not_count (void)
+{
+  Hand *h = hand_new (1);
+  h->options.n_steps = 2;
+  hand_kernel (h, 0, LS_TAG_F, 90 * LS_US);
+  hand_next_segment (h, 0);
+  hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
+  hand_freeze (h);
+  h->plan->programs[0].n_lead = 1;
+  check_least (h, 10 * LS_US, 10 * LS_US);
+}
+
+static void
+the_slowest_role_counts (void)
+{
+  for (int is_slow = 0; is_slow < 2; is_slow++) {
+    const double slow[] = { 2, 1 };
+    Hand *h = hand_new (2);
+    hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
+    hand_kernel (h, 1, LS_TAG_F, 15 * LS_US);
+    h->options.slow = is_slow ? slow : NULL;
+    check_least (h, (is_slow ? 20 : 15) * LS_US, (is_slow ? 20 : 15) * LS_US);
+  }
+}
+
+/* --- what the compute stream waits for -------------------------------------------------------- */
+
+/* Behind one of its ops, and before another. */
+static void
+waiting_counts_between_kernels (void)
+{
+  Hand *h = hand_new (1);
+  hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
+  hand_join (h, 0, op_behind (h, LS_OP_COPY, LS_STREAM_COPY, 30 * LS_US));
+  hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
+  check_least (h, 50 * LS_US, 50 * LS_US);
+
+  h = hand_new (1); /* it may have begun long before */
+  LsOp copy = hand_blank (LS_OP_COPY, LS_STREAM_COPY, LS_TAG_F, "copy");
+  copy.recorded = 15 * LS_US;
+  hand_join (h, 0, hand_op (h, 0, copy, NULL, 0));
+  hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
+  check_least (h, 15 * LS_US, 25 * LS_US);
+}
+
+/* What could be over sooner if the kernel beside it took longer: 20 times 10 us at most. */
+static void
+kernels_that_may_get_longer_hide_it (void)
+{
+  Hand *h = hand_new (1);
+  uint16_t copy = op_behind (h, LS_OP_COPY, LS_STREAM_COPY, 205 * LS_US);
+  hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
+  hand_join (h, 0, copy);
+  hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
+  check_least (h, 205 * LS_US, 215 * LS_US); /* what the stream of copies runs */
+  h = hand_new (1);
+  copy = op_behind (h, LS_OP_COPY, LS_STREAM_COPY, 195 * LS_US);
+  hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
+  hand_join (h, 0, copy);
+  hand_kernel (h, 0, LS_TAG_F, 200 * LS_US);
+  check_least (h, 210 * LS_US, 395 * LS_US);
+}
+
+/* A kernel of another stream that is waited for may be alone: it is not at its slowest. */
+static void
+kernels_of_other_streams_may_be_fast (void)
+{
+  Hand *h = hand_new (1);
+  hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
+  hand_join (h, 0, op_behind (h, LS_OP_KERNEL, LS_STREAM_GATHER_IN, 5 * LS_US));
+  hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
+  check_least (h, 25 * LS_US, 25 * LS_US);
+}
+
+/* --- beside communication ------------------------------------------------------------------------ */
+
+/* Rounding aside the run takes as long: all of the gather is beside a kernel that loses 0.4. */
+static void
+recorded_kernels_lose_what_is_taken (void)
+{
+  Hand *h = pair_new ();
+  hand_async (h, 0, LS_SLOT_DP, LS_STREAM_DP, LS_COLL_ALL_GATHER, GATHER_BYTES);
+  hand_kernel (h, 0, LS_TAG_F, 100 * LS_MS);
+  LsTime least = least_of (h);
+  LS_CHECK_NEAR ((double) least, 104e9, 1e-3);
+  g_autoptr (LsTimeline) t = hand_run (h);
+  if (t) {
+    LsTime step = t->window_end - t->window_start;
+    LS_CHECK_INT (step, >=, least);
+    LS_CHECK_NEAR ((double) step, (double) least, 1e-3);
+  }
+  hand_free (h);
+}
+
+/* Before the gather comes: it keeps its SMs, and the HBM has room for both. */
+static void
+persistent_gemms_lose_nothing_if_they_were_there_first (void)
+{
+  for (int is_recorded = 0; is_recorded < 2; is_recorded++) {
+    Hand *h = pair_new ();
+    LsClusterSpec spec = tiny_dgx (1);
+    spec.gpu.persistent_gemms = true;
+    spec.gpu.peak_flops[LS_DTYPE_FP16] = 1e12; /* 137 ms */
+    ls_cluster_free (h->cluster);
+    h->cluster = ls_cluster_build (&spec, NULL);
+    LsKernel gemm = ls_kernel_gemm ("gemm", LS_DTYPE_FP16, 4096, 4096, 4096, 1, 2, false);
+    LsOp op = hand_blank (LS_OP_KERNEL, LS_STREAM_COMPUTE, LS_TAG_F, gemm.name);
+    op.kernel = 0;
+    op.recorded = is_recorded ? 100 * LS_MS : LS_TIME_NEVER;
+    g_array_append_val (h->kernels, gemm);
+    LsTime alone = is_recorded ? op.recorded : ls_kernel_cost (&h->calibration, &spec.gpu, &gemm).alone;
+    hand_kernel (h, 0, LS_TAG_F, LS_MS);
+    LsDep first = { LS_DEP_END, 0 };
+    hand_op (h, 0, op, NULL, 0);
+    LsOp gather = hand_blank (LS_OP_COLLECTIVE, LS_STREAM_DP, LS_TAG_SYNC, "gather");
+    gather.slot = LS_SLOT_DP;
+    gather.coll = LS_COLL_ALL_GATHER;
+    gather.bytes = GATHER_BYTES;
+    gather.dtype = LS_DTYPE_FP16;
+    gather.host = LS_HOST_COMM;
+    hand_op (h, 0, gather, &first, 1);
+    h->options.host.cost[LS_HOST_COMM] = 5 * LS_MS; /* it comes when the GEMM runs */
+    check_least (h, LS_MS + alone, LS_MS + alone);
+  }
+}
+
+static void
+message_by_message_collectives_are_not_known (void)
+{
+  Hand *h = pair_new ();
+  hand_kernel (h, 0, LS_TAG_F, 100 * LS_US);
+  hand_sync (h, 0, LS_SLOT_DP, LS_STREAM_DP, LS_COLL_ALL_GATHER, GATHER_BYTES);
+  hand_kernel (h, 0, LS_TAG_F, 100 * LS_US);
+  LS_CHECK_INT (least_of (h), >, 10 * LS_MS);
+  h->options.network = LS_NETWORK_STEP;
+  LS_CHECK_INT (least_of (h), ==, 200 * LS_US);
+  hand_free (h);
+}
+
+static void
+of_what_does_not_compile_nothing_is_known (void)
+{
+  Hand *h = hand_new (1);
+  hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
+  hand_op (h, 0, hand_blank (LS_OP_KERNEL, LS_STREAM_COMPUTE, LS_TAG_F, "without a shape"), NULL, 0);
+  LS_CHECK_INT (least_of (h), ==, 0);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsTimeline) t = hand_run_error (h, &error);
+  LS_CHECK (!t && g_error_matches (error, LS_ERROR, LS_ERROR_INPUT));
+  hand_free (h);
+}
+
+LS_TEST_MAIN ("least", LS_TEST (the_worked_example), LS_TEST (a_gpu_runs_one_kernel_of_all_streams), LS_TEST (a_stream_runs_one_op),
+              LS_TEST (each_instance_counts), LS_TEST (the_lead_does_not_count), LS_TEST (the_slowest_role_counts),
+              LS_TEST (waiting_counts_between_kernels), LS_TEST (kernels_that_may_get_longer_hide_it),
+              LS_TEST (kernels_of_other_streams_may_be_fast), LS_TEST (recorded_kernels_lose_what_is_taken),
+              LS_TEST (persistent_gemms_lose_nothing_if_they_were_there_first),
+              LS_TEST (message_by_message_collectives_are_not_known), LS_TEST (of_what_does_not_compile_nothing_is_known))
