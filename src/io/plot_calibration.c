@@ -4,6 +4,7 @@
 
 #include "io/gnuplot.h"
 #include "io/picture.h"
+#include "io/series.h"
 
 /* Pixels. */
 #define WIDTH 980
@@ -14,12 +15,6 @@
 #define BOTTOM 68
 
 #define BAND 1.1
-
-/* Paul Tol, "Colour schemes", SRON/EPS/TN/09-002, "muted": people with impaired colour
- * vision tell them apart. */
-static const guint32 colors[] = { 0x332288, 0xcc6677, 0x117733, 0xddcc77, 0x88ccee, 0x882255, 0x44aa99, 0x999933, 0xaa4499 };
-/* gnuplot's filled circle, square, triangle, diamond, triangle down; open is one less. */
-static const int markers[] = { 7, 5, 9, 13, 11 };
 
 typedef struct {
   const LsFitReport *r;
@@ -101,7 +96,7 @@ write_class (FILE *out, const Plot *p, guint i)
                                               100 * (held_out ? c->held_out.mape : c->fit.mape));
     g_autofree char *quoted = ls_gnuplot_quote (label);
     fprintf (out, ", \\\n  data index %u using 1:2 with points pointtype %d pointsize 0.6 linewidth 1 linecolor rgb '#%06x' title %s",
-             2 * i + held_out, markers[i % G_N_ELEMENTS (markers)] - (int) held_out, colors[i % G_N_ELEMENTS (colors)], quoted);
+             2 * i + held_out, ls_series_markers[i % LS_N_SERIES_MARKERS] - (int) held_out, ls_series_colors[i % LS_N_SERIES_COLORS], quoted);
   }
 }
 

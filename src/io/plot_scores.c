@@ -7,6 +7,7 @@
 
 #include "io/gnuplot.h"
 #include "io/picture.h"
+#include "io/series.h"
 
 /* Pixels: the upper panel is square, the lower one shares its x axis. */
 #define WIDTH 980
@@ -19,12 +20,6 @@
 #define BOTTOM 62
 
 #define BAND 1.1
-
-/* Paul Tol, "Colour schemes", SRON/EPS/TN/09-002, "muted": people with impaired colour
- * vision tell them apart. Its sand, too pale for points, is the orange of "vibrant". */
-static const guint32 colors[] = { 0x332288, 0xcc6677, 0x117733, 0xee7733, 0x88ccee, 0x882255, 0x44aa99, 0x999933, 0xaa4499 };
-/* gnuplot's filled circle, square, triangle, diamond, triangle down. */
-static const int markers[] = { 7, 5, 9, 13, 11 };
 
 typedef struct {
   const LsScores *s;
@@ -112,7 +107,7 @@ write_families (FILE *out, const Plot *p, const char *y, bool has_title)
     g_autofree char *label = g_strdup_printf ("%s: %u, %.1f %%", f->family, f->score.n, f->score.mape_pct);
     g_autofree char *quoted = ls_gnuplot_quote (label);
     fprintf (out, ", \\\n  data index %u using 1:%s with points pointtype %d pointsize 0.9 linewidth 1 linecolor rgb '#30%06x' %s %s", i, y,
-             markers[i % G_N_ELEMENTS (markers)], colors[i % G_N_ELEMENTS (colors)], has_title ? "title" : "notitle",
+             ls_series_markers[i % LS_N_SERIES_MARKERS], ls_series_colors[i % LS_N_SERIES_COLORS], has_title ? "title" : "notitle",
              has_title ? quoted : "");
   }
   fputc ('\n', out);
