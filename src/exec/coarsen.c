@@ -30,70 +30,17 @@
  * recorded again, as its kernels may now wait for the host.
  *
  * What the host does meanwhile is done too: where the launch queue is full, it opens frames as ops
- * end. --coarsen check compares with a run op by op. Reference: DESIGN of macro-activities; the
- * idea of replaying what is known is that of memoisation (Michie, Nature 218, 1968). */
+ * end. --coarsen check compares with a run op by op. Reference: memoisation (Michie, Nature 218,
+ * 1968). */
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/state.h"
+#include "exec/coarsen.h"
 
 /* Of a segment, on a rank: beyond, it stays op by op. */
 #define MOST_PROFILES 8
 
-/* How far ahead the host was. */
-#define LEAD_IDLE (-1) /* not at all: everything was idle when the first op was issued */
-#define LEAD_ENOUGH LS_TIME_NEVER
-#define LEAD_NEVER (-2)
-
-/* A span: of the profile, by number; or of before. */
-typedef uint32_t Ref;
-#define REF_NONE LS_SPAN_NONE
-#define REF_HOST (LS_SPAN_NONE - 1)    /* what held the host up                        */
-#define REF_COMPUTE (LS_SPAN_NONE - 2) /* the tail of the compute stream, and its kind  */
-#define REF_JOINED (LS_SPAN_NONE - 3)  /* the same, as a dependency of another stream   */
-#define REF_UNKNOWN (LS_SPAN_NONE - 4)
-#define IS_INTERNAL(ref) ((ref) < REF_UNKNOWN)
-
-typedef struct {
-  LsTime at;
-  Ref span;
-  uint8_t stream, kind;
-} StreamEnd;
-
-typedef struct {
-  LsTime at;
-  Ref span;
-  uint8_t slot;
-} SlotEnd;
-
-typedef struct {
-  LsTime at;
-  Ref span;
-  uint16_t op;
-} Recorded;
-
-typedef struct {
-  LsTime at;
-  Call *call;
-  uint32_t comm;
-} CallEnd;
-
-/* Times count from where the frame begins. */
-typedef struct Profile Profile;
-struct Profile {
-  Profile *next;
-  LsTime lead;
-  LsTime end;       /* of all, and of the compute stream */
-  LsTime gpu_free;
-  LsTime *ends;     /* [n_ops] in order of time */
-  uint32_t n_streams, n_slots, n_records, n_calls, n_spans;
-  StreamEnd *streams;
-  SlotEnd *slots;
-  Recorded *records;
-  CallEnd *calls;
-  LsSpan *spans;    /* .cause is a Ref */
-};
-
+/* Of a rank. */
 struct Profiles {
   GHashTable *of_segment; /* XSegment -> Profile */
   uint32_t slots;         /* bit s: what the communicator of slot s loads is the rank's own */
@@ -417,123 +364,7 @@ is_in_step (const Run *x, const Frame *f)
   return f->step == 0 || x->step_n_done[f->step - 1] == x->plan->n_ranks;
 }
 
-/* --- at once ----------------------------------------------------------------------------------- */
-
-typedef struct {
-  Rank *r;
-  const Frame *f;
-  const Profile *p;
-  LsTime begin;
-  uint32_t first_span;
-  SpanRef compute_span; /* before */
-  LsCause compute_kind;
-} Replay;
-
-/* *kind: as it was recorded. */
-static SpanRef
-span_of (const Replay *y, Ref ref, uint16_t op, uint8_t *kind)
-{
-  if (ref == REF_NONE)
-    return LS_SPAN_NONE;
-  if (IS_INTERNAL (ref))
-    return span_ref (y->f->step, y->first_span + ref);
-  if (ref == REF_HOST)
-    return y->f->span[op];
-  if (ref == REF_COMPUTE)
-    *kind = (uint8_t) y->compute_kind;
-  return y->compute_span;
-}
-
-static void
-replay_spans (Run *x, Replay *y)
-{
-  for (uint32_t i = 0; i < y->p->n_spans; i++) {
-    const LsSpan *s = &y->p->spans[i];
-    uint8_t kind = s->cause_kind;
-    SpanRef cause = span_of (y, s->cause, s->op, &kind);
-    bool is_kernel = y->f->seg->x[s->op].kind == LS_OP_KERNEL;
-    SpanRef own = span_add (x, y->r, y->f, s->op, y->begin + s->start, is_kernel ? s->matched : y->begin + s->matched,
-                            y->begin + s->end, (LsCause) kind, cause);
-    if (i == 0)
-      y->first_span = SPAN_INDEX (own);
-  }
-}
-
-static void
-replay_calls (Run *x, const Replay *y)
-{
-  for (uint32_t i = 0; i < y->p->n_calls; i++) {
-    const CallEnd *c = &y->p->calls[i];
-    call_count (c->call, y->f->step, 1, 1);
-    digest_add (x, y->f->step, y->begin + c->at, x->fold->comm_weight[c->comm]);
-  }
-  for (uint32_t i = 0; i < y->p->n_slots; i++) {
-    const SlotEnd *s = &y->p->slots[i];
-    y->r->calls_done[s->slot] += y->f->seg->n_calls[s->slot];
-    y->r->call_end[s->slot] = y->begin + s->at;
-    y->r->call_span[s->slot] = span_of (y, s->span, 0, &(uint8_t) { 0 });
-  }
-}
-
-static void
-replay_streams (Run *x, const Replay *y)
-{
-  Rank *r = y->r;
-  uint64_t frame = r->frames_first;
-  for (uint32_t i = 0; i < y->p->n_records; i++) {
-    const Recorded *e = &y->p->records[i];
-    *event_record (x, r, y->f, &y->f->seg->ops[e->op])
-      = (EventRecord) { y->begin + e->at, span_of (y, e->span, e->op, &(uint8_t) { 0 }), y->f->step + 1 };
-  }
-  for (uint32_t i = 0; i < y->p->n_streams; i++) {
-    const StreamEnd *e = &y->p->streams[i];
-    Stream *st = &r->streams[e->stream];
-    st->tail = y->begin + e->at;
-    st->tail_kind = e->kind;
-    st->tail_span = span_of (y, e->span, 0, &st->tail_kind);
-    st->op = NO_OP;
-    st->frame = frame + 1;
-    frame_enter (r, e->stream);
-  }
-  if (y->p->gpu_free != LS_TIME_NEVER)
-    r->gpu_free = y->begin + y->p->gpu_free;
-}
-
-/* Ops end one by one, and the host opens frames as soon as there is room. */
-static void
-replay_room (Run *x, const Replay *y)
-{
-  Rank *r = y->r;
-  uint32_t n = y->f->seg->n_ops, done = 0;
-  while (done < n) {
-    bool is_full = r->n_outstanding >= LOOKAHEAD_OPS;
-    uint32_t k = MIN (n - done, is_full ? r->n_outstanding - LOOKAHEAD_OPS + 1 : n);
-    done += k;
-    r->n_outstanding -= k;
-    if (!is_full || r->n_outstanding >= LOOKAHEAD_OPS)
-      continue;
-    r->room_at = y->begin + y->p->ends[done - 1];
-    host_advance (x, r);
-  }
-}
-
-static void
-replay (Run *x, Rank *r, const Profile *p, LsTime begin)
-{
-  const Stream *compute = &r->streams[LS_STREAM_COMPUTE];
-  uint64_t frame = r->frames_first;
-  Replay y = { .r = r, .f = rank_frame (r, frame), .p = p, .begin = begin, .compute_span = compute->tail_span,
-               .compute_kind = (LsCause) compute->tail_kind };
-  uint32_t step = y.f->step;
-  replay_spans (x, &y);
-  replay_calls (x, &y);
-  replay_streams (x, &y);
-  r->step_end[step & 1] = MAX (r->step_end[step & 1], begin + p->end);
-  x->n_ops += y.f->seg->n_ops;
-  x->n_coarse++;
-  replay_room (x, &y); /* the frame stays open meanwhile, but may move */
-  rank_frame (r, frame)->n_left = 0;
-}
+/* --- a frame ------------------------------------------------------------------------------------ */
 
 bool
 coarsen_frame (Run *x, Rank *r, const Candidate *head)
@@ -555,7 +386,7 @@ coarsen_frame (Run *x, Rank *r, const Candidate *head)
   uint32_t n = 0;
   for (const Profile *p = g_hash_table_lookup (all->of_segment, seg); p; p = p->next, n++)
     if (p->lead == lead) {
-      replay (x, r, p, begin);
+      profile_replay (x, r, p, begin);
       return true;
     }
   all->is_recording = n < MOST_PROFILES;

@@ -34,9 +34,9 @@
 #include <math.h>
 
 LsTime
-kernel_time_alone (const Rank *r, const XOp *op)
+kernel_time_alone (double slow, const XOp *op)
 {
-  return r->slow == 1.0 ? op->alone : ls_time_from_s (ls_time_to_s (op->alone) * r->slow);
+  return slow == 1.0 ? op->alone : ls_time_from_s (ls_time_to_s (op->alone) * slow);
 }
 
 static void
@@ -54,7 +54,7 @@ kernel_run_alone (Run *x, Rank *r, const Candidate *c)
   uint64_t frame = st->frame;
   uint16_t op = st->op;
   Frame *f = rank_frame (r, frame);
-  LsTime alone = kernel_time_alone (r, &f->seg->x[op]), end = c->start + alone;
+  LsTime alone = kernel_time_alone (r->slow, &f->seg->x[op]), end = c->start + alone;
   f->span[op] = span_add (x, r, f, op, c->start, alone, end, c->kind, c->span);
   kernel_finish (x, r, frame, op, end);
 }
@@ -85,15 +85,15 @@ is_crowded (const Rank *r)
   return r->sm_share > r->sm_margin;
 }
 
-/* Of a compute-bound kernel's rate, what communication takes; at most 0.95. */
+/* Of a compute-bound kernel's rate, what communication takes; at most MOST_SHARE. */
 static double
 share_taken (const Run *x, const Rank *r, const XOp *op)
 {
   double stall = (double) r->stall / (double) LS_COEF_ONE;
   if (r->is_kernel_split)
-    return fmin (1 - 0.5 * (1 - fmin (stall, 1)), 0.95);
+    return fmin (1 - 0.5 * (1 - fmin (stall, 1)), MOST_SHARE);
   uint64_t held = is_persistent (x, op) ? r->sm_margin : r->sm_share;
-  return fmin ((double) held / (double) LS_COEF_ONE + stall, 0.95);
+  return fmin ((double) held / (double) LS_COEF_ONE + stall, MOST_SHARE);
 }
 
 /* Rate of the running kernel, in bytes/s (per second if it has no traffic), when
@@ -120,7 +120,7 @@ kernel_start (Run *x, Rank *r, const Candidate *c)
   Stream *st = &r->streams[c->stream];
   Frame *f = rank_frame (r, st->frame);
   const XOp *op = &f->seg->x[st->op];
-  LsTime alone = kernel_time_alone (r, op);
+  LsTime alone = kernel_time_alone (r->slow, op);
   if (alone == 0) {
     kernel_run_alone (x, r, c);
     return;
@@ -184,7 +184,7 @@ kernel_begin_anew (Run *x, Rank *r)
 {
   if (!r->is_kernel_running || !r->is_kernel_split || is_crowded (r))
     return;
-  LsTime alone = kernel_time_alone (r, running_op (r));
+  LsTime alone = kernel_time_alone (r->slow, running_op (r));
   if (x->engine.now >= r->kernel_start + alone)
     return;
   r->is_kernel_split = false;

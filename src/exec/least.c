@@ -5,13 +5,6 @@
 
 #include "exec/state.h"
 
-/* Rates of the network are rounded to whole numbers of a quantum (core/level.h): times of
- * collectives count this much of themselves. */
-#define ROUNDING 0.9999
-
-/* As much of the SMs as communication ever takes (exec/kernel.c). */
-#define MOST_SHARE 0.95
-
 /* A collective of a rank. */
 typedef struct {
   CallKey key;
@@ -61,8 +54,8 @@ known_call (RankSum *r, const LsOp *op)
     LsTime latency = 0, alone = ls_coll_time_alone (r->x->cluster, p);
     for (uint32_t i = 0; i < p->n_phases; i++)
       latency += p->phases[i].latency;
-    k.alone = (LsTime) ((double) alone * ROUNDING);
-    k.moving = (LsTime) ((double) (alone - latency) * ROUNDING);
+    k.alone = (LsTime) ((double) alone * LS_RATE_ROUNDING);
+    k.moving = (LsTime) ((double) (alone - latency) * LS_RATE_ROUNDING);
     k.channels = p->sm_share;
     k.stall = (double) call_stall (r->x, key, p) / (double) LS_COEF_ONE;
   }
@@ -71,17 +64,11 @@ known_call (RankSum *r, const LsOp *op)
 }
 
 static LsTime
-slowed (const RankSum *r, LsTime t)
-{
-  return r->slow == 1.0 ? t : ls_time_from_s (ls_time_to_s (t) * r->slow);
-}
-
-static LsTime
 op_alone (RankSum *r, const LsOp *op, const XOp *xop)
 {
   switch (op->kind) {
   case LS_OP_KERNEL:
-    return slowed (r, xop->alone);
+    return kernel_time_alone (r->slow, xop);
   case LS_OP_COPY:
     return xop->alone == LS_TIME_NEVER ? 0 : xop->alone;
   case LS_OP_COLLECTIVE:
@@ -213,7 +200,7 @@ least_loss (const RankSum *r, const StreamSum *of, LsTime beside)
     lost += t * lots[i].loss;
     left -= t;
   }
-  return (LsTime) (lost * ROUNDING);
+  return (LsTime) (lost * LS_RATE_ROUNDING);
 }
 
 static LsTime

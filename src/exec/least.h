@@ -42,6 +42,10 @@
 
 #include "exec/run.h"
 
+/* Rates of the network are rounded to whole numbers of a quantum (core/level.h): in a bound, times of
+ * collectives count this much of themselves. */
+#define LS_RATE_ROUNDING 0.9999
+
 /* The plan is one that a run of it would accept; 0 if not. */
 LsTime ls_run_least (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration, const LsNccl *nccl,
                      const LsRunOptions *options);

@@ -371,7 +371,7 @@ rank_advance (Run *x, Rank *r)
     const XOp *op = &f->seg->x[st->op];
     switch (op->kind) {
     case LS_OP_KERNEL:
-      if (may_run_ahead (x, r) && second >= c.start + kernel_time_alone (r, op))
+      if (may_run_ahead (x, r) && second >= c.start + kernel_time_alone (r->slow, op))
         kernel_run_alone (x, r, &c);
       else if (is_ahead) {
         ls_engine_at (&x->engine, &r->wake, c.start, LS_PHASE_DISPATCH);

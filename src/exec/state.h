@@ -303,6 +303,8 @@ void frame_retire (Run *x, Rank *r);           /* those at the front that are ov
 void frame_enter (Rank *r, uint32_t stream);   /* past frames without ops of the stream */
 
 /* kernel.c */
+/* As much of a kernel's rate as communication beside it ever takes. */
+#define MOST_SHARE 0.95
 /* An op that could start: the head of a stream, when, and what it waited for last. */
 typedef struct {
   LsTime start;
@@ -314,7 +316,8 @@ typedef struct {
 
 void kernel_init (Run *x, Rank *r);
 bool kernel_is_persistent (const Run *x, uint32_t kernel); /* of the plan: a GEMM whose blocks keep their SMs */
-LsTime kernel_time_alone (const Rank *r, const XOp *op);
+/* slow: of its rank. */
+LsTime kernel_time_alone (double slow, const XOp *op);
 void kernel_run_alone (Run *x, Rank *r, const Candidate *c); /* it meets nobody         */
 void kernel_start (Run *x, Rank *r, const Candidate *c);     /* as an activity          */
 /* Communication that holds this share of the SMs was launched (+1) or is over (-1). */

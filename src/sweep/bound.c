@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "exec/least.h"
 #include "model/operators.h"
 #include "network/coll.h"
 #include "parallel/chunks.h"
@@ -201,7 +202,7 @@ reduction_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, cons
   g_autoptr (LsArena) arena = ls_arena_new ();
   const LsCollRequest request = { .kind = LS_COLL_REDUCE_SCATTER, .gpus = gpus, .n = n, .bytes = bytes };
   const LsCollPlan *plan = ls_coll_plan (cluster, &b->hardware->nccl, &request, LS_NETWORK_FLOW, arena);
-  LsTime time = (LsTime) ((double) ls_coll_time_alone (cluster, plan) * BOUND_ROUNDING);
+  LsTime time = (LsTime) ((double) ls_coll_time_alone (cluster, plan) * LS_RATE_ROUNDING);
   g_hash_table_insert (b->reduction, g_steal_pointer (&key), g_memdup2 (&time, sizeof time));
   return time;
 }

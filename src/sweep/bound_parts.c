@@ -2,6 +2,7 @@
  * parallel/lower_operator.c, lower_tp_overlap.c and lower_recompute.c build it. */
 #include "sweep/bound_parts.h"
 
+#include "exec/least.h"
 #include "model/operators.h"
 #include "network/coll.h"
 
@@ -53,7 +54,7 @@ tp_time (const Parts *x, LsCollKind kind, uint64_t bytes)
     LsTime time = ls_coll_time_alone (x->cluster, plan);
     least = MIN (least, time);
   }
-  return (LsTime) ((double) least * BOUND_ROUNDING);
+  return (LsTime) ((double) least * LS_RATE_ROUNDING);
 }
 
 static uint64_t

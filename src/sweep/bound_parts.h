@@ -5,10 +5,6 @@
 #include "parallel/strategy.h"
 #include "sweep/hardware.h"
 
-/* Rates of the network are rounded to whole numbers of a quantum (core/level.h): times of
- * collectives count this much of themselves. */
-#define BOUND_ROUNDING 0.9999
-
 /* Of one micro-batch on one rank, at least. */
 typedef struct {
   LsTime f, b; /* b: with what runs again */
