@@ -5,17 +5,37 @@
 
 #include "exec/fold.h"
 
+/* Times and steps count from those of the window: one run may have come to it earlier than the other. */
+static LsTime
+since (const LsTimeline *t, LsTime at)
+{
+  return at == LS_TIME_NEVER ? at : at - t->window_start;
+}
+
 /* Spans of a rank are in the order in which the engine met them, which may differ between
  * streams; and a rank may have run ahead of the end of the window in one run only. */
+static int
+by_place (int8_t later_by, const LsSpan *x, const LsSpan *y)
+{
+  if (later_by != 0)
+    return later_by < 0 ? -1 : 1;
+  if (x->instance != y->instance)
+    return x->instance < y->instance ? -1 : 1;
+  return (int) x->op - (int) y->op;
+}
+
 static int
 by_op (const void *a, const void *b)
 {
   const LsSpan *x = *(const LsSpan *const *) a, *y = *(const LsSpan *const *) b;
-  if (x->step != y->step)
-    return (int8_t) (x->step - y->step) < 0 ? -1 : 1;
-  if (x->instance != y->instance)
-    return x->instance < y->instance ? -1 : 1;
-  return (int) x->op - (int) y->op;
+  return by_place ((int8_t) (x->step - y->step), x, y);
+}
+
+static bool
+is_same_op (const LsTimeline *a, const LsSpan *x, const LsTimeline *b, const LsSpan *y)
+{
+  uint8_t of_x = (uint8_t) (x->step - a->n_steps), of_y = (uint8_t) (y->step - b->n_steps);
+  return by_place ((int8_t) (of_x - of_y), x, y) == 0;
 }
 
 /* LsSpan * in the window, sorted; newly allocated. */
@@ -35,10 +55,19 @@ spans_of (const LsTimeline *t, uint32_t rank)
 static LsTime
 within (const LsTimeline *t, LsTime at)
 {
-  return MIN (at, t->window_end);
+  return since (t, MIN (at, t->window_end));
 }
 
-/* What it waited for, as (step, instance, op): comparable between runs. */
+/* Of a kernel, and of a copy of recorded length, how long it takes alone. */
+static LsTime
+matched (const LsTimeline *t, uint32_t rank, const LsSpan *s)
+{
+  const LsOp *op = ls_span_op (t, rank, s);
+  bool is_duration = op->kind == LS_OP_KERNEL || (op->kind == LS_OP_COPY && op->recorded != LS_TIME_NEVER);
+  return is_duration ? s->matched : within (t, s->matched);
+}
+
+/* What it waited for, as (step, instance, op). */
 static bool
 is_same_cause (const LsTimeline *a, uint32_t rank_a, const LsSpan *x, const LsTimeline *b, uint32_t rank_b, const LsSpan *y)
 {
@@ -47,21 +76,21 @@ is_same_cause (const LsTimeline *a, uint32_t rank_a, const LsSpan *x, const LsTi
   if (x->cause == LS_SPAN_NONE)
     return true;
   const LsSpan *of_x = &a->ranks[rank_a].spans[x->cause], *of_y = &b->ranks[rank_b].spans[y->cause];
-  return by_op (&of_x, &of_y) == 0;
+  return is_same_op (a, of_x, b, of_y);
 }
 
 static const char *
 difference (const LsTimeline *a, uint32_t rank_a, const LsSpan *x, const LsTimeline *b, uint32_t rank_b, const LsSpan *y)
 {
-  if (by_op (&x, &y) != 0)
+  if (!is_same_op (a, x, b, y))
     return "order";
-  if (x->start != y->start)
+  if (since (a, x->start) != since (b, y->start))
     return "start";
   if (within (a, x->end) != within (b, y->end))
     return "end";
-  if (within (a, x->matched) != within (b, y->matched))
+  if (matched (a, rank_a, x) != matched (b, rank_b, y))
     return "match";
-  if (x->issued != y->issued)
+  if (since (a, x->issued) != since (b, y->issued))
     return "issue";
   return is_same_cause (a, rank_a, x, b, rank_b, y) ? NULL : "cause";
 }
@@ -133,10 +162,8 @@ check_times (const LsTimeline *folded, const LsTimeline *whole, const char *name
     const char *what;
     gint64 folded, whole;
   } figures[] = {
-    { "start of the step", folded->window_start, whole->window_start },
-    { "end of the step", folded->window_end, whole->window_end },
-    { "end of the first step", folded->first_step, whole->first_step },
-    { "number of steps", folded->n_steps, whole->n_steps },
+    { "duration of the step", within (folded, folded->window_end), within (whole, whole->window_end) },
+    { "duration of the first step", folded->first_step, folded->first_step == 0 ? 0 : whole->first_step },
     { "digest", (gint64) folded->digest, (gint64) whole->digest },
   };
   for (guint i = 0; i < G_N_ELEMENTS (figures); i++)

@@ -36,7 +36,7 @@
 LsTime
 kernel_time_alone (double slow, const XOp *op)
 {
-  return slow == 1.0 ? op->alone : ls_time_from_s (ls_time_to_s (op->alone) * slow);
+  return slow == 1.0 ? op->alone : ls_time_from_s_up (ls_time_to_s (op->alone) * slow); /* no faster than its HBM */
 }
 
 static void

@@ -139,6 +139,8 @@ issue_op (Run *x, Rank *r, Frame *f, uint64_t ordinal)
   r->host_time += op->host_rest;
   if (op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY)
     rank_op_ended (x, r, ordinal, i, r->host_time);
+  if (op->kind == LS_OP_HOST_SYNC)
+    waist_pass (x, r, f, ordinal, i);
   return true;
 }
 
@@ -299,11 +301,12 @@ rank_ready (Run *x, Rank *r)
     ls_engine_at (&x->engine, &x->dispatch, x->engine.now, LS_PHASE_DISPATCH);
 }
 
-/* Not while its host waits for other ranks either: they decide when it issues more. */
+/* Not while its host waits for other ranks either: they decide when it issues more. Nor behind what may be the last step. */
 static bool
 may_run_ahead (const Run *x, const Rank *r)
 {
-  return !r->is_gated && r->n_resident == 0 && r->n_copies == 0 && !r->is_kernel_running && !x->options->no_run_ahead && r->steps_done < x->n_steps
+  uint32_t n_steps = x->waist ? 2 : x->n_steps;
+  return !r->is_gated && r->n_resident == 0 && r->n_copies == 0 && !r->is_kernel_running && !x->options->no_run_ahead && r->steps_done < n_steps
          && x->last_step == NO_ID;
 }
 

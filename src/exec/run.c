@@ -223,6 +223,7 @@ run_init (Run *x)
     rank_init (x, &x->ranks[i], i);
   mark_recorded (x);
   coarsen_init (x);
+  waist_init (x);
 }
 
 static void
@@ -282,15 +283,16 @@ fold (Run *x)
     x->plan = x->fold->quotient;
 }
 
-/* *ret_is_folded: whether a rank stood for another. */
+/* *ret_is_folded: whether a rank stood for another. *ret_is_lost: there is no result, for it did not begin as
+ * it should have. */
 static LsTimeline *
-run_once (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration, const LsNccl *nccl,
-          const LsRunOptions *options, double *ret_cost_share, bool *ret_is_folded, GError **error)
+run_from (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration, const LsNccl *nccl,
+          const LsRunOptions *options, double *ret_cost_share, bool *ret_is_folded, bool *ret_is_lost, GError **error)
 {
   Run x = { .plan = plan, .cluster = cluster, .nccl = nccl, .options = options, .arena = ls_arena_new () };
   LsTimeline *timeline = NULL;
   x.n_steps = MAX (1, options->n_steps);
-  *ret_is_folded = false;
+  *ret_is_folded = *ret_is_lost = false;
   if (check_gpus (&x, error) && check_copies (&x, error) && check_room_outside (&x, error)
       && run_compile (&x, calibration, error)) {
     fold (&x);
@@ -298,7 +300,9 @@ run_once (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *cal
     choose_recorded (&x);
     if (check_limits (&x, error)) {
       run_init (&x);
-      if (run_clock (&x, error))
+      bool is_over = run_clock (&x, error);
+      *ret_is_lost = x.begins_at_waist && !x.is_periodic;
+      if (is_over && !*ret_is_lost)
         timeline = spans_collect (&x);
     }
   }
@@ -306,6 +310,24 @@ run_once (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *cal
     memcpy (ret_cost_share, x.cost_share, sizeof x.cost_share);
   run_clear (&x);
   return timeline;
+}
+
+/* From the waist if only the steady state is wanted, and from the beginning if that leads nowhere. */
+static LsTimeline *
+run_once (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration, const LsNccl *nccl,
+          const LsRunOptions *options, double *ret_cost_share, bool *ret_is_folded, GError **error)
+{
+  bool is_lost;
+  g_autoptr (GError) failed = NULL;
+  LsTimeline *t = run_from (plan, cluster, calibration, nccl, options, ret_cost_share, ret_is_folded, &is_lost, &failed);
+  if (is_lost) {
+    LsRunOptions whole = *options;
+    whole.steady = false;
+    return run_from (plan, cluster, calibration, nccl, &whole, ret_cost_share, ret_is_folded, &is_lost, error);
+  }
+  if (failed)
+    g_propagate_error (error, g_steal_pointer (&failed));
+  return t;
 }
 
 /* Such an error names ranks: all, not one for each class. */
@@ -320,7 +342,7 @@ static gboolean
 check_twin (const LsTimeline *t, bool is_folded, const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration,
             const LsNccl *nccl, const LsRunOptions *options, GError **error)
 {
-  bool checks_fold = is_folded && options->fold == LS_FOLD_CHECK, checks_pieces = t->n_coarse > 0 && options->coarsen == LS_COARSEN_CHECK;
+  bool checks_fold = is_folded && options->fold == LS_FOLD_CHECK, checks_pieces = options->coarsen == LS_COARSEN_CHECK;
   if (!checks_fold && !checks_pieces)
     return TRUE;
   LsRunOptions plain = *options;

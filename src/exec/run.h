@@ -16,8 +16,8 @@ typedef enum { LS_SOLVER_FAST, LS_SOLVER_REFERENCE } LsSolverKind;
  * which must come out the same. */
 typedef enum { LS_FOLD_OFF, LS_FOLD_AUTO, LS_FOLD_CHECK } LsFoldMode;
 
-/* AUTO: segments that nothing disturbs run in one piece. CHECK: and op by op, which must come out
- * the same. */
+/* AUTO: what is known to repeat is not done again: segments that nothing disturbs run in one piece, and no further step where
+ * the next is known to be as the last (waist.c). CHECK: and op by op and step by step, which must come out the same. */
 typedef enum { LS_COARSEN_OFF, LS_COARSEN_AUTO, LS_COARSEN_CHECK } LsCoarsenMode;
 
 /* What the host pays, by LsHostCost. */
@@ -28,6 +28,7 @@ typedef struct {
 
 typedef struct {
   uint32_t n_steps;           /* 3; stops early once the period repeats      */
+  bool steady;                /* only the steady state is wanted: the first step may be cut short (waist.c) */
   LsNetworkFidelity network;  /* LS_NETWORK_FLOW                             */
   LsQueueKind queue;          /* LS_QUEUE_FAST                               */
   LsSolverKind solver;        /* LS_SOLVER_FAST; with the reference every message is a

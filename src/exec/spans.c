@@ -19,7 +19,31 @@ digest_of (uint64_t what)
 void
 digest_add (Run *x, uint32_t step, LsTime at, uint64_t weight)
 {
-  x->digest[step & 1] += digest_of ((uint64_t) at) * weight;
+  uint64_t *sum = x->digest[step & 1], t = (uint64_t) at;
+  for (int p = 0; p < N_DIGEST_POWERS; p++, weight *= t)
+    sum[p] += weight;
+}
+
+/* sum w (t - s)^p, from sum w t^k (binomially): the same wherever the step lies in time. */
+static uint64_t
+shifted (const uint64_t *sum, int p, uint64_t s)
+{
+  static const uint64_t binomial[N_DIGEST_POWERS][N_DIGEST_POWERS] = { { 1 }, { 1, 1 }, { 1, 2, 1 }, { 1, 3, 3, 1 } };
+  uint64_t total = 0, power = 1;
+  for (int k = p; k >= 0; k--, power *= -s)
+    total += binomial[p][k] * sum[k] * power;
+  return total;
+}
+
+static uint64_t
+digest_of_step (const Run *x, uint32_t step, LsTime start)
+{
+  LsDigest d;
+  ls_digest_init (&d);
+  ls_digest_u64 (&d, (uint64_t) (x->step_end[step] - start));
+  for (int p = 0; p < N_DIGEST_POWERS; p++)
+    ls_digest_u64 (&d, shifted (x->digest[step & 1], p, (uint64_t) start));
+  return ls_digest_get (&d);
 }
 
 static void
@@ -146,7 +170,7 @@ spans_collect (Run *x)
   t->n_classes = x->fold->n_ranks;
   t->window_start = step > 0 ? x->step_end[step - 1] : 0;
   t->window_end = x->step_end[step];
-  t->first_step = x->step_end[0];
+  t->first_step = x->begins_at_waist ? 0 : x->step_end[0];
   t->n_steps = step + 1;
   t->is_periodic = x->is_periodic;
   t->ranks = g_new0 (LsRankSpans, t->n_ranks);
@@ -161,7 +185,7 @@ spans_collect (Run *x)
       collect_rank (x, &x->ranks[i], &t->ranks[x->fold->rank[i]], step);
   t->n_resources = ls_cluster_n_resources (x->cluster);
   t->resource_bytes = count_bytes (x, step);
-  t->digest = x->digests;
+  t->digest = digest_of_step (x, step, t->window_start);
   t->n_events = x->engine.n_events;
   t->n_solves = ls_flow_net_n_solves (x->net);
   t->n_ops = x->n_ops;

@@ -238,6 +238,7 @@ typedef struct {
 } Channel;
 
 typedef struct Copies Copies; /* copy.c */
+typedef struct Waist Waist;   /* waist.c */
 
 /* Ranks, communicators and resources are those of the quotient (fold.h). */
 struct Run {
@@ -270,9 +271,12 @@ struct Run {
   LsTime *step_end;      /* [n_steps + 1] */
   uint32_t last_step;    /* the one reported, once known; NO_ID before */
   bool is_periodic;
+  Waist *waist;          /* NULL: none           */
+  bool begins_at_waist;  /* instead of cold      */
   bool keeps_all_spans;
-  uint64_t digest[2]; /* by parity of a step that is not over: sum over completions, so that ties have no order */
-  uint64_t digests;   /* of the steps that are                                                                  */
+  /* By parity of the step: sums over completions, so that ties have no order, of weight times time to the power of k. */
+#define N_DIGEST_POWERS 4
+  uint64_t digest[2][N_DIGEST_POWERS];
   uint64_t n_ops;
   uint64_t n_segments, n_coarse; /* that are over; of these, in one piece */
   uint32_t **quiet; /* [n_roles] see coarsen.c; NULL: no coarsening */
@@ -343,7 +347,7 @@ void rank_ready (Run *x, Rank *r); /* advance it once all completions of this in
 void rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
 
 /* spans.c: something of this step was over at this time, of weight digest_of() or, of
- * several alike, their sum: the digest is linear in it. */
+ * several alike, their sum: the digest is linear in it, and depends on times from the start of the step only. */
 uint64_t digest_of (uint64_t what);
 void digest_add (Run *x, uint32_t step, LsTime at, uint64_t weight);
 
@@ -412,6 +416,11 @@ LsTimeline *spans_collect (Run *x);
 
 /* steps.c */
 void step_rank_done (Run *x, Rank *r, uint32_t step, LsTime end);
+
+/* waist.c */
+void waist_init (Run *x); /* after the ranks */
+/* The host goes on behind this op, a HOST_SYNC; where all that follow are known to be like it, the step is the last. */
+void waist_pass (Run *x, const Rank *r, const Frame *f, uint64_t frame, uint16_t op);
 
 /* blocked.c */
 /* What the head of the rank's compute stream waits for. */

@@ -1,8 +1,11 @@
 /* exec/steps.c — when a step is over on all ranks, and when to stop: after the
- * last step asked for, or once two periods in a row are equal to the picosecond.
+ * last step asked for, or once the next is known to be the same (waist.c), or two periods in a
+ * row are equal to the picosecond.
  * Ranks that are early go on into the next step until the clock reaches the end
  * of the window, so that the window shows the steady state. */
 #include "exec/state.h"
+
+#include <string.h>
 
 static LsTime
 period (const Run *x, uint32_t step)
@@ -10,26 +13,16 @@ period (const Run *x, uint32_t step)
   return x->step_end[step] - (step > 0 ? x->step_end[step - 1] : 0);
 }
 
-/* The digest of a run is of the steps that it reports on: what of the next step has
- * happened by then depends on how far ranks ran ahead. */
-static void
-digest_step (Run *x, uint32_t step)
-{
-  digest_add (x, step, x->step_end[step], digest_of (step));
-  x->digests += x->digest[step & 1];
-  x->digest[step & 1] = 0;
-}
-
 static void
 step_done (Run *x, uint32_t step)
 {
-  digest_step (x, step);
-  x->is_periodic = step > 0 && period (x, step) == period (x, step - 1);
+  x->is_periodic |= step > 0 && !x->begins_at_waist && period (x, step) == period (x, step - 1);
   if (step + 1 == x->n_steps || x->is_periodic) {
     x->last_step = step;
     x->engine.stop_at = MAX (x->step_end[step], x->engine.now) + 1; /* what begins then tells what the end was waiting for */
     return;
   }
+  memset (x->digest[step & 1], 0, sizeof x->digest[step & 1]); /* for the next but one */
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
     if (x->ranks[i].is_gated)
       rank_ready (x, &x->ranks[i]);

@@ -67,7 +67,7 @@ run_alloc (const LsCalibrateRunsSpec *spec)
   run->report.rows = g_array_new (FALSE, FALSE, sizeof (LsFittedRow));
   run->report.singular = g_array_new (FALSE, FALSE, sizeof (double));
   ls_run_options_init (&run->options);
-  run->options.no_spans = true;
+  run->options.no_spans = run->options.steady = true;
   run->options.fold = LS_FOLD_AUTO;
   return run;
 }

@@ -79,7 +79,7 @@ ls_sensitivity_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads
   if (!ls_job_spec_options (spec, &runs.options, error))
     return NULL;
   ls_fitted_host (r->hardware, &runs.options.host); /* as the job ran */
-  runs.options.no_spans = true;
+  runs.options.no_spans = runs.options.steady = true;
   if (runs.options.fold == LS_FOLD_CHECK) /* the job itself was checked */
     runs.options.fold = LS_FOLD_AUTO;
   if (!run_all (&runs, n_threads > 0 ? n_threads : g_get_num_processors (), error) || !check_all (&runs, error))

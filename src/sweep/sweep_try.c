@@ -7,6 +7,7 @@ simulate (const LsSweepRun *x, Work *w, LsJobResult *prepared, bool no_spans)
 {
   LsRunOptions options = x->options;
   options.no_spans = no_spans;
+  options.steady = true;
   gint64 start = g_get_monotonic_time ();
   LsJobResult *r = ls_job_simulate_prepared (prepared, x->hardware, &options, NULL);
   w->simulate_us += g_get_monotonic_time () - start;

@@ -402,7 +402,7 @@ LsValidationRun *
 ls_validate (const LsValidateSpec *spec, GError **error)
 {
   LsRunOptions options = *spec->options;
-  options.no_spans = true;
+  options.no_spans = options.steady = true;
   g_autoptr (LsValidationRun) v = validation_new (&options, spec->ablate);
   g_autoptr (GRegex) only = spec->only ? compile_regex (spec->only, error) : NULL;
   if ((spec->only && !only) || !read_cases (v, spec->cases_path, error))

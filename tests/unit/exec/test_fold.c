@@ -94,7 +94,7 @@ repeat (LsStrategy *s)
 }
 
 typedef struct {
-  uint32_t n_run, n_folded, n_coarse;
+  uint32_t n_run, n_folded, n_coarse, n_from_waist;
   double tightness; /* sum of bounds over steps */
 } Tally;
 
@@ -132,7 +132,8 @@ check_job (guint32 seed, Tally *tally)
     slow[i] = g_rand_int_range (rand, 0, 8) == 0 ? g_rand_double_range (rand, 0.9, 1.4) : 1;
   LsRunOptions options;
   ls_run_options_init (&options);
-  options.n_steps = 2 + turn % 2;
+  options.n_steps = turn % 4 == 0 ? 2 : 3;
+  options.steady = turn % 5 < 3;
   options.fold = turn % 4 == 3 ? LS_FOLD_AUTO : LS_FOLD_CHECK;
   options.coarsen = turn % 8 == 7 ? LS_COARSEN_OFF : LS_COARSEN_CHECK;
   options.slow = g_rand_int_range (rand, 0, 4) == 0 ? slow : NULL;
@@ -151,6 +152,7 @@ check_job (guint32 seed, Tally *tally)
     tally->n_run++;
     tally->n_folded += t->n_classes < t->n_ranks;
     tally->n_coarse += t->n_coarse > 0;
+    tally->n_from_waist += t->first_step == 0;
     LsTime least = ls_run_least (plan, cluster, &calibration, &with_stall, &options), step = t->window_end - t->window_start;
     ls_check_impl (least > 0 && least <= step, __FILE__, __LINE__, "seed %u on %s takes %.9g s, at least %.9g s", seed, kind_names[kind],
                    ls_time_to_s (step), ls_time_to_s (least));
@@ -168,13 +170,16 @@ random_jobs_fold_exactly (void)
   Tally tally = { 0 };
   for (guint32 seed = 1; seed <= n; seed++)
     check_job (seed, &tally);
+  if (n < 141)
+    check_job (141, &tally); /* a small kernel at 1.1 times the speed took a picosecond more as an activity: its HBM was too slow for it */
   LS_CHECK_INT (tally.n_run, >, n / 2);
   LS_CHECK_INT (tally.n_folded, >, tally.n_run / 3);
-  LS_CHECK_INT (tally.n_coarse, >, tally.n_run / 3);
+  LS_CHECK_INT (tally.n_coarse, >, tally.n_run / 4);
+  LS_CHECK_INT (tally.n_from_waist, >, tally.n_run / 5);
   LS_CHECK (tally.tightness > 0.3 * tally.n_run);
   if (wanted)
-    printf ("of %u jobs %u folded, %u had segments in one piece; bounds are %.3f of steps\n", tally.n_run, tally.n_folded, tally.n_coarse,
-            tally.tightness / tally.n_run);
+    printf ("of %u jobs %u folded, %u had segments in one piece, %u began at the waist; bounds are %.3f of steps\n", tally.n_run,
+            tally.n_folded, tally.n_coarse, tally.n_from_waist, tally.tightness / tally.n_run);
 }
 
 /* --- by hand -------------------------------------------------------------------- */

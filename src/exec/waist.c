@@ -1,0 +1,147 @@
+/* exec/waist.c — the steady state from one step.
+ *
+ * Problem. What is reported is a step as it is once all steps are alike. The first starts cold, the second tells
+ * that the third is like it: three are run to report one.
+ *
+ * The waist. Where the host reads the norm of the gradients, nothing is left to do: at that HOST_SYNC each op that the
+ * rank has issued is over, and all that it does from then on, it does from then on. A rank at its waist at t_r is the
+ * same rank as at t_r of any other step, but for the time. If
+ *
+ *     (1) every rank comes to its waist with nothing in progress,
+ *     (2) no communication of any rank ends later than the first rank is there: max_r c_r <= min_r t_r,
+ *
+ * what follows depends on the differences t_r - t_0 alone; by (2) no data are on the way, and no call or transfer
+ * has one partner on this side and one on the other. If those of step s are those of step s - 1, to the picosecond, then
+ * step s + 1 is step s, shifted, and so are all that follow.
+ *
+ * What it saves. A run that is to show its first step too ends with step s (mostly the second). One that is not
+ * (LsRunOptions.steady) begins with the segment of the waist on each rank, whose few ops are the
+ * first step; where (1) fails, the differences go on to change, or the calls from there on do not match, it is run again from
+ * the beginning.
+ *
+ * Worked example. Two ranks wait for the all-reduce of the norm, which ends at 70 us; their hosts go on at 80 us. The
+ * step from there takes 2 s, and they are at the waist again at 2.00008 s, both: that was the steady state.
+ *
+ * Deviations. A job whose host never waits for the device at the end of a step (FSDP's clipping stays on it) has no waist,
+ * nor has one where something is sent between stages behind it; both are run as ever. Reference: a Poincare section. */
+#include "exec/state.h"
+
+/* Of a step. */
+typedef struct {
+  uint32_t step; /* + 1; 0: none yet */
+  uint32_t n_passed;
+  LsTime first, last_comm;
+  LsTime *at; /* [n_ranks] */
+} Passage;
+
+struct Waist {
+  uint32_t *instance;  /* [n_roles]                 */
+  uint16_t *op;        /* [n_roles] of its segment  */
+  Passage passage[2];  /* by parity of the step     */
+};
+
+/* The last of the program; false: none, or something is sent from there on. */
+static bool
+find_waist (const Run *x, const LsProgram *p, uint32_t *ret_instance, uint16_t *ret_op)
+{
+  for (uint32_t i = p->n_instances; i-- > p->n_lead;) {
+    const XSegment *seg = &x->segments[p->instances[i].segment];
+    bool is_found = false;
+    for (uint32_t o = 0; o < seg->n_ops; o++) {
+      if (seg->x[o].kind == LS_OP_P2P)
+        return false;
+      if (seg->x[o].kind != LS_OP_HOST_SYNC || seg->x[o].n_deps == 0)
+        continue;
+      is_found = true;
+      *ret_instance = i;
+      *ret_op = (uint16_t) o;
+    }
+    if (is_found)
+      return true;
+  }
+  return false;
+}
+
+static bool
+is_possible (const Run *x)
+{
+  return x->options->coarsen != LS_COARSEN_OFF && x->options->network != LS_NETWORK_STEP && x->n_steps > 2;
+}
+
+void
+waist_init (Run *x)
+{
+  if (!is_possible (x))
+    return;
+  Waist *w = ls_arena_new_array (x->arena, Waist, 1);
+  w->instance = ls_arena_new_array (x->arena, uint32_t, x->plan->n_roles);
+  w->op = ls_arena_new_array (x->arena, uint16_t, x->plan->n_roles);
+  for (uint32_t i = 0; i < x->plan->n_ranks; i++) {
+    uint32_t role = x->plan->bindings[i].role;
+    if (!find_waist (x, &x->plan->programs[role], &w->instance[role], &w->op[role]))
+      return;
+  }
+  for (int parity = 0; parity < 2; parity++)
+    w->passage[parity].at = ls_arena_new_array (x->arena, LsTime, x->plan->n_ranks);
+  x->waist = w;
+  x->begins_at_waist = x->options->steady;
+  for (uint32_t i = 0; i < x->plan->n_ranks && x->begins_at_waist; i++)
+    x->ranks[i].next_instance = w->instance[x->plan->bindings[i].role];
+}
+
+/* All is over that this rank has issued. */
+static bool
+is_quiescent (const Rank *r, const Frame *f, uint64_t frame)
+{
+  return frame == r->frames_first && f->n_left == f->seg->n_ops - f->n_issued && r->n_resident == 0 && r->n_copies == 0 && !r->is_kernel_running;
+}
+
+static LsTime
+last_communication (const Rank *r)
+{
+  LsTime last = 0;
+  for (uint32_t s = 0; s < LS_N_STREAMS; s++)
+    if (s != LS_STREAM_COMPUTE)
+      last = MAX (last, r->streams[s].tail);
+  for (uint32_t s = 0; s < LS_N_SLOTS; s++)
+    last = MAX (last, r->call_end[s]);
+  return last;
+}
+
+/* Whether all ranks came to it as one step before. */
+static bool
+is_as_before (const Run *x, const Waist *w, uint32_t step)
+{
+  const Passage *now = &w->passage[step & 1], *before = &w->passage[(step + 1) & 1];
+  if (step == 0 || before->step != step || before->n_passed < x->plan->n_ranks || before->last_comm > before->first || now->last_comm > now->first)
+    return false;
+  for (uint32_t i = 1; i < x->plan->n_ranks; i++)
+    if (now->at[i] - now->at[0] != before->at[i] - before->at[0])
+      return false;
+  return true;
+}
+
+/* Ranks are at most one step apart (rank.c), so those of the step before the last are all there. */
+void
+waist_pass (Run *x, const Rank *r, const Frame *f, uint64_t frame, uint16_t op)
+{
+  Waist *w = x->waist;
+  uint32_t role = r->binding->role;
+  if (!w || f->instance_id != w->instance[role] || op != w->op[role])
+    return;
+  if (!is_quiescent (r, f, frame)) {
+    x->waist = NULL;
+    x->engine.stop_at = x->begins_at_waist ? x->engine.now : x->engine.stop_at;
+    return;
+  }
+  Passage *p = &w->passage[f->step & 1];
+  if (p->step != f->step + 1)
+    *p = (Passage) { .step = f->step + 1, .first = LS_TIME_NEVER, .at = p->at };
+  p->at[r->id] = r->host_time;
+  p->first = MIN (p->first, r->host_time);
+  p->last_comm = MAX (p->last_comm, last_communication (r));
+  if (++p->n_passed < x->plan->n_ranks || !is_as_before (x, w, f->step))
+    return;
+  x->n_steps = f->step + 1;
+  x->is_periodic = true;
+}

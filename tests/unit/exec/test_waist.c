@@ -1,0 +1,164 @@
+/* Pins: where a step is known to be as all that follow, it is the last, and a run that is to show the
+ * steady state only begins at the waist (exec/waist.c). By hand: the worked example; and what has no waist, or loses it:
+ * a host that never waits, something sent behind it, data on the way, ranks that get there while others still
+ * communicate, calls that do not match from there on. Each job is also run step by step and op by op, and must come out the same
+ * (--coarsen check); random jobs are in test_fold.c. */
+#include "ls_test.h"
+
+#include "hand_trace.h"
+
+static const uint32_t all[] = { 0, 1, 2, 3 };
+
+/* n ranks: 2 ms of kernels, then the norm: a kernel and an all-reduce of all. */
+static Hand *
+job_new (uint32_t n, bool has_world)
+{
+  Hand *h = hand_new (n);
+  h->options.n_steps = 3;
+  h->options.steady = true;
+  h->options.coarsen = LS_COARSEN_CHECK;
+  h->options.host.cost[LS_HOST_LAUNCH] = LS_US;
+  h->options.host.cost[LS_HOST_SYNC] = 10 * LS_US;
+  if (has_world)
+    hand_comm (h, LS_SLOT_WORLD, LS_AXIS_TP, false, all, n);
+  for (uint32_t r = 0; r < n; r++) {
+    for (int i = 0; i < 4; i++)
+      hand_kernel (h, r, LS_TAG_F, 500 * LS_US);
+    hand_next_segment (h, r);
+    hand_kernel (h, r, LS_TAG_OPTIMIZER, 20 * LS_US);
+  }
+  return h;
+}
+
+/* The host reads what the all-reduce gives, and goes on. */
+static void
+read_norm (Hand *h, uint32_t rank, LsSlot slot)
+{
+  hand_host_sync (h, rank, hand_sync (h, rank, slot, LS_STREAM_GLOBAL, LS_COLL_ALL_REDUCE, 4));
+  hand_kernel (h, rank, LS_TAG_OPTIMIZER, 30 * LS_US);
+}
+
+/* Frees the job. */
+static void
+check_begin (Hand *h, bool is_at_waist, uint32_t n_steps)
+{
+  g_autoptr (LsTimeline) t = hand_run (h);
+  if (t) {
+    LS_CHECK_INT (t->first_step == 0, ==, is_at_waist);
+    LS_CHECK_INT (t->n_steps, ==, n_steps);
+  }
+  hand_free (h);
+}
+
+static Hand *
+worked_example (void)
+{
+  Hand *h = job_new (2, true);
+  for (uint32_t r = 0; r < 2; r++)
+    read_norm (h, r, LS_SLOT_WORLD);
+  return h;
+}
+
+static void
+one_step_is_enough (void)
+{
+  Hand *h = worked_example ();
+  LsTime all_reduce = hand_coll_time (h, LS_COLL_ALL_REDUCE, 4, all, 2);
+  g_autoptr (LsTimeline) t = hand_run (h);
+  if (t) {
+    LS_CHECK_INT (t->first_step, ==, 0);
+    LS_CHECK_INT (t->n_steps, ==, 2);
+    LS_CHECK_INT (t->n_segments, ==, 2 + 2 * 2); /* that of the waist, and a step */
+    /* kernels follow the optimizer; the host goes on 10 us behind the all-reduce and issues in 1 us */
+    LS_CHECK_INT (t->window_end - t->window_start, ==, (2000 + 20 + 10 + 1 + 30) * LS_US + all_reduce);
+  }
+  hand_free (h);
+}
+
+static void
+a_first_step_that_is_wanted_is_whole (void)
+{
+  Hand *h = worked_example ();
+  h->options.steady = false;
+  check_begin (h, false, 2);
+  h = worked_example ();
+  h->options.n_steps = 2; /* it would be reported */
+  check_begin (h, false, 2);
+}
+
+static void
+a_host_that_never_waits (void)
+{
+  Hand *h = job_new (2, true);
+  for (uint32_t r = 0; r < 2; r++)
+    hand_sync (h, r, LS_SLOT_WORLD, LS_STREAM_GLOBAL, LS_COLL_ALL_REDUCE, 4);
+  check_begin (h, false, 3);
+}
+
+static void
+something_is_sent_behind_it (void)
+{
+  Hand *h = worked_example ();
+  hand_p2p (h, 0, LS_SLOT_NEXT, true, 1 << 20);
+  LsTransfer *receive = ls_arena_new_array (h->plan->arena, LsTransfer, 1);
+  *receive = (LsTransfer) { 1 << 20, LS_SLOT_PREV, false };
+  LsOp op = hand_blank (LS_OP_P2P, LS_STREAM_PP_FWD_RECV, LS_TAG_SYNC, "receive");
+  op.transfers = receive;
+  op.n_transfers = 1;
+  hand_op (h, 1, op, NULL, 0);
+  check_begin (h, false, 3);
+}
+
+/* An all-reduce of 1 GiB that nobody waits for. */
+static void
+data_are_on_the_way (void)
+{
+  Hand *h = job_new (2, true);
+  hand_comm (h, LS_SLOT_DP, LS_AXIS_DP, false, all, 2);
+  for (uint32_t r = 0; r < 2; r++) {
+    hand_async (h, r, LS_SLOT_DP, LS_STREAM_DP, LS_COLL_ALL_REDUCE, 1 << 30);
+    read_norm (h, r, LS_SLOT_WORLD);
+  }
+  check_begin (h, false, 3);
+}
+
+/* Two pairs that have nothing to do with each other, of which one is faster. */
+static void
+others_still_communicate (void)
+{
+  Hand *h = job_new (4, false);
+  for (uint32_t pair = 0; pair < 2; pair++) {
+    hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, &all[2 * pair], 2);
+    for (uint32_t r = 2 * pair; r < 2 * pair + 2; r++) {
+      hand_kernel (h, r, LS_TAG_OPTIMIZER, (1 + 600 * pair) * LS_US);
+      read_norm (h, r, LS_SLOT_TP);
+    }
+  }
+  g_autoptr (LsTimeline) t = hand_run (h);
+  if (t)
+    LS_CHECK (t->first_step > 0);
+  hand_free (h);
+}
+
+/* Rank 1 waits once more, behind what rank 0 has called behind its own waist. */
+static void
+calls_that_do_not_match (void)
+{
+  Hand *h = worked_example ();
+  hand_comm (h, LS_SLOT_DP, LS_AXIS_DP, false, all, 2);
+  hand_async (h, 0, LS_SLOT_DP, LS_STREAM_DP, LS_COLL_ALL_REDUCE, 4);
+  hand_async (h, 1, LS_SLOT_DP, LS_STREAM_DP, LS_COLL_ALL_REDUCE, 4);
+  hand_next_segment (h, 1);
+  hand_kernel (h, 1, LS_TAG_OPTIMIZER, LS_US);
+  LsOp sync = hand_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "host sync");
+  LsDep dep = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
+  hand_op (h, 1, sync, &dep, 1);
+  g_autoptr (LsTimeline) t = hand_run (h);
+  if (t)
+    LS_CHECK (t->first_step > 0);
+  hand_free (h);
+}
+
+LS_TEST_MAIN ("waist", LS_TEST (one_step_is_enough), LS_TEST (a_first_step_that_is_wanted_is_whole), LS_TEST (a_host_that_never_waits),
+              LS_TEST (something_is_sent_behind_it), LS_TEST (data_are_on_the_way), LS_TEST (others_still_communicate),
+              LS_TEST (calls_that_do_not_match))
