@@ -16,8 +16,9 @@
  *
  * What it saves. A run that is to show its first step too ends with step s (mostly the second). One that is not
  * (LsRunOptions.steady) begins with the segment of the waist on each rank, whose few ops are the
- * first step; where (1) fails, the differences go on to change, or the calls from there on do not match, it is run again from
- * the beginning.
+ * first step, if a collective of all ranks stands there before it: what was before is then forgotten, and there is one
+ * steady state only. Where (1) fails, the differences go on to change, or the calls from there on do not match, it is run
+ * again from the beginning.
  *
  * Worked example. Two ranks wait for the all-reduce of the norm, which ends at 70 us; their hosts go on at 80 us. The
  * step from there takes 2 s, and they are at the waist again at 2.00008 s, both: that was the steady state.
@@ -62,6 +63,29 @@ find_waist (const Run *x, const LsProgram *p, uint32_t *ret_instance, uint16_t *
   return false;
 }
 
+/* In the segment of the waist, all ranks wait for each other. */
+static bool
+has_barrier (const Run *x, const Waist *w, const Rank *r)
+{
+  uint32_t role = r->binding->role;
+  const XSegment *seg = &x->segments[r->program->instances[w->instance[role]].segment];
+  for (uint32_t o = 0; o < w->op[role]; o++)
+    if (seg->x[o].kind == LS_OP_COLLECTIVE && x->plan->comms[r->binding->comm[seg->x[o].slot]].n_ranks == x->plan->n_ranks)
+      return true;
+  return x->plan->n_ranks == 1;
+}
+
+static void
+begin_at_waist (Run *x)
+{
+  for (uint32_t i = 0; i < x->plan->n_ranks; i++)
+    if (!has_barrier (x, x->waist, &x->ranks[i]))
+      return;
+  x->begins_at_waist = true;
+  for (uint32_t i = 0; i < x->plan->n_ranks; i++)
+    x->ranks[i].next_instance = x->waist->instance[x->ranks[i].binding->role];
+}
+
 static bool
 is_possible (const Run *x)
 {
@@ -84,9 +108,8 @@ waist_init (Run *x)
   for (int parity = 0; parity < 2; parity++)
     w->passage[parity].at = ls_arena_new_array (x->arena, LsTime, x->plan->n_ranks);
   x->waist = w;
-  x->begins_at_waist = x->options->steady;
-  for (uint32_t i = 0; i < x->plan->n_ranks && x->begins_at_waist; i++)
-    x->ranks[i].next_instance = w->instance[x->plan->bindings[i].role];
+  if (x->options->steady)
+    begin_at_waist (x);
 }
 
 /* All is over that this rank has issued. */

@@ -175,7 +175,7 @@ random_jobs_fold_exactly (void)
   LS_CHECK_INT (tally.n_run, >, n / 2);
   LS_CHECK_INT (tally.n_folded, >, tally.n_run / 3);
   LS_CHECK_INT (tally.n_coarse, >, tally.n_run / 4);
-  LS_CHECK_INT (tally.n_from_waist, >, tally.n_run / 5);
+  LS_CHECK_INT (tally.n_from_waist, >, tally.n_run / 8);
   LS_CHECK (tally.tightness > 0.3 * tally.n_run);
   if (wanted)
     printf ("of %u jobs %u folded, %u had segments in one piece, %u began at the waist; bounds are %.3f of steps\n", tally.n_run,
