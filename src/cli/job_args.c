@@ -138,7 +138,7 @@ static const GOptionEntry knobs[] = {
   SWITCH ("batch-sync", on_knob, "Each forward fetches its micro-batch, in which the host waits for the device, as in Megatron-LM until late 2023"),
   SWITCH ("grad-fusion", on_knob, "Weight-gradient GEMMs add to 16-bit gradients too, as Megatron-LM since 2023; to fp32 ones they always do"),
   SWITCH ("no-grad-norm", on_no_grad_norm, "No all-reduce of the gradient norm before the optimizer"),
-  KNOB ("steps", "Steps simulated; default 3, fewer if they repeat to the picosecond", "N"),
+  KNOB ("steps", "Steps simulated; default 3, fewer if they are known to repeat", "N"),
   KNOB ("host-launch", "What issuing a kernel costs the host; default 10us, 0us: nothing", "TIME"),
   KNOB ("host-comm", "The same for a collective or a group of sends and receives; default 20us", "TIME"),
   KNOB ("host-sync", "What a synchronising call costs after the device is done; default 10us", "TIME"),
@@ -148,7 +148,7 @@ static const GOptionEntry knobs[] = {
   KNOB ("fold", "Simulate ranks that behave alike once: auto, off, check; default auto", "MODE"),
   KNOB ("slow", "Stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all; default none",
         "rank=N:FACTOR,...|seed=N,sigma=X"),
-  KNOB ("coarsen", "Run undisturbed segments as one op: auto, off, check; default auto", "MODE"),
+  KNOB ("coarsen", "Run undisturbed segments as one op, and no step that is known to repeat: auto, off, check; default auto", "MODE"),
   KNOB ("network", "flow (shared links), step (every message of a collective), alphabeta (no contention), or all: flow, and "
                    "how far the others disagree; default flow", "MODEL"),
   KNOB ("memory-clock", "When a buffer counts: host, as the caching allocator sees it, or device, as tensors live; default host", "KIND"),

@@ -179,11 +179,10 @@ as_run (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *op
 }
 
 LsJobResult *
-ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options,
-                          GError **error)
+ls_job_run_prepared (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options, double *ret_cost_share,
+                     GError **error)
 {
   g_autoptr (LsJobResult) r = prepared;
-  double cost_share[4];
   if (!r)
     return NULL;
   LsRunOptions run = *options;
@@ -191,9 +190,17 @@ ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware, con
   if (!as_run (r, hardware, options, &chosen, error))
     return NULL;
   ls_fitted_host (hardware, &run.host);
-  r->timeline
-    = ls_run (r->plan, r->cluster, &chosen.calibration, &hardware->nccl, &run, cost_share, error);
-  if (!r->timeline || !check_duration (r->timeline, error))
+  r->timeline = ls_run (r->plan, r->cluster, &chosen.calibration, &hardware->nccl, &run, ret_cost_share, error);
+  return r->timeline && check_duration (r->timeline, error) ? g_steal_pointer (&r) : NULL;
+}
+
+LsJobResult *
+ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options,
+                          GError **error)
+{
+  double cost_share[4];
+  g_autoptr (LsJobResult) r = ls_job_run_prepared (prepared, hardware, options, cost_share, error);
+  if (!r)
     return NULL;
   r->memory = measure_memory (r, hardware, options);
   if (!ls_conserves_memory (r->memory, error))

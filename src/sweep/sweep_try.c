@@ -1,15 +1,16 @@
 /* sweep/sweep_try.c — one configuration of a sweep, simulated. */
 #include "sweep/sweep_state.h"
 
-/* Owns prepared. */
+/* Owns prepared. step_only: nothing is wanted of the result but its step. */
 static LsJobResult *
-simulate (const LsSweepRun *x, Work *w, LsJobResult *prepared, bool no_spans)
+simulate (const LsSweepRun *x, Work *w, LsJobResult *prepared, bool step_only)
 {
   LsRunOptions options = x->options;
-  options.no_spans = no_spans;
+  options.no_spans = step_only;
   options.steady = true;
   gint64 start = g_get_monotonic_time ();
-  LsJobResult *r = ls_job_simulate_prepared (prepared, x->hardware, &options, NULL);
+  LsJobResult *r = step_only ? ls_job_run_prepared (prepared, x->hardware, &options, NULL, NULL)
+                             : ls_job_simulate_prepared (prepared, x->hardware, &options, NULL);
   w->simulate_us += g_get_monotonic_time () - start;
   return r;
 }
