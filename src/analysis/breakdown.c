@@ -38,14 +38,14 @@ alone_by (const LsSpan *s, LsTime at)
   if (s->end == LS_TIME_NEVER)
     return MIN (at - s->start, s->matched);
   LsTime duration = s->end - s->start;
-  LsTime alone = MIN (s->matched, duration);
-  return duration > 0 ? (LsTime) ((__int128) alone * (at - s->start) / duration) : 0;
+  if (duration <= s->matched)
+    return at - s->start;
+  return (LsTime) ((__int128) s->matched * (at - s->start) / duration);
 }
 
-static void
-add_kernels (const LsTimeline *t, uint32_t rank, LsTime parts[LS_N_PARTS])
+void
+ls_kernel_times_parts (const LsTimeline *t, uint32_t rank, const GArray *kernels, LsTime parts[LS_N_PARTS])
 {
-  g_autoptr (GArray) kernels = ls_kernel_times_new (t, rank);
   for (guint i = 0; i < kernels->len; i++) {
     const LsKernelTime *k = &g_array_index (kernels, LsKernelTime, i);
     const LsSpan *s = &t->ranks[rank].spans[k->span];
@@ -68,8 +68,9 @@ void
 ls_breakdown_rank (const LsTimeline *t, uint32_t rank, LsTime ret_rank[LS_N_PARTS])
 {
   LsTime parts[LS_N_PARTS] = { 0 };
-  add_kernels (t, rank, parts);
-  ls_idle_each (t, rank, add_idle, parts);
+  g_autoptr (GArray) kernels = ls_kernel_times_new (t, rank);
+  ls_kernel_times_parts (t, rank, kernels, parts);
+  ls_idle_each (t, rank, kernels, add_idle, parts);
 
   LsTime sum = 0;
   for (int part = 0; part < LS_N_PARTS; part++) {

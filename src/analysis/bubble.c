@@ -102,36 +102,47 @@ next_instance (const LsTimeline *t, uint32_t rank)
 }
 
 static LsTime
-work_of (const LsTimeline *t, uint32_t rank)
+work_of (const LsTimeline *t, uint32_t rank, const GArray *kernels)
 {
-  LsTime parts[LS_N_PARTS];
-  ls_breakdown_rank (t, rank, parts);
+  LsTime parts[LS_N_PARTS] = { 0 };
+  ls_kernel_times_parts (t, rank, kernels, parts);
   return parts[LS_PART_FORWARD] + parts[LS_PART_BACKWARD] + parts[LS_PART_RECOMPUTE];
+}
+
+static Phases *
+phases_of_roles (const LsPlan *plan)
+{
+  g_autofree uint8_t *passes = passes_of_segments (plan);
+  Phases *phases = g_new (Phases, plan->n_roles);
+  for (uint32_t role = 0; role < plan->n_roles; role++)
+    phases[role] = phases_of (&plan->programs[role], passes);
+  return phases;
 }
 
 void
 ls_bubbles (const LsTimeline *t, LsTime ret_sum[LS_N_BUBBLES])
 {
   g_autofree LsTime *work = g_new0 (LsTime, t->n_ranks);
-  g_autofree uint8_t *passes = passes_of_segments (t->plan);
-  g_autofree Phases *phases = g_new (Phases, t->plan->n_roles);
+  g_autofree Phases *phases = phases_of_roles (t->plan);
+  g_autofree Bubbles *of_rank = g_new (Bubbles, t->n_ranks);
   LsTime most = 0;
-  memset (ret_sum, 0, LS_N_BUBBLES * sizeof *ret_sum);
-  for (uint32_t role = 0; role < t->plan->n_roles; role++)
-    phases[role] = phases_of (&t->plan->programs[role], passes);
-  for (uint32_t rank = 0; rank < t->n_ranks; rank++) {
-    work[rank] = t->multiplicity[rank] > 0 ? work_of (t, rank) : 0;
-    most = MAX (most, work[rank]);
-  }
   for (uint32_t rank = 0; rank < t->n_ranks; rank++) {
     if (t->multiplicity[rank] == 0)
       continue;
-    Bubbles b = { .t = t, .rank = rank, .next = next_instance (t, rank), .phases = phases[t->plan->bindings[rank].role] };
-    ls_idle_each (t, rank, add_piece, &b);
-    LsTime imbalance = MIN (b.sums[LS_BUBBLE_STEADY], most - work[rank]);
-    b.sums[LS_BUBBLE_STEADY] -= imbalance;
-    b.sums[LS_BUBBLE_IMBALANCE] = imbalance;
+    g_autoptr (GArray) kernels = ls_kernel_times_new (t, rank);
+    of_rank[rank] = (Bubbles) { .t = t, .rank = rank, .next = next_instance (t, rank), .phases = phases[t->plan->bindings[rank].role] };
+    ls_idle_each (t, rank, kernels, add_piece, &of_rank[rank]);
+    work[rank] = work_of (t, rank, kernels);
+    most = MAX (most, work[rank]);
+  }
+  memset (ret_sum, 0, LS_N_BUBBLES * sizeof *ret_sum);
+  for (uint32_t rank = 0; rank < t->n_ranks; rank++) {
+    if (t->multiplicity[rank] == 0)
+      continue;
+    LsTime *sums = of_rank[rank].sums, imbalance = MIN (sums[LS_BUBBLE_STEADY], most - work[rank]);
+    sums[LS_BUBBLE_STEADY] -= imbalance;
+    sums[LS_BUBBLE_IMBALANCE] = imbalance;
     for (int i = 0; i < LS_N_BUBBLES; i++)
-      ret_sum[i] += b.sums[i] * t->multiplicity[rank];
+      ret_sum[i] += sums[i] * t->multiplicity[rank];
   }
 }

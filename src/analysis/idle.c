@@ -118,7 +118,7 @@ GArray *
 ls_kernel_times_new (const LsTimeline *t, uint32_t rank)
 {
   const LsRankSpans *r = &t->ranks[rank];
-  GArray *kernels = g_array_new (FALSE, FALSE, sizeof (LsKernelTime));
+  GArray *kernels = g_array_sized_new (FALSE, FALSE, sizeof (LsKernelTime), r->n);
   bool is_sorted = true;
   LsTime last = G_MININT64;
   for (uint32_t i = 0; i < r->n; i++) {
@@ -143,10 +143,9 @@ ls_kernel_times_new (const LsTimeline *t, uint32_t rank)
 }
 
 void
-ls_idle_each (const LsTimeline *t, uint32_t rank, LsIdleFunc each, void *data)
+ls_idle_each (const LsTimeline *t, uint32_t rank, const GArray *kernels, LsIdleFunc each, void *data)
 {
   const LsRankSpans *r = &t->ranks[rank];
-  g_autoptr (GArray) kernels = ls_kernel_times_new (t, rank);
   Gap gap = { .t = t, .rank = rank, .each = each, .data = data, .from = t->window_start };
   for (guint i = 0; i < kernels->len; i++) {
     const LsKernelTime *k = &g_array_index (kernels, LsKernelTime, i);

@@ -49,10 +49,13 @@ typedef struct {
  * one at a time; in a timeline from elsewhere the first of two that overlap counts. */
 GArray *ls_kernel_times_new (const LsTimeline *t, uint32_t rank);
 
-/* Calls `each` with pieces that do not overlap and together are the time within
+/* What these take of the window, alone and beside others: added to the parts. */
+void ls_kernel_times_parts (const LsTimeline *t, uint32_t rank, const GArray *kernels, LsTime parts[LS_N_PARTS]);
+
+/* kernels: of ls_kernel_times_new(). Calls `each` with pieces that do not overlap and together are the time within
  * the window in which no kernel runs: gaps in order of time,
  * the pieces of one gap from its end to its start. */
-void ls_idle_each (const LsTimeline *t, uint32_t rank, LsIdleFunc each, void *data);
+void ls_idle_each (const LsTimeline *t, uint32_t rank, const GArray *kernels, LsIdleFunc each, void *data);
 
 /* Whether a span is a kernel; its end within the window if
  * it never finished. */

@@ -126,7 +126,8 @@ GArray *
 ls_timeline_strips (const LsTimeline *t, uint32_t rank, LsPart part, LsTime resolution)
 {
   Collector c = { part, t->window_start, g_array_new (FALSE, FALSE, sizeof (LsTimelineStrip)) };
-  ls_idle_each (t, rank, collect, &c);
+  g_autoptr (GArray) kernels = ls_kernel_times_new (t, rank);
+  ls_idle_each (t, rank, kernels, collect, &c);
   g_array_sort (c.strips, compare_strips);
   merge_strips (c.strips, resolution);
   widen_strips (c.strips, resolution, t->window_end - t->window_start);
