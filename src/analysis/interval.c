@@ -39,6 +39,18 @@ ls_residuals_free (LsResiduals *r)
   g_free (r);
 }
 
+const char *
+ls_software_name (LsSoftware software)
+{
+  return software == LS_SOFTWARE_MEGATRON ? "megatron" : "other";
+}
+
+const char *
+ls_software_words (LsSoftware software)
+{
+  return software == LS_SOFTWARE_MEGATRON ? "Megatron-LM" : "other software than Megatron-LM";
+}
+
 double
 ls_residual (double measured_s, double predicted_s, double mfu)
 {
@@ -53,14 +65,14 @@ compare_doubles (const void *a, const void *b)
 }
 
 void
-ls_residuals_add (LsResiduals *r, const char *source, const char *family, const char *architecture, double lowest_mfu,
-                  double *residuals, guint n)
+ls_residuals_add (LsResiduals *r, const char *source, const char *family, const char *architecture, LsSoftware software,
+                  double lowest_mfu, double *residuals, guint n)
 {
   g_assert (n > 0);
   qsort (residuals, n, sizeof *residuals, compare_doubles);
   LsResidualGroup g = {
-    .source = g_strdup (source), .family = g_strdup (family), .architecture = g_strdup (architecture), .n = n,
-    .lowest_mfu = lowest_mfu, .residuals = g_array_new (FALSE, FALSE, sizeof (double)),
+    .source = g_strdup (source), .family = g_strdup (family), .architecture = g_strdup (architecture),
+    .software = software, .n = n, .lowest_mfu = lowest_mfu, .residuals = g_array_new (FALSE, FALSE, sizeof (double)),
   };
   guint n_points = MIN (n, LS_RESIDUAL_POINTS);
   for (guint k = 0; k < n_points; k++) /* the middle one of each n-th part */
@@ -80,15 +92,21 @@ is_left_out (const LsResidualGroup *g, const char *without)
   return without && strcmp (g->source, without) == 0;
 }
 
-/* Groups of each source that is not left out, by its name. */
+static bool
+counts (const LsResidualGroup *g, const char *without, LsSoftware software)
+{
+  return g->software == (int) software && !is_left_out (g, without);
+}
+
+/* Groups that count, of each source that has any, by its name. */
 static GHashTable *
-count_groups (const LsResiduals *r, const char *without)
+count_groups (const LsResiduals *r, const char *without, LsSoftware software)
 {
   GHashTable *n_groups = g_hash_table_new (g_str_hash, g_str_equal);
   for (guint i = 0; i < r->groups->len; i++) {
     const LsResidualGroup *g = &g_array_index (r->groups, LsResidualGroup, i);
     guint n = GPOINTER_TO_UINT (g_hash_table_lookup (n_groups, g->source));
-    if (!is_left_out (g, without))
+    if (counts (g, without, software))
       g_hash_table_insert (n_groups, g->source, GUINT_TO_POINTER (n + 1));
   }
   return n_groups;
@@ -100,15 +118,15 @@ compare_points (const void *a, const void *b)
   return compare_doubles (&((const Point *) a)->residual, &((const Point *) b)->residual);
 }
 
-/* All residuals in order; weights sum to 1. */
+/* All residuals that count, in order; weights sum to 1. */
 static GArray *
-weigh (const LsResiduals *r, const char *without, GHashTable *n_groups)
+weigh (const LsResiduals *r, const char *without, LsSoftware software, GHashTable *n_groups)
 {
   GArray *points = g_array_new (FALSE, FALSE, sizeof (Point));
   double n_sources = g_hash_table_size (n_groups);
   for (guint i = 0; i < r->groups->len; i++) {
     const LsResidualGroup *g = &g_array_index (r->groups, LsResidualGroup, i);
-    if (is_left_out (g, without))
+    if (!counts (g, without, software))
       continue;
     double n_shares = n_sources * GPOINTER_TO_UINT (g_hash_table_lookup (n_groups, g->source)) * g->residuals->len;
     for (guint k = 0; k < g->residuals->len; k++) {
@@ -165,18 +183,19 @@ why_unlike (const LsResiduals *r, const char *without, const LsIntervalJob *job)
 void
 ls_interval_find (const LsResiduals *r, const char *without_source, const LsIntervalJob *job, LsInterval *ret)
 {
-  g_autoptr (GHashTable) n_groups = count_groups (r, without_source);
+  g_autoptr (GHashTable) n_groups = count_groups (r, without_source, job->software);
   guint n = g_hash_table_size (n_groups);
   double share = n > 0 ? LS_INTERVAL_LEVEL * (n + 1) / n : INFINITY;
-  *ret = (LsInterval) { .n_sources = n };
+  *ret = (LsInterval) { .software = job->software, .n_sources = n };
   if (share > 1 + ROUNDING)
-    ret->none = g_strdup_printf ("measured runs of %u source%s are too few", n, n == 1 ? "" : "s");
+    ret->none = g_strdup_printf ("measured runs with %s, of %u source%s, are too few", ls_software_words (job->software), n,
+                                 n == 1 ? "" : "s");
   else
     ret->none = why_unlike (r, without_source, job);
   if (ret->none)
     return;
   double low = 0, high = 0;
-  g_autoptr (GArray) points = weigh (r, without_source, n_groups);
+  g_autoptr (GArray) points = weigh (r, without_source, job->software, n_groups);
   find_shortest (points, share, &low, &high);
   ret->low = exp (low / job->mfu);
   ret->high = exp (high / job->mfu);

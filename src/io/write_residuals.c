@@ -29,7 +29,8 @@ append_group (GString *out, const LsResidualGroup *g)
   append_text (out, "    { ", "source", g->source);
   append_text (out, ", ", "family", g->family);
   append_text (out, ", ", "architecture", g->architecture);
-  g_string_append_printf (out, ", \"n\": %u, \"lowest_mfu\": ", g->n);
+  append_text (out, ", ", "software", ls_software_name (g->software));
+  g_string_append_printf (out, ",\n      \"n\": %u, \"lowest_mfu\": ", g->n);
   append_number (out, floor (1e4 * g->lowest_mfu) / 1e4); /* down: what was measured stays inside */
   g_string_append (out, ",\n      \"residuals\": [");
   for (guint k = 0; k < g->residuals->len; k++) {

@@ -36,6 +36,7 @@ typedef struct {
   double baseline_s[LS_N_BASELINES]; /* NaN: refused, or nothing to know an MFU from  */
   const char *architecture; /* of its GPUs, static; NULL: refused */
   double mfu;         /* predicted; NaN: refused */
+  int software;       /* LsSoftware, as its strategy says (sweep/job_interval.h) */
   double measured_gib, predicted_gib; /* memory; 0: not measured. Predicted NaN: refused */
 } LsScoreRow;
 

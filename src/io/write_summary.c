@@ -135,7 +135,7 @@ add_interval (Page *p, const LsReport *r)
   } else {
     g_autofree char *low = time_text (i->low * r->step_time_s), *high = time_text (i->high * r->step_time_s);
     paint (p, BOLD, "%s to %s", low, high);
-    paint (p, DIM, "  by published runs of %u sources", i->n_sources);
+    paint (p, DIM, "  by published runs of %u sources with %s", i->n_sources, ls_software_words (i->software));
   }
   end_line (p);
 }

@@ -33,6 +33,15 @@ is_of_2021 (const char *family)
   return g_strv_contains (families, family);
 }
 
+LsSoftware
+ls_family_software (const char *family, LsSoftware said)
+{
+  static const char *const megatron_deepspeed[] = { "bloom", "mtnlg", "vtrain-multi", "vtrain-single", NULL };
+  if (g_strv_contains (megatron_deepspeed, family))
+    return LS_SOFTWARE_OTHER;
+  return strcmp (family, "sc21-t1") == 0 ? LS_SOFTWARE_MEGATRON : said;
+}
+
 bool
 ls_family_tp_async (const char *family)
 {

@@ -64,6 +64,7 @@
 #ifndef LS_SWEEP_FAMILY_H
 #define LS_SWEEP_FAMILY_H
 
+#include "analysis/interval.h"
 #include "model/kernel.h"
 #include "model/model.h"
 #include "parallel/strategy.h"
@@ -75,6 +76,10 @@ char *ls_family_of_id (const char *id);
 /* Sets norm, position, linear_bias, qkv_bias, tied_embeddings and dropout of a model
  * whose dimensions and mlp are known; of MaxText mlp and head_dim too, of zero bubble the vocabulary. */
 void ls_family_complete_model (const char *family, LsModel *model);
+
+/* What trained its runs, some of whose strategies do not tell: dp_kind says megatron where Megatron-DeepSpeed ran
+ * without ZeRO, and ddp where Megatron-LM of 2021 had PyTorch reduce gradients. said: as the strategy says. */
+LsSoftware ls_family_software (const char *family, LsSoftware said);
 
 /* Whether the family's software has the asynchronous backward (--tp-async). */
 bool ls_family_tp_async (const char *family);

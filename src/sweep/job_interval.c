@@ -22,6 +22,13 @@ ls_job_residuals_load (const LsJobSpec *spec, LsResiduals **ret_residuals, GErro
   return *ret_residuals || ls_diag_list_to_error (diags, error);
 }
 
+LsSoftware
+ls_strategy_software (const LsStrategy *s, const char *architecture)
+{
+  bool is_megatron = s->dp_kind == LS_DP_MEGATRON || s->dp_kind == LS_DP_NONE;
+  return is_megatron && strcmp (architecture, "tpu") != 0 ? LS_SOFTWARE_MEGATRON : LS_SOFTWARE_OTHER;
+}
+
 /* What published runs cannot tell of a job; NULL: they may. */
 static const char *
 why_none (const LsJobSpec *spec, const LsJobResult *r, const LsResiduals *residuals)
@@ -44,6 +51,7 @@ ls_job_interval (const LsJobSpec *spec, const LsJobResult *r, const LsResiduals 
   *ret = (LsInterval) { .none = g_strdup (none) };
   if (none)
     return;
-  const LsIntervalJob job = { ls_hardware_architecture (r->hardware), ls_job_result_mfu (r) };
+  const char *architecture = ls_hardware_architecture (r->hardware);
+  const LsIntervalJob job = { architecture, ls_strategy_software (&r->strategy, architecture), ls_job_result_mfu (r) };
   ls_interval_find (residuals, NULL, &job, ret);
 }

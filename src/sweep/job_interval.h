@@ -10,6 +10,9 @@
  * named and missing. */
 gboolean ls_job_residuals_load (const LsJobSpec *spec, LsResiduals **ret_residuals, GError **error);
 
+/* What a resolved strategy is that of: gradients of Megatron-LM are reduced its own way, or not at all. */
+LsSoftware ls_strategy_software (const LsStrategy *strategy, const char *architecture);
+
 /* residuals: what the above gave, if not NULL. Clear with ls_interval_clear(). */
 void ls_job_interval (const LsJobSpec *spec, const LsJobResult *result, const LsResiduals *residuals, LsInterval *ret);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "sweep/family.h"
 
 /* ---- residuals ---- */
 
@@ -20,11 +21,17 @@ is_refused (const LsScoreRow *row)
   return isnan (row->predicted_s);
 }
 
+static LsSoftware
+software_of (const LsScoreRow *row)
+{
+  return ls_family_software (row->family, row->software);
+}
+
 static bool
 is_same_group (const LsScoreRow *a, const LsScoreRow *b)
 {
   return !is_refused (a) && !is_refused (b) && strcmp (a->family, b->family) == 0
-         && strcmp (a->architecture, b->architecture) == 0;
+         && strcmp (a->architecture, b->architecture) == 0 && software_of (a) == software_of (b);
 }
 
 static bool
@@ -50,7 +57,7 @@ add_group (LsResiduals *r, const LsScoreRow *rows, guint n_rows, const LsScoreRo
       lowest = MIN (lowest, rows[i].mfu);
     }
   g_autofree char *source = source_of (first->family);
-  ls_residuals_add (r, source, first->family, first->architecture, lowest, residuals, n);
+  ls_residuals_add (r, source, first->family, first->architecture, software_of (first), lowest, residuals, n);
 }
 
 LsResiduals *
@@ -137,7 +144,7 @@ try_source (const LsResiduals *r, const char *source, const LsScoreRow *rows, gu
     g_autofree char *own = source_of (rows[i].family);
     if (is_refused (&rows[i]) || strcmp (own, source) != 0)
       continue;
-    const LsIntervalJob job = { rows[i].architecture, rows[i].mfu };
+    const LsIntervalJob job = { rows[i].architecture, rows[i].software, rows[i].mfu };
     double over = rows[i].measured_s / rows[i].predicted_s;
     LsInterval interval;
     ls_interval_find (r, source, &job, &interval);

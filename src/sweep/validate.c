@@ -9,7 +9,7 @@
 #include "sweep/ablation.h"
 #include "sweep/baseline.h"
 #include "sweep/family.h"
-#include "sweep/job.h"
+#include "sweep/job_interval.h"
 #include "sweep/refusals.h"
 #include "sweep/residuals.h"
 #include "sweep/score.h"
@@ -240,6 +240,7 @@ simulate (const LsValidationRun *v, const LsModel *model, const LsHardware *hard
     row->ideal_s = ideal_s (result);
     row->mfu = ls_job_result_mfu (result);
     row->architecture = ls_hardware_architecture (hardware);
+    row->software = ls_strategy_software (&result->strategy, row->architecture);
     row->predicted_gib = (double) ls_memory_allocated (result->memory) / GIB;
   } else
     row->reason = one_line (error);

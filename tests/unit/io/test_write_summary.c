@@ -129,7 +129,7 @@ the_interval_stands_below_the_step (void)
   LsSummaryText with = { .interval = &interval };
   g_autofree char *got = ls_summary_format (&r, &with);
   LS_CHECK (g_str_has_prefix (got, "  step time  13.75 s      tokens/s   9,532        MFU        51.4 %       HFU        52.8 %\n"
-                                   "  80 %       13.20 s to 16.50 s  by published runs of 7 sources\n\n"));
+                                   "  80 %       13.20 s to 16.50 s  by published runs of 7 sources with Megatron-LM\n\n"));
   interval.none = (char *) "nobody measured it";
   g_autofree char *none = ls_summary_format (&r, &with);
   LS_CHECK (strstr (none, "\n  80 %       unknown: nobody measured it\n") != NULL);

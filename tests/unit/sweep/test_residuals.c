@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "sweep/job_interval.h"
 #include "sweep/residuals.h"
 
 #define ROW(family_, architecture_, over)                                                                      \
@@ -34,6 +35,34 @@ rows_are_grouped_by_family_and_architecture (void)
   LS_CHECK_NEAR (g_array_index (group (r, 1)->residuals, double, 1), 0.5 * log (1.2), 1e-12);
   LS_CHECK_STR (group (r, 2)->architecture, "ampere");
   LS_CHECK_STR (group (r, 3)->source, "sc21");
+}
+
+/* vTrain's rows say megatron, and it was Megatron-DeepSpeed; a row that says another software is of another group. */
+static void
+what_a_source_is_known_to_have_used_counts (void)
+{
+  LsScoreRow rows[] = { ROW ("a", "ampere", 1.1), ROW ("a", "ampere", 1.2), ROW ("vtrain-multi", "ampere", 1.3), ROW ("sc21-t1", "ampere", 1.4) };
+  rows[1].software = rows[3].software = LS_SOFTWARE_OTHER;
+  g_autoptr (LsResiduals) r = ls_residuals_of_rows (rows, G_N_ELEMENTS (rows));
+  static const int software[] = { LS_SOFTWARE_MEGATRON, LS_SOFTWARE_OTHER, LS_SOFTWARE_OTHER, LS_SOFTWARE_MEGATRON };
+  if (LS_CHECK_INT (r->groups->len, ==, G_N_ELEMENTS (software)))
+    for (guint i = 0; i < r->groups->len; i++)
+      LS_CHECK_INT (group (r, i)->software, ==, software[i]);
+}
+
+static void
+a_strategy_implies_software (void)
+{
+  LsStrategy s;
+  ls_strategy_init (&s);
+  s.dp_kind = LS_DP_MEGATRON;
+  LS_CHECK_INT (ls_strategy_software (&s, "hopper"), ==, LS_SOFTWARE_MEGATRON);
+  s.dp_kind = LS_DP_NONE;
+  LS_CHECK_INT (ls_strategy_software (&s, "hopper"), ==, LS_SOFTWARE_MEGATRON);
+  LS_CHECK_INT (ls_strategy_software (&s, "tpu"), ==, LS_SOFTWARE_OTHER);
+  s.dp_kind = LS_DP_FSDP2;
+  LS_CHECK_INT (ls_strategy_software (&s, "hopper"), ==, LS_SOFTWARE_OTHER);
+  ls_strategy_clear (&s);
 }
 
 /* Five sources, so each rests on four others, of which everything must be held (0.8 * 5 / 4 = 1): but for
@@ -79,4 +108,5 @@ too_few_sources_have_no_coverage (void)
 }
 
 LS_TEST_MAIN ("sweep/residuals", LS_TEST (rows_are_grouped_by_family_and_architecture),
+              LS_TEST (a_strategy_implies_software), LS_TEST (what_a_source_is_known_to_have_used_counts),
               LS_TEST (each_source_is_tried_by_the_others), LS_TEST (too_few_sources_have_no_coverage))
