@@ -1,70 +1,56 @@
-#include "exec/least.h"
+#include "exec/least_sum.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "exec/state.h"
-
-/* A collective of a rank. */
-typedef struct {
-  CallKey key;
-  uint8_t slot;
-  LsTime alone, moving;
-  double channels, stall; /* that it takes of a kernel's rate while it moves */
-} Known;
-
-typedef struct {
-  LsTime busy, moving;
-  double channels, stall; /* the least of its collectives; 1: none */
-} StreamSum;
-
-/* Of a rank and a step. */
-typedef struct {
-  Run *x;
-  uint32_t rank;
-  double slow;
-  GArray *known;  /* Known                                                             */
-  LsTime *work;   /* [n_kernels + 1] on the compute stream; last: of recorded duration */
-  LsTime kernels; /* on all streams                                                    */
-  LsTime idle;
-  StreamSum streams[LS_N_STREAMS];
-} RankSum;
-
 /* --- one op --------------------------------------------------------------------------- */
 
-static const Known *
-known_call (RankSum *r, const LsOp *op)
+/* ranks: who takes part in it. */
+static const LeastCall *
+known_call (RankSum *r, uint8_t slot, CallKey key, const uint32_t *ranks, uint32_t n_ranks)
 {
-  CallKey key = collective_key (op);
   for (guint i = 0; i < r->known->len; i++) {
-    const Known *k = &g_array_index (r->known, Known, i);
-    if (k->slot == op->slot && call_key_equal (k->key, key))
+    const LeastCall *k = &g_array_index (r->known, LeastCall, i);
+    if (k->slot == slot && call_key_equal (k->key, key))
       return k;
   }
-  Known k = { .key = key, .slot = op->slot, .channels = 1, .stall = 1 };
-  const LsPlan *plan = r->x->plan;
-  const LsCommunicator *c = &plan->comms[plan->bindings[r->rank].comm[op->slot]];
+  LeastCall k = { .key = key, .slot = slot, .channels = 1, .stall = 1 };
+  const Run *x = r->x;
   g_autoptr (LsArena) arena = ls_arena_new ();
-  LsCollRequest request = call_request (r->x, key, c->ranks, c->n_ranks, r->x->coll_memo, arena);
-  bool is_known = r->x->options->network != LS_NETWORK_STEP && c->n_ranks > 1
-                  && ls_coll_applies (r->x->cluster, r->x->nccl, &request)
-                  && ls_coll_check_size (r->x->cluster, r->x->nccl, &request, r->x->options->network, NULL);
+  LsCollRequest request = call_request (x, key, ranks, n_ranks, x->coll_memo, arena);
+  bool is_known = x->options->network != LS_NETWORK_STEP && n_ranks > 1 && ls_coll_applies (x->cluster, x->nccl, &request)
+                  && ls_coll_check_size (x->cluster, x->nccl, &request, x->options->network, NULL);
   if (is_known) {
-    const LsCollPlan *p = ls_coll_plan (r->x->cluster, r->x->nccl, &request, r->x->options->network, arena);
-    LsTime latency = 0, alone = ls_coll_time_alone (r->x->cluster, p);
+    const LsCollPlan *p = ls_coll_plan (x->cluster, x->nccl, &request, x->options->network, arena);
+    LsTime latency = 0, alone = ls_coll_time_alone (x->cluster, p);
     for (uint32_t i = 0; i < p->n_phases; i++)
       latency += p->phases[i].latency;
     k.alone = (LsTime) ((double) alone * LS_RATE_ROUNDING);
     k.moving = (LsTime) ((double) (alone - latency) * LS_RATE_ROUNDING);
     k.channels = p->sm_share;
-    k.stall = (double) call_stall (r->x, key, p) / (double) LS_COEF_ONE;
+    k.stall = (double) call_stall (x, key, p) / (double) LS_COEF_ONE;
   }
   g_array_append_val (r->known, k);
-  return &g_array_index (r->known, Known, r->known->len - 1);
+  return &g_array_index (r->known, LeastCall, r->known->len - 1);
 }
 
-static LsTime
-op_alone (RankSum *r, const LsOp *op, const XOp *xop)
+static const LeastCall *
+known_collective (RankSum *r, const LsOp *op)
+{
+  const LsPlan *plan = r->x->plan;
+  const LsCommunicator *c = &plan->comms[plan->bindings[r->rank].comm[op->slot]];
+  return known_call (r, op->slot, collective_key (op), c->ranks, c->n_ranks);
+}
+
+LsTime
+least_send_alone (RankSum *r, uint8_t slot, uint64_t bytes)
+{
+  const uint32_t ranks[] = { r->rank, r->x->plan->bindings[r->rank].peer[slot == LS_SLOT_NEXT] };
+  return known_call (r, slot, transfer_key (bytes), ranks, 2)->alone;
+}
+
+LsTime
+least_op_alone (RankSum *r, const LsOp *op, const XOp *xop)
 {
   switch (op->kind) {
   case LS_OP_KERNEL:
@@ -72,7 +58,7 @@ op_alone (RankSum *r, const LsOp *op, const XOp *xop)
   case LS_OP_COPY:
     return xop->alone == LS_TIME_NEVER ? 0 : xop->alone;
   case LS_OP_COLLECTIVE:
-    return known_call (r, op)->alone;
+    return known_collective (r, op)->alone;
   default:
     return 0;
   }
@@ -82,7 +68,7 @@ op_alone (RankSum *r, const LsOp *op, const XOp *xop)
 static LsTime
 op_longest (RankSum *r, const LsOp *op, const XOp *xop)
 {
-  LsTime alone = op_alone (r, op, xop);
+  LsTime alone = least_op_alone (r, op, xop);
   if (op->kind != LS_OP_KERNEL || op->stream != LS_STREAM_COMPUTE || alone == 0)
     return alone;
   if (op->recorded != LS_TIME_NEVER)
@@ -94,19 +80,16 @@ op_longest (RankSum *r, const LsOp *op, const XOp *xop)
 
 /* --- one segment ------------------------------------------------------------------------ */
 
-#define UNANCHORED (-1) /* does not follow from an op of the compute stream */
-
-/* What the compute stream waits for, once in the segment. */
-static LsTime
-idle_of_segment (RankSum *r, const XSegment *seg)
+LsTime
+least_segment_path (RankSum *r, const XSegment *seg, bool is_longest, LsTime ret_end[LS_N_STREAMS])
 {
   g_autofree LsTime *end = g_new (LsTime, seg->n_ops);
-  LsTime tail[LS_N_STREAMS], work = 0;
+  LsTime *tail = ret_end, work = 0;
   for (int s = 0; s < LS_N_STREAMS; s++)
-    tail[s] = s == LS_STREAM_COMPUTE ? 0 : UNANCHORED;
+    tail[s] = s == LS_STREAM_COMPUTE ? 0 : LEAST_NEVER;
   for (uint32_t i = 0; i < seg->n_ops; i++) {
     const LsOp *op = &seg->ops[i];
-    end[i] = UNANCHORED;
+    end[i] = LEAST_NEVER;
     if (op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY)
       continue;
     LsTime start = tail[op->stream];
@@ -117,24 +100,32 @@ idle_of_segment (RankSum *r, const XSegment *seg)
       else if (dep.kind == LS_DEP_STREAM && dep.index == LS_STREAM_COMPUTE)
         start = MAX (start, 0);
     }
-    if (start == UNANCHORED)
+    if (start == LEAST_NEVER)
       continue;
-    LsTime longest = op_longest (r, op, &seg->x[i]);
-    tail[op->stream] = end[i] = start + longest;
+    LsTime time = is_longest ? op_longest (r, op, &seg->x[i]) : least_op_alone (r, op, &seg->x[i]);
+    tail[op->stream] = end[i] = start + time;
     if (op->stream == LS_STREAM_COMPUTE)
-      work += longest;
+      work += time;
   }
-  return tail[LS_STREAM_COMPUTE] - work;
+  return work;
+}
+
+/* What the compute stream waits for, once in the segment. */
+static LsTime
+idle_of_segment (RankSum *r, const XSegment *seg)
+{
+  LsTime end[LS_N_STREAMS], work = least_segment_path (r, seg, true, end);
+  return end[LS_STREAM_COMPUTE] - work;
 }
 
 static void
 add_op (RankSum *r, const LsOp *op, const XOp *xop, LsTime n)
 {
-  LsTime alone = op_alone (r, op, xop);
+  LsTime alone = least_op_alone (r, op, xop);
   StreamSum *s = &r->streams[op->stream];
   s->busy += n * alone;
   if (op->kind == LS_OP_COLLECTIVE && alone > 0) {
-    const Known *k = known_call (r, op);
+    const LeastCall *k = known_collective (r, op);
     s->moving += n * k->moving;
     s->channels = fmin (s->channels, k->channels);
     s->stall = fmin (s->stall, k->stall);
@@ -218,21 +209,35 @@ least_of_sums (const RankSum *r)
   return MAX (least, work + r->idle + lost);
 }
 
-static LsTime
-least_of_rank (Run *x, uint32_t rank)
+static RankSum *
+rank_sum_new (Run *x, uint32_t rank)
 {
-  const LsProgram *p = &x->plan->programs[x->plan->bindings[rank].role];
-  g_autoptr (GArray) known = g_array_new (FALSE, FALSE, sizeof (Known));
-  g_autofree LsTime *work = g_new0 (LsTime, x->plan->n_kernels + 1), *n_uses = g_new0 (LsTime, x->plan->n_segments + 1);
-  RankSum r = { .x = x, .rank = rank, .slow = x->options->slow ? x->options->slow[rank] : 1.0, .known = known, .work = work };
+  const LsPlan *plan = x->plan;
+  const LsProgram *p = &plan->programs[plan->bindings[rank].role];
+  g_autofree LsTime *n_uses = g_new0 (LsTime, plan->n_segments + 1);
+  RankSum *r = g_new0 (RankSum, 1);
+  *r = (RankSum) { .x = x, .rank = rank, .slow = x->options->slow ? x->options->slow[rank] : 1.0 };
+  r->known = g_array_new (FALSE, FALSE, sizeof (LeastCall));
+  r->work = g_new0 (LsTime, plan->n_kernels + 1);
   for (int s = 0; s < LS_N_STREAMS; s++)
-    r.streams[s].channels = r.streams[s].stall = 1;
+    r->streams[s].channels = r->streams[s].stall = 1;
   for (uint32_t i = p->n_lead; i < p->n_instances; i++)
     n_uses[p->instances[i].segment]++;
-  for (uint32_t s = 0; s < x->plan->n_segments; s++)
+  for (uint32_t s = 0; s < plan->n_segments; s++)
     if (n_uses[s] > 0)
-      add_segment (&r, &x->segments[s], n_uses[s]);
-  return least_of_sums (&r);
+      add_segment (r, &x->segments[s], n_uses[s]);
+  return r;
+}
+
+static void
+rank_sum_free (gpointer sum)
+{
+  RankSum *r = sum;
+  if (!r)
+    return;
+  g_array_unref (r->known);
+  g_free (r->work);
+  g_free (r);
 }
 
 LsTime
@@ -245,13 +250,15 @@ ls_run_least (const LsPlan *plan, const LsCluster *cluster, const LsCalibration 
   Run x = { .plan = plan, .cluster = cluster, .nccl = nccl, .options = options, .arena = arena, .fold = &whole, .coll_memo = memo };
   if (!run_compile (&x, calibration, NULL))
     return 0;
-  g_autofree bool *is_known = g_new0 (bool, plan->n_roles + 1);
+  g_autoptr (GPtrArray) sums = g_ptr_array_new_with_free_func (rank_sum_free);
+  g_ptr_array_set_size (sums, (gint) plan->n_roles);
   LsTime least = 0;
   for (uint32_t rank = 0; rank < plan->n_ranks; rank++) {
-    uint32_t role = plan->bindings[rank].role;
-    if (!is_known[role])
-      least = MAX (least, least_of_rank (&x, rank));
-    is_known[role] = true;
+    gpointer *sum = &sums->pdata[plan->bindings[rank].role];
+    if (*sum)
+      continue;
+    *sum = rank_sum_new (&x, rank);
+    least = MAX (least, least_of_sums (*sum));
   }
-  return least;
+  return MAX (least, least_round (&x, (RankSum *const *) sums->pdata));
 }
