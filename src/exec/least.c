@@ -258,7 +258,9 @@ ls_run_least (const LsPlan *plan, const LsCluster *cluster, const LsCalibration 
     if (*sum)
       continue;
     *sum = rank_sum_new (&x, rank);
-    least = MAX (least, least_of_sums (*sum));
+    LsTime alone = least_of_sums (*sum);
+    least = MAX (least, alone);
   }
-  return MAX (least, least_round (&x, (RankSum *const *) sums->pdata));
+  LsTime round = least_round (&x, (RankSum *const *) sums->pdata);
+  return MAX (least, round);
 }

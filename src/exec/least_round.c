@@ -446,8 +446,8 @@ least_round (Run *x, RankSum *const *sums)
       continue;
     g_autoptr (GPtrArray) walks = g_ptr_array_new_with_free_func (walk_free);
     Round round = { x, walks, plain };
-    if (gather (&round, sums, sums[role]))
-      least = MAX (least, length (&round));
+    LsTime time = gather (&round, sums, sums[role]) ? length (&round) : 0;
+    least = MAX (least, time);
     for (guint i = 0; i < walks->len; i++)
       is_known[plan->bindings[((const Walk *) walks->pdata[i])->sum->rank].role] = true;
   }

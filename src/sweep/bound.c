@@ -2,9 +2,6 @@
 
 #include <string.h>
 
-#include "exec/least.h"
-#include "model/operators.h"
-#include "network/coll.h"
 #include "parallel/chunks.h"
 #include "parallel/lower.h"
 #include "parallel/sched.h"
@@ -13,13 +10,15 @@
 /* What a part depends on. No gaps: hashed and compared as bytes. */
 typedef struct {
   const LsCluster *cluster;
-  uint32_t tp, cp, ep, etp, micro_batch, seq;
+  uint32_t tp, pp, cp, ep, etp, micro_batch, seq;
+  uint32_t sharded, grad_sync, p2p; /* XLA's FSDP: ranks of a group */
   uint32_t sp, tp_overlap, is_fresh, is_split, has_head_weight, recompute, recompute_parts;
 } Key;
 
 typedef struct {
   Key key;
   BoundPart part[N_BOUND_PARTS];
+  LsTime message; /* to a neighbour */
 } Entry;
 
 struct LsBounds {
@@ -30,7 +29,7 @@ struct LsBounds {
   uint32_t n_gpus;
   GHashTable *entries;     /* Key -> Entry                        */
   GHashTable *optimizer;   /* parameters and dtypes -> LsTime *   */
-  GHashTable *reduction;   /* of gradients, in words -> LsTime *  */
+  BoundMemo *comm;
   uint32_t *n_moe;         /* [n_layers + 1] with experts among the first so many */
   uint32_t *layers, *first; /* scratch: layers of each chunk, and before it */
   Entry *last;
@@ -61,7 +60,7 @@ ls_bounds_new (const LsModel *m, const LsHardware *hardware)
   b->chosen = *hardware;
   b->entries = g_hash_table_new_full (key_hash, key_equal, NULL, g_free);
   b->optimizer = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
-  b->reduction = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  b->comm = bound_memo_new (&hardware->nccl);
   b->n_moe = g_new0 (uint32_t, m->n_layers + 1);
   for (uint32_t i = 0; i < m->n_layers; i++)
     b->n_moe[i + 1] = b->n_moe[i] + ls_model_has_experts (m, i);
@@ -77,7 +76,7 @@ ls_bounds_free (LsBounds *b)
     return;
   g_hash_table_unref (b->entries);
   g_hash_table_unref (b->optimizer);
-  g_hash_table_unref (b->reduction);
+  bound_memo_free (b->comm);
   g_free (b->n_moe);
   g_free (b->layers);
   g_free (b->first);
@@ -86,14 +85,26 @@ ls_bounds_free (LsBounds *b)
 
 /* --- parts ------------------------------------------------------------------------------ */
 
+/* As parallel/lower_p2p.c. */
+static uint64_t
+message_bytes (const LsBounds *b, const LsStrategy *s)
+{
+  const LsShard shard = bound_shard (s);
+  bool scatters = s->p2p == LS_P2P_SCATTER_GATHER && !shard.sp;
+  return ls_boundary_bytes (b->model, &shard) / (scatters ? s->tp : 1);
+}
+
 static const Entry *
 entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSched *sched)
 {
   Key key;
   memset (&key, 0, sizeof key);
   key.cluster = cluster;
-  key.tp = s->tp, key.cp = s->cp, key.ep = s->ep, key.etp = s->etp, key.micro_batch = s->micro_batch, key.seq = s->seq;
+  key.tp = s->tp, key.pp = s->pp, key.cp = s->cp, key.ep = s->ep, key.etp = s->etp, key.micro_batch = s->micro_batch, key.seq = s->seq;
   key.sp = s->sp, key.tp_overlap = s->tp_overlap, key.is_split = sched->is_split;
+  key.p2p = (uint32_t) s->p2p;
+  if (s->dp_kind == LS_DP_XLA_FSDP && s->zero_group == 0)
+    key.sharded = s->dp * s->cp, key.grad_sync = (uint32_t) s->grad_sync;
   key.is_fresh = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2;
   bool ends_where_it_begins = s->pp == 1 || (sched->placement == LS_PLACE_WAVE && s->vpp % 2 == 0);
   key.has_head_weight = !b->model->tied_embeddings || !ends_where_it_begins;
@@ -105,8 +116,10 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
     return b->last;
   Entry *e = g_new0 (Entry, 1);
   e->key = key;
-  const BoundParts in = { b->model, &b->chosen, cluster, s, sched->is_split, key.has_head_weight != 0 };
+  const BoundComm comm = { b->comm, cluster, s };
+  const BoundParts in = { b->model, &b->chosen, &comm, sched->is_split, key.has_head_weight != 0 };
   bound_parts (&in, e->part);
+  e->message = bound_send_time (&comm, message_bytes (b, s));
   g_hash_table_insert (b->entries, &e->key, e);
   return b->last = e;
 }
@@ -123,6 +136,7 @@ chunk_part (const LsBounds *b, const Entry *e, uint32_t stage, uint32_t n)
   BoundPart p = {
     .f = (LsTime) n_dense * d->f + (LsTime) n_moe * x->f,
     .b = (LsTime) n_dense * d->b + (LsTime) n_moe * x->b,
+    .reduce = (LsTime) n_dense * d->reduce + (LsTime) n_moe * x->reduce,
     .n_params = n_dense * d->n_params + n_moe * x->n_params,
     .n_expert = n_dense * d->n_expert + n_moe * x->n_expert,
     .kept = n_dense * d->kept + n_moe * x->kept,
@@ -133,6 +147,7 @@ chunk_part (const LsBounds *b, const Entry *e, uint32_t stage, uint32_t n)
       continue;
     p.f += q->f;
     p.b += q->b;
+    p.reduce += q->reduce;
     p.n_params += q->n_params;
   }
   return p;
@@ -186,25 +201,12 @@ optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint
 static LsTime
 reduction_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const BoundPart *p)
 {
-  uint32_t n = s->dp * s->cp;
   bool is_last = s->dp_kind == LS_DP_FSDP2 && s->pp > 1 && s->grad_sync == LS_GRAD_SYNC_LAST && s->zero_group == 0;
-  bool is_plain = cluster->spec.interior != LS_INTERIOR_TORUS && (!cluster->spec.faults || cluster->spec.faults->len == 0);
-  if (!is_last || !is_plain || n == 1)
+  if (!is_last)
     return 0;
   uint64_t bytes = (p->n_params - p->n_expert) * (s->grad_dtype == LS_DTYPE_FP32 ? 4 : 2);
-  g_autofree char *key = g_strdup_printf ("%p %u %u %" G_GUINT64_FORMAT, (const void *) cluster, n, s->tp, bytes);
-  LsTime *known = g_hash_table_lookup (b->reduction, key);
-  if (known)
-    return *known;
-  g_autofree uint32_t *gpus = g_new (uint32_t, n);
-  for (uint32_t i = 0; i < n; i++)
-    gpus[i] = i * s->tp;
-  g_autoptr (LsArena) arena = ls_arena_new ();
-  const LsCollRequest request = { .kind = LS_COLL_REDUCE_SCATTER, .gpus = gpus, .n = n, .bytes = bytes };
-  const LsCollPlan *plan = ls_coll_plan (cluster, &b->hardware->nccl, &request, LS_NETWORK_FLOW, arena);
-  LsTime time = (LsTime) ((double) ls_coll_time_alone (cluster, plan) * LS_RATE_ROUNDING);
-  g_hash_table_insert (b->reduction, g_steal_pointer (&key), g_memdup2 (&time, sizeof time));
-  return time;
+  const BoundComm comm = { b->comm, cluster, s };
+  return bound_dp_time (&comm, LS_COLL_REDUCE_SCATTER, bytes);
 }
 
 static uint64_t
@@ -265,11 +267,27 @@ rank_parts (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const 
       r.first = p;
     r.sum.f += p.f;
     r.sum.b += p.b;
+    r.sum.reduce += p.reduce;
     r.sum.n_params += p.n_params;
     r.sum.n_expert += p.n_expert;
     r.kept += p.kept * n_of_chunk (s, n_passes, c);
   }
   return r;
+}
+
+/* Groups of messages between the first forward and the end of the last send of a rank, for which compute
+ * waits (lower_megatron.c): one behind each forward that another rank needs, and behind each backward of
+ * the cool-down; without interleaving behind each backward. */
+static uint64_t
+n_blocking (const LsStrategy *s, const LsSched *sched, uint32_t rank, uint32_t n_mb)
+{
+  const LsSchedShape shape = { .pp = s->pp, .vpp = s->vpp, .n_micro_batches = n_mb };
+  bool is_batched = s->p2p == LS_P2P_BATCHED || s->p2p == LS_P2P_SCATTER_GATHER;
+  if (!is_batched || !sched->n_warmup || s->pp == 1)
+    return 0;
+  uint64_t n_sent = (uint64_t) n_mb * (s->vpp - (rank + 1 == s->pp ? 1 : 0));
+  uint64_t n_back = s->vpp > 1 ? sched->n_warmup (&shape, rank) : n_mb;
+  return n_sent + (rank > 0 ? n_back : 0);
 }
 
 static void
@@ -308,7 +326,8 @@ ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster)
   LsLowerBound bound = { 0 };
   for (uint32_t r = 0; r < s->pp; r++) {
     RankParts p = rank_parts (b, s, sched, e, r, n_mb);
-    LsTime work = n_mb * (p.sum.f + p.sum.b);
+    uint64_t n_messages = n_blocking (s, sched, r, n_mb);
+    LsTime work = n_mb * (p.sum.f + p.sum.b) + (LsTime) n_messages * e->message + (has_pipes ? 0 : p.sum.reduce);
     uint64_t n_owned = s->zero_stage >= 1 ? share (&p.sum, cut) : p.sum.n_params;
     LsTime optimizer = has_pipes ? 0 : optimizer_time (b, s, cluster, n_owned);
     first_optimizer = r == 0 ? optimizer : first_optimizer;
@@ -319,8 +338,8 @@ ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster)
     bound.step = MAX (bound.step, has_pipes ? all / s->pp : lead + work + drain + tail);
     uint64_t bytes = has_pipes ? 0 : static_bytes (b, s, &p.sum) + p.kept;
     bound.memory_bytes = MAX (bound.memory_bytes, bytes);
-    fill += is_loop ? p.first.f : 0;
-    drain += is_loop && !sched->is_split ? p.first.b : 0;
+    fill += is_loop ? p.first.f + e->message : 0;
+    drain += is_loop && !sched->is_split ? p.first.b + (r > 0 || n_messages == 0 ? e->message : 0) : 0;
   }
   return bound;
 }

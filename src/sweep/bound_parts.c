@@ -1,10 +1,6 @@
 /* sweep/bound_parts.c — what a layer, the embedding or the head takes at least on one rank: as
- * parallel/lower_operator.c, lower_tp_overlap.c and lower_recompute.c build it. */
+ * parallel/lower_operator.c, lower_tp_overlap.c, lower_recompute.c and lower_dp_xla.c build it. */
 #include "sweep/bound_parts.h"
-
-#include "exec/least.h"
-#include "model/operators.h"
-#include "network/coll.h"
 
 typedef struct {
   const LsModel *model;
@@ -12,7 +8,8 @@ typedef struct {
   const LsStrategy *s;
   const LsCluster *cluster;
   LsShard shard;
-  bool is_split, counts_tp, is_layer;
+  const BoundComm *comm;
+  bool is_split, is_layer;
 } Parts;
 
 static LsTime
@@ -21,40 +18,39 @@ kernel_time (const Parts *x, const LsKernel *k)
   return ls_kernel_cost (&x->hardware->calibration, &x->cluster->spec.gpu, k).alone;
 }
 
-/* In pieces beside its collective (lower_tp_overlap.c), or whole. */
 static LsTime
-kernels_time (const Parts *x, const LsKernel *k, uint32_t n, bool is_pipelined)
+kernels_time (const Parts *x, const LsKernel *k, uint32_t n)
 {
   LsTime sum = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    LsKernel piece = k[i];
-    uint32_t n_pieces = is_pipelined && k[i].kind == LS_KERNEL_GEMM ? x->s->tp : 1;
-    if (n_pieces > 1)
-      piece = ls_kernel_gemm_part (&k[i], n_pieces);
-    sum += kernel_time (x, &piece) * n_pieces;
-  }
+  for (uint32_t i = 0; i < n; i++)
+    sum += kernel_time (x, &k[i]);
   return sum;
 }
 
-/* Of the groups of a node the fastest. */
 static LsTime
 tp_time (const Parts *x, LsCollKind kind, uint64_t bytes)
 {
-  uint32_t n = x->s->tp, n_groups = x->cluster->spec.gpus_per_node / n;
-  LsTime least = LS_TIME_NEVER;
-  if (!x->counts_tp || bytes == 0)
-    return 0;
-  g_autofree uint32_t *gpus = g_new (uint32_t, n);
-  for (uint32_t g = 0; g < n_groups; g++) {
-    for (uint32_t i = 0; i < n; i++)
-      gpus[i] = g * n + i;
-    g_autoptr (LsArena) arena = ls_arena_new ();
-    const LsCollRequest request = { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes };
-    const LsCollPlan *plan = ls_coll_plan (x->cluster, &x->hardware->nccl, &request, LS_NETWORK_FLOW, arena);
-    LsTime time = ls_coll_time_alone (x->cluster, plan);
-    least = MIN (least, time);
+  return bound_tp_time (x->comm, kind, bytes);
+}
+
+/* In pieces beside the moves of a ring (lower_tp_overlap.c): tp pieces of g and tp - 1 moves of m, the
+ * first piece before the last moves, or the last behind them. */
+static LsTime
+pieces_time (const Parts *x, const LsKernel *k, uint32_t n)
+{
+  uint32_t tp = x->s->tp;
+  uint64_t bytes = ls_boundary_bytes (x->model, &x->shard);
+  LsTime sum = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    if (k[i].kind != LS_KERNEL_GEMM) {
+      sum += kernel_time (x, &k[i]);
+      continue;
+    }
+    LsKernel part = ls_kernel_gemm_part (&k[i], tp);
+    LsTime piece = kernel_time (x, &part), move = tp_time (x, LS_COLL_COPY_PERMUTE, k[i].dtype == LS_DTYPE_FP8 ? bytes / 2 : bytes);
+    sum += piece + (tp - 1) * MAX (piece, move);
   }
-  return (LsTime) ((double) least * LS_RATE_ROUNDING);
+  return sum;
 }
 
 static uint64_t
@@ -75,10 +71,10 @@ is_pipelined (const Parts *x, const LsOperator *o)
 static LsTime
 forward_time (const Parts *x, const LsOperator *o)
 {
-  bool sp = x->shard.sp, pieces = is_pipelined (x, o);
-  LsTime t = o->context_parallel ? 0 : kernels_time (x, o->fwd, o->n_fwd, pieces);
-  if (pieces)
-    return t;
+  bool sp = x->shard.sp;
+  if (is_pipelined (x, o) && !o->context_parallel)
+    return pieces_time (x, o->fwd, o->n_fwd);
+  LsTime t = o->context_parallel ? 0 : kernels_time (x, o->fwd, o->n_fwd);
   if (o->tp == LS_TP_COLUMN && sp)
     t += tp_time (x, LS_COLL_ALL_GATHER, full_bytes (x, o));
   if (o->tp == LS_TP_VOCAB || (o->tp == LS_TP_ROW && !sp))
@@ -96,8 +92,8 @@ backward_time (const Parts *x, const LsOperator *o)
 {
   bool sp = x->shard.sp, gathers_grad = (o->tp == LS_TP_ROW || o->tp == LS_TP_VOCAB) && sp;
   bool pieces = gathers_grad && is_pipelined (x, o);
-  LsTime i = o->context_parallel ? 0 : kernels_time (x, o->igrad, o->n_igrad, pieces);
-  LsTime w = kernels_time (x, o->wgrad, o->n_wgrad, false), beside_i = 0, beside_w = 0;
+  LsTime i = o->context_parallel ? 0 : pieces ? pieces_time (x, o->igrad, o->n_igrad) : kernels_time (x, o->igrad, o->n_igrad);
+  LsTime w = kernels_time (x, o->wgrad, o->n_wgrad), beside_i = 0, beside_w = 0;
   if (gathers_grad && !pieces)
     i += tp_time (x, LS_COLL_ALL_GATHER, full_bytes (x, o));
   if (o->tp == LS_TP_COLUMN && !x->is_split) {
@@ -160,7 +156,85 @@ again_beside_products (const Parts *x, const GArray *operators)
     last = g_array_index (operators, LsOperator, i).n_products > 0 ? i : last;
   for (guint i = 0; i < last; i++) {
     const LsOperator *o = &g_array_index (operators, LsOperator, i);
-    t += o->n_products == 0 && !is_flash (o) ? kernels_time (x, o->fwd, o->n_fwd, false) : 0;
+    t += o->n_products == 0 && !is_flash (o) ? kernels_time (x, o->fwd, o->n_fwd) : 0;
+  }
+  return t;
+}
+
+/* --- with what XLA's FSDP gathers and reduces (lower_dp_xla.c) ----------------------------------- */
+
+/* Of an operator in a unit. */
+typedef struct {
+  LsTime f, b;
+  LsTime gather, reduce; /* of its weight */
+  bool runs_again;
+} UnitOp;
+
+static bool
+is_cut (const Parts *x, const LsOperator *o)
+{
+  return x->s->dp_kind == LS_DP_XLA_FSDP && x->s->zero_group == 0 && !o->is_expert && !o->param_replicated;
+}
+
+/* A turn of the loop is a layer, or as many as run again together. */
+static bool
+is_unit (const Parts *x)
+{
+  return !x->is_layer || x->s->recompute != LS_RECOMPUTE_FULL || x->s->recompute_method != LS_RECOMPUTE_UNIFORM || x->s->recompute_layers == 1;
+}
+
+static UnitOp
+unit_op (const Parts *x, const LsOperator *o)
+{
+  bool is_even = !x->s->expert_load || !o->is_expert; /* else ranks differ */
+  UnitOp u = { .runs_again = runs_again (x, o) };
+  uint64_t numel = 0;
+  if (is_even) {
+    u.f = forward_time (x, o);
+    u.b = backward_time (x, o);
+  }
+  for (uint32_t i = 0; i < o->n_params && is_cut (x, o); i++)
+    numel += o->param_numel[i];
+  if (is_unit (x))
+    u.gather = bound_dp_time (x->comm, LS_COLL_ALL_GATHER, numel * (x->s->fp8_params ? 1 : 2));
+  u.reduce = bound_dp_time (x->comm, LS_COLL_REDUCE_SCATTER, numel * 2);
+  return u;
+}
+
+/* Gathers begin as the unit does, one behind the other; each operator waits for its own. */
+static LsTime
+unit_forward (const UnitOp *ops, guint n)
+{
+  LsTime t = 0, gathered = 0;
+  for (guint i = 0; i < n; i++) {
+    gathered += ops[i].gather;
+    t = MAX (t, gathered) + ops[i].f;
+  }
+  return t;
+}
+
+/* What runs again waits for its weights in the order of the forward, else operators do in that of the
+ * backward. Of recomputation by operators and by block neither is sure. Compute waits for a reduction,
+ * and that for all gathers of the layer, which are before it on their stream. */
+static LsTime
+unit_backward (const Parts *x, const UnitOp *ops, guint n, bool reduces)
+{
+  const LsStrategy *s = x->s;
+  bool is_full = s->recompute == LS_RECOMPUTE_FULL, has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_OP;
+  bool is_backwards = x->is_layer && !is_full && !has_ops;
+  LsTime t = 0, gathered = 0, all = 0;
+  for (guint i = 0; i < n; i++) {
+    gathered += x->is_layer && is_full ? ops[i].gather : 0;
+    all += x->is_layer && !x->is_split ? ops[i].gather : 0;
+    if (ops[i].runs_again)
+      t = MAX (t, gathered) + ops[i].f;
+  }
+  gathered = 0;
+  for (guint i = n; i-- > 0;) {
+    gathered += is_backwards ? ops[i].gather : 0;
+    t = MAX (t, is_backwards ? gathered : 0) + ops[i].b;
+    if (reduces && ops[i].reduce > 0)
+      t = all = MAX (t, all) + ops[i].reduce;
   }
   return t;
 }
@@ -169,18 +243,21 @@ static void
 add_operators (const Parts *x, const GArray *operators, BoundPart *ret_part)
 {
   BoundPart p = { 0 };
+  g_autofree UnitOp *ops = g_new0 (UnitOp, operators->len + 1);
   for (guint i = 0; i < operators->len; i++) {
     const LsOperator *o = &g_array_index (operators, LsOperator, i);
-    bool is_even = !x->s->expert_load || !o->is_expert; /* else ranks differ */
-    LsTime f = is_even ? forward_time (x, o) : 0;
-    p.f += f;
-    p.b += (is_even ? backward_time (x, o) : 0) + (runs_again (x, o) ? f : 0);
+    bool is_even = !x->s->expert_load || !o->is_expert;
+    ops[i] = unit_op (x, o);
     p.kept += is_even ? kept_bytes (x, o) : 0;
     for (uint32_t n = 0; n < o->n_params; n++) {
       p.n_params += o->param_numel[n];
       p.n_expert += o->is_expert ? o->param_numel[n] : 0;
     }
   }
+  bool reduces_each = x->s->grad_sync == LS_GRAD_SYNC_EACH;
+  p.f = unit_forward (ops, operators->len);
+  p.b = unit_backward (x, ops, operators->len, reduces_each);
+  p.reduce = reduces_each ? 0 : unit_backward (x, ops, operators->len, true) - p.b;
   if (keeps_input (x))
     p.kept += ls_boundary_bytes (x->model, &x->shard);
   if (x->is_layer && x->s->recompute == LS_RECOMPUTE_SELECTIVE && x->s->recompute_parts == LS_RECOMPUTE_OP)
@@ -189,8 +266,8 @@ add_operators (const Parts *x, const GArray *operators, BoundPart *ret_part)
 }
 
 /* As lower_init (). */
-static LsShard
-shard_of (const LsStrategy *s)
+LsShard
+bound_shard (const LsStrategy *s)
 {
   return (LsShard) {
     .tp = s->tp, .sp = s->sp && s->tp > 1, .micro_batch = s->micro_batch, .seq = s->seq,
@@ -207,10 +284,9 @@ void
 bound_parts (const BoundParts *in, BoundPart ret_parts[N_BOUND_PARTS])
 {
   const LsModel *m = in->model;
-  const LsClusterSpec *spec = &in->cluster->spec;
-  Parts x = { .model = m, .hardware = in->hardware, .s = in->s, .cluster = in->cluster, .shard = shard_of (in->s), .is_split = in->is_split };
-  x.counts_tp = in->s->tp > 1 && spec->interior != LS_INTERIOR_TORUS && spec->gpus_per_node % in->s->tp == 0
-                && (!spec->faults || spec->faults->len == 0);
+  const LsStrategy *strategy = in->comm->s;
+  Parts x = { .model = m, .hardware = in->hardware, .s = strategy, .cluster = in->comm->cluster, .comm = in->comm,
+              .shard = bound_shard (strategy), .is_split = in->is_split };
   g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   ls_operators_embedding (m, &x.shard, operators);
   add_operators (&x, operators, &ret_parts[PART_EMBEDDING]);

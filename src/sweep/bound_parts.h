@@ -2,12 +2,13 @@
 #ifndef LS_SWEEP_BOUND_PARTS_H
 #define LS_SWEEP_BOUND_PARTS_H
 
-#include "parallel/strategy.h"
-#include "sweep/hardware.h"
+#include "model/operators.h"
+#include "sweep/bound_comm.h"
 
 /* Of one micro-batch on one rank, at least. */
 typedef struct {
   LsTime f, b; /* b: with what runs again */
+  LsTime reduce; /* what b takes longer where gradients are reduced once, in the last backward */
   uint64_t n_params, n_expert; /* the latter of the former: experts */
   uint64_t kept; /* bytes from forward to backward */
 } BoundPart;
@@ -17,12 +18,13 @@ enum { PART_EMBEDDING, PART_DENSE, PART_EXPERTS, PART_HEAD, N_BOUND_PARTS }; /* 
 typedef struct {
   const LsModel *model;
   const LsHardware *hardware; /* with the attention kernel of the job */
-  const LsCluster *cluster;
-  const LsStrategy *s; /* resolved */
+  const BoundComm *comm;      /* with its strategy and cluster        */
   bool is_split;       /* backwards are I and W */
   bool has_head_weight;
 } BoundParts;
 
+/* As parallel/lower_state.h cuts the model. */
+LsShard bound_shard (const LsStrategy *s);
 void bound_parts (const BoundParts *in, BoundPart ret_parts[N_BOUND_PARTS]);
 
 #endif
