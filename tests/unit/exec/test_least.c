@@ -1,7 +1,7 @@
 /* Pins: what a step takes at least by its plan (exec/least.h), to the picosecond for jobs by hand:
  * the worked example, kernels of all streams, each stream, what the compute stream waits for, what
- * communication beside kernels costs, ranks and stragglers. The run of each takes no less, and where
- * the bound is tight, no more. Random jobs are in test_fold.c. */
+ * communication beside kernels costs, ranks and stragglers, and how ranks of a pipeline wait for each other
+ * (exec/least_round.c). The run of each takes no less, and where the bound is tight, no more. Random jobs are in test_fold.c. */
 #include "ls_test.h"
 
 #include "hand_trace.h"
@@ -179,22 +179,16 @@ waiting_counts_between_kernels (void)
   check_least (h, 15 * LS_US, 25 * LS_US);
 }
 
-/* What could be over sooner if the kernel beside it took longer: 20 times 10 us at most. */
+/* What lies beside a copy that is waited for takes no time of its own. */
 static void
-kernels_that_may_get_longer_hide_it (void)
+the_longest_way_counts (void)
 {
   Hand *h = hand_new (1);
   uint16_t copy = op_behind (h, LS_OP_COPY, LS_STREAM_COPY, 205 * LS_US);
   hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
   hand_join (h, 0, copy);
   hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
-  check_least (h, 205 * LS_US, 215 * LS_US); /* what the stream of copies runs */
-  h = hand_new (1);
-  copy = op_behind (h, LS_OP_COPY, LS_STREAM_COPY, 195 * LS_US);
-  hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
-  hand_join (h, 0, copy);
-  hand_kernel (h, 0, LS_TAG_F, 200 * LS_US);
-  check_least (h, 210 * LS_US, 395 * LS_US);
+  check_least (h, 215 * LS_US, 215 * LS_US);
 }
 
 /* A kernel of another stream that is waited for may be alone: it is not at its slowest. */
@@ -206,6 +200,123 @@ kernels_of_other_streams_may_be_fast (void)
   hand_join (h, 0, op_behind (h, LS_OP_KERNEL, LS_STREAM_GATHER_IN, 5 * LS_US));
   hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
   check_least (h, 25 * LS_US, 25 * LS_US);
+}
+
+/* --- ranks of a pipeline ------------------------------------------------------------------------- */
+
+#define MESSAGE UINT64_C (200000000) /* 1 ms at 200 GB/s, and 5 us */
+
+/* Where the next compute op waits for what came. */
+static void
+receive (Hand *h, uint32_t rank, LsSlot slot)
+{
+  hand_join (h, rank, hand_p2p (h, rank, slot, false, MESSAGE));
+}
+
+static LsTime
+message_time (const Hand *h)
+{
+  const uint32_t gpus[] = { 0, 1 };
+  return (LsTime) ((double) hand_coll_time (h, LS_COLL_SEND_RECV, MESSAGE, gpus, 2) * ROUNDING);
+}
+
+/* A micro-batch through two stages and back; the second stage has less to do behind it. */
+static Hand *
+pipeline_new (void)
+{
+  Hand *h = hand_new (2);
+  hand_comm (h, LS_SLOT_MODEL, LS_AXIS_PP, true, (const uint32_t[]) { 0, 1 }, 2);
+  hand_kernel (h, 0, LS_TAG_F, LS_MS);
+  hand_p2p (h, 0, LS_SLOT_NEXT, true, MESSAGE);
+  receive (h, 1, LS_SLOT_PREV);
+  hand_kernel (h, 1, LS_TAG_F, 3 * LS_MS);
+  hand_p2p (h, 1, LS_SLOT_PREV, true, MESSAGE);
+  hand_next_segment (h, 0);
+  receive (h, 0, LS_SLOT_NEXT);
+  hand_kernel (h, 0, LS_TAG_B, 2 * LS_MS);
+  for (uint32_t r = 0; r < 2; r++)
+    hand_next_segment (h, r);
+  h->options.n_steps = 3;
+  return h;
+}
+
+static void
+check_near_step (Hand *h, LsTime expected)
+{
+  LsTime least = least_of (h);
+  LS_CHECK_INT (least, ==, expected);
+  g_autoptr (LsTimeline) t = hand_run (h);
+  LsTime step = t ? t->window_end - t->window_start : 0;
+  LS_CHECK_INT (step, >=, least);
+  LS_CHECK_NEAR ((double) step, (double) least, 2e-4);
+  hand_free (h);
+}
+
+/* 1 + 3 + 2 ms of kernels, two messages; at the end what each does by itself. */
+static void
+a_round_without_a_barrier (void)
+{
+  Hand *h = pipeline_new ();
+  hand_kernel (h, 0, LS_TAG_OPTIMIZER, 500 * LS_US);
+  hand_kernel (h, 1, LS_TAG_OPTIMIZER, 500 * LS_US);
+  check_near_step (h, 6500 * LS_US + 2 * message_time (h));
+}
+
+/* From the barrier on the second rank has 4 ms to do before it asks for a message, the first 1.5 ms before
+ * it sends one. */
+static void
+a_round_with_a_barrier (void)
+{
+  static const LsTime optimizer[] = { 500 * LS_US, 4 * LS_MS };
+  Hand *h = pipeline_new ();
+  for (uint32_t r = 0; r < 2; r++) {
+    hand_sync (h, r, LS_SLOT_MODEL, LS_STREAM_GLOBAL, LS_COLL_ALL_REDUCE, 4);
+    hand_kernel (h, r, LS_TAG_OPTIMIZER, optimizer[r]);
+  }
+  const uint32_t gpus[] = { 0, 1 };
+  LsTime barrier = (LsTime) ((double) hand_coll_time (h, LS_COLL_ALL_REDUCE, 4, gpus, 2) * ROUNDING);
+  check_near_step (h, 9 * LS_MS + 2 * message_time (h) + barrier);
+}
+
+/* The first rank goes on to its next kernel when its host has seen the message arrive. */
+static void
+hosts_wait_for_messages (void)
+{
+  Hand *h = hand_new (2);
+  hand_kernel (h, 0, LS_TAG_F, LS_MS);
+  hand_p2p (h, 0, LS_SLOT_NEXT, true, MESSAGE);
+  hand_host_sync (h, 0, 1);
+  hand_kernel (h, 0, LS_TAG_F, LS_MS);
+  hand_kernel (h, 1, LS_TAG_F, LS_US);
+  receive (h, 1, LS_SLOT_PREV);
+  hand_kernel (h, 1, LS_TAG_F, LS_US);
+  check_near_step (h, 2 * LS_MS + message_time (h));
+}
+
+/* The first rank asks before it sends: in the order of programs each waits for the other. Its request
+ * counts as met, the rest as it is. */
+static void
+requests_ahead_of_sends_count_as_met (void)
+{
+  Hand *h = hand_new (2);
+  LsTransfer *t = ls_arena_new_array (h->plan->arena, LsTransfer, 1);
+  *t = (LsTransfer) { MESSAGE, LS_SLOT_NEXT, false };
+  LsOp ask = hand_blank (LS_OP_P2P, LS_STREAM_PP_BWD_RECV, LS_TAG_SYNC, "ask");
+  ask.host = LS_HOST_COMM;
+  ask.transfers = t;
+  ask.n_transfers = 1;
+  uint16_t asked = hand_op (h, 0, ask, NULL, 0);
+  hand_kernel (h, 0, LS_TAG_F, LS_MS);
+  hand_p2p (h, 0, LS_SLOT_NEXT, true, MESSAGE);
+  hand_join (h, 0, asked);
+  hand_kernel (h, 0, LS_TAG_B, 2 * LS_MS);
+  receive (h, 1, LS_SLOT_PREV);
+  hand_kernel (h, 1, LS_TAG_F, LS_MS);
+  hand_p2p (h, 1, LS_SLOT_PREV, true, MESSAGE);
+  LS_CHECK_INT (least_of (h), ==, 3 * LS_MS);
+  g_autoptr (LsTimeline) run = hand_run (h);
+  LS_CHECK (run && run->window_end - run->window_start >= 4 * LS_MS + 2 * message_time (h));
+  hand_free (h);
 }
 
 /* --- beside communication ------------------------------------------------------------------------ */
@@ -288,7 +399,9 @@ of_what_does_not_compile_nothing_is_known (void)
 
 LS_TEST_MAIN ("least", LS_TEST (the_worked_example), LS_TEST (a_gpu_runs_one_kernel_of_all_streams), LS_TEST (a_stream_runs_one_op),
               LS_TEST (each_instance_counts), LS_TEST (the_lead_does_not_count), LS_TEST (the_slowest_role_counts),
-              LS_TEST (waiting_counts_between_kernels), LS_TEST (kernels_that_may_get_longer_hide_it),
+              LS_TEST (waiting_counts_between_kernels), LS_TEST (the_longest_way_counts),
               LS_TEST (kernels_of_other_streams_may_be_fast), LS_TEST (recorded_kernels_lose_what_is_taken),
               LS_TEST (persistent_gemms_lose_nothing_if_they_were_there_first),
+              LS_TEST (a_round_without_a_barrier), LS_TEST (a_round_with_a_barrier),
+              LS_TEST (hosts_wait_for_messages), LS_TEST (requests_ahead_of_sends_count_as_met),
               LS_TEST (message_by_message_collectives_are_not_known), LS_TEST (of_what_does_not_compile_nothing_is_known))

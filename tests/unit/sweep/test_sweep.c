@@ -36,10 +36,12 @@ check_bound (const LsSweepRun *x, LsBounds *bounds, const LsStrategy *s)
   return true;
 }
 
-/* One of `every` that is legal. */
+/* One of `every` that is legal; with LS_CASES so many times as often. */
 static void
 check_bounds (LsSweepSpec *spec, guint every)
 {
+  const char *cases = g_getenv ("LS_CASES");
+  every = MAX (1, every / MAX (1, cases ? (guint) g_ascii_strtoull (cases, NULL, 10) : 1));
   gint stop = 1; /* loaded, but not run: configurations are gone through here */
   spec->stop = &stop;
   g_autoptr (LsSweepRun) x = run (spec);
@@ -80,6 +82,28 @@ bounds_are_below_jobs_with_experts (void)
   SPEC_INIT (&spec, "model", "tiny-moe", "gpus", "8", "global-batch", "16", "micro-batch", "1,2", "cp", "1,2");
   check_bounds (&spec, 59);
   ls_sweep_spec_clear (&spec);
+}
+
+/* XLA's FSDP, collectives on a torus, and messages on it: a shipped cluster. */
+static void
+bounds_are_below_jobs_on_a_torus (void)
+{
+  LsSweepSpec spec;
+  g_autofree char *data = g_strdup (g_getenv ("LS_DATA_DIR")), *root = g_build_filename (data, "..", "..", "..", NULL);
+  g_autofree char *tiny = g_build_filename (data, "models", "tiny.json", NULL), *moe = g_build_filename (data, "models", "tiny-moe.json", NULL);
+  g_setenv ("LS_DATA_DIR", root, TRUE);
+  static const char *const p2p[] = { "batched", "overlapped" };
+  for (guint i = 0; i < G_N_ELEMENTS (p2p); i++) {
+    SPEC_INIT (&spec, "model", tiny, "cluster", "tpu-v5p", "gpus", "16", "global-batch", "16", "micro-batch", "1,2", "pp", "1,2,4", "p2p", p2p[i],
+               "schedule", i == 0 ? "1f1b,interleaved-1f1b,zb-h1,gpipe" : "interleaved-1f1b,zb-h1,dualpipe");
+    check_bounds (&spec, 23);
+    ls_sweep_spec_clear (&spec);
+  }
+  SPEC_INIT (&spec, "model", moe, "cluster", "tpu-v5p", "gpus", "8", "global-batch", "16", "micro-batch", "1", "cp", "1,2", "zero", "0,3",
+             "dp-kind", "auto,xla-fsdp");
+  check_bounds (&spec, 31);
+  ls_sweep_spec_clear (&spec);
+  g_setenv ("LS_DATA_DIR", data, TRUE);
 }
 
 /* --- results ------------------------------------------------------------------------------ */
@@ -231,7 +255,8 @@ main (void)
 {
   small_sweep_data ();
   static const LsTestCase cases[] = {
-    LS_TEST (bounds_are_below_dense_jobs), LS_TEST (bounds_are_below_jobs_with_experts), LS_TEST (pruning_changes_no_result),
+    LS_TEST (bounds_are_below_dense_jobs), LS_TEST (bounds_are_below_jobs_with_experts),
+    LS_TEST (bounds_are_below_jobs_on_a_torus), LS_TEST (pruning_changes_no_result),
     LS_TEST (selective_recomputation_is_of_something),
     LS_TEST (threads_change_no_byte), LS_TEST (listed_jobs_take_the_same_picoseconds), LS_TEST (what_was_stopped_says_so),
     LS_TEST (bad_ranges_are_refused),
