@@ -7,7 +7,8 @@
  *
  *     T >= max (sum of all its kernels,
  *               for each of its streams: sum of what runs on it,
- *               W + I + max over streams of loss (C - I))
+ *               W + I + max over streams of loss (C - I),
+ *               longest chain through the ranks of a pipeline: least_round.c)
  *
  * where all is taken as long as it takes alone, and
  *     W  its kernels on the compute stream
@@ -35,8 +36,9 @@
  * beside norms, 40 beside GEMMs, which lose 16: T >= 140 + 10 + 16 = 166 ms.
  *
  * Deviations. It is of steps in the long run: one of ranks that share nothing may end early behind
- * a first one that ended late on another rank. Sends and receives, waits for events of other segments, the host, latencies beside
- * kernels, and who shares what link count as nothing. With --network step collectives do too. */
+ * a first one that ended late on another rank. What launching costs the host and who shares what link count
+ * as nothing; but for the chain sends and receives, waits for events of other segments, host syncs and latencies
+ * beside kernels do too; in the chain loss does. With --network step collectives and messages do everywhere. */
 #ifndef LS_EXEC_LEAST_H
 #define LS_EXEC_LEAST_H
 

@@ -1,32 +1,34 @@
-/* exec/least_round.c — how long a round of a pipeline takes at least: the longest chain that leads from
- * something in one step to the same in the next.
+/* exec/least_round.c — how long ranks of a pipeline take at least for a step: the longest chain that leads
+ * from something in one step to the same in the next.
  *
  * Problem. Ranks of a pipeline wait for each other: what each does by itself says nothing of bubbles.
  *
  * Method. The programs of a rank and of those that it exchanges messages with, one for each stage, are
- * gone through once, as in a run in which all takes as long as alone and nothing is shared. Ops begin
- * behind what is before them on their stream, what they depend on, the event that they wait for, and
- * the syncs of the host before them; a message moves when it is sent and asked for, behind those before
- * it. A segment without messages, events and syncs is one step of that: least_segment_path().
+ * gone through once, as in a run in which all takes as long as alone and nothing is shared. An op begins
+ * behind what is before it on its stream, what it depends on, the event that it waits for, and the syncs of
+ * the host before it; a message moves when it is sent and asked for, behind those before it on its way; a
+ * group is over when its messages are. Of a segment without messages, events and syncs only the longest
+ * ways from its begin on the compute stream count, found once (least_segment_path ()). Then
  *
  *     barrier   T >= longest chain from the end of a collective of all these ranks, the last of a step,
  *                    to the end of the same in the next step
- *     none      T >= longest chain from the end of the compute stream's program on the first rank, in
- *                    one step, to the same in the next
+ *     none      T >= longest chain on the first rank from where its compute stream ends a step to where
+ *                    it ends the next
  *
- * Proof. All that a run adds, that partners who are not looked at come late, ranks share links, and
- * kernels run one at a time and slower beside communication, makes an op start later or take longer,
- * and the start of an op is the latest of things that go on through such chains (exec/rank.c,
- * exec/group.c). What a chain does not connect to its beginning counts as over long before. So the end of
- * the chain is at least its length behind its beginning, and that in every step.
+ * Proof. By induction along the chain: in a run an op starts at the latest of things of which those above
+ * are some (exec/rank.c, exec/group.c, exec/collective.c), and takes no less than alone; what a chain does not
+ * connect to its begin counts as over long before. So no op of a run is nearer to the begin of its chain
+ * than here. Messages meet in the order in which they are posted, and those of a step meet in it (a run
+ * refuses others), so number k of a step here is number k there. The end of the chain is what it began
+ * with, a step later: T is at least its length, in the long run.
  *
- * Worked example. Two stages, a forward of 1 ms and a backward of 2 ms on each, 4 micro-batches by 1F1B,
- * messages of 0.1 ms: 4 (1 + 2) ms on the first rank, and 3 ms + 2 * 0.1 ms until its first backward
- * may begin, while it has a forward of 1 ms to do ...
+ * Worked example. One micro-batch through two stages: forward of 1 ms, message of 1 ms, forward and
+ * backward of 3 ms together, message of 1 ms, backward of 2 ms, optimizer of 0.5 ms on each. The first rank
+ * computes for 3.5 ms, the second as long; the chain is 1 + 1 + 3 + 1 + 2 + 0.5 = 8.5 ms.
  *
- * Deviations. Messages count if none stands behind the barrier, or is of the first step only. Where ranks
- * are gone through in an order in which each waits for another, as none of the schedules here do that
- * receive in the order of sending, one goes on as if its partner had been there. */
+ * Deviations. Ranks are gone through in the order of their programs. If each waits for another, as where a
+ * receive is posted long before it is needed, one goes on as if its messages had come. A barrier with
+ * messages behind it counts as none, and programs with something for the first step only are left out. */
 #include "exec/least_sum.h"
 
 /* --- ranks on their way ------------------------------------------------------------------- */

@@ -57,10 +57,9 @@ key_of (const LsCluster *cluster, LsCollKind kind, uint64_t bytes, const uint32_
   bool has_faults = spec->faults && spec->faults->len > 0, is_torus = spec->interior == LS_INTERIOR_TORUS, is_inside = !has_faults;
   for (uint32_t i = 1; i < n && is_inside; i++)
     is_inside = gpus[i] / per_node == node;
-  uint64_t address = (uint64_t) (uintptr_t) cluster;
-  const uint32_t head[] = { (uint32_t) kind, n, is_inside, (uint32_t) bytes, (uint32_t) (bytes >> 32), (uint32_t) address, (uint32_t) (address >> 32) };
-  g_autoptr (GArray) key = g_array_sized_new (FALSE, FALSE, sizeof (uint32_t), G_N_ELEMENTS (head) + n * (is_torus ? LS_TORUS_AXES : 1));
-  g_array_append_vals (key, head, G_N_ELEMENTS (head));
+  const uint64_t head[] = { (uint64_t) (uintptr_t) cluster, bytes, (uint64_t) kind, n, is_inside };
+  g_autoptr (GArray) key = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  g_array_append_vals (key, head, sizeof head / sizeof (uint32_t));
   if (is_inside && is_torus)
     add_torus_places (&spec->torus, gpus, n, per_node, key);
   else

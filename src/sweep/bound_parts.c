@@ -1,5 +1,11 @@
 /* sweep/bound_parts.c — what a layer, the embedding or the head takes at least on one rank: as
- * parallel/lower_operator.c, lower_tp_overlap.c, lower_recompute.c and lower_dp_xla.c build it. */
+ * parallel/lower_operator.c, lower_tp_overlap.c, lower_recompute.c and lower_dp_xla.c build it.
+ *
+ * With XLA's FSDP it is the longest way through a layer, in which two streams take turns: compute, and the
+ * gathers and reductions of weights.
+ *
+ * Worked example. Two operators of 1 ms forwards, whose weights take 0.8 and 1.5 ms to gather: the first
+ * begins at 0.8, the second when both are there, at 2.3 ms, and not at 1.8: f = 3.3 ms. */
 #include "sweep/bound_parts.h"
 
 typedef struct {
@@ -180,7 +186,8 @@ is_cut (const Parts *x, const LsOperator *o)
 static bool
 is_unit (const Parts *x)
 {
-  return !x->is_layer || x->s->recompute != LS_RECOMPUTE_FULL || x->s->recompute_method != LS_RECOMPUTE_UNIFORM || x->s->recompute_layers == 1;
+  bool is_grouped = x->s->recompute == LS_RECOMPUTE_FULL && x->s->recompute_method == LS_RECOMPUTE_UNIFORM;
+  return !x->is_layer || !is_grouped || x->s->recompute_layers == 1;
 }
 
 static UnitOp
@@ -220,7 +227,8 @@ static LsTime
 unit_backward (const Parts *x, const UnitOp *ops, guint n, bool reduces)
 {
   const LsStrategy *s = x->s;
-  bool is_full = s->recompute == LS_RECOMPUTE_FULL, has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_OP;
+  bool is_full = s->recompute == LS_RECOMPUTE_FULL;
+  bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_OP;
   bool is_backwards = x->is_layer && !is_full && !has_ops;
   LsTime t = 0, gathered = 0, all = 0;
   for (guint i = 0; i < n; i++) {

@@ -49,15 +49,15 @@ try_it (const LsSweepRun *x, Work *w)
   w->status = TRY_ILLEGAL;
   if (!prepared)
     return;
-  w->memory_bytes = least_memory (x, prepared);
-  if (is_host && w->memory_bytes > x->capacity_bytes) {
-    w->status = TRY_INFEASIBLE;
+  w->least = x->spec->no_prune ? 0 : ls_job_least (prepared, x->hardware, &x->options);
+  if (w->least > w->limit) { /* the cheaper of the two questions comes first */
+    w->status = TRY_PRUNED;
     ls_job_result_free (prepared);
     return;
   }
-  w->least = x->spec->no_prune ? 0 : ls_job_least (prepared, x->hardware, &x->options);
-  if (w->least > w->limit) {
-    w->status = TRY_PRUNED;
+  w->memory_bytes = least_memory (x, prepared);
+  if (is_host && w->memory_bytes > x->capacity_bytes) {
+    w->status = TRY_INFEASIBLE;
     ls_job_result_free (prepared);
     return;
   }
