@@ -59,7 +59,7 @@ key_of (const LsCluster *cluster, LsCollKind kind, uint64_t bytes, const uint32_
     is_inside = gpus[i] / per_node == node;
   const uint64_t head[] = { (uint64_t) (uintptr_t) cluster, bytes, (uint64_t) kind, n, is_inside };
   g_autoptr (GArray) key = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  g_array_append_vals (key, head, sizeof head / sizeof (uint32_t));
+  g_array_append_vals (key, head, 2 * G_N_ELEMENTS (head));
   if (is_inside && is_torus)
     add_torus_places (&spec->torus, gpus, n, per_node, key);
   else
