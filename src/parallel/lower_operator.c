@@ -171,9 +171,11 @@ build_weight_operator (Build *b, const Chunk *c, guint i)
 static uint16_t
 build_tp_async (Build *b, int coll, uint64_t bytes, const char *name)
 {
+  const LsStrategy *s = b->l->s;
+  bool is_bulk = s->tp_overlap && (s->tp_async || s->tp_overlap_kind == LS_TP_OVERLAP_BULK);
   uint16_t op = build_tp (b, coll, bytes, LS_TAG_B, name);
-  g_array_index (b->ops, LsOp, op).has_margin = b->l->s->tp_overlap;
-  if (!b->l->s->tp_async && !b->l->s->tp_overlap)
+  g_array_index (b->ops, LsOp, op).has_margin = is_bulk;
+  if (!s->tp_async && !is_bulk)
     build_join (b, op);
   return op;
 }

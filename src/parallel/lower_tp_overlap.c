@@ -25,6 +25,11 @@
  * reduce-scatter beside the W GEMM, as without overlap (lower_operator.c). Bulk: only the
  * latter. Layers only, neither embedding nor logits, nor experts.
  *
+ * PyTorch's (ring with --tp-async 0). Inductor cuts a product whose left factor was gathered, and one whose result
+ * alone is reduced and scattered (torch/_inductor/fx_passes/micro_pipeline_tp.py). In the backward of
+ * a column-parallel layer the gathered input is the right factor of W, and what is scattered is a sum over weights
+ * (Q, K, V; gate, up): both collectives stay whole, and the compute stream waits for each.
+ *
  * Worked example: tp 4, a GEMM of 400 us, a move 60 us: pieces of 100 us hide all moves; an
  * all-gather before it would have added 3 * 60 us.
  *
@@ -33,7 +38,7 @@
  * a kernel on 16 SMs (method pipeline, 4 pieces); here as with ring_exchange. Partial sums go
  * to the next rank here, straight to their owner there: the same through NVSwitches. Bulk
  * collectives are NCCL's, save that the GEMM is launched on the SMs that they leave (set_sm_margin, in the
- * same file the default of all but ring_exchange). PyTorch cuts the backward of column-parallel layers in pieces too. */
+ * same file the default of all but ring_exchange). */
 #include "parallel/lower_state.h"
 
 bool
