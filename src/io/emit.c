@@ -80,6 +80,8 @@ ls_emit (const LsEmitJob *job, const char *target_name, char **ret_notes, GError
     emit_refuse (&e, "--apex-norm", "Megatron-LM's kernels until early 2022");
   if (job->strategy->batch_sync)
     emit_refuse (&e, "--batch-sync", "Megatron-LM's way until late 2023");
+  if (job->strategy->launch_blocking)
+    emit_note (&e, "CUDA_LAUNCH_BLOCKING=1 in the environment makes launches block");
   target->emit (&e, out);
   g_autoptr (GError) refused = NULL;
   if (!ls_diag_list_to_error (refusals, &refused)) {

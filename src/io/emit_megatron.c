@@ -133,8 +133,9 @@ static void
 add_p2p (Emit *e, GString *out)
 {
   const LsStrategy *s = e->s;
-  if (s->p2p == LS_P2P_SCATTER_GATHER || s->p2p == LS_P2P_NONE)
-    emit_refuse (e, s->p2p == LS_P2P_NONE ? "--p2p none" : "--p2p scatter-gather", "Megatron Core sends whole activations, batched or overlapped");
+  g_autofree char *kind = g_strdup_printf ("--p2p %s", ls_p2p_name (s->p2p));
+  if (s->p2p != LS_P2P_BATCHED && s->p2p != LS_P2P_OVERLAPPED)
+    emit_refuse (e, kind, "Megatron Core sends whole activations, batched or overlapped");
   if (s->vpp > 1 && s->p2p == LS_P2P_BATCHED && s->pp <= 2)
     emit_refuse (e, "--p2p batched", "with --vpp above 1 Megatron-LM wants more than 2 stages for it");
   if (s->vpp > 1 && s->p2p == LS_P2P_BATCHED)

@@ -137,8 +137,8 @@ add_pipeline (Emit *e, GString *out)
     add (out, "pipeline_parallel_schedule = \"%s\"", name);
   add (out, "pipeline_parallel_microbatch_size = %u", s->micro_batch);
   add_chunks (e, out);
-  if (s->p2p == LS_P2P_SCATTER_GATHER)
-    emit_refuse (e, "--p2p scatter-gather", "PyTorch's pipelines send whole activations");
+  if (s->p2p == LS_P2P_SCATTER_GATHER || s->p2p == LS_P2P_DEEPSPEED)
+    emit_refuse (e, s->p2p == LS_P2P_DEEPSPEED ? "--p2p deepspeed" : "--p2p scatter-gather", "PyTorch's pipelines send whole activations");
 }
 
 static void

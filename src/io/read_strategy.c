@@ -16,6 +16,7 @@ static const LsEnumName p2p_kinds[] = {
   { "batched", LS_P2P_BATCHED },
   { "scatter-gather", LS_P2P_SCATTER_GATHER },
   { "overlapped", LS_P2P_OVERLAPPED },
+  { "deepspeed", LS_P2P_DEEPSPEED },
   { "auto", LS_P2P_AUTO },
   { NULL },
 };
@@ -227,6 +228,7 @@ const LsField ls_strategy_fields[] = {
   ENUM (offload_to, offload_places, "cpu", "where it lives"),
   BOOL (apex_norm, "false", "layer norms run apex's kernels, as in Megatron-LM until early 2022, not those for long rows"),
   BOOL (batch_sync, "false", "each forward fetches its micro-batch, in which the host waits for the device, as in Megatron-LM until late 2023"),
+  BOOL (launch_blocking, "false", "the host waits for each op that it issues, as with CUDA_LAUNCH_BLOCKING=1"),
   BOOL (grad_fusion, "false", "weight-gradient GEMMs add to 16-bit gradients too, as Megatron-LM since 2023; to fp32 ones they always do"),
   BOOL (sp_save_gathered, "false", "with sp: keep the gathered inputs instead of gathering them again"),
   ENUM (tp_overlap_kind, tp_overlaps, "ring", "tp_overlap: beside GEMMs that do not need it, or pipelined with those that do too"),

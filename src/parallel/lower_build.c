@@ -37,6 +37,60 @@ build_find (Lower *l, const char *segment)
   return id ? GPOINTER_TO_UINT (id) - 1 : UINT32_MAX;
 }
 
+/* With CUDA_LAUNCH_BLOCKING=1 a launch returns when what it launched is over. */
+static bool
+is_launch (const LsOp *op)
+{
+  return op->kind == LS_OP_KERNEL || op->kind == LS_OP_COLLECTIVE || op->kind == LS_OP_P2P || op->kind == LS_OP_COPY;
+}
+
+/* Dependencies on ops that are elsewhere now. */
+static const LsDep *
+deps_moved (Build *b, const LsOp *op, const uint16_t *moved)
+{
+  LsDep *deps = ls_arena_new_array (b->l->plan->arena, LsDep, op->n_deps);
+  for (uint16_t d = 0; d < op->n_deps; d++) {
+    LsDep dep = op->deps[d];
+    deps[d] = (LsDep) { dep.kind, dep.kind == LS_DEP_STREAM ? dep.index : moved[dep.index] };
+  }
+  return deps;
+}
+
+static LsOp
+wait_for_op (Build *b, const LsOp *op, uint16_t index)
+{
+  LsDep *end = ls_arena_new_array (b->l->plan->arena, LsDep, 1);
+  *end = (LsDep) { LS_DEP_END, index };
+  LsOp wait = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "launch blocks");
+  wait.host = LS_HOST_SYNC;
+  wait.layer = op->layer;
+  wait.deps = end;
+  wait.n_deps = 1;
+  return wait;
+}
+
+/* Puts a wait of the host behind each op that is launched. */
+static void
+block_on_launches (Build *b)
+{
+  GArray *ops = g_array_new (FALSE, FALSE, sizeof (LsOp));
+  g_autofree uint16_t *moved = g_new (uint16_t, b->ops->len);
+  for (guint i = 0; i < b->ops->len; i++) {
+    LsOp op = g_array_index (b->ops, LsOp, i);
+    op.deps = deps_moved (b, &op, moved);
+    moved[i] = (uint16_t) ops->len;
+    g_array_append_val (ops, op);
+    if (!is_launch (&op))
+      continue;
+    LsOp wait = wait_for_op (b, &op, moved[i]);
+    g_array_append_val (ops, wait);
+  }
+  b->is_too_long |= ops->len > MAX_OPS;
+  g_array_set_size (ops, MIN (ops->len, MAX_OPS));
+  g_array_unref (b->ops);
+  b->ops = ops;
+}
+
 uint32_t
 build_finish (Build *b, const char *segment)
 {
@@ -44,6 +98,8 @@ build_finish (Build *b, const char *segment)
   g_autofree char *name = name_of_role (l, segment);
   if (b->next_deps->len > 0)
     build_barrier (b);
+  if (l->s->launch_blocking)
+    block_on_launches (b);
   if (b->is_too_long && !l->too_long)
     l->too_long = g_strdup (name);
   LsSegment seg = { .name = ls_arena_strdup (l->plan->arena, name), .n_ops = b->ops->len };
@@ -154,6 +210,17 @@ build_barrier (Build *b)
   LsOp op = op_blank (LS_OP_RECORD, LS_STREAM_COMPUTE, LS_TAG_SYNC, "join");
   op.event = LS_EVENT_NONE;
   build_op (b, op, NULL, 0);
+}
+
+void
+build_compute_sync (Build *b, const char *name)
+{
+  if (b->next_deps->len > 0)
+    build_barrier (b);
+  LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
+  LsOp op = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, name);
+  op.host = LS_HOST_SYNC;
+  build_op (b, op, &compute, 1);
 }
 
 void

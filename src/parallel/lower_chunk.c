@@ -87,14 +87,18 @@ hook_at (void (*f) (Build *b, DpPass *p, guint o), Build *b, DpPass *p, guint o)
 }
 
 /* Megatron-LM until late 2023: every stage calls get_batch () first, in which broadcast_data ()
- * reads the sizes of the arrays back from the device (megatron/mpu/data.py: sizes_cuda.cpu ()). */
+ * reads the sizes of the arrays back from the device (megatron/mpu/data.py: sizes_cuda.cpu ()). In
+ * DeepSpeed's pipeline the first and the last stage do (engine.py: _exec_load_micro_batch ()). */
+static bool
+reads_batch (const Lower *l, const Chunk *c)
+{
+  return l->s->batch_sync && (l->s->p2p != LS_P2P_DEEPSPEED || c->has_embedding || c->has_head);
+}
+
 static void
 read_batch (Build *b)
 {
-  LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
-  LsOp sync = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "sizes of a batch");
-  sync.host = LS_HOST_SYNC;
-  build_op (b, sync, &compute, 1);
+  build_compute_sync (b, "sizes of a batch");
   LsOp fetch = op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "batch");
   fetch.host = LS_HOST_BATCH;
   fetch.recorded = 0;
@@ -106,7 +110,7 @@ build_forward (Build *b, DpPass *p, const DpWay *way)
 {
   const Lower *l = b->l;
   const Chunk *c = p->c;
-  if (l->s->batch_sync)
+  if (reads_batch (l, c))
     read_batch (b);
   for (guint i = 0; i < c->operators->len; i++) {
     hook_at (way->before, b, p, i);

@@ -82,13 +82,20 @@ reduce_over (Build *b, DpGroup group, int coll, uint64_t numel, const char *name
 }
 
 uint16_t
+deepspeed_reduce_whole (Build *b, uint64_t numel, bool is_expert, uint16_t unit)
+{
+  DpGroup all = dp_all (b->l, is_expert);
+  if (all.n > 1)
+    dp_average (b, numel);
+  return reduce_over (b, all, COLL_ALL_REDUCE, numel, "grad all-reduce", unit);
+}
+
+uint16_t
 deepspeed_reduce (Build *b, uint64_t numel, bool is_expert, bool is_last, uint16_t unit)
 {
   const Lower *l = b->l;
   if (dp_all (l, is_expert).n > 1)
     dp_average (b, numel);
-  if (l->s->zero_stage == 0)
-    return reduce_over (b, dp_all (l, is_expert), COLL_ALL_REDUCE, numel, "grad all-reduce", unit);
   DpGroup shard = dp_shard (l, is_expert), replica = dp_replica (l, is_expert);
   uint16_t op = reduce_over (b, shard, COLL_REDUCE_SCATTER, numel, "grad reduce-scatter", unit);
   if (!is_last)

@@ -23,8 +23,9 @@ void deepspeed_copy_gradients (Build *b, const char *name, uint64_t numel);
 /* The host makes n views. */
 void deepspeed_views (Build *b, uint64_t n);
 
-/* Reduces numel gradients, which the ranks that share them have whole: stage 0 over all;
- * else each rank of a shard gets its part (ret_op the last op of it; NO_OP with one rank), and,
+/* Averages and sums numel gradients over the ranks that share them, of which each gets all; NO_OP with one rank. */
+uint16_t deepspeed_reduce_whole (Build *b, uint64_t numel, bool is_expert, uint16_t unit);
+/* The same where each rank of a shard gets its part (returns the last op of it; NO_OP with one rank), and,
  * where is_last, the replicas sum up their parts. */
 uint16_t deepspeed_reduce (Build *b, uint64_t numel, bool is_expert, bool is_last, uint16_t unit);
 

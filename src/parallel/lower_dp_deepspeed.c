@@ -17,6 +17,11 @@
  *     compute  B B B | copy B B B | wait, copy B B ...
  *     dp               [ bucket 0 ]  [ bucket 1 ]
  *
+ * Stage 1 of bf16 weights with fp32 gradients (runtime/bf16_optimizer.py; BLOOM's). Gradients are one
+ * flat fp32 tensor, to which each micro-batch adds (model/operators_build.c). Behind the last one all
+ * of it is averaged, all-reduced, although a rank needs its part only, and copied back; nothing overlaps
+ * (engine.py: _bf16_reduce_grads (), buffered_allreduce_fallback (), allreduce_and_copy ()).
+ *
  * Each rank updates its part, and parameters are gathered in chunks of about
  * allgather_bucket elements, as many as fit whole.
  *
@@ -45,10 +50,17 @@ typedef struct {
 
 enum { BUFFER_IPG };
 
+/* Stage 1 with 16-bit weights and fp32 gradients is another optimizer's. */
+static bool
+has_flat_gradients (const Lower *l)
+{
+  return l->shard.grad_is_cast && l->s->zero_stage == 1;
+}
+
 static bool
 overlaps (const Lower *l)
 {
-  return l->s->dp_overlap && l->mesh.pp == 1;
+  return l->s->dp_overlap && l->mesh.pp == 1 && !has_flat_gradients (l);
 }
 
 /* A pass in which gradients are reduced; else all are at the end of the step. */
@@ -171,7 +183,7 @@ all_reduce (Build *b, const Chunk *c, bool is_expert)
       if (numel <= l->s->reduce_bucket)
         continue;
       deepspeed_copy_gradients (b, "grad-flatten", numel);
-      build_join (b, deepspeed_reduce (b, numel, is_expert, true, unit++));
+      build_join (b, deepspeed_reduce_whole (b, numel, is_expert, unit++));
       deepspeed_copy_gradients (b, "grad-unflatten", numel);
       numel = 0;
     }
@@ -179,8 +191,20 @@ all_reduce (Build *b, const Chunk *c, bool is_expert)
   if (numel == 0)
     return;
   deepspeed_copy_gradients (b, "grad-flatten", numel);
-  build_join (b, deepspeed_reduce (b, numel, is_expert, true, unit));
+  build_join (b, deepspeed_reduce_whole (b, numel, is_expert, unit));
   deepspeed_copy_gradients (b, "grad-unflatten", numel);
+}
+
+static void
+all_reduce_flat (Build *b, uint32_t pp_rank)
+{
+  for (int is_expert = 0; is_expert < 2; is_expert++) {
+    uint64_t numel = dp_params_of_rank (b->l, pp_rank, is_expert);
+    if (numel == 0 || dp_all (b->l, is_expert).n == 1)
+      continue;
+    build_join (b, deepspeed_reduce_whole (b, numel, is_expert, 0));
+    deepspeed_copy_gradients (b, "grad-copy-back", numel);
+  }
 }
 
 static void
@@ -198,6 +222,10 @@ static void
 reduce_rest (Build *b, uint32_t pp_rank)
 {
   Lower *l = b->l;
+  if (has_flat_gradients (l)) {
+    all_reduce_flat (b, pp_rank);
+    return;
+  }
   for (uint32_t c = 0; c < l->n_chunks; c++) {
     const Chunk *chunk = chunk_at (l, pp_rank, c);
     if (l->s->zero_stage == 0)

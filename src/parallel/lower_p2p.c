@@ -32,7 +32,8 @@
 bool
 scatters (const Lower *l)
 {
-  return l->s->p2p == LS_P2P_SCATTER_GATHER && l->mesh.tp > 1 && !l->shard.sp;
+  bool has_slices = l->s->p2p == LS_P2P_SCATTER_GATHER || l->s->p2p == LS_P2P_DEEPSPEED;
+  return has_slices && l->mesh.tp > 1 && !l->shard.sp;
 }
 
 uint64_t

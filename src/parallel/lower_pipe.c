@@ -1,7 +1,7 @@
 /* parallel/lower_pipe.c — a pipeline rank's program: the schedule's actions and
  * the p2p between them. 1F1B and interleaved 1F1B communicate by Megatron-LM's own recipes
- * (lower_megatron.c), PipeDream in the background (lower_pipedream.c), all other schedules as
- * lower_p2p.c says.
+ * (lower_megatron.c) or DeepSpeed's (lower_pipe_deepspeed.c), PipeDream in the background
+ * (lower_pipedream.c), all other schedules as lower_p2p.c says.
  *
  * A pair (DualPipe's forward with a backward) is its forward, then its backward: kernels of
  * both run one after the other on the compute stream. Nothing stands between the two: what the
@@ -144,6 +144,8 @@ pipe_actions (Pipe *p)
       pipe_add_action (p, pipe_action (p, i));
   else if (p->l->posts)
     pipe_posted (p);
+  else if (p->l->s->p2p == LS_P2P_DEEPSPEED)
+    pipe_deepspeed (p);
   else
     pipe_megatron (p);
 }

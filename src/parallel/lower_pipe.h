@@ -3,6 +3,7 @@
  *
  *     lower_pipe.c       any order, with p2p where lower_p2p.c puts it
  *     lower_megatron.c   1F1B and interleaved 1F1B, as Megatron-LM communicates
+ *     lower_pipe_deepspeed.c  1F1B, as DeepSpeed does
  *     lower_pipedream.c  1F1B without a flush */
 #ifndef LS_PARALLEL_LOWER_PIPE_H
 #define LS_PARALLEL_LOWER_PIPE_H
@@ -37,6 +38,9 @@ void pipe_add_action (Pipe *p, const LsAction *a);
 
 /* lower_megatron.c */
 void pipe_megatron (Pipe *p);
+
+/* lower_pipe_deepspeed.c */
+void pipe_deepspeed (Pipe *p);
 
 /* lower_pipedream.c: the whole program */
 void pipe_pipedream (Pipe *p);

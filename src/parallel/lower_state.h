@@ -116,6 +116,8 @@ void build_join_stream (Build *b, LsStream stream);
 /* An empty op on the compute stream that carries the joins; for segments that
  * end in communication which later segments must wait for. */
 void build_barrier (Build *b);
+/* The host waits for the compute stream, and what it has joined. */
+void build_compute_sync (Build *b, const char *name);
 /* The host waits for all streams that this strategy uses (torch.cuda.synchronize). */
 void build_device_sync (Build *b);
 void build_buffer (Build *b, uint16_t op, uint16_t id, LsMemCategory category, uint64_t bytes, bool is_free);

@@ -18,6 +18,7 @@ static const char *const p2p_names[] = {
   [LS_P2P_BATCHED] = "batched",
   [LS_P2P_SCATTER_GATHER] = "scatter-gather",
   [LS_P2P_OVERLAPPED] = "overlapped",
+  [LS_P2P_DEEPSPEED] = "deepspeed",
 };
 
 static const char *const recompute_names[] = {

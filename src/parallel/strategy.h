@@ -25,7 +25,7 @@ typedef enum {
   LS_DP_XLA_FSDP,
 } LsDpKind;
 
-typedef enum { LS_P2P_AUTO, LS_P2P_NONE, LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, LS_P2P_OVERLAPPED } LsP2p;
+typedef enum { LS_P2P_AUTO, LS_P2P_NONE, LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, LS_P2P_OVERLAPPED, LS_P2P_DEEPSPEED } LsP2p;
 typedef enum { LS_RECOMPUTE_NONE, LS_RECOMPUTE_SELECTIVE, LS_RECOMPUTE_FULL } LsRecompute;
 
 /* What selective recomputation drops: a set of these bits. */
@@ -124,6 +124,7 @@ typedef struct {
 
   bool apex_norm;        /* layer norms run apex's kernels of before 2022          */
   bool batch_sync;       /* each forward fetches its micro-batch and waits for the device in it, as Megatron-LM until late 2023 */
+  bool launch_blocking;  /* the host waits for each op that it issues: CUDA_LAUNCH_BLOCKING=1 */
   bool p2p_warmup_flush; /* overlapped p2p in warm-up and cool-down too         */
   bool post_validation;  /* nobody waits for the norm: checked a step later     */
 } LsStrategy;

@@ -447,6 +447,10 @@ check_pipeline (const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches,
   if (s->p2p == LS_P2P_OVERLAPPED && strcmp (s->schedule, "1f1b") == 0)
     conflict (diags, "/p2p", "expected batched or scatter-gather, as 1f1b waits for every p2p (Megatron-LM overlaps"
               " it only with interleaved-1f1b); got overlapped");
+  if (s->p2p == LS_P2P_DEEPSPEED && strcmp (s->schedule, "1f1b") != 0)
+    conflict (diags, "/p2p", "expected another kind with %s, as DeepSpeed's pipeline engine has 1f1b only; got deepspeed", s->schedule);
+  if (s->p2p == LS_P2P_DEEPSPEED && s->sp)
+    conflict (diags, "/p2p", "expected another kind with sequence parallelism (sp), whose activations are cut already; got deepspeed");
 
   const LsSched *sched = check_schedule (s, diags);
   if (!sched)

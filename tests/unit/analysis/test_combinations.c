@@ -81,9 +81,10 @@ draw_pipeline (GRand *rand, LsStrategy *s)
       n++;
     s->schedule = g_strdup (ls_sched_at ((guint) g_rand_int_range (rand, 0, (gint32) n))->name);
   }
-  s->p2p = chance (rand, 0.3) ? (int) pick (rand, 3, (uint32_t[]) { LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, LS_P2P_OVERLAPPED })
+  s->p2p = chance (rand, 0.3) ? (int) pick (rand, 4, (uint32_t[]) { LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, LS_P2P_OVERLAPPED, LS_P2P_DEEPSPEED })
                               : LS_P2P_AUTO;
   s->post_validation = chance (rand, 0.1);
+  s->launch_blocking = chance (rand, 0.1);
 }
 
 /* Chunks of unequal length, some of them empty. */
@@ -289,6 +290,7 @@ rules_of_pipeline (const Ask *a, Broken *b)
   rule (b, !lacks_stages && !ls_sched_refusal (sched, &shape) && !ls_sched_job_refusal (sched, &s, &a->model, a->n_micro_batches),
         "/schedule");
   rule (b, s.pp == 1 || s.p2p != LS_P2P_OVERLAPPED || strcmp (name, "1f1b") != 0, "/p2p");
+  rule (b, s.pp == 1 || s.p2p != LS_P2P_DEEPSPEED || (strcmp (name, "1f1b") == 0 && !(s.sp && s.tp > 1)), "/p2p");
   bool fits = a->model.n_layers % (s.pp * s.vpp) == 0 || (a->model.n_layers + 2) % (s.pp * s.vpp) == 0;
   if (s.layers_per_chunk)
     rule (b, s.n_layers_per_chunk == s.pp * s.vpp && !has_gap (&s), "/layers_per_chunk");

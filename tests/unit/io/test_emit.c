@@ -60,6 +60,7 @@ static const Case all_cases[] = {
   { "megatron", "pp=4 vpp=2 p2p=overlapped p2p-warmup-flush=1", "  --overlap-p2p-communication-warmup-flush\n" },
   { "megatron", "pp=4 vpp=2 p2p=overlapped", "  --num-virtual-stages-per-pipeline-rank 2\n" },
   { "megatron", "pp=4 p2p=scatter-gather", "!--p2p scatter-gather" },
+  { "megatron", "pp=4 p2p=deepspeed", "!--p2p deepspeed" },
   { "megatron", "pp=4 schedule=gpipe", "!--schedule gpipe" },
   { "megatron", "pp=4 layers-per-chunk=1,3,3,1", "  --pipeline-model-parallel-layout 'Et|t*3|t*3|tL'\n" },
   { "megatron", "pp=2 post-validation=1", "!--post-validation" },

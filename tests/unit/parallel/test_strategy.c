@@ -163,6 +163,7 @@ SET (no_reduction, s->dp_kind = LS_DP_NONE)
 SET (sharded_ddp, s->dp_kind = LS_DP_DDP; s->zero_stage = 1)
 SET (stages_that_do_not_talk, s->pp = 8; s->p2p = LS_P2P_NONE)
 SET (overlap_where_1f1b_waits, s->pp = 8; s->p2p = LS_P2P_OVERLAPPED)
+SET (deepspeed_beside_sp, s->tp = 2; s->pp = 4; s->sp = true; s->p2p = LS_P2P_DEEPSPEED)
 SET (byte_training, s->dtype = LS_DTYPE_BYTE)
 SET (other_gradients, s->dtype = LS_DTYPE_FP16; s->grad_dtype = LS_DTYPE_BF16)
 SET (short_gradients, s->dtype = LS_DTYPE_FP32; s->grad_dtype = LS_DTYPE_BF16)
@@ -220,6 +221,8 @@ what_is_illegal_is_refused_with_its_rule (void)
     { &gpt3, 8, overlap_where_1f1b_waits,
       "error: /p2p: expected batched or scatter-gather, as 1f1b waits for every p2p (Megatron-LM overlaps it only with"
       " interleaved-1f1b); got overlapped\n" },
+    { &gpt3, 8, deepspeed_beside_sp,
+      "error: /p2p: expected another kind with sequence parallelism (sp), whose activations are cut already; got deepspeed\n" },
     { &gpt3, 8, byte_training, "error: /dtype: expected fp16, bf16, fp8 or fp32; got byte\n" },
     { &gpt3, 8, other_gradients, "error: /grad_dtype: expected fp16 or fp32 with dtype fp16; got bf16\n" },
     { &gpt3, 8, short_gradients, "error: /grad_dtype: expected fp32 with dtype fp32; got bf16\n" },

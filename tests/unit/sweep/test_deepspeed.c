@@ -38,6 +38,23 @@ a_step_moves_k_times_the_model (void)
   check_k (PLAIN ONCE "--zero 3 --global-batch 8 --reduce-bucket 3000000", 3);
 }
 
+/* The bf16 optimizer all-reduces fp32, 4 of 2 bytes each way, and gathers 16 bits. */
+static void
+flat_fp32_gradients_are_all_reduced (void)
+{
+  check_k (PLAIN "--zero 1 --grad-dtype fp32 --global-batch 8", 2 * 2 + 1);
+  check_k (PLAIN "--zero 1 --grad-dtype fp32 --global-batch 24", 2 * 2 + 1);
+  DpRun r = dp_run (PLAIN "--zero 1 --grad-dtype fp32 --global-batch 8", dp_untied);
+  if (r.result) {
+    g_autoptr (GPtrArray) spans = dp_spans (&r);
+    guint n = 0;
+    for (guint i = 0; i < spans->len; i++)
+      n += strcmp (dp_name (&r, spans->pdata[i]), "grad all-reduce") == 0;
+    LS_CHECK_INT (n, ==, 1);
+  }
+  dp_clear (&r);
+}
+
 static void
 three_micro_batches_reduce_as_their_stage_does (void)
 {
@@ -474,7 +491,7 @@ a_server_sends_to_everybody (void)
   dp_clear (&r);
 }
 
-LS_TEST_MAIN ("deepspeed", LS_TEST (a_step_moves_k_times_the_model), LS_TEST (three_micro_batches_reduce_as_their_stage_does),
+LS_TEST_MAIN ("deepspeed", LS_TEST (a_step_moves_k_times_the_model), LS_TEST (flat_fp32_gradients_are_all_reduced), LS_TEST (three_micro_batches_reduce_as_their_stage_does),
               LS_TEST (what_is_reused_soon_is_gathered_once), LS_TEST (recomputation_gathers_once_more),
               LS_TEST (groups_shard_inside_and_sum_over_replicas), LS_TEST (model_states_shrink_as_in_the_paper),
               LS_TEST (stage_2_holds_two_buckets), LS_TEST (a_bucket_hides_behind_a_long_backward),
