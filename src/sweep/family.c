@@ -20,8 +20,15 @@ static bool
 trains_with_dropout (const char *family)
 {
   static const char *const families[]
-    = { "korth", "mtnlg", "sc21-t1", "sc21-t2", "vtrain-multi", "vtrain-single", "zb", NULL };
+    = { "bloom", "korth", "mtnlg", "sc21-t1", "sc21-t2", "vtrain-multi", "vtrain-single", "zb", NULL };
   return g_strv_contains (families, family);
+}
+
+/* Pipelines of DeepSpeed's engine, with its bf16 optimizer. */
+static bool
+is_of_deepspeed (const char *family)
+{
+  return strcmp (family, "bloom") == 0 || strcmp (family, "mtnlg") == 0;
 }
 
 /* Narayanan et al. of 2021, and Megatron-DeepSpeed, which branched off then. */
@@ -45,7 +52,7 @@ ls_family_software (const char *family, LsSoftware said)
 bool
 ls_family_tp_async (const char *family)
 {
-  return !is_of_2021 (family);
+  return !is_of_2021 (family) && strcmp (family, "titan") != 0;
 }
 
 bool
@@ -76,7 +83,27 @@ int
 ls_family_p2p (const char *family, int column)
 {
   bool is_megatron = strcmp (family, "korth") == 0 || g_str_has_prefix (family, "vtrain-");
-  return is_megatron && column == LS_P2P_BATCHED ? LS_P2P_SCATTER_GATHER : column;
+  if (column != LS_P2P_BATCHED)
+    return column;
+  return is_of_deepspeed (family) ? LS_P2P_DEEPSPEED : is_megatron ? LS_P2P_SCATTER_GATHER : column;
+}
+
+int
+ls_family_dp_kind (const char *family, int column)
+{
+  return is_of_deepspeed (family) ? LS_DP_DEEPSPEED : column;
+}
+
+uint32_t
+ls_family_zero_stage (const char *family, uint32_t column)
+{
+  return is_of_deepspeed (family) ? 1 : column;
+}
+
+bool
+ls_family_launch_blocking (const char *family)
+{
+  return strcmp (family, "bloom") == 0;
 }
 
 int

@@ -9,8 +9,9 @@
  *   relu2   LayerNorm, rotary positions, no biases, untied (Nemotron)
  *
  * Dropout: the runs of Megatron-LM's GPT (Narayanan et al. 2021, Korthikanti et
- * al. 2022, Megatron-Turing NLG, vTrain, zero bubble) train with it; BLOOM has
- * ALiBi positions and none (Le Scao et al. 2022); the others have none.
+ * al. 2022, Megatron-Turing NLG, vTrain, zero bubble) train with it, and so does BLOOM, whose positions
+ * are ALiBi ("default Megatron-LM dropout settings are inherited", 0.1 both: bigscience-workshop/bigscience,
+ * train/tr11-176B-ml/README.md; its tr11-176B-ml.slurm sets none); the others have none.
  *
  * MaxText: its models have gated MLPs and heads of 128 (configs/base.yml: mlp_activations, head_dim), although
  * the rows say gelu and nothing of heads: 32 layers of 8192, 28672 are 31.4e9 parameters with three
@@ -20,7 +21,7 @@
  * ColumnParallelLinearWithAsyncAllreduce (between late 2021 and February 2022). The
  * runs of Narayanan et al. (April 2021) come before it, and Megatron-DeepSpeed, which
  * vTrain, Megatron-Turing NLG and BLOOM used, leaves it off
- * (deepspeedai/Megatron-DeepSpeed, issue 447). The automatic schedules of zero bubble step
+ * (deepspeedai/Megatron-DeepSpeed, issue 447). torchtitan's is PyTorch's, which waits (parallel/lower_tp_overlap.c). The automatic schedules of zero bubble step
  * the optimizer without waiting for the global gradient norm, which is validated later (Qi
  * et al. 2024, section 4), except where the row is there to compare that (-sync, table 7). llm-foundry
  * trains with Composer, whose FSDP prefetches behind a backward (FSDPConfig.backward_prefetch,
@@ -38,8 +39,14 @@
  * Megatron-LM sends slices between stages unless told not to (scatter_gather_tensors_in_pipeline, on in its arguments.py of
  * 2021 to 2023; no effect with tp 1 or sequence parallelism). The rows of Korthikanti et al. and vTrain say batched, for
  * want of a word about it. In vTrain's (pool) rows whole tensors over four NICs would cost 7 to 10 % of a step with 16 stages: 083, 087
- * and 103 come out 12.8, 13.9 and 8.4 % too slow with them, 4.5, 3.7 and 2.7 % with slices. DeepSpeed's pipeline, of BLOOM and
- * Megatron-Turing NLG, sends whole tensors.
+ * and 103 come out 12.8, 13.9 and 8.4 % too slow with them, 4.5, 3.7 and 2.7 % with slices.
+ *
+ * BLOOM and Megatron-Turing NLG ran DeepSpeed's pipeline (parallel/lower_pipe_deepspeed.c), which is data parallel
+ * itself. BLOOM's optimizer is BF16_Optimizer, which is stage 1 whatever the configuration says (README as above);
+ * that of Megatron-Turing NLG, bf16 as well, is not stated, and taken to be the same: between its rows, of 240, 192 and 160
+ * micro-batches (60.1, 50.2 and 44.4 s; pool), one takes 196 ms; 172 are predicted where a GEMM adds to fp32 gradients, 190 with
+ * that optimizer. BLOOM ran with CUDA_LAUNCH_BLOCKING=1, "or the training will hang" (tr11-176B-ml.slurm), its tuning runs
+ * on 40 and more nodes too (chronicles-prequel.md).
  *
  * What zero bubble's tables do not state, their own figures tell (caveat of the rows: "vocab and attention kernel not
  * stated"). Attention is not flash: 1F1B printed 39, 32 and 43 GB for 6.2B, 14.6B and 28.3B (table 4), a rank's
@@ -103,6 +110,13 @@ int ls_family_attention (const char *family, int column);
 
 /* How stages exchange activations where the column says batched (--p2p): LsP2p. */
 int ls_family_p2p (const char *family, int column);
+
+/* Which software is data parallel (--dp-kind, LsDpKind; --zero), where the columns say another. */
+int ls_family_dp_kind (const char *family, int column);
+uint32_t ls_family_zero_stage (const char *family, uint32_t column);
+
+/* Whether the host waited for each op (--launch-blocking). */
+bool ls_family_launch_blocking (const char *family);
 
 /* When FSDP1 gathers ahead in the backward (--backward-prefetch): LsPrefetch. */
 int ls_family_backward_prefetch (const char *family);

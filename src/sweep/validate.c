@@ -135,6 +135,9 @@ choose (LsValidationRun *v, const char *split, const GRegex *only)
     c->strategy.grad_fusion = ls_family_grad_fusion (family);
     c->strategy.attention = ls_family_attention (family, c->strategy.attention);
     c->strategy.p2p = ls_family_p2p (family, c->strategy.p2p);
+    c->strategy.dp_kind = ls_family_dp_kind (family, c->strategy.dp_kind);
+    c->strategy.zero_stage = ls_family_zero_stage (family, c->strategy.zero_stage);
+    c->strategy.launch_blocking = ls_family_launch_blocking (family);
     c->strategy.backward_prefetch = ls_family_backward_prefetch (family);
     c->strategy.collective_lists = c->strategy.zero_stage == 3 && ls_family_collective_lists (family);
     c->strategy.grad_norm = ls_family_grad_norm (c->id, c->strategy.schedule);

@@ -46,7 +46,7 @@ only_the_gpt_papers_train_with_dropout (void)
   ls_family_complete_model ("mpt", &mpt);
   ls_family_complete_model ("bloom", &bloom);
   LS_CHECK (!mpt.dropout && mpt.position == LS_POSITION_LEARNED);
-  LS_CHECK (!bloom.dropout && bloom.position == LS_POSITION_ALIBI);
+  LS_CHECK (bloom.dropout && bloom.position == LS_POSITION_ALIBI);
 }
 
 /* The rows say gelu; 31.4e9 parameters need a third matrix, 15.7e9 heads of 128. */
@@ -63,6 +63,7 @@ older_software_blocks_on_its_backward_collectives (void)
 {
   LS_CHECK (ls_family_tp_async ("korth") && ls_family_tp_async ("dgxc") && ls_family_tp_async (""));
   LS_CHECK (!ls_family_tp_async ("sc21-t1") && !ls_family_tp_async ("vtrain-multi") && !ls_family_tp_async ("bloom"));
+  LS_CHECK (!ls_family_tp_async ("titan"));
 }
 
 static void
@@ -79,7 +80,19 @@ megatron_sends_slices_where_nobody_says_otherwise (void)
   LS_CHECK_INT (ls_family_p2p ("vtrain-multi", LS_P2P_BATCHED), ==, LS_P2P_SCATTER_GATHER);
   LS_CHECK_INT (ls_family_p2p ("korth", LS_P2P_BATCHED), ==, LS_P2P_SCATTER_GATHER);
   LS_CHECK_INT (ls_family_p2p ("vtrain-multi", LS_P2P_NONE), ==, LS_P2P_NONE);
-  LS_CHECK_INT (ls_family_p2p ("bloom", LS_P2P_BATCHED), ==, LS_P2P_BATCHED);
+  LS_CHECK_INT (ls_family_p2p ("sc21-t1", LS_P2P_BATCHED), ==, LS_P2P_BATCHED);
+}
+
+static void
+pipelines_of_deepspeed_have_its_optimizer (void)
+{
+  LS_CHECK_INT (ls_family_p2p ("bloom", LS_P2P_BATCHED), ==, LS_P2P_DEEPSPEED);
+  LS_CHECK_INT (ls_family_p2p ("mtnlg", LS_P2P_NONE), ==, LS_P2P_NONE);
+  LS_CHECK_INT (ls_family_dp_kind ("mtnlg", LS_DP_MEGATRON), ==, LS_DP_DEEPSPEED);
+  LS_CHECK_INT (ls_family_zero_stage ("mtnlg", 0), ==, 1);
+  LS_CHECK_INT (ls_family_dp_kind ("korth", LS_DP_MEGATRON), ==, LS_DP_MEGATRON);
+  LS_CHECK_INT (ls_family_zero_stage ("sc21-t2", 3), ==, 3);
+  LS_CHECK (ls_family_launch_blocking ("bloom") && !ls_family_launch_blocking ("mtnlg"));
 }
 
 /* What table 4 prints: 12 L h^2 + h V parameters in billions. */
@@ -162,6 +175,6 @@ llm_foundry_gives_views_and_computes_its_loss_again (void)
 LS_TEST_MAIN ("sweep/family", LS_TEST (llm_foundry_gives_views_and_computes_its_loss_again), LS_TEST (rows_run_the_attention_that_their_source_names), LS_TEST (composer_prefetches_behind_a_backward), LS_TEST (families_are_leading_letters_or_named_pairs),
               LS_TEST (the_mlp_tells_the_architecture), LS_TEST (only_the_gpt_papers_train_with_dropout),
               LS_TEST (maxtext_has_gated_mlps_and_heads_of_128), LS_TEST (older_software_blocks_on_its_backward_collectives), LS_TEST (simumax_says_what_it_ran), LS_TEST (early_zero3_uses_lists),
-              LS_TEST (software_of_2021_has_its_kernels_and_its_batches), LS_TEST (megatron_sends_slices_where_nobody_says_otherwise),
+              LS_TEST (software_of_2021_has_its_kernels_and_its_batches), LS_TEST (megatron_sends_slices_where_nobody_says_otherwise), LS_TEST (pipelines_of_deepspeed_have_its_optimizer),
               LS_TEST (zero_bubble_is_what_its_own_figures_say),
               LS_TEST (automatic_zero_bubble_validates_its_norm_later))
