@@ -20,7 +20,7 @@ typedef struct {
 } Fixture;
 
 static void
-fixture_init (Fixture *x, uint32_t seq, bool overlaps, int kind)
+fixture_init (Fixture *x, uint32_t seq, bool overlaps, int kind, bool waits)
 {
   LsClusterSpec spec = tiny_dgx (1);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
@@ -38,6 +38,7 @@ fixture_init (Fixture *x, uint32_t seq, bool overlaps, int kind)
   x->s.sp = true;
   x->s.tp_overlap = overlaps;
   x->s.tp_overlap_kind = kind;
+  x->s.tp_async = !waits;
   LS_CHECK (ls_strategy_resolve (&x->s, &x->model, TP, 8, diags));
   x->plan = ls_lower (&x->model, &x->s, NULL, &error);
   ls_run_options_init (&options);
@@ -99,7 +100,7 @@ static void
 gathered_rows_come_while_others_are_multiplied (void)
 {
   Fixture x;
-  fixture_init (&x, 8192, true, LS_TP_OVERLAP_RING);
+  fixture_init (&x, 8192, true, LS_TP_OVERLAP_RING, false);
   Pieces p = pieces_of (&x, "qkv");
   LS_CHECK_INT (p.piece[0].start, <=, p.move[0].end);
   for (uint32_t i = 0; i + 1 < TP; i++) {
@@ -116,7 +117,7 @@ static void
 computed_rows_leave_while_others_are_multiplied (void)
 {
   Fixture x;
-  fixture_init (&x, 8192, true, LS_TP_OVERLAP_RING);
+  fixture_init (&x, 8192, true, LS_TP_OVERLAP_RING, false);
   Pieces p = pieces_of (&x, "fc2");
   for (uint32_t i = 0; i + 1 < TP; i++) {
     LS_CHECK_INT (p.move[i].start, >=, p.piece[i].end);
@@ -130,7 +131,7 @@ exposed (uint32_t seq, bool overlaps, int kind, LsTime *ret_step)
 {
   LsTime parts[LS_N_PARTS] = { 0 };
   Fixture x;
-  fixture_init (&x, seq, overlaps, kind);
+  fixture_init (&x, seq, overlaps, kind, false);
   if (x.t)
     ls_breakdown (x.t, parts);
   *ret_step = x.t ? x.t->window_end - x.t->window_start : 0;
@@ -152,5 +153,32 @@ less_shows (void)
   LS_CHECK_INT (ring_step, <, plain_step);
 }
 
+/* Kernels of rank 0 that run while a whole collective moves. */
+static guint
+n_beside_collectives (bool waits)
+{
+  Fixture x;
+  fixture_init (&x, 8192, true, LS_TP_OVERLAP_RING, waits);
+  const LsRankSpans *r = &x.t->ranks[0];
+  guint n = 0;
+  for (uint32_t i = 0; i < r->n; i++) {
+    const LsOp *coll = ls_span_op (x.t, 0, &r->spans[i]);
+    bool is_whole = coll->kind == LS_OP_COLLECTIVE && (coll->coll == LS_COLL_ALL_GATHER || coll->coll == LS_COLL_REDUCE_SCATTER);
+    for (uint32_t j = 0; is_whole && j < r->n; j++)
+      n += ls_span_op (x.t, 0, &r->spans[j])->kind == LS_OP_KERNEL && r->spans[j].start < r->spans[i].end
+           && r->spans[j].end > r->spans[i].matched;
+  }
+  fixture_clear (&x);
+  return n;
+}
+
+/* PyTorch's: pieces where a product can be cut, nothing beside what cannot. */
+static void
+collectives_that_stay_whole_block_where_asked (void)
+{
+  LS_CHECK_INT (n_beside_collectives (false), >, 0);
+  LS_CHECK_INT (n_beside_collectives (true), ==, 0);
+}
+
 LS_TEST_MAIN ("tp_overlap", LS_TEST (gathered_rows_come_while_others_are_multiplied), LS_TEST (computed_rows_leave_while_others_are_multiplied),
-              LS_TEST (less_shows))
+              LS_TEST (less_shows), LS_TEST (collectives_that_stay_whole_block_where_asked))
