@@ -90,7 +90,7 @@ static uint64_t
 message_bytes (const LsBounds *b, const LsStrategy *s)
 {
   const LsShard shard = bound_shard (s);
-  bool scatters = s->p2p == LS_P2P_SCATTER_GATHER && !shard.sp;
+  bool scatters = (s->p2p == LS_P2P_SCATTER_GATHER || s->p2p == LS_P2P_DEEPSPEED) && !shard.sp;
   return ls_boundary_bytes (b->model, &shard) / (scatters ? s->tp : 1);
 }
 
