@@ -3,8 +3,9 @@
  *
  * FLOPs are those of matrix products and attention. Kernels that stream through
  * memory have 0: a handful of vector operations per element never binds before
- * the bytes do, and HFU counts matrix FLOPs only. An exception is dropout, whose
- * random numbers take about as long as its bytes. */
+ * the bytes do, and HFU counts matrix FLOPs only. Exceptions are dropout, whose
+ * random numbers take about as long as its bytes, and kernels of 2021: apex's norms and
+ * TorchScript's GELU. */
 #ifndef LS_MODEL_OPERATORS_BUILD_H
 #define LS_MODEL_OPERATORS_BUILD_H
 

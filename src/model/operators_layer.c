@@ -116,16 +116,44 @@ static const Activation activations[] = {
   [LS_MLP_SWIGLU] = { "swiglu", "bias-swiglu", "swiglu-bwd", 2 },
 };
 
+/* Megatron-LM of the unfused path has TorchScript fuse bias and GELU, in the approximation with tanh. What that makes
+ * does not keep up with memory: 2^25 elements took 133.2 us forward on an A100-40GB (csarofeen/pytorch, issue
+ * 888, 2021, the fuser that was the default then; 2^27 take 0.5 ms in EleutherAI/cookbook, benchmarks/sizing/sample_results/
+ * transformer.out, whose GPU is not named). Less 2 us a launch, at 1357 GB/s and overlapping as for apex's
+ * norms (operators_build.c),
+ *
+ *     3.91^p = 2.95^p + a^p    in ps per element
+ *
+ * leaves a = 2.15 ps, or 42 FLOPs at 19.5 TFLOP/s. No time of that fuser's backward is printed. Of nvFuser's there are
+ * both, 243.1 and 262.7 us, in which the backward computes for 0.93 of the time of the forward. */
+#define JIT_GELU_FWD_FLOPS 42.0
+#define JIT_GELU_BWD_FLOPS 39.0
+
+static bool
+is_jit_gelu (const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  return m->mlp == LS_MLP_GELU && m->linear_bias && cut->shard->attention == LS_ATTENTION_UNFUSED;
+}
+
+static LsKernel
+activation_stream (const LsCut *cut, const char *name, uint64_t rows, uint64_t cols, uint32_t n_tensors,
+                   double jit_flops)
+{
+  LsKernel kernel = ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, rows, cols, n_tensors * cut->elt);
+  if (is_jit_gelu (cut))
+    kernel.flops = jit_flops * (double) rows * (double) cols;
+  return kernel;
+}
+
 void
 ls_operator_activation (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t cols)
 {
   const Activation *a = &activations[cut->model->mlp];
-  uint32_t fwd_tensors = a->n_inputs + 1;
-  uint32_t bwd_tensors = 2 * a->n_inputs + 1;
+  const char *fwd = cut->model->linear_bias ? a->fwd_bias : a->fwd;
 
-  ls_operator_fwd (op, ls_cut_stream (cut, cut->model->linear_bias ? a->fwd_bias : a->fwd,
-                                      LS_KERNEL_ELEMENTWISE, rows, cols, fwd_tensors * cut->elt));
-  ls_operator_igrad (op, ls_cut_stream (cut, a->bwd, LS_KERNEL_ELEMENTWISE, rows, cols, bwd_tensors * cut->elt));
+  ls_operator_fwd (op, activation_stream (cut, fwd, rows, cols, a->n_inputs + 1, JIT_GELU_FWD_FLOPS));
+  ls_operator_igrad (op, activation_stream (cut, a->bwd, rows, cols, 2 * a->n_inputs + 1, JIT_GELU_BWD_FLOPS));
   op->saved_bytes = rows * cols * a->n_inputs * cut->elt;
   op->is_activation = true;
 }

@@ -23,6 +23,13 @@ is_dropout (const LsKernel *k)
   return strstr (k->name, "dropout") != NULL;
 }
 
+/* TorchScript's, in models with biases and unfused attention. */
+static bool
+is_jit_gelu (const LsKernel *k)
+{
+  return strcmp (k->name, "bias-gelu") == 0 || strcmp (k->name, "gelu-bwd") == 0;
+}
+
 typedef bool (*Filter) (const LsKernel *k);
 
 static double
@@ -230,7 +237,7 @@ kernel_bytes (const GArray *ops, const char *name)
 }
 
 /* Every operator runs something forward; every kernel has a name, moves bytes, and
- * only matrix products and attention have FLOPs. */
+ * only matrix products and attention have FLOPs, and what the first two models compute beside. */
 static void
 kernels_are_well_formed (void)
 {
@@ -253,7 +260,8 @@ kernels_are_well_formed (void)
         for (uint32_t j = 0; j < n[l]; j++) {
           LS_CHECK (lists[l][j].name != NULL);
           LS_CHECK_DOUBLE (lists[l][j].bytes, >, 0);
-          LS_CHECK_INT (lists[l][j].flops > 0, ==, is_gemm (&lists[l][j]) || is_flash (&lists[l][j]) || (l == 0 && is_dropout (&lists[l][j])));
+          LS_CHECK_INT (lists[l][j].flops > 0, ==, is_gemm (&lists[l][j]) || is_flash (&lists[l][j])
+                                                       || (l == 0 && is_dropout (&lists[l][j])) || is_jit_gelu (&lists[l][j]));
         }
     }
     parts_free (p);
@@ -381,6 +389,25 @@ dropout_draws_a_random_number_for_each_element (void)
   LS_CHECK_DOUBLE (kernel_named (p.layer, "attention-dropout-bwd")->flops, ==, 0);
   LS_CHECK_DOUBLE (kernel_named (p.layer, "bias-dropout-add-bwd")->flops, ==, 0);
   parts_free (p);
+}
+
+/* TorchScript's GELU is of the unfused path: 42 FLOPs an element forward, 39 back, of the same bytes. */
+static void
+jit_gelu_computes_as_well (void)
+{
+  LsModel m = gpt (1, 6144, 64), no_bias = m;
+  no_bias.linear_bias = false;
+  LsShard s = shard (&m, 8, false, 4), later = s;
+  later.attention = LS_ATTENTION_FLASH;
+  g_autoptr (GArray) jit = layer_operators (&m, &s);
+  g_autoptr (GArray) fused = layer_operators (&m, &later);
+  g_autoptr (GArray) plain = layer_operators (&no_bias, &s);
+  double f = 8192.0 * 3072;
+  LS_CHECK_DOUBLE (kernel_named (jit, "bias-gelu")->flops, ==, 42 * f);
+  LS_CHECK_DOUBLE (kernel_named (jit, "gelu-bwd")->flops, ==, 39 * f);
+  LS_CHECK_DOUBLE (kernel_bytes (jit, "bias-gelu"), ==, kernel_bytes (fused, "bias-gelu"));
+  LS_CHECK_DOUBLE (kernel_named (fused, "bias-gelu")->flops, ==, 0);
+  LS_CHECK_DOUBLE (kernel_named (plain, "gelu")->flops, ==, 0);
 }
 
 /* apex's layer norms are short of arithmetic, not of memory: 55 and 120 FLOPs an element. RMSNorm never was apex's. */
@@ -533,7 +560,8 @@ LS_TEST_MAIN ("operators", LS_TEST (unfused_flops_are_the_models),
               LS_TEST (gemms_have_the_shapes_of_22b), LS_TEST (streams_move_their_tensors),
               LS_TEST (sequence_parallelism_cuts_norms_and_adds),
               LS_TEST (without_dropout_its_kernels_vanish), LS_TEST (wgrad_accumulates_in_grad_dtype),
-              LS_TEST (dropout_draws_a_random_number_for_each_element), LS_TEST (apex_norms_compute_more_and_move_as_much),
+              LS_TEST (dropout_draws_a_random_number_for_each_element), LS_TEST (jit_gelu_computes_as_well),
+              LS_TEST (apex_norms_compute_more_and_move_as_much),
               LS_TEST (llama_layer_has_rope_swiglu_and_no_biases),
               LS_TEST (grouped_queries_unfused_expand_k_and_v), LS_TEST (alibi_is_added_by_the_score_gemm),
               LS_TEST (fp8_is_for_the_layers_gemms_only), LS_TEST (loss_reduces_three_times))
