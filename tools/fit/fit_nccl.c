@@ -12,7 +12,8 @@
  * the method. What is held out is printed, never fitted. LS_FIT_POINTS=1 prints every point.
  *
  * Links are made wider than any collective, NICs too as far as rings fill them: what is
- * fitted is the limit of NCCL, not of a link. */
+ * fitted is the limit of NCCL, not of a link. Of A100's it is the NICs all the same: the one cluster of
+ * several nodes has virtual machines, whose limit stands in its own file. */
 #include <gsl/gsl_errno.h>
 #include <locale.h>
 #include <math.h>
@@ -34,6 +35,7 @@ typedef struct {
   const char *files[3], *clusters[3], *trust;
   uint32_t only_gpus; /* curves of others are left aside; 0: none are */
   double nic;         /* bytes/s of one, 8 to a node */
+  const char *of_cluster; /* a number that is of the last cluster, not of NCCL: fitted, but not shipped in `files`; or NULL */
   LsNcclFitted fitted[MAX_FITTED + 1];
 } Generation;
 
@@ -49,6 +51,7 @@ static const Generation generations[] = {
     .clusters = { "dgx-a100-80g", "azure-ndv4-a100-40g" },
     .trust = "A",
     .nic = 25e9,
+    .of_cluster = "ring_bus_per_nic", /* NICs of virtual machines: topologies/azure-ndv4-a100-40g.json */
     .fitted = { FIT (base_all_reduce, LS_NCCL_TIME, 8e-6), FIT (hop_intra, LS_NCCL_TIME, 1e-6), FIT (handshake, LS_NCCL_TIME, 7e-6),
                 FIT (ramp_bytes, LS_NCCL_BYTES, 8e6), FIT (drain, LS_NCCL_RATIO, 0.5), FIT (ring_bus_per_nic, LS_NCCL_RATE, 16e9) } },
   { .files = { "nccl-h100", "nccl-h200" },
@@ -196,6 +199,8 @@ count_differences (const Problem *p, const LsNccl *fitted, const char *folder)
     for (size_t k = 0; k < n_fitted + G_N_ELEMENTS (derived); k++) {
       const LsNcclFitted *f = k < n_fitted ? &p->generation->fitted[k] : &derived[k - n_fitted];
       double is = ls_nccl_get (&shipped, f), should = ls_nccl_get (fitted, f);
+      if (g_strcmp0 (f->name, p->generation->of_cluster) == 0)
+        continue;
       if (fabs (is - should) <= 1e-9 * should)
         continue;
       printf ("  %s: %s is %.6g, fitted %.6g\n", p->generation->files[i], f->name, is, should);
