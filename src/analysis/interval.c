@@ -42,13 +42,15 @@ ls_residuals_free (LsResiduals *r)
 const char *
 ls_software_name (LsSoftware software)
 {
-  return software == LS_SOFTWARE_MEGATRON ? "megatron" : "other";
+  static const char *const names[LS_N_SOFTWARE] = { "megatron", "other", "xla" };
+  return names[software];
 }
 
 const char *
 ls_software_words (LsSoftware software)
 {
-  return software == LS_SOFTWARE_MEGATRON ? "Megatron-LM" : "other software than Megatron-LM";
+  static const char *const words[LS_N_SOFTWARE] = { "Megatron-LM", "other software than Megatron-LM on GPUs", "XLA on TPUs" };
+  return words[software];
 }
 
 double

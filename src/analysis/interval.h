@@ -24,9 +24,10 @@
  *     c = L (K + 1) / K        so K >= L / (1 - L): four sources for L = 0.8
  *
  * Why by software: what a simulation lacks, its users' loop has. Most of this simulator is modelled after the code of Megatron-LM,
- * whose runs it meets within a few points on either side; with other software it is mostly too fast, and less evenly
- * (topologies/calib/residuals.json has both). Neither says much of the other. A job has the software that its strategy implies;
- * a run has what its source is known to have used, so a misnamed one is a miss, and does not widen others.
+ * whose runs it meets within a few points on either side; with other software it is mostly too fast, and less evenly; on TPUs
+ * kernels are a roofline, all of them (topologies/calib/residuals.json has all three). Neither says much of the others. A job has
+ * the software that its strategy and its accelerator imply; a run has what its source is known to have used, so a misnamed one is
+ * a miss, and does not widen others.
  *
  * Worked example. L = 0.8, nine sources with the job's software, of one residual each, -1 0 1 2 3 4 5 6 30 points: c = 8/9, eight
  * of them, and the shortest range that has eight is -1 to 6. A job of 10 s and MFU 40 % took
@@ -38,15 +39,17 @@
  *
  * Choice. By leaving each source out in turn (`lockstep validate CASES --coverage`, which counts each source once, and each row
  * once) and the mean interval score (width, and 2 / 0.2 of what lies outside; Gneiting and Raftery 2007): telling software
- * apart was chosen by the score without any one source, eleven times out of eleven. With one range for all, the runs of
- * 20 November 2026 had 80.0 % covered at a median width of 27.8 %. What was tried besides and not taken: equal tails, a
+ * apart was chosen by the score without any one source, eleven times out of eleven; TPUs are apart since their kernels
+ * are priced otherwise. With one range for all, the runs of 20 November 2026 had 80.0 % covered at a median width of 27.8 %
+ * (before DeepSpeed's pipeline was modelled). What was tried besides and not taken: equal tails, a
  * normal with variances between and within sources and Student's t (wider); c = L (holds too little); fractions of the step
  * (cover half of the rows below an MFU of 20 %); sources weighed by their number of rows (hold too little: those of few
  * rows are off most); some weight for runs with other software (wider).
  *
- * Deviations. Two kinds of software are few, as each needs five sources to be left one out: FSDP, DeepSpeed and XLA are
- * one, and what is between them widens it. The share c holds on average over sources, if a new one is as likely to be any of them: published
- * runs are tuned ones, and a user's may not be. A range chosen to be shortest holds a little less than one whose tails
+ * Deviations. Three kinds of software are few, as each needs five sources to be left one out: FSDP and DeepSpeed are
+ * one, and what is between them widens it; XLA has one source, so a job on TPUs has no interval. The share c holds on
+ * average over sources, if a new one is as likely to be any of them: published runs are tuned ones, and a user's may
+ * not be. A range chosen to be shortest holds a little less than one whose tails
  * are fixed. Groups are kept as LS_RESIDUAL_POINTS quantiles. Residuals of calibrations (of kernels, of collectives) do
  * not enter by themselves: what they do to a step is in its residual. The prediction stays as simulated:
  * where sources are biased, the interval lies more to one side of it, or beside it.
@@ -67,8 +70,8 @@
 #define LS_RESIDUAL_POINTS 20
 
 /* Whose training loop. NVIDIA's own counts as Megatron-LM (Megatron-Core, NeMo); what branched off it, as
- * Megatron-DeepSpeed did, does not. */
-typedef enum { LS_SOFTWARE_MEGATRON, LS_SOFTWARE_OTHER, LS_N_SOFTWARE } LsSoftware;
+ * Megatron-DeepSpeed did, is other software. XLA: all that runs on TPUs. */
+typedef enum { LS_SOFTWARE_MEGATRON, LS_SOFTWARE_OTHER, LS_SOFTWARE_XLA, LS_N_SOFTWARE } LsSoftware;
 
 const char *ls_software_name (LsSoftware software);  /* for programs: "megatron" */
 const char *ls_software_words (LsSoftware software); /* for people               */

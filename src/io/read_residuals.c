@@ -13,6 +13,7 @@ static const LsField residual_element[] = {
 static const LsEnumName software_names[] = {
   { "megatron", LS_SOFTWARE_MEGATRON },
   { "other", LS_SOFTWARE_OTHER },
+  { "xla", LS_SOFTWARE_XLA },
   { NULL },
 };
 

@@ -25,8 +25,9 @@ ls_job_residuals_load (const LsJobSpec *spec, LsResiduals **ret_residuals, GErro
 LsSoftware
 ls_strategy_software (const LsStrategy *s, const char *architecture)
 {
-  bool is_megatron = s->dp_kind == LS_DP_MEGATRON || s->dp_kind == LS_DP_NONE;
-  return is_megatron && strcmp (architecture, "tpu") != 0 ? LS_SOFTWARE_MEGATRON : LS_SOFTWARE_OTHER;
+  if (strcmp (architecture, "tpu") == 0)
+    return LS_SOFTWARE_XLA;
+  return s->dp_kind == LS_DP_MEGATRON || s->dp_kind == LS_DP_NONE ? LS_SOFTWARE_MEGATRON : LS_SOFTWARE_OTHER;
 }
 
 /* What published runs cannot tell of a job; NULL: they may. */

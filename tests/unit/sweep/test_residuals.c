@@ -59,7 +59,7 @@ a_strategy_implies_software (void)
   LS_CHECK_INT (ls_strategy_software (&s, "hopper"), ==, LS_SOFTWARE_MEGATRON);
   s.dp_kind = LS_DP_NONE;
   LS_CHECK_INT (ls_strategy_software (&s, "hopper"), ==, LS_SOFTWARE_MEGATRON);
-  LS_CHECK_INT (ls_strategy_software (&s, "tpu"), ==, LS_SOFTWARE_OTHER);
+  LS_CHECK_INT (ls_strategy_software (&s, "tpu"), ==, LS_SOFTWARE_XLA);
   s.dp_kind = LS_DP_FSDP2;
   LS_CHECK_INT (ls_strategy_software (&s, "hopper"), ==, LS_SOFTWARE_OTHER);
   ls_strategy_clear (&s);
