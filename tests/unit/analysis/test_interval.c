@@ -155,7 +155,7 @@ other_software_does_not_count (void)
   check_points (r, NULL, -1, 6);
 
   const LsIntervalJob other = { "ampere", LS_SOFTWARE_OTHER, 0.4 };
-  check_none (r, NULL, &other, "measured runs with other software than Megatron-LM, of 2 sources, are too few");
+  check_none (r, NULL, &other, "measured runs with other software than Megatron-LM on GPUs, of 2 sources, are too few");
   for (guint k = 2; k < 4; k++) {
     const char name[] = { (char) ('0' + k), '\0' };
     double points[] = { 0.5 + 0.01 * k };
