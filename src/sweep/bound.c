@@ -290,6 +290,13 @@ n_blocking (const LsStrategy *s, const LsSched *sched, uint32_t rank, uint32_t n
   return n_sent + (rank > 0 ? n_back : 0);
 }
 
+/* Of the stages, in each step: the norm that all wait for. */
+static bool
+has_barrier (const LsStrategy *s)
+{
+  return s->grad_norm && !s->post_validation;
+}
+
 static void
 find_chunks (LsBounds *b, const LsStrategy *s)
 {
@@ -321,6 +328,7 @@ ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster)
   const Entry *e = entry_of (b, s, cluster, sched);
   uint32_t n_mb = s->global_batch / (s->dp * s->micro_batch);
   bool is_loop = sched->placement == LS_PLACE_LOOP, has_pipes = sched->placement == LS_PLACE_PIPES;
+  bool comes_back = is_loop && !sched->is_split; /* nothing of a rank is behind the last B of rank 0 */
   const Cut cut = cut_of (b, s);
   LsTime fill = 0, drain = 0, all = 0, first_optimizer = 0, tail = 0;
   LsLowerBound bound = { 0 };
@@ -331,15 +339,19 @@ ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster)
     uint64_t n_owned = s->zero_stage >= 1 ? share (&p.sum, cut) : p.sum.n_params;
     LsTime optimizer = has_pipes ? 0 : optimizer_time (b, s, cluster, n_owned);
     first_optimizer = r == 0 ? optimizer : first_optimizer;
-    if (r == 0 && is_loop && !sched->is_split)
+    if (r == 0 && comes_back)
       tail = reduction_time (b, s, cluster, &p.sum);
-    LsTime lead = MAX (first_optimizer + fill, optimizer);
+    LsTime own = optimizer + work, chain = first_optimizer + fill + work + drain + tail;
+    if (has_barrier (s))
+      own += drain + tail;
+    else if (!comes_back)
+      chain = 0;
     all += work;
-    bound.step = MAX (bound.step, has_pipes ? all / s->pp : lead + work + drain + tail);
+    bound.step = MAX (bound.step, has_pipes ? all / s->pp : MAX (own, chain));
     uint64_t bytes = has_pipes ? 0 : static_bytes (b, s, &p.sum) + p.kept;
     bound.memory_bytes = MAX (bound.memory_bytes, bytes);
     fill += is_loop ? p.first.f + e->message : 0;
-    drain += is_loop && !sched->is_split ? p.first.b + (r > 0 || n_messages == 0 ? e->message : 0) : 0;
+    drain += comes_back ? p.first.b + (r > 0 || n_messages == 0 ? e->message : 0) : 0;
   }
   return bound;
 }

@@ -32,8 +32,10 @@
  * is behind the backwards of all. So from barrier to barrier on rank 0: o_0, the chain to s,
  * the work of s, the chain back; on s itself o_s and its work. At a barrier nothing is in
  * flight but what all steps have alike, so steps repeat, and T is the time between barriers.
- * Without a barrier (one stage; asynchronous schedules are not looked at) it is the time in
- * which the compute stream comes round. (4) In Megatron-LM's batched recipes compute waits for each group of
+ * Without a barrier (post-validation, no norm) ranks are not all in one step: own work and o_s are what the
+ * compute stream does until it comes round, and the chain with o_0 holds where it begins and ends on
+ * rank 0, whose last B is then behind all of s: not with I and W apart, nor in waves. Asynchronous schedules
+ * are not looked at. (4) In Megatron-LM's batched recipes compute waits for each group of
  * messages (lower_megatron.c). Those that rank s sends, behind its forwards and backwards, are between its
  * first F and the end of the chain back; its last one is the first of drain_s, which then has s - 1 c.
  *

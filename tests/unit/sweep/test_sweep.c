@@ -75,6 +75,21 @@ bounds_are_below_dense_jobs (void)
   ls_sweep_spec_clear (&spec);
 }
 
+/* Where nobody waits for the norm, stages are not all in one step: what a rank does last may lie beside the
+ * first of the next. */
+static void
+bounds_are_below_jobs_without_a_barrier (void)
+{
+  static const char *const knobs[][2] = { { "grad-norm", "0" }, { "post-validation", "1" } };
+  for (guint i = 0; i < G_N_ELEMENTS (knobs); i++) {
+    LsSweepSpec spec;
+    SPEC_INIT (&spec, "model", "tiny-moe", "gpus", "4", "global-batch", "16", "micro-batch", "4", "pp", "4", "recompute", "none,full",
+               "schedule", "1f1b,gpipe,zb-h1,zb-h2,zb-1p,zb-2p,zbv,hanayo", knobs[i][0], knobs[i][1]);
+    check_bounds (&spec, 1);
+    ls_sweep_spec_clear (&spec);
+  }
+}
+
 static void
 bounds_are_below_jobs_with_experts (void)
 {
@@ -255,7 +270,7 @@ main (void)
 {
   small_sweep_data ();
   static const LsTestCase cases[] = {
-    LS_TEST (bounds_are_below_dense_jobs), LS_TEST (bounds_are_below_jobs_with_experts),
+    LS_TEST (bounds_are_below_dense_jobs), LS_TEST (bounds_are_below_jobs_without_a_barrier), LS_TEST (bounds_are_below_jobs_with_experts),
     LS_TEST (bounds_are_below_jobs_on_a_torus), LS_TEST (pruning_changes_no_result),
     LS_TEST (selective_recomputation_is_of_something),
     LS_TEST (threads_change_no_byte), LS_TEST (listed_jobs_take_the_same_picoseconds), LS_TEST (what_was_stopped_says_so),
