@@ -440,18 +440,26 @@ check_schedule (const LsStrategy *s, LsDiagList *diags)
 }
 
 static void
-check_pipeline (const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches, LsDiagList *diags)
+check_p2p (const LsStrategy *s, LsDiagList *diags)
 {
   if (s->p2p == LS_P2P_NONE && s->pp > 1)
     conflict (diags, "/p2p", "expected a way to send between stages, as pp = %u; got none", s->pp);
   if (s->p2p == LS_P2P_OVERLAPPED && strcmp (s->schedule, "1f1b") == 0)
     conflict (diags, "/p2p", "expected batched or scatter-gather, as 1f1b waits for every p2p (Megatron-LM overlaps"
               " it only with interleaved-1f1b); got overlapped");
+  if (s->p2p == LS_P2P_OVERLAPPED && s->launch_blocking && strcmp (s->schedule, "interleaved-1f1b") == 0)
+    conflict (diags, "/p2p", "expected batched or scatter-gather, as with launch_blocking the host of each stage waits for a single send"
+              " before it asks for what the other sends; got overlapped");
   if (s->p2p == LS_P2P_DEEPSPEED && strcmp (s->schedule, "1f1b") != 0)
     conflict (diags, "/p2p", "expected another kind with %s, as DeepSpeed's pipeline engine has 1f1b only; got deepspeed", s->schedule);
   if (s->p2p == LS_P2P_DEEPSPEED && s->sp)
     conflict (diags, "/p2p", "expected another kind with sequence parallelism (sp), whose activations are cut already; got deepspeed");
+}
 
+static void
+check_pipeline (const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches, LsDiagList *diags)
+{
+  check_p2p (s, diags);
   const LsSched *sched = check_schedule (s, diags);
   if (!sched)
     return;

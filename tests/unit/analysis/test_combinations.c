@@ -290,6 +290,7 @@ rules_of_pipeline (const Ask *a, Broken *b)
   rule (b, !lacks_stages && !ls_sched_refusal (sched, &shape) && !ls_sched_job_refusal (sched, &s, &a->model, a->n_micro_batches),
         "/schedule");
   rule (b, s.pp == 1 || s.p2p != LS_P2P_OVERLAPPED || strcmp (name, "1f1b") != 0, "/p2p");
+  rule (b, s.pp == 1 || s.p2p != LS_P2P_OVERLAPPED || !s.launch_blocking || strcmp (name, "interleaved-1f1b") != 0, "/p2p");
   rule (b, s.pp == 1 || s.p2p != LS_P2P_DEEPSPEED || (strcmp (name, "1f1b") == 0 && !(s.sp && s.tp > 1)), "/p2p");
   bool fits = a->model.n_layers % (s.pp * s.vpp) == 0 || (a->model.n_layers + 2) % (s.pp * s.vpp) == 0;
   if (s.layers_per_chunk)
