@@ -16,35 +16,41 @@ ls_family_of_id (const char *id)
   return g_strndup (id, n);
 }
 
-static bool
-trains_with_dropout (const char *family)
-{
-  static const char *const families[]
-    = { "bloom", "korth", "mtnlg", "sc21-t1", "sc21-t2", "vtrain-multi", "vtrain-single", "zb", NULL };
-  return g_strv_contains (families, family);
-}
+/* Whose code it ran, from the latest to what is furthest from it. */
+typedef enum {
+  CODE_OTHER,              /* Megatron-Core too                                     */
+  CODE_MEGATRON,           /* Megatron-LM of 2022 and 2023                          */
+  CODE_MEGATRON_2021,      /* Narayanan et al.                                      */
+  CODE_MEGATRON_DEEPSPEED, /* which branched off then                               */
+  CODE_DEEPSPEED_PIPE,     /* that, with DeepSpeed's pipeline and its bf16 optimizer */
+} Code;
 
-/* Pipelines of DeepSpeed's engine, with its bf16 optimizer. */
-static bool
-is_of_deepspeed (const char *family)
+static Code
+code_of (const char *family)
 {
-  return strcmp (family, "bloom") == 0 || strcmp (family, "mtnlg") == 0;
-}
-
-/* Narayanan et al. of 2021, and Megatron-DeepSpeed, which branched off then. */
-static bool
-is_of_2021 (const char *family)
-{
-  static const char *const families[]
-    = { "bloom", "mtnlg", "sc21-t1", "sc21-t2", "vtrain-multi", "vtrain-single", NULL };
-  return g_strv_contains (families, family);
+  static const struct {
+    const char *family;
+    Code code;
+  } codes[] = {
+    { "bloom", CODE_DEEPSPEED_PIPE },
+    { "korth", CODE_MEGATRON },
+    { "mtnlg", CODE_DEEPSPEED_PIPE },
+    { "sc21-t1", CODE_MEGATRON_2021 },
+    { "sc21-t2", CODE_MEGATRON_2021 },
+    { "vtrain-multi", CODE_MEGATRON_DEEPSPEED },
+    { "vtrain-single", CODE_MEGATRON_DEEPSPEED },
+    { "zb", CODE_MEGATRON },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (codes); i++)
+    if (strcmp (codes[i].family, family) == 0)
+      return codes[i].code;
+  return CODE_OTHER;
 }
 
 LsSoftware
 ls_family_software (const char *family, LsSoftware said)
 {
-  static const char *const megatron_deepspeed[] = { "bloom", "mtnlg", "vtrain-multi", "vtrain-single", NULL };
-  if (g_strv_contains (megatron_deepspeed, family))
+  if (code_of (family) >= CODE_MEGATRON_DEEPSPEED)
     return LS_SOFTWARE_OTHER;
   return strcmp (family, "sc21-t1") == 0 ? LS_SOFTWARE_MEGATRON : said;
 }
@@ -52,19 +58,19 @@ ls_family_software (const char *family, LsSoftware said)
 bool
 ls_family_tp_async (const char *family)
 {
-  return !is_of_2021 (family) && strcmp (family, "titan") != 0;
+  return code_of (family) < CODE_MEGATRON_2021 && strcmp (family, "titan") != 0;
 }
 
 bool
 ls_family_apex_norm (const char *family)
 {
-  return is_of_2021 (family);
+  return code_of (family) >= CODE_MEGATRON_2021;
 }
 
 bool
 ls_family_batch_sync (const char *family)
 {
-  return is_of_2021 (family) || strcmp (family, "korth") == 0 || strcmp (family, "zb") == 0;
+  return code_of (family) != CODE_OTHER;
 }
 
 bool
@@ -85,19 +91,19 @@ ls_family_p2p (const char *family, int column)
   bool is_megatron = strcmp (family, "korth") == 0 || g_str_has_prefix (family, "vtrain-");
   if (column != LS_P2P_BATCHED)
     return column;
-  return is_of_deepspeed (family) ? LS_P2P_DEEPSPEED : is_megatron ? LS_P2P_SCATTER_GATHER : column;
+  return code_of (family) == CODE_DEEPSPEED_PIPE ? LS_P2P_DEEPSPEED : is_megatron ? LS_P2P_SCATTER_GATHER : column;
 }
 
 int
 ls_family_dp_kind (const char *family, int column)
 {
-  return is_of_deepspeed (family) ? LS_DP_DEEPSPEED : column;
+  return code_of (family) == CODE_DEEPSPEED_PIPE ? LS_DP_DEEPSPEED : column;
 }
 
 uint32_t
 ls_family_zero_stage (const char *family, uint32_t column)
 {
-  return is_of_deepspeed (family) ? 1 : column;
+  return code_of (family) == CODE_DEEPSPEED_PIPE ? 1 : column;
 }
 
 bool
@@ -210,5 +216,5 @@ ls_family_complete_model (const char *family, LsModel *m)
   m->linear_bias = is_gpt;
   m->qkv_bias = false;
   m->tied_embeddings = is_gpt;
-  m->dropout = is_gpt && trains_with_dropout (family);
+  m->dropout = is_gpt && code_of (family) != CODE_OTHER;
 }
