@@ -328,7 +328,7 @@ ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster)
   const Entry *e = entry_of (b, s, cluster, sched);
   uint32_t n_mb = s->global_batch / (s->dp * s->micro_batch);
   bool is_loop = sched->placement == LS_PLACE_LOOP, has_pipes = sched->placement == LS_PLACE_PIPES;
-  bool comes_back = is_loop && !sched->is_split; /* nothing of a rank is behind the last B of rank 0 */
+  bool comes_back = is_loop && !sched->is_split && !sched->n_versions; /* the last B of rank 0 is behind all of a step */
   const Cut cut = cut_of (b, s);
   LsTime fill = 0, drain = 0, all = 0, first_optimizer = 0, tail = 0;
   LsLowerBound bound = { 0 };

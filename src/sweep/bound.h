@@ -34,8 +34,8 @@
  * flight but what all steps have alike, so steps repeat, and T is the time between barriers.
  * Without a barrier (post-validation, no norm) ranks are not all in one step: own work and o_s are what the
  * compute stream does until it comes round, and the chain with o_0 holds where it begins and ends on
- * rank 0, whose last B is then behind all of s: not with I and W apart, nor in waves. Asynchronous schedules
- * are not looked at. (4) In Megatron-LM's batched recipes compute waits for each group of
+ * rank 0, whose last B is then behind all of s: not with I and W apart, nor in waves, nor without
+ * a flush (PipeDream). (4) In Megatron-LM's batched recipes compute waits for each group of
  * messages (lower_megatron.c). Those that rank s sends, behind its forwards and backwards, are between its
  * first F and the end of the chain back; its last one is the first of drain_s, which then has s - 1 c.
  *

@@ -88,6 +88,11 @@ bounds_are_below_jobs_without_a_barrier (void)
     check_bounds (&spec, 1);
     ls_sweep_spec_clear (&spec);
   }
+  LsSweepSpec spec; /* no flush at all; long sequences, as each micro-batch has an optimizer of its own */
+  SPEC_INIT (&spec, "model", "tiny-moe", "gpus", "4", "global-batch", "16", "micro-batch", "1,2,4", "pp", "2,4", "seq", "4096",
+             "schedule", "pipedream", "recompute", "none,full");
+  check_bounds (&spec, 1);
+  ls_sweep_spec_clear (&spec);
 }
 
 static void
