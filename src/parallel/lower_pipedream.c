@@ -116,6 +116,8 @@ ls_sched_job_refusal (const LsSched *sched, const LsStrategy *s, const LsModel *
     return "there must be at least pp micro-batches: as many are under way";
   if (s->pp > 1 && s->p2p != LS_P2P_OVERLAPPED)
     return "p2p must be overlapped: sends and receives are in the background";
+  if (s->pp > 1 && s->launch_blocking)
+    return "launch_blocking must be off: sends and receives are in the background";
   if (s->pp > 1 && m->tied_embeddings)
     return "the model's embeddings must not be tied: the first and the last stage update theirs at different times";
   if (s->zero_stage > 0 || (s->dp > 1 && s->dp_kind != LS_DP_DDP && s->dp_kind != LS_DP_MEGATRON))
