@@ -5,9 +5,7 @@
  * stays 0 and silences the rules that need it. */
 #include <string.h>
 
-#include "base/suggest.h"
 #include "parallel/chunks.h"
-#include "parallel/lower.h"
 #include "parallel/sched.h"
 #include "parallel/strategy_rules.h"
 
@@ -406,80 +404,6 @@ check_batch (const LsStrategy *s, LsDiagList *diags)
     return 0;
   }
   return (uint32_t) (s->global_batch / per_step);
-}
-
-/* The order of a rank counts its forwards and backwards, 2 m vpp, in 32 bits. */
-static gboolean
-check_order_size (const LsStrategy *s, uint32_t n_micro_batches, LsDiagList *diags)
-{
-  if ((uint64_t) n_micro_batches * s->vpp < G_MAXINT32)
-    return TRUE;
-  ls_diag_add (diags, LS_ERROR_LIMIT, NULL, 0, 0, "/global_batch", NULL, NULL,
-               "expected fewer than 2^31 chunk forwards per step on a rank; got %u micro-batches, vpp %u",
-               n_micro_batches, s->vpp);
-  return FALSE;
-}
-
-/* The schedule, or NULL with a diagnostic. */
-static const LsSched *
-check_schedule (const LsStrategy *s, LsDiagList *diags)
-{
-  const LsSched *sched = ls_sched_find (s->schedule);
-  if (!sched) {
-    g_autoptr (GPtrArray) names = g_ptr_array_new ();
-    for (guint i = 0; ls_sched_at (i); i++)
-      g_ptr_array_add (names, (gpointer) ls_sched_at (i)->name);
-    g_ptr_array_add (names, NULL);
-    const char *near = ls_suggest (s->schedule, (const char *const *) names->pdata);
-    g_autofree char *hint = near ? g_strdup_printf ("did you mean \"%s\"?", near) : g_strdup ("lockstep list schedules names them");
-    ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, "/schedule", NULL, hint, "expected a pipeline schedule; got \"%s\"",
-                 s->schedule);
-    return NULL;
-  }
-  return sched;
-}
-
-static void
-check_p2p (const LsStrategy *s, LsDiagList *diags)
-{
-  if (s->p2p == LS_P2P_NONE && s->pp > 1)
-    conflict (diags, "/p2p", "expected a way to send between stages, as pp = %u; got none", s->pp);
-  if (s->p2p == LS_P2P_OVERLAPPED && strcmp (s->schedule, "1f1b") == 0)
-    conflict (diags, "/p2p", "expected batched or scatter-gather, as 1f1b waits for every p2p (Megatron-LM overlaps"
-              " it only with interleaved-1f1b); got overlapped");
-  if (s->p2p == LS_P2P_OVERLAPPED && s->launch_blocking && strcmp (s->schedule, "interleaved-1f1b") == 0)
-    conflict (diags, "/p2p", "expected batched or scatter-gather, as with launch_blocking the host of each stage waits for a single send"
-              " before it asks for what the other sends; got overlapped");
-  if (s->p2p == LS_P2P_DEEPSPEED && strcmp (s->schedule, "1f1b") != 0)
-    conflict (diags, "/p2p", "expected another kind with %s, as DeepSpeed's pipeline engine has 1f1b only; got deepspeed", s->schedule);
-  if (s->p2p == LS_P2P_DEEPSPEED && s->sp)
-    conflict (diags, "/p2p", "expected another kind with sequence parallelism (sp), whose activations are cut already; got deepspeed");
-}
-
-static void
-check_pipeline (const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches, LsDiagList *diags)
-{
-  check_p2p (s, diags);
-  const LsSched *sched = check_schedule (s, diags);
-  if (!sched)
-    return;
-  if (n_micro_batches > 0 && !check_order_size (s, n_micro_batches, diags))
-    return;
-  /* Without a number of micro-batches, the rules on pp and vpp still hold: pp
-   * micro-batches are legal wherever any number is. */
-  LsSchedShape shape = {
-    .pp = s->pp,
-    .vpp = s->vpp,
-    .n_micro_batches = n_micro_batches > 0 ? n_micro_batches : s->pp,
-  };
-  /* Megatron-LM's rule; the order alone does not need it. Sizes are checked elsewhere. */
-  bool lacks_stages = s->pp < 2 && strcmp (s->schedule, "interleaved-1f1b") == 0;
-  const char *rule = lacks_stages ? "pp must be greater than 1" : sched->refusal (&shape);
-  if (!rule)
-    rule = ls_sched_job_refusal (sched, s, m, shape.n_micro_batches);
-  if (rule)
-    conflict (diags, "/schedule", "%s: %s; got pp %u, vpp %u, %u micro-batches", s->schedule, rule, s->pp, s->vpp,
-              shape.n_micro_batches);
 }
 
 /* ---- all of it ---- */

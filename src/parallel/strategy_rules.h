@@ -34,4 +34,9 @@ void check_latent_attention (const LsStrategy *s, const LsModel *m, LsDiagList *
 
 void check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 
+/* --- strategy_pipeline.c --- */
+
+/* n_micro_batches: 0 if not known. */
+void check_pipeline (const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches, LsDiagList *diags);
+
 #endif
