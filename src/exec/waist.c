@@ -8,11 +8,11 @@
  * same rank as at t_r of any other step, but for the time. If
  *
  *     (1) every rank comes to its waist with nothing in progress,
- *     (2) no communication of any rank ends later than the first rank is there: max_r c_r <= min_r t_r,
+ *     (2) no communication of any rank, nor its step before, ends later than the first rank is there: max_r c_r <= min_r t_r,
  *
- * what follows depends on the differences t_r - t_0 alone; by (2) no data are on the way, and no call or transfer
- * has one partner on this side and one on the other. If those of step s are those of step s - 1, to the picosecond, then
- * step s + 1 is step s, shifted, and so are all that follow.
+ * what follows depends on the differences t_r - t_0 alone; by (2) no data are on the way, no call or transfer
+ * has one partner on this side and one on the other, and nobody waits for the end of the step before (rank.c). If those of
+ * step s are those of step s - 1, to the picosecond, then step s + 1 is step s, shifted, and so are all that follow.
  *
  * What it saves. A run that is to show its first step too ends with step s (mostly the second). One that is not
  * (LsRunOptions.steady) begins with the segment of the waist on each rank, whose few ops are the
@@ -31,7 +31,7 @@
 typedef struct {
   uint32_t step; /* + 1; 0: none yet */
   uint32_t n_passed;
-  LsTime first, last_comm;
+  LsTime first, last;
   LsTime *at; /* [n_ranks] */
 } Passage;
 
@@ -116,13 +116,15 @@ waist_init (Run *x)
 static bool
 is_quiescent (const Rank *r, const Frame *f, uint64_t frame)
 {
-  return frame == r->frames_first && f->n_left == f->seg->n_ops - f->n_issued && r->n_resident == 0 && r->n_copies == 0 && !r->is_kernel_running;
+  return frame == r->frames_first && f->n_left == f->seg->n_ops - f->n_issued && r->n_resident == 0 && r->n_copies == 0 && !r->is_kernel_running
+         && r->streams[LS_STREAM_COMPUTE].tail <= r->host_time; /* which copies of recorded length may be ahead of */
 }
 
+/* c_r. */
 static LsTime
-last_communication (const Rank *r)
+last_end (const Rank *r, uint32_t step)
 {
-  LsTime last = 0;
+  LsTime last = step > 0 ? r->step_end[(step - 1) & 1] : 0;
   for (uint32_t s = 0; s < LS_N_STREAMS; s++)
     if (s != LS_STREAM_COMPUTE)
       last = MAX (last, r->streams[s].tail);
@@ -136,7 +138,7 @@ static bool
 is_as_before (const Run *x, const Waist *w, uint32_t step)
 {
   const Passage *now = &w->passage[step & 1], *before = &w->passage[(step + 1) & 1];
-  if (step == 0 || before->step != step || before->n_passed < x->plan->n_ranks || before->last_comm > before->first || now->last_comm > now->first)
+  if (step == 0 || before->step != step || before->n_passed < x->plan->n_ranks || before->last > before->first || now->last > now->first)
     return false;
   for (uint32_t i = 1; i < x->plan->n_ranks; i++)
     if (now->at[i] - now->at[0] != before->at[i] - before->at[0])
@@ -162,7 +164,7 @@ waist_pass (Run *x, const Rank *r, const Frame *f, uint64_t frame, uint16_t op)
     *p = (Passage) { .step = f->step + 1, .first = LS_TIME_NEVER, .at = p->at };
   p->at[r->id] = r->host_time;
   p->first = MIN (p->first, r->host_time);
-  p->last_comm = MAX (p->last_comm, last_communication (r));
+  p->last = MAX (p->last, last_end (r, f->step));
   if (++p->n_passed < x->plan->n_ranks || !is_as_before (x, w, f->step))
     return;
   x->n_steps = f->step + 1;

@@ -162,6 +162,45 @@ calls_that_do_not_match (void)
   hand_free (h);
 }
 
+/* Memory is copied on the compute stream, and the host waits for a kernel beside it only. */
+static void
+compute_is_not_over (void)
+{
+  Hand *h = job_new (1, false);
+  h->options.host.cost[LS_HOST_SYNC] = 0;
+  LsOp copy = hand_blank (LS_OP_COPY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "copy");
+  copy.recorded = 3 * LS_MS;
+  hand_next_segment (h, 0);
+  LsOp early = hand_blank (LS_OP_KERNEL, LS_STREAM_DP, LS_TAG_OPTIMIZER, "kernel");
+  early.recorded = 10 * LS_US;
+  LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
+  uint16_t read = hand_op (h, 0, early, &compute, 1);
+  hand_op (h, 0, copy, NULL, 0);
+  hand_host_sync (h, 0, read);
+  check_begin (h, false, 3);
+}
+
+/* What rank 1 does once takes longer than two steps of rank 0, whose third waits until that first step is over. */
+static void
+a_step_that_begins_late (void)
+{
+  Hand *h = hand_new (2);
+  h->options.coarsen = LS_COARSEN_CHECK;
+  h->options.n_steps = 4;
+  hand_kernel (h, 1, LS_TAG_F, 5 * LS_MS);
+  hand_next_segment (h, 1);
+  for (uint32_t r = 0; r < 2; r++)
+    hand_host_sync (h, r, hand_kernel (h, r, LS_TAG_F, 2 * LS_MS));
+  hand_freeze (h);
+  h->plan->programs[1].n_lead = 1;
+  g_autoptr (LsTimeline) t = hand_run (h);
+  if (t) {
+    LS_CHECK_INT (t->n_steps, ==, 3);
+    LS_CHECK (t->is_periodic);
+  }
+  hand_free (h);
+}
+
 LS_TEST_MAIN ("waist", LS_TEST (one_step_is_enough), LS_TEST (a_first_step_that_is_wanted_is_whole), LS_TEST (a_host_that_never_waits),
               LS_TEST (something_is_sent_behind_it), LS_TEST (data_are_on_the_way), LS_TEST (others_still_communicate),
-              LS_TEST (calls_that_do_not_match))
+              LS_TEST (calls_that_do_not_match), LS_TEST (compute_is_not_over), LS_TEST (a_step_that_begins_late))
