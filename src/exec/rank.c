@@ -301,13 +301,19 @@ rank_ready (Run *x, Rank *r)
     ls_engine_at (&x->engine, &x->dispatch, x->engine.now, LS_PHASE_DISPATCH);
 }
 
+/* Each step but the first may be the last until it is over on all ranks. */
+static bool
+is_behind_last_step (const Run *x, const Rank *r)
+{
+  uint32_t n = r->steps_done;
+  return n >= x->n_steps || (n >= 2 && x->step_n_done[n - 1] < x->plan->n_ranks) || x->last_step != NO_ID;
+}
+
 /* Not while its host waits for other ranks either: they decide when it issues more. Nor behind what may be the last step. */
 static bool
 may_run_ahead (const Run *x, const Rank *r)
 {
-  uint32_t n_steps = x->waist ? 2 : x->n_steps;
-  return !r->is_gated && r->n_resident == 0 && r->n_copies == 0 && !r->is_kernel_running && !x->options->no_run_ahead && r->steps_done < n_steps
-         && x->last_step == NO_ID;
+  return !r->is_gated && r->n_resident == 0 && r->n_copies == 0 && !r->is_kernel_running && !x->options->no_run_ahead && !is_behind_last_step (x, r);
 }
 
 /* Events, and copies of recorded length. */

@@ -1,11 +1,14 @@
 /* Pins: where a step is known to be as all that follow, it is the last, and a run that is to show the
  * steady state only begins at the waist (exec/waist.c). By hand: the worked example; and what has no waist, or loses it:
  * a host that never waits, something sent behind it, data on the way, ranks that get there while others still
- * communicate, calls that do not match from there on. Each job is also run step by step and op by op, and must come out the same
+ * communicate, calls that do not match from there on, compute that is not over, a step that waits for another rank's first. What is
+ * told of the end of the last step depends on no further one. Each job is also run step by step and op by op, and must come out the same
  * (--coarsen check); random jobs are in test_fold.c. */
 #include "ls_test.h"
 
 #include "hand_trace.h"
+
+#include "exec/fold.h"
 
 static const uint32_t all[] = { 0, 1, 2, 3 };
 
@@ -201,6 +204,38 @@ a_step_that_begins_late (void)
   hand_free (h);
 }
 
+/* Rank 0 is a little earlier than rank 1, and begins the next step before the end of the one that is reported. Which may be the
+ * last or not: what is told of its end is the same. */
+static void
+what_is_behind_the_last_step (void)
+{
+  LsTimeline *t[2] = { NULL };
+  LsCluster *cluster = NULL;
+  Hand *h[2];
+  for (uint32_t i = 0; i < 2; i++) {
+    h[i] = hand_new (2);
+    h[i]->options.n_steps = 2 + i;
+    LsOp delay = hand_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "delay");
+    delay.recorded = 400 * LS_US;
+    hand_op (h[i], 0, delay, NULL, 0);
+    LsOp copy = hand_blank (LS_OP_COPY, LS_STREAM_COPY, LS_TAG_SYNC, "copy");
+    copy.recorded = 500 * LS_US;
+    hand_join (h[i], 0, hand_op (h[i], 0, copy, NULL, 0));
+    hand_host_sync (h[i], 0, hand_kernel (h[i], 0, LS_TAG_F, 1050 * LS_US));
+    hand_kernel (h[i], 1, LS_TAG_F, 2000 * LS_US);
+    cluster = h[i]->cluster;
+    t[i] = hand_run (h[i]);
+  }
+  g_autoptr (GError) error = NULL;
+  if (t[0] && t[1])
+    fold_check (t[0], t[1], cluster, "of two steps and of three", &error);
+  LS_CHECK_NO_ERROR (error);
+  for (uint32_t i = 0; i < 2; i++) {
+    g_clear_pointer (&t[i], ls_timeline_free);
+    hand_free (h[i]);
+  }
+}
+
 LS_TEST_MAIN ("waist", LS_TEST (one_step_is_enough), LS_TEST (a_first_step_that_is_wanted_is_whole), LS_TEST (a_host_that_never_waits),
               LS_TEST (something_is_sent_behind_it), LS_TEST (data_are_on_the_way), LS_TEST (others_still_communicate),
-              LS_TEST (calls_that_do_not_match), LS_TEST (compute_is_not_over), LS_TEST (a_step_that_begins_late))
+              LS_TEST (calls_that_do_not_match), LS_TEST (compute_is_not_over), LS_TEST (a_step_that_begins_late), LS_TEST (what_is_behind_the_last_step))
