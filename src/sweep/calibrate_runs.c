@@ -69,6 +69,7 @@ run_alloc (const LsCalibrateRunsSpec *spec)
   ls_run_options_init (&run->options);
   run->options.no_spans = run->options.steady = true;
   run->options.fold = LS_FOLD_AUTO;
+  run->options.coarsen = LS_COARSEN_AUTO;
   return run;
 }
 
