@@ -35,9 +35,10 @@ shifted (const uint64_t *sum, int p, uint64_t s)
   return total;
 }
 
-static uint64_t
-digest_of_step (const Run *x, uint32_t step, LsTime start)
+uint64_t
+digest_of_step (const Run *x, uint32_t step)
 {
+  LsTime start = step > 0 ? x->step_end[step - 1] : 0;
   LsDigest d;
   ls_digest_init (&d);
   ls_digest_u64 (&d, (uint64_t) (x->step_end[step] - start));
@@ -185,7 +186,7 @@ spans_collect (Run *x)
       collect_rank (x, &x->ranks[i], &t->ranks[x->fold->rank[i]], step);
   t->n_resources = ls_cluster_n_resources (x->cluster);
   t->resource_bytes = count_bytes (x, step);
-  t->digest = digest_of_step (x, step, t->window_start);
+  t->digest = digest_of_step (x, step);
   t->n_events = x->engine.n_events;
   t->n_solves = ls_flow_net_n_solves (x->net);
   t->n_ops = x->n_ops;

@@ -277,6 +277,7 @@ struct Run {
   /* By parity of the step: sums over completions, so that ties have no order, of weight times time to the power of k. */
 #define N_DIGEST_POWERS 4
   uint64_t digest[2][N_DIGEST_POWERS];
+  uint64_t last_digest; /* of the step that was over last */
   uint64_t n_ops;
   uint64_t n_segments, n_coarse; /* that are over; of these, in one piece */
   uint32_t **quiet; /* [n_roles] see coarsen.c; NULL: no coarsening */
@@ -350,6 +351,7 @@ void rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
  * several alike, their sum: the digest is linear in it, and depends on times from the start of the step only. */
 uint64_t digest_of (uint64_t what);
 void digest_add (Run *x, uint32_t step, LsTime at, uint64_t weight);
+uint64_t digest_of_step (const Run *x, uint32_t step); /* that was over last on all ranks: its duration too */
 
 /* motion.c */
 void motions_init (Run *x, const double *capacity);

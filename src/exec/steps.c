@@ -1,22 +1,18 @@
 /* exec/steps.c — when a step is over on all ranks, and when to stop: after the
- * last step asked for, or once the next is known to be the same (waist.c), or two periods in a
- * row are equal to the picosecond.
+ * last step asked for, or once the next is known to be the same (waist.c), or two steps in a
+ * row are equal to the picosecond, as their digests tell.
  * Ranks that are early go on into the next step until the clock reaches the end
  * of the window, so that the window shows the steady state. */
 #include "exec/state.h"
 
 #include <string.h>
 
-static LsTime
-period (const Run *x, uint32_t step)
-{
-  return x->step_end[step] - (step > 0 ? x->step_end[step - 1] : 0);
-}
-
 static void
 step_done (Run *x, uint32_t step)
 {
-  x->is_periodic |= step > 0 && !x->begins_at_waist && period (x, step) == period (x, step - 1);
+  uint64_t digest = digest_of_step (x, step);
+  x->is_periodic |= step > 0 && !x->begins_at_waist && digest == x->last_digest;
+  x->last_digest = digest;
   if (step + 1 == x->n_steps || x->is_periodic) {
     x->last_step = step;
     x->engine.stop_at = MAX (x->step_end[step], x->engine.now) + 1; /* what begins then tells what the end was waiting for */

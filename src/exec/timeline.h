@@ -58,7 +58,7 @@ typedef struct {
   LsTime window_end;   /* end of step k on the last rank                         */
   LsTime first_step;   /* duration of step 1; 0: it was cut short (waist.c)      */
   uint32_t n_steps;    /* simulated                                              */
-  bool is_periodic;    /* the last two periods were equal to the picosecond      */
+  bool is_periodic;    /* the last two steps were equal to the picosecond        */
   bool is_sampled;     /* too many spans: one rank of each role stands for all of it */
   uint32_t n_resources;
   double *resource_bytes; /* [n_resources] payload of the ops of the last step   */
