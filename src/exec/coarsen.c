@@ -111,9 +111,19 @@ quiet_after (const Run *x, const LsProgram *p)
   for (uint32_t k = n_looked; k-- > 0;) {
     uint32_t i = k >= p->n_instances ? k - (p->n_instances - p->n_lead) : k, next = i + 1 < p->n_instances ? i + 1 : p->n_lead;
     const XSegment *seg = &x->segments[p->instances[next].segment];
-    quiet[i] = seg->is_quiet ? MIN (LOOKAHEAD_OPS, seg->n_ops + quiet[next]) : 0;
+    quiet[i] = seg->is_quiet ? MIN (LOOKAHEAD_OPS, seg->n_launched + quiet[next]) : 0;
   }
   return quiet;
+}
+
+/* Of its ops, those that fill the launch queue: what the host does itself is over when it is issued. */
+static uint32_t
+n_launched (const XSegment *seg)
+{
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < seg->n_ops; i++)
+    n += seg->x[i].kind != LS_OP_HOST_SYNC && seg->x[i].kind != LS_OP_HOST_DELAY;
+  return n;
 }
 
 static uint32_t
@@ -147,6 +157,7 @@ coarsen_init (Run *x)
     XSegment *seg = &x->segments[i];
     if (!seg->x)
       continue; /* not used */
+    seg->n_launched = n_launched (seg);
     seg->is_quiet = is_quiet (seg);
     seg->is_fit = seg->is_quiet && is_of_known_kinds (seg);
     seg->slots = slots_of (seg);

@@ -91,6 +91,7 @@ typedef struct {
   uint32_t n_spans;
   uint32_t slots; /* coarsen.c: bit s: calls on slot s                                */
   uint32_t streams; /* likewise: uses stream s, or waits for it as it is before         */
+  uint32_t n_launched; /* likewise: ops that fill the launch queue                   */
   bool is_quiet;  /* nothing in it starts before the compute stream gets there         */
   bool is_fit;    /* for being run in one piece                                        */
 } XSegment;

@@ -35,15 +35,20 @@ typedef struct {
   LsTime *at; /* [n_ranks] */
 } Passage;
 
+/* Of a role. */
+typedef struct {
+  uint32_t instance;
+  uint16_t op; /* of its segment */
+} Place;
+
 struct Waist {
-  uint32_t *instance;  /* [n_roles]                 */
-  uint16_t *op;        /* [n_roles] of its segment  */
+  Place *places;       /* [n_roles]             */
   Passage passage[2];  /* by parity of the step     */
 };
 
 /* The last of the program; false: none, or something is sent from there on. */
 static bool
-find_waist (const Run *x, const LsProgram *p, uint32_t *ret_instance, uint16_t *ret_op)
+find_waist (const Run *x, const LsProgram *p, Place *ret_place)
 {
   for (uint32_t i = p->n_instances; i-- > p->n_lead;) {
     const XSegment *seg = &x->segments[p->instances[i].segment];
@@ -54,8 +59,7 @@ find_waist (const Run *x, const LsProgram *p, uint32_t *ret_instance, uint16_t *
       if (seg->x[o].kind != LS_OP_HOST_SYNC || seg->x[o].n_deps == 0)
         continue;
       is_found = true;
-      *ret_instance = i;
-      *ret_op = (uint16_t) o;
+      *ret_place = (Place) { .instance = i, .op = (uint16_t) o };
     }
     if (is_found)
       return true;
@@ -63,13 +67,19 @@ find_waist (const Run *x, const LsProgram *p, uint32_t *ret_instance, uint16_t *
   return false;
 }
 
+static const Place *
+place_of (const Waist *w, const Rank *r)
+{
+  return &w->places[r->binding->role];
+}
+
 /* In the segment of the waist, all ranks wait for each other. */
 static bool
 has_barrier (const Run *x, const Waist *w, const Rank *r)
 {
-  uint32_t role = r->binding->role;
-  const XSegment *seg = &x->segments[r->program->instances[w->instance[role]].segment];
-  for (uint32_t o = 0; o < w->op[role]; o++)
+  const Place *place = place_of (w, r);
+  const XSegment *seg = &x->segments[r->program->instances[place->instance].segment];
+  for (uint32_t o = 0; o < place->op; o++)
     if (seg->x[o].kind == LS_OP_COLLECTIVE && x->plan->comms[r->binding->comm[seg->x[o].slot]].n_ranks == x->plan->n_ranks)
       return true;
   return x->plan->n_ranks == 1;
@@ -83,7 +93,7 @@ begin_at_waist (Run *x)
       return;
   x->begins_at_waist = true;
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
-    x->ranks[i].next_instance = x->waist->instance[x->ranks[i].binding->role];
+    x->ranks[i].next_instance = place_of (x->waist, &x->ranks[i])->instance;
 }
 
 static bool
@@ -98,11 +108,10 @@ waist_init (Run *x)
   if (!is_possible (x))
     return;
   Waist *w = ls_arena_new_array (x->arena, Waist, 1);
-  w->instance = ls_arena_new_array (x->arena, uint32_t, x->plan->n_roles);
-  w->op = ls_arena_new_array (x->arena, uint16_t, x->plan->n_roles);
+  w->places = ls_arena_new_array (x->arena, Place, x->plan->n_roles);
   for (uint32_t i = 0; i < x->plan->n_ranks; i++) {
     uint32_t role = x->plan->bindings[i].role;
-    if (!find_waist (x, &x->plan->programs[role], &w->instance[role], &w->op[role]))
+    if (!find_waist (x, &x->plan->programs[role], &w->places[role]))
       return;
   }
   for (int parity = 0; parity < 2; parity++)
@@ -112,25 +121,32 @@ waist_init (Run *x)
     begin_at_waist (x);
 }
 
-/* All is over that this rank has issued. */
-static bool
-is_quiescent (const Rank *r, const Frame *f, uint64_t frame)
-{
-  return frame == r->frames_first && f->n_left == f->seg->n_ops - f->n_issued && r->n_resident == 0 && r->n_copies == 0 && !r->is_kernel_running
-         && r->streams[LS_STREAM_COMPUTE].tail <= r->host_time; /* which copies of recorded length may be ahead of */
-}
-
-/* c_r. */
 static LsTime
-last_end (const Rank *r, uint32_t step)
+last_end (const Rank *r, bool with_compute)
 {
-  LsTime last = step > 0 ? r->step_end[(step - 1) & 1] : 0;
+  LsTime last = with_compute ? r->streams[LS_STREAM_COMPUTE].tail : 0;
   for (uint32_t s = 0; s < LS_N_STREAMS; s++)
     if (s != LS_STREAM_COMPUTE)
       last = MAX (last, r->streams[s].tail);
   for (uint32_t s = 0; s < LS_N_SLOTS; s++)
     last = MAX (last, r->call_end[s]);
   return last;
+}
+
+/* All is over that this rank has issued, and not just now: else it might be told as the cause of what follows. */
+static bool
+is_quiescent (const Rank *r, const Frame *f, uint64_t frame)
+{
+  return frame == r->frames_first && f->n_left == f->seg->n_ops - f->n_issued && r->n_resident == 0 && r->n_copies == 0 && !r->is_kernel_running
+         && last_end (r, true) < r->host_time;
+}
+
+/* c_r. */
+static LsTime
+last_for_others (const Rank *r, uint32_t step)
+{
+  LsTime own = last_end (r, false);
+  return step > 0 ? MAX (own, r->step_end[(step - 1) & 1]) : own;
 }
 
 /* Whether all ranks came to it as one step before. */
@@ -151,8 +167,7 @@ void
 waist_pass (Run *x, const Rank *r, const Frame *f, uint64_t frame, uint16_t op)
 {
   Waist *w = x->waist;
-  uint32_t role = r->binding->role;
-  if (!w || f->instance_id != w->instance[role] || op != w->op[role])
+  if (!w || f->instance_id != place_of (w, r)->instance || op != place_of (w, r)->op)
     return;
   if (!is_quiescent (r, f, frame)) {
     x->waist = NULL;
@@ -164,7 +179,7 @@ waist_pass (Run *x, const Rank *r, const Frame *f, uint64_t frame, uint16_t op)
     *p = (Passage) { .step = f->step + 1, .first = LS_TIME_NEVER, .at = p->at };
   p->at[r->id] = r->host_time;
   p->first = MIN (p->first, r->host_time);
-  p->last = MAX (p->last, last_end (r, f->step));
+  p->last = MAX (p->last, last_for_others (r, f->step));
   if (++p->n_passed < x->plan->n_ranks || !is_as_before (x, w, f->step))
     return;
   x->n_steps = f->step + 1;

@@ -456,6 +456,10 @@ random_programs (void)
   guint32 n = wanted ? (guint32) g_ascii_strtoull (wanted, NULL, 10) : 32, n_coarse = 0;
   for (guint32 seed = 1; seed <= n; seed++)
     n_coarse += check_random_program (seed);
+  if (n < 881)
+    check_random_program (881); /* what the host does itself counted as queued, so it was trusted too far ahead */
+  if (n < 2785)
+    check_random_program (2785); /* a tie at the waist, and another cause */
   LS_CHECK_INT (n_coarse, >, n / 4);
   if (wanted)
     printf ("of %u programs %u had segments in one piece\n", n, n_coarse);

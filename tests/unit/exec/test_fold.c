@@ -138,8 +138,8 @@ check_job (guint32 seed, Tally *tally)
   options.coarsen = turn % 8 == 7 ? LS_COARSEN_OFF : LS_COARSEN_CHECK;
   options.slow = g_rand_int_range (rand, 0, 4) == 0 ? slow : NULL;
   options.network = g_rand_int_range (rand, 0, 8) == 0 ? LS_NETWORK_ALPHABETA : LS_NETWORK_FLOW;
-  if (g_rand_boolean (rand)) /* ties: everything at once */
-    options.host = (LsHostCosts) { 0 };
+  if (g_rand_boolean (rand)) /* ties: everything at once, but for a waist (exec/waist.c) */
+    options.host = (LsHostCosts) { .cost[LS_HOST_SYNC] = 1 };
   options.solver = seed % 5 == 0 ? LS_SOLVER_REFERENCE : LS_SOLVER_FAST;
   options.queue = seed % 7 == 0 ? LS_QUEUE_REFERENCE : LS_QUEUE_FAST;
   options.no_run_ahead = turn % 4 == 2;
