@@ -212,8 +212,7 @@ start_of (const Walk *w, const XOp *op)
 static LsTime *
 event_of (const Round *round, const Walk *w, const LsOp *op)
 {
-  const LsInstance *i = &w->program->instances[w->at.instance];
-  return &w->events[((gsize) op->event * round->x->plan->n_micro_batches + i->mb) * round->x->plan->n_chunks + i->chunk];
+  return &w->events[ls_plan_event (round->x->plan, &w->program->instances[w->at.instance], op)];
 }
 
 static bool

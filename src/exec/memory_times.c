@@ -182,7 +182,7 @@ times_clear (Times *x)
 static LsTime *
 event_of (const Times *x, const LsInstance *instance, const LsOp *op)
 {
-  return &x->events[((gsize) op->event * x->plan->n_micro_batches + instance->mb) * x->plan->n_chunks + instance->chunk];
+  return &x->events[ls_plan_event (x->plan, instance, op)];
 }
 
 /* An op without span takes no time: it is over as soon as its stream and its

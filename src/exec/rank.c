@@ -196,8 +196,7 @@ host_advance (Run *x, Rank *r)
 EventRecord *
 event_record (Run *x, Rank *r, const Frame *f, const LsOp *op)
 {
-  gsize at = ((gsize) op->event * x->plan->n_micro_batches + f->instance->mb) * x->plan->n_chunks + f->instance->chunk;
-  return &r->events[at];
+  return &r->events[ls_plan_event (x->plan, f->instance, op)];
 }
 
 static void

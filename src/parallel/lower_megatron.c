@@ -40,30 +40,6 @@ is_last_stage (const Pipe *p, uint32_t chunk)
 
 /* --- p2p segments ------------------------------------------------------------- */
 
-static uint16_t
-build_group (Build *b, LsStream stream, uint32_t what, const char *name)
-{
-  const Lower *l = b->l;
-  LsTransfer *t = ls_arena_new_array (l->plan->arena, LsTransfer, 4);
-  uint16_t n = 0;
-  /* Megatron's order: send previous, receive previous, send next, receive next. */
-  if (what & SEND_B)
-    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_PREV, true };
-  if (what & RECV_F)
-    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_PREV, false };
-  if (what & SEND_F)
-    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_NEXT, true };
-  if (what & RECV_B)
-    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_NEXT, false };
-  LsOp op = op_blank (LS_OP_P2P, stream, LS_TAG_SYNC, name);
-  op.host = LS_HOST_COMM;
-  op.dtype = (uint8_t) l->shard.dtype;
-  op.transfers = t;
-  op.n_transfers = n;
-  LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
-  return build_op (b, op, &compute, 1);
-}
-
 static const char *
 group_name (uint32_t what)
 {
@@ -87,7 +63,7 @@ segment_group (Lower *l, uint32_t what)
     return id;
   Build b;
   build_init (&b, l);
-  uint16_t group = build_group (&b, LS_STREAM_PP_FWD, what, group_name (what));
+  uint16_t group = pipe_build_group (&b, LS_STREAM_PP_FWD, what, group_name (what));
   build_device_sync (&b);
   uint32_t n_received = (what & RECV_F ? 1u : 0u) + (what & RECV_B ? 1u : 0u);
   for (uint32_t i = 0; scatters (l) && i < n_received; i++)
@@ -122,7 +98,7 @@ segment_async (Lower *l, uint32_t what)
     return id;
   Build b;
   build_init (&b, l);
-  LsDep done = { LS_DEP_END, build_group (&b, singles[k].stream, what, singles[k].name) };
+  LsDep done = { LS_DEP_END, pipe_build_group (&b, singles[k].stream, what, singles[k].name) };
   if (singles[k].event != LS_EVENT_NONE) {
     LsOp record = op_blank (LS_OP_RECORD, singles[k].stream, LS_TAG_SYNC, "received");
     record.event = singles[k].event;
@@ -143,7 +119,7 @@ segment_blocking (Lower *l, uint32_t what)
   build_init (&b, l);
   for (guint k = 0; k < G_N_ELEMENTS (singles); k++)
     if (what & singles[k].what)
-      build_join (&b, build_group (&b, singles[k].stream, singles[k].what, singles[k].name));
+      build_join (&b, pipe_build_group (&b, singles[k].stream, singles[k].what, singles[k].name));
   return build_finish (&b, name);
 }
 

@@ -64,6 +64,30 @@ reduce_between (Pipe *p, guint number)
       pipe_add (p, segment_reduce_chunk (p->l, p->rank, c), 0, c);
 }
 
+uint16_t
+pipe_build_group (Build *b, LsStream stream, uint32_t what, const char *name)
+{
+  const Lower *l = b->l;
+  LsTransfer *t = ls_arena_new_array (l->plan->arena, LsTransfer, 4);
+  uint16_t n = 0;
+  /* Megatron's order: send previous, receive previous, send next, receive next. */
+  if (what & SEND_B)
+    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_PREV, true };
+  if (what & RECV_F)
+    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_PREV, false };
+  if (what & SEND_F)
+    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_NEXT, true };
+  if (what & RECV_B)
+    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_NEXT, false };
+  LsOp op = op_blank (LS_OP_P2P, stream, LS_TAG_SYNC, name);
+  op.host = LS_HOST_COMM;
+  op.dtype = (uint8_t) l->shard.dtype;
+  op.transfers = t;
+  op.n_transfers = n;
+  LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
+  return build_op (b, op, &compute, 1);
+}
+
 void
 pipe_add_action (Pipe *p, const LsAction *a)
 {

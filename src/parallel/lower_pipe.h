@@ -35,6 +35,8 @@ enum { SEND_F = 1, RECV_F = 2, SEND_B = 4, RECV_B = 8 };
 const LsAction *pipe_action (const Pipe *p, guint i); /* NULL past the end */
 void pipe_add (Pipe *p, uint32_t segment, uint32_t mb, uint32_t chunk);
 void pipe_add_action (Pipe *p, const LsAction *a);
+/* One group of what is set in `what`, behind the compute stream so far. */
+uint16_t pipe_build_group (Build *b, LsStream stream, uint32_t what, const char *name);
 
 /* lower_megatron.c */
 void pipe_megatron (Pipe *p);

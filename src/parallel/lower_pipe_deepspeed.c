@@ -23,34 +23,13 @@
  * Reference: DeepSpeed of 2021 and 2022, v0.3.13 to v0.7; since 2023 the metadata are kept on the host. */
 #include "parallel/lower_pipe.h"
 
-static const struct {
-  uint32_t what;
-  LsSlot slot;
-  bool is_send;
-  const char *name;
-} transfers[] = {
-  { SEND_F, LS_SLOT_NEXT, true, "send activations" },
-  { RECV_F, LS_SLOT_PREV, false, "receive activations" },
-  { SEND_B, LS_SLOT_PREV, true, "send gradients" },
-  { RECV_B, LS_SLOT_NEXT, false, "receive gradients" },
-};
-
-/* One of them, for which the compute stream waits. */
+/* One transfer, for which the compute stream waits. */
 static void
 build_transfer (Build *b, uint32_t what)
 {
-  guint k = 0;
-  while (transfers[k].what != what)
-    k++;
-  LsTransfer *t = ls_arena_new_array (b->l->plan->arena, LsTransfer, 1);
-  *t = (LsTransfer) { message_bytes (b->l), transfers[k].slot, transfers[k].is_send };
-  LsOp op = op_blank (LS_OP_P2P, LS_STREAM_PP_FWD, LS_TAG_SYNC, transfers[k].name);
-  op.host = LS_HOST_COMM;
-  op.dtype = (uint8_t) b->l->shard.dtype;
-  op.transfers = t;
-  op.n_transfers = 1;
-  LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
-  build_join (b, build_op (b, op, &compute, 1));
+  const char *name = what == SEND_F ? "send activations" : what == RECV_F ? "receive activations"
+                     : what == SEND_B ? "send gradients" : "receive gradients";
+  build_join (b, pipe_build_group (b, LS_STREAM_PP_FWD, what, name));
 }
 
 static void

@@ -248,6 +248,13 @@ typedef struct {
 void ls_plan_free (LsPlan *plan); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsPlan, ls_plan_free)
 
+/* Which of a rank's n_events x n_micro_batches x n_chunks events the op, in this instance, records or waits for. */
+static inline size_t
+ls_plan_event (const LsPlan *plan, const LsInstance *instance, const LsOp *op)
+{
+  return ((size_t) op->event * plan->n_micro_batches + instance->mb) * plan->n_chunks + instance->chunk;
+}
+
 /* Ops that one step executes over all ranks. */
 uint64_t ls_plan_n_op_instances (const LsPlan *plan);
 
