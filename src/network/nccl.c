@@ -28,8 +28,9 @@
  *              cost 2 GPUs as much time as 158 GB/s in an all-gather (A100, 256 to 512
  *              MiB), but 8 GPUs as much as 216 GB/s.
  *   R          ramp_bytes: filling the pipeline costs as much as R bytes of a large
- *              message, and as much again as a small one. NVLS has three stages and 3 R:
- *              copy in, reduce and multicast, copy out.
+ *              message, and as much again as a small one. Each channel has its own pipeline to
+ *              fill: across hosts, where there are fewer channels than inside a node, R is as
+ *              much smaller. NVLS has three stages and 3 R: copy in, reduce and multicast, copy out.
  *
  * Point to point: a single send has a base of its own, which is a hop longer than that of
  * LL (the flag follows the data), and is bound by NVLink or a NIC, without ramp. An all-to-all sends and receives at once, which is another
@@ -224,13 +225,19 @@ ls_nccl_latency (const LsCollCall *call, LsTuneAlgorithm a)
 
 /* --- moving --- */
 
-/* Seconds that the bytes and the filling of the pipeline take of a bus. */
+/* Seconds that the bytes and the filling of so many pipelines, those of a node counting as one, take of a bus. */
 static double
-seconds (const LsCollCall *call, double wire, double bus, double stages)
+seconds (const LsCollCall *call, double wire, double bus, double pipelines)
 {
-  double ramp = call->protocol == LS_PROTOCOL_LL ? 0 : stages * call->nccl->ramp_bytes;
+  double ramp = call->protocol == LS_PROTOCOL_LL ? 0 : pipelines * call->nccl->ramp_bytes;
   double fill = ramp > 0 ? wire * ramp / (wire + ramp) : 0;
   return (wire + fill) / bus;
+}
+
+static double
+channel_pipelines (const LsCollCall *call)
+{
+  return (double) ls_coll_max_channels (call) / call->nccl->channels_ring;
 }
 
 /* What all channels move together: inside a node as measured, across nodes as NCCL's
@@ -278,7 +285,7 @@ ring_seconds (const LsCollCall *call)
   double bus = fmin (channel_bus (call, LS_TUNE_RING), nic_bus (call));
   double idle
       = call->protocol == LS_PROTOCOL_LL ? 0 : call->nccl->drain / ls_nccl_ring_sends (call->kind, call->n);
-  return wire / bus * idle + seconds (call, wire, bus, 1);
+  return wire / bus * idle + seconds (call, wire, bus, channel_pipelines (call));
 }
 
 /* Of the host in the middle of both trees: up and down in one, to two children and up in
@@ -294,8 +301,9 @@ tree_bytes_of_host (const LsCollCall *call)
 static double
 tree_seconds (const LsCollCall *call)
 {
-  return fmax (seconds (call, 2 * (double) call->bytes, channel_bus (call, LS_TUNE_TREE), 1),
-               seconds (call, tree_bytes_of_host (call), nic_bus (call), 1));
+  double pipelines = channel_pipelines (call);
+  return fmax (seconds (call, 2 * (double) call->bytes, channel_bus (call, LS_TUNE_TREE), pipelines),
+               seconds (call, tree_bytes_of_host (call), nic_bus (call), pipelines));
 }
 
 static double

@@ -115,6 +115,20 @@ simple_pays_handshake_drain_and_ramp (void)
   LS_CHECK_NEAR (us_of (c, p), 15 + (wire * (1 + 0.4 / 7) + fill) / (0.92 * 360e3), 1e-6);
 }
 
+/* Two nodes: two channels for each NIC fill a pipeline, not the 24 of a node. */
+static void
+fewer_channels_across_nodes_fill_sooner (void)
+{
+  LsClusterSpec s = tiny_dgx (2);
+  s.pcie.bandwidth_bytes_per_s = s.nic.bandwidth_bytes_per_s = s.spine.bandwidth_bytes_per_s = 50e9;
+  g_autoptr (LsCluster) c = built (s);
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  double bus = 8 * 40e3, ramp = 7.8e6 * 2 * 8 / 24;
+  double wire = 15.0 / 16 * 16 * MIB, fill = wire * ramp / (wire + ramp);
+  const LsCollPlan *p = hopper_plan (c, LS_COLL_ALL_GATHER, 16, 16 * MIB, "ring", LS_PROTOCOL_SIMPLE, arena);
+  LS_CHECK_NEAR (us_of (c, p), 5 + 4.4 + 14 * 0.8 + 14 + (wire * (1 + 0.4 / 15) + fill) / bus, 1e-6);
+}
+
 /* LL: base and hops, 141 GB/s (NCCL's limit on Hopper), nothing else. */
 static void
 ll_pays_only_hops (void)
@@ -208,6 +222,7 @@ clear_accepts_null_and_twice (void)
 
 LS_TEST_MAIN ("nccl", LS_TEST (rings_inside_a_node_pay_each_step), LS_TEST (rings_across_nodes_pay_each_node),
               LS_TEST (all_reduce_grows_with_the_depth_of_the_tree), LS_TEST (simple_pays_handshake_drain_and_ramp),
+              LS_TEST (fewer_channels_across_nodes_fill_sooner),
               LS_TEST (ll_pays_only_hops), LS_TEST (all_to_all_pays_for_what_it_keeps),
               LS_TEST (an_uneven_all_to_all_waits_for_its_slowest_host),
               LS_TEST (a_single_send_has_its_own_base), LS_TEST (what_runs_is_what_nccl_would_run),
