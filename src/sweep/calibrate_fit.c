@@ -1,12 +1,14 @@
 #include "sweep/calibrate_fit.h"
 
 #include <gsl/gsl_multimin.h>
+#include <gsl/gsl_qrng.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 
 #define HUBER_KNEE   0.1
 #define N_ROUNDS     4
+#define N_SCATTERED  32
 #define N_ITERATIONS 400
 #define SIMPLEX_SIZE 1e-7
 #define MAX_SAMPLES  2000 /* of a fit: evenly picked; errors are those of all samples */
@@ -185,20 +187,37 @@ descend (const Problem *p, gsl_vector *u)
   return least;
 }
 
+/* Anywhere: the next point of a Sobol sequence over all ranges. */
+static void
+set_scattered_start (gsl_qrng *points, gsl_vector *u)
+{
+  gsl_qrng_get (points, u->data);
+  for (size_t i = 0; i < u->size; i++) {
+    double share = gsl_vector_get (u, i);
+    gsl_vector_set (u, i, log (share / (1 - share)));
+  }
+}
+
 static LsKindFit
 minimise (const Problem *p)
 {
   gsl_vector *u = gsl_vector_alloc (n_free (p->free_mask));
+  gsl_qrng *points = gsl_qrng_alloc (gsl_qrng_sobol, (unsigned int) u->size);
   int n_starts = p->free_mask & LS_FREE_WAVE ? 2 : 1;
+  int n_scattered = p->free_mask & LS_FIT_SCATTERED ? N_SCATTERED : 0;
   double least = INFINITY;
   LsKindFit best = *p->fixed;
-  for (int start = 0; start < n_starts; start++) {
-    set_start (p, u, start);
+  for (int start = 0; start < n_starts + n_scattered; start++) {
+    if (start < n_starts)
+      set_start (p, u, start);
+    else
+      set_scattered_start (points, u);
     double reached = descend (p, u);
     if (reached < least)
       best = fit_at (p, u);
     least = fmin (least, reached);
   }
+  gsl_qrng_free (points);
   gsl_vector_free (u);
   return best;
 }

@@ -410,6 +410,8 @@ drop_checks (LsRecipe *r, guint slot)
     }
 }
 
+#define LOOP_BURST (5 * LS_MS)
+
 /* Instead of the fit to TensorRT-LLM's kernels, of which only what wide heads cost is left. The
  * heads of both tables are 128 wide: a share of peak and the time of softmax cannot be told
  * apart, and the former is taken to be 1. The backward has the softmax of the forward. Kernels of
@@ -428,9 +430,10 @@ ls_recipe_fit_training_attention (LsRecipe *r, const char *folder, LsDiagList *d
     *fit = r->calibration.kind[LS_KERNEL_ATTENTION_FWD];
     fit->timed_efficiency = 0;
     fit->compute_efficiency = 1;
-    ls_fit_solve (fit,
-                  LS_FREE_DEPTH | LS_FREE_TAIL | LS_FREE_HOST | LS_FREE_THROTTLE | LS_FREE_BURST | (backward ? LS_FREE_COMPUTE : LS_FREE_WIDTH), &r->gpu,
-                  sink.samples, NO_PRIOR);
+    fit->burst = LOOP_BURST;
+    ls_fit_solve (fit, LS_FREE_DEPTH | LS_FREE_TAIL | LS_FREE_HOST | LS_FREE_THROTTLE | LS_FIT_SCATTERED
+                           | (backward ? LS_FREE_COMPUTE : LS_FREE_WIDTH),
+                  &r->gpu, sink.samples, NO_PRIOR);
     ls_recipe_set_source (r, kinds[backward],
                           "simumax_b200_attention.csv, bf16, %s (cuDNN by Transformer Engine, kernel by kernel, heads of 128); "
                           "wider heads as in attn_fwd_b200.csv; hold-out by (seq,heads,kv_heads)",

@@ -11,9 +11,14 @@
 /* MODELS.md 3.3: forward and backward of FA3 447 TFLOP/s in a training step, forward
  * alone 600: backward 2.5 / (3.5 / 447 - 1 / 600) = 406, and 406 / 600 = 0.68. */
 #define H100_ATTENTION_BWD 0.68
+
 /* MODELS.md 3.2: fp32 add of 2^30 elements, 12 bytes each, in 4.1 ms, of 3.35 TB/s. */
 #define H100_STREAM_EFFICIENCY (12.0 * 1073741824 / 4.1e-3 / 3.35e12)
 #define H100_HBM               3.35e12
+/* relu of 2^28 fp16 numbers, 4 bytes each, 156.56 us from launch to launch, less a launch, of 8 TB/s (NVIDIA/cccl, pull request
+ * 7391, January 2026). The memory itself moves 7.67 TB/s (pytorch/ao, pull request 4002). A norm written for this
+ * chip reaches 6.52 (NVIDIA/cutlass, pull request 2917). */
+#define B200_STREAM_EFFICIENCY 0.868
 
 static void
 set_peaks (LsGpu *gpu, double bf16, double fp8)
@@ -151,21 +156,33 @@ ls_recipe_h200 (const char *folder, const LsRecipe *h100, LsDiagList *diags)
   return r;
 }
 
+/* SimuMax's loops are hot, but repeat one product of the same operands, which an L2 of 126 MB keeps. What it costs to take
+ * them from memory, with other kernels in between, was measured on the H100. */
+static void
+take_from_memory (LsCalibration *calibration, double ratio)
+{
+  calibration->sustained = ls_fit_round (calibration->sustained * ratio, 3);
+  calibration->sustained_accumulate = ls_fit_round (calibration->sustained_accumulate * ratio, 3);
+}
+
 LsRecipe *
 ls_recipe_b200 (const char *folder, const char *own, const LsRecipe *h100, LsDiagList *diags)
 {
   LsRecipe *r = ls_recipe_new (
       "b200", "tools/fit/fit_kernels over the measured kernels of data/README.md (2026-11): TensorRT-LLM sweeps for the "
-              "form; sustained and attention from the loops of a B200 machine of SimuMax (tools/fit/README.md); mape on "
+              "form; sustained and attention from the loops of a B200 machine of SimuMax (tools/fit/README.md), times the H100's sustained; mape on "
               "held-out families before sustained; no training run was used");
   /* SXM (HGX): hardware.csv */
   r->gpu = (LsGpu){ .n_sm = 148, .hbm_bytes_per_s = 8e12, .vector_flops = 80e12 };
   set_peaks (&r->gpu, 2250e12, 4500e12);
   LsKindFit stream = h100->calibration.kind[LS_KERNEL_ELEMENTWISE];
   stream.cache_bytes = stream.cache_speed = 0;
-  fit_sweeps (r, folder, h100, &stream, "the H100's share of HBM bandwidth (MODELS.md 3.2); the L2 is left out", diags);
+  stream.memory_efficiency = B200_STREAM_EFFICIENCY;
+  fit_sweeps (r, folder, h100, &stream, "one kernel: relu of 2^28 fp16 in 156.56 us, launch to launch (NVIDIA/cccl, pull request 7391); the L2 is left out",
+              diags);
   ls_recipe_fit_training_attention (r, own, diags);
   ls_recipe_fit_sustained_loops (r, own, diags);
+  take_from_memory (&r->calibration, h100->calibration.sustained);
   return r;
 }
 
