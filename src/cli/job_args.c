@@ -135,6 +135,7 @@ static const GOptionEntry knobs[] = {
   KNOB ("layers-per-chunk", "Layers of each chunk in model order; default: even", "A,B,..."),
   SWITCH ("post-validation", on_knob, "Nobody waits for the norm of the gradients: it is checked a step later"),
   SWITCH ("apex-norm", on_knob, "Layer norms run apex's kernels, as in Megatron-LM until early 2022, not those for long rows"),
+  SWITCH ("split-bias-dropout", on_knob, "The bias before a dropout is added in a kernel of its own, as in Megatron-LM of 2023"),
   SWITCH ("batch-sync", on_knob, "Each forward fetches its micro-batch, in which the host waits for the device, as in Megatron-LM until late 2023"),
   SWITCH ("launch-blocking", on_knob, "The host waits for each op that it issues, as with CUDA_LAUNCH_BLOCKING=1"),
   SWITCH ("grad-fusion", on_knob, "Weight-gradient GEMMs add to 16-bit gradients too, as Megatron-LM since 2023; to fp32 ones they always do"),

@@ -227,6 +227,7 @@ const LsField ls_strategy_fields[] = {
   ENUM (offload, offloads, "none", "deepspeed: what lives outside the accelerator (parameters: the optimizer too)"),
   ENUM (offload_to, offload_places, "cpu", "where it lives"),
   BOOL (apex_norm, "false", "layer norms run apex's kernels, as in Megatron-LM until early 2022, not those for long rows"),
+  BOOL (split_bias_dropout, "false", "the bias before a dropout is added in a kernel of its own, as in Megatron-LM of 2023"),
   BOOL (batch_sync, "false", "each forward fetches its micro-batch, in which the host waits for the device, as in Megatron-LM until late 2023"),
   BOOL (launch_blocking, "false", "the host waits for each op that it issues, as with CUDA_LAUNCH_BLOCKING=1"),
   BOOL (grad_fusion, "false", "weight-gradient GEMMs add to 16-bit gradients too, as Megatron-LM since 2023; to fp32 ones they always do"),

@@ -86,6 +86,7 @@ typedef struct {
   double expert_capacity;     /* tokens of an expert over the mean; 0: no limit */
   LsFp8Recipe fp8_recipe;
   bool apex_norm;       /* layer norms run apex's kernels, not those for long rows that came in 2022 */
+  bool bias_is_apart;   /* the bias of proj and fc2 is added in a kernel of its own        */
   bool grad_is_fused;   /* the GEMM of W adds to a 16-bit gradient too, not only to an fp32 one */
   bool grad_is_cast;    /* W makes a gradient in the type of activations, which is cast and then added to an fp32 one */
   bool grad_is_fresh;   /* W makes a gradient of its own in the type of activations, and adds to none */

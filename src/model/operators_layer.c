@@ -64,23 +64,26 @@ append_proj (GArray *operators, const LsCut *cut)
   ls_operator_product (op, cut->model->hidden);
 }
 
-/* out = residual + dropout (x + bias), one JIT-fused kernel. Without dropout its
- * gradient is the identity. */
+/* out = residual + dropout (x + bias), one JIT-fused kernel, or x + bias in one before it. Without dropout
+ * its gradient is the identity. */
 static void
 append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name)
 {
   const LsModel *m = cut->model;
   uint64_t rows = cut->local_tokens, h = m->hidden;
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
+  bool is_apart = m->linear_bias && cut->shard->bias_is_apart, has_bias = m->linear_bias && !is_apart;
 
+  if (is_apart)
+    ls_operator_fwd (op, ls_cut_stream (cut, "output-bias", LS_KERNEL_ELEMENTWISE, rows, h, 2 * cut->elt));
   if (m->dropout) {
-    ls_operator_fwd (op, ls_cut_random_stream (cut, m->linear_bias ? "bias-dropout-add" : "dropout-add", rows, h,
+    ls_operator_fwd (op, ls_cut_random_stream (cut, has_bias ? "bias-dropout-add" : "dropout-add", rows, h,
                                                3 * cut->elt + 1));
     ls_operator_igrad (op, ls_cut_stream (cut, "bias-dropout-add-bwd", LS_KERNEL_ELEMENTWISE,
                                           rows, h, 2 * cut->elt + 1));
     op->saved_bytes = rows * h; /* a byte per element: the mask */
   } else {
-    ls_operator_fwd (op, ls_cut_stream (cut, m->linear_bias ? "bias-add" : "residual-add",
+    ls_operator_fwd (op, ls_cut_stream (cut, has_bias ? "bias-add" : "residual-add",
                                         LS_KERNEL_ELEMENTWISE, rows, h, 3 * cut->elt));
   }
   if (m->linear_bias) {

@@ -123,6 +123,7 @@ typedef struct {
   bool wgrad_placeholders; /* megatron: tensors that stand for gradients (lower_placeholders.c) */
 
   bool apex_norm;        /* layer norms run apex's kernels of before 2022          */
+  bool split_bias_dropout; /* the bias before a dropout in a kernel of its own, as in Megatron-LM of 2023 */
   bool batch_sync;       /* each forward fetches its micro-batch and waits for the device in it, as Megatron-LM until late 2023 */
   bool launch_blocking;  /* the host waits for each op that it issues: CUDA_LAUNCH_BLOCKING=1 */
   bool p2p_warmup_flush; /* overlapped p2p in warm-up and cool-down too         */

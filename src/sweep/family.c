@@ -68,6 +68,12 @@ ls_family_apex_norm (const char *family)
 }
 
 bool
+ls_family_split_bias_dropout (const char *family)
+{
+  return strcmp (family, "zb") == 0;
+}
+
+bool
 ls_family_batch_sync (const char *family)
 {
   return code_of (family) != CODE_OTHER;

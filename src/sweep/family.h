@@ -33,6 +33,10 @@
  * Layer norms are apex's in Narayanan et al. (2021) and in Megatron-DeepSpeed, which carried a copy of it
  * (fused_mix_prec_layer_norm_cuda); Megatron-LM has FastLayerNorm since February 2022 (--no-persist-layer-norm turns it off).
  *
+ * Between the spring and the autumn of 2023 Megatron-LM's bias_dropout_add () asked whether there is a bias, and TorchScript fused
+ * what comes after that question only (NVIDIA/Megatron-LM, pull request 532, October 2023; the function in sail-sg/
+ * zero-bubble-pipeline-parallelism is the one before it).
+ *
  * Megatron-LM's forward step fetched a micro-batch on every stage and read its sizes back from the device until late
  * 2023 (--batch-sync): all families of it before Megatron-Core, of which only MLPerf's and dgxc's rows are.
  *
@@ -98,6 +102,9 @@ int ls_family_cp_kind (const char *family);
 bool ls_family_wgrad_placeholders (const char *family);
 /* Whether layer norms run apex's kernels of before 2022 (--apex-norm). */
 bool ls_family_apex_norm (const char *family);
+
+/* Whether the bias before a dropout is added in a kernel of its own (--split-bias-dropout). */
+bool ls_family_split_bias_dropout (const char *family);
 
 /* Whether each forward fetches its micro-batch and waits for the device in it (--batch-sync). */
 bool ls_family_batch_sync (const char *family);

@@ -131,6 +131,7 @@ choose (LsValidationRun *v, const char *split, const GRegex *only)
     g_ptr_array_add (v->families, family);
     c->strategy.tp_async = ls_family_tp_async (family);
     c->strategy.apex_norm = ls_family_apex_norm (family);
+    c->strategy.split_bias_dropout = ls_family_split_bias_dropout (family);
     c->strategy.batch_sync = ls_family_batch_sync (family);
     c->strategy.grad_fusion = ls_family_grad_fusion (family);
     c->strategy.attention = ls_family_attention (family, c->strategy.attention);

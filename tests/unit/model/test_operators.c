@@ -429,6 +429,23 @@ apex_norms_compute_more_and_move_as_much (void)
   LS_CHECK_DOUBLE (kernel_named (rms, "rmsnorm-fwd")->flops, ==, 0);
 }
 
+/* Apart, the bias is one kernel more that reads and writes x; the rest moves what it moved. */
+static void
+a_bias_apart_is_read_and_written_once_more (void)
+{
+  LsModel m = gpt (1, 6144, 64), llama = llama3_70b ();
+  LsShard s = shard (&m, 8, false, 4), t = shard (&llama, 8, true, 1);
+  s.bias_is_apart = t.bias_is_apart = true;
+  g_autoptr (GArray) apart = layer_operators (&m, &s);
+  g_autoptr (GArray) without = layer_operators (&llama, &t);
+  double n = 8192.0 * 6144;
+  LS_CHECK_DOUBLE (kernel_bytes (apart, "output-bias"), ==, 4 * n);
+  LS_CHECK_DOUBLE (kernel_bytes (apart, "dropout-add"), ==, 7 * n);
+  LS_CHECK_DOUBLE (kernel_named (apart, "dropout-add")->flops, ==, 43 * n);
+  LS_CHECK (kernel_named (apart, "bias-dropout-add") == NULL);
+  LS_CHECK (kernel_named (without, "output-bias") == NULL);
+}
+
 /* The W GEMM adds to an fp32 main gradient itself (8 bytes of C); with a 16-bit one
  * it writes 2 and a kernel of 6 bytes adds them. */
 static void
@@ -562,6 +579,7 @@ LS_TEST_MAIN ("operators", LS_TEST (unfused_flops_are_the_models),
               LS_TEST (without_dropout_its_kernels_vanish), LS_TEST (wgrad_accumulates_in_grad_dtype),
               LS_TEST (dropout_draws_a_random_number_for_each_element), LS_TEST (jit_gelu_computes_as_well),
               LS_TEST (apex_norms_compute_more_and_move_as_much),
+              LS_TEST (a_bias_apart_is_read_and_written_once_more),
               LS_TEST (llama_layer_has_rope_swiglu_and_no_biases),
               LS_TEST (grouped_queries_unfused_expand_k_and_v), LS_TEST (alibi_is_added_by_the_score_gemm),
               LS_TEST (fp8_is_for_the_layers_gemms_only), LS_TEST (loss_reduces_three_times))

@@ -70,6 +70,7 @@ static void
 software_of_2021_has_its_kernels_and_its_batches (void)
 {
   LS_CHECK (ls_family_apex_norm ("sc21-t1") && ls_family_apex_norm ("bloom") && !ls_family_apex_norm ("korth") && !ls_family_apex_norm ("zb"));
+  LS_CHECK (ls_family_split_bias_dropout ("zb") && !ls_family_split_bias_dropout ("korth") && !ls_family_split_bias_dropout ("bloom"));
   LS_CHECK (ls_family_batch_sync ("mtnlg") && ls_family_batch_sync ("korth") && ls_family_batch_sync ("zb"));
   LS_CHECK (!ls_family_batch_sync ("mlperf") && !ls_family_batch_sync ("dgxc") && !ls_family_batch_sync ("mpt"));
 }
