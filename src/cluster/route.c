@@ -109,6 +109,15 @@ ls_route_from_nic (const LsCluster *c, uint32_t host, uint32_t nic, uint32_t gpu
   return route_in (c, host, nic, gpu, faults ? faults->from_nic : NULL, c->index->interior->kind->from_nic, r);
 }
 
+bool
+ls_gpus_share_nic (const LsCluster *c, uint32_t owner, uint32_t gpu)
+{
+  uint32_t per_node = c->spec.gpus_per_node, host = owner / per_node, nic = ls_nic_of_gpu (c, owner);
+  LsRoute own = { .n_hops = 0 }, other = { .n_hops = 0 };
+  return ls_route_to_nic (c, host, owner % per_node, nic, &own)
+         && ls_route_to_nic (c, host, gpu % per_node, nic, &other) && other.n_hops <= own.n_hops;
+}
+
 /* --- between nodes --- */
 
 /* The GPU of the sender's node that sends for it to this NIC; within the node. */

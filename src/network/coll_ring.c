@@ -7,7 +7,11 @@
  * Model. Every edge of a ring carries w S / C bytes, w = ls_coll_wire_factor();
  * that is the demand of a flow. The rings of different channels enter a host at
  * different members: channel c at member c mod k, through the NIC of that
- * member, and it visits the others over NVLink (or PCIe). Summed over channels,
+ * member, and it visits the others over NVLink (or PCIe). It leaves by the same NIC, and
+ * so stays on its rail. Without PXN (NCCL before 2.12, or switched off) it does where each
+ * member has another at the PCIe switch of its NIC; else it leaves by the NIC of the last
+ * member, crosses rails and takes the spines: groups with one GPU at each switch, as those
+ * of data parallelism with tp 2 or 4. Summed over channels,
  *
  *     inside one host    each edge of the ring of members   C       flows
  *     across hosts       each edge inside a host            C (k-1)/k
@@ -36,14 +40,17 @@
  * of links of 22.75 GB/s, 12 channels on 6 rings: 6 * 22.75 = 136.5 GB/s at most.
  *
  * Deviations. The last member of a ring inside a host hands its data to the NIC
- * of the first one; here the first one's own PCIe link carries it. Ramp and drain limit the rate,
+ * of the first one; here the first one's own PCIe link carries it. From NCCL 2.20.3 on rings
+ * without PXN swap NICs from host to host and stay on rails; not here. Where only some members
+ * have another at their switch, NCCL closes the rings of those. Ramp and drain limit the rate,
  * so they vanish behind a slower link. Across hosts the rings of a mesh have unequal shares
  * where their number does not divide that of the members. Rings of communicators with different
  * numbers of members per host pair them by channel number.
  *
  * Reference: Patarasuk & Yuan, Bandwidth optimal all-reduce algorithms for
  * clusters of workstations, JPDC 69 (2009); NCCL 2.30.7 src/device/all_reduce.h,
- * src/graph/tuning.cc. */
+ * src/graph/tuning.cc. Rails: release notes of NCCL 2.20.3 (alternating rings); S. Jeaugey in
+ * NVIDIA/nccl issues 1933 (one NIC in and out keeps to rails) and 2193 (PXN closes rings). */
 #include <math.h>
 #include <string.h>
 
@@ -55,8 +62,9 @@
 /* The order in which each channel visits the members of the hosts. */
 typedef struct {
   const LsCollCall *call;
-  uint32_t n;               /* channels that differ; the c-th is like c mod n */
-  const LsMeshRings *mesh;  /* [n_hosts]; NULL, or no ring: by ascending GPU  */
+  uint32_t n;                 /* channels that differ; the c-th is like c mod n */
+  const LsMeshRings *mesh;    /* [n_hosts]; NULL, or no ring: by ascending GPU  */
+  const bool *leaves_by_last; /* [n_hosts]: the last member's NIC, not the first's; NULL: nowhere */
 } Orders;
 
 static uint32_t *
@@ -85,10 +93,39 @@ mesh_of (const LsCollCall *call)
   return mesh;
 }
 
+/* Whether every member of the host has another one at the PCIe switch of its NIC. */
+static bool
+has_pairs (const LsCollCall *call, const LsCollHost *host)
+{
+  for (uint32_t i = 0; i < host->n; i++) {
+    bool has_other = false;
+    for (uint32_t j = 0; j < host->n && !has_other; j++)
+      has_other = i != j && ls_gpus_share_nic (call->cluster, host->gpus[i], host->gpus[j]);
+    if (!has_other)
+      return false;
+  }
+  return true;
+}
+
+static const bool *
+leaves_by_last (const LsCollCall *call)
+{
+  const LsClusterSpec *spec = &call->cluster->spec;
+  if (spec->pxn || spec->rails < 2 || call->n_hosts < 2)
+    return NULL;
+  bool *by_last = ls_arena_new_array (call->arena, bool, call->n_hosts);
+  for (uint32_t h = 0; h < call->n_hosts; h++)
+    by_last[h] = !has_pairs (call, &call->hosts[h]);
+  return by_last;
+}
+
 static Orders
 orders_of (const LsCollCall *call)
 {
-  Orders o = { .call = call, .n = ls_coll_n_entries (call), .mesh = mesh_of (call) };
+  Orders o = { .call = call,
+               .n = ls_coll_n_entries (call),
+               .mesh = mesh_of (call),
+               .leaves_by_last = leaves_by_last (call) };
   if (call->n_hosts == 1 && o.mesh && o.mesh->n > 0)
     o.n = o.mesh->n;
   return o;
@@ -111,6 +148,13 @@ seat_at (const Orders *o, uint32_t h, uint32_t channel, uint32_t x)
   uint32_t k = rings->n_gpus, ring = channel % rings->n * k;
   uint32_t entry = rings->place_of[ring + channel % k];
   return (uint32_t) (o->call->hosts[h].gpus - o->call->sorted) + rings->gpu_at[ring + (entry + x) % k];
+}
+
+/* The seat through whose NIC a ring of this channel leaves host h. */
+static uint32_t
+seat_that_sends (const Orders *o, uint32_t h, uint32_t channel)
+{
+  return seat_at (o, h, channel, o->leaves_by_last && o->leaves_by_last[h] ? o->call->hosts[h].n - 1 : 0);
 }
 
 static uint32_t
@@ -181,7 +225,7 @@ add_between (const Orders *o, uint32_t h, uint64_t flows, LsLoadList *loads)
   uint32_t n_pairs = o->mesh ? o->n : k_from / ls_coll_gcd (k_from, k_to) * k_to;
   for (uint32_t c = 0; c < n_pairs; c++) {
     uint32_t last = call->sorted[seat_at (o, h, c, k_from - 1)];
-    uint32_t from = call->sorted[seat_at (o, h, c, 0)], to = call->sorted[seat_at (o, next, c, 0)];
+    uint32_t from = call->sorted[seat_that_sends (o, h, c)], to = call->sorted[seat_at (o, next, c, 0)];
     if (!is_idle (call, last, to))
       ls_load_list_add_route (loads, from, to, flows / n_pairs);
   }
@@ -338,9 +382,9 @@ receives_of_chain (const LsScript *s, uint32_t place, uint32_t round)
   return n;
 }
 
-/* The seat at which a ring came into the host that it leaves between these two. */
+/* The seat that sends for the last of a ring, which leaves its host between these two. */
 static uint32_t
-entry_of (const Rings *x, uint32_t from, uint32_t to)
+sender_between (const Rings *x, uint32_t from, uint32_t to)
 {
   const LsCollCall *call = x->call;
   uint32_t h = call->host_of[from], next = call->host_of[to], k = call->hosts[h].n;
@@ -348,11 +392,10 @@ entry_of (const Rings *x, uint32_t from, uint32_t to)
   while (c < x->n_rings && seat_at (&x->orders, h, c, k - 1) != from)
     c += call->hosts[next].n;
   g_assert (c < x->n_rings);
-  return seat_at (&x->orders, h, c, 0);
+  return seat_that_sends (&x->orders, h, c);
 }
 
-/* As the flows of a plan: out of a host through the NIC of the member at which the ring
- * came in. */
+/* As the flows of a plan. */
 static void
 route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route)
 {
@@ -360,7 +403,7 @@ route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute 
   const LsCollCall *call = x->call;
   uint32_t seat = call->seat[from];
   if (call->host_of[seat] != call->host_of[call->seat[to]])
-    seat = entry_of (x, seat, call->seat[to]);
+    seat = sender_between (x, seat, call->seat[to]);
   ls_script_route_gpus (s->cluster, call->sorted[seat], s->gpus[to], channel, ret_route);
 }
 

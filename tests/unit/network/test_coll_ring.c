@@ -57,7 +57,9 @@ worked_example_holds (void)
 static void
 bytes_on_links_equal_the_formula (void)
 {
-  g_autoptr (LsCluster) c = built (tiny_dgx (4));
+  LsClusterSpec spec = tiny_dgx (4);
+  spec.pxn = true; /* rings keep to rails */
+  g_autoptr (LsCluster) c = built (spec);
   static const struct {
     uint32_t n, per_node;
   } shapes[] = { { 2, 8 },  { 3, 8 },  { 8, 8 },  { 16, 8 }, { 32, 8 },
@@ -178,8 +180,41 @@ uneven_hosts_keep_exact_sums (void)
   LS_CHECK (bytes_on (c, p, "leaf*>spines") > 0);
 }
 
+/* Rings leave by the NIC through which they came with PXN, or if each member has another at its PCIe switch;
+ * else by the last member's, and so over the spines. What a NIC carries is the same. */
+static void
+rings_without_pxn_cross_rails (void)
+{
+  static const struct {
+    uint32_t gpus[8], n;
+    bool pxn, crosses;
+  } rows[] = {
+    { { 0, 4, 8, 12 }, 4, false, true },               /* as data parallelism with tp 4      */
+    { { 0, 2, 4, 6, 8, 10, 12, 14 }, 8, false, true }, /* with tp 2                          */
+    { { 0, 1, 8, 9 }, 4, false, false },               /* both at one switch                 */
+    { { 0, 1, 4, 8, 9, 12 }, 6, false, true },         /* one is alone                       */
+    { { 3, 11 }, 2, false, false },                    /* tp 8: one way in and out           */
+    { { 0, 4, 8, 12 }, 4, true, false },
+  };
+  for (size_t i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (LsArena) arena = ls_arena_new ();
+    LsClusterSpec spec = tiny_dgx (2);
+    spec.pxn = rows[i].pxn;
+    g_autoptr (LsCluster) c = built (spec);
+    const LsCollPlan *plan
+        = plan_by (c, &round_nccl, "ring", LS_COLL_ALL_REDUCE, rows[i].gpus, rows[i].n, 64 * MIB, arena);
+    double wire = ls_coll_wire_factor (LS_COLL_ALL_REDUCE, rows[i].n) * 64.0 * MIB;
+    double spines = bytes_on (c, &plan->phases[0], "leaf*>spines");
+    LS_CHECK_NEAR (bytes_on (c, &plan->phases[0], "node0/nic?>leaf*"), wire, 1e-12);
+    if (!rows[i].crosses)
+      LS_CHECK_INT ((long long) spines, ==, 0);
+    else
+      LS_CHECK_NEAR (spines, 2 * wire, 1e-12);
+  }
+}
+
 LS_TEST_MAIN ("coll_ring", LS_TEST (alone_in_a_node_is_the_closed_form), LS_TEST (worked_example_holds),
               LS_TEST (bytes_on_links_equal_the_formula), LS_TEST (members_are_alike),
               LS_TEST (flows_of_a_whole_node), LS_TEST (one_member_per_node_uses_one_nic),
               LS_TEST (a_slow_link_is_the_limit), LS_TEST (small_messages_use_fewer_channels),
-              LS_TEST (uneven_hosts_keep_exact_sums))
+              LS_TEST (uneven_hosts_keep_exact_sums), LS_TEST (rings_without_pxn_cross_rails))
