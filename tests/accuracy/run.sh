@@ -9,7 +9,8 @@
 # must show the families of results.txt as `--markdown` writes them.
 # LS_UPDATE_GOLDEN=1 reruns everything and rewrites results.txt and README.md (minutes),
 # and where the data are that do not ship, topologies/calib/residuals.json.
-# memory.csv has runs whose memory was measured, memory.txt what we say of them.
+# memory.csv has runs whose memory was measured, vtrain_fabric.csv those that settled a
+# fabric (README.md); memory.txt and vtrain_fabric.txt are what we say of them.
 # Usage: run.sh LOCKSTEP
 set -euo pipefail # so that no reader of a pipe may leave early: grep -q would
 lockstep=$(realpath -- "$1")
@@ -22,7 +23,9 @@ trap 'rm -rf -- "$out"' EXIT
 if [[ ${LS_UPDATE_GOLDEN:-} == 1 ]]; then
   "$lockstep" validate cases.csv --markdown "$out/table" > "$out/results" </dev/null
   cat -- "$out/results" > results.txt
-  "$lockstep" validate memory.csv > memory.txt </dev/null
+  for name in memory vtrain_fabric; do
+    "$lockstep" validate "$name.csv" > "$name.txt" </dev/null
+  done
   { sed "/^$begin\$/q" "$readme"; cat -- "$out/table"; sed -n "\\|^$end\$|,\$p" "$readme"; } > "$out/readme"
   cat -- "$out/readme" > "$readme"
   runs=${LS_SHARED_DATA:-../../../shared/data}/runs/cases.csv
@@ -47,6 +50,8 @@ while read -r line; do
   fi
   n=$((n + 1))
 done < <("$lockstep" validate cases.csv --only '^(sc21-t1-(1.7|7.5)B|korth-t5-(22|175)B|zb-t4-6.2B-m24|simumax.*tp1_pp2_dp4_mbc8|mpt-a100_80gb-7b|titan-t3|dgxc-v25.04-llama3.1-(8b-BF16-H100-8g|70b-BF16-H100-64)|internevo|maxtext-v5e-32B-1x|mlperf)' </dev/null | sed -n '2,/^$/p' | sed '/^$/d' | squeeze)
-"$lockstep" validate memory.csv </dev/null | diff - memory.txt
+for name in memory vtrain_fabric; do
+  "$lockstep" validate "$name.csv" </dev/null | diff - "$name.txt"
+done
 printf '%d rows as in results.txt\n' "$n"
 [[ $n == 16 ]]
