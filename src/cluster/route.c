@@ -110,7 +110,7 @@ ls_route_from_nic (const LsCluster *c, uint32_t host, uint32_t nic, uint32_t gpu
 }
 
 bool
-ls_gpus_share_nic (const LsCluster *c, uint32_t owner, uint32_t gpu)
+ls_gpu_is_as_near_to_nic_of (const LsCluster *c, uint32_t owner, uint32_t gpu)
 {
   uint32_t per_node = c->spec.gpus_per_node, host = owner / per_node, nic = ls_nic_of_gpu (c, owner);
   LsRoute own = { .n_hops = 0 }, other = { .n_hops = 0 };

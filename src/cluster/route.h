@@ -73,9 +73,9 @@ void ls_route_bfs (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, doubl
 
 /* Through which a GPU sends and receives, within its host: by affinity, the next that works. */
 uint32_t ls_nic_of_gpu (const LsCluster *c, uint32_t gpu);
-/* Whether a GPU reaches the NIC of another one of its host in as few hops as that one itself: both at
- * its PCIe switch. */
-bool ls_gpus_share_nic (const LsCluster *c, uint32_t owner, uint32_t gpu);
+/* Whether a GPU reaches the NIC of another one of its host, the owner, over no more trunks than the owner
+ * does, as where both are at one PCIe switch. */
+bool ls_gpu_is_as_near_to_nic_of (const LsCluster *c, uint32_t owner, uint32_t gpu);
 /* The GPU whose NIC carries what gpu_from sends to gpu_to: itself, but with PXN. */
 uint32_t ls_route_proxy (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to);
 /* Whether all GPUs of the host are joined by NVSwitch, as NVLS needs. */

@@ -48,7 +48,7 @@ const LsField ls_nccl_fields[] = {
   { "handshake_hop", LS_FIELD_TIME, offsetof (LsNccl, handshake_hop), .default_text = "0us", .max = (double) LS_S,
     .meaning = "part for each step inside a node with the protocol Simple" },
   { "ramp_bytes", LS_FIELD_BYTES_DOUBLE, offsetof (LsNccl, ramp_bytes), .required = true,
-    .meaning = "a message of W bytes on the wire costs W ramp / (W + ramp) bytes more of the bus's time; by channels less across nodes" },
+    .meaning = "a message of W bytes on the wire costs W ramp / (W + ramp) bytes more of the bus's time; across nodes times the share of a node's channels" },
   NUMBER (drain, 16, "time of the last step of a ring over that of one that also sends"),
   { "self_copy", LS_FIELD_DOUBLE, offsetof (LsNccl, self_copy), .default_text = "0", .max = 16,
     .meaning = "all-to-all: time of what a member copies to itself over that of a message" },

@@ -8,10 +8,10 @@
  * that is the demand of a flow. The rings of different channels enter a host at
  * different members: channel c at member c mod k, through the NIC of that
  * member, and it visits the others over NVLink (or PCIe). It leaves by the same NIC, and
- * so stays on its rail. Without PXN (NCCL before 2.12, or switched off) it does where each
- * member has another at the PCIe switch of its NIC; else it leaves by the NIC of the last
- * member, crosses rails and takes the spines: groups with one GPU at each switch, as those
- * of data parallelism with tp 2 or 4. Summed over channels,
+ * so stays on its rail. Where PXN cannot take the data there (NCCL before 2.12, switched off, no
+ * NVLink) it leaves by the same NIC only if each member has another one as near to its NIC;
+ * else by the NIC of the last member, and so over the spines to another rail: groups with
+ * one GPU at each PCIe switch, as those of data parallelism with tp 2 or 4. Summed over channels,
  *
  *     inside one host    each edge of the ring of members   C       flows
  *     across hosts       each edge inside a host            C (k-1)/k
@@ -39,10 +39,10 @@
  * drain 0.5, R 0: W = 1.75 GiB, 1.879e9 / 240e9 * (1 + 0.5/14) = 8.109 ms. In a hybrid cube
  * of links of 22.75 GB/s, 12 channels on 6 rings: 6 * 22.75 = 136.5 GB/s at most.
  *
- * Deviations. The last member of a ring inside a host hands its data to the NIC
- * of the first one; here the first one's own PCIe link carries it. From NCCL 2.20.3 on rings
+ * Deviations. Where a ring leaves by the NIC of the first member, the last one hands its data
+ * there; here the first one's own PCIe link carries it. From NCCL 2.20.3 on rings
  * without PXN swap NICs from host to host and stay on rails; not here. Where only some members
- * have another at their switch, NCCL closes the rings of those. Ramp and drain limit the rate,
+ * have another one near their NIC, NCCL closes the rings of those. Ramp and drain limit the rate,
  * so they vanish behind a slower link. Across hosts the rings of a mesh have unequal shares
  * where their number does not divide that of the members. Rings of communicators with different
  * numbers of members per host pair them by channel number.
@@ -93,15 +93,28 @@ mesh_of (const LsCollCall *call)
   return mesh;
 }
 
-/* Whether every member of the host has another one at the PCIe switch of its NIC. */
+/* Whether every member of the host has another one as near to its NIC. */
 static bool
 has_pairs (const LsCollCall *call, const LsCollHost *host)
 {
   for (uint32_t i = 0; i < host->n; i++) {
     bool has_other = false;
     for (uint32_t j = 0; j < host->n && !has_other; j++)
-      has_other = i != j && ls_gpus_share_nic (call->cluster, host->gpus[i], host->gpus[j]);
+      has_other = i != j && ls_gpu_is_as_near_to_nic_of (call->cluster, host->gpus[i], host->gpus[j]);
     if (!has_other)
+      return false;
+  }
+  return true;
+}
+
+/* Whether PXN takes what the last member of each ring sends to the rail of the first. */
+static bool
+has_pxn (const LsCollCall *call, const LsCollHost *host, const LsCollHost *to)
+{
+  const LsCluster *c = call->cluster;
+  for (uint32_t i = 0; i < host->n; i++) {
+    uint32_t first = to->gpus[(i + 1) % host->n % to->n], sender = ls_route_proxy (c, host->gpus[i], first);
+    if (ls_nic_of_gpu (c, sender) % c->spec.rails != ls_nic_of_gpu (c, first) % c->spec.rails)
       return false;
   }
   return true;
@@ -110,12 +123,13 @@ has_pairs (const LsCollCall *call, const LsCollHost *host)
 static const bool *
 leaves_by_last (const LsCollCall *call)
 {
-  const LsClusterSpec *spec = &call->cluster->spec;
-  if (spec->pxn || spec->rails < 2 || call->n_hosts < 2)
+  if (call->cluster->spec.rails < 2 || call->n_hosts < 2)
     return NULL;
   bool *by_last = ls_arena_new_array (call->arena, bool, call->n_hosts);
-  for (uint32_t h = 0; h < call->n_hosts; h++)
-    by_last[h] = !has_pairs (call, &call->hosts[h]);
+  for (uint32_t h = 0; h < call->n_hosts; h++) {
+    const LsCollHost *host = &call->hosts[h];
+    by_last[h] = !has_pxn (call, host, &call->hosts[(h + 1) % call->n_hosts]) && !has_pairs (call, host);
+  }
   return by_last;
 }
 
@@ -182,8 +196,7 @@ round_up (uint32_t value, uint32_t multiple)
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/* No ring has data to move into the root of a broadcast, or out of that of a reduction.
- * Between hosts the first member of a ring stands for the last. */
+/* No ring has data to move into the root of a broadcast, or out of that of a reduction. */
 static bool
 is_idle (const LsCollCall *call, uint32_t from, uint32_t to)
 {

@@ -225,7 +225,7 @@ ls_nccl_latency (const LsCollCall *call, LsTuneAlgorithm a)
 
 /* --- moving --- */
 
-/* Seconds that the bytes and the filling of so many pipelines, those of a node counting as one, take of a bus. */
+/* Seconds that a bus needs for the bytes and for filling pipelines: 1 for all channels of a node. */
 static double
 seconds (const LsCollCall *call, double wire, double bus, double pipelines)
 {
@@ -234,10 +234,11 @@ seconds (const LsCollCall *call, double wire, double bus, double pipelines)
   return (wire + fill) / bus;
 }
 
+/* Each channel has a pipeline of its own. No measurement has more channels across nodes than inside. */
 static double
 channel_pipelines (const LsCollCall *call)
 {
-  return (double) ls_coll_max_channels (call) / call->nccl->channels_ring;
+  return fmin (1, (double)ls_coll_max_channels (call) / call->nccl->channels_ring);
 }
 
 /* What all channels move together: inside a node as measured, across nodes as NCCL's

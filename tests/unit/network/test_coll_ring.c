@@ -180,26 +180,29 @@ uneven_hosts_keep_exact_sums (void)
   LS_CHECK (bytes_on (c, p, "leaf*>spines") > 0);
 }
 
-/* Rings leave by the NIC through which they came with PXN, or if each member has another at its PCIe switch;
- * else by the last member's, and so over the spines. What a NIC carries is the same. */
+/* Rings leave by the NIC through which they came where PXN gets there, or if each member has another one near
+ * its NIC; else by the last member's, and so over the spines. What a NIC carries is the same. */
 static void
 rings_without_pxn_cross_rails (void)
 {
   static const struct {
     uint32_t gpus[8], n;
-    bool pxn, crosses;
+    bool pxn, nvlink, crosses;
   } rows[] = {
-    { { 0, 4, 8, 12 }, 4, false, true },               /* as data parallelism with tp 4      */
-    { { 0, 2, 4, 6, 8, 10, 12, 14 }, 8, false, true }, /* with tp 2                          */
-    { { 0, 1, 8, 9 }, 4, false, false },               /* both at one switch                 */
-    { { 0, 1, 4, 8, 9, 12 }, 6, false, true },         /* one is alone                       */
-    { { 3, 11 }, 2, false, false },                    /* tp 8: one way in and out           */
-    { { 0, 4, 8, 12 }, 4, true, false },
+    { { 0, 4, 8, 12 }, 4, false, true, true },               /* as data parallelism with tp 4      */
+    { { 0, 2, 4, 6, 8, 10, 12, 14 }, 8, false, true, true }, /* with tp 2                          */
+    { { 0, 1, 8, 9 }, 4, false, true, false },               /* both at one switch                 */
+    { { 0, 1, 4, 8, 9, 12 }, 6, false, true, true },         /* one is alone                       */
+    { { 3, 11 }, 2, false, true, false },                    /* tp 8: one way in and out           */
+    { { 0, 4, 8, 12 }, 4, true, true, false },
+    { { 0, 4, 8, 12 }, 4, true, false, true },
   };
   for (size_t i = 0; i < G_N_ELEMENTS (rows); i++) {
     g_autoptr (LsArena) arena = ls_arena_new ();
     LsClusterSpec spec = tiny_dgx (2);
     spec.pxn = rows[i].pxn;
+    if (!rows[i].nvlink)
+      spec.nvswitch_planes = spec.nvlinks_per_gpu = 0;
     g_autoptr (LsCluster) c = built (spec);
     const LsCollPlan *plan
         = plan_by (c, &round_nccl, "ring", LS_COLL_ALL_REDUCE, rows[i].gpus, rows[i].n, 64 * MIB, arena);

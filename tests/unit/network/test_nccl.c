@@ -82,14 +82,21 @@ hopper_nodes (uint32_t n_nodes)
 }
 
 static const LsCollPlan *
-hopper_plan (const LsCluster *c, LsCollKind kind, uint32_t n, uint64_t bytes, const char *algorithm, LsProtocol protocol,
-             LsArena *arena)
+plan_with (const LsNccl *nccl, const LsCluster *c, LsCollKind kind, uint32_t n, uint64_t bytes,
+           const char *algorithm, LsProtocol protocol, LsArena *arena)
 {
   uint32_t *gpus = ls_arena_new_array (arena, uint32_t, n);
   spread (gpus, n, 8);
   LsCollRequest q
       = { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes, .algorithm = algorithm, .protocol = protocol };
-  return ls_coll_plan (c, &hopper, &q, LS_NETWORK_FLOW, arena);
+  return ls_coll_plan (c, nccl, &q, LS_NETWORK_FLOW, arena);
+}
+
+static const LsCollPlan *
+hopper_plan (const LsCluster *c, LsCollKind kind, uint32_t n, uint64_t bytes, const char *algorithm,
+             LsProtocol protocol, LsArena *arena)
+{
+  return plan_with (&hopper, c, kind, n, bytes, algorithm, protocol, arena);
 }
 
 static double
@@ -115,7 +122,7 @@ simple_pays_handshake_drain_and_ramp (void)
   LS_CHECK_NEAR (us_of (c, p), 15 + (wire * (1 + 0.4 / 7) + fill) / (0.92 * 360e3), 1e-6);
 }
 
-/* Two nodes: two channels for each NIC fill a pipeline, not the 24 of a node. */
+/* Two nodes: two channels for each NIC fill a pipeline, not the 24 of a node; more than these count as 24. */
 static void
 fewer_channels_across_nodes_fill_sooner (void)
 {
@@ -126,6 +133,11 @@ fewer_channels_across_nodes_fill_sooner (void)
   double bus = 8 * 40e3, ramp = 7.8e6 * 2 * 8 / 24;
   double wire = 15.0 / 16 * 16 * MIB, fill = wire * ramp / (wire + ramp);
   const LsCollPlan *p = hopper_plan (c, LS_COLL_ALL_GATHER, 16, 16 * MIB, "ring", LS_PROTOCOL_SIMPLE, arena);
+  LS_CHECK_NEAR (us_of (c, p), 5 + 4.4 + 14 * 0.8 + 14 + (wire * (1 + 0.4 / 15) + fill) / bus, 1e-6);
+  LsNccl many = hopper;
+  many.channels_net = 4;
+  fill = wire * 7.8e6 / (wire + 7.8e6);
+  p = plan_with (&many, c, LS_COLL_ALL_GATHER, 16, 16 * MIB, "ring", LS_PROTOCOL_SIMPLE, arena);
   LS_CHECK_NEAR (us_of (c, p), 5 + 4.4 + 14 * 0.8 + 14 + (wire * (1 + 0.4 / 15) + fill) / bus, 1e-6);
 }
 

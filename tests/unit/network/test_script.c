@@ -35,12 +35,13 @@ shuffled (uint32_t *gpus, uint32_t n, uint32_t per_node)
     gpus[i] = sorted[(i * stride + 3) % n];
 }
 
-/* 2 leaves for each rail on 8 nodes, with NVLink SHARP. */
+/* 2 leaves for each rail on 8 nodes, with NVLink SHARP. Without PXN rings cross rails. */
 static LsCluster *
-wide_cluster (void)
+wide_cluster (bool pxn)
 {
   LsClusterSpec spec = tiny_dgx (20);
   spec.nodes_per_leaf = 4;
+  spec.pxn = pxn;
   return built (spec);
 }
 
@@ -89,10 +90,13 @@ check_shape (const LsCluster *c, uint32_t n, uint32_t per_node, uint64_t bytes, 
 static void
 check_all (uint64_t bytes, size_t step, Check check)
 {
-  g_autoptr (LsCluster) c = wide_cluster ();
+  g_autoptr (LsCluster) c = wide_cluster (false), pxn = wide_cluster (true);
   memset (n_done, 0, sizeof n_done);
-  for (size_t i = 0; i < G_N_ELEMENTS (shapes); i += step)
+  for (size_t i = 0; i < G_N_ELEMENTS (shapes); i += step) {
     check_shape (c, shapes[i].n, shapes[i].per_node, bytes, check);
+    if (shapes[i].per_node > 1 && shapes[i].per_node < 8)
+      check_shape (pxn, shapes[i].n, shapes[i].per_node, bytes, check);
+  }
   for (size_t i = 0; i < G_N_ELEMENTS (whole_nodes); i++)
     check_shape (c, whole_nodes[i] * 8, 8, bytes, check);
   g_autoptr (LsCluster) mesh = mesh_cluster ();
@@ -405,7 +409,7 @@ plans_alike_with_memo (const LsCluster *c, const LsNccl *nccl, const LsCollReque
 static void
 a_memo_changes_no_plan (void)
 {
-  g_autoptr (LsCluster) c = wide_cluster ();
+  g_autoptr (LsCluster) c = wide_cluster (false);
   shared_memo = ls_coll_memo_new ();
   for (size_t i = 0; i < G_N_ELEMENTS (shapes); i += 4)
     check_shape (c, shapes[i].n, shapes[i].per_node, MIB, plans_alike_with_memo);
