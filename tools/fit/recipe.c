@@ -410,7 +410,7 @@ drop_checks (LsRecipe *r, guint slot)
     }
 }
 
-/* A call up to which its loop stays cool. Forward, the loops of 32768 tokens (3.4 ms a call) are as fast as those of 4096, those
+/* Duration of a call up to which a loop of it stays cool. Forward, the loops of 32768 tokens (3.4 ms a call) are as fast as those of 4096, those
  * of 131072 (31 ms and more) are 17 % slower: anything from 3.5 to 16 ms fits as well, with a throttle of 0.21 to 0.46, and of
  * 3.5, 5, 8 and 12 ms the calls that are held out prefer this. They come after 10 of their kind or more: 0.1 s of load. */
 #define LOOP_BURST (5 * LS_MS)
