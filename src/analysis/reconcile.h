@@ -11,10 +11,12 @@
  * Matching (reconcile_match.c). Each class (op_class.h) by itself. As many on both sides:
  * first to first, in order. Else the cheapest alignment of the two sequences: a pair costs
  *
- *     | ln (predicted / measured) - ln (mean predicted / mean measured) |
+ *     | ln (predicted / measured) - shift |
  *
- * and for communication of known size | ln (predicted / measured bytes) | more, up to 0.1 (padding,
- * ends of buckets), beyond which ops never pair; leaving an op alone costs 0.7 = ln 2. So a class that is twice too slow throughout still matches, and an op that is
+ * where shift is ln of the ratio of the means, ln of that of the medians (a large op that is missing moves
+ * the former), or 0, whichever makes the cheapest alignment; for communication of known size | ln (predicted
+ * / measured bytes) | more, up to 0.1 (padding, ends of buckets), beyond which ops never pair; leaving an op
+ * alone costs 0.7 = ln 2. So a class that is twice too slow throughout still matches, and an op that is
  * missing on one side leaves a gap near its place. Sequences longer than some thousand ops
  * are aligned within a band around their diagonal.
  *

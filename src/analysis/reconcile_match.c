@@ -1,6 +1,7 @@
 /* analysis/reconcile_match.c — which measured op is which predicted one. */
 #include "analysis/reconcile.h"
 
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ typedef struct {
   LsStepOp *m, *p; /* all ops of a side */
   const uint32_t *of_m, *of_p;
   uint32_t n_m, n_p;
-  double shift; /* ln (mean predicted / mean measured) */
+  double shift; /* of ln (predicted / measured) of a pair: what it costs is the distance from that */
   uint32_t band; /* half of its width */
   uint8_t *moves; /* [n_m + 1][2 band + 1] */
   double *row, *last;
@@ -42,6 +43,15 @@ mean_s (const LsStepOp *ops, const uint32_t *of, uint32_t n)
   return sum / n;
 }
 
+static double
+median_s (const LsStepOp *ops, const uint32_t *of, uint32_t n)
+{
+  g_autofree double *s = g_new (double, n);
+  for (uint32_t i = 0; i < n; i++)
+    s[i] = (double) (ops[of[i]].end - ops[of[i]].start);
+  return gsl_stats_median (s, 1, n);
+}
+
 /* ln of the ratio of two sizes; 0 where one is not known. */
 static double
 size_gap (const LsStepOp *m, const LsStepOp *p)
@@ -60,6 +70,15 @@ pair (Alignment *a, uint32_t i, uint32_t j)
 {
   a->m[a->of_m[i]].match = a->of_p[j];
   a->p[a->of_p[j]].match = a->of_m[i];
+}
+
+static void
+unpair (Alignment *a)
+{
+  for (uint32_t i = 0; i < a->n_m; i++)
+    a->m[a->of_m[i]].match = LS_UNMATCHED;
+  for (uint32_t j = 0; j < a->n_p; j++)
+    a->p[a->of_p[j]].match = LS_UNMATCHED;
 }
 
 /* As many on both sides, and all of one size: nothing to find out. */
@@ -152,9 +171,11 @@ choose_band (uint32_t n_m, uint32_t n_p)
   return MIN (n_p, MAX (MAX (MIN_BAND, slope), most));
 }
 
+/* Aligns by that shift, and pairs if it costs less than the best so far. */
 static void
-align (Alignment *a)
+align (Alignment *a, double shift, double *cheapest)
 {
+  a->shift = shift;
   a->band = choose_band (a->n_m, a->n_p);
   size_t width = 2 * (size_t) a->band + 1;
   a->moves = g_malloc ((a->n_m + 1) * width);
@@ -166,7 +187,12 @@ align (Alignment *a)
     a->row = a->last;
     a->last = filled;
   }
-  walk_back (a);
+  double cost = a->last[a->n_p - first_column (a, a->n_m)];
+  if (cost < *cheapest) {
+    *cheapest = cost;
+    unpair (a);
+    walk_back (a);
+  }
   g_free (a->moves);
   g_free (a->row);
   g_free (a->last);
@@ -181,8 +207,10 @@ match_class (LsStepSide *measured, LsStepSide *predicted, uint8_t class)
                   .of_m = of_m, .of_p = of_p, .n_m = n_m, .n_p = n_p };
   if (n_m == 0 || n_p == 0 || pair_in_order (&a))
     return;
-  a.shift = log (mean_s (a.p, of_p, n_p) / mean_s (a.m, of_m, n_m));
-  align (&a);
+  double cheapest = INFINITY;
+  align (&a, log (mean_s (a.p, of_p, n_p) / mean_s (a.m, of_m, n_m)), &cheapest);
+  align (&a, log (median_s (a.p, of_p, n_p) / median_s (a.m, of_m, n_m)), &cheapest);
+  align (&a, 0, &cheapest);
 }
 
 void

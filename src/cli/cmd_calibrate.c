@@ -20,6 +20,8 @@ static const CliHelp help = {
                  "  lockstep calibrate --pytorch-trace rank0.json.gz --model llama3.1-8b --cluster dgx-h100 --tp 2\n\n" CLI_EXIT_CODES,
 };
 
+#define NO_RANK G_MININT64 /* --rank was not said */
+
 typedef struct {
   CliJob job; /* first: callbacks of its entries get the address of all */
   char *gpu, *cluster, *op, *output, *runs, *trace, *step;
@@ -95,7 +97,7 @@ check_trace_args (const Args *args, GError **error)
 {
   if (args->files || args->nccl || args->runs || args->gpu || args->op || args->plots || args->output || args->threads)
     return refuse (error, "--pytorch-trace goes with the flags of a job, --rank, --step and --json only");
-  if (args->rank < -1)
+  if (args->rank < 0 && args->rank != NO_RANK)
     return refuse (error, "--rank: expected 0 or more");
   return TRUE;
 }
@@ -104,7 +106,7 @@ check_trace_args (const Args *args, GError **error)
 static gboolean
 check_fit_args (const Args *args, GError **error)
 {
-  if (args->job.knobs->len > 0 || args->job.strategy || args->step || args->json || args->rank >= 0)
+  if (args->job.knobs->len > 0 || args->job.strategy || args->step || args->json || args->rank != NO_RANK)
     return refuse (error, "--rank, --step, --json and the flags of a job go with --pytorch-trace");
   if (args->runs && (args->files || args->nccl || args->gpu || args->op || args->plots))
     return refuse (error, "--runs goes with --cluster, --threads and --output only");
@@ -146,10 +148,9 @@ fit (const Args *args, GError **error)
   for (char **path = args->plots; path && *path; path++)
     if (!ls_calibrated_plot (calibrated, *path, error))
       return FALSE;
-  if (args->output && !ls_calibrated_write (calibrated, args->output, error))
-    return FALSE;
+  gboolean is_written = !args->output || ls_calibrated_write (calibrated, args->output, error);
   g_autofree char *text = ls_calibrated_text (calibrated);
-  return cli_print (text, error);
+  return cli_print (text, is_written ? error : NULL) && is_written;
 }
 
 static gboolean
@@ -158,7 +159,7 @@ reconcile (const Args *args, GError **error)
   g_autoptr (LsJob) job = cli_job_new (&args->job, error);
   if (!job || (args->cluster && !ls_job_set (job, "cluster", args->cluster, error)))
     return FALSE;
-  g_autoptr (LsReconciliation) r = ls_job_reconcile (job, args->trace, args->step, args->rank, error);
+  g_autoptr (LsReconciliation) r = ls_job_reconcile (job, args->trace, args->step, MAX (args->rank, -1), error);
   if (!r)
     return FALSE;
   g_autofree char *notes = ls_reconciliation_notes (r);
@@ -170,7 +171,7 @@ reconcile (const Args *args, GError **error)
 gboolean
 cli_calibrate (int argc, char **argv, GError **error)
 {
-  g_auto (Args) args = { .rank = -1 };
+  g_auto (Args) args = { .rank = NO_RANK };
   cli_job_init (&args.job);
   gboolean is_done = FALSE;
   if (!parse_args (&argc, &argv, &args, &is_done, error))

@@ -32,7 +32,7 @@ typedef struct {
   GHashTable *messages; /* external id -> Message */
   GArray *externals;    /* int64_t of each op; -1: none */
   int64_t device;       /* of the kernels, -1: none yet */
-  bool has_devices;
+  bool has_devices, has_kernels;
   int64_t first;
 } Reader;
 
@@ -98,8 +98,9 @@ check_times (Reader *r)
   const LsKinetoEvent *e = &r->event;
   if (!check_number (r, "ts", &e->ts, true) || !check_number (r, "dur", &e->dur, true))
     return false;
-  const char *message = e->dur.value < 0 ? "\"dur\": expected 0 or more; it lasts a negative time"
-                        : ABS (e->ts.value) > MAX_NS || e->dur.value > MAX_NS ? "\"ts\": beyond what a clock of nanoseconds reaches"
+  const char *message = e->dur.value < 0  ? "\"dur\": expected 0 or more; it lasts a negative time"
+                        : e->ts.value < 0 ? "\"ts\": expected 0 or more; it starts before all clocks"
+                        : e->ts.value > MAX_NS || e->dur.value > MAX_NS ? "\"ts\": beyond what a clock of nanoseconds reaches"
                                                                             : NULL;
   if (!message)
     return true;
@@ -203,8 +204,10 @@ take_event (Reader *r)
   const LsKinetoEvent *e = &r->event;
   if (strcmp (e->phase->str, "X") != 0)
     return;
-  if (is_category (e, "kernel"))
+  if (is_category (e, "kernel")) {
+    r->has_kernels = true;
     add_op (r, class_of_kernel (e));
+  }
   else if (is_category (e, "gpu_memcpy") || is_category (e, "memcpy"))
     add_op (r, LS_CLASS_COPY);
   else if (is_category (e, "gpu_memset") || is_category (e, "memset"))
@@ -411,7 +414,7 @@ static void
 finish (Reader *r)
 {
   LsKineto *k = r->k;
-  if (k->ops->len == 0) {
+  if (!r->has_kernels) {
     ls_diag_add (r->diags, LS_ERROR_INPUT, k->path, 0, 0, NULL, NULL,
                  "was the GPU profiled? activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
                  "no kernels: none of %" G_GUINT64_FORMAT " records is of the category \"kernel\"", k->n_records);

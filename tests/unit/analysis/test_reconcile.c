@@ -93,6 +93,27 @@ the_worked_example (void)
   LS_CHECK (has_word);
 }
 
+/* The largest kernel of a class is missing: the others still find theirs. */
+static void
+the_largest_may_be_missing (void)
+{
+  static const double us[] = { 99, 132, 99, 462 };
+  g_autoptr (LsStepSide) measured = ls_step_side_new ();
+  g_autoptr (LsStepSide) predicted = ls_step_side_new ();
+  measured->length = predicted->length = 1000 * US;
+  for (guint i = 0; i < 4; i++) {
+    if (i < 3)
+      add (measured, LS_CLASS_OPTIMIZER, 200.0 * i, 200.0 * i + us[i], 0, 0);
+    add (predicted, LS_CLASS_OPTIMIZER, 150.0 * i, 150.0 * i + us[i], 0, 0);
+  }
+  ls_step_side_finish (measured, 0);
+  ls_step_side_finish (predicted, 0);
+  g_autoptr (LsReconciled) r = ls_reconcile (measured, predicted);
+  for (guint i = 0; i < 3; i++)
+    LS_CHECK_INT (op_of (measured, i)->match, ==, i);
+  LS_CHECK_INT (op_of (predicted, 3)->match, ==, LS_UNMATCHED);
+}
+
 static LsTime
 total (const LsStepTime *t)
 {
@@ -189,5 +210,5 @@ long_sequences_align (void)
   LS_CHECK_INT (op_of (measured, n - 1)->match, ==, predicted->ops->len - 1);
 }
 
-LS_TEST_MAIN ("reconcile", LS_TEST (kernels_have_classes), LS_TEST (the_worked_example), LS_TEST (parts_add_up),
+LS_TEST_MAIN ("reconcile", LS_TEST (kernels_have_classes), LS_TEST (the_worked_example), LS_TEST (the_largest_may_be_missing), LS_TEST (parts_add_up),
               LS_TEST (a_class_that_is_slower_throughout_still_matches), LS_TEST (sizes_must_agree), LS_TEST (long_sequences_align))
