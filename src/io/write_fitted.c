@@ -97,6 +97,10 @@ ls_fitted_report_to_text (const LsFittedReport *r)
   append_percent (out, ", fitted", r->error.after);
   append_percent (out, ", each run left out in turn", r->error.left_out);
   g_string_append_c (out, '\n');
+  if (isnan (r->error.after))
+    g_string_append (out, "nothing was fitted: keep the cluster as it is\n");
+  else if (r->error.left_out >= r->error.before)
+    g_string_append (out, "runs left out are predicted no better than by the cluster as it is: keep that\n");
   return g_string_free (out, FALSE);
 }
 

@@ -9,6 +9,7 @@
 #include "sweep/family.h"
 #include "sweep/fitted.h"
 #include "sweep/job.h"
+#include "sweep/runs_check.h"
 #include "sweep/runs_fit.h"
 
 #define N_MIN_ROWS 2
@@ -190,6 +191,18 @@ predict (void *context, const double *values, size_t row, double *ret_log)
   return ok;
 }
 
+static gboolean
+check_runs (LsCalibrateRuns *run, const double *log_s, GError **error)
+{
+  guint n = run->cases->len;
+  g_autofree LsCheckedRun *list = g_new (LsCheckedRun, n);
+  for (guint i = 0; i < n; i++) {
+    const LsCase *c = g_ptr_array_index (run->cases, i);
+    list[i] = (LsCheckedRun) { c->id, c->measured_s, exp (log_s[i]) };
+  }
+  return ls_runs_check (run->report.file, list, n, run->notes, error);
+}
+
 /* Rows that cannot be simulated are not there from here on. */
 static gboolean
 drop_refused (LsCalibrateRuns *run, GError **error)
@@ -203,13 +216,15 @@ drop_refused (LsCalibrateRuns *run, GError **error)
     if (!why[i])
       continue;
     const LsCase *c = g_ptr_array_index (run->cases, i);
-    g_autofree char *line = g_strndup (why[i], strcspn (why[i], "\n"));
+    const char *text = g_str_has_prefix (why[i], "error: ") ? why[i] + strlen ("error: ") : why[i];
+    g_autofree char *line = g_strndup (text, strcspn (text, "\n"));
     g_ptr_array_insert (run->notes, 0, g_strdup_printf ("%s is left out: %s", c->id, line));
     g_ptr_array_remove_index (run->cases, i);
+    memmove (log_s + i, log_s + i + 1, (n - i - 1) * sizeof *log_s);
     g_free (why[i]);
   }
   if (run->cases->len >= N_MIN_ROWS)
-    return TRUE;
+    return check_runs (run, log_s, error);
   const char *reason = run->notes->len > 0 ? g_ptr_array_index (run->notes, 0) : "one run cannot tell a slow GPU from a slow network";
   g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "%s: expected %d runs or more that can be simulated; got %u\nnote: %s", run->report.file,
                N_MIN_ROWS, run->cases->len, reason);
@@ -314,6 +329,10 @@ char *
 ls_calibrate_runs_json (const LsCalibrateRuns *run, const char *name, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  if (isnan (run->report.error.after)) {
+    g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s: nothing was fitted, so there is nothing to write", name);
+    return NULL;
+  }
   if (strstr (run->name, ".xml")) {
     g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "%s: what is fitted goes into a cluster file in JSON, not into XML", run->name);
     return NULL;

@@ -29,7 +29,7 @@ typedef struct {
 
 typedef struct LsCalibrateRuns LsCalibrateRuns;
 
-/* NULL: LS_ERROR_INPUT (a bad file, fewer than two rows that can be simulated),
+/* NULL: LS_ERROR_INPUT (a bad file, other units, fewer than two rows that can be simulated),
  * LS_ERROR_CONFLICT (rows of several clusters; a cluster that was fitted before). The result
  * does not depend on n_threads. */
 LsCalibrateRuns *ls_calibrate_runs_new (const LsCalibrateRunsSpec *spec, GError **error);
@@ -37,9 +37,10 @@ void ls_calibrate_runs_free (LsCalibrateRuns *run); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCalibrateRuns, ls_calibrate_runs_free)
 
 const LsFittedReport *ls_calibrate_runs_report (const LsCalibrateRuns *run);
-/* Rows that were left out, a line each. */
+/* Rows that were left out, and what is odd about others (sweep/runs_check.h), a line each. */
 const GPtrArray *ls_calibrate_runs_notes (const LsCalibrateRuns *run);
-/* The cluster as a file of that name; newly allocated. LS_ERROR_UNSUPPORTED: it came from XML. */
+/* The cluster as a file of that name; newly allocated. LS_ERROR_UNSUPPORTED: it came from XML;
+ * LS_ERROR_FAILED: nothing was fitted. */
 char *ls_calibrate_runs_json (const LsCalibrateRuns *run, const char *name, GError **error);
 
 #endif

@@ -4,12 +4,15 @@
  * Unknowns. Parameter j with plausible range [lo, hi] and start s is s exp (u h),
  * h = ln (hi / lo) / 2: one unit of u is half of the range, so that columns of a Jacobian
  * compare. Residual of row i: r_i = ln (predicted_i / measured_i). Minimised is the sum of r^2 by
- * Levenberg-Marquardt (gsl_multifit_nlinear, Moré's scaling) with differences of 0.02 in u.
+ * Levenberg-Marquardt (gsl_multifit_nlinear, Moré's scaling) with differences of 0.02 in u, which serve
+ * within 0.03. It starts from s, and once more from where those parameters bite that on one side of s do
+ * nothing: a NIC behind a slower NVLink. What ends outside a range starts again from its inside.
  *
  * What is fitted. One after the other is kept at its start, and says why:
  *
  *   LS_KEPT_UNSEEN      no row moves by 0.1 % over the whole of its range
- *   LS_KEPT_FEW_ROWS    more than half as many parameters as rows: the least telling goes
+ *   LS_KEPT_FEW_ROWS    more than half as many parameters as rows: those go that explain least of what
+ *                       others leave, by their slopes over whole ranges
  *   LS_KEPT_UNCERTAIN   its standard error exceeds half of its range: those that it trades
  *                       with explain the rows as well. The worst goes, and the fit starts anew
  *
@@ -58,7 +61,7 @@ typedef struct {
   bool at_bound[LS_RUNS_MAX_PARAMETERS];
   double sensitivity[LS_RUNS_MAX_PARAMETERS]; /* most that a row's ln moves over half the range  */
   size_t n_fitted;
-  double singular[LS_RUNS_MAX_PARAMETERS];    /* of the Jacobian of all at the start, descending */
+  double singular[LS_RUNS_MAX_PARAMETERS];    /* of the rows' slopes over all ranges, descending */
   double condition;                           /* largest / smallest of those that are fitted     */
   double *before, *after, *left_out;          /* [n_rows] residuals; left_out NaN: nothing fitted */
 } LsRunsFit;

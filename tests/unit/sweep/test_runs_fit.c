@@ -96,6 +96,37 @@ ranges_hold (void)
   ls_runs_fit_clear (&fit);
 }
 
+/* t = a / compute + b / min (link, 1): at the start link bites on one side only. */
+static bool
+predict_behind (void *context, const double *x, size_t row, double *ret_log)
+{
+  const Row *rows = context;
+  for (size_t i = 0; rows[i].a > 0; i++)
+    if (row == LS_ALL_ROWS || row == i)
+      ret_log[i] = log (rows[i].a / x[0] + rows[i].b / fmin (x[1], 1) + 0 * x[2]);
+  return true;
+}
+
+/* Also with so few rows that only two of three can be fitted: those are taken that explain them. */
+static void
+what_bites_on_one_side_is_found (void)
+{
+  static const double half[] = { 1, 0.5, 10 };
+  Row rows[] = { { 1, 0.1, 0 }, { 1, 0.5, 0 }, { 1, 0.9, 0 }, { 2, 0.1, 0 }, { 0 } };
+  for (size_t n = 4; n >= 2; n -= 2) {
+    double log_measured[4];
+    predict_behind (rows, half, LS_ALL_ROWS, log_measured);
+    rows[n].a = 0;
+    const LsRunsProblem p = { parameters, 3, n, log_measured, predict_behind, rows };
+    LsRunsFit fit;
+    LS_CHECK (ls_runs_fit (&p, &fit));
+    LS_CHECK (fit.state[1] == LS_FITTED && fit.state[2] == LS_KEPT_UNSEEN);
+    LS_CHECK_NEAR (fit.value[1], 0.5, 1e-3);
+    LS_CHECK_NEAR (fit.value[0], 1, 1e-3);
+    ls_runs_fit_clear (&fit);
+  }
+}
+
 /* ---- by the simulator ---- */
 
 #define HEAD "id,cluster,gpus,layers,hidden,heads,kv_heads,ffn,vocab,seq,mlp,attention,dtype,grad_dtype,global_batch,micro_batch,tp,pp,vpp,dp," \
@@ -231,7 +262,8 @@ main (void)
   g_autofree char *data = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "golden", "data", NULL);
   g_setenv ("LS_DATA_DIR", data, TRUE);
   static const LsTestCase cases[] = { LS_TEST (what_rows_show_is_found), LS_TEST (what_trades_is_kept), LS_TEST (few_rows_fit_few),
-                                      LS_TEST (ranges_hold), LS_TEST (a_cluster_is_found_again), LS_TEST (the_host_is_the_clusters),
+                                      LS_TEST (ranges_hold), LS_TEST (what_bites_on_one_side_is_found),
+                                      LS_TEST (a_cluster_is_found_again), LS_TEST (the_host_is_the_clusters),
                                       LS_TEST (what_cannot_be_fitted_is_refused) };
   return ls_test_run ("runs_fit", cases, G_N_ELEMENTS (cases));
 }
