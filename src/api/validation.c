@@ -161,6 +161,17 @@ ls_validation_plot (const LsValidation *validation, const char *path, GError **e
 }
 
 gboolean
+ls_validation_check_simulated (const LsValidation *validation, GError **error)
+{
+  g_return_val_if_fail (validation, FALSE);
+  const LsScore *total = &ls_validation_run_scores (validation->run)->total;
+  if (total->n > 0)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "no case could be simulated, %u refused", total->refused);
+  return FALSE;
+}
+
+gboolean
 ls_validation_check_mape (const LsValidation *validation, double max_pct, GError **error)
 {
   g_return_val_if_fail (validation, FALSE);

@@ -76,6 +76,8 @@ parse_limits (const Args *args, Limits *limits, GError **error)
 static gboolean
 check_limits (const Args *args, const Limits *limits, const LsValidation *v, GError **error)
 {
+  if (!args->max_mape && !ls_validation_check_simulated (v, error))
+    return FALSE;
   if (args->max_mape && !ls_validation_check_mape (v, limits->max_mape, error))
     return FALSE;
   return (!args->min_coverage && !args->max_width)

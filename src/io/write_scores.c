@@ -191,6 +191,8 @@ append_assumed (GString *out, const LsScores *s)
     g_string_append_printf (out, "%s%s", i == 0 ? "\nassumed for every row, whatever it says: " : ", ", s->assumed[i]);
   if (s->assumed && s->assumed[0])
     g_string_append_c (out, '\n');
+  if (s->own_knobs)
+    g_string_append_printf (out, "\nset by the first letters of the id, what the source ran and does not print: %s\n", s->own_knobs);
 }
 
 char *

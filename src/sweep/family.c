@@ -13,7 +13,15 @@ ls_family_of_id (const char *id)
   size_t n = 0;
   while (g_ascii_isalpha (id[n]))
     n++;
-  return g_strndup (id, n);
+  return n > 0 ? g_strndup (id, n) : g_strdup ("other");
+}
+
+bool
+ls_family_sets_knobs (const char *family)
+{
+  static const char *const known[] = { "bloom",   "internevo", "korth",   "maxtext", "mpt",          "mtnlg",         "sc21-t1",
+                                       "sc21-t2", "simumax",   "titan",   "zb",      "vtrain-multi", "vtrain-single", NULL };
+  return g_strv_contains (known, family);
 }
 
 /* Whose code it ran, from the latest to what is furthest from it. */

@@ -81,8 +81,10 @@
 #include "parallel/strategy.h"
 
 /* "sc21-t1", "sc21-t2", "vtrain-multi" or "vtrain-single" where the id starts so,
- * else its leading letters. Newly allocated. */
+ * else its leading letters, or "other" without any. Newly allocated. */
 char *ls_family_of_id (const char *id);
+/* Whether anything below says more of it than of rows of any other name. */
+bool ls_family_sets_knobs (const char *family);
 
 /* Sets norm, position, linear_bias, qkv_bias, tied_embeddings and dropout of a model
  * whose dimensions and mlp are known; of MaxText mlp and head_dim too, of zero bubble the vocabulary. */

@@ -213,6 +213,9 @@ LS_PUBLIC char *ls_validation_json (const LsValidation *validation);
 LS_PUBLIC gboolean ls_validation_write_markdown (const LsValidation *validation, const char *path, GError **error);
 LS_PUBLIC gboolean ls_validation_plot (const LsValidation *validation, const char *path, GError **error);
 
+/* FALSE, with LS_ERROR_CONFLICT, if all cases were refused: the result says why. */
+LS_PUBLIC gboolean ls_validation_check_simulated (const LsValidation *validation, GError **error);
+
 /* FALSE, with LS_ERROR_TOLERANCE, if the mean absolute error exceeds max_pct or
  * nothing could be simulated; LS_ERROR_USAGE unless max_pct is 0 or more and finite. */
 LS_PUBLIC gboolean ls_validation_check_mape (const LsValidation *validation, double max_pct, GError **error);

@@ -21,7 +21,8 @@ families_are_leading_letters_or_named_pairs (void)
   check_family ("vtrain-multi-3", "vtrain-multi");
   check_family ("vtrain-single-301", "vtrain-single");
   check_family ("mlperf4.1-gpt3", "mlperf");
-  check_family ("7b", "");
+  check_family ("7b", "other");
+  LS_CHECK (ls_family_sets_knobs ("zb") && !ls_family_sets_knobs ("other") && !ls_family_sets_knobs ("dgxc"));
 }
 
 static void
