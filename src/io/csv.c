@@ -172,6 +172,20 @@ has_distinct_columns (const LsCsv *csv, LsDiagList *diags)
   return ok;
 }
 
+/* One column whose name has several semicolons or tabs: a spreadsheet's idea of commas. */
+static gboolean
+has_commas (const LsCsv *csv, LsDiagList *diags)
+{
+  const char *only = csv->n_columns == 1 ? ls_csv_column_name (csv, 0) : "";
+  const char *separator = strchr (only, ';') ? ";" : strchr (only, '\t') ? "\t" : NULL;
+  if (!separator || strchr (only, *separator) == strrchr (only, *separator))
+    return TRUE;
+  ls_diag_add (diags, LS_ERROR_INPUT, csv->name, 1, (int) strcspn (only, separator) + 1, NULL, csv->lines[0],
+               "write the table with commas, and decimals with points", "expected commas between cells; got %s",
+               *separator == ';' ? "semicolons" : "tabs");
+  return FALSE;
+}
+
 LsCsv *
 ls_csv_parse (const char *name, const char *text, LsDiagList *diags)
 {
@@ -194,7 +208,7 @@ ls_csv_parse (const char *name, const char *text, LsDiagList *diags)
     add_diag (csv, diags, 1, 1, NULL, "expected a header row; got an empty file");
     return NULL;
   }
-  if (!ok || !has_distinct_columns (csv, diags))
+  if (!ok || !has_commas (csv, diags) || !has_distinct_columns (csv, diags))
     return NULL;
   return g_steal_pointer (&csv);
 }

@@ -2,13 +2,24 @@
 
 #include "io/field_value.h"
 
+/* A column of that name in other letters, or "none". */
+static char *
+what_is_there (const LsCsv *csv, const char *name)
+{
+  for (guint i = 0; i < ls_csv_n_columns (csv); i++)
+    if (g_ascii_strcasecmp (ls_csv_column_name (csv, i), name) == 0)
+      return g_strdup_printf ("\"%s\"", ls_csv_column_name (csv, i));
+  return g_strdup ("none");
+}
+
 void
 ls_csv_fields_find (const LsCsv *csv, const LsField *field, gboolean is_required, size_t offset, GArray *columns,
                     LsDiagList *diags)
 {
   int at = ls_csv_column (csv, field->key);
-  if (at < 0 && is_required)
-    ls_csv_header_error (csv, diags, "expected a column \"%s\"; got none", field->key);
+  g_autofree char *got = at < 0 && is_required ? what_is_there (csv, field->key) : NULL;
+  if (got)
+    ls_csv_header_error (csv, diags, "expected a column \"%s\"; got %s", field->key, got);
   if (at < 0)
     return;
   LsCsvField column = { field, offset, (guint) at };
