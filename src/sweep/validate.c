@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "io/read_cases.h"
 #include "io/read_file.h"
 #include "io/read_strategy.h"
@@ -179,6 +180,25 @@ assume_knob (LsValidationRun *v, LsJobSpec *run, const char *key, const char *va
 }
 
 static gboolean
+check_knob (const char *key, GError **error)
+{
+  const char *names[128];
+  guint n = 0;
+  for (const LsField *f = ls_strategy_fields; f->key && n < G_N_ELEMENTS (names) - 1; f++) {
+    if (strcmp (f->key, key) == 0)
+      return TRUE;
+    names[n++] = f->key;
+  }
+  names[n] = NULL;
+  if (g_str_has_prefix (key, "host"))
+    return TRUE;
+  const char *near = ls_suggest (key, names);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--assume: no knob of a strategy is named \"%s\"%s%s%s", key,
+               near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+  return FALSE;
+}
+
+static gboolean
 assume (LsValidationRun *v, LsHostCosts *host, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
@@ -190,6 +210,10 @@ assume (LsValidationRun *v, LsHostCosts *host, GError **error)
     if (g_strv_length (pair) != 2) {
       ls_job_spec_clear (&run);
       g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--assume: expected KNOB=VALUE such as \"recompute=none\"; got \"%s\"", v->assume[k]);
+      return FALSE;
+    }
+    if (!check_knob (pair[0], error)) {
+      ls_job_spec_clear (&run);
       return FALSE;
     }
     assume_knob (v, &run, pair[0], pair[1], diags);
