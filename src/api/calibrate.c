@@ -43,10 +43,11 @@ ls_calibrate_collectives (const char *const *files, const char *cluster, const c
 }
 
 LsCalibrated *
-ls_calibrate_runs (const char *path, const char *cluster, guint n_threads, GError **error)
+ls_calibrate_runs (const char *path, const char *cluster, guint n_threads, LsProgressFunc progress, gpointer data, GError **error)
 {
   g_return_val_if_fail (path, NULL);
-  const LsCalibrateRunsSpec spec = { .path = path, .cluster = cluster, .n_threads = n_threads, .version = ls_version () };
+  const LsCalibrateRunsSpec spec = { .path = path, .cluster = cluster, .n_threads = n_threads, .version = ls_version (),
+                                     .progress = { progress, data } };
   LsCalibrateRuns *run = ls_calibrate_runs_new (&spec, error);
   if (!run)
     return NULL;

@@ -121,12 +121,11 @@ ls_sweep_set_scaling_chart (LsSweep *sweep, gboolean is_wanted)
 }
 
 gboolean
-ls_sweep_run (LsSweep *sweep, const gint *stop, LsSweepProgressFunc progress, gpointer data, GError **error)
+ls_sweep_run (LsSweep *sweep, const gint *stop, LsProgressFunc progress, gpointer data, GError **error)
 {
   g_return_val_if_fail (sweep && !sweep->run, FALSE);
   sweep->spec.stop = stop;
-  sweep->spec.progress = progress;
-  sweep->spec.progress_data = data;
+  sweep->spec.progress = (LsProgress) { progress, data };
   sweep->run = ls_sweep_spec_run (&sweep->spec, error);
   return sweep->run != NULL;
 }

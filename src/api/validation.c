@@ -59,6 +59,7 @@ ls_validation_run (const LsValidateOptions *options, GError **error)
     .assume = options->assume,
     .ablate = options->ablate,
     .with_coverage = options->coverage,
+    .progress = { options->progress, options->progress_data },
   };
   LsValidationRun *run = ls_validate (&spec, error);
   if (!run)

@@ -1,4 +1,5 @@
 #include "cli/job_args.h"
+#include "cli/progress.h"
 
 static const CliHelp help = {
   .usage = "calibrate FILE... [--gpu NAME|FILE] [-o NAME.json] | --nccl FILE... --cluster NAME|FILE [-o NAME.json]\n"
@@ -129,11 +130,21 @@ check_fit_args (const Args *args, GError **error)
 }
 
 static LsCalibrated *
+calibrate_runs (const Args *args, GError **error)
+{
+  CliProgress progress;
+  cli_progress_begin (&progress);
+  LsCalibrated *calibrated = ls_calibrate_runs (args->runs, args->cluster, (guint) args->threads, cli_progress_show, &progress, error);
+  cli_progress_end (&progress);
+  return calibrated;
+}
+
+static LsCalibrated *
 calibrate (const Args *args, GError **error)
 {
   const char *const *files = (const char *const *) args->files;
   if (args->runs)
-    return ls_calibrate_runs (args->runs, args->cluster, (guint) args->threads, error);
+    return calibrate_runs (args, error);
   return args->nccl ? ls_calibrate_collectives (files, args->cluster, args->op, error) : ls_calibrate_kernels (files, args->gpu, error);
 }
 

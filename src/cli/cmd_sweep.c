@@ -1,9 +1,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/job_args.h"
+#include "cli/progress.h"
 
 typedef struct {
   CliJob job; /* first: callbacks of its entries get the address of all */
@@ -169,38 +169,15 @@ on_interrupt (int number)
   signal (number, SIG_DFL);
 }
 
-#define BAR_WIDTH 30
-#define BAR_PERIOD_US 100000
-
-typedef struct {
-  gint64 started, shown;
-} Bar;
-
-static void
-show_progress (guint64 n_done, guint64 n_to_do, gpointer data)
-{
-  Bar *bar = data;
-  gint64 now = g_get_monotonic_time ();
-  if (now - bar->shown < BAR_PERIOD_US)
-    return;
-  bar->shown = now;
-  double seconds = (double) (now - bar->started) / 1e6, rate = (double) n_done / seconds;
-  int filled = (int) (BAR_WIDTH * n_done / MAX (n_to_do, 1));
-  g_autofree char *full = g_strnfill ((gsize) filled, '#'), *rest = g_strnfill ((gsize) (BAR_WIDTH - filled), '.');
-  fprintf (stderr, "\r[%s%s] %" G_GUINT64_FORMAT " of at most %" G_GUINT64_FORMAT ", %.1f/s, at most %.0f s left ", full, rest, n_done,
-           n_to_do, rate, (double) (n_to_do - n_done) / rate);
-}
-
 static gboolean
 run_sweep (LsSweep *sweep, GError **error)
 {
-  Bar bar = { .started = g_get_monotonic_time () };
-  gboolean has_terminal = isatty (STDERR_FILENO);
+  CliProgress progress;
+  cli_progress_begin (&progress);
   signal (SIGINT, on_interrupt);
-  gboolean ok = ls_sweep_run (sweep, &stop_asked, has_terminal ? show_progress : NULL, &bar, error);
+  gboolean ok = ls_sweep_run (sweep, &stop_asked, cli_progress_show, &progress, error);
   signal (SIGINT, SIG_DFL);
-  if (has_terminal && bar.shown > 0)
-    fprintf (stderr, "\r%*s\r", 100, "");
+  cli_progress_end (&progress);
   if (ok && ls_sweep_was_stopped (sweep))
     cli_warn ("stopped: these are the results so far");
   return ok;

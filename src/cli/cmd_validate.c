@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "cli/progress.h"
+
 static const CliHelp help = {
   .usage = "validate CASES.csv [OPTION...]",
   .summary = "Simulates measured training runs and compares the step times. A case that needs a\n"
@@ -149,6 +151,7 @@ cli_validate (int argc, char **argv, GError **error)
   g_auto (Args) args = { 0 };
   gboolean is_done = FALSE;
   Limits limits;
+  CliProgress progress;
   if (!parse_args (&argc, &argv, &args, &is_done, error))
     return FALSE;
   if (is_done)
@@ -168,8 +171,12 @@ cli_validate (int argc, char **argv, GError **error)
     .assume = (const char *const *) args.assume,
     .ablate = args.ablate,
     .coverage = args.coverage || args.min_coverage || args.max_width,
+    .progress = cli_progress_show,
+    .progress_data = &progress,
   };
+  cli_progress_begin (&progress);
   g_autoptr (LsValidation) validation = ls_validation_run (&options, error);
+  cli_progress_end (&progress);
   if (!validation)
     return FALSE;
   g_autofree char *text

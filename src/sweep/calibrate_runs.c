@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "io/datadir.h"
 #include "io/read_cases.h"
 #include "io/read_file.h"
@@ -35,6 +36,8 @@ struct LsCalibrateRuns {
   LsHardware *hardware;
   LsRunOptions options;
   guint n_threads;
+  LsProgress progress;
+  guint64 n_simulated;
   LsFittedReport report;
 };
 
@@ -61,7 +64,8 @@ run_alloc (const LsCalibrateRunsSpec *spec)
 {
   LsCalibrateRuns *run = g_new0 (LsCalibrateRuns, 1);
   run->notes = g_ptr_array_new_with_free_func (g_free);
-  run->n_threads = spec->n_threads > 0 ? spec->n_threads : g_get_num_processors ();
+  run->n_threads = spec->n_threads;
+  run->progress = spec->progress;
   run->report.file = g_strdup (spec->path);
   run->report.version = spec->version;
   run->report.lines = g_array_new (FALSE, FALSE, sizeof (LsFittedLine));
@@ -134,10 +138,9 @@ typedef struct {
 } Batch;
 
 static void
-predict_row (gpointer index_plus_one, gpointer data)
+predict_row (guint i, gpointer data)
 {
   Batch *b = data;
-  guint i = GPOINTER_TO_UINT (index_plus_one) - 1;
   const LsCase *c = g_ptr_array_index (b->run->cases, i);
   LsModel model;
   ls_model_copy (&model, &c->model);
@@ -150,17 +153,26 @@ predict_row (gpointer index_plus_one, gpointer data)
   ls_model_clear (&model);
 }
 
+/* One more of nobody knows how many. */
+static void
+count_row (guint64 n_done G_GNUC_UNUSED, guint64 n_to_do G_GNUC_UNUSED, gpointer data)
+{
+  LsCalibrateRuns *run = data;
+  run->n_simulated++;
+  if (run->progress.func)
+    run->progress.func (run->n_simulated, 0, run->progress.data);
+}
+
 static bool
 predict_rows (Batch *b, size_t row)
 {
   if (row != LS_ALL_ROWS) {
-    predict_row (GUINT_TO_POINTER ((guint) row + 1), b);
+    predict_row ((guint) row, b);
+    count_row (1, 1, b->run);
     return !isnan (b->log_s[row]);
   }
-  GThreadPool *pool = g_thread_pool_new (predict_row, b, (gint) b->run->n_threads, FALSE, NULL);
-  for (guint i = 0; i < b->run->cases->len; i++)
-    g_thread_pool_push (pool, GUINT_TO_POINTER (i + 1), NULL);
-  g_thread_pool_free (pool, FALSE, TRUE);
+  const LsProgress progress = { count_row, b->run };
+  ls_parallel (b->run->cases->len, b->run->n_threads, predict_row, b, &progress);
   bool ok = true;
   for (guint i = 0; i < b->run->cases->len; i++)
     ok = ok && !isnan (b->log_s[i]);

@@ -18,6 +18,7 @@
 #ifndef LS_SWEEP_CALIBRATE_RUNS_H
 #define LS_SWEEP_CALIBRATE_RUNS_H
 
+#include "base/parallel.h"
 #include "io/write_fitted.h"
 
 typedef struct {
@@ -25,6 +26,7 @@ typedef struct {
   const char *cluster; /* name or file; NULL: that of the column */
   guint n_threads;     /* 0: one per processor                   */
   const char *version; /* of Lockstep, for the provenance        */
+  LsProgress progress; /* in simulations, of nobody knows how many */
 } LsCalibrateRunsSpec;
 
 typedef struct LsCalibrateRuns LsCalibrateRuns;

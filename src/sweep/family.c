@@ -232,3 +232,28 @@ ls_family_complete_model (const char *family, LsModel *m)
   m->tied_embeddings = is_gpt;
   m->dropout = is_gpt && code_of (family) != CODE_OTHER;
 }
+
+void
+ls_family_complete_strategy (const char *id, const char *family, LsStrategy *s)
+{
+  s->tp_async = ls_family_tp_async (family);
+  s->apex_norm = ls_family_apex_norm (family);
+  s->split_bias_dropout = ls_family_split_bias_dropout (family);
+  s->batch_sync = ls_family_batch_sync (family);
+  s->grad_fusion = ls_family_grad_fusion (family);
+  s->attention = ls_family_attention (family, s->attention);
+  s->p2p = ls_family_p2p (family, s->p2p);
+  s->dp_kind = ls_family_dp_kind (family, s->dp_kind);
+  s->zero_stage = ls_family_zero_stage (family, s->zero_stage);
+  s->launch_blocking = ls_family_launch_blocking (family);
+  s->backward_prefetch = ls_family_backward_prefetch (family);
+  s->collective_lists = s->zero_stage == 3 && ls_family_collective_lists (family);
+  s->grad_norm = ls_family_grad_norm (id, s->schedule);
+  s->cp_kind = ls_family_cp_kind (family);
+  s->wgrad_placeholders = ls_family_wgrad_placeholders (family);
+  s->attention_kernel = ls_family_attention_kernel (id, s->gpus);
+  s->recompute_early_stop = s->recompute == LS_RECOMPUTE_FULL && ls_family_recompute_early_stop (id);
+  s->qkv_layout = ls_family_qkv_layout (id, s->gpus);
+  s->loss = ls_family_loss (family);
+  s->train_metrics = ls_family_train_metrics (family);
+}

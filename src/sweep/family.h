@@ -90,6 +90,9 @@ bool ls_family_sets_knobs (const char *family);
  * whose dimensions and mlp are known; of MaxText mlp and head_dim too, of zero bubble the vocabulary. */
 void ls_family_complete_model (const char *family, LsModel *model);
 
+/* Sets every knob of a row's strategy that functions below tell, and no other; where they take a column, what it says. */
+void ls_family_complete_strategy (const char *id, const char *family, LsStrategy *strategy);
+
 /* What trained its runs, some of whose strategies do not tell: dp_kind says megatron where Megatron-DeepSpeed ran
  * without ZeRO, and ddp where Megatron-LM of 2021 had PyTorch reduce gradients. said: as the strategy says. */
 LsSoftware ls_family_software (const char *family, LsSoftware said);

@@ -1,5 +1,6 @@
 #include "sweep/sensitivity.h"
 
+#include "base/parallel.h"
 #include "sweep/fitted.h"
 #include "sweep/sensitivity_scale.h"
 
@@ -26,10 +27,10 @@ typedef struct {
 } Runs;
 
 static void
-run_one (gpointer number, gpointer data)
+run_one (guint i, gpointer data)
 {
   Runs *runs = data;
-  guint scale = (GPOINTER_TO_UINT (number) - 1) / 2, up = (GPOINTER_TO_UINT (number) - 1) % 2;
+  guint scale = i / 2, up = i % 2;
   GError **error = &runs->errors[scale][up];
   LsScaled x;
   ls_scaled_init (&x, &runs->r->cluster->spec, runs->hardware, &runs->options.host, (LsScale) scale, up ? 1 + PERCENT : 1 - PERCENT);
@@ -41,18 +42,6 @@ run_one (gpointer number, gpointer data)
   if (t)
     runs->step_s[scale][up] = ls_time_to_s (t->window_end - t->window_start);
   ls_scaled_clear (&x);
-}
-
-static gboolean
-run_all (Runs *runs, guint n_threads, GError **error)
-{
-  GThreadPool *pool = g_thread_pool_new (run_one, runs, (gint) n_threads, FALSE, error);
-  if (!pool)
-    return FALSE;
-  for (guint i = 0; i < 2 * LS_N_SCALES; i++)
-    g_thread_pool_push (pool, GUINT_TO_POINTER (i + 1), NULL);
-  g_thread_pool_free (pool, FALSE, TRUE);
-  return TRUE;
 }
 
 /* The first of all errors; the others are dropped. */
@@ -82,7 +71,8 @@ ls_sensitivity_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads
   runs.options.no_spans = runs.options.steady = true;
   if (runs.options.fold == LS_FOLD_CHECK) /* the job itself was checked */
     runs.options.fold = LS_FOLD_AUTO;
-  if (!run_all (&runs, n_threads > 0 ? n_threads : g_get_num_processors (), error) || !check_all (&runs, error))
+  ls_parallel (2 * LS_N_SCALES, n_threads, run_one, &runs, NULL);
+  if (!check_all (&runs, error))
     return NULL;
 
   LsSensitivityTable *table = g_new (LsSensitivityTable, 1);

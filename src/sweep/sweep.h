@@ -22,6 +22,7 @@
 #ifndef LS_SWEEP_SWEEP_H
 #define LS_SWEEP_SWEEP_H
 
+#include "base/parallel.h"
 #include "io/write_sweep.h"
 #include "sweep/job.h"
 #include "sweep/price.h"
@@ -32,9 +33,6 @@
 
 typedef enum { LS_SWEEP_STEP, LS_SWEEP_TOKENS, LS_SWEEP_MFU } LsSweepFigure;
 
-/* n_done of n_to_do at most are simulated. */
-typedef void (*LsSweepProgress) (uint64_t n_done, uint64_t n_to_do, void *data);
-
 typedef struct {
   LsJobSpec job; /* base: what no axis sets */
   LsSpace space;
@@ -43,8 +41,7 @@ typedef struct {
   guint n_threads; /* 0: one per processor  */
   LsTeam *team;    /* NULL: this process alone. Borrowed */
   LsPrice price;   /* NAN: the default      */
-  LsSweepProgress progress; /* or NULL      */
-  void *progress_data;
+  LsProgress progress; /* in simulations  */
   const char *journal; /* path: what is simulated, to go on from; NULL: none. Borrowed */
   bool heat_map;           /* is asked for: sweep/sweep_charts.h */
   LsSpaceAxis heat_axes[2];

@@ -154,8 +154,9 @@ static void
 show_progress (LsSweepRun *x)
 {
   x->n_done++;
-  if (x->spec->progress)
-    x->spec->progress (x->n_done, x->n_to_do, x->spec->progress_data);
+  const LsProgress *progress = &x->spec->progress;
+  if (progress->func)
+    progress->func (x->n_done, x->n_to_do, progress->data);
 }
 
 /* By its plan, whether or not somebody simulated it ahead. */

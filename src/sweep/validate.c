@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "base/suggest.h"
 #include "io/read_cases.h"
 #include "io/read_file.h"
@@ -132,26 +133,7 @@ choose (LsValidationRun *v, const char *split, const GRegex *only)
     g_ptr_array_add (v->chosen, c);
     char *family = ls_family_of_id (c->id);
     g_ptr_array_add (v->families, family);
-    c->strategy.tp_async = ls_family_tp_async (family);
-    c->strategy.apex_norm = ls_family_apex_norm (family);
-    c->strategy.split_bias_dropout = ls_family_split_bias_dropout (family);
-    c->strategy.batch_sync = ls_family_batch_sync (family);
-    c->strategy.grad_fusion = ls_family_grad_fusion (family);
-    c->strategy.attention = ls_family_attention (family, c->strategy.attention);
-    c->strategy.p2p = ls_family_p2p (family, c->strategy.p2p);
-    c->strategy.dp_kind = ls_family_dp_kind (family, c->strategy.dp_kind);
-    c->strategy.zero_stage = ls_family_zero_stage (family, c->strategy.zero_stage);
-    c->strategy.launch_blocking = ls_family_launch_blocking (family);
-    c->strategy.backward_prefetch = ls_family_backward_prefetch (family);
-    c->strategy.collective_lists = c->strategy.zero_stage == 3 && ls_family_collective_lists (family);
-    c->strategy.grad_norm = ls_family_grad_norm (c->id, c->strategy.schedule);
-    c->strategy.cp_kind = ls_family_cp_kind (g_ptr_array_index (v->families, v->families->len - 1));
-    c->strategy.wgrad_placeholders = ls_family_wgrad_placeholders (g_ptr_array_index (v->families, v->families->len - 1));
-    c->strategy.attention_kernel = ls_family_attention_kernel (c->id, c->strategy.gpus);
-    c->strategy.recompute_early_stop = c->strategy.recompute == LS_RECOMPUTE_FULL && ls_family_recompute_early_stop (c->id);
-    c->strategy.qkv_layout = ls_family_qkv_layout (c->id, c->strategy.gpus);
-    c->strategy.loss = ls_family_loss (g_ptr_array_index (v->families, v->families->len - 1));
-    c->strategy.train_metrics = ls_family_train_metrics (g_ptr_array_index (v->families, v->families->len - 1));
+    ls_family_complete_strategy (c->id, family, &c->strategy);
   }
 }
 
@@ -279,10 +261,10 @@ simulate (const LsValidationRun *v, const LsModel *model, const LsHardware *hard
 /* Runs one row and fills its slot; called from several threads, each on a slot of
  * its own. */
 static void
-run_case (gpointer slot_plus_one, gpointer data)
+run_case (guint slot, gpointer data)
 {
   LsValidationRun *v = data;
-  guint slot = GPOINTER_TO_UINT (slot_plus_one) - 1, i = slot % v->chosen->len;
+  guint i = slot % v->chosen->len;
   const LsCase *c = g_ptr_array_index (v->chosen, i);
   LsScoreRow *row = &v->rows[slot];
   *row = (LsScoreRow){
@@ -301,20 +283,6 @@ run_case (gpointer slot_plus_one, gpointer data)
   ls_family_complete_model (row->family, &model);
   simulate (v, &model, h->hardware, c, slot / v->chosen->len, row);
   ls_model_clear (&model);
-}
-
-static gboolean
-run_all (LsValidationRun *v, guint n_threads, GError **error)
-{
-  guint n = v->n_variants * v->chosen->len;
-  v->rows = g_new0 (LsScoreRow, n);
-  GThreadPool *pool = g_thread_pool_new (run_case, v, (gint) n_threads, FALSE, error);
-  if (!pool)
-    return FALSE;
-  for (guint slot = 0; slot < n; slot++)
-    g_thread_pool_push (pool, GUINT_TO_POINTER (slot + 1), NULL);
-  g_thread_pool_free (pool, FALSE, TRUE);
-  return TRUE;
 }
 
 /* ---- scores ---- */
@@ -460,8 +428,9 @@ ls_validate (const LsValidateSpec *spec, GError **error)
   if (!assume (v, &options.host, error))
     return NULL;
   load_hardware (v);
-  if (!run_all (v, spec->n_threads > 0 ? spec->n_threads : g_get_num_processors (), error))
-    return NULL;
+  guint n_slots = v->n_variants * v->chosen->len;
+  v->rows = g_new0 (LsScoreRow, n_slots);
+  ls_parallel (n_slots, spec->n_threads, run_case, v, &spec->progress);
   score (v);
   if (spec->with_coverage)
     cover (v);

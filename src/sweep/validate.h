@@ -7,6 +7,7 @@
 #ifndef LS_SWEEP_VALIDATE_H
 #define LS_SWEEP_VALIDATE_H
 
+#include "base/parallel.h"
 #include "exec/run.h"
 #include "io/write_scores.h"
 
@@ -19,6 +20,7 @@ typedef struct {
   const char *const *assume; /* knobs of the strategy, host costs: "key=value"; or NULL */
   bool ablate; /* simulate all rows again with each mechanism off (sweep/ablation.h) */
   bool with_coverage; /* of intervals (analysis/interval.h)           */
+  LsProgress progress; /* in simulations                */
 } LsValidateSpec;
 
 typedef struct LsValidationRun LsValidationRun;

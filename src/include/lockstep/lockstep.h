@@ -50,6 +50,10 @@
 
 G_BEGIN_DECLS
 
+/* Told what a long function has done: n_done simulations of at most n_to_do, which is 0 where nobody
+ * can tell. Called from any thread, one call at a time. */
+typedef void (*LsProgressFunc) (guint64 n_done, guint64 n_to_do, gpointer data);
+
 /* ---- One job ------------------------------------------------------------- */
 
 typedef struct LsJob LsJob;
@@ -192,6 +196,8 @@ typedef struct {
   gboolean ablate;        /* simulate all rows again with each mechanism off, and
                              add what that makes of the errors               */
   gboolean coverage; /* text and JSON say whether intervals hold: each source by the others */
+  LsProgressFunc progress; /* or NULL                                       */
+  gpointer progress_data;
 } LsValidateOptions;
 
 typedef struct LsValidation LsValidation;
@@ -271,9 +277,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCalibrated, ls_calibrated_free)
 /* Fits what is physical about a cluster (compute, overlap, links, host) to step times that were
  * measured on it: a CSV as ls_validation_run() reads it, all rows of one cluster. cluster:
  * name or path, in place of the column's; NULL: the column's. n_threads: 0: one per processor;
- * the result is the same. LS_ERROR_INPUT: the file, or no row of it can be simulated;
- * LS_ERROR_CONFLICT: rows of several clusters. */
-LS_PUBLIC LsCalibrated *ls_calibrate_runs (const char *path, const char *cluster, guint n_threads, GError **error);
+ * the result is the same. progress: or NULL. LS_ERROR_INPUT: the file, or no row of it can be
+ * simulated; LS_ERROR_CONFLICT: rows of several clusters. */
+LS_PUBLIC LsCalibrated *ls_calibrate_runs (const char *path, const char *cluster, guint n_threads, LsProgressFunc progress,
+                                           gpointer data, GError **error);
 
 /* Errors on what was fitted and on what was held out, for people. */
 LS_PUBLIC char *ls_calibrated_text (const LsCalibrated *calibrated);
@@ -441,14 +448,11 @@ LS_PUBLIC void ls_team_leave (LsTeam *team, const GError *error); /* frees it; N
 /* Borrowed, to the end of the sweep. */
 LS_PUBLIC void ls_sweep_set_team (LsSweep *sweep, LsTeam *team);
 
-/* n_done of at most n_to_do configurations are simulated. */
-typedef void (*LsSweepProgressFunc) (guint64 n_done, guint64 n_to_do, gpointer data);
-
 /* Runs it, once. stop: may be set to 1 at any time, by a signal handler too, and ends the sweep
  * with what it has; or NULL. progress: or NULL. LS_ERROR_IO: the journal; LS_ERROR_INPUT, LS_ERROR_USAGE, LS_ERROR_LIMIT,
  * LS_ERROR_CONFLICT; of a team those of all. A process that does not lead its team helps until the
  * leader leaves, and has no results: nothing below is for it. */
-LS_PUBLIC gboolean ls_sweep_run (LsSweep *sweep, const gint *stop, LsSweepProgressFunc progress, gpointer data,
+LS_PUBLIC gboolean ls_sweep_run (LsSweep *sweep, const gint *stop, LsProgressFunc progress, gpointer data,
                                  GError **error);
 
 /* Once it has run. */

@@ -1,0 +1,34 @@
+#include "base/parallel.h"
+
+typedef struct {
+  guint n;
+  LsParallelFunc each;
+  gpointer data;
+  const LsProgress *progress;
+  GMutex mutex; /* guards what follows, and calls of progress */
+  guint n_done;
+} Parallel;
+
+static void
+run_one (gpointer i_plus_one, gpointer data)
+{
+  Parallel *p = data;
+  p->each (GPOINTER_TO_UINT (i_plus_one) - 1, p->data);
+  if (!p->progress || !p->progress->func)
+    return;
+  g_mutex_lock (&p->mutex);
+  p->progress->func (++p->n_done, p->n, p->progress->data);
+  g_mutex_unlock (&p->mutex);
+}
+
+void
+ls_parallel (guint n, guint n_threads, LsParallelFunc each, gpointer data, const LsProgress *progress)
+{
+  Parallel p = { .n = n, .each = each, .data = data, .progress = progress };
+  g_mutex_init (&p.mutex);
+  GThreadPool *pool = g_thread_pool_new (run_one, &p, (gint) (n_threads > 0 ? n_threads : g_get_num_processors ()), FALSE, NULL);
+  for (guint i = 0; i < n; i++)
+    g_thread_pool_push (pool, GUINT_TO_POINTER (i + 1), NULL); /* NULL is no task to GLib */
+  g_thread_pool_free (pool, FALSE, TRUE);
+  g_mutex_clear (&p.mutex);
+}

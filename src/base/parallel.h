@@ -1,0 +1,20 @@
+/* base/parallel.h — the same for each of many, over threads. */
+#ifndef LS_BASE_PARALLEL_H
+#define LS_BASE_PARALLEL_H
+
+#include <glib.h>
+
+/* Who wants to know how far it is: n_done of at most n_to_do, 0 where nobody can tell.
+ * Called from any thread, one call at a time. func NULL: nobody asks. */
+typedef struct {
+  void (*func) (guint64 n_done, guint64 n_to_do, gpointer data);
+  gpointer data;
+} LsProgress;
+
+typedef void (*LsParallelFunc) (guint i, gpointer data);
+
+/* each (i, data) once for each i < n, in any order, by n_threads at once, 0: one per processor;
+ * returns when all have. progress: or NULL. */
+void ls_parallel (guint n, guint n_threads, LsParallelFunc each, gpointer data, const LsProgress *progress);
+
+#endif

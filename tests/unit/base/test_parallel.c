@@ -1,0 +1,54 @@
+/* Pins: each once, whatever the threads; progress counts from 1 to n. */
+#include "ls_test.h"
+
+#include "base/parallel.h"
+
+#define N 1000
+
+typedef struct {
+  gint n_times[N];
+  guint64 n_done;
+  gboolean is_in_order;
+} Seen;
+
+static void
+mark (guint i, gpointer data)
+{
+  Seen *seen = data;
+  g_atomic_int_inc (&seen->n_times[i]);
+}
+
+static void
+count (guint64 n_done, guint64 n_to_do, gpointer data)
+{
+  Seen *seen = data;
+  seen->is_in_order = seen->is_in_order && n_done == seen->n_done + 1 && n_to_do == N;
+  seen->n_done = n_done;
+}
+
+static void
+each_once (void)
+{
+  for (guint n_threads = 0; n_threads <= 16; n_threads += 4) {
+    Seen seen = { .is_in_order = TRUE };
+    const LsProgress progress = { count, &seen };
+    ls_parallel (N, n_threads, mark, &seen, &progress);
+    for (guint i = 0; i < N; i++)
+      LS_CHECK_INT (seen.n_times[i], ==, 1);
+    LS_CHECK (seen.is_in_order);
+    LS_CHECK_INT (seen.n_done, ==, N);
+  }
+}
+
+static void
+nobody_asks (void)
+{
+  Seen seen = { .is_in_order = TRUE };
+  const LsProgress none = { NULL, NULL };
+  ls_parallel (0, 4, mark, &seen, NULL);
+  LS_CHECK_INT (seen.n_times[0], ==, 0);
+  ls_parallel (1, 4, mark, &seen, &none);
+  LS_CHECK_INT (seen.n_times[0], ==, 1);
+}
+
+LS_TEST_MAIN ("parallel", LS_TEST (each_once), LS_TEST (nobody_asks))
