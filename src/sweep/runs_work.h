@@ -1,0 +1,41 @@
+/* sweep/runs_work.h — a fit to measured runs as it goes on: what the files of sweep/runs_fit.h share (private).
+ *
+ * u: places in units of half of each range, from the start of the parameter; vectors of u have a
+ * component for each active parameter. r: ln (predicted / measured) of each row. */
+#ifndef LS_SWEEP_RUNS_WORK_H
+#define LS_SWEEP_RUNS_WORK_H
+
+#include <gsl/gsl_matrix.h>
+#include <gsl/gsl_vector.h>
+
+#include "sweep/runs_fit.h"
+
+/* A fit of some of the parameters, with what was predicted last: a simulation may take seconds. */
+typedef struct {
+  const LsRunsProblem *p;
+  size_t active[LS_RUNS_MAX_PARAMETERS], n_active;
+  double from[LS_RUNS_MAX_PARAMETERS]; /* u of each parameter from which the next fit starts */
+  double away[LS_RUNS_MAX_PARAMETERS]; /* and the first as well; 0: rows move both ways      */
+  double known_u[LS_RUNS_MAX_PARAMETERS], *known_r; /* residuals of all rows; NaN: of none   */
+  double slope_u[LS_RUNS_MAX_PARAMETERS], *slope;   /* Jacobian, row by row; likewise        */
+  bool has_failed;
+} RunsWork;
+
+/* runs_predict.c. What returns bool: false, a simulation failed. */
+double runs_half_range (const LsRunsParameter *x); /* in ln */
+double runs_u_of (const LsRunsParameter *x, double value);
+void runs_values_at (const RunsWork *w, const gsl_vector *u, double *ret_values);
+bool runs_simulate (RunsWork *w, const gsl_vector *u, size_t row, double *ret_r); /* or LS_ALL_ROWS */
+bool runs_residuals (RunsWork *w, const gsl_vector *u, double *ret_r);
+bool runs_jacobian (RunsWork *w, const gsl_vector *u, gsl_matrix *ret_J); /* near u serves */
+double runs_sum_of_squares (const double *r, size_t n);
+void runs_drop (RunsWork *w, size_t a, LsRunsState why, LsRunsFit *fit);
+
+/* runs_look.c: both ends of each range; drops whom no run depends on and whom so few rows cannot tell. Fills sensitivity
+ * and singular of fit, by its `before`. */
+bool runs_look (RunsWork *w, LsRunsFit *fit);
+
+/* runs_descend.c: the least sum of squares within the ranges. */
+bool runs_find_best (RunsWork *w, gsl_vector *ret_u);
+
+#endif
