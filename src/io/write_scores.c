@@ -185,14 +185,12 @@ append_memory (GString *out, const LsScores *s)
 }
 
 static void
-append_assumed (GString *out, const LsScores *s)
+append_names (GString *out, const char *title, const char *const *names)
 {
-  for (guint i = 0; s->assumed && s->assumed[i]; i++)
-    g_string_append_printf (out, "%s%s", i == 0 ? "\nassumed for every row, whatever it says: " : ", ", s->assumed[i]);
-  if (s->assumed && s->assumed[0])
+  for (guint i = 0; names && names[i]; i++)
+    g_string_append_printf (out, "%s%s%s", i == 0 ? "\n" : "", i == 0 ? title : ", ", names[i]);
+  if (names && names[0])
     g_string_append_c (out, '\n');
-  if (s->own_knobs)
-    g_string_append_printf (out, "\nset by the first letters of the id, what the source ran and does not print: %s\n", s->own_knobs);
 }
 
 char *
@@ -211,7 +209,8 @@ ls_scores_to_text (const LsScores *s)
   append_memory (out, s);
   append_refusals (out, s);
   ls_ablations_to_text (s, out);
-  append_assumed (out, s);
+  append_names (out, "assumed for every row, whatever it says: ", s->assumed);
+  append_names (out, "set by the first letters of the id, what the source ran and does not print: ", s->own_knobs);
   if (s->coverage)
     ls_coverage_to_text (s->coverage, out);
   return g_string_free (out, FALSE);

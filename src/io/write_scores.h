@@ -68,7 +68,7 @@ typedef struct {
   guint n_ablations; /* 0: not asked for */
   const LsAblationScore *ablations;
   const char *const *assumed; /* "knob=value" set for every row, NULL-terminated, or NULL */
-  const char *own_knobs;      /* families whose ids set knobs, "zb, mpt"; NULL: none      */
+  const char *const *own_knobs; /* families whose ids set knobs, NULL-terminated, or NULL */
   const LsCoverage *coverage; /* NULL: not asked for */
 } LsScores;
 

@@ -102,13 +102,13 @@ write_ablations (LsJsonOut *w, const LsScores *s)
 }
 
 static void
-write_assumed (LsJsonOut *w, const LsScores *s)
+write_names (LsJsonOut *w, const char *key, const char *const *names)
 {
-  if (!s->assumed || !s->assumed[0])
+  if (!names || !names[0])
     return;
-  ls_json_out_begin_array (w, "assumed");
-  for (guint i = 0; s->assumed[i]; i++)
-    ls_json_out_string (w, NULL, s->assumed[i]);
+  ls_json_out_begin_array (w, key);
+  for (guint i = 0; names[i]; i++)
+    ls_json_out_string (w, NULL, names[i]);
   ls_json_out_end_array (w);
 }
 
@@ -134,7 +134,8 @@ ls_scores_to_json (const LsScores *s)
   write_ablations (&w, s);
   if (s->coverage)
     ls_coverage_to_json (s->coverage, &w);
-  write_assumed (&w, s);
+  write_names (&w, "assumed", s->assumed);
+  write_names (&w, "families_that_set_knobs", s->own_knobs);
   ls_json_out_end_object (&w);
   g_string_append_c (text, '\n');
   return g_string_free (text, FALSE);

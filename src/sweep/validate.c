@@ -32,7 +32,7 @@ struct LsValidationRun {
   GHashTable *hardware; /* cluster name (borrowed) -> Hardware   */
   const LsRunOptions *options;
   char **assume;        /* "key=value"                           */
-  char *own_knobs;      /* of LsScores                           */
+  GPtrArray *own_knobs; /* char * of distinct, NULL-terminated   */
   guint n_variants;     /* 1: all mechanisms on; 1 + LS_N_ABLATIONS */
   LsScoreRow *rows;     /* [n_variants][chosen->len], reasons owned */
   LsFamilyScore *by_family; /* [distinct->len]                   */
@@ -73,7 +73,7 @@ ls_validation_run_free (LsValidationRun *v)
   g_ptr_array_unref (v->families);
   g_ptr_array_unref (v->chosen);
   g_clear_pointer (&v->cases, g_ptr_array_unref);
-  g_free (v->own_knobs);
+  g_clear_pointer (&v->own_knobs, g_ptr_array_unref);
   g_strfreev (v->assume);
   g_free (v);
 }
@@ -358,17 +358,14 @@ cover (LsValidationRun *v)
   v->scores.coverage = ls_coverage_run_result (v->coverage);
 }
 
-static char *
-own_knobs (const LsValidationRun *v)
+static void
+find_own_knobs (LsValidationRun *v)
 {
-  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  v->own_knobs = g_ptr_array_new ();
   for (guint f = 0; f < v->distinct->len; f++)
     if (ls_family_sets_knobs (g_ptr_array_index (v->distinct, f)))
-      g_ptr_array_add (names, g_ptr_array_index (v->distinct, f));
-  if (names->len == 0)
-    return NULL;
-  g_ptr_array_add (names, NULL);
-  return g_strjoinv (", ", (char **) names->pdata);
+      g_ptr_array_add (v->own_knobs, g_ptr_array_index (v->distinct, f));
+  g_ptr_array_add (v->own_knobs, NULL);
 }
 
 static void
@@ -393,8 +390,8 @@ score (LsValidationRun *v)
   v->scores.n_ablations = v->n_variants - 1;
   v->scores.ablations = v->ablations;
   v->scores.assumed = (const char *const *) v->assume;
-  v->own_knobs = own_knobs (v);
-  v->scores.own_knobs = v->own_knobs;
+  find_own_knobs (v);
+  v->scores.own_knobs = (const char *const *) v->own_knobs->pdata;
 }
 
 /* What decides on the result, as one would type it. */
