@@ -147,7 +147,7 @@ add_op (Reader *r, LsOpClass class)
   const LsKinetoOp op = { .start = e->ts.value, .end = e->ts.value + e->dur.value, .launch = LS_KINETO_NONE, .name = own_name (r),
                           .bytes = ls_op_class_is_communication (class) ? message_bytes (e) : 0,
                           .correlation = e->correlation.is_there ? (uint64_t) e->correlation.value : 0, .record = (uint32_t) r->k->n_records,
-                          .stream = (int32_t) CLAMP (e->stream.value, -1, G_MAXINT32), .class = (uint8_t) class };
+                          .stream = e->stream.is_there ? (int32_t) CLAMP (e->stream.value, 0, G_MAXINT32) : -1, .class = (uint8_t) class };
   int64_t external = e->external.is_good ? e->external.value : -1;
   g_array_append_val (r->k->ops, op);
   g_array_append_val (r->externals, external);
@@ -364,10 +364,14 @@ static void
 note_overlaps (LsKineto *k)
 {
   g_autoptr (GHashTable) last = g_hash_table_new (g_direct_hash, g_direct_equal); /* stream -> op */
-  guint n = 0;
+  guint n = 0, n_streamless = 0;
   const LsKinetoOp *first = NULL, *under = NULL;
   for (guint i = 0; i < k->ops->len; i++) {
     const LsKinetoOp *op = &g_array_index (k->ops, LsKinetoOp, i), *before = g_hash_table_lookup (last, GINT_TO_POINTER (op->stream));
+    if (op->stream < 0) {
+      n_streamless++;
+      continue;
+    }
     if (before && before->end > op->start + OVERLAP_NS && n++ == 0) {
       first = op;
       under = before;
@@ -381,6 +385,9 @@ note_overlaps (LsKineto *k)
                                                 "stream %d, under record %u: a merge of several traces, or kernels that start early on purpose",
                                                 k->path, n, n > 1 ? "s" : "", n > 1 ? "" : "s", first->record, name, first->stream,
                                                 under->record));
+  if (n_streamless > 0)
+    g_ptr_array_add (k->notes, g_strdup_printf ("%s: %u of %u kernels and copies do not say their \"stream\", as PyTorch's do: whether they overlap is "
+                                                "not checked", k->path, n_streamless, k->ops->len));
 }
 
 static void

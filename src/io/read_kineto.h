@@ -39,7 +39,7 @@ typedef struct {
   uint64_t bytes;             /* a collective: the whole array; 0: not known                 */
   uint64_t correlation;
   uint32_t record;            /* number in traceEvents, from 0                              */
-  int32_t stream;
+  int32_t stream;             /* -1: not said                                               */
   uint8_t class;              /* LsOpClass (analysis/op_class.h)                            */
 } LsKinetoOp;
 

@@ -147,5 +147,15 @@ overlaps_are_noted (void)
   LS_CHECK (k && strstr (g_ptr_array_index (k->notes, 0), "record 1 \"b\" on stream 7, under record 0") != NULL);
 }
 
+/* Kernels that do not say where they ran are not taken to be on one stream. */
+static void
+streamless_kernels_are_noted (void)
+{
+  static const char two[] = "[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a\",\"ts\":0,\"dur\":10},"
+                            "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"b\",\"ts\":5,\"dur\":10}]";
+  g_autoptr (LsKineto) k = parsed (two, strlen (two));
+  LS_CHECK (k && k->notes->len == 2 && strstr (g_ptr_array_index (k->notes, 0), "2 of 2 kernels and copies do not say their \"stream\"") != NULL);
+}
+
 LS_TEST_MAIN ("read_kineto", LS_TEST (a_trace_is_read), LS_TEST (gzip_is_unpacked), LS_TEST (every_cut_is_told), LS_TEST (decimals_are_exact),
-              LS_TEST (overlaps_are_noted))
+              LS_TEST (overlaps_are_noted), LS_TEST (streamless_kernels_are_noted))
