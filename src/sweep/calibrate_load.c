@@ -3,9 +3,9 @@
 
 #include <lockstep/error.h>
 
-#include "io/datadir.h"
 #include "io/read_gpu.h"
 #include "sweep/calibrate_run.h"
+#include "sweep/gpu_called.h"
 
 /* Repeated timings of one kernel scatter; further apart they contradict each other, unless
  * the timer of the file steps as far (vidur's by 1 us). */
@@ -19,51 +19,6 @@
 
 /* ---- on which GPU ---- */
 
-/* The words of a name, small: "NVIDIA A100-SXM4-80GB" has nvidia, a100, sxm4, 80gb. */
-static char **
-words_of (const char *name)
-{
-  g_autofree char *small = g_ascii_strdown (name, -1);
-  return g_strsplit_set (small, " -_()", -1);
-}
-
-/* Does the driver's name say all words of ours? "a100-80g": a100 and 80gb. */
-static guint
-matching_words (char **driver, const char *name)
-{
-  g_auto (GStrv) ours = words_of (name);
-  guint n = 0;
-  for (char **word = ours; *word; word++) {
-    bool found = false;
-    for (char **d = driver; *d && !found; d++)
-      found = **word && g_str_has_prefix (*d, *word);
-    if (!found)
-      return 0;
-    n++;
-  }
-  return n;
-}
-
-/* The GPU file with the most words in the driver's name; NULL if none or several. */
-static char *
-gpu_called (const char *driver_name)
-{
-  g_autoptr (GPtrArray) gpus = ls_data_list (LS_DATA_GPUS);
-  g_auto (GStrv) words = words_of (driver_name);
-  guint best = 0;
-  const char *name = NULL;
-  for (guint i = 0; i < gpus->len; i++) {
-    const LsDataEntry *entry = g_ptr_array_index (gpus, i);
-    guint n = matching_words (words, entry->name);
-    if (n > 0 && n == best)
-      name = NULL;
-    if (n > best)
-      name = entry->name;
-    best = MAX (best, n);
-  }
-  return g_strdup (name);
-}
-
 /* The first file that says so decides; a table of others cannot. */
 static char *
 find_gpu (const LsCalibrateRun *run, const LsCalibrateSpec *spec, GError **error)
@@ -72,7 +27,7 @@ find_gpu (const LsCalibrateRun *run, const LsCalibrateSpec *spec, GError **error
     return g_strdup (spec->gpu);
   for (guint i = 0; i < run->profiles->len; i++) {
     const LsProfile *p = g_ptr_array_index (run->profiles, i);
-    char *name = p->gpu ? gpu_called (p->gpu) : NULL;
+    char *name = p->gpu ? ls_gpu_called (p->gpu) : NULL;
     if (name)
       return name;
     if (p->gpu) {

@@ -2,6 +2,7 @@
 
 #include <lockstep/error.h>
 
+#include "sweep/gpu_called.h"
 #include "sweep/measured_step.h"
 
 struct LsReconcileRun {
@@ -54,6 +55,15 @@ choose_rank (LsReconcileRun *run, const LsReconcileSpec *spec)
 }
 
 static void
+note_other_gpu (const LsReconcileRun *run)
+{
+  const char *ours = run->job->cluster->spec.gpu.name, *theirs = run->profile->gpu;
+  if (theirs && ls_gpu_is_other (theirs, ours))
+    g_ptr_array_add (run->profile->notes, g_strdup_printf ("%s: profiled on \"%s\"; GPUs of %s are %s", run->profile->path, theirs,
+                                                           run->job->cluster->spec.name, ours));
+}
+
+static void
 note_open_end (const LsReconcileRun *run)
 {
   if (run->measured.is_open)
@@ -69,6 +79,7 @@ reconcile (LsReconcileRun *run, const LsReconcileSpec *spec, GError **error)
   if (!run->predicted)
     return FALSE;
   run->reconciled = ls_reconcile (run->measured.side, run->predicted);
+  note_other_gpu (run);
   note_open_end (run);
   run->report = (LsReconcileReport) { .reconciled = run->reconciled, .profile = run->profile->path, .step = run->measured.what,
                                       .gpu = run->profile->gpu, .cluster = run->job->cluster->spec.name, .rank = rank };
