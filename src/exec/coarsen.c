@@ -150,7 +150,7 @@ private_slots (const Run *x, const Rank *r)
 void
 coarsen_init (Run *x)
 {
-  bool is_on = x->options->coarsen != LS_COARSEN_OFF && x->options->network != LS_NETWORK_STEP && !x->options->no_run_ahead;
+  bool is_on = x->options->coarsen != LS_SHORTCUT_OFF && x->options->network != LS_NETWORK_STEP && !x->options->no_run_ahead;
   if (!is_on)
     return;
   for (uint32_t i = 0; i < x->plan->n_segments; i++) {

@@ -172,7 +172,7 @@ fold_new (Run *x, const double *capacity)
   f->plan = x->plan;
   FoldLoads loads = { 0 };
   Classes classes = { 0 };
-  bool may_fold = x->options->fold != LS_FOLD_OFF && x->options->network != LS_NETWORK_STEP && x->plan->n_ranks > 1;
+  bool may_fold = x->options->fold != LS_SHORTCUT_OFF && x->options->network != LS_NETWORK_STEP && x->plan->n_ranks > 1;
   if (may_fold && fold_loads_init (&loads, x, capacity))
     classes = refine (loads.refine);
   bool is_folded = classes.rank && classes.n_ranks < x->plan->n_ranks && has_slots_apart (f->plan, &classes);

@@ -342,12 +342,12 @@ static gboolean
 check_twin (const LsTimeline *t, bool is_folded, const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration,
             const LsNccl *nccl, const LsRunOptions *options, GError **error)
 {
-  bool checks_fold = is_folded && options->fold == LS_FOLD_CHECK, checks_pieces = options->coarsen == LS_COARSEN_CHECK;
+  bool checks_fold = is_folded && options->fold == LS_SHORTCUT_CHECK, checks_pieces = options->coarsen == LS_SHORTCUT_CHECK;
   if (!checks_fold && !checks_pieces)
     return TRUE;
   LsRunOptions plain = *options;
-  plain.fold = checks_fold ? LS_FOLD_OFF : options->fold;
-  plain.coarsen = checks_pieces ? LS_COARSEN_OFF : options->coarsen;
+  plain.fold = checks_fold ? LS_SHORTCUT_OFF : options->fold;
+  plain.coarsen = checks_pieces ? LS_SHORTCUT_OFF : options->coarsen;
   bool none;
   g_autoptr (LsTimeline) twin = run_once (plan, cluster, calibration, nccl, &plain, NULL, &none, error);
   const char *names = !checks_pieces ? "folded and unfolded" : checks_fold ? "folded in pieces, and unfolded op by op," : "in pieces and op by op";
@@ -360,7 +360,7 @@ run_folded (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *c
             const LsRunOptions *options, double *ret_cost_share, GError **error)
 {
   LsRunOptions unfolded = *options;
-  unfolded.fold = LS_FOLD_OFF;
+  unfolded.fold = LS_SHORTCUT_OFF;
   bool is_folded, none;
   g_autoptr (GError) failed = NULL;
   g_autoptr (LsTimeline) t = run_once (plan, cluster, calibration, nccl, options, ret_cost_share, &is_folded, &failed);

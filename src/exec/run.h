@@ -12,13 +12,9 @@
 
 typedef enum { LS_QUEUE_FAST, LS_QUEUE_REFERENCE } LsQueueKind;
 typedef enum { LS_SOLVER_FAST, LS_SOLVER_REFERENCE } LsSolverKind;
-/* AUTO: ranks that provably behave alike are simulated once. CHECK: and also each by itself,
- * which must come out the same. */
-typedef enum { LS_FOLD_OFF, LS_FOLD_AUTO, LS_FOLD_CHECK } LsFoldMode;
-
-/* AUTO: what is known to repeat is not done again: segments that nothing disturbs run in one piece, and no further step where
- * the next is known to be as the last (waist.c). CHECK: and op by op and step by step, which must come out the same. */
-typedef enum { LS_COARSEN_OFF, LS_COARSEN_AUTO, LS_COARSEN_CHECK } LsCoarsenMode;
+/* What does not change the result. AUTO: taken where it provably does not; CHECK: and gone without as well, which must
+ * come out the same. */
+typedef enum { LS_SHORTCUT_OFF, LS_SHORTCUT_AUTO, LS_SHORTCUT_CHECK } LsShortcut;
 
 /* What the host pays, by LsHostCost. */
 typedef struct {
@@ -33,8 +29,10 @@ typedef struct {
   LsQueueKind queue;          /* LS_QUEUE_FAST                               */
   LsSolverKind solver;        /* LS_SOLVER_FAST; with the reference every message is a
                                  flow of the net too (exec/lease.h)          */
-  LsFoldMode fold;            /* LS_FOLD_OFF; no effect with LS_NETWORK_STEP */
-  LsCoarsenMode coarsen;      /* LS_COARSEN_OFF; no effect with LS_NETWORK_STEP and no_run_ahead */
+  LsShortcut fold;            /* ranks that behave alike are simulated once; OFF. No effect with LS_NETWORK_STEP */
+  LsShortcut coarsen;         /* what is known to repeat is not done again: segments that nothing disturbs run in one piece,
+                                 and no further step where the next is known to be as the last (waist.c); OFF. No effect
+                                 with LS_NETWORK_STEP and no_run_ahead */
   bool no_spans;              /* keep step times only (a sweep needs no more) */
   uint64_t max_spans;         /* of a step: with more, one rank of each role keeps them; 20e6 */
   uint64_t max_memory_bytes;  /* refuse runs that would need more; 16 GiB     */

@@ -99,7 +99,7 @@ begin_at_waist (Run *x)
 static bool
 is_possible (const Run *x)
 {
-  return x->options->coarsen != LS_COARSEN_OFF && x->options->network != LS_NETWORK_STEP && x->n_steps > 2;
+  return x->options->coarsen != LS_SHORTCUT_OFF && x->options->network != LS_NETWORK_STEP && x->n_steps > 2;
 }
 
 void

@@ -73,8 +73,8 @@ run_alloc (const LsCalibrateRunsSpec *spec)
   run->report.singular = g_array_new (FALSE, FALSE, sizeof (double));
   ls_run_options_init (&run->options);
   run->options.no_spans = run->options.steady = true;
-  run->options.fold = LS_FOLD_AUTO;
-  run->options.coarsen = LS_COARSEN_AUTO;
+  run->options.fold = LS_SHORTCUT_AUTO;
+  run->options.coarsen = LS_SHORTCUT_AUTO;
   return run;
 }
 

@@ -19,7 +19,6 @@
 #include "parallel/strategy.h"
 #include "sweep/hardware.h"
 
-typedef enum { LS_MODE_AUTO, LS_MODE_OFF, LS_MODE_CHECK } LsMode;
 /* LS_JOB_NETWORK_ALL: flow, and report.networks says what the others make of it. */
 typedef enum { LS_JOB_NETWORK_FLOW, LS_JOB_NETWORK_ALPHABETA, LS_JOB_NETWORK_STEP, LS_JOB_NETWORK_ALL } LsJobNetwork;
 
@@ -34,7 +33,7 @@ typedef struct {
   char *strategy_knob; /* NULL: none was set that a trace would contradict */
   LsRunOptions options; /* its `network`, `fold` and `stragglers` follow from those below */
   LsSlow slow;
-  int fold, coarsen;    /* LsMode        */
+  int fold, coarsen;    /* LsShortcut    */
   int network;          /* LsJobNetwork  */
   char *residuals;      /* name or path of what published runs measured; NULL: "residuals", if there is such a
                            file; "none": none, and no interval */

@@ -9,10 +9,10 @@
 
 #define MAX_STEPS 1000
 
-static const LsEnumName mode_names[] = {
-  { "auto", LS_MODE_AUTO },
-  { "off", LS_MODE_OFF },
-  { "check", LS_MODE_CHECK },
+static const LsEnumName shortcut_names[] = {
+  { "auto", LS_SHORTCUT_AUTO },
+  { "off", LS_SHORTCUT_OFF },
+  { "check", LS_SHORTCUT_CHECK },
   { NULL },
 };
 
@@ -151,8 +151,8 @@ static const LsField job_fields[] = {
   HOST_COST ("host_view", LS_HOST_VIEW),
   HOST_COST ("host_batch", LS_HOST_BATCH),
   { "max_memory", LS_FIELD_BYTES, offsetof (LsJobSpec, options.max_memory_bytes), .above = true },
-  { "fold", LS_FIELD_ENUM, offsetof (LsJobSpec, fold), .names = mode_names },
-  { "coarsen", LS_FIELD_ENUM, offsetof (LsJobSpec, coarsen), .names = mode_names },
+  { "fold", LS_FIELD_ENUM, offsetof (LsJobSpec, fold), .names = shortcut_names },
+  { "coarsen", LS_FIELD_ENUM, offsetof (LsJobSpec, coarsen), .names = shortcut_names },
   { "slow", LS_FIELD_CUSTOM, .parse = parse_slow,
     .expected = "a list of rank=N:FACTOR (0.1 to 100), or seed=N,sigma=X (up to 1)" },
   { "network", LS_FIELD_ENUM, offsetof (LsJobSpec, network), .names = network_names },
@@ -168,7 +168,7 @@ static const LsField job_fields[] = {
 void
 ls_job_spec_init (LsJobSpec *spec)
 {
-  *spec = (LsJobSpec){ .fold = LS_MODE_AUTO, .coarsen = LS_MODE_AUTO, .network = LS_JOB_NETWORK_FLOW };
+  *spec = (LsJobSpec){ .fold = LS_SHORTCUT_AUTO, .coarsen = LS_SHORTCUT_AUTO, .network = LS_JOB_NETWORK_FLOW };
   ls_strategy_init (&spec->strategy);
   ls_run_options_init (&spec->options);
 }
@@ -214,8 +214,8 @@ ls_job_spec_options (const LsJobSpec *spec, LsRunOptions *ret_options, GError **
 {
   *ret_options = spec->options;
   ret_options->stragglers = spec->slow.ranks ? &spec->slow : NULL;
-  ret_options->fold = spec->fold == LS_MODE_AUTO ? LS_FOLD_AUTO : spec->fold == LS_MODE_CHECK ? LS_FOLD_CHECK : LS_FOLD_OFF;
-  ret_options->coarsen = spec->coarsen == LS_MODE_AUTO ? LS_COARSEN_AUTO : spec->coarsen == LS_MODE_CHECK ? LS_COARSEN_CHECK : LS_COARSEN_OFF;
+  ret_options->fold = (LsShortcut) spec->fold;
+  ret_options->coarsen = (LsShortcut) spec->coarsen;
   ret_options->network = spec->network == LS_JOB_NETWORK_STEP        ? LS_NETWORK_STEP
                          : spec->network == LS_JOB_NETWORK_ALPHABETA ? LS_NETWORK_ALPHABETA
                                                                      : LS_NETWORK_FLOW;

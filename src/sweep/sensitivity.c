@@ -69,8 +69,8 @@ ls_sensitivity_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads
     return NULL;
   ls_fitted_host (r->hardware, &runs.options.host); /* as the job ran */
   runs.options.no_spans = runs.options.steady = true;
-  if (runs.options.fold == LS_FOLD_CHECK) /* the job itself was checked */
-    runs.options.fold = LS_FOLD_AUTO;
+  if (runs.options.fold == LS_SHORTCUT_CHECK) /* the job itself was checked */
+    runs.options.fold = LS_SHORTCUT_AUTO;
   ls_parallel (2 * LS_N_SCALES, n_threads, run_one, &runs, NULL);
   if (!check_all (&runs, error))
     return NULL;

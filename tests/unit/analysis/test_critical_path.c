@@ -369,7 +369,7 @@ random_jobs_are_covered (void)
       ls_run_options_init (&options);
       options.n_steps = 1 + seed % 4;
       options.slow = seed % 3 == 0 ? j.slow : NULL;
-      options.fold = folded ? LS_FOLD_AUTO : LS_FOLD_OFF;
+      options.fold = folded ? LS_SHORTCUT_AUTO : LS_SHORTCUT_OFF;
       g_autoptr (GError) error = NULL;
       t[folded] = ls_run (j.plan, j.cluster, &j.calibration, &nccl, &options, NULL, &error);
       LS_CHECK_NO_ERROR (error);

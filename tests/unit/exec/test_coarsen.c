@@ -35,7 +35,7 @@ static Hand *
 coarse_new (uint32_t n_ranks)
 {
   Hand *h = hand_new (n_ranks);
-  h->options.coarsen = LS_COARSEN_CHECK;
+  h->options.coarsen = LS_SHORTCUT_CHECK;
   return h;
 }
 
@@ -158,7 +158,7 @@ with_collectives (void)
     h->plan->bindings[r].role = 0;
   hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, (const uint32_t[]) { 0, 1 }, 2);
   hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, (const uint32_t[]) { 2, 3 }, 2);
-  h->options.fold = LS_FOLD_CHECK;
+  h->options.fold = LS_SHORTCUT_CHECK;
   hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
   uint16_t all_reduce = hand_async (h, 0, LS_SLOT_TP, LS_STREAM_TP, LS_COLL_ALL_REDUCE, 1 << 20);
   kernels (h, 0, 2, 8 * LS_US);
@@ -182,7 +182,7 @@ collectives_of_one_class (void)
   h->options.network = LS_NETWORK_ALPHABETA;
   check_pieces (h, 2);
   h = with_collectives ();
-  h->options.fold = LS_FOLD_OFF; /* two ranks each: who knows when the other comes */
+  h->options.fold = LS_SHORTCUT_OFF; /* two ranks each: who knows when the other comes */
   check_pieces (h, 0);
 }
 
@@ -258,7 +258,7 @@ others_load_the_same_link (void)
     LsClusterSpec spec = tiny_pcie (2);
     ls_cluster_free (h->cluster);
     h->cluster = ls_cluster_build (&spec, NULL);
-    h->options.fold = LS_FOLD_CHECK;
+    h->options.fold = LS_SHORTCUT_CHECK;
     for (uint32_t r = 0; r < 4; r++) {
       h->plan->bindings[r].role = r / 2;
       h->plan->gpu_of_rank[r] = r / 2 * gpu + r % 2 * 8;
@@ -427,7 +427,7 @@ check_random_program (guint32 seed)
   if (has_comm) {
     h->plan->bindings[1].role = 0;
     hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, (const uint32_t[]) { 0, 1 }, 2);
-    h->options.fold = LS_FOLD_CHECK;
+    h->options.fold = LS_SHORTCUT_CHECK;
   }
   for (uint32_t r = 0; r < (has_comm ? 1 : n_ranks); r++)
     draw_program (h, r, rand, has_comm);
@@ -480,9 +480,9 @@ static void
 the_comparison_notices (void)
 {
   Hand *h = three_and (1);
-  h->options.coarsen = LS_COARSEN_AUTO;
+  h->options.coarsen = LS_SHORTCUT_AUTO;
   g_autoptr (LsTimeline) pieces = hand_run (h);
-  h->options.coarsen = LS_COARSEN_OFF;
+  h->options.coarsen = LS_SHORTCUT_OFF;
   g_autoptr (LsTimeline) by_op = hand_run (h);
   g_autoptr (GError) error = NULL;
   if (!pieces || !by_op)

@@ -134,8 +134,8 @@ check_job (guint32 seed, Tally *tally)
   ls_run_options_init (&options);
   options.n_steps = turn % 4 == 0 ? 2 : 3;
   options.steady = turn % 5 < 3;
-  options.fold = turn % 4 == 3 ? LS_FOLD_AUTO : LS_FOLD_CHECK;
-  options.coarsen = turn % 8 == 7 ? LS_COARSEN_OFF : LS_COARSEN_CHECK;
+  options.fold = turn % 4 == 3 ? LS_SHORTCUT_AUTO : LS_SHORTCUT_CHECK;
+  options.coarsen = turn % 8 == 7 ? LS_SHORTCUT_OFF : LS_SHORTCUT_CHECK;
   options.slow = g_rand_int_range (rand, 0, 4) == 0 ? slow : NULL;
   options.network = g_rand_int_range (rand, 0, 8) == 0 ? LS_NETWORK_ALPHABETA : LS_NETWORK_FLOW;
   if (g_rand_boolean (rand)) /* ties: everything at once, but for a waist (exec/waist.c) */
@@ -189,7 +189,7 @@ static Hand *
 alike (uint32_t n, uint32_t width)
 {
   Hand *h = hand_new (n);
-  h->options.fold = LS_FOLD_CHECK;
+  h->options.fold = LS_SHORTCUT_CHECK;
   h->options.n_steps = 2;
   for (uint32_t r = 0; r < n; r++)
     h->plan->bindings[r].role = 0;
@@ -371,7 +371,7 @@ errors_name_real_ranks (void)
   char *message[2] = { NULL, NULL };
   for (int fold = 0; fold < 2; fold++) {
     Hand *h = alike (8, 2);
-    h->options.fold = fold ? LS_FOLD_AUTO : LS_FOLD_OFF;
+    h->options.fold = fold ? LS_SHORTCUT_AUTO : LS_SHORTCUT_OFF;
     h->plan->bindings[5].role = 1;
     hand_kernel (h, 1, LS_TAG_F, 10 * LS_US);
     g_autoptr (GError) error = NULL;
@@ -400,7 +400,7 @@ the_comparison_notices_a_picosecond (void)
 {
   Hand *h = alike (8, 2);
   g_autoptr (LsTimeline) folded = hand_run (h);
-  h->options.fold = LS_FOLD_OFF;
+  h->options.fold = LS_SHORTCUT_OFF;
   g_autoptr (LsTimeline) whole = hand_run (h);
   g_autoptr (GError) error = NULL;
   if (!folded || !whole)

@@ -19,7 +19,7 @@ job_new (uint32_t n, bool has_world)
   Hand *h = hand_new (n);
   h->options.n_steps = 3;
   h->options.steady = true;
-  h->options.coarsen = LS_COARSEN_CHECK;
+  h->options.coarsen = LS_SHORTCUT_CHECK;
   h->options.host.cost[LS_HOST_LAUNCH] = LS_US;
   h->options.host.cost[LS_HOST_SYNC] = 10 * LS_US;
   if (has_world)
@@ -188,7 +188,7 @@ static void
 a_step_that_begins_late (void)
 {
   Hand *h = hand_new (2);
-  h->options.coarsen = LS_COARSEN_CHECK;
+  h->options.coarsen = LS_SHORTCUT_CHECK;
   h->options.n_steps = 4;
   hand_kernel (h, 1, LS_TAG_F, 5 * LS_MS);
   hand_next_segment (h, 1);

@@ -28,7 +28,7 @@ moe_model (bool is_latent)
 
 /* knobs: "ep 4 tp 2 sp 1". The step time, or a negative number. */
 static double
-run (const LsHardware *hardware, const LsModel *m, const char *knobs, const char *schedule, LsFoldMode fold)
+run (const LsHardware *hardware, const LsModel *m, const char *knobs, const char *schedule, LsShortcut fold)
 {
   LsJobSpec spec;
   LsRunOptions options;
@@ -72,7 +72,7 @@ every_schedule (void)
       continue;
     LsSchedShape shape = { .pp = 4, .vpp = 1, .n_micro_batches = 8 };
     g_autofree char *all = g_strdup_printf ("%s%s", knobs, sched->refusal (&shape) ? " vpp 2" : "");
-    run (hardware, &m, all, sched->name, LS_FOLD_AUTO);
+    run (hardware, &m, all, sched->name, LS_SHORTCUT_AUTO);
   }
   ls_hardware_free (hardware);
 }
@@ -88,8 +88,8 @@ every_way_to_be_data_parallel (void)
   LsModel m = moe_model (false);
   for (guint k = 0; hardware && k < G_N_ELEMENTS (knobs); k++) {
     g_autofree char *even = g_strdup_printf ("%s ep 4", knobs[k]), *uneven = g_strdup_printf ("%s ep 4 tp 2 sp 1 etp 1 expert-load zipf:1", knobs[k]);
-    run (hardware, &m, even, NULL, LS_FOLD_AUTO);
-    run (hardware, &m, uneven, NULL, k % 4 == 0 ? LS_FOLD_CHECK : LS_FOLD_AUTO);
+    run (hardware, &m, even, NULL, LS_SHORTCUT_AUTO);
+    run (hardware, &m, uneven, NULL, k % 4 == 0 ? LS_SHORTCUT_CHECK : LS_SHORTCUT_AUTO);
   }
   ls_hardware_free (hardware);
 }
@@ -102,8 +102,8 @@ experts_alone_are_data_parallel (void)
   LsModel m = moe_model (false);
   if (!hardware)
     return;
-  run (hardware, &m, "tp 8 sp 1 cp 1 pp 2 ep 4 etp 1", NULL, LS_FOLD_CHECK);
-  run (hardware, &m, "tp 8 sp 1 cp 1 pp 2 ep 4 etp 1 zero 1", NULL, LS_FOLD_CHECK);
+  run (hardware, &m, "tp 8 sp 1 cp 1 pp 2 ep 4 etp 1", NULL, LS_SHORTCUT_CHECK);
+  run (hardware, &m, "tp 8 sp 1 cp 1 pp 2 ep 4 etp 1 zero 1", NULL, LS_SHORTCUT_CHECK);
   ls_hardware_free (hardware);
 }
 
@@ -114,12 +114,12 @@ latent_attention_runs (void)
   LsModel m = moe_model (true);
   if (!hardware)
     return;
-  run (hardware, &m, "ep 8", NULL, LS_FOLD_CHECK);
-  run (hardware, &m, "tp 4 sp 1 ep 4 etp 1 pp 2", "zb-h1", LS_FOLD_AUTO);
+  run (hardware, &m, "ep 8", NULL, LS_SHORTCUT_CHECK);
+  run (hardware, &m, "tp 4 sp 1 ep 4 etp 1 pp 2", "zb-h1", LS_SHORTCUT_AUTO);
   m.n_experts = m.top_k = m.expert_ffn = m.shared_ffn = m.n_dense_layers = m.moe_every = 0;
-  run (hardware, &m, "tp 4", NULL, LS_FOLD_AUTO); /* latents on every rank: repeated FLOPs */
+  run (hardware, &m, "tp 4", NULL, LS_SHORTCUT_AUTO); /* latents on every rank: repeated FLOPs */
   m.q_lora = 0;
-  run (hardware, &m, "tp 4 sp 1 tp-overlap 1", NULL, LS_FOLD_AUTO);
+  run (hardware, &m, "tp 4 sp 1 tp-overlap 1", NULL, LS_SHORTCUT_AUTO);
   ls_hardware_free (hardware);
 }
 

@@ -157,7 +157,7 @@ a_slow_host_explains_rows_it_was_not_fitted_to (void)
   static const char *const slow_host[] = { "host-launch=54us", NULL };
   LsRunOptions options;
   ls_run_options_init (&options);
-  options.fold = LS_FOLD_AUTO;
+  options.fold = LS_SHORTCUT_AUTO;
   LsValidateSpec spec = { .cases_path = cases_path, .only = "^vtrain-single-\\d*[13579]7$", .n_threads = 1, .options = &options };
   g_autoptr (GError) error = NULL;
   g_autoptr (LsValidationRun) as_given = ls_validate (&spec, &error);
