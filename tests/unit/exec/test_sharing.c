@@ -159,12 +159,9 @@ static void
 check_pair (bool is_across, const Traffic *a, const Traffic *b)
 {
   const Traffic *const t[] = { a, b };
-  LsTime alone[2], together[2];
-  for (uint32_t i = 0; i < 2; i++) {
-    LsTime end[1];
-    run (is_across, &t[i], 1, end);
-    alone[i] = end[0];
-  }
+  LsTime alone[2] = { 0 }, together[2] = { 0 };
+  for (uint32_t i = 0; i < 2; i++)
+    run (is_across, &t[i], 1, &alone[i]);
   run (is_across, t, 2, together);
 
   Hand *h = pair_new (is_across);
