@@ -187,8 +187,12 @@ has_commas (const LsCsv *csv, LsDiagList *diags)
 }
 
 LsCsv *
-ls_csv_parse (const char *name, const char *text, LsDiagList *diags)
+ls_csv_parse (const char *name, const char *text, gssize n, LsDiagList *diags)
 {
+  if (!g_utf8_validate (text, n, NULL)) {
+    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL, "expected UTF-8 text without NUL");
+    return NULL;
+  }
   g_autoptr (LsCsv) csv = g_new0 (LsCsv, 1);
   csv->name = g_strdup (name);
   csv->lines = g_strsplit (text, "\n", -1);
@@ -216,15 +220,9 @@ ls_csv_parse (const char *name, const char *text, LsDiagList *diags)
 LsCsv *
 ls_csv_load (const char *path, LsDiagList *diags)
 {
-  size_t length = 0;
-  g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &length, diags);
-  if (!text)
-    return NULL;
-  if (!g_utf8_validate (text, (gssize) length, NULL)) {
-    ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL, "expected UTF-8 text without NUL");
-    return NULL;
-  }
-  return ls_csv_parse (path, text, diags);
+  size_t n = 0;
+  g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
+  return text ? ls_csv_parse (path, text, (gssize) n, diags) : NULL;
 }
 
 void

@@ -44,8 +44,8 @@ find_key (const LsField *fields, const char *key)
   return NULL;
 }
 
-static const char *
-suggest_key (const LsField *fields, const char *typed)
+const char *
+ls_field_suggest (const LsField *fields, const char *typed)
 {
   g_autoptr (GPtrArray) words = g_ptr_array_new ();
   for (const LsField *f = fields; f->key; f++)
@@ -192,7 +192,7 @@ unknown_key (const Reading *r, const LsField *fields, const cJSON *node)
     g_ptr_array_add (r->notes, g_strdup_printf ("key \"%s\" is not used", node->string));
     return true;
   }
-  const char *near = suggest_key (fields, node->string);
+  const char *near = ls_field_suggest (fields, node->string);
   if (near)
     ls_json_doc_diag (r->doc, node, LS_JSON_AT_KEY, r->diags, NULL, "unknown key; did you mean \"%s\"?", near);
   else
@@ -333,7 +333,7 @@ unknown_flag (const LsField *fields, const char *name, LsDiagList *diags)
 {
   g_autofree char *flag = flag_of (name);
   g_autofree char *key = g_strdelimit (g_strdup (name), "-", '_');
-  const char *near = suggest_key (fields, key);
+  const char *near = ls_field_suggest (fields, key);
   g_autofree char *near_flag = near ? flag_of (near) : NULL;
   if (near)
     ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, flag, NULL, NULL, "unknown option; did you mean \"%s\"?", near_flag);

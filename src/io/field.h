@@ -103,6 +103,9 @@ bool ls_field_set_text (const LsField *fields, void *target, const char *name, c
 /* The field that a flag sets, in either spelling; NULL if there is none. */
 const LsField *ls_field_find (const LsField *fields, const char *name);
 
+/* The key that was probably meant, borrowed; NULL if none is near (base/suggest.h). */
+const char *ls_field_suggest (const LsField *fields, const char *typed);
+
 /* Markdown for a README: a table of the keys (key, type, unit, default, meaning),
  * then one for each kind of nested object. Newly allocated. */
 char *ls_fields_markdown (const LsField *fields);

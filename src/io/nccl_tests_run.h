@@ -28,7 +28,7 @@ char *ls_nccl_tests_row_trouble (double bytes, double time_us, double algbw, dou
  * is no such name. */
 char *ls_nccl_tests_name (const char *program);
 
-bool ls_nccl_tests_read_text (LsNcclTests *t, const char *text, LsDiagList *diags);
+bool ls_nccl_tests_read_text (LsNcclTests *t, const char *text, size_t n, LsDiagList *diags);
 bool ls_nccl_tests_read_json (LsNcclTests *t, const char *text, size_t n, LsDiagList *diags);
 
 #endif

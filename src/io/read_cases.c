@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "io/csv_fields.h"
+#include "io/read_file.h"
 #include "io/read_model.h"
 #include "io/read_strategy.h"
 
@@ -130,15 +131,20 @@ cases_of_table (const LsCsv *csv, LsDiagList *diags)
 }
 
 GPtrArray *
-ls_read_cases (const char *path, LsDiagList *diags)
+ls_read_cases (const char *path, char **ret_sha256, LsDiagList *diags)
 {
-  g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
-  return csv ? cases_of_table (csv, diags) : NULL;
+  size_t n = 0;
+  g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
+  g_autoptr (LsCsv) csv = text ? ls_csv_parse (path, text, (gssize) n, diags) : NULL;
+  GPtrArray *cases = csv ? cases_of_table (csv, diags) : NULL;
+  if (cases && ret_sha256)
+    *ret_sha256 = g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, n);
+  return cases;
 }
 
 GPtrArray *
 ls_parse_cases (const char *name, const char *text, LsDiagList *diags)
 {
-  g_autoptr (LsCsv) csv = ls_csv_parse (name, text, diags);
+  g_autoptr (LsCsv) csv = ls_csv_parse (name, text, -1, diags);
   return csv ? cases_of_table (csv, diags) : NULL;
 }

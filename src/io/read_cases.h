@@ -39,8 +39,9 @@ typedef struct {
 } LsCase;
 
 /* Reads all rows; NULL, with located diagnostics, if any cell is wrong or there is no
- * row. A GPtrArray of LsCase that frees them. */
-GPtrArray *ls_read_cases (const char *path, LsDiagList *diags);
+ * row. A GPtrArray of LsCase that frees them. *ret_sha256: of the file, newly allocated,
+ * unless NULL is returned; or NULL. */
+GPtrArray *ls_read_cases (const char *path, char **ret_sha256, LsDiagList *diags);
 /* The same from memory; `name` stands for the file in diagnostics. */
 GPtrArray *ls_parse_cases (const char *name, const char *text, LsDiagList *diags);
 

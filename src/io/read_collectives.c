@@ -66,6 +66,6 @@ ls_read_collectives (const char *path, LsDiagList *diags)
 GPtrArray *
 ls_parse_collectives (const char *name, const char *text, LsDiagList *diags)
 {
-  g_autoptr (LsCsv) csv = ls_csv_parse (name, text, diags);
+  g_autoptr (LsCsv) csv = ls_csv_parse (name, text, -1, diags);
   return csv ? collectives_of_table (csv, diags) : NULL;
 }

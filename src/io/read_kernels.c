@@ -312,6 +312,6 @@ ls_read_kernels (const char *path, const char *gpu, LsDiagList *diags)
 GArray *
 ls_parse_kernels (const char *name, const char *text, const char *gpu, LsDiagList *diags)
 {
-  g_autoptr (LsCsv) csv = ls_csv_parse (name, text, diags);
+  g_autoptr (LsCsv) csv = ls_csv_parse (name, text, -1, diags);
   return csv ? rows_of_table (csv, gpu, diags) : NULL;
 }

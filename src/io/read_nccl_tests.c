@@ -89,7 +89,7 @@ ls_nccl_tests_parse (const char *path, const char *text, size_t n, LsDiagList *d
   t->sha256 = g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, n);
   t->rows = g_array_new (FALSE, FALSE, sizeof (LsNcclTestsRow));
   bool is_json = text[strspn (text, " \t\r\n")] == '{';
-  bool ok = is_json ? ls_nccl_tests_read_json (t, text, n, diags) : ls_nccl_tests_read_text (t, text, diags);
+  bool ok = is_json ? ls_nccl_tests_read_json (t, text, n, diags) : ls_nccl_tests_read_text (t, text, n, diags);
   if (ok && t->rows->len == 0)
     ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL,
                  "expected the output of nccl-tests with rows of sizes above 0; got none");

@@ -185,12 +185,12 @@ is_row (const char *line)
 }
 
 bool
-ls_nccl_tests_read_text (LsNcclTests *t, const char *text, LsDiagList *diags)
+ls_nccl_tests_read_text (LsNcclTests *t, const char *text, size_t n, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
   Reader r = { .t = t, .diags = diags };
-  if (!g_utf8_validate (text, -1, NULL)) {
-    ls_diag_add (diags, LS_ERROR_INPUT, t->path, 0, 0, NULL, NULL, NULL, "expected UTF-8 text");
+  if (!g_utf8_validate (text, (gssize) n, NULL)) {
+    ls_diag_add (diags, LS_ERROR_INPUT, t->path, 0, 0, NULL, NULL, NULL, "expected UTF-8 text without NUL");
     return false;
   }
   ls_nccl_tests_devices_init (&r.devices);

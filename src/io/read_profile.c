@@ -387,7 +387,7 @@ ls_profile_parse (const char *path, const char *text, size_t n, const char *gpu,
   if (is_json (text))
     p->doc = ls_json_doc_parse (text, n, path, diags);
   else
-    p->csv = ls_csv_parse (path, text, diags);
+    p->csv = ls_csv_parse (path, text, (gssize) n, diags);
   if (!p->doc && !p->csv)
     return NULL;
   p->is_ours = p->doc || (ls_csv_column (p->csv, "group") >= 0 && ls_csv_column (p->csv, "time_us") >= 0);

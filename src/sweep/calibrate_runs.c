@@ -6,7 +6,6 @@
 #include "base/parallel.h"
 #include "io/datadir.h"
 #include "io/read_cases.h"
-#include "io/read_file.h"
 #include "sweep/family.h"
 #include "sweep/fitted.h"
 #include "sweep/job.h"
@@ -84,14 +83,7 @@ static gboolean
 load_cases (LsCalibrateRuns *run, const char *path, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  size_t n;
-  g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
-  if (text && !g_utf8_validate (text, (gssize) n, NULL)) {
-    ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL, "expected UTF-8 text without NUL");
-  } else if (text) {
-    run->report.sha256 = g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, n);
-    run->cases = ls_parse_cases (path, text, diags);
-  }
+  run->cases = ls_read_cases (path, &run->report.sha256, diags);
   return run->cases || ls_diag_list_to_error (diags, error);
 }
 

@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
-#include "base/suggest.h"
 #include "io/read_cases.h"
-#include "io/read_file.h"
 #include "io/read_strategy.h"
 #include "sweep/ablation.h"
 #include "sweep/baseline.h"
@@ -104,13 +102,8 @@ static gboolean
 read_cases (LsValidationRun *v, const char *path, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  size_t n;
-  g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
-  if (text) {
-    v->file = g_path_get_basename (path);
-    v->sha256 = g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, n);
-    v->cases = ls_parse_cases (path, text, diags);
-  }
+  v->file = g_path_get_basename (path);
+  v->cases = ls_read_cases (path, &v->sha256, diags);
   return v->cases || ls_diag_list_to_error (diags, error);
 }
 
@@ -149,11 +142,17 @@ check_chosen (const LsValidationRun *v, const LsValidateSpec *spec, GError **err
   return FALSE;
 }
 
+static bool
+is_host_cost (const char *key)
+{
+  return g_str_has_prefix (key, "host");
+}
+
 /* A knob of the strategy of every chosen row, or what the host of every run pays. */
 static void
 assume_knob (LsValidationRun *v, LsJobSpec *run, const char *key, const char *value, LsDiagList *diags)
 {
-  if (g_str_has_prefix (key, "host")) {
+  if (is_host_cost (key)) {
     ls_job_spec_set (run, key, value, diags);
     return;
   }
@@ -164,17 +163,9 @@ assume_knob (LsValidationRun *v, LsJobSpec *run, const char *key, const char *va
 static gboolean
 check_knob (const char *key, GError **error)
 {
-  const char *names[128];
-  guint n = 0;
-  for (const LsField *f = ls_strategy_fields; f->key && n < G_N_ELEMENTS (names) - 1; f++) {
-    if (strcmp (f->key, key) == 0)
-      return TRUE;
-    names[n++] = f->key;
-  }
-  names[n] = NULL;
-  if (g_str_has_prefix (key, "host"))
+  if (is_host_cost (key) || ls_field_find (ls_strategy_fields, key))
     return TRUE;
-  const char *near = ls_suggest (key, names);
+  const char *near = ls_field_suggest (ls_strategy_fields, key);
   g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--assume: no knob of a strategy is named \"%s\"%s%s%s", key,
                near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
   return FALSE;

@@ -9,7 +9,7 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t n)
 {
   g_autofree char *text = fuzz_text (data, n);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (LsCsv) csv = ls_csv_parse ("fuzz.csv", text, diags);
+  g_autoptr (LsCsv) csv = ls_csv_parse ("fuzz.csv", text, -1, diags);
   g_assert ((csv == NULL) == (ls_diag_list_n (diags) > 0));
   for (guint row = 0; csv && row < ls_csv_n_rows (csv); row++)
     for (guint column = 0; column < ls_csv_n_columns (csv); column++)

@@ -21,7 +21,7 @@ load (const LsSampleSink *sink, const char *file, const char *header)
   if (!body)
     return NULL;
   g_autofree char *text = g_strconcat (header, "\n", body, NULL);
-  return ls_csv_parse (path, text, sink->diags);
+  return ls_csv_parse (path, text, -1, sink->diags);
 }
 
 /* A missing column is an error of the file, reported once; cells read as 0. */

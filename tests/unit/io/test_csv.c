@@ -9,7 +9,7 @@ static void
 cells_are_found_by_row_and_column_name (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (LsCsv) csv = ls_csv_parse ("t.csv", "id,gpus\na,8\r\n\nb,16", diags);
+  g_autoptr (LsCsv) csv = ls_csv_parse ("t.csv", "id,gpus\na,8\r\n\nb,16", -1, diags);
   if (!LS_CHECK (csv != NULL))
     return;
   LS_CHECK_INT (ls_csv_n_rows (csv), ==, 2);
@@ -23,7 +23,7 @@ static void
 quoted_cells_hold_commas_quotes_and_lines (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (LsCsv) csv = ls_csv_parse ("t.csv", "a,b\n\"x, \"\"y\"\"\",\"1\n2\"\n,\n", diags);
+  g_autoptr (LsCsv) csv = ls_csv_parse ("t.csv", "a,b\n\"x, \"\"y\"\"\",\"1\n2\"\n,\n", -1, diags);
   if (!LS_CHECK (csv != NULL))
     return;
   LS_CHECK_STR (ls_csv_cell (csv, 0, 0), "x, \"y\"");
@@ -36,7 +36,7 @@ static void
 check_refused (const char *text, const char *expected_start)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (LsCsv) csv = ls_csv_parse ("t.csv", text, diags);
+  g_autoptr (LsCsv) csv = ls_csv_parse ("t.csv", text, -1, diags);
   LS_CHECK (csv == NULL);
   g_autofree char *got = ls_diag_list_format (diags);
   ls_check_impl (g_str_has_prefix (got, expected_start), __FILE__, __LINE__, "\"%s\" begins with \"%s\"", got,
@@ -58,7 +58,7 @@ static void
 columns_of_a_place_count_code_points (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (LsCsv) csv = ls_csv_parse ("t.csv", "id,n\n\xc3\xa9\xc3\xa9,x\n", diags);
+  g_autoptr (LsCsv) csv = ls_csv_parse ("t.csv", "id,n\n\xc3\xa9\xc3\xa9,x\n", -1, diags);
   if (!LS_CHECK (csv != NULL))
     return;
   ls_csv_error (csv, 0, 1, diags, "expected a number");

@@ -129,7 +129,7 @@ the_published_rows_are_read (void)
     return;
   g_autofree char *path = g_build_filename (dir, "runs", "cases.csv", NULL);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GPtrArray) cases = ls_read_cases (path, diags);
+  g_autoptr (GPtrArray) cases = ls_read_cases (path, NULL, diags);
   g_autofree char *report = ls_diag_list_format (diags);
   LS_CHECK_STR (report, "");
   LS_CHECK (cases && cases->len == 671);

@@ -92,7 +92,7 @@ read_residuals (const char *path, LsDiagList *diags)
 static bool
 read_cases (const char *path, LsDiagList *diags)
 {
-  g_autoptr (GPtrArray) cases = ls_read_cases (path, diags);
+  g_autoptr (GPtrArray) cases = ls_read_cases (path, NULL, diags);
   return cases != NULL;
 }
 
