@@ -9,15 +9,20 @@ typedef struct {
   guint n_done;
 } Parallel;
 
+void
+ls_progress_tell (const LsProgress *p, guint64 n_done, guint64 n_to_do)
+{
+  if (p && p->func)
+    p->func (n_done, n_to_do, p->data);
+}
+
 static void
 run_one (gpointer i_plus_one, gpointer data)
 {
   Parallel *p = data;
   p->each (GPOINTER_TO_UINT (i_plus_one) - 1, p->data);
-  if (!p->progress || !p->progress->func)
-    return;
   g_mutex_lock (&p->mutex);
-  p->progress->func (++p->n_done, p->n, p->progress->data);
+  ls_progress_tell (p->progress, ++p->n_done, p->n);
   g_mutex_unlock (&p->mutex);
 }
 

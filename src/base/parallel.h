@@ -11,10 +11,12 @@ typedef struct {
   gpointer data;
 } LsProgress;
 
+void ls_progress_tell (const LsProgress *progress, guint64 n_done, guint64 n_to_do); /* NULL: nobody asks */
+
 typedef void (*LsParallelFunc) (guint i, gpointer data);
 
 /* each (i, data) once for each i < n, in any order, by n_threads at once, 0: one per processor;
- * returns when all have. progress: or NULL. */
+ * returns when all have. progress: told after each; or NULL. */
 void ls_parallel (guint n, guint n_threads, LsParallelFunc each, gpointer data, const LsProgress *progress);
 
 #endif

@@ -36,12 +36,11 @@ cli_progress_show (guint64 n_done, guint64 n_to_do, gpointer data)
   else
     fprintf (stderr, "\r%" G_GUINT64_FORMAT " simulations in %.0f s, %.1f/s\033[K", n_done, seconds, rate);
   p->shown = now;
-  p->is_drawn = TRUE;
 }
 
 void
 cli_progress_end (CliProgress *p)
 {
-  if (p->is_drawn)
+  if (p->shown > p->started)
     fputs ("\r\033[K", stderr);
 }

@@ -5,8 +5,8 @@
 #include <lockstep/lockstep.h>
 
 typedef struct {
-  gint64 started, shown; /* us */
-  gboolean has_terminal, is_drawn;
+  gint64 started, shown; /* us; the same: nothing yet */
+  gboolean has_terminal;
 } CliProgress;
 
 void cli_progress_begin (CliProgress *progress);

@@ -364,14 +364,12 @@ static void
 note_overlaps (LsKineto *k)
 {
   g_autoptr (GHashTable) last = g_hash_table_new (g_direct_hash, g_direct_equal); /* stream -> op */
-  guint n = 0, n_streamless = 0;
+  guint n = 0;
   const LsKinetoOp *first = NULL, *under = NULL;
   for (guint i = 0; i < k->ops->len; i++) {
     const LsKinetoOp *op = &g_array_index (k->ops, LsKinetoOp, i), *before = g_hash_table_lookup (last, GINT_TO_POINTER (op->stream));
-    if (op->stream < 0) {
-      n_streamless++;
+    if (op->stream < 0)
       continue;
-    }
     if (before && before->end > op->start + OVERLAP_NS && n++ == 0) {
       first = op;
       under = before;
@@ -385,9 +383,17 @@ note_overlaps (LsKineto *k)
                                                 "stream %d, under record %u: a merge of several traces, or kernels that start early on purpose",
                                                 k->path, n, n > 1 ? "s" : "", n > 1 ? "" : "s", first->record, name, first->stream,
                                                 under->record));
-  if (n_streamless > 0)
+}
+
+static void
+note_streamless (LsKineto *k)
+{
+  guint n = 0;
+  for (guint i = 0; i < k->ops->len; i++)
+    n += g_array_index (k->ops, LsKinetoOp, i).stream < 0;
+  if (n > 0)
     g_ptr_array_add (k->notes, g_strdup_printf ("%s: %u of %u kernels and copies do not say their \"stream\", as PyTorch's do: whether they overlap is "
-                                                "not checked", k->path, n_streamless, k->ops->len));
+                                                "not checked", k->path, n, k->ops->len));
 }
 
 static void
@@ -439,6 +445,7 @@ finish (Reader *r)
   g_array_sort (k->ops, by_start);
   g_array_sort (k->steps, steps_by_start);
   note_overlaps (k);
+  note_streamless (k);
   note_unlinked (k);
 }
 

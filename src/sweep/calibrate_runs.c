@@ -150,9 +150,7 @@ static void
 count_row (guint64 n_done G_GNUC_UNUSED, guint64 n_to_do G_GNUC_UNUSED, gpointer data)
 {
   LsCalibrateRuns *run = data;
-  run->n_simulated++;
-  if (run->progress.func)
-    run->progress.func (run->n_simulated, 0, run->progress.data);
+  ls_progress_tell (&run->progress, ++run->n_simulated, 0);
 }
 
 static bool

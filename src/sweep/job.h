@@ -31,9 +31,8 @@ typedef struct {
   uint32_t slice[LS_TORUS_AXES]; /* of a torus, 0 beyond its axes; all 0: as its file says */
   LsStrategy strategy;
   char *strategy_knob; /* NULL: none was set that a trace would contradict */
-  LsRunOptions options; /* its `network`, `fold` and `stragglers` follow from those below */
+  LsRunOptions options; /* its `network` and `stragglers` follow from those below */
   LsSlow slow;
-  int fold, coarsen;    /* LsShortcut    */
   int network;          /* LsJobNetwork  */
   char *residuals;      /* name or path of what published runs measured; NULL: "residuals", if there is such a
                            file; "none": none, and no interval */

@@ -151,8 +151,8 @@ static const LsField job_fields[] = {
   HOST_COST ("host_view", LS_HOST_VIEW),
   HOST_COST ("host_batch", LS_HOST_BATCH),
   { "max_memory", LS_FIELD_BYTES, offsetof (LsJobSpec, options.max_memory_bytes), .above = true },
-  { "fold", LS_FIELD_ENUM, offsetof (LsJobSpec, fold), .names = shortcut_names },
-  { "coarsen", LS_FIELD_ENUM, offsetof (LsJobSpec, coarsen), .names = shortcut_names },
+  { "fold", LS_FIELD_ENUM, offsetof (LsJobSpec, options.fold), .names = shortcut_names },
+  { "coarsen", LS_FIELD_ENUM, offsetof (LsJobSpec, options.coarsen), .names = shortcut_names },
   { "slow", LS_FIELD_CUSTOM, .parse = parse_slow,
     .expected = "a list of rank=N:FACTOR (0.1 to 100), or seed=N,sigma=X (up to 1)" },
   { "network", LS_FIELD_ENUM, offsetof (LsJobSpec, network), .names = network_names },
@@ -168,9 +168,10 @@ static const LsField job_fields[] = {
 void
 ls_job_spec_init (LsJobSpec *spec)
 {
-  *spec = (LsJobSpec){ .fold = LS_SHORTCUT_AUTO, .coarsen = LS_SHORTCUT_AUTO, .network = LS_JOB_NETWORK_FLOW };
+  *spec = (LsJobSpec){ .network = LS_JOB_NETWORK_FLOW };
   ls_strategy_init (&spec->strategy);
   ls_run_options_init (&spec->options);
+  spec->options.fold = spec->options.coarsen = LS_SHORTCUT_AUTO;
 }
 
 void
@@ -214,8 +215,6 @@ ls_job_spec_options (const LsJobSpec *spec, LsRunOptions *ret_options, GError **
 {
   *ret_options = spec->options;
   ret_options->stragglers = spec->slow.ranks ? &spec->slow : NULL;
-  ret_options->fold = (LsShortcut) spec->fold;
-  ret_options->coarsen = (LsShortcut) spec->coarsen;
   ret_options->network = spec->network == LS_JOB_NETWORK_STEP        ? LS_NETWORK_STEP
                          : spec->network == LS_JOB_NETWORK_ALPHABETA ? LS_NETWORK_ALPHABETA
                                                                      : LS_NETWORK_FLOW;

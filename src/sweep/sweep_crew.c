@@ -154,9 +154,7 @@ static void
 show_progress (LsSweepRun *x)
 {
   x->n_done++;
-  const LsProgress *progress = &x->spec->progress;
-  if (progress->func)
-    progress->func (x->n_done, x->n_to_do, progress->data);
+  ls_progress_tell (&x->spec->progress, x->n_done, x->n_to_do);
 }
 
 /* By its plan, whether or not somebody simulated it ahead. */
