@@ -8,6 +8,8 @@ check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (m->n_experts == 0) {
     if (s->ep > 1)
       conflict (diags, "/ep", "expected 1, as the model has no experts; got %u", s->ep);
+    if (s->etp != s->tp)
+      conflict (diags, "/etp", "expected tp = %u or nothing, as the model has no experts; got %u", s->tp, s->etp);
     if (s->expert_capacity > 0)
       conflict (diags, "/expert_capacity", "expected none, as the model has no experts; got %g", s->expert_capacity);
     if (s->expert_load)

@@ -96,6 +96,8 @@ apply_tp (LsStrategy *s, uint32_t value)
 {
   if (s->dp % value != 0)
     return NULL;
+  if (s->etp == s->tp)
+    s->etp = 0; /* follows tp, as it will on the command line */
   s->tp *= value;
   s->dp /= value;
   return g_strdup_printf ("--tp %u --dp %u", s->tp, s->dp);

@@ -147,6 +147,8 @@ SET (gpus_left_over, s->tp = 2; s->pp = 3)
 SET (replica_that_overflows, s->tp = s->pp = s->cp = UINT32_MAX)
 SET (dp_too_small, s->tp = 2; s->dp = 2)
 SET (dp_too_large, s->tp = 2; s->dp = 5)
+SET (experts_of_a_dense_model, s->tp = 2; s->ep = 2; s->etp = 4; s->expert_capacity = 1.5; s->expert_load = g_strdup ("even"))
+SET (experts_cut_less, s->tp = 2; s->etp = 1)
 SET (heads, s->tp = 5)
 SET (odd_sequence, s->tp = 4; s->sp = true; s->seq = 1023)
 SET (batch, s->tp = 2; s->micro_batch = 2; s->global_batch = 12)
@@ -186,6 +188,12 @@ what_is_illegal_is_refused_with_its_rule (void)
       "error: /dp: expected gpus / (tp * pp * cp) = 8 / (2 * 1 * 1) = 4; got 2\n"
       "note: dp follows from gpus; to use a part of the cluster, set gpus to tp * pp * cp * dp = 4\n" },
     { &gpt3, 8, dp_too_large, "error: /dp: expected gpus / (tp * pp * cp) = 8 / (2 * 1 * 1) = 4; got 5\n" },
+    { &llama3, 8, experts_of_a_dense_model,
+      "error: /ep: expected 1, as the model has no experts; got 2\n"
+      "error: /etp: expected tp = 2 or nothing, as the model has no experts; got 4\n"
+      "error: /expert_capacity: expected none, as the model has no experts; got 1.5\n"
+      "error: /expert_load: expected none, as the model has no experts; got \"even\"\n" },
+    { &llama3, 8, experts_cut_less, "error: /etp: expected tp = 2 or nothing, as the model has no experts; got 1\n" },
     { &llama3, 10, heads,
       "error: /tp: expected a divisor of the model's 64 heads; got 5\n"
       "error: /tp: expected a divisor or a multiple of the model's 8 key-value heads; got 5\n"
