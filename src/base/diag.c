@@ -2,21 +2,25 @@
 
 #include <string.h>
 
-#define MAX_SHOWN 20
-#define MAX_LINE 96 /* code points of a source line; longer ones are cut around the caret */
+#include "base/printable.h"
+
+#define MAX_LINE 96    /* code points of a source line; longer ones are cut around the caret */
+#define MAX_TEXT 1000  /* of a message, pointer or hint; longer ones are cut at the end      */
 
 typedef struct {
   LsErrorCode code;
   char *file;
   int line, col;
+  int caret; /* column of source_line */
   char *pointer;
-  char *source_line;
+  char *source_line; /* MAX_LINE code points of it at most */
   char *hint;
   char *message;
 } Diag;
 
 struct LsDiagList {
-  GPtrArray *diags; /* Diag, owned */
+  GPtrArray *diags; /* Diag, owned: the first LS_DIAG_MAX_SHOWN */
+  guint n;          /* with those that are not kept */
 };
 
 static void
@@ -48,50 +52,6 @@ ls_diag_list_free (LsDiagList *list)
   g_free (list);
 }
 
-/* Valid UTF-8 without control characters other than tabs: a bad file must not
- * drive the terminal. Keeps the number of code points. */
-static char *
-printable (const char *text)
-{
-  if (!text)
-    return NULL;
-  char *valid = g_utf8_make_valid (text, -1);
-  for (char *p = valid; *p; p++)
-    if (g_ascii_iscntrl (*p) && *p != '\t')
-      *p = '?';
-  return valid;
-}
-
-void
-ls_diag_add (LsDiagList *list, LsErrorCode code, const char *file, int line, int col,
-             const char *pointer, const char *source_line, const char *hint,
-             const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  g_autofree char *message = g_strdup_vprintf (format, args);
-  va_end (args);
-
-  Diag *d = g_new (Diag, 1);
-  *d = (Diag) {
-    .code = code,
-    .file = g_strdup (file),
-    .line = line,
-    .col = col,
-    .pointer = printable (pointer),
-    .source_line = printable (source_line),
-    .hint = printable (hint),
-    .message = printable (message),
-  };
-  g_ptr_array_add (list->diags, d);
-}
-
-guint
-ls_diag_list_n (const LsDiagList *list)
-{
-  return list->diags->len;
-}
-
 /* Cuts a line longer than MAX_LINE to a window in which column *col is at a
  * third, and moves *col along. */
 static char *
@@ -105,6 +65,56 @@ window (const char *text, int *col)
   if (from > 0)
     *col -= (int) from - 3;
   return g_strconcat (from > 0 ? "..." : "", part, from + MAX_LINE < n ? "..." : "", NULL);
+}
+
+static char *
+shown_line (const char *text, int *col)
+{
+  g_autofree char *shown = ls_printable (text);
+  return shown ? window (shown, col) : NULL;
+}
+
+static char *
+shown_text (const char *text)
+{
+  char *shown = ls_printable (text);
+  if (shown && g_utf8_strlen (shown, -1) > MAX_TEXT)
+    strcpy (g_utf8_offset_to_pointer (shown, MAX_TEXT - 3), "...");
+  return shown;
+}
+
+void
+ls_diag_add (LsDiagList *list, LsErrorCode code, const char *file, int line, int col,
+             const char *pointer, const char *source_line, const char *hint,
+             const char *format, ...)
+{
+  list->n++;
+  if (list->n > LS_DIAG_MAX_SHOWN)
+    return;
+  va_list args;
+  va_start (args, format);
+  g_autofree char *message = g_strdup_vprintf (format, args);
+  va_end (args);
+
+  Diag *d = g_new (Diag, 1);
+  *d = (Diag) {
+    .code = code,
+    .file = ls_printable (file),
+    .line = line,
+    .col = col,
+    .caret = col,
+    .pointer = shown_text (pointer),
+    .hint = shown_text (hint),
+    .message = shown_text (message),
+  };
+  d->source_line = shown_line (source_line, &d->caret);
+  g_ptr_array_add (list->diags, d);
+}
+
+guint
+ls_diag_list_n (const LsDiagList *list)
+{
+  return list->n;
 }
 
 /* Blanks that bring a caret below column col of text, whatever a tab is worth. */
@@ -123,13 +133,11 @@ indent_to (const char *text, int col)
 static void
 format_source (GString *out, const Diag *d)
 {
-  int col = d->col;
-  g_autofree char *text = window (d->source_line, &col);
   g_autofree char *margin = g_strdup_printf ("%5d", d->line);
-  g_string_append_printf (out, *text ? "%s | %s\n" : "%s |%s\n", margin, text);
-  if (col < 1)
+  g_string_append_printf (out, *d->source_line ? "%s | %s\n" : "%s |%s\n", margin, d->source_line);
+  if (d->caret < 1)
     return;
-  g_autofree char *blanks = indent_to (text, col);
+  g_autofree char *blanks = indent_to (d->source_line, d->caret);
   g_string_append_printf (out, "%*s | %s^\n", (int) strlen (margin), "", blanks);
 }
 
@@ -154,18 +162,17 @@ char *
 ls_diag_list_format (const LsDiagList *list)
 {
   GString *out = g_string_new (NULL);
-  guint n_shown = MIN (list->diags->len, MAX_SHOWN);
-  for (guint i = 0; i < n_shown; i++)
+  for (guint i = 0; i < list->diags->len; i++)
     format_one (out, g_ptr_array_index (list->diags, i));
-  if (list->diags->len > n_shown)
-    g_string_append_printf (out, "... and %u more\n", list->diags->len - n_shown);
+  if (list->n > list->diags->len)
+    g_string_append_printf (out, "... and %u more\n", list->n - list->diags->len);
   return g_string_free (out, FALSE);
 }
 
 gboolean
 ls_diag_list_to_error (const LsDiagList *list, GError **error)
 {
-  if (list->diags->len == 0)
+  if (list->n == 0)
     return TRUE;
   const Diag *first = g_ptr_array_index (list->diags, 0);
   g_autofree char *text = ls_diag_list_format (list);

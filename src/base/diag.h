@@ -22,15 +22,21 @@ LsDiagList *ls_diag_list_new (void);
 void ls_diag_list_free (LsDiagList *list); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsDiagList, ls_diag_list_free)
 
-/* Appends one diagnostic; all strings are copied; file, pointer, source_line and
- * hint may be NULL. source_line is the text of that line (without newline). */
+/* How many are kept and shown. Of the rest only the number is known: a million mistakes
+ * cost a million calls and no memory. Whoever has to search for a place or to build a
+ * pointer may spare it beyond these. */
+#define LS_DIAG_MAX_SHOWN 20
+
+/* Appends one diagnostic; of all strings, what is shown is copied (base/printable.h, long
+ * ones cut); file, pointer, source_line and hint may be NULL. source_line is the text of
+ * that line (without newline). */
 void ls_diag_add (LsDiagList *list, LsErrorCode code, const char *file, int line, int col,
                   const char *pointer, const char *source_line, const char *hint,
                   const char *format, ...) G_GNUC_PRINTF (9, 10);
 
-guint ls_diag_list_n (const LsDiagList *list);
+guint ls_diag_list_n (const LsDiagList *list); /* with those that are not kept */
 
-/* All diagnostics (20 at most, then "... and N more"), newly allocated, ending
+/* All diagnostics (LS_DIAG_MAX_SHOWN at most, then "... and N more"), newly allocated, ending
  * in a newline; "" if there are none. */
 char *ls_diag_list_format (const LsDiagList *list);
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/printable.h"
 #include "io/read_file.h"
 
 typedef struct {
@@ -12,6 +13,7 @@ typedef struct {
 struct LsCsv {
   char *name;
   char **lines;      /* of the file, for diagnostics             */
+  guint n_lines;
   guint n_columns;
   GArray *cells;     /* Cell, row by row, the header row first   */
 };
@@ -37,8 +39,7 @@ cell_at (const LsCsv *csv, guint line, guint column)
 static void
 add_diag (const LsCsv *csv, LsDiagList *diags, int line, int col, const char *pointer, const char *message)
 {
-  guint n_lines = g_strv_length (csv->lines);
-  const char *source = line > 0 && (guint) line <= n_lines ? csv->lines[line - 1] : NULL;
+  const char *source = line > 0 && (guint) line <= csv->n_lines ? csv->lines[line - 1] : NULL;
   ls_diag_add (diags, LS_ERROR_INPUT, csv->name, line, col, pointer, source, NULL, "%s", message);
 }
 
@@ -52,7 +53,9 @@ ls_csv_error (const LsCsv *csv, guint row, guint column, LsDiagList *diags, cons
 
   const Cell *cell = cell_at (csv, row + 1, column);
   g_autofree char *pointer
-    = g_strdup_printf ("/%s/%s", ls_csv_cell (csv, row, 0), ls_csv_column_name (csv, column));
+    = ls_diag_list_n (diags) < LS_DIAG_MAX_SHOWN
+        ? g_strdup_printf ("/%s/%s", ls_csv_cell (csv, row, 0), ls_csv_column_name (csv, column))
+        : NULL;
   add_diag (csv, diags, cell->line, cell->col, pointer, message);
 }
 
@@ -123,6 +126,7 @@ read_cell (LsCsv *csv, Cursor *c, LsDiagList *diags)
     g_string_append_c (text, *c->at);
     step (c);
   }
+  ls_make_printable (text->str);
   cell.text = g_strdup (text->str);
   g_array_append_val (csv->cells, cell);
   if (!is_closed)
@@ -160,15 +164,16 @@ read_row (LsCsv *csv, Cursor *c, LsDiagList *diags)
 static gboolean
 has_distinct_columns (const LsCsv *csv, LsDiagList *diags)
 {
+  g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
   gboolean ok = TRUE;
-  for (guint i = 0; i < csv->n_columns; i++)
-    for (guint k = 0; k < i; k++)
-      if (strcmp (ls_csv_column_name (csv, i), ls_csv_column_name (csv, k)) == 0) {
-        const Cell *cell = cell_at (csv, 0, i);
-        g_autofree char *message = g_strdup_printf ("duplicate column \"%s\"", cell->text);
-        add_diag (csv, diags, cell->line, cell->col, NULL, message);
-        ok = FALSE;
-      }
+  for (guint i = 0; i < csv->n_columns; i++) {
+    const Cell *cell = cell_at (csv, 0, i);
+    if (g_hash_table_add (names, cell->text))
+      continue;
+    g_autofree char *message = g_strdup_printf ("duplicate column \"%s\"", cell->text);
+    add_diag (csv, diags, cell->line, cell->col, NULL, message);
+    ok = FALSE;
+  }
   return ok;
 }
 
@@ -196,6 +201,7 @@ ls_csv_parse (const char *name, const char *text, gssize n, LsDiagList *diags)
   g_autoptr (LsCsv) csv = g_new0 (LsCsv, 1);
   csv->name = g_strdup (name);
   csv->lines = g_strsplit (text, "\n", -1);
+  csv->n_lines = g_strv_length (csv->lines);
   csv->cells = g_array_new (FALSE, TRUE, sizeof (Cell));
   g_array_set_clear_func (csv->cells, clear_cell);
 

@@ -30,7 +30,7 @@ guint ls_csv_n_columns (const LsCsv *csv);
 const char *ls_csv_column_name (const LsCsv *csv, guint column);
 int ls_csv_column (const LsCsv *csv, const char *name); /* -1 if there is none */
 
-/* Borrowed until the table is freed; never NULL. */
+/* Borrowed until the table is freed; never NULL; as base/printable.h makes it. */
 const char *ls_csv_cell (const LsCsv *csv, guint row, guint column);
 
 /* Adds a diagnostic of LS_ERROR_INPUT that points at a cell, named /ROW-ID/COLUMN

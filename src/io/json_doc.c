@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/printable.h"
 #include "io/json_scan.h"
 #include "io/read_file.h"
 
@@ -173,13 +174,11 @@ ls_json_doc_pointer (const LsJsonDoc *doc, const cJSON *node)
 
 /* Beyond what is ever shown, a place is not worth a walk through the file: a
  * million mistakes must not cost a million walks. */
-#define MAX_LOCATED 20
-
 static void
 add_diag (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node, LsJsonPlace place, LsDiagList *diags,
           const char *hint, const char *message)
 {
-  if (ls_diag_list_n (diags) >= MAX_LOCATED) {
+  if (ls_diag_list_n (diags) >= LS_DIAG_MAX_SHOWN) {
     ls_diag_add (diags, code, doc->name, 0, 0, NULL, NULL, hint, "%s", message);
     return;
   }
@@ -267,7 +266,7 @@ check_syntax (const char *text, const char *name, LsDiagList *diags)
 static void
 report_duplicate (const LsJsonDoc *doc, const cJSON *first, const cJSON *again, LsDiagList *diags)
 {
-  if (ls_diag_list_n (diags) >= MAX_LOCATED) {
+  if (ls_diag_list_n (diags) >= LS_DIAG_MAX_SHOWN) {
     ls_json_doc_diag (doc, again, LS_JSON_AT_KEY, diags, NULL, "duplicate key");
     return;
   }
@@ -290,6 +289,17 @@ check_duplicates (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags)
   }
 }
 
+/* All strings and keys; places are found by counting, not by name. */
+static void
+make_printable (cJSON *node)
+{
+  for (cJSON *c = node; c; c = c->next) {
+    ls_make_printable (c->string);
+    ls_make_printable (c->valuestring);
+    make_printable (c->child);
+  }
+}
+
 static bool
 build_tree (LsJsonDoc *doc, LsDiagList *diags)
 {
@@ -302,6 +312,7 @@ build_tree (LsJsonDoc *doc, LsDiagList *diags)
   }
   guint n_before = ls_diag_list_n (diags);
   check_duplicates (doc, doc->root, diags);
+  make_printable (doc->root);
   return ls_diag_list_n (diags) == n_before;
 }
 
@@ -389,5 +400,5 @@ ls_json_doc_stem (const LsJsonDoc *doc)
   g_autofree char *base = g_path_get_basename (doc->name);
   if (g_str_has_suffix (base, ".json"))
     base[strlen (base) - strlen (".json")] = '\0';
-  return g_steal_pointer (&base);
+  return ls_printable (base);
 }

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "io/json_scan.h"
 
 #define PIECE 65536
@@ -381,6 +382,8 @@ ls_json_pull_text (LsJsonPull *p)
     g_autofree char *valid = g_utf8_make_valid (p->text->str, (gssize) p->text->len);
     g_string_assign (p->text, valid);
   }
+  ls_make_printable (p->text->str);
+  g_string_truncate (p->text, strlen (p->text->str));
   return p->text->str;
 }
 

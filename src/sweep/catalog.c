@@ -2,8 +2,10 @@
 
 #include <string.h>
 
+#include "base/printable.h"
 #include "io/inspect.h"
 #include "io/read_strategy.h"
+#include "io/text_table.h"
 #include "parallel/lower.h"
 #include "parallel/sched.h"
 #include "sweep/job.h"
@@ -26,8 +28,9 @@ describe (const LsDataEntry *entry)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsFileKind kind;
   g_autofree char *summary = ls_inspect_file (entry->path, &kind, diags);
+  g_autofree char *path = ls_printable (entry->path);
   if (!summary)
-    return g_strdup_printf ("wrong: see lockstep check %s", entry->path);
+    return g_strdup_printf ("wrong: see lockstep check %s", path);
   const char *comma = strstr (summary, ", ");
   return g_strdup (comma ? comma + 2 : summary);
 }
@@ -36,14 +39,15 @@ static void
 append_files (GString *out, LsDataKind data)
 {
   g_autoptr (GPtrArray) entries = ls_data_list (data);
-  int width = 0;
-  for (guint i = 0; i < entries->len; i++)
-    width = MAX (width, (int) strlen (((const LsDataEntry *) g_ptr_array_index (entries, i))->name));
+  LsTextTable table;
+  ls_text_table_init (&table, "lll");
   for (guint i = 0; i < entries->len; i++) {
     const LsDataEntry *entry = g_ptr_array_index (entries, i);
-    g_autofree char *what = describe (entry);
-    g_string_append_printf (out, "  %-*s  %-12s  %s\n", width, entry->name, entry->from, what);
+    ls_text_table_take (&table, ls_printable (entry->name));
+    ls_text_table_add (&table, "%-12s", entry->from);
+    ls_text_table_take (&table, describe (entry));
   }
+  ls_text_table_print (&table, 2, out);
 }
 
 static void
@@ -106,5 +110,6 @@ ls_catalog_check (const char *path, const char *model, const char *cluster, GErr
   }
   if (kind == LS_FILE_STRATEGY && model && !check_strategy (path, model, cluster, error))
     return NULL;
-  return g_strdup_printf ("%s: ok: %s", path, summary);
+  g_autofree char *shown = ls_printable (path);
+  return g_strdup_printf ("%s: ok: %s", shown, summary);
 }

@@ -79,6 +79,20 @@ only_twenty_are_shown (void)
   LS_CHECK (strstr (text, "number 20") == NULL);
 }
 
+/* 100 GB if each took the line along, or only its time. */
+static void
+what_is_not_shown_costs_nothing (void)
+{
+  g_autofree char *line = g_strnfill (1000000, 'a');
+  g_autoptr (LsDiagList) list = ls_diag_list_new ();
+  for (int i = 0; i < 100000; i++)
+    ls_diag_add (list, LS_ERROR_INPUT, "long", 1, 1, NULL, line, NULL, "got \"%s\"", line);
+  g_autofree char *text = ls_diag_list_format (list);
+  LS_CHECK_INT (strlen (text), <, 20 * 1200);
+  LS_CHECK (strstr (text, "aaa...\n") != NULL);
+  LS_CHECK (g_str_has_suffix (text, "... and 99980 more\n"));
+}
+
 static void
 an_error_carries_everything (void)
 {
@@ -97,4 +111,5 @@ an_error_carries_everything (void)
 LS_TEST_MAIN ("diag", LS_TEST (the_documented_example), LS_TEST (unknown_parts_are_left_out),
               LS_TEST (carets_survive_tabs_and_wide_characters), LS_TEST (long_lines_are_cut_around_the_caret),
               LS_TEST (control_characters_do_not_reach_the_terminal), LS_TEST (only_twenty_are_shown),
+              LS_TEST (what_is_not_shown_costs_nothing),
               LS_TEST (an_error_carries_everything))

@@ -27,7 +27,7 @@ quoted_cells_hold_commas_quotes_and_lines (void)
   if (!LS_CHECK (csv != NULL))
     return;
   LS_CHECK_STR (ls_csv_cell (csv, 0, 0), "x, \"y\"");
-  LS_CHECK_STR (ls_csv_cell (csv, 0, 1), "1\n2");
+  LS_CHECK_STR (ls_csv_cell (csv, 0, 1), "1 2"); /* base/printable.h */
   LS_CHECK_STR (ls_csv_cell (csv, 1, 1), "");
 }
 
@@ -66,6 +66,28 @@ columns_of_a_place_count_code_points (void)
   LS_CHECK (strstr (got, "t.csv:2:4: error: /\xc3\xa9\xc3\xa9/n: expected a number") == got);
 }
 
+/* A JSON file in one line is such a header; 10^10 comparisons if each name met each. */
+static void
+a_very_wide_header_is_refused_at_once (void)
+{
+  g_autoptr (GString) text = g_string_new ("k");
+  for (int i = 1; i < 200000; i++)
+    g_string_append (text, ",k");
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsCsv) csv = ls_csv_parse ("t.csv", text->str, -1, diags);
+  LS_CHECK (csv == NULL);
+  LS_CHECK_INT (ls_diag_list_n (diags), ==, 199999);
+}
+
+static void
+cells_are_printable (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsCsv) csv = ls_csv_parse ("t.csv", "id\n\"a\x1b[1m\nb\u202e\"\n", -1, diags);
+  if (LS_CHECK (csv != NULL))
+    LS_CHECK_STR (ls_csv_cell (csv, 0, 0), "a?[1m b?");
+}
+
 static void
 a_missing_file_is_an_input_error (void)
 {
@@ -80,4 +102,6 @@ a_missing_file_is_an_input_error (void)
 LS_TEST_MAIN ("io/csv", LS_TEST (cells_are_found_by_row_and_column_name),
               LS_TEST (quoted_cells_hold_commas_quotes_and_lines),
               LS_TEST (broken_tables_are_refused_with_their_place),
-              LS_TEST (columns_of_a_place_count_code_points), LS_TEST (a_missing_file_is_an_input_error))
+              LS_TEST (columns_of_a_place_count_code_points),
+              LS_TEST (a_very_wide_header_is_refused_at_once), LS_TEST (cells_are_printable),
+              LS_TEST (a_missing_file_is_an_input_error))

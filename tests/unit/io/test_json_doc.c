@@ -173,7 +173,7 @@ bytes_that_are_no_text (void)
   check_message ("[\"\xc3\x28\"]", 6, "t:1:3: error: invalid UTF-8; expected JSON text\n    1 | [\"\xef\xbf\xbd(\"]\n      |   ^\n");
   check_message ("\xff\xfe[\0]\0", 6, "t:1:4: error: a NUL byte; expected JSON text\n    1 | \xef\xbf\xbd\xef\xbf\xbd[\n      |    ^\n");
   check_message (" \n", 2, "t:1:1: error: empty file; expected a JSON object\n");
-  check_message ("\xef\xbb\xbf{}", 5, "t:1:1: error: unexpected U+FEFF; expected a value\n    1 | \xef\xbb\xbf{}\n      | ^\n");
+  check_message ("\xef\xbb\xbf{}", 5, "t:1:1: error: unexpected U+FEFF; expected a value\n    1 | ?{}\n      | ^\n");
 }
 
 static void

@@ -92,7 +92,7 @@ spans_are_not_cut_at_the_window (void)
 static void
 any_name_survives (void)
 {
-  const char *const name = "one, \"two\"\nthree";
+  const char *const name = "one, \"two\"\tthree";
   Pipeline p;
   pipeline_init (&p, "1f1b", shape);
   p.ops[p.plan.programs[0].instances[0].segment][PIPELINE_FIRST].name = name;
