@@ -20,6 +20,7 @@ gboolean cli_sweep (int argc, char **argv, GError **error);
 gboolean cli_topology (int argc, char **argv, GError **error);
 gboolean cli_trace (int argc, char **argv, GError **error);
 gboolean cli_validate (int argc, char **argv, GError **error);
+gboolean cli_whatif (int argc, char **argv, GError **error);
 
 /* Writes text to stdout and makes sure that it got there: LS_ERROR_IO. */
 gboolean cli_print (const char *text, GError **error);

@@ -21,6 +21,7 @@ static const Command commands[] = {
   { "topology", cli_topology, "a cluster as a tree, its links and bandwidths, ways, pictures" },
   { "schedule", cli_schedule, "a pipeline schedule: its order drawn and timed, or all compared" },
   { "validate", cli_validate, "compare with published measurements" },
+  { "whatif", cli_whatif, "single changes to a job, simulated and ranked by what they gain" },
   { "memory", cli_memory, "what each rank holds at its peak, and what would make it fit" },
   { "trace", cli_trace, "write what a job does as a file that run replays" },
   { "list", cli_list, "models, clusters, GPUs, strategies, traces and schedules at hand" },

@@ -152,6 +152,7 @@ typedef struct {
   GArray *switch_nics;            /* LsListNics: each rail of each node once           */
 
   GArray *faults;                 /* LsFault; NULL: none                               */
+  GArray *successors;             /* char *: clusters of later accelerators; NULL: none */
   LsFitted fitted;
 } LsClusterSpec;
 

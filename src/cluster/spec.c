@@ -25,12 +25,19 @@ clear_links (GArray *links)
 }
 
 static void
+clear_strings (GArray *strings)
+{
+  for (guint i = 0; strings && i < strings->len; i++)
+    g_free (g_array_index (strings, char *, i));
+}
+
+static void
 clear_lists (LsClusterSpec *spec)
 {
   for (guint i = 0; spec->list_vertices && i < spec->list_vertices->len; i++)
     g_free (g_array_index (spec->list_vertices, LsListVertex, i).name);
-  for (guint i = 0; spec->switches && i < spec->switches->len; i++)
-    g_free (g_array_index (spec->switches, char *, i));
+  clear_strings (spec->switches);
+  clear_strings (spec->successors);
   for (guint i = 0; spec->switch_nics && i < spec->switch_nics->len; i++)
     g_free (g_array_index (spec->switch_nics, LsListNics, i).at);
   for (guint i = 0; spec->faults && i < spec->faults->len; i++)
@@ -38,7 +45,7 @@ clear_lists (LsClusterSpec *spec)
   clear_links (spec->list_links);
   clear_links (spec->switch_links);
   GArray **lists[] = { &spec->list_vertices, &spec->list_links,  &spec->mesh_links, &spec->switches,
-                       &spec->switch_links,  &spec->switch_nics, &spec->faults };
+                       &spec->switch_links,  &spec->switch_nics, &spec->faults,     &spec->successors };
   for (size_t i = 0; i < G_N_ELEMENTS (lists); i++)
     g_clear_pointer (lists[i], g_array_unref);
 }
@@ -75,13 +82,23 @@ copy_links (const GArray *links)
   return copy;
 }
 
+static GArray *
+copy_strings (const GArray *strings)
+{
+  GArray *copy = copy_array (strings);
+  for (guint i = 0; copy && i < copy->len; i++)
+    g_array_index (copy, char *, i) = g_strdup (g_array_index (copy, char *, i));
+  return copy;
+}
+
 static void
 copy_lists (LsClusterSpec *spec)
 {
   spec->mesh_links = copy_array (spec->mesh_links);
   spec->list_vertices = copy_array (spec->list_vertices);
   spec->list_links = copy_links (spec->list_links);
-  spec->switches = copy_array (spec->switches);
+  spec->switches = copy_strings (spec->switches);
+  spec->successors = copy_strings (spec->successors);
   spec->switch_links = copy_links (spec->switch_links);
   spec->switch_nics = copy_array (spec->switch_nics);
   spec->faults = copy_array (spec->faults);
@@ -89,8 +106,6 @@ copy_lists (LsClusterSpec *spec)
     LsListVertex *vertex = &g_array_index (spec->list_vertices, LsListVertex, i);
     vertex->name = g_strdup (vertex->name);
   }
-  for (guint i = 0; spec->switches && i < spec->switches->len; i++)
-    g_array_index (spec->switches, char *, i) = g_strdup (g_array_index (spec->switches, char *, i));
   for (guint i = 0; spec->switch_nics && i < spec->switch_nics->len; i++) {
     LsListNics *nics = &g_array_index (spec->switch_nics, LsListNics, i);
     nics->at = g_strdup (nics->at);

@@ -275,3 +275,18 @@ ls_csv_cell (const LsCsv *csv, guint row, guint column)
   g_assert (row < ls_csv_n_rows (csv) && column < csv->n_columns);
   return cell_at (csv, row + 1, column)->text;
 }
+
+void
+ls_csv_append (GString *out, const char *cell)
+{
+  if (!cell)
+    return;
+  if (!strpbrk (cell, ",\"\r\n")) {
+    g_string_append (out, cell);
+    return;
+  }
+  g_string_append_c (out, '"');
+  for (const char *c = cell; *c; c++)
+    g_string_append_printf (out, *c == '"' ? "\"\"" : "%c", *c);
+  g_string_append_c (out, '"');
+}

@@ -30,6 +30,9 @@ guint ls_csv_n_columns (const LsCsv *csv);
 const char *ls_csv_column_name (const LsCsv *csv, guint column);
 int ls_csv_column (const LsCsv *csv, const char *name); /* -1 if there is none */
 
+/* Appends a cell as this reader has it: in quotes where it needs them. NULL: empty. */
+void ls_csv_append (GString *out, const char *cell);
+
 /* Borrowed until the table is freed; never NULL; as base/printable.h makes it. */
 const char *ls_csv_cell (const LsCsv *csv, guint row, guint column);
 

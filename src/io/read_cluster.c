@@ -168,6 +168,8 @@ static const LsField fitted_fields[] = {
   { NULL },
 };
 
+static const LsField successor_element[] = { { "", LS_FIELD_STRING, 0, .required = true, .max = 64 }, { NULL } };
+
 const LsField ls_cluster_fields[] = {
   LS_FIELDS_HEADER (LsClusterSpec),
   { "gpu", LS_FIELD_STRING, offsetof (ClusterFile, gpu), .required = true,
@@ -179,6 +181,8 @@ const LsField ls_cluster_fields[] = {
     .meaning = "what joins the nodes" },
   { "fitted", LS_FIELD_OBJECT, 0, .fields = fitted_fields, .default_text = "none",
     .meaning = "what `lockstep calibrate --runs` found on the cluster itself" },
+  { "successors", LS_FIELD_ARRAY, SPEC (successors), .element_size = sizeof (char *), .fields = successor_element,
+    .default_text = "none", .meaning = "names of clusters of later accelerators, which `lockstep whatif` tries instead" },
   { "faults", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
     .meaning = "by name of a link, the share of its capacity that is left, from 0 (failed) to 1, or an object" },
   { NULL },

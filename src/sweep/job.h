@@ -42,6 +42,7 @@ typedef struct {
 
 void ls_job_spec_init (LsJobSpec *spec); /* the defaults of the command line */
 void ls_job_spec_clear (LsJobSpec *spec);
+void ls_job_spec_copy (const LsJobSpec *spec, LsJobSpec *ret_copy); /* deep; what ret_copy held is overwritten */
 
 /* Sets one knob from text; key is a long flag without dashes (see
  * lockstep/lockstep.h). Diagnostics are LS_ERROR_USAGE; spec is then unchanged. */

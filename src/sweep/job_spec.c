@@ -189,6 +189,18 @@ ls_job_spec_clear (LsJobSpec *spec)
   ls_job_spec_init (spec);
 }
 
+void
+ls_job_spec_copy (const LsJobSpec *spec, LsJobSpec *ret_copy)
+{
+  *ret_copy = *spec;
+  char **texts[] = { &ret_copy->model, &ret_copy->cluster, &ret_copy->trace, &ret_copy->order, &ret_copy->residuals,
+                     &ret_copy->strategy_knob, &ret_copy->published_source };
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
+    *texts[i] = g_strdup (*texts[i]);
+  ret_copy->slow.ranks = spec->slow.ranks ? g_array_copy (spec->slow.ranks) : NULL;
+  ls_strategy_copy (&ret_copy->strategy, &spec->strategy);
+}
+
 gboolean
 ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags)
 {

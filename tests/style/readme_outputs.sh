@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # README.md (and with it the manual) documents exactly the keys that `run --json`,
-# `validate --json`, `collective --json`, `compare --json`, `kernel --json`, `schedule --json`, `topology --json`, `memory --json` and `sweep --json` print, the columns of their CSV, and the variables of the
+# `validate --json`, `collective --json`, `compare --json`, `kernel --json`, `schedule --json`, `topology --json`, `memory --json`, `whatif --json` and `sweep --json` print, the columns of their CSV, and the variables of the
 # environment that the program reads: the first cells of the tables between
 # "<!-- NAME -->" and "<!-- /... -->".
 # Usage: readme_outputs.sh ROOT LOCKSTEP
@@ -87,6 +87,12 @@ compare 'json: memory' memory.keys
 "$lockstep" sweep --model tiny --cluster pair --gpus 4 --global-batch 8 --micro-batch 1 --recompute none --pareto --gpu-hour 1 --gpu-watts 100 --json > sweep.json
 paths sweep.json | sort -u > sweep.keys
 compare 'json: sweep' sweep.keys
+"$lockstep" whatif --model tiny --cluster pair --gpus 4 --pp 2 --global-batch 8 --json > whatif.json
+paths whatif.json | sort -u > whatif.keys
+compare 'json: whatif' whatif.keys
+"$lockstep" whatif --model tiny --cluster pair --gpus 2 --global-batch 8 --csv > rows.csv
+head -n 1 rows.csv | tr ',' '\n' | sort > columns
+compare 'csv: whatif' columns
 "$lockstep" memory --model tiny --cluster pair --gpus 2 --csv > rows.csv
 head -n 1 rows.csv | tr ',' '\n' | sort > columns
 compare 'csv: memory' columns

@@ -22,6 +22,8 @@ elif [[ $1 == topology ]]; then
   printf '{\n  "cluster": 1\n}\n'
 elif [[ $1 == memory ]]; then
   [[ ${!#} == --csv ]] && printf 'rank,stage\n' || printf '{\n  "clock": 1\n}\n'
+elif [[ $1 == whatif ]]; then
+  [[ ${!#} == --csv ]] && printf 'change,gain\n' || printf '{\n  "now": 1\n}\n'
 elif [[ $1 == sweep ]]; then
   printf '{\n  "wall_s": 1\n}\n'
 elif [[ $1 == kernel ]]; then
@@ -47,6 +49,12 @@ page() {
 | `by_family.FAMILY.n` | `not a key` |
 | `assumed[]` | two |
 <!-- /json -->
+<!-- json: whatif -->
+| `now` | one |
+<!-- /json -->
+<!-- csv: whatif -->
+| `change`, `gain` | two |
+<!-- /csv -->
 <!-- json: sweep -->
 | `wall_s` | one |
 <!-- /json -->

@@ -4,11 +4,11 @@
 
 # $lockstep below is the program as it was typed, a local of _lockstep().
 
-# The help of a command. `trace`, `memory` and `sweep` also take the flags of `run` that say which
+# The help of a command. `trace`, `memory`, `whatif` and `sweep` also take the flags of `run` that say which
 # job, and show only their own.
 _lockstep_help() {
   "$lockstep" "$1" --help 2>/dev/null
-  [[ $1 != trace && $1 != memory && $1 != sweep ]] || "$lockstep" run --help 2>/dev/null | sed -n '1,/^ *--strategy/p'
+  [[ $1 != trace && $1 != memory && $1 != whatif && $1 != sweep ]] || "$lockstep" run --help 2>/dev/null | sed -n '1,/^ *--strategy/p'
 }
 
 # The long flags of a command, one per line.

@@ -161,6 +161,24 @@ LS_PUBLIC char *ls_result_emit (const LsResult *result, const LsJob *job, const 
 /* LS_ERROR_USAGE: no such program. */
 LS_PUBLIC gboolean ls_check_emit_target (const char *target, GError **error);
 
+/* ---- What single changes gain --------------------------------------------- */
+
+typedef struct LsWhatIfs LsWhatIfs;
+
+/* Single changes to a job, each simulated: schedules, layouts, batches, recomputation, overlap,
+ * backends, number formats, links, later GPUs. Ranked by tokens per second. n_threads: 0: one per processor; the result
+ * is the same. progress: or NULL. Errors as of ls_job_run(); LS_ERROR_UNSUPPORTED: a trace, or the order
+ * of a file, leaves nothing to change. Free with ls_what_ifs_free(). */
+LS_PUBLIC LsWhatIfs *ls_what_ifs_new (const LsJob *job, guint n_threads, LsProgressFunc progress, gpointer data, GError **error);
+LS_PUBLIC void ls_what_ifs_free (LsWhatIfs *w); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsWhatIfs, ls_what_ifs_free)
+
+/* top: how many that gain and fit are shown; 0: all changes, with the reasons of those that are not
+ * possible. JSON and CSV have all. */
+LS_PUBLIC char *ls_what_ifs_text (const LsWhatIfs *w, guint top);
+LS_PUBLIC char *ls_what_ifs_json (const LsWhatIfs *w);
+LS_PUBLIC char *ls_what_ifs_csv (const LsWhatIfs *w);
+
 /* ---- Memory of a job ----------------------------------------------------- */
 
 /* What each class of ranks holds at its peak, when and in which op, beside the formulas of

@@ -1,0 +1,57 @@
+/* Single changes to a job: LsWhatIfs of lockstep/lockstep.h. */
+#include "api/job.h"
+#include "sweep/whatif.h"
+
+struct LsWhatIfs {
+  LsWhatIf *table;
+  char *title, *subtitle;
+};
+
+LsWhatIfs *
+ls_what_ifs_new (const LsJob *job, guint n_threads, LsProgressFunc progress, gpointer data, GError **error)
+{
+  g_return_val_if_fail (job, NULL);
+  g_autoptr (LsResult) now = ls_job_run (job, error);
+  if (!now)
+    return NULL;
+  const LsProgress told = { progress, data };
+  LsWhatIf *table = ls_what_if_new (&job->spec, now->job, n_threads, &told, error);
+  if (!table)
+    return NULL;
+  LsWhatIfs *w = g_new (LsWhatIfs, 1);
+  *w = (LsWhatIfs) { table, g_strdup (now->title), ls_result_subtitle (now) };
+  return w;
+}
+
+void
+ls_what_ifs_free (LsWhatIfs *w)
+{
+  if (!w)
+    return;
+  ls_what_if_free (w->table);
+  g_free (w->title);
+  g_free (w->subtitle);
+  g_free (w);
+}
+
+char *
+ls_what_ifs_text (const LsWhatIfs *w, guint top)
+{
+  g_return_val_if_fail (w, NULL);
+  const LsWhatIfText text = { w->title, w->subtitle, top };
+  return ls_what_if_to_text (w->table, &text);
+}
+
+char *
+ls_what_ifs_json (const LsWhatIfs *w)
+{
+  g_return_val_if_fail (w, NULL);
+  return ls_what_if_to_json (w->table);
+}
+
+char *
+ls_what_ifs_csv (const LsWhatIfs *w)
+{
+  g_return_val_if_fail (w, NULL);
+  return ls_what_if_to_csv (w->table);
+}

@@ -1,0 +1,41 @@
+/* io/write_whatif.h — what single changes gain, for people and for programs. */
+#ifndef LS_IO_WRITE_WHATIF_H
+#define LS_IO_WRITE_WHATIF_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A change, simulated or refused. */
+typedef struct {
+  char *change;     /* options to append: "--schedule zb-h1"; NULL: none, the job itself */
+  const char *idea; /* static: what kind of change                                       */
+  const char *cost; /* static: what it takes beside time and memory; NULL: nothing       */
+  char *refused;    /* why it was not simulated; NULL: it was, and what follows holds    */
+  double step_time_s, tokens_per_s;
+  double gain;      /* share of tokens/s more than the job has                           */
+  uint64_t needed_bytes, capacity_bytes; /* of the fullest rank                          */
+  bool fits;
+  double usd_per_million_tokens; /* NAN: no price is known                               */
+  guint number;     /* in the order in which changes are proposed                        */
+} LsWhatIfRow;
+
+typedef struct {
+  LsWhatIfRow now; /* the job as it is */
+  GArray *rows;    /* LsWhatIfRow: most gain first, then those that were refused */
+} LsWhatIf;
+
+void ls_what_if_free (LsWhatIf *w); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsWhatIf, ls_what_if_free)
+
+typedef struct {
+  const char *title, *subtitle; /* borrowed */
+  guint top;                    /* changes shown that gain and fit; 0: all changes, also those that gain nothing or were refused */
+} LsWhatIfText;
+
+/* Newly allocated, ending in a newline. JSON and CSV have all rows. */
+char *ls_what_if_to_text (const LsWhatIf *w, const LsWhatIfText *text);
+char *ls_what_if_to_json (const LsWhatIf *w);
+char *ls_what_if_to_csv (const LsWhatIf *w);
+
+#endif

@@ -1,0 +1,117 @@
+#include "sweep/whatif.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "sweep/change.h"
+#include "sweep/price.h"
+
+static LsWhatIfRow
+row_of (const LsJobResult *r)
+{
+  const LsReport *p = &r->report;
+  const LsPrice price = ls_price_default (r->cluster->spec.gpu.name);
+  return (LsWhatIfRow) {
+    .step_time_s = p->step_time_s, .tokens_per_s = p->tokens_per_s, .needed_bytes = p->needed_bytes,
+    .capacity_bytes = p->capacity_bytes, .fits = p->fits,
+    .usd_per_million_tokens = 1e6 * ls_price_usd (&price, r->plan->n_ranks, p->tokens_per_s),
+  };
+}
+
+/* --- simulating ------------------------------------------------------------------------- */
+
+typedef struct {
+  const LsJobSpec *spec;
+  const LsChange *change;
+  LsWhatIfRow row; /* its place among all is its own */
+} Try;
+
+/* The job with the change; NULL with the reason. */
+static LsJobResult *
+simulate (const LsJobSpec *spec, const LsChange *change, GError **error)
+{
+  LsJobSpec changed;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJobResult) r = NULL;
+  ls_job_spec_copy (spec, &changed);
+  changed.options.steady = true;
+  changed.network = changed.network == LS_JOB_NETWORK_ALL ? LS_JOB_NETWORK_FLOW : changed.network;
+  if (ls_change_apply (change, &changed, diags))
+    r = ls_job_spec_run (&changed, error);
+  else
+    ls_diag_list_to_error (diags, error);
+  ls_job_spec_clear (&changed);
+  return g_steal_pointer (&r);
+}
+
+/* The reasons in a line. */
+static char *
+reason_of (const GError *error)
+{
+  g_auto (GStrv) lines = g_strsplit (error->message, "\n", -1);
+  GString *out = g_string_new (NULL);
+  for (char **line = lines; *line; line++) {
+    const char *text = g_str_has_prefix (*line, "error: ") ? *line + strlen ("error: ") : *line;
+    g_string_append_printf (out, "%s%s", out->len > 0 && *text ? "; " : "", text);
+  }
+  return g_string_free (out, FALSE);
+}
+
+static void
+try_one (guint i, gpointer data)
+{
+  Try *t = (Try *) data + i;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsJobResult) r = simulate (t->spec, t->change, &error);
+  t->row = r ? row_of (r) : (LsWhatIfRow) { .refused = reason_of (error) };
+  t->row.change = ls_change_text (t->change);
+  t->row.idea = t->change->idea;
+  t->row.cost = t->change->cost;
+}
+
+/* --- ranking ---------------------------------------------------------------------------- */
+
+/* Most gain first, refused ones last; of equals that which was proposed first. */
+static gint
+compare_rows (gconstpointer x, gconstpointer y)
+{
+  const LsWhatIfRow *a = x, *b = y;
+  if (!a->refused != !b->refused)
+    return a->refused ? 1 : -1;
+  if (!a->refused && a->gain != b->gain)
+    return a->gain > b->gain ? -1 : 1;
+  return a->number < b->number ? -1 : a->number > b->number;
+}
+
+static void
+take_rows (LsWhatIf *w, const Try *tries, guint n)
+{
+  for (guint i = 0; i < n; i++) {
+    LsWhatIfRow row = tries[i].row;
+    row.number = i;
+    row.gain = row.refused ? NAN : row.tokens_per_s / w->now.tokens_per_s - 1;
+    g_array_append_val (w->rows, row);
+  }
+  g_array_sort (w->rows, compare_rows);
+}
+
+LsWhatIf *
+ls_what_if_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, const LsProgress *progress, GError **error)
+{
+  g_autoptr (GPtrArray) changes = ls_changes_propose (spec, r);
+  if (changes->len == 0) {
+    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "%s has fixed what could be changed",
+                 spec->order ? "the order of a file" : "a trace");
+    return NULL;
+  }
+  g_autofree Try *tries = g_new0 (Try, changes->len);
+  for (guint i = 0; i < changes->len; i++)
+    tries[i] = (Try) { .spec = spec, .change = changes->pdata[i] };
+  ls_parallel (changes->len, n_threads, try_one, tries, progress);
+  LsWhatIf *w = g_new (LsWhatIf, 1);
+  *w = (LsWhatIf) { row_of (r), g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)) };
+  take_rows (w, tries, changes->len);
+  return w;
+}

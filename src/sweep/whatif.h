@@ -1,0 +1,29 @@
+/* sweep/whatif.h — which single change to a job makes it faster.
+ *
+ * Problem. A profile says where time goes, not what would help: what is hidden behind something
+ * else gains nothing, and a cure may cost memory that is not there.
+ *
+ * Method. Every change of sweep/change.h is made to the job alone, and the job is simulated: its
+ * steady step, and the memory of its fullest rank. Its gain is in tokens per second, so that a
+ * change of the batch counts for what it is:
+ *
+ *     gain = tokens/s with the change / tokens/s of the job - 1
+ *
+ * Worked example. A pipeline of 4 stages and 4 micro-batches has a bubble of 3/7 of its step; with
+ * 8 micro-batches of half the size 3/11: where kernels are as efficient, --micro-batch gains
+ * (4/7) / (8/11) = 0.786 of the time, 27 % more tokens per second.
+ *
+ * Deviations. Changes are not combined: gains do not add up. What is refused as illegal is kept
+ * with its reason. */
+#ifndef LS_SWEEP_WHATIF_H
+#define LS_SWEEP_WHATIF_H
+
+#include "base/parallel.h"
+#include "io/write_whatif.h"
+#include "sweep/job.h"
+
+/* r: the job of `spec` as it ran. n_threads 0: one per processor; the result is the same for any
+ * number. LS_ERROR_UNSUPPORTED: a trace, or a job in the order of a file: nothing is left to change. */
+LsWhatIf *ls_what_if_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, const LsProgress *progress, GError **error);
+
+#endif

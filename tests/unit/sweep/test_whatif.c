@@ -1,0 +1,175 @@
+/* Pins what whatif promises: the options of a change, appended to the job's, give the step and the
+ * memory that its row says, to the last bit; the ranking is by tokens per second; a bubble that a
+ * smaller micro-batch closes gains what the formula says; threads change nothing; a machine of links and
+ * GPUs that a cluster names as its successor is tried; a trace leaves nothing to change. */
+#include "ls_test.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "sweep/change.h"
+#include "sweep/whatif.h"
+
+static void
+set (LsJobSpec *spec, const char *key, const char *value)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  if (!LS_CHECK (ls_job_spec_set (spec, key, value, diags)))
+    printf ("# --%s %s\n", key, value);
+}
+
+/* knobs: key, value, ..., NULL */
+static void
+init_job (LsJobSpec *spec, const char *const *knobs)
+{
+  ls_job_spec_init (spec);
+  for (; *knobs; knobs += 2)
+    set (spec, knobs[0], knobs[1]);
+}
+
+static LsWhatIf *
+what_if (const LsJobSpec *spec, guint n_threads, LsJobResult **ret_now)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsJobResult) now = ls_job_spec_run (spec, &error);
+  LS_CHECK_NO_ERROR (error);
+  LsWhatIf *w = now ? ls_what_if_new (spec, now, n_threads, NULL, &error) : NULL;
+  LS_CHECK_NO_ERROR (error);
+  if (ret_now)
+    *ret_now = g_steal_pointer (&now);
+  return w;
+}
+
+/* As somebody would who reads the row: "--tp 4 --dp 2", "without --sp". */
+static void
+append_options (LsJobSpec *spec, const char *change)
+{
+  g_auto (GStrv) words = g_strsplit (change, " ", -1);
+  for (guint i = 0; words[i]; i++) {
+    bool is_off = strcmp (words[i], "without") == 0;
+    const char *flag = words[i += is_off] + strlen ("--");
+    bool has_value = words[i + 1] && words[i + 1][0] != '-' && strcmp (words[i + 1], "without") != 0;
+    set (spec, flag, is_off ? "0" : has_value ? words[i + 1] : "1");
+    i += has_value;
+  }
+}
+
+static void
+check_row (const char *const *knobs, const LsWhatIfRow *row)
+{
+  LsJobSpec spec;
+  g_autoptr (GError) error = NULL;
+  init_job (&spec, knobs);
+  append_options (&spec, row->change);
+  g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
+  if (!LS_CHECK (!r == (row->refused != NULL)))
+    printf ("# %s: %s\n", row->change, row->refused ? row->refused : error->message);
+  if (r && !row->refused && !LS_CHECK (r->report.step_time_s == row->step_time_s && r->report.needed_bytes == row->needed_bytes))
+    printf ("# %s: %.17g s, %" G_GUINT64_FORMAT " bytes; the row says %.17g s, %" G_GUINT64_FORMAT " bytes\n", row->change,
+            r->report.step_time_s, r->report.needed_bytes, row->step_time_s, row->needed_bytes);
+  ls_job_spec_clear (&spec);
+}
+
+static void
+check_ranking (const LsWhatIf *w)
+{
+  for (guint i = 0; i + 1 < w->rows->len; i++) {
+    const LsWhatIfRow *a = &g_array_index (w->rows, LsWhatIfRow, i), *b = a + 1;
+    LS_CHECK (a->refused ? b->refused != NULL : b->refused || a->gain >= b->gain);
+    LS_CHECK (a->refused || a->gain == a->tokens_per_s / w->now.tokens_per_s - 1);
+  }
+}
+
+/* A pipeline, one with experts, and sharded data parallelism: every kind of change occurs. */
+static const char *const jobs[][24] = {
+  { "model", "gpt-1.7b:layers=8", "cluster", "dgx-a100-80g", "gpus", "16", "tp", "2", "pp", "2", "sp", "1", "global-batch", "32", NULL },
+  { "model", "llama3.1-8b:layers=4", "cluster", "dgx-h100", "nodes", "2", "dp-kind", "fsdp2", "global-batch", "32", NULL },
+  { "model", "gpt-1.7b:layers=16", "cluster", "dgx-1-v100", "gpus", "8", "dtype", "fp16", "pp", "4", "vpp", "2", "schedule", "interleaved-1f1b", "dp", "2", "global-batch",
+    "32", "micro-batch", "2", NULL },
+  { "model", "mixtral-8x7b:layers=4", "cluster", "dgx-h100", "gpus", "16", "tp", "2", "sp", "1", "ep", "4", "dtype", "fp8", "global-batch", "32", NULL },
+};
+
+static void
+the_options_of_a_row_do_what_it_says (void)
+{
+  for (guint j = 0; j < G_N_ELEMENTS (jobs); j++) {
+    LsJobSpec spec;
+    init_job (&spec, jobs[j]);
+    g_autoptr (LsWhatIf) w = what_if (&spec, 2, NULL);
+    ls_job_spec_clear (&spec);
+    if (!w)
+      continue;
+    LS_CHECK (w->rows->len > 10);
+    check_ranking (w);
+    for (guint i = 0; i < w->rows->len; i++)
+      check_row (jobs[j], &g_array_index (w->rows, LsWhatIfRow, i));
+  }
+}
+
+static const LsWhatIfRow *
+row_of (const LsWhatIf *w, const char *change)
+{
+  for (guint i = 0; i < w->rows->len; i++)
+    if (strcmp (g_array_index (w->rows, LsWhatIfRow, i).change, change) == 0)
+      return &g_array_index (w->rows, LsWhatIfRow, i);
+  LS_CHECK_STR (change, "proposed");
+  return NULL;
+}
+
+/* More micro-batches fill a pipeline: (p - 1) / m of bubble with m of them, half that with twice as
+ * many, less what smaller kernels lose. */
+static void
+a_smaller_micro_batch_closes_the_bubble (void)
+{
+  LsJobSpec spec;
+  init_job (&spec, (const char *const[]) { "model", "llama3.1-8b:layers=32,vocab=1024", "cluster", "dgx-h100", "gpus", "4", "pp", "4", "micro-batch",
+                                           "2", "global-batch", "8", "schedule", "1f1b", NULL });
+  g_autoptr (LsWhatIf) w = what_if (&spec, 1, NULL);
+  ls_job_spec_clear (&spec);
+  const LsWhatIfRow *row = w ? row_of (w, "--micro-batch 1") : NULL;
+  if (!row)
+    return;
+  double most = (1 + 3.0 / 4) / (1 + 3.0 / 8) - 1;
+  LS_CHECK (row->gain > 0.7 * most && row->gain <= most);
+}
+
+static void
+threads_change_nothing (void)
+{
+  LsJobSpec spec;
+  init_job (&spec, jobs[0]);
+  g_autoptr (LsWhatIf) one = what_if (&spec, 1, NULL), three = what_if (&spec, 3, NULL);
+  ls_job_spec_clear (&spec);
+  g_autofree char *a = one ? ls_what_if_to_json (one) : NULL, *b = three ? ls_what_if_to_json (three) : NULL;
+  LS_CHECK (a && b);
+  LS_CHECK_STR (a, b);
+}
+
+static void
+a_successor_is_tried (void)
+{
+  LsJobSpec spec;
+  init_job (&spec, (const char *const[]) { "model", "llama3.1-8b:layers=4", "cluster", "dgx-h100:successors=[\"dgx-b200\"]", "nodes", "2", "tp",
+                                           "8", NULL });
+  g_autoptr (LsWhatIf) w = what_if (&spec, 1, NULL);
+  ls_job_spec_clear (&spec);
+  const LsWhatIfRow *row = w ? row_of (w, "--cluster dgx-b200 --gpus 16") : NULL;
+  LS_CHECK (row && !row->refused && row->gain > 0.2);
+}
+
+static void
+a_trace_leaves_nothing_to_change (void)
+{
+  LsJobSpec spec;
+  g_autoptr (GError) error = NULL;
+  init_job (&spec, (const char *const[]) { "trace", "two-ranks", "cluster", "dgx-h100", NULL });
+  g_autoptr (LsJobResult) now = ls_job_spec_run (&spec, &error);
+  g_autoptr (LsWhatIf) w = now ? ls_what_if_new (&spec, now, 1, NULL, &error) : NULL;
+  LS_CHECK (!w && g_error_matches (error, LS_ERROR, LS_ERROR_UNSUPPORTED));
+  ls_job_spec_clear (&spec);
+}
+
+LS_TEST_MAIN ("whatif", LS_TEST (the_options_of_a_row_do_what_it_says), LS_TEST (a_smaller_micro_batch_closes_the_bubble),
+              LS_TEST (threads_change_nothing), LS_TEST (a_successor_is_tried), LS_TEST (a_trace_leaves_nothing_to_change))
