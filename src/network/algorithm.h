@@ -183,8 +183,9 @@ double ls_nccl_hbm_per_wire (const LsNccl *nccl, LsCollKind kind);
 
 /* All that follow go by call->protocol, which is not AUTO then. */
 
-/* Base and handshake; a hop across hosts (hop_intra is one for all). */
+/* Base and handshake; a hop of a ring inside a host; a hop across hosts. */
 LsTime ls_nccl_start (const LsCollCall *call);
+LsTime ls_nccl_ring_hop_intra (const LsCollCall *call);
 LsTime ls_nccl_hop_inter (const LsCollCall *call, LsTuneAlgorithm algorithm);
 /* A run of tree, ring, nvls or nvls-tree: latency, then seconds in which its bytes move if
  * NCCL alone limits them (0 without bytes). */
@@ -200,8 +201,8 @@ double ls_nccl_p2p_seconds (const LsCollCall *call);
  * not, side by side; the longer one is that of ls_nccl_p2p_seconds(). */
 void ls_nccl_all_to_all_seconds (const LsCollCall *call, double *ret_inside, double *ret_across);
 
-/* What NCCL's tuner runs; `among`: an algorithm, or NULL for all. Sets call->protocol if it
- * is AUTO. false: the tuner does not know this. */
-bool ls_nccl_choose (LsCollCall *call, const char *among, const char **ret_algorithm);
+/* What NCCL's tuner runs of `among`, a bit for each LsTuneAlgorithm, and with which protocol:
+ * sets call->protocol if it is AUTO. false: the tuner does not know the call, or none of these. */
+bool ls_nccl_choose (LsCollCall *call, uint32_t among, LsTuneAlgorithm *ret_algorithm);
 
 #endif

@@ -326,16 +326,28 @@ asked_for (const LsCollRequest *request, const LsCollCall *call)
   return a;
 }
 
+/* Bits of what the tuner may choose from: what is asked for, else all that apply. A protocol that
+ * it finds best for what does not run would be wrong for what runs in its place. */
+static uint32_t
+tuner_may_choose (const LsCollCall *call, const LsCollAlgorithm *asked)
+{
+  uint32_t bits = 0;
+  for (LsTuneAlgorithm t = 0; t < LS_N_TUNE_ALGORITHMS; t++) {
+    const LsCollAlgorithm *a = find_algorithm (ls_tune_algorithm_name (t));
+    if (a && (asked ? a == asked : applies (a, call, a->automatic)))
+      bits |= 1u << t;
+  }
+  return bits;
+}
+
 /* The protocol, and the algorithm if NCCL's tuner or the request knows it. */
 static const LsCollAlgorithm *
 settle (const LsCollRequest *request, LsCollCall *call)
 {
   const LsCollAlgorithm *a = asked_for (request, call);
-  const char *chosen;
-  if (ls_nccl_choose (call, request->algorithm, &chosen) && !a)
-    a = find_algorithm (chosen);
-  if (a && !request->algorithm && !applies (a, call, a->automatic))
-    a = NULL;
+  LsTuneAlgorithm chosen;
+  if (ls_nccl_choose (call, tuner_may_choose (call, a), &chosen) && !a)
+    a = find_algorithm (ls_tune_algorithm_name (chosen));
   if (call->protocol == LS_PROTOCOL_AUTO)
     call->protocol = ls_nccl_p2p_protocol (call);
   return a;

@@ -439,7 +439,7 @@ script (const LsCollCall *call, LsScript *s)
   s->n_receives = is_chain ? receives_of_chain : receives_of_parts;
   s->route = route;
   s->base = ls_nccl_start (call);
-  s->hop_intra = call->nccl->hop_intra;
+  s->hop_intra = ls_nccl_ring_hop_intra (call);
   s->hop_inter = ls_nccl_hop_inter (call, LS_TUNE_RING);
   s->rate_intra = s->rate_inter = rate_of_flow (call, n_flows);
   s->flows = n_flows * LS_COEF_ONE / x->n_rings;

@@ -145,17 +145,14 @@ comm_of (const LsCollCall *call)
 }
 
 bool
-ls_nccl_choose (LsCollCall *call, const char *among, const char **ret_algorithm)
+ls_nccl_choose (LsCollCall *call, uint32_t among, LsTuneAlgorithm *ret_algorithm)
 {
-  LsTuneSet from = { 0 };
-  for (LsTuneAlgorithm a = 0; among && a < LS_N_TUNE_ALGORITHMS; a++)
-    if (strcmp (among, ls_tune_algorithm_name (a)) == 0)
-      from.algorithms = 1u << a;
   bool is_known = call->kind == LS_COLL_ALL_REDUCE || call->kind == LS_COLL_ALL_GATHER
                   || call->kind == LS_COLL_REDUCE_SCATTER || call->kind == LS_COLL_BROADCAST
                   || call->kind == LS_COLL_REDUCE;
-  if (call->nccl->nvlink <= 0 || !is_known || (among && from.algorithms == 0))
+  if (call->nccl->nvlink <= 0 || !is_known || among == 0)
     return false;
+  LsTuneSet from = { .algorithms = among };
   if (call->protocol != LS_PROTOCOL_AUTO)
     from.protocols = 1u << call->protocol;
   LsTuneComm comm = comm_of (call);
@@ -163,7 +160,7 @@ ls_nccl_choose (LsCollCall *call, const char *among, const char **ret_algorithm)
   if (isinf (choice.cost.time_us))
     return false;
   call->protocol = choice.protocol;
-  *ret_algorithm = ls_tune_algorithm_name (choice.algorithm);
+  *ret_algorithm = choice.algorithm;
   return true;
 }
 
@@ -195,13 +192,18 @@ ls_nccl_hop_inter (const LsCollCall *call, LsTuneAlgorithm a)
   return (LsTime) llround ((double) call->nccl->hop_inter * of_simple);
 }
 
+LsTime
+ls_nccl_ring_hop_intra (const LsCollCall *call)
+{
+  return call->nccl->hop_intra + (call->protocol == LS_PROTOCOL_SIMPLE ? call->nccl->handshake_hop : 0);
+}
+
 static LsTime
 ring_latency (const LsCollCall *call)
 {
   uint32_t sends = ls_nccl_ring_sends (call->kind, call->n);
   uint32_t across = call->n_hosts == 1 ? 0 : ls_nccl_ring_sends (call->kind, call->n_hosts);
-  LsTime handshake = call->protocol == LS_PROTOCOL_SIMPLE ? call->nccl->handshake_hop : 0;
-  return (LsTime) (sends - across) * (call->nccl->hop_intra + handshake)
+  return (LsTime) (sends - across) * ls_nccl_ring_hop_intra (call)
          + (LsTime) across * ls_nccl_hop_inter (call, LS_TUNE_RING);
 }
 
@@ -289,12 +291,14 @@ ring_seconds (const LsCollCall *call)
   return wire / bus * idle + seconds (call, wire, bus, channel_pipelines (call));
 }
 
-/* Of the host in the middle of both trees: up and down in one, to two children and up in
- * the other; over two hosts each tree has one edge. */
+/* Half of the array goes through each edge of either tree, both ways. Of the host that has the
+ * most edges: two hosts have one edge in each tree; of three, one is in the middle of one tree
+ * and at an end of the other; from four on a host has three edges in one tree and one in the other. */
 static double
 tree_bytes_of_host (const LsCollCall *call)
 {
-  return (double) call->bytes * (call->n_hosts == 1 ? 0 : call->n_hosts == 2 ? 1 : 2);
+  static const double edges[] = { 0, 0, 2, 3, 4 };
+  return (double) call->bytes / 2 * edges[MIN (call->n_hosts, G_N_ELEMENTS (edges) - 1)];
 }
 
 /* Everything passes every member twice, up and down, at the rate of the channels; what

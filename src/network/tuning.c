@@ -25,7 +25,8 @@
  * hence nccl.c. Deviations from NCCL: trees always have the balanced pattern (a plain
  * one has 15 % less), ranks are spread evenly over the hosts, one kind of GPU, one
  * operation at a time, no PCIe or CPU on a ring's way (the graph search assumes an
- * NVSwitch).
+ * NVSwitch). The factor by size of trees is not applied to NVLS trees, as NCCL does on Blackwell
+ * beside x86 CPUs.
  *
  * Reference: NCCL 2.30.7 (commit 5067397), src/graph/tuning.cc, src/graph/search.cc,
  * src/graph/topo.h, src/graph/connect.cc, src/enqueue.cc, src/init.cc, as summarised in
@@ -278,6 +279,7 @@ latency_of (const LsTuneComm *comm, LsTuneAlgorithm a, uint32_t protocol, LsColl
 
 /* --- what is possible --- */
 
+/* On a node of more GPUs than heads NCCL only all-reduces (src/enqueue.cc, updateCollCostTable). */
 static bool
 nvls_is_possible (const LsTuneComm *comm, LsTuneAlgorithm a, LsCollKind kind)
 {
@@ -285,7 +287,8 @@ nvls_is_possible (const LsTuneComm *comm, LsTuneAlgorithm a, LsCollKind kind)
     return false;
   if (a == LS_TUNE_NVLS_TREE)
     return kind == LS_COLL_ALL_REDUCE && comm->n_hosts > 1;
-  return (kind == LS_COLL_ALL_REDUCE || scatters (kind)) && (comm->n_hosts == 1 || comm->has_collnet);
+  bool knows = kind == LS_COLL_ALL_REDUCE || (scatters (kind) && per_host (comm) <= LS_TUNE_MAX_HEADS);
+  return knows && (comm->n_hosts == 1 || comm->has_collnet);
 }
 
 static bool

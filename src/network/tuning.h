@@ -51,6 +51,10 @@ typedef struct {
   LsTuneCost cost;
 } LsTuneChoice;
 
+/* NCCL_MAX_NVLS_ARITY: GPUs that NVLS may share an array among. With more GPUs of a node these are
+ * the first ones. */
+#define LS_TUNE_MAX_HEADS 32
+
 /* NCCL's graph search for GPUs that all reach each other through NVSwitches: rings
  * (or NVLS) of GPUs with nvlink bytes/s of NVLink each, as NCCL counts it, and across
  * nodes through `nics` NICs of nic bytes/s each (nics 0: one node). */

@@ -8,8 +8,8 @@
  * that makes floor (V / b) b largest, the fastest of those that tie. Across nodes one
  * channel goes through each NIC at the fastest rate that both NIC and NVLinks carry.
  * Channels of 25 GB/s and more are then doubled at half the rate, on Hopper and later
- * only below 5 channels or from 50 GB/s on. NVLS: a channel for each GPU, which all
- * others take part in.
+ * only below 5 channels or from 50 GB/s on. NVLS: a channel for each GPU, up to
+ * 32, which all others take part in.
  *
  * Worked example. H100: 18 links of 20.6 are 370.8 GB/s; 6 channels of 60 (360) beat 7 of
  * 50 (350); doubled, 12 of 30. NVLS on 8 GPUs: 370.8 / 8, so 8 of 40; on 4 GPUs 4 of 60.
@@ -102,8 +102,9 @@ ls_tune_ring_graph (LsNcclGeneration generation, double nvlink, uint32_t nics, d
 LsTuneGraph
 ls_tune_nvls_graph (LsNcclGeneration generation, double nvlink, uint32_t n_gpus, uint32_t nics, double nic)
 {
-  /* Every GPU is the head of a channel, and takes part in all. */
-  double intra = speed_below (intra_speeds[generation], nvlink / n_gpus / GB);
+  /* Each head has a channel, in which every GPU takes part. */
+  uint32_t heads = MIN (n_gpus, LS_TUNE_MAX_HEADS);
+  double intra = speed_below (intra_speeds[generation], nvlink / heads / GB);
   double inter = nics == 0 ? intra : speed_below (inter_speeds[generation], nic * nics / n_gpus / GB);
-  return in_bytes ((LsTuneGraph) { n_gpus, intra, inter });
+  return in_bytes ((LsTuneGraph) { heads, intra, inter });
 }

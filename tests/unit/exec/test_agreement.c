@@ -36,9 +36,9 @@ oversubscribed (void)
   return s;
 }
 
-/* step / flow; NAN: the algorithm does not apply. */
+/* step / flow with these rates; NAN: the algorithm does not apply. */
 static double
-ratio (const Place *p, LsCollKind kind, const char *algorithm, uint64_t bytes)
+ratio_with (const LsNccl *rates, const Place *p, LsCollKind kind, const char *algorithm, uint64_t bytes)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (LsCluster) c = ls_cluster_build (&p->spec, &error);
@@ -50,11 +50,17 @@ ratio (const Place *p, LsCollKind kind, const char *algorithm, uint64_t bytes)
   for (uint32_t i = 0; i < p->n; i++)
     gpus[i] = i / p->per_node * p->spec.gpus_per_node + i % p->per_node;
   LsCollRequest request = { .kind = kind, .gpus = gpus, .n = p->n, .bytes = bytes, .algorithm = algorithm };
-  if (!ls_coll_applies (c, &nccl, &request))
+  if (!ls_coll_applies (c, rates, &request))
     return NAN;
-  const LsCollPlan *plan = ls_coll_plan (c, &nccl, &request, LS_NETWORK_FLOW, arena);
-  const LsScript *script = ls_coll_script (c, &nccl, &request, arena);
+  const LsCollPlan *plan = ls_coll_plan (c, rates, &request, LS_NETWORK_FLOW, arena);
+  const LsScript *script = ls_coll_script (c, rates, &request, arena);
   return (double) ls_messages_time_alone (script, c) / (double) ls_coll_time_alone (c, plan);
+}
+
+static double
+ratio (const Place *p, LsCollKind kind, const char *algorithm, uint64_t bytes)
+{
+  return ratio_with (&nccl, p, kind, algorithm, bytes);
 }
 
 static void
@@ -107,6 +113,18 @@ rounds_of_equal_messages_agree (void)
         if (places[i].per_node > 1 && places[i].n > 8)
           check (&places[i], kinds[k], "hierarchical", size * MIB, 0.95, 1.05);
       }
+}
+
+/* Where the waits of Simple show at each hop (Blackwell), each round has one, too. */
+static void
+waits_at_hops_are_in_rounds (void)
+{
+  const Place node = { "a node", tiny_dgx (1), 8, 8 };
+  const LsCollKind kinds[] = { LS_COLL_ALL_REDUCE, LS_COLL_ALL_GATHER, LS_COLL_REDUCE_SCATTER };
+  LsNccl waiting = nccl;
+  waiting.handshake_hop = 5 * LS_US;
+  for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)
+    check_ratio (&node, kinds[k], "ring", MIB / 16, 0.999, 1.001, ratio_with (&waiting, &node, kinds[k], "ring", MIB / 16));
 }
 
 static void
@@ -241,6 +259,6 @@ unequal_rounds_do_not (void)
   check (&uneven, LS_COLL_ALL_REDUCE, "halving-doubling", 256 * MIB, 0.75, 0.9);
 }
 
-LS_TEST_MAIN ("agreement", LS_TEST (rounds_of_equal_messages_agree), LS_TEST (a_torus_agrees),
+LS_TEST_MAIN ("agreement", LS_TEST (rounds_of_equal_messages_agree), LS_TEST (waits_at_hops_are_in_rounds), LS_TEST (a_torus_agrees),
               LS_TEST (exchanges_on_a_torus_agree), LS_TEST (uneven_axes_agree), LS_TEST (hashed_routes_agree), LS_TEST (pipelines_agree),
               LS_TEST (exchanges_of_all_with_all_agree), LS_TEST (the_others_agree), LS_TEST (unequal_rounds_do_not))

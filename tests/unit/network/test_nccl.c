@@ -222,6 +222,25 @@ what_runs_is_what_nccl_would_run (void)
   check_choice (plan_of (c, &round_nccl, LS_COLL_ALL_GATHER, gpus, 8, 1024, LS_NETWORK_FLOW, arena), "ring", "Simple");
 }
 
+/* On a node of 32 the tuner finds NVLS with Simple best for a gather of 1 KiB (25 us; a ring with
+ * LL 25.2). No algorithm here gathers by NVLS, so a ring runs, and with the protocol that is best
+ * for rings: base and 31 hops, no handshake. */
+static void
+a_protocol_is_that_of_the_algorithm_that_runs (void)
+{
+  LsClusterSpec s = tiny_dgx (1);
+  s.gpus_per_node = 32;
+  s.nics = s.rails = 32;
+  s.nvlinks_per_gpu = 18;
+  g_autoptr (LsCluster) c = built (s);
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  uint32_t gpus[32];
+  spread (gpus, 32, 32);
+  const LsCollPlan *p = plan_of (c, &hopper, LS_COLL_ALL_GATHER, gpus, 32, 1024, LS_NETWORK_FLOW, arena);
+  check_choice (p, "ring", "LL");
+  LS_CHECK_INT (p->phases[0].latency, ==, 5 * LS_US + 31 * 800 * LS_NS);
+}
+
 static void
 clear_accepts_null_and_twice (void)
 {
@@ -238,4 +257,5 @@ LS_TEST_MAIN ("nccl", LS_TEST (rings_inside_a_node_pay_each_step), LS_TEST (ring
               LS_TEST (ll_pays_only_hops), LS_TEST (all_to_all_pays_for_what_it_keeps),
               LS_TEST (an_uneven_all_to_all_waits_for_its_slowest_host),
               LS_TEST (a_single_send_has_its_own_base), LS_TEST (what_runs_is_what_nccl_would_run),
+              LS_TEST (a_protocol_is_that_of_the_algorithm_that_runs),
               LS_TEST (clear_accepts_null_and_twice))

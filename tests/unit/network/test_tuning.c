@@ -56,6 +56,7 @@ graphs_are_those_of_the_search (void)
   check_graph (ls_tune_ring_graph (LS_NCCL_AMPERE, A100_NVLINK, 8, 25e9), 8, 24e9);
   check_graph (ls_tune_nvls_graph (LS_NCCL_HOPPER, H100_NVLINK, 8, 0, 0), 8, 40e9);
   check_graph (ls_tune_nvls_graph (LS_NCCL_HOPPER, H100_NVLINK, 4, 0, 0), 4, 60e9);
+  check_graph (ls_tune_nvls_graph (LS_NCCL_BLACKWELL, B200_NVLINK, 72, 0, 0), 32, 20e9); /* 32 heads at most */
 }
 
 typedef struct {
@@ -189,6 +190,23 @@ what_nccl_cannot_run_has_no_cost (void)
   }
 }
 
+/* A rack of 72 GPUs has more of them than NVLS has heads (NCCL_MAX_NVLS_ARITY, 32): of its
+ * collectives only the all-reduce goes through the switches, and small gathers are rings with LL. */
+static void
+nvls_gathers_among_32_at_most (void)
+{
+  LsTuneComm rack = node_of (LS_NCCL_BLACKWELL, B200_NVLINK, 72), heads = node_of (LS_NCCL_BLACKWELL, B200_NVLINK, 32);
+  const LsCollKind kinds[] = { LS_COLL_ALL_GATHER, LS_COLL_REDUCE_SCATTER };
+  for (size_t i = 0; i < G_N_ELEMENTS (kinds); i++) {
+    LS_CHECK (ls_tune_cost (&rack, LS_TUNE_NVLS, LS_PROTOCOL_SIMPLE, kinds[i], MIB).bytes_per_s == 0);
+    LS_CHECK (ls_tune_cost (&heads, LS_TUNE_NVLS, LS_PROTOCOL_SIMPLE, kinds[i], MIB).bytes_per_s > 0);
+    LsTuneChoice c = ls_tune_choose (&rack, kinds[i], 64 * KIB, (LsTuneSet) { 0 });
+    LS_CHECK_INT (c.algorithm, ==, LS_TUNE_RING);
+    LS_CHECK_INT (c.protocol, ==, LS_PROTOCOL_LL);
+  }
+  LS_CHECK_INT (ls_tune_choose (&rack, LS_COLL_ALL_REDUCE, 64 * KIB, (LsTuneSet) { 0 }).algorithm, ==, LS_TUNE_NVLS);
+}
+
 /* 512 threads worth 64 bytes each with Simple, 8 with LL (for each rank of a ring), 640
  * worth 8 with LL128; nccl-chunk-1, nccl-chunk-2. */
 static void
@@ -209,5 +227,5 @@ channels_and_chunks_follow_size_and_protocol (void)
 
 LS_TEST_MAIN ("tuning", LS_TEST (graphs_are_those_of_the_search), LS_TEST (one_node_costs_what_nccl_computes),
               LS_TEST (nodes_cost_what_nccl_computes), LS_TEST (choices_are_those_of_the_log),
-              LS_TEST (bandwidths_are_close_to_measured_ones), LS_TEST (what_nccl_cannot_run_has_no_cost),
+              LS_TEST (bandwidths_are_close_to_measured_ones), LS_TEST (what_nccl_cannot_run_has_no_cost), LS_TEST (nvls_gathers_among_32_at_most),
               LS_TEST (channels_and_chunks_follow_size_and_protocol))
