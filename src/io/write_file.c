@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* O_TMPFILE */
 #include "io/write_file.h"
 
 #include <errno.h>
@@ -15,31 +16,102 @@ io_error (const char *path, int code, GError **error)
   return FALSE;
 }
 
-/* As open() with the user's umask would make a new file, unlike mkstemp(). */
+/* ---- a file that is not there yet ---- */
+
+/* Without a name where the system can do that, so that nothing is left behind however we end;
+ * else under a temporary one. */
+typedef struct {
+  FILE *out;
+  char *name;       /* NULL: it has none */
+  const char *place;
+} Draft;
+
 static FILE *
-open_temporary (char *temporary)
+open_descriptor (int fd)
 {
-  int fd = g_mkstemp_full (temporary, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (fd < 0)
-    return NULL;
-  FILE *out = fdopen (fd, "w");
-  if (!out) {
-    int code = errno;
+  FILE *out = fd >= 0 ? fdopen (fd, "w") : NULL;
+  int code = errno;
+  if (!out && fd >= 0)
     close (fd);
-    g_unlink (temporary);
-    errno = code;
-  }
+  errno = code;
   return out;
+}
+
+/* -1 where there is no such thing: other systems, old file systems, no /proc. */
+static int
+open_nameless (const char *place)
+{
+#ifdef O_TMPFILE
+  g_autofree char *folder = g_path_get_dirname (place);
+  return access ("/proc/self/fd", X_OK) == 0 ? open (folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+#else
+  return -1;
+#endif
+}
+
+/* As open() with the user's umask would make a new file, unlike mkstemp(). */
+static gboolean
+draft_init (Draft *d, const char *place)
+{
+  *d = (Draft){ .out = open_descriptor (open_nameless (place)), .place = place };
+  if (d->out)
+    return TRUE;
+  d->name = g_strconcat (place, ".XXXXXX", NULL);
+  d->out = open_descriptor (g_mkstemp_full (d->name, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+  if (!d->out) {
+    g_free (d->name);
+    d->name = NULL;
+  }
+  return d->out != NULL;
+}
+
+/* A name that nobody has, for the moment between linking and renaming: only a link of that name
+ * could replace a file that exists. */
+static gboolean
+give_name (Draft *d)
+{
+  g_autofree char *open_file = g_strdup_printf ("/proc/self/fd/%d", fileno (d->out));
+  for (guint i = 0; i < 1000; i++) {
+    g_autofree char *name = g_strdup_printf ("%s.%d-%u", d->place, (int) getpid (), i);
+    if (linkat (AT_FDCWD, open_file, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
+      d->name = g_steal_pointer (&name);
+      return TRUE;
+    }
+    if (errno != EEXIST)
+      return FALSE;
+  }
+  return FALSE;
+}
+
+static void
+draft_clear (Draft *d)
+{
+  g_free (d->name);
+}
+
+/* stdio says that a write failed, and forgets why. Asked again, the system says so again. */
+static int
+why_it_failed (FILE *out)
+{
+  clearerr (out);
+  errno = 0;
+  return fputc ('\n', out) == EOF || fflush (out) == EOF ? errno : EIO;
+}
+
+static gboolean
+flush_file (FILE *out, const char *path, GError **error)
+{
+  int code = fflush (out) == 0 && !ferror (out) ? 0 : why_it_failed (out);
+  return code == 0 || io_error (path, code, error);
 }
 
 static gboolean
 close_file (FILE *out, const char *path, GError **error)
 {
-  gboolean ok = !ferror (out);
-  errno = ok ? 0 : EIO;
-  if (fclose (out) != 0 || !ok)
+  gboolean is_flushed = flush_file (out, path, error);
+  if (fclose (out) != 0 && is_flushed)
     return io_error (path, errno, error);
-  return TRUE;
+  return is_flushed;
 }
 
 static gboolean
@@ -55,17 +127,19 @@ write_directly (const char *path, LsWriteFunc write, void *data, GError **error)
 static gboolean
 write_beside (const char *path, LsWriteFunc write, void *data, GError **error)
 {
-  g_autofree char *temporary = g_strconcat (path, ".XXXXXX", NULL);
-  FILE *out = open_temporary (temporary);
-  if (!out)
+  Draft d;
+  if (!draft_init (&d, path))
     return io_error (path, errno, error);
-
-  gboolean is_written = write (out, data, error);
-  gboolean ok = close_file (out, path, is_written ? error : NULL) && is_written;
-  if (ok && g_rename (temporary, path) != 0)
+  gboolean ok = write (d.out, data, error) && flush_file (d.out, path, error);
+  if (ok && !d.name && !give_name (&d))
     ok = io_error (path, errno, error);
-  if (!ok)
-    g_unlink (temporary);
+  gboolean is_closed = close_file (d.out, path, ok ? error : NULL);
+  ok = ok && is_closed;
+  if (ok && g_rename (d.name, path) != 0)
+    ok = io_error (path, errno, error);
+  if (!ok && d.name)
+    g_unlink (d.name);
+  draft_clear (&d);
   return ok;
 }
 

@@ -1,5 +1,6 @@
 /* io/write_file.h — an output file that is there as a whole or not at all: it is
- * written beside its final place under a temporary name, then renamed. */
+ * written in the folder of its final place without a name (O_TMPFILE; where that is not to
+ * be had, under a temporary one), then named and moved there. A signal leaves nothing. */
 #ifndef LS_IO_WRITE_FILE_H
 #define LS_IO_WRITE_FILE_H
 

@@ -131,8 +131,13 @@ failures_say_where (void)
   LS_CHECK (g_error_matches (folder, LS_ERROR, LS_ERROR_IO));
   if (!g_file_test ("/dev/full", G_FILE_TEST_EXISTS))
     return;
+  g_autofree char *long_text = g_strnfill (1000000, 'x'); /* fails while it is written, not when it is closed */
+  LS_CHECK (!ls_write_text ("/dev/full", long_text, &full) && full);
+  LS_CHECK_STR (full ? full->message : "", "/dev/full: No space left on device");
+  g_clear_error (&full);
   LS_CHECK (!ls_write_text ("/dev/full", "x", &full)); /* and is still there */
   LS_CHECK (g_error_matches (full, LS_ERROR, LS_ERROR_IO));
+  LS_CHECK_STR (full ? full->message : "", "/dev/full: No space left on device");
   LS_CHECK (g_file_test ("/dev/full", G_FILE_TEST_EXISTS) && !g_file_test ("/dev/full", G_FILE_TEST_IS_REGULAR));
 }
 
