@@ -76,7 +76,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "With --pytorch-trace: print JSON", NULL },
     { "output", 'o', 0, G_OPTION_ARG_FILENAME, &args->output, "Write the calibration there", "FILE" },
     { "plot", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &args->plots,
-      "Draw predicted over measured time (.svg or .png, by gnuplot); may be repeated", "FILE" },
+      "Draw predicted over measured time (.svg or .png, by gnuplot; .gp: its script); may be repeated", "FILE" },
     { G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &args->files, NULL, NULL },
     G_OPTION_ENTRY_NULL,
   };

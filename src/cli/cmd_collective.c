@@ -55,7 +55,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "Print JSON", NULL },
     { "csv", 0, 0, G_OPTION_ARG_NONE, &args->csv, "Print CSV", NULL },
     { "plot", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &args->plots,
-      "Draw bus bandwidth over size or GPUs (.svg or .png, by gnuplot); may be repeated", "FILE" },
+      "Draw bus bandwidth over size or GPUs (.svg or .png, by gnuplot; .gp: its script); may be repeated", "FILE" },
     G_OPTION_ENTRY_NULL,
   };
   if (!cli_parse (argc, argv, &help, entries, NULL, ret_done, error))

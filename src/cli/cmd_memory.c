@@ -31,7 +31,7 @@ static gboolean
 parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **error)
 {
   const GOptionEntry others[] = {
-    { "memory-chart", 0, 0, G_OPTION_ARG_FILENAME, &args->chart, "Draw a rank over the step (.svg or .png, by gnuplot)", "FILE" },
+    { "memory-chart", 0, 0, G_OPTION_ARG_FILENAME, &args->chart, "Draw a rank over the step (.svg or .png, by gnuplot; .gp: its script)", "FILE" },
     { "rank", 0, 0, G_OPTION_ARG_INT64, &args->rank, "The rank that --memory-chart draws; default: the fullest", "N" },
     { "no-advice", 0, 0, G_OPTION_ARG_NONE, &args->no_advice, "Do not simulate what would make it fit", NULL },
     { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "Print JSON", NULL },

@@ -103,7 +103,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "The same as --format json", NULL },
     { "output", 'o', 0, G_OPTION_ARG_FILENAME, &args->output, "Where to; default: stdout, but for pictures", "FILE" },
     { "plot", 0, 0, G_OPTION_ARG_FILENAME, &args->plot,
-      "Draw as well (.svg or .png): the schedule, or bubbles over micro-batches and over stages with --all", "FILE" },
+      "Draw as well (.svg or .png; .gp: its script): the schedule, or bubbles over micro-batches and over stages with --all", "FILE" },
     { "width", 0, 0, G_OPTION_ARG_INT, &args->width, "Columns of the text; default: the terminal's, or 120", "N" },
     G_OPTION_ENTRY_NULL,
   };

@@ -43,7 +43,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "path", 0, 0, G_OPTION_ARG_STRING_ARRAY, &args->paths,
       "Show the way between two GPUs, such as 0,12 or node0/gpu0,node1/gpu4; may be repeated", "A,B" },
     { "dot", 0, 0, G_OPTION_ARG_FILENAME, &args->dot, "Write a graph for Graphviz", "FILE" },
-    { "svg", 0, 0, G_OPTION_ARG_FILENAME, &args->svg, "Draw the cluster (by gnuplot)", "FILE" },
+    { "svg", 0, 0, G_OPTION_ARG_FILENAME, &args->svg, "Draw the cluster (by gnuplot; .gp: its script)", "FILE" },
     { "png", 0, 0, G_OPTION_ARG_FILENAME, &args->png, "The same as PNG", "FILE" },
     { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "Print JSON", NULL },
     G_OPTION_ENTRY_NULL,
@@ -62,8 +62,8 @@ check_picture (const char *flag, const char *path, GError **error)
   if (!path)
     return TRUE;
   g_autofree char *suffix = g_strconcat (".", flag, NULL);
-  if (!g_str_has_suffix (path, suffix)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected a name that ends in %s; got \"%s\"", flag, suffix, path);
+  if (!g_str_has_suffix (path, suffix) && !g_str_has_suffix (path, ".gp")) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected a name that ends in %s, or in .gp for the script; got \"%s\"", flag, suffix, path);
     return FALSE;
   }
   return ls_check_output_path (LS_OUTPUT_PLOT, path, error);

@@ -112,7 +112,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "fold", 0, 0, G_OPTION_ARG_FILENAME, &args->fold, "As for run", "auto|off|check" },
     { "coarsen", 0, 0, G_OPTION_ARG_FILENAME, &args->coarsen, "As for run", "auto|off|check" },
     { "network", 0, 0, G_OPTION_ARG_FILENAME, &args->network, "As for run", "flow|alphabeta|step" },
-    { "chart", 0, 0, G_OPTION_ARG_FILENAME, &args->chart, "Draw predicted over measured time (.svg or .png, by gnuplot)", "FILE" },
+    { "chart", 0, 0, G_OPTION_ARG_FILENAME, &args->chart, "Draw predicted over measured time (.svg or .png, by gnuplot; .gp: its script)", "FILE" },
     { "markdown", 0, 0, G_OPTION_ARG_FILENAME, &args->markdown, "Write the scores by family as a table in Markdown", "FILE" },
     { "ablate", 0, 0, G_OPTION_ARG_NONE, &args->ablate,
       "Simulate all again with each mechanism off in turn, and show what that does to the errors", NULL },

@@ -124,8 +124,9 @@ write_script (FILE *out, void *data, GError **error)
   const Plot *p = data;
   fputs ("# Drawn by gnuplot 5.4 or later; edit and run again.\n", out);
   ls_picture_write_terminal (p->picture, out, WIDTH, HEIGHT, "title_font = ',16'", "title_font = ',13'");
-  g_autofree char *quoted = ls_picture_quote (p->picture, ".dat"), *title = ls_gnuplot_quote (p->b->title);
-  fprintf (out, "data = %s\nset label 1 %s at screen %.6f, screen %.6f left noenhanced font title_font\n", quoted, title,
+  ls_picture_write_data_name (p->picture, out);
+  g_autofree char *title = ls_gnuplot_quote (p->b->title);
+  fprintf (out, "set label 1 %s at screen %.6f, screen %.6f left noenhanced font title_font\n", title,
            (double) LEFT / WIDTH, 1 - 28.0 / HEIGHT);
   fprintf (out,
            "set tmargin at screen %.6f\nset bmargin at screen %.6f\n"

@@ -106,10 +106,9 @@ write_script (FILE *out, void *data, GError **error)
   const Plot *p = data;
   fputs ("# Drawn by gnuplot 5.4 or later; edit and run again.\n", out);
   ls_picture_write_terminal (p->picture, out, WIDTH, HEIGHT, "title_font = ',18'", "title_font = ',15'");
-  g_autofree char *quoted = ls_picture_quote (p->picture, ".dat");
   g_autofree char *title = g_strdup_printf ("Kernels on %s: predicted over measured time", p->r->gpu);
   g_autofree char *quoted_title = ls_gnuplot_quote (title);
-  fprintf (out, "data = %s\n", quoted);
+  ls_picture_write_data_name (p->picture, out);
   fprintf (out, "set label 1 %s at screen %.6f, screen %.6f left noenhanced font title_font\n", quoted_title,
            (double) LEFT / WIDTH, 1 - 26.0 / HEIGHT);
   fprintf (out,

@@ -397,8 +397,7 @@ write_script (FILE *out, void *data, GError **error)
   const Plot *p = data;
   fputs ("# Drawn by gnuplot 5.4 or later; edit and run again.\n", out);
   ls_picture_write_terminal (p->picture, out, p->width, p->height, "title_font = ',18'", "title_font = ',15'");
-  g_autofree char *quoted = ls_picture_quote (p->picture, ".dat");
-  fprintf (out, "data = %s\n", quoted);
+  ls_picture_write_data_name (p->picture, out);
   write_title (out, p);
   write_axes (out, p);
   fputs ("set multiplot\n", out);

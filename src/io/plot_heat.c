@@ -265,8 +265,7 @@ write_script (FILE *out, void *data, GError **error)
   const Plot *p = data;
   fputs ("# Drawn by gnuplot 5.4 or later; edit and run again.\nset encoding utf8\n", out);
   ls_picture_write_terminal (p->picture, out, p->width, p->height, "title_font = ',18'", "title_font = ',15'");
-  g_autofree char *quoted = ls_picture_quote (p->picture, ".dat");
-  fprintf (out, "data = %s\n", quoted);
+  ls_picture_write_data_name (p->picture, out);
   write_frame (out, p);
   write_palette (out, p);
   guint x = p->best % p->n[0], y = p->best / p->n[0];

@@ -144,8 +144,8 @@ write_frame (FILE *out, const Page *p)
 static void
 write_plot (FILE *out, const Page *p)
 {
-  g_autofree char *data = ls_picture_quote (p->picture, ".dat");
-  fprintf (out, "data = %s\nplot ", data);
+  ls_picture_write_data_name (p->picture, out);
+  fputs ("plot ", out);
   for (int c = 0; c < LS_N_MEM; c++) {
     if (!is_shown (p, c))
       continue;

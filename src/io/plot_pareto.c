@@ -257,8 +257,7 @@ write_script (FILE *out, void *data, GError **error)
   const Plot *p = data;
   fputs ("# Drawn by gnuplot 5.4 or later; edit and run again.\nset encoding utf8\n", out);
   ls_picture_write_terminal (p->picture, out, WIDTH, HEIGHT, "title_font = ',18'; small_font = ',11'", "title_font = ',15'; small_font = ',8.5'");
-  g_autofree char *quoted = ls_picture_quote (p->picture, ".dat");
-  fprintf (out, "data = %s\n", quoted);
+  ls_picture_write_data_name (p->picture, out);
   write_axes (out, p);
   write_words (out, p);
   write_capacity (out, p);

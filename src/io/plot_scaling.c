@@ -304,8 +304,7 @@ write_script (FILE *out, void *data, GError **error)
   const Plot *p = data;
   fputs ("# Drawn by gnuplot 5.4 or later; edit and run again.\n", out);
   ls_picture_write_terminal (p->picture, out, p->width, p->height, "title_font = ',18'", "title_font = ',15'");
-  g_autofree char *quoted = ls_picture_quote (p->picture, ".dat");
-  fprintf (out, "data = %s\n", quoted);
+  ls_picture_write_data_name (p->picture, out);
   write_title (out, p);
   fputs ("unset key\nset multiplot\n", out);
   for (guint r = 0, first = 0; r < p->n_rows; first += p->rows[r++].curves->len) {

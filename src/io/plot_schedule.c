@@ -237,13 +237,12 @@ write_script (FILE *out, void *data, GError **error)
   fputs ("# Drawn by gnuplot 5.4 or later; edit and run again.\n", out);
   write_frame (out, p);
   write_axes (out, p);
-  g_autofree char *quoted = ls_picture_quote (p->picture, ".dat");
+  ls_picture_write_data_name (p->picture, out);
   fprintf (out,
-           "data = %s\n"
            "plot data index 'idle' using 1:3:1:2:($3 - 0.46):($3 + 0.46) with boxxyerror fillcolor rgb '#eeeeee' notitle, \\\n"
            "  data index 'actions' using 1:3:1:2:4:5:6 with boxxyerror fillstyle solid 1.0 %s linewidth 0.5 fillcolor rgb "
            "variable notitle",
-           quoted, p->has_edges ? "border rgb '#ffffff'" : "noborder");
+           p->has_edges ? "border rgb '#ffffff'" : "noborder");
   if (p->n_labels > 0)
     fputs (", \\\n  data index 'numbers' using 1:2:3:4 with labels font number_font textcolor rgb variable notitle", out);
   write_key (out, p);

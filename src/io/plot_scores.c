@@ -67,8 +67,8 @@ write_head (FILE *out, const Plot *p)
 {
   fputs ("# Drawn by gnuplot 5.4 or later; edit and run again.\n", out);
   ls_picture_write_terminal (p->picture, out, WIDTH, HEIGHT, "title_font = ',18'", "title_font = ',15'");
-  g_autofree char *quoted = ls_picture_quote (p->picture, ".dat");
-  fprintf (out, "data = %s\nset multiplot\n", quoted);
+  ls_picture_write_data_name (p->picture, out);
+  fputs ("set multiplot\n", out);
   fprintf (out, "set label 1 'Predicted over measured step time' at screen %.6f, screen %.6f left noenhanced font title_font\n",
            (double) LEFT / WIDTH, 1 - 26.0 / HEIGHT);
   fprintf (out,

@@ -303,8 +303,7 @@ write_geometry (FILE *out, const Plot *p)
 static void
 write_plot (FILE *out, const Plot *p)
 {
-  g_autofree char *data = ls_picture_quote (p->picture, ".dat");
-  fprintf (out, "data = %s\n", data);
+  ls_picture_write_data_name (p->picture, out);
   fputs ("plot data index 'idle' using 1:3:1:2:(top($3)):(end($3)) with boxxyerror fillcolor rgb '" IDLE_COLOR "' notitle", out);
   for (int kind = 0; kind < LS_N_BOX_KINDS; kind++)
     if (n_boxes_of (p, (LsBoxKind) kind) > 0)

@@ -223,13 +223,12 @@ write_script (FILE *out, void *data, GError **error)
   g_autofree char *png = g_strdup_printf ("scale = %s", g_ascii_formatd (scale, sizeof scale, "%.2f", POINTS_PER_PIXEL));
   fputs ("# Drawn by gnuplot 5.4 or later; edit and run again.\n", out);
   ls_picture_write_terminal (d->picture, out, (int) ceil (s->width), (int) ceil (s->height), "scale = 1.0", png);
-  g_autofree char *quoted = ls_picture_quote (d->picture, ".dat");
+  ls_picture_write_data_name (d->picture, out);
   fprintf (out,
-           "data = %s\n"
            "unset border\nunset tics\nunset key\n"
            "set lmargin 0\nset rmargin 0\nset tmargin 0\nset bmargin 0\n"
            "set xrange [0:%d]\nset yrange [%d:0]\n",
-           quoted, (int) ceil (s->width), (int) ceil (s->height));
+           (int) ceil (s->width), (int) ceil (s->height));
   guint n = 0;
   write_boxes (out, s->areas, "back", &n);
   write_boxes (out, s->boxes, "front", &n);

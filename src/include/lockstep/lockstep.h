@@ -138,8 +138,8 @@ LS_PUBLIC gboolean ls_result_write_csv (const LsResult *result, const char *path
 /* What each link carried in the step that is reported, idle ones too: a row per link, or
  * per bundle of links that traffic loads evenly. Columns: README.md. */
 LS_PUBLIC gboolean ls_result_write_links (const LsResult *result, const char *path, GError **error);
-/* A picture of the step, .svg or .png, drawn by gnuplot; its .gp and .dat files
- * are left beside it. */
+/* A picture of the step, .svg or .png, drawn by gnuplot. Named x.gp, as all pictures may be: the
+ * script that draws it, with its data in x.dat. */
 LS_PUBLIC gboolean ls_result_write_timeline (const LsResult *result, const char *path, GError **error);
 
 /* ---- Why a step takes as long as it does ---------------------------------- */
@@ -309,8 +309,7 @@ LS_PUBLIC char *ls_calibrated_notes (const LsCalibrated *calibrated);
 LS_PUBLIC gboolean ls_calibrated_write (const LsCalibrated *calibrated, const char *path, GError **error);
 /* Whether ls_calibrated_write() can begin; creates nothing. */
 LS_PUBLIC gboolean ls_calibrated_check_path (const char *path, GError **error);
-/* Of kernels: predicted over measured time, .svg or .png, by gnuplot; its .gp and .dat files
- * are left beside it. Errors as of ls_result_write_timeline(); LS_ERROR_USAGE: of
+/* Of kernels: predicted over measured time, .svg or .png, by gnuplot, or .gp. Errors as of ls_result_write_timeline(); LS_ERROR_USAGE: of
  * collectives. */
 LS_PUBLIC gboolean ls_calibrated_plot (const LsCalibrated *calibrated, const char *path, GError **error);
 
@@ -381,8 +380,8 @@ LS_PUBLIC char *ls_collective_csv (const LsCollective *collective);
 /* Why measured rows were skipped, a line each; "" if none was. */
 LS_PUBLIC char *ls_collective_notes (const LsCollective *collective);
 
-/* Bus bandwidth over size, measured beside simulated, or over GPUs; .svg or .png, drawn by gnuplot; its
- * .gp and .dat files are left beside it. Errors as of ls_result_write_timeline();
+/* Bus bandwidth over size, measured beside simulated, or over GPUs; .svg or .png, drawn by gnuplot, or .gp.
+ * Errors as of ls_result_write_timeline();
  * LS_ERROR_CONFLICT: nothing has a size, as of a barrier on one number of GPUs. */
 LS_PUBLIC gboolean ls_collective_plot (const LsCollective *collective, const char *path, GError **error);
 

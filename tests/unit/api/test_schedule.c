@@ -134,15 +134,12 @@ orders_read_back_as_themselves (void)
 static void
 check_picture (const LsSchedule *s, const char *folder, const char *word)
 {
-  g_autofree char *picture = g_build_filename (folder, "s.svg", NULL), *data = g_build_filename (folder, "s.dat", NULL);
-  g_autofree char *script = g_build_filename (folder, "s.gp", NULL), *svg = NULL;
+  g_autofree char *picture = g_build_filename (folder, "s.svg", NULL), *svg = NULL;
   g_autoptr (GError) error = NULL;
   LS_CHECK (ls_schedule_plot (s, picture, &error));
   LS_CHECK_NO_ERROR (error);
   LS_CHECK (g_file_get_contents (picture, &svg, NULL, NULL) && strstr (svg, word));
   g_remove (picture);
-  g_remove (data);
-  g_remove (script);
 }
 
 static void

@@ -55,7 +55,7 @@ draw (const LsCollectiveTable *t, Drawn *ret)
   g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL), *path = g_build_filename (folder, "x.svg", NULL);
   g_autofree char *data = g_build_filename (folder, "x.dat", NULL), *script = g_build_filename (folder, "x.gp", NULL);
   g_autoptr (GError) error = NULL;
-  LS_CHECK (ls_plot_collective (t, path, &error));
+  LS_CHECK (ls_plot_collective (t, path, &error) && ls_plot_collective (t, script, &error));
   LS_CHECK_NO_ERROR (error);
   gboolean ok = g_file_get_contents (path, &ret->picture, NULL, NULL) && g_file_get_contents (data, &ret->data, NULL, NULL)
                 && g_file_get_contents (script, &ret->script, NULL, NULL);

@@ -37,7 +37,7 @@ draw (GArray *samples, Drawn *ret)
   g_autoptr (GError) error = NULL;
   const LsMemoryPlot plot
       = { .title = "it's {a} job", .note = "rank 0", .samples = samples, .window = 100 * LS_MS, .capacity_bytes = 8 * GIB };
-  LS_CHECK (ls_plot_memory (&plot, path, &error));
+  LS_CHECK (ls_plot_memory (&plot, path, &error) && ls_plot_memory (&plot, script, &error));
   LS_CHECK_NO_ERROR (error);
   gboolean ok = g_file_get_contents (path, &ret->picture, NULL, NULL) && g_file_get_contents (data, &ret->data, NULL, NULL)
                 && g_file_get_contents (script, &ret->script, NULL, NULL);

@@ -38,7 +38,7 @@ families_are_blocks_and_refused_rows_are_absent (void)
   g_autofree char *data = g_build_filename (folder, "x.dat", NULL), *script = g_build_filename (folder, "x.gp", NULL);
   g_autofree char *points = NULL, *commands = NULL, *picture = NULL;
   g_autoptr (GError) error = NULL;
-  LS_CHECK (ls_plot_scores (&scores, path, &error));
+  LS_CHECK (ls_plot_scores (&scores, path, &error) && ls_plot_scores (&scores, script, &error));
   LS_CHECK_NO_ERROR (error);
   if (LS_CHECK (g_file_get_contents (data, &points, NULL, NULL) && g_file_get_contents (script, &commands, NULL, NULL)
                 && g_file_get_contents (path, &picture, NULL, NULL))) {

@@ -25,10 +25,10 @@ draw (Draw f, const void *what)
   g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL), *picture = NULL;
   g_autoptr (GError) error = NULL;
   g_autoptr (GString) text = g_string_new (NULL);
-  static const char *const names[] = { "c.svg", "c.dat", "c.gp" };
+  static const char *const names[] = { "c.svg", "c.gp", "c.dat" };
   for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
     g_autofree char *path = g_build_filename (folder, names[i], NULL), *content = NULL;
-    if (i == 0)
+    if (i < 2)
       LS_CHECK (f (what, path, &error));
     LS_CHECK_NO_ERROR (error);
     LS_CHECK (g_file_get_contents (path, &content, NULL, NULL));

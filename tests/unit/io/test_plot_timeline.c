@@ -2,6 +2,8 @@
 #include "io/plot_timeline.h"
 
 #include <glib/gstdio.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <lockstep/error.h>
@@ -150,7 +152,6 @@ check_picture (const char *suffix, const char *magic)
     return;
   g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL);
   g_autofree char *stem = g_build_filename (folder, "it's", NULL), *path = g_strconcat (stem, suffix, NULL);
-  g_autofree char *data = g_strconcat (stem, ".dat", NULL), *script = g_strconcat (stem, ".gp", NULL);
   Pipeline p;
   pipeline_init (&p, "1f1b", recomputing);
   g_autoptr (GError) error = NULL;
@@ -162,8 +163,8 @@ check_picture (const char *suffix, const char *magic)
     LS_CHECK (g_strstr_len (picture, MIN (n, 100), magic) != NULL);
   if (g_str_equal (suffix, ".svg"))
     LS_CHECK (strstr (picture, "a_job {x}") != NULL && strstr (picture, "recompute") != NULL && strstr (picture, "rank 1 (stage 1)") != NULL);
-  /* the three files and nothing else: the folder can be removed */
-  LS_CHECK_INT (g_unlink (path) + g_unlink (data) + g_unlink (script) + g_rmdir (folder), ==, 0);
+  /* one file and nothing else: the folder can be removed */
+  LS_CHECK_INT (g_unlink (path) + g_rmdir (folder), ==, 0);
   pipeline_clear (&p);
 }
 
@@ -182,14 +183,14 @@ odd_names_are_only_names (void)
     g_autofree char *stem = g_build_filename (folder, names[i], NULL), *path = g_strconcat (stem, ".svg", NULL);
     g_autofree char *data = g_strconcat (stem, ".dat", NULL), *script = g_strconcat (stem, ".gp", NULL);
     g_autoptr (GError) error = NULL;
-    LS_CHECK (ls_plot_timeline (&p.t, "title", path, &error));
+    LS_CHECK (ls_plot_timeline (&p.t, "title", path, &error) && ls_plot_timeline (&p.t, "title", script, &error));
     LS_CHECK_NO_ERROR (error);
     LS_CHECK_INT (g_unlink (path) + g_unlink (data) + g_unlink (script) + g_rmdir (folder), ==, 0);
   }
   pipeline_clear (&p);
 }
 
-/* The script that is left draws the same picture when people run it. */
+/* The script draws the same picture when people run it. */
 static void
 the_script_can_be_run_again (void)
 {
@@ -204,6 +205,7 @@ the_script_can_be_run_again (void)
   LS_CHECK (ls_plot_timeline (&p.t, "title", path, NULL));
   g_file_get_contents (path, &first, NULL, NULL);
   g_unlink (path);
+  LS_CHECK (ls_plot_timeline (&p.t, "title", script, NULL));
   LS_CHECK (g_spawn_sync (folder, (char **) argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL, NULL, NULL));
   g_file_get_contents (path, &second, NULL, NULL);
   LS_CHECK_STR (second, first);
@@ -253,10 +255,73 @@ static void
 a_failure_leaves_nothing_new_behind (void)
 {
   char *fake = fake_gnuplot ("#!/bin/sh\necho half\necho 'no colours left' >&2\nexit 3\n");
-  check_failure ("/x.gp: no colours left");
+  check_failure ("/x.svg: no colours left");
   remove_fake (fake);
   fake = fake_gnuplot ("#!/bin/sh\nexit 0\n"); /* says that all is well, but drew nothing */
-  check_failure ("/x.gp: it drew nothing");
+  check_failure ("/x.svg: it drew nothing");
+  remove_fake (fake);
+}
+
+/* A file of that name, in time. */
+static gboolean
+appears (const char *path)
+{
+  for (int i = 0; i < 2000 && !g_file_test (path, G_FILE_TEST_EXISTS); i++)
+    g_usleep (10000);
+  return g_file_test (path, G_FILE_TEST_EXISTS);
+}
+
+static void
+a_gnuplot_that_hangs_is_ended (void)
+{
+  char *fake = fake_gnuplot ("#!/bin/sh\necho half\nsleep 1000\n");
+  gint64 start = g_get_monotonic_time ();
+  g_setenv ("LS_GNUPLOT_SECONDS", "1", TRUE);
+  check_failure ("LS_GNUPLOT_SECONDS=N in the environment gives it more");
+  LS_CHECK (g_get_monotonic_time () - start < 60 * G_USEC_PER_SEC);
+  g_setenv ("LS_GNUPLOT_SECONDS", "soon", TRUE);
+  g_autoptr (GError) error = NULL;
+  LS_CHECK (!ls_gnuplot_run (stdin, stdin, "x.svg", &error));
+  if (LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_USAGE)))
+    LS_CHECK_STR (error->message, "LS_GNUPLOT_SECONDS: expected a whole number from 1 to 86400; got \"soon\"");
+  g_unsetenv ("LS_GNUPLOT_SECONDS");
+  remove_fake (fake);
+}
+
+/* No such process, or one that waits for its parent to notice. */
+static gboolean
+is_over (const char *pid)
+{
+  g_autofree char *path = g_build_filename ("/proc", pid, "stat", NULL);
+  for (int i = 0; i < 2000; i++) {
+    g_autofree char *stat = NULL;
+    if (!g_file_get_contents (path, &stat, NULL, NULL) || strstr (stat, ") Z "))
+      return TRUE;
+    g_usleep (10000);
+  }
+  return FALSE;
+}
+
+/* SIGTERM while gnuplot draws: no file stays, and no gnuplot. */
+static void
+a_signal_leaves_nothing_behind (void)
+{
+  char *fake = fake_gnuplot ("#!/bin/sh\necho $$ > \"$LS_TEST_PID.new\"; mv \"$LS_TEST_PID.new\" \"$LS_TEST_PID\"\nexec sleep 1000\n");
+  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL), *path = g_build_filename (folder, "x.svg", NULL);
+  g_autofree char *mark = g_strconcat (folder, ".pid", NULL), *pid = NULL;
+  g_setenv ("LS_TEST_PID", mark, TRUE);
+  Pipeline p;
+  pipeline_init (&p, "1f1b", shape);
+  pid_t drawer = fork ();
+  if (drawer == 0)
+    _exit (ls_plot_timeline (&p.t, "title", path, NULL));
+  LS_CHECK (appears (mark));
+  kill (drawer, SIGTERM);
+  waitpid (drawer, NULL, 0);
+  LS_CHECK (g_file_get_contents (mark, &pid, NULL, NULL));
+  LS_CHECK (pid && is_over (g_strstrip (pid)));
+  LS_CHECK_INT (g_unlink (mark) + g_rmdir (folder), ==, 0);
+  pipeline_clear (&p);
   remove_fake (fake);
 }
 
@@ -265,7 +330,6 @@ a_link_is_drawn_through (void)
 {
   char *fake = fake_gnuplot ("#!/bin/sh\necho picture\n");
   g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL), *link = g_build_filename (folder, "x.svg", NULL);
-  g_autofree char *data = g_build_filename (folder, "x.dat", NULL), *script = g_build_filename (folder, "x.gp", NULL);
   g_autofree char *real = g_build_filename (folder, "real", NULL), *text = NULL;
   LS_CHECK (g_file_set_contents (real, "old", -1, NULL));
   LS_CHECK_INT (symlink ("real", link), ==, 0);
@@ -275,7 +339,7 @@ a_link_is_drawn_through (void)
   LS_CHECK (g_file_test (link, G_FILE_TEST_IS_SYMLINK));
   g_file_get_contents (real, &text, NULL, NULL);
   LS_CHECK_STR (text, "picture\n");
-  LS_CHECK_INT (g_unlink (link) + g_unlink (real) + g_unlink (data) + g_unlink (script) + g_rmdir (folder), ==, 0);
+  LS_CHECK_INT (g_unlink (link) + g_unlink (real) + g_rmdir (folder), ==, 0);
   pipeline_clear (&p);
   remove_fake (fake);
 }
@@ -301,7 +365,7 @@ other_suffixes_are_refused (void)
   g_autoptr (GError) error = NULL;
   LS_CHECK (!ls_plot_timeline (&p.t, "x", "x.pdf", &error));
   if (LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_USAGE)))
-    LS_CHECK_STR (error->message, "x.pdf: expected a name that ends in .svg or .png");
+    LS_CHECK_STR (error->message, "x.pdf: expected a name that ends in .svg or .png, or in .gp for the script and its data");
   pipeline_clear (&p);
 }
 
@@ -311,7 +375,7 @@ missing_gnuplot_is_explained (void)
   g_autofree char *path = g_strdup (g_getenv ("PATH"));
   g_setenv ("PATH", "/nonexistent", TRUE);
   g_autoptr (GError) error = NULL;
-  LS_CHECK (!ls_gnuplot_run ("x.gp", "x.svg", &error));
+  LS_CHECK (!ls_gnuplot_run (stdin, stdin, "x.svg", &error));
   g_setenv ("PATH", path, TRUE);
   if (LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_IO)))
     LS_CHECK (strstr (error->message, "gnuplot-nox") != NULL);
@@ -323,12 +387,16 @@ gnuplot_failure_is_reported (void)
   if (!has_gnuplot ())
     return;
   g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL);
-  g_autofree char *script = g_build_filename (folder, "x.gp", NULL), *picture = g_build_filename (folder, "x.svg", NULL);
-  g_file_set_contents (script, "plot nonsense nonsense\n", -1, NULL);
+  g_autofree char *picture = g_build_filename (folder, "x.svg", NULL);
+  FILE *script = tmpfile ();
+  fputs ("plot nonsense nonsense\n", script);
+  fflush (script);
   g_autoptr (GError) error = NULL;
-  LS_CHECK (!ls_gnuplot_run (script, picture, &error));
+  LS_CHECK (!ls_gnuplot_run (script, script, picture, &error));
   LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_IO));
-  LS_CHECK_INT (g_unlink (script) + g_rmdir (folder), ==, 0);
+  LS_CHECK (error && strstr (error->message, "undefined variable: nonsense"));
+  fclose (script);
+  LS_CHECK_INT (g_rmdir (folder), ==, 0);
 }
 
 LS_TEST_MAIN ("plot_timeline", LS_TEST (a_forward_of_a_micro_batch_is_one_box), LS_TEST (recomputation_is_a_box_of_its_own),
@@ -336,5 +404,6 @@ LS_TEST_MAIN ("plot_timeline", LS_TEST (a_forward_of_a_micro_batch_is_one_box), 
               LS_TEST (one_rank_of_each_role_when_there_are_many), LS_TEST (gnuplot_strings_are_quoted), LS_TEST (svg_is_drawn),
               LS_TEST (png_is_drawn), LS_TEST (other_suffixes_are_refused), LS_TEST (missing_gnuplot_is_explained),
               LS_TEST (gnuplot_failure_is_reported), LS_TEST (odd_names_are_only_names), LS_TEST (the_script_can_be_run_again),
-              LS_TEST (a_failure_leaves_nothing_new_behind), LS_TEST (a_link_is_drawn_through),
+              LS_TEST (a_failure_leaves_nothing_new_behind), LS_TEST (a_gnuplot_that_hangs_is_ended),
+              LS_TEST (a_signal_leaves_nothing_behind), LS_TEST (a_link_is_drawn_through),
               LS_TEST (a_missing_folder_is_reported_first))
