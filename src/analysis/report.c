@@ -131,5 +131,6 @@ ls_report_clear (LsReport *r)
   for (guint i = 0; i < r->n_networks; i++)
     g_free (r->networks[i].refused);
   g_free (r->networks);
+  ls_headroom_clear (&r->headroom);
   *r = (LsReport) { 0 };
 }

@@ -4,6 +4,7 @@
 
 #include <glib.h>
 
+#include "analysis/headroom.h"
 #include "cluster/cluster.h"
 #include "exec/memory.h"
 #include "exec/timeline.h"
@@ -91,7 +92,8 @@ typedef struct {
   uint64_t peak_bytes, capacity_bytes;
   uint64_t needed_bytes;  /* the peak, or what the caching allocator makes of it */
   uint64_t context_bytes; /* of the CUDA context: not in the capacity            */
-  bool fits;
+  bool fits; /* and leaves the headroom that was asked for */
+  LsHeadroom headroom;
   uint64_t by_category[LS_N_MEM]; /* each category's own maximum over the step */
   uint64_t at_peak[LS_N_MEM];
   guint n_links; /* the 32 busiest, most used first */

@@ -50,14 +50,7 @@ ls_job_load_strategy (LsJob *job, const char *name_or_path, GError **error)
 {
   g_return_val_if_fail (job && name_or_path, FALSE);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsStrategy strategy;
-  if (!ls_strategy_load (name_or_path, &strategy, diags))
-    return ls_diag_list_to_error (diags, error);
-  ls_strategy_clear (&job->spec.strategy);
-  job->spec.strategy = strategy;
-  if (!job->spec.strategy_knob)
-    job->spec.strategy_knob = g_strdup ("strategy");
-  return TRUE;
+  return ls_job_spec_load_strategy (&job->spec, name_or_path, diags) || ls_diag_list_to_error (diags, error);
 }
 
 LsResult *
@@ -144,8 +137,10 @@ ls_result_check_fit (const LsResult *result, GError **error)
   g_autofree char *needed = ls_format_bytes (r->needed_bytes);
   g_autofree char *capacity = ls_format_bytes (r->capacity_bytes);
   g_autofree char *most = ls_format_bytes (r->at_peak[largest]);
-  g_set_error (error, LS_ERROR, LS_ERROR_NO_FIT, "does not fit: rank %u needs %s, %s available; largest: %s %s",
-               r->peak_rank, needed, capacity, ls_mem_category_name ((LsMemCategory) largest), most);
+  g_autofree char *headroom = ls_headroom_text (&r->headroom);
+  g_set_error (error, LS_ERROR, LS_ERROR_NO_FIT, "does not fit: rank %u needs %s, %s available%s%s; largest: %s %s", r->peak_rank, needed,
+               capacity, r->headroom.is_asked ? ", headroom " : "", r->headroom.is_asked ? headroom : "",
+               ls_mem_category_name ((LsMemCategory) largest), most);
   return FALSE;
 }
 

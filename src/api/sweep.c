@@ -44,12 +44,7 @@ ls_sweep_load_strategy (LsSweep *sweep, const char *name_or_path, GError **error
 {
   g_return_val_if_fail (sweep && name_or_path, FALSE);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsStrategy strategy;
-  if (!ls_strategy_load (name_or_path, &strategy, diags))
-    return ls_diag_list_to_error (diags, error);
-  ls_strategy_clear (&sweep->spec.job.strategy);
-  sweep->spec.job.strategy = strategy;
-  return TRUE;
+  return ls_job_spec_load_strategy (&sweep->spec.job, name_or_path, diags) || ls_diag_list_to_error (diags, error);
 }
 
 gboolean

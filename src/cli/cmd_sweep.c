@@ -40,16 +40,13 @@ static const CliHelp help = {
 /* Flags that a sweep has not. */
 static const char *const single_flags[] = { "trace", "order", "published", "slow", "dp", "slice", NULL };
 
-/* The flags of a job, hidden; --sp with its list. */
+/* The flags of a job, hidden. */
 static void
 add_job_entries (CliJob *job, GArray *entries)
 {
   cli_job_entries (job, G_OPTION_FLAG_HIDDEN, entries);
   for (guint i = entries->len; i-- > 0;) {
-    GOptionEntry *e = &g_array_index (entries, GOptionEntry, i);
-    if (strcmp (e->long_name, "sp") == 0)
-      e->flags = G_OPTION_FLAG_HIDDEN | G_OPTION_FLAG_FILENAME;
-    else if (g_strv_contains (single_flags, e->long_name))
+    if (g_strv_contains (single_flags, g_array_index (entries, GOptionEntry, i).long_name))
       g_array_remove_index (entries, i);
   }
 }

@@ -35,7 +35,7 @@ add_knob (CliJob *job, const char *key, const char *value)
   g_array_append_val (job->knobs, knob);
 }
 
-/* "--tp 8" becomes tp = 8; a flag without a value switches on. */
+/* "--tp 8" becomes tp = 8; a switch may do without its value 1. */
 static gboolean
 on_knob (const char *flag, const char *value, gpointer job, GError **error)
 {
@@ -46,14 +46,16 @@ on_knob (const char *flag, const char *value, gpointer job, GError **error)
 static gboolean
 on_no_grad_norm (const char *flag, const char *value, gpointer job, GError **error)
 {
+  if (value)
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--no-grad-norm takes no value; got \"%s\"", value);
   add_knob (job, "grad-norm", "0");
-  return TRUE;
+  return !value;
 }
 
 #define KNOB(name, text, arg) \
   { name, 0, G_OPTION_FLAG_FILENAME, G_OPTION_ARG_CALLBACK, (gpointer) on_knob, text, arg }
 #define SWITCH(name, callback, text) \
-  { name, 0, G_OPTION_FLAG_NO_ARG, G_OPTION_ARG_CALLBACK, (gpointer) callback, text, NULL }
+  { name, 0, G_OPTION_FLAG_OPTIONAL_ARG | G_OPTION_FLAG_FILENAME, G_OPTION_ARG_CALLBACK, (gpointer) callback, text, NULL }
 
 static const GOptionEntry knobs[] = {
   KNOB ("model", "What is trained: a name (lockstep list models), our JSON or a Hugging Face config.json",
@@ -155,6 +157,10 @@ static const GOptionEntry knobs[] = {
                    "how far the others disagree; default flow", "MODEL"),
   KNOB ("memory-clock", "When a buffer counts: host, as the caching allocator sees it, or device, as tensors live; default host", "KIND"),
   KNOB ("memory-allocator", "exact: the bytes asked for; caching: segments of PyTorch's allocator too; default exact", "KIND"),
+  KNOB ("for", "The program that is to run it (lockstep list software): its defaults, its headroom, and only what --emit writes for it",
+        "NAME|FILE"),
+  KNOB ("headroom", "Memory that is to stay free, a size or a share of the GPU's such as 8%; default: what allocator, CUDA context and NCCL of the program take",
+        "SIZE|PERCENT"),
   KNOB ("published", "Measured step time in seconds to compare with, and whose", "SECONDS[:SOURCE]"),
   G_OPTION_ENTRY_NULL,
 };
@@ -171,17 +177,32 @@ cli_job_entries (CliJob *job, GOptionFlags flags, GArray *entries)
     g_array_index (entries, GOptionEntry, i).flags |= flags;
 }
 
+/* NULL: it was not given. */
+static const char *
+last_value (const CliJob *args, const char *key)
+{
+  const char *value = NULL;
+  for (guint i = 0; i < args->knobs->len; i++)
+    if (strcmp (g_array_index (args->knobs, Knob, i).key, key) == 0)
+      value = g_array_index (args->knobs, Knob, i).value;
+  return value;
+}
+
+/* The program comes first: it sets defaults. */
 gboolean
 cli_job_apply (const CliJob *args, const CliJobSetter *setter, gpointer target, GError **error)
 {
   const char *debug = g_getenv ("LS_DEBUG");
   if (debug && !setter->set (target, "debug", debug, error))
     return FALSE;
+  const char *program = last_value (args, "for");
+  if (program && !setter->set (target, "for", program, error))
+    return FALSE;
   if (args->strategy && !setter->load_strategy (target, args->strategy, error))
     return FALSE;
   for (guint i = 0; i < args->knobs->len; i++) {
     const Knob *knob = &g_array_index (args->knobs, Knob, i);
-    if (!setter->set (target, knob->key, knob->value, error))
+    if (strcmp (knob->key, "for") != 0 && !setter->set (target, knob->key, knob->value, error))
       return FALSE;
   }
   return TRUE;

@@ -1,4 +1,4 @@
-/* io/datadir.h — named models, clusters, accelerators, calibrations, strategies, traces.
+/* io/datadir.h — named models, clusters, accelerators, calibrations, strategies, software, traces.
  *
  * A name is looked up in the folder of its kind under $LS_DATA_DIR, then under
  * the current directory, then under the installed data. What contains a '/' or
@@ -14,6 +14,7 @@ typedef enum {
   LS_DATA_GPUS,         /* topologies/gpu/   */
   LS_DATA_CALIBRATIONS, /* topologies/calib/ */
   LS_DATA_STRATEGIES,   /* strategies/       */
+  LS_DATA_SOFTWARE,     /* strategies/software/ */
   LS_DATA_TRACES,       /* traces/           */
   LS_N_DATA_KINDS
 } LsDataKind;

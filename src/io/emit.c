@@ -65,6 +65,14 @@ emit_n_micro_batches (const LsStrategy *s)
   return s->global_batch / (s->dp * s->micro_batch);
 }
 
+gboolean
+ls_emit_check (const LsEmitJob *job, const char *target, GError **error)
+{
+  g_autofree char *notes = NULL;
+  g_autofree char *fragment = ls_emit (job, target, &notes, error);
+  return fragment != NULL;
+}
+
 char *
 ls_emit (const LsEmitJob *job, const char *target_name, char **ret_notes, GError **error)
 {

@@ -24,6 +24,9 @@ const char *const *ls_emit_targets (void);
 /* LS_ERROR_USAGE: there is no such target. */
 gboolean ls_emit_check_target (const char *target, GError **error);
 
+/* Whether ls_emit() would do it, with its errors. */
+gboolean ls_emit_check (const LsEmitJob *job, const char *target, GError **error);
+
 /* The fragment, newly allocated, ends in a newline. *ret_notes: a line each, "" if there are
  * none. LS_ERROR_UNSUPPORTED: with every knob that the target cannot express; LS_ERROR_USAGE. */
 char *ls_emit (const LsEmitJob *job, const char *target, char **ret_notes, GError **error);

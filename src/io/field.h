@@ -55,6 +55,7 @@ struct LsField {
   bool above;       /* the value must exceed min, not just reach it */
   const LsEnumName *names;
   const LsField *fields;
+  const char *table;         /* of OBJECT: the kind of file whose keys these are, documented there */
   size_t n_offset;
   uint32_t n_row;
   size_t element_size;

@@ -13,6 +13,7 @@
 #include "io/field_write.h"
 #include "io/read_ranges.h"
 #include "io/read_residuals.h"
+#include "io/read_software.h"
 #include "io/read_strategy.h"
 #include "io/trace_json.h"
 
@@ -158,10 +159,25 @@ inspect_ranges (const LsJsonDoc *doc, LsDiagList *diags)
   if (!ls_ranges_read (doc, &ranges, diags))
     return NULL;
   GString *line = g_string_new ("ranges of a sweep");
-  for (int a = 0, n = 0; a < LS_N_SPACE_AXES; a++)
+  for (guint a = 0, n = 0; a < ls_space_n_axes (); a++)
     if (ranges.values[a])
       g_string_append_printf (line, "%s %u of %s", n++ > 0 ? "," : ":", ranges.values[a]->len, ls_space_axis_name ((LsSpaceAxis) a));
   ls_ranges_clear (&ranges);
+  return g_string_free (line, FALSE);
+}
+
+static char *
+inspect_software (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsSoftwareSpec s;
+  if (!ls_software_read (doc, &s, diags))
+    return NULL;
+  GString *line = g_string_new (NULL);
+  g_string_append_printf (line, "software, %s%s%s%s%s: ", s.program, s.release ? " " : "", s.release ? s.release : "", s.vendor ? " of " : "",
+                          s.vendor ? s.vendor : "");
+  g_string_append_printf (line, s.emit ? "jobs are written by --emit %s" : "no job is written for it", s.emit);
+  g_string_append_printf (line, ", headroom of %u parts", s.headroom ? s.headroom->len : 0);
+  ls_software_clear (&s);
   return g_string_free (line, FALSE);
 }
 
@@ -189,6 +205,7 @@ static const struct {
   { "lockstep.residuals/1", LS_FILE_RESIDUALS, inspect_residuals },
   { "lockstep.strategy/1", LS_FILE_STRATEGY, inspect_strategy },
   { "lockstep.ranges/1", LS_FILE_RANGES, inspect_ranges },
+  { "lockstep.software/1", LS_FILE_SOFTWARE, inspect_software },
   { "lockstep.trace/1", LS_FILE_TRACE, inspect_trace },
 };
 

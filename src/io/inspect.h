@@ -14,6 +14,7 @@ typedef enum {
   LS_FILE_RESIDUALS,
   LS_FILE_STRATEGY,
   LS_FILE_RANGES,
+  LS_FILE_SOFTWARE,
   LS_FILE_TRACE,
 } LsFileKind;
 

@@ -26,20 +26,59 @@ static const struct {
   [LS_SPACE_TP_OVERLAP] = { "tp_overlap", "false, true" },
 };
 
+/* All of them. */
+typedef struct {
+  const LsField *field[LS_MAX_SPACE_AXES];
+  guint n;
+} Axes;
+
+static bool
+is_own_axis (const LsField *f)
+{
+  for (int a = 0; a < LS_N_SPACE_AXES; a++)
+    if (strcmp (f->key, axes[a].key) == 0)
+      return true;
+  return false;
+}
+
+static const Axes *
+all_axes (void)
+{
+  static Axes all;
+  static gsize is_made;
+  if (!g_once_init_enter (&is_made))
+    return &all;
+  for (; all.n < LS_N_SPACE_AXES; all.n++)
+    all.field[all.n] = ls_field_find (ls_strategy_fields, axes[all.n].key);
+  for (const LsField *f = ls_strategy_fields; f->key; f++)
+    if (!f->file_only && strcmp (f->key, "dp") != 0 && !is_own_axis (f)) {
+      g_assert (all.n < LS_MAX_SPACE_AXES);
+      all.field[all.n++] = f;
+    }
+  g_once_init_leave (&is_made, 1);
+  return &all;
+}
+
+guint
+ls_space_n_axes (void)
+{
+  return all_axes ()->n;
+}
+
 LsSpaceAxis
 ls_space_axis (const char *knob)
 {
   const LsField *f = ls_field_find (ls_strategy_fields, knob);
-  for (int a = 0; f && a < LS_N_SPACE_AXES; a++)
-    if (strcmp (f->key, axes[a].key) == 0)
+  for (guint a = 0; f && a < ls_space_n_axes (); a++)
+    if (f == all_axes ()->field[a])
       return (LsSpaceAxis) a;
-  return LS_N_SPACE_AXES;
+  return LS_NO_SPACE_AXIS;
 }
 
 const char *
 ls_space_axis_name (LsSpaceAxis axis)
 {
-  return axes[axis].key;
+  return all_axes ()->field[axis]->key;
 }
 
 /* --- the table of keys --------------------------------------------------------------- */
@@ -56,7 +95,7 @@ parse_stage (const char *text, void *target)
 }
 
 static const LsField header[] = {
-  { "schema", LS_FIELD_IGNORED, .required = true, .meaning = "kind and version of the file" },
+  { "schema", LS_FIELD_IGNORED, .required = true, .root_only = true, .meaning = "kind and version of the file" },
 };
 
 #define N_HEADER G_N_ELEMENTS (header)
@@ -64,20 +103,21 @@ static const LsField header[] = {
 const LsField *
 ls_ranges_fields (void)
 {
-  static LsField elements[LS_N_SPACE_AXES][2], fields[N_HEADER + LS_N_SPACE_AXES + 1];
+  static LsField elements[LS_MAX_SPACE_AXES][2], fields[N_HEADER + LS_MAX_SPACE_AXES + 1];
   static LsStrategy blank;
   static gsize is_made;
   if (!g_once_init_enter (&is_made))
     return fields;
   ls_strategy_init (&blank);
   memcpy (fields, header, sizeof header);
-  for (int a = 0; a < LS_N_SPACE_AXES; a++) {
-    const LsField *f = ls_field_find (ls_strategy_fields, axes[a].key);
+  for (guint a = 0; a < ls_space_n_axes (); a++) {
+    const LsField *f = all_axes ()->field[a];
     elements[a][0] = *f;
     elements[a][0].key = "";
-    fields[N_HEADER + (guint) a] = (LsField) {
-      .key = f->key, .kind = LS_FIELD_ARRAY, .offset = offsetof (LsRanges, values) + (gsize) a * sizeof (GArray *),
-      .fields = elements[a], .element_size = sizeof blank, .blank = &blank, .default_text = axes[a].default_text, .meaning = f->meaning,
+    fields[N_HEADER + a] = (LsField) {
+      .key = f->key, .kind = LS_FIELD_ARRAY, .offset = offsetof (LsRanges, values) + a * sizeof (GArray *),
+      .fields = elements[a], .element_size = sizeof blank, .blank = &blank,
+      .default_text = a < LS_N_SPACE_AXES ? axes[a].default_text : "that of the job", .meaning = f->meaning,
     };
   }
   elements[LS_SPACE_ZERO][0].parse = parse_stage;
@@ -104,13 +144,12 @@ check_schedule (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags)
   return false;
 }
 
-/* What the types of values do not say. */
-static bool
-check_lists (const LsJsonDoc *doc, LsDiagList *diags)
+bool
+ls_ranges_check_lists (const LsJsonDoc *doc, const cJSON *object, LsDiagList *diags)
 {
   bool ok = true;
-  for (int a = 0; a < LS_N_SPACE_AXES; a++) {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), axes[a].key);
+  for (guint a = 0; a < ls_space_n_axes (); a++) {
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive (object, ls_space_axis_name ((LsSpaceAxis) a));
     if (cJSON_IsArray (list) && !list->child) {
       ls_json_doc_diag (doc, list, LS_JSON_AT_VALUE, diags, "leave the key out for the range that it has by itself",
                         "expected at least one value; got an empty list");
@@ -127,7 +166,7 @@ ls_ranges_read (const LsJsonDoc *doc, LsRanges *ret_ranges, LsDiagList *diags)
 {
   LsRanges ranges = { 0 };
   bool is_read = ls_fields_read_file (ls_ranges_fields (), "ranges", doc, &ranges, diags);
-  if (check_lists (doc, diags) && is_read) {
+  if (ls_ranges_check_lists (doc, ls_json_doc_root (doc), diags) && is_read) {
     *ret_ranges = ranges;
     return true;
   }

@@ -277,17 +277,37 @@ check_chunks (const LsJsonDoc *doc, const LsStrategy *s, LsDiagList *diags)
   return false;
 }
 
-bool
-ls_strategy_read (const LsJsonDoc *doc, LsStrategy *ret_strategy, LsDiagList *diags)
+static bool
+read_over (const LsJsonDoc *doc, const LsStrategy *base, LsStrategy *ret_strategy, LsDiagList *diags)
 {
   LsStrategy s;
-  ls_strategy_init (&s);
+  ls_strategy_copy (&s, base);
   bool ok = ls_fields_read_file (ls_strategy_fields, "strategy", doc, &s, diags) && check_chunks (doc, &s, diags);
   if (ok)
     *ret_strategy = s;
   else
     ls_strategy_clear (&s);
   return ok;
+}
+
+bool
+ls_strategy_read (const LsJsonDoc *doc, LsStrategy *ret_strategy, LsDiagList *diags)
+{
+  LsStrategy blank;
+  ls_strategy_init (&blank);
+  return read_over (doc, &blank, ret_strategy, diags);
+}
+
+bool
+ls_strategy_load_over (const char *name, const LsStrategy *base, LsStrategy *ret_strategy, GHashTable *said, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_STRATEGIES, name, diags);
+  if (!doc || !read_over (doc, base, ret_strategy, diags))
+    return false;
+  for (const LsField *f = ls_strategy_fields; f->key && said; f++)
+    if (!f->file_only && cJSON_HasObjectItem (ls_json_doc_root (doc), f->key))
+      g_hash_table_add (said, (gpointer) f->key);
+  return true;
 }
 
 bool

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "io/json_out.h"
+#include "io/write_headroom.h"
 #include "io/text_table.h"
 
 #define GIB 1073741824.0
@@ -215,11 +215,10 @@ static void
 add_verdict (GString *out, const LsMemoryTable *t)
 {
   uint64_t needed = ls_memory_fullest (t->memory)->needed_bytes;
-  if (t->fits)
-    g_string_append_printf (out, "\nFits, %.2f GiB free", (double) (t->capacity_bytes - needed) / GIB);
-  else
-    g_string_append_printf (out, "\nDoes not fit: %.2f GiB too much", (double) (needed - t->capacity_bytes) / GIB);
-  g_string_append_printf (out, "; beside it %.2f GiB for the CUDA context\n", (double) t->context_bytes / GIB);
+  g_autofree char *verdict = ls_headroom_verdict (t->headroom, needed, t->capacity_bytes);
+  *verdict = g_ascii_toupper (*verdict);
+  g_string_append_printf (out, "\n%s; beside it %.2f GiB for the CUDA context\n", verdict, (double) t->context_bytes / GIB);
+  ls_headroom_print (t->headroom, 0, out);
 }
 
 char *
@@ -327,6 +326,7 @@ ls_memory_to_json (const LsMemoryTable *t)
   ls_json_out_uint (&w, "capacity_bytes", t->capacity_bytes);
   ls_json_out_uint (&w, "context_bytes", t->context_bytes);
   ls_json_out_bool (&w, "fits", t->fits);
+  ls_json_headroom (&w, t->headroom, ls_memory_fullest (t->memory)->needed_bytes, t->capacity_bytes);
   ls_json_out_double (&w, "step_time_s", t->step_time_s);
   json_advice (&w, t->advice);
   ls_json_out_end_object (&w);

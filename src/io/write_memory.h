@@ -3,6 +3,7 @@
 #ifndef LS_IO_WRITE_MEMORY_H
 #define LS_IO_WRITE_MEMORY_H
 
+#include "analysis/headroom.h"
 #include "analysis/memory_formulas.h"
 #include "exec/memory.h"
 
@@ -41,6 +42,7 @@ typedef struct {
   double step_time_s;
   uint64_t capacity_bytes, context_bytes;
   bool fits;
+  const LsHeadroom *headroom; /* borrowed */
   const LsMemoryAdvice *advice; /* borrowed; NULL: not asked for */
 } LsMemoryTable;
 

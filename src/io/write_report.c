@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "io/json_out.h"
+#include "io/write_headroom.h"
 
 static void
 add_text (LsJsonOut *w, const char *key, const char *text)
@@ -48,6 +48,7 @@ add_memory (LsJsonOut *w, const LsReport *r)
   ls_json_out_uint (w, "capacity_bytes", r->capacity_bytes);
   ls_json_out_uint (w, "context_bytes", r->context_bytes);
   ls_json_out_bool (w, "fits", r->fits);
+  ls_json_headroom (w, &r->headroom, r->needed_bytes, r->capacity_bytes);
   add_bytes_by_category (w, "by_category", r->by_category);
   add_bytes_by_category (w, "at_peak", r->at_peak);
   ls_json_out_end_object (w);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "io/text_table.h"
+#include "io/write_headroom.h"
 
 #define BAR_WIDTH 36
 #define MAX_LINK_ROWS 5
@@ -244,10 +245,10 @@ add_memory_row (Page *p, const char *label, uint64_t bytes, uint64_t capacity)
 static void
 add_verdict (Page *p, const LsReport *r)
 {
-  uint64_t slack = r->fits ? r->capacity_bytes - r->needed_bytes : r->needed_bytes - r->capacity_bytes;
+  bool is_left = ls_headroom_is_left (&r->headroom, r->needed_bytes, r->capacity_bytes);
+  g_autofree char *verdict = ls_headroom_verdict (&r->headroom, r->needed_bytes, r->capacity_bytes);
   g_string_append (p->out, "  ");
-  paint (p, r->fits ? GREEN : RED, r->fits ? "fits, %.2f GiB free" : "does not fit: %.2f GiB too much",
-         (double) slack / GIB);
+  paint (p, !r->fits ? RED : is_left ? GREEN : YELLOW, "%s", verdict);
 }
 
 static void
@@ -269,6 +270,7 @@ add_memory (Page *p, const LsReport *r)
   add_memory_row (p, "peak", r->needed_bytes, r->capacity_bytes);
   add_verdict (p, r);
   end_line (p);
+  ls_headroom_print (&r->headroom, 2, p->out);
 }
 
 /* Whether b is a the other way: "leaf0>node1/nic2" and "node1/nic2>leaf0", and within a node

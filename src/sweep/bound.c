@@ -10,6 +10,7 @@
 /* What a part depends on. No gaps: hashed and compared as bytes. */
 typedef struct {
   const LsCluster *cluster;
+  uint64_t variant;
   uint32_t tp, pp, cp, ep, etp, micro_batch, seq;
   uint32_t sharded, grad_sync, p2p; /* XLA's FSDP: ranks of a group */
   uint32_t sp, tp_overlap, is_fresh, is_split, has_head_weight, recompute, recompute_parts;
@@ -21,6 +22,10 @@ typedef struct {
   LsTime message; /* to a neighbour */
 } Entry;
 
+typedef struct {
+  uint64_t n_params, variant;
+} OptimizerKey;
+
 struct LsBounds {
   const LsModel *model;
   const LsHardware *hardware;
@@ -28,7 +33,8 @@ struct LsBounds {
   int attention_kernel;
   uint32_t n_gpus;
   GHashTable *entries;     /* Key -> Entry                        */
-  GHashTable *optimizer;   /* parameters and dtypes -> LsTime *   */
+  GHashTable *optimizer;   /* OptimizerKey -> LsTime *            */
+  uint64_t variant;        /* of the strategy at hand             */
   BoundMemo *comm;
   uint32_t *n_moe;         /* [n_layers + 1] with experts among the first so many */
   uint32_t *layers, *first; /* scratch: layers of each chunk, and before it */
@@ -51,6 +57,19 @@ key_equal (gconstpointer a, gconstpointer b)
   return memcmp (a, b, sizeof (Key)) == 0;
 }
 
+static guint
+optimizer_hash (gconstpointer key)
+{
+  const OptimizerKey *k = key;
+  return (guint) ((k->n_params ^ k->n_params >> 32) * 31 + k->variant);
+}
+
+static gboolean
+optimizer_equal (gconstpointer a, gconstpointer b)
+{
+  return memcmp (a, b, sizeof (OptimizerKey)) == 0;
+}
+
 LsBounds *
 ls_bounds_new (const LsModel *m, const LsHardware *hardware)
 {
@@ -59,7 +78,7 @@ ls_bounds_new (const LsModel *m, const LsHardware *hardware)
   b->hardware = hardware;
   b->chosen = *hardware;
   b->entries = g_hash_table_new_full (key_hash, key_equal, NULL, g_free);
-  b->optimizer = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
+  b->optimizer = g_hash_table_new_full (optimizer_hash, optimizer_equal, g_free, g_free);
   b->comm = bound_memo_new (&hardware->nccl);
   b->n_moe = g_new0 (uint32_t, m->n_layers + 1);
   for (uint32_t i = 0; i < m->n_layers; i++)
@@ -100,6 +119,7 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
   Key key;
   memset (&key, 0, sizeof key);
   key.cluster = cluster;
+  key.variant = b->variant;
   key.tp = s->tp, key.pp = s->pp, key.cp = s->cp, key.ep = s->ep, key.etp = s->etp, key.micro_batch = s->micro_batch, key.seq = s->seq;
   key.sp = s->sp, key.tp_overlap = s->tp_overlap, key.is_split = sched->is_split;
   key.p2p = (uint32_t) s->p2p;
@@ -178,7 +198,7 @@ optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint
   bool is_usual = s->dp_kind == LS_DP_NONE || s->dp_kind == LS_DP_MEGATRON || s->dp_kind == LS_DP_DDP;
   if (!is_usual || n_params == 0 || s->offload != LS_OFFLOAD_NONE)
     return 0;
-  gint64 key = (gint64) n_params;
+  const OptimizerKey key = { n_params, b->variant };
   LsTime *known = g_hash_table_lookup (b->optimizer, &key);
   if (known)
     return *known;
@@ -218,7 +238,7 @@ static_bytes (const LsBounds *b, const LsStrategy *s, const BoundPart *p)
   if (s->zero_group > 0 || s->offload != LS_OFFLOAD_NONE)
     return 0;
   bool is_gathered = s->dp_kind == LS_DP_FSDP2 && (z == 2 || s->reshard_after_forward == 0); /* until the backward */
-  return share (p, z >= 3 && !is_gathered ? cut : whole) * 2 + (keeps_grads ? p->n_params * grad_size : 0)
+  return share (p, z >= 3 && !is_gathered ? cut : whole) * (s->fp8_params ? 1 : 2) + (keeps_grads ? p->n_params * grad_size : 0)
          + share (p, z >= 1 ? cut : whole) * (s->dtype == LS_DTYPE_FP32 ? 8 : 12);
 }
 
@@ -320,9 +340,10 @@ choose_hardware (LsBounds *b, const LsStrategy *s)
 }
 
 LsLowerBound
-ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster)
+ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant)
 {
   const LsSched *sched = ls_sched_find (s->schedule);
+  b->variant = variant;
   choose_hardware (b, s);
   find_chunks (b, s);
   const Entry *e = entry_of (b, s, cluster, sched);

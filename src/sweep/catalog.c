@@ -18,6 +18,7 @@ static const struct {
   { "clusters", LS_DATA_CLUSTERS },
   { "gpus", LS_DATA_GPUS },
   { "strategies", LS_DATA_STRATEGIES },
+  { "software", LS_DATA_SOFTWARE },
   { "traces", LS_DATA_TRACES },
 };
 
@@ -73,7 +74,7 @@ ls_catalog_list (const char *kind, GError **error)
   }
   if (out->len == 0) {
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-                 "expected models, clusters, gpus, strategies, traces or schedules; got \"%s\"", kind);
+                 "expected models, clusters, gpus, strategies, software, traces or schedules; got \"%s\"", kind);
     return NULL;
   }
   return g_string_free (g_steal_pointer (&out), FALSE);
@@ -85,8 +86,7 @@ check_strategy (const char *path, const char *model, const char *cluster, GError
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsJobSpec spec;
   ls_job_spec_init (&spec);
-  ls_strategy_clear (&spec.strategy);
-  gboolean ok = ls_strategy_load (path, &spec.strategy, diags) || ls_diag_list_to_error (diags, error);
+  gboolean ok = ls_job_spec_load_strategy (&spec, path, diags) || ls_diag_list_to_error (diags, error);
   if (ok) {
     spec.model = g_strdup (model);
     spec.cluster = g_strdup (cluster);

@@ -257,6 +257,22 @@ load (const LsJobSpec *spec, LsModel *ret_model, LsHardware **ret_hardware, GPtr
   return FALSE;
 }
 
+/* With what is left to the program that it is for, which may refuse it. */
+static LsJobResult *
+prepare_for (const LsJobSpec *spec, const LsModel *model, const LsHardware *hardware, GError **error)
+{
+  LsStrategy s;
+  ls_strategy_copy (&s, &spec->strategy);
+  if (spec->software)
+    ls_software_settle (spec->software, &s);
+  LsJobResult *r = prepare (model, hardware, spec->n_nodes, &s, spec->order, error);
+  ls_strategy_clear (&s);
+  if (!r || ls_software_check (spec->software, model, &r->strategy, error))
+    return r;
+  ls_job_result_free (r);
+  return NULL;
+}
+
 /* Everything up to the plan. */
 static LsJobResult *
 prepare_spec (const LsJobSpec *spec, GError **error)
@@ -266,7 +282,7 @@ prepare_spec (const LsJobSpec *spec, GError **error)
   g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
   if (!load (spec, &model, &hardware, notes, error))
     return NULL;
-  LsJobResult *r = prepare (&model, hardware, spec->n_nodes, &spec->strategy, spec->order, error);
+  LsJobResult *r = prepare_for (spec, &model, hardware, error);
   ls_model_clear (&model);
   if (!r)
     return NULL;
@@ -345,6 +361,16 @@ prepare_any (const LsJobSpec *spec, GError **error)
   return spec->trace ? prepare_trace (spec, error) : prepare_spec (spec, error);
 }
 
+static void
+add_headroom (const LsJobSpec *spec, LsJobResult *r)
+{
+  LsReport *report = &r->report;
+  g_autoptr (GArray) all = spec->software ? NULL : ls_softwares_load ();
+  ls_headroom_of (&spec->headroom, spec->software, all, r->strategy.dp_kind, &r->cluster->spec, &spec->options.memory, &report->headroom);
+  if (report->headroom.is_asked)
+    report->fits = ls_headroom_is_left (&report->headroom, report->needed_bytes, report->capacity_bytes);
+}
+
 static LsJobResult *
 run_one (const LsJobSpec *spec, GError **error)
 {
@@ -352,7 +378,10 @@ run_one (const LsJobSpec *spec, GError **error)
   if (!ls_job_spec_options (spec, &options, error))
     return NULL;
   LsJobResult *r = prepare_any (spec, error);
-  return ls_job_simulate_prepared (r, r ? r->hardware : NULL, &options, error);
+  r = ls_job_simulate_prepared (r, r ? r->hardware : NULL, &options, error);
+  if (r)
+    add_headroom (spec, r);
+  return r;
 }
 
 /* The same job again; one that cannot be simulated, say for lack of memory, says why. */
@@ -413,7 +442,7 @@ ls_job_spec_check (const LsJobSpec *spec, GError **error)
   g_autoptr (LsHardware) hardware = NULL;
   if (!load (spec, &model, &hardware, NULL, error))
     return FALSE;
-  g_autoptr (LsJobResult) r = prepare (&model, hardware, spec->n_nodes, &spec->strategy, spec->order, error);
+  g_autoptr (LsJobResult) r = prepare_for (spec, &model, hardware, error);
   ls_model_clear (&model);
   return r != NULL;
 }

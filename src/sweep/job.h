@@ -18,6 +18,7 @@
 #include "exec/run.h"
 #include "parallel/strategy.h"
 #include "sweep/hardware.h"
+#include "sweep/headroom.h"
 
 /* LS_JOB_NETWORK_ALL: flow, and report.networks says what the others make of it. */
 typedef enum { LS_JOB_NETWORK_FLOW, LS_JOB_NETWORK_ALPHABETA, LS_JOB_NETWORK_STEP, LS_JOB_NETWORK_ALL } LsJobNetwork;
@@ -31,6 +32,11 @@ typedef struct {
   uint32_t slice[LS_TORUS_AXES]; /* of a torus, 0 beyond its axes; all 0: as its file says */
   LsStrategy strategy;
   char *strategy_knob; /* NULL: none was set that a trace would contradict */
+  LsSoftwareSpec *software; /* --for: its defaults are in strategy; NULL: for none. Shared, counted */
+  char *software_name; /* as it was named */
+  LsHeadroomAsk headroom;
+  GHashTable *said;    /* keys of a strategy that a file or a flag has set: static strings; NULL: none */
+  GPtrArray *options_said; /* char *: other options but model and cluster that were set, as "--steps 5"; NULL: none */
   LsRunOptions options; /* its `network` and `stragglers` follow from those below */
   LsSlow slow;
   int network;          /* LsJobNetwork  */
@@ -45,8 +51,15 @@ void ls_job_spec_clear (LsJobSpec *spec);
 void ls_job_spec_copy (const LsJobSpec *spec, LsJobSpec *ret_copy); /* deep; what ret_copy held is overwritten */
 
 /* Sets one knob from text; key is a long flag without dashes (see
- * lockstep/lockstep.h). Diagnostics are LS_ERROR_USAGE; spec is then unchanged. */
+ * lockstep/lockstep.h). Diagnostics are LS_ERROR_USAGE; spec is then unchanged. "for" is set before all
+ * knobs of a strategy: it takes its defaults from a program (also LS_ERROR_INPUT). */
 gboolean ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags);
+
+/* A strategy file over the defaults. Diagnostics are LS_ERROR_INPUT. */
+gboolean ls_job_spec_load_strategy (LsJobSpec *spec, const char *name_or_path, LsDiagList *diags);
+
+/* Refuses what the program cannot express, as --emit would: LS_ERROR_UNSUPPORTED. NULL: of none. strategy: resolved. */
+gboolean ls_software_check (const LsSoftwareSpec *software, const LsModel *model, const LsStrategy *strategy, GError **error);
 
 /* The options to run with. LS_ERROR_UNSUPPORTED for modes that do not exist yet. */
 gboolean ls_job_spec_options (const LsJobSpec *spec, LsRunOptions *ret_options, GError **error);

@@ -5,7 +5,9 @@
 #include "io/read_cases.h"
 #include "io/read_collectives.h"
 #include "io/read_strategy.h"
+#include "io/emit.h"
 #include "sweep/job.h"
+#include "sweep/knobs.h"
 
 #define MAX_STEPS 1000
 
@@ -133,6 +135,12 @@ parse_debug (const char *text, void *target)
   return true;
 }
 
+static bool
+parse_headroom (const char *text, void *target)
+{
+  return ls_headroom_parse (text, &((LsJobSpec *) target)->headroom);
+}
+
 #define HOST_COST(name, cost_) \
   { name, LS_FIELD_TIME, offsetof (LsJobSpec, options.host.cost) + (cost_) * sizeof (LsTime), .max = (double) LS_S }
 
@@ -158,6 +166,7 @@ static const LsField job_fields[] = {
   { "network", LS_FIELD_ENUM, offsetof (LsJobSpec, network), .names = network_names },
   { "memory_clock", LS_FIELD_ENUM, offsetof (LsJobSpec, options.memory.clock), .names = clock_names },
   { "memory_allocator", LS_FIELD_ENUM, offsetof (LsJobSpec, options.memory.allocator), .names = allocator_names },
+  { "headroom", LS_FIELD_CUSTOM, .parse = parse_headroom, .expected = LS_HEADROOM_EXPECTED },
   { "published", LS_FIELD_CUSTOM, .parse = parse_published,
     .expected = "seconds from 1e-9 to 1e9, or these and a source such as 13.75:paper" },
   { "debug", LS_FIELD_CUSTOM, .parse = parse_debug,
@@ -174,6 +183,26 @@ ls_job_spec_init (LsJobSpec *spec)
   spec->options.fold = spec->options.coarsen = LS_SHORTCUT_AUTO;
 }
 
+static GHashTable *
+said_of (LsJobSpec *spec)
+{
+  if (!spec->said)
+    spec->said = g_hash_table_new (g_str_hash, g_str_equal);
+  return spec->said;
+}
+
+static gpointer
+copy_text (gconstpointer text, gpointer data)
+{
+  return g_strdup (text);
+}
+
+static void
+software_clear (gpointer software)
+{
+  ls_software_clear (software);
+}
+
 void
 ls_job_spec_clear (LsJobSpec *spec)
 {
@@ -186,6 +215,11 @@ ls_job_spec_clear (LsJobSpec *spec)
   g_free (spec->published_source);
   ls_slow_clear (&spec->slow);
   ls_strategy_clear (&spec->strategy);
+  if (spec->software)
+    g_atomic_rc_box_release_full (spec->software, software_clear);
+  g_free (spec->software_name);
+  g_clear_pointer (&spec->said, g_hash_table_unref);
+  g_clear_pointer (&spec->options_said, g_ptr_array_unref);
   ls_job_spec_init (spec);
 }
 
@@ -194,19 +228,112 @@ ls_job_spec_copy (const LsJobSpec *spec, LsJobSpec *ret_copy)
 {
   *ret_copy = *spec;
   char **texts[] = { &ret_copy->model, &ret_copy->cluster, &ret_copy->trace, &ret_copy->order, &ret_copy->residuals,
-                     &ret_copy->strategy_knob, &ret_copy->published_source };
+                     &ret_copy->strategy_knob, &ret_copy->published_source, &ret_copy->software_name };
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
     *texts[i] = g_strdup (*texts[i]);
   ret_copy->slow.ranks = spec->slow.ranks ? g_array_copy (spec->slow.ranks) : NULL;
   ls_strategy_copy (&ret_copy->strategy, &spec->strategy);
+  ret_copy->software = spec->software ? g_atomic_rc_box_acquire (spec->software) : NULL;
+  ret_copy->said = NULL;
+  GHashTableIter keys;
+  gpointer key;
+  if (spec->said)
+    for (g_hash_table_iter_init (&keys, spec->said); g_hash_table_iter_next (&keys, &key, NULL);)
+      g_hash_table_add (said_of (ret_copy), key);
+  ret_copy->options_said = spec->options_said ? g_ptr_array_copy (spec->options_said, copy_text, NULL) : NULL;
+}
+
+/* --- the program that it is for ----------------------------------------------------------------- */
+
+/* Those that a job can be for. */
+static char *
+known_programs (void)
+{
+  g_autoptr (GArray) all = ls_softwares_load ();
+  GString *out = g_string_new (NULL);
+  for (guint i = 0; i < all->len; i++) {
+    const LsSoftwareSpec *s = &g_array_index (all, LsSoftwareSpec, i);
+    if (s->emit)
+      g_string_append_printf (out, "%s%s", out->len > 0 ? ", " : "", s->name);
+  }
+  return g_string_free (out, FALSE);
+}
+
+static gboolean
+set_software (LsJobSpec *spec, const char *name, LsDiagList *diags)
+{
+  if (spec->said && g_hash_table_size (spec->said) > 0) {
+    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "--for: expected before all knobs of a strategy, as it sets their defaults");
+    return FALSE;
+  }
+  LsSoftwareSpec software;
+  if (!ls_software_load (name, &software, diags))
+    return FALSE;
+  if (!software.emit) {
+    g_autofree char *known = known_programs ();
+    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "--for: expected a program that a job can be written for, which are %s; got \"%s\"",
+                 known, name);
+    ls_software_clear (&software);
+    return FALSE;
+  }
+  if (spec->software)
+    g_atomic_rc_box_release_full (spec->software, software_clear);
+  g_free (spec->software_name);
+  spec->software = g_atomic_rc_box_dup (sizeof software, &software);
+  spec->software_name = g_strdup (name);
+  ls_strategy_clear (&spec->strategy);
+  ls_strategy_copy (&spec->strategy, &software.defaults);
+  if (!spec->strategy_knob)
+    spec->strategy_knob = g_strdup ("for");
+  return TRUE;
+}
+
+gboolean
+ls_software_check (const LsSoftwareSpec *software, const LsModel *model, const LsStrategy *strategy, GError **error)
+{
+  const LsEmitJob job = { .model = model, .strategy = strategy, .title = "" };
+  return !software || ls_emit_check (&job, software->emit, error);
+}
+
+/* --- what is set -------------------------------------------------------------------------------- */
+
+gboolean
+ls_job_spec_load_strategy (LsJobSpec *spec, const char *name_or_path, LsDiagList *diags)
+{
+  LsStrategy strategy;
+  if (!ls_strategy_load_over (name_or_path, &spec->strategy, &strategy, said_of (spec), diags))
+    return FALSE;
+  ls_strategy_clear (&spec->strategy);
+  spec->strategy = strategy;
+  if (!spec->strategy_knob)
+    spec->strategy_knob = g_strdup ("strategy");
+  return TRUE;
+}
+
+/* The last of several counts. */
+static void
+remember_option (LsJobSpec *spec, const char *key, const char *value)
+{
+  g_autofree char *flag = g_strdelimit (g_strdup_printf ("--%s ", key), "_", '-');
+  g_autofree char *quoted = ls_shell_quote (value);
+  if (!spec->options_said)
+    spec->options_said = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = spec->options_said->len; i-- > 0;)
+    if (g_str_has_prefix (spec->options_said->pdata[i], flag))
+      g_ptr_array_remove_index (spec->options_said, i);
+  g_ptr_array_add (spec->options_said, g_strconcat (flag, quoted, NULL));
 }
 
 gboolean
 ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags)
 {
   const LsField *field = ls_field_find (job_fields, key);
+  if (strcmp (key, "for") == 0)
+    return set_software (spec, value, diags);
   if (field) {
     bool ok = ls_field_set_text (job_fields, spec, key, value, diags);
+    if (ok && strcmp (field->key, "model") != 0 && strcmp (field->key, "cluster") != 0 && strcmp (field->key, "debug") != 0)
+      remember_option (spec, key, value);
     if (ok && strcmp (field->key, "host_launch") == 0)
       spec->options.host.launch_is_given = true;
     return ok;
@@ -214,6 +341,7 @@ ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList
   if (ls_field_find (ls_strategy_fields, key)) {
     if (!ls_field_set_text (ls_strategy_fields, &spec->strategy, key, value, diags))
       return FALSE;
+    g_hash_table_add (said_of (spec), (gpointer) ls_field_find (ls_strategy_fields, key)->key);
     if (!spec->strategy_knob && strcmp (key, "dp") != 0)
       spec->strategy_knob = g_strdup (key);
     return TRUE;

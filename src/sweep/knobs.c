@@ -1,7 +1,18 @@
 #include "sweep/knobs.h"
 
+#include <string.h>
+
 #include "io/field_write.h"
 #include "io/read_strategy.h"
+
+char *
+ls_shell_quote (const char *word)
+{
+  bool is_plain = *word != '\0';
+  for (const char *c = word; *c; c++)
+    is_plain &= g_ascii_isalnum (*c) || strchr ("_-./:=,+@%", *c) != NULL;
+  return is_plain ? g_strdup (word) : g_shell_quote (word);
+}
 
 static const char *
 attention_name (int attention)

@@ -12,4 +12,7 @@ char *ls_knobs_format (const LsStrategy *s);
  * allocated. */
 char *ls_knobs_summary (const LsStrategy *s);
 
+/* A word for a shell: as it is, or in quotes where it needs them. Newly allocated. */
+char *ls_shell_quote (const char *word);
+
 #endif

@@ -37,7 +37,7 @@ ls_memory_table_init (LsMemoryTable *t, const LsJobResult *r, const char *title,
   *t = (LsMemoryTable) {
     .title = title, .subtitle = subtitle, .memory = r->memory, .rows = g_array_new (FALSE, FALSE, sizeof (LsMemoryRow)),
     .step_time_s = r->report.step_time_s, .capacity_bytes = r->report.capacity_bytes,
-    .context_bytes = r->report.context_bytes, .fits = r->report.fits, .advice = advice,
+    .context_bytes = r->report.context_bytes, .fits = r->report.fits, .headroom = &r->report.headroom, .advice = advice,
   };
   for (uint32_t i = 0; i < r->memory->n_classes; i++)
     if (r->memory->classes[i].count > 0) {

@@ -144,6 +144,8 @@ static const Candidate candidates[] = {
 
 typedef struct {
   const LsJobResult *r;
+  const LsSoftwareSpec *software; /* that it is for; or NULL */
+  uint64_t limit; /* what it may need */
   LsRunOptions options;
   LsMemoryAdvice *advice;
 } Search;
@@ -173,14 +175,14 @@ static LsJobResult *
 prepare_if_it_may_fit (const Search *x, const LsStrategy *s)
 {
   g_autoptr (LsJobResult) r = ls_job_prepare (&x->r->model, x->r->hardware, x->r->cluster->spec.n_nodes, s, NULL);
-  if (!r)
+  if (!r || !ls_software_check (x->software, &r->model, &r->strategy, NULL))
     return NULL;
   LsMemoryInput in = ls_job_result_memory_input (r, x->r->hardware, &x->options.memory);
   in.options.allocator = LS_MEMORY_EXACT;
   if (in.options.clock == LS_MEMORY_DEVICE) /* may hold less than the order says */
     return g_steal_pointer (&r);
   g_autoptr (LsMemory) estimate = ls_memory_new (&in);
-  return ls_memory_fullest (estimate)->needed_bytes <= x->r->report.capacity_bytes ? g_steal_pointer (&r) : NULL;
+  return ls_memory_fullest (estimate)->needed_bytes <= x->limit ? g_steal_pointer (&r) : NULL;
 }
 
 /* Takes `prepared`; text is stolen if it is good. */
@@ -189,7 +191,7 @@ try_change (Search *x, LsJobResult *prepared, char **text)
 {
   g_autoptr (LsJobResult) r = ls_job_simulate_prepared (prepared, x->r->hardware, &x->options, NULL);
   x->advice->n_simulated++;
-  if (!r || needed_bytes (r) > x->r->report.capacity_bytes)
+  if (!r || needed_bytes (r) > x->limit)
     return;
   LsMemoryChange c = { g_steal_pointer (text), ls_job_result_step_time_s (r), needed_bytes (r) };
   g_array_append_val (x->advice->changes, c);
@@ -255,14 +257,16 @@ ls_memory_advise (const LsJobSpec *spec, const LsJobResult *r, GError **error)
                  spec->order ? "the order of a file" : "a trace");
     return NULL;
   }
-  Search x = { .r = r, .advice = g_new0 (LsMemoryAdvice, 1) };
+  const LsHeadroom *h = &r->report.headroom;
+  uint64_t capacity = r->report.capacity_bytes;
+  Search x = { .r = r, .software = spec->software, .limit = capacity - (h->is_asked ? MIN (h->bytes, capacity) : 0), .advice = g_new0 (LsMemoryAdvice, 1) };
   g_autoptr (LsMemoryAdvice) advice = x.advice;
   advice->changes = g_array_new (FALSE, FALSE, sizeof (LsMemoryChange));
   if (!ls_job_spec_options (spec, &x.options, error))
     return NULL;
   x.options.n_steps = 1;
   advice->step_time_s = r->report.first_step_s;
-  advice->short_bytes = needed_bytes (r) - MIN (needed_bytes (r), r->report.capacity_bytes);
+  advice->short_bytes = needed_bytes (r) - MIN (needed_bytes (r), x.limit);
   try_singles (&x, false);
   advice->is_simple = advice->changes->len > 0;
   if (!advice->is_simple) {

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-#include "io/field.h"
+#include "io/field_value.h"
+#include "io/field_write.h"
 #include "io/read_strategy.h"
 #include "parallel/sched.h"
 
@@ -11,20 +12,21 @@
 void
 ls_space_init (LsSpace *space)
 {
-  *space = (LsSpace) { .schedules = g_ptr_array_new_with_free_func (g_free) };
-  for (int a = 0; a < LS_N_SPACE_AXES; a++)
+  for (guint a = 0; a < LS_MAX_SPACE_AXES; a++) {
     space->values[a] = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+    space->texts[a] = g_ptr_array_new_with_free_func (g_free);
+  }
 }
 
 void
 ls_space_clear (LsSpace *space)
 {
-  if (!space || !space->schedules)
+  if (!space)
     return;
-  for (int a = 0; a < LS_N_SPACE_AXES; a++)
-    g_array_unref (space->values[a]);
-  g_ptr_array_unref (space->schedules);
-  *space = (LsSpace) { 0 };
+  for (guint a = 0; a < LS_MAX_SPACE_AXES; a++) {
+    g_clear_pointer (&space->values[a], g_array_unref);
+    g_clear_pointer (&space->texts[a], g_ptr_array_unref);
+  }
 }
 
 /* --- ranges ---------------------------------------------------------------------------- */
@@ -40,13 +42,54 @@ add_value (LsSpace *space, LsSpaceAxis axis, uint32_t value)
 }
 
 static void
-add_schedule (LsSpace *space, const char *name)
+add_text (LsSpace *space, LsSpaceAxis axis, const char *text)
 {
-  for (guint i = 0; i < space->schedules->len; i++)
-    if (strcmp (g_ptr_array_index (space->schedules, i), name) == 0)
+  GPtrArray *texts = space->texts[axis];
+  for (guint i = 0; i < texts->len; i++)
+    if (strcmp (g_ptr_array_index (texts, i), text) == 0)
       return;
-  add_value (space, LS_SPACE_SCHEDULE, space->schedules->len);
-  g_ptr_array_add (space->schedules, g_strdup (name));
+  add_value (space, axis, texts->len);
+  g_ptr_array_add (texts, g_strdup (text));
+}
+
+void
+ls_space_unset (LsSpace *space, LsSpaceAxis axis)
+{
+  g_array_set_size (space->values[axis], 0);
+  g_ptr_array_set_size (space->texts[axis], 0);
+}
+
+/* Its values are texts. */
+static bool
+is_of_texts (LsSpaceAxis axis)
+{
+  return axis == LS_SPACE_SCHEDULE || axis >= LS_N_SPACE_AXES;
+}
+
+static const LsField *
+field_of (LsSpaceAxis axis)
+{
+  return ls_field_find (ls_strategy_fields, ls_space_axis_name (axis));
+}
+
+/* Commas are part of a value. */
+static bool
+has_commas (LsSpaceAxis axis)
+{
+  const char *const keys[] = { "recompute_parts", "layers_per_chunk", "recompute_stages", "expert_load", NULL };
+  return g_strv_contains (keys, ls_space_axis_name (axis));
+}
+
+static const char *
+separator_of (LsSpaceAxis axis)
+{
+  return has_commas (axis) ? "/" : ",";
+}
+
+bool
+ls_space_is_list (LsSpaceAxis axis, const char *text)
+{
+  return strchr (text, *separator_of (axis)) != NULL;
 }
 
 /* What a strategy holds on an axis. */
@@ -83,17 +126,27 @@ value_of (const LsStrategy *s, LsSpaceAxis axis)
   }
 }
 
+/* What a strategy holds on it, in the words of its flag. */
+static void
+add_of (LsSpace *space, LsSpaceAxis axis, const LsStrategy *s)
+{
+  g_autofree char *text = is_of_texts (axis) ? ls_field_text (field_of (axis), s, NULL) : NULL;
+  g_assert (text || !is_of_texts (axis)); /* what a flag or a file sets, has words */
+  if (text)
+    add_text (space, axis, text);
+  else
+    add_value (space, axis, value_of (s, axis));
+}
+
 /* Every value is read as the flag of that name would be. */
 gboolean
 ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDiagList *diags)
 {
-  g_auto (GStrv) items = g_strsplit (text, ",", -1);
+  g_auto (GStrv) items = g_strsplit (text, separator_of (axis), -1);
   LsStrategy s;
   ls_strategy_init (&s);
   bool ok = true;
-  g_array_set_size (space->values[axis], 0);
-  if (axis == LS_SPACE_SCHEDULE)
-    g_ptr_array_set_size (space->schedules, 0);
+  ls_space_unset (space, axis);
   for (guint i = 0; i < MAX (1, g_strv_length (items)); i++) {
     const char *item = items[i] ? items[i] : "";
     if (!ls_field_set_text (ls_strategy_fields, &s, ls_space_axis_name (axis), item, diags)) {
@@ -107,32 +160,35 @@ ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDiagList *di
                    "--%s: expected %s; got \"%s\"", ls_space_axis_name (axis),
                    is_group ? "stages from 0 to 3, separated by commas" : "names of schedules, separated by commas", item);
       ok = false;
-    } else if (axis == LS_SPACE_SCHEDULE)
-      add_schedule (space, item);
-    else
-      add_value (space, axis, value_of (&s, axis));
+    } else
+      add_of (space, axis, &s);
   }
   ls_strategy_clear (&s);
   return ok;
 }
 
+static void
+set_range (LsSpace *space, LsSpaceAxis axis, const GArray *values)
+{
+  ls_space_unset (space, axis);
+  for (guint i = 0; i < values->len; i++)
+    add_of (space, axis, &g_array_index (values, LsStrategy, i));
+}
+
 void
 ls_space_set_ranges (LsSpace *space, const LsRanges *ranges)
 {
-  for (int a = 0; a < LS_N_SPACE_AXES; a++) {
-    const GArray *values = ranges->values[a];
-    if (values)
-      g_array_set_size (space->values[a], 0);
-    if (values && a == LS_SPACE_SCHEDULE)
-      g_ptr_array_set_size (space->schedules, 0);
-    for (guint i = 0; values && i < values->len; i++) {
-      const LsStrategy *s = &g_array_index (values, LsStrategy, i);
-      if (a == LS_SPACE_SCHEDULE)
-        add_schedule (space, s->schedule);
-      else
-        add_value (space, (LsSpaceAxis) a, value_of (s, (LsSpaceAxis) a));
-    }
-  }
+  for (guint a = 0; a < ls_space_n_axes (); a++)
+    if (ranges->values[a])
+      set_range (space, (LsSpaceAxis) a, ranges->values[a]);
+}
+
+void
+ls_space_add_ranges (LsSpace *space, const LsRanges *ranges, bool (*said) (LsSpaceAxis axis, const void *data), const void *data)
+{
+  for (guint a = 0; a < ls_space_n_axes (); a++)
+    if (ranges->values[a] && space->values[a]->len == 0 && !said ((LsSpaceAxis) a, data))
+      set_range (space, (LsSpaceAxis) a, ranges->values[a]);
 }
 
 static void
@@ -229,7 +285,7 @@ fill_axis (LsSpace *space, LsSpaceAxis axis, const LsModel *m, uint32_t gpus_per
     fill_list (space, axis, recompute, G_N_ELEMENTS (recompute));
   else if (axis == LS_SPACE_SCHEDULE)
     for (guint i = 0; i < G_N_ELEMENTS (schedules); i++)
-      add_schedule (space, schedules[i]);
+      add_text (space, axis, schedules[i]);
   else
     fill_degrees (space, axis, m, gpus_per_node);
 }
@@ -247,10 +303,10 @@ ls_space_fill (LsSpace *space, const LsModel *m, const LsStrategy *base, uint32_
     return FALSE;
   }
   space->size = 1;
-  for (int a = 0; a < LS_N_SPACE_AXES; a++) {
-    if (space->values[a]->len == 0)
+  for (guint a = 0; a < ls_space_n_axes (); a++) {
+    if (a < LS_N_SPACE_AXES && space->values[a]->len == 0)
       fill_axis (space, (LsSpaceAxis) a, m, gpus_per_node, is_torus);
-    space->size *= space->values[a]->len; /* each is at most 2^20 values, checked after each */
+    space->size *= ls_space_n (space, (LsSpaceAxis) a); /* each is at most 2^20 values, checked after each */
     if (space->size > MAX_SIZE) {
       g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "more than 2^40 configurations; narrow the ranges");
       return FALSE;
@@ -262,9 +318,9 @@ ls_space_fill (LsSpace *space, const LsModel *m, const LsStrategy *base, uint32_
 char *
 ls_space_value_text (const LsSpace *space, LsSpaceAxis axis, uint32_t at)
 {
+  if (is_of_texts (axis))
+    return g_strdup (space->values[axis]->len > 0 ? g_ptr_array_index (space->texts[axis], at) : "as the job");
   uint32_t value = g_array_index (space->values[axis], uint32_t, at);
-  if (axis == LS_SPACE_SCHEDULE)
-    return g_strdup (g_ptr_array_index (space->schedules, value));
   if (axis == LS_SPACE_DP_KIND)
     return g_strdup (ls_dp_kind_name ((int) value));
   return axis == LS_SPACE_RECOMPUTE ? g_strdup (ls_recompute_name ((int) value)) : g_strdup_printf ("%u", value);
@@ -275,17 +331,18 @@ ls_space_value_text (const LsSpace *space, LsSpaceAxis axis, uint32_t at)
 void
 ls_space_point (const LsSpace *space, uint64_t index, LsPoint *ret_point)
 {
-  for (int a = LS_N_SPACE_AXES; a-- > 0;) {
-    ret_point->at[a] = (uint32_t) (index % space->values[a]->len);
-    index /= space->values[a]->len;
+  *ret_point = (LsPoint) { { 0 } };
+  for (guint a = ls_space_n_axes (); a-- > 0;) {
+    ret_point->at[a] = (uint32_t) (index % ls_space_n (space, (LsSpaceAxis) a));
+    index /= ls_space_n (space, (LsSpaceAxis) a);
   }
 }
 
 bool
 ls_space_next (const LsSpace *space, LsPoint *point)
 {
-  for (int a = LS_N_SPACE_AXES; a-- > 0;) {
-    if (++point->at[a] < space->values[a]->len)
+  for (guint a = ls_space_n_axes (); a-- > 0;) {
+    if (++point->at[a] < ls_space_n (space, (LsSpaceAxis) a))
       return true;
     point->at[a] = 0;
   }
@@ -295,7 +352,7 @@ ls_space_next (const LsSpace *space, LsPoint *point)
 static const LsSched *
 sched_of (const LsSpace *space, const LsPoint *p)
 {
-  return ls_sched_find (g_ptr_array_index (space->schedules, p->at[LS_SPACE_SCHEDULE]));
+  return ls_sched_find (g_ptr_array_index (space->texts[LS_SPACE_SCHEDULE], p->at[LS_SPACE_SCHEDULE]));
 }
 
 /* As fill_pipeline () in parallel/strategy_resolve.c. */
@@ -303,15 +360,6 @@ static bool
 fixes_chunks (const LsSched *sched)
 {
   return sched->n_chunks && sched->placement != LS_PLACE_PIPES;
-}
-
-static bool
-holds (const LsSpace *space, LsSpaceAxis axis, uint32_t value)
-{
-  for (guint i = 0; i < space->values[axis]->len; i++)
-    if (g_array_index (space->values[axis], uint32_t, i) == value)
-      return true;
-  return false;
 }
 
 bool
@@ -325,29 +373,18 @@ ls_space_is_distinct (const LsSpace *space, const LsStrategy *base, const LsPoin
   if (tp * pp >= ls_space_value (space, p, LS_SPACE_GPUS) && (p->at[LS_SPACE_ZERO] > 0 || p->at[LS_SPACE_DP_KIND] > 0))
     return false;
   bool is_fsdp2 = ls_space_value (space, p, LS_SPACE_DP_KIND) == LS_DP_FSDP2;
-  if (pp > 1 && is_fsdp2 && base->reshard_after_forward == LS_RESHARD_AUTO && ls_space_value (space, p, LS_SPACE_ZERO) == 2 && holds (space, LS_SPACE_ZERO, 3))
+  if (pp > 1 && is_fsdp2 && base->reshard_after_forward == LS_RESHARD_AUTO && ls_space_value (space, p, LS_SPACE_ZERO) == 2 && ls_space_holds (space, LS_SPACE_ZERO, 3))
     return false;
   return pp == 1 || p->at[LS_SPACE_VPP] == 0 || !fixes_chunks (sched_of (space, p));
 }
 
-/* Flash attention keeps no scores to be computed again. */
-static bool
-recomputes_nothing (const LsStrategy *s)
+uint64_t
+ls_space_variant (const LsSpace *space, const LsPoint *p)
 {
-  return s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts == LS_RECOMPUTE_CORE && s->attention == LS_ATTENTION_FLASH;
-}
-
-void
-ls_space_choose_parts (const LsStrategy *base, LsStrategy *s)
-{
-  if (base->recompute_parts == 0 && recomputes_nothing (s))
-    s->recompute_parts = LS_RECOMPUTE_NORM | LS_RECOMPUTE_ACTIVATION;
-}
-
-bool
-ls_space_has_effect (const LsSpace *space, const LsStrategy *s)
-{
-  return !recomputes_nothing (s) || !holds (space, LS_SPACE_RECOMPUTE, LS_RECOMPUTE_NONE);
+  uint64_t n = 0;
+  for (guint a = LS_N_SPACE_AXES; a < ls_space_n_axes (); a++)
+    n = n * ls_space_n (space, (LsSpaceAxis) a) + p->at[a];
+  return n;
 }
 
 bool
@@ -362,9 +399,20 @@ ls_space_is_refused (const LsSpace *space, const LsModel *m, const LsStrategy *b
   uint64_t ep = ls_space_value (space, p, LS_SPACE_EP), vpp = ls_space_value (space, p, LS_SPACE_VPP);
   if (m->n_experts == 0 ? ep > 1 : m->n_experts % ep != 0)
     return true;
-  if (base->layers_per_chunk || (pp > 1 && fixes_chunks (sched_of (space, p))))
+  if (base->layers_per_chunk || space->values[ls_space_axis ("layers_per_chunk")]->len > 0 || (pp > 1 && fixes_chunks (sched_of (space, p))))
     return false;
   return !divides_layers (m->n_layers, pp * vpp);
+}
+
+/* The knobs behind the axes that have a range by themselves. */
+static void
+set_listed (const LsSpace *space, const LsPoint *p, LsStrategy *s)
+{
+  for (guint a = LS_N_SPACE_AXES; a < ls_space_n_axes (); a++)
+    if (space->texts[a]->len > 0) {
+      bool ok = ls_field_value_set (field_of ((LsSpaceAxis) a), s, g_ptr_array_index (space->texts[a], p->at[a]));
+      g_assert (ok); /* it was read before */
+    }
 }
 
 void
@@ -386,7 +434,8 @@ ls_space_strategy (const LsSpace *space, const LsStrategy *base, const LsPoint *
   ret_s->recompute = (int) ls_space_value (space, p, LS_SPACE_RECOMPUTE);
   ret_s->tp_overlap = ls_space_value (space, p, LS_SPACE_TP_OVERLAP) != 0;
   g_free (ret_s->schedule);
-  ret_s->schedule = ret_s->pp > 1 ? g_strdup (g_ptr_array_index (space->schedules, p->at[LS_SPACE_SCHEDULE])) : NULL;
+  ret_s->schedule = ret_s->pp > 1 ? g_strdup (g_ptr_array_index (space->texts[LS_SPACE_SCHEDULE], p->at[LS_SPACE_SCHEDULE])) : NULL;
+  set_listed (space, p, ret_s);
   if (ret_s->pp > 1 && fixes_chunks (sched_of (space, p)))
     ret_s->vpp = 1; /* what the schedule needs */
 }

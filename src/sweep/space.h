@@ -1,11 +1,15 @@
 /* sweep/space.h — the configurations that a sweep looks at: a list of values for each axis,
  * and their product in a fixed order (the last axis turns fastest).
  *
+ * Every knob may be an axis (io/read_ranges.h). Those of which nothing is listed have the value of
+ * the job.
+ *
  * What has no effect is enumerated once: with tp 1 only the first value of sp and
  * tp_overlap, with dp * cp = 1 the first of zero and dp_kind, with pp 1 the first schedule
  * (there is none then), with pp above 1 FSDP2 as zero 3 (it is 2 then, unless
  * --reshard-after-forward says otherwise), where a schedule fixes the chunks of a rank, the first vpp,
- * and selective recomputation of the core of an attention that keeps no scores (flash) as none.
+ * selective recomputation of the core of an attention that keeps no scores (flash) as none, and
+ * of a knob that has no effect in a configuration (p2p with pp 1) the first value.
  *
  * Default ranges: tp divides the GPUs of a node; pp divides the GPUs and is at most the
  * number of layers + 2; vpp wherever chunks come out even (parallel/chunks.h); ep divides the
@@ -14,7 +18,7 @@
  * (2, 3), on TPUs by XLA's FSDP; schedules 1f1b, interleaved-1f1b, zb-h1; recompute none,
  * selective, full; tp-overlap 0, 1. cp is 1 unless asked for. Degrees and micro-batches ascend:
  * configurations of one number of GPUs and global batch come in the same order whatever else
- * is asked for. */
+ * is asked for. A sweep for a program has its ranges in their place (io/read_software.h). */
 #ifndef LS_SWEEP_SPACE_H
 #define LS_SWEEP_SPACE_H
 
@@ -25,29 +29,46 @@
 #define LS_SPACE_MAX_MICRO_BATCH 64
 
 typedef struct {
-  GArray *values[LS_N_SPACE_AXES]; /* uint32_t, no value twice; of SCHEDULE: places in schedules */
-  GPtrArray *schedules;      /* char *, owned                                            */
+  GArray *values[LS_MAX_SPACE_AXES]; /* uint32_t, no value twice; of axes of texts: places in texts */
+  GPtrArray *texts[LS_MAX_SPACE_AXES]; /* char *, owned; of SCHEDULE and the axes behind LS_N_SPACE_AXES */
   uint64_t size;             /* product of the lengths, once filled                      */
 } LsSpace;
 
 /* A configuration: on each axis a place in its list. */
 typedef struct {
-  uint32_t at[LS_N_SPACE_AXES];
+  uint32_t at[LS_MAX_SPACE_AXES];
 } LsPoint;
 
 void ls_space_init (LsSpace *space);
 void ls_space_clear (LsSpace *space); /* NULL allowed */
 
-/* "1,2,4": the values of an axis. Diagnostics are LS_ERROR_USAGE. */
+/* "1,2,4": the values of an axis; "core/core,norm" where a value has commas of its own. Diagnostics are
+ * LS_ERROR_USAGE. */
 gboolean ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDiagList *diags);
+/* Nothing is listed of it any more. */
+void ls_space_unset (LsSpace *space, LsSpaceAxis axis);
+/* Whether the text has more than one value of that axis. */
+bool ls_space_is_list (LsSpaceAxis axis, const char *text);
 /* The values of all axes that the file has. */
 void ls_space_set_ranges (LsSpace *space, const LsRanges *ranges);
+/* The same of those axes that are empty, save those of which the job says something: said(axis, data). */
+void ls_space_add_ranges (LsSpace *space, const LsRanges *ranges, bool (*said) (LsSpaceAxis axis, const void *data), const void *data);
 
 /* Default ranges for axes that were not set; gpus and global_batch of `base` are those of the
  * axes unless these were set. gpus_per_node: of the cluster. LS_ERROR_LIMIT: more than
  * 2^40 configurations. LS_ERROR_USAGE: no number of GPUs. */
 gboolean ls_space_fill (LsSpace *space, const LsModel *m, const LsStrategy *base, uint32_t gpus_per_node, bool is_torus,
                         GError **error);
+
+/* How many values an axis has; 1 where nothing is listed. */
+static inline uint32_t
+ls_space_n (const LsSpace *space, LsSpaceAxis axis)
+{
+  return MAX (1, space->values[axis]->len);
+}
+
+/* Whether an axis of numbers has that value. */
+bool ls_space_holds (const LsSpace *space, LsSpaceAxis axis, uint32_t value);
 
 /* A value as one would type it. */
 char *ls_space_value_text (const LsSpace *space, LsSpaceAxis axis, uint32_t at);
@@ -69,8 +90,11 @@ bool ls_space_is_distinct (const LsSpace *space, const LsStrategy *base, const L
 /* Of the resolved s: beside flash attention selective recomputation is of norms and activations, unless
  * base says of what. */
 void ls_space_choose_parts (const LsStrategy *base, LsStrategy *s);
-/* False: another configuration is the same, as can be seen of the resolved s. */
-bool ls_space_has_effect (const LsSpace *space, const LsStrategy *s);
+/* False: another configuration is the same, as can be seen of s, which is p resolved. */
+bool ls_space_has_effect (const LsSpace *space, const LsPoint *p, const LsStrategy *s);
+
+/* Numbers points by the axes behind LS_N_SPACE_AXES: equal ones agree in all of these. */
+uint64_t ls_space_variant (const LsSpace *space, const LsPoint *p);
 
 /* True: ls_strategy_resolve() would refuse it, by one of its rules of divisibility that cost
  * nothing to look at. False says nothing. */

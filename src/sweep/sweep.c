@@ -70,8 +70,11 @@ gboolean
 ls_sweep_spec_set (LsSweepSpec *spec, const char *key, const char *value, LsDiagList *diags)
 {
   LsSpaceAxis axis = ls_space_axis (key);
-  if (axis != LS_N_SPACE_AXES)
+  bool has_range = axis < LS_N_SPACE_AXES;
+  if (axis != LS_NO_SPACE_AXIS && (has_range || ls_space_is_list (axis, value)))
     return ls_space_set (&spec->space, axis, value, diags);
+  if (axis != LS_NO_SPACE_AXIS) /* of a file of ranges */
+    ls_space_unset (&spec->space, axis);
   if (strcmp (key, "prune") == 0)
     return set_prune (spec, value, diags);
   if (strcmp (key, "top") == 0)
@@ -125,6 +128,8 @@ ls_sweep_run_free (LsSweepRun *x)
   g_clear_pointer (&x->settled, g_array_unref);
   g_array_unref (x->groups);
   g_array_unref (x->front);
+  for (int kind = 0; kind < LS_N_DP_KINDS; kind++)
+    ls_headroom_clear (&x->headroom[kind]);
   ls_hardware_free (x->hardware);
   ls_model_clear (&x->model);
   g_free (x->title);
@@ -148,6 +153,14 @@ load (LsSweepRun *x, GError **error)
          && ls_hardware_check_dtype (&x->hardware->spec.gpu, (LsDtype) job->strategy.dtype, error);
 }
 
+/* Of axes that have no range by themselves the job's own value counts. */
+static bool
+is_said (LsSpaceAxis axis, const void *job)
+{
+  const LsJobSpec *spec = job;
+  return axis >= LS_N_SPACE_AXES && spec->said && g_hash_table_contains (spec->said, ls_space_axis_name (axis));
+}
+
 static gboolean
 fill_space (LsSweepRun *x, GError **error)
 {
@@ -157,7 +170,19 @@ fill_space (LsSweepRun *x, GError **error)
   if (base->gpus == 0 && n_nodes > 0)
     base->gpus = n_nodes * c->gpus_per_node;
   bool is_torus = c->interior == LS_INTERIOR_TORUS;
+  if (x->spec->job.software)
+    ls_space_add_ranges (&x->spec->space, &x->spec->job.software->ranges, is_said, &x->spec->job);
   return ls_space_fill (&x->spec->space, &x->model, base, c->gpus_per_node, is_torus, error);
+}
+
+/* Of each way to be data parallel. */
+static void
+find_headrooms (LsSweepRun *x)
+{
+  const LsJobSpec *job = &x->spec->job;
+  g_autoptr (GArray) all = job->software ? NULL : ls_softwares_load ();
+  for (int kind = 0; kind < LS_N_DP_KINDS; kind++)
+    ls_headroom_of (&job->headroom, job->software, all, kind, &x->hardware->spec, &job->options.memory, &x->headroom[kind]);
 }
 
 static void
@@ -183,6 +208,7 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   if (!load (x, error) || !fill_space (x, error) || !ls_sweep_spec_check_charts (spec, error))
     return NULL;
   choose_price (x);
+  find_headrooms (x);
   if (!sweep_build_clusters (x, error))
     return NULL;
   x->crew = crew_new (x);

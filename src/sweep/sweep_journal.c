@@ -16,13 +16,13 @@
 static void
 append_space (GString *out, const LsSpace *space)
 {
-  for (int a = 0; a < LS_N_SPACE_AXES; a++) {
-    g_string_append_printf (out, " %s", ls_space_axis_name ((LsSpaceAxis) a));
-    for (guint i = 0; i < space->values[a]->len; i++)
-      if (a == LS_SPACE_SCHEDULE)
-        g_string_append_printf (out, ",%s", (const char *) g_ptr_array_index (space->schedules, i));
-      else
-        g_string_append_printf (out, ",%u", g_array_index (space->values[a], uint32_t, i));
+  for (guint a = 0; a < ls_space_n_axes (); a++) {
+    if (space->values[a]->len > 0)
+      g_string_append_printf (out, " %s", ls_space_axis_name ((LsSpaceAxis) a));
+    for (guint i = 0; i < space->values[a]->len; i++) {
+      g_autofree char *value = ls_space_value_text (space, (LsSpaceAxis) a, i);
+      g_string_append_printf (out, ",%s", value);
+    }
   }
 }
 
@@ -36,6 +36,15 @@ append_options (GString *out, const LsSweepRun *x)
     g_string_append_printf (out, " %" PRId64, (int64_t) o->host.cost[i]);
 }
 
+/* They decide what fits. */
+static void
+append_headrooms (GString *out, const LsSweepRun *x)
+{
+  g_string_append_printf (out, " for %s headroom", x->spec->job.software ? x->spec->job.software->name : "any");
+  for (int kind = 0; kind < LS_N_DP_KINDS; kind++)
+    g_string_append_printf (out, ",%" PRIu64, x->headroom[kind].bytes);
+}
+
 /* Model, cluster and calibration by their names, and by what they make of the rule of thumb. */
 static char *
 key_of (const LsSweepRun *x, const Candidate *rule)
@@ -44,6 +53,7 @@ key_of (const LsSweepRun *x, const Candidate *rule)
   g_string_append_printf (out, "sweep of %s on %s", x->model.name, x->hardware->spec.name);
   append_space (out, &x->spec->space);
   append_options (out, x);
+  append_headrooms (out, x);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     g_autofree char *text = ls_field_text (f, &x->spec->job.strategy, NULL);
     if (text)

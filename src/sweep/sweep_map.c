@@ -34,8 +34,8 @@ set_figure (LsSweepSpec *spec, const char *text, GError **error)
 static void
 refuse_axis (const char *text, GError **error)
 {
-  const char *names[LS_N_SPACE_AXES + 1] = { NULL };
-  for (int a = 0; a < LS_N_SPACE_AXES; a++)
+  const char *names[LS_MAX_SPACE_AXES + 1] = { NULL };
+  for (guint a = 0; a < ls_space_n_axes (); a++)
     names[a] = ls_space_axis_name ((LsSpaceAxis) a);
   const char *near = ls_suggest (text, names);
   g_autofree char *hint = near ? g_strdup_printf ("; did you mean \"%s\"?", near) : g_strdup ("");
@@ -52,7 +52,7 @@ ls_sweep_spec_set_heat (LsSweepSpec *spec, const char *axes, const char *figure,
   }
   for (guint i = 0; i < 2; i++) {
     spec->heat_axes[i] = ls_space_axis (names[i]);
-    if (spec->heat_axes[i] != LS_N_SPACE_AXES)
+    if (spec->heat_axes[i] != LS_NO_SPACE_AXIS)
       continue;
     refuse_axis (names[i], error);
     return FALSE;
@@ -103,7 +103,7 @@ figure_of (const Map *m, const LsPoint *p, LsTime step)
   if (m->figure == LS_SWEEP_STEP)
     return step_s;
   LsStrategy s;
-  candidate_strategy (m->x, p, &s);
+  candidate_strategy (m->x, p, &s, NULL);
   double value = m->figure == LS_SWEEP_TOKENS ? (double) s.global_batch * s.seq / step_s
                                               : 100 * ls_mfu (&m->x->model, &s, g_ptr_array_index (m->x->clusters, p->at[LS_SPACE_GPUS]), s.gpus, step_s);
   ls_strategy_clear (&s);
@@ -153,7 +153,7 @@ map_init (Map *m, LsSweepRun *x)
 {
   *m = (Map) { .x = x, .figure = x->spec->heat_figure, .axes = x->spec->heat_axes, .candidates = x->settled };
   for (int a = 0; a < 2; a++)
-    m->n[a] = x->spec->space.values[m->axes[a]]->len;
+    m->n[a] = ls_space_n (&x->spec->space, m->axes[a]);
   m->cells = g_new (LsHeatCell, (gsize) m->n[0] * m->n[1]);
   m->best = g_new (int64_t, (gsize) m->n[0] * m->n[1]);
   fill_cells (m);
@@ -229,7 +229,7 @@ explain_cells (Map *m)
       cell->kind = LS_HEAT_ILLEGAL;
       if (is_refused)
         continue;
-      if (candidate_strategy (x, &p, &s))
+      if (candidate_strategy (x, &p, &s, NULL))
         cell->kind = LS_HEAT_NO_FIT;
       ls_strategy_clear (&s);
     }

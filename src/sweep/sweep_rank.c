@@ -63,7 +63,7 @@ rule_cases (LsSweepRun *x, const Group *g)
     if (ls_space_value (&x->spec->space, &p, LS_SPACE_TP) != tp || ls_space_value (&x->spec->space, &p, LS_SPACE_MICRO_BATCH) != 1)
       continue;
     LsStrategy s;
-    candidate_strategy (x, &p, &s);
+    candidate_strategy (x, &p, &s, NULL);
     RuleCase c = { i, s.pp, (uint32_t) s.recompute, s.sp, s.zero_stage, s.ep };
     if (follows_rule (&s, tp))
       g_array_append_val (cases, c);

@@ -5,15 +5,36 @@
 
 /* --- enumeration ---------------------------------------------------------------------------- */
 
-bool
-candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s)
+/* The program decides as it would of a job to be written out. */
+static bool
+can_be_emitted (const LsSweepRun *x, const LsStrategy *s, LsDiagList *why)
 {
+  g_autoptr (GError) error = NULL;
+  if (ls_software_check (x->spec->job.software, &x->model, s, &error))
+    return true;
+  if (why)
+    ls_diag_add (why, LS_ERROR_UNSUPPORTED, NULL, 0, 0, NULL, NULL, NULL, "%s", error->message);
+  return false;
+}
+
+bool
+candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s, LsDiagList *why)
+{
+  const LsJobSpec *job = &x->spec->job;
   const LsCluster *cluster = g_ptr_array_index (x->clusters, p->at[LS_SPACE_GPUS]);
-  ls_space_strategy (&x->spec->space, &x->spec->job.strategy, p, ret_s);
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  bool is_legal = ls_strategy_resolve (ret_s, &x->model, cluster->n_gpus, cluster->spec.gpus_per_node, diags);
-  ls_space_choose_parts (&x->spec->job.strategy, ret_s);
-  return is_legal;
+  ls_space_strategy (&x->spec->space, &job->strategy, p, ret_s);
+  if (job->software)
+    ls_software_settle (job->software, ret_s);
+  g_autoptr (LsDiagList) unheard = why ? NULL : ls_diag_list_new ();
+  bool is_legal = ls_strategy_resolve (ret_s, &x->model, cluster->n_gpus, cluster->spec.gpus_per_node, why ? why : unheard);
+  ls_space_choose_parts (&job->strategy, ret_s);
+  return is_legal && can_be_emitted (x, ret_s, why);
+}
+
+uint64_t
+candidate_limit (const LsSweepRun *x, const LsStrategy *s)
+{
+  return x->capacity_bytes - MIN (x->headroom[s->dp_kind].bytes, x->capacity_bytes);
 }
 
 void
@@ -21,7 +42,7 @@ candidate_strategy_at (const LsSweepRun *x, uint64_t index, LsStrategy *ret_s)
 {
   LsPoint p;
   ls_space_point (&x->spec->space, index, &p);
-  candidate_strategy (x, &p, ret_s);
+  candidate_strategy (x, &p, ret_s, NULL);
 }
 
 /* Counts the point, and keeps it if it may be worth a simulation. */
@@ -38,13 +59,14 @@ look_at (LsSweepRun *x, LsBounds *bounds, const LsPoint *p, uint64_t index)
     n->illegal++;
     return;
   }
-  bool is_legal = candidate_strategy (x, p, &s), is_repeated = is_legal && !ls_space_has_effect (space, &s);
+  bool is_legal = candidate_strategy (x, p, &s, NULL), is_repeated = is_legal && !ls_space_has_effect (space, p, &s);
   n->enumerated += !is_repeated;
   if (!is_legal)
     n->illegal++;
   else if (!is_repeated) {
-    Candidate c = { .index = index, .bound = ls_bound (bounds, &s, g_ptr_array_index (x->clusters, p->at[LS_SPACE_GPUS])) };
-    bool may_fit = x->options.memory.clock != LS_MEMORY_HOST || c.bound.memory_bytes <= x->capacity_bytes;
+    const LsCluster *cluster = g_ptr_array_index (x->clusters, p->at[LS_SPACE_GPUS]);
+    Candidate c = { .index = index, .bound = ls_bound (bounds, &s, cluster, ls_space_variant (space, p)) };
+    bool may_fit = x->options.memory.clock != LS_MEMORY_HOST || c.bound.memory_bytes <= candidate_limit (x, &s);
     c.group = p->at[LS_SPACE_GPUS] * space->values[LS_SPACE_GLOBAL_BATCH]->len + p->at[LS_SPACE_GLOBAL_BATCH];
     if (may_fit)
       g_array_append_val (x->candidates, c);

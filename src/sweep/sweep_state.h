@@ -82,6 +82,7 @@ struct LsSweepRun {
   LsPrice price;
   GPtrArray *clusters;  /* LsCluster, of each value of the axis of GPUs */
   uint64_t capacity_bytes;
+  LsHeadroom headroom[LS_N_DP_KINDS];
   GArray *candidates;   /* Candidate, by group, then bound, then index  */
   GArray *settled;      /* the same as a heat map knows them; NULL: none is asked for */
   GArray *groups;       /* Group                                        */
@@ -105,8 +106,11 @@ candidate_at (const LsSweepRun *x, guint i)
   return &g_array_index (x->candidates, Candidate, i);
 }
 
-/* Resolved; false: a rule forbids it. Clear it in either case. */
-bool candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s);
+/* Resolved; false: a rule forbids it, or the program that it is for cannot express it, and why: NULL or a list.
+ * Clear it in either case. */
+bool candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s, LsDiagList *why);
+/* What a configuration may need: the capacity without the headroom of its program. */
+uint64_t candidate_limit (const LsSweepRun *x, const LsStrategy *s);
 void candidate_strategy_at (const LsSweepRun *x, uint64_t index, LsStrategy *ret_s);
 
 /* --- sweep_try.c --- */

@@ -56,7 +56,7 @@ try_it (const LsSweepRun *x, Work *w)
     return;
   }
   w->memory_bytes = least_memory (x, prepared);
-  if (is_host && w->memory_bytes > x->capacity_bytes) {
+  if (is_host && w->memory_bytes > candidate_limit (x, &prepared->strategy)) {
     w->status = TRY_INFEASIBLE;
     ls_job_result_free (prepared);
     return;
@@ -74,10 +74,11 @@ confirm (const LsSweepRun *x, Work *w)
 {
   LsJobResult *prepared = prepare (x, w);
   g_autoptr (LsJobResult) r = prepared ? simulate (x, w, prepared, false) : NULL;
-  w->status = !r ? TRY_ILLEGAL : r->report.fits ? TRY_DONE : TRY_INFEASIBLE;
+  w->status = TRY_ILLEGAL;
   if (!r)
     return;
   const LsReport *p = &r->report;
+  w->status = p->needed_bytes <= candidate_limit (x, &r->strategy) ? TRY_DONE : TRY_INFEASIBLE;
   w->step = step_of (r);
   w->memory_bytes = p->needed_bytes;
   w->figures = (Figures) { .n_ranks = p->n_ranks, .tokens_per_s = p->tokens_per_s, .mfu = p->mfu };

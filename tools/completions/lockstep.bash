@@ -63,6 +63,7 @@ _lockstep_value() {
   case $2:$3 in
     --model:* | --cluster:* | --trace:* | --gpu:*) names=$(_lockstep_names "${2#--}s") ;;
     --strategy:*) names=$(_lockstep_names strategies) ;;
+    --for:*) names=$(_lockstep_names software) ;;
     --schedule:*) names=${names:-$(_lockstep_names schedules)} ;;
     *:KIND | *:MODE | *:MODEL | *:DTYPE) names=$(_lockstep_choices "$1" "$2") ;;
     *:*[!a-z0-9\|]*) ;;

@@ -70,7 +70,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJob, ls_job_free)
  * "grad-dtype", "layers-per-chunk", "grad-norm", "steps", "host-launch", "host-comm",
  * "host-sync", "host-view", "host-batch", "max-memory", "fold", "slow", "coarsen", "network", "memory-clock" (host, device),
  * "memory-allocator" (exact, caching); besides, "residuals" (a file of what published runs measured,
- * from which the interval around the step is made; "none"), "published"
+ * from which the interval around the step is made; "none"), "for" (a program, before all knobs of a strategy,
+ * as it sets their defaults; LS_ERROR_INPUT if its file is wrong), "headroom" (SIZE or PERCENT), "published"
  * (SECONDS[:SOURCE], a measured step time to compare with) and "debug" (a list such as
  * "evq=ref,solver=ref,runahead=off", which selects the reference implementations). On
  * and off are "1" and "0". LS_ERROR_USAGE if the key is unknown or the value malformed;
@@ -537,7 +538,7 @@ LS_PUBLIC char *ls_compare_spans (const char *path_measured, const char *path_pr
 
 /* ---- What there is ------------------------------------------------------- */
 
-/* kind: "models", "clusters", "gpus", "strategies", "traces", "schedules", or NULL for all.
+/* kind: "models", "clusters", "gpus", "strategies", "software", "traces", "schedules", or NULL for all.
  * LS_ERROR_USAGE for another one. */
 LS_PUBLIC char *ls_list_text (const char *kind, GError **error);
 

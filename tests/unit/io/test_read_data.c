@@ -11,6 +11,7 @@
 #include "io/read_model.h"
 #include "io/read_nccl.h"
 #include "io/read_residuals.h"
+#include "io/read_software.h"
 #include "io/read_strategy.h"
 #include "io/trace_json.h"
 
@@ -50,6 +51,7 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
   LsClusterSpec spec = { 0 };
   LsGpu gpu = { 0 };
   LsStrategy strategy = { 0 };
+  LsSoftwareSpec software;
   bool ok = false;
   switch (kind) {
   case LS_DATA_MODELS:
@@ -65,6 +67,11 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
     return read_measured (path, diags);
   case LS_DATA_STRATEGIES:
     ok = ls_strategy_load (path, &strategy, diags);
+    break;
+  case LS_DATA_SOFTWARE:
+    ok = ls_software_load (path, &software, diags);
+    if (ok)
+      ls_software_clear (&software);
     break;
   case LS_DATA_TRACES: {
     g_autoptr (LsTrace) trace = ls_trace_load (path, 0, diags);

@@ -14,6 +14,7 @@
 #include "io/read_nccl.h"
 #include "io/read_ranges.h"
 #include "io/read_residuals.h"
+#include "io/read_software.h"
 #include "io/read_strategy.h"
 #include "io/trace_file.h"
 
@@ -44,6 +45,7 @@ static const struct {
   { TOPOLOGIES, "topologies/gpu" },
   { TOPOLOGIES, "topologies/calib" },
   { STRATEGIES, "strategies" },
+  { STRATEGIES, "strategies/software" },
   { TRACES, "traces" },
 };
 
@@ -108,6 +110,7 @@ static void
 keys_are_those_that_are_read (void)
 {
   check_keys (STRATEGIES, "ranges", ls_ranges_fields ());
+  check_keys (STRATEGIES, "software", ls_software_fields ());
   for (size_t i = 0; i < G_N_ELEMENTS (key_tables); i++)
     check_keys (key_tables[i].readme, key_tables[i].kind, key_tables[i].fields);
 }

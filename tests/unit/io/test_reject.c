@@ -22,6 +22,7 @@
 #include "io/read_residuals.h"
 #include "io/read_result.h"
 #include "io/read_spans.h"
+#include "io/read_software.h"
 #include "io/read_strategy.h"
 #include "io/trace_json.h"
 
@@ -66,6 +67,13 @@ read_ranges (const char *path, LsDiagList *diags)
 {
   LsRanges ranges;
   return ls_ranges_load (path, &ranges, diags);
+}
+
+static bool
+read_software (const char *path, LsDiagList *diags)
+{
+  LsSoftwareSpec software;
+  return ls_software_load (path, &software, diags);
 }
 
 static bool
@@ -187,6 +195,7 @@ static const struct {
   { "cases", read_cases },       { "collectives", read_collectives },
   { "kernels", read_kernels },   { "profile", read_profile },
   { "kineto", read_kineto },     { "ranges", read_ranges },
+  { "software", read_software },
   { "nccl-tests", read_nccl_tests },
   { "result", read_result },     { "spans", read_spans },
   { "resolve", resolve }, { "build", inspect },

@@ -14,9 +14,9 @@
 
 /* False: it is refused by the lowering. */
 static bool
-check_bound (const LsSweepRun *x, LsBounds *bounds, const LsStrategy *s)
+check_bound (const LsSweepRun *x, LsBounds *bounds, const LsStrategy *s, uint64_t variant)
 {
-  LsLowerBound bound = ls_bound (bounds, s, g_ptr_array_index (x->clusters, 0));
+  LsLowerBound bound = ls_bound (bounds, s, g_ptr_array_index (x->clusters, 0), variant);
   LsRunOptions options = x->options;
   options.no_spans = true;
   LsJobResult *prepared = ls_job_prepare (&x->model, x->hardware, 0, s, NULL);
@@ -53,10 +53,10 @@ check_bounds (LsSweepSpec *spec, guint every)
     LsStrategy s;
     if (!ls_space_is_distinct (&spec->space, base, &p))
       continue;
-    bool is_legal = candidate_strategy (x, &p, &s);
+    bool is_legal = candidate_strategy (x, &p, &s, NULL);
     LS_CHECK (!is_legal || !ls_space_is_refused (&spec->space, &x->model, base, &p));
     if (is_legal && n++ % every == 0)
-      n_checked += check_bound (x, bounds, &s);
+      n_checked += check_bound (x, bounds, &s, ls_space_variant (&spec->space, &p));
     ls_strategy_clear (&s);
   } while (ls_space_next (&spec->space, &p));
   LS_CHECK_INT (n_checked, >, 10);

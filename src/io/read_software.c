@@ -1,0 +1,137 @@
+#include "io/read_software.h"
+
+#include <string.h>
+
+#include "io/datadir.h"
+#include "io/emit.h"
+#include "io/read_strategy.h"
+
+static const LsField headroom_fields[] = {
+  { "what", LS_FIELD_STRING, offsetof (LsHeadroomItem, what), .required = true, .meaning = "who takes it" },
+  { "size", LS_FIELD_BYTES, offsetof (LsHeadroomItem, bytes), .default_text = "0B", .meaning = "so much" },
+  { "percent", LS_FIELD_DOUBLE, offsetof (LsHeadroomItem, percent), .max = 90, .default_text = "0",
+    .meaning = "and so much of the accelerator's memory" },
+  { "allocator", LS_FIELD_BOOL, offsetof (LsHeadroomItem, is_of_allocator), .default_text = "false",
+    .meaning = "is what --memory-allocator caching simulates, and is left out with it" },
+  { "source", LS_FIELD_STRING, offsetof (LsHeadroomItem, source), .required = true, .meaning = "who says so" },
+  { NULL },
+};
+
+static const LsField own_fields[] = {
+  LS_FIELDS_HEADER (LsSoftwareSpec),
+  { "program", LS_FIELD_STRING, offsetof (LsSoftwareSpec, program), .required = true, .meaning = "its name as one would say it" },
+  { "vendor", LS_FIELD_STRING, offsetof (LsSoftwareSpec, vendor), .default_text = "not said", .meaning = "who makes it" },
+  { "release", LS_FIELD_STRING, offsetof (LsSoftwareSpec, release), .default_text = "not said", .meaning = "of which release the file speaks" },
+  { "emit", LS_FIELD_STRING, offsetof (LsSoftwareSpec, emit), .default_text = "none",
+    .meaning = "what --emit calls it; what that refuses is illegal with --for" },
+  { "dp_kinds", LS_FIELD_STRING, offsetof (LsSoftwareSpec, dp_kinds), .default_text = "none",
+    .meaning = "without --for, jobs with one of these dp_kind (with commas) are taken to be its own" },
+  { "defaults", LS_FIELD_OBJECT, offsetof (LsSoftwareSpec, defaults), .fields = ls_strategy_fields, .table = "strategy", .default_text = "those of Lockstep",
+    .meaning = "keys of a strategy, as the program has them if nobody says anything" },
+  { "headroom", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, headroom), .fields = headroom_fields, .element_size = sizeof (LsHeadroomItem),
+    .default_text = "none", .meaning = "memory that it takes besides what is simulated" },
+};
+
+static const LsEnumName interleaved_p2p[] = {
+  { "batched", LS_P2P_BATCHED }, { "overlapped", LS_P2P_OVERLAPPED }, { "auto", LS_P2P_AUTO }, { NULL },
+};
+
+static const LsField p2p_field
+  = { "p2p_interleaved", LS_FIELD_ENUM, offsetof (LsSoftwareSpec, p2p_interleaved), .names = interleaved_p2p, .default_text = "as defaults",
+      .meaning = "p2p with vpp above 1" };
+
+#define N_OWN G_N_ELEMENTS (own_fields)
+
+const LsField *
+ls_software_fields (void)
+{
+  static LsField fields[N_OWN + 3];
+  static gsize is_made;
+  if (!g_once_init_enter (&is_made))
+    return fields;
+  memcpy (fields, own_fields, sizeof own_fields);
+  fields[N_OWN] = p2p_field;
+  fields[N_OWN + 1] = (LsField) { "ranges", LS_FIELD_OBJECT, offsetof (LsSoftwareSpec, ranges), .fields = ls_ranges_fields (),
+                                  .table = "file of ranges", .default_text = "those of a sweep", .meaning = "values that a sweep for it tries" };
+  g_once_init_leave (&is_made, 1);
+  return fields;
+}
+
+/* --- what the types of values do not say -------------------------------------------------------- */
+
+static bool
+check_emit (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
+{
+  g_autoptr (GError) error = NULL;
+  if (!s->emit || ls_emit_check_target (s->emit, &error))
+    return true;
+  g_autofree char *known = g_strjoinv (", ", (char **) ls_emit_targets ());
+  ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "emit"), LS_JSON_AT_VALUE, diags, NULL,
+                    "expected one of %s; got \"%s\"", known, s->emit);
+  return false;
+}
+
+static bool
+check_dp_kinds (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
+{
+  g_auto (GStrv) names = g_strsplit (s->dp_kinds ? s->dp_kinds : "", ",", -1);
+  bool ok = true;
+  for (char **name = names; *name; name++) {
+    bool is_known = false;
+    for (int kind = LS_DP_NONE; kind <= LS_DP_XLA_FSDP; kind++)
+      is_known |= strcmp (*name, ls_dp_kind_name (kind)) == 0;
+    if (!is_known)
+      ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "dp_kinds"), LS_JSON_AT_VALUE, diags, NULL,
+                        "expected values of dp_kind with commas; got \"%s\"", *name);
+    ok &= is_known;
+  }
+  return ok;
+}
+
+bool
+ls_software_read (const LsJsonDoc *doc, LsSoftwareSpec *ret_software, LsDiagList *diags)
+{
+  LsSoftwareSpec s = { .p2p_interleaved = LS_P2P_AUTO };
+  ls_strategy_init (&s.defaults);
+  bool is_read = ls_fields_read_file (ls_software_fields (), "software", doc, &s, diags);
+  const cJSON *ranges = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "ranges");
+  bool ok = ls_ranges_check_lists (doc, ranges, diags) && is_read;
+  ok = check_emit (doc, &s, diags) && ok;
+  ok = check_dp_kinds (doc, &s, diags) && ok;
+  if (ok)
+    *ret_software = s;
+  else
+    ls_software_clear (&s);
+  return ok;
+}
+
+bool
+ls_software_load (const char *name, LsSoftwareSpec *ret_software, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_SOFTWARE, name, diags);
+  return doc && ls_software_read (doc, ret_software, diags);
+}
+
+void
+ls_software_clear (LsSoftwareSpec *software)
+{
+  if (software)
+    ls_fields_clear (ls_software_fields (), software);
+}
+
+/* --- use ---------------------------------------------------------------------------------------- */
+
+bool
+ls_software_has_dp_kind (const LsSoftwareSpec *software, int dp_kind)
+{
+  g_auto (GStrv) names = g_strsplit (software->dp_kinds ? software->dp_kinds : "", ",", -1);
+  return g_strv_contains ((const char *const *) names, ls_dp_kind_name (dp_kind));
+}
+
+void
+ls_software_settle (const LsSoftwareSpec *software, LsStrategy *s)
+{
+  bool is_interleaved = s->schedule ? strcmp (s->schedule, "interleaved-1f1b") == 0 : s->vpp > 1;
+  if (s->p2p == LS_P2P_AUTO && s->pp > 1 && is_interleaved && software->p2p_interleaved != LS_P2P_AUTO)
+    s->p2p = software->p2p_interleaved;
+}

@@ -1,0 +1,87 @@
+#include "sweep/headroom.h"
+
+#include <lockstep/units.h>
+
+#include "io/datadir.h"
+
+bool
+ls_headroom_parse (const char *text, LsHeadroomAsk *ret_ask)
+{
+  const char *expected;
+  LsHeadroomAsk ask = { .is_set = true };
+  char *end;
+  double percent = g_ascii_strtod (text, &end);
+  bool is_number = g_ascii_isdigit (*text) && end != text;
+  if (is_number && end[0] == '%' && end[1] == '\0' && percent < 100)
+    ask.percent = percent;
+  else if (!(is_number && *end == '\0' && percent == 0) && !ls_parse_bytes (text, &ask.bytes, &expected))
+    return false;
+  *ret_ask = ask;
+  return true;
+}
+
+static void
+software_clear (gpointer software)
+{
+  ls_software_clear (software);
+}
+
+GArray *
+ls_softwares_load (void)
+{
+  GArray *all = g_array_new (FALSE, TRUE, sizeof (LsSoftwareSpec));
+  g_array_set_clear_func (all, software_clear);
+  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_SOFTWARE);
+  for (guint i = 0; i < entries->len; i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new (); /* `lockstep check` tells */
+    LsSoftwareSpec s;
+    if (ls_software_load (((const LsDataEntry *) entries->pdata[i])->path, &s, diags))
+      g_array_append_val (all, s);
+  }
+  return all;
+}
+
+/* On a torus all is XLA's. */
+static const LsSoftwareSpec *
+find_owner (const GArray *all, int dp_kind, const LsClusterSpec *cluster)
+{
+  int kind = cluster->interior == LS_INTERIOR_TORUS ? LS_DP_XLA_FSDP : dp_kind;
+  for (guint i = 0; all && i < all->len; i++)
+    if (ls_software_has_dp_kind (&g_array_index (all, LsSoftwareSpec, i), kind))
+      return &g_array_index (all, LsSoftwareSpec, i);
+  return NULL;
+}
+
+static void
+add_part (LsHeadroom *h, const char *what, const char *source, uint64_t bytes)
+{
+  LsHeadroomPart part = { g_strdup (what), g_strdup (source), bytes };
+  if (!h->parts)
+    h->parts = g_array_new (FALSE, FALSE, sizeof (LsHeadroomPart));
+  g_array_append_val (h->parts, part);
+  h->bytes += bytes;
+}
+
+static uint64_t
+share_of (const LsGpu *gpu, double percent)
+{
+  return (uint64_t) (percent / 100 * (double) gpu->hbm_bytes);
+}
+
+void
+ls_headroom_of (const LsHeadroomAsk *ask, const LsSoftwareSpec *software, const GArray *all, int dp_kind, const LsClusterSpec *cluster,
+                const LsMemoryOptions *memory, LsHeadroom *ret)
+{
+  const LsSoftwareSpec *owner = software ? software : find_owner (all, dp_kind, cluster);
+  *ret = (LsHeadroom) { .is_asked = ask->is_set || software };
+  if (ask->is_set) {
+    ret->bytes = ask->bytes + share_of (&cluster->gpu, ask->percent);
+    return;
+  }
+  for (guint i = 0; owner && owner->headroom && i < owner->headroom->len; i++) {
+    const LsHeadroomItem *item = &g_array_index (owner->headroom, LsHeadroomItem, i);
+    if (!item->is_of_allocator || memory->allocator != LS_MEMORY_CACHING)
+      add_part (ret, item->what, item->source, item->bytes + share_of (&cluster->gpu, item->percent));
+  }
+  ret->program = ret->parts ? g_strdup (owner->program) : NULL;
+}

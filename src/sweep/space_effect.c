@@ -1,0 +1,73 @@
+/* sweep/space_effect.c — which configurations of a space are others over again, as a knob says nothing in them. */
+#include <string.h>
+
+#include "sweep/space.h"
+
+bool
+ls_space_holds (const LsSpace *space, LsSpaceAxis axis, uint32_t value)
+{
+  for (guint i = 0; i < space->values[axis]->len; i++)
+    if (g_array_index (space->values[axis], uint32_t, i) == value)
+      return true;
+  return false;
+}
+
+/* Flash attention keeps no scores to be computed again. */
+static bool
+recomputes_nothing (const LsStrategy *s)
+{
+  return s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts == LS_RECOMPUTE_CORE && s->attention == LS_ATTENTION_FLASH;
+}
+
+void
+ls_space_choose_parts (const LsStrategy *base, LsStrategy *s)
+{
+  if (base->recompute_parts == 0 && recomputes_nothing (s))
+    s->recompute_parts = LS_RECOMPUTE_NORM | LS_RECOMPUTE_ACTIVATION;
+}
+
+/* Knobs that say nothing unless another is set. */
+static bool
+says_something (const char *key, const LsStrategy *s)
+{
+  const struct {
+    const char *key;
+    bool does;
+  } rules[] = {
+    { "p2p", s->pp > 1 },
+    { "p2p_warmup_flush", s->p2p == LS_P2P_OVERLAPPED },
+    { "cp_kind", s->cp > 1 },
+    { "cp_balance", s->cp > 1 && s->cp_kind != LS_CP_ULYSSES },
+    { "tp_async", s->tp > 1 },
+    { "tp_overlap_kind", s->tp_overlap },
+    { "sp_save_gathered", s->sp },
+    { "etp", s->ep > 1 },
+    { "dp_overlap", s->dp_kind != LS_DP_NONE && s->dp_kind != LS_DP_FSDP1 && s->dp_kind != LS_DP_FSDP2 },
+    { "gather_overlap", s->dp_kind == LS_DP_MEGATRON && s->zero_stage == 1 },
+    { "bucket_params", s->dp_kind == LS_DP_MEGATRON },
+    { "bucket_bytes", s->dp_kind == LS_DP_DDP },
+    { "recompute_parts", s->recompute == LS_RECOMPUTE_SELECTIVE },
+    { "recompute_method", s->recompute == LS_RECOMPUTE_FULL },
+    { "recompute_layers", s->recompute == LS_RECOMPUTE_FULL },
+    { "recompute_stages", s->recompute == LS_RECOMPUTE_FULL },
+    { "recompute_early_stop", s->recompute == LS_RECOMPUTE_FULL },
+    { "partition_activations", s->recompute == LS_RECOMPUTE_FULL },
+    { "fp8_recipe", s->dtype == LS_DTYPE_FP8 },
+    { "fp8_params", s->dtype == LS_DTYPE_FP8 },
+    { "attention_kernel", s->attention == LS_ATTENTION_FLASH },
+    { "qkv_layout", s->attention == LS_ATTENTION_FLASH },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rules); i++)
+    if (strcmp (rules[i].key, key) == 0)
+      return rules[i].does;
+  return true;
+}
+
+bool
+ls_space_has_effect (const LsSpace *space, const LsPoint *p, const LsStrategy *s)
+{
+  for (guint a = LS_N_SPACE_AXES; a < ls_space_n_axes (); a++)
+    if (p->at[a] > 0 && !says_something (ls_space_axis_name ((LsSpaceAxis) a), s))
+      return false;
+  return !recomputes_nothing (s) || !ls_space_holds (space, LS_SPACE_RECOMPUTE, LS_RECOMPUTE_NONE);
+}
