@@ -7,6 +7,8 @@
   (LS_FREE_COMPUTE | LS_FREE_MEMORY | LS_FREE_LAUNCH | LS_FREE_DEPTH | LS_FREE_TILE | LS_FREE_WAVE           \
    | LS_FREE_SPLIT | LS_FREE_OVERLAP | LS_FREE_THROTTLE | LS_FREE_BURST)
 #define ATTENTION_FREE (LS_FREE_COMPUTE | LS_FREE_DEPTH | LS_FREE_TAIL | LS_FREE_SIDE | LS_FREE_HOST)
+/* What members of a family with one die may differ in: what comes from memory, and what a framework's timing adds. */
+#define OF_THE_MEMBER (LS_FREE_MEMORY | LS_FREE_SIDE | LS_FREE_HOST)
 
 /* vidur's "add" takes 1 to 2 us (its timer's step is 1 us) below 1 MB of traffic. */
 #define STREAM_LAUNCH (2 * LS_US)
@@ -159,10 +161,27 @@ copy_gemm_to_batched (LsRecipe *r, const GArray *samples)
   add_check (r, "gemm, m >= 2048, k <= 256", LS_KERNEL_BATCHED_GEMM, is_short_gemm, (GArray *) samples, 0.1, 0);
 }
 
+/* What a fit starts from, and which of `all` it is to find: with `die` the rest is what another member of the family has. */
+static guint
+start_from (LsKindFit *fit, const LsRecipe *die, guint slot, guint all, guint of_the_member)
+{
+  if (!die)
+    return all;
+  LsCalibration copy = die->calibration; /* for a pointer that may be written through */
+  *fit = *ls_slot_fit (&copy, slot);
+  return all & of_the_member;
+}
+
+static const char *
+whose (const LsRecipe *die, char **ret_words)
+{
+  return *ret_words = die ? g_strdup_printf ("die of %s; its own memory and overheads of timing by ", die->name) : g_strdup ("");
+}
+
 /* In fp8 the cast of the input is in the same timing: the launch of one kernel is that
  * of the bf16 GEMM, the rest belongs to the cast. */
 void
-ls_recipe_fit_gemm (LsRecipe *r, const char *folder, LsDtype dtype, LsDiagList *diags)
+ls_recipe_fit_gemm (LsRecipe *r, const char *folder, LsDtype dtype, const LsRecipe *die, LsDiagList *diags)
 {
   bool fp8 = dtype == LS_DTYPE_FP8;
   guint slot = fp8 ? LS_SLOT_GEMM_FP8 : LS_KERNEL_GEMM;
@@ -172,10 +191,12 @@ ls_recipe_fit_gemm (LsRecipe *r, const char *folder, LsDtype dtype, LsDiagList *
 
   LsKindFit *fit = ls_slot_fit (&r->calibration, slot);
   *fit = (LsKindFit){ .launch = fp8 ? r->calibration.kind[LS_KERNEL_GEMM].launch : 0 };
-  ls_fit_solve (fit, fp8 ? (GEMM_FREE & ~(guint) LS_FREE_LAUNCH) | LS_FREE_SIDE | LS_FREE_HOST : GEMM_FREE, &r->gpu,
-                sink.samples, NO_PRIOR);
-  ls_recipe_set_source (r, slot, "%s, %s (TensorRT-LLM, isolated loops%s), all shapes, robust fit; hold-out by (n,k)",
-                        file, fp8 ? "fp8" : "bf16, for fp16 too", fp8 ? "; its cast of the input fitted apart" : "");
+  guint all = fp8 ? (GEMM_FREE & ~(guint) LS_FREE_LAUNCH) | LS_FREE_SIDE | LS_FREE_HOST : GEMM_FREE;
+  guint free_mask = start_from (fit, die, slot, all, OF_THE_MEMBER);
+  ls_fit_solve (fit, free_mask, &r->gpu, sink.samples, NO_PRIOR);
+  g_autofree char *words = NULL;
+  ls_recipe_set_source (r, slot, "%s%s, %s (TensorRT-LLM, isolated loops%s), all shapes, robust fit; hold-out by (n,k)",
+                        whose (die, &words), file, fp8 ? "fp8" : "bf16, for fp16 too", fp8 ? "; its cast of the input fitted apart" : "");
   add_check (r, fp8 ? "gemm fp8" : "gemm", slot, NULL, sink.samples, 0.1, 0);
   add_check (r, fp8 ? "gemm fp8, >= 1 GFLOP" : "gemm, >= 1 GFLOP", slot, has_1_gflop, sink.samples,
              fp8 ? 0.06 : 0.07, 0.02);
@@ -187,7 +208,8 @@ ls_recipe_fit_gemm (LsRecipe *r, const char *folder, LsDtype dtype, LsDiagList *
 }
 
 void
-ls_recipe_fit_attention (LsRecipe *r, const char *folder, LsDtype dtype, double width_half, LsDiagList *diags)
+ls_recipe_fit_attention (LsRecipe *r, const char *folder, LsDtype dtype, double width_half, const LsRecipe *die,
+                         LsDiagList *diags)
 {
   bool fp8 = dtype == LS_DTYPE_FP8;
   guint slot = fp8 ? LS_SLOT_ATTENTION_FP8 : LS_KERNEL_ATTENTION_FWD;
@@ -201,14 +223,16 @@ ls_recipe_fit_attention (LsRecipe *r, const char *folder, LsDtype dtype, double 
     .memory_efficiency = r->calibration.kind[LS_KERNEL_ELEMENTWISE].memory_efficiency,
     .launch = r->calibration.kind[LS_KERNEL_GEMM].launch,
   };
-  guint free_mask = ATTENTION_FREE | (width_half > 0 ? 0 : LS_FREE_WIDTH)
-                    | (g_str_equal (r->name, "b200") ? LS_FREE_WIDE : 0); /* the only table with wide heads */
+  guint all = ATTENTION_FREE | (width_half > 0 ? 0 : LS_FREE_WIDTH)
+              | (g_str_equal (r->name, "b200") ? LS_FREE_WIDE : 0); /* the only table with wide heads */
+  guint free_mask = start_from (fit, die, slot, all, OF_THE_MEMBER);
   ls_fit_solve (fit, free_mask, &r->gpu, sink.samples, NO_PRIOR);
+  g_autofree char *words = NULL;
   ls_recipe_set_source (
       r, slot,
-      "%s, %s (TensorRT-LLM prefill; its rotation and cache copy fitted apart), memory and launch of elementwise "
+      "%s%s, %s (TensorRT-LLM prefill; its rotation and cache copy fitted apart), memory and launch of elementwise "
       "and gemm; hold-out by (heads,kv_heads,head_dim)",
-      file, fp8 ? "fp8" : "bf16");
+      whose (die, &words), file, fp8 ? "fp8" : "bf16");
   add_check (r, fp8 ? "attention-fwd fp8" : "attention-fwd", slot, NULL, sink.samples, 0.1, 0);
   add_check (r, fp8 ? "attention-fwd fp8, seq >= 1024" : "attention-fwd, seq >= 1024", slot, is_long_attention,
              sink.samples, 0.08, 0.02);

@@ -32,11 +32,13 @@ void ls_recipe_free (LsRecipe *recipe);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsRecipe, ls_recipe_free)
 char *ls_recipe_json (LsRecipe *recipe); /* its file; newly allocated */
 
-/* Each fits or sets some slots from the CSVs in `folder` and adds its checks. */
-void ls_recipe_fit_gemm (LsRecipe *r, const char *folder, LsDtype dtype, LsDiagList *diags);
+/* Each fits or sets some slots from the CSVs in `folder` and adds its checks. die: a GPU with the same compute die, whose
+ * coefficients are taken over but for what HBM and a framework's timings add; NULL: all are fitted. */
+void ls_recipe_fit_gemm (LsRecipe *r, const char *folder, LsDtype dtype, const LsRecipe *die, LsDiagList *diags);
 /* `width_half`: head_dim at which softmax takes half of the time; 0: fit it (needs
  * several head dimensions). */
-void ls_recipe_fit_attention (LsRecipe *r, const char *folder, LsDtype dtype, double width_half, LsDiagList *diags);
+void ls_recipe_fit_attention (LsRecipe *r, const char *folder, LsDtype dtype, double width_half, const LsRecipe *die,
+                              LsDiagList *diags);
 /* Backward runs at `ratio` of the forward's efficiency. */
 void ls_recipe_set_backward (LsRecipe *r, double ratio, const char *why);
 void ls_recipe_fit_embedding (LsRecipe *r, const char *folder, const char *const *files, LsDiagList *diags);
@@ -60,7 +62,7 @@ void ls_recipe_fit_training_attention (LsRecipe *r, const char *folder, LsDiagLi
 void ls_recipe_fit_attention_kernel (LsRecipe *r, const char *folder, LsAttentionKernel kernel, const char *as, LsDiagList *diags);
 void G_GNUC_PRINTF (3, 4) ls_recipe_set_source (LsRecipe *r, guint slot, const char *format, ...);
 
-/* recipe_gpus.c: fit everything of a GPU. The H200 and B200 take from the H100 what
+/* recipe_gpus.c: fit everything of a GPU. The H200 has the die of the H100; it and the B200 take from it what
  * was not measured on them, the A100 its attention's width. own: tools/fit, with the tables
  * that are there. Trouble goes to diags. */
 LsRecipe *ls_recipe_h100 (const char *folder, const char *own, LsDiagList *diags);
