@@ -28,8 +28,8 @@ static const CliHelp help = {
   .summary = "The best of all legal configurations: enumerated, those that cannot fit or cannot win left out\n"
              "by bounds, the rest simulated on threads. --gpus, --global-batch, --tp, --pp, --cp, --ep, --vpp,\n"
              "--sp, --zero, --dp-kind, --micro-batch, --schedule, --recompute and --tp-overlap take a list\n"
-             "(\"1,2,4\") that narrows their range; the other options that say which job are those of\n"
-             "lockstep run.",
+             "(\"1,2,4\") that narrows their range, --layers-per-chunk one with slashes\n"
+             "(\"auto/balanced/4x13,3x3\"); the other options that say which job are those of lockstep run.",
   .description = "Ctrl-C ends it with the results so far; a second time at once.\n\n"
                  "Examples:\n"
                  "  lockstep sweep --model gpt-7.5b --cluster dgx-a100-80g --gpus 64 --global-batch 512\n"

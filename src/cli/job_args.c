@@ -134,7 +134,8 @@ static const GOptionEntry knobs[] = {
   SWITCH ("fp8-params", on_knob, "fp8: weights are stored and gathered in fp8"),
   KNOB ("grad-dtype", "Gradients that are accumulated and reduced: fp16, bf16, fp32; default: the 16-bit "
                       "type of dtype", "DTYPE"),
-  KNOB ("layers-per-chunk", "Layers of each chunk in model order; default: even", "A,B,..."),
+  KNOB ("layers-per-chunk", "Layers of each chunk in model order, such as 4x13,3x3 (13 chunks of 4, then 3 of 3), balanced, or auto: even where "
+                            "they can be, else balanced by what they cost; default auto", "LAYERS"),
   SWITCH ("post-validation", on_knob, "Nobody waits for the norm of the gradients: it is checked a step later"),
   SWITCH ("apex-norm", on_knob, "Layer norms run apex's kernels, as in Megatron-LM until early 2022, not those for long rows"),
   SWITCH ("split-bias-dropout", on_knob, "The bias before a dropout is added in a kernel of its own, as in Megatron-LM of 2023"),

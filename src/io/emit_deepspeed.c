@@ -115,6 +115,8 @@ note_code (Emit *e)
     emit_note (e, "the pipeline (--pp %u) is up to the model's code: PipelineModule (num_stages=%u)", s->pp, s->pp);
   if (s->pp > 1 && !g_str_equal (s->schedule, "1f1b"))
     emit_refuse (e, "--schedule", "DeepSpeed's pipeline engine has 1f1b");
+  if (s->n_layers_per_chunk > 0)
+    emit_refuse (e, "--layers-per-chunk", "PipelineModule counts layers or parameters (partition_method) and takes no list");
   if (s->vpp > 1)
     emit_refuse (e, "--vpp", "DeepSpeed's pipeline engine has one chunk per stage");
   if (s->pp > 1 && s->zero_stage > 1)

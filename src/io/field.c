@@ -93,6 +93,8 @@ read_scalar (const Reading *r, const LsField *f, const cJSON *node, void *target
 static bool
 read_list (const Reading *r, const LsField *f, const cJSON *node, void *target)
 {
+  if (f->runs && cJSON_IsString (node))
+    return read_scalar (r, f, node, target);
   if (!cJSON_IsArray (node))
     return complain (r, f, node);
   LsField element = *f;

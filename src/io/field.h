@@ -29,7 +29,8 @@ typedef enum {
   LS_FIELD_RATE,         /* double, bytes/s "25GB/s"                              */
   LS_FIELD_FLOPS,        /* double, FLOP/s "312TFLOP/s"                           */
   LS_FIELD_ENUM,         /* int or an enum; names                                 */
-  LS_FIELD_UINT_LIST,    /* uint32_t *, length at n_offset; as a flag "2,3,3"     */
+  LS_FIELD_UINT_LIST,    /* uint32_t *, length at n_offset; as a flag "2,3,3"; with
+                            runs as text also "2,3x2", or a word of names         */
   LS_FIELD_ROW,          /* uint32_t[n_row]; a list of 1 to n_row whole numbers   */
   LS_FIELD_ARRAY,        /* GArray * of element_size; a list of fields' objects, or
                             of values if the key of fields is ""                  */
@@ -57,6 +58,8 @@ struct LsField {
   const LsField *fields;
   const char *table;         /* of OBJECT: the kind of file whose keys these are, documented there */
   size_t n_offset;
+  bool runs;                 /* of UINT_LIST: NxM is N, M times; a text in JSON too */
+  size_t word_offset;        /* of UINT_LIST with names: bool, the word's value; false with a list */
   uint32_t n_row;
   size_t element_size;
   const void *blank;         /* of ARRAY: an element without keys; NULL: zeros */

@@ -64,7 +64,7 @@ type_of (const LsField *f, GArray *sections)
   case LS_FIELD_ENUM:
     return enum_type (f);
   case LS_FIELD_UINT_LIST:
-    return g_strdup ("list of whole numbers");
+    return g_strdup (f->expected ? f->expected : "list of whole numbers");
   case LS_FIELD_ARRAY:
     return *f->fields->key ? g_strdup_printf ("list of objects: `%s`", section_name (sections, f))
                            : list_type (f->fields, sections);

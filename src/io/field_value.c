@@ -202,20 +202,55 @@ ls_field_value_set_list (const LsField *f, void *target, const uint32_t *values,
   g_free (*place);
   *place = n > 0 ? g_memdup2 (values, n * sizeof *values) : NULL;
   *(uint32_t *) ((char *) target + f->n_offset) = n;
+  if (f->names)
+    *(bool *) ((char *) target + f->word_offset) = false;
+}
+
+#define MAX_RUNS (1u << 20) /* numbers of a list */
+
+/* "4", or "4x13" where the field has runs. */
+static bool
+append_run (const LsField *f, GArray *values, char *text)
+{
+  char *times = f->runs ? strchr (text, 'x') : NULL;
+  guint64 n = 1;
+  if (times && !g_ascii_string_to_unsigned (times + 1, 10, 1, MAX_RUNS, &n, NULL))
+    return false;
+  if (times)
+    *times = '\0';
+  uint32_t value;
+  if (!set_uint (f, &value, text) || n > MAX_RUNS - MIN (values->len, MAX_RUNS))
+    return false;
+  for (guint64 i = 0; i < n; i++)
+    g_array_append_val (values, value);
+  return true;
+}
+
+static bool
+set_word (const LsField *f, void *target, const char *text)
+{
+  for (const LsEnumName *e = f->names; e && e->name; e++)
+    if (strcmp (e->name, text) == 0) {
+      ls_field_value_set_list (f, target, NULL, 0);
+      *(bool *) ((char *) target + f->word_offset) = e->value != 0;
+      return true;
+    }
+  return false;
 }
 
 static bool
 set_list (const LsField *f, void *target, const char *text)
 {
   g_auto (GStrv) parts = g_strsplit (text, ",", -1);
-  guint n = g_strv_length (parts);
-  g_autofree uint32_t *values = g_new (uint32_t, n);
-  for (guint i = 0; i < n; i++)
-    if (!set_uint (f, &values[i], g_strstrip (parts[i])))
+  g_autoptr (GArray) values = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  if (set_word (f, target, text))
+    return true;
+  for (guint i = 0; parts[i]; i++)
+    if (!append_run (f, values, g_strstrip (parts[i])))
       return false;
-  if (n == 0)
+  if (values->len == 0)
     return false;
-  ls_field_value_set_list (f, target, values, n);
+  ls_field_value_set_list (f, target, (const uint32_t *) (gpointer) values->data, values->len);
   return true;
 }
 
@@ -290,7 +325,7 @@ expected_kind (const LsField *f, LsFieldOrigin origin)
     ls_parse_flops ("", &rate, &expected);
     return expected;
   case LS_FIELD_UINT_LIST:
-    return "a list of whole numbers, each";
+    return f->expected ? f->expected : "a list of whole numbers, each";
   case LS_FIELD_CUSTOM:
   case LS_FIELD_ROW:
     return f->expected;

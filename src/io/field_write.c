@@ -77,6 +77,13 @@ inside (const void *object, const LsField *f)
   return object ? (const char *) object + f->offset : NULL;
 }
 
+/* Stands for a list, and is not what it is without: that is the word of false. */
+static bool
+is_word (const LsField *f, const void *target)
+{
+  return f->names && *(const bool *) ((const char *) target + f->word_offset);
+}
+
 static bool
 is_any_written (const LsField *fields, const void *target, const void *blank)
 {
@@ -101,7 +108,7 @@ is_written (const LsField *f, const void *target, const void *blank)
   case LS_FIELD_ENUM:
     return enum_name (f, *(const int *) place) != NULL;
   case LS_FIELD_UINT_LIST:
-    return *(uint32_t *const *) place != NULL;
+    return *(uint32_t *const *) place != NULL || is_word (f, target);
   case LS_FIELD_ARRAY:
     return *(GArray *const *) place != NULL;
   case LS_FIELD_OBJECT:
@@ -130,6 +137,31 @@ write_numbers (LsJsonOut *w, const char *key, const uint32_t *values, uint32_t n
     ls_json_out_uint (w, NULL, values[i]);
   ls_json_out_end_array (w);
   w->indent = indent;
+}
+
+/* As the flag has it: "7,8x14,7", or a word; newly allocated. */
+static char *
+list_text (const LsField *f, const void *target)
+{
+  const uint32_t *values = *(uint32_t *const *) ((const char *) target + f->offset);
+  uint32_t n = *(const uint32_t *) ((const char *) target + f->n_offset);
+  GString *text = g_string_new (values ? NULL : enum_name (f, true));
+  for (uint32_t i = 0, run; values && i < n; i += run) {
+    for (run = 1; i + run < n && values[i + run] == values[i];)
+      run++;
+    g_string_append_printf (text, run > 1 ? "%s%ux%u" : "%s%u", i > 0 ? "," : "", values[i], run);
+  }
+  return g_string_free (text, FALSE);
+}
+
+static void
+write_list (const LsField *f, LsJsonOut *w, const char *key, const void *target)
+{
+  const uint32_t *values = *(uint32_t *const *) ((const char *) target + f->offset);
+  if (values)
+    write_numbers (w, key, values, *(const uint32_t *) ((const char *) target + f->n_offset));
+  else
+    ls_json_out_string (w, key, enum_name (f, true));
 }
 
 static void
@@ -237,7 +269,7 @@ write_field (const LsField *f, LsJsonOut *w, const char *key, const void *target
     ls_json_out_string (w, key, enum_name (f, *(const int *) place));
     break;
   case LS_FIELD_UINT_LIST:
-    write_numbers (w, key, *(uint32_t *const *) place, *(const uint32_t *) ((const char *) target + f->n_offset));
+    write_list (f, w, key, target);
     break;
   case LS_FIELD_ROW:
     write_numbers (w, key, place, f->n_row);
@@ -264,6 +296,8 @@ ls_field_text (const LsField *f, const void *target, const void *blank)
 {
   if (!is_written (f, target, blank))
     return NULL;
+  if (f->kind == LS_FIELD_UINT_LIST && f->runs)
+    return list_text (f, target);
   g_autoptr (GString) json = g_string_new (NULL);
   LsJsonOut w;
   ls_json_out_init (&w, json, 0);

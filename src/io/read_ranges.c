@@ -17,7 +17,7 @@ static const struct {
   [LS_SPACE_CP] = { "cp", "1" },
   [LS_SPACE_EP] = { "ep", "divisors of the number of experts, up to the GPUs" },
   [LS_SPACE_MICRO_BATCH] = { "micro_batch", "divisors of the global batch, up to 64" },
-  [LS_SPACE_VPP] = { "vpp", "wherever chunks come out even" },
+  [LS_SPACE_VPP] = { "vpp", "1, and wherever chunks come out even; where they never do powers of two" },
   [LS_SPACE_SCHEDULE] = { "schedule", "1f1b, interleaved-1f1b, zb-h1" },
   [LS_SPACE_SP] = { "sp", "false, true" },
   [LS_SPACE_ZERO] = { "zero", "0 to 3; on TPUs 3" },

@@ -65,6 +65,8 @@ static const LsEnumName recompute_methods[] = {
 static const LsEnumName fp8_recipes[] = {
   { "delayed", LS_FP8_DELAYED }, { "current", LS_FP8_CURRENT }, { "blockwise", LS_FP8_BLOCKWISE }, { NULL },
 };
+/* Without a list: whether the layers are balanced even where they come out even. */
+static const LsEnumName layer_rules[] = { { "auto", false }, { "balanced", true }, { NULL, 0 } };
 static const LsEnumName flags[] = { { "0", 0 }, { "1", 1 }, { "auto", LS_FLAG_AUTO }, { NULL } };
 
 static const struct {
@@ -204,8 +206,10 @@ const LsField ls_strategy_fields[] = {
   { "bucket_params", LS_FIELD_UINT64, offsetof (LsStrategy, bucket_params), .min = 1,
     .default_text = "the larger of 40e6 and 1e6 dp", .meaning = "megatron: parameters of a bucket" },
   { "layers_per_chunk", LS_FIELD_UINT_LIST, offsetof (LsStrategy, layers_per_chunk), .max = MAX_DEGREE,
-    .n_offset = offsetof (LsStrategy, n_layers_per_chunk), .default_text = "even",
-    .meaning = "layers of each chunk in model order, pp vpp of them" },
+    .n_offset = offsetof (LsStrategy, n_layers_per_chunk), .names = layer_rules, .word_offset = offsetof (LsStrategy, balance_layers),
+    .runs = true, .expected = "auto, balanced, or layers of each chunk in model order such as 4x13,3x3 (13 chunks of 4, then 3 of 3), whole numbers",
+    .default_text = "auto: even where pp vpp divides the layers, or layers + 2, else balanced",
+    .meaning = "layers of each chunk, pp vpp of them; balanced: by what layers, embedding and head cost" },
   ENUM (grad_sync, grad_syncs, "each with zero 2 and 3, else last", "micro-batches that reduce gradients"),
   ENUM (gather_overlap, flags, "as dp_overlap", "megatron: gather parameters during the next forward"),
   UINT (layers_per_unit, "1", "fsdp: layers that are gathered together"),
@@ -253,7 +257,8 @@ const LsField ls_strategy_fields[] = {
   { "recompute_layers", LS_FIELD_UINT, offsetof (LsStrategy, recompute_layers), .min = 1, .max = MAX_DEGREE,
     .default_text = "uniform 1, block all", .meaning = "full: layers of a group, or recomputed ones of a chunk" },
   { "recompute_stages", LS_FIELD_UINT_LIST, offsetof (LsStrategy, recompute_stages), .max = MAX_DEGREE,
-    .n_offset = offsetof (LsStrategy, n_recompute_stages), .default_text = "all alike",
+    .n_offset = offsetof (LsStrategy, n_recompute_stages), .runs = true,
+    .expected = "a list of whole numbers such as 1x3,2 (3 times 1, then 2), each", .default_text = "all alike",
     .meaning = "full, block: recomputed layers of each pipeline rank, pp of them" },
   BOOL (recompute_early_stop, "false", "full: stop once the backward has what it needs, as PyTorch since 2.1 without reentrance"),
   BOOL (partition_activations, "false", "full: kept inputs are cut over tp, and gathered for recomputation"),

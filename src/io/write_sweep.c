@@ -2,7 +2,9 @@
 
 #include <math.h>
 
+#include "io/field_write.h"
 #include "io/json_out.h"
+#include "io/read_strategy.h"
 #include "io/text_table.h"
 
 void
@@ -11,6 +13,13 @@ ls_sweep_row_clear (LsSweepRow *row)
   ls_strategy_clear (&row->strategy);
   g_free (row->knobs);
   g_free (row->why);
+}
+
+/* "5,4x11,3x4"; NULL: even. */
+static char *
+layers_text (const LsStrategy *s)
+{
+  return ls_field_text (ls_field_find (ls_strategy_fields, "layers_per_chunk"), s, NULL);
 }
 
 /* --- JSON ---------------------------------------------------------------------------- */
@@ -34,6 +43,8 @@ write_config (LsJsonOut *w, const LsStrategy *s)
   ls_json_out_uint (w, "global_batch", s->global_batch);
   ls_json_out_string (w, "recompute", ls_recompute_name (s->recompute));
   ls_json_out_bool (w, "tp_overlap", s->tp_overlap);
+  g_autofree char *layers = layers_text (s);
+  ls_json_out_string (w, "layers_per_chunk", layers);
   ls_json_out_end_object (w);
 }
 
@@ -148,7 +159,9 @@ add_layout (LsTextTable *t, const LsStrategy *s)
   ls_text_table_add (t, "%u", s->gpus);
   ls_text_table_add (t, "%u", s->global_batch);
   ls_text_table_add (t, "%u%s%s", s->tp, s->sp ? "+sp" : "", s->tp_overlap ? "+o" : "");
-  ls_text_table_add (t, s->vpp > 1 ? "%u x %u" : "%u", s->pp, s->vpp);
+  g_autofree char *chunks = s->vpp > 1 ? g_strdup_printf (" x %u", s->vpp) : g_strdup ("");
+  g_autofree char *layers = layers_text (s);
+  ls_text_table_add (t, layers ? "%u%s: %s" : "%u%s", s->pp, chunks, layers);
   ls_text_table_add (t, s->cp > 1 || s->ep > 1 ? "%u, cp %u, ep %u" : "%u", s->dp, s->cp, s->ep);
   ls_text_table_add (t, "%u", s->micro_batch);
   ls_text_table_add (t, "%u %s", s->zero_stage, ls_dp_kind_name (s->dp_kind));
@@ -294,7 +307,7 @@ char *
 ls_sweep_to_csv (const LsSweepReport *r)
 {
   GString *out = g_string_new ("gpus,tp,pp,dp,cp,ep,vpp,sp,zero,dp_kind,schedule,micro_batch,global_batch,recompute,tp_overlap,"
-                               "step_time_ps,tokens_per_s,mfu,memory_bytes,exposed_s,bubble_s\n");
+                               "step_time_ps,tokens_per_s,mfu,memory_bytes,exposed_s,bubble_s,layers_per_chunk\n");
   for (guint i = 0; i < r->best->len; i++) {
     const LsSweepRow *row = &g_array_index (r->best, LsSweepRow, i);
     const LsStrategy *s = &row->strategy;
@@ -306,7 +319,8 @@ ls_sweep_to_csv (const LsSweepReport *r)
       char buffer[G_ASCII_DTOSTR_BUF_SIZE];
       g_string_append_printf (out, ",%s", g_ascii_formatd (buffer, sizeof buffer, "%.17g", figures[k]));
     }
-    g_string_append_c (out, '\n');
+    g_autofree char *layers = layers_text (s);
+    g_string_append_printf (out, ",\"%s\"\n", layers ? layers : "auto");
   }
   return g_string_free (out, FALSE);
 }

@@ -33,16 +33,27 @@ check_given (const LsStrategy *s, const LsModel *m, uint32_t n_chunks, LsDiagLis
   return TRUE;
 }
 
+/* Each chunk between the first and the last needs a layer. */
 static gboolean
-check_even (const LsStrategy *s, const LsModel *m, uint32_t n_chunks, LsDiagList *diags)
+check_room (const LsStrategy *s, const LsModel *m, uint32_t n_chunks, LsDiagList *diags)
 {
-  if (m->n_layers % n_chunks == 0 || (m->n_layers + UINT64_C (2)) % n_chunks == 0)
+  if (n_chunks <= m->n_layers + UINT64_C (2))
     return TRUE;
-  ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, s->vpp > 1 ? "/vpp" : "/pp", NULL,
-               "say how many layers each chunk has with layers-per-chunk",
-               "expected pp * vpp to divide the model's %u layers, or layers + 2 (embedding and head count as"
-               " one each); got %u * %u = %u", m->n_layers, s->pp, s->vpp, n_chunks);
-  return FALSE;
+  return refuse (diags, s->vpp > 1 ? "/vpp" : "/pp", "expected pp * vpp to be at most layers + 2 = %u + 2, as only the first and the"
+                 " last chunk may be without layers; got %u * %u = %u", m->n_layers, s->pp, s->vpp, n_chunks);
+}
+
+bool
+ls_chunks_are_even (uint32_t n_layers, uint64_t n_chunks)
+{
+  return n_layers % n_chunks == 0 || (n_layers + UINT64_C (2)) % n_chunks == 0;
+}
+
+bool
+ls_chunks_want_balance (const LsStrategy *s, const LsModel *m)
+{
+  uint64_t n_chunks = (uint64_t) s->pp * s->vpp;
+  return !s->layers_per_chunk && n_chunks > 1 && (s->balance_layers || !ls_chunks_are_even (m->n_layers, n_chunks));
 }
 
 static uint32_t
@@ -63,9 +74,10 @@ ls_chunk_layers (const LsStrategy *s, const LsModel *m, uint32_t *ret_layers, Ls
     return refuse (diags, "/pp", "expected pp * vpp to be at most %d; got %u * %u", LS_MAX_CHUNKS, s->pp, s->vpp);
 
   uint32_t n_chunks = s->pp * s->vpp;
-  if (!(s->layers_per_chunk ? check_given : check_even) (s, m, n_chunks, diags))
+  if (!(s->layers_per_chunk ? check_given : check_room) (s, m, n_chunks, diags))
     return FALSE;
 
+  g_assert (!ret_layers || !ls_chunks_want_balance (s, m));
   for (uint32_t i = 0; ret_layers && i < n_chunks; i++)
     ret_layers[i] = layers_of_chunk (s, m, n_chunks, i);
   return TRUE;

@@ -35,9 +35,9 @@ kernel_equal (gconstpointer a, gconstpointer b)
 }
 
 static void
-lower_init (Lower *l, const LsModel *m, const LsStrategy *s)
+lower_init (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs)
 {
-  *l = (Lower) { .model = m, .s = s };
+  *l = (Lower) { .model = m, .s = s, .costs = costs };
   l->shard = (LsShard) {
     .tp = s->tp, .sp = s->sp && s->tp > 1, .micro_batch = s->micro_batch, .seq = s->seq,
     .attention = (LsAttention) s->attention, .qkv_layout = (LsQkvLayout) s->qkv_layout, .loss = (LsLoss) s->loss,
@@ -64,7 +64,7 @@ lower_init (Lower *l, const LsModel *m, const LsStrategy *s)
   l->kernel_ids = g_hash_table_new_full (kernel_hash, kernel_equal, g_free, NULL);
 }
 
-static void
+void
 lower_clear (Lower *l)
 {
   for (uint32_t i = 0; l->all_chunks && i < l->n_ep_roles * l->n_stages; i++)
@@ -164,8 +164,13 @@ lower_chunks (Lower *l, GError **error)
   uint32_t n = l->s->pp * l->s->vpp;
   g_autofree uint32_t *n_layers = g_new0 (uint32_t, n);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  if (!ls_chunk_layers (l->s, l->model, n_layers, diags))
-    return ls_diag_list_to_error (diags, error);
+  LsStrategy s;
+  ls_strategy_copy (&s, l->s);
+  bool is_known = ls_strategy_balance (&s, l->model, l->costs, error);
+  bool is_legal = is_known && ls_chunk_layers (&s, l->model, n_layers, diags);
+  ls_strategy_clear (&s);
+  if (!is_legal)
+    return is_known ? ls_diag_list_to_error (diags, error) : FALSE;
   l->all_chunks = g_new0 (Chunk, l->n_ep_roles * n);
   uint32_t busiest = l->shard.ep_rank;
   double kept = 0;
@@ -356,14 +361,19 @@ find_sched (Lower *l, GError **error)
   return FALSE;
 }
 
+gboolean
+lower_begin (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs, GError **error)
+{
+  lower_init (l, m, s, costs);
+  return find_sched (l, error) && lower_experts (l, error) && check_size (l, error);
+}
+
 LsPlan *
 ls_lower_orders (const LsModel *m, const LsStrategy *s, const LsOrders *orders, const LsLowerCosts *costs, GError **error)
 {
   Lower l;
   LsPlan *plan = NULL;
-  lower_init (&l, m, s);
-  l.costs = costs;
-  if (find_sched (&l, error) && lower_experts (&l, error) && check_size (&l, error) && lower_chunks (&l, error)) {
+  if (lower_begin (&l, m, s, costs, error) && lower_chunks (&l, error)) {
     orders_init (&l, orders);
     lower_bindings (&l);
     if (lower_programs (&l, error)) {

@@ -28,6 +28,23 @@ LsPlan *ls_lower (const LsModel *m, const LsStrategy *s, const LsLowerCosts *cos
 LsPlan *ls_lower_orders (const LsModel *m, const LsStrategy *s, const LsOrders *orders, const LsLowerCosts *costs,
                          GError **error);
 
+/* What parts of a model take on one rank alone, forward and backward of a micro-batch with what runs
+ * again; 0: it has none. */
+typedef struct {
+  LsTime embedding, head;
+  LsTime dense, experts; /* a layer without and with a mixture of experts */
+} LsPartTimes;
+
+/* s: resolved. Errors and costs as of ls_lower(). */
+gboolean ls_part_times (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs, LsPartTimes *ret_times, GError **error);
+
+/* Finds the layers of each chunk (parallel/balance.h) where they are to be balanced and not known yet
+ * (parallel/chunks.h); else nothing changes. s: resolved. Errors and costs as of ls_lower(), which does the
+ * same for itself. */
+gboolean ls_strategy_balance (LsStrategy *s, const LsModel *m, const LsLowerCosts *costs, GError **error);
+/* The same with what is known of the parts; layers are to be balanced and not known yet. */
+void ls_strategy_set_balanced (LsStrategy *s, const LsModel *m, const LsPartTimes *times);
+
 /* NULL if the schedule lets a job have the other knobs of s, and n_micro_batches, else a
  * static text with the rule that they break. */
 const char *ls_sched_job_refusal (const LsSched *sched, const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches);

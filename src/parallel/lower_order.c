@@ -24,8 +24,7 @@ op_time (const Lower *l, const LsOp *op)
   return l->costs ? l->costs->kernel (k, l->costs->data) : (LsTime) (k->flops / FLOPS_PER_PS);
 }
 
-/* At least 1 ps, so that what needs another's output ends later. */
-static LsTime
+LsTime
 pass_time (Lower *l, const Chunk *c, LsActionType pass)
 {
   Build b;

@@ -82,6 +82,12 @@ typedef struct {
 /* Event classes of a program. EVENT_PARAMS + i: parameters of bucket i gathered. */
 enum { EVENT_RECV_F, EVENT_RECV_B, EVENT_NORM, EVENT_PARAMS };
 
+/* --- lower.c --------------------------------------------------------------- */
+
+/* All that comes before chunks. Clear it in either case. */
+gboolean lower_begin (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs, GError **error);
+void lower_clear (Lower *l);
+
 /* --- lower_build.c ------------------------------------------------------- */
 
 typedef struct {
@@ -270,6 +276,9 @@ void step_static_memory (const Lower *l, uint32_t pp_rank, LsProgram *p);
 /* Fills in orders, and times and posts where somebody needs them. given: other orders
  * than the schedule's, copied; or NULL. */
 void orders_init (Lower *l, const LsOrders *given);
+/* Of all its kernels and collectives, each alone. At least 1 ps, so that what needs another's output ends
+ * later. */
+LsTime pass_time (Lower *l, const Chunk *c, LsActionType pass);
 
 /* --- lower_p2p.c ------------------------------------------------------------- */
 

@@ -81,6 +81,14 @@ ls_strategy_init (LsStrategy *s)
 }
 
 void
+ls_strategy_forget_layers (LsStrategy *s)
+{
+  g_clear_pointer (&s->layers_per_chunk, g_free);
+  s->n_layers_per_chunk = 0;
+  s->layers_are_found = false;
+}
+
+void
 ls_strategy_clear (LsStrategy *s)
 {
   if (!s)

@@ -82,8 +82,10 @@ typedef struct {
   bool grad_norm;        /* global gradient-norm all-reduce before the optimizer */
   uint64_t bucket_bytes; /* ddp: bucket cap; 0: torch's 25 MiB (first 1 MiB)   */
   uint64_t bucket_params;/* megatron: 0: max (40e6, 1e6 dp)                    */
-  uint32_t *layers_per_chunk; /* [n_layers_per_chunk] in model order, or NULL  */
+  uint32_t *layers_per_chunk; /* [n_layers_per_chunk] in model order, or NULL: see parallel/chunks.h */
   uint32_t n_layers_per_chunk;
+  bool balance_layers;   /* by what they cost even where they come out even     */
+  bool layers_are_found; /* layers_per_chunk was not given, but balanced        */
 
   /* data parallelism: who uses which is in lower_dp_X.c */
   int grad_sync;            /* LsGradSync                                        */
@@ -144,9 +146,15 @@ void ls_strategy_copy (LsStrategy *dest, const LsStrategy *source);
  *
  * FALSE, with a diagnostic for every broken rule, if any is: LS_ERROR_CONFLICT for
  * an illegal combination, LS_ERROR_UNSUPPORTED for a legal one that has no mechanism
- * yet. s may then be filled in partly. */
+ * yet. s may then be filled in partly.
+ *
+ * Layers that were balanced before are forgotten: ls_strategy_balance() in parallel/lower.h finds
+ * them, for the degrees that there are now. */
 gboolean ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus,
                               uint32_t gpus_per_node, LsDiagList *diags);
+
+/* As if layers_per_chunk had never been known. */
+void ls_strategy_forget_layers (LsStrategy *s);
 
 /* The knobs whose default follows from others alone. */
 void ls_strategy_fill_auto (LsStrategy *s);

@@ -416,6 +416,8 @@ ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint3
   if (!check_values (s, diags))
     return FALSE;
 
+  if (s->layers_are_found)
+    ls_strategy_forget_layers (s);
   fill (s, model, n_gpus, diags);
   check_tensor_parallel (s, model, diags);
   check_tp_overlap (s, gpus_per_node, diags);

@@ -103,8 +103,9 @@ resolve (LsStrategy *s, const LsModel *model, const LsCluster *cluster, GError *
   return FALSE;
 }
 
+/* Also finds the layers of each chunk, where they are to be balanced. */
 static LsPlan *
-lower (const LsModel *model, const LsHardware *hardware, const LsCluster *cluster, const LsStrategy *s, const char *order,
+lower (const LsModel *model, const LsHardware *hardware, const LsCluster *cluster, LsStrategy *s, const char *order,
        GError **error)
 {
   g_autoptr (LsOrders) orders = order ? ls_job_order_load (order, s, error) : NULL;
@@ -112,6 +113,8 @@ lower (const LsModel *model, const LsHardware *hardware, const LsCluster *cluste
     return NULL;
   LsCostSources of = { hardware, cluster, s };
   LsLowerCosts costs = ls_lower_costs (&of);
+  if (!ls_strategy_balance (s, model, &costs, error))
+    return NULL;
   g_autoptr (LsPlan) plan = ls_lower_orders (model, s, orders, &costs, error);
   if (!plan)
     return NULL;

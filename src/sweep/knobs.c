@@ -20,14 +20,19 @@ attention_name (int attention)
   return attention == LS_ATTENTION_FLASH ? "flash" : "unfused";
 }
 
+/* "3,4x14,2"; NULL: by themselves. */
+static char *
+layers_text (const LsStrategy *s)
+{
+  return ls_field_text (ls_field_find (ls_strategy_fields, "layers_per_chunk"), s, NULL);
+}
+
 static void
 append_layers (GString *out, const LsStrategy *s)
 {
-  if (!s->layers_per_chunk)
-    return;
-  g_string_append (out, " --layers-per-chunk ");
-  for (uint32_t i = 0; i < s->n_layers_per_chunk; i++)
-    g_string_append_printf (out, "%s%u", i > 0 ? "," : "", s->layers_per_chunk[i]);
+  g_autofree char *layers = layers_text (s);
+  if (layers)
+    g_string_append_printf (out, " --layers-per-chunk %s", layers);
 }
 
 static void
@@ -101,6 +106,9 @@ ls_knobs_summary (const LsStrategy *s)
   g_string_append_printf (out, "tp %u%s, pp %u", s->tp, s->sp ? " + sp" : "", s->pp);
   if (s->vpp > 1)
     g_string_append_printf (out, " x %u chunks", s->vpp);
+  g_autofree char *layers = layers_text (s);
+  if (layers)
+    g_string_append_printf (out, " of %s layers", layers);
   g_string_append_printf (out, ", dp %u", s->dp);
   if (s->zero_stage > 0)
     g_string_append_printf (out, " (ZeRO-%u)", s->zero_stage);

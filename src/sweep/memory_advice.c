@@ -106,7 +106,7 @@ apply_tp (LsStrategy *s, uint32_t value)
 static char *
 apply_pp (LsStrategy *s, uint32_t value)
 {
-  if (s->dp % value != 0 || s->layers_per_chunk)
+  if (s->dp % value != 0 || (s->layers_per_chunk && !s->layers_are_found))
     return NULL;
   forget_pipeline (s);
   s->pp *= value;

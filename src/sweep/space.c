@@ -5,6 +5,7 @@
 #include "io/field_value.h"
 #include "io/field_write.h"
 #include "io/read_strategy.h"
+#include "parallel/chunks.h"
 #include "parallel/sched.h"
 
 #define MAX_SIZE (UINT64_C (1) << 40)
@@ -130,7 +131,10 @@ value_of (const LsStrategy *s, LsSpaceAxis axis)
 static void
 add_of (LsSpace *space, LsSpaceAxis axis, const LsStrategy *s)
 {
-  g_autofree char *text = is_of_texts (axis) ? ls_field_text (field_of (axis), s, NULL) : NULL;
+  const LsField *f = field_of (axis);
+  g_autofree char *text = is_of_texts (axis) ? ls_field_text (f, s, NULL) : NULL;
+  if (!text && f->kind == LS_FIELD_UINT_LIST && f->names)
+    text = g_strdup (f->names->name); /* without a list */
   g_assert (text || !is_of_texts (axis)); /* what a flag or a file sets, has words */
   if (text)
     add_text (space, axis, text);
@@ -223,21 +227,36 @@ largest (const GArray *list)
   return most;
 }
 
+/* Whether several chunks per rank come out even for some number of them. */
 static bool
-divides_layers (uint32_t n_layers, uint64_t n_chunks)
+has_even_chunks (uint32_t n_layers, uint32_t pp)
 {
-  return n_layers % n_chunks == 0 || (n_layers + UINT64_C (2)) % n_chunks == 0;
+  for (uint32_t v = 2; (uint64_t) v * pp <= n_layers + UINT64_C (2); v++)
+    if (ls_chunks_are_even (n_layers, (uint64_t) v * pp))
+      return true;
+  return false;
 }
 
-/* Chunks per rank that come out even for some pp. */
+/* Chunks per rank that a sweep looks at by itself. */
+static bool
+is_usual (uint32_t n_layers, uint32_t pp, uint32_t vpp)
+{
+  uint64_t n_chunks = (uint64_t) pp * vpp;
+  if (vpp == 1 || ls_chunks_are_even (n_layers, n_chunks))
+    return true;
+  bool is_power = (vpp & (vpp - 1)) == 0;
+  return is_power && n_layers >= 2 * n_chunks && !has_even_chunks (n_layers, pp);
+}
+
 static void
 fill_vpp (LsSpace *space, uint32_t n_layers)
 {
   const GArray *pp = space->values[LS_SPACE_PP];
+  space->has_usual_vpp = true;
   add_value (space, LS_SPACE_VPP, 1);
   for (uint32_t v = 2; v <= n_layers + 2; v++)
     for (guint i = 0; i < pp->len; i++)
-      if (g_array_index (pp, uint32_t, i) > 1 && divides_layers (n_layers, (uint64_t) v * g_array_index (pp, uint32_t, i)))
+      if (g_array_index (pp, uint32_t, i) > 1 && is_usual (n_layers, g_array_index (pp, uint32_t, i), v))
         add_value (space, LS_SPACE_VPP, v);
 }
 
@@ -363,7 +382,7 @@ fixes_chunks (const LsSched *sched)
 }
 
 bool
-ls_space_is_distinct (const LsSpace *space, const LsStrategy *base, const LsPoint *p)
+ls_space_is_distinct (const LsSpace *space, const LsModel *m, const LsStrategy *base, const LsPoint *p)
 {
   uint64_t tp = ls_space_value (space, p, LS_SPACE_TP), pp = ls_space_value (space, p, LS_SPACE_PP);
   if (tp == 1 && (p->at[LS_SPACE_SP] > 0 || p->at[LS_SPACE_TP_OVERLAP] > 0))
@@ -375,7 +394,10 @@ ls_space_is_distinct (const LsSpace *space, const LsStrategy *base, const LsPoin
   bool is_fsdp2 = ls_space_value (space, p, LS_SPACE_DP_KIND) == LS_DP_FSDP2;
   if (pp > 1 && is_fsdp2 && base->reshard_after_forward == LS_RESHARD_AUTO && ls_space_value (space, p, LS_SPACE_ZERO) == 2 && ls_space_holds (space, LS_SPACE_ZERO, 3))
     return false;
-  return pp == 1 || p->at[LS_SPACE_VPP] == 0 || !fixes_chunks (sched_of (space, p));
+  if (pp > 1 && p->at[LS_SPACE_VPP] > 0 && fixes_chunks (sched_of (space, p)))
+    return false;
+  bool has_lists = base->layers_per_chunk || space->values[ls_space_axis ("layers_per_chunk")]->len > 0;
+  return !space->has_usual_vpp || has_lists || is_usual (m->n_layers, (uint32_t) pp, ls_space_value (space, p, LS_SPACE_VPP));
 }
 
 uint64_t
@@ -401,7 +423,7 @@ ls_space_is_refused (const LsSpace *space, const LsModel *m, const LsStrategy *b
     return true;
   if (base->layers_per_chunk || space->values[ls_space_axis ("layers_per_chunk")]->len > 0 || (pp > 1 && fixes_chunks (sched_of (space, p))))
     return false;
-  return !divides_layers (m->n_layers, pp * vpp);
+  return pp * vpp > m->n_layers + UINT64_C (2);
 }
 
 /* The knobs behind the axes that have a range by themselves. */

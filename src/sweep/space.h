@@ -12,8 +12,8 @@
  * of a knob that has no effect in a configuration (p2p with pp 1) the first value.
  *
  * Default ranges: tp divides the GPUs of a node; pp divides the GPUs and is at most the
- * number of layers + 2; vpp wherever chunks come out even (parallel/chunks.h); ep divides the
- * number of experts and the GPUs; micro-batch divides the global batch, up to
+ * number of layers + 2; vpp 1, and wherever chunks come out even (parallel/chunks.h), for a pp with which they
+ * never do powers of two that leave two layers to a chunk; ep divides the number of experts and the GPUs; micro-batch divides the global batch, up to
  * LS_SPACE_MAX_MICRO_BATCH; sp 0, 1; zero 0 to 3 by Megatron-LM (0, 1), DeepSpeed and FSDP2
  * (2, 3), on TPUs by XLA's FSDP; schedules 1f1b, interleaved-1f1b, zb-h1; recompute none,
  * selective, full; tp-overlap 0, 1. cp is 1 unless asked for. Degrees and micro-batches ascend:
@@ -31,6 +31,7 @@
 typedef struct {
   GArray *values[LS_MAX_SPACE_AXES]; /* uint32_t, no value twice; of axes of texts: places in texts */
   GPtrArray *texts[LS_MAX_SPACE_AXES]; /* char *, owned; of SCHEDULE and the axes behind LS_N_SPACE_AXES */
+  bool has_usual_vpp;        /* the axis has its default range                           */
   uint64_t size;             /* product of the lengths, once filled                      */
 } LsSpace;
 
@@ -84,13 +85,13 @@ ls_space_value (const LsSpace *space, const LsPoint *p, LsSpaceAxis axis)
   return g_array_index (space->values[axis], uint32_t, p->at[axis]);
 }
 
-/* False: another configuration is the same. */
-bool ls_space_is_distinct (const LsSpace *space, const LsStrategy *base, const LsPoint *p);
+/* False: another configuration is the same, or the default range of vpp lacks it. */
+bool ls_space_is_distinct (const LsSpace *space, const LsModel *m, const LsStrategy *base, const LsPoint *p);
 
 /* Of the resolved s: beside flash attention selective recomputation is of norms and activations, unless
  * base says of what. */
 void ls_space_choose_parts (const LsStrategy *base, LsStrategy *s);
-/* False: another configuration is the same, as can be seen of s, which is p resolved. */
+/* False: another configuration is the same, as can be seen of s, which is p resolved and balanced. */
 bool ls_space_has_effect (const LsSpace *space, const LsPoint *p, const LsStrategy *s);
 
 /* Numbers points by the axes behind LS_N_SPACE_AXES: equal ones agree in all of these. */

@@ -1,6 +1,7 @@
 /* sweep/space_effect.c — which configurations of a space are others over again, as a knob says nothing in them. */
 #include <string.h>
 
+#include "parallel/chunks.h"
 #include "sweep/space.h"
 
 bool
@@ -63,11 +64,36 @@ says_something (const char *key, const LsStrategy *s)
   return true;
 }
 
+static bool
+is_word (const LsSpace *space, LsSpaceAxis axis, uint32_t at)
+{
+  return g_ascii_isalpha (*(const char *) g_ptr_array_index (space->texts[axis], at));
+}
+
+/* "auto" and "balanced" mean the same where layers do not come out even, or there is but one chunk. */
+static bool
+repeats_layers (const LsSpace *space, const LsPoint *p, const LsStrategy *s)
+{
+  LsSpaceAxis axis = ls_space_axis ("layers_per_chunk");
+  uint32_t at = p->at[axis], n = s->pp * s->vpp, n_layers = 0;
+  for (uint32_t i = 0; i < s->n_layers_per_chunk; i++)
+    n_layers += s->layers_per_chunk[i];
+  bool is_even = n > 1 && (!s->layers_per_chunk || ls_chunks_are_even (n_layers, n));
+  if (at == 0 || is_even || !is_word (space, axis, at))
+    return false;
+  while (at-- > 0)
+    if (is_word (space, axis, at))
+      return true;
+  return false;
+}
+
 bool
 ls_space_has_effect (const LsSpace *space, const LsPoint *p, const LsStrategy *s)
 {
   for (guint a = LS_N_SPACE_AXES; a < ls_space_n_axes (); a++)
     if (p->at[a] > 0 && !says_something (ls_space_axis_name ((LsSpaceAxis) a), s))
       return false;
+  if (repeats_layers (space, p, s))
+    return false;
   return !recomputes_nothing (s) || !ls_space_holds (space, LS_SPACE_RECOMPUTE, LS_RECOMPUTE_NONE);
 }

@@ -223,7 +223,7 @@ explain_cells (Map *m)
   uint64_t index = 0;
   do {
     LsHeatCell *cell = &m->cells[cell_of (m, &p)];
-    if (cell->kind < LS_HEAT_NO_FIT && ls_space_is_distinct (space, base, &p)) {
+    if (cell->kind < LS_HEAT_NO_FIT && ls_space_is_distinct (space, &x->model, base, &p)) {
       LsStrategy s;
       bool is_refused = ls_space_is_refused (space, &x->model, base, &p) || g_hash_table_contains (refused, &index);
       cell->kind = LS_HEAT_ILLEGAL;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sweep/knobs.h"
+#include "sweep/layouts.h"
 
 /* --- the rule of thumb ------------------------------------------------------------------------ */
 
@@ -155,6 +156,16 @@ rows_new (void)
   return rows;
 }
 
+/* As the job that was simulated. */
+static void
+balance (const LsSweepRun *x, const Candidate *c, LsStrategy *s)
+{
+  LsPoint p;
+  ls_space_point (&x->spec->space, c->index, &p);
+  g_autoptr (LsLayouts) layouts = ls_layouts_new (&x->model, x->hardware);
+  ls_layouts_balance (layouts, s, g_ptr_array_index (x->clusters, p.at[LS_SPACE_GPUS]), 0);
+}
+
 static void
 fill_row (const LsSweepRun *x, const Candidate *c, const Figures *f, LsSweepRow *ret_row)
 {
@@ -168,6 +179,7 @@ fill_row (const LsSweepRun *x, const Candidate *c, const Figures *f, LsSweepRow 
     .kwh_per_trillion = 1e12 * ls_price_kwh (&x->price, f->n_ranks, f->tokens_per_s),
   };
   candidate_strategy_at (x, c->index, &ret_row->strategy);
+  balance (x, c, &ret_row->strategy);
   ret_row->knobs = ls_knobs_format (&ret_row->strategy);
   for (int i = 0; i < LS_N_PARTS; i++)
     ret_row->breakdown_s[i] = f->breakdown_s[i];

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "sweep/layouts.h"
+
 /* --- enumeration ---------------------------------------------------------------------------- */
 
 /* The program decides as it would of a job to be written out. */
@@ -47,24 +49,25 @@ candidate_strategy_at (const LsSweepRun *x, uint64_t index, LsStrategy *ret_s)
 
 /* Counts the point, and keeps it if it may be worth a simulation. */
 static void
-look_at (LsSweepRun *x, LsBounds *bounds, const LsPoint *p, uint64_t index)
+look_at (LsSweepRun *x, LsBounds *bounds, LsLayouts *layouts, const LsPoint *p, uint64_t index)
 {
+  const LsCluster *cluster = g_ptr_array_index (x->clusters, p->at[LS_SPACE_GPUS]);
   const LsSpace *space = &x->spec->space;
   LsSweepCounts *n = &x->report.counts;
   LsStrategy s;
-  if (!ls_space_is_distinct (space, &x->spec->job.strategy, p))
+  if (!ls_space_is_distinct (space, &x->model, &x->spec->job.strategy, p))
     return;
   if (ls_space_is_refused (space, &x->model, &x->spec->job.strategy, p)) {
     n->enumerated++;
     n->illegal++;
     return;
   }
-  bool is_legal = candidate_strategy (x, p, &s, NULL), is_repeated = is_legal && !ls_space_has_effect (space, p, &s);
+  bool is_legal = candidate_strategy (x, p, &s, NULL) && ls_layouts_balance (layouts, &s, cluster, ls_space_variant (space, p));
+  bool is_repeated = is_legal && !ls_space_has_effect (space, p, &s);
   n->enumerated += !is_repeated;
   if (!is_legal)
     n->illegal++;
   else if (!is_repeated) {
-    const LsCluster *cluster = g_ptr_array_index (x->clusters, p->at[LS_SPACE_GPUS]);
     Candidate c = { .index = index, .bound = ls_bound (bounds, &s, cluster, ls_space_variant (space, p)) };
     bool may_fit = x->options.memory.clock != LS_MEMORY_HOST || c.bound.memory_bytes <= candidate_limit (x, &s);
     c.group = p->at[LS_SPACE_GPUS] * space->values[LS_SPACE_GLOBAL_BATCH]->len + p->at[LS_SPACE_GLOBAL_BATCH];
@@ -125,10 +128,11 @@ sweep_enumerate (LsSweepRun *x)
 {
   LsSpace *space = &x->spec->space;
   g_autoptr (LsBounds) bounds = ls_bounds_new (&x->model, x->hardware);
+  g_autoptr (LsLayouts) layouts = ls_layouts_new (&x->model, x->hardware);
   LsPoint p = { 0 };
   uint64_t index = 0;
   do
-    look_at (x, bounds, &p, index++);
+    look_at (x, bounds, layouts, &p, index++);
   while (ls_space_next (space, &p) && !is_stopped (x));
   find_groups (x);
   x->n_to_do = x->candidates->len;

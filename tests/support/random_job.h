@@ -15,6 +15,7 @@ small_model (GRand *rand)
     .vocab = 5000, .seq = 512, .mlp = LS_MLP_GELU, .norm = LS_NORM_LAYERNORM, .position = LS_POSITION_LEARNED,
     .attention = LS_ATTENTION_UNFUSED, .linear_bias = true, .tied_embeddings = true, .dropout = true,
   };
+  m.n_layers += g_rand_int_range (rand, 0, 3) == 0 ? (uint32_t) g_rand_int_range (rand, 1, 4) : 0; /* uneven chunks */
   if (g_rand_boolean (rand)) {
     m.mlp = LS_MLP_SWIGLU;
     m.norm = LS_NORM_RMSNORM;

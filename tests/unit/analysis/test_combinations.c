@@ -87,11 +87,13 @@ draw_pipeline (GRand *rand, LsStrategy *s)
   s->launch_blocking = chance (rand, 0.1);
 }
 
-/* Chunks of unequal length, some of them empty. */
+/* Chunks of unequal length, some of them empty; or layers that do not come out even. */
 static void
 draw_layers (GRand *rand, Ask *a)
 {
   LsStrategy *s = &a->s;
+  a->model.n_layers += chance (rand, 0.2) ? (uint32_t) g_rand_int_range (rand, 1, 4) : 0;
+  s->balance_layers = chance (rand, 0.05);
   if (!chance (rand, 0.15))
     return;
   s->n_layers_per_chunk = s->pp * s->vpp;
@@ -292,11 +294,10 @@ rules_of_pipeline (const Ask *a, Broken *b)
   rule (b, s.pp == 1 || s.p2p != LS_P2P_OVERLAPPED || strcmp (name, "1f1b") != 0, "/p2p");
   rule (b, s.pp == 1 || s.p2p != LS_P2P_OVERLAPPED || !s.launch_blocking || strcmp (name, "interleaved-1f1b") != 0, "/p2p");
   rule (b, s.pp == 1 || s.p2p != LS_P2P_DEEPSPEED || (strcmp (name, "1f1b") == 0 && !(s.sp && s.tp > 1)), "/p2p");
-  bool fits = a->model.n_layers % (s.pp * s.vpp) == 0 || (a->model.n_layers + 2) % (s.pp * s.vpp) == 0;
   if (s.layers_per_chunk)
     rule (b, s.n_layers_per_chunk == s.pp * s.vpp && !has_gap (&s), "/layers_per_chunk");
   else
-    rule (b, fits, "/pp");
+    rule (b, s.pp * s.vpp <= a->model.n_layers + 2, "/pp");
 }
 
 static GPtrArray *

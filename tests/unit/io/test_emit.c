@@ -7,6 +7,7 @@
 #include "io/emit.h"
 #include "io/field.h"
 #include "io/read_strategy.h"
+#include "parallel/lower.h"
 
 static const LsModel dense = {
   .name = (char *) "dense", .n_layers = 8, .hidden = 1024, .n_heads = 16, .n_kv_heads = 4, .head_dim = 64, .ffn = 4096, .vocab = 5000,
@@ -37,7 +38,8 @@ resolve (LsStrategy *s, const LsModel *m, const char *knobs)
     *value++ = '\0';
     ls_field_set_text (ls_strategy_fields, s, *pair, value, diags);
   }
-  ls_strategy_resolve (s, m, 16, 8, diags);
+  if (ls_strategy_resolve (s, m, 16, 8, diags))
+    LS_CHECK (ls_strategy_balance (s, m, NULL, NULL));
   g_autofree char *text = ls_diag_list_format (diags);
   ls_check_impl (ls_diag_list_n (diags) == 0, __FILE__, __LINE__, "\"%s\": %s", knobs, text);
   return ls_diag_list_n (diags) == 0;
@@ -63,6 +65,8 @@ static const Case all_cases[] = {
   { "megatron", "pp=4 p2p=deepspeed", "!--p2p deepspeed" },
   { "megatron", "pp=4 schedule=gpipe", "!--schedule gpipe" },
   { "megatron", "pp=4 layers-per-chunk=1,3,3,1", "  --pipeline-model-parallel-layout 'Et|t*3|t*3|tL'\n" },
+  { "megatron", "pp=2 vpp=3 p2p=overlapped", "  --pipeline-model-parallel-layout 'Et|t*2|t*2|t|t|tL'\n" },
+  { "megatron", "pp=4 layers-per-chunk=balanced", "  --pipeline-model-parallel-layout 'Et*2|t*2|t*2|t*2L'\n" },
   { "megatron", "pp=2 post-validation=1", "!--post-validation" },
   { "megatron", "cp=2 cp-kind=ulysses", "  --cp-comm-type a2a\n" },
   { "megatron", "cp=2 cp-kind=ring", "  --cp-comm-type p2p\n" },
@@ -108,6 +112,7 @@ static const Case all_cases[] = {
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 dtype=fp8 fp8-recipe=current", "recipe_name = \"tensorwise\"\n" },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 dtype=fp8", "!--fp8-recipe" },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 attention=unfused", "!--attention unfused" },
+  { "deepspeed", "pp=4 dp-kind=deepspeed layers-per-chunk=1,3,3,1", "!--layers-per-chunk" },
   { "deepspeed", "zero=3", "\"stage3_prefetch_bucket_size\": 50000000" },
   { "deepspeed", "zero=2 reduce-bucket=1000", "\"reduce_bucket_size\": 1000" },
   { "deepspeed", "zero=3@4", "\"mics_shard_size\": 4" },

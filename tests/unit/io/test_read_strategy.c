@@ -51,6 +51,13 @@ flags_set_the_knobs (void)
   LS_CHECK (set (&s, "dp-kind", "xla-fsdp") && s.dp_kind == LS_DP_XLA_FSDP);
   LS_CHECK (set (&s, "grad-dtype", "fp32") && s.grad_dtype == LS_DTYPE_FP32);
   LS_CHECK (set (&s, "layers-per-chunk", "3,4,3") && s.n_layers_per_chunk == 3 && s.layers_per_chunk[1] == 4);
+  LS_CHECK (set (&s, "layers-per-chunk", "4x13, 3x3") && s.n_layers_per_chunk == 16 && s.layers_per_chunk[12] == 4 && s.layers_per_chunk[13] == 3);
+  LS_CHECK (!set (&s, "layers-per-chunk", "4x") && !set (&s, "layers-per-chunk", "x4") && !set (&s, "layers-per-chunk", "4x0"));
+  LS_CHECK (!set (&s, "layers-per-chunk", "4x13x2") && !set (&s, "layers-per-chunk", "1x1048576,1") && s.n_layers_per_chunk == 16);
+  LS_CHECK (set (&s, "layers-per-chunk", "balanced") && !s.layers_per_chunk && s.balance_layers);
+  LS_CHECK (set (&s, "layers-per-chunk", "2,1x2") && s.n_layers_per_chunk == 3 && !s.balance_layers);
+  LS_CHECK (set (&s, "layers-per-chunk", "auto") && !s.layers_per_chunk && s.n_layers_per_chunk == 0 && !s.balance_layers);
+  LS_CHECK (set (&s, "recompute-stages", "1x3,2") && s.n_recompute_stages == 4 && s.recompute_stages[3] == 2);
   LS_CHECK (set (&s, "schedule", "zb-h1"));
   LS_CHECK_STR (s.schedule, "zb-h1");
   LS_CHECK (!set (&s, "zero", "4") && !set (&s, "zero", "1@0") && !set (&s, "zero", "1@") && !set (&s, "zero", "@8"));

@@ -1,4 +1,4 @@
-/* Pins the layer rule of DESIGN.md section 6 and the exact refusals. */
+/* Pins the layer rule of parallel/chunks.h and the exact refusals. */
 #include "ls_test.h"
 #include "parallel/chunks.h"
 
@@ -57,17 +57,27 @@ embedding_and_head_count_as_layers_otherwise (void)
   check_chunks (2, 2, 2, "0 1 1 0");
 }
 
+/* Which layout is found: test_balance.c. */
 static void
-what_divides_neither_way_is_refused (void)
+what_divides_neither_way_is_to_be_balanced (void)
 {
-  check_chunks (48, 7, 1,
-                "error: /pp: expected pp * vpp to divide the model's 48 layers, or layers + 2 (embedding and head"
-                " count as one each); got 7 * 1 = 7\n"
-                "note: say how many layers each chunk has with layers-per-chunk\n");
-  check_chunks (48, 4, 5,
-                "error: /vpp: expected pp * vpp to divide the model's 48 layers, or layers + 2 (embedding and head"
-                " count as one each); got 4 * 5 = 20\n"
-                "note: say how many layers each chunk has with layers-per-chunk\n");
+  const LsModel model = { .n_layers = 48 };
+  LsStrategy s;
+  ls_strategy_init (&s);
+  for (s.pp = 1; s.pp <= 52; s.pp++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LS_CHECK_INT (ls_chunks_want_balance (&s, &model), ==, 48 % s.pp != 0 && 50 % s.pp != 0);
+    LS_CHECK_INT (ls_chunk_layers (&s, &model, NULL, diags), ==, s.pp <= 50);
+  }
+}
+
+static void
+more_chunks_than_layers_fill_are_refused (void)
+{
+  check_chunks (48, 51, 1, "error: /pp: expected pp * vpp to be at most layers + 2 = 48 + 2, as only the first and the last chunk may"
+                           " be without layers; got 51 * 1 = 51\n");
+  check_chunks (48, 4, 13, "error: /vpp: expected pp * vpp to be at most layers + 2 = 48 + 2, as only the first and the last chunk may"
+                           " be without layers; got 4 * 13 = 52\n");
 }
 
 static void
@@ -96,5 +106,6 @@ given_layers_override (void)
 }
 
 LS_TEST_MAIN ("chunks", LS_TEST (layers_that_divide_are_spread_evenly),
-              LS_TEST (embedding_and_head_count_as_layers_otherwise), LS_TEST (what_divides_neither_way_is_refused),
+              LS_TEST (embedding_and_head_count_as_layers_otherwise), LS_TEST (what_divides_neither_way_is_to_be_balanced),
+              LS_TEST (more_chunks_than_layers_fill_are_refused),
               LS_TEST (a_guard_limits_the_number_of_chunks), LS_TEST (given_layers_override))

@@ -153,7 +153,7 @@ SET (heads, s->tp = 5)
 SET (odd_sequence, s->tp = 4; s->sp = true; s->seq = 1023)
 SET (batch, s->tp = 2; s->micro_batch = 2; s->global_batch = 12)
 SET (huge_batch, s->pp = 8; s->micro_batch = UINT32_MAX)
-SET (layers, s->pp = 5)
+SET (layers, s->pp = 99)
 SET (misspelt_schedule, s->pp = 8; s->schedule = g_strdup ("zb-3p"))
 SET (three_chunks_of_a_vee, s->pp = 8; s->vpp = 3; s->schedule = g_strdup ("zbv"))
 SET (chunks_without_interleaving, s->pp = 4; s->vpp = 2; s->schedule = g_strdup ("1f1b"))
@@ -202,10 +202,9 @@ what_is_illegal_is_refused_with_its_rule (void)
     { &gpt3, 8, batch, "error: /global_batch: expected a multiple of dp * micro_batch = 4 * 2 = 8; got 12\n" },
     { &gpt3, 8, huge_batch,
       "error: /global_batch: expected dp * micro_batch * pp = 1 * 4294967295 * 8 to stay below 2^32\n" },
-    { &gpt3, 5, layers,
-      "error: /pp: expected pp * vpp to divide the model's 96 layers, or layers + 2 (embedding and head count as"
-      " one each); got 5 * 1 = 5\n"
-      "note: say how many layers each chunk has with layers-per-chunk\n" },
+    { &gpt3, 99, layers,
+      "error: /pp: expected pp * vpp to be at most layers + 2 = 96 + 2, as only the first and the last chunk may be without layers;"
+      " got 99 * 1 = 99\n" },
     { &gpt3, 4, chunks_without_interleaving,
       "error: /schedule: 1f1b: vpp must be 1: several chunks per rank need interleaved-1f1b; got pp 4, vpp 2,"
       " 4 micro-batches\n" },

@@ -94,4 +94,43 @@ each_number_of_gpus_has_its_own_degrees (void)
   ls_model_clear (&model);
 }
 
-LS_TEST_MAIN ("space", LS_TEST (a_file_narrows_as_flags_do), LS_TEST (each_number_of_gpus_has_its_own_degrees))
+/* Values of their own have commas; a word, a list and a text are values of a file. */
+static void
+layers_are_separated_by_slashes (void)
+{
+  static const char text[] = "{ \"schema\": \"lockstep.ranges/1\", \"layers_per_chunk\": [\"balanced\", [2, 1, 1], \"1x2,2\", [2, 1, 1]] }";
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsSpace space;
+  LsRanges ranges;
+  ls_space_init (&space);
+  set (&space, "layers-per-chunk", "auto/4x13,3x3/4,4x12,3x3/7");
+  check_axis (&space, "layers-per-chunk", "auto,4x13,3x3,7");
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "r.json", diags);
+  if (LS_CHECK (doc && ls_ranges_read (doc, &ranges, diags))) {
+    ls_space_set_ranges (&space, &ranges);
+    ls_ranges_clear (&ranges);
+    check_axis (&space, "layers-per-chunk", "balanced,2,1x2,1x2,2");
+  }
+  LS_CHECK (!ls_space_set (&space, ls_space_axis ("layers-per-chunk"), "auto/4y3", diags));
+  ls_space_clear (&space);
+}
+
+/* Of 61 layers no number of chunks that GPUs come in divides them: powers of two do, with 2 layers a chunk. */
+static void
+chunks_that_never_come_out_even_have_a_range (void)
+{
+  g_autoptr (GError) error = NULL;
+  const LsModel model = { .n_layers = 61, .n_heads = 64, .ffn = 256 };
+  LsStrategy base;
+  LsSpace space;
+  ls_strategy_init (&base);
+  ls_space_init (&space);
+  set (&space, "gpus", "16");
+  set (&space, "global-batch", "64");
+  LS_CHECK (ls_space_fill (&space, &model, &base, 8, false, &error));
+  check_axis (&space, "vpp", "1,2,4,8");
+  ls_space_clear (&space);
+  ls_strategy_clear (&base);
+}
+
+LS_TEST_MAIN ("space", LS_TEST (layers_are_separated_by_slashes), LS_TEST (chunks_that_never_come_out_even_have_a_range), LS_TEST (a_file_narrows_as_flags_do), LS_TEST (each_number_of_gpus_has_its_own_degrees))

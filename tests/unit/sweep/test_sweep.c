@@ -9,6 +9,7 @@
 
 #include "small_sweep.h"
 #include "sweep/knobs.h"
+#include "sweep/layouts.h"
 
 /* --- bounds ------------------------------------------------------------------------------ */
 
@@ -46,14 +47,16 @@ check_bounds (LsSweepSpec *spec, guint every)
   spec->stop = &stop;
   g_autoptr (LsSweepRun) x = run (spec);
   g_autoptr (LsBounds) bounds = ls_bounds_new (&x->model, x->hardware);
+  g_autoptr (LsLayouts) layouts = ls_layouts_new (&x->model, x->hardware);
   const LsStrategy *base = &spec->job.strategy;
   guint n = 0, n_checked = 0;
   LsPoint p = { 0 };
   do {
     LsStrategy s;
-    if (!ls_space_is_distinct (&spec->space, base, &p))
+    if (!ls_space_is_distinct (&spec->space, &x->model, base, &p))
       continue;
     bool is_legal = candidate_strategy (x, &p, &s, NULL);
+    is_legal = is_legal && ls_layouts_balance (layouts, &s, g_ptr_array_index (x->clusters, 0), ls_space_variant (&spec->space, &p));
     LS_CHECK (!is_legal || !ls_space_is_refused (&spec->space, &x->model, base, &p));
     if (is_legal && n++ % every == 0)
       n_checked += check_bound (x, bounds, &s, ls_space_variant (&spec->space, &p));
@@ -101,6 +104,21 @@ bounds_are_below_jobs_with_experts (void)
   LsSweepSpec spec;
   SPEC_INIT (&spec, "model", "tiny-moe", "gpus", "8", "global-batch", "16", "micro-batch", "1,2", "cp", "1,2");
   check_bounds (&spec, 59);
+  ls_sweep_spec_clear (&spec);
+}
+
+/* tiny-odd has 7 layers, of which the first has no experts: on 2 and 4 stages, with several chunks each, and as given. */
+static void
+bounds_are_below_jobs_of_uneven_chunks (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, "model", "tiny-odd", "gpus", "8", "global-batch", "32", "micro-batch", "1,2", "pp", "2,4", "vpp", "1,2,3", "schedule",
+             "1f1b,interleaved-1f1b,zb-h1,gpipe,zb-h2", "layers-per-chunk", "auto/3,1,2,1/0,4,3,0/0,7/6,1/0,1x5,2,0");
+  check_bounds (&spec, 23);
+  ls_sweep_spec_clear (&spec);
+  SPEC_INIT (&spec, "model", "tiny-odd", "gpus", "8", "global-batch", "16", "micro-batch", "1", "pp", "2,4", "recompute", "none,full",
+             "schedule", "1f1b,zbv,dualpipe,chimera,hanayo,dualpipev,looped-bfs", "zero", "1", "layers-per-chunk", "balanced");
+  check_bounds (&spec, 5);
   ls_sweep_spec_clear (&spec);
 }
 
@@ -270,13 +288,34 @@ bad_ranges_are_refused (void)
   ls_sweep_spec_clear (&spec);
 }
 
+/* The layers of the first are those of its job, and it says them. */
+static void
+layers_are_an_axis (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, "model", "tiny-odd", "gpus", "4", "global-batch", "24", "micro-batch", "1", "pp", "4", "vpp", "1", "schedule", "1f1b", "zero",
+             "0", "dp-kind", "auto", "tp", "1", "ep", "1", "recompute", "none", "prune", "off", "layers-per-chunk", "2x3,1/auto/0,4,3,0/balanced/2x2,1/2,4,1,0");
+  g_autoptr (LsSweepRun) x = run (&spec);
+  const LsSweepReport *r = ls_sweep_run_report (x);
+  LS_CHECK_INT (r->counts.simulated, ==, 4); /* balanced is auto; 2x2,1 is of too few */
+  LS_CHECK_INT (r->counts.illegal, ==, 1);
+  for (guint i = 0; i < r->best->len; i++) {
+    const LsSweepRow *row = &g_array_index (r->best, LsSweepRow, i);
+    LS_CHECK (strstr (row->knobs, " --layers-per-chunk ") != NULL);
+    g_autofree char *line = g_strdup_printf ("%" PRId64 ",0,\"%s\"", row->step, row->knobs);
+    LS_CHECK_INT (step_alone ("tiny-odd", line), ==, row->step);
+  }
+  ls_sweep_spec_clear (&spec);
+}
+
 int
 main (void)
 {
   small_sweep_data ();
   static const LsTestCase cases[] = {
     LS_TEST (bounds_are_below_dense_jobs), LS_TEST (bounds_are_below_jobs_without_a_barrier), LS_TEST (bounds_are_below_jobs_with_experts),
-    LS_TEST (bounds_are_below_jobs_on_a_torus), LS_TEST (pruning_changes_no_result),
+    LS_TEST (bounds_are_below_jobs_of_uneven_chunks), LS_TEST (bounds_are_below_jobs_on_a_torus),
+    LS_TEST (layers_are_an_axis), LS_TEST (pruning_changes_no_result),
     LS_TEST (selective_recomputation_is_of_something),
     LS_TEST (threads_change_no_byte), LS_TEST (listed_jobs_take_the_same_picoseconds), LS_TEST (what_was_stopped_says_so),
     LS_TEST (bad_ranges_are_refused),
