@@ -18,8 +18,24 @@ const LsEnumName ls_nccl_generations[] = { { "volta", LS_NCCL_VOLTA },
                                            { "blackwell", LS_NCCL_BLACKWELL },
                                            { NULL, 0 } };
 
+#define LINK_RATE(member, meaning_) \
+  { #member, LS_FIELD_RATE, offsetof (LsNccl, measured_on.member), .above = true, .default_text = "none", .meaning = (meaning_) }
+#define LINK_LATENCY(member, meaning_) \
+  { #member, LS_FIELD_TIME, offsetof (LsNccl, measured_on.member), .max = (double) LS_S, .default_text = "0us", .meaning = (meaning_) }
+
+static const LsField links_fields[] = {
+  LINK_RATE (nvlink, "all NVLinks of a GPU, one direction, by the data sheet"),
+  LINK_LATENCY (nvlink_latency, "of one hop, as in the cluster's file"),
+  LINK_RATE (nic, "one NIC, by the data sheet"),
+  LINK_LATENCY (nic_latency, "of its link"),
+  LINK_LATENCY (pcie_latency, "of a PCIe link on the way to it"),
+  { NULL },
+};
+
 const LsField ls_nccl_fields[] = {
   LS_FIELDS_HEADER (LsNccl),
+  { "measured_on", LS_FIELD_OBJECT, 0, .fields = links_fields, .default_text = "any: the rates hold as they stand",
+    .meaning = "the links on which the rates and latencies were measured: on a cluster with other links they follow these" },
   { "generation", LS_FIELD_ENUM, offsetof (LsNccl, generation), .names = ls_nccl_generations, .default_text = "`\"volta\"`",
     .meaning = "whose tables NCCL's tuner uses" },
   { "nvlink", LS_FIELD_RATE, offsetof (LsNccl, nvlink), .default_text = "0GB/s",

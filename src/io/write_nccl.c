@@ -58,11 +58,27 @@ append_text (GString *out, const char *text)
   ls_json_out_string (&w, NULL, text);
 }
 
+static void append_value (GString *out, const cJSON *node);
+
+static void
+append_object (GString *out, const cJSON *object)
+{
+  g_string_append (out, "{ ");
+  for (const cJSON *node = object->child; node; node = node->next) {
+    append_text (out, node->string);
+    g_string_append (out, ": ");
+    append_value (out, node);
+    g_string_append (out, node->next ? ", " : " }");
+  }
+}
+
 static void
 append_value (GString *out, const cJSON *node)
 {
   char number[G_ASCII_DTOSTR_BUF_SIZE];
-  if (cJSON_IsString (node))
+  if (cJSON_IsObject (node))
+    append_object (out, node);
+  else if (cJSON_IsString (node))
     append_text (out, node->valuestring);
   else if (cJSON_IsNumber (node))
     g_string_append (out, g_ascii_formatd (number, sizeof number, "%.15g", node->valuedouble));

@@ -11,10 +11,17 @@
 /* What NCCL's tables distinguish, by compute capability: 7.x, 8.x, 9.x, 10.x. */
 typedef enum { LS_NCCL_VOLTA, LS_NCCL_AMPERE, LS_NCCL_HOPPER, LS_NCCL_BLACKWELL, LS_N_NCCL_GENERATIONS } LsNcclGeneration;
 
+/* The links of a machine, one direction: what NCCL's figures are efficiencies of. 0: none. */
+typedef struct {
+  double nvlink, nic; /* bytes/s: all NVLinks of a GPU; one NIC */
+  LsTime nvlink_latency, nic_latency, pcie_latency;
+} LsNcclLinks;
+
 /* NCCL as it behaves on one GPU generation, from topologies/calib/NAME.json. Each
  * number carries its source there. nvls_bus 0: no NVLink SHARP. */
 typedef struct {
   char *name, *source;
+  LsNcclLinks measured_on;  /* the links for which all of the following holds (nccl_links.h) */
   LsNcclGeneration generation; /* whose tables the tuner uses */
   double nvlink;            /* bytes/s that NCCL counts for the NVLinks of a GPU; 0: no
                              * tuner, the fastest algorithm runs, with Simple    */

@@ -8,6 +8,7 @@
 #include "io/datadir.h"
 #include "io/read_nccl.h"
 #include "io/read_nccl_tests.h"
+#include "network/nccl_links.h"
 #include "sweep/collective_call.h"
 #include "sweep/hardware.h"
 #include "sweep/nccl_fit.h"
@@ -288,10 +289,22 @@ complete (LsNccl *nccl, const LsNcclFitted *fitted)
 
 /* ---- what the fit reached ---- */
 
-static void
-add_change (LsCalibrateNccl *run, const LsNcclFitted *f, const LsNccl *now, bool is_derived)
+/* As a file says it: for the links that its figures were measured on. Borrows all. */
+static LsNccl
+as_in_file (const LsCalibrateNccl *run, const LsNccl *nccl)
 {
-  const LsNccl *was = &run->hardware->nccl;
+  LsNccl file, carried = *nccl;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  if (ls_nccl_read (run->base, &file, diags)) {
+    ls_nccl_carry (&carried, &file.measured_on);
+    ls_nccl_clear (&file);
+  }
+  return carried;
+}
+
+static void
+add_change (LsCalibrateNccl *run, const LsNcclFitted *f, const LsNccl *was, const LsNccl *now, bool is_derived)
+{
   LsNcclChange c = { g_strdup (f->name), ls_nccl_spell (was, f), ls_nccl_spell (now, f), f->unit == LS_NCCL_RATIO, is_derived };
   if (is_derived && ls_nccl_get (was, f) == ls_nccl_get (now, f))
     change_clear (&c);
@@ -305,10 +318,11 @@ add_changes (LsCalibrateNccl *run, const Choice *choice, const LsNccl *now)
   static const LsNcclFitted derived[] = { LS_NCCL_FIT (base_all_gather, LS_NCCL_TIME, 0),
                                           LS_NCCL_FIT (base_reduce_scatter, LS_NCCL_TIME, 0),
                                           LS_NCCL_FIT (base_p2p_intra, LS_NCCL_TIME, 0) };
+  const LsNccl before = as_in_file (run, &run->hardware->nccl), after = as_in_file (run, now);
   for (guint i = 0; i < choice->n; i++)
-    add_change (run, &choice->list[i], now, false);
+    add_change (run, &choice->list[i], &before, &after, false);
   for (guint i = 0; i < G_N_ELEMENTS (derived); i++)
-    add_change (run, &derived[i], now, true);
+    add_change (run, &derived[i], &before, &after, true);
 }
 
 static void

@@ -9,6 +9,7 @@
 #include "io/read_calibration.h"
 #include "io/read_cluster.h"
 #include "io/read_nccl.h"
+#include "network/nccl_links.h"
 #include "sweep/fitted.h"
 
 void
@@ -56,7 +57,11 @@ load_nccl (LsHardware *h, LsDiagList *diags)
   if (h->spec.interior == LS_INTERIOR_TORUS)
     return TRUE;
   g_autofree char *name = ls_hardware_nccl_name (&h->spec.gpu);
-  return ls_nccl_load (name, &h->nccl, diags);
+  if (!ls_nccl_load (name, &h->nccl, diags))
+    return FALSE;
+  const LsNcclLinks links = ls_nccl_links_of (&h->spec);
+  ls_nccl_carry (&h->nccl, &links);
+  return TRUE;
 }
 
 LsHardware *

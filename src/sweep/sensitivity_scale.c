@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "compute/measured.h"
+#include "network/nccl_links.h"
 
 /* --- lists --- */
 
@@ -63,28 +64,19 @@ scale_gpu (LsScaled *x, double flops, double hbm)
   }
 }
 
-/* What NCCL gets inside a node is of the NVLinks only where there are any. */
 static void
 scale_nvlink (LsScaled *x, double by)
 {
   LsClusterSpec *s = &x->spec;
-  bool is_list = s->interior == LS_INTERIOR_LIST, has_any = s->nvswitch_planes > 0 || s->mesh != LS_MESH_NONE;
+  bool is_list = s->interior == LS_INTERIOR_LIST;
   s->nvlink.bandwidth_bytes_per_s *= by;
   s->ici.bandwidth_bytes_per_s *= by;
   GArray *links = is_list ? own_list (x, &s->list_links) : NULL;
   for (guint i = 0; links && i < links->len; i++) {
     LsListLink *link = &g_array_index (links, LsListLink, i);
-    if (!is_on_nvlink (s, link->from) || !is_on_nvlink (s, link->to))
-      continue;
-    link->link.bandwidth_bytes_per_s *= by;
-    has_any = true;
+    if (is_on_nvlink (s, link->from) && is_on_nvlink (s, link->to))
+      link->link.bandwidth_bytes_per_s *= by;
   }
-  if (!has_any)
-    return;
-  x->nccl.nvlink *= by;
-  x->nccl.ring_bus_intra *= by;
-  x->nccl.nvls_bus *= by;
-  x->nccl.p2p_intra *= by;
 }
 
 static void
@@ -97,10 +89,9 @@ scale_nic (LsScaled *x, double by)
   GArray *links = own_list (x, &s->switch_links);
   for (guint i = 0; links && i < links->len; i++)
     g_array_index (links, LsListLink, i).link.bandwidth_bytes_per_s *= by;
-  x->nccl.ring_bus_per_nic *= by;
-  x->nccl.p2p_inter *= by;
 }
 
+/* NCCL's latencies have those of the links in them: both are scaled, so the links add nothing. */
 static void
 scale_latency (LsScaled *x, double by)
 {
@@ -111,6 +102,7 @@ scale_latency (LsScaled *x, double by)
     &s->ici.latency, &s->nic.latency, &s->spine.latency, &s->core.latency,
     &n->base_all_reduce, &n->base_all_gather, &n->base_reduce_scatter, &n->base_nvls, &n->base_p2p_intra, &n->base_p2p_inter,
     &n->hop_intra, &n->hop_inter, &n->handshake, &n->handshake_hop,
+    &n->measured_on.nvlink_latency, &n->measured_on.nic_latency, &n->measured_on.pcie_latency,
   };
   for (guint i = 0; i < G_N_ELEMENTS (times); i++)
     scale_time (times[i], by);
@@ -150,6 +142,8 @@ ls_scaled_init (LsScaled *x, const LsClusterSpec *spec, const LsHardware *hardwa
   case LS_N_SCALES:
     g_assert_not_reached ();
   }
+  const LsNcclLinks links = ls_nccl_links_of (&x->spec);
+  ls_nccl_carry (&x->nccl, &links);
 }
 
 void
