@@ -9,8 +9,8 @@ static const CliHelp help = {
              "step times measured on it; prints how far off the fit is, on what it saw and on what was\n"
              "held out. Or lays a step that torch.profiler recorded beside the predicted one, op by op.",
   .description = "FILE is a profile of tools/kernelbench (JSON or CSV) or a table of GEMMs, attention or streaming\n"
-                 "kernels; with --nccl, what nccl-tests printed or wrote (-J). The file written is named by a GPU:\n"
-                 "\"calibration\" in its file, or --gpu h200:calibration=./mine.json; with --runs it is a cluster.\n"
+                 "kernels; with --nccl, what nccl-tests printed or wrote (-J). The file written is for\n"
+                 "--gpu-calibration, with --nccl for --nccl of other commands; with --runs it is a cluster.\n"
                  "With --pytorch-trace, the options that say which job are those of lockstep run, from --model to\n"
                  "--strategy.\n\n"
                  "Examples:\n"
@@ -48,14 +48,15 @@ args_clear (Args *args)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Args, args_clear)
 
-/* The flags of a job, without --cluster: GOption would take a value for each entry of a name. */
+/* The flags of a job, without --cluster and --nccl: GOption would take a value for each entry of a name. */
 static void
 add_job_entries (CliJob *job, GArray *entries)
 {
   guint first = entries->len;
   cli_job_entries (job, G_OPTION_FLAG_HIDDEN, entries);
   for (guint i = entries->len; i-- > first;)
-    if (g_str_equal (g_array_index (entries, GOptionEntry, i).long_name, "cluster"))
+    if (g_str_equal (g_array_index (entries, GOptionEntry, i).long_name, "cluster")
+        || g_str_equal (g_array_index (entries, GOptionEntry, i).long_name, "nccl"))
       g_array_remove_index (entries, i);
 }
 

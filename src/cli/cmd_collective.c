@@ -15,7 +15,7 @@ static const CliHelp help = {
 };
 
 typedef struct {
-  char *cluster, *nodes, *gpus, *op, *algorithm, *protocol, *network, *min, *max, *factor, *compare, *trust, *slice;
+  char *cluster, *nodes, *gpus, *op, *algorithm, *protocol, *network, *min, *max, *factor, *compare, *trust, *slice, *nccl;
   char **plots;
   gboolean json, csv;
 } Args;
@@ -25,7 +25,7 @@ args_clear (Args *args)
 {
   char *const texts[] = { args->cluster, args->nodes, args->gpus, args->op,     args->algorithm, args->protocol,
                           args->network, args->min,   args->max,  args->factor, args->compare,   args->trust,
-                          args->slice };
+                          args->slice,   args->nccl };
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
     g_free (texts[i]);
   g_strfreev (args->plots);
@@ -41,6 +41,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "slice", 0, 0, G_OPTION_ARG_FILENAME, &args->slice,
       "Chips of a TPU slice along x, y (and z); default: as the GPUs need, with --nodes the largest", "XxY[xZ]" },
     { "gpus", 0, 0, G_OPTION_ARG_FILENAME, &args->gpus, "GPUs used, the first ones: 8, or each of 8,16,24, or doublings 2..1024; default: all of the nodes", "N,.." },
+    { "nccl", 0, 0, G_OPTION_ARG_FILENAME, &args->nccl, "What NCCL reaches (lockstep calibrate --nccl writes such a file); default: as the cluster's GPU names", "NAME|FILE" },
     { "op", 0, 0, G_OPTION_ARG_FILENAME, &args->op, "What, see below", "KIND" },
     { "algorithm", 0, 0, G_OPTION_ARG_FILENAME, &args->algorithm, "How; default: as NCCL", "KIND" },
     { "protocol", 0, 0, G_OPTION_ARG_FILENAME, &args->protocol, "NCCL's protocol; default: as NCCL", "auto|simple|ll|ll128" },
@@ -96,6 +97,7 @@ simulate (const Args *args, GError **error)
     .compare = args->compare,
     .trust = args->trust,
     .slice = args->slice,
+    .nccl = args->nccl,
   };
   return ls_collective_run (&options, error);
 }

@@ -34,6 +34,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
 {
   const GOptionEntry entries[] = {
     FLAG ("gpu", "On which GPU: a name (lockstep list gpus) or a file", "NAME|FILE"),
+    FLAG ("gpu-calibration", "What its kernels take (lockstep calibrate writes such a file); default: as the GPU names", "NAME|FILE"),
     FLAG ("gemm", "A matrix product, M x K times K x N", "M,N,K"),
     FLAG ("batch", "So many of them in one kernel; default 1", "N"),
     FLAG ("layout", "Which operands are transposed, as BLAS says it: tn, nn, nt, tt; default tn, the only one that was "

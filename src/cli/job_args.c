@@ -61,6 +61,8 @@ static const GOptionEntry knobs[] = {
   KNOB ("model", "What is trained: a name (lockstep list models), our JSON or a Hugging Face config.json",
         "NAME|FILE"),
   KNOB ("cluster", "Where: a name (lockstep list clusters) or a file", "NAME|FILE"),
+  KNOB ("gpu-calibration", "What its kernels take (lockstep calibrate writes such a file); default: as its GPU names", "NAME|FILE"),
+  KNOB ("nccl", "What NCCL reaches (lockstep calibrate --nccl writes such a file); default: as its GPU names", "NAME|FILE"),
   KNOB ("trace", "Replays a trace instead: a name (lockstep list traces) or a file", "NAME|FILE"),
   KNOB ("nodes", "Nodes of the cluster; default: the file's, or as many as the GPUs need", "N"),
   KNOB ("slice", "Chips of a TPU slice along x, y (and z); default: as the GPUs need, with --nodes the largest",

@@ -395,6 +395,12 @@ ls_json_doc_name (const LsJsonDoc *doc)
 }
 
 char *
+ls_json_doc_sha256 (const LsJsonDoc *doc)
+{
+  return g_compute_checksum_for_string (G_CHECKSUM_SHA256, doc->text, -1);
+}
+
+char *
 ls_json_doc_stem (const LsJsonDoc *doc)
 {
   g_autofree char *base = g_path_get_basename (doc->name);

@@ -30,6 +30,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJsonDoc, ls_json_doc_free)
 const cJSON *ls_json_doc_root (const LsJsonDoc *doc); /* borrowed, never NULL */
 const char *ls_json_doc_name (const LsJsonDoc *doc);  /* path or name, borrowed */
 
+char *ls_json_doc_sha256 (const LsJsonDoc *doc);      /* of its text, newly allocated */
+
 /* "a100" of "topologies/gpu/a100.json"; newly allocated. */
 char *ls_json_doc_stem (const LsJsonDoc *doc);
 

@@ -25,24 +25,25 @@ append_kind (GString *json, const char *key, const LsKindFit *fit, const char *s
 {
   g_string_append_printf (json, "    \"%s\": {\n      \"fitted\": %s", key,
                           fit->is_fitted ? "true" : "false");
-  append_number (json, "compute_efficiency", fit->compute_efficiency, 4);
-  append_number (json, "depth_half", fit->depth_half, 4);
-  append_number (json, "width_half", fit->width_half, 4);
-  append_number (json, "wide_slow", fit->wide_slow, 4);
-  append_number (json, "tail", fit->tail, 4);
-  append_number (json, "tile_half", fit->tile_half, 4);
-  append_number (json, "wave_rounding", fit->wave_rounding, 4);
+  append_number (json, "compute_efficiency", fit->compute_efficiency, 6);
+  append_number (json, "flops_half", fit->flops_half, 6);
+  append_number (json, "depth_half", fit->depth_half, 6);
+  append_number (json, "width_half", fit->width_half, 6);
+  append_number (json, "wide_slow", fit->wide_slow, 6);
+  append_number (json, "tail", fit->tail, 6);
+  append_number (json, "tile_half", fit->tile_half, 6);
+  append_number (json, "wave_rounding", fit->wave_rounding, 6);
   append_time (json, "split_launch", fit->split_launch);
-  append_number (json, "throttle", fit->throttle, 4);
+  append_number (json, "throttle", fit->throttle, 6);
   append_time (json, "burst", fit->burst);
-  append_number (json, "overlap", fit->overlap, 4);
-  append_number (json, "memory_efficiency", fit->memory_efficiency, 4);
-  append_number (json, "bytes_half", fit->bytes_half, 4);
-  append_number (json, "cache_bytes", fit->cache_bytes, 4);
-  append_number (json, "cache_speed", fit->cache_speed, 4);
+  append_number (json, "overlap", fit->overlap, 6);
+  append_number (json, "memory_efficiency", fit->memory_efficiency, 6);
+  append_number (json, "bytes_half", fit->bytes_half, 6);
+  append_number (json, "cache_bytes", fit->cache_bytes, 6);
+  append_number (json, "cache_speed", fit->cache_speed, 6);
   g_string_append_printf (json, ",\n      \"launch\": \"%.2fus\"", ls_time_to_s (fit->launch) * 1e6);
   append_time (json, "timed_host", fit->timed_host);
-  append_number (json, "timed_efficiency", fit->timed_efficiency, 4);
+  append_number (json, "timed_efficiency", fit->timed_efficiency, 6);
   append_number (json, "min_work", fit->min_work, 4);
   append_number (json, "max_work", fit->max_work, 4);
   if (!isnan (fit->mape))
@@ -84,6 +85,27 @@ write_file (LsJsonOut *w, const LsProvenanceFile *f)
   ls_json_out_end_object (w);
 }
 
+/* Both layers: what is there still, and what took the place of what. */
+static void
+write_base (LsJsonOut *w, const LsProvenance *p)
+{
+  ls_json_out_begin_object (w, "base");
+  ls_json_out_string (w, "calibration", p->base);
+  ls_json_out_string (w, "sha256", p->base_sha256);
+  ls_json_out_string (w, "kept_entries", p->report->kept);
+  ls_json_out_begin_array (w, "coefficients");
+  for (guint i = 0; i < p->report->changes->len; i++) {
+    g_autofree char *text = ls_fit_change_to_text (&g_array_index (p->report->changes, LsFitChange, i));
+    ls_json_out_string (w, NULL, text);
+  }
+  for (guint i = 0; i < p->report->follows->len; i++) {
+    g_autofree char *text = g_strconcat (g_ptr_array_index (p->report->follows, i), ": moved with it", NULL);
+    ls_json_out_string (w, NULL, text);
+  }
+  ls_json_out_end_array (w);
+  ls_json_out_end_object (w);
+}
+
 static void
 append_provenance (GString *json, const LsProvenance *p)
 {
@@ -94,6 +116,8 @@ append_provenance (GString *json, const LsProvenance *p)
   ls_json_out_string (&w, "command", p->command);
   ls_json_out_string (&w, "version", p->version);
   ls_json_out_string (&w, "timing", p->timing);
+  if (p->base)
+    write_base (&w, p);
   ls_json_out_begin_array (&w, "files");
   for (guint i = 0; i < p->files->len; i++)
     write_file (&w, &g_array_index (p->files, LsProvenanceFile, i));

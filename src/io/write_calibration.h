@@ -4,6 +4,7 @@
 #define LS_IO_WRITE_CALIBRATION_H
 
 #include "compute/slot.h"
+#include "io/write_fit.h"
 
 /* A file that went into it. */
 typedef struct {
@@ -18,6 +19,8 @@ typedef struct {
   const char *version; /* of Lockstep                                       */
   const char *timing;  /* "burst" or "burst and sustained"                  */
   GArray *files;       /* LsProvenanceFile                                  */
+  const char *base, *base_sha256; /* the calibration that was there; NULL: none */
+  const LsFitReport *report; /* what of it was kept, and what replaced      */
 } LsProvenance;
 
 typedef struct {

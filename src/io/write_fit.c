@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "io/text_table.h"
+
 #define N_WORST 8
 
 static double
@@ -71,6 +73,68 @@ append_worst (GString *out, const LsFitReport *r)
   }
 }
 
+/* ---- over a calibration ---- */
+
+static char *
+value_of (const LsFitChange *c, double x)
+{
+  return c->is_time ? g_strdup_printf ("%.4gus", x * 1e6) : g_strdup_printf ("%.4g", x);
+}
+
+/* Why it is what it is. */
+static char *
+verdict_of (const LsFitChange *c)
+{
+  if (c->is_replaced)
+    return g_strdup ("replaced");
+  return isnan (c->change) ? g_strdup_printf ("kept: %s", c->why)
+                           : g_strdup_printf ("kept: %s (%+.1f %%)", c->why, 100 * expm1 (c->change));
+}
+
+char *
+ls_fit_change_to_text (const LsFitChange *c)
+{
+  g_autofree char *before = value_of (c, c->before), *after = value_of (c, c->after), *verdict = verdict_of (c);
+  g_autofree char *error = isnan (c->error) ? g_strdup ("") : g_strdup_printf (", standard error %.1f %%", 100 * c->error);
+  return c->is_replaced ? g_strdup_printf ("%s %s: %s, was %s%s", c->key, c->name, after, before, error)
+                        : g_strdup_printf ("%s %s: %s %s%s", c->key, c->name, before, verdict, error);
+}
+
+static void
+add_change (LsTextTable *t, const LsFitChange *c)
+{
+  ls_text_table_add (t, "%s", c->key);
+  ls_text_table_add (t, "%s", c->name);
+  ls_text_table_take (t, value_of (c, c->before));
+  ls_text_table_take (t, value_of (c, c->after));
+  if (isnan (c->error))
+    ls_text_table_add (t, "-");
+  else
+    ls_text_table_add (t, "%.1f %%", 100 * c->error);
+  ls_text_table_take (t, verdict_of (c));
+}
+
+static void
+append_changes (GString *out, const LsFitReport *r)
+{
+  static const char *const head[] = { "entry", "coefficient", "before", "now", "std error", "" };
+  if (!r->base) {
+    g_string_append (out, "the GPU has no calibration to start from: what is not below runs at its physical limits\n\n");
+    return;
+  }
+  LsTextTable t;
+  ls_text_table_init (&t, "llrrrl");
+  for (guint i = 0; i < G_N_ELEMENTS (head); i++)
+    ls_text_table_add (&t, "%s", head[i]);
+  for (guint i = 0; i < r->changes->len; i++)
+    add_change (&t, &g_array_index (r->changes, LsFitChange, i));
+  g_string_append_printf (out, "over calibration %s:\n", r->base);
+  ls_text_table_print (&t, 0, out);
+  for (guint i = 0; i < r->follows->len; i++)
+    g_string_append_printf (out, "%s: moved with it\n", (const char *) g_ptr_array_index (r->follows, i));
+  g_string_append_printf (out, "no kernels of, so kept: %s\nall other coefficients are kept\n\n", r->kept);
+}
+
 char *
 ls_fit_report_to_text (const LsFitReport *r)
 {
@@ -79,6 +143,7 @@ ls_fit_report_to_text (const LsFitReport *r)
   for (guint i = 0; i < r->files->len; i++)
     g_string_append_printf (out, "  %s\n", (const char *) g_ptr_array_index (r->files, i));
   g_string_append_c (out, '\n');
+  append_changes (out, r);
   append_classes (out, r);
   append_worst (out, r);
   if (r->n_measured > 0)

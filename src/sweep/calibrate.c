@@ -25,6 +25,12 @@ ls_calibrate_run_free (LsCalibrateRun *run)
   }
   g_clear_pointer (&run->sustained, g_array_unref);
   ls_calibration_clear (&run->calibration);
+  ls_calibration_clear (&run->base);
+  g_free (run->base_sha256);
+  g_free (run->report.base);
+  g_free (run->report.kept);
+  g_array_unref (run->report.changes);
+  g_ptr_array_unref (run->report.follows);
   g_free (run->report.gpu);
   g_free (run->report.timing);
   g_ptr_array_unref (run->report.files);
@@ -70,22 +76,60 @@ is_gemm (LsKernelKind kind)
   return kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM;
 }
 
+static LsMeasuredKernel
+row_of (const LsTimedKernel *t)
+{
+  const LsKernel *k = &t->kernel;
+  return (LsMeasuredKernel) { .name = is_gemm (k->kind) ? NULL : g_strdup (k->name),
+                              .kind = (int) k->kind,
+                              .dtype = (int) k->dtype,
+                              .m = k->m,
+                              .n = k->n,
+                              .k = k->k,
+                              .batch = k->batch,
+                              .flops = k->flops,
+                              .bytes = k->bytes,
+                              .time = ls_time_from_s (t->measured_s) };
+}
+
+static bool
+is_timed_again (const LsCalibrateRun *run, const LsMeasuredKernel *row)
+{
+  for (guint i = 0; i < run->profiles->len; i++) {
+    const LsProfile *p = g_ptr_array_index (run->profiles, i);
+    for (guint j = 0; p->is_ours && j < p->kernels->len; j++) {
+      const LsKernel *k = &g_array_index (p->kernels, LsTimedKernel, j).kernel;
+      if (row->kind == (int) k->kind && row->dtype == (int) k->dtype && row->m == k->m && row->n == k->n && row->k == k->k
+          && row->batch == k->batch && (!row->name || g_str_equal (row->name, k->name)))
+        return true;
+    }
+  }
+  return false;
+}
+
+/* Rows of the calibration that was there, of kernels that were timed now, go. */
+static void
+drop_timed_again (LsCalibrateRun *run)
+{
+  GArray *kept = g_array_new (FALSE, TRUE, sizeof (LsMeasuredKernel)), *old = run->calibration.measured;
+  for (guint i = 0; old && i < old->len; i++) {
+    LsMeasuredKernel row = g_array_index (old, LsMeasuredKernel, i);
+    row.name = g_strdup (row.name);
+    if (is_timed_again (run, &row))
+      g_free (row.name);
+    else
+      g_array_append_val (kept, row);
+  }
+  ls_measured_free (old);
+  run->calibration.measured = kept;
+}
+
 static void
 keep_measured (LsCalibrateRun *run, const LsProfile *p)
 {
   for (guint i = 0; p->is_ours && i < p->kernels->len; i++) {
     const LsTimedKernel *t = &g_array_index (p->kernels, LsTimedKernel, i);
-    const LsKernel *k = &t->kernel;
-    const LsMeasuredKernel row = { .name = is_gemm (k->kind) ? NULL : g_strdup (k->name),
-                                   .kind = (int) k->kind,
-                                   .dtype = (int) k->dtype,
-                                   .m = k->m,
-                                   .n = k->n,
-                                   .k = k->k,
-                                   .batch = k->batch,
-                                   .flops = k->flops,
-                                   .bytes = k->bytes,
-                                   .time = ls_time_from_s (t->measured_s) };
+    const LsMeasuredKernel row = row_of (t);
     g_array_append_val (run->calibration.measured, row);
   }
 }
@@ -97,10 +141,11 @@ report (LsCalibrateRun *run)
   for (guint slot = 0; slot < LS_N_SLOTS; slot++)
     for (guint dtype = 0; run->samples[slot] && dtype < LS_N_DTYPES; dtype++)
       report_class (run, slot, (LsDtype) dtype);
-  run->calibration.measured = g_array_new (FALSE, TRUE, sizeof (LsMeasuredKernel));
+  drop_timed_again (run);
+  guint n_before = run->calibration.measured->len;
   for (guint i = 0; i < run->profiles->len; i++)
     keep_measured (run, g_ptr_array_index (run->profiles, i));
-  run->report.n_measured = run->calibration.measured->len;
+  run->report.n_measured = run->calibration.measured->len - n_before;
 }
 
 static bool
@@ -122,6 +167,8 @@ run_alloc (void)
   run->report.files = g_ptr_array_new_with_free_func (g_free);
   run->report.classes = g_array_new (FALSE, FALSE, sizeof (LsFitClass));
   run->report.kernels = g_array_new (FALSE, FALSE, sizeof (LsFittedKernel));
+  run->report.changes = g_array_new (FALSE, FALSE, sizeof (LsFitChange));
+  run->report.follows = g_ptr_array_new_with_free_func (g_free);
   ls_calibration_init_roofline (&run->calibration);
   return run;
 }
@@ -160,12 +207,11 @@ ls_calibrate_run_notes (const LsCalibrateRun *run)
 
 /* ---- as a file ---- */
 
-char *
-ls_calibrate_run_json (LsCalibrateRun *run, const char *name)
+/* Files that went into it, and the command that makes it again. */
+static GArray *
+provenance_files (const LsCalibrateRun *run, GPtrArray *names, GString *command)
 {
-  g_autoptr (GArray) files = g_array_new (FALSE, FALSE, sizeof (LsProvenanceFile));
-  g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
-  g_autoptr (GString) command = g_string_new ("lockstep calibrate");
+  GArray *files = g_array_new (FALSE, FALSE, sizeof (LsProvenanceFile));
   for (guint i = 0; i < run->profiles->len; i++) {
     const LsProfile *p = g_ptr_array_index (run->profiles, i);
     char *file = g_path_get_basename (p->path);
@@ -175,12 +221,25 @@ ls_calibrate_run_json (LsCalibrateRun *run, const char *name)
     g_array_append_val (files, f);
   }
   g_string_append_printf (command, " --gpu %s", run->gpu.name);
+  return files;
+}
+
+char *
+ls_calibrate_run_json (LsCalibrateRun *run, const char *name)
+{
+  g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GString) command = g_string_new ("lockstep calibrate");
+  g_autoptr (GArray) files = provenance_files (run, names, command);
   const LsProvenance provenance = { .command = command->str,
                                     .version = run->version,
-                                    .timing = run->calibration.sustained < 1 ? "burst and sustained" : "burst",
-                                    .files = files };
+                                    .timing = run->has_sustained ? "burst and sustained" : "burst",
+                                    .files = files,
+                                    .base = run->report.base,
+                                    .base_sha256 = run->base_sha256,
+                                    .report = &run->report };
   LsCalibration c = run->calibration; /* borrows */
-  g_autofree char *source = g_strdup_printf ("lockstep calibrate over measured kernels of %s; %s; see provenance", run->gpu.name,
+  g_autofree char *over = run->has_base ? g_strdup_printf (" over calibration %s", run->base.name) : g_strdup ("");
+  g_autofree char *source = g_strdup_printf ("lockstep calibrate%s, from measured kernels of %s; %s; see provenance", over, run->gpu.name,
                                              run->report.timing);
   c.name = (char *) name;
   c.source = source;

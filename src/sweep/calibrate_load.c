@@ -199,7 +199,7 @@ ls_calibrate_load (LsCalibrateRun *run, const LsCalibrateSpec *spec, GError **er
   g_autofree char *gpu = find_gpu (run, spec, error);
   if (!gpu)
     return FALSE;
-  if (spec->gpu || ls_gpu_load (gpu, &run->gpu, diags))
+  if ((spec->gpu || ls_gpu_load (gpu, &run->gpu, diags)) && ls_calibrate_take_base (run, diags))
     for (guint i = 0; i < run->profiles->len; i++)
       check_profile (run, g_ptr_array_index (run->profiles, i), diags);
   if (ls_diag_list_n (diags) > 0)

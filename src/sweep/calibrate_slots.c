@@ -1,12 +1,15 @@
 #include <math.h>
 
 #include "sweep/calibrate_fit.h"
+#include "sweep/calibrate_levels.h"
 #include "sweep/calibrate_run.h"
 
 /* What the pull to physical limits weighs: as much, for a coefficient at the far end of its
  * range, as one kernel that is off by 6 % (0.06^2 / 2). */
 #define PRIOR            0.002
 #define KERNELS_PER_FREE 2 /* of a kind, for each free coefficient, at least */
+#define MIN_SUSTAINED    3 /* kernels on a hot GPU, to go before the calibration that is there */
+#define N_AFRESH         20 /* kernels from which an entry that is a guess is fitted whole */
 
 /* What to free, the most telling first; what belongs together is one step. */
 static const guint gemm_steps[] = {
@@ -105,35 +108,151 @@ plain_files (const LsCalibrateRun *run)
   return g_string_free (text, FALSE);
 }
 
+static const char *
+hold_out_of (const LsCalibrateRun *run, guint slot, const LsKindFit *fit)
+{
+  return run->is_alone[slot]         ? "all are held out by the rule, so nothing is"
+         : isnan (fit->mape)         ? "no family of them is held out"
+         : is_attention_slot (slot)  ? "hold-out by (heads,kv_heads,head_dim)"
+         : is_matrix_slot (slot)     ? "hold-out by (n,k)"
+                                     : "hold-out by (rows,columns)";
+}
+
 static void
-fit_slot (LsCalibrateRun *run, guint slot)
+say_source (LsCalibrateRun *run, guint slot, const char *how)
+{
+  g_autofree char *files = plain_files (run), *was = run->slot_source[slot];
+  run->slot_source[slot] = g_strdup_printf ("%u kernels of %s; %s; %s", run->samples[slot]->len, files, how,
+                                            hold_out_of (run, slot, ls_slot_fit (&run->calibration, slot)));
+}
+
+/* From nothing but physical limits. */
+static void
+fit_afresh (LsCalibrateRun *run, guint slot)
 {
   GArray *samples = run->samples[slot];
   LsKindFit *fit = ls_slot_fit (&run->calibration, slot);
   const LsKindFit *gemm = &run->calibration.kind[LS_KERNEL_GEMM], *stream = &run->calibration.kind[LS_KERNEL_ELEMENTWISE];
-  bool is_alone = run->is_alone[slot] = n_not_held_out (samples) == 0;
-  if (is_alone)
-    use_all (samples);
   *fit = (LsKindFit){ .compute_efficiency = 1, .memory_efficiency = 1 };
   if (has_besides (samples))
     fit->launch = gemm->launch;
   if (is_attention_slot (slot) && stream->is_fitted)
     fit->memory_efficiency = stream->memory_efficiency;
   ls_fit_solve (fit, free_of (slot, samples, n_not_held_out (samples)), &run->gpu, samples, PRIOR);
-  g_autofree char *files = plain_files (run);
-  run->slot_source[slot]
-      = g_strdup_printf ("%u kernels of %s; robust fit, weak pull to physical limits; %s", samples->len, files,
-                         is_alone                ? "all are held out by the rule, so nothing is"
-                         : isnan (fit->mape)     ? "no family of them is held out"
-                         : is_attention_slot (slot) ? "hold-out by (heads,kv_heads,head_dim)"
-                         : is_matrix_slot (slot) ? "hold-out by (n,k)"
-                                                 : "hold-out by (rows,columns)");
+  say_source (run, slot, "robust fit, weak pull to physical limits");
+}
+
+/* ---- over the calibration that is there ---- */
+
+/* What an entry that the calibration lacks runs like there (compute/cost.c); LS_N_SLOTS: like nothing. */
+static guint
+stand_in (guint slot)
+{
+  return slot == LS_SLOT_GEMM_FP8 ? LS_KERNEL_GEMM : slot == LS_SLOT_ATTENTION_FP8 ? LS_KERNEL_ATTENTION_FWD : LS_N_SLOTS;
+}
+
+static bool
+is_known (const LsCalibrateRun *run, guint slot)
+{
+  return slot < LS_N_SLOTS && run->base_has[slot];
+}
+
+static double
+work_of (const LsKernel *k)
+{
+  return k->kind <= LS_KERNEL_ATTENTION_BWD ? k->flops : k->bytes;
+}
+
+/* Also of the range that the coefficients rest on. */
+static void
+widen (LsKindFit *fit, const LsKindFit *base, const GArray *samples)
+{
+  if (base->max_work <= 0 && base->is_fitted)
+    return; /* never extrapolates */
+  fit->min_work = base->max_work > 0 ? base->min_work : INFINITY;
+  fit->max_work = base->max_work;
+  for (guint i = 0; i < samples->len; i++) {
+    double work = work_of (&g_array_index (samples, LsTimedKernel, i).kernel);
+    fit->min_work = fmin (fit->min_work, work);
+    fit->max_work = fmax (fit->max_work, work);
+  }
+}
+
+static void
+fit_over (LsCalibrateRun *run, guint slot, guint from)
+{
+  const GArray *samples = run->samples[slot];
+  const LsKindFit base = *ls_slot_fit (&run->base, from);
+  LsKindFit *fit = ls_slot_fit (&run->calibration, slot);
+  bool is_guess = !base.is_fitted || from != slot;
+  *fit = base;
+  if (!ls_levels_fit (fit, is_guess, ls_slot_key (slot), &run->gpu, samples, run->report.changes)) {
+    if (from != slot)
+      say_source (run, slot, "agree with the entry that stands in for it");
+    return;
+  }
+  fit->is_fitted = true;
+  LsFitError held_out = ls_fit_error (fit, &run->gpu, samples, true, NULL);
+  fit->mape = held_out.n > 0 ? held_out.mape : NAN;
+  widen (fit, &base, samples);
+  g_autofree char *how = g_strdup_printf ("over calibration %s, of which provenance says what it replaces", run->base.name);
+  say_source (run, slot, how);
+}
+
+/* So many kernels tell all of a guess's coefficients. */
+static bool
+is_enough (LsCalibrateRun *run, guint slot)
+{
+  guint n = n_not_held_out (run->samples[slot]);
+  const LsKindFit *base = ls_slot_fit (&run->base, slot);
+  return n >= N_AFRESH && !(is_known (run, slot) && base->is_fitted);
+}
+
+static void
+fit_slot (LsCalibrateRun *run, guint slot)
+{
+  guint from = is_known (run, slot) ? slot : stand_in (slot);
+  run->is_alone[slot] = n_not_held_out (run->samples[slot]) == 0;
+  if (run->is_alone[slot])
+    use_all (run->samples[slot]);
+  if (is_known (run, from) && !is_enough (run, slot))
+    fit_over (run, slot, from);
+  else
+    fit_afresh (run, slot);
+}
+
+static bool
+is_same_but_for_errors (const LsKindFit *a, const LsKindFit *b)
+{
+  return a->compute_efficiency == b->compute_efficiency && a->memory_efficiency == b->memory_efficiency && a->launch == b->launch
+         && a->depth_half == b->depth_half && a->cache_bytes == b->cache_bytes;
+}
+
+/* Entries that were taken from another go where that goes. */
+static void
+follow (LsCalibrateRun *run, guint to, guint from)
+{
+  const LsKindFit *was = ls_slot_fit (&run->base, from), *now = ls_slot_fit (&run->calibration, from);
+  LsKindFit *fit = ls_slot_fit (&run->calibration, to);
+  if (run->samples[to] || !run->samples[from] || !is_known (run, to) || !is_known (run, from)
+      || (fit->is_fitted && !is_same_but_for_errors (fit, was)) || is_same_but_for_errors (was, now))
+    return;
+  fit->compute_efficiency = ls_fit_round (fmin (1, fit->compute_efficiency * now->compute_efficiency / was->compute_efficiency), 4);
+  fit->memory_efficiency = ls_fit_round (fmin (1, fit->memory_efficiency * now->memory_efficiency / was->memory_efficiency), 4);
+  if (was->launch > 0)
+    fit->launch = (LsTime) llround ((double) fit->launch / was->launch * now->launch / (10 * LS_NS)) * 10 * LS_NS;
+  fit->mape = NAN;
+  g_autofree char *source = run->slot_source[to];
+  run->slot_source[to] = g_strdup_printf ("%s; moved as %s", source, ls_slot_key (from));
+  run->has_followed[to] = true;
+  g_ptr_array_add (run->report.follows, g_strdup_printf ("%s as %s", ls_slot_key (to), ls_slot_key (from)));
 }
 
 /* A kind for which nothing was measured runs like another that was. */
 static void
-copy_slot (LsCalibrateRun *run, guint to, guint from, const char *why)
+copy_slot (LsCalibrateRun *run, guint to, guint from)
 {
+  const char *why = from == LS_KERNEL_GEMM ? "as one GEMM" : from == LS_KERNEL_ATTENTION_FWD ? "as the forward" : "as elementwise, streams its tensors";
   LsKindFit *fit = ls_slot_fit (&run->calibration, to);
   if (run->samples[to] || !run->samples[from])
     return;
@@ -146,17 +265,48 @@ copy_slot (LsCalibrateRun *run, guint to, guint from, const char *why)
   run->slot_source[to] = g_strdup_printf ("no data: %s", why);
 }
 
+/* What the hot kernels say; without any, the ratio of the calibration that is there: it goes along with what is measured cool. */
 static void
 fit_sustained (LsCalibrateRun *run)
 {
   LsCalibration *c = &run->calibration;
-  double ratio = c->kind[LS_KERNEL_GEMM].is_fitted ? ls_fit_sustained (&c->kind[LS_KERNEL_GEMM], &run->gpu, run->sustained) : NAN;
-  c->sustained = isnan (ratio) ? 1 : ls_fit_round (fmin (0.999, ratio), 3);
-  run->report.timing
-      = isnan (ratio) ? g_strdup ("burst: kernels alone on a cool GPU; none was timed hot, so inside a step GEMMs run as fast "
-                                  "(sustained 1)")
-                      : g_strdup_printf ("burst and sustained: kernels alone on a cool GPU, and %u GEMMs on a hot one (sustained %g)",
-                                         run->sustained->len, c->sustained);
+  guint n = run->sustained->len;
+  bool is_enough = n >= (run->has_base ? MIN_SUSTAINED : 1) && c->kind[LS_KERNEL_GEMM].is_fitted;
+  double was = c->sustained, ratio = is_enough ? ls_fit_sustained (&c->kind[LS_KERNEL_GEMM], &run->gpu, run->sustained) : NAN;
+  run->has_sustained = !isnan (ratio);
+  if (!isnan (ratio))
+    c->sustained = ls_fit_round (fmin (0.999, ratio), 3);
+  if (run->has_base && !isnan (ratio) && was > 0)
+    c->sustained_accumulate = ls_fit_round (fmin (1, c->sustained_accumulate * c->sustained / was), 3);
+  if (!isnan (ratio))
+    run->report.timing = g_strdup_printf ("burst and sustained: kernels alone on a cool GPU, and %u GEMMs on a hot one (sustained %g)", n, c->sustained);
+  else if (run->has_base)
+    run->report.timing = g_strdup_printf ("burst: kernels alone on a cool GPU; %s timed hot, so inside a step GEMMs keep their share of that rate "
+                                          "(sustained %g of %s)", n > 0 ? "too few were" : "none was", c->sustained, run->base.name);
+  else
+    run->report.timing = g_strdup ("burst: kernels alone on a cool GPU; none was timed hot, so inside a step GEMMs run as fast "
+                                   "(sustained 1)");
+}
+
+/* Entries with no kernel of their own, that moved with no other. */
+static void
+say_kept (LsCalibrateRun *run)
+{
+  g_autoptr (GString) kept = g_string_new (NULL);
+  for (guint slot = 0; slot < LS_N_SLOTS && run->has_base; slot++)
+    if (!run->samples[slot] && run->slot_source[slot] && !run->has_followed[slot])
+      g_string_append_printf (kept, "%s%s", kept->len > 0 ? ", " : "", ls_slot_key (slot));
+  run->report.kept = run->has_base ? g_strdup (kept->str) : NULL;
+}
+
+static void
+copy_all (LsCalibrateRun *run)
+{
+  void (*const take) (LsCalibrateRun *, guint, guint) = run->has_base ? follow : copy_slot;
+  take (run, LS_KERNEL_BATCHED_GEMM, LS_KERNEL_GEMM);
+  take (run, LS_KERNEL_ATTENTION_BWD, LS_KERNEL_ATTENTION_FWD);
+  for (guint slot = LS_KERNEL_SOFTMAX; slot <= LS_KERNEL_MEMSET; slot++)
+    take (run, slot, LS_KERNEL_ELEMENTWISE);
 }
 
 void
@@ -168,11 +318,9 @@ ls_calibrate_slots (LsCalibrateRun *run)
     if (run->samples[first[i]])
       fit_slot (run, first[i]);
   for (guint slot = 0; slot < LS_N_SLOTS; slot++)
-    if (run->samples[slot] && !run->slot_source[slot])
+    if (run->samples[slot] && slot != LS_KERNEL_ELEMENTWISE && slot != LS_KERNEL_GEMM)
       fit_slot (run, slot);
-  copy_slot (run, LS_KERNEL_BATCHED_GEMM, LS_KERNEL_GEMM, "as one GEMM");
-  copy_slot (run, LS_KERNEL_ATTENTION_BWD, LS_KERNEL_ATTENTION_FWD, "as the forward");
-  for (guint slot = LS_KERNEL_SOFTMAX; slot <= LS_KERNEL_MEMSET; slot++)
-    copy_slot (run, slot, LS_KERNEL_ELEMENTWISE, "as elementwise, streams its tensors");
+  copy_all (run);
   fit_sustained (run);
+  say_kept (run);
 }

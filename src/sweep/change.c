@@ -388,8 +388,14 @@ ls_change_text (const LsChange *change)
 gboolean
 ls_change_apply (const LsChange *change, LsJobSpec *spec, LsDiagList *diags)
 {
-  for (guint i = 0; i < change->settings->len; i += 2)
-    if (!ls_job_spec_set (spec, change->settings->pdata[i], change->settings->pdata[i + 1], diags))
+  for (guint i = 0; i < change->settings->len; i += 2) {
+    const char *key = change->settings->pdata[i];
+    if (!ls_job_spec_set (spec, key, change->settings->pdata[i + 1], diags))
       return FALSE;
+    if (strcmp (key, "cluster") == 0) { /* what was measured is another machine */
+      g_clear_pointer (&spec->gpu_calibration, g_free);
+      g_clear_pointer (&spec->nccl, g_free);
+    }
+  }
   return TRUE;
 }

@@ -166,7 +166,7 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind, c
           GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (LsHardware) hardware = ls_hardware_load (spec->cluster, diags);
+  g_autoptr (LsHardware) hardware = ls_hardware_load_with (spec->cluster, &(LsMeasuredFiles) { .nccl = spec->nccl }, diags);
   if (!hardware)
     return ls_diag_list_to_error (diags, error);
   if (!ls_hardware_set_slice (hardware, spec->slice, error))
@@ -207,6 +207,8 @@ check_given (const LsCollectiveSpec *spec, guint n_networks, GError **error)
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--trust selects rows of --compare");
   else if (spec->compare && spec->slice[0] > 0)
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--slice does not go with --compare, whose rows say how many GPUs ran");
+  else if (spec->compare && spec->nccl)
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--nccl does not go with --compare, whose rows say on which cluster they ran");
   else if (spec->compare && n_networks > 1)
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--compare takes one fidelity of the network; got --network all");
   else

@@ -79,6 +79,7 @@ static const LsField fields[] = {
   NAME (algorithm),
   NAME (network),
   TEXT (cluster),
+  TEXT (nccl),
   TEXT (compare),
   TEXT (trust),
   { "nodes", LS_FIELD_UINT, offsetof (LsCollectiveSpec, n_nodes), .min = 1, .max = LS_COLLECTIVE_MAX_GPUS },

@@ -64,15 +64,40 @@ load_nccl (LsHardware *h, LsDiagList *diags)
   return TRUE;
 }
 
+/* The NCCL file stays that of the GPU when its calibration does not. */
+static bool
+take_files (LsGpu *gpu, bool is_torus, const LsMeasuredFiles *files, LsDiagList *diags)
+{
+  if (files->nccl && is_torus) {
+    ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, NULL, NULL, NULL, "--nccl %s: a torus has no NCCL", files->nccl);
+    return false;
+  }
+  char *nccl = files->nccl ? g_strdup (files->nccl) : ls_hardware_nccl_name (gpu);
+  g_free (gpu->nccl);
+  gpu->nccl = nccl;
+  if (files->calibration) {
+    g_free (gpu->calibration);
+    gpu->calibration = g_strdup (files->calibration);
+  }
+  return true;
+}
+
 LsHardware *
-ls_hardware_load (const char *name_or_path, LsDiagList *diags)
+ls_hardware_load_with (const char *name_or_path, const LsMeasuredFiles *files, LsDiagList *diags)
 {
   g_autoptr (LsHardware) h = g_new0 (LsHardware, 1);
-  if (!ls_cluster_load (name_or_path, &h->spec, diags) || !load_kernels (h, diags)
+  if (!ls_cluster_load (name_or_path, &h->spec, diags)
+      || !take_files (&h->spec.gpu, h->spec.interior == LS_INTERIOR_TORUS, files, diags) || !load_kernels (h, diags)
       || !load_nccl (h, diags))
     return NULL;
   ls_fitted_apply (h, &h->spec.fitted);
   return g_steal_pointer (&h);
+}
+
+LsHardware *
+ls_hardware_load (const char *name_or_path, LsDiagList *diags)
+{
+  return ls_hardware_load_with (name_or_path, &(LsMeasuredFiles) { 0 }, diags);
 }
 
 LsCluster *

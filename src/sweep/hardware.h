@@ -18,6 +18,12 @@ typedef struct {
 /* Loads the cluster, its GPU's calibration and NCCL file (none for a torus); NULL, with located
  * diagnostics, if any is missing or wrong. Free with ls_hardware_free(). */
 LsHardware *ls_hardware_load (const char *name_or_path, LsDiagList *diags);
+/* The same with other measurements than those that the GPU's file names; NULL: as it names. LS_ERROR_CONFLICT
+ * besides: a torus, which has no NCCL. */
+typedef struct {
+  const char *calibration, *nccl; /* names or paths */
+} LsMeasuredFiles;
+LsHardware *ls_hardware_load_with (const char *name_or_path, const LsMeasuredFiles *files, LsDiagList *diags);
 void ls_hardware_free (LsHardware *hardware); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsHardware, ls_hardware_free)
 

@@ -250,7 +250,7 @@ load (const LsJobSpec *spec, LsModel *ret_model, LsHardware **ret_hardware, GPtr
   }
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   gboolean has_model = ls_model_load (spec->model, ret_model, notes, diags);
-  *ret_hardware = ls_hardware_load (spec->cluster, diags);
+  *ret_hardware = ls_job_hardware_load (spec, diags);
   bool is_loaded = has_model && *ret_hardware;
   if (is_loaded ? ls_hardware_set_slice (*ret_hardware, spec->slice, error) : ls_diag_list_to_error (diags, error))
     return TRUE;
@@ -339,7 +339,7 @@ prepare_trace (const LsJobSpec *spec, GError **error)
     return NULL;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsTrace) trace = ls_trace_load (spec->trace, spec->strategy.dp, diags);
-  g_autoptr (LsHardware) hardware = ls_hardware_load (spec->cluster, diags);
+  g_autoptr (LsHardware) hardware = ls_job_hardware_load (spec, diags);
   if (!ls_diag_list_to_error (diags, error))
     return NULL;
 

@@ -26,6 +26,7 @@ typedef enum { LS_JOB_NETWORK_FLOW, LS_JOB_NETWORK_ALPHABETA, LS_JOB_NETWORK_STE
 typedef struct {
   char *model;      /* name or path  */
   char *cluster;    /* name or path  */
+  char *gpu_calibration, *nccl; /* names or paths; NULL: those of its GPU */
   char *trace;      /* name or path: replayed instead of model and strategy */
   char *order;      /* file with the order of the pipeline's actions, NULL: the schedule's own */
   uint32_t n_nodes; /* 0: as above   */
@@ -60,6 +61,9 @@ gboolean ls_job_spec_load_strategy (LsJobSpec *spec, const char *name_or_path, L
 
 /* Refuses what the program cannot express, as --emit would: LS_ERROR_UNSUPPORTED. NULL: of none. strategy: resolved. */
 gboolean ls_software_check (const LsSoftwareSpec *software, const LsModel *model, const LsStrategy *strategy, GError **error);
+
+/* The cluster with its measurements, or those that the job names. NULL: diagnostics as of ls_hardware_load_with(). */
+LsHardware *ls_job_hardware_load (const LsJobSpec *spec, LsDiagList *diags);
 
 /* The options to run with. LS_ERROR_UNSUPPORTED for modes that do not exist yet. */
 gboolean ls_job_spec_options (const LsJobSpec *spec, LsRunOptions *ret_options, GError **error);

@@ -149,6 +149,8 @@ static const LsField job_fields[] = {
   { "trace", LS_FIELD_STRING, offsetof (LsJobSpec, trace), .required = true },
   { "order", LS_FIELD_STRING, offsetof (LsJobSpec, order), .required = true },
   { "cluster", LS_FIELD_STRING, offsetof (LsJobSpec, cluster), .required = true },
+  { "gpu_calibration", LS_FIELD_STRING, offsetof (LsJobSpec, gpu_calibration), .required = true },
+  { "nccl", LS_FIELD_STRING, offsetof (LsJobSpec, nccl), .required = true },
   { "residuals", LS_FIELD_STRING, offsetof (LsJobSpec, residuals), .required = true },
   { "nodes", LS_FIELD_UINT, offsetof (LsJobSpec, n_nodes), .min = 1, .max = LS_COLLECTIVE_MAX_GPUS },
   { "slice", LS_FIELD_CUSTOM, .parse = parse_slice, .expected = LS_SLICE_EXPECTED },
@@ -183,6 +185,13 @@ ls_job_spec_init (LsJobSpec *spec)
   spec->options.fold = spec->options.coarsen = LS_SHORTCUT_AUTO;
 }
 
+LsHardware *
+ls_job_hardware_load (const LsJobSpec *spec, LsDiagList *diags)
+{
+  const LsMeasuredFiles files = { spec->gpu_calibration, spec->nccl };
+  return ls_hardware_load_with (spec->cluster, &files, diags);
+}
+
 static GHashTable *
 said_of (LsJobSpec *spec)
 {
@@ -208,6 +217,8 @@ ls_job_spec_clear (LsJobSpec *spec)
 {
   g_free (spec->model);
   g_free (spec->cluster);
+  g_free (spec->gpu_calibration);
+  g_free (spec->nccl);
   g_free (spec->trace);
   g_free (spec->order);
   g_free (spec->residuals);
@@ -227,8 +238,8 @@ void
 ls_job_spec_copy (const LsJobSpec *spec, LsJobSpec *ret_copy)
 {
   *ret_copy = *spec;
-  char **texts[] = { &ret_copy->model, &ret_copy->cluster, &ret_copy->trace, &ret_copy->order, &ret_copy->residuals,
-                     &ret_copy->strategy_knob, &ret_copy->published_source, &ret_copy->software_name };
+  char **texts[] = { &ret_copy->model, &ret_copy->cluster, &ret_copy->gpu_calibration, &ret_copy->nccl, &ret_copy->trace, &ret_copy->order,
+                     &ret_copy->residuals, &ret_copy->strategy_knob, &ret_copy->published_source, &ret_copy->software_name };
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
     *texts[i] = g_strdup (*texts[i]);
   ret_copy->slow.ranks = spec->slow.ranks ? g_array_copy (spec->slow.ranks) : NULL;

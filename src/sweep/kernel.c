@@ -260,9 +260,10 @@ load (Bench *b, LsDiagList *diags)
 {
   if (!ls_gpu_load (b->spec->gpu, &b->gpu, diags))
     return false;
-  if (!b->gpu.calibration)
+  const char *calibration = b->spec->gpu_calibration ? b->spec->gpu_calibration : b->gpu.calibration;
+  if (!calibration)
     ls_calibration_init_roofline (&b->calibration);
-  else if (!ls_calibration_load (b->gpu.calibration, &b->calibration, diags))
+  else if (!ls_calibration_load (calibration, &b->calibration, diags))
     return false;
   if (b->spec->measured)
     b->measured = ls_read_kernels (b->spec->measured, b->calibration.name, diags);

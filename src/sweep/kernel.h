@@ -11,6 +11,7 @@ typedef enum { LS_LAYOUT_TN, LS_LAYOUT_NN, LS_LAYOUT_NT, LS_LAYOUT_TT } LsGemmLa
 
 typedef struct {
   char *gpu;           /* name or file of topologies/gpu                                */
+  char *gpu_calibration; /* NULL: that of the GPU                                       */
   uint64_t gemm[3];    /* m, n, k; 0: not asked for                                     */
   uint64_t attention[5]; /* batch, seq, heads, kv_heads, head_dim                       */
   int op;              /* of a streaming kernel, LsKernelKind; -1: none                 */

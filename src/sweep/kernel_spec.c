@@ -63,6 +63,7 @@ parse_dtype (const char *text, void *target)
 
 static const LsField fields[] = {
   { "gpu", LS_FIELD_STRING, AT (gpu), .required = true },
+  { "gpu_calibration", LS_FIELD_STRING, AT (gpu_calibration), .required = true },
   { "gemm", LS_FIELD_CUSTOM, .parse = parse_gemm, .expected = "three sizes M,N,K such as 4096,12288,4096" },
   { "attention", LS_FIELD_CUSTOM, .parse = parse_attention,
     .expected = "BATCH,SEQ,HEADS,KV_HEADS,HEAD_DIM such as 1,8192,32,8,128, HEADS a multiple of KV_HEADS" },

@@ -146,7 +146,7 @@ load (LsSweepRun *x, GError **error)
   }
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   gboolean has_model = ls_model_load (job->model, &x->model, NULL, diags);
-  x->hardware = ls_hardware_load (job->cluster, diags);
+  x->hardware = ls_job_hardware_load (job, diags);
   if (!has_model || !x->hardware)
     return ls_diag_list_to_error (diags, error);
   return ls_job_spec_options (job, &x->options, error)

@@ -64,7 +64,8 @@ LS_PUBLIC void ls_job_free (LsJob *job); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJob, ls_job_free)
 
 /* Sets one knob from text. Keys are the long flags of `lockstep run` without
- * dashes: "model", "cluster", "trace", "nodes", "slice", "gpus", "tp", "pp", "dp", "cp",
+ * dashes: "model", "cluster",
+ * "gpu-calibration", "nccl", "trace", "nodes", "slice", "gpus", "tp", "pp", "dp", "cp",
  * "ep", "vpp", "sp", "zero", "dp-kind", "dp-overlap", "tp-overlap", "tp-async", "p2p",
  * "schedule", "micro-batch", "global-batch", "seq", "recompute", "attention", "dtype",
  * "grad-dtype", "layers-per-chunk", "grad-norm", "steps", "host-launch", "host-comm",
@@ -359,6 +360,7 @@ typedef struct {
   const char *trust;     /* only rows of this trust, "all" for any; "A"               */
   const char *slice;     /* chips of a TPU slice, "8x16"; as the file says, or the
                             GPUs need                                                 */
+  const char *nccl;      /* NCCL file instead of that of the cluster's GPU            */
 } LsCollectiveOptions;
 
 typedef struct LsCollective LsCollective;
