@@ -168,7 +168,8 @@ ls_validation_check_simulated (const LsValidation *validation, GError **error)
   const LsScore *total = &ls_validation_run_scores (validation->run)->total;
   if (total->n > 0)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "no case could be simulated, %u refused", total->refused);
+  g_autofree char *reasons = ls_scores_refusals (ls_validation_run_scores (validation->run));
+  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "no case could be simulated, %u refused:\n%s", total->refused, g_strchomp (reasons));
   return FALSE;
 }
 

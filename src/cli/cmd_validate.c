@@ -82,8 +82,6 @@ parse_limits (const Args *args, Limits *limits, GError **error)
 static gboolean
 check_limits (const Args *args, const Limits *limits, const LsValidation *v, GError **error)
 {
-  if (!args->max_mape && !ls_validation_check_simulated (v, error))
-    return FALSE;
   if (args->max_mape && !ls_validation_check_mape (v, limits->max_mape, error))
     return FALSE;
   return (!args->min_coverage && !args->max_width)
@@ -177,7 +175,7 @@ cli_validate (int argc, char **argv, GError **error)
   cli_progress_begin (&progress);
   g_autoptr (LsValidation) validation = ls_validation_run (&options, error);
   cli_progress_end (&progress);
-  if (!validation)
+  if (!validation || !ls_validation_check_simulated (validation, error)) /* a table without a result says nothing */
     return FALSE;
   g_autofree char *text
     = args.json ? ls_validation_json (validation) : ls_validation_text (validation);

@@ -142,6 +142,15 @@ append_baseline (GString *out, const LsScores *s, int width, LsBaseline baseline
   append_family (out, width, &all, FIRST_OF_BASELINE, LAST_OF_BASELINE);
 }
 
+char *
+ls_scores_refusals (const LsScores *s)
+{
+  GString *out = g_string_new (NULL);
+  for (guint i = 0; i < s->n_refusals; i++)
+    g_string_append_printf (out, "%6u  %s  (%s)\n", s->refusals[i].n, s->refusals[i].reason, s->refusals[i].example);
+  return g_string_free (out, FALSE);
+}
+
 static void
 append_refusals (GString *out, const LsScores *s)
 {
@@ -150,8 +159,8 @@ append_refusals (GString *out, const LsScores *s)
   g_string_append_printf (out, "\nrefused: %u of %u rows, ", s->total.refused, s->n_rows);
   append_number (out, 0, "%.1f", 100.0 * s->total.refused / s->n_rows);
   g_string_append (out, " %\n");
-  for (guint i = 0; i < s->n_refusals; i++)
-    g_string_append_printf (out, "%6u  %s  (%s)\n", s->refusals[i].n, s->refusals[i].reason, s->refusals[i].example);
+  g_autofree char *reasons = ls_scores_refusals (s);
+  g_string_append (out, reasons);
 }
 
 static void

@@ -79,6 +79,8 @@ double ls_score_row_memory_error_pct (const LsScoreRow *row);
 /* Newly allocated, ending in a newline. */
 char *ls_scores_to_json (const LsScores *s);
 char *ls_scores_to_text (const LsScores *s);
+/* Why rows were refused: a line for each reason, how many and which for example. */
+char *ls_scores_refusals (const LsScores *s);
 /* The scores by family as a table in Markdown; its numbers are those of the text. */
 char *ls_scores_to_markdown (const LsScores *s);
 

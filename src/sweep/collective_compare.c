@@ -299,6 +299,18 @@ write_notes (Comparison *x, guint n_wanted)
                                    x->run->rows->len);
 }
 
+/* A table without a row says nothing. */
+static gboolean
+check_compared (const LsCollectiveRun *run, GError **error)
+{
+  if (run->rows->len > 0)
+    return TRUE;
+  g_ptr_array_add (run->notes, NULL);
+  g_autofree char *reasons = g_strjoinv ("\n  ", (char **) run->notes->pdata);
+  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "no row could be compared:\n  %s", reasons);
+  return FALSE;
+}
+
 gboolean
 ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsCollectiveNetwork *network,
                        GError **error)
@@ -324,5 +336,5 @@ ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const
   }
   score_all (run);
   write_notes (&x, n_wanted);
-  return TRUE;
+  return check_compared (run, error);
 }
