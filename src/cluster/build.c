@@ -1,5 +1,7 @@
 /* cluster/build.c — a cluster = nodes × interior + fabric, laid out node by node. Linear
  * in the number of GPUs; index.h says where things come to lie. */
+#include <lockstep/error.h>
+
 #include "cluster/fabric.h"
 #include "cluster/faults.h"
 #include "cluster/index.h"
@@ -75,8 +77,30 @@ finish (LsCluster *c, GError **error)
   return ls_faults_finish (c, error);
 }
 
+#define NAME_BYTES 32 /* of a trunk and of a vertex, in the string chunk: "node12345/gpu7>nvswitch0" */
+
+static gboolean
+check_bytes (const LsCluster *c, uint64_t max_bytes, GError **error)
+{
+  const LsFabric *fabric = c->index->fabric;
+  uint64_t n_vertices = (uint64_t) fabric->first_vertex + fabric->n_vertices, n_trunks = (uint64_t) fabric->first_trunk + fabric->n_trunks;
+  uint64_t bytes = n_vertices * (sizeof (LsTopoNode) + NAME_BYTES) + n_trunks * (sizeof (LsLink) + sizeof (LsTrunk) + NAME_BYTES);
+  if (bytes <= max_bytes)
+    return TRUE;
+  g_autofree char *need = ls_format_bytes (bytes), *may = ls_format_bytes (max_bytes);
+  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "a cluster of %u GPUs with %" G_GUINT64_FORMAT " links needs about %s of memory; --max-memory is %s",
+               c->n_gpus, n_trunks, need, may);
+  return FALSE;
+}
+
 LsCluster *
 ls_cluster_build (const LsClusterSpec *spec, GError **error)
+{
+  return ls_cluster_build_within (spec, UINT64_MAX, error);
+}
+
+LsCluster *
+ls_cluster_build_within (const LsClusterSpec *spec, uint64_t max_bytes, GError **error)
 {
   if (!ls_cluster_spec_validate (spec, error))
     return NULL;
@@ -85,6 +109,10 @@ ls_cluster_build (const LsClusterSpec *spec, GError **error)
   ls_cluster_spec_copy (spec, &c->spec);
   c->n_gpus = spec->n_nodes * spec->gpus_per_node;
   add_index (c);
+  if (!check_bytes (c, max_bytes, error)) {
+    ls_cluster_free (c);
+    return NULL;
+  }
   const LsFabric *fabric = c->index->fabric;
   guint n_trunks = fabric->first_trunk + fabric->n_trunks;
   c->nodes = g_array_sized_new (FALSE, FALSE, sizeof (LsTopoNode), fabric->first_vertex + fabric->n_vertices);
@@ -107,9 +135,9 @@ ls_cluster_free (LsCluster *c)
   g_free (c->index->proxies);
   g_clear_pointer (&c->index->faulty_nodes, g_hash_table_unref);
   g_free (c->index);
-  g_array_unref (c->nodes);
-  g_array_unref (c->links);
-  g_array_unref (c->trunks);
+  g_clear_pointer (&c->nodes, g_array_unref);
+  g_clear_pointer (&c->links, g_array_unref);
+  g_clear_pointer (&c->trunks, g_array_unref);
   ls_cluster_spec_clear (&c->spec);
   g_free (c);
 }

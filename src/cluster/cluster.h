@@ -211,6 +211,8 @@ typedef struct {
  * LS_ERROR_CONFLICT: as ls_cluster_spec_validate(), and faults that name no link of this
  * cluster or leave no way between two GPUs; switches of a list that are not joined. */
 LsCluster *ls_cluster_build (const LsClusterSpec *spec, GError **error);
+/* The same, and LS_ERROR_LIMIT, before anything large is there: it would take more than max_bytes. */
+LsCluster *ls_cluster_build_within (const LsClusterSpec *spec, uint64_t max_bytes, GError **error);
 void ls_cluster_free (LsCluster *cluster); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCluster, ls_cluster_free)
 

@@ -85,6 +85,8 @@ typedef struct {
   bool is_timed; /* else in the order of programs */
 } LsMemory;
 
+/* What ls_memory_new() needs for the longest program, about. */
+uint64_t ls_memory_walk_bytes (const LsPlan *plan);
 LsMemory *ls_memory_new (const LsMemoryInput *in);
 void ls_memory_free (LsMemory *m); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsMemory, ls_memory_free)

@@ -86,6 +86,24 @@ memory_changes_in_order (const LsPlan *plan, const LsProgram *program)
   return changes_finish (&c);
 }
 
+uint64_t
+ls_memory_walk_bytes (const LsPlan *plan)
+{
+  g_autofree uint64_t *of_segment = g_new0 (uint64_t, plan->n_segments);
+  for (uint32_t s = 0; s < plan->n_segments; s++)
+    for (uint32_t o = 0; o < plan->segments[s].n_ops; o++)
+      of_segment[s] += plan->segments[s].ops[o].n_buffers;
+  uint64_t most = 0;
+  for (uint32_t role = 0; role < plan->n_roles; role++) {
+    const LsProgram *p = &plan->programs[role];
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < p->n_instances; i++)
+      n += of_segment[p->instances[i].segment];
+    most = MAX (most, n);
+  }
+  return most * sizeof (MemoryChange);
+}
+
 bool
 memory_changes_streams (const GArray *changes)
 {

@@ -100,12 +100,18 @@ ls_hardware_load (const char *name_or_path, LsDiagList *diags)
   return ls_hardware_load_with (name_or_path, &(LsMeasuredFiles) { 0 }, diags);
 }
 
+static LsCluster *
+build (const LsHardware *h, const LsClusterSpec *spec, GError **error)
+{
+  return ls_cluster_build_within (spec, h->max_memory_bytes ? h->max_memory_bytes : UINT64_MAX, error);
+}
+
 LsCluster *
 ls_hardware_build (const LsHardware *h, uint32_t n_nodes, GError **error)
 {
   LsClusterSpec spec = h->spec; /* borrows the strings; the cluster copies them */
   spec.n_nodes = n_nodes;
-  return ls_cluster_build (&spec, error);
+  return build (h, &spec, error);
 }
 
 LsCluster *
@@ -113,7 +119,7 @@ ls_hardware_build_for (const LsHardware *h, uint32_t n_gpus, GError **error)
 {
   LsClusterSpec spec = h->spec; /* borrows, as above */
   ls_cluster_spec_fit (&spec, n_gpus);
-  return ls_cluster_build (&spec, error);
+  return build (h, &spec, error);
 }
 
 LsCluster *

@@ -13,6 +13,8 @@ typedef struct {
   LsClusterSpec spec;
   LsCalibration calibration;
   LsNccl nccl;
+  uint64_t max_memory_bytes; /* of what is built for a job: its cluster, and its plan with what a run
+                                keeps of it; 0: any. Not in the file, set by who asks */
 } LsHardware;
 
 /* Loads the cluster, its GPU's calibration and NCCL file (none for a torus); NULL, with located
@@ -41,7 +43,8 @@ bool ls_slice_parse (const char *text, uint32_t ret_slice[LS_TORUS_AXES]);
  * LS_ERROR_CONFLICT: no torus, or one of other axes. */
 gboolean ls_hardware_set_slice (LsHardware *hardware, const uint32_t slice[LS_TORUS_AXES], GError **error);
 
-/* A cluster that holds so many GPUs: ls_cluster_spec_fit(). Errors as of ls_cluster_build(). */
+/* A cluster that holds so many GPUs: ls_cluster_spec_fit(). Errors as of
+ * ls_cluster_build_within(). */
 LsCluster *ls_hardware_build_for (const LsHardware *hardware, uint32_t n_gpus, GError **error);
 
 /* A cluster of that many nodes. Errors as of ls_cluster_build(). */

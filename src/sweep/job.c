@@ -8,6 +8,7 @@
 #include "io/read_model.h"
 #include "io/trace_json.h"
 #include "parallel/lower.h"
+#include "sweep/budget.h"
 #include "sweep/job_order.h"
 #include "sweep/knobs.h"
 #include "sweep/lower_costs.h"
@@ -109,14 +110,14 @@ lower (const LsModel *model, const LsHardware *hardware, const LsCluster *cluste
        GError **error)
 {
   g_autoptr (LsOrders) orders = order ? ls_job_order_load (order, s, error) : NULL;
-  if (order && !orders)
+  if ((order && !orders) || !ls_budget_check_passes (s, model, hardware->max_memory_bytes, error))
     return NULL;
   LsCostSources of = { hardware, cluster, s };
   LsLowerCosts costs = ls_lower_costs (&of);
   if (!ls_strategy_balance (s, model, &costs, error))
     return NULL;
   g_autoptr (LsPlan) plan = ls_lower_orders (model, s, orders, &costs, error);
-  if (!plan)
+  if (!plan || !ls_budget_check_plan (plan, hardware->max_memory_bytes, error))
     return NULL;
 #ifndef NDEBUG
   if (!ls_plan_check (plan, error)) {
@@ -252,6 +253,8 @@ load (const LsJobSpec *spec, LsModel *ret_model, LsHardware **ret_hardware, GPtr
   gboolean has_model = ls_model_load (spec->model, ret_model, notes, diags);
   *ret_hardware = ls_job_hardware_load (spec, diags);
   bool is_loaded = has_model && *ret_hardware;
+  if (is_loaded)
+    (*ret_hardware)->max_memory_bytes = spec->options.max_memory_bytes;
   if (is_loaded ? ls_hardware_set_slice (*ret_hardware, spec->slice, error) : ls_diag_list_to_error (diags, error))
     return TRUE;
   if (has_model)
@@ -342,6 +345,7 @@ prepare_trace (const LsJobSpec *spec, GError **error)
   g_autoptr (LsHardware) hardware = ls_job_hardware_load (spec, diags);
   if (!ls_diag_list_to_error (diags, error))
     return NULL;
+  hardware->max_memory_bytes = spec->options.max_memory_bytes;
 
   g_autoptr (LsJobResult) r = g_new0 (LsJobResult, 1);
   take_trace (r, trace);

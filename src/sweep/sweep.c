@@ -123,6 +123,7 @@ ls_sweep_run_free (LsSweepRun *x)
   g_hash_table_unref (x->known);
   g_hash_table_unref (x->figures);
   g_clear_error (&x->error);
+  g_clear_error (&x->over_budget);
   g_ptr_array_unref (x->clusters);
   g_array_unref (x->candidates);
   g_clear_pointer (&x->settled, g_array_unref);
@@ -149,6 +150,7 @@ load (LsSweepRun *x, GError **error)
   x->hardware = ls_job_hardware_load (job, diags);
   if (!has_model || !x->hardware)
     return ls_diag_list_to_error (diags, error);
+  x->hardware->max_memory_bytes = job->options.max_memory_bytes;
   return ls_job_spec_options (job, &x->options, error)
          && ls_hardware_check_dtype (&x->hardware->spec.gpu, (LsDtype) job->strategy.dtype, error);
 }
@@ -220,6 +222,10 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   sweep_enumerate (x);
   if (!crew_gather (x, error))
     return NULL;
+  if (x->candidates->len == 0 && x->report.counts.infeasible == 0 && x->over_budget) {
+    g_propagate_error (error, g_steal_pointer (&x->over_budget));
+    return NULL;
+  }
   Candidate *rule = sweep_rule (x);
   if (spec->journal && !sweep_journal_open (x, rule, error))
     return NULL;

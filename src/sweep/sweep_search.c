@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "sweep/budget.h"
 #include "sweep/layouts.h"
 
 /* --- enumeration ---------------------------------------------------------------------------- */
@@ -47,6 +48,13 @@ candidate_strategy_at (const LsSweepRun *x, uint64_t index, LsStrategy *ret_s)
   candidate_strategy (x, &p, ret_s, NULL);
 }
 
+/* The first that is not says why, should none be left. */
+static bool
+is_within_budget (LsSweepRun *x, const LsStrategy *s)
+{
+  return ls_budget_check_passes (s, &x->model, x->options.max_memory_bytes, x->over_budget ? NULL : &x->over_budget);
+}
+
 /* Counts the point, and keeps it if it may be worth a simulation. */
 static void
 look_at (LsSweepRun *x, LsBounds *bounds, LsLayouts *layouts, const LsPoint *p, uint64_t index)
@@ -65,7 +73,7 @@ look_at (LsSweepRun *x, LsBounds *bounds, LsLayouts *layouts, const LsPoint *p, 
   bool is_legal = candidate_strategy (x, p, &s, NULL) && ls_layouts_balance (layouts, &s, cluster, ls_space_variant (space, p));
   bool is_repeated = is_legal && !ls_space_has_effect (space, p, &s);
   n->enumerated += !is_repeated;
-  if (!is_legal)
+  if (!is_legal || (!is_repeated && !is_within_budget (x, &s)))
     n->illegal++;
   else if (!is_repeated) {
     Candidate c = { .index = index, .bound = ls_bound (bounds, &s, cluster, ls_space_variant (space, p)) };

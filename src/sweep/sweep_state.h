@@ -93,6 +93,7 @@ struct LsSweepRun {
   GHashTable *known;    /* Known, by index                               */
   GHashTable *figures;  /* Figures of those confirmed here, by place     */
   GError *error;        /* of the journal, or a mate's: ends the sweep   */
+  GError *over_budget;  /* of the first configuration that takes more than --max-memory, whatever it is */
   Crew *crew;           /* reads what stands up to capacity_bytes        */
   const Group *ahead;   /* NULL, or the group that is searched, and      */
   uint32_t ahead_at;    /* how far it was looked through for more work   */
