@@ -9,6 +9,7 @@
 #include "io/trace_json.h"
 #include "parallel/lower.h"
 #include "sweep/budget.h"
+#include "sweep/job_notes.h"
 #include "sweep/job_order.h"
 #include "sweep/knobs.h"
 #include "sweep/lower_costs.h"
@@ -386,8 +387,10 @@ run_one (const LsJobSpec *spec, GError **error)
     return NULL;
   LsJobResult *r = prepare_any (spec, error);
   r = ls_job_simulate_prepared (r, r ? r->hardware : NULL, &options, error);
-  if (r)
+  if (r) {
     add_headroom (spec, r);
+    ls_job_note_schedule (r);
+  }
   return r;
 }
 

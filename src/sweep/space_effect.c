@@ -70,7 +70,20 @@ is_word (const LsSpace *space, LsSpaceAxis axis, uint32_t at)
   return g_ascii_isalpha (*(const char *) g_ptr_array_index (space->texts[axis], at));
 }
 
-/* "auto" and "balanced" mean the same where layers do not come out even, or there is but one chunk. */
+/* Whether layers lie as they would without a list. */
+static bool
+is_even_layout (const LsStrategy *s, uint32_t n_layers)
+{
+  const LsModel m = { .n_layers = n_layers };
+  const LsStrategy even = { .pp = s->pp, .vpp = s->vpp };
+  g_autofree uint32_t *layers = g_new (uint32_t, s->n_layers_per_chunk);
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  return !ls_chunks_want_balance (&even, &m) && ls_chunk_layers (&even, &m, layers, none)
+         && memcmp (layers, s->layers_per_chunk, s->n_layers_per_chunk * sizeof *layers) == 0;
+}
+
+/* "auto" and "balanced" mean the same where layers do not come out even, or there is but one chunk, or where
+ * what comes out even is balanced. */
 static bool
 repeats_layers (const LsSpace *space, const LsPoint *p, const LsStrategy *s)
 {
@@ -79,7 +92,8 @@ repeats_layers (const LsSpace *space, const LsPoint *p, const LsStrategy *s)
   for (uint32_t i = 0; i < s->n_layers_per_chunk; i++)
     n_layers += s->layers_per_chunk[i];
   bool is_even = n > 1 && (!s->layers_per_chunk || ls_chunks_are_even (n_layers, n));
-  if (at == 0 || is_even || !is_word (space, axis, at))
+  bool differs = is_even && !(s->layers_per_chunk && is_even_layout (s, n_layers));
+  if (at == 0 || differs || !is_word (space, axis, at))
     return false;
   while (at-- > 0)
     if (is_word (space, axis, at))

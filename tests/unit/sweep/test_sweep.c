@@ -306,6 +306,16 @@ layers_are_an_axis (void)
     LS_CHECK_INT (step_alone ("tiny-odd", line), ==, row->step);
   }
   ls_sweep_spec_clear (&spec);
+  LsSweepSpec even; /* whatever "balanced" finds, a layout is there once */
+  SPEC_INIT (&even, "model", "tiny-odd", "gpus", "4", "global-batch", "24", "micro-batch", "1", "pp", "1,3", "vpp", "1,3", "schedule", "1f1b,interleaved-1f1b",
+             "zero", "0", "dp-kind", "auto", "tp", "1", "ep", "1", "recompute", "none", "prune", "off", "layers-per-chunk", "auto/balanced");
+  even.top = 100;
+  g_autoptr (LsSweepRun) y = run (&even);
+  const GArray *rows = ls_sweep_run_report (y)->best;
+  for (guint i = 0; i < rows->len; i++)
+    for (guint k = 0; k < i; k++)
+      LS_CHECK (strcmp (g_array_index (rows, LsSweepRow, i).knobs, g_array_index (rows, LsSweepRow, k).knobs) != 0);
+  ls_sweep_spec_clear (&even);
 }
 
 int
