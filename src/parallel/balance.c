@@ -18,6 +18,7 @@ typedef struct {
   LsTime rank, chunk;
   uint32_t last; /* of the busiest ranks */
   double squares;
+  double moment; /* sum of chunk number times its time: small if the late ones take little */
 } Score;
 
 static LsTime
@@ -153,6 +154,7 @@ score (const Balance *b)
     LsTime t = ends_time (b, c) + b->before[first + b->layers[c]] - b->before[first];
     add_time (b, c, t);
     s.chunk = MAX (s.chunk, t);
+    s.moment += (double) c * (double) t;
   }
   for (uint32_t r = 0; r < b->n_ranks; r++) {
     s.last = b->total[r] >= s.rank ? r : s.last;
@@ -169,7 +171,9 @@ is_better (Score a, Score b)
     return a.rank < b.rank;
   if (a.chunk != b.chunk)
     return a.chunk < b.chunk;
-  return a.last != b.last ? a.last < b.last : a.squares < b.squares;
+  if (a.last != b.last)
+    return a.last < b.last;
+  return a.squares != b.squares ? a.squares < b.squares : a.moment < b.moment;
 }
 
 /* The best of all moves of a layer from one chunk to another. False: none helps. */

@@ -15,7 +15,7 @@
  * so long comes early.
  *
  * Wanted: counts with the least max T_r; among these the least max t_c; then the busiest ranks as early as
- * they can be; then the least sum of T_r squared. The first and the last chunk may be without layers, others
+ * they can be; then the least sum of T_r squared; then late chunks take as little as can be. The first and the last chunk may be without layers, others
  * have at least one. Memory is not looked at: of equals the first ranks have more layers, and they hold most
  * micro-batches in flight. Where that is too much, layers are given.
  *

@@ -160,6 +160,7 @@ layouts_are_as_documented (void)
   check_layout (&dense, 16, 1, "1f1b", (LsPartTimes) { 0, 0, 10, 0 }, "4 4 4 4 4 4 4 4 4 4 4 4 4 3 3 3");
   check_layout (&dense, 4, 1, "1f1b", (LsPartTimes) { 0, 80, 10, 0 }, "18 17 17 9");
   check_layout (&deepseek, 16, 1, "1f1b", (LsPartTimes) { 3, 43, 39, 111 }, "5 4 4 4 4 4 4 4 4 4 4 4 3 3 3 3");
+  check_layout (&deepseek, 8, 2, "interleaved-1f1b", (LsPartTimes) { 3, 43, 39, 111 }, "5 4 4 4 4 4 4 4 4 4 4 4 3 3 3 3");
 }
 
 /* A head that costs more than all else is alone. */
