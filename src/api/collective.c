@@ -3,6 +3,7 @@
 
 #include "io/plot_collective.h"
 #include "sweep/collective.h"
+#include "sweep/override_notes.h"
 
 struct LsCollective {
   LsCollectiveRun *run;
@@ -34,6 +35,8 @@ ls_collective_run (const LsCollectiveOptions *options, GError **error)
   LsCollectiveSpec spec;
   ls_collective_spec_init (&spec);
   LsCollectiveRun *run = read_options (options, &spec, error) ? ls_collective_run_new (&spec, error) : NULL;
+  if (run)
+    ls_override_note_collective (&spec, ls_collective_run_table (run), ls_collective_run_notes (run));
   ls_collective_spec_clear (&spec);
   if (!run)
     return NULL;

@@ -14,6 +14,7 @@
 #include "io/write_spans.h"
 #include "io/write_summary.h"
 #include "sweep/knobs.h"
+#include "sweep/override_notes.h"
 #include "sweep/placement.h"
 #include "sweep/sensitivity.h"
 
@@ -63,6 +64,7 @@ ls_job_run (const LsJob *job, GError **error)
   LsJobResult *r = ls_job_spec_run (&job->spec, error);
   if (!r)
     return NULL;
+  ls_override_note_job (&job->spec, r, r->notes);
   LsResult *result = g_new0 (LsResult, 1);
   result->job = r;
   result->memory = job->spec.options.memory;

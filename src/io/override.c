@@ -123,6 +123,19 @@ apply_one (LsJsonDoc *doc, const char *path, const char *value, LsDiagList *diag
   return NULL;
 }
 
+GPtrArray *
+ls_override_split (const char *changes)
+{
+  GPtrArray *list = g_ptr_array_new_with_free_func (g_free);
+  const char *equals;
+  for (const char *p = changes; *p && (equals = key_end (p));) {
+    const char *end = value_end (equals + 1);
+    g_ptr_array_add (list, g_strndup (p, (gsize) (end - p)));
+    p = *end ? end + 1 : end;
+  }
+  return list;
+}
+
 LsJsonDoc *
 ls_override_apply (LsJsonDoc *doc, const char *changes, LsDiagList *diags)
 {

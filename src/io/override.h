@@ -19,6 +19,9 @@ const char *ls_override_find (const char *name);
  * frees it. changes: what ls_override_find() found. */
 LsJsonDoc *ls_override_apply (LsJsonDoc *doc, const char *changes, LsDiagList *diags);
 
+/* "a=1,b=[2,3]" as "a=1" and "b=[2,3]": char *, owned by the array; ends at what is no change. */
+GPtrArray *ls_override_split (const char *changes);
+
 /* "dgx-h100" as "dgx-h100:nodes=16" if that is how it was asked for: what to call the
  * result. own is freed. */
 char *ls_override_name (char *own, const char *asked);

@@ -323,3 +323,19 @@ ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *diags)
   ret_spec->name = ls_override_name (ret_spec->name, name);
   return true;
 }
+
+const LsLinkSpec *
+ls_cluster_link_at (const LsClusterSpec *spec, const char *path)
+{
+  g_auto (GStrv) keys = g_strsplit (path, ".", -1);
+  const LsField *fields = ls_cluster_fields;
+  size_t offset = 0;
+  for (char **key = keys; *key && fields != ls_link_fields; key++) {
+    const LsField *f = ls_field_find (fields, *key);
+    if (!f || f->kind != LS_FIELD_OBJECT)
+      return NULL;
+    offset += f->offset;
+    fields = f->fields;
+  }
+  return fields == ls_link_fields ? (const LsLinkSpec *) (gconstpointer) ((const char *) spec + offset) : NULL;
+}

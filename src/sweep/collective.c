@@ -248,8 +248,8 @@ ls_collective_run_table (const LsCollectiveRun *run)
   return &run->table;
 }
 
-const GPtrArray *
-ls_collective_run_notes (const LsCollectiveRun *run)
+GPtrArray *
+ls_collective_run_notes (LsCollectiveRun *run)
 {
   return run->notes;
 }

@@ -48,6 +48,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCollectiveRun, ls_collective_run_free)
 
 /* Both borrowed until the run is freed. Notes: char *, one line each. */
 const LsCollectiveTable *ls_collective_run_table (const LsCollectiveRun *run);
-const GPtrArray *ls_collective_run_notes (const LsCollectiveRun *run);
+GPtrArray *ls_collective_run_notes (LsCollectiveRun *run);
 
 #endif

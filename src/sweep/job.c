@@ -175,9 +175,8 @@ ls_fitted_host (const LsHardware *h, LsHostCosts *costs)
     costs->cost[LS_HOST_LAUNCH] = h->spec.fitted.host_launch;
 }
 
-/* The hardware at the pace of the slowest GPU, save where each rank has drawn a speed of its own. */
-static gboolean
-as_run (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *options, LsHardware *ret_hardware, GError **error)
+gboolean
+ls_job_hardware (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *options, LsHardware *ret_hardware, GError **error)
 {
   bool is_drawn = options->stragglers && options->stragglers->sigma > 0;
   return ls_hardware_for_job (hardware, r->strategy.attention_kernel, is_drawn ? 1 : r->plan->n_ranks, ret_hardware, error);
@@ -192,7 +191,7 @@ ls_job_run_prepared (LsJobResult *prepared, const LsHardware *hardware, const Ls
     return NULL;
   LsRunOptions run = *options;
   LsHardware chosen;
-  if (!as_run (r, hardware, options, &chosen, error))
+  if (!ls_job_hardware (r, hardware, options, &chosen, error))
     return NULL;
   ls_fitted_host (hardware, &run.host);
   r->timeline = ls_run (r->plan, r->cluster, &chosen.calibration, &hardware->nccl, &run, ret_cost_share, error);
@@ -221,7 +220,7 @@ LsTime
 ls_job_least (const LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options)
 {
   LsHardware chosen;
-  if (!as_run (prepared, hardware, options, &chosen, NULL))
+  if (!ls_job_hardware (prepared, hardware, options, &chosen, NULL))
     return 0;
   return ls_run_least (prepared->plan, prepared->cluster, &chosen.calibration, &hardware->nccl, options);
 }

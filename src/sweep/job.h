@@ -115,6 +115,11 @@ LsJobResult *ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *
 /* What its step takes at least (exec/least.h), without simulating it. */
 LsTime ls_job_least (const LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options);
 
+/* The hardware at the pace of the slowest GPU of the job, save where each rank has drawn a speed of its
+ * own. Borrows all. Errors as of ls_hardware_for_job(). */
+gboolean ls_job_hardware (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *options, LsHardware *ret_hardware,
+                          GError **error);
+
 /* What launching costs on a cluster that was fitted (sweep/fitted.h), unless the user gave it. */
 void ls_fitted_host (const LsHardware *hardware, LsHostCosts *costs);
 

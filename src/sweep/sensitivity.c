@@ -34,11 +34,12 @@ run_one (guint i, gpointer data)
   GError **error = &runs->errors[scale][up];
   LsScaled x;
   ls_scaled_init (&x, &runs->r->cluster->spec, runs->hardware, &runs->options.host, (LsScale) scale, up ? 1 + PERCENT : 1 - PERCENT);
-  x.calibration.attention_kernel = runs->r->strategy.attention_kernel;
+  const LsHardware scaled = { x.spec, x.calibration, x.nccl };
+  LsHardware h;
   LsRunOptions options = runs->options;
   options.host = x.host;
-  g_autoptr (LsCluster) cluster = ls_cluster_build (&x.spec, error);
-  g_autoptr (LsTimeline) t = cluster ? ls_run (runs->r->plan, cluster, &x.calibration, &x.nccl, &options, NULL, error) : NULL;
+  g_autoptr (LsCluster) cluster = ls_job_hardware (runs->r, &scaled, &options, &h, error) ? ls_cluster_build (&h.spec, error) : NULL;
+  g_autoptr (LsTimeline) t = cluster ? ls_run (runs->r->plan, cluster, &h.calibration, &h.nccl, &options, NULL, error) : NULL;
   if (t)
     runs->step_s[scale][up] = ls_time_to_s (t->window_end - t->window_start);
   ls_scaled_clear (&x);

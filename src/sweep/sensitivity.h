@@ -8,7 +8,7 @@
  *     elasticity = (T (1.01 p) - T (0.99 p)) / (0.02 T (p))
  *
  * percent of the step per percent of p: -1 if the step is all p, 0 if p does not matter. Each
- * is scaled where it lives, and what was calibrated stays a share of it:
+ * is scaled where it lives, as a change of the cluster's file would, and what was calibrated stays a share of it:
  *
  *     gpu_flops          peak rates of the matrix and vector units
  *     hbm_bandwidth      of the data sheet
