@@ -3,15 +3,17 @@
 #include <string.h>
 
 #include "base/suggest.h"
+#include "io/json_out.h"
 #include "io/override.h"
 
 static const struct {
   const char *folder;
   const char *what;
+  const char *refers[2]; /* keys that may hold the path of another file */
 } kinds[LS_N_DATA_KINDS] = {
   [LS_DATA_MODELS] = { "models", "model" },
-  [LS_DATA_CLUSTERS] = { "topologies", "cluster" },
-  [LS_DATA_GPUS] = { "topologies/gpu", "accelerator" },
+  [LS_DATA_CLUSTERS] = { "topologies", "cluster", { "gpu" } },
+  [LS_DATA_GPUS] = { "topologies/gpu", "accelerator", { "calibration", "nccl" } },
   [LS_DATA_CALIBRATIONS] = { "topologies/calib", "calibration" },
   [LS_DATA_STRATEGIES] = { "strategies", "strategy" },
   [LS_DATA_SOFTWARE] = { "strategies/software", "software" },
@@ -23,14 +25,36 @@ typedef struct {
   const char *path; /* NULL: not set */
 } Root;
 
-#define N_ROOTS 3
+#define N_ROOTS 4
+
+/* Of a program that runs from a build tree (build/src/cli/lockstep), or was moved with what was
+ * installed (bin/lockstep); NULL: neither is there. */
+static const char *
+root_beside_program (void)
+{
+  static gsize is_known;
+  static char *root;
+  if (g_once_init_enter (&is_known)) {
+    static const char *const ways[] = { "../share/lockstep", "../../.." };
+    g_autofree char *program = g_file_read_link ("/proc/self/exe", NULL);
+    g_autofree char *folder = program ? g_path_get_dirname (program) : NULL;
+    for (size_t i = 0; i < G_N_ELEMENTS (ways) && folder && !root; i++) {
+      g_autofree char *path = g_build_filename (folder, ways[i], NULL), *proof = g_build_filename (path, kinds[LS_DATA_GPUS].folder, NULL);
+      if (g_file_test (proof, G_FILE_TEST_IS_DIR))
+        root = g_canonicalize_filename (path, NULL);
+    }
+    g_once_init_leave (&is_known, 1);
+  }
+  return root;
+}
 
 static void
 get_roots (Root roots[N_ROOTS])
 {
   roots[0] = (Root) { "$LS_DATA_DIR", g_getenv ("LS_DATA_DIR") };
   roots[1] = (Root) { ".", "." };
-  roots[2] = (Root) { "installed", LS_DATADIR };
+  roots[2] = (Root) { "program", g_getenv ("LS_DATA_DIR") ? NULL : root_beside_program () };
+  roots[3] = (Root) { "installed", LS_DATADIR };
 }
 
 const char *
@@ -106,6 +130,29 @@ ls_data_find (LsDataKind kind, const char *name, char **reterr_message)
 }
 
 LsJsonDoc *
+ls_data_rebase (LsDataKind kind, LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autofree char *folder = g_path_get_dirname (ls_json_doc_name (doc));
+  for (size_t i = 0; i < G_N_ELEMENTS (kinds[kind].refers) && kinds[kind].refers[i] && doc; i++) {
+    const cJSON *node = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), kinds[kind].refers[i]);
+    if (!cJSON_IsString (node) || g_path_is_absolute (node->valuestring))
+      continue;
+    const char *changes = ls_override_find (node->valuestring);
+    g_autofree char *bare = changes ? g_strndup (node->valuestring, (gsize) (changes - 1 - node->valuestring)) : g_strdup (node->valuestring);
+    g_autofree char *there = g_build_filename (folder, bare, NULL);
+    if (!is_path (bare) || !g_file_test (there, G_FILE_TEST_IS_REGULAR))
+      continue;
+    g_autofree char *all = g_strconcat (there, changes ? ":" : "", changes ? changes : "", NULL);
+    g_autoptr (GString) text = g_string_new (NULL);
+    LsJsonOut out;
+    ls_json_out_init (&out, text, 0);
+    ls_json_out_string (&out, NULL, all);
+    doc = ls_json_doc_replace (doc, node, text->str, diags);
+  }
+  return doc;
+}
+
+LsJsonDoc *
 ls_data_load (LsDataKind kind, const char *name, LsDiagList *diags)
 {
   const char *changes = ls_override_find (name);
@@ -114,6 +161,7 @@ ls_data_load (LsDataKind kind, const char *name, LsDiagList *diags)
   g_autofree char *path = ls_data_find (kind, bare, &message);
   if (path) {
     LsJsonDoc *doc = ls_json_doc_load (path, diags);
+    doc = doc ? ls_data_rebase (kind, doc, diags) : NULL;
     return doc && changes ? ls_override_apply (doc, changes, diags) : doc;
   }
   ls_diag_add (diags, LS_ERROR_INPUT, NULL, 0, 0, NULL, NULL, NULL, "%s", message);

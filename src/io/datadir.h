@@ -1,7 +1,8 @@
 /* io/datadir.h — named models, clusters, accelerators, calibrations, strategies, software, traces.
  *
  * A name is looked up in the folder of its kind under $LS_DATA_DIR, then under
- * the current directory, then under the installed data. What contains a '/' or
+ * the current directory, then, unless $LS_DATA_DIR is set, beside the program (its build tree, or
+ * ../share/lockstep), then under the installed data. What contains a '/' or
  * ends in ".json" is a path. Either may be followed by changes: see io/override.h. */
 #ifndef LS_IO_DATADIR_H
 #define LS_IO_DATADIR_H
@@ -30,10 +31,15 @@ char *ls_data_find (LsDataKind kind, const char *name, char **reterr_message);
 /* Finds and loads; NULL and diagnostics (LS_ERROR_INPUT) on failure. */
 LsJsonDoc *ls_data_load (LsDataKind kind, const char *name, LsDiagList *diags);
 
+/* The path of another file that stands in this one (a cluster's GPU, a GPU's calibration) is meant from
+ * this file's folder, if there is such a file: rewritten so. Takes doc; ls_data_load() does it, before
+ * the changes of a name, whose paths are the user's. */
+LsJsonDoc *ls_data_rebase (LsDataKind kind, LsJsonDoc *doc, LsDiagList *diags);
+
 typedef struct {
   char *name; /* without ".json"                               */
   char *path;
-  const char *from; /* static: "$LS_DATA_DIR", ".", "installed" */
+  const char *from; /* static: "$LS_DATA_DIR", ".", "program", "installed" */
 } LsDataEntry;
 
 /* What ls_data_find() would find, by name; each name once. GPtrArray of

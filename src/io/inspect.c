@@ -1,9 +1,11 @@
 #include "io/inspect.h"
 
+
 #include <string.h>
 
 #include <lockstep/units.h>
 
+#include "io/datadir.h"
 #include "io/read_calibration.h"
 #include "io/read_cluster.h"
 #include "io/read_gpu.h"
@@ -238,7 +240,9 @@ ls_inspect_file (const char *path, LsFileKind *ret_kind, LsDiagList *diags)
   for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
     if (g_strcmp0 (cJSON_GetStringValue (schema), kinds[i].schema) == 0) {
       *ret_kind = kinds[i].kind;
-      return kinds[i].inspect (doc, diags);
+      if (kinds[i].kind == LS_FILE_CLUSTER)
+        doc = ls_data_rebase (LS_DATA_CLUSTERS, g_steal_pointer (&doc), diags);
+      return doc ? kinds[i].inspect (doc, diags) : NULL;
     }
   return unknown_schema (doc, schema, diags);
 }

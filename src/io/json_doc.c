@@ -252,13 +252,37 @@ check_bytes (const char *text, size_t n, const char *name, LsDiagList *diags)
   return true;
 }
 
+/* Files of other programs that people try, by what stands in them. */
+static const struct {
+  const char *mark, *hint;
+} lookalikes[] = {
+  { "-model-parallel-size", "this looks like arguments of Megatron-LM: give them as --tp, --pp, --cp, --ep, --micro-batch and --global-batch, or as a "
+                            "strategy in JSON (strategies/README.md)" },
+  { "[parallelism]", "this looks like TOML of torchtitan: give its degrees as --tp, --pp, --cp, --ep and --dp-kind fsdp2, or as a strategy in JSON "
+                     "(strategies/README.md)" },
+  { "[training]", "this looks like TOML of torchtitan: give its degrees as --tp, --pp, --cp, --ep and --dp-kind fsdp2, or as a strategy in JSON "
+                  "(strategies/README.md)" },
+  { "#!/", "this looks like a script; expected JSON" },
+};
+
+/* NULL: like nothing that we know. */
+static const char *
+hint_of_lookalike (const char *text)
+{
+  for (size_t i = 0; i < G_N_ELEMENTS (lookalikes) && text[strspn (text, " \t\r\n")] != '{'; i++)
+    if (strstr (text, lookalikes[i].mark))
+      return lookalikes[i].hint;
+  return NULL;
+}
+
 static bool
 check_syntax (const char *text, const char *name, LsDiagList *diags)
 {
   LsJsonFault fault;
   if (ls_json_scan (text, &fault))
     return true;
-  diag_at (LS_ERROR_INPUT, name, text, fault.offset, diags, NULL, fault.hint, fault.message);
+  const char *hint = hint_of_lookalike (text);
+  diag_at (LS_ERROR_INPUT, name, text, fault.offset, diags, NULL, hint ? hint : fault.hint, fault.message);
   g_free (fault.message);
   return false;
 }
@@ -341,6 +365,17 @@ ls_json_doc_load (const char *path, LsDiagList *diags)
   size_t n = 0;
   g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
   return text ? ls_json_doc_parse (text, n, path, diags) : NULL;
+}
+
+LsJsonDoc *
+ls_json_doc_part (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags)
+{
+  const char *from = doc->text + offset_of (doc, node, LS_JSON_AT_VALUE);
+  g_autoptr (GString) text = g_string_new (NULL);
+  for (const char *at = doc->text; at < from; at++) /* blank, so that places are those of the whole */
+    g_string_append_c (text, *at == '\n' ? '\n' : ' ');
+  g_string_append_len (text, from, skip_value (from) - from);
+  return ls_json_doc_parse (text->str, text->len, doc->name, diags);
 }
 
 /* --- changing ----------------------------------------------------------------- */

@@ -27,6 +27,8 @@ LsJsonDoc *ls_json_doc_parse (const char *text, size_t n, const char *name, LsDi
 void ls_json_doc_free (LsJsonDoc *doc); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJsonDoc, ls_json_doc_free)
 
+/* The document that one of its objects is, with the same name and places. */
+LsJsonDoc *ls_json_doc_part (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags);
 const cJSON *ls_json_doc_root (const LsJsonDoc *doc); /* borrowed, never NULL */
 const char *ls_json_doc_name (const LsJsonDoc *doc);  /* path or name, borrowed */
 

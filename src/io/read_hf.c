@@ -177,11 +177,9 @@ is_dense (const LsJsonDoc *doc, const Family *f, LsDiagList *diags)
 static bool
 is_decoder (const LsJsonDoc *doc, LsDiagList *diags)
 {
-  const cJSON *both = get (doc, "is_encoder_decoder"), *nested = get (doc, "text_config"), *name;
+  const cJSON *both = get (doc, "is_encoder_decoder"), *name;
   if (cJSON_IsTrue (both))
     return refuse (doc, both, diags, "a model with an encoder; only decoders can be simulated");
-  if (cJSON_IsObject (nested))
-    return refuse (doc, nested, diags, "a multimodal model; save its \"text_config\" as a file of its own");
   cJSON_ArrayForEach (name, get (doc, "architectures"))
     if (!cJSON_IsString (name)
         || !(strstr (name->valuestring, "CausalLM") || strstr (name->valuestring, "LMHeadModel")))
@@ -190,8 +188,42 @@ is_decoder (const LsJsonDoc *doc, LsDiagList *diags)
   return true;
 }
 
+/* Of a class of transformers, such as DeepseekV3ForCausalLM: what stands before "ForCausalLM" without
+ * its capitals is the model_type without its underscores. */
 static const Family *
-find_family (const LsJsonDoc *doc, LsDiagList *diags)
+family_of_class (const char *class_name)
+{
+  if (!g_str_has_suffix (class_name, "ForCausalLM"))
+    return NULL;
+  for (size_t i = 0; i < G_N_ELEMENTS (families); i++) {
+    g_auto (GStrv) words = g_strsplit (families[i].model_type, "_", -1);
+    g_autofree char *joined = g_strjoinv ("", words), *expected = g_strconcat (joined, "ForCausalLM", NULL);
+    if (g_ascii_strcasecmp (class_name, expected) == 0)
+      return &families[i];
+  }
+  return NULL;
+}
+
+/* A model_type of somebody's own over an architecture that is known: Kimi K2 is kimi_k2, and
+ * DeepseekV3ForCausalLM. NULL: it has no such class. */
+static const Family *
+family_of_classes (const LsJsonDoc *doc, const cJSON *type, GPtrArray *notes)
+{
+  const cJSON *name;
+  cJSON_ArrayForEach (name, get (doc, "architectures")) {
+    const Family *f = cJSON_IsString (name) ? family_of_class (name->valuestring) : NULL;
+    if (!f)
+      continue;
+    if (notes)
+      g_ptr_array_add (notes, g_strdup_printf ("model_type %s is not known; read as %s, which its architecture %s is",
+                                               cJSON_IsString (type) ? type->valuestring : "(none)", f->model_type, name->valuestring));
+    return f;
+  }
+  return NULL;
+}
+
+static const Family *
+find_family (const LsJsonDoc *doc, GPtrArray *notes, LsDiagList *diags)
 {
   const cJSON *type = get (doc, "model_type");
   g_autoptr (GString) known = g_string_new (NULL);
@@ -200,6 +232,9 @@ find_family (const LsJsonDoc *doc, LsDiagList *diags)
       return &families[i];
     g_string_append_printf (known, "%s\"%s\"", i > 0 ? ", " : "", families[i].model_type);
   }
+  const Family *by_class = !type || cJSON_IsString (type) ? family_of_classes (doc, type, notes) : NULL;
+  if (by_class)
+    return by_class;
   g_autofree char *got = type ? ls_json_describe (type) : g_strdup ("no key \"model_type\"");
   g_autofree char *reason = g_strdup_printf ("expected one of the decoders %s; got %s", known->str, got);
   refuse (doc, type ? type : ls_json_doc_root (doc), diags, reason);
@@ -413,12 +448,12 @@ read_config (const LsJsonDoc *doc, const Family *f, HfConfig *c, LsModel *ret_mo
   return ok;
 }
 
-bool
-ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
+static bool
+read_text_model (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
 {
   const Family *f = NULL;
   if (is_decoder (doc, diags))
-    f = find_family (doc, diags);
+    f = find_family (doc, notes, diags);
   if (!f || !is_dense (doc, f, diags))
     return false;
   g_autoptr (GPtrArray) unread = notes ? g_ptr_array_ref (notes) : g_ptr_array_new_with_free_func (g_free);
@@ -433,6 +468,21 @@ ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, Ls
   bool ok = read_config (doc, f, &c, ret_model, unread, diags);
   g_free (c.activation);
   return ok;
+}
+
+/* Of a multimodal model, what is trained on text. */
+bool
+ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
+{
+  const cJSON *text = get (doc, "text_config");
+  if (!cJSON_IsObject (text))
+    return read_text_model (doc, ret_model, notes, diags);
+  g_autoptr (LsJsonDoc) inner = ls_json_doc_part (doc, text, diags);
+  if (!inner || !read_text_model (inner, ret_model, notes, diags))
+    return false;
+  if (notes)
+    note (notes, "a multimodal model: its text_config is simulated, without what sees or hears");
+  return true;
 }
 
 void
