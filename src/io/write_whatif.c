@@ -81,8 +81,7 @@ cost_of (const LsWhatIf *w, const LsWhatIfRow *row)
 {
   GString *out = g_string_new (row->cost);
   if (!row->fits)
-    g_string_append_printf (out, "%s%.2f GiB too much", out->len > 0 ? "; " : "",
-                            (double) (row->needed_bytes - row->capacity_bytes) / GIB);
+    g_string_append_printf (out, "%s%.2f GiB too much", out->len > 0 ? "; " : "", (double) row->short_bytes / GIB);
   if (has_other_price (w, row))
     g_string_append_printf (out, "%s$%.3f a million tokens, now $%.3f", out->len > 0 ? "; " : "", row->usd_per_million_tokens,
                             w->now.usd_per_million_tokens);

@@ -15,6 +15,7 @@ typedef struct {
   double step_time_s, tokens_per_s;
   double gain;      /* share of tokens/s more than the job has                           */
   uint64_t needed_bytes, capacity_bytes; /* of the fullest rank                          */
+  uint64_t short_bytes; /* of the capacity, less the headroom that is asked for; 0: it fits */
   bool fits;
   double usd_per_million_tokens; /* NAN: no price is known                               */
   guint number;     /* in the order in which changes are proposed                        */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "io/override.h"
 #include "io/read_strategy.h"
 #include "parallel/sched.h"
 
@@ -316,6 +317,45 @@ propose_clusters (Proposals *p)
   }
 }
 
+/* "KEY=VALUE", with twice the rate of a link. */
+static void
+append_twice (GString *changes, const char *key, const LsLinkSpec *link)
+{
+  char number[G_ASCII_DTOSTR_BUF_SIZE];
+  g_string_append_printf (changes, "%s%s.bandwidth=%sGB/s", changes->len > 0 ? "," : "", key,
+                          g_ascii_formatd (number, sizeof number, "%.10g", 2 * link->bandwidth_bytes_per_s / 1e9));
+}
+
+/* The cluster with these changes besides those that it has. */
+static void
+propose_links_of (Proposals *p, const GString *changes)
+{
+  const char *cluster = p->spec->cluster;
+  LsChange *change = propose (p);
+  set (change, "cluster", "%s%c%s", cluster, ls_override_find (cluster) ? ',' : ':', changes->str);
+}
+
+/* Twice the NICs, with the PCIe links to them where these would limit, and twice the NVLinks. */
+static void
+propose_links (Proposals *p)
+{
+  const LsClusterSpec *s = &p->r->cluster->spec;
+  bool is_xml = strstr (p->spec->cluster, ".xml") != NULL;
+  if (s->interior != LS_INTERIOR_SERVER || is_xml)
+    return;
+  g_autoptr (GString) nics = g_string_new (NULL), nvlinks = g_string_new (NULL);
+  if (s->nics > 0 && s->n_nodes > 1) {
+    append_twice (nics, "node.nics.link", &s->nic);
+    if (2 * s->nic.bandwidth_bytes_per_s * s->nic.efficiency > s->pcie.bandwidth_bytes_per_s * s->pcie.efficiency)
+      append_twice (nics, "node.pcie.link", &s->pcie);
+    propose_links_of (p, nics);
+  }
+  if (s->nvswitch_planes > 0 || s->mesh != LS_MESH_NONE) {
+    append_twice (nvlinks, s->nvswitch_planes > 0 ? "node.nvswitch.link" : "node.nvlink_mesh.link", &s->nvlink);
+    propose_links_of (p, nvlinks);
+  }
+}
+
 /* --- all of them ------------------------------------------------------------------------ */
 
 #define NUMERICS "numerics: check that it converges"
@@ -344,6 +384,7 @@ static const struct {
   { "gradient accumulation", "other kernels", propose_grad_fusion },
   { "batch", "a larger batch: more tokens to the same loss", propose_batch },
   { "host", BOUND, propose_host },
+  { "links", "other links", propose_links },
   { "cluster", "other accelerators", propose_clusters },
 };
 

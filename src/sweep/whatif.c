@@ -12,10 +12,11 @@ static LsWhatIfRow
 row_of (const LsJobResult *r)
 {
   const LsReport *p = &r->report;
+  uint64_t wanted = p->needed_bytes + (p->headroom.is_asked ? p->headroom.bytes : 0);
   const LsPrice price = ls_price_default (r->cluster->spec.gpu.name);
   return (LsWhatIfRow) {
     .step_time_s = p->step_time_s, .tokens_per_s = p->tokens_per_s, .needed_bytes = p->needed_bytes,
-    .capacity_bytes = p->capacity_bytes, .fits = p->fits,
+    .capacity_bytes = p->capacity_bytes, .short_bytes = wanted > p->capacity_bytes ? wanted - p->capacity_bytes : 0, .fits = p->fits,
     .usd_per_million_tokens = 1e6 * ls_price_usd (&price, r->plan->n_ranks, p->tokens_per_s),
   };
 }
