@@ -4,7 +4,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
+
+#include <lockstep/units.h>
 
 #include "io/read_file.h"
 
@@ -15,6 +18,7 @@ struct LsInput {
   FILE *file; /* NULL: memory */
   const unsigned char *memory;
   size_t n_memory;
+  uint64_t n_size, n_in; /* of the file or memory, 0: not known; and what of it is in raw or behind it */
   unsigned char raw[PIECE];
   size_t n_raw, at; /* bytes in raw, and how many of them are used up */
   bool has_started, is_gzip, is_done;
@@ -30,6 +34,7 @@ ls_input_of_memory (const void *bytes, size_t n)
   LsInput *in = g_new0 (LsInput, 1);
   in->memory = bytes;
   in->n_memory = n;
+  in->n_size = n;
   return in;
 }
 
@@ -41,6 +46,8 @@ ls_input_open (const char *path, LsDiagList *diags)
     return NULL;
   LsInput *in = g_new0 (LsInput, 1);
   in->file = file;
+  struct stat info;
+  in->n_size = fstat (fileno (file), &info) == 0 && S_ISREG (info.st_mode) ? (uint64_t) info.st_size : 0;
   return in;
 }
 
@@ -80,6 +87,7 @@ refill (LsInput *in)
     in->memory += in->n_raw;
     in->n_memory -= in->n_raw;
   }
+  in->n_in += in->n_raw;
   return in->n_raw > 0;
 }
 
@@ -144,6 +152,15 @@ unpack (LsInput *in, unsigned char *to, size_t n)
   return room - in->z.avail_out;
 }
 
+/* The whole of it, by what came out of the part that is read. */
+static double
+projected (const LsInput *in)
+{
+  bool is_probe = in->n_size > 0 && in->n_out >= LS_INPUT_PROBE_BYTES;
+  uint64_t n_used = in->n_in - (in->n_raw - in->at);
+  return is_probe ? (double) in->n_out * ((double) in->n_size / (double) MAX (n_used, 1)) : (double) in->n_out;
+}
+
 size_t
 ls_input_read (LsInput *in, void *to, size_t n)
 {
@@ -153,8 +170,11 @@ ls_input_read (LsInput *in, void *to, size_t n)
     return 0;
   size_t got = in->is_gzip ? unpack (in, to, n) : copy (in, to, n);
   in->n_out += got;
-  if (in->n_out > LS_INPUT_MAX_BYTES) {
-    in->trouble = g_strdup_printf ("more than %d GiB", (int) (LS_INPUT_MAX_BYTES >> 30));
+  double all = projected (in);
+  if (all > (double) LS_INPUT_MAX_BYTES) {
+    g_autofree char *size = ls_format_bytes ((uint64_t) MIN (all, 1e18));
+    in->trouble = g_strdup_printf ("about %s %s; %d GiB at most, record fewer steps", size, in->is_gzip ? "unpacked" : "of text",
+                                   (int) (LS_INPUT_MAX_BYTES >> 30));
     return 0;
   }
   return got;

@@ -10,9 +10,11 @@
 
 #include "base/diag.h"
 
-/* Of what comes out: more than any profile of a step, and an end to a file that unpacks
- * without one. */
-#define LS_INPUT_MAX_BYTES ((uint64_t) 64 << 30)
+/* Of what comes out: more than a profile of several steps with its stacks, as what is read of it stays
+ * in memory, and an end to a file that unpacks without one. Once LS_INPUT_PROBE_BYTES are out, what a
+ * file would come to is told by how far it is read, and refused at once. */
+#define LS_INPUT_MAX_BYTES   ((uint64_t) 4 << 30)
+#define LS_INPUT_PROBE_BYTES ((uint64_t) 64 << 20)
 
 typedef struct LsInput LsInput;
 

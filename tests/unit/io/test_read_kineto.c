@@ -99,6 +99,23 @@ gzip_is_unpacked (void)
   check_trace (l);
 }
 
+/* 6.4 GiB of blanks in 7 MB: said after the first of 100 members, in less than a second. */
+static void
+what_unpacks_to_too_much_is_refused_at_once (void)
+{
+  g_autofree char *blanks = g_strnfill ((gsize) 64 << 20, ' ');
+  g_autoptr (GByteArray) one = g_byte_array_new (), all = g_byte_array_new ();
+  pack (one, blanks, (gsize) 64 << 20);
+  for (int i = 0; i < 100; i++)
+    g_byte_array_append (all, one->data, one->len);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  gint64 start = g_get_monotonic_time ();
+  LS_CHECK (!ls_kineto_parse ("t.json.gz", all->data, all->len, diags));
+  LS_CHECK (g_get_monotonic_time () - start < 10 * G_USEC_PER_SEC);
+  g_autofree char *text = ls_diag_list_format (diags);
+  LS_CHECK (strstr (text, "about 6.") && strstr (text, "GiB unpacked; 4 GiB at most, record fewer steps"));
+}
+
 static void
 every_cut_is_told (void)
 {
@@ -157,5 +174,5 @@ streamless_kernels_are_noted (void)
   LS_CHECK (k && k->notes->len == 2 && strstr (g_ptr_array_index (k->notes, 0), "2 of 2 kernels and copies do not say their \"stream\"") != NULL);
 }
 
-LS_TEST_MAIN ("read_kineto", LS_TEST (a_trace_is_read), LS_TEST (gzip_is_unpacked), LS_TEST (every_cut_is_told), LS_TEST (decimals_are_exact),
+LS_TEST_MAIN ("read_kineto", LS_TEST (a_trace_is_read), LS_TEST (gzip_is_unpacked), LS_TEST (what_unpacks_to_too_much_is_refused_at_once), LS_TEST (every_cut_is_told), LS_TEST (decimals_are_exact),
               LS_TEST (overlaps_are_noted), LS_TEST (streamless_kernels_are_noted))
