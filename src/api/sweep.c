@@ -132,6 +132,27 @@ ls_sweep_was_stopped (const LsSweep *sweep)
   return ls_sweep_run_report (sweep->run)->is_interrupted;
 }
 
+gboolean
+ls_sweep_check (const LsSweep *sweep, GError **error)
+{
+  g_return_val_if_fail (sweep && sweep->run, FALSE);
+  const LsSweepReport *r = ls_sweep_run_report (sweep->run);
+  if (r->is_interrupted)
+    g_set_error (error, LS_ERROR, LS_ERROR_STOPPED, "stopped with %" G_GUINT64_FORMAT " configurations left: these are the results so far",
+                 r->counts.left);
+  else if (r->best->len == 0)
+    g_set_error (error, LS_ERROR, LS_ERROR_NO_FIT, "of %" G_GUINT64_FORMAT " configurations %" G_GUINT64_FORMAT " are illegal and %" G_GUINT64_FORMAT " do not fit",
+                 r->counts.enumerated, r->counts.illegal, r->counts.infeasible);
+  return !r->is_interrupted && r->best->len > 0;
+}
+
+void
+ls_sweep_set_timing (LsSweep *sweep, gboolean is_wanted)
+{
+  g_return_if_fail (sweep);
+  sweep->spec.has_timing = is_wanted;
+}
+
 char *
 ls_sweep_text (const LsSweep *sweep)
 {

@@ -24,6 +24,8 @@ ls_error_exit_code (const GError *error)
     return 4;
   case LS_ERROR_TOLERANCE:
     return 5;
+  case LS_ERROR_STOPPED:
+    return 6;
   case LS_ERROR_FAILED:
   case LS_ERROR_IO:
   case LS_ERROR_LIMIT:

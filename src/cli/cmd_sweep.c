@@ -7,16 +7,16 @@
 
 typedef struct {
   CliJob job; /* first: callbacks of its entries get the address of all */
-  char *prune, *top, *threads, *gpu_hour, *gpu_watts, *pue, *list, *journal;
+  char *prune, *top, *time_limit, *threads, *gpu_hour, *gpu_watts, *pue, *list, *journal;
   char *ranges, *heat_map, *heat_axes, *heat_figure, *pareto_chart, *scaling_chart;
-  gboolean pareto, mpi, json, csv;
+  gboolean pareto, mpi, timing, json, csv;
 } Args;
 
 static void
 args_clear (Args *args)
 {
   cli_job_clear (&args->job);
-  char *texts[] = { args->prune, args->top, args->threads, args->gpu_hour, args->gpu_watts, args->pue, args->list, args->journal,
+  char *texts[] = { args->prune, args->top, args->time_limit, args->threads, args->gpu_hour, args->gpu_watts, args->pue, args->list, args->journal,
                     args->ranges, args->heat_map, args->heat_axes, args->heat_figure, args->pareto_chart, args->scaling_chart };
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
     g_free (texts[i]);
@@ -28,11 +28,13 @@ static const CliHelp help = {
   .summary = "The best of all legal configurations: enumerated, those that cannot fit or cannot win left out\n"
              "by bounds, the rest simulated on threads. --gpus, --global-batch, --tp, --pp, --cp, --ep, --vpp,\n"
              "--sp, --zero, --dp-kind, --micro-batch, --schedule, --recompute and --tp-overlap take a list\n"
-             "(\"1,2,4\") that narrows their range, --layers-per-chunk one with slashes\n"
-             "(\"auto/balanced/4x13,3x3\"); the other options that say which job are those of lockstep run.",
-  .description = "Ctrl-C ends it with the results so far; a second time at once.\n\n"
+             "(\"1,2,4\") that narrows their range; every other knob of parallelism takes one too (--p2p\n"
+             "batched,overlapped; where values have commas: --layers-per-chunk auto/balanced/4x13,3x3). The other\n"
+             "options that say which job are those of lockstep run, --for and --headroom among them.",
+  .description = "Ctrl-C ends it with the results so far and exit code 6; a second time at once.\n\n"
                  "Examples:\n"
                  "  lockstep sweep --model gpt-7.5b --cluster dgx-a100-80g --gpus 64 --global-batch 512\n"
+                 "  lockstep sweep --model llama3.1-70b --cluster dgx-h100 --gpus 512 --global-batch 512 --for megatron\n"
                  "  lockstep sweep --model gpt-162b --cluster dgx-a100-80g --gpus 64 --global-batch 128 --micro-batch 1 --p2p scatter-gather --list all.csv\n\n"
                  CLI_EXIT_CODES,
 };
@@ -57,7 +59,8 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
   const GOptionEntry others[] = {
     { "ranges", 0, 0, G_OPTION_ARG_FILENAME, &args->ranges, "Ranges of axes from a file; the flags override it", "FILE" },
     { "prune", 0, 0, G_OPTION_ARG_FILENAME, &args->prune, "off: simulate all that may fit; default on", "on|off" },
-    { "top", 0, 0, G_OPTION_ARG_FILENAME, &args->top, "How many are ranked of each number of GPUs and global batch; default 5", "N" },
+    { "top", 0, 0, G_OPTION_ARG_FILENAME, &args->top, "How many ideas are ranked of each number of GPUs and global batch; default 5", "N" },
+    { "time-limit", 0, 0, G_OPTION_ARG_FILENAME, &args->time_limit, "End with the results so far after that time, with exit code 6", "TIME" },
     { "pareto", 0, 0, G_OPTION_ARG_NONE, &args->pareto, "Also what nothing beats in time, memory and cost together", NULL },
     { "threads", 'j', 0, G_OPTION_ARG_FILENAME, &args->threads, "Threads; default: one per processor", "N" },
     { "mpi", 0, 0, G_OPTION_ARG_NONE, &args->mpi, "With all processes that mpirun started", NULL },
@@ -74,6 +77,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "pareto-chart", 0, 0, G_OPTION_ARG_FILENAME, &args->pareto_chart, "Draw time, memory and cost (.svg or .png; .gp: its script); implies --pareto", "FILE" },
     { "scaling-chart", 0, 0, G_OPTION_ARG_FILENAME, &args->scaling_chart,
       "Draw the best over several numbers of GPUs or batches against ideal scaling (.svg or .png; .gp: its script)", "FILE" },
+    { "timing", 0, 0, G_OPTION_ARG_NONE, &args->timing, "Also how long it took", NULL },
     { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "Print JSON", NULL },
     { "csv", 0, 0, G_OPTION_ARG_NONE, &args->csv, "Print a row for each of the best", NULL },
     G_OPTION_ENTRY_NULL,
@@ -111,7 +115,7 @@ make_sweep (const Args *args, LsTeam *team, GError **error)
   const struct {
     const char *key, *value;
   } own[] = {
-    { "prune", args->prune },       { "top", args->top },             { "threads", args->threads },
+    { "prune", args->prune },       { "top", args->top },             { "time-limit", args->time_limit }, { "threads", args->threads },
     { "gpu-hour", args->gpu_hour }, { "gpu-watts", args->gpu_watts }, { "pue", args->pue },
   };
   g_autoptr (LsSweep) sweep = ls_sweep_new ();
@@ -125,6 +129,7 @@ make_sweep (const Args *args, LsTeam *team, GError **error)
   if (args->heat_map && !ls_sweep_set_heat_map (sweep, args->heat_axes, args->heat_figure, error))
     return NULL;
   ls_sweep_set_pareto (sweep, args->pareto || args->pareto_chart);
+  ls_sweep_set_timing (sweep, args->timing);
   ls_sweep_set_scaling_chart (sweep, args->scaling_chart != NULL);
   ls_sweep_set_journal (sweep, args->journal);
   ls_sweep_set_team (sweep, team);
@@ -172,11 +177,11 @@ run_sweep (LsSweep *sweep, GError **error)
   CliProgress progress;
   cli_progress_begin (&progress);
   signal (SIGINT, on_interrupt);
+  signal (SIGTERM, on_interrupt);
   gboolean ok = ls_sweep_run (sweep, &stop_asked, cli_progress_show, &progress, error);
   signal (SIGINT, SIG_DFL);
+  signal (SIGTERM, SIG_DFL);
   cli_progress_end (&progress);
-  if (ok && ls_sweep_was_stopped (sweep))
-    cli_warn ("stopped: these are the results so far");
   return ok;
 }
 
@@ -199,7 +204,7 @@ sweep (int argc, char **argv, LsTeam *team, GError **error)
   if (!write_files (sweep, &args, error))
     return FALSE;
   g_autofree char *text = args.json ? ls_sweep_json (sweep) : args.csv ? ls_sweep_csv (sweep) : ls_sweep_text (sweep);
-  return cli_print (text, error);
+  return cli_print (text, error) && ls_sweep_check (sweep, error);
 }
 
 /* Of all processes only the leader prints; it also gets the errors of the others. */

@@ -11,9 +11,11 @@
 #include <lockstep/error.h>
 
 #include "base/digest.h"
+#include "base/printable.h"
 
 #define MAGIC "lockstep.journal/1"
 #define CHECKSUM_LENGTH 16
+#define WRITER "writer "
 
 struct LsJournal {
   char *path;
@@ -82,7 +84,8 @@ read_lines (const char *path, char *bytes, gsize n, const char *head, gboolean (
     }
     if (number == 1 && (!is_sound || strcmp (line, head) != 0))
       return fail_as_foreign (path, error);
-    if (!is_sound || (number > 1 && !found (line, data))) {
+    bool is_writer = is_sound && number > 1 && g_str_has_prefix (line, WRITER);
+    if (!is_sound || (number > 1 && !is_writer && !found (line, data))) {
       g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "%s:%u: error: the line is damaged", path, number);
       return FALSE;
     }
@@ -110,6 +113,35 @@ read_all (int fd, GString *bytes)
   return n == 0;
 }
 
+/* The last that opened it says who holds it. */
+static gboolean
+fail_as_held (const char *path, int fd, GError **error)
+{
+  g_autoptr (GString) bytes = g_string_new (NULL);
+  g_autofree char *writer = NULL;
+  if (errno == EWOULDBLOCK && read_all (fd, bytes)) {
+    g_auto (GStrv) lines = g_strsplit (bytes->str, "\n", -1);
+    for (char **line = lines; *line; line++)
+      if (g_str_has_prefix (*line, WRITER) && check_line (*line)) {
+        g_free (writer);
+        writer = g_strdup (*line + strlen (WRITER));
+      }
+    g_auto (GStrv) words = g_strsplit (writer ? writer : "", " ", 2);
+    g_set_error (error, LS_ERROR, LS_ERROR_IO, "%s: in use: %s%s%s%s writes this journal", path, writer ? "process " : "another process",
+                 writer ? words[0] : "", writer && words[1] ? " on " : "", writer && words[1] ? words[1] : "");
+    return FALSE;
+  }
+  return fail (path, "lock the journal", error);
+}
+
+static gboolean
+add_writer (LsJournal *j, GError **error)
+{
+  g_autofree char *host = ls_printable (g_get_host_name ());
+  g_autofree char *text = g_strdup_printf (WRITER "%ld %s", (long) getpid (), host);
+  return ls_journal_add (j, text, error);
+}
+
 LsJournal *
 ls_journal_open (const char *path, const char *key, gboolean (*found) (const char *text, gpointer data), gpointer data,
                  GError **error)
@@ -126,13 +158,14 @@ ls_journal_open (const char *path, const char *key, gboolean (*found) (const cha
   else if (!is_file (j->fd))
     g_set_error (error, LS_ERROR, LS_ERROR_IO, "%s: a journal must be a regular file", path);
   else if (flock (j->fd, LOCK_EX | LOCK_NB) != 0)
-    fail (path, "lock the journal", error);
+    fail_as_held (path, j->fd, error);
   else if (!read_all (j->fd, bytes))
     fail (path, "read the journal", error);
   else if (read_lines (path, bytes->str, bytes->len, head, found, data, &n_sound, error))
     ok = (n_sound == bytes->len || ftruncate (j->fd, (off_t) n_sound) == 0) || fail (path, "cut off a torn line", error);
   if (ok && n_sound == 0)
     ok = ls_journal_add (j, head, error);
+  ok = ok && add_writer (j, error);
   if (ok)
     return j;
   ls_journal_close (j);

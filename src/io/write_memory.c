@@ -176,7 +176,7 @@ add_formulas (GString *out, const LsMemoryTable *t)
 }
 
 static void
-add_changes (GString *out, const LsMemoryTable *t, const LsMemoryAdvice *a)
+add_changes (GString *out, const LsMemoryAdvice *a)
 {
   LsTextTable table;
   ls_text_table_init (&table, "lrrr");
@@ -194,10 +194,11 @@ add_changes (GString *out, const LsMemoryTable *t, const LsMemoryAdvice *a)
   ls_text_table_print (&table, 2, out);
 }
 
-static void
-add_advice (GString *out, const LsMemoryTable *t)
+void
+ls_memory_advice_print (const LsMemoryAdvice *a, GString *out)
 {
-  const LsMemoryAdvice *a = t->advice;
+  if (!a)
+    return;
   g_string_append_printf (out, "\nShort by %.2f GiB. ", (double) a->short_bytes / GIB);
   if (a->changes->len == 0)
     g_string_append_printf (out, "No change or pair of changes makes it fit (%u simulated", a->n_simulated);
@@ -208,7 +209,7 @@ add_advice (GString *out, const LsMemoryTable *t)
     g_string_append_printf (out, ", %u pairs that might do left out", a->n_left_out);
   g_string_append (out, ")\n");
   if (a->changes->len > 0)
-    add_changes (out, t, a);
+    add_changes (out, a);
 }
 
 static void
@@ -229,8 +230,7 @@ ls_memory_to_text (const LsMemoryTable *t)
   add_ranks (out, t);
   add_formulas (out, t);
   add_verdict (out, t);
-  if (t->advice)
-    add_advice (out, t);
+  ls_memory_advice_print (t->advice, out);
   return g_string_free (out, FALSE);
 }
 
@@ -287,8 +287,8 @@ json_row (LsJsonOut *w, const LsMemoryTable *t, const LsMemoryRow *r)
   ls_json_out_end_object (w);
 }
 
-static void
-json_advice (LsJsonOut *w, const LsMemoryAdvice *a)
+void
+ls_json_advice (LsJsonOut *w, const LsMemoryAdvice *a)
 {
   if (!a)
     return;
@@ -328,7 +328,7 @@ ls_memory_to_json (const LsMemoryTable *t)
   ls_json_out_bool (&w, "fits", t->fits);
   ls_json_headroom (&w, t->headroom, ls_memory_fullest (t->memory)->needed_bytes, t->capacity_bytes);
   ls_json_out_double (&w, "step_time_s", t->step_time_s);
-  json_advice (&w, t->advice);
+  ls_json_advice (&w, t->advice);
   ls_json_out_end_object (&w);
   g_string_append_c (text, '\n');
   return g_string_free (text, FALSE);

@@ -6,6 +6,7 @@
 #include "analysis/headroom.h"
 #include "analysis/memory_formulas.h"
 #include "exec/memory.h"
+#include "io/json_out.h"
 
 /* A class of ranks. */
 typedef struct {
@@ -45,6 +46,11 @@ typedef struct {
   const LsHeadroom *headroom; /* borrowed */
   const LsMemoryAdvice *advice; /* borrowed; NULL: not asked for */
 } LsMemoryTable;
+
+/* "These single changes make it fit ...", a table; nothing for NULL. */
+void ls_memory_advice_print (const LsMemoryAdvice *a, GString *out);
+/* The key "advice" of the object that is open; nothing for NULL. */
+void ls_json_advice (LsJsonOut *w, const LsMemoryAdvice *a);
 
 void ls_memory_table_clear (LsMemoryTable *t);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (LsMemoryTable, ls_memory_table_clear)

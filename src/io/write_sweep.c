@@ -2,10 +2,12 @@
 
 #include <math.h>
 
+#include "io/csv.h"
 #include "io/field_write.h"
-#include "io/json_out.h"
 #include "io/read_strategy.h"
 #include "io/text_table.h"
+
+#define GIB 1073741824.0
 
 void
 ls_sweep_row_clear (LsSweepRow *row)
@@ -13,135 +15,31 @@ ls_sweep_row_clear (LsSweepRow *row)
   ls_strategy_clear (&row->strategy);
   g_free (row->knobs);
   g_free (row->why);
-}
-
-/* "5,4x11,3x4"; NULL: even. */
-static char *
-layers_text (const LsStrategy *s)
-{
-  return ls_field_text (ls_field_find (ls_strategy_fields, "layers_per_chunk"), s, NULL);
-}
-
-/* --- JSON ---------------------------------------------------------------------------- */
-
-static void
-write_config (LsJsonOut *w, const LsStrategy *s)
-{
-  ls_json_out_begin_object (w, "config");
-  ls_json_out_uint (w, "gpus", s->gpus);
-  ls_json_out_uint (w, "tp", s->tp);
-  ls_json_out_uint (w, "pp", s->pp);
-  ls_json_out_uint (w, "dp", s->dp);
-  ls_json_out_uint (w, "cp", s->cp);
-  ls_json_out_uint (w, "ep", s->ep);
-  ls_json_out_uint (w, "vpp", s->vpp);
-  ls_json_out_bool (w, "sp", s->sp);
-  ls_json_out_uint (w, "zero", s->zero_stage);
-  ls_json_out_string (w, "dp_kind", ls_dp_kind_name (s->dp_kind));
-  ls_json_out_string (w, "schedule", s->schedule);
-  ls_json_out_uint (w, "micro_batch", s->micro_batch);
-  ls_json_out_uint (w, "global_batch", s->global_batch);
-  ls_json_out_string (w, "recompute", ls_recompute_name (s->recompute));
-  ls_json_out_bool (w, "tp_overlap", s->tp_overlap);
-  g_autofree char *layers = layers_text (s);
-  ls_json_out_string (w, "layers_per_chunk", layers);
-  ls_json_out_end_object (w);
-}
-
-static void
-write_row (LsJsonOut *w, const char *key, const LsSweepRow *r)
-{
-  ls_json_out_begin_object (w, key);
-  write_config (w, &r->strategy);
-  ls_json_out_double (w, "step_time_s", ls_time_to_s (r->step));
-  ls_json_out_int (w, "step_time_ps", r->step);
-  ls_json_out_double (w, "tokens_per_s", r->tokens_per_s);
-  ls_json_out_double (w, "mfu", r->mfu);
-  ls_json_out_uint (w, "memory_bytes", r->memory_bytes);
-  ls_json_out_double (w, "exposed_s", r->exposed_s);
-  ls_json_out_double (w, "bubble_s", r->bubble_s);
-  ls_json_out_double (w, "usd_per_trillion_tokens", r->usd_per_trillion);
-  ls_json_out_double (w, "kwh_per_trillion_tokens", r->kwh_per_trillion);
-  ls_json_out_string (w, "knobs", r->knobs);
-  if (r->why)
-    ls_json_out_string (w, "why", r->why);
-  ls_json_out_end_object (w);
-}
-
-static void
-write_rows (LsJsonOut *w, const char *key, const GArray *rows)
-{
-  ls_json_out_begin_array (w, key);
-  for (guint i = 0; i < rows->len; i++)
-    write_row (w, NULL, &g_array_index (rows, LsSweepRow, i));
-  ls_json_out_end_array (w);
-}
-
-static void
-write_counts (LsJsonOut *w, const LsSweepCounts *c)
-{
-  ls_json_out_begin_object (w, "counts");
-  ls_json_out_uint (w, "enumerated", c->enumerated);
-  ls_json_out_uint (w, "illegal", c->illegal);
-  ls_json_out_uint (w, "infeasible", c->infeasible);
-  ls_json_out_uint (w, "pruned", c->pruned);
-  ls_json_out_uint (w, "simulated", c->simulated);
-  if (c->left > 0)
-    ls_json_out_uint (w, "left", c->left);
-  ls_json_out_end_object (w);
-}
-
-/* The rule of thumb is that of the last. */
-static void
-write_groups (LsJsonOut *w, const GArray *groups)
-{
-  const LsSweepGroup *last = &g_array_index (groups, LsSweepGroup, groups->len - 1);
-  if (last->rule) {
-    write_row (w, "rule_of_thumb", last->rule);
-    ls_json_out_uint (w, "rule_of_thumb_rank", last->rule_rank);
-    ls_json_out_bool (w, "rule_of_thumb_rank_exact", last->is_rule_rank_exact);
+  for (guint i = 0; row->also && i < row->also->len; i++) {
+    g_free (g_array_index (row->also, LsSweepVariant, i).change);
+    g_free (g_array_index (row->also, LsSweepVariant, i).knobs);
   }
-  ls_json_out_begin_array (w, "scaling");
-  for (guint i = 0; i < groups->len; i++) {
-    const LsSweepGroup *g = &g_array_index (groups, LsSweepGroup, i);
-    ls_json_out_begin_object (w, NULL);
-    ls_json_out_uint (w, "gpus", g->gpus);
-    ls_json_out_uint (w, "global_batch", g->global_batch);
-    ls_json_out_double (w, "step_time_s", g->first ? ls_time_to_s (g->first->step) : NAN);
-    ls_json_out_double (w, "tokens_per_s", g->first ? g->first->tokens_per_s : NAN);
-    ls_json_out_double (w, "tokens_per_s_per_gpu", g->tokens_per_s_per_gpu);
-    ls_json_out_double (w, "mfu", g->first ? g->first->mfu : NAN);
-    ls_json_out_double (w, "of_fewest_gpus", g->of_fewest_gpus);
-    ls_json_out_double (w, "of_largest_batch", g->of_largest_batch);
-    ls_json_out_end_object (w);
-  }
-  ls_json_out_end_array (w);
+  g_clear_pointer (&row->also, g_array_unref);
+}
+
+void
+ls_sweep_none_free (LsSweepNone *none)
+{
+  if (!none)
+    return;
+  for (guint i = 0; i < none->rules->len; i++)
+    g_free (g_array_index (none->rules, LsSweepRule, i).text);
+  g_array_unref (none->rules);
+  ls_memory_advice_free (none->advice);
+  g_free (none->nearest);
+  g_free (none->headroom);
+  g_free (none);
 }
 
 char *
-ls_sweep_to_json (const LsSweepReport *r)
+ls_sweep_layers_text (const LsStrategy *s)
 {
-  GString *text = g_string_new (NULL);
-  LsJsonOut w;
-  ls_json_out_init (&w, text, 2);
-  ls_json_out_begin_object (&w, NULL);
-  write_counts (&w, &r->counts);
-  ls_json_out_double (&w, "wall_s", r->wall_s);
-  ls_json_out_double (&w, "simulate_s", r->simulate_s);
-  write_rows (&w, "best", r->best);
-  if (r->front)
-    write_rows (&w, "pareto", r->front);
-  write_groups (&w, r->groups);
-  ls_json_out_begin_object (&w, "price");
-  ls_json_out_double (&w, "usd_per_gpu_hour", r->usd_per_gpu_hour);
-  ls_json_out_double (&w, "gpu_watts", r->gpu_watts);
-  ls_json_out_double (&w, "pue", r->pue);
-  ls_json_out_end_object (&w);
-  if (r->is_interrupted)
-    ls_json_out_bool (&w, "interrupted", true);
-  ls_json_out_end_object (&w);
-  g_string_append_c (text, '\n');
-  return g_string_free (text, FALSE);
+  return ls_field_text (ls_field_find (ls_strategy_fields, "layers_per_chunk"), s, NULL);
 }
 
 /* --- text ------------------------------------------------------------------------------ */
@@ -160,13 +58,29 @@ add_layout (LsTextTable *t, const LsStrategy *s)
   ls_text_table_add (t, "%u", s->global_batch);
   ls_text_table_add (t, "%u%s%s", s->tp, s->sp ? "+sp" : "", s->tp_overlap ? "+o" : "");
   g_autofree char *chunks = s->vpp > 1 ? g_strdup_printf (" x %u", s->vpp) : g_strdup ("");
-  g_autofree char *layers = layers_text (s);
+  g_autofree char *layers = ls_sweep_layers_text (s);
   ls_text_table_add (t, layers ? "%u%s: %s" : "%u%s", s->pp, chunks, layers);
   ls_text_table_add (t, s->cp > 1 || s->ep > 1 ? "%u, cp %u, ep %u" : "%u", s->dp, s->cp, s->ep);
   ls_text_table_add (t, "%u", s->micro_batch);
   ls_text_table_add (t, "%u %s", s->zero_stage, ls_dp_kind_name (s->dp_kind));
   ls_text_table_add (t, "%s", s->schedule);
   ls_text_table_add (t, "%s", ls_recompute_name (s->recompute));
+}
+
+/* "also vpp 5 (+0.4 %), micro-batch 2 (+1.3 %)"; NULL: none. */
+static char *
+also_text (const LsSweepRow *r)
+{
+  if (!r->also)
+    return NULL;
+  GString *out = g_string_new ("also ");
+  for (guint i = 0; i < r->also->len; i++) {
+    const LsSweepVariant *v = &g_array_index (r->also, LsSweepVariant, i);
+    char more[G_ASCII_DTOSTR_BUF_SIZE];
+    g_ascii_formatd (more, sizeof more, "%.1f", 100 * (ls_time_to_s (v->step) / ls_time_to_s (r->step) - 1));
+    g_string_append_printf (out, "%s%s (+%s %%)", i > 0 ? "; " : "", v->change, more);
+  }
+  return g_string_free (out, FALSE);
 }
 
 static void
@@ -179,7 +93,9 @@ add_row (LsTextTable *t, const LsSweepRow *r)
   add_figure (t, "%.1f", (double) r->memory_bytes / (double) (UINT64_C (1) << 30));
   add_figure (t, "%.3g", r->exposed_s);
   add_figure (t, "%.3g", r->bubble_s);
-  ls_text_table_note (t, r->why);
+  g_autofree char *also = also_text (r);
+  g_autofree char *note = g_strjoin (r->why && also ? "; " : "", r->why ? r->why : "", also ? also : "", NULL);
+  ls_text_table_note (t, *note ? note : NULL);
 }
 
 #define LAYOUT_COLUMNS "rrlllrlll"
@@ -214,7 +130,7 @@ append_cost (GString *out, const LsSweepReport *r)
 }
 
 static void
-append_rule (GString *out, const LsSweepGroup *g)
+append_rule (GString *out, const LsSweepReport *r, const LsSweepGroup *g)
 {
   if (!g->rule) {
     g_string_append (out, "\nThe rule of thumb (TP in the node, PP across, DP the rest): none that is legal fits.\n");
@@ -223,7 +139,7 @@ append_rule (GString *out, const LsSweepGroup *g)
   g_autoptr (GArray) one = g_array_new (FALSE, FALSE, sizeof (LsSweepRow)); /* borrows */
   g_array_append_vals (one, g->rule, 1);
   g_string_append_printf (out, "\nThe rule of thumb (TP in the node, PP across, DP the rest) is number %" G_GUINT64_FORMAT "%s\n",
-                          g->rule_rank, g->is_rule_rank_exact ? "" : " at best, as some were pruned");
+                          g->rule_rank, g->is_rule_rank_exact ? "" : r->is_interrupted ? " at best, as the sweep was stopped" : " at best, as some were pruned");
   append_table (out, one);
 }
 
@@ -244,7 +160,7 @@ append_group (GString *out, const LsSweepReport *r, const LsSweepGroup *g)
   append_table (out, rows);
   if (r->groups->len == 1)
     append_cost (out, r);
-  append_rule (out, g);
+  append_rule (out, r, g);
 }
 
 static void
@@ -270,6 +186,46 @@ append_scaling (GString *out, const LsSweepReport *r)
   ls_text_table_print (&t, 2, out);
 }
 
+static void
+append_rules (GString *out, const LsSweepNone *none)
+{
+  if (none->rules->len == 0)
+    return;
+  g_string_append_printf (out, "\nRules that %" G_GUINT64_FORMAT " configurations break: of how many it is the only one, and in all\n", none->n_looked_at);
+  for (guint i = 0; i < none->rules->len; i++) {
+    const LsSweepRule *rule = &g_array_index (none->rules, LsSweepRule, i);
+    g_string_append_printf (out, "  %8" G_GUINT64_FORMAT " %8" G_GUINT64_FORMAT "  %s\n", rule->n_alone, rule->n, rule->text);
+  }
+}
+
+/* What would help the nearest. */
+static void
+append_help (GString *out, const LsSweepNone *none)
+{
+  uint64_t limit = none->capacity_bytes - MIN (none->headroom_bytes, none->capacity_bytes);
+  if (none->needed_bytes <= none->capacity_bytes)
+    g_string_append_printf (out, "With --headroom %.2fGiB it fits\n", floor (100 * (double) (none->capacity_bytes - none->needed_bytes) / GIB) / 100);
+  ls_memory_advice_print (none->advice, out);
+  bool has_changes = none->advice && none->advice->changes->len > 0;
+  if (!has_changes && limit > 0)
+    g_string_append_printf (out, "%.0f GPUs would hold what these %u need, if all of it were cut over more\n",
+                            ceil ((double) none->needed_bytes * none->gpus / (double) limit), none->gpus);
+}
+
+static void
+append_none (GString *out, const LsSweepNone *none)
+{
+  if (!none)
+    return;
+  if (none->nearest) {
+    double short_gib = ((double) none->needed_bytes + (double) none->headroom_bytes - (double) none->capacity_bytes) / GIB;
+    g_string_append_printf (out, "\nThe nearest is %.2f GiB short: it needs %.2f of %.2f GiB, and a headroom of %s\n  %s\n", short_gib,
+                            (double) none->needed_bytes / GIB, (double) none->capacity_bytes / GIB, none->headroom, none->nearest);
+    append_help (out, none);
+  }
+  append_rules (out, none);
+}
+
 char *
 ls_sweep_to_text (const LsSweepReport *r)
 {
@@ -282,7 +238,8 @@ ls_sweep_to_text (const LsSweepReport *r)
     g_string_append_printf (out, "; stopped with %" G_GUINT64_FORMAT " left", c->left);
   g_string_append (out, "\n\n");
   if (r->best->len == 0) {
-    g_string_append (out, "None is legal and fits.\n");
+    g_string_append (out, r->is_interrupted ? "None that was tried so far is legal and fits.\n" : "None is legal and fits.\n");
+    append_none (out, r->none);
     return g_string_free (out, FALSE);
   }
   for (guint i = 0; i < r->groups->len; i++) {
@@ -299,28 +256,93 @@ ls_sweep_to_text (const LsSweepReport *r)
     g_string_append (out, "\nPareto front of time, memory and cost\n");
     append_table (out, r->front);
   }
-  g_string_append_printf (out, "\nThe first again: lockstep run with\n  %s\n", g_array_index (r->best, LsSweepRow, 0).knobs);
+  if (r->headroom)
+    g_string_append_printf (out, "\nEach leaves a headroom of %s (--headroom)\n", r->headroom);
+  if (r->has_timing) {
+    char wall[G_ASCII_DTOSTR_BUF_SIZE], simulate[G_ASCII_DTOSTR_BUF_SIZE];
+    g_string_append_printf (out, "\nTook %s s, of which threads simulated %s s\n", g_ascii_formatd (wall, sizeof wall, "%.1f", r->wall_s),
+                            g_ascii_formatd (simulate, sizeof simulate, "%.1f", r->simulate_s));
+  }
+  g_string_append_printf (out, "\nThe first again:\n  %s\n", r->command);
   return g_string_free (out, FALSE);
+}
+
+/* Knobs that the first columns have. */
+static bool
+is_in_front (const char *key)
+{
+  static const char *const keys[] = { "gpus", "tp", "pp", "dp", "cp", "ep", "vpp", "sp", "zero", "dp_kind", "schedule", "micro_batch",
+                                      "global_batch", "recompute", "tp_overlap", "layers_per_chunk", NULL };
+  return g_strv_contains (keys, key);
+}
+
+static void
+append_cell (GString *out, const char *text)
+{
+  g_string_append_c (out, ',');
+  ls_csv_append (out, text);
+}
+
+void
+ls_sweep_csv_knobs (GString *out, const LsStrategy *s, bool (*is_left_out) (const char *key))
+{
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    if (f->file_only || (is_left_out && is_left_out (f->key)))
+      continue;
+    g_autofree char *text = s ? ls_field_text (f, s, NULL) : g_strdup (f->key);
+    append_cell (out, text);
+  }
+}
+
+static void
+csv_layout (GString *out, const LsStrategy *s)
+{
+  g_string_append_printf (out, "%u,%u,%u,%u,%u,%u,%u,%d,%u,%s,%s,%u,%u,%s,%d", s->gpus, s->tp, s->pp, s->dp, s->cp, s->ep, s->vpp, s->sp,
+                          s->zero_stage, ls_dp_kind_name (s->dp_kind), s->schedule, s->micro_batch, s->global_batch,
+                          ls_recompute_name (s->recompute), s->tp_overlap);
+}
+
+static void
+csv_number (GString *out, double value)
+{
+  char buffer[G_ASCII_DTOSTR_BUF_SIZE];
+  g_string_append_printf (out, ",%s", isnan (value) ? "" : g_ascii_formatd (buffer, sizeof buffer, "%.17g", value));
+}
+
+static void
+csv_row (GString *out, const LsSweepRow *row)
+{
+  const double figures[] = { row->tokens_per_s, row->mfu, (double) row->memory_bytes, row->exposed_s, row->bubble_s };
+  const double others[] = { (double) row->headroom_bytes, (double) row->free_bytes, row->usd_per_trillion, row->kwh_per_trillion };
+  g_autofree char *also = also_text (row), *layers = ls_sweep_layers_text (&row->strategy);
+  csv_layout (out, &row->strategy);
+  g_string_append_printf (out, ",%" G_GINT64_FORMAT, row->step);
+  for (guint k = 0; k < G_N_ELEMENTS (figures); k++)
+    csv_number (out, figures[k]);
+  append_cell (out, layers ? layers : "auto");
+  for (guint k = 0; k < G_N_ELEMENTS (others); k++)
+    csv_number (out, others[k]);
+  for (int p = 0; p < LS_N_PARTS; p++)
+    csv_number (out, row->breakdown_s[p]);
+  append_cell (out, row->why);
+  append_cell (out, also);
+  append_cell (out, row->knobs);
+  ls_sweep_csv_knobs (out, &row->strategy, is_in_front);
+  g_string_append_c (out, '\n');
 }
 
 char *
 ls_sweep_to_csv (const LsSweepReport *r)
 {
   GString *out = g_string_new ("gpus,tp,pp,dp,cp,ep,vpp,sp,zero,dp_kind,schedule,micro_batch,global_batch,recompute,tp_overlap,"
-                               "step_time_ps,tokens_per_s,mfu,memory_bytes,exposed_s,bubble_s,layers_per_chunk\n");
-  for (guint i = 0; i < r->best->len; i++) {
-    const LsSweepRow *row = &g_array_index (r->best, LsSweepRow, i);
-    const LsStrategy *s = &row->strategy;
-    const double figures[] = { row->tokens_per_s, row->mfu, (double) row->memory_bytes, row->exposed_s, row->bubble_s };
-    g_string_append_printf (out, "%u,%u,%u,%u,%u,%u,%u,%d,%u,%s,%s,%u,%u,%s,%d,%" G_GINT64_FORMAT, s->gpus, s->tp, s->pp, s->dp,
-                            s->cp, s->ep, s->vpp, s->sp, s->zero_stage, ls_dp_kind_name (s->dp_kind), s->schedule,
-                            s->micro_batch, s->global_batch, ls_recompute_name (s->recompute), s->tp_overlap, row->step);
-    for (guint k = 0; k < G_N_ELEMENTS (figures); k++) {
-      char buffer[G_ASCII_DTOSTR_BUF_SIZE];
-      g_string_append_printf (out, ",%s", g_ascii_formatd (buffer, sizeof buffer, "%.17g", figures[k]));
-    }
-    g_autofree char *layers = layers_text (s);
-    g_string_append_printf (out, ",\"%s\"\n", layers ? layers : "auto");
-  }
+                               "step_time_ps,tokens_per_s,mfu,memory_bytes,exposed_s,bubble_s,layers_per_chunk,headroom_bytes,"
+                               "free_bytes,usd_per_trillion_tokens,kwh_per_trillion_tokens");
+  for (int p = 0; p < LS_N_PARTS; p++)
+    g_string_append_printf (out, ",breakdown_%s_s", ls_part_name ((LsPart) p));
+  g_string_append (out, ",why,also,knobs");
+  ls_sweep_csv_knobs (out, NULL, is_in_front);
+  g_string_append_c (out, '\n');
+  for (guint i = 0; i < r->best->len; i++)
+    csv_row (out, &g_array_index (r->best, LsSweepRow, i));
   return g_string_free (out, FALSE);
 }

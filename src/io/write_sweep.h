@@ -3,6 +3,14 @@
 #define LS_IO_WRITE_SWEEP_H
 
 #include "analysis/report.h"
+#include "io/write_memory.h"
+
+/* One idea with a row, but for some knobs. */
+typedef struct {
+  char *change, *knobs; /* "vpp 5"; all of it as one would type it; owned */
+  LsTime step;
+  uint64_t memory_bytes;
+} LsSweepVariant;
 
 /* A configuration that was simulated. */
 typedef struct {
@@ -15,13 +23,37 @@ typedef struct {
   double exposed_s, bubble_s;
   double usd_per_trillion, kwh_per_trillion; /* tokens; NAN: no price, no power known */
   char *why;           /* why it is not the first of its group; NULL: it is; owned  */
+  GArray *also;        /* LsSweepVariant, fastest first; NULL: none                 */
+  uint64_t headroom_bytes, free_bytes;
 } LsSweepRow;
 
 void ls_sweep_row_clear (LsSweepRow *row);
 
+/* "5,4x11,3x4", newly allocated; NULL: even. */
+char *ls_sweep_layers_text (const LsStrategy *s);
+
 typedef struct {
   uint64_t enumerated, illegal, infeasible, pruned, simulated, left; /* left: it was stopped before */
 } LsSweepCounts;
+
+/* A rule that forbids configurations. */
+typedef struct {
+  char *text; /* of one of them; owned */
+  uint64_t n, n_alone; /* that break it; that break no other */
+} LsSweepRule;
+
+/* Why there is none. */
+typedef struct {
+  uint64_t n_looked_at; /* configurations, of all alike, that the rules were counted over */
+  GArray *rules;        /* LsSweepRule, those first that are alone most often    */
+  char *nearest;        /* knobs of the one that lacks the least memory; NULL: none is legal */
+  uint32_t gpus;        /* of that one */
+  uint64_t needed_bytes, capacity_bytes, headroom_bytes;
+  char *headroom;       /* in words */
+  LsMemoryAdvice *advice; /* what would make that one fit; NULL: not known */
+} LsSweepNone;
+
+void ls_sweep_none_free (LsSweepNone *none); /* NULL allowed */
 
 /* One number of GPUs and one global batch: a sweep by itself. */
 typedef struct {
@@ -29,7 +61,7 @@ typedef struct {
   const LsSweepRow *first; /* of best, borrowed; NULL: none is legal and fits */
   LsSweepRow *rule;   /* TP in the node, PP across, DP the rest; owned; NULL: none is legal and fits */
   uint64_t rule_rank; /* 1: the best. Of those simulated */
-  bool is_rule_rank_exact; /* false: of what was pruned some may be better, too */
+  bool is_rule_rank_exact; /* false: of what was pruned, or not reached, some may be better, too */
   double tokens_per_s_per_gpu; /* NAN, as the next two: there is no first  */
   double of_fewest_gpus;   /* that over that of the fewest GPUs, same batch */
   double of_largest_batch; /* and of the largest batch, same GPUs           */
@@ -43,11 +75,19 @@ typedef struct {
   GArray *front;     /* LsSweepRow: time x memory x cost; NULL: not asked for */
   GArray *groups;    /* LsSweepGroup, by GPUs as asked for, then batch */
   bool is_interrupted;
+  bool has_timing;   /* wall_s and simulate_s are wanted: they differ from run to run */
+  const char *command; /* that runs the first; NULL: there is none */
+  const char *headroom; /* in words, of the first; NULL: none */
+  LsSweepNone *none; /* why there is no best; NULL: there is, or it was stopped */
   double usd_per_gpu_hour, gpu_watts, pue;
 } LsSweepReport;
 
 char *ls_sweep_to_text (const LsSweepReport *r);
 char *ls_sweep_to_json (const LsSweepReport *r);
 char *ls_sweep_to_csv (const LsSweepReport *r); /* the best, a row each */
+
+/* Appends a cell for each knob, each behind a comma: of s, or NULL: its name. is_left_out: NULL or those that are not
+ * wanted. */
+void ls_sweep_csv_knobs (GString *out, const LsStrategy *s, bool (*is_left_out) (const char *key));
 
 #endif

@@ -48,7 +48,7 @@ append_zero (GString *out, const LsStrategy *s)
 #define LAST_USUAL_KEY "layers_per_chunk"
 
 static void
-append_unusual (GString *out, const LsStrategy *s)
+append_unusual (GString *out, const LsStrategy *s, const LsStrategy *defaults)
 {
   LsStrategy blank, filled;
   ls_strategy_copy (&filled, s);
@@ -62,10 +62,12 @@ append_unusual (GString *out, const LsStrategy *s)
   ls_strategy_fill_auto (&blank);
   for (const LsField *f = ls_field_find (ls_strategy_fields, LAST_USUAL_KEY) + 1; f->key; f++) {
     g_autofree char *text = ls_field_text (f, &filled, NULL), *usual = ls_field_text (f, &blank, NULL);
-    if (!text || g_strcmp0 (text, usual) == 0)
+    g_autofree char *other = defaults ? ls_field_text (f, defaults, NULL) : NULL;
+    bool is_usual = g_strcmp0 (text, usual) == 0 && (!other || strcmp (text, other) == 0 || strcmp (other, "auto") == 0);
+    if (!text || is_usual)
       continue;
     g_autofree char *flag = g_strdelimit (g_strdup (f->key), "_", '-');
-    bool is_switch = f->kind == LS_FIELD_BOOL && g_strcmp0 (usual, "false") == 0;
+    bool is_switch = f->kind == LS_FIELD_BOOL && strcmp (text, "true") == 0;
     if (f->kind == LS_FIELD_BOOL && !is_switch)
       g_string_append_printf (out, " --%s 0", flag);
     else
@@ -78,11 +80,17 @@ append_unusual (GString *out, const LsStrategy *s)
 char *
 ls_knobs_format (const LsStrategy *s)
 {
+  return ls_knobs_format_over (s, NULL);
+}
+
+char *
+ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults)
+{
   GString *out = g_string_new (NULL);
   g_string_append_printf (out, "--gpus %u --tp %u --pp %u --dp %u --cp %u --ep %u --vpp %u", s->gpus, s->tp, s->pp,
                           s->dp, s->cp, s->ep, s->vpp);
-  if (s->sp)
-    g_string_append (out, " --sp");
+  if (s->sp || (defaults && defaults->sp))
+    g_string_append (out, s->sp ? " --sp" : " --sp 0");
   append_zero (out, s);
   g_string_append_printf (out, " --dp-kind %s --dp-overlap %d --tp-overlap %d --tp-async %d --p2p %s --schedule %s",
                           ls_dp_kind_name (s->dp_kind), s->dp_overlap, s->tp_overlap, s->tp_async, ls_p2p_name (s->p2p),
@@ -95,7 +103,7 @@ ls_knobs_format (const LsStrategy *s)
   append_layers (out, s);
   if (!s->grad_norm)
     g_string_append (out, " --no-grad-norm");
-  append_unusual (out, s);
+  append_unusual (out, s, defaults);
   return g_string_free (out, FALSE);
 }
 

@@ -7,6 +7,8 @@
 /* Every knob of a resolved strategy as one would type it: "--tp 8 --pp 8 ...".
  * Newly allocated. */
 char *ls_knobs_format (const LsStrategy *s);
+/* The same behind --for of a program with these defaults; NULL: of none. */
+char *ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults);
 
 /* What matters at a glance: "tp 8 + sp, pp 8 x 3 chunks, dp 1; ...". Newly
  * allocated. */

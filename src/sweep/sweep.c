@@ -66,6 +66,16 @@ set_count (uint32_t *ret, const char *key, const char *value, uint32_t max, LsDi
   return FALSE;
 }
 
+static gboolean
+set_time_limit (LsSweepSpec *spec, const char *value, LsDiagList *diags)
+{
+  const char *expected;
+  if (ls_parse_time (value, &spec->time_limit, &expected) && spec->time_limit > 0)
+    return TRUE;
+  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "--time-limit: expected a time above 0 such as 90s; got \"%s\"", value);
+  return FALSE;
+}
+
 gboolean
 ls_sweep_spec_set (LsSweepSpec *spec, const char *key, const char *value, LsDiagList *diags)
 {
@@ -79,6 +89,8 @@ ls_sweep_spec_set (LsSweepSpec *spec, const char *key, const char *value, LsDiag
     return set_prune (spec, value, diags);
   if (strcmp (key, "top") == 0)
     return set_count (&spec->top, key, value, 1000, diags);
+  if (strcmp (key, "time-limit") == 0)
+    return set_time_limit (spec, value, diags);
   if (strcmp (key, "threads") == 0)
     return set_count (&spec->n_threads, key, value, 1024, diags);
   if (strcmp (key, "gpu-hour") == 0)
@@ -107,6 +119,9 @@ run_new (LsSweepSpec *spec)
   x->front = g_array_new (FALSE, FALSE, sizeof (guint));
   x->known = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, g_free);
   x->figures = g_hash_table_new_full (g_direct_hash, g_direct_equal, NULL, g_free);
+  x->ideas = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  if (spec->time_limit > 0)
+    x->deadline = x->started + spec->time_limit / LS_US;
   return x;
 }
 
@@ -122,6 +137,8 @@ ls_sweep_run_free (LsSweepRun *x)
   ls_journal_close (x->journal);
   g_hash_table_unref (x->known);
   g_hash_table_unref (x->figures);
+  g_hash_table_unref (x->ideas);
+  ls_sweep_none_free (x->report.none);
   g_clear_error (&x->error);
   g_clear_error (&x->over_budget);
   g_ptr_array_unref (x->clusters);
@@ -134,6 +151,8 @@ ls_sweep_run_free (LsSweepRun *x)
   ls_hardware_free (x->hardware);
   ls_model_clear (&x->model);
   g_free (x->title);
+  g_free (x->command);
+  g_free (x->headroom_text);
   g_free (x);
 }
 
@@ -241,7 +260,11 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   g_clear_pointer (&x->crew, crew_free); /* it may be ahead still, and reads the spec */
   x->title = g_strdup_printf ("%s on %s", x->model.name, x->hardware->spec.name);
   x->report.title = x->title;
-  x->report.is_interrupted = is_stopped (x);
+  bool is_asked = x->spec->stop && g_atomic_int_get (x->spec->stop) != 0;
+  x->report.is_interrupted = is_asked || x->is_cut || x->report.counts.left > 0;
+  x->report.has_timing = spec->has_timing;
+  if (x->report.best->len == 0 && !x->report.is_interrupted)
+    sweep_explain_none (x);
   x->report.simulate_s = (double) x->simulate_us / 1e6;
   x->report.wall_s = (double) (g_get_monotonic_time () - x->started) / 1e6;
   return g_steal_pointer (&x);
@@ -251,33 +274,4 @@ const LsSweepReport *
 ls_sweep_run_report (const LsSweepRun *x)
 {
   return &x->report;
-}
-
-/* --- the list --------------------------------------------------------------------------------------- */
-
-static int
-compare_indices (gconstpointer a, gconstpointer b)
-{
-  const Candidate *x = *(Candidate *const *) a, *y = *(Candidate *const *) b;
-  return x->index < y->index ? -1 : x->index > y->index;
-}
-
-char *
-ls_sweep_run_list (const LsSweepRun *x)
-{
-  g_autoptr (GPtrArray) done = g_ptr_array_new ();
-  GString *out = g_string_new ("step_time_ps,memory_bytes,knobs\n");
-  for (guint i = 0; i < x->candidates->len; i++)
-    if (candidate_at (x, i)->status == TRY_DONE)
-      g_ptr_array_add (done, candidate_at (x, i));
-  g_ptr_array_sort (done, compare_indices);
-  for (guint i = 0; i < done->len; i++) {
-    const Candidate *c = done->pdata[i];
-    LsStrategy s;
-    candidate_strategy_at (x, c->index, &s);
-    g_autofree char *knobs = ls_knobs_format (&s);
-    g_string_append_printf (out, "%" G_GINT64_FORMAT ",%" G_GUINT64_FORMAT ",\"%s\"\n", c->step, c->memory_bytes, knobs);
-    ls_strategy_clear (&s);
-  }
-  return g_string_free (out, FALSE);
 }

@@ -6,7 +6,7 @@
  *
  * Search. Configurations with the same GPUs and global batch are a group. In a group they are
  * tried in the order of their bound (then of the space), LS_SWEEP_WAVE at a time; between
- * waves the limit is updated: the `top`th best time of those that fit. Once the next bound
+ * waves the limit is updated: the best time of the `top`th best idea (sweep/idea.h) of those that fit. Once the next bound
  * exceeds the limit, so do all after it. Nothing that is decided within a wave depends on what
  * happens in it, so counts and results are the same for any number of threads. With a
  * Pareto front a configuration is left out only if it is also dominated: if one that was
@@ -37,7 +37,8 @@ typedef struct {
   LsJobSpec job; /* base: what no axis sets */
   LsSpace space;
   uint32_t top;  /* how many are ranked     */
-  bool no_prune, pareto;
+  bool no_prune, pareto, has_timing;
+  LsTime time_limit; /* after which it ends with what is there; 0: none */
   guint n_threads; /* 0: one per processor  */
   LsTeam *team;    /* NULL: this process alone. Borrowed */
   LsPrice price;   /* NAN: the default      */
@@ -68,8 +69,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsSweepRun, ls_sweep_run_free)
 
 const LsSweepReport *ls_sweep_run_report (const LsSweepRun *run);
 
-/* Every simulated configuration in the order of the space: CSV of the flags that run takes,
- * picoseconds, bytes. Newly allocated. */
+/* Every simulated configuration in the order of the space: CSV of picoseconds, bytes where they are
+ * the peak, the flags that run takes, a column for each knob. Newly allocated. */
 char *ls_sweep_run_list (const LsSweepRun *run);
 
 #endif

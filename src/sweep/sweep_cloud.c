@@ -78,7 +78,7 @@ ls_sweep_run_pareto (const LsSweepRun *x, LsParetoPlot *ret_plot)
     .points = g_array_new (FALSE, FALSE, sizeof (LsParetoPoint)),
   };
   for (guint i = 0; i < x->candidates->len; i++)
-    if (candidate_at (x, i)->status == TRY_DONE) {
+    if (candidate_at (x, i)->status == TRY_DONE && candidate_at (x, i)->is_confirmed) {
       LsParetoPoint point = point_of (x, i);
       g_array_append_val (ret_plot->points, point);
     }

@@ -30,7 +30,8 @@ struct Crew {
 bool
 is_stopped (const LsSweepRun *x)
 {
-  return (x->spec->stop && g_atomic_int_get (x->spec->stop) != 0) || x->error;
+  bool is_late = x->deadline > 0 && g_get_monotonic_time () >= x->deadline;
+  return (x->spec->stop && g_atomic_int_get (x->spec->stop) != 0) || is_late || x->error;
 }
 
 /* --- threads here ------------------------------------------------------------------------------- */
@@ -150,10 +151,14 @@ take_proof (Crew *crew, guint from, const Work *work)
 
 /* --- the leader: results -------------------------------------------------------------------------- */
 
+/* What a journal knows was done before: the rate is that of what is simulated now. */
 static void
-show_progress (LsSweepRun *x)
+show_progress (LsSweepRun *x, bool is_known)
 {
-  x->n_done++;
+  if (is_known)
+    x->n_to_do--;
+  else
+    x->n_done++;
   ls_progress_tell (&x->spec->progress, x->n_done, x->n_to_do);
 }
 
@@ -178,7 +183,7 @@ take (LsSweepRun *x, WorkKind kind, Candidate *c, bool is_known)
   if (kind == WORK_CONFIRM && !is_known)
     sweep_journal_confirm (x, c);
   if (kind == WORK_TRY)
-    show_progress (x);
+    show_progress (x, is_known);
 }
 
 static bool

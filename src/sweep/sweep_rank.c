@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "sweep/idea.h"
 #include "sweep/knobs.h"
 #include "sweep/layouts.h"
 
@@ -181,6 +182,8 @@ fill_row (const LsSweepRun *x, const Candidate *c, const Figures *f, LsSweepRow 
   candidate_strategy_at (x, c->index, &ret_row->strategy);
   balance (x, c, &ret_row->strategy);
   ret_row->knobs = ls_knobs_format (&ret_row->strategy);
+  ret_row->headroom_bytes = x->headroom[ret_row->strategy.dp_kind].bytes;
+  ret_row->free_bytes = x->capacity_bytes - MIN (c->memory_bytes, x->capacity_bytes);
   for (int i = 0; i < LS_N_PARTS; i++)
     ret_row->breakdown_s[i] = f->breakdown_s[i];
   for (int i = LS_PART_EXPOSED_TP; i <= LS_PART_EXPOSED_COPY; i++)
@@ -193,9 +196,38 @@ figures_of (const LsSweepRun *x, const Candidate *c)
   return g_hash_table_lookup (x->figures, GUINT_TO_POINTER ((guint) (c - candidate_at (x, 0))));
 }
 
+/* Of the same group and idea. */
+static void
+add_variant (const LsSweepRun *x, LsSweepRow *row, const Candidate *c)
+{
+  LsStrategy s;
+  candidate_strategy_at (x, c->index, &s);
+  balance (x, c, &s);
+  LsSweepVariant v = { ls_idea_difference (&row->strategy, &s), ls_knobs_format (&s), c->step, c->memory_bytes };
+  ls_strategy_clear (&s);
+  if (!row->also)
+    row->also = g_array_new (FALSE, FALSE, sizeof v);
+  g_array_append_val (row->also, v);
+}
+
+static void
+add_variants (LsSweepRun *x, const Candidate *best, LsSweepRow *row)
+{
+  const Group *g = &g_array_index (x->groups, Group, best->group);
+  g_autoptr (GPtrArray) done = sweep_ranking (x, g);
+  guint n = 0;
+  for (guint i = 0; i < done->len && n < N_VARIANTS; i++) {
+    const Candidate *c = done->pdata[i];
+    if (c == best || c->idea != best->idea || !c->is_confirmed)
+      continue;
+    add_variant (x, row, c);
+    n++;
+  }
+}
+
 /* What a journal says was confirmed runs again for its figures. */
 static void
-add_rows (LsSweepRun *x, GArray *rows, const GPtrArray *list)
+add_rows (LsSweepRun *x, GArray *rows, const GPtrArray *list, bool has_variants)
 {
   g_autoptr (GPtrArray) unknown = g_ptr_array_new ();
   for (guint i = 0; i < list->len; i++)
@@ -208,28 +240,22 @@ add_rows (LsSweepRun *x, GArray *rows, const GPtrArray *list)
     if (!f)
       continue;
     fill_row (x, list->pdata[i], f, &row);
+    if (has_variants)
+      add_variants (x, list->pdata[i], &row);
     g_array_append_val (rows, row);
   }
 }
 
-/* Those that are ranked; of a group that was stopped those that are known. */
+/* The best of each idea that is ranked; of a group that was stopped those that are known. */
 static void
 add_best (LsSweepRun *x, const Group *g, GPtrArray *list)
 {
-  for (uint32_t n = 0, last = UINT32_MAX; n < x->spec->top; n++) {
-    Candidate *next = NULL;
-    for (uint32_t i = g->first; i < g->first + g->n; i++) {
-      Candidate *c = candidate_at (x, i), *before = last == UINT32_MAX ? NULL : candidate_at (x, last);
-      bool is_behind = !before || c->step > before->step || (c->step == before->step && c->index > before->index);
-      if (c->status != TRY_DONE || !c->is_confirmed || !is_behind)
-        continue;
-      if (!next || c->step < next->step || (c->step == next->step && c->index < next->index))
-        next = c;
-    }
-    if (!next)
-      return;
-    last = (uint32_t) (next - candidate_at (x, 0));
-    g_ptr_array_add (list, next);
+  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
+  g_autoptr (GPtrArray) done = sweep_ranking (x, g);
+  for (guint i = 0; i < done->len && g_hash_table_size (seen) < x->spec->top; i++) {
+    Candidate *c = done->pdata[i];
+    if (c->is_confirmed && g_hash_table_add (seen, GUINT_TO_POINTER (c->idea)))
+      g_ptr_array_add (list, c);
   }
 }
 
@@ -240,7 +266,7 @@ place_rule (LsSweepRun *x, const Group *g, LsSweepGroup *ret)
   if (!rule)
     return;
   ret->rule_rank = 1;
-  ret->is_rule_rank_exact = rule->step <= g->limit;
+  ret->is_rule_rank_exact = !is_stopped (x) && (x->spec->no_prune || rule->step <= g->limit);
   for (uint32_t i = g->first; i < g->first + g->n; i++) {
     const Candidate *c = candidate_at (x, i);
     ret->rule_rank += c->status == TRY_DONE && c->step < rule->step;
@@ -306,6 +332,36 @@ count (LsSweepRun *x)
   }
 }
 
+/* As one would type it: all that was said of the job, then the knobs. */
+static char *
+command_of (const LsSweepRun *x, const LsStrategy *s)
+{
+  const LsJobSpec *job = &x->spec->job;
+  g_autofree char *model = ls_shell_quote (job->model), *cluster = ls_shell_quote (job->cluster);
+  g_autofree char *knobs = ls_knobs_format_over (s, job->software ? &job->software->defaults : NULL);
+  GString *out = g_string_new (NULL);
+  g_string_append_printf (out, "lockstep run --model %s --cluster %s", model, cluster);
+  if (job->software) {
+    g_autofree char *program = ls_shell_quote (job->software_name);
+    g_string_append_printf (out, " --for %s", program);
+  }
+  for (guint i = 0; job->options_said && i < job->options_said->len; i++)
+    g_string_append_printf (out, " %s", (const char *) job->options_said->pdata[i]);
+  g_string_append_printf (out, " %s", knobs);
+  return g_string_free (out, FALSE);
+}
+
+static void
+describe_first (LsSweepRun *x)
+{
+  if (x->report.best->len == 0)
+    return;
+  const LsStrategy *s = &g_array_index (x->report.best, LsSweepRow, 0).strategy;
+  const LsHeadroom *h = &x->headroom[s->dp_kind];
+  x->report.command = x->command = command_of (x, s);
+  x->report.headroom = x->headroom_text = h->bytes > 0 ? ls_headroom_text (h) : NULL;
+}
+
 void
 sweep_rank (LsSweepRun *x)
 {
@@ -313,16 +369,17 @@ sweep_rank (LsSweepRun *x)
   g_autoptr (GPtrArray) best = g_ptr_array_new ();
   for (guint i = 0; i < x->groups->len; i++)
     add_best (x, &g_array_index (x->groups, Group, i), best);
-  add_rows (x, x->report.best, best);
+  add_rows (x, x->report.best, best, true);
   g_array_sort (x->report.best, compare_rows);
   if (x->spec->pareto) {
     x->report.front = rows_new ();
     g_autoptr (GPtrArray) front = g_ptr_array_new ();
     for (guint i = 0; i < x->front->len; i++)
       g_ptr_array_add (front, candidate_at (x, g_array_index (x->front, guint, i)));
-    add_rows (x, x->report.front, front);
+    add_rows (x, x->report.front, front, false);
     g_array_sort (x->report.front, compare_rows);
   }
+  describe_first (x);
   fill_groups (x);
   count (x);
 }

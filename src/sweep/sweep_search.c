@@ -3,17 +3,19 @@
 
 #include <string.h>
 
+#include "parallel/chunks.h"
 #include "sweep/budget.h"
+#include "sweep/idea.h"
 #include "sweep/layouts.h"
 
 /* --- enumeration ---------------------------------------------------------------------------- */
 
-/* The program decides as it would of a job to be written out. */
+/* The program decides as it would of a job to be written out, once its layers are known. */
 static bool
 can_be_emitted (const LsSweepRun *x, const LsStrategy *s, LsDiagList *why)
 {
   g_autoptr (GError) error = NULL;
-  if (ls_software_check (x->spec->job.software, &x->model, s, &error))
+  if (ls_chunks_want_balance (s, &x->model) || ls_software_check (x->spec->job.software, &x->model, s, &error))
     return true;
   if (why)
     ls_diag_add (why, LS_ERROR_UNSUPPORTED, NULL, 0, 0, NULL, NULL, NULL, "%s", error->message);
@@ -55,6 +57,17 @@ is_within_budget (LsSweepRun *x, const LsStrategy *s)
   return ls_budget_check_passes (s, &x->model, x->options.max_memory_bytes, x->over_budget ? NULL : &x->over_budget);
 }
 
+static uint32_t
+idea_of (LsSweepRun *x, const LsStrategy *s)
+{
+  g_autofree char *text = ls_idea_text (s);
+  gpointer number = g_hash_table_lookup (x->ideas, text);
+  if (number)
+    return GPOINTER_TO_UINT (number);
+  g_hash_table_insert (x->ideas, g_steal_pointer (&text), GUINT_TO_POINTER (g_hash_table_size (x->ideas) + 1));
+  return g_hash_table_size (x->ideas);
+}
+
 /* Counts the point, and keeps it if it may be worth a simulation. */
 static void
 look_at (LsSweepRun *x, LsBounds *bounds, LsLayouts *layouts, const LsPoint *p, uint64_t index)
@@ -71,6 +84,7 @@ look_at (LsSweepRun *x, LsBounds *bounds, LsLayouts *layouts, const LsPoint *p, 
     return;
   }
   bool is_legal = candidate_strategy (x, p, &s, NULL) && ls_layouts_balance (layouts, &s, cluster, ls_space_variant (space, p));
+  is_legal = is_legal && can_be_emitted (x, &s, NULL); /* with these layers */
   bool is_repeated = is_legal && !ls_space_has_effect (space, p, &s);
   n->enumerated += !is_repeated;
   if (!is_legal || (!is_repeated && !is_within_budget (x, &s)))
@@ -78,11 +92,14 @@ look_at (LsSweepRun *x, LsBounds *bounds, LsLayouts *layouts, const LsPoint *p, 
   else if (!is_repeated) {
     Candidate c = { .index = index, .bound = ls_bound (bounds, &s, cluster, ls_space_variant (space, p)) };
     bool may_fit = x->options.memory.clock != LS_MEMORY_HOST || c.bound.memory_bytes <= candidate_limit (x, &s);
+    c.idea = idea_of (x, &s);
     c.group = p->at[LS_SPACE_GPUS] * space->values[LS_SPACE_GLOBAL_BATCH]->len + p->at[LS_SPACE_GLOBAL_BATCH];
     if (may_fit)
       g_array_append_val (x->candidates, c);
-    else
+    else {
       n->infeasible++;
+      sweep_note_near (x, index, c.bound.memory_bytes, candidate_limit (x, &s));
+    }
   }
   ls_strategy_clear (&s);
 }
@@ -141,7 +158,7 @@ sweep_enumerate (LsSweepRun *x)
   uint64_t index = 0;
   do
     look_at (x, bounds, layouts, &p, index++);
-  while (ls_space_next (space, &p) && !is_stopped (x));
+  while (ls_space_next (space, &p) && !(x->is_cut = is_stopped (x)));
   find_groups (x);
   x->n_to_do = x->candidates->len;
 }
@@ -193,27 +210,47 @@ compare_steps (gconstpointer a, gconstpointer b)
   return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Those of a group that ran, fastest first; confirms the `top` first until all of them fit,
- * and updates the limit. */
+GPtrArray *
+sweep_ranking (LsSweepRun *x, const Group *g)
+{
+  GPtrArray *done = g_ptr_array_new ();
+  for (guint i = 0; i < g->n; i++)
+    if (candidate_at (x, g->first + i)->status == TRY_DONE)
+      g_ptr_array_add (done, candidate_at (x, g->first + i));
+  g_ptr_array_sort (done, compare_steps);
+  return done;
+}
+
+/* Of a ranking, down to the best of the `top`th idea: the best of each idea, and some more of it,
+ * that are not confirmed. On a front all are. Returns the step of that last one; LS_TIME_NEVER: there are fewer. */
+static LsTime
+find_unsure (const LsSweepRun *x, const GPtrArray *done, GPtrArray *unsure)
+{
+  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL); /* idea -> how many */
+  LsTime limit = LS_TIME_NEVER;
+  for (guint i = 0; i < done->len && (limit == LS_TIME_NEVER || x->spec->pareto); i++) {
+    Candidate *c = done->pdata[i];
+    guint n = GPOINTER_TO_UINT (g_hash_table_lookup (seen, GUINT_TO_POINTER (c->idea))) + 1;
+    g_hash_table_insert (seen, GUINT_TO_POINTER (c->idea), GUINT_TO_POINTER (n));
+    if (limit == LS_TIME_NEVER && n == 1 && g_hash_table_size (seen) == x->spec->top)
+      limit = c->step;
+    if (!c->is_confirmed && (n <= 1 + N_VARIANTS || x->spec->pareto))
+      g_ptr_array_add (unsure, c);
+  }
+  return limit;
+}
+
+/* Confirms what is ranked until all of it fits, and updates the limit. */
 static void
 update_limit (LsSweepRun *x, Group *g)
 {
-  g_autoptr (GPtrArray) done = g_ptr_array_new ();
   guint n_new;
   do {
-    g_autoptr (GPtrArray) unsure = g_ptr_array_new ();
-    g_ptr_array_set_size (done, 0);
-    for (guint i = 0; i < g->n; i++)
-      if (candidate_at (x, g->first + i)->status == TRY_DONE)
-        g_ptr_array_add (done, candidate_at (x, g->first + i));
-    g_ptr_array_sort (done, compare_steps);
-    for (guint i = 0; i < done->len && (i < x->spec->top || x->spec->pareto); i++)
-      if (!((Candidate *) done->pdata[i])->is_confirmed)
-        g_ptr_array_add (unsure, done->pdata[i]);
+    g_autoptr (GPtrArray) unsure = g_ptr_array_new (), done = sweep_ranking (x, g);
+    g->limit = find_unsure (x, done, unsure);
     n_new = unsure->len;
     crew_do (x, WORK_CONFIRM, (Candidate **) unsure->pdata, n_new);
   } while (n_new > 0);
-  g->limit = done->len >= x->spec->top ? ((Candidate *) done->pdata[x->spec->top - 1])->step : LS_TIME_NEVER;
 }
 
 static void

@@ -18,6 +18,7 @@ typedef struct {
   uint64_t index; /* in the space */
   LsLowerBound bound;
   uint32_t group;
+  uint32_t idea;  /* a number: sweep/idea.h */
   uint8_t status; /* TryStatus */
   uint8_t found;  /* TryStatus: the last that was simulated; PENDING: nothing yet. Of a later
                    * wave, it is not the status yet      */
@@ -72,6 +73,12 @@ typedef struct {
   Figures figures; /* not of WORK_TRY */
 } Work;
 
+/* A configuration, and what it lacks. */
+#define N_NEAR 8
+typedef struct {
+  uint64_t index, short_bytes;
+} Near;
+
 typedef struct Crew Crew;
 
 struct LsSweepRun {
@@ -92,12 +99,17 @@ struct LsSweepRun {
   LsJournal *journal;   /* NULL: none                                    */
   GHashTable *known;    /* Known, by index                               */
   GHashTable *figures;  /* Figures of those confirmed here, by place     */
+  GHashTable *ideas;    /* text (owned) -> number                        */
+  Near nearest[N_NEAR]; /* of what surely does not fit, those that lack least, by their bound; */
+  guint n_nearest;      /* least first                                   */
+  gint64 deadline;      /* monotonic; 0: none                            */
+  bool is_cut;          /* not all of the space was gone through         */
   GError *error;        /* of the journal, or a mate's: ends the sweep   */
   GError *over_budget;  /* of the first configuration that takes more than --max-memory, whatever it is */
   Crew *crew;           /* reads what stands up to capacity_bytes        */
   const Group *ahead;   /* NULL, or the group that is searched, and      */
   uint32_t ahead_at;    /* how far it was looked through for more work   */
-  char *title;
+  char *title, *command, *headroom_text;
   LsSweepReport report;
 };
 
@@ -155,6 +167,8 @@ void sweep_search (LsSweepRun *x);
 bool sweep_cannot_win (const LsSweepRun *x, const Candidate *c, LsLowerBound bound);
 /* Of later waves, one that may be worth a try; NULL: none. */
 Candidate *sweep_next_ahead (LsSweepRun *x);
+/* Candidate *: those of a group that ran, fastest first. */
+GPtrArray *sweep_ranking (LsSweepRun *x, const Group *g);
 double seconds_per_token (const LsSweepRun *x, const Candidate *c, LsTime step);
 
 /* --- sweep_rank.c --- */
@@ -162,6 +176,16 @@ double seconds_per_token (const LsSweepRun *x, const Candidate *c, LsTime step);
 /* The configuration of the rule of thumb of each group, tried. That of the last; NULL: none. */
 Candidate *sweep_rule (LsSweepRun *x);
 void sweep_rank (LsSweepRun *x);
+
+/* Of an idea so many others are ranked with its best. */
+#define N_VARIANTS 3
+
+/* --- sweep_none.c --- */
+
+/* Takes note of a configuration that surely does not fit. */
+void sweep_note_near (LsSweepRun *x, uint64_t index, uint64_t needed_bytes, uint64_t limit);
+/* Fills report.none. Takes a while. */
+void sweep_explain_none (LsSweepRun *x);
 
 /* --- sweep_map.c --- */
 

@@ -29,8 +29,8 @@ by() {
   shift
   timeout 60 mpirun --oversubscribe -np "$n" "$lockstep" "$@" --mpi
 }
-timeless() { sed -E 's/^( *"(wall_s|simulate_s)": ).*/\1/' "$1"; }
-same() { cmp -s <(timeless "$1") <(timeless "$2") || { diff "$1" "$2" || true; fail "$3"; }; }
+
+same() { cmp -s "$1" "$2" || { diff "$1" "$2" || true; fail "$3"; }; }
 
 # --- results
 

@@ -22,6 +22,7 @@ typedef enum {
   LS_ERROR_UNSUPPORTED, /* 4: legal, but no mechanism for it exists yet        */
   LS_ERROR_NO_FIT,      /* 4: --require-fit and it does not fit                */
   LS_ERROR_TOLERANCE,   /* 5: outside the tolerance asked for                  */
+  LS_ERROR_STOPPED,     /* 6: stopped before its end, with the results so far  */
 } LsErrorCode;
 
 /* The process exit code that an error stands for; 0 for NULL, 1 for errors of

@@ -446,6 +446,8 @@ LS_PUBLIC gboolean ls_sweep_load_strategy (LsSweep *sweep, const char *name_or_p
 LS_PUBLIC gboolean ls_sweep_load_ranges (LsSweep *sweep, const char *path, GError **error);
 /* Also finds what nothing beats in time, memory and cost together. */
 LS_PUBLIC void ls_sweep_set_pareto (LsSweep *sweep, gboolean is_wanted);
+/* Whether the text and JSON say how long it took, which differs from run to run. */
+LS_PUBLIC void ls_sweep_set_timing (LsSweep *sweep, gboolean is_wanted);
 
 /* What charts are wanted, before it runs, so that a mistake costs no search. axes: two, "tp,pp" (NULL:
  * these), across and up; figure: "step", "tokens", "mfu" (NULL: "step"). LS_ERROR_USAGE. */
@@ -477,6 +479,8 @@ LS_PUBLIC gboolean ls_sweep_run (LsSweep *sweep, const gint *stop, LsProgressFun
 
 /* Once it has run. */
 LS_PUBLIC gboolean ls_sweep_was_stopped (const LsSweep *sweep);
+/* FALSE, with LS_ERROR_STOPPED if it was, LS_ERROR_NO_FIT if nothing is legal and fits. */
+LS_PUBLIC gboolean ls_sweep_check (const LsSweep *sweep, GError **error);
 LS_PUBLIC char *ls_sweep_text (const LsSweep *sweep);
 LS_PUBLIC char *ls_sweep_json (const LsSweep *sweep);
 LS_PUBLIC char *ls_sweep_csv (const LsSweep *sweep);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "io/emit.h"
+#include "sweep/idea.h"
 
 /* --- whose word counts ---------------------------------------------------------------------------- */
 
@@ -88,7 +89,7 @@ a_headroom_is_left_to_the_byte (void)
   job_init (&spec);
   LsReport *plain = report_of (&spec, &r);
   uint64_t free_bytes = plain->capacity_bytes - plain->needed_bytes;
-  LS_CHECK (plain->fits && plain->headroom.bytes == 0 && !plain->headroom.is_asked); /* no program is known */
+  LS_CHECK (plain->fits && !plain->headroom.is_asked);
   ls_job_result_free (r);
   for (uint64_t more = 0; more < 2; more++) {
     g_autofree char *size = g_strdup_printf ("%" G_GUINT64_FORMAT "B", free_bytes + more);
@@ -170,6 +171,27 @@ the_winner_is_that_of_a_search_by_hand (void)
   ls_sweep_spec_clear (&spec);
 }
 
+/* Of layers that do not come out even the writer is asked once they are balanced. */
+static void
+uneven_layers_are_asked_about_when_balanced (void)
+{
+  LsSweepSpec spec;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  ls_sweep_spec_init (&spec);
+  static const char *const knobs[] = { "for", "trainer", "model", "tiny-odd", "cluster", "pair", "gpus", "4", "global-batch", "24", "micro-batch", "1",
+                                       "pp", "2,4", "vpp", "1", "ep", "1", "recompute", "none", NULL };
+  for (guint i = 0; knobs[i]; i += 2)
+    LS_CHECK (ls_sweep_spec_set (&spec, knobs[i], knobs[i + 1], diags));
+  g_autoptr (LsSweepRun) x = run (&spec);
+  const LsSweepReport *report = ls_sweep_run_report (x);
+  LS_CHECK_INT (report->best->len, >, 0);
+  for (guint i = 0; i < report->best->len; i++) {
+    const LsStrategy *s = &g_array_index (report->best, LsSweepRow, i).strategy;
+    LS_CHECK (s->n_layers_per_chunk > 0 && ls_software_check (spec.job.software, &x->model, s, NULL));
+  }
+  ls_sweep_spec_clear (&spec);
+}
+
 /* A range of the program gives way to a flag, and to what is listed. */
 static void
 ranges_of_a_program_give_way (void)
@@ -196,6 +218,52 @@ ranges_of_a_program_give_way (void)
   }
 }
 
+/* --- ideas ---------------------------------------------------------------------------------------- */
+
+/* As many different ones as are asked for; what is folded into a row is its idea, and not faster. */
+static void
+rows_are_different_ideas (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, SMALL, "tp-overlap", "0,1");
+  g_autoptr (LsSweepRun) x = run (&spec);
+  const GArray *best = ls_sweep_run_report (x)->best;
+  g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  guint n_also = 0;
+  LS_CHECK_INT (best->len, ==, 5);
+  for (guint i = 0; i < best->len; i++) {
+    const LsSweepRow *row = &g_array_index (best, LsSweepRow, i);
+    LS_CHECK (g_hash_table_add (seen, ls_idea_text (&row->strategy)));
+    for (guint k = 0; row->also && k < row->also->len; k++) {
+      const LsSweepVariant *v = &g_array_index (row->also, LsSweepVariant, k);
+      LS_CHECK (v->step >= row->step && *v->change != '\0');
+      n_also++;
+    }
+  }
+  LS_CHECK_INT (n_also, >, 2);
+  ls_sweep_spec_clear (&spec);
+}
+
+static void
+chunks_and_batches_are_turned_within_an_idea (void)
+{
+  LsStrategy a, b;
+  ls_strategy_init (&a);
+  a.pp = 4, a.schedule = g_strdup ("1f1b");
+  ls_strategy_copy (&b, &a);
+  b.vpp = 5, b.micro_batch = 2;
+  g_free (b.schedule);
+  b.schedule = g_strdup ("interleaved-1f1b");
+  g_autofree char *x = ls_idea_text (&a), *y = ls_idea_text (&b), *difference = ls_idea_difference (&a, &b);
+  LS_CHECK_STR (x, y);
+  LS_CHECK_STR (difference, "vpp 5, micro-batch 2");
+  b.recompute = LS_RECOMPUTE_FULL;
+  g_autofree char *z = ls_idea_text (&b);
+  LS_CHECK (strcmp (x, z) != 0);
+  ls_strategy_clear (&a);
+  ls_strategy_clear (&b);
+}
+
 int
 main (void)
 {
@@ -205,7 +273,10 @@ main (void)
     LS_TEST (headrooms_are_sizes_or_shares),
     LS_TEST (a_headroom_is_left_to_the_byte),
     LS_TEST (the_winner_is_that_of_a_search_by_hand),
+    LS_TEST (uneven_layers_are_asked_about_when_balanced),
     LS_TEST (ranges_of_a_program_give_way),
+    LS_TEST (rows_are_different_ideas),
+    LS_TEST (chunks_and_batches_are_turned_within_an_idea),
   };
   small_sweep_data ();
   return ls_test_run ("software", tests, G_N_ELEMENTS (tests));

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "io/csv.h"
 #include "small_sweep.h"
 #include "sweep/knobs.h"
 #include "sweep/layouts.h"
@@ -95,6 +96,18 @@ bounds_are_below_jobs_without_a_barrier (void)
   SPEC_INIT (&spec, "model", "tiny-moe", "gpus", "4", "global-batch", "16", "micro-batch", "1,2,4", "pp", "2,4", "seq", "4096",
              "schedule", "pipedream", "recompute", "none,full");
   check_bounds (&spec, 1);
+  ls_sweep_spec_clear (&spec);
+}
+
+/* What a bound remembers must not be of another value of a knob that is listed. */
+static void
+bounds_are_below_jobs_of_listed_knobs (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, SMALL, "grad-dtype", "bf16,fp32", "attention", "flash,unfused", "p2p", "batched,overlapped", "dtype", "bf16,fp16",
+             "recompute", "none,selective", "recompute-parts", "core/norm,activation", "tp-async", "0,1", "seq", "512,1024");
+  LS_CHECK (spec.space.values[ls_space_axis ("recompute-parts")]->len == 2);
+  check_bounds (&spec, 397);
   ls_sweep_spec_clear (&spec);
 }
 
@@ -212,7 +225,6 @@ threads_change_no_byte (void)
     spec.pareto = true;
     g_autoptr (LsSweepRun) x = run (&spec);
     LS_CHECK_INT (x->report.counts.simulated, >, LS_SWEEP_WAVE);
-    x->report.wall_s = x->report.simulate_s = 0;
     g_autofree char *list = ls_sweep_run_list (x), *json = ls_sweep_to_json (ls_sweep_run_report (x));
     g_autofree char *both = g_strconcat (json, list, NULL);
     if (i == 0)
@@ -223,14 +235,14 @@ threads_change_no_byte (void)
   }
 }
 
-/* Of a line of the list: "ps,bytes,\"--tp 2 --sp ...\"". */
-static LsTime
-step_alone (const char *model, const char *line)
+/* "--tp 2 --sp ...", as one job. */
+static LsJobResult *
+run_alone (const char *model, const char *knobs)
 {
   LsJobSpec spec;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (GError) error = NULL;
-  g_auto (GStrv) cells = g_strsplit (line, "\"", -1), words = g_strsplit (cells[1], " ", -1);
+  g_auto (GStrv) words = g_strsplit (knobs, " ", -1);
   ls_job_spec_init (&spec);
   LS_CHECK (ls_job_spec_set (&spec, "model", model, diags) && ls_job_spec_set (&spec, "cluster", "pair", diags));
   for (guint i = 0; words[i]; i++) {
@@ -238,10 +250,82 @@ step_alone (const char *model, const char *line)
     LS_CHECK (ls_job_spec_set (&spec, words[i] + 2, has_value ? words[i + 1] : "1", diags));
     i += has_value;
   }
-  g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
+  LsJobResult *r = ls_job_spec_run (&spec, &error);
   LS_CHECK_NO_ERROR (error);
   ls_job_spec_clear (&spec);
+  return r;
+}
+
+static uint64_t
+needed_alone (const char *model, const char *knobs)
+{
+  g_autoptr (LsJobResult) r = run_alone (model, knobs);
+  return r ? r->report.needed_bytes : 0;
+}
+
+/* Of a line of the list: "ps,bytes,\"--tp 2 --sp ...\"". */
+static LsTime
+step_alone (const char *model, const char *line)
+{
+  g_auto (GStrv) cells = g_strsplit (line, "\"", -1);
+  g_autoptr (LsJobResult) r = run_alone (model, cells[1]);
   return r ? r->timeline->window_end - r->timeline->window_start : 0;
+}
+
+/* The bytes of a row are the peak that `run` says, or there are none and the lower bound stands apart. */
+static void
+listed_bytes_are_the_peak_or_none (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, SMALL, "zero", "1");
+  g_autoptr (LsSweepRun) x = run (&spec);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree char *list = ls_sweep_run_list (x);
+  g_autoptr (LsCsv) csv = ls_csv_parse ("list", list, -1, diags);
+  guint n_open = 0;
+  LS_CHECK (csv && ls_csv_column (csv, "p2p") > 0 && ls_csv_column (csv, "grad_dtype") > 0);
+  for (guint i = 0; csv && i < ls_csv_n_rows (csv); i++) {
+    const char *bytes = ls_csv_cell (csv, i, 1), *knobs = ls_csv_cell (csv, i, 2), *is = ls_csv_cell (csv, i, 3);
+    bool is_open = strcmp (is, "at least") == 0;
+    LS_CHECK (is_open ? *bytes == '\0' : strcmp (is, "peak") == 0);
+    n_open += is_open;
+    uint64_t needed = needed_alone ("tiny", knobs), told = g_ascii_strtoull (ls_csv_cell (csv, i, 4), NULL, 10);
+    if (is_open)
+      LS_CHECK_INT (told, <=, needed);
+    else
+      LS_CHECK_INT (g_ascii_strtoull (bytes, NULL, 10), ==, needed);
+  }
+  LS_CHECK_INT (n_open, >, 0);
+  ls_sweep_spec_clear (&spec);
+}
+
+/* With all else but the order of results: --timing alone differs from run to run. */
+static void
+timing_stands_apart (void)
+{
+  for (int has_timing = 0; has_timing < 2; has_timing++) {
+    LsSweepSpec spec;
+    SPEC_INIT (&spec, SMALL, "zero", "1");
+    spec.has_timing = has_timing;
+    g_autoptr (LsSweepRun) x = run (&spec);
+    g_autofree char *json = ls_sweep_to_json (ls_sweep_run_report (x)), *text = ls_sweep_to_text (ls_sweep_run_report (x));
+    LS_CHECK_INT (strstr (json, "wall_s") != NULL, ==, has_timing);
+    LS_CHECK_INT (strstr (json, "simulate_s") != NULL, ==, has_timing);
+    LS_CHECK_INT (strstr (text, "Took ") != NULL, ==, has_timing);
+    ls_sweep_spec_clear (&spec);
+  }
+}
+
+/* What nothing was pruned of, has an exact rank. */
+static void
+without_pruning_ranks_are_exact (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, SMALL, "prune", "off", "top", "1");
+  g_autoptr (LsSweepRun) x = run (&spec);
+  g_autofree char *text = ls_sweep_to_text (ls_sweep_run_report (x));
+  LS_CHECK (strstr (text, "The rule of thumb (TP in the node, PP across, DP the rest) is number") && !strstr (text, "at best"));
+  ls_sweep_spec_clear (&spec);
 }
 
 static void
@@ -325,9 +409,10 @@ main (void)
   static const LsTestCase cases[] = {
     LS_TEST (bounds_are_below_dense_jobs), LS_TEST (bounds_are_below_jobs_without_a_barrier), LS_TEST (bounds_are_below_jobs_with_experts),
     LS_TEST (bounds_are_below_jobs_of_uneven_chunks), LS_TEST (bounds_are_below_jobs_on_a_torus),
-    LS_TEST (layers_are_an_axis), LS_TEST (pruning_changes_no_result),
+    LS_TEST (bounds_are_below_jobs_of_listed_knobs), LS_TEST (layers_are_an_axis), LS_TEST (pruning_changes_no_result),
     LS_TEST (selective_recomputation_is_of_something),
     LS_TEST (threads_change_no_byte), LS_TEST (listed_jobs_take_the_same_picoseconds), LS_TEST (what_was_stopped_says_so),
+    LS_TEST (listed_bytes_are_the_peak_or_none), LS_TEST (timing_stands_apart), LS_TEST (without_pruning_ranks_are_exact),
     LS_TEST (bad_ranges_are_refused),
   };
   return ls_test_run ("sweep", cases, G_N_ELEMENTS (cases));

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "small_sweep.h"
 
@@ -21,22 +22,74 @@ run_with_journal (const char *path, LsErrorCode *ret_code)
   spec.journal = path;
   g_autoptr (LsSweepRun) x = ls_sweep_spec_run (&spec, &error);
   *ret_code = error ? (LsErrorCode) error->code : (LsErrorCode) -1;
-  if (x)
-    x->report.wall_s = x->report.simulate_s = 0;
   char *json = x ? ls_sweep_to_json (ls_sweep_run_report (x)) : NULL;
   ls_sweep_spec_clear (&spec);
   return json;
 }
 
+/* Of work: without who wrote it. */
 static guint
 n_lines (const char *path)
 {
   g_autofree char *text = NULL;
   guint n = 0;
   LS_CHECK (g_file_get_contents (path, &text, NULL, NULL));
-  for (const char *c = text; c && *c; c++)
-    n += *c == '\n';
+  g_auto (GStrv) lines = g_strsplit (text ? text : "", "\n", -1);
+  for (char **line = lines; *line; line++)
+    n += **line && !g_str_has_prefix (*line, "writer ");
   return n;
+}
+
+/* The last that was told. */
+typedef struct {
+  guint64 n_done, n_to_do;
+} Told;
+
+static void
+on_progress (guint64 n_done, guint64 n_to_do, gpointer told)
+{
+  *(Told *) told = (Told) { n_done, n_to_do };
+}
+
+/* Of a sweep that takes all from its journal nothing was done now: a rate of that would be none. */
+static void
+progress_counts_what_is_done_now (void)
+{
+  g_autofree char *folder = g_dir_make_tmp ("sweep-XXXXXX", NULL), *path = g_build_filename (folder, "journal", NULL);
+  Told told[2] = { 0 };
+  for (guint i = 0; i < 2; i++) {
+    LsSweepSpec spec;
+    SPEC_INIT (&spec, FEW, "threads", "2");
+    spec.journal = path;
+    spec.progress = (LsProgress) { on_progress, &told[i] };
+    g_autoptr (LsSweepRun) x = run (&spec);
+    ls_sweep_spec_clear (&spec);
+  }
+  LS_CHECK_INT (told[0].n_done, >, 5);
+  LS_CHECK_INT (told[1].n_done, <=, 2); /* the rule of thumb runs again, before the journal is read */
+  LS_CHECK_INT (told[1].n_to_do, <, told[0].n_to_do);
+  g_unlink (path);
+  g_rmdir (folder);
+}
+
+static gboolean
+take_any (const char *text, gpointer data)
+{
+  return TRUE;
+}
+
+static void
+a_journal_in_use_says_by_whom (void)
+{
+  g_autofree char *folder = g_dir_make_tmp ("sweep-XXXXXX", NULL), *path = g_build_filename (folder, "journal", NULL);
+  g_autofree char *who = g_strdup_printf (": in use: process %ld on %s writes this journal", (long) getpid (), g_get_host_name ());
+  g_autoptr (GError) error = NULL;
+  LsJournal *first = ls_journal_open (path, "work", take_any, NULL, NULL), *second = ls_journal_open (path, "work", take_any, NULL, &error);
+  LS_CHECK (first && !second && error);
+  LS_CHECK (error && g_error_matches (error, LS_ERROR, LS_ERROR_IO) && g_str_has_suffix (error->message, who));
+  ls_journal_close (first);
+  g_unlink (path);
+  g_rmdir (folder);
 }
 
 /* Cut anywhere, as a kill does: the same result, and nothing is written twice. */
@@ -128,6 +181,7 @@ main (void)
 {
   small_sweep_data ();
   static const LsTestCase cases[] = {
+    LS_TEST (progress_counts_what_is_done_now), LS_TEST (a_journal_in_use_says_by_whom),
     LS_TEST (a_killed_sweep_goes_on), LS_TEST (bad_journals_are_refused), LS_TEST (a_full_disk_ends_with_an_error),
   };
   return ls_test_run ("sweep_journal", cases, G_N_ELEMENTS (cases));

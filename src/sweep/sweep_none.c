@@ -1,0 +1,208 @@
+/* sweep/sweep_none.c — why no configuration is legal and fits: the rules that forbid most of them, the one
+ * that lacks the least memory, and what would make that one fit. */
+#include <string.h>
+
+#include "sweep/knobs.h"
+#include "sweep/memory_advice.h"
+#include "sweep/sweep_state.h"
+
+#define MAX_LOOKED_AT 200000 /* takes a second */
+#define MAX_RULES 6
+
+/* --- the nearest -------------------------------------------------------------------------------- */
+
+void
+sweep_note_near (LsSweepRun *x, uint64_t index, uint64_t needed_bytes, uint64_t limit)
+{
+  Near near = { index, needed_bytes - MIN (needed_bytes, limit) };
+  guint at = x->n_nearest;
+  while (at > 0 && x->nearest[at - 1].short_bytes > near.short_bytes)
+    at--;
+  if (at == N_NEAR)
+    return;
+  guint n_kept = MIN (x->n_nearest, N_NEAR - 1) - at;
+  memmove (&x->nearest[at + 1], &x->nearest[at], n_kept * sizeof near);
+  x->nearest[at] = near;
+  x->n_nearest = at + n_kept + 1;
+}
+
+/* With recorded times; 0: it cannot run. */
+static uint64_t
+needed_by (const LsSweepRun *x, uint64_t index)
+{
+  Work w = { .index = index, .kind = WORK_CONFIRM };
+  work_do (x, &w);
+  return w.status == TRY_ILLEGAL ? 0 : w.memory_bytes;
+}
+
+static uint64_t
+limit_of (const LsSweepRun *x, uint64_t index)
+{
+  LsStrategy s;
+  candidate_strategy_at (x, index, &s);
+  uint64_t limit = candidate_limit (x, &s);
+  ls_strategy_clear (&s);
+  return limit;
+}
+
+/* Of those that lack least by what is known so far, that which does. */
+static bool
+find_nearest (LsSweepRun *x, uint64_t *ret_index, uint64_t *ret_needed)
+{
+  uint64_t least = UINT64_MAX;
+  for (guint i = 0; i < x->candidates->len; i++) {
+    const Candidate *c = candidate_at (x, i);
+    if (c->status == TRY_INFEASIBLE)
+      sweep_note_near (x, c->index, c->memory_bytes, limit_of (x, c->index));
+  }
+  for (guint i = 0; i < x->n_nearest; i++) {
+    uint64_t index = x->nearest[i].index, needed = needed_by (x, index), limit = limit_of (x, index);
+    if (needed == 0 || needed - MIN (needed, limit) >= least)
+      continue;
+    least = needed - MIN (needed, limit);
+    *ret_index = index;
+    *ret_needed = needed;
+  }
+  return least < UINT64_MAX;
+}
+
+/* As `lockstep memory` would of that job. */
+static LsMemoryAdvice *
+advise (const LsSweepRun *x, const LsStrategy *s)
+{
+  LsJobSpec spec;
+  ls_job_spec_copy (&x->spec->job, &spec);
+  ls_strategy_clear (&spec.strategy);
+  ls_strategy_copy (&spec.strategy, s);
+  spec.headroom = (LsHeadroomAsk) { .is_set = true, .bytes = x->headroom[s->dp_kind].bytes };
+  g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, NULL);
+  LsMemoryAdvice *advice = r ? ls_memory_advise (&spec, r, NULL) : NULL;
+  ls_job_spec_clear (&spec);
+  return advice;
+}
+
+static void
+describe_nearest (LsSweepRun *x, LsSweepNone *none)
+{
+  uint64_t index;
+  LsStrategy s;
+  if (!find_nearest (x, &index, &none->needed_bytes))
+    return;
+  candidate_strategy_at (x, index, &s);
+  none->nearest = ls_knobs_format (&s);
+  none->gpus = s.gpus;
+  none->capacity_bytes = x->capacity_bytes;
+  none->headroom_bytes = x->headroom[s.dp_kind].bytes;
+  none->headroom = ls_headroom_text (&x->headroom[s.dp_kind]);
+  none->advice = advise (x, &s);
+  ls_strategy_clear (&s);
+}
+
+/* --- rules --------------------------------------------------------------------------------------- */
+
+/* "/tp: expected a divisor of 64 heads" and of 32 are one rule. */
+static char *
+without_numbers (const char *text)
+{
+  char *out = g_strdup (text), *to = out;
+  for (const char *c = text; *c; c++)
+    if (!g_ascii_isdigit (*c))
+      *to++ = *c;
+    else if (c == text || !g_ascii_isdigit (c[-1]))
+      *to++ = '#';
+  *to = '\0';
+  return out;
+}
+
+static LsSweepRule *
+rule_of (GHashTable *rules, const char *text)
+{
+  g_autofree char *key = without_numbers (text);
+  LsSweepRule *known = g_hash_table_lookup (rules, key);
+  if (known)
+    return known;
+  known = g_new0 (LsSweepRule, 1);
+  known->text = g_strdup (text);
+  g_hash_table_insert (rules, g_steal_pointer (&key), known);
+  return known;
+}
+
+static void
+count_rules (GHashTable *rules, const LsDiagList *why)
+{
+  g_autofree char *text = ls_diag_list_format (why);
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  g_autoptr (GPtrArray) broken = g_ptr_array_new ();
+  for (char **line = lines; *line; line++) {
+    const char *rule = g_str_has_prefix (*line, "error: ") ? *line + strlen ("error: ") : *line;
+    if (*rule != '\0' && !g_str_has_prefix (rule, "note: ") && !g_str_has_suffix (rule, "cannot express this job:"))
+      g_ptr_array_add (broken, rule_of (rules, rule));
+  }
+  for (guint i = 0; i < broken->len; i++) {
+    LsSweepRule *rule = broken->pdata[i];
+    rule->n++;
+    rule->n_alone += broken->len == 1;
+  }
+}
+
+static void
+look_at (const LsSweepRun *x, uint64_t index, GHashTable *rules, LsSweepNone *none)
+{
+  LsPoint p;
+  LsStrategy s;
+  g_autoptr (LsDiagList) why = ls_diag_list_new ();
+  ls_space_point (&x->spec->space, index, &p);
+  if (!ls_space_is_distinct (&x->spec->space, &x->model, &x->spec->job.strategy, &p))
+    return;
+  candidate_strategy (x, &p, &s, why);
+  ls_strategy_clear (&s);
+  count_rules (rules, why);
+  none->n_looked_at++;
+}
+
+static int
+compare_rules (gconstpointer a, gconstpointer b)
+{
+  const LsSweepRule *x = a, *y = b;
+  if (x->n_alone != y->n_alone)
+    return x->n_alone > y->n_alone ? -1 : 1;
+  if (x->n != y->n)
+    return x->n > y->n ? -1 : 1;
+  return strcmp (x->text, y->text);
+}
+
+static void
+rule_free (gpointer rule)
+{
+  g_free (((LsSweepRule *) rule)->text);
+  g_free (rule);
+}
+
+static void
+describe_rules (LsSweepRun *x, LsSweepNone *none)
+{
+  g_autoptr (GHashTable) rules = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, rule_free);
+  uint64_t every = 1 + x->spec->space.size / MAX_LOOKED_AT;
+  for (uint64_t index = 0; index < x->spec->space.size; index += every)
+    look_at (x, index, rules, none);
+  GHashTableIter iter;
+  gpointer rule;
+  for (g_hash_table_iter_init (&iter, rules); g_hash_table_iter_next (&iter, NULL, &rule);) {
+    LsSweepRule copy = *(const LsSweepRule *) rule;
+    copy.text = g_strdup (copy.text);
+    g_array_append_val (none->rules, copy);
+  }
+  g_array_sort (none->rules, compare_rules);
+  for (guint i = MAX_RULES; i < none->rules->len; i++)
+    g_free (g_array_index (none->rules, LsSweepRule, i).text);
+  g_array_set_size (none->rules, MIN (none->rules->len, MAX_RULES));
+}
+
+void
+sweep_explain_none (LsSweepRun *x)
+{
+  LsSweepNone *none = x->report.none = g_new0 (LsSweepNone, 1);
+  none->rules = g_array_new (FALSE, FALSE, sizeof (LsSweepRule));
+  describe_rules (x, none);
+  describe_nearest (x, none);
+}
