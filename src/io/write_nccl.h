@@ -11,7 +11,15 @@ typedef struct {
   char *was, *now;  /* as a file spells it: "0.829us", "0.398" */
   bool is_number;   /* no unit                                 */
   bool is_derived;  /* follows from another, which was fitted  */
+  double error;     /* standard error of its ln; NaN: not told */
 } LsNcclChange;
+
+/* A figure that the points might have told, and did not. */
+typedef struct {
+  const char *key; /* static */
+  char *value;
+  const char *why; /* static */
+} LsNcclKept;
 
 /* Points below 1 MiB and the others. */
 typedef struct {
@@ -24,6 +32,7 @@ typedef struct {
   char *cluster;
   GPtrArray *files;   /* char *: a line for each */
   GArray *changes;    /* LsNcclChange            */
+  GArray *kept;       /* LsNcclKept              */
   GArray *curves;     /* LsNcclFitCurve          */
   LsFitError all[2][2]; /* fitted and held out; below 1 MiB and above */
 } LsNcclFitReport;

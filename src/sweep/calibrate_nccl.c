@@ -12,6 +12,7 @@
 #include "sweep/collective_call.h"
 #include "sweep/hardware.h"
 #include "sweep/nccl_fit.h"
+#include "sweep/nccl_tell.h"
 
 #define MAX_FITTED        16
 #define POINTS_PER_FIGURE 2 /* at least */
@@ -39,6 +40,12 @@ curve_clear (gpointer data)
   g_free (((LsNcclFitCurve *) data)->name);
 }
 
+static void
+kept_clear (gpointer data)
+{
+  g_free (((LsNcclKept *) data)->value);
+}
+
 static LsCalibrateNccl *
 run_alloc (void)
 {
@@ -48,6 +55,8 @@ run_alloc (void)
   run->report.files = g_ptr_array_new_with_free_func (g_free);
   run->report.changes = g_array_new (FALSE, FALSE, sizeof (LsNcclChange));
   g_array_set_clear_func (run->report.changes, change_clear);
+  run->report.kept = g_array_new (FALSE, FALSE, sizeof (LsNcclKept));
+  g_array_set_clear_func (run->report.kept, kept_clear);
   run->report.curves = g_array_new (FALSE, FALSE, sizeof (LsNcclFitCurve));
   g_array_set_clear_func (run->report.curves, curve_clear);
   return run;
@@ -66,6 +75,7 @@ ls_calibrate_nccl_free (LsCalibrateNccl *run)
   g_ptr_array_unref (run->report.files);
   g_array_unref (run->report.changes);
   g_array_unref (run->report.curves);
+  g_array_unref (run->report.kept);
   g_free (run);
 }
 
@@ -303,9 +313,9 @@ as_in_file (const LsCalibrateNccl *run, const LsNccl *nccl)
 }
 
 static void
-add_change (LsCalibrateNccl *run, const LsNcclFitted *f, const LsNccl *was, const LsNccl *now, bool is_derived)
+add_change (LsCalibrateNccl *run, const LsNcclFitted *f, const LsNccl *was, const LsNccl *now, bool is_derived, double error)
 {
-  LsNcclChange c = { g_strdup (f->name), ls_nccl_spell (was, f), ls_nccl_spell (now, f), f->unit == LS_NCCL_RATIO, is_derived };
+  LsNcclChange c = { g_strdup (f->name), ls_nccl_spell (was, f), ls_nccl_spell (now, f), f->unit == LS_NCCL_RATIO, is_derived, error };
   if (is_derived && ls_nccl_get (was, f) == ls_nccl_get (now, f))
     change_clear (&c);
   else
@@ -313,16 +323,16 @@ add_change (LsCalibrateNccl *run, const LsNcclFitted *f, const LsNccl *was, cons
 }
 
 static void
-add_changes (LsCalibrateNccl *run, const Choice *choice, const LsNccl *now)
+add_changes (LsCalibrateNccl *run, const Choice *choice, const LsNccl *now, const double *error)
 {
   static const LsNcclFitted derived[] = { LS_NCCL_FIT (base_all_gather, LS_NCCL_TIME, 0),
                                           LS_NCCL_FIT (base_reduce_scatter, LS_NCCL_TIME, 0),
                                           LS_NCCL_FIT (base_p2p_intra, LS_NCCL_TIME, 0) };
   const LsNccl before = as_in_file (run, &run->hardware->nccl), after = as_in_file (run, now);
   for (guint i = 0; i < choice->n; i++)
-    add_change (run, &choice->list[i], &before, &after, false);
+    add_change (run, &choice->list[i], &before, &after, false, error[i]);
   for (guint i = 0; i < G_N_ELEMENTS (derived); i++)
-    add_change (run, &derived[i], &before, &after, true);
+    add_change (run, &derived[i], &before, &after, true, NAN);
 }
 
 static void
@@ -362,6 +372,32 @@ judge (LsCalibrateNccl *run, const LsCluster *cluster, const LsNccl *nccl)
     finish (&run->report.all[i / 2][i % 2]);
 }
 
+static void
+keep (LsCalibrateNccl *run, Choice *choice, size_t at, const char *why)
+{
+  const LsNccl in_file = as_in_file (run, &run->hardware->nccl);
+  const LsNcclKept kept = { choice->list[at].name, ls_nccl_spell (&in_file, &choice->list[at]), why };
+  g_array_append_val (run->report.kept, kept);
+  memmove (choice->list + at, choice->list + at + 1, (choice->n - at) * sizeof *choice->list);
+  choice->n--;
+}
+
+/* What cannot be told goes one after the other. */
+static LsNccl
+fit_told (LsCalibrateNccl *run, Choice *choice, const LsNcclProblem *problem, double *ret_error)
+{
+  LsNccl nccl = run->hardware->nccl;
+  const char *why = NULL;
+  while (choice->n > 0) {
+    nccl = ls_nccl_fit (problem, NULL);
+    size_t at = ls_nccl_untold (problem, &nccl, ret_error, &why);
+    if (at == choice->n)
+      return nccl;
+    keep (run, choice, at, why);
+  }
+  return run->hardware->nccl;
+}
+
 static gboolean
 fit (LsCalibrateNccl *run, GError **error)
 {
@@ -378,8 +414,9 @@ fit (LsCalibrateNccl *run, GError **error)
                                   .fitted = choice.list,
                                   .curves = run->curves,
                                   .complete = complete };
-  LsNccl nccl = ls_nccl_fit (&problem, NULL);
-  add_changes (run, &choice, &nccl);
+  double errors[MAX_FITTED];
+  LsNccl nccl = fit_told (run, &choice, &problem, errors);
+  add_changes (run, &choice, &nccl, errors);
   judge (run, cluster, &nccl);
   return TRUE;
 }
@@ -415,6 +452,10 @@ ls_calibrate_nccl_json (const LsCalibrateNccl *run, const char *name)
                             t->date ? t->date : "", t->version ? ", NCCL " : "", t->version ? t->version : "");
   }
   const LsFitError *e = run->report.all[0];
+  for (guint i = 0; i < run->report.kept->len; i++) {
+    const LsNcclKept *kept = &g_array_index (run->report.kept, LsNcclKept, i);
+    g_string_append_printf (source, "%s %s (%s)", i > 0 ? "," : "; kept:", kept->key, kept->why);
+  }
   g_string_append_printf (source, "; mean absolute error %.1f %% below 1 MiB, %.1f %% from there on; what was not fitted is that of %s",
                           100 * e[0].mape, 100 * e[1].mape, run->hardware->nccl.name);
   return ls_nccl_rewrite (run->base, name, source->str, run->report.changes, "lockstep calibrate --nccl, see source");

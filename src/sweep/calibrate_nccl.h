@@ -12,8 +12,9 @@
  *   self_copy                      an all-to-all
  *   p2p_intra; p2p_inter, base_p2p_inter   a send inside a node; across nodes
  *
- * and of these at most half as many as there are points, the most telling first. All else
- * stays as it was, with its source. */
+ * and of these at most half as many as there are points, the most telling first, and only those that the points can
+ * tell (sweep/nccl_tell.h): sizes of 1 to 16 KiB tell no bandwidth. All else stays as it was, with its source, and is
+ * named. */
 #ifndef LS_SWEEP_CALIBRATE_NCCL_H
 #define LS_SWEEP_CALIBRATE_NCCL_H
 

@@ -287,5 +287,37 @@ known_figures_of_nccl_come_back (void)
   ls_nccl_clear (&fitted);
 }
 
+/* All-reduces of up to 16 KiB once fitted a bandwidth: 476 GB/s became 331 GB/s. */
+static void
+small_sizes_tell_no_bandwidth (void)
+{
+  g_autoptr (GString) text = g_string_new ("# Collective test starting: all_reduce_perf\n# nThread 1 nGpus 8\n");
+  for (int i = 0; i < 8; i++)
+    g_string_append_printf (text, "#  Rank %2d Group  0 Pid  1 on  node-1 device %2d [0000:07:00] NVIDIA H100\n", i, i);
+  g_string_append (text, "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n");
+  for (int bytes = 1024; bytes <= 16384; bytes *= 2) {
+    double us = 30 + bytes / 8192.0, rate = bytes / us / 1e3;
+    g_string_append_printf (text, "%d 1 float sum -1 %.3f %.4f %.4f 0 %.3f %.4f %.4f 0\n", bytes, us, rate, rate, us, rate, rate);
+  }
+  g_auto (File) log = file_new ("small.txt", text->str);
+  const char *const files[] = { log.path, NULL };
+  const LsCalibrateNcclSpec spec = { .files = files, .cluster = "dgx-h100" };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsCalibrateNccl) run = ls_calibrate_nccl_new (&spec, &error);
+  LsNccl fitted, shipped;
+  LS_CHECK_NO_ERROR (error);
+  g_autofree char *json = run ? ls_calibrate_nccl_json (run, "nccl-mine") : NULL;
+  g_autoptr (LsJsonDoc) doc = json ? ls_json_doc_parse (json, strlen (json), "nccl-mine.json", diags) : NULL;
+  if (!LS_CHECK (doc && ls_nccl_read (doc, &fitted, diags) && ls_nccl_load ("nccl-h100", &shipped, diags)))
+    return;
+  LS_CHECK (fitted.nvls_bus == shipped.nvls_bus && fitted.ring_bus_intra == shipped.ring_bus_intra && fitted.ramp_bytes == shipped.ramp_bytes);
+  LS_CHECK (strstr (json, "nvls_bus (no size depends on it)") != NULL);
+  LS_CHECK (ls_calibrate_nccl_report (run)->changes->len > 0);
+  ls_nccl_clear (&fitted);
+  ls_nccl_clear (&shipped);
+}
+
 LS_TEST_MAIN ("calibrate", LS_TEST (known_coefficients_come_back), LS_TEST (tables_of_others_ship_coefficients),
-              LS_TEST (nonsense_is_refused), LS_TEST (known_figures_of_nccl_come_back))
+              LS_TEST (nonsense_is_refused), LS_TEST (known_figures_of_nccl_come_back),
+              LS_TEST (small_sizes_tell_no_bandwidth))
