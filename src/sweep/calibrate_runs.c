@@ -37,6 +37,7 @@ struct LsCalibrateRuns {
   guint n_threads;
   LsProgress progress;
   guint64 n_simulated;
+  double *log_start; /* ln of the steps of the cluster as it is */
   LsFittedReport report;
 };
 
@@ -55,6 +56,7 @@ ls_calibrate_runs_free (LsCalibrateRuns *run)
   g_array_unref (run->report.lines);
   g_array_unref (run->report.rows);
   g_array_unref (run->report.singular);
+  g_free (run->log_start);
   g_free (run);
 }
 
@@ -138,7 +140,8 @@ predict_row (guint i, gpointer data)
   ls_model_copy (&model, &c->model);
   ls_family_complete_model ("", &model);
   g_autoptr (GError) error = NULL;
-  g_autoptr (LsJobResult) r = ls_job_simulate (&model, b->hardware, 0, &c->strategy, &b->run->options, &error);
+  LsJobResult *prepared = ls_job_prepare (&model, b->hardware, 0, &c->strategy, &error);
+  g_autoptr (LsJobResult) r = prepared ? ls_job_run_prepared (prepared, b->hardware, &b->run->options, NULL, &error) : NULL;
   b->log_s[i] = r ? log (ls_job_result_step_time_s (r)) : NAN;
   if (!r && b->why)
     b->why[i] = g_strdup (error->message);
@@ -212,7 +215,7 @@ static gboolean
 drop_refused (LsCalibrateRuns *run, GError **error)
 {
   guint n = run->cases->len;
-  g_autofree double *log_s = g_new (double, n);
+  double *log_s = run->log_start = g_new (double, n);
   g_autofree char **why = g_new0 (char *, n);
   Batch b = { .run = run, .hardware = run->hardware, .log_s = log_s, .why = why };
   predict_rows (&b, LS_ALL_ROWS);
@@ -247,6 +250,8 @@ reason (LsRunsState state)
     return "too few runs: two for each that is fitted";
   case LS_KEPT_UNCERTAIN:
     return "these runs cannot tell it, its error exceeds half of its range";
+  case LS_KEPT_AGREES:
+    return "its standard error exceeds its distance from what it was";
   default:
     return NULL;
   }
@@ -296,7 +301,7 @@ fit_rows (LsCalibrateRuns *run, GError **error)
     log_measured[i] = log (((const LsCase *) g_ptr_array_index (run->cases, i))->measured_s);
   for (guint j = 0; j < N_PARAMETERS; j++)
     list[j] = parameters[j].p;
-  const LsRunsProblem problem = { list, N_PARAMETERS, n, log_measured, predict, run };
+  const LsRunsProblem problem = { list, N_PARAMETERS, n, log_measured, run->log_start, predict, run };
   LsRunsFit fit;
   if (!ls_runs_fit (&problem, &fit)) {
     g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s: a run cannot be simulated with other figures than the cluster's own", run->report.file);

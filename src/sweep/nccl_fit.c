@@ -6,6 +6,7 @@
 
 #define SMALL_WEIGHT 0.5
 #define HUBER_DELTA  0.1
+#define NOTHING      1e-6 /* of a ratio */
 #define WIDE         1e15 /* bytes/s: more than any collective asks for */
 
 /* --- curves --- */
@@ -140,8 +141,10 @@ static LsNccl
 rounded (const LsNcclProblem *p, const LsNccl *nccl)
 {
   LsNccl r = *nccl;
-  for (const LsNcclFitted *f = p->fitted; f->name; f++)
-    ls_nccl_set (&r, f, three_digits (ls_nccl_get (nccl, f)));
+  for (const LsNcclFitted *f = p->fitted; f->name; f++) {
+    double value = ls_nccl_get (nccl, f);
+    ls_nccl_set (&r, f, f->unit == LS_NCCL_RATIO && value < NOTHING ? 0 : three_digits (value));
+  }
   p->complete (&r, p->fitted);
   return r;
 }

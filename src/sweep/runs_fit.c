@@ -7,22 +7,29 @@
 #include "sweep/runs_work.h"
 #include "sweep/svd.h"
 
+#define MOST_ERROR  1    /* of half of a range */
+#define SIGNIFICANT 1    /* standard errors    */
+#define MAX_ROUNDS  6
+#define SAME        5e-5 /* ln: of what curves and a simulation say */
 #define RUN_SCATTER 0.01 /* ln: repeated steps of one job; a guess */
 
 /* ---- standard errors ---- */
 
-/* The worst of those whose error exceeds half of its range; n_active: none. */
+/* The one that is furthest from being told, by its error as a share of half of its range, or its distance from the start
+ * in errors; n_active: all are told. */
 static size_t
-set_errors (const RunsWork *w, const LsSvd *d, const double *r, LsRunsFit *fit)
+set_errors (const RunsWork *w, const gsl_vector *u, const LsSvd *d, const double *r, LsRunsFit *fit, LsRunsState *ret_why)
 {
   size_t n = w->p->n_rows, worst = w->n_active;
   double most = 1, scatter = fmax (RUN_SCATTER, sqrt (runs_sum_of_squares (r, n) / (double) (n - w->n_active)));
   for (size_t a = 0; a < w->n_active; a++) {
     double error = scatter * sqrt (ls_svd_variance (d, a));
     fit->error[w->active[a]] = error * runs_half_range (&w->p->parameters[w->active[a]]);
-    if (error > most) {
-      most = error;
+    double untold = fmax (error / MOST_ERROR, SIGNIFICANT * error / fmax (fabs (gsl_vector_get (u, a)), 1e-9));
+    if (untold > most) {
+      most = untold;
       worst = a;
+      *ret_why = error > MOST_ERROR ? LS_KEPT_UNCERTAIN : LS_KEPT_AGREES;
     }
   }
   return worst;
@@ -50,17 +57,16 @@ step_without (const gsl_matrix *J, const double *r, size_t row, const gsl_vector
   gsl_vector_free (b);
 }
 
-static bool
+/* By how much the curves of runs_predict.c move from the fit to there: no simulation. */
+static void
 leave_out (RunsWork *w, const gsl_vector *u, const gsl_matrix *J, LsRunsFit *fit)
 {
   gsl_vector *v = gsl_vector_alloc (w->n_active);
-  bool ok = true;
-  for (size_t i = 0; i < w->p->n_rows && ok; i++) {
+  for (size_t i = 0; i < w->p->n_rows; i++) {
     step_without (J, fit->after, i, u, v);
-    ok = runs_simulate (w, v, i, fit->left_out);
+    fit->left_out[i] = fit->after[i] + runs_rough (w, v, i) - runs_rough (w, u, i);
   }
   gsl_vector_free (v);
-  return ok;
 }
 
 /* ---- all of it ---- */
@@ -89,13 +95,15 @@ fit_active (RunsWork *w, LsRunsFit *fit, bool *ret_again)
   if (ok) {
     LsSvd d;
     ls_svd_init (&d, J);
-    size_t worst = set_errors (w, &d, fit->after, fit);
-    *ret_again = worst < w->n_active;
+    LsRunsState why = LS_KEPT_UNCERTAIN;
+    size_t worst = set_errors (w, u, &d, fit->after, fit, &why);
+    *ret_again = w->may_drop && worst < w->n_active;
     if (*ret_again)
-      runs_drop (w, worst, LS_KEPT_UNCERTAIN, fit);
+      runs_drop (w, worst, why, fit);
     else
       take_values (w, u, &d, fit);
-    ok = *ret_again || leave_out (w, u, J, fit);
+    if (!*ret_again)
+      leave_out (w, u, J, fit);
     ls_svd_clear (&d);
   }
   gsl_matrix_free (J);
@@ -109,6 +117,7 @@ start (const LsRunsProblem *p, RunsWork *w, LsRunsFit *fit)
   *w = (RunsWork) { .p = p, .n_active = p->n_parameters, .known_u = { NAN }, .slope_u = { NAN } };
   w->known_r = g_new0 (double, p->n_rows);
   w->slope = g_new0 (double, p->n_rows * p->n_parameters);
+  w->off = g_new0 (double, p->n_rows);
   *fit = (LsRunsFit) { .condition = NAN };
   fit->before = g_new0 (double, p->n_rows);
   fit->after = g_new0 (double, p->n_rows);
@@ -120,6 +129,60 @@ start (const LsRunsProblem *p, RunsWork *w, LsRunsFit *fit)
   }
   for (size_t i = 0; i < p->n_rows; i++)
     fit->left_out[i] = NAN;
+  for (size_t i = 0; p->log_start && i < p->n_rows; i++)
+    w->known_r[i] = p->log_start[i] - p->log_measured[i];
+  w->known_u[0] = p->log_start ? 0 : NAN;
+}
+
+static void
+finish (RunsWork *w)
+{
+  for (size_t j = 0; j < w->p->n_parameters; j++) {
+    g_free (w->end_r[j][0]);
+    g_free (w->end_r[j][1]);
+  }
+  g_free (w->known_r);
+  g_free (w->slope);
+  g_free (w->off);
+}
+
+/* Simulates where the curves ended, and puts them right there; *ret_gap: how far off a row was. */
+static bool
+correct (RunsWork *w, LsRunsFit *fit, double *ret_gap)
+{
+  size_t n = w->p->n_rows;
+  g_autofree double *r = g_new (double, n);
+  gsl_vector *u = gsl_vector_alloc (w->n_active);
+  for (size_t a = 0; a < w->n_active; a++)
+    gsl_vector_set (u, a, w->from[w->active[a]]);
+  w->is_rough = false;
+  bool ok = runs_simulate (w, u, LS_ALL_ROWS, r);
+  w->is_rough = true;
+  *ret_gap = 0;
+  for (size_t i = 0; i < n && ok; i++) {
+    *ret_gap = fmax (*ret_gap, fabs (r[i] - fit->after[i]));
+    w->off[i] += r[i] - fit->after[i];
+    fit->after[i] = r[i];
+  }
+  gsl_vector_free (u);
+  return ok;
+}
+
+/* By the curves, put right by a simulation where each fit ends, until they say what it says. Nobody goes before the second. */
+static bool
+fit_by_curves (RunsWork *w, LsRunsFit *fit)
+{
+  bool ok = true;
+  double gap = INFINITY;
+  w->is_rough = true;
+  for (int round = 0; ok && w->n_active > 0 && round < MAX_ROUNDS && (round < 2 || gap > SAME); round++) {
+    w->known_u[0] = w->slope_u[0] = NAN;
+    w->may_drop = round > 0;
+    for (bool again = true; ok && again && w->n_active > 0;)
+      ok = fit_active (w, fit, &again);
+    ok = ok && (w->n_active == 0 || correct (w, fit, &gap));
+  }
+  return ok;
 }
 
 bool
@@ -129,15 +192,14 @@ ls_runs_fit (const LsRunsProblem *p, LsRunsFit *ret_fit)
   RunsWork w;
   start (p, &w, ret_fit);
   gsl_vector *zero = gsl_vector_calloc (p->n_parameters);
+  w.start_r = ret_fit->before;
   bool ok = runs_residuals (&w, zero, ret_fit->before) && runs_look (&w, ret_fit);
   gsl_vector_free (zero);
   memcpy (ret_fit->after, ret_fit->before, p->n_rows * sizeof *ret_fit->after);
-  for (bool again = w.n_active > 0; ok && again;)
-    ok = fit_active (&w, ret_fit, &again) && (again = again && w.n_active > 0, true);
+  ok = ok && fit_by_curves (&w, ret_fit);
   if (ok && w.n_active == 0)
     memcpy (ret_fit->after, ret_fit->before, p->n_rows * sizeof *ret_fit->after);
-  g_free (w.known_r);
-  g_free (w.slope);
+  finish (&w);
   if (!ok)
     ls_runs_fit_clear (ret_fit);
   return ok;

@@ -4,9 +4,13 @@
  * Unknowns. Parameter j with plausible range [lo, hi] and start s is s exp (u h),
  * h = ln (hi / lo) / 2: one unit of u is half of the range, so that columns of a Jacobian
  * compare. Residual of row i: r_i = ln (predicted_i / measured_i). Minimised is the sum of r^2 by
- * Levenberg-Marquardt (gsl_multifit_nlinear, Moré's scaling) with differences of 0.02 in u, which serve
- * within 0.03. It starts from s, and once more from where those parameters bite that on one side of s do
- * nothing: a NIC behind a slower NVLink. What ends outside a range starts again from its inside.
+ * Levenberg-Marquardt (gsl_multifit_nlinear, Moré's scaling).
+ *
+ * A simulation may take seconds, so few are made. Each parameter is simulated at both ends of its range; the rows' curves through
+ * these ends and the start (parabolas; straight lines where a parameter bites on one side only), added up over the parameters, stand for
+ * the simulator in a first fit: from s, and once more from where those parameters bite that on one side of s do
+ * nothing: a NIC behind a slower NVLink. Where it ends all rows are simulated, the curves put right by what they were off, and fitted
+ * again, until both say the same. What ends outside a range starts again from its inside. In all, some fifteen simulations of each row.
  *
  * What is fitted. One after the other is kept at its start, and says why:
  *
@@ -14,14 +18,17 @@
  *   LS_KEPT_FEW_ROWS    more than half as many parameters as rows: those go that explain least of what
  *                       others leave, by their slopes over whole ranges
  *   LS_KEPT_UNCERTAIN   its standard error exceeds half of its range: those that it trades
- *                       with explain the rows as well. The worst goes, and the fit starts anew
+ *                       with explain the rows as well
+ *   LS_KEPT_AGREES      it ends within a standard error of its start
+ *
+ * Of the last two the worst goes, and the fit starts anew.
  *
  * Standard errors: sqrt (s^2 (J'J)^-1_jj) by the singular values of J, with s^2 the larger of
  * sum r^2 / (n - p) and a guess of what repeated runs scatter by, 1 %: data that fit too well
  * must not make every parameter certain.
  *
  * Left out. For each row the optimum without it, one Gauss-Newton step from that of all, and the
- * row predicted there.
+ * row predicted there, by the curves.
  *
  * Worked example. Rows 1 and 2 s that are all compute, predicted 0.9 and 1.8: compute comes
  * out as 0.9 times, and links are unseen. */
@@ -47,11 +54,12 @@ typedef struct {
   const LsRunsParameter *parameters;
   size_t n_parameters, n_rows;
   const double *log_measured; /* [n_rows] */
+  const double *log_start;    /* [n_rows] what is predicted where all parameters start; NULL: not known yet */
   LsRunsPredict predict;
   void *context;
 } LsRunsProblem;
 
-typedef enum { LS_FITTED, LS_KEPT_UNSEEN, LS_KEPT_FEW_ROWS, LS_KEPT_UNCERTAIN } LsRunsState;
+typedef enum { LS_FITTED, LS_KEPT_UNSEEN, LS_KEPT_FEW_ROWS, LS_KEPT_UNCERTAIN, LS_KEPT_AGREES } LsRunsState;
 
 typedef struct {
   LsRunsState state[LS_RUNS_MAX_PARAMETERS];

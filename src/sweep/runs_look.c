@@ -96,16 +96,19 @@ bool
 runs_look (RunsWork *w, LsRunsFit *fit)
 {
   size_t n = w->p->n_parameters, n_rows = w->p->n_rows;
-  g_autofree double *low = g_new (double, n_rows), *high = g_new (double, n_rows);
   gsl_matrix *J = gsl_matrix_calloc (MAX (n_rows, n), n); /* GSL wants no fewer rows than columns */
   bool ok = true;
   for (size_t j = 0; j < n && ok; j++) {
     const LsRunsParameter *x = &w->p->parameters[j];
+    double *low = w->end_r[j][0] = g_new0 (double, n_rows), *high = w->end_r[j][1] = g_new0 (double, n_rows);
     double u_low = 0, u_high = 0, below = 0, above = 0;
     ok = look_at_end (w, j, x->lo, fit->before, &u_low, low, &below) && look_at_end (w, j, x->hi, fit->before, &u_high, high, &above);
     fit->sensitivity[j] = fmax (below, above);
     if (fmin (below, above) < ONE_SIDED * fmax (below, above))
       w->away[j] = 0.75 * (below > above ? u_low : u_high);
+    w->is_one_sided[j] = w->away[j] != 0;
+    w->end_u[j][0] = u_low;
+    w->end_u[j][1] = u_high;
     for (size_t i = 0; i < n_rows && ok; i++)
       gsl_matrix_set (J, i, j, (high[i] - low[i]) / (u_high - u_low));
   }

@@ -7,7 +7,6 @@
 #include "sweep/runs_work.h"
 
 #define DELTA 0.02 /* of u, in differences          */
-#define NEAR  0.03 /* of u: as far a Jacobian serves */
 
 double
 runs_half_range (const LsRunsParameter *x)
@@ -55,10 +54,38 @@ note_place (const RunsWork *w, const gsl_vector *u, double *ret_place)
     ret_place[j] = gsl_vector_get (u, j);
 }
 
+/* What row i moves by, from the start to u of parameter j: the parabola through start and both ends; where the parameter
+ * bites on one side only, straight lines. */
+static double
+curve (const RunsWork *w, size_t j, size_t i, double u)
+{
+  const double *lo = w->end_r[j][0], *hi = w->end_r[j][1];
+  double a = w->end_u[j][0], b = w->end_u[j][1], at = CLAMP (u, a, b);
+  double below = a < 0 ? (lo[i] - w->start_r[i]) / a : 0, above = b > 0 ? (hi[i] - w->start_r[i]) / b : 0; /* slopes of chords */
+  if (a >= 0 || b <= 0 || w->is_one_sided[j])
+    return at * (at < 0 ? below : above);
+  double bend = (above - below) / (b - a);
+  return at * (above - bend * (b - at));
+}
+
+double
+runs_rough (const RunsWork *w, const gsl_vector *u, size_t row)
+{
+  double r = w->start_r[row] + w->off[row];
+  for (size_t a = 0; a < w->n_active; a++)
+    r += curve (w, w->active[a], row, gsl_vector_get (u, a));
+  return r;
+}
+
 bool
 runs_simulate (RunsWork *w, const gsl_vector *u, size_t row, double *r)
 {
   double values[LS_RUNS_MAX_PARAMETERS];
+  for (size_t i = 0; i < w->p->n_rows && w->is_rough; i++)
+    if (row == LS_ALL_ROWS || row == i)
+      r[i] = runs_rough (w, u, i);
+  if (w->is_rough)
+    return true;
   runs_values_at (w, u, values);
   if (!w->p->predict (w->p->context, values, row, r))
     w->has_failed = true;
@@ -89,34 +116,29 @@ runs_sum_of_squares (const double *r, size_t n)
   return sum;
 }
 
-/* Towards the inside of the range. */
-static bool
+/* Towards the inside of the range. By the curves: a simulation tells how far a row is off, which its slopes need not. */
+static void
 differences (RunsWork *w, const gsl_vector *u)
 {
   size_t n = w->p->n_rows, p = w->n_active;
-  g_autofree double *at = g_new (double, n), *beside = g_new (double, n);
   gsl_vector *v = gsl_vector_alloc (p);
-  bool ok = runs_residuals (w, u, at);
-  for (size_t a = 0; a < p && ok; a++) {
+  for (size_t a = 0; a < p; a++) {
     const LsRunsParameter *x = &w->p->parameters[w->active[a]];
     double place = gsl_vector_get (u, a), step = value_at (x, place + DELTA) < x->hi ? DELTA : -DELTA;
     gsl_vector_memcpy (v, u);
     gsl_vector_set (v, a, place + step);
-    ok = runs_simulate (w, v, LS_ALL_ROWS, beside);
     for (size_t i = 0; i < n; i++)
-      w->slope[i * p + a] = (beside[i] - at[i]) / step;
+      w->slope[i * p + a] = (runs_rough (w, v, i) - runs_rough (w, u, i)) / step;
   }
-  if (ok)
-    note_place (w, u, w->slope_u);
+  note_place (w, u, w->slope_u);
   gsl_vector_free (v);
-  return ok;
 }
 
 bool
 runs_jacobian (RunsWork *w, const gsl_vector *u, gsl_matrix *J)
 {
-  if (!(distance (w, u, w->slope_u) <= NEAR) && !differences (w, u))
-    return false;
+  if (!(distance (w, u, w->slope_u) <= 0))
+    differences (w, u);
   gsl_matrix_const_view slope = gsl_matrix_const_view_array (w->slope, w->p->n_rows, w->n_active);
   gsl_matrix_memcpy (J, &slope.matrix);
   return true;

@@ -18,6 +18,12 @@ typedef struct {
   double away[LS_RUNS_MAX_PARAMETERS]; /* and the first as well; 0: rows move both ways      */
   double known_u[LS_RUNS_MAX_PARAMETERS], *known_r; /* residuals of all rows; NaN: of none   */
   double slope_u[LS_RUNS_MAX_PARAMETERS], *slope;   /* Jacobian, row by row; likewise        */
+  bool is_rough;          /* predicts by curves through the ends of ranges, not by simulation */
+  double end_u[LS_RUNS_MAX_PARAMETERS][2], *end_r[LS_RUNS_MAX_PARAMETERS][2]; /* these ends; NULL: none simulated */
+  bool is_one_sided[LS_RUNS_MAX_PARAMETERS];
+  const double *start_r;  /* where all parameters start                                       */
+  double *off;            /* by how much the curves are put right, of each row                */
+  bool may_drop;
   bool has_failed;
 } RunsWork;
 
@@ -26,6 +32,7 @@ double runs_half_range (const LsRunsParameter *x); /* in ln */
 double runs_u_of (const LsRunsParameter *x, double value);
 void runs_values_at (const RunsWork *w, const gsl_vector *u, double *ret_values);
 bool runs_simulate (RunsWork *w, const gsl_vector *u, size_t row, double *ret_r); /* or LS_ALL_ROWS */
+double runs_rough (const RunsWork *w, const gsl_vector *u, size_t row);           /* the same by the curves */
 bool runs_residuals (RunsWork *w, const gsl_vector *u, double *ret_r);
 bool runs_jacobian (RunsWork *w, const gsl_vector *u, gsl_matrix *ret_J); /* near u serves */
 double runs_sum_of_squares (const double *r, size_t n);

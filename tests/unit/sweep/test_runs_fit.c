@@ -34,7 +34,7 @@ fit_of (Row *rows, size_t n, const double *truth)
 {
   double log_measured[16];
   predict (rows, truth, LS_ALL_ROWS, log_measured);
-  const LsRunsProblem p = { parameters, 3, n, log_measured, predict, rows };
+  const LsRunsProblem p = { parameters, 3, n, log_measured, NULL, predict, rows };
   LsRunsFit fit;
   LS_CHECK (ls_runs_fit (&p, &fit));
   return fit;
@@ -117,7 +117,7 @@ what_bites_on_one_side_is_found (void)
     double log_measured[4];
     predict_behind (rows, half, LS_ALL_ROWS, log_measured);
     rows[n].a = 0;
-    const LsRunsProblem p = { parameters, 3, n, log_measured, predict_behind, rows };
+    const LsRunsProblem p = { parameters, 3, n, log_measured, NULL, predict_behind, rows };
     LsRunsFit fit;
     LS_CHECK (ls_runs_fit (&p, &fit));
     LS_CHECK (fit.state[1] == LS_FITTED && fit.state[2] == LS_KEPT_UNSEEN);
