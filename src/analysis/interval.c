@@ -17,6 +17,13 @@ group_clear (gpointer data)
   g_free (g->family);
   g_free (g->architecture);
   g_clear_pointer (&g->residuals, g_array_unref);
+  g_clear_pointer (&g->traits, g_array_unref);
+}
+
+static void
+string_clear (gpointer data)
+{
+  g_free (*(char **) data);
 }
 
 LsResiduals *
@@ -25,6 +32,7 @@ ls_residuals_new (void)
   LsResiduals *r = g_new0 (LsResiduals, 1);
   r->groups = g_array_new (FALSE, TRUE, sizeof (LsResidualGroup));
   g_array_set_clear_func (r->groups, group_clear);
+  r->stretches = g_array_new (FALSE, TRUE, sizeof (LsStretch));
   return r;
 }
 
@@ -36,6 +44,7 @@ ls_residuals_free (LsResiduals *r)
   g_free (r->name);
   g_free (r->source);
   g_array_unref (r->groups);
+  g_array_unref (r->stretches);
   g_free (r);
 }
 
@@ -80,6 +89,36 @@ ls_residuals_add (LsResiduals *r, const char *source, const char *family, const 
   for (guint k = 0; k < n_points; k++) /* the middle one of each n-th part */
     g_array_append_val (g.residuals, residuals[(2 * (guint64) k + 1) * n / (2 * n_points)]);
   g_array_append_val (r->groups, g);
+}
+
+static bool
+has_word (const LsResidualGroup *g, LsAspect aspect, const char *word)
+{
+  if (aspect == LS_ASPECT_ARCHITECTURE)
+    return strcmp (g->architecture, word) == 0;
+  g_autofree char *text = g_strjoin (" ", ls_aspect_key (aspect), word, NULL);
+  for (guint i = 0; g->traits && i < g->traits->len; i++)
+    if (strcmp (g_array_index (g->traits, char *, i), text) == 0)
+      return true;
+  return false;
+}
+
+void
+ls_residual_group_add_traits (LsResidualGroup *g, const LsTraits *traits)
+{
+  if (!g->traits) {
+    g->traits = g_array_new (FALSE, FALSE, sizeof (char *));
+    g_array_set_clear_func (g->traits, string_clear);
+  }
+  for (LsAspect a = LS_ASPECT_FORMAT; a < LS_N_WORD_ASPECTS; a++) {
+    if (!traits->word[a] || has_word (g, a, traits->word[a]))
+      continue;
+    char *text = g_strjoin (" ", ls_aspect_key (a), traits->word[a], NULL);
+    g_array_append_val (g->traits, text);
+  }
+  for (guint k = 0; k < LS_N_FIGURE_ASPECTS; k++)
+    if (g->figures[k] <= 0 || ls_aspect_is_beyond (LS_N_WORD_ASPECTS + k, traits->figure[k], g->figures[k]))
+      g->figures[k] = traits->figure[k];
 }
 
 /* ---- what counts how much ---- */
@@ -160,26 +199,154 @@ find_shortest (const GArray *points, double share, double *ret_low, double *ret_
   }
 }
 
+/* Of so many exchangeable sources and one that is unknown, the share that has to be held; above 1: they are too few. */
+static double
+share_of (guint n_sources)
+{
+  return n_sources > 0 ? LS_INTERVAL_LEVEL * (n_sources + 1) / n_sources : INFINITY;
+}
+
+static void
+find_range (const LsResiduals *r, const char *without, LsSoftware software, GHashTable *n_groups, double *ret_low, double *ret_high)
+{
+  g_autoptr (GArray) points = weigh (r, without, software, n_groups);
+  find_shortest (points, fmin (1, share_of (g_hash_table_size (n_groups))), ret_low, ret_high);
+}
+
+bool
+ls_residuals_range (const LsResiduals *r, LsSoftware software, double *ret_low, double *ret_high)
+{
+  g_autoptr (GHashTable) n_groups = count_groups (r, NULL, software);
+  if (g_hash_table_size (n_groups) < 2)
+    return false;
+  find_range (r, NULL, software, n_groups, ret_low, ret_high);
+  return true;
+}
+
+/* The least that a share of the weight is not above. */
+static double
+find_quantile (const GArray *points, double share)
+{
+  const Point *p = (const Point *) (gconstpointer) points->data;
+  double held = 0;
+  guint i = 0;
+  while (i < points->len && held < share - ROUNDING)
+    held += p[i++].weight;
+  return i > 0 ? p[i - 1].residual : 0;
+}
+
+double
+ls_stretch_needed (GArray *const *distances, guint n_sources)
+{
+  g_autoptr (GArray) points = g_array_new (FALSE, FALSE, sizeof (Point));
+  for (guint k = 0; k < n_sources; k++)
+    for (guint i = 0; i < distances[k]->len; i++) {
+      Point p = { g_array_index (distances[k], double, i), 1.0 / n_sources / distances[k]->len };
+      g_array_append_val (points, p);
+    }
+  qsort (points->data, points->len, sizeof (Point), compare_points);
+  return fmax (1, find_quantile (points, fmin (1, share_of (n_sources))));
+}
+
+void
+ls_residuals_add_stretch (LsResiduals *r, LsAspect aspect, GArray *needed, double reach)
+{
+  if (needed->len < 2)
+    return;
+  qsort (needed->data, needed->len, sizeof (double), compare_doubles);
+  guint n = (guint) ceil (needed->len * fmin (1, share_of (needed->len)) - ROUNDING);
+  LsStretch s = { .aspect = aspect, .factor = g_array_index (needed, double, n - 1), .n = needed->len, .reach = reach };
+  g_array_append_val (r->stretches, s);
+}
+
 /* ---- which jobs ---- */
 
-/* Why the runs say nothing of the job; NULL: they do. */
-static char *
-why_unlike (const LsResiduals *r, const char *without, const LsIntervalJob *job)
+static bool
+is_below_all (const LsResiduals *r, const char *without, double mfu)
 {
-  double lowest = INFINITY;
-  bool has_architecture = false;
   for (guint i = 0; i < r->groups->len; i++) {
     const LsResidualGroup *g = &g_array_index (r->groups, LsResidualGroup, i);
-    if (is_left_out (g, without))
-      continue;
-    lowest = MIN (lowest, g->lowest_mfu);
-    has_architecture = has_architecture || strcmp (g->architecture, job->architecture) == 0;
+    if (!is_left_out (g, without) && mfu >= g->lowest_mfu)
+      return false;
   }
-  if (!has_architecture)
-    return g_strdup_printf ("none of the measured runs is on GPUs of architecture %s", job->architecture);
-  if (job->mfu < lowest)
-    return g_strdup_printf ("an MFU of %.1f %% is below that of all measured runs", 100 * job->mfu);
-  return NULL;
+  return r->groups->len > 0;
+}
+
+/* Whether the groups that count say what they are in that aspect, and none is as the job. */
+static bool
+is_unlike_word (const LsResiduals *r, const char *without, const LsIntervalJob *job, LsAspect aspect)
+{
+  const char *word = aspect == LS_ASPECT_ARCHITECTURE ? job->architecture : job->traits.word[aspect];
+  bool is_told = false;
+  for (guint i = 0; word && i < r->groups->len; i++) {
+    const LsResidualGroup *g = &g_array_index (r->groups, LsResidualGroup, i);
+    if (!counts (g, without, job->software))
+      continue;
+    if (has_word (g, aspect, word))
+      return false;
+    is_told = is_told || aspect == LS_ASPECT_ARCHITECTURE || (g->traits && g->traits->len > 0);
+  }
+  return is_told;
+}
+
+/* 0: of no group that counts. */
+static double
+find_extreme (const LsResiduals *r, const char *without, LsSoftware software, LsAspect aspect)
+{
+  double extreme = 0;
+  for (guint i = 0; i < r->groups->len; i++) {
+    const LsResidualGroup *g = &g_array_index (r->groups, LsResidualGroup, i);
+    double figure = g->figures[aspect - LS_N_WORD_ASPECTS];
+    if (counts (g, without, software) && (extreme <= 0 || ls_aspect_is_beyond (aspect, figure, extreme)))
+      extreme = figure;
+  }
+  return extreme;
+}
+
+static bool
+is_unlike (const LsResiduals *r, const char *without, const LsIntervalJob *job, LsAspect aspect, double *ret_extreme)
+{
+  if (aspect < LS_N_WORD_ASPECTS)
+    return is_unlike_word (r, without, job, aspect);
+  *ret_extreme = find_extreme (r, without, job->software, aspect);
+  return ls_aspect_is_beyond (aspect, job->traits.figure[aspect - LS_N_WORD_ASPECTS], *ret_extreme);
+}
+
+/* 0: not known, so far from the runs. */
+static double
+stretch_of (const LsResiduals *r, LsAspect aspect, const LsTraits *traits, double extreme)
+{
+  for (guint i = 0; i < r->stretches->len; i++) {
+    const LsStretch *s = &g_array_index (r->stretches, LsStretch, i);
+    if (s->aspect != (int) aspect)
+      continue;
+    bool is_word = aspect < LS_N_WORD_ASPECTS;
+    double far = is_word ? 0 : ls_aspect_distance (aspect, traits->figure[aspect - LS_N_WORD_ASPECTS], extreme);
+    return far > s->reach + ROUNDING ? 0 : s->factor;
+  }
+  return 0;
+}
+
+/* Fills stretch and wider, or none. */
+static void
+compare_job (const LsResiduals *r, const char *without, const LsIntervalJob *job, LsInterval *ret)
+{
+  LsTraits traits = job->traits;
+  traits.word[LS_ASPECT_ARCHITECTURE] = job->architecture;
+  for (LsAspect a = 0; a < LS_N_ASPECTS; a++) {
+    double extreme = 0;
+    if (!is_unlike (r, without, job, a, &extreme))
+      continue;
+    g_autofree char *words = ls_aspect_words (a, &traits, extreme), *before = ret->wider;
+    double factor = stretch_of (r, a, &traits, extreme);
+    ret->wider = before ? g_strjoin (" or ", before, words, NULL) : g_strdup (words);
+    ret->stretch *= factor;
+    if (factor > 0)
+      continue;
+    ret->none = g_strdup_printf ("none of the measured runs %s", words);
+    g_clear_pointer (&ret->wider, g_free);
+    return;
+  }
 }
 
 void
@@ -187,20 +354,21 @@ ls_interval_find (const LsResiduals *r, const char *without_source, const LsInte
 {
   g_autoptr (GHashTable) n_groups = count_groups (r, without_source, job->software);
   guint n = g_hash_table_size (n_groups);
-  double share = n > 0 ? LS_INTERVAL_LEVEL * (n + 1) / n : INFINITY;
-  *ret = (LsInterval) { .software = job->software, .n_sources = n };
-  if (share > 1 + ROUNDING)
+  *ret = (LsInterval) { .software = job->software, .n_sources = n, .stretch = 1 };
+  if (share_of (n) > 1 + ROUNDING)
     ret->none = g_strdup_printf ("measured runs with %s, of %u source%s, are too few", ls_software_words (job->software), n,
                                  n == 1 ? "" : "s");
+  else if (is_below_all (r, without_source, job->mfu))
+    ret->none = g_strdup_printf ("an MFU of %.1f %% is below that of all measured runs", 100 * job->mfu);
   else
-    ret->none = why_unlike (r, without_source, job);
+    compare_job (r, without_source, job, ret);
   if (ret->none)
     return;
   double low = 0, high = 0;
-  g_autoptr (GArray) points = weigh (r, without_source, job->software, n_groups);
-  find_shortest (points, share, &low, &high);
-  ret->low = exp (low / job->mfu);
-  ret->high = exp (high / job->mfu);
+  find_range (r, without_source, job->software, n_groups, &low, &high);
+  double middle = (low + high) / 2, half = (high - low) / 2 * ret->stretch;
+  ret->low = exp ((middle - half) / job->mfu);
+  ret->high = exp ((middle + half) / job->mfu);
 }
 
 void
@@ -209,5 +377,6 @@ ls_interval_clear (LsInterval *interval)
   if (!interval)
     return;
   g_free (interval->none);
+  g_free (interval->wider);
   *interval = (LsInterval) { 0 };
 }

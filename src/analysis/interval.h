@@ -34,8 +34,18 @@
  * 10 exp (-0.01 / 0.4) = 9.75 s to 10 exp (0.06 / 0.4) = 11.62 s. At MFU 20 % it would have been 9.51 s
  * to 13.50 s.
  *
- * A job must be like the runs, or it has no interval: some of them on GPUs of its architecture,
- * and none of its MFU below their lowest.
+ * Unlike jobs. What the runs with the job's software do not have (analysis/likeness.h) they say nothing of. How much that costs is
+ * known where it can be tried: leave out all runs of an architecture (in turn of each; of a figure, all that lie beyond each), find the
+ * range [a, b] of the rest, and see how far the left out are from its middle,
+ *
+ *     f_i = |e_i - (a + b) / 2| / ((b - a) / 2)
+ *
+ * What was left out needs the least factor that holds the share c of its f_i (all, of fewer than four sources), each of its sources
+ * counting once. What is new is one more of what was left out, not one more source: so of the V factors of an aspect the one counts
+ * that is not exceeded by a share L (V + 1) / V of them, or the largest where V is below four (which holds V / (V + 1)); never below 1.
+ * The interval of a job is stretched about its middle by the product of the factors of all aspects in which it is unlike: as if all
+ * came together at their worst. With V below two no factor is known, and then there is no interval: all runs are on nodes with NVLink,
+ * so there is none on PCIe; nor with a figure further from those of the runs than any that was left out was from the rest. Nor is there one with an MFU below the lowest.
  *
  * Choice. By leaving each source out in turn (`lockstep validate CASES --coverage`, which counts each source once, and each row
  * once) and the mean interval score (width, and 2 / 0.2 of what lies outside; Gneiting and Raftery 2007): telling software
@@ -66,6 +76,8 @@
 #include <glib.h>
 #include <stdint.h>
 
+#include "analysis/likeness.h"
+
 #define LS_INTERVAL_LEVEL 0.8
 #define LS_RESIDUAL_POINTS 20
 
@@ -85,12 +97,23 @@ typedef struct {
   uint32_t n;         /* rows                                            */
   double lowest_mfu;  /* of them, predicted                              */
   GArray *residuals;  /* double: LS_RESIDUAL_POINTS of them, or n if fewer, ascending; fractions, 0.01 is a point */
+  GArray *traits;     /* char *: words that rows have but the architecture, as "format bf16"; NULL or empty: not known */
+  double figures[LS_N_FIGURE_ASPECTS]; /* the most extreme one; 0: not known, or not there */
 } LsResidualGroup;
+
+/* How many times as wide an interval must be for a job that is unlike all runs in an aspect. */
+typedef struct {
+  int aspect;         /* LsAspect */
+  double factor;      /* >= 1     */
+  uint32_t n;         /* words or figures that were left out in turn to find it */
+  double reach;       /* of a figure: the furthest that what was left out lay beyond the rest (ls_aspect_distance) */
+} LsStretch;
 
 /* A data file, or what becomes one. */
 typedef struct {
   char *name, *source; /* NULL: no file yet */
   GArray *groups;      /* LsResidualGroup   */
+  GArray *stretches;   /* LsStretch, at most one of an aspect */
 } LsResiduals;
 
 LsResiduals *ls_residuals_new (void);
@@ -99,18 +122,35 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsResiduals, ls_residuals_free)
 
 double ls_residual (double measured_s, double predicted_s, double mfu);
 
-/* Adds a group from the residuals of its rows, n > 0, which are sorted on the way. */
+/* Adds a group from the residuals of its rows, n > 0, which are sorted on the way. Its traits are left out. */
 void ls_residuals_add (LsResiduals *r, const char *source, const char *family, const char *architecture,
                        LsSoftware software, double lowest_mfu, double *residuals, guint n);
+
+/* Takes in that a row of the group has these. */
+void ls_residual_group_add_traits (LsResidualGroup *group, const LsTraits *traits);
+
+/* The range of all that counts for a software, in fractions of MFU, before any stretch: of fewer sources than an interval needs
+ * all that they have. Of fewer than two: false. */
+bool ls_residuals_range (const LsResiduals *r, LsSoftware software, double *ret_low, double *ret_high);
+
+/* The least factor at which a stretched range holds what was left out. distances: per source, f_i above; double, none empty. */
+double ls_stretch_needed (GArray *const *distances, guint n_sources);
+
+/* From those factors, of all that was left out in turn in that aspect (double): sorts them, and appends to r->stretches if they tell.
+ * reach: see LsStretch; 0 of words. */
+void ls_residuals_add_stretch (LsResiduals *r, LsAspect aspect, GArray *needed, double reach);
 
 typedef struct {
   const char *architecture;
   LsSoftware software;
   double mfu; /* predicted, above 0 */
+  LsTraits traits; /* but for its architecture */
 } LsIntervalJob;
 
 typedef struct {
   double low, high; /* over the predicted step      */
+  double stretch;   /* times as wide as for a job like the runs; 1: it is one */
+  char *wider;      /* what none of the runs does, "is in fp8 or ..."; NULL: it is like them. Owned */
   LsSoftware software;
   guint n_sources;  /* which it rests on            */
   char *none;       /* why there is none; NULL: low and high hold. Owned */

@@ -10,6 +10,31 @@ static const LsField residual_element[] = {
 #define TEXT(member, meaning_) \
   { #member, LS_FIELD_STRING, offsetof (LsResidualGroup, member), .required = true, .meaning = (meaning_) }
 
+static const LsField trait_element[] = { { "", LS_FIELD_STRING, 0, .required = true, .max = 64 }, { NULL } };
+
+#define FIGURE(aspect, key_, max_, meaning_)                                                                                            \
+  { key_, LS_FIELD_DOUBLE, offsetof (LsResidualGroup, figures) + ((aspect) - LS_N_WORD_ASPECTS) * sizeof (double), .min = 0, .max = (max_), \
+    .default_text = "not known", .meaning = (meaning_) }
+
+static const LsEnumName aspect_names[] = {
+  { "architecture", LS_ASPECT_ARCHITECTURE }, { "format", LS_ASPECT_FORMAT }, { "node", LS_ASPECT_NODE },
+  { "backend", LS_ASPECT_BACKEND }, { "schedule", LS_ASPECT_SCHEDULE }, { "context", LS_ASPECT_CONTEXT },
+  { "offload", LS_ASPECT_OFFLOAD }, { "gpus", LS_ASPECT_GPUS }, { "fabric", LS_ASPECT_FABRIC }, { "guessed", LS_ASPECT_GUESSED },
+  { NULL },
+};
+
+static const LsField stretch_fields[] = {
+  { "aspect", LS_FIELD_ENUM, offsetof (LsStretch, aspect), .required = true, .names = aspect_names,
+    .meaning = "in which a job may be unlike all runs with its software" },
+  { "factor", LS_FIELD_DOUBLE, offsetof (LsStretch, factor), .required = true, .min = 1, .max = 1e6,
+    .meaning = "how many times as wide its interval then is" },
+  { "reach", LS_FIELD_DOUBLE, offsetof (LsStretch, reach), .min = 0, .max = 100, .default_text = "0: of a word",
+    .meaning = "of a figure: how far beyond those of the runs it holds; ln of the ratio, of shares their difference" },
+  { "n", LS_FIELD_UINT, offsetof (LsStretch, n), .required = true, .min = 2,
+    .meaning = "words or figures of runs that were left out in turn to find it" },
+  { NULL },
+};
+
 static const LsEnumName software_names[] = {
   { "megatron", LS_SOFTWARE_MEGATRON },
   { "other", LS_SOFTWARE_OTHER },
@@ -26,6 +51,11 @@ static const LsField group_fields[] = {
   { "n", LS_FIELD_UINT, offsetof (LsResidualGroup, n), .required = true, .min = 1, .meaning = "runs" },
   { "lowest_mfu", LS_FIELD_DOUBLE, offsetof (LsResidualGroup, lowest_mfu), .required = true, .min = 1e-4, .max = 1,
     .meaning = "the lowest MFU that was predicted for one of them" },
+  FIGURE (LS_ASPECT_GPUS, "gpus", 1e9, "the most GPUs of one of them"),
+  FIGURE (LS_ASPECT_FABRIC, "fabric", 1e15, "bytes/s of the NICs per GPU, the least of those on several nodes"),
+  FIGURE (LS_ASPECT_GUESSED, "guessed", 1, "the largest share of kernel time by data sheets and stated guesses"),
+  { "traits", LS_FIELD_ARRAY, offsetof (LsResidualGroup, traits), .fields = trait_element, .element_size = sizeof (char *),
+    .default_text = "not known", .meaning = "what they have: aspect and word, as \"format bf16\" (analysis/likeness.h)" },
   { "residuals", LS_FIELD_ARRAY, offsetof (LsResidualGroup, residuals), .required = true, .fields = residual_element,
     .element_size = sizeof (double), .meaning = "quantiles of MFU · ln (measured / predicted step), ascending" },
   { NULL },
@@ -34,6 +64,8 @@ static const LsField group_fields[] = {
 const LsField ls_residuals_fields[] = {
   LS_FIELDS_HEADER (LsResiduals),
   { "provenance", LS_FIELD_SOURCES, .default_text = "none", .meaning = "the command that wrote the file, and what it was given" },
+  { "stretches", LS_FIELD_ARRAY, offsetof (LsResiduals, stretches), .fields = stretch_fields, .element_size = sizeof (LsStretch),
+    .default_text = "none", .meaning = "for jobs that are unlike all runs; without one of its aspect they have no interval" },
   { "groups", LS_FIELD_ARRAY, offsetof (LsResiduals, groups), .required = true, .fields = group_fields,
     .element_size = sizeof (LsResidualGroup), .meaning = "runs of one kind" },
   { NULL },

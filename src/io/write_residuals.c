@@ -23,6 +23,41 @@ append_text (GString *out, const char *before, const char *key, const char *valu
   ls_json_out_string (&w, NULL, value);
 }
 
+/* What the rows of a group have; nothing where that is not known. */
+static void
+append_traits (GString *out, const LsResidualGroup *g)
+{
+  for (guint k = 0; k < LS_N_FIGURE_ASPECTS; k++)
+    if (g->figures[k] > 0) {
+      char text[G_ASCII_DTOSTR_BUF_SIZE];
+      g_string_append_printf (out, ", \"%s\": %s", ls_aspect_key (LS_N_WORD_ASPECTS + k), g_ascii_formatd (text, sizeof text, "%.6g", g->figures[k]));
+    }
+  for (guint i = 0; g->traits && i < g->traits->len; i++) {
+    LsJsonOut w;
+    g_string_append (out, i == 0 ? ",\n      \"traits\": [" : ", ");
+    ls_json_out_init (&w, out, 0);
+    ls_json_out_string (&w, NULL, g_array_index (g->traits, char *, i));
+    g_string_append (out, i + 1 == g->traits->len ? "]" : "");
+  }
+}
+
+static void
+append_stretches (GString *out, const LsResiduals *r)
+{
+  for (guint i = 0; i < r->stretches->len; i++) {
+    const LsStretch *s = &g_array_index (r->stretches, LsStretch, i);
+    g_string_append (out, i == 0 ? ",\n  \"stretches\": [\n" : ",\n");
+    append_text (out, "    { ", "aspect", ls_aspect_key ((LsAspect) s->aspect));
+    g_string_append (out, ", \"factor\": ");
+    append_number (out, s->factor);
+    if (s->reach > 0) {
+      g_string_append (out, ", \"reach\": ");
+      append_number (out, s->reach);
+    }
+    g_string_append_printf (out, ", \"n\": %u }%s", s->n, i + 1 == r->stretches->len ? "\n  ]" : "");
+  }
+}
+
 static void
 append_group (GString *out, const LsResidualGroup *g)
 {
@@ -32,6 +67,7 @@ append_group (GString *out, const LsResidualGroup *g)
   append_text (out, ", ", "software", ls_software_name (g->software));
   g_string_append_printf (out, ",\n      \"n\": %u, \"lowest_mfu\": ", g->n);
   append_number (out, floor (1e4 * g->lowest_mfu) / 1e4); /* down: what was measured stays inside */
+  append_traits (out, g);
   g_string_append (out, ",\n      \"residuals\": [");
   for (guint k = 0; k < g->residuals->len; k++) {
     g_string_append (out, k > 0 ? ", " : "");
@@ -66,6 +102,7 @@ ls_residuals_to_json (const LsResiduals *r, const char *name, const LsResidualPr
   append_text (out, ",\n  ", "name", name);
   append_text (out, ",\n  ", "source", "published steps beside simulated ones; what the figures are: analysis/interval.h");
   append_provenance (out, p, c);
+  append_stretches (out, r);
   g_string_append (out, ",\n  \"groups\": [\n");
   for (guint i = 0; i < r->groups->len; i++) {
     append_group (out, &g_array_index (r->groups, LsResidualGroup, i));
@@ -99,6 +136,10 @@ ls_coverage_to_json (const LsCoverage *c, LsJsonOut *w)
   for (guint i = 0; i < c->n_sources; i++)
     write_line (w, c->sources[i].source, &c->sources[i]);
   ls_json_out_end_object (w);
+  ls_json_out_begin_object (w, "left_out");
+  for (guint i = 0; i < c->n_left_out; i++)
+    write_line (w, c->left_out[i].source, &c->left_out[i]);
+  ls_json_out_end_object (w);
   ls_json_out_end_object (w);
 }
 
@@ -119,19 +160,33 @@ add_line (LsTextTable *t, const LsCoverageLine *l)
   add_percent (t, l->width);
 }
 
+static void
+begin_table (LsTextTable *t, const char *first)
+{
+  static const char *const heads[] = { "n", "unlike", "covered %", "median width %" };
+  ls_text_table_init (t, "lrrrr");
+  ls_text_table_add (t, "%s", first);
+  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
+    ls_text_table_add (t, "%s", heads[i]);
+}
+
 void
 ls_coverage_to_text (const LsCoverage *c, GString *out)
 {
-  static const char *const heads[] = { "source", "n", "unlike", "covered %", "median width %" };
   LsTextTable t;
   g_string_append_printf (out, "\nIntervals of %.0f %%, of each source by what the others measured; unlike: none, for want of a run like it\n",
                           100 * c->level);
-  ls_text_table_init (&t, "lrrrr");
-  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
-    ls_text_table_add (&t, "%s", heads[i]);
+  begin_table (&t, "source");
   for (guint i = 0; i < c->n_sources; i++)
     add_line (&t, &c->sources[i]);
   add_line (&t, &c->each);
   add_line (&t, &c->rows);
+  ls_text_table_print (&t, 0, out);
+  if (c->n_left_out == 0)
+    return;
+  g_string_append (out, "\nThe same of all runs that have something in common, by the runs without; each source counts once\n");
+  begin_table (&t, "left out");
+  for (guint i = 0; i < c->n_left_out; i++)
+    add_line (&t, &c->left_out[i]);
   ls_text_table_print (&t, 0, out);
 }

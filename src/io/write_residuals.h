@@ -29,6 +29,8 @@ typedef struct {
   const LsCoverageLine *sources;
   LsCoverageLine each;  /* each source counts once; of those with an interval */
   LsCoverageLine rows;  /* each row does                                      */
+  guint n_left_out;
+  const LsCoverageLine *left_out; /* "architecture hopper": the rows with that by those without, each source counting once */
 } LsCoverage;
 
 /* The file, newly allocated; c says how well it serves. */

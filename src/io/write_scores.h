@@ -37,6 +37,7 @@ typedef struct {
   const char *architecture; /* of its GPUs, static; NULL: refused */
   double mfu;         /* predicted; NaN: refused */
   int software;       /* LsSoftware, as its strategy says (sweep/job_interval.h) */
+  LsTraits traits;    /* but for its architecture; strings static or interned */
   double measured_gib, predicted_gib; /* memory; 0: not measured. Predicted NaN: refused */
 } LsScoreRow;
 

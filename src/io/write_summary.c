@@ -137,6 +137,8 @@ add_interval (Page *p, const LsReport *r)
     g_autofree char *low = time_text (i->low * r->step_time_s), *high = time_text (i->high * r->step_time_s);
     paint (p, BOLD, "%s to %s", low, high);
     paint (p, DIM, "  by published runs of %u sources with %s", i->n_sources, ls_software_words (i->software));
+    if (i->wider)
+      paint (p, DIM, "; %.1f times as wide, as none of them %s", i->stretch, i->wider);
   }
   end_line (p);
 }

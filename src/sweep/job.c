@@ -206,6 +206,8 @@ ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware, con
   g_autoptr (LsJobResult) r = ls_job_run_prepared (prepared, hardware, options, cost_share, error);
   if (!r)
     return NULL;
+  double kernels_s = cost_share[0] + cost_share[1] + cost_share[2];
+  r->guessed_share = kernels_s > 0 ? cost_share[2] / kernels_s : 0;
   r->memory = measure_memory (r, hardware, options);
   if (!ls_conserves_memory (r->memory, error))
     return NULL;

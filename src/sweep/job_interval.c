@@ -30,6 +30,54 @@ ls_strategy_software (const LsStrategy *s, const char *architecture)
   return s->dp_kind == LS_DP_MEGATRON || s->dp_kind == LS_DP_NONE ? LS_SOFTWARE_MEGATRON : LS_SOFTWARE_OTHER;
 }
 
+/* ---- what a job has ---- */
+
+static bool
+has_nvswitch (const LsClusterSpec *c)
+{
+  for (guint i = 0; c->list_vertices && i < c->list_vertices->len; i++)
+    if (g_array_index (c->list_vertices, LsListVertex, i).kind == LS_NODE_NVSWITCH)
+      return true;
+  return false;
+}
+
+static const char *
+node_word (const LsClusterSpec *c)
+{
+  switch (c->interior) {
+  case LS_INTERIOR_TORUS: return "ici";
+  case LS_INTERIOR_LIST: return has_nvswitch (c) ? "nvlink" : "listed";
+  default: return c->nvswitch_planes > 0 || c->mesh != LS_MESH_NONE ? "nvlink" : "pcie";
+  }
+}
+
+/* Bytes/s of the NICs of a node, for each of its GPUs; 0: one node is enough. */
+static double
+fabric_rate (const LsClusterSpec *c, uint32_t n_gpus)
+{
+  bool is_across = c->interior != LS_INTERIOR_TORUS && n_gpus > c->gpus_per_node;
+  return is_across ? c->nics * c->nic.bandwidth_bytes_per_s / c->gpus_per_node : 0;
+}
+
+void
+ls_job_traits (const LsJobResult *r, const LsClusterSpec *cluster, LsTraits *ret)
+{
+  const LsStrategy *s = &r->strategy;
+  uint32_t n = r->plan->n_ranks;
+  *ret = (LsTraits) { 0 };
+  ret->word[LS_ASPECT_FORMAT] = ls_dtype_name ((LsDtype) s->dtype);
+  ret->word[LS_ASPECT_NODE] = n > 1 && cluster->gpus_per_node > 1 ? node_word (cluster) : NULL;
+  ret->word[LS_ASPECT_BACKEND] = s->dp > 1 ? ls_dp_kind_name (s->dp_kind) : NULL;
+  ret->word[LS_ASPECT_SCHEDULE] = s->pp > 1 ? g_intern_string (s->schedule) : NULL;
+  ret->word[LS_ASPECT_CONTEXT] = s->cp > 1 ? "on" : NULL;
+  ret->word[LS_ASPECT_OFFLOAD] = s->offload != LS_OFFLOAD_NONE ? "on" : NULL;
+  ret->figure[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS] = n;
+  ret->figure[LS_ASPECT_FABRIC - LS_N_WORD_ASPECTS] = fabric_rate (cluster, n);
+  ret->figure[LS_ASPECT_GUESSED - LS_N_WORD_ASPECTS] = r->guessed_share;
+}
+
+/* ---- its interval ---- */
+
 /* What published runs cannot tell of a job; NULL: they may. */
 static const char *
 why_none (const LsJobSpec *spec, const LsJobResult *r, const LsResiduals *residuals)
@@ -53,6 +101,7 @@ ls_job_interval (const LsJobSpec *spec, const LsJobResult *r, const LsResiduals 
   if (none)
     return;
   const char *architecture = ls_hardware_architecture (r->hardware);
-  const LsIntervalJob job = { architecture, ls_strategy_software (&r->strategy, architecture), ls_job_result_mfu (r) };
+  LsIntervalJob job = { architecture, ls_strategy_software (&r->strategy, architecture), ls_job_result_mfu (r), { { 0 }, { 0 } } };
+  ls_job_traits (r, &r->hardware->spec, &job.traits);
   ls_interval_find (residuals, NULL, &job, ret);
 }

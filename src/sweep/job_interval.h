@@ -13,6 +13,9 @@ gboolean ls_job_residuals_load (const LsJobSpec *spec, LsResiduals **ret_residua
 /* What a resolved strategy is that of: gradients of Megatron-LM are reduced its own way, or not at all. */
 LsSoftware ls_strategy_software (const LsStrategy *strategy, const char *architecture);
 
+/* What the job has that runs may not have, but for its architecture. */
+void ls_job_traits (const LsJobResult *result, const LsClusterSpec *cluster, LsTraits *ret_traits);
+
 /* residuals: what the above gave, if not NULL. Clear with ls_interval_clear(). */
 void ls_job_interval (const LsJobSpec *spec, const LsJobResult *result, const LsResiduals *residuals, LsInterval *ret);
 

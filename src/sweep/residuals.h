@@ -6,12 +6,13 @@
 
 #include "io/write_scores.h"
 
-/* Of all rows that were not refused, in groups in the order of their first rows. */
+/* Of all rows that were not refused, in groups in the order of their first rows; with the stretches that they tell. */
 LsResiduals *ls_residuals_of_rows (const LsScoreRow *rows, guint n_rows);
 
 typedef struct LsCoverageRun LsCoverageRun;
 
-LsCoverageRun *ls_coverage_run_new (const LsResiduals *residuals, const LsScoreRow *rows, guint n_rows);
+/* Also of the rows that have a word in common (analysis/likeness.h), each by those that do not. */
+LsCoverageRun *ls_coverage_run_new (const LsScoreRow *rows, guint n_rows);
 void ls_coverage_run_free (LsCoverageRun *run); /* NULL allowed */
 const LsCoverage *ls_coverage_run_result (const LsCoverageRun *run); /* borrowed from run */
 

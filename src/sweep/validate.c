@@ -244,6 +244,7 @@ simulate (const LsValidationRun *v, const LsModel *model, const LsHardware *hard
     row->mfu = ls_job_result_mfu (result);
     row->architecture = ls_hardware_architecture (hardware);
     row->software = ls_strategy_software (&result->strategy, row->architecture);
+    ls_job_traits (result, &hardware->spec, &row->traits);
     row->predicted_gib = (double) ls_memory_allocated (result->memory) / GIB;
   } else
     row->reason = one_line (error);
@@ -344,8 +345,7 @@ score_memory (LsValidationRun *v)
 static void
 cover (LsValidationRun *v)
 {
-  g_autoptr (LsResiduals) residuals = ls_residuals_of_rows (v->rows, v->chosen->len);
-  v->coverage = ls_coverage_run_new (residuals, v->rows, v->chosen->len);
+  v->coverage = ls_coverage_run_new (v->rows, v->chosen->len);
   v->scores.coverage = ls_coverage_run_result (v->coverage);
 }
 
@@ -437,7 +437,7 @@ char *
 ls_validation_run_residuals (const LsValidationRun *v, const char *name, const char *version)
 {
   g_autoptr (LsResiduals) residuals = ls_residuals_of_rows (v->rows, v->chosen->len);
-  LsCoverageRun *coverage = ls_coverage_run_new (residuals, v->rows, v->chosen->len);
+  LsCoverageRun *coverage = ls_coverage_run_new (v->rows, v->chosen->len);
   g_autofree char *command = g_strdup_printf ("%s --residuals %s.json", v->command, name);
   const LsResidualProvenance provenance = {
     .command = command, .version = version, .cases = v->file, .sha256 = v->sha256, .n_rows = v->scores.total.n,

@@ -63,12 +63,14 @@ cd -- "$out"
 "$lockstep" run --model tiny --cluster pair --gpus 2 --strategy ./s.json --network all --sensitivity --json --csv spans.csv --links links.csv > run.json
 "$lockstep" validate "$root/tests/golden/validate-refusals/cases.csv" --assume dtype=bf16 --ablate --json > validate.json 2> notes || [[ $? == 4 ]] # all are refused
 "$lockstep" validate "$root/tests/golden/validate-tiny/cases.csv" --coverage --json > coverage.json
+sed '/^e-/s/bf16,bf16/fp16,fp16/' "$root/tests/golden/validate-coverage/cases.csv" > mixed.csv # runs that have something in common
+"$lockstep" validate mixed.csv --coverage --json > mixed.json
 
 "$lockstep" run --trace "$root/traces/two-ranks.json" --cluster pair --json > trace.json
 "$lockstep" run --model tiny --cluster pair --gpus 2 --pp 2 --critical-path --json > path.json
 { paths run.json; paths trace.json; paths path.json; } | sed -E 's/^network_all\.[^.]+/network_all.NETWORK/' | sort -u > run.keys
 compare 'json: run' run.keys
-{ paths validate.json; paths coverage.json; } | sed -E 's/(^|\.)by_family\.[^.]+/\1by_family.FAMILY/; s/by_source\.[^.]+/by_source.SOURCE/' | sort -u > validate.keys
+{ paths validate.json; paths coverage.json; paths mixed.json | grep ^coverage; } | sed -E 's/(^|\.)by_family\.[^.]+/\1by_family.FAMILY/; s/by_source\.[^.]+/by_source.SOURCE/; s/left_out\.[^.]+/left_out.WHAT/' | sort -u > validate.keys
 compare 'json: validate' validate.keys
 measured=$root/tests/golden/collective-compare/measured.csv
 "$lockstep" collective --compare "$measured" --json 2> notes > collective.json

@@ -185,6 +185,70 @@ many_rows_become_quantiles (void)
     LS_CHECK_NEAR (g_array_index (g->residuals, double, k), 5.0 * k + 2, 1e-12);
 }
 
+/* About its middle, 2.5 points; once for each aspect; without a factor there is none, nor further away than was tried. */
+static void
+unlike_jobs_are_wider (void)
+{
+  g_autoptr (LsResiduals) r = worked_example ();
+  LsTraits known = { .word = { [LS_ASPECT_FORMAT] = "bf16", [LS_ASPECT_NODE] = "nvlink" }, .figure = { 64, 25e9, 0 } };
+  ls_residual_group_add_traits (&g_array_index (r->groups, LsResidualGroup, 3), &known);
+  g_autoptr (GArray) needed = g_array_new (FALSE, FALSE, sizeof (double));
+  g_array_append_vals (needed, (double[]) { 3, 2 }, 2);
+  ls_residuals_add_stretch (r, LS_ASPECT_FORMAT, needed, 0);
+  g_array_append_vals (needed, (double[]) { 1, 1, 1 }, 3); /* 0.8 * 6 / 5: the largest of five */
+  ls_residuals_add_stretch (r, LS_ASPECT_FABRIC, needed, log (4));
+  g_array_set_size (needed, 1);
+  ls_residuals_add_stretch (r, LS_ASPECT_NODE, needed, 0);
+  LS_CHECK_INT (r->stretches->len, ==, 2);
+
+  static const struct {
+    const char *format, *node;
+    double gpus, fabric, stretch;
+    const char *words;
+  } cases[] = {
+    { "bf16", "nvlink", 64, 25e9, 1, NULL },
+    { NULL, NULL, 0, 0, 1, NULL },
+    { "fp8", "nvlink", 8, 0, 3, "is in fp8" },
+    { "bf16", "nvlink", 64, 10e9, 3, "has a fabric of 10 GB/s per GPU (25 at least)" },
+    { "fp8", "nvlink", 64, 10e9, 9, "is in fp8 or has a fabric of 10 GB/s per GPU (25 at least)" },
+    { "bf16", "nvlink", 64, 100e9, 1, NULL },
+    { "bf16", "nvlink", 64, 5e9, 0, "none of the measured runs has a fabric of 5 GB/s per GPU (25 at least)" },
+    { "bf16", "nvlink", 128, 25e9, 0, "none of the measured runs is on more than 64 GPUs" },
+    { "bf16", "pcie", 64, 25e9, 0, "none of the measured runs is on nodes with PCIe only" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    LsIntervalJob unlike = job;
+    unlike.traits.word[LS_ASPECT_FORMAT] = cases[i].format;
+    unlike.traits.word[LS_ASPECT_NODE] = cases[i].node;
+    unlike.traits.figure[0] = cases[i].gpus;
+    unlike.traits.figure[1] = cases[i].fabric;
+    LsInterval found;
+    ls_interval_find (r, NULL, &unlike, &found);
+    LS_CHECK_STR (cases[i].stretch > 0 ? found.wider : found.none, cases[i].words);
+    if (cases[i].stretch > 0 && LS_CHECK (!found.none)) {
+      LS_CHECK_NEAR (found.stretch, cases[i].stretch, 1e-12);
+      LS_CHECK_NEAR (100 * job.mfu * log (found.low), 2.5 - 3.5 * cases[i].stretch, 1e-9);
+      LS_CHECK_NEAR (100 * job.mfu * log (found.high), 2.5 + 3.5 * cases[i].stretch, 1e-9);
+    }
+    ls_interval_clear (&found);
+  }
+}
+
+/* Two sources of three and one rows: 1 1 1 and 4, all is held of two; of four that are alike 0.8 * 5 / 4. */
+static void
+the_stretch_holds_each_source_alike (void)
+{
+  GArray *sources[2];
+  for (guint k = 0; k < 2; k++)
+    sources[k] = g_array_new (FALSE, FALSE, sizeof (double));
+  g_array_append_vals (sources[0], (double[]) { 0.2, 0.3, 0.5 }, 3);
+  g_array_append_vals (sources[1], (double[]) { 4 }, 1);
+  LS_CHECK_NEAR (ls_stretch_needed (sources, 2), 4, 1e-12);
+  LS_CHECK_NEAR (ls_stretch_needed (sources, 1), 1, 1e-12); /* never narrower */
+  for (guint k = 0; k < 2; k++)
+    g_array_unref (sources[k]);
+}
+
 static void
 residuals_are_points_of_mfu (void)
 {
@@ -195,4 +259,5 @@ residuals_are_points_of_mfu (void)
 LS_TEST_MAIN ("interval", LS_TEST (the_worked_example_holds), LS_TEST (a_source_left_out_says_nothing),
               LS_TEST (sources_count_not_rows), LS_TEST (families_share_their_source), LS_TEST (few_sources_say_nothing),
               LS_TEST (unlike_jobs_have_none), LS_TEST (other_software_does_not_count),
-              LS_TEST (many_rows_become_quantiles), LS_TEST (residuals_are_points_of_mfu))
+              LS_TEST (many_rows_become_quantiles), LS_TEST (residuals_are_points_of_mfu), LS_TEST (unlike_jobs_are_wider),
+              LS_TEST (the_stretch_holds_each_source_alike))

@@ -3,6 +3,7 @@
 #include "ls_test.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "sweep/job_interval.h"
 #include "sweep/residuals.h"
@@ -74,8 +75,7 @@ each_source_is_tried_by_the_others (void)
     ROW ("a", "ampere", 1.00), ROW ("b", "ampere", 1.01), ROW ("c", "ampere", 1.02), ROW ("d", "ampere", 1.03),
     ROW ("d", "ampere", 1.50), ROW ("e", "ampere", 1.04), ROW ("e", "hopper", 1.04),
   };
-  g_autoptr (LsResiduals) r = ls_residuals_of_rows (rows, G_N_ELEMENTS (rows));
-  LsCoverageRun *run = ls_coverage_run_new (r, rows, G_N_ELEMENTS (rows));
+  LsCoverageRun *run = ls_coverage_run_new (rows, G_N_ELEMENTS (rows));
   const LsCoverage *c = ls_coverage_run_result (run);
   static const double covered[] = { 0, 1, 1, 0.5, 1 };
   static const double width[] = { 0.49, 0.5, 0.5, 0.04, 0.5 };
@@ -98,8 +98,7 @@ static void
 too_few_sources_have_no_coverage (void)
 {
   const LsScoreRow rows[] = { ROW ("a", "ampere", 1.00), ROW ("b", "ampere", 1.01) };
-  g_autoptr (LsResiduals) r = ls_residuals_of_rows (rows, G_N_ELEMENTS (rows));
-  LsCoverageRun *run = ls_coverage_run_new (r, rows, G_N_ELEMENTS (rows));
+  LsCoverageRun *run = ls_coverage_run_new (rows, G_N_ELEMENTS (rows));
   const LsCoverage *c = ls_coverage_run_result (run);
   LS_CHECK_INT (c->each.n, ==, 0);
   LS_CHECK_INT (c->each.n_unlike, ==, 2);
@@ -107,6 +106,66 @@ too_few_sources_have_no_coverage (void)
   ls_coverage_run_free (run);
 }
 
+static const LsStretch *
+stretch_of (const LsResiduals *r, LsAspect aspect)
+{
+  for (guint i = 0; i < r->stretches->len; i++)
+    if (g_array_index (r->stretches, LsStretch, i).aspect == (int) aspect)
+      return &g_array_index (r->stretches, LsStretch, i);
+  return NULL;
+}
+
+#define TRAITS(family_, format_, gpus_, residual_)                                                                 \
+  { .measured_s = 1, .predicted_s = exp (-(residual_) / 0.5), .family = (family_), .architecture = "ampere", .mfu = 0.5, \
+    .traits = { .word = { [LS_ASPECT_FORMAT] = (format_) }, .figure = { [LS_ASPECT_GPUS - LS_N_WORD_ASPECTS] = (gpus_) } } }
+
+static void
+what_was_left_out_says_how_much_wider (void)
+{
+  const LsScoreRow rows[] = {
+    TRAITS ("a", "bf16", 8, 0.00), TRAITS ("b", "bf16", 8, 0.01), TRAITS ("c", "bf16", 8, 0.02),
+    TRAITS ("d", "bf16", 8, 0.03), TRAITS ("e", "fp8", 8, 0.06),  TRAITS ("f", "fp16", 64, 0.03),
+  };
+  g_autoptr (LsResiduals) r = ls_residuals_of_rows (rows, G_N_ELEMENTS (rows));
+  const LsStretch *format = stretch_of (r, LS_ASPECT_FORMAT);
+  if (LS_CHECK (format != NULL)) {
+    /* fp8 by a to d and f, whose shortest 0.8 * 6 / 5 is 0 to 3 points: (6 - 1.5) / 1.5. The others less. */
+    LS_CHECK_INT (format->n, ==, 3);
+    LS_CHECK_NEAR (format->factor, 3, 1e-9);
+  }
+  LS_CHECK (stretch_of (r, LS_ASPECT_GPUS) == NULL);         /* only one threshold, 8 */
+  LS_CHECK (stretch_of (r, LS_ASPECT_ARCHITECTURE) == NULL); /* all have the same     */
+  LS_CHECK_INT (group (r, 0)->traits->len, ==, 1);
+  LS_CHECK_STR (g_array_index (group (r, 4)->traits, char *, 0), "format fp8");
+  LS_CHECK_NEAR (group (r, 5)->figures[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS], 64, 1e-12);
+}
+
+/* fp8 by those without it: with no more than fp16 and bf16 to learn from it stays outside; these by the rest are inside. */
+static void
+each_word_is_tried_by_the_others (void)
+{
+  const LsScoreRow rows[] = {
+    TRAITS ("a", "bf16", 8, 0.00), TRAITS ("b", "bf16", 8, 0.01), TRAITS ("c", "bf16", 8, 0.02), TRAITS ("g", "fp16", 8, 0.01),
+    TRAITS ("d", "bf16", 8, 0.03), TRAITS ("e", "fp8", 8, 0.30),  TRAITS ("f", "fp16", 8, 0.02),
+  };
+  LsCoverageRun *run = ls_coverage_run_new (rows, G_N_ELEMENTS (rows));
+  const LsCoverage *c = ls_coverage_run_result (run);
+  guint n_seen = 0;
+  for (guint i = 0; i < c->n_left_out; i++) {
+    const LsCoverageLine *l = &c->left_out[i];
+    if (strcmp (l->source, "format fp8") == 0 || strcmp (l->source, "format fp16") == 0) {
+      bool is_fp8 = strcmp (l->source, "format fp8") == 0;
+      n_seen++;
+      LS_CHECK_INT (l->n + l->n_unlike, ==, is_fp8 ? 1u : 2u);
+      if (l->n > 0)
+        LS_CHECK_NEAR (l->covered, is_fp8 ? 0 : 1, 1e-12);
+    }
+  }
+  LS_CHECK_INT (n_seen, ==, 2);
+  ls_coverage_run_free (run);
+}
+
 LS_TEST_MAIN ("sweep/residuals", LS_TEST (rows_are_grouped_by_family_and_architecture),
               LS_TEST (a_strategy_implies_software), LS_TEST (what_a_source_is_known_to_have_used_counts),
-              LS_TEST (each_source_is_tried_by_the_others), LS_TEST (too_few_sources_have_no_coverage))
+              LS_TEST (each_source_is_tried_by_the_others), LS_TEST (too_few_sources_have_no_coverage),
+              LS_TEST (what_was_left_out_says_how_much_wider), LS_TEST (each_word_is_tried_by_the_others))
