@@ -408,6 +408,20 @@ collectives_have_one_numbering (void)
   LS_CHECK_INT (COLL_COPY_PERMUTE, ==, LS_COLL_COPY_PERMUTE);
 }
 
+/* What --help, README.md and host.c's sources say; no golden job waits for all of them. */
+static void
+host_costs_are_as_documented (void)
+{
+  LsHostCosts costs;
+  ls_host_costs_default (&costs);
+  LS_CHECK_INT (costs.cost[LS_HOST_LAUNCH], ==, 10 * LS_US);
+  LS_CHECK_INT (costs.cost[LS_HOST_COMM], ==, 20 * LS_US);
+  LS_CHECK_INT (costs.cost[LS_HOST_FREE], ==, 0);
+  LS_CHECK_INT (costs.cost[LS_HOST_SYNC], ==, 10 * LS_US);
+  LS_CHECK_INT (costs.cost[LS_HOST_VIEW], ==, 2 * LS_US);
+  LS_CHECK_INT (costs.cost[LS_HOST_BATCH], ==, 513 * LS_US);
+}
+
 LS_TEST_MAIN ("run", LS_TEST (mismatched_collectives_name_both_sides), LS_TEST (members_must_agree_on_algorithm_and_parts),
               LS_TEST (members_must_agree_on_the_root), LS_TEST (the_root_says_which_way_data_go),
               LS_TEST (unequal_messages_are_refused),
@@ -418,4 +432,4 @@ LS_TEST_MAIN ("run", LS_TEST (mismatched_collectives_name_both_sides), LS_TEST (
               LS_TEST (copies_both_ways_leave_the_sms_alone),
               LS_TEST (a_repeating_period_stops_the_run), LS_TEST (runs_do_not_share_state),
               LS_TEST (messages_run_or_are_refused_for_their_memory),
-              LS_TEST (collectives_have_one_numbering))
+              LS_TEST (collectives_have_one_numbering), LS_TEST (host_costs_are_as_documented))
