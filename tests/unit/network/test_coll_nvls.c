@@ -3,6 +3,7 @@
 
 #include "cluster/route.h"
 #include "list_cluster.h"
+#include "network/script.h"
 
 static LsNccl
 with_nvls (void)
@@ -133,7 +134,23 @@ without_a_switch_for_all_there_is_none (void)
   ls_cluster_spec_clear (&spec);
 }
 
+/* Message by message the memories move what they move as a flow: 1.125 arrays up and as many down, each
+ * byte for its share of 3 times the 1.75 arrays of a wire. */
+static void
+a_script_loads_the_memories_as_a_plan_does (void)
+{
+  g_autoptr (LsCluster) c = h100_node ();
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  uint32_t gpus[16];
+  spread (gpus, 8, 8);
+  LsNccl nccl = with_nvls ();
+  LsCollRequest request = { .kind = LS_COLL_ALL_REDUCE, .gpus = gpus, .n = 8, .bytes = 64 * MIB, .algorithm = "nvls" };
+  const LsScript *s = ls_coll_script (c, &nccl, &request, arena);
+  if (LS_CHECK (s != NULL))
+    LS_CHECK_NEAR ((s->hbm_from + s->hbm_to) * 1.125, 3 * 1.75, 1e-12);
+}
+
 LS_TEST_MAIN ("coll_nvls", LS_TEST (whole_nodes_reduce_in_the_switch),
-              LS_TEST (each_trunk_carries_the_array_and_its_share),
+              LS_TEST (each_trunk_carries_the_array_and_its_share), LS_TEST (a_script_loads_the_memories_as_a_plan_does),
               LS_TEST (parts_of_nodes_and_other_kinds_do_without), LS_TEST (small_messages_stay_on_the_ring),
               LS_TEST (listed_nodes_reduce_in_the_switch), LS_TEST (without_a_switch_for_all_there_is_none))
