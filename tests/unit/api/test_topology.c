@@ -125,28 +125,42 @@ files_fail_as_documented (void)
   LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_USAGE));
 }
 
-/* --- st-meas: 22.05 ms for an all-reduce of 4 GiB over 4 nodes of 8 B200s, which models
- * bracket by 16.1 and 26.25 ms (stas00/ml-engineering network/README.md@744d01e). Printed,
- * as it is one measurement on a machine that is not described; never below the bytes that
- * must leave a node, 16.1 ms. --- */
-static void
-four_nodes_of_b200_are_near_a_measurement (void)
+/* --- large all-reduces over 4 nodes of 8 GPUs with 400 Gbit/s each, as measured: bus bandwidth
+ * in GB/s. st-meas, 22.05 ms for 4 GiB, is the third (stas00/ml-engineering
+ * network/README.md@744d01e; models there bracket it by 16.1 and 26.25 ms). Below 1 GiB that
+ * network, which is not InfiniBand, costs latency that is not modelled. --- */
+static double
+bus_of_4_nodes (const char *cluster, const char *algorithm, const char *size)
 {
   g_autoptr (GError) error = NULL;
-  const LsCollectiveOptions options = { .cluster = "dgx-b200", .op = "all-reduce", .nodes = "4", .min = "4GiB", .max = "4GiB" };
+  const LsCollectiveOptions options
+      = { .cluster = cluster, .op = "all-reduce", .nodes = "4", .algorithm = algorithm, .min = size, .max = size };
   g_autoptr (LsCollective) run = ls_collective_run (&options, &error);
   LS_CHECK_NO_ERROR (error);
-  if (!run)
-    return;
-  g_autofree char *json = ls_collective_json (run);
-  const char *time = strstr (json, "\"time_us\": ");
-  if (!LS_CHECK (time != NULL))
-    return;
-  double ms = g_ascii_strtod (time + strlen ("\"time_us\": "), NULL) / 1e3;
-  printf ("all-reduce of 4 GiB over 4 nodes of dgx-b200: %.2f ms, %.2f of 22.05 ms measured\n", ms, ms / 22.05);
-  LS_CHECK_DOUBLE (ms, >, 16.1);
-  LS_CHECK_DOUBLE (ms, <, 2 * 22.05);
+  g_autofree char *json = run ? ls_collective_json (run) : g_strdup ("");
+  const char *bus = strstr (json, "\"busbw_GBps\": ");
+  return LS_CHECK (bus != NULL) ? g_ascii_strtod (bus + strlen ("\"busbw_GBps\": "), NULL) : 0;
+}
+
+static void
+four_nodes_are_near_measurements (void)
+{
+  const struct {
+    const char *cluster, *algorithm, *size;
+    double bus;
+  } rows[] = {
+    { "dgx-b200", NULL, "1GiB", 361.99 },
+    { "dgx-b200", NULL, "2GiB", 372.42 },
+    { "dgx-b200", NULL, "4GiB", 377.34 },
+    { "dgx-b200", NULL, "16GiB", 381.80 },
+    { "dgx-h200", "ring", "4GiB", 364.65 },
+  };
+  for (size_t i = 0; i < G_N_ELEMENTS (rows); i++) {
+    double bus = bus_of_4_nodes (rows[i].cluster, rows[i].algorithm, rows[i].size);
+    printf ("all-reduce of %s over 4 nodes of %s: %.1f, measured %.1f GB/s\n", rows[i].size, rows[i].cluster, bus, rows[i].bus);
+    LS_CHECK_NEAR (bus, rows[i].bus, 0.04);
+  }
 }
 
 LS_TEST_MAIN ("topology", LS_TEST (details_add_links), LS_TEST (output_is_the_same_each_time), LS_TEST (a_server_is_drawn), LS_TEST (a_slice_is_drawn),
-              LS_TEST (what_is_too_large_is_drawn_in_part), LS_TEST (files_fail_as_documented), LS_TEST (four_nodes_of_b200_are_near_a_measurement))
+              LS_TEST (what_is_too_large_is_drawn_in_part), LS_TEST (files_fail_as_documented), LS_TEST (four_nodes_are_near_measurements))
