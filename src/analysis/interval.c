@@ -380,3 +380,16 @@ ls_interval_clear (LsInterval *interval)
   g_free (interval->wider);
   *interval = (LsInterval) { 0 };
 }
+
+char *
+ls_interval_label (const LsInterval *i)
+{
+  if (i->none)
+    return g_strdup_printf ("unknown: %s", i->none);
+  GString *text = g_string_new (NULL);
+  g_string_append_printf (text, "made to hold %.0f %% of measured steps, by errors against %u published source%s with %s", 100 * LS_INTERVAL_LEVEL, i->n_sources,
+                          i->n_sources == 1 ? "" : "s", ls_software_words (i->software));
+  if (i->wider)
+    g_string_append_printf (text, "; %.1f times as wide, as none of them %s", i->stretch, i->wider);
+  return g_string_free (text, FALSE);
+}

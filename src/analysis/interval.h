@@ -160,4 +160,8 @@ typedef struct {
 void ls_interval_find (const LsResiduals *r, const char *without_source, const LsIntervalJob *job, LsInterval *ret);
 void ls_interval_clear (LsInterval *interval); /* zeroes; NULL allowed */
 
+/* What an interval is, or why there is none: "made to hold 80 % of measured steps, by errors against 6 published sources
+ * with Megatron-LM". Newly allocated. */
+char *ls_interval_label (const LsInterval *interval);
+
 #endif

@@ -9,7 +9,7 @@
 static void
 fill_no_speed (LsReport *r)
 {
-  r->tokens_per_s = r->mfu = r->mfu_causal = r->hfu = NAN;
+  r->tokens_per_s = r->mfu = r->mfu_causal = r->hfu = r->flops_per_gpu = r->tokens_per_s_per_gpu = NAN;
 }
 
 static uint32_t
@@ -49,6 +49,10 @@ fill_speed (LsReport *r, const LsTimeline *t, const LsModel *m, const LsStrategy
   r->mfu = ls_mfu (m, s, c, t->n_ranks, r->step_time_s);
   r->mfu_causal = step_flops (m, s, true) / peak;
   r->hfu = (step_flops (m, s, false) + ls_plan_model_flops (t->plan, true)) / peak;
+  r->flops_per_gpu = step_flops (m, s, false) / (t->n_ranks * r->step_time_s);
+  r->tokens_per_s_per_gpu = r->tokens_per_s / t->n_ranks;
+  r->n_params = ls_model_params (m, m->vocab);
+  r->n_active_params = ls_model_active_params (m, m->vocab);
 }
 
 static void
@@ -102,6 +106,7 @@ ls_report_init (LsReport *r, const LsTimeline *t, const LsMemory *memory, const 
     .n_steps = t->n_steps,
     .n_op_instances = ls_plan_n_op_instances (t->plan),
     .digest = t->digest,
+    .chip = ls_cluster_chip_word (&c->spec, 1),
     .n_segments = t->n_segments,
     .n_coarse = t->n_coarse,
   };

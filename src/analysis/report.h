@@ -81,6 +81,10 @@ typedef struct {
   double step_time_s, first_step_s;
   double tokens_per_s;          /* NAN: not known */
   double mfu, mfu_causal, hfu;  /* the same       */
+  double flops_per_gpu;         /* model FLOP/s of one, counted as for mfu; the same */
+  double tokens_per_s_per_gpu;  /* the same       */
+  uint64_t n_params, n_active_params; /* of the model, and those that a token passes; 0: not known */
+  const char *chip;             /* static: what ranks run on, "GPU" or "chip" */
   uint32_t n_ranks, n_classes, n_steps;
   uint64_t n_op_instances; /* of one step */
   uint64_t n_segments, n_coarse; /* segments that were simulated; of these, in one piece */

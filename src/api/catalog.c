@@ -1,7 +1,15 @@
 /* What there is: lists and checks of lockstep/lockstep.h. */
 #include <lockstep/lockstep.h>
 
+#include "base/suggest.h"
 #include "sweep/catalog.h"
+
+const char *
+ls_nearest_word (const char *typed, const char *const *words)
+{
+  g_return_val_if_fail (typed && words, NULL);
+  return ls_suggest (typed, words);
+}
 
 char *
 ls_list_text (const char *kind, GError **error)

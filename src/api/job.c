@@ -72,13 +72,13 @@ ls_job_run (const LsJob *job, GError **error)
     result->interval = g_new0 (LsInterval, 1);
     ls_job_interval (&job->spec, r, residuals, result->interval);
   }
-  result->published_s = job->spec.published_s;
-  result->published_source = g_strdup (job->spec.published_source);
+  ls_measured_copy (&result->measured, &job->spec.measured);
+  result->findings = ls_measured_explain (&result->measured, &r->report, r->model.name ? &r->model : NULL, &r->strategy);
   if (job->spec.strategy.seq > 0)
     ls_model_notes_drop_length (r->notes);
   result->title
-    = g_strdup_printf ("%s on %u GPU%s of %s", r->model.name ? r->model.name : r->trace, r->plan->n_ranks, r->plan->n_ranks == 1 ? "" : "s",
-                       r->cluster->spec.name);
+    = g_strdup_printf ("%s on %u %s of %s", r->model.name ? r->model.name : r->trace, r->plan->n_ranks,
+                       ls_cluster_chip_word (&r->cluster->spec, r->plan->n_ranks), r->cluster->spec.name);
   return result;
 }
 
@@ -112,7 +112,8 @@ ls_result_free (LsResult *result)
   ls_memory_advice_free (result->advice);
   ls_interval_clear (result->interval);
   g_free (result->interval);
-  g_free (result->published_source);
+  ls_measured_clear (&result->measured);
+  g_ptr_array_unref (result->findings);
   g_free (result->title);
   g_free (result);
 }
@@ -153,6 +154,10 @@ ls_result_notes (const LsResult *result)
   GString *text = g_string_new (NULL);
   for (guint i = 0; i < result->job->notes->len; i++)
     g_string_append_printf (text, "%s\n", (const char *) g_ptr_array_index (result->job->notes, i));
+  const LsReport *r = &result->job->report;
+  if (r->mfu > 1)
+    g_string_append_printf (text, "MFU %.0f %% counts attention over all pairs of tokens, as Megatron-LM prints it; kernels compute the causal half: "
+                            "causal MFU %.1f %%\n", 100 * r->mfu, 100 * r->mfu_causal);
   return g_string_free (text, FALSE);
 }
 
@@ -172,8 +177,8 @@ ls_result_summary (const LsResult *result, LsTextStyle style)
     .title = result->title,
     .subtitle = subtitle,
     .interval = result->interval,
-    .published_s = result->published_s,
-    .published_source = result->published_source,
+    .measured = &result->measured,
+    .findings = result->findings,
     .critical_path = result->critical_summary,
     .sensitivity = result->sensitivity,
     .color = (style & LS_TEXT_COLOR) != 0,
@@ -204,7 +209,7 @@ ls_result_json (const LsResult *result)
     .network_source = r->hardware->nccl.source,
     .options = knobs,
   };
-  const LsReportExtras extras = { result->interval, result->critical_summary, result->sensitivity };
+  const LsReportExtras extras = { result->interval, result->critical_summary, result->sensitivity, &result->measured, result->findings };
   return ls_report_to_json (&r->report, &provenance, &extras);
 }
 

@@ -21,8 +21,8 @@ struct LsResult {
   LsPathSummary *critical_summary;
   LsSensitivityTable *sensitivity;
   LsInterval *interval; /* NULL: not wanted */
-  double published_s;
-  char *published_source;
+  LsMeasured measured;
+  GPtrArray *findings; /* char *: what its numbers say */
   char *title; /* "gpt3-175b on 64 GPUs of dgx-a100-80g" */
 };
 

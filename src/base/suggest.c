@@ -53,6 +53,27 @@ shortest_continuation (const char *typed, const char *const *words)
   return shortest;
 }
 
+/* Whether text is there as whole words between dashes: "h100" in "dgx-h100". */
+static bool
+has_words (const char *name, const char *text)
+{
+  size_t n = strlen (text);
+  for (const char *at = name; n > 0 && (at = strstr (at, text)); at++)
+    if ((at == name || at[-1] == '-') && (at[n] == '\0' || at[n] == '-'))
+      return true;
+  return false;
+}
+
+static const char *
+shortest_with_words (const char *typed, const char *const *words)
+{
+  const char *shortest = NULL;
+  for (; strlen (typed) >= 2 && *words; words++)
+    if (has_words (*words, typed) && (!shortest || strlen (*words) < strlen (shortest)))
+      shortest = *words;
+  return shortest;
+}
+
 static const char *
 nearest (const char *typed, const char *const *words)
 {
@@ -73,6 +94,9 @@ ls_suggest (const char *typed, const char *const *words)
 {
   if (strlen (typed) > MAX_TYPED)
     return NULL;
+  const char *with_words = shortest_with_words (typed, words);
+  if (with_words)
+    return with_words;
   const char *continuation = shortest_continuation (typed, words);
   return continuation ? continuation : nearest (typed, words);
 }

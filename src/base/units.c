@@ -57,6 +57,9 @@ static const Unit rate_units[] = {
   { "Mbit/s", 1000000, 8 },
   { "kbit/s", 1000, 8 },
   { "bit/s", 1, 8 },
+  { "Tbps", UINT64_C (1000000000000), 8 },
+  { "Gbps", 1000000000, 8 },
+  { "Mbps", 1000000, 8 },
   { NULL },
 };
 static const Unit flop_units[] = {

@@ -73,6 +73,52 @@ help_text (GOptionContext *context, const CliHelp *help)
   return g_strdup_printf ("Usage: lockstep %s\n\n%s", help->usage, rest ? rest : text);
 }
 
+/* --- what GOption leaves undone ---------------------------------------------------------- */
+
+/* Whether "-j8" is the short option -j with its value. */
+static gboolean
+has_attached_value (const char *arg, const GOptionEntry *entries)
+{
+  if (arg[0] != '-' || arg[1] == '-' || arg[1] == '\0' || arg[2] == '\0')
+    return FALSE;
+  for (const GOptionEntry *e = entries; e->long_name; e++)
+    if (e->short_name == arg[1])
+      return e->arg != G_OPTION_ARG_NONE && !(e->flags & G_OPTION_FLAG_NO_ARG);
+  return FALSE;
+}
+
+/* The arguments with "-j8" as "-j", "8". NULL-terminated. */
+static GPtrArray *
+split_short (int argc, char *const *argv, const GOptionEntry *entries)
+{
+  GPtrArray *args = g_ptr_array_new ();
+  gboolean has_ended = FALSE;
+  for (int i = 0; i < argc; i++) {
+    has_ended = has_ended || strcmp (argv[i], "--") == 0;
+    if (i == 0 || has_ended || !has_attached_value (argv[i], entries)) {
+      g_ptr_array_add (args, argv[i]);
+      continue;
+    }
+    g_ptr_array_add (args, g_strndup (argv[i], 2));
+    g_ptr_array_add (args, argv[i] + 2);
+  }
+  g_ptr_array_add (args, NULL);
+  return args;
+}
+
+/* "Unknown option --modle", with the option that was probably meant. */
+static void
+report_unknown (const char *message, const GOptionEntry *entries, GError **error)
+{
+  const char *typed = strstr (message, "--");
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  for (const GOptionEntry *e = entries; e->long_name; e++)
+    g_ptr_array_add (names, (gpointer) e->long_name);
+  g_ptr_array_add (names, NULL);
+  const char *near = typed ? ls_nearest_word (typed + 2, (const char *const *) names->pdata) : NULL;
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, near ? "%c%s; did you mean --%s?" : "%c%s", g_ascii_tolower (*message), message + 1, near);
+}
+
 gboolean
 cli_parse (int *argc, char ***argv, const CliHelp *help, const GOptionEntry *entries,
            gpointer group_data, gboolean *ret_done, GError **error)
@@ -81,9 +127,15 @@ cli_parse (int *argc, char ***argv, const CliHelp *help, const GOptionEntry *ent
   g_autoptr (GOptionContext) context = new_context (help, entries, &wants_help, group_data);
   g_autoptr (GError) problem = NULL;
 
+  static GPtrArray *args; /* argv points into it for as long as the program runs */
+  args = split_short (*argc, *argv, entries);
+  *argc = (int) args->len - 1;
+  *argv = (char **) args->pdata;
   if (!g_option_context_parse (context, argc, argv, &problem)) {
     if (problem->domain == LS_ERROR)
       g_propagate_error (error, g_steal_pointer (&problem));
+    else if (g_error_matches (problem, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION))
+      report_unknown (problem->message, entries, error);
     else
       g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%c%s", g_ascii_tolower (*problem->message),
                    problem->message + 1);

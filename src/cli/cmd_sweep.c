@@ -40,7 +40,7 @@ static const CliHelp help = {
 };
 
 /* Flags that a sweep has not. */
-static const char *const single_flags[] = { "trace", "order", "published", "slow", "dp", "slice", NULL };
+static const char *const single_flags[] = { "trace", "order", "measured", "published", "slow", "dp", "slice", NULL };
 
 /* The flags of a job, hidden. */
 static void

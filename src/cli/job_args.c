@@ -164,6 +164,7 @@ static const GOptionEntry knobs[] = {
         "NAME|FILE"),
   KNOB ("headroom", "Memory that is to stay free, a size or a share of the GPU's such as 8%; default: what allocator, CUDA context and NCCL of the program take",
         "SIZE|PERCENT"),
+  KNOB ("measured", "Measured step time with a unit, further logged numbers such as tflops=145,memory=61GiB, and whose", "TIME[,KEY=VALUE][:SOURCE]"),
   KNOB ("published", "Measured step time in seconds to compare with, and whose", "SECONDS[:SOURCE]"),
   G_OPTION_ENTRY_NULL,
 };

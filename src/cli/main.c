@@ -63,6 +63,16 @@ find_command (const char *name)
   return NULL;
 }
 
+static void
+unknown_command (const char *name, GError **error)
+{
+  const char *names[G_N_ELEMENTS (commands) + 1] = { NULL };
+  for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
+    names[i] = commands[i].name;
+  const char *near = ls_nearest_word (name, names);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, near ? "unknown command \"%s\"; did you mean \"%s\"?" : "unknown command \"%s\"", name, near);
+}
+
 static gboolean
 dispatch (int argc, char **argv, const Command **ret_command, GError **error)
 {
@@ -78,7 +88,7 @@ dispatch (int argc, char **argv, const Command **ret_command, GError **error)
 
   *ret_command = find_command (name);
   if (!*ret_command) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "unknown command \"%s\"", name);
+    unknown_command (name, error);
     return FALSE;
   }
   return (*ret_command)->run (argc - 1, argv + 1, error);

@@ -207,6 +207,9 @@ typedef struct {
   struct LsTopoIndex *index;
 } LsCluster;
 
+/* What its accelerators are called: "GPU" or, of TPUs, "chip"; with n other than 1 "GPUs" or "chips". Static. */
+const char *ls_cluster_chip_word (const LsClusterSpec *spec, uint64_t n);
+
 /* Takes a copy of spec. Linear in the number of GPUs. Free with ls_cluster_free().
  * LS_ERROR_CONFLICT: as ls_cluster_spec_validate(), and faults that name no link of this
  * cluster or leave no way between two GPUs; switches of a list that are not joined. */

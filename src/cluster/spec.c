@@ -180,3 +180,10 @@ ls_cluster_spec_validate (const LsClusterSpec *s, GError **error)
   return ls_interior_kind (s)->check (s, error) && check_gpus (s, error) && ls_fabric_kind (s)->check (s, error)
          && check_size (s, error);
 }
+
+const char *
+ls_cluster_chip_word (const LsClusterSpec *spec, uint64_t n)
+{
+  bool is_tpu = spec->interior == LS_INTERIOR_TORUS;
+  return is_tpu ? (n == 1 ? "chip" : "chips") : n == 1 ? "GPU" : "GPUs";
+}

@@ -344,6 +344,17 @@ unknown_flag (const LsField *fields, const char *name, LsDiagList *diags)
   return false;
 }
 
+/* The value of an enum as a user may write it: "BF16", "torch.bfloat16". */
+static const char *
+usual_name (const LsField *f, const char *text)
+{
+  const char *name = g_str_has_prefix (text, "torch.") ? text + strlen ("torch.") : text;
+  for (const LsEnumName *e = f->kind == LS_FIELD_ENUM ? f->names : NULL; e && e->name; e++)
+    if (g_ascii_strcasecmp (e->name, name) == 0)
+      return e->name;
+  return text;
+}
+
 bool
 ls_field_set_text (const LsField *fields, void *target, const char *name, const char *text,
                    LsDiagList *diags)
@@ -351,7 +362,7 @@ ls_field_set_text (const LsField *fields, void *target, const char *name, const 
   const LsField *f = ls_field_find (fields, name);
   if (!f)
     return unknown_flag (fields, name, diags);
-  if (ls_field_value_set (f, target, text))
+  if (ls_field_value_set (f, target, usual_name (f, text)))
     return true;
   g_autofree char *flag = flag_of (f->key);
   g_autofree char *got = g_strdup_printf ("\"%s\"", text);

@@ -414,9 +414,26 @@ limit_of (LsFieldKind kind)
                                   : NULL;
 }
 
+/* "8k": tokens are counted in 1024s, parameters in 1000s, so either may be meant. */
+static char *
+count_hint (const char *text)
+{
+  const char *rest;
+  g_autofree char *n = leading_number (text, &rest);
+  guint64 number, power = *rest == 'k' || *rest == 'K' ? 1 : *rest == 'm' || *rest == 'M' ? 2 : *rest == 'g' || *rest == 'G' ? 3 : 0;
+  if (power == 0 || rest[1] || !g_ascii_string_to_unsigned (n, 10, 1, 1 << 20, &number, NULL))
+    return NULL;
+  guint64 decimal = number, binary = number;
+  for (; power > 0; power--, decimal *= 1000, binary *= 1024)
+    ;
+  return g_strdup_printf ("write %" G_GUINT64_FORMAT " or %" G_GUINT64_FORMAT, binary, decimal);
+}
+
 char *
 ls_field_value_hint (const LsField *f, const char *text)
 {
+  if (f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_UINT64)
+    return count_hint (text);
   if (!is_quantity (f->kind) || !unit_is_wrong (f, text))
     return NULL;
   const char *rest;

@@ -100,6 +100,23 @@ wrapped (char *const *keys, const char *value)
   return g_string_free (text, FALSE);
 }
 
+/* The name of another file, whose keys may be changed as well: "gpu.reserved". */
+static bool
+is_reference (const cJSON *node)
+{
+  static const char *const keys[] = { "gpu", "calibration", "nccl", NULL };
+  return cJSON_IsString (node) && node->string && g_strv_contains (keys, node->string);
+}
+
+/* "h100" with the change reserved=1GiB: "h100:reserved=1GiB", as JSON text. */
+static char *
+referred (const cJSON *node, const char *path, const char *value)
+{
+  const char *name = node->valuestring;
+  g_autofree char *changed = g_strdup_printf ("%s%c%s=%s", name, ls_override_find (name) ? ',' : ':', path, value);
+  return value_text (changed);
+}
+
 static LsJsonDoc *
 apply_one (LsJsonDoc *doc, const char *path, const char *value, LsDiagList *diags)
 {
@@ -109,6 +126,10 @@ apply_one (LsJsonDoc *doc, const char *path, const char *value, LsDiagList *diag
   while (keys[depth] && (child = child_of (node, keys[depth]))) {
     node = child;
     depth++;
+  }
+  if (keys[depth] && is_reference (node)) {
+    g_autofree char *rest = g_strjoinv (".", keys + depth), *changed = referred (node, rest, value);
+    return ls_json_doc_replace (doc, node, changed, diags);
   }
   g_autofree char *text = value_text (value);
   if (!keys[depth])

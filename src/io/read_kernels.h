@@ -10,7 +10,7 @@
  *   streaming  op (add, rmsnorm, silu_mul) tokens hidden bytes_min: vLLM's kernels
  *   layer      n_head n_kv_head n_embd n_expanded_embd use_gated_mlp num_tokens
  *              num_tensor_parallel_workers, and a time per operator: vidur's mlp.csv
- * Times: latency_ms, latency_us or us_median. A table with a column `gpu` may hold
+ * Times: latency_ms, latency_us, us_median or time_us. A table with a column `gpu` may hold
  * several; its rows for another are passed over.
  *
  * Hold-out. A family is held out of fits if the md5 of its key, taken as a hexadecimal

@@ -154,6 +154,8 @@ static void
 add_interval (LsJsonOut *w, const LsReport *r, const LsInterval *i)
 {
   ls_json_out_begin_object (w, "interval");
+  g_autofree char *label = ls_interval_label (i);
+  ls_json_out_string (w, "label", label);
   ls_json_out_uint (w, "level_pct", (uint64_t) lround (100 * LS_INTERVAL_LEVEL));
   ls_json_out_double (w, "low_s", i->none ? NAN : i->low * r->step_time_s);
   ls_json_out_double (w, "high_s", i->none ? NAN : i->high * r->step_time_s);
@@ -162,6 +164,31 @@ add_interval (LsJsonOut *w, const LsReport *r, const LsInterval *i)
   ls_json_out_double (w, "stretch", i->none ? NAN : i->stretch);
   ls_json_out_string (w, "wider", i->wider);
   ls_json_out_string (w, "none", i->none);
+  ls_json_out_end_object (w);
+}
+
+/* A number that the log does not say is null. */
+static void
+add_logged (LsJsonOut *w, const char *key, double value)
+{
+  ls_json_out_double (w, key, value > 0 ? value : NAN);
+}
+
+static void
+add_measured (LsJsonOut *w, const LsReport *r, const LsMeasured *m, const GPtrArray *findings)
+{
+  ls_json_out_begin_object (w, "measured");
+  ls_json_out_double (w, "step_time_s", m->step_s);
+  ls_json_out_double (w, "error_pct", 100 * (r->step_time_s / m->step_s - 1));
+  ls_json_out_string (w, "source", m->source);
+  add_logged (w, "flops_per_gpu", m->flops_per_gpu);
+  add_logged (w, "tokens_per_s", m->tokens_per_s);
+  add_logged (w, "tokens_per_s_per_gpu", m->tokens_per_s_per_gpu);
+  add_logged (w, "memory_bytes", m->memory_bytes);
+  ls_json_out_begin_array (w, "findings");
+  for (guint i = 0; i < findings->len; i++)
+    ls_json_out_string (w, NULL, g_ptr_array_index (findings, i));
+  ls_json_out_end_array (w);
   ls_json_out_end_object (w);
 }
 
@@ -175,11 +202,17 @@ ls_report_to_json (const LsReport *r, const LsProvenance *p, const LsReportExtra
   ls_json_out_double (&w, "step_time_s", r->step_time_s);
   if (extras && extras->interval)
     add_interval (&w, r, extras->interval);
+  if (extras && extras->measured && extras->measured->step_s > 0)
+    add_measured (&w, r, extras->measured, extras->findings);
   ls_json_out_double (&w, "first_step_s", r->first_step_s);
   ls_json_out_double (&w, "tokens_per_s", r->tokens_per_s);
   ls_json_out_double (&w, "mfu", r->mfu);
   ls_json_out_double (&w, "mfu_causal", r->mfu_causal);
   ls_json_out_double (&w, "hfu", r->hfu);
+  ls_json_out_double (&w, "flops_per_gpu", r->flops_per_gpu);
+  ls_json_out_double (&w, "tokens_per_s_per_gpu", r->tokens_per_s_per_gpu);
+  ls_json_out_double (&w, "params", r->n_params > 0 ? (double) r->n_params : NAN);
+  ls_json_out_double (&w, "active_params", r->n_params > 0 ? (double) r->n_active_params : NAN);
   ls_json_out_uint (&w, "n_ranks", r->n_ranks);
   ls_json_out_uint (&w, "n_classes", r->n_classes);
   ls_json_out_uint (&w, "n_steps", r->n_steps);

@@ -4,6 +4,7 @@
 #define LS_IO_WRITE_REPORT_H
 
 #include "analysis/interval.h"
+#include "analysis/measured.h"
 #include "analysis/report.h"
 #include "io/write_critical.h"
 #include "io/write_sensitivity.h"
@@ -25,6 +26,8 @@ typedef struct {
   const LsInterval *interval;
   const LsPathSummary *critical_path;
   const LsSensitivityTable *sensitivity;
+  const LsMeasured *measured; /* of time 0: none */
+  const GPtrArray *findings;  /* char *, with measured */
 } LsReportExtras;
 
 /* Newly allocated, ends in a newline. extras: NULL, or what to add. A figure that is not finite becomes null. */

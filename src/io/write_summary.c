@@ -102,11 +102,40 @@ add_speed (Page *p, const LsReport *r)
   add_figure (p, "HFU", hfu);
 }
 
+/* What logs and papers print of one GPU, and MFU as kernels compute attention. Under the columns of the line above. */
+static void
+add_speed_of_one (Page *p, const LsReport *r)
+{
+  const int width = 11 + 2 + 9 + 2 + 11; /* of a value, and of the next label and value */
+  g_autofree char *label = g_strdup_printf ("each %s", r->chip);
+  g_autofree char *tokens = grouped (r->tokens_per_s_per_gpu, r->tokens_per_s_per_gpu < 1000 ? 1 : 0);
+  g_autofree char *speeds = g_strdup_printf ("%.1f TFLOP/s, %s tokens/s", r->flops_per_gpu / 1e12, tokens);
+  g_autofree char *causal = g_strdup_printf ("%.1f %%", 100 * r->mfu_causal);
+  paint (p, DIM, "  %-9s", label);
+  g_string_append (p->out, "  ");
+  paint (p, BOLD, "%-*s", width, speeds);
+  add_figure (p, "causal", causal);
+  end_line (p);
+}
+
+/* "; 46.7 B parameters, 12.9 B active"; "" where what is trained is not known. */
+static char *
+params_text (const LsReport *r)
+{
+  if (r->n_params == 0)
+    return g_strdup ("");
+  bool is_sparse = r->n_active_params != r->n_params;
+  g_autofree char *active = is_sparse ? g_strdup_printf (", %.4g B active", (double) r->n_active_params / 1e9) : g_strdup ("");
+  return g_strdup_printf ("; %.4g B parameters%s", (double) r->n_params / 1e9, active);
+}
+
 static void
 add_headline (Page *p, const LsReport *r)
 {
   if (p->text->title) {
+    g_autofree char *params = params_text (r);
     paint (p, BOLD, "%s", p->text->title);
+    paint (p, DIM, "%s", params);
     end_line (p);
   }
   if (p->text->subtitle) {
@@ -121,6 +150,8 @@ add_headline (Page *p, const LsReport *r)
   if (!isnan (r->mfu))
     add_speed (p, r);
   end_line (p);
+  if (!isnan (r->mfu))
+    add_speed_of_one (p, r);
 }
 
 static void
@@ -129,33 +160,35 @@ add_interval (Page *p, const LsReport *r)
   const LsInterval *i = p->text->interval;
   if (!i)
     return;
-  g_autofree char *label = g_strdup_printf ("%.0f %%", 100 * LS_INTERVAL_LEVEL);
-  paint (p, DIM, "  %-9s  ", label);
+  g_autofree char *label = ls_interval_label (i);
+  paint (p, DIM, "  %-9s  ", "interval");
   if (i->none) {
-    paint (p, DIM, "unknown: %s", i->none);
+    paint (p, DIM, "%s", label);
   } else {
     g_autofree char *low = time_text (i->low * r->step_time_s), *high = time_text (i->high * r->step_time_s);
     paint (p, BOLD, "%s to %s", low, high);
-    paint (p, DIM, "  by published runs of %u sources with %s", i->n_sources, ls_software_words (i->software));
-    if (i->wider)
-      paint (p, DIM, "; %.1f times as wide, as none of them %s", i->stretch, i->wider);
+    paint (p, DIM, "  %s", label);
   }
   end_line (p);
 }
 
 static void
-add_published (Page *p, const LsReport *r)
+add_measured (Page *p, const LsReport *r)
 {
-  if (p->text->published_s <= 0)
+  const LsMeasured *m = p->text->measured;
+  if (!m || m->step_s <= 0)
     return;
-  double error = r->step_time_s / p->text->published_s - 1;
-  g_autofree char *measured = time_text (p->text->published_s);
-  g_autofree char *difference = g_strdup_printf ("%+.1f %%", 100 * error);
-  add_figure (p, "published", measured);
+  g_autofree char *measured = time_text (m->step_s);
+  g_autofree char *difference = g_strdup_printf ("%+.1f %%", 100 * (r->step_time_s / m->step_s - 1));
+  add_figure (p, m->is_published ? "published" : "measured", measured);
   add_figure (p, "error", difference);
-  if (p->text->published_source)
-    paint (p, DIM, "  %s", p->text->published_source);
+  if (m->source)
+    paint (p, DIM, "  %s", m->source);
   end_line (p);
+  for (guint i = 0; i < p->text->findings->len; i++) {
+    paint (p, DIM, "  %s", (const char *) g_ptr_array_index (p->text->findings, i));
+    end_line (p);
+  }
 }
 
 static void G_GNUC_PRINTF (3, 4)
@@ -416,7 +449,7 @@ ls_summary_format (const LsReport *r, const LsSummaryText *text)
   Page page = { .out = g_string_new (NULL), .text = text };
   add_headline (&page, r);
   add_interval (&page, r);
-  add_published (&page, r);
+  add_measured (&page, r);
   add_breakdown (&page, r);
   add_memory (&page, r);
   add_links (&page, r);

@@ -4,6 +4,7 @@
 #define LS_IO_WRITE_SUMMARY_H
 
 #include "analysis/interval.h"
+#include "analysis/measured.h"
 #include "analysis/report.h"
 #include "io/write_critical.h"
 #include "io/write_sensitivity.h"
@@ -14,8 +15,8 @@ typedef struct {
   const char *title;    /* "gpt3-175b on dgx-a100-80g, 64 GPUs"            */
   const char *subtitle; /* "tp 8, pp 8, interleaved-1f1b, ..."             */
   const LsInterval *interval;
-  double published_s;   /* measured step time to compare with; 0: none     */
-  const char *published_source;
+  const LsMeasured *measured; /* of time 0: none                           */
+  const GPtrArray *findings;  /* char *: what its numbers say              */
   const LsPathSummary *critical_path;
   const LsSensitivityTable *sensitivity;
   bool color;           /* ANSI escapes                                     */

@@ -70,8 +70,8 @@ static void
 add_head (Page *p)
 {
   const LsCluster *c = p->map->cluster;
-  g_string_append_printf (p->out, "%s: %u node%s of %u x %s, %u GPU%s\n", c->spec.name, c->spec.n_nodes, plural (c->spec.n_nodes),
-                          c->spec.gpus_per_node, c->spec.gpu.name, c->n_gpus, plural (c->n_gpus));
+  g_string_append_printf (p->out, "%s: %u node%s of %u x %s, %u %s\n", c->spec.name, c->spec.n_nodes, plural (c->spec.n_nodes),
+                          c->spec.gpus_per_node, c->spec.gpu.name, c->n_gpus, ls_cluster_chip_word (&c->spec, c->n_gpus));
   if (c->spec.source)
     add_wrapped (p->out, c->spec.source, 0);
 }

@@ -140,7 +140,7 @@ build_op (Build *b, LsOp op, const LsDep *deps, uint16_t n_deps)
   op.deps = all;
   op.n_deps = (uint16_t) (n_deps + n_joins);
   op.layer = b->layer;
-  if (b->l->s->dp_kind == LS_DP_XLA_FSDP)
+  if (b->l->s->is_compiled)
     op.host = LS_HOST_FREE; /* a step is one executable */
   g_array_append_val (b->ops, op);
   return (uint16_t) (b->ops->len - 1);

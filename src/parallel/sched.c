@@ -34,7 +34,7 @@ const LsSched *
 ls_sched_find (const char *name)
 {
   for (guint i = 0; i < G_N_ELEMENTS (registry); i++)
-    if (strcmp (registry[i]->name, name) == 0)
+    if (g_ascii_strcasecmp (registry[i]->name, name) == 0)
       return registry[i];
   return NULL;
 }

@@ -86,7 +86,7 @@ typedef struct {
   uint32_t (*n_versions) (const LsSchedShape *shape, uint32_t rank);
 } LsSched;
 
-const LsSched *ls_sched_find (const char *name); /* NULL if unknown */
+const LsSched *ls_sched_find (const char *name); /* in any case of letters; NULL if unknown */
 const LsSched *ls_sched_at (guint i);            /* NULL past the end */
 
 /* NULL if the schedule can be made for the shape, else a static text with the rule that

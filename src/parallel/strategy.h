@@ -70,6 +70,7 @@ typedef struct {
   uint32_t micro_batch;
   uint32_t global_batch; /* sequences; 0: dp * micro_batch * pp                */
   uint32_t seq;          /* 0: the model's                                     */
+  bool is_compiled;      /* a step is one executable, as XLA makes it: issuing its ops costs the host nothing; no knob */
   int recompute;         /* LsRecompute                                        */
   int attention;         /* LsAttention or LS_ATTENTION_AUTO: the model's      */
   int attention_kernel;  /* LsAttentionKernel of flash attention               */

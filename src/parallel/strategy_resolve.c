@@ -110,6 +110,7 @@ is_fsdp (int dp_kind)
 static void
 fill_data_parallel (LsStrategy *s, const LsModel *m)
 {
+  s->is_compiled |= s->dp_kind == LS_DP_XLA_FSDP;
   bool offloads = s->offload != LS_OFFLOAD_NONE && (s->dp_kind == LS_DP_AUTO || s->dp_kind == LS_DP_DEEPSPEED);
   if (offloads && s->zero_stage == LS_ZERO_AUTO)
     s->zero_stage = s->offload == LS_OFFLOAD_PARAMETERS || s->offload_to == LS_OFFLOAD_TO_NVME ? 3 : 2;
@@ -179,6 +180,10 @@ fill_pipeline (LsStrategy *s)
   if (!s->schedule)
     s->schedule = g_strdup (s->vpp > 1 ? "interleaved-1f1b" : s->pp > 1 ? "1f1b" : "none");
   const LsSched *sched = ls_sched_find (s->schedule);
+  if (sched && strcmp (sched->name, s->schedule) != 0) { /* "1F1B" */
+    g_free (s->schedule);
+    s->schedule = g_strdup (sched->name);
+  }
   bool is_flushed = !sched || !sched->n_versions;
   if (s->p2p == LS_P2P_AUTO)
     s->p2p = is_flushed ? LS_P2P_BATCHED : LS_P2P_OVERLAPPED;

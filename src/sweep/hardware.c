@@ -129,9 +129,9 @@ ls_hardware_build_asked (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus,
     return ls_hardware_build_for (h, n_gpus, error);
   LsCluster *c = ls_hardware_build (h, n_nodes > 0 ? n_nodes : h->spec.n_nodes, error);
   if (c && n_gpus > c->n_gpus) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--gpus %u: %u node%s of %s ha%s %u GPUs\n"
-                 "note: without --nodes there are as many as the GPUs need", n_gpus, n_nodes, n_nodes == 1 ? "" : "s",
-                 c->spec.name, n_nodes == 1 ? "s" : "ve", c->n_gpus);
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--gpus %u: %u node%s of %s ha%s %u %s\n"
+                 "note: without --nodes there are as many as these need", n_gpus, n_nodes, n_nodes == 1 ? "" : "s",
+                 c->spec.name, n_nodes == 1 ? "s" : "ve", c->n_gpus, ls_cluster_chip_word (&c->spec, c->n_gpus));
     g_clear_pointer (&c, ls_cluster_free);
   }
   return c;

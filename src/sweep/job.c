@@ -9,6 +9,7 @@
 #include "io/trace_json.h"
 #include "parallel/lower.h"
 #include "sweep/budget.h"
+#include "sweep/idle.h"
 #include "sweep/job_notes.h"
 #include "sweep/job_order.h"
 #include "sweep/knobs.h"
@@ -79,12 +80,13 @@ build_cluster (LsStrategy *s, const LsHardware *hardware, uint32_t n_nodes, GErr
   return n_nodes > 0 ? ls_hardware_build (hardware, n_nodes, error) : ls_hardware_build_for (hardware, s->gpus, error);
 }
 
-/* On TPUs data parallelism is XLA's, and slices replicate what one of them cuts, unless the
+/* On TPUs a step is one executable, and data parallelism is XLA's, and slices replicate what one of them cuts, unless the
  * strategy says otherwise. */
 static void
 prefer_xla (LsStrategy *s, const LsCluster *cluster)
 {
   bool is_open = s->dp_kind == LS_DP_AUTO && (s->zero_stage == LS_ZERO_AUTO || s->zero_stage == 3);
+  s->is_compiled |= cluster->spec.interior == LS_INTERIOR_TORUS;
   if (cluster->spec.interior != LS_INTERIOR_TORUS || !is_open)
     return;
   s->dp_kind = LS_DP_XLA_FSDP;
@@ -294,6 +296,7 @@ prepare_spec (const LsJobSpec *spec, GError **error)
   ls_model_clear (&model);
   if (!r)
     return NULL;
+  ls_idle_notes (spec, r, hardware, notes);
   r->hardware = g_steal_pointer (&hardware);
   r->notes = g_steal_pointer (&notes);
   return r;

@@ -14,6 +14,7 @@
 #ifndef LS_SWEEP_JOB_H
 #define LS_SWEEP_JOB_H
 
+#include "analysis/measured.h"
 #include "analysis/report.h"
 #include "exec/run.h"
 #include "parallel/strategy.h"
@@ -43,8 +44,7 @@ typedef struct {
   int network;          /* LsJobNetwork  */
   char *residuals;      /* name or path of what published runs measured; NULL: "residuals", if there is such a
                            file; "none": none, and no interval */
-  double published_s;   /* 0: none       */
-  char *published_source; /* NULL: not said */
+  LsMeasured measured;  /* a step that was run, to compare with */
 } LsJobSpec;
 
 void ls_job_spec_init (LsJobSpec *spec); /* the defaults of the command line */

@@ -2,12 +2,12 @@
 #include <string.h>
 
 #include "io/field.h"
-#include "io/read_cases.h"
 #include "io/read_collectives.h"
 #include "io/read_strategy.h"
 #include "io/emit.h"
 #include "sweep/job.h"
 #include "sweep/knobs.h"
+#include "sweep/measured_spec.h"
 
 #define MAX_STEPS 1000
 
@@ -38,20 +38,16 @@ static const LsEnumName allocator_names[] = {
   { NULL },
 };
 
-/* "13.75" or "13.75:who says so" */
+static bool
+parse_measured (const char *text, void *target)
+{
+  return ls_measured_parse (text, &((LsJobSpec *) target)->measured);
+}
+
 static bool
 parse_published (const char *text, void *target)
 {
-  LsJobSpec *spec = target;
-  char *end;
-  double seconds = g_ascii_strtod (text, &end);
-  bool is_step_time = seconds >= LS_MEASURED_MIN_S && seconds <= LS_MEASURED_MAX_S; /* not NAN either */
-  if (end == text || (*end && *end != ':') || !is_step_time)
-    return false;
-  spec->published_s = seconds;
-  g_free (spec->published_source);
-  spec->published_source = *end && end[1] ? g_strdup (end + 1) : NULL;
-  return true;
+  return ls_published_parse (text, &((LsJobSpec *) target)->measured);
 }
 
 static bool
@@ -169,8 +165,8 @@ static const LsField job_fields[] = {
   { "memory_clock", LS_FIELD_ENUM, offsetof (LsJobSpec, options.memory.clock), .names = clock_names },
   { "memory_allocator", LS_FIELD_ENUM, offsetof (LsJobSpec, options.memory.allocator), .names = allocator_names },
   { "headroom", LS_FIELD_CUSTOM, .parse = parse_headroom, .expected = LS_HEADROOM_EXPECTED },
-  { "published", LS_FIELD_CUSTOM, .parse = parse_published,
-    .expected = "seconds from 1e-9 to 1e9, or these and a source such as 13.75:paper" },
+  { "measured", LS_FIELD_CUSTOM, .parse = parse_measured, .expected = LS_MEASURED_EXPECTED },
+  { "published", LS_FIELD_CUSTOM, .parse = parse_published, .expected = LS_PUBLISHED_EXPECTED },
   { "debug", LS_FIELD_CUSTOM, .parse = parse_debug,
     .expected = "a list of evq=ref|fast, solver=ref|fast, runahead=on|off" },
   { NULL },
@@ -223,7 +219,7 @@ ls_job_spec_clear (LsJobSpec *spec)
   g_free (spec->order);
   g_free (spec->residuals);
   g_free (spec->strategy_knob);
-  g_free (spec->published_source);
+  ls_measured_clear (&spec->measured);
   ls_slow_clear (&spec->slow);
   ls_strategy_clear (&spec->strategy);
   if (spec->software)
@@ -239,10 +235,11 @@ ls_job_spec_copy (const LsJobSpec *spec, LsJobSpec *ret_copy)
 {
   *ret_copy = *spec;
   char **texts[] = { &ret_copy->model, &ret_copy->cluster, &ret_copy->gpu_calibration, &ret_copy->nccl, &ret_copy->trace, &ret_copy->order,
-                     &ret_copy->residuals, &ret_copy->strategy_knob, &ret_copy->published_source, &ret_copy->software_name };
+                     &ret_copy->residuals, &ret_copy->strategy_knob, &ret_copy->software_name };
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
     *texts[i] = g_strdup (*texts[i]);
   ret_copy->slow.ranks = spec->slow.ranks ? g_array_copy (spec->slow.ranks) : NULL;
+  ls_measured_copy (&ret_copy->measured, &spec->measured);
   ls_strategy_copy (&ret_copy->strategy, &spec->strategy);
   ret_copy->software = spec->software ? g_atomic_rc_box_acquire (spec->software) : NULL;
   ret_copy->said = NULL;

@@ -16,7 +16,7 @@ static bool
 parse_sizes (const char *text, uint64_t *ret_sizes, guint n)
 {
   uint64_t sizes[8];
-  g_auto (GStrv) items = g_strsplit (text, ",", -1);
+  g_auto (GStrv) items = g_strsplit_set (text, ",xX", -1);
   if (g_strv_length (items) != n)
     return false;
   for (guint i = 0; i < n; i++)

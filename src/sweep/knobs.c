@@ -4,6 +4,7 @@
 
 #include "io/field_write.h"
 #include "io/read_strategy.h"
+#include "parallel/strategy_idle.h"
 
 char *
 ls_shell_quote (const char *word)
@@ -128,7 +129,7 @@ ls_knobs_summary (const LsStrategy *s)
     g_string_append_printf (out, ", %s", s->schedule);
   g_string_append_printf (out, ", micro-batch %u of %u, %s", s->micro_batch, s->global_batch,
                           ls_dtype_name ((LsDtype) s->dtype));
-  if (s->recompute != LS_RECOMPUTE_NONE)
+  if (s->recompute != LS_RECOMPUTE_NONE && !ls_strategy_recomputes_nothing (s))
     g_string_append_printf (out, ", %s recompute", ls_recompute_name (s->recompute));
   return g_string_free (out, FALSE);
 }

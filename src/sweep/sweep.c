@@ -26,7 +26,7 @@ ls_sweep_spec_clear (LsSweepSpec *spec)
 }
 
 /* Knobs of `run` that make no sense for many jobs at once. */
-static const char *const single_knobs[] = { "trace", "order", "published", "slow", "dp", "slice", NULL };
+static const char *const single_knobs[] = { "trace", "order", "measured", "published", "slow", "dp", "slice", NULL };
 
 static gboolean
 set_number (double *ret, const char *key, const char *value, double min, double max, LsDiagList *diags)

@@ -72,8 +72,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJob, ls_job_free)
  * "host-sync", "host-view", "host-batch", "max-memory", "fold", "slow", "coarsen", "network", "memory-clock" (host, device),
  * "memory-allocator" (exact, caching); besides, "residuals" (a file of what published runs measured,
  * from which the interval around the step is made; "none"), "for" (a program, before all knobs of a strategy,
- * as it sets their defaults; LS_ERROR_INPUT if its file is wrong), "headroom" (SIZE or PERCENT), "published"
- * (SECONDS[:SOURCE], a measured step time to compare with) and "debug" (a list such as
+ * as it sets their defaults; LS_ERROR_INPUT if its file is wrong), "headroom" (SIZE or PERCENT), "measured"
+ * (TIME[,KEY=VALUE][:SOURCE], a step that was run, to compare with), "published" (the same, SECONDS[:SOURCE]) and "debug" (a list such as
  * "evq=ref,solver=ref,runahead=off", which selects the reference implementations). On
  * and off are "1" and "0". LS_ERROR_USAGE if the key is unknown or the value malformed;
  * the job is then unchanged. */
@@ -102,7 +102,8 @@ LS_PUBLIC double ls_result_step_time_s (const LsResult *result);
  * needs more memory than a GPU has. */
 LS_PUBLIC gboolean ls_result_check_fit (const LsResult *result, GError **error);
 
-/* What had to be assumed to read a foreign model file, a line each; "" if nothing. */
+/* What had to be assumed to read a foreign model file, options that make no difference to this job, and why, and
+ * what a number of the result is not; a line each, "" if nothing. */
 LS_PUBLIC char *ls_result_notes (const LsResult *result);
 
 typedef enum {
@@ -546,6 +547,9 @@ LS_PUBLIC char *ls_compare_spans (const char *path_measured, const char *path_pr
 
 /* kind: "models", "clusters", "gpus", "strategies", "software", "traces", "schedules", or NULL for all.
  * LS_ERROR_USAGE for another one. */
+/* The word of a NULL-terminated list that was probably meant by what was typed; NULL: none is near. Borrowed. */
+LS_PUBLIC const char *ls_nearest_word (const char *typed, const char *const *words);
+
 LS_PUBLIC char *ls_list_text (const char *kind, GError **error);
 
 /* Reads one data file, of the kind that its "schema" names or a Hugging Face

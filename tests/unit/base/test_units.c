@@ -105,7 +105,8 @@ malformed_quantities_are_refused (void)
   }
   LS_CHECK_DOUBLE (rate_of ("400"), ==, -1);
   LS_CHECK_DOUBLE (rate_of ("400Gb/s"), ==, -1); /* bits or bytes? */
-  LS_CHECK_DOUBLE (rate_of ("400Gbps"), ==, -1);
+  LS_CHECK_DOUBLE (rate_of ("400Gbps"), ==, 50e9); /* bits, as everybody means */
+  LS_CHECK_DOUBLE (rate_of ("400GBps"), ==, -1);
   LS_CHECK_DOUBLE (flops_of ("312TFLOPS"), ==, -1);
   LS_CHECK_INT (bytes_of ("80"), ==, -1);
   LS_CHECK_INT (bytes_of ("80Gbit"), ==, -1);

@@ -19,6 +19,7 @@ report_example (void)
   };
   return (LsReport) {
     .step_time_s = 13.75, .first_step_s = 14, .tokens_per_s = 9532.5, .mfu = 0.514, .mfu_causal = 0.49, .hfu = 0.528,
+    .flops_per_gpu = 160.4e12, .tokens_per_s_per_gpu = 148.9, .n_params = 174600000000, .n_active_params = 174600000000, .chip = "GPU",
     .n_ranks = 64, .n_classes = 8, .n_steps = 3, .n_op_instances = 12345678, .bubble_frac = 0.04,
     .breakdown_s = { [LS_PART_FORWARD] = 4, [LS_PART_BACKWARD] = 7, [LS_PART_RECOMPUTE] = 0.25, [LS_PART_OPTIMIZER] = 0.125,
                      [LS_PART_SLOWDOWN] = 0.5, [LS_PART_EXPOSED_TP] = 1.125, [LS_PART_EXPOSED_PP] = 0.2,

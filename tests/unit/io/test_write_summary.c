@@ -6,15 +6,17 @@
 #include "ls_test.h"
 #include "report_example.h"
 
+static const GPtrArray no_findings = { NULL, 0 };
+static const LsMeasured measured = { .step_s = 13.5, .is_published = true, .source = "Korthikanti et al. 2022, table 5" };
 static const LsSummaryText text = {
-  .title = "gpt3-175b on dgx-a100-80g, 64 GPUs", .subtitle = "tp 8, pp 8, vpp 3, interleaved-1f1b", .published_s = 13.5,
-  .published_source = "Korthikanti et al. 2022, table 5",
+  .title = "gpt3-175b on dgx-a100-80g, 64 GPUs", .subtitle = "tp 8, pp 8, vpp 3, interleaved-1f1b", .measured = &measured, .findings = &no_findings,
 };
 static const char golden[]
-  = "gpt3-175b on dgx-a100-80g, 64 GPUs\n"
+  = "gpt3-175b on dgx-a100-80g, 64 GPUs; 174.6 B parameters\n"
     "tp 8, pp 8, vpp 3, interleaved-1f1b\n"
     "\n"
     "  step time  13.75 s      tokens/s   9,532        MFU        51.4 %       HFU        52.8 %\n"
+    "  each GPU   160.4 TFLOP/s, 148.9 tokens/s        causal     49.0 %\n"
     "  published  13.50 s      error      +1.9 %       Korthikanti et al. 2022, table 5\n"
     "\n"
     "Where the time went  mean over 64 ranks\n"
@@ -129,10 +131,11 @@ the_interval_stands_below_the_step (void)
   LsSummaryText with = { .interval = &interval };
   g_autofree char *got = ls_summary_format (&r, &with);
   LS_CHECK (g_str_has_prefix (got, "  step time  13.75 s      tokens/s   9,532        MFU        51.4 %       HFU        52.8 %\n"
-                                   "  80 %       13.20 s to 16.50 s  by published runs of 7 sources with Megatron-LM\n\n"));
+                                   "  each GPU   160.4 TFLOP/s, 148.9 tokens/s        causal     49.0 %\n"
+                                   "  interval   13.20 s to 16.50 s  made to hold 80 % of measured steps, by errors against 7 published sources with Megatron-LM\n\n"));
   interval.none = (char *) "nobody measured it";
   g_autofree char *none = ls_summary_format (&r, &with);
-  LS_CHECK (strstr (none, "\n  80 %       unknown: nobody measured it\n") != NULL);
+  LS_CHECK (strstr (none, "\n  interval   unknown: nobody measured it\n") != NULL);
 }
 
 static void

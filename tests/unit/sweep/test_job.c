@@ -39,10 +39,16 @@ knobs_are_set_from_text (void)
   LS_CHECK (set (&spec, "network", "step") && spec.network == LS_JOB_NETWORK_STEP);
   LS_CHECK (set (&spec, "network", "alphabeta") && spec.network == LS_JOB_NETWORK_ALPHABETA);
   LS_CHECK (set (&spec, "steps", "5") && spec.options.n_steps == 5);
-  LS_CHECK (set (&spec, "published", "13.75:paper: table 5") && spec.published_s == 13.75);
-  LS_CHECK_STR (spec.published_source, "paper: table 5");
-  LS_CHECK (set (&spec, "published", "2") && spec.published_source == NULL);
-  LS_CHECK (set (&spec, "published", "1e-9") && set (&spec, "published", "1e9:x") && spec.published_s == 1e9);
+  LS_CHECK (set (&spec, "published", "13.75:paper: table 5") && spec.measured.step_s == 13.75);
+  LS_CHECK_STR (spec.measured.source, "paper: table 5");
+  LS_CHECK (set (&spec, "published", "2") && spec.measured.source == NULL);
+  LS_CHECK (set (&spec, "published", "1e-9") && set (&spec, "published", "1e9:x") && spec.measured.step_s == 1e9);
+  LS_CHECK (set (&spec, "published", "38s:log") && spec.measured.step_s == 38 && spec.measured.is_published);
+  LS_CHECK (set (&spec, "measured", "1234ms,tflops=145,memory=61GiB,tokens_per_s=9400:my log: a, b") && !spec.measured.is_published);
+  LS_CHECK (spec.measured.step_s == 1.234 && spec.measured.flops_per_gpu == 145e12 && spec.measured.tokens_per_s == 9400);
+  LS_CHECK (spec.measured.memory_bytes == 61.0 * (1 << 30));
+  LS_CHECK_STR (spec.measured.source, "my log: a, b");
+  LS_CHECK (set (&spec, "dtype", "torch.bfloat16") && set (&spec, "dtype", "BF16") && set (&spec, "recompute", "Full"));
   LS_CHECK (set (&spec, "max-memory", "64GiB") && spec.options.max_memory_bytes == (uint64_t) 64 << 30);
   LS_CHECK (set (&spec, "debug", "evq=ref,runahead=off") && spec.options.queue == LS_QUEUE_REFERENCE
             && spec.options.no_run_ahead);
@@ -56,8 +62,10 @@ wrong_knobs_change_nothing (void)
   init_small (&spec);
   LS_CHECK (!set (&spec, "tp", "0") && spec.strategy.tp == 2);
   LS_CHECK (!set (&spec, "steps", "0") && spec.options.n_steps == 3);
-  LS_CHECK (!set (&spec, "published", "-1") && spec.published_s == 0);
-  LS_CHECK (!set (&spec, "published", "1s"));
+  LS_CHECK (!set (&spec, "published", "-1") && spec.measured.step_s == 0);
+  LS_CHECK (!set (&spec, "published", "1x") && !set (&spec, "published", "1s,tflops=2"));
+  LS_CHECK (!set (&spec, "measured", "13.9") && !set (&spec, "measured", "13.9s,145") && !set (&spec, "measured", "1s,memory=61"));
+  LS_CHECK (!set (&spec, "measured", "0s") && !set (&spec, "measured", "1s,tokens_per_s=1,tokens_per_s_per_gpu=1") && spec.measured.step_s == 0);
   LS_CHECK (!set (&spec, "published", "nan") && !set (&spec, "published", "9e-10") && !set (&spec, "published", "1.1e9:x"));
   LS_CHECK (!set (&spec, "max-memory", "16") && !set (&spec, "max-memory", "0B"));
   LS_CHECK_INT (spec.options.max_memory_bytes, ==, (uint64_t) 16 << 30);

@@ -1,0 +1,105 @@
+#include "sweep/idle.h"
+
+#include <string.h>
+
+#include "io/field_write.h"
+#include "io/read_strategy.h"
+#include "io/trace_json.h"
+#include "parallel/sched.h"
+#include "parallel/strategy_idle.h"
+
+typedef struct {
+  const LsJobSpec *spec;
+  const LsJobResult *job;
+  const LsHardware *hardware;
+  LsStrategy blank; /* what knobs are by default */
+  char *plan;       /* of the job, as text: made when it is asked for */
+} Search;
+
+/* --- the job without a knob --- */
+
+/* As the spec gives it, but for one knob. */
+static void
+strategy_without (const Search *x, const LsField *knob, LsStrategy *ret_strategy)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  ls_strategy_init (ret_strategy);
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    g_autofree char *value = f == knob || f->file_only ? NULL : ls_field_text (f, &x->spec->strategy, NULL);
+    if (value)
+      ls_field_set_text (ls_strategy_fields, ret_strategy, f->key, value, diags);
+  }
+}
+
+static char *
+plan_text (const LsJobResult *r)
+{
+  const LsMesh mesh = { r->strategy.tp, r->strategy.cp, r->strategy.dp, r->strategy.pp };
+  return ls_trace_format (r->plan, &(LsTraceHead) { .name = "", .source = "", .mesh = &mesh }, NULL);
+}
+
+/* An order that is searched for costs more than the answer is worth; an order from a file, and kernels of
+ * another implementation, are not in the plan. */
+static bool
+can_compare (const Search *x, const LsField *f)
+{
+  const LsSched *sched = ls_sched_find (x->job->strategy.schedule);
+  return !x->spec->order && !(sched && sched->orders) && strcmp (f->key, "attention_kernel") != 0;
+}
+
+/* The plan is the same without the knob, which is then something else. */
+static const char *
+find_same_plan (Search *x, const LsField *f, const char *value)
+{
+  LsStrategy without;
+  strategy_without (x, f, &without);
+  g_autoptr (LsJobResult) r = ls_job_prepare (&x->job->model, x->hardware, x->spec->n_nodes, &without, NULL);
+  ls_strategy_clear (&without);
+  if (!r)
+    return NULL;
+  g_autofree char *anyway = ls_field_text (f, &r->strategy, NULL), *text = plan_text (r);
+  if (!x->plan)
+    x->plan = plan_text (x->job);
+  return text && g_strcmp0 (text, x->plan) == 0 && g_strcmp0 (anyway, value) != 0 ? "every rank does the same without it" : NULL;
+}
+
+/* --- notes --- */
+
+/* "--sp", "--dp-overlap 0" */
+static char *
+option_of (const LsField *f, const char *value)
+{
+  g_autofree char *flag = g_strdelimit (g_strdup (f->key), "_", '-');
+  bool is_bool = f->kind == LS_FIELD_BOOL;
+  if (is_bool && g_str_equal (value, "true"))
+    return g_strdup_printf ("--%s", flag);
+  return g_strdup_printf ("--%s %s", flag, is_bool ? "0" : value);
+}
+
+static void
+note_if_idle (Search *x, const LsField *f, GPtrArray *notes)
+{
+  g_autofree char *value = ls_field_text (f, &x->spec->strategy, NULL), *usual = ls_field_text (f, &x->blank, NULL);
+  bool is_said = x->spec->said && g_hash_table_contains (x->spec->said, f->key);
+  if (!is_said || !value || g_strcmp0 (value, usual) == 0)
+    return;
+  const char *why = ls_strategy_idle (&x->job->strategy, &x->job->model, f->key);
+  if (!why && can_compare (x, f))
+    why = find_same_plan (x, f, value);
+  if (!why)
+    return;
+  g_autofree char *option = option_of (f, value);
+  g_ptr_array_add (notes, g_strdup_printf ("%s has no effect here: %s", option, why));
+}
+
+void
+ls_idle_notes (const LsJobSpec *spec, const LsJobResult *prepared, const LsHardware *hardware, GPtrArray *notes)
+{
+  Search x = { spec, prepared, hardware, .plan = NULL };
+  ls_strategy_init (&x.blank);
+  for (const LsField *f = ls_strategy_fields; f->key; f++)
+    if (!f->file_only)
+      note_if_idle (&x, f, notes);
+  ls_strategy_clear (&x.blank);
+  g_free (x.plan);
+}
