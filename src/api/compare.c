@@ -1,6 +1,7 @@
 /* Comparisons of lockstep/lockstep.h. */
 #include <lockstep/lockstep.h>
 
+#include "io/write_compare_many.h"
 #include "sweep/compare.h"
 
 static LsResultCompare *
@@ -20,6 +21,20 @@ ls_compare_results (const char *path_a, const char *path_b, gboolean as_json, GE
   if (!compare)
     return NULL;
   return as_json ? ls_result_compare_to_json (compare) : ls_result_compare_to_text (compare);
+}
+
+char *
+ls_compare_many (const char *const *paths, gboolean as_json, GError **error)
+{
+  g_return_val_if_fail (paths && paths[0] && paths[1], NULL);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GPtrArray) files = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_result_file_free);
+  for (; *paths; paths++)
+    g_ptr_array_add (files, ls_result_file_load (*paths, diags));
+  if (!ls_diag_list_to_error (diags, error))
+    return NULL;
+  LsResultFile *const *all = (LsResultFile *const *) (gpointer) files->pdata;
+  return as_json ? ls_compare_many_to_json (all, files->len) : ls_compare_many_to_text (all, files->len);
 }
 
 /* Which of the two files is which is known by their columns. */

@@ -1,9 +1,9 @@
 #include "cli/cli.h"
 
 static const CliHelp help = {
-  .usage = "compare A.json B.json | --spans MEASURED.csv PREDICTED.csv",
-  .summary = "Two results of lockstep run --json side by side: which parts of the step, of the memory\n"
-             "and of the links moved, and by how much. Or spans that kernelbench --plan measured on a\n"
+  .usage = "compare A.json B.json... | --spans MEASURED.csv PREDICTED.csv",
+  .summary = "Results of lockstep run --json side by side: which options differ, which parts of the step,\n"
+             "of the memory and of the links moved, and by how much; of more than two, a column each. Or spans that kernelbench --plan measured on a\n"
              "GPU beside those that lockstep run --csv predicted: by kernel, gaps and the whole.",
   .description = "Examples:\n"
                  "  lockstep compare before.json after.json\n"
@@ -28,11 +28,12 @@ cli_compare (int argc, char **argv, GError **error)
     return FALSE;
   if (is_done)
     return TRUE;
-  if (argc != 3) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected two files; got %d", argc - 1);
+  if (argc < 3 || (args.spans && argc != 3)) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected two files%s; got %d", args.spans ? "" : " or more", argc - 1);
     return FALSE;
   }
   g_autofree char *text = args.spans ? ls_compare_spans (argv[1], argv[2], args.json, error)
-                                     : ls_compare_results (argv[1], argv[2], args.json, error);
+                           : argc > 3 ? ls_compare_many ((const char *const *) argv + 1, args.json, error)
+                                      : ls_compare_results (argv[1], argv[2], args.json, error);
   return text && cli_print (text, error);
 }

@@ -1,10 +1,31 @@
 #include "io/read_result.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 #include "io/json_doc.h"
 
 static const char *const step_keys[] = { "step_time_s", "first_step_s", "tokens_per_s", "mfu", "mfu_causal", "hfu", "bubble_frac" };
+
+static void
+option_free (gpointer data)
+{
+  LsResultOption *option = data;
+  g_free (option->name);
+  g_free (option->value);
+  g_free (option);
+}
+
+const char *
+ls_result_option (const GPtrArray *options, const char *name)
+{
+  for (guint i = 0; i < options->len; i++) {
+    const LsResultOption *option = g_ptr_array_index (options, i);
+    if (g_str_equal (option->name, name))
+      return option->value;
+  }
+  return NULL;
+}
 
 static void
 clear_number (gpointer number)
@@ -19,6 +40,7 @@ ls_result_file_free (LsResultFile *file)
     return;
   for (int s = 0; s < LS_N_RESULT_SECTIONS; s++)
     g_array_unref (file->sections[s]);
+  g_ptr_array_unref (file->options);
   g_free (file->path);
   g_free (file->model);
   g_free (file->trace);
@@ -116,6 +138,21 @@ read_name (const cJSON *provenance, const char *what)
   return g_strdup (cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (object, "name")));
 }
 
+/* "--tp 2 --sp": a word that begins with two dashes and what follows it. */
+static void
+read_options (LsResultFile *file, const char *text)
+{
+  g_auto (GStrv) words = g_strsplit (text ? text : "", " ", -1);
+  for (char **word = words; *word; word++) {
+    if (!g_str_has_prefix (*word, "--"))
+      continue;
+    bool has_value = word[1] && !g_str_has_prefix (word[1], "--");
+    LsResultOption *option = g_new (LsResultOption, 1);
+    *option = (LsResultOption) { g_strdup (*word), g_strdup (has_value ? word[1] : "on") };
+    g_ptr_array_add (file->options, option);
+  }
+}
+
 static void
 read_names (LsResultFile *file, const cJSON *root)
 {
@@ -123,6 +160,7 @@ read_names (LsResultFile *file, const cJSON *root)
   file->model = read_name (provenance, "model");
   file->trace = read_name (provenance, "trace");
   file->cluster = read_name (provenance, "cluster");
+  read_options (file, cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (provenance, "options")));
 }
 
 static void
@@ -160,6 +198,7 @@ ls_result_file_load (const char *path, LsDiagList *diags)
   guint n_before = ls_diag_list_n (diags);
   g_autoptr (LsResultFile) file = g_new0 (LsResultFile, 1);
   file->path = g_strdup (path);
+  file->options = g_ptr_array_new_with_free_func (option_free);
   for (int s = 0; s < LS_N_RESULT_SECTIONS; s++) {
     file->sections[s] = g_array_new (FALSE, FALSE, sizeof (LsResultNumber));
     g_array_set_clear_func (file->sections[s], clear_number);

@@ -26,8 +26,17 @@ typedef struct {
 } LsResultNumber;
 
 typedef struct {
+  char *name;  /* "--tp"                     */
+  char *value; /* "2"; of a switch "on"      */
+} LsResultOption;
+
+/* The value of an option; NULL: the file does not have it. */
+const char *ls_result_option (const GPtrArray *options, const char *name);
+
+typedef struct {
   char *path;
   char *model, *trace, *cluster;          /* names; NULL: the file says none             */
+  GPtrArray *options;                     /* LsResultOption *, as resolved; none if the file does not say */
   GArray *sections[LS_N_RESULT_SECTIONS]; /* LsResultNumber, in the order of the file */
 } LsResultFile;
 

@@ -7,6 +7,7 @@
 #include <lockstep/units.h>
 
 #include "io/json_out.h"
+#include "io/write_compare_many.h"
 
 #define MAX_LINKS 10 /* of a text */
 #define NAME_WIDTH 28
@@ -41,6 +42,24 @@ append_value (GString *out, double value, int s)
     g_string_append_printf (out, " %14.6g", value);
   else
     g_string_append_printf (out, " %14.3f", value);
+}
+
+const char *
+ls_compare_section_key (int section)
+{
+  return sections[section].key;
+}
+
+const char *
+ls_compare_section_title (int section)
+{
+  return sections[section].title;
+}
+
+void
+ls_compare_value_print (GString *out, double value, int section)
+{
+  append_value (out, value * sections[section].scale, section);
 }
 
 static void
@@ -105,8 +124,8 @@ shown_rows (const LsResultCompare *c, int s)
 }
 
 /* "A a.json: llama3-8b on dgx-h100, step 1.234 s" */
-static void
-append_file (GString *out, const char *side, const LsResultFile *file)
+void
+ls_compare_file_print (GString *out, const char *side, const LsResultFile *file)
 {
   const char *what = file->model ? file->model : file->trace;
   double step_s = g_array_index (file->sections[LS_RESULT_STEP], LsResultNumber, 0).value;
@@ -128,11 +147,13 @@ char *
 ls_result_compare_to_text (const LsResultCompare *c)
 {
   GString *out = g_string_new (NULL);
-  append_file (out, "A", c->a);
-  append_file (out, "B", c->b);
+  ls_compare_file_print (out, "A", c->a);
+  ls_compare_file_print (out, "B", c->b);
   append_remark (out, "model", c->a->model, c->b->model);
   append_remark (out, "trace", c->a->trace, c->b->trace);
   append_remark (out, "cluster", c->a->cluster, c->b->cluster);
+  LsResultFile *const files[] = { (LsResultFile *) c->a, (LsResultFile *) c->b };
+  ls_compare_options_print (files, 2, NAME_WIDTH, out);
   for (int s = 0; s < LS_N_RESULT_SECTIONS; s++) {
     g_autoptr (GArray) rows = shown_rows (c, s);
     if (rows->len == 0)
@@ -153,6 +174,8 @@ ls_result_compare_to_json (const LsResultCompare *c)
   ls_json_out_begin_object (&w, NULL);
   ls_json_out_string (&w, "a", c->a->path);
   ls_json_out_string (&w, "b", c->b->path);
+  LsResultFile *const files[] = { (LsResultFile *) c->a, (LsResultFile *) c->b };
+  ls_compare_options_write (files, 2, &w);
   for (int s = 0; s < LS_N_RESULT_SECTIONS; s++) {
     ls_json_out_begin_array (&w, sections[s].key);
     for (guint i = 0; i < c->sections[s]->len; i++) {

@@ -103,9 +103,10 @@ compare 'csv: memory' columns
 { paths schedule.json; paths schedules.json; } | sort -u > schedule.keys
 compare 'json: schedule' schedule.keys
 spans=$root/tests/golden/compare-spans
-"$lockstep" compare path.json path.json --json > results.json
+"$lockstep" compare path.json run.json --json > results.json
+"$lockstep" compare path.json run.json path.json --json > many.json
 "$lockstep" compare --spans "$spans/measured.csv" "$spans/predicted.csv" --json > compared.json
-{ paths results.json; paths compared.json; } | sort -u > compare.keys
+{ paths results.json; paths many.json; paths compared.json; } | sort -u > compare.keys
 compare 'json: compare' compare.keys
 head -n 1 links.csv | tr ',' '\n' | sort > columns
 compare 'csv: links' columns

@@ -538,6 +538,9 @@ LS_PUBLIC gboolean ls_topology_plot (const LsTopology *topology, const char *pat
  * as JSON. LS_ERROR_INPUT. */
 LS_PUBLIC char *ls_compare_results (const char *path_a, const char *path_b, gboolean as_json, GError **error);
 
+/* Any number of them, two or more, a column for each; paths ends in NULL. LS_ERROR_INPUT. */
+LS_PUBLIC char *ls_compare_many (const char *const *paths, gboolean as_json, GError **error);
+
 /* Spans that tools/kernelbench measured on one rank beside those of
  * ls_result_write_csv(). LS_ERROR_INPUT: a file; LS_ERROR_USAGE: one holds the other kind;
  * LS_ERROR_CONFLICT: that rank is not in the prediction. */
