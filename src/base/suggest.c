@@ -40,19 +40,6 @@ ls_edit_distance (const char *a, const char *b)
   return row[n_b];
 }
 
-static const char *
-shortest_continuation (const char *typed, const char *const *words)
-{
-  const char *shortest = NULL;
-  size_t n = strlen (typed);
-  if (n < 2)
-    return NULL;
-  for (; *words; words++)
-    if (g_ascii_strncasecmp (*words, typed, n) == 0 && (!shortest || strlen (*words) < strlen (shortest)))
-      shortest = *words;
-  return shortest;
-}
-
 /* Whether text is there as whole words between dashes: "h100" in "dgx-h100". */
 static bool
 has_words (const char *name, const char *text)
@@ -64,12 +51,16 @@ has_words (const char *name, const char *text)
   return false;
 }
 
+/* The shortest word that continues what was typed, or has it between dashes. */
 static const char *
-shortest_with_words (const char *typed, const char *const *words)
+shortest_longer (const char *typed, const char *const *words)
 {
   const char *shortest = NULL;
-  for (; strlen (typed) >= 2 && *words; words++)
-    if (has_words (*words, typed) && (!shortest || strlen (*words) < strlen (shortest)))
+  size_t n = strlen (typed);
+  if (n < 2)
+    return NULL;
+  for (; *words; words++)
+    if ((g_ascii_strncasecmp (*words, typed, n) == 0 || has_words (*words, typed)) && (!shortest || strlen (*words) < strlen (shortest)))
       shortest = *words;
   return shortest;
 }
@@ -94,9 +85,6 @@ ls_suggest (const char *typed, const char *const *words)
 {
   if (strlen (typed) > MAX_TYPED)
     return NULL;
-  const char *with_words = shortest_with_words (typed, words);
-  if (with_words)
-    return with_words;
-  const char *continuation = shortest_continuation (typed, words);
-  return continuation ? continuation : nearest (typed, words);
+  const char *longer = shortest_longer (typed, words);
+  return longer ? longer : nearest (typed, words);
 }

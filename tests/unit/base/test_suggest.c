@@ -50,6 +50,14 @@ a_beginning_beats_what_is_nearer (void)
 }
 
 static void
+a_word_between_dashes_is_a_beginning_too (void)
+{
+  static const char *const words[] = { "h100-80g-ib800", "xla-fsdp", "fsdp1", "dgx-h100", NULL };
+  LS_CHECK_STR (ls_suggest ("h100", words), "dgx-h100");
+  LS_CHECK_STR (ls_suggest ("fsdp", words), "fsdp1");
+}
+
+static void
 the_first_of_equals_wins (void)
 {
   static const char *const words[] = { "a100-40g", "a100-80g", NULL };
@@ -57,4 +65,4 @@ the_first_of_equals_wins (void)
 }
 
 LS_TEST_MAIN ("suggest", LS_TEST (distances), LS_TEST (near_words_are_suggested), LS_TEST (far_words_are_not),
-              LS_TEST (a_beginning_beats_what_is_nearer), LS_TEST (the_first_of_equals_wins))
+              LS_TEST (a_beginning_beats_what_is_nearer), LS_TEST (a_word_between_dashes_is_a_beginning_too), LS_TEST (the_first_of_equals_wins))

@@ -57,6 +57,14 @@ what_is_missing_is_added (void)
 }
 
 static void
+a_key_goes_on_behind_the_name_of_a_file (void)
+{
+  check ("{\"gpu\":\"h100\"}", "gpu.reserved=2GiB", "{\"gpu\":\"h100:reserved=2GiB\"}");
+  check ("{\"gpu\":\"h100\"}", "gpu.reserved=2GiB,gpu.nccl.x=1", "{\"gpu\":\"h100:reserved=2GiB,nccl.x=1\"}");
+  check ("{\"kind\":\"h100\"}", "kind.reserved=2GiB", NULL);
+}
+
+static void
 nonsense_is_refused (void)
 {
   static const char *const wrong[] = { "a", "=1", "a=1,", "a=1,b", "a.x=1", "a=1,,b=2" };
@@ -68,4 +76,4 @@ nonsense_is_refused (void)
 }
 
 LS_TEST_MAIN ("override", LS_TEST (names_are_cut_at_the_colon_before_a_key), LS_TEST (values_are_replaced),
-              LS_TEST (what_is_missing_is_added), LS_TEST (nonsense_is_refused))
+              LS_TEST (what_is_missing_is_added), LS_TEST (a_key_goes_on_behind_the_name_of_a_file), LS_TEST (nonsense_is_refused))
