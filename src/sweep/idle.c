@@ -47,20 +47,37 @@ can_compare (const Search *x, const LsField *f)
   return !x->spec->order && !(sched && sched->orders) && strcmp (f->key, "attention_kernel") != 0;
 }
 
-/* The plan is the same without the knob, which is then something else. */
-static const char *
-find_same_plan (Search *x, const LsField *f, const char *value)
+static LsJobResult *
+prepare_without (const Search *x, const LsField *f)
 {
   LsStrategy without;
   strategy_without (x, f, &without);
-  g_autoptr (LsJobResult) r = ls_job_prepare (&x->job->model, x->hardware, x->spec->n_nodes, &without, NULL);
+  LsJobResult *r = ls_job_prepare (&x->job->model, x->hardware, x->spec->n_nodes, &without, NULL);
   ls_strategy_clear (&without);
-  if (!r)
-    return NULL;
-  g_autofree char *anyway = ls_field_text (f, &r->strategy, NULL), *text = plan_text (r);
+  return r;
+}
+
+static bool
+has_same_plan (Search *x, const LsJobResult *without)
+{
+  g_autofree char *text = plan_text (without);
   if (!x->plan)
     x->plan = plan_text (x->job);
-  return text && g_strcmp0 (text, x->plan) == 0 && g_strcmp0 (anyway, value) != 0 ? "every rank does the same without it" : NULL;
+  return text && g_strcmp0 (text, x->plan) == 0;
+}
+
+/* Why the value makes no difference; NULL: it makes one, or is what the knob would be anyway. */
+static const char *
+find_reason (Search *x, const LsField *f, const char *value)
+{
+  const char *why = ls_strategy_idle (&x->job->strategy, &x->job->model, f->key);
+  g_autoptr (LsJobResult) without = can_compare (x, f) ? prepare_without (x, f) : NULL;
+  if (!without)
+    return why;
+  g_autofree char *anyway = ls_field_text (f, &without->strategy, NULL);
+  if (g_strcmp0 (anyway, value) == 0)
+    return NULL;
+  return why ? why : has_same_plan (x, without) ? "every rank does the same without it" : NULL;
 }
 
 /* --- notes --- */
@@ -83,9 +100,7 @@ note_if_idle (Search *x, const LsField *f, GPtrArray *notes)
   bool is_said = x->spec->said && g_hash_table_contains (x->spec->said, f->key);
   if (!is_said || !value || g_strcmp0 (value, usual) == 0)
     return;
-  const char *why = ls_strategy_idle (&x->job->strategy, &x->job->model, f->key);
-  if (!why && can_compare (x, f))
-    why = find_same_plan (x, f, value);
+  const char *why = find_reason (x, f, value);
   if (!why)
     return;
   g_autofree char *option = option_of (f, value);
