@@ -75,7 +75,7 @@ find_reason (Search *x, const LsField *f, const char *value)
   if (!without)
     return why;
   g_autofree char *anyway = ls_field_text (f, &without->strategy, NULL);
-  if (g_strcmp0 (anyway, value) == 0)
+  if (anyway && g_ascii_strcasecmp (anyway, value) == 0) /* "1F1B" is 1f1b */
     return NULL;
   return why ? why : has_same_plan (x, without) ? "every rank does the same without it" : NULL;
 }

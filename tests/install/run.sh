@@ -42,7 +42,7 @@ mkdir "$out/empty"
 cd -- "$out/empty"
 job=(run --model llama3.1-8b --cluster dgx-h100 --gpus 8 --tp 2 --pp 2)
 "$out/example" > "$out/example.txt"
-[[ $(head -n 1 "$out/example.txt") == 'llama3.1-8b on 8 GPUs of dgx-h100' ]] || fail 'the example prints something else'
+[[ $(head -n 1 "$out/example.txt") == 'llama3.1-8b on 8 GPUs of dgx-h100; 8.03 B parameters' ]] || fail 'the example prints something else'
 for program in "$copy/$bindir/lockstep" "$shared"; do
   diff <("$program" "${job[@]}") "$out/example.txt" || fail "$program prints something else"
 done

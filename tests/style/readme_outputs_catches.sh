@@ -6,7 +6,8 @@ set -euo pipefail
 check=$1
 tree=$(mktemp -d)
 trap 'rm -rf -- "$tree"' EXIT
-mkdir "$tree/src"
+mkdir -p "$tree/src" "$tree/tests/golden/validate-coverage"
+touch "$tree/tests/golden/validate-coverage/cases.csv"
 printf 'x = g_getenv ("A_B");\n' > "$tree/src/a.c"
 cat > "$tree/lockstep" <<'END'
 #!/usr/bin/env bash

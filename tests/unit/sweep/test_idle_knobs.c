@@ -1,7 +1,7 @@
 /* Pins that no knob is ignored in silence: on jobs of each way of data parallelism, on GPUs and TPUs, dense
  * and with experts, each value of each knob of the strategy changes the result (or at least what ranks do), or is refused, or is the
  * value that the job has anyway, or a note of the run says that it makes no difference; and that such a note
- * is true: the result then has the same bytes. */
+ * is true: the result then has the same bytes. What a knob would be anyway is no note. A step on TPUs costs the host nothing. */
 #include "ls_test.h"
 
 #include <glib/gstdio.h>
@@ -190,10 +190,52 @@ no_knob_is_ignored_in_silence (void)
     check_job (&jobs[i]);
 }
 
+/* Other letters are not another value. */
+static void
+what_a_knob_is_anyway_is_not_noted (void)
+{
+  static const char *const options[] = { "schedule=1F1B", "schedule=1f1b", "p2p=batched", "recompute=none", "dp-overlap=1" };
+  for (guint i = 0; i < G_N_ELEMENTS (options); i++) {
+    g_autofree char *text = g_strconcat ("model=tiny cluster=pair gpus=4 pp=2 global-batch=8 ", options[i], NULL);
+    const Job job = { options[i], text };
+    LsJobSpec spec;
+    init_job (&spec, &job);
+    g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, NULL);
+    ls_job_spec_clear (&spec);
+    ls_check_impl (r && r->notes->len == 0, __FILE__, __LINE__, "%s: %s", options[i],
+                   r && r->notes->len > 0 ? (char *) g_ptr_array_index (r->notes, 0) : "refused");
+  }
+}
+
+/* Issuing ops costs the host of a TPU nothing, whether there is data parallelism or not. */
+static void
+a_step_on_tpus_is_one_executable (void)
+{
+  static const char *const sizes[] = { "gpus=1", "gpus=4 tp=4", "gpus=4" };
+  for (guint i = 0; i < G_N_ELEMENTS (sizes); i++) {
+    LsTime steps[2];
+    for (guint k = 0; k < 2; k++) {
+      g_autofree char *text = g_strdup_printf ("model=llama3.1-8b:layers=2 cluster=tpu-v5e seq=1024 host-launch=%s %s", k ? "90us" : "0us", sizes[i]);
+      const Job job = { sizes[i], text };
+      LsJobSpec spec;
+      init_job (&spec, &job);
+      g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, NULL);
+      ls_job_spec_clear (&spec);
+      if (!LS_CHECK (r != NULL))
+        return;
+      LS_CHECK_DOUBLE (r->report.breakdown_s[LS_PART_HOST], ==, 0);
+      steps[k] = r->timeline->window_end - r->timeline->window_start;
+    }
+    LS_CHECK_INT (steps[0], ==, steps[1]);
+  }
+}
+
 int
 main (void)
 {
-  static const LsTestCase cases[] = { LS_TEST (no_knob_is_ignored_in_silence) };
+  static const LsTestCase cases[] = {
+    LS_TEST (no_knob_is_ignored_in_silence), LS_TEST (what_a_knob_is_anyway_is_not_noted), LS_TEST (a_step_on_tpus_is_one_executable),
+  };
   const char *root = g_getenv ("LS_DATA_DIR");
   g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);
   if (g_chdir (root ? root : ".") != 0) /* where the data that ship are found */
