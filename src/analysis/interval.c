@@ -10,6 +10,12 @@
 /* ---- residuals ---- */
 
 static void
+string_clear (gpointer data)
+{
+  g_free (*(char **) data);
+}
+
+static void
 group_clear (gpointer data)
 {
   LsResidualGroup *g = data;
@@ -17,13 +23,9 @@ group_clear (gpointer data)
   g_free (g->family);
   g_free (g->architecture);
   g_clear_pointer (&g->residuals, g_array_unref);
+  if (g->traits)
+    g_array_set_clear_func (g->traits, string_clear); /* those that a file has made know nothing of it */
   g_clear_pointer (&g->traits, g_array_unref);
-}
-
-static void
-string_clear (gpointer data)
-{
-  g_free (*(char **) data);
 }
 
 LsResiduals *

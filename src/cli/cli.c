@@ -87,11 +87,14 @@ has_attached_value (const char *arg, const GOptionEntry *entries)
   return FALSE;
 }
 
-/* The arguments with "-j8" as "-j", "8". NULL-terminated. */
+/* The arguments with "-j8" as "-j", "8", NULL-terminated, for as long as the program runs. */
 static GPtrArray *
 split_short (int argc, char *const *argv, const GOptionEntry *entries)
 {
-  GPtrArray *args = g_ptr_array_new ();
+  static GStringChunk *made;
+  static GPtrArray *args;
+  made = g_string_chunk_new (16);
+  args = g_ptr_array_new ();
   gboolean has_ended = FALSE;
   for (int i = 0; i < argc; i++) {
     has_ended = has_ended || strcmp (argv[i], "--") == 0;
@@ -99,7 +102,7 @@ split_short (int argc, char *const *argv, const GOptionEntry *entries)
       g_ptr_array_add (args, argv[i]);
       continue;
     }
-    g_ptr_array_add (args, g_strndup (argv[i], 2));
+    g_ptr_array_add (args, g_string_chunk_insert_len (made, argv[i], 2));
     g_ptr_array_add (args, argv[i] + 2);
   }
   g_ptr_array_add (args, NULL);
@@ -127,8 +130,7 @@ cli_parse (int *argc, char ***argv, const CliHelp *help, const GOptionEntry *ent
   g_autoptr (GOptionContext) context = new_context (help, entries, &wants_help, group_data);
   g_autoptr (GError) problem = NULL;
 
-  static GPtrArray *args; /* argv points into it for as long as the program runs */
-  args = split_short (*argc, *argv, entries);
+  const GPtrArray *args = split_short (*argc, *argv, entries);
   *argc = (int) args->len - 1;
   *argv = (char **) args->pdata;
   if (!g_option_context_parse (context, argc, argv, &problem)) {

@@ -11,6 +11,7 @@ new_file (const char *path)
 {
   LsResultFile *file = g_new0 (LsResultFile, 1);
   file->path = g_strdup (path);
+  file->options = g_ptr_array_new ();
   for (int s = 0; s < LS_N_RESULT_SECTIONS; s++)
     file->sections[s] = g_array_new (FALSE, FALSE, sizeof (LsResultNumber));
   return file;
