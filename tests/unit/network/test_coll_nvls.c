@@ -148,6 +148,10 @@ a_script_loads_the_memories_as_a_plan_does (void)
   const LsScript *s = ls_coll_script (c, &nccl, &request, arena);
   if (LS_CHECK (s != NULL))
     LS_CHECK_NEAR ((s->hbm_from + s->hbm_to) * 1.125, 3 * 1.75, 1e-12);
+  request.algorithm = "tree"; /* each byte of a wire: half of the 3 at either end */
+  s = ls_coll_script (c, &nccl, &request, arena);
+  if (LS_CHECK (s != NULL))
+    LS_CHECK (s->hbm_from == 1.5 && s->hbm_to == 1.5);
 }
 
 LS_TEST_MAIN ("coll_nvls", LS_TEST (whole_nodes_reduce_in_the_switch),

@@ -225,7 +225,26 @@ channels_and_chunks_follow_size_and_protocol (void)
   LS_CHECK_INT (ls_tune_buffer_bytes (LS_PROTOCOL_LL128), ==, 4915200);
 }
 
+/* Through switches that compute, by heads: 8 GPUs of a host on 4 channels share a head by two, which
+ * costs half of what the second one adds; each neighbour of a host takes 0.4 us to meet. */
+static void
+collnet_direct_is_shared_by_heads (void)
+{
+  LsTuneComm c = node_of (LS_NCCL_AMPERE, A100_NVLINK, 8);
+  c.n = 16;
+  c.n_hosts = 2;
+  c.has_collnet = true;
+  c.collnet = (LsTuneGraph) { .channels = 4, .intra = 40e9, .inter = 40e9 };
+  LsTuneCost ampere = ls_tune_cost (&c, LS_TUNE_COLLNET_DIRECT, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_REDUCE, GIB);
+  c.generation = LS_NCCL_HOPPER;
+  LsTuneCost hopper = ls_tune_cost (&c, LS_TUNE_COLLNET_DIRECT, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_REDUCE, GIB);
+  LS_CHECK_NEAR (ampere.latency_us, 2 * (3.7 + 7 * 0.4) + 31, 1e-12);
+  LS_CHECK_NEAR (ampere.bytes_per_s, 0.5 * 4 * 40e9 / 1.5, 1e-12);
+  LS_CHECK_NEAR (hopper.bytes_per_s, 0.85 * ampere.bytes_per_s, 1e-12);
+}
+
 LS_TEST_MAIN ("tuning", LS_TEST (graphs_are_those_of_the_search), LS_TEST (one_node_costs_what_nccl_computes),
               LS_TEST (nodes_cost_what_nccl_computes), LS_TEST (choices_are_those_of_the_log),
               LS_TEST (bandwidths_are_close_to_measured_ones), LS_TEST (what_nccl_cannot_run_has_no_cost), LS_TEST (nvls_gathers_among_32_at_most),
-              LS_TEST (channels_and_chunks_follow_size_and_protocol))
+              LS_TEST (channels_and_chunks_follow_size_and_protocol),
+              LS_TEST (collnet_direct_is_shared_by_heads))
