@@ -290,3 +290,15 @@ ls_csv_append (GString *out, const char *cell)
     g_string_append_printf (out, *c == '"' ? "\"\"" : "%c", *c);
   g_string_append_c (out, '"');
 }
+
+void
+ls_csv_print (FILE *out, const char *cell)
+{
+  if (cell && !strpbrk (cell, ",\"\r\n")) { /* nearly all, and there may be millions */
+    fputs (cell, out);
+    return;
+  }
+  g_autoptr (GString) text = g_string_new (NULL);
+  ls_csv_append (text, cell);
+  fputs (text->str, out);
+}

@@ -10,6 +10,7 @@
 #define LS_IO_CSV_H
 
 #include <glib.h>
+#include <stdio.h>
 
 #include "base/diag.h"
 
@@ -32,6 +33,7 @@ int ls_csv_column (const LsCsv *csv, const char *name); /* -1 if there is none *
 
 /* Appends a cell as this reader has it: in quotes where it needs them. NULL: empty. */
 void ls_csv_append (GString *out, const char *cell);
+void ls_csv_print (FILE *out, const char *cell); /* the same into a file */
 
 /* Borrowed until the table is freed; never NULL; as base/printable.h makes it. */
 const char *ls_csv_cell (const LsCsv *csv, guint row, guint column);

@@ -1,7 +1,6 @@
 #include "io/write_links.h"
 
-#include <string.h>
-
+#include "io/csv.h"
 #include "io/write_file.h"
 
 #define HEADER "link,capacity_bytes_per_s,bytes,utilisation\n"
@@ -10,17 +9,6 @@ typedef struct {
   const LsTimeline *timeline;
   const LsCluster *cluster;
 } Table;
-
-/* Quoted where RFC 4180 asks for it. */
-static void
-write_name (FILE *out, const char *name)
-{
-  bool is_plain = !name[strcspn (name, ",\"\r\n")];
-  fputs (is_plain ? "" : "\"", out);
-  for (const char *c = name; *c; c++)
-    fprintf (out, *c == '"' ? "\"\"" : "%c", *c);
-  fputs (is_plain ? "" : "\"", out);
-}
 
 static void
 write_number (FILE *out, double value, const char *format, char end)
@@ -39,7 +27,7 @@ write_table (FILE *out, void *data, GError **error)
   for (guint i = 0; i < table->cluster->trunks->len; i++) {
     const LsTrunk *trunk = &g_array_index (table->cluster->trunks, LsTrunk, i);
     double bytes = i < t->n_resources ? t->resource_bytes[i] : 0;
-    write_name (out, trunk->name);
+    ls_csv_print (out, trunk->name);
     fputc (',', out);
     write_number (out, trunk->is_failed ? 0 : trunk->capacity_bytes_per_s, "%.17g", ',');
     write_number (out, bytes, "%.17g", ',');

@@ -1,26 +1,12 @@
 #include "io/write_spans.h"
 
 #include <inttypes.h>
-#include <string.h>
 
+#include "io/csv.h"
 #include "io/write_file.h"
 
 #define HEADER \
   "rank,stream,name,tag,micro_batch,chunk,stage,layer,start_ps,matched_ps,end_ps,cause,span,cause_span\n"
-
-/* Quoted where RFC 4180 asks for it. */
-static void
-write_text (FILE *out, const char *text)
-{
-  if (!text[strcspn (text, ",\"\r\n")]) {
-    fputs (text, out);
-    return;
-  }
-  fputc ('"', out);
-  for (const char *c = text; *c; c++)
-    fprintf (out, *c == '"' ? "\"\"" : "%c", *c);
-  fputc ('"', out);
-}
 
 static void
 write_time (FILE *out, const LsTimeline *t, LsTime at)
@@ -44,7 +30,7 @@ write_span (FILE *out, const LsTimeline *t, uint32_t rank, const LsSpan *spans, 
   bool is_communication = op->kind == LS_OP_COLLECTIVE || op->kind == LS_OP_P2P;
 
   fprintf (out, "%u,%s,", rank, place_of (op));
-  write_text (out, ls_span_name (t, rank, s));
+  ls_csv_print (out, ls_span_name (t, rank, s));
   fprintf (out, ",%s,%u,%u,%u,", ls_tag_name ((LsTag) op->tag), instance->mb, instance->chunk, instance->stage);
   if (op->layer != UINT16_MAX)
     fprintf (out, "%u", op->layer);
