@@ -158,6 +158,9 @@ typedef struct {
 
 void ls_cluster_spec_clear (LsClusterSpec *spec); /* NULL allowed */
 
+/* Of a listed node: whether a link joins GPUs and NVSwitches, and nothing else. */
+bool ls_cluster_spec_is_nvlink (const LsClusterSpec *spec, const LsListLink *link);
+
 /* Of a torus (cluster/torus.h), counts that follow from others: once after its members
  * are filled in, then for a slice of these axes (1 beyond n_axes). */
 void ls_cluster_spec_init_torus (LsClusterSpec *spec);

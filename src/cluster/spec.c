@@ -1,5 +1,7 @@
 #include "cluster/spec.h"
 
+#include <string.h>
+
 #include <lockstep/error.h>
 
 #include "cluster/fabric.h"
@@ -126,6 +128,23 @@ ls_cluster_spec_copy (const LsClusterSpec *spec, LsClusterSpec *ret_copy)
   for (size_t i = 0; link_at (ret_copy, i); i++)
     link_at (ret_copy, i)->source = g_strdup (link_at (ret_copy, i)->source);
   copy_lists (ret_copy);
+}
+
+static bool
+joins_gpus (const LsClusterSpec *s, const char *name)
+{
+  for (guint i = 0; i < s->list_vertices->len; i++) {
+    const LsListVertex *v = &g_array_index (s->list_vertices, LsListVertex, i);
+    if (strcmp (v->name, name) == 0)
+      return v->kind == LS_NODE_GPU || v->kind == LS_NODE_NVSWITCH;
+  }
+  return false;
+}
+
+bool
+ls_cluster_spec_is_nvlink (const LsClusterSpec *s, const LsListLink *link)
+{
+  return joins_gpus (s, link->from) && joins_gpus (s, link->to);
 }
 
 gboolean

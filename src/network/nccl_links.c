@@ -4,17 +4,6 @@
 
 /* --- the links of a cluster --- */
 
-static bool
-is_on_nvlink (const LsClusterSpec *s, const char *name)
-{
-  for (guint i = 0; i < s->list_vertices->len; i++) {
-    const LsListVertex *v = &g_array_index (s->list_vertices, LsListVertex, i);
-    if (strcmp (v->name, name) == 0)
-      return v->kind == LS_NODE_GPU || v->kind == LS_NODE_NVSWITCH;
-  }
-  return false;
-}
-
 static const char *
 first_gpu (const LsClusterSpec *s)
 {
@@ -32,7 +21,7 @@ add_listed_nvlinks (const LsClusterSpec *s, LsNcclLinks *l)
   for (guint i = 0; s->list_links && i < s->list_links->len; i++) {
     const LsListLink *link = &g_array_index (s->list_links, LsListLink, i);
     bool is_its_own = strcmp (link->from, gpu) == 0 || strcmp (link->to, gpu) == 0;
-    if (!is_its_own || !is_on_nvlink (s, link->from) || !is_on_nvlink (s, link->to))
+    if (!is_its_own || !ls_cluster_spec_is_nvlink (s, link))
       continue;
     l->nvlink += link->count * link->link.bandwidth_bytes_per_s;
     l->nvlink_latency = link->link.latency;

@@ -23,18 +23,6 @@ own_list (LsScaled *x, GArray **list)
   return own;
 }
 
-/* Of the listed interior: whether it is an end of NVLinks. */
-static bool
-is_on_nvlink (const LsClusterSpec *s, const char *name)
-{
-  for (guint i = 0; i < s->list_vertices->len; i++) {
-    const LsListVertex *v = &g_array_index (s->list_vertices, LsListVertex, i);
-    if (g_str_equal (v->name, name))
-      return v->kind == LS_NODE_GPU || v->kind == LS_NODE_NVSWITCH;
-  }
-  return false;
-}
-
 /* --- parameters --- */
 
 static void
@@ -74,7 +62,7 @@ scale_nvlink (LsScaled *x, double by)
   GArray *links = is_list ? own_list (x, &s->list_links) : NULL;
   for (guint i = 0; links && i < links->len; i++) {
     LsListLink *link = &g_array_index (links, LsListLink, i);
-    if (is_on_nvlink (s, link->from) && is_on_nvlink (s, link->to))
+    if (ls_cluster_spec_is_nvlink (s, link))
       link->link.bandwidth_bytes_per_s *= by;
   }
 }
