@@ -38,3 +38,13 @@ ls_digest_get (const LsDigest *d)
 {
   return d->state;
 }
+
+unsigned
+ls_hash_bytes (const void *key, size_t n)
+{
+  const unsigned char *bytes = key;
+  unsigned h = 5381;
+  for (size_t i = 0; i < n; i++)
+    h = h * 33 + bytes[i];
+  return h;
+}

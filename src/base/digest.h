@@ -15,4 +15,7 @@ void ls_digest_u64 (LsDigest *d, uint64_t value);
 void ls_digest_bytes (LsDigest *d, const void *data, size_t n);
 uint64_t ls_digest_get (const LsDigest *d);
 
+/* Of a key without gaps, for a hash table. */
+unsigned ls_hash_bytes (const void *key, size_t n);
+
 #endif

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/digest.h"
 #include "parallel/chunks.h"
 #include "parallel/lower.h"
 #include "parallel/sched.h"
@@ -44,11 +45,7 @@ struct LsBounds {
 static guint
 key_hash (gconstpointer key)
 {
-  const guint8 *bytes = key;
-  guint h = 5381;
-  for (size_t i = 0; i < sizeof (Key); i++)
-    h = h * 33 + bytes[i];
-  return h;
+  return ls_hash_bytes (key, sizeof (Key));
 }
 
 static gboolean

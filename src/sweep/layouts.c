@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/digest.h"
 #include "parallel/chunks.h"
 #include "parallel/sched.h"
 #include "sweep/lower_costs.h"
@@ -31,11 +32,7 @@ struct LsLayouts {
 static guint
 key_hash (gconstpointer key)
 {
-  const guint8 *bytes = key;
-  guint h = 5381;
-  for (size_t i = 0; i < sizeof (Key); i++)
-    h = h * 33 + bytes[i];
-  return h;
+  return ls_hash_bytes (key, sizeof (Key));
 }
 
 static gboolean
