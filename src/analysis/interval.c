@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDING 1e-9 /* of sums of weights, which are 1 in all */
+#include "analysis/conformal.h"
+
+#define ROUNDING 1e-9 /* of counts and distances */
 
 /* ---- residuals ---- */
 
@@ -97,7 +99,7 @@ static bool
 has_word (const LsResidualGroup *g, LsAspect aspect, const char *word)
 {
   if (aspect == LS_ASPECT_ARCHITECTURE)
-    return strcmp (g->architecture, word) == 0;
+    return g_strcmp0 (g->architecture, word) == 0;
   g_autofree char *text = g_strjoin (" ", ls_aspect_key (aspect), word, NULL);
   for (guint i = 0; g->traits && i < g->traits->len; i++)
     if (strcmp (g_array_index (g->traits, char *, i), text) == 0)
@@ -125,10 +127,6 @@ ls_residual_group_add_traits (LsResidualGroup *g, const LsTraits *traits)
 
 /* ---- what counts how much ---- */
 
-typedef struct {
-  double residual, weight;
-} Point;
-
 static bool
 is_left_out (const LsResidualGroup *g, const char *without)
 {
@@ -155,17 +153,11 @@ count_groups (const LsResiduals *r, const char *without, LsSoftware software)
   return n_groups;
 }
 
-static int
-compare_points (const void *a, const void *b)
-{
-  return compare_doubles (&((const Point *) a)->residual, &((const Point *) b)->residual);
-}
-
 /* All residuals that count, in order; weights sum to 1. */
 static GArray *
 weigh (const LsResiduals *r, const char *without, LsSoftware software, GHashTable *n_groups)
 {
-  GArray *points = g_array_new (FALSE, FALSE, sizeof (Point));
+  GArray *points = g_array_new (FALSE, FALSE, sizeof (LsWeighted));
   double n_sources = g_hash_table_size (n_groups);
   for (guint i = 0; i < r->groups->len; i++) {
     const LsResidualGroup *g = &g_array_index (r->groups, LsResidualGroup, i);
@@ -173,46 +165,19 @@ weigh (const LsResiduals *r, const char *without, LsSoftware software, GHashTabl
       continue;
     double n_shares = n_sources * GPOINTER_TO_UINT (g_hash_table_lookup (n_groups, g->source)) * g->residuals->len;
     for (guint k = 0; k < g->residuals->len; k++) {
-      Point p = { g_array_index (g->residuals, double, k), 1 / n_shares };
+      LsWeighted p = { g_array_index (g->residuals, double, k), 1 / n_shares };
       g_array_append_val (points, p);
     }
   }
-  qsort (points->data, points->len, sizeof (Point), compare_points);
+  ls_weighted_sort (points);
   return points;
-}
-
-/* The shortest range with such a share of the weight; of equally short ones the lowest. */
-static void
-find_shortest (const GArray *points, double share, double *ret_low, double *ret_high)
-{
-  const Point *p = (const Point *) (gconstpointer) points->data;
-  double held = 0, width = INFINITY;
-  guint end = 0;
-  for (guint i = 0; i < points->len; held -= p[i++].weight) {
-    while (end < points->len && held < share - ROUNDING)
-      held += p[end++].weight;
-    if (held < share - ROUNDING)
-      return;
-    if (p[end - 1].residual - p[i].residual >= width)
-      continue;
-    width = p[end - 1].residual - p[i].residual;
-    *ret_low = p[i].residual;
-    *ret_high = p[end - 1].residual;
-  }
-}
-
-/* Of so many exchangeable sources and one that is unknown, the share that has to be held; above 1: they are too few. */
-static double
-share_of (guint n_sources)
-{
-  return n_sources > 0 ? LS_INTERVAL_LEVEL * (n_sources + 1) / n_sources : INFINITY;
 }
 
 static void
 find_range (const LsResiduals *r, const char *without, LsSoftware software, GHashTable *n_groups, double *ret_low, double *ret_high)
 {
   g_autoptr (GArray) points = weigh (r, without, software, n_groups);
-  find_shortest (points, fmin (1, share_of (g_hash_table_size (n_groups))), ret_low, ret_high);
+  ls_weighted_range (points, fmin (1, ls_conformal_share (g_hash_table_size (n_groups), LS_INTERVAL_LEVEL)), ret_low, ret_high);
 }
 
 bool
@@ -225,29 +190,17 @@ ls_residuals_range (const LsResiduals *r, LsSoftware software, double *ret_low, 
   return true;
 }
 
-/* The least that a share of the weight is not above. */
-static double
-find_quantile (const GArray *points, double share)
-{
-  const Point *p = (const Point *) (gconstpointer) points->data;
-  double held = 0;
-  guint i = 0;
-  while (i < points->len && held < share - ROUNDING)
-    held += p[i++].weight;
-  return i > 0 ? p[i - 1].residual : 0;
-}
-
 double
 ls_stretch_needed (GArray *const *distances, guint n_sources)
 {
-  g_autoptr (GArray) points = g_array_new (FALSE, FALSE, sizeof (Point));
+  g_autoptr (GArray) points = g_array_new (FALSE, FALSE, sizeof (LsWeighted));
   for (guint k = 0; k < n_sources; k++)
     for (guint i = 0; i < distances[k]->len; i++) {
-      Point p = { g_array_index (distances[k], double, i), 1.0 / n_sources / distances[k]->len };
+      LsWeighted p = { g_array_index (distances[k], double, i), 1.0 / n_sources / distances[k]->len };
       g_array_append_val (points, p);
     }
-  qsort (points->data, points->len, sizeof (Point), compare_points);
-  return fmax (1, find_quantile (points, fmin (1, share_of (n_sources))));
+  ls_weighted_sort (points);
+  return fmax (1, ls_weighted_quantile (points, fmin (1, ls_conformal_share (n_sources, LS_INTERVAL_LEVEL))));
 }
 
 void
@@ -256,7 +209,7 @@ ls_residuals_add_stretch (LsResiduals *r, LsAspect aspect, GArray *needed, doubl
   if (needed->len < 2)
     return;
   qsort (needed->data, needed->len, sizeof (double), compare_doubles);
-  guint n = (guint) ceil (needed->len * fmin (1, share_of (needed->len)) - ROUNDING);
+  guint n = (guint) ceil (needed->len * fmin (1, ls_conformal_share (needed->len, LS_INTERVAL_LEVEL)) - ROUNDING);
   LsStretch s = { .aspect = aspect, .factor = g_array_index (needed, double, n - 1), .n = needed->len, .reach = reach };
   g_array_append_val (r->stretches, s);
 }
@@ -274,6 +227,15 @@ is_below_all (const LsResiduals *r, const char *without, double mfu)
   return r->groups->len > 0;
 }
 
+/* Without a word of its own, a group has no experts: no table of runs has a column for them (io/read_cases.h). */
+static bool
+is_told_of (const LsResidualGroup *g, LsAspect aspect)
+{
+  if (aspect == LS_ASPECT_ARCHITECTURE)
+    return g->architecture != NULL;
+  return aspect == LS_ASPECT_EXPERTS || (g->traits && g->traits->len > 0);
+}
+
 /* Whether the groups that count say what they are in that aspect, and none is as the job. */
 static bool
 is_unlike_word (const LsResiduals *r, const char *without, const LsIntervalJob *job, LsAspect aspect)
@@ -286,7 +248,7 @@ is_unlike_word (const LsResiduals *r, const char *without, const LsIntervalJob *
       continue;
     if (has_word (g, aspect, word))
       return false;
-    is_told = is_told || aspect == LS_ASPECT_ARCHITECTURE || (g->traits && g->traits->len > 0);
+    is_told = is_told || is_told_of (g, aspect);
   }
   return is_told;
 }
@@ -329,19 +291,49 @@ stretch_of (const LsResiduals *r, LsAspect aspect, const LsTraits *traits, doubl
   return 0;
 }
 
+/* "before or words", or words alone; frees before. */
+static char *
+join_words (char *before, const char *words)
+{
+  g_autofree char *owned = before;
+  return before ? g_strjoin (" or ", before, words, NULL) : g_strdup (words);
+}
+
+static LsTraits
+all_traits (const LsIntervalJob *job)
+{
+  LsTraits traits = job->traits;
+  traits.word[LS_ASPECT_ARCHITECTURE] = job->architecture;
+  return traits;
+}
+
+char *
+ls_residuals_unlike (const LsResiduals *r, const LsIntervalJob *job)
+{
+  const LsTraits traits = all_traits (job);
+  char *all = NULL;
+  for (LsAspect a = 0; a < LS_N_ASPECTS; a++) {
+    double extreme = 0;
+    if (!is_unlike (r, NULL, job, a, &extreme))
+      continue;
+    g_autofree char *words = ls_aspect_words (a, &traits, extreme);
+    all = join_words (all, words);
+  }
+  return all;
+}
+
 /* Fills stretch and wider, or none. */
 static void
 compare_job (const LsResiduals *r, const char *without, const LsIntervalJob *job, LsInterval *ret)
 {
-  LsTraits traits = job->traits;
-  traits.word[LS_ASPECT_ARCHITECTURE] = job->architecture;
+  const LsTraits traits = all_traits (job);
   for (LsAspect a = 0; a < LS_N_ASPECTS; a++) {
     double extreme = 0;
     if (!is_unlike (r, without, job, a, &extreme))
       continue;
-    g_autofree char *words = ls_aspect_words (a, &traits, extreme), *before = ret->wider;
+    g_autofree char *words = ls_aspect_words (a, &traits, extreme);
     double factor = stretch_of (r, a, &traits, extreme);
-    ret->wider = before ? g_strjoin (" or ", before, words, NULL) : g_strdup (words);
+    ret->wider = join_words (ret->wider, words);
     ret->stretch *= factor;
     if (factor > 0)
       continue;
@@ -357,7 +349,7 @@ ls_interval_find (const LsResiduals *r, const char *without_source, const LsInte
   g_autoptr (GHashTable) n_groups = count_groups (r, without_source, job->software);
   guint n = g_hash_table_size (n_groups);
   *ret = (LsInterval) { .software = job->software, .n_sources = n, .stretch = 1 };
-  if (share_of (n) > 1 + ROUNDING)
+  if (!ls_conformal_is_enough (n, LS_INTERVAL_LEVEL))
     ret->none = g_strdup_printf ("measured runs with %s, of %u source%s, are too few", ls_software_words (job->software), n,
                                  n == 1 ? "" : "s");
   else if (is_below_all (r, without_source, job->mfu))
@@ -380,18 +372,52 @@ ls_interval_clear (LsInterval *interval)
     return;
   g_free (interval->none);
   g_free (interval->wider);
+  g_free (interval->runs);
+  g_free (interval->remark);
   *interval = (LsInterval) { 0 };
+}
+
+static void
+append_sources (const LsInterval *i, GString *text)
+{
+  g_string_append_printf (text, "%u published source%s with %s", i->n_sources, i->n_sources == 1 ? "" : "s", ls_software_words (i->software));
+}
+
+/* Of runs that were not off at all nothing is so many times as wide. */
+static void
+append_wider (const LsInterval *i, GString *text)
+{
+  if (!i->wider)
+    return;
+  g_string_append (text, "; ");
+  if (isfinite (i->stretch))
+    g_string_append_printf (text, "%.1f times as wide", i->stretch);
+  else
+    g_string_append (text, "wider");
+  if (i->n_runs > 0 && i->n_sources > 0) {
+    g_string_append (text, ", by what is added for errors against ");
+    append_sources (i, text);
+  }
+  g_string_append_printf (text, ", as none of %s %s", i->n_runs > 0 ? "yours" : "them", i->wider);
 }
 
 char *
 ls_interval_label (const LsInterval *i)
 {
-  if (i->none)
-    return g_strdup_printf ("unknown: %s", i->none);
   GString *text = g_string_new (NULL);
-  g_string_append_printf (text, "made to hold %.0f %% of measured steps, by errors against %u published source%s with %s", 100 * LS_INTERVAL_LEVEL, i->n_sources,
-                          i->n_sources == 1 ? "" : "s", ls_software_words (i->software));
-  if (i->wider)
-    g_string_append_printf (text, "; %.1f times as wide, as none of them %s", i->stretch, i->wider);
+  if (i->none) {
+    g_string_append_printf (text, "unknown: %s", i->none);
+  } else {
+    g_string_append_printf (text, "made to hold %.0f %% of measured steps, ", 100 * LS_INTERVAL_LEVEL);
+    if (i->n_runs > 0) {
+      g_string_append_printf (text, "from %u of your runs (%s), left out one at a time", i->n_runs, i->runs);
+    } else {
+      g_string_append (text, "by errors against ");
+      append_sources (i, text);
+    }
+    append_wider (i, text);
+  }
+  if (i->remark)
+    g_string_append_printf (text, "; %s", i->remark);
   return g_string_free (text, FALSE);
 }

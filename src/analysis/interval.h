@@ -149,16 +149,22 @@ typedef struct {
 
 typedef struct {
   double low, high; /* over the predicted step      */
-  double stretch;   /* times as wide as for a job like the runs; 1: it is one */
+  double stretch;   /* times as wide as for a job like the runs; 1: it is one; infinity: as runs that were not off at all */
   char *wider;      /* what none of the runs does, "is in fp8 or ..."; NULL: it is like them. Owned */
   LsSoftware software;
-  guint n_sources;  /* which it rests on            */
+  guint n_sources;  /* published ones which it rests on; 0: on none   */
+  guint n_runs;     /* runs of the user which it rests on (analysis/own_runs.h); 0: on none */
+  char *runs;       /* their file. Owned            */
+  char *remark;     /* why runs of the user do not count; NULL: they do, or there are none. Owned */
   char *none;       /* why there is none; NULL: low and high hold. Owned */
 } LsInterval;
 
 /* The interval of a job by all sources, or by all but one. Clear with ls_interval_clear(). */
 void ls_interval_find (const LsResiduals *r, const char *without_source, const LsIntervalJob *job, LsInterval *ret);
 void ls_interval_clear (LsInterval *interval); /* zeroes; NULL allowed */
+
+/* In what the job is unlike all groups, "is in fp8 or ..."; NULL: it is like them. Newly allocated. */
+char *ls_residuals_unlike (const LsResiduals *r, const LsIntervalJob *job);
 
 /* What an interval is, or why there is none: "made to hold 80 % of measured steps, by errors against 6 published sources
  * with Megatron-LM". Newly allocated. */

@@ -6,7 +6,7 @@ const char *
 ls_aspect_key (LsAspect aspect)
 {
   static const char *const keys[LS_N_ASPECTS] = { "architecture", "format", "node", "backend", "schedule", "context", "offload",
-                                                  "gpus", "fabric", "guessed" };
+                                                  "experts", "gpus", "fabric", "guessed", "tp", "params" };
   return keys[aspect];
 }
 
@@ -43,7 +43,8 @@ ls_aspect_words (LsAspect aspect, const LsTraits *traits, double extreme)
     case LS_ASPECT_BACKEND: return g_strdup_printf ("has --dp-kind %s", word);
     case LS_ASPECT_SCHEDULE: return g_strdup_printf ("has --schedule %s", word);
     case LS_ASPECT_CONTEXT: return g_strdup ("has context parallelism");
-    default: return g_strdup ("offloads");
+    case LS_ASPECT_OFFLOAD: return g_strdup ("offloads");
+    default: return g_strdup ("has experts");
     }
   }
   double figure = traits->figure[aspect - LS_N_WORD_ASPECTS];
@@ -51,5 +52,9 @@ ls_aspect_words (LsAspect aspect, const LsTraits *traits, double extreme)
     return g_strdup_printf ("is on more than %.0f GPUs", extreme);
   if (aspect == LS_ASPECT_FABRIC)
     return g_strdup_printf ("has a fabric of %.3g GB/s per GPU (%.3g at least)", 1e-9 * figure, 1e-9 * extreme);
+  if (aspect == LS_ASPECT_TENSOR)
+    return g_strdup_printf ("has --tp above %.0f", extreme);
+  if (aspect == LS_ASPECT_PARAMS)
+    return g_strdup_printf ("has more than %.3g billion parameters", 1e-9 * extreme);
   return g_strdup_printf ("has %.0f %% of its kernel time from data sheets and guesses (%.0f %% at most)", 100 * figure, 100 * extreme);
 }

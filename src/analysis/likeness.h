@@ -2,7 +2,8 @@
  *
  * A run has traits: words, such as the number format, and figures, such as how many GPUs. A job is unlike a set of runs
  * in an aspect if none of them has its word, or if its figure lies beyond all of theirs: more GPUs, a slower fabric, a larger
- * share of kernels that nobody measured. A faster fabric or fewer GPUs are not unlike: there is less to go wrong there. */
+ * model, a larger share of kernels that nobody measured. A faster fabric or fewer GPUs are not unlike: there is less to go wrong
+ * there. Of a smaller model less is arithmetic: that an interval knows by its MFU. */
 #ifndef LS_ANALYSIS_LIKENESS_H
 #define LS_ANALYSIS_LIKENESS_H
 
@@ -17,10 +18,13 @@ typedef enum {
   LS_ASPECT_SCHEDULE,     /* of the pipeline: "1f1b"                                               */
   LS_ASPECT_CONTEXT,      /* context parallelism: "on"                                             */
   LS_ASPECT_OFFLOAD,      /* to the host or to drives: "on"                                        */
+  LS_ASPECT_EXPERTS,      /* a mixture of experts: "on"                                            */
   LS_N_WORD_ASPECTS,
   LS_ASPECT_GPUS = LS_N_WORD_ASPECTS, /* how many                                                  */
   LS_ASPECT_FABRIC,       /* bytes/s of the NICs per GPU, of jobs on several nodes                 */
   LS_ASPECT_GUESSED,      /* share of kernel time by data sheets and stated guesses                */
+  LS_ASPECT_TENSOR,       /* degree of tensor parallelism                                          */
+  LS_ASPECT_PARAMS,       /* parameters of the model                                               */
   LS_N_ASPECTS
 } LsAspect;
 

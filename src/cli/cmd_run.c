@@ -63,7 +63,8 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "emit", 0, 0, G_OPTION_ARG_STRING, &args->emit,
       "Print the job for another program instead: megatron, torchtitan, deepspeed", "PROGRAM" },
     { "residuals", 0, 0, G_OPTION_ARG_FILENAME, &args->residuals,
-      "What published runs measured, for the interval around the step; none: no interval; default: residuals, if it is there",
+      "What published runs measured, for the interval around the step; none: no interval; default: the runs that the cluster was fitted to, "
+      "else residuals, if it is there",
       "NAME|FILE" },
     { "show-placement", 0, 0, G_OPTION_ARG_NONE, &args->show_placement,
       "Print which rank runs on which GPU with whom", NULL },

@@ -81,11 +81,26 @@ typedef struct {
   uint32_t a, b, count;
 } LsMeshLink;
 
+/* How far the runs of a fit were off, each predicted by a fit to the others; what the interval of a job on the cluster is
+ * made of (analysis/own_runs.h). Of figures 0: not known, or not there. */
+typedef struct {
+  uint32_t n;         /* runs of different jobs; 0: nothing is said         */
+  double low, high;   /* measured over predicted: the range that is to hold one more; 0: too few runs */
+  char *file;         /* of the runs */
+  char *architecture; /* of their GPUs */
+  GArray *traits;     /* char *: what they have, as "format bf16" (analysis/likeness.h); NULL: not known */
+  double lowest_mfu;  /* of what was predicted for them                     */
+  double gpus, tp;    /* the most                                           */
+  double params;      /* of the largest model                               */
+  double fabric;      /* bytes/s of the NICs per GPU, the least             */
+} LsFittedRuns;
+
 /* What runs on the cluster itself say about it, as factors to what its files say
  * (sweep/fitted.h); 0: nothing. */
 typedef struct {
   double compute, overlap, intra_node, inter_node;
   LsTime host_launch; /* of a kernel; no factor */
+  LsFittedRuns runs;
 } LsFitted;
 
 typedef struct {

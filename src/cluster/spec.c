@@ -40,6 +40,7 @@ clear_lists (LsClusterSpec *spec)
     g_free (g_array_index (spec->list_vertices, LsListVertex, i).name);
   clear_strings (spec->switches);
   clear_strings (spec->successors);
+  clear_strings (spec->fitted.runs.traits);
   for (guint i = 0; spec->switch_nics && i < spec->switch_nics->len; i++)
     g_free (g_array_index (spec->switch_nics, LsListNics, i).at);
   for (guint i = 0; spec->faults && i < spec->faults->len; i++)
@@ -47,7 +48,8 @@ clear_lists (LsClusterSpec *spec)
   clear_links (spec->list_links);
   clear_links (spec->switch_links);
   GArray **lists[] = { &spec->list_vertices, &spec->list_links,  &spec->mesh_links, &spec->switches,
-                       &spec->switch_links,  &spec->switch_nics, &spec->faults,     &spec->successors };
+                       &spec->switch_links,  &spec->switch_nics, &spec->faults,     &spec->successors,
+                       &spec->fitted.runs.traits };
   for (size_t i = 0; i < G_N_ELEMENTS (lists); i++)
     g_clear_pointer (lists[i], g_array_unref);
 }
@@ -59,6 +61,8 @@ ls_cluster_spec_clear (LsClusterSpec *spec)
     return;
   g_clear_pointer (&spec->name, g_free);
   g_clear_pointer (&spec->source, g_free);
+  g_clear_pointer (&spec->fitted.runs.file, g_free);
+  g_clear_pointer (&spec->fitted.runs.architecture, g_free);
   ls_gpu_clear (&spec->gpu);
   for (size_t i = 0; link_at (spec, i); i++)
     g_clear_pointer (&link_at (spec, i)->source, g_free);
@@ -101,6 +105,7 @@ copy_lists (LsClusterSpec *spec)
   spec->list_links = copy_links (spec->list_links);
   spec->switches = copy_strings (spec->switches);
   spec->successors = copy_strings (spec->successors);
+  spec->fitted.runs.traits = copy_strings (spec->fitted.runs.traits);
   spec->switch_links = copy_links (spec->switch_links);
   spec->switch_nics = copy_array (spec->switch_nics);
   spec->faults = copy_array (spec->faults);
@@ -124,6 +129,8 @@ ls_cluster_spec_copy (const LsClusterSpec *spec, LsClusterSpec *ret_copy)
   *ret_copy = *spec;
   ret_copy->name = g_strdup (spec->name);
   ret_copy->source = g_strdup (spec->source);
+  ret_copy->fitted.runs.file = g_strdup (spec->fitted.runs.file);
+  ret_copy->fitted.runs.architecture = g_strdup (spec->fitted.runs.architecture);
   ls_gpu_copy (&spec->gpu, &ret_copy->gpu);
   for (size_t i = 0; link_at (ret_copy, i); i++)
     link_at (ret_copy, i)->source = g_strdup (link_at (ret_copy, i)->source);

@@ -3,6 +3,7 @@
 #include "io/datadir.h"
 #include "io/override.h"
 #include "io/read_fabric.h"
+#include "io/read_fitted.h"
 #include "io/read_gpu.h"
 #include "io/read_nccl_topo.h"
 
@@ -155,19 +156,6 @@ static const LsField node_fields[] = {
   { NULL },
 };
 
-#define FACTOR(key_, member, meaning_) \
-  { key_, LS_FIELD_DOUBLE, SPEC (fitted.member), .above = true, .max = 10, .default_text = "1", .meaning = (meaning_) }
-static const LsField fitted_fields[] = {
-  FACTOR ("compute", compute, "rate of arithmetic, times that of the GPU's calibration"),
-  FACTOR ("overlap", overlap, "what moving data cost a kernel beside them, times that of the NCCL file"),
-  FACTOR ("intra_node", intra_node, "rate inside a node, times that of the NCCL file and the links' efficiency (at most 1)"),
-  FACTOR ("inter_node", inter_node, "rate between nodes, likewise"),
-  { "host_launch", LS_FIELD_TIME, SPEC (fitted.host_launch), .above = true, .max = (double) LS_S, .default_text = "10us",
-    .meaning = "what issuing a kernel costs the host, unless `--host-launch` says" },
-  { "provenance", LS_FIELD_SOURCES, .default_text = "none", .meaning = "what they were fitted to, and how well" },
-  { NULL },
-};
-
 static const LsField successor_element[] = { { "", LS_FIELD_STRING, 0, .required = true, .max = 64 }, { NULL } };
 
 const LsField ls_cluster_fields[] = {
@@ -179,7 +167,7 @@ const LsField ls_cluster_fields[] = {
   { "node", LS_FIELD_OBJECT, 0, .required = true, .fields = node_fields, .meaning = "what one node holds" },
   { "fabric", LS_FIELD_OBJECT, 0, .fields = ls_fabric_fields, .default_text = "none",
     .meaning = "what joins the nodes" },
-  { "fitted", LS_FIELD_OBJECT, 0, .fields = fitted_fields, .default_text = "none",
+  { "fitted", LS_FIELD_OBJECT, 0, .fields = ls_fitted_fields, .default_text = "none",
     .meaning = "what `lockstep calibrate --runs` found on the cluster itself" },
   { "successors", LS_FIELD_ARRAY, SPEC (successors), .element_size = sizeof (char *), .fields = successor_element,
     .default_text = "none", .meaning = "names of clusters of later accelerators, which `lockstep whatif` tries instead" },
@@ -298,7 +286,8 @@ ls_cluster_read (const LsJsonDoc *doc, LsClusterSpec *ret_spec, LsDiagList *diag
 {
   ClusterFile file = { .spec = { .n_nodes = 1, .rails = 1, .oversubscription = 1, .spine_oversubscription = 1, .pxn = true } };
   bool ok = ls_fields_read_file (ls_cluster_fields, "cluster", doc, &file, diags)
-            && finish_node (doc, &file.spec, diags) && ls_fabric_finish (doc, &file.spec, diags) && read_gpu_of (doc, &file, diags);
+            && finish_node (doc, &file.spec, diags) && ls_fabric_finish (doc, &file.spec, diags)
+            && ls_fitted_finish (doc, &file.spec.fitted, diags) && read_gpu_of (doc, &file, diags);
   if (ok) {
     *ret_spec = file.spec;
     file.spec = (LsClusterSpec) { 0 };

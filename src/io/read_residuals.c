@@ -19,7 +19,8 @@ static const LsField trait_element[] = { { "", LS_FIELD_STRING, 0, .required = t
 static const LsEnumName aspect_names[] = {
   { "architecture", LS_ASPECT_ARCHITECTURE }, { "format", LS_ASPECT_FORMAT }, { "node", LS_ASPECT_NODE },
   { "backend", LS_ASPECT_BACKEND }, { "schedule", LS_ASPECT_SCHEDULE }, { "context", LS_ASPECT_CONTEXT },
-  { "offload", LS_ASPECT_OFFLOAD }, { "gpus", LS_ASPECT_GPUS }, { "fabric", LS_ASPECT_FABRIC }, { "guessed", LS_ASPECT_GUESSED },
+  { "offload", LS_ASPECT_OFFLOAD }, { "experts", LS_ASPECT_EXPERTS }, { "gpus", LS_ASPECT_GPUS }, { "fabric", LS_ASPECT_FABRIC },
+  { "guessed", LS_ASPECT_GUESSED }, { "tp", LS_ASPECT_TENSOR }, { "params", LS_ASPECT_PARAMS },
   { NULL },
 };
 
@@ -54,6 +55,8 @@ static const LsField group_fields[] = {
   FIGURE (LS_ASPECT_GPUS, "gpus", 1e9, "the most GPUs of one of them"),
   FIGURE (LS_ASPECT_FABRIC, "fabric", 1e15, "bytes/s of the NICs per GPU, the least of those on several nodes"),
   FIGURE (LS_ASPECT_GUESSED, "guessed", 1, "the largest share of kernel time by data sheets and stated guesses"),
+  FIGURE (LS_ASPECT_TENSOR, "tp", 1e9, "the highest degree of tensor parallelism"),
+  FIGURE (LS_ASPECT_PARAMS, "params", 1e18, "parameters of the largest model"),
   { "traits", LS_FIELD_ARRAY, offsetof (LsResidualGroup, traits), .fields = trait_element, .element_size = sizeof (char *),
     .default_text = "not known", .meaning = "what they have: aspect and word, as \"format bf16\" (analysis/likeness.h)" },
   { "residuals", LS_FIELD_ARRAY, offsetof (LsResidualGroup, residuals), .required = true, .fields = residual_element,

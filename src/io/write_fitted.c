@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "analysis/conformal.h"
+#include "analysis/interval.h"
 #include "io/json_out.h"
 #include "io/text_table.h"
 
@@ -78,6 +80,18 @@ append_percent (GString *out, const char *what, double x)
     g_string_append_printf (out, "%s %.2f %%", what, 100 * x);
 }
 
+static void
+append_interval (GString *out, const LsFittedRuns *runs)
+{
+  if (runs->low > 0)
+    g_string_append_printf (out, "interval of a job like these, from %u runs left out one at a time: "
+                            "%.3f to %.3f times the predicted step, made to hold %.0f %%\n", runs->n, runs->low, runs->high,
+                            100 * LS_INTERVAL_LEVEL);
+  else if (runs->n > 0)
+    g_string_append_printf (out, "no interval from these runs: they are of %u different jobs, %u are enough\n", runs->n,
+                            ls_conformal_least (LS_INTERVAL_LEVEL));
+}
+
 char *
 ls_fitted_report_to_text (const LsFittedReport *r)
 {
@@ -97,6 +111,7 @@ ls_fitted_report_to_text (const LsFittedReport *r)
   append_percent (out, ", fitted", r->error.after);
   append_percent (out, ", each run left out in turn", r->error.left_out);
   g_string_append_c (out, '\n');
+  append_interval (out, &r->left_out);
   if (isnan (r->error.after))
     g_string_append (out, "nothing was fitted: keep the cluster as it is\n");
   else if (r->error.left_out >= r->error.before)
@@ -117,6 +132,42 @@ write_values (LsJsonOut *w, const LsFittedReport *r)
     else if (l->is_fitted)
       ls_json_out_double (w, l->name, g_ascii_strtod (text, NULL));
   }
+}
+
+static void
+write_figure (LsJsonOut *w, const char *key, double value)
+{
+  if (value > 0)
+    ls_json_out_double (w, key, value);
+}
+
+/* Digits of a ratio that a step time has: a range does not need more. */
+static double
+rounded (double ratio)
+{
+  return round (1e6 * ratio) / 1e6;
+}
+
+/* What of the next job on the cluster is made an interval of. */
+static void
+write_left_out (LsJsonOut *w, const LsFittedRuns *runs)
+{
+  ls_json_out_begin_object (w, "left_out");
+  ls_json_out_uint (w, "runs", runs->n);
+  ls_json_out_string (w, "file", runs->file);
+  write_figure (w, "low", rounded (runs->low));
+  write_figure (w, "high", rounded (runs->high));
+  ls_json_out_string (w, "architecture", runs->architecture);
+  write_figure (w, "lowest_mfu", floor (1e3 * runs->lowest_mfu) / 1e3); /* down: the runs are not below it */
+  write_figure (w, "gpus", runs->gpus);
+  write_figure (w, "tp", runs->tp);
+  write_figure (w, "params", runs->params);
+  write_figure (w, "fabric", runs->fabric);
+  ls_json_out_begin_array (w, "traits");
+  for (guint i = 0; runs->traits && i < runs->traits->len; i++)
+    ls_json_out_string (w, NULL, g_array_index (runs->traits, char *, i));
+  ls_json_out_end_array (w);
+  ls_json_out_end_object (w);
 }
 
 static void
@@ -167,6 +218,7 @@ ls_fitted_to_json (const LsJsonDoc *base, const LsFittedReport *r, const char *n
   ls_json_out_init (&w, fitted, 2);
   ls_json_out_begin_object (&w, NULL);
   write_values (&w, r);
+  write_left_out (&w, &r->left_out);
   write_provenance (&w, r);
   ls_json_out_end_object (&w);
   cJSON *root = cJSON_Duplicate (ls_json_doc_root (base), true);

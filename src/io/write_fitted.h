@@ -33,6 +33,7 @@ typedef struct {
   GArray *lines; /* LsFittedLine */
   GArray *rows;  /* LsFittedRow  */
   LsFittedError error;
+  LsFittedRuns left_out; /* n 0: nothing was fitted */
   double condition; /* of the Jacobian of what is fitted; NaN: nothing is */
   GArray *singular; /* double: of all, at the start                      */
   const char *version;

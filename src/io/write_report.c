@@ -159,10 +159,13 @@ add_interval (LsJsonOut *w, const LsReport *r, const LsInterval *i)
   ls_json_out_uint (w, "level_pct", (uint64_t) lround (100 * LS_INTERVAL_LEVEL));
   ls_json_out_double (w, "low_s", i->none ? NAN : i->low * r->step_time_s);
   ls_json_out_double (w, "high_s", i->none ? NAN : i->high * r->step_time_s);
+  ls_json_out_uint (w, "n_runs", i->n_runs);
+  ls_json_out_string (w, "runs", i->runs);
   ls_json_out_uint (w, "n_sources", i->n_sources);
   ls_json_out_string (w, "software", i->none ? NULL : ls_software_name (i->software));
   ls_json_out_double (w, "stretch", i->none ? NAN : i->stretch);
   ls_json_out_string (w, "wider", i->wider);
+  ls_json_out_string (w, "remark", i->remark);
   ls_json_out_string (w, "none", i->none);
   ls_json_out_end_object (w);
 }

@@ -30,7 +30,11 @@ append_traits (GString *out, const LsResidualGroup *g)
   for (guint k = 0; k < LS_N_FIGURE_ASPECTS; k++)
     if (g->figures[k] > 0) {
       char text[G_ASCII_DTOSTR_BUF_SIZE];
-      g_string_append_printf (out, ", \"%s\": %s", ls_aspect_key (LS_N_WORD_ASPECTS + k), g_ascii_formatd (text, sizeof text, "%.6g", g->figures[k]));
+      g_ascii_formatd (text, sizeof text, "%.6g", g->figures[k]);
+      double read = g_ascii_strtod (text, NULL);
+      if (g->figures[k] > 1 && (read < g->figures[k] || read > g->figures[k])) /* no share: the run itself might lie beyond it */
+        g_ascii_formatd (text, sizeof text, "%.17g", g->figures[k]);
+      g_string_append_printf (out, ", \"%s\": %s", ls_aspect_key (LS_N_WORD_ASPECTS + k), text);
     }
   for (guint i = 0; g->traits && i < g->traits->len; i++) {
     LsJsonOut w;

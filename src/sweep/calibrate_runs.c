@@ -8,9 +8,10 @@
 #include "io/read_cases.h"
 #include "sweep/family.h"
 #include "sweep/fitted.h"
-#include "sweep/job.h"
+#include "sweep/job_interval.h"
 #include "sweep/runs_check.h"
 #include "sweep/runs_fit.h"
+#include "sweep/runs_summary.h"
 
 #define N_MIN_ROWS 2
 
@@ -28,6 +29,12 @@ static const struct {
 };
 #define N_PARAMETERS G_N_ELEMENTS (parameters)
 
+/* Of a run as the cluster's own files predict it. */
+typedef struct {
+  double mfu;
+  LsTraits traits;
+} Facts;
+
 struct LsCalibrateRuns {
   GPtrArray *cases; /* LsCase: those that can be simulated */
   GPtrArray *notes;
@@ -36,8 +43,9 @@ struct LsCalibrateRuns {
   LsRunOptions options;
   guint n_threads;
   LsProgress progress;
-  guint64 n_simulated;
+  guint64 n_simulated, n_to_simulate; /* the second at most */
   double *log_start; /* ln of the steps of the cluster as it is */
+  Facts *facts;      /* of each case, likewise */
   LsFittedReport report;
 };
 
@@ -56,7 +64,9 @@ ls_calibrate_runs_free (LsCalibrateRuns *run)
   g_array_unref (run->report.lines);
   g_array_unref (run->report.rows);
   g_array_unref (run->report.singular);
+  ls_runs_summary_clear (&run->report.left_out);
   g_free (run->log_start);
+  g_free (run->facts);
   g_free (run);
 }
 
@@ -129,6 +139,7 @@ typedef struct {
   const LsHardware *hardware;
   double *log_s; /* NaN: it cannot be simulated */
   char **why;    /* NULL: nobody asks           */
+  Facts *facts;  /* likewise                    */
 } Batch;
 
 static void
@@ -145,15 +156,18 @@ predict_row (guint i, gpointer data)
   b->log_s[i] = r ? log (ls_job_result_step_time_s (r)) : NAN;
   if (!r && b->why)
     b->why[i] = g_strdup (error->message);
+  if (r && b->facts) {
+    b->facts[i].mfu = ls_job_result_mfu (r);
+    ls_job_traits (r, &b->hardware->spec, &b->facts[i].traits);
+  }
   ls_model_clear (&model);
 }
 
-/* One more of nobody knows how many. */
 static void
 count_row (guint64 n_done G_GNUC_UNUSED, guint64 n_to_do G_GNUC_UNUSED, gpointer data)
 {
   LsCalibrateRuns *run = data;
-  ls_progress_tell (&run->progress, ++run->n_simulated, 0);
+  ls_progress_tell (&run->progress, ++run->n_simulated, run->n_to_simulate);
 }
 
 static bool
@@ -217,7 +231,9 @@ drop_refused (LsCalibrateRuns *run, GError **error)
   guint n = run->cases->len;
   double *log_s = run->log_start = g_new (double, n);
   g_autofree char **why = g_new0 (char *, n);
-  Batch b = { .run = run, .hardware = run->hardware, .log_s = log_s, .why = why };
+  run->facts = g_new0 (Facts, n);
+  Batch b = { .run = run, .hardware = run->hardware, .log_s = log_s, .why = why, .facts = run->facts };
+  run->n_to_simulate = n + n * ls_runs_most_simulations (N_PARAMETERS);
   predict_rows (&b, LS_ALL_ROWS);
   for (guint i = n; i-- > 0;) {
     if (!why[i])
@@ -228,8 +244,10 @@ drop_refused (LsCalibrateRuns *run, GError **error)
     g_ptr_array_insert (run->notes, 0, g_strdup_printf ("%s is left out: %s", c->id, line));
     g_ptr_array_remove_index (run->cases, i);
     memmove (log_s + i, log_s + i + 1, (n - i - 1) * sizeof *log_s);
+    memmove (run->facts + i, run->facts + i + 1, (n - i - 1) * sizeof *run->facts);
     g_free (why[i]);
   }
+  run->n_to_simulate = n + run->cases->len * ls_runs_most_simulations (N_PARAMETERS);
   if (run->cases->len >= N_MIN_ROWS)
     return check_runs (run, log_s, error);
   const char *reason = run->notes->len > 0 ? g_ptr_array_index (run->notes, 0) : "one run cannot tell a slow GPU from a slow network";
@@ -264,9 +282,21 @@ off (double log_ratio)
 }
 
 static void
-fill_report (LsCalibrateRuns *run, const LsRunsFit *fit)
+sum_up (LsCalibrateRuns *run, const LsRunsFit *fit)
 {
-  LsFittedReport *r = &run->report;
+  guint n = run->cases->len;
+  g_autofree LsSummedRun *list = g_new0 (LsSummedRun, n);
+  for (guint i = 0; i < n; i++) {
+    double log_measured = log (((const LsCase *) run->cases->pdata[i])->measured_s);
+    list[i] = (LsSummedRun) { .log_measured = log_measured, .log_start = run->log_start[i], .log_fitted = log_measured + fit->after[i],
+                              .log_left_out = log_measured + fit->left_out[i], .mfu = run->facts[i].mfu, .traits = run->facts[i].traits };
+  }
+  ls_runs_summary (list, n, run->report.file, ls_hardware_architecture (run->hardware), &run->report.left_out);
+}
+
+static void
+fill_lines (LsFittedReport *r, const LsRunsFit *fit)
+{
   for (guint j = 0; j < N_PARAMETERS; j++) {
     const LsRunsParameter *p = &parameters[j].p;
     const LsFittedLine line = { .name = p->name, .unit = parameters[j].is_time ? "us" : "", .is_fitted = fit->state[j] == LS_FITTED,
@@ -276,6 +306,13 @@ fill_report (LsCalibrateRuns *run, const LsRunsFit *fit)
     g_array_append_val (r->singular, fit->singular[j]);
   }
   r->condition = fit->condition;
+}
+
+static void
+fill_report (LsCalibrateRuns *run, const LsRunsFit *fit)
+{
+  LsFittedReport *r = &run->report;
+  fill_lines (r, fit);
   guint n = run->cases->len;
   for (guint i = 0; i < n; i++) {
     const LsCase *c = g_ptr_array_index (run->cases, i);
@@ -289,6 +326,8 @@ fill_report (LsCalibrateRuns *run, const LsRunsFit *fit)
   }
   if (fit->n_fitted == 0)
     r->error.after = NAN;
+  else
+    sum_up (run, fit);
 }
 
 static gboolean
@@ -296,12 +335,14 @@ fit_rows (LsCalibrateRuns *run, GError **error)
 {
   guint n = run->cases->len;
   g_autofree double *log_measured = g_new (double, n);
+  g_autofree guint *jobs = g_new (guint, n);
+  ls_runs_number_jobs (run->log_start, n, jobs);
   LsRunsParameter list[N_PARAMETERS];
   for (guint i = 0; i < n; i++)
     log_measured[i] = log (((const LsCase *) g_ptr_array_index (run->cases, i))->measured_s);
   for (guint j = 0; j < N_PARAMETERS; j++)
     list[j] = parameters[j].p;
-  const LsRunsProblem problem = { list, N_PARAMETERS, n, log_measured, run->log_start, predict, run };
+  const LsRunsProblem problem = { list, N_PARAMETERS, n, log_measured, run->log_start, jobs, predict, run };
   LsRunsFit fit;
   if (!ls_runs_fit (&problem, &fit)) {
     g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s: a run cannot be simulated with other figures than the cluster's own", run->report.file);

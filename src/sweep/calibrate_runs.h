@@ -13,6 +13,9 @@
  *   host_launch  2 to 50 us         5 to 25 us an op are told (exec/host.c), and twice that on
  *                                   either side
  *
+ * How far off the rows were that were left out in turn goes into the file with what was fitted: the interval of later jobs on the
+ * cluster (analysis/own_runs.h).
+ *
  * Rows that cannot be simulated are left out, and said to be. No row of this project's own
  * validation is ever used unless its file is named. */
 #ifndef LS_SWEEP_CALIBRATE_RUNS_H
@@ -26,7 +29,7 @@ typedef struct {
   const char *cluster; /* name or file; NULL: that of the column */
   guint n_threads;     /* 0: one per processor                   */
   const char *version; /* of Lockstep, for the provenance        */
-  LsProgress progress; /* in simulations, of nobody knows how many */
+  LsProgress progress; /* in simulations                         */
 } LsCalibrateRunsSpec;
 
 typedef struct LsCalibrateRuns LsCalibrateRuns;

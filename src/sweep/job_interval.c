@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "analysis/own_runs.h"
 #include "io/read_residuals.h"
 
 #define NAME "residuals"
@@ -71,37 +72,65 @@ ls_job_traits (const LsJobResult *r, const LsClusterSpec *cluster, LsTraits *ret
   ret->word[LS_ASPECT_SCHEDULE] = s->pp > 1 ? g_intern_string (s->schedule) : NULL;
   ret->word[LS_ASPECT_CONTEXT] = s->cp > 1 ? "on" : NULL;
   ret->word[LS_ASPECT_OFFLOAD] = s->offload != LS_OFFLOAD_NONE ? "on" : NULL;
+  ret->word[LS_ASPECT_EXPERTS] = r->model.n_experts > 0 ? "on" : NULL;
   ret->figure[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS] = n;
   ret->figure[LS_ASPECT_FABRIC - LS_N_WORD_ASPECTS] = fabric_rate (cluster, n);
   ret->figure[LS_ASPECT_GUESSED - LS_N_WORD_ASPECTS] = r->guessed_share;
+  ret->figure[LS_ASPECT_TENSOR - LS_N_WORD_ASPECTS] = s->tp;
+  ret->figure[LS_ASPECT_PARAMS - LS_N_WORD_ASPECTS] = r->model.name ? (double) ls_model_params (&r->model, r->model.vocab) : 0;
 }
 
 /* ---- its interval ---- */
 
-/* What published runs cannot tell of a job; NULL: they may. */
+/* What measured runs cannot tell of a job, whosever they are; NULL: they may. */
 static const char *
-why_none (const LsJobSpec *spec, const LsJobResult *r, const LsResiduals *residuals)
+why_none (const LsJobSpec *spec, const LsJobResult *r)
 {
-  if (!residuals->name)
-    return "there is no file " NAME ".json of measured runs";
   if (!r->model.name)
     return "the trace does not say what is trained";
-  if (r->model.n_experts > 0)
-    return "none of the measured runs has experts";
   if (spec->network != LS_JOB_NETWORK_FLOW && spec->network != LS_JOB_NETWORK_ALL)
     return "the measured runs were compared with --network flow";
   return NULL;
 }
 
+/* By published runs. */
+static void
+find_published (const LsResiduals *residuals, const LsIntervalJob *job, LsInterval *ret)
+{
+  if (residuals->name)
+    ls_interval_find (residuals, NULL, job, ret);
+  else
+    *ret = (LsInterval) { .software = job->software, .none = g_strdup ("there is no file " NAME ".json of measured runs") };
+}
+
+static bool
+is_fitted (const LsFitted *f)
+{
+  return f->compute > 0 || f->overlap > 0 || f->intra_node > 0 || f->inter_node > 0 || f->host_launch > 0;
+}
+
+/* A file of published runs that the user names goes before the runs of the cluster. */
+static void
+apply_own_runs (const LsJobSpec *spec, const LsFitted *f, const LsIntervalJob *job, LsInterval *interval)
+{
+  if (f->runs.n > 0 && spec->residuals)
+    interval->remark = g_strdup_printf ("your %u runs (%s) do not count beside --residuals", f->runs.n, f->runs.file);
+  else if (f->runs.n > 0)
+    ls_own_runs_interval (&f->runs, job, interval);
+  else if (is_fitted (f))
+    interval->remark = g_strdup ("the fit of this cluster does not say how far its runs were off");
+}
+
 void
 ls_job_interval (const LsJobSpec *spec, const LsJobResult *r, const LsResiduals *residuals, LsInterval *ret)
 {
-  const char *none = why_none (spec, r, residuals);
+  const char *none = why_none (spec, r);
   *ret = (LsInterval) { .none = g_strdup (none) };
   if (none)
     return;
   const char *architecture = ls_hardware_architecture (r->hardware);
   LsIntervalJob job = { architecture, ls_strategy_software (&r->strategy, architecture), ls_job_result_mfu (r), { { 0 }, { 0 } } };
   ls_job_traits (r, &r->hardware->spec, &job.traits);
-  ls_interval_find (residuals, NULL, &job, ret);
+  find_published (residuals, &job, ret);
+  apply_own_runs (spec, &r->hardware->spec.fitted, &job, ret);
 }

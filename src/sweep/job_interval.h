@@ -1,5 +1,5 @@
-/* sweep/job_interval.h — the interval around the step of a job: analysis/interval.h with the
- * residuals that its spec names. */
+/* sweep/job_interval.h — the interval around the step of a job: analysis/own_runs.h where its cluster was fitted to enough runs,
+ * else analysis/interval.h with the residuals that its spec names. */
 #ifndef LS_SWEEP_JOB_INTERVAL_H
 #define LS_SWEEP_JOB_INTERVAL_H
 

@@ -37,20 +37,28 @@ set_errors (const RunsWork *w, const gsl_vector *u, const LsSvd *d, const double
 
 /* ---- left out ---- */
 
-/* Where the fit would be without a row: least squares of the other rows, linear around u. */
+static bool
+is_same_job (const LsRunsProblem *p, size_t a, size_t b)
+{
+  return a == b || (p->jobs && p->jobs[a] == p->jobs[b]);
+}
+
+/* Where the fit would be without a row's job: least squares of the other rows, linear around u. */
 static void
-step_without (const gsl_matrix *J, const double *r, size_t row, const gsl_vector *u, gsl_vector *ret_u)
+step_without (const LsRunsProblem *p, const gsl_matrix *J, const double *r, size_t row, const gsl_vector *u, gsl_vector *ret_u)
 {
   gsl_matrix *K = gsl_matrix_alloc (J->size1, J->size2);
   gsl_vector *b = gsl_vector_alloc (J->size1);
   gsl_matrix_memcpy (K, J);
-  for (size_t i = 0; i < J->size1; i++)
-    gsl_vector_set (b, i, i == row ? 0 : -r[i]);
-  for (size_t j = 0; j < J->size2; j++)
-    gsl_matrix_set (K, row, j, 0);
+  for (size_t i = 0; i < J->size1; i++) {
+    bool is_out = is_same_job (p, i, row);
+    gsl_vector_set (b, i, is_out ? 0 : -r[i]);
+    for (size_t j = 0; is_out && j < J->size2; j++)
+      gsl_matrix_set (K, i, j, 0);
+  }
   LsSvd d;
   ls_svd_init (&d, K);
-  ls_svd_solve (&d, b, ret_u); /* a direction that only this row saw stays where it is */
+  ls_svd_solve (&d, b, ret_u); /* a direction that only this job saw stays where it is */
   gsl_vector_add (ret_u, u);
   ls_svd_clear (&d);
   gsl_matrix_free (K);
@@ -63,7 +71,7 @@ leave_out (RunsWork *w, const gsl_vector *u, const gsl_matrix *J, LsRunsFit *fit
 {
   gsl_vector *v = gsl_vector_alloc (w->n_active);
   for (size_t i = 0; i < w->p->n_rows; i++) {
-    step_without (J, fit->after, i, u, v);
+    step_without (w->p, J, fit->after, i, u, v);
     fit->left_out[i] = fit->after[i] + runs_rough (w, v, i) - runs_rough (w, u, i);
   }
   gsl_vector_free (v);
@@ -183,6 +191,13 @@ fit_by_curves (RunsWork *w, LsRunsFit *fit)
     ok = ok && (w->n_active == 0 || correct (w, fit, &gap));
   }
   return ok;
+}
+
+/* Both ends of each range, then where each round of curves ends. */
+size_t
+ls_runs_most_simulations (size_t n_parameters)
+{
+  return 2 * n_parameters + MAX_ROUNDS;
 }
 
 bool

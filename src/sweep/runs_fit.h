@@ -27,8 +27,9 @@
  * sum r^2 / (n - p) and a guess of what repeated runs scatter by, 1 %: data that fit too well
  * must not make every parameter certain.
  *
- * Left out. For each row the optimum without it, one Gauss-Newton step from that of all, and the
- * row predicted there, by the curves.
+ * Left out. For each row the optimum without it (and without other rows of its job), one Gauss-Newton step from that of all, and the
+ * row predicted there, by the curves. That is an approximation: the rows left fit the same parameters as all rows do, and nothing is
+ * simulated again.
  *
  * Worked example. Rows 1 and 2 s that are all compute, predicted 0.9 and 1.8: compute comes
  * out as 0.9 times, and links are unseen. */
@@ -55,6 +56,7 @@ typedef struct {
   size_t n_parameters, n_rows;
   const double *log_measured; /* [n_rows] */
   const double *log_start;    /* [n_rows] what is predicted where all parameters start; NULL: not known yet */
+  const unsigned *jobs;       /* [n_rows] rows of one job share a number: they are left out together; NULL: each has its own */
   LsRunsPredict predict;
   void *context;
 } LsRunsProblem;
@@ -73,6 +75,9 @@ typedef struct {
   double condition;                           /* largest / smallest of those that are fitted     */
   double *before, *after, *left_out;          /* [n_rows] residuals; left_out NaN: nothing fitted */
 } LsRunsFit;
+
+/* How many times all rows are simulated at most, after the start. */
+size_t ls_runs_most_simulations (size_t n_parameters);
 
 /* false: a prediction failed; nothing is to be freed then. */
 bool ls_runs_fit (const LsRunsProblem *problem, LsRunsFit *ret_fit);

@@ -1,6 +1,7 @@
 /* Pins that parameters are found again from steps made with them, and that those which the
  * steps cannot tell are kept and named: unseen, too many for the rows, or trading with
- * another. By a formula first, then by the simulator. */
+ * another; that repeats of a job are left out together; and that the errors of what was left out are the
+ * interval of a later job on the cluster. By a formula first, then by the simulator. */
 #include "ls_test.h"
 
 #include <glib/gstdio.h>
@@ -9,7 +10,7 @@
 #include <unistd.h>
 
 #include "sweep/calibrate_runs.h"
-#include "sweep/job.h"
+#include "sweep/job_interval.h"
 #include "sweep/runs_fit.h"
 
 /* t = a_i / compute + b_i / link + c_i * host; a row each. */
@@ -34,7 +35,7 @@ fit_of (Row *rows, size_t n, const double *truth)
 {
   double log_measured[16];
   predict (rows, truth, LS_ALL_ROWS, log_measured);
-  const LsRunsProblem p = { parameters, 3, n, log_measured, NULL, predict, rows };
+  const LsRunsProblem p = { parameters, 3, n, log_measured, NULL, NULL, predict, rows };
   LsRunsFit fit;
   LS_CHECK (ls_runs_fit (&p, &fit));
   return fit;
@@ -117,7 +118,7 @@ what_bites_on_one_side_is_found (void)
     double log_measured[4];
     predict_behind (rows, half, LS_ALL_ROWS, log_measured);
     rows[n].a = 0;
-    const LsRunsProblem p = { parameters, 3, n, log_measured, NULL, predict_behind, rows };
+    const LsRunsProblem p = { parameters, 3, n, log_measured, NULL, NULL, predict_behind, rows };
     LsRunsFit fit;
     LS_CHECK (ls_runs_fit (&p, &fit));
     LS_CHECK (fit.state[1] == LS_FITTED && fit.state[2] == LS_KEPT_UNSEEN);
@@ -125,6 +126,35 @@ what_bites_on_one_side_is_found (void)
     LS_CHECK_NEAR (fit.value[0], 1, 1e-3);
     ls_runs_fit_clear (&fit);
   }
+}
+
+static bool
+predict_compute (void *context, const double *x, size_t row, double *ret_log)
+{
+  const double all[] = { x[0], 1, 0 };
+  return predict (context, all, row, ret_log);
+}
+
+/* Two runs of a job that took 1.2 times what the others did: neither predicts the other, nor do they tell of it. */
+static void
+repeats_are_left_out_together (void)
+{
+  Row rows[] = { { 1, 1e-9, 0 }, { 1, 1e-9, 0 }, { 2, 1e-9, 0 }, { 3, 1e-9, 0 }, { 0 } };
+  const double log_measured[] = { log (1.2), log (1.2), log (2), log (3) };
+  const unsigned jobs[] = { 0, 0, 2, 3 };
+  LsRunsProblem p = { parameters, 1, 4, log_measured, NULL, jobs, predict_compute, rows };
+  LsRunsFit fit;
+  LS_CHECK (ls_runs_fit (&p, &fit));
+  LS_CHECK_INT (fit.n_fitted, ==, 1);
+  LS_CHECK_NEAR (fit.left_out[0], -log (1.2), 1e-3); /* the two others alone say 1 s */
+  LS_CHECK_NEAR (fit.left_out[0], fit.left_out[1], 1e-9);
+  LS_CHECK_NEAR (fit.left_out[2], 2 * log (1.2) / 3, 1e-3);
+  ls_runs_fit_clear (&fit);
+
+  p.jobs = NULL;
+  LS_CHECK (ls_runs_fit (&p, &fit));
+  LS_CHECK_NEAR (fit.left_out[0], log (1.2) / 3 - log (1.2), 1e-3);
+  ls_runs_fit_clear (&fit);
 }
 
 /* ---- by the simulator ---- */
@@ -152,17 +182,23 @@ append_rows (GString *out, const double *seconds)
 }
 
 static LsCalibrateRuns *
-calibrated (const char *cluster, const double *seconds, GError **error)
+calibrated_with (const char *cluster, const double *seconds, const LsProgress *progress, GError **error)
 {
   g_autoptr (GString) text = g_string_new (NULL);
   g_autofree char *path = NULL;
   append_rows (text, seconds);
   close (g_file_open_tmp ("runs-XXXXXX.csv", &path, NULL));
   g_file_set_contents (path, text->str, -1, NULL);
-  const LsCalibrateRunsSpec spec = { .path = path, .cluster = cluster, .n_threads = 2, .version = "test" };
+  const LsCalibrateRunsSpec spec = { .path = path, .cluster = cluster, .n_threads = 2, .version = "test", .progress = *progress };
   LsCalibrateRuns *run = ls_calibrate_runs_new (&spec, error);
   g_unlink (path);
   return run;
+}
+
+static LsCalibrateRuns *
+calibrated (const char *cluster, const double *seconds, GError **error)
+{
+  return calibrated_with (cluster, seconds, &(LsProgress) { 0 }, error);
 }
 
 /* What a cluster with known figures takes: rows "measured" as 1 s come back with what is
@@ -220,6 +256,112 @@ a_cluster_is_found_again (void)
   LS_CHECK_DOUBLE (r->error.left_out, <, 0.01);
 }
 
+/* ---- the interval of a later job ---- */
+
+static void
+use_spec (LsJobSpec *spec, const char *const (*knobs)[2], guint n)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  ls_job_spec_init (spec);
+  for (guint k = 0; k < n; k++)
+    LS_CHECK (ls_job_spec_set (spec, knobs[k][0], knobs[k][1], diags));
+}
+
+/* Of "tp2", the first of the shapes, or of a job with other GPUs; its label is newly allocated. */
+static char *
+interval_of (const char *cluster, const char *residuals, const char *gpus, double *ret_low, double *ret_high)
+{
+  const char *const knobs[][2] = { { "cluster", cluster }, { "model", "tiny:layers=4,hidden=2048,heads=16,ffn=8192,seq=1024" }, { "gpus", gpus },
+                                   { "tp", "2" }, { "global-batch", "16" }, { "micro-batch", "2" }, { "grad-dtype", "bf16" },
+                                   { "residuals", residuals } };
+  LsJobSpec spec;
+  use_spec (&spec, knobs, G_N_ELEMENTS (knobs) - (residuals ? 0 : 1));
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
+  g_autoptr (LsResiduals) published = NULL;
+  LS_CHECK_NO_ERROR (error);
+  LS_CHECK (ls_job_residuals_load (&spec, &published, &error));
+  LsInterval interval = { 0 };
+  if (r && published)
+    ls_job_interval (&spec, r, published, &interval);
+  char *label = ls_interval_label (&interval);
+  *ret_low = interval.low;
+  *ret_high = interval.high;
+  ls_interval_clear (&interval);
+  ls_job_spec_clear (&spec);
+  return label;
+}
+
+/* Steps that are off what the cluster takes by these, and by nothing else. */
+static const double off[] = { 0.03, -0.02, 0.01, -0.03, 0.02, -0.01 };
+
+static char *
+calibrated_file (LsCalibrateRuns *run)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *json = ls_calibrate_runs_json (run, "mine-of-runs-fit", &error);
+  LS_CHECK_NO_ERROR (error);
+  char *path = g_build_filename (g_get_tmp_dir (), "mine-of-runs-fit.json", NULL);
+  LS_CHECK (json && g_file_set_contents (path, json, -1, NULL));
+  return path;
+}
+
+/* Six runs: all of them are held, 0.8 * 7 / 6 of six being more than five. */
+static void
+the_interval_is_of_what_was_left_out (void)
+{
+  double seconds[G_N_ELEMENTS (shapes)], low = INFINITY, high = 0, is_low, is_high;
+  g_autoptr (GError) error = NULL;
+  simulate_at ("fitted.compute=0.8", seconds);
+  for (guint i = 0; i < G_N_ELEMENTS (shapes); i++)
+    seconds[i] *= exp (off[i]);
+  g_autoptr (LsCalibrateRuns) run = calibrated (NULL, seconds, &error);
+  LS_CHECK_NO_ERROR (error);
+  if (!run)
+    return;
+  const LsFittedReport *r = ls_calibrate_runs_report (run);
+  for (guint i = 0; i < r->rows->len; i++) {
+    const LsFittedRow *row = &g_array_index (r->rows, LsFittedRow, i);
+    LS_CHECK_DOUBLE (fabs (log (row->measured_s / row->left_out_s) - off[i]), <, 0.02); /* but for what the fit makes of the others' */
+    low = fmin (low, row->measured_s / row->left_out_s);
+    high = fmax (high, row->measured_s / row->left_out_s);
+  }
+  g_autofree char *path = calibrated_file (run), *like = interval_of (path, NULL, "2", &is_low, &is_high);
+  LS_CHECK_NEAR (is_low, low, 1e-5);
+  LS_CHECK_NEAR (is_high, high, 1e-5);
+  LS_CHECK (g_str_has_prefix (like, "made to hold 80 % of measured steps, from 6 of your runs (runs-"));
+  LS_CHECK (g_str_has_suffix (like, ".csv), left out one at a time"));
+  g_autofree char *wider = interval_of (path, NULL, "8", &is_low, &is_high);
+  LS_CHECK (strstr (wider, "as none of yours is on more than 2 GPUs") != NULL);
+  LS_CHECK_DOUBLE (is_high / is_low, >, 1.05 * high / low);
+  g_autofree char *named = interval_of (path, "residuals", "2", &is_low, &is_high); /* what is asked for is not ignored */
+  LS_CHECK (strstr (named, "do not count beside --residuals") != NULL);
+  g_unlink (path);
+}
+
+/* All simulations are counted, and no more are made than were announced. */
+static void
+count_simulations (guint64 n_done, guint64 n_to_do, gpointer data)
+{
+  guint64 *last = data;
+  LS_CHECK (n_done == last[0] + 1 && n_to_do >= n_done);
+  last[0] = n_done;
+  last[1] = n_to_do;
+}
+
+static void
+progress_has_a_total (void)
+{
+  double seconds[G_N_ELEMENTS (shapes)];
+  guint64 last[] = { 0, 0 };
+  g_autoptr (GError) error = NULL;
+  simulate_at ("fitted.compute=0.8", seconds);
+  g_autoptr (LsCalibrateRuns) run = calibrated_with (NULL, seconds, &(LsProgress) { count_simulations, last }, &error);
+  LS_CHECK_NO_ERROR (error);
+  LS_CHECK_INT (last[1], ==, 6 * (1 + 2 * 5 + 6));
+  LS_CHECK_DOUBLE ((double) last[0], >, 0.5 * (double) last[1]);
+}
+
 static double
 step_s (const char *cluster, const char *host_launch)
 {
@@ -263,6 +405,8 @@ main (void)
   g_setenv ("LS_DATA_DIR", data, TRUE);
   static const LsTestCase cases[] = { LS_TEST (what_rows_show_is_found), LS_TEST (what_trades_is_kept), LS_TEST (few_rows_fit_few),
                                       LS_TEST (ranges_hold), LS_TEST (what_bites_on_one_side_is_found),
+                                      LS_TEST (repeats_are_left_out_together),
+                                      LS_TEST (the_interval_is_of_what_was_left_out), LS_TEST (progress_has_a_total),
                                       LS_TEST (a_cluster_is_found_again), LS_TEST (the_host_is_the_clusters),
                                       LS_TEST (what_cannot_be_fitted_is_refused) };
   return ls_test_run ("runs_fit", cases, G_N_ELEMENTS (cases));

@@ -1,0 +1,212 @@
+/* Pins intervals from a user's own runs: the worked example of analysis/own_runs.h, how many runs it takes, that repeats of a
+ * job count as one, and that a job unlike the runs has a wider one, or none where nobody's runs tell. */
+#include "analysis/own_runs.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "ls_test.h"
+
+static const double worked[] = { -0.02, -0.01, 0, 0.01, 0.04 };
+static const guint each[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 };
+
+static LsFittedRuns
+runs_of (const double *errors, guint n)
+{
+  LsFittedRuns runs = { .file = (char *) "mine.csv", .architecture = (char *) "hopper", .lowest_mfu = 0.4, .gpus = 64, .tp = 4, .params = 8e9,
+                        .fabric = 50e9 };
+  ls_own_runs_set_range (errors, each, n, &runs);
+  runs.traits = g_array_new (FALSE, FALSE, sizeof (char *));
+  static const char *const words[] = { "format bf16", "backend megatron" };
+  g_array_append_vals (runs.traits, words, G_N_ELEMENTS (words));
+  return runs;
+}
+
+/* As all of these runs are. */
+static LsIntervalJob
+job_like_them (void)
+{
+  LsIntervalJob job = { "hopper", LS_SOFTWARE_MEGATRON, 0.4, { { 0 }, { 0 } } };
+  job.traits.word[LS_ASPECT_FORMAT] = "bf16";
+  job.traits.word[LS_ASPECT_BACKEND] = "megatron";
+  job.traits.figure[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS] = 64;
+  job.traits.figure[LS_ASPECT_TENSOR - LS_N_WORD_ASPECTS] = 4;
+  job.traits.figure[LS_ASPECT_PARAMS - LS_N_WORD_ASPECTS] = 8e9;
+  job.traits.figure[LS_ASPECT_FABRIC - LS_N_WORD_ASPECTS] = 50e9;
+  return job;
+}
+
+static LsInterval
+published (void)
+{
+  return (LsInterval) { .low = 0.9, .high = 1.1, .stretch = 1, .software = LS_SOFTWARE_MEGATRON, .n_sources = 6 };
+}
+
+static LsInterval
+nothing_published (void)
+{
+  return (LsInterval) { .none = g_strdup ("nobody published any") };
+}
+
+/* Of a step of 10 s. */
+static void
+check (LsInterval *i, double low, double high, double stretch, const char *label)
+{
+  g_autofree char *is = ls_interval_label (i);
+  LS_CHECK_NEAR (10 * i->low, low, 0.005);
+  LS_CHECK_NEAR (10 * i->high, high, 0.005);
+  LS_CHECK_NEAR (i->stretch, stretch, 0.01);
+  LS_CHECK_STR (is, label);
+  ls_interval_clear (i);
+}
+
+#define HOLDS "made to hold 80 % of measured steps, from 5 of your runs (mine.csv), left out one at a time"
+
+static void
+the_worked_example_holds (void)
+{
+  LsFittedRuns runs = runs_of (worked, 5);
+  LS_CHECK_INT (runs.n, ==, 5);
+  LS_CHECK_NEAR (runs.low, exp (-0.02), 1e-12);
+  LS_CHECK_NEAR (runs.high, exp (0.04), 1e-12);
+
+  LsIntervalJob job = job_like_them ();
+  LsInterval i = published ();
+  ls_own_runs_interval (&runs, &job, &i);
+  LS_CHECK_INT (i.n_sources, ==, 0);
+  LS_CHECK_INT (i.n_runs, ==, 5);
+  check (&i, 9.80, 10.41, 1, HOLDS);
+
+  i = published ();
+  job.mfu = 0.2;
+  ls_own_runs_interval (&runs, &job, &i);
+  check (&i, 9.61, 10.83, 2, HOLDS "; 2.0 times as wide, as none of yours has an MFU below 40.0 %");
+
+  i = published ();
+  job.mfu = 0.5;
+  job.traits.figure[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS] = 128;
+  ls_own_runs_interval (&runs, &job, &i);
+  LS_CHECK_INT (i.n_sources, ==, 6);
+  check (&i, 8.87, 11.51, 4.34, HOLDS "; 4.3 times as wide, by what is added for errors against 6 published sources with Megatron-LM, as none of yours "
+                                      "is on more than 64 GPUs");
+  g_array_unref (runs.traits);
+}
+
+/* Eight of nine are enough: 0.8 * 10 / 9; and which eight is for the width to say. */
+static void
+an_outlier_of_nine_is_left_aside (void)
+{
+  static const double errors[] = { 0.3, -0.02, -0.01, 0, 0.01, 0.02, 0.03, 0.04, 0.05 };
+  LsFittedRuns runs = { 0 };
+  ls_own_runs_set_range (errors, each, 9, &runs);
+  LS_CHECK_NEAR (log (runs.low), -0.02, 1e-12);
+  LS_CHECK_NEAR (log (runs.high), 0.05, 1e-12);
+  ls_own_runs_set_range (errors, each, 8, &runs); /* of eight all are needed */
+  LS_CHECK_NEAR (log (runs.high), 0.3, 1e-12);
+}
+
+/* The published interval stays, and says why it is not theirs. */
+static void
+three_runs_are_too_few (void)
+{
+  LsFittedRuns runs = runs_of (worked, 3);
+  LS_CHECK_INT (runs.n, ==, 3);
+  LS_CHECK (runs.low == 0 && runs.high == 0);
+  const LsIntervalJob job = job_like_them ();
+  LsInterval i = published ();
+  ls_own_runs_interval (&runs, &job, &i);
+  check (&i, 9.0, 11.0, 1, "made to hold 80 % of measured steps, by errors against 6 published sources with Megatron-LM; your 3 runs (mine.csv) are too "
+                           "few for an interval of their own, 4 are enough");
+  i = nothing_published ();
+  ls_own_runs_interval (&runs, &job, &i);
+  LS_CHECK (i.none != NULL);
+  g_autofree char *label = ls_interval_label (&i);
+  LS_CHECK_STR (label, "unknown: nobody published any; your 3 runs (mine.csv) are too few for an interval of their own, 4 are enough");
+  ls_interval_clear (&i);
+  g_array_unref (runs.traits);
+}
+
+/* Ten runs of three jobs are three. Of five jobs that of six repeats weighs as much as each other one. */
+static void
+repeats_are_one_run (void)
+{
+  static const double errors[] = { -0.02, 0.02, 0.02, 0.02, 0.02, 0.02, 0.02, -0.01, 0, 0.01 };
+  static const guint of_three[] = { 0, 1, 1, 1, 1, 1, 1, 7, 7, 7 }, of_five[] = { 0, 1, 1, 1, 1, 1, 1, 7, 8, 9 };
+  LsFittedRuns runs = { 0 };
+  ls_own_runs_set_range (errors, of_three, 10, &runs);
+  LS_CHECK_INT (runs.n, ==, 3);
+  LS_CHECK (runs.low == 0);
+  ls_own_runs_set_range (errors, of_five, 10, &runs);
+  LS_CHECK_INT (runs.n, ==, 5);
+  LS_CHECK_NEAR (log (runs.low), -0.02, 1e-12); /* 96 % of the weight: all; by rows nine of ten would do without it */
+}
+
+/* What the runs have not, one after the other. */
+static void
+unlike_jobs_are_told (void)
+{
+  LsFittedRuns runs = runs_of (worked, 5);
+  const struct {
+    LsAspect aspect;
+    const char *word, *words;
+    double figure;
+  } cases[] = {
+    { LS_ASPECT_FORMAT, "fp8", "is in fp8", 0 },
+    { LS_ASPECT_BACKEND, "fsdp2", "has --dp-kind fsdp2", 0 },
+    { LS_ASPECT_SCHEDULE, "1f1b", "has --schedule 1f1b", 0 },
+    { LS_ASPECT_EXPERTS, "on", "has experts", 0 },
+    { LS_ASPECT_TENSOR, NULL, "has --tp above 4", 8 },
+    { LS_ASPECT_PARAMS, NULL, "has more than 8 billion parameters", 70e9 },
+    { LS_ASPECT_FABRIC, NULL, "has a fabric of 25 GB/s per GPU (50 at least)", 25e9 },
+  };
+  for (guint k = 0; k < G_N_ELEMENTS (cases); k++) {
+    LsIntervalJob job = job_like_them ();
+    g_autofree char *like = ls_own_runs_unlike (&runs, &job);
+    LS_CHECK_STR (like, NULL);
+    if (cases[k].word)
+      job.traits.word[cases[k].aspect] = cases[k].word;
+    else
+      job.traits.figure[cases[k].aspect - LS_N_WORD_ASPECTS] = cases[k].figure;
+    g_autofree char *unlike = ls_own_runs_unlike (&runs, &job);
+    LS_CHECK_STR (unlike, cases[k].words);
+
+    LsInterval i = nothing_published (), wide = published ();
+    ls_own_runs_interval (&runs, &job, &i);
+    g_autofree char *none = g_strdup_printf ("none of your 5 runs (mine.csv) %s; of published ones: nobody published any", cases[k].words);
+    LS_CHECK_STR (i.none, none);
+    ls_own_runs_interval (&runs, &job, &wide);
+    LS_CHECK_DOUBLE (log (wide.high / wide.low), >, log (1.1 / 0.9));
+    ls_interval_clear (&i);
+    ls_interval_clear (&wide);
+  }
+  LsIntervalJob other = job_like_them ();
+  other.architecture = "blackwell";
+  g_autofree char *unlike = ls_own_runs_unlike (&runs, &other);
+  LS_CHECK_STR (unlike, "is on GPUs of architecture blackwell");
+  g_array_unref (runs.traits);
+}
+
+/* Runs that the fit meets exactly have a range of no width: another job's is wider, and not by a factor. */
+static void
+no_error_is_no_factor (void)
+{
+  static const double none[] = { 0, 0, 0, 0 };
+  LsFittedRuns runs = runs_of (none, 4);
+  LsIntervalJob job = job_like_them ();
+  job.traits.figure[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS] = 128;
+  LsInterval i = published ();
+  ls_own_runs_interval (&runs, &job, &i);
+  g_autofree char *label = ls_interval_label (&i);
+  LS_CHECK (strstr (label, "one at a time; wider, by what is added") != NULL);
+  LS_CHECK_NEAR (log (i.high / i.low), log (1.1 / 0.9), 1e-12);
+  ls_interval_clear (&i);
+  g_array_unref (runs.traits);
+}
+
+int
+main (void)
+{
+  static const LsTestCase cases[] = { LS_TEST (the_worked_example_holds), LS_TEST (an_outlier_of_nine_is_left_aside), LS_TEST (three_runs_are_too_few),
+                                      LS_TEST (repeats_are_one_run), LS_TEST (unlike_jobs_are_told), LS_TEST (no_error_is_no_factor) };
+  return ls_test_run ("own_runs", cases, G_N_ELEMENTS (cases));
+}
