@@ -194,19 +194,44 @@ load (LsCalibrateNccl *run, const LsCalibrateNcclSpec *spec, GError **error)
 
 /* ---- what the curves show ---- */
 
+/* As a file says it: for the links that its figures were measured on. Borrows all. */
+static LsNccl
+as_in_file (const LsCalibrateNccl *run, const LsNccl *nccl)
+{
+  LsNccl file, carried = *nccl;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  if (ls_nccl_read (run->base, &file, diags)) {
+    ls_nccl_carry (&carried, &file.measured_on);
+    ls_nccl_clear (&file);
+  }
+  return carried;
+}
+
+static void
+add_kept (LsCalibrateNccl *run, const LsNcclFitted *f, const char *why)
+{
+  const LsNccl in_file = as_in_file (run, &run->hardware->nccl);
+  const LsNcclKept kept = { f->name, ls_nccl_spell (&in_file, f), why };
+  g_array_append_val (run->report.kept, kept);
+}
+
 typedef struct {
+  LsCalibrateNccl *run;
   LsNcclFitted list[MAX_FITTED + 1];
   guint n, max;
-  const LsNccl *from;
 } Choice;
 
 /* A start that is 0 says nothing of the order: then a usual figure stands in. */
 static void
 choose (Choice *c, bool is_shown, LsNcclFitted f)
 {
-  double start = ls_nccl_get (c->from, &f);
-  if (!is_shown || c->n == c->max)
+  double start = ls_nccl_get (&c->run->hardware->nccl, &f);
+  if (!is_shown)
     return;
+  if (c->n == c->max) {
+    add_kept (c->run, &f, "too few sizes: two for each that is fitted");
+    return;
+  }
   g_assert (c->n < MAX_FITTED);
   f.start = start > 0 ? start : f.start;
   c->list[c->n++] = f;
@@ -299,19 +324,6 @@ complete (LsNccl *nccl, const LsNcclFitted *fitted)
 
 /* ---- what the fit reached ---- */
 
-/* As a file says it: for the links that its figures were measured on. Borrows all. */
-static LsNccl
-as_in_file (const LsCalibrateNccl *run, const LsNccl *nccl)
-{
-  LsNccl file, carried = *nccl;
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  if (ls_nccl_read (run->base, &file, diags)) {
-    ls_nccl_carry (&carried, &file.measured_on);
-    ls_nccl_clear (&file);
-  }
-  return carried;
-}
-
 static void
 add_change (LsCalibrateNccl *run, const LsNcclFitted *f, const LsNccl *was, const LsNccl *now, bool is_derived, double error)
 {
@@ -375,9 +387,7 @@ judge (LsCalibrateNccl *run, const LsCluster *cluster, const LsNccl *nccl)
 static void
 keep (LsCalibrateNccl *run, Choice *choice, size_t at, const char *why)
 {
-  const LsNccl in_file = as_in_file (run, &run->hardware->nccl);
-  const LsNcclKept kept = { choice->list[at].name, ls_nccl_spell (&in_file, &choice->list[at]), why };
-  g_array_append_val (run->report.kept, kept);
+  add_kept (run, &choice->list[at], why);
   memmove (choice->list + at, choice->list + at + 1, (choice->n - at) * sizeof *choice->list);
   choice->n--;
 }
@@ -407,7 +417,7 @@ fit (LsCalibrateNccl *run, GError **error)
   g_autoptr (LsCluster) cluster = ls_nccl_wide_cluster (&run->hardware->spec, n_nodes, error);
   if (!cluster)
     return FALSE;
-  Choice choice = { .from = &run->hardware->nccl, .max = n_figures (run) };
+  Choice choice = { .run = run, .max = n_figures (run) };
   choose_all (run, &choice);
   const LsNcclProblem problem = { .cluster = cluster,
                                   .fixed = &run->hardware->nccl,

@@ -2,19 +2,28 @@
  *
  * Each file of io/read_nccl_tests.h is a curve (files of one operation and number of GPUs
  * are one curve). The figures start from the NCCL file of the cluster's GPU; sweep/nccl_fit.h
- * fits those that the curves show:
+ * fits those that the curves show, in this order:
  *
- *   base_all_reduce, handshake     always (one base for all collectives)
- *   hop_intra, drain               curves of different numbers of steps inside a node
- *   ramp_bytes, ring_bus_intra     a ring inside a node
- *   nvls_bus, base_nvls            an all-reduce of a whole node with NVLink SHARP
- *   hop_inter, ring_bus_per_nic    a curve across nodes
- *   self_copy                      an all-to-all
+ *   base_all_reduce                a collective (one base for all of them; the others follow)
+ *   ring_bus_intra                 a ring inside a node
+ *   nvls_bus                       an all-reduce of a whole node with NVLink SHARP
+ *   ring_bus_per_nic               a collective across nodes
  *   p2p_intra; p2p_inter, base_p2p_inter   a send inside a node; across nodes
+ *   ramp_bytes                     a collective inside a node
+ *   hop_inter                      a collective across nodes
+ *   handshake                      a collective
+ *   hop_intra                      curves of different numbers of steps inside a node
+ *   drain                          such curves, if one is a ring
+ *   base_nvls                      as nvls_bus
+ *   self_copy                      an all-to-all
  *
- * and of these at most half as many as there are points, the most telling first, and only those that the points can
- * tell (sweep/nccl_tell.h): sizes of 1 to 16 KiB tell no bandwidth. All else stays as it was, with its source, and is
- * named. */
+ * and of these at most half as many as there are points, and only those that the points can tell
+ * (sweep/nccl_tell.h): sizes of 1 to 16 KiB tell no bandwidth. What the curves show and is not fitted stays, and is
+ * named with the reason; what they do not show stays, with its source.
+ *
+ * Rates are efficiencies of a link (network/nccl_links.h). Fitted are those of the cluster's own links; the file
+ * has them carried to the links that it names in measured_on, which stay those of the file that it started from. A
+ * job on the cluster carries them back, and one on other links to these. */
 #ifndef LS_SWEEP_CALIBRATE_NCCL_H
 #define LS_SWEEP_CALIBRATE_NCCL_H
 
