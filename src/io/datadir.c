@@ -9,11 +9,12 @@
 static const struct {
   const char *folder;
   const char *what;
-  const char *refers[2]; /* keys that may hold the path of another file */
+  const char *refers[2]; /* keys that may hold the path of another file ... */
+  LsDataKind of;         /* ... of this kind, or its contents               */
 } kinds[LS_N_DATA_KINDS] = {
   [LS_DATA_MODELS] = { "models", "model" },
-  [LS_DATA_CLUSTERS] = { "topologies", "cluster", { "gpu" } },
-  [LS_DATA_GPUS] = { "topologies/gpu", "accelerator", { "calibration", "nccl" } },
+  [LS_DATA_CLUSTERS] = { "topologies", "cluster", { "gpu" }, LS_DATA_GPUS },
+  [LS_DATA_GPUS] = { "topologies/gpu", "accelerator", { "calibration", "nccl" }, LS_DATA_CALIBRATIONS },
   [LS_DATA_CALIBRATIONS] = { "topologies/calib", "calibration" },
   [LS_DATA_STRATEGIES] = { "strategies", "strategy" },
   [LS_DATA_SOFTWARE] = { "strategies/software", "software" },
@@ -129,27 +130,43 @@ ls_data_find (LsDataKind kind, const char *name, char **reterr_message)
   return path;
 }
 
+/* A path that stands in the document, as from here. Takes doc. */
+static LsJsonDoc *
+rebase_path (LsJsonDoc *doc, const cJSON *node, LsDiagList *diags)
+{
+  g_autofree char *folder = g_path_get_dirname (ls_json_doc_name (doc));
+  const char *changes = ls_override_find (node->valuestring);
+  g_autofree char *bare = changes ? g_strndup (node->valuestring, (gsize) (changes - 1 - node->valuestring)) : g_strdup (node->valuestring);
+  g_autofree char *there = g_build_filename (folder, bare, NULL);
+  if (g_path_is_absolute (bare) || !is_path (bare) || !g_file_test (there, G_FILE_TEST_IS_REGULAR))
+    return doc;
+  g_autofree char *all = g_strconcat (there, changes ? ":" : "", changes ? changes : "", NULL);
+  g_autoptr (GString) text = g_string_new (NULL);
+  LsJsonOut out;
+  ls_json_out_init (&out, text, 0);
+  ls_json_out_string (&out, NULL, all);
+  return ls_json_doc_replace (doc, node, text->str, diags);
+}
+
+/* What the root, or its object `outer` if that is not NULL, refers to. Takes doc; NULL is allowed. */
+static LsJsonDoc *
+rebase_keys (LsDataKind kind, const char *outer, LsJsonDoc *doc, LsDiagList *diags)
+{
+  for (size_t i = 0; doc && i < G_N_ELEMENTS (kinds[kind].refers) && kinds[kind].refers[i]; i++) {
+    const cJSON *root = ls_json_doc_root (doc), *object = outer ? cJSON_GetObjectItemCaseSensitive (root, outer) : root;
+    const cJSON *node = cJSON_GetObjectItemCaseSensitive (object, kinds[kind].refers[i]);
+    if (cJSON_IsString (node))
+      doc = rebase_path (doc, node, diags);
+    else if (cJSON_IsObject (node) && !outer)
+      doc = rebase_keys (kinds[kind].of, kinds[kind].refers[i], doc, diags);
+  }
+  return doc;
+}
+
 LsJsonDoc *
 ls_data_rebase (LsDataKind kind, LsJsonDoc *doc, LsDiagList *diags)
 {
-  g_autofree char *folder = g_path_get_dirname (ls_json_doc_name (doc));
-  for (size_t i = 0; i < G_N_ELEMENTS (kinds[kind].refers) && kinds[kind].refers[i] && doc; i++) {
-    const cJSON *node = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), kinds[kind].refers[i]);
-    if (!cJSON_IsString (node) || g_path_is_absolute (node->valuestring))
-      continue;
-    const char *changes = ls_override_find (node->valuestring);
-    g_autofree char *bare = changes ? g_strndup (node->valuestring, (gsize) (changes - 1 - node->valuestring)) : g_strdup (node->valuestring);
-    g_autofree char *there = g_build_filename (folder, bare, NULL);
-    if (!is_path (bare) || !g_file_test (there, G_FILE_TEST_IS_REGULAR))
-      continue;
-    g_autofree char *all = g_strconcat (there, changes ? ":" : "", changes ? changes : "", NULL);
-    g_autoptr (GString) text = g_string_new (NULL);
-    LsJsonOut out;
-    ls_json_out_init (&out, text, 0);
-    ls_json_out_string (&out, NULL, all);
-    doc = ls_json_doc_replace (doc, node, text->str, diags);
-  }
-  return doc;
+  return rebase_keys (kind, NULL, doc, diags);
 }
 
 LsJsonDoc *

@@ -31,8 +31,8 @@ char *ls_data_find (LsDataKind kind, const char *name, char **reterr_message);
 /* Finds and loads; NULL and diagnostics (LS_ERROR_INPUT) on failure. */
 LsJsonDoc *ls_data_load (LsDataKind kind, const char *name, LsDiagList *diags);
 
-/* The path of another file that stands in this one (a cluster's GPU, a GPU's calibration) is meant from
- * this file's folder, if there is such a file: rewritten so. Takes doc; ls_data_load() does it, before
+/* The path of another file that stands in this one (a cluster's GPU, a GPU's calibration, also of a GPU described
+ * in the cluster) is meant from this file's folder, if there is such a file: rewritten so. Takes doc; ls_data_load() does it, before
  * the changes of a name, whose paths are the user's. */
 LsJsonDoc *ls_data_rebase (LsDataKind kind, LsJsonDoc *doc, LsDiagList *diags);
 

@@ -7,12 +7,6 @@
 #include "io/read_gpu.h"
 #include "io/read_nccl_topo.h"
 
-/* What the file says: the name of the accelerator instead of the accelerator. */
-typedef struct {
-  LsClusterSpec spec; /* first: its name and source have the offsets of the header */
-  char *gpu;
-} ClusterFile;
-
 const LsField ls_link_fields[] = {
   { "bandwidth", LS_FIELD_RATE, offsetof (LsLinkSpec, bandwidth_bytes_per_s), .required = true, .above = true,
     .meaning = "one direction of one physical link, as the data sheet says" },
@@ -25,7 +19,7 @@ const LsField ls_link_fields[] = {
   { NULL },
 };
 
-#define SPEC(member) offsetof (ClusterFile, spec.member)
+#define SPEC(member) offsetof (LsClusterSpec, member)
 #define COUNT(key_, member, max_, meaning_) \
   { key_, LS_FIELD_UINT, SPEC (member), .required = true, .min = 1, .max = (max_), .meaning = (meaning_) }
 #define LINK(key_, member, meaning_) \
@@ -160,8 +154,8 @@ static const LsField successor_element[] = { { "", LS_FIELD_STRING, 0, .required
 
 const LsField ls_cluster_fields[] = {
   LS_FIELDS_HEADER (LsClusterSpec),
-  { "gpu", LS_FIELD_STRING, offsetof (ClusterFile, gpu), .required = true,
-    .meaning = "name of a file in topologies/gpu" },
+  { "gpu", LS_FIELD_IGNORED, .expected = "text or object", .required = true,
+    .meaning = "name of a file in topologies/gpu, a path, or an object with the keys of such a file" },
   { "nodes", LS_FIELD_UINT, SPEC (n_nodes), .min = 1, .max = 1 << 20, .default_text = "1",
     .meaning = "nodes of the cluster" },
   { "node", LS_FIELD_OBJECT, 0, .required = true, .fields = node_fields, .meaning = "what one node holds" },
@@ -176,18 +170,31 @@ const LsField ls_cluster_fields[] = {
   { NULL },
 };
 
-/* A complaint about the accelerator points at the key that names it. */
+/* A complaint about the name of an accelerator points at the key that has it. */
 static bool
-read_gpu_of (const LsJsonDoc *doc, ClusterFile *file, LsDiagList *diags)
+load_gpu (const LsJsonDoc *doc, const cJSON *node, LsGpu *ret_gpu, LsDiagList *diags)
 {
-  const char *changes = ls_override_find (file->gpu);
-  g_autofree char *name = changes ? g_strndup (file->gpu, (gsize) (changes - 1 - file->gpu)) : g_strdup (file->gpu);
+  const char *changes = ls_override_find (node->valuestring);
+  g_autofree char *name = changes ? g_strndup (node->valuestring, (gsize) (changes - 1 - node->valuestring)) : g_strdup (node->valuestring);
   g_autofree char *message = NULL;
   g_autofree char *path = ls_data_find (LS_DATA_GPUS, name, &message);
   if (path)
-    return ls_gpu_load (file->gpu, &file->spec.gpu, diags);
-  ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "gpu"), LS_JSON_AT_VALUE, diags,
-                    NULL, "%s", message);
+    return ls_gpu_load (node->valuestring, ret_gpu, diags);
+  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
+  return false;
+}
+
+/* By name or path, or described in place: then it is called as the cluster where it has no name. */
+static bool
+read_gpu_of (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
+{
+  const cJSON *node = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "gpu");
+  if (cJSON_IsObject (node))
+    return ls_gpu_read_part (doc, node, s->name, s->source, &s->gpu, diags);
+  if (cJSON_IsString (node) && *node->valuestring)
+    return load_gpu (doc, node, &s->gpu, diags);
+  g_autofree char *got = ls_json_describe (node);
+  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "expected the name of an accelerator, or an object that describes it; got %s", got);
   return false;
 }
 
@@ -274,25 +281,17 @@ finish_node (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
   return ok;
 }
 
-static void
-cluster_file_clear (ClusterFile *file)
-{
-  ls_cluster_spec_clear (&file->spec);
-  g_free (file->gpu);
-}
-
 bool
 ls_cluster_read (const LsJsonDoc *doc, LsClusterSpec *ret_spec, LsDiagList *diags)
 {
-  ClusterFile file = { .spec = { .n_nodes = 1, .rails = 1, .oversubscription = 1, .spine_oversubscription = 1, .pxn = true } };
-  bool ok = ls_fields_read_file (ls_cluster_fields, "cluster", doc, &file, diags)
-            && finish_node (doc, &file.spec, diags) && ls_fabric_finish (doc, &file.spec, diags)
-            && ls_fitted_finish (doc, &file.spec.fitted, diags) && read_gpu_of (doc, &file, diags);
-  if (ok) {
-    *ret_spec = file.spec;
-    file.spec = (LsClusterSpec) { 0 };
-  }
-  cluster_file_clear (&file);
+  LsClusterSpec spec = { .n_nodes = 1, .rails = 1, .oversubscription = 1, .spine_oversubscription = 1, .pxn = true };
+  bool ok = ls_fields_read_file (ls_cluster_fields, "cluster", doc, &spec, diags)
+            && finish_node (doc, &spec, diags) && ls_fabric_finish (doc, &spec, diags)
+            && ls_fitted_finish (doc, &spec.fitted, diags) && read_gpu_of (doc, &spec, diags);
+  if (ok)
+    *ret_spec = spec;
+  else
+    ls_cluster_spec_clear (&spec);
   return ok;
 }
 

@@ -40,21 +40,37 @@ const LsField ls_gpu_fields[] = {
   { NULL },
 };
 
+/* What one key alone cannot show. Takes gpu, of which all is read if ok. */
+static bool
+finish (const LsJsonDoc *doc, const cJSON *object, bool ok, LsGpu *gpu, LsGpu *ret_gpu, LsDiagList *diags)
+{
+  if (ok && gpu->reserved_bytes >= gpu->hbm_bytes) {
+    ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (object, "reserved"), LS_JSON_AT_VALUE, diags, NULL,
+                      "leaves nothing of \"hbm_size\"");
+    ok = false;
+  }
+  if (ok)
+    *ret_gpu = *gpu;
+  else
+    ls_gpu_clear (gpu);
+  return ok;
+}
+
 bool
 ls_gpu_read (const LsJsonDoc *doc, LsGpu *ret_gpu, LsDiagList *diags)
 {
   LsGpu gpu = { 0 };
   bool ok = ls_fields_read_file (ls_gpu_fields, "gpu", doc, &gpu, diags);
-  if (ok && gpu.reserved_bytes >= gpu.hbm_bytes) {
-    ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "reserved"), LS_JSON_AT_VALUE,
-                      diags, NULL, "leaves nothing of \"hbm_size\"");
-    ok = false;
-  }
-  if (ok)
-    *ret_gpu = gpu;
-  else
-    ls_gpu_clear (&gpu);
-  return ok;
+  return finish (doc, ls_json_doc_root (doc), ok, &gpu, ret_gpu, diags);
+}
+
+bool
+ls_gpu_read_part (const LsJsonDoc *doc, const cJSON *object, const char *as_name, const char *as_source, LsGpu *ret_gpu,
+                  LsDiagList *diags)
+{
+  LsGpu gpu = { .name = g_strdup (as_name), .source = g_strdup (as_source) };
+  bool ok = ls_fields_read (ls_gpu_fields, doc, object, &gpu, NULL, diags);
+  return finish (doc, object, ok, &gpu, ret_gpu, diags);
 }
 
 bool

@@ -94,6 +94,27 @@ first_place_wins (void)
   g_rmdir (top);
 }
 
+/* Of a GPU that a cluster describes in place as of one that it names. */
+static void
+paths_are_meant_from_the_folder_of_the_file (void)
+{
+  g_autofree char *top = g_dir_make_tmp ("ls-data-XXXXXX", NULL);
+  g_autofree char *cluster = g_build_filename (top, "c.json", NULL), *mine = g_build_filename (top, "mine.json", NULL);
+  g_file_set_contents (cluster, "{\"gpu\": {\"calibration\": \"./mine.json:sustained=1\", \"nccl\": \"./none.json\"}}", -1, NULL);
+  g_file_set_contents (mine, "{}", -1, NULL);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CLUSTERS, cluster, diags);
+  if (LS_CHECK (doc != NULL)) {
+    const cJSON *gpu = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "gpu");
+    g_autofree char *expected = g_strdup_printf ("%s/./mine.json:sustained=1", top);
+    LS_CHECK_STR (cJSON_GetObjectItemCaseSensitive (gpu, "calibration")->valuestring, expected);
+    LS_CHECK_STR (cJSON_GetObjectItemCaseSensitive (gpu, "nccl")->valuestring, "./none.json"); /* not there */
+  }
+  g_unlink (cluster);
+  g_unlink (mine);
+  g_rmdir (top);
+}
+
 LS_TEST_MAIN ("datadir", LS_TEST (data_dir_comes_first), LS_TEST (paths_are_taken_as_they_are),
               LS_TEST (missing_names_get_a_suggestion), LS_TEST (lists_are_sorted_and_can_be_found),
-              LS_TEST (first_place_wins))
+              LS_TEST (first_place_wins), LS_TEST (paths_are_meant_from_the_folder_of_the_file))

@@ -141,6 +141,28 @@ a_cluster_brings_its_gpu (void)
   ls_cluster_spec_clear (&spec);
 }
 
+/* In place of its name: with names and without, and its keys can be changed. */
+static void
+a_cluster_describes_its_gpu (void)
+{
+#define OWN "dgx-a100-80g:gpu={\"name\":\"own\",\"peak_flops\":{\"bf16\":\"100TFLOP/s\"},\"vector_flops\":\"10TFLOP/s\"," \
+  "\"hbm_bandwidth\":\"1TB/s\",\"hbm_efficiency\":0.9,\"hbm_size\":\"40GiB\",\"sm\":100}"
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsClusterSpec spec;
+  if (!LS_CHECK (ls_cluster_load (OWN ",gpu.reserved=2GiB,gpu.peak_flops.fp16=200TFLOP/s", &spec, diags)))
+    return;
+  LS_CHECK_STR (spec.gpu.name, "own");
+  LS_CHECK (g_str_has_prefix (spec.gpu.source, "NVIDIA DGX A100")); /* of the cluster */
+  LS_CHECK_DOUBLE (spec.gpu.peak_flops[LS_DTYPE_BF16], ==, 100e12);
+  LS_CHECK_DOUBLE (spec.gpu.peak_flops[LS_DTYPE_FP16], ==, 200e12);
+  LS_CHECK_INT (spec.gpu.reserved_bytes, ==, G_GINT64_CONSTANT (2) << 30);
+  ls_cluster_spec_clear (&spec);
+  LS_CHECK (!ls_cluster_load (OWN ",gpu.reserved=40GiB", &spec, diags));
+  g_autofree char *text = ls_diag_list_format (diags);
+  LS_CHECK (strstr (text, "/gpu/reserved: leaves nothing of \"hbm_size\""));
+#undef OWN
+}
+
 /* The keys of the file are the names of the kinds, each in its own slot. */
 static void
 calibrations_name_every_kernel_kind (void)
@@ -219,5 +241,5 @@ tables_are_well_formed (void)
 }
 
 LS_TEST_MAIN ("read_data", LS_TEST (tables_are_well_formed), LS_TEST (all_shipped_files_are_good), LS_TEST (the_a100_arrives_whole),
-              LS_TEST (a_cluster_brings_its_gpu), LS_TEST (calibrations_name_every_kernel_kind),
+              LS_TEST (a_cluster_brings_its_gpu), LS_TEST (a_cluster_describes_its_gpu), LS_TEST (calibrations_name_every_kernel_kind),
               LS_TEST (kinds_that_are_left_out_are_rooflines), LS_TEST (nccl_figures_arrive_in_base_units))
