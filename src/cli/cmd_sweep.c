@@ -28,9 +28,10 @@ static const CliHelp help = {
   .summary = "The best of all legal configurations: enumerated, those that cannot fit or cannot win left out\n"
              "by bounds, the rest simulated on threads. --gpus, --global-batch, --tp, --pp, --cp, --ep, --vpp,\n"
              "--sp, --zero, --dp-kind, --micro-batch, --schedule, --recompute and --tp-overlap take a list\n"
-             "(\"1,2,4\") that narrows their range; every other knob of parallelism takes one too (--p2p\n"
-             "batched,overlapped; where values have commas: --layers-per-chunk auto/balanced/4x13,3x3). The other\n"
-             "options that say which job are those of lockstep run, --for and --headroom among them.",
+             "(\"1,2,4\", or the doublings \"1..4\") that narrows their range; every other knob of parallelism\n"
+             "takes one too (--p2p batched,overlapped; where values have commas: --layers-per-chunk\n"
+             "auto/balanced/4x13,3x3). The other options that say which job are those of lockstep run, --for and\n"
+             "--headroom among them.",
   .description = "Ctrl-C ends it with the results so far and exit code 6; a second time at once.\n\n"
                  "Examples:\n"
                  "  lockstep sweep --model gpt-7.5b --cluster dgx-a100-80g --gpus 64 --global-batch 512\n"

@@ -5,6 +5,7 @@
 #include "io/read_collectives.h"
 #include "network/coll.h"
 #include "sweep/collective.h"
+#include "sweep/doublings.h"
 #include "sweep/hardware.h"
 
 #define MAX_FACTOR 1024 /* times LS_COLLECTIVE_MAX_BYTES is still a size */
@@ -14,28 +15,6 @@ static const LsEnumName protocol_names[] = {
   { "ll128", LS_PROTOCOL_LL128 }, { "Simple", LS_PROTOCOL_SIMPLE }, { "LL", LS_PROTOCOL_LL },
   { "LL128", LS_PROTOCOL_LL128 }, { NULL },
 };
-
-static bool
-read_count (const char *text, guint64 *ret_count)
-{
-  return g_ascii_string_to_unsigned (text, 10, 1, LS_COLLECTIVE_MAX_GPUS, ret_count, NULL);
-}
-
-/* "8", or "2..1024": the first doubled up to the second. */
-static bool
-add_counts (const char *item, GArray *counts)
-{
-  const char *dots = strstr (item, "..");
-  g_autofree char *low = dots ? g_strndup (item, (gsize) (dots - item)) : g_strdup (item);
-  guint64 first, last;
-  if (!read_count (low, &first) || !read_count (dots ? dots + 2 : low, &last) || last < first)
-    return false;
-  for (; first <= last; first *= 2) {
-    uint32_t count = (uint32_t) first;
-    g_array_append_val (counts, count);
-  }
-  return true;
-}
 
 static gint
 by_count (gconstpointer a, gconstpointer b)
@@ -51,7 +30,7 @@ parse_gpus (const char *text, void *target)
   g_autoptr (GArray) counts = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   g_auto (GStrv) items = g_strsplit (text, ",", -1);
   for (char **item = items; *item; item++)
-    if (!add_counts (g_strstrip (*item), counts))
+    if (!ls_doublings_add (g_strstrip (*item), LS_COLLECTIVE_MAX_GPUS, counts))
       return false;
   if (counts->len == 0)
     return false;

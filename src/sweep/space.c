@@ -7,6 +7,7 @@
 #include "io/read_strategy.h"
 #include "parallel/chunks.h"
 #include "parallel/sched.h"
+#include "sweep/doublings.h"
 
 #define MAX_SIZE (UINT64_C (1) << 40)
 
@@ -87,10 +88,34 @@ separator_of (LsSpaceAxis axis)
   return has_commas (axis) ? "/" : ",";
 }
 
+/* "1..8": of whole numbers. */
+static bool
+is_doublings (LsSpaceAxis axis, const char *text)
+{
+  return field_of (axis)->kind == LS_FIELD_UINT && strstr (text, "..");
+}
+
 bool
 ls_space_is_list (LsSpaceAxis axis, const char *text)
 {
-  return strchr (text, *separator_of (axis)) != NULL;
+  return strchr (text, *separator_of (axis)) || is_doublings (axis, text);
+}
+
+/* The values of a list, with doublings spelt out; what is none stays as it is. char *, owned. */
+static GPtrArray *
+items_of (LsSpaceAxis axis, const char *text)
+{
+  GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
+  g_auto (GStrv) parts = g_strsplit (text, separator_of (axis), -1);
+  for (guint i = 0; i < MAX (1, g_strv_length (parts)); i++) {
+    const char *part = parts[i] ? parts[i] : "";
+    g_autoptr (GArray) values = g_array_new (FALSE, FALSE, sizeof (guint32));
+    if (!is_doublings (axis, part) || !ls_doublings_add (part, G_MAXUINT32, values))
+      g_ptr_array_add (items, g_strdup (part));
+    for (guint k = 0; k < values->len; k++)
+      g_ptr_array_add (items, g_strdup_printf ("%u", g_array_index (values, guint32, k)));
+  }
+  return items;
 }
 
 /* What a strategy holds on an axis. */
@@ -146,13 +171,13 @@ add_of (LsSpace *space, LsSpaceAxis axis, const LsStrategy *s)
 gboolean
 ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDiagList *diags)
 {
-  g_auto (GStrv) items = g_strsplit (text, separator_of (axis), -1);
+  g_autoptr (GPtrArray) items = items_of (axis, text);
   LsStrategy s;
   ls_strategy_init (&s);
   bool ok = true;
   ls_space_unset (space, axis);
-  for (guint i = 0; i < MAX (1, g_strv_length (items)); i++) {
-    const char *item = items[i] ? items[i] : "";
+  for (guint i = 0; i < items->len; i++) {
+    const char *item = g_ptr_array_index (items, i);
     if (!ls_field_set_text (ls_strategy_fields, &s, ls_space_axis_name (axis), item, diags)) {
       ok = false;
       continue;

@@ -43,7 +43,7 @@ typedef struct {
 void ls_space_init (LsSpace *space);
 void ls_space_clear (LsSpace *space); /* NULL allowed */
 
-/* "1,2,4": the values of an axis; "core/core,norm" where a value has commas of its own. Diagnostics are
+/* "1,2,4", or of whole numbers the doublings "1..4": the values of an axis; "core/core,norm" where a value has commas of its own. Diagnostics are
  * LS_ERROR_USAGE. */
 gboolean ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDiagList *diags);
 /* Nothing is listed of it any more. */

@@ -71,6 +71,26 @@ a_file_narrows_as_flags_do (void)
   ls_space_clear (&space);
 }
 
+/* Of an axis with a range of its own, and of one without; what is none is refused as it stands. */
+static void
+doublings_are_spelt_out (void)
+{
+  LsSpace space;
+  ls_space_init (&space);
+  set (&space, "tp", "1..8");
+  set (&space, "micro-batch", "3..25,1,6");
+  check_axis (&space, "tp", "1,2,4,8");
+  check_axis (&space, "micro-batch", "3,6,12,24,1");
+  LS_CHECK (ls_space_is_list (ls_space_axis ("etp"), "1..4"));
+  LS_CHECK (!ls_space_is_list (ls_space_axis ("expert-load"), "1..4"));
+  const char *const wrong[] = { "8..1", "0..8", "1..", "..8", "1..8..16", "1..99999999999" };
+  for (guint i = 0; i < G_N_ELEMENTS (wrong); i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LS_CHECK (!ls_space_set (&space, LS_SPACE_TP, wrong[i], diags));
+  }
+  ls_space_clear (&space);
+}
+
 static void
 each_number_of_gpus_has_its_own_degrees (void)
 {
@@ -133,4 +153,4 @@ chunks_that_never_come_out_even_have_a_range (void)
   ls_strategy_clear (&base);
 }
 
-LS_TEST_MAIN ("space", LS_TEST (layers_are_separated_by_slashes), LS_TEST (chunks_that_never_come_out_even_have_a_range), LS_TEST (a_file_narrows_as_flags_do), LS_TEST (each_number_of_gpus_has_its_own_degrees))
+LS_TEST_MAIN ("space", LS_TEST (layers_are_separated_by_slashes), LS_TEST (chunks_that_never_come_out_even_have_a_range), LS_TEST (a_file_narrows_as_flags_do), LS_TEST (doublings_are_spelt_out), LS_TEST (each_number_of_gpus_has_its_own_degrees))
