@@ -162,6 +162,51 @@ read_sources (const Reading *r, const LsField *f, const cJSON *node)
   return ok;
 }
 
+static bool unknown_key (const Reading *r, const LsField *fields, const cJSON *node);
+
+/* A value as a flag would have it; NULL: it is a list, an object or null. */
+static char *
+setting_text (const cJSON *node)
+{
+  if (cJSON_IsString (node))
+    return g_strdup (node->valuestring);
+  if (cJSON_IsBool (node))
+    return g_strdup (cJSON_IsTrue (node) ? "true" : "false");
+  return cJSON_IsNumber (node) ? g_strdup_printf ("%.15g", node->valuedouble) : NULL;
+}
+
+/* Whether a field of f would take it. */
+static bool
+check_setting (const Reading *r, const LsField *f, const cJSON *node, const char *text)
+{
+  const LsField *field = ls_field_find (f->fields, node->string);
+  if (!field)
+    return unknown_key (r, f->fields, node);
+  g_autofree void *scratch = g_malloc0 (f->element_size);
+  bool ok = ls_field_value_set (field, scratch, text);
+  ls_fields_clear (f->fields, scratch);
+  return ok || complain (r, field, node);
+}
+
+static bool
+read_settings (const Reading *r, const LsField *f, const cJSON *node, char ***place)
+{
+  static const LsField value = { "value", LS_FIELD_STRING };
+  if (!cJSON_IsObject (node))
+    return complain (r, f, node);
+  GPtrArray *settings = g_ptr_array_new ();
+  bool ok = true;
+  for (const cJSON *c = node->child; c; c = c->next) {
+    g_autofree char *text = setting_text (c);
+    ok = (text ? !f->fields || check_setting (r, f, c, text) : complain (r, &value, c)) && ok;
+    g_ptr_array_add (settings, g_strdup_printf ("%s=%s", c->string, text ? text : ""));
+  }
+  g_ptr_array_add (settings, NULL);
+  g_strfreev (*place);
+  *place = (char **) g_ptr_array_free (settings, FALSE);
+  return ok;
+}
+
 static bool
 read_value (const Reading *r, const LsField *f, const cJSON *node, void *target)
 {
@@ -174,6 +219,8 @@ read_value (const Reading *r, const LsField *f, const cJSON *node, void *target)
     return read_row (r, f, node, target);
   case LS_FIELD_ARRAY:
     return read_array (r, f, node, target);
+  case LS_FIELD_SETTINGS:
+    return read_settings (r, f, node, (char ***) ((char *) target + f->offset));
   case LS_FIELD_SOURCES:
     return read_sources (r, f, node);
   case LS_FIELD_IGNORED:
@@ -315,6 +362,8 @@ ls_fields_clear (const LsField *fields, void *target)
       g_clear_pointer ((char **) place, g_free);
     else if (f->kind == LS_FIELD_UINT_LIST)
       g_clear_pointer ((uint32_t **) place, g_free);
+    else if (f->kind == LS_FIELD_SETTINGS)
+      g_clear_pointer ((char ***) place, g_strfreev);
     else if (f->kind == LS_FIELD_ARRAY)
       clear_array (f, place);
     else if (f->kind == LS_FIELD_OBJECT)

@@ -36,6 +36,8 @@ typedef enum {
                             of values if the key of fields is ""                  */
   LS_FIELD_CUSTOM,       /* string or number; parse, expected                     */
   LS_FIELD_OBJECT,       /* fields, whose offsets count from offset               */
+  LS_FIELD_SETTINGS,     /* char **, "key=value", NULL: an object of values; its keys are
+                            those of fields, of a struct of element_size, or any  */
   LS_FIELD_SOURCES,      /* an object of free strings, for readers; not stored    */
   LS_FIELD_IGNORED,      /* anything; known to make no difference here            */
 } LsFieldKind;

@@ -73,6 +73,8 @@ type_of (const LsField *f, GArray *sections)
     return g_strdup (f->expected);
   case LS_FIELD_OBJECT:
     return f->table ? g_strdup_printf ("object: keys of a %s", f->table) : g_strdup_printf ("object: `%s`", section_name (sections, f));
+  case LS_FIELD_SETTINGS:
+    return f->table ? g_strdup_printf ("object: keys of a %s", f->table) : g_strdup ("object of values");
   case LS_FIELD_SOURCES:
     return g_strdup ("object of texts");
   case LS_FIELD_IGNORED:

@@ -285,6 +285,7 @@ ls_field_value_set (const LsField *f, void *target, const char *text)
   case LS_FIELD_ROW:
   case LS_FIELD_ARRAY:
   case LS_FIELD_OBJECT:
+  case LS_FIELD_SETTINGS:
   case LS_FIELD_SOURCES:
   case LS_FIELD_IGNORED:
     break;
@@ -333,6 +334,7 @@ expected_kind (const LsField *f, LsFieldOrigin origin)
     return "a list";
   case LS_FIELD_SOURCES:
     return "an object of strings";
+  case LS_FIELD_SETTINGS:
   case LS_FIELD_ENUM:
   case LS_FIELD_OBJECT:
   case LS_FIELD_IGNORED:

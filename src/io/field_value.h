@@ -1,12 +1,12 @@
 /* io/field_value.h — one value of one field: from text to memory. Used by
- * field.c, field_write.c and field_markdown.c only. */
+ * field.c, field_write.c, field_markdown.c, csv_fields.c and table_facts.c only. */
 #ifndef LS_IO_FIELD_VALUE_H
 #define LS_IO_FIELD_VALUE_H
 
 #include "io/field.h"
 
 /* Stores the value that text stands for; false leaves the field alone. Not for
- * ROW, ARRAY, OBJECT, SOURCES and IGNORED. */
+ * ROW, ARRAY, OBJECT, SETTINGS, SOURCES and IGNORED. */
 bool ls_field_value_set (const LsField *f, void *target, const char *text);
 
 /* Stores a copy of a list. */

@@ -116,6 +116,7 @@ is_written (const LsField *f, const void *target, const void *blank)
   case LS_FIELD_CUSTOM:
     return f->format != NULL;
   case LS_FIELD_IGNORED:
+  case LS_FIELD_SETTINGS:
   case LS_FIELD_SOURCES:
   case LS_FIELD_RATE:
   case LS_FIELD_FLOPS:
@@ -285,6 +286,7 @@ write_field (const LsField *f, LsJsonOut *w, const char *key, const void *target
     break;
   case LS_FIELD_RATE:
   case LS_FIELD_FLOPS:
+  case LS_FIELD_SETTINGS:
   case LS_FIELD_SOURCES:
   case LS_FIELD_IGNORED:
     break; /* is_written() says no */
