@@ -203,6 +203,7 @@ ls_result_json (const LsResult *result)
     .cluster_source = r->cluster->spec.source,
     .strategy = r->strategy.name,
     .strategy_source = r->strategy.source,
+    .software = r->strategy.software,
     .calibration = r->hardware->calibration.name,
     .calibration_source = r->hardware->calibration.source,
     .network = r->hardware->nccl.name,

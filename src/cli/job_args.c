@@ -162,6 +162,8 @@ static const GOptionEntry knobs[] = {
   KNOB ("memory-allocator", "exact: the bytes asked for; caching: segments of PyTorch's allocator too; default exact", "KIND"),
   KNOB ("for", "The program that is to run it (lockstep list software): its defaults, its headroom, and only what --emit writes for it",
         "NAME|FILE"),
+  KNOB ("software", "What runs the job (lockstep list software): its defaults, below those of --strategy and all flags; with --for that",
+        "NAME|FILE"),
   KNOB ("headroom", "Memory that is to stay free, a size or a share of the GPU's such as 8%; default: what allocator, CUDA context and NCCL of the program take",
         "SIZE|PERCENT"),
   KNOB ("measured", "Measured step time with a unit, further logged numbers such as tflops=145,memory=61GiB, and whose", "TIME[,KEY=VALUE][:SOURCE]"),
@@ -192,6 +194,12 @@ last_value (const CliJob *args, const char *key)
   return value;
 }
 
+static bool
+is_program (const char *key)
+{
+  return strcmp (key, "for") == 0 || strcmp (key, "software") == 0;
+}
+
 /* The program comes first: it sets defaults. */
 gboolean
 cli_job_apply (const CliJob *args, const CliJobSetter *setter, gpointer target, GError **error)
@@ -199,14 +207,17 @@ cli_job_apply (const CliJob *args, const CliJobSetter *setter, gpointer target, 
   const char *debug = g_getenv ("LS_DEBUG");
   if (debug && !setter->set (target, "debug", debug, error))
     return FALSE;
-  const char *program = last_value (args, "for");
-  if (program && !setter->set (target, "for", program, error))
-    return FALSE;
+  static const char *const programs[] = { "for", "software" };
+  for (guint i = 0; i < G_N_ELEMENTS (programs); i++) {
+    const char *program = last_value (args, programs[i]);
+    if (program && !setter->set (target, programs[i], program, error))
+      return FALSE;
+  }
   if (args->strategy && !setter->load_strategy (target, args->strategy, error))
     return FALSE;
   for (guint i = 0; i < args->knobs->len; i++) {
     const Knob *knob = &g_array_index (args->knobs, Knob, i);
-    if (strcmp (knob->key, "for") != 0 && !setter->set (target, knob->key, knob->value, error))
+    if (!is_program (knob->key) && !setter->set (target, knob->key, knob->value, error))
       return FALSE;
   }
   return TRUE;

@@ -22,14 +22,25 @@ ls_csv_fields_find (const LsCsv *csv, const LsField *field, gboolean is_required
     ls_csv_header_error (csv, diags, "expected a column \"%s\"; got %s", field->key, got);
   if (at < 0)
     return;
-  LsCsvField column = { field, offset, (guint) at };
+  LsCsvField column = { field, offset, (guint) at, false };
   g_array_append_val (columns, column);
+}
+
+void
+ls_csv_fields_find_optional (const LsCsv *csv, const LsField *field, size_t offset, GArray *columns)
+{
+  int at = ls_csv_column (csv, field->key);
+  LsCsvField column = { field, offset, (guint) at, true };
+  if (at >= 0)
+    g_array_append_val (columns, column);
 }
 
 static void
 read_cell (const LsCsv *csv, guint row, const LsCsvField *c, void *target, LsDiagList *diags)
 {
   const char *text = ls_csv_cell (csv, row, c->column);
+  if (c->may_be_empty && *text == '\0')
+    return;
   if (ls_field_value_set (c->field, (char *) target + c->offset, text))
     return;
   g_autofree char *got = g_strdup_printf ("\"%.40s\"", text);

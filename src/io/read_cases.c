@@ -3,9 +3,11 @@
 #include <stddef.h>
 
 #include "io/csv_fields.h"
+#include "io/datadir.h"
 #include "io/read_file.h"
 #include "io/read_model.h"
 #include "io/read_strategy.h"
+#include "io/table_facts.h"
 
 #define TEXT(key_, is_required) \
   { #key_, LS_FIELD_STRING, offsetof (LsCase, key_), .required = (is_required) }
@@ -16,6 +18,8 @@ static const LsField case_fields[] = {
   TEXT (cluster, true),
   TEXT (source, false),
   TEXT (caveat, false),
+  TEXT (software, false),
+  TEXT (family, false),
   { "iteration_s", LS_FIELD_DOUBLE, offsetof (LsCase, measured_s), .required = true, .min = LS_MEASURED_MIN_S,
     .max = LS_MEASURED_MAX_S },
   { "allocated_gib", LS_FIELD_DOUBLE, offsetof (LsCase, allocated_gib), .above = true, .max = LS_MEASURED_MAX_GIB },
@@ -25,10 +29,13 @@ static const LsField case_fields[] = {
 /* Columns named and spelt as the keys of a model. */
 static const char *const model_keys[] = { "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq", "mlp" };
 
-/* Columns named and spelt as the knobs of a strategy. */
+/* Columns named and spelt as the knobs of a strategy: those that say how a job is cut, and those that its software may have
+ * a default of. */
 static const char *const strategy_keys[] = {
-  "gpus", "attention", "dtype", "grad_dtype", "global_batch", "micro_batch", "tp", "pp", "vpp",
-  "dp", "cp", "ep", "zero", "sp", "recompute", "schedule", "dp_kind", "dp_overlap", "tp_overlap", "p2p",
+  "gpus", "dtype", "global_batch", "micro_batch", "tp", "pp", "vpp", "dp", "cp", "ep", "sp",
+};
+static const char *const software_keys[] = {
+  "attention", "grad_dtype", "zero", "recompute", "schedule", "dp_kind", "dp_overlap", "tp_overlap", "p2p",
 };
 
 static void
@@ -40,6 +47,8 @@ case_free (gpointer data)
   g_free (c->cluster);
   g_free (c->source);
   g_free (c->caveat);
+  g_free (c->software);
+  g_free (c->family);
   ls_model_clear (&c->model);
   ls_strategy_clear (&c->strategy);
   g_free (c);
@@ -53,51 +62,219 @@ case_new (void)
   c->split = g_strdup ("");
   c->source = g_strdup ("");
   c->caveat = g_strdup ("");
+  c->software = g_strdup ("");
+  c->runs_like = -1;
   return c;
 }
 
-/* The columns of the file that we know, as LsCsvField values. */
-static GArray *
-find_columns (const LsCsv *csv, LsDiagList *diags)
+/* --- columns --- */
+
+/* Where the columns of a table go, as LsCsvField values. */
+typedef struct {
+  GArray *columns;      /* all but those of                         */
+  GArray *architecture; /* what the kind of MLP tells without them  */
+  GHashTable *software; /* name -> LsSoftwareSpec, as rows name it  */
+} Table;
+
+static void
+table_clear (Table *t)
 {
-  GArray *columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
-  for (const LsField *field = case_fields; field->key; field++)
-    ls_csv_fields_find (csv, field, field->required, 0, columns, diags);
-  for (guint i = 0; i < G_N_ELEMENTS (model_keys); i++)
-    ls_csv_fields_find (csv, ls_field_find (ls_model_fields, model_keys[i]), TRUE, offsetof (LsCase, model), columns,
-                        diags);
-  for (guint i = 0; i < G_N_ELEMENTS (strategy_keys); i++)
-    ls_csv_fields_find (csv, ls_field_find (ls_strategy_fields, strategy_keys[i]), TRUE, offsetof (LsCase, strategy),
-                        columns, diags);
-  return columns;
+  g_array_unref (t->columns);
+  g_array_unref (t->architecture);
+  g_hash_table_unref (t->software);
 }
 
-/* What one cell alone cannot show. */
-static void
-finish_case (const LsCsv *csv, guint row, LsCase *c, LsDiagList *diags)
+static bool
+is_one_of (const char *key, const char *const *keys, guint n)
 {
-  c->model.name = g_strdup (c->id);
-  c->model.source = g_strdup (c->source);
-  c->model.attention = (LsAttention) c->strategy.attention;
-  if (c->strategy.dp == 1 && c->strategy.cp > 1 && c->strategy.dp_kind == LS_DP_NONE)
-    c->strategy.dp_kind = LS_DP_AUTO; /* a row with dp 1 says none; gradients are summed over cp all the same */
-  if (c->model.n_heads == 0 || c->model.hidden == 0)
+  for (guint i = 0; i < n; i++)
+    if (g_str_equal (keys[i], key))
+      return true;
+  return false;
+}
+
+/* A knob that no other column has the name of. */
+static bool
+is_optional_knob (const LsField *f)
+{
+  return !f->file_only && !ls_field_find (case_fields, f->key) && !ls_field_find (ls_model_fields, f->key)
+         && !is_one_of (f->key, strategy_keys, G_N_ELEMENTS (strategy_keys))
+         && !is_one_of (f->key, software_keys, G_N_ELEMENTS (software_keys));
+}
+
+static void
+find_knobs (const LsCsv *csv, GArray *columns, LsDiagList *diags)
+{
+  size_t offset = offsetof (LsCase, strategy);
+  for (guint i = 0; i < G_N_ELEMENTS (strategy_keys); i++)
+    ls_csv_fields_find (csv, ls_field_find (ls_strategy_fields, strategy_keys[i]), TRUE, offset, columns, diags);
+  for (guint i = 0; i < G_N_ELEMENTS (software_keys); i++) {
+    const LsField *field = ls_field_find (ls_strategy_fields, software_keys[i]);
+    guint n = columns->len;
+    ls_csv_fields_find (csv, field, TRUE, offset, columns, diags);
+    if (columns->len > n)
+      g_array_index (columns, LsCsvField, n).may_be_empty = true;
+  }
+  for (const LsField *f = ls_strategy_fields; f->key; f++)
+    if (is_optional_knob (f))
+      ls_csv_fields_find_optional (csv, f, offset, columns);
+}
+
+static void
+find_architecture (const LsCsv *csv, GArray *columns)
+{
+  for (const LsField *f = ls_model_fields; f->key; f++)
+    if (!f->file_only && !ls_field_find (ls_strategy_fields, f->key) && !is_one_of (f->key, model_keys, G_N_ELEMENTS (model_keys)))
+      ls_csv_fields_find_optional (csv, f, offsetof (LsCase, model), columns);
+}
+
+static void
+software_free (gpointer software)
+{
+  ls_software_clear (software);
+  g_free (software);
+}
+
+static void
+find_columns (const LsCsv *csv, Table *t, LsDiagList *diags)
+{
+  t->columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
+  t->architecture = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
+  t->software = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, software_free);
+  for (const LsField *field = case_fields; field->key; field++)
+    ls_csv_fields_find (csv, field, field->required, 0, t->columns, diags);
+  for (guint i = 0; i < G_N_ELEMENTS (model_keys); i++)
+    ls_csv_fields_find (csv, ls_field_find (ls_model_fields, model_keys[i]), TRUE, offsetof (LsCase, model), t->columns, diags);
+  find_knobs (csv, t->columns, diags);
+  find_architecture (csv, t->architecture);
+}
+
+/* --- rows --- */
+
+/* NULL: the row names none, or a wrong one. */
+static const LsSoftwareSpec *
+software_of (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
+{
+  int column = ls_csv_column (csv, "software");
+  const char *name = column < 0 ? "" : ls_csv_cell (csv, row, (guint) column);
+  LsSoftwareSpec *software = g_hash_table_lookup (t->software, name);
+  if (software || *name == '\0')
+    return software;
+  g_autofree char *message = NULL;
+  g_autofree char *path = ls_data_find (LS_DATA_SOFTWARE, name, &message);
+  software = g_new0 (LsSoftwareSpec, 1);
+  if (path && ls_software_load (name, software, diags)) {
+    g_hash_table_insert (t->software, g_strdup (name), software);
+    return software;
+  }
+  if (!path)
+    ls_csv_error (csv, row, (guint) column, diags, "%s", message);
+  g_free (software);
+  return NULL;
+}
+
+/* What the kind of MLP tells. */
+static void
+set_architecture (LsModel *m)
+{
+  gboolean is_gpt = m->mlp == LS_MLP_GELU;
+  m->norm = m->mlp == LS_MLP_SWIGLU ? LS_NORM_RMSNORM : LS_NORM_LAYERNORM;
+  m->position = is_gpt ? LS_POSITION_LEARNED : LS_POSITION_ROPE;
+  m->linear_bias = is_gpt;
+  m->tied_embeddings = is_gpt;
+}
+
+static void
+check_heads (const LsCsv *csv, guint row, LsModel *m, LsDiagList *diags)
+{
+  if (m->n_heads == 0 || m->hidden == 0)
     return;
-  c->model.head_dim = c->model.hidden / c->model.n_heads;
-  if (c->model.hidden % c->model.n_heads != 0)
+  bool is_given = m->head_dim > 0;
+  m->head_dim = is_given ? m->head_dim : m->hidden / m->n_heads;
+  if (!is_given && m->hidden % m->n_heads != 0)
     ls_csv_error (csv, row, (guint) ls_csv_column (csv, "heads"), diags,
-                  "expected a divisor of hidden %u; got %u", c->model.hidden, c->model.n_heads);
-  if (c->model.n_kv_heads > 0 && c->model.n_heads % c->model.n_kv_heads != 0)
+                  "expected a divisor of hidden %u; got %u", m->hidden, m->n_heads);
+  if (m->n_kv_heads > 0 && m->n_heads % m->n_kv_heads != 0)
     ls_csv_error (csv, row, (guint) ls_csv_column (csv, "kv_heads"), diags, "expected a divisor of heads %u; got %u",
-                  c->model.n_heads, c->model.n_kv_heads);
+                  m->n_heads, m->n_kv_heads);
+}
+
+static void
+check_experts (const LsCsv *csv, guint row, LsModel *m, LsDiagList *diags)
+{
+  if (m->n_experts == 0)
+    return;
+  m->moe_every = m->moe_every ? m->moe_every : 1;
+  if (m->top_k == 0 || m->top_k > m->n_experts || m->expert_ffn == 0)
+    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "experts"), diags,
+                  "expected with it columns top_k, of at most as many, and expert_ffn; got %u and %u", m->top_k, m->expert_ffn);
+}
+
+/* Of the facts that name one, the last. */
+static void
+find_family (const LsCsv *csv, guint row, const GArray *facts, LsCase *c)
+{
+  const char *family = *c->software ? c->software : "other";
+  for (guint i = 0; facts && i < facts->len; i++) {
+    const LsTableFacts *f = &g_array_index (facts, LsTableFacts, i);
+    family = f->family && ls_table_facts_hold (f, csv, row) ? f->family : family;
+  }
+  if (!c->family || *c->family == '\0') {
+    g_free (c->family);
+    c->family = g_strdup (family);
+  }
+}
+
+/* What the file of its software knows of the table that the row is of. */
+static void
+apply_facts (const LsCsv *csv, guint row, const GArray *facts, LsCase *c, bool is_model)
+{
+  for (guint i = 0; facts && i < facts->len; i++) {
+    const LsTableFacts *f = &g_array_index (facts, LsTableFacts, i);
+    if (!ls_table_facts_hold (f, csv, row))
+      continue;
+    if (is_model)
+      ls_table_facts_set_model (f, &c->model);
+    else
+      ls_table_facts_set_strategy (f, &c->strategy);
+    c->has_facts |= f->model || f->strategy;
+  }
+}
+
+static void
+finish_strategy (LsStrategy *s, const LsSoftwareSpec *software)
+{
+  if (s->dp == 1 && s->cp > 1 && s->dp_kind == LS_DP_NONE)
+    s->dp_kind = LS_DP_AUTO; /* a row with dp 1 says none; gradients are summed over cp all the same */
+  if (software)
+    ls_software_settle (software, s);
 }
 
 static LsCase *
-read_case (const LsCsv *csv, guint row, const GArray *columns, LsDiagList *diags)
+read_case (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
 {
   LsCase *c = case_new ();
-  ls_csv_fields_read (csv, row, columns, c, diags);
-  finish_case (csv, row, c, diags);
+  const LsSoftwareSpec *software = software_of (csv, row, t, diags);
+  const GArray *facts = software ? software->tables : NULL;
+  if (software) {
+    ls_strategy_copy (&c->strategy, &software->defaults);
+    c->runs_like = software->runs_like;
+  }
+  ls_csv_fields_read (csv, row, t->columns, c, diags);
+  find_family (csv, row, facts, c);
+  c->model.name = g_strdup (c->id);
+  c->model.source = g_strdup (c->source);
+
+  apply_facts (csv, row, facts, c, true); /* the MLP decides on what follows */
+  set_architecture (&c->model);
+  ls_csv_fields_read (csv, row, t->architecture, c, diags);
+  apply_facts (csv, row, facts, c, true);
+  check_heads (csv, row, &c->model, diags);
+  check_experts (csv, row, &c->model, diags);
+
+  apply_facts (csv, row, facts, c, false);
+  finish_strategy (&c->strategy, software);
+  c->model.attention = (LsAttention) c->strategy.attention;
   return c;
 }
 
@@ -114,19 +291,25 @@ check_distinct_ids (const LsCsv *csv, const GPtrArray *cases, LsDiagList *diags)
 }
 
 static GPtrArray *
+read_rows (const LsCsv *csv, const Table *t, LsDiagList *diags)
+{
+  GPtrArray *cases = g_ptr_array_new_with_free_func (case_free);
+  for (guint row = 0; row < ls_csv_n_rows (csv); row++)
+    g_ptr_array_add (cases, read_case (csv, row, t, diags));
+  check_distinct_ids (csv, cases, diags);
+  return cases;
+}
+
+static GPtrArray *
 cases_of_table (const LsCsv *csv, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
-  g_autoptr (GArray) columns = find_columns (csv, diags);
+  Table t;
+  find_columns (csv, &t, diags);
   if (ls_csv_n_rows (csv) == 0)
     ls_csv_header_error (csv, diags, "expected a row for each measured run below the header; got none");
-  if (ls_diag_list_n (diags) > n_before)
-    return NULL;
-
-  g_autoptr (GPtrArray) cases = g_ptr_array_new_with_free_func (case_free);
-  for (guint row = 0; row < ls_csv_n_rows (csv); row++)
-    g_ptr_array_add (cases, read_case (csv, row, columns, diags));
-  check_distinct_ids (csv, cases, diags);
+  g_autoptr (GPtrArray) cases = ls_diag_list_n (diags) == n_before ? read_rows (csv, &t, diags) : NULL;
+  table_clear (&t);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&cases) : NULL;
 }
 

@@ -10,11 +10,24 @@
  *   recompute (none, selective, full)   schedule (none with pp 1)
  *   dp_kind (none, ps, ddp, megatron, fsdp1, fsdp2, deepspeed, xla-fsdp)
  *   p2p (none, batched, scatter-gather, overlapped)
+ *   software  optional: a name of strategies/software, which has the defaults of the row's knobs
  *   iteration_s  measured, in seconds
  *   allocated_gib  optional: what PyTorch had allocated at most on the fullest rank, measured
  *     (torch.cuda.max_memory_allocated: without NCCL, the CUDA context and fragmentation)
  *   split, source, caveat  optional
- * The limits of a cell are those of the same key in a model or strategy file. */
+ *   family  optional: rows that are scored together; else the name of its table, where the software knows it, or of the software
+ *   any other key of a strategy or a model, optional
+ * The limits of a cell are those of the same key in a model or strategy file. A knob whose column is optional, and those of
+ * recompute, schedule, dp_kind, dp_overlap, tp_overlap, p2p, attention, grad_dtype, zero may be empty: as the software has it.
+ *
+ * A table of dimensions does not tell an architecture: whether there are biases, tied embeddings. Where no column says it,
+ * it follows from the kind of MLP:
+ *
+ *   gelu    LayerNorm, learned positions, biases, tied embeddings (GPT-2 and -3)
+ *   swiglu  RMSNorm, rotary positions, no biases, untied (Llama)
+ *   relu2   LayerNorm, rotary positions, no biases, untied (Nemotron)
+ *
+ * What a published table does not say of its runs, the file of their software does (io/table_facts.h). Ids are names, and tell nothing. */
 #ifndef LS_IO_READ_CASES_H
 #define LS_IO_READ_CASES_H
 
@@ -32,7 +45,11 @@
 
 typedef struct {
   char *id, *split, *cluster, *source, *caveat; /* "" where the column is absent */
-  LsModel model;       /* the columns' part: norm, position and the like unset   */
+  char *software;      /* "": not said                                           */
+  char *family;        /* of its column, else of its table, its software, or "other" */
+  bool has_facts;      /* which its table does not say                           */
+  int runs_like;       /* LsSoftware of its software; -1: as the strategy says   */
+  LsModel model;
   LsStrategy strategy; /* its `gpus` is the column's                             */
   double measured_s;
   double allocated_gib; /* 0: not measured */

@@ -4,7 +4,10 @@
 
 #include "io/datadir.h"
 #include "io/emit.h"
+#include "io/read_model.h"
 #include "io/read_strategy.h"
+
+#define MAX_BASES 8
 
 static const LsField headroom_fields[] = {
   { "what", LS_FIELD_STRING, offsetof (LsHeadroomItem, what), .required = true, .meaning = "who takes it" },
@@ -17,8 +20,28 @@ static const LsField headroom_fields[] = {
   { NULL },
 };
 
+static const LsField table_fields[] = {
+  { "of", LS_FIELD_STRING, offsetof (LsTableFacts, of), .required = true, .meaning = "the table: what the column `source` of its rows says, with * and ?; several with |" },
+  { "family", LS_FIELD_STRING, offsetof (LsTableFacts, family), .default_text = "as the facts before it say, else the name of the file",
+    .meaning = "what its rows are called together on a scoreboard" },
+  { "when", LS_FIELD_SETTINGS, offsetof (LsTableFacts, when), .default_text = "all its rows",
+    .meaning = "which rows: a column and what it says, as `\"a\"`, `\"a|b\"` or `\">=8\"`" },
+  { "model", LS_FIELD_SETTINGS, offsetof (LsTableFacts, model), .fields = ls_model_fields, .element_size = sizeof (LsModel), .table = "model",
+    .default_text = "none", .meaning = "what their models had, over the columns" },
+  { "strategy", LS_FIELD_SETTINGS, offsetof (LsTableFacts, strategy), .fields = ls_strategy_fields, .element_size = sizeof (LsStrategy),
+    .table = "strategy", .default_text = "none", .meaning = "what they ran with, over the columns" },
+  { "source", LS_FIELD_STRING, offsetof (LsTableFacts, source), .required = true, .meaning = "who says so" },
+  { NULL },
+};
+
+static const LsEnumName kinds_of_runs[] = {
+  { "megatron", LS_SOFTWARE_MEGATRON }, { "other", LS_SOFTWARE_OTHER }, { "xla", LS_SOFTWARE_XLA }, { NULL },
+};
+
 static const LsField own_fields[] = {
   LS_FIELDS_HEADER (LsSoftwareSpec),
+  { "based_on", LS_FIELD_STRING, offsetof (LsSoftwareSpec, based_on), .default_text = "nothing",
+    .meaning = "another file of this folder, whose keys hold where this one has none (but for dp_kinds and tables)" },
   { "program", LS_FIELD_STRING, offsetof (LsSoftwareSpec, program), .required = true, .meaning = "its name as one would say it" },
   { "vendor", LS_FIELD_STRING, offsetof (LsSoftwareSpec, vendor), .default_text = "not said", .meaning = "who makes it" },
   { "release", LS_FIELD_STRING, offsetof (LsSoftwareSpec, release), .default_text = "not said", .meaning = "of which release the file speaks" },
@@ -26,10 +49,14 @@ static const LsField own_fields[] = {
     .meaning = "what --emit calls it; what that refuses is illegal with --for" },
   { "dp_kinds", LS_FIELD_STRING, offsetof (LsSoftwareSpec, dp_kinds), .default_text = "none",
     .meaning = "without --for, jobs with one of these dp_kind (with commas) are taken to be its own" },
+  { "runs_like", LS_FIELD_ENUM, offsetof (LsSoftwareSpec, runs_like), .names = kinds_of_runs, .default_text = "by dp_kind and accelerator",
+    .meaning = "whose measured runs tell how far off a prediction may be: Megatron-LM's, others' on GPUs, XLA's on TPUs" },
   { "defaults", LS_FIELD_OBJECT, offsetof (LsSoftwareSpec, defaults), .fields = ls_strategy_fields, .table = "strategy", .default_text = "those of Lockstep",
     .meaning = "keys of a strategy, as the program has them if nobody says anything" },
   { "headroom", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, headroom), .fields = headroom_fields, .element_size = sizeof (LsHeadroomItem),
     .default_text = "none", .meaning = "memory that it takes besides what is simulated" },
+  { "tables", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, tables), .fields = table_fields, .element_size = sizeof (LsTableFacts),
+    .default_text = "none", .meaning = "published tables of its runs, and what `lockstep validate` has to know of them besides their columns" },
 };
 
 static const LsEnumName interleaved_p2p[] = {
@@ -88,14 +115,57 @@ check_dp_kinds (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags
   return ok;
 }
 
-bool
-ls_software_read (const LsJsonDoc *doc, LsSoftwareSpec *ret_software, LsDiagList *diags)
+static bool read_over_bases (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec *ret_software, LsDiagList *diags);
+
+static bool
+read_base (const LsJsonDoc *doc, const cJSON *name, guint n_bases, LsSoftwareSpec *ret_software, LsDiagList *diags)
 {
-  LsSoftwareSpec s = { .p2p_interleaved = LS_P2P_AUTO };
-  ls_strategy_init (&s.defaults);
+  if (n_bases == MAX_BASES) {
+    ls_json_doc_diag (doc, name, LS_JSON_AT_VALUE, diags, NULL, "expected at most %d files, each based on the next; got more, or a circle", MAX_BASES);
+    return false;
+  }
+  g_autoptr (LsJsonDoc) base = ls_data_load (LS_DATA_SOFTWARE, name->valuestring, diags);
+  return base && read_over_bases (base, n_bases + 1, ret_software, diags);
+}
+
+static void
+drop_list (const LsField *fields, GArray **list)
+{
+  for (guint i = 0; *list && i < (*list)->len; i++)
+    ls_fields_clear (fields, (*list)->data + i * g_array_get_element_size (*list));
+  g_clear_pointer (list, g_array_unref);
+}
+
+/* What a file does not take from its base, or replaces as a whole. */
+static void
+forget_own (const cJSON *root, LsSoftwareSpec *s)
+{
+  g_clear_pointer (&s->dp_kinds, g_free);
+  drop_list (table_fields, &s->tables);
+  if (cJSON_HasObjectItem (root, "headroom"))
+    drop_list (headroom_fields, &s->headroom);
+  if (cJSON_HasObjectItem (root, "ranges"))
+    ls_ranges_clear (&s->ranges);
+}
+
+static void
+init (LsSoftwareSpec *s)
+{
+  *s = (LsSoftwareSpec) { .p2p_interleaved = LS_P2P_AUTO, .runs_like = -1 };
+  ls_strategy_init (&s->defaults);
+}
+
+static bool
+read_over_bases (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec *ret_software, LsDiagList *diags)
+{
+  const cJSON *root = ls_json_doc_root (doc), *base = cJSON_GetObjectItemCaseSensitive (root, "based_on");
+  LsSoftwareSpec s;
+  init (&s);
+  if (cJSON_IsString (base) && !read_base (doc, base, n_bases, &s, diags))
+    return false;
+  forget_own (root, &s);
   bool is_read = ls_fields_read_file (ls_software_fields (), "software", doc, &s, diags);
-  const cJSON *ranges = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "ranges");
-  bool ok = ls_ranges_check_lists (doc, ranges, diags) && is_read;
+  bool ok = ls_ranges_check_lists (doc, cJSON_GetObjectItemCaseSensitive (root, "ranges"), diags) && is_read;
   ok = check_emit (doc, &s, diags) && ok;
   ok = check_dp_kinds (doc, &s, diags) && ok;
   if (ok)
@@ -103,6 +173,16 @@ ls_software_read (const LsJsonDoc *doc, LsSoftwareSpec *ret_software, LsDiagList
   else
     ls_software_clear (&s);
   return ok;
+}
+
+bool
+ls_software_read (const LsJsonDoc *doc, LsSoftwareSpec *ret_software, LsDiagList *diags)
+{
+  if (!read_over_bases (doc, 0, ret_software, diags))
+    return false;
+  g_free (ret_software->defaults.software);
+  ret_software->defaults.software = g_strdup (ret_software->name);
+  return true;
 }
 
 bool

@@ -1,10 +1,14 @@
 /* io/read_software.h — a training program: its defaults, what a sweep tries of it, what it takes of memory
- * besides what is simulated (strategies/software/NAME.json).
+ * besides what is simulated, what published tables of its runs do not say (strategies/software/NAME.json).
+ *
+ * A file may be based on another, of an earlier release or of the program that it began as: what it does not
+ * say is as there, except what belongs to one file only (dp_kinds, tables).
  *
  * What is legal there is not in the file: it is what the writer of its job accepts (io/emit.h). */
 #ifndef LS_IO_READ_SOFTWARE_H
 #define LS_IO_READ_SOFTWARE_H
 
+#include "analysis/interval.h"
 #include "io/read_ranges.h"
 
 /* Memory that no simulated category holds: a size, and a share of the accelerator's memory. */
@@ -16,15 +20,27 @@ typedef struct {
   char *source;
 } LsHeadroomItem;
 
+/* What the runs of a table had that its columns do not say, or say otherwise. */
+typedef struct {
+  char *of;       /* the table: patterns with * and ? for the column `source`, "a*|b*"     */
+  char *family;   /* what its rows are called together on a scoreboard; NULL: as before   */
+  char **when;    /* "column=a|b" or "column=>=8": of which rows; NULL: of all            */
+  char **model, **strategy; /* "key=value", put over the columns; NULL: none              */
+  char *source;
+} LsTableFacts;
+
 typedef struct {
   char *name, *source;
+  char *based_on;      /* NULL: nothing */
   char *program, *vendor, *release; /* as one would say it: "Megatron-LM", "NVIDIA", "core 0.15" */
+  int runs_like;       /* LsSoftware: whose measured runs tell how far off a prediction may be; -1: as the strategy says */
   char *emit;          /* io/emit.h; NULL: no job is written for it */
   char *dp_kinds;      /* "megatron,none": whose jobs are taken to be its own where nothing else is said; NULL: none */
   LsStrategy defaults; /* of the command line, with those of the program over them */
   int p2p_interleaved; /* LsP2p with vpp above 1, unless it is said */
   LsRanges ranges;     /* that a sweep tries */
   GArray *headroom;    /* LsHeadroomItem */
+  GArray *tables;      /* LsTableFacts, in the order in which they apply */
 } LsSoftwareSpec;
 
 const LsField *ls_software_fields (void); /* made once, then static */

@@ -173,6 +173,8 @@ format_zero (const void *target)
 
 const LsField ls_strategy_fields[] = {
   LS_FIELDS_HEADER (LsStrategy),
+  { "software", LS_FIELD_STRING, offsetof (LsStrategy, software), .file_only = true, .default_text = "none",
+    .meaning = "the program that runs the job (`lockstep list software`): its defaults, below the keys of this file" },
   UINT (gpus, "the whole cluster", "ranks of the job"),
   UINT (tp, "1", "tensor-parallel degree"),
   UINT (pp, "1", "pipeline stages"),

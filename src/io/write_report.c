@@ -142,6 +142,7 @@ add_provenance (LsJsonOut *w, const LsReport *r, const LsProvenance *p)
   add_named (w, "model", p->model, p->model_source);
   add_named (w, "cluster", p->cluster, p->cluster_source);
   add_named (w, "strategy", p->strategy, p->strategy_source);
+  add_text (w, "software", p->software);
   add_named (w, "calibration", p->calibration, p->calibration_source);
   add_named (w, "network", p->network, p->network_source);
   add_text (w, "options", p->options);

@@ -16,6 +16,7 @@ typedef struct {
   const char *model, *model_source;
   const char *cluster, *cluster_source;
   const char *strategy, *strategy_source;
+  const char *software; /* whose defaults the strategy began with */
   const char *calibration, *calibration_source; /* kernel times        */
   const char *network, *network_source;         /* NCCL figures        */
   const char *options; /* the resolved knobs, as one would type them   */

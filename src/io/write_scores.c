@@ -219,7 +219,7 @@ ls_scores_to_text (const LsScores *s)
   append_refusals (out, s);
   ls_ablations_to_text (s, out);
   append_names (out, "assumed for every row, whatever it says: ", s->assumed);
-  append_names (out, "set by the first letters of the id, what the source ran and does not print: ", s->own_knobs);
+  append_names (out, "what their tables do not say of these is taken from strategies/software: ", s->own_knobs);
   if (s->coverage)
     ls_coverage_to_text (s->coverage, out);
   return g_string_free (out, FALSE);

@@ -36,7 +36,7 @@ typedef struct {
   double baseline_s[LS_N_BASELINES]; /* NaN: refused, or nothing to know an MFU from  */
   const char *architecture; /* of its GPUs, static; NULL: refused */
   double mfu;         /* predicted; NaN: refused */
-  int software;       /* LsSoftware, as its strategy says (sweep/job_interval.h) */
+  int software;       /* LsSoftware: of its row, else as its strategy says (sweep/job_interval.h) */
   LsTraits traits;    /* but for its architecture; strings static or interned */
   double measured_gib, predicted_gib; /* memory; 0: not measured. Predicted NaN: refused */
 } LsScoreRow;
@@ -69,7 +69,7 @@ typedef struct {
   guint n_ablations; /* 0: not asked for */
   const LsAblationScore *ablations;
   const char *const *assumed; /* "knob=value" set for every row, NULL-terminated, or NULL */
-  const char *const *own_knobs; /* families whose ids set knobs, NULL-terminated, or NULL */
+  const char *const *own_knobs; /* families of which more is known than their tables say, NULL-terminated, or NULL */
   const LsCoverage *coverage; /* NULL: not asked for */
 } LsScores;
 

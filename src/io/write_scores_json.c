@@ -135,7 +135,7 @@ ls_scores_to_json (const LsScores *s)
   if (s->coverage)
     ls_coverage_to_json (s->coverage, &w);
   write_names (&w, "assumed", s->assumed);
-  write_names (&w, "families_that_set_knobs", s->own_knobs);
+  write_names (&w, "families_with_facts", s->own_knobs);
   ls_json_out_end_object (&w);
   g_string_append_c (text, '\n');
   return g_string_free (text, FALSE);

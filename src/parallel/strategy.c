@@ -95,6 +95,7 @@ ls_strategy_clear (LsStrategy *s)
     return;
   g_free (s->name);
   g_free (s->source);
+  g_free (s->software);
   g_free (s->schedule);
   g_free (s->layers_per_chunk);
   g_free (s->expert_load);
@@ -108,6 +109,7 @@ ls_strategy_copy (LsStrategy *dest, const LsStrategy *source)
   *dest = *source;
   dest->name = g_strdup (source->name);
   dest->source = g_strdup (source->source);
+  dest->software = g_strdup (source->software);
   dest->schedule = g_strdup (source->schedule);
   dest->layers_per_chunk = g_memdup2 (source->layers_per_chunk,
                                       source->n_layers_per_chunk * sizeof *source->layers_per_chunk);

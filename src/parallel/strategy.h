@@ -55,6 +55,7 @@ typedef enum { LS_TP_OVERLAP_BULK, LS_TP_OVERLAP_RING } LsTpOverlap;
 
 typedef struct {
   char *name, *source;
+  char *software;  /* the program whose defaults it began with (strategies/software); NULL: none */
   uint32_t gpus; /* 0: the whole cluster                                       */
   uint32_t tp, pp, cp, ep, vpp;
   uint32_t dp;   /* 0: gpus / (tp pp cp)                                       */

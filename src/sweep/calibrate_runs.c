@@ -6,7 +6,6 @@
 #include "base/parallel.h"
 #include "io/datadir.h"
 #include "io/read_cases.h"
-#include "sweep/family.h"
 #include "sweep/fitted.h"
 #include "sweep/job_interval.h"
 #include "sweep/runs_check.h"
@@ -147,11 +146,8 @@ predict_row (guint i, gpointer data)
 {
   Batch *b = data;
   const LsCase *c = g_ptr_array_index (b->run->cases, i);
-  LsModel model;
-  ls_model_copy (&model, &c->model);
-  ls_family_complete_model ("", &model);
   g_autoptr (GError) error = NULL;
-  LsJobResult *prepared = ls_job_prepare (&model, b->hardware, 0, &c->strategy, &error);
+  LsJobResult *prepared = ls_job_prepare (&c->model, b->hardware, 0, &c->strategy, &error);
   g_autoptr (LsJobResult) r = prepared ? ls_job_run_prepared (prepared, b->hardware, &b->run->options, NULL, &error) : NULL;
   b->log_s[i] = r ? log (ls_job_result_step_time_s (r)) : NAN;
   if (!r && b->why)
@@ -160,7 +156,6 @@ predict_row (guint i, gpointer data)
     b->facts[i].mfu = ls_job_result_mfu (r);
     ls_job_traits (r, &b->hardware->spec, &b->facts[i].traits);
   }
-  ls_model_clear (&model);
 }
 
 static void

@@ -1,7 +1,7 @@
 /* sweep/calibrate_runs.h — a cluster fitted to step times that its owner measured on it.
  *
  * The file is one of io/read_cases.h, all rows of one cluster. A row is simulated as
- * `lockstep run` would with the knobs of its columns (architecture by its mlp: sweep/family.h, no
+ * `lockstep run` would with the knobs of its columns (architecture by its mlp: io/read_cases.h, no
  * family's own software). At most five parameters are fitted (sweep/runs_fit.h, sweep/fitted.h);
  * where they start is what the cluster's files say, and how far they may go is:
  *

@@ -277,7 +277,7 @@ prepare_for (const LsJobSpec *spec, const LsModel *model, const LsHardware *hard
     ls_software_settle (spec->software, &s);
   LsJobResult *r = prepare (model, hardware, spec->n_nodes, &s, spec->order, error);
   ls_strategy_clear (&s);
-  if (!r || ls_software_check (spec->software, model, &r->strategy, error))
+  if (!r || ls_software_check (spec->program, model, &r->strategy, error))
     return r;
   ls_job_result_free (r);
   return NULL;
@@ -377,8 +377,8 @@ static void
 add_headroom (const LsJobSpec *spec, LsJobResult *r)
 {
   LsReport *report = &r->report;
-  g_autoptr (GArray) all = spec->software ? NULL : ls_softwares_load ();
-  ls_headroom_of (&spec->headroom, spec->software, all, r->strategy.dp_kind, &r->cluster->spec, &spec->options.memory, &report->headroom);
+  g_autoptr (GArray) all = spec->program ? NULL : ls_softwares_load ();
+  ls_headroom_of (&spec->headroom, spec->program, all, r->strategy.dp_kind, &r->cluster->spec, &spec->options.memory, &report->headroom);
   if (report->headroom.is_asked)
     report->fits = ls_headroom_is_left (&report->headroom, report->needed_bytes, report->capacity_bytes);
 }

@@ -34,7 +34,8 @@ typedef struct {
   uint32_t slice[LS_TORUS_AXES]; /* of a torus, 0 beyond its axes; all 0: as its file says */
   LsStrategy strategy;
   char *strategy_knob; /* NULL: none was set that a trace would contradict */
-  LsSoftwareSpec *software; /* --for: its defaults are in strategy; NULL: for none. Shared, counted */
+  LsSoftwareSpec *software; /* --software or --for: its defaults are in strategy; NULL: none. Shared, counted */
+  const LsSoftwareSpec *program; /* --for: software, where the job is to be legal there; NULL: for none */
   char *software_name; /* as it was named */
   LsHeadroomAsk headroom;
   GHashTable *said;    /* keys of a strategy that a file or a flag has set: static strings; NULL: none */
@@ -52,11 +53,12 @@ void ls_job_spec_clear (LsJobSpec *spec);
 void ls_job_spec_copy (const LsJobSpec *spec, LsJobSpec *ret_copy); /* deep; what ret_copy held is overwritten */
 
 /* Sets one knob from text; key is a long flag without dashes (see
- * lockstep/lockstep.h). Diagnostics are LS_ERROR_USAGE; spec is then unchanged. "for" is set before all
- * knobs of a strategy: it takes its defaults from a program (also LS_ERROR_INPUT). */
+ * lockstep/lockstep.h). Diagnostics are LS_ERROR_USAGE; spec is then unchanged. "for" and "software", of which
+ * there is one, are set before all knobs of a strategy: they take its defaults from a program (also LS_ERROR_INPUT). */
 gboolean ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags);
 
-/* A strategy file over the defaults. Diagnostics are LS_ERROR_INPUT. */
+/* A strategy file over the defaults, which are of the software that it names unless the spec has one. Diagnostics are
+ * LS_ERROR_INPUT. */
 gboolean ls_job_spec_load_strategy (LsJobSpec *spec, const char *name_or_path, LsDiagList *diags);
 
 /* Refuses what the program cannot express, as --emit would: LS_ERROR_UNSUPPORTED. NULL: of none. strategy: resolved. */

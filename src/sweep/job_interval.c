@@ -129,7 +129,9 @@ ls_job_interval (const LsJobSpec *spec, const LsJobResult *r, const LsResiduals 
   if (none)
     return;
   const char *architecture = ls_hardware_architecture (r->hardware);
-  LsIntervalJob job = { architecture, ls_strategy_software (&r->strategy, architecture), ls_job_result_mfu (r), { { 0 }, { 0 } } };
+  LsSoftware software = spec->software && spec->software->runs_like >= 0 ? (LsSoftware) spec->software->runs_like
+                                                                         : ls_strategy_software (&r->strategy, architecture);
+  LsIntervalJob job = { architecture, software, ls_job_result_mfu (r), { { 0 }, { 0 } } };
   ls_job_traits (r, &r->hardware->spec, &job.traits);
   find_published (residuals, &job, ret);
   apply_own_runs (spec, &r->hardware->spec.fitted, &job, ret);

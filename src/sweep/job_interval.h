@@ -10,7 +10,7 @@
  * named and missing. */
 gboolean ls_job_residuals_load (const LsJobSpec *spec, LsResiduals **ret_residuals, GError **error);
 
-/* What a resolved strategy is that of: gradients of Megatron-LM are reduced its own way, or not at all. */
+/* Whose runs a job with a resolved strategy is like where no software is named: gradients of Megatron-LM are reduced its own way, or not at all. */
 LsSoftware ls_strategy_software (const LsStrategy *strategy, const char *architecture);
 
 /* What the job has that runs may not have, but for its architecture. */

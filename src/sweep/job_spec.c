@@ -1,10 +1,11 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "io/datadir.h"
+#include "io/emit.h"
 #include "io/field.h"
 #include "io/read_collectives.h"
 #include "io/read_strategy.h"
-#include "io/emit.h"
 #include "sweep/job.h"
 #include "sweep/knobs.h"
 #include "sweep/measured_spec.h"
@@ -242,6 +243,7 @@ ls_job_spec_copy (const LsJobSpec *spec, LsJobSpec *ret_copy)
   ls_measured_copy (&ret_copy->measured, &spec->measured);
   ls_strategy_copy (&ret_copy->strategy, &spec->strategy);
   ret_copy->software = spec->software ? g_atomic_rc_box_acquire (spec->software) : NULL;
+  ret_copy->program = spec->program ? ret_copy->software : NULL;
   ret_copy->said = NULL;
   GHashTableIter keys;
   gpointer key;
@@ -268,31 +270,50 @@ known_programs (void)
 }
 
 static gboolean
-set_software (LsJobSpec *spec, const char *name, LsDiagList *diags)
+refuse_program (const char *name, LsDiagList *diags)
 {
-  if (spec->said && g_hash_table_size (spec->said) > 0) {
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "--for: expected before all knobs of a strategy, as it sets their defaults");
-    return FALSE;
-  }
+  g_autofree char *known = known_programs ();
+  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "--for: expected a program that a job can be written for, which are %s; got \"%s\"",
+               known, name);
+  return FALSE;
+}
+
+/* Whether the time for it has not passed. */
+static gboolean
+check_software (const LsJobSpec *spec, bool is_for, LsDiagList *diags)
+{
+  const char *flag = is_for ? "--for" : "--software", *other = is_for ? "--software" : "--for";
+  bool is_named = spec->software && (spec->program != NULL) != is_for;
+  if (is_named)
+    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "%s: the program was named by %s", flag, other);
+  else if (spec->said && g_hash_table_size (spec->said) > 0)
+    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "%s: expected before all knobs of a strategy, as it sets their defaults", flag);
+  else
+    return TRUE;
+  return FALSE;
+}
+
+/* is_for: a job is to be legal there. */
+static gboolean
+set_software (LsJobSpec *spec, const char *name, bool is_for, LsDiagList *diags)
+{
   LsSoftwareSpec software;
-  if (!ls_software_load (name, &software, diags))
+  if (!check_software (spec, is_for, diags) || !ls_software_load (name, &software, diags))
     return FALSE;
-  if (!software.emit) {
-    g_autofree char *known = known_programs ();
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "--for: expected a program that a job can be written for, which are %s; got \"%s\"",
-                 known, name);
+  if (is_for && !software.emit) {
     ls_software_clear (&software);
-    return FALSE;
+    return refuse_program (name, diags);
   }
   if (spec->software)
     g_atomic_rc_box_release_full (spec->software, software_clear);
   g_free (spec->software_name);
   spec->software = g_atomic_rc_box_dup (sizeof software, &software);
+  spec->program = is_for ? spec->software : NULL;
   spec->software_name = g_strdup (name);
   ls_strategy_clear (&spec->strategy);
   ls_strategy_copy (&spec->strategy, &software.defaults);
   if (!spec->strategy_knob)
-    spec->strategy_knob = g_strdup ("for");
+    spec->strategy_knob = g_strdup (is_for ? "for" : "software");
   return TRUE;
 }
 
@@ -305,14 +326,28 @@ ls_software_check (const LsSoftwareSpec *software, const LsModel *model, const L
 
 /* --- what is set -------------------------------------------------------------------------------- */
 
+/* The software that a strategy file names, unless one was named before it. */
+static gboolean
+load_its_software (LsJobSpec *spec, const char *name_or_path, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_STRATEGIES, name_or_path, diags);
+  const cJSON *name = doc ? cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "software") : NULL;
+  return doc && (spec->software || !cJSON_IsString (name) || set_software (spec, name->valuestring, false, diags));
+}
+
 gboolean
 ls_job_spec_load_strategy (LsJobSpec *spec, const char *name_or_path, LsDiagList *diags)
 {
   LsStrategy strategy;
-  if (!ls_strategy_load_over (name_or_path, &spec->strategy, &strategy, said_of (spec), diags))
+  if (!load_its_software (spec, name_or_path, diags)
+      || !ls_strategy_load_over (name_or_path, &spec->strategy, &strategy, said_of (spec), diags))
     return FALSE;
   ls_strategy_clear (&spec->strategy);
   spec->strategy = strategy;
+  if (spec->software) {
+    g_free (spec->strategy.software);
+    spec->strategy.software = g_strdup (spec->software->name);
+  }
   if (!spec->strategy_knob)
     spec->strategy_knob = g_strdup ("strategy");
   return TRUE;
@@ -336,8 +371,8 @@ gboolean
 ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags)
 {
   const LsField *field = ls_field_find (job_fields, key);
-  if (strcmp (key, "for") == 0)
-    return set_software (spec, value, diags);
+  if (strcmp (key, "for") == 0 || strcmp (key, "software") == 0)
+    return set_software (spec, value, strcmp (key, "for") == 0, diags);
   if (field) {
     bool ok = ls_field_set_text (job_fields, spec, key, value, diags);
     if (ok && strcmp (field->key, "model") != 0 && strcmp (field->key, "cluster") != 0 && strcmp (field->key, "debug") != 0)

@@ -131,5 +131,7 @@ ls_knobs_summary (const LsStrategy *s)
                           ls_dtype_name ((LsDtype) s->dtype));
   if (s->recompute != LS_RECOMPUTE_NONE && !ls_strategy_recomputes_nothing (s))
     g_string_append_printf (out, ", %s recompute", ls_recompute_name (s->recompute));
+  if (s->software)
+    g_string_append_printf (out, ", software %s", s->software);
   return g_string_free (out, FALSE);
 }

@@ -259,7 +259,7 @@ ls_memory_advise (const LsJobSpec *spec, const LsJobResult *r, GError **error)
   }
   const LsHeadroom *h = &r->report.headroom;
   uint64_t capacity = r->report.capacity_bytes;
-  Search x = { .r = r, .software = spec->software, .limit = capacity - (h->is_asked ? MIN (h->bytes, capacity) : 0), .advice = g_new0 (LsMemoryAdvice, 1) };
+  Search x = { .r = r, .software = spec->program, .limit = capacity - (h->is_asked ? MIN (h->bytes, capacity) : 0), .advice = g_new0 (LsMemoryAdvice, 1) };
   g_autoptr (LsMemoryAdvice) advice = x.advice;
   advice->changes = g_array_new (FALSE, FALSE, sizeof (LsMemoryChange));
   if (!ls_job_spec_options (spec, &x.options, error))

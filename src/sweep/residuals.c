@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/digest.h"
-#include "sweep/family.h"
 #include "sweep/left_out.h"
 
 /* ---- residuals ---- */
@@ -22,17 +21,11 @@ is_refused (const LsScoreRow *row)
   return isnan (row->predicted_s);
 }
 
-static LsSoftware
-software_of (const LsScoreRow *row)
-{
-  return ls_family_software (row->family, row->software);
-}
-
 static bool
 is_same_group (const LsScoreRow *a, const LsScoreRow *b)
 {
   return !is_refused (a) && !is_refused (b) && strcmp (a->family, b->family) == 0
-         && strcmp (a->architecture, b->architecture) == 0 && software_of (a) == software_of (b);
+         && strcmp (a->architecture, b->architecture) == 0 && a->software == b->software;
 }
 
 static bool
@@ -58,7 +51,7 @@ add_group (LsResiduals *r, const LsScoreRow *rows, guint n_rows, const LsScoreRo
       lowest = MIN (lowest, rows[i].mfu);
     }
   g_autofree char *source = source_of (first->family);
-  ls_residuals_add (r, source, first->family, first->architecture, software_of (first), lowest, residuals, n);
+  ls_residuals_add (r, source, first->family, first->architecture, (LsSoftware) first->software, lowest, residuals, n);
   for (guint i = 0; i < n_rows; i++)
     if (is_same_group (&rows[i], first))
       ls_residual_group_add_traits (&g_array_index (r->groups, LsResidualGroup, r->groups->len - 1), &rows[i].traits);

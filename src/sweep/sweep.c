@@ -191,8 +191,8 @@ fill_space (LsSweepRun *x, GError **error)
   if (base->gpus == 0 && n_nodes > 0)
     base->gpus = n_nodes * c->gpus_per_node;
   bool is_torus = c->interior == LS_INTERIOR_TORUS;
-  if (x->spec->job.software)
-    ls_space_add_ranges (&x->spec->space, &x->spec->job.software->ranges, is_said, &x->spec->job);
+  if (x->spec->job.program)
+    ls_space_add_ranges (&x->spec->space, &x->spec->job.program->ranges, is_said, &x->spec->job);
   return ls_space_fill (&x->spec->space, &x->model, base, c->gpus_per_node, is_torus, error);
 }
 
@@ -201,9 +201,9 @@ static void
 find_headrooms (LsSweepRun *x)
 {
   const LsJobSpec *job = &x->spec->job;
-  g_autoptr (GArray) all = job->software ? NULL : ls_softwares_load ();
+  g_autoptr (GArray) all = job->program ? NULL : ls_softwares_load ();
   for (int kind = 0; kind < LS_N_DP_KINDS; kind++)
-    ls_headroom_of (&job->headroom, job->software, all, kind, &x->hardware->spec, &job->options.memory, &x->headroom[kind]);
+    ls_headroom_of (&job->headroom, job->program, all, kind, &x->hardware->spec, &job->options.memory, &x->headroom[kind]);
 }
 
 static void

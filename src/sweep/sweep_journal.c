@@ -40,7 +40,8 @@ append_options (GString *out, const LsSweepRun *x)
 static void
 append_headrooms (GString *out, const LsSweepRun *x)
 {
-  g_string_append_printf (out, " for %s headroom", x->spec->job.software ? x->spec->job.software->name : "any");
+  const LsJobSpec *job = &x->spec->job;
+  g_string_append_printf (out, " for %s headroom", job->program ? job->program->name : "any");
   for (int kind = 0; kind < LS_N_DP_KINDS; kind++)
     g_string_append_printf (out, ",%" PRIu64, x->headroom[kind].bytes);
 }

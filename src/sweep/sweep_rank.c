@@ -343,7 +343,7 @@ command_of (const LsSweepRun *x, const LsStrategy *s)
   g_string_append_printf (out, "lockstep run --model %s --cluster %s", model, cluster);
   if (job->software) {
     g_autofree char *program = ls_shell_quote (job->software_name);
-    g_string_append_printf (out, " --for %s", program);
+    g_string_append_printf (out, " --%s %s", job->program ? "for" : "software", program);
   }
   for (guint i = 0; job->options_said && i < job->options_said->len; i++)
     g_string_append_printf (out, " %s", (const char *) job->options_said->pdata[i]);

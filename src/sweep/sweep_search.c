@@ -15,7 +15,7 @@ static bool
 can_be_emitted (const LsSweepRun *x, const LsStrategy *s, LsDiagList *why)
 {
   g_autoptr (GError) error = NULL;
-  if (ls_chunks_want_balance (s, &x->model) || ls_software_check (x->spec->job.software, &x->model, s, &error))
+  if (ls_chunks_want_balance (s, &x->model) || ls_software_check (x->spec->job.program, &x->model, s, &error))
     return true;
   if (why)
     ls_diag_add (why, LS_ERROR_UNSUPPORTED, NULL, 0, 0, NULL, NULL, NULL, "%s", error->message);

@@ -8,7 +8,6 @@
 #include "io/read_strategy.h"
 #include "sweep/ablation.h"
 #include "sweep/baseline.h"
-#include "sweep/family.h"
 #include "sweep/job_interval.h"
 #include "sweep/refusals.h"
 #include "sweep/residuals.h"
@@ -25,8 +24,7 @@ typedef struct {
 struct LsValidationRun {
   GPtrArray *cases;     /* LsCase, all of the file               */
   GPtrArray *chosen;    /* borrowed from cases, in file order    */
-  GPtrArray *families;  /* char *, of chosen, owned              */
-  GPtrArray *distinct;  /* borrowed: each of families once       */
+  GPtrArray *distinct;  /* char *, borrowed: each family of chosen once */
   GHashTable *hardware; /* cluster name (borrowed) -> Hardware   */
   const LsRunOptions *options;
   char **assume;        /* "key=value"                           */
@@ -68,7 +66,6 @@ ls_validation_run_free (LsValidationRun *v)
   g_free (v->file);
   g_free (v->sha256);
   g_hash_table_unref (v->hardware);
-  g_ptr_array_unref (v->families);
   g_ptr_array_unref (v->chosen);
   g_clear_pointer (&v->cases, g_ptr_array_unref);
   g_clear_pointer (&v->own_knobs, g_ptr_array_unref);
@@ -81,7 +78,6 @@ validation_new (const LsRunOptions *options, bool ablate)
 {
   LsValidationRun *v = g_new0 (LsValidationRun, 1);
   v->chosen = g_ptr_array_new ();
-  v->families = g_ptr_array_new_with_free_func (g_free);
   v->hardware = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, hardware_free);
   v->distinct = g_ptr_array_new ();
   v->options = options;
@@ -124,9 +120,6 @@ choose (LsValidationRun *v, const char *split, const GRegex *only)
     if ((split && strcmp (split, c->split) != 0) || (only && !g_regex_match (only, c->id, 0, NULL)))
       continue;
     g_ptr_array_add (v->chosen, c);
-    char *family = ls_family_of_id (c->id);
-    g_ptr_array_add (v->families, family);
-    ls_family_complete_strategy (c->id, family, &c->strategy);
   }
 }
 
@@ -225,17 +218,16 @@ ideal_s (const LsJobResult *r)
 
 /* Fills a row, whose reason is not set yet. variant 0: all mechanisms are on. */
 static void
-simulate (const LsValidationRun *v, const LsModel *model, const LsHardware *hardware, const LsCase *c, guint variant,
-          LsScoreRow *row)
+simulate (const LsValidationRun *v, const LsHardware *hardware, const LsCase *c, guint variant, LsScoreRow *row)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (LsJobResult) result = NULL;
   if (variant == 0)
-    result = ls_job_simulate (model, hardware, 0, &c->strategy, v->options, &error);
+    result = ls_job_simulate (&c->model, hardware, 0, &c->strategy, v->options, &error);
   else {
     LsAblated a;
     ls_ablated_init (&a, (LsAblation) (variant - 1), hardware, &c->strategy, v->options);
-    result = ls_job_simulate (model, &a.hardware, 0, &a.strategy, &a.options, &error);
+    result = ls_job_simulate (&c->model, &a.hardware, 0, &a.strategy, &a.options, &error);
     ls_ablated_clear (&a);
   }
   if (result) {
@@ -243,7 +235,7 @@ simulate (const LsValidationRun *v, const LsModel *model, const LsHardware *hard
     row->ideal_s = ideal_s (result);
     row->mfu = ls_job_result_mfu (result);
     row->architecture = ls_hardware_architecture (hardware);
-    row->software = ls_strategy_software (&result->strategy, row->architecture);
+    row->software = c->runs_like >= 0 ? c->runs_like : (int) ls_strategy_software (&result->strategy, row->architecture);
     ls_job_traits (result, &hardware->spec, &row->traits);
     row->predicted_gib = (double) ls_memory_allocated (result->memory) / GIB;
   } else
@@ -260,7 +252,7 @@ run_case (guint slot, gpointer data)
   const LsCase *c = g_ptr_array_index (v->chosen, i);
   LsScoreRow *row = &v->rows[slot];
   *row = (LsScoreRow){
-    .id = c->id, .family = g_ptr_array_index (v->families, i), .measured_s = c->measured_s, .predicted_s = NAN, .ideal_s = NAN,
+    .id = c->id, .family = c->family, .measured_s = c->measured_s, .predicted_s = NAN, .ideal_s = NAN,
     .mfu = NAN,
     .measured_gib = c->allocated_gib, .predicted_gib = NAN,
   };
@@ -270,11 +262,7 @@ run_case (guint slot, gpointer data)
     row->reason = g_strdup (h->reason);
     return;
   }
-  LsModel model;
-  ls_model_copy (&model, &c->model);
-  ls_family_complete_model (row->family, &model);
-  simulate (v, &model, h->hardware, c, slot / v->chosen->len, row);
-  ls_model_clear (&model);
+  simulate (v, h->hardware, c, slot / v->chosen->len, row);
 }
 
 /* ---- scores ---- */
@@ -283,9 +271,11 @@ static void
 find_families (LsValidationRun *v)
 {
   g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
-  for (guint i = 0; i < v->families->len; i++)
-    if (g_hash_table_add (seen, g_ptr_array_index (v->families, i)))
-      g_ptr_array_add (v->distinct, g_ptr_array_index (v->families, i));
+  for (guint i = 0; i < v->chosen->len; i++) {
+    char *family = ((const LsCase *) v->chosen->pdata[i])->family;
+    if (g_hash_table_add (seen, family))
+      g_ptr_array_add (v->distinct, family);
+  }
 }
 
 static void
@@ -349,13 +339,18 @@ cover (LsValidationRun *v)
   v->scores.coverage = ls_coverage_run_result (v->coverage);
 }
 
+/* Families with facts that their tables do not say. */
 static void
 find_own_knobs (LsValidationRun *v)
 {
+  g_autoptr (GHashTable) with_facts = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < v->chosen->len; i++)
+    if (((const LsCase *) v->chosen->pdata[i])->has_facts)
+      g_hash_table_add (with_facts, ((const LsCase *) v->chosen->pdata[i])->family);
   v->own_knobs = g_ptr_array_new ();
   for (guint f = 0; f < v->distinct->len; f++)
-    if (ls_family_sets_knobs (g_ptr_array_index (v->distinct, f)))
-      g_ptr_array_add (v->own_knobs, g_ptr_array_index (v->distinct, f));
+    if (g_hash_table_contains (with_facts, v->distinct->pdata[f]))
+      g_ptr_array_add (v->own_knobs, v->distinct->pdata[f]);
   g_ptr_array_add (v->own_knobs, NULL);
 }
 

@@ -1,6 +1,6 @@
 /* sweep/validate.h — simulate measured runs and score the predictions.
  *
- * Each row becomes a model (its architecture by family, sweep/family.h), a strategy
+ * Each row becomes a model (io/read_cases.h), a strategy
  * and a cluster of as many nodes as its GPUs need, and is run like any job. A row
  * that cannot be simulated (a cluster without a file, a mechanism that is not built)
  * is refused with the reason and leaves the others alone. */

@@ -50,6 +50,14 @@ while read -r line; do
   fi
   n=$((n + 1))
 done < <("$lockstep" validate cases.csv --only '^(sc21-t1-(1.7|7.5)B|korth-t5-(22|175)B|zb-t4-6.2B-m24|simumax.*tp1_pp2_dp4_mbc8|mpt-a100_80gb-7b|titan-t3|dgxc-v25.04-llama3.1-(8b-BF16-H100-8g|70b-BF16-H100-64)|internevo|maxtext-v5e-32B-1x|mlperf)' </dev/null | sed -n '2,/^$/p' | sed '/^$/d' | squeeze)
+# Ids are names: with others the same rows have the same predictions.
+fast='^(sc21-t1-1.7B|korth-t5-22B|zb-t4-6.2B-m24|mpt-a100_80gb-7b|titan-t3|bloom-176B|maxtext-v5e-32B-1x)'
+awk -F, -v OFS=, -v fast="$fast" 'NR > 1 && $1 !~ fast { next } NR > 1 { $1 = "row" NR } 1' cases.csv > "$out/renamed.csv"
+predictions() { sed -n '2,/^$/p' | sed '/^$/d' | awk '{ print $2, $3, $4 }'; }
+"$lockstep" validate "$out/renamed.csv" </dev/null | predictions > "$out/renamed"
+"$lockstep" validate cases.csv --only "$fast" </dev/null | predictions | diff - "$out/renamed"
+[[ $(wc -l < "$out/renamed") -ge 8 ]]
+
 for name in memory vtrain_fabric; do
   "$lockstep" validate "$name.csv" </dev/null | diff - "$name.txt"
 done

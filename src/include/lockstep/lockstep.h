@@ -71,7 +71,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJob, ls_job_free)
  * "grad-dtype", "layers-per-chunk", "grad-norm", "steps", "host-launch", "host-comm",
  * "host-sync", "host-view", "host-batch", "max-memory", "fold", "slow", "coarsen", "network", "memory-clock" (host, device),
  * "memory-allocator" (exact, caching); besides, "residuals" (a file of what published runs measured,
- * from which the interval around the step is made, in place of the runs that the cluster was fitted to; "none"), "for" (a program, before all knobs of a strategy,
+ * from which the interval around the step is made, in place of the runs that the cluster was fitted to; "none"), "for" and
+ * "software" (a program, before all knobs of a strategy,
  * as it sets their defaults; LS_ERROR_INPUT if its file is wrong), "headroom" (SIZE or PERCENT), "measured"
  * (TIME[,KEY=VALUE][:SOURCE], a step that was run, to compare with), "published" (the same, SECONDS[:SOURCE]) and "debug" (a list such as
  * "evq=ref,solver=ref,runahead=off", which selects the reference implementations). On
