@@ -109,12 +109,24 @@ is_fitted (const LsFitted *f)
   return f->compute > 0 || f->overlap > 0 || f->intra_node > 0 || f->inter_node > 0 || f->host_launch > 0;
 }
 
-/* A file of published runs that the user names goes before the runs of the cluster. */
+/* What was said besides the cluster, so that errors of its fit are not the job's: other published runs to compare with, other
+ * figures than those that the fit multiplied. NULL: nothing. */
+static const char *
+flag_beside (const LsJobSpec *spec)
+{
+  if (spec->residuals)
+    return "--residuals";
+  if (spec->gpu_calibration)
+    return "--gpu-calibration";
+  return spec->nccl ? "--nccl" : NULL;
+}
+
 static void
 apply_own_runs (const LsJobSpec *spec, const LsFitted *f, const LsIntervalJob *job, LsInterval *interval)
 {
-  if (f->runs.n > 0 && spec->residuals)
-    interval->remark = g_strdup_printf ("your %u runs (%s) do not count beside --residuals", f->runs.n, f->runs.file);
+  const char *flag = flag_beside (spec);
+  if (f->runs.n > 0 && flag)
+    interval->remark = g_strdup_printf ("your %u runs (%s) do not count beside %s", f->runs.n, f->runs.file, flag);
   else if (f->runs.n > 0)
     ls_own_runs_interval (&f->runs, job, interval);
   else if (is_fitted (f))
