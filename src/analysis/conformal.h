@@ -5,7 +5,9 @@
  *
  *     c = L (n + 1) / n        so n >= L / (1 - L): four for L = 0.8
  *
- * must be held. Values weigh what the caller says; weights sum to 1.
+ * must be held. That is exact where it holds the smallest ones, as of distances: k of n hold one more with k / (n + 1). A
+ * range that is spanned by k of n values holds it with (k - 1) / (n + 1). Values weigh what the caller says; weights
+ * sum to 1.
  *
  * Reference. V. Vovk, A. Gammerman, G. Shafer, Algorithmic Learning in a Random World (2005). */
 #ifndef LS_ANALYSIS_CONFORMAL_H

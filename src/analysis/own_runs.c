@@ -27,7 +27,6 @@ is_first (const guint *jobs, guint i)
 void
 ls_own_runs_set_range (const double *errors, const guint *jobs, guint n, LsFittedRuns *ret)
 {
-  double low = 0, high = 0;
   ret->n = 0;
   for (guint i = 0; i < n; i++)
     ret->n += is_first (jobs, i);
@@ -36,13 +35,13 @@ ls_own_runs_set_range (const double *errors, const guint *jobs, guint n, LsFitte
     return;
   g_autoptr (GArray) values = g_array_new (FALSE, FALSE, sizeof (LsWeighted));
   for (guint i = 0; i < n; i++) {
-    LsWeighted v = { errors[i], 1.0 / ret->n / count_alike (jobs, n, jobs[i]) };
+    LsWeighted v = { fabs (errors[i]), 1.0 / ret->n / count_alike (jobs, n, jobs[i]) };
     g_array_append_val (values, v);
   }
   ls_weighted_sort (values);
-  ls_weighted_range (values, ls_conformal_share (ret->n, LS_INTERVAL_LEVEL), &low, &high);
-  ret->low = exp (low);
-  ret->high = exp (high);
+  double most = ls_weighted_quantile (values, ls_conformal_share (ret->n, LS_INTERVAL_LEVEL));
+  ret->low = exp (-most);
+  ret->high = exp (most);
 }
 
 /* ---- a job ---- */

@@ -9,30 +9,33 @@
  *
  *     e_i = ln (T_i / t_i)
  *
- * Of n + 1 exchangeable errors that of the job is unknown, so [a, b] is the shortest range that has the share
- * c = L (n + 1) / n of them (analysis/conformal.h), L = LS_INTERVAL_LEVEL: four runs are the fewest. A job with
- * a step t has
+ * Of n + 1 exchangeable errors that of the job is unknown, so q is the least that the share c = L (n + 1) / n
+ * of the |e_i| does not exceed (analysis/conformal.h), L = LS_INTERVAL_LEVEL: four runs are the fewest. A job
+ * with a step t has
  *
- *     t exp (a) ... t exp (b)
+ *     t exp (-q) ... t exp (q)
  *
  * Runs of one job are one: they are left out together, and share its weight 1 / n.
  *
  * Unlike jobs. Errors in fractions of a step go as 1 / MFU (analysis/interval.h): with an MFU below the lowest
- * of the runs, a and b grow by the ratio of the two. Of a job that is unlike all the runs in another aspect
+ * of the runs, q grows by the ratio of the two. Of a job that is unlike all the runs in another aspect
  * (analysis/likeness.h: more GPUs, a larger model, more tensor parallelism, another format, schedule or
  * backend) they say how far off the fit is where it was made, and published runs how far off a prediction of
  * its kind is: half the width of their interval is added on either side. Where they have none, the job has
  * none.
  *
- * Worked example. Five runs, e = -2 -1 0 1 4 %: c = 0.96, all five, and the range is -2 to 4 %. A job of 10 s
- * took 9.80 to 10.41 s. At half of their lowest MFU it is -4 to 8 %, 9.61 to 10.83 s. On more GPUs than any of
- * them, where the published interval is 9.0 to 11.0 s: its half is ln (11 / 9) / 2 = 10.0 %, the range
- * 1 % -+ 13.0 %, 8.87 to 11.51 s.
+ * Worked example. Five runs, e = -2 -1 0 1 4 %: c = 0.96, all five, and q = 4 %. A job of 10 s took 9.61 to
+ * 10.41 s. At half of their lowest MFU q = 8 %, 9.23 to 10.83 s. On more GPUs than any of them, where the
+ * published interval is 9.0 to 11.0 s: its half is ln (11 / 9) / 2 = 10.0 %, q = 14.0 %, 8.69 to 11.51 s.
+ *
+ * Choice. Around the prediction, not the shortest range as of published runs: of few runs that holds less than
+ * it says. All of n runs span a range that holds one more with (n - 1) / (n + 1), 60 % of four, and their
+ * largest |e| holds it with n / (n + 1), 80 %. A fit leaves little to either side.
  *
  * Deviations. The fits without a run are one step away from the fit to all (sweep/runs_fit.h), and fit the same
- * figures: that all runs chose these makes errors a little small. A shortest range holds a little less than one
- * with fixed tails. The share of kernel time by guesses is not compared: the GPU and its calibration are those
- * of the runs. That the two halves are added, as if both came together at their worst, is a choice.
+ * figures: that all runs chose these makes errors a little small. The share of kernel time by guesses is not
+ * compared: the GPU and its calibration are those of the runs. That the two halves are added, as if both came
+ * together at their worst, is a choice.
  *
  * Reference. R. F. Barber, E. Candes, A. Ramdas, R. Tibshirani, Predictive inference with the jackknife+,
  * Annals of Statistics 49 (2021), for errors of what was left out. */

@@ -85,7 +85,7 @@ typedef struct {
  * made of (analysis/own_runs.h). Of figures 0: not known, or not there. */
 typedef struct {
   uint32_t n;         /* runs of different jobs; 0: nothing is said         */
-  double low, high;   /* measured over predicted: the range that is to hold one more; 0: too few runs */
+  double low, high;   /* measured over predicted: from where to where is to hold one more; 0: too few runs */
   char *file;         /* of the runs */
   char *architecture; /* of their GPUs */
   GArray *traits;     /* char *: what they have, as "format bf16" (analysis/likeness.h); NULL: not known */

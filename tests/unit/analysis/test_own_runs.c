@@ -67,7 +67,7 @@ the_worked_example_holds (void)
 {
   LsFittedRuns runs = runs_of (worked, 5);
   LS_CHECK_INT (runs.n, ==, 5);
-  LS_CHECK_NEAR (runs.low, exp (-0.02), 1e-12);
+  LS_CHECK_NEAR (runs.low, exp (-0.04), 1e-12);
   LS_CHECK_NEAR (runs.high, exp (0.04), 1e-12);
 
   LsIntervalJob job = job_like_them ();
@@ -75,31 +75,31 @@ the_worked_example_holds (void)
   ls_own_runs_interval (&runs, &job, &i);
   LS_CHECK_INT (i.n_sources, ==, 0);
   LS_CHECK_INT (i.n_runs, ==, 5);
-  check (&i, 9.80, 10.41, 1, HOLDS);
+  check (&i, 9.61, 10.41, 1, HOLDS);
 
   i = published ();
   job.mfu = 0.2;
   ls_own_runs_interval (&runs, &job, &i);
-  check (&i, 9.61, 10.83, 2, HOLDS "; 2.0 times as wide, as none of yours has an MFU below 40.0 %");
+  check (&i, 9.23, 10.83, 2, HOLDS "; 2.0 times as wide, as none of yours has an MFU below 40.0 %");
 
   i = published ();
   job.mfu = 0.5;
   job.traits.figure[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS] = 128;
   ls_own_runs_interval (&runs, &job, &i);
   LS_CHECK_INT (i.n_sources, ==, 6);
-  check (&i, 8.87, 11.51, 4.34, HOLDS "; 4.3 times as wide, by what is added for errors against 6 published sources with Megatron-LM, as none of yours "
+  check (&i, 8.69, 11.51, 3.51, HOLDS "; 3.5 times as wide, by what is added for errors against 6 published sources with Megatron-LM, as none of yours "
                                       "is on more than 64 GPUs");
   g_array_unref (runs.traits);
 }
 
-/* Eight of nine are enough: 0.8 * 10 / 9; and which eight is for the width to say. */
+/* Eight of nine are enough: 0.8 * 10 / 9. */
 static void
 an_outlier_of_nine_is_left_aside (void)
 {
   static const double errors[] = { 0.3, -0.02, -0.01, 0, 0.01, 0.02, 0.03, 0.04, 0.05 };
   LsFittedRuns runs = { 0 };
   ls_own_runs_set_range (errors, each, 9, &runs);
-  LS_CHECK_NEAR (log (runs.low), -0.02, 1e-12);
+  LS_CHECK_NEAR (log (runs.low), -0.05, 1e-12);
   LS_CHECK_NEAR (log (runs.high), 0.05, 1e-12);
   ls_own_runs_set_range (errors, each, 8, &runs); /* of eight all are needed */
   LS_CHECK_NEAR (log (runs.high), 0.3, 1e-12);
@@ -130,7 +130,7 @@ three_runs_are_too_few (void)
 static void
 repeats_are_one_run (void)
 {
-  static const double errors[] = { -0.02, 0.02, 0.02, 0.02, 0.02, 0.02, 0.02, -0.01, 0, 0.01 };
+  static const double errors[] = { -0.05, 0.02, 0.02, 0.02, 0.02, 0.02, 0.02, -0.01, 0, 0.01 };
   static const guint of_three[] = { 0, 1, 1, 1, 1, 1, 1, 7, 7, 7 }, of_five[] = { 0, 1, 1, 1, 1, 1, 1, 7, 8, 9 };
   LsFittedRuns runs = { 0 };
   ls_own_runs_set_range (errors, of_three, 10, &runs);
@@ -138,7 +138,7 @@ repeats_are_one_run (void)
   LS_CHECK (runs.low == 0);
   ls_own_runs_set_range (errors, of_five, 10, &runs);
   LS_CHECK_INT (runs.n, ==, 5);
-  LS_CHECK_NEAR (log (runs.low), -0.02, 1e-12); /* 96 % of the weight: all; by rows nine of ten would do without it */
+  LS_CHECK_NEAR (log (runs.low), -0.05, 1e-12); /* 96 % of the weight: all; by rows nine of ten would do without it */
 }
 
 /* What the runs have not, one after the other. */
@@ -186,6 +186,28 @@ unlike_jobs_are_told (void)
   g_array_unref (runs.traits);
 }
 
+/* Of errors drawn alike the interval of n runs holds the next one as often as it says: exactly k / (n + 1) with the k-th largest
+ * |e|. Here, of 20,000 draws, within 1 % (three standard deviations). */
+static void
+it_holds_what_it_says (void)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (1);
+  static const double holds[] = { [4] = 4.0 / 5, [6] = 6.0 / 7, [9] = 8.0 / 10 };
+  for (guint n = 4; n <= 9; n++) {
+    double errors[10];
+    guint n_held = 0;
+    for (guint draw = 0; draw < 20000; draw++) {
+      LsFittedRuns runs = { 0 };
+      for (guint i = 0; i <= n; i++)
+        errors[i] = pow (g_rand_double_range (rand, -1, 1), 3);
+      ls_own_runs_set_range (errors, each, n, &runs);
+      n_held += runs.low <= exp (errors[n]) && exp (errors[n]) <= runs.high;
+    }
+    LS_CHECK_DOUBLE (n_held / 20000.0, >, LS_INTERVAL_LEVEL - 0.01);
+    LS_CHECK (holds[n] <= 0 || fabs (n_held / 20000.0 - holds[n]) < 0.01);
+  }
+}
+
 /* Runs that the fit meets exactly have a range of no width: another job's is wider, and not by a factor. */
 static void
 no_error_is_no_factor (void)
@@ -207,6 +229,7 @@ int
 main (void)
 {
   static const LsTestCase cases[] = { LS_TEST (the_worked_example_holds), LS_TEST (an_outlier_of_nine_is_left_aside), LS_TEST (three_runs_are_too_few),
-                                      LS_TEST (repeats_are_one_run), LS_TEST (unlike_jobs_are_told), LS_TEST (no_error_is_no_factor) };
+                                      LS_TEST (repeats_are_one_run), LS_TEST (unlike_jobs_are_told), LS_TEST (no_error_is_no_factor),
+                                      LS_TEST (it_holds_what_it_says) };
   return ls_test_run ("own_runs", cases, G_N_ELEMENTS (cases));
 }
