@@ -8,6 +8,7 @@ ls_gpu_copy (const LsGpu *gpu, LsGpu *ret_copy)
   ret_copy->source = g_strdup (gpu->source);
   ret_copy->calibration = g_strdup (gpu->calibration);
   ret_copy->nccl = g_strdup (gpu->nccl);
+  ret_copy->access = g_strdup (gpu->access);
 }
 
 void
@@ -19,4 +20,5 @@ ls_gpu_clear (LsGpu *gpu)
   g_clear_pointer (&gpu->source, g_free);
   g_clear_pointer (&gpu->calibration, g_free);
   g_clear_pointer (&gpu->nccl, g_free);
+  g_clear_pointer (&gpu->access, g_free);
 }

@@ -27,6 +27,8 @@ typedef struct {
   char *calibration;               /* name of the file in topologies/calib                */
   char *nccl;                      /* name of its NCCL file there; NULL: "nccl-" and
                                       calibration, or name where there is none            */
+  char *access;                    /* and of how fast kernels are by how they touch memory; NULL:
+                                      by the bandwidth alone                              */
 } LsGpu;
 
 void ls_gpu_copy (const LsGpu *gpu, LsGpu *ret_copy); /* the strings too */

@@ -38,6 +38,15 @@
  * width_half is the exponentials, whose number per FLOP goes with 1 / k; tail says how
  * long the SMs run dry one after another at the end.
  *
+ * Kernels with an access kind (LsAccess), whose figures are those of topologies/calib/access-*.json:
+ *
+ *     t = launch + max (bytes / (share * bandwidth), elements / (elements_per_sm * n_sm))
+ *
+ * What PyTorch launches one by one is of two sorts. Contiguous tensors are loaded in vectors, near the
+ * bandwidth. A broadcast, transposed or cast operand is loaded element by element: such a kernel takes a
+ * constant time per element, in fp32 as in 16 bits, and gains nothing from a faster HBM. launch is the gap that
+ * a GPU leaves between two kernels of a queue; the time of a kernel in a profile does not hold it.
+ *
  * Heat. A loop of one kernel stays cool up to `burst`, the rest of a longer one runs
  * hot; inside a training step (`sustained` < 1) everything does:
  *
@@ -96,6 +105,13 @@ ls_calibration_clear (LsCalibration *c)
 }
 
 void
+ls_access_init_roofline (LsAccessFit access[LS_N_ACCESSES])
+{
+  for (int i = 0; i < LS_N_ACCESSES; i++)
+    access[i] = (LsAccessFit) { .share = 1 };
+}
+
+void
 ls_calibration_init_roofline (LsCalibration *c)
 {
   const LsKindFit roofline = { .compute_efficiency = 1, .memory_efficiency = 1, .mape = NAN };
@@ -107,6 +123,7 @@ ls_calibration_init_roofline (LsCalibration *c)
   };
   for (int i = 0; i < LS_N_KERNEL_KINDS; i++)
     c->kind[i] = roofline;
+  ls_access_init_roofline (c->access);
   c->gemm_fp8 = c->attention_fp8 = c->vllm_rmsnorm = c->vllm_silu_mul = roofline;
 }
 
@@ -332,9 +349,27 @@ clocked (const LsCalibration *c, const LsKindFit *fit, const LsKernel *kernel)
   return at;
 }
 
+/* Elements are the SMs' business, as FLOPs of other kernels are. */
+static LsKernelCost
+access_cost (const LsAccessFit *fit, const LsGpu *gpu, const LsKernel *kernel)
+{
+  double elements = (double) kernel->m * (double) kernel->n, rate = fit->elements_per_sm * gpu->n_sm;
+  LsKernelCost cost = {
+    .compute_s = rate > 0 ? elements / rate : 0,
+    .memory_s = kernel->bytes / (fit->share * gpu->hbm_bytes_per_s),
+    .launch_s = ls_time_to_s (fit->launch),
+    .source = fit->is_fitted ? LS_COST_FITTED : LS_COST_ROOFLINE,
+  };
+  cost.bound = bound_of (&cost);
+  cost.alone = ls_kernel_time_beside (&cost, 0);
+  return cost;
+}
+
 LsKernelCost
 ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKernel *kernel)
 {
+  if (kernel->access != LS_ACCESS_NONE)
+    return access_cost (&calibration->access[kernel->access], gpu, kernel);
   const LsKindFit *fit = ls_calibration_fit (calibration, kernel);
   LsKindFit at = clocked (calibration, fit, kernel);
   LsKernelCost cost = ls_kernel_cost_by (&at, ls_calibration_sustained (calibration, kernel), gpu, kernel);

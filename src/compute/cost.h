@@ -6,7 +6,8 @@
  * (a calibration), or a plain roofline where nothing was fitted. The compute
  * term is FLOPs / (e * peak), stretched by what keeps tensor cores idle: tiles
  * that do not fill the SMs, short inner loops. cost.c has the equations and a
- * worked example. Every estimate knows its source and whether it extrapolates. */
+ * worked example. Kernels that say how they touch memory have figures of their
+ * own (LsAccessFit). Every estimate knows its source and whether it extrapolates. */
 #ifndef LS_COMPUTE_COST_H
 #define LS_COMPUTE_COST_H
 
@@ -61,6 +62,18 @@ typedef struct {
   double mape;               /* on held-out families, fraction; NaN if none            */
 } LsKindFit;
 
+/* How fast kernels of one access kind are (LsAccess):
+ *
+ *     t = launch + max (bytes / (share * bandwidth), elements / (elements_per_sm * n_sm))
+ *
+ * Kernels that do not load in vectors take a constant time per element, whatever its bytes. */
+typedef struct {
+  bool is_fitted;         /* false: a stated guess                                       */
+  double share;           /* (0, 1] of the HBM bandwidth                                 */
+  double elements_per_sm; /* elements that an SM does in a second; 0: no limit           */
+  LsTime launch;          /* from the end of the kernel before to the start of this one  */
+} LsAccessFit;
+
 typedef struct {
   char *name;       /* "a100" */
   char *source;     /* data, method, date, hold-out */
@@ -80,6 +93,7 @@ typedef struct {
                               forward and backward, if is_fitted; [AUTO] unused */
   int attention_kernel;    /* LsAttentionKernel: which of them the job runs    */
   GArray *measured; /* of LsMeasuredKernel, put before the fits; NULL: none  */
+  LsAccessFit access[LS_N_ACCESSES]; /* [NONE] unused                        */
 } LsCalibration;
 
 void ls_calibration_clear (LsCalibration *c);          /* frees what it owns, zeroes; NULL allowed */
@@ -95,7 +109,11 @@ typedef struct {
   bool extrapolated;
 } LsKernelCost;
 
-/* FLOPs of GEMM and attention kinds run at gpu->peak_flops of the dtype, all
+/* Without a GPU's own figures: its bandwidth, and nothing else. */
+void ls_access_init_roofline (LsAccessFit access[LS_N_ACCESSES]);
+
+/* A kernel that says how it touches memory is costed by its access kind, all others by their kind:
+ * FLOPs of GEMM and attention kinds run at gpu->peak_flops of the dtype, all
  * others (and number formats that the GPU's matrix units lack) at vector_flops;
  * a rate of 0 counts as unlimited. A measured kernel goes before the fit (measured.h).
  * Nothing is allocated; cannot fail. */

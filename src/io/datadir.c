@@ -9,12 +9,12 @@
 static const struct {
   const char *folder;
   const char *what;
-  const char *refers[2]; /* keys that may hold the path of another file ... */
+  const char *refers[3]; /* keys that may hold the path of another file ... */
   LsDataKind of;         /* ... of this kind, or its contents               */
 } kinds[LS_N_DATA_KINDS] = {
   [LS_DATA_MODELS] = { "models", "model" },
   [LS_DATA_CLUSTERS] = { "topologies", "cluster", { "gpu" }, LS_DATA_GPUS },
-  [LS_DATA_GPUS] = { "topologies/gpu", "accelerator", { "calibration", "nccl" }, LS_DATA_CALIBRATIONS },
+  [LS_DATA_GPUS] = { "topologies/gpu", "accelerator", { "calibration", "nccl", "access" }, LS_DATA_CALIBRATIONS },
   [LS_DATA_CALIBRATIONS] = { "topologies/calib", "calibration" },
   [LS_DATA_STRATEGIES] = { "strategies", "strategy" },
   [LS_DATA_SOFTWARE] = { "strategies/software", "software" },

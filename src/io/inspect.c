@@ -6,6 +6,7 @@
 #include <lockstep/units.h>
 
 #include "io/datadir.h"
+#include "io/read_access.h"
 #include "io/read_calibration.h"
 #include "io/read_cluster.h"
 #include "io/read_gpu.h"
@@ -121,6 +122,19 @@ inspect_calibration (const LsJsonDoc *doc, LsDiagList *diags)
 }
 
 static char *
+inspect_access (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsAccessFile file;
+  if (!ls_access_read (doc, &file, diags))
+    return NULL;
+  guint n_fitted = 0;
+  for (int kind = LS_ACCESS_NONE + 1; kind < LS_N_ACCESSES; kind++)
+    n_fitted += file.fit[kind].is_fitted;
+  ls_access_file_clear (&file);
+  return g_strdup_printf ("access to memory, %u of %d kinds fitted", n_fitted, LS_N_ACCESSES - 1);
+}
+
+static char *
 inspect_nccl (const LsJsonDoc *doc, LsDiagList *diags)
 {
   LsNccl nccl;
@@ -203,6 +217,7 @@ static const struct {
   { "lockstep.cluster/1", LS_FILE_CLUSTER, inspect_cluster },
   { "lockstep.gpu/1", LS_FILE_GPU, inspect_gpu },
   { "lockstep.calibration/1", LS_FILE_CALIBRATION, inspect_calibration },
+  { "lockstep.access/1", LS_FILE_ACCESS, inspect_access },
   { "lockstep.nccl/1", LS_FILE_NCCL, inspect_nccl },
   { "lockstep.residuals/1", LS_FILE_RESIDUALS, inspect_residuals },
   { "lockstep.strategy/1", LS_FILE_STRATEGY, inspect_strategy },

@@ -17,3 +17,26 @@ const LsEnumName ls_kernel_kind_names[LS_N_KERNEL_KINDS + 1] = {
   KIND ("memset", LS_KERNEL_MEMSET),
 };
 G_STATIC_ASSERT (LS_KERNEL_ATTENTION_BWD + 1 == LS_KERNEL_SOFTMAX);
+
+const LsEnumName ls_access_names[LS_N_ACCESSES + 1] = {
+  KIND ("none", LS_ACCESS_NONE),
+  KIND ("vec", LS_ACCESS_VEC),
+  KIND ("castdn", LS_ACCESS_CASTDN),
+  KIND ("castup", LS_ACCESS_CASTUP),
+  KIND ("bcast16", LS_ACCESS_BCAST16),
+  KIND ("bcast32", LS_ACCESS_BCAST32),
+  KIND ("strided16", LS_ACCESS_STRIDED16),
+  KIND ("strided32", LS_ACCESS_STRIDED32),
+  KIND ("cat", LS_ACCESS_CAT),
+  KIND ("gather", LS_ACCESS_GATHER),
+  KIND ("scatter", LS_ACCESS_SCATTER),
+  KIND ("rowred", LS_ACCESS_ROWRED),
+  KIND ("colred", LS_ACCESS_COLRED),
+  KIND ("fill", LS_ACCESS_FILL),
+  KIND ("memcpy", LS_ACCESS_MEMCPY),
+  KIND ("multi-tensor", LS_ACCESS_MULTI),
+  KIND ("softmax", LS_ACCESS_SOFTMAX),
+  KIND ("triton", LS_ACCESS_TRITON),
+  KIND ("triton-red", LS_ACCESS_TRITON_RED),
+  KIND ("tiny", LS_ACCESS_TINY),
+};

@@ -8,6 +8,8 @@
 /* By LsKernelKind, then { NULL }. */
 extern const LsEnumName ls_kernel_kind_names[LS_N_KERNEL_KINDS + 1];
 
+extern const LsEnumName ls_access_names[LS_N_ACCESSES + 1]; /* by LsAccess */
+
 /* Those that only stream: neither GEMM nor attention. */
 #define LS_STREAM_KIND_NAMES (ls_kernel_kind_names + LS_KERNEL_SOFTMAX)
 

@@ -37,6 +37,8 @@ const LsField ls_gpu_fields[] = {
     .meaning = "name of a file in topologies/calib" },
   { "nccl", LS_FIELD_STRING, offsetof (LsGpu, nccl), .default_text = "nccl- and calibration, or else name",
     .meaning = "name of a file in topologies/calib" },
+  { "access", LS_FIELD_STRING, offsetof (LsGpu, access), .default_text = "the bandwidth",
+    .meaning = "name of a file in topologies/calib: rates of kernels by how they touch memory, for kernels as launched" },
   { NULL },
 };
 

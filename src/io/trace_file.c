@@ -140,6 +140,8 @@ static const LsField kernel_fields[] = {
   { "bytes", LS_FIELD_BYTES_DOUBLE, offsetof (TraceKernel, bytes), .max = LS_TRACE_MAX_BYTES,
     .default_text = "of a GEMM its three matrices once; else required",
     .meaning = "that cross the GPU's memory once" },
+  ENUM (TraceKernel, "access", access, ls_access_names, .default_text = "none: as its kind",
+        .meaning = "how a kernel of m x n elements touches memory"),
   { NULL },
 };
 

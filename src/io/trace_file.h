@@ -21,6 +21,7 @@ typedef struct {
   int kind, dtype; /* LsKernelKind, LsDtype */
   uint64_t m, n, k, batch;
   double flops, bytes; /* below 0: absent */
+  int access; /* LsAccess */
 } TraceKernel;
 
 typedef struct {

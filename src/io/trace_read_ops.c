@@ -54,7 +54,11 @@ read_kernel (TraceReading *r, const cJSON *node, const TraceKernel *from, LsKern
     .m = from->m, .n = from->n, .k = from->k, .batch = from->batch,
     .flops = from->flops >= 0 ? from->flops : is_gemm ? gemm.flops : 0,
     .bytes = from->bytes >= 0 ? from->bytes : gemm.bytes,
+    .access = (LsAccess) from->access,
   };
+  if ((is_gemm || is_attention) && from->access != LS_ACCESS_NONE)
+    ls_trace_complain (r, node, NULL, TRACE_ALL, "\"access\" is of kernels that stream; a kernel of kind %s has none",
+                       ls_kernel_kind_name ((LsKernelKind) from->kind));
   if (to->flops > LS_TRACE_MAX_FLOPS || to->bytes > LS_TRACE_MAX_BYTES)
     ls_trace_complain (r, node, NULL, TRACE_ALL, "%.3g FLOPs and %.3g bytes exceed what can be simulated", to->flops, to->bytes);
 }

@@ -132,6 +132,7 @@ kernels_of (const LsPlan *plan)
     g_array_index (kernels, TraceKernel, i) = (TraceKernel) {
       .name = BORROWED (k->name), .kind = (int) k->kind, .dtype = (int) k->dtype, .m = k->m, .n = k->n, .k = k->k,
       .batch = k->batch, .flops = k->flops, .bytes = k->bytes,
+      .access = (int) k->access,
     };
   }
   return kernels;

@@ -18,6 +18,24 @@ static const char *const kind_names[] = {
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (kind_names) == LS_N_KERNEL_KINDS);
 
+static const char *const access_names[] = {
+  [LS_ACCESS_NONE] = "none",           [LS_ACCESS_VEC] = "vec",           [LS_ACCESS_CASTDN] = "castdn",
+  [LS_ACCESS_CASTUP] = "castup",       [LS_ACCESS_BCAST16] = "bcast16",   [LS_ACCESS_BCAST32] = "bcast32",
+  [LS_ACCESS_STRIDED16] = "strided16", [LS_ACCESS_STRIDED32] = "strided32", [LS_ACCESS_CAT] = "cat",
+  [LS_ACCESS_GATHER] = "gather",       [LS_ACCESS_SCATTER] = "scatter",   [LS_ACCESS_ROWRED] = "rowred",
+  [LS_ACCESS_COLRED] = "colred",       [LS_ACCESS_FILL] = "fill",         [LS_ACCESS_MEMCPY] = "memcpy",
+  [LS_ACCESS_MULTI] = "multi-tensor",  [LS_ACCESS_SOFTMAX] = "softmax",   [LS_ACCESS_TRITON] = "triton",
+  [LS_ACCESS_TRITON_RED] = "triton-red", [LS_ACCESS_TINY] = "tiny",
+};
+G_STATIC_ASSERT (G_N_ELEMENTS (access_names) == LS_N_ACCESSES);
+
+const char *
+ls_access_name (LsAccess access)
+{
+  g_assert ((unsigned) access < LS_N_ACCESSES);
+  return access_names[access];
+}
+
 const char *
 ls_kernel_kind_name (LsKernelKind kind)
 {

@@ -27,6 +27,32 @@ typedef enum {
   LS_N_KERNEL_KINDS
 } LsKernelKind;
 
+/* How a kernel that streams touches memory, as the libraries that launch it write such kernels. It decides how
+ * fast the kernel is (LsAccessFit in compute/cost.h). NONE: as its kind, nothing more is known. */
+typedef enum {
+  LS_ACCESS_NONE,
+  LS_ACCESS_VEC,        /* contiguous tensors of one shape, loaded in vectors          */
+  LS_ACCESS_CASTDN,     /* fp32 to 16 bits                                              */
+  LS_ACCESS_CASTUP,     /* 16 bits to fp32                                              */
+  LS_ACCESS_BCAST16,    /* an operand is broadcast, not in vectors; 16 bits             */
+  LS_ACCESS_BCAST32,    /* the same in fp32                                             */
+  LS_ACCESS_STRIDED16,  /* an operand is transposed or a slice, not in vectors; 16 bits */
+  LS_ACCESS_STRIDED32,  /* the same in fp32                                             */
+  LS_ACCESS_CAT,        /* tensors side by side copied into one                         */
+  LS_ACCESS_GATHER,     /* rows by an index                                             */
+  LS_ACCESS_SCATTER,    /* rows added by an index                                       */
+  LS_ACCESS_ROWRED,     /* a reduction over the last dimension                          */
+  LS_ACCESS_COLRED,     /* over the first                                               */
+  LS_ACCESS_FILL,       /* writes a constant                                            */
+  LS_ACCESS_MEMCPY,     /* a copy by the driver                                         */
+  LS_ACCESS_MULTI,      /* many tensors in one launch: foreach, apex                    */
+  LS_ACCESS_SOFTMAX,    /* rows of a softmax that no fused kernel does                  */
+  LS_ACCESS_TRITON,     /* made by a compiler: elementwise, fused                       */
+  LS_ACCESS_TRITON_RED, /* the same with a reduction over rows                          */
+  LS_ACCESS_TINY,       /* a few kB: all launch                                         */
+  LS_N_ACCESSES
+} LsAccess;
+
 /* Implementations of flash attention: FlashAttention, its version in Triton, FlashAttention-2 and
  * -3; AUTO: whichever a GPU was measured with. */
 typedef enum {
@@ -39,6 +65,7 @@ typedef enum {
 } LsAttentionKernel;
 
 const char *ls_kernel_kind_name (LsKernelKind kind); /* static: "gemm" */
+const char *ls_access_name (LsAccess access);        /* static: "castup"; "none" */
 
 typedef struct {
   const char *name; /* static: "qkv", "scale-mask-softmax"; what the timeline shows */
@@ -48,6 +75,7 @@ typedef struct {
   uint64_t batch;
   double flops;
   double bytes;
+  LsAccess access;  /* of a kernel that streams m x n elements                      */
 } LsKernel;
 
 /* C[m,n] (+)= A[m,k] B[k,n]; bytes = elt * (mk + kn + mn), out_bytes_per_element

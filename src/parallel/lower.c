@@ -31,7 +31,7 @@ kernel_equal (gconstpointer a, gconstpointer b)
 {
   const LsKernel *x = a, *y = b;
   return x->kind == y->kind && x->dtype == y->dtype && x->m == y->m && x->n == y->n && x->k == y->k
-         && x->batch == y->batch && x->flops == y->flops && x->bytes == y->bytes && strcmp (x->name, y->name) == 0;
+         && x->batch == y->batch && x->flops == y->flops && x->bytes == y->bytes && x->access == y->access && strcmp (x->name, y->name) == 0;
 }
 
 static void

@@ -6,6 +6,7 @@
 
 #include "compute/clock.h"
 #include "compute/slot.h"
+#include "io/read_access.h"
 #include "io/read_calibration.h"
 #include "io/read_cluster.h"
 #include "io/read_nccl.h"
@@ -27,10 +28,11 @@ ls_hardware_free (LsHardware *h)
 static gboolean
 load_kernels (LsHardware *h, LsDiagList *diags)
 {
-  if (h->spec.gpu.calibration)
-    return ls_calibration_load (h->spec.gpu.calibration, &h->calibration, diags);
-  ls_calibration_init_roofline (&h->calibration);
-  return TRUE;
+  if (!h->spec.gpu.calibration)
+    ls_calibration_init_roofline (&h->calibration);
+  else if (!ls_calibration_load (h->spec.gpu.calibration, &h->calibration, diags))
+    return FALSE;
+  return ls_access_load (h->spec.gpu.access, h->calibration.access, diags);
 }
 
 char *

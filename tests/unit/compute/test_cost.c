@@ -518,6 +518,55 @@ tiled_gemm_never_gets_faster_with_size (void)
   }
 }
 
+/* --- by how a kernel touches memory --------------------------------------------- */
+
+static LsKernel
+touching (LsAccess access, uint64_t elements, double bytes_per_element)
+{
+  LsKernel k = ls_kernel_stream ("copy", LS_KERNEL_NORM, LS_DTYPE_BF16, 1, elements, (double) elements * bytes_per_element, 0);
+  k.access = access;
+  return k;
+}
+
+/* 100 SMs do 1e12 elements a second, half of 1e12 bytes/s is there: below 0.5 bytes an element the SMs
+ * bind, above it the memory; 2 us before either. Its kind has no say. */
+static void
+access_is_elements_or_bytes_behind_the_gap (void)
+{
+  LsGpu gpu = round_gpu ();
+  LsCalibration c = calibration_of (LS_KERNEL_NORM, tiled_fit ());
+  c.access[LS_ACCESS_STRIDED16] = (LsAccessFit) { true, 0.5, 1e10, 2 * LS_US };
+  LsKernel bytes = touching (LS_ACCESS_STRIDED16, 100000000, 4), elements = touching (LS_ACCESS_STRIDED16, 100000000, 0.25);
+  LsKernelCost cost = ls_kernel_cost (&c, &gpu, &bytes);
+  LS_CHECK_INT (cost.alone, ==, 802 * LS_US);
+  LS_CHECK_INT (cost.bound, ==, LS_BOUND_MEMORY);
+  LS_CHECK_INT (cost.source, ==, LS_COST_FITTED);
+  cost = ls_kernel_cost (&c, &gpu, &elements);
+  LS_CHECK_INT (cost.alone, ==, 102 * LS_US);
+  LS_CHECK_INT (cost.bound, ==, LS_BOUND_COMPUTE);
+  LS_CHECK_INT (ls_kernel_time_beside (&cost, 0.5), ==, 202 * LS_US); /* fewer SMs, fewer elements */
+  gpu.hbm_bytes_per_s *= 2;
+  LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &elements).alone, ==, 102 * LS_US); /* a faster memory does not help */
+  LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &bytes).alone, ==, 402 * LS_US);
+  ls_calibration_clear (&c);
+}
+
+/* Without figures of its own: the bandwidth, said to be a guess. */
+static void
+access_without_figures_is_a_roofline (void)
+{
+  LsGpu gpu = round_gpu ();
+  LsCalibration c;
+  ls_calibration_init_roofline (&c);
+  for (int access = LS_ACCESS_NONE + 1; access < LS_N_ACCESSES; access++) {
+    LsKernel k = touching ((LsAccess) access, 100000000, 4);
+    LsKernelCost cost = ls_kernel_cost (&c, &gpu, &k);
+    LS_CHECK_INT (cost.alone, ==, 400 * LS_US);
+    LS_CHECK_INT (cost.source, ==, LS_COST_ROOFLINE);
+  }
+  ls_calibration_clear (&c);
+}
+
 LS_TEST_MAIN ("cost", LS_TEST (roofline_is_peak_or_bandwidth), LS_TEST (worked_example_takes_106_us),
               LS_TEST (empty_kernel_costs_its_launch), LS_TEST (huge_gemm_approaches_the_efficiency),
               LS_TEST (shallow_gemm_is_bound_by_memory), LS_TEST (one_tile_too_many_starts_a_wave),
@@ -534,4 +583,5 @@ LS_TEST_MAIN ("cost", LS_TEST (roofline_is_peak_or_bandwidth), LS_TEST (worked_e
               LS_TEST (another_attention_has_its_own_fits),
               LS_TEST (extrapolation_is_outside_the_range_of_the_fit), LS_TEST (beside_nobody_is_alone),
               LS_TEST (lost_sms_slow_only_the_compute_term), LS_TEST (more_work_never_takes_less_time),
-              LS_TEST (tiled_gemm_never_gets_faster_with_size))
+              LS_TEST (tiled_gemm_never_gets_faster_with_size),
+              LS_TEST (access_is_elements_or_bytes_behind_the_gap), LS_TEST (access_without_figures_is_a_roofline))

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "io/datadir.h"
+#include "io/kernel_kinds.h"
+#include "io/read_access.h"
 #include "io/read_calibration.h"
 #include "io/read_cluster.h"
 #include "io/read_gpu.h"
@@ -24,7 +26,7 @@ has_schema (const char *path, const char *expected)
   return cJSON_IsString (schema) && strcmp (schema->valuestring, expected) == 0;
 }
 
-/* Of topologies/calib: kernels, NCCL or residuals. */
+/* Of topologies/calib: kernels, access, NCCL or residuals. */
 static bool
 read_measured (const char *path, LsDiagList *diags)
 {
@@ -35,6 +37,8 @@ read_measured (const char *path, LsDiagList *diags)
     g_autoptr (LsResiduals) r = ls_residuals_load (path, diags);
     return r != NULL;
   }
+  if (has_schema (path, "lockstep.access/1"))
+    return ls_access_load (path, calibration.access, diags);
   if (has_schema (path, "lockstep.nccl/1"))
     ok = ls_nccl_load (path, &nccl, diags);
   else
@@ -179,6 +183,26 @@ calibrations_name_every_kernel_kind (void)
   }
 }
 
+/* Keys of access files, names in traces and those of the kinds are one. */
+static void
+access_files_name_every_access (void)
+{
+  const LsField *kinds = NULL;
+  for (const LsField *f = ls_access_fields; f->key; f++)
+    if (strcmp (f->key, "access") == 0)
+      kinds = f->fields;
+  if (!LS_CHECK (kinds != NULL))
+    return;
+  for (int k = 0; k < LS_N_ACCESSES; k++) {
+    LS_CHECK_STR (ls_access_names[k].name, ls_access_name ((LsAccess) k));
+    LS_CHECK_INT (ls_access_names[k].value, ==, k);
+    if (k == LS_ACCESS_NONE)
+      continue;
+    LS_CHECK_STR (kinds[k - 1].key, ls_access_name ((LsAccess) k));
+    LS_CHECK_INT (kinds[k - 1].offset, ==, offsetof (LsAccessFile, fit) + (size_t) k * sizeof (LsAccessFit));
+  }
+}
+
 static void
 kinds_that_are_left_out_are_rooflines (void)
 {
@@ -237,9 +261,11 @@ tables_are_well_formed (void)
   check_table (ls_model_fields);
   check_table (ls_strategy_fields);
   check_table (ls_calibration_fields);
+  check_table (ls_access_fields);
   check_table (ls_nccl_fields);
 }
 
 LS_TEST_MAIN ("read_data", LS_TEST (tables_are_well_formed), LS_TEST (all_shipped_files_are_good), LS_TEST (the_a100_arrives_whole),
               LS_TEST (a_cluster_brings_its_gpu), LS_TEST (a_cluster_describes_its_gpu), LS_TEST (calibrations_name_every_kernel_kind),
+              LS_TEST (access_files_name_every_access),
               LS_TEST (kinds_that_are_left_out_are_rooflines), LS_TEST (nccl_figures_arrive_in_base_units))

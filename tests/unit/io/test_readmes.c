@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "io/read_access.h"
 #include "io/read_calibration.h"
 #include "io/read_cluster.h"
 #include "io/read_gpu.h"
@@ -31,6 +32,7 @@ static const struct {
   { TOPOLOGIES, "cluster", ls_cluster_fields },
   { TOPOLOGIES, "gpu", ls_gpu_fields },
   { TOPOLOGIES, "calibration", ls_calibration_fields },
+  { TOPOLOGIES, "access", ls_access_fields },
   { TOPOLOGIES, "nccl", ls_nccl_fields },
   { TOPOLOGIES, "residuals", ls_residuals_fields },
   { STRATEGIES, "strategy", ls_strategy_fields },

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "io/inspect.h"
+#include "io/read_access.h"
 #include "io/read_calibration.h"
 #include "io/read_cases.h"
 #include "io/read_cluster.h"
@@ -74,6 +75,13 @@ read_software (const char *path, LsDiagList *diags)
 {
   LsSoftwareSpec software;
   return ls_software_load (path, &software, diags);
+}
+
+static bool
+read_access (const char *path, LsDiagList *diags)
+{
+  LsAccessFit access[LS_N_ACCESSES];
+  return ls_access_load (path, access, diags);
 }
 
 static bool
@@ -189,7 +197,7 @@ static const struct {
 } kinds[] = {
   { "json", read_json },         { "gpu", read_gpu },   { "cluster", read_cluster },
   { "model", read_model },       { "hf", read_model },  { "strategy", read_strategy },
-  { "calibration", read_calibration }, { "nccl", read_nccl },
+  { "access", read_access }, { "calibration", read_calibration }, { "nccl", read_nccl },
   { "residuals", read_residuals },
   { "trace", read_trace },       { "nccl-topo", read_cluster },
   { "cases", read_cases },       { "collectives", read_collectives },
