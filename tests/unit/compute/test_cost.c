@@ -161,6 +161,17 @@ deep_narrow_gemm_is_cut_along_k (void)
   LS_CHECK_NEAR (cost_with (&fit, &kernel).compute_s, one_tile_s / 8 + partial_s, 1e-12);
 }
 
+/* A cut that leaves 256 of k is made, one that leaves less is not. */
+static void
+no_cut_leaves_less_than_256_of_k (void)
+{
+  LsKindFit fit = { .compute_efficiency = 1, .wave_rounding = 1, .memory_efficiency = 1 };
+  LsKernel deep = gemm (64, 64, 512, 1), shallow = gemm (64, 64, 511, 1);
+  double partial_s = 8.0 * 2 * 64 * 64 / 1e12;
+  LS_CHECK_NEAR (cost_with (&fit, &deep).compute_s, deep.flops / 1e12 / 2 + partial_s, 1e-12);
+  LS_CHECK_NEAR (cost_with (&fit, &shallow).compute_s, shallow.flops / 1e12, 1e-12);
+}
+
 /* Scores of unfused attention: 24 heads write 201 MB for 26 GFLOPs. */
 static void
 batched_scores_are_bound_by_memory (void)
@@ -570,7 +581,7 @@ access_without_figures_is_a_roofline (void)
 LS_TEST_MAIN ("cost", LS_TEST (roofline_is_peak_or_bandwidth), LS_TEST (worked_example_takes_106_us),
               LS_TEST (empty_kernel_costs_its_launch), LS_TEST (huge_gemm_approaches_the_efficiency),
               LS_TEST (shallow_gemm_is_bound_by_memory), LS_TEST (one_tile_too_many_starts_a_wave),
-              LS_TEST (deep_narrow_gemm_is_cut_along_k), LS_TEST (batched_scores_are_bound_by_memory),
+              LS_TEST (deep_narrow_gemm_is_cut_along_k), LS_TEST (no_cut_leaves_less_than_256_of_k), LS_TEST (batched_scores_are_bound_by_memory),
               LS_TEST (batch_costs_at_most_its_members),
               LS_TEST (attention_deals_out_the_tiles_of_a_triangle), LS_TEST (wide_heads_cost_extra),
               LS_TEST (attention_counts_its_flops), LS_TEST (rooflines_of_the_book),

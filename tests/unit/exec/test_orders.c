@@ -1,7 +1,8 @@
 /* Pins that p2p is right for any legal order: hundreds of random ones, on loops and waves,
  * batched and overlapped, on ranks of uneven speed that the lowering knows nothing of. The
  * plan passes its check, the run does not deadlock, and every pass of a stage starts after
- * the pass whose output it needs has ended, so each receive got its own message. */
+ * the pass whose output it needs has ended, so each receive got its own message. Messages of one time
+ * are posted by the rank of their sender. */
 #include "ls_test.h"
 
 #include "random_job.h"
@@ -181,4 +182,32 @@ any_legal_order_runs (void)
   }
 }
 
-LS_TEST_MAIN ("orders", LS_TEST (any_legal_order_runs))
+/* GPipe on 4 even stages: rank 1 is done with micro-batch 0 when rank 0 is with 1. What rank 0
+ * sends is posted before what rank 1 sends. */
+static void
+messages_of_one_time_go_by_rank (void)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (1);
+  LsModel m = small_model (rand);
+  m.n_layers = 8;
+  LsStrategy s;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GError) error = NULL;
+  ls_strategy_init (&s);
+  s.pp = s.gpus = 4;
+  s.schedule = g_strdup ("gpipe");
+  s.global_batch = 4;
+  s.p2p = LS_P2P_OVERLAPPED;
+  LS_CHECK (ls_strategy_resolve (&s, &m, s.gpus, 8, diags));
+  g_autoptr (LsPlan) plan = ls_lower (&m, &s, NULL, &error);
+  LS_CHECK_NO_ERROR (error);
+  g_autoptr (GString) names = g_string_new (NULL);
+  const LsProgram *p = plan ? &plan->programs[1] : NULL;
+  for (uint32_t i = 0; p && i < 8; i++)
+    g_string_append_printf (names, "%s\n", plan->segments[p->instances[i].segment].name);
+  LS_CHECK_STR (names->str, "begin stage 1\nrecv from previous\nreceived activations on pp-fwd-recv\nwait for activations\nforward 2 layers\n"
+                            "recv from previous\nreceived activations on pp-fwd-recv\nsend to next\n");
+  ls_strategy_clear (&s);
+}
+
+LS_TEST_MAIN ("orders", LS_TEST (any_legal_order_runs), LS_TEST (messages_of_one_time_go_by_rank))

@@ -155,6 +155,36 @@ gradients_are_not_in_fp8 (void)
   check_sent (FSDP2 "--zero 3 --global-batch 8 --dtype bf16 --fp8-params 1", 3 * 2, 2 * 2);
 }
 
+/* part: bytes that a copy behind a layer writes. */
+static void
+check_reshard (const char *flags, double part)
+{
+  LsPlan *plan = dp_plan (flags, dp_untied);
+  guint n = 0;
+  for (uint32_t s = 0; plan && s < plan->n_segments; s++)
+    for (uint32_t i = 0; i < plan->segments[s].n_ops; i++) {
+      const LsOp *op = &plan->segments[s].ops[i];
+      if (g_strcmp0 (op->name, "reshard-copy") != 0)
+        continue;
+      n++;
+      LS_CHECK_DOUBLE (plan->kernels[op->kernel].bytes, ==, 2 * part);
+      LS_CHECK_INT (op->n_buffers, >, 0);
+      LS_CHECK_DOUBLE ((double) op->buffers[0].bytes, ==, part);
+      LS_CHECK (!op->buffers[0].is_free);
+    }
+  LS_CHECK_INT (n, ==, 4);
+  ls_plan_free (plan);
+}
+
+/* Behind a forward into groups of n each layer's nth part is copied: read and written, and kept. The root is not. */
+static void
+a_part_of_each_layer_is_copied (void)
+{
+  check_reshard (FSDP2 "--zero 3 --reshard-after-forward 4 --global-batch 8", 2 * layer / 4);
+  check_reshard (FSDP2 "--zero 3 --reshard-after-forward 2 --global-batch 8", 2 * layer / 2);
+  check_reshard (FSDP2 "--zero 3 --reshard-after-forward 4 --global-batch 8 --dtype fp32", 4 * layer / 4);
+}
+
 /* --- combinations ---------------------------------------------------------------------- */
 
 /* Runs in builds with assertions only if its plan passes the checker. */
@@ -246,5 +276,6 @@ LS_TEST_MAIN ("fsdp",
               LS_TEST (state_is_fp32_shards),
               LS_TEST (few_units_are_alive_at_once),
               LS_TEST (gradients_are_not_in_fp8),
+              LS_TEST (a_part_of_each_layer_is_copied),
               LS_TEST (all_that_is_legal_runs),
               LS_TEST (what_is_not_legal_is_refused))
