@@ -1,18 +1,22 @@
 #include "sweep/calibrate_levels.h"
 
+#include <gsl/gsl_blas.h>
 #include <math.h>
 #include <stddef.h>
 
 #include "sweep/calibrate_fit.h"
+#include "sweep/misfit.h"
 #include "sweep/svd.h"
 
+#define LARGEST_L2    128e6 /* bytes, of NVIDIA's GPUs so far (B200: 126 MB), where an entry has no cache of its own */
 #define KNEE          0.1
-#define MIN_TELLING   3
+#define MIN_TELLING   3    /* kernels                                       */
+#define MIN_INDEPENDENT 2  /* and as many of them that are not alike        */
+#define MAX_KERNELS   1000 /* evenly picked: more of a calibration's range lie too close to tell more */
 #define PRIOR_KERNELS 4
-#define LEAST_SCATTER 0.01
-#define USUAL_SCATTER 0.075 /* where the calibration does not say: 1.25 times 6 %, as most entries have */
-#define CORRELATION   0.5   /* of kernels of a family   */
-#define SIGNIFICANT   3     /* standard errors          */
+#define LEAST_MAPE    0.01
+#define USUAL_MAPE    0.06 /* where the calibration does not say: as most entries have */
+#define SIGNIFICANT   4    /* standard errors          */
 #define N_ITERATIONS  12
 #define MAX_STEP      0.7   /* of ln, in an iteration   */
 #define DELTA         1e-4  /* of ln, in differences    */
@@ -27,9 +31,9 @@ static const struct {
   double telling;      /* share of a kernel's time from which that kernel tells it */
   const char *unseen;
 } levels[N_LEVELS] = {
-  [COMPUTE] = { "compute_efficiency", offsetof (LsKindFit, compute_efficiency), false, 0.01, 1, 0.5,
+  [COMPUTE] = { "compute_efficiency", offsetof (LsKindFit, compute_efficiency), false, 0.01, 1, 0.7,
                 "too few kernels are large enough to run at the full rate" },
-  [MEMORY] = { "memory_efficiency", offsetof (LsKindFit, memory_efficiency), false, 0.01, 1, 0.5,
+  [MEMORY] = { "memory_efficiency", offsetof (LsKindFit, memory_efficiency), false, 0.01, 1, 0.7,
                "too few kernels are bound by HBM" },
   [LAUNCH] = { "launch", offsetof (LsKindFit, launch), true, 0.1e-6, 100e-6, 0.25, "too few kernels are as short" },
   [HOST] = { "timed_host", offsetof (LsKindFit, timed_host), true, 1e-8, 1e-3, 0.1, "too few kernels are as short" },
@@ -40,7 +44,8 @@ typedef struct {
   const LsKindFit *base;
   const LsGpu *gpu;
   GPtrArray *samples; /* const LsTimedKernel: those that are fitted */
-  double n_effective; /* of them                                    */
+  gsl_matrix *misfit; /* misfit.h                                   */
+  guint8 *tells;      /* of each, a bit for each level that it tells */
   int free[N_LEVELS];
   size_t n_free;
 } Problem;
@@ -91,12 +96,12 @@ static double
 share_of (const Problem *p, int level, const LsTimedKernel *t)
 {
   double all_s = ls_fit_predict_s (p->base, p->gpu, t);
-  bool is_cached = p->base->cache_bytes > 0 && t->kernel.bytes < 2 * p->base->cache_bytes;
+  double held = p->base->cache_bytes > 0 ? p->base->cache_bytes : LARGEST_L2;
   switch (level) {
   case COMPUTE:
     return t->kernel.kind <= LS_KERNEL_ATTENTION_BWD ? full_rate_s (p->base, p->gpu, &t->kernel) / all_s : 0;
   case MEMORY:
-    return is_cached ? 0 : t->kernel.bytes / (p->base->memory_efficiency * p->gpu->hbm_bytes_per_s) / all_s;
+    return t->kernel.bytes < 2 * held ? 0 : t->kernel.bytes / (p->base->memory_efficiency * p->gpu->hbm_bytes_per_s) / all_s;
   case LAUNCH:
     return t->has_host ? 0 : ls_time_to_s (p->base->launch) / all_s;
   case SIDE:
@@ -112,13 +117,32 @@ is_besides (int level)
   return level == HOST || level == SIDE;
 }
 
-static guint
-n_telling (const Problem *p, int level)
+/* A bit for each coefficient that the kernel tells. */
+static guint8
+told_by (const Problem *p, const LsTimedKernel *t)
 {
-  guint n = 0;
+  guint8 mask = 0;
+  for (int level = 0; level < N_LEVELS; level++)
+    if (share_of (p, level, t) >= levels[level].telling)
+      mask |= (guint8) (1u << level);
+  return mask;
+}
+
+static bool
+tells (const Problem *p, int level, guint i)
+{
+  return p->tells[i] & 1u << level;
+}
+
+/* By so many, and not all of one kind of shape. */
+static bool
+is_told (const Problem *p, int level)
+{
+  g_autoptr (GArray) telling = g_array_new (FALSE, FALSE, sizeof (guint));
   for (guint i = 0; i < p->samples->len; i++)
-    n += share_of (p, level, p->samples->pdata[i]) >= levels[level].telling;
-  return n;
+    if (tells (p, level, i))
+      g_array_append_val (telling, i);
+  return telling->len >= MIN_TELLING && ls_misfit_independent (p->misfit, telling) >= MIN_INDEPENDENT;
 }
 
 /* ---- least squares ---- */
@@ -136,53 +160,100 @@ weight (double r)
   return fmin (1, KNEE / fmax (fabs (r), 1e-12));
 }
 
-/* Rows of sqrt (w) d ln (predicted) / d ln (coefficient), and of sqrt (w) r; the weighted sum of r^2. */
+/* Rows of sqrt (w) d ln (predicted) / d ln (coefficient), and of sqrt (w) r. */
+static void
+linearise (const Problem *p, const LsKindFit *at, gsl_matrix *J, gsl_vector *r)
+{
+  for (guint i = 0; i < p->samples->len; i++) {
+    double e = residual (p, at, i);
+    gsl_vector_set (r, i, sqrt (weight (e)) * e);
+  }
+  for (size_t a = 0; a < p->n_free; a++) {
+    LsKindFit beside = *at;
+    double x = get_level (at, p->free[a]), step = x * exp (DELTA) < levels[p->free[a]].hi ? DELTA : -DELTA;
+    set_level (&beside, p->free[a], x * exp (step));
+    for (guint i = 0; i < p->samples->len; i++) {
+      double e = residual (p, at, i);
+      bool is_form = p->free[a] == MEMORY && !tells (p, MEMORY, i); /* loads beside arithmetic: overlap */
+      gsl_matrix_set (J, i, a, is_form ? 0 : sqrt (weight (e)) * (e - residual (p, &beside, i)) / step);
+    }
+  }
+}
+
+/* Sum of w r^2, in variances of the misfits. */
 static double
-linearise (const Problem *p, const double *d, gsl_matrix *J, gsl_vector *r)
+sum_of_squares (const Problem *p, const LsKindFit *at)
 {
   double sum = 0;
-  LsKindFit at = moved (p, d);
-  for (size_t a = 0; a < p->n_free; a++) {
-    LsKindFit beside = at;
-    double step = get_level (&at, p->free[a]) * exp (DELTA) < levels[p->free[a]].hi ? DELTA : -DELTA;
-    set_level (&beside, p->free[a], get_level (&at, p->free[a]) * exp (step));
-    for (guint i = 0; i < p->samples->len; i++)
-      gsl_matrix_set (J, i, a, (residual (p, &at, i) - residual (p, &beside, i)) / step);
-  }
   for (guint i = 0; i < p->samples->len; i++) {
-    double e = residual (p, &at, i), w = weight (e);
-    gsl_vector_view row = gsl_matrix_row (J, i);
-    gsl_vector_scale (&row.vector, sqrt (w));
-    gsl_vector_set (r, i, sqrt (w) * e);
-    sum += w * e * e;
+    double e = residual (p, at, i);
+    sum += weight (e) * e * e / gsl_matrix_get (p->misfit, i, i);
   }
   return sum;
 }
 
+/* Of the misfits, in units of what the calibration's error lets expect. */
+static double
+spread (const Problem *p, const LsKindFit *at)
+{
+  double n = p->samples->len, independent = ls_misfit_independent (p->misfit, NULL);
+  double sum = PRIOR_KERNELS + sum_of_squares (p, at) * independent / n;
+  return sqrt (sum / fmax (1, PRIOR_KERNELS + independent - (double) p->n_free));
+}
+
+/* U' K U, K being that of the rows of J: sqrt (w) times that of the misfits. */
+static gsl_matrix *
+seen_misfit (const Problem *p, const LsKindFit *at, const gsl_matrix *U)
+{
+  gsl_matrix *weighted = gsl_matrix_calloc (U->size1, U->size2), *K_U = gsl_matrix_calloc (U->size1, U->size2),
+             *seen = gsl_matrix_alloc (U->size2, U->size2);
+  size_t n = p->samples->len;
+  for (guint i = 0; i < n; i++)
+    for (size_t a = 0; a < U->size2; a++)
+      gsl_matrix_set (weighted, i, a, sqrt (weight (residual (p, at, i))) * gsl_matrix_get (U, i, a));
+  gsl_matrix_view some = gsl_matrix_submatrix (weighted, 0, 0, n, U->size2), product = gsl_matrix_submatrix (K_U, 0, 0, n, U->size2);
+  gsl_blas_dsymm (CblasLeft, CblasLower, 1, p->misfit, &some.matrix, 0, &product.matrix);
+  gsl_blas_dgemm (CblasTrans, CblasNoTrans, 1, weighted, K_U, 0, seen);
+  gsl_matrix_free (weighted);
+  gsl_matrix_free (K_U);
+  return seen;
+}
+
+/* Of V S^-1 U' K U S^-1 V': roots of the diagonal. */
+static void
+standard_errors (const Problem *p, const LsKindFit *at, const LsSvd *svd, double *ret_error)
+{
+  gsl_matrix *seen = seen_misfit (p, at, svd->U);
+  double least = 1e-9 * gsl_vector_get (svd->S, 0) + 1e-300;
+  for (size_t a = 0; a < p->n_free; a++) {
+    double variance = 0;
+    for (size_t i = 0; i < p->n_free; i++)
+      for (size_t j = 0; j < p->n_free; j++)
+        variance += gsl_matrix_get (svd->V, a, i) / fmax (least, gsl_vector_get (svd->S, i)) * gsl_matrix_get (seen, i, j)
+                    * gsl_matrix_get (svd->V, a, j) / fmax (least, gsl_vector_get (svd->S, j));
+    ret_error[a] = sqrt (fmax (0, variance)) * spread (p, at);
+  }
+  gsl_matrix_free (seen);
+}
+
 /* Where the sum of squares is least, and the standard errors there. */
 static void
-solve (const Problem *p, double s0, double *ret_d, double *ret_error)
+solve (const Problem *p, double *ret_d, double *ret_error)
 {
   gsl_matrix *J = gsl_matrix_calloc (MAX (p->samples->len, p->n_free), p->n_free);
   gsl_vector *r = gsl_vector_calloc (J->size1), *x = gsl_vector_calloc (p->n_free);
-  double sum = 0;
   for (int i = 0; i <= N_ITERATIONS; i++) {
     LsSvd svd;
-    sum = linearise (p, ret_d, J, r);
+    LsKindFit at = moved (p, ret_d);
+    linearise (p, &at, J, r);
     ls_svd_init (&svd, J);
-    for (size_t a = 0; a < p->n_free; a++)
-      ret_error[a] = sqrt (ls_svd_variance (&svd, a));
     ls_svd_solve (&svd, r, x);
-    ls_svd_clear (&svd);
     for (size_t a = 0; a < p->n_free && i < N_ITERATIONS; a++)
       ret_d[a] += CLAMP (gsl_vector_get (x, a), -MAX_STEP, MAX_STEP);
+    if (i == N_ITERATIONS)
+      standard_errors (p, &at, &svd, ret_error);
+    ls_svd_clear (&svd);
   }
-  double n_prior = s0 > 0 ? PRIOR_KERNELS : 0;
-  double n_left = fmax (1, n_prior + p->n_effective - (double) p->n_free);
-  double design = p->samples->len / p->n_effective;
-  double variance = (n_prior * s0 * s0 + sum / design) / n_left;
-  for (size_t a = 0; a < p->n_free; a++)
-    ret_error[a] *= fmax (LEAST_SCATTER, sqrt (variance)) * sqrt (design);
   gsl_matrix_free (J);
   gsl_vector_free (r);
   gsl_vector_free (x);
@@ -205,7 +276,7 @@ least_of (const Problem *p, const double *d, const double *error)
   size_t least = p->n_free;
   double ratio = SIGNIFICANT;
   for (size_t a = 0; a < p->n_free; a++)
-    if (!is_besides (p->free[a]) && fabs (d[a]) < ratio * error[a]) {
+    if (fabs (d[a]) < ratio * error[a]) {
       ratio = fabs (d[a]) / error[a];
       least = a;
     }
@@ -226,7 +297,7 @@ most_off (const Problem *p, int level)
 {
   double most = 0;
   for (guint i = 0; i < p->samples->len; i++)
-    if (share_of (p, level, p->samples->pdata[i]) >= levels[level].telling)
+    if (tells (p, level, i))
       most = fmax (most, fabs (residual (p, p->base, i)));
   return most;
 }
@@ -247,12 +318,11 @@ rounded (int level, double x)
 static bool
 move (Problem *p, bool is_guess, const char *key, LsKindFit *fit, GArray *changes)
 {
-  double s0 = is_guess ? 0 : p->base->mape > 0 ? fmax (LEAST_SCATTER, 1.25 * p->base->mape) : USUAL_SCATTER;
   double d[N_LEVELS] = { 0 }, error[N_LEVELS];
   while (p->n_free > 0) {
     for (size_t a = 0; a < p->n_free; a++)
       d[a] = 0;
-    solve (p, s0, d, error);
+    solve (p, d, error);
     size_t least = least_of (p, d, error);
     if (least == p->n_free)
       break;
@@ -264,7 +334,7 @@ move (Problem *p, bool is_guess, const char *key, LsKindFit *fit, GArray *change
   }
   for (size_t a = 0; a < p->n_free; a++) {
     double most = is_besides (p->free[a]) ? INFINITY : most_off (p, p->free[a]);
-    double by = CLAMP (is_guess || is_besides (p->free[a]) ? d[a] : garrote (d[a], error[a]), -most, most);
+    double by = CLAMP (is_guess ? d[a] : garrote (d[a], error[a]), -most, most);
     set_level (fit, p->free[a], rounded (p->free[a], get_level (p->base, p->free[a]) * exp (by)));
     note (changes, key, p, p->free[a], NULL);
     LsFitChange *c = &g_array_index (changes, LsFitChange, changes->len - 1);
@@ -278,48 +348,94 @@ move (Problem *p, bool is_guess, const char *key, LsKindFit *fit, GArray *change
 
 /* ---- which kernels ---- */
 
-/* How many independent ones they are worth. */
-static double
-effective (const GPtrArray *samples)
-{
-  g_autoptr (GHashTable) families = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  for (guint i = 0; i < samples->len; i++) {
-    const LsKernel *k = &((const LsTimedKernel *) samples->pdata[i])->kernel;
-    g_hash_table_add (families, g_strdup_printf ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, k->n, k->k));
-  }
-  double n = samples->len, each = n / MAX (1, g_hash_table_size (families));
-  return n / (1 + (each - 1) * CORRELATION);
-}
-
 static GPtrArray *
 pick (const GArray *samples)
 {
-  GPtrArray *some = g_ptr_array_new ();
+  g_autoptr (GPtrArray) all = g_ptr_array_new ();
   for (guint i = 0; i < samples->len; i++) {
     LsTimedKernel *t = &g_array_index (samples, LsTimedKernel, i);
     if (!t->held_out)
-      g_ptr_array_add (some, t);
+      g_ptr_array_add (all, t);
   }
+  GPtrArray *some = g_ptr_array_new ();
+  guint stride = (all->len + MAX_KERNELS - 1) / MAX_KERNELS;
+  for (guint i = 0; i < all->len; i += stride)
+    g_ptr_array_add (some, all->pdata[i]);
   return some;
+}
+
+static gsl_matrix *
+misfit_of (const Problem *p)
+{
+  return ls_misfit_covariance (p->samples, p->base, p->gpu, p->base->mape > 0 ? fmax (LEAST_MAPE, p->base->mape) : USUAL_MAPE);
+}
+
+static Problem
+problem_new (const LsKindFit *base, const LsGpu *gpu, const GArray *samples)
+{
+  Problem p = { .base = base, .gpu = gpu, .samples = pick (samples) };
+  p.misfit = misfit_of (&p);
+  p.tells = g_new0 (guint8, p.samples->len);
+  for (guint i = 0; i < p.samples->len; i++)
+    p.tells[i] = told_by (&p, p.samples->pdata[i]);
+  return p;
+}
+
+static void
+problem_clear (Problem *p)
+{
+  g_ptr_array_unref (p->samples);
+  gsl_matrix_free (p->misfit);
+  g_free (p->tells);
+}
+
+/* Kernels that tell nothing that may move are ruled by forms: they would pull with what those are off. */
+static void
+leave_telling (Problem *p)
+{
+  guint8 mask = 0;
+  for (size_t a = 0; a < p->n_free; a++)
+    mask |= (guint8) (1u << p->free[a]);
+  guint n = 0;
+  for (guint i = 0; i < p->samples->len; i++)
+    if (p->tells[i] & mask) {
+      p->samples->pdata[n] = p->samples->pdata[i];
+      p->tells[n++] = p->tells[i];
+    }
+  g_ptr_array_set_size (p->samples, (gint) n);
+  gsl_matrix_free (p->misfit);
+  p->misfit = misfit_of (p);
 }
 
 bool
 ls_levels_fit (LsKindFit *fit, bool is_guess, const char *key, const LsGpu *gpu, const GArray *samples, GArray *changes)
 {
   const LsKindFit base = *fit;
-  g_autoptr (GPtrArray) some = pick (samples);
-  Problem p = { .base = &base, .gpu = gpu, .samples = some, .n_effective = effective (some) };
+  Problem p = problem_new (&base, gpu, samples);
   bool has_host = false;
-  for (guint i = 0; i < some->len; i++)
-    has_host = has_host || ((const LsTimedKernel *) some->pdata[i])->has_host;
+  for (guint i = 0; i < p.samples->len; i++)
+    has_host = has_host || ((const LsTimedKernel *) p.samples->pdata[i])->has_host;
   for (int level = 0; level < N_LEVELS; level++) {
-    bool is_matrix = some->len > 0 && ((const LsTimedKernel *) some->pdata[0])->kernel.kind <= LS_KERNEL_ATTENTION_BWD;
+    bool is_matrix = p.samples->len > 0 && ((const LsTimedKernel *) p.samples->pdata[0])->kernel.kind <= LS_KERNEL_ATTENTION_BWD;
     if ((level == COMPUTE && !is_matrix) || (is_besides (level) && !has_host) || (level == LAUNCH && has_host))
       continue;
-    if (n_telling (&p, level) >= MIN_TELLING)
+    if (is_told (&p, level))
       p.free[p.n_free++] = level;
     else
       note (changes, key, &p, level, levels[level].unseen);
   }
-  return move (&p, is_guess, key, fit, changes);
+  if (p.n_free > 0)
+    leave_telling (&p);
+  bool has_moved = move (&p, is_guess, key, fit, changes);
+  problem_clear (&p);
+  return has_moved;
+}
+
+double
+ls_levels_misfit (const LsKindFit *base, const LsKindFit *fit, const LsGpu *gpu, const GArray *samples)
+{
+  Problem p = problem_new (base, gpu, samples);
+  double sum = sum_of_squares (&p, fit) * ls_misfit_independent (p.misfit, NULL) / p.samples->len;
+  problem_clear (&p);
+  return sum;
 }

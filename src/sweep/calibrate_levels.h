@@ -8,26 +8,27 @@
  *   launch               of small kernels
  *   timed_host, timed_efficiency   what the timing holds besides, where it does, in place of the launch
  *
- * Who is free. A kernel tells one of them if it takes half of the kernel's time, and the launch a quarter: FLOPs at the
- * full rate, bytes from HBM at the full bandwidth, the launch, over the predicted time. Three kernels must. So a table of small
- * products does not change the saturation of large ones, nor the other way round.
+ * Who tells one. A kernel whose time is to 70 % FLOPs at the full rate, or bytes from HBM at the full bandwidth, or to a quarter the
+ * launch. Bytes are not from HBM if the L2 may hold half of them: an isolated loop finds them there. Three kernels must tell a coefficient,
+ * worth two that are not alike (sweep/misfit.h). Kernels that tell none of those that may move are left out: waves, split products and
+ * caches rule them. So a table of small products does not change the rate of large ones, nor the other way round.
  *
  * Least squares of ln (measured / predicted), Huber's weights (knee 0.1), by Gauss-Newton from the calibration's values.
- * Standard errors are those of the least squares, times sqrt (D): kernels of one family (n, k) are off together, and
- * m of them count as m / D, D = 1 + (m - 1) / 2 (Kish's design effect; half as the intra-class correlation is a guess). The variance of a
- * residual is that which the table shows, and as much as four kernels of the error that the calibration has on shapes it never saw:
+ * Standard errors are those for residuals with the covariance K of sweep/misfit.h, which are off together where shapes are
+ * alike: with J' the weighted derivatives, the diagonal of (J'J)^-1 J' K J (J'J)^-1. K is scaled by what the table shows, and as much as
+ * four independent kernels of what the calibration's error lets expect; n kernels count as their N independent ones:
  *
- *     s^2 = (4 s0^2 + sum w r^2) / (4 + n / D - p),     s0 = 1.25 times its mean absolute error, 1 % at least
+ *     s^2 = (4 + (N / n) sum w r^2 / K_ii) / (4 + N - p)
  *
- * What moves. A change d of ln (coefficient) with a standard error e. The one of least d / e goes as long as that is below 3:
- * the table agrees with the calibration, which stays. What is left moves by d (1 - (3 e / d)^2) (Breiman's
- * non-negative garrote): a small table moves a little, and chance next to nothing. A coefficient that is a guess, and what is besides a
- * kernel in its timing, moves by d. None moves by more than the kernels that tell it are off, at most: a launch is not charged with
- * what keeps short kernels long.
+ * What moves. A change d of ln (coefficient) with a standard error e. The one of least d / e goes as long as that is below 4:
+ * the table agrees with the calibration, which stays. (4, not 3: misfits have long tails.) What is left moves by d (1 - (4 e / d)^2)
+ * (Breiman's non-negative garrote): a small table moves a little, and chance next to nothing. A coefficient that is a guess moves by d. None moves by
+ * more than the kernels that tell it are off, at most: a launch is not charged with what keeps short kernels long. So a few kernels, of
+ * whichever shapes, make no prediction worse (tests/unit/sweep/test_calibrate_subsets.c).
  *
- * Worked example. 16 products, each of its own family, all large, exactly 20 % slower than a calibration with a mean absolute error
- * of 6 %: d = -0.182; s^2 = 4 * 0.075^2 / (4 + 16 - 1) = 0.034^2, e = 0.034 / 4 = 0.0086, the efficiency goes to
- * exp (-0.182 * (1 - 0.020)) = 0.837 of what it was.
+ * Worked example. 16 products, no two alike, all large, exactly 20 % slower than a calibration with a mean absolute error of 6 %: d = -0.182,
+ * K_ii = 0.084^2, s^2 = 4 / (4 + 16 - 1) = 0.46^2, e = 0.46 * 0.084 / 4 = 0.0096; the efficiency goes to
+ * exp (-0.182 * (1 - 0.045)) = 0.840 of what it was.
  *
  * Reference. L. Breiman, Better subset regression using the nonnegative garrote, Technometrics 37 (1995); L. Kish, Survey
  * Sampling (1965). */
@@ -41,5 +42,9 @@
 /* fit: the coefficients that are there, changed in place. is_guess: nobody measured them. `key`, static, names the entry.
  * Appends an LsFitChange for each coefficient that might have moved. Whether one did. */
 bool ls_levels_fit (LsKindFit *fit, bool is_guess, const char *key, const LsGpu *gpu, const GArray *samples, GArray *changes);
+
+/* How far `fit` is from the samples that are not held out: the sum of w r^2 / K_ii, of as many independent ones as they are worth by
+ * the misfits of `base`. At least one sample is not held out. */
+double ls_levels_misfit (const LsKindFit *base, const LsKindFit *fit, const LsGpu *gpu, const GArray *samples);
 
 #endif

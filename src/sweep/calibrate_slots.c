@@ -9,7 +9,8 @@
 #define PRIOR            0.002
 #define KERNELS_PER_FREE 2 /* of a kind, for each free coefficient, at least */
 #define MIN_SUSTAINED    3 /* kernels on a hot GPU, to go before the calibration that is there */
-#define N_AFRESH         20 /* kernels from which an entry that is a guess is fitted whole */
+#define N_AFRESH         20 /* kernels from which an entry that is a guess may be fitted whole */
+#define MIN_GAIN         9  /* and what of the sum of squares each of its coefficients is to explain: three standard errors */
 
 /* What to free, the most telling first; what belongs together is one step. */
 static const guint gemm_steps[] = {
@@ -199,13 +200,32 @@ fit_over (LsCalibrateRun *run, guint slot, guint from)
   say_source (run, slot, how);
 }
 
-/* So many kernels tell all of a guess's coefficients. */
+/* So many kernels may tell all of a guess's coefficients. */
 static bool
 is_enough (LsCalibrateRun *run, guint slot)
 {
   guint n = n_not_held_out (run->samples[slot]);
   const LsKindFit *base = ls_slot_fit (&run->base, slot);
   return n >= N_AFRESH && !(is_known (run, slot) && base->is_fitted);
+}
+
+/* Of a guess: whole, if that is so much closer to the kernels that chance does not explain it. */
+static void
+fit_whole (LsCalibrateRun *run, guint slot, guint from, guint n_changes)
+{
+  const GArray *samples = run->samples[slot];
+  const LsKindFit *base = ls_slot_fit (&run->base, from), over = *ls_slot_fit (&run->calibration, slot);
+  g_autofree char *source = g_strdup (run->slot_source[slot]);
+  fit_afresh (run, slot);
+  double gain = ls_levels_misfit (base, &over, &run->gpu, samples)
+                - ls_levels_misfit (base, ls_slot_fit (&run->calibration, slot), &run->gpu, samples);
+  if (gain > MIN_GAIN * __builtin_popcount (free_of (slot, samples, n_not_held_out (samples)))) {
+    g_array_set_size (run->report.changes, n_changes);
+    return;
+  }
+  *ls_slot_fit (&run->calibration, slot) = over;
+  g_free (run->slot_source[slot]);
+  run->slot_source[slot] = g_steal_pointer (&source);
 }
 
 static void
@@ -215,9 +235,12 @@ fit_slot (LsCalibrateRun *run, guint slot)
   run->is_alone[slot] = n_not_held_out (run->samples[slot]) == 0;
   if (run->is_alone[slot])
     use_all (run->samples[slot]);
-  if (is_known (run, from) && !is_enough (run, slot))
+  guint n_changes = run->report.changes->len;
+  if (is_known (run, from))
     fit_over (run, slot, from);
-  else
+  if (is_known (run, from) && is_enough (run, slot))
+    fit_whole (run, slot, from, n_changes);
+  else if (!is_known (run, from))
     fit_afresh (run, slot);
 }
 
