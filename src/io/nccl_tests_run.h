@@ -28,7 +28,11 @@ char *ls_nccl_tests_row_trouble (double bytes, double time_us, double algbw, dou
  * is no such name. */
 char *ls_nccl_tests_name (const char *program);
 
-bool ls_nccl_tests_read_text (LsNcclTests *t, const char *text, size_t n, LsDiagList *diags);
+/* Where the runs of a text begin: ascending indices of lines (guint), the first 0. */
+GArray *ls_nccl_tests_split (char *const *lines);
+
+/* One run: lines first to last - 1, which it may change. */
+bool ls_nccl_tests_read_lines (LsNcclTests *t, char **lines, guint first, guint last, LsDiagList *diags);
 bool ls_nccl_tests_read_json (LsNcclTests *t, const char *text, size_t n, LsDiagList *diags);
 
 #endif

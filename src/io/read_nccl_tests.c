@@ -80,26 +80,68 @@ ls_nccl_tests_name (const char *program)
 
 /* ---- file ---- */
 
-LsNcclTests *
+static LsNcclTests *
+run_new (const char *path, const char *sha256)
+{
+  LsNcclTests *t = g_new0 (LsNcclTests, 1);
+  t->path = g_strdup (path);
+  t->sha256 = g_strdup (sha256);
+  t->rows = g_array_new (FALSE, FALSE, sizeof (LsNcclTestsRow));
+  return t;
+}
+
+static void
+check_run (const LsNcclTests *t, LsDiagList *diags)
+{
+  int column = t->line > 0;
+  if (t->rows->len == 0)
+    ls_diag_add (diags, LS_ERROR_INPUT, t->path, t->line, column, NULL, NULL, NULL,
+                 "expected the output of nccl-tests with rows of sizes above 0; got none");
+  else if (t->n_ranks == 0)
+    ls_diag_add (diags, LS_ERROR_INPUT, t->path, t->line, column, NULL, NULL, NULL,
+                 "expected the devices that took part (\"#  Rank  0 ... on HOST device ...\"); got none");
+}
+
+static void
+read_texts (GPtrArray *runs, const char *path, const char *sha256, const char *text, size_t n, LsDiagList *diags)
+{
+  if (!g_utf8_validate (text, (gssize) n, NULL)) {
+    ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL, "expected UTF-8 text without NUL");
+    return;
+  }
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  g_autoptr (GArray) starts = ls_nccl_tests_split (lines);
+  for (guint i = 0; i < starts->len; i++) {
+    LsNcclTests *t = run_new (path, sha256);
+    guint first = g_array_index (starts, guint, i), last = i + 1 < starts->len ? g_array_index (starts, guint, i + 1) : g_strv_length (lines);
+    t->line = starts->len > 1 ? (int) first + 1 : 0;
+    g_ptr_array_add (runs, t);
+    if (ls_nccl_tests_read_lines (t, lines, first, last, diags))
+      check_run (t, diags);
+  }
+}
+
+static void
+read_one_json (GPtrArray *runs, const char *path, const char *sha256, const char *text, size_t n, LsDiagList *diags)
+{
+  LsNcclTests *t = run_new (path, sha256);
+  g_ptr_array_add (runs, t);
+  if (ls_nccl_tests_read_json (t, text, n, diags))
+    check_run (t, diags);
+}
+
+GPtrArray *
 ls_nccl_tests_parse (const char *path, const char *text, size_t n, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
-  g_autoptr (LsNcclTests) t = g_new0 (LsNcclTests, 1);
-  t->path = g_strdup (path);
-  t->sha256 = g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, n);
-  t->rows = g_array_new (FALSE, FALSE, sizeof (LsNcclTestsRow));
+  g_autoptr (GPtrArray) runs = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_nccl_tests_free);
+  g_autofree char *sha256 = g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, n);
   bool is_json = text[strspn (text, " \t\r\n")] == '{';
-  bool ok = is_json ? ls_nccl_tests_read_json (t, text, n, diags) : ls_nccl_tests_read_text (t, text, n, diags);
-  if (ok && t->rows->len == 0)
-    ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL,
-                 "expected the output of nccl-tests with rows of sizes above 0; got none");
-  else if (ok && t->n_ranks == 0)
-    ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL,
-                 "expected the devices that took part (\"#  Rank  0 ... on HOST device ...\"); got none");
-  return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&t) : NULL;
+  (is_json ? read_one_json : read_texts) (runs, path, sha256, text, n, diags);
+  return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&runs) : NULL;
 }
 
-LsNcclTests *
+GPtrArray *
 ls_nccl_tests_load (const char *path, LsDiagList *diags)
 {
   size_t n;

@@ -17,6 +17,7 @@ typedef struct {
   guint n_values;   /* columns from the first time on; 0: no title line yet    */
   guint at_wrong;   /* the column #wrong out of place, counted from that time  */
   bool is_useless;  /* the title line says that no row is worth reading        */
+  bool is_over;     /* "concluded" was read                                    */
 } Reader;
 
 static void G_GNUC_PRINTF (2, 3)
@@ -61,6 +62,10 @@ find (const GPtrArray *words, const char *what, guint from)
 static void
 read_titles (Reader *r, const GPtrArray *words)
 {
+  if (r->n_values > 0) {
+    complain (r, "a second title line: where the run that it belongs to begins is not said; expected its first lines (\"# nThread ...\")");
+    return;
+  }
   guint time = find (words, "time", 1), wrong = find (words, "#wrong", time);
   r->is_useless = find (words, "cputime", 1) < words->len;
   if (r->is_useless)
@@ -79,6 +84,10 @@ read_titles (Reader *r, const GPtrArray *words)
 static void
 read_device (Reader *r, const GPtrArray *words)
 {
+  if (r->t->rows->len > 0) {
+    complain (r, "devices of another run: where it begins is not said; expected its first lines (\"# nThread ...\")");
+    return;
+  }
   guint on = find (words, "on", 0), device = find (words, "device", on), group = find (words, "Group", 0);
   guint64 rank, of_group = 0;
   bool ok = g_ascii_string_to_unsigned (word (words, 2), 10, 0, MAX_RANK, &rank, NULL) && on + 1 < words->len
@@ -118,16 +127,29 @@ read_out_of_bounds (Reader *r, const GPtrArray *words)
     complain (r, "%s out of bounds values: times of wrong results are worth nothing", n);
 }
 
+/* Runs that write into one file at a time mix their lines. */
+static void
+read_end (Reader *r, const GPtrArray *words)
+{
+  g_autofree char *test = ls_nccl_tests_name (word (words, 4));
+  if (r->is_over || (r->t->test && g_strcmp0 (test, r->t->test) != 0))
+    complain (r, "the end of %s_perf in a run of %s_perf: lines of several runs are mixed", test ? test : "another",
+              r->t->test ? r->t->test : "another");
+  r->is_over = true;
+}
+
 static void
 read_comment (Reader *r)
 {
-  static const char test[] = "# Collective test starting:", version[] = "nccl-library=";
+  static const char test[] = "# Collective test starting:", end[] = "# Collective test concluded:", version[] = "nccl-library=";
   g_autoptr (GPtrArray) words = words_of (r->line);
   const char *first = word (words, 1), *library = strstr (r->line, version);
   if (g_str_has_prefix (r->line, test)) {
     g_free (r->t->test);
     r->t->test = ls_nccl_tests_name (word (words, 4));
-  } else if (library && !r->t->version)
+  } else if (g_str_has_prefix (r->line, end))
+    read_end (r, words);
+  else if (library && !r->t->version)
     r->t->version = g_strndup (library + strlen (version), strspn (library + strlen (version), "0123456789"));
   else if (strcmp (first, "nThread") == 0)
     read_setting (r, words);
@@ -151,6 +173,10 @@ static void
 read_row (Reader *r)
 {
   g_autoptr (GPtrArray) words = words_of (r->line);
+  if (r->is_over) {
+    complain (r, "figures after the end of the run: lines of several runs are mixed, or the first ones of the next are missing");
+    return;
+  }
   if (r->n_values == 0) {
     complain (r, "expected the title line of nccl-tests (\"# size count type ...\") before this");
     return;
@@ -185,25 +211,24 @@ is_row (const char *line)
 }
 
 bool
-ls_nccl_tests_read_text (LsNcclTests *t, const char *text, size_t n, LsDiagList *diags)
+ls_nccl_tests_read_lines (LsNcclTests *t, char **lines, guint first, guint last, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
   Reader r = { .t = t, .diags = diags };
-  if (!g_utf8_validate (text, (gssize) n, NULL)) {
-    ls_diag_add (diags, LS_ERROR_INPUT, t->path, 0, 0, NULL, NULL, NULL, "expected UTF-8 text without NUL");
-    return false;
-  }
   ls_nccl_tests_devices_init (&r.devices);
-  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
-  for (r.number = 1; lines[r.number - 1]; r.number++) {
-    r.line = g_strchomp (lines[r.number - 1]);
+  for (guint i = first; i < last; i++) {
+    r.number = (int) i + 1;
+    r.line = g_strchomp (lines[i]);
     if (*r.line == '#')
       read_comment (&r);
+    else if (*r.line == '{')
+      complain (&r, "JSON among text; expected a file for each");
     else if (is_row (r.line) && !r.is_useless)
       read_row (&r);
   }
   if (r.devices.has_groups)
-    ls_diag_add (diags, LS_ERROR_INPUT, t->path, 0, 0, NULL, NULL, NULL, "several groups of ranks ran at once: their times are not those of one alone");
+    ls_diag_add (diags, LS_ERROR_INPUT, t->path, t->line, t->line > 0, NULL, NULL, NULL,
+                 "several groups of ranks ran at once: their times are not those of one alone");
   t->n_ranks = ls_nccl_tests_n_ranks (&r.devices);
   t->n_hosts = g_hash_table_size (r.devices.hosts);
   ls_nccl_tests_devices_clear (&r.devices);

@@ -84,7 +84,7 @@ ls_calibrate_nccl_free (LsCalibrateNccl *run)
 static void
 complain (const LsNcclTests *t, LsDiagList *diags, const char *hint, const char *message)
 {
-  ls_diag_add (diags, LS_ERROR_INPUT, t->path, 0, 0, NULL, NULL, hint, "%s", message);
+  ls_diag_add (diags, LS_ERROR_INPUT, t->path, t->line, t->line > 0, NULL, NULL, hint, "%s", message);
 }
 
 /* Names of nccl-tests: "alltoall" is all-to-all. */
@@ -102,8 +102,9 @@ kind_of (const LsNcclTests *t, LsCollKind *ret_kind, LsDiagList *diags)
       return true;
     }
   g_autofree char *message = t->test ? g_strdup_printf ("%s_perf times nothing that is modelled", t->test)
-                                     : g_strdup ("the file does not say which operation ran");
-  complain (t, diags, t->test ? NULL : "say it with --op, such as --op all-reduce", message);
+                                     : g_strdup_printf ("%s does not say which operation ran", t->line > 0 ? "the run that begins here" : "the file");
+  const char *hint = t->line > 0 ? "give it as a file of its own, with --op" : "say it with --op, such as --op all-reduce";
+  complain (t, diags, t->test ? NULL : hint, message);
   return false;
 }
 
@@ -141,11 +142,10 @@ curve_for (LsCalibrateNccl *run, LsCollKind kind, guint n_ranks, guint n_hosts)
 }
 
 static void
-add_file (LsCalibrateNccl *run, const char *path, const LsCollKind *asked, LsDiagList *diags)
+add_run (LsCalibrateNccl *run, const LsNcclTests *t, const LsCollKind *asked, LsDiagList *diags)
 {
-  g_autoptr (LsNcclTests) t = ls_nccl_tests_load (path, diags);
   LsCollKind kind = asked ? *asked : LS_COLL_ALL_REDUCE;
-  if (!t || (!asked && !kind_of (t, &kind, diags)) || !check_shape (run, t, kind, diags))
+  if ((!asked && !kind_of (t, &kind, diags)) || !check_shape (run, t, kind, diags))
     return;
   LsNcclCurve *curve = curve_for (run, kind, t->n_ranks, t->n_hosts);
   for (guint i = 0; i < t->rows->len; i++) {
@@ -154,8 +154,22 @@ add_file (LsCalibrateNccl *run, const char *path, const LsCollKind *asked, LsDia
     g_array_append_val (curve->points, point);
   }
   g_ptr_array_add (run->report.files,
-                   g_strdup_printf ("%s: %s, %u sizes%s%s", path, curve->name, t->rows->len, t->gpu ? "; " : "", t->gpu ? t->gpu : ""));
-  g_ptr_array_add (run->tests, g_steal_pointer (&t));
+                   g_strdup_printf ("%s: %s, %u sizes%s%s", t->path, curve->name, t->rows->len, t->gpu ? "; " : "", t->gpu ? t->gpu : ""));
+}
+
+static void
+add_file (LsCalibrateNccl *run, const char *path, const LsCollKind *asked, LsDiagList *diags)
+{
+  g_autoptr (GPtrArray) runs = ls_nccl_tests_load (path, diags);
+  if (runs && runs->len > 1 && asked) {
+    g_autofree char *message = g_strdup_printf ("--op is of one operation; this file holds %u runs, each of which says its own, or not at all", runs->len);
+    complain (runs->pdata[0], diags, "leave out --op, or give a file for each", message);
+    return;
+  }
+  for (guint i = 0; runs && i < runs->len; i++)
+    add_run (run, runs->pdata[i], asked, diags);
+  while (runs && runs->len > 0)
+    g_ptr_array_add (run->tests, g_ptr_array_steal_index (runs, 0));
 }
 
 /* If the rule holds all of them out, none is. */

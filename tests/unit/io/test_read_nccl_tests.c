@@ -7,14 +7,21 @@
 
 #include "io/read_nccl_tests.h"
 
+static GPtrArray *
+parse_all (const char *text)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  GPtrArray *runs = ls_nccl_tests_parse ("run", text, strlen (text), diags);
+  g_autofree char *said = ls_diag_list_format (diags);
+  LS_CHECK_STR (said, "");
+  return runs;
+}
+
 static LsNcclTests *
 parse (const char *text)
 {
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsNcclTests *t = ls_nccl_tests_parse ("run", text, strlen (text), diags);
-  g_autofree char *said = ls_diag_list_format (diags);
-  LS_CHECK_STR (said, "");
-  return t;
+  g_autoptr (GPtrArray) runs = parse_all (text);
+  return LS_CHECK (runs && runs->len == 1) ? g_ptr_array_steal_index (runs, 0) : NULL;
 }
 
 static void
@@ -88,4 +95,31 @@ json_is_read (void)
   LS_CHECK_STR (t ? t->date : NULL, "2026-11-20 08:00:00");
 }
 
-LS_TEST_MAIN ("read-nccl-tests", LS_TEST (text_is_read), LS_TEST (old_text_and_timestamps_are_read), LS_TEST (json_is_read))
+#define RUN(version, name, setting, row, end)                                                                             \
+  version "# Collective test starting: " name "_perf_mpi\n" setting DEVICES                                            \
+          "#       size  count  type  redop  root  time  algbw  busbw  #wrong  time  algbw  busbw  #wrong\n" row           \
+          "# Out of bounds values : 0 OK\n" end
+
+/* As joined logs and a job's output have them: with and without a version and an end, under banners, of other rank counts. */
+static void
+several_runs_of_one_file (void)
+{
+  g_autoptr (GPtrArray) runs = parse_all (
+      "node-1: module load nccl\n" RUN ("# nccl-tests version 2.17.6 nccl-headers=22807 nccl-library=22807\n", "all_reduce", SETTING,
+                                        " 1048576 262144 float sum -1 50.0 20.97 31.45 0 50.0 20.97 31.45 0\n",
+                                        "# Collective test concluded: all_reduce_perf_mpi\n#\n")
+      "srun: job 7\n" RUN ("", "all_gather", "# nThread 1 nGpus 1 minBytes 8\n",
+                           " 2097152 65536 float none -1 80.0 26.21 19.66 0 80.0 26.21 19.66 0\n", "")
+      RUN ("# nccl-tests version 2.18.0 nccl-headers=22807 nccl-library=22907\n", "alltoall", SETTING,
+           " 4194304 65536 float none -1 90.0 46.60 34.95 0 90.0 46.60 34.95 0\n", "# Collective test concluded: alltoall_perf_mpi\n"));
+  if (!LS_CHECK (runs && runs->len == 3))
+    return;
+  check (runs->pdata[0], "all_reduce", 4, 2, 1, 1048576, 50);
+  check (runs->pdata[1], "all_gather", 4, 2, 1, 2097152, 80);
+  check (runs->pdata[2], "alltoall", 4, 2, 1, 4194304, 90);
+  LS_CHECK_INT (((const LsNcclTests *) runs->pdata[0])->line, ==, 1);
+  LS_CHECK_INT (((const LsNcclTests *) runs->pdata[1])->line, ==, 15);
+  LS_CHECK_STR (((const LsNcclTests *) runs->pdata[2])->version, "22907");
+}
+
+LS_TEST_MAIN ("read-nccl-tests", LS_TEST (several_runs_of_one_file), LS_TEST (text_is_read), LS_TEST (old_text_and_timestamps_are_read), LS_TEST (json_is_read))

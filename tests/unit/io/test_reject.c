@@ -143,7 +143,7 @@ read_kineto (const char *path, LsDiagList *diags)
 static bool
 read_nccl_tests (const char *path, LsDiagList *diags)
 {
-  g_autoptr (LsNcclTests) tests = ls_nccl_tests_load (path, diags);
+  g_autoptr (GPtrArray) tests = ls_nccl_tests_load (path, diags);
   return tests != NULL;
 }
 
