@@ -6,7 +6,7 @@ const char *
 ls_aspect_key (LsAspect aspect)
 {
   static const char *const keys[LS_N_ASPECTS] = { "architecture", "format", "node", "backend", "schedule", "context", "offload",
-                                                  "experts", "gpus", "fabric", "guessed", "tp", "params" };
+                                                  "experts", "transport", "gpus", "fabric", "guessed", "tp", "params" };
   return keys[aspect];
 }
 
@@ -44,7 +44,8 @@ ls_aspect_words (LsAspect aspect, const LsTraits *traits, double extreme)
     case LS_ASPECT_SCHEDULE: return g_strdup_printf ("has --schedule %s", word);
     case LS_ASPECT_CONTEXT: return g_strdup ("has context parallelism");
     case LS_ASPECT_OFFLOAD: return g_strdup ("offloads");
-    default: return g_strdup ("has experts");
+    case LS_ASPECT_EXPERTS: return g_strdup ("has experts");
+    default: return g_strdup (g_str_equal (word, "tcp") ? "is joined by TCP" : "has its data go through host memory between nodes");
     }
   }
   double figure = traits->figure[aspect - LS_N_WORD_ASPECTS];

@@ -19,6 +19,7 @@ typedef enum {
   LS_ASPECT_CONTEXT,      /* context parallelism: "on"                                             */
   LS_ASPECT_OFFLOAD,      /* to the host or to drives: "on"                                        */
   LS_ASPECT_EXPERTS,      /* a mixture of experts: "on"                                            */
+  LS_ASPECT_TRANSPORT,    /* between nodes, if not by RDMA with GPUDirect: "tcp", "host-memory"    */
   LS_N_WORD_ASPECTS,
   LS_ASPECT_GPUS = LS_N_WORD_ASPECTS, /* how many                                                  */
   LS_ASPECT_FABRIC,       /* bytes/s of the NICs per GPU, of jobs on several nodes                 */

@@ -76,6 +76,9 @@ typedef struct {
 
 typedef enum { LS_MESH_NONE, LS_MESH_LIST, LS_MESH_HYBRID_CUBE } LsMeshShape;
 
+/* NICs by themselves, or the kernels of the hosts through sockets. */
+typedef enum { LS_NIC_RDMA, LS_NIC_TCP } LsNicTransport;
+
 /* GPUs a and b of a node joined by so many NVLinks. */
 typedef struct {
   uint32_t a, b, count;
@@ -146,6 +149,9 @@ typedef struct {
 
   uint32_t nics;                  /* per node for compute traffic                      */
   LsLinkSpec nic;                 /* one port, NIC to leaf                             */
+  LsNicTransport transport;          /* who moves data between nodes                      */
+  bool is_staged;                 /* they wait in host memory on both sides, as without
+                                     GPUDirect: GPU > memory > NIC; a server with CPUs */
 
   /* Fabrics. With rails > 1, NIC i of every node goes to a leaf of rail i mod rails. */
   uint32_t rails;

@@ -176,6 +176,10 @@ check (const LsClusterSpec *s, GError **error)
                              s->gpus_per_node);
   if (!check_plugs (s, error))
     return FALSE;
+  if (s->is_staged && s->cpu_sockets == 0)
+    return ls_spec_conflict (error, "without GPUDirect data wait in the memory of a CPU: expected \"cpu\" in the node");
+  if (s->is_staged && s->faults)
+    return ls_spec_conflict (error, "ways around faults are not known without GPUDirect");
   if (s->cpu_sockets % n_boards (s) != 0)
     return ls_spec_conflict (error, "%u CPU sockets do not deal out to %u boards", s->cpu_sockets, n_boards (s));
   if (n_boards (s) > 1 && s->nvswitch_planes == 0)
@@ -337,6 +341,17 @@ gpu_hop (const Server *in, LsRoute *r, uint32_t gpu, Direction dir)
   hop (r, in->t_gpu_pcie, gpu, dir, has_c2c (in->spec) ? &in->spec->c2c : &in->spec->pcie);
 }
 
+/* From a socket to another one of its board. */
+static void
+cross_sockets (const Server *in, LsRoute *r, uint32_t from, uint32_t to)
+{
+  const LsClusterSpec *s = in->spec;
+  if (from < to)
+    hop (r, in->t_socket, socket_pair (s, from, to), OUTWARD, &s->cpu_interconnect);
+  if (from > to)
+    hop (r, in->t_socket, socket_pair (s, to, from), INWARD, &s->cpu_interconnect);
+}
+
 /* From one PCIe switch (or CPU) to another of its board, through the CPUs. */
 static void
 cross (const Server *in, LsRoute *r, uint32_t from, uint32_t to)
@@ -348,10 +363,7 @@ cross (const Server *in, LsRoute *r, uint32_t from, uint32_t to)
   bool has_switches = s->pcie_switches > 0;
   if (has_switches)
     hop (r, in->t_uplink, from, OUTWARD, &s->pcie);
-  if (cpu_from < cpu_to)
-    hop (r, in->t_socket, socket_pair (s, cpu_from, cpu_to), OUTWARD, &s->cpu_interconnect);
-  if (cpu_from > cpu_to)
-    hop (r, in->t_socket, socket_pair (s, cpu_to, cpu_from), INWARD, &s->cpu_interconnect);
+  cross_sockets (in, r, cpu_from, cpu_to);
   if (has_switches)
     hop (r, in->t_uplink, to, INWARD, &s->pcie);
 }
@@ -395,32 +407,6 @@ gpu_near_nic (const LsClusterSpec *s, uint32_t gpu, uint32_t nic)
 }
 
 static void
-to_nic (const LsInterior *interior, uint32_t gpu, uint32_t nic, LsRoute *r)
-{
-  const Server *in = (const Server *) interior;
-  const LsClusterSpec *s = in->spec;
-  uint32_t near = gpu_near_nic (s, gpu, nic);
-  if (near != gpu)
-    over_nvswitch (in, gpu, near, r);
-  gpu_hop (in, r, near, OUTWARD);
-  cross (in, r, plug_of_gpu (s, near), plug_of_nic (s, nic));
-  hop (r, in->t_nic_pcie, nic, OUTWARD, &s->pcie);
-}
-
-static void
-from_nic (const LsInterior *interior, uint32_t nic, uint32_t gpu, LsRoute *r)
-{
-  const Server *in = (const Server *) interior;
-  const LsClusterSpec *s = in->spec;
-  uint32_t near = gpu_near_nic (s, gpu, nic);
-  hop (r, in->t_nic_pcie, nic, INWARD, &s->pcie);
-  cross (in, r, plug_of_nic (s, nic), plug_of_gpu (s, near));
-  gpu_hop (in, r, near, INWARD);
-  if (near != gpu)
-    over_nvswitch (in, near, gpu, r);
-}
-
-static void
 to_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
 {
   const Server *in = (const Server *) interior;
@@ -449,6 +435,67 @@ from_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
   if (s->cpu_sockets > 0 && s->pcie_switches > 0)
     hop (r, in->t_uplink, plug, INWARD, &s->pcie);
   gpu_hop (in, r, gpu, INWARD);
+}
+
+/* Between the memory of a socket and the other side of the NIC's PCIe link. */
+static void
+memory_to_nic (const Server *in, uint32_t socket, uint32_t nic, LsRoute *r)
+{
+  const LsClusterSpec *s = in->spec;
+  uint32_t plug = plug_of_nic (s, nic);
+  hop (r, in->t_memory, socket, INWARD, &s->cpu_memory);
+  cross_sockets (in, r, socket, socket_of_plug (s, plug));
+  if (s->pcie_switches > 0)
+    hop (r, in->t_uplink, plug, INWARD, &s->pcie);
+  hop (r, in->t_nic_pcie, nic, OUTWARD, &s->pcie);
+}
+
+static void
+nic_to_memory (const Server *in, uint32_t nic, uint32_t socket, LsRoute *r)
+{
+  const LsClusterSpec *s = in->spec;
+  uint32_t plug = plug_of_nic (s, nic);
+  hop (r, in->t_nic_pcie, nic, INWARD, &s->pcie);
+  if (s->pcie_switches > 0)
+    hop (r, in->t_uplink, plug, OUTWARD, &s->pcie);
+  cross_sockets (in, r, socket_of_plug (s, plug), socket);
+  hop (r, in->t_memory, socket, OUTWARD, &s->cpu_memory);
+}
+
+static void
+to_nic (const LsInterior *interior, uint32_t gpu, uint32_t nic, LsRoute *r)
+{
+  const Server *in = (const Server *) interior;
+  const LsClusterSpec *s = in->spec;
+  uint32_t near = gpu_near_nic (s, gpu, nic);
+  if (near != gpu)
+    over_nvswitch (in, gpu, near, r);
+  if (s->is_staged) {
+    to_memory (interior, near, r);
+    memory_to_nic (in, socket_of_plug (s, plug_of_gpu (s, near)), nic, r);
+    return;
+  }
+  gpu_hop (in, r, near, OUTWARD);
+  cross (in, r, plug_of_gpu (s, near), plug_of_nic (s, nic));
+  hop (r, in->t_nic_pcie, nic, OUTWARD, &s->pcie);
+}
+
+static void
+from_nic (const LsInterior *interior, uint32_t nic, uint32_t gpu, LsRoute *r)
+{
+  const Server *in = (const Server *) interior;
+  const LsClusterSpec *s = in->spec;
+  uint32_t near = gpu_near_nic (s, gpu, nic);
+  if (s->is_staged) {
+    nic_to_memory (in, nic, socket_of_plug (s, plug_of_gpu (s, near)), r);
+    from_memory (interior, near, r);
+  } else {
+    hop (r, in->t_nic_pcie, nic, INWARD, &s->pcie);
+    cross (in, r, plug_of_nic (s, nic), plug_of_gpu (s, near));
+    gpu_hop (in, r, near, INWARD);
+  }
+  if (near != gpu)
+    over_nvswitch (in, near, gpu, r);
 }
 
 static uint32_t

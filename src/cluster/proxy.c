@@ -58,7 +58,7 @@ uint32_t *
 ls_proxies_new (const LsCluster *c, uint32_t host)
 {
   const LsClusterSpec *s = &c->spec;
-  if (!s->pxn || s->rails < 2 || s->nics == 0 || s->interior == LS_INTERIOR_TORUS)
+  if (!s->pxn || s->is_staged || s->rails < 2 || s->nics == 0 || s->interior == LS_INTERIOR_TORUS)
     return NULL;
   g_autofree bool *is_nvlink = find_nvlinks (c, host);
   if (!is_nvlink)

@@ -6,7 +6,7 @@
  * is, and to which NVLink leads, GPU i takes the (i mod n)-th. Without any it sends itself.
  *
  * Reference: NCCL 2.30.7 src/graph/paths.cc, summarised in MODELS.md 2.1. Deviation: NCCL
- * also asks whether the NIC is nearer to the other GPU than PCIe allows. */
+ * also asks whether the NIC is nearer to the other GPU than PCIe allows. Without GPUDirect there is no PXN. */
 #ifndef LS_CLUSTER_PROXY_H
 #define LS_CLUSTER_PROXY_H
 

@@ -68,7 +68,8 @@ void ls_route_nvme (const LsCluster *c, uint32_t gpu, bool is_to_nvme, LsRoute *
  * length is its sum of link weights (NVLink 2, all others 4). A GPU forwards only
  * between two NVLinks, from the flow's first GPU straight to its last, at weight 1
  * (NCCL's NVB); of the NICs only the two GPUs' own carry the flow; what has failed
- * carries nothing. With PXN first to the GPU that sends. It does not hash. */
+ * carries nothing. With PXN first to the GPU that sends; without GPUDirect by way of the memory of the CPUs
+ * next to both. It does not hash. */
 void ls_route_bfs (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, double *ret_load);
 
 /* Through which a GPU sends and receives, within its host: by affinity, the next that works. */

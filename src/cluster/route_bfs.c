@@ -83,19 +83,25 @@ is_onward (const LsCluster *c, const Ends *ends, const LsLink *link, const uint3
          && dist[link->from] == dist[link->to] + weight (c, ends, link);
 }
 
-/* Adds to the load. */
-static void
-push (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, double *load)
+static Ends
+ends_of (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to)
 {
-  guint n = c->nodes->len;
-  g_autofree uint32_t *dist = g_new (uint32_t, n);
-  g_autofree double *flow = g_new0 (double, n), *onward = g_new0 (double, n);
-  uint32_t from = ls_gpu_vertex (c, gpu_from);
-  Ends ends = { .from = from, .to = ls_gpu_vertex (c, gpu_to), .nic_from = UINT32_MAX, .nic_to = UINT32_MAX };
+  Ends ends = { .from = ls_gpu_vertex (c, gpu_from), .to = ls_gpu_vertex (c, gpu_to), .nic_from = UINT32_MAX, .nic_to = UINT32_MAX };
   if (c->spec.nics > 0) {
     ends.nic_from = ls_nic_vertex (c, ls_cluster_host_of (c, gpu_from), ls_nic_of_gpu (c, gpu_from));
     ends.nic_to = ls_nic_vertex (c, ls_cluster_host_of (c, gpu_to), ls_nic_of_gpu (c, gpu_to));
   }
+  return ends;
+}
+
+/* Adds to the load. */
+static void
+push (const LsCluster *c, Ends ends, double *load)
+{
+  guint n = c->nodes->len;
+  g_autofree uint32_t *dist = g_new (uint32_t, n);
+  g_autofree double *flow = g_new0 (double, n), *onward = g_new0 (double, n);
+  uint32_t from = ends.from;
   distances (c, &ends, dist);
   for (guint i = 0; i < c->links->len; i++) {
     const LsLink *link = &g_array_index (c->links, LsLink, i);
@@ -116,6 +122,38 @@ push (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, double *load)
     }
 }
 
+/* The memory of CPUs of its host that is next to a GPU. */
+static uint32_t
+nearest_memory (const LsCluster *c, uint32_t gpu)
+{
+  g_autofree uint32_t *dist = g_new (uint32_t, c->nodes->len);
+  uint32_t nearest = UINT32_MAX, length = FAR, host = ls_cluster_host_of (c, gpu);
+  for (guint v = 0; v < c->nodes->len; v++) {
+    const LsTopoNode *node = &g_array_index (c->nodes, LsTopoNode, v);
+    if (node->kind != LS_NODE_CPU_MEMORY || node->host != host)
+      continue;
+    Ends ends = { .from = ls_gpu_vertex (c, gpu), .to = v, .nic_from = UINT32_MAX, .nic_to = UINT32_MAX };
+    distances (c, &ends, dist);
+    if (dist[ends.from] < length) {
+      nearest = v;
+      length = dist[ends.from];
+    }
+  }
+  return nearest;
+}
+
+/* From GPU to GPU of different nodes, by way of the memory next to each. */
+static void
+push_staged (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, double *load)
+{
+  Ends out = ends_of (c, gpu_from, gpu_to), over = out, in = out;
+  out.to = over.from = nearest_memory (c, gpu_from);
+  over.to = in.from = nearest_memory (c, gpu_to);
+  push (c, out, load);
+  push (c, over, load);
+  push (c, in, load);
+}
+
 void
 ls_route_bfs (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, double *ret_load)
 {
@@ -124,6 +162,9 @@ ls_route_bfs (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, double *re
     return;
   uint32_t proxy = ls_route_proxy (c, gpu_from, gpu_to);
   if (proxy != gpu_from)
-    push (c, gpu_from, proxy, ret_load);
-  push (c, proxy, gpu_to, ret_load);
+    push (c, ends_of (c, gpu_from, proxy), ret_load);
+  if (c->spec.is_staged && ls_cluster_host_of (c, proxy) != ls_cluster_host_of (c, gpu_to))
+    push_staged (c, proxy, gpu_to, ret_load);
+  else
+    push (c, ends_of (c, proxy, gpu_to), ret_load);
 }

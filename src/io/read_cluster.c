@@ -69,10 +69,15 @@ static const LsField nvme_fields[] = {
   { NULL },
 };
 #define NICS_MEANING "per node, for compute traffic"
+static const LsEnumName transports[] = { { "rdma", LS_NIC_RDMA }, { "tcp", LS_NIC_TCP }, { NULL } };
 static const LsField nic_fields[] = {
   { "count", LS_FIELD_UINT, SPEC (nics), .min = 1, .max = 1024, .default_text = "required, but of a list those in it",
     .meaning = NICS_MEANING },
   LINK ("link", nic, "one port, NIC to leaf"),
+  { "transport", LS_FIELD_ENUM, SPEC (transport), .names = transports, .default_text = "`\"rdma\"`",
+    .meaning = "InfiniBand verbs and RoCE, or sockets (NCCL_IB_DISABLE=1)" },
+  { "gpudirect", LS_FIELD_IGNORED, .expected = "true or false", .default_text = "true with `\"rdma\"`",
+    .meaning = "false: data wait in the memory of the CPUs on both sides, and there is no PXN" },
   { NULL },
 };
 static const LsEnumName vertex_kinds[] = {
@@ -260,6 +265,22 @@ finish_torus (const LsJsonDoc *doc, const cJSON *node, LsClusterSpec *s, LsDiagL
   return ok;
 }
 
+/* Sockets know nothing of GPUs, unless the file says so. */
+static bool
+finish_transport (const LsJsonDoc *doc, const cJSON *nics, LsClusterSpec *s, LsDiagList *diags)
+{
+  const cJSON *node = cJSON_GetObjectItemCaseSensitive (nics, "gpudirect");
+  s->is_staged = node ? cJSON_IsFalse (node) : s->transport == LS_NIC_TCP;
+  if (node && !cJSON_IsBool (node)) {
+    g_autofree char *got = ls_json_describe (node);
+    ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "expected true or false; got %s", got);
+    return false;
+  }
+  const cJSON *key = node ? node : cJSON_GetObjectItemCaseSensitive (nics, "transport");
+  return !s->is_staged || !s->list_vertices
+         || complain (doc, key, LS_JSON_AT_KEY, diags, "a way through host memory goes with a node given by its parts, not with \"list\"");
+}
+
 /* What only some kinds of node need. */
 static bool
 finish_node (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
@@ -268,9 +289,9 @@ finish_node (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
   const cJSON *nics = cJSON_GetObjectItemCaseSensitive (node, "nics");
   if (cJSON_GetObjectItemCaseSensitive (node, "torus"))
     return finish_torus (doc, node, s, diags);
+  bool ok = finish_transport (doc, nics, s, diags);
   if (s->list_vertices)
-    return finish_list (doc, node, s, diags);
-  bool ok = true;
+    return finish_list (doc, node, s, diags) && ok;
   if (s->mesh == LS_MESH_HYBRID_CUBE && s->mesh_links)
     ok = complain (doc, cJSON_GetObjectItemCaseSensitive (cJSON_GetObjectItemCaseSensitive (node, "nvlink_mesh"), "links"),
                    LS_JSON_AT_KEY, diags, "goes with \"shape\": \"list\"");

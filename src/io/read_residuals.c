@@ -19,7 +19,7 @@ static const LsField trait_element[] = { { "", LS_FIELD_STRING, 0, .required = t
 static const LsEnumName aspect_names[] = {
   { "architecture", LS_ASPECT_ARCHITECTURE }, { "format", LS_ASPECT_FORMAT }, { "node", LS_ASPECT_NODE },
   { "backend", LS_ASPECT_BACKEND }, { "schedule", LS_ASPECT_SCHEDULE }, { "context", LS_ASPECT_CONTEXT },
-  { "offload", LS_ASPECT_OFFLOAD }, { "experts", LS_ASPECT_EXPERTS }, { "gpus", LS_ASPECT_GPUS }, { "fabric", LS_ASPECT_FABRIC },
+  { "offload", LS_ASPECT_OFFLOAD }, { "experts", LS_ASPECT_EXPERTS }, { "transport", LS_ASPECT_TRANSPORT }, { "gpus", LS_ASPECT_GPUS }, { "fabric", LS_ASPECT_FABRIC },
   { "guessed", LS_ASPECT_GUESSED }, { "tp", LS_ASPECT_TENSOR }, { "params", LS_ASPECT_PARAMS },
   { NULL },
 };

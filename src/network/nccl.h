@@ -15,6 +15,7 @@ typedef enum { LS_NCCL_VOLTA, LS_NCCL_AMPERE, LS_NCCL_HOPPER, LS_NCCL_BLACKWELL,
 typedef struct {
   double nvlink, nic; /* bytes/s: all NVLinks of a GPU; one NIC */
   LsTime nvlink_latency, nic_latency, pcie_latency;
+  LsTime staging_latency; /* of the way through host memory, at one end; 0: GPUDirect */
 } LsNcclLinks;
 
 /* NCCL as it behaves on one GPU generation, from topologies/calib/NAME.json. Each

@@ -44,6 +44,8 @@ LsNcclLinks
 ls_nccl_links_of (const LsClusterSpec *s)
 {
   LsNcclLinks l = { .nic = s->nic.bandwidth_bytes_per_s, .nic_latency = s->nic.latency, .pcie_latency = s->pcie.latency };
+  if (s->is_staged)
+    l.staging_latency = 2 * s->pcie.latency + 2 * s->cpu_memory.latency;
   if (s->interior == LS_INTERIOR_LIST) {
     add_listed_nvlinks (s, &l);
     return l;
@@ -91,6 +93,7 @@ carry_across (LsNccl *n, const LsNcclLinks *to)
   if (from->nic <= 0 || to->nic <= 0)
     return;
   LsTime pcie = from->pcie_latency > 0 && to->pcie_latency > 0 ? 4 * (to->pcie_latency - from->pcie_latency) : 0;
+  pcie += 2 * (to->staging_latency - from->staging_latency);
   scale (rates, G_N_ELEMENTS (rates), to->nic / from->nic);
   lengthen (latencies, G_N_ELEMENTS (latencies), pcie + 2 * (to->nic_latency - from->nic_latency));
 }

@@ -6,6 +6,7 @@
 
 #include "sweep/collective_run.h"
 #include "sweep/hardware.h"
+#include "sweep/job_notes.h"
 
 #define DEFAULT_MIN_BYTES UINT64_C (1024)
 #define DEFAULT_MAX_BYTES (UINT64_C (8) << 30)
@@ -183,6 +184,10 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind, c
     if (!add_gpus (&x, g_array_index (spec->gpus, uint32_t, i), error))
       return FALSE;
   run->title = title_of (run);
+  uint32_t n_gpus = 0;
+  for (guint i = 0; i < run->rows->len; i++)
+    n_gpus = MAX (n_gpus, g_array_index (run->rows, LsCollectiveRow, i).n_ranks);
+  ls_note_tcp (&hardware->spec, n_gpus, spec->nccl, run->notes);
   return TRUE;
 }
 

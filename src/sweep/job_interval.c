@@ -60,6 +60,15 @@ fabric_rate (const LsClusterSpec *c, uint32_t n_gpus)
   return is_across ? c->nics * c->nic.bandwidth_bytes_per_s / c->gpus_per_node : 0;
 }
 
+/* NULL: as almost all published runs, of which only the others are told. */
+static const char *
+transport_word (const LsClusterSpec *c, uint32_t n_gpus)
+{
+  if (n_gpus <= c->gpus_per_node)
+    return NULL;
+  return c->transport == LS_NIC_TCP ? "tcp" : c->is_staged ? "host-memory" : NULL;
+}
+
 void
 ls_job_traits (const LsJobResult *r, const LsClusterSpec *cluster, LsTraits *ret)
 {
@@ -73,6 +82,7 @@ ls_job_traits (const LsJobResult *r, const LsClusterSpec *cluster, LsTraits *ret
   ret->word[LS_ASPECT_CONTEXT] = s->cp > 1 ? "on" : NULL;
   ret->word[LS_ASPECT_OFFLOAD] = s->offload != LS_OFFLOAD_NONE ? "on" : NULL;
   ret->word[LS_ASPECT_EXPERTS] = r->model.n_experts > 0 ? "on" : NULL;
+  ret->word[LS_ASPECT_TRANSPORT] = transport_word (cluster, n);
   ret->figure[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS] = n;
   ret->figure[LS_ASPECT_FABRIC - LS_N_WORD_ASPECTS] = fabric_rate (cluster, n);
   ret->figure[LS_ASPECT_GUESSED - LS_N_WORD_ASPECTS] = r->guessed_share;

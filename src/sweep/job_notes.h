@@ -1,4 +1,5 @@
-/* sweep/job_notes.h — what keeps a job from what its schedule promises. */
+/* sweep/job_notes.h — what a user should know of a result: what keeps a job from what its schedule promises, and which of its
+ * figures are bounds. */
 #ifndef LS_SWEEP_JOB_NOTES_H
 #define LS_SWEEP_JOB_NOTES_H
 
@@ -7,5 +8,9 @@
 /* Appends to the notes of a result with a report: why a schedule that splits backwards gives less than
  * `lockstep schedule` says of it, where that is a hundredth of the step or more. */
 void ls_job_note_schedule (LsJobResult *r);
+
+/* Appends to notes that what n_gpus GPUs of a cluster send over TCP is a bound. nccl: the file that the user gave of their
+ * own measurements, which says itself what it is; NULL: none. */
+void ls_note_tcp (const LsClusterSpec *cluster, uint32_t n_gpus, const char *nccl, GPtrArray *notes);
 
 #endif

@@ -91,6 +91,7 @@ scale_latency (LsScaled *x, double by)
     &n->base_all_reduce, &n->base_all_gather, &n->base_reduce_scatter, &n->base_nvls, &n->base_p2p_intra, &n->base_p2p_inter,
     &n->hop_intra, &n->hop_inter, &n->handshake, &n->handshake_hop,
     &n->measured_on.nvlink_latency, &n->measured_on.nic_latency, &n->measured_on.pcie_latency,
+    &n->measured_on.staging_latency,
   };
   for (guint i = 0; i < G_N_ELEMENTS (times); i++)
     scale_time (times[i], by);

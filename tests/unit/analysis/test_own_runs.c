@@ -155,6 +155,8 @@ unlike_jobs_are_told (void)
     { LS_ASPECT_BACKEND, "fsdp2", "has --dp-kind fsdp2", 0 },
     { LS_ASPECT_SCHEDULE, "1f1b", "has --schedule 1f1b", 0 },
     { LS_ASPECT_EXPERTS, "on", "has experts", 0 },
+    { LS_ASPECT_TRANSPORT, "tcp", "is joined by TCP", 0 },
+    { LS_ASPECT_TRANSPORT, "host-memory", "has its data go through host memory between nodes", 0 },
     { LS_ASPECT_TENSOR, NULL, "has --tp above 4", 8 },
     { LS_ASPECT_PARAMS, NULL, "has more than 8 billion parameters", 70e9 },
     { LS_ASPECT_FABRIC, NULL, "has a fabric of 25 GB/s per GPU (50 at least)", 25e9 },

@@ -197,6 +197,58 @@ fabrics_and_faults_are_read (void)
   LS_CHECK_NEAR (up, down / 2, 1e-12);
 }
 
+/* Without GPUDirect: those of a search by way of the memory of both CPUs, longer by that, and not through proxies. */
+static void
+ways_through_host_memory_are_searched (void)
+{
+  static const char *const names[] = { "dgx-a100-80g", "dgx-h100", "pcie-a100", "jean-zay-a100", "dgx-1-v100", "a100-80g-ib400" };
+  for (size_t i = 0; i < G_N_ELEMENTS (names); i++) {
+    g_autofree char *staged = g_strconcat (names[i], ":node.nics.gpudirect=false", NULL);
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsClusterSpec spec, direct;
+    if (!LS_CHECK (ls_cluster_load (staged, &spec, diags) && ls_cluster_load (names[i], &direct, diags)))
+      continue;
+    g_autoptr (LsCluster) c = build (&spec, 2), d = build (&direct, 2);
+    LsRoute through, past;
+    for (uint32_t to = 0; c && to < c->n_gpus; to++)
+      route_is_searched (c, 1, to);
+    ls_route (c, 1, c->spec.gpus_per_node + 1, LS_NIC_AUTO, LS_NIC_AUTO, &through);
+    ls_route (d, 1, c->spec.gpus_per_node + 1, LS_NIC_AUTO, LS_NIC_AUTO, &past);
+    LS_CHECK (through.latency >= past.latency + 4 * spec.cpu_memory.latency);
+    LS_CHECK_INT (ls_route_proxy (c, 1, c->spec.gpus_per_node), ==, 1);
+    ls_cluster_spec_clear (&spec);
+    ls_cluster_spec_clear (&direct);
+  }
+}
+
+/* Sockets do without GPUDirect, unless it is said; where nothing says what the way is, it is refused. */
+static void
+transports_are_read (void)
+{
+  static const struct {
+    const char *cluster, *wrong;
+    bool is_staged;
+    LsNicTransport transport;
+  } cases[] = {
+    { "dgx-h100", NULL, false, LS_NIC_RDMA },
+    { "dgx-h100:node.nics.transport=tcp", NULL, true, LS_NIC_TCP },
+    { "dgx-h100:node.nics.transport=tcp,node.nics.gpudirect=true", NULL, false, LS_NIC_TCP },
+    { "dgx-h100:node.nics.gpudirect=false", NULL, true, LS_NIC_RDMA },
+    { "dgx-h100:node.nics.gpudirect=no", "expected true or false; got \"no\"", false, LS_NIC_RDMA },
+    { "dgx-h100:node.nics.transport=ib", "expected one of", false, LS_NIC_RDMA },
+  };
+  for (size_t i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsClusterSpec spec;
+    if (ls_cluster_load (cases[i].cluster, &spec, diags)) {
+      LS_CHECK (!cases[i].wrong && spec.is_staged == cases[i].is_staged && spec.transport == cases[i].transport);
+      ls_cluster_spec_clear (&spec);
+    }
+    g_autofree char *text = ls_diag_list_format (diags);
+    ls_check_impl (cases[i].wrong ? strstr (text, cases[i].wrong) != NULL : *text == '\0', __FILE__, __LINE__, "%s: %s", cases[i].cluster, text);
+  }
+}
+
 LS_TEST_MAIN ("clusters", LS_TEST (shipped_clusters_hold_at_several_sizes), LS_TEST (bandwidths_are_those_of_the_book),
               LS_TEST (networks_are_as_wide_as_named),
-              LS_TEST (fabrics_and_faults_are_read))
+              LS_TEST (fabrics_and_faults_are_read), LS_TEST (ways_through_host_memory_are_searched), LS_TEST (transports_are_read))
