@@ -1,6 +1,8 @@
 #include "io/read_cases.h"
 
+#include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "io/csv_fields.h"
 #include "io/datadir.h"
@@ -47,6 +49,7 @@ case_free (gpointer data)
   g_free (c->cluster);
   g_free (c->source);
   g_free (c->caveat);
+  g_free (c->wrong);
   g_free (c->software);
   g_free (c->family);
   ls_model_clear (&c->model);
@@ -290,44 +293,97 @@ check_distinct_ids (const LsCsv *csv, const GPtrArray *cases, LsDiagList *diags)
   }
 }
 
+/* The first complaint about a row, without its place: "dtype: expected ..." of "f.csv:3:9: error: /id/dtype: expected ...". */
+static char *
+first_complaint (const LsCsv *csv, guint row, const LsDiagList *diags)
+{
+  g_autoptr (GError) error = NULL;
+  ls_diag_list_to_error (diags, &error);
+  g_autofree char *line = g_strndup (error->message, strcspn (error->message, "\n"));
+  g_autofree char *start = g_strdup_printf ("error: /%s/", ls_csv_cell (csv, row, 0));
+  const char *text = strstr (line, start), *mark = strstr (line, "error: ");
+  return g_strdup (text ? text + strlen (start) : mark ? mark + strlen ("error: ") : line);
+}
+
+/* A row with wrong cells is one that says so. */
+static LsCase *
+read_any_case (const LsCsv *csv, guint row, const Table *t)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsCase *c = read_case (csv, row, t, diags);
+  if (ls_diag_list_n (diags) == 0)
+    return c;
+  c->wrong = first_complaint (csv, row, diags);
+  c->id = c->id ? c->id : g_strdup_printf ("row %u", row + 1);
+  c->cluster = c->cluster ? c->cluster : g_strdup ("");
+  if (c->measured_s <= 0)
+    c->measured_s = NAN;
+  return c;
+}
+
+static bool
+is_any_whole (const GPtrArray *cases)
+{
+  for (guint i = 0; i < cases->len; i++)
+    if (!((const LsCase *) g_ptr_array_index (cases, i))->wrong)
+      return true;
+  return false;
+}
+
 static GPtrArray *
-read_rows (const LsCsv *csv, const Table *t, LsDiagList *diags)
+read_rows (const LsCsv *csv, const Table *t, bool by_row, LsDiagList *diags)
 {
   GPtrArray *cases = g_ptr_array_new_with_free_func (case_free);
   for (guint row = 0; row < ls_csv_n_rows (csv); row++)
-    g_ptr_array_add (cases, read_case (csv, row, t, diags));
+    g_ptr_array_add (cases, by_row ? read_any_case (csv, row, t) : read_case (csv, row, t, diags));
+  if (by_row && !is_any_whole (cases)) { /* all that is wrong, with its place */
+    g_ptr_array_unref (cases);
+    return read_rows (csv, t, false, diags);
+  }
   check_distinct_ids (csv, cases, diags);
   return cases;
 }
 
 static GPtrArray *
-cases_of_table (const LsCsv *csv, LsDiagList *diags)
+cases_of_table (const LsCsv *csv, bool by_row, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
   Table t;
   find_columns (csv, &t, diags);
   if (ls_csv_n_rows (csv) == 0)
     ls_csv_header_error (csv, diags, "expected a row for each measured run below the header; got none");
-  g_autoptr (GPtrArray) cases = ls_diag_list_n (diags) == n_before ? read_rows (csv, &t, diags) : NULL;
+  g_autoptr (GPtrArray) cases = ls_diag_list_n (diags) == n_before ? read_rows (csv, &t, by_row, diags) : NULL;
   table_clear (&t);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&cases) : NULL;
 }
 
-GPtrArray *
-ls_read_cases (const char *path, char **ret_sha256, LsDiagList *diags)
+static GPtrArray *
+read_file (const char *path, bool by_row, char **ret_sha256, LsDiagList *diags)
 {
   size_t n = 0;
   g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
   g_autoptr (LsCsv) csv = text ? ls_csv_parse (path, text, (gssize) n, diags) : NULL;
-  GPtrArray *cases = csv ? cases_of_table (csv, diags) : NULL;
+  GPtrArray *cases = csv ? cases_of_table (csv, by_row, diags) : NULL;
   if (cases && ret_sha256)
     *ret_sha256 = g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, n);
   return cases;
 }
 
 GPtrArray *
+ls_read_cases (const char *path, char **ret_sha256, LsDiagList *diags)
+{
+  return read_file (path, false, ret_sha256, diags);
+}
+
+GPtrArray *
+ls_read_cases_by_row (const char *path, char **ret_sha256, LsDiagList *diags)
+{
+  return read_file (path, true, ret_sha256, diags);
+}
+
+GPtrArray *
 ls_parse_cases (const char *name, const char *text, LsDiagList *diags)
 {
   g_autoptr (LsCsv) csv = ls_csv_parse (name, text, -1, diags);
-  return csv ? cases_of_table (csv, diags) : NULL;
+  return csv ? cases_of_table (csv, false, diags) : NULL;
 }

@@ -53,13 +53,16 @@ typedef struct {
   LsStrategy strategy; /* its `gpus` is the column's                             */
   double measured_s;
   double allocated_gib; /* 0: not measured */
+  char *wrong; /* what cannot be read of the row, "dtype: expected ...", which then says nothing but its id; NULL: it is whole */
 } LsCase;
 
 /* Reads all rows; NULL, with located diagnostics, if any cell is wrong or there is no
  * row. A GPtrArray of LsCase that frees them. *ret_sha256: of the file, newly allocated,
  * unless NULL is returned; or NULL. */
 GPtrArray *ls_read_cases (const char *path, char **ret_sha256, LsDiagList *diags);
-/* The same from memory; `name` stands for the file in diagnostics. */
+/* The same, but that rows with wrong cells stay, and say what is wrong, as long as there is one without. */
+GPtrArray *ls_read_cases_by_row (const char *path, char **ret_sha256, LsDiagList *diags);
+/* The same as the first from memory; `name` stands for the file in diagnostics. */
 GPtrArray *ls_parse_cases (const char *name, const char *text, LsDiagList *diags);
 
 #endif

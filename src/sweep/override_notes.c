@@ -4,6 +4,7 @@
 
 #include "io/override.h"
 #include "io/read_cluster.h"
+#include "io/read_gpu.h"
 
 /* --- names ------------------------------------------------------------------------------- */
 
@@ -58,13 +59,53 @@ reason_of (const char *key, bool is_link, double bytes)
   return "what crosses such links is limited elsewhere (--critical-path and --sensitivity show where)";
 }
 
+static bool
+is_same_link (const LsLinkSpec *a, const LsLinkSpec *b)
+{
+  return a->bandwidth_bytes_per_s == b->bandwidth_bytes_per_s && a->efficiency == b->efficiency && a->latency == b->latency;
+}
+
+/* A figure of the accelerator, by the last part of its key. */
+static bool
+is_same_figure (const LsGpu *a, const LsGpu *b, const char *key)
+{
+  const LsField *f = ls_field_find (ls_gpu_fields, key);
+  const char *x = (const char *) a, *y = (const char *) b;
+  switch (f ? f->kind : LS_FIELD_IGNORED) {
+  case LS_FIELD_BYTES: return memcmp (x + f->offset, y + f->offset, sizeof (uint64_t)) == 0;
+  case LS_FIELD_UINT: return memcmp (x + f->offset, y + f->offset, sizeof (uint32_t)) == 0;
+  case LS_FIELD_BOOL: return memcmp (x + f->offset, y + f->offset, sizeof (bool)) == 0;
+  case LS_FIELD_DOUBLE:
+  case LS_FIELD_RATE:
+  case LS_FIELD_FLOPS: return memcmp (x + f->offset, y + f->offset, sizeof (double)) == 0;
+  default: return false;
+  }
+}
+
+/* Whether the cluster has that value without the change too. other: its name without. */
+static bool
+is_said_already (const char *key, const LsClusterSpec *spec, const char *other)
+{
+  LsClusterSpec without;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  if (!ls_cluster_load (other, &without, diags))
+    return false;
+  const LsLinkSpec *link = ls_cluster_link_at (spec, key), *same = ls_cluster_link_at (&without, key);
+  bool is = link && same ? is_same_link (link, same)
+                         : g_str_has_prefix (key, "gpu.") && is_same_figure (&spec->gpu, &without.gpu, key + strlen ("gpu."));
+  ls_cluster_spec_clear (&without);
+  return is;
+}
+
+/* other: the cluster without the change. */
 static void
-add_note (GPtrArray *notes, const char *change, const LsClusterSpec *spec, const LsJobResult *r)
+add_note (GPtrArray *notes, const char *change, const char *other, const LsClusterSpec *spec, const LsJobResult *r)
 {
   g_autofree char *key = key_of (change);
   const LsLinkSpec *link = ls_cluster_link_at (spec, key);
   double bytes = link && r ? carried_bytes (r, link) : -1;
-  g_ptr_array_add (notes, g_strdup_printf ("%s changes nothing: %s", change, reason_of (key, link != NULL, bytes)));
+  const char *reason = is_said_already (key, spec, other) ? "that is what it is without it" : reason_of (key, link != NULL, bytes);
+  g_ptr_array_add (notes, g_strdup_printf ("%s changes nothing: %s", change, reason));
 }
 
 /* --- jobs -------------------------------------------------------------------------------- */
@@ -90,7 +131,7 @@ ls_override_note_job (const LsJobSpec *spec, const LsJobResult *r, GPtrArray *no
   for (guint i = 0; changes && i < changes->len; i++) {
     g_autofree char *cluster = without (spec->cluster, changes, i);
     if (!is_size (changes->pdata[i]) && is_same_job (spec, r, cluster))
-      add_note (notes, changes->pdata[i], &r->cluster->spec, r);
+      add_note (notes, changes->pdata[i], cluster, &r->cluster->spec, r);
   }
 }
 
@@ -121,7 +162,7 @@ ls_override_note_collective (const LsCollectiveSpec *spec, const LsCollectiveTab
   for (guint i = 0; i < changes->len; i++) {
     g_autofree char *name = without (spec->cluster, changes, i);
     if (!is_size (changes->pdata[i]) && is_same_table (spec, table, name))
-      add_note (notes, changes->pdata[i], &cluster, NULL);
+      add_note (notes, changes->pdata[i], name, &cluster, NULL);
   }
   ls_cluster_spec_clear (&cluster);
 }

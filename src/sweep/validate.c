@@ -99,7 +99,7 @@ read_cases (LsValidationRun *v, const char *path, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   v->file = g_path_get_basename (path);
-  v->cases = ls_read_cases (path, &v->sha256, diags);
+  v->cases = ls_read_cases_by_row (path, &v->sha256, diags);
   return v->cases || ls_diag_list_to_error (diags, error);
 }
 
@@ -194,7 +194,7 @@ load_hardware (LsValidationRun *v)
 {
   for (guint i = 0; i < v->chosen->len; i++) {
     const LsCase *c = g_ptr_array_index (v->chosen, i);
-    if (g_hash_table_contains (v->hardware, c->cluster))
+    if (c->wrong || g_hash_table_contains (v->hardware, c->cluster))
       continue;
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     Hardware *h = g_new0 (Hardware, 1);
@@ -257,6 +257,10 @@ run_case (guint slot, gpointer data)
     .measured_gib = c->allocated_gib, .predicted_gib = NAN,
   };
 
+  if (c->wrong) {
+    row->reason = g_strdup (c->wrong);
+    return;
+  }
   const Hardware *h = g_hash_table_lookup (v->hardware, c->cluster);
   if (!h->hardware) {
     row->reason = g_strdup (h->reason);

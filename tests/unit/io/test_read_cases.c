@@ -2,6 +2,8 @@
  * reported. */
 #include "ls_test.h"
 
+#include <glib/gstdio.h>
+#include <math.h>
 #include <string.h>
 
 #include "io/read_cases.h"
@@ -121,6 +123,35 @@ missing_columns_are_named (void)
   check_says (report, "c.csv:1:1: error: expected a column \"gpus\"; got none");
 }
 
+/* Row by row: the wrong ones stay with their first complaint; if all are wrong, the table is refused with all that is. */
+static void
+wrong_rows_leave_the_others_alone (void)
+{
+#define REST ",1,24,2048,16,4,8192,50000,1024,swiglu,flash,%s,fp32,1,1,1,1,1,1,1,1,0,0,none,none,none,1,0,none,%s,,\n"
+  g_autofree char *path = NULL;
+  int file = g_file_open_tmp ("ls-cases-XXXXXX", &path, NULL);
+  g_autofree char *good = g_strdup_printf (HEADER "a,,c" REST "b/1,,c" REST "c,," REST "d,,c" REST, "bf16", "1", "int4", "1", "bf16", "1", "bf16", "x");
+  g_autofree char *bad = g_strdup_printf (HEADER "b,,c" REST "c,," REST, "int4", "x", "bf16", "1");
+#undef REST
+  g_autoptr (LsDiagList) diags = ls_diag_list_new (), strict = ls_diag_list_new (), none = ls_diag_list_new ();
+  g_file_set_contents (path, good, -1, NULL);
+  g_autoptr (GPtrArray) cases = ls_read_cases_by_row (path, NULL, diags);
+  if (LS_CHECK (cases && cases->len == 4 && ls_diag_list_n (diags) == 0)) {
+    const LsCase *const *c = (const LsCase *const *) cases->pdata;
+    LS_CHECK (!c[0]->wrong && g_str_equal (c[3]->id, "d") && isnan (c[3]->measured_s));
+    LS_CHECK_STR (c[1]->wrong, "dtype: expected one of \"fp16\", \"bf16\", \"fp8\", \"fp32\"; got \"int4\"");
+    LS_CHECK_STR (c[2]->wrong, "cluster: expected a string that is not empty; got \"\"");
+    LS_CHECK (g_str_has_prefix (c[3]->wrong, "iteration_s: expected a number"));
+  }
+  g_autoptr (GPtrArray) all = ls_read_cases (path, NULL, strict);
+  LS_CHECK (!all && ls_diag_list_n (strict) == 3);
+  g_file_set_contents (path, bad, -1, NULL);
+  g_autoptr (GPtrArray) nothing = ls_read_cases_by_row (path, NULL, none);
+  LS_CHECK (!nothing && ls_diag_list_n (none) == 3);
+  g_unlink (path);
+  g_close (file, NULL);
+}
+
 static void
 the_published_rows_are_read (void)
 {
@@ -152,4 +183,5 @@ memory_may_be_measured_too (void)
 LS_TEST_MAIN ("io/read_cases", LS_TEST (a_row_becomes_a_model_and_a_strategy),
               LS_TEST (every_wrong_cell_is_reported), LS_TEST (cells_have_the_limits_of_the_data_files),
               LS_TEST (a_table_without_rows_is_refused), LS_TEST (missing_columns_are_named), LS_TEST (memory_may_be_measured_too),
+              LS_TEST (wrong_rows_leave_the_others_alone),
               LS_TEST (the_published_rows_are_read))
