@@ -35,5 +35,5 @@ ls_note_tcp (const LsClusterSpec *cluster, uint32_t n_gpus, const char *nccl, GP
   if (cluster->transport != LS_NIC_TCP || n_gpus <= cluster->gpus_per_node || nccl)
     return;
   g_ptr_array_add (notes, g_strdup ("what crosses nodes over TCP is a bound: NCCL is as fast here as over RDMA. Others measured a third to a half of 100 Gbit/s"
-                                    " (NVIDIA/nccl issue 450); with your own: lockstep calibrate --nccl LOG, or node.nics.link.efficiency"));
+                                    " (NVIDIA/nccl issue 450); with your own: lockstep calibrate --nccl LOG, or the efficiency of node.nics.link and fabric.link"));
 }
