@@ -13,6 +13,7 @@ distances (void)
   LS_CHECK_INT (ls_edit_distance ("abc", ""), ==, 3);
   LS_CHECK_INT (ls_edit_distance ("kitten", "sitting"), ==, 3);
   LS_CHECK_INT (ls_edit_distance ("hidden", "hiddne"), ==, 1); /* one swap */
+  LS_CHECK_INT (ls_edit_distance ("pt", "tp"), ==, 1);
   LS_CHECK_INT (ls_edit_distance ("HBM", "hbm"), ==, 0);
   LS_CHECK_INT (ls_edit_distance ("ca", "abc"), ==, 3); /* restricted: no edit inside a swap */
 }

@@ -176,6 +176,7 @@ who_is_cut_off_is_named (void)
   refuse (one_nic, "node1/nic0>leaf0", NULL, "faults: no way from node1/gpu0 to any NIC of its node is left");
   refuse (bare, "node0/gpu5>nvswitch", NULL, "faults: no way from node0/gpu0 to node0/gpu5 is left");
   refuse (tiny_dgx (2), "node0/gpu2>pcie1", NULL, "faults: no way from node0/gpu2 to any NIC of its node is left");
+  refuse (tiny_dgx (1), "node0/pcie1>cpu0", NULL, "faults: no way from node0/gpu2 to the memory of its CPU is left");
   refuse (square (), "a>b", "b>c", "faults: no way from a (node0/nic0) to b (node2/nic0)");
 }
 

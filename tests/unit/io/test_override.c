@@ -34,6 +34,7 @@ names_are_cut_at_the_colon_before_a_key (void)
 {
   LS_CHECK_STR (ls_override_find ("dgx-h100:nodes=4"), "nodes=4");
   LS_CHECK_STR (ls_override_find ("./a:b/c.json:x.y=1"), "x.y=1");
+  LS_CHECK_STR (ls_override_find ("t:a=1"), "a=1");
   LS_CHECK (ls_override_find ("dgx-h100") == NULL);
   LS_CHECK (ls_override_find ("./a:b.json") == NULL);
   LS_CHECK (ls_override_find ("dgx-h100:=4") == NULL);

@@ -69,6 +69,9 @@ wrong_knobs_change_nothing (void)
   LS_CHECK (!set (&spec, "published", "nan") && !set (&spec, "published", "9e-10") && !set (&spec, "published", "1.1e9:x"));
   LS_CHECK (!set (&spec, "max-memory", "16") && !set (&spec, "max-memory", "0B"));
   LS_CHECK_INT (spec.options.max_memory_bytes, ==, (uint64_t) 16 << 30);
+  LS_CHECK (set (&spec, "debug", "evq=ref,solver=ref,runahead=off") && spec.options.queue == LS_QUEUE_REFERENCE);
+  LS_CHECK (spec.options.solver == LS_SOLVER_REFERENCE && spec.options.no_run_ahead);
+  LS_CHECK (set (&spec, "debug", "evq=fast,solver=fast,runahead=on") && spec.options.solver == LS_SOLVER_FAST);
   LS_CHECK (!set (&spec, "debug", "evq=ref,solver=slow") && spec.options.queue == LS_QUEUE_FAST);
   LS_CHECK (!set (&spec, "no-such-knob", "1"));
   ls_job_spec_clear (&spec);

@@ -18,7 +18,9 @@
 static bool
 check_bound (const LsSweepRun *x, LsBounds *bounds, const LsStrategy *s, uint64_t variant)
 {
+  g_autoptr (LsBounds) fresh = ls_bounds_new (&x->model, x->hardware);
   LsLowerBound bound = ls_bound (bounds, s, g_ptr_array_index (x->clusters, 0), variant);
+  LsLowerBound alone = ls_bound (fresh, s, g_ptr_array_index (x->clusters, 0), variant);
   LsRunOptions options = x->options;
   options.no_spans = true;
   LsJobResult *prepared = ls_job_prepare (&x->model, x->hardware, 0, s, NULL);
@@ -31,11 +33,29 @@ check_bound (const LsSweepRun *x, LsBounds *bounds, const LsStrategy *s, uint64_
   g_autofree char *knobs = ls_knobs_format (s);
   ls_check_impl (0 < bound.step && bound.step <= step, __FILE__, __LINE__, "%s: %" PRId64 " ps, but at least %" PRId64, knobs,
                  (int64_t) step, (int64_t) bound.step);
+  ls_check_impl (bound.step == alone.step && bound.memory_bytes == alone.memory_bytes, __FILE__, __LINE__,
+                 "%s: a bound depends on what was bound before", knobs);
   ls_check_impl (0 < least && least <= step, __FILE__, __LINE__, "%s: %" PRId64 " ps, but at least %" PRId64 " by its plan", knobs,
                  (int64_t) step, (int64_t) least);
   ls_check_impl (bound.memory_bytes <= bytes, __FILE__, __LINE__, "%s: %" PRIu64 " bytes, but at least %" PRIu64, knobs, bytes,
                  bound.memory_bytes);
   return true;
+}
+
+/* Found among others, the layers of the chunks are those that are found alone. Moves on to the chunks of *s. */
+static bool
+balance (const LsSweepRun *x, LsLayouts *shared, LsStrategy *s, uint64_t variant)
+{
+  const LsCluster *cluster = g_ptr_array_index (x->clusters, 0);
+  g_autoptr (LsLayouts) fresh = ls_layouts_new (&x->model, x->hardware);
+  LsStrategy alone;
+  ls_strategy_copy (&alone, s);
+  bool is_known = ls_layouts_balance (shared, s, cluster, variant);
+  LS_CHECK (ls_layouts_balance (fresh, &alone, cluster, variant) == is_known);
+  g_autofree char *is = ls_knobs_format (s), *expected = ls_knobs_format (&alone);
+  LS_CHECK_STR (is, expected);
+  ls_strategy_clear (&alone);
+  return is_known;
 }
 
 /* One of `every` that is legal; with LS_CASES so many times as often. */
@@ -57,7 +77,7 @@ check_bounds (LsSweepSpec *spec, guint every)
     if (!ls_space_is_distinct (&spec->space, &x->model, base, &p))
       continue;
     bool is_legal = candidate_strategy (x, &p, &s, NULL);
-    is_legal = is_legal && ls_layouts_balance (layouts, &s, g_ptr_array_index (x->clusters, 0), ls_space_variant (&spec->space, &p));
+    is_legal = is_legal && balance (x, layouts, &s, ls_space_variant (&spec->space, &p));
     LS_CHECK (!is_legal || !ls_space_is_refused (&spec->space, &x->model, base, &p));
     if (is_legal && n++ % every == 0)
       n_checked += check_bound (x, bounds, &s, ls_space_variant (&spec->space, &p));
@@ -148,6 +168,10 @@ bounds_are_below_jobs_of_uneven_chunks (void)
              "schedule", "1f1b,zbv,dualpipe,chimera,hanayo,dualpipev,looped-bfs", "zero", "1", "layers-per-chunk", "balanced");
   check_bounds (&spec, 5);
   ls_sweep_spec_clear (&spec);
+  SPEC_INIT (&spec, "model", "tiny-odd", "gpus", "4", "global-batch", "16", "micro-batch", "1,4", "seq", "128,8192", "pp", "2,4", "recompute",
+             "none,full", "schedule", "1f1b", "zero", "1", "layers-per-chunk", "balanced");
+  check_bounds (&spec, 3);
+  ls_sweep_spec_clear (&spec);
 }
 
 /* XLA's FSDP, collectives on a torus, and messages on it: a shipped cluster. */
@@ -168,6 +192,10 @@ bounds_are_below_jobs_on_a_torus (void)
   SPEC_INIT (&spec, "model", moe, "cluster", "tpu-v5p", "gpus", "8", "global-batch", "16", "micro-batch", "1", "cp", "1,2", "zero", "0,3",
              "dp-kind", "auto,xla-fsdp");
   check_bounds (&spec, 31);
+  ls_sweep_spec_clear (&spec);
+  SPEC_INIT (&spec, "model", tiny, "cluster", "tpu-v5p", "gpus", "8", "global-batch", "16", "micro-batch", "1,2", "pp", "1,2", "zero", "1,3",
+             "dp-kind", "megatron,xla-fsdp", "grad-sync", "each,last", "recompute", "none", "seq", "128");
+  check_bounds (&spec, 1);
   ls_sweep_spec_clear (&spec);
   g_setenv ("LS_DATA_DIR", data, TRUE);
 }
