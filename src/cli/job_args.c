@@ -129,6 +129,7 @@ static const GOptionEntry knobs[] = {
   KNOB ("attention", "flash or unfused; default: the model's", "KIND"),
   KNOB ("attention-kernel", "flash: auto, fa1, triton, fa2 or fa3; default auto: as the accelerator was measured", "KIND"),
   KNOB ("qkv-layout", "flash: Q, K, V in one tensor (joint), as views (split), copied without padding (unpadded); default joint", "LAYOUT"),
+  KNOB ("kernels", "Kernels as some software launches them (lockstep list kernels); default built-in: fused, as Megatron-LM's", "NAME|FILE"),
   KNOB ("loss", "Cross-entropy: parallel over the vocabulary, or fused (tp 1); default parallel", "KIND"),
   KNOB ("train-metrics", "How often the loss is computed again for what is logged; default 0", "N"),
   KNOB ("dtype", "fp16, bf16, fp8, fp32; default bf16", "DTYPE"),

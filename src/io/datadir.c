@@ -18,6 +18,7 @@ static const struct {
   [LS_DATA_CALIBRATIONS] = { "topologies/calib", "calibration" },
   [LS_DATA_STRATEGIES] = { "strategies", "strategy" },
   [LS_DATA_SOFTWARE] = { "strategies/software", "software" },
+  [LS_DATA_KERNELS] = { "strategies/kernels", "file of kernels" },
   [LS_DATA_TRACES] = { "traces", "trace" },
 };
 

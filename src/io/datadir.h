@@ -1,4 +1,4 @@
-/* io/datadir.h — named models, clusters, accelerators, calibrations, strategies, software, traces.
+/* io/datadir.h — named models, clusters, accelerators, calibrations, strategies, software, kernels, traces.
  *
  * A name is looked up in the folder of its kind under $LS_DATA_DIR, then under
  * the current directory, then, unless $LS_DATA_DIR is set, beside the program (its build tree, or
@@ -16,6 +16,7 @@ typedef enum {
   LS_DATA_CALIBRATIONS, /* topologies/calib/ */
   LS_DATA_STRATEGIES,   /* strategies/       */
   LS_DATA_SOFTWARE,     /* strategies/software/ */
+  LS_DATA_KERNELS,      /* strategies/kernels/  */
   LS_DATA_TRACES,       /* traces/           */
   LS_N_DATA_KINDS
 } LsDataKind;

@@ -15,6 +15,7 @@
 #include "io/read_nccl_topo.h"
 #include "io/field_write.h"
 #include "io/read_ranges.h"
+#include "io/read_recipes.h"
 #include "io/read_residuals.h"
 #include "io/read_software.h"
 #include "io/read_strategy.h"
@@ -198,6 +199,18 @@ inspect_software (const LsJsonDoc *doc, LsDiagList *diags)
 }
 
 static char *
+inspect_kernels (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (LsRecipes) r = ls_recipes_read (doc, diags);
+  guint n = 0;
+  for (guint i = 0; r && i < r->operators->len; i++) {
+    const LsRecipe *o = &g_array_index (r->operators, LsRecipe, i);
+    n += (o->forward ? o->forward->len : 0) + (o->backward ? o->backward->len : 0);
+  }
+  return r ? g_strdup_printf ("kernels as launched, %u operators of %u kernels", r->operators->len, n) : NULL;
+}
+
+static char *
 inspect_trace (const LsJsonDoc *doc, LsDiagList *diags)
 {
   g_autoptr (LsTrace) t = ls_trace_read (doc, 0, diags);
@@ -223,6 +236,7 @@ static const struct {
   { "lockstep.strategy/1", LS_FILE_STRATEGY, inspect_strategy },
   { "lockstep.ranges/1", LS_FILE_RANGES, inspect_ranges },
   { "lockstep.software/1", LS_FILE_SOFTWARE, inspect_software },
+  { "lockstep.kernels/1", LS_FILE_KERNELS, inspect_kernels },
   { "lockstep.trace/1", LS_FILE_TRACE, inspect_trace },
 };
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "io/datadir.h"
+#include "io/read_recipes.h"
 #include "model/kernel.h"
 
 static const LsEnumName dp_kinds[] = {
@@ -125,6 +126,32 @@ format_reshard (const void *target)
 {
   uint32_t n = ((const LsStrategy *) target)->reshard_after_forward;
   return n == LS_RESHARD_AUTO ? g_strdup ("auto") : g_strdup_printf ("%u", n);
+}
+
+/* A name or a file, which is loaded: what a strategy holds is what is lowered. */
+#define BUILT_IN "built-in"
+
+static bool
+parse_kernels (const char *text, void *target)
+{
+  LsStrategy *s = target;
+  bool is_built_in = g_str_equal (text, BUILT_IN);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsRecipes *recipes = is_built_in ? NULL : ls_recipes_load (text, diags);
+  if (!recipes && !is_built_in)
+    return false;
+  g_free (s->kernels);
+  ls_recipes_unref (s->recipes);
+  s->kernels = is_built_in ? NULL : g_strdup (text);
+  s->recipes = recipes;
+  return true;
+}
+
+static char *
+format_kernels (const void *target)
+{
+  const LsStrategy *s = target;
+  return g_strdup (s->kernels ? s->kernels : BUILT_IN);
 }
 
 /* "2" or "3@8": stage, and how many ranks share one copy. */
@@ -252,6 +279,9 @@ const LsField ls_strategy_fields[] = {
     .meaning = "selective: what is computed again" },
   ENUM (attention_kernel, attention_kernels, "auto", "flash: its implementation; auto: whichever the accelerator was measured with"),
   ENUM (qkv_layout, qkv_layouts, "joint", "flash: Q, K, V in one tensor, as three views, or copied without padding and back"),
+  { "kernels", LS_FIELD_CUSTOM, .parse = parse_kernels, .format = format_kernels,
+    .expected = "built-in, or a file of kernels without mistakes (lockstep list kernels; lockstep check FILE says what is wrong with one)",
+    .default_text = "built-in", .meaning = "kernels as some software launches them: a name or a file of strategies/kernels" },
   ENUM (loss, losses, "parallel", "cross-entropy: parallel over the vocabulary, or one kernel each way (tp 1)"),
   { "train_metrics", LS_FIELD_UINT, offsetof (LsStrategy, train_metrics), .max = 16, .default_text = "0",
     .meaning = "how often the loss is computed again from the logits for what is logged" },

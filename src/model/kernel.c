@@ -92,6 +92,20 @@ ls_kernel_gemm_columns (const LsKernel *gemm, uint64_t n)
 }
 
 LsKernel
+ls_kernel_gemm_resized (const LsKernel *gemm, uint64_t m, uint64_t n, uint64_t k)
+{
+  double elt = (double) gemm->batch * ls_dtype_bytes (gemm->dtype), at = (double) gemm->m, by = (double) gemm->n, deep = (double) gemm->k;
+  double of_result = (gemm->bytes - elt * deep * (at + by)) / (at * by);
+  LsKernel other = *gemm;
+  other.m = m;
+  other.n = n;
+  other.k = k;
+  other.flops = 2 * (double) m * (double) n * (double) k * (double) gemm->batch;
+  other.bytes = elt * (double) k * ((double) m + (double) n) + of_result * (double) m * (double) n;
+  return other;
+}
+
+LsKernel
 ls_kernel_attention (const char *name, LsDtype dtype, uint64_t batch, uint64_t seq, uint64_t heads,
                      uint64_t kv_heads, uint64_t head_dim, bool is_causal, bool is_backward)
 {

@@ -86,6 +86,8 @@ LsKernel ls_kernel_gemm (const char *name, LsDtype dtype, uint64_t m, uint64_t n
 LsKernel ls_kernel_gemm_part (const LsKernel *gemm, uint32_t n);
 /* n of its columns: reads all of A. */
 LsKernel ls_kernel_gemm_columns (const LsKernel *gemm, uint64_t n);
+/* The same with other sizes: of its traffic what each element of A, B and C takes. */
+LsKernel ls_kernel_gemm_resized (const LsKernel *gemm, uint64_t m, uint64_t n, uint64_t k);
 /* Flash attention over `batch` sequences: 4 batch seq^2 heads head_dim FLOPs, half if
  * causal, 2.5 times that backward. Bytes: Q, K, V in, O out in 16 bits; backward those,
  * dO and four gradients. */

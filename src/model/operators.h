@@ -22,6 +22,7 @@
 
 #include "model/kernel.h"
 #include "model/model.h"
+#include "model/recipe.h"
 
 typedef enum { LS_TP_NONE, LS_TP_COLUMN, LS_TP_ROW, LS_TP_VOCAB, LS_TP_REDUCE } LsTpMode;
 
@@ -33,7 +34,7 @@ typedef enum { LS_TP_NONE, LS_TP_COLUMN, LS_TP_ROW, LS_TP_VOCAB, LS_TP_REDUCE } 
  *                   all-to-all over ep. backward: gradients go there before it. */
 typedef enum { LS_EP_NONE, LS_EP_DISPATCH, LS_EP_COMBINE } LsEpMode;
 
-#define LS_OPERATOR_MAX_KERNELS 4
+#define LS_OPERATOR_MAX_KERNELS 24 /* of a pass: those of a list, and the operator's own */
 #define LS_OPERATOR_MAX_PARAMS 2
 #define LS_OPERATOR_MAX_PRODUCTS 3
 
@@ -90,7 +91,11 @@ typedef struct {
   bool grad_is_fused;   /* the GEMM of W adds to a 16-bit gradient too, not only to an fp32 one */
   bool grad_is_cast;    /* W makes a gradient in the type of activations, which is cast and then added to an fp32 one */
   bool grad_is_fresh;   /* W makes a gradient of its own in the type of activations, and adds to none */
+  const LsRecipes *recipes; /* kernels as some software launches them; NULL: as built in */
 } LsShard;
+
+/* Flash attention, whether or not cut over ranks. */
+bool ls_operator_is_flash (const LsOperator *op);
 
 /* Append LsOperator values to a GArray in forward order. */
 void ls_operators_embedding (const LsModel *m, const LsShard *s, GArray *operators);

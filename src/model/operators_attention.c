@@ -197,6 +197,7 @@ append_flash (GArray *operators, const LsCut *cut)
   ls_operator_fwd (op, ls_attention_kernel (cut, &whole, false));
   ls_operator_igrad (op, ls_attention_kernel (cut, &whole, true));
   op->saved_bytes = 4 * cut->tokens * cut->heads;
+  ls_operator_as_launched (op, cut, LS_RECIPE_ATTENTION, cut->tokens, cut->ffn);
   if (is_unpadded)
     append_pad (operators, cut);
 }
@@ -212,6 +213,7 @@ append_rope (GArray *operators, const LsCut *cut)
                                       cut->tokens, width, 2 * cut->elt));
   ls_operator_igrad (op, ls_cut_stream (cut, "rope-bwd", LS_KERNEL_ELEMENTWISE,
                                         cut->tokens, width, 2 * cut->elt));
+  ls_operator_as_launched (op, cut, LS_RECIPE_ROPE, cut->tokens, cut->ffn);
 }
 
 void

@@ -183,7 +183,7 @@ norm_stream (const LsCut *cut, const char *name, uint32_t bytes_per_element, dou
 /* apex: one kernel for the gradients of gamma and beta, one for dx, each reading
  * x and dy. RMSNorm (Transformer Engine): both in one pass. */
 static void
-norm_backward (LsOperator *op, const LsCut *cut, bool in_residual)
+norm_backward (LsOperator *op, const LsCut *cut)
 {
   uint64_t rows = cut->local_tokens, h = cut->model->hidden;
 
@@ -193,27 +193,34 @@ norm_backward (LsOperator *op, const LsCut *cut, bool in_residual)
   } else {
     ls_operator_igrad (op, ls_cut_stream (cut, "rmsnorm-bwd", LS_KERNEL_NORM, rows, h, 3 * cut->elt));
   }
-  if (in_residual)
-    ls_operator_igrad (op, ls_cut_stream (cut, "residual-grad-add", LS_KERNEL_ELEMENTWISE,
-                                          rows, h, 3 * cut->elt));
+}
+
+static void
+residual_sum (LsOperator *op, const LsCut *cut, LsRecipeOperator sum)
+{
+  if (!ls_operator_residual_sum (op, cut, sum))
+    ls_operator_igrad (op, ls_cut_stream (cut, "residual-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens, cut->model->hidden,
+                                          3 * cut->elt));
 }
 
 void
-ls_operators_norm (GArray *operators, const LsCut *cut, const char *name, uint32_t out_bytes,
-                   bool in_residual)
+ls_operators_norm (GArray *operators, const LsCut *cut, const LsNormPlace *place, uint32_t out_bytes)
 {
   bool is_layernorm = cut->model->norm == LS_NORM_LAYERNORM;
   uint64_t rows = cut->local_tokens, h = cut->model->hidden;
-  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
+  LsOperator *op = ls_operator_append (operators, place->name, LS_TP_NONE);
 
   ls_operator_fwd (op, is_layernorm ? norm_stream (cut, "layernorm-fwd", cut->elt + out_bytes, APEX_NORM_FWD_FLOPS)
                                     : ls_cut_stream (cut, "rmsnorm-fwd", LS_KERNEL_NORM, rows, h, cut->elt + out_bytes));
-  norm_backward (op, cut, in_residual);
+  norm_backward (op, cut);
   ls_operator_param (op, h);
   if (is_layernorm)
     ls_operator_param (op, h);
   op->param_replicated = op->is_norm = true;
   op->saved_bytes = rows * h * cut->elt;
+  ls_operator_as_launched (op, cut, place->which, rows, cut->ffn);
+  if (place->in_residual)
+    residual_sum (op, cut, place->sum);
 }
 
 uint64_t

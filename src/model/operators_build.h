@@ -53,6 +53,14 @@ void ls_operator_product (LsOperator *op, uint64_t columns);
 void ls_operator_bias (LsOperator *op, const LsCut *cut, const char *grad_name, uint64_t rows,
                        uint64_t cols);
 
+/* Puts the kernels that the job's software launches (LsShard.recipes) in the place of those of op, if its list
+ * names this operator: of `tokens` rows, an MLP of width ffn. Its own products and attention stay where the list has
+ * its core, one by one if it says so, and all of W but for an embedding's (operators_recipe.c). */
+void ls_operator_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, uint64_t tokens, uint64_t ffn);
+/* Appends to what op does backwards the sum of the gradients of its input, which goes into this sum too; false: nobody
+ * lists it. */
+bool ls_operator_residual_sum (LsOperator *op, const LsCut *cut, LsRecipeOperator sum);
+
 typedef struct {
   const char *fwd, *igrad, *wgrad; /* GEMMs */
 } LsLinearNames;
@@ -70,11 +78,16 @@ void ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *
 bool ls_cut_fuses_gradients (const LsCut *cut);
 void ls_operator_accumulate (LsOperator *op, const LsCut *cut, uint64_t in, uint64_t out);
 
-/* Layer or RMS norm over the hidden dimension. out_bytes: per element of the
- * result. in_residual: its input also feeds a residual connection, so the two
+/* Where a norm stands. in_residual: its input also feeds a residual connection, which ends in this sum, so the two
  * gradients are added. */
-void ls_operators_norm (GArray *operators, const LsCut *cut, const char *name, uint32_t out_bytes,
-                        bool in_residual);
+typedef struct {
+  const char *name;
+  LsRecipeOperator which, sum;
+  bool in_residual;
+} LsNormPlace;
+
+/* Layer or RMS norm over the hidden dimension. out_bytes: per element of the result. */
+void ls_operators_norm (GArray *operators, const LsCut *cut, const LsNormPlace *place, uint32_t out_bytes);
 
 /* A part of flash attention: queries that meet keys, of each sequence. */
 typedef struct {

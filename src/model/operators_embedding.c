@@ -32,6 +32,7 @@ append_words (GArray *operators, const LsCut *cut)
                                         cut->vocab, h, cut->elt));
   ls_operator_wgrad (op, ls_cut_stream (cut, "embedding-grad", LS_KERNEL_EMBEDDING,
                                         cut->tokens, h, 3 * cut->elt));
+  ls_operator_as_launched (op, cut, LS_RECIPE_EMBEDDING, cut->tokens, cut->ffn);
   if (!cut->shard->grad_is_fresh)
     ls_operator_wgrad (op, ls_cut_stream (cut, "embedding-grad-accumulate", LS_KERNEL_ELEMENTWISE,
                                         cut->vocab, h,

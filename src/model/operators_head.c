@@ -55,6 +55,7 @@ append_logits (GArray *operators, const LsCut *cut, bool with_weight)
   ls_operator_linear (op, cut, &logits_names, cut->act, h, cut->vocab);
   if (with_weight)
     ls_operator_param (op, cut->vocab * h);
+  ls_operator_as_launched (op, cut, LS_RECIPE_LOGITS, cut->tokens, cut->ffn);
 }
 
 static void
@@ -64,6 +65,15 @@ append_fused_loss (GArray *operators, const LsCut *cut)
   ls_operator_fwd (op, logits_pass (cut, "cross-entropy", cut->act, cut->elt));
   ls_operator_igrad (op, logits_pass (cut, "cross-entropy-bwd", cut->act, 2 * cut->elt));
   op->saved_bytes = cut->elt * cut->tokens * cut->vocab;
+}
+
+/* PyTorch's cross-entropy over a whole vocabulary, as it launches it. */
+static void
+append_listed_loss (GArray *operators, const LsCut *cut)
+{
+  LsOperator *op = ls_operator_append (operators, "loss", LS_TP_NONE);
+  op->saved_bytes = FP32_BYTES * cut->tokens * cut->vocab;
+  ls_operator_as_launched (op, cut, LS_RECIPE_LOSS, cut->tokens, cut->ffn);
 }
 
 static void
@@ -102,13 +112,16 @@ append_loss (GArray *operators, const LsCut *cut)
 void
 ls_operators_head (const LsModel *m, const LsShard *s, bool with_weight, GArray *operators)
 {
+  static const LsNormPlace last = { "final-norm", LS_RECIPE_FINAL_NORM, LS_RECIPE_RESIDUAL, false };
   LsCut cut;
   ls_cut_init (&cut, m, s);
 
-  ls_operators_norm (operators, &cut, "final-norm", cut.elt, false);
+  ls_operators_norm (operators, &cut, &last, cut.elt);
   append_logits (operators, &cut, with_weight);
   if (s->loss == LS_LOSS_FUSED)
     append_fused_loss (operators, &cut);
+  else if (s->tp == 1 && ls_recipe_find (s->recipes, LS_RECIPE_LOSS, m))
+    append_listed_loss (operators, &cut);
   else
     append_loss (operators, &cut);
   for (uint32_t i = 0; i < s->train_metrics; i++)

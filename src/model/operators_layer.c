@@ -52,6 +52,7 @@ append_qkv (GArray *operators, const LsCut *cut)
   ls_operator_product (op, cut->q_width);
   ls_operator_product (op, cut->kv_width);
   ls_operator_product (op, cut->kv_width);
+  ls_operator_as_launched (op, cut, LS_RECIPE_QKV, cut->tokens, cut->ffn);
 }
 
 static void
@@ -62,12 +63,21 @@ append_proj (GArray *operators, const LsCut *cut)
   ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, cut->q_width, cut->model->hidden);
   ls_operator_param (op, cut->q_width * cut->model->hidden);
   ls_operator_product (op, cut->model->hidden);
+  ls_operator_as_launched (op, cut, LS_RECIPE_PROJ, cut->tokens, cut->ffn);
+}
+
+/* Of a residual entry only the forward: its backward stands beside the norm that shares the input. */
+static void
+launch_sum (LsOperator *op, const LsCut *cut, LsRecipeOperator which)
+{
+  ls_operator_as_launched (op, cut, which, cut->local_tokens, cut->ffn);
+  op->n_igrad = 0;
 }
 
 /* out = residual + dropout (x + bias), one JIT-fused kernel, or x + bias in one before it. Without dropout
  * its gradient is the identity. */
 static void
-append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name)
+append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name, LsRecipeOperator which)
 {
   const LsModel *m = cut->model;
   uint64_t rows = cut->local_tokens, h = m->hidden;
@@ -85,6 +95,7 @@ append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name)
   } else {
     ls_operator_fwd (op, ls_cut_stream (cut, has_bias ? "bias-add" : "residual-add",
                                         LS_KERNEL_ELEMENTWISE, rows, h, 3 * cut->elt));
+    launch_sum (op, cut, which);
   }
   if (m->linear_bias) {
     ls_operator_bias (op, cut, "row-bias-grad", rows, h);
@@ -105,6 +116,7 @@ append_fc1 (GArray *operators, const LsCut *cut, const char *name)
     ls_operator_bias (op, cut, "fc1-bias-grad", cut->tokens, width);
   for (uint64_t columns = 0; columns < width; columns += cut->ffn)
     ls_operator_product (op, cut->ffn);
+  ls_operator_as_launched (op, cut, LS_RECIPE_FC1, cut->tokens, cut->ffn);
 }
 
 /* What an activation reads and writes, in tensors of tokens x ffn / t. */
@@ -159,6 +171,7 @@ ls_operator_activation (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_
   ls_operator_igrad (op, activation_stream (cut, a->bwd, rows, cols, 2 * a->n_inputs + 1, JIT_GELU_BWD_FLOPS));
   op->saved_bytes = rows * cols * a->n_inputs * cut->elt;
   op->is_activation = true;
+  ls_operator_as_launched (op, cut, LS_RECIPE_ACTIVATION, rows, cols);
 }
 
 static void
@@ -169,6 +182,7 @@ append_fc2 (GArray *operators, const LsCut *cut, const char *name)
   ls_operator_linear (op, cut, &fc2_names, cut->shard->dtype, cut->ffn, cut->model->hidden);
   ls_operator_param (op, cut->ffn * cut->model->hidden);
   ls_operator_product (op, cut->model->hidden);
+  ls_operator_as_launched (op, cut, LS_RECIPE_FC2, cut->tokens, cut->ffn);
 }
 
 void
@@ -208,21 +222,23 @@ void
 ls_operators_layer (const LsModel *m, const LsShard *s, uint32_t layer, GArray *operators)
 {
   static const LsMlpNames names = { "fc1", "mlp-act", "fc2" };
+  static const LsNormPlace first = { "input-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_ATTENTION_ADD, true },
+                           second = { "mlp-norm", LS_RECIPE_MLP_NORM, LS_RECIPE_MLP_ADD, true };
   LsCut cut;
   ls_cut_init (&cut, m, s);
   uint32_t norm_out_bytes = ls_fp8_norm_out_bytes (s);
 
-  ls_operators_norm (operators, &cut, "input-norm", norm_out_bytes, true);
+  ls_operators_norm (operators, &cut, &first, norm_out_bytes);
   if (m->kv_lora > 0)
     ls_operators_latent_attention (operators, &cut);
   else
     append_attention (operators, &cut);
-  append_bias_dropout_add (operators, &cut, "attention-add");
+  append_bias_dropout_add (operators, &cut, "attention-add", LS_RECIPE_ATTENTION_ADD);
 
-  ls_operators_norm (operators, &cut, "mlp-norm", norm_out_bytes, true);
+  ls_operators_norm (operators, &cut, &second, norm_out_bytes);
   if (ls_model_has_experts (m, layer))
     ls_operators_experts (operators, &cut);
   else
     ls_operators_mlp (operators, &cut, &names);
-  append_bias_dropout_add (operators, &cut, "mlp-add");
+  append_bias_dropout_add (operators, &cut, "mlp-add", LS_RECIPE_MLP_ADD);
 }

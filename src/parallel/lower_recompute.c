@@ -93,24 +93,30 @@ drops_input (const Lower *l, const Chunk *c, guint i)
 
 /* --- op ------------------------------------------------------------------------------- */
 
-static bool
-is_flash (const LsOperator *o)
+/* Products of the layer before operator i. */
+static uint32_t
+n_products_before (const Chunk *c, guint i)
 {
-  return o->context_parallel || (o->n_igrad > 0 && o->igrad[0].kind == LS_KERNEL_ATTENTION_BWD);
+  uint32_t n = 0;
+  for (guint j = i; !begins_layer (c, j); j--)
+    n += operator_at (c, j - 1)->n_products;
+  return n;
+}
+
+/* Every other one, from the first of the layer on. */
+static bool
+is_kept_product (const Chunk *c, guint i, uint32_t product)
+{
+  return (n_products_before (c, i) + product) % 2 == 0;
 }
 
 /* Of operator i, columns of products that are kept. */
 static uint64_t
 kept_columns (const Chunk *c, guint i)
 {
-  guint first = i;
-  while (!begins_layer (c, first))
-    first--;
-  uint32_t n = 0;
   uint64_t columns = 0;
-  for (guint j = first; j <= i; j++)
-    for (uint32_t p = 0; p < operator_at (c, j)->n_products; p++)
-      columns += n++ % 2 == 0 && j == i ? operator_at (c, j)->product_columns[p] : 0;
+  for (uint32_t p = 0; p < operator_at (c, i)->n_products; p++)
+    columns += is_kept_product (c, i, p) ? operator_at (c, i)->product_columns[p] : 0;
   return columns;
 }
 
@@ -129,9 +135,9 @@ uint64_t
 recompute_kept_bytes (const Chunk *c, guint i)
 {
   const LsOperator *o = operator_at (c, i), *before = i > 0 ? operator_at (c, i - 1) : NULL;
-  if (is_flash (o))
+  if (ls_operator_is_flash (o))
     return o->saved_bytes;
-  if (before && is_flash (before))
+  if (before && ls_operator_is_flash (before))
     return o->input_bytes;
   if (before && o->is_activation)
     return MIN (o->saved_bytes, kept_output_bytes (c, i - 1));
@@ -172,16 +178,57 @@ is_stopped_before (const Lower *l, const Chunk *c, guint i)
   return is_layer (c, i) && (recomputes_ops (l) || ends_group (l, c, i)) && is_behind_all (c, i);
 }
 
+static bool
+is_kept_kind (const LsKernel *k)
+{
+  return k->kind == LS_KERNEL_GEMM && k->dtype != LS_DTYPE_FP8;
+}
+
+/* Products one by one: those that are kept do not run again. */
 static void
-narrow_forward (LsOperator *o, uint64_t kept)
+drop_products (LsOperator *o, const Chunk *c, guint i)
+{
+  uint8_t n = 0, product = 0;
+  for (uint32_t k = 0; k < o->n_fwd; k++)
+    if (!is_kept_kind (&o->fwd[k]) || !is_kept_product (c, i, product++))
+      o->fwd[n++] = o->fwd[k];
+  o->n_fwd = n;
+}
+
+/* Of a joint product fewer columns run again. */
+static void
+narrow_product (LsOperator *o, uint64_t kept)
 {
   uint8_t n = 0;
   for (uint32_t k = 0; k < o->n_fwd; k++) {
-    bool is_product = o->fwd[k].kind == LS_KERNEL_GEMM && o->fwd[k].dtype != LS_DTYPE_FP8 && kept > 0;
+    bool is_product = is_kept_kind (&o->fwd[k]) && kept > 0;
     if (is_product && kept == o->fwd[k].n)
       continue;
     o->fwd[n++] = is_product ? ls_kernel_gemm_columns (&o->fwd[k], o->fwd[k].n - kept) : o->fwd[k];
   }
+  o->n_fwd = n;
+}
+
+static void
+narrow_forward (LsOperator *o, const Chunk *c, guint i)
+{
+  uint32_t n_gemms = 0;
+  for (uint32_t k = 0; k < o->n_fwd; k++)
+    n_gemms += o->fwd[k].kind == LS_KERNEL_GEMM;
+  if (n_gemms == o->n_products)
+    drop_products (o, c, i);
+  else
+    narrow_product (o, kept_columns (c, i));
+}
+
+/* What attention made is kept; copies around it run again. */
+static void
+drop_attention (LsOperator *o)
+{
+  uint8_t n = 0;
+  for (uint32_t k = 0; k < o->n_fwd && !o->context_parallel; k++)
+    if (o->fwd[k].kind != LS_KERNEL_ATTENTION_FWD)
+      o->fwd[n++] = o->fwd[k];
   o->n_fwd = n;
 }
 
@@ -195,8 +242,10 @@ recompute_prepare (const Lower *l, Chunk *c)
   for (guint i = 0; i < c->operators->len; i++) {
     LsOperator o = *operator_at (c, i);
     if (has_ops && is_layer (c, i) && o.n_products > 0)
-      narrow_forward (&o, kept_columns (c, i));
-    if (is_stopped_before (l, c, i) || (has_ops && is_layer (c, i) && is_flash (&o)))
+      narrow_forward (&o, c, i);
+    if (has_ops && is_layer (c, i) && ls_operator_is_flash (&o))
+      drop_attention (&o);
+    if (is_stopped_before (l, c, i))
       o.n_fwd = 0;
     if (o.n_fwd == 0 || (has_ops && o.tp == LS_TP_ROW && l->shard.sp))
       o.tp = LS_TP_NONE;

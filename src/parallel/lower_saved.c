@@ -16,11 +16,16 @@ deferred_gemm (const LsOperator *o)
   return NULL;
 }
 
-/* What W multiplies besides the input: the gradient of the output, m x k of its GEMM. */
+/* What W multiplies besides the input: the gradients of the outputs, m x k of each GEMM. */
 static uint64_t
-deferred_grad_bytes (const LsKernel *gemm)
+deferred_grad_bytes (const LsOperator *o)
 {
-  return gemm->batch * gemm->m * gemm->k * ls_dtype_bytes (gemm->dtype);
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < o->n_wgrad; i++) {
+    const LsKernel *k = &o->wgrad[i];
+    bytes += k->kind == LS_KERNEL_GEMM ? k->batch * k->m * k->k * ls_dtype_bytes (k->dtype) : 0;
+  }
+  return bytes;
 }
 
 /* The input of operator i, if it lives longer or shorter than the rest of what that keeps; or
@@ -70,7 +75,7 @@ void
 keep_gradient (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
 {
   uint16_t id = deferred_id (b, c, c->operators->len + i);
-  build_buffer (b, op, id, LS_MEM_ACTIVATIONS, deferred_grad_bytes (deferred_gemm (operator_at (c, i))), is_free);
+  build_buffer (b, op, id, LS_MEM_ACTIVATIONS, deferred_grad_bytes (operator_at (c, i)), is_free);
 }
 
 void

@@ -100,6 +100,8 @@ ls_strategy_clear (LsStrategy *s)
   g_free (s->layers_per_chunk);
   g_free (s->expert_load);
   g_free (s->recompute_stages);
+  g_free (s->kernels);
+  ls_recipes_unref (s->recipes);
   ls_strategy_init (s);
 }
 
@@ -114,6 +116,8 @@ ls_strategy_copy (LsStrategy *dest, const LsStrategy *source)
   dest->layers_per_chunk = g_memdup2 (source->layers_per_chunk,
                                       source->n_layers_per_chunk * sizeof *source->layers_per_chunk);
   dest->expert_load = g_strdup (source->expert_load);
+  dest->kernels = g_strdup (source->kernels);
+  dest->recipes = ls_recipes_ref (source->recipes);
   dest->recompute_stages = g_memdup2 (source->recompute_stages,
                                       source->n_recompute_stages * sizeof *source->recompute_stages);
 }

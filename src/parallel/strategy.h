@@ -12,6 +12,7 @@
 #include "base/diag.h"
 #include "base/dtype.h"
 #include "model/model.h"
+#include "model/recipe.h"
 
 typedef enum {
   LS_DP_AUTO,
@@ -77,6 +78,8 @@ typedef struct {
   int attention_kernel;  /* LsAttentionKernel of flash attention               */
   int qkv_layout;        /* LsQkvLayout of flash attention                     */
   int loss;              /* LsLoss                                             */
+  char *kernels;         /* as they are launched: name or path; NULL: as built in */
+  LsRecipes *recipes;    /* what that file lists, shared; NULL without kernels   */
   uint32_t train_metrics;/* computed from the logits in each micro-batch       */
   int dtype;             /* LsDtype                                            */
   int grad_dtype;        /* LsDtype or LS_DTYPE_AUTO                           */

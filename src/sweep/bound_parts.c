@@ -121,12 +121,6 @@ runs_again (const Parts *x, const LsOperator *o)
   return x->s->recompute_method == LS_RECOMPUTE_UNIFORM && !may_stop_before;
 }
 
-static bool
-is_flash (const LsOperator *o)
-{
-  return o->context_parallel || (o->n_igrad > 0 && o->igrad[0].kind == LS_KERNEL_ATTENTION_BWD);
-}
-
 /* Bytes of a layer's operator that surely stay; of the input of layers that run again: below. */
 static uint64_t
 kept_bytes (const Parts *x, const LsOperator *o)
@@ -138,7 +132,7 @@ kept_bytes (const Parts *x, const LsOperator *o)
     return o->saved_bytes;
   if (s->recompute_parts == LS_RECOMPUTE_CORE)
     return o->attention_core ? 0 : o->saved_bytes;
-  return s->recompute_parts == LS_RECOMPUTE_OP && is_flash (o) ? o->saved_bytes : 0;
+  return s->recompute_parts == LS_RECOMPUTE_OP && ls_operator_is_flash (o) ? o->saved_bytes : 0;
 }
 
 /* The input of each layer stays. */
@@ -162,7 +156,7 @@ again_beside_products (const Parts *x, const GArray *operators)
     last = g_array_index (operators, LsOperator, i).n_products > 0 ? i : last;
   for (guint i = 0; i < last; i++) {
     const LsOperator *o = &g_array_index (operators, LsOperator, i);
-    t += o->n_products == 0 && !is_flash (o) ? kernels_time (x, o->fwd, o->n_fwd) : 0;
+    t += o->n_products == 0 && !ls_operator_is_flash (o) ? kernels_time (x, o->fwd, o->n_fwd) : 0;
   }
   return t;
 }
@@ -284,7 +278,7 @@ bound_shard (const LsStrategy *s)
     .cp = s->cp, .cp_kind = (LsCpKind) s->cp_kind, .cp_balance = s->cp_balance, .sp_save_gathered = s->sp_save_gathered,
     .ep = s->ep, .etp = s->etp, .expert_capacity = s->expert_capacity, .fp8_recipe = (LsFp8Recipe) s->fp8_recipe,
     .apex_norm = s->apex_norm, .bias_is_apart = s->split_bias_dropout, .grad_is_fused = s->grad_fusion,
-    .grad_is_fresh = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2,
+    .grad_is_fresh = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2, .recipes = s->recipes,
   };
 }
 

@@ -19,6 +19,7 @@ static const struct {
   { "gpus", LS_DATA_GPUS },
   { "strategies", LS_DATA_STRATEGIES },
   { "software", LS_DATA_SOFTWARE },
+  { "kernels", LS_DATA_KERNELS },
   { "traces", LS_DATA_TRACES },
 };
 
@@ -74,7 +75,7 @@ ls_catalog_list (const char *kind, GError **error)
   }
   if (out->len == 0) {
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-                 "expected models, clusters, gpus, strategies, software, traces or schedules; got \"%s\"", kind);
+                 "expected models, clusters, gpus, strategies, software, kernels, traces or schedules; got \"%s\"", kind);
     return NULL;
   }
   return g_string_free (g_steal_pointer (&out), FALSE);

@@ -133,5 +133,7 @@ ls_knobs_summary (const LsStrategy *s)
     g_string_append_printf (out, ", %s recompute", ls_recompute_name (s->recompute));
   if (s->software)
     g_string_append_printf (out, ", software %s", s->software);
+  if (s->kernels)
+    g_string_append_printf (out, ", kernels %s", s->kernels);
   return g_string_free (out, FALSE);
 }

@@ -12,6 +12,7 @@
 #include "io/read_gpu.h"
 #include "io/read_model.h"
 #include "io/read_nccl.h"
+#include "io/read_recipes.h"
 #include "io/read_residuals.h"
 #include "io/read_software.h"
 #include "io/read_strategy.h"
@@ -77,6 +78,11 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
     if (ok)
       ls_software_clear (&software);
     break;
+  case LS_DATA_KERNELS: {
+    g_autoptr (LsRecipes) recipes = ls_recipes_load (path, diags);
+    ok = recipes != NULL;
+    break;
+  }
   case LS_DATA_TRACES: {
     g_autoptr (LsTrace) trace = ls_trace_load (path, 0, diags);
     ok = trace != NULL;

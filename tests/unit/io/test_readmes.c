@@ -14,6 +14,7 @@
 #include "io/read_model.h"
 #include "io/read_nccl.h"
 #include "io/read_ranges.h"
+#include "io/read_recipes.h"
 #include "io/read_residuals.h"
 #include "io/read_software.h"
 #include "io/read_strategy.h"
@@ -36,6 +37,7 @@ static const struct {
   { TOPOLOGIES, "nccl", ls_nccl_fields },
   { TOPOLOGIES, "residuals", ls_residuals_fields },
   { STRATEGIES, "strategy", ls_strategy_fields },
+  { STRATEGIES, "kernels", ls_recipes_fields },
   { TRACES, "trace", ls_trace_fields },
 };
 
@@ -48,6 +50,7 @@ static const struct {
   { TOPOLOGIES, "topologies/calib" },
   { STRATEGIES, "strategies" },
   { STRATEGIES, "strategies/software" },
+  { STRATEGIES, "strategies/kernels" },
   { TRACES, "traces" },
 };
 

@@ -20,6 +20,7 @@
 #include "io/read_nccl_tests.h"
 #include "io/read_profile.h"
 #include "io/read_ranges.h"
+#include "io/read_recipes.h"
 #include "io/read_residuals.h"
 #include "io/read_result.h"
 #include "io/read_spans.h"
@@ -82,6 +83,13 @@ read_access (const char *path, LsDiagList *diags)
 {
   LsAccessFit access[LS_N_ACCESSES];
   return ls_access_load (path, access, diags);
+}
+
+static bool
+read_recipes (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsRecipes) recipes = ls_recipes_load (path, diags);
+  return recipes != NULL;
 }
 
 static bool
@@ -197,7 +205,7 @@ static const struct {
 } kinds[] = {
   { "json", read_json },         { "gpu", read_gpu },   { "cluster", read_cluster },
   { "model", read_model },       { "hf", read_model },  { "strategy", read_strategy },
-  { "access", read_access }, { "calibration", read_calibration }, { "nccl", read_nccl },
+  { "access", read_access }, { "recipes", read_recipes }, { "calibration", read_calibration }, { "nccl", read_nccl },
   { "residuals", read_residuals },
   { "trace", read_trace },       { "nccl-topo", read_cluster },
   { "cases", read_cases },       { "collectives", read_collectives },

@@ -329,6 +329,47 @@ op_runs_every_other_product_again (void)
   }
 }
 
+static LsRecipe
+one_by_one (LsRecipeOperator which)
+{
+  const LsRecipeKernel core = { .is_core = true };
+  LsRecipe r = { .operator_ = which, .one_by_one = which != LS_RECIPE_ATTENTION, .forward = g_array_new (FALSE, FALSE, sizeof core),
+                 .backward = g_array_new (FALSE, FALSE, sizeof core) };
+  g_array_append_val (r.forward, core);
+  g_array_append_val (r.backward, core);
+  return r;
+}
+
+/* With a matrix product for each of them those that are kept are no kernels any more; copies around attention
+ * are made again. */
+static void
+op_runs_products_one_by_one_again (void)
+{
+  const double tokens = 128 * 2, h = 256, f = 1024;
+  char *message = NULL;
+  LsRecipe recipes[] = { one_by_one (LS_RECIPE_QKV), one_by_one (LS_RECIPE_FC1), one_by_one (LS_RECIPE_ATTENTION) };
+  const LsRecipeKernel copy = { .name = g_strdup ("repeat k"), .access = LS_ACCESS_STRIDED16, .elements = ls_expression_parse ("s*b*q", &message) };
+  g_array_prepend_val (recipes[2].forward, copy);
+  const LsModel m = llama ();
+  LsStrategy s = op_job (1);
+  s.kernels = g_strdup ("by hand");
+  s.recipes = ls_recipes_new ();
+  s.recipes->operators = g_array_new (FALSE, FALSE, sizeof (LsRecipe));
+  g_array_append_vals (s.recipes->operators, recipes, G_N_ELEMENTS (recipes));
+  g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+  if (!LS_CHECK (plan != NULL))
+    return;
+  Sums sums = sums_of (plan, 0);
+  LS_CHECK_NEAR (sums.flops[LS_TAG_RECOMPUTE], 4 * 2 * tokens * (h * 128 + h * h + h * f), 1e-12);
+  LS_CHECK_INT (count_again (plan, "qkv"), ==, 4); /* k */
+  LS_CHECK_INT (count_again (plan, "fc1"), ==, 4); /* up */
+  LS_CHECK_INT (count_again (plan, "proj"), ==, 4);
+  LS_CHECK_INT (count_again (plan, "repeat k"), ==, 4);
+  LS_CHECK_INT (count_again (plan, "flash-attention-fwd"), ==, 0);
+  LS_CHECK_INT (sums.allocated, ==, sums.freed);
+  ls_strategy_clear (&s);
+}
+
 /* In s b elements of 2 bytes, per layer: its input h, q h and v h/2, the context h, gate f, down h;
  * and the log-sum-exp of each row and head. Without: two norms' inputs 2h, two norms' outputs 2h,
  * q, k and v 2h, the context h, gate and up 2f, what they make f. */
@@ -419,4 +460,4 @@ LS_TEST_MAIN ("recompute", LS_TEST (uniform_runs_all_layers_again), LS_TEST (ear
               LS_TEST (selective_parts_make_inputs_again), LS_TEST (selective_parts_keep_less),
               LS_TEST (split_backward_frees_what_was_made_again), LS_TEST (partitioned_inputs_are_gathered),
               LS_TEST (offloaded_activations_come_back),
-              LS_TEST (op_runs_every_other_product_again), LS_TEST (op_keeps_the_other_products), LS_TEST (op_goes_with_plain_layers_only), LS_TEST (odd_recomputation_is_refused))
+              LS_TEST (op_runs_every_other_product_again), LS_TEST (op_runs_products_one_by_one_again), LS_TEST (op_keeps_the_other_products), LS_TEST (op_goes_with_plain_layers_only), LS_TEST (odd_recomputation_is_refused))

@@ -100,6 +100,7 @@ add_values (const LsField *f, GPtrArray *values)
     { "bucket_bytes", "64KiB 1MiB" },
     { "seq", "64 128" },
     { "gpus", "1 2 4" },
+    { "kernels", "built-in torchtitan-2024-12" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (own); i++)
     if (strcmp (own[i].key, f->key) == 0) {

@@ -146,6 +146,17 @@ bounds_are_below_jobs_of_listed_knobs (void)
   ls_sweep_spec_clear (&spec);
 }
 
+/* Kernels as launched: more of them, other bytes kept; once again where the forward runs again. */
+static void
+bounds_are_below_jobs_of_listed_kernels (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, SMALL, "kernels", "built-in,eager", "recompute", "none,selective,full", "dp-kind", "megatron,fsdp1,fsdp2", "recompute-parts",
+             "core/op", "zero", "1,3", "grad-norm", "0,1");
+  check_bounds (&spec, 29);
+  ls_sweep_spec_clear (&spec);
+}
+
 static void
 bounds_are_below_jobs_with_experts (void)
 {
@@ -454,6 +465,7 @@ main (void)
     LS_TEST (bounds_are_below_jobs_of_uneven_chunks), LS_TEST (bounds_are_below_jobs_on_a_torus),
     LS_TEST (bounds_are_below_jobs_that_end_in_a_reduction),
     LS_TEST (bounds_are_below_jobs_of_listed_knobs), LS_TEST (layers_are_an_axis), LS_TEST (pruning_changes_no_result),
+    LS_TEST (bounds_are_below_jobs_of_listed_kernels),
     LS_TEST (selective_recomputation_is_of_something),
     LS_TEST (threads_change_no_byte), LS_TEST (listed_jobs_take_the_same_picoseconds), LS_TEST (what_was_stopped_says_so),
     LS_TEST (listed_bytes_are_the_peak_or_none), LS_TEST (timing_stands_apart), LS_TEST (without_pruning_ranks_are_exact),

@@ -1,0 +1,16 @@
+/* io/read_recipes.h — strategies/kernels/NAME.json: the kernels that a release of some software launches for each
+ * operator (model/recipe.h). */
+#ifndef LS_IO_READ_RECIPES_H
+#define LS_IO_READ_RECIPES_H
+
+#include "io/field.h"
+#include "model/recipe.h"
+
+extern const LsField ls_recipes_fields[];
+
+/* By name or path; NULL and diagnostics (LS_ERROR_INPUT) if the file is wrong: keys, expressions, sizes that the
+ * operator does not have, kernels in the wrong place. */
+LsRecipes *ls_recipes_load (const char *name, LsDiagList *diags);
+LsRecipes *ls_recipes_read (const LsJsonDoc *doc, LsDiagList *diags);
+
+#endif

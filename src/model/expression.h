@@ -1,0 +1,53 @@
+/* model/expression.h — sizes of a job in words, as files of kernels give them: "s*b*h", "2*s*b*k + 2*s*b*q".
+ *
+ *     expression   product { + product }
+ *     product      factor { * factor }
+ *     factor       a number from 0 on, such as 2, 0.5 or 1e3, or a size
+ *
+ * Sizes are those of one rank:
+ *
+ *     s   tokens of a sequence           f   width of the MLP
+ *     b   sequences of a micro-batch     V   words of the vocabulary
+ *     h   hidden                         P   parameters: of a unit of FSDP, of the rank for its optimizer
+ *     q   width of Q, a d                S   of them, those of this rank's shard
+ *     k   width of K, as of V
+ *     a   heads of Q
+ *     d   width of a head
+ *
+ * Example. With s 4096, b 2, h 1024: "0.5*s*b*h + 3" is 4194307. */
+#ifndef LS_MODEL_EXPRESSION_H
+#define LS_MODEL_EXPRESSION_H
+
+#include <glib.h>
+
+#define LS_SIZE_LETTERS "sbhqkadfVPS"
+
+typedef enum {
+  LS_SIZE_S,
+  LS_SIZE_B,
+  LS_SIZE_H,
+  LS_SIZE_Q,
+  LS_SIZE_K,
+  LS_SIZE_A,
+  LS_SIZE_D,
+  LS_SIZE_F,
+  LS_SIZE_V,
+  LS_SIZE_P,
+  LS_SIZE_SHARD,
+  LS_N_SIZES
+} LsSize;
+
+typedef struct {
+  double at[LS_N_SIZES]; /* 0: there is none here */
+} LsSizes;
+
+typedef struct LsExpression LsExpression;
+
+/* NULL: *reterr_message, newly allocated, says what was expected and where. */
+LsExpression *ls_expression_parse (const char *text, char **reterr_message);
+void ls_expression_free (LsExpression *expression); /* NULL allowed */
+/* A size that it names and that letters lack; '\0': there is none. */
+char ls_expression_foreign_size (const LsExpression *expression, const char *letters);
+double ls_expression_value (const LsExpression *expression, const LsSizes *sizes);
+
+#endif

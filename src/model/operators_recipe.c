@@ -1,0 +1,133 @@
+/* Operators as some software launches them: the kernels of its list (model/recipe.h) in the place of those that
+ * are built in. A framework without fusion launches one for each operation of the model's code, and autograd one or
+ * more for each of these.
+ *
+ * Example. RMSNorm in PyTorch: x becomes fp32, is squared, averaged by rows, eps is added, the root's inverse
+ * taken, multiplied with x, made 16 bits, multiplied with the weight: 8 kernels of 36 bytes an element, where a fused
+ * one takes 4. */
+#include "model/operators_build.h"
+
+bool
+ls_operator_is_flash (const LsOperator *op)
+{
+  for (uint32_t k = 0; k < op->n_igrad; k++)
+    if (op->igrad[k].kind == LS_KERNEL_ATTENTION_BWD)
+      return true;
+  return op->context_parallel;
+}
+
+static LsSizes
+sizes_of (const LsCut *cut, uint64_t tokens, uint64_t ffn)
+{
+  double sequences = cut->shard->micro_batch;
+  return (LsSizes) { .at = { [LS_SIZE_S] = (double) tokens / sequences, [LS_SIZE_B] = sequences, [LS_SIZE_H] = (double) cut->model->hidden,
+                             [LS_SIZE_Q] = (double) cut->q_width, [LS_SIZE_K] = (double) cut->kv_width, [LS_SIZE_A] = (double) cut->heads,
+                             [LS_SIZE_D] = (double) cut->model->head_dim, [LS_SIZE_F] = (double) ffn, [LS_SIZE_V] = (double) cut->vocab } };
+}
+
+/* What a breakdown calls them. */
+static LsKernelKind
+kind_of (LsRecipeOperator which, const LsRecipeKernel *k)
+{
+  if (k->access == LS_ACCESS_FILL)
+    return LS_KERNEL_MEMSET;
+  switch (which) {
+  case LS_RECIPE_NORM:
+  case LS_RECIPE_INPUT_NORM:
+  case LS_RECIPE_MLP_NORM:
+  case LS_RECIPE_FINAL_NORM:
+    return LS_KERNEL_NORM;
+  case LS_RECIPE_EMBEDDING:
+    return LS_KERNEL_EMBEDDING;
+  case LS_RECIPE_LOSS:
+    return LS_KERNEL_CROSS_ENTROPY;
+  default:
+    return k->access == LS_ACCESS_ROWRED || k->access == LS_ACCESS_COLRED ? LS_KERNEL_REDUCTION : LS_KERNEL_ELEMENTWISE;
+  }
+}
+
+typedef struct {
+  LsRecipeOperator which;
+  LsSizes sizes;
+} Launch;
+
+/* The listed kernels, with those of `own` where the core is; without a core these are gone. */
+static void
+replace (const Launch *launch, const GArray *listed, LsKernel *own, uint8_t *n_own)
+{
+  LsKernel core[LS_OPERATOR_MAX_KERNELS];
+  uint8_t n_core = *n_own, n = 0;
+  for (uint8_t i = 0; i < n_core; i++)
+    core[i] = own[i];
+  for (guint i = 0; listed && i < listed->len; i++) {
+    const LsRecipeKernel *k = &g_array_index (listed, LsRecipeKernel, i);
+    g_assert (n + (k->is_core ? n_core : 1) <= LS_OPERATOR_MAX_KERNELS);
+    for (uint8_t c = 0; c < n_core && k->is_core; c++)
+      own[n++] = core[c];
+    if (!k->is_core)
+      own[n++] = ls_recipe_kernel (k, &launch->sizes, kind_of (launch->which, k));
+  }
+  *n_own = n;
+}
+
+/* --- products one by one ----------------------------------------------------------- */
+
+/* Which size of a product's GEMM goes over the columns of all products. */
+typedef enum { ALONG_M, ALONG_N, ALONG_K } Along;
+
+static LsKernel
+narrowed (const LsKernel *gemm, Along along, uint64_t columns)
+{
+  return ls_kernel_gemm_resized (gemm, along == ALONG_M ? columns : gemm->m, along == ALONG_N ? columns : gemm->n,
+                                 along == ALONG_K ? columns : gemm->k);
+}
+
+static void
+one_by_one (const LsOperator *op, Along along, LsKernel *kernels, uint8_t *n_kernels)
+{
+  LsKernel all[LS_OPERATOR_MAX_KERNELS];
+  uint8_t n_all = *n_kernels, n = 0;
+  for (uint8_t i = 0; i < n_all; i++)
+    all[i] = kernels[i];
+  for (uint8_t i = 0; i < n_all; i++) {
+    bool is_product = all[i].kind == LS_KERNEL_GEMM;
+    for (uint8_t p = 0; p < (is_product ? op->n_products : 1); p++) {
+      g_assert (n < LS_OPERATOR_MAX_KERNELS);
+      kernels[n++] = is_product ? narrowed (&all[i], along, op->product_columns[p]) : all[i];
+    }
+  }
+  *n_kernels = n;
+}
+
+/* --- what operators call --------------------------------------------------------------- */
+
+void
+ls_operator_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, uint64_t tokens, uint64_t ffn)
+{
+  const LsRecipe *r = ls_recipe_find (cut->shard->recipes, which, cut->model);
+  if (!r)
+    return;
+  const Launch launch = { which, sizes_of (cut, tokens, ffn) };
+  if (r->one_by_one) {
+    one_by_one (op, ALONG_N, op->fwd, &op->n_fwd);
+    one_by_one (op, ALONG_K, op->igrad, &op->n_igrad);
+    one_by_one (op, ALONG_M, op->wgrad, &op->n_wgrad);
+  }
+  bool is_lookup = which == LS_RECIPE_EMBEDDING;
+  replace (&launch, r->forward, op->fwd, &op->n_fwd);
+  replace (&launch, r->backward, is_lookup ? op->wgrad : op->igrad, is_lookup ? &op->n_wgrad : &op->n_igrad);
+  if (r->saved)
+    op->saved_bytes = op->input_bytes + (uint64_t) ls_expression_value (r->saved, &launch.sizes);
+}
+
+bool
+ls_operator_residual_sum (LsOperator *op, const LsCut *cut, LsRecipeOperator sum)
+{
+  const LsRecipe *r = ls_recipe_find (cut->shard->recipes, sum, cut->model);
+  const LsSizes sizes = sizes_of (cut, cut->local_tokens, cut->ffn);
+  for (guint i = 0; r && r->backward && i < r->backward->len; i++) {
+    const LsRecipeKernel *k = &g_array_index (r->backward, LsRecipeKernel, i);
+    ls_operator_igrad (op, ls_recipe_kernel (k, &sizes, kind_of (sum, k)));
+  }
+  return r != NULL;
+}

@@ -1,0 +1,145 @@
+#include "model/recipe.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- ownership -------------------------------------------------------------------- */
+
+static void
+kernels_free (GArray *kernels)
+{
+  for (guint i = 0; kernels && i < kernels->len; i++) {
+    LsRecipeKernel *k = &g_array_index (kernels, LsRecipeKernel, i);
+    g_free (k->name);
+    g_free (k->elements_text);
+    g_free (k->bytes_text);
+    ls_expression_free (k->elements);
+    ls_expression_free (k->bytes);
+  }
+  if (kernels)
+    g_array_unref (kernels);
+}
+
+void
+ls_recipe_clear (LsRecipe *recipe)
+{
+  kernels_free (recipe->forward);
+  kernels_free (recipe->backward);
+  g_free (recipe->saved_text);
+  g_free (recipe->source);
+  ls_expression_free (recipe->saved);
+  memset (recipe, 0, sizeof *recipe);
+}
+
+static void
+recipes_clear (gpointer data)
+{
+  LsRecipes *r = data;
+  g_free (r->name);
+  g_free (r->source);
+  for (guint i = 0; r->operators && i < r->operators->len; i++)
+    ls_recipe_clear (&g_array_index (r->operators, LsRecipe, i));
+  if (r->operators)
+    g_array_unref (r->operators);
+}
+
+LsRecipes *
+ls_recipes_new (void)
+{
+  return g_atomic_rc_box_new0 (LsRecipes);
+}
+
+LsRecipes *
+ls_recipes_ref (LsRecipes *recipes)
+{
+  return recipes ? g_atomic_rc_box_acquire (recipes) : NULL;
+}
+
+void
+ls_recipes_unref (LsRecipes *recipes)
+{
+  if (recipes)
+    g_atomic_rc_box_release_full (recipes, recipes_clear);
+}
+
+/* --- use -------------------------------------------------------------------------- */
+
+static bool
+is_for (int models, const LsModel *m)
+{
+  switch ((LsRecipeFor) models) {
+  case LS_FOR_RMSNORM:
+    return m->norm != LS_NORM_LAYERNORM;
+  case LS_FOR_LAYERNORM:
+    return m->norm == LS_NORM_LAYERNORM;
+  case LS_FOR_SWIGLU:
+    return m->mlp == LS_MLP_SWIGLU;
+  case LS_FOR_GELU:
+    return m->mlp == LS_MLP_GELU;
+  case LS_FOR_RELU2:
+    return m->mlp == LS_MLP_RELU2;
+  case LS_FOR_GQA:
+    return m->n_kv_heads < m->n_heads;
+  case LS_FOR_MHA:
+    return m->n_kv_heads == m->n_heads;
+  case LS_FOR_ALL:
+  case LS_N_FOR:
+    break;
+  }
+  return true;
+}
+
+static const LsRecipe *
+find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel *m)
+{
+  for (guint i = 0; recipes && i < recipes->operators->len; i++) {
+    const LsRecipe *r = &g_array_index (recipes->operators, LsRecipe, i);
+    if (r->operator_ == (int) which && is_for (r->models, m))
+      return r;
+  }
+  return NULL;
+}
+
+const LsRecipe *
+ls_recipe_find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel *model)
+{
+  static const LsRecipeOperator general[LS_N_RECIPE_OPERATORS] = {
+    [LS_RECIPE_INPUT_NORM] = LS_RECIPE_NORM,         [LS_RECIPE_MLP_NORM] = LS_RECIPE_NORM,    [LS_RECIPE_FINAL_NORM] = LS_RECIPE_NORM,
+    [LS_RECIPE_ATTENTION_ADD] = LS_RECIPE_RESIDUAL, [LS_RECIPE_MLP_ADD] = LS_RECIPE_RESIDUAL,
+  };
+  const LsRecipe *r = find (recipes, which, model);
+  return r || general[which] == LS_RECIPE_EMBEDDING ? r : find (recipes, general[which], model);
+}
+
+const LsRecipeKernel *
+ls_recipe_kernel_named (const GArray *kernels, const char *name)
+{
+  for (guint i = 0; kernels && i < kernels->len; i++)
+    if (g_strcmp0 (g_array_index (kernels, LsRecipeKernel, i).name, name) == 0)
+      return &g_array_index (kernels, LsRecipeKernel, i);
+  return NULL;
+}
+
+bool
+ls_recipes_are_one_by_one (const LsRecipes *recipes, const LsModel *model)
+{
+  for (int which = 0; which < LS_N_RECIPE_OPERATORS; which++) {
+    const LsRecipe *r = ls_recipe_find (recipes, (LsRecipeOperator) which, model);
+    if (r && r->one_by_one)
+      return true;
+  }
+  return false;
+}
+
+#define MOST_ELEMENTS 9e15 /* exact in a double */
+
+/* Whole elements and bytes: what a trace can hold. */
+LsKernel
+ls_recipe_kernel (const LsRecipeKernel *k, const LsSizes *sizes, LsKernelKind kind)
+{
+  double elements = fmin (round (ls_expression_value (k->elements, sizes)), MOST_ELEMENTS);
+  double bytes = k->bytes ? ls_expression_value (k->bytes, sizes) : elements * (k->read + k->write);
+  LsKernel kernel = ls_kernel_stream (g_intern_string (k->name), kind, (LsDtype) k->dtype, 1, (uint64_t) elements, round (bytes), 0);
+  kernel.access = (LsAccess) k->access;
+  return kernel;
+}

@@ -1,0 +1,99 @@
+/* model/recipe.h — which kernels a release of some software launches for each operator, in order, instead of
+ * those that are built in (strategies/kernels/NAME.json).
+ *
+ * An operator that the list does not name, or does not name for such a model, stays as it is built in. A
+ * kernel of kind "core" stands for the operator's own: its matrix products, or attention. */
+#ifndef LS_MODEL_RECIPE_H
+#define LS_MODEL_RECIPE_H
+
+#include "model/expression.h"
+#include "model/kernel.h"
+#include "model/model.h"
+
+typedef enum {
+  LS_RECIPE_EMBEDDING,
+  LS_RECIPE_NORM,       /* any that has no entry of its own              */
+  LS_RECIPE_INPUT_NORM, /* the first of a layer                          */
+  LS_RECIPE_MLP_NORM,   /* the second                                    */
+  LS_RECIPE_FINAL_NORM,
+  LS_RECIPE_QKV,
+  LS_RECIPE_ROPE,
+  LS_RECIPE_ATTENTION,
+  LS_RECIPE_PROJ,
+  LS_RECIPE_RESIDUAL,   /* any sum with what skipped a block; backward: the sum of the gradients of what
+                           a norm and the sum both take                  */
+  LS_RECIPE_ATTENTION_ADD, /* behind attention                           */
+  LS_RECIPE_MLP_ADD,    /* behind the MLP                                */
+  LS_RECIPE_FC1,        /* up, or gate and up                            */
+  LS_RECIPE_ACTIVATION,
+  LS_RECIPE_FC2,
+  LS_RECIPE_LOGITS,
+  LS_RECIPE_LOSS,
+  LS_RECIPE_FSDP,       /* copies around the collectives, found by their names */
+  LS_RECIPE_CLIP,       /* the norm of the gradients first               */
+  LS_RECIPE_OPTIMIZER,
+  LS_N_RECIPE_OPERATORS
+} LsRecipeOperator;
+
+/* For which models an entry is. */
+typedef enum {
+  LS_FOR_ALL,
+  LS_FOR_RMSNORM,
+  LS_FOR_LAYERNORM,
+  LS_FOR_SWIGLU,
+  LS_FOR_GELU,
+  LS_FOR_RELU2,
+  LS_FOR_GQA, /* fewer heads of K and V than of Q */
+  LS_FOR_MHA, /* as many                          */
+  LS_N_FOR
+} LsRecipeFor;
+
+/* Most kernels of a list; of the residual's, which go into a norm's. */
+#define LS_RECIPE_MAX_KERNELS 18
+#define LS_RECIPE_MAX_RESIDUAL 2
+
+typedef struct {
+  char *name;          /* interned when it is lowered                    */
+  bool is_core;        /* the operator's own kernels; the rest is not used */
+  int access;          /* LsAccess                                       */
+  int dtype;           /* LsDtype of what it reads                       */
+  char *elements_text, *bytes_text;
+  double read, write;  /* bytes of an element                            */
+  LsExpression *elements;
+  LsExpression *bytes; /* instead of read and write; NULL: by these      */
+} LsRecipeKernel;
+
+typedef struct {
+  int operator_; /* LsRecipeOperator */
+  int models;    /* LsRecipeFor      */
+  GArray *forward, *backward; /* LsRecipeKernel in order; NULL: none        */
+  bool one_by_one;     /* a GEMM for each of its products (Q, K, V; gate, up) */
+  char *saved_text;
+  LsExpression *saved; /* bytes kept for the backward, besides the input of a product; NULL: as built in */
+  char *source;
+} LsRecipe;
+
+/* Frozen and shared. */
+typedef struct {
+  char *name, *source;
+  GArray *operators; /* LsRecipe */
+} LsRecipes;
+
+LsRecipes *ls_recipes_new (void); /* with one reference, empty */
+LsRecipes *ls_recipes_ref (LsRecipes *recipes); /* NULL allowed */
+void ls_recipes_unref (LsRecipes *recipes);     /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsRecipes, ls_recipes_unref)
+
+void ls_recipe_clear (LsRecipe *recipe); /* frees what it owns */
+
+/* The entry for an operator of this model; NULL: as built in. recipes may be NULL. */
+const LsRecipe *ls_recipe_find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel *model);
+/* Of an entry's kernels that with this name; NULL: there is none. */
+const LsRecipeKernel *ls_recipe_kernel_named (const GArray *kernels, const char *name);
+/* Whether an entry lists its products one by one. */
+bool ls_recipes_are_one_by_one (const LsRecipes *recipes, const LsModel *model);
+
+/* A kernel of a list, of this kind, for these sizes. */
+LsKernel ls_recipe_kernel (const LsRecipeKernel *k, const LsSizes *sizes, LsKernelKind kind);
+
+#endif

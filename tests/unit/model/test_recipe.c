@@ -1,0 +1,195 @@
+/* Pins: a list of kernels stands where an operator's own stood, with the elements and bytes that its expressions say;
+ * products one by one compute what the joint one does; what the list does not name is as built in. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "model/operators.h"
+
+static LsExpression *
+expression (const char *text)
+{
+  char *message = NULL;
+  return ls_expression_parse (text, &message);
+}
+
+static LsRecipeKernel
+kernel (const char *name, LsAccess access, const char *elements, double read, double write)
+{
+  return (LsRecipeKernel) { .name = g_strdup (name), .access = access, .elements = expression (elements), .read = read, .write = write,
+                            .dtype = LS_DTYPE_BF16 };
+}
+
+static GArray *
+list (const LsRecipeKernel *kernels, guint n)
+{
+  GArray *all = g_array_new (FALSE, FALSE, sizeof (LsRecipeKernel));
+  g_array_append_vals (all, kernels, n);
+  return all;
+}
+
+#define LIST(...) list ((const LsRecipeKernel[]) { __VA_ARGS__ }, G_N_ELEMENTS (((const LsRecipeKernel[]) { __VA_ARGS__ })))
+#define CORE ((LsRecipeKernel) { .is_core = true })
+
+static LsRecipes *
+recipes_of (LsRecipe recipe)
+{
+  LsRecipes *r = ls_recipes_new ();
+  r->operators = g_array_new (FALSE, FALSE, sizeof (LsRecipe));
+  g_array_append_val (r->operators, recipe);
+  return r;
+}
+
+static LsModel
+llama (void)
+{
+  return (LsModel) { .n_layers = 1, .hidden = 512, .n_heads = 8, .n_kv_heads = 2, .head_dim = 64, .ffn = 1024, .vocab = 1000, .seq = 256,
+                     .norm = LS_NORM_RMSNORM, .mlp = LS_MLP_SWIGLU, .position = LS_POSITION_ROPE };
+}
+
+static LsShard
+shard (const LsRecipes *recipes)
+{
+  return (LsShard) { .tp = 1, .micro_batch = 2, .seq = 256, .cp = 1, .attention = LS_ATTENTION_FLASH, .dtype = LS_DTYPE_BF16, .grad_dtype = LS_DTYPE_FP32,
+                     .grad_is_fresh = true, .recipes = recipes };
+}
+
+static GArray *
+layer (const LsModel *m, const LsShard *s)
+{
+  GArray *operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  ls_operators_layer (m, s, 0, operators);
+  return operators;
+}
+
+static const LsOperator *
+named (const GArray *operators, const char *name)
+{
+  for (guint i = 0; i < operators->len; i++)
+    if (strcmp (g_array_index (operators, LsOperator, i).name, name) == 0)
+      return &g_array_index (operators, LsOperator, i);
+  return NULL;
+}
+
+static double
+flops_of (const LsKernel *kernels, guint n)
+{
+  double sum = 0;
+  for (guint i = 0; i < n; i++)
+    sum += kernels[i].flops;
+  return sum;
+}
+
+/* 512 tokens of 512: 262144 elements. The sum of the residual's gradients stays behind what a norm does. */
+static void
+a_norm_runs_the_kernels_of_its_list (void)
+{
+  LsModel m = llama ();
+  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) {
+    .operator_ = LS_RECIPE_NORM, .models = LS_FOR_RMSNORM, .saved = expression ("6*s*b*h"),
+    .forward = LIST (kernel ("to fp32", LS_ACCESS_CASTUP, "s*b*h", 2, 4), kernel ("rsqrt", LS_ACCESS_TINY, "s*b", 4, 4)),
+    .backward = LIST (kernel ("dx", LS_ACCESS_VEC, "s*b*h", 8, 4)) });
+  LsShard s = shard (r);
+  g_autoptr (GArray) ops = layer (&m, &s);
+  const LsOperator *o = named (ops, "input-norm");
+  LS_CHECK_INT (o->n_fwd, ==, 2);
+  LS_CHECK_STR (o->fwd[0].name, "to fp32");
+  LS_CHECK_INT (o->fwd[0].access, ==, LS_ACCESS_CASTUP);
+  LS_CHECK_INT (o->fwd[0].kind, ==, LS_KERNEL_NORM);
+  LS_CHECK_INT (o->fwd[0].n, ==, 262144);
+  LS_CHECK_DOUBLE (o->fwd[0].bytes, ==, 262144 * 6.0);
+  LS_CHECK_INT (o->fwd[1].n, ==, 512);
+  LS_CHECK_INT (o->n_igrad, ==, 2);
+  LS_CHECK_STR (o->igrad[1].name, "residual-grad-add");
+  LS_CHECK_INT (o->saved_bytes, ==, 262144 * 6);
+  LS_CHECK_INT (named (ops, "rope")->fwd[0].access, ==, LS_ACCESS_NONE);
+}
+
+/* A list for other models has no say. */
+static void
+lists_are_for_models_that_have_it (void)
+{
+  LsModel m = llama ();
+  m.norm = LS_NORM_LAYERNORM;
+  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_NORM, .models = LS_FOR_RMSNORM });
+  LsShard s = shard (r), plain = shard (NULL);
+  g_autoptr (GArray) ops = layer (&m, &s);
+  g_autoptr (GArray) built_in = layer (&m, &plain);
+  LS_CHECK_STR (named (ops, "mlp-norm")->fwd[0].name, named (built_in, "mlp-norm")->fwd[0].name);
+  m.norm = LS_NORM_RMSNORM;
+  g_autoptr (GArray) gone = layer (&m, &s);
+  LS_CHECK_INT (named (gone, "mlp-norm")->n_fwd, ==, 0); /* a list of none */
+}
+
+/* Q, K, V of 512, 128, 128 columns: the same FLOPs; each reads the input again. */
+static void
+products_one_by_one_compute_the_same (void)
+{
+  LsModel m = llama ();
+  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) {
+    .operator_ = LS_RECIPE_QKV, .one_by_one = true, .forward = LIST (kernel ("zero", LS_ACCESS_FILL, "1", 0, 4), CORE),
+    .backward = LIST (CORE, kernel ("sum", LS_ACCESS_VEC, "s*b*h", 4, 2)), .saved = expression ("6*s*b*q") });
+  LsShard s = shard (r), plain = shard (NULL);
+  g_autoptr (GArray) ops = layer (&m, &s);
+  g_autoptr (GArray) built_in = layer (&m, &plain);
+  const LsOperator *o = named (ops, "qkv"), *joint = named (built_in, "qkv");
+  LS_CHECK_INT (o->n_fwd, ==, 4);
+  LS_CHECK_INT (o->n_igrad, ==, 4);
+  LS_CHECK_INT (o->n_wgrad, ==, 3);
+  LS_CHECK_INT (o->fwd[0].kind, ==, LS_KERNEL_MEMSET);
+  LS_CHECK_INT (o->fwd[1].n, ==, 512);
+  LS_CHECK_INT (o->fwd[3].n, ==, 128);
+  LS_CHECK_INT (o->igrad[0].k, ==, 512);
+  LS_CHECK_INT (o->wgrad[1].m, ==, 128);
+  LS_CHECK_DOUBLE (flops_of (o->fwd, o->n_fwd), ==, flops_of (joint->fwd, joint->n_fwd));
+  LS_CHECK_DOUBLE (flops_of (o->igrad, o->n_igrad), ==, flops_of (joint->igrad, joint->n_igrad));
+  LS_CHECK_DOUBLE (flops_of (o->wgrad, o->n_wgrad), ==, flops_of (joint->wgrad, joint->n_wgrad));
+  LS_CHECK_DOUBLE (o->fwd[1].bytes, ==, 2.0 * (512 * 512 + 512 * 512 + 512 * 512));
+  double three = o->fwd[1].bytes + o->fwd[2].bytes + o->fwd[3].bytes;
+  LS_CHECK_DOUBLE (three, ==, joint->fwd[0].bytes + 2 * 2.0 * 512 * 512);
+  LS_CHECK_INT (o->saved_bytes, ==, o->input_bytes + 6 * 512 * 512);
+}
+
+/* Copies of K and V stand before attention, whose own kernel is untouched. */
+static void
+the_core_stands_where_the_list_says (void)
+{
+  LsModel m = llama ();
+  LsRecipeKernel repeat = { .name = g_strdup ("repeat k"), .access = LS_ACCESS_STRIDED16, .elements = expression ("s*b*q"),
+                            .bytes = expression ("2*s*b*k + 2*s*b*q"), .dtype = LS_DTYPE_BF16 };
+  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_ATTENTION, .models = LS_FOR_GQA, .forward = LIST (repeat, CORE),
+                                                     .backward = LIST (CORE) });
+  LsShard s = shard (r), plain = shard (NULL);
+  g_autoptr (GArray) ops = layer (&m, &s);
+  g_autoptr (GArray) built_in = layer (&m, &plain);
+  const LsOperator *o = named (ops, "attention"), *own = named (built_in, "attention");
+  LS_CHECK_INT (o->n_fwd, ==, 2);
+  LS_CHECK_DOUBLE (o->fwd[0].bytes, ==, 2.0 * 512 * (128 + 512));
+  LS_CHECK_INT (o->fwd[1].kind, ==, LS_KERNEL_ATTENTION_FWD);
+  LS_CHECK_DOUBLE (o->fwd[1].flops, ==, own->fwd[0].flops);
+  LS_CHECK (ls_operator_is_flash (o));
+  LS_CHECK_INT (o->saved_bytes, ==, own->saved_bytes);
+}
+
+/* Of several entries for sums, the one with the place's name goes first; its backward stands with the norm. */
+static void
+sums_have_their_gradients_beside_a_norm (void)
+{
+  LsModel m = llama ();
+  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_RESIDUAL, .forward = LIST (kernel ("add", LS_ACCESS_VEC, "s*b*h", 4, 2)),
+                                                     .backward = LIST (kernel ("grad add", LS_ACCESS_VEC, "s*b*h", 4, 2)) });
+  LsRecipe fused = { .operator_ = LS_RECIPE_ATTENTION_ADD };
+  g_array_append_val (r->operators, fused);
+  LsShard s = shard (r);
+  g_autoptr (GArray) ops = layer (&m, &s);
+  LS_CHECK_INT (named (ops, "attention-add")->n_fwd, ==, 0);
+  LS_CHECK_STR (named (ops, "mlp-add")->fwd[0].name, "add");
+  LS_CHECK_INT (named (ops, "mlp-add")->n_igrad, ==, 0);
+  LS_CHECK_INT (named (ops, "input-norm")->n_igrad, ==, 1); /* fused with attention-add's */
+  LS_CHECK_INT (named (ops, "mlp-norm")->n_igrad, ==, 2);
+  LS_CHECK_STR (named (ops, "mlp-norm")->igrad[1].name, "grad add");
+}
+
+LS_TEST_MAIN ("recipe", LS_TEST (a_norm_runs_the_kernels_of_its_list), LS_TEST (lists_are_for_models_that_have_it),
+              LS_TEST (products_one_by_one_compute_the_same), LS_TEST (the_core_stands_where_the_list_says),
+              LS_TEST (sums_have_their_gradients_beside_a_norm))
