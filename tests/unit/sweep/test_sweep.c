@@ -396,6 +396,35 @@ listed_jobs_take_the_same_picoseconds (void)
   ls_sweep_spec_clear (&spec);
 }
 
+/* What the run refuses, as its states find no room in the host's memory, is counted as illegal. */
+static void
+what_a_run_refuses_is_illegal (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, "model", "tiny", "cluster", "pair:node.cpu.memory_size=100MiB", "gpus", "4", "global-batch", "8", "micro-batch", "1", "tp", "1",
+             "pp", "1", "dp-kind", "deepspeed", "zero", "1,2", "offload", "none,optimizer", "recompute", "none");
+  g_autoptr (LsSweepRun) x = run (&spec);
+  const LsSweepReport *r = ls_sweep_run_report (x);
+  LS_CHECK_INT (r->counts.enumerated, ==, 4);
+  LS_CHECK_INT (r->counts.illegal, ==, 2);
+  LS_CHECK_INT (r->counts.simulated + r->counts.pruned, ==, 2);
+  ls_sweep_spec_clear (&spec);
+}
+
+/* A number of nodes stands for all of their GPUs. */
+static void
+nodes_are_swept_whole (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, "model", "tiny", "nodes", "2", "global-batch", "8", "micro-batch", "1", "tp", "1", "pp", "1", "recompute", "none");
+  g_autoptr (LsSweepRun) x = run (&spec);
+  const LsSweepReport *r = ls_sweep_run_report (x);
+  LS_CHECK_INT (r->best->len, >, 0);
+  for (guint i = 0; i < r->best->len; i++)
+    LS_CHECK (strstr (g_array_index (r->best, LsSweepRow, i).knobs, "--gpus 4 ") != NULL);
+  ls_sweep_spec_clear (&spec);
+}
+
 /* --- ends ---------------------------------------------------------------------------------- */
 
 static void
@@ -469,7 +498,7 @@ main (void)
     LS_TEST (selective_recomputation_is_of_something),
     LS_TEST (threads_change_no_byte), LS_TEST (listed_jobs_take_the_same_picoseconds), LS_TEST (what_was_stopped_says_so),
     LS_TEST (listed_bytes_are_the_peak_or_none), LS_TEST (timing_stands_apart), LS_TEST (without_pruning_ranks_are_exact),
-    LS_TEST (bad_ranges_are_refused),
+    LS_TEST (bad_ranges_are_refused), LS_TEST (what_a_run_refuses_is_illegal), LS_TEST (nodes_are_swept_whole),
   };
   return ls_test_run ("sweep", cases, G_N_ELEMENTS (cases));
 }
