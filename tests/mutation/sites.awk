@@ -8,8 +8,9 @@
 
 BEGIN {
   FS = "\n"
-  n_swaps = split ("< <= > >= <= < >= > == != != == && || || && + - - + * / / * % / += -= -= +=", swaps, " ")
+  n_swaps = split ("< <= > >= <= < >= > + - - + * / / * % / && || || && == != != == += -= -= +=",
                    swaps, " ")
+  n_words = split ("MIN MAX MAX MIN fmin fmax fmax fmin true false false true TRUE FALSE FALSE TRUE", words, " ")
 }
 
 function blank(n) { return sprintf ("%" n "s", "") }
