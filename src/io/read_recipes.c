@@ -4,6 +4,7 @@
 
 #include "io/datadir.h"
 #include "io/kernel_kinds.h"
+#include "parallel/lower.h"
 
 static const LsEnumName operators[] = {
   { "embedding", LS_RECIPE_EMBEDDING }, { "norm", LS_RECIPE_NORM },         { "input-norm", LS_RECIPE_INPUT_NORM },
@@ -34,7 +35,7 @@ static const LsField kernel_fields[] = {
   KERNEL ("name", LS_FIELD_STRING, name), .default_text = "required, but of the core", .meaning = "what pictures show" },
   KERNEL ("access", LS_FIELD_ENUM, access), .names = ls_access_names, .default_text = "required, but of the core",
     .meaning = "how it touches memory, which its rate depends on" },
-  KERNEL ("elements", LS_FIELD_STRING, elements_text), .default_text = "required, but of the core",
+  KERNEL ("elements", LS_FIELD_STRING, elements_text), .default_text = "required, but of the core and of fsdp",
     .meaning = "how many: sums of products of sizes, such as 0.5*s*b*q" },
   KERNEL ("read", LS_FIELD_DOUBLE, read), .max = 1e3, .default_text = "0", .meaning = "bytes of an element that it reads" },
   KERNEL ("write", LS_FIELD_DOUBLE, write), .max = 1e3, .default_text = "0", .meaning = "and writes" },
@@ -85,7 +86,7 @@ static const struct {
   [LS_RECIPE_RESIDUAL] = { "sbh", false },        [LS_RECIPE_ATTENTION_ADD] = { "sbh", false }, [LS_RECIPE_MLP_ADD] = { "sbh", false },
         [LS_RECIPE_FC1] = { "sbhf", true },        [LS_RECIPE_ACTIVATION] = { "sbf", false },
   [LS_RECIPE_FC2] = { "sbhf", true },             [LS_RECIPE_LOGITS] = { "sbhV", true },     [LS_RECIPE_LOSS] = { "sbhV", false },
-  [LS_RECIPE_FSDP] = { "PS", false },             [LS_RECIPE_CLIP] = { "S", false },         [LS_RECIPE_OPTIMIZER] = { "S", false },
+  [LS_RECIPE_FSDP] = { "", false },             [LS_RECIPE_CLIP] = { "S", false },         [LS_RECIPE_OPTIMIZER] = { "S", false },
 };
 
 typedef struct {
@@ -129,6 +130,17 @@ parse (Check *check, const cJSON *object, const char *key, const char *text)
   return e;
 }
 
+/* What a copy moves follows from the job. */
+static void
+check_copy (Check *check, const cJSON *node, const LsRecipeKernel *k)
+{
+  g_autofree char *known = g_strjoinv (", ", (char **) ls_fsdp_copies);
+  if (!k->name || !g_strv_contains (ls_fsdp_copies, k->name))
+    complain (check, node, "expected the name of a copy of FSDP: %s", known);
+  if (k->access == LS_ACCESS_NONE || k->elements_text || k->bytes_text || k->read + k->write > 0)
+    complain (check, node, "expected \"name\" and \"access\" alone: what a copy of FSDP moves follows from the job");
+}
+
 static void
 check_kernel (Check *check, const cJSON *node, LsRecipeKernel *k)
 {
@@ -136,6 +148,10 @@ check_kernel (Check *check, const cJSON *node, LsRecipeKernel *k)
   if (k->is_core) {
     if (says_anything)
       complain (check, node, "the core is the operator's own: expected no other key beside \"core\"");
+    return;
+  }
+  if (check->recipe->operator_ == LS_RECIPE_FSDP) {
+    check_copy (check, node, k);
     return;
   }
   if (!k->name || !*k->name || !k->elements_text || k->access == LS_ACCESS_NONE)

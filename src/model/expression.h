@@ -8,8 +8,8 @@
  *
  *     s   tokens of a sequence           f   width of the MLP
  *     b   sequences of a micro-batch     V   words of the vocabulary
- *     h   hidden                         P   parameters: of a unit of FSDP, of the rank for its optimizer
- *     q   width of Q, a d                S   of them, those of this rank's shard
+ *     h   hidden                         S   parameters that the rank's optimizer steps on
+ *     q   width of Q, a d
  *     k   width of K, as of V
  *     a   heads of Q
  *     d   width of a head
@@ -20,7 +20,7 @@
 
 #include <glib.h>
 
-#define LS_SIZE_LETTERS "sbhqkadfVPS"
+#define LS_SIZE_LETTERS "sbhqkadfVS"
 
 typedef enum {
   LS_SIZE_S,
@@ -32,7 +32,6 @@ typedef enum {
   LS_SIZE_D,
   LS_SIZE_F,
   LS_SIZE_V,
-  LS_SIZE_P,
   LS_SIZE_SHARD,
   LS_N_SIZES
 } LsSize;

@@ -133,5 +133,8 @@ void ls_optimizer_kernels (uint64_t n_params, LsDtype dtype, LsDtype grad_dtype,
 /* The same where parameters and gradients are fp32 shards and nothing else, as with FSDP:
  * torch.optim's fused Adam and clip_grad_norm_. */
 void ls_optimizer_kernels_sharded (uint64_t n_params, LsDtype dtype, GArray *kernels);
+/* Of either, norm and clipping, and Adam, as some software launches them; the norm stays of kind REDUCTION.
+ * recipes may be NULL. */
+void ls_optimizer_as_launched (const LsRecipes *recipes, const LsModel *model, uint64_t n_params, GArray *kernels);
 
 #endif

@@ -22,6 +22,8 @@
  * clip_grad_norm and _copy_main_params_to_model_params. */
 #include "model/operators.h"
 
+#include <string.h>
+
 #define MASTER_AND_MOMENTS_BYTES (3 * 2 * 4) /* three fp32 values, read and written */
 
 static void
@@ -60,4 +62,39 @@ ls_optimizer_kernels (uint64_t n_params, LsDtype dtype, LsDtype grad_dtype, GArr
     append (kernels, "weight-copy", LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32, n_params, 4 + 2);
   if (dtype == LS_DTYPE_FP8)
     append (kernels, "fp8-weight-cast", LS_KERNEL_OPTIMIZER, LS_DTYPE_BF16, n_params, 4);
+}
+
+/* The place of the first kernel of these names, which are there and then gone. */
+static guint
+take_out (GArray *kernels, const char *const *names)
+{
+  guint place = kernels->len;
+  for (guint i = kernels->len; i-- > 0;)
+    if (g_strv_contains (names, g_array_index (kernels, LsKernel, i).name)) {
+      g_array_remove_index (kernels, i);
+      place = i;
+    }
+  return place;
+}
+
+static void
+put_in (GArray *kernels, guint place, const LsRecipe *r, uint64_t n_params)
+{
+  const LsSizes sizes = { .at = { [LS_SIZE_SHARD] = (double) n_params } };
+  for (guint i = 0; i < r->forward->len; i++) {
+    bool is_norm = r->operator_ == LS_RECIPE_CLIP && i == 0;
+    LsKernel k = ls_recipe_kernel (&g_array_index (r->forward, LsRecipeKernel, i), &sizes, is_norm ? LS_KERNEL_REDUCTION : LS_KERNEL_OPTIMIZER);
+    g_array_insert_val (kernels, place + i, k);
+  }
+}
+
+void
+ls_optimizer_as_launched (const LsRecipes *recipes, const LsModel *model, uint64_t n_params, GArray *kernels)
+{
+  static const char *const clip[] = { "grad-norm", "grad-clip", NULL }, *const adam[] = { "adam", NULL };
+  const LsRecipe *clips = ls_recipe_find (recipes, LS_RECIPE_CLIP, model), *steps = ls_recipe_find (recipes, LS_RECIPE_OPTIMIZER, model);
+  if (clips)
+    put_in (kernels, take_out (kernels, clip), clips, n_params);
+  if (steps)
+    put_in (kernels, take_out (kernels, adam), steps, n_params);
 }

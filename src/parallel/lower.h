@@ -49,4 +49,7 @@ void ls_strategy_set_balanced (LsStrategy *s, const LsModel *m, const LsPartTime
  * static text with the rule that they break. */
 const char *ls_sched_job_refusal (const LsSched *sched, const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches);
 
+/* Names of the kernels that copy around the collectives of FSDP; NULL ends them. */
+extern const char *const ls_fsdp_copies[];
+
 #endif

@@ -216,12 +216,28 @@ tag_of (const DpPass *p)
   return !p ? LS_TAG_OPTIMIZER : p->type == LS_ACTION_F ? LS_TAG_F : LS_TAG_B;
 }
 
+/* Kernels of these names, and no others, copy around the collectives. */
+const char *const ls_fsdp_copies[] = { "shard-cast",      "gather-copy-in",        "gather-copy-out", "reshard-copy",  "reduce-copy-in",
+                                       "grad-cast",       "grad-accumulate",       "grad-predivide",  "grad-pad",      "grad-postdivide",
+                                       "grad-shard-cast", "grad-shard-accumulate", "flat-grad",       "flat-grad-accumulate", NULL };
+
+/* As some software launches it. */
+static LsAccess
+access_of (const Lower *l, const char *name)
+{
+  const LsRecipe *r = ls_recipe_find (l->shard.recipes, LS_RECIPE_FSDP, l->model);
+  const LsRecipeKernel *listed = r ? ls_recipe_kernel_named (r->forward, name) : NULL;
+  g_assert (g_strv_contains (ls_fsdp_copies, name));
+  return listed ? (LsAccess) listed->access : LS_ACCESS_NONE;
+}
+
 uint16_t
 fsdp_kernel (Build *b, const DpPass *p, LsStream stream, const char *name, uint64_t numel, uint64_t bytes, const LsDep *deps,
              uint16_t n_deps)
 {
   LsDtype dtype = b->l->shard.dtype == LS_DTYPE_FP8 ? LS_DTYPE_BF16 : b->l->shard.dtype;
   LsKernel k = ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, dtype, 1, numel, (double) bytes, 0);
+  k.access = access_of (b->l, name);
   return build_kernel_on (b, stream, &k, tag_of (p), deps, n_deps);
 }
 

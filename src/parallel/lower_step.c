@@ -107,6 +107,7 @@ optimizer (Build *b, uint32_t pp_rank)
     ls_optimizer_kernels_sharded (n, l->shard.dtype, kernels);
   else
     ls_optimizer_kernels (n, l->shard.dtype, l->shard.grad_dtype, kernels);
+  ls_optimizer_as_launched (l->shard.recipes, l->model, n, kernels);
   LsSlot slot;
   bool is_spread = norm_slot (l, &slot), is_offloaded = l->s->offload != LS_OFFLOAD_NONE;
   for (guint i = 0; i < kernels->len; i++) {

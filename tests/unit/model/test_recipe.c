@@ -190,6 +190,30 @@ sums_have_their_gradients_beside_a_norm (void)
   LS_CHECK_STR (named (ops, "mlp-norm")->igrad[1].name, "grad add");
 }
 
+/* Norm, clip, steps in their places; what the norm is stays known; 1000 parameters. */
+static void
+an_optimizer_steps_as_listed (void)
+{
+  LsModel m = llama ();
+  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_CLIP, .forward = LIST (kernel ("squares", LS_ACCESS_MULTI, "S", 4, 0),
+                                                                                                   kernel ("scale", LS_ACCESS_MULTI, "S", 4, 4)) });
+  LsRecipe step = { .operator_ = LS_RECIPE_OPTIMIZER, .forward = LIST (kernel ("momentum", LS_ACCESS_MULTI, "S", 8, 4),
+                                                                       kernel ("update", LS_ACCESS_MULTI, "S", 16, 4)) };
+  g_array_append_val (r->operators, step);
+  g_autoptr (GArray) kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
+  ls_optimizer_kernels (1000, LS_DTYPE_BF16, LS_DTYPE_FP32, kernels);
+  ls_optimizer_as_launched (NULL, &m, 1000, kernels);
+  LS_CHECK_INT (kernels->len, ==, 4); /* norm, clip, adam, weight copy */
+  ls_optimizer_as_launched (r, &m, 1000, kernels);
+  static const char *const names[] = { "squares", "scale", "momentum", "update", "weight-copy" };
+  LS_CHECK_INT (kernels->len, ==, G_N_ELEMENTS (names));
+  for (guint i = 0; i < kernels->len; i++)
+    LS_CHECK_STR (g_array_index (kernels, LsKernel, i).name, names[i]);
+  LS_CHECK_INT (g_array_index (kernels, LsKernel, 0).kind, ==, LS_KERNEL_REDUCTION);
+  LS_CHECK_INT (g_array_index (kernels, LsKernel, 1).kind, ==, LS_KERNEL_OPTIMIZER);
+  LS_CHECK_DOUBLE (g_array_index (kernels, LsKernel, 3).bytes, ==, 20000);
+}
+
 LS_TEST_MAIN ("recipe", LS_TEST (a_norm_runs_the_kernels_of_its_list), LS_TEST (lists_are_for_models_that_have_it),
               LS_TEST (products_one_by_one_compute_the_same), LS_TEST (the_core_stands_where_the_list_says),
-              LS_TEST (sums_have_their_gradients_beside_a_norm))
+              LS_TEST (sums_have_their_gradients_beside_a_norm), LS_TEST (an_optimizer_steps_as_listed))

@@ -370,6 +370,31 @@ op_runs_products_one_by_one_again (void)
   ls_strategy_clear (&s);
 }
 
+/* The copies of FSDP that a list names are touched as it says; the others are as built in. */
+static void
+listed_copies_of_fsdp_say_how_they_touch_memory (void)
+{
+  const LsRecipeKernel copy = { .name = g_strdup ("gather-copy-out"), .access = LS_ACCESS_MULTI };
+  LsRecipe r = { .operator_ = LS_RECIPE_FSDP, .forward = g_array_new (FALSE, FALSE, sizeof copy) };
+  g_array_append_val (r.forward, copy);
+  const LsModel m = llama ();
+  LsStrategy s = op_job (1);
+  s.kernels = g_strdup ("by hand");
+  s.recipes = ls_recipes_new ();
+  s.recipes->operators = g_array_new (FALSE, FALSE, sizeof (LsRecipe));
+  g_array_append_val (s.recipes->operators, r);
+  g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+  guint n_out = 0, n_in = 0;
+  for (uint32_t i = 0; plan && i < plan->n_kernels; i++) {
+    const LsKernel *k = &plan->kernels[i];
+    n_out += strcmp (k->name, "gather-copy-out") == 0 && k->access == LS_ACCESS_MULTI;
+    n_in += strcmp (k->name, "gather-copy-in") == 0 && k->access == LS_ACCESS_NONE;
+  }
+  LS_CHECK_INT (n_out, ==, 2); /* layers, and the root */
+  LS_CHECK_INT (n_in, ==, 2);
+  ls_strategy_clear (&s);
+}
+
 /* In s b elements of 2 bytes, per layer: its input h, q h and v h/2, the context h, gate f, down h;
  * and the log-sum-exp of each row and head. Without: two norms' inputs 2h, two norms' outputs 2h,
  * q, k and v 2h, the context h, gate and up 2f, what they make f. */
@@ -460,4 +485,4 @@ LS_TEST_MAIN ("recompute", LS_TEST (uniform_runs_all_layers_again), LS_TEST (ear
               LS_TEST (selective_parts_make_inputs_again), LS_TEST (selective_parts_keep_less),
               LS_TEST (split_backward_frees_what_was_made_again), LS_TEST (partitioned_inputs_are_gathered),
               LS_TEST (offloaded_activations_come_back),
-              LS_TEST (op_runs_every_other_product_again), LS_TEST (op_runs_products_one_by_one_again), LS_TEST (op_keeps_the_other_products), LS_TEST (op_goes_with_plain_layers_only), LS_TEST (odd_recomputation_is_refused))
+              LS_TEST (op_runs_every_other_product_again), LS_TEST (op_runs_products_one_by_one_again), LS_TEST (listed_copies_of_fsdp_say_how_they_touch_memory), LS_TEST (op_keeps_the_other_products), LS_TEST (op_goes_with_plain_layers_only), LS_TEST (odd_recomputation_is_refused))
