@@ -29,7 +29,13 @@ static const LsField case_fields[] = {
 };
 
 /* Columns named and spelt as the keys of a model. */
-static const char *const model_keys[] = { "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq", "mlp" };
+static const char *const model_keys[] = { "layers", "hidden", "heads", "kv_heads", "vocab", "seq", "mlp" };
+
+/* Which only has a width for all layers where there are no experts. */
+#define FFN "ffn"
+
+/* Another name of the column expert_ffn. */
+static const LsField moe_ffn = { "moe_ffn", LS_FIELD_UINT, offsetof (LsModel, expert_ffn), .min = 1, .max = 1 << 22 };
 
 /* Columns named and spelt as the knobs of a strategy: those that say how a job is cut, and those that its software may have
  * a default of. */
@@ -126,8 +132,9 @@ find_knobs (const LsCsv *csv, GArray *columns, LsDiagList *diags)
 static void
 find_architecture (const LsCsv *csv, GArray *columns)
 {
+  ls_csv_fields_find_optional (csv, &moe_ffn, offsetof (LsCase, model), columns);
   for (const LsField *f = ls_model_fields; f->key; f++)
-    if (!f->file_only && !ls_field_find (ls_strategy_fields, f->key) && !is_one_of (f->key, model_keys, G_N_ELEMENTS (model_keys)))
+    if (!f->file_only && strcmp (f->key, FFN) != 0 && !ls_field_find (ls_strategy_fields, f->key) && !is_one_of (f->key, model_keys, G_N_ELEMENTS (model_keys)))
       ls_csv_fields_find_optional (csv, f, offsetof (LsCase, model), columns);
 }
 
@@ -148,6 +155,9 @@ find_columns (const LsCsv *csv, Table *t, LsDiagList *diags)
     ls_csv_fields_find (csv, field, field->required, 0, t->columns, diags);
   for (guint i = 0; i < G_N_ELEMENTS (model_keys); i++)
     ls_csv_fields_find (csv, ls_field_find (ls_model_fields, model_keys[i]), TRUE, offsetof (LsCase, model), t->columns, diags);
+  ls_csv_fields_find (csv, ls_field_find (ls_model_fields, FFN), TRUE, offsetof (LsCase, model), t->columns, diags);
+  if (ls_csv_column (csv, FFN) >= 0)
+    g_array_index (t->columns, LsCsvField, t->columns->len - 1).may_be_empty = true;
   find_knobs (csv, t->columns, diags);
   find_architecture (csv, t->architecture);
 }
@@ -205,9 +215,13 @@ check_heads (const LsCsv *csv, guint row, LsModel *m, LsDiagList *diags)
 static void
 check_experts (const LsCsv *csv, guint row, LsModel *m, LsDiagList *diags)
 {
+  int ffn = ls_csv_column (csv, FFN);
+  if (m->n_experts == 0 && m->ffn == 0 && ffn >= 0 && *ls_csv_cell (csv, row, (guint) ffn) == '\0')
+    ls_csv_error (csv, row, (guint) ffn, diags, "expected the width of the MLP; got none, nor experts");
   if (m->n_experts == 0)
     return;
   m->moe_every = m->moe_every ? m->moe_every : 1;
+  m->ffn = m->ffn ? m->ffn : m->expert_ffn;
   if (m->top_k == 0 || m->top_k > m->n_experts || m->expert_ffn == 0)
     ls_csv_error (csv, row, (guint) ls_csv_column (csv, "experts"), diags,
                   "expected with it columns top_k, of at most as many, and expert_ffn; got %u and %u", m->top_k, m->expert_ffn);

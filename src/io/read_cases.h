@@ -16,7 +16,7 @@
  *     (torch.cuda.max_memory_allocated: without NCCL, the CUDA context and fragmentation)
  *   split, source, caveat  optional
  *   family  optional: rows that are scored together; else the name of its table, where the software knows it, or of the software
- *   any other key of a strategy or a model, optional
+ *   any other key of a strategy or a model, optional (moe_ffn: expert_ffn); with experts ffn may be empty
  * The limits of a cell are those of the same key in a model or strategy file. A knob whose column is optional, and those of
  * recompute, schedule, dp_kind, dp_overlap, tp_overlap, p2p, attention, grad_dtype, zero may be empty: as the software has it.
  *

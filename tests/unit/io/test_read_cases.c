@@ -180,7 +180,44 @@ memory_may_be_measured_too (void)
     LS_CHECK_DOUBLE (((LsCase *) g_ptr_array_index (cases, 0))->allocated_gib, ==, 61.5);
 }
 
-LS_TEST_MAIN ("io/read_cases", LS_TEST (a_row_becomes_a_model_and_a_strategy),
+/* A row with columns of its own, named and filled as given. */
+static GPtrArray *
+parse_with (const char *columns, const char *cells, const char *ffn, LsDiagList *diags)
+{
+  g_autofree char *header = g_strndup (HEADER, strlen (HEADER) - 1);
+  g_autofree char *text = g_strconcat (header, ",", columns, "\n", "x-1,pool,c,8,24,2048,16,4,", ffn,
+                                       ",50000,1024,swiglu,flash,bf16,fp32,8,1,1,1,1,8,1,1,1,0,none,none,megatron,1,0,none,1.25,,,", cells, "\n", NULL);
+  return ls_parse_cases ("c.csv", text, diags);
+}
+
+static void
+check_refused (const char *columns, const char *cells, const char *ffn, const char *why)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GPtrArray) cases = parse_with (columns, cells, ffn, diags);
+  g_autofree char *report = ls_diag_list_format (diags);
+  LS_CHECK (cases == NULL);
+  check_says (report, why);
+}
+
+static void
+models_may_have_experts_and_what_else_columns_say (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GPtrArray) cases = parse_with ("experts,top_k,moe_ffn,shared_ffn,tied_embeddings,apex_norm,head_dim", "64,4,768,,1,1,64", "", diags);
+  if (!LS_CHECK (cases && cases->len == 1))
+    return;
+  const LsModel *m = &((LsCase *) g_ptr_array_index (cases, 0))->model;
+  LS_CHECK (m->n_experts == 64 && m->top_k == 4 && m->expert_ffn == 768 && m->ffn == 768 && m->moe_every == 1 && m->shared_ffn == 0);
+  LS_CHECK (m->tied_embeddings && m->head_dim == 64 && m->norm == LS_NORM_RMSNORM);
+  LS_CHECK (((LsCase *) g_ptr_array_index (cases, 0))->strategy.apex_norm);
+  check_refused ("experts", "64", "8192", "expected with it columns top_k, of at most as many, and expert_ffn; got 0 and 0");
+  check_refused ("experts,top_k,expert_ffn", "64,65,768", "8192", "expected with it columns top_k");
+  check_refused ("apex_norm", "", "", "expected the width of the MLP; got none, nor experts");
+  check_refused ("apex_norm", "maybe", "8192", "expected 0 or 1; got \"maybe\"");
+}
+
+LS_TEST_MAIN ("io/read_cases", LS_TEST (models_may_have_experts_and_what_else_columns_say), LS_TEST (a_row_becomes_a_model_and_a_strategy),
               LS_TEST (every_wrong_cell_is_reported), LS_TEST (cells_have_the_limits_of_the_data_files),
               LS_TEST (a_table_without_rows_is_refused), LS_TEST (missing_columns_are_named), LS_TEST (memory_may_be_measured_too),
               LS_TEST (wrong_rows_leave_the_others_alone),
