@@ -92,6 +92,7 @@ typedef struct {
   bool grad_is_cast;    /* W makes a gradient in the type of activations, which is cast and then added to an fp32 one */
   bool grad_is_fresh;   /* W makes a gradient of its own in the type of activations, and adds to none */
   const LsRecipes *recipes; /* kernels as some software launches them; NULL: as built in */
+  bool gathers_in_pieces;   /* beside products: Q, K and V, gate and up share what was gathered, in one product each */
 } LsShard;
 
 /* Flash attention, whether or not cut over ranks. */

@@ -4,7 +4,10 @@
  *
  * Example. RMSNorm in PyTorch: x becomes fp32, is squared, averaged by rows, eps is added, the root's inverse
  * taken, multiplied with x, made 16 bits, multiplied with the weight: 8 kernels of 36 bytes an element, where a fused
- * one takes 4. */
+ * one takes 4.
+ *
+ * Products one by one stay joint where they are computed in pieces beside a gather (lower_tp_overlap.c): PyTorch's
+ * fused_all_gather_matmul gathers once for all of them (torch/distributed/_symmetric_memory). */
 #include "model/operators_build.h"
 
 bool
@@ -108,7 +111,7 @@ ls_operator_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator whic
   if (!r)
     return;
   const Launch launch = { which, sizes_of (cut, tokens, ffn) };
-  if (r->one_by_one) {
+  if (r->one_by_one && !cut->shard->gathers_in_pieces) {
     one_by_one (op, ALONG_N, op->fwd, &op->n_fwd);
     one_by_one (op, ALONG_K, op->igrad, &op->n_igrad);
     one_by_one (op, ALONG_M, op->wgrad, &op->n_wgrad);

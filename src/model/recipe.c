@@ -120,17 +120,6 @@ ls_recipe_kernel_named (const GArray *kernels, const char *name)
   return NULL;
 }
 
-bool
-ls_recipes_are_one_by_one (const LsRecipes *recipes, const LsModel *model)
-{
-  for (int which = 0; which < LS_N_RECIPE_OPERATORS; which++) {
-    const LsRecipe *r = ls_recipe_find (recipes, (LsRecipeOperator) which, model);
-    if (r && r->one_by_one)
-      return true;
-  }
-  return false;
-}
-
 #define MOST_ELEMENTS 9e15 /* exact in a double */
 
 /* Whole elements and bytes: what a trace can hold. */

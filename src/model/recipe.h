@@ -67,7 +67,7 @@ typedef struct {
   int operator_; /* LsRecipeOperator */
   int models;    /* LsRecipeFor      */
   GArray *forward, *backward; /* LsRecipeKernel in order; NULL: none        */
-  bool one_by_one;     /* a GEMM for each of its products (Q, K, V; gate, up) */
+  bool one_by_one;     /* a GEMM for each of its products (Q, K, V; gate, up), but where they share a gather in pieces */
   char *saved_text;
   LsExpression *saved; /* bytes kept for the backward, besides the input of a product; NULL: as built in */
   char *source;
@@ -90,9 +90,6 @@ void ls_recipe_clear (LsRecipe *recipe); /* frees what it owns */
 const LsRecipe *ls_recipe_find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel *model);
 /* Of an entry's kernels that with this name; NULL: there is none. */
 const LsRecipeKernel *ls_recipe_kernel_named (const GArray *kernels, const char *name);
-/* Whether an entry lists its products one by one. */
-bool ls_recipes_are_one_by_one (const LsRecipes *recipes, const LsModel *model);
-
 /* A kernel of a list, of this kind, for these sizes. */
 LsKernel ls_recipe_kernel (const LsRecipeKernel *k, const LsSizes *sizes, LsKernelKind kind);
 

@@ -148,6 +148,10 @@ products_one_by_one_compute_the_same (void)
   double three = o->fwd[1].bytes + o->fwd[2].bytes + o->fwd[3].bytes;
   LS_CHECK_DOUBLE (three, ==, joint->fwd[0].bytes + 2 * 2.0 * 512 * 512);
   LS_CHECK_INT (o->saved_bytes, ==, o->input_bytes + 6 * 512 * 512);
+  s.gathers_in_pieces = true; /* for all of them at once */
+  g_autoptr (GArray) shared = layer (&m, &s);
+  LS_CHECK_INT (named (shared, "qkv")->n_fwd, ==, 2);
+  LS_CHECK_INT (named (shared, "qkv")->fwd[1].n, ==, 768);
 }
 
 /* Copies of K and V stand before attention, whose own kernel is untouched. */
