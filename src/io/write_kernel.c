@@ -36,6 +36,8 @@ write_shape (LsJsonOut *w, const LsKernel *k)
   ls_json_out_uint (w, "batch", k->batch);
   ls_json_out_double (w, "flops", k->flops);
   ls_json_out_double (w, "bytes", k->bytes);
+  if (k->access != LS_ACCESS_NONE)
+    ls_json_out_string (w, "access", ls_access_name (k->access));
 }
 
 static void
@@ -121,7 +123,8 @@ append_one (GString *out, const char *gpu, const LsKernelRow *row)
 {
   const LsKernel *k = &row->kernel;
   g_autofree char *shape = shape_text (k);
-  g_string_append_printf (out, "%s %s, %s, on %s\n", ls_kernel_kind_name (k->kind), shape, ls_dtype_name (k->dtype), gpu);
+  g_string_append_printf (out, "%s %s, %s, on %s", ls_kernel_kind_name (k->kind), shape, ls_dtype_name (k->dtype), gpu);
+  g_string_append_printf (out, k->access != LS_ACCESS_NONE ? ", access %s\n" : "\n", ls_access_name (k->access));
   g_string_append_printf (out, "  time     %12.2f us  %s%s\n", row->time_s * 1e6, source_names[row->source],
                           row->extrapolated ? ", outside what it was fitted to" : "");
   g_string_append_printf (out, "  bound    %12s     compute %.2f us, memory %.2f us, launch %.2f us\n",

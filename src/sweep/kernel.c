@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "compute/measured.h"
+#include "io/read_access.h"
 #include "io/read_calibration.h"
 #include "io/read_gpu.h"
 #include "io/read_kernels.h"
@@ -99,14 +100,16 @@ static LsKernelRow
 cost_row (const Bench *b, const LsTimedKernel *timed, bool is_in_table)
 {
   const LsKindFit *fit = fit_for (&b->calibration, timed);
+  bool by_access = timed->kernel.access != LS_ACCESS_NONE;
   double sustained = b->spec->sustained ? ls_calibration_sustained (&b->calibration, &timed->kernel) : 1;
   LsKernelRow row = {
     .kernel = timed->kernel,
-    .cost = ls_kernel_cost_by (fit, sustained, &b->gpu, &timed->kernel),
+    .cost = by_access ? ls_kernel_cost (&b->calibration, &b->gpu, &timed->kernel)
+                      : ls_kernel_cost_by (fit, sustained, &b->gpu, &timed->kernel),
     .measured_s = timed->measured_s,
     .held_out = timed->held_out,
   };
-  if (timed->what == LS_TIMED_USUAL)
+  if (timed->what == LS_TIMED_USUAL && !by_access)
     ls_measured_refine (b->calibration.measured, fit, &b->gpu, &timed->kernel, &row.cost);
   if (is_in_table)
     row.besides_s = ls_kernel_timed_besides_s (fit, &b->gpu, timed->side_bytes, timed->has_host);
@@ -164,8 +167,10 @@ kernel_of (const LsKernelSpec *s)
   if (a[0] > 0)
     return ls_kernel_attention ("attention", dtype, a[0], a[1], a[2], a[3], a[4], s->causal, s->backward);
   double bytes = s->bytes > 0 ? s->bytes : stream_bytes (s);
-  return ls_kernel_stream (ls_kernel_kind_name ((LsKernelKind) s->op), (LsKernelKind) s->op, dtype, s->shape[0], s->shape[1],
-                           bytes, 0);
+  LsKernel k = ls_kernel_stream (ls_kernel_kind_name ((LsKernelKind) s->op), (LsKernelKind) s->op, dtype, s->shape[0], s->shape[1],
+                                 bytes, 0);
+  k.access = (LsAccess) s->access;
+  return k;
 }
 
 static gboolean
@@ -264,6 +269,8 @@ load (Bench *b, LsDiagList *diags)
   if (!calibration)
     ls_calibration_init_roofline (&b->calibration);
   else if (!ls_calibration_load (calibration, &b->calibration, diags))
+    return false;
+  if (!ls_access_load (b->gpu.access, b->calibration.access, diags))
     return false;
   if (b->spec->measured)
     b->measured = ls_read_kernels (b->spec->measured, b->calibration.name, diags);

@@ -16,7 +16,8 @@ typedef struct {
   uint64_t attention[5]; /* batch, seq, heads, kv_heads, head_dim                       */
   int op;              /* of a streaming kernel, LsKernelKind; -1: none                 */
   uint64_t shape[2];   /* its rows and columns ...                                      */
-  double bytes;        /* ... or its traffic                                            */
+  double bytes;        /* ... or its traffic, or both with access                       */
+  int access;          /* LsAccess of such a kernel; NONE: its kind alone is known      */
   uint64_t batch;      /* GEMMs at once                                                 */
   int layout;          /* LsGemmLayout: all sweeps were tn, others count as extrapolated */
   bool causal, backward;

@@ -69,6 +69,7 @@ static const LsField fields[] = {
     .expected = "BATCH,SEQ,HEADS,KV_HEADS,HEAD_DIM such as 1,8192,32,8,128, HEADS a multiple of KV_HEADS" },
   { "op", LS_FIELD_ENUM, AT (op), .names = LS_STREAM_KIND_NAMES },
   { "shape", LS_FIELD_CUSTOM, .parse = parse_shape, .expected = "two sizes ROWS,COLUMNS such as 4096,12288" },
+  { "access", LS_FIELD_ENUM, AT (access), .names = ls_access_names },
   { "bytes", LS_FIELD_BYTES_DOUBLE, AT (bytes), .above = true, .max = 1e15 },
   { "batch", LS_FIELD_UINT64, AT (batch), .min = 1, .max = MAX_SIZE },
   { "layout", LS_FIELD_ENUM, AT (layout), .names = layouts },
@@ -119,7 +120,9 @@ ls_kernel_spec_check (const LsKernelSpec *s, GError **error)
     return refuse (error, "expected --gpu");
   if (n_asked != 1)
     return refuse (error, "expected one of --gemm, --attention, --op and --from");
-  if (s->op >= 0 && (s->shape[0] > 0) == (s->bytes > 0))
+  if (s->access != LS_ACCESS_NONE && (s->op < 0 || s->shape[0] == 0))
+    return refuse (error, "--access goes with --op and --shape: its time depends on how many elements there are");
+  if (s->op >= 0 && s->access == LS_ACCESS_NONE && (s->shape[0] > 0) == (s->bytes > 0))
     return refuse (error, s->bytes > 0 ? "expected --shape or --bytes with --op; got both"
                                        : "expected --shape or --bytes with --op");
   if (s->op < 0 && (s->shape[0] > 0 || s->bytes > 0))
