@@ -117,7 +117,7 @@ build_forward (Build *b, DpPass *p, const DpWay *way)
     b->layer = layer_of (c, i);
     guint first = b->ops->len;
     build_forward_operator (b, c, i, LS_TAG_F, !is_recomputed (l, c, i));
-    recompute_keep (b, c, i, first);
+    recompute_keep (b, c, i, first_op (b, first));
     offload_behind (b, c, i);
     hook_at (way->after, b, p, i);
   }

@@ -85,6 +85,14 @@ build_forward_kernels (Build *b, const Chunk *c, guint i, bool is_pipelined, LsT
     }
 }
 
+uint16_t
+first_op (Build *b, guint from)
+{
+  if (b->ops->len == 0)
+    build_barrier (b);
+  return (uint16_t) MIN (from, b->ops->len - 1);
+}
+
 void
 build_forward_operator (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps)
 {
@@ -96,10 +104,11 @@ build_forward_operator (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps
   experts_before (b, o, false, tag);
   guint first = b->ops->len;
   build_forward_kernels (b, c, i, is_pipelined, tag);
-  if (keeps && b->ops->len > first) {
-    keep_activation (b, (uint16_t) first, c, i, false);
+  if (keeps) {
+    uint16_t op = first_op (b, first);
+    keep_activation (b, op, c, i, false);
     if (!drops_input (l, c, i))
-      keep_input (b, (uint16_t) first, c, i, false);
+      keep_input (b, op, c, i, false);
   }
   experts_after (b, o, false, tag);
   if (!has_tp (l) || is_pipelined)

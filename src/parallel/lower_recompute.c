@@ -325,11 +325,6 @@ run_again (Build *b, const Chunk *c, guint from, guint to)
     b->layer = layer_of (c, i);
     dp_around_again (b, i, true);
     build_forward_operator (b, &partly, i, LS_TAG_RECOMPUTE, true);
-    if (c->again && operator_at (&partly, i)->n_fwd == 0) { /* its input, made by the one before */
-      keep_activation (b, (uint16_t) (b->ops->len - 1), &partly, i, false);
-      if (!recomputes_ops (l))
-        keep_input (b, (uint16_t) (b->ops->len - 1), &partly, i, false);
-    }
     dp_around_again (b, i, false);
   }
   b->layer = layer_of (c, to);
@@ -341,10 +336,9 @@ recompute_before (Build *b, const Chunk *c, guint i, guint *done_from)
   const Lower *l = b->l;
   if (drops_input (l, c, i)) {
     const LsOperator *source = operator_at (c, i - 1);
-    uint16_t op = 0;
     for (uint32_t k = 0; k < source->n_fwd; k++)
-      op = build_kernel (b, &source->fwd[k], LS_TAG_RECOMPUTE);
-    keep_input (b, op, c, i, false);
+      build_kernel (b, &source->fwd[k], LS_TAG_RECOMPUTE);
+    keep_input (b, first_op (b, b->ops->len), c, i, false);
   }
   if (!is_recomputed (l, c, i) || i >= *done_from)
     return;

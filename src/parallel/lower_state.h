@@ -172,6 +172,9 @@ buffer_base (const Chunk *c)
 /* --- lower_operator.c ----------------------------------------------------- */
 
 /* keeps: what it saves lives on; else it will be computed again. */
+/* The op at `from`, or the last before it where nothing was built there: what buffers of an operator without kernels are
+ * tied to. */
+uint16_t first_op (Build *b, guint from);
 void build_forward_operator (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps);
 /* pass: LS_ACTION_B or I. */
 void build_backward_operator (Build *b, const Chunk *c, guint i, LsActionType pass);

@@ -194,6 +194,28 @@ sums_have_their_gradients_beside_a_norm (void)
   LS_CHECK_STR (named (ops, "mlp-norm")->igrad[1].name, "grad add");
 }
 
+/* An embedding has no gradient of its input: what it runs backwards is of its weight. */
+static void
+an_embedding_has_its_gradient_with_the_weights (void)
+{
+  LsModel m = llama ();
+  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_EMBEDDING, .forward = LIST (kernel ("rows", LS_ACCESS_GATHER, "s*b*h", 2, 2)),
+                                                     .backward = LIST (kernel ("zero", LS_ACCESS_FILL, "V*h", 0, 2), kernel ("add rows", LS_ACCESS_SCATTER, "s*b*h", 4, 2)) });
+  LsShard s = shard (r);
+  g_autoptr (GArray) ops = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  ls_operators_embedding (&m, &s, ops);
+  const LsOperator *o = named (ops, "word-embedding");
+  LS_CHECK_STR (o->fwd[0].name, "rows");
+  LS_CHECK_INT (o->n_igrad, ==, 0);
+  LS_CHECK_INT (o->n_wgrad, ==, 2);
+  LS_CHECK_STR (o->wgrad[1].name, "add rows");
+  LS_CHECK_DOUBLE (o->wgrad[0].bytes, ==, 2.0 * 512 * (double) ls_model_padded_vocab (&m, 1));
+  s.grad_is_fresh = false; /* and added to what is there, which no list says */
+  g_array_set_size (ops, 0);
+  ls_operators_embedding (&m, &s, ops);
+  LS_CHECK_STR (named (ops, "word-embedding")->wgrad[2].name, "embedding-grad-accumulate");
+}
+
 /* Norm, clip, steps in their places; what the norm is stays known; 1000 parameters. */
 static void
 an_optimizer_steps_as_listed (void)
@@ -220,4 +242,4 @@ an_optimizer_steps_as_listed (void)
 
 LS_TEST_MAIN ("recipe", LS_TEST (a_norm_runs_the_kernels_of_its_list), LS_TEST (lists_are_for_models_that_have_it),
               LS_TEST (products_one_by_one_compute_the_same), LS_TEST (the_core_stands_where_the_list_says),
-              LS_TEST (sums_have_their_gradients_beside_a_norm), LS_TEST (an_optimizer_steps_as_listed))
+              LS_TEST (sums_have_their_gradients_beside_a_norm), LS_TEST (an_embedding_has_its_gradient_with_the_weights), LS_TEST (an_optimizer_steps_as_listed))

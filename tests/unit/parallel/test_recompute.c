@@ -395,6 +395,32 @@ listed_copies_of_fsdp_say_how_they_touch_memory (void)
   ls_strategy_clear (&s);
 }
 
+/* Kernels of one name and shape that touch memory otherwise are two. */
+static void
+kernels_of_another_access_are_others (void)
+{
+  char *message = NULL;
+  LsRecipe r = { .operator_ = LS_RECIPE_NORM, .forward = g_array_new (FALSE, FALSE, sizeof (LsRecipeKernel)) };
+  static const LsAccess accesses[] = { LS_ACCESS_VEC, LS_ACCESS_STRIDED16 };
+  for (guint i = 0; i < G_N_ELEMENTS (accesses); i++) {
+    const LsRecipeKernel k = { .name = g_strdup ("norm"), .access = (int) accesses[i], .elements = ls_expression_parse ("s*b*h", &message), .read = 2 };
+    g_array_append_val (r.forward, k);
+  }
+  const LsModel m = llama ();
+  LsStrategy s = op_job (1);
+  s.kernels = g_strdup ("by hand");
+  s.recipes = ls_recipes_new ();
+  s.recipes->operators = g_array_new (FALSE, FALSE, sizeof (LsRecipe));
+  g_array_append_val (s.recipes->operators, r);
+  g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+  guint n[LS_N_ACCESSES] = { 0 };
+  for (uint32_t i = 0; plan && i < plan->n_kernels; i++)
+    n[plan->kernels[i].access] += strcmp (plan->kernels[i].name, "norm") == 0;
+  LS_CHECK_INT (n[LS_ACCESS_VEC], ==, 1);
+  LS_CHECK_INT (n[LS_ACCESS_STRIDED16], ==, 1);
+  ls_strategy_clear (&s);
+}
+
 /* In s b elements of 2 bytes, per layer: its input h, q h and v h/2, the context h, gate f, down h;
  * and the log-sum-exp of each row and head. Without: two norms' inputs 2h, two norms' outputs 2h,
  * q, k and v 2h, the context h, gate and up 2f, what they make f. */
@@ -485,4 +511,4 @@ LS_TEST_MAIN ("recompute", LS_TEST (uniform_runs_all_layers_again), LS_TEST (ear
               LS_TEST (selective_parts_make_inputs_again), LS_TEST (selective_parts_keep_less),
               LS_TEST (split_backward_frees_what_was_made_again), LS_TEST (partitioned_inputs_are_gathered),
               LS_TEST (offloaded_activations_come_back),
-              LS_TEST (op_runs_every_other_product_again), LS_TEST (op_runs_products_one_by_one_again), LS_TEST (listed_copies_of_fsdp_say_how_they_touch_memory), LS_TEST (op_keeps_the_other_products), LS_TEST (op_goes_with_plain_layers_only), LS_TEST (odd_recomputation_is_refused))
+              LS_TEST (op_runs_every_other_product_again), LS_TEST (op_runs_products_one_by_one_again), LS_TEST (listed_copies_of_fsdp_say_how_they_touch_memory), LS_TEST (kernels_of_another_access_are_others), LS_TEST (op_keeps_the_other_products), LS_TEST (op_goes_with_plain_layers_only), LS_TEST (odd_recomputation_is_refused))
