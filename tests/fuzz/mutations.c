@@ -13,12 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/read_access.h"
 #include "io/read_calibration.h"
 #include "io/read_cases.h"
 #include "io/read_cluster.h"
 #include "io/read_gpu.h"
 #include "io/read_model.h"
 #include "io/read_nccl.h"
+#include "io/read_recipes.h"
 #include "io/read_residuals.h"
 #include "io/read_strategy.h"
 #include "io/trace_json.h"
@@ -90,6 +92,23 @@ read_nccl (const LsJsonDoc *doc, LsDiagList *diags)
 }
 
 static bool
+read_access (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsAccessFile file;
+  bool ok = ls_access_read (doc, &file, diags);
+  if (ok)
+    ls_access_file_clear (&file);
+  return ok;
+}
+
+static bool
+read_recipes (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (LsRecipes) r = ls_recipes_read (doc, diags);
+  return r != NULL;
+}
+
+static bool
 read_residuals (const LsJsonDoc *doc, LsDiagList *diags)
 {
   g_autoptr (LsResiduals) r = ls_residuals_read (doc, diags);
@@ -113,7 +132,9 @@ static const struct {
   { "topologies", "", read_cluster },
   { "topologies/gpu", "", read_gpu },
   { "topologies/calib", "nccl-", read_nccl },
+  { "topologies/calib", "access-", read_access },
   { "topologies/calib", "residuals", read_residuals },
+  { "strategies/kernels", "", read_recipes },
   { "topologies/calib", "", read_calibration },
   { "tests/golden/run-hugging-face", "config", read_model },
 };
@@ -274,7 +295,8 @@ check_folder (const char *root, size_t kind)
   g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
   for (const char *name = dir ? g_dir_read_name (dir) : NULL; name; name = g_dir_read_name (dir)) {
     bool is_ours = g_str_has_suffix (name, ".json") && g_str_has_prefix (name, kinds[kind].prefix);
-    if (is_ours && !(kinds[kind].read == read_calibration && g_str_has_prefix (name, "nccl-")))
+    bool has_own_reader = g_str_has_prefix (name, "nccl-") || g_str_has_prefix (name, "access-");
+    if (is_ours && !(kinds[kind].read == read_calibration && has_own_reader))
       g_ptr_array_add (paths, g_build_filename (folder, name, NULL));
   }
   ls_check_impl (paths->len > 0, __FILE__, __LINE__, "%s: no files", folder);
