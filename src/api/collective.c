@@ -34,6 +34,7 @@ ls_collective_run (const LsCollectiveOptions *options, GError **error)
   g_return_val_if_fail (options, NULL);
   LsCollectiveSpec spec;
   ls_collective_spec_init (&spec);
+  spec.progress = (LsProgress) { options->progress, options->progress_data };
   LsCollectiveRun *run = read_options (options, &spec, error) ? ls_collective_run_new (&spec, error) : NULL;
   if (run)
     ls_override_note_collective (&spec, ls_collective_run_table (run), ls_collective_run_notes (run));

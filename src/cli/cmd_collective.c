@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include "cli/progress.h"
 
 static const CliHelp help = {
   .usage = "collective --cluster NAME|FILE --op OP [OPTION...]",
@@ -83,6 +84,7 @@ check_plots (const Args *args, GError **error)
 static LsCollective *
 simulate (const Args *args, GError **error)
 {
+  CliProgress progress;
   const LsCollectiveOptions options = {
     .cluster = args->cluster,
     .op = args->op,
@@ -98,8 +100,13 @@ simulate (const Args *args, GError **error)
     .trust = args->trust,
     .slice = args->slice,
     .nccl = args->nccl,
+    .progress = cli_progress_show,
+    .progress_data = &progress,
   };
-  return ls_collective_run (&options, error);
+  cli_progress_begin (&progress);
+  LsCollective *collective = ls_collective_run (&options, error);
+  cli_progress_end (&progress);
+  return collective;
 }
 
 gboolean

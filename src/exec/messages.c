@@ -58,6 +58,7 @@ struct Messages {
   double *resource_bytes;
   uint32_t n_lanes, n_seats, n_done;
   uint32_t slots_per_seat;
+  uint64_t n_arrived;
   Seat *seats; /* [place][n_lanes]       */
   Slot *slots; /* [seat][slots_per_seat] */
   Side *sides;
@@ -222,6 +223,15 @@ widen (Messages *m, uint32_t ahead)
   g_free (old);
 }
 
+#define PROGRESS_PERIOD 16384
+
+static void
+tell_progress (Messages *m)
+{
+  if (++m->n_arrived % PROGRESS_PERIOD == 0)
+    ls_progress_tell (m->net->progress, m->n_arrived, ls_script_n_messages (m->script));
+}
+
 static void
 arrived (LsEvent *event, void *context)
 {
@@ -229,6 +239,8 @@ arrived (LsEvent *event, void *context)
   Messages *m = msg->owner;
   Seat *to = &m->seats[msg->to];
   uint32_t round = msg->round, seat = msg->to;
+  if (G_UNLIKELY (m->net->progress))
+    tell_progress (m);
   msg->next = m->free;
   m->free = msg;
   g_assert (round >= to->round);

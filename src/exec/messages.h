@@ -52,6 +52,7 @@
 #ifndef LS_EXEC_MESSAGES_H
 #define LS_EXEC_MESSAGES_H
 
+#include "base/parallel.h"
 #include "core/flow.h"
 #include "exec/lease.h"
 #include "network/script.h"
@@ -65,6 +66,7 @@ typedef struct {
   void *context;  /* handed to the callbacks */
   /* Is told of each flow of the net that is over, and what it was to move; may be NULL. */
   void (*flow_over) (void *context, const LsFlow *f, double asked);
+  const LsProgress *progress; /* told of the messages of a script that have arrived; or NULL */
 } MessageNet;
 
 typedef struct Messages Messages;
@@ -84,7 +86,7 @@ void messages_begin (Messages *m, void *owner, double *resource_bytes);
 void messages_revoked (Lease *lease);
 
 /* The whole script on an idle cluster, base included. LS_TIME_NEVER if it is not over after
- * half of that. */
-LsTime ls_messages_time_alone (const LsScript *script, const LsCluster *cluster);
+ * half of that. progress: of its messages; or NULL. */
+LsTime ls_messages_time_alone (const LsScript *script, const LsCluster *cluster, const LsProgress *progress);
 
 #endif

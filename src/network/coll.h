@@ -125,6 +125,9 @@ char *ls_coll_rule (const char *algorithm);
 gboolean ls_coll_check_size (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
                              LsNetworkFidelity fidelity, GError **error);
 
+/* LS_ERROR_LIMIT if a command that moves so many one by one is more work than can be waited for. */
+gboolean ls_coll_check_all (uint64_t n_messages, GError **error);
+
 /* With one member: no phases. Without an algorithm: of those that NCCL would consider,
  * the one that is fastest alone. Everything is allocated in arena.
  * LS_NETWORK_ALPHABETA gives the same plan without loads, its rate_cap lowered to what

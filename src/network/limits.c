@@ -36,10 +36,27 @@ ls_coll_plan_is_small (const LsCollCall *call, const LsCollAlgorithm *a, GError 
   return !a->n_messages || is_below (call, a->name, "messages to add up", a->n_messages (call), MAX_MESSAGES, error);
 }
 
+uint64_t
+ls_script_n_messages (const LsScript *s)
+{
+  return times (times ((uint64_t) s->n + s->n_switches, s->max_sends), s->n_rounds);
+}
+
+gboolean
+ls_coll_check_all (uint64_t n_messages, GError **error)
+{
+  if (n_messages <= MAX_MESSAGES)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+               "all sizes together are %.3g messages, one by one; the limit is %.3g\n"
+               "note: take fewer sizes (--min, --max, --factor) or GPUs, or --network flow", (double) n_messages, (double) MAX_MESSAGES);
+  return FALSE;
+}
+
 gboolean
 ls_coll_script_is_small (const LsCollCall *call, const LsCollAlgorithm *a, const LsScript *s, GError **error)
 {
-  uint64_t at_once = times ((uint64_t) s->n + s->n_switches, s->max_sends), n = times (at_once, s->n_rounds);
+  uint64_t at_once = times ((uint64_t) s->n + s->n_switches, s->max_sends), n = ls_script_n_messages (s);
   return is_below (call, a->name, "messages at once, one by one", at_once, MAX_AT_ONCE, error)
          && is_below (call, a->name, "messages, one by one", n, MAX_MESSAGES, error)
          && (!s->has_lanes

@@ -98,4 +98,7 @@ void ls_script_route_gpus (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_t
 LsTime ls_script_latency (const LsScript *s, uint32_t from, uint32_t to);
 double ls_script_rate_cap (const LsScript *s, uint32_t from, uint32_t to, uint32_t n); /* of n blocks; bytes/s of one flow */
 
+/* Of all places in all rounds, counted from above. */
+uint64_t ls_script_n_messages (const LsScript *script);
+
 #endif

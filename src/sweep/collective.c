@@ -82,17 +82,42 @@ typedef struct {
   LsCollKind kind;
   const LsCollectiveNetwork *networks;
   const LsHardware *hardware;
+  uint64_t n_messages, n_done; /* one by one: so far asked for, and moved */
 } Sweep;
+
+/* Of all sizes on these GPUs. */
+static void
+tell_messages (guint64 n_done, guint64 n_to_do, gpointer data)
+{
+  const Sweep *x = data;
+  ls_progress_tell (&x->spec->progress, x->n_done + n_done, MAX (x->n_messages, x->n_done + n_to_do));
+}
 
 static gboolean
 add_size (Sweep *x, const LsCluster *c, const LsCollRequest *request, GError **error)
 {
+  const LsProgress progress = { tell_messages, x };
   for (guint k = 0; k < x->run->table.n_networks; k++) {
     LsCollectiveRow row = { .cluster = x->run->cluster, .op = x->run->op, .measured_us = NAN };
+    uint64_t n = 0;
     row.n_nodes = count_nodes (c, request);
-    if (!ls_collective_time (c, &x->hardware->nccl, request, &x->networks[k], &row, error))
+    if (!ls_collective_count (c, &x->hardware->nccl, request, &x->networks[k], &n, error)
+        || !ls_collective_time (c, &x->hardware->nccl, request, &x->networks[k], n > 0 ? &progress : NULL, &row, error))
       return FALSE;
+    x->n_done += n;
     g_array_append_val (x->run->rows, row);
+  }
+  return TRUE;
+}
+
+static gboolean
+count_size (Sweep *x, const LsCluster *c, const LsCollRequest *request, GError **error)
+{
+  for (guint k = 0; k < x->run->table.n_networks; k++) {
+    uint64_t n;
+    if (!ls_collective_count (c, &x->hardware->nccl, request, &x->networks[k], &n, error))
+      return FALSE;
+    x->n_messages += n;
   }
   return TRUE;
 }
@@ -109,6 +134,11 @@ add_sizes (Sweep *x, const LsCluster *c, LsCollRequest *request, GError **error)
   uint32_t factor = spec->factor > 0 ? spec->factor : is_scaling ? DEFAULT_SCALING_FACTOR : DEFAULT_FACTOR;
   if (request->kind == LS_COLL_BARRIER)
     max = min;
+  for (request->bytes = min; request->bytes <= max; request->bytes *= factor)
+    if (!count_size (x, c, request, error))
+      return FALSE;
+  if (!ls_coll_check_all (x->n_messages, error))
+    return FALSE;
   for (request->bytes = min; request->bytes <= max; request->bytes *= factor)
     if (!add_size (x, c, request, error))
       return FALSE;

@@ -11,15 +11,17 @@
 #define P2P "p2p" /* what tables of measurements call a send with its receive */
 
 static LsTime
-plan_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, const LsCollPlan *plan, LsArena *arena)
+plan_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, const LsCollPlan *plan, const LsProgress *progress,
+           LsArena *arena)
 {
   return ls_coll_time_alone (c, plan);
 }
 
 static LsTime
-script_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, const LsCollPlan *plan, LsArena *arena)
+script_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, const LsCollPlan *plan, const LsProgress *progress,
+             LsArena *arena)
 {
-  return ls_messages_time_alone (ls_coll_script (c, nccl, request, arena), c);
+  return ls_messages_time_alone (ls_coll_script (c, nccl, request, arena), c, progress);
 }
 
 static const LsCollectiveNetwork networks[] = {
@@ -125,15 +127,34 @@ check_time (const LsCluster *c, const LsCollectiveRow *row, LsCollKind kind, GEr
   return FALSE;
 }
 
+static gboolean
+check_call (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, const LsCollectiveNetwork *network, GError **error)
+{
+  if (ls_coll_applies (c, nccl, request))
+    return ls_coll_check_size (c, nccl, request, network->fidelity, error);
+  complain_of_algorithm (c, nccl, request, error);
+  return FALSE;
+}
+
+gboolean
+ls_collective_count (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, const LsCollectiveNetwork *network,
+                     uint64_t *ret_n, GError **error)
+{
+  *ret_n = 0;
+  if (network->fidelity != LS_NETWORK_STEP)
+    return TRUE;
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  if (!check_call (c, nccl, request, network, error))
+    return FALSE;
+  *ret_n = ls_script_n_messages (ls_coll_script (c, nccl, request, arena));
+  return TRUE;
+}
+
 gboolean
 ls_collective_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
-                    const LsCollectiveNetwork *network, LsCollectiveRow *row, GError **error)
+                    const LsCollectiveNetwork *network, const LsProgress *progress, LsCollectiveRow *row, GError **error)
 {
-  if (!ls_coll_applies (c, nccl, request)) {
-    complain_of_algorithm (c, nccl, request, error);
-    return FALSE;
-  }
-  if (!ls_coll_check_size (c, nccl, request, network->fidelity, error))
+  if (!check_call (c, nccl, request, network, error))
     return FALSE;
   g_autoptr (LsArena) arena = ls_arena_new ();
   const LsCollPlan *plan = ls_coll_plan (c, nccl, request, network->fidelity, arena);
@@ -142,7 +163,7 @@ ls_collective_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest 
   row->network = network->name;
   row->n_ranks = request->n;
   row->bytes = request->kind == LS_COLL_BARRIER ? 0 : request->bytes;
-  row->time = network->time (c, nccl, request, plan, arena);
+  row->time = network->time (c, nccl, request, plan, progress, arena);
   row->bus_factor = ls_coll_wire_factor (request->kind, request->n);
   return check_time (c, row, request->kind, error);
 }

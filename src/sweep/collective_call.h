@@ -13,7 +13,7 @@ typedef struct {
   const char *name;
   LsNetworkFidelity fidelity;
   LsTime (*time) (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, const LsCollPlan *plan,
-                  LsArena *arena);
+                  const LsProgress *progress, LsArena *arena);
 } LsCollectiveNetwork;
 
 /* The fidelity of that name, or all for "all"; static. LS_ERROR_USAGE. */
@@ -26,9 +26,13 @@ gboolean ls_collective_find_kind (const char *op, LsCollKind *ret_kind, GError *
 /* Whether there is such an algorithm: LS_ERROR_USAGE. */
 gboolean ls_collective_check_algorithm (const char *algorithm, GError **error);
 
-/* Fills algorithm, protocol, network, n_ranks, bytes, time and bus_factor.
+/* Messages that it takes one by one, 0 with a fidelity that plans them together. LS_ERROR_LIMIT, LS_ERROR_CONFLICT as of the next. */
+gboolean ls_collective_count (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
+                              const LsCollectiveNetwork *network, uint64_t *ret_n, GError **error);
+
+/* Fills algorithm, protocol, network, n_ranks, bytes, time and bus_factor. progress: of the messages counted above; or NULL.
  * LS_ERROR_CONFLICT: the algorithm does not do this. */
 gboolean ls_collective_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
-                             const LsCollectiveNetwork *network, LsCollectiveRow *row, GError **error);
+                             const LsCollectiveNetwork *network, const LsProgress *progress, LsCollectiveRow *row, GError **error);
 
 #endif

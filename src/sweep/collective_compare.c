@@ -194,7 +194,7 @@ simulate (const Comparison *x, Machine *machine, const LsMeasuredCollective *m, 
     .algorithm = x->spec->algorithm,
     .protocol = (LsProtocol) x->spec->protocol,
   };
-  return ls_collective_time (c, &machine->hardware->nccl, &request, x->network, row, error);
+  return ls_collective_time (c, &machine->hardware->nccl, &request, x->network, NULL, row, error);
 }
 
 static void

@@ -65,7 +65,7 @@ simulate (uint32_t n)
     .gpus = gpus, .cluster = c, .sends = ring_sends, .n_receives = ring_receives, .hop_intra = HOP, .hop_inter = HOP,
     .rate_intra = RATE, .rate_inter = RATE, .flows = LS_COEF_ONE, .hbm_from = 1.5, .hbm_to = 1.5,
   };
-  return ls_messages_time_alone (&script, c);
+  return ls_messages_time_alone (&script, c, NULL);
 }
 
 /* --- by a bare loop --------------------------------------------------------------- */

@@ -54,7 +54,7 @@ ratio_with (const LsNccl *rates, const Place *p, LsCollKind kind, const char *al
     return NAN;
   const LsCollPlan *plan = ls_coll_plan (c, rates, &request, LS_NETWORK_FLOW, arena);
   const LsScript *script = ls_coll_script (c, rates, &request, arena);
-  return (double) ls_messages_time_alone (script, c) / (double) ls_coll_time_alone (c, plan);
+  return (double) ls_messages_time_alone (script, c, NULL) / (double) ls_coll_time_alone (c, plan);
 }
 
 static double

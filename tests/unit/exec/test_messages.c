@@ -102,9 +102,9 @@ a_ring_takes_rounds_times_message (void)
   t.script.block_bytes = 262144;
   t.script.rate_intra = 100e9;
   t.script.base = 7 * LS_US;
-  LS_CHECK_INT (ls_messages_time_alone (&t.script, c), ==, 7 * LS_US + 6 * (LS_US + 2621440));
+  LS_CHECK_INT (ls_messages_time_alone (&t.script, c, NULL), ==, 7 * LS_US + 6 * (LS_US + 2621440));
   t.script.rate_intra = 3e11 / 7; /* 6,116,693.33 ps: rounded up in each message */
-  LS_CHECK_INT (ls_messages_time_alone (&t.script, c), ==, 7 * LS_US + 6 * (LS_US + 6116694));
+  LS_CHECK_INT (ls_messages_time_alone (&t.script, c, NULL), ==, 7 * LS_US + 6 * (LS_US + 6116694));
   table_clear (&t);
 }
 
@@ -117,7 +117,7 @@ flows_divide_a_message (void)
   table_ring (&t, c, 4);
   t.script.rate_intra = 10e9;
   t.script.flows = 2 * LS_COEF_ONE;
-  LS_CHECK_INT (ls_messages_time_alone (&t.script, c), ==, 6 * (LS_US + 50 * LS_US));
+  LS_CHECK_INT (ls_messages_time_alone (&t.script, c, NULL), ==, 6 * (LS_US + 50 * LS_US));
   table_clear (&t);
 }
 
@@ -128,9 +128,9 @@ without_bytes_only_latency (void)
   Table t;
   table_ring (&t, c, 5);
   t.script.block_bytes = 0;
-  LS_CHECK_INT (ls_messages_time_alone (&t.script, c), ==, 8 * LS_US);
+  LS_CHECK_INT (ls_messages_time_alone (&t.script, c, NULL), ==, 8 * LS_US);
   t.script.n_rounds = 0;
-  LS_CHECK_INT (ls_messages_time_alone (&t.script, c), ==, 0);
+  LS_CHECK_INT (ls_messages_time_alone (&t.script, c, NULL), ==, 0);
   table_clear (&t);
 }
 
@@ -145,16 +145,16 @@ what_takes_too_long_never_ends (void)
   t.script.rate_intra = 1;
   for (double block = 1e6; block < 1e30; block *= 1e3) {
     t.script.block_bytes = block;
-    LS_CHECK_INT (ls_messages_time_alone (&t.script, c), ==, LS_TIME_NEVER);
+    LS_CHECK_INT (ls_messages_time_alone (&t.script, c, NULL), ==, LS_TIME_NEVER);
   }
   t.script.block_bytes = 7e5; /* 6 messages of 700,000 s: 48.6 days of 53.4 */
-  LS_CHECK_INT (ls_messages_time_alone (&t.script, c), ==, 6 * (LS_US + 700000 * LS_S));
+  LS_CHECK_INT (ls_messages_time_alone (&t.script, c, NULL), ==, 6 * (LS_US + 700000 * LS_S));
   table_clear (&t);
   LsClusterSpec dead = tiny_dgx (1);
   dead.nvlink.bandwidth_bytes_per_s = 1e-9;
   g_autoptr (LsCluster) slow = ls_cluster_build (&dead, NULL);
   table_ring (&t, slow, 4);
-  LS_CHECK_INT (ls_messages_time_alone (&t.script, slow), ==, LS_TIME_NEVER);
+  LS_CHECK_INT (ls_messages_time_alone (&t.script, slow, NULL), ==, LS_TIME_NEVER);
   table_clear (&t);
 }
 
@@ -171,7 +171,7 @@ one_link_is_shared_and_early_messages_wait (void)
   table_send (&t, 3, 1, 2, 1);
   table_send (&t, 2, 2, 3, 91); /* at 200 GB/s */
   t.script.rate_intra = 200e9;
-  LS_CHECK_INT (ls_messages_time_alone (&t.script, c), ==, LS_MS + 455 * LS_US + LS_US);
+  LS_CHECK_INT (ls_messages_time_alone (&t.script, c, NULL), ==, LS_MS + 455 * LS_US + LS_US);
   table_clear (&t);
 }
 
@@ -186,7 +186,7 @@ a_place_may_be_far_ahead (void)
     table_send (&t, r, 0, 1, 1);
   table_send (&t, 0, 2, 3, 100000); /* 10 s */
   table_send (&t, 39, 3, 1, 1);
-  LS_CHECK_INT (ls_messages_time_alone (&t.script, c), ==, LS_US + 10 * LS_S + LS_US + 100 * LS_US);
+  LS_CHECK_INT (ls_messages_time_alone (&t.script, c, NULL), ==, LS_US + 10 * LS_S + LS_US + 100 * LS_US);
   table_clear (&t);
 }
 
@@ -206,9 +206,9 @@ lanes_go_by_themselves (void)
       table_send (&t, r, i, (i + 3) % 4, 1);
     }
   t.script.hop_inter = 50 * LS_US;
-  LS_CHECK_INT (ls_messages_time_alone (&t.script, c), ==, 6 * (100 + 50) * LS_US);
+  LS_CHECK_INT (ls_messages_time_alone (&t.script, c, NULL), ==, 6 * (100 + 50) * LS_US);
   t.script.has_lanes = true; /* of 6 edges in a row up to 3 are between the nodes */
-  LS_CHECK_INT (ls_messages_time_alone (&t.script, c), ==, 6 * 100 * LS_US + 3 * 50 * LS_US + 3 * LS_US);
+  LS_CHECK_INT (ls_messages_time_alone (&t.script, c, NULL), ==, 6 * 100 * LS_US + 3 * 50 * LS_US + 3 * LS_US);
   table_clear (&t);
 }
 
@@ -481,6 +481,36 @@ a_message_is_one_event_and_its_bytes_are_counted (void)
   ls_engine_clear (&w.engine);
 }
 
-LS_TEST_MAIN ("messages", LS_TEST (a_ring_takes_rounds_times_message), LS_TEST (flows_divide_a_message),
+/* Told of ever more messages, up to those that were counted first. */
+static void
+note_progress (guint64 n_done, guint64 n_to_do, gpointer data)
+{
+  guint64 *last = data;
+  LS_CHECK (n_done > last[0] && n_done <= n_to_do);
+  last[0] = n_done;
+  last[1] = n_to_do;
+}
+
+static void
+progress_is_of_the_messages_counted_first (void)
+{
+  g_autoptr (LsCluster) c = nodes (32);
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  uint32_t gpus[256];
+  for (uint32_t i = 0; i < G_N_ELEMENTS (gpus); i++)
+    gpus[i] = i;
+  const LsNccl nccl = { .channels_ring = 24, .channels_net = 2, .channels_p2p = 2, .ring_bus_intra = 240e9, .ring_bus_per_nic = 16e9,
+                        .p2p_intra = 250e9, .p2p_inter = 20e9, .base_p2p_intra = 12 * LS_US, .base_p2p_inter = 36 * LS_US,
+                        .sm_share_per_channel = 1.0 / 108 };
+  const LsCollRequest request = { .kind = LS_COLL_ALL_TO_ALL, .gpus = gpus, .n = MIN (G_N_ELEMENTS (gpus), c->n_gpus), .bytes = 1 << 20 };
+  const LsScript *script = ls_coll_script (c, &nccl, &request, arena);
+  guint64 last[2] = { 0, 0 };
+  LsTime told = ls_messages_time_alone (script, c, &(LsProgress) { note_progress, last });
+  LS_CHECK_INT (told, ==, ls_messages_time_alone (script, c, NULL));
+  LS_CHECK (last[0] > 0);
+  LS_CHECK_INT (last[1], ==, ls_script_n_messages (script));
+}
+
+LS_TEST_MAIN ("messages", LS_TEST (progress_is_of_the_messages_counted_first), LS_TEST (a_ring_takes_rounds_times_message), LS_TEST (flows_divide_a_message),
               LS_TEST (without_bytes_only_latency), LS_TEST (what_takes_too_long_never_ends), LS_TEST (one_link_is_shared_and_early_messages_wait),
               LS_TEST (a_place_may_be_far_ahead), LS_TEST (lanes_go_by_themselves), LS_TEST (leases_change_no_picosecond), LS_TEST (a_message_is_one_event_and_its_bytes_are_counted))
