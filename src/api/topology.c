@@ -68,6 +68,13 @@ ls_topology_json (const LsTopology *topology, LsTopologyDetail detail)
   return ls_topology_to_json (topology->run->map, topology->run->paths, detail >= LS_TOPOLOGY_ALL);
 }
 
+void
+ls_topology_print_json (const LsTopology *topology, LsTopologyDetail detail, FILE *out)
+{
+  g_return_if_fail (topology && out);
+  ls_topology_write_json (topology->run->map, topology->run->paths, detail >= LS_TOPOLOGY_ALL, out);
+}
+
 gboolean
 ls_topology_write_dot (const LsTopology *topology, const char *path, GError **error)
 {

@@ -7,7 +7,7 @@
 gboolean
 cli_print (const char *text, GError **error)
 {
-  if (fputs (text, stdout) == EOF || fflush (stdout) == EOF) {
+  if (fputs (text, stdout) == EOF || fflush (stdout) == EOF || ferror (stdout)) {
     g_set_error (error, LS_ERROR, LS_ERROR_IO, "cannot write to stdout: %s", g_strerror (errno));
     return FALSE;
   }

@@ -109,7 +109,8 @@ cli_topology (int argc, char **argv, GError **error)
     return FALSE;
   LsTopologyDetail detail = args.all ? LS_TOPOLOGY_ALL : args.links ? LS_TOPOLOGY_LINKS : LS_TOPOLOGY_BRIEF;
   bool is_utf8 = strcmp (nl_langinfo (CODESET), "UTF-8") == 0;
-  g_autofree char *text = args.json ? ls_topology_json (topology, detail)
-                                    : ls_topology_text (topology, detail, is_utf8 ? LS_TEXT_PLAIN : LS_TEXT_ASCII);
-  return cli_print (text, error);
+  if (args.json)
+    ls_topology_print_json (topology, detail, stdout);
+  g_autofree char *text = args.json ? g_strdup ("") : ls_topology_text (topology, detail, is_utf8 ? LS_TEXT_PLAIN : LS_TEXT_ASCII);
+  return cli_print (text, error); /* which finds what went wrong with stdout */
 }

@@ -36,12 +36,23 @@ append_string (LsJsonOut *w, const char *value)
   g_string_append_c (w->text, '"');
 }
 
+#define FLUSH_BYTES (1 << 20)
+
+static void
+flush (LsJsonOut *w)
+{
+  fwrite (w->text->str, 1, w->text->len, w->file); /* an error stays with the file */
+  g_string_truncate (w->text, 0);
+}
+
 /* Comma, new line and key: all that stands before a value. */
 static void
 begin_item (LsJsonOut *w, const char *key)
 {
   bool in_object = w->depth > 0 && w->closer[w->depth - 1] == '}';
   g_assert (in_object == (key != NULL));
+  if (w->file && w->text->len >= FLUSH_BYTES)
+    flush (w);
   if (w->depth > 0) {
     if (w->has_items[w->depth - 1])
       g_string_append_c (w->text, ',');

@@ -1,4 +1,4 @@
-/* io/json_out.h — JSON written front to back into a GString.
+/* io/json_out.h — JSON written front to back into a GString, or through one into a file.
  *
  *     LsJsonOut w;
  *     ls_json_out_init (&w, text, 2);
@@ -15,11 +15,13 @@
 #include <glib.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define LS_JSON_OUT_MAX_DEPTH 64
 
 typedef struct {
   GString *text; /* borrowed */
+  FILE *file;    /* takes the text whenever there is much of it; NULL: nobody. The rest is the caller's to write */
   int indent;    /* blanks per level; 0: all on one line */
   int depth;
   char closer[LS_JSON_OUT_MAX_DEPTH];

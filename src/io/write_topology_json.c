@@ -148,12 +148,13 @@ add_head (LsJsonOut *w, const LsClusterSpec *s)
   ls_json_out_uint (w, "n_gpus", (uint64_t) s->n_nodes * s->gpus_per_node);
 }
 
-char *
-ls_topology_to_json (const LsTopoMap *map, const GPtrArray *paths, bool has_all)
+static GString *
+write_json (const LsTopoMap *map, const GPtrArray *paths, bool has_all, FILE *file)
 {
   GString *text = g_string_new (NULL);
   LsJsonOut w;
   ls_json_out_init (&w, text, 2);
+  w.file = file;
   ls_json_out_begin_object (&w, NULL);
   add_head (&w, &map->cluster->spec);
   add_counts (&w, map);
@@ -173,5 +174,19 @@ ls_topology_to_json (const LsTopoMap *map, const GPtrArray *paths, bool has_all)
   ls_json_out_end_array (&w);
   ls_json_out_end_object (&w);
   g_string_append_c (text, '\n');
-  return g_string_free (text, FALSE);
+  return text;
+}
+
+char *
+ls_topology_to_json (const LsTopoMap *map, const GPtrArray *paths, bool has_all)
+{
+  return g_string_free (write_json (map, paths, has_all, NULL), FALSE);
+}
+
+void
+ls_topology_write_json (const LsTopoMap *map, const GPtrArray *paths, bool has_all, FILE *out)
+{
+  GString *rest = write_json (map, paths, has_all, out);
+  fwrite (rest->str, 1, rest->len, out);
+  g_string_free (rest, TRUE);
 }

@@ -42,6 +42,8 @@
 #ifndef LOCKSTEP_LOCKSTEP_H
 #define LOCKSTEP_LOCKSTEP_H
 
+#include <stdio.h>
+
 #include <glib.h>
 
 #include <lockstep/error.h>
@@ -363,6 +365,8 @@ typedef struct {
   const char *slice;     /* chips of a TPU slice, "8x16"; as the file says, or the
                             GPUs need                                                 */
   const char *nccl;      /* NCCL file instead of that of the cluster's GPU            */
+  LsProgressFunc progress; /* of messages one by one, on the thread that asks; or NULL */
+  gpointer progress_data;
 } LsCollectiveOptions;
 
 typedef struct LsCollective LsCollective;
@@ -527,6 +531,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsTopology, ls_topology_free)
 
 LS_PUBLIC char *ls_topology_text (const LsTopology *topology, LsTopologyDetail detail, LsTextStyle style);
 LS_PUBLIC char *ls_topology_json (const LsTopology *topology, LsTopologyDetail detail);
+/* The same to a file as it is made, as it may be gigabytes; errors stay with the file. */
+LS_PUBLIC void ls_topology_print_json (const LsTopology *topology, LsTopologyDetail detail, FILE *out);
 
 /* As a graph for Graphviz; errors as of ls_result_write_csv(). */
 LS_PUBLIC gboolean ls_topology_write_dot (const LsTopology *topology, const char *path, GError **error);

@@ -55,6 +55,25 @@ output_is_the_same_each_time (void)
   LS_CHECK_STR (x, y);
 }
 
+/* Written a piece at a time it is the same text, of which this is more than two pieces. */
+static void
+json_may_be_printed_as_it_is_made (void)
+{
+  g_autoptr (LsTopology) t = described ("dgx-h100", "256", NULL);
+  if (!t)
+    return;
+  g_autofree char *whole = ls_topology_json (t, LS_TOPOLOGY_ALL);
+  size_t n = strlen (whole);
+  g_autofree char *printed = g_malloc0 (n + 1);
+  FILE *file = tmpfile ();
+  ls_topology_print_json (t, LS_TOPOLOGY_ALL, file);
+  LS_CHECK (n > 2 << 20 && ftell (file) == (long) n);
+  rewind (file);
+  LS_CHECK_INT (fread (printed, 1, n, file), ==, n);
+  fclose (file);
+  LS_CHECK (strcmp (printed, whole) == 0);
+}
+
 /* --- pictures --- */
 
 static char *
@@ -162,5 +181,5 @@ four_nodes_are_near_measurements (void)
   }
 }
 
-LS_TEST_MAIN ("topology", LS_TEST (details_add_links), LS_TEST (output_is_the_same_each_time), LS_TEST (a_server_is_drawn), LS_TEST (a_slice_is_drawn),
+LS_TEST_MAIN ("topology", LS_TEST (details_add_links), LS_TEST (output_is_the_same_each_time), LS_TEST (json_may_be_printed_as_it_is_made), LS_TEST (a_server_is_drawn), LS_TEST (a_slice_is_drawn),
               LS_TEST (what_is_too_large_is_drawn_in_part), LS_TEST (files_fail_as_documented), LS_TEST (four_nodes_are_near_measurements))
