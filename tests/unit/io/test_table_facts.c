@@ -130,6 +130,17 @@ pipelines_of_deepspeed_have_its_optimizer (void)
   LS_CHECK_INT (FIRST (cases)->runs_like, ==, LS_SOFTWARE_OTHER);
 }
 
+/* The source says cp_comm_type a2a and that nothing overlaps; Transformer Engine has its placeholders since 2.3. */
+static void
+simumax_says_what_it_ran (void)
+{
+  g_autoptr (GPtrArray) cases = parse ((Row) { .software = "megatron-core-0.13", .source = "SimuMax B200 v1.2", .mlp = "swiglu" });
+  g_autoptr (GPtrArray) own = parse ((Row) { .software = "megatron-core-0.13", .mlp = "swiglu" });
+  const LsStrategy *s = &FIRST (cases)->strategy, *o = &FIRST (own)->strategy;
+  LS_CHECK (s->cp_kind == LS_CP_ULYSSES && !s->tp_async && s->wgrad_placeholders);
+  LS_CHECK (o->cp_kind == LS_CP_RING && o->tp_async && o->wgrad_placeholders);
+}
+
 /* What table 4 prints: 12 L h^2 + h V parameters in billions. */
 static void
 zero_bubble_is_what_its_own_figures_say (void)
@@ -200,4 +211,4 @@ LS_TEST_MAIN ("io/table_facts", LS_TEST (families_are_tables_or_software), LS_TE
               LS_TEST (software_of_2021_has_its_kernels_and_its_batches), LS_TEST (megatron_sends_slices_where_nobody_says_otherwise),
               LS_TEST (pipelines_of_deepspeed_have_its_optimizer), LS_TEST (zero_bubble_is_what_its_own_figures_say),
               LS_TEST (automatic_zero_bubble_validates_its_norm_later), LS_TEST (rows_run_the_attention_that_their_source_names),
-              LS_TEST (ids_tell_nothing))
+              LS_TEST (simumax_says_what_it_ran), LS_TEST (ids_tell_nothing))
