@@ -141,7 +141,7 @@ run (const char *data, const char *own, const char *out, bool is_check)
   g_autoptr (LsRecipe) a100 = ls_recipe_a100 (data, own, h100, diags);
   g_autoptr (LsRecipe) h200 = ls_recipe_h200 (data, h100, diags);
   g_autoptr (LsRecipe) b200 = ls_recipe_b200 (data, own, h100, diags);
-  g_autoptr (LsRecipe) gb200 = ls_recipe_gb200 (b200, h100);
+  g_autoptr (LsRecipe) gb200 = ls_recipe_gb200 (b200);
 
   int n_bad = 0;
   if (ls_diag_list_n (diags) == 0) {

@@ -69,7 +69,7 @@ LsRecipe *ls_recipe_h100 (const char *folder, const char *own, LsDiagList *diags
 LsRecipe *ls_recipe_a100 (const char *folder, const char *own, const LsRecipe *h100, LsDiagList *diags);
 LsRecipe *ls_recipe_h200 (const char *folder, const LsRecipe *h100, LsDiagList *diags);
 LsRecipe *ls_recipe_b200 (const char *folder, const char *own, const LsRecipe *h100, LsDiagList *diags);
-LsRecipe *ls_recipe_gb200 (const LsRecipe *b200, const LsRecipe *h100);
+LsRecipe *ls_recipe_gb200 (const LsRecipe *b200);
 
 /* Errors of a calibration (the fitted one, or the same read back) on a check. */
 LsFitError ls_recipe_error (const LsRecipe *recipe, const LsCalibration *calibration, const LsFitCheck *check,
