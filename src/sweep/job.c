@@ -394,6 +394,7 @@ run_one (const LsJobSpec *spec, GError **error)
   if (r) {
     add_headroom (spec, r);
     ls_job_note_schedule (r);
+    ls_job_note_kernels (r);
     if (r->notes)
       ls_note_tcp (&r->cluster->spec, r->plan->n_ranks, spec->nccl, r->notes);
   }

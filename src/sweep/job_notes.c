@@ -37,3 +37,21 @@ ls_note_tcp (const LsClusterSpec *cluster, uint32_t n_gpus, const char *nccl, GP
   g_ptr_array_add (notes, g_strdup ("what crosses nodes over TCP is a bound: NCCL is as fast here as over RDMA. Others measured a third to a half of 100 Gbit/s"
                                     " (NVIDIA/nccl issue 450); with your own: lockstep calibrate --nccl LOG, or the efficiency of node.nics.link and fabric.link"));
 }
+
+/* Of PyTorch's own wrappers, DeepSpeed, and XLA off its TPUs, whose kernels are a roofline anyway. */
+static bool
+is_other_software (const LsStrategy *s, const LsClusterSpec *cluster)
+{
+  bool is_megatron = s->dp_kind == LS_DP_MEGATRON || s->dp_kind == LS_DP_NONE || s->dp_kind == LS_DP_PS;
+  return !is_megatron && cluster->interior != LS_INTERIOR_TORUS;
+}
+
+void
+ls_job_note_kernels (LsJobResult *r)
+{
+  if (!r->model.name || !r->notes || r->trace || r->strategy.kernels || !is_other_software (&r->strategy, &r->cluster->spec))
+    return;
+  g_ptr_array_add (r->notes, g_strdup_printf ("kernels are fused, as Megatron-Core and Transformer Engine launch them; what runs with --dp-kind %s may launch others:"
+                                              " --software NAME (lockstep list software) or --kernels NAME (lockstep list kernels)",
+                                              ls_dp_kind_name (r->strategy.dp_kind)));
+}

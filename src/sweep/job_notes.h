@@ -13,4 +13,8 @@ void ls_job_note_schedule (LsJobResult *r);
  * own measurements, which says itself what it is; NULL: none. */
 void ls_note_tcp (const LsClusterSpec *cluster, uint32_t n_gpus, const char *nccl, GPtrArray *notes);
 
+/* Appends to the notes of a result, if it has a model, that its kernels are Megatron-Core's, where gradients are reduced by other
+ * software and no list of kernels is given. */
+void ls_job_note_kernels (LsJobResult *result);
+
 #endif
