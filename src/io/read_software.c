@@ -115,6 +115,27 @@ check_dp_kinds (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags
   return ok;
 }
 
+/* A row without the column would never meet it. */
+static bool
+is_column (const char *key)
+{
+  return ls_field_find (ls_model_fields, key) || ls_field_find (ls_strategy_fields, key) || strcmp (key, "cluster") == 0;
+}
+
+static bool
+check_conditions (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  const cJSON *tables = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "tables"), *table, *condition;
+  bool ok = true;
+  cJSON_ArrayForEach (table, tables)
+    cJSON_ArrayForEach (condition, cJSON_GetObjectItemCaseSensitive (table, "when"))
+      if (condition->string && !is_column (condition->string)) {
+        ls_json_doc_diag (doc, condition, LS_JSON_AT_KEY, diags, NULL, "expected a key of a model or a strategy, or cluster");
+        ok = false;
+      }
+  return ok;
+}
+
 static bool read_over_bases (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec *ret_software, LsDiagList *diags);
 
 static bool
@@ -168,6 +189,7 @@ read_over_bases (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec *ret_softwa
   bool ok = ls_ranges_check_lists (doc, cJSON_GetObjectItemCaseSensitive (root, "ranges"), diags) && is_read;
   ok = check_emit (doc, &s, diags) && ok;
   ok = check_dp_kinds (doc, &s, diags) && ok;
+  ok = check_conditions (doc, diags) && ok;
   if (ok)
     *ret_software = s;
   else
