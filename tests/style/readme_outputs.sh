@@ -60,7 +60,7 @@ compare() {
 # Runs that print all there is: with a strategy file, of a trace, a refused case, an assumption, mechanisms off.
 printf '{"schema": "lockstep.strategy/1", "name": "s", "source": "made up", "tp": 2}\n' > "$out/s.json"
 cd -- "$out"
-"$lockstep" run --model tiny --cluster pair --gpus 2 --strategy ./s.json --network all --software xla --sensitivity --measured 1s,tflops=1 --json --csv spans.csv --links links.csv > run.json
+"$lockstep" run --model tiny --cluster pair --gpus 2 --strategy ./s.json --network all --software old --sensitivity --measured 1s,tflops=1 --json --csv spans.csv --links links.csv > run.json
 "$lockstep" validate "$root/tests/golden/validate-refusals/cases.csv" --assume dtype=bf16 --ablate --json > validate.json 2> notes || [[ $? == 4 ]] # all are refused
 "$lockstep" validate "$root/tests/golden/validate-tiny/cases.csv" --coverage --json > coverage.json
 sed '/^e-/s/bf16,bf16/fp16,fp16/' "$root/tests/golden/validate-coverage/cases.csv" > mixed.csv # runs that have something in common
