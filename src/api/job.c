@@ -54,6 +54,19 @@ ls_job_load_strategy (LsJob *job, const char *name_or_path, GError **error)
   return ls_job_spec_load_strategy (&job->spec, name_or_path, diags) || ls_diag_list_to_error (diags, error);
 }
 
+char *
+ls_job_title (const LsJobResult *r)
+{
+  return g_strdup_printf ("%s on %u %s of %s", r->model.name ? r->model.name : r->trace, r->plan->n_ranks,
+                          ls_cluster_chip_word (&r->cluster->spec, r->plan->n_ranks), r->cluster->spec.name);
+}
+
+char *
+ls_job_subtitle (const LsJobResult *r)
+{
+  return r->model.name ? ls_knobs_summary (&r->strategy) : g_strdup (r->trace_source);
+}
+
 LsResult *
 ls_job_run (const LsJob *job, GError **error)
 {
@@ -76,9 +89,7 @@ ls_job_run (const LsJob *job, GError **error)
   result->findings = ls_measured_explain (&result->measured, &r->report, r->model.name ? &r->model : NULL, &r->strategy);
   if (job->spec.strategy.seq > 0)
     ls_model_notes_drop_length (r->notes);
-  result->title
-    = g_strdup_printf ("%s on %u %s of %s", r->model.name ? r->model.name : r->trace, r->plan->n_ranks,
-                       ls_cluster_chip_word (&r->cluster->spec, r->plan->n_ranks), r->cluster->spec.name);
+  result->title = ls_job_title (r);
   return result;
 }
 
@@ -162,17 +173,10 @@ ls_result_notes (const LsResult *result)
 }
 
 char *
-ls_result_subtitle (const LsResult *result)
-{
-  const LsJobResult *r = result->job;
-  return r->model.name ? ls_knobs_summary (&r->strategy) : g_strdup (r->trace_source);
-}
-
-char *
 ls_result_summary (const LsResult *result, LsTextStyle style)
 {
   g_return_val_if_fail (result, NULL);
-  g_autofree char *subtitle = ls_result_subtitle (result);
+  g_autofree char *subtitle = ls_job_subtitle (result->job);
   const LsSummaryText text = {
     .title = result->title,
     .subtitle = subtitle,

@@ -23,10 +23,11 @@ struct LsResult {
   LsInterval *interval; /* NULL: not wanted */
   LsMeasured measured;
   GPtrArray *findings; /* char *: what its numbers say */
-  char *title; /* "gpt3-175b on 64 GPUs of dgx-a100-80g" */
+  char *title;
 };
 
-/* "tp 8 + sp, pp 8 x 3 chunks, ...", or where a trace comes from. Newly allocated. */
-char *ls_result_subtitle (const LsResult *result);
+/* "gpt3-175b on 64 GPUs of dgx-a100-80g"; "tp 8 + sp, pp 8 x 3 chunks, ...", or where a trace comes from. Newly allocated. */
+char *ls_job_title (const LsJobResult *r);
+char *ls_job_subtitle (const LsJobResult *r);
 
 #endif

@@ -18,7 +18,7 @@ ls_result_advise (LsResult *result, const LsJob *job, GError **error)
 static char *
 format (const LsResult *result, char *(*to) (const LsMemoryTable *t))
 {
-  g_autofree char *subtitle = ls_result_subtitle (result);
+  g_autofree char *subtitle = ls_job_subtitle (result->job);
   g_auto (LsMemoryTable) table = { 0 };
   ls_memory_table_init (&table, result->job, result->title, subtitle, result->advice);
   return to (&table);

@@ -7,19 +7,29 @@ struct LsWhatIfs {
   char *title, *subtitle;
 };
 
+/* The job as what-ifs need it: without intervals and notes, in one network. */
+static LsJobResult *
+run_now (const LsJob *job, GError **error)
+{
+  LsJobSpec spec = job->spec; /* borrows all */
+  if (spec.network == LS_JOB_NETWORK_ALL)
+    spec.network = LS_JOB_NETWORK_FLOW;
+  return ls_job_spec_run (&spec, error);
+}
+
 LsWhatIfs *
 ls_what_ifs_new (const LsJob *job, guint n_threads, LsProgressFunc progress, gpointer data, GError **error)
 {
   g_return_val_if_fail (job, NULL);
-  g_autoptr (LsResult) now = ls_job_run (job, error);
+  g_autoptr (LsJobResult) now = run_now (job, error);
   if (!now)
     return NULL;
   const LsProgress told = { progress, data };
-  LsWhatIf *table = ls_what_if_new (&job->spec, now->job, n_threads, &told, error);
+  LsWhatIf *table = ls_what_if_new (&job->spec, now, n_threads, &told, error);
   if (!table)
     return NULL;
   LsWhatIfs *w = g_new (LsWhatIfs, 1);
-  *w = (LsWhatIfs) { table, g_strdup (now->title), ls_result_subtitle (now) };
+  *w = (LsWhatIfs) { table, ls_job_title (now), ls_job_subtitle (now) };
   return w;
 }
 
