@@ -163,6 +163,8 @@ ls_what_if_to_text (const LsWhatIf *w, const LsWhatIfText *text)
   append_section (out, w, gains_and_fits, text->top, "Single changes that make it faster; gains do not add up");
   append_section (out, w, gains_without_fitting, text->top, "Faster, but does not fit");
   append_rest (out, w, text->top == 0);
+  if (w->left_out)
+    g_string_append_printf (out, "\n%s\n", w->left_out);
   return g_string_free (out, FALSE);
 }
 
@@ -204,6 +206,7 @@ ls_what_if_to_json (const LsWhatIf *w)
   ls_json_out_begin_object (&out, "now");
   json_figures (&out, &w->now);
   ls_json_out_end_object (&out);
+  ls_json_out_string (&out, "left_out", w->left_out);
   ls_json_out_begin_array (&out, "changes");
   for (guint i = 0; i < w->rows->len; i++)
     json_row (&out, row_at (w, i));

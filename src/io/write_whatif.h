@@ -24,6 +24,7 @@ typedef struct {
 typedef struct {
   LsWhatIfRow now; /* the job as it is */
   GArray *rows;    /* LsWhatIfRow: most gain first, then those that were refused */
+  const char *left_out; /* static: a sentence on changes that were not proposed, and why; NULL: all were */
 } LsWhatIf;
 
 void ls_what_if_free (LsWhatIf *w); /* NULL allowed */

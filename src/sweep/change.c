@@ -47,11 +47,12 @@ propose_one (Proposals *p, const char *key, const char *value)
   set (propose (p), key, "%s", value);
 }
 
-/* The batch of the job, where it would otherwise follow from what is changed. */
+/* The batch of the job, where it would otherwise follow from what is changed. It does not under the order of
+ * a file, which fixes all that it follows from. */
 static void
 keep_batch (const Proposals *p, LsChange *change)
 {
-  if (p->spec->strategy.global_batch == 0)
+  if (p->spec->strategy.global_batch == 0 && !p->spec->order)
     set (change, "global-batch", "%u", p->s->global_batch);
 }
 
@@ -388,16 +389,43 @@ static const struct {
   { "cluster", "other accelerators", propose_clusters },
 };
 
+/* What the order of a pipeline's actions is made for: ranks, chunks and micro-batches. */
+static bool
+needs_other_order (const LsChange *change)
+{
+  static const char *const keys[] = { "schedule", "pp", "vpp", "dp", "micro-batch", "global-batch", NULL };
+  for (guint i = 0; i < change->settings->len; i += 2)
+    if (g_strv_contains (keys, change->settings->pdata[i]))
+      return true;
+  return false;
+}
+
+static void
+keep_order (GPtrArray *changes)
+{
+  for (guint i = changes->len; i-- > 0;)
+    if (needs_other_order (changes->pdata[i]))
+      g_ptr_array_remove_index (changes, i);
+}
+
+const char *
+ls_changes_left_out (const LsJobSpec *spec)
+{
+  return spec->order ? "Changes of schedule, pp, vpp, dp, micro-batch and batch are left out: the order of a file fixes them." : NULL;
+}
+
 GPtrArray *
 ls_changes_propose (const LsJobSpec *spec, const LsJobResult *r)
 {
   Proposals p = { spec, r, &r->strategy, NULL, NULL, g_ptr_array_new_with_free_func (change_free) };
-  bool is_fixed = !r->model.name || spec->trace || spec->order;
+  bool is_fixed = !r->model.name || spec->trace;
   for (guint i = 0; !is_fixed && i < G_N_ELEMENTS (ideas); i++) {
     p.idea = ideas[i].idea;
     p.cost = ideas[i].cost;
     ideas[i].propose (&p);
   }
+  if (spec->order)
+    keep_order (p.changes);
   return p.changes;
 }
 

@@ -20,9 +20,13 @@ typedef struct {
   GPtrArray *settings; /* char *, owned: key, value, key, value, ... */
 } LsChange;
 
-/* Proposed for the job of `spec`, which ran as r, in a fixed order. A GPtrArray of LsChange that
- * frees them; none for a trace, or a job in the order of a file, which have fixed everything. */
+/* Proposed for the job of `spec`, which ran as r, always in the same sequence. A GPtrArray of LsChange
+ * that frees them; none for a trace, which has fixed everything. Of a job whose pipeline runs in the order of a
+ * file, none that would need another order. */
 GPtrArray *ls_changes_propose (const LsJobSpec *spec, const LsJobResult *r);
+
+/* Which kinds of change are not proposed for this job, and why: a static sentence; NULL: all are. */
+const char *ls_changes_left_out (const LsJobSpec *spec);
 
 /* "--schedule interleaved-1f1b --vpp 2": to append to the options of the job. A switch that is turned
  * off has no option: "without --sp". Newly allocated. */

@@ -103,8 +103,7 @@ ls_what_if_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, co
 {
   g_autoptr (GPtrArray) changes = ls_changes_propose (spec, r);
   if (changes->len == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "%s has fixed what could be changed",
-                 spec->order ? "the order of a file" : "a trace");
+    g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "a trace has fixed what could be changed");
     return NULL;
   }
   g_autofree Try *tries = g_new0 (Try, changes->len);
@@ -112,7 +111,7 @@ ls_what_if_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, co
     tries[i] = (Try) { .spec = spec, .change = changes->pdata[i] };
   ls_parallel (changes->len, n_threads, try_one, tries, progress);
   LsWhatIf *w = g_new (LsWhatIf, 1);
-  *w = (LsWhatIf) { row_of (r), g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)) };
+  *w = (LsWhatIf) { row_of (r), g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)), ls_changes_left_out (spec) };
   take_rows (w, tries, changes->len);
   return w;
 }

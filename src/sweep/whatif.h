@@ -14,7 +14,7 @@
  * (4/7) / (8/11) = 0.786 of the time, 27 % more tokens per second.
  *
  * Deviations. Changes are not combined: gains do not add up. What is refused as illegal is kept
- * with its reason. */
+ * with its reason. Of a job in the order of a file, changes that need another order are not tried. */
 #ifndef LS_SWEEP_WHATIF_H
 #define LS_SWEEP_WHATIF_H
 
@@ -23,7 +23,7 @@
 #include "sweep/job.h"
 
 /* r: the job of `spec` as it ran. n_threads 0: one per processor; the result is the same for any
- * number. LS_ERROR_UNSUPPORTED: a trace, or a job in the order of a file: nothing is left to change. */
+ * number. LS_ERROR_UNSUPPORTED: a trace, of which nothing is left to change. */
 LsWhatIf *ls_what_if_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, const LsProgress *progress, GError **error);
 
 #endif

@@ -173,8 +173,8 @@ typedef struct LsWhatIfs LsWhatIfs;
 
 /* Single changes to a job, each simulated: schedules, layouts, batches, recomputation, overlap,
  * backends, number formats, links, later GPUs. Ranked by tokens per second. n_threads: 0: one per processor; the result
- * is the same. progress: or NULL. Errors as of ls_job_run(); LS_ERROR_UNSUPPORTED: a trace, or the order
- * of a file, leaves nothing to change. Free with ls_what_ifs_free(). */
+ * is the same. progress: or NULL. Errors as of ls_job_run(); LS_ERROR_UNSUPPORTED: a trace leaves
+ * nothing to change. Under the order of a file only changes that keep it are made. Free with ls_what_ifs_free(). */
 LS_PUBLIC LsWhatIfs *ls_what_ifs_new (const LsJob *job, guint n_threads, LsProgressFunc progress, gpointer data, GError **error);
 LS_PUBLIC void ls_what_ifs_free (LsWhatIfs *w); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsWhatIfs, ls_what_ifs_free)

@@ -1,11 +1,14 @@
 /* Pins what whatif promises: the options of a change, appended to the job's, give the step and the
  * memory that its row says, to the last bit; the ranking is by tokens per second; a bubble that a
  * smaller micro-batch closes gains what the formula says; threads change nothing; a machine of links and
- * GPUs that a cluster names as its successor is tried; a trace leaves nothing to change. */
+ * GPUs that a cluster names as its successor is tried; a trace leaves nothing to change; the order of a
+ * file leaves all that does not need another order. */
 #include "ls_test.h"
 
 #include <math.h>
 #include <string.h>
+
+#include <glib/gstdio.h>
 
 #include <lockstep/error.h>
 
@@ -171,5 +174,48 @@ a_trace_leaves_nothing_to_change (void)
   ls_job_spec_clear (&spec);
 }
 
+/* The order of 1f1b on 2 ranks with 4 micro-batches. */
+#define ORDER "0F0,0F1,0B0,0F2,0B1,0F3,0B2,0B3\n1F0,1B0,1F1,1B1,1F2,1B2,1F3,1B3\n"
+
+static bool
+keeps_the_order (const char *change)
+{
+  static const char *const fixed[] = { "--schedule ", "--pp ", "--vpp ", "--dp ", "--micro-batch ", "--global-batch " };
+  for (guint i = 0; i < G_N_ELEMENTS (fixed); i++)
+    if (strstr (change, fixed[i]))
+      return false;
+  return true;
+}
+
+static void
+the_order_of_a_file_leaves_what_it_does_not_fix (void)
+{
+  static const char *const left[] = { "--cp 2 --tp 1", "--sp", "--recompute full", "--dp-overlap 0", "--dtype fp16", "--attention flash",
+                                      "--host-launch 0us --host-comm 0us", "--cluster dgx-h100:node.nics.link.bandwidth=100GB/s,node.pcie.link.bandwidth=126GB/s",
+                                      "--cluster dgx-b200 --gpus 16" };
+  g_autofree char *folder = g_dir_make_tmp ("lockstep-XXXXXX", NULL), *path = g_build_filename (folder, "order.csv", NULL);
+  LS_CHECK (g_file_set_contents (path, ORDER, -1, NULL));
+  const char *const knobs[] = { "model", "gpt-1.7b:layers=8", "cluster", "dgx-h100", "gpus", "16", "tp", "2", "pp", "2",
+                                "schedule", "1f1b", "global-batch", "16", "order", path, NULL };
+  LsJobSpec spec;
+  init_job (&spec, knobs);
+  g_autoptr (LsWhatIf) w = what_if (&spec, 2, NULL);
+  ls_job_spec_clear (&spec);
+  if (!w)
+    return;
+  LS_CHECK (w->left_out != NULL);
+  for (guint i = 0; i < w->rows->len; i++) {
+    const LsWhatIfRow *row = &g_array_index (w->rows, LsWhatIfRow, i);
+    if (!LS_CHECK (keeps_the_order (row->change)) || (row->refused && !LS_CHECK (!strstr (row->refused, path))))
+      printf ("# %s: %s\n", row->change, row->refused);
+    check_row (knobs, row);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (left); i++)
+    row_of (w, left[i]);
+  g_remove (path);
+  g_rmdir (folder);
+}
+
 LS_TEST_MAIN ("whatif", LS_TEST (the_options_of_a_row_do_what_it_says), LS_TEST (a_smaller_micro_batch_closes_the_bubble),
-              LS_TEST (threads_change_nothing), LS_TEST (a_successor_is_tried), LS_TEST (a_trace_leaves_nothing_to_change))
+              LS_TEST (threads_change_nothing), LS_TEST (a_successor_is_tried), LS_TEST (a_trace_leaves_nothing_to_change),
+              LS_TEST (the_order_of_a_file_leaves_what_it_does_not_fix))
