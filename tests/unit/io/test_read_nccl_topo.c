@@ -152,6 +152,23 @@ grace_is_reached_over_c2c (void)
     ls_cluster_spec_clear (&spec);
 }
 
+/* A NIC that hides its speed has the 10,000 Mbit/s that NCCL takes. */
+static void
+a_nic_without_speed_has_ten_gigabits (void)
+{
+  LsClusterSpec spec;
+  g_autofree char *text = NULL;
+  if (!LS_CHECK (parse (SYSTEM (CPU GPU (1, 0, "") "<nic><net name=\"eth0\" dev=\"0\"/></nic></cpu>"), &spec, &text)))
+    return;
+  spec.n_nodes = 2;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsCluster) c = ls_cluster_build (&spec, &error);
+  LS_CHECK_NO_ERROR (error);
+  if (LS_CHECK (c != NULL))
+    LS_CHECK_NEAR (capacity_of (c, "node0/nic0>leaf0"), 1.25e9, 1e-12);
+  ls_cluster_spec_clear (&spec);
+}
+
 static void
 damaged_files_are_refused_with_the_line (void)
 {
@@ -191,4 +208,5 @@ damaged_files_are_refused_with_the_line (void)
 }
 
 LS_TEST_MAIN ("read_nccl_topo", LS_TEST (a_dgx_arrives_whole), LS_TEST (a_tree_of_switches_arrives_whole), LS_TEST (a_mesh_is_joined_once),
-              LS_TEST (grace_is_reached_over_c2c), LS_TEST (damaged_files_are_refused_with_the_line))
+              LS_TEST (grace_is_reached_over_c2c), LS_TEST (a_nic_without_speed_has_ten_gigabits),
+              LS_TEST (damaged_files_are_refused_with_the_line))
