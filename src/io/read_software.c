@@ -214,11 +214,22 @@ ls_software_load (const char *name, LsSoftwareSpec *ret_software, LsDiagList *di
   return doc && ls_software_read (doc, ret_software, diags);
 }
 
+bool
+ls_software_load_general (const char *name, LsSoftwareSpec *ret_software, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_SOFTWARE, name, diags);
+  const cJSON *root = doc ? ls_json_doc_root (doc) : NULL;
+  bool is_general = root && (cJSON_HasObjectItem (root, "dp_kinds") || cJSON_HasObjectItem (root, "emit"));
+  return is_general && ls_software_read (doc, ret_software, diags);
+}
+
 void
 ls_software_clear (LsSoftwareSpec *software)
 {
-  if (software)
-    ls_fields_clear (ls_software_fields (), software);
+  if (!software)
+    return;
+  ls_strategy_clear (&software->defaults); /* which owns more than its fields say */
+  ls_fields_clear (ls_software_fields (), software);
 }
 
 /* --- use ---------------------------------------------------------------------------------------- */

@@ -47,6 +47,8 @@ const LsField *ls_software_fields (void); /* made once, then static */
 
 /* LS_ERROR_INPUT. On success the caller clears *ret_software; on failure it is untouched. */
 bool ls_software_load (const char *name, LsSoftwareSpec *ret_software, LsDiagList *diags);
+/* False without a diagnostic, too, where the file itself has neither dp_kinds nor emit: it is of a release. */
+bool ls_software_load_general (const char *name, LsSoftwareSpec *ret_software, LsDiagList *diags);
 bool ls_software_read (const LsJsonDoc *doc, LsSoftwareSpec *ret_software, LsDiagList *diags);
 void ls_software_clear (LsSoftwareSpec *software); /* NULL allowed */
 

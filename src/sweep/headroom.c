@@ -35,7 +35,7 @@ ls_softwares_load (void)
   for (guint i = 0; i < entries->len; i++) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new (); /* `lockstep check` tells */
     LsSoftwareSpec s;
-    if (ls_software_load (((const LsDataEntry *) entries->pdata[i])->path, &s, diags))
+    if (ls_software_load_general (((const LsDataEntry *) entries->pdata[i])->path, &s, diags))
       g_array_append_val (all, s);
   }
   return all;

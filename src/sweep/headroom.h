@@ -21,7 +21,8 @@ typedef struct {
 #define LS_HEADROOM_EXPECTED "a size such as 6GiB, a share of the accelerator's memory such as 8%, or 0"
 bool ls_headroom_parse (const char *text, LsHeadroomAsk *ret_ask);
 
-/* Programs that are at hand. LsSoftwareSpec, owned; those whose file is wrong are left out. */
+/* Programs that are at hand and have a way to be data parallel for their own, or a writer of jobs; no releases of them.
+ * LsSoftwareSpec, owned; those whose file is wrong are left out. */
 GArray *ls_softwares_load (void);
 
 /* Of a job with that LsDpKind on that cluster. software: that it is for, or NULL: the one among `all` whose

@@ -1,7 +1,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "io/datadir.h"
 #include "io/emit.h"
 #include "io/field.h"
 #include "io/read_collectives.h"
@@ -330,9 +329,10 @@ ls_software_check (const LsSoftwareSpec *software, const LsModel *model, const L
 static gboolean
 load_its_software (LsJobSpec *spec, const char *name_or_path, LsDiagList *diags)
 {
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_STRATEGIES, name_or_path, diags);
-  const cJSON *name = doc ? cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "software") : NULL;
-  return doc && (spec->software || !cJSON_IsString (name) || set_software (spec, name->valuestring, false, diags));
+  g_autofree char *name = NULL;
+  if (!ls_strategy_find_software (name_or_path, &name, diags))
+    return FALSE;
+  return spec->software || !name || set_software (spec, name, false, diags);
 }
 
 gboolean
