@@ -24,7 +24,6 @@ CONDITION (has_one_cp, s->cp == 1)
 CONDITION (has_one_copy, s->dp_kind == LS_DP_NONE)
 CONDITION (has_one_issued_copy, s->dp_kind == LS_DP_NONE && !s->is_compiled)
 CONDITION (has_no_sp, !s->sp)
-CONDITION (is_dense, m->n_experts == 0)
 CONDITION (has_even_attention, s->cp_kind == LS_CP_ULYSSES)
 CONDITION (is_unfused, s->attention == LS_ATTENTION_UNFUSED)
 CONDITION (is_not_fp8, s->dtype != LS_DTYPE_FP8)
@@ -60,9 +59,6 @@ static const struct {
   { "tp_overlap", has_one_tp, "tp is 1" },
   { "tp_overlap_kind", has_no_tp_overlap, "it needs --tp-overlap 1" },
   { "tp_async", has_one_tp, "tp is 1" },
-  { "etp", is_dense, "the model has no experts" },
-  { "expert_capacity", is_dense, "the model has no experts" },
-  { "expert_load", is_dense, "the model has no experts" },
   { "expert_capacity", drops_nothing, "tokens fall on experts evenly (--expert-load): none has more than the mean" },
   { "cp_kind", has_one_cp, "cp is 1" },
   { "cp_balance", has_one_cp, "cp is 1" },

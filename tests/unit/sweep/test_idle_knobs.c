@@ -195,7 +195,8 @@ no_knob_is_ignored_in_silence (void)
 static void
 what_a_knob_is_anyway_is_not_noted (void)
 {
-  static const char *const options[] = { "schedule=1F1B", "schedule=1f1b", "p2p=batched", "recompute=none", "dp-overlap=1" };
+  static const char *const options[] = { "schedule=1F1B", "schedule=1f1b", "p2p=batched", "recompute=none", "dp-overlap=1",
+                                         "etp=1 schedule=zb-auto" };
   for (guint i = 0; i < G_N_ELEMENTS (options); i++) {
     g_autofree char *text = g_strconcat ("model=tiny cluster=pair gpus=4 pp=2 global-batch=8 ", options[i], NULL);
     const Job job = { options[i], text };
