@@ -322,7 +322,7 @@ tree_correction (LsTuneAlgorithm a, uint32_t protocol, LsCollKind kind, uint64_t
   if (a != LS_TUNE_TREE || kind != LS_COLL_ALL_REDUCE)
     return 1;
   guint size = g_bit_storage ((gulong) (bytes / 64));
-  return size == 0 || size > N_SIZES ? 1 : tree_factor[protocol][size - 1];
+  return size > N_SIZES ? 1 : tree_factor[protocol][size - 1];
 }
 
 /* Connected channels are twice those of the graph. */

@@ -120,6 +120,28 @@ nodes_cost_what_nccl_computes (void)
     check_example (&examples[i]);
 }
 
+/* NCCL 2.30.7, src/graph/tuning.cc@5067397, treeCorrectionFactor: tenths, by powers of two from 64 bytes. */
+static void
+a_tree_is_slower_at_middle_sizes (void)
+{
+  static const struct {
+    LsProtocol protocol;
+    int tenths[24];
+  } rows[] = {
+    { LS_PROTOCOL_LL, { 10, 10, 10, 10, 9, 8, 7, 7, 7, 7, 6, 5, 4, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10, 10 } },
+    { LS_PROTOCOL_LL128, { 10, 10, 10, 10, 10, 9, 8, 8, 8, 7, 6, 6, 6, 6, 6, 6, 8, 9, 9, 9, 9, 10, 10, 10 } },
+    { LS_PROTOCOL_SIMPLE, { 9, 9, 9, 9, 9, 9, 9, 8, 7, 6, 6, 5, 5, 5, 5, 6, 7, 8, 7, 7, 8, 9, 9, 9 } },
+  };
+  LsTuneComm c = h100_nodes (4);
+  for (size_t i = 0; i < G_N_ELEMENTS (rows); i++) {
+    double whole = ls_tune_cost (&c, LS_TUNE_TREE, rows[i].protocol, LS_COLL_ALL_REDUCE, GIB).bytes_per_s;
+    for (size_t k = 0; k < G_N_ELEMENTS (rows[i].tenths); k++) {
+      double rate = ls_tune_cost (&c, LS_TUNE_TREE, rows[i].protocol, LS_COLL_ALL_REDUCE, UINT64_C (64) << k).bytes_per_s;
+      LS_CHECK_NEAR (rate / whole, rows[i].tenths[k] / 10.0, 1e-12);
+    }
+  }
+}
+
 /* nccl-sel-1: the debug log of NCCL 2.27.7 on 8 H200 shows RING/LL up to 1 MiB and
  * NVLS/SIMPLE from 2 MiB; sel-2: at 8 GiB 4 GPUs take a ring, 8 NVLS. */
 static void
@@ -244,7 +266,7 @@ collnet_direct_is_shared_by_heads (void)
 }
 
 LS_TEST_MAIN ("tuning", LS_TEST (graphs_are_those_of_the_search), LS_TEST (one_node_costs_what_nccl_computes),
-              LS_TEST (nodes_cost_what_nccl_computes), LS_TEST (choices_are_those_of_the_log),
+              LS_TEST (nodes_cost_what_nccl_computes), LS_TEST (a_tree_is_slower_at_middle_sizes), LS_TEST (choices_are_those_of_the_log),
               LS_TEST (bandwidths_are_close_to_measured_ones), LS_TEST (what_nccl_cannot_run_has_no_cost), LS_TEST (nvls_gathers_among_32_at_most),
               LS_TEST (channels_and_chunks_follow_size_and_protocol),
               LS_TEST (collnet_direct_is_shared_by_heads))
