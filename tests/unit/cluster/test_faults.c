@@ -202,6 +202,7 @@ unknown_links_are_refused (void)
   refuse (tiny_dgx (2), "node0/gpu3>nvswich", NULL, "no link is named \"node0/gpu3>nvswich\" in a cluster of 2 nodes; did you mean \"node0/gpu3>nvswitch\"?");
   refuse (tiny_dgx (2), "node7/gpu3>nvswitch", NULL, "in a cluster of 2 nodes");
   refuse (tiny_dgx (2), "leaf0>spine", NULL, "did you mean \"leaf0>spines\"?");
+  refuse (tiny_dgx (2), "eaf0>spines", NULL, "did you mean \"leaf0>spines\"?");
   LsClusterSpec s = tiny_dgx (2);
   add_fault (&s, "leaf0>spines", 1);
   g_array_index (s.faults, LsFault, 0).failed_links = 21;
