@@ -117,6 +117,33 @@ a_simulated_step_is_itself (void)
   ls_job_spec_clear (&spec);
 }
 
+/* The first of two stages sends two micro-batches and receives two, one of each at the same time: three ops,
+ * with a tensor-parallel rank's half of the activations of 1,024 tokens. Kernels have no size. */
+static void
+messages_between_stages_have_sizes_and_kernels_none (void)
+{
+  LsJobSpec spec;
+  init_small (&spec);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LS_CHECK (ls_job_spec_set (&spec, "micro-batch", "1", diags) && ls_job_spec_set (&spec, "global-batch", "4", diags));
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsJobResult) job = ls_job_spec_run (&spec, &error);
+  LS_CHECK_NO_ERROR (error);
+  g_autoptr (LsStepSide) side = job ? ls_step_side_of_timeline (job->timeline, 0, &error) : NULL;
+  LS_CHECK_NO_ERROR (error);
+  guint n_messages = 0;
+  for (guint i = 0; side && i < side->ops->len; i++) {
+    const LsStepOp *op = &g_array_index (side->ops, LsStepOp, i);
+    LS_CHECK ((op->bytes > 0) == ls_op_class_is_communication ((LsOpClass) op->class));
+    if (op->class != LS_CLASS_SEND_RECV)
+      continue;
+    LS_CHECK_INT (op->bytes, ==, 1024 * 1024 * 2 / 2);
+    n_messages++;
+  }
+  LS_CHECK_INT (n_messages, ==, 3);
+  ls_job_spec_clear (&spec);
+}
+
 /* NCCL's arguments are the plan's bytes; without them sizes are taken from what matched. */
 static void
 collectives_are_told_by_size (void)
@@ -225,7 +252,8 @@ main (void)
 {
   g_autofree char *data = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "golden", "data", NULL);
   g_setenv ("LS_DATA_DIR", data, TRUE);
-  static const LsTestCase cases[] = { LS_TEST (a_simulated_step_is_itself), LS_TEST (collectives_are_told_by_size),
+  static const LsTestCase cases[] = { LS_TEST (a_simulated_step_is_itself), LS_TEST (messages_between_stages_have_sizes_and_kernels_none),
+                                      LS_TEST (collectives_are_told_by_size),
                                       LS_TEST (steps_are_found_by_period), LS_TEST (what_differs_is_said), LS_TEST (steps_are_chosen) };
   return ls_test_run ("reconcile_job", cases, G_N_ELEMENTS (cases));
 }
