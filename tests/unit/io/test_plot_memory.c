@@ -84,6 +84,19 @@ areas_lie_on_top_of_each_other (void)
   drawn_clear (&d);
 }
 
+/* What is freed right after the start of the step has an area, too. */
+static void
+what_is_there_at_first_only_is_drawn (void)
+{
+  g_autoptr (GArray) samples = g_array_new (FALSE, FALSE, sizeof (LsMemorySample));
+  add_sample (samples, 0, 2 * GIB, 3 * GIB);
+  add_sample (samples, 40 * LS_MS, 2 * GIB, 0);
+  Drawn d;
+  if (draw (samples, &d))
+    LS_CHECK (strstr (d.script, "title 'parameters'") && strstr (d.script, "title 'activations'"));
+  drawn_clear (&d);
+}
+
 /* A peak of a nanosecond among thousands of samples. */
 static void
 narrow_peaks_are_kept (void)
@@ -99,4 +112,5 @@ narrow_peaks_are_kept (void)
   drawn_clear (&d);
 }
 
-LS_TEST_MAIN ("plot_memory", LS_TEST (areas_lie_on_top_of_each_other), LS_TEST (narrow_peaks_are_kept))
+LS_TEST_MAIN ("plot_memory", LS_TEST (areas_lie_on_top_of_each_other), LS_TEST (what_is_there_at_first_only_is_drawn),
+              LS_TEST (narrow_peaks_are_kept))

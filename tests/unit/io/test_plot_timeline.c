@@ -213,6 +213,38 @@ the_script_can_be_run_again (void)
   pipeline_clear (&p);
 }
 
+/* The script and the data of a picture of that pipeline, newly allocated. */
+static bool
+script_of (PipelineShape drawn, char **ret_script, char **ret_data)
+{
+  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL), *script = g_build_filename (folder, "x.gp", NULL);
+  g_autofree char *data = g_build_filename (folder, "x.dat", NULL);
+  Pipeline p;
+  pipeline_init (&p, "1f1b", drawn);
+  LS_CHECK (ls_plot_timeline (&p.t, "title", script, NULL));
+  bool ok = g_file_get_contents (script, ret_script, NULL, NULL) && g_file_get_contents (data, ret_data, NULL, NULL);
+  LS_CHECK (ok);
+  LS_CHECK_INT (g_unlink (script) + g_unlink (data) + g_rmdir (folder), ==, 0);
+  pipeline_clear (&p);
+  return ok;
+}
+
+/* Boxes too narrow for the number of their micro-batch: then the script names no block of numbers, and the
+ * data have none. */
+static void
+numbers_stand_where_they_fit (void)
+{
+  static const PipelineShape narrow = { 2, 1, 3, 10 * LS_US, 20 * LS_US, 0, LS_US, 2 * LS_US, 1000 * LS_MS, 3 * LS_US };
+  const PipelineShape *const shapes[] = { &shape, &narrow };
+  for (guint i = 0; i < G_N_ELEMENTS (shapes); i++) {
+    g_autofree char *script = NULL, *data = NULL;
+    if (!script_of (*shapes[i], &script, &data))
+      return;
+    LS_CHECK ((strstr (script, "data index 'numbers'") != NULL) == (i == 0));
+    LS_CHECK ((strstr (data, "\n# numbers\n") != NULL) == (i == 0));
+  }
+}
+
 /* A gnuplot of our own in front of the real one. */
 static char *
 fake_gnuplot (const char *script)
@@ -406,4 +438,5 @@ LS_TEST_MAIN ("plot_timeline", LS_TEST (a_forward_of_a_micro_batch_is_one_box), 
               LS_TEST (gnuplot_failure_is_reported), LS_TEST (odd_names_are_only_names), LS_TEST (the_script_can_be_run_again),
               LS_TEST (a_failure_leaves_nothing_new_behind), LS_TEST (a_gnuplot_that_hangs_is_ended),
               LS_TEST (a_signal_leaves_nothing_behind), LS_TEST (a_link_is_drawn_through),
-              LS_TEST (a_missing_folder_is_reported_first))
+              LS_TEST (a_missing_folder_is_reported_first),
+              LS_TEST (numbers_stand_where_they_fit))

@@ -148,6 +148,29 @@ recorded_kernels_have_no_estimate (void)
   LS_CHECK (strstr (got, "published") == NULL);
 }
 
+/* A row for both ways of a link, of the fabric and inside a node; links that only carry as much have rows of
+ * their own. */
+static void
+both_ways_of_a_link_share_a_row (void)
+{
+  LsReport r = report_example ();
+  LsLinkGroup groups[] = {
+    { (char *) "leaf0>spine0", 1, 0.5, 0.5, 3e9 },           { (char *) "spine0>leaf0", 1, 0.5, 0.5, 3e9 },
+    { (char *) "leaf1>spine0", 1, 0.5, 0.5, 3e9 },           { (char *) "node0/gpu0>nvswitch", 1, 0.4, 0.4, 2e9 },
+    { (char *) "node0/nvswitch>gpu0", 1, 0.4, 0.4, 2e9 },    { (char *) "node1/gpu0>nvswitch", 1, 0.4, 0.4, 2e9 },
+  };
+  r.n_link_groups = G_N_ELEMENTS (groups);
+  r.link_groups = groups;
+  g_autofree char *got = ls_summary_format (&r, &text);
+  LS_CHECK (strstr (got, "mean of all\n"
+                         "  leaf0<>spine0                          50.0 %                    3.00 GB  (2 alike)\n"
+                         "  leaf1>spine0                           50.0 %                    3.00 GB\n"
+                         "  node0/gpu0<>nvswitch                   40.0 %                    2.00 GB  (2 alike)\n"
+                         "  node1/gpu0>nvswitch                    40.0 %                    2.00 GB\n\n")
+            != NULL);
+}
+
 LS_TEST_MAIN ("write_summary", LS_TEST (summary_reads_as_agreed), LS_TEST (color_adds_nothing_but_escapes),
               LS_TEST (ascii_has_no_block_characters), LS_TEST (no_line_is_wider_than_100_columns),
-              LS_TEST (networks_stand_beside_each_other), LS_TEST (not_fitting_is_said_in_red), LS_TEST (the_interval_stands_below_the_step), LS_TEST (recorded_kernels_have_no_estimate))
+              LS_TEST (networks_stand_beside_each_other), LS_TEST (not_fitting_is_said_in_red), LS_TEST (the_interval_stands_below_the_step), LS_TEST (recorded_kernels_have_no_estimate),
+              LS_TEST (both_ways_of_a_link_share_a_row))
