@@ -46,31 +46,14 @@ cli_report_fit (const LsResult *result, gboolean is_required, const char *note, 
 }
 
 static GOptionContext *
-new_context (const CliHelp *help, const GOptionEntry *entries, gboolean *wants_help, gpointer group_data)
+new_context (const GOptionEntry *entries, gpointer group_data)
 {
-  const GOptionEntry help_entry[] = {
-    { "help", 'h', 0, G_OPTION_ARG_NONE, wants_help, "Show this and exit", NULL },
-    G_OPTION_ENTRY_NULL,
-  };
   GOptionContext *context = g_option_context_new (NULL);
   g_option_context_set_help_enabled (context, FALSE);
-  g_option_context_set_summary (context, help->summary);
-  g_option_context_set_description (context, help->description);
   GOptionGroup *group = g_option_group_new ("main", "", "", group_data, NULL);
   g_option_group_add_entries (group, entries);
-  g_option_group_add_entries (group, help_entry);
   g_option_context_set_main_group (context, group);
   return context;
-}
-
-/* GOption's text with a usage line of our own, which does not depend on how the
- * program was called. */
-static char *
-help_text (GOptionContext *context, const CliHelp *help)
-{
-  g_autofree char *text = g_option_context_get_help (context, TRUE, NULL);
-  const char *rest = strstr (text, help->summary);
-  return g_strdup_printf ("Usage: lockstep %s\n\n%s", help->usage, rest ? rest : text);
 }
 
 /* --- what GOption leaves undone ---------------------------------------------------------- */
@@ -109,43 +92,99 @@ split_short (int argc, char *const *argv, const GOptionEntry *entries)
   return args;
 }
 
+/* A knob without an option of its own; NULL: name is none. */
+static const char *
+key_to_set (const char *name)
+{
+  g_autofree char *key = g_strdelimit (g_strdup (name), "-", '_');
+  guint n;
+  const LsKnob *knobs = ls_knobs (&n);
+  for (guint i = 0; i < n; i++)
+    if (!knobs[i].flag && strcmp (knobs[i].key, key) == 0)
+      return knobs[i].key;
+  return NULL;
+}
+
 /* "Unknown option --modle", with the option that was probably meant. */
 static void
-report_unknown (const char *message, const GOptionEntry *entries, GError **error)
+report_unknown (const char *message, const CliHelp *help, GError **error)
 {
   const char *typed = strstr (message, "--");
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  for (const GOptionEntry *e = entries; e->long_name; e++)
+  for (const GOptionEntry *e = help->entries; e->long_name; e++)
     g_ptr_array_add (names, (gpointer) e->long_name);
   g_ptr_array_add (names, NULL);
+  const char *key = typed && help->job != CLI_NO_JOB ? key_to_set (typed + 2) : NULL;
   const char *near = typed ? ls_nearest_word (typed + 2, (const char *const *) names->pdata) : NULL;
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, near ? "%c%s; did you mean --%s?" : "%c%s", g_ascii_tolower (*message), message + 1, near);
+  if (key)
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "unknown option %s; it is a knob without one: --set %s=VALUE", typed, key);
+  else
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, near ? "%c%s; did you mean --%s?" : "%c%s", g_ascii_tolower (*message), message + 1, near);
+}
+
+static void
+report_parse (const GError *problem, const CliHelp *help, GError **error)
+{
+  if (g_error_matches (problem, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION))
+    report_unknown (problem->message, help, error);
+  else
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%c%s", g_ascii_tolower (*problem->message), problem->message + 1);
+}
+
+/* --- help ---------------------------------------------------------------------------------------- */
+
+static gboolean
+is_help (const char *arg)
+{
+  return strcmp (arg, "--help") == 0 || strcmp (arg, "-h") == 0;
+}
+
+/* Whether help was asked for, wherever that stands; *ret_topic: borrowed, NULL: without a topic. */
+static gboolean
+find_help (const GPtrArray *args, const char **ret_topic)
+{
+  for (guint i = 1; i < args->len - 1; i++) {
+    const char *arg = args->pdata[i], *next = args->pdata[i + 1];
+    if (strcmp (arg, "--") == 0)
+      return FALSE;
+    *ret_topic = g_str_has_prefix (arg, "--help=") ? arg + strlen ("--help=") : next && *next != '-' ? next : NULL;
+    if (is_help (arg) || g_str_has_prefix (arg, "--help="))
+      return TRUE;
+  }
+  return FALSE;
+}
+
+/* Without topics what follows may be a file. */
+static gboolean
+print_help (const CliHelp *help, const char *topic, GError **error)
+{
+  if (help->job == CLI_NO_JOB && g_strcmp0 (topic, "all") != 0)
+    topic = NULL;
+  g_autofree char *text = cli_help_text (help, topic, error);
+  return text && cli_print (text, error);
 }
 
 gboolean
 cli_parse (int *argc, char ***argv, const CliHelp *help, const GOptionEntry *entries,
            gpointer group_data, gboolean *ret_done, GError **error)
 {
-  gboolean wants_help = FALSE;
-  g_autoptr (GOptionContext) context = new_context (help, entries, &wants_help, group_data);
-  g_autoptr (GError) problem = NULL;
-
+  CliHelp shown = *help;
+  shown.entries = entries;
   const GPtrArray *args = split_short (*argc, *argv, entries);
+  const char *topic;
+  *ret_done = find_help (args, &topic);
+  if (*ret_done)
+    return print_help (&shown, topic, error);
+
+  g_autoptr (GOptionContext) context = new_context (entries, group_data);
+  g_autoptr (GError) problem = NULL;
   *argc = (int) args->len - 1;
   *argv = (char **) args->pdata;
-  if (!g_option_context_parse (context, argc, argv, &problem)) {
-    if (problem->domain == LS_ERROR)
-      g_propagate_error (error, g_steal_pointer (&problem));
-    else if (g_error_matches (problem, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION))
-      report_unknown (problem->message, entries, error);
-    else
-      g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%c%s", g_ascii_tolower (*problem->message),
-                   problem->message + 1);
-    return FALSE;
-  }
-  *ret_done = wants_help;
-  if (!wants_help)
+  if (g_option_context_parse (context, argc, argv, &problem))
     return TRUE;
-  g_autofree char *text = help_text (context, help);
-  return cli_print (text, error);
+  if (problem->domain == LS_ERROR)
+    g_propagate_error (error, g_steal_pointer (&problem));
+  else
+    report_parse (problem, &shown, error);
+  return FALSE;
 }

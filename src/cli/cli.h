@@ -32,18 +32,27 @@ void cli_note (const char *text);
  * where fitting is required. */
 gboolean cli_report_fit (const LsResult *result, gboolean is_required, const char *note, GError **error);
 
+/* Whether a subcommand takes the options that say which job, and its short help has the usual ones. */
+typedef enum { CLI_NO_JOB, CLI_JOB_TAKEN, CLI_JOB_SHOWN } CliJobHelp;
+
 /* How a subcommand presents itself. */
 typedef struct {
   const char *usage;       /* "list [KIND]": after "lockstep "             */
   const char *summary;     /* above the options                            */
   const char *description; /* below: examples, exit codes                  */
+  CliJobHelp job;
+  const GOptionEntry *entries; /* set by cli_parse(); those of a job are hidden */
 } CliHelp;
 
-/* Parses options by GOption, with -h and --help added to entries; group_data is
+/* Parses options by GOption, with -h and --help [TOPIC] added to entries; group_data is
  * handed to callback entries. On TRUE, *ret_done says that help was asked for and
  * printed. Errors are LS_ERROR_USAGE. */
 gboolean cli_parse (int *argc, char ***argv, const CliHelp *help, const GOptionEntry *entries,
                     gpointer group_data, gboolean *ret_done, GError **error);
+
+/* What --help prints, newly allocated; topic: of ls_knob_topics(), "all", or NULL. NULL with LS_ERROR_USAGE:
+ * there is no such topic. */
+char *cli_help_text (const CliHelp *help, const char *topic, GError **error);
 
 #define CLI_EXIT_CODES                                                     \
   "Exit codes:\n"                                                          \

@@ -8,6 +8,7 @@ static const CliHelp help = {
   .summary = "Fits the kernels of a GPU to measured ones, NCCL to outputs of nccl-tests, or a cluster to\n"
              "step times measured on it; prints how far off the fit is, on what it saw and on what was\n"
              "held out. Or lays a step that torch.profiler recorded beside the predicted one, op by op.",
+  .job = CLI_JOB_TAKEN,
   .description = "FILE is a profile of tools/kernelbench (JSON or CSV) or a table of GEMMs, attention or streaming\n"
                  "kernels; with --nccl, what nccl-tests printed or wrote (-J). The file written is for\n"
                  "--gpu-calibration, with --nccl for --nccl of other commands; with --runs it is a cluster.\n"
@@ -48,17 +49,8 @@ args_clear (Args *args)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Args, args_clear)
 
-/* The flags of a job, without --cluster and --nccl: GOption would take a value for each entry of a name. */
-static void
-add_job_entries (CliJob *job, GArray *entries)
-{
-  guint first = entries->len;
-  cli_job_entries (job, G_OPTION_FLAG_HIDDEN, entries);
-  for (guint i = entries->len; i-- > first;)
-    if (g_str_equal (g_array_index (entries, GOptionEntry, i).long_name, "cluster")
-        || g_str_equal (g_array_index (entries, GOptionEntry, i).long_name, "nccl"))
-      g_array_remove_index (entries, i);
-}
+/* Options of its own: GOption would take a value for each entry of a name. */
+static const char *const own_flags[] = { "cluster", "nccl", NULL };
 
 static gboolean
 parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **error)
@@ -83,7 +75,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
   };
   g_autoptr (GArray) entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
   g_array_append_vals (entries, own, G_N_ELEMENTS (own) - 1);
-  add_job_entries (&args->job, entries);
+  cli_job_entries (&args->job, own_flags, entries);
   return cli_parse (argc, argv, &help, (const GOptionEntry *) (gpointer) entries->data, args, ret_done, error);
 }
 
@@ -108,7 +100,7 @@ check_trace_args (const Args *args, GError **error)
 static gboolean
 check_fit_args (const Args *args, GError **error)
 {
-  if (args->job.knobs->len > 0 || args->job.strategy || args->step || args->json || args->rank != NO_RANK)
+  if (args->job.knobs->len > 0 || args->step || args->json || args->rank != NO_RANK)
     return refuse (error, "--rank, --step, --json and the flags of a job go with --pytorch-trace");
   if (args->runs && (args->files || args->nccl || args->gpu || args->op || args->plots))
     return refuse (error, "--runs goes with --cluster, --threads and --output only");

@@ -19,8 +19,8 @@ static const CliHelp help = {
   .usage = "memory --model NAME|FILE --cluster NAME|FILE [OPTION...]",
   .summary = "What each rank of a job holds at its peak, by category, when and in which op, beside the\n"
              "formulas of the papers. If it does not fit: which changes make it fit, simulated, the\n"
-             "cheapest first. The options that say which job are those of lockstep run, from --model to\n"
-             "--strategy.",
+             "cheapest first. The options that say which job are those of lockstep run.",
+  .job = CLI_JOB_TAKEN,
   .description
   = "Examples:\n"
     "  lockstep memory --model gpt-22b --cluster dgx-a100-80g --tp 8 --micro-batch 4 --memory-clock device\n"
@@ -40,7 +40,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     G_OPTION_ENTRY_NULL,
   };
   g_autoptr (GArray) entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
-  cli_job_entries (&args->job, G_OPTION_FLAG_HIDDEN, entries);
+  cli_job_entries (&args->job, NULL, entries);
   g_array_append_vals (entries, others, G_N_ELEMENTS (others) - 1);
   if (!cli_parse (argc, argv, &help, (const GOptionEntry *) (gpointer) entries->data, args, ret_done, error))
     return FALSE;

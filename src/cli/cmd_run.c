@@ -33,14 +33,12 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Args, args_clear)
 static const CliHelp help = {
   .usage = "run --model NAME|FILE|--trace NAME|FILE --cluster NAME|FILE [OPTION...]",
   .summary = "Simulates one training job: step time, where it goes, memory. Times are in seconds,\n"
-             "batches in sequences, degrees in ranks. Options override the strategy file. A trace has\n"
-             "fixed all of parallelism but dp.",
+             "batches in sequences, degrees in ranks. Options override --strategy, which overrides --software.",
+  .job = CLI_JOB_SHOWN,
   .description
-  = "Examples:\n"
+  = "Example:\n"
     "  lockstep run --model gpt3-175b --cluster dgx-a100-80g --nodes 8 --tp 8 --pp 8 --vpp 3 \\\n"
-    "    --sp --recompute selective --global-batch 64\n"
-    "  lockstep run --model llama3.1-8b --cluster dgx-h100 --gpus 8 --tp 2 --json\n"
-    "  lockstep run --trace two-ranks --cluster dgx-h100\n\n" CLI_EXIT_CODES,
+    "    --sp --recompute selective --global-batch 64",
 };
 
 static gboolean
@@ -63,8 +61,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "emit", 0, 0, G_OPTION_ARG_STRING, &args->emit,
       "Print the job for another program instead: megatron, torchtitan, deepspeed", "PROGRAM" },
     { "residuals", 0, 0, G_OPTION_ARG_FILENAME, &args->residuals,
-      "What published runs measured, for the interval around the step; none: no interval; default: the runs that the cluster was fitted to, "
-      "else residuals, if it is there",
+      "Measured runs that the interval around the step comes from; none: no interval",
       "NAME|FILE" },
     { "show-placement", 0, 0, G_OPTION_ARG_NONE, &args->show_placement,
       "Print which rank runs on which GPU with whom", NULL },
@@ -73,7 +70,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     G_OPTION_ENTRY_NULL,
   };
   g_autoptr (GArray) entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
-  cli_job_entries (&args->job, 0, entries);
+  cli_job_entries (&args->job, NULL, entries);
   g_array_append_vals (entries, others, G_N_ELEMENTS (others) - 1);
 
   if (!cli_parse (argc, argv, &help, (const GOptionEntry *) (gpointer) entries->data, args, ret_done, error))

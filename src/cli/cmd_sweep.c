@@ -32,6 +32,7 @@ static const CliHelp help = {
              "takes one too (--p2p batched,overlapped; where values have commas: --layers-per-chunk\n"
              "auto/balanced/4x13,3x3). The other options that say which job are those of lockstep run, --for and\n"
              "--headroom among them.",
+  .job = CLI_JOB_TAKEN,
   .description = "Ctrl-C ends it with the results so far and exit code 6; a second time at once.\n\n"
                  "Examples:\n"
                  "  lockstep sweep --model gpt-7.5b --cluster dgx-a100-80g --gpus 64 --global-batch 512\n"
@@ -42,17 +43,6 @@ static const CliHelp help = {
 
 /* Flags that a sweep has not. */
 static const char *const single_flags[] = { "trace", "order", "measured", "published", "slow", "dp", "slice", NULL };
-
-/* The flags of a job, hidden. */
-static void
-add_job_entries (CliJob *job, GArray *entries)
-{
-  cli_job_entries (job, G_OPTION_FLAG_HIDDEN, entries);
-  for (guint i = entries->len; i-- > 0;) {
-    if (g_strv_contains (single_flags, g_array_index (entries, GOptionEntry, i).long_name))
-      g_array_remove_index (entries, i);
-  }
-}
 
 static gboolean
 parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **error)
@@ -84,7 +74,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     G_OPTION_ENTRY_NULL,
   };
   g_autoptr (GArray) entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
-  add_job_entries (&args->job, entries);
+  cli_job_entries (&args->job, single_flags, entries);
   g_array_append_vals (entries, others, G_N_ELEMENTS (others) - 1);
   if (!cli_parse (argc, argv, &help, (const GOptionEntry *) (gpointer) entries->data, args, ret_done, error))
     return FALSE;
@@ -103,16 +93,9 @@ set_knob (gpointer sweep, const char *key, const char *value, GError **error)
   return ls_sweep_set (sweep, key, value, error);
 }
 
-static gboolean
-load_strategy (gpointer sweep, const char *name_or_path, GError **error)
-{
-  return ls_sweep_load_strategy (sweep, name_or_path, error);
-}
-
 static LsSweep *
 make_sweep (const Args *args, LsTeam *team, GError **error)
 {
-  const CliJobSetter setter = { set_knob, load_strategy };
   const struct {
     const char *key, *value;
   } own[] = {
@@ -122,7 +105,7 @@ make_sweep (const Args *args, LsTeam *team, GError **error)
   g_autoptr (LsSweep) sweep = ls_sweep_new ();
   if (args->ranges && !ls_sweep_load_ranges (sweep, args->ranges, error))
     return NULL;
-  if (!cli_job_apply (&args->job, &setter, sweep, error))
+  if (!cli_job_apply (&args->job, set_knob, sweep, error))
     return NULL;
   for (guint i = 0; i < G_N_ELEMENTS (own); i++)
     if (own[i].value && !ls_sweep_set (sweep, own[i].key, own[i].value, error))

@@ -8,6 +8,7 @@ static const CliHelp help = {
              "--trace replays: on the same cluster with the same result, or on another. All options of\n"
              "lockstep run that say which job are taken, from --model to --strategy. The format is\n"
              "documented in traces/README.md.",
+  .job = CLI_JOB_TAKEN,
   .description = "Examples:\n"
                  "  lockstep trace export --model gpt3-175b --cluster dgx-a100-80g --nodes 8 --tp 8 --pp 8 -o gpt3.json\n"
                  "  lockstep run --trace ./gpt3.json --cluster dgx-h100\n\n" CLI_EXIT_CODES,
@@ -31,7 +32,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
 {
   const GOptionEntry output = { "output", 'o', 0, G_OPTION_ARG_FILENAME, &args->output, "Where to write; required", "FILE" };
   g_autoptr (GArray) entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
-  cli_job_entries (&args->job, G_OPTION_FLAG_HIDDEN, entries);
+  cli_job_entries (&args->job, NULL, entries);
   g_array_append_val (entries, output);
   if (!cli_parse (argc, argv, &help, (const GOptionEntry *) (gpointer) entries->data, args, ret_done, error))
     return FALSE;

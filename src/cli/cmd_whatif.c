@@ -21,7 +21,8 @@ static const CliHelp help = {
   .summary = "Makes single changes to a job, simulates each, and ranks them by what they gain: pipeline\n"
              "schedules and chunks, layouts, micro-batches, recomputation, overlap, data parallelism,\n"
              "number formats, faster links, later GPUs. Each line shows the options to append to the job.\n"
-             "The options that say which job are those of lockstep run, from --model to --strategy.",
+             "The options that say which job are those of lockstep run.",
+  .job = CLI_JOB_TAKEN,
   .description
   = "Examples:\n"
     "  lockstep whatif --model llama3.1-8b --cluster dgx-h100 --gpus 16 --tp 2 --global-batch 64\n"
@@ -52,7 +53,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     G_OPTION_ENTRY_NULL,
   };
   g_autoptr (GArray) entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
-  cli_job_entries (&args->job, G_OPTION_FLAG_HIDDEN, entries);
+  cli_job_entries (&args->job, NULL, entries);
   g_array_append_vals (entries, others, G_N_ELEMENTS (others) - 1);
   if (!cli_parse (argc, argv, &help, (const GOptionEntry *) (gpointer) entries->data, args, ret_done, error))
     return FALSE;

@@ -85,11 +85,11 @@ ls_emit (const LsEmitJob *job, const char *target_name, char **ret_notes, GError
   if (job->order)
     emit_refuse (&e, "--order", "the order of a file; a schedule has a name there");
   if (job->strategy->apex_norm)
-    emit_refuse (&e, "--apex-norm", "Megatron-LM's kernels until early 2022");
+    emit_refuse (&e, "--set apex_norm=1", "Megatron-LM's kernels until early 2022");
   if (job->strategy->split_bias_dropout)
-    emit_refuse (&e, "--split-bias-dropout", "Megatron-LM's kernels of 2023");
+    emit_refuse (&e, "--set split_bias_dropout=1", "Megatron-LM's kernels of 2023");
   if (job->strategy->batch_sync)
-    emit_refuse (&e, "--batch-sync", "Megatron-LM's way until late 2023");
+    emit_refuse (&e, "--set batch_sync=1", "Megatron-LM's way until late 2023");
   if (job->strategy->launch_blocking)
     emit_note (&e, "CUDA_LAUNCH_BLOCKING=1 in the environment makes launches block");
   target->emit (&e, out);

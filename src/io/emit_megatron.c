@@ -172,9 +172,9 @@ add_tensor (Emit *e, GString *out)
   if (s->sp)
     add (out, "--sequence-parallel");
   if (!s->tp_async)
-    emit_refuse (e, "--tp-async 0", "Megatron-LM ignores --no-async-tensor-model-parallel-allreduce by now");
+    emit_refuse (e, "--set tp_async=0", "Megatron-LM ignores --no-async-tensor-model-parallel-allreduce by now");
   if (s->sp && s->sp_save_gathered)
-    emit_refuse (e, "--sp-save-gathered", "Megatron-LM gathers again in the backward");
+    emit_refuse (e, "--set sp_save_gathered=1", "Megatron-LM gathers again in the backward");
   if (!s->tp_overlap)
     return;
   add (out, "--tp-comm-overlap");

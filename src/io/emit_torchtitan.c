@@ -33,7 +33,7 @@ add_training (Emit *e, GString *out)
     emit_refuse (e, "--grad-dtype", "torchtitan reduces gradients in float32 only");
   add (out, "mixed_precision_reduce = \"float32\"");
   if (!s->grad_norm)
-    emit_refuse (e, "--no-grad-norm", "torchtitan always clips gradients by their norm");
+    emit_refuse (e, "--grad-norm 0", "torchtitan always clips gradients by their norm");
   if (s->post_validation)
     emit_refuse (e, "--post-validation", "torchtitan waits for the norm of the gradients");
   if (s->tp_overlap)

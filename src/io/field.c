@@ -373,19 +373,13 @@ ls_fields_clear (const LsField *fields, void *target)
 
 /* --- flags -------------------------------------------------------------------- */
 
-static char *
-flag_of (const char *key)
-{
-  return g_strdelimit (g_strconcat ("--", key, NULL), "_", '-');
-}
-
 static bool
 unknown_flag (const LsField *fields, const char *name, LsDiagList *diags)
 {
-  g_autofree char *flag = flag_of (name);
+  g_autofree char *flag = g_strdelimit (g_strconcat ("--", name, NULL), "_", '-');
   g_autofree char *key = g_strdelimit (g_strdup (name), "-", '_');
   const char *near = ls_field_suggest (fields, key);
-  g_autofree char *near_flag = near ? flag_of (near) : NULL;
+  g_autofree char *near_flag = near ? ls_field_flag (find_key (fields, near)) : NULL;
   if (near)
     ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, flag, NULL, NULL, "unknown option; did you mean \"%s\"?", near_flag);
   else
@@ -413,7 +407,7 @@ ls_field_set_text (const LsField *fields, void *target, const char *name, const 
     return unknown_flag (fields, name, diags);
   if (ls_field_value_set (f, target, usual_name (f, text)))
     return true;
-  g_autofree char *flag = flag_of (f->key);
+  g_autofree char *flag = ls_field_flag (f);
   g_autofree char *got = g_strdup_printf ("\"%s\"", text);
   g_autofree char *message = ls_field_value_complaint (f, LS_FIELD_IN_TEXT, text, got);
   g_autofree char *hint = ls_field_value_hint (f, text);

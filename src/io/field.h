@@ -72,6 +72,10 @@ struct LsField {
   const char *default_text;  /* for the README; what happens without the key */
   const char *meaning;       /* for the README and for "missing key"         */
   bool file_only;            /* not a flag                                   */
+  const char *topic;         /* of a knob of a job: the group of the help that shows it */
+  const char *argument;      /* of a knob: what the help shows for its value; NULL: as its kind has it */
+  bool usual;                /* of a knob: the short help shows it too       */
+  bool set_only;             /* of a knob: no flag of its own, --set alone   */
   bool root_only;            /* required of a file, not of an object within one */
 };
 
@@ -102,12 +106,21 @@ bool ls_fields_read_file (const LsField *fields, const char *kind, const LsJsonD
 void ls_fields_clear (const LsField *fields, void *target);
 
 /* Sets one field from a flag: name "micro-batch" (or "micro_batch"), text its
- * value. Diagnostics are LS_ERROR_USAGE and begin with "--micro-batch". */
+ * value. Diagnostics are LS_ERROR_USAGE and begin with ls_field_flag(). */
 bool ls_field_set_text (const LsField *fields, void *target, const char *name, const char *text,
                         LsDiagList *diags);
 
 /* The field that a flag sets, in either spelling; NULL if there is none. */
 const LsField *ls_field_find (const LsField *fields, const char *name);
+
+/* How a knob is typed, newly allocated: "--micro-batch" or "--set tp_async"; with a value, which ls_field_text()
+ * gives: "--micro-batch 4", "--sp", "--dp-overlap 0", "--set tp_async=0". */
+char *ls_field_flag (const LsField *f);
+char *ls_field_option (const LsField *f, const char *value);
+/* Whether its flag may do without a value, which is then 1. */
+bool ls_field_is_switch (const LsField *f);
+/* What the help shows for its value: "N", "SIZE", "KIND"; NULL of a switch. Static. */
+const char *ls_field_argument (const LsField *f);
 
 /* The key that was probably meant, borrowed; NULL if none is near (base/suggest.h). */
 const char *ls_field_suggest (const LsField *fields, const char *typed);

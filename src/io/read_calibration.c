@@ -85,7 +85,7 @@ static const LsField kernel_fields[] = {
     .default_text = "roofline", .meaning = "vLLM's RMSNorm of 2023: only for comparing with its timings" },
   { "vllm_silu_mul", LS_FIELD_OBJECT, offsetof (LsCalibration, vllm_silu_mul), .fields = fit_fields,
     .default_text = "roofline", .meaning = "vLLM's SiLU and product of 2023: the same" },
-  ATTENTION ("fa1_fwd", LS_ATTENTION_KERNEL_FA1, 0, "FlashAttention, forward: for --attention-kernel fa1"),
+  ATTENTION ("fa1_fwd", LS_ATTENTION_KERNEL_FA1, 0, "FlashAttention, forward: for attention_kernel fa1"),
   ATTENTION ("fa1_bwd", LS_ATTENTION_KERNEL_FA1, 1, "backward"),
   ATTENTION ("triton_fwd", LS_ATTENTION_KERNEL_TRITON, 0, "FlashAttention in Triton, forward"),
   ATTENTION ("triton_bwd", LS_ATTENTION_KERNEL_TRITON, 1, "backward"),

@@ -2,8 +2,13 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
+#include "io/field_write.h"
 #include "io/json_doc.h"
+#include "io/read_strategy.h"
+
+#define SET "--set "
 
 static const char *const step_keys[] = { "step_time_s", "first_step_s", "tokens_per_s", "mfu", "mfu_causal", "hfu", "bubble_frac" };
 
@@ -16,6 +21,20 @@ option_free (gpointer data)
   g_free (option);
 }
 
+/* What holds without an option: static; NULL: that depends on others. */
+static const char *
+usual_value (const char *name)
+{
+  const LsField *field = ls_field_find (ls_strategy_fields, name + (g_str_has_prefix (name, SET) ? strlen (SET) : strlen ("--")));
+  LsStrategy blank;
+  ls_strategy_init (&blank);
+  g_autofree char *value = field ? ls_field_text (field, &blank, NULL) : NULL;
+  ls_strategy_clear (&blank);
+  if (!value || strcmp (value, "auto") == 0 || ls_field_is_switch (field))
+    return NULL;
+  return field->kind != LS_FIELD_BOOL ? g_intern_string (value) : strcmp (value, "true") == 0 ? "1" : "0";
+}
+
 const char *
 ls_result_option (const GPtrArray *options, const char *name)
 {
@@ -24,7 +43,7 @@ ls_result_option (const GPtrArray *options, const char *name)
     if (g_str_equal (option->name, name))
       return option->value;
   }
-  return NULL;
+  return options->len > 0 ? usual_value (name) : NULL;
 }
 
 static void
@@ -138,7 +157,19 @@ read_name (const cJSON *provenance, const char *what)
   return g_strdup (cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (object, "name")));
 }
 
-/* "--tp 2 --sp": a word that begins with two dashes and what follows it. */
+static LsResultOption *
+option_new (const char *flag, const char *value)
+{
+  LsResultOption *option = g_new (LsResultOption, 1);
+  const char *of_key = g_str_equal (flag, "--set") ? strchr (value, '=') : NULL;
+  if (of_key)
+    *option = (LsResultOption) { g_strdup_printf (SET "%.*s", (int) (of_key - value), value), g_strdup (of_key + 1) };
+  else
+    *option = (LsResultOption) { g_strdup (flag), g_strdup (value) };
+  return option;
+}
+
+/* "--tp 2 --sp --set tp_async=0": a word that begins with two dashes and what follows it. */
 static void
 read_options (LsResultFile *file, const char *text)
 {
@@ -147,9 +178,7 @@ read_options (LsResultFile *file, const char *text)
     if (!g_str_has_prefix (*word, "--"))
       continue;
     bool has_value = word[1] && !g_str_has_prefix (word[1], "--");
-    LsResultOption *option = g_new (LsResultOption, 1);
-    *option = (LsResultOption) { g_strdup (*word), g_strdup (has_value ? word[1] : "on") };
-    g_ptr_array_add (file->options, option);
+    g_ptr_array_add (file->options, option_new (*word, has_value ? word[1] : "on"));
   }
 }
 

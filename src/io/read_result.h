@@ -26,11 +26,11 @@ typedef struct {
 } LsResultNumber;
 
 typedef struct {
-  char *name;  /* "--tp"                     */
+  char *name;  /* "--tp", "--set tp_async"   */
   char *value; /* "2"; of a switch "on"      */
 } LsResultOption;
 
-/* The value of an option; NULL: the file does not have it. */
+/* The value of an option, or what it is by itself; NULL: the file does not tell. */
 const char *ls_result_option (const GPtrArray *options, const char *name);
 
 typedef struct {

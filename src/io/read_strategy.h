@@ -6,7 +6,7 @@
 #include "io/field.h"
 #include "parallel/strategy.h"
 
-extern const LsField ls_strategy_fields[];
+extern const LsField ls_strategy_fields[]; /* strategy_fields.c */
 
 /* By name or path; keys that the file leaves out keep the defaults of
  * ls_strategy_init(). On success the caller clears *ret_strategy; on failure it is

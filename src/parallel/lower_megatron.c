@@ -12,7 +12,7 @@
  * streams of their own; the host never waits. In the steady state the compute stream waits for
  * what it consumes, only. In warm-up and cool-down it waits behind each pass until that pass's
  * send and the receive for the next one are over, unless overlap_p2p_comm_warmup_flush
- * (--p2p-warmup-flush) has these overlap too.
+ * (p2p_warmup_flush) has these overlap too.
  *
  *     rank r   F0 |s+r| F1 |s+r| F2 B0 F3 B1 .. B5 |s+r| B6 |s+r| ...      |s+r|: blocks
  *

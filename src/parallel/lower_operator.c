@@ -10,7 +10,7 @@
  *
  * "||" relies on CUDA_DEVICE_MAX_CONNECTIONS = 1: the communication kernel is
  * launched first. Whatever has no "||" blocks the compute stream. Megatron-LM has
- * "||" since late 2021 (async_tensor_model_parallel_allreduce); --tp-async 0 is the
+ * "||" since late 2021 (async_tensor_model_parallel_allreduce); tp_async off is the
  * code before, in which these block too.
  *
  * Pieces of these collectives beside the GEMM itself: lower_tp_overlap.c. Attention over

@@ -25,7 +25,7 @@
  * reduce-scatter beside the W GEMM, as without overlap (lower_operator.c). Bulk: only the
  * latter. Layers only, neither embedding nor logits, nor experts.
  *
- * PyTorch's (ring with --tp-async 0). Inductor cuts a product whose left factor was gathered, and one whose result
+ * PyTorch's (ring with tp_async off). Inductor cuts a product whose left factor was gathered, and one whose result
  * alone is reduced and scattered (torch/_inductor/fx_passes/micro_pipeline_tp.py). In the backward of
  * a column-parallel layer the gathered input is the right factor of W, and what is scattered is a sum over weights
  * (Q, K, V; gate, up): both collectives stay whole, and the compute stream waits for each.

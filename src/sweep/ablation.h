@@ -10,7 +10,7 @@
  *   slowdown    kernels beside communication run as alone: it holds no SMs, stalls nothing,
  *               takes no memory bandwidth. On a torus it keeps what copies take of memory.
  *   host        issuing and waiting cost the host nothing (--host-launch 0us and its like)
- *   grad_norm   no all-reduce of the gradient norm, which is a barrier (--no-grad-norm)
+ *   grad_norm   no all-reduce of the gradient norm, which is a barrier (--grad-norm 0)
  *   p2p         pipeline transfers overlap where a stage waited for them, except with 1f1b,
  *               which has no other way (--p2p overlapped)
  *   latency     links and NCCL's steps take no time besides their bytes'

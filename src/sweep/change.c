@@ -431,12 +431,11 @@ ls_changes_propose (const LsJobSpec *spec, const LsJobResult *r)
 
 /* --- words ------------------------------------------------------------------------------- */
 
-/* A switch: an option without a value. */
-static bool
-is_switch (const char *key)
+static const LsField *
+knob_of (const char *key)
 {
   const LsField *field = ls_field_find (ls_strategy_fields, key);
-  return field && field->kind == LS_FIELD_BOOL && g_strcmp0 (field->default_text, "false") == 0 && strcmp (key, "tp-overlap") != 0;
+  return field ? field : ls_field_find (ls_job_fields, key);
 }
 
 char *
@@ -445,11 +444,8 @@ ls_change_text (const LsChange *change)
   GString *out = g_string_new (NULL);
   for (guint i = 0; i < change->settings->len; i += 2) {
     const char *key = change->settings->pdata[i], *value = change->settings->pdata[i + 1];
-    g_autofree char *flag = g_strdelimit (g_strdup (key), "_", '-');
-    bool is_off = is_switch (key) && strcmp (value, "0") == 0;
-    g_string_append_printf (out, "%s%s--%s", i > 0 ? " " : "", is_off ? "without " : "", flag);
-    if (!is_switch (key))
-      g_string_append_printf (out, " %s", value);
+    g_autofree char *option = ls_field_option (knob_of (key), value);
+    g_string_append_printf (out, "%s%s", i > 0 ? " " : "", option);
   }
   return g_string_free (out, FALSE);
 }

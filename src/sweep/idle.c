@@ -82,17 +82,6 @@ find_reason (Search *x, const LsField *f, const char *value)
 
 /* --- notes --- */
 
-/* "--sp", "--dp-overlap 0" */
-static char *
-option_of (const LsField *f, const char *value)
-{
-  g_autofree char *flag = g_strdelimit (g_strdup (f->key), "_", '-');
-  bool is_bool = f->kind == LS_FIELD_BOOL;
-  if (is_bool && g_str_equal (value, "true"))
-    return g_strdup_printf ("--%s", flag);
-  return g_strdup_printf ("--%s %s", flag, is_bool ? "0" : value);
-}
-
 static void
 note_if_idle (Search *x, const LsField *f, GPtrArray *notes)
 {
@@ -103,7 +92,7 @@ note_if_idle (Search *x, const LsField *f, GPtrArray *notes)
   const char *why = find_reason (x, f, value);
   if (!why)
     return;
-  g_autofree char *option = option_of (f, value);
+  g_autofree char *option = ls_field_option (f, value);
   g_ptr_array_add (notes, g_strdup_printf ("%s has no effect here: %s", option, why));
 }
 

@@ -17,6 +17,7 @@
 #include "analysis/measured.h"
 #include "analysis/report.h"
 #include "exec/run.h"
+#include "io/field.h"
 #include "parallel/strategy.h"
 #include "sweep/hardware.h"
 #include "sweep/headroom.h"
@@ -47,6 +48,9 @@ typedef struct {
                            file; "none": none, and no interval */
   LsMeasured measured;  /* a step that was run, to compare with */
 } LsJobSpec;
+
+/* The knobs of a job that its strategy does not have; those are ls_strategy_fields (io/read_strategy.h). */
+extern const LsField ls_job_fields[];
 
 void ls_job_spec_init (LsJobSpec *spec); /* the defaults of the command line */
 void ls_job_spec_clear (LsJobSpec *spec);

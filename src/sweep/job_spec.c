@@ -3,174 +3,10 @@
 
 #include "io/emit.h"
 #include "io/field.h"
-#include "io/read_collectives.h"
 #include "io/read_strategy.h"
 #include "sweep/job.h"
 #include "sweep/knobs.h"
 #include "sweep/measured_spec.h"
-
-#define MAX_STEPS 1000
-
-static const LsEnumName shortcut_names[] = {
-  { "auto", LS_SHORTCUT_AUTO },
-  { "off", LS_SHORTCUT_OFF },
-  { "check", LS_SHORTCUT_CHECK },
-  { NULL },
-};
-
-static const LsEnumName network_names[] = {
-  { "flow", LS_JOB_NETWORK_FLOW },
-  { "alphabeta", LS_JOB_NETWORK_ALPHABETA },
-  { "step", LS_JOB_NETWORK_STEP },
-  { "all", LS_JOB_NETWORK_ALL },
-  { NULL },
-};
-
-static const LsEnumName clock_names[] = {
-  { "host", LS_MEMORY_HOST },
-  { "device", LS_MEMORY_DEVICE },
-  { NULL },
-};
-
-static const LsEnumName allocator_names[] = {
-  { "exact", LS_MEMORY_EXACT },
-  { "caching", LS_MEMORY_CACHING },
-  { NULL },
-};
-
-static bool
-parse_measured (const char *text, void *target)
-{
-  return ls_measured_parse (text, &((LsJobSpec *) target)->measured);
-}
-
-static bool
-parse_published (const char *text, void *target)
-{
-  return ls_published_parse (text, &((LsJobSpec *) target)->measured);
-}
-
-static bool
-parse_slice (const char *text, void *target)
-{
-  return ls_slice_parse (text, ((LsJobSpec *) target)->slice);
-}
-
-/* Of "rank=17:1.3", "seed=1" or "sigma=0.05". */
-static bool
-apply_slow (const char *item, LsSlow *slow)
-{
-  char *end;
-  if (g_str_has_prefix (item, "rank=")) {
-    guint64 rank = g_ascii_strtoull (item + 5, &end, 10);
-    if (!g_ascii_isdigit (item[5]) || *end != ':' || !g_ascii_isdigit (end[1]) || rank >= UINT32_MAX)
-      return false;
-    LsSlowRank r = { (uint32_t) rank, g_ascii_strtod (end + 1, &end) };
-    g_array_append_val (slow->ranks, r);
-    return *end == '\0' && r.factor >= LS_SLOW_MIN && r.factor <= LS_SLOW_MAX;
-  }
-  if (g_str_has_prefix (item, "seed=")) {
-    guint64 seed = g_ascii_strtoull (item + 5, &end, 10);
-    slow->seed = (uint32_t) seed;
-    return g_ascii_isdigit (item[5]) && *end == '\0' && seed <= UINT32_MAX;
-  }
-  if (!g_str_has_prefix (item, "sigma=") || !g_ascii_isdigit (item[6]))
-    return false;
-  slow->sigma = g_ascii_strtod (item + 6, &end);
-  return *end == '\0' && slow->sigma > 0 && slow->sigma <= 1;
-}
-
-static bool
-parse_slow (const char *text, void *target)
-{
-  LsJobSpec *spec = target;
-  LsSlow slow = { .ranks = g_array_new (FALSE, FALSE, sizeof (LsSlowRank)) };
-  g_auto (GStrv) items = g_strsplit (text, ",", -1);
-  bool ok = items[0] != NULL;
-  for (char **item = items; ok && *item; item++)
-    ok = apply_slow (*item, &slow);
-  ok = ok && (slow.sigma > 0 || slow.ranks->len > 0);
-  LsSlow *unused = ok ? &spec->slow : &slow;
-  ls_slow_clear (unused);
-  if (ok)
-    spec->slow = slow;
-  return ok;
-}
-
-/* One of the reference implementations, or the fast one that it checks. */
-static bool
-apply_debug (const char *item, LsRunOptions *o)
-{
-  if (strcmp (item, "evq=ref") == 0)
-    o->queue = LS_QUEUE_REFERENCE;
-  else if (strcmp (item, "evq=fast") == 0)
-    o->queue = LS_QUEUE_FAST;
-  else if (strcmp (item, "solver=ref") == 0)
-    o->solver = LS_SOLVER_REFERENCE;
-  else if (strcmp (item, "solver=fast") == 0)
-    o->solver = LS_SOLVER_FAST;
-  else if (strcmp (item, "runahead=off") == 0)
-    o->no_run_ahead = true;
-  else if (strcmp (item, "runahead=on") == 0)
-    o->no_run_ahead = false;
-  else
-    return false;
-  return true;
-}
-
-static bool
-parse_debug (const char *text, void *target)
-{
-  LsJobSpec *spec = target;
-  LsRunOptions options = spec->options;
-  g_auto (GStrv) items = g_strsplit (text, ",", -1);
-  for (char **item = items; *item; item++)
-    if (!apply_debug (*item, &options))
-      return false;
-  spec->options = options;
-  return true;
-}
-
-static bool
-parse_headroom (const char *text, void *target)
-{
-  return ls_headroom_parse (text, &((LsJobSpec *) target)->headroom);
-}
-
-#define HOST_COST(name, cost_) \
-  { name, LS_FIELD_TIME, offsetof (LsJobSpec, options.host.cost) + (cost_) * sizeof (LsTime), .max = (double) LS_S }
-
-static const LsField job_fields[] = {
-  { "model", LS_FIELD_STRING, offsetof (LsJobSpec, model), .required = true },
-  { "trace", LS_FIELD_STRING, offsetof (LsJobSpec, trace), .required = true },
-  { "order", LS_FIELD_STRING, offsetof (LsJobSpec, order), .required = true },
-  { "cluster", LS_FIELD_STRING, offsetof (LsJobSpec, cluster), .required = true },
-  { "gpu_calibration", LS_FIELD_STRING, offsetof (LsJobSpec, gpu_calibration), .required = true },
-  { "nccl", LS_FIELD_STRING, offsetof (LsJobSpec, nccl), .required = true },
-  { "residuals", LS_FIELD_STRING, offsetof (LsJobSpec, residuals), .required = true },
-  { "nodes", LS_FIELD_UINT, offsetof (LsJobSpec, n_nodes), .min = 1, .max = LS_COLLECTIVE_MAX_GPUS },
-  { "slice", LS_FIELD_CUSTOM, .parse = parse_slice, .expected = LS_SLICE_EXPECTED },
-  { "steps", LS_FIELD_UINT, offsetof (LsJobSpec, options.n_steps), .min = 1, .max = MAX_STEPS },
-  HOST_COST ("host_launch", LS_HOST_LAUNCH),
-  HOST_COST ("host_comm", LS_HOST_COMM),
-  HOST_COST ("host_sync", LS_HOST_SYNC),
-  HOST_COST ("host_view", LS_HOST_VIEW),
-  HOST_COST ("host_batch", LS_HOST_BATCH),
-  { "max_memory", LS_FIELD_BYTES, offsetof (LsJobSpec, options.max_memory_bytes), .above = true },
-  { "fold", LS_FIELD_ENUM, offsetof (LsJobSpec, options.fold), .names = shortcut_names },
-  { "coarsen", LS_FIELD_ENUM, offsetof (LsJobSpec, options.coarsen), .names = shortcut_names },
-  { "slow", LS_FIELD_CUSTOM, .parse = parse_slow,
-    .expected = "a list of rank=N:FACTOR (0.1 to 100), or seed=N,sigma=X (up to 1)" },
-  { "network", LS_FIELD_ENUM, offsetof (LsJobSpec, network), .names = network_names },
-  { "memory_clock", LS_FIELD_ENUM, offsetof (LsJobSpec, options.memory.clock), .names = clock_names },
-  { "memory_allocator", LS_FIELD_ENUM, offsetof (LsJobSpec, options.memory.allocator), .names = allocator_names },
-  { "headroom", LS_FIELD_CUSTOM, .parse = parse_headroom, .expected = LS_HEADROOM_EXPECTED },
-  { "measured", LS_FIELD_CUSTOM, .parse = parse_measured, .expected = LS_MEASURED_EXPECTED },
-  { "published", LS_FIELD_CUSTOM, .parse = parse_published, .expected = LS_PUBLISHED_EXPECTED },
-  { "debug", LS_FIELD_CUSTOM, .parse = parse_debug,
-    .expected = "a list of evq=ref|fast, solver=ref|fast, runahead=on|off" },
-  { NULL },
-};
 
 void
 ls_job_spec_init (LsJobSpec *spec)
@@ -355,41 +191,79 @@ ls_job_spec_load_strategy (LsJobSpec *spec, const char *name_or_path, LsDiagList
 
 /* The last of several counts. */
 static void
-remember_option (LsJobSpec *spec, const char *key, const char *value)
+remember_option (LsJobSpec *spec, const LsField *f, const char *value)
 {
-  g_autofree char *flag = g_strdelimit (g_strdup_printf ("--%s ", key), "_", '-');
-  g_autofree char *quoted = ls_shell_quote (value);
+  g_autofree char *quoted = ls_shell_quote (value), *option = ls_field_option (f, quoted), *flag = ls_field_flag (f);
   if (!spec->options_said)
     spec->options_said = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = spec->options_said->len; i-- > 0;)
-    if (g_str_has_prefix (spec->options_said->pdata[i], flag))
+  for (guint i = spec->options_said->len; i-- > 0;) {
+    const char *said = spec->options_said->pdata[i];
+    if (g_str_has_prefix (said, flag) && strchr (" =", said[strlen (flag)]))
       g_ptr_array_remove_index (spec->options_said, i);
-  g_ptr_array_add (spec->options_said, g_strconcat (flag, quoted, NULL));
+  }
+  g_ptr_array_add (spec->options_said, g_steal_pointer (&option));
+}
+
+/* Whether it names a file of knobs. */
+static bool
+is_named (const char *key)
+{
+  return strcmp (key, "strategy") == 0 || strcmp (key, "for") == 0 || strcmp (key, "software") == 0;
+}
+
+static gboolean
+set_named (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags)
+{
+  return strcmp (key, "strategy") == 0 ? ls_job_spec_load_strategy (spec, value, diags)
+                                       : set_software (spec, value, strcmp (key, "for") == 0, diags);
+}
+
+static gboolean
+set_option (LsJobSpec *spec, const LsField *field, const char *value, LsDiagList *diags)
+{
+  if (!ls_field_set_text (ls_job_fields, spec, field->key, value, diags))
+    return FALSE;
+  if (strcmp (field->key, "model") != 0 && strcmp (field->key, "cluster") != 0 && strcmp (field->key, "debug") != 0)
+    remember_option (spec, field, value);
+  if (strcmp (field->key, "host_launch") == 0)
+    spec->options.host.launch_is_given = true;
+  return TRUE;
+}
+
+static gboolean
+set_strategy (LsJobSpec *spec, const LsField *field, const char *value, LsDiagList *diags)
+{
+  if (!ls_field_set_text (ls_strategy_fields, &spec->strategy, field->key, value, diags))
+    return FALSE;
+  g_hash_table_add (said_of (spec), (gpointer) field->key);
+  if (!spec->strategy_knob && strcmp (field->key, "dp") != 0)
+    spec->strategy_knob = g_strdup (field->key);
+  return TRUE;
+}
+
+/* The knob that was probably meant; NULL: none is near. */
+static const LsField *
+nearest_knob (const char *key)
+{
+  g_autofree char *typed = g_strdelimit (g_strdup (key), "-", '_');
+  const char *near = ls_field_suggest (ls_strategy_fields, typed);
+  if (near)
+    return ls_field_find (ls_strategy_fields, near);
+  near = ls_field_suggest (ls_job_fields, typed);
+  return near ? ls_field_find (ls_job_fields, near) : NULL;
 }
 
 gboolean
 ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags)
 {
-  const LsField *field = ls_field_find (job_fields, key);
-  if (strcmp (key, "for") == 0 || strcmp (key, "software") == 0)
-    return set_software (spec, value, strcmp (key, "for") == 0, diags);
-  if (field) {
-    bool ok = ls_field_set_text (job_fields, spec, key, value, diags);
-    if (ok && strcmp (field->key, "model") != 0 && strcmp (field->key, "cluster") != 0 && strcmp (field->key, "debug") != 0)
-      remember_option (spec, key, value);
-    if (ok && strcmp (field->key, "host_launch") == 0)
-      spec->options.host.launch_is_given = true;
-    return ok;
-  }
-  if (ls_field_find (ls_strategy_fields, key)) {
-    if (!ls_field_set_text (ls_strategy_fields, &spec->strategy, key, value, diags))
-      return FALSE;
-    g_hash_table_add (said_of (spec), (gpointer) ls_field_find (ls_strategy_fields, key)->key);
-    if (!spec->strategy_knob && strcmp (key, "dp") != 0)
-      spec->strategy_knob = g_strdup (key);
-    return TRUE;
-  }
-  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "there is no knob \"%s\"", key);
+  const LsField *option = ls_field_find (ls_job_fields, key), *knob = ls_field_find (ls_strategy_fields, key);
+  if (is_named (key))
+    return set_named (spec, key, value, diags);
+  if (option || knob)
+    return option ? set_option (spec, option, value, diags) : set_strategy (spec, knob, value, diags);
+  const LsField *near = nearest_knob (key);
+  g_autofree char *meant = near ? ls_field_flag (near) : NULL;
+  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, near ? "there is no knob \"%s\"; did you mean %s?" : "there is no knob \"%s\"", key, meant);
   return FALSE;
 }
 

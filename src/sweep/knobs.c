@@ -15,12 +15,6 @@ ls_shell_quote (const char *word)
   return is_plain ? g_strdup (word) : g_shell_quote (word);
 }
 
-static const char *
-attention_name (int attention)
-{
-  return attention == LS_ATTENTION_FLASH ? "flash" : "unfused";
-}
-
 /* "3,4x14,2"; NULL: by themselves. */
 static char *
 layers_text (const LsStrategy *s)
@@ -28,54 +22,38 @@ layers_text (const LsStrategy *s)
   return ls_field_text (ls_field_find (ls_strategy_fields, "layers_per_chunk"), s, NULL);
 }
 
+/* What knobs are by themselves, beside those that others follow. */
 static void
-append_layers (GString *out, const LsStrategy *s)
+init_usual (LsStrategy *usual, const LsStrategy *s)
 {
-  g_autofree char *layers = layers_text (s);
-  if (layers)
-    g_string_append_printf (out, " --layers-per-chunk %s", layers);
+  ls_strategy_init (usual);
+  usual->tp = s->tp;
+  usual->pp = s->pp;
+  usual->zero_stage = s->zero_stage;
+  usual->dp_overlap = s->dp_overlap;
+  usual->recompute_method = s->recompute_method;
+  ls_strategy_fill_auto (usual);
 }
 
-static void
-append_zero (GString *out, const LsStrategy *s)
+static bool
+is_auto (const char *value)
 {
-  g_string_append_printf (out, " --zero %u", s->zero_stage);
-  if (s->zero_group > 0)
-    g_string_append_printf (out, "@%u", s->zero_group);
+  return !value || strcmp (value, "auto") == 0;
 }
 
-/* The knobs that most jobs leave alone: those behind this key, where they differ from what
- * they would be by themselves. */
-#define LAST_USUAL_KEY "layers_per_chunk"
-
-static void
-append_unusual (GString *out, const LsStrategy *s, const LsStrategy *defaults)
+/* Whether the knob is left to be what it is by itself, under the defaults of a program too. Usual numbers and words, and
+ * usual knobs that others decide, are always said. */
+static bool
+goes_without_saying (const LsField *f, const char *value, const LsStrategy *blank, const LsStrategy *usual, const LsStrategy *defaults)
 {
-  LsStrategy blank, filled;
-  ls_strategy_copy (&filled, s);
-  ls_strategy_fill_auto (&filled);
-  ls_strategy_init (&blank);
-  blank.tp = s->tp;
-  blank.pp = s->pp;
-  blank.zero_stage = s->zero_stage;
-  blank.dp_overlap = s->dp_overlap;
-  blank.recompute_method = s->recompute_method;
-  ls_strategy_fill_auto (&blank);
-  for (const LsField *f = ls_field_find (ls_strategy_fields, LAST_USUAL_KEY) + 1; f->key; f++) {
-    g_autofree char *text = ls_field_text (f, &filled, NULL), *usual = ls_field_text (f, &blank, NULL);
-    g_autofree char *other = defaults ? ls_field_text (f, defaults, NULL) : NULL;
-    bool is_usual = g_strcmp0 (text, usual) == 0 && (!other || strcmp (text, other) == 0 || strcmp (other, "auto") == 0);
-    if (!text || is_usual)
-      continue;
-    g_autofree char *flag = g_strdelimit (g_strdup (f->key), "_", '-');
-    bool is_switch = f->kind == LS_FIELD_BOOL && strcmp (text, "true") == 0;
-    if (f->kind == LS_FIELD_BOOL && !is_switch)
-      g_string_append_printf (out, " --%s 0", flag);
-    else
-      g_string_append_printf (out, is_switch ? " --%s" : " --%s %s", flag, text);
-  }
-  ls_strategy_clear (&blank);
-  ls_strategy_clear (&filled);
+  g_autofree char *by_itself = ls_field_text (f, blank, NULL), *derived = ls_field_text (f, usual, NULL);
+  g_autofree char *program = defaults ? ls_field_text (f, defaults, NULL) : NULL;
+  if (defaults && !is_auto (program) && strcmp (program, value) != 0)
+    return false;
+  bool is_plain = f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_ENUM;
+  if (f->usual && (is_plain || is_auto (by_itself)))
+    return false;
+  return strcmp (value, is_auto (by_itself) && derived ? derived : by_itself ? by_itself : "") == 0;
 }
 
 char *
@@ -88,23 +66,21 @@ char *
 ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults)
 {
   GString *out = g_string_new (NULL);
-  g_string_append_printf (out, "--gpus %u --tp %u --pp %u --dp %u --cp %u --ep %u --vpp %u", s->gpus, s->tp, s->pp,
-                          s->dp, s->cp, s->ep, s->vpp);
-  if (s->sp || (defaults && defaults->sp))
-    g_string_append (out, s->sp ? " --sp" : " --sp 0");
-  append_zero (out, s);
-  g_string_append_printf (out, " --dp-kind %s --dp-overlap %d --tp-overlap %d --tp-async %d --p2p %s --schedule %s",
-                          ls_dp_kind_name (s->dp_kind), s->dp_overlap, s->tp_overlap, s->tp_async, ls_p2p_name (s->p2p),
-                          s->schedule);
-  g_string_append_printf (out, " --micro-batch %u --global-batch %u --seq %u --recompute %s --attention %s",
-                          s->micro_batch, s->global_batch, s->seq, ls_recompute_name (s->recompute),
-                          attention_name (s->attention));
-  g_string_append_printf (out, " --dtype %s --grad-dtype %s", ls_dtype_name ((LsDtype) s->dtype),
-                          ls_dtype_name ((LsDtype) s->grad_dtype));
-  append_layers (out, s);
-  if (!s->grad_norm)
-    g_string_append (out, " --no-grad-norm");
-  append_unusual (out, s, defaults);
+  LsStrategy filled, blank, usual;
+  ls_strategy_copy (&filled, s);
+  ls_strategy_fill_auto (&filled);
+  ls_strategy_init (&blank);
+  init_usual (&usual, s);
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    g_autofree char *value = f->file_only ? NULL : ls_field_text (f, &filled, NULL);
+    if (!value || goes_without_saying (f, value, &blank, &usual, defaults))
+      continue;
+    g_autofree char *option = ls_field_option (f, value);
+    g_string_append_printf (out, "%s%s", out->len > 0 ? " " : "", option);
+  }
+  ls_strategy_clear (&usual);
+  ls_strategy_clear (&blank);
+  ls_strategy_clear (&filled);
   return g_string_free (out, FALSE);
 }
 

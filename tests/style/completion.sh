@@ -35,7 +35,7 @@ offers() {
 
 for command in $("$lockstep" --help | sed -nE '/^Commands:/,/^$/ s/^  ([a-z]+) .*/\1/p'); do
   offers "$command" ''
-  for flag in $("$lockstep" "$command" --help | grep -E '^ +-' | grep -oE -- '--[a-z0-9-]+' | sort -u); do
+  for flag in $("$lockstep" "$command" --help | sed -nE 's/^  (-[a-z], )?(--[a-z0-9-]+).*/\2/p' | sort -u); do
     offers "$flag" "$command" "$flag"
   done
 done
@@ -52,7 +52,10 @@ offers svg schedule --format s
 offers selective run --recompute ''
 offers fp8 run --dtype =
 offers auto validate x.csv --fold a
-offers 1 run --tp-async ''
+offers 1 run --tp-overlap ''
+offers pipeline run --help p
+offers tp_async= run --set tp_as
+offers megatron run --software mega
 offers strategies list s
 offers export trace ''
 offers gpt3-175b trace export --model gpt3

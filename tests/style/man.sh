@@ -19,7 +19,7 @@ for command in $("$lockstep" --help | sed -nE '/^Commands:/,/^$/ s/^  ([a-z]+) .
     printf 'no entry for the command %s\n' "$command"
     status=1
   fi
-  for flag in $("$lockstep" "$command" --help | grep -E '^ +-' | grep -oE -- '--[a-z0-9-]+' | grep -vx -- --help | sort -u); do
+  for flag in $("$lockstep" "$command" --help | sed -nE 's/^  (-[a-z], )?(--[a-z0-9-]+).*/\2/p' | grep -vxE -- '--(help|set)' | sort -u); do
     n=$((n + 1))
     if ! entries "lockstep $command" | grep -E -- "(^|, )$flag( |,|$)" > /dev/null; then
       printf 'no entry for %s of lockstep %s\n' "$flag" "$command"

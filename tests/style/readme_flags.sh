@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # README.md documents exactly the options that each subcommand's --help lists:
-# the table between "<!-- flags: COMMAND -->" and "<!-- /flags -->".
+# the table between "<!-- flags: COMMAND -->" and "<!-- /flags -->". The knobs of a job,
+# which come before "Results:", are listed by the program alone.
 # Usage: readme_flags.sh README LOCKSTEP
 set -euo pipefail
 readme=$1
@@ -14,8 +15,8 @@ documented() {
 }
 
 offered() {
-  "$lockstep" "$1" --help | sed -nE 's/^ +((-[a-z], )?--[a-z0-9-]+).*/\1/p' \
-    | grep -oE -- '--[a-z0-9-]+' | { grep -vx -- --help || true; } | sort -u
+  "$lockstep" "$1" --help | sed -nE '/^(Options|Results):$/,/^$/ s/^  ((-[a-z], )?--[a-z0-9-]+).*/\1/p' \
+    | grep -oE -- '--[a-z0-9-]+' | { grep -vxE -- '--(help|set)' || true; } | sort -u
 }
 
 n=0

@@ -4,16 +4,22 @@
 
 # $lockstep below is the program as it was typed, a local of _lockstep().
 
-# The help of a command. `trace`, `memory`, `whatif` and `sweep` also take the flags of `run` that say which
-# job, and show only their own.
+# All options of a command, those that say which job too.
 _lockstep_help() {
-  "$lockstep" "$1" --help 2>/dev/null
-  [[ $1 != trace && $1 != memory && $1 != whatif && $1 != sweep ]] || "$lockstep" run --help 2>/dev/null | sed -n '1,/^ *--strategy/p'
+  "$lockstep" "$1" --help all 2>/dev/null
+}
+
+# The topics of its options, and the keys of --set, which are all knobs.
+_lockstep_topics() {
+  printf '%s\n' "$(_lockstep_help "$1" | sed -nE 's/^[A-Z].*\(--help ([a-z]+)\):$/\1/p')" all
+}
+_lockstep_keys() {
+  _lockstep_help "$1" | sed -nE 's/^  --set ([a-z0-9_]+)=.*/\1/p'
 }
 
 # The long flags of a command, one per line.
 _lockstep_flags() {
-  _lockstep_help "$1" | sed -nE 's/^ +(-[a-z], )?(--[a-z0-9-]+).*/\2/p'
+  _lockstep_help "$1" | sed -nE 's/^  (-[a-z], )?(--[a-z0-9-]+).*/\2/p'
 }
 
 _lockstep_commands() {
@@ -33,7 +39,7 @@ _lockstep_words() {
 # What --help shows for the value of flag $2 of command $1: "N", "FILE", "auto|off".
 # Fails if the flag takes none.
 _lockstep_placeholder() {
-  _lockstep_help "$1" | sed -nE "s/^ +(-[a-z], )?$2=([^ ]+).*/\\2/p" | grep .
+  _lockstep_help "$1" | sed -nE "s/^  (-[a-z], )?$2=([^ ]+).*/\\2/p" | grep .
 }
 
 # The words that the refusal of an empty value lists, as in: expected one of "none",
@@ -63,7 +69,10 @@ _lockstep_value() {
   case $2:$3 in
     --model:* | --cluster:* | --trace:* | --gpu:*) names=$(_lockstep_names "${2#--}s") ;;
     --strategy:*) names=$(_lockstep_names strategies) ;;
-    --for:*) names=$(_lockstep_names software) ;;
+    --for:* | --software:*) names=$(_lockstep_names software) ;;
+    --kernels:*) names=$(_lockstep_names kernels) ;;
+    --help:*) names=$(_lockstep_topics "$1") ;;
+    --set:*) names=$(_lockstep_keys "$1" | sed 's/$/=/') ;;
     --schedule:*) names=${names:-$(_lockstep_names schedules)} ;;
     *:KIND | *:MODE | *:MODEL | *:DTYPE) names=$(_lockstep_choices "$1" "$2") ;;
     *:*[!a-z0-9\|]*) ;;
@@ -88,7 +97,9 @@ _lockstep() {
   elif [[ $before == = ]]; then
     before=${COMP_WORDS[COMP_CWORD - 2]}
   fi
-  if [[ $before == --?* ]] && placeholder=$(_lockstep_placeholder "$command" "$before"); then
+  if [[ $before == --help ]]; then
+    _lockstep_value "$command" --help TOPIC "$word"
+  elif [[ $before == --?* ]] && placeholder=$(_lockstep_placeholder "$command" "$before"); then
     _lockstep_value "$command" "$before" "$placeholder" "$word"
   elif [[ $word == -* ]]; then
     _lockstep_offer "$(_lockstep_flags "$command")" "$word"

@@ -1,6 +1,7 @@
 # The manual page from README.md: what stands there between "<!-- man" and
-# "<!-- /man -->", so that both say the same.
-# Usage: awk -v version=0.1.0 -f man.awk README.md
+# "<!-- /man -->", so that both say the same; at "<!-- knobs" the options by topic of
+# `lockstep run --help all`, which KNOBS holds.
+# Usage: awk -v version=0.1.0 -v knobs=KNOBS -f man.awk README.md
 #
 # Knows as much of Markdown as is used there: headings, paragraphs, indented blocks,
 # `code`, *emphasis*, and tables. A row becomes an entry: the first cell is its tag,
@@ -59,6 +60,34 @@ function split_row(line, cells,   n) {
   return n
 }
 
+# The options of a topic: a tag of the first columns, or of the whole line where it is long.
+function print_knobs(   line, text, tag) {
+  while ((getline line < knobs) > 0 && line !~ /^Results:/) {
+    if (line ~ /^[A-Z].*\(--help [a-z]+\):$/) {
+      sub(/ \(--help.*/, "", line)
+      print ".PP\n" prose(line) ":"
+    } else if (line ~ /^  --/) {
+      tag = trim(substr(line, 1, 29))
+      text = trim(substr(line, 31))
+      if (substr(line, 30, 1) != " ") {
+        tag = trim(line)
+        text = ""
+      }
+      if (tag !~ /^--set /)
+        sub(/=/, " ", tag)
+      print ".TP\n" bold(tag)
+      if (text != "")
+        print inline(text)
+    } else if (line ~ /^ +[^ ]/)
+      print inline(trim(line))
+  }
+  close(knobs)
+}
+
+function bold(text) {
+  return "\\fB" escape(text) "\\fR"
+}
+
 function end_block() {
   if (in_code)
     print ".EE\n.RE"
@@ -67,6 +96,7 @@ function end_block() {
 
 /^<!-- man/ { is_manual = 1; next }
 /^<!-- \/man/ { end_block(); is_manual = 0 }
+is_manual && /^<!-- knobs/ { end_block(); print_knobs() }
 !is_manual || /^<!--/ { next }
 
 /^\|--/ { next }

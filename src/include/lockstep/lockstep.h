@@ -65,21 +65,32 @@ LS_PUBLIC LsJob *ls_job_new (void); /* all defaults; model (or trace) and cluste
 LS_PUBLIC void ls_job_free (LsJob *job); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJob, ls_job_free)
 
-/* Sets one knob from text. Keys are the long flags of `lockstep run` without
- * dashes: "model", "cluster",
- * "gpu-calibration", "nccl", "trace", "nodes", "slice", "gpus", "tp", "pp", "dp", "cp",
- * "ep", "vpp", "sp", "zero", "dp-kind", "dp-overlap", "tp-overlap", "tp-async", "p2p",
- * "schedule", "micro-batch", "global-batch", "seq", "recompute", "attention", "dtype",
- * "grad-dtype", "layers-per-chunk", "grad-norm", "steps", "host-launch", "host-comm",
- * "host-sync", "host-view", "host-batch", "max-memory", "fold", "slow", "coarsen", "network", "memory-clock" (host, device),
- * "memory-allocator" (exact, caching); besides, "residuals" (a file of what published runs measured,
- * from which the interval around the step is made, in place of the runs that the cluster was fitted to; "none"), "for" and
- * "software" (a program, before all knobs of a strategy,
- * as it sets their defaults; LS_ERROR_INPUT if its file is wrong), "headroom" (SIZE or PERCENT), "measured"
- * (TIME[,KEY=VALUE][:SOURCE], a step that was run, to compare with), "published" (the same, SECONDS[:SOURCE]) and "debug" (a list such as
- * "evq=ref,solver=ref,runahead=off", which selects the reference implementations). On
- * and off are "1" and "0". LS_ERROR_USAGE if the key is unknown or the value malformed;
- * the job is then unchanged. */
+/* A knob of a job. All texts are static. */
+typedef struct {
+  const char *key;      /* as files have it: "micro_batch"                        */
+  const char *flag;     /* "micro-batch": `lockstep run --micro-batch`; NULL: it is set by --set alone */
+  const char *topic;    /* of ls_knob_topics()                                    */
+  const char *argument; /* what stands for its value: "N", "SIZE"; NULL of a switch, which is "1" or "0" */
+  const char *choices;  /* "none, ddp": all of its values; NULL: others           */
+  const char *usually;  /* what holds without it, in words; "": nothing           */
+  const char *meaning;
+  gboolean is_usual;    /* one of those that most jobs set                        */
+} LsKnob;
+
+typedef struct {
+  const char *name, *title; /* "batch"; as a heading */
+} LsKnobTopic;
+
+/* All knobs, by topic, and the topics. Static. */
+LS_PUBLIC const LsKnob *ls_knobs (guint *ret_n);
+LS_PUBLIC const LsKnobTopic *ls_knob_topics (guint *ret_n);
+
+/* Sets one knob from text: a key of ls_knobs(), with dashes or underscores. Besides: "residuals" (a file of
+ * what published runs measured, from which the interval around the step is made, in place of the runs that the
+ * cluster was fitted to; "none") and "debug" (a list such as "evq=ref,solver=ref,runahead=off", which selects
+ * the reference implementations). "for", "software" and "strategy" come before the other knobs of a strategy, as
+ * they set their defaults (LS_ERROR_INPUT if the file is wrong). On and off are "1" and "0". LS_ERROR_USAGE if
+ * the key is unknown or the value malformed; the job is then unchanged. */
 LS_PUBLIC gboolean ls_job_set (LsJob *job, const char *key, const char *value, GError **error);
 
 /* Takes the strategy of a named or given file instead of what was set so far

@@ -95,6 +95,38 @@ errors_carry_the_documented_codes (void)
   check_code (g_steal_pointer (&error), 4);
 }
 
+static gboolean
+is_topic (const char *name)
+{
+  guint n;
+  const LsKnobTopic *topics = ls_knob_topics (&n);
+  for (guint t = 0; t < n; t++)
+    if (g_str_equal (topics[t].name, name))
+      return TRUE;
+  return FALSE;
+}
+
+/* All that the table says is there, once, and a value that none takes is refused as such. */
+static void
+the_table_of_knobs_is_what_can_be_set (void)
+{
+  guint n, n_without_flag = 0;
+  const LsKnob *knobs = ls_knobs (&n);
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < n; i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (LsJob) job = ls_job_new ();
+    LS_CHECK (is_topic (knobs[i].topic) && *knobs[i].meaning && knobs[i].usually);
+    LS_CHECK (g_hash_table_add (seen, (gpointer) knobs[i].key));
+    LS_CHECK (knobs[i].flag || (knobs[i].argument && !knobs[i].is_usual));
+    ls_job_set (job, knobs[i].key, "\001", &error);
+    LS_CHECK (!error || !strstr (error->message, "there is no knob"));
+    n_without_flag += !knobs[i].flag;
+  }
+  LS_CHECK_INT (n, >=, 95);
+  LS_CHECK_INT (n_without_flag, >=, 13);
+}
+
 static void
 output_paths_can_be_checked_before_a_run (void)
 {
@@ -174,7 +206,7 @@ main (void)
     LS_TEST (colour_is_used_only_on_request),
     LS_TEST (results_outlive_their_job),
     LS_TEST (errors_carry_the_documented_codes),
-    LS_TEST (output_paths_can_be_checked_before_a_run),
+    LS_TEST (the_table_of_knobs_is_what_can_be_set), LS_TEST (output_paths_can_be_checked_before_a_run),
     LS_TEST (a_file_that_cannot_be_written_is_an_error),
     LS_TEST (a_collective_gives_every_kind_of_result),
     LS_TEST (a_collective_fails_with_the_documented_codes),

@@ -259,6 +259,14 @@ check_table (const LsField *fields)
   }
 }
 
+/* A knob without a topic would be in no help. */
+static void
+knobs_have_topics (void)
+{
+  for (const LsField *f = ls_strategy_fields; f->key; f++)
+    ls_check_impl (f->file_only == !f->topic, __FILE__, __LINE__, "%s: a topic, or of files only", f->key);
+}
+
 static void
 tables_are_well_formed (void)
 {
@@ -271,7 +279,7 @@ tables_are_well_formed (void)
   check_table (ls_nccl_fields);
 }
 
-LS_TEST_MAIN ("read_data", LS_TEST (tables_are_well_formed), LS_TEST (all_shipped_files_are_good), LS_TEST (the_a100_arrives_whole),
+LS_TEST_MAIN ("read_data", LS_TEST (tables_are_well_formed), LS_TEST (knobs_have_topics), LS_TEST (all_shipped_files_are_good), LS_TEST (the_a100_arrives_whole),
               LS_TEST (a_cluster_brings_its_gpu), LS_TEST (a_cluster_describes_its_gpu), LS_TEST (calibrations_name_every_kernel_kind),
               LS_TEST (access_files_name_every_access),
               LS_TEST (kinds_that_are_left_out_are_rooflines), LS_TEST (nccl_figures_arrive_in_base_units))

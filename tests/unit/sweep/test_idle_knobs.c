@@ -153,8 +153,7 @@ check_value (const Job *job, const LsField *f, const char *value, const LsJobRes
   ls_job_spec_clear (&spec);
   if (!r)
     return FALSE;
-  g_autofree char *usual = default_of (f), *flag = g_strconcat ("--", f->key, NULL), *result = result_of (r);
-  g_strdelimit (flag, "_", '-');
+  g_autofree char *usual = default_of (f), *flag = ls_field_flag (f), *result = result_of (r);
   gboolean is_same = strcmp (result, base_result) == 0, is_noted = has_note (r, flag);
   ls_check_impl (!is_same || is_noted || !given || g_strcmp0 (given, anyway) == 0 || g_strcmp0 (given, usual) == 0, __FILE__, __LINE__,
                  "%s: %s %s changes nothing, and nothing says so", job->name, flag, value);

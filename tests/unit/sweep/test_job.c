@@ -142,7 +142,7 @@ what_cannot_run_is_refused_with_its_code (void)
   check_refused ("max-memory", "1KiB", LS_ERROR_LIMIT);
 }
 
-/* Sets every "--key value" of a line of flags; a flag without value is "1". */
+/* Sets every "--key value" of a line of flags; a flag without value is "1"; "--set KEY=VALUE". */
 static void
 set_flags (LsJobSpec *spec, const char *line)
 {
@@ -150,10 +150,8 @@ set_flags (LsJobSpec *spec, const char *line)
   for (char **word = words; *word; word++) {
     const char *key = *word + strlen ("--");
     gboolean has_value = word[1] && !g_str_has_prefix (word[1], "--");
-    if (strcmp (key, "no-grad-norm") == 0)
-      LS_CHECK (set (spec, "grad-norm", "0"));
-    else
-      LS_CHECK (set (spec, key, has_value ? word[1] : "1"));
+    g_auto (GStrv) pair = strcmp (key, "set") == 0 ? g_strsplit (word[1], "=", 2) : NULL;
+    LS_CHECK (pair ? set (spec, pair[0], pair[1]) : set (spec, key, has_value ? word[1] : "1"));
     word += has_value;
   }
 }
@@ -164,7 +162,7 @@ knobs_read_back_as_the_same_strategy (void)
   LsJobSpec spec, again;
   init_small (&spec);
   set_flags (&spec, "--sp --zero 1 --micro-batch 2 --global-batch 32 --recompute full --dtype fp16"
-                    " --grad-dtype fp32 --layers-per-chunk 1,3 --no-grad-norm --gpus 8");
+                    " --grad-dtype fp32 --layers-per-chunk 1,3 --grad-norm 0 --gpus 8 --set grad_fusion=1");
   g_autoptr (GError) error = NULL;
   g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
   LS_CHECK_NO_ERROR (error);
@@ -174,7 +172,7 @@ knobs_read_back_as_the_same_strategy (void)
     set_flags (&again, knobs);
     g_autofree char *knobs_again = ls_knobs_format (&again.strategy);
     LS_CHECK_STR (knobs_again, knobs);
-    LS_CHECK (strstr (knobs, "--layers-per-chunk 1,3 --no-grad-norm") != NULL);
+    LS_CHECK (strstr (knobs, "--layers-per-chunk 1,3 --grad-norm 0") != NULL);
     ls_job_spec_clear (&again);
   }
   ls_job_spec_clear (&spec);

@@ -45,16 +45,16 @@ what_if (const LsJobSpec *spec, guint n_threads, LsJobResult **ret_now)
   return w;
 }
 
-/* As somebody would who reads the row: "--tp 4 --dp 2", "without --sp". */
+/* As somebody would who reads the row: "--tp 4 --dp 2", "--sp 0", "--set grad_fusion=1". */
 static void
 append_options (LsJobSpec *spec, const char *change)
 {
   g_auto (GStrv) words = g_strsplit (change, " ", -1);
   for (guint i = 0; words[i]; i++) {
-    bool is_off = strcmp (words[i], "without") == 0;
-    const char *flag = words[i += is_off] + strlen ("--");
-    bool has_value = words[i + 1] && words[i + 1][0] != '-' && strcmp (words[i + 1], "without") != 0;
-    set (spec, flag, is_off ? "0" : has_value ? words[i + 1] : "1");
+    const char *flag = words[i] + strlen ("--");
+    bool has_value = words[i + 1] && words[i + 1][0] != '-';
+    g_auto (GStrv) pair = strcmp (flag, "set") == 0 ? g_strsplit (words[i + 1], "=", 2) : NULL;
+    set (spec, pair ? pair[0] : flag, pair ? pair[1] : has_value ? words[i + 1] : "1");
     i += has_value;
   }
 }
