@@ -73,6 +73,15 @@ repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
   return 6.0 * tokens * m->n_layers * m->hidden * 2 * n_more * m->head_dim;
 }
 
+/* Words looked up by a product with a one-hot matrix, as some software does: no FLOPs of the model. */
+static double
+one_hot_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
+{
+  const LsRecipe *r = ls_recipe_find (s->recipes, LS_RECIPE_EMBEDDING, m);
+  double tokens = (double) s->global_batch * seq;
+  return r && r->is_one_hot ? 4 * tokens * (double) m->hidden * (double) ls_model_padded_vocab (m, s->tp) : 0;
+}
+
 double
 ls_dropped_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
@@ -91,7 +100,7 @@ ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrategy *s, G
 {
   uint32_t seq = s->seq ? s->seq : m->seq;
   double asked = ls_model_flops (m, ls_model_padded_vocab (m, s->tp), seq, s->global_batch, false) + repeated_flops (m, s, seq)
-                 - ls_dropped_flops (m, s, seq);
+                 + one_hot_flops (m, s, seq) - ls_dropped_flops (m, s, seq);
   double done = ls_plan_model_flops (plan, false);
   if (fabs (done - asked) <= FLOPS_TOLERANCE * asked)
     return TRUE;

@@ -38,5 +38,9 @@ const LsEnumName ls_access_names[LS_N_ACCESSES + 1] = {
   KIND ("softmax", LS_ACCESS_SOFTMAX),
   KIND ("triton", LS_ACCESS_TRITON),
   KIND ("triton-red", LS_ACCESS_TRITON_RED),
+  KIND ("xla", LS_ACCESS_XLA),
+  KIND ("xla-red", LS_ACCESS_XLA_RED),
+  KIND ("xla-colred", LS_ACCESS_XLA_COLRED),
+  KIND ("xla-transpose", LS_ACCESS_XLA_TRANSPOSE),
   KIND ("tiny", LS_ACCESS_TINY),
 };

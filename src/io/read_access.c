@@ -41,6 +41,10 @@ static const LsField kind_fields[] = {
   ACCESS ("softmax", LS_ACCESS_SOFTMAX, "a softmax that is not fused with what is around it"),
   ACCESS ("triton", LS_ACCESS_TRITON, "made by a compiler: elementwise, fused"),
   ACCESS ("triton-red", LS_ACCESS_TRITON_RED, "the same with a reduction over rows"),
+  ACCESS ("xla", LS_ACCESS_XLA, "made by XLA for a GPU: elementwise, fused"),
+  ACCESS ("xla-red", LS_ACCESS_XLA_RED, "the same with a reduction over rows"),
+  ACCESS ("xla-colred", LS_ACCESS_XLA_COLRED, "elementwise, with sums over the first dimension beside it"),
+  ACCESS ("xla-transpose", LS_ACCESS_XLA_TRANSPOSE, "transposes, with sums beside it"),
   ACCESS ("tiny", LS_ACCESS_TINY, "a few kB: all launch"),
   { NULL },
 };

@@ -9,7 +9,8 @@
 static const LsEnumName operators[] = {
   { "embedding", LS_RECIPE_EMBEDDING }, { "norm", LS_RECIPE_NORM },         { "input-norm", LS_RECIPE_INPUT_NORM },
   { "mlp-norm", LS_RECIPE_MLP_NORM },   { "final-norm", LS_RECIPE_FINAL_NORM }, { "qkv", LS_RECIPE_QKV },
-  { "rope", LS_RECIPE_ROPE },           { "attention", LS_RECIPE_ATTENTION }, { "proj", LS_RECIPE_PROJ },
+  { "rope", LS_RECIPE_ROPE },           { "attention", LS_RECIPE_ATTENTION }, { "scores", LS_RECIPE_SCORES },
+  { "softmax", LS_RECIPE_SOFTMAX },     { "context", LS_RECIPE_CONTEXT },   { "proj", LS_RECIPE_PROJ },
   { "residual", LS_RECIPE_RESIDUAL },   { "attention-add", LS_RECIPE_ATTENTION_ADD },
   { "mlp-add", LS_RECIPE_MLP_ADD },     { "fc1", LS_RECIPE_FC1 },           { "activation", LS_RECIPE_ACTIVATION },
   { "fc2", LS_RECIPE_FC2 },             { "logits", LS_RECIPE_LOGITS },     { "loss", LS_RECIPE_LOSS },
@@ -58,6 +59,10 @@ static const LsField operator_fields[] = {
     .meaning = "models that have this; of several entries the first that fits" },
   { "one_by_one", LS_FIELD_BOOL, offsetof (LsRecipe, one_by_one), .default_text = "false",
     .meaning = "qkv, fc1: a matrix product for each of Q, K and V, of gate and up" },
+  { "one_hot", LS_FIELD_BOOL, offsetof (LsRecipe, is_one_hot), .default_text = "false",
+    .meaning = "embedding: words are looked up by a product with a one-hot matrix, the core then" },
+  { "bias_grad_listed", LS_FIELD_BOOL, offsetof (LsRecipe, bias_grad_is_listed), .default_text = "false",
+    .meaning = "a kernel of `backward` sums the gradient of the bias too; else one does that is built in" },
   KERNELS ("forward", forward, "in order; again where the forward is computed again"),
   KERNELS ("backward", backward, "in order, but for gradients of weights that products have; of residual: the sum of its two gradients"),
   { "saved", LS_FIELD_STRING, offsetof (LsRecipe, saved_text), .default_text = "as built in",
@@ -83,6 +88,7 @@ static const struct {
   [LS_RECIPE_EMBEDDING] = { "sbhV", false },      [LS_RECIPE_NORM] = { "sbh", false },       [LS_RECIPE_INPUT_NORM] = { "sbh", false },
   [LS_RECIPE_MLP_NORM] = { "sbh", false },        [LS_RECIPE_FINAL_NORM] = { "sbh", false }, [LS_RECIPE_QKV] = { "sbhqkad", true },
   [LS_RECIPE_ROPE] = { "sbhqkad", false },        [LS_RECIPE_ATTENTION] = { "sbhqkad", true }, [LS_RECIPE_PROJ] = { "sbhqkad", true },
+  [LS_RECIPE_SCORES] = { "sbhqkad", true },       [LS_RECIPE_SOFTMAX] = { "sbhqkad", false },  [LS_RECIPE_CONTEXT] = { "sbhqkad", true },
   [LS_RECIPE_RESIDUAL] = { "sbh", false },        [LS_RECIPE_ATTENTION_ADD] = { "sbh", false }, [LS_RECIPE_MLP_ADD] = { "sbh", false },
         [LS_RECIPE_FC1] = { "sbhf", true },        [LS_RECIPE_ACTIVATION] = { "sbf", false },
   [LS_RECIPE_FC2] = { "sbhf", true },             [LS_RECIPE_LOGITS] = { "sbhV", true },     [LS_RECIPE_LOSS] = { "sbhV", false },
@@ -173,7 +179,7 @@ static void
 check_kernels (Check *check, const cJSON *object, const char *key, GArray *kernels)
 {
   const cJSON *list = cJSON_GetObjectItemCaseSensitive (object, key), *at = list ? list : object;
-  bool has_core = rules[check->recipe->operator_].has_core;
+  bool has_core = rules[check->recipe->operator_].has_core || check->recipe->is_one_hot;
   guint n_cores = 0, n = kernels ? kernels->len : 0;
   for (guint i = 0; i < n; i++) {
     LsRecipeKernel *k = &g_array_index (kernels, LsRecipeKernel, i);
@@ -188,6 +194,13 @@ check_kernels (Check *check, const cJSON *object, const char *key, GArray *kerne
     complain (check, at, "expected at most %u kernels; got %u", max_kernels (check->recipe, key), n);
 }
 
+static bool
+has_bias (const LsRecipe *r)
+{
+  return r->operator_ == LS_RECIPE_QKV || r->operator_ == LS_RECIPE_FC1 || r->operator_ == LS_RECIPE_RESIDUAL
+         || r->operator_ == LS_RECIPE_ATTENTION_ADD || r->operator_ == LS_RECIPE_MLP_ADD;
+}
+
 /* Steps and copies go one way; the first kernel of clipping is the norm. */
 static void
 check_place (Check *check, const cJSON *object)
@@ -198,6 +211,10 @@ check_place (Check *check, const cJSON *object)
     complain (check, cJSON_GetObjectItemCaseSensitive (object, "backward"), "%s has no backward", operator_name (r));
   if (is_step && (!r->forward || r->forward->len == 0))
     complain (check, object, "expected \"forward\": the kernels of %s", operator_name (r));
+  if (r->is_one_hot && r->operator_ != LS_RECIPE_EMBEDDING)
+    complain (check, cJSON_GetObjectItemCaseSensitive (object, "one_hot"), "%s looks no words up; expected it of embedding", operator_name (r));
+  if (r->bias_grad_is_listed && !has_bias (r))
+    complain (check, cJSON_GetObjectItemCaseSensitive (object, "bias_grad_listed"), "%s has no bias; expected it of qkv, fc1 or a sum", operator_name (r));
   if (r->one_by_one && !has_products)
     complain (check, cJSON_GetObjectItemCaseSensitive (object, "one_by_one"), "%s is one product; expected it of qkv or fc1", operator_name (r));
 }

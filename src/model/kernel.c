@@ -25,7 +25,8 @@ static const char *const access_names[] = {
   [LS_ACCESS_GATHER] = "gather",       [LS_ACCESS_SCATTER] = "scatter",   [LS_ACCESS_ROWRED] = "rowred",
   [LS_ACCESS_COLRED] = "colred",       [LS_ACCESS_FILL] = "fill",         [LS_ACCESS_MEMCPY] = "memcpy",
   [LS_ACCESS_MULTI] = "multi-tensor",  [LS_ACCESS_SOFTMAX] = "softmax",   [LS_ACCESS_TRITON] = "triton",
-  [LS_ACCESS_TRITON_RED] = "triton-red", [LS_ACCESS_TINY] = "tiny",
+  [LS_ACCESS_TRITON_RED] = "triton-red", [LS_ACCESS_XLA] = "xla", [LS_ACCESS_XLA_RED] = "xla-red",
+  [LS_ACCESS_XLA_COLRED] = "xla-colred", [LS_ACCESS_XLA_TRANSPOSE] = "xla-transpose", [LS_ACCESS_TINY] = "tiny",
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (access_names) == LS_N_ACCESSES);
 

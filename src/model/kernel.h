@@ -49,6 +49,10 @@ typedef enum {
   LS_ACCESS_SOFTMAX,    /* rows of a softmax that no fused kernel does                  */
   LS_ACCESS_TRITON,     /* made by a compiler: elementwise, fused                       */
   LS_ACCESS_TRITON_RED, /* the same with a reduction over rows                          */
+  LS_ACCESS_XLA,        /* made by XLA for a GPU: elementwise, fused (its loop fusions) */
+  LS_ACCESS_XLA_RED,    /* with a reduction over rows (its input fusions)               */
+  LS_ACCESS_XLA_COLRED, /* elementwise, and sums over the first dimension beside        */
+  LS_ACCESS_XLA_TRANSPOSE, /* transposes, and sums beside                               */
   LS_ACCESS_TINY,       /* a few kB: all launch                                         */
   LS_N_ACCESSES
 } LsAccess;

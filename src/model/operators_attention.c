@@ -45,11 +45,11 @@ batched_gemm (const LsCut *cut, const char *name, uint64_t m, uint64_t n, uint64
 }
 
 /* Without grouped-query support in bmm, K and V are repeated for each query head
- * and their gradients summed over the group. */
+ * and their gradients summed over the group, unless the list of a software says what is launched instead. */
 static bool
-has_kv_groups (const LsCut *cut)
+repeats_heads (const LsCut *cut, LsRecipeOperator which)
 {
-  return cut->kv_heads < cut->heads;
+  return cut->kv_heads < cut->heads && !ls_cut_lists (cut, which);
 }
 
 static LsKernel
@@ -68,7 +68,7 @@ append_scores (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "attention-scores", LS_TP_NONE);
 
   op->attention_core = true;
-  if (has_kv_groups (cut))
+  if (repeats_heads (cut, LS_RECIPE_SCORES))
     ls_operator_fwd (op, kv_expand (cut, "repeat-k", LS_KERNEL_ELEMENTWISE));
   if (has_alibi)
     ls_operator_fwd (op, score_stream (cut, "alibi-broadcast", LS_KERNEL_ELEMENTWISE, cut->elt));
@@ -76,8 +76,9 @@ append_scores (GArray *operators, const LsCut *cut)
 
   ls_operator_igrad (op, batched_gemm (cut, "dq-bmm", s, d, s, false));
   ls_operator_igrad (op, batched_gemm (cut, "dk-bmm", s, d, s, false));
-  if (has_kv_groups (cut))
+  if (repeats_heads (cut, LS_RECIPE_SCORES))
     ls_operator_igrad (op, kv_expand (cut, "dk-group-sum", LS_KERNEL_REDUCTION));
+  ls_operator_as_launched (op, cut, LS_RECIPE_SCORES, cut->tokens, cut->ffn);
 }
 
 static void
@@ -92,6 +93,7 @@ append_softmax (GArray *operators, const LsCut *cut)
   ls_operator_igrad (op, score_stream (cut, "scale-mask-softmax-bwd", LS_KERNEL_SOFTMAX,
                                        cut->elt * (1 + 2 * lower_triangle)));
   op->saved_bytes = n_scores (cut) * cut->elt;
+  ls_operator_as_launched (op, cut, LS_RECIPE_SOFTMAX, cut->tokens, cut->ffn);
 }
 
 static void
@@ -115,18 +117,20 @@ append_context (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "attention-context", LS_TP_NONE);
 
   op->attention_core = true;
-  if (has_kv_groups (cut))
+  if (repeats_heads (cut, LS_RECIPE_CONTEXT))
     ls_operator_fwd (op, kv_expand (cut, "repeat-v", LS_KERNEL_ELEMENTWISE));
   ls_operator_fwd (op, batched_gemm (cut, "context-bmm", s, d, s, false));
-  ls_operator_fwd (op, ls_cut_stream (cut, "context-transpose", LS_KERNEL_ELEMENTWISE,
-                                      cut->tokens, cut->q_width, 2 * cut->elt));
+  if (!ls_cut_lists (cut, LS_RECIPE_CONTEXT))
+    ls_operator_fwd (op, ls_cut_stream (cut, "context-transpose", LS_KERNEL_ELEMENTWISE,
+                                        cut->tokens, cut->q_width, 2 * cut->elt));
 
   ls_operator_igrad (op, batched_gemm (cut, "dp-bmm", s, s, d, false));
   ls_operator_igrad (op, batched_gemm (cut, "dv-bmm", s, d, s, false));
-  if (has_kv_groups (cut))
+  if (repeats_heads (cut, LS_RECIPE_CONTEXT))
     ls_operator_igrad (op, kv_expand (cut, "dv-group-sum", LS_KERNEL_REDUCTION));
   if (cut->model->dropout)
     op->saved_bytes = n_scores (cut) * cut->elt;
+  ls_operator_as_launched (op, cut, LS_RECIPE_CONTEXT, cut->tokens, cut->ffn);
 }
 
 LsKernel

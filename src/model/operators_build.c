@@ -94,11 +94,11 @@ ls_operator_product (LsOperator *op, uint64_t columns)
 }
 
 void
-ls_operator_bias (LsOperator *op, const LsCut *cut, const char *grad_name, uint64_t rows,
-                  uint64_t cols)
+ls_operator_bias (LsOperator *op, const LsCut *cut, LsBias bias, uint64_t rows, uint64_t cols)
 {
   ls_operator_param (op, cols);
-  ls_operator_wgrad (op, ls_cut_stream (cut, grad_name, LS_KERNEL_REDUCTION, rows, cols, cut->elt));
+  if (!ls_cut_lists_bias_grad (cut, bias.which))
+    ls_operator_wgrad (op, ls_cut_stream (cut, bias.grad_name, LS_KERNEL_REDUCTION, rows, cols, cut->elt));
 }
 
 bool

@@ -49,10 +49,18 @@ void ls_operator_param (LsOperator *op, uint64_t numel);
 void ls_operator_product (LsOperator *op, uint64_t columns);
 
 /* A bias that was added to rows x cols elements: its parameters and the column
- * sum that gives its gradient. */
-void ls_operator_bias (LsOperator *op, const LsCut *cut, const char *grad_name, uint64_t rows,
-                       uint64_t cols);
+ * sum that gives its gradient, unless the job's software lists that. */
+typedef struct {
+  const char *grad_name;
+  LsRecipeOperator which;
+} LsBias;
 
+void ls_operator_bias (LsOperator *op, const LsCut *cut, LsBias bias, uint64_t rows, uint64_t cols);
+
+/* Does the job's software list the kernels of this operator? Then those around its products are the list's. */
+bool ls_cut_lists (const LsCut *cut, LsRecipeOperator which);
+/* And is the sum that gives the gradient of its bias among them? */
+bool ls_cut_lists_bias_grad (const LsCut *cut, LsRecipeOperator which);
 /* Puts the kernels that the job's software launches (LsShard.recipes) in the place of those of op, if its list
  * names this operator: of `tokens` rows, an MLP of width ffn. Its own products and attention stay where the list has
  * its core, one by one if it says so, and all of W but for an embedding's (operators_recipe.c). */

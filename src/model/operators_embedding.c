@@ -15,12 +15,9 @@ grad_bytes (const LsCut *cut)
  * added to it, then accumulated into the gradient buffer, for no GEMM is there to
  * fuse that with. */
 static void
-append_words (GArray *operators, const LsCut *cut)
+lookup (LsOperator *op, const LsCut *cut)
 {
   uint64_t h = cut->model->hidden;
-  bool has_positions = cut->model->position == LS_POSITION_LEARNED;
-  LsOperator *op = ls_operator_append (operators, "word-embedding", has_positions ? LS_TP_VOCAB : LS_TP_ROW);
-
   ls_operator_fwd (op, ls_cut_stream (cut, "embedding-lookup", LS_KERNEL_EMBEDDING,
                                       cut->tokens, h, 2 * cut->elt));
   if (cut->shard->tp > 1) { /* zeros for the words of other ranks */
@@ -32,6 +29,26 @@ append_words (GArray *operators, const LsCut *cut)
                                         cut->vocab, h, cut->elt));
   ls_operator_wgrad (op, ls_cut_stream (cut, "embedding-grad", LS_KERNEL_EMBEDDING,
                                         cut->tokens, h, 3 * cut->elt));
+}
+
+/* A row of V that is 1 at its word, times the table; its transpose times the gradient. */
+static void
+multiply_one_hot (LsOperator *op, const LsCut *cut)
+{
+  uint64_t h = cut->model->hidden;
+  ls_operator_fwd (op, ls_kernel_gemm ("one-hot-lookup", cut->act, cut->tokens, h, cut->vocab, 1, cut->elt, false));
+  ls_operator_wgrad (op, ls_kernel_gemm ("one-hot-wgrad", cut->act, cut->vocab, h, cut->tokens, 1, cut->elt, false));
+}
+
+static void
+append_words (GArray *operators, const LsCut *cut)
+{
+  uint64_t h = cut->model->hidden;
+  bool has_positions = cut->model->position == LS_POSITION_LEARNED;
+  const LsRecipe *r = ls_recipe_find (cut->shard->recipes, LS_RECIPE_EMBEDDING, cut->model);
+  LsOperator *op = ls_operator_append (operators, "word-embedding", has_positions ? LS_TP_VOCAB : LS_TP_ROW);
+
+  (r && r->is_one_hot ? multiply_one_hot : lookup) (op, cut);
   ls_operator_as_launched (op, cut, LS_RECIPE_EMBEDDING, cut->tokens, cut->ffn);
   if (!cut->shard->grad_is_fresh)
     ls_operator_wgrad (op, ls_cut_stream (cut, "embedding-grad-accumulate", LS_KERNEL_ELEMENTWISE,

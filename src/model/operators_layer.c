@@ -35,17 +35,17 @@ append_qkv (GArray *operators, const LsCut *cut)
   const LsModel *m = cut->model;
   uint64_t width = cut->q_width + 2 * cut->kv_width;
   bool has_bias = m->linear_bias || m->qkv_bias;
-  bool is_unfused = cut->shard->attention == LS_ATTENTION_UNFUSED;
+  bool is_unfused = cut->shard->attention == LS_ATTENTION_UNFUSED, is_listed = ls_cut_lists (cut, LS_RECIPE_QKV);
   LsOperator *op = ls_operator_append (operators, "qkv", LS_TP_COLUMN);
 
-  if (is_unfused || cut->shard->qkv_layout != LS_QKV_JOINT)
+  if (!is_listed && (is_unfused || cut->shard->qkv_layout != LS_QKV_JOINT))
     ls_operator_igrad (op, ls_cut_stream (cut, "qkv-grad-concat", LS_KERNEL_ELEMENTWISE, cut->tokens, width,
                                           2 * cut->elt));
   ls_operator_linear (op, cut, &qkv_names, cut->shard->dtype, m->hidden, width);
   ls_operator_param (op, width * m->hidden);
   if (has_bias)
-    ls_operator_bias (op, cut, "qkv-bias-grad", cut->tokens, width);
-  if (has_bias && is_unfused)
+    ls_operator_bias (op, cut, (LsBias) { "qkv-bias-grad", LS_RECIPE_QKV }, cut->tokens, width);
+  if (has_bias && is_unfused && !is_listed)
     ls_operator_fwd (op, ls_cut_stream (cut, "qkv-bias", LS_KERNEL_ELEMENTWISE,
                                         cut->tokens, width, 2 * cut->elt));
   op->saved_bytes += cut->tokens * width * cut->elt; /* Q, K, V for the attention */
@@ -98,7 +98,7 @@ append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name, 
     launch_sum (op, cut, which);
   }
   if (m->linear_bias) {
-    ls_operator_bias (op, cut, "row-bias-grad", rows, h);
+    ls_operator_bias (op, cut, (LsBias) { "row-bias-grad", which }, rows, h);
     op->param_replicated = true;
   }
 }
@@ -113,7 +113,7 @@ append_fc1 (GArray *operators, const LsCut *cut, const char *name)
   ls_operator_linear (op, cut, &fc1_names, cut->shard->dtype, m->hidden, width);
   ls_operator_param (op, width * m->hidden);
   if (m->linear_bias)
-    ls_operator_bias (op, cut, "fc1-bias-grad", cut->tokens, width);
+    ls_operator_bias (op, cut, (LsBias) { "fc1-bias-grad", LS_RECIPE_FC1 }, cut->tokens, width);
   for (uint64_t columns = 0; columns < width; columns += cut->ffn)
     ls_operator_product (op, cut->ffn);
   ls_operator_as_launched (op, cut, LS_RECIPE_FC1, cut->tokens, cut->ffn);

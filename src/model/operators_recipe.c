@@ -104,6 +104,19 @@ one_by_one (const LsOperator *op, Along along, LsKernel *kernels, uint8_t *n_ker
 
 /* --- what operators call --------------------------------------------------------------- */
 
+bool
+ls_cut_lists (const LsCut *cut, LsRecipeOperator which)
+{
+  return ls_recipe_find (cut->shard->recipes, which, cut->model) != NULL;
+}
+
+bool
+ls_cut_lists_bias_grad (const LsCut *cut, LsRecipeOperator which)
+{
+  const LsRecipe *r = ls_recipe_find (cut->shard->recipes, which, cut->model);
+  return r && r->bias_grad_is_listed;
+}
+
 void
 ls_operator_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, uint64_t tokens, uint64_t ffn)
 {

@@ -18,7 +18,10 @@ typedef enum {
   LS_RECIPE_FINAL_NORM,
   LS_RECIPE_QKV,
   LS_RECIPE_ROPE,
-  LS_RECIPE_ATTENTION,
+  LS_RECIPE_ATTENTION,  /* flash                                         */
+  LS_RECIPE_SCORES,     /* unfused: Q times K                            */
+  LS_RECIPE_SOFTMAX,
+  LS_RECIPE_CONTEXT,    /* times V                                       */
   LS_RECIPE_PROJ,
   LS_RECIPE_RESIDUAL,   /* any sum with what skipped a block; backward: the sum of the gradients of what
                            a norm and the sum both take                  */
@@ -68,6 +71,8 @@ typedef struct {
   int models;    /* LsRecipeFor      */
   GArray *forward, *backward; /* LsRecipeKernel in order; NULL: none        */
   bool one_by_one;     /* a GEMM for each of its products (Q, K, V; gate, up), but where they share a gather in pieces */
+  bool is_one_hot;     /* embedding: words by a product with a one-hot matrix, which is its core */
+  bool bias_grad_is_listed; /* a kernel of the lists sums the gradient of the bias: no kernel of its own does */
   char *saved_text;
   LsExpression *saved; /* bytes kept for the backward, besides the input of a product; NULL: as built in */
   char *source;

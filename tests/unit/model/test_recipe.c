@@ -240,6 +240,73 @@ an_optimizer_steps_as_listed (void)
   LS_CHECK_DOUBLE (g_array_index (kernels, LsKernel, 3).bytes, ==, 20000);
 }
 
+/* --- attention that is not fused, biases, words by a product ---------------------------------------- */
+
+/* 2 sequences, 8 heads, 256 x 256 scores. Q K^T, P V and their gradients stay; what stands around them is the list's, without
+ * copies of K and V for each head of Q, and without the copy of the context. */
+static void
+unfused_attention_runs_the_kernels_of_its_lists (void)
+{
+  LsModel m = llama ();
+  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_SCORES, .forward = LIST (CORE), .backward = LIST (CORE) });
+  LsRecipe softmax = { .operator_ = LS_RECIPE_SOFTMAX, .saved = expression ("4*s*a*b*s"),
+                       .forward = LIST (kernel ("max", LS_ACCESS_XLA_RED, "s*a*b*s", 2, 0), kernel ("normalise", LS_ACCESS_XLA, "s*a*b*s", 2, 2)),
+                       .backward = LIST (kernel ("grad", LS_ACCESS_XLA, "s*a*b*s", 4, 2)) };
+  LsRecipe context = { .operator_ = LS_RECIPE_CONTEXT, .forward = LIST (CORE), .backward = LIST (kernel ("transpose", LS_ACCESS_XLA, "s*b*q", 2, 2), CORE) };
+  g_array_append_val (r->operators, softmax);
+  g_array_append_val (r->operators, context);
+  LsShard s = shard (r);
+  s.attention = LS_ATTENTION_UNFUSED;
+  g_autoptr (GArray) ops = layer (&m, &s);
+  const LsOperator *scores = named (ops, "attention-scores"), *rows = named (ops, "attention-softmax"), *out = named (ops, "attention-context");
+  LS_CHECK_INT (scores->n_fwd, ==, 1);
+  LS_CHECK_INT (scores->n_igrad, ==, 2);
+  LS_CHECK_INT (rows->n_fwd, ==, 2);
+  LS_CHECK_DOUBLE (rows->fwd[1].bytes, ==, 4.0 * 2 * 8 * 256 * 256);
+  LS_CHECK_INT (rows->saved_bytes, ==, 4 * 2 * 8 * 256 * 256);
+  LS_CHECK_INT (out->n_fwd, ==, 1);
+  LS_CHECK_INT (out->n_igrad, ==, 3);
+  LS_CHECK_STR (out->igrad[0].name, "transpose");
+}
+
+/* The gradient of a bias is there once: in a kernel of the list, if that says so. */
+static void
+gradients_of_biases_are_there_once (void)
+{
+  LsModel m = llama ();
+  m.linear_bias = true;
+  for (int is_listed = 0; is_listed < 2; is_listed++) {
+    g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_QKV, .bias_grad_is_listed = is_listed, .forward = LIST (CORE),
+                                                       .backward = LIST (kernel ("sums", LS_ACCESS_XLA_COLRED, "s*b*q", 2, 2), CORE) });
+    LsShard s = shard (r);
+    g_autoptr (GArray) ops = layer (&m, &s);
+    LS_CHECK_INT (named (ops, "qkv")->n_wgrad, ==, 2 - is_listed);
+    LS_CHECK_INT (named (ops, "qkv")->n_params, ==, 2);
+    LS_CHECK_INT (named (ops, "fc1")->n_wgrad, ==, 2);
+  }
+}
+
+/* 512 tokens, 1024 words (1000 and padding), 512 wide: two products of as many FLOPs, one each way. */
+static void
+words_are_looked_up_by_a_product (void)
+{
+  LsModel m = llama ();
+  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_EMBEDDING, .is_one_hot = true,
+                                                     .forward = LIST (kernel ("one-hot", LS_ACCESS_XLA, "s*b*V", 0, 2), CORE), .backward = LIST (CORE) });
+  LsShard s = shard (r);
+  g_autoptr (GArray) ops = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  ls_operators_embedding (&m, &s, ops);
+  const LsOperator *words = named (ops, "word-embedding");
+  LS_CHECK_INT (words->n_fwd, ==, 2);
+  LS_CHECK_DOUBLE (words->fwd[0].bytes, ==, 2.0 * 512 * 1024);
+  LS_CHECK_INT (words->fwd[1].kind, ==, LS_KERNEL_GEMM);
+  LS_CHECK_DOUBLE (words->fwd[1].flops, ==, 2.0 * 512 * 1024 * 512);
+  LS_CHECK_INT (words->n_wgrad, ==, 1);
+  LS_CHECK_DOUBLE (words->wgrad[0].flops, ==, 2.0 * 512 * 1024 * 512);
+}
+
 LS_TEST_MAIN ("recipe", LS_TEST (a_norm_runs_the_kernels_of_its_list), LS_TEST (lists_are_for_models_that_have_it),
               LS_TEST (products_one_by_one_compute_the_same), LS_TEST (the_core_stands_where_the_list_says),
-              LS_TEST (sums_have_their_gradients_beside_a_norm), LS_TEST (an_embedding_has_its_gradient_with_the_weights), LS_TEST (an_optimizer_steps_as_listed))
+              LS_TEST (sums_have_their_gradients_beside_a_norm), LS_TEST (an_embedding_has_its_gradient_with_the_weights), LS_TEST (an_optimizer_steps_as_listed),
+              LS_TEST (unfused_attention_runs_the_kernels_of_its_lists), LS_TEST (gradients_of_biases_are_there_once),
+              LS_TEST (words_are_looked_up_by_a_product))
