@@ -197,6 +197,22 @@ tables_of_others_ship_coefficients (void)
   LS_CHECK_INT (ls_calibrate_run_report (run)->n_measured, ==, 0);
 }
 
+/* Of a file's name only what JSON would have to escape is replaced. */
+static void
+files_are_named_as_they_are (void)
+{
+  g_auto (File) flat = flat_new (), table = file_new ("my \"best\" gemm.csv", "dtype,m,n,k,latency_ms\nbf16,4096,4096,4096,2\n");
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsCalibrateRun) run = calibrate (table.path, flat.path, &error);
+  LS_CHECK_NO_ERROR (error);
+  g_autofree char *json = run ? ls_calibrate_run_json (run, "mine") : NULL;
+  LsCalibration c;
+  if (!json || !read_back (json, &c))
+    return;
+  LS_CHECK (strstr (json, " of my _best_ gemm.csv; ") != NULL);
+  ls_calibration_clear (&c);
+}
+
 static void
 check_refused (const char *csv, LsErrorCode code, const char *why)
 {
@@ -221,14 +237,21 @@ nonsense_is_refused (void)
 
 /* ---- collectives ---- */
 
+typedef struct {
+  const char *test; /* of nccl-tests */
+  LsCollKind kind;
+  uint32_t n, n_nodes;
+} Shape;
+
 static void
-append_run (GString *text, const char *test, const LsCluster *cluster, const LsNccl *nccl, LsCollKind kind, uint32_t n, GRand *rand)
+append_run (GString *text, const Shape *s, const LsCluster *cluster, const LsNccl *nccl, GRand *rand)
 {
   g_autoptr (LsArena) arena = ls_arena_new ();
-  LsNcclCurve *curve = ls_nccl_curve_new ("x", kind, n, 1);
-  g_string_append_printf (text, "# Collective test starting: %s_perf\n# nThread 1 nGpus %u\n", test, n);
-  for (uint32_t i = 0; i < n; i++)
-    g_string_append_printf (text, "#  Rank %2u Group  0 Pid  1 on  node-1 device %2u [0000:07:00] NVIDIA A100\n", i, i);
+  LsNcclCurve *curve = ls_nccl_curve_new ("x", s->kind, s->n, s->n_nodes);
+  uint32_t per_node = s->n / s->n_nodes;
+  g_string_append_printf (text, "# Collective test starting: %s_perf\n# nThread 1 nGpus %u\n", s->test, per_node);
+  for (uint32_t i = 0; i < s->n; i++)
+    g_string_append_printf (text, "#  Rank %2u Group  0 Pid  1 on  node-%u device %2u [0000:07:00] NVIDIA A100\n", i, 1 + i / per_node, i % per_node);
   g_string_append (text, "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n");
   for (uint64_t bytes = 4096; bytes <= (uint64_t) 4 << 30; bytes *= 4) {
     double us = 1e6 * ls_nccl_predict_s (cluster, nccl, curve, bytes, arena) * noise (rand);
@@ -238,11 +261,10 @@ append_run (GString *text, const char *test, const LsCluster *cluster, const LsN
   ls_nccl_curve_free (curve);
 }
 
-/* Times of an NCCL whose ring is slower and whose start is later than those of the file. */
-static void
-known_figures_of_nccl_come_back (void)
+/* As dgx-a100-80g, with links that bound nothing. */
+static LsCluster *
+wide_a100 (uint32_t n_nodes)
 {
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsClusterSpec wide = { .gpu = { .n_sm = 108 },
                          .n_nodes = 1, .gpus_per_node = 8, .nvswitch_planes = 6, .nvlinks_per_gpu = 12,
                          .pcie_switches = 4, .cpu_sockets = 2, .nics = 8,
@@ -250,18 +272,37 @@ known_figures_of_nccl_come_back (void)
                          .rails = 8, .nodes_per_leaf = 20, .oversubscription = 1,
                          .spine = { .bandwidth_bytes_per_s = 25e9, .efficiency = 1 } };
   g_autoptr (GError) error = NULL;
-  g_autoptr (LsCluster) cluster = ls_nccl_wide_cluster (&wide, 1, &error);
-  LsNccl known;
+  LsCluster *cluster = ls_nccl_wide_cluster (&wide, n_nodes, &error);
   LS_CHECK_NO_ERROR (error);
+  return cluster;
+}
+
+static bool
+fitted_of (LsCalibrateNccl *run, LsNccl *ret_fitted)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree char *json = ls_calibrate_nccl_json (run, "nccl-mine");
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (json, strlen (json), "nccl-mine.json", diags);
+  return LS_CHECK (doc && ls_nccl_read (doc, ret_fitted, diags));
+}
+
+/* Times of an NCCL whose ring is slower and whose start is later than those of the file. */
+static void
+known_figures_of_nccl_come_back (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsCluster) cluster = wide_a100 (1);
+  LsNccl known, fitted;
   if (!cluster || !LS_CHECK (ls_nccl_load ("nccl-a100", &known, diags)))
     return;
   known.ring_bus_intra = 200e9;
   known.base_all_reduce = known.base_all_gather = known.base_reduce_scatter = 20 * LS_US;
   GRand *rand = g_rand_new_with_seed (7);
   g_autoptr (GString) reduce = g_string_new (NULL), gather = g_string_new (NULL), held_out = g_string_new (NULL);
-  append_run (reduce, "all_reduce", cluster, &known, LS_COLL_ALL_REDUCE, 8, rand);
-  append_run (gather, "all_gather", cluster, &known, LS_COLL_ALL_GATHER, 8, rand);
-  append_run (held_out, "all_gather", cluster, &known, LS_COLL_ALL_GATHER, 4, rand);
+  append_run (reduce, &(Shape) { "all_reduce", LS_COLL_ALL_REDUCE, 8, 1 }, cluster, &known, rand);
+  append_run (gather, &(Shape) { "all_gather", LS_COLL_ALL_GATHER, 8, 1 }, cluster, &known, rand);
+  append_run (held_out, &(Shape) { "all_gather", LS_COLL_ALL_GATHER, 4, 1 }, cluster, &known, rand);
   g_rand_free (rand);
   ls_nccl_clear (&known);
 
@@ -276,15 +317,47 @@ known_figures_of_nccl_come_back (void)
   LS_CHECK_INT (report->curves->len, ==, 3);
   LS_CHECK (report->all[0][1].n > 0 && report->all[0][1].mape < 1.5 * NOISE);
   LS_CHECK (report->all[1][1].n > 0 && report->all[1][1].mape < 2.5 * NOISE);
-  g_autofree char *json = ls_calibrate_nccl_json (run, "nccl-mine");
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (json, strlen (json), "nccl-mine.json", diags);
-  LsNccl fitted;
-  if (!LS_CHECK (doc && ls_nccl_read (doc, &fitted, diags)))
+  if (!fitted_of (run, &fitted))
     return;
   LS_CHECK_NEAR (fitted.ring_bus_intra, 200e9, 0.03);
   LS_CHECK_NEAR ((double) fitted.base_all_reduce, 20e6, 0.15);
   LS_CHECK (fitted.base_all_gather == fitted.base_all_reduce && fitted.hop_inter == 14 * LS_US);
   ls_nccl_clear (&fitted);
+}
+
+/* A send to another node has a rate and a start of its own, inside a node a rate; collectives' figures stay. */
+static void
+known_figures_of_sends_come_back (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsCluster) cluster = wide_a100 (2);
+  LsNccl known, fitted, shipped;
+  if (!cluster || !LS_CHECK (ls_nccl_load ("nccl-a100", &known, diags) && ls_nccl_load ("nccl-a100", &shipped, diags)))
+    return;
+  known.p2p_inter = 15e9;
+  known.base_p2p_inter = 60 * LS_US;
+  known.p2p_intra = 150e9;
+  GRand *rand = g_rand_new_with_seed (8);
+  g_autoptr (GString) text = g_string_new (NULL);
+  append_run (text, &(Shape) { "sendrecv", LS_COLL_SEND_RECV, 2, 2 }, cluster, &known, rand);
+  append_run (text, &(Shape) { "sendrecv", LS_COLL_SEND_RECV, 2, 1 }, cluster, &known, rand);
+  g_rand_free (rand);
+  ls_nccl_clear (&known);
+
+  g_auto (File) log = file_new ("sends.txt", text->str);
+  const char *const files[] = { log.path, NULL };
+  const LsCalibrateNcclSpec spec = { .files = files, .cluster = "dgx-a100-80g" };
+  g_autoptr (LsCalibrateNccl) run = ls_calibrate_nccl_new (&spec, &error);
+  LS_CHECK_NO_ERROR (error);
+  if (run && fitted_of (run, &fitted)) {
+    LS_CHECK_NEAR (fitted.p2p_inter, 15e9, 0.03);
+    LS_CHECK_NEAR (fitted.p2p_intra, 150e9, 0.03);
+    LS_CHECK_NEAR ((double) fitted.base_p2p_inter, 60e6, 0.05);
+    LS_CHECK (fitted.base_all_reduce == shipped.base_all_reduce && fitted.ring_bus_intra == shipped.ring_bus_intra);
+    ls_nccl_clear (&fitted);
+  }
+  ls_nccl_clear (&shipped);
 }
 
 /* All-reduces of up to 16 KiB once fitted a bandwidth: 476 GB/s became 331 GB/s. */
@@ -319,5 +392,6 @@ small_sizes_tell_no_bandwidth (void)
 }
 
 LS_TEST_MAIN ("calibrate", LS_TEST (known_coefficients_come_back), LS_TEST (tables_of_others_ship_coefficients),
-              LS_TEST (nonsense_is_refused), LS_TEST (known_figures_of_nccl_come_back),
+              LS_TEST (files_are_named_as_they_are), LS_TEST (nonsense_is_refused), LS_TEST (known_figures_of_nccl_come_back),
+              LS_TEST (known_figures_of_sends_come_back),
               LS_TEST (small_sizes_tell_no_bandwidth))
