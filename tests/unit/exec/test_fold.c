@@ -364,6 +364,47 @@ message_by_message_nothing_folds (void)
   check_classes (h, (const uint32_t[]) { 0, 1, 2, 3, 4, 5, 6, 7 });
 }
 
+/* Two of six GPUs have a socket for themselves; and collectives that load many links over PCIe, more than a run
+ * without spans takes. */
+static Hand *
+laden (void)
+{
+  static const uint32_t all[] = { 0, 1, 2, 3, 4, 5 };
+  static const LsCollKind kinds[] = { LS_COLL_ALL_REDUCE, LS_COLL_ALL_GATHER, LS_COLL_REDUCE_SCATTER, LS_COLL_ALL_TO_ALL };
+  LsClusterSpec spec = tiny_pcie (1);
+  Hand *h = alike (6, 6);
+  replace_cluster (h, &spec);
+  for (int slot = LS_SLOT_DP; slot < LS_SLOT_PREV; slot++) {
+    hand_comm (h, (LsSlot) slot, LS_AXIS_TP, false, all, 6);
+    for (size_t k = 0; k < G_N_ELEMENTS (kinds); k++)
+      hand_sync (h, 0, (LsSlot) slot, LS_STREAM_TP, kinds[k], 1 << 20);
+  }
+  hand_copy (h, 0, LS_COPY_TO_HOST, UINT64_C (1) << 28);
+  h->options.no_spans = true;
+  return h;
+}
+
+/* With less and less memory a job folds; then it does not, as its loads would take more than a quarter of it; then it is
+ * refused. */
+static void
+loads_beyond_a_quarter_of_memory_fold_nothing (void)
+{
+  bool has_folded = false, has_not = false;
+  for (uint64_t memory = 1 << 17; memory > 1 << 14; memory -= memory / 32) {
+    Hand *h = laden ();
+    h->options.max_memory_bytes = memory;
+    g_autoptr (GError) error = NULL;
+    g_autoptr (LsTimeline) t = hand_run_error (h, &error);
+    LS_CHECK (t || (has_not && g_error_matches (error, LS_ERROR, LS_ERROR_LIMIT)));
+    has_not = has_not || (t && t->n_classes != 2);
+    has_folded = has_folded || !has_not;
+    if (t)
+      LS_CHECK_INT (t->n_classes, ==, has_not ? 6 : 2);
+    hand_free (h);
+  }
+  LS_CHECK (has_folded && has_not);
+}
+
 /* Rank 5 of another role never calls: all 8 are looked at, as without folding. */
 static void
 errors_name_real_ranks (void)
@@ -469,6 +510,7 @@ LS_TEST_MAIN ("fold", LS_TEST (replicas_are_one_class), LS_TEST (steps_that_repe
               LS_TEST (an_idle_link_splits_nothing), LS_TEST (a_ring_of_sends_is_one_class),
               LS_TEST (a_ring_of_sends_around_a_straggler_is_none),
               LS_TEST (neighbours_count_without_links), LS_TEST (copies_share_the_memory_of_their_socket),
-              LS_TEST (message_by_message_nothing_folds), LS_TEST (errors_name_real_ranks),
+              LS_TEST (message_by_message_nothing_folds), LS_TEST (loads_beyond_a_quarter_of_memory_fold_nothing),
+              LS_TEST (errors_name_real_ranks),
               LS_TEST (the_comparison_notices_a_picosecond), LS_TEST (stragglers_depend_on_seed_and_rank_only),
               LS_TEST (named_stragglers), LS_TEST (random_jobs_fold_exactly))
