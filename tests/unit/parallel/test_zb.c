@@ -1,6 +1,7 @@
 /* Pins what an automatic zero-bubble order must keep, whatever the times: it can run, holds
  * no more than the limit, takes what the search said, is not later than 1F1B; that it
- * reaches the closed forms where there are some; that it is the same every time. */
+ * reaches the closed forms where there are some, and what its single steps are there for; that it is the same every
+ * time. */
 #include "zb_case.h"
 
 #define MAX_STAGES 32
@@ -131,6 +132,29 @@ v_half_and_v_min_reach_their_bubbles (void)
   }
 }
 
+/* With memory for three micro-batches on four ranks single warm-ups are moved: lines of them reach 39 at best. */
+static void
+warm_ups_leave_the_line (void)
+{
+  static const LsTime ones[MAX_STAGES] = { 1, 1, 1, 1 };
+  const LsZbJob job = { .p = 4, .v = 1, .m = 10, .f = ones, .i = ones, .w = ones, .limit = 6 };
+  g_autoptr (LsSchedEval) e = zb_evaluate (&job, 200 * 1000);
+  if (e)
+    LS_CHECK_INT (e->span, <=, 37);
+}
+
+/* On a V building blocks are tried where memory is ample, too: the greedy ways alone reach 90. */
+static void
+blocks_help_where_memory_is_ample (void)
+{
+  static const LsTime f[MAX_STAGES] = { 2, 2, 2, 2, 2, 2, 2, 2 }, i[MAX_STAGES] = { 3, 3, 3, 3, 3, 3, 3, 3 },
+                      w[MAX_STAGES] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+  const LsZbJob job = { .p = 4, .v = 2, .m = 6, .f = f, .i = i, .w = w, .limit = 16 };
+  g_autoptr (LsSchedEval) e = zb_evaluate (&job, 10 * 1000 * 1000);
+  if (e)
+    LS_CHECK_INT (e->span, <=, 82);
+}
+
 static char *
 text_of (const char *schedule, const LsSchedShape *shape)
 {
@@ -174,5 +198,7 @@ LS_TEST_MAIN ("zb",
               LS_TEST (the_least_effort_and_memory_give_an_order),
               LS_TEST (zb_1p_and_zb_2p_reach_their_formulas),
               LS_TEST (v_half_and_v_min_reach_their_bubbles),
+              LS_TEST (warm_ups_leave_the_line),
+              LS_TEST (blocks_help_where_memory_is_ample),
               LS_TEST (schedules_are_the_same_every_time),
               LS_TEST (illegal_shapes_are_refused))
