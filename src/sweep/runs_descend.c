@@ -90,7 +90,8 @@ descend_inside (RunsWork *w, gsl_vector *u, double *ret_cost)
   return ok && !w->has_failed;
 }
 
-/* From where the last fit ended; the first also from where those parameters bite that do not at the start. */
+/* From where the last fit ended; and from there with those parameters moved to where they bite that bite on one side of
+ * their start only: where one does not, nothing depends on it, and no slope leads back. */
 bool
 runs_find_best (RunsWork *w, gsl_vector *u)
 {
@@ -100,9 +101,8 @@ runs_find_best (RunsWork *w, gsl_vector *u)
   for (size_t a = 0; a < w->n_active; a++) {
     size_t j = w->active[a];
     gsl_vector_set (u, a, w->from[j]);
-    gsl_vector_set (v, a, w->away[j]);
+    gsl_vector_set (v, a, w->away[j] != 0 ? w->away[j] : w->from[j]);
     has_other |= w->away[j] != 0;
-    w->away[j] = 0;
   }
   bool ok = descend_inside (w, u, &cost);
   if (ok && has_other) {

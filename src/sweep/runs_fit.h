@@ -8,9 +8,10 @@
  *
  * A simulation may take seconds, so few are made. Each parameter is simulated at both ends of its range; the rows' curves through
  * these ends and the start (parabolas; straight lines where a parameter bites on one side only), added up over the parameters, stand for
- * the simulator in a first fit: from s, and once more from where those parameters bite that on one side of s do
- * nothing: a NIC behind a slower NVLink. Where it ends all rows are simulated, the curves put right by what they were off, and fitted
- * again, until both say the same. What ends outside a range starts again from its inside. In all, some fifteen simulations of each row.
+ * the simulator in a first fit, from s. Where it ends all rows are simulated, the curves put right by what they were off, and fitted
+ * again, until both say the same. Each fit is also tried with those parameters moved to where they bite that do nothing on one side of
+ * s: a NIC behind a slower NVLink. What ends outside a range starts again from its inside. In all, some fifteen simulations of each
+ * row.
  *
  * What is fitted. One after the other is kept at its start, and says why:
  *

@@ -106,7 +106,6 @@ runs_look (RunsWork *w, LsRunsFit *fit)
     fit->sensitivity[j] = fmax (below, above);
     if (fmin (below, above) < ONE_SIDED * fmax (below, above))
       w->away[j] = 0.75 * (below > above ? u_low : u_high);
-    w->is_one_sided[j] = w->away[j] != 0;
     w->end_u[j][0] = u_low;
     w->end_u[j][1] = u_high;
     for (size_t i = 0; i < n_rows && ok; i++)

@@ -62,7 +62,7 @@ curve (const RunsWork *w, size_t j, size_t i, double u)
   const double *lo = w->end_r[j][0], *hi = w->end_r[j][1];
   double a = w->end_u[j][0], b = w->end_u[j][1], at = CLAMP (u, a, b);
   double below = a < 0 ? (lo[i] - w->start_r[i]) / a : 0, above = b > 0 ? (hi[i] - w->start_r[i]) / b : 0; /* slopes of chords */
-  if (a >= 0 || b <= 0 || w->is_one_sided[j])
+  if (a >= 0 || b <= 0 || w->away[j] != 0)
     return at * (at < 0 ? below : above);
   double bend = (above - below) / (b - a);
   return at * (above - bend * (b - at));

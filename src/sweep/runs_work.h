@@ -15,12 +15,11 @@ typedef struct {
   const LsRunsProblem *p;
   size_t active[LS_RUNS_MAX_PARAMETERS], n_active;
   double from[LS_RUNS_MAX_PARAMETERS]; /* u of each parameter from which the next fit starts */
-  double away[LS_RUNS_MAX_PARAMETERS]; /* and the first as well; 0: rows move both ways      */
+  double away[LS_RUNS_MAX_PARAMETERS]; /* another, where it moves rows on one side only; 0: both */
   double known_u[LS_RUNS_MAX_PARAMETERS], *known_r; /* residuals of all rows; NaN: of none   */
   double slope_u[LS_RUNS_MAX_PARAMETERS], *slope;   /* Jacobian, row by row; likewise        */
   bool is_rough;          /* predicts by curves through the ends of ranges, not by simulation */
   double end_u[LS_RUNS_MAX_PARAMETERS][2], *end_r[LS_RUNS_MAX_PARAMETERS][2]; /* these ends; NULL: none simulated */
-  bool is_one_sided[LS_RUNS_MAX_PARAMETERS];
   const double *start_r;  /* where all parameters start                                       */
   double *off;            /* by how much the curves are put right, of each row                */
   bool may_drop;

@@ -104,7 +104,7 @@ predict_behind (void *context, const double *x, size_t row, double *ret_log)
   const Row *rows = context;
   for (size_t i = 0; rows[i].a > 0; i++)
     if (row == LS_ALL_ROWS || row == i)
-      ret_log[i] = log (rows[i].a / x[0] + rows[i].b / fmin (x[1], 1) + 0 * x[2]);
+      ret_log[i] = log (rows[i].a / x[0] + rows[i].b / fmin (x[1], 1) + rows[i].c * x[2]);
   return true;
 }
 
@@ -126,6 +126,23 @@ what_bites_on_one_side_is_found (void)
     LS_CHECK_NEAR (fit.value[0], 1, 1e-3);
     ls_runs_fit_clear (&fit);
   }
+}
+
+/* While the host is far off the link seems not to bite: it is tried again, from where the host has come to. */
+static void
+what_bites_on_one_side_is_tried_again (void)
+{
+  static const double known[] = { 1, 0.8, 35 };
+  Row rows[] = { { 2, 0, 0.01 }, { 3, 0, 0.09 }, { 1, 0, 0.01 }, { 4, 0.5, 0.02 }, { 0 } };
+  double log_measured[4];
+  predict_behind (rows, known, LS_ALL_ROWS, log_measured);
+  const LsRunsProblem p = { parameters, 3, 4, log_measured, NULL, NULL, predict_behind, rows };
+  LsRunsFit fit;
+  LS_CHECK (ls_runs_fit (&p, &fit));
+  LS_CHECK (fit.state[1] == LS_FITTED && fit.state[2] == LS_FITTED);
+  for (int k = 0; k < 3; k++)
+    LS_CHECK_NEAR (fit.value[k], known[k], 1e-3);
+  ls_runs_fit_clear (&fit);
 }
 
 static bool
@@ -404,6 +421,7 @@ main (void)
   g_setenv ("LS_DATA_DIR", data, TRUE);
   static const LsTestCase cases[] = { LS_TEST (what_rows_show_is_found), LS_TEST (what_trades_is_kept), LS_TEST (few_rows_fit_few),
                                       LS_TEST (ranges_hold), LS_TEST (what_bites_on_one_side_is_found),
+                                      LS_TEST (what_bites_on_one_side_is_tried_again),
                                       LS_TEST (repeats_are_left_out_together),
                                       LS_TEST (the_interval_is_of_what_was_left_out), LS_TEST (progress_has_a_total),
                                       LS_TEST (a_cluster_is_found_again), LS_TEST (the_host_is_the_clusters),
