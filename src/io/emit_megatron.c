@@ -279,8 +279,8 @@ add_recompute_parts (Emit *e, GString *out)
 {
   const LsStrategy *s = e->s;
   bool has_mlp = e->m->n_experts == 0 || ls_model_n_moe_layers (e->m) < e->m->n_layers;
-  if (s->recompute_parts & LS_RECOMPUTE_OP)
-    emit_refuse (e, "--recompute-parts op", "Megatron-LM recomputes modules, not every other product");
+  if (s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS)
+    emit_refuse (e, s->recompute_parts & LS_RECOMPUTE_OP ? "--recompute-parts op" : "--recompute-parts dots", "Megatron-LM recomputes modules, not all but some products");
   if (s->recompute_parts & LS_RECOMPUTE_ACTIVATION && has_mlp)
     emit_refuse (e, "--recompute-parts activation", "Megatron-LM recomputes the activation of experts only");
   add (out, "--recompute-granularity selective --recompute-modules%s%s%s", s->recompute_parts & LS_RECOMPUTE_CORE ? " core_attn" : "",

@@ -76,7 +76,7 @@ static const struct {
   uint32_t bit;
 } recompute_parts[] = {
   { "core", LS_RECOMPUTE_CORE }, { "norm", LS_RECOMPUTE_NORM }, { "activation", LS_RECOMPUTE_ACTIVATION },
-  { "op", LS_RECOMPUTE_OP },
+  { "op", LS_RECOMPUTE_OP },     { "dots", LS_RECOMPUTE_DOTS }, { "dots-flash", LS_RECOMPUTE_DOTS_FLASH },
 };
 
 /* "core,norm" */
@@ -232,8 +232,8 @@ const LsField ls_strategy_fields[] = {
 
   { ENUM (memory, recompute, recompute_kinds, "none", "activations that the backward pass computes again"), USUAL },
   { CUSTOM (memory, recompute_parts, parse_parts, format_parts, "core, op with fsdp2",
-            "selective: what is computed again: core (inside of attention), norm, activation (their outputs), op (torchtitan's policy)"),
-    .argument = "A,B", .expected = "core, norm, activation, several such as \"core,norm\", op, or auto" },
+            "selective: what is computed again: core (inside of attention), norm, activation (their outputs), op (torchtitan's policy), dots (JAX's: all but matrix products), dots-flash (and but attention)"),
+    .argument = "A,B", .expected = "core, norm, activation, several such as \"core,norm\", op, dots, dots-flash, or auto" },
   { ENUM (memory, recompute_method, recompute_methods, "uniform", "full: groups of layers, or the first layers of a chunk") },
   { UINT (memory, recompute_layers, "uniform 1, block all", "full: layers of a group, or recomputed ones of a chunk") },
   { LIST (memory, recompute_stages, "all alike", "full, block: recomputed layers of each pipeline rank, pp of them"),

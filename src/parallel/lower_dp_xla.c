@@ -159,7 +159,14 @@ gather (Build *b, XlaPass *x, const Chunk *c, guint o)
     build_join (b, x->gathered[o]);
 }
 
-/* A backward that runs operators again needs their weights in forward order. An executable has its
+/* Products that run again need their weights before those of the gradients. */
+static bool
+multiplies_again (const Lower *l, const Chunk *c, guint o)
+{
+  return is_recomputed (l, c, o) && !recomputes_no_products (l);
+}
+
+/* A backward that runs products again needs their weights in forward order. An executable has its
  * memory laid out: room for all weights of a unit, as it begins. */
 static void
 gather_unit (Build *b, XlaPass *x, const DpPass *p, guint o)
@@ -171,7 +178,7 @@ gather_unit (Build *b, XlaPass *x, const DpPass *p, guint o)
     first--;
   while (last + 1 < c->operators->len && unit_of (b->l, c, last + 1) == unit)
     last++;
-  bool is_forward = p->type == LS_ACTION_F || is_recomputed (b->l, c, first);
+  bool is_forward = p->type == LS_ACTION_F || multiplies_again (b->l, c, first);
   build_barrier (b);
   for (guint i = first; i <= last; i++)
     if (is_gathered (b, c, i))
@@ -270,14 +277,15 @@ before (Build *b, DpPass *p, guint o)
   bool gathers = p->type == LS_ACTION_F || (p->type != LS_ACTION_W && !is_outside (p->c, o));
   if (gathers && enters (b, p, o))
     gather_unit (b, p->state, p, o);
-  if (p->type == LS_ACTION_F || !is_recomputed (b->l, p->c, o))
+  if (p->type == LS_ACTION_F || !multiplies_again (b->l, p->c, o))
     await (b, p->state, o);
 }
 
 static void
 before_again (Build *b, DpPass *p, guint o)
 {
-  await (b, p->state, o);
+  if (multiplies_again (b->l, p->c, o))
+    await (b, p->state, o);
 }
 
 /* A weight is dropped behind its last use, in the pass that gathered it or later. */

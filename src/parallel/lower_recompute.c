@@ -15,6 +15,10 @@
  *            kept, k, the projection and up run again. Nothing runs behind what the backward
  *            still needs, so down does not matter (torch.utils.checkpoint, early stop), but
  *            its output is kept. Products in fp8 are other ops, of which none is kept.
+ *            dots: each layer runs again but for the outputs of its matrix products (JAX's policy
+ *            dots_with_no_batch_dims_saveable, praxis' SAVE_DOT_WITH_NO_BATCH_DIM, MaxText's minimal): those
+ *            of attention have a batch, so attention runs again, fused or not. Products are kept whatever their
+ *            format, and XLA drops what nobody needs. dots-flash: attention is kept too (MaxText's minimal_flash).
  *
  * Early stop: torch.utils.checkpoint without reentrance stops a layer that runs again, or a group, once
  * the last tensor that the backward needs is there (its default since PyTorch 2.1, pytorch/pytorch#96866): the
@@ -27,7 +31,13 @@
 bool
 recomputes_ops (const Lower *l)
 {
-  return l->s->recompute == LS_RECOMPUTE_SELECTIVE && l->s->recompute_parts & LS_RECOMPUTE_OP;
+  return l->s->recompute == LS_RECOMPUTE_SELECTIVE && l->s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
+}
+
+bool
+recomputes_no_products (const Lower *l)
+{
+  return recomputes_ops (l) && !(l->s->recompute_parts & LS_RECOMPUTE_OP);
 }
 
 uint32_t
@@ -103,56 +113,70 @@ n_products_before (const Chunk *c, guint i)
   return n;
 }
 
-/* Every other one, from the first of the layer on. */
+/* All, or every other one, from the first of the layer on. */
 static bool
-is_kept_product (const Chunk *c, guint i, uint32_t product)
+is_kept_product (const Lower *l, const Chunk *c, guint i, uint32_t product)
 {
-  return (n_products_before (c, i) + product) % 2 == 0;
+  return recomputes_no_products (l) || (n_products_before (c, i) + product) % 2 == 0;
 }
 
 /* Of operator i, columns of products that are kept. */
 static uint64_t
-kept_columns (const Chunk *c, guint i)
+kept_columns (const Lower *l, const Chunk *c, guint i)
 {
   uint64_t columns = 0;
   for (uint32_t p = 0; p < operator_at (c, i)->n_products; p++)
-    columns += is_kept_product (c, i, p) ? operator_at (c, i)->product_columns[p] : 0;
+    columns += is_kept_product (l, c, i, p) ? operator_at (c, i)->product_columns[p] : 0;
   return columns;
 }
 
+static bool
+is_kept_kind (const Lower *l, const LsKernel *k)
+{
+  return k->kind == LS_KERNEL_GEMM && (k->dtype != LS_DTYPE_FP8 || recomputes_no_products (l));
+}
+
 static uint64_t
-kept_output_bytes (const Chunk *c, guint i)
+kept_output_bytes (const Lower *l, const Chunk *c, guint i)
 {
   const LsOperator *o = operator_at (c, i);
   for (uint32_t k = 0; k < o->n_igrad && o->n_products > 0; k++)
-    if (o->igrad[k].kind == LS_KERNEL_GEMM && o->igrad[k].dtype != LS_DTYPE_FP8)
-      return kept_columns (c, i) * o->igrad[k].m * ls_dtype_bytes (o->igrad[k].dtype);
+    if (is_kept_kind (l, &o->igrad[k]))
+      return kept_columns (l, c, i) * o->igrad[k].m * ls_dtype_bytes (l->act);
   return 0;
+}
+
+static bool
+keeps_attention (const Lower *l)
+{
+  return !(l->s->recompute_parts & LS_RECOMPUTE_DOTS);
 }
 
 /* What an operator keeps is an output of its own, or of the one before it. */
 uint64_t
-recompute_kept_bytes (const Chunk *c, guint i)
+recompute_kept_bytes (const Lower *l, const Chunk *c, guint i)
 {
   const LsOperator *o = operator_at (c, i), *before = i > 0 ? operator_at (c, i - 1) : NULL;
   if (ls_operator_is_flash (o))
-    return o->saved_bytes;
-  if (before && ls_operator_is_flash (before))
+    return keeps_attention (l) ? o->saved_bytes : 0;
+  if (before && ls_operator_is_flash (before) && keeps_attention (l))
     return o->input_bytes;
   if (before && o->is_activation)
-    return MIN (o->saved_bytes, kept_output_bytes (c, i - 1));
-  return MIN (o->saved_bytes - o->input_bytes, kept_output_bytes (c, i));
+    return MIN (o->saved_bytes, kept_output_bytes (l, c, i - 1));
+  return MIN (o->saved_bytes - o->input_bytes, kept_output_bytes (l, c, i));
 }
 
+static bool is_behind_all (const Chunk *c, guint i);
+
 /* Kept outputs of the layer that begins at i which are nobody's input: of its row-parallel
- * products, and of the reduce-scatters behind them. */
+ * products, and of the reduce-scatters behind them; where all products are kept, of those whose output something needs. */
 static uint64_t
 needless_bytes (const Lower *l, const Chunk *c, guint i)
 {
   uint64_t bytes = 0, scattered = l->shard.sp && l->mesh.tp > 1 ? ls_boundary_bytes (l->model, &l->shard) : 0;
   for (uint16_t layer = layer_of (c, i); i < c->operators->len && layer_of (c, i) == layer; i++)
-    if (operator_at (c, i)->tp == LS_TP_ROW)
-      bytes += kept_output_bytes (c, i) + scattered;
+    if (operator_at (c, i)->tp == LS_TP_ROW && !(recomputes_no_products (l) && is_behind_all (c, i)))
+      bytes += kept_output_bytes (l, c, i) + scattered;
   return bytes;
 }
 
@@ -178,30 +202,24 @@ is_stopped_before (const Lower *l, const Chunk *c, guint i)
   return is_layer (c, i) && (recomputes_ops (l) || ends_group (l, c, i)) && is_behind_all (c, i);
 }
 
-static bool
-is_kept_kind (const LsKernel *k)
-{
-  return k->kind == LS_KERNEL_GEMM && k->dtype != LS_DTYPE_FP8;
-}
-
 /* Products one by one: those that are kept do not run again. */
 static void
-drop_products (LsOperator *o, const Chunk *c, guint i)
+drop_products (const Lower *l, LsOperator *o, const Chunk *c, guint i)
 {
   uint8_t n = 0, product = 0;
   for (uint32_t k = 0; k < o->n_fwd; k++)
-    if (!is_kept_kind (&o->fwd[k]) || !is_kept_product (c, i, product++))
+    if (!is_kept_kind (l, &o->fwd[k]) || !is_kept_product (l, c, i, product++))
       o->fwd[n++] = o->fwd[k];
   o->n_fwd = n;
 }
 
 /* Of a joint product fewer columns run again. */
 static void
-narrow_product (LsOperator *o, uint64_t kept)
+narrow_product (const Lower *l, LsOperator *o, uint64_t kept)
 {
   uint8_t n = 0;
   for (uint32_t k = 0; k < o->n_fwd; k++) {
-    bool is_product = is_kept_kind (&o->fwd[k]) && kept > 0;
+    bool is_product = is_kept_kind (l, &o->fwd[k]) && kept > 0;
     if (is_product && kept == o->fwd[k].n)
       continue;
     o->fwd[n++] = is_product ? ls_kernel_gemm_columns (&o->fwd[k], o->fwd[k].n - kept) : o->fwd[k];
@@ -210,15 +228,15 @@ narrow_product (LsOperator *o, uint64_t kept)
 }
 
 static void
-narrow_forward (LsOperator *o, const Chunk *c, guint i)
+narrow_forward (const Lower *l, LsOperator *o, const Chunk *c, guint i)
 {
   uint32_t n_gemms = 0;
   for (uint32_t k = 0; k < o->n_fwd; k++)
     n_gemms += o->fwd[k].kind == LS_KERNEL_GEMM;
   if (n_gemms == o->n_products)
-    drop_products (o, c, i);
+    drop_products (l, o, c, i);
   else
-    narrow_product (o, kept_columns (c, i));
+    narrow_product (l, o, kept_columns (l, c, i));
 }
 
 /* What attention made is kept; copies around it run again. */
@@ -242,15 +260,15 @@ recompute_prepare (const Lower *l, Chunk *c)
   for (guint i = 0; i < c->operators->len; i++) {
     LsOperator o = *operator_at (c, i);
     if (has_ops && is_layer (c, i) && o.n_products > 0)
-      narrow_forward (&o, c, i);
-    if (has_ops && is_layer (c, i) && ls_operator_is_flash (&o))
+      narrow_forward (l, &o, c, i);
+    if (has_ops && is_layer (c, i) && ls_operator_is_flash (&o) && keeps_attention (l))
       drop_attention (&o);
     if (is_stopped_before (l, c, i))
       o.n_fwd = 0;
     if (o.n_fwd == 0 || (has_ops && o.tp == LS_TP_ROW && l->shard.sp))
       o.tp = LS_TP_NONE;
     o.context_parallel &= o.n_fwd > 0;
-    o.saved_bytes -= has_ops && is_layer (c, i) ? recompute_kept_bytes (c, i) : 0;
+    o.saved_bytes -= has_ops && is_layer (c, i) ? recompute_kept_bytes (l, c, i) : 0;
     g_array_append_val (c->again, o);
   }
 }

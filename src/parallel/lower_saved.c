@@ -35,7 +35,7 @@ input_bytes_apart (const Lower *l, const Chunk *c, guint i)
 {
   const LsOperator *o = operator_at (c, i);
   if (recomputes_ops (l) && layer_of (c, i) != UINT16_MAX)
-    return c->again ? recompute_kept_bytes (c, i) : 0;
+    return c->again ? recompute_kept_bytes (l, c, i) : 0;
   bool is_apart = (l->has_split && deferred_gemm (o)) || drops_input (l, c, i);
   return is_apart ? o->input_bytes : 0;
 }

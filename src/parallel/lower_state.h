@@ -191,7 +191,8 @@ bool drops_input (const Lower *l, const Chunk *c, guint i);
 /* Layers run again but for the outputs of some operators. What of the bytes that operator i keeps
  * is then there from the forward on; makes chunk->again, if so. */
 bool recomputes_ops (const Lower *l);
-uint64_t recompute_kept_bytes (const Chunk *c, guint i);
+bool recomputes_no_products (const Lower *l); /* by operators, but for matrix products */
+uint64_t recompute_kept_bytes (const Lower *l, const Chunk *c, guint i);
 void recompute_prepare (const Lower *l, Chunk *c);
 /* In a forward, behind operator i, whose first op that is: the input of layers that will
  * run again; in a backward, before and behind operator i. done_from: operators from there on

@@ -31,7 +31,17 @@ typedef enum { LS_P2P_AUTO, LS_P2P_NONE, LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, 
 typedef enum { LS_RECOMPUTE_NONE, LS_RECOMPUTE_SELECTIVE, LS_RECOMPUTE_FULL } LsRecompute;
 
 /* What selective recomputation drops: a set of these bits. */
-typedef enum { LS_RECOMPUTE_CORE = 1, LS_RECOMPUTE_NORM = 2, LS_RECOMPUTE_ACTIVATION = 4, LS_RECOMPUTE_OP = 8 } LsRecomputePart;
+typedef enum {
+  LS_RECOMPUTE_CORE = 1,
+  LS_RECOMPUTE_NORM = 2,
+  LS_RECOMPUTE_ACTIVATION = 4,
+  LS_RECOMPUTE_OP = 8,          /* by operators: keeps every other product, and attention */
+  LS_RECOMPUTE_DOTS = 16,       /* keeps all products, of attention none                  */
+  LS_RECOMPUTE_DOTS_FLASH = 32, /* keeps all products, and flash attention                */
+} LsRecomputePart;
+
+/* Those that run a layer again but for what they keep: one of them, alone. */
+#define LS_RECOMPUTE_BY_OPERATORS (LS_RECOMPUTE_OP | LS_RECOMPUTE_DOTS | LS_RECOMPUTE_DOTS_FLASH)
 
 /* Full recomputation: UNIFORM keeps the input of every group of recompute_layers layers;
  * BLOCK recomputes the first recompute_layers layers of a chunk, and keeps all of the rest. */

@@ -362,11 +362,11 @@ static void
 check_recompute (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
   bool is_full = s->recompute == LS_RECOMPUTE_FULL;
-  bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_OP;
-  if (has_ops && s->recompute_parts != LS_RECOMPUTE_OP)
-    conflict (diags, "/recompute_parts", "expected op alone, which leaves nothing for other parts; got several");
+  bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
+  if (has_ops && s->recompute_parts & (s->recompute_parts - 1))
+    conflict (diags, "/recompute_parts", "expected op, dots or dots-flash alone, which leave nothing for other parts; got several");
   else if (has_ops && !can_recompute_ops (s, m))
-    unsupported (diags, "/recompute_parts", "op counts the products of layers without experts or latent attention, in schedules that do not"
+    unsupported (diags, "/recompute_parts", "op, dots and dots-flash count the products of layers without experts or latent attention, in schedules that do not"
                  " split backwards; expected core, norm or activation");
   if (s->recompute_stages && (!is_full || s->recompute_method != LS_RECOMPUTE_BLOCK))
     conflict (diags, "/recompute_stages", "expected recompute full by block; got %s%s", ls_recompute_name (s->recompute),

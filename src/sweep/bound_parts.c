@@ -116,7 +116,7 @@ runs_again (const Parts *x, const LsOperator *o)
   if (!x->is_layer || x->s->recompute == LS_RECOMPUTE_NONE)
     return false;
   if (x->s->recompute == LS_RECOMPUTE_SELECTIVE)
-    return o->attention_core && !(x->s->recompute_parts & LS_RECOMPUTE_OP) && (x->s->recompute_parts & LS_RECOMPUTE_CORE);
+    return o->attention_core && (x->s->recompute_parts & LS_RECOMPUTE_CORE);
   bool may_stop_before = x->s->recompute_early_stop && o->saved_bytes == o->input_bytes;
   return x->s->recompute_method == LS_RECOMPUTE_UNIFORM && !may_stop_before;
 }
@@ -132,7 +132,7 @@ kept_bytes (const Parts *x, const LsOperator *o)
     return o->saved_bytes;
   if (s->recompute_parts == LS_RECOMPUTE_CORE)
     return o->attention_core ? 0 : o->saved_bytes;
-  return s->recompute_parts == LS_RECOMPUTE_OP && ls_operator_is_flash (o) ? o->saved_bytes : 0;
+  return (s->recompute_parts & (LS_RECOMPUTE_OP | LS_RECOMPUTE_DOTS_FLASH)) && ls_operator_is_flash (o) ? o->saved_bytes : 0;
 }
 
 /* The input of each layer stays. */
@@ -141,11 +141,11 @@ keeps_input (const Parts *x)
 {
   const LsStrategy *s = x->s;
   bool is_whole = s->recompute == LS_RECOMPUTE_FULL && s->recompute_method == LS_RECOMPUTE_UNIFORM && s->recompute_layers == 1;
-  bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts == LS_RECOMPUTE_OP;
+  bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
   return x->is_layer && (is_whole || has_ops) && !s->partition_activations && !s->offload_activations;
 }
 
-/* Of recomputation that keeps every other product: what is no product, attention or
+/* Of recomputation that keeps products: what is no product, attention or
  * communication, and before the last product of the layer. */
 static LsTime
 again_beside_products (const Parts *x, const GArray *operators)
@@ -222,7 +222,7 @@ unit_backward (const Parts *x, const UnitOp *ops, guint n, bool reduces)
 {
   const LsStrategy *s = x->s;
   bool is_full = s->recompute == LS_RECOMPUTE_FULL;
-  bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_OP;
+  bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
   bool is_backwards = x->is_layer && !is_full && !has_ops;
   LsTime t = 0, gathered = 0, all = 0;
   for (guint i = 0; i < n; i++) {
@@ -262,7 +262,7 @@ add_operators (const Parts *x, const GArray *operators, BoundPart *ret_part)
   p.reduce = reduces_each ? 0 : unit_backward (x, ops, operators->len, true) - p.b;
   if (keeps_input (x))
     p.kept += ls_boundary_bytes (x->model, &x->shard);
-  if (x->is_layer && x->s->recompute == LS_RECOMPUTE_SELECTIVE && x->s->recompute_parts == LS_RECOMPUTE_OP)
+  if (x->is_layer && x->s->recompute == LS_RECOMPUTE_SELECTIVE && x->s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS)
     p.b += again_beside_products (x, operators);
   *ret_part = p;
 }

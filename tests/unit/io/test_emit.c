@@ -108,6 +108,7 @@ static const Case all_cases[] = {
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 recompute=selective", "mode = \"selective\"\nselective_ac_option = \"op\"\n" },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 recompute=selective recompute-parts=core", "!--recompute selective" },
   { "megatron", "recompute=selective recompute-parts=op", "!--recompute-parts op" },
+  { "megatron", "recompute=selective recompute-parts=dots", "!--recompute-parts dots" },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 recompute=full", "mode = \"full\"\n" },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 dtype=fp8 fp8-recipe=current", "recipe_name = \"tensorwise\"\n" },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 dtype=fp8", "!--fp8-recipe" },

@@ -423,30 +423,62 @@ kernels_of_another_access_are_others (void)
 
 /* In s b elements of 2 bytes, per layer: its input h, q h and v h/2, the context h, gate f, down h;
  * and the log-sum-exp of each row and head. Without: two norms' inputs 2h, two norms' outputs 2h,
- * q, k and v 2h, the context h, gate and up 2f, what they make f. */
+ * q, k and v 2h, the context h, gate and up 2f, what they make f. Of dots: its input h, q, k and v 2h, the projection's
+ * output h, gate and up 2f; where attention is kept the context h and its log-sum-exp too. */
 static void
 op_keeps_the_other_products (void)
 {
+  static const uint32_t parts[] = { 0, LS_RECOMPUTE_OP, LS_RECOMPUTE_DOTS, LS_RECOMPUTE_DOTS_FLASH };
   const LsModel m = llama ();
   const uint64_t tokens = 128 * 2, lse = 4 * tokens * 4;
-  uint64_t kept[2];
-  for (int has_op = 0; has_op < 2; has_op++) {
+  uint64_t kept[G_N_ELEMENTS (parts)] = { 0 };
+  for (guint p = 0; p < G_N_ELEMENTS (parts); p++) {
     LsStrategy s = op_job (1);
-    s.recompute = has_op ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE;
+    s.recompute = parts[p] ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE;
+    s.recompute_parts = parts[p];
     g_autoptr (LsPlan) plan = lowered_model (&m, &s);
-    kept[has_op] = 0;
     for (uint32_t i = 0; plan && i < plan->programs[0].n_instances; i++) {
       const LsSegment *seg = &plan->segments[plan->programs[0].instances[i].segment];
       Sums sums = { 0 };
       for (uint32_t o = 0; o < seg->n_ops; o++)
         add_op (plan, &seg->ops[o], &sums);
       if (g_str_has_prefix (seg->name, "forward"))
-        kept[has_op] = sums.allocated - sums.freed;
+        kept[p] = sums.allocated - sums.freed;
     }
     ls_strategy_clear (&s);
   }
+  uint64_t dots = 2 * tokens * (4 * 256 + 2 * 1024);
+  LS_CHECK_INT (kept[0] - kept[2], ==, 4 * (2 * tokens * (7 * 256 + 3 * 1024) + lse - dots));
+  LS_CHECK_INT (kept[3] - kept[2], ==, 4 * (2 * tokens * 256 + lse));
   uint64_t all = 2 * tokens * (7 * 256 + 3 * 1024) + lse, ops = 2 * tokens * (4 * 256 + 128 + 1024) + lse;
   LS_CHECK_INT (kept[0] - kept[1], ==, 4 * (all - ops));
+}
+
+/* JAX's policies: no matrix product of a layer runs again, whatever its format; norms, rope and the activation do, and
+ * attention unless that is kept. */
+static void
+dots_run_all_but_products_again (void)
+{
+  static const uint32_t parts[] = { LS_RECOMPUTE_DOTS, LS_RECOMPUTE_DOTS_FLASH };
+  const LsModel m = llama ();
+  for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
+    for (int is_fp8 = 0; is_fp8 < 2; is_fp8++) {
+      LsStrategy s = op_job (1);
+      s.recompute_parts = parts[i];
+      s.dtype = is_fp8 ? LS_DTYPE_FP8 : s.dtype;
+      g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+      if (!LS_CHECK (plan != NULL))
+        return;
+      guint n = 0;
+      static const char *const products[] = { "qkv", "proj", "fc1", "fc2" };
+      for (guint p = 0; p < G_N_ELEMENTS (products); p++)
+        n += count_again (plan, products[p]);
+      LS_CHECK_INT (n, ==, 0);
+      LS_CHECK_INT (count_again (plan, "rmsnorm-fwd"), ==, 8);
+      LS_CHECK_INT (count_again (plan, "swiglu"), ==, 4);
+      LS_CHECK_INT (count_again (plan, "flash-attention-fwd"), ==, parts[i] == LS_RECOMPUTE_DOTS ? 4 : 0);
+      ls_strategy_clear (&s);
+    }
 }
 
 static void
@@ -458,6 +490,9 @@ op_goes_with_plain_layers_only (void)
   } jobs[] = {
     { LS_RECOMPUTE_OP | LS_RECOMPUTE_NORM, 1, 0 },
     { LS_RECOMPUTE_OP, 2, 0 },
+    { LS_RECOMPUTE_DOTS, 2, 0 },
+    { LS_RECOMPUTE_DOTS | LS_RECOMPUTE_OP, 1, 0 },
+    { LS_RECOMPUTE_DOTS_FLASH, 1, LS_RECOMPUTE_DOTS_FLASH },
     { 0, 2, LS_RECOMPUTE_CORE }, /* by itself it is not chosen there */
     { 0, 1, LS_RECOMPUTE_OP },
   };
@@ -511,4 +546,4 @@ LS_TEST_MAIN ("recompute", LS_TEST (uniform_runs_all_layers_again), LS_TEST (ear
               LS_TEST (selective_parts_make_inputs_again), LS_TEST (selective_parts_keep_less),
               LS_TEST (split_backward_frees_what_was_made_again), LS_TEST (partitioned_inputs_are_gathered),
               LS_TEST (offloaded_activations_come_back),
-              LS_TEST (op_runs_every_other_product_again), LS_TEST (op_runs_products_one_by_one_again), LS_TEST (listed_copies_of_fsdp_say_how_they_touch_memory), LS_TEST (kernels_of_another_access_are_others), LS_TEST (op_keeps_the_other_products), LS_TEST (op_goes_with_plain_layers_only), LS_TEST (odd_recomputation_is_refused))
+              LS_TEST (op_runs_every_other_product_again), LS_TEST (op_runs_products_one_by_one_again), LS_TEST (listed_copies_of_fsdp_say_how_they_touch_memory), LS_TEST (kernels_of_another_access_are_others), LS_TEST (op_keeps_the_other_products), LS_TEST (op_goes_with_plain_layers_only), LS_TEST (dots_run_all_but_products_again), LS_TEST (odd_recomputation_is_refused))

@@ -92,7 +92,7 @@ add_values (const LsField *f, GPtrArray *values)
   } own[] = {
     { "zero", "0 1 2 3 1@2 3@2" },
     { "reshard_after_forward", "0 1 2" },
-    { "recompute_parts", "core norm activation core,norm,activation op" },
+    { "recompute_parts", "core norm activation core,norm,activation op dots dots-flash" },
     { "expert_load", "zipf:1 lognormal:0.5:1" },
     { "expert_capacity", "1 1.5" },
     { "layers_per_chunk", "1,3 3,1 1,1,1,1 2,1,1,0" },
