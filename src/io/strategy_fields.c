@@ -232,7 +232,7 @@ const LsField ls_strategy_fields[] = {
 
   { ENUM (memory, recompute, recompute_kinds, "none", "activations that the backward pass computes again"), USUAL },
   { CUSTOM (memory, recompute_parts, parse_parts, format_parts, "core, op with fsdp2",
-            "selective: what is computed again: core (inside of attention), norm, activation (their outputs), op (torchtitan's policy), dots (JAX's: all but matrix products), dots-flash (and but attention)"),
+            "selective: what is computed again: core (inside of attention), norm, activation (their outputs), op (torchtitan's policy), dots (JAX's: all but matrix products), dots-flash (but these and attention)"),
     .argument = "A,B", .expected = "core, norm, activation, several such as \"core,norm\", op, dots, dots-flash, or auto" },
   { ENUM (memory, recompute_method, recompute_methods, "uniform", "full: groups of layers, or the first layers of a chunk") },
   { UINT (memory, recompute_layers, "uniform 1, block all", "full: layers of a group, or recomputed ones of a chunk") },
