@@ -19,7 +19,7 @@ static const CliHelp help = {
   .usage = "memory --model NAME|FILE --cluster NAME|FILE [OPTION...]",
   .summary = "What each rank of a job holds at its peak, by category, when and in which op, beside the\n"
              "formulas of the papers. If it does not fit: which changes make it fit, simulated, the\n"
-             "cheapest first. The options that say which job are those of lockstep run.",
+             "fastest first. The options that say which job are those of lockstep run.",
   .job = CLI_JOB_TAKEN,
   .description
   = "Examples:\n"

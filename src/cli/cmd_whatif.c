@@ -19,9 +19,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Args, args_clear)
 static const CliHelp help = {
   .usage = "whatif --model NAME|FILE --cluster NAME|FILE [OPTION...]",
   .summary = "Makes single changes to a job, simulates each, and ranks them by what they gain: pipeline\n"
-             "schedules and chunks, layouts, micro-batches, recomputation, overlap, data parallelism,\n"
-             "number formats, faster links, later GPUs. Each line shows the options to append to the job.\n"
-             "The options that say which job are those of lockstep run.",
+             "schedules and chunks, layouts, micro-batches, recomputation, offloading, overlap, data\n"
+             "parallelism, number formats, faster links, later GPUs. Each line shows the options to append\n"
+             "to the job. The options that say which job are those of lockstep run.",
   .job = CLI_JOB_TAKEN,
   .description
   = "Examples:\n"

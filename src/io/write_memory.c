@@ -13,9 +13,7 @@ ls_memory_advice_free (LsMemoryAdvice *advice)
 {
   if (!advice)
     return;
-  for (guint i = 0; i < advice->changes->len; i++)
-    g_free (g_array_index (advice->changes, LsMemoryChange, i).change);
-  g_array_unref (advice->changes);
+  ls_what_if_free (advice->tried);
   g_free (advice);
 }
 
@@ -29,12 +27,6 @@ static const LsMemoryRow *
 row_at (const LsMemoryTable *t, guint i)
 {
   return &g_array_index (t->rows, LsMemoryRow, i);
-}
-
-static const LsMemoryChange *
-change_at (const LsMemoryAdvice *a, guint i)
-{
-  return &g_array_index (a->changes, LsMemoryChange, i);
 }
 
 static double
@@ -175,41 +167,22 @@ add_formulas (GString *out, const LsMemoryTable *t)
   ls_text_table_print (&table, 2, out);
 }
 
-static void
-add_changes (GString *out, const LsMemoryAdvice *a)
-{
-  LsTextTable table;
-  ls_text_table_init (&table, "lrrr");
-  ls_text_table_add (&table, "change");
-  ls_text_table_add (&table, "step");
-  ls_text_table_add (&table, "against now");
-  ls_text_table_add (&table, "needs");
-  for (guint i = 0; i < a->changes->len; i++) {
-    const LsMemoryChange *c = change_at (a, i);
-    ls_text_table_add (&table, "%s", c->change);
-    ls_text_table_add (&table, "%.4g s", c->step_time_s);
-    ls_text_table_add (&table, "%+.1f %%", 100 * (c->step_time_s / a->step_time_s - 1));
-    ls_text_table_add (&table, "%.2f GiB", (double) c->needed_bytes / GIB);
-  }
-  ls_text_table_print (&table, 2, out);
-}
-
 void
 ls_memory_advice_print (const LsMemoryAdvice *a, GString *out)
 {
   if (!a)
     return;
-  g_string_append_printf (out, "\nShort by %.2f GiB. ", (double) a->short_bytes / GIB);
-  if (a->changes->len == 0)
-    g_string_append_printf (out, "No change or pair of changes makes it fit (%u simulated", a->n_simulated);
+  bool is_enough = ls_what_if_n_fit (a->tried) > 0;
+  g_string_append_printf (out, "\nShort by %.2f GiB. ", (double) a->tried->now.short_bytes / GIB);
+  if (is_enough)
+    g_string_append (out, "These changes make it fit, the fastest first");
   else
-    g_string_append_printf (out, "%s make it fit, cheapest first (%u simulated",
-                            a->is_simple ? "These single changes" : "No single change on the GPU is enough; these", a->n_simulated);
+    g_string_append_printf (out, "No change, nor up to %d together, makes it fit; these leave the least too much", LS_ADVICE_MAX_CHANGES);
+  g_string_append_printf (out, " (%u simulated", a->tried->rows->len);
   if (a->n_left_out > 0)
-    g_string_append_printf (out, ", %u pairs that might do left out", a->n_left_out);
+    g_string_append_printf (out, ", %u that might do left out", a->n_left_out);
   g_string_append (out, ")\n");
-  if (a->changes->len > 0)
-    add_changes (out, a);
+  ls_what_if_print_savings (a->tried, is_enough, is_enough ? 0 : LS_ADVICE_N_NEAREST, out);
 }
 
 static void
@@ -293,20 +266,8 @@ ls_json_advice (LsJsonOut *w, const LsMemoryAdvice *a)
   if (!a)
     return;
   ls_json_out_begin_object (w, "advice");
-  ls_json_out_uint (w, "short_bytes", a->short_bytes);
-  ls_json_out_double (w, "step_time_s", a->step_time_s);
-  ls_json_out_uint (w, "n_simulated", a->n_simulated);
   ls_json_out_uint (w, "n_left_out", a->n_left_out);
-  ls_json_out_bool (w, "is_simple", a->is_simple);
-  ls_json_out_begin_array (w, "changes");
-  for (guint i = 0; i < a->changes->len; i++) {
-    ls_json_out_begin_object (w, NULL);
-    ls_json_out_string (w, "change", change_at (a, i)->change);
-    ls_json_out_double (w, "step_time_s", change_at (a, i)->step_time_s);
-    ls_json_out_uint (w, "needed_bytes", change_at (a, i)->needed_bytes);
-    ls_json_out_end_object (w);
-  }
-  ls_json_out_end_array (w);
+  ls_json_what_if (w, a->tried);
   ls_json_out_end_object (w);
 }
 

@@ -6,7 +6,7 @@
 #include "analysis/headroom.h"
 #include "analysis/memory_formulas.h"
 #include "exec/memory.h"
-#include "io/json_out.h"
+#include "io/write_whatif.h"
 
 /* A class of ranks. */
 typedef struct {
@@ -17,20 +17,13 @@ typedef struct {
   LsMemoryFormula formula;
 } LsMemoryRow;
 
-/* A change of the job that makes it fit. */
-typedef struct {
-  char *change;          /* "--recompute full --zero 1" */
-  double step_time_s;
-  uint64_t needed_bytes; /* of its fullest rank */
-} LsMemoryChange;
+#define LS_ADVICE_MAX_CHANGES 4 /* that are tried together */
+#define LS_ADVICE_N_NEAREST 5   /* that are told where none is enough */
 
+/* What would make the job fit. */
 typedef struct {
-  uint64_t short_bytes;  /* what is missing    */
-  double step_time_s;    /* of the job as it is, simulated as the changes are */
-  GArray *changes;       /* LsMemoryChange, fastest first */
-  bool is_simple;        /* single changes are enough, and keep all on the GPU */
-  guint n_simulated;     /* changes tried  */
-  guint n_left_out;      /* pairs that might do and were not tried */
+  LsWhatIf *tried;  /* the job as it is, short of memory; rows: what is too much for the least memory first, then the fastest */
+  guint n_left_out; /* changes that might do and were not simulated */
 } LsMemoryAdvice;
 
 void ls_memory_advice_free (LsMemoryAdvice *advice); /* NULL allowed */
@@ -47,7 +40,7 @@ typedef struct {
   const LsMemoryAdvice *advice; /* borrowed; NULL: not asked for */
 } LsMemoryTable;
 
-/* "These single changes make it fit ...", a table; nothing for NULL. */
+/* "These changes make it fit ...", a table; nothing for NULL. */
 void ls_memory_advice_print (const LsMemoryAdvice *a, GString *out);
 /* The key "advice" of the object that is open; nothing for NULL. */
 void ls_json_advice (LsJsonOut *w, const LsMemoryAdvice *a);

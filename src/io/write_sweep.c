@@ -206,8 +206,7 @@ append_help (GString *out, const LsSweepNone *none)
   if (none->needed_bytes <= none->capacity_bytes)
     g_string_append_printf (out, "With --headroom %.2fGiB it fits\n", floor (100 * (double) (none->capacity_bytes - none->needed_bytes) / GIB) / 100);
   ls_memory_advice_print (none->advice, out);
-  bool has_changes = none->advice && none->advice->changes->len > 0;
-  if (!has_changes && limit > 0)
+  if (!(none->advice && ls_what_if_n_fit (none->advice->tried) > 0) && limit > 0)
     g_string_append_printf (out, "%.0f GPUs would hold what these %u need, if all of it were cut over more\n",
                             ceil ((double) none->needed_bytes * none->gpus / (double) limit), none->gpus);
 }

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "io/csv.h"
-#include "io/json_out.h"
 #include "io/text_table.h"
 
 #define GIB 1073741824.0
@@ -58,6 +57,18 @@ is_refused (const LsWhatIfRow *row)
   return row->refused != NULL;
 }
 
+static bool
+fits (const LsWhatIfRow *row)
+{
+  return !row->refused && row->fits;
+}
+
+static bool
+does_not_fit (const LsWhatIfRow *row)
+{
+  return !row->refused && !row->fits;
+}
+
 static guint
 count (const LsWhatIf *w, Filter filter)
 {
@@ -65,6 +76,12 @@ count (const LsWhatIf *w, Filter filter)
   for (guint i = 0; i < w->rows->len; i++)
     n += filter (row_at (w, i));
   return n;
+}
+
+guint
+ls_what_if_n_fit (const LsWhatIf *w)
+{
+  return count (w, fits);
 }
 
 /* Whether an hour of all GPUs costs something else than now; false where a price is not known. */
@@ -89,8 +106,10 @@ cost_of (const LsWhatIf *w, const LsWhatIfRow *row)
 }
 
 static void
-add_row (LsTextTable *table, const LsWhatIf *w, const LsWhatIfRow *row)
+add_row (LsTextTable *table, const LsWhatIf *w, const LsWhatIfRow *row, bool has_saving)
 {
+  if (has_saving)
+    ls_text_table_add (table, "%.2f GiB", ((double) w->now.needed_bytes - (double) row->needed_bytes) / GIB);
   ls_text_table_add (table, "%+.1f %%", 100 * row->gain);
   ls_text_table_add (table, "%.4g s", row->step_time_s);
   ls_text_table_add (table, "%.2f GiB", (double) row->needed_bytes / GIB);
@@ -100,18 +119,24 @@ add_row (LsTextTable *table, const LsWhatIf *w, const LsWhatIfRow *row)
 
 /* At most `top` rows of a kind; 0: all. */
 static void
-append_rows (GString *out, const LsWhatIf *w, Filter filter, guint top)
+append_rows (GString *out, const LsWhatIf *w, Filter filter, guint top, bool has_saving)
 {
-  static const char *const heads[] = { "tokens/s", "step", "memory", "change", "takes" };
+  static const char *const heads[] = { "saves", "tokens/s", "step", "memory", "change", "takes" };
   LsTextTable table;
-  ls_text_table_init (&table, "rrrll");
-  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
+  ls_text_table_init (&table, has_saving ? "rrrrll" : "rrrll");
+  for (guint i = has_saving ? 0 : 1; i < G_N_ELEMENTS (heads); i++)
     ls_text_table_add (&table, "%s", heads[i]);
   guint n = 0;
   for (guint i = 0; i < w->rows->len; i++)
     if (filter (row_at (w, i)) && (top == 0 || n++ < top))
-      add_row (&table, w, row_at (w, i));
+      add_row (&table, w, row_at (w, i), has_saving);
   ls_text_table_print (&table, 2, out);
+}
+
+void
+ls_what_if_print_savings (const LsWhatIf *w, bool that_fit, guint top, GString *out)
+{
+  append_rows (out, w, that_fit ? fits : does_not_fit, top, true);
 }
 
 static void
@@ -132,7 +157,7 @@ append_section (GString *out, const LsWhatIf *w, Filter filter, guint top, const
   if (top > 0 && n > top)
     g_string_append_printf (out, ": the first %u of %u", top, n);
   g_string_append_c (out, '\n');
-  append_rows (out, w, filter, top);
+  append_rows (out, w, filter, top, false);
 }
 
 /* Those that the short form leaves out. */
@@ -177,6 +202,7 @@ json_figures (LsJsonOut *out, const LsWhatIfRow *row)
   ls_json_out_double (out, "tokens_per_s", row->tokens_per_s);
   ls_json_out_uint (out, "needed_bytes", row->needed_bytes);
   ls_json_out_uint (out, "capacity_bytes", row->capacity_bytes);
+  ls_json_out_uint (out, "short_bytes", row->short_bytes);
   ls_json_out_bool (out, "fits", row->fits);
   ls_json_out_double (out, "usd_per_million_tokens", row->usd_per_million_tokens);
 }
@@ -196,6 +222,19 @@ json_row (LsJsonOut *out, const LsWhatIfRow *row)
   ls_json_out_end_object (out);
 }
 
+void
+ls_json_what_if (LsJsonOut *out, const LsWhatIf *w)
+{
+  ls_json_out_begin_object (out, "now");
+  json_figures (out, &w->now);
+  ls_json_out_end_object (out);
+  ls_json_out_string (out, "left_out", w->left_out);
+  ls_json_out_begin_array (out, "changes");
+  for (guint i = 0; i < w->rows->len; i++)
+    json_row (out, row_at (w, i));
+  ls_json_out_end_array (out);
+}
+
 char *
 ls_what_if_to_json (const LsWhatIf *w)
 {
@@ -203,14 +242,7 @@ ls_what_if_to_json (const LsWhatIf *w)
   LsJsonOut out;
   ls_json_out_init (&out, text, 2);
   ls_json_out_begin_object (&out, NULL);
-  ls_json_out_begin_object (&out, "now");
-  json_figures (&out, &w->now);
-  ls_json_out_end_object (&out);
-  ls_json_out_string (&out, "left_out", w->left_out);
-  ls_json_out_begin_array (&out, "changes");
-  for (guint i = 0; i < w->rows->len; i++)
-    json_row (&out, row_at (w, i));
-  ls_json_out_end_array (&out);
+  ls_json_what_if (&out, w);
   ls_json_out_end_object (&out);
   g_string_append_c (text, '\n');
   return g_string_free (text, FALSE);

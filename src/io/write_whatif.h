@@ -2,9 +2,10 @@
 #ifndef LS_IO_WRITE_WHATIF_H
 #define LS_IO_WRITE_WHATIF_H
 
-#include <glib.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "io/json_out.h"
 
 /* A change, simulated or refused. */
 typedef struct {
@@ -23,7 +24,7 @@ typedef struct {
 
 typedef struct {
   LsWhatIfRow now; /* the job as it is */
-  GArray *rows;    /* LsWhatIfRow: most gain first, then those that were refused */
+  GArray *rows;    /* LsWhatIfRow: most gain first, then those that were refused; or as somebody else ranks them */
   const char *left_out; /* static: a sentence on changes that were not proposed, and why; NULL: all were */
 } LsWhatIf;
 
@@ -39,5 +40,11 @@ typedef struct {
 char *ls_what_if_to_text (const LsWhatIf *w, const LsWhatIfText *text);
 char *ls_what_if_to_json (const LsWhatIf *w);
 char *ls_what_if_to_csv (const LsWhatIf *w);
+
+guint ls_what_if_n_fit (const LsWhatIf *w);
+/* A table of the first `top` changes that fit, or that do not, with the memory that they save; top 0: of all. */
+void ls_what_if_print_savings (const LsWhatIf *w, bool that_fit, guint top, GString *out);
+/* The keys of all of it, in the object that is open. */
+void ls_json_what_if (LsJsonOut *out, const LsWhatIf *w);
 
 #endif

@@ -2,434 +2,73 @@
 
 #include <string.h>
 
-#include "io/override.h"
 #include "io/read_strategy.h"
-#include "parallel/sched.h"
 
-typedef struct {
-  const LsJobSpec *spec;
-  const LsJobResult *r;
-  const LsStrategy *s; /* resolved */
-  const char *idea, *cost;
-  GPtrArray *changes; /* LsChange */
-} Proposals;
-
-static void
-change_free (gpointer data)
+LsChange *
+ls_change_new (const char *idea, const char *cost, bool needs_more)
 {
-  LsChange *change = data;
+  LsChange *change = g_new (LsChange, 1);
+  *change = (LsChange) { idea, cost, needs_more, g_ptr_array_new_with_free_func (g_free) };
+  return change;
+}
+
+void
+ls_change_free (LsChange *change)
+{
+  if (!change)
+    return;
   g_ptr_array_unref (change->settings);
   g_free (change);
 }
 
-static void
-set (LsChange *change, const char *key, const char *format, ...)
+void
+ls_change_set (LsChange *change, const char *key, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
-  g_ptr_array_add (change->settings, g_strdup (key));
-  g_ptr_array_add (change->settings, g_strdup_vprintf (format, args));
+  char *value = g_strdup_vprintf (format, args);
   va_end (args);
+  for (guint i = 0; i < change->settings->len; i += 2)
+    if (strcmp (change->settings->pdata[i], key) == 0) {
+      g_free (change->settings->pdata[i + 1]);
+      change->settings->pdata[i + 1] = value;
+      return;
+    }
+  g_ptr_array_add (change->settings, g_strdup (key));
+  g_ptr_array_add (change->settings, value);
 }
 
-static LsChange *
-propose (Proposals *p)
+/* Both, or the one that there is. */
+static const char *
+both (const char *a, const char *b)
 {
-  LsChange *change = g_new (LsChange, 1);
-  *change = (LsChange) { p->idea, p->cost, g_ptr_array_new_with_free_func (g_free) };
-  g_ptr_array_add (p->changes, change);
+  if (!a || (b && strstr (b, a)))
+    return b;
+  if (!b || strstr (a, b))
+    return a;
+  g_autofree char *text = g_strdup_printf ("%s; %s", a, b);
+  return g_intern_string (text);
+}
+
+void
+ls_change_need (LsChange *change, const char *cost)
+{
+  change->needs_more = true;
+  change->cost = both (change->cost, cost);
+}
+
+LsChange *
+ls_change_join (const LsChange *a, const LsChange *b)
+{
+  LsChange *change = ls_change_new (both (a->idea, b->idea), both (a->cost, b->cost), a->needs_more || b->needs_more);
+  const GPtrArray *const parts[] = { a->settings, b->settings };
+  for (guint part = 0; part < G_N_ELEMENTS (parts); part++)
+    for (guint i = 0; i < parts[part]->len; i += 2)
+      ls_change_set (change, parts[part]->pdata[i], "%s", (const char *) parts[part]->pdata[i + 1]);
   return change;
 }
 
-static void
-propose_one (Proposals *p, const char *key, const char *value)
-{
-  set (propose (p), key, "%s", value);
-}
-
-/* The batch of the job, where it would otherwise follow from what is changed. It does not under the order of
- * a file, which fixes all that it follows from. */
-static void
-keep_batch (const Proposals *p, LsChange *change)
-{
-  if (p->spec->strategy.global_batch == 0 && !p->spec->order)
-    set (change, "global-batch", "%u", p->s->global_batch);
-}
-
-/* --- pipeline ------------------------------------------------------------------------- */
-
-/* The vpp with which the schedule can run, the job's own first; 0: none of these. Where chunks are stages
- * of replicas, a rank holds one stage of each. */
-static uint32_t
-vpp_for (const LsSched *sched, const LsStrategy *s)
-{
-  if (sched->placement == LS_PLACE_PIPES)
-    return 1;
-  LsSchedShape shape = { .pp = s->pp, .n_micro_batches = s->global_batch / (s->dp * s->micro_batch) };
-  const uint32_t tried[] = { s->vpp, 1, 2, 0 };
-  for (guint i = 0; i < G_N_ELEMENTS (tried); i++) {
-    shape.vpp = tried[i];
-    if (!ls_sched_refusal (sched, &shape))
-      return ls_sched_n_chunks (sched, &shape);
-  }
-  return 0;
-}
-
-static void
-propose_schedules (Proposals *p)
-{
-  const LsSched *sched;
-  for (guint i = 0; p->s->pp > 1 && (sched = ls_sched_at (i)); i++) {
-    uint32_t vpp = strcmp (sched->name, p->s->schedule) != 0 ? vpp_for (sched, p->s) : 0;
-    if (vpp == 0)
-      continue;
-    LsChange *change = propose (p);
-    set (change, "schedule", "%s", sched->name);
-    if (vpp != p->s->vpp)
-      set (change, "vpp", "%u", vpp);
-  }
-}
-
-static void
-propose_chunks (Proposals *p)
-{
-  if (p->s->vpp < 2)
-    return;
-  set (propose (p), "vpp", "%u", 2 * p->s->vpp);
-  if (p->s->vpp % 2 == 0 && p->s->vpp > 2)
-    set (propose (p), "vpp", "%u", p->s->vpp / 2);
-}
-
-/* All values of a field with names but the job's own and the first, which is "as by default". */
-static void
-propose_names (Proposals *p, const char *key, int own, int first)
-{
-  const LsField *field = ls_field_find (ls_strategy_fields, key);
-  for (const LsEnumName *name = field->names; name->name; name++)
-    if (name->value != own && name->value >= first)
-      propose_one (p, key, name->name);
-}
-
-static void
-propose_p2p (Proposals *p)
-{
-  if (p->s->pp > 1)
-    propose_names (p, "p2p", p->s->p2p, LS_P2P_BATCHED);
-}
-
-/* --- layout --------------------------------------------------------------------------- */
-
-typedef struct {
-  const char *key;
-  uint32_t value;
-} Degree;
-
-/* Twice of one degree for half of another. */
-static void
-propose_exchange (Proposals *p, Degree up, Degree down)
-{
-  if (down.value % 2 != 0)
-    return;
-  LsChange *change = propose (p);
-  set (change, up.key, "%u", 2 * up.value);
-  set (change, down.key, "%u", down.value / 2);
-  if (p->s->vpp > 1 && strcmp (down.key, "pp") == 0 && down.value == 2)
-    set (change, "vpp", "1");
-  keep_batch (p, change);
-}
-
-static void
-propose_layouts (Proposals *p)
-{
-  const LsStrategy *s = p->s;
-  const Degree degrees[] = { { "tp", s->tp }, { "pp", s->pp }, { "dp", s->dp }, { "cp", s->cp } };
-  for (guint up = 0; up < G_N_ELEMENTS (degrees); up++)
-    for (guint down = 0; down < G_N_ELEMENTS (degrees); down++)
-      if (up != down)
-        propose_exchange (p, degrees[up], degrees[down]);
-}
-
-static void
-propose_expert_layouts (Proposals *p)
-{
-  if (p->r->model.n_experts == 0)
-    return;
-  set (propose (p), "ep", "%u", 2 * p->s->ep);
-  if (p->s->ep % 2 == 0)
-    set (propose (p), "ep", "%u", p->s->ep / 2);
-}
-
-/* --- batch, memory, precision ---------------------------------------------------------- */
-
-static void
-propose_micro_batches (Proposals *p)
-{
-  uint32_t micro_batch = p->s->micro_batch;
-  const uint32_t values[] = { 2 * micro_batch, micro_batch % 2 == 0 ? micro_batch / 2 : 0 };
-  for (guint i = 0; i < G_N_ELEMENTS (values); i++)
-    if (values[i] > 0) {
-      LsChange *change = propose (p);
-      set (change, "micro-batch", "%u", values[i]);
-      keep_batch (p, change);
-    }
-}
-
-static void
-propose_batch (Proposals *p)
-{
-  set (propose (p), "global-batch", "%u", 2 * p->s->global_batch);
-}
-
-static void
-propose_recompute (Proposals *p)
-{
-  propose_names (p, "recompute", p->s->recompute, LS_RECOMPUTE_NONE);
-}
-
-static void
-propose_sequence_parallelism (Proposals *p)
-{
-  if (p->s->tp > 1)
-    propose_one (p, "sp", p->s->sp ? "0" : "1");
-}
-
-static void
-propose_attention (Proposals *p)
-{
-  if (p->s->attention != LS_ATTENTION_FLASH)
-    propose_one (p, "attention", "flash");
-}
-
-/* Those that the accelerator was measured with. */
-static void
-propose_attention_kernels (Proposals *p)
-{
-  const LsCalibration *known = &p->r->hardware->calibration;
-  const LsEnumName *names = ls_field_find (ls_strategy_fields, "attention_kernel")->names;
-  for (; p->s->attention == LS_ATTENTION_FLASH && names->name; names++)
-    if (names->value != p->s->attention_kernel && known->attention[names->value][0].is_fitted)
-      propose_one (p, "attention-kernel", names->name);
-}
-
-static void
-propose_dtypes (Proposals *p)
-{
-  const LsGpu *gpu = &p->r->cluster->spec.gpu;
-  const LsDtype tried[] = { LS_DTYPE_BF16, LS_DTYPE_FP16, LS_DTYPE_FP8 };
-  for (guint i = 0; i < G_N_ELEMENTS (tried); i++)
-    if ((int) tried[i] != p->s->dtype && gpu->peak_flops[tried[i]] > 0)
-      propose_one (p, "dtype", ls_dtype_name (tried[i]));
-}
-
-static void
-propose_grad_dtypes (Proposals *p)
-{
-  const LsDtype tried[] = { LS_DTYPE_BF16, LS_DTYPE_FP32 };
-  for (guint i = 0; i < G_N_ELEMENTS (tried); i++)
-    if ((int) tried[i] != p->s->grad_dtype)
-      propose_one (p, "grad-dtype", ls_dtype_name (tried[i]));
-}
-
-static void
-propose_fp8 (Proposals *p)
-{
-  if (p->s->dtype != LS_DTYPE_FP8)
-    return;
-  propose_names (p, "fp8_recipe", p->s->fp8_recipe, 0);
-  propose_one (p, "fp8-params", p->s->fp8_params ? "0" : "1");
-}
-
-static void
-propose_grad_fusion (Proposals *p)
-{
-  if (p->s->grad_dtype != LS_DTYPE_FP32)
-    propose_one (p, "grad-fusion", p->s->grad_fusion ? "0" : "1");
-}
-
-/* --- data parallelism and overlap ------------------------------------------------------ */
-
-static void
-propose_backends (Proposals *p)
-{
-  static const struct {
-    int kind;
-    uint32_t zero;
-  } tried[] = {
-    { LS_DP_MEGATRON, 0 }, { LS_DP_MEGATRON, 1 }, { LS_DP_DDP, 0 },   { LS_DP_DEEPSPEED, 1 },
-    { LS_DP_DEEPSPEED, 2 }, { LS_DP_DEEPSPEED, 3 }, { LS_DP_FSDP1, 3 }, { LS_DP_FSDP2, 3 },
-  };
-  bool is_torus = p->r->cluster->spec.interior == LS_INTERIOR_TORUS;
-  for (guint i = 0; p->s->dp > 1 && !is_torus && i < G_N_ELEMENTS (tried); i++) {
-    if (tried[i].kind == p->s->dp_kind && tried[i].zero == p->s->zero_stage)
-      continue;
-    LsChange *change = propose (p);
-    set (change, "dp-kind", "%s", ls_dp_kind_name (tried[i].kind));
-    set (change, "zero", "%u", tried[i].zero);
-  }
-}
-
-static void
-propose_overlap (Proposals *p)
-{
-  const LsStrategy *s = p->s;
-  if (s->dp > 1)
-    propose_one (p, "dp-overlap", s->dp_overlap ? "0" : "1");
-  if (s->tp < 2)
-    return;
-  LsChange *change = propose (p);
-  set (change, "tp-overlap", s->tp_overlap ? "0" : "1");
-  if (!s->tp_overlap && !s->sp)
-    set (change, "sp", "1");
-}
-
-/* When parameters are gathered, and how long they stay. */
-static void
-propose_gathers (Proposals *p)
-{
-  const LsStrategy *s = p->s;
-  if (s->dp_kind == LS_DP_FSDP1)
-    propose_one (p, "limit-all-gathers", s->limit_all_gathers ? "0" : "1");
-  if (s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2)
-    propose_one (p, "forward-prefetch", s->forward_prefetch > 0 ? "0" : "1");
-  if (s->dp_kind == LS_DP_FSDP2)
-    propose_one (p, "reshard-after-forward", s->reshard_after_forward > 0 ? "0" : "1");
-  if (s->dp_kind == LS_DP_MEGATRON && s->zero_stage == 1)
-    propose_one (p, "gather-overlap", s->gather_overlap > 0 ? "0" : "1");
-}
-
-static void
-propose_host (Proposals *p)
-{
-  LsChange *change = propose (p);
-  set (change, "host-launch", "0us");
-  set (change, "host-comm", "0us");
-}
-
-/* --- machine --------------------------------------------------------------------------- */
-
-static void
-propose_clusters (Proposals *p)
-{
-  const GArray *successors = p->r->hardware->spec.successors;
-  for (guint i = 0; successors && i < successors->len; i++) {
-    LsChange *change = propose (p);
-    set (change, "cluster", "%s", g_array_index (successors, char *, i));
-    set (change, "gpus", "%u", p->r->plan->n_ranks);
-  }
-}
-
-/* "KEY=VALUE", with twice the rate of a link. */
-static void
-append_twice (GString *changes, const char *key, const LsLinkSpec *link)
-{
-  char number[G_ASCII_DTOSTR_BUF_SIZE];
-  g_string_append_printf (changes, "%s%s.bandwidth=%sGB/s", changes->len > 0 ? "," : "", key,
-                          g_ascii_formatd (number, sizeof number, "%.10g", 2 * link->bandwidth_bytes_per_s / 1e9));
-}
-
-/* The cluster with these changes besides those that it has. */
-static void
-propose_links_of (Proposals *p, const GString *changes)
-{
-  const char *cluster = p->spec->cluster;
-  LsChange *change = propose (p);
-  set (change, "cluster", "%s%c%s", cluster, ls_override_find (cluster) ? ',' : ':', changes->str);
-}
-
-/* Twice the NICs, with the PCIe links to them where these would limit, and twice the NVLinks. */
-static void
-propose_links (Proposals *p)
-{
-  const LsClusterSpec *s = &p->r->cluster->spec;
-  bool is_xml = strstr (p->spec->cluster, ".xml") != NULL;
-  if (s->interior != LS_INTERIOR_SERVER || is_xml)
-    return;
-  g_autoptr (GString) nics = g_string_new (NULL), nvlinks = g_string_new (NULL);
-  if (s->nics > 0 && s->n_nodes > 1) {
-    append_twice (nics, "node.nics.link", &s->nic);
-    if (2 * s->nic.bandwidth_bytes_per_s * s->nic.efficiency > s->pcie.bandwidth_bytes_per_s * s->pcie.efficiency)
-      append_twice (nics, "node.pcie.link", &s->pcie);
-    propose_links_of (p, nics);
-  }
-  if (s->nvswitch_planes > 0 || s->mesh != LS_MESH_NONE) {
-    append_twice (nvlinks, s->nvswitch_planes > 0 ? "node.nvswitch.link" : "node.nvlink_mesh.link", &s->nvlink);
-    propose_links_of (p, nvlinks);
-  }
-}
-
-/* --- all of them ------------------------------------------------------------------------ */
-
-#define NUMERICS "numerics: check that it converges"
-#define BOUND "a bound: what CUDA graphs can give at most"
-
-static const struct {
-  const char *idea, *cost;
-  void (*propose) (Proposals *p);
-} ideas[] = {
-  { "pipeline schedule", NULL, propose_schedules },
-  { "pipeline chunks", NULL, propose_chunks },
-  { "pipeline transfers", NULL, propose_p2p },
-  { "layout", NULL, propose_layouts },
-  { "expert layout", NULL, propose_expert_layouts },
-  { "micro-batch", NULL, propose_micro_batches },
-  { "recomputation", NULL, propose_recompute },
-  { "sequence parallelism", NULL, propose_sequence_parallelism },
-  { "overlap", NULL, propose_overlap },
-  { "parameter gathers", NULL, propose_gathers },
-  { "data parallelism", "other software", propose_backends },
-  { "attention", "other kernels", propose_attention },
-  { "attention kernel", "other kernels", propose_attention_kernels },
-  { "number format", NUMERICS, propose_dtypes },
-  { "fp8", NUMERICS, propose_fp8 },
-  { "gradient format", NUMERICS, propose_grad_dtypes },
-  { "gradient accumulation", "other kernels", propose_grad_fusion },
-  { "batch", "a larger batch: more tokens to the same loss", propose_batch },
-  { "host", BOUND, propose_host },
-  { "links", "other links", propose_links },
-  { "cluster", "other accelerators", propose_clusters },
-};
-
-/* What the order of a pipeline's actions is made for: ranks, chunks and micro-batches. */
-static bool
-needs_other_order (const LsChange *change)
-{
-  static const char *const keys[] = { "schedule", "pp", "vpp", "dp", "micro-batch", "global-batch", NULL };
-  for (guint i = 0; i < change->settings->len; i += 2)
-    if (g_strv_contains (keys, change->settings->pdata[i]))
-      return true;
-  return false;
-}
-
-static void
-keep_order (GPtrArray *changes)
-{
-  for (guint i = changes->len; i-- > 0;)
-    if (needs_other_order (changes->pdata[i]))
-      g_ptr_array_remove_index (changes, i);
-}
-
-const char *
-ls_changes_left_out (const LsJobSpec *spec)
-{
-  return spec->order ? "Changes of schedule, pp, vpp, dp, micro-batch and batch are left out: the order of a file fixes them." : NULL;
-}
-
-GPtrArray *
-ls_changes_propose (const LsJobSpec *spec, const LsJobResult *r)
-{
-  Proposals p = { spec, r, &r->strategy, NULL, NULL, g_ptr_array_new_with_free_func (change_free) };
-  bool is_fixed = !r->model.name || spec->trace;
-  for (guint i = 0; !is_fixed && i < G_N_ELEMENTS (ideas); i++) {
-    p.idea = ideas[i].idea;
-    p.cost = ideas[i].cost;
-    ideas[i].propose (&p);
-  }
-  if (spec->order)
-    keep_order (p.changes);
-  return p.changes;
-}
-
-/* --- words ------------------------------------------------------------------------------- */
+/* --- words and deeds ---------------------------------------------------------------------- */
 
 static const LsField *
 knob_of (const char *key)
@@ -448,6 +87,23 @@ ls_change_text (const LsChange *change)
     g_string_append_printf (out, "%s%s", i > 0 ? " " : "", option);
   }
   return g_string_free (out, FALSE);
+}
+
+static int
+compare_texts (gconstpointer a, gconstpointer b)
+{
+  return strcmp (*(char *const *) a, *(char *const *) b);
+}
+
+char *
+ls_change_key (const LsChange *change)
+{
+  g_autoptr (GPtrArray) parts = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; i < change->settings->len; i += 2)
+    g_ptr_array_add (parts, g_strdup_printf ("%s %s ", (char *) change->settings->pdata[i], (char *) change->settings->pdata[i + 1]));
+  g_ptr_array_sort (parts, compare_texts);
+  g_ptr_array_add (parts, NULL);
+  return g_strjoinv (NULL, (char **) parts->pdata);
 }
 
 gboolean

@@ -1,14 +1,7 @@
-/* sweep/change.h — single changes to a job, each as the options that make it.
+/* sweep/change.h — a change to a job, as the options that make it.
  *
- * Problem. Which one thing should a user change? A change is kept as keys and values of
- * ls_job_spec_set(), so whatever is said of it holds for the job that a user starts with
- * these options appended.
- *
- * Worked example. To a job with tp 4, dp 8 and 1f1b on 2 stages "pipeline schedule" proposes
- * {schedule zb-h1}, {schedule interleaved-1f1b, vpp 2} and others; "layout" proposes
- * {tp 8, dp 4}, {tp 2, dp 16} and others.
- *
- * Deviation. What is proposed may be illegal for the job: resolving it says so. */
+ * A change is kept as keys and values of ls_job_spec_set(), so whatever is said of it holds for the job that a user
+ * starts with these options appended. Which changes there are: sweep/proposals.h. */
 #ifndef LS_SWEEP_CHANGE_H
 #define LS_SWEEP_CHANGE_H
 
@@ -17,20 +10,27 @@
 typedef struct {
   const char *idea; /* static: what kind of change: "pipeline schedule" */
   const char *cost; /* static: what it takes beside time and memory: "other accelerators"; NULL: nothing */
-  GPtrArray *settings; /* char *, owned: key, value, key, value, ... */
+  bool needs_more;  /* software, machines, memory or numerics that the job does not have */
+  GPtrArray *settings; /* char *, owned: key, value, key, value, ...; each key once */
 } LsChange;
 
-/* Proposed for the job of `spec`, which ran as r, always in the same sequence. A GPtrArray of LsChange
- * that frees them; none for a trace, which has fixed everything. Of a job whose pipeline runs in the order of a
- * file, none that would need another order. */
-GPtrArray *ls_changes_propose (const LsJobSpec *spec, const LsJobResult *r);
+LsChange *ls_change_new (const char *idea, const char *cost, bool needs_more); /* of nothing yet */
+void ls_change_free (LsChange *change); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsChange, ls_change_free)
 
-/* Which kinds of change are not proposed for this job, and why: a static sentence; NULL: all are. */
-const char *ls_changes_left_out (const LsJobSpec *spec);
+/* In place of what it had for this key. */
+void ls_change_set (LsChange *change, const char *key, const char *format, ...) G_GNUC_PRINTF (3, 4);
+void ls_change_need (LsChange *change, const char *cost); /* more than the job has */
+
+/* Both, b after a: of a key that both have, the value of b. */
+LsChange *ls_change_join (const LsChange *a, const LsChange *b);
 
 /* "--schedule interleaved-1f1b --vpp 2": to append to the options of the job. A switch that is turned
  * off has no option: "without --sp". Newly allocated. */
 char *ls_change_text (const LsChange *change);
+
+/* Equal for equal changes, whatever the order of their keys. Newly allocated. */
+char *ls_change_key (const LsChange *change);
 
 /* Sets all of it. Diagnostics as of ls_job_spec_set(). */
 gboolean ls_change_apply (const LsChange *change, LsJobSpec *spec, LsDiagList *diags);

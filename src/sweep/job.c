@@ -296,7 +296,8 @@ prepare_spec (const LsJobSpec *spec, GError **error)
   ls_model_clear (&model);
   if (!r)
     return NULL;
-  ls_idle_notes (spec, r, hardware, notes);
+  if (!spec->no_notes)
+    ls_idle_notes (spec, r, hardware, notes);
   r->hardware = g_steal_pointer (&hardware);
   r->notes = g_steal_pointer (&notes);
   return r;
@@ -367,8 +368,8 @@ prepare_trace (const LsJobSpec *spec, GError **error)
 
 /* --- the whole road ---------------------------------------------------------------- */
 
-static LsJobResult *
-prepare_any (const LsJobSpec *spec, GError **error)
+LsJobResult *
+ls_job_spec_prepare (const LsJobSpec *spec, GError **error)
 {
   return spec->trace ? prepare_trace (spec, error) : prepare_spec (spec, error);
 }
@@ -389,10 +390,11 @@ run_one (const LsJobSpec *spec, GError **error)
   LsRunOptions options;
   if (!ls_job_spec_options (spec, &options, error))
     return NULL;
-  LsJobResult *r = prepare_any (spec, error);
+  LsJobResult *r = ls_job_spec_prepare (spec, error);
   r = ls_job_simulate_prepared (r, r ? r->hardware : NULL, &options, error);
-  if (r) {
+  if (r)
     add_headroom (spec, r);
+  if (r && !spec->no_notes) {
     ls_job_note_schedule (r);
     ls_job_note_kernels (r);
     if (r->notes)
@@ -437,7 +439,7 @@ ls_job_spec_run (const LsJobSpec *spec, GError **error)
 char *
 ls_job_spec_export (const LsJobSpec *spec, const char *name, GError **error)
 {
-  g_autoptr (LsJobResult) r = prepare_any (spec, error);
+  g_autoptr (LsJobResult) r = ls_job_spec_prepare (spec, error);
   if (!r)
     return NULL;
   const LsMesh mesh = { r->strategy.tp, r->strategy.cp, r->strategy.dp, r->strategy.pp };
@@ -455,11 +457,8 @@ ls_job_spec_export (const LsJobSpec *spec, const char *name, GError **error)
 gboolean
 ls_job_spec_check (const LsJobSpec *spec, GError **error)
 {
-  LsModel model = { 0 };
-  g_autoptr (LsHardware) hardware = NULL;
-  if (!load (spec, &model, &hardware, NULL, error))
-    return FALSE;
-  g_autoptr (LsJobResult) r = prepare_for (spec, &model, hardware, error);
-  ls_model_clear (&model);
+  LsJobSpec plain = *spec; /* borrows all */
+  plain.no_notes = true;
+  g_autoptr (LsJobResult) r = prepare_spec (&plain, error);
   return r != NULL;
 }

@@ -47,6 +47,7 @@ typedef struct {
   char *residuals;      /* name or path of what published runs measured; NULL: "residuals", if there is such a
                            file; "none": none, and no interval */
   LsMeasured measured;  /* a step that was run, to compare with */
+  bool no_notes;        /* only those of a foreign model: nobody reads them */
 } LsJobSpec;
 
 /* The knobs of a job that its strategy does not have; those are ls_strategy_fields (io/read_strategy.h). */
@@ -100,7 +101,8 @@ LsMemoryInput ls_job_result_memory_input (const LsJobResult *result, const LsHar
                                           const LsMemoryOptions *options);
 
 /* Loads and simulates. All diagnostics of the first stage that fails are in the
- * error. */
+ * error. The first form ends with the plan, as ls_job_prepare(). */
+LsJobResult *ls_job_spec_prepare (const LsJobSpec *spec, GError **error);
 LsJobResult *ls_job_spec_run (const LsJobSpec *spec, GError **error);
 
 /* Simulates what is already loaded; everything is copied except hardware, which

@@ -2,251 +2,231 @@
 
 #include <lockstep/error.h>
 
-#define MAX_PAIRS 8
+#include "sweep/knobs.h"
+#include "sweep/whatif.h"
 
-/* Changes s in place and says how; NULL: that changes nothing, or cannot be. Two of a
- * group exclude each other. */
-typedef struct {
-  int group;
-  char *(*apply) (LsStrategy *s, uint32_t value);
-  uint32_t value;
-  bool is_last; /* tried only if no other single one is enough */
-} Candidate;
-
-enum { GROUP_RECOMPUTE, GROUP_ZERO, GROUP_SP, GROUP_MICRO_BATCH, GROUP_TP, GROUP_PP, GROUP_ATTENTION, GROUP_OFFLOAD };
-
-#define LAST_RESORT true
-
-static char *
-apply_recompute (LsStrategy *s, uint32_t value)
-{
-  if (s->recompute >= (int) value)
-    return NULL;
-  s->recompute = (int) value;
-  return g_strdup_printf ("--recompute %s", ls_recompute_name ((int) value));
-}
-
-/* Who shards at this stage: whoever does already, else Megatron-LM's distributed optimizer
- * and DeepSpeed. */
-static char *
-apply_zero (LsStrategy *s, uint32_t value)
-{
-  bool shards = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2 || s->dp_kind == LS_DP_DEEPSPEED || s->dp_kind == LS_DP_XLA_FSDP;
-  int kind = shards ? s->dp_kind : value == 1 ? LS_DP_MEGATRON : LS_DP_DEEPSPEED;
-  if (s->dp < 2 || s->zero_stage >= value)
-    return NULL;
-  g_autofree char *who = kind == s->dp_kind ? g_strdup ("") : g_strdup_printf (" --dp-kind %s", ls_dp_kind_name (kind));
-  s->zero_stage = value;
-  s->dp_kind = kind;
-  return g_strdup_printf ("--zero %u%s", value, who);
-}
-
-/* What lives in the host's memory: the optimizer with ZeRO-2, with parameters ZeRO-3. */
-static char *
-apply_offload (LsStrategy *s, uint32_t value)
-{
-  bool has_parameters = value == LS_OFFLOAD_PARAMETERS;
-  if (s->offload >= (int) value)
-    return NULL;
-  s->zero_stage = MAX (s->zero_stage, has_parameters ? 3 : 2);
-  s->dp_kind = LS_DP_DEEPSPEED;
-  s->offload = (int) value;
-  return g_strdup_printf ("--zero %u --dp-kind deepspeed --offload %s", s->zero_stage, has_parameters ? "parameters" : "optimizer");
-}
-
-static char *
-apply_offload_activations (LsStrategy *s, uint32_t value)
-{
-  if (s->offload_activations)
-    return NULL;
-  s->offload_activations = true;
-  return g_strdup ("--offload-activations");
-}
-
-static char *
-apply_sp (LsStrategy *s, uint32_t value)
-{
-  if (s->tp < 2 || s->sp)
-    return NULL;
-  s->sp = true;
-  return g_strdup ("--sp");
-}
-
-static char *
-apply_micro_batch (LsStrategy *s, uint32_t value)
-{
-  if (s->micro_batch % value != 0)
-    return NULL;
-  s->micro_batch /= value;
-  return g_strdup_printf ("--micro-batch %u", s->micro_batch);
-}
-
-/* What a pipeline of one stage had none of is chosen anew. */
-static void
-forget_pipeline (LsStrategy *s)
-{
-  if (s->pp > 1)
-    return;
-  g_clear_pointer (&s->schedule, g_free);
-  s->p2p = LS_P2P_AUTO;
-}
-
-static char *
-apply_tp (LsStrategy *s, uint32_t value)
-{
-  if (s->dp % value != 0)
-    return NULL;
-  if (s->etp == s->tp)
-    s->etp = 0; /* follows tp, as it will on the command line */
-  s->tp *= value;
-  s->dp /= value;
-  return g_strdup_printf ("--tp %u --dp %u", s->tp, s->dp);
-}
-
-static char *
-apply_pp (LsStrategy *s, uint32_t value)
-{
-  if (s->dp % value != 0 || (s->layers_per_chunk && !s->layers_are_found))
-    return NULL;
-  forget_pipeline (s);
-  s->pp *= value;
-  s->dp /= value;
-  return g_strdup_printf ("--pp %u --dp %u", s->pp, s->dp);
-}
-
-static char *
-apply_attention (LsStrategy *s, uint32_t value)
-{
-  if (s->attention == (int) value)
-    return NULL;
-  s->attention = (int) value;
-  return g_strdup ("--attention flash");
-}
-
-static const Candidate candidates[] = {
-  { GROUP_RECOMPUTE, apply_recompute, LS_RECOMPUTE_SELECTIVE },
-  { GROUP_RECOMPUTE, apply_recompute, LS_RECOMPUTE_FULL },
-  { GROUP_ZERO, apply_zero, 1 },
-  { GROUP_ZERO, apply_zero, 2 },
-  { GROUP_ZERO, apply_zero, 3 },
-  { GROUP_SP, apply_sp, 1 },
-  { GROUP_MICRO_BATCH, apply_micro_batch, 2 },
-  { GROUP_TP, apply_tp, 2 },
-  { GROUP_PP, apply_pp, 2 },
-  { GROUP_ATTENTION, apply_attention, LS_ATTENTION_FLASH },
-  { GROUP_OFFLOAD, apply_offload_activations, 1, LAST_RESORT },
-  { GROUP_ZERO, apply_offload, LS_OFFLOAD_OPTIMIZER, LAST_RESORT },
-  { GROUP_ZERO, apply_offload, LS_OFFLOAD_PARAMETERS, LAST_RESORT },
-};
-#define N_CANDIDATES G_N_ELEMENTS (candidates)
-
-/* --- trying ------------------------------------------------------------------------- */
+#define MAX_CHANGES LS_ADVICE_MAX_CHANGES
+#define WIDTH     6 /* combinations that are taken further            */
+#define MAX_TRIED 8 /* simulated of those of a number that may fit    */
+#define N_NEAREST LS_ADVICE_N_NEAREST
 
 typedef struct {
-  const LsJobResult *r;
-  const LsSoftwareSpec *software; /* that it is for; or NULL */
-  uint64_t limit; /* what it may need */
-  LsRunOptions options;
+  const LsJobSpec *spec;
+  bool needs_more;     /* looks at what needs more than the job has, or else at what does not */
+  GHashTable *seen;    /* jobs, as text */
+  GHashTable *useless; /* changes that saved nothing where they were tried, as text */
+  GPtrArray *all;      /* Candidate: all that save something */
   LsMemoryAdvice *advice;
 } Search;
 
-/* The strategy with both changes (b may be NULL), and their words; NULL: not possible. */
-static char *
-change (const LsStrategy *from, const Candidate *a, const Candidate *b, LsStrategy *ret_s)
+/* A change, or several, and what is known of the job with it before it is simulated. */
+typedef struct {
+  const LsJobSpec *spec;
+  LsChange *change; /* owned */
+  char *last;       /* text of the last of them */
+  char *job;        /* its knobs and cluster: equal for equal jobs; NULL: not legal */
+  GPtrArray *next;  /* LsChange: what is proposed for that job                      */
+  int64_t over;     /* bytes too much by the order of allocations alone; less than 0: free */
+  int64_t limit;    /* only less than this is of use                                */
+  double least;     /* of its step, for each sequence                               */
+  bool is_tried;    /* simulated                                                    */
+} Candidate;
+
+static void
+candidate_free (gpointer data)
 {
-  ls_strategy_copy (ret_s, from);
-  g_autofree char *first = a->apply (ret_s, a->value);
-  g_autofree char *second = first && b ? b->apply (ret_s, b->value) : NULL;
-  if (!first || (b && !second)) {
-    ls_strategy_clear (ret_s);
-    return NULL;
-  }
-  return b ? g_strconcat (first, " ", second, NULL) : g_steal_pointer (&first);
+  Candidate *c = data;
+  ls_change_free (c->change);
+  g_free (c->last);
+  g_free (c->job);
+  g_clear_pointer (&c->next, g_ptr_array_unref);
+  g_free (c);
 }
 
+static Candidate *
+candidate_new (const LsJobSpec *spec, LsChange *change, char *last, int64_t limit)
+{
+  Candidate *c = g_new0 (Candidate, 1);
+  *c = (Candidate) { .spec = spec, .change = change, .last = last, .limit = limit };
+  return c;
+}
+
+/* --- before simulating ---------------------------------------------------------------- */
+
+/* What it may need. */
 static uint64_t
-needed_bytes (const LsJobResult *r)
+allowed (const LsJobSpec *spec, const LsJobResult *r)
 {
-  return ls_memory_fullest (r->memory)->needed_bytes;
+  g_auto (LsHeadroom) headroom = { 0 };
+  uint64_t capacity = ls_memory_capacity (&r->cluster->spec.gpu);
+  ls_headroom_of (&spec->headroom, spec->program, NULL, r->strategy.dp_kind, &r->cluster->spec, &spec->options.memory, &headroom);
+  return capacity - (headroom.is_asked ? MIN (headroom.bytes, capacity) : 0);
 }
 
-/* Neither too much by the order of allocations alone; NULL too if the change is not legal. */
-static LsJobResult *
-prepare_if_it_may_fit (const Search *x, const LsStrategy *s)
-{
-  g_autoptr (LsJobResult) r = ls_job_prepare (&x->r->model, x->r->hardware, x->r->cluster->spec.n_nodes, s, NULL);
-  if (!r || !ls_software_check (x->software, &r->model, &r->strategy, NULL))
-    return NULL;
-  LsMemoryInput in = ls_job_result_memory_input (r, x->r->hardware, &x->options.memory);
-  in.options.allocator = LS_MEMORY_EXACT;
-  if (in.options.clock == LS_MEMORY_DEVICE) /* may hold less than the order says */
-    return g_steal_pointer (&r);
-  g_autoptr (LsMemory) estimate = ls_memory_new (&in);
-  return ls_memory_fullest (estimate)->needed_bytes <= x->limit ? g_steal_pointer (&r) : NULL;
-}
-
-/* Takes `prepared`; text is stolen if it is good. */
 static void
-try_change (Search *x, LsJobResult *prepared, char **text)
+estimate (Candidate *c, const LsJobSpec *changed, const LsJobResult *r)
 {
-  g_autoptr (LsJobResult) r = ls_job_simulate_prepared (prepared, x->r->hardware, &x->options, NULL);
-  x->advice->n_simulated++;
-  if (!r || needed_bytes (r) > x->limit)
+  LsRunOptions options;
+  if (!ls_job_spec_options (changed, &options, NULL))
     return;
-  LsMemoryChange c = { g_steal_pointer (text), ls_job_result_step_time_s (r), needed_bytes (r) };
-  g_array_append_val (x->advice->changes, c);
+  LsMemoryInput in = ls_job_result_memory_input (r, r->hardware, &options.memory);
+  in.options.allocator = LS_MEMORY_EXACT;
+  g_autoptr (LsMemory) memory = ls_memory_new (&in);
+  c->over = (int64_t) ls_memory_fullest (memory)->needed_bytes - (int64_t) allowed (changed, r);
+  c->least = ls_time_to_s (ls_job_least (r, r->hardware, &options)) / r->strategy.global_batch;
+  c->next = c->over < c->limit ? ls_changes_propose (changed, r) : NULL;
+  g_autofree char *knobs = ls_knobs_format (&r->strategy);
+  c->job = g_strconcat (changed->cluster, " ", knobs, NULL);
 }
 
 static void
-try_singles (Search *x, bool is_last)
+estimate_one (guint i, gpointer data)
 {
-  for (guint i = 0; i < N_CANDIDATES; i++) {
-    LsStrategy s;
-    g_autofree char *text = candidates[i].is_last == is_last ? change (&x->r->strategy, &candidates[i], NULL, &s) : NULL;
-    if (!text)
+  Candidate *c = ((Candidate **) data)[i];
+  LsJobSpec changed;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  ls_job_spec_copy (c->spec, &changed);
+  changed.no_notes = true;
+  g_autoptr (LsJobResult) r = ls_change_apply (c->change, &changed, diags) ? ls_job_spec_prepare (&changed, NULL) : NULL;
+  if (r)
+    estimate (c, &changed, r);
+  ls_job_spec_clear (&changed);
+}
+
+/* --- combining ------------------------------------------------------------------------- */
+
+/* What is proposed for the job with the changes of `from`, joined with them. */
+static void
+extend (Search *x, const Candidate *from, GPtrArray *candidates, GHashTable *joined)
+{
+  for (guint i = 0; i < from->next->len; i++) {
+    const LsChange *more = from->next->pdata[i];
+    g_autofree char *text = ls_change_text (more);
+    g_autoptr (LsChange) change = ls_change_join (from->change, more);
+    if (change->needs_more != x->needs_more || g_hash_table_contains (x->useless, text) || !g_hash_table_add (joined, ls_change_key (change)))
       continue;
-    LsJobResult *prepared = prepare_if_it_may_fit (x, &s);
-    if (prepared)
-      try_change (x, prepared, &text);
-    ls_strategy_clear (&s);
+    g_ptr_array_add (candidates, candidate_new (x->spec, g_steal_pointer (&change), g_steal_pointer (&text), from->over));
   }
 }
 
-static void
-try_pair (Search *x, const Candidate *a, const Candidate *b, guint *n_tried)
-{
-  LsStrategy s;
-  g_autofree char *text = change (&x->r->strategy, a, b, &s);
-  if (!text)
-    return;
-  LsJobResult *prepared = prepare_if_it_may_fit (x, &s);
-  if (prepared && *n_tried < MAX_PAIRS) {
-    (*n_tried)++;
-    try_change (x, g_steal_pointer (&prepared), &text);
-  } else if (prepared)
-    x->advice->n_left_out++;
-  ls_job_result_free (prepared);
-  ls_strategy_clear (&s);
-}
-
-/* Of which one is a last resort, or none is. */
-static void
-try_pairs (Search *x, bool has_last)
-{
-  guint n_tried = 0;
-  for (guint i = 0; i < N_CANDIDATES; i++)
-    for (guint j = i + 1; j < N_CANDIDATES; j++)
-      if (candidates[i].group != candidates[j].group && candidates[i].is_last + candidates[j].is_last == has_last)
-        try_pair (x, &candidates[i], &candidates[j], &n_tried);
-}
-
+/* Least too much first, then the fastest; of equals that which was proposed first. */
 static int
-compare_changes (gconstpointer x, gconstpointer y)
+compare_candidates (gconstpointer x, gconstpointer y)
 {
-  const LsMemoryChange *a = x, *b = y;
-  if (a->step_time_s != b->step_time_s)
-    return a->step_time_s < b->step_time_s ? -1 : 1;
-  return a->needed_bytes < b->needed_bytes ? -1 : a->needed_bytes > b->needed_bytes;
+  const Candidate *a = *(Candidate *const *) x, *b = *(Candidate *const *) y;
+  int64_t a_short = MAX (a->over, 0), b_short = MAX (b->over, 0);
+  if (a_short != b_short)
+    return a_short < b_short ? -1 : 1;
+  return a->least < b->least ? -1 : a->least > b->least;
+}
+
+/* Those that are legal, of use and not seen yet, by compare_candidates(); the others are freed. */
+static GPtrArray *
+take_useful (Search *x, GPtrArray *candidates)
+{
+  GPtrArray *useful = g_ptr_array_new ();
+  for (guint i = 0; i < candidates->len; i++) {
+    Candidate *c = candidates->pdata[i];
+    bool is_useful = c->next && g_hash_table_add (x->seen, g_strdup (c->job));
+    if (c->job && !c->next)
+      g_hash_table_add (x->useless, g_strdup (c->last));
+    if (is_useful)
+      g_ptr_array_add (useful, c);
+    else
+      candidate_free (c);
+  }
+  g_ptr_array_sort (useful, compare_candidates);
+  for (guint i = 0; i < useful->len; i++)
+    g_ptr_array_add (x->all, useful->pdata[i]);
+  return useful;
+}
+
+/* The first of `from`, each with one change more. */
+static GPtrArray *
+extend_all (Search *x, const GPtrArray *from)
+{
+  g_autoptr (GPtrArray) candidates = g_ptr_array_new ();
+  g_autoptr (GHashTable) joined = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  for (guint i = 0; i < MIN (WIDTH, from->len); i++)
+    extend (x, from->pdata[i], candidates, joined);
+  ls_parallel (candidates->len, 0, estimate_one, candidates->pdata, NULL);
+  return take_useful (x, candidates);
+}
+
+/* --- simulating ------------------------------------------------------------------------- */
+
+/* The first n that were not. */
+static void
+simulate (Search *x, const GPtrArray *candidates, guint n)
+{
+  g_autoptr (GPtrArray) changes = g_ptr_array_new ();
+  for (guint i = 0; i < candidates->len && changes->len < n; i++) {
+    Candidate *c = candidates->pdata[i];
+    if (!c->is_tried)
+      g_ptr_array_add (changes, c->change);
+    c->is_tried = true;
+  }
+  ls_what_if_simulate (x->spec, changes, 0, NULL, x->advice->tried);
+}
+
+/* Those that may fit. On the device clock a job may hold less than the order of its allocations says. */
+static void
+simulate_hopeful (Search *x, const GPtrArray *candidates)
+{
+  guint n = 0;
+  while (n < candidates->len && (((const Candidate *) candidates->pdata[n])->over <= 0 || x->spec->options.memory.clock == LS_MEMORY_DEVICE))
+    n++;
+  simulate (x, candidates, MIN (n, MAX_TRIED));
+  x->advice->n_left_out += n - MIN (n, MAX_TRIED);
+}
+
+/* Least too much first, then most gain; of equals that which was tried first. What could not run, at the end. */
+static int
+compare_rows (gconstpointer x, gconstpointer y)
+{
+  const LsWhatIfRow *a = x, *b = y;
+  if (!a->refused != !b->refused)
+    return a->refused ? 1 : -1;
+  if (a->short_bytes != b->short_bytes)
+    return a->short_bytes < b->short_bytes ? -1 : 1;
+  if (!a->refused && a->gain != b->gain)
+    return a->gain > b->gain ? -1 : 1;
+  return a->number < b->number ? -1 : a->number > b->number;
+}
+
+/* Up to n changes together, as few as are enough. */
+static void
+search (Search *x, Candidate *job, bool needs_more, guint n)
+{
+  x->needs_more = needs_more;
+  g_autoptr (GPtrArray) last = g_ptr_array_new ();
+  g_ptr_array_add (last, job);
+  for (guint i = 1; i <= n && last->len > 0; i++) {
+    GPtrArray *next = extend_all (x, last);
+    g_ptr_array_unref (last);
+    last = next;
+    guint n_before = ls_what_if_n_fit (x->advice->tried);
+    simulate_hopeful (x, last);
+    if (ls_what_if_n_fit (x->advice->tried) > n_before)
+      return;
+  }
+}
+
+/* What the job has first; if that is enough, of the rest only single changes. */
+static void
+search_all (Search *x)
+{
+  Candidate *job = candidate_new (x->spec, ls_change_new (NULL, NULL, false), NULL, INT64_MAX);
+  estimate_one (0, &job);
+  if (job->next) {
+    search (x, job, false, MAX_CHANGES);
+    search (x, job, true, ls_what_if_n_fit (x->advice->tried) > 0 ? 1 : MAX_CHANGES);
+  }
+  candidate_free (job);
+  if (ls_what_if_n_fit (x->advice->tried) > 0)
+    return;
+  g_ptr_array_sort (x->all, compare_candidates);
+  simulate (x, x->all, N_NEAREST);
 }
 
 LsMemoryAdvice *
@@ -257,24 +237,14 @@ ls_memory_advise (const LsJobSpec *spec, const LsJobResult *r, GError **error)
                  spec->order ? "the order of a file" : "a trace");
     return NULL;
   }
-  const LsHeadroom *h = &r->report.headroom;
-  uint64_t capacity = r->report.capacity_bytes;
-  Search x = { .r = r, .software = spec->program, .limit = capacity - (h->is_asked ? MIN (h->bytes, capacity) : 0), .advice = g_new0 (LsMemoryAdvice, 1) };
-  g_autoptr (LsMemoryAdvice) advice = x.advice;
-  advice->changes = g_array_new (FALSE, FALSE, sizeof (LsMemoryChange));
-  if (!ls_job_spec_options (spec, &x.options, error))
-    return NULL;
-  x.options.n_steps = 1;
-  advice->step_time_s = r->report.first_step_s;
-  advice->short_bytes = needed_bytes (r) - MIN (needed_bytes (r), x.limit);
-  try_singles (&x, false);
-  advice->is_simple = advice->changes->len > 0;
-  if (!advice->is_simple) {
-    try_singles (&x, LAST_RESORT);
-    try_pairs (&x, false);
-  }
-  if (advice->changes->len == 0)
-    try_pairs (&x, LAST_RESORT);
-  g_array_sort (advice->changes, compare_changes);
-  return g_steal_pointer (&advice);
+  LsMemoryAdvice *advice = g_new0 (LsMemoryAdvice, 1);
+  advice->tried = g_new (LsWhatIf, 1);
+  *advice->tried = (LsWhatIf) { ls_what_if_row (r), g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)), NULL };
+  g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (GHashTable) useless = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (GPtrArray) all = g_ptr_array_new_with_free_func (candidate_free);
+  Search x = { .spec = spec, .seen = seen, .useless = useless, .all = all, .advice = advice };
+  search_all (&x);
+  g_array_sort (advice->tried->rows, compare_rows);
+  return advice;
 }

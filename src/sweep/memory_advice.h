@@ -1,17 +1,21 @@
 /* sweep/memory_advice.h — what would make a job fit that does not.
  *
- * Problem. Which change costs least? Rules of thumb leave out what it does to overlap and to
- * the pipeline, so each candidate is simulated, one step, and must fit on the same clock and
- * with the same allocator as the job.
+ * Problem. Which change costs least? Rules of thumb leave out what it does to overlap and to the pipeline, so changes are
+ * simulated, and must fit on the same clock and with the same allocator as the job.
  *
- * Candidates, one at a time: selective and full recomputation, ZeRO 1, 2 and 3, sequence
- * parallelism, half the micro-batch (same global batch), twice the tensor or pipeline
- * parallelism (half the data parallelism), flash attention. What is not legal drops out. If
- * none is enough, activations, optimizer or parameters in the host's memory, and pairs of the
- * others: those that fit by their order of allocations alone (a lower bound, exec/memory.h),
- * in the order of the candidates, at most MAX_PAIRS of them.
+ * Method. The changes are those of sweep/proposals.h. By the order of its allocations alone (exec/memory.h: on the host clock a
+ * lower bound) each is known to be illegal, to save nothing, to leave too much, or perhaps to make the job fit. Those that may are
+ * simulated, as by lockstep whatif, those first whose step takes least by its lower bound (exec/least.h). If none is enough, the
+ * WIDTH that leave the least too much are joined with what is proposed for the jobs that they make, and so on.
  *
- * Deviation: the host's memory is taken to be large enough. */
+ * What the job has comes first. What needs other software, accelerators or numerics, or the memory of the host, is looked at
+ * after that: if the first is enough, only single changes. The ranking is by what is left too much, then by tokens per second.
+ *
+ * Worked example. A job is 30 GiB short; --sp saves 10, --zero 1 25, --recompute full 40 and 30 % of its time. One change is enough, so
+ * that is the advice. Were it 50 GiB short: --recompute full --zero 1.
+ *
+ * Deviations. A combination is missed if none of those that are joined leads to it, or if a part of it saves nothing without the rest. The memory
+ * of the host is checked only where the cluster's file has it. */
 #ifndef LS_SWEEP_MEMORY_ADVICE_H
 #define LS_SWEEP_MEMORY_ADVICE_H
 

@@ -5,11 +5,10 @@
 
 #include <lockstep/error.h>
 
-#include "sweep/change.h"
 #include "sweep/price.h"
 
-static LsWhatIfRow
-row_of (const LsJobResult *r)
+LsWhatIfRow
+ls_what_if_row (const LsJobResult *r)
 {
   const LsReport *p = &r->report;
   uint64_t wanted = p->needed_bytes + (p->headroom.is_asked ? p->headroom.bytes : 0);
@@ -37,7 +36,7 @@ simulate (const LsJobSpec *spec, const LsChange *change, GError **error)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJobResult) r = NULL;
   ls_job_spec_copy (spec, &changed);
-  changed.options.steady = true;
+  changed.options.steady = changed.no_notes = true;
   changed.network = changed.network == LS_JOB_NETWORK_ALL ? LS_JOB_NETWORK_FLOW : changed.network;
   if (ls_change_apply (change, &changed, diags))
     r = ls_job_spec_run (&changed, error);
@@ -66,10 +65,25 @@ try_one (guint i, gpointer data)
   Try *t = (Try *) data + i;
   g_autoptr (GError) error = NULL;
   g_autoptr (LsJobResult) r = simulate (t->spec, t->change, &error);
-  t->row = r ? row_of (r) : (LsWhatIfRow) { .refused = reason_of (error) };
+  t->row = r ? ls_what_if_row (r) : (LsWhatIfRow) { .refused = reason_of (error) };
   t->row.change = ls_change_text (t->change);
   t->row.idea = t->change->idea;
   t->row.cost = t->change->cost;
+}
+
+void
+ls_what_if_simulate (const LsJobSpec *spec, const GPtrArray *changes, guint n_threads, const LsProgress *progress, LsWhatIf *w)
+{
+  g_autofree Try *tries = g_new0 (Try, MAX (changes->len, 1));
+  for (guint i = 0; i < changes->len; i++)
+    tries[i] = (Try) { .spec = spec, .change = changes->pdata[i] };
+  ls_parallel (changes->len, n_threads, try_one, tries, progress);
+  for (guint i = 0; i < changes->len; i++) {
+    LsWhatIfRow row = tries[i].row;
+    row.number = w->rows->len;
+    row.gain = row.refused ? NAN : row.tokens_per_s / w->now.tokens_per_s - 1;
+    g_array_append_val (w->rows, row);
+  }
 }
 
 /* --- ranking ---------------------------------------------------------------------------- */
@@ -86,18 +100,6 @@ compare_rows (gconstpointer x, gconstpointer y)
   return a->number < b->number ? -1 : a->number > b->number;
 }
 
-static void
-take_rows (LsWhatIf *w, const Try *tries, guint n)
-{
-  for (guint i = 0; i < n; i++) {
-    LsWhatIfRow row = tries[i].row;
-    row.number = i;
-    row.gain = row.refused ? NAN : row.tokens_per_s / w->now.tokens_per_s - 1;
-    g_array_append_val (w->rows, row);
-  }
-  g_array_sort (w->rows, compare_rows);
-}
-
 LsWhatIf *
 ls_what_if_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, const LsProgress *progress, GError **error)
 {
@@ -106,12 +108,9 @@ ls_what_if_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, co
     g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "a trace has fixed what could be changed");
     return NULL;
   }
-  g_autofree Try *tries = g_new0 (Try, changes->len);
-  for (guint i = 0; i < changes->len; i++)
-    tries[i] = (Try) { .spec = spec, .change = changes->pdata[i] };
-  ls_parallel (changes->len, n_threads, try_one, tries, progress);
   LsWhatIf *w = g_new (LsWhatIf, 1);
-  *w = (LsWhatIf) { row_of (r), g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)), ls_changes_left_out (spec) };
-  take_rows (w, tries, changes->len);
+  *w = (LsWhatIf) { ls_what_if_row (r), g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)), ls_changes_left_out (spec) };
+  ls_what_if_simulate (spec, changes, n_threads, progress, w);
+  g_array_sort (w->rows, compare_rows);
   return w;
 }

@@ -3,7 +3,7 @@
  * Problem. A profile says where time goes, not what would help: what is hidden behind something
  * else gains nothing, and a cure may cost memory that is not there.
  *
- * Method. Every change of sweep/change.h is made to the job alone, and the job is simulated: its
+ * Method. Every change of sweep/proposals.h is made to the job alone, and the job is simulated: its
  * steady step, and the memory of its fullest rank. Its gain is in tokens per second, so that a
  * change of the batch counts for what it is:
  *
@@ -20,7 +20,14 @@
 
 #include "base/parallel.h"
 #include "io/write_whatif.h"
-#include "sweep/job.h"
+#include "sweep/proposals.h"
+
+/* The job as it ran, as a row without a change. */
+LsWhatIfRow ls_what_if_row (const LsJobResult *r);
+
+/* Makes each change (LsChange) to the job of `spec` alone and simulates it; their rows follow those of w, in the same order. w->now: the
+ * job's own row. */
+void ls_what_if_simulate (const LsJobSpec *spec, const GPtrArray *changes, guint n_threads, const LsProgress *progress, LsWhatIf *w);
 
 /* r: the job of `spec` as it ran. n_threads 0: one per processor; the result is the same for any
  * number. LS_ERROR_UNSUPPORTED: a trace, of which nothing is left to change. */

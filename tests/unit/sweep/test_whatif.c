@@ -2,7 +2,8 @@
  * memory that its row says, to the last bit; the ranking is by tokens per second; a bubble that a
  * smaller micro-batch closes gains what the formula says; threads change nothing; a machine of links and
  * GPUs that a cluster names as its successor is tried; a trace leaves nothing to change; the order of a
- * file leaves all that does not need another order. */
+ * file leaves all that does not need another order; a job that says that it has no pipeline and no copies is proposed some; changes
+ * are joined. */
 #include "ls_test.h"
 
 #include <math.h>
@@ -92,6 +93,7 @@ static const char *const jobs[][24] = {
   { "model", "gpt-1.7b:layers=16", "cluster", "dgx-1-v100", "gpus", "8", "dtype", "fp16", "pp", "4", "vpp", "2", "schedule", "interleaved-1f1b", "dp", "2", "global-batch",
     "32", "micro-batch", "2", NULL },
   { "model", "mixtral-8x7b:layers=4", "cluster", "dgx-h100", "gpus", "16", "tp", "2", "sp", "1", "ep", "4", "dtype", "fp8", "global-batch", "32", NULL },
+  { "model", "gpt-1.7b:layers=4", "cluster", "dgx-a100-80g", "gpus", "8", "zero", "3", "offload", "parameters", "recompute", "full", "tp", "2", "global-batch", "32", NULL },
 };
 
 static void
@@ -174,6 +176,47 @@ a_trace_leaves_nothing_to_change (void)
   ls_job_spec_clear (&spec);
 }
 
+/* A pipeline and copies are proposed also to a job that says that it has none. */
+static void
+what_a_job_has_not_can_be_proposed (void)
+{
+  LsJobSpec spec;
+  init_job (&spec, (const char *const[]) { "model", "gpt-1.7b:layers=4", "cluster", "dgx-a100-80g", "gpus", "8", "tp", "8", "attention", "flash", "schedule", "none", "p2p",
+                                           "none", "dp-kind", "none", "global-batch", "32", NULL });
+  g_autoptr (LsWhatIf) w = what_if (&spec, 1, NULL);
+  ls_job_spec_clear (&spec);
+  static const char *const expected[] = { "--pp 2 --tp 4 --schedule 1f1b --p2p auto", "--dp 2 --tp 4 --dp-kind auto", "--cp 2 --tp 4 --dp-kind auto",
+                                          "--offload-activations", "--offload optimizer --dp-kind deepspeed --zero 2" };
+  for (guint i = 0; w && i < G_N_ELEMENTS (expected); i++) {
+    const LsWhatIfRow *row = row_of (w, expected[i]);
+    if (row && !LS_CHECK (!row->refused))
+      printf ("# %s: %s\n", row->change, row->refused);
+  }
+}
+
+/* The later one counts where both set something; what they take is said once. */
+static void
+changes_join (void)
+{
+  g_autoptr (LsChange) a = ls_change_new ("layout", "other kernels", false), b = ls_change_new ("offloading", "memory of the host", true);
+  ls_change_set (a, "tp", "%u", 4);
+  ls_change_set (a, "dp", "%u", 2);
+  ls_change_set (b, "zero", "3");
+  ls_change_set (b, "dp", "%u", 1);
+  ls_change_need (b, "other kernels");
+  g_autoptr (LsChange) joined = ls_change_join (a, b), reversed = ls_change_join (b, a);
+  g_autofree char *text = ls_change_text (joined), *key = ls_change_key (joined), *other = ls_change_key (reversed);
+  LS_CHECK_STR (text, "--tp 4 --dp 1 --zero 3");
+  LS_CHECK_STR (joined->idea, "layout; offloading");
+  LS_CHECK_STR (joined->cost, "memory of the host; other kernels");
+  LS_CHECK (joined->needs_more && reversed->needs_more && !a->needs_more);
+  LS_CHECK (strcmp (key, other) != 0); /* dp 1, dp 2 */
+  ls_change_set (b, "dp", "%u", 2);
+  g_autoptr (LsChange) same = ls_change_join (a, b), again = ls_change_join (b, a);
+  g_autofree char *one = ls_change_key (same), *two = ls_change_key (again);
+  LS_CHECK_STR (one, two);
+}
+
 /* The order of 1f1b on 2 ranks with 4 micro-batches. */
 #define ORDER "0F0,0F1,0B0,0F2,0B1,0F3,0B2,0B3\n1F0,1B0,1F1,1B1,1F2,1B2,1F3,1B3\n"
 
@@ -217,5 +260,6 @@ the_order_of_a_file_leaves_what_it_does_not_fix (void)
 }
 
 LS_TEST_MAIN ("whatif", LS_TEST (the_options_of_a_row_do_what_it_says), LS_TEST (a_smaller_micro_batch_closes_the_bubble),
-              LS_TEST (threads_change_nothing), LS_TEST (a_successor_is_tried), LS_TEST (a_trace_leaves_nothing_to_change),
+              LS_TEST (threads_change_nothing), LS_TEST (a_successor_is_tried), LS_TEST (what_a_job_has_not_can_be_proposed), LS_TEST (changes_join),
+              LS_TEST (a_trace_leaves_nothing_to_change),
               LS_TEST (the_order_of_a_file_leaves_what_it_does_not_fix))
