@@ -357,7 +357,7 @@ access_cost (const LsAccessFit *fit, const LsGpu *gpu, const LsKernel *kernel)
   LsKernelCost cost = {
     .compute_s = rate > 0 ? elements / rate : 0,
     .memory_s = kernel->bytes / (fit->share * gpu->hbm_bytes_per_s),
-    .launch_s = ls_time_to_s (fit->launch),
+    .launch_s = ls_time_to_s (fit->launch) * fmax (1, (double) kernel->batch),
     .source = fit->is_fitted ? LS_COST_FITTED : LS_COST_ROOFLINE,
   };
   cost.bound = bound_of (&cost);

@@ -42,6 +42,8 @@ static const LsField kernel_fields[] = {
   KERNEL ("write", LS_FIELD_DOUBLE, write), .max = 1e3, .default_text = "0", .meaning = "and writes" },
   KERNEL ("bytes", LS_FIELD_STRING, bytes_text), .default_text = "elements times read and write",
     .meaning = "all its traffic, where what is read and what is written differ in elements" },
+  KERNEL ("launches", LS_FIELD_STRING, launches_text), .default_text = "one",
+    .meaning = "as many kernels that share elements and bytes, such as T" },
   KERNEL ("dtype", LS_FIELD_ENUM, dtype), .names = dtypes, .default_text = "`\"bf16\"`", .meaning = "of what it reads" },
   { NULL },
 };
@@ -92,7 +94,7 @@ static const struct {
   [LS_RECIPE_RESIDUAL] = { "sbh", false },        [LS_RECIPE_ATTENTION_ADD] = { "sbh", false }, [LS_RECIPE_MLP_ADD] = { "sbh", false },
         [LS_RECIPE_FC1] = { "sbhf", true },        [LS_RECIPE_ACTIVATION] = { "sbf", false },
   [LS_RECIPE_FC2] = { "sbhf", true },             [LS_RECIPE_LOGITS] = { "sbhV", true },     [LS_RECIPE_LOSS] = { "sbhV", false },
-  [LS_RECIPE_FSDP] = { "", false },             [LS_RECIPE_CLIP] = { "S", false },         [LS_RECIPE_OPTIMIZER] = { "S", false },
+  [LS_RECIPE_FSDP] = { "", false },             [LS_RECIPE_CLIP] = { "ST", false },        [LS_RECIPE_OPTIMIZER] = { "ST", false },
 };
 
 typedef struct {
@@ -143,14 +145,14 @@ check_copy (Check *check, const cJSON *node, const LsRecipeKernel *k)
   g_autofree char *known = g_strjoinv (", ", (char **) ls_fsdp_copies);
   if (!k->name || !g_strv_contains (ls_fsdp_copies, k->name))
     complain (check, node, "expected the name of a copy of FSDP: %s", known);
-  if (k->access == LS_ACCESS_NONE || k->elements_text || k->bytes_text || k->read + k->write > 0)
+  if (k->access == LS_ACCESS_NONE || k->elements_text || k->bytes_text || k->launches_text || k->read + k->write > 0)
     complain (check, node, "expected \"name\" and \"access\" alone: what a copy of FSDP moves follows from the job");
 }
 
 static void
 check_kernel (Check *check, const cJSON *node, LsRecipeKernel *k)
 {
-  bool says_anything = k->name || k->elements_text || k->bytes_text || k->access != LS_ACCESS_NONE || k->read + k->write > 0;
+  bool says_anything = k->name || k->elements_text || k->bytes_text || k->launches_text || k->access != LS_ACCESS_NONE || k->read + k->write > 0;
   if (k->is_core) {
     if (says_anything)
       complain (check, node, "the core is the operator's own: expected no other key beside \"core\"");
@@ -166,6 +168,7 @@ check_kernel (Check *check, const cJSON *node, LsRecipeKernel *k)
     complain (check, node, "expected \"bytes\", or \"read\" and \"write\"; got both");
   k->elements = parse (check, node, "elements", k->elements_text);
   k->bytes = parse (check, node, "bytes", k->bytes_text);
+  k->launches = parse (check, node, "launches", k->launches_text);
 }
 
 static guint

@@ -11,7 +11,7 @@
  *     h   hidden                         S   parameters that the rank's optimizer steps on
  *     q   width of Q, a d
  *     k   width of K, as of V
- *     a   heads of Q
+ *     a   heads of Q                     T   tensors that these are of
  *     d   width of a head
  *
  * Example. With s 4096, b 2, h 1024: "0.5*s*b*h + 3" is 4194307. */
@@ -20,7 +20,7 @@
 
 #include <glib.h>
 
-#define LS_SIZE_LETTERS "sbhqkadfVS"
+#define LS_SIZE_LETTERS "sbhqkadfVST"
 
 typedef enum {
   LS_SIZE_S,
@@ -33,6 +33,7 @@ typedef enum {
   LS_SIZE_F,
   LS_SIZE_V,
   LS_SIZE_SHARD,
+  LS_SIZE_TENSORS,
   LS_N_SIZES
 } LsSize;
 

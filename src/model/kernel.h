@@ -79,7 +79,7 @@ typedef struct {
   uint64_t batch;
   double flops;
   double bytes;
-  LsAccess access;  /* of a kernel that streams m x n elements                      */
+  LsAccess access;  /* of a kernel that streams m x n elements; batch: in so many launches */
 } LsKernel;
 
 /* C[m,n] (+)= A[m,k] B[k,n]; bytes = elt * (mk + kn + mn), out_bytes_per_element

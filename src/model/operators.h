@@ -135,7 +135,11 @@ void ls_optimizer_kernels (uint64_t n_params, LsDtype dtype, LsDtype grad_dtype,
  * torch.optim's fused Adam and clip_grad_norm_. */
 void ls_optimizer_kernels_sharded (uint64_t n_params, LsDtype dtype, GArray *kernels);
 /* Of either, norm and clipping, and Adam, as some software launches them; the norm stays of kind REDUCTION.
- * recipes may be NULL. */
-void ls_optimizer_as_launched (const LsRecipes *recipes, const LsModel *model, uint64_t n_params, GArray *kernels);
+ * recipes may be NULL. n_tensors: of which the parameters are. */
+typedef struct {
+  uint64_t n_params, n_tensors;
+} LsStepped;
+
+void ls_optimizer_as_launched (const LsRecipes *recipes, const LsModel *model, LsStepped stepped, GArray *kernels);
 
 #endif

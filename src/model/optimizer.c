@@ -78,9 +78,9 @@ take_out (GArray *kernels, const char *const *names)
 }
 
 static void
-put_in (GArray *kernels, guint place, const LsRecipe *r, uint64_t n_params)
+put_in (GArray *kernels, guint place, const LsRecipe *r, LsStepped stepped)
 {
-  const LsSizes sizes = { .at = { [LS_SIZE_SHARD] = (double) n_params } };
+  const LsSizes sizes = { .at = { [LS_SIZE_SHARD] = (double) stepped.n_params, [LS_SIZE_TENSORS] = (double) stepped.n_tensors } };
   for (guint i = 0; i < r->forward->len; i++) {
     bool is_norm = r->operator_ == LS_RECIPE_CLIP && i == 0;
     LsKernel k = ls_recipe_kernel (&g_array_index (r->forward, LsRecipeKernel, i), &sizes, is_norm ? LS_KERNEL_REDUCTION : LS_KERNEL_OPTIMIZER);
@@ -89,12 +89,12 @@ put_in (GArray *kernels, guint place, const LsRecipe *r, uint64_t n_params)
 }
 
 void
-ls_optimizer_as_launched (const LsRecipes *recipes, const LsModel *model, uint64_t n_params, GArray *kernels)
+ls_optimizer_as_launched (const LsRecipes *recipes, const LsModel *model, LsStepped stepped, GArray *kernels)
 {
   static const char *const clip[] = { "grad-norm", "grad-clip", NULL }, *const adam[] = { "adam", NULL };
   const LsRecipe *clips = ls_recipe_find (recipes, LS_RECIPE_CLIP, model), *steps = ls_recipe_find (recipes, LS_RECIPE_OPTIMIZER, model);
   if (clips)
-    put_in (kernels, take_out (kernels, clip), clips, n_params);
+    put_in (kernels, take_out (kernels, clip), clips, stepped);
   if (steps)
-    put_in (kernels, take_out (kernels, adam), steps, n_params);
+    put_in (kernels, take_out (kernels, adam), steps, stepped);
 }

@@ -13,6 +13,8 @@ kernels_free (GArray *kernels)
     g_free (k->name);
     g_free (k->elements_text);
     g_free (k->bytes_text);
+    g_free (k->launches_text);
+    ls_expression_free (k->launches);
     ls_expression_free (k->elements);
     ls_expression_free (k->bytes);
   }
@@ -130,5 +132,6 @@ ls_recipe_kernel (const LsRecipeKernel *k, const LsSizes *sizes, LsKernelKind ki
   double bytes = k->bytes ? ls_expression_value (k->bytes, sizes) : elements * (k->read + k->write);
   LsKernel kernel = ls_kernel_stream (g_intern_string (k->name), kind, (LsDtype) k->dtype, 1, (uint64_t) elements, round (bytes), 0);
   kernel.access = (LsAccess) k->access;
+  kernel.batch = k->launches ? (uint64_t) fmin (fmax (1, round (ls_expression_value (k->launches, sizes))), MOST_ELEMENTS) : kernel.batch;
   return kernel;
 }

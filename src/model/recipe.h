@@ -60,10 +60,11 @@ typedef struct {
   bool is_core;        /* the operator's own kernels; the rest is not used */
   int access;          /* LsAccess                                       */
   int dtype;           /* LsDtype of what it reads                       */
-  char *elements_text, *bytes_text;
+  char *elements_text, *bytes_text, *launches_text;
   double read, write;  /* bytes of an element                            */
   LsExpression *elements;
   LsExpression *bytes; /* instead of read and write; NULL: by these      */
+  LsExpression *launches; /* as many kernels, which share elements and bytes; NULL: one */
 } LsRecipeKernel;
 
 typedef struct {

@@ -31,6 +31,19 @@ n_kept (const Lower *l, uint32_t pp_rank, Cut cut)
   return n;
 }
 
+/* Of which the parameters of its chunks are. */
+static uint64_t
+n_tensors (const Lower *l, uint32_t pp_rank)
+{
+  uint64_t n = 0;
+  for (uint32_t c = 0; c < l->n_chunks; c++) {
+    const Chunk *chunk = chunk_at (l, pp_rank, c);
+    for (guint i = 0; i < chunk->operators->len; i++)
+      n += operator_at (chunk, i)->n_params;
+  }
+  return n;
+}
+
 uint32_t
 segment_step_begin (Lower *l, uint32_t pp_rank)
 {
@@ -107,7 +120,7 @@ optimizer (Build *b, uint32_t pp_rank)
     ls_optimizer_kernels_sharded (n, l->shard.dtype, kernels);
   else
     ls_optimizer_kernels (n, l->shard.dtype, l->shard.grad_dtype, kernels);
-  ls_optimizer_as_launched (l->shard.recipes, l->model, n, kernels);
+  ls_optimizer_as_launched (l->shard.recipes, l->model, (LsStepped) { n, n_tensors (l, pp_rank) }, kernels);
   LsSlot slot;
   bool is_spread = norm_slot (l, &slot), is_offloaded = l->s->offload != LS_OFFLOAD_NONE;
   for (guint i = 0; i < kernels->len; i++) {

@@ -201,7 +201,7 @@ optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint
     return *known;
   g_autoptr (GArray) kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
   ls_optimizer_kernels (n_params, (LsDtype) s->dtype, (LsDtype) s->grad_dtype, kernels);
-  ls_optimizer_as_launched (s->recipes, b->model, n_params, kernels);
+  ls_optimizer_as_launched (s->recipes, b->model, (LsStepped) { .n_params = n_params }, kernels); /* launches: at least one */
   LsTime sum = 0;
   bool is_behind = !s->grad_norm;
   for (guint i = 0; i < kernels->len; i++) {

@@ -559,6 +559,10 @@ access_is_elements_or_bytes_behind_the_gap (void)
   gpu.hbm_bytes_per_s *= 2;
   LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &elements).alone, ==, 102 * LS_US); /* a faster memory does not help */
   LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &bytes).alone, ==, 402 * LS_US);
+  LsKernel many = touching (LS_ACCESS_STRIDED16, 1000000, 4);
+  LsTime one = ls_kernel_cost (&c, &gpu, &many).alone;
+  many.batch = 11; /* launches, which share the work */
+  LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &many).alone - one, ==, 10 * 2 * LS_US);
   ls_calibration_clear (&c);
 }
 

@@ -20,6 +20,13 @@ kernel (const char *name, LsAccess access, const char *elements, double read, do
                             .dtype = LS_DTYPE_BF16 };
 }
 
+static LsRecipeKernel
+launched (LsRecipeKernel k, const char *launches)
+{
+  k.launches = expression (launches);
+  return k;
+}
+
 static GArray *
 list (const LsRecipeKernel *kernels, guint n)
 {
@@ -223,14 +230,14 @@ an_optimizer_steps_as_listed (void)
   LsModel m = llama ();
   g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_CLIP, .forward = LIST (kernel ("squares", LS_ACCESS_MULTI, "S", 4, 0),
                                                                                                    kernel ("scale", LS_ACCESS_MULTI, "S", 4, 4)) });
-  LsRecipe step = { .operator_ = LS_RECIPE_OPTIMIZER, .forward = LIST (kernel ("momentum", LS_ACCESS_MULTI, "S", 8, 4),
+  LsRecipe step = { .operator_ = LS_RECIPE_OPTIMIZER, .forward = LIST (launched (kernel ("momentum", LS_ACCESS_MULTI, "S", 8, 4), "0.25*T"),
                                                                        kernel ("update", LS_ACCESS_MULTI, "S", 16, 4)) };
   g_array_append_val (r->operators, step);
   g_autoptr (GArray) kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
   ls_optimizer_kernels (1000, LS_DTYPE_BF16, LS_DTYPE_FP32, kernels);
-  ls_optimizer_as_launched (NULL, &m, 1000, kernels);
+  ls_optimizer_as_launched (NULL, &m, (LsStepped) { 1000, 10 }, kernels);
   LS_CHECK_INT (kernels->len, ==, 4); /* norm, clip, adam, weight copy */
-  ls_optimizer_as_launched (r, &m, 1000, kernels);
+  ls_optimizer_as_launched (r, &m, (LsStepped) { 1000, 10 }, kernels);
   static const char *const names[] = { "squares", "scale", "momentum", "update", "weight-copy" };
   LS_CHECK_INT (kernels->len, ==, G_N_ELEMENTS (names));
   for (guint i = 0; i < kernels->len; i++)
@@ -238,6 +245,9 @@ an_optimizer_steps_as_listed (void)
   LS_CHECK_INT (g_array_index (kernels, LsKernel, 0).kind, ==, LS_KERNEL_REDUCTION);
   LS_CHECK_INT (g_array_index (kernels, LsKernel, 1).kind, ==, LS_KERNEL_OPTIMIZER);
   LS_CHECK_DOUBLE (g_array_index (kernels, LsKernel, 3).bytes, ==, 20000);
+  LS_CHECK_DOUBLE (g_array_index (kernels, LsKernel, 2).bytes, ==, 12000);
+  LS_CHECK_INT (g_array_index (kernels, LsKernel, 2).batch, ==, 3); /* 2.5 of 10 tensors */
+  LS_CHECK_INT (g_array_index (kernels, LsKernel, 3).batch, ==, 1);
 }
 
 /* --- attention that is not fused, biases, words by a product ---------------------------------------- */
