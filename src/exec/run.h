@@ -19,7 +19,7 @@ typedef enum { LS_SHORTCUT_OFF, LS_SHORTCUT_AUTO, LS_SHORTCUT_CHECK } LsShortcut
 /* What the host pays, by LsHostCost. */
 typedef struct {
   LsTime cost[LS_N_HOST_COSTS];
-  bool launch_is_given; /* by the user: a cluster's own does not replace it */
+  bool is_final; /* neither a strategy nor a fit of the cluster replaces them */
 } LsHostCosts;
 
 typedef struct {

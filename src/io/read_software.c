@@ -4,6 +4,7 @@
 
 #include "io/datadir.h"
 #include "io/emit.h"
+#include "io/override.h"
 #include "io/read_model.h"
 #include "io/read_strategy.h"
 
@@ -136,6 +137,15 @@ check_conditions (const LsJsonDoc *doc, LsDiagList *diags)
   return ok;
 }
 
+static const LsField *
+find_own (const char *key)
+{
+  for (const LsField *f = ls_software_fields (); f->key; f++)
+    if (strcmp (f->key, key) == 0)
+      return f;
+  return NULL;
+}
+
 static bool read_over_bases (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec *ret_software, LsDiagList *diags);
 
 static bool
@@ -207,11 +217,33 @@ ls_software_read (const LsJsonDoc *doc, LsSoftwareSpec *ret_software, LsDiagList
   return true;
 }
 
+/* "NAME:host_launch=5us" means NAME:defaults.host_launch=5us: a knob may be changed by its key alone. */
+static char *
+with_whole_keys (const char *name)
+{
+  const char *changes = ls_override_find (name);
+  if (!changes)
+    return g_strdup (name);
+  g_autoptr (GPtrArray) each = ls_override_split (changes);
+  GString *out = g_string_new_len (name, changes - name);
+  for (guint i = 0; i < each->len; i++) {
+    const char *change = each->pdata[i];
+    g_autofree char *key = g_strndup (change, strcspn (change, "="));
+    bool is_knob = !find_own (key) && ls_field_find (ls_strategy_fields, key);
+    g_string_append_printf (out, "%s%s%s", i > 0 ? "," : "", is_knob ? "defaults." : "", change);
+  }
+  return g_string_free (out, FALSE);
+}
+
 bool
 ls_software_load (const char *name, LsSoftwareSpec *ret_software, LsDiagList *diags)
 {
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_SOFTWARE, name, diags);
-  return doc && ls_software_read (doc, ret_software, diags);
+  g_autofree char *whole = with_whole_keys (name);
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_SOFTWARE, whole, diags);
+  if (!doc || !ls_software_read (doc, ret_software, diags))
+    return false;
+  ret_software->defaults.software = ls_override_name (ret_software->defaults.software, name);
+  return true;
 }
 
 bool

@@ -196,6 +196,9 @@ format_zero (const void *target)
 #define ELEMENTS(topic_, key_, default_, meaning_) ROW (topic_, key_, LS_FIELD_UINT64, default_, meaning_), .min = 1
 #define BOOL(topic_, key_, default_, meaning_) ROW (topic_, key_, LS_FIELD_BOOL, default_, meaning_)
 #define ENUM(topic_, key_, names_, default_, meaning_) ROW (topic_, key_, LS_FIELD_ENUM, default_, meaning_), .names = (names_)
+#define HOST(key_, cost_, default_, meaning_)                                                              \
+  #key_, LS_FIELD_TIME, offsetof (LsStrategy, host[cost_]), .topic = "host", .default_text = (default_), \
+    .meaning = (meaning_), .max = (double) LS_S
 #define TEXT(topic_, key_, default_, meaning_) ROW (topic_, key_, LS_FIELD_STRING, default_, meaning_)
 #define CUSTOM(topic_, key_, parse_, format_, default_, meaning_) \
   #key_, LS_FIELD_CUSTOM, .topic = #topic_, .parse = (parse_), .format = (format_), .default_text = (default_), .meaning = (meaning_)
@@ -315,5 +318,11 @@ const LsField ls_strategy_fields[] = {
          "stage 3: parameters are kept if fewer elements are used before their next use; 0: none") },
   { BOOL (deepspeed, collective_lists, "false",
           "stage 3, of early 2021: parameters one by one and blocking, through lists of one tensor for each rank"), SET_ONLY },
+
+  { HOST (host_launch, LS_HOST_LAUNCH, "10us, or as a fit of the cluster has it", "what issuing a kernel costs the host; 0us: nothing") },
+  { HOST (host_comm, LS_HOST_COMM, "20us", "the same for a collective or a group of sends and receives") },
+  { HOST (host_sync, LS_HOST_SYNC, "10us", "what a synchronising call costs after the device is done") },
+  { HOST (host_view, LS_HOST_VIEW, "2us", "a call from Python that launches nothing") },
+  { HOST (host_batch, LS_HOST_BATCH, "513us", "with batch_sync: fetching a micro-batch"), SET_ONLY },
   { NULL },
 };

@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/dtype.h"
 #include "model/kernel.h"
+#include "parallel/host_cost.h"
 
 typedef enum {
   LS_OP_KERNEL,     /* a GPU kernel of the given shape                              */
@@ -149,16 +150,6 @@ typedef struct {
 /* Of an all-to-all: whether all parts are equal, or member j receives, or sends, weight j of
  * LsPlan.weights of the sum of them. Bytes are then those that the mean member sends. */
 typedef enum { LS_PARTS_EQUAL, LS_PARTS_RECEIVED, LS_PARTS_SENT, LS_N_PARTS_KINDS } LsParts;
-
-typedef enum {
-  LS_HOST_LAUNCH, /* one kernel                        */
-  LS_HOST_COMM,   /* one collective or p2p group       */
-  LS_HOST_FREE,   /* events and waits                  */
-  LS_HOST_SYNC,   /* a synchronising call, once it returns */
-  LS_HOST_VIEW,   /* a call on a tensor that launches nothing */
-  LS_HOST_BATCH,  /* a micro-batch fetched and handed out     */
-  LS_N_HOST_COSTS
-} LsHostCost;
 
 typedef struct {
   uint8_t kind;   /* LsOpKind   */

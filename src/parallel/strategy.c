@@ -76,6 +76,7 @@ ls_strategy_init (LsStrategy *s)
     .max_live_params = 1000000000,
     .max_reuse_distance = 1000000000,
     .cp_balance = true,
+    .host = { LS_HOST_AUTO, LS_HOST_AUTO, LS_HOST_AUTO, LS_HOST_AUTO, LS_HOST_AUTO, LS_HOST_AUTO },
     .tp_overlap_kind = LS_TP_OVERLAP_RING,
   };
 }

@@ -9,10 +9,13 @@
 #include <glib.h>
 #include <stdint.h>
 
+#include <lockstep/units.h>
+
 #include "base/diag.h"
 #include "base/dtype.h"
 #include "model/model.h"
 #include "model/recipe.h"
+#include "parallel/host_cost.h"
 
 typedef enum {
   LS_DP_AUTO,
@@ -60,6 +63,7 @@ typedef enum { LS_TP_OVERLAP_BULK, LS_TP_OVERLAP_RING } LsTpOverlap;
 #define LS_ATTENTION_AUTO (-1)
 #define LS_DTYPE_AUTO (-1)
 #define LS_FLAG_AUTO (-1)
+#define LS_HOST_AUTO (-1)
 #define LS_ZERO_AUTO UINT32_MAX
 #define LS_RESHARD_AUTO UINT32_MAX
 #define LS_MAX_CHUNKS 4096
@@ -144,6 +148,7 @@ typedef struct {
   bool split_bias_dropout; /* the bias before a dropout in a kernel of its own, as in Megatron-LM of 2023 */
   bool batch_sync;       /* each forward fetches its micro-batch and waits for the device in it, as Megatron-LM until late 2023 */
   bool launch_blocking;  /* the host waits for each op that it issues: CUDA_LAUNCH_BLOCKING=1 */
+  LsTime host[LS_N_HOST_COSTS]; /* what the host pays, by LsHostCost; LS_HOST_AUTO: as exec/host.c has it */
   bool p2p_warmup_flush; /* overlapped p2p in warm-up and cool-down too         */
   bool post_validation;  /* nobody waits for the norm: checked a step later     */
 } LsStrategy;

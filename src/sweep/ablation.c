@@ -19,7 +19,7 @@ ablate_slowdown (LsAblated *a)
 static void
 ablate_host (LsAblated *a)
 {
-  a->options.host = (LsHostCosts) { .launch_is_given = true };
+  a->options.host = (LsHostCosts) { .is_final = true };
 }
 
 static void

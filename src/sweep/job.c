@@ -171,10 +171,15 @@ measure_memory (const LsJobResult *r, const LsHardware *hardware, const LsRunOpt
 }
 
 void
-ls_fitted_host (const LsHardware *h, LsHostCosts *costs)
+ls_job_host (const LsHardware *h, const LsStrategy *s, LsHostCosts *costs)
 {
-  if (h->spec.fitted.host_launch > 0 && !costs->launch_is_given)
+  if (costs->is_final)
+    return;
+  if (h->spec.fitted.host_launch > 0)
     costs->cost[LS_HOST_LAUNCH] = h->spec.fitted.host_launch;
+  for (int i = 0; i < LS_N_HOST_COSTS; i++)
+    if (s->host[i] != LS_HOST_AUTO)
+      costs->cost[i] = s->host[i];
 }
 
 gboolean
@@ -195,7 +200,7 @@ ls_job_run_prepared (LsJobResult *prepared, const LsHardware *hardware, const Ls
   LsHardware chosen;
   if (!ls_job_hardware (r, hardware, options, &chosen, error))
     return NULL;
-  ls_fitted_host (hardware, &run.host);
+  ls_job_host (hardware, &r->strategy, &run.host);
   r->timeline = ls_run (r->plan, r->cluster, &chosen.calibration, &hardware->nccl, &run, ret_cost_share, error);
   return r->timeline && check_duration (r->timeline, error) ? g_steal_pointer (&r) : NULL;
 }
@@ -326,15 +331,18 @@ n_gpus_of (const LsPlan *plan)
   return n;
 }
 
-/* The trace is emptied. */
+/* The trace is emptied. What the host pays may be said besides. */
 static void
-take_trace (LsJobResult *r, LsTrace *t)
+take_trace (LsJobResult *r, LsTrace *t, const LsStrategy *said)
 {
   r->plan = g_steal_pointer (&t->plan);
   r->model = t->model;
   t->model = (LsModel) { 0 };
   r->strategy = t->strategy;
   ls_strategy_init (&t->strategy);
+  for (int i = 0; i < LS_N_HOST_COSTS; i++)
+    if (said->host[i] != LS_HOST_AUTO)
+      r->strategy.host[i] = said->host[i];
   if (t->has_model)
     return;
   r->trace = g_steal_pointer (&t->name);
@@ -354,7 +362,7 @@ prepare_trace (const LsJobSpec *spec, GError **error)
   hardware->max_memory_bytes = spec->options.max_memory_bytes;
 
   g_autoptr (LsJobResult) r = g_new0 (LsJobResult, 1);
-  take_trace (r, trace);
+  take_trace (r, trace, &spec->strategy);
   if (!ls_hardware_set_slice (hardware, spec->slice, error))
     return NULL;
   LsStrategy size = { .gpus = spec->n_nodes || hardware->spec.n_nodes > 1 ? 0 : n_gpus_of (r->plan) };

@@ -129,8 +129,9 @@ LsTime ls_job_least (const LsJobResult *prepared, const LsHardware *hardware, co
 gboolean ls_job_hardware (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *options, LsHardware *ret_hardware,
                           GError **error);
 
-/* What launching costs on a cluster that was fitted (sweep/fitted.h), unless the user gave it. */
-void ls_fitted_host (const LsHardware *hardware, LsHostCosts *costs);
+/* What the host pays: by itself, over that what a cluster was fitted to (sweep/fitted.h), over that what the
+ * strategy says. */
+void ls_job_host (const LsHardware *hardware, const LsStrategy *s, LsHostCosts *costs);
 
 /* The plan of a job as the text of a trace file with that name. Newly allocated. */
 char *ls_job_spec_export (const LsJobSpec *spec, const char *name, GError **error);

@@ -144,9 +144,6 @@ parse_headroom (const char *text, void *target)
 #define CUSTOM_ROW(topic_, key_, parse_, expected_, argument_, default_, meaning_)                              \
   #key_, LS_FIELD_CUSTOM, .topic = #topic_, .parse = (parse_), .expected = (expected_), .argument = (argument_), \
     .default_text = (default_), .meaning = (meaning_)
-#define HOST_ROW(key_, cost_, default_, meaning_)                                                                     \
-  #key_, LS_FIELD_TIME, offsetof (LsJobSpec, options.host.cost) + (cost_) * sizeof (LsTime), .max = (double) LS_S, \
-    .topic = "host", .default_text = (default_), .meaning = (meaning_)
 #define USUAL .usual = true
 
 /* The rows "for", "software" and "strategy" tell what they are; ls_job_spec_set() knows them. */
@@ -170,11 +167,6 @@ const LsField ls_job_fields[] = {
               "the bytes asked for, or what PyTorch's caching allocator reserves for them") },
   { ROW (pipeline, order, LS_FIELD_STRING, order, "the schedule's own", "the order of the pipeline's actions (CSV; lockstep schedule writes one)"),
     .required = true, .argument = "FILE" },
-  { HOST_ROW (host_launch, LS_HOST_LAUNCH, "10us", "what issuing a kernel costs the host; 0us: nothing") },
-  { HOST_ROW (host_comm, LS_HOST_COMM, "20us", "the same for a collective or a group of sends and receives") },
-  { HOST_ROW (host_sync, LS_HOST_SYNC, "10us", "what a synchronising call costs after the device is done") },
-  { HOST_ROW (host_view, LS_HOST_VIEW, "2us", "a call from Python that launches nothing") },
-  { HOST_ROW (host_batch, LS_HOST_BATCH, "513us", "with batch_sync: fetching a micro-batch"), .set_only = true },
   { FILE_ROW (measured, gpu_calibration, "as its GPU names", "what the GPU's kernels take (lockstep calibrate writes such a file)") },
   { FILE_ROW (measured, nccl, "as its GPU names", "what NCCL reaches (lockstep calibrate --nccl writes such a file)") },
   { CUSTOM_ROW (measured, measured, parse_measured, LS_MEASURED_EXPECTED, "TIME[,KEY=VALUE][:SOURCE]", "",

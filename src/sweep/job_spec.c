@@ -225,8 +225,6 @@ set_option (LsJobSpec *spec, const LsField *field, const char *value, LsDiagList
     return FALSE;
   if (strcmp (field->key, "model") != 0 && strcmp (field->key, "cluster") != 0 && strcmp (field->key, "debug") != 0)
     remember_option (spec, field, value);
-  if (strcmp (field->key, "host_launch") == 0)
-    spec->options.host.launch_is_given = true;
   return TRUE;
 }
 
@@ -236,7 +234,8 @@ set_strategy (LsJobSpec *spec, const LsField *field, const char *value, LsDiagLi
   if (!ls_field_set_text (ls_strategy_fields, &spec->strategy, field->key, value, diags))
     return FALSE;
   g_hash_table_add (said_of (spec), (gpointer) field->key);
-  if (!spec->strategy_knob && strcmp (field->key, "dp") != 0)
+  bool goes_with_trace = strcmp (field->key, "dp") == 0 || strcmp (field->topic, "host") == 0;
+  if (!spec->strategy_knob && !goes_with_trace)
     spec->strategy_knob = g_strdup (field->key);
   return TRUE;
 }

@@ -68,7 +68,7 @@ ls_sensitivity_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads
   Runs runs = { .r = r, .hardware = r->hardware };
   if (!ls_job_spec_options (spec, &runs.options, error))
     return NULL;
-  ls_fitted_host (r->hardware, &runs.options.host); /* as the job ran */
+  ls_job_host (r->hardware, &r->strategy, &runs.options.host); /* as the job ran */
   runs.options.no_spans = runs.options.steady = true;
   if (runs.options.fold == LS_SHORTCUT_CHECK) /* the job itself was checked */
     runs.options.fold = LS_SHORTCUT_AUTO;

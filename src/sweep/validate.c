@@ -135,20 +135,10 @@ check_chosen (const LsValidationRun *v, const LsValidateSpec *spec, GError **err
   return FALSE;
 }
 
-static bool
-is_host_cost (const char *key)
-{
-  return g_str_has_prefix (key, "host");
-}
-
-/* A knob of the strategy of every chosen row, or what the host of every run pays. */
+/* A knob of the strategy of every chosen row. */
 static void
-assume_knob (LsValidationRun *v, LsJobSpec *run, const char *key, const char *value, LsDiagList *diags)
+assume_knob (LsValidationRun *v, const char *key, const char *value, LsDiagList *diags)
 {
-  if (is_host_cost (key)) {
-    ls_job_spec_set (run, key, value, diags);
-    return;
-  }
   for (guint i = 0; i < v->chosen->len && ls_diag_list_n (diags) == 0; i++)
     ls_field_set_text (ls_strategy_fields, &((LsCase *) g_ptr_array_index (v->chosen, i))->strategy, key, value, diags);
 }
@@ -156,7 +146,7 @@ assume_knob (LsValidationRun *v, LsJobSpec *run, const char *key, const char *va
 static gboolean
 check_knob (const char *key, GError **error)
 {
-  if (is_host_cost (key) || ls_field_find (ls_strategy_fields, key))
+  if (ls_field_find (ls_strategy_fields, key))
     return TRUE;
   const char *near = ls_field_suggest (ls_strategy_fields, key);
   g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--assume: no knob of a strategy is named \"%s\"%s%s%s", key,
@@ -165,27 +155,19 @@ check_knob (const char *key, GError **error)
 }
 
 static gboolean
-assume (LsValidationRun *v, LsHostCosts *host, GError **error)
+assume (LsValidationRun *v, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsJobSpec run;
-  ls_job_spec_init (&run);
-  run.options.host = *host;
   for (guint k = 0; v->assume && v->assume[k]; k++) {
     g_auto (GStrv) pair = g_strsplit (v->assume[k], "=", 2);
     if (g_strv_length (pair) != 2) {
-      ls_job_spec_clear (&run);
       g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--assume: expected KNOB=VALUE such as \"recompute=none\"; got \"%s\"", v->assume[k]);
       return FALSE;
     }
-    if (!check_knob (pair[0], error)) {
-      ls_job_spec_clear (&run);
+    if (!check_knob (pair[0], error))
       return FALSE;
-    }
-    assume_knob (v, &run, pair[0], pair[1], diags);
+    assume_knob (v, pair[0], pair[1], diags);
   }
-  *host = run.options.host;
-  ls_job_spec_clear (&run);
   return ls_diag_list_n (diags) == 0 || ls_diag_list_to_error (diags, error);
 }
 
@@ -412,7 +394,7 @@ ls_validate (const LsValidateSpec *spec, GError **error)
   if (!check_chosen (v, spec, error))
     return NULL;
   v->assume = g_strdupv ((char **) spec->assume);
-  if (!assume (v, &options.host, error))
+  if (!assume (v, error))
     return NULL;
   load_hardware (v);
   guint n_slots = v->n_variants * v->chosen->len;

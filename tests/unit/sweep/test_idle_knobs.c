@@ -175,7 +175,7 @@ check_job (const Job *job)
   guint n_legal = 0;
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     g_autoptr (GPtrArray) values = g_ptr_array_new_with_free_func (g_free);
-    if (!f->file_only && !is_set (job, f))
+    if (!f->file_only && strcmp (f->topic, "host") != 0 && !is_set (job, f))
       add_values (f, values);
     for (guint i = 0; i < values->len; i++)
       n_legal += check_value (job, f, g_ptr_array_index (values, i), base, result);
