@@ -47,6 +47,10 @@ static const LsEnumName grad_dtypes[] = {
   { "auto", LS_DTYPE_AUTO },     { NULL },
 };
 
+static const LsEnumName cuda_graphs[] = {
+  { "none", LS_GRAPHS_NONE }, { "layer", LS_GRAPHS_LAYER }, { "step", LS_GRAPHS_STEP }, { NULL },
+};
+
 static const LsEnumName grad_syncs[] = {
   { "auto", LS_GRAD_SYNC_AUTO }, { "last", LS_GRAD_SYNC_LAST }, { "each", LS_GRAD_SYNC_EACH }, { NULL },
 };
@@ -319,6 +323,7 @@ const LsField ls_strategy_fields[] = {
   { BOOL (deepspeed, collective_lists, "false",
           "stage 3, of early 2021: parameters one by one and blocking, through lists of one tensor for each rank"), SET_ONLY },
 
+  { ENUM (host, cuda_graphs, cuda_graphs, "none", "what is launched as one CUDA graph: a layer each way, or the step up to the optimizer") },
   { HOST (host_launch, LS_HOST_LAUNCH, "10us, or as a fit of the cluster has it", "what issuing a kernel costs the host; 0us: nothing") },
   { HOST (host_comm, LS_HOST_COMM, "20us", "the same for a collective or a group of sends and receives") },
   { HOST (host_sync, LS_HOST_SYNC, "10us", "what a synchronising call costs after the device is done") },

@@ -91,6 +91,35 @@ block_on_launches (Build *b)
   b->ops = ops;
 }
 
+/* Whether a CUDA graph may hold it: what waits for the device, or is fed from the host, it may not. Reduction of
+ * gradients, gathers and transfers between stages are issued by hooks, outside the graph of a layer. */
+static bool
+is_in_graph (const Build *b, const LsOp *op)
+{
+  bool is_launch = op->host == LS_HOST_LAUNCH || op->host == LS_HOST_COMM || op->host == LS_HOST_VIEW;
+  if (!is_launch || op->tag == LS_TAG_OPTIMIZER)
+    return false;
+  bool is_of_layer = op->layer != UINT16_MAX && (op->stream == LS_STREAM_COMPUTE || op->stream == LS_STREAM_TP || op->stream == LS_STREAM_CP);
+  return b->l->s->cuda_graphs == LS_GRAPHS_STEP || is_of_layer;
+}
+
+/* The first op of a graph launches all of it. That of a step is launched once in all its segments: nothing is charged. */
+static void
+launch_graphs (Build *b)
+{
+  bool is_step = b->l->s->cuda_graphs == LS_GRAPHS_STEP;
+  uint16_t layer = UINT16_MAX;
+  for (guint i = 0; i < b->ops->len; i++) {
+    LsOp *op = &g_array_index (b->ops, LsOp, i);
+    if (!is_in_graph (b, op)) {
+      layer = op->host == LS_HOST_SYNC || op->host == LS_HOST_BATCH ? UINT16_MAX : layer; /* the host comes between */
+      continue;
+    }
+    op->host = is_step || op->layer == layer ? LS_HOST_FREE : LS_HOST_LAUNCH;
+    layer = op->layer;
+  }
+}
+
 uint32_t
 build_finish (Build *b, const char *segment)
 {
@@ -98,6 +127,8 @@ build_finish (Build *b, const char *segment)
   g_autofree char *name = name_of_role (l, segment);
   if (b->next_deps->len > 0)
     build_barrier (b);
+  if (l->s->cuda_graphs != LS_GRAPHS_NONE)
+    launch_graphs (b);
   if (l->s->launch_blocking)
     block_on_launches (b);
   if (b->is_too_long && !l->too_long)

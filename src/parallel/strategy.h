@@ -30,6 +30,10 @@ typedef enum {
   LS_N_DP_KINDS
 } LsDpKind;
 
+/* What is launched as one CUDA graph: the kernels and collectives of a layer, each way, or of the whole step
+ * up to the optimizer. What waits for the device, or feeds it, stays outside. */
+typedef enum { LS_GRAPHS_NONE, LS_GRAPHS_LAYER, LS_GRAPHS_STEP } LsCudaGraphs;
+
 typedef enum { LS_P2P_AUTO, LS_P2P_NONE, LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, LS_P2P_OVERLAPPED, LS_P2P_DEEPSPEED } LsP2p;
 typedef enum { LS_RECOMPUTE_NONE, LS_RECOMPUTE_SELECTIVE, LS_RECOMPUTE_FULL } LsRecompute;
 
@@ -148,6 +152,7 @@ typedef struct {
   bool split_bias_dropout; /* the bias before a dropout in a kernel of its own, as in Megatron-LM of 2023 */
   bool batch_sync;       /* each forward fetches its micro-batch and waits for the device in it, as Megatron-LM until late 2023 */
   bool launch_blocking;  /* the host waits for each op that it issues: CUDA_LAUNCH_BLOCKING=1 */
+  int cuda_graphs;       /* LsCudaGraphs                                         */
   LsTime host[LS_N_HOST_COSTS]; /* what the host pays, by LsHostCost; LS_HOST_AUTO: as exec/host.c has it */
   bool p2p_warmup_flush; /* overlapped p2p in warm-up and cool-down too         */
   bool post_validation;  /* nobody waits for the norm: checked a step later     */
