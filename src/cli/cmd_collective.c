@@ -10,7 +10,7 @@ static const CliHelp help = {
                  "scatter, barrier, permute, copy-permute, send-recv (or p2p: between the first GPUs of two nodes)\n\n"
                  "Examples:\n"
                  "  lockstep collective --cluster dgx-h100 --op all-reduce --plot all-reduce.svg\n"
-                 "  lockstep collective --cluster dgx-a100-80g --nodes 128 --op all-gather --network all\n"
+                 "  lockstep collective --cluster dgx-a100-80g --nodes 8 --op all-gather --network all\n"
                  "  lockstep collective --cluster dgx-h100 --op all-to-all --gpus 2..1024 --plot scaling.svg\n"
                  "  lockstep collective --compare measured.csv --cluster dgx-h100 --plot errors.png\n\n" CLI_EXIT_CODES,
 };

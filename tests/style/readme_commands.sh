@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Every command line of README.md, and of the READMEs of the data folders, works: each indented block that holds a
-# line beginning with "lockstep" is run as it stands, in the order of the file, in one folder with small input
-# files of the names that the text uses. Other programs than ours in a block (mpirun) end it; "..." in a command
-# stands for a job.
+# Every command line of README.md, of the READMEs of the data folders, and of the examples of each --help works: each
+# indented block that holds a line beginning with "lockstep" or "mpirun" is run as it stands, in the order of the file,
+# in one folder with small input files of the names that the text uses, and so are the examples of a command, but for
+# those that a README has too. "..." in a command stands for a job. Without MPI mpirun's are only looked at.
 # Usage: readme_commands.sh ROOT LOCKSTEP
 set -euo pipefail
 root=$(realpath -- "$1")
@@ -48,12 +48,49 @@ split_blocks() {
       print substr($0, 5) > file }' "$1"
 }
 
+# This machine is the only host. Containers are root, and Open MPI keeps memory to its end.
+prepare_mpi() {
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl=self,vader OMPI_MCA_plm=isolated
+  export OMPI_MCA_btl_vader_single_copy_mechanism=none
+  printf 'localhost slots=1\n' > hosts
+}
+is_without_mpi() {
+  grep -q '^mpirun ' "$out/command" && { ! command -v mpirun > /dev/null || grep -q 'built without MPI' "$out/printed"; }
+}
+
+# What the examples of a command name, and a README calls otherwise.
+help_inputs() {
+  local tables=$root/tests/golden
+  case $1 in
+    collective) sed 's/pair/dgx-h100/' "$tables/collective-compare/measured.csv" > measured.csv ;;
+    kernel | calibrate)
+      cp -- gemm_b200.csv gemm.csv
+      cp -- attn_fwd_h200.csv attention.csv
+      ;;
+    compare)
+      lockstep run --model llama3.1-8b --cluster dgx-h100 --gpus 8 --tp 2 --json > before.json
+      lockstep run --model llama3.1-8b --cluster dgx-h100 --gpus 8 --tp 4 --json > after.json
+      ;;
+    schedule) lockstep schedule --schedule gpipe --pp 2 --micro-batches 4 --format csv > mine.csv ;;
+    validate) awk -F, -v OFS=, 'NR == 1 { $2 = "split" OFS $2 } NR > 1 { $1 = "korth" NR; $2 = "validation" OFS $2; $NF *= 0.87 } { print }' mine.csv > cases.csv ;;
+    check)
+      sed 's/"name": *"[^"]*"/"name": "my-cluster"/' "$root/topologies/dgx-h100.json" > my-cluster.json
+      sed 's/"name": *"[^"]*"/"name": "my-strategy"/' "$root/strategies/ddp.json" > my-strategy.json
+      ;;
+  esac
+}
+
+# The examples of a command, but for those that stand in $out/said, as a file.
+split_examples() {
+  lockstep "$1" --help | sed -n '/^Examples\{0,1\}:$/,/^$/ s/^  //p' | sed -e ':a' -e '/\\$/N; s/\\\n *//; ta' | { grep -vxFf "$out/said" || true; } > "$out/example"
+}
+
 status=0 n=0
 run_block() {
-  grep -q '^lockstep ' "$1" || return 0
+  grep -qE '^(lockstep|mpirun) ' "$1" || return 0
   sed 's/lockstep run \.\.\./lockstep run --model llama3.1-8b --gpus 32 --tp 8/' "$1" > "$out/command"
   n=$((n + 1))
-  if ! bash -euo pipefail "$out/command" > "$out/printed" 2>&1 </dev/null; then
+  if ! bash -euo pipefail "$out/command" > "$out/printed" 2>&1 </dev/null && ! is_without_mpi; then
     printf '%s fails:\n' "${1##*/}"
     cat -- "$out/command" "$out/printed"
     status=1
@@ -62,6 +99,7 @@ run_block() {
 
 cd -- "$out/folder"
 inputs
+prepare_mpi
 for readme in README.md models/README.md topologies/README.md strategies/README.md traces/README.md; do
   split_blocks "$root/$readme" "$(printf '%s' "${readme%.md}" | tr '/' '-')"
 done
@@ -75,6 +113,16 @@ done
 # What the commands name as their output is there.
 cat -- /dev/null "$out"/blocks/* | sed -nE 's/^ *lockstep (.*)/\1/p' | { grep -oE -- '(-o|--list|--plot|--chart|--memory-chart|--heat-map|--pareto-chart|--scaling-chart) [^ ]+' || true; } \
   | awk '{ print $2 }' | while read -r file; do [[ -s $file ]] || { printf '%s was not written\n' "$file"; exit 1; }; done || status=1
+
+cat -- "$out"/blocks/* > "$out/said"
+for command in $(lockstep --help | sed -nE '/^Commands:/,/^$/ s/^  ([a-z]+) .*/\1/p'); do
+  mkdir -- "$out/$command"
+  cd -- "$out/$command"
+  inputs
+  help_inputs "$command"
+  split_examples "$command"
+  run_block "$out/example"
+done
 printf '%d commands\n' "$n"
 ((n >= 20)) || status=1
 exit "$status"

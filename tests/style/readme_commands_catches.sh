@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# readme_commands.sh fails on a command that fails, on a file that was not written, and if it found nothing.
+# readme_commands.sh fails on a command that fails, in a README or among the examples of a --help, on a file that was
+# not written, and if it found nothing.
 # Usage: readme_commands_catches.sh CHECK
 set -euo pipefail
 check=$1
@@ -12,8 +13,10 @@ for folder in models topologies strategies traces; do
   mkdir "$tree/$folder"
   printf 'none\n' > "$tree/$folder/README.md"
 done
-# A program that writes what -o names, and refuses --wrong.
-printf '%s\n' '#!/usr/bin/env bash' 'while (($#)); do' '  [[ $1 != --wrong ]] || exit 2' '  [[ $1 != -o ]] || echo x > "$2"' '  shift' 'done' > "$tree/bin/lockstep"
+# A program that writes what -o names, and refuses --wrong; EXAMPLE is that of its only command.
+export EXAMPLE=--good
+printf '%s\n' '#!/usr/bin/env bash' 'case "$*" in' '--help) printf "Commands:\n  run runs\n\n"; exit ;;' \
+  '"run --help") printf "Example:\n  lockstep run \\\\\n    $EXAMPLE\n\n"; exit ;;' esac 'while (($#)); do' '  [[ $1 != --wrong ]] || exit 2' '  [[ $1 != -o ]] || echo x > "$2"' '  shift' 'done' > "$tree/bin/lockstep"
 chmod +x "$tree/bin/lockstep"
 
 # Twenty good blocks and then $1.
@@ -34,6 +37,7 @@ fails_with() {
 readme ''
 bash "$check" "$tree" "$tree/bin/lockstep"
 fails_with 'fails:' '    lockstep run \\\n      --wrong\n'
+EXAMPLE=--wrong fails_with 'fails:' ''
 fails_with 'b.csv was not written' '    lockstep sweep --list b.csv\n'
 printf 'nothing\n' > "$tree/README.md"
 ! bash "$check" "$tree" "$tree/bin/lockstep" > "$tree/out"
