@@ -46,7 +46,7 @@ lower_init (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts 
     .fp8_recipe = (LsFp8Recipe) s->fp8_recipe,
     .apex_norm = s->apex_norm, .bias_is_apart = s->split_bias_dropout, .grad_is_fused = s->grad_fusion,
     .grad_is_cast = s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage <= 1 && s->dtype == LS_DTYPE_BF16 && s->grad_dtype == LS_DTYPE_FP32,
-    .grad_is_fresh = ls_strategy_has_fresh_gradients (s), .recipes = s->recipes,
+    .grad_is_fresh = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2, .recipes = s->recipes,
     .gathers_in_pieces = s->sp && s->tp > 1 && s->tp_overlap && s->tp_overlap_kind == LS_TP_OVERLAP_RING,
   };
   l->mesh = (LsMesh) { .tp = s->tp, .cp = s->cp, .dp = s->dp, .pp = s->pp, .shard = s->zero_group, .ep = s->ep, .etp = s->etp };

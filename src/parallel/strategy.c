@@ -122,10 +122,3 @@ ls_strategy_copy (LsStrategy *dest, const LsStrategy *source)
   dest->recompute_stages = g_memdup2 (source->recompute_stages,
                                       source->n_recompute_stages * sizeof *source->recompute_stages);
 }
-
-bool
-ls_strategy_has_fresh_gradients (const LsStrategy *s)
-{
-  bool has_one = s->global_batch == s->dp * s->micro_batch;
-  return s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2 || (s->dp_kind == LS_DP_XLA_FSDP && has_one);
-}

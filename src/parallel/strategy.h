@@ -162,9 +162,6 @@ void ls_strategy_init (LsStrategy *s); /* the defaults of the command line */
 void ls_strategy_clear (LsStrategy *s); /* NULL allowed; leaves the defaults */
 /* Deep; what dest held is overwritten, not freed. */
 void ls_strategy_copy (LsStrategy *dest, const LsStrategy *source);
-/* Of a resolved one: does a micro-batch leave gradients that nothing is added to in place? PyTorch's FSDP reduces what
- * autograd made; with XLA gradients of several micro-batches are a sum, that of one is not. */
-bool ls_strategy_has_fresh_gradients (const LsStrategy *s);
 
 /* Fill in what is derived, in place, for a model on a cluster of n_gpus with
  * gpus_per_node (a tp group may span nodes: that is slow, not illegal). Knobs

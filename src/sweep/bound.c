@@ -122,7 +122,7 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
   key.p2p = (uint32_t) s->p2p;
   if (s->dp_kind == LS_DP_XLA_FSDP && s->zero_group == 0)
     key.sharded = s->dp * s->cp, key.grad_sync = (uint32_t) s->grad_sync;
-  key.is_fresh = ls_strategy_has_fresh_gradients (s);
+  key.is_fresh = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2;
   bool ends_where_it_begins = s->pp == 1 || (sched->placement == LS_PLACE_WAVE && s->vpp % 2 == 0);
   key.has_head_weight = !b->model->tied_embeddings || !ends_where_it_begins;
   key.recompute = (uint32_t) s->recompute, key.recompute_parts = s->recompute_parts;

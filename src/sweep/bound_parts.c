@@ -278,7 +278,7 @@ bound_shard (const LsStrategy *s)
     .cp = s->cp, .cp_kind = (LsCpKind) s->cp_kind, .cp_balance = s->cp_balance, .sp_save_gathered = s->sp_save_gathered,
     .ep = s->ep, .etp = s->etp, .expert_capacity = s->expert_capacity, .fp8_recipe = (LsFp8Recipe) s->fp8_recipe,
     .apex_norm = s->apex_norm, .bias_is_apart = s->split_bias_dropout, .grad_is_fused = s->grad_fusion,
-    .grad_is_fresh = ls_strategy_has_fresh_gradients (s), .recipes = s->recipes,
+    .grad_is_fresh = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2, .recipes = s->recipes,
     .gathers_in_pieces = s->sp && s->tp > 1 && s->tp_overlap && s->tp_overlap_kind == LS_TP_OVERLAP_RING,
   };
 }

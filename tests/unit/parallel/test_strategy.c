@@ -466,29 +466,8 @@ names_are_those_of_the_flags (void)
     LS_CHECK_STR (ls_recompute_name (i), recomputes[i]);
 }
 
-/* XLA's gradients of one micro-batch are what the products wrote; of several they are a sum. */
-static void
-gradients_are_fresh_where_nothing_is_added (void)
-{
-  static const struct {
-    int dp_kind;
-    uint32_t global_batch;
-    bool is_fresh;
-  } jobs[] = { { LS_DP_FSDP2, 16, true }, { LS_DP_XLA_FSDP, 8, true }, { LS_DP_XLA_FSDP, 16, false }, { LS_DP_MEGATRON, 8, false } };
-  for (guint i = 0; i < G_N_ELEMENTS (jobs); i++) {
-    LsStrategy s;
-    ls_strategy_init (&s);
-    s.dp = 4;
-    s.micro_batch = 2;
-    s.dp_kind = jobs[i].dp_kind;
-    s.global_batch = jobs[i].global_batch;
-    LS_CHECK_INT (ls_strategy_has_fresh_gradients (&s), ==, jobs[i].is_fresh);
-    ls_strategy_clear (&s);
-  }
-}
-
 LS_TEST_MAIN ("strategy", LS_TEST (what_is_not_given_is_filled_in), LS_TEST (a_vee_has_two_chunks), LS_TEST (what_is_illegal_is_refused_with_its_rule),
               LS_TEST (all_broken_rules_are_reported), LS_TEST (sequences_are_cut_by_rules), LS_TEST (ways_have_their_limits), LS_TEST (what_is_not_built_is_refused_as_such),
               LS_TEST (sharding_and_offloading_have_their_rules),
               LS_TEST (replicas_and_versions_have_their_rules), LS_TEST (refusals_carry_their_code), LS_TEST (a_copy_owns_what_it_points_to),
-              LS_TEST (names_are_those_of_the_flags), LS_TEST (gradients_are_fresh_where_nothing_is_added))
+              LS_TEST (names_are_those_of_the_flags))
