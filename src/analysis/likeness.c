@@ -37,7 +37,7 @@ ls_aspect_words (LsAspect aspect, const LsTraits *traits, double extreme)
   if (aspect < LS_N_WORD_ASPECTS) {
     const char *word = traits->word[aspect];
     switch (aspect) {
-    case LS_ASPECT_ARCHITECTURE: return g_strdup_printf ("is on GPUs of architecture %s", word);
+    case LS_ASPECT_ARCHITECTURE: return g_strdup_printf ("is on %s of architecture %s", traits->chips, word);
     case LS_ASPECT_FORMAT: return g_strdup_printf ("is in %s", word);
     case LS_ASPECT_NODE: return node_words (word);
     case LS_ASPECT_BACKEND: return g_strdup_printf ("has --dp-kind %s", word);
@@ -50,9 +50,9 @@ ls_aspect_words (LsAspect aspect, const LsTraits *traits, double extreme)
   }
   double figure = traits->figure[aspect - LS_N_WORD_ASPECTS];
   if (aspect == LS_ASPECT_GPUS)
-    return g_strdup_printf ("is on more than %.0f GPUs", extreme);
+    return g_strdup_printf ("is on more than %.0f %s", extreme, traits->chips);
   if (aspect == LS_ASPECT_FABRIC)
-    return g_strdup_printf ("has a fabric of %.3g GB/s per GPU (%.3g at least)", 1e-9 * figure, 1e-9 * extreme);
+    return g_strdup_printf ("has a fabric of %.3g GB/s per %s (%.3g at least)", 1e-9 * figure, traits->chip, 1e-9 * extreme);
   if (aspect == LS_ASPECT_TENSOR)
     return g_strdup_printf ("has --tp above %.0f", extreme);
   if (aspect == LS_ASPECT_PARAMS)

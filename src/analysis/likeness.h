@@ -36,6 +36,7 @@ typedef enum {
 typedef struct {
   const char *word[LS_N_WORD_ASPECTS];
   double figure[LS_N_FIGURE_ASPECTS];
+  const char *chip, *chips; /* what its accelerators are called, one and several; static */
 } LsTraits;
 
 const char *ls_aspect_key (LsAspect aspect); /* for programs: "architecture"; static */

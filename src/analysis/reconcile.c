@@ -91,7 +91,7 @@ ls_step_side_of_timeline (const LsTimeline *t, uint32_t rank, GError **error)
     g_array_append_val (side->ops, row);
   }
   if (side->ops->len == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "rank %u runs nothing on its GPU", rank);
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "rank %u runs nothing on its device", rank);
     return NULL;
   }
   side->length = t->window_end - t->window_start;
@@ -256,7 +256,7 @@ find_words (LsReconciled *r)
   for (guint i = 0; i < r->classes->len; i++)
     judge_class (words, &g_array_index (r->classes, LsReconcileRow, i), m->step);
   judge_part (words, "exposed communication", communication (m), communication (p), m->step, "");
-  judge_part (words, "the GPU waits for the host", m->idle_host, p->idle_host, m->step,
+  judge_part (words, "the device waits for the host", m->idle_host, p->idle_host, m->step,
               m->idle_host > p->idle_host ? ": see --host-launch and --host-comm; the profiler itself costs the host time, too" : "");
   judge_part (words, "gaps of the device", m->idle_device, p->idle_device, m->step, "");
   g_array_sort (words, by_weight);

@@ -29,6 +29,15 @@ ls_topo_kind_name (LsNodeKind kind)
   return (gsize) kind < G_N_ELEMENTS (kinds) && kinds[kind].name ? kinds[kind].name : "switch";
 }
 
+const char *
+ls_topo_kind_word (const LsClusterSpec *spec, LsNodeKind kind)
+{
+  if (kind != LS_NODE_GPU)
+    return ls_topo_kind_name (kind);
+  g_autofree char *word = g_ascii_strdown (ls_cluster_chip_word (spec, 1), -1);
+  return g_intern_string (word);
+}
+
 static const LsTopoNode *
 vertex (const LsCluster *c, uint32_t v)
 {

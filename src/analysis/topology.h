@@ -56,6 +56,7 @@ typedef struct {
 typedef struct {
   const char *name;        /* "node", "leaf", "spine": what joins the parts               */
   const char *part;        /* "gpu", "node", "leaf": one part                             */
+  bool is_of_gpus;         /* the part is an accelerator                                  */
   uint32_t n_groups;       /* of such                                                     */
   uint32_t n_parts;        /* D, in the largest group                                     */
   LsBandwidth each;        /* W, of the part that has least                               */
@@ -82,8 +83,10 @@ LsTopoMap *ls_topo_map_new (const LsCluster *cluster);
 void ls_topo_map_free (LsTopoMap *map); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsTopoMap, ls_topo_map_free)
 
-/* "gpu", "pcie switch"; static. */
+/* "gpu", "pcie switch": for programs and in names of vertices; static. */
 const char *ls_topo_kind_name (LsNodeKind kind);
+/* The same for people: an accelerator by what those of the cluster are called, "chip"; static. */
+const char *ls_topo_kind_word (const LsClusterSpec *spec, LsNodeKind kind);
 /* Of one physical link, and of a trunk; nothing of what failed. */
 LsBandwidth ls_topo_links_rate (const LsTopoLinks *links);
 LsBandwidth ls_topo_trunk_rate (const LsTrunk *trunk);

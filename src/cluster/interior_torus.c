@@ -84,7 +84,7 @@ check (const LsClusterSpec *s, GError **error)
   if (!check_shape (t, error))
     return FALSE;
   if (s->gpus_per_node != ls_torus_n_chips (t) || s->nics != ls_torus_n_hosts (t) * t->nics_per_host)
-    return ls_spec_conflict (error, "torus: %u GPUs and %u NICs a node; the slice has %u chips and %u NICs", s->gpus_per_node,
+    return ls_spec_conflict (error, "torus: %u chips and %u NICs a node; the slice has %u chips and %u NICs", s->gpus_per_node,
                              s->nics, ls_torus_n_chips (t), ls_torus_n_hosts (t) * t->nics_per_host);
   return ls_spec_check_link ("torus link", ls_torus_n_chips (t) > 1, &s->ici, error)
          && ls_spec_check_link ("torus pcie link", TRUE, &s->pcie, error)

@@ -182,8 +182,9 @@ check_gpus (const LsClusterSpec *s, GError **error)
   uint64_t n_gpus = (uint64_t) s->n_nodes * s->gpus_per_node;
   if (n_gpus <= LS_CLUSTER_MAX_GPUS)
     return TRUE;
-  return ls_spec_conflict (error, "%u nodes of %u GPUs are %" G_GUINT64_FORMAT " GPUs; expected at most %u", s->n_nodes,
-                           s->gpus_per_node, (guint64) n_gpus, LS_CLUSTER_MAX_GPUS);
+  return ls_spec_conflict (error, "%u nodes of %u %s are %" G_GUINT64_FORMAT " %s; expected at most %u", s->n_nodes,
+                           s->gpus_per_node, ls_cluster_chip_word (s, s->gpus_per_node), (guint64) n_gpus,
+                           ls_cluster_chip_word (s, n_gpus), LS_CLUSTER_MAX_GPUS);
 }
 
 static gboolean
@@ -202,7 +203,7 @@ ls_cluster_spec_validate (const LsClusterSpec *s, GError **error)
   if (s->n_nodes == 0)
     return ls_spec_conflict (error, "a cluster needs at least one node");
   if (s->gpus_per_node == 0)
-    return ls_spec_conflict (error, "a node needs at least one GPU");
+    return ls_spec_conflict (error, "a node needs at least one %s", ls_cluster_chip_word (s, 1));
   return ls_interior_kind (s)->check (s, error) && check_gpus (s, error) && ls_fabric_kind (s)->check (s, error)
          && check_size (s, error);
 }

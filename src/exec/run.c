@@ -86,8 +86,9 @@ check_gpus (const Run *x, GError **error)
 {
   for (uint32_t r = 0; r < x->plan->n_ranks; r++)
     if (x->plan->gpu_of_rank[r] >= x->cluster->n_gpus) {
-      g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "rank %u runs on GPU %u, but the cluster has %u GPUs", r, x->plan->gpu_of_rank[r],
-                   x->cluster->n_gpus);
+      g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "rank %u runs on %s %u, but the cluster has %u %s", r,
+                   ls_cluster_chip_word (&x->cluster->spec, 1), x->plan->gpu_of_rank[r], x->cluster->n_gpus,
+                   ls_cluster_chip_word (&x->cluster->spec, x->cluster->n_gpus));
       return FALSE;
     }
   return TRUE;

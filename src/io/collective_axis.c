@@ -66,14 +66,14 @@ write_tics (FILE *out, const LsCollectiveTable *t, int first, int last, int widt
 
 /* Beyond this many GPUs traffic takes another way. */
 static void
-write_boundary (FILE *out, const char *what, double n_gpus, int first, int last)
+write_boundary (FILE *out, const LsCollectiveTable *t, const char *what, double n_gpus, int first, int last)
 {
   if (n_gpus < exp2 (first) || n_gpus >= exp2 (last))
     return;
   fprintf (out, "set arrow from %.1f, graph 0 to %.1f, graph 1 nohead back linewidth 1 dashtype (6,4) linecolor rgb '#999999'\n",
            n_gpus, n_gpus);
-  fprintf (out, "set label '%s: %.0f GPUs' at %.1f, graph 1 offset 0, character 0.6 center noenhanced textcolor rgb '#555555'\n",
-           what, n_gpus, n_gpus);
+  fprintf (out, "set label '%s: %.0f %s' at %.1f, graph 1 offset 0, character 0.6 center noenhanced textcolor rgb '#555555'\n",
+           what, n_gpus, t->chips, n_gpus);
 }
 
 void
@@ -85,11 +85,11 @@ ls_collective_write_axis (FILE *out, const LsCollectiveTable *t, int width)
   write_tics (out, t, first, last, width);
   if (!t->is_scaling)
     return;
-  write_boundary (out, "node", t->gpus_per_node, first, last);
+  write_boundary (out, t, "node", t->gpus_per_node, first, last);
   if (t->gpus_per_leaf > t->gpus_per_node)
-    write_boundary (out, "leaf", (double) t->gpus_per_leaf, first, last);
+    write_boundary (out, t, "leaf", (double) t->gpus_per_leaf, first, last);
   if (t->gpus_per_pod > t->gpus_per_leaf)
-    write_boundary (out, "pod", (double) t->gpus_per_pod, first, last);
+    write_boundary (out, t, "pod", (double) t->gpus_per_pod, first, last);
 }
 
 static void

@@ -192,7 +192,7 @@ add_recompute (Emit *e, GString *out)
   if (s->partition_activations)
     emit_refuse (e, "--partition-activations", "torchtitan keeps checkpoints as they are");
   if (s->offload_activations)
-    emit_refuse (e, "--offload-activations", "torchtitan keeps activations on the GPU");
+    emit_refuse (e, "--offload-activations", "torchtitan keeps activations on the device");
 }
 
 static void

@@ -69,8 +69,8 @@ label_of (const LsCollectiveTable *t, const LsCollectiveRow *row)
     return label_of_size (t, row);
   if (!t->is_comparison)
     return t->n_networks > 1 ? g_strdup (row->network) : g_strdup_printf ("%s %s", row->algorithm, row->protocol);
-  return row->n_nodes == 1 ? g_strdup_printf ("%u GPUs", row->n_ranks)
-                           : g_strdup_printf ("%u GPUs, %u nodes", row->n_ranks, row->n_nodes);
+  return row->n_nodes == 1 ? g_strdup_printf ("%u %s", row->n_ranks, row->chips)
+                           : g_strdup_printf ("%u %s, %u nodes", row->n_ranks, row->chips, row->n_nodes);
 }
 
 static gint
@@ -260,7 +260,7 @@ write_data (FILE *out, void *data, GError **error)
 {
   const Plot *p = data;
   fprintf (out, "# %s, then %s, simulated and measured. A block is a curve.\n",
-           p->t->is_scaling ? "GPUs" : "Size in bytes", ls_collective_shows_time (p->t) ? "time in us" : "bus bandwidth in GB/s");
+           p->t->is_scaling ? p->t->chips : "Size in bytes", ls_collective_shows_time (p->t) ? "time in us" : "bus bandwidth in GB/s");
   for (guint i = 0; i < p->curves->len; i++) {
     const Curve *curve = &g_array_index (p->curves, Curve, i);
     fprintf (out, "%s# panel %u, %s\n", i > 0 ? "\n\n" : "", curve->panel + 1,
@@ -277,24 +277,24 @@ write_data (FILE *out, void *data, GError **error)
 
 /* --- script ------------------------------------------------------------------------- */
 
-static const char *
+static char *
 note_of (const Plot *p)
 {
   if (p->t->is_comparison)
-    return "bus bandwidth over size; points: measured, lines: simulated at the same sizes";
+    return g_strdup ("bus bandwidth over size; points: measured, lines: simulated at the same sizes");
   if (p->t->is_scaling)
-    return ls_collective_shows_time (p->t) ? "time over GPUs, alone on the network" : "bus bandwidth over GPUs, alone on the network";
-  return p->t->n_networks > 1 ? "bus bandwidth over size, alone on the network"
-                              : "bus bandwidth over size, alone on the network; points: algorithm and protocol";
+    return g_strdup_printf ("%s over %s, alone on the network", ls_collective_shows_time (p->t) ? "time" : "bus bandwidth", p->t->chips);
+  return g_strdup (p->t->n_networks > 1 ? "bus bandwidth over size, alone on the network"
+                                        : "bus bandwidth over size, alone on the network; points: algorithm and protocol");
 }
 
 static void
 write_title (FILE *out, const Plot *p)
 {
-  g_autofree char *title = ls_gnuplot_quote (p->t->title);
+  g_autofree char *title = ls_gnuplot_quote (p->t->title), *note = note_of (p);
   fprintf (out, "set label 1 %s at screen %.6f, screen %.6f left noenhanced font title_font\n", title,
            (double) LEFT / p->width, 1 - 26.0 / p->height);
-  fprintf (out, "set label 2 '%s' at screen %.6f, screen %.6f left noenhanced textcolor rgb '#555555'\n", note_of (p),
+  fprintf (out, "set label 2 '%s' at screen %.6f, screen %.6f left noenhanced textcolor rgb '#555555'\n", note,
            (double) LEFT / p->width, 1 - 50.0 / p->height);
 }
 
@@ -353,7 +353,7 @@ write_panel (FILE *out, const Plot *p, guint panel)
     g_autofree char *name = ls_gnuplot_quote (p->t->families[panel].name);
     fprintf (out, "set label 3 %s at graph 0, graph 1 offset 0, character 0.7 left noenhanced\n", name);
   }
-  const char *y = ls_collective_shows_time (p->t) ? "time (us)" : "bus bandwidth (GB/s)", *x = p->t->is_scaling ? "GPUs" : "size";
+  const char *y = ls_collective_shows_time (p->t) ? "time (us)" : "bus bandwidth (GB/s)", *x = p->t->is_scaling ? p->t->chips : "size";
   int offset = is_log (p) ? -1 : 1; /* gnuplot leaves too little room beside listed tics */
   fprintf (out, "set ylabel '%s' offset %d\n", panel % p->n_columns == 0 ? y : "", offset);
   fprintf (out, "set xlabel '%s'\n", panel + p->n_columns >= p->n_panels ? x : "");

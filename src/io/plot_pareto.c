@@ -195,10 +195,10 @@ write_axes (FILE *out, const Plot *p)
   write_range (out, "cb", p->min_cost, p->max_cost > p->min_cost ? p->max_cost : p->max_cost * 1.001);
   fprintf (out,
            "%sset xlabel 'memory of the fullest rank (GiB)'\nset ylabel 'time for a trillion tokens (days)'\n"
-           "set format y '%%g'\nset format cb '%s'\nset cblabel '%s for a trillion tokens' noenhanced offset 2.4\n"
+           "set format y '%%g'\nset format cb '%s'\nset cblabel '%s%s for a trillion tokens' noenhanced offset 2.4\n"
            "set tics out nomirror\nset border 3 linecolor rgb '#555555'\n"
            "set grid xtics ytics linetype 1 linecolor rgb '#e6e6e6' linewidth 1\n",
-           is_log (p) ? "set logscale y\n" : "", p->max_cost >= 1e4 ? "%.0s%c" : "%g", p->plot->is_money ? "$" : "GPU hours");
+           is_log (p) ? "set logscale y\n" : "", p->max_cost >= 1e4 ? "%.0s%c" : "%g", p->plot->is_money ? "$" : p->plot->chip, p->plot->is_money ? "" : " hours");
   fputs ("set palette defined (0 '#fde725', 1 '#addc30', 2 '#5ec962', 3 '#28ae80', 4 '#21918c', 5 '#2c728e', 6 '#3b528b', 7 '#472d7b', "
          "8 '#440154') # viridis (N. Smith and S. van der Walt, matplotlib), cheap is bright\n",
          out);
@@ -208,7 +208,7 @@ write_axes (FILE *out, const Plot *p)
 
 /* Number, configuration, figures. */
 static void
-write_name (FILE *out, const LsParetoPoint *point, guint i, bool is_money)
+write_name (FILE *out, const LsParetoPlot *plot, const LsParetoPoint *point, guint i)
 {
   char days[G_ASCII_DTOSTR_BUF_SIZE], gib[G_ASCII_DTOSTR_BUF_SIZE], cost[G_ASCII_DTOSTR_BUF_SIZE];
   bool is_thousands = point->cost >= 1e4;
@@ -218,9 +218,10 @@ write_name (FILE *out, const LsParetoPoint *point, guint i, bool is_money)
   fprintf (out, "set label %u '%u' at screen %.6f, screen %.6f right\n", 10 + 3 * i, i + 1, x / WIDTH, 1 - y / HEIGHT);
   fprintf (out, "set label %u %s at screen %.6f, screen %.6f left noenhanced font small_font\n", 11 + 3 * i, name, (x + 8) / WIDTH,
            1 - y / HEIGHT);
-  fprintf (out, "set label %u '%s days, %s GiB, %s%s%s%s' at screen %.6f, screen %.6f left noenhanced font small_font textcolor rgb '#777777'\n",
+  fprintf (out, "set label %u '%s days, %s GiB, %s%s%s%s%s%s' at screen %.6f, screen %.6f left noenhanced font small_font textcolor rgb '#777777'\n",
            12 + 3 * i, g_ascii_formatd (days, sizeof days, "%.1f", point->days), g_ascii_formatd (gib, sizeof gib, "%.1f", point->gib),
-           is_money ? "$" : "", cost, is_thousands ? "k" : "", is_money ? "" : " GPU hours", (x + 8) / WIDTH, 1 - (y + 15) / HEIGHT);
+           plot->is_money ? "$" : "", cost, is_thousands ? "k" : "", plot->is_money ? "" : " ", plot->is_money ? "" : plot->chip,
+           plot->is_money ? "" : " hours", (x + 8) / WIDTH, 1 - (y + 15) / HEIGHT);
 }
 
 static void
@@ -232,7 +233,7 @@ write_words (FILE *out, const Plot *p)
            "set label 2 %s at screen %.6f, screen %.6f left noenhanced textcolor rgb '#555555'\n",
            title, 24.0 / WIDTH, 1 - 26.0 / HEIGHT, note, 24.0 / WIDTH, 1 - 50.0 / HEIGHT);
   for (guint i = 0; i < p->named->len; i++)
-    write_name (out, point_at (p, g_array_index (p->named, guint, i)), i, p->plot->is_money);
+    write_name (out, p->plot, point_at (p, g_array_index (p->named, guint, i)), i);
 }
 
 static void

@@ -15,7 +15,8 @@ typedef struct {
 
 typedef struct {
   char *title, *note;
-  bool is_money; /* cost, for a trillion tokens, is in dollars; else in GPU hours */
+  const char *chip; /* what an accelerator is called: "GPU"; static */
+  bool is_money; /* cost, for a trillion tokens, is in dollars; else in hours of a chip */
   double capacity_gib;
   GArray *points; /* LsParetoPoint, the fastest first */
 } LsParetoPlot;

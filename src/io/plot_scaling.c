@@ -161,12 +161,13 @@ static gboolean
 write_data (FILE *out, void *data, GError **error)
 {
   const Plot *p = data;
-  fputs ("# GPUs or global batch, then step time in s, tokens/s, MFU in %, and these three were scaling ideal. A block is a curve.\n", out);
+  fprintf (out, "# %s or global batch, then step time in s, tokens/s, MFU in %%, and these three were scaling ideal. A block is a curve.\n",
+           p->r->chips);
   for (guint r = 0, n = 0; r < p->n_rows; r++) {
     const Row *row = &p->rows[r];
     for (guint c = 0; c < row->curves->len; c++) {
       uint32_t curve = g_array_index (row->curves, uint32_t, c);
-      fprintf (out, "%s# %s %u\n", n++ > 0 ? "\n\n" : "", row->over_gpus ? "global batch" : "GPUs", curve);
+      fprintf (out, "%s# %s %u\n", n++ > 0 ? "\n\n" : "", row->over_gpus ? "global batch" : p->r->chips, curve);
       for (guint i = 0; i < row->xs->len; i++) {
         const LsSweepGroup *g = find_group (p, row, curve, g_array_index (row->xs, uint32_t, i));
         if (g)
@@ -192,9 +193,10 @@ write_title (FILE *out, const Plot *p)
   g_autofree char *text = g_strdup_printf ("%s: the best configuration as it scales", p->r->title), *title = ls_gnuplot_quote (text);
   fprintf (out, "set label 1 %s at screen %.6f, screen %.6f left noenhanced font title_font\n", title, 24.0 / p->width,
            1 - 26.0 / p->height);
-  const char *note = p->n_rows > 1         ? "dashed: ideal; over GPUs from the fewest, over batches from the largest"
-                     : p->rows[0].over_gpus ? "dashed: ideal, each GPU as fast as with the fewest"
-                                            : "dashed: ideal, each sequence as fast as with the largest batch";
+  g_autofree char *note
+    = p->n_rows > 1           ? g_strdup_printf ("dashed: ideal; over %s from the fewest, over batches from the largest", p->r->chips)
+      : p->rows[0].over_gpus ? g_strdup_printf ("dashed: ideal, each %s as fast as with the fewest", p->r->chip)
+                             : g_strdup ("dashed: ideal, each sequence as fast as with the largest batch");
   fprintf (out, "set label 2 '%s' at screen %.6f, screen %.6f left noenhanced textcolor rgb '#555555'\n", note, 24.0 / p->width,
            1 - 50.0 / p->height);
 }
@@ -265,7 +267,7 @@ write_panel (FILE *out, const Plot *p, guint r, guint column, guint first)
   fprintf (out, "\nset lmargin at screen %.6f\nset rmargin at screen %.6f\nset tmargin at screen %.6f\nset bmargin at screen %.6f\n",
            (double) left / p->width, (double) (left + PANEL_WIDTH) / p->width, 1 - (double) top / p->height,
            1 - (double) (top + PANEL_HEIGHT) / p->height);
-  fprintf (out, "set xlabel '%s'\nset ylabel '%s'\n", row->over_gpus ? "GPUs" : "global batch (sequences)", names[column]);
+  fprintf (out, "set xlabel '%s'\nset ylabel '%s'\n", row->over_gpus ? p->r->chips : "global batch (sequences)", names[column]);
   write_xtics (out, row);
   write_yaxis (out, p, row, column);
   for (guint c = 0; c < row->curves->len; c++)
@@ -288,9 +290,9 @@ write_legend (FILE *out, const Plot *p, guint r)
            "unset border; unset tics; unset grid; unset xlabel; unset ylabel; unset logscale y\nplot [1:2] [1:2] ",
            1 - (KEY_WIDTH - 16.0) / p->width, 1 - (top - 6.0) / p->height);
   for (guint c = 0; c < MIN (row->curves->len, MAX_CURVES); c++)
-    fprintf (out, "%sNaN with linespoints linewidth 2 pointtype %d pointsize 0.9 linecolor rgb '#%06x' title '%s%u%s'", c > 0 ? ", \\\n  " : "",
+    fprintf (out, "%sNaN with linespoints linewidth 2 pointtype %d pointsize 0.9 linecolor rgb '#%06x' title '%s%u%s%s'", c > 0 ? ", \\\n  " : "",
              markers[c % G_N_ELEMENTS (markers)], color_of (row, c), row->over_gpus ? "batch " : "", g_array_index (row->curves, uint32_t, c),
-             row->over_gpus ? "" : " GPUs");
+             row->over_gpus ? "" : " ", row->over_gpus ? "" : p->r->chips);
   fputs (", \\\n  NaN with lines linewidth 1 dashtype 2 linecolor rgb '#555555' title 'ideal'\nunset key\n", out);
 }
 
@@ -329,7 +331,8 @@ ls_plot_scaling (const LsSweepReport *report, const char *path, GError **error)
   if (p.n_rows > 0)
     ok = ls_picture_draw (&picture, write_data, write_script, &p, error);
   else
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s: fewer than two numbers of GPUs or global batches have a legal configuration that fits", path);
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s: fewer than two numbers of %s or global batches have a legal configuration that fits", path,
+                 report->chips);
   plot_clear (&p);
   return ok;
 }

@@ -51,12 +51,12 @@ ls_draw_vertex (LsScene *scene, double x, double y, double w, double h, LsNodeKi
 }
 
 static char *
-legend_text (const LsTopoLinks *l)
+legend_text (const LsClusterSpec *spec, const LsTopoLinks *l)
 {
   g_autofree char *rate = ls_format_rate (l->link ? l->link->bandwidth_bytes_per_s : l->capacity_bytes_per_s);
   g_autofree char *latency = ls_format_time (l->latency);
-  return g_strdup_printf ("%s, %s to %s: %" G_GUINT64_FORMAT " link%s of %s, %.1f %% reached, %s", l->name, ls_topo_kind_name (l->a),
-                          ls_topo_kind_name (l->b), l->n_physical, l->n_physical == 1 ? "" : "s", rate,
+  return g_strdup_printf ("%s, %s to %s: %" G_GUINT64_FORMAT " link%s of %s, %.1f %% reached, %s", l->name, ls_topo_kind_word (spec, l->a),
+                          ls_topo_kind_word (spec, l->b), l->n_physical, l->n_physical == 1 ? "" : "s", rate,
                           l->link ? 100 * l->capacity_bytes_per_s / l->link->bandwidth_bytes_per_s : 100.0, latency);
 }
 
@@ -68,7 +68,7 @@ ls_draw_legend (LsScene *scene, const LsTopoMap *map, bool (*wanted) (const LsTo
     const LsTopoLinks *l = &g_array_index (map->links, LsTopoLinks, i);
     if (!wanted (l))
       continue;
-    g_autofree char *text = legend_text (l);
+    g_autofree char *text = legend_text (&map->cluster->spec, l);
     ls_scene_segment (scene, LS_DRAW_MARGIN, y, LS_DRAW_MARGIN + 26, y, ls_draw_link_color (l->name), 3);
     ls_scene_text (scene, LS_DRAW_MARGIN + 34, y, 11, LS_LEFT, LS_DRAW_INK, text);
     y += LEGEND_LINE;
@@ -114,8 +114,8 @@ static void
 add_title (LsScene *scene, const LsTopoMap *map)
 {
   const LsClusterSpec *s = &map->cluster->spec;
-  g_autofree char *line = g_strdup_printf ("%u node%s of %u x %s, %u GPUs", s->n_nodes, s->n_nodes == 1 ? "" : "s", s->gpus_per_node,
-                                           s->gpu.name, map->cluster->n_gpus);
+  g_autofree char *line = g_strdup_printf ("%u node%s of %u x %s, %u %s", s->n_nodes, s->n_nodes == 1 ? "" : "s", s->gpus_per_node,
+                                           s->gpu.name, map->cluster->n_gpus, ls_cluster_chip_word (s, map->cluster->n_gpus));
   g_autofree char *name = short_name (s->name);
   ls_scene_text (scene, LS_DRAW_MARGIN, 30, 20, LS_LEFT, LS_DRAW_INK, name);
   ls_scene_text (scene, LS_DRAW_MARGIN, 54, 12, LS_LEFT, LS_DRAW_FAINT, line);

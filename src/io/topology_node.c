@@ -118,7 +118,8 @@ draw_nvswitches (Tree *t, const LsTopoPart *part)
       ls_scene_segment (t->scene, at.x + 7 * side, at.y + BOX_H, at.x + 7 * side, y, ls_draw_link_color (l->name), 2);
   }
   g_autofree char *rate = ls_format_rate (part->n_physical * (l->link ? l->link->bandwidth_bytes_per_s : l->capacity_bytes_per_s));
-  g_autofree char *text = g_strdup_printf ("%u x nvswitch, %u links of each of %u gpus: %s", part->n, part->n_physical, n, rate);
+  g_autofree char *text = g_strdup_printf ("%u x nvswitch, %u links of each of %u %ss: %s", part->n, part->n_physical, n,
+                                          ls_topo_kind_word (&t->map->cluster->spec, LS_NODE_GPU), rate);
   ls_scene_box (t->scene, left, y, fmax (right - left, 320), BAR_H, ls_draw_kind_color (LS_NODE_NVSWITCH), 0x666666);
   ls_scene_text (t->scene, left + fmax (right - left, 320) / 2, y + BAR_H / 2, 12, LS_CENTER, LS_DRAW_INK, text);
   t->right = fmax (t->right, left + 320);

@@ -197,7 +197,10 @@ root_of (const LsCollectiveRow *row)
 static void
 append_heading (GString *out, const LsCollectiveTable *t)
 {
-  g_string_append (out, t->is_scaling ? "#  GPUs          size" : "#       size");
+  if (t->is_scaling)
+    g_string_append_printf (out, "#%6s          size", t->chips);
+  else
+    g_string_append (out, "#       size");
   g_string_append (out, "         count      type   redop    root");
 }
 

@@ -29,6 +29,7 @@ typedef struct {
   LsTime time;
   double bus_factor;
   double measured_us; /* NaN: not compared */
+  const char *chips;  /* what n_ranks accelerators are called: "GPUs"; static */
 } LsCollectiveRow;
 
 typedef struct {
@@ -40,6 +41,7 @@ typedef struct {
 /* All borrowed. */
 typedef struct {
   const char *title;
+  const char *chips;           /* what accelerators are called: "GPUs"; NULL: of a comparison */
   guint n_rows;
   const LsCollectiveRow *rows; /* by size; the n_networks of a size side by side */
   guint n_networks;            /* 1, or several beside each other                */

@@ -45,7 +45,8 @@ add_vertex (GString *out, const LsCluster *c, uint32_t v, const char *indent)
   const LsTopoNode *node = vertex (c, v);
   g_autofree char *name = name_of (c, v);
   const char *color = colors[node->kind] ? colors[node->kind] : "#ffffff";
-  g_string_append_printf (out, "%s%s [label=\"%s %u\", fillcolor=\"%s\"];\n", indent, name, ls_topo_kind_name (node->kind), node->index, color);
+  g_string_append_printf (out, "%s%s [label=\"%s %u\", fillcolor=\"%s\"];\n", indent, name,
+                          ls_topo_kind_word (&c->spec, node->kind), node->index, color);
 }
 
 static void

@@ -120,13 +120,14 @@ append_cost (GString *out, const LsSweepReport *r)
   const LsSweepRow *best = &g_array_index (r->best, LsSweepRow, 0);
   char a[G_ASCII_DTOSTR_BUF_SIZE], b[G_ASCII_DTOSTR_BUF_SIZE], c[G_ASCII_DTOSTR_BUF_SIZE];
   if (!isnan (best->usd_per_trillion))
-    g_string_append_printf (out, "\n  a trillion tokens cost $%s at $%s for an hour of a GPU (--gpu-hour)\n",
+    g_string_append_printf (out, "\n  a trillion tokens cost $%s at $%s for an hour of a %s (--gpu-hour)\n",
                             g_ascii_formatd (a, sizeof a, "%.0f", best->usd_per_trillion),
-                            g_ascii_formatd (b, sizeof b, "%.2f", r->usd_per_gpu_hour));
+                            g_ascii_formatd (b, sizeof b, "%.2f", r->usd_per_gpu_hour), r->chip);
   if (!isnan (best->kwh_per_trillion))
-    g_string_append_printf (out, "  and take %s kWh at %s W for a GPU (--gpu-watts), PUE %s (--pue)\n",
+    g_string_append_printf (out, "  and take %s kWh at %s W for a %s (--gpu-watts), PUE %s (--pue)\n",
                             g_ascii_formatd (a, sizeof a, "%.0f", best->kwh_per_trillion),
-                            g_ascii_formatd (b, sizeof b, "%.0f", r->gpu_watts), g_ascii_formatd (c, sizeof c, "%.2f", r->pue));
+                            g_ascii_formatd (b, sizeof b, "%.0f", r->gpu_watts), r->chip,
+                            g_ascii_formatd (c, sizeof c, "%.2f", r->pue));
 }
 
 static void
@@ -166,7 +167,8 @@ append_group (GString *out, const LsSweepReport *r, const LsSweepGroup *g)
 static void
 append_scaling (GString *out, const LsSweepReport *r)
 {
-  static const char *const heads[] = { "gpus", "batch", "step s", "tokens/s", "a GPU", "MFU %", "GPUs %", "batch %" };
+  g_autofree char *of_one = g_strdup_printf ("a %s", r->chip), *share = g_strdup_printf ("%s %%", r->chips);
+  const char *const heads[] = { "gpus", "batch", "step s", "tokens/s", of_one, "MFU %", share, "batch %" };
   LsTextTable t;
   ls_text_table_init (&t, "rrrrrrrr");
   for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
@@ -182,7 +184,7 @@ append_scaling (GString *out, const LsSweepReport *r)
     add_figure (&t, "%.1f", 100 * g->of_fewest_gpus);
     add_figure (&t, "%.1f", 100 * g->of_largest_batch);
   }
-  g_string_append (out, "\nScaling of the best  tokens/s of a GPU against the fewest GPUs, and against the largest batch\n");
+  g_string_append_printf (out, "\nScaling of the best  tokens/s of a %s against the fewest %s, and against the largest batch\n", r->chip, r->chips);
   ls_text_table_print (&t, 2, out);
 }
 
@@ -200,19 +202,19 @@ append_rules (GString *out, const LsSweepNone *none)
 
 /* What would help the nearest. */
 static void
-append_help (GString *out, const LsSweepNone *none)
+append_help (GString *out, const LsSweepNone *none, const char *chips)
 {
   uint64_t limit = none->capacity_bytes - MIN (none->headroom_bytes, none->capacity_bytes);
   if (none->needed_bytes <= none->capacity_bytes)
     g_string_append_printf (out, "With --headroom %.2fGiB it fits\n", floor (100 * (double) (none->capacity_bytes - none->needed_bytes) / GIB) / 100);
   ls_memory_advice_print (none->advice, out);
   if (!(none->advice && ls_what_if_n_fit (none->advice->tried) > 0) && limit > 0)
-    g_string_append_printf (out, "%.0f GPUs would hold what these %u need, if all of it were cut over more\n",
-                            ceil ((double) none->needed_bytes * none->gpus / (double) limit), none->gpus);
+    g_string_append_printf (out, "%.0f %s would hold what these %u need, if all of it were cut over more\n",
+                            ceil ((double) none->needed_bytes * none->gpus / (double) limit), chips, none->gpus);
 }
 
 static void
-append_none (GString *out, const LsSweepNone *none)
+append_none (GString *out, const LsSweepNone *none, const char *chips)
 {
   if (!none)
     return;
@@ -220,7 +222,7 @@ append_none (GString *out, const LsSweepNone *none)
     double short_gib = ((double) none->needed_bytes + (double) none->headroom_bytes - (double) none->capacity_bytes) / GIB;
     g_string_append_printf (out, "\nThe nearest is %.2f GiB short: it needs %.2f of %.2f GiB, and a headroom of %s\n  %s\n", short_gib,
                             (double) none->needed_bytes / GIB, (double) none->capacity_bytes / GIB, none->headroom, none->nearest);
-    append_help (out, none);
+    append_help (out, none, chips);
   }
   append_rules (out, none);
 }
@@ -238,13 +240,13 @@ ls_sweep_to_text (const LsSweepReport *r)
   g_string_append (out, "\n\n");
   if (r->best->len == 0) {
     g_string_append (out, r->is_interrupted ? "None that was tried so far is legal and fits.\n" : "None is legal and fits.\n");
-    append_none (out, r->none);
+    append_none (out, r->none, r->chips);
     return g_string_free (out, FALSE);
   }
   for (guint i = 0; i < r->groups->len; i++) {
     const LsSweepGroup *g = &g_array_index (r->groups, LsSweepGroup, i);
     if (r->groups->len > 1)
-      g_string_append_printf (out, "%s%u GPUs, global batch %u\n", i > 0 ? "\n" : "", g->gpus, g->global_batch);
+      g_string_append_printf (out, "%s%u %s, global batch %u\n", i > 0 ? "\n" : "", g->gpus, r->chips, g->global_batch);
     append_group (out, r, g);
   }
   if (r->groups->len > 1) {

@@ -69,6 +69,7 @@ typedef struct {
 
 typedef struct {
   const char *title; /* "gpt3-175b on dgx-a100-80g" */
+  const char *chip, *chips; /* what its accelerators are called, one and several: "GPU", "GPUs"; static */
   LsSweepCounts counts;
   double wall_s, simulate_s;
   GArray *best;      /* LsSweepRow, best first: most tokens/s */

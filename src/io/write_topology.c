@@ -20,9 +20,9 @@ links_at (const LsTopoMap *map, int i)
 }
 
 char *
-ls_topology_ends (const LsTopoLinks *l)
+ls_topology_ends (const LsClusterSpec *spec, const LsTopoLinks *l)
 {
-  return g_strdup_printf ("%s to %s", ls_topo_kind_name (l->a), ls_topo_kind_name (l->b));
+  return g_strdup_printf ("%s to %s", ls_topo_kind_word (spec, l->a), ls_topo_kind_word (spec, l->b));
 }
 
 char *
@@ -95,7 +95,7 @@ static char *
 part_text (const Page *p, const LsTopoPart *part)
 {
   const LsCluster *c = p->map->cluster;
-  const char *kind = ls_topo_kind_name (part->kind);
+  const char *kind = ls_topo_kind_word (&c->spec, part->kind);
   g_autofree char *note = part_note (c, part->kind, (uint32_t) (p->map->n_of_kind[part->kind] / c->spec.n_nodes));
   if (part->is_peers)
     return g_strdup_printf ("%u pair%s of %s", part->n, plural (part->n), kind);
@@ -113,7 +113,8 @@ add_link_cells (LsTextTable *t, const Page *p, const LsTopoPart *part)
   const LsTopoLinks *l = links_at (p->map, part->links);
   bool is_plain = part->kind != LS_NODE_NVSWITCH && !part->is_peers;
   bool is_many_links = part->n_physical != 1 && g_str_has_suffix (l->name, "link");
-  ls_text_table_add (t, "%u %s%s%s", part->n_physical, l->name, is_many_links ? "s" : "", is_plain ? "" : part->is_peers ? " in all" : " of each gpu");
+  g_autofree char *of_each = g_strdup_printf (" of each %s", ls_topo_kind_word (&p->map->cluster->spec, LS_NODE_GPU));
+  ls_text_table_add (t, "%u %s%s%s", part->n_physical, l->name, is_many_links ? "s" : "", is_plain ? "" : part->is_peers ? " in all" : of_each);
   ls_text_table_take (t, rate (ls_topo_links_rate (l).data_sheet));
   ls_text_table_add (t, "%.1f %%", l->link ? 100 * l->link->efficiency : 100.0);
   ls_text_table_take (t, rate (l->capacity_bytes_per_s));
@@ -165,7 +166,8 @@ add_totals (Page *p)
   g_string_append (p->out, "\nIn all   ");
   for (int kind = 0; kind < LS_TOPO_MAX_KINDS; kind++)
     if (map->n_of_kind[kind] > 0)
-      g_string_append_printf (p->out, "%" G_GUINT64_FORMAT " %s, ", map->n_of_kind[kind], ls_topo_kind_name ((LsNodeKind) kind));
+      g_string_append_printf (p->out, "%" G_GUINT64_FORMAT " %s, ", map->n_of_kind[kind],
+                              ls_topo_kind_word (&map->cluster->spec, (LsNodeKind) kind));
   for (guint i = 0; i < map->links->len; i++)
     n_links += links_at (map, (int) i)->n_physical;
   g_string_append_printf (p->out, "%" G_GUINT64_FORMAT " links\n", n_links);
@@ -204,11 +206,12 @@ add_bandwidth (Page *p)
   add_columns (&t, titles);
   for (guint i = 0; i < p->map->levels->len; i++) {
     const LsTopoLevel *l = &g_array_index (p->map->levels, LsTopoLevel, i);
+    const char *part = l->is_of_gpus ? ls_topo_kind_word (&p->map->cluster->spec, LS_NODE_GPU) : l->part;
     ls_text_table_add (&t, "%s", l->name);
     if (l->n_groups == 1)
-      ls_text_table_add (&t, "%u x %s", l->n_parts, l->part);
+      ls_text_table_add (&t, "%u x %s", l->n_parts, part);
     else
-      ls_text_table_add (&t, "%u x %u x %s", l->n_groups, l->n_parts, l->part);
+      ls_text_table_add (&t, "%u x %u x %s", l->n_groups, l->n_parts, part);
     add_both (&t, l->each);
     add_both (&t, l->together);
     add_both (&t, l->all_gather);
@@ -231,7 +234,7 @@ add_links (Page *p)
   for (guint i = 0; i < p->map->links->len; i++) {
     const LsTopoLinks *l = links_at (p->map, (int) i);
     ls_text_table_add (&t, l->capacity_bytes_per_s > 0 ? "%s" : "%s, failed", l->name);
-    ls_text_table_take (&t, ls_topology_ends (l));
+    ls_text_table_take (&t, ls_topology_ends (&p->map->cluster->spec, l));
     ls_text_table_add (&t, "%" G_GUINT64_FORMAT, l->n_pairs);
     ls_text_table_add (&t, "%" G_GUINT64_FORMAT, l->n_physical);
     ls_text_table_take (&t, rate (ls_topo_links_rate (l).data_sheet));

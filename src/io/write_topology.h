@@ -22,7 +22,7 @@ char *ls_topology_to_json (const LsTopoMap *map, const GPtrArray *paths, bool ha
 void ls_topology_write_json (const LsTopoMap *map, const GPtrArray *paths, bool has_all, FILE *out);
 
 /* "gpu to nvswitch"; newly allocated. */
-char *ls_topology_ends (const LsTopoLinks *links);
+char *ls_topology_ends (const LsClusterSpec *spec, const LsTopoLinks *links);
 /* "node1/gpu3"; newly allocated. */
 char *ls_topology_gpu_name (const LsCluster *cluster, uint32_t gpu);
 

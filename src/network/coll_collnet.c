@@ -374,7 +374,7 @@ const LsCollAlgorithm ls_coll_collnet
     = { .name = "collnet",
         .kinds = LS_COLL_BIT (LS_COLL_ALL_REDUCE),
         .applies = applies,
-        .wants = "two nodes or more, as many GPUs of each, below one layer of spines",
+        .wants = "two nodes or more, as many ranks on each, below one layer of spines",
         .only_simple = true,
         .plan = plan,
         .script = script };

@@ -159,6 +159,6 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 const LsCollAlgorithm ls_coll_hierarchical = { .name = "hierarchical",
                                                .kinds = KINDS,
                                                .applies = applies,
-                                               .wants = "two nodes or more, as many GPUs of each, at least 2",
+                                               .wants = "two nodes or more, as many ranks on each, at least 2",
                                                .plan = plan,
                                                .script = script };

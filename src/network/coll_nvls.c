@@ -180,7 +180,7 @@ const LsCollAlgorithm ls_coll_nvls
         .kinds = KINDS,
         .automatic = KINDS,
         .applies = applies,
-        .wants = "all GPUs of one node, more than 2, on NVSwitches that compute",
+        .wants = "ranks on all of one node, more than 2, and NVSwitches that compute",
         .only_simple = true,
         .plan = plan,
         .script = script };

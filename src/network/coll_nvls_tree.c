@@ -242,7 +242,7 @@ const LsCollAlgorithm ls_coll_nvls_tree
         .kinds = KINDS,
         .automatic = KINDS,
         .applies = applies,
-        .wants = "all GPUs of two nodes or more, more than 2 in each, on NVSwitches that compute",
+        .wants = "two nodes or more, ranks on all of each, more than 2, and NVSwitches that compute",
         .only_simple = true,
         .plan = plan,
         .script = script };

@@ -106,7 +106,7 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 const LsCollAlgorithm ls_coll_pat = { .name = "pat",
                                       .kinds = KINDS,
                                       .applies = applies,
-                                      .wants = "two nodes or more, one GPU of each",
+                                      .wants = "two nodes or more, one rank on each",
                                       .only_simple = true,
                                       .plan = plan,
                                       .script = script };

@@ -23,9 +23,10 @@ is_below (const LsCollCall *call, const char *algorithm, const char *what, uint6
   if (n <= limit)
     return TRUE;
   g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-               "%s over %u GPUs by %s is %.3g %s; the limit is %.3g\n"
-               "note: take fewer GPUs%s, or another algorithm if there is one", ls_coll_kind_name (call->kind), call->n, algorithm,
-               (double) n, what, (double) limit,
+               "%s over %u %s by %s is %.3g %s; the limit is %.3g\n"
+               "note: take fewer %s%s, or another algorithm if there is one", ls_coll_kind_name (call->kind), call->n,
+               ls_cluster_chip_word (&call->cluster->spec, call->n), algorithm, (double) n, what, (double) limit,
+               ls_cluster_chip_word (&call->cluster->spec, 2),
                call->n_hosts > 1 && ls_coll_members_per_host (call) == 0 ? ", as many of each node" : "");
   return FALSE;
 }
@@ -49,7 +50,7 @@ ls_coll_check_all (uint64_t n_messages, GError **error)
     return TRUE;
   g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
                "all sizes together are %.3g messages, one by one; the limit is %.3g\n"
-               "note: take fewer sizes (--min, --max, --factor) or GPUs, or --network flow", (double) n_messages, (double) MAX_MESSAGES);
+               "note: take fewer sizes (--min, --max, --factor), fewer --gpus, or --network flow", (double) n_messages, (double) MAX_MESSAGES);
   return FALSE;
 }
 

@@ -121,7 +121,7 @@ check_gpus (const LsPlan *plan, LsPlanFault *fault)
   g_autoptr (GHashTable) rank_of_gpu = g_hash_table_new (NULL, NULL);
   for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
     if (!g_hash_table_insert (rank_of_gpu, GUINT_TO_POINTER (plan->gpu_of_rank[rank]), GUINT_TO_POINTER (rank)))
-      return fail (fault, "rank %u: GPU %u has a rank already", rank, plan->gpu_of_rank[rank]);
+      return fail (fault, "rank %u: gpu %u has a rank already", rank, plan->gpu_of_rank[rank]);
   return TRUE;
 }
 

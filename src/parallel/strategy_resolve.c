@@ -247,7 +247,7 @@ check_tp_overlap (const LsStrategy *s, uint32_t gpus_per_node, LsDiagList *diags
   if (!s->sp)
     conflict (diags, "/tp_overlap", "expected sequence parallelism (sp) with it, whose collectives it cuts in pieces; got none");
   if (s->tp_overlap_kind == LS_TP_OVERLAP_RING && gpus_per_node % s->tp != 0)
-    conflict (diags, "/tp_overlap", "expected tp groups inside a node, as pieces move by copy engines: a divisor of its %u GPUs; got tp %u",
+    conflict (diags, "/tp_overlap", "expected tp groups inside a node, as pieces move by copy engines: a divisor of %u, the size of a node; got tp %u",
               gpus_per_node, s->tp);
 }
 

@@ -116,8 +116,9 @@ check_shape (const LsCalibrateNccl *run, const LsNcclTests *t, LsCollKind kind, 
   if (t->n_ranks < 2)
     message = g_strdup ("expected 2 ranks or more; got 1");
   else if (t->n_ranks % t->n_hosts != 0 || t->n_ranks / t->n_hosts > per_node)
-    message = g_strdup_printf ("%u ranks on %u host%s; a node of %s has %u GPUs, and all hosts must use as many",
-                               t->n_ranks, t->n_hosts, t->n_hosts > 1 ? "s" : "", run->hardware->spec.name, per_node);
+    message = g_strdup_printf ("%u ranks on %u host%s; a node of %s has %u %s, and all hosts must use as many",
+                               t->n_ranks, t->n_hosts, t->n_hosts > 1 ? "s" : "", run->hardware->spec.name, per_node,
+                               ls_cluster_chip_word (&run->hardware->spec, per_node));
   else if (kind == LS_COLL_BARRIER)
     message = g_strdup ("a barrier has no sizes, and nccl-tests does not time it");
   else if (kind == LS_COLL_SEND_RECV && t->n_ranks != 2)
@@ -135,7 +136,8 @@ curve_for (LsCalibrateNccl *run, LsCollKind kind, guint n_ranks, guint n_hosts)
     if (c->kind == kind && c->n_gpus == n_ranks && c->n_nodes == n_hosts)
       return c;
   }
-  g_autofree char *name = g_strdup_printf ("%s, %u GPUs on %u node%s", ls_coll_kind_name (kind), n_ranks, n_hosts, n_hosts > 1 ? "s" : "");
+  g_autofree char *name = g_strdup_printf ("%s, %u %s on %u node%s", ls_coll_kind_name (kind), n_ranks,
+                                          ls_cluster_chip_word (&run->hardware->spec, n_ranks), n_hosts, n_hosts > 1 ? "s" : "");
   LsNcclCurve *c = ls_nccl_curve_new (name, kind, n_ranks, n_hosts);
   g_ptr_array_add (run->curves, c);
   return c;

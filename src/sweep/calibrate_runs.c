@@ -245,9 +245,10 @@ drop_refused (LsCalibrateRuns *run, GError **error)
   run->n_to_simulate = n + run->cases->len * ls_runs_most_simulations (N_PARAMETERS);
   if (run->cases->len >= N_MIN_ROWS)
     return check_runs (run, log_s, error);
-  const char *reason = run->notes->len > 0 ? g_ptr_array_index (run->notes, 0) : "one run cannot tell a slow GPU from a slow network";
+  const char *reason = run->notes->len > 0 ? g_ptr_array_index (run->notes, 0) : NULL;
+  g_autofree char *too_few = g_strdup_printf ("one run cannot tell a slow %s from a slow network", ls_cluster_chip_word (&run->hardware->spec, 1));
   g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "%s: expected %d runs or more that can be simulated; got %u\nnote: %s", run->report.file,
-               N_MIN_ROWS, run->cases->len, reason);
+               N_MIN_ROWS, run->cases->len, reason ? reason : too_few);
   return FALSE;
 }
 

@@ -49,8 +49,9 @@ static GArray *
 two_ends (const LsCluster *c, const char *op, uint32_t n_gpus, GError **error)
 {
   if (c->n_gpus < 2 || (n_gpus > 0 && n_gpus != 2)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--op %s is between two GPUs; got %u\n"
-                 "note: leave --gpus out; --nodes 2 puts one on each of two", op, n_gpus > 0 ? n_gpus : c->n_gpus);
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--op %s is between two %s; got %u\n"
+                 "note: leave --gpus out; --nodes 2 puts one on each of two", op, ls_cluster_chip_word (&c->spec, 2),
+                 n_gpus > 0 ? n_gpus : c->n_gpus);
     return NULL;
   }
   uint32_t ends[] = { 0, c->spec.n_nodes > 1 ? c->spec.gpus_per_node : 1 };
@@ -101,6 +102,7 @@ add_size (Sweep *x, const LsCluster *c, const LsCollRequest *request, GError **e
     LsCollectiveRow row = { .cluster = x->run->cluster, .op = x->run->op, .measured_us = NAN };
     uint64_t n = 0;
     row.n_nodes = count_nodes (c, request);
+    row.chips = ls_cluster_chip_word (&c->spec, request->n);
     if (!ls_collective_count (c, &x->hardware->nccl, request, &x->networks[k], &n, error)
         || !ls_collective_time (c, &x->hardware->nccl, request, &x->networks[k], n > 0 ? &progress : NULL, &row, error))
       return FALSE;
@@ -187,9 +189,9 @@ title_of (const LsCollectiveRun *run)
   const LsCollectiveRow *first = &g_array_index (run->rows, LsCollectiveRow, 0);
   const LsCollectiveRow *last = &g_array_index (run->rows, LsCollectiveRow, run->rows->len - 1);
   if (run->table.is_scaling)
-    return g_strdup_printf ("%s on %u to %u GPUs of %s", run->op, first->n_ranks, last->n_ranks, run->cluster);
-  return g_strdup_printf ("%s on %u GPU%s of %s, %u node%s", run->op, last->n_ranks, last->n_ranks == 1 ? "" : "s",
-                          run->cluster, last->n_nodes, last->n_nodes == 1 ? "" : "s");
+    return g_strdup_printf ("%s on %u to %u %s of %s", run->op, first->n_ranks, last->n_ranks, run->table.chips, run->cluster);
+  return g_strdup_printf ("%s on %u %s of %s, %u node%s", run->op, last->n_ranks, last->chips, run->cluster, last->n_nodes,
+                          last->n_nodes == 1 ? "" : "s");
 }
 
 static gboolean
@@ -204,6 +206,7 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind, c
     return FALSE;
   run->cluster = g_strdup (hardware->spec.name);
   run->op = g_strdup (spec->op);
+  run->table.chips = ls_cluster_chip_word (&hardware->spec, 2);
   run->table.is_scaling = spec->gpus && spec->gpus->len > 1;
   note_boundaries (&run->table, &hardware->spec);
 
@@ -241,7 +244,7 @@ check_given (const LsCollectiveSpec *spec, guint n_networks, GError **error)
   else if (!spec->compare && spec->trust)
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--trust selects rows of --compare");
   else if (spec->compare && spec->slice[0] > 0)
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--slice does not go with --compare, whose rows say how many GPUs ran");
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--slice does not go with --compare, whose rows say how many chips ran");
   else if (spec->compare && spec->nccl)
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--nccl does not go with --compare, whose rows say on which cluster they ran");
   else if (spec->compare && n_networks > 1)

@@ -107,8 +107,9 @@ complain_of_algorithm (const LsCluster *c, const LsNccl *nccl, const LsCollReque
                                 ? g_strdup ("")
                                 : g_strdup_printf (" with %s", ls_protocol_name (request->protocol));
   g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-               "--algorithm %s does not do %s%s on these %u GPUs of %s\nnote: it does %s\nnote: what does: %s",
-               request->algorithm, ls_coll_kind_name (request->kind), protocol, request->n, c->spec.name, rule,
+               "--algorithm %s does not do %s%s on these %u %s of %s\nnote: it does %s\nnote: what does: %s",
+               request->algorithm, ls_coll_kind_name (request->kind), protocol, request->n,
+               ls_cluster_chip_word (&c->spec, request->n), c->spec.name, rule,
                others->len > 0 ? others->str : "nothing");
   g_string_free (others, TRUE);
 }
@@ -121,8 +122,9 @@ check_time (const LsCluster *c, const LsCollectiveRow *row, LsCollKind kind, GEr
     return TRUE;
   g_autofree char *bytes = ls_format_bytes (row->bytes);
   g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-               "%s of %s over %u GPUs of %s by %s (--network %s) is not over after %.3g days; more cannot be simulated",
-               ls_coll_kind_name (kind), bytes, row->n_ranks, c->spec.name, row->algorithm, row->network,
+               "%s of %s over %u %s of %s by %s (--network %s) is not over after %.3g days; more cannot be simulated",
+               ls_coll_kind_name (kind), bytes, row->n_ranks, ls_cluster_chip_word (&c->spec, row->n_ranks), c->spec.name,
+               row->algorithm, row->network,
                ls_time_to_s (LS_TIME_NEVER / 2) / 86400);
   return FALSE;
 }

@@ -163,10 +163,11 @@ static gboolean
 has_room (const LsCluster *c, LsCollKind kind, const LsMeasuredCollective *m, GError **error)
 {
   if (m->n_gpus / m->n_nodes > c->spec.gpus_per_node)
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "a node of %s has %u GPUs; got %u on %u", m->cluster,
-                 c->spec.gpus_per_node, m->n_gpus, m->n_nodes);
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "a node of %s has %u %s; got %u on %u", m->cluster,
+                 c->spec.gpus_per_node, ls_cluster_chip_word (&c->spec, c->spec.gpus_per_node), m->n_gpus, m->n_nodes);
   else if (kind == LS_COLL_SEND_RECV && m->n_gpus != 2)
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s is between two GPUs; got %u", m->op, m->n_gpus);
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s is between two %s; got %u", m->op,
+                 ls_cluster_chip_word (&c->spec, 2), m->n_gpus);
   else
     return TRUE;
   return FALSE;
@@ -185,6 +186,7 @@ simulate (const Comparison *x, Machine *machine, const LsMeasuredCollective *m, 
     return FALSE;
   if (!has_room (c, kind, m, error))
     return FALSE;
+  row->chips = ls_cluster_chip_word (&c->spec, m->n_gpus);
   g_autofree uint32_t *gpus = spread (m, c->spec.gpus_per_node);
   const LsCollRequest request = {
     .kind = kind,

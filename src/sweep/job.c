@@ -56,13 +56,13 @@ ls_job_result_memory_input (const LsJobResult *r, const LsHardware *hardware, co
 
 /* Ranks that the strategy's degrees need. */
 static gboolean
-count_ranks (const LsStrategy *s, uint32_t *ret_n, GError **error)
+count_ranks (const LsStrategy *s, const LsClusterSpec *cluster, uint32_t *ret_n, GError **error)
 {
   uint32_t dp = MAX (s->dp, 1);
   guint64 n;
   if (!g_uint64_checked_mul (&n, (guint64) s->tp * s->pp, (guint64) s->cp * dp) || n > UINT32_MAX) {
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "tp * pp * cp * dp = %u * %u * %u * %u exceeds 2^32 GPUs", s->tp,
-                 s->pp, s->cp, dp);
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "tp * pp * cp * dp = %u * %u * %u * %u exceeds 2^32 %s", s->tp,
+                 s->pp, s->cp, dp, ls_cluster_chip_word (cluster, 2));
     return FALSE;
   }
   *ret_n = MAX ((uint32_t) n, 1); /* a degree of 0 is refused later, with the other rules */
@@ -75,7 +75,7 @@ build_cluster (LsStrategy *s, const LsHardware *hardware, uint32_t n_nodes, GErr
 {
   if (n_nodes == 0 && s->gpus == 0 && hardware->spec.n_nodes > 1)
     n_nodes = hardware->spec.n_nodes;
-  if (n_nodes == 0 && s->gpus == 0 && !count_ranks (s, &s->gpus, error))
+  if (n_nodes == 0 && s->gpus == 0 && !count_ranks (s, &hardware->spec, &s->gpus, error))
     return NULL;
   return n_nodes > 0 ? ls_hardware_build (hardware, n_nodes, error) : ls_hardware_build_for (hardware, s->gpus, error);
 }

@@ -74,7 +74,7 @@ ls_job_traits (const LsJobResult *r, const LsClusterSpec *cluster, LsTraits *ret
 {
   const LsStrategy *s = &r->strategy;
   uint32_t n = r->plan->n_ranks;
-  *ret = (LsTraits) { 0 };
+  *ret = (LsTraits) { .chip = ls_cluster_chip_word (cluster, 1), .chips = ls_cluster_chip_word (cluster, 2) };
   ret->word[LS_ASPECT_FORMAT] = ls_dtype_name ((LsDtype) s->dtype);
   ret->word[LS_ASPECT_NODE] = n > 1 && cluster->gpus_per_node > 1 ? node_word (cluster) : NULL;
   ret->word[LS_ASPECT_BACKEND] = s->dp > 1 ? ls_dp_kind_name (s->dp_kind) : NULL;

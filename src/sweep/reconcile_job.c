@@ -59,8 +59,8 @@ note_other_gpu (const LsReconcileRun *run)
 {
   const char *ours = run->job->cluster->spec.gpu.name, *theirs = run->profile->gpu;
   if (theirs && ls_gpu_is_other (theirs, ours))
-    g_ptr_array_add (run->profile->notes, g_strdup_printf ("%s: profiled on \"%s\"; GPUs of %s are %s", run->profile->path, theirs,
-                                                           run->job->cluster->spec.name, ours));
+    g_ptr_array_add (run->profile->notes, g_strdup_printf ("%s: profiled on \"%s\"; %s of %s are %s", run->profile->path, theirs,
+                                                           ls_cluster_chip_word (&run->job->cluster->spec, 2), run->job->cluster->spec.name, ours));
 }
 
 static void

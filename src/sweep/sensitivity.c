@@ -9,13 +9,22 @@
 static const struct {
   const char *key, *label;
 } parameters[LS_N_SCALES] = {
-  [LS_SCALE_GPU_FLOPS] = { "gpu_flops", "GPU FLOPs" },
+  [LS_SCALE_GPU_FLOPS] = { "gpu_flops", "FLOPs" },
   [LS_SCALE_HBM_BANDWIDTH] = { "hbm_bandwidth", "HBM bandwidth" },
   [LS_SCALE_NVLINK_BANDWIDTH] = { "nvlink_bandwidth", "NVLink or ICI bandwidth" },
   [LS_SCALE_NIC_BANDWIDTH] = { "nic_bandwidth", "NIC and fabric bandwidth" },
   [LS_SCALE_NETWORK_LATENCY] = { "network_latency", "network latency" },
   [LS_SCALE_HOST_LAUNCH] = { "host_launch", "host launch cost" },
 };
+
+static const char *
+label_of (guint scale, const LsClusterSpec *cluster)
+{
+  if (scale != LS_SCALE_GPU_FLOPS)
+    return parameters[scale].label;
+  g_autofree char *label = g_strdup_printf ("%s %s", ls_cluster_chip_word (cluster, 1), parameters[scale].label);
+  return g_intern_string (label);
+}
 
 /* Each run has a place of its own: [parameter][down, up]. */
 typedef struct {
@@ -53,7 +62,7 @@ check_all (Runs *runs, GError **error)
   for (guint i = 0; i < 2 * LS_N_SCALES; i++) {
     GError *failed = g_steal_pointer (&runs->errors[i / 2][i % 2]);
     if (failed && ok) {
-      g_prefix_error (&failed, "%s a percent %s: ", parameters[i / 2].label, i % 2 ? "up" : "down");
+      g_prefix_error (&failed, "%s a percent %s: ", label_of (i / 2, &runs->r->cluster->spec), i % 2 ? "up" : "down");
       g_propagate_error (error, failed);
       ok = FALSE;
     } else
@@ -81,7 +90,7 @@ ls_sensitivity_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads
   for (guint i = 0; i < LS_N_SCALES; i++) {
     double down_s = runs.step_s[i][0], up_s = runs.step_s[i][1], per_percent = (up_s - down_s) / 2;
     table->rows[i] = (LsSensitivity) {
-      .parameter = parameters[i].key, .label = parameters[i].label, .elasticity = per_percent / (PERCENT * table->step_s),
+      .parameter = parameters[i].key, .label = label_of (i, &r->cluster->spec), .elasticity = per_percent / (PERCENT * table->step_s),
       .seconds_per_percent = per_percent, .up_s = up_s, .down_s = down_s,
     };
   }

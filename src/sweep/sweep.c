@@ -260,6 +260,8 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   g_clear_pointer (&x->crew, crew_free); /* it may be ahead still, and reads the spec */
   x->title = g_strdup_printf ("%s on %s", x->model.name, x->hardware->spec.name);
   x->report.title = x->title;
+  x->report.chip = ls_cluster_chip_word (&x->hardware->spec, 1);
+  x->report.chips = ls_cluster_chip_word (&x->hardware->spec, 2);
   bool is_asked = x->spec->stop && g_atomic_int_get (x->spec->stop) != 0;
   x->report.is_interrupted = is_asked || x->is_cut || x->report.counts.left > 0;
   x->report.has_timing = spec->has_timing;

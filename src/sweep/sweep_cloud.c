@@ -7,13 +7,13 @@
 #define GIB 1073741824.0
 #define SECONDS_PER_DAY 86400.0
 
-/* What differs between configurations: "tp 4+sp+o, pp 2 x 3 interleaved-1f1b, dp 8, zero 1 megatron, mb 2". */
+/* What differs between configurations, with the number of chips where that is said: "tp 4+sp+o, pp 2 x 3 interleaved-1f1b, dp 8, zero 1 megatron, mb 2". */
 static char *
-short_name (const LsStrategy *s, bool has_groups)
+short_name (const LsStrategy *s, const char *chips)
 {
   GString *out = g_string_new (NULL);
-  if (has_groups)
-    g_string_append_printf (out, "%u GPUs, batch %u, ", s->gpus, s->global_batch);
+  if (chips)
+    g_string_append_printf (out, "%u %s, batch %u, ", s->gpus, chips, s->global_batch);
   g_string_append_printf (out, "tp %u%s%s", s->tp, s->sp ? "+sp" : "", s->tp_overlap ? "+o" : "");
   if (s->pp > 1)
     g_string_append_printf (out, ", pp %u", s->pp);
@@ -53,7 +53,7 @@ point_of (const LsSweepRun *x, guint i)
     .days = 1e12 / tokens_per_s / SECONDS_PER_DAY,
     .gib = (double) c->memory_bytes / GIB,
     .cost = isnan (usd) ? s.gpus * 1e12 / tokens_per_s / 3600 : 1e12 * usd,
-    .name = is_in_front (x, i) ? short_name (&s, x->groups->len > 1) : NULL,
+    .name = is_in_front (x, i) ? short_name (&s, x->groups->len > 1 ? x->report.chips : NULL) : NULL,
   };
   ls_strategy_clear (&s);
   return point;
@@ -74,6 +74,7 @@ ls_sweep_run_pareto (const LsSweepRun *x, LsParetoPlot *ret_plot)
   *ret_plot = (LsParetoPlot) {
     .title = sweep_chart_title (x),
     .capacity_gib = (double) x->capacity_bytes / GIB,
+    .chip = x->report.chip,
     .is_money = !isnan (x->price.usd_per_gpu_hour),
     .points = g_array_new (FALSE, FALSE, sizeof (LsParetoPoint)),
   };

@@ -254,7 +254,7 @@ sweep_chart_title (const LsSweepRun *x)
   const GArray *gpus = x->spec->space.values[LS_SPACE_GPUS], *batches = x->spec->space.values[LS_SPACE_GLOBAL_BATCH];
   GString *out = g_string_new (x->title);
   if (gpus->len == 1)
-    g_string_append_printf (out, ", %u GPUs", g_array_index (gpus, uint32_t, 0));
+    g_string_append_printf (out, ", %u %s", g_array_index (gpus, uint32_t, 0), x->report.chips);
   if (batches->len == 1)
     g_string_append_printf (out, ", global batch %u", g_array_index (batches, uint32_t, 0));
   return g_string_free (out, FALSE);

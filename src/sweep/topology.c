@@ -43,14 +43,15 @@ read_gpu (const LsCluster *c, const char *text, uint32_t *ret_gpu, GError **erro
   if (!g_ascii_string_to_unsigned (number, 10, 0, G_MAXUINT32, &gpu, NULL))
     goto malformed;
   if (gpu >= limit || node >= c->spec.n_nodes) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--path: no GPU \"%s\"; expected one of 0 to %u, or node0/gpu0 to node%u/gpu%u", text,
-                 c->n_gpus - 1, c->spec.n_nodes - 1, c->spec.gpus_per_node - 1);
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--path: no %s \"%s\"; expected one of 0 to %u, or node0/gpu0 to node%u/gpu%u",
+                 ls_cluster_chip_word (&c->spec, 1), text, c->n_gpus - 1, c->spec.n_nodes - 1, c->spec.gpus_per_node - 1);
     return FALSE;
   }
   *ret_gpu = (uint32_t) (node * c->spec.gpus_per_node + gpu);
   return TRUE;
 malformed:
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--path: expected a GPU such as 12 or node1/gpu4; got \"%s\"", text);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--path: expected a %s such as 12 or node1/gpu4; got \"%s\"",
+               ls_cluster_chip_word (&c->spec, 1), text);
   return FALSE;
 }
 
@@ -60,13 +61,15 @@ find_path (const LsCluster *c, const char *ends, GError **error)
   g_auto (GStrv) names = g_strsplit (ends, ",", -1);
   uint32_t from, to;
   if (g_strv_length (names) != 2) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--path: expected two GPUs such as 0,12; got \"%s\"", ends);
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--path: expected two %s such as 0,12; got \"%s\"",
+                 ls_cluster_chip_word (&c->spec, 2), ends);
     return NULL;
   }
   if (!read_gpu (c, names[0], &from, error) || !read_gpu (c, names[1], &to, error))
     return NULL;
   if (from == to) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--path: expected two different GPUs; got \"%s\"", ends);
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--path: expected two different %s; got \"%s\"",
+                 ls_cluster_chip_word (&c->spec, 2), ends);
     return NULL;
   }
   return ls_topo_path_new (c, from, to);

@@ -132,7 +132,7 @@ static void
 unlike_jobs_have_none (void)
 {
   g_autoptr (LsResiduals) r = worked_example ();
-  const LsIntervalJob elsewhere = { "volta", LS_SOFTWARE_MEGATRON, 0.4 }, idle = { "ampere", LS_SOFTWARE_MEGATRON, 0.05 };
+  const LsIntervalJob elsewhere = { "volta", LS_SOFTWARE_MEGATRON, 0.4, { .chips = "GPUs" } }, idle = { "ampere", LS_SOFTWARE_MEGATRON, 0.05 };
   check_none (r, NULL, &elsewhere, "none of the measured runs is on GPUs of architecture volta");
   check_none (r, NULL, &idle, "an MFU of 5.0 % is below that of all measured runs");
   add_on (r, "v", "v", "volta", (double[]) { 1 }, 1);
@@ -205,6 +205,7 @@ unlike_jobs_are_wider (void)
     const char *format, *node;
     double gpus, fabric, stretch;
     const char *words;
+    bool is_torus;
   } cases[] = {
     { "bf16", "nvlink", 64, 25e9, 1, NULL },
     { NULL, NULL, 0, 0, 1, NULL },
@@ -214,6 +215,8 @@ unlike_jobs_are_wider (void)
     { "bf16", "nvlink", 64, 100e9, 1, NULL },
     { "bf16", "nvlink", 64, 5e9, 0, "none of the measured runs has a fabric of 5 GB/s per GPU (25 at least)" },
     { "bf16", "nvlink", 128, 25e9, 0, "none of the measured runs is on more than 64 GPUs" },
+    { "bf16", "nvlink", 64, 10e9, 3, "has a fabric of 10 GB/s per chip (25 at least)", true },
+    { "bf16", "nvlink", 128, 25e9, 0, "none of the measured runs is on more than 64 chips", true },
     { "bf16", "pcie", 64, 25e9, 0, "none of the measured runs is on nodes with PCIe only" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
@@ -222,6 +225,8 @@ unlike_jobs_are_wider (void)
     unlike.traits.word[LS_ASPECT_NODE] = cases[i].node;
     unlike.traits.figure[0] = cases[i].gpus;
     unlike.traits.figure[1] = cases[i].fabric;
+    unlike.traits.chip = cases[i].is_torus ? "chip" : "GPU";
+    unlike.traits.chips = cases[i].is_torus ? "chips" : "GPUs";
     LsInterval found;
     ls_interval_find (r, NULL, &unlike, &found);
     LS_CHECK_STR (cases[i].stretch > 0 ? found.wider : found.none, cases[i].words);

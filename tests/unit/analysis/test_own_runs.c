@@ -26,7 +26,7 @@ runs_of (const double *errors, guint n)
 static LsIntervalJob
 job_like_them (void)
 {
-  LsIntervalJob job = { "hopper", LS_SOFTWARE_MEGATRON, 0.4, { { 0 }, { 0 } } };
+  LsIntervalJob job = { "hopper", LS_SOFTWARE_MEGATRON, 0.4, { .chip = "GPU", .chips = "GPUs" } };
   job.traits.word[LS_ASPECT_FORMAT] = "bf16";
   job.traits.word[LS_ASPECT_BACKEND] = "megatron";
   job.traits.figure[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS] = 64;

@@ -329,7 +329,7 @@ bad_slices_are_refused (void)
   check_refused (s, "torus: a slice of 512x512x1 chips; expected at most 65536 chips");
   s = tiny_torus (1, 4, 4, 0, LS_WRAP_ALL);
   s.gpus_per_node = 8;
-  check_refused (s, "torus: 8 GPUs and 4 NICs a node; the slice has 16 chips and 4 NICs");
+  check_refused (s, "torus: 8 chips and 4 NICs a node; the slice has 16 chips and 4 NICs");
   s = tiny_torus (1, 4, 4, 0, LS_WRAP_ALL);
   s.ici.bandwidth_bytes_per_s = 0;
   check_refused (s, "torus link: expected a bandwidth above 0, an efficiency in (0, 1] and a latency of 0 or more");

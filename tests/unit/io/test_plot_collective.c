@@ -18,10 +18,10 @@ static const LsCollectiveRow swept[] = {
 
 /* Two families; of the first two numbers of GPUs, the larger one first. */
 static const LsCollectiveRow compared[] = {
-  { "c", "all-reduce", "ring", "LL", "flow", 8, 1, 1048576, 100 * LS_US, 1.75, 90 },
-  { "c", "all-reduce", "ring", "LL", "flow", 8, 1, 1024, 10 * LS_US, 1.75, 11 },
-  { "c", "all-reduce", "ring", "LL", "flow", 2, 1, 1048576, 50 * LS_US, 1, 60 },
-  { "c", "it's", "ring", "LL", "flow", 2, 2, 1048576, 50 * LS_US, 1, 60 },
+  { "c", "all-reduce", "ring", "LL", "flow", 8, 1, 1048576, 100 * LS_US, 1.75, 90, "GPUs" },
+  { "c", "all-reduce", "ring", "LL", "flow", 8, 1, 1024, 10 * LS_US, 1.75, 11, "GPUs" },
+  { "c", "all-reduce", "ring", "LL", "flow", 2, 1, 1048576, 50 * LS_US, 1, 60, "GPUs" },
+  { "c", "it's", "ring", "LL", "flow", 2, 2, 1048576, 50 * LS_US, 1, 60, "GPUs" },
 };
 static const LsCollectiveFamily families[] = { { .name = "c/all-reduce" }, { .name = "c/it's" } };
 
@@ -105,7 +105,7 @@ static void
 over_gpus_a_curve_is_a_size_and_boundaries_are_marked (void)
 {
   const LsCollectiveTable t = {
-    .title = "x", .n_rows = G_N_ELEMENTS (scaled), .rows = scaled, .n_networks = 1, .is_scaling = TRUE,
+    .title = "x", .n_rows = G_N_ELEMENTS (scaled), .rows = scaled, .n_networks = 1, .is_scaling = TRUE, .chips = "GPUs",
     .gpus_per_node = 4, .gpus_per_leaf = 8,
   };
   Drawn d = { 0 };
@@ -125,7 +125,7 @@ static void
 boundaries_beyond_the_points_are_not_marked (void)
 {
   const LsCollectiveTable t = {
-    .title = "x", .n_rows = G_N_ELEMENTS (scaled), .rows = scaled, .n_networks = 1, .is_scaling = TRUE,
+    .title = "x", .n_rows = G_N_ELEMENTS (scaled), .rows = scaled, .n_networks = 1, .is_scaling = TRUE, .chips = "GPUs",
     .gpus_per_node = 16, .gpus_per_leaf = 512,
   };
   Drawn d = { 0 };
@@ -142,7 +142,7 @@ barriers_over_gpus_show_their_time (void)
     { "c", "barrier", "tree", "LL", "flow", 2, 1, 0, 3 * LS_US, 0, NAN },
     { "c", "barrier", "tree", "LL", "flow", 4, 1, 0, 5 * LS_US, 0, NAN },
   };
-  const LsCollectiveTable t = { .title = "x", .n_rows = 2, .rows = barriers, .n_networks = 1, .is_scaling = TRUE };
+  const LsCollectiveTable t = { .title = "x", .n_rows = 2, .rows = barriers, .n_networks = 1, .is_scaling = TRUE, .chips = "GPUs" };
   Drawn d = { 0 };
   if (!draw (&t, &d))
     return;

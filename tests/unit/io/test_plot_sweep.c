@@ -149,7 +149,7 @@ ideal_lies_beside_what_was_reached (void)
     { .gpus = 8, .global_batch = 16, .first = &rows[1], .of_fewest_gpus = 0.8, .of_largest_batch = 1 },
     { .gpus = 2, .global_batch = 16, .of_fewest_gpus = NAN, .of_largest_batch = NAN }, /* nothing fits */
   };
-  LsSweepReport r = { .title = "job", .groups = g_array_new (FALSE, FALSE, sizeof (LsSweepGroup)) };
+  LsSweepReport r = { .title = "job", .chip = "GPU", .chips = "GPUs", .groups = g_array_new (FALSE, FALSE, sizeof (LsSweepGroup)) };
   g_array_append_vals (r.groups, groups, G_N_ELEMENTS (groups));
   g_autofree char *text = draw (draw_scaling, &r);
   if (text)

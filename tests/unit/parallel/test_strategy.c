@@ -280,7 +280,7 @@ sequences_are_cut_by_rules (void)
     { &gpt3, 8, pieces_of_nothing,
       "error: /tp_overlap: expected sequence parallelism (sp) with it, whose collectives it cuts in pieces; got none\n" },
     { &gpt3, 16, pieces_of_16,
-      "error: /tp_overlap: expected tp groups inside a node, as pieces move by copy engines: a divisor of its 8 GPUs; got tp 16\n" },
+      "error: /tp_overlap: expected tp groups inside a node, as pieces move by copy engines: a divisor of 8, the size of a node; got tp 16\n" },
   };
   CHECK_CASES (cases)
   LsStrategy s;
