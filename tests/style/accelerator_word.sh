@@ -117,6 +117,13 @@ look 0 calibrate --runs runs.csv --cluster "$cluster" -o files/mine.json
 head -2 runs.csv > one.csv
 look 3 calibrate --runs one.csv --cluster "$cluster"
 look 0 validate runs.csv
+printf '%s\n' M,N,K,dtype,latency_ms 4096,{1..20}000,4096,bf16,5 > gemm.csv
+# What is written quotes the sources of what it started from, which name GPUs.
+look 0 calibrate gemm.csv --gpu "$cluster" -o mine.json
+sed '/"calibration"/d; s/"sm": 1,/"sm": 1/; s/"name": "[^"]*"/"name": "bare"/' "$root/topologies/gpu/$cluster.json" > bare.json
+look 0 calibrate gemm.csv --gpu bare.json -o mine.json
+gunzip -c -- "$data/rank0.json.gz" > rank0.json
+look 0 calibrate --pytorch-trace rank0.json "${job[@]}" --gpus 16
 cp -- "$data/all-reduce-pair.txt" all_reduce.txt
 look 4 calibrate --nccl all_reduce.txt --cluster "$cluster"
 "$lockstep" run "${job[@]}" --gpus 16 --json > a.json
