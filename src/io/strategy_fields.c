@@ -301,6 +301,8 @@ const LsField ls_strategy_fields[] = {
   { ENUM (data, gather_overlap, flags, "as dp_overlap", "megatron: gather parameters during the next forward"), ON_OFF },
   { ENUM (data, grad_sync, grad_syncs, "each with zero 2 and 3, else last", "micro-batches that reduce gradients") },
   { BOOL (data, grad_norm, "true", "all-reduce the norm of the gradients before the optimizer"), ON_OFF },
+  { BOOL (data, grad_check, "false",
+          "megatron: the host reads the norm of each bucket before it is reduced, to find what is no number (check_for_nan_in_grad)") },
   { ROW (data, bucket_bytes, LS_FIELD_BYTES, "25MiB, the first 1MiB", "ddp: size of a bucket"), .above = true },
   { ELEMENTS (data, bucket_params, "the larger of 40e6 and 1e6 dp", "megatron: parameters of a bucket") },
 

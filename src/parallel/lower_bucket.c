@@ -59,10 +59,22 @@ reduce_over (Build *b, DpGroup group, int coll, uint64_t numel, uint16_t unit, c
     g_array_index (b->ops, LsOp, op).algorithm = "parameter-server";
 }
 
+/* grad_data.norm (p=2), which the host reads: Megatron-Core, core/distributed/param_and_grad_buffer.py, check_for_nan_in_grad. */
+static void
+check_gradients (Build *b, uint64_t numel)
+{
+  LsDtype dtype = b->l->shard.grad_dtype;
+  LsKernel norm = ls_kernel_stream ("grad-check", LS_KERNEL_REDUCTION, dtype, 1, numel, (double) numel * ls_dtype_bytes (dtype), 0);
+  build_kernel (b, &norm, LS_TAG_W);
+  build_compute_sync (b, "host reads the check of a bucket");
+}
+
 void
 bucket_reduce (Build *b, const Bucket *bucket, uint16_t unit, bool scatters)
 {
   const Lower *l = b->l;
+  if (l->s->grad_check && l->s->dp_kind == LS_DP_MEGATRON)
+    check_gradients (b, bucket->numel);
   dp_average (b, bucket->numel);
   if (!scatters) {
     reduce_over (b, dp_all (l, bucket->is_expert), COLL_ALL_REDUCE, bucket->numel, unit, "grad all-reduce");

@@ -152,6 +152,7 @@ typedef struct {
   bool split_bias_dropout; /* the bias before a dropout in a kernel of its own, as in Megatron-LM of 2023 */
   bool batch_sync;       /* each forward fetches its micro-batch and waits for the device in it, as Megatron-LM until late 2023 */
   bool launch_blocking;  /* the host waits for each op that it issues: CUDA_LAUNCH_BLOCKING=1 */
+  bool grad_check;       /* megatron: the host reads the norm of each bucket before it is reduced */
   int cuda_graphs;       /* LsCudaGraphs                                         */
   LsTime host[LS_N_HOST_COSTS]; /* what the host pays, by LsHostCost; LS_HOST_AUTO: as exec/host.c has it */
   bool p2p_warmup_flush; /* overlapped p2p in warm-up and cool-down too         */

@@ -85,6 +85,7 @@ static const struct {
   { "offload_to", is_not_offloaded, "it needs --offload optimizer or parameters" },
   { "bucket_bytes", has_no_ddp_buckets, "it needs --dp-kind ddp or ps" },
   { "bucket_params", is_not_megatron, "it needs --dp-kind megatron" },
+  { "grad_check", is_not_megatron, "it needs --dp-kind megatron" },
   { "p2p", has_one_stage, "pp is 1" },
   { "p2p", scatters_nothing, "tp is 1: there is nothing to scatter" },
   { "p2p_warmup_flush", is_not_overlapped, "it needs --p2p overlapped" },
