@@ -90,7 +90,9 @@ run_block() {
   grep -qE '^(lockstep|mpirun) ' "$1" || return 0
   sed 's/lockstep run \.\.\./lockstep run --model llama3.1-8b --gpus 32 --tp 8/' "$1" > "$out/command"
   n=$((n + 1))
-  if ! bash -euo pipefail "$out/command" > "$out/printed" 2>&1 </dev/null && ! is_without_mpi; then
+  local leaks=1
+  ! grep -q '^mpirun ' "$1" || leaks=0
+  if ! ASAN_OPTIONS=detect_leaks=$leaks bash -euo pipefail "$out/command" > "$out/printed" 2>&1 </dev/null && ! is_without_mpi; then
     printf '%s fails:\n' "${1##*/}"
     cat -- "$out/command" "$out/printed"
     status=1
