@@ -123,7 +123,9 @@ for command in $(lockstep --help | sed -nE '/^Commands:/,/^$/ s/^  ([a-z]+) .*/\
   inputs
   help_inputs "$command"
   split_examples "$command"
+  start=$EPOCHREALTIME
   run_block "$out/example"
+  [[ -z ${LS_TIMES:-} ]] || printf "%s %s\n" "$(bc <<< "$EPOCHREALTIME - $start")" "$command"
 done
 printf '%d commands\n' "$n"
 ((n >= 20)) || status=1
