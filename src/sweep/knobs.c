@@ -48,11 +48,11 @@ goes_without_saying (const LsField *f, const char *value, const LsStrategy *blan
 {
   g_autofree char *by_itself = ls_field_text (f, blank, NULL), *derived = ls_field_text (f, usual, NULL);
   g_autofree char *program = defaults ? ls_field_text (f, defaults, NULL) : NULL;
-  if (defaults && !is_auto (program) && strcmp (program, value) != 0)
-    return false;
   bool is_plain = f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_ENUM;
   if (f->usual && (is_plain || is_auto (by_itself)))
     return false;
+  if (!is_auto (program))
+    return strcmp (value, program) == 0;
   return strcmp (value, is_auto (by_itself) && derived ? derived : by_itself ? by_itself : "") == 0;
 }
 
