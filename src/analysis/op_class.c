@@ -118,6 +118,10 @@ static const Rule rules[] = {
   { "sdpa_sm90_flash_bprop", LS_CLASS_ATTENTION_BWD },
   { "flashattnbwd", LS_CLASS_ATTENTION_BWD },
   { "attention_backward", LS_CLASS_ATTENTION_BWD },
+  { "attn_bwd", LS_CLASS_ATTENTION_BWD },
+  { "bwd_kernel_dk_dv", LS_CLASS_ATTENTION_BWD },
+  { "bwd_kernel_dq", LS_CLASS_ATTENTION_BWD },
+  { "attn_fwd", LS_CLASS_ATTENTION_FWD },
   { "flash_fwd", LS_CLASS_ATTENTION_FWD },
   { "flashattnfwd", LS_CLASS_ATTENTION_FWD },
   { "fmha", LS_CLASS_ATTENTION_FWD },
@@ -135,6 +139,8 @@ static const Rule rules[] = {
   { "gammabeta", LS_CLASS_NORM },
   { "ln_fwd", LS_CLASS_NORM },
   { "ln_bwd", LS_CLASS_NORM },
+  { "rotary", LS_CLASS_ELEMENTWISE },
+  { "fused_rope", LS_CLASS_ELEMENTWISE },
   { "embedding", LS_CLASS_EMBEDDING },
   { "splitkreduce", LS_CLASS_GEMM },
   { "gemm", LS_CLASS_GEMM },
@@ -143,6 +149,7 @@ static const Rule rules[] = {
   { "cutlass", LS_CLASS_GEMM },
   { "cublas", LS_CLASS_GEMM },
   { "xmma", LS_CLASS_GEMM },
+  { "cijk_", LS_CLASS_GEMM },
   { "triton_red", LS_CLASS_REDUCTION },
   { "triton_per", LS_CLASS_REDUCTION },
   { "reduce_kernel", LS_CLASS_REDUCTION },
@@ -151,7 +158,6 @@ static const Rule rules[] = {
   { "triton_poi", LS_CLASS_ELEMENTWISE },
   { "dropout", LS_CLASS_ELEMENTWISE },
   { "catarraybatchedcopy", LS_CLASS_ELEMENTWISE },
-  { "rotary", LS_CLASS_ELEMENTWISE },
   { "swiglu", LS_CLASS_ELEMENTWISE },
   { "gelu", LS_CLASS_ELEMENTWISE },
   { "indexselect", LS_CLASS_EMBEDDING },
@@ -214,4 +220,22 @@ ls_op_class_of_kernel (const char *name)
   if (g_str_has_prefix (small, "nccl"))
     return class_of_nccl (small);
   return sets_memory (small) ? LS_CLASS_MEMSET : first_rule (rules, G_N_ELEMENTS (rules), small);
+}
+
+/* A cast is no copy: it has a functor of its own ("bfloat16_copy_kernel", "float16_copy_kernel"). */
+LsKernelDoes
+ls_kernel_does (const char *name)
+{
+  static const struct {
+    const char *part;
+    LsKernelDoes does;
+  } functors[] = {
+    { "CUDAFunctorOnSelf_add", LS_DOES_OTHER }, { "CUDAFunctor_add", LS_DOES_ADD }, { "triton_poi_fused_add", LS_DOES_ADD },
+    { "direct_copy_kernel", LS_DOES_COPY },     { "DtoD", LS_DOES_COPY },           { "dropout", LS_DOES_DROPOUT },
+    { "split_with_sizes_copy", LS_DOES_SHARDING }, { "chunk_cat", LS_DOES_SHARDING },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (functors); i++)
+    if (strstr (name, functors[i].part))
+      return functors[i].does;
+  return LS_DOES_OTHER;
 }

@@ -6,6 +6,8 @@
 #include "io/field.h"
 #include "model/recipe.h"
 
+#define LS_BUILT_IN_KERNELS "built-in" /* what --kernels calls what no list names */
+
 extern const LsField ls_recipes_fields[];
 
 /* By name or path; NULL and diagnostics (LS_ERROR_INPUT) if the file is wrong: keys, expressions, sizes that the

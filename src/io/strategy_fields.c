@@ -134,13 +134,12 @@ format_reshard (const void *target)
 }
 
 /* A name or a file, which is loaded: what a strategy holds is what is lowered. */
-#define BUILT_IN "built-in"
 
 static bool
 parse_kernels (const char *text, void *target)
 {
   LsStrategy *s = target;
-  bool is_built_in = g_str_equal (text, BUILT_IN);
+  bool is_built_in = g_str_equal (text, LS_BUILT_IN_KERNELS);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsRecipes *recipes = is_built_in ? NULL : ls_recipes_load (text, diags);
   if (!recipes && !is_built_in)
@@ -156,7 +155,7 @@ static char *
 format_kernels (const void *target)
 {
   const LsStrategy *s = target;
-  return g_strdup (s->kernels ? s->kernels : BUILT_IN);
+  return g_strdup (s->kernels ? s->kernels : LS_BUILT_IN_KERNELS);
 }
 
 /* "2" or "3@8": stage, and how many ranks share one copy. */

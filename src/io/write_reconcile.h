@@ -2,11 +2,12 @@
 #ifndef LS_IO_WRITE_RECONCILE_H
 #define LS_IO_WRITE_RECONCILE_H
 
-#include "analysis/reconcile.h"
+#include "io/write_layer_kernels.h"
 
 /* All borrowed. */
 typedef struct {
   const LsReconciled *reconciled;
+  const LsLayerReport *layer;
   const char *profile; /* path                          */
   const char *step;    /* which of the profile          */
   const char *gpu;     /* as the profile says, or NULL  */

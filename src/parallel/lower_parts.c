@@ -1,6 +1,6 @@
 /* parallel/lower_parts.c — what an embedding, a layer of either kind and a head take on one rank: each
  * lowered as a chunk of its own, forwards and backwards with what runs again, as lower_order.c times
- * the passes of chunks.
+ * the passes of chunks; and the operators of a layer.
  *
  * Deviation: full recomputation by block runs only the first layers of a chunk again; here each layer
  * runs again, or none does. */
@@ -41,6 +41,20 @@ ls_part_times (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs,
       .embedding = part_time (&l, 0, 0, true, false), .head = part_time (&l, 0, 0, false, true),
       .dense = layer_time (&l, false), .experts = layer_time (&l, true),
     };
+  lower_clear (&l);
+  return ok;
+}
+
+gboolean
+ls_layer_operators (const LsModel *m, const LsStrategy *s, GArray *operators, GError **error)
+{
+  Lower l;
+  uint32_t layer = 0;
+  gboolean ok = lower_begin (&l, m, s, NULL, error);
+  while (layer + 1 < m->n_layers && ls_model_has_experts (m, layer))
+    layer++;
+  if (ok)
+    ls_operators_layer (m, &l.shard, ls_model_has_experts (m, layer) ? 0 : layer, operators);
   lower_clear (&l);
   return ok;
 }

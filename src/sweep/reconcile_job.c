@@ -4,6 +4,7 @@
 
 #include "sweep/gpu_called.h"
 #include "sweep/measured_step.h"
+#include "sweep/reconcile_layer.h"
 
 struct LsReconcileRun {
   LsKineto *profile;
@@ -11,6 +12,7 @@ struct LsReconcileRun {
   LsJobResult *job;
   LsStepSide *predicted;
   LsReconciled *reconciled;
+  LsLayerReport *layer;
   LsReconcileReport report;
 };
 
@@ -19,6 +21,7 @@ ls_reconcile_run_free (LsReconcileRun *run)
 {
   if (!run)
     return;
+  ls_layer_report_free (run->layer);
   ls_reconciled_free (run->reconciled);
   ls_step_side_free (run->predicted);
   ls_measured_step_clear (&run->measured);
@@ -79,9 +82,12 @@ reconcile (LsReconcileRun *run, const LsReconcileSpec *spec, GError **error)
   if (!run->predicted)
     return FALSE;
   run->reconciled = ls_reconcile (run->measured.side, run->predicted);
+  run->layer = ls_layer_report_new (run->measured.side, run->predicted, run->job, error);
+  if (!run->layer)
+    return FALSE;
   note_other_gpu (run);
   note_open_end (run);
-  run->report = (LsReconcileReport) { .reconciled = run->reconciled, .profile = run->profile->path, .step = run->measured.what,
+  run->report = (LsReconcileReport) { .reconciled = run->reconciled, .layer = run->layer, .profile = run->profile->path, .step = run->measured.what,
                                       .gpu = run->profile->gpu, .cluster = run->job->cluster->spec.name, .rank = rank };
   return TRUE;
 }

@@ -40,6 +40,10 @@ kernels_have_classes (void)
     { "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)", LS_CLASS_ALL_GATHER },
     { "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", LS_CLASS_SEND_RECV },
     { "ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)", LS_CLASS_OTHER },
+    { "Cijk_Alik_Bljk_B_BS_BH_Bias_HA_S_SAV_UserArgs_MT128x224x64_MI16x16x1_SN_LDSB1", LS_CLASS_GEMM },
+    { "attn_fwd", LS_CLASS_ATTENTION_FWD },
+    { "bwd_kernel_dk_dv", LS_CLASS_ATTENTION_BWD },
+    { "void rotary_embedding_kernel<c10::BFloat16, true>(long const*)", LS_CLASS_ELEMENTWISE },
     { "my_own_kernel", LS_CLASS_OTHER },
   };
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
