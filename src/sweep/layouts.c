@@ -27,6 +27,7 @@ struct LsLayouts {
   const LsModel *model;
   const LsHardware *hardware;
   GHashTable *entries; /* Key -> Entry */
+  GHashTable *call_times;
 };
 
 static guint
@@ -45,7 +46,7 @@ LsLayouts *
 ls_layouts_new (const LsModel *m, const LsHardware *hardware)
 {
   LsLayouts *l = g_new (LsLayouts, 1);
-  *l = (LsLayouts) { m, hardware, g_hash_table_new_full (key_hash, key_equal, NULL, g_free) };
+  *l = (LsLayouts) { m, hardware, g_hash_table_new_full (key_hash, key_equal, NULL, g_free), ls_call_times_new () };
   return l;
 }
 
@@ -55,6 +56,7 @@ ls_layouts_free (LsLayouts *l)
   if (!l)
     return;
   g_hash_table_unref (l->entries);
+  g_hash_table_unref (l->call_times);
   g_free (l);
 }
 
@@ -78,7 +80,7 @@ time_parts (const LsLayouts *l, const LsStrategy *s, const LsCluster *cluster, L
   LsHardware chosen;
   if (!ls_hardware_for_job (l->hardware, s->attention_kernel, s->gpus, &chosen, NULL))
     return false;
-  LsCostSources of = { &chosen, cluster, s };
+  LsCostSources of = { &chosen, cluster, s, l->call_times };
   const LsLowerCosts costs = ls_lower_costs (&of);
   return ls_part_times (l->model, s, &costs, ret_times, NULL);
 }

@@ -1,5 +1,8 @@
 #include "sweep/lower_costs.h"
 
+#include <string.h>
+
+#include "base/digest.h"
 #include "compute/cost.h"
 #include "network/coll.h"
 #include "parallel/mesh.h"
@@ -12,14 +15,62 @@ kernel_time (const LsKernel *kernel, void *data)
   return ls_kernel_cost (&of->hardware->calibration, &of->cluster->spec.gpu, kernel).alone;
 }
 
-static LsTime
-call_time (const LsCostSources *of, LsCollKind kind, const uint32_t *gpus, uint32_t n, uint64_t bytes)
+/* A call of n GPUs, `stride` apart. No gaps: hashed and compared as bytes. */
+typedef struct {
+  const LsCluster *cluster;
+  uint64_t bytes;
+  uint32_t kind, first, stride, n;
+} Call;
+
+typedef struct {
+  Call call;
+  LsTime time;
+} KnownCall;
+
+static guint
+call_hash (gconstpointer call)
 {
+  return ls_hash_bytes (call, sizeof (Call));
+}
+
+static gboolean
+call_equal (gconstpointer a, gconstpointer b)
+{
+  return memcmp (a, b, sizeof (Call)) == 0;
+}
+
+GHashTable *
+ls_call_times_new (void)
+{
+  return g_hash_table_new_full (call_hash, call_equal, NULL, g_free);
+}
+
+static LsTime
+plan_call (const LsCostSources *of, const Call *call)
+{
+  g_autofree uint32_t *gpus = g_new (uint32_t, call->n);
+  for (uint32_t i = 0; i < call->n; i++)
+    gpus[i] = call->first + i * call->stride;
   LsArena *arena = ls_arena_new ();
-  const LsCollRequest request = { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes };
+  const LsCollRequest request = { .kind = (LsCollKind) call->kind, .gpus = gpus, .n = call->n, .bytes = call->bytes };
   const LsCollPlan *plan = ls_coll_plan (of->cluster, &of->hardware->nccl, &request, LS_NETWORK_FLOW, arena);
   LsTime time = ls_coll_time_alone (of->cluster, plan);
   ls_arena_free (arena);
+  return time;
+}
+
+static LsTime
+call_time (const LsCostSources *of, const Call *call)
+{
+  const KnownCall *known = of->call_times ? g_hash_table_lookup (of->call_times, call) : NULL;
+  if (known)
+    return known->time;
+  LsTime time = plan_call (of, call);
+  if (of->call_times) {
+    KnownCall *new_call = g_new (KnownCall, 1);
+    *new_call = (KnownCall) { *call, time };
+    g_hash_table_insert (of->call_times, &new_call->call, new_call);
+  }
   return time;
 }
 
@@ -35,12 +86,9 @@ static LsTime
 collective_time (int slot, int coll, uint64_t bytes, void *data)
 {
   const LsCostSources *of = data;
-  uint32_t n, stride;
-  group_of (of->strategy, slot, &n, &stride);
-  g_autofree uint32_t *gpus = g_new (uint32_t, n);
-  for (uint32_t i = 0; i < n; i++)
-    gpus[i] = i * stride;
-  return call_time (of, (LsCollKind) coll, gpus, n, bytes);
+  Call call = { .cluster = of->cluster, .bytes = bytes, .kind = (uint32_t) coll };
+  group_of (of->strategy, slot, &call.n, &call.stride);
+  return call_time (of, &call);
 }
 
 static LsTime
@@ -51,8 +99,9 @@ send_time (uint64_t bytes, void *data)
   const LsMesh mesh = { .tp = s->tp, .cp = s->cp, .dp = s->dp, .pp = s->pp };
   LsTime sum = 0;
   for (uint32_t pp = 0; pp + 1 < s->pp; pp++) {
-    const uint32_t gpus[2] = { ls_mesh_rank (&mesh, (LsCoord) { .pp = pp }), ls_mesh_rank (&mesh, (LsCoord) { .pp = pp + 1 }) };
-    sum += call_time (of, LS_COLL_SEND_RECV, gpus, 2, bytes);
+    uint32_t from = ls_mesh_rank (&mesh, (LsCoord) { .pp = pp }), to = ls_mesh_rank (&mesh, (LsCoord) { .pp = pp + 1 });
+    const Call call = { .cluster = of->cluster, .bytes = bytes, .kind = LS_COLL_SEND_RECV, .first = from, .stride = to - from, .n = 2 };
+    sum += call_time (of, &call);
   }
   return s->pp > 1 ? sum / (s->pp - 1) : 0;
 }

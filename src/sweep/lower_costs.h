@@ -14,7 +14,12 @@ typedef struct {
   const LsHardware *hardware;
   const LsCluster *cluster;
   const LsStrategy *strategy; /* resolved */
+  GHashTable *call_times;     /* of ls_call_times_new(): what calls took is kept there; NULL: nowhere */
 } LsCostSources;
+
+/* Calls that were timed, for any strategies on clusters that outlive it, with one NCCL. One thread at a time.
+ * Free with g_hash_table_unref(). */
+GHashTable *ls_call_times_new (void);
 
 /* Borrows `of`, which must outlive the result. */
 LsLowerCosts ls_lower_costs (LsCostSources *of);
