@@ -49,6 +49,7 @@ typedef struct {
   const char *name;  /* borrowed                                                 */
   uint32_t match;    /* index on the other side, or LS_UNMATCHED; set by matching */
   uint8_t class;     /* LsOpClass */
+  bool in_graph;     /* its launch is that of a CUDA graph; of a prediction false */
 } LsStepOp;
 
 typedef struct {

@@ -88,26 +88,11 @@ ls_calibrated_notes (const LsCalibrated *c)
   return g_string_free (text, FALSE);
 }
 
-/* A file is found by its name, and says it. */
-static char *
-name_of (const char *path, GError **error)
-{
-  g_autofree char *base = g_path_get_basename (path);
-  gsize n = strlen (base);
-  bool is_plain = g_str_has_suffix (base, ".json") && n > strlen (".json");
-  for (const char *c = base; *c && is_plain; c++)
-    is_plain = g_ascii_isalnum (*c) || strchr ("-_.", *c);
-  if (is_plain)
-    return g_strndup (base, n - strlen (".json"));
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s: expected NAME.json, NAME of letters, digits, \"-\", \"_\" and \".\"", path);
-  return NULL;
-}
-
 gboolean
 ls_calibrated_check_path (const char *path, GError **error)
 {
   g_return_val_if_fail (path, FALSE);
-  g_autofree char *name = name_of (path, error);
+  g_autofree char *name = ls_output_name (path, error);
   return name && ls_write_file_check (path, error);
 }
 
@@ -115,7 +100,7 @@ gboolean
 ls_calibrated_write (const LsCalibrated *c, const char *path, GError **error)
 {
   g_return_val_if_fail (c && path, FALSE);
-  g_autofree char *name = name_of (path, error);
+  g_autofree char *name = ls_output_name (path, error);
   if (!name)
     return FALSE;
   g_autofree char *json = c->runs      ? ls_calibrate_runs_json (c->runs, name, error)

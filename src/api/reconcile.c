@@ -1,5 +1,6 @@
 /* Profiles beside predictions: LsReconciliation of lockstep/lockstep.h. */
 #include "api/job.h"
+#include "io/write_file.h"
 #include "sweep/reconcile_job.h"
 
 struct LsReconciliation {
@@ -40,6 +41,15 @@ ls_reconciliation_json (const LsReconciliation *r)
 {
   g_return_val_if_fail (r, NULL);
   return ls_reconcile_to_json (ls_reconcile_run_report (r->run));
+}
+
+gboolean
+ls_reconciliation_write_software (const LsReconciliation *r, const char *path, GError **error)
+{
+  g_return_val_if_fail (r && path, FALSE);
+  g_autofree char *name = ls_output_name (path, error);
+  g_autofree char *json = name ? ls_seen_report_file (ls_reconcile_run_report (r->run)->software, name, error) : NULL;
+  return json && ls_write_text (path, json, error);
 }
 
 char *

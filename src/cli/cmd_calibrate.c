@@ -4,14 +4,15 @@
 static const CliHelp help = {
   .usage = "calibrate FILE... [--gpu NAME|FILE] [-o NAME.json] | --nccl FILE... --cluster NAME|FILE [-o NAME.json]\n"
            "  lockstep calibrate --runs CASES.csv [--cluster NAME|FILE] [-o NAME.json]\n"
-           "  lockstep calibrate --pytorch-trace FILE --model NAME|FILE --cluster NAME|FILE [JOB...]",
+           "  lockstep calibrate --pytorch-trace FILE --model NAME|FILE --cluster NAME|FILE [JOB...] [-o NAME.json]",
   .summary = "Fits the kernels of a GPU to measured ones, NCCL to outputs of nccl-tests, or a cluster to\n"
              "step times measured on it; prints how far off the fit is, on what it saw and on what was\n"
              "held out. Or lays a step that torch.profiler recorded beside the predicted one, op by op.",
   .job = CLI_JOB_TAKEN,
   .description = "FILE is a profile of tools/kernelbench (JSON or CSV) or a table of GEMMs, attention or streaming\n"
                  "kernels; with --nccl, what nccl-tests printed or wrote (-J). The file written is for\n"
-                 "--gpu-calibration, with --nccl for --nccl of other commands; with --runs it is a cluster.\n"
+                 "--gpu-calibration, with --nccl for --nccl of other commands; with --runs it is a cluster, with\n"
+                 "--pytorch-trace a file of software, for --software ./NAME.json.\n"
                  "With --pytorch-trace, the options that say which job are those of lockstep run, from --model to\n"
                  "--strategy.\n\n"
                  "Examples:\n"
@@ -19,7 +20,8 @@ static const CliHelp help = {
                  "  lockstep calibrate gemm.csv attention.csv --gpu h100\n"
                  "  lockstep calibrate --nccl all_reduce.txt all_gather.json --cluster dgx-h100 -o nccl-mine.json\n"
                  "  lockstep calibrate --runs mine.csv --cluster dgx-h100 -o my-h100.json\n"
-                 "  lockstep calibrate --pytorch-trace rank0.json.gz --model llama3.1-8b --cluster dgx-h100 --tp 2\n\n" CLI_EXIT_CODES,
+                 "  lockstep calibrate --pytorch-trace rank0.json.gz --model llama3.1-8b --cluster dgx-h100 --tp 2\n"
+                 "  lockstep calibrate --pytorch-trace rank0.json.gz --model llama3.1-8b --cluster dgx-h100 --tp 2 -o my-software.json\n\n" CLI_EXIT_CODES,
 };
 
 #define NO_RANK G_MININT64 /* --rank was not said */
@@ -67,7 +69,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "step", 0, 0, G_OPTION_ARG_FILENAME, &args->step,
       "With --pytorch-trace: N of ProfilerStep#N, or a range such as 120ms:180ms; default: the last whole one", "N|FROM:TO" },
     { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "With --pytorch-trace: print JSON", NULL },
-    { "output", 'o', 0, G_OPTION_ARG_FILENAME, &args->output, "Write the calibration there", "FILE" },
+    { "output", 'o', 0, G_OPTION_ARG_FILENAME, &args->output, "Write the calibration there; with --pytorch-trace the software, for --software", "FILE" },
     { "plot", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &args->plots,
       "Draw predicted over measured time (.svg or .png, by gnuplot; .gp: its script); may be repeated", "FILE" },
     { G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &args->files, NULL, NULL },
@@ -89,11 +91,11 @@ refuse (GError **error, const char *why)
 static gboolean
 check_trace_args (const Args *args, GError **error)
 {
-  if (args->files || args->nccl || args->runs || args->gpu || args->op || args->plots || args->output || args->threads)
-    return refuse (error, "--pytorch-trace goes with the flags of a job, --rank, --step and --json only");
+  if (args->files || args->nccl || args->runs || args->gpu || args->op || args->plots || args->threads)
+    return refuse (error, "--pytorch-trace goes with the flags of a job, --rank, --step, --json and --output only");
   if (args->rank < 0 && args->rank != NO_RANK)
     return refuse (error, "--rank: expected 0 or more");
-  return TRUE;
+  return !args->output || ls_calibrated_check_path (args->output, error);
 }
 
 /* Before the fit: a mistake must not cost it. */
@@ -168,8 +170,9 @@ reconcile (const Args *args, GError **error)
     return FALSE;
   g_autofree char *notes = ls_reconciliation_notes (r);
   cli_note (notes);
+  gboolean is_written = !args->output || ls_reconciliation_write_software (r, args->output, error);
   g_autofree char *text = args->json ? ls_reconciliation_json (r) : ls_reconciliation_text (r);
-  return cli_print (text, error);
+  return cli_print (text, is_written ? error : NULL) && is_written;
 }
 
 gboolean

@@ -15,6 +15,7 @@
 /* A launch by the host. */
 typedef struct {
   int64_t start;
+  bool is_graph;
 } Launch;
 
 /* What a collective moves, as its call on the host says. */
@@ -163,7 +164,7 @@ add_launch (Reader *r)
   int64_t *key = g_new (int64_t, 1);
   Launch *launch = g_new (Launch, 1);
   *key = e->correlation.value;
-  launch->start = e->ts.value;
+  *launch = (Launch) { .start = e->ts.value, .is_graph = strstr (e->name->str, "GraphLaunch") != NULL };
   g_hash_table_insert (r->launches, key, launch);
 }
 
@@ -332,6 +333,7 @@ link_op (Reader *r, LsKinetoOp *op, int64_t external)
   const Launch *launch = correlation != 0 ? g_hash_table_lookup (r->launches, &correlation) : NULL;
   if (launch)
     op->launch = CLAMP (launch->start - r->first, -MAX_SPAN_NS, MAX_SPAN_NS);
+  op->in_graph = launch && launch->is_graph;
   op->start -= r->first;
   op->end -= r->first;
   const Message *message = external >= 0 && g_ascii_strncasecmp (op->name, "nccl", 4) == 0 ? g_hash_table_lookup (r->messages, &external) : NULL;

@@ -41,6 +41,7 @@ typedef struct {
   uint32_t record;            /* number in traceEvents, from 0                              */
   int32_t stream;             /* -1: not said                                               */
   uint8_t class;              /* LsOpClass (analysis/op_class.h)                            */
+  bool in_graph;              /* launched by cudaGraphLaunch, or HIP's                      */
 } LsKinetoOp;
 
 typedef struct {

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
+#include <stdbool.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -234,4 +236,18 @@ gboolean
 ls_write_text (const char *path, const char *text, GError **error)
 {
   return ls_write_file (path, write_string, (void *) text, error);
+}
+
+char *
+ls_output_name (const char *path, GError **error)
+{
+  g_autofree char *base = g_path_get_basename (path);
+  gsize n = strlen (base);
+  bool is_plain = g_str_has_suffix (base, ".json") && n > strlen (".json");
+  for (const char *c = base; *c && is_plain; c++)
+    is_plain = g_ascii_isalnum (*c) || strchr ("-_.", *c);
+  if (is_plain)
+    return g_strndup (base, n - strlen (".json"));
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s: expected NAME.json, NAME of letters, digits, \"-\", \"_\" and \".\"", path);
+  return NULL;
 }

@@ -149,6 +149,7 @@ ls_reconcile_to_text (const LsReconcileReport *report)
   append_rows (out, r->collectives, true);
   append_unmatched (out, r->unmatched);
   ls_layer_report_append (report->layer, out);
+  ls_seen_report_append (report->software, out);
   g_string_append (out, r->words->len > 0 ? "\nwhat looks wrong\n" : "\nnothing looks wrong: all parts of more than 1 % of the step are within 10 %\n");
   for (guint i = 0; i < r->words->len; i++)
     g_string_append_printf (out, "  %s\n", (const char *) g_ptr_array_index (r->words, i));
@@ -249,6 +250,7 @@ ls_reconcile_to_json (const LsReconcileReport *report)
   write_rows (&w, "collectives", r->collectives, true);
   write_names (&w, r->unmatched);
   ls_layer_report_write (report->layer, &w);
+  ls_seen_report_write (report->software, &w);
   ls_json_out_begin_array (&w, "findings");
   for (guint i = 0; i < r->words->len; i++)
     ls_json_out_string (&w, NULL, g_ptr_array_index (r->words, i));

@@ -2,12 +2,13 @@
 #ifndef LS_IO_WRITE_RECONCILE_H
 #define LS_IO_WRITE_RECONCILE_H
 
-#include "io/write_layer_kernels.h"
+#include "io/write_seen_software.h"
 
 /* All borrowed. */
 typedef struct {
   const LsReconciled *reconciled;
   const LsLayerReport *layer;
+  const LsSeenReport *software;
   const char *profile; /* path                          */
   const char *step;    /* which of the profile          */
   const char *gpu;     /* as the profile says, or NULL  */

@@ -213,7 +213,7 @@ fill_side (const LsKineto *k, const Cut *cut, LsStepSide *side)
 {
   for (guint i = 0; i < cut->chosen->len; i++) {
     const LsKinetoOp *op = op_at (k, g_array_index (cut->chosen, guint, i));
-    const LsStepOp row = { .start = ps (op->start), .end = ps (op->end), .bytes = op->bytes, .name = op->name, .class = op->class,
+    const LsStepOp row = { .start = ps (op->start), .end = ps (op->end), .bytes = op->bytes, .name = op->name, .class = op->class, .in_graph = op->in_graph,
                            .launch = op->launch == LS_KINETO_NONE ? LS_TIME_NEVER : ps (op->launch) };
     g_array_append_val (side->ops, row);
   }

@@ -1,7 +1,10 @@
 #include "sweep/reconcile_job.h"
 
+#include <string.h>
+
 #include <lockstep/error.h>
 
+#include "io/override.h"
 #include "sweep/gpu_called.h"
 #include "sweep/measured_step.h"
 #include "sweep/reconcile_layer.h"
@@ -13,6 +16,7 @@ struct LsReconcileRun {
   LsStepSide *predicted;
   LsReconciled *reconciled;
   LsLayerReport *layer;
+  LsSeenReport *software;
   LsReconcileReport report;
 };
 
@@ -21,6 +25,7 @@ ls_reconcile_run_free (LsReconcileRun *run)
 {
   if (!run)
     return;
+  ls_seen_report_free (run->software);
   ls_layer_report_free (run->layer);
   ls_reconciled_free (run->reconciled);
   ls_step_side_free (run->predicted);
@@ -74,6 +79,24 @@ note_open_end (const LsReconcileRun *run)
                                                            run->profile->path, run->measured.what));
 }
 
+/* Of the job's software without the changes of its name, which a file may not be based on. */
+static gboolean
+find_software (LsReconcileRun *run, const LsReconcileSpec *spec, GError **error)
+{
+  const LsSeenSoftware seen = ls_software_seen (run->measured.side);
+  const char *name = run->job->strategy.software, *changes = name ? ls_override_find (name) : NULL;
+  LsHardware chosen;
+  if (!ls_hardware_for_job (run->job->hardware, run->job->strategy.attention_kernel, run->job->plan->n_ranks, &chosen, error))
+    return FALSE;
+  run->software = ls_seen_report_new (&seen, run->layer, &chosen.calibration);
+  run->software->based_on = name ? g_strndup (name, changes ? (gsize) (changes - name) - 1 : strlen (name)) : NULL;
+  run->software->program = g_strdup (spec->job->software ? spec->job->software->program : "software of a trace");
+  run->software->profile = run->profile->path;
+  run->software->step = run->measured.what;
+  run->software->gpu = run->profile->gpu;
+  return TRUE;
+}
+
 static gboolean
 reconcile (LsReconcileRun *run, const LsReconcileSpec *spec, GError **error)
 {
@@ -83,11 +106,12 @@ reconcile (LsReconcileRun *run, const LsReconcileSpec *spec, GError **error)
     return FALSE;
   run->reconciled = ls_reconcile (run->measured.side, run->predicted);
   run->layer = ls_layer_report_new (run->measured.side, run->predicted, run->job, error);
-  if (!run->layer)
+  if (!run->layer || !find_software (run, spec, error))
     return FALSE;
   note_other_gpu (run);
   note_open_end (run);
-  run->report = (LsReconcileReport) { .reconciled = run->reconciled, .layer = run->layer, .profile = run->profile->path, .step = run->measured.what,
+  run->report = (LsReconcileReport) { .reconciled = run->reconciled, .layer = run->layer,
+                                      .software = run->software, .profile = run->profile->path, .step = run->measured.what,
                                       .gpu = run->profile->gpu, .cluster = run->job->cluster->spec.name, .rank = rank };
   return TRUE;
 }

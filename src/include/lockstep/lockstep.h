@@ -346,6 +346,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsReconciliation, ls_reconciliation_free)
 /* By class of kernels and by size of collectives, where the step went, and what looks wrong. */
 LS_PUBLIC char *ls_reconciliation_text (const LsReconciliation *reconciliation);
 LS_PUBLIC char *ls_reconciliation_json (const LsReconciliation *reconciliation);
+/* What the profile shows of the software that ran it, as a file of software (lockstep.software/1), NAME.json, for the
+ * job's option "software". LS_ERROR_USAGE: the path is no such; LS_ERROR_CONFLICT: it shows nothing; LS_ERROR_IO. */
+LS_PUBLIC gboolean ls_reconciliation_write_software (const LsReconciliation *reconciliation, const char *path, GError **error);
 /* What to know about the profile, a line each; "" if nothing. */
 LS_PUBLIC char *ls_reconciliation_notes (const LsReconciliation *reconciliation);
 

@@ -69,6 +69,27 @@ a_trace_is_read (void)
   check_trace (k);
 }
 
+/* All kernels of a CUDA graph have its one launch, and are told from others. */
+static void
+kernels_of_a_graph_are_known (void)
+{
+  static const char text[] =
+    "{ \"traceEvents\": [\n"
+    "  { \"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaGraphLaunch\", \"ts\": 10, \"dur\": 4, \"args\": { \"correlation\": 20 } },\n"
+    "  { \"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"ts\": 15, \"dur\": 4, \"args\": { \"correlation\": 21 } },\n"
+    "  { \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"a\", \"ts\": 20, \"dur\": 1, \"args\": { \"device\": 0, \"stream\": 7, \"correlation\": 20 } },\n"
+    "  { \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"b\", \"ts\": 22, \"dur\": 1, \"args\": { \"device\": 0, \"stream\": 7, \"correlation\": 20 } },\n"
+    "  { \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"c\", \"ts\": 24, \"dur\": 1, \"args\": { \"device\": 0, \"stream\": 7, \"correlation\": 21 } },\n"
+    "  { \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"d\", \"ts\": 26, \"dur\": 1, \"args\": { \"device\": 0, \"stream\": 7, \"correlation\": 22 } }\n"
+    "  ] }\n";
+  g_autoptr (LsKineto) k = parsed (text, strlen (text));
+  if (!LS_CHECK (k && k->ops->len == 4))
+    return;
+  const LsKinetoOp *op = (const LsKinetoOp *) (gpointer) k->ops->data;
+  LS_CHECK (op[0].in_graph && op[1].in_graph && !op[2].in_graph && !op[3].in_graph);
+  LS_CHECK (op[0].launch == op[1].launch && op[2].launch != LS_KINETO_NONE && op[3].launch == LS_KINETO_NONE);
+}
+
 /* gzip -c of some bytes behind what is there. */
 static void
 pack (GByteArray *out, const char *bytes, size_t n)
@@ -174,5 +195,5 @@ streamless_kernels_are_noted (void)
   LS_CHECK (k && k->notes->len == 2 && strstr (g_ptr_array_index (k->notes, 0), "2 of 2 kernels and copies do not say their \"stream\"") != NULL);
 }
 
-LS_TEST_MAIN ("read_kineto", LS_TEST (a_trace_is_read), LS_TEST (gzip_is_unpacked), LS_TEST (what_unpacks_to_too_much_is_refused_at_once), LS_TEST (every_cut_is_told), LS_TEST (decimals_are_exact),
+LS_TEST_MAIN ("read_kineto", LS_TEST (a_trace_is_read), LS_TEST (kernels_of_a_graph_are_known), LS_TEST (gzip_is_unpacked), LS_TEST (what_unpacks_to_too_much_is_refused_at_once), LS_TEST (every_cut_is_told), LS_TEST (decimals_are_exact),
               LS_TEST (overlaps_are_noted), LS_TEST (streamless_kernels_are_noted))
