@@ -146,7 +146,8 @@ void
 ls_layer_report_append (const LsLayerReport *r, GString *out)
 {
   if (!ls_layer_report_is_there (r)) {
-    g_string_append (out, "\nkernels of a layer: not told apart; no two attentions of one pass follow each other in this step\n");
+    g_string_append_printf (out, "\nkernels of a layer: not told apart; %s\n",
+                            r->why ? r->why : "no two attentions of one pass follow each other in this step");
     return;
   }
   for (int pass = 0; pass < LS_N_PASSES; pass++) {

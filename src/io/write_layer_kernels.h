@@ -14,7 +14,8 @@ typedef struct {
 
 typedef struct {
   LsLayerKernels measured;
-  GArray *lists; /* LsLayerList: the job's own, then the others by name; empty: the job knows no model */
+  GArray *lists; /* LsLayerList: the job's own, then the others by name; may be empty */
+  const char *why; /* static: why it is; NULL: it is not */
   guint nearest; /* the first of the nearest */
 } LsLayerReport;
 

@@ -38,8 +38,8 @@ typedef struct {
 /* s: resolved. Errors and costs as of ls_lower(). */
 gboolean ls_part_times (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs, LsPartTimes *ret_times, GError **error);
 
-/* Appends the operators (model/operators.h, LsOperator) of the first layer without a mixture of experts, or of the
- * first layer, as this job launches them. s: resolved. Errors as of ls_lower(). */
+/* Appends the operators (model/operators.h, LsOperator) of a layer as this job launches them: with a mixture of
+ * experts if most layers have one. s: resolved. Errors as of ls_lower(). */
 gboolean ls_layer_operators (const LsModel *m, const LsStrategy *s, GArray *operators, GError **error);
 
 /* Finds the layers of each chunk (parallel/balance.h) where they are to be balanced and not known yet

@@ -45,16 +45,25 @@ ls_part_times (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs,
   return ok;
 }
 
+/* The first of the more frequent kind. */
+static uint32_t
+usual_layer (const LsModel *m)
+{
+  uint32_t n_experts = 0, layer = 0;
+  for (uint32_t i = 0; i < m->n_layers; i++)
+    n_experts += ls_model_has_experts (m, i);
+  while (layer + 1 < m->n_layers && ls_model_has_experts (m, layer) != (2 * n_experts > m->n_layers))
+    layer++;
+  return layer;
+}
+
 gboolean
 ls_layer_operators (const LsModel *m, const LsStrategy *s, GArray *operators, GError **error)
 {
   Lower l;
-  uint32_t layer = 0;
   gboolean ok = lower_begin (&l, m, s, NULL, error);
-  while (layer + 1 < m->n_layers && ls_model_has_experts (m, layer))
-    layer++;
   if (ok)
-    ls_operators_layer (m, &l.shard, ls_model_has_experts (m, layer) ? 0 : layer, operators);
+    ls_operators_layer (m, &l.shard, usual_layer (m), operators);
   lower_clear (&l);
   return ok;
 }

@@ -104,13 +104,23 @@ find_nearest (LsLayerReport *report)
       report->nearest = i;
 }
 
+/* NULL: it has layers as a profile shows them. */
+static const char *
+refusal (const LsJobResult *job)
+{
+  if (job->model.n_layers == 0)
+    return "the job is of a trace, which knows no model";
+  return job->strategy.cp > 1 ? "with cp above 1 attention comes in steps, which are not layers" : NULL;
+}
+
 LsLayerReport *
 ls_layer_report_new (const LsStepSide *measured, const LsStepSide *predicted, const LsJobResult *job, GError **error)
 {
   g_autoptr (LsLayerReport) report = g_new0 (LsLayerReport, 1);
   report->measured = ls_layer_kernels_of_side (measured);
   report->lists = g_array_new (FALSE, FALSE, sizeof (LsLayerList));
-  if (job->model.n_layers == 0 || !job->hardware)
+  report->why = refusal (job);
+  if (report->why)
     return g_steal_pointer (&report);
   Lists lists = { .report = report, .job = job };
   const char *own = job->strategy.kernels ? job->strategy.kernels : LS_BUILT_IN_KERNELS;

@@ -4,6 +4,7 @@
 #include "ls_test.h"
 
 #include "kineto_writer.h"
+#include "parallel/lower.h"
 #include "sweep/measured_step.h"
 #include "sweep/reconcile_layer.h"
 
@@ -82,4 +83,27 @@ a_simulated_layer_is_the_jobs_own (void)
   LS_CHECK (r->lists->len > 5);
 }
 
-LS_TEST_MAIN ("reconcile_layer", LS_TEST (an_eager_layer_is_nearest_to_its_software), LS_TEST (a_simulated_layer_is_the_jobs_own))
+/* A ring of attention is no layer each; a model most of whose layers have experts is held against one of these. */
+static void
+other_layers_are_not_taken_for_it (void)
+{
+  static const char *const ring[][2] = { { "model", "llama3.1-8b:layers=4" }, { "cluster", "dgx-h100" }, { "cp", "2" }, { "dp", "4" } };
+  static const char *const mixed[][2] = { { "model", "deepseek-v2:layers=6" }, { "cluster", "dgx-h100" }, { "dp", "8" }, { "ep", "8" } };
+  g_autoptr (LsJobResult) cut = job_of (ring, G_N_ELEMENTS (ring)), experts = job_of (mixed, G_N_ELEMENTS (mixed));
+  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GError) error = NULL;
+  bool has_router = false;
+  if (!cut || !experts)
+    return;
+  g_autoptr (LsStepSide) side = ls_step_side_of_timeline (cut->timeline, 0, &error);
+  g_autoptr (LsLayerReport) r = ls_layer_report_new (side, side, cut, &error);
+  LS_CHECK (r && !ls_layer_report_is_there (r) && r->why);
+  LS_CHECK (ls_layer_operators (&experts->model, &experts->strategy, operators, &error));
+  for (guint i = 0; i < operators->len; i++)
+    has_router |= g_str_equal (g_array_index (operators, LsOperator, i).name, "router");
+  LS_CHECK (has_router);
+  LS_CHECK_NO_ERROR (error);
+}
+
+LS_TEST_MAIN ("reconcile_layer", LS_TEST (an_eager_layer_is_nearest_to_its_software), LS_TEST (a_simulated_layer_is_the_jobs_own),
+              LS_TEST (other_layers_are_not_taken_for_it))
