@@ -68,6 +68,7 @@ a_layer_is_told_apart (void)
     { "A GnGwGnGwA", 4, 2, 0, 1, 0, 1, 0, 0 },                   /* the sum within the norm */
     { "A GrGwGrGwA", 4, 2, 0, 1, 0, 1, 0, 0 },
     { "A G+nGGwG+nGwA", 5, 2, 2, 1, 0, 1, 0, 0 },                /* gate and up */
+    { "A G+nGwGwG+nGwA", 5, 2, 2, 1, 0, 2, 0, 0 },               /* with a kernel between them */
     { "A G+nGwG+nGGwA", 5, 2, 2, 1, 0, 1, 0, 0 },                /* q, and k with v */
     { "A G+nGwG+nGGGwA", 6, 2, 2, 1, 0, 1, 0, 0 },
     { "A G+nGGwG+nGGwA", 6, 2, 2, 1, 0, 1, 0, 0 },

@@ -68,6 +68,7 @@ other_launches_do_not_count (void)
     launch (&step, LS_CLASS_COPY, 70 * US, 1 * US);
     launch (&step, LS_CLASS_ELEMENTWISE, 60 * US, 1 * US);
     launch (&step, LS_CLASS_ELEMENTWISE, 50 * US, 1 * US)->in_graph = true;
+    launch (&step, LS_CLASS_GEMM, 45 * US, 1 * US); /* behind a graph's */
     LsTime at = step.launch;
     add (&step, LS_CLASS_ELEMENTWISE, step.end + 10 * US, step.end + 11 * US, LS_TIME_NEVER);
     step.launch = at;
