@@ -1,8 +1,6 @@
 /* The table of knobs as the users of the library see it. */
 #include <lockstep/lockstep.h>
 
-#include <string.h>
-
 #include "io/field.h"
 #include "io/read_strategy.h"
 #include "sweep/job.h"
@@ -59,20 +57,11 @@ choices_of (const LsField *f)
   return g_intern_string (choices->str);
 }
 
-/* As it is typed. */
-static const char *
-usual_value (const LsField *f)
-{
-  if (f->kind != LS_FIELD_BOOL)
-    return f->default_text;
-  return strcmp (f->default_text, "true") == 0 ? "1" : "0";
-}
-
 static void
 append_knobs (GArray *knobs, const LsField *fields, const char *topic)
 {
   for (const LsField *f = fields; f->key; f++) {
-    LsKnob knob = { f->key, flag_of (f), f->topic, ls_field_argument (f), choices_of (f), usual_value (f), f->meaning, f->usual };
+    LsKnob knob = { f->key, flag_of (f), f->topic, ls_field_argument (f), choices_of (f), ls_field_typed (f, f->default_text), f->meaning, f->usual };
     if (g_strcmp0 (f->topic, topic) == 0)
       g_array_append_val (knobs, knob);
   }

@@ -117,6 +117,8 @@ const LsField *ls_field_find (const LsField *fields, const char *name);
  * gives: "--micro-batch 4", "--sp", "--dp-overlap 0", "--set tp_async=0". */
 char *ls_field_flag (const LsField *f);
 char *ls_field_option (const LsField *f, const char *value);
+/* A value as it is typed: of a boolean "1" or "0" where a file has true or false. Static, or value itself. */
+const char *ls_field_typed (const LsField *f, const char *value);
 /* Whether its flag may do without a value, which is then 1. */
 bool ls_field_is_switch (const LsField *f);
 /* What the help shows for its value: "N", "SIZE", "KIND"; NULL of a switch. Static. */

@@ -15,9 +15,8 @@ ls_field_flag (const LsField *f)
   return f->set_only ? g_strconcat ("--set ", f->key, NULL) : g_strdelimit (g_strconcat ("--", f->key, NULL), "_", '-');
 }
 
-/* A boolean is 1 or 0 there. */
-static const char *
-typed_value (const LsField *f, const char *value)
+const char *
+ls_field_typed (const LsField *f, const char *value)
 {
   if (f->kind != LS_FIELD_BOOL)
     return value;
@@ -28,7 +27,7 @@ char *
 ls_field_option (const LsField *f, const char *value)
 {
   g_autofree char *flag = ls_field_flag (f);
-  const char *typed = typed_value (f, value);
+  const char *typed = ls_field_typed (f, value);
   if (ls_field_is_switch (f) && strcmp (typed, "1") == 0)
     return g_steal_pointer (&flag);
   return g_strconcat (flag, f->set_only ? "=" : " ", typed, NULL);

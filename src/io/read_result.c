@@ -32,7 +32,7 @@ usual_value (const char *name)
   ls_strategy_clear (&blank);
   if (!value || strcmp (value, "auto") == 0 || ls_field_is_switch (field))
     return NULL;
-  return field->kind != LS_FIELD_BOOL ? g_intern_string (value) : strcmp (value, "true") == 0 ? "1" : "0";
+  return g_intern_string (ls_field_typed (field, value));
 }
 
 const char *

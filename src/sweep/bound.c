@@ -42,17 +42,7 @@ struct LsBounds {
   Entry *last;
 };
 
-static guint
-key_hash (gconstpointer key)
-{
-  return ls_hash_bytes (key, sizeof (Key));
-}
-
-static gboolean
-key_equal (gconstpointer a, gconstpointer b)
-{
-  return memcmp (a, b, sizeof (Key)) == 0;
-}
+LS_DEFINE_BYTES_KEY (key, Key)
 
 static guint
 optimizer_hash (gconstpointer key)

@@ -4,10 +4,10 @@
 
 #include "parallel/strategy.h"
 
-/* Every knob of a resolved strategy as one would type it: "--tp 8 --pp 8 ...".
- * Newly allocated. */
+/* The knobs of a resolved strategy as one would type them: "--tp 8 --pp 8 ...", without those that are
+ * so by themselves; the usual numbers and words are always there. Newly allocated. */
 char *ls_knobs_format (const LsStrategy *s);
-/* The same behind --for of a program with these defaults; NULL: of none. */
+/* The same behind --for or --software of a program with these defaults; NULL: of none. */
 char *ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults);
 
 /* What matters at a glance: "tp 8 + sp, pp 8 x 3 chunks, dp 1; ...". Newly

@@ -30,17 +30,7 @@ struct LsLayouts {
   GHashTable *call_times;
 };
 
-static guint
-key_hash (gconstpointer key)
-{
-  return ls_hash_bytes (key, sizeof (Key));
-}
-
-static gboolean
-key_equal (gconstpointer a, gconstpointer b)
-{
-  return memcmp (a, b, sizeof (Key)) == 0;
-}
+LS_DEFINE_BYTES_KEY (key, Key)
 
 LsLayouts *
 ls_layouts_new (const LsModel *m, const LsHardware *hardware)

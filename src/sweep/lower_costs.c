@@ -1,7 +1,5 @@
 #include "sweep/lower_costs.h"
 
-#include <string.h>
-
 #include "base/digest.h"
 #include "compute/cost.h"
 #include "network/coll.h"
@@ -27,17 +25,7 @@ typedef struct {
   LsTime time;
 } KnownCall;
 
-static guint
-call_hash (gconstpointer call)
-{
-  return ls_hash_bytes (call, sizeof (Call));
-}
-
-static gboolean
-call_equal (gconstpointer a, gconstpointer b)
-{
-  return memcmp (a, b, sizeof (Call)) == 0;
-}
+LS_DEFINE_BYTES_KEY (call, Call)
 
 GHashTable *
 ls_call_times_new (void)
