@@ -77,6 +77,16 @@ dp_clear (DpRun *run)
   ls_job_spec_clear (&run->spec);
 }
 
+/* What a step of such a job takes; 0: it did not run. */
+static inline LsTime
+dp_step (const char *flags)
+{
+  DpRun r = dp_run (flags, NULL);
+  LsTime t = r.result ? r.result->timeline->window_end - r.result->timeline->window_start : 0;
+  dp_clear (&r);
+  return t;
+}
+
 /* Bytes of the last step that leave GPU 0 by NVLink. */
 static inline double
 dp_bytes_sent (const DpRun *run)

@@ -5,24 +5,15 @@
 
 #define ONE "--gpus 1 --global-batch 4 --host-launch 0us --host-sync 0us "
 
-static LsTime
-step (const char *flags)
-{
-  DpRun r = dp_run (flags, NULL);
-  LsTime t = r.result ? r.result->timeline->window_end - r.result->timeline->window_start : 0;
-  dp_clear (&r);
-  return t;
-}
-
 /* Four micro-batches, which the device would else take back to back. */
 static void
 each_forward_costs_the_device_a_batch (void)
 {
-  LsTime plain = step (ONE);
-  LS_CHECK_INT (step (ONE "--batch-sync 1 --host-batch 0us"), ==, plain);
-  LS_CHECK_INT (step (ONE "--batch-sync 1 --host-batch 300us"), ==, plain + 4 * 300 * LS_US);
-  LS_CHECK_INT (step (ONE "--batch-sync 1"), ==, plain + 4 * 513 * LS_US);
-  LS_CHECK_INT (step (ONE "--host-batch 300us"), ==, plain);
+  LsTime plain = dp_step (ONE);
+  LS_CHECK_INT (dp_step (ONE "--batch-sync 1 --host-batch 0us"), ==, plain);
+  LS_CHECK_INT (dp_step (ONE "--batch-sync 1 --host-batch 300us"), ==, plain + 4 * 300 * LS_US);
+  LS_CHECK_INT (dp_step (ONE "--batch-sync 1"), ==, plain + 4 * 513 * LS_US);
+  LS_CHECK_INT (dp_step (ONE "--host-batch 300us"), ==, plain);
 }
 
 LS_TEST_MAIN ("batch", LS_TEST (each_forward_costs_the_device_a_batch))

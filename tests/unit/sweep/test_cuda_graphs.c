@@ -6,15 +6,6 @@
 
 #define TWO "--gpus 2 --tp 2 --global-batch 2 "
 
-static LsTime
-step (const char *flags)
-{
-  DpRun r = dp_run (flags, NULL);
-  LsTime t = r.result ? r.result->timeline->window_end - r.result->timeline->window_start : 0;
-  dp_clear (&r);
-  return t;
-}
-
 /* Of all segments: ops of layers whose launch costs the host something; *ret_rest: launches outside of layers and optimizer. */
 static guint
 n_paid (const char *flags, guint *ret_rest)
@@ -48,19 +39,19 @@ a_layer_is_launched_once_each_way (void)
 static void
 graphs_free_a_slow_host (void)
 {
-  LsTime eager = step (TWO "--host-launch 1ms --host-comm 1ms"), layers = step (TWO "--host-launch 1ms --host-comm 1ms --cuda-graphs layer");
-  LsTime whole = step (TWO "--host-launch 1ms --host-comm 1ms --cuda-graphs step");
+  LsTime eager = dp_step (TWO "--host-launch 1ms --host-comm 1ms"), layers = dp_step (TWO "--host-launch 1ms --host-comm 1ms --cuda-graphs layer");
+  LsTime whole = dp_step (TWO "--host-launch 1ms --host-comm 1ms --cuda-graphs step");
   LS_CHECK_INT (eager, >, 2 * layers);
   LS_CHECK_INT (layers, >, whole);
-  LsTime fast = step (TWO "--host-launch 0us --host-comm 0us");
-  LS_CHECK_INT (step (TWO "--host-launch 0us --host-comm 0us --cuda-graphs layer"), ==, fast);
-  LS_CHECK_INT (step (TWO "--host-launch 0us --host-comm 0us --cuda-graphs step"), ==, fast);
+  LsTime fast = dp_step (TWO "--host-launch 0us --host-comm 0us");
+  LS_CHECK_INT (dp_step (TWO "--host-launch 0us --host-comm 0us --cuda-graphs layer"), ==, fast);
+  LS_CHECK_INT (dp_step (TWO "--host-launch 0us --host-comm 0us --cuda-graphs step"), ==, fast);
 }
 
 static void
 the_host_waits_outside_of_graphs (void)
 {
-  LsTime plain = step (TWO "--cuda-graphs step"), fetched = step (TWO "--cuda-graphs step --batch-sync 1 --host-batch 20ms");
+  LsTime plain = dp_step (TWO "--cuda-graphs step"), fetched = dp_step (TWO "--cuda-graphs step --batch-sync 1 --host-batch 20ms");
   LS_CHECK_INT (fetched, >, plain + 2 * 20 * LS_MS - LS_MS);
 }
 
