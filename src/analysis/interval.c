@@ -24,6 +24,7 @@ group_clear (gpointer data)
   g_free (g->source);
   g_free (g->family);
   g_free (g->architecture);
+  g_free (g->software);
   g_clear_pointer (&g->residuals, g_array_unref);
   if (g->traits)
     g_array_set_clear_func (g->traits, string_clear); /* those that a file has made know nothing of it */
@@ -52,20 +53,6 @@ ls_residuals_free (LsResiduals *r)
   g_free (r);
 }
 
-const char *
-ls_software_name (LsSoftware software)
-{
-  static const char *const names[LS_N_SOFTWARE] = { "megatron", "other", "xla" };
-  return names[software];
-}
-
-const char *
-ls_software_words (LsSoftware software)
-{
-  static const char *const words[LS_N_SOFTWARE] = { "Megatron-LM", "other software than Megatron-LM on GPUs", "XLA on TPUs" };
-  return words[software];
-}
-
 double
 ls_residual (double measured_s, double predicted_s, double mfu)
 {
@@ -80,14 +67,14 @@ compare_doubles (const void *a, const void *b)
 }
 
 void
-ls_residuals_add (LsResiduals *r, const char *source, const char *family, const char *architecture, LsSoftware software,
+ls_residuals_add (LsResiduals *r, const char *source, const char *family, const char *architecture, const char *software,
                   double lowest_mfu, double *residuals, guint n)
 {
   g_assert (n > 0);
   qsort (residuals, n, sizeof *residuals, compare_doubles);
   LsResidualGroup g = {
     .source = g_strdup (source), .family = g_strdup (family), .architecture = g_strdup (architecture),
-    .software = software, .n = n, .lowest_mfu = lowest_mfu, .residuals = g_array_new (FALSE, FALSE, sizeof (double)),
+    .software = g_strdup (software), .n = n, .lowest_mfu = lowest_mfu, .residuals = g_array_new (FALSE, FALSE, sizeof (double)),
   };
   guint n_points = MIN (n, LS_RESIDUAL_POINTS);
   for (guint k = 0; k < n_points; k++) /* the middle one of each n-th part */
@@ -134,14 +121,14 @@ is_left_out (const LsResidualGroup *g, const char *without)
 }
 
 static bool
-counts (const LsResidualGroup *g, const char *without, LsSoftware software)
+counts (const LsResidualGroup *g, const char *without, const char *software)
 {
-  return g->software == (int) software && !is_left_out (g, without);
+  return strcmp (g->software, software) == 0 && !is_left_out (g, without);
 }
 
 /* Groups that count, of each source that has any, by its name. */
 static GHashTable *
-count_groups (const LsResiduals *r, const char *without, LsSoftware software)
+count_groups (const LsResiduals *r, const char *without, const char *software)
 {
   GHashTable *n_groups = g_hash_table_new (g_str_hash, g_str_equal);
   for (guint i = 0; i < r->groups->len; i++) {
@@ -155,7 +142,7 @@ count_groups (const LsResiduals *r, const char *without, LsSoftware software)
 
 /* All residuals that count, in order; weights sum to 1. */
 static GArray *
-weigh (const LsResiduals *r, const char *without, LsSoftware software, GHashTable *n_groups)
+weigh (const LsResiduals *r, const char *without, const char *software, GHashTable *n_groups)
 {
   GArray *points = g_array_new (FALSE, FALSE, sizeof (LsWeighted));
   double n_sources = g_hash_table_size (n_groups);
@@ -174,14 +161,14 @@ weigh (const LsResiduals *r, const char *without, LsSoftware software, GHashTabl
 }
 
 static void
-find_range (const LsResiduals *r, const char *without, LsSoftware software, GHashTable *n_groups, double *ret_low, double *ret_high)
+find_range (const LsResiduals *r, const char *without, const char *software, GHashTable *n_groups, double *ret_low, double *ret_high)
 {
   g_autoptr (GArray) points = weigh (r, without, software, n_groups);
   ls_weighted_range (points, fmin (1, ls_conformal_share (g_hash_table_size (n_groups), LS_INTERVAL_LEVEL)), ret_low, ret_high);
 }
 
 bool
-ls_residuals_range (const LsResiduals *r, LsSoftware software, double *ret_low, double *ret_high)
+ls_residuals_range (const LsResiduals *r, const char *software, double *ret_low, double *ret_high)
 {
   g_autoptr (GHashTable) n_groups = count_groups (r, NULL, software);
   if (g_hash_table_size (n_groups) < 2)
@@ -255,7 +242,7 @@ is_unlike_word (const LsResiduals *r, const char *without, const LsIntervalJob *
 
 /* 0: of no group that counts. */
 static double
-find_extreme (const LsResiduals *r, const char *without, LsSoftware software, LsAspect aspect)
+find_extreme (const LsResiduals *r, const char *without, const char *software, LsAspect aspect)
 {
   double extreme = 0;
   for (guint i = 0; i < r->groups->len; i++) {
@@ -350,7 +337,7 @@ ls_interval_find (const LsResiduals *r, const char *without_source, const LsInte
   guint n = g_hash_table_size (n_groups);
   *ret = (LsInterval) { .software = job->software, .n_sources = n, .stretch = 1 };
   if (!ls_conformal_is_enough (n, LS_INTERVAL_LEVEL))
-    ret->none = g_strdup_printf ("measured runs with %s, of %u source%s, are too few", ls_software_words (job->software), n,
+    ret->none = g_strdup_printf ("measured runs with %s, of %u source%s, are too few", job->software, n,
                                  n == 1 ? "" : "s");
   else if (is_below_all (r, without_source, job->mfu))
     ret->none = g_strdup_printf ("an MFU of %.1f %% is below that of all measured runs", 100 * job->mfu);
@@ -380,7 +367,7 @@ ls_interval_clear (LsInterval *interval)
 static void
 append_sources (const LsInterval *i, GString *text)
 {
-  g_string_append_printf (text, "%u published source%s with %s", i->n_sources, i->n_sources == 1 ? "" : "s", ls_software_words (i->software));
+  g_string_append_printf (text, "%u published source%s with %s", i->n_sources, i->n_sources == 1 ? "" : "s", i->software);
 }
 
 /* Of runs that were not off at all nothing is so many times as wide. */

@@ -17,7 +17,7 @@
  *     t exp (a / u) ... t exp (b / u)
  *
  * where [a, b] is the shortest range with a share c of the residuals of runs with the job's kind of
- * software (LsSoftware): of its K sources each counts 1 / K, split evenly over its groups (families of
+ * software (LsResidualGroup): of its K sources each counts 1 / K, split evenly over its groups (families of
  * its rows by architecture of their GPUs), within these over the residuals. Of K + 1 exchangeable
  * sources the job's own is unknown, and might be anywhere: to hold a share L of the K + 1 there must be
  *
@@ -81,19 +81,12 @@
 #define LS_INTERVAL_LEVEL 0.8
 #define LS_RESIDUAL_POINTS 20
 
-/* Whose training loop. NVIDIA's own counts as Megatron-LM (Megatron-Core, NeMo); what branched off it, as
- * Megatron-DeepSpeed did, is other software. XLA: all that runs on TPUs. */
-typedef enum { LS_SOFTWARE_MEGATRON, LS_SOFTWARE_OTHER, LS_SOFTWARE_XLA, LS_N_SOFTWARE } LsSoftware;
-
-const char *ls_software_name (LsSoftware software);  /* for programs: "megatron" */
-const char *ls_software_words (LsSoftware software); /* for people               */
-
 /* Rows of one family on one architecture. All owned. */
 typedef struct {
   char *source;       /* paper or benchmark: "sc21"                      */
   char *family;       /* what of it: "sc21-t1"                           */
   char *architecture; /* of the GPUs: "ampere"                           */
-  int software;       /* LsSoftware                                      */
+  char *software;     /* whose training loop, in words (runs_like of io/read_software.h) */
   uint32_t n;         /* rows                                            */
   double lowest_mfu;  /* of them, predicted                              */
   GArray *residuals;  /* double: LS_RESIDUAL_POINTS of them, or n if fewer, ascending; fractions, 0.01 is a point */
@@ -124,14 +117,14 @@ double ls_residual (double measured_s, double predicted_s, double mfu);
 
 /* Adds a group from the residuals of its rows, n > 0, which are sorted on the way. Its traits are left out. */
 void ls_residuals_add (LsResiduals *r, const char *source, const char *family, const char *architecture,
-                       LsSoftware software, double lowest_mfu, double *residuals, guint n);
+                       const char *software, double lowest_mfu, double *residuals, guint n);
 
 /* Takes in that a row of the group has these. */
 void ls_residual_group_add_traits (LsResidualGroup *group, const LsTraits *traits);
 
 /* The range of all that counts for a software, in fractions of MFU, before any stretch: of fewer sources than an interval needs
  * all that they have. Of fewer than two: false. */
-bool ls_residuals_range (const LsResiduals *r, LsSoftware software, double *ret_low, double *ret_high);
+bool ls_residuals_range (const LsResiduals *r, const char *software, double *ret_low, double *ret_high);
 
 /* The least factor at which a stretched range holds what was left out. distances: per source, f_i above; double, none empty. */
 double ls_stretch_needed (GArray *const *distances, guint n_sources);
@@ -142,7 +135,7 @@ void ls_residuals_add_stretch (LsResiduals *r, LsAspect aspect, GArray *needed, 
 
 typedef struct {
   const char *architecture;
-  LsSoftware software;
+  const char *software; /* as of a group */
   double mfu; /* predicted, above 0 */
   LsTraits traits; /* but for its architecture */
 } LsIntervalJob;
@@ -151,7 +144,7 @@ typedef struct {
   double low, high; /* over the predicted step      */
   double stretch;   /* times as wide as for a job like the runs; 1: it is one; infinity: as runs that were not off at all */
   char *wider;      /* what none of the runs does, "is in fp8 or ..."; NULL: it is like them. Owned */
-  LsSoftware software;
+  const char *software; /* as of a group; borrowed */
   guint n_sources;  /* published ones which it rests on; 0: on none   */
   guint n_runs;     /* runs of the user which it rests on (analysis/own_runs.h); 0: on none */
   char *runs;       /* their file. Owned            */

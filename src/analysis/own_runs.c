@@ -49,7 +49,7 @@ ls_own_runs_set_range (const double *errors, const guint *jobs, guint n, LsFitte
 char *
 ls_own_runs_unlike (const LsFittedRuns *own, const LsIntervalJob *job)
 {
-  LsResidualGroup group = { .source = (char *) "", .architecture = own->architecture, .software = (int) job->software, .traits = own->traits };
+  LsResidualGroup group = { .source = (char *) "", .architecture = own->architecture, .software = (char *) job->software, .traits = own->traits };
   group.figures[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS] = own->gpus;
   group.figures[LS_ASPECT_FABRIC - LS_N_WORD_ASPECTS] = own->fabric;
   group.figures[LS_ASPECT_TENSOR - LS_N_WORD_ASPECTS] = own->tp;

@@ -208,6 +208,7 @@ ls_result_json (const LsResult *result)
     .strategy = r->strategy.name,
     .strategy_source = r->strategy.source,
     .software = r->strategy.software,
+    .software_is_assumed = r->strategy.software_is_assumed,
     .calibration = r->hardware->calibration.name,
     .calibration_source = r->hardware->calibration.source,
     .network = r->hardware->nccl.name,

@@ -60,6 +60,7 @@ case_free (gpointer data)
   g_free (c->family);
   ls_model_clear (&c->model);
   ls_strategy_clear (&c->strategy);
+  g_hash_table_unref (c->said);
   g_free (c);
 }
 
@@ -72,7 +73,7 @@ case_new (void)
   c->source = g_strdup ("");
   c->caveat = g_strdup ("");
   c->software = g_strdup ("");
-  c->runs_like = -1;
+  c->said = g_hash_table_new (g_str_hash, g_str_equal);
   return c;
 }
 
@@ -267,6 +268,16 @@ finish_strategy (LsStrategy *s, const LsSoftwareSpec *software)
     ls_software_settle (software, s);
 }
 
+static void
+remember_said (const LsCsv *csv, guint row, LsCase *c)
+{
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    int column = ls_csv_column (csv, f->key);
+    if (column >= 0 && *ls_csv_cell (csv, row, (guint) column) != '\0')
+      g_hash_table_add (c->said, (gpointer) f->key);
+  }
+}
+
 static LsCase *
 read_case (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
 {
@@ -275,9 +286,10 @@ read_case (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
   const GArray *facts = software ? software->tables : NULL;
   if (software) {
     ls_strategy_copy (&c->strategy, &software->defaults);
-    c->runs_like = software->runs_like;
+    c->runs_like = g_intern_string (software->runs_like);
   }
   ls_csv_fields_read (csv, row, t->columns, c, diags);
+  remember_said (csv, row, c);
   find_family (csv, row, facts, c);
   c->model.name = g_strdup (c->id);
   c->model.source = g_strdup (c->source);

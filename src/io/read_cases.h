@@ -48,9 +48,10 @@ typedef struct {
   char *software;      /* "": not said                                           */
   char *family;        /* of its column, else of its table, its software, or "other" */
   bool has_facts;      /* which its table does not say                           */
-  int runs_like;       /* LsSoftware of its software; -1: as the strategy says   */
+  const char *runs_like; /* of its software, interned; NULL: not said            */
   LsModel model;
   LsStrategy strategy; /* its `gpus` is the column's                             */
+  GHashTable *said;    /* keys of the strategy of which it has a value (char *, static) */
   double measured_s;
   double allocated_gib; /* 0: not measured */
   char *wrong; /* what cannot be read of the row, "dtype: expected ...", which then says nothing but its id; NULL: it is whole */

@@ -36,19 +36,11 @@ static const LsField stretch_fields[] = {
   { NULL },
 };
 
-static const LsEnumName software_names[] = {
-  { "megatron", LS_SOFTWARE_MEGATRON },
-  { "other", LS_SOFTWARE_OTHER },
-  { "xla", LS_SOFTWARE_XLA },
-  { NULL },
-};
-
 static const LsField group_fields[] = {
   TEXT (source, "paper or benchmark; all sources count alike"),
   TEXT (family, "which of its runs"),
   TEXT (architecture, "of their GPUs: volta, ampere, hopper, blackwell, tpu"),
-  { "software", LS_FIELD_ENUM, offsetof (LsResidualGroup, software), .required = true, .names = software_names,
-    .meaning = "which trained them; jobs are compared with runs of the same" },
+  TEXT (software, "whose training loop ran them (runs_like of a file of software); jobs are compared with runs of the same"),
   { "n", LS_FIELD_UINT, offsetof (LsResidualGroup, n), .required = true, .min = 1, .meaning = "runs" },
   { "lowest_mfu", LS_FIELD_DOUBLE, offsetof (LsResidualGroup, lowest_mfu), .required = true, .min = 1e-4, .max = 1,
     .meaning = "the lowest MFU that was predicted for one of them" },

@@ -6,6 +6,7 @@
 #include "io/emit.h"
 #include "io/override.h"
 #include "io/read_model.h"
+#include "io/read_nccl.h"
 #include "io/read_strategy.h"
 
 #define MAX_BASES 8
@@ -35,23 +36,21 @@ static const LsField table_fields[] = {
   { NULL },
 };
 
-static const LsEnumName kinds_of_runs[] = {
-  { "megatron", LS_SOFTWARE_MEGATRON }, { "other", LS_SOFTWARE_OTHER }, { "xla", LS_SOFTWARE_XLA }, { NULL },
-};
-
 static const LsField own_fields[] = {
   LS_FIELDS_HEADER (LsSoftwareSpec),
   { "based_on", LS_FIELD_STRING, offsetof (LsSoftwareSpec, based_on), .default_text = "nothing",
-    .meaning = "another file of this folder, whose keys hold where this one has none (but for dp_kinds and tables)" },
+    .meaning = "another file of this folder, whose keys hold where this one has none (but for dp_kinds, architectures and tables)" },
   { "program", LS_FIELD_STRING, offsetof (LsSoftwareSpec, program), .required = true, .meaning = "its name as one would say it" },
   { "vendor", LS_FIELD_STRING, offsetof (LsSoftwareSpec, vendor), .default_text = "not said", .meaning = "who makes it" },
   { "release", LS_FIELD_STRING, offsetof (LsSoftwareSpec, release), .default_text = "not said", .meaning = "of which release the file speaks" },
   { "emit", LS_FIELD_STRING, offsetof (LsSoftwareSpec, emit), .default_text = "none",
     .meaning = "what --emit calls it; what that refuses is illegal with --for" },
   { "dp_kinds", LS_FIELD_STRING, offsetof (LsSoftwareSpec, dp_kinds), .default_text = "none",
-    .meaning = "without --for, jobs with one of these dp_kind (with commas) are taken to be its own" },
-  { "runs_like", LS_FIELD_ENUM, offsetof (LsSoftwareSpec, runs_like), .names = kinds_of_runs, .default_text = "by dp_kind and accelerator",
-    .meaning = "whose measured runs tell how far off a prediction may be: Megatron-LM's, others' on GPUs, XLA's on TPUs" },
+    .meaning = "jobs with one of these dp_kind (with commas) are taken to run it where they name no software" },
+  { "architectures", LS_FIELD_STRING, offsetof (LsSoftwareSpec, architectures), .default_text = "any that no other file names",
+    .meaning = "and only on accelerators of one of these (with commas): volta, ampere, hopper, blackwell, tpu" },
+  { "runs_like", LS_FIELD_STRING, offsetof (LsSoftwareSpec, runs_like), .default_text = "as the file whose dp_kinds has the job's",
+    .meaning = "whose measured runs tell how far off a prediction may be; jobs are compared with those of the same words" },
   { "defaults", LS_FIELD_OBJECT, offsetof (LsSoftwareSpec, defaults), .fields = ls_strategy_fields, .table = "strategy", .default_text = "those of Lockstep",
     .meaning = "keys of a strategy, as the program has them if nobody says anything" },
   { "headroom", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, headroom), .fields = headroom_fields, .element_size = sizeof (LsHeadroomItem),
@@ -116,6 +115,28 @@ check_dp_kinds (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags
   return ok;
 }
 
+static bool
+is_architecture (const char *name)
+{
+  for (const LsEnumName *g = ls_nccl_generations; g->name; g++)
+    if (strcmp (g->name, name) == 0)
+      return true;
+  return strcmp (name, "tpu") == 0;
+}
+
+static bool
+check_architectures (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
+{
+  g_auto (GStrv) names = g_strsplit (s->architectures ? s->architectures : "", ",", -1);
+  for (char **name = names; *name; name++)
+    if (!is_architecture (*name)) {
+      ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "architectures"), LS_JSON_AT_VALUE, diags, NULL,
+                        "expected volta, ampere, hopper, blackwell or tpu, several with commas; got \"%s\"", *name);
+      return false;
+    }
+  return true;
+}
+
 /* A row without the column would never meet it. */
 static bool
 is_column (const char *key)
@@ -172,6 +193,7 @@ static void
 forget_own (const cJSON *root, LsSoftwareSpec *s)
 {
   g_clear_pointer (&s->dp_kinds, g_free);
+  g_clear_pointer (&s->architectures, g_free);
   drop_list (table_fields, &s->tables);
   if (cJSON_HasObjectItem (root, "headroom"))
     drop_list (headroom_fields, &s->headroom);
@@ -182,7 +204,7 @@ forget_own (const cJSON *root, LsSoftwareSpec *s)
 static void
 init (LsSoftwareSpec *s)
 {
-  *s = (LsSoftwareSpec) { .p2p_interleaved = LS_P2P_AUTO, .runs_like = -1 };
+  *s = (LsSoftwareSpec) { .p2p_interleaved = LS_P2P_AUTO };
   ls_strategy_init (&s->defaults);
 }
 
@@ -199,6 +221,7 @@ read_over_bases (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec *ret_softwa
   bool ok = ls_ranges_check_lists (doc, cJSON_GetObjectItemCaseSensitive (root, "ranges"), diags) && is_read;
   ok = check_emit (doc, &s, diags) && ok;
   ok = check_dp_kinds (doc, &s, diags) && ok;
+  ok = check_architectures (doc, &s, diags) && ok;
   ok = check_conditions (doc, diags) && ok;
   if (ok)
     *ret_software = s;
@@ -266,11 +289,23 @@ ls_software_clear (LsSoftwareSpec *software)
 
 /* --- use ---------------------------------------------------------------------------------------- */
 
+static bool
+is_listed (const char *list, const char *word)
+{
+  g_auto (GStrv) words = g_strsplit (list ? list : "", ",", -1);
+  return g_strv_contains ((const char *const *) words, word);
+}
+
 bool
 ls_software_has_dp_kind (const LsSoftwareSpec *software, int dp_kind)
 {
-  g_auto (GStrv) names = g_strsplit (software->dp_kinds ? software->dp_kinds : "", ",", -1);
-  return g_strv_contains ((const char *const *) names, ls_dp_kind_name (dp_kind));
+  return is_listed (software->dp_kinds, ls_dp_kind_name (dp_kind));
+}
+
+bool
+ls_software_has_architecture (const LsSoftwareSpec *software, const char *architecture)
+{
+  return is_listed (software->architectures, architecture);
 }
 
 void

@@ -2,13 +2,12 @@
  * besides what is simulated, what published tables of its runs do not say (strategies/software/NAME.json).
  *
  * A file may be based on another, of an earlier release or of the program that it began as: what it does not
- * say is as there, except what belongs to one file only (dp_kinds, tables).
+ * say is as there, except what belongs to one file only (dp_kinds, architectures, tables).
  *
  * What is legal there is not in the file: it is what the writer of its job accepts (io/emit.h). */
 #ifndef LS_IO_READ_SOFTWARE_H
 #define LS_IO_READ_SOFTWARE_H
 
-#include "analysis/interval.h"
 #include "io/read_ranges.h"
 
 /* Memory that no simulated category holds: a size, and a share of the accelerator's memory. */
@@ -33,9 +32,11 @@ typedef struct {
   char *name, *source;
   char *based_on;      /* NULL: nothing */
   char *program, *vendor, *release; /* as one would say it: "Megatron-LM", "NVIDIA", "core 0.15" */
-  int runs_like;       /* LsSoftware: whose measured runs tell how far off a prediction may be; -1: as the strategy says */
+  char *runs_like;     /* whose measured runs tell how far off a prediction may be, in words; NULL: as those of the program
+                          that jobs like it are taken to run (dp_kinds) */
   char *emit;          /* io/emit.h; NULL: no job is written for it */
-  char *dp_kinds;      /* "megatron,none": whose jobs are taken to be its own where nothing else is said; NULL: none */
+  char *dp_kinds;      /* "megatron,none": whose jobs are taken to run it where they name no software; NULL: none */
+  char *architectures; /* "tpu": and only on these accelerators; NULL: where no other file names one */
   LsStrategy defaults; /* of the command line, with those of the program over them */
   int p2p_interleaved; /* LsP2p with vpp above 1, unless it is said */
   LsRanges ranges;     /* that a sweep tries */
@@ -52,8 +53,9 @@ bool ls_software_load_general (const char *name, LsSoftwareSpec *ret_software, L
 bool ls_software_read (const LsJsonDoc *doc, LsSoftwareSpec *ret_software, LsDiagList *diags);
 void ls_software_clear (LsSoftwareSpec *software); /* NULL allowed */
 
-/* Whether jobs with that way to be data parallel (LsDpKind) are its own. */
+/* Whether it has that way to be data parallel (LsDpKind) among its dp_kinds, that accelerator among its architectures. */
 bool ls_software_has_dp_kind (const LsSoftwareSpec *software, int dp_kind);
+bool ls_software_has_architecture (const LsSoftwareSpec *software, const char *architecture);
 
 /* What is left to the program's choice in s, which need not be resolved. */
 void ls_software_settle (const LsSoftwareSpec *software, LsStrategy *s);

@@ -201,7 +201,7 @@ format_zero (const void *target)
 #define ENUM(topic_, key_, names_, default_, meaning_) ROW (topic_, key_, LS_FIELD_ENUM, default_, meaning_), .names = (names_)
 #define HOST(key_, cost_, default_, meaning_)                                                              \
   #key_, LS_FIELD_TIME, offsetof (LsStrategy, host[cost_]), .topic = "host", .default_text = (default_), \
-    .meaning = (meaning_), .max = (double) LS_S
+    .meaning = (meaning_), .max = (double) LS_S, .of_program = true
 #define TEXT(topic_, key_, default_, meaning_) ROW (topic_, key_, LS_FIELD_STRING, default_, meaning_)
 #define CUSTOM(topic_, key_, parse_, format_, default_, meaning_) \
   #key_, LS_FIELD_CUSTOM, .topic = #topic_, .parse = (parse_), .format = (format_), .default_text = (default_), .meaning = (meaning_)
@@ -216,6 +216,8 @@ const LsField ls_strategy_fields[] = {
   LS_FIELDS_HEADER (LsStrategy),
   { "software", LS_FIELD_STRING, offsetof (LsStrategy, software), .file_only = true, .default_text = "none",
     .meaning = "the program that runs the job (`lockstep list software`): its defaults, below the keys of this file" },
+  { "software_is_assumed", LS_FIELD_BOOL, offsetof (LsStrategy, software_is_assumed), .file_only = true, .default_text = "false",
+    .meaning = "of a trace: its job named no software, and was taken to run this one; nothing in a file of a strategy" },
 
   { UINT (layout, gpus, "tp pp cp dp, or the whole cluster", "ranks of the job"), USUAL },
   { UINT (layout, tp, "1", "tensor-parallel degree"), USUAL },
@@ -258,7 +260,7 @@ const LsField ls_strategy_fields[] = {
   { ENUM (software, attention, attention_kinds, "the model's", "attention kernels"), USUAL },
   { CUSTOM (software, kernels, parse_kernels, format_kernels, "built-in: fused, as Megatron-LM's",
             "kernels as some software launches them (lockstep list kernels)"),
-    .argument = "NAME|FILE", USUAL,
+    .argument = "NAME|FILE", USUAL, .of_program = true,
     .expected = "built-in, or a file of kernels without mistakes (lockstep list kernels; lockstep check FILE says what is wrong with one)" },
   { ENUM (software, attention_kernel, attention_kernels, "auto", "flash: its implementation; auto: whichever the accelerator was measured with"), SET_ONLY },
   { ENUM (software, qkv_layout, qkv_layouts, "joint", "flash: Q, K, V in one tensor, as three views, or copied without padding and back"), SET_ONLY },

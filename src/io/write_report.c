@@ -143,6 +143,8 @@ add_provenance (LsJsonOut *w, const LsReport *r, const LsProvenance *p)
   add_named (w, "cluster", p->cluster, p->cluster_source);
   add_named (w, "strategy", p->strategy, p->strategy_source);
   add_text (w, "software", p->software);
+  if (p->software_is_assumed)
+    ls_json_out_bool (w, "software_is_assumed", true);
   add_named (w, "calibration", p->calibration, p->calibration_source);
   add_named (w, "network", p->network, p->network_source);
   add_text (w, "options", p->options);
@@ -163,7 +165,7 @@ add_interval (LsJsonOut *w, const LsReport *r, const LsInterval *i)
   ls_json_out_uint (w, "n_runs", i->n_runs);
   ls_json_out_string (w, "runs", i->runs);
   ls_json_out_uint (w, "n_sources", i->n_sources);
-  ls_json_out_string (w, "software", i->none ? NULL : ls_software_name (i->software));
+  ls_json_out_string (w, "software", i->none ? NULL : i->software);
   ls_json_out_double (w, "stretch", i->none ? NAN : i->stretch);
   ls_json_out_string (w, "wider", i->wider);
   ls_json_out_string (w, "remark", i->remark);

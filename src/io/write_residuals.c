@@ -68,7 +68,7 @@ append_group (GString *out, const LsResidualGroup *g)
   append_text (out, "    { ", "source", g->source);
   append_text (out, ", ", "family", g->family);
   append_text (out, ", ", "architecture", g->architecture);
-  append_text (out, ", ", "software", ls_software_name (g->software));
+  append_text (out, ", ", "software", g->software);
   g_string_append_printf (out, ",\n      \"n\": %u, \"lowest_mfu\": ", g->n);
   append_number (out, floor (1e4 * g->lowest_mfu) / 1e4); /* down: what was measured stays inside */
   append_traits (out, g);

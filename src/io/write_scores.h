@@ -36,7 +36,7 @@ typedef struct {
   double baseline_s[LS_N_BASELINES]; /* NaN: refused, or nothing to know an MFU from  */
   const char *architecture; /* of its GPUs, static; NULL: refused */
   double mfu;         /* predicted; NaN: refused */
-  int software;       /* LsSoftware: of its row, else as its strategy says (sweep/job_interval.h) */
+  const char *software; /* whose training loop, interned: of its row, else of the program that it is taken to run */
   LsTraits traits;    /* but for its architecture; strings static or interned */
   double measured_gib, predicted_gib; /* memory; 0: not measured. Predicted NaN: refused */
 } LsScoreRow;

@@ -237,7 +237,7 @@ ls_sweep_to_text (const LsSweepReport *r)
                           c->illegal, c->infeasible, c->pruned, c->simulated);
   if (r->is_interrupted)
     g_string_append_printf (out, "; stopped with %" G_GUINT64_FORMAT " left", c->left);
-  g_string_append (out, "\n\n");
+  g_string_append_printf (out, "\nsoftware %s%s\n\n", r->software, r->software_is_assumed ? " (assumed by dp_kind; --software NAME)" : "");
   if (r->best->len == 0) {
     g_string_append (out, r->is_interrupted ? "None that was tried so far is legal and fits.\n" : "None is legal and fits.\n");
     append_none (out, r->none, r->chips);

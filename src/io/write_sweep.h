@@ -79,6 +79,8 @@ typedef struct {
   bool has_timing;   /* wall_s and simulate_s are wanted: they differ from run to run */
   const char *command; /* that runs the first; NULL: there is none */
   const char *headroom; /* in words, of the first; NULL: none */
+  const char *software; /* that they run: its name, or names of those that they are taken to run, with commas */
+  bool software_is_assumed;
   LsSweepNone *none; /* why there is no best; NULL: there is, or it was stopped */
   double usd_per_gpu_hour, gpu_watts, pue;
 } LsSweepReport;

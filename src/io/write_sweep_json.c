@@ -154,6 +154,9 @@ ls_sweep_to_json (const LsSweepReport *r)
   ls_json_out_init (&w, text, 2);
   ls_json_out_begin_object (&w, NULL);
   write_counts (&w, &r->counts);
+  ls_json_out_string (&w, "software", r->software);
+  if (r->software_is_assumed)
+    ls_json_out_bool (&w, "software_is_assumed", true);
   if (r->has_timing) {
     ls_json_out_double (&w, "wall_s", r->wall_s);
     ls_json_out_double (&w, "simulate_s", r->simulate_s);

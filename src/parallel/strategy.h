@@ -75,6 +75,7 @@ typedef enum { LS_TP_OVERLAP_BULK, LS_TP_OVERLAP_RING } LsTpOverlap;
 typedef struct {
   char *name, *source;
   char *software;  /* the program whose defaults it began with (strategies/software); NULL: none */
+  bool software_is_assumed; /* the job named none: of the program it has only what a user does not choose (sweep/softwares.h) */
   uint32_t gpus; /* 0: the whole cluster                                       */
   uint32_t tp, pp, cp, ep, vpp;
   uint32_t dp;   /* 0: gpus / (tp pp cp)                                       */
@@ -163,6 +164,9 @@ void ls_strategy_init (LsStrategy *s); /* the defaults of the command line */
 void ls_strategy_clear (LsStrategy *s); /* NULL allowed; leaves the defaults */
 /* Deep; what dest held is overwritten, not freed. */
 void ls_strategy_copy (LsStrategy *dest, const LsStrategy *source);
+
+/* The way to be data parallel that it asks for, where there are several copies: dp_kind, or what auto stands for on GPUs. */
+int ls_strategy_dp_kind (const LsStrategy *s);
 
 /* Fill in what is derived, in place, for a model on a cluster of n_gpus with
  * gpus_per_node (a tp group may span nodes: that is slow, not illegal). Knobs

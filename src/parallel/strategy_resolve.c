@@ -105,24 +105,36 @@ is_fsdp (int dp_kind)
   return dp_kind == LS_DP_FSDP1 || dp_kind == LS_DP_FSDP2 || dp_kind == LS_DP_XLA_FSDP;
 }
 
+static bool
+may_offload (const LsStrategy *s)
+{
+  return s->offload != LS_OFFLOAD_NONE && (s->dp_kind == LS_DP_AUTO || s->dp_kind == LS_DP_DEEPSPEED);
+}
+
+int
+ls_strategy_dp_kind (const LsStrategy *s)
+{
+  bool is_sharded = s->zero_stage != LS_ZERO_AUTO && s->zero_stage >= 2;
+  if (s->dp_kind != LS_DP_AUTO)
+    return s->dp_kind;
+  return may_offload (s) || is_sharded ? LS_DP_DEEPSPEED : LS_DP_MEGATRON;
+}
+
 /* Data parallelism: what a single copy makes void, then the kind that zero asks for, and
  * the stage that the kind asks for. */
 static void
 fill_data_parallel (LsStrategy *s, const LsModel *m)
 {
   s->is_compiled |= s->dp_kind == LS_DP_XLA_FSDP;
-  bool offloads = s->offload != LS_OFFLOAD_NONE && (s->dp_kind == LS_DP_AUTO || s->dp_kind == LS_DP_DEEPSPEED);
+  bool offloads = may_offload (s);
   if (offloads && s->zero_stage == LS_ZERO_AUTO)
     s->zero_stage = s->offload == LS_OFFLOAD_PARAMETERS || s->offload_to == LS_OFFLOAD_TO_NVME ? 3 : 2;
-  if (offloads)
-    s->dp_kind = LS_DP_DEEPSPEED;
   if (n_copies (s) == 1 && n_expert_copies (s, m) <= 1 && !offloads) {
     s->dp_kind = LS_DP_NONE;
     s->dp_overlap = false;
     s->zero_stage = 0;
   }
-  if (s->dp_kind == LS_DP_AUTO)
-    s->dp_kind = s->zero_stage != LS_ZERO_AUTO && s->zero_stage >= 2 ? LS_DP_DEEPSPEED : LS_DP_MEGATRON;
+  s->dp_kind = ls_strategy_dp_kind (s);
   if (s->zero_stage == LS_ZERO_AUTO)
     s->zero_stage = is_fsdp (s->dp_kind) ? 3 : 0;
   if (s->zero_stage == 0 || s->zero_group == n_copies (s))

@@ -6,6 +6,7 @@
 #include "base/parallel.h"
 #include "io/datadir.h"
 #include "io/read_cases.h"
+#include "sweep/softwares.h"
 #include "sweep/fitted.h"
 #include "sweep/job_interval.h"
 #include "sweep/runs_check.h"
@@ -114,6 +115,16 @@ choose_cluster (LsCalibrateRuns *run, const LsCalibrateRunsSpec *spec, GError **
   return TRUE;
 }
 
+/* As validate does (sweep/validate.c). */
+static void
+settle_software (LsCalibrateRuns *run)
+{
+  for (guint i = 0; i < run->cases->len; i++) {
+    LsCase *c = g_ptr_array_index (run->cases, i);
+    ls_softwares_settle (NULL, run->hardware, c->said, &c->strategy);
+  }
+}
+
 static gboolean
 load_cluster (LsCalibrateRuns *run, GError **error)
 {
@@ -122,6 +133,7 @@ load_cluster (LsCalibrateRuns *run, GError **error)
   if (!run->hardware)
     return ls_diag_list_to_error (diags, error);
   run->report.cluster = g_strdup (run->hardware->spec.name);
+  settle_software (run);
   const LsFitted *f = &run->hardware->spec.fitted;
   if (f->compute + f->overlap + f->intra_node + f->inter_node > 0 || f->host_launch > 0) {
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s was fitted already\nnote: fit the cluster that it was made of, with all runs at once",

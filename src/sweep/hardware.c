@@ -201,19 +201,24 @@ ls_hardware_set_slice (LsHardware *h, const uint32_t slice[LS_TORUS_AXES], GErro
   return TRUE;
 }
 
+bool
+ls_hardware_has_attention (const LsHardware *h, int kernel)
+{
+  return kernel == LS_ATTENTION_KERNEL_AUTO || h->calibration.attention[kernel][0].is_fitted;
+}
+
 gboolean
 ls_hardware_for_job (const LsHardware *h, int attention_kernel, uint32_t n_gpus, LsHardware *ret_hardware, GError **error)
 {
-  LsCalibration known = h->calibration; /* for pointers that may be written through */
   *ret_hardware = *h;
   ret_hardware->calibration.attention_kernel = attention_kernel;
   ret_hardware->calibration.clock = ls_clock (&h->calibration, &h->spec.gpu, n_gpus);
-  if (attention_kernel == LS_ATTENTION_KERNEL_AUTO || known.attention[attention_kernel][0].is_fitted)
+  if (ls_hardware_has_attention (h, attention_kernel))
     return TRUE;
   g_autoptr (GString) names = g_string_new ("auto");
   for (int k = LS_ATTENTION_KERNEL_AUTO + 1; k < LS_N_ATTENTION_KERNELS; k++) {
     const char *key = ls_slot_key (ls_slot_attention ((LsAttentionKernel) k, false));
-    if (known.attention[k][0].is_fitted)
+    if (ls_hardware_has_attention (h, k))
       g_string_append_printf (names, ", %.*s", (int) (strlen (key) - strlen ("_fwd")), key);
   }
   g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "/attention_kernel: expected one that calibration \"%s\" has: %s", h->calibration.name,

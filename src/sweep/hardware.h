@@ -54,6 +54,9 @@ LsCluster *ls_hardware_build (const LsHardware *hardware, uint32_t n_nodes, GErr
  * GPUs, else the file's. Also LS_ERROR_CONFLICT: the nodes do not hold the GPUs. */
 LsCluster *ls_hardware_build_asked (const LsHardware *hardware, uint32_t n_nodes, uint32_t n_gpus, GError **error);
 
+/* Whether its accelerator was measured with an implementation of attention (LsAttentionKernel); with AUTO always. */
+bool ls_hardware_has_attention (const LsHardware *hardware, int kernel);
+
 /* The hardware as a job runs it: with its implementation of attention (LsAttentionKernel), at the
  * pace of the slowest of so many GPUs (compute/clock.h; 1: of a mean one). Borrows all.
  * LS_ERROR_CONFLICT: the calibration does not know that attention. */

@@ -2,7 +2,7 @@
 
 #include <lockstep/units.h>
 
-#include "io/datadir.h"
+#include "sweep/softwares.h"
 
 bool
 ls_headroom_parse (const char *text, LsHeadroomAsk *ret_ask)
@@ -18,38 +18,6 @@ ls_headroom_parse (const char *text, LsHeadroomAsk *ret_ask)
     return false;
   *ret_ask = ask;
   return true;
-}
-
-static void
-software_clear (gpointer software)
-{
-  ls_software_clear (software);
-}
-
-GArray *
-ls_softwares_load (void)
-{
-  GArray *all = g_array_new (FALSE, TRUE, sizeof (LsSoftwareSpec));
-  g_array_set_clear_func (all, software_clear);
-  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_SOFTWARE);
-  for (guint i = 0; i < entries->len; i++) {
-    g_autoptr (LsDiagList) diags = ls_diag_list_new (); /* `lockstep check` tells */
-    LsSoftwareSpec s;
-    if (ls_software_load_general (((const LsDataEntry *) entries->pdata[i])->path, &s, diags))
-      g_array_append_val (all, s);
-  }
-  return all;
-}
-
-/* On a torus all is XLA's. */
-static const LsSoftwareSpec *
-find_owner (const GArray *all, int dp_kind, const LsClusterSpec *cluster)
-{
-  int kind = cluster->interior == LS_INTERIOR_TORUS ? LS_DP_XLA_FSDP : dp_kind;
-  for (guint i = 0; all && i < all->len; i++)
-    if (ls_software_has_dp_kind (&g_array_index (all, LsSoftwareSpec, i), kind))
-      return &g_array_index (all, LsSoftwareSpec, i);
-  return NULL;
 }
 
 static void
@@ -69,19 +37,20 @@ share_of (const LsGpu *gpu, double percent)
 }
 
 void
-ls_headroom_of (const LsHeadroomAsk *ask, const LsSoftwareSpec *software, const GArray *all, int dp_kind, const LsClusterSpec *cluster,
+ls_headroom_of (const LsHeadroomAsk *ask, const LsSoftwareSpec *software, int dp_kind, const LsHardware *hardware,
                 const LsMemoryOptions *memory, LsHeadroom *ret)
 {
-  const LsSoftwareSpec *owner = software ? software : find_owner (all, dp_kind, cluster);
+  const LsSoftwareSpec *owner = software ? software : ls_softwares_find (dp_kind, ls_hardware_architecture (hardware));
+  const LsGpu *gpu = &hardware->spec.gpu;
   *ret = (LsHeadroom) { .is_asked = ask->is_set || software };
   if (ask->is_set) {
-    ret->bytes = ask->bytes + share_of (&cluster->gpu, ask->percent);
+    ret->bytes = ask->bytes + share_of (gpu, ask->percent);
     return;
   }
   for (guint i = 0; owner && owner->headroom && i < owner->headroom->len; i++) {
     const LsHeadroomItem *item = &g_array_index (owner->headroom, LsHeadroomItem, i);
     if (!item->is_of_allocator || memory->allocator != LS_MEMORY_CACHING)
-      add_part (ret, item->what, item->source, item->bytes + share_of (&cluster->gpu, item->percent));
+      add_part (ret, item->what, item->source, item->bytes + share_of (gpu, item->percent));
   }
   ret->program = ret->parts ? g_strdup (owner->program) : NULL;
 }

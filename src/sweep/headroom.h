@@ -7,9 +7,9 @@
 #define LS_SWEEP_HEADROOM_H
 
 #include "analysis/headroom.h"
-#include "cluster/cluster.h"
 #include "exec/memory.h"
 #include "io/read_software.h"
+#include "sweep/hardware.h"
 
 typedef struct {
   bool is_set;
@@ -21,13 +21,9 @@ typedef struct {
 #define LS_HEADROOM_EXPECTED "a size such as 6GiB, a share of the accelerator's memory such as 8%, or 0"
 bool ls_headroom_parse (const char *text, LsHeadroomAsk *ret_ask);
 
-/* Programs that are at hand and have a way to be data parallel for their own, or a writer of jobs; no releases of them.
- * LsSoftwareSpec, owned; those whose file is wrong are left out. */
-GArray *ls_softwares_load (void);
-
-/* Of a job with that LsDpKind on that cluster. software: that it is for, or NULL: the one among `all` whose
- * job it is taken to be. */
-void ls_headroom_of (const LsHeadroomAsk *ask, const LsSoftwareSpec *software, const GArray *all, int dp_kind, const LsClusterSpec *cluster,
+/* Of a job with that LsDpKind on that machine. software: that it is for, or NULL: the one that it is taken to run
+ * (sweep/softwares.h). */
+void ls_headroom_of (const LsHeadroomAsk *ask, const LsSoftwareSpec *software, int dp_kind, const LsHardware *hardware,
                      const LsMemoryOptions *memory, LsHeadroom *ret);
 
 #endif

@@ -7,6 +7,7 @@
 #include "io/trace_json.h"
 #include "parallel/sched.h"
 #include "parallel/strategy_idle.h"
+#include "sweep/softwares.h"
 
 typedef struct {
   const LsJobSpec *spec;
@@ -17,6 +18,19 @@ typedef struct {
 } Search;
 
 /* --- the job without a knob --- */
+
+static GHashTable *
+said_but (GHashTable *said, const LsField *knob)
+{
+  GHashTable *rest = g_hash_table_new (g_str_hash, g_str_equal);
+  GHashTableIter keys;
+  gpointer key;
+  if (said)
+    for (g_hash_table_iter_init (&keys, said); g_hash_table_iter_next (&keys, &key, NULL);)
+      if (strcmp (key, knob->key) != 0)
+        g_hash_table_add (rest, key);
+  return rest;
+}
 
 /* As the spec gives it, but for one knob. */
 static void
@@ -29,6 +43,8 @@ strategy_without (const Search *x, const LsField *knob, LsStrategy *ret_strategy
     if (value)
       ls_field_set_text (ls_strategy_fields, ret_strategy, f->key, value, diags);
   }
+  g_autoptr (GHashTable) said = said_but (x->spec->said, knob);
+  ls_softwares_settle (x->spec->software, x->hardware, said, ret_strategy);
 }
 
 static char *
@@ -76,6 +92,9 @@ find_reason (Search *x, const LsField *f, const char *value)
     return why;
   g_autofree char *anyway = ls_field_text (f, &without->strategy, NULL);
   if (anyway && g_ascii_strcasecmp (anyway, value) == 0) /* "1F1B" is 1f1b */
+    return NULL;
+  bool is_other_program = g_strcmp0 (without->strategy.software, x->job->strategy.software) != 0;
+  if (is_other_program && !has_same_plan (x, without)) /* the way to be data parallel says whose kernels run */
     return NULL;
   return why ? why : has_same_plan (x, without) ? "every rank does the same without it" : NULL;
 }

@@ -14,6 +14,7 @@
 #include "sweep/job_order.h"
 #include "sweep/knobs.h"
 #include "sweep/lower_costs.h"
+#include "sweep/softwares.h"
 
 void
 ls_job_result_free (LsJobResult *r)
@@ -278,8 +279,7 @@ prepare_for (const LsJobSpec *spec, const LsModel *model, const LsHardware *hard
 {
   LsStrategy s;
   ls_strategy_copy (&s, &spec->strategy);
-  if (spec->software)
-    ls_software_settle (spec->software, &s);
+  ls_softwares_settle (spec->software, hardware, spec->said, &s);
   LsJobResult *r = prepare (model, hardware, spec->n_nodes, &s, spec->order, error);
   ls_strategy_clear (&s);
   if (!r || ls_software_check (spec->program, model, &r->strategy, error))
@@ -386,8 +386,7 @@ static void
 add_headroom (const LsJobSpec *spec, LsJobResult *r)
 {
   LsReport *report = &r->report;
-  g_autoptr (GArray) all = spec->program ? NULL : ls_softwares_load ();
-  ls_headroom_of (&spec->headroom, spec->program, all, r->strategy.dp_kind, &r->cluster->spec, &spec->options.memory, &report->headroom);
+  ls_headroom_of (&spec->headroom, spec->program, r->strategy.dp_kind, r->hardware, &spec->options.memory, &report->headroom);
   if (report->headroom.is_asked)
     report->fits = ls_headroom_is_left (&report->headroom, report->needed_bytes, report->capacity_bytes);
 }
@@ -404,7 +403,7 @@ run_one (const LsJobSpec *spec, GError **error)
     add_headroom (spec, r);
   if (r && !spec->no_notes) {
     ls_job_note_schedule (r);
-    ls_job_note_kernels (r);
+    ls_job_note_kernels (spec->software, r);
     if (r->notes)
       ls_note_tcp (&r->cluster->spec, r->plan->n_ranks, spec->nccl, r->notes);
   }

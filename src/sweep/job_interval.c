@@ -4,6 +4,7 @@
 
 #include "analysis/own_runs.h"
 #include "io/read_residuals.h"
+#include "sweep/softwares.h"
 
 #define NAME "residuals"
 
@@ -21,14 +22,6 @@ ls_job_residuals_load (const LsJobSpec *spec, LsResiduals **ret_residuals, GErro
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   *ret_residuals = ls_residuals_load (spec->residuals ? spec->residuals : NAME, diags);
   return *ret_residuals || ls_diag_list_to_error (diags, error);
-}
-
-LsSoftware
-ls_strategy_software (const LsStrategy *s, const char *architecture)
-{
-  if (strcmp (architecture, "tpu") == 0)
-    return LS_SOFTWARE_XLA;
-  return s->dp_kind == LS_DP_MEGATRON || s->dp_kind == LS_DP_NONE ? LS_SOFTWARE_MEGATRON : LS_SOFTWARE_OTHER;
 }
 
 /* ---- what a job has ---- */
@@ -151,8 +144,8 @@ ls_job_interval (const LsJobSpec *spec, const LsJobResult *r, const LsResiduals 
   if (none)
     return;
   const char *architecture = ls_hardware_architecture (r->hardware);
-  LsSoftware software = spec->software && spec->software->runs_like >= 0 ? (LsSoftware) spec->software->runs_like
-                                                                         : ls_strategy_software (&r->strategy, architecture);
+  const char *named = spec->software ? spec->software->runs_like : NULL;
+  const char *software = ls_softwares_runs_like (named, &r->strategy, architecture);
   LsIntervalJob job = { architecture, software, ls_job_result_mfu (r), { { 0 }, { 0 } } };
   ls_job_traits (r, &r->hardware->spec, &job.traits);
   find_published (residuals, &job, ret);

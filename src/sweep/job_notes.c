@@ -1,6 +1,9 @@
 #include "sweep/job_notes.h"
 
+#include "io/field_write.h"
+#include "io/read_strategy.h"
 #include "parallel/sched.h"
+#include "sweep/softwares.h"
 
 #define LEAST_SHARE 0.01 /* of a step that is worth a line */
 
@@ -38,7 +41,7 @@ ls_note_tcp (const LsClusterSpec *cluster, uint32_t n_gpus, const char *nccl, GP
                                     " (NVIDIA/nccl issue 450); with your own: lockstep calibrate --nccl LOG, or the efficiency of node.nics.link and fabric.link"));
 }
 
-/* Of PyTorch's own wrappers, DeepSpeed, and XLA off its TPUs, whose kernels are a roofline anyway. */
+/* Of DeepSpeed and of whatever launches what the built-in kernels do not; on TPUs kernels are a roofline anyway. */
 static bool
 is_other_software (const LsStrategy *s, const LsClusterSpec *cluster)
 {
@@ -46,12 +49,35 @@ is_other_software (const LsStrategy *s, const LsClusterSpec *cluster)
   return !is_megatron && cluster->interior != LS_INTERIOR_TORUS;
 }
 
-void
-ls_job_note_kernels (LsJobResult *r)
+static void
+note_built_in (LsJobResult *r)
 {
-  if (!r->model.name || !r->notes || r->trace || r->strategy.kernels || !is_other_software (&r->strategy, &r->cluster->spec))
+  if (r->strategy.kernels || !is_other_software (&r->strategy, &r->cluster->spec))
     return;
   g_ptr_array_add (r->notes, g_strdup_printf ("kernels are fused, as Megatron-Core and Transformer Engine launch them; what runs with --dp-kind %s may launch others:"
                                               " --software NAME (lockstep list software) or --kernels NAME (lockstep list kernels)",
                                               ls_dp_kind_name (r->strategy.dp_kind)));
+}
+
+/* The program's own implementation of attention, where it was not measured. */
+static void
+note_attention (const LsSoftwareSpec *software, LsJobResult *r)
+{
+  int own = software ? software->defaults.attention_kernel : LS_ATTENTION_KERNEL_AUTO;
+  bool runs = r->model.attention == LS_ATTENTION_FLASH || r->strategy.attention == LS_ATTENTION_FLASH;
+  if (!runs || ls_hardware_has_attention (r->hardware, own) || r->strategy.attention_kernel != LS_ATTENTION_KERNEL_AUTO)
+    return;
+  const LsField *field = ls_field_find (ls_strategy_fields, "attention_kernel");
+  g_autofree char *name = ls_field_text (field, &software->defaults, NULL);
+  g_ptr_array_add (r->notes, g_strdup_printf ("%s runs attention by %s, with which %s was not measured: it takes the time of what was measured there",
+                                              software->program ? software->program : software->name, name, r->cluster->spec.gpu.name));
+}
+
+void
+ls_job_note_kernels (const LsSoftwareSpec *named, LsJobResult *r)
+{
+  if (!r->model.name || !r->notes || r->trace)
+    return;
+  note_built_in (r);
+  note_attention (named ? named : ls_softwares_assumed (&r->strategy), r);
 }

@@ -14,7 +14,8 @@ void ls_job_note_schedule (LsJobResult *r);
 void ls_note_tcp (const LsClusterSpec *cluster, uint32_t n_gpus, const char *nccl, GPtrArray *notes);
 
 /* Appends to the notes of a result, if it has a model, that its kernels are Megatron-Core's, where gradients are reduced by other
- * software and no list of kernels is given. */
-void ls_job_note_kernels (LsJobResult *result);
+ * software and no list of kernels is given, and that attention is not as its program runs it, where that was not measured.
+ * named: the program that the job names; NULL: none. */
+void ls_job_note_kernels (const LsSoftwareSpec *named, LsJobResult *result);
 
 #endif

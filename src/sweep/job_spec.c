@@ -7,6 +7,7 @@
 #include "sweep/job.h"
 #include "sweep/knobs.h"
 #include "sweep/measured_spec.h"
+#include "sweep/softwares.h"
 
 void
 ls_job_spec_init (LsJobSpec *spec)
@@ -94,7 +95,7 @@ ls_job_spec_copy (const LsJobSpec *spec, LsJobSpec *ret_copy)
 static char *
 known_programs (void)
 {
-  g_autoptr (GArray) all = ls_softwares_load ();
+  const GArray *all = ls_softwares ();
   GString *out = g_string_new (NULL);
   for (guint i = 0; i < all->len; i++) {
     const LsSoftwareSpec *s = &g_array_index (all, LsSoftwareSpec, i);
@@ -180,6 +181,7 @@ ls_job_spec_load_strategy (LsJobSpec *spec, const char *name_or_path, LsDiagList
     return FALSE;
   ls_strategy_clear (&spec->strategy);
   spec->strategy = strategy;
+  spec->strategy.software_is_assumed = false;
   if (spec->software) {
     g_free (spec->strategy.software);
     spec->strategy.software = g_strdup (spec->software->name);

@@ -5,6 +5,7 @@
 #include "io/field_write.h"
 #include "io/read_strategy.h"
 #include "parallel/strategy_idle.h"
+#include "sweep/softwares.h"
 
 char *
 ls_shell_quote (const char *word)
@@ -26,7 +27,7 @@ layers_text (const LsStrategy *s)
 static void
 init_usual (LsStrategy *usual, const LsStrategy *s)
 {
-  ls_strategy_init (usual);
+  ls_softwares_blank (s, usual);
   usual->tp = s->tp;
   usual->pp = s->pp;
   usual->zero_stage = s->zero_stage;
@@ -69,7 +70,7 @@ ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults)
   LsStrategy filled, blank, usual;
   ls_strategy_copy (&filled, s);
   ls_strategy_fill_auto (&filled);
-  ls_strategy_init (&blank);
+  ls_softwares_blank (s, &blank);
   init_usual (&usual, s);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     g_autofree char *value = f->file_only ? NULL : ls_field_text (f, &filled, NULL);
@@ -108,7 +109,7 @@ ls_knobs_summary (const LsStrategy *s)
   if (s->recompute != LS_RECOMPUTE_NONE && !ls_strategy_recomputes_nothing (s))
     g_string_append_printf (out, ", %s recompute", ls_recompute_name (s->recompute));
   if (s->software)
-    g_string_append_printf (out, ", software %s", s->software);
+    g_string_append_printf (out, ", software %s%s", s->software, s->software_is_assumed ? " (assumed)" : "");
   if (s->kernels)
     g_string_append_printf (out, ", kernels %s", s->kernels);
   return g_string_free (out, FALSE);

@@ -59,7 +59,7 @@ allowed (const LsJobSpec *spec, const LsJobResult *r)
 {
   g_auto (LsHeadroom) headroom = { 0 };
   uint64_t capacity = ls_memory_capacity (&r->cluster->spec.gpu);
-  ls_headroom_of (&spec->headroom, spec->program, NULL, r->strategy.dp_kind, &r->cluster->spec, &spec->options.memory, &headroom);
+  ls_headroom_of (&spec->headroom, spec->program, r->strategy.dp_kind, r->hardware, &spec->options.memory, &headroom);
   return capacity - (headroom.is_asked ? MIN (headroom.bytes, capacity) : 0);
 }
 

@@ -25,7 +25,7 @@ static bool
 is_same_group (const LsScoreRow *a, const LsScoreRow *b)
 {
   return !is_refused (a) && !is_refused (b) && strcmp (a->family, b->family) == 0
-         && strcmp (a->architecture, b->architecture) == 0 && a->software == b->software;
+         && strcmp (a->architecture, b->architecture) == 0 && strcmp (a->software, b->software) == 0;
 }
 
 static bool
@@ -51,7 +51,7 @@ add_group (LsResiduals *r, const LsScoreRow *rows, guint n_rows, const LsScoreRo
       lowest = MIN (lowest, rows[i].mfu);
     }
   g_autofree char *source = source_of (first->family);
-  ls_residuals_add (r, source, first->family, first->architecture, (LsSoftware) first->software, lowest, residuals, n);
+  ls_residuals_add (r, source, first->family, first->architecture, first->software, lowest, residuals, n);
   for (guint i = 0; i < n_rows; i++)
     if (is_same_group (&rows[i], first))
       ls_residual_group_add_traits (&g_array_index (r->groups, LsResidualGroup, r->groups->len - 1), &rows[i].traits);

@@ -1,3 +1,4 @@
+#include "sweep/softwares.h"
 #include "sweep/sweep.h"
 
 #include <math.h>
@@ -146,13 +147,16 @@ ls_sweep_run_free (LsSweepRun *x)
   g_clear_pointer (&x->settled, g_array_unref);
   g_array_unref (x->groups);
   g_array_unref (x->front);
-  for (int kind = 0; kind < LS_N_DP_KINDS; kind++)
+  for (int kind = 0; kind < LS_N_DP_KINDS; kind++) {
     ls_headroom_clear (&x->headroom[kind]);
+    ls_strategy_clear (&x->base[kind]);
+  }
   ls_hardware_free (x->hardware);
   ls_model_clear (&x->model);
   g_free (x->title);
   g_free (x->command);
   g_free (x->headroom_text);
+  g_free (x->software);
   g_free (x);
 }
 
@@ -198,12 +202,41 @@ fill_space (LsSweepRun *x, GError **error)
 
 /* Of each way to be data parallel. */
 static void
+find_bases (LsSweepRun *x)
+{
+  const LsJobSpec *job = &x->spec->job;
+  for (int kind = 0; kind < LS_N_DP_KINDS; kind++) {
+    LsStrategy *base = &x->base[kind];
+    ls_strategy_copy (base, &job->strategy);
+    base->dp_kind = kind;
+    ls_softwares_settle (NULL, x->hardware, job->said, base); /* p2p differs by point */
+  }
+}
+
+/* Names of the programs that candidates run, each once. */
+static char *
+name_software (const LsSweepRun *x)
+{
+  const LsSpace *space = &x->spec->space;
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  LsPoint p = { { 0 } };
+  for (p.at[LS_SPACE_DP_KIND] = 0; p.at[LS_SPACE_DP_KIND] < ls_space_n (space, LS_SPACE_DP_KIND); p.at[LS_SPACE_DP_KIND]++)
+    for (p.at[LS_SPACE_ZERO] = 0; p.at[LS_SPACE_ZERO] < ls_space_n (space, LS_SPACE_ZERO); p.at[LS_SPACE_ZERO]++) {
+      const char *name = x->base[candidate_dp_kind (x, &p)].software;
+      if (name && !g_ptr_array_find_with_equal_func (names, name, g_str_equal, NULL))
+        g_ptr_array_add (names, (gpointer) name);
+    }
+  g_ptr_array_add (names, NULL);
+  return g_strjoinv (", ", (char **) names->pdata);
+}
+
+/* Likewise. */
+static void
 find_headrooms (LsSweepRun *x)
 {
   const LsJobSpec *job = &x->spec->job;
-  g_autoptr (GArray) all = job->program ? NULL : ls_softwares_load ();
   for (int kind = 0; kind < LS_N_DP_KINDS; kind++)
-    ls_headroom_of (&job->headroom, job->program, all, kind, &x->hardware->spec, &job->options.memory, &x->headroom[kind]);
+    ls_headroom_of (&job->headroom, job->program, kind, x->hardware, &job->options.memory, &x->headroom[kind]);
 }
 
 static void
@@ -230,6 +263,7 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
     return NULL;
   choose_price (x);
   find_headrooms (x);
+  find_bases (x);
   if (!sweep_build_clusters (x, error))
     return NULL;
   x->crew = crew_new (x);
@@ -260,6 +294,8 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   g_clear_pointer (&x->crew, crew_free); /* it may be ahead still, and reads the spec */
   x->title = g_strdup_printf ("%s on %s", x->model.name, x->hardware->spec.name);
   x->report.title = x->title;
+  x->report.software = x->software = name_software (x);
+  x->report.software_is_assumed = !x->spec->job.strategy.software;
   x->report.chip = ls_cluster_chip_word (&x->hardware->spec, 1);
   x->report.chips = ls_cluster_chip_word (&x->hardware->spec, 2);
   bool is_asked = x->spec->stop && g_atomic_int_get (x->spec->stop) != 0;

@@ -22,12 +22,28 @@ can_be_emitted (const LsSweepRun *x, const LsStrategy *s, LsDiagList *why)
   return false;
 }
 
+int
+candidate_dp_kind (const LsSweepRun *x, const LsPoint *p)
+{
+  LsStrategy s = x->spec->job.strategy; /* borrows all */
+  s.dp_kind = (int) ls_space_value (&x->spec->space, p, LS_SPACE_DP_KIND);
+  s.zero_stage = ls_space_value (&x->spec->space, p, LS_SPACE_ZERO);
+  return ls_strategy_dp_kind (&s);
+}
+
+uint64_t
+candidate_variant (const LsSweepRun *x, const LsPoint *p)
+{
+  uint64_t kind = x->spec->job.software ? 0 : (uint64_t) candidate_dp_kind (x, p);
+  return ls_space_variant (&x->spec->space, p) * LS_N_DP_KINDS + kind;
+}
+
 bool
 candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s, LsDiagList *why)
 {
   const LsJobSpec *job = &x->spec->job;
   const LsCluster *cluster = g_ptr_array_index (x->clusters, p->at[LS_SPACE_GPUS]);
-  ls_space_strategy (&x->spec->space, &job->strategy, p, ret_s);
+  ls_space_strategy (&x->spec->space, &x->base[candidate_dp_kind (x, p)], p, ret_s);
   if (job->software)
     ls_software_settle (job->software, ret_s);
   g_autoptr (LsDiagList) unheard = why ? NULL : ls_diag_list_new ();
@@ -83,14 +99,14 @@ look_at (LsSweepRun *x, LsBounds *bounds, LsLayouts *layouts, const LsPoint *p, 
     n->illegal++;
     return;
   }
-  bool is_legal = candidate_strategy (x, p, &s, NULL) && ls_layouts_balance (layouts, &s, cluster, ls_space_variant (space, p));
+  bool is_legal = candidate_strategy (x, p, &s, NULL) && ls_layouts_balance (layouts, &s, cluster, candidate_variant (x, p));
   is_legal = is_legal && can_be_emitted (x, &s, NULL); /* with these layers */
   bool is_repeated = is_legal && !ls_space_has_effect (space, p, &s);
   n->enumerated += !is_repeated;
   if (!is_legal || (!is_repeated && !is_within_budget (x, &s)))
     n->illegal++;
   else if (!is_repeated) {
-    Candidate c = { .index = index, .bound = ls_bound (bounds, &s, cluster, ls_space_variant (space, p)) };
+    Candidate c = { .index = index, .bound = ls_bound (bounds, &s, cluster, candidate_variant (x, p)) };
     bool may_fit = x->options.memory.clock != LS_MEMORY_HOST || c.bound.memory_bytes <= candidate_limit (x, &s);
     c.idea = idea_of (x, &s);
     c.group = p->at[LS_SPACE_GPUS] * space->values[LS_SPACE_GLOBAL_BATCH]->len + p->at[LS_SPACE_GLOBAL_BATCH];

@@ -90,6 +90,7 @@ struct LsSweepRun {
   GPtrArray *clusters;  /* LsCluster, of each value of the axis of GPUs */
   uint64_t capacity_bytes;
   LsHeadroom headroom[LS_N_DP_KINDS];
+  LsStrategy base[LS_N_DP_KINDS]; /* the job's, of the program that such a job is taken to run */
   GArray *candidates;   /* Candidate, by group, then bound, then index  */
   GArray *settled;      /* the same as a heat map knows them; NULL: none is asked for */
   GArray *groups;       /* Group                                        */
@@ -109,7 +110,7 @@ struct LsSweepRun {
   Crew *crew;           /* reads what stands up to capacity_bytes        */
   const Group *ahead;   /* NULL, or the group that is searched, and      */
   uint32_t ahead_at;    /* how far it was looked through for more work   */
-  char *title, *command, *headroom_text;
+  char *title, *command, *headroom_text, *software;
   LsSweepReport report;
 };
 
@@ -123,6 +124,10 @@ candidate_at (const LsSweepRun *x, guint i)
  * Clear it in either case. */
 bool candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s, LsDiagList *why);
 /* What a configuration may need: the capacity without the headroom of its program. */
+/* The way to be data parallel (LsDpKind) that a configuration asks for. */
+int candidate_dp_kind (const LsSweepRun *x, const LsPoint *p);
+/* ls_space_variant(), and apart for each program that jobs are taken to run. */
+uint64_t candidate_variant (const LsSweepRun *x, const LsPoint *p);
 uint64_t candidate_limit (const LsSweepRun *x, const LsStrategy *s);
 void candidate_strategy_at (const LsSweepRun *x, uint64_t index, LsStrategy *ret_s);
 

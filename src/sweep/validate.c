@@ -12,6 +12,7 @@
 #include "sweep/refusals.h"
 #include "sweep/residuals.h"
 #include "sweep/score.h"
+#include "sweep/softwares.h"
 
 #define GIB 1073741824.0
 
@@ -139,8 +140,12 @@ check_chosen (const LsValidationRun *v, const LsValidateSpec *spec, GError **err
 static void
 assume_knob (LsValidationRun *v, const char *key, const char *value, LsDiagList *diags)
 {
-  for (guint i = 0; i < v->chosen->len && ls_diag_list_n (diags) == 0; i++)
-    ls_field_set_text (ls_strategy_fields, &((LsCase *) g_ptr_array_index (v->chosen, i))->strategy, key, value, diags);
+  const LsField *field = ls_field_find (ls_strategy_fields, key);
+  for (guint i = 0; i < v->chosen->len && ls_diag_list_n (diags) == 0; i++) {
+    LsCase *c = g_ptr_array_index (v->chosen, i);
+    ls_field_set_text (ls_strategy_fields, &c->strategy, key, value, diags);
+    g_hash_table_add (c->said, (gpointer) field->key);
+  }
 }
 
 static gboolean
@@ -188,6 +193,18 @@ load_hardware (LsValidationRun *v)
   }
 }
 
+/* Rows that name no software are taken to run what a job without one is. */
+static void
+settle_software (LsValidationRun *v)
+{
+  for (guint i = 0; i < v->chosen->len; i++) {
+    LsCase *c = g_ptr_array_index (v->chosen, i);
+    const Hardware *h = g_hash_table_lookup (v->hardware, c->cluster ? c->cluster : "");
+    if (h && h->hardware)
+      ls_softwares_settle (NULL, h->hardware, c->said, &c->strategy);
+  }
+}
+
 /* Seconds that the FLOPs of the model take at the peak of all GPUs. */
 static double
 ideal_s (const LsJobResult *r)
@@ -217,7 +234,7 @@ simulate (const LsValidationRun *v, const LsHardware *hardware, const LsCase *c,
     row->ideal_s = ideal_s (result);
     row->mfu = ls_job_result_mfu (result);
     row->architecture = ls_hardware_architecture (hardware);
-    row->software = c->runs_like >= 0 ? c->runs_like : (int) ls_strategy_software (&result->strategy, row->architecture);
+    row->software = ls_softwares_runs_like (c->runs_like, &result->strategy, row->architecture);
     ls_job_traits (result, &hardware->spec, &row->traits);
     row->predicted_gib = (double) ls_memory_allocated (result->memory) / GIB;
   } else
@@ -397,6 +414,7 @@ ls_validate (const LsValidateSpec *spec, GError **error)
   if (!assume (v, error))
     return NULL;
   load_hardware (v);
+  settle_software (v);
   guint n_slots = v->n_variants * v->chosen->len;
   v->rows = g_new0 (LsScoreRow, n_slots);
   ls_parallel (n_slots, spec->n_threads, run_case, v, &spec->progress);

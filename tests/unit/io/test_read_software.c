@@ -32,7 +32,7 @@ load (const char *const *files, const char *name, LsSoftwareSpec *ret, char **re
 }
 
 static const char *const family[] = {
-  "old.json", HEAD ("old") ",\"vendor\":\"v\",\"release\":\"1\",\"dp_kinds\":\"ddp\",\"runs_like\":\"other\",\"defaults\":{\"apex_norm\":true,\"tp_async\":false},"
+  "old.json", HEAD ("old") ",\"vendor\":\"v\",\"release\":\"1\",\"dp_kinds\":\"ddp\",\"runs_like\":\"a loop of our own\",\"defaults\":{\"apex_norm\":true,\"tp_async\":false},"
               "\"headroom\":[{\"what\":\"a\",\"size\":\"1GiB\",\"source\":\"s\"}],\"tables\":[{\"of\":\"*\",\"source\":\"s\"}]}",
   "new.json", HEAD ("new") ",\"based_on\":\"old\",\"release\":\"2\",\"defaults\":{\"tp_async\":true,\"batch_sync\":true}}",
   "newest.json", HEAD ("newest") ",\"based_on\":\"new\",\"headroom\":[{\"what\":\"b\",\"size\":\"2GiB\",\"source\":\"s\"}]}",
@@ -51,7 +51,7 @@ a_file_says_what_differs_from_its_base (void)
   LS_CHECK_STR (s.vendor, "v");
   LS_CHECK_STR (s.defaults.software, "newest");
   LS_CHECK (s.defaults.apex_norm && s.defaults.tp_async && s.defaults.batch_sync);
-  LS_CHECK_INT (s.runs_like, ==, LS_SOFTWARE_OTHER);
+  LS_CHECK_STR (s.runs_like, "a loop of our own");
   LS_CHECK (s.dp_kinds == NULL && s.tables == NULL);
   LS_CHECK (s.headroom->len == 1 && g_array_index (s.headroom, LsHeadroomItem, 0).bytes == (uint64_t) 2 << 30);
   ls_software_clear (&s);

@@ -127,7 +127,7 @@ static void
 the_interval_stands_below_the_step (void)
 {
   LsReport r = report_example ();
-  LsInterval interval = { .low = 0.96, .high = 1.2, .n_sources = 7 };
+  LsInterval interval = { .low = 0.96, .high = 1.2, .software = "Megatron-LM", .n_sources = 7 };
   LsSummaryText with = { .interval = &interval };
   g_autofree char *got = ls_summary_format (&r, &with);
   LS_CHECK (g_str_has_prefix (got, "  step time  13.75 s      tokens/s   9,532        MFU        51.4 %       HFU        52.8 %\n"
