@@ -15,7 +15,7 @@ double
 ls_layer_activation_bytes (const LsModel *m, const LsStrategy *s)
 {
   if (!is_gpt (m) || s->cp > 1 || (s->sp && s->sp_save_gathered) || s->qkv_layout == LS_QKV_UNPADDED || s->dtype == LS_DTYPE_FP32
-      || s->dtype == LS_DTYPE_FP8)
+      || ls_dtype_is_scaled ((LsDtype) s->dtype))
     return NAN;
   uint32_t seq = s->seq ? s->seq : m->seq;
   double sbh = (double) seq * s->micro_batch * m->hidden, t = s->tp;
@@ -47,8 +47,8 @@ ls_layers_held (const LsModel *m, const LsStrategy *s, uint32_t pp_rank)
 LsMemoryFormula
 ls_memory_formula (const LsModel *m, const LsStrategy *s, uint32_t pp_rank, uint64_t n_params)
 {
-  /* Of mixed precision by whole ranks: not of experts, replicas of pipes, fp8, what is elsewhere. */
-  bool applies = m->n_experts == 0 && s->offload == LS_OFFLOAD_NONE && s->dtype != LS_DTYPE_FP8
+  /* Of mixed precision by whole ranks: not of experts, replicas of pipes, scaled formats, what is elsewhere. */
+  bool applies = m->n_experts == 0 && s->offload == LS_OFFLOAD_NONE && !ls_dtype_is_scaled ((LsDtype) s->dtype)
                  && (s->dp_kind != LS_DP_FSDP1 && s->dp_kind != LS_DP_FSDP2 && s->dp_kind != LS_DP_XLA_FSDP);
   const LsSched *sched = ls_sched_find (s->schedule);
   if (!applies || (sched && (sched->placement == LS_PLACE_PIPES || sched->n_versions)))

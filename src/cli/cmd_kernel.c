@@ -52,7 +52,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     FLAG ("bytes", "Its traffic instead; with --access besides", "SIZE"),
     FLAG ("access", "How it touches memory, as kernels of PyTorch do that are not fused: vec, castup, bcast16, strided16, cat, ... (topologies/README.md)",
           "KIND"),
-    FLAG ("dtype", "fp32, tf32, fp16, bf16 or fp8; default bf16; of --from only such rows", "DTYPE"),
+    FLAG ("dtype", "fp32, tf32, fp16, bf16, fp8 or nvfp4; default bf16; of --from only such rows", "DTYPE"),
     SWITCH ("sustained", "As inside a training step, on a hot chip, instead of in a loop of its own"),
     FLAG ("from", "The kernels of a table: GEMM (m, n, k), attention, streaming or vidur's mlp.csv", "FILE"),
     FLAG ("measured", "Takes times from such a table where it has the kernel, or a GEMM between two values of m",

@@ -19,6 +19,7 @@ typedef struct {
                                       the calibration did not have; 0: none               */
   bool persistent_gemms;           /* its GEMMs launch a block for each SM, which works through
                                       tiles: blocks that find no SM run afterwards        */
+  bool has_mxfp8;                  /* its matrix units take fp8 with a scale for each 32 values */
   double clock_spread;             /* standard deviation among chips of the rate of GEMMs,
                                       relative to its mean                                */
   uint64_t hbm_bytes;              /* an "80 GB" HBM holds 80 GiB                         */

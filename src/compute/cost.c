@@ -124,7 +124,7 @@ ls_calibration_init_roofline (LsCalibration *c)
   for (int i = 0; i < LS_N_KERNEL_KINDS; i++)
     c->kind[i] = roofline;
   ls_access_init_roofline (c->access);
-  c->gemm_fp8 = c->attention_fp8 = c->vllm_rmsnorm = c->vllm_silu_mul = roofline;
+  c->gemm_fp8 = c->gemm_nvfp4 = c->attention_fp8 = c->vllm_rmsnorm = c->vllm_silu_mul = roofline;
 }
 
 static bool
@@ -148,10 +148,11 @@ runs_other_attention (const LsCalibration *c)
 const LsKindFit *
 ls_calibration_fit (const LsCalibration *c, const LsKernel *kernel)
 {
-  bool is_fp8 = kernel->dtype == LS_DTYPE_FP8;
-  if (is_fp8 && is_gemm (kernel->kind) && c->gemm_fp8.is_fitted)
+  if (kernel->dtype == LS_DTYPE_NVFP4 && is_gemm (kernel->kind) && c->gemm_nvfp4.is_fitted)
+    return &c->gemm_nvfp4;
+  if (ls_dtype_is_scaled (kernel->dtype) && is_gemm (kernel->kind) && c->gemm_fp8.is_fitted)
     return &c->gemm_fp8;
-  if (is_fp8 && kernel->kind == LS_KERNEL_ATTENTION_FWD && c->attention_fp8.is_fitted)
+  if (kernel->dtype == LS_DTYPE_FP8 && kernel->kind == LS_KERNEL_ATTENTION_FWD && c->attention_fp8.is_fitted)
     return &c->attention_fp8;
   if (is_attention (kernel->kind) && runs_other_attention (c))
     return &c->attention[c->attention_kernel][kernel->kind == LS_KERNEL_ATTENTION_BWD];
@@ -162,7 +163,7 @@ ls_calibration_fit (const LsCalibration *c, const LsKernel *kernel)
 static bool
 accumulates (const LsKernel *k)
 {
-  double m = (double) k->m, n = (double) k->n, operands = ls_dtype_bytes (k->dtype) * (double) k->k * (m + n);
+  double m = (double) k->m, n = (double) k->n, operands = ls_dtype_size (k->dtype) * (double) k->k * (m + n);
   return k->kind == LS_KERNEL_GEMM && k->bytes - operands >= 8 * m * n;
 }
 

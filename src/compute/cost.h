@@ -86,6 +86,7 @@ typedef struct {
                        (clock.h); 0: 1                                    */
   LsKindFit kind[LS_N_KERNEL_KINDS];
   LsKindFit gemm_fp8;      /* used for fp8 GEMMs if is_fitted                */
+  LsKindFit gemm_nvfp4;    /* used for nvfp4 GEMMs if is_fitted; else gemm_fp8 */
   LsKindFit attention_fp8; /* and for fp8 attention forward                  */
   LsKindFit vllm_rmsnorm;  /* kernels that were measured, but that training  */
   LsKindFit vllm_silu_mul; /* does not run: only for comparisons             */

@@ -45,7 +45,7 @@ static double
 traffic (int kind, int dtype, const Sizes *s, double bytes)
 {
   double m = s->at[0], n = s->at[1], k = s->at[2], batch = s->at[3];
-  double operands = is_gemm (kind) ? ls_dtype_bytes ((LsDtype) dtype) * batch * (m * k + k * n) : 0;
+  double operands = is_gemm (kind) ? ls_dtype_size ((LsDtype) dtype) * batch * (m * k + k * n) : 0;
   return (bytes - operands) / fmax (1, m * n * batch);
 }
 

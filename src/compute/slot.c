@@ -3,7 +3,7 @@
 const char *
 ls_slot_key (guint slot)
 {
-  static const char *const others[] = { "gemm_fp8", "attention_fp8", "vllm_rmsnorm", "vllm_silu_mul",
+  static const char *const others[] = { "gemm_fp8", "gemm_nvfp4", "attention_fp8", "vllm_rmsnorm", "vllm_silu_mul",
                                         "fa1_fwd", "fa1_bwd", "triton_fwd", "triton_bwd",
                                         "fa2_fwd", "fa2_bwd", "fa3_fwd", "fa3_bwd" };
   G_STATIC_ASSERT (G_N_ELEMENTS (others) == LS_N_SLOTS - LS_N_KERNEL_KINDS);
@@ -18,6 +18,8 @@ ls_slot_fit (LsCalibration *c, guint slot)
   switch (slot) {
   case LS_SLOT_GEMM_FP8:
     return &c->gemm_fp8;
+  case LS_SLOT_GEMM_NVFP4:
+    return &c->gemm_nvfp4;
   case LS_SLOT_ATTENTION_FP8:
     return &c->attention_fp8;
   case LS_SLOT_VLLM_RMSNORM:

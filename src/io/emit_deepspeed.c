@@ -22,8 +22,8 @@ static void
 add_formats (Emit *e, LsJsonOut *w)
 {
   const LsStrategy *s = e->s;
-  if (s->dtype == LS_DTYPE_FP8)
-    emit_refuse (e, "--dtype fp8", "DeepSpeed has fp16, bf16 and fp32");
+  if (ls_dtype_is_scaled ((LsDtype) s->dtype))
+    emit_refuse (e, s->dtype == LS_DTYPE_FP8 ? "--dtype fp8" : "--dtype nvfp4", "DeepSpeed has fp16, bf16 and fp32");
   if (s->dtype == LS_DTYPE_BF16)
     add_switch (w, "bf16");
   if (s->dtype == LS_DTYPE_FP16)

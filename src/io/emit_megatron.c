@@ -311,12 +311,17 @@ static void
 add_formats (Emit *e, GString *out)
 {
   const LsStrategy *s = e->s;
-  static const char *const recipes[] = { [LS_FP8_DELAYED] = "delayed", [LS_FP8_CURRENT] = "tensorwise", [LS_FP8_BLOCKWISE] = "blockwise" };
-  bool is_bf16 = s->dtype == LS_DTYPE_BF16 || s->dtype == LS_DTYPE_FP8;
+  static const char *const recipes[] = { [LS_FP8_DELAYED] = "delayed", [LS_FP8_CURRENT] = "tensorwise", [LS_FP8_BLOCKWISE] = "blockwise",
+                                          [LS_FP8_MXFP8] = "mxfp8" };
+  bool is_bf16 = ls_dtype_between ((LsDtype) s->dtype) == LS_DTYPE_BF16;
   if (s->dtype != LS_DTYPE_FP32)
     add (out, is_bf16 ? "--bf16" : "--fp16");
   if (s->dtype == LS_DTYPE_FP8)
-    add (out, "--fp8-format hybrid --fp8-recipe %s%s", recipes[s->fp8_recipe], s->fp8_params ? " --fp8-param-gather" : "");
+    add (out, "--fp8-format %s --fp8-recipe %s%s", s->fp8_recipe == LS_FP8_MXFP8 ? "e4m3" : "hybrid", recipes[s->fp8_recipe], s->fp8_params ? " --fp8-param-gather" : "");
+  if (s->dtype == LS_DTYPE_NVFP4)
+    add (out, "--fp4-format e2m1 --fp4-recipe nvfp4");
+  if (s->dtype == LS_DTYPE_NVFP4 && s->tp_overlap)
+    emit_refuse (e, "--tp-overlap", "Transformer Engine has no user buffers for nvfp4");
   if (s->dtype != LS_DTYPE_FP32 && s->grad_dtype == LS_DTYPE_FP32)
     add (out, "--accumulate-allreduce-grads-in-fp32");
   if (is_bf16 && s->grad_dtype == LS_DTYPE_BF16)

@@ -199,6 +199,8 @@ static void
 add_fp8 (Emit *e, GString *out)
 {
   const LsStrategy *s = e->s;
+  if (s->dtype == LS_DTYPE_NVFP4)
+    emit_refuse (e, "--dtype nvfp4", "torchtitan has bfloat16, float32 and float8");
   if (s->dtype != LS_DTYPE_FP8)
     return;
   add (out, "\n[model]\nconverters = [\"float8\"]");

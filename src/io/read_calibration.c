@@ -79,6 +79,8 @@ static const LsField kernel_fields[] = {
   KIND ("memset", LS_KERNEL_MEMSET),
   { "gemm_fp8", LS_FIELD_OBJECT, offsetof (LsCalibration, gemm_fp8), .fields = fit_fields, .default_text = "as gemm",
     .meaning = "coefficients of fp8 GEMMs" },
+  { "gemm_nvfp4", LS_FIELD_OBJECT, offsetof (LsCalibration, gemm_nvfp4), .fields = fit_fields, .default_text = "as gemm_fp8",
+    .meaning = "coefficients of nvfp4 GEMMs" },
   { "attention_fp8", LS_FIELD_OBJECT, offsetof (LsCalibration, attention_fp8), .fields = fit_fields,
     .default_text = "as attention-fwd", .meaning = "coefficients of fp8 attention, forward" },
   { "vllm_rmsnorm", LS_FIELD_OBJECT, offsetof (LsCalibration, vllm_rmsnorm), .fields = fit_fields,
@@ -95,7 +97,7 @@ static const LsField kernel_fields[] = {
   ATTENTION ("fa3_bwd", LS_ATTENTION_KERNEL_FA3, 1, "backward"),
   { NULL },
 };
-G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 13);
+G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 14);
 
 #define MAX_SIZE 1e9 /* of a dimension */
 #define MEASURED(key_, kind_, member_) { key_, kind_, offsetof (LsMeasuredKernel, member_)
@@ -105,7 +107,7 @@ G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 13);
 
 static const LsEnumName dtype_names[] = { { "fp32", LS_DTYPE_FP32 }, { "tf32", LS_DTYPE_TF32 },
                                           { "fp16", LS_DTYPE_FP16 }, { "bf16", LS_DTYPE_BF16 },
-                                          { "fp8", LS_DTYPE_FP8 },   { NULL } };
+                                          { "fp8", LS_DTYPE_FP8 },   { "nvfp4", LS_DTYPE_NVFP4 }, { NULL } };
 
 static const LsField measured_fields[] = {
   MEASURED ("kernel", LS_FIELD_ENUM, kind), .required = true, .names = ls_kernel_kind_names, .meaning = "kind of kernel" },

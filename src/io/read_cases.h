@@ -4,7 +4,7 @@
  * Columns, found by name in the header row, in any order; others are ignored:
  *   id  cluster (a name of topologies/)  gpus
  *   layers hidden heads kv_heads ffn vocab seq   mlp (gelu, relu2, swiglu)
- *   attention (flash, unfused)   dtype, grad_dtype (fp16, bf16, fp8, fp32)
+ *   attention (flash, unfused)   dtype, grad_dtype (fp16, bf16, fp8, nvfp4, fp32)
  *   global_batch micro_batch (sequences)   tp pp vpp dp cp ep
  *   zero (0 to 3; N@G inside groups of G)   sp, dp_overlap, tp_overlap (0, 1)
  *   recompute (none, selective, full)   schedule (none with pp 1)

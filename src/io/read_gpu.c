@@ -8,7 +8,7 @@
 
 static const LsField peak_fields[] = {
   PEAK ("fp32", LS_DTYPE_FP32), PEAK ("tf32", LS_DTYPE_TF32), PEAK ("fp16", LS_DTYPE_FP16),
-  PEAK ("bf16", LS_DTYPE_BF16), PEAK ("fp8", LS_DTYPE_FP8),   { NULL },
+  PEAK ("bf16", LS_DTYPE_BF16), PEAK ("fp8", LS_DTYPE_FP8), PEAK ("nvfp4", LS_DTYPE_NVFP4), { NULL },
 };
 
 const LsField ls_gpu_fields[] = {
@@ -27,6 +27,8 @@ const LsField ls_gpu_fields[] = {
     .meaning = "standard deviation of the rate of matrix products among such chips: a job waits for its slowest" },
   { "persistent_gemms", LS_FIELD_BOOL, offsetof (LsGpu, persistent_gemms), .default_text = "false",
     .meaning = "GEMMs launch a block for each SM: what finds none beside communication runs in a second wave" },
+  { "mxfp8", LS_FIELD_BOOL, offsetof (LsGpu, has_mxfp8), .default_text = "false",
+    .meaning = "its matrix units take fp8 with a scale for each 32 values (fp8_recipe mxfp8)" },
   { "hbm_size", LS_FIELD_BYTES, offsetof (LsGpu, hbm_bytes), .required = true, .above = true,
     .meaning = "an \"80 GB\" HBM holds 80GiB" },
   { "reserved", LS_FIELD_BYTES, offsetof (LsGpu, reserved_bytes), .default_text = "0B",

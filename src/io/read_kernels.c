@@ -121,9 +121,9 @@ timed_gemm (const char *name, LsDtype dtype, uint64_t m, uint64_t n, uint64_t k,
   return (LsTimedKernel){
     .kernel = ls_kernel_gemm (name, dtype, m, n, k, 1, ELT, false),
     .measured_s = seconds,
-    /* The fp8 linear of TensorRT-LLM takes bf16 and casts it: reads 2, writes 1. */
-    .side_bytes = dtype == LS_DTYPE_FP8 ? 3.0 * (double) m * (double) k : 0,
-    .has_host = dtype == LS_DTYPE_FP8,
+    /* The linear of TensorRT-LLM takes bf16 and casts it: reads 2, writes 1, or 4.5 bits. */
+    .side_bytes = ls_dtype_is_scaled (dtype) ? (ELT + ls_dtype_size (dtype)) * (double) m * (double) k : 0,
+    .has_host = ls_dtype_is_scaled (dtype),
     .held_out = is_held_out (n, k),
   };
 }
@@ -148,7 +148,7 @@ append_attention (const Cells *c, double seconds, GArray *rows)
                                    false),
     .measured_s = seconds,
     /* Before it: Q, K and V read, rotated, written, the latter two into the cache. */
-    .side_bytes = (double) (ELT + ls_dtype_bytes (dtype)) * qkv,
+    .side_bytes = (ELT + ls_dtype_size (dtype)) * qkv,
     .has_host = true,
     .held_out = ls_kernel_is_held_out (key),
   };

@@ -38,7 +38,7 @@ static const LsEnumName qkv_layouts[] = {
 static const LsEnumName losses[] = { { "parallel", LS_LOSS_PARALLEL }, { "fused", LS_LOSS_FUSED }, { NULL } };
 static const LsEnumName dtypes[] = {
   { "fp16", LS_DTYPE_FP16 },     { "bf16", LS_DTYPE_BF16 },     { "fp8", LS_DTYPE_FP8 },
-  { "fp32", LS_DTYPE_FP32 },     { "bfloat16", LS_DTYPE_BF16 }, { "float16", LS_DTYPE_FP16 },
+  { "nvfp4", LS_DTYPE_NVFP4 },   { "fp32", LS_DTYPE_FP32 },     { "bfloat16", LS_DTYPE_BF16 }, { "float16", LS_DTYPE_FP16 },
   { "float32", LS_DTYPE_FP32 },  { NULL },
 };
 static const LsEnumName grad_dtypes[] = {
@@ -69,7 +69,7 @@ static const LsEnumName recompute_methods[] = {
   { "uniform", LS_RECOMPUTE_UNIFORM }, { "block", LS_RECOMPUTE_BLOCK }, { NULL },
 };
 static const LsEnumName fp8_recipes[] = {
-  { "delayed", LS_FP8_DELAYED }, { "current", LS_FP8_CURRENT }, { "blockwise", LS_FP8_BLOCKWISE }, { NULL },
+  { "delayed", LS_FP8_DELAYED }, { "current", LS_FP8_CURRENT }, { "blockwise", LS_FP8_BLOCKWISE }, { "mxfp8", LS_FP8_MXFP8 }, { NULL },
 };
 /* Without a list: whether the layers are balanced even where they come out even. */
 static const LsEnumName layer_rules[] = { { "auto", false }, { "balanced", true }, { NULL, 0 } };
@@ -252,9 +252,9 @@ const LsField ls_strategy_fields[] = {
   { ENUM (memory, offload, offloads, "none", "deepspeed: what lives outside the accelerator (parameters: the optimizer too)") },
   { ENUM (memory, offload_to, offload_places, "cpu", "where it lives") },
 
-  { ENUM (precision, dtype, dtypes, "bf16", "number format of parameters and activations"), USUAL },
+  { ENUM (precision, dtype, dtypes, "bf16", "format of parameters and activations"), USUAL },
   { ENUM (precision, grad_dtype, grad_dtypes, "the 16-bit type of dtype", "number format of gradients, accumulated and reduced"), USUAL },
-  { ENUM (precision, fp8_recipe, fp8_recipes, "delayed", "fp8: scaling factors of earlier steps, of this tensor, or of its blocks") },
+  { ENUM (precision, fp8_recipe, fp8_recipes, "delayed", "fp8: scaling factors of earlier steps, of this tensor, of its blocks of 128, or of 32 (Blackwell)") },
   { BOOL (precision, fp8_params, "false", "fp8: weights are stored and gathered in fp8") },
 
   { ENUM (software, attention, attention_kinds, "the model's", "attention kernels"), USUAL },

@@ -54,7 +54,7 @@ static const LsEnumName axes[] = {
 };
 static const LsEnumName dtypes[] = {
   { "fp32", LS_DTYPE_FP32 }, { "tf32", LS_DTYPE_TF32 }, { "fp16", LS_DTYPE_FP16 }, { "bf16", LS_DTYPE_BF16 },
-  { "fp8", LS_DTYPE_FP8 },   { "byte", LS_DTYPE_BYTE }, { NULL },
+  { "fp8", LS_DTYPE_FP8 },   { "byte", LS_DTYPE_BYTE }, { "nvfp4", LS_DTYPE_NVFP4 }, { NULL },
 };
 static const LsEnumName directions[] = { { "to-device", LS_COPY_TO_DEVICE }, { "to-host", LS_COPY_TO_HOST },
                                          { "from-nvme", LS_COPY_FROM_NVME }, { "to-nvme", LS_COPY_TO_NVME },

@@ -45,7 +45,7 @@ read_kernel (TraceReading *r, const cJSON *node, const TraceKernel *from, LsKern
   if (is_attention && from->flops < 0)
     ls_trace_complain (r, node, NULL, TRACE_ALL, "missing key \"flops\" (a causal mask may halve them)");
 
-  uint32_t out_bytes = ls_dtype_bytes ((LsDtype) from->dtype);
+  uint32_t out_bytes = ls_dtype_bytes (ls_dtype_between ((LsDtype) from->dtype));
   LsKernel gemm = ls_kernel_gemm (NULL, (LsDtype) from->dtype, from->m, from->n, from->k, from->batch, out_bytes, false);
   *to = (LsKernel) {
     .name = ls_arena_strdup (r->plan->arena, from->name),

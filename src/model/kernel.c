@@ -63,7 +63,7 @@ ls_kernel_gemm (const char *name, LsDtype dtype, uint64_t m, uint64_t n, uint64_
     .batch = batch,
     .flops = 2 * mn * (double) k * (double) batch,
     .bytes = (double) batch
-             * (ls_dtype_bytes (dtype) * (mk + kn) + passes_over_c * out_bytes_per_element * mn),
+             * (ls_dtype_size (dtype) * (mk + kn) + passes_over_c * out_bytes_per_element * mn),
   };
 }
 
@@ -71,7 +71,7 @@ LsKernel
 ls_kernel_gemm_part (const LsKernel *gemm, uint32_t n)
 {
   LsKernel part = *gemm;
-  double b = (double) gemm->batch * ls_dtype_bytes (gemm->dtype) * (double) gemm->k * (double) gemm->n;
+  double b = (double) gemm->batch * ls_dtype_size (gemm->dtype) * (double) gemm->k * (double) gemm->n;
   g_assert (n > 0 && gemm->m % n == 0);
   part.m /= n;
   part.flops /= n;
@@ -83,7 +83,7 @@ LsKernel
 ls_kernel_gemm_columns (const LsKernel *gemm, uint64_t n)
 {
   LsKernel part = *gemm;
-  double a = (double) gemm->batch * ls_dtype_bytes (gemm->dtype) * (double) gemm->m * (double) gemm->k;
+  double a = (double) gemm->batch * ls_dtype_size (gemm->dtype) * (double) gemm->m * (double) gemm->k;
   double share = (double) n / (double) gemm->n;
   g_assert (n > 0 && n <= gemm->n);
   part.n = n;
@@ -95,7 +95,7 @@ ls_kernel_gemm_columns (const LsKernel *gemm, uint64_t n)
 LsKernel
 ls_kernel_gemm_resized (const LsKernel *gemm, uint64_t m, uint64_t n, uint64_t k)
 {
-  double elt = (double) gemm->batch * ls_dtype_bytes (gemm->dtype), at = (double) gemm->m, by = (double) gemm->n, deep = (double) gemm->k;
+  double elt = (double) gemm->batch * ls_dtype_size (gemm->dtype), at = (double) gemm->m, by = (double) gemm->n, deep = (double) gemm->k;
   double of_result = (gemm->bytes - elt * deep * (at + by)) / (at * by);
   LsKernel other = *gemm;
   other.m = m;
@@ -110,7 +110,7 @@ LsKernel
 ls_kernel_attention (const char *name, LsDtype dtype, uint64_t batch, uint64_t seq, uint64_t heads,
                      uint64_t kv_heads, uint64_t head_dim, bool is_causal, bool is_backward)
 {
-  double tokens = (double) batch * (double) seq, elt = ls_dtype_bytes (dtype);
+  double tokens = (double) batch * (double) seq, elt = ls_dtype_size (dtype);
   double q = (double) heads * (double) head_dim, kv = (double) kv_heads * (double) head_dim;
   double flops = 4 * tokens * (double) seq * q * (is_causal ? 0.5 : 1);
   double out_elt = MAX (elt, 2);

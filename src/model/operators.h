@@ -134,6 +134,8 @@ void ls_optimizer_kernels (uint64_t n_params, LsDtype dtype, LsDtype grad_dtype,
 /* The same where parameters and gradients are fp32 shards and nothing else, as with FSDP:
  * torch.optim's fused Adam and clip_grad_norm_. */
 void ls_optimizer_kernels_sharded (uint64_t n_params, LsDtype dtype, GArray *kernels);
+/* What casts weights of products in a scaled format to it, once per step; nothing for other formats. */
+void ls_weight_cast_kernels (uint64_t n_weights, LsDtype dtype, GArray *kernels);
 /* Of either, norm and clipping, and Adam, as some software launches them; the norm stays of kind REDUCTION.
  * recipes may be NULL. n_tensors: of which the parameters are. */
 typedef struct {

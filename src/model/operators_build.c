@@ -1,6 +1,6 @@
 #include "model/operators_build.h"
 
-#include "model/operators_fp8.h"
+#include "model/operators_scaled.h"
 
 static uint64_t
 divide (uint64_t n, uint64_t by)
@@ -22,7 +22,7 @@ ls_cut_init (LsCut *cut, const LsModel *m, const LsShard *s)
   cut->kv_width = cut->kv_heads * m->head_dim;
   cut->ffn = divide (m->ffn, s->tp);
   cut->vocab = ls_model_padded_vocab (m, s->tp) / s->tp;
-  cut->act = s->dtype == LS_DTYPE_FP8 ? LS_DTYPE_BF16 : s->dtype;
+  cut->act = ls_dtype_between (s->dtype);
   cut->elt = ls_dtype_bytes (cut->act);
 }
 
@@ -139,23 +139,23 @@ ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names
 {
   uint64_t tokens = cut->tokens;
   bool is_column = op->tp == LS_TP_COLUMN;
-  bool is_fp8 = dtype == LS_DTYPE_FP8;
+  bool is_scaled = ls_dtype_is_scaled (dtype);
 
-  if (is_fp8)
-    ls_fp8_before_fwd (op, cut, in);
+  if (is_scaled)
+    ls_scaled_before_fwd (op, cut, in);
   ls_operator_fwd (op, ls_kernel_gemm (names->fwd, dtype, tokens, out, in, 1, cut->elt, false));
 
-  if (is_fp8)
-    ls_fp8_before_igrad (op, cut, out);
+  if (is_scaled)
+    ls_scaled_before_igrad (op, cut, out);
   ls_operator_igrad (op, ls_kernel_gemm (names->igrad, dtype, tokens, in, out, 1, cut->elt, false));
 
-  if (is_fp8)
-    ls_fp8_before_wgrad (op, cut, in);
+  if (is_scaled)
+    ls_scaled_before_wgrad (op, cut, in);
   weight_gradient (op, cut, names->wgrad, dtype, in, out);
 
   /* With SP a COLUMN layer keeps its own part and gathers the input again, unless it is to keep all. */
   bool keeps_part = is_column && !cut->shard->sp_save_gathered;
-  op->saved_bytes = op->input_bytes = (keeps_part ? cut->local_tokens : tokens) * in * ls_dtype_bytes (dtype);
+  op->saved_bytes = op->input_bytes = ls_dtype_array_bytes (dtype, (keeps_part ? cut->local_tokens : tokens) * in);
 }
 
 /* apex's layer norm does not keep up with memory. Measured on an A100 (NVIDIA/apex, pull request 1037, January

@@ -120,16 +120,10 @@ ls_context_step (const LsModel *m, const LsShard *s, uint32_t cp_rank, uint32_t 
   ret_step->merge_grad = merge_of (&cut, &part, step == s->cp - 1, true); /* backwards the last comes first */
 }
 
-static LsDtype
-activation_dtype (const LsShard *s)
-{
-  return s->dtype == LS_DTYPE_FP8 ? LS_DTYPE_BF16 : s->dtype;
-}
-
 LsKernel
 ls_context_copy (const LsShard *s, const char *name, uint64_t n_bytes)
 {
-  LsDtype act = activation_dtype (s);
+  LsDtype act = ls_dtype_between (s->dtype);
   return ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, act, 1, n_bytes / ls_dtype_bytes (act), 2.0 * (double) n_bytes, 0);
 }
 

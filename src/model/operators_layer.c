@@ -18,7 +18,7 @@
  *
  * The biases of proj and fc2 are added after the reduction, in the fused
  * bias-dropout-add, and belong to it: they are replicated over tp. */
-#include "model/operators_fp8.h"
+#include "model/operators_scaled.h"
 
 static const LsLinearNames qkv_names = { "qkv", "qkv-dgrad", "qkv-wgrad" };
 static const LsLinearNames proj_names = { "proj", "proj-dgrad", "proj-wgrad" };
@@ -226,7 +226,7 @@ ls_operators_layer (const LsModel *m, const LsShard *s, uint32_t layer, GArray *
                            second = { "mlp-norm", LS_RECIPE_MLP_NORM, LS_RECIPE_MLP_ADD, true };
   LsCut cut;
   ls_cut_init (&cut, m, s);
-  uint32_t norm_out_bytes = ls_fp8_norm_out_bytes (s);
+  uint32_t norm_out_bytes = ls_scaled_norm_out_bytes (s);
 
   ls_operators_norm (operators, &cut, &first, norm_out_bytes);
   if (m->kv_lora > 0)

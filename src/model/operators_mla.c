@@ -15,7 +15,7 @@
  * up-projections into others.
  *
  * Kept: the norm's output, the latents and their normalised forms, q, k and v. */
-#include "model/operators_fp8.h"
+#include "model/operators_scaled.h"
 
 static const LsLinearNames q_down_names = { "q-down", "q-down-dgrad", "q-down-wgrad" };
 static const LsLinearNames q_up_names = { "q-up", "q-up-dgrad", "q-up-wgrad" };

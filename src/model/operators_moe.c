@@ -39,7 +39,7 @@
  * Reference. Fedus et al. 2022 (capacity); Megatron-LM core/transformer/moe/{router,
  * token_dispatcher, experts, moe_layer}.py. */
 #include "model/expert_load.h"
-#include "model/operators_fp8.h"
+#include "model/operators_scaled.h"
 
 #define FP32_BYTES  4
 #define TILE_ROWS   64 /* of the smallest tile of a GEMM (compute/cost.c) */
@@ -142,7 +142,8 @@ grouped_gemm (const Experts *x, const char *name, LsDtype dtype, uint64_t out, u
   bool is_fused = ls_cut_fuses_gradients (&x->cut);
   uint64_t n = x->n_experts, rows = MAX (1, (is_wgrad ? x->cut.tokens : x->tiled) / n);
   double R = (double) x->cut.tokens, weights = (double) n * (double) out * (double) in;
-  uint32_t elt = ls_dtype_bytes (dtype), out_elt = is_wgrad && is_fused ? 2 * FP32_BYTES : x->cut.elt;
+  double elt = ls_dtype_size (dtype);
+  uint32_t out_elt = is_wgrad && is_fused ? 2 * FP32_BYTES : x->cut.elt;
   LsKernel k = is_wgrad ? ls_kernel_gemm (name, dtype, out, in, rows, 1, 0, false)
                         : ls_kernel_gemm (name, dtype, rows, out, in, 1, 0, false);
   k.batch = n;
@@ -158,10 +159,10 @@ append_linear (GArray *operators, const Experts *x, const LsLinearNames *names, 
   LsDtype dtype = x->cut.shard->dtype;
   LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
 
-  if (dtype == LS_DTYPE_FP8) {
-    ls_fp8_before_fwd (op, &x->cut, in);
-    ls_fp8_before_igrad (op, &x->cut, out);
-    ls_fp8_before_wgrad (op, &x->cut, in);
+  if (ls_dtype_is_scaled (dtype)) {
+    ls_scaled_before_fwd (op, &x->cut, in);
+    ls_scaled_before_igrad (op, &x->cut, out);
+    ls_scaled_before_wgrad (op, &x->cut, in);
   }
   ls_operator_fwd (op, grouped_gemm (x, names->fwd, dtype, out, in, false));
   ls_operator_igrad (op, grouped_gemm (x, names->igrad, dtype, in, out, false));
@@ -169,7 +170,7 @@ append_linear (GArray *operators, const Experts *x, const LsLinearNames *names, 
   ls_operator_accumulate (op, &x->cut, in, x->n_experts * out);
   ls_operator_param (op, x->n_experts * out * in);
   op->is_expert = true;
-  op->saved_bytes = op->input_bytes = x->cut.tokens * in * ls_dtype_bytes (dtype);
+  op->saved_bytes = op->input_bytes = ls_dtype_array_bytes (dtype, x->cut.tokens * in);
 }
 
 static void

@@ -11,8 +11,13 @@
  *     clip            8       multiply in place
  *     Adam            28      read gradient; read and write fp32 master, m, v
  *     weight copy     4 + w   masters become 16-bit weights (none in fp32)
- *     cast            4       fp8 only: read the 16-bit weight, write it as fp8 in
- *                             both layouts
+ *
+ * Behind it weights of fp8 or nvfp4 products are cast, once per step: each rank's whole weights, or with fp8 parameters those
+ * that it owns:
+ *
+ *     fp8             4       read the 16-bit weight, write it in both layouts
+ *     nvfp4           2       its maximum, as for any tensor (operators_scaled.h)
+ *                     3.125   read it, write both layouts
  *
  * The least that fused kernels could move is g + 24 + w = 28 or 30 bytes; what is
  * listed is what runs.
@@ -28,7 +33,7 @@
 
 static void
 append (GArray *kernels, const char *name, LsKernelKind kind, LsDtype dtype, uint64_t n_params,
-        uint32_t bytes_per_param)
+        double bytes_per_param)
 {
   LsKernel kernel = ls_kernel_stream (name, kind, dtype, 1, n_params,
                                       (double) n_params * bytes_per_param, 0);
@@ -48,7 +53,7 @@ ls_optimizer_kernels_sharded (uint64_t n_params, LsDtype dtype, GArray *kernels)
 void
 ls_optimizer_kernels (uint64_t n_params, LsDtype dtype, LsDtype grad_dtype, GArray *kernels)
 {
-  bool has_master = dtype == LS_DTYPE_FP16 || dtype == LS_DTYPE_BF16 || dtype == LS_DTYPE_FP8;
+  bool has_master = dtype == LS_DTYPE_FP16 || dtype == LS_DTYPE_BF16 || ls_dtype_is_scaled (dtype);
   uint32_t g = ls_dtype_bytes (grad_dtype);
 
   if (g < 4)
@@ -60,8 +65,17 @@ ls_optimizer_kernels (uint64_t n_params, LsDtype dtype, LsDtype grad_dtype, GArr
   append (kernels, "adam", LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32, n_params, 4 + MASTER_AND_MOMENTS_BYTES);
   if (has_master)
     append (kernels, "weight-copy", LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32, n_params, 4 + 2);
+}
+
+void
+ls_weight_cast_kernels (uint64_t n_weights, LsDtype dtype, GArray *kernels)
+{
   if (dtype == LS_DTYPE_FP8)
-    append (kernels, "fp8-weight-cast", LS_KERNEL_OPTIMIZER, LS_DTYPE_BF16, n_params, 4);
+    append (kernels, "fp8-weight-cast", LS_KERNEL_OPTIMIZER, LS_DTYPE_BF16, n_weights, 4);
+  if (dtype != LS_DTYPE_NVFP4)
+    return;
+  append (kernels, "nvfp4-weight-amax", LS_KERNEL_OPTIMIZER, LS_DTYPE_BF16, n_weights, 2);
+  append (kernels, "nvfp4-weight-cast", LS_KERNEL_OPTIMIZER, LS_DTYPE_BF16, n_weights, 2 + 2 * ls_dtype_size (LS_DTYPE_NVFP4));
 }
 
 /* The place of the first kernel of these names, which are there and then gone. */

@@ -54,7 +54,7 @@ lower_init (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts 
     l->mesh.shard = s->reshard_after_forward; /* with a zero_group it is refused */
   l->n_cp_roles = ls_context_is_uneven (&l->shard) ? s->cp : 1;
   l->cp_rank = l->n_cp_roles - 1; /* schedules reckon with the slowest */
-  l->act = l->shard.dtype == LS_DTYPE_FP8 ? LS_DTYPE_BF16 : l->shard.dtype;
+  l->act = ls_dtype_between (l->shard.dtype);
   l->n_ep_roles = 1;
   l->n_micro_batches = s->global_batch / (s->dp * s->micro_batch);
   l->plan = g_new0 (LsPlan, 1);

@@ -13,7 +13,7 @@ append_part (Chunk *c, uint16_t layer, guint from)
     g_array_append_val (c->layer_of, layer);
     for (uint32_t p = 0; p < o->n_params; p++) {
       c->n_params += o->param_numel[p];
-      c->n_fp8[o->is_expert] += p == 0 && multiplies_fp8 (o) ? o->param_numel[p] : 0;
+      c->n_scaled[o->is_expert] += p == 0 && multiplies_scaled (o) ? o->param_numel[p] : 0;
       c->n_expert += o->is_expert ? o->param_numel[p] : 0;
       c->n_partial += o->param_replicated && !o->grad_is_whole ? o->param_numel[p] : 0;
     }

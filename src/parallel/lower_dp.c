@@ -75,11 +75,11 @@ dp_grad_bytes (const Lower *l, uint64_t numel)
   return numel * ls_dtype_bytes (l->shard.grad_dtype);
 }
 
-/* fp8 recipes gather their weights in 16 bits, unless fp8 is all there is. */
+/* Recipes of scaled formats gather their weights in 16 bits, unless fp8 is all there is. */
 uint64_t
 dp_param_bytes (const Lower *l, uint64_t numel)
 {
-  return numel * (l->s->fp8_params ? 1 : MAX (2, ls_dtype_bytes (l->shard.dtype)));
+  return numel * (l->s->fp8_params ? 1 : ls_dtype_bytes (ls_dtype_between (l->shard.dtype)));
 }
 
 uint64_t

@@ -235,8 +235,7 @@ uint16_t
 fsdp_kernel (Build *b, const DpPass *p, LsStream stream, const char *name, uint64_t numel, uint64_t bytes, const LsDep *deps,
              uint16_t n_deps)
 {
-  LsDtype dtype = b->l->shard.dtype == LS_DTYPE_FP8 ? LS_DTYPE_BF16 : b->l->shard.dtype;
-  LsKernel k = ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, dtype, 1, numel, (double) bytes, 0);
+  LsKernel k = ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, ls_dtype_between (b->l->shard.dtype), 1, numel, (double) bytes, 0);
   k.access = access_of (b->l, name);
   return build_kernel_on (b, stream, &k, tag_of (p), deps, n_deps);
 }

@@ -40,7 +40,7 @@ full_bytes (const Lower *l, const LsOperator *o)
 static uint64_t
 gathered_bytes (const Lower *l, const LsOperator *o)
 {
-  return full_bytes (l, o) / (multiplies_fp8 (o) ? ls_dtype_bytes (LS_DTYPE_BF16) : 1);
+  return multiplies_scaled (o) ? ls_dtype_cast_bytes (l->shard.dtype, full_bytes (l, o)) : full_bytes (l, o);
 }
 
 static uint16_t

@@ -23,7 +23,7 @@ deferred_grad_bytes (const LsOperator *o)
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < o->n_wgrad; i++) {
     const LsKernel *k = &o->wgrad[i];
-    bytes += k->kind == LS_KERNEL_GEMM ? k->batch * k->m * k->k * ls_dtype_bytes (k->dtype) : 0;
+    bytes += k->kind == LS_KERNEL_GEMM ? ls_dtype_array_bytes (k->dtype, k->batch * k->m * k->k) : 0;
   }
   return bytes;
 }

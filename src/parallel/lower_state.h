@@ -38,7 +38,7 @@ typedef struct {
                           NULL: all of it */
   uint64_t n_params;   /* on one rank                                            */
   uint64_t n_expert;   /* of these, parameters of experts                        */
-  uint64_t n_fp8[2];   /* of these, weights of fp8 products: of others, of experts */
+  uint64_t n_scaled[2]; /* of these, weights of fp8 or nvfp4 products: of others, of experts */
   uint64_t n_partial;  /* of these, replicated over tp, gradients in parts with SP */
 } Chunk;
 
@@ -128,12 +128,12 @@ void build_compute_sync (Build *b, const char *name);
 void build_device_sync (Build *b);
 void build_buffer (Build *b, uint16_t op, uint16_t id, LsMemCategory category, uint64_t bytes, bool is_free);
 
-/* Its matrix product takes fp8: what sequence parallelism gathers for it is cast before (model/operators_fp8.h). */
+/* Its matrix product takes fp8 or nvfp4: what sequence parallelism gathers for it is cast before (model/operators_scaled.h). */
 static inline bool
-multiplies_fp8 (const LsOperator *o)
+multiplies_scaled (const LsOperator *o)
 {
   for (uint32_t k = 0; k < o->n_fwd; k++)
-    if (o->fwd[k].kind == LS_KERNEL_GEMM && o->fwd[k].dtype == LS_DTYPE_FP8)
+    if (o->fwd[k].kind == LS_KERNEL_GEMM && ls_dtype_is_scaled (o->fwd[k].dtype))
       return true;
   return false;
 }

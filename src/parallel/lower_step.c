@@ -109,6 +109,17 @@ host_reads (Build *b)
   build_device_sync (b);
 }
 
+/* Weights of fp8 or nvfp4 products. */
+static uint64_t
+n_scaled (const Lower *l, uint32_t pp_rank, Cut cut)
+{
+  uint64_t n = 0;
+  for (uint32_t c = 0; c < l->n_chunks; c++)
+    for (int is_expert = 0; is_expert < 2; is_expert++)
+      n += dp_part (chunk_at (l, pp_rank, c)->n_scaled[is_expert], n_parts (l, is_expert, cut));
+  return n;
+}
+
 static void
 optimizer (Build *b, uint32_t pp_rank)
 {
@@ -120,6 +131,8 @@ optimizer (Build *b, uint32_t pp_rank)
     ls_optimizer_kernels_sharded (n, l->shard.dtype, kernels);
   else
     ls_optimizer_kernels (n, l->shard.dtype, l->shard.grad_dtype, kernels);
+  if (!steps_on_shards)
+    ls_weight_cast_kernels (n_scaled (l, pp_rank, l->s->fp8_params ? CUT_OPTIMIZER : CUT_PARAMS), l->shard.dtype, kernels);
   ls_optimizer_as_launched (l->shard.recipes, l->model, (LsStepped) { n, n_tensors (l, pp_rank) }, kernels);
   LsSlot slot;
   bool is_spread = norm_slot (l, &slot), is_offloaded = l->s->offload != LS_OFFLOAD_NONE;
@@ -197,15 +210,12 @@ segment_reduce_chunk (Lower *l, uint32_t pp_rank, uint32_t chunk)
   return build_finish (&b, name);
 }
 
-/* Weights of fp8 products are there in both layouts, beside 16 bits or instead of them. */
+/* Weights of fp8 or nvfp4 products are there in both layouts, beside 16 bits or instead of them. */
 static uint64_t
 weight_bytes (const Lower *l, uint32_t pp_rank)
 {
-  uint64_t n = n_kept (l, pp_rank, CUT_PARAMS), n_fp8 = 0;
-  for (uint32_t c = 0; c < l->n_chunks; c++)
-    for (int is_expert = 0; is_expert < 2; is_expert++)
-      n_fp8 += dp_part (chunk_at (l, pp_rank, c)->n_fp8[is_expert], n_parts (l, is_expert, CUT_PARAMS));
-  return n * (l->shard.dtype == LS_DTYPE_FP32 ? 4 : 2) + n_fp8 * (l->s->fp8_params ? 0 : 2);
+  uint64_t n = n_kept (l, pp_rank, CUT_PARAMS), beside = l->s->fp8_params ? 0 : 2 * n_scaled (l, pp_rank, CUT_PARAMS);
+  return n * (l->shard.dtype == LS_DTYPE_FP32 ? 4 : 2) + ls_dtype_array_bytes (l->shard.dtype, beside);
 }
 
 static uint64_t

@@ -75,7 +75,7 @@ static uint16_t
 gather_beside (Build *b, const LsKernel *gemm, LsTag tag, LsTag comm_tag)
 {
   uint32_t n = b->l->mesh.tp;
-  uint64_t bytes = ls_boundary_bytes (b->l->model, &b->l->shard) / (gemm->dtype == LS_DTYPE_FP8 ? 2 : 1); /* cast before */
+  uint64_t bytes = ls_dtype_cast_bytes (gemm->dtype, ls_boundary_bytes (b->l->model, &b->l->shard));
   LsKernel piece = ls_kernel_gemm_part (gemm, n);
   uint16_t last = NO_OP, coming = NO_OP;
   for (uint32_t i = 0; i < n; i++) {
@@ -91,7 +91,7 @@ gather_beside (Build *b, const LsKernel *gemm, LsTag tag, LsTag comm_tag)
 static LsKernel
 sum_of_pieces (const Lower *l)
 {
-  uint64_t bytes = ls_boundary_bytes (l->model, &l->shard), elt = MAX (2, ls_dtype_bytes (l->shard.dtype));
+  uint64_t bytes = ls_boundary_bytes (l->model, &l->shard), elt = ls_dtype_bytes (ls_dtype_between (l->shard.dtype));
   uint64_t width = l->model->hidden;
   return ls_kernel_stream ("tp-partial-sum", LS_KERNEL_REDUCTION, l->shard.dtype, bytes / elt / width, width,
                            (l->mesh.tp + 1.0) * (double) bytes, 0);

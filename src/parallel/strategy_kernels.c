@@ -6,7 +6,7 @@ static void
 check_recipes (const LsStrategy *s, LsDiagList *diags)
 {
   if (s->recipes && (s->dtype == LS_DTYPE_FP32 || s->dtype == LS_DTYPE_TF32))
-    conflict (diags, "/kernels", "expected bf16, fp16 or fp8 with listed kernels; got %s", ls_dtype_name ((LsDtype) s->dtype));
+    conflict (diags, "/kernels", "expected bf16, fp16, fp8 or nvfp4 with listed kernels; got %s", ls_dtype_name ((LsDtype) s->dtype));
 }
 
 void

@@ -92,7 +92,8 @@ default_grad_dtype (int dtype)
   case LS_DTYPE_FP16:
     return LS_DTYPE_FP16;
   case LS_DTYPE_BF16:
-  case LS_DTYPE_FP8: /* fp8 recipes keep their gradients in bf16 */
+  case LS_DTYPE_FP8: /* recipes of scaled formats keep their gradients in bf16 */
+  case LS_DTYPE_NVFP4:
     return LS_DTYPE_BF16;
   default:
     return LS_DTYPE_FP32;
@@ -400,7 +401,7 @@ static void
 check_dtypes (const LsStrategy *s, LsDiagList *diags)
 {
   if (s->dtype == LS_DTYPE_TF32 || s->dtype == LS_DTYPE_BYTE)
-    conflict (diags, "/dtype", "expected fp16, bf16, fp8 or fp32; got %s", ls_dtype_name (s->dtype));
+    conflict (diags, "/dtype", "expected fp16, bf16, fp8, nvfp4 or fp32; got %s", ls_dtype_name (s->dtype));
 
   LsDtype own = default_grad_dtype (s->dtype);
   if (s->grad_dtype != LS_DTYPE_FP32 && s->grad_dtype != (int) own)

@@ -53,7 +53,7 @@ pieces_time (const Parts *x, const LsKernel *k, uint32_t n)
       continue;
     }
     LsKernel part = ls_kernel_gemm_part (&k[i], tp);
-    LsTime piece = kernel_time (x, &part), move = tp_time (x, LS_COLL_COPY_PERMUTE, k[i].dtype == LS_DTYPE_FP8 ? bytes / 2 : bytes);
+    LsTime piece = kernel_time (x, &part), move = tp_time (x, LS_COLL_COPY_PERMUTE, ls_dtype_cast_bytes (k[i].dtype, bytes));
     sum += piece + (tp - 1) * MAX (piece, move);
   }
   return sum;
@@ -63,7 +63,7 @@ static uint64_t
 full_bytes (const Parts *x, const LsOperator *o)
 {
   uint64_t bytes = o->tp_bytes > 0 ? o->tp_bytes : ls_boundary_bytes (x->model, &x->shard) * (x->shard.sp ? x->s->tp : 1);
-  return x->shard.dtype == LS_DTYPE_FP8 ? bytes / 2 : bytes; /* some are gathered in fp8 */
+  return ls_dtype_cast_bytes (x->shard.dtype, bytes); /* some are gathered in fp8 or nvfp4 */
 }
 
 static bool

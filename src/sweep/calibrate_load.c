@@ -48,12 +48,12 @@ is_matrix (const LsKernel *k)
   return k->kind <= LS_KERNEL_ATTENTION_BWD;
 }
 
-/* A number format that a GPU's file has no peak for runs at its vector rate; 8 bits do not. */
+/* A number format that a GPU's file has no peak for runs at its vector rate; one with scales does not. */
 static double
 peak_of (const LsGpu *gpu, LsDtype dtype)
 {
   double peak = gpu->peak_flops[dtype];
-  return peak > 0 || dtype == LS_DTYPE_FP8 ? peak : gpu->vector_flops;
+  return peak > 0 || ls_dtype_is_scaled (dtype) ? peak : gpu->vector_flops;
 }
 
 static void
@@ -134,6 +134,8 @@ slot_of (const LsTimedKernel *t)
     return (int) t->kernel.kind;
   if (dtype == LS_DTYPE_FP8 && t->kernel.kind == LS_KERNEL_GEMM)
     return LS_SLOT_GEMM_FP8;
+  if (dtype == LS_DTYPE_NVFP4 && t->kernel.kind == LS_KERNEL_GEMM)
+    return LS_SLOT_GEMM_NVFP4;
   return dtype == LS_DTYPE_FP8 && t->kernel.kind == LS_KERNEL_ATTENTION_FWD ? LS_SLOT_ATTENTION_FP8 : -1;
 }
 

@@ -32,7 +32,7 @@ free_steps (const guint *steps, guint n_steps, guint n_kernels)
 static bool
 is_matrix_slot (guint slot)
 {
-  return slot <= LS_KERNEL_ATTENTION_BWD || slot == LS_SLOT_GEMM_FP8 || slot == LS_SLOT_ATTENTION_FP8;
+  return slot <= LS_KERNEL_ATTENTION_BWD || slot == LS_SLOT_GEMM_FP8 || slot == LS_SLOT_GEMM_NVFP4 || slot == LS_SLOT_ATTENTION_FP8;
 }
 
 static bool

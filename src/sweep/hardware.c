@@ -162,6 +162,18 @@ ls_hardware_check_dtype (const LsGpu *gpu, LsDtype dtype, GError **error)
   return FALSE;
 }
 
+gboolean
+ls_hardware_check_formats (const LsGpu *gpu, const LsStrategy *s, GError **error)
+{
+  if (!ls_hardware_check_dtype (gpu, (LsDtype) s->dtype, error))
+    return FALSE;
+  if (s->dtype != LS_DTYPE_FP8 || s->fp8_recipe != LS_FP8_MXFP8 || gpu->has_mxfp8)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--fp8-recipe mxfp8: the matrix units of %s take no scale for each 32 values\n"
+               "note: expected delayed, current or blockwise there", gpu->name);
+  return FALSE;
+}
+
 bool
 ls_slice_parse (const char *text, uint32_t ret_slice[LS_TORUS_AXES])
 {

@@ -8,6 +8,7 @@
 #include "cluster/cluster.h"
 #include "compute/cost.h"
 #include "network/coll.h"
+#include "parallel/strategy.h"
 
 typedef struct {
   LsClusterSpec spec;
@@ -65,5 +66,7 @@ gboolean ls_hardware_for_job (const LsHardware *hardware, int attention_kernel, 
 
 /* LS_ERROR_CONFLICT: the GPU's file gives no peak rate for the number format; says which it has. */
 gboolean ls_hardware_check_dtype (const LsGpu *gpu, LsDtype dtype, GError **error);
+/* The same of a job, and of what its recipe wants of the matrix units. */
+gboolean ls_hardware_check_formats (const LsGpu *gpu, const LsStrategy *strategy, GError **error);
 
 #endif

@@ -143,7 +143,7 @@ prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, con
   r->cluster = build_cluster (&r->strategy, hardware, n_nodes, error);
   if (!r->cluster || !resolve (&r->strategy, model, r->cluster, error))
     return NULL;
-  if (!ls_hardware_check_dtype (&r->cluster->spec.gpu, (LsDtype) r->strategy.dtype, error))
+  if (!ls_hardware_check_formats (&r->cluster->spec.gpu, &r->strategy, error))
     return NULL;
   LsHardware chosen;
   if (!ls_hardware_for_job (hardware, r->strategy.attention_kernel, r->strategy.gpus, &chosen, error))
@@ -367,7 +367,7 @@ prepare_trace (const LsJobSpec *spec, GError **error)
     return NULL;
   LsStrategy size = { .gpus = spec->n_nodes || hardware->spec.n_nodes > 1 ? 0 : n_gpus_of (r->plan) };
   r->cluster = build_cluster (&size, hardware, spec->n_nodes, error);
-  if (!r->cluster || (r->model.name && !ls_hardware_check_dtype (&r->cluster->spec.gpu, (LsDtype) r->strategy.dtype, error)))
+  if (!r->cluster || (r->model.name && !ls_hardware_check_formats (&r->cluster->spec.gpu, &r->strategy, error)))
     return NULL;
   r->hardware = g_steal_pointer (&hardware);
   r->notes = g_ptr_array_new_with_free_func (g_free);

@@ -142,7 +142,7 @@ static double
 stream_bytes (const LsKernelSpec *s)
 {
   double elements = (double) s->shape[0] * (double) s->shape[1];
-  double elt = ls_dtype_bytes ((LsDtype) s->dtype);
+  double elt = ls_dtype_size ((LsDtype) s->dtype);
   switch (s->op) {
   case LS_KERNEL_ELEMENTWISE: /* two in, one out */
     return 3 * elt * elements;
@@ -162,7 +162,8 @@ kernel_of (const LsKernelSpec *s)
 {
   LsDtype dtype = (LsDtype) s->dtype;
   if (s->gemm[0] > 0)
-    return ls_kernel_gemm ("gemm", dtype, s->gemm[0], s->gemm[1], s->gemm[2], s->batch, MAX (2, ls_dtype_bytes (dtype)), false);
+    return ls_kernel_gemm ("gemm", dtype, s->gemm[0], s->gemm[1], s->gemm[2], s->batch,
+                           ls_dtype_bytes (ls_dtype_between (dtype)), false);
   const uint64_t *a = s->attention;
   if (a[0] > 0)
     return ls_kernel_attention ("attention", dtype, a[0], a[1], a[2], a[3], a[4], s->causal, s->backward);
@@ -178,6 +179,11 @@ append_one (const Bench *b, GArray *rows, GError **error)
 {
   const LsTimedKernel asked = { .kernel = kernel_of (b->spec), .measured_s = NAN };
   bool is_matrix = asked.kernel.kind <= LS_KERNEL_ATTENTION_BWD;
+  if (b->spec->attention[0] > 0 && b->spec->dtype == LS_DTYPE_NVFP4) {
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--dtype nvfp4: there are no attention kernels in it\n"
+                 "note: Transformer Engine runs attention in bf16 or fp8 beside nvfp4 products");
+    return FALSE;
+  }
   if (is_matrix && !ls_hardware_check_dtype (&b->gpu, asked.kernel.dtype, error))
     return FALSE;
   LsKernelRow row = cost_row (b, &asked, false);

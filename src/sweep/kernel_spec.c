@@ -75,7 +75,7 @@ static const LsField fields[] = {
   { "layout", LS_FIELD_ENUM, AT (layout), .names = layouts },
   { "causal", LS_FIELD_BOOL, AT (causal) },
   { "backward", LS_FIELD_BOOL, AT (backward) },
-  { "dtype", LS_FIELD_CUSTOM, .parse = parse_dtype, .expected = "fp32, tf32, fp16, bf16 or fp8" },
+  { "dtype", LS_FIELD_CUSTOM, .parse = parse_dtype, .expected = "fp32, tf32, fp16, bf16, fp8 or nvfp4" },
   { "sustained", LS_FIELD_BOOL, AT (sustained) },
   { "from", LS_FIELD_STRING, AT (from), .required = true },
   { "measured", LS_FIELD_STRING, AT (measured), .required = true },

@@ -232,7 +232,7 @@ static void
 propose_dtypes (Proposals *p)
 {
   const LsGpu *gpu = &p->r->cluster->spec.gpu;
-  const LsDtype tried[] = { LS_DTYPE_BF16, LS_DTYPE_FP16, LS_DTYPE_FP8 };
+  const LsDtype tried[] = { LS_DTYPE_BF16, LS_DTYPE_FP16, LS_DTYPE_FP8, LS_DTYPE_NVFP4 };
   for (guint i = 0; i < G_N_ELEMENTS (tried); i++)
     if ((int) tried[i] != p->s->dtype && gpu->peak_flops[tried[i]] > 0)
       propose_one (p, "dtype", ls_dtype_name (tried[i]));

@@ -175,7 +175,7 @@ load (LsSweepRun *x, GError **error)
     return ls_diag_list_to_error (diags, error);
   x->hardware->max_memory_bytes = job->options.max_memory_bytes;
   return ls_job_spec_options (job, &x->options, error)
-         && ls_hardware_check_dtype (&x->hardware->spec.gpu, (LsDtype) job->strategy.dtype, error);
+         && ls_hardware_check_formats (&x->hardware->spec.gpu, &job->strategy, error);
 }
 
 /* Of axes that have no range by themselves the job's own value counts. */

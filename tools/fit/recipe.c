@@ -178,31 +178,58 @@ whose (const LsRecipe *die, char **ret_words)
   return *ret_words = die ? g_strdup_printf ("die of %s; its own memory and overheads of timing by ", die->name) : g_strdup ("");
 }
 
-/* In fp8 the cast of the input is in the same timing: the launch of one kernel is that
+/* Of GEMMs in a format: names of the checks, what the table says of it, and what the fit promises from 1 GFLOP on. */
+typedef struct {
+  guint slot;
+  const char *all, *large, *training, *words;
+  double promised, centred;
+} GemmFormat;
+
+static const GemmFormat *
+gemm_format (LsDtype dtype)
+{
+  static const GemmFormat bf16 = { LS_KERNEL_GEMM, "gemm", "gemm, >= 1 GFLOP", "gemm, m >= 2048, n k >= 512", "bf16, for fp16 too", 0.07, 0.02 },
+                          fp8 = { LS_SLOT_GEMM_FP8, "gemm fp8", "gemm fp8, >= 1 GFLOP", "gemm fp8, m >= 2048, n k >= 512", "fp8", 0.06, 0.02 },
+                          nvfp4 = { LS_SLOT_GEMM_NVFP4, "gemm nvfp4", "gemm nvfp4, >= 1 GFLOP", "gemm nvfp4, m >= 2048, n k >= 512",
+                                    "nvfp4", 0.07, 0.02 };
+  return dtype == LS_DTYPE_FP8 ? &fp8 : dtype == LS_DTYPE_NVFP4 ? &nvfp4 : &bf16;
+}
+
+static char *
+read_gemms (const LsRecipe *r, LsDtype dtype, LsSampleSink *sink)
+{
+  if (dtype == LS_DTYPE_NVFP4) {
+    char *file = g_strdup_printf ("gemm_%s_fp8block_nvfp4.csv", r->name);
+    g_autofree char *path = g_build_filename ("blackwell", file, NULL);
+    ls_samples_gemm_nvfp4 (sink, path);
+    return file;
+  }
+  char *file = g_strdup_printf ("gemm_%s.csv", r->name);
+  ls_samples_read (sink, file, r->name, dtype == LS_DTYPE_FP8 ? is_fp8 : is_16_bit);
+  return file;
+}
+
+/* In fp8 and nvfp4 the cast of the input is in the same timing: the launch of one kernel is that
  * of the bf16 GEMM, the rest belongs to the cast. */
 void
 ls_recipe_fit_gemm (LsRecipe *r, const char *folder, LsDtype dtype, const LsRecipe *die, LsDiagList *diags)
 {
-  bool fp8 = dtype == LS_DTYPE_FP8;
-  guint slot = fp8 ? LS_SLOT_GEMM_FP8 : LS_KERNEL_GEMM;
-  g_autofree char *file = g_strdup_printf ("gemm_%s.csv", r->name);
+  bool casts = ls_dtype_is_scaled (dtype);
+  const GemmFormat *f = gemm_format (dtype);
   LsSampleSink sink = sink_for (folder, diags);
-  ls_samples_read (&sink, file, r->name, fp8 ? is_fp8 : is_16_bit);
+  g_autofree char *file = read_gemms (r, dtype, &sink), *words = NULL;
 
-  LsKindFit *fit = ls_slot_fit (&r->calibration, slot);
-  *fit = (LsKindFit){ .launch = fp8 ? r->calibration.kind[LS_KERNEL_GEMM].launch : 0 };
-  guint all = fp8 ? (GEMM_FREE & ~(guint) LS_FREE_LAUNCH) | LS_FREE_SIDE | LS_FREE_HOST : GEMM_FREE;
-  guint free_mask = start_from (fit, die, slot, all, OF_THE_MEMBER);
+  LsKindFit *fit = ls_slot_fit (&r->calibration, f->slot);
+  *fit = (LsKindFit){ .launch = casts ? r->calibration.kind[LS_KERNEL_GEMM].launch : 0 };
+  guint all = casts ? (GEMM_FREE & ~(guint) LS_FREE_LAUNCH) | LS_FREE_SIDE | LS_FREE_HOST : GEMM_FREE;
+  guint free_mask = start_from (fit, die, f->slot, all, OF_THE_MEMBER);
   ls_fit_solve (fit, free_mask, &r->gpu, sink.samples, NO_PRIOR);
-  g_autofree char *words = NULL;
-  ls_recipe_set_source (r, slot, "%s%s, %s (TensorRT-LLM, isolated loops%s), all shapes, robust fit; hold-out by (n,k)",
-                        whose (die, &words), file, fp8 ? "fp8" : "bf16, for fp16 too", fp8 ? "; its cast of the input fitted apart" : "");
-  add_check (r, fp8 ? "gemm fp8" : "gemm", slot, NULL, sink.samples, 0.1, 0);
-  add_check (r, fp8 ? "gemm fp8, >= 1 GFLOP" : "gemm, >= 1 GFLOP", slot, has_1_gflop, sink.samples,
-             fp8 ? 0.06 : 0.07, 0.02);
-  add_check (r, fp8 ? "gemm fp8, m >= 2048, n k >= 512" : "gemm, m >= 2048, n k >= 512", slot, is_training_gemm,
-             sink.samples, 0.065, 0);
-  if (!fp8)
+  ls_recipe_set_source (r, f->slot, "%s%s, %s (TensorRT-LLM, isolated loops%s), all shapes, robust fit; hold-out by (n,k)",
+                        whose (die, &words), file, f->words, casts ? "; its cast of the input fitted apart" : "");
+  add_check (r, f->all, f->slot, NULL, sink.samples, 0.1, 0);
+  add_check (r, f->large, f->slot, has_1_gflop, sink.samples, f->promised, f->centred);
+  add_check (r, f->training, f->slot, is_training_gemm, sink.samples, 0.065, 0);
+  if (!casts)
     copy_gemm_to_batched (r, sink.samples);
   g_array_unref (sink.samples);
 }

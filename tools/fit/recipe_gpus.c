@@ -180,11 +180,13 @@ ls_recipe_b200 (const char *folder, const char *own, const LsRecipe *h100, LsDia
   /* SXM (HGX): hardware.csv */
   r->gpu = (LsGpu){ .n_sm = 148, .hbm_bytes_per_s = 8e12, .vector_flops = 80e12 };
   set_peaks (&r->gpu, 2250e12, 4500e12);
+  r->gpu.peak_flops[LS_DTYPE_NVFP4] = 9000e12;
   LsKindFit stream = h100->calibration.kind[LS_KERNEL_ELEMENTWISE];
   stream.cache_bytes = stream.cache_speed = 0;
   stream.memory_efficiency = B200_STREAM_EFFICIENCY;
   fit_sweeps (r, folder, h100, &stream,
               "one kernel: relu of 2^28 fp16 in 156.56 us, launch to launch (NVIDIA/cccl, pull request 7391); the L2 is left out", NULL, diags);
+  ls_recipe_fit_gemm (r, folder, LS_DTYPE_NVFP4, NULL, diags);
   ls_recipe_fit_training_attention (r, own, diags);
   ls_recipe_fit_sustained_loops (r, own, diags);
   take_from_memory (&r->calibration, h100->calibration.sustained);

@@ -136,6 +136,30 @@ ls_samples_llmcompass_gelu (LsSampleSink *sink, const char *file)
   }
 }
 
+/* The linear of TensorRT-LLM takes bf16 and casts it to blocks with scales: reads 2, writes 4.5 bits. */
+void
+ls_samples_gemm_nvfp4 (LsSampleSink *sink, const char *file)
+{
+  static const char *const names[] = { "dtype", "m", "n", "k", "latency_ms" };
+  int c[G_N_ELEMENTS (names)];
+  g_autoptr (LsCsv) csv = load (sink, file, NULL);
+  if (!find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
+    return;
+
+  for (guint r = 0; r < ls_csv_n_rows (csv); r++) {
+    uint64_t m = count (csv, r, c[1]), n = count (csv, r, c[2]), k = count (csv, r, c[3]);
+    const LsTimedKernel sample = {
+      .kernel = ls_kernel_gemm ("gemm", LS_DTYPE_NVFP4, m, n, k, 1, ELT, false),
+      .measured_s = number (csv, r, c[4]) * 1e-3,
+      .side_bytes = (ELT + ls_dtype_size (LS_DTYPE_NVFP4)) * (double) m * (double) k,
+      .has_host = true,
+      .held_out = is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, n, k),
+    };
+    if (strcmp (text (csv, r, c[0]), "nvfp4") == 0)
+      g_array_append_val (sink->samples, sample);
+  }
+}
+
 #define SIMUMAX_PEAK  2250e12 /* what its shares are of: tflops in the source */
 #define WARM_UP       25      /* calls before the clock starts                */
 #define MIN_HOT_LOOP  25e-3   /* seconds                                      */

@@ -22,6 +22,9 @@ void ls_samples_vidur_embedding (LsSampleSink *sink, const char *file);
 void ls_samples_llmcompass_rows (LsSampleSink *sink, const char *file, LsKernelKind kind);
 void ls_samples_llmcompass_gelu (LsSampleSink *sink, const char *file);
 
+/* Of a table with several formats those in nvfp4. */
+void ls_samples_gemm_nvfp4 (LsSampleSink *sink, const char *file);
+
 /* SimuMax's measurements of a B200 machine (README.md): loops of one GEMM whose warm-up alone
  * takes MIN_HOT_LOOP, so that they run at the rate to which the power limit lets them fall;
  * `accumulates`: weight gradients, added to an fp32 result, else the two others. */

@@ -69,7 +69,7 @@ every_wrong_cell_is_reported (void)
   g_autofree char *report = ls_diag_list_format (diags);
   check_says (report, "c.csv:2:6: error: /x/gpus: expected a whole number from 1 to ");
   check_says (report, "/x/mlp: expected one of \"gelu\", \"relu2\", \"swiglu\"; got \"silu\"");
-  check_says (report, "/x/dtype: expected one of \"fp16\", \"bf16\", \"fp8\", \"fp32\"; got \"int4\"");
+  check_says (report, "/x/dtype: expected one of \"fp16\", \"bf16\", \"fp8\", \"nvfp4\", \"fp32\"; got \"int4\"");
   check_says (report, "/x/zero: expected 0 to 3, auto, or STAGE@GROUP");
   check_says (report, "/x/sp: expected 0 or 1; got \"2\"");
   check_says (report, "/x/dp_kind: expected one of \"none\", \"ps\", \"ddp\"");
@@ -139,7 +139,7 @@ wrong_rows_leave_the_others_alone (void)
   if (LS_CHECK (cases && cases->len == 4 && ls_diag_list_n (diags) == 0)) {
     const LsCase *const *c = (const LsCase *const *) cases->pdata;
     LS_CHECK (!c[0]->wrong && g_str_equal (c[3]->id, "d") && isnan (c[3]->measured_s));
-    LS_CHECK_STR (c[1]->wrong, "dtype: expected one of \"fp16\", \"bf16\", \"fp8\", \"fp32\"; got \"int4\"");
+    LS_CHECK_STR (c[1]->wrong, "dtype: expected one of \"fp16\", \"bf16\", \"fp8\", \"nvfp4\", \"fp32\"; got \"int4\"");
     LS_CHECK_STR (c[2]->wrong, "cluster: expected a string that is not empty; got \"\"");
     LS_CHECK (g_str_has_prefix (c[3]->wrong, "iteration_s: expected a number"));
   }

@@ -144,6 +144,19 @@ fp8_halves_the_inputs_of_gemms (void)
   LS_CHECK_INT (saved_bytes (wide, true) - saved_bytes (narrow, true), ==, inputs);
 }
 
+/* Sixteen bits less four and a half of each value that a product keeps. */
+static void
+nvfp4_keeps_scales_with_the_inputs_of_gemms (void)
+{
+  LsModel m = llama3_70b ();
+  LsShard s = shard (&m, 1, false, 1);
+  g_autoptr (GArray) wide = layer_operators (&m, &s);
+  s.dtype = LS_DTYPE_NVFP4;
+  g_autoptr (GArray) narrow = layer_operators (&m, &s);
+  uint64_t inputs = 8192ull * (8192 + 8192 + 8192 + 28672);
+  LS_CHECK_INT (saved_bytes (wide, true) - saved_bytes (narrow, true), ==, inputs * 23 / 16);
+}
+
 /* mem-2: jax-ml/scaling-book, training.md, question 2: 2LB (D + 2F), LLaMA-2 13B,
  * 16e6 tokens, is 4.2e13 bytes: a checkpoint of D, and gate and up. */
 static void
@@ -190,5 +203,6 @@ boundary_is_2sbh (void)
 LS_TEST_MAIN ("activations", LS_TEST (korthikanti_figure_7), LS_TEST (korthikanti_figure_1),
               LS_TEST (layer_follows_the_closed_form), LS_TEST (embedding_and_head_follow_section_4_3),
               LS_TEST (no_dropout_keeps_no_masks), LS_TEST (llama_with_flash),
-              LS_TEST (fp8_halves_the_inputs_of_gemms), LS_TEST (book_checkpoints_of_llama2_13b),
+              LS_TEST (fp8_halves_the_inputs_of_gemms),
+              LS_TEST (nvfp4_keeps_scales_with_the_inputs_of_gemms), LS_TEST (book_checkpoints_of_llama2_13b),
               LS_TEST (keys_and_values_of_a_token), LS_TEST (boundary_is_2sbh))

@@ -547,6 +547,41 @@ fp8_is_for_the_layers_gemms_only (void)
   parts_free (p);
 }
 
+/* What Transformer Engine does for a format whose scales go along one direction: the maximum first (nvfp4 only), both
+ * layouts from the 16-bit tensor in one pass, no transpose for W; where sequence parallelism gathers the fp4
+ * layout for W, its parts are put together. Attention and logits stay in bf16. */
+static void
+block_scales_go_along_one_direction (void)
+{
+  LsModel m = llama3_70b ();
+  double local = 8192.0 / 8 * 8192, all = 8192.0 * 8192;
+  LsShard s = shard (&m, 8, true, 1);
+  s.dtype = LS_DTYPE_NVFP4;
+  Parts p = parts_new (&m, &s);
+  LS_CHECK_DOUBLE (kernel_bytes (p.layer, "rmsnorm-fwd"), ==, 4 * local);
+  LS_CHECK_DOUBLE (kernel_bytes (p.layer, "nvfp4-amax"), ==, 2 * local);
+  LS_CHECK_DOUBLE (kernel_bytes (p.layer, "nvfp4-cast-transpose"), ==, (2 + 2 * 9.0 / 16) * local);
+  LS_CHECK_DOUBLE (kernel_bytes (p.layer, "nvfp4-interleave"), ==, 2 * 9.0 / 16 * all);
+  LS_CHECK_INT (kernel_named (p.layer, "qkv")->dtype, ==, LS_DTYPE_NVFP4);
+  LS_CHECK_INT (kernel_named (p.layer, "flash-attention-fwd")->dtype, ==, LS_DTYPE_BF16);
+  LS_CHECK_INT (kernel_named (p.head, "logits")->dtype, ==, LS_DTYPE_BF16);
+  parts_free (p);
+
+  LsShard mx = shard (&m, 8, true, 1);
+  mx.dtype = LS_DTYPE_FP8;
+  mx.fp8_recipe = LS_FP8_MXFP8;
+  Parts q = parts_new (&m, &mx);
+  LS_CHECK_DOUBLE (kernel_bytes (q.layer, "fp8-cast-transpose"), ==, (2 + 2 * 33.0 / 32) * local);
+  LS_CHECK (!kernel_named (q.layer, "fp8-amax") && !kernel_named (q.layer, "fp8-transpose"));
+  parts_free (q);
+
+  LsShard whole = shard (&m, 1, false, 1);
+  whole.dtype = LS_DTYPE_NVFP4;
+  Parts r = parts_new (&m, &whole);
+  LS_CHECK (!kernel_named (r.layer, "nvfp4-interleave"));
+  parts_free (r);
+}
+
 /* Three all-reduces of one fp32 value per token. */
 static void
 loss_reduces_three_times (void)
@@ -582,4 +617,5 @@ LS_TEST_MAIN ("operators", LS_TEST (unfused_flops_are_the_models),
               LS_TEST (a_bias_apart_is_read_and_written_once_more),
               LS_TEST (llama_layer_has_rope_swiglu_and_no_biases),
               LS_TEST (grouped_queries_unfused_expand_k_and_v), LS_TEST (alibi_is_added_by_the_score_gemm),
-              LS_TEST (fp8_is_for_the_layers_gemms_only), LS_TEST (loss_reduces_three_times))
+              LS_TEST (fp8_is_for_the_layers_gemms_only),
+              LS_TEST (block_scales_go_along_one_direction), LS_TEST (loss_reduces_three_times))

@@ -230,7 +230,7 @@ what_is_illegal_is_refused_with_its_rule (void)
       " interleaved-1f1b); got overlapped\n" },
     { &gpt3, 8, deepspeed_beside_sp,
       "error: /p2p: expected another kind with sequence parallelism (sp), whose activations are cut already; got deepspeed\n" },
-    { &gpt3, 8, byte_training, "error: /dtype: expected fp16, bf16, fp8 or fp32; got byte\n" },
+    { &gpt3, 8, byte_training, "error: /dtype: expected fp16, bf16, fp8, nvfp4 or fp32; got byte\n" },
     { &gpt3, 8, other_gradients, "error: /grad_dtype: expected fp16 or fp32 with dtype fp16; got bf16\n" },
     { &gpt3, 8, short_gradients, "error: /grad_dtype: expected fp32 with dtype fp32; got bf16\n" },
   };

@@ -187,7 +187,7 @@ check_cluster (const char *cluster, GHashTable *kinds)
     return;
   const double *peak = h->spec.gpu.peak_flops;
   bool has_limit = h->spec.gpu.power_limited_flops > 0; /* of 16 bits: more of these a clock, fewer clocks a second */
-  const char *dtype = peak[LS_DTYPE_FP8] > 0 && !has_limit ? "fp8" : peak[LS_DTYPE_BF16] > 0 ? "bf16" : "fp16";
+  const char *dtype = has_limit ? "bf16" : peak[LS_DTYPE_NVFP4] > 0 ? "nvfp4" : peak[LS_DTYPE_FP8] > 0 ? "fp8" : peak[LS_DTYPE_BF16] > 0 ? "bf16" : "fp16";
   uint32_t n_nodes = h->spec.nics > 0 || h->spec.torus.nics_per_host > 0 ? 2 : 1;
   uint32_t n_axes = h->spec.interior == LS_INTERIOR_TORUS ? h->spec.torus.n_axes : 0;
   double before[N_WORKLOADS];

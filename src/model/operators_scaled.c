@@ -1,0 +1,91 @@
+#include "model/operators_scaled.h"
+
+/* How a tensor is brought into a format: bytes that a layout takes per element, scales counted; whether its
+ * maximum comes first; whether the layout for W is made from the 16-bit tensor too, as it cannot be had by transposing. */
+typedef struct {
+  double layout_bytes;
+  bool wants_amax, makes_both;
+} Way;
+
+static Way
+way_of (const LsShard *s)
+{
+  static const Way fp8[] = {
+    [LS_FP8_DELAYED] = { 1, false, false },
+    [LS_FP8_CURRENT] = { 1, true, false },
+    [LS_FP8_BLOCKWISE] = { 1 + 4.0 / 128, false, false }, /* fp32 for 1 x 128 */
+    [LS_FP8_MXFP8] = { 1 + 1.0 / 32, false, true },       /* E8M0 for 1 x 32  */
+  };
+  return s->dtype == LS_DTYPE_NVFP4 ? (Way) { ls_dtype_size (LS_DTYPE_NVFP4), true, true } : fp8[s->fp8_recipe];
+}
+
+/* A norm writes fp8 itself where its scale is known before. */
+static bool
+norm_casts (const LsShard *s)
+{
+  return s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_DELAYED;
+}
+
+static const char *
+named (const LsCut *cut, const char *fp8, const char *nvfp4)
+{
+  return cut->shard->dtype == LS_DTYPE_NVFP4 ? nvfp4 : fp8;
+}
+
+static LsKernel
+stream (const LsCut *cut, const char *name, uint64_t rows, uint64_t cols, double bytes_per_element)
+{
+  return ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, rows, cols, bytes_per_element);
+}
+
+static LsKernel
+amax (const LsCut *cut, uint64_t rows, uint64_t cols)
+{
+  return ls_cut_stream (cut, named (cut, "fp8-amax", "nvfp4-amax"), LS_KERNEL_REDUCTION, rows, cols, cut->elt);
+}
+
+/* Into one layout, or into both. */
+static LsKernel
+cast (const LsCut *cut, uint64_t rows, uint64_t cols, uint32_t n_layouts)
+{
+  const char *name = n_layouts > 1 ? named (cut, "fp8-cast-transpose", "nvfp4-cast-transpose") : named (cut, "fp8-cast", "nvfp4-cast");
+  return stream (cut, name, rows, cols, cut->elt + n_layouts * way_of (cut->shard).layout_bytes);
+}
+
+uint32_t
+ls_scaled_norm_out_bytes (const LsShard *s)
+{
+  return norm_casts (s) ? 1 : ls_dtype_bytes (ls_dtype_between (s->dtype));
+}
+
+void
+ls_scaled_before_fwd (LsOperator *op, const LsCut *cut, uint64_t in)
+{
+  bool is_column = op->tp == LS_TP_COLUMN, is_cast_already = is_column && norm_casts (cut->shard);
+  uint64_t rows = is_column ? cut->local_tokens : cut->tokens;
+  Way way = way_of (cut->shard);
+  if (way.wants_amax)
+    ls_operator_fwd (op, amax (cut, rows, in));
+  if (!is_cast_already)
+    ls_operator_fwd (op, cast (cut, rows, in, is_column && !way.makes_both ? 1 : 2));
+}
+
+void
+ls_scaled_before_igrad (LsOperator *op, const LsCut *cut, uint64_t out)
+{
+  if (way_of (cut->shard).wants_amax)
+    ls_operator_igrad (op, amax (cut, cut->tokens, out));
+  ls_operator_igrad (op, cast (cut, cut->tokens, out, 2));
+}
+
+void
+ls_scaled_before_wgrad (LsOperator *op, const LsCut *cut, uint64_t in)
+{
+  bool is_gathered = cut->local_tokens < cut->tokens;
+  if (op->tp != LS_TP_COLUMN)
+    return;
+  if (!way_of (cut->shard).makes_both)
+    ls_operator_wgrad (op, stream (cut, "fp8-transpose", cut->tokens, in, 2));
+  else if (cut->shard->dtype == LS_DTYPE_NVFP4 && is_gathered)
+    ls_operator_wgrad (op, stream (cut, "nvfp4-interleave", cut->tokens, in, 2 * ls_dtype_size (LS_DTYPE_NVFP4)));
+}
