@@ -270,6 +270,7 @@ const LsField ls_strategy_fields[] = {
   { BOOL (software, split_bias_dropout, "false", "the bias before a dropout is added in a kernel of its own, as in Megatron-LM of 2023"), SET_ONLY },
   { BOOL (software, batch_sync, "false",
           "each forward fetches its micro-batch, in which the host waits for the device, as in Megatron-LM until late 2023"), SET_ONLY },
+  { BOOL (software, batch_ends, "false", "with batch_sync: only the first and the last stage fetch one"), SET_ONLY },
   { BOOL (software, launch_blocking, "false", "the host waits for each op that it issues, as with CUDA_LAUNCH_BLOCKING=1"), SET_ONLY },
   { BOOL (software, grad_fusion, "false",
           "weight-gradient GEMMs add to 16-bit gradients too, as Megatron-LM since 2023; to fp32 ones they always do"), SET_ONLY },

@@ -74,7 +74,7 @@ launch_sum (LsOperator *op, const LsCut *cut, LsRecipeOperator which)
   op->n_igrad = 0;
 }
 
-/* out = residual + dropout (x + bias), one JIT-fused kernel, or x + bias in one before it. Without dropout
+/* out = residual + dropout (x + bias), one JIT-fused kernel, or x + bias in one of PyTorch's before it. Without dropout
  * its gradient is the identity. */
 static void
 append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name, LsRecipeOperator which)
@@ -84,8 +84,11 @@ append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name, 
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
   bool is_apart = m->linear_bias && cut->shard->bias_is_apart, has_bias = m->linear_bias && !is_apart;
 
-  if (is_apart)
-    ls_operator_fwd (op, ls_cut_stream (cut, "output-bias", LS_KERNEL_ELEMENTWISE, rows, h, 2 * cut->elt));
+  if (is_apart) {
+    LsKernel bias = ls_cut_stream (cut, "output-bias", LS_KERNEL_ELEMENTWISE, rows, h, 2 * cut->elt);
+    bias.access = LS_ACCESS_BCAST16;
+    ls_operator_fwd (op, bias);
+  }
   if (m->dropout) {
     ls_operator_fwd (op, ls_cut_random_stream (cut, has_bias ? "bias-dropout-add" : "dropout-add", rows, h,
                                                3 * cut->elt + 1));

@@ -88,11 +88,13 @@ hook_at (void (*f) (Build *b, DpPass *p, guint o), Build *b, DpPass *p, guint o)
 
 /* Megatron-LM until late 2023: every stage calls get_batch () first, in which broadcast_data ()
  * reads the sizes of the arrays back from the device (megatron/mpu/data.py: sizes_cuda.cpu ()). In
- * DeepSpeed's pipeline the first and the last stage do (engine.py: _exec_load_micro_batch ()). */
+ * DeepSpeed's pipeline the first and the last stage do (engine.py: _exec_load_micro_batch ()), and where other
+ * stages keep their attention mask (batch_ends). */
 static bool
 reads_batch (const Lower *l, const Chunk *c)
 {
-  return l->s->batch_sync && (l->s->p2p != LS_P2P_DEEPSPEED || c->has_embedding || c->has_head);
+  bool is_at_end = c->has_embedding || c->has_head;
+  return l->s->batch_sync && (is_at_end || !(l->s->batch_ends || l->s->p2p == LS_P2P_DEEPSPEED));
 }
 
 static void

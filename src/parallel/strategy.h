@@ -152,6 +152,7 @@ typedef struct {
   bool apex_norm;        /* layer norms run apex's kernels of before 2022          */
   bool split_bias_dropout; /* the bias before a dropout in a kernel of its own, as in Megatron-LM of 2023 */
   bool batch_sync;       /* each forward fetches its micro-batch and waits for the device in it, as Megatron-LM until late 2023 */
+  bool batch_ends;       /* with batch_sync: the first and the last stage only     */
   bool launch_blocking;  /* the host waits for each op that it issues: CUDA_LAUNCH_BLOCKING=1 */
   bool grad_check;       /* megatron: the host reads the norm of each bucket before it is reduced */
   int cuda_graphs;       /* LsCudaGraphs                                         */

@@ -24,6 +24,7 @@ CONDITION (has_one_cp, s->cp == 1)
 CONDITION (has_one_copy, s->dp_kind == LS_DP_NONE)
 CONDITION (has_one_issued_copy, s->dp_kind == LS_DP_NONE && !s->is_compiled)
 CONDITION (has_no_sp, !s->sp)
+CONDITION (fetches_everywhere_or_never, !s->batch_sync || s->pp * s->vpp <= 2 || s->p2p == LS_P2P_DEEPSPEED)
 CONDITION (has_even_attention, s->cp_kind == LS_CP_ULYSSES)
 CONDITION (is_unfused, s->attention == LS_ATTENTION_UNFUSED)
 CONDITION (is_not_fp8, s->dtype != LS_DTYPE_FP8)
@@ -96,6 +97,7 @@ static const struct {
   { "recompute_layers", is_not_full, "it needs --recompute full" },
   { "recompute_early_stop", is_not_full, "it needs --recompute full" },
   { "apex_norm", has_no_layernorm, "the model has no layer norms" },
+  { "batch_ends", fetches_everywhere_or_never, "it needs --set batch_sync=1 and more than two stages" },
   { "split_bias_dropout", has_no_bias, "the model's products have no bias" },
   { "attention_kernel", is_unfused, "it needs --attention flash" },
   { "qkv_layout", is_unfused, "it needs --attention flash" },

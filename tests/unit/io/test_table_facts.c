@@ -97,7 +97,7 @@ software_of_2021_has_its_kernels_and_its_batches (void)
   const LsStrategy *a = &FIRST (old)->strategy, *b = &FIRST (later)->strategy, *c = &FIRST (fork)->strategy, *d = &FIRST (titan)->strategy;
   LS_CHECK (a->apex_norm && a->batch_sync && !a->tp_async && !a->collective_lists && !a->grad_fusion);
   LS_CHECK (!b->apex_norm && b->batch_sync && b->tp_async);
-  LS_CHECK (c->batch_sync && c->split_bias_dropout && c->grad_fusion);
+  LS_CHECK (c->batch_sync && c->batch_ends && c->split_bias_dropout && c->grad_fusion && !b->batch_ends);
   LS_CHECK (!d->tp_async && !d->batch_sync && d->attention_kernel == LS_ATTENTION_KERNEL_FA2);
   LS_CHECK (FIRST (nemo)->strategy.tp_async && !FIRST (nemo)->strategy.batch_sync);
   LS_CHECK (FIRST (lists)->strategy.collective_lists && FIRST (lists)->strategy.apex_norm);
