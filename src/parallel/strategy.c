@@ -90,6 +90,14 @@ ls_strategy_forget_layers (LsStrategy *s)
 }
 
 void
+ls_strategy_forget_kernels (LsStrategy *s)
+{
+  g_clear_pointer (&s->kernels, g_free);
+  ls_recipes_unref (s->recipes);
+  s->recipes = NULL;
+}
+
+void
 ls_strategy_clear (LsStrategy *s)
 {
   if (!s)

@@ -166,6 +166,9 @@ void ls_strategy_clear (LsStrategy *s); /* NULL allowed; leaves the defaults */
 /* Deep; what dest held is overwritten, not freed. */
 void ls_strategy_copy (LsStrategy *dest, const LsStrategy *source);
 
+/* Takes the list of kernels away: those that are built in hold. */
+void ls_strategy_forget_kernels (LsStrategy *s);
+
 /* The way to be data parallel that it asks for, where there are several copies: dp_kind, or what auto stands for on GPUs. */
 int ls_strategy_dp_kind (const LsStrategy *s);
 

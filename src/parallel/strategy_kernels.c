@@ -1,4 +1,4 @@
-/* What is legal of the kernels around attention and loss, and of what ends recomputation. */
+/* What is legal of the kernels around attention and loss. */
 #include "parallel/strategy_rules.h"
 
 /* Their bytes are those of 16 bits. */
@@ -19,6 +19,4 @@ check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (s->loss == LS_LOSS_FUSED && s->tp > 1)
     conflict (diags, "/loss", "expected parallel with tp %u, which cuts the vocabulary; got fused", s->tp);
   check_recipes (s, diags);
-  if (s->recompute_early_stop && s->recompute != LS_RECOMPUTE_FULL)
-    conflict (diags, "/recompute_early_stop", "expected recompute full with it; got %s", ls_recompute_name (s->recompute));
 }

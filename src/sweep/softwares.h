@@ -24,9 +24,9 @@ const GArray *ls_softwares (void);
 const LsSoftwareSpec *ls_softwares_find (int dp_kind, const char *architecture);
 
 /* What a strategy leaves to the program that runs it. named: that it names, whose defaults it has already; NULL: it is taken to run
- * one, which is noted in s and gives what is of a program. said: keys that were said (char *), which stay; may be NULL. An
- * implementation of attention that is only the program's habit gives way to those that the accelerator was measured with.
- * s need not be resolved. */
+ * one, which is noted in s and gives what is of a program. said: keys that were said (char *), which stay; may be NULL. What is
+ * only the program's habit gives way: a list of kernels, whose bytes are those of 16 bits, in a job in fp32 to those that are built in,
+ * an implementation of attention that the accelerator was not measured with to those that it was. s need not be resolved. */
 void ls_softwares_settle (const LsSoftwareSpec *named, const LsHardware *hardware, GHashTable *said, LsStrategy *s);
 
 /* The one that a strategy was taken to run; NULL: it named one, or there is none. Static. */

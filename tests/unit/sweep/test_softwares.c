@@ -139,6 +139,33 @@ attention_that_was_not_measured_is_no_refusal (void)
   }
 }
 
+/* Their bytes are those of 16 bits; a list that is asked for is refused as ever. */
+static void
+listed_kernels_are_no_refusal_in_fp32 (void)
+{
+  g_autoptr (LsJobResult) r = run (JOB "dp-kind=ddp dtype=fp32");
+  if (LS_CHECK (r))
+    LS_CHECK (!r->strategy.kernels && !r->strategy.recipes);
+  LsJobSpec spec;
+  g_autoptr (GError) error = NULL;
+  set_all (&spec, JOB "dtype=fp32 kernels=torchtitan-2025-03");
+  g_autoptr (LsJobResult) asked = ls_job_spec_run (&spec, &error);
+  LS_CHECK (!asked && error);
+  ls_job_spec_clear (&spec);
+}
+
+/* A program's habit is idle where it means nothing: torchtitan's recomputation ends early, without any too. */
+static void
+ending_early_needs_no_recomputation (void)
+{
+  g_autoptr (LsJobResult) without = run (JOB "dp-kind=fsdp2"), with = run (JOB "dp-kind=fsdp2 recompute=full"),
+                          late = run (JOB "dp-kind=fsdp2 recompute=full recompute_early_stop=0");
+  if (!LS_CHECK (without && with && late))
+    return;
+  LS_CHECK (with->strategy.recompute_early_stop);
+  LS_CHECK (ls_job_result_step_time_s (with) < ls_job_result_step_time_s (late));
+}
+
 /* Said, it is refused as ever. */
 static void
 attention_that_is_asked_for_is_refused (void)
@@ -169,4 +196,5 @@ runs_like_are_those_of_the_program (void)
 
 LS_TEST_MAIN ("sweep/softwares", LS_TEST (the_way_to_be_data_parallel_tells_the_program), LS_TEST (on_tpus_all_is_of_xla), LS_TEST (choices_stay_the_users),
               LS_TEST (what_a_job_says_stays), LS_TEST (options_are_the_same_job_again), LS_TEST (attention_that_was_not_measured_is_no_refusal),
-              LS_TEST (attention_that_is_asked_for_is_refused), LS_TEST (runs_like_are_those_of_the_program))
+              LS_TEST (attention_that_is_asked_for_is_refused),
+              LS_TEST (listed_kernels_are_no_refusal_in_fp32), LS_TEST (ending_early_needs_no_recomputation), LS_TEST (runs_like_are_those_of_the_program))
