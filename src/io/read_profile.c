@@ -12,14 +12,19 @@
 
 /* What kernelbench says of a kernel, as text where only some groups spell it alike. */
 typedef struct {
-  char *group, *name, *shape, *dtype, *note;
+  char *group, *name, *shape, *dtype, *note, *disturbed;
   double bytes, flops, time_us;
 } Row;
 
 typedef struct {
+  char *what, *why;
+} Failed;
+
+typedef struct {
   char *schema, *gpu, *driver, *cuda, *date;
   uint32_t n_sm;
-  GArray *rows; /* Row */
+  GArray *rows;   /* Row    */
+  GArray *failed; /* Failed */
 } File;
 
 #define TEXT(type, key_, member_) { key_, LS_FIELD_STRING, offsetof (type, member_) }
@@ -37,6 +42,21 @@ static const LsField row_fields[] = {
   IGNORED ("spread_pct"),
   IGNORED ("rate"),
   TEXT (Row, "note", note),
+  TEXT (Row, "disturbed", disturbed),
+  IGNORED ("implementation"),
+  IGNORED ("sm_mhz"),
+  IGNORED ("sm_mhz_min"),
+  IGNORED ("memory_mhz"),
+  IGNORED ("power_w"),
+  IGNORED ("temperature_c"),
+  IGNORED ("throttle"),
+  IGNORED ("others"),
+  { NULL },
+};
+
+static const LsField failed_fields[] = {
+  { "case", LS_FIELD_STRING, offsetof (Failed, what), .required = true },
+  { "why", LS_FIELD_STRING, offsetof (Failed, why), .required = true },
   { NULL },
 };
 
@@ -54,6 +74,12 @@ static const LsField file_fields[] = {
   IGNORED ("method"),
   IGNORED ("n_skipped"),
   IGNORED ("states"),
+  IGNORED ("uuid"),
+  IGNORED ("mig"),
+  IGNORED ("host"),
+  IGNORED ("checked"),
+  { "failed", LS_FIELD_ARRAY, offsetof (File, failed), .fields = failed_fields, .element_size = sizeof (Failed),
+    .meaning = "kernels that could not be measured" },
   { "rows", LS_FIELD_ARRAY, offsetof (File, rows), .required = true, .fields = row_fields,
     .element_size = sizeof (Row), .meaning = "the kernels" },
   { NULL },
@@ -294,10 +320,21 @@ take_attention (LsProfile *p, guint row, const Row *r, LsDiagList *diags)
   return is_forward || is_backward;
 }
 
+static bool
+is_disturbed (const Row *r)
+{
+  return r->disturbed || (r->note && strstr (r->note, "disturbed="));
+}
+
 static void
 append_row (LsProfile *p, guint row, const Row *r, LsDiagList *diags)
 {
   bool is_taken = false;
+  if (is_disturbed (r)) {
+    p->n_disturbed++;
+    p->n_passed++;
+    return;
+  }
   if (strcmp (r->group, "gemm-isolated") == 0 || strcmp (r->group, "gemm-batched") == 0)
     is_taken = take_product (p, row, r, p->kernels, diags);
   else if (strcmp (r->group, "gemm-sustained") == 0)
@@ -307,6 +344,32 @@ append_row (LsProfile *p, guint row, const Row *r, LsDiagList *diags)
   else if (strcmp (r->group, "attention") == 0)
     is_taken = take_attention (p, row, r, diags);
   p->n_passed += !is_taken;
+}
+
+/* ---- events around kernels ---- */
+
+static bool
+is_isolated (LsKernelKind kind)
+{
+  return kind <= LS_KERNEL_ATTENTION_BWD;
+}
+
+static void
+find_events (LsProfile *p, const Row *r)
+{
+  if (strcmp (r->group, "host") == 0 && strcmp (r->name, "event-pair") == 0 && !is_disturbed (r))
+    p->events_s = r->time_us * 1e-6;
+}
+
+/* Products and attention are timed alone, between two events; streams back to back. */
+static void
+take_events_off (LsProfile *p)
+{
+  for (guint i = 0; i < p->kernels->len; i++) {
+    LsTimedKernel *t = &g_array_index (p->kernels, LsTimedKernel, i);
+    if (is_isolated (t->kernel.kind) && p->events_s < t->measured_s)
+      t->measured_s -= p->events_s;
+  }
 }
 
 /* ---- files ---- */
@@ -323,8 +386,11 @@ read_json (LsProfile *p, LsDiagList *diags)
     ok = false;
   }
   p->n_rows = file.rows ? file.rows->len : 0;
-  for (guint i = 0; ok && i < p->n_rows; i++)
+  for (guint i = 0; ok && i < p->n_rows; i++) {
+    find_events (p, &g_array_index (file.rows, Row, i));
     append_row (p, i, &g_array_index (file.rows, Row, i), diags);
+  }
+  p->n_failed = file.failed ? file.failed->len : 0;
   p->gpu = g_steal_pointer (&file.gpu);
   p->driver = g_steal_pointer (&file.driver);
   p->cuda = g_steal_pointer (&file.cuda);
@@ -347,8 +413,10 @@ read_csv (LsProfile *p, LsDiagList *diags)
     Row row = { 0 };
     n_before = ls_diag_list_n (diags);
     ls_csv_fields_read (p->csv, i, columns, &row, diags);
-    if (ls_diag_list_n (diags) == n_before)
+    if (ls_diag_list_n (diags) == n_before) {
+      find_events (p, &row);
       append_row (p, i, &row, diags);
+    }
     ls_fields_clear (row_fields, &row);
   }
 }
@@ -397,6 +465,7 @@ ls_profile_parse (const char *path, const char *text, size_t n, const char *gpu,
     read_csv (p, diags);
   else
     read_table (p, text, gpu ? gpu : "", diags);
+  take_events_off (p);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&p) : NULL;
 }
 

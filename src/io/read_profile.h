@@ -1,14 +1,17 @@
 /* io/read_profile.h — measured kernels of one file, for calibration.
  *
  * Three formats, told apart by what they hold:
- *   profile  JSON of tools/kernelbench (lockstep.kernelbench/1): GPU, date, rows
+ *   profile  JSON of tools/kernelbench (lockstep.kernelbench/1): GPU, date, rows, failures
  *   CSV      of tools/kernelbench (group, name, shape, dtype, bytes, flops, time_us)
  *   table    of others: io/read_kernels.h
  *
  * Of kernelbench's groups `gemm-isolated`, `gemm-batched`, `attention`, `streams` and
  * `operators` are kernels alone on a cool GPU, `gemm-sustained` are GEMMs on a hot one. The
  * other groups are no kernels alone; these, names that the simulator does not know, and
- * batches with interleaved operands are passed over and counted. Hold-out is that of
+ * batches with interleaved operands are passed over and counted, and so are rows that were
+ * disturbed whenever they were measured (heat, other processes). Isolated times contain the two
+ * events around the kernel: what these cost, where the profile says it (`event-pair` of the group
+ * `host`), is taken off. Hold-out is that of
  * io/read_kernels.h: "n,k" for GEMMs, "heads,kv_heads,head_dim" for attention,
  * "rows,columns" for streams. */
 #ifndef LS_IO_READ_PROFILE_H
@@ -27,6 +30,9 @@ typedef struct {
   char *sha256;       /* of the file                                      */
   guint n_rows;       /* in the file                                      */
   guint n_passed;     /* of them passed over                              */
+  guint n_disturbed;  /* of these, because they were disturbed            */
+  guint n_failed;     /* kernels that could not be measured               */
+  double events_s;    /* what two events cost; taken off isolated times   */
   GArray *kernels;    /* LsTimedKernel, on a cool GPU                     */
   GArray *sustained;  /* LsTimedKernel, on a hot one                      */
   LsJsonDoc *doc;     /* one of these two, to say where a row stands      */

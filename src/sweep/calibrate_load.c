@@ -139,6 +139,20 @@ slot_of (const LsTimedKernel *t)
   return dtype == LS_DTYPE_FP8 && t->kernel.kind == LS_KERNEL_ATTENTION_FWD ? LS_SLOT_ATTENTION_FP8 : -1;
 }
 
+static void
+note_left_out (LsCalibrateRun *run, const LsProfile *p)
+{
+  guint n_other = p->n_passed - p->n_disturbed;
+  if (n_other > 0)
+    g_ptr_array_add (run->notes, g_strdup_printf ("%s: %u rows of groups or names that no entry is fitted to", p->path, n_other));
+  if (p->n_disturbed > 0)
+    g_ptr_array_add (run->notes, g_strdup_printf ("%s: %u rows that were disturbed (heat, a slowed clock, another process) are left out", p->path, p->n_disturbed));
+  if (p->n_failed > 0)
+    g_ptr_array_add (run->notes, g_strdup_printf ("%s: %u kernels could not be measured; the file says why", p->path, p->n_failed));
+  if (p->events_s > 0)
+    g_ptr_array_add (run->notes, g_strdup_printf ("%s: %.2f us of events taken off the times of products and attention", p->path, p->events_s * 1e6));
+}
+
 /* How many kernels found an entry. */
 static guint
 sort_kernels (LsCalibrateRun *run, const LsProfile *p)
@@ -156,8 +170,7 @@ sort_kernels (LsCalibrateRun *run, const LsProfile *p)
       run->samples[slot] = g_array_new (FALSE, FALSE, sizeof (LsTimedKernel));
     g_array_append_vals (run->samples[slot], t, 1);
   }
-  if (p->n_passed > 0)
-    g_ptr_array_add (run->notes, g_strdup_printf ("%s: %u rows of groups or names that no entry is fitted to", p->path, p->n_passed));
+  note_left_out (run, p);
   if (n_small > 0)
     g_ptr_array_add (run->notes, g_strdup_printf ("%s: %u streaming kernels below 8 MB are left out of the fit", p->path, n_small));
   if (n_homeless > 0)

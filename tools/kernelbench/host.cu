@@ -4,9 +4,10 @@
  *   period        of empty kernels that were all queued before the first ran
  *   gap           n kernels of d cycles against one of n d cycles: what each of the
  *                 n - 1 more launches adds, its start and its end included
- *   event-bracket two events around an empty kernel: what the isolated times contain
- *                 besides the kernel's own work */
-#include "bench.cuh"
+ *   event-bracket two events around an empty kernel
+ *   event-pair    two events around nothing: what every isolated time contains besides its
+ *                 kernel, and lockstep calibrate subtracts */
+#include "bench_groups.h"
 
 namespace kb {
 
@@ -108,6 +109,13 @@ bracket (Bench &bench)
   return bench.isolated ([&] { empty_kernel<<<1, 32, 0, bench.stream ()>>> (); }, 101);
 }
 
+/* Two events with nothing between them. */
+static Timing
+event_pair (Bench &bench)
+{
+  return bench.isolated ([] {}, 101);
+}
+
 void
 bench_host (Bench &bench)
 {
@@ -118,14 +126,14 @@ bench_host (Bench &bench)
     { "launch", "on=host", launch_cost },
     { "empty-kernel-period", "on=device queued=1", chain_period },
     { "kernel-gap", "on=device queued=1", chain_gap },
-    { "event-bracket", "on=device in=isolated-times", bracket },
+    { "event-bracket", "on=device", bracket },
+    { "event-pair", "on=device in=isolated-times", event_pair },
   };
   bench.wake_up ();
   for (const auto &c : cases) {
     Row row { "host", c.name, "1x32", "none" };
     row.note = c.note;
-    if (!bench.skips (row, case_s))
-      bench.add (row, c.measure (bench));
+    bench.measure (row, case_s, [&] (Row &) { return c.measure (bench); });
   }
 }
 

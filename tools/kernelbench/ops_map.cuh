@@ -4,8 +4,8 @@
 #ifndef LS_KERNELBENCH_OPS_MAP_CUH
 #define LS_KERNELBENCH_OPS_MAP_CUH
 
-#include "bench.cuh"
-#include "ops.cuh"
+#include "bench.h"
+#include "ops.h"
 
 namespace kb {
 

@@ -1,6 +1,6 @@
 /* tools/kernelbench/plan.h — one rank's step from a trace (lockstep.trace/1, traces/README.md)
  * as a list of launches: which kernel of ours stands for each op, what it reads and writes,
- * what it waits for. Host code; plan_run.cu executes it.
+ * what it waits for. Host code; plan_run.cpp executes it.
  *
  * A trace says how many bytes a kernel moves, not which tensors. So operands are placed by a
  * rule: the first 16-bit input is what the op before it on the stream wrote, if that is large

@@ -93,7 +93,7 @@ void adam_reference (const AdamReference &a, const Vector &grad, Vector *weight,
 /* Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
  * 1, 2, 3", SC 2011). */
 void philox (uint32_t counter[4], uint64_t seed);
-/* Whether element i is kept of a dropout by n_threads threads (ops.cuh). */
+/* Whether element i is kept of a dropout by n_threads threads (ops.h). */
 bool is_kept (size_t i, size_t n_threads, float p, uint64_t seed);
 
 }

@@ -13,6 +13,7 @@ struct AttentionShape {
   bool is_causal;
 };
 
+constexpr int attention_capability = 80; /* mma of 16x8x16 with bf16, asynchronous copies */
 constexpr size_t attention_tile = 64; /* queries of a block, and keys of a step */
 
 inline bool

@@ -6,10 +6,11 @@
  * equal clocks. GEMM variants: `default` believes that it has all SMs, `sm-target` was
  * told how many there are (CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET). */
 #include <algorithm>
+#include <memory>
 
-#include "bench.cuh"
-#include "gemm.cuh"
-#include "ops.cuh"
+#include "bench_groups.h"
+#include "gemm.h"
+#include "ops.h"
 
 namespace kb {
 
@@ -123,6 +124,7 @@ public:
   Resident (const Resident &) = delete;
   ~Resident ()
   {
+    abandon ();
     cudaStreamDestroy (stream_);
     cudaFreeHost (shared_);
   }
@@ -155,6 +157,13 @@ public:
     return bytes_per_s;
   }
 
+  /* stop () that ends in any case, and throws nothing. */
+  void abandon ()
+  {
+    shared_->stop = 1;
+    cudaStreamSynchronize (stream_);
+  }
+
 private:
   size_t shared_bytes_;
   Buffer<uint4> from_, to_;
@@ -175,7 +184,7 @@ struct Product {
 
 struct Measured {
   Timing time;
-  GpuState state;
+  Conditions state;
 };
 
 }
@@ -194,10 +203,8 @@ wait_for_start (const Bench &bench, const Resident &resident)
 {
   double limit = bench.elapsed_s () + start_limit_s;
   while (!resident.has_started ())
-    if (bench.elapsed_s () > limit) {
-      fprintf (stderr, "error: the resident kernel did not start on all its SMs within %.0f s\n", start_limit_s);
-      exit (1);
-    }
+    if (bench.elapsed_s () > limit)
+      throw Failure (format ("the resident kernel did not start on all its SMs within %.0f s", start_limit_s));
 }
 
 static std::string
@@ -211,16 +218,23 @@ note (const Bench &bench, const char *variant, int blocks, const Measured &alone
                  beside.state.sm_mhz, traffic * 1e-9);
 }
 
+/* Ends the resident kernel whatever happens. */
+struct Residence {
+  Resident &resident;
+  ~Residence () { resident.abandon (); }
+};
+
 /* Both variants beside r blocks, between two runs of the default alone. The plans are
  * made, and their kernels loaded, before a kernel spins: loading may wait for it. */
-static void
-measure (Bench &bench, Resident &resident, Gemm &gemm, const Product &p, Row row, Kind kind, int blocks, const GemmShape &shape)
+static std::vector<Row>
+measure (Bench &bench, Resident &resident, Gemm &gemm, const Product &p, const Row &row, Kind kind, int blocks, const GemmShape &shape)
 {
   Gemm limited (Pass::FORWARD, Number::BF16, shape);
   limited.limit_sms (bench.n_sms () - blocks);
   limited.run (bench.stream (), p.left.get (), p.right.get (), p.out.get ());
 
   Measured before = run (bench, gemm, p);
+  Residence residence = { resident };
   resident.start (kind, blocks);
   wait_for_start (bench, resident);
   Measured beside = run (bench, gemm, p), beside_limited = run (bench, limited, p);
@@ -229,28 +243,41 @@ measure (Bench &bench, Resident &resident, Gemm &gemm, const Product &p, Row row
   alone.time.us = (alone.time.us + before.time.us) / 2;
   alone.state.sm_mhz = (alone.state.sm_mhz + before.state.sm_mhz) / 2;
 
-  row.note = note (bench, "default", blocks, alone, beside, traffic);
-  bench.add (row, beside.time);
-  row.note = note (bench, "sm-target", blocks, alone, beside_limited, traffic);
-  bench.add (row, beside_limited.time);
+  Row usual = row, told = row;
+  usual.note = note (bench, "default", blocks, alone, beside, traffic);
+  usual.time = beside.time;
+  told.note = note (bench, "sm-target", blocks, alone, beside_limited, traffic);
+  told.time = beside_limited.time;
+  return { usual, told };
+}
+
+namespace {
+
+/* What all cases of a shape share, made by the first of them that is measured. */
+struct Setting {
+  Gemm gemm;
+  std::unique_ptr<Product> product;
+};
+
 }
 
 static void
-sweep (Bench &bench, Resident *resident, const GemmShape &shape)
+sweep (Bench &bench, std::unique_ptr<Resident> &resident, const GemmShape &shape)
 {
-  Gemm gemm (Pass::FORWARD, Number::BF16, shape);
-  std::unique_ptr<Product> product;
+  Setting s = { Gemm (Pass::FORWARD, Number::BF16, shape), nullptr };
   for (Kind kind : { Kind::SPIN, Kind::COPY })
     for (int blocks : block_counts) {
-      Row row = gemm.row ("slowdown", kind == Kind::SPIN ? "beside-spin" : "beside-copy");
+      Row row = s.gemm.row ("slowdown", kind == Kind::SPIN ? "beside-spin" : "beside-copy");
       row.note = format ("blocks=%d", blocks);
-      if (bench.skips (row, 5 * run_s))
-        continue;
-      if (!product) {
-        product = std::make_unique<Product> (gemm, bench.stream ());
-        run (bench, gemm, *product); /* warm */
-      }
-      measure (bench, *resident, gemm, *product, row, kind, blocks, shape);
+      bench.measure_case (row, 5 * run_s, [&] {
+        if (!resident)
+          resident = std::make_unique<Resident> (bench);
+        if (!s.product) {
+          s.product = std::make_unique<Product> (s.gemm, bench.stream ());
+          run (bench, s.gemm, *s.product); /* warm */
+        }
+        return measure (bench, *resident, s.gemm, *s.product, row, kind, blocks, shape);
+      });
     }
 }
 
@@ -258,11 +285,10 @@ void
 bench_slowdown (Bench &bench)
 {
   std::unique_ptr<Resident> resident;
-  if (!bench.is_dry ())
-    resident = std::make_unique<Resident> (bench);
   bench.wake_up ();
-  for (const GemmShape &shape : gemm_shapes)
-    sweep (bench, resident.get (), shape);
+  if (bench.capability () >= gemm_capability (Number::BF16))
+    for (const GemmShape &shape : gemm_shapes)
+      sweep (bench, resident, shape);
 }
 
 }

@@ -124,5 +124,29 @@ a_row_is_located (void)
   LS_CHECK (g_str_has_prefix (said, "p:5:40: error: /streams/time_us: too fast\n"));
 }
 
+/* A newer profile: what two events cost is taken off what lies between two, rows that were
+ * disturbed are left out, and what failed is counted. */
+static void
+events_are_taken_off_and_disturbed_rows_left_out (void)
+{
+  static const char head[] = "{\"schema\":\"lockstep.kernelbench/1\",\"gpu\":\"x\",\"uuid\":\"y\",\"n_sms\":1,\"mig\":false,"
+                             "\"host\":true,\"checked\":true,\"date\":\"d\",\"failed\":[{\"case\":\"a\",\"why\":\"b\"}],\"rows\":[";
+  static const char product[] = "{\"group\":\"gemm-isolated\",\"name\":\"forward\",\"shape\":\"64x64x64\",\"dtype\":\"bf16\","
+                                "\"bytes\":24576,\"flops\":524288,\"time_us\":10,\"implementation\":\"own\",\"sm_mhz\":1,"
+                                "\"sm_mhz_min\":1,\"memory_mhz\":1,\"power_w\":1,\"temperature_c\":1,\"throttle\":0,\"others\":0";
+  static const char rest[] = "{\"group\":\"streams\",\"name\":\"add\",\"shape\":\"64x64\",\"dtype\":\"bf16\",\"bytes\":24576,"
+                             "\"flops\":0,\"time_us\":10},{\"group\":\"host\",\"name\":\"event-pair\",\"shape\":\"-\","
+                             "\"dtype\":\"-\",\"bytes\":0,\"flops\":0,\"time_us\":1.5}";
+  g_autofree char *text = g_strconcat (head, product, "},", product, ",\"disturbed\":\"heat\"},", rest, "]}", NULL);
+  g_autoptr (LsProfile) p = parse (text);
+  if (!LS_CHECK (p != NULL) || !LS_CHECK (p->kernels->len == 2))
+    return;
+  LS_CHECK_INT (p->n_disturbed, ==, 1);
+  LS_CHECK_INT (p->n_failed, ==, 1);
+  LS_CHECK_NEAR (g_array_index (p->kernels, LsTimedKernel, 0).measured_s, 8.5e-6, 1e-9);
+  LS_CHECK_NEAR (g_array_index (p->kernels, LsTimedKernel, 1).measured_s, 10e-6, 1e-9);
+}
+
 LS_TEST_MAIN ("read-profile", LS_TEST (a_profile_is_read), LS_TEST (its_csv_says_the_same),
-              LS_TEST (a_table_of_others_is_read), LS_TEST (a_row_is_located))
+              LS_TEST (a_table_of_others_is_read), LS_TEST (a_row_is_located),
+              LS_TEST (events_are_taken_off_and_disturbed_rows_left_out))

@@ -1,0 +1,214 @@
+#include "journal.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "text_file.h"
+
+namespace kb {
+
+static const char schema[] = "lockstep.kernelbench-rows/1";
+
+std::string
+machine_members (const Machine &m)
+{
+  std::string text = "\"gpu\": " + quoted (m.gpu) + ", \"uuid\": " + quoted (m.uuid) + ", \"n_sms\": "
+                     + std::to_string (m.n_sms) + ", \"l2_bytes\": " + std::to_string (m.l2_bytes)
+                     + ", \"memory_bytes\": " + std::to_string (m.memory_bytes);
+  text += ", \"driver\": " + quoted (m.driver) + ", \"cuda\": " + quoted (m.cuda) + ", \"cublaslt\": "
+          + std::to_string (m.cublaslt) + ", \"date\": " + quoted (m.date);
+  auto flag = [&] (const char *key, bool value) { text += std::string (", \"") + key + "\": " + (value ? "true" : "false"); };
+  flag ("mig", m.is_mig);
+  flag ("host", m.is_host);
+  flag ("checked", m.is_checked);
+  return text;
+}
+
+static Machine
+machine_from (const Json &o)
+{
+  Machine m;
+  m.gpu = o.at ("gpu").text ();
+  m.uuid = o.at ("uuid").text ();
+  m.n_sms = (unsigned) o.at ("n_sms").count (65536);
+  m.l2_bytes = o.at ("l2_bytes").count (1ull << 53);
+  m.memory_bytes = o.at ("memory_bytes").count (1ull << 53);
+  m.driver = o.at ("driver").text ();
+  m.cuda = o.at ("cuda").text ();
+  m.cublaslt = o.at ("cublaslt").count (1ull << 53);
+  m.date = o.at ("date").text ();
+  m.is_mig = o.at ("mig").boolean ();
+  m.is_host = o.at ("host").boolean ();
+  m.is_checked = o.at ("checked").boolean ();
+  return m;
+}
+
+/* Of one profile, all rows are of one GPU and one software. */
+static bool
+is_same (const Machine &a, const Machine &b)
+{
+  return a.gpu == b.gpu && a.uuid == b.uuid && a.n_sms == b.n_sms && a.driver == b.driver && a.cuda == b.cuda
+         && a.cublaslt == b.cublaslt && a.is_mig == b.is_mig && a.is_host == b.is_host && a.is_checked == b.is_checked;
+}
+
+Journal::Journal (Journal &&other) noexcept
+  : machine_ (std::move (other.machine_)), path_ (std::move (other.path_)), file_ (std::exchange (other.file_, -1)),
+    rows_ (std::move (other.rows_)), done_ (std::move (other.done_)), why_ (std::move (other.why_)),
+    order_ (std::move (other.order_)), begun_ (std::move (other.begun_)), pending_ (std::move (other.pending_)),
+    whole_bytes_ (other.whole_bytes_) {}
+
+Journal::~Journal ()
+{
+  if (file_ >= 0)
+    close (file_);
+}
+
+[[noreturn]] static void
+fail_file (const std::string &path, const std::string &why)
+{
+  throw PlanError (path + ": error: " + why);
+}
+
+void
+Journal::note_failure (const std::string &what, const std::string &why)
+{
+  if (!why_.count (what))
+    order_.push_back (what);
+  why_[what] = why;
+}
+
+void
+Journal::read_line (const Json &line)
+{
+  if (const Json *begin = line.find ("begin")) {
+    begun_[begin->text ()]++;
+    pending_.clear ();
+    return;
+  }
+  const std::string &what = line.at ("case").text ();
+  begun_.erase (what);
+  if (const Json *failed = line.find ("failed"))
+    return note_failure (what, failed->text ());
+  pending_.push_back (row_from (line.at ("row")));
+  if (!line.at ("last").boolean ())
+    return;
+  done_[what] = { rows_.size (), pending_.size () };
+  rows_.insert (rows_.end (), pending_.begin (), pending_.end ());
+  pending_.clear ();
+}
+
+/* Only whole lines count: the last one may have been cut off. */
+void
+Journal::read (const std::string &path, const std::string &text)
+{
+  size_t n_lines = 0;
+  for (size_t at = 0, end; (end = text.find ('\n', at)) != std::string::npos; at = end + 1) {
+    std::string name = path + ":" + std::to_string (++n_lines);
+    Json line = Json::parse (name, text.substr (at, end - at));
+    if (n_lines == 1 && (!line.find ("schema") || line.at ("schema").text () != schema))
+      fail_file (path, std::string ("no rows of kernelbench: the first line must have \"schema\": \"") + schema + "\"");
+    if (n_lines == 1)
+      machine_ = machine_from (line.at ("machine"));
+    else
+      read_line (line);
+    whole_bytes_ = end + 1;
+  }
+  pending_.clear ();
+  for (const auto &begun : begun_)
+    if (begun.second >= 2)
+      note_failure (begun.first, "was begun twice and never ended");
+}
+
+Journal
+Journal::load (const std::string &path)
+{
+  Journal journal { Machine () };
+  journal.read (path, read_text_file (path));
+  if (journal.whole_bytes_ == 0)
+    fail_file (path, "holds no rows");
+  return journal;
+}
+
+Journal
+Journal::open (const std::string &path, const Machine &machine, bool resume)
+{
+  Journal journal (machine);
+  journal.path_ = path;
+  bool exists = access (path.c_str (), F_OK) == 0;
+  std::string text = exists ? read_text_file (path) : "";
+  if (!text.empty () && !resume)
+    fail_file (path, "is there already; --resume goes on behind its rows, or remove it");
+  journal.read (path, text);
+  bool is_new = journal.whole_bytes_ == 0;
+  if (!is_new && !is_same (journal.machine_, machine))
+    fail_file (path, "its rows are of another GPU, driver, toolkit or choice of checks; begin a new file");
+  journal.file_ = ::open (path.c_str (), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (journal.file_ < 0 || ftruncate (journal.file_, (off_t) journal.whole_bytes_) != 0
+      || lseek (journal.file_, 0, SEEK_END) < 0)
+    fail_file (path, strerror (errno));
+  if (is_new)
+    journal.append (std::string ("{\"schema\": \"") + schema + "\", \"machine\": {" + machine_members (machine) + "}}");
+  return journal;
+}
+
+void
+Journal::append (const std::string &line)
+{
+  if (file_ < 0)
+    return;
+  std::string text = line + "\n";
+  for (size_t at = 0; at < text.size ();) {
+    ssize_t n = write (file_, text.data () + at, text.size () - at);
+    if (n < 0 && errno != EINTR)
+      fail_file (path_, strerror (errno));
+    at += n > 0 ? (size_t) n : 0;
+  }
+}
+
+std::vector<Row>
+Journal::rows_of (const std::string &what) const
+{
+  auto found = done_.find (what);
+  if (found == done_.end ())
+    return {};
+  auto first = rows_.begin () + (ptrdiff_t) found->second.first;
+  return std::vector<Row> (first, first + (ptrdiff_t) found->second.second);
+}
+
+std::vector<Journal::Failed>
+Journal::failed () const
+{
+  std::vector<Failed> all;
+  for (const std::string &what : order_)
+    if (!done_.count (what))
+      all.push_back ({ what, why_.at (what) });
+  return all;
+}
+
+void
+Journal::begin (const std::string &what)
+{
+  append ("{\"begin\": " + quoted (what) + "}");
+}
+
+void
+Journal::end (const std::string &what, const std::vector<Row> &rows)
+{
+  for (const Row &row : rows)
+    append ("{\"case\": " + quoted (what) + ", \"last\": " + (&row == &rows.back () ? "true" : "false") + ", \"row\": {"
+            + row_members (row) + "}}");
+  done_[what] = { rows_.size (), rows.size () };
+  rows_.insert (rows_.end (), rows.begin (), rows.end ());
+}
+
+void
+Journal::fail (const std::string &what, const std::string &why)
+{
+  note_failure (what, why);
+  append ("{\"case\": " + quoted (what) + ", \"failed\": " + quoted (why) + "}");
+}
+
+}

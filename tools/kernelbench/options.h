@@ -1,0 +1,39 @@
+/* tools/kernelbench/options.h — the command line. Host code. */
+#ifndef LS_KERNELBENCH_OPTIONS_H
+#define LS_KERNELBENCH_OPTIONS_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kb {
+
+class Bench;
+
+/* In the order in which they run; the last has no name. Each program has its own. */
+struct Group {
+  const char *name;
+  void (*run) (Bench &);
+};
+extern const Group groups[];
+
+struct Options {
+  bool dry_run = false, resume = false, skips_checks = false, assembles = false;
+  double seconds = 300;
+  int device = 0;
+  std::string json_file, rows_file, shapes_file;
+  std::vector<std::string> only; /* GROUP or GROUP/NAME; empty: all */
+  std::string plan_file;         /* of --plan; "": the sweep */
+  uint64_t rank = 0;             /* of the plan */
+};
+
+/* Ends the program, with status 0 after --help, 2 after a wrong word. */
+Options parse_options (int argc, char **argv);
+
+/* Whether --only has the group, or a row of it. */
+bool wants_group (const Options &options, const std::string &group);
+bool wants_row (const Options &options, const std::string &group, const std::string &name);
+
+}
+
+#endif
