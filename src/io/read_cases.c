@@ -243,6 +243,20 @@ find_family (const LsCsv *csv, guint row, const GArray *facts, LsCase *c)
   }
 }
 
+/* Where its table ran. */
+static void
+find_cluster (const LsCsv *csv, guint row, const GArray *facts, LsCase *c)
+{
+  for (guint i = 0; facts && i < facts->len; i++) {
+    const LsTableFacts *f = &g_array_index (facts, LsTableFacts, i);
+    if (!f->cluster || !ls_table_facts_hold (f, csv, row))
+      continue;
+    g_free (c->cluster);
+    c->cluster = g_strdup (f->cluster);
+    c->has_facts = true;
+  }
+}
+
 /* What the file of its software knows of the table that the row is of. */
 static void
 apply_facts (const LsCsv *csv, guint row, const GArray *facts, LsCase *c, bool is_model)
@@ -291,6 +305,7 @@ read_case (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
   ls_csv_fields_read (csv, row, t->columns, c, diags);
   remember_said (csv, row, c);
   find_family (csv, row, facts, c);
+  find_cluster (csv, row, facts, c);
   c->model.name = g_strdup (c->id);
   c->model.source = g_strdup (c->source);
 

@@ -32,6 +32,8 @@ static const LsField table_fields[] = {
     .default_text = "none", .meaning = "what their models had, over the columns" },
   { "strategy", LS_FIELD_SETTINGS, offsetof (LsTableFacts, strategy), .fields = ls_strategy_fields, .element_size = sizeof (LsStrategy),
     .table = "strategy", .default_text = "none", .meaning = "what they ran with, over the columns" },
+  { "cluster", LS_FIELD_STRING, offsetof (LsTableFacts, cluster), .default_text = "what the column says",
+    .meaning = "what they ran on, where the table names the accelerator only (a name of topologies/)" },
   { "source", LS_FIELD_STRING, offsetof (LsTableFacts, source), .required = true, .meaning = "who says so" },
   { NULL },
 };

@@ -25,6 +25,7 @@ typedef struct {
   char *family;   /* what its rows are called together on a scoreboard; NULL: as before   */
   char **when;    /* "column=a|b" or "column=>=8": of which rows; NULL: of all            */
   char **model, **strategy; /* "key=value", put over the columns; NULL: none              */
+  char *cluster;  /* what they ran on, over the column; NULL: what the column says        */
   char *source;
 } LsTableFacts;
 
