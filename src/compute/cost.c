@@ -32,7 +32,7 @@
  *
  *     longest   L = (n + depth_half) * s        mean  a = (mean keys + depth_half) * s
  *     per key   s = FLOPs of 128 rows and a key / (e * peak / n_sm)
- *                   * (1 + width_half / k) * (1 + [k > 128] wide_slow)
+ *                   * (1 + width_half / k) * (1 + [k > wide_head] wide_slow)
  *     compute   max (L, batch * ceil (m / 128) * a / n_sm + tail * L)
  *
  * width_half is the exponentials, whose number per FLOP goes with 1 / k; tail says how
@@ -81,7 +81,7 @@
 #include "compute/tile.h"
 
 #define ATTENTION_TILE_ROWS 128.0 /* query rows per thread block: FlashAttention-2 and -3 */
-#define WIDE_HEAD           128   /* above, two tiles do not fit beside each other       */
+#define WIDE_HEAD           128.0 /* above, two tiles do not fit beside each other       */
 #define MAX_SPLIT           8
 #define MIN_SPLIT_DEPTH     256.0 /* no cut along k leaves less than this */
 
@@ -243,7 +243,8 @@ attention_compute_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *ker
   double seen = is_causal (kernel) ? n / 2 : n; /* by the mean query; by its tile, with the corner: */
   double mean = is_causal (kernel) ? (n + fmin (n, ATTENTION_TILE_ROWS)) / 2 : n;
   double key_s = kernel->flops / (heads * m * seen) * ATTENTION_TILE_ROWS * gpu->n_sm / rate;
-  key_s *= (1 + fit->width_half / (double) kernel->k) * (kernel->k > WIDE_HEAD ? 1 + fit->wide_slow : 1);
+  double wide = fit->wide_head > 0 ? fit->wide_head : WIDE_HEAD;
+  key_s *= (1 + fit->width_half / (double) kernel->k) * ((double) kernel->k > wide ? 1 + fit->wide_slow : 1);
   double longest_s = (n + fit->depth_half) * key_s;
   double even_s = blocks * (mean + fit->depth_half) * key_s / gpu->n_sm;
   return fmax (longest_s, even_s + fit->tail * longest_s);

@@ -36,7 +36,9 @@ typedef struct {
                                 prologue and epilogue take half of a tile's time       */
   double width_half;         /* head_dim at which softmax takes half the time of
                                 attention                                              */
-  double wide_slow;          /* extra share of attention's time above head_dim 128     */
+  double wide_slow;          /* extra share of attention's time above wide_head        */
+  double wide_head;          /* head_dim; 0: 128, above which two tiles do not fit beside
+                                each other                                             */
   double tail;               /* longest tiles of attention in which SMs run out of work
                                 one by one; 0: no tiles, the work spreads evenly       */
   double tile_half;          /* edge of the square tile that runs at half rate         */

@@ -30,6 +30,7 @@ append_kind (GString *json, const char *key, const LsKindFit *fit, const char *s
   append_number (json, "depth_half", fit->depth_half, 6);
   append_number (json, "width_half", fit->width_half, 6);
   append_number (json, "wide_slow", fit->wide_slow, 6);
+  append_number (json, "wide_head", fit->wide_head, 6);
   append_number (json, "tail", fit->tail, 6);
   append_number (json, "tile_half", fit->tile_half, 6);
   append_number (json, "wave_rounding", fit->wave_rounding, 6);

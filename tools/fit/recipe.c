@@ -53,9 +53,9 @@ ls_recipe_set_source (LsRecipe *r, guint slot, const char *format, ...)
   va_end (args);
 }
 
-static void
-add_check (LsRecipe *r, const char *name, guint slot, LsSampleFilter filter, GArray *samples, double mape,
-           double median)
+void
+ls_recipe_add_check (LsRecipe *r, const char *name, guint slot, LsSampleFilter filter, GArray *samples, double mape,
+                     double median)
 {
   LsFitCheck check = { .name = name,
                        .slot = slot,
@@ -158,7 +158,7 @@ copy_gemm_to_batched (LsRecipe *r, const GArray *samples)
   ls_recipe_set_source (r, LS_KERNEL_BATCHED_GEMM,
                         "coefficients of gemm; no batched data: mape is that of plain GEMMs with m >= 2048, "
                         "n >= 512, k <= 256");
-  add_check (r, "gemm, m >= 2048, k <= 256", LS_KERNEL_BATCHED_GEMM, is_short_gemm, (GArray *) samples, 0.1, 0);
+  ls_recipe_add_check (r, "gemm, m >= 2048, k <= 256", LS_KERNEL_BATCHED_GEMM, is_short_gemm, (GArray *) samples, 0.1, 0);
 }
 
 /* What a fit starts from, and which of `all` it is to find: with `die` the rest is what another member of the family has. */
@@ -226,9 +226,9 @@ ls_recipe_fit_gemm (LsRecipe *r, const char *folder, LsDtype dtype, const LsReci
   ls_fit_solve (fit, free_mask, &r->gpu, sink.samples, NO_PRIOR);
   ls_recipe_set_source (r, f->slot, "%s%s, %s (TensorRT-LLM, isolated loops%s), all shapes, robust fit; hold-out by (n,k)",
                         whose (die, &words), file, f->words, casts ? "; its cast of the input fitted apart" : "");
-  add_check (r, f->all, f->slot, NULL, sink.samples, 0.1, 0);
-  add_check (r, f->large, f->slot, has_1_gflop, sink.samples, f->promised, f->centred);
-  add_check (r, f->training, f->slot, is_training_gemm, sink.samples, 0.065, 0);
+  ls_recipe_add_check (r, f->all, f->slot, NULL, sink.samples, 0.1, 0);
+  ls_recipe_add_check (r, f->large, f->slot, has_1_gflop, sink.samples, f->promised, f->centred);
+  ls_recipe_add_check (r, f->training, f->slot, is_training_gemm, sink.samples, 0.065, 0);
   if (!casts)
     copy_gemm_to_batched (r, sink.samples);
   g_array_unref (sink.samples);
@@ -260,8 +260,8 @@ ls_recipe_fit_attention (LsRecipe *r, const char *folder, LsDtype dtype, double 
       "%s%s, %s (TensorRT-LLM prefill; its rotation and cache copy fitted apart), memory and launch of elementwise "
       "and gemm; hold-out by (heads,kv_heads,head_dim)",
       whose (die, &words), file, fp8 ? "fp8" : "bf16");
-  add_check (r, fp8 ? "attention-fwd fp8" : "attention-fwd", slot, NULL, sink.samples, 0.1, 0);
-  add_check (r, fp8 ? "attention-fwd fp8, seq >= 1024" : "attention-fwd, seq >= 1024", slot, is_long_attention,
+  ls_recipe_add_check (r, fp8 ? "attention-fwd fp8" : "attention-fwd", slot, NULL, sink.samples, 0.1, 0);
+  ls_recipe_add_check (r, fp8 ? "attention-fwd fp8, seq >= 1024" : "attention-fwd, seq >= 1024", slot, is_long_attention,
              sink.samples, 0.08, 0.02);
   g_array_unref (sink.samples);
 }
@@ -341,7 +341,7 @@ ls_recipe_fit_embedding (LsRecipe *r, const char *folder, const char *const *fil
                         "leave nothing to hold out; error in the fit %.1f %%; the scatter of the backward is taken "
                         "to run like it",
                         100 * in_sample.mape);
-  add_check (r, "embedding", LS_KERNEL_EMBEDDING, NULL, sink.samples, 0.05, 0);
+  ls_recipe_add_check (r, "embedding", LS_KERNEL_EMBEDDING, NULL, sink.samples, 0.05, 0);
   g_array_unref (sink.samples);
 }
 
@@ -362,7 +362,7 @@ ls_recipe_fit_elementwise (LsRecipe *r, const char *folder, double hbm_efficienc
   guint free_mask = LS_FREE_CACHE | LS_FREE_CACHE_SPEED | (hbm_efficiency > 0 ? 0 : LS_FREE_MEMORY | LS_FREE_HOST);
   ls_fit_solve (fit, free_mask, &r->gpu, sink.samples, NO_PRIOR);
   ls_recipe_set_source (r, LS_KERNEL_ELEMENTWISE, "%s", why);
-  add_check (r, "elementwise, >= 8 MB", LS_KERNEL_ELEMENTWISE, is_usual_stream, sink.samples, 0.15, 0);
+  ls_recipe_add_check (r, "elementwise, >= 8 MB", LS_KERNEL_ELEMENTWISE, is_usual_stream, sink.samples, 0.15, 0);
   g_array_unref (sink.samples);
 }
 
@@ -378,7 +378,7 @@ ls_recipe_fit_norm (LsRecipe *r, const char *folder, LsDiagList *diags)
       r, LS_KERNEL_NORM,
       "llmcompass_layernorm_A100.csv (PyTorch, fp16; host time fitted apart); rows above 8192 run at half that "
       "there, which fused kernels for long rows are taken not to; hold-out by (rows,columns)");
-  add_check (r, "norm", LS_KERNEL_NORM, NULL, sink.samples, 0.12, 0);
+  ls_recipe_add_check (r, "norm", LS_KERNEL_NORM, NULL, sink.samples, 0.12, 0);
   g_array_unref (sink.samples);
 }
 
@@ -393,7 +393,7 @@ fit_vllm (LsRecipe *r, const char *folder, guint slot, LsSampleFilter filter, co
   ls_recipe_set_source (r, slot,
                         "elementwise_vidur.csv, vLLM's kernel of 2023 from 8 MB on: not what training runs, only for "
                         "comparisons; hold-out by (rows,columns)");
-  add_check (r, name, slot, NULL, sink.samples, 0.15, 0);
+  ls_recipe_add_check (r, name, slot, NULL, sink.samples, 0.15, 0);
   g_array_unref (sink.samples);
 }
 
@@ -415,7 +415,7 @@ ls_recipe_fit_sustained (LsRecipe *r, const char *folder, const char *const *mlp
     ls_samples_read (&sink, mlp[i], r->name, is_training_gemm);
   double ratio = ls_fit_sustained (&r->calibration.kind[LS_KERNEL_GEMM], &r->gpu, sink.samples);
   r->calibration.sustained = ls_fit_round (fmin (0.999, (isnan (ratio) ? 1 : ratio) * correction), 3);
-  add_check (r, "vidur gemm, m >= 2048, n k >= 512", LS_KERNEL_GEMM, NULL, sink.samples, 0.15, 0);
+  ls_recipe_add_check (r, "vidur gemm, m >= 2048, n k >= 512", LS_KERNEL_GEMM, NULL, sink.samples, 0.15, 0);
   g_array_unref (sink.samples);
 }
 
@@ -438,7 +438,7 @@ fit_loops (LsRecipe *r, const char *folder, const char *name, bool accumulates, 
   g_autoptr (GArray) some = not_held_out (sink.samples);
   double ratio = ls_fit_sustained (&r->calibration.kind[LS_KERNEL_GEMM], &r->gpu, some);
   double sustained = ls_fit_round (fmin (0.999, isnan (ratio) ? 1 : ratio), 3);
-  add_check (r, name, LS_KERNEL_GEMM, NULL, sink.samples, 0.08, 0.05);
+  ls_recipe_add_check (r, name, LS_KERNEL_GEMM, NULL, sink.samples, 0.08, 0.05);
   g_array_index (r->checks, LsFitCheck, r->checks->len - 1).sustained = sustained;
   g_array_unref (sink.samples);
   return sustained;
@@ -449,75 +449,6 @@ ls_recipe_fit_sustained_loops (LsRecipe *r, const char *folder, LsDiagList *diag
 {
   r->calibration.sustained = fit_loops (r, folder, "hot loops, 16-bit result", false, diags);
   r->calibration.sustained_accumulate = fit_loops (r, folder, "hot loops, added to fp32", true, diags);
-}
-
-static void
-drop_checks (LsRecipe *r, guint slot)
-{
-  for (guint i = r->checks->len; i-- > 0;)
-    if (g_array_index (r->checks, LsFitCheck, i).slot == slot) {
-      g_array_unref (g_array_index (r->checks, LsFitCheck, i).samples);
-      g_array_remove_index (r->checks, i);
-    }
-}
-
-/* Duration of a call up to which a loop of it stays cool. Forward, the loops of 32768 tokens (3.4 ms a call) are as fast as those of 4096, those
- * of 131072 (31 ms and more) are 17 % slower: anything from 3.5 to 16 ms fits as well, with a throttle of 0.21 to 0.46, and of
- * 3.5, 5, 8 and 12 ms the calls that are held out prefer this. They come after 10 of their kind or more: 0.1 s of load. */
-#define LOOP_BURST (5 * LS_MS)
-
-/* Instead of the fit to TensorRT-LLM's kernels, of which only what wide heads cost is left. The
- * heads of both tables are 128 wide: a share of peak and the time of softmax cannot be told
- * apart, and the former is taken to be 1. The backward has the softmax of the forward. Calls of
- * 131072 tokens heat the chip by themselves; without a throttle the held-out forward is 13 % off, with it 4 %.
- * Several minima: from one start both ended on the sides of their ranges. */
-void
-ls_recipe_fit_training_attention (LsRecipe *r, const char *folder, LsDiagList *diags)
-{
-  drop_checks (r, LS_KERNEL_ATTENTION_FWD);
-  static const LsKernelKind kinds[] = { LS_KERNEL_ATTENTION_FWD, LS_KERNEL_ATTENTION_BWD };
-  static const char *const names[] = { "attention-fwd, cuDNN", "attention-bwd, cuDNN" };
-  for (guint backward = 0; backward < 2; backward++) {
-    LsSampleSink sink = sink_for (folder, diags);
-    ls_samples_simumax_attention (&sink, "simumax_b200_attention.csv", backward);
-    LsKindFit *fit = &r->calibration.kind[kinds[backward]];
-    *fit = r->calibration.kind[LS_KERNEL_ATTENTION_FWD];
-    fit->timed_efficiency = 0;
-    fit->compute_efficiency = 1;
-    fit->burst = LOOP_BURST;
-    ls_fit_solve (fit, LS_FREE_DEPTH | LS_FREE_TAIL | LS_FREE_HOST | LS_FREE_THROTTLE | LS_FIT_SCATTERED
-                           | (backward ? LS_FREE_COMPUTE : LS_FREE_WIDTH),
-                  &r->gpu, sink.samples, NO_PRIOR);
-    ls_recipe_set_source (r, kinds[backward],
-                          "simumax_b200_attention.csv, bf16, %s (cuDNN by Transformer Engine, kernel by kernel, heads of 128); "
-                          "wider heads as in attn_fwd_b200.csv; hold-out by (seq,heads,kv_heads)",
-                          backward ? "backward" : "forward");
-    add_check (r, names[backward], kinds[backward], NULL, sink.samples, 0.2, 0);
-    g_array_unref (sink.samples);
-  }
-}
-
-/* Few lengths, one or two widths: the softmax, the memory and the launch are those of the GPU's
- * own attention. */
-void
-ls_recipe_fit_attention_kernel (LsRecipe *r, const char *folder, LsAttentionKernel kernel, const char *as, LsDiagList *diags)
-{
-  for (guint backward = 0; backward < 2; backward++) {
-    guint slot = ls_slot_attention (kernel, backward);
-    const char *key = ls_slot_key (slot);
-    g_autofree char *name = g_strndup (key, strlen (key) - strlen ("_fwd"));
-    LsSampleSink sink = sink_for (folder, diags);
-    ls_samples_attention_figures (&sink, "attention_figures.csv", r->name, name, as, backward);
-    LsKindFit *fit = ls_slot_fit (&r->calibration, slot);
-    *fit = r->calibration.kind[LS_KERNEL_ATTENTION_FWD];
-    fit->timed_efficiency = 0;
-    fit->timed_host = 0;
-    ls_fit_solve (fit, LS_FREE_COMPUTE | LS_FREE_DEPTH | LS_FREE_TAIL, &r->gpu, sink.samples, NO_PRIOR);
-    ls_recipe_set_source (r, slot, "attention_figures.csv%s; softmax as attention-fwd; nothing held out",
-                          as ? ": FlashAttention-2 here, times the ratio to it on the A100" : "");
-    add_check (r, key, slot, NULL, sink.samples, 0.12, 0);
-    g_array_unref (sink.samples);
-  }
 }
 
 char *

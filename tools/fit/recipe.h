@@ -57,8 +57,12 @@ void ls_recipe_fit_sustained (LsRecipe *r, const char *folder, const char *const
 /* From SimuMax's loops on a B200, in `folder`: both figures; attention, forward and backward. */
 void ls_recipe_fit_sustained_loops (LsRecipe *r, const char *folder, LsDiagList *diags);
 void ls_recipe_fit_training_attention (LsRecipe *r, const char *folder, LsDiagList *diags);
-/* An implementation of attention, from figures of papers (tools/fit/README.md), `folder`/attention_figures.csv;
- * `as`: see ls_samples_attention_figures(). Needs the GPU's own attention. */
+/* What the fit promises of the samples that `filter` takes (NULL: all): held out, or fitted to where none is. */
+void ls_recipe_add_check (LsRecipe *r, const char *name, guint slot, LsSampleFilter filter, GArray *samples, double mape,
+                          double median);
+/* recipe_attention.c: an implementation of attention, from `folder`/attention_figures.csv; `as`: see LsFigure. The memory
+ * and the launch are those of the GPU's own attention, which is fitted before, and with heads of one width the softmax;
+ * Triton's forward needs FlashAttention's. */
 void ls_recipe_fit_attention_kernel (LsRecipe *r, const char *folder, LsAttentionKernel kernel, const char *as, LsDiagList *diags);
 void G_GNUC_PRINTF (3, 4) ls_recipe_set_source (LsRecipe *r, guint slot, const char *format, ...);
 

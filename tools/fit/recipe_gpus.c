@@ -97,8 +97,8 @@ ls_recipe_h100 (const char *folder, const char *own, LsDiagList *diags)
   ls_recipe_fit_attention (r, folder, LS_DTYPE_FP8, 0, NULL, diags);
   ls_recipe_set_backward (r, H100_ATTENTION_BWD,
                           "from FlashAttention-3: 447 TFLOP/s forward and backward, 600 forward (MODELS.md 3.3)");
-  ls_recipe_fit_attention_kernel (r, own, LS_ATTENTION_KERNEL_FA1, "fa2", diags);
-  ls_recipe_fit_attention_kernel (r, own, LS_ATTENTION_KERNEL_TRITON, "fa2", diags);
+  ls_recipe_fit_attention_kernel (r, own, LS_ATTENTION_KERNEL_FA1, NULL, diags);
+  ls_recipe_fit_attention_kernel (r, own, LS_ATTENTION_KERNEL_TRITON, "fa1", diags);
   ls_recipe_fit_attention_kernel (r, own, LS_ATTENTION_KERNEL_FA2, NULL, diags);
   ls_recipe_fit_attention_kernel (r, own, LS_ATTENTION_KERNEL_FA3, NULL, diags);
   ls_recipe_fit_embedding (r, folder, mlp, diags);

@@ -209,50 +209,97 @@ ls_samples_simumax_attention (LsSampleSink *sink, const char *file, bool is_back
   }
 }
 
-#define FIGURE_TOKENS 16384
-#define FIGURE_WIDTH  2048
+enum { GPU, KERNEL, PASS, CAUSAL, BATCH, HEADS, HEAD_DIM, SEQ, TFLOPS, N_FIGURE_COLUMNS };
 
-enum { GPU, KERNEL, PASS, CAUSAL, HEAD_DIM, SEQ, TFLOPS, N_FIGURE_COLUMNS };
+typedef struct {
+  LsCsv *csv;
+  int column[N_FIGURE_COLUMNS];
+  const LsFigure *of;
+} Figures;
 
 static bool
-is_figure (const LsCsv *csv, guint row, const int *c, const char *gpu, const char *kernel)
+is_of (const Figures *f, guint row, const char *gpu, const char *kernel)
 {
-  return strcmp (text (csv, row, c[GPU]), gpu) == 0 && strcmp (text (csv, row, c[KERNEL]), kernel) == 0;
+  return strcmp (text (f->csv, row, f->column[GPU]), gpu) == 0
+         && strcmp (text (f->csv, row, f->column[KERNEL]), kernel) == 0;
 }
 
-/* On the A100, at this length; 0: not there. */
-static double
-rate_on_a100 (const LsCsv *csv, const int *c, const char *kernel, uint64_t seq)
+static bool
+is_pass (const Figures *f, guint row, const char *pass)
 {
-  for (guint r = 0; r < ls_csv_n_rows (csv); r++)
-    if (is_figure (csv, r, c, "a100", kernel) && count (csv, r, c[SEQ]) == seq)
-      return number (csv, r, c[TFLOPS]);
+  return strcmp (text (f->csv, row, f->column[PASS]), pass) == 0;
+}
+
+static bool
+is_alike (const Figures *f, guint a, guint b)
+{
+  static const int columns[] = { CAUSAL, HEAD_DIM, SEQ };
+  for (guint i = 0; i < G_N_ELEMENTS (columns); i++)
+    if (count (f->csv, a, f->column[columns[i]]) != count (f->csv, b, f->column[columns[i]]))
+      return false;
+  return true;
+}
+
+/* Of both passes, under the same mask, with the same heads and length; 0: not there. */
+static double
+rate_like (const Figures *f, guint row, const char *gpu)
+{
+  for (guint r = 0; r < ls_csv_n_rows (f->csv); r++)
+    if (is_of (f, r, gpu, f->of->as) && is_pass (f, r, "both") && is_alike (f, r, row))
+      return number (f->csv, r, f->column[TFLOPS]);
   return 0;
 }
 
-void
-ls_samples_attention_figures (LsSampleSink *sink, const char *file, const char *gpu, const char *kernel, const char *as,
-                              bool is_backward)
+static LsKernel
+figure_kernel (const Figures *f, guint row, bool is_backward)
 {
-  static const char *const names[N_FIGURE_COLUMNS] = { "gpu", "kernel", "pass", "causal", "head_dim", "seq", "tflops" };
-  int c[N_FIGURE_COLUMNS];
-  g_autoptr (LsCsv) csv = load (sink, file, NULL);
-  if (!find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
-    return;
+  const int *c = f->column;
+  uint64_t heads = count (f->csv, row, c[HEADS]);
+  return ls_kernel_attention ("attention", LS_DTYPE_BF16, count (f->csv, row, c[BATCH]), count (f->csv, row, c[SEQ]),
+                              heads, heads, count (f->csv, row, c[HEAD_DIM]), count (f->csv, row, c[CAUSAL]) > 0,
+                              is_backward);
+}
 
-  for (guint r = 0; r < ls_csv_n_rows (csv); r++) {
-    uint64_t seq = count (csv, r, c[SEQ]), width = count (csv, r, c[HEAD_DIM]), heads = FIGURE_WIDTH / MAX (width, 1);
-    bool is_other_pass = strcmp (text (csv, r, c[PASS]), is_backward ? "forward" : "backward") == 0;
-    if (!is_figure (csv, r, c, gpu, as ? as : kernel) || is_other_pass)
-      continue;
-    LsTimedKernel sample = {
-      .kernel = ls_kernel_attention ("attention", LS_DTYPE_BF16, FIGURE_TOKENS / seq, seq, heads, heads, width,
-                                     count (csv, r, c[CAUSAL]) > 0, is_backward),
-    };
-    double factor = as ? rate_on_a100 (csv, c, kernel, seq) / rate_on_a100 (csv, c, as, seq) : 1;
-    sample.measured_s = sample.kernel.flops / (number (csv, r, c[TFLOPS]) * 1e12 * factor);
-    g_array_append_val (sink->samples, sample);
+static void
+add_figure (LsSampleSink *sink, const Figures *f, guint row)
+{
+  double factor = f->of->as ? rate_like (f, row, f->of->gpu) / rate_like (f, row, "a100") : 1;
+  double flop_per_s = number (f->csv, row, f->column[TFLOPS]) * 1e12 * factor;
+  LsTimedKernel sample = { .kernel = figure_kernel (f, row, f->of->is_backward) };
+  sample.measured_s = sample.kernel.flops / flop_per_s;
+  if (f->of->forward && is_pass (f, row, "both")) {
+    const LsTimedKernel forward = { .kernel = figure_kernel (f, row, false) };
+    sample.measured_s += forward.kernel.flops / flop_per_s - ls_fit_predict_s (f->of->forward, f->of->chip, &forward);
   }
+  if (flop_per_s > 0)
+    g_array_append_val (sink->samples, sample);
+}
+
+static bool
+prints_passes (const Figures *f, const char *gpu)
+{
+  for (guint r = 0; r < ls_csv_n_rows (f->csv); r++)
+    if (is_of (f, r, gpu, f->of->kernel) && is_pass (f, r, "forward"))
+      return true;
+  return false;
+}
+
+bool
+ls_samples_attention_figures (LsSampleSink *sink, const char *file, const LsFigure *of)
+{
+  static const char *const names[N_FIGURE_COLUMNS]
+      = { "gpu", "kernel", "pass", "causal", "batch", "heads", "head_dim", "seq", "tflops" };
+  g_autoptr (LsCsv) csv = load (sink, file, NULL);
+  Figures f = { .csv = csv, .of = of };
+  if (!find_columns (csv, sink->diags, names, f.column, N_FIGURE_COLUMNS))
+    return false;
+
+  const char *gpu = of->as ? "a100" : of->gpu, *own = of->is_backward ? "backward" : "forward";
+  bool has_passes = prints_passes (&f, gpu), takes_both = !has_passes || of->is_backward;
+  for (guint r = 0; r < ls_csv_n_rows (csv); r++)
+    if (is_of (&f, r, gpu, of->kernel) && (is_pass (&f, r, own) || (takes_both && is_pass (&f, r, "both"))))
+      add_figure (sink, &f, r);
+  return has_passes;
 }
 
 bool

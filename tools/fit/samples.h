@@ -32,11 +32,18 @@ void ls_samples_simumax_gemm (LsSampleSink *sink, const char *file, bool accumul
 /* Causal attention, kernel by kernel, in a profile: what lies between two kernels is has_host. */
 void ls_samples_simumax_attention (LsSampleSink *sink, const char *file, bool is_backward);
 
-/* Rates that papers print in figures: of an implementation on a GPU, 16384 tokens, heads of 2048 in
- * all; the rate of "both" passes counts as that of either. `as` not NULL: rates of that on this GPU
- * times what kernel is of it on the A100, by length. */
-void ls_samples_attention_figures (LsSampleSink *sink, const char *file, const char *gpu, const char *kernel, const char *as,
-                                   bool is_backward);
+/* Rates of an implementation of attention on a GPU, which papers and others print (README.md). */
+typedef struct {
+  const char *gpu, *kernel;
+  const char *as;           /* not NULL: rates of the A100 times what this implementation reaches here of its rate there,
+                               under the same mask, with the same heads and length */
+  bool is_backward;
+  const LsKindFit *forward; /* backward: what is left of both passes behind this; NULL: both run at one rate */
+  const LsGpu *chip;        /* with forward */
+} LsFigure;
+
+/* Whether the table parts forward and backward; if it does, the forward is that alone. */
+bool ls_samples_attention_figures (LsSampleSink *sink, const char *file, const LsFigure *of);
 
 /* Best sustained FLOP/s of an accelerator in the MAMF table, and its shape.
  * false, with a diagnostic, if it is not there. */

@@ -247,6 +247,12 @@ wide_heads_cost_extra (void)
   LsKindFit fit = { .compute_efficiency = 0.5, .tail = 0.5, .wide_slow = 0.25, .memory_efficiency = 1 };
   LsKernel narrow = attention (100, 2048, 128), wide = attention (100, 2048, 256);
   LS_CHECK_NEAR (cost_with (&fit, &wide).compute_s, 2 * 1.25 * cost_with (&fit, &narrow).compute_s, 1e-12);
+
+  LsKindFit spills = fit; /* as FlashAttention with heads of 128 */
+  spills.wide_head = 64;
+  LS_CHECK_NEAR (cost_with (&spills, &narrow).compute_s, 1.25 * cost_with (&fit, &narrow).compute_s, 1e-12);
+  LsKernel at_limit = attention (100, 2048, 64);
+  LS_CHECK_DOUBLE (cost_with (&spills, &at_limit).compute_s, ==, cost_with (&fit, &at_limit).compute_s);
 }
 
 /* Worked example fa-1: 1 x 16,384 tokens, 16 heads of 128, without a mask. */

@@ -1,0 +1,134 @@
+/* Fits of attention to what was printed of implementations of it (README.md of this folder). */
+#include <string.h>
+
+#include "recipe.h"
+
+#define SPILLING_ABOVE 64
+#define PROMISED_MAPE  0.12
+
+/* FlashAttention and its version in Triton spill registers with heads of 128. */
+static bool
+spills (LsAttentionKernel kernel)
+{
+  return kernel == LS_ATTENTION_KERNEL_FA1 || kernel == LS_ATTENTION_KERNEL_TRITON;
+}
+
+static bool
+has_two_widths (const GArray *samples)
+{
+  for (guint i = 1; i < samples->len; i++)
+    if (g_array_index (samples, LsTimedKernel, i).kernel.k != g_array_index (samples, LsTimedKernel, 0).kernel.k)
+      return true;
+  return false;
+}
+
+/* A forward that is printed apart has few rows, none with a mask: what a mask and a length cost is as with FlashAttention. */
+static bool
+is_like_fa1 (LsAttentionKernel kernel, bool is_backward)
+{
+  return kernel == LS_ATTENTION_KERNEL_TRITON && !is_backward;
+}
+
+/* What is not fitted, and which coefficients are. */
+static guint
+start (const LsRecipe *r, LsAttentionKernel kernel, const LsFigure *figure, const GArray *samples, LsKindFit *fit)
+{
+  LsCalibration copy = r->calibration; /* for a pointer that may be written through */
+  bool as_fa1 = is_like_fa1 (kernel, figure->is_backward), has_widths = has_two_widths (samples);
+  *fit = as_fa1 ? *ls_slot_fit (&copy, ls_slot_attention (LS_ATTENTION_KERNEL_FA1, 0)) : copy.kind[LS_KERNEL_ATTENTION_FWD];
+  fit->timed_efficiency = 0;
+  fit->timed_host = 0;
+  fit->wide_slow = 0;
+  fit->width_half = spills (kernel) ? 0 : fit->width_half;
+  fit->wide_head = spills (kernel) && has_widths ? SPILLING_ABOVE : 0;
+  guint width = !has_widths ? 0 : spills (kernel) ? LS_FREE_WIDE : LS_FREE_WIDTH;
+  return LS_FREE_COMPUTE | width | (as_fa1 ? 0 : LS_FREE_DEPTH | LS_FREE_TAIL);
+}
+
+static void
+set_source (LsRecipe *r, guint slot, guint free_mask, const char *as)
+{
+  bool has_widths = free_mask & (LS_FREE_WIDE | LS_FREE_WIDTH);
+  ls_recipe_set_source (r, slot, "attention_figures.csv%s; %s; nothing held out",
+                        as ? ": the A100's, times what FlashAttention gains here" : "",
+                        !(free_mask & LS_FREE_DEPTH) ? "mask and length as fa1_fwd"
+                        : has_widths                 ? "heads of 64 and 128"
+                                                     : "softmax as attention-fwd");
+}
+
+/* Whether forward and backward are printed apart. */
+static bool
+fit_pass (LsRecipe *r, const char *folder, LsAttentionKernel kernel, LsFigure *figure, LsDiagList *diags)
+{
+  guint slot = ls_slot_attention (kernel, figure->is_backward);
+  const char *key = ls_slot_key (slot);
+  g_autofree char *name = g_strndup (key, strlen (key) - strlen ("_fwd"));
+  g_autoptr (GArray) samples = g_array_new (FALSE, TRUE, sizeof (LsTimedKernel));
+  LsSampleSink sink = { folder, samples, diags };
+  figure->kernel = name;
+  bool has_passes = ls_samples_attention_figures (&sink, "attention_figures.csv", figure);
+  LsKindFit fit;
+  guint free_mask = start (r, kernel, figure, samples, &fit);
+  ls_fit_solve (&fit, free_mask, &r->gpu, samples, 0);
+  *ls_slot_fit (&r->calibration, slot) = fit;
+  set_source (r, slot, free_mask, figure->as);
+  ls_recipe_add_check (r, key, slot, NULL, samples, PROMISED_MAPE, 0);
+  return has_passes;
+}
+
+void
+ls_recipe_fit_attention_kernel (LsRecipe *r, const char *folder, LsAttentionKernel kernel, const char *as, LsDiagList *diags)
+{
+  LsFigure forward = { .gpu = r->name, .as = as, .chip = &r->gpu };
+  bool has_passes = fit_pass (r, folder, kernel, &forward, diags);
+  LsFigure backward = forward;
+  backward.is_backward = true;
+  backward.forward = has_passes ? ls_slot_fit (&r->calibration, ls_slot_attention (kernel, 0)) : NULL;
+  fit_pass (r, folder, kernel, &backward, diags);
+}
+
+static void
+drop_checks (LsRecipe *r, guint slot)
+{
+  for (guint i = r->checks->len; i-- > 0;)
+    if (g_array_index (r->checks, LsFitCheck, i).slot == slot) {
+      g_array_unref (g_array_index (r->checks, LsFitCheck, i).samples);
+      g_array_remove_index (r->checks, i);
+    }
+}
+
+/* Duration of a call up to which a loop of it stays cool. Forward, the loops of 32768 tokens (3.4 ms a call) are as fast as those of 4096, those
+ * of 131072 (31 ms and more) are 17 % slower: anything from 3.5 to 16 ms fits as well, with a throttle of 0.21 to 0.46, and of
+ * 3.5, 5, 8 and 12 ms the calls that are held out prefer this. They come after 10 of their kind or more: 0.1 s of load. */
+#define LOOP_BURST (5 * LS_MS)
+
+/* Instead of the fit to TensorRT-LLM's kernels, of which only what wide heads cost is left. The
+ * heads of both tables are 128 wide: a share of peak and the time of softmax cannot be told
+ * apart, and the former is taken to be 1. The backward has the softmax of the forward. Calls of
+ * 131072 tokens heat the chip by themselves; without a throttle the held-out forward is 13 % off, with it 4 %.
+ * Several minima: from one start both ended on the sides of their ranges. */
+void
+ls_recipe_fit_training_attention (LsRecipe *r, const char *folder, LsDiagList *diags)
+{
+  drop_checks (r, LS_KERNEL_ATTENTION_FWD);
+  static const LsKernelKind kinds[] = { LS_KERNEL_ATTENTION_FWD, LS_KERNEL_ATTENTION_BWD };
+  static const char *const names[] = { "attention-fwd, cuDNN", "attention-bwd, cuDNN" };
+  for (guint backward = 0; backward < 2; backward++) {
+    LsSampleSink sink = { folder, g_array_new (FALSE, TRUE, sizeof (LsTimedKernel)), diags };
+    ls_samples_simumax_attention (&sink, "simumax_b200_attention.csv", backward);
+    LsKindFit *fit = &r->calibration.kind[kinds[backward]];
+    *fit = r->calibration.kind[LS_KERNEL_ATTENTION_FWD];
+    fit->timed_efficiency = 0;
+    fit->compute_efficiency = 1;
+    fit->burst = LOOP_BURST;
+    ls_fit_solve (fit, LS_FREE_DEPTH | LS_FREE_TAIL | LS_FREE_HOST | LS_FREE_THROTTLE | LS_FIT_SCATTERED
+                           | (backward ? LS_FREE_COMPUTE : LS_FREE_WIDTH),
+                  &r->gpu, sink.samples, 0);
+    ls_recipe_set_source (r, kinds[backward],
+                          "simumax_b200_attention.csv, bf16, %s (cuDNN by Transformer Engine, kernel by kernel, heads of 128); "
+                          "wider heads as in attn_fwd_b200.csv; hold-out by (seq,heads,kv_heads)",
+                          backward ? "backward" : "forward");
+    ls_recipe_add_check (r, names[backward], kinds[backward], NULL, sink.samples, 0.2, 0);
+    g_array_unref (sink.samples);
+  }
+}
