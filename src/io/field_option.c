@@ -56,3 +56,9 @@ ls_field_argument (const LsField *f)
     return "NAME";
   }
 }
+
+bool
+ls_field_is_of_program (const LsField *f)
+{
+  return f->set_only || f->of_program;
+}

@@ -190,6 +190,9 @@ read_names (LsResultFile *file, const cJSON *root)
   file->trace = read_name (provenance, "trace");
   file->cluster = read_name (provenance, "cluster");
   read_options (file, cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (provenance, "options")));
+  const char *software = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (provenance, "software"));
+  if (software)
+    g_ptr_array_add (file->options, option_new ("--software", software));
 }
 
 static void

@@ -27,7 +27,7 @@ layers_text (const LsStrategy *s)
 static void
 init_usual (LsStrategy *usual, const LsStrategy *s)
 {
-  ls_softwares_blank (s, usual);
+  ls_strategy_init (usual);
   usual->tp = s->tp;
   usual->pp = s->pp;
   usual->zero_stage = s->zero_stage;
@@ -57,6 +57,16 @@ goes_without_saying (const LsField *f, const char *value, const LsStrategy *blan
   return strcmp (value, is_auto (by_itself) && derived ? derived : by_itself ? by_itself : "") == 0;
 }
 
+/* Whether the program that the job would be taken to run has no other value. */
+static bool
+is_lent (const LsField *f, const char *value, const LsStrategy *lent)
+{
+  if (!ls_field_is_of_program (f))
+    return true;
+  g_autofree char *program = ls_field_text (f, lent, NULL);
+  return is_auto (program) || strcmp (value, program) == 0;
+}
+
 char *
 ls_knobs_format (const LsStrategy *s)
 {
@@ -67,18 +77,20 @@ char *
 ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults)
 {
   GString *out = g_string_new (NULL);
-  LsStrategy filled, blank, usual;
+  LsStrategy filled, blank, usual, lent;
   ls_strategy_copy (&filled, s);
   ls_strategy_fill_auto (&filled);
-  ls_softwares_blank (s, &blank);
+  ls_strategy_init (&blank);
+  ls_softwares_blank (s, &lent);
   init_usual (&usual, s);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     g_autofree char *value = f->file_only ? NULL : ls_field_text (f, &filled, NULL);
-    if (!value || goes_without_saying (f, value, &blank, &usual, defaults))
+    if (!value || (goes_without_saying (f, value, &blank, &usual, defaults) && (defaults || is_lent (f, value, &lent))))
       continue;
     g_autofree char *option = ls_field_option (f, value);
     g_string_append_printf (out, "%s%s", out->len > 0 ? " " : "", option);
   }
+  ls_strategy_clear (&lent);
   ls_strategy_clear (&usual);
   ls_strategy_clear (&blank);
   ls_strategy_clear (&filled);

@@ -74,7 +74,7 @@ lend (const LsSoftwareSpec *software, GHashTable *said, LsStrategy *s)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
-    bool is_lent = (f->set_only || f->of_program) && !is_said (said, f->key);
+    bool is_lent = ls_field_is_of_program (f) && !is_said (said, f->key);
     g_autofree char *value = is_lent ? ls_field_text (f, &software->defaults, NULL) : NULL;
     if (value)
       ls_field_set_text (ls_strategy_fields, s, f->key, value, diags);
