@@ -69,6 +69,30 @@ a_table_may_have_run_elsewhere_than_its_column_says (void)
     LS_CHECK_STR (((const LsCase *) g_ptr_array_index (cases, i))->cluster, expected[i]);
 }
 
+/* NeMo AutoModel's configuration of this model checkpoints each block, which no column of its table says; that of another does not. */
+static void
+a_table_may_not_say_that_it_recomputes (void)
+{
+  static const char *const row = "%s,pool,dgx-h100,8,48,%u,32,4,,151936,4096,swiglu,flash,bf16,fp32,512,4,1,1,1,8,1,8,3,0,,"
+                                 "none,fsdp2,1,0,none,20,NeMo AutoModel performance summary,,%u,8,768,nemo-automodel-2025\n";
+  g_autofree char *header = g_strdup (HEADER);
+  g_strchomp (header);
+  g_autoptr (GString) csv = g_string_new (header);
+  g_string_append (csv, ",experts,top_k,moe_ffn,software\n");
+  g_string_append_printf (csv, row, "a", 2048, 128);
+  g_string_append_printf (csv, row, "b", 2880, 32);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GPtrArray) cases = ls_parse_cases ("c.csv", csv->str, diags);
+  if (!LS_CHECK (cases != NULL && cases->len == 2))
+    return;
+  const LsCase *checkpointed = g_ptr_array_index (cases, 0), *other = g_ptr_array_index (cases, 1);
+  LS_CHECK_INT (checkpointed->strategy.recompute, ==, LS_RECOMPUTE_FULL);
+  LS_CHECK_INT (checkpointed->strategy.zero_stage, ==, 2);
+  LS_CHECK_INT (other->strategy.recompute, ==, LS_RECOMPUTE_NONE);
+  LS_CHECK_INT (other->strategy.zero_stage, ==, 3);
+  LS_CHECK (!checkpointed->strategy.grad_norm && !other->strategy.grad_norm);
+}
+
 static void
 check_says (const char *report, const char *what)
 {
@@ -241,6 +265,7 @@ models_may_have_experts_and_what_else_columns_say (void)
 
 LS_TEST_MAIN ("io/read_cases", LS_TEST (models_may_have_experts_and_what_else_columns_say), LS_TEST (a_row_becomes_a_model_and_a_strategy),
               LS_TEST (a_table_may_have_run_elsewhere_than_its_column_says),
+              LS_TEST (a_table_may_not_say_that_it_recomputes),
               LS_TEST (every_wrong_cell_is_reported), LS_TEST (cells_have_the_limits_of_the_data_files),
               LS_TEST (a_table_without_rows_is_refused), LS_TEST (missing_columns_are_named), LS_TEST (memory_may_be_measured_too),
               LS_TEST (wrong_rows_leave_the_others_alone),
