@@ -64,7 +64,10 @@ ls_job_title (const LsJobResult *r)
 char *
 ls_job_subtitle (const LsJobResult *r)
 {
-  return r->model.name ? ls_knobs_summary (&r->strategy) : g_strdup (r->trace_source);
+  if (!r->model.name)
+    return g_strdup (r->trace_source);
+  g_autofree char *knobs = ls_knobs_summary (&r->strategy), *taken = ls_segment_text (&r->cluster->spec);
+  return taken ? g_strconcat (knobs, ", on ", taken, NULL) : g_strdup (knobs);
 }
 
 LsResult *

@@ -112,6 +112,9 @@ typedef struct {
   LsGpu gpu;
   uint32_t n_nodes;
   uint32_t gpus_per_node;
+  uint32_t segment;               /* compute trays that jobs take together (segment.h); 0: any */
+  bool segment_is_asked;          /* by the job: what it does not fit is refused       */
+  uint32_t taken_per_node;        /* GPUs of a node that the job takes; 0: all         */
   LsInteriorId interior;          /* what a node looks like inside                     */
   LsFabricId fabric;              /* what joins the nodes                              */
 
@@ -186,7 +189,7 @@ bool ls_cluster_spec_is_nvlink (const LsClusterSpec *spec, const LsListLink *lin
  * are filled in, then for a slice of these axes (1 beyond n_axes). */
 void ls_cluster_spec_init_torus (LsClusterSpec *spec);
 void ls_cluster_spec_set_slice (LsClusterSpec *spec, const uint32_t dims[LS_TORUS_AXES]);
-/* As many nodes as hold n_gpus > 0. A torus whose slice was not given gets that of
+/* As many nodes as hold n_gpus > 0, placed (segment.h). A torus whose slice was not given gets that of
  * ls_torus_fit() first. */
 void ls_cluster_spec_fit (LsClusterSpec *spec, uint32_t n_gpus);
 

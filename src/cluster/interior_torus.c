@@ -18,6 +18,7 @@
  * Deviations: adaptive routing; DCN traffic also crosses the host's memory. */
 #include "cluster/index.h"
 #include "cluster/layout.h"
+#include "cluster/segment.h"
 #include "cluster/spec.h"
 
 #include <string.h>
@@ -312,7 +313,7 @@ ls_cluster_spec_fit (LsClusterSpec *s, uint32_t n_gpus)
     ls_torus_fit (&t, n_gpus);
     ls_cluster_spec_set_slice (s, t.dims);
   }
-  s->n_nodes = (n_gpus - 1) / s->gpus_per_node + 1;
+  s->n_nodes = (n_gpus - 1) / ls_cluster_taken (s) + 1;
 }
 
 /* --- for messages that take several ways --- */

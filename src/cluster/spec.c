@@ -6,6 +6,7 @@
 
 #include "cluster/fabric.h"
 #include "cluster/interior.h"
+#include "cluster/segment.h"
 
 static LsLinkSpec *
 link_at (LsClusterSpec *spec, size_t i)
@@ -204,6 +205,8 @@ ls_cluster_spec_validate (const LsClusterSpec *s, GError **error)
     return ls_spec_conflict (error, "a cluster needs at least one node");
   if (s->gpus_per_node == 0)
     return ls_spec_conflict (error, "a node needs at least one %s", ls_cluster_chip_word (s, 1));
+  if (s->segment > ls_segment_trays (s))
+    return ls_spec_conflict (error, "segments of %u compute trays: a node has %u (cpu.boards)", s->segment, ls_segment_trays (s));
   return ls_interior_kind (s)->check (s, error) && check_gpus (s, error) && ls_fabric_kind (s)->check (s, error)
          && check_size (s, error);
 }

@@ -140,6 +140,8 @@ static const LsField torus_fields[] = {
 static const LsField node_fields[] = {
   { "gpus", LS_FIELD_UINT, SPEC (gpus_per_node), .min = 1, .max = 1024, .default_text = "required, but of a list those in it",
     .meaning = GPUS_MEANING },
+  { "segment", LS_FIELD_UINT, SPEC (segment), .min = 1, .max = 1024, .default_text = "nodes are filled",
+    .meaning = "compute trays (cpu.boards) that jobs on several nodes take together; those of whole segments leave the rest of a node free" },
   { "list", LS_FIELD_OBJECT, 0, .fields = list_fields, .default_text = "none",
     .meaning = "all vertices and links, instead of the keys from here to nvme" },
   { "torus", LS_FIELD_OBJECT, 0, .fields = torus_fields, .default_text = "none",

@@ -103,7 +103,7 @@ fastest (const BoundComm *c, LsCollKind kind, uint64_t bytes, uint32_t n, uint32
   g_autofree uint32_t *gpus = g_new (uint32_t, n);
   for (uint32_t stage = 0; stage < s->pp; stage++) {
     for (uint32_t i = 0; i < n; i++)
-      gpus[i] = stage * per_stage + i * stride;
+      gpus[i] = ls_cluster_gpu_of (&c->cluster->spec, stage * per_stage + i * stride);
     LsTime time = group_time (c, kind, bytes, gpus, n);
     least = MIN (least, time);
   }
@@ -133,7 +133,8 @@ bound_send_time (const BoundComm *c, uint64_t bytes)
   for (uint32_t from = 0; from < s->pp; from++)
     for (int is_back = 0; is_back < 2; is_back++) {
       uint32_t to = (from + (is_back ? s->pp - 1 : 1)) % s->pp;
-      const uint32_t gpus[] = { from * per_stage, to * per_stage };
+      const LsClusterSpec *spec = &c->cluster->spec;
+      const uint32_t gpus[] = { ls_cluster_gpu_of (spec, from * per_stage), ls_cluster_gpu_of (spec, to * per_stage) };
       LsTime time = group_time (c, LS_COLL_SEND_RECV, bytes, gpus, 2);
       least = MIN (least, time);
     }

@@ -58,13 +58,16 @@ two_ends (const LsCluster *c, const char *op, uint32_t n_gpus, GError **error)
   return g_array_append_vals (g_array_new (FALSE, FALSE, sizeof *ends), ends, 2);
 }
 
+/* As those of a job lie. */
 static GArray *
 first_gpus (const LsCluster *c, uint32_t n_gpus)
 {
   GArray *gpus = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   uint32_t n = n_gpus > 0 ? n_gpus : c->n_gpus;
-  for (uint32_t gpu = 0; gpu < n; gpu++)
+  for (uint32_t rank = 0; rank < n; rank++) {
+    uint32_t gpu = ls_cluster_gpu_of (&c->spec, rank);
     g_array_append_val (gpus, gpu);
+  }
   return gpus;
 }
 

@@ -4,6 +4,7 @@
 
 #include <lockstep/error.h>
 
+#include "cluster/segment.h"
 #include "compute/clock.h"
 #include "compute/slot.h"
 #include "io/read_access.h"
@@ -117,10 +118,15 @@ ls_hardware_build (const LsHardware *h, uint32_t n_nodes, GError **error)
 }
 
 LsCluster *
-ls_hardware_build_for (const LsHardware *h, uint32_t n_gpus, GError **error)
+ls_hardware_build_placed (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus, GError **error)
 {
   LsClusterSpec spec = h->spec; /* borrows, as above */
-  ls_cluster_spec_fit (&spec, n_gpus);
+  if (!ls_segment_place (&spec, n_nodes, n_gpus, error))
+    return NULL;
+  if (n_nodes > 0)
+    spec.n_nodes = n_nodes;
+  else
+    ls_cluster_spec_fit (&spec, n_gpus);
   return build (h, &spec, error);
 }
 
@@ -128,12 +134,12 @@ LsCluster *
 ls_hardware_build_asked (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus, GError **error)
 {
   if (n_nodes == 0 && n_gpus > 0)
-    return ls_hardware_build_for (h, n_gpus, error);
-  LsCluster *c = ls_hardware_build (h, n_nodes > 0 ? n_nodes : h->spec.n_nodes, error);
-  if (c && n_gpus > c->n_gpus) {
+    return ls_hardware_build_placed (h, 0, n_gpus, error);
+  LsCluster *c = ls_hardware_build_placed (h, n_nodes > 0 ? n_nodes : h->spec.n_nodes, n_gpus, error);
+  if (c && n_gpus > ls_cluster_n_taken (c)) {
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--gpus %u: %u node%s of %s ha%s %u %s\n"
                  "note: without --nodes there are as many as these need", n_gpus, n_nodes, n_nodes == 1 ? "" : "s",
-                 c->spec.name, n_nodes == 1 ? "s" : "ve", c->n_gpus, ls_cluster_chip_word (&c->spec, c->n_gpus));
+                 c->spec.name, n_nodes == 1 ? "s" : "ve", ls_cluster_n_taken (c), ls_cluster_chip_word (&c->spec, c->n_gpus));
     g_clear_pointer (&c, ls_cluster_free);
   }
   return c;

@@ -6,6 +6,7 @@
 
 #include "base/diag.h"
 #include "cluster/cluster.h"
+#include "cluster/segment.h"
 #include "compute/cost.h"
 #include "network/coll.h"
 #include "parallel/strategy.h"
@@ -44,9 +45,9 @@ bool ls_slice_parse (const char *text, uint32_t ret_slice[LS_TORUS_AXES]);
  * LS_ERROR_CONFLICT: no torus, or one of other axes. */
 gboolean ls_hardware_set_slice (LsHardware *hardware, const uint32_t slice[LS_TORUS_AXES], GError **error);
 
-/* A cluster that holds so many GPUs: ls_cluster_spec_fit(). Errors as of
- * ls_cluster_build_within(). */
-LsCluster *ls_hardware_build_for (const LsHardware *hardware, uint32_t n_gpus, GError **error);
+/* A cluster of n_nodes, or where that is 0 of as many as hold a job of n_gpus: ls_cluster_spec_fit(). The job is placed in
+ * it (cluster/segment.h; n_gpus 0: on all). Errors as of ls_cluster_build_within() and ls_segment_place(). */
+LsCluster *ls_hardware_build_placed (const LsHardware *hardware, uint32_t n_nodes, uint32_t n_gpus, GError **error);
 
 /* A cluster of that many nodes. Errors as of ls_cluster_build(). */
 LsCluster *ls_hardware_build (const LsHardware *hardware, uint32_t n_nodes, GError **error);

@@ -78,7 +78,7 @@ build_cluster (LsStrategy *s, const LsHardware *hardware, uint32_t n_nodes, GErr
     n_nodes = hardware->spec.n_nodes;
   if (n_nodes == 0 && s->gpus == 0 && !count_ranks (s, &hardware->spec, &s->gpus, error))
     return NULL;
-  return n_nodes > 0 ? ls_hardware_build (hardware, n_nodes, error) : ls_hardware_build_for (hardware, s->gpus, error);
+  return ls_hardware_build_placed (hardware, n_nodes, s->gpus, error);
 }
 
 /* On TPUs a step is one executable, and data parallelism is XLA's, and slices replicate what one of them cuts, unless the
@@ -102,7 +102,7 @@ resolve (LsStrategy *s, const LsModel *model, const LsCluster *cluster, GError *
 {
   prefer_xla (s, cluster);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  if (ls_strategy_resolve (s, model, cluster->n_gpus, cluster->spec.gpus_per_node, diags))
+  if (ls_strategy_resolve (s, model, ls_cluster_n_taken (cluster), ls_cluster_taken (&cluster->spec), diags))
     return TRUE;
   ls_diag_list_to_error (diags, error);
   return FALSE;
@@ -123,6 +123,8 @@ lower (const LsModel *model, const LsHardware *hardware, const LsCluster *cluste
   g_autoptr (LsPlan) plan = ls_lower_orders (model, s, orders, &costs, error);
   if (!plan || !ls_budget_check_plan (plan, hardware->max_memory_bytes, error))
     return NULL;
+  for (uint32_t r = 0; r < plan->n_ranks; r++)
+    plan->gpu_of_rank[r] = ls_cluster_gpu_of (&cluster->spec, r);
 #ifndef NDEBUG
   if (!ls_plan_check (plan, error)) {
     g_prefix_error_literal (error, "the plan is broken: ");
@@ -314,7 +316,7 @@ prepare_spec (const LsJobSpec *spec, GError **error)
 static gboolean
 check_trace_knobs (const LsJobSpec *spec, GError **error)
 {
-  const char *knob = spec->model ? "model" : spec->strategy_knob;
+  const char *knob = spec->model ? "model" : spec->segment > 0 ? "segment" : spec->strategy_knob;
   if (knob)
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s does not go with --trace, which has fixed it", knob);
   else if (!spec->cluster)
@@ -365,6 +367,7 @@ prepare_trace (const LsJobSpec *spec, GError **error)
   take_trace (r, trace, &spec->strategy);
   if (!ls_hardware_set_slice (hardware, spec->slice, error))
     return NULL;
+  hardware->spec.segment = 0; /* it says where each rank is */
   LsStrategy size = { .gpus = spec->n_nodes || hardware->spec.n_nodes > 1 ? 0 : n_gpus_of (r->plan) };
   r->cluster = build_cluster (&size, hardware, spec->n_nodes, error);
   if (!r->cluster || (r->model.name && !ls_hardware_check_formats (&r->cluster->spec.gpu, &r->strategy, error)))

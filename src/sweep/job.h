@@ -33,6 +33,7 @@ typedef struct {
   char *order;      /* file with the order of the pipeline's actions, NULL: the schedule's own */
   uint32_t n_nodes; /* 0: as above   */
   uint32_t slice[LS_TORUS_AXES]; /* of a torus, 0 beyond its axes; all 0: as its file says */
+  uint32_t segment;  /* compute trays of a node taken together (cluster/segment.h); 0: as its file says */
   LsStrategy strategy;
   char *strategy_knob; /* NULL: none was set that a trace would contradict */
   LsSoftwareSpec *software; /* --software or --for: its defaults are in strategy; NULL: none. Shared, counted */

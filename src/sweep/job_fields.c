@@ -154,6 +154,8 @@ const LsField ls_job_fields[] = {
     .max = LS_COLLECTIVE_MAX_GPUS, USUAL },
   { CUSTOM_ROW (job, slice, parse_slice, LS_SLICE_EXPECTED, "XxY[xZ]", "as the GPUs need, with --nodes the largest",
                 "chips of a TPU slice, which is a node, along x, y (and z)") },
+  { ROW (layout, segment, LS_FIELD_UINT, segment, "the cluster's",
+         "compute trays of a rack that the job takes together, as Slurm's --segment; 16 of 18 is 64 GPUs of an NVL72"), .min = 1, .max = 1024 },
   { FILE_ROW (job, trace, "", "a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it") },
   { ROW (software, strategy, LS_FIELD_STRING, strategy_knob, "", "knobs from a file (lockstep list strategies)"), .argument = "NAME|FILE", USUAL },
   { ROW (software, software, LS_FIELD_STRING, software_name, "that of --for, or of the strategy",

@@ -49,7 +49,7 @@ node_word (const LsClusterSpec *c)
 static double
 fabric_rate (const LsClusterSpec *c, uint32_t n_gpus)
 {
-  bool is_across = c->interior != LS_INTERIOR_TORUS && n_gpus > c->gpus_per_node;
+  bool is_across = c->interior != LS_INTERIOR_TORUS && n_gpus > ls_cluster_taken (c);
   return is_across ? c->nics * c->nic.bandwidth_bytes_per_s / c->gpus_per_node : 0;
 }
 
@@ -57,7 +57,7 @@ fabric_rate (const LsClusterSpec *c, uint32_t n_gpus)
 static const char *
 transport_word (const LsClusterSpec *c, uint32_t n_gpus)
 {
-  if (n_gpus <= c->gpus_per_node)
+  if (n_gpus <= ls_cluster_taken (c))
     return NULL;
   return c->transport == LS_NIC_TCP ? "tcp" : c->is_staged ? "host-memory" : NULL;
 }

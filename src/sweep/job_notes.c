@@ -35,7 +35,7 @@ ls_job_note_schedule (LsJobResult *r)
 void
 ls_note_tcp (const LsClusterSpec *cluster, uint32_t n_gpus, const char *nccl, GPtrArray *notes)
 {
-  if (cluster->transport != LS_NIC_TCP || n_gpus <= cluster->gpus_per_node || nccl)
+  if (cluster->transport != LS_NIC_TCP || n_gpus <= ls_cluster_taken (cluster) || nccl)
     return;
   g_ptr_array_add (notes, g_strdup ("what crosses nodes over TCP is a bound: NCCL is as fast here as over RDMA. Others measured a third to a half of 100 Gbit/s"
                                     " (NVIDIA/nccl issue 450); with your own: lockstep calibrate --nccl LOG, or the efficiency of node.nics.link and fabric.link"));

@@ -22,7 +22,12 @@ LsHardware *
 ls_job_hardware_load (const LsJobSpec *spec, LsDiagList *diags)
 {
   const LsMeasuredFiles files = { spec->gpu_calibration, spec->nccl };
-  return ls_hardware_load_with (spec->cluster, &files, diags);
+  LsHardware *h = ls_hardware_load_with (spec->cluster, &files, diags);
+  if (h && spec->segment > 0) {
+    h->spec.segment = spec->segment;
+    h->spec.segment_is_asked = true;
+  }
+  return h;
 }
 
 static GHashTable *

@@ -38,7 +38,7 @@ plan_call (const LsCostSources *of, const Call *call)
 {
   g_autofree uint32_t *gpus = g_new (uint32_t, call->n);
   for (uint32_t i = 0; i < call->n; i++)
-    gpus[i] = call->first + i * call->stride;
+    gpus[i] = ls_cluster_gpu_of (&of->cluster->spec, call->first + i * call->stride);
   LsArena *arena = ls_arena_new ();
   const LsCollRequest request = { .kind = (LsCollKind) call->kind, .gpus = gpus, .n = call->n, .bytes = call->bytes };
   const LsCollPlan *plan = ls_coll_plan (of->cluster, &of->hardware->nccl, &request, LS_NETWORK_FLOW, arena);

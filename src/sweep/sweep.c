@@ -192,12 +192,15 @@ fill_space (LsSweepRun *x, GError **error)
   const LsClusterSpec *c = &x->hardware->spec;
   LsStrategy *base = &x->spec->job.strategy;
   uint32_t n_nodes = x->spec->job.n_nodes > 0 ? x->spec->job.n_nodes : c->n_nodes > 1 ? c->n_nodes : 0;
+  LsClusterSpec placed = *c; /* borrows */
+  if (!ls_segment_place (&placed, n_nodes, base->gpus, error))
+    return FALSE;
   if (base->gpus == 0 && n_nodes > 0)
-    base->gpus = n_nodes * c->gpus_per_node;
+    base->gpus = n_nodes * ls_cluster_taken (&placed);
   bool is_torus = c->interior == LS_INTERIOR_TORUS;
   if (x->spec->job.program)
     ls_space_add_ranges (&x->spec->space, &x->spec->job.program->ranges, is_said, &x->spec->job);
-  return ls_space_fill (&x->spec->space, &x->model, base, c->gpus_per_node, is_torus, error);
+  return ls_space_fill (&x->spec->space, &x->model, base, ls_cluster_taken (&placed), is_torus, error);
 }
 
 /* Of each way to be data parallel. */

@@ -47,7 +47,7 @@ candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s, Ls
   if (job->software)
     ls_software_settle (job->software, ret_s);
   g_autoptr (LsDiagList) unheard = why ? NULL : ls_diag_list_new ();
-  bool is_legal = ls_strategy_resolve (ret_s, &x->model, cluster->n_gpus, cluster->spec.gpus_per_node, why ? why : unheard);
+  bool is_legal = ls_strategy_resolve (ret_s, &x->model, ls_cluster_n_taken (cluster), ls_cluster_taken (&cluster->spec), why ? why : unheard);
   ls_space_choose_parts (&job->strategy, ret_s);
   return is_legal && can_be_emitted (x, ret_s, why);
 }
