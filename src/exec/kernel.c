@@ -19,6 +19,12 @@
  *     margin + stall              of one that communication comes to
  *     channels + stall            of other kernels
  *
+ * On Blackwell GEMMs are as others: a persistent grid of sm_100 has all tiles, and a block that is
+ * done takes over one that has not started (cluster launch control: CUDA programming guide, 4.12;
+ * CUTLASS documentation, blackwell_cluster_launch_control, in whose example another kernel holds 20 of
+ * 100 SMs), so that SMs which are held cost their share and no wave. That cuBLAS does so was not
+ * found written; the files of those GPUs say persistent_gemms false.
+ *
  * A library may tell GEMMs to leave the SMs of its communication (LsOp.has_margin): that is the margin.
  *
  * Worked example: 400 us alone. Beside communication for all of its time 800 us; if that ends after
