@@ -86,6 +86,7 @@ maxtext_has_gated_mlps_and_heads_of_128 (void)
   g_autoptr (GPtrArray) cases = parse ((Row) { .software = "maxtext-2024", .source = "MaxText README/configs tables", .hidden = 2048, .dp_kind = "xla-fsdp", .zero = 3 });
   const LsModel *m = &FIRST (cases)->model;
   LS_CHECK (m->mlp == LS_MLP_SWIGLU && m->head_dim == 128 && m->norm == LS_NORM_RMSNORM && !m->tied_embeddings);
+  LS_CHECK_STR (FIRST (cases)->strategy.kernels, "maxtext-2024"); /* words by a product with a one-hot matrix */
 }
 
 static void
