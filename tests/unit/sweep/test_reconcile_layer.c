@@ -42,7 +42,8 @@ static void
 an_eager_layer_is_nearest_to_its_software (void)
 {
   static const char *const files[] = { "tracelens_h100_qwen1.5-0.5b.json.gz", "tracelens_mi300_qwen1.5-0.5b.json.gz" };
-  static const char *const knobs[][2] = { { "model", "llama3.1-8b:layers=4,kv_heads=32" }, { "cluster", "dgx-h100" }, { "gpus", "8" }, { "zero", "3" } };
+  static const char *const knobs[][2] = { { "model", "llama3.1-8b:layers=4,kv_heads=32" }, { "cluster", "dgx-h100" }, { "gpus", "8" }, { "zero", "3" },
+                                           { "kernels", "built-in" } };
   if (!ls_test_shared_data ())
     return;
   g_autoptr (LsJobResult) job = job_of (knobs, G_N_ELEMENTS (knobs));
