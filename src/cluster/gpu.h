@@ -24,6 +24,9 @@ typedef struct {
                                       relative to its mean                                */
   uint64_t hbm_bytes;              /* an "80 GB" HBM holds 80 GiB                         */
   uint64_t reserved_bytes;         /* CUDA context and the like, not for tensors          */
+  uint64_t blas_workspace_bytes;   /* that PyTorch gives cuBLAS for each stream            */
+  double watts;                    /* board limit; 0: not known                           */
+  double usd_per_hour;             /* to rent one; 0: not known                           */
   uint32_t n_sm;                   /* streaming multiprocessors or cores                  */
   char *calibration;               /* name of the file in topologies/calib                */
   char *nccl;                      /* name of its NCCL file there; NULL: "nccl-" and

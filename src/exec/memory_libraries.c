@@ -6,9 +6,6 @@
 #define KIB UINT64_C (1024)
 #define MIB (1024 * KIB)
 
-#define WORKSPACE_OLD (2 * 4096 * KIB + 8 * 16 * KIB)
-#define WORKSPACE_HOPPER (32 * MIB)
-
 /* CUDA_IPC_MIN: what is shared with another process begins and ends at its multiples. */
 #define SHARED_UNIT (2 * MIB)
 /* ncclSendMem and ncclRecvMem: a page each. */
@@ -108,7 +105,7 @@ memory_add_libraries (const LsPlan *plan, const LsCluster *cluster, const LsNccl
   if (nccl->nvlink <= 0) /* no NCCL: not an NVIDIA GPU */
     return;
   if (has_kernels (plan, program))
-    bytes[LS_MEM_WORKSPACE] += nccl->generation >= LS_NCCL_HOPPER ? WORKSPACE_HOPPER : WORKSPACE_OLD;
+    bytes[LS_MEM_WORKSPACE] += cluster->spec.gpu.blas_workspace_bytes;
   uint32_t slots = slots_called (plan, program);
   for (uint32_t s = 0; s < LS_N_SLOTS; s++) {
     uint32_t comm = slots & 1u << s ? binding->comm[s] : UINT32_MAX;

@@ -1,10 +1,8 @@
 /* exec/memory_libraries.h — what libraries take of a GPU's memory besides tensors
  * (private).
  *
- * cuBLAS. PyTorch gives each handle and stream a workspace: 2 of 4096 KiB and 8 of 16 KiB,
- * 32 MiB on Hopper and Blackwell (aten/src/ATen/cuda/CublasHandlePool.cpp,
- * parseChosenWorkspaceSize; 8,519,680 bytes were seen in a snapshot of an older GPU,
- * discuss.pytorch.org/t/178671). One stream computes.
+ * cuBLAS. PyTorch gives each handle and stream a workspace (blas_workspace of the GPU's file). One
+ * stream computes.
  *
  * NCCL. A ring connects each rank with the one before and the one behind, on each channel.
  *

@@ -75,6 +75,8 @@ static const LsField operator_fields[] = {
 
 const LsField ls_recipes_fields[] = {
   LS_FIELDS_HEADER (LsRecipes),
+  { "variant_of", LS_FIELD_STRING, offsetof (LsRecipes, variant_of), .default_text = "none",
+    .meaning = "the list that it takes the place of where the program is asked to, say to compile: whatif proposes it" },
   { "operators", LS_FIELD_ARRAY, offsetof (LsRecipes, operators), .required = true, .fields = operator_fields,
     .element_size = sizeof (LsRecipe), .meaning = "those that differ from what is built in" },
   { NULL },

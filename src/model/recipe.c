@@ -39,6 +39,7 @@ recipes_clear (gpointer data)
   LsRecipes *r = data;
   g_free (r->name);
   g_free (r->source);
+  g_free (r->variant_of);
   for (guint i = 0; r->operators && i < r->operators->len; i++)
     ls_recipe_clear (&g_array_index (r->operators, LsRecipe, i));
   if (r->operators)

@@ -82,6 +82,7 @@ typedef struct {
 /* Frozen and shared. */
 typedef struct {
   char *name, *source;
+  char *variant_of;  /* the list in whose place a user of that program may put this one; NULL: none */
   GArray *operators; /* LsRecipe */
 } LsRecipes;
 

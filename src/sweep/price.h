@@ -3,7 +3,7 @@
  *     $ per token   = GPUs * price of a GPU hour / 3600 s * step time / tokens of a step
  *     kWh per token = GPUs * watts of a GPU * PUE / 3.6e6 J * step time / tokens of a step
  *
- * Defaults are in price.c with their source, by the name of the accelerator; where there is none,
+ * Defaults are of the file of the accelerator (topologies/gpu), with their source; where there is none,
  * NAN. Worked example: 1,024 A100 at $2 and 400 W, PUE 1.1, 150,000 tokens/s: 1e12 tokens
  * take 6.67e6 s, 1.90e6 GPU hours, $3.79e6, 834 MWh.
  *
@@ -15,6 +15,8 @@
 
 #include <glib.h>
 
+#include "cluster/gpu.h"
+
 #define LS_PRICE_PUE 1.1 /* of hyperscale data centres: 1.1 to 1.2 */
 
 typedef struct {
@@ -23,8 +25,7 @@ typedef struct {
   double pue;
 } LsPrice;
 
-/* gpu: the name of its file, "a100-80g". */
-LsPrice ls_price_default (const char *gpu);
+LsPrice ls_price_default (const LsGpu *gpu);
 
 /* Of one token. */
 double ls_price_usd (const LsPrice *p, guint n_gpus, double tokens_per_s);

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "io/datadir.h"
 #include "io/override.h"
+#include "io/read_recipes.h"
 #include "io/read_strategy.h"
 #include "parallel/sched.h"
 
@@ -228,6 +230,38 @@ propose_attention_kernels (Proposals *p)
       propose_one (p, "attention-kernel", names->name);
 }
 
+/* All lists of kernels that are at hand: LsRecipes; made once, then static. */
+static const GPtrArray *
+kernel_lists (void)
+{
+  static GPtrArray *all;
+  static gsize is_made;
+  if (!g_once_init_enter (&is_made))
+    return all;
+  all = g_ptr_array_new ();
+  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_KERNELS);
+  for (guint i = 0; i < entries->len; i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new (); /* `lockstep check` tells */
+    LsRecipes *list = ls_recipes_load (((const LsDataEntry *) entries->pdata[i])->path, diags);
+    if (list)
+      g_ptr_array_add (all, list);
+  }
+  g_once_init_leave (&is_made, 1);
+  return all;
+}
+
+/* Those that the program can run in the place of the one that it runs. */
+static void
+propose_kernels (Proposals *p)
+{
+  const GPtrArray *lists = kernel_lists ();
+  for (guint i = 0; p->s->recipes && i < lists->len; i++) {
+    const LsRecipes *list = lists->pdata[i];
+    if (g_strcmp0 (list->variant_of, p->s->recipes->name) == 0)
+      propose_one (p, "kernels", list->name);
+  }
+}
+
 static void
 propose_dtypes (Proposals *p)
 {
@@ -429,6 +463,7 @@ static const struct {
   { "offloaded activations", "memory of the host", propose_offloaded_activations },
   { "attention", KERNELS, propose_attention },
   { "attention kernel", KERNELS, propose_attention_kernels },
+  { "kernels", KERNELS, propose_kernels },
   { "number format", NUMERICS, propose_dtypes },
   { "fp8", NUMERICS, propose_fp8 },
   { "gradient format", NUMERICS, propose_grad_dtypes },

@@ -246,7 +246,7 @@ static void
 choose_price (LsSweepRun *x)
 {
   const LsPrice *given = &x->spec->price;
-  x->price = ls_price_default (x->hardware->spec.gpu.name);
+  x->price = ls_price_default (&x->hardware->spec.gpu);
   if (!isnan (given->usd_per_gpu_hour))
     x->price.usd_per_gpu_hour = given->usd_per_gpu_hour;
   if (!isnan (given->gpu_watts))

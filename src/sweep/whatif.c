@@ -12,7 +12,7 @@ ls_what_if_row (const LsJobResult *r)
 {
   const LsReport *p = &r->report;
   uint64_t wanted = p->needed_bytes + (p->headroom.is_asked ? p->headroom.bytes : 0);
-  const LsPrice price = ls_price_default (r->cluster->spec.gpu.name);
+  const LsPrice price = ls_price_default (&r->cluster->spec.gpu);
   return (LsWhatIfRow) {
     .step_time_s = p->step_time_s, .tokens_per_s = p->tokens_per_s, .needed_bytes = p->needed_bytes,
     .capacity_bytes = p->capacity_bytes, .short_bytes = wanted > p->capacity_bytes ? wanted - p->capacity_bytes : 0, .fits = p->fits,

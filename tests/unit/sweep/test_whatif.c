@@ -13,6 +13,8 @@
 
 #include <lockstep/error.h>
 
+#include "io/datadir.h"
+#include "io/read_recipes.h"
 #include "sweep/change.h"
 #include "sweep/whatif.h"
 
@@ -259,7 +261,47 @@ the_order_of_a_file_leaves_what_it_does_not_fix (void)
   g_rmdir (folder);
 }
 
+/* torch.compile of torchtitan's blocks, and nobody else's kernels. */
+static void
+other_kernels_of_the_program_are_tried (void)
+{
+  static const char *const knobs[] = { "model", "llama3.1-8b:layers=4", "cluster", "dgx-h100", "gpus", "8", "dp-kind", "fsdp2", "global-batch", "8", NULL };
+  LsJobSpec spec;
+  init_job (&spec, knobs);
+  LsWhatIf *w = what_if (&spec, 1, NULL);
+  guint n = 0;
+  if (LS_CHECK (w != NULL)) {
+    const LsWhatIfRow *row = row_of (w, "--kernels torchtitan-2025-03-compile");
+    if (LS_CHECK (row != NULL))
+      check_row (knobs, row);
+    for (guint i = 0; i < w->rows->len; i++)
+      n += g_str_has_prefix (g_array_index (w->rows, LsWhatIfRow, i).change, "--kernels");
+  }
+  LS_CHECK_INT (n, ==, 1);
+  ls_what_if_free (w);
+  ls_job_spec_clear (&spec);
+}
+
+/* A list that names one which is not there would never be proposed. */
+static void
+variants_are_of_lists_that_there_are (void)
+{
+  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_KERNELS);
+  guint n = 0;
+  for (guint i = 0; i < entries->len; i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsRecipes *list = ls_recipes_load (((const LsDataEntry *) entries->pdata[i])->path, diags);
+    LsRecipes *other = list && list->variant_of ? ls_recipes_load (list->variant_of, diags) : NULL;
+    ls_check_impl (list && (!list->variant_of || other), __FILE__, __LINE__, "%s", ((const LsDataEntry *) entries->pdata[i])->name);
+    n += other != NULL;
+    ls_recipes_unref (other);
+    ls_recipes_unref (list);
+  }
+  LS_CHECK_INT (n, >, 0);
+}
+
 LS_TEST_MAIN ("whatif", LS_TEST (the_options_of_a_row_do_what_it_says), LS_TEST (a_smaller_micro_batch_closes_the_bubble),
-              LS_TEST (threads_change_nothing), LS_TEST (a_successor_is_tried), LS_TEST (what_a_job_has_not_can_be_proposed), LS_TEST (changes_join),
+              LS_TEST (threads_change_nothing), LS_TEST (a_successor_is_tried), LS_TEST (what_a_job_has_not_can_be_proposed), LS_TEST (changes_join), LS_TEST (other_kernels_of_the_program_are_tried),
+              LS_TEST (variants_are_of_lists_that_there_are),
               LS_TEST (a_trace_leaves_nothing_to_change),
               LS_TEST (the_order_of_a_file_leaves_what_it_does_not_fix))
