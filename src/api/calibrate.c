@@ -19,9 +19,9 @@ struct LsCalibrated {
 };
 
 LsCalibrated *
-ls_calibrate_kernels (const char *const *files, const char *gpu, GError **error)
+ls_calibrate_kernels (const char *const *files, const char *gpu, gboolean holds_half, GError **error)
 {
-  const LsCalibrateSpec spec = { .files = files, .gpu = gpu, .version = ls_version () };
+  const LsCalibrateSpec spec = { .files = files, .gpu = gpu, .holds_half = holds_half, .version = ls_version () };
   LsCalibrateRun *run = ls_calibrate_run_new (&spec, error);
   if (!run)
     return NULL;
@@ -86,6 +86,22 @@ ls_calibrated_notes (const LsCalibrated *c)
   for (guint i = 0; notes && i < notes->len; i++)
     g_string_append_printf (text, "%s\n", (const char *) g_ptr_array_index (notes, i));
   return g_string_free (text, FALSE);
+}
+
+gboolean
+ls_calibrated_check_mape (const LsCalibrated *c, double max_pct, GError **error)
+{
+  g_return_val_if_fail (c && c->kernels, FALSE);
+  guint n;
+  double error_pct = 100 * ls_calibrate_run_held_out_error (c->kernels, &n);
+  if (n > 0 && error_pct <= max_pct)
+    return TRUE;
+  if (n == 0)
+    g_set_error (error, LS_ERROR, LS_ERROR_TOLERANCE, "no kernel was held out, so nothing was predicted");
+  else
+    g_set_error (error, LS_ERROR, LS_ERROR_TOLERANCE, "mean absolute error %.2f %% of %u kernels held out exceeds %.2f %%", error_pct, n,
+                 max_pct);
+  return FALSE;
 }
 
 gboolean

@@ -1,4 +1,6 @@
 /* Comparisons of lockstep/lockstep.h. */
+#include <math.h>
+
 #include <lockstep/lockstep.h>
 
 #include "io/write_compare_many.h"
@@ -49,17 +51,37 @@ check_sides (const LsSpanTable *measured, const LsSpanTable *predicted, GError *
   return FALSE;
 }
 
-char *
-ls_compare_spans (const char *path_measured, const char *path_predicted, gboolean as_json, GError **error)
+static LsSpanCompare *
+load_spans (const char *path_measured, const char *path_predicted, GError **error)
 {
-  g_return_val_if_fail (path_measured && path_predicted, NULL);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsSpanTable) measured = ls_span_table_load (path_measured, diags);
   g_autoptr (LsSpanTable) predicted = ls_span_table_load (path_predicted, diags);
   if (!ls_diag_list_to_error (diags, error) || !check_sides (measured, predicted, error))
     return NULL;
-  g_autoptr (LsSpanCompare) compare = ls_span_compare_new (measured, predicted, error);
+  return ls_span_compare_new (measured, predicted, error);
+}
+
+char *
+ls_compare_spans (const char *path_measured, const char *path_predicted, gboolean as_json, GError **error)
+{
+  g_return_val_if_fail (path_measured && path_predicted, NULL);
+  g_autoptr (LsSpanCompare) compare = load_spans (path_measured, path_predicted, error);
   if (!compare)
     return NULL;
   return as_json ? ls_span_compare_to_json (compare) : ls_span_compare_to_text (compare);
+}
+
+gboolean
+ls_check_spans (const char *path_measured, const char *path_predicted, double max_pct, GError **error)
+{
+  g_return_val_if_fail (path_measured && path_predicted, FALSE);
+  g_autoptr (LsSpanCompare) compare = load_spans (path_measured, path_predicted, error);
+  if (!compare)
+    return FALSE;
+  double error_pct = 100 * (compare->predicted.step_us / compare->measured.step_us - 1);
+  if (fabs (error_pct) <= max_pct)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_TOLERANCE, "the predicted step is off by %+.2f %%, more than %.2f %%", error_pct, max_pct);
+  return FALSE;
 }

@@ -1,5 +1,6 @@
 #include "cli/cli.h"
 
+#include <math.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -187,4 +188,21 @@ cli_parse (int *argc, char ***argv, const CliHelp *help, const GOptionEntry *ent
   else
     report_parse (problem, &shown, error);
   return FALSE;
+}
+
+gboolean
+cli_parse_percent (const char *flag, const char *text, double most, double *pct, GError **error)
+{
+  char *end = NULL;
+  double value = text ? g_ascii_strtod (text, &end) : *pct;
+  if (text && (end == text || *end != '\0' || !isfinite (value) || value < 0)) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected a percentage of 0 or more; got \"%s\"", flag, text);
+    return FALSE;
+  }
+  if (text && value > most) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected a percentage up to %g; got \"%s\"", flag, most, text);
+    return FALSE;
+  }
+  *pct = value;
+  return TRUE;
 }

@@ -28,6 +28,8 @@ gboolean cli_print (const char *text, GError **error);
 void cli_warn (const char *message);
 /* "note: ..." for each line of text. */
 void cli_note (const char *text);
+/* A limit of --flag in percent, from 0 to most; without text *pct stays as it is. LS_ERROR_USAGE. */
+gboolean cli_parse_percent (const char *flag, const char *text, double most, double *pct, GError **error);
 /* Not fitting is a result: a warning, with a note behind it unless that is NULL; an error only
  * where fitting is required. */
 gboolean cli_report_fit (const LsResult *result, gboolean is_required, const char *note, GError **error);

@@ -1,6 +1,8 @@
 #include "cli/job_args.h"
 #include "cli/progress.h"
 
+#include <string.h>
+
 static const CliHelp help = {
   .usage = "calibrate FILE... [--gpu NAME|FILE] [-o NAME.json] | --nccl FILE... --cluster NAME|FILE [-o NAME.json]\n"
            "  lockstep calibrate --runs CASES.csv [--cluster NAME|FILE] [-o NAME.json]\n"
@@ -17,6 +19,7 @@ static const CliHelp help = {
                  "--strategy.\n\n"
                  "Examples:\n"
                  "  lockstep calibrate profile.json -o mine.json --plot mine.svg\n"
+                 "  lockstep calibrate profile.json --hold-out half --max-mape 20\n"
                  "  lockstep calibrate gemm.csv attention.csv --gpu h100\n"
                  "  lockstep calibrate --nccl all_reduce.txt all_gather.json --cluster dgx-h100 -o nccl-mine.json\n"
                  "  lockstep calibrate --runs mine.csv --cluster dgx-h100 -o my-h100.json\n"
@@ -28,7 +31,8 @@ static const CliHelp help = {
 
 typedef struct {
   CliJob job; /* first: callbacks of its entries get the address of all */
-  char *gpu, *cluster, *op, *output, *runs, *trace, *step;
+  char *gpu, *cluster, *op, *output, *runs, *trace, *step, *hold_out;
+  char *max_mape; /* text of a number; NULL: no limit */
   char **plots, **files;
   gint64 rank;
   gint threads;
@@ -46,6 +50,8 @@ args_clear (Args *args)
   g_free (args->runs);
   g_free (args->trace);
   g_free (args->step);
+  g_free (args->hold_out);
+  g_free (args->max_mape);
   g_strfreev (args->plots);
   g_strfreev (args->files);
 }
@@ -69,6 +75,8 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "step", 0, 0, G_OPTION_ARG_FILENAME, &args->step,
       "With --pytorch-trace: N of ProfilerStep#N, or a range such as 120ms:180ms; default: the last whole one", "N|FROM:TO" },
     { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "With --pytorch-trace: print JSON", NULL },
+    { "hold-out", 0, 0, G_OPTION_ARG_FILENAME, &args->hold_out, "Of kernels: how many families are kept from the fit and predicted; default fifth", "fifth|half" },
+    { "max-mape", 0, 0, G_OPTION_ARG_FILENAME, &args->max_mape, "Of kernels: exit 5 if those held out are off by more percent in the mean", "P" },
     { "output", 'o', 0, G_OPTION_ARG_FILENAME, &args->output, "Write the calibration there; with --pytorch-trace the software, for --software", "FILE" },
     { "plot", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &args->plots,
       "Draw predicted over measured time (.svg or .png, by gnuplot; .gp: its script); may be repeated", "FILE" },
@@ -91,11 +99,22 @@ refuse (GError **error, const char *why)
 static gboolean
 check_trace_args (const Args *args, GError **error)
 {
-  if (args->files || args->nccl || args->runs || args->gpu || args->op || args->plots || args->threads)
+  if (args->files || args->nccl || args->runs || args->gpu || args->op || args->plots || args->threads || args->hold_out || args->max_mape)
     return refuse (error, "--pytorch-trace goes with the flags of a job, --rank, --step, --json and --output only");
   if (args->rank < 0 && args->rank != NO_RANK)
     return refuse (error, "--rank: expected 0 or more");
   return !args->output || ls_calibrated_check_path (args->output, error);
+}
+
+static gboolean
+check_held_out_args (const Args *args, GError **error)
+{
+  double max_mape = 0;
+  if ((args->hold_out || args->max_mape) && (args->runs || args->nccl))
+    return refuse (error, "--hold-out and --max-mape go with kernels, not with --runs or --nccl");
+  if (args->hold_out && strcmp (args->hold_out, "half") != 0 && strcmp (args->hold_out, "fifth") != 0)
+    return refuse (error, "--hold-out: expected fifth or half");
+  return cli_parse_percent ("max-mape", args->max_mape, G_MAXDOUBLE, &max_mape, error);
 }
 
 /* Before the fit: a mistake must not cost it. */
@@ -121,6 +140,8 @@ check_fit_args (const Args *args, GError **error)
   for (char **path = args->plots; path && *path; path++)
     if (!ls_check_output_path (LS_OUTPUT_PLOT, *path, error))
       return FALSE;
+  if (!check_held_out_args (args, error))
+    return FALSE;
   return !args->output || ls_calibrated_check_path (args->output, error);
 }
 
@@ -140,7 +161,9 @@ calibrate (const Args *args, GError **error)
   const char *const *files = (const char *const *) args->files;
   if (args->runs)
     return calibrate_runs (args, error);
-  return args->nccl ? ls_calibrate_collectives (files, args->cluster, args->op, error) : ls_calibrate_kernels (files, args->gpu, error);
+  gboolean holds_half = args->hold_out && strcmp (args->hold_out, "half") == 0;
+  return args->nccl ? ls_calibrate_collectives (files, args->cluster, args->op, error)
+                    : ls_calibrate_kernels (files, args->gpu, holds_half, error);
 }
 
 static gboolean
@@ -156,7 +179,11 @@ fit (const Args *args, GError **error)
       return FALSE;
   gboolean is_written = !args->output || ls_calibrated_write (calibrated, args->output, error);
   g_autofree char *text = ls_calibrated_text (calibrated);
-  return cli_print (text, is_written ? error : NULL) && is_written;
+  if (!cli_print (text, is_written ? error : NULL) || !is_written)
+    return FALSE;
+  double max_mape = 0;
+  return !args->max_mape || (cli_parse_percent ("max-mape", args->max_mape, G_MAXDOUBLE, &max_mape, error)
+                             && ls_calibrated_check_mape (calibrated, max_mape, error));
 }
 
 static gboolean

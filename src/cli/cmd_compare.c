@@ -12,15 +12,34 @@ static const CliHelp help = {
 
 typedef struct {
   gboolean spans, json;
+  char *max_error; /* text of a number; NULL: no limit */
 } Args;
+
+static void
+args_clear (Args *args)
+{
+  g_free (args->max_error);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Args, args_clear)
+
+static char *
+compare (const Args *args, char **files, int n, GError **error)
+{
+  if (args->spans)
+    return ls_compare_spans (files[0], files[1], args->json, error);
+  return n > 2 ? ls_compare_many ((const char *const *) files, args->json, error) : ls_compare_results (files[0], files[1], args->json, error);
+}
 
 gboolean
 cli_compare (int argc, char **argv, GError **error)
 {
-  Args args = { 0 };
+  g_auto (Args) args = { 0 };
+  double max_error = 0;
   gboolean is_done = FALSE;
   const GOptionEntry entries[] = {
     { "spans", 0, 0, G_OPTION_ARG_NONE, &args.spans, "The files hold spans, the measured ones first", NULL },
+    { "max-error", 0, 0, G_OPTION_ARG_FILENAME, &args.max_error,
+      "With --spans: exit 5 if the predicted step is off by more percent", "P" },
     { "json", 0, 0, G_OPTION_ARG_NONE, &args.json, "Print JSON", NULL },
     G_OPTION_ENTRY_NULL,
   };
@@ -32,8 +51,14 @@ cli_compare (int argc, char **argv, GError **error)
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected two files%s; got %d", args.spans ? "" : " or more", argc - 1);
     return FALSE;
   }
-  g_autofree char *text = args.spans ? ls_compare_spans (argv[1], argv[2], args.json, error)
-                           : argc > 3 ? ls_compare_many ((const char *const *) argv + 1, args.json, error)
-                                      : ls_compare_results (argv[1], argv[2], args.json, error);
-  return text && cli_print (text, error);
+  if (args.max_error && !args.spans) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--max-error goes with --spans");
+    return FALSE;
+  }
+  if (!cli_parse_percent ("max-error", args.max_error, G_MAXDOUBLE, &max_error, error))
+    return FALSE;
+  g_autofree char *text = compare (&args, argv + 1, argc - 1, error);
+  if (!text || !cli_print (text, error))
+    return FALSE;
+  return !args.max_error || ls_check_spans (argv[1], argv[2], max_error, error);
 }

@@ -42,24 +42,6 @@ args_clear (Args *args)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Args, args_clear)
 
-/* A bad limit must not cost a simulation. Without text the number stays as it is. */
-static gboolean
-parse_percent (const char *flag, const char *text, double most, double *pct, GError **error)
-{
-  char *end = NULL;
-  double value = text ? g_ascii_strtod (text, &end) : *pct;
-  if (text && (end == text || *end != '\0' || !isfinite (value) || value < 0)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected a percentage of 0 or more; got \"%s\"", flag, text);
-    return FALSE;
-  }
-  if (text && value > most) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected a percentage up to %g; got \"%s\"", flag, most, text);
-    return FALSE;
-  }
-  *pct = value;
-  return TRUE;
-}
-
 /* What may fail after the result is printed. */
 typedef struct {
   double max_mape, min_coverage, max_width; /* percent */
@@ -73,9 +55,9 @@ parse_limits (const Args *args, Limits *limits, GError **error)
     g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, "--residuals are of --network flow, as the intervals of run are");
     return FALSE;
   }
-  return parse_percent ("max-mape", args->max_mape, G_MAXDOUBLE, &limits->max_mape, error)
-         && parse_percent ("min-coverage", args->min_coverage, 100, &limits->min_coverage, error)
-         && parse_percent ("max-width", args->max_width, G_MAXDOUBLE, &limits->max_width, error)
+  return cli_parse_percent ("max-mape", args->max_mape, G_MAXDOUBLE, &limits->max_mape, error)
+         && cli_parse_percent ("min-coverage", args->min_coverage, 100, &limits->min_coverage, error)
+         && cli_parse_percent ("max-width", args->max_width, G_MAXDOUBLE, &limits->max_width, error)
          && (!args->residuals || ls_validation_check_residuals_path (args->residuals, error));
 }
 

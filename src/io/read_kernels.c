@@ -96,23 +96,43 @@ static const struct {
   { TIMED ("time_us", time), 1e-6 },
 };
 
-/* 16 = 1 (mod 5), so a hexadecimal number and the sum of its digits agree mod 5. */
-bool
-ls_kernel_is_held_out (const char *key)
+guint
+ls_kernel_family (const char *key)
 {
   g_autofree char *md5 = g_compute_checksum_for_string (G_CHECKSUM_MD5, key, -1);
-  int sum = 0;
+  guint rest = 0;
   for (const char *p = md5; *p; p++)
-    sum += g_ascii_xdigit_value (*p);
-  return sum % 5 == 0;
+    rest = (16 * rest + (guint) g_ascii_xdigit_value (*p)) % 10;
+  return rest;
 }
 
 static bool
-is_held_out (uint64_t a, uint64_t b)
+is_held_out (guint family, bool holds_half)
+{
+  return family % (holds_half ? 2 : 5) == 0;
+}
+
+bool
+ls_kernel_is_held_out (const char *key)
+{
+  return is_held_out (ls_kernel_family (key), false);
+}
+
+void
+ls_hold_kernels_out (GArray *kernels, bool holds_half)
+{
+  for (guint i = 0; i < kernels->len; i++) {
+    LsTimedKernel *t = &g_array_index (kernels, LsTimedKernel, i);
+    t->held_out = is_held_out (t->family, holds_half);
+  }
+}
+
+static guint
+family_of (uint64_t a, uint64_t b)
 {
   char key[64];
   g_snprintf (key, sizeof key, "%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, a, b);
-  return ls_kernel_is_held_out (key);
+  return ls_kernel_family (key);
 }
 
 static LsTimedKernel
@@ -124,7 +144,7 @@ timed_gemm (const char *name, LsDtype dtype, uint64_t m, uint64_t n, uint64_t k,
     /* The linear of TensorRT-LLM takes bf16 and casts it: reads 2, writes 1, or 4.5 bits. */
     .side_bytes = ls_dtype_is_scaled (dtype) ? (ELT + ls_dtype_size (dtype)) * (double) m * (double) k : 0,
     .has_host = ls_dtype_is_scaled (dtype),
-    .held_out = is_held_out (n, k),
+    .family = family_of (n, k),
   };
 }
 
@@ -150,7 +170,7 @@ append_attention (const Cells *c, double seconds, GArray *rows)
     /* Before it: Q, K and V read, rotated, written, the latter two into the cache. */
     .side_bytes = (ELT + ls_dtype_size (dtype)) * qkv,
     .has_host = true,
-    .held_out = ls_kernel_is_held_out (key),
+    .family = ls_kernel_family (key),
   };
   g_array_append_val (rows, row);
 }
@@ -163,7 +183,7 @@ timed_stream (const char *name, LsKernelKind kind, LsTimedWhat what, uint64_t to
     .kernel = ls_kernel_stream (name, kind, LS_DTYPE_FP16, tokens, columns, bytes, 0),
     .what = what,
     .measured_s = seconds,
-    .held_out = is_held_out (tokens, columns),
+    .family = family_of (tokens, columns),
   };
 }
 
@@ -300,6 +320,7 @@ rows_of_table (const LsCsv *csv, const char *gpu, LsDiagList *diags)
     read_row (csv, row, table, columns, unit_s, gpu, rows, diags);
   if (ls_diag_list_n (diags) == n_before && rows->len == 0)
     ls_csv_header_error (csv, diags, "expected a row for each kernel of %s below the header; got none", gpu);
+  ls_hold_kernels_out (rows, false);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&rows) : NULL;
 }
 

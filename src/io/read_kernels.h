@@ -14,7 +14,7 @@
  * several; its rows for another are passed over.
  *
  * Hold-out. A family is held out of fits if the md5 of its key, taken as a hexadecimal
- * number, is 0 mod 5. The key is "n,k" for GEMMs, "heads,kv_heads,head_dim" for
+ * number, is 0 mod 5; a half of them, if it is even. The key is "n,k" for GEMMs, "heads,kv_heads,head_dim" for
  * attention, "rows,columns" for streaming kernels. */
 #ifndef LS_IO_READ_KERNELS_H
 #define LS_IO_READ_KERNELS_H
@@ -33,7 +33,8 @@ typedef struct {
   double measured_s; /* NaN: the table has no times                                 */
   double side_bytes; /* traffic of another kernel that the timing includes          */
   bool has_host;     /* timed through a framework: a constant host time is in it    */
-  bool held_out;
+  guint family;      /* 0 to 9: of its key (see above)                              */
+  bool held_out;     /* by the usual rule; a calibration may hold out others        */
   guint row;         /* of the file, from 0 below its header                        */
 } LsTimedKernel;
 
@@ -44,7 +45,11 @@ GArray *ls_read_kernels (const char *path, const char *gpu, LsDiagList *diags);
 /* The same from memory; `name` stands for the file in diagnostics. */
 GArray *ls_parse_kernels (const char *name, const char *text, const char *gpu, LsDiagList *diags);
 
-/* Is the family of this key held out? "4096,1024" */
+/* The md5 of the key of a family mod 10: "4096,1024". */
+guint ls_kernel_family (const char *key);
+/* Is the family of this key held out by the usual rule? */
 bool ls_kernel_is_held_out (const char *key);
+/* Sets `held_out` of each by the usual rule, or by that for a half. */
+void ls_hold_kernels_out (GArray *kernels, bool holds_half);
 
 #endif

@@ -221,14 +221,14 @@ check_row (const LsProfile *p, guint row, const Row *r, const char *shape, bool 
   return ls_diag_list_n (diags) == n_before;
 }
 
-static bool G_GNUC_PRINTF (1, 2)
-is_held_out (const char *format, ...)
+static guint G_GNUC_PRINTF (1, 2)
+family_of (const char *format, ...)
 {
   va_list args;
   va_start (args, format);
   g_autofree char *key = g_strdup_vprintf (format, args);
   va_end (args);
-  return ls_kernel_is_held_out (key);
+  return ls_kernel_family (key);
 }
 
 static void
@@ -241,7 +241,7 @@ append_gemm (LsProfile *p, guint row, const Row *r, const char *name, GArray *ke
     return;
   LsTimedKernel t = { .kernel = ls_kernel_gemm (name, dtype, s[0], s[1], s[2], batch, 2, false),
                       .measured_s = r->time_us * 1e-6,
-                      .held_out = is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[1], s[2]),
+                      .family = family_of ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[1], s[2]),
                       .row = row };
   if (fabs (r->flops / t.kernel.flops - 1) > FLOPS_SLACK)
     error_at (p, row, "flops", diags, "expected %.0f FLOPs of this shape; got %.0f", t.kernel.flops, r->flops);
@@ -260,7 +260,7 @@ append_stream (LsProfile *p, guint row, const Row *r, guint which, LsDiagList *d
   const LsTimedKernel t = {
     .kernel = ls_kernel_stream (streams[which].name, streams[which].kind, dtype, s[0], s[1], r->bytes, 0),
     .measured_s = r->time_us * 1e-6,
-    .held_out = is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[0], s[1]),
+    .family = family_of ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[0], s[1]),
     .row = row,
   };
   g_array_append_val (p->kernels, t);
@@ -280,7 +280,7 @@ append_attention (LsProfile *p, guint row, const Row *r, bool is_backward, LsDia
     .kernel = ls_kernel_attention (is_backward ? "flash-attention-bwd" : "flash-attention-fwd", dtype, s[0], s[1], s[2], s[3],
                                    s[4], is_causal, is_backward),
     .measured_s = r->time_us * 1e-6,
-    .held_out = is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[2], s[3], s[4]),
+    .family = family_of ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[2], s[3], s[4]),
     .row = row,
   };
   if (fabs (r->flops / t.kernel.flops - 1) > FLOPS_SLACK)
@@ -466,6 +466,8 @@ ls_profile_parse (const char *path, const char *text, size_t n, const char *gpu,
   else
     read_table (p, text, gpu ? gpu : "", diags);
   take_events_off (p);
+  ls_hold_kernels_out (p->kernels, false);
+  ls_hold_kernels_out (p->sustained, false);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&p) : NULL;
 }
 

@@ -182,6 +182,7 @@ ls_calibrate_run_new (const LsCalibrateSpec *spec, GError **error)
   }
   g_autoptr (LsCalibrateRun) run = run_alloc ();
   run->version = g_strdup (spec->version);
+  run->holds_half = spec->holds_half;
   if (!ls_calibrate_load (run, spec, error))
     return NULL;
   if (!has_samples (run)) {
@@ -197,6 +198,21 @@ const LsFitReport *
 ls_calibrate_run_report (const LsCalibrateRun *run)
 {
   return &run->report;
+}
+
+double
+ls_calibrate_run_held_out_error (const LsCalibrateRun *run, guint *ret_n)
+{
+  double sum = 0;
+  *ret_n = 0;
+  for (guint i = 0; i < run->report.kernels->len; i++) {
+    const LsFittedKernel *k = &g_array_index (run->report.kernels, LsFittedKernel, i);
+    if (!k->held_out)
+      continue;
+    sum += fabs (k->predicted_s / k->measured_s - 1);
+    (*ret_n)++;
+  }
+  return sum / *ret_n;
 }
 
 const GPtrArray *
@@ -220,7 +236,7 @@ provenance_files (const LsCalibrateRun *run, GPtrArray *names, GString *command)
     const LsProvenanceFile f = { file, p->sha256, p->gpu, p->driver, p->cuda, p->date, p->n_rows, g_array_index (run->n_used, guint, i) };
     g_array_append_val (files, f);
   }
-  g_string_append_printf (command, " --gpu %s", run->gpu.name);
+  g_string_append_printf (command, " --gpu %s%s", run->gpu.name, run->holds_half ? " --hold-out half" : "");
   return files;
 }
 

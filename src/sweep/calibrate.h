@@ -17,6 +17,7 @@
 #define LS_SWEEP_CALIBRATE_H
 
 #include <glib.h>
+#include <stdbool.h>
 
 #include "io/write_fit.h"
 
@@ -24,6 +25,7 @@ typedef struct {
   const char *const *files; /* at least one, NULL at the end                       */
   const char *gpu;          /* name or file of topologies/gpu; NULL: that which the
                                profiles name                                       */
+  bool holds_half;          /* half of the families is held out, not a fifth        */
   const char *version;      /* of Lockstep, for the provenance                     */
 } LsCalibrateSpec;
 
@@ -36,6 +38,9 @@ void ls_calibrate_run_free (LsCalibrateRun *run); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCalibrateRun, ls_calibrate_run_free)
 
 const LsFitReport *ls_calibrate_run_report (const LsCalibrateRun *run);
+/* Mean absolute error over all kernels that were held out, as a fraction, and how many; NaN
+ * of none. */
+double ls_calibrate_run_held_out_error (const LsCalibrateRun *run, guint *ret_n);
 /* What was not used, a line each. */
 const GPtrArray *ls_calibrate_run_notes (const LsCalibrateRun *run);
 /* The calibration as a file of that name; newly allocated. */

@@ -179,6 +179,13 @@ sort_kernels (LsCalibrateRun *run, const LsProfile *p)
 }
 
 static void
+hold_half_out (LsCalibrateRun *run)
+{
+  for (guint i = 0; i < run->profiles->len; i++)
+    ls_hold_kernels_out (((LsProfile *) g_ptr_array_index (run->profiles, i))->kernels, true);
+}
+
+static void
 sort_profiles (LsCalibrateRun *run)
 {
   run->sustained = g_array_new (FALSE, FALSE, sizeof (LsTimedKernel));
@@ -219,6 +226,8 @@ ls_calibrate_load (LsCalibrateRun *run, const LsCalibrateSpec *spec, GError **er
       check_profile (run, g_ptr_array_index (run->profiles, i), diags);
   if (ls_diag_list_n (diags) > 0)
     return ls_diag_list_to_error (diags, error);
+  if (spec->holds_half)
+    hold_half_out (run);
   sort_profiles (run);
   return TRUE;
 }

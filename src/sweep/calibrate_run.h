@@ -23,6 +23,7 @@ struct LsCalibrateRun {
   bool is_alone[LS_N_SLOTS];   /* all of its kernels are held out: then none is */
   bool has_sustained;           /* enough of them                               */
   GArray *n_used;              /* guint: kernels of each profile that are used */
+  bool holds_half;
   char *version;
   LsFitReport report;
   GPtrArray *notes; /* char * */

@@ -297,10 +297,11 @@ typedef struct LsCalibrated LsCalibrated;
 
 /* Fits the efficiency of a GPU's kernels to measured ones: profiles of tools/kernelbench
  * (JSON or CSV) and tables of others, as `lockstep calibrate` reads them. files ends in NULL;
- * gpu: name or path, NULL if a profile says which. LS_ERROR_USAGE: no file, no GPU to be
+ * gpu: name or path, NULL if a profile says which. holds_half: half of the families of kernels
+ * is kept from the fit and predicted, not a fifth. LS_ERROR_USAGE: no file, no GPU to be
  * found; LS_ERROR_INPUT: a file is missing or damaged, or says what cannot be. Free with
  * ls_calibrated_free(). */
-LS_PUBLIC LsCalibrated *ls_calibrate_kernels (const char *const *files, const char *gpu, GError **error);
+LS_PUBLIC LsCalibrated *ls_calibrate_kernels (const char *const *files, const char *gpu, gboolean holds_half, GError **error);
 /* Fits the figures of NCCL to outputs of nccl-tests, text or JSON, of one cluster. op: what
  * ran ("all-reduce"), NULL if the files say so. Errors as above; LS_ERROR_UNSUPPORTED: a
  * torus. */
@@ -319,6 +320,8 @@ LS_PUBLIC LsCalibrated *ls_calibrate_runs (const char *path, const char *cluster
 
 /* Errors on what was fitted and on what was held out, for people. */
 LS_PUBLIC char *ls_calibrated_text (const LsCalibrated *calibrated);
+/* Of kernels: LS_ERROR_TOLERANCE if those held out are off by more than max_pct percent in the mean, or none was. */
+LS_PUBLIC gboolean ls_calibrated_check_mape (const LsCalibrated *calibrated, double max_pct, GError **error);
 /* What was left out, a line each; "" if nothing was. */
 LS_PUBLIC char *ls_calibrated_notes (const LsCalibrated *calibrated);
 /* The file, NAME.json, that a GPU's file names as its `calibration` or `nccl`; of runs a cluster. The same
@@ -566,6 +569,8 @@ LS_PUBLIC char *ls_compare_many (const char *const *paths, gboolean as_json, GEr
  * ls_result_write_csv(). LS_ERROR_INPUT: a file; LS_ERROR_USAGE: one holds the other kind;
  * LS_ERROR_CONFLICT: that rank is not in the prediction. */
 LS_PUBLIC char *ls_compare_spans (const char *path_measured, const char *path_predicted, gboolean as_json, GError **error);
+/* LS_ERROR_TOLERANCE if the predicted step is off the measured one by more than max_pct percent; other errors as above. */
+LS_PUBLIC gboolean ls_check_spans (const char *path_measured, const char *path_predicted, double max_pct, GError **error);
 
 /* ---- What there is ------------------------------------------------------- */
 

@@ -19,6 +19,9 @@ adapt_plan (Plan &plan)
     if (k.impl != Impl::GEMM && k.impl != Impl::MEMSET && k.impl != Impl::SPIN)
       k.impl = Impl::STREAM;
   }
+  for (PlanOp &op : plan.ops)
+    if (op.kernel >= 0 && op.recorded_ps == 0)
+      op.operands = operands_of (plan.kernels[(size_t) op.kernel]);
 }
 
 static std::function<void ()>

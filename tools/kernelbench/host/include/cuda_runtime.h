@@ -1,6 +1,6 @@
 /* tools/kernelbench/host/include/cuda_runtime.h — the part of CUDA's runtime that kernelbench
  * uses, on the host's processor: names and meanings are CUDA's (CUDA Runtime API reference), the
- * device is the machine itself. Memory is the host's, an event is the host's clock, and what is
+ * device is the machine itself. Memory is the host's, an event is a thread's processor time, and what is
  * queued on a stream has run when the call returns: a launch costs nothing, and nothing overlaps. */
 #ifndef LS_KERNELBENCH_HOST_CUDA_RUNTIME_H
 #define LS_KERNELBENCH_HOST_CUDA_RUNTIME_H

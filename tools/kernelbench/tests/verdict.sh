@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# The whole route on real times of this machine: kernels measured, half of them predicted from the
+# other half, a step composed and run, a verdict. Printed are the errors reached; the bounds are
+# wide, for other programs share the machine, but a wrong unit, count or shape is off by more. A
+# bound that cannot be held fails.
+#
+# Usage: verdict.sh RUN KERNELBENCH-HOST LOCKSTEP
+set -u
+run=$1 bench=$(realpath "$2") lockstep=$(realpath "$3")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+verdict () { "$run" --host --kernelbench "$bench" --lockstep "$lockstep" --out "$work" "$@" 2> "$work/err"; }
+
+verdict --max-mape 60 --max-error 60 > "$work/out" || { echo "FAILED: exit status $?"; cat "$work/out" "$work/err"; exit 1; }
+sed -n '/^kernels/,/^$/p; /^computing/p; /^step/p' "$work/out"
+grep -q '"host": true' "$work/profile.json" || { echo "FAILED: the profile does not say that it is of a host"; exit 1; }
+
+# A second time, on the rows that are there.
+verdict --max-mape 0.0001 > "$work/out"
+[ $? = 5 ] || { echo "FAILED: kernels that are predicted exactly"; exit 1; }
+grep -q "[0-9]* rows, [1-9][0-9]* of an earlier run" "$work/err" || { echo "FAILED: rows were measured again"; exit 1; }
+verdict --max-mape 60 --max-error 0.000001 > "$work/out"
+[ $? = 5 ] || { echo "FAILED: a step that is predicted exactly"; exit 1; }
+verdict --max-mape
+[ $? = 2 ] || { echo "FAILED: an option without its value"; exit 1; }
