@@ -114,6 +114,13 @@ ls_job_write_trace (const LsJob *job, const char *path, GError **error)
   return text && ls_write_text (path, text, error);
 }
 
+char *
+ls_job_shapes (const LsJob *job, GError **error)
+{
+  g_return_val_if_fail (job, NULL);
+  return ls_job_spec_shapes (&job->spec, error);
+}
+
 void
 ls_result_free (LsResult *result)
 {

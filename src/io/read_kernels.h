@@ -30,6 +30,7 @@ typedef enum { LS_TIMED_USUAL, LS_TIMED_VLLM_RMSNORM, LS_TIMED_VLLM_SILU_MUL } L
 typedef struct {
   LsKernel kernel; /* its name is static                                            */
   LsTimedWhat what;
+  LsAttentionKernel attention; /* of flash attention: which implementation; AUTO: not said */
   double measured_s; /* NaN: the table has no times                                 */
   double side_bytes; /* traffic of another kernel that the timing includes          */
   bool has_host;     /* timed through a framework: a constant host time is in it    */

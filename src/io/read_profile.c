@@ -4,17 +4,10 @@
 #include <string.h>
 
 #include "io/csv_fields.h"
+#include "io/profile_row.h"
 #include "io/read_file.h"
 
-#define MAX_SIZE    1e9  /* of a dimension                                             */
 #define MAX_TIME_US 1e12
-#define FLOPS_SLACK 0.01 /* of a GEMM: the file counts 2 m n k, as we do               */
-
-/* What kernelbench says of a kernel, as text where only some groups spell it alike. */
-typedef struct {
-  char *group, *name, *shape, *dtype, *note, *disturbed;
-  double bytes, flops, time_us;
-} Row;
 
 typedef struct {
   char *what, *why;
@@ -23,27 +16,27 @@ typedef struct {
 typedef struct {
   char *schema, *gpu, *driver, *cuda, *date;
   uint32_t n_sm;
-  GArray *rows;   /* Row    */
+  GArray *rows;   /* LsProfileRow */
   GArray *failed; /* Failed */
 } File;
 
 #define TEXT(type, key_, member_) { key_, LS_FIELD_STRING, offsetof (type, member_) }
-#define NUMBER(key_, member_, max_) { key_, LS_FIELD_DOUBLE, offsetof (Row, member_), .required = true, .max = (max_) }
+#define NUMBER(key_, member_, max_) { key_, LS_FIELD_DOUBLE, offsetof (LsProfileRow, member_), .required = true, .max = (max_) }
 #define IGNORED(key_) { key_, LS_FIELD_IGNORED }
 
 static const LsField row_fields[] = {
-  { "group", LS_FIELD_STRING, offsetof (Row, group), .required = true },
-  { "name", LS_FIELD_STRING, offsetof (Row, name), .required = true },
-  TEXT (Row, "shape", shape),
-  TEXT (Row, "dtype", dtype),
+  { "group", LS_FIELD_STRING, offsetof (LsProfileRow, group), .required = true },
+  { "name", LS_FIELD_STRING, offsetof (LsProfileRow, name), .required = true },
+  TEXT (LsProfileRow, "shape", shape),
+  TEXT (LsProfileRow, "dtype", dtype),
   NUMBER ("bytes", bytes, 1e18),
   NUMBER ("flops", flops, 1e24),
   NUMBER ("time_us", time_us, MAX_TIME_US),
   IGNORED ("spread_pct"),
   IGNORED ("rate"),
-  TEXT (Row, "note", note),
-  TEXT (Row, "disturbed", disturbed),
-  IGNORED ("implementation"),
+  TEXT (LsProfileRow, "note", note),
+  TEXT (LsProfileRow, "disturbed", disturbed),
+  TEXT (LsProfileRow, "implementation", implementation),
   IGNORED ("sm_mhz"),
   IGNORED ("sm_mhz_min"),
   IGNORED ("memory_mhz"),
@@ -81,7 +74,7 @@ static const LsField file_fields[] = {
   { "failed", LS_FIELD_ARRAY, offsetof (File, failed), .fields = failed_fields, .element_size = sizeof (Failed),
     .meaning = "kernels that could not be measured" },
   { "rows", LS_FIELD_ARRAY, offsetof (File, rows), .required = true, .fields = row_fields,
-    .element_size = sizeof (Row), .meaning = "the kernels" },
+    .element_size = sizeof (LsProfileRow), .meaning = "the kernels" },
   { NULL },
 };
 
@@ -122,8 +115,8 @@ complain (const LsProfile *p, guint row, const char *key, LsDiagList *diags, con
   ls_json_doc_diag (p->doc, member ? member : node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
 }
 
-static void G_GNUC_PRINTF (5, 6)
-error_at (const LsProfile *p, guint row, const char *key, LsDiagList *diags, const char *format, ...)
+void
+ls_profile_error_at (const LsProfile *p, guint row, const char *key, LsDiagList *diags, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -140,212 +133,6 @@ ls_profile_error (const LsProfile *p, guint row, LsDiagList *diags, const char *
   va_end (args);
 }
 
-/* ---- kernels ---- */
-
-/* The streams of kernelbench and their kinds in the simulator (model/operators_*.c). */
-static const struct {
-  const char *name;
-  LsKernelKind kind;
-} streams[] = {
-  { "copy", LS_KERNEL_ELEMENTWISE },
-  { "memcpy", LS_KERNEL_ELEMENTWISE },
-  { "memset", LS_KERNEL_MEMSET },
-  { "add", LS_KERNEL_ELEMENTWISE },
-  { "residual-grad-add", LS_KERNEL_ELEMENTWISE },
-  { "bias-add", LS_KERNEL_ELEMENTWISE },
-  { "bias-gelu", LS_KERNEL_ELEMENTWISE },
-  { "gelu-bwd", LS_KERNEL_ELEMENTWISE },
-  { "bias-dropout-add", LS_KERNEL_ELEMENTWISE },
-  { "dropout", LS_KERNEL_ELEMENTWISE },
-  { "dropout-bwd", LS_KERNEL_ELEMENTWISE },
-  { "bias-grad", LS_KERNEL_REDUCTION },
-  { "scale-mask-softmax", LS_KERNEL_SOFTMAX },
-  { "scale-mask-softmax-bwd", LS_KERNEL_SOFTMAX },
-  { "layernorm-fwd", LS_KERNEL_NORM },
-  { "layernorm-dgrad", LS_KERNEL_NORM },
-  { "layernorm-gamma-beta-grad", LS_KERNEL_NORM },
-  { "rmsnorm-fwd", LS_KERNEL_NORM },
-  { "rmsnorm-bwd", LS_KERNEL_NORM },
-  { "swiglu", LS_KERNEL_ELEMENTWISE },
-  { "swiglu-bwd", LS_KERNEL_ELEMENTWISE },
-  { "rope-fwd", LS_KERNEL_ELEMENTWISE },
-  { "rope-bwd", LS_KERNEL_ELEMENTWISE },
-  { "moe-permute", LS_KERNEL_ELEMENTWISE },
-  { "moe-unpermute", LS_KERNEL_ELEMENTWISE },
-  { "embedding-lookup", LS_KERNEL_EMBEDDING },
-  { "embedding-grad", LS_KERNEL_EMBEDDING },
-  { "cross-entropy", LS_KERNEL_CROSS_ENTROPY },
-  { "cross-entropy-bwd", LS_KERNEL_CROSS_ENTROPY },
-  { "adam", LS_KERNEL_OPTIMIZER },
-  { "weight-copy", LS_KERNEL_OPTIMIZER },
-  { "main-grad-copy", LS_KERNEL_OPTIMIZER },
-  { "grad-unscale", LS_KERNEL_OPTIMIZER },
-  { "grad-norm", LS_KERNEL_REDUCTION },
-  { "grad-clip", LS_KERNEL_OPTIMIZER },
-};
-
-/* Its products. */
-static const char *const products[] = { "forward",    "dgrad",      "wgrad",           "wgrad16",    "scores-bmm",
-                                        "dk-bmm",     "expert-fc1", "expert-fc1-wgrad", "expert-fc2", "expert-fc2-wgrad" };
-
-/* Of interleaved batches the simulator knows nothing. */
-static const char interleaved[] = "operands=interleaved";
-
-/* "8*128x2048x64": batch, then n sizes; without "8*" a batch of 1. */
-static bool
-parse_shape (const char *text, guint n, uint64_t *ret_sizes, uint64_t *ret_batch)
-{
-  const char *star = strchr (text, '*');
-  g_autofree char *batch = star ? g_strndup (text, (gsize) (star - text)) : g_strdup ("1");
-  g_auto (GStrv) items = g_strsplit (star ? star + 1 : text, "x", -1);
-  bool ok = g_strv_length (items) == n
-            && g_ascii_string_to_unsigned (batch, 10, 1, (guint64) MAX_SIZE, ret_batch, NULL);
-  for (guint i = 0; ok && i < n; i++)
-    ok = g_ascii_string_to_unsigned (items[i], 10, 1, (guint64) MAX_SIZE, &ret_sizes[i], NULL);
-  return ok;
-}
-
-static bool
-check_row (const LsProfile *p, guint row, const Row *r, const char *shape, bool has_shape, LsDtype *ret_dtype,
-           LsDiagList *diags)
-{
-  guint n_before = ls_diag_list_n (diags);
-  if (!has_shape)
-    error_at (p, row, "shape", diags, "expected %s; got \"%.40s\"", shape, r->shape ? r->shape : "");
-  if (!r->dtype || !ls_dtype_parse (r->dtype, ret_dtype) || *ret_dtype == LS_DTYPE_BYTE)
-    error_at (p, row, "dtype", diags, "expected a number format such as bf16 or fp8; got \"%.40s\"", r->dtype ? r->dtype : "");
-  if (!(r->time_us > 0))
-    error_at (p, row, "time_us", diags, "expected a time above 0; got %g", r->time_us);
-  if (!(r->bytes > 0))
-    error_at (p, row, "bytes", diags, "expected bytes above 0; got %g", r->bytes);
-  return ls_diag_list_n (diags) == n_before;
-}
-
-static guint G_GNUC_PRINTF (1, 2)
-family_of (const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  g_autofree char *key = g_strdup_vprintf (format, args);
-  va_end (args);
-  return ls_kernel_family (key);
-}
-
-static void
-append_gemm (LsProfile *p, guint row, const Row *r, const char *name, GArray *kernels, LsDiagList *diags)
-{
-  uint64_t s[3] = { 0 }, batch = 1;
-  LsDtype dtype = LS_DTYPE_BF16;
-  bool has_shape = r->shape && parse_shape (r->shape, 3, s, &batch);
-  if (!check_row (p, row, r, "rows x columns x inner such as 2048x12288x4096, after batch*", has_shape, &dtype, diags))
-    return;
-  LsTimedKernel t = { .kernel = ls_kernel_gemm (name, dtype, s[0], s[1], s[2], batch, 2, false),
-                      .measured_s = r->time_us * 1e-6,
-                      .family = family_of ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[1], s[2]),
-                      .row = row };
-  if (fabs (r->flops / t.kernel.flops - 1) > FLOPS_SLACK)
-    error_at (p, row, "flops", diags, "expected %.0f FLOPs of this shape; got %.0f", t.kernel.flops, r->flops);
-  t.kernel.bytes = r->bytes; /* with what the result is and whether it accumulates */
-  g_array_append_val (kernels, t);
-}
-
-static void
-append_stream (LsProfile *p, guint row, const Row *r, guint which, LsDiagList *diags)
-{
-  uint64_t s[2] = { 0 }, batch = 1;
-  LsDtype dtype = LS_DTYPE_FP16;
-  bool has_shape = r->shape && parse_shape (r->shape, 2, s, &batch) && batch == 1;
-  if (!check_row (p, row, r, "rows x columns such as 8192x6144", has_shape, &dtype, diags))
-    return;
-  const LsTimedKernel t = {
-    .kernel = ls_kernel_stream (streams[which].name, streams[which].kind, dtype, s[0], s[1], r->bytes, 0),
-    .measured_s = r->time_us * 1e-6,
-    .family = family_of ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[0], s[1]),
-    .row = row,
-  };
-  g_array_append_val (p->kernels, t);
-}
-
-/* "1x8192x32x8x128": sequences, tokens, heads, key/value heads, width. */
-static void
-append_attention (LsProfile *p, guint row, const Row *r, bool is_backward, LsDiagList *diags)
-{
-  uint64_t s[5] = { 1, 1, 1, 1, 1 }, batch = 1;
-  LsDtype dtype = LS_DTYPE_BF16;
-  bool has_shape = r->shape && parse_shape (r->shape, 5, s, &batch) && batch == 1;
-  if (!check_row (p, row, r, "sequences x tokens x heads x key/value heads x width", has_shape, &dtype, diags))
-    return;
-  bool is_causal = r->note && strstr (r->note, "causal=1");
-  LsTimedKernel t = {
-    .kernel = ls_kernel_attention (is_backward ? "flash-attention-bwd" : "flash-attention-fwd", dtype, s[0], s[1], s[2], s[3],
-                                   s[4], is_causal, is_backward),
-    .measured_s = r->time_us * 1e-6,
-    .family = family_of ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[2], s[3], s[4]),
-    .row = row,
-  };
-  if (fabs (r->flops / t.kernel.flops - 1) > FLOPS_SLACK)
-    error_at (p, row, "flops", diags, "expected %.0f FLOPs of this shape; got %.0f", t.kernel.flops, r->flops);
-  t.kernel.bytes = r->bytes;
-  g_array_append_val (p->kernels, t);
-}
-
-static bool
-take_product (LsProfile *p, guint row, const Row *r, GArray *kernels, LsDiagList *diags)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (products); i++)
-    if (strcmp (r->name, products[i]) == 0 && !(r->note && strstr (r->note, interleaved))) {
-      append_gemm (p, row, r, products[i], kernels, diags);
-      return true;
-    }
-  return false;
-}
-
-static bool
-take_stream (LsProfile *p, guint row, const Row *r, LsDiagList *diags)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (streams); i++)
-    if (strcmp (r->name, streams[i].name) == 0) {
-      append_stream (p, row, r, i, diags);
-      return true;
-    }
-  return false;
-}
-
-static bool
-take_attention (LsProfile *p, guint row, const Row *r, LsDiagList *diags)
-{
-  bool is_forward = strcmp (r->name, "flash-attention-fwd") == 0, is_backward = strcmp (r->name, "flash-attention-bwd") == 0;
-  if (is_forward || is_backward)
-    append_attention (p, row, r, is_backward, diags);
-  return is_forward || is_backward;
-}
-
-static bool
-is_disturbed (const Row *r)
-{
-  return r->disturbed || (r->note && strstr (r->note, "disturbed="));
-}
-
-static void
-append_row (LsProfile *p, guint row, const Row *r, LsDiagList *diags)
-{
-  bool is_taken = false;
-  if (is_disturbed (r)) {
-    p->n_disturbed++;
-    p->n_passed++;
-    return;
-  }
-  if (strcmp (r->group, "gemm-isolated") == 0 || strcmp (r->group, "gemm-batched") == 0)
-    is_taken = take_product (p, row, r, p->kernels, diags);
-  else if (strcmp (r->group, "gemm-sustained") == 0)
-    is_taken = take_product (p, row, r, p->sustained, diags);
-  else if (strcmp (r->group, "streams") == 0 || strcmp (r->group, "operators") == 0)
-    is_taken = take_stream (p, row, r, diags);
-  else if (strcmp (r->group, "attention") == 0)
-    is_taken = take_attention (p, row, r, diags);
-  p->n_passed += !is_taken;
-}
-
 /* ---- events around kernels ---- */
 
 static bool
@@ -355,9 +142,9 @@ is_isolated (LsKernelKind kind)
 }
 
 static void
-find_events (LsProfile *p, const Row *r)
+find_events (LsProfile *p, const LsProfileRow *r)
 {
-  if (strcmp (r->group, "host") == 0 && strcmp (r->name, "event-pair") == 0 && !is_disturbed (r))
+  if (strcmp (r->group, "host") == 0 && strcmp (r->name, "event-pair") == 0 && !ls_profile_row_is_disturbed (r))
     p->events_s = r->time_us * 1e-6;
 }
 
@@ -387,8 +174,8 @@ read_json (LsProfile *p, LsDiagList *diags)
   }
   p->n_rows = file.rows ? file.rows->len : 0;
   for (guint i = 0; ok && i < p->n_rows; i++) {
-    find_events (p, &g_array_index (file.rows, Row, i));
-    append_row (p, i, &g_array_index (file.rows, Row, i), diags);
+    find_events (p, &g_array_index (file.rows, LsProfileRow, i));
+    ls_profile_take_row (p, i, &g_array_index (file.rows, LsProfileRow, i), diags);
   }
   p->n_failed = file.failed ? file.failed->len : 0;
   p->gpu = g_steal_pointer (&file.gpu);
@@ -410,12 +197,12 @@ read_csv (LsProfile *p, LsDiagList *diags)
   bool ok = ls_diag_list_n (diags) == n_before;
   p->n_rows = ls_csv_n_rows (p->csv);
   for (guint i = 0; ok && i < p->n_rows; i++) {
-    Row row = { 0 };
+    LsProfileRow row = { 0 };
     n_before = ls_diag_list_n (diags);
     ls_csv_fields_read (p->csv, i, columns, &row, diags);
     if (ls_diag_list_n (diags) == n_before) {
       find_events (p, &row);
-      append_row (p, i, &row, diags);
+      ls_profile_take_row (p, i, &row, diags);
     }
     ls_fields_clear (row_fields, &row);
   }

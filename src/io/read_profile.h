@@ -5,8 +5,8 @@
  *   CSV      of tools/kernelbench (group, name, shape, dtype, bytes, flops, time_us)
  *   table    of others: io/read_kernels.h
  *
- * Of kernelbench's groups `gemm-isolated`, `gemm-batched`, `attention`, `streams` and
- * `operators` are kernels alone on a cool GPU, `gemm-sustained` are GEMMs on a hot one. The
+ * Of kernelbench's groups `gemm-isolated`, `gemm-batched`, `attention`, `streams`,
+ * `operators` and `shapes` are kernels alone on a cool GPU, `gemm-sustained` are GEMMs on a hot one. The
  * other groups are no kernels alone; these, names that the simulator does not know, and
  * batches with interleaved operands are passed over and counted, and so are rows that were
  * disturbed whenever they were measured (heat, other processes). Isolated times contain the two
@@ -31,6 +31,7 @@ typedef struct {
   guint n_rows;       /* in the file                                      */
   guint n_passed;     /* of them passed over                              */
   guint n_disturbed;  /* of these, because they were disturbed            */
+  guint n_own_attention; /* of kernelbench's own flash attention, which no job runs */
   guint n_failed;     /* kernels that could not be measured               */
   double events_s;    /* what two events cost; taken off isolated times   */
   GArray *kernels;    /* LsTimedKernel, on a cool GPU                     */

@@ -30,7 +30,8 @@ static const LsEnumName attention_kinds[] = {
 };
 static const LsEnumName attention_kernels[] = {
   { "auto", LS_ATTENTION_KERNEL_AUTO },     { "fa1", LS_ATTENTION_KERNEL_FA1 }, { "triton", LS_ATTENTION_KERNEL_TRITON },
-  { "fa2", LS_ATTENTION_KERNEL_FA2 },       { "fa3", LS_ATTENTION_KERNEL_FA3 }, { NULL },
+  { "fa2", LS_ATTENTION_KERNEL_FA2 },       { "fa3", LS_ATTENTION_KERNEL_FA3 },
+  { "cudnn", LS_ATTENTION_KERNEL_CUDNN },   { NULL },
 };
 static const LsEnumName qkv_layouts[] = {
   { "joint", LS_QKV_JOINT }, { "split", LS_QKV_SPLIT }, { "unpadded", LS_QKV_UNPADDED }, { NULL },

@@ -58,13 +58,14 @@ typedef enum {
 } LsAccess;
 
 /* Implementations of flash attention: FlashAttention, its version in Triton, FlashAttention-2 and
- * -3; AUTO: whichever a GPU was measured with. */
+ * -3, cuDNN's; AUTO: whichever a GPU was measured with. */
 typedef enum {
   LS_ATTENTION_KERNEL_AUTO,
   LS_ATTENTION_KERNEL_FA1,
   LS_ATTENTION_KERNEL_TRITON,
   LS_ATTENTION_KERNEL_FA2,
   LS_ATTENTION_KERNEL_FA3,
+  LS_ATTENTION_KERNEL_CUDNN,
   LS_N_ATTENTION_KERNELS
 } LsAttentionKernel;
 

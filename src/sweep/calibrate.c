@@ -129,6 +129,8 @@ keep_measured (LsCalibrateRun *run, const LsProfile *p)
 {
   for (guint i = 0; p->is_ours && i < p->kernels->len; i++) {
     const LsTimedKernel *t = &g_array_index (p->kernels, LsTimedKernel, i);
+    if (t->attention != LS_ATTENTION_KERNEL_AUTO) /* the table does not tell implementations apart */
+      continue;
     const LsMeasuredKernel row = row_of (t);
     g_array_append_val (run->calibration.measured, row);
   }

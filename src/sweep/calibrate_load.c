@@ -130,6 +130,8 @@ slot_of (const LsTimedKernel *t)
   LsDtype dtype = t->kernel.dtype;
   if (t->what != LS_TIMED_USUAL)
     return t->what == LS_TIMED_VLLM_RMSNORM ? LS_SLOT_VLLM_RMSNORM : LS_SLOT_VLLM_SILU_MUL;
+  if (t->attention != LS_ATTENTION_KERNEL_AUTO)
+    return is_16_bit (dtype) ? (int) ls_slot_attention (t->attention, t->kernel.kind == LS_KERNEL_ATTENTION_BWD) : -1;
   if (!is_matrix (&t->kernel) || is_16_bit (dtype))
     return (int) t->kernel.kind;
   if (dtype == LS_DTYPE_FP8 && t->kernel.kind == LS_KERNEL_GEMM)
@@ -147,6 +149,9 @@ note_left_out (LsCalibrateRun *run, const LsProfile *p)
     g_ptr_array_add (run->notes, g_strdup_printf ("%s: %u rows of groups or names that no entry is fitted to", p->path, n_other));
   if (p->n_disturbed > 0)
     g_ptr_array_add (run->notes, g_strdup_printf ("%s: %u rows that were disturbed (heat, a slowed clock, another process) are left out", p->path, p->n_disturbed));
+  if (p->n_own_attention > 0)
+    g_ptr_array_add (run->notes, g_strdup_printf ("%s: %u rows of kernelbench's own flash attention are left out: jobs run others "
+                                                  "(tools/kernelbench/libraries.py times them)", p->path, p->n_own_attention));
   if (p->n_failed > 0)
     g_ptr_array_add (run->notes, g_strdup_printf ("%s: %u kernels could not be measured; the file says why", p->path, p->n_failed));
   if (p->events_s > 0)

@@ -32,13 +32,15 @@ free_steps (const guint *steps, guint n_steps, guint n_kernels)
 static bool
 is_matrix_slot (guint slot)
 {
-  return slot <= LS_KERNEL_ATTENTION_BWD || slot == LS_SLOT_GEMM_FP8 || slot == LS_SLOT_GEMM_NVFP4 || slot == LS_SLOT_ATTENTION_FP8;
+  return slot <= LS_KERNEL_ATTENTION_BWD || slot == LS_SLOT_GEMM_FP8 || slot == LS_SLOT_GEMM_NVFP4 || slot == LS_SLOT_ATTENTION_FP8
+         || slot >= LS_SLOT_ATTENTION;
 }
 
 static bool
 is_attention_slot (guint slot)
 {
-  return slot == LS_KERNEL_ATTENTION_FWD || slot == LS_KERNEL_ATTENTION_BWD || slot == LS_SLOT_ATTENTION_FP8;
+  return slot == LS_KERNEL_ATTENTION_FWD || slot == LS_KERNEL_ATTENTION_BWD || slot == LS_SLOT_ATTENTION_FP8
+         || slot >= LS_SLOT_ATTENTION;
 }
 
 /* Softmax shows where heads differ in width; beyond 128 they show another effect. */
@@ -149,6 +151,8 @@ fit_afresh (LsCalibrateRun *run, guint slot)
 static guint
 stand_in (guint slot)
 {
+  if (slot >= LS_SLOT_ATTENTION)
+    return slot % 2 == LS_SLOT_ATTENTION % 2 ? LS_KERNEL_ATTENTION_FWD : LS_KERNEL_ATTENTION_BWD;
   return slot == LS_SLOT_GEMM_FP8 ? LS_KERNEL_GEMM : slot == LS_SLOT_ATTENTION_FP8 ? LS_KERNEL_ATTENTION_FWD : LS_N_SLOTS;
 }
 

@@ -7,6 +7,7 @@
 #include "exec/least.h"
 #include "io/read_model.h"
 #include "io/trace_json.h"
+#include "io/write_shapes.h"
 #include "parallel/lower.h"
 #include "sweep/budget.h"
 #include "sweep/idle.h"
@@ -446,6 +447,26 @@ ls_job_spec_run (const LsJobSpec *spec, GError **error)
   return g_steal_pointer (&r);
 }
 
+/* What a file says that a plan is of. */
+static char *
+source_of (const LsJobResult *r, const char *command)
+{
+  if (!r->model.name)
+    return g_strdup_printf ("%s: %s", r->trace, r->trace_source);
+  g_autofree char *knobs = ls_knobs_format (&r->strategy);
+  return g_strdup_printf ("%s of %s: %s", command, r->model.name, knobs);
+}
+
+char *
+ls_job_spec_shapes (const LsJobSpec *spec, GError **error)
+{
+  g_autoptr (LsJobResult) r = ls_job_spec_prepare (spec, error);
+  if (!r)
+    return NULL;
+  g_autofree char *source = source_of (r, "lockstep kernel --list-shapes");
+  return ls_shapes_to_json (r->plan, source);
+}
+
 char *
 ls_job_spec_export (const LsJobSpec *spec, const char *name, GError **error)
 {
@@ -454,9 +475,7 @@ ls_job_spec_export (const LsJobSpec *spec, const char *name, GError **error)
     return NULL;
   const LsMesh mesh = { r->strategy.tp, r->strategy.cp, r->strategy.dp, r->strategy.pp };
   bool has_model = r->model.name != NULL;
-  g_autofree char *knobs = has_model ? ls_knobs_format (&r->strategy) : NULL;
-  g_autofree char *source = has_model ? g_strdup_printf ("lockstep trace export of %s: %s", r->model.name, knobs)
-                                      : g_strdup_printf ("%s: %s", r->trace, r->trace_source);
+  g_autofree char *source = source_of (r, "lockstep trace export");
   const LsTraceHead head = {
     .name = name, .source = source, .mesh = &mesh, .model = has_model ? &r->model : NULL,
     .strategy = has_model ? &r->strategy : NULL,

@@ -136,6 +136,8 @@ void ls_job_host (const LsHardware *hardware, const LsStrategy *s, LsHostCosts *
 
 /* The plan of a job as the text of a trace file with that name. Newly allocated. */
 char *ls_job_spec_export (const LsJobSpec *spec, const char *name, GError **error);
+/* Its kernels as a list to be timed (io/write_shapes.h). Newly allocated. */
+char *ls_job_spec_shapes (const LsJobSpec *spec, GError **error);
 
 /* Loads model and cluster, and resolves and lowers the strategy, but does not run:
  * what `lockstep check` does with a strategy. */

@@ -178,6 +178,8 @@ void check_all (Checks &checks, cudaStream_t stream, int capability);
 struct Plan;
 /* --plan: places its operands, executes it or, on a dry run, lists it (plan_run.cpp). */
 void run_plan (Plan &plan, const Options &options);
+/* --shapes: times the kernels of a job; file: its name (shapes_run.cpp). Throws PlanError. */
+void run_shapes (Bench &bench, const std::string &file, const std::string &text);
 
 }
 

@@ -39,9 +39,13 @@ run_groups (const kb::Options &options)
 {
   kb::Bench bench (options);
   try {
+    std::string shapes = options.shapes_file.empty () ? "" : kb::read_text_file (options.shapes_file);
     bench.check_kernels ();
-    for (const kb::Group *group = kb::groups; group->name; group++)
-      bench.run_group (*group);
+    if (!options.shapes_file.empty ())
+      kb::run_shapes (bench, options.shapes_file, shapes);
+    else
+      for (const kb::Group *group = kb::groups; group->name; group++)
+        bench.run_group (*group);
   } catch (const kb::DeviceLost &lost) {
     return lose (bench, options, lost.what ());
   }

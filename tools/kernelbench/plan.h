@@ -80,6 +80,14 @@ extern const char *const plan_streams[]; /* names, null-terminated */
  * kernel here takes. */
 Plan read_plan (const std::string &file, const std::string &text, uint64_t rank);
 
+/* The kernels of a job, to be timed one by one (lockstep kernel --list-shapes, or a trace): each a
+ * plan of one op. Throws PlanError: the file is neither. */
+struct Shape {
+  Plan plan;
+  std::string name, problem; /* problem: why kernelbench cannot run it; "": it can */
+};
+std::vector<Shape> read_shapes (const std::string &file, const std::string &text);
+
 /* What an op of that kernel reads and writes, without places. */
 std::vector<Operand> operands_of (const PlanKernel &kernel);
 

@@ -207,7 +207,7 @@ choose_stream (PlanKernel &k)
 PlanKernel
 read_plan_kernel (const Json &json)
 {
-  require_keys (json, { "name", "kind", "dtype", "m", "n", "k", "batch", "flops", "bytes" });
+  require_keys (json, { "name", "kind", "dtype", "m", "n", "k", "batch", "flops", "bytes", "access", "tag" });
   PlanKernel k;
   auto count = [&] (const char *key, uint64_t otherwise) { return json.find (key) ? json.at (key).count (most) : otherwise; };
   k.name = json.at ("name").text ();

@@ -210,10 +210,22 @@ make_launch (const Plan &plan, const PlanOp &op, const PlanMemory &memory, cudaS
   }
 }
 
+/* The reader has chosen among ours. */
 void
-adapt_plan (Plan &plan)
+adapt_plan (Plan &, std::string *)
 {
-  (void) plan; /* the reader has chosen among ours */
+}
+
+const char *
+product_library ()
+{
+  return "cublaslt";
+}
+
+bool
+streams_are_own ()
+{
+  return false;
 }
 
 }

@@ -31,9 +31,12 @@ private:
   uint8_t *host_ = nullptr;
 };
 
-/* What this program has no kernel for becomes what it has: before operands are placed. Throws
- * PlanError. */
-void adapt_plan (Plan &plan);
+/* What this program has no kernel for becomes what it has: before operands are placed. Sets the
+ * problem, for people, if there is nothing to become. */
+void adapt_plan (Plan &plan, std::string *ret_problem);
+/* Whose products run; whether plain streams are what this machine runs, or stand in for others. */
+const char *product_library ();
+bool streams_are_own ();
 /* The kernel that stands for one of a plan, as checks name it (checks.h). */
 std::string check_of (const PlanKernel &kernel);
 

@@ -258,7 +258,10 @@ require_checks (const Plan &plan, const Device &device)
 void
 run_plan (Plan &plan, const Options &options)
 {
-  adapt_plan (plan);
+  std::string problem;
+  adapt_plan (plan, &problem);
+  if (!problem.empty ())
+    throw PlanError ("error: " + problem);
   place_operands (plan, max_ring_bytes);
   fprintf (stderr, "%s", plan_summary (plan).c_str ());
   if (options.dry_run) {

@@ -106,6 +106,9 @@ LS_PUBLIC LsResult *ls_job_run (const LsJob *job, GError **error);
  * replays; its format is documented in traces/README.md. Errors as of ls_job_run() and
  * of the functions below that write. */
 LS_PUBLIC gboolean ls_job_write_trace (const LsJob *job, const char *path, GError **error);
+/* The kernels of a job, each once, as JSON (lockstep.shapes/1) that tools/kernelbench --shapes
+ * times. Newly allocated. Errors as of ls_job_run(). */
+LS_PUBLIC char *ls_job_shapes (const LsJob *job, GError **error);
 
 LS_PUBLIC void ls_result_free (LsResult *result); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsResult, ls_result_free)

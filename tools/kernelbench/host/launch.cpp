@@ -7,15 +7,34 @@
 
 namespace kb {
 
+const char *
+product_library ()
+{
+  return "own";
+}
+
+bool
+streams_are_own ()
+{
+  return true;
+}
+
+static std::string
+problem_of (const PlanKernel &k)
+{
+  if (k.impl == Impl::ATTENTION || k.impl == Impl::ATTENTION_BWD)
+    return "the host has no flash attention (\"" + k.name + "\"): take the job with --attention unfused";
+  if (k.impl == Impl::GEMM && k.dtype != "bf16")
+    return "the host's products are of bf16; \"" + k.name + "\" is of " + k.dtype;
+  return "";
+}
+
 void
-adapt_plan (Plan &plan)
+adapt_plan (Plan &plan, std::string *ret_problem)
 {
   for (PlanKernel &k : plan.kernels) {
-    bool is_attention = k.impl == Impl::ATTENTION || k.impl == Impl::ATTENTION_BWD;
-    if (is_attention)
-      throw PlanError ("error: the host has no flash attention (\"" + k.name + "\"): export the job with --attention unfused");
-    if (k.impl == Impl::GEMM && k.dtype != "bf16")
-      throw PlanError ("error: the host's products are of bf16; \"" + k.name + "\" is of " + k.dtype);
+    if (std::string problem = problem_of (k); !problem.empty ())
+      *ret_problem = problem;
     if (k.impl != Impl::GEMM && k.impl != Impl::MEMSET && k.impl != Impl::SPIN)
       k.impl = Impl::STREAM;
   }

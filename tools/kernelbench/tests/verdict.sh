@@ -24,3 +24,14 @@ verdict --max-mape 60 --max-error 0.000001 > "$work/out"
 [ $? = 5 ] || { echo "FAILED: a step that is predicted exactly"; exit 1; }
 verdict --max-mape
 [ $? = 2 ] || { echo "FAILED: an option without its value"; exit 1; }
+
+# The kernels of a job, timed and laid over that calibration.
+cd "$work"
+gpu='./host.json:calibration=./gpu-measured.json,nccl=nccl-h100'
+"$lockstep" kernel --list-shapes --model ./model.json --cluster "dgx-h100:gpu=\"$gpu\"" --gpus 1 > shapes.json \
+  && "$bench" --shapes shapes.json --json shapes-profile.json > shapes.csv 2> err \
+  && "$lockstep" calibrate shapes-profile.json --gpu "./host.json:calibration=./gpu-measured.json" -o over.json > out 2>> err \
+  || { echo "FAILED: kernels of a job"; cat err; exit 1; }
+n=$(grep -c '"name"' shapes.json)
+[ "$(grep -c ^shapes, shapes.csv)" = "$n" ] || { echo "FAILED: $(grep -c ^shapes, shapes.csv) of $n kernels were timed"; exit 1; }
+grep -q "^  shapes-profile.json: $n rows, $n kernels used" out || { echo "FAILED: kernels that calibrate passes over"; cat out; exit 1; }
