@@ -320,6 +320,8 @@ add_formats (Emit *e, GString *out)
     add (out, "--fp8-format %s --fp8-recipe %s%s", s->fp8_recipe == LS_FP8_MXFP8 ? "e4m3" : "hybrid", recipes[s->fp8_recipe], s->fp8_params ? " --fp8-param-gather" : "");
   if (s->dtype == LS_DTYPE_NVFP4)
     add (out, "--fp4-format e2m1 --fp4-recipe nvfp4");
+  if (s->bf16_first + s->bf16_last > 0)
+    add (out, "--first-last-layers-bf16 --num-layers-at-start-in-bf16 %u --num-layers-at-end-in-bf16 %u", s->bf16_first, s->bf16_last);
   if (s->dtype == LS_DTYPE_NVFP4 && s->tp_overlap)
     emit_refuse (e, "--tp-overlap", "Transformer Engine has no user buffers for nvfp4");
   if (s->dtype != LS_DTYPE_FP32 && s->grad_dtype == LS_DTYPE_FP32)

@@ -207,6 +207,8 @@ add_fp8 (Emit *e, GString *out)
   add (out, "\n[float8]\nrecipe_name = \"tensorwise\"");
   if (s->fp8_recipe != LS_FP8_CURRENT)
     emit_refuse (e, "--fp8-recipe", "torchtitan scales by the tensor itself (current)");
+  if (s->bf16_first + s->bf16_last > 0)
+    emit_refuse (e, s->bf16_last > 0 ? "--bf16-last" : "--bf16-first", "torchtitan names products, not layers, that stay in bfloat16");
   if (s->fp8_params)
     add (out, "enable_fsdp_float8_all_gather = true");
 }

@@ -257,6 +257,8 @@ const LsField ls_strategy_fields[] = {
   { ENUM (precision, grad_dtype, grad_dtypes, "the 16-bit type of dtype", "number format of gradients, accumulated and reduced"), USUAL },
   { ENUM (precision, fp8_recipe, fp8_recipes, "delayed", "fp8: scaling factors of earlier steps, of this tensor, of its blocks of 128, or of 32 (Blackwell)") },
   { BOOL (precision, fp8_params, "false", "fp8: weights are stored and gathered in fp8") },
+  { COUNT (precision, bf16_first, "0", "fp8, nvfp4: so many layers at the start have their products in bf16") },
+  { COUNT (precision, bf16_last, "0", "fp8, nvfp4: and at the end; recipes of NVIDIA for nvfp4 keep some 15 %") },
 
   { ENUM (software, attention, attention_kinds, "the model's", "attention kernels"), USUAL },
   { CUSTOM (software, kernels, parse_kernels, format_kernels, "built-in: fused, as Megatron-LM's",

@@ -86,6 +86,7 @@ typedef struct {
   const double *expert_share; /* [n_experts] of all tokens; NULL: evenly */
   double expert_capacity;     /* tokens of an expert over the mean; 0: no limit */
   LsFp8Recipe fp8_recipe;
+  uint32_t bf16_first, bf16_last; /* layers whose products are in bf16, not in the scaled dtype */
   bool apex_norm;       /* layer norms run apex's kernels, not those for long rows that came in 2022 */
   bool bias_is_apart;   /* the bias of proj and fc2 is added in a kernel of its own        */
   bool grad_is_fused;   /* the GEMM of W adds to a 16-bit gradient too, not only to an fp32 one */
@@ -94,6 +95,9 @@ typedef struct {
   const LsRecipes *recipes; /* kernels as some software launches them; NULL: as built in */
   bool gathers_in_pieces;   /* beside products: Q, K and V, gate and up share what was gathered, in one product each */
 } LsShard;
+
+/* The number format of its products: bf16 at the ends of a model in a scaled format, if so many layers are. */
+LsDtype ls_layer_dtype (const LsModel *m, const LsShard *s, uint32_t layer);
 
 /* Flash attention, whether or not cut over ranks. */
 bool ls_operator_is_flash (const LsOperator *op);

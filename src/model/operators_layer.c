@@ -221,15 +221,24 @@ append_attention (GArray *operators, const LsCut *cut)
   append_proj (operators, cut);
 }
 
+LsDtype
+ls_layer_dtype (const LsModel *m, const LsShard *s, uint32_t layer)
+{
+  bool is_at_end = layer < s->bf16_first || layer + s->bf16_last >= m->n_layers;
+  return is_at_end ? ls_dtype_between (s->dtype) : s->dtype;
+}
+
 void
-ls_operators_layer (const LsModel *m, const LsShard *s, uint32_t layer, GArray *operators)
+ls_operators_layer (const LsModel *m, const LsShard *all, uint32_t layer, GArray *operators)
 {
   static const LsMlpNames names = { "fc1", "mlp-act", "fc2" };
   static const LsNormPlace first = { "input-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_ATTENTION_ADD, true },
                            second = { "mlp-norm", LS_RECIPE_MLP_NORM, LS_RECIPE_MLP_ADD, true };
+  LsShard own = *all;
+  own.dtype = ls_layer_dtype (m, all, layer);
   LsCut cut;
-  ls_cut_init (&cut, m, s);
-  uint32_t norm_out_bytes = ls_scaled_norm_out_bytes (s);
+  ls_cut_init (&cut, m, &own);
+  uint32_t norm_out_bytes = ls_scaled_norm_out_bytes (&own);
 
   ls_operators_norm (operators, &cut, &first, norm_out_bytes);
   if (m->kv_lora > 0)

@@ -70,6 +70,8 @@ ls_optimizer_kernels (uint64_t n_params, LsDtype dtype, LsDtype grad_dtype, GArr
 void
 ls_weight_cast_kernels (uint64_t n_weights, LsDtype dtype, GArray *kernels)
 {
+  if (n_weights == 0)
+    return;
   if (dtype == LS_DTYPE_FP8)
     append (kernels, "fp8-weight-cast", LS_KERNEL_OPTIMIZER, LS_DTYPE_BF16, n_weights, 4);
   if (dtype != LS_DTYPE_NVFP4)

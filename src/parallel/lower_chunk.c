@@ -20,16 +20,25 @@ append_part (Chunk *c, uint16_t layer, guint from)
   }
 }
 
-/* Runs of layers of a kind: dense, or with a mixture of experts. */
+/* Dense, or with a mixture of experts; in capitals with products in bf16 where others are in a scaled format. */
+static char
+layer_kind (const Lower *l, uint32_t layer)
+{
+  char kind = ls_model_has_experts (l->model, layer) ? 'm' : 'd';
+  return ls_layer_dtype (l->model, &l->shard, layer) == l->shard.dtype ? kind : g_ascii_toupper (kind);
+}
+
+/* Runs of layers of a kind; "" where there is one. */
 static char *
-layer_kinds (const LsModel *m, uint32_t first, uint32_t n)
+layer_kinds (const Lower *l, uint32_t first, uint32_t n)
 {
   GString *text = g_string_new (NULL);
-  for (uint32_t i = 0, from = 0; i < n && m->n_experts > 0; i++) {
-    bool has_experts = ls_model_has_experts (m, first + i);
-    if (i + 1 < n && ls_model_has_experts (m, first + i + 1) == has_experts)
+  bool has_kinds = l->model->n_experts > 0 || l->shard.bf16_first + l->shard.bf16_last > 0;
+  for (uint32_t i = 0, from = 0; i < n && has_kinds; i++) {
+    char kind = layer_kind (l, first + i);
+    if (i + 1 < n && layer_kind (l, first + i + 1) == kind)
       continue;
-    g_string_append_printf (text, " %c%u", has_experts ? 'm' : 'd', i + 1 - from);
+    g_string_append_printf (text, " %c%u", kind, i + 1 - from);
     from = i + 1;
   }
   return g_string_free (text, FALSE);
@@ -39,7 +48,7 @@ void
 chunk_init (Lower *l, Chunk *c, uint32_t first_layer, uint32_t n_layers, bool has_embedding, bool has_head)
 {
   *c = (Chunk) { .n_layers = n_layers, .has_embedding = has_embedding, .has_head = has_head };
-  c->kinds = layer_kinds (l->model, first_layer, n_layers);
+  c->kinds = layer_kinds (l, first_layer, n_layers);
   c->operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   c->layer_of = g_array_new (FALSE, FALSE, sizeof (uint16_t));
   if (has_embedding)

@@ -2,7 +2,8 @@
  * lowered as a chunk of its own, forwards and backwards with what runs again, as lower_order.c times
  * the passes of chunks; and the operators of a layer.
  *
- * Deviation: full recomputation by block runs only the first layers of a chunk again; here each layer
+ * Deviations: products of all layers are in one format, also where those at the ends of the model are in bf16;
+ * full recomputation by block runs only the first layers of a chunk again; here each layer
  * runs again, or none does. */
 #include "parallel/balance.h"
 #include "parallel/chunks.h"
@@ -36,6 +37,7 @@ ls_part_times (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs,
 {
   Lower l;
   gboolean ok = lower_begin (&l, m, s, costs, error);
+  l.shard.bf16_first = l.shard.bf16_last = 0;
   if (ok)
     *ret_times = (LsPartTimes) {
       .embedding = part_time (&l, 0, 0, true, false), .head = part_time (&l, 0, 0, false, true),
@@ -62,6 +64,7 @@ ls_layer_operators (const LsModel *m, const LsStrategy *s, GArray *operators, GE
 {
   Lower l;
   gboolean ok = lower_begin (&l, m, s, NULL, error);
+  l.shard.bf16_first = l.shard.bf16_last = 0;
   if (ok)
     ls_operators_layer (m, &l.shard, usual_layer (m), operators);
   lower_clear (&l);

@@ -146,6 +146,7 @@ typedef struct {
 
   int fp8_recipe;   /* LsFp8Recipe                                             */
   bool fp8_params;  /* weights are kept and gathered in fp8                    */
+  uint32_t bf16_first, bf16_last; /* fp8, nvfp4: so many layers at either end have their products in bf16 */
 
   bool wgrad_placeholders; /* megatron: tensors that stand for gradients (lower_placeholders.c) */
 

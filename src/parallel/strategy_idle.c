@@ -28,6 +28,7 @@ CONDITION (fetches_everywhere_or_never, !s->batch_sync || s->pp * s->vpp <= 2 ||
 CONDITION (has_even_attention, s->cp_kind == LS_CP_ULYSSES)
 CONDITION (is_unfused, s->attention == LS_ATTENTION_UNFUSED)
 CONDITION (is_not_fp8, s->dtype != LS_DTYPE_FP8)
+CONDITION (is_not_scaled, !ls_dtype_is_scaled ((LsDtype) s->dtype))
 CONDITION (has_no_tp_overlap, !s->tp_overlap)
 CONDITION (is_fsdp, s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2)
 CONDITION (is_not_fsdp1, s->dp_kind != LS_DP_FSDP1)
@@ -102,6 +103,8 @@ static const struct {
   { "attention_kernel", is_unfused, "it needs --attention flash" },
   { "qkv_layout", is_unfused, "it needs --attention flash" },
   { "fp8_recipe", is_not_fp8, "it needs --dtype fp8" },
+  { "bf16_first", is_not_scaled, "it needs --dtype fp8 or nvfp4" },
+  { "bf16_last", is_not_scaled, "it needs --dtype fp8 or nvfp4" },
   { "fp8_params", is_not_fp8, "it needs --dtype fp8" },
 };
 

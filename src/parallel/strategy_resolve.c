@@ -217,6 +217,8 @@ fill_from_model (LsStrategy *s, const LsModel *model)
   if (s->grad_dtype == LS_DTYPE_AUTO)
     s->grad_dtype = default_grad_dtype (s->dtype);
   s->fp8_params &= s->dtype == LS_DTYPE_FP8;
+  if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
+    s->bf16_first = s->bf16_last = 0;
 }
 
 static void
@@ -398,8 +400,21 @@ check_recompute (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 }
 
 static void
-check_dtypes (const LsStrategy *s, LsDiagList *diags)
+check_bf16_layers (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
+  uint64_t n = (uint64_t) s->bf16_first + s->bf16_last;
+  if (n > m->n_layers)
+    conflict (diags, s->bf16_last > 0 ? "/bf16_last" : "/bf16_first", "expected bf16_first + bf16_last up to the %u layers; got %u + %u", m->n_layers,
+              s->bf16_first, s->bf16_last);
+  if (n > 0 && s->fp8_params)
+    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, NULL, 0, 0, "/fp8_params", NULL, NULL,
+                 "expected false with layers in bf16, whose parameters would be gathered in another format");
+}
+
+static void
+check_dtypes (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  check_bf16_layers (s, m, diags);
   if (s->dtype == LS_DTYPE_TF32 || s->dtype == LS_DTYPE_BYTE)
     conflict (diags, "/dtype", "expected fp16, bf16, fp8, nvfp4 or fp32; got %s", ls_dtype_name (s->dtype));
 
@@ -446,7 +461,7 @@ ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint3
   check_experts (s, model, diags);
   check_latent_attention (s, model, diags);
   check_recompute (s, model, diags);
-  check_dtypes (s, diags);
+  check_dtypes (s, model, diags);
   check_kernels (s, model, diags);
   ls_chunk_layers (s, model, NULL, diags);
   check_pipeline (s, model, check_batch (s, diags), diags);

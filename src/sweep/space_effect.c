@@ -55,6 +55,8 @@ says_something (const char *key, const LsStrategy *s)
     { "partition_activations", s->recompute == LS_RECOMPUTE_FULL },
     { "fp8_recipe", s->dtype == LS_DTYPE_FP8 },
     { "fp8_params", s->dtype == LS_DTYPE_FP8 },
+    { "bf16_first", ls_dtype_is_scaled ((LsDtype) s->dtype) },
+    { "bf16_last", ls_dtype_is_scaled ((LsDtype) s->dtype) },
     { "attention_kernel", s->attention == LS_ATTENTION_FLASH },
     { "qkv_layout", s->attention == LS_ATTENTION_FLASH },
   };

@@ -118,7 +118,8 @@ draw_numbers (GRand *rand, LsStrategy *s)
 {
   s->dtype = (int) pick (rand, 6, (uint32_t[]) { LS_DTYPE_BF16, LS_DTYPE_BF16, LS_DTYPE_FP16, LS_DTYPE_FP32, LS_DTYPE_FP8, LS_DTYPE_NVFP4 });
   s->fp8_recipe = g_rand_int_range (rand, LS_FP8_DELAYED, LS_FP8_MXFP8 + 1);
-  s->fp8_params = chance (rand, 0.2);
+  s->bf16_last = chance (rand, 0.2);
+  s->fp8_params = !s->bf16_last && chance (rand, 0.2);
 }
 
 static void

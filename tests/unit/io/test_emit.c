@@ -87,6 +87,8 @@ static const Case all_cases[] = {
   { "megatron", "dtype=fp8 fp8-recipe=current", "  --fp8-format hybrid --fp8-recipe tensorwise\n" },
   { "megatron", "dtype=fp8 fp8-recipe=mxfp8", "  --fp8-format e4m3 --fp8-recipe mxfp8\n" },
   { "megatron", "dtype=nvfp4", "  --bf16\n  --fp4-format e2m1 --fp4-recipe nvfp4\n" },
+  { "megatron", "dtype=nvfp4 bf16-last=1", "  --first-last-layers-bf16 --num-layers-at-start-in-bf16 0 --num-layers-at-end-in-bf16 1\n" },
+  { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 dtype=fp8 fp8-recipe=current bf16-last=1", "!--bf16-last" },
   { "megatron", "dtype=nvfp4 tp=2 sp=1 tp-overlap=1", "!--tp-overlap" },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 dtype=nvfp4", "!--dtype nvfp4" },
   { "deepspeed", "zero=2 dtype=nvfp4", "!--dtype nvfp4" },

@@ -582,6 +582,26 @@ block_scales_go_along_one_direction (void)
   parts_free (r);
 }
 
+/* So many layers at either end have bf16 products, and no casts; norms write what these take. */
+static void
+ends_of_a_model_stay_in_bf16 (void)
+{
+  LsModel m = llama3_70b ();
+  LsShard s = shard (&m, 1, false, 1);
+  s.dtype = LS_DTYPE_NVFP4;
+  s.bf16_first = 2;
+  s.bf16_last = 3;
+  for (uint32_t layer = 0; layer < m.n_layers; layer++) {
+    bool is_at_end = layer < 2 || layer >= m.n_layers - 3;
+    g_autoptr (GArray) ops = operators_new ();
+    ls_operators_layer (&m, &s, layer, ops);
+    LS_CHECK_INT (kernel_named (ops, "fc1-wgrad")->dtype, ==, is_at_end ? LS_DTYPE_BF16 : LS_DTYPE_NVFP4);
+    LS_CHECK ((kernel_named (ops, "nvfp4-amax") == NULL) == is_at_end);
+  }
+  s.dtype = LS_DTYPE_FP16;
+  LS_CHECK_INT (ls_layer_dtype (&m, &s, 0), ==, LS_DTYPE_FP16);
+}
+
 /* Three all-reduces of one fp32 value per token. */
 static void
 loss_reduces_three_times (void)
@@ -618,4 +638,4 @@ LS_TEST_MAIN ("operators", LS_TEST (unfused_flops_are_the_models),
               LS_TEST (llama_layer_has_rope_swiglu_and_no_biases),
               LS_TEST (grouped_queries_unfused_expand_k_and_v), LS_TEST (alibi_is_added_by_the_score_gemm),
               LS_TEST (fp8_is_for_the_layers_gemms_only),
-              LS_TEST (block_scales_go_along_one_direction), LS_TEST (loss_reduces_three_times))
+              LS_TEST (block_scales_go_along_one_direction), LS_TEST (ends_of_a_model_stay_in_bf16), LS_TEST (loss_reduces_three_times))
