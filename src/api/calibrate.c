@@ -19,9 +19,9 @@ struct LsCalibrated {
 };
 
 LsCalibrated *
-ls_calibrate_kernels (const char *const *files, const char *gpu, gboolean holds_half, GError **error)
+ls_calibrate_kernels (const char *const *files, const char *gpu, const char *cluster, gboolean holds_half, GError **error)
 {
-  const LsCalibrateSpec spec = { .files = files, .gpu = gpu, .holds_half = holds_half, .version = ls_version () };
+  const LsCalibrateSpec spec = { .files = files, .gpu = gpu, .cluster = cluster, .holds_half = holds_half, .version = ls_version () };
   LsCalibrateRun *run = ls_calibrate_run_new (&spec, error);
   if (!run)
     return NULL;

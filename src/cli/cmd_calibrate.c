@@ -19,7 +19,7 @@ static const CliHelp help = {
                  "--strategy.\n\n"
                  "Examples:\n"
                  "  lockstep calibrate profile.json -o mine.json --plot mine.svg\n"
-                 "  lockstep calibrate profile.json --hold-out half --max-mape 20\n"
+                 "  lockstep calibrate profile.json --hold-out half --max-mape 50\n"
                  "  lockstep calibrate gemm.csv attention.csv --gpu h100\n"
                  "  lockstep calibrate --nccl all_reduce.txt all_gather.json --cluster dgx-h100 -o nccl-mine.json\n"
                  "  lockstep calibrate --runs mine.csv --cluster dgx-h100 -o my-h100.json\n"
@@ -66,7 +66,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
   const GOptionEntry own[] = {
     { "gpu", 0, 0, G_OPTION_ARG_FILENAME, &args->gpu, "On which GPU they ran; default: that which a profile names", "NAME|FILE" },
     { "nccl", 0, 0, G_OPTION_ARG_NONE, &args->nccl, "The files are outputs of nccl-tests", NULL },
-    { "cluster", 0, 0, G_OPTION_ARG_FILENAME, &args->cluster, "With --nccl, --runs and --pytorch-trace: where they ran", "NAME|FILE" },
+    { "cluster", 0, 0, G_OPTION_ARG_FILENAME, &args->cluster, "Where they ran; required with --nccl and --pytorch-trace", "NAME|FILE" },
     { "op", 0, 0, G_OPTION_ARG_FILENAME, &args->op, "With --nccl: what ran; default: what the files say", "KIND" },
     { "runs", 0, 0, G_OPTION_ARG_FILENAME, &args->runs, "Step times measured on one cluster, as lockstep validate reads them", "FILE" },
     { "threads", 0, 0, G_OPTION_ARG_INT, &args->threads, "With --runs: simulations at once; default: one per processor", "N" },
@@ -135,8 +135,8 @@ check_fit_args (const Args *args, GError **error)
     return refuse (error, "--gpu and --plot go with kernels, not with --nccl");
   if (args->nccl && !args->cluster)
     return refuse (error, "expected --cluster with --nccl");
-  if (!args->nccl && !args->runs && (args->cluster || args->op))
-    return refuse (error, "--cluster and --op go with --nccl");
+  if (!args->nccl && args->op)
+    return refuse (error, "--op goes with --nccl");
   for (char **path = args->plots; path && *path; path++)
     if (!ls_check_output_path (LS_OUTPUT_PLOT, *path, error))
       return FALSE;
@@ -163,7 +163,7 @@ calibrate (const Args *args, GError **error)
     return calibrate_runs (args, error);
   gboolean holds_half = args->hold_out && strcmp (args->hold_out, "half") == 0;
   return args->nccl ? ls_calibrate_collectives (files, args->cluster, args->op, error)
-                    : ls_calibrate_kernels (files, args->gpu, holds_half, error);
+                    : ls_calibrate_kernels (files, args->gpu, args->cluster, holds_half, error);
 }
 
 static gboolean

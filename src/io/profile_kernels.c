@@ -252,6 +252,15 @@ ls_profile_row_is_disturbed (const LsProfileRow *r)
   return r->disturbed || (r->note && strstr (r->note, "disturbed="));
 }
 
+static void
+note_fact (LsProfile *p, const LsProfileRow *r)
+{
+  static const char *const groups[] = { "host", "copies", "slowdown", "context", NULL };
+  const LsProfileFact fact = { g_intern_string (r->group), g_intern_string (r->name), g_intern_string (r->note), r->time_us * 1e-6, r->bytes };
+  if (g_strv_contains (groups, r->group) && r->time_us > 0)
+    g_array_append_val (p->facts, fact);
+}
+
 void
 ls_profile_take_row (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags)
 {
@@ -272,4 +281,5 @@ ls_profile_take_row (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList 
   else if (strcmp (r->group, "shapes") == 0)
     is_taken = take_shape (p, row, r, diags);
   p->n_passed += !is_taken;
+  note_fact (p, r);
 }

@@ -91,6 +91,7 @@ ls_profile_free (LsProfile *p)
   g_free (p->sha256);
   g_clear_pointer (&p->kernels, g_array_unref);
   g_clear_pointer (&p->sustained, g_array_unref);
+  g_clear_pointer (&p->facts, g_array_unref);
   ls_json_doc_free (p->doc);
   ls_csv_free (p->csv);
   g_free (p);
@@ -239,6 +240,7 @@ ls_profile_parse (const char *path, const char *text, size_t n, const char *gpu,
   p->sha256 = g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, n);
   p->kernels = g_array_new (FALSE, FALSE, sizeof (LsTimedKernel));
   p->sustained = g_array_new (FALSE, FALSE, sizeof (LsTimedKernel));
+  p->facts = g_array_new (FALSE, FALSE, sizeof (LsProfileFact));
   if (is_json (text))
     p->doc = ls_json_doc_parse (text, n, path, diags);
   else

@@ -21,6 +21,12 @@
 #include "io/json_doc.h"
 #include "io/read_kernels.h"
 
+/* A row that is of no kernel alone; texts are interned. */
+typedef struct {
+  const char *group, *name, *note;
+  double time_s, bytes;
+} LsProfileFact;
+
 typedef struct {
   char *path;
   bool is_ours;       /* of tools/kernelbench                             */
@@ -36,6 +42,7 @@ typedef struct {
   double events_s;    /* what two events cost; taken off isolated times   */
   GArray *kernels;    /* LsTimedKernel, on a cool GPU                     */
   GArray *sustained;  /* LsTimedKernel, on a hot one                      */
+  GArray *facts;      /* LsProfileFact, of the groups `host`, `copies`, `slowdown` and `context`; counted as passed over too */
   LsJsonDoc *doc;     /* one of these two, to say where a row stands      */
   LsCsv *csv;
 } LsProfile;

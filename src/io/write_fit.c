@@ -148,5 +148,7 @@ ls_fit_report_to_text (const LsFitReport *r)
   append_worst (out, r);
   if (r->n_measured > 0)
     g_string_append_printf (out, "\n%u measured kernels are kept, and go before the fit\n", r->n_measured);
+  g_autofree char *assumptions = ls_assumptions_to_text (r->assumptions);
+  g_string_append_printf (out, "%s%s", *assumptions ? "\n" : "", assumptions);
   return g_string_free (out, FALSE);
 }

@@ -6,6 +6,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "io/write_assumed.h"
 #include "model/kernel.h"
 
 /* Errors of predicted over measured time: fractions, predicted / measured - 1. */
@@ -53,6 +54,7 @@ typedef struct {
   GArray *classes;     /* LsFitClass                                  */
   GArray *kernels;     /* LsFittedKernel, in the order of the files   */
   guint n_measured;    /* rows of the measured table                  */
+  GArray *assumptions; /* LsAssumption (io/write_assumed.h)           */
 } LsFitReport;
 
 /* "gemm compute_efficiency: 0.84 to 0.7, standard error 1.2 %"; newly allocated. */

@@ -5,7 +5,9 @@
 #include <lockstep/error.h>
 
 #include "compute/measured.h"
+#include "io/read_cluster.h"
 #include "io/write_calibration.h"
+#include "sweep/assumed.h"
 #include "sweep/calibrate_fit.h"
 #include "sweep/calibrate_run.h"
 
@@ -36,6 +38,7 @@ ls_calibrate_run_free (LsCalibrateRun *run)
   g_ptr_array_unref (run->report.files);
   g_array_unref (run->report.classes);
   g_array_unref (run->report.kernels);
+  g_array_unref (run->report.assumptions);
   g_free (run);
 }
 
@@ -169,10 +172,27 @@ run_alloc (void)
   run->report.files = g_ptr_array_new_with_free_func (g_free);
   run->report.classes = g_array_new (FALSE, FALSE, sizeof (LsFitClass));
   run->report.kernels = g_array_new (FALSE, FALSE, sizeof (LsFittedKernel));
+  run->report.assumptions = g_array_new (FALSE, FALSE, sizeof (LsAssumption));
+  g_array_set_clear_func (run->report.assumptions, ls_assumption_clear);
   run->report.changes = g_array_new (FALSE, FALSE, sizeof (LsFitChange));
   run->report.follows = g_ptr_array_new_with_free_func (g_free);
   ls_calibration_init_roofline (&run->calibration);
   return run;
+}
+
+/* What is assumed is what was there before: the calibration of the GPU, else the one that was made. */
+static gboolean
+compare_assumptions (LsCalibrateRun *run, const LsCalibrateSpec *spec, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsClusterSpec cluster = { 0 };
+  if (spec->cluster && !ls_cluster_load (spec->cluster, &cluster, diags))
+    return ls_diag_list_to_error (diags, error);
+  for (guint i = 0; i < run->profiles->len; i++)
+    ls_assumed_compare (g_ptr_array_index (run->profiles, i), &run->gpu, run->has_base ? &run->base : &run->calibration,
+                        spec->cluster ? &cluster : NULL, run->report.assumptions);
+  ls_cluster_spec_clear (&cluster);
+  return TRUE;
 }
 
 LsCalibrateRun *
@@ -193,7 +213,7 @@ ls_calibrate_run_new (const LsCalibrateSpec *spec, GError **error)
   }
   ls_calibrate_slots (run);
   report (run);
-  return g_steal_pointer (&run);
+  return compare_assumptions (run, spec, error) ? g_steal_pointer (&run) : NULL;
 }
 
 const LsFitReport *

@@ -25,6 +25,7 @@ typedef struct {
   const char *const *files; /* at least one, NULL at the end                       */
   const char *gpu;          /* name or file of topologies/gpu; NULL: that which the
                                profiles name                                       */
+  const char *cluster;      /* name or file: whose links and launches a profile is held against; NULL: none */
   bool holds_half;          /* half of the families is held out, not a fifth        */
   const char *version;      /* of Lockstep, for the provenance                     */
 } LsCalibrateSpec;

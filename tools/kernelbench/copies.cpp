@@ -52,6 +52,45 @@ check_round_trip (const HostBuffer &from, const HostBuffer &to, const Buffer<uin
       throw Failure (format ("byte %zu of a copy to the device and back differs", i));
 }
 
+/* A GPU that this one can copy to; -1: there is none. */
+static int
+find_peer (int device)
+{
+  int n = 0;
+  KB_CHECK (cudaGetDeviceCount (&n));
+  for (int peer = 0; peer < n; peer++) {
+    int can = 0;
+    if (peer != device && cudaDeviceCanAccessPeer (&can, device, peer) == cudaSuccess && can)
+      return peer;
+  }
+  return -1;
+}
+
+/* The largest size, to another GPU; only where there is one. */
+static void
+bench_peer (Bench &bench)
+{
+  constexpr size_t n = sizes[std::size (sizes) - 1];
+  int device = bench.options ().device, peer = bench.is_dry () ? -1 : find_peer (device);
+  Row row { "copies", "copy-peer", format ("1x%zu", n), "byte", (double) n };
+  row.note = format ("to=%d", peer);
+  if (peer < 0)
+    return;
+  bench.measure (row, case_s, [&] (Row &) {
+    Buffer<uint8_t> from (n);
+    void *to = nullptr;
+    KB_CHECK (cudaSetDevice (peer));
+    cudaError_t status = cudaMalloc (&to, n);
+    KB_CHECK (cudaSetDevice (device));
+    KB_CHECK (status);
+    cudaDeviceEnablePeerAccess (peer, 0); /* without it the copy goes through the host: slower, and still a copy */
+    cudaGetLastError ();
+    Timing time = bench.steady ([&] (int) { KB_CHECK (cudaMemcpyPeerAsync (to, peer, from.get (), device, n, bench.stream ())); });
+    cudaFree (to);
+    return time;
+  });
+}
+
 void
 bench_copies (Bench &bench)
 {
@@ -100,6 +139,7 @@ bench_copies (Bench &bench)
   }
   if (other)
     KB_CHECK (cudaStreamDestroy (other));
+  bench_peer (bench);
 }
 
 }

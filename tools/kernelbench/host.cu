@@ -4,9 +4,13 @@
  *   period        of empty kernels that were all queued before the first ran
  *   gap           n kernels of d cycles against one of n d cycles: what each of the
  *                 n - 1 more launches adds, its start and its end included
+ *   graph-kernel-gap the same gap in a CUDA graph
+ *   priority-wait how long a stream of high priority waits while another fills all SMs
  *   event-bracket two events around an empty kernel
  *   event-pair    two events around nothing: what every isolated time contains besides its
  *                 kernel, and lockstep calibrate subtracts */
+#include <algorithm>
+
 #include "bench_groups.h"
 
 namespace kb {
@@ -109,6 +113,86 @@ bracket (Bench &bench)
   return bench.isolated ([&] { empty_kernel<<<1, 32, 0, bench.stream ()>>> (); }, 101);
 }
 
+namespace {
+
+/* n kernels of `cycles` as a CUDA graph. */
+class Graph {
+public:
+  Graph (int n, long long cycles)
+  {
+    cudaStream_t stream = nullptr;
+    cudaGraph_t graph = nullptr;
+    KB_CHECK (cudaStreamCreateWithFlags (&stream, cudaStreamNonBlocking));
+    KB_CHECK (cudaStreamBeginCapture (stream, cudaStreamCaptureModeRelaxed));
+    for (int i = 0; i < n; i++)
+      spin_kernel<<<1, 32, 0, stream>>> (cycles);
+    KB_CHECK (cudaStreamEndCapture (stream, &graph));
+    KB_CHECK (cudaGraphInstantiate (&graph_, graph, 0));
+    KB_CHECK (cudaGraphDestroy (graph));
+    KB_CHECK (cudaStreamDestroy (stream));
+  }
+  Graph (const Graph &) = delete;
+  ~Graph () { cudaGraphExecDestroy (graph_); }
+
+  double us (cudaStream_t stream) const
+  {
+    Event start, stop;
+    start.record (stream);
+    KB_CHECK (cudaGraphLaunch (graph_, stream));
+    stop.record (stream);
+    stop.wait ();
+    return stop.us_since (start);
+  }
+
+private:
+  cudaGraphExec_t graph_ = nullptr;
+};
+
+}
+
+static Timing
+graph_gap (Bench &bench)
+{
+  Graph many (n_chained, spin_cycles), one (1, n_chained * spin_cycles);
+  std::vector<double> us;
+  for (int round = 0; round <= n_rounds; round++) {
+    double gap = (many.us (bench.stream ()) - one.us (bench.stream ())) / (n_chained - 1);
+    if (round > 0) /* the first uploads the graph */
+      us.push_back (gap);
+  }
+  return summarise (us);
+}
+
+/* A kernel of one block on a stream of the highest priority, while blocks of another stream fill
+ * every SM, again and again: how much later it ends than alone. */
+static Timing
+priority_wait (Bench &bench)
+{
+  int least = 0, greatest = 0;
+  cudaStream_t high = nullptr, low = bench.stream ();
+  KB_CHECK (cudaDeviceGetStreamPriorityRange (&least, &greatest));
+  KB_CHECK (cudaStreamCreateWithPriority (&high, cudaStreamNonBlocking, greatest));
+  auto once = [&] {
+    Event start, stop;
+    start.record (high);
+    spin_kernel<<<1, 32, 0, high>>> (spin_cycles);
+    stop.record (high);
+    stop.wait ();
+    return stop.us_since (start);
+  };
+  std::vector<double> us;
+  once ();
+  for (int round = 0; round < n_rounds; round++) {
+    double alone = once ();
+    spin_kernel<<<64 * 32 * bench.n_sms (), 1024, 0, low>>> (spin_cycles);
+    us.push_back (once () - alone);
+    KB_CHECK (cudaStreamSynchronize (low));
+  }
+  KB_CHECK (cudaStreamDestroy (high));
+  Timing wait = summarise (us);
+  return { std::max (wait.us, 0.001), wait.spread_pct };
+}
+
 /* Two events with nothing between them. */
 static Timing
 event_pair (Bench &bench)
@@ -126,6 +210,8 @@ bench_host (Bench &bench)
     { "launch", "on=host", launch_cost },
     { "empty-kernel-period", "on=device queued=1", chain_period },
     { "kernel-gap", "on=device queued=1", chain_gap },
+    { "graph-kernel-gap", "on=device in=graph", graph_gap },
+    { "priority-wait", "on=device blocks=of-10000-cycles", priority_wait },
     { "event-bracket", "on=device", bracket },
     { "event-pair", "on=device in=isolated-times", event_pair },
   };

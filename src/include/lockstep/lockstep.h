@@ -300,11 +300,13 @@ typedef struct LsCalibrated LsCalibrated;
 
 /* Fits the efficiency of a GPU's kernels to measured ones: profiles of tools/kernelbench
  * (JSON or CSV) and tables of others, as `lockstep calibrate` reads them. files ends in NULL;
- * gpu: name or path, NULL if a profile says which. holds_half: half of the families of kernels
+ * gpu: name or path, NULL if a profile says which. cluster: name or path, or NULL: launches, copies and the like
+ * that a profile has are held against what is assumed of it. holds_half: half of the families of kernels
  * is kept from the fit and predicted, not a fifth. LS_ERROR_USAGE: no file, no GPU to be
  * found; LS_ERROR_INPUT: a file is missing or damaged, or says what cannot be. Free with
  * ls_calibrated_free(). */
-LS_PUBLIC LsCalibrated *ls_calibrate_kernels (const char *const *files, const char *gpu, gboolean holds_half, GError **error);
+LS_PUBLIC LsCalibrated *ls_calibrate_kernels (const char *const *files, const char *gpu, const char *cluster, gboolean holds_half,
+                                              GError **error);
 /* Fits the figures of NCCL to outputs of nccl-tests, text or JSON, of one cluster. op: what
  * ran ("all-reduce"), NULL if the files say so. Errors as above; LS_ERROR_UNSUPPORTED: a
  * torus. */
