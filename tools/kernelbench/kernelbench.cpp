@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "bench.h"
+#include "nccl_run.h"
 #include "plan.h"
 #include "text_file.h"
 
@@ -58,6 +59,8 @@ run (const kb::Options &options)
 {
   if (options.assembles)
     return assemble (options);
+  if (options.runs_nccl)
+    return kb::run_nccl (options.max_bytes);
   return options.plan_file.empty () ? run_groups (options) : run_plan_file (options);
 }
 

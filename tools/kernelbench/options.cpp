@@ -11,6 +11,7 @@ static const char help[] =
   "usage: kernelbench [--json FILE] [--rows FILE] [--resume] [--only WHAT[,WHAT...]] [--shapes FILE]\n"
   "                   [--seconds N] [--device N] [--skip-checks] [--dry-run]\n"
   "       kernelbench --plan FILE [--rank N] [--seconds N] [--device N] [--skip-checks] [--dry-run]\n"
+  "       kernelbench --nccl [--max-bytes N]\n"
   "       kernelbench --assemble --rows FILE --json FILE\n"
   "  --json FILE     write a profile, which lockstep calibrate reads\n"
   "  --rows FILE     write each row as it comes; with --json FILE.json the default is FILE.rows.jsonl\n"
@@ -19,6 +20,8 @@ static const char help[] =
   "  --only WHAT     a group, or a row of it as GROUP/NAME\n"
   "  --shapes FILE   time the kernels of a job (lockstep kernel --list-shapes) instead\n"
   "  --plan FILE     execute a trace instead; --rank says whose program\n"
+  "  --nccl          time collectives over all GPUs here, in the format of nccl-tests\n"
+  "  --max-bytes N   of --nccl: the largest array; default 1073741824\n"
   "  --seconds N     do not start a measurement that would end later; default 300\n"
   "  --device N      which GPU; default 0\n"
   "  --skip-checks   time kernels without comparing them with references\n"
@@ -104,6 +107,7 @@ static const struct {
   { "--resume", &Options::resume },
   { "--skip-checks", &Options::skips_checks },
   { "--assemble", &Options::assembles },
+  { "--nccl", &Options::runs_nccl },
 };
 
 static bool
@@ -128,6 +132,8 @@ parse_value (const char *word, const char *value, Options *options)
     return options->only = parse_only (value), true;
   if (value && strcmp (word, "--rank") == 0)
     return options->rank = parse_count ("--rank", value, 1048576), true;
+  if (value && strcmp (word, "--max-bytes") == 0)
+    return options->max_bytes = parse_count ("--max-bytes", value, 1ul << 40), true;
   if (value && strcmp (word, "--device") == 0)
     return options->device = (int) parse_count ("--device", value, 1024), true;
   return false;
@@ -144,6 +150,12 @@ check_options (Options *o)
 {
   if (!o->plan_file.empty () && !(o->only.empty () && o->json_file.empty () && o->rows_file.empty () && o->shapes_file.empty () && !o->resume))
     refuse ("--plan goes with --rank, --seconds, --device, --skip-checks and --dry-run only");
+  bool has_others = o->dry_run || o->resume || o->assembles || !o->json_file.empty () || !o->rows_file.empty ()
+                    || !o->shapes_file.empty () || !o->plan_file.empty () || !o->only.empty ();
+  if (o->runs_nccl && has_others)
+    refuse ("--nccl goes with --max-bytes only");
+  if (o->max_bytes < 1024)
+    refuse ("--max-bytes: expected 1024 or more");
   if (!o->shapes_file.empty () && !o->only.empty ())
     refuse ("--only chooses among the groups, which --shapes takes the place of");
   if (o->assembles && (o->json_file.empty () || o->rows_file.empty () || o->resume || o->dry_run))

@@ -10,6 +10,8 @@ namespace kb {
 
 /* What a call of that name returns before it does anything. */
 cudaError_t fault_of (const char *call);
+/* How many devices there seem to be; all are the host. */
+int device_count ();
 
 }
 

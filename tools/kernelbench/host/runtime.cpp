@@ -54,7 +54,7 @@ cudaError_t
 cudaGetDeviceCount (int *n)
 {
   MAY_FAIL ();
-  *n = 1;
+  *n = kb::device_count ();
   return cudaSuccess;
 }
 

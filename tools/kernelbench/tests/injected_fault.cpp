@@ -1,6 +1,6 @@
 /* Calls of the host's runtime that fail as KB_FAULT says: "CALL:N:STATUS" makes the N-th call of
  * that name (from 1) return that cudaError_t; with ":lost" behind it every call after it fails
- * too, as on a GPU that is gone. KB_KILL=CALL:N sends the program SIGKILL there instead. */
+ * too, as on a GPU that is gone. KB_KILL=CALL:N sends the program SIGKILL there instead. KB_GPUS=N: so many devices. */
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +11,13 @@
 namespace kb {
 
 static bool is_lost;
+
+int
+device_count ()
+{
+  const char *text = getenv ("KB_GPUS");
+  return text ? atoi (text) : 1;
+}
 
 /* Whether this call is the N-th of its name that the variable's text asks for. */
 static bool
