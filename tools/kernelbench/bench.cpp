@@ -24,6 +24,12 @@ Bench::Bench (const Options &options) : options_ (options), start_ (std::chrono:
   KB_CHECK (cudaMemset (flush_.get (), 0x5a, flush_.size () * sizeof (unsigned)));
 }
 
+Bench::~Bench ()
+{
+  if (stream_)
+    cudaStreamDestroy (stream_);
+}
+
 double
 Bench::elapsed_s () const
 {

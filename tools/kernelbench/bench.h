@@ -110,6 +110,7 @@ inline bool has_fp8 (const cudaDeviceProp &props) { return props.major * 10 + pr
 class Bench {
 public:
   explicit Bench (const Options &options);
+  ~Bench ();
   Bench (const Bench &) = delete;
 
   bool is_dry () const { return options_.dry_run; }

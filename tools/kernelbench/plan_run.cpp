@@ -34,6 +34,7 @@ class Runner {
 public:
   Runner (const Plan &plan, const PlanMemory &memory);
   Runner (const Runner &) = delete;
+  ~Runner ();
 
   /* Issues a step; with spans, timed. The step lies between the two events. */
   void step (Event &begin, Event &end, std::vector<Span> *spans);
@@ -76,6 +77,16 @@ Runner::Runner (const Plan &plan, const PlanMemory &memory)
       if (!ended_[wait])
         ended_[wait] = untimed_event ();
   }
+}
+
+Runner::~Runner ()
+{
+  for (cudaEvent_t event : ended_)
+    if (event)
+      cudaEventDestroy (event);
+  cudaEventDestroy (joint_);
+  for (const auto &stream : streams_)
+    cudaStreamDestroy (stream.second);
 }
 
 void
