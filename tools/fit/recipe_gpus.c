@@ -134,7 +134,8 @@ copy_attention_kernels (LsRecipe *r, const LsRecipe *from)
 {
   memcpy (r->calibration.attention, from->calibration.attention, sizeof r->calibration.attention);
   for (guint slot = LS_SLOT_ATTENTION; slot < LS_N_SLOTS; slot++)
-    ls_recipe_set_source (r, slot, "as on the H100, the same chip: %s", from->slot_source[slot]);
+    if (from->slot_source[slot]) /* it was measured there */
+      ls_recipe_set_source (r, slot, "as on the H100, the same chip: %s", from->slot_source[slot]);
 }
 
 /* H100-SXM5 and H200-SXM have one compute die, with as many SMs, the same clocks and the same limit of power, and another HBM. Their
