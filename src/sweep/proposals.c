@@ -2,20 +2,10 @@
 
 #include <string.h>
 
-#include "io/datadir.h"
 #include "io/override.h"
-#include "io/read_recipes.h"
 #include "io/read_strategy.h"
 #include "parallel/sched.h"
-
-typedef struct {
-  const LsJobSpec *spec;
-  const LsJobResult *r;
-  const LsStrategy *s; /* resolved */
-  const char *idea, *cost;
-  bool needs_more;
-  GPtrArray *changes; /* LsChange */
-} Proposals;
+#include "sweep/proposals_of.h"
 
 static void
 change_free (gpointer change)
@@ -23,7 +13,7 @@ change_free (gpointer change)
   ls_change_free (change);
 }
 
-static LsChange *
+LsChange *
 propose (Proposals *p)
 {
   LsChange *change = ls_change_new (p->idea, p->cost, p->needs_more);
@@ -31,7 +21,7 @@ propose (Proposals *p)
   return change;
 }
 
-static void
+void
 propose_one (Proposals *p, const char *key, const char *value)
 {
   ls_change_set (propose (p), key, "%s", value);
@@ -90,8 +80,7 @@ propose_chunks (Proposals *p)
     ls_change_set (propose (p), "vpp", "%u", p->s->vpp / 2);
 }
 
-/* All values of a field with names but the job's own and the first, which is "as by default". */
-static void
+void
 propose_names (Proposals *p, const char *key, int own, int first)
 {
   const LsField *field = ls_field_find (ls_strategy_fields, key);
@@ -210,91 +199,6 @@ propose_sequence_parallelism (Proposals *p)
 {
   if (p->s->tp > 1)
     propose_one (p, "sp", p->s->sp ? "0" : "1");
-}
-
-static void
-propose_attention (Proposals *p)
-{
-  if (p->s->attention != LS_ATTENTION_FLASH)
-    propose_one (p, "attention", "flash");
-}
-
-/* Those that the accelerator was measured with. */
-static void
-propose_attention_kernels (Proposals *p)
-{
-  const LsCalibration *known = &p->r->hardware->calibration;
-  const LsEnumName *names = ls_field_find (ls_strategy_fields, "attention_kernel")->names;
-  for (; p->s->attention == LS_ATTENTION_FLASH && names->name; names++)
-    if (names->value != p->s->attention_kernel && known->attention[names->value][0].is_fitted)
-      propose_one (p, "attention-kernel", names->name);
-}
-
-/* All lists of kernels that are at hand: LsRecipes; made once, then static. */
-static const GPtrArray *
-kernel_lists (void)
-{
-  static GPtrArray *all;
-  static gsize is_made;
-  if (!g_once_init_enter (&is_made))
-    return all;
-  all = g_ptr_array_new ();
-  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_KERNELS);
-  for (guint i = 0; i < entries->len; i++) {
-    g_autoptr (LsDiagList) diags = ls_diag_list_new (); /* `lockstep check` tells */
-    LsRecipes *list = ls_recipes_load (((const LsDataEntry *) entries->pdata[i])->path, diags);
-    if (list)
-      g_ptr_array_add (all, list);
-  }
-  g_once_init_leave (&is_made, 1);
-  return all;
-}
-
-/* Those that the program can run in the place of the one that it runs. */
-static void
-propose_kernels (Proposals *p)
-{
-  const GPtrArray *lists = kernel_lists ();
-  for (guint i = 0; p->s->recipes && i < lists->len; i++) {
-    const LsRecipes *list = lists->pdata[i];
-    if (g_strcmp0 (list->variant_of, p->s->recipes->name) == 0)
-      propose_one (p, "kernels", list->name);
-  }
-}
-
-static void
-propose_dtypes (Proposals *p)
-{
-  const LsGpu *gpu = &p->r->cluster->spec.gpu;
-  const LsDtype tried[] = { LS_DTYPE_BF16, LS_DTYPE_FP16, LS_DTYPE_FP8, LS_DTYPE_NVFP4 };
-  for (guint i = 0; i < G_N_ELEMENTS (tried); i++)
-    if ((int) tried[i] != p->s->dtype && gpu->peak_flops[tried[i]] > 0)
-      propose_one (p, "dtype", ls_dtype_name (tried[i]));
-}
-
-static void
-propose_grad_dtypes (Proposals *p)
-{
-  const LsDtype tried[] = { LS_DTYPE_BF16, LS_DTYPE_FP32 };
-  for (guint i = 0; i < G_N_ELEMENTS (tried); i++)
-    if ((int) tried[i] != p->s->grad_dtype)
-      propose_one (p, "grad-dtype", ls_dtype_name (tried[i]));
-}
-
-static void
-propose_fp8 (Proposals *p)
-{
-  if (p->s->dtype != LS_DTYPE_FP8)
-    return;
-  propose_names (p, "fp8_recipe", p->s->fp8_recipe, 0);
-  propose_one (p, "fp8-params", p->s->fp8_params ? "0" : "1");
-}
-
-static void
-propose_grad_fusion (Proposals *p)
-{
-  if (p->s->grad_dtype != LS_DTYPE_FP32)
-    propose_one (p, "grad-fusion", p->s->grad_fusion ? "0" : "1");
 }
 
 /* --- data parallelism and overlap ------------------------------------------------------ */
