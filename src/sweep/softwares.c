@@ -68,14 +68,25 @@ is_said (GHashTable *said, const char *key)
   return said && g_hash_table_contains (said, key);
 }
 
+/* The list of the program, shared: from its text it would be read from its file again. */
+static void
+lend_kernels (const LsStrategy *defaults, LsStrategy *s)
+{
+  ls_strategy_forget_kernels (s);
+  s->kernels = g_strdup (defaults->kernels);
+  s->recipes = ls_recipes_ref (defaults->recipes);
+}
+
 /* What is of a program, but for what was said. */
 static void
 lend (const LsSoftwareSpec *software, GHashTable *said, LsStrategy *s)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
-    bool is_lent = ls_field_is_of_program (f) && !is_said (said, f->key);
-    g_autofree char *value = is_lent ? ls_field_text (f, &software->defaults, NULL) : NULL;
+    bool is_kernels = strcmp (f->key, "kernels") == 0, is_lent = ls_field_is_of_program (f) && !is_said (said, f->key);
+    g_autofree char *value = is_lent && !is_kernels ? ls_field_text (f, &software->defaults, NULL) : NULL;
+    if (is_lent && is_kernels)
+      lend_kernels (&software->defaults, s);
     if (value)
       ls_field_set_text (ls_strategy_fields, s, f->key, value, diags);
   }
