@@ -256,3 +256,29 @@ ls_recipes_load (const char *name, LsDiagList *diags)
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_KERNELS, name, diags);
   return doc ? ls_recipes_read (doc, diags) : NULL;
 }
+
+static GPtrArray *
+load_all (void)
+{
+  GPtrArray *all = g_ptr_array_new ();
+  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_KERNELS);
+  for (guint i = 0; i < entries->len; i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsRecipes *list = ls_recipes_load (((const LsDataEntry *) entries->pdata[i])->path, diags);
+    if (list)
+      g_ptr_array_add (all, list);
+  }
+  return all;
+}
+
+const GPtrArray *
+ls_recipes_all (void)
+{
+  static GPtrArray *all;
+  static gsize is_made;
+  if (g_once_init_enter (&is_made)) {
+    all = load_all ();
+    g_once_init_leave (&is_made, 1);
+  }
+  return all;
+}

@@ -1,6 +1,5 @@
 #include "sweep/proposals_of.h"
 
-#include "io/datadir.h"
 #include "io/read_recipes.h"
 #include "io/read_strategy.h"
 
@@ -21,30 +20,10 @@ propose_attention_kernels (Proposals *p)
       propose_one (p, "attention-kernel", names->name);
 }
 
-/* All lists of kernels that are at hand: LsRecipes; made once, then static. */
-static const GPtrArray *
-kernel_lists (void)
-{
-  static GPtrArray *all;
-  static gsize is_made;
-  if (!g_once_init_enter (&is_made))
-    return all;
-  all = g_ptr_array_new ();
-  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_KERNELS);
-  for (guint i = 0; i < entries->len; i++) {
-    g_autoptr (LsDiagList) diags = ls_diag_list_new (); /* `lockstep check` tells */
-    LsRecipes *list = ls_recipes_load (((const LsDataEntry *) entries->pdata[i])->path, diags);
-    if (list)
-      g_ptr_array_add (all, list);
-  }
-  g_once_init_leave (&is_made, 1);
-  return all;
-}
-
 void
 propose_kernels (Proposals *p)
 {
-  const GPtrArray *lists = kernel_lists ();
+  const GPtrArray *lists = ls_recipes_all ();
   for (guint i = 0; p->s->recipes && i < lists->len; i++) {
     const LsRecipes *list = lists->pdata[i];
     if (g_strcmp0 (list->variant_of, p->s->recipes->name) == 0)

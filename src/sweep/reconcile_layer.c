@@ -1,6 +1,5 @@
 #include "sweep/reconcile_layer.h"
 
-#include "io/datadir.h"
 #include "io/read_recipes.h"
 #include "parallel/lower.h"
 
@@ -85,13 +84,11 @@ takes_lists (const LsStrategy *s)
 static gboolean
 add_shipped (Lists *lists, GError **error)
 {
-  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_KERNELS);
+  const GPtrArray *all = ls_recipes_all ();
   gboolean ok = TRUE;
-  for (guint i = 0; i < entries->len && ok && takes_lists (&lists->job->strategy); i++) {
-    const LsDataEntry *entry = g_ptr_array_index (entries, i);
-    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-    g_autoptr (LsRecipes) recipes = ls_recipes_load (entry->name, diags);
-    ok = !recipes || add_other (lists, entry->name, recipes, error);
+  for (guint i = 0; i < all->len && ok && takes_lists (&lists->job->strategy); i++) {
+    LsRecipes *recipes = all->pdata[i];
+    ok = add_other (lists, recipes->name, recipes, error);
   }
   return ok;
 }
