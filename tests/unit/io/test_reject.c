@@ -1,10 +1,6 @@
-/* Pins: the exact diagnostics of wrong files, and the exit code that they stand for. A
- * case is tests/reject/KIND/CASE.json (.csv, .xml, .txt) with CASE.expect beside it, in which @
- * stands for the path of the file. LS_UPDATE_GOLDEN=1 writes the .expect files anew. */
-#include "ls_test.h"
-
-#include <stdio.h>
-#include <string.h>
+/* Pins: the exact diagnostics of wrong files, and the exit code that they stand for: the
+ * cases of tests/reject (support/cases_file.h). */
+#include "reject.h"
 
 #include "io/inspect.h"
 #include "io/read_access.h"
@@ -199,77 +195,38 @@ read_trace (const char *path, LsDiagList *diags)
   return trace != NULL;
 }
 
-static const struct {
-  const char *folder;
-  bool (*read) (const char *path, LsDiagList *diags);
-} kinds[] = {
-  { "json", read_json },         { "gpu", read_gpu },   { "cluster", read_cluster },
-  { "model", read_model },       { "hf", read_model },  { "strategy", read_strategy },
-  { "access", read_access }, { "recipes", read_recipes }, { "calibration", read_calibration }, { "nccl", read_nccl },
-  { "residuals", read_residuals },
-  { "trace", read_trace },       { "nccl-topo", read_cluster },
-  { "cases", read_cases },       { "collectives", read_collectives },
-  { "kernels", read_kernels },   { "profile", read_profile },
-  { "kineto", read_kineto },     { "ranges", read_ranges },
-  { "software", read_software },
+static const LsRejectKind kinds[] = {
+  { "access", read_access },
+  { "build", inspect },
+  { "calibration", read_calibration },
+  { "cases", read_cases },
+  { "cluster", read_cluster },
+  { "collectives", read_collectives },
+  { "gpu", read_gpu },
+  { "hf", read_model },
+  { "json", read_json },
+  { "kernels", read_kernels },
+  { "kineto", read_kineto },
+  { "model", read_model },
+  { "nccl", read_nccl },
   { "nccl-tests", read_nccl_tests },
-  { "result", read_result },     { "spans", read_spans },
-  { "resolve", resolve }, { "build", inspect },
+  { "nccl-topo", read_cluster },
+  { "profile", read_profile },
+  { "ranges", read_ranges },
+  { "recipes", read_recipes },
+  { "residuals", read_residuals },
+  { "resolve", resolve },
+  { "result", read_result },
+  { "software", read_software },
+  { "spans", read_spans },
+  { "strategy", read_strategy },
+  { "trace", read_trace },
 };
-
-static char *
-with_path_as_at (const char *text, const char *path)
-{
-  g_auto (GStrv) parts = g_strsplit (text, path, -1);
-  return g_strjoinv ("@", parts);
-}
-
-static void
-check_case (const char *path, bool (*read) (const char *, LsDiagList *))
-{
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  ls_check_impl (!read (path, diags), __FILE__, __LINE__, "%s: was accepted", path);
-  g_autoptr (GError) error = NULL;
-  ls_diag_list_to_error (diags, &error);
-  g_autofree char *raw = ls_diag_list_format (diags), *said = with_path_as_at (raw, path);
-  g_autofree char *got = g_strdup_printf ("%sexit %d\n", said, ls_error_exit_code (error));
-
-  g_autofree char *stem = g_strndup (path, (gsize) (strrchr (path, '.') - path));
-  g_autofree char *golden = g_strconcat (stem, ".expect", NULL), *expected = NULL;
-  if (g_strcmp0 (g_getenv ("LS_UPDATE_GOLDEN"), "1") == 0)
-    LS_CHECK (g_file_set_contents (golden, got, -1, NULL));
-  g_file_get_contents (golden, &expected, NULL, NULL);
-  ls_check_impl (g_strcmp0 (got, expected) == 0, __FILE__, __LINE__, "%s:\n%s--- expected:\n%s", path, got,
-                 expected ? expected : "(no .expect file)\n");
-}
-
-static guint
-check_folder (const char *root, const char *folder, bool (*read) (const char *, LsDiagList *))
-{
-  guint n = 0;
-  g_autofree char *path = g_build_filename (root, folder, NULL);
-  g_autoptr (GDir) dir = g_dir_open (path, 0, NULL);
-  for (const char *file = dir ? g_dir_read_name (dir) : NULL; file; file = g_dir_read_name (dir)) {
-    if (!g_str_has_suffix (file, ".json") && !g_str_has_suffix (file, ".csv") && !g_str_has_suffix (file, ".xml")
-        && !g_str_has_suffix (file, ".txt"))
-      continue;
-    g_autofree char *case_path = g_build_filename (path, file, NULL);
-    check_case (case_path, read);
-    n++;
-  }
-  ls_check_impl (n > 0, __FILE__, __LINE__, "%s: no cases", path);
-  return n;
-}
 
 static void
 wrong_files_are_explained (void)
 {
-  g_autofree char *root = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "reject", NULL);
-  guint n = 0;
-  for (size_t i = 0; i < G_N_ELEMENTS (kinds); i++)
-    n += check_folder (root, kinds[i].folder, kinds[i].read);
-  printf ("%u cases\n", n);
-  LS_CHECK_INT (n, >=, 180);
+  ls_reject_run (kinds, G_N_ELEMENTS (kinds), 580);
 }
 
 LS_TEST_MAIN ("reject", LS_TEST (wrong_files_are_explained))

@@ -1,0 +1,185 @@
+/* tests/support/cases_file.h — a file of wrong documents and what is said of each:
+ *
+ *     === NAME.EXT
+ *     the document, line by line
+ *     =>
+ *     @:2:5: error: ...          @ stands for the path of the document
+ *     exit 2
+ *
+ * NAME.EXT is the name that the reader sees. "=== file NAME.EXT" has no document of its own: it is the file of that name
+ * in the folder beside. Above a case there may be blank lines and lines that begin with '#'.
+ * A document that has a line "=>", or one that begins with "=== ", cannot be written here; nor can one without a newline
+ * at its end. Such a one is a file. */
+#ifndef LS_TESTS_CASES_FILE_H
+#define LS_TESTS_CASES_FILE_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <string.h>
+
+typedef struct {
+  char *above; /* comments and blank lines */
+  char *header;
+  const char *name; /* in header */
+  bool is_file;
+  char *document; /* NULL: it is a file */
+  char *expected; /* "" if it has never been written */
+} LsDocCase;
+
+static inline void
+ls_doc_case_free (gpointer data)
+{
+  LsDocCase *c = data;
+  g_free (c->above);
+  g_free (c->header);
+  g_free (c->document);
+  g_free (c->expected);
+  g_free (c);
+}
+
+#define LS_CASE_HEADER "=== "
+#define LS_CASE_FILE "file "
+
+static inline bool
+ls_at_header (const char *line)
+{
+  return g_str_has_prefix (line, LS_CASE_HEADER);
+}
+
+static inline bool
+ls_at_arrow (const char *line)
+{
+  return g_str_has_prefix (line, "=>\n");
+}
+
+static inline bool
+ls_at_exit (const char *line)
+{
+  return g_str_has_prefix (line, "exit ") && g_ascii_isdigit (line[5]);
+}
+
+static inline bool
+ls_at_text (const char *line)
+{
+  return *line != '#' && *line != '\n';
+}
+
+static inline bool
+ls_after_document (const char *line)
+{
+  return ls_at_arrow (line) || ls_at_header (line);
+}
+
+static inline bool
+ls_after_diagnostics (const char *line)
+{
+  return ls_at_exit (line) || ls_after_document (line);
+}
+
+static inline const char *
+ls_next_line (const char *line)
+{
+  const char *newline = strchr (line, '\n');
+  return newline ? newline + 1 : line + strlen (line);
+}
+
+/* The lines up to the first that is_end() accepts, or to the end of the text; moves *at there. */
+static inline char *
+ls_lines_until (const char **at, bool (*is_end) (const char *line))
+{
+  const char *start = *at;
+  while (**at && !is_end (*at))
+    *at = ls_next_line (*at);
+  return g_strndup (start, (gsize) (*at - start));
+}
+
+/* The diagnostics with their "exit N"; "" if nothing but comments comes before the next case. */
+static inline char *
+ls_take_expected (const char **at)
+{
+  const char *start = *at;
+  g_autofree char *diagnostics = ls_lines_until (at, ls_after_diagnostics);
+  if (ls_at_exit (*at)) {
+    *at = ls_next_line (*at);
+    return g_strndup (start, (gsize) (*at - start));
+  }
+  *at = start;
+  return g_strdup ("");
+}
+
+/* NULL if the text at *at, the line of a header, is no case; *why says what is wrong with it. */
+static inline LsDocCase *
+ls_take_case (const char **at, const char **why)
+{
+  LsDocCase *c = g_new0 (LsDocCase, 1);
+  const char *name = *at + strlen (LS_CASE_HEADER), *end = ls_next_line (name);
+  c->header = g_strndup (*at, (gsize) (end - *at));
+  g_strchomp (c->header);
+  c->name = c->header + strlen (LS_CASE_HEADER);
+  c->is_file = g_str_has_prefix (c->name, LS_CASE_FILE);
+  c->name += c->is_file ? strlen (LS_CASE_FILE) : 0;
+  *at = end;
+  c->document = ls_lines_until (at, ls_after_document);
+  bool has_arrow = ls_at_arrow (*at);
+  if (has_arrow) {
+    *at = ls_next_line (*at);
+    c->expected = ls_take_expected (at);
+  }
+  *why = !*c->name || strpbrk (c->name, " /") ? "expected a file name after \"=== \""
+         : !has_arrow                         ? "no \"=>\" after the document"
+         : c->is_file && *c->document         ? "a document stands in a file and here"
+                                              : NULL;
+  if (!*why)
+    return c;
+  ls_doc_case_free (c);
+  return NULL;
+}
+
+/* Cases of the text in their order, and in *tail what comes after the last; NULL, with the line in *line and the reason in
+ * *why, if the text has another form. */
+static inline GPtrArray *
+ls_cases_parse (const char *text, char **tail, guint *line, const char **why)
+{
+  g_autoptr (GPtrArray) cases = g_ptr_array_new_with_free_func (ls_doc_case_free);
+  const char *at = text;
+  *why = NULL;
+  while (!*why) {
+    char *above = ls_lines_until (&at, ls_at_text);
+    const char *start = at;
+    LsDocCase *c = NULL;
+    if (!*at) {
+      *tail = above;
+      return g_steal_pointer (&cases);
+    }
+    if (ls_at_header (at))
+      c = ls_take_case (&at, why);
+    else
+      *why = "expected \"=== NAME\", a comment, or \"exit N\" after the diagnostics";
+    if (c) {
+      c->above = above;
+      g_ptr_array_add (cases, c);
+    } else {
+      g_free (above);
+      at = start;
+    }
+  }
+  *line = 1;
+  for (const char *p = text; p < at; p = ls_next_line (p))
+    ++*line;
+  return NULL;
+}
+
+/* The text that ls_cases_parse() reads as these cases. */
+static inline char *
+ls_cases_format (const GPtrArray *cases, const char *tail)
+{
+  GString *text = g_string_new (NULL);
+  for (guint i = 0; i < cases->len; i++) {
+    const LsDocCase *c = cases->pdata[i];
+    g_string_append_printf (text, "%s%s\n%s=>\n%s", c->above, c->header, c->document, c->expected);
+  }
+  g_string_append (text, tail);
+  return g_string_free (text, FALSE);
+}
+
+#endif

@@ -1,0 +1,176 @@
+/* tests/support/reject.h — runs the files of cases of tests/reject (support/cases_file.h): each document must be refused, with
+ * the diagnostics and the exit code that stand below it. LS_CASE=NAME runs one case; LS_UPDATE_GOLDEN=1 writes what is said
+ * into the files. */
+#ifndef LS_TESTS_REJECT_H
+#define LS_TESTS_REJECT_H
+
+#include <glib/gstdio.h>
+#include <stdio.h>
+
+#include "base/diag.h"
+#include "cases_file.h"
+#include "ls_test.h"
+
+typedef struct {
+  const char *kind;                                   /* tests/reject/KIND.txt, odd documents in tests/reject/KIND/ */
+  bool (*read) (const char *path, LsDiagList *diags); /* true: accepted, which is a failure */
+} LsRejectKind;
+
+typedef struct {
+  const LsRejectKind *kind;
+  char *folder;  /* of the documents that are files */
+  char *scratch; /* where the others are written to be read */
+} LsRejects;
+
+static inline char *
+ls_reject_path (const char *name)
+{
+  return g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "reject", name, NULL);
+}
+
+/* Does LS_CASE ask for this case: by NAME.EXT, NAME, or either with KIND/ before it? */
+static inline bool
+ls_reject_wanted (const char *kind, const char *name)
+{
+  const char *wanted = g_getenv ("LS_CASE");
+  if (!wanted || !*wanted)
+    return true;
+  g_autofree char *prefix = g_strconcat (kind, "/", NULL);
+  wanted += g_str_has_prefix (wanted, prefix) ? strlen (prefix) : 0;
+  const char *dot = strrchr (name, '.');
+  return strcmp (wanted, name) == 0
+         || (dot && strlen (wanted) == (gsize) (dot - name) && g_str_has_prefix (name, wanted));
+}
+
+static inline char *
+ls_path_as_at (const char *text, const char *path)
+{
+  g_auto (GStrv) parts = g_strsplit (text, path, -1);
+  return g_strjoinv ("@", parts);
+}
+
+/* What is said of the document, and the exit code that it stands for. */
+static inline char *
+ls_reject_read (const LsRejectKind *kind, const char *name, const char *path)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GError) error = NULL;
+  ls_check_impl (!kind->read (path, diags), __FILE__, __LINE__, "%s/%s: was accepted", kind->kind, name);
+  ls_diag_list_to_error (diags, &error);
+  g_autofree char *raw = ls_diag_list_format (diags), *said = ls_path_as_at (raw, path);
+  return g_strdup_printf ("%sexit %d\n", said, ls_error_exit_code (error));
+}
+
+static inline char *
+ls_reject_got (const LsRejects *r, const LsDocCase *c)
+{
+  g_autofree char *path = g_build_filename (c->is_file ? r->folder : r->scratch, c->name, NULL);
+  if (c->is_file)
+    return ls_reject_read (r->kind, c->name, path);
+  LS_CHECK (g_file_set_contents (path, c->document, -1, NULL));
+  char *got = ls_reject_read (r->kind, c->name, path);
+  g_remove (path);
+  return got;
+}
+
+static inline bool
+ls_updates_golden (void)
+{
+  return g_strcmp0 (g_getenv ("LS_UPDATE_GOLDEN"), "1") == 0;
+}
+
+static inline void
+ls_reject_check (const LsRejects *r, LsDocCase *c)
+{
+  g_autofree char *got = ls_reject_got (r, c);
+  if (ls_updates_golden ()) {
+    g_free (c->expected);
+    c->expected = g_steal_pointer (&got);
+    return;
+  }
+  ls_check_impl (strcmp (got, c->expected) == 0, __FILE__, __LINE__, "%s/%s: expected:\n%s--- got:\n%s", r->kind->kind,
+                 c->name, c->expected, got);
+}
+
+/* No name comes twice, and no file of the folder is left out. */
+static inline void
+ls_reject_check_names (const LsRejects *r, const GPtrArray *cases)
+{
+  g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < cases->len; i++) {
+    const LsDocCase *c = cases->pdata[i];
+    ls_check_impl (g_hash_table_insert (names, (char *) c->name, cases->pdata[i]), __FILE__, __LINE__, "%s/%s: comes twice",
+                   r->kind->kind, c->name);
+  }
+  g_autoptr (GDir) dir = g_dir_open (r->folder, 0, NULL);
+  for (const char *file = dir ? g_dir_read_name (dir) : NULL; file; file = g_dir_read_name (dir)) {
+    const LsDocCase *c = g_hash_table_lookup (names, file);
+    ls_check_impl (c && c->is_file, __FILE__, __LINE__, "%s/%s: no case \"=== file %s\"", r->kind->kind, file, file);
+  }
+}
+
+/* The number of cases that ran. */
+static inline guint
+ls_reject_run_cases (const LsRejects *r, GPtrArray *cases)
+{
+  guint n = 0;
+  ls_reject_check_names (r, cases);
+  for (guint i = 0; i < cases->len; i++) {
+    LsDocCase *c = cases->pdata[i];
+    if (ls_reject_wanted (r->kind->kind, c->name)) {
+      ls_reject_check (r, c);
+      n++;
+    }
+  }
+  return n;
+}
+
+static inline guint
+ls_reject_run_file (const LsRejects *r, const char *path, const char *text)
+{
+  g_autofree char *tail = NULL;
+  const char *why = NULL;
+  guint line = 0;
+  g_autoptr (GPtrArray) cases = ls_cases_parse (text, &tail, &line, &why);
+  if (!ls_check_impl (cases && cases->len > 0, __FILE__, __LINE__, "%s:%u: %s", path, line, why ? why : "no cases"))
+    return 0;
+  guint n = ls_reject_run_cases (r, cases);
+  g_autofree char *now = ls_cases_format (cases, tail);
+  if (ls_updates_golden () && strcmp (now, text) != 0)
+    LS_CHECK (g_file_set_contents (path, now, -1, NULL));
+  return n;
+}
+
+static inline guint
+ls_reject_run_kind (const LsRejectKind *kind, const char *scratch)
+{
+  g_autofree char *file = g_strconcat (kind->kind, ".txt", NULL), *path = ls_reject_path (file), *text = NULL;
+  g_autofree char *folder = ls_reject_path (kind->kind);
+  gsize length = 0;
+  if (!ls_check_impl (g_file_get_contents (path, &text, &length, NULL), __FILE__, __LINE__, "%s: not there", path)
+      || !ls_check_impl (strlen (text) == length, __FILE__, __LINE__, "%s: a NUL", path))
+    return 0;
+  LsRejects r = { .kind = kind, .folder = folder, .scratch = (char *) scratch };
+  return ls_reject_run_file (&r, path, text);
+}
+
+/* Runs all cases of these kinds, at least so many unless LS_CASE chooses. */
+static inline void
+ls_reject_run (const LsRejectKind *kinds, gsize n_kinds, guint at_least)
+{
+  g_autofree char *scratch = g_dir_make_tmp ("lockstep-reject-XXXXXX", NULL);
+  guint n = 0;
+  if (!LS_CHECK (scratch != NULL))
+    return;
+  for (gsize i = 0; i < n_kinds; i++)
+    n += ls_reject_run_kind (&kinds[i], scratch);
+  g_rmdir (scratch);
+  printf ("%u cases\n", n);
+  const char *wanted = g_getenv ("LS_CASE");
+  if (wanted && *wanted)
+    ls_check_impl (n > 0, __FILE__, __LINE__, "no case is called %s", wanted);
+  else
+    LS_CHECK_INT (n, >=, at_least);
+}
+
+#endif
