@@ -136,7 +136,7 @@ static const struct {
   { "topologies/calib", "residuals", read_residuals },
   { "strategies/kernels", "", read_recipes },
   { "topologies/calib", "", read_calibration },
-  { "tests/golden/run-hugging-face", "config", read_model },
+  { "tests/golden/data", "config", read_model },
 };
 
 /* ---- mutations ---- */

@@ -1,38 +1,124 @@
 #!/usr/bin/env bash
-# Runs one golden case: a folder with
-#   cmd           bash, run in the folder; `lockstep` is on the PATH, $OUT is a
-#                 scratch folder
-#   exit          the expected exit code
-#   stdout.exact  expected output, byte for byte; absent: must be empty
-#   stderr.exact  the same for stderr
-# Usage: run.sh CASE LOCKSTEP. LS_UPDATE_GOLDEN=1 rewrites the expectations.
+# Runs one case of a file of transcripts:
+#
+#     === CASE
+#     # what it pins
+#     $ a command, in bash
+#     > its further lines
+#       a line of its standard output
+#     ! a line of its standard error
+#     exit 2
+#
+# An empty line of standard output is an empty line; `\ no newline` comes after a last line without one. The exit code is that of
+# the first part that failed; of a success there is none. One empty line stands between two cases.
+# The commands of a case share a shell, in an empty folder with two links: data (golden/data, which LS_DATA_DIR says) and shipped
+# (the root of the tree). `lockstep` is on the PATH.
+# Usage: run.sh FILE CASE LOCKSTEP. LS_UPDATE_GOLDEN=1 rewrites what was printed; with LS_CASE all other cases are skipped.
 set -euo pipefail
-lockstep=$(realpath -- "$2")
-PATH=$(dirname -- "$lockstep"):$PATH
-cd -- "$1"
+export LC_ALL=C
+file=$1 name=$2
+PATH=$(dirname -- "$(realpath -- "$3")"):$PATH
+golden=$(dirname -- "$(realpath -- "$0")")
+[[ ${LS_CASE:-$name} == "$name" ]] || exit 77
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+mkdir -- "$work/here"
+ln -s -- "$golden/data" "$work/here/data"
+ln -s -- "$(realpath -- "$golden/../..")" "$work/here/shipped"
 
-out=$(mktemp -d)
-trap 'rm -rf -- "$out"' EXIT
-code=0
-OUT=$out bash -euo pipefail ./cmd > "$out/stdout" 2> "$out/stderr" </dev/null || code=$?
-
-if [[ ${LS_UPDATE_GOLDEN:-} == 1 ]]; then
-  printf '%d\n' "$code" > exit
-  for stream in stdout stderr; do
-    rm -f -- "$stream.exact"
-    [[ ! -s $out/$stream ]] || cp -- "$out/$stream" "$stream.exact"
+# Sets all, the lines of the file, and start and end, where the case is.
+read_file() {
+  local i
+  mapfile -t all < "$file"
+  start= end=${#all[@]}
+  for i in "${!all[@]}"; do
+    [[ ${all[i]} == '=== '* ]] || continue
+    if [[ $start ]]; then
+      end=$i
+      [[ ${all[i - 1]} ]] || end=$((i - 1))
+      return
+    fi
+    [[ ${all[i]} != "=== $name" ]] || start=$i
   done
-  exit 0
-fi
+  [[ $start ]] || { printf '%s: no case "=== %s"\n' "$file" "$name" >&2; exit 1; }
+}
 
-status=0
-for stream in stdout stderr; do
-  expected=$stream.exact
-  [[ -e $expected ]] || expected=/dev/null
-  diff -u --label "$stream expected" --label "$stream got" "$expected" "$out/$stream" || status=1
-done
-if [[ $code != "$(cat exit)" ]]; then
-  printf 'exit code %s expected, %s got\n' "$(cat exit)" "$code"
-  status=1
+print_lines() { (($# == 0)) || printf '%s\n' "$@"; }
+
+# Prints the commands of the case as a script; command N writes N.out, N.err and N.code.
+print_script() {
+  local line n=0
+  printf '%s\n' 'trap '\''_failed=$?; ((_code)) || _code=$_failed'\'' ERR'
+  for line in "${expected[@]}"; do
+    case $line in
+      '$ '*)
+        ((n == 0)) || print_command_end
+        n=$((n + 1))
+        printf '_code=0\n{\n%s\n' "${line:2}"
+        ;;
+      '> '* | '>') printf '%s\n' "${line:2}" ;;
+    esac
+  done
+  ((n == 0)) || print_command_end
+}
+print_command_end() { printf '} > %q 2> %q\necho "$_code" > %q\n' "$work/$n.out" "$work/$n.err" "$work/$n.code"; }
+
+# print_stream PREFIX FILE
+print_stream() {
+  local lines line
+  mapfile lines < "$2"
+  for line in "${lines[@]}"; do
+    case $line in
+      $'\n') printf '%s\n' "${1%% *}" ;;
+      *$'\n') printf '%s%s' "$1" "$line" ;;
+      *) printf '%s%s\n\\ no newline\n' "$1" "$line" ;;
+    esac
+  done
+}
+
+print_result() {
+  local code='? (the shell ended)'
+  if [[ -e $work/$1.out ]]; then
+    print_stream '  ' "$work/$1.out"
+    print_stream '! ' "$work/$1.err"
+  fi
+  [[ ! -e $work/$1.code ]] || read -r code < "$work/$1.code"
+  [[ $code == 0 ]] || printf 'exit %s\n' "$code"
+}
+
+# Prints the case as it should be: its commands and comments with what came out.
+print_got() {
+  local line n=0 due=
+  for line in "${expected[@]}"; do
+    case $line in
+      '$ '* | '#'*)
+        [[ ! $due ]] || print_result "$n"
+        due=
+        [[ $line == '#'* ]] || { n=$((n + 1)); due=1; }
+        ;;
+      '=== '* | '> '* | '>') ;;
+      *) continue ;;
+    esac
+    printf '%s\n' "$line"
+  done
+  [[ ! $due ]] || print_result "$n"
+}
+
+exec 9< "$file" # all cases of a file may be rewritten at the same time
+flock -s 9
+read_file
+flock -u 9
+expected=("${all[@]:start:end - start}")
+print_script > "$work/script"
+(cd -- "$work/here" && LS_DATA_DIR=data exec bash -Euo pipefail "$work/script" </dev/null) || true
+print_got > "$work/got"
+printf '%s\n' "${expected[@]}" > "$work/expected"
+
+if [[ ${LS_UPDATE_GOLDEN:-} != 1 ]]; then
+  diff -u --label "$name expected" --label "$name got" "$work/expected" "$work/got"
+elif ! cmp -s -- "$work/expected" "$work/got"; then
+  flock 9
+  read_file
+  { print_lines "${all[@]:0:start}"; cat -- "$work/got"; print_lines "${all[@]:end}"; } > "$work/new"
+  cat -- "$work/new" > "$file"
 fi
-exit "$status"

@@ -19,7 +19,7 @@ compile () {
 
 all_tests () {
   unit_sources | sed 's:tests/unit/\(.*\)/test_\(.*\)\.c:unit\t\1/\2:'
-  find tests/golden -name cmd | LC_ALL=C sort | sed 's:tests/golden/\(.*\)/cmd:golden\t\1:'
+  sed -n 's/^=== /golden\t/p' tests/golden/*.txt | LC_ALL=C sort
 }
 
 # run_test WORK SUITE NAME: with LS_MUTANT=FILE, a library whose functions take the place of liball.so's
@@ -27,7 +27,7 @@ run_test () {
   export LS_DATA_DIR=$PWD LC_ALL=C LS_SHARED_DATA=${LS_SHARED_DATA:-}
   case $2 in
     unit) LD_PRELOAD=${LS_MUTANT:-} "$1/bin/${3//\//-}" ;;
-    golden) tests/golden/run.sh "tests/golden/$3" "$1/bin/lockstep" ;;
+    golden) tests/golden/run.sh "$(grep -lx "=== $3" tests/golden/*.txt)" "$3" "$1/bin/lockstep" ;;
   esac </dev/null >/dev/null 2>&1
 }
 

@@ -112,7 +112,7 @@ look 0 schedule --schedule 1f1b --pp 4 --micro-batches 8
 look 0 kernel --gpu "$cluster" --gemm 4096,4096,4096
 
 # --- measurements ---
-sed "s/,pair,/,$cluster,/" "$root/tests/golden/calibrate-runs/runs.csv" > runs.csv
+sed "s/,pair,/,$cluster,/" "$data/runs.csv" > runs.csv
 look 0 calibrate --runs runs.csv --cluster "$cluster" -o files/mine.json
 head -2 runs.csv > one.csv
 look 3 calibrate --runs one.csv --cluster "$cluster"

@@ -20,9 +20,10 @@ inputs() {
   cp -- "$data/all-reduce-pair.txt" all_reduce.txt
   cp -- "$data/all-gather-pair.json" all_gather.json
   cp -- "$data/rank0.json.gz" rank0.json.gz
-  cp -- "$root/tests/golden/compare-spans/measured.csv" "$root/tests/golden/compare-spans/predicted.csv" .
+  cp -- "$data/spans-measured.csv" measured.csv
+  cp -- "$data/spans-predicted.csv" predicted.csv
   sed -nE '1p; 2,5s/,pair,/,dgx-h100,/; 2s/,[^,]*$/,0.0354/p; 3s/,[^,]*$/,0.0405/p; 4s/,[^,]*$/,0.0782/p; 5s/,[^,]*$/,0.0353/p' \
-    "$root/tests/golden/calibrate-runs/runs.csv" > mine.csv
+    "$data/runs.csv" > mine.csv
   cp -- mine.csv cases.csv
   sed -n 's/^    \({ "schema": "lockstep.ranges.*\)/\1/p' "$root/strategies/README.md" > ranges.json
   # Many families, as one of five is held out.
@@ -60,9 +61,8 @@ is_without_mpi() {
 
 # What the examples of a command name, and a README calls otherwise.
 help_inputs() {
-  local tables=$root/tests/golden
   case $1 in
-    collective) sed 's/pair/dgx-h100/' "$tables/collective-compare/measured.csv" > measured.csv ;;
+    collective) sed 's/pair/dgx-h100/' "$data/collectives.csv" > measured.csv ;;
     kernel | calibrate)
       cp -- gemm_b200.csv gemm.csv
       cp -- attn_fwd_h200.csv attention.csv

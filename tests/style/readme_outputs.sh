@@ -61,9 +61,9 @@ compare() {
 printf '{"schema": "lockstep.strategy/1", "name": "s", "source": "made up", "tp": 2}\n' > "$out/s.json"
 cd -- "$out"
 "$lockstep" run --model tiny --cluster pair --gpus 2 --strategy ./s.json --network all --software old --sensitivity --measured 1s,tflops=1 --json --csv spans.csv --links links.csv > run.json
-"$lockstep" validate "$root/tests/golden/validate-refusals/cases.csv" --assume dtype=bf16 --ablate --json > validate.json 2> notes || [[ $? == 4 ]] # all are refused
-"$lockstep" validate "$root/tests/golden/validate-tiny/cases.csv" --coverage --json > coverage.json
-sed '/^e-/s/bf16,bf16/fp16,fp16/' "$root/tests/golden/validate-coverage/cases.csv" > mixed.csv # runs that have something in common
+"$lockstep" validate "$LS_DATA_DIR/cases-refused.csv" --assume dtype=bf16 --ablate --json > validate.json 2> notes || [[ $? == 4 ]] # all are refused
+"$lockstep" validate "$LS_DATA_DIR/cases.csv" --coverage --json > coverage.json
+sed '/^e-/s/bf16,bf16/fp16,fp16/' "$LS_DATA_DIR/cases-coverage.csv" > mixed.csv # runs that have something in common
 "$lockstep" validate mixed.csv --coverage --json > mixed.json
 
 "$lockstep" run --trace "$root/traces/two-ranks.json" --cluster pair --json > trace.json
@@ -72,11 +72,11 @@ sed '/^e-/s/bf16,bf16/fp16,fp16/' "$root/tests/golden/validate-coverage/cases.cs
 compare 'json: run' run.keys
 { paths validate.json; paths coverage.json; paths mixed.json | { grep ^coverage || true; }; } | sed -E 's/(^|\.)by_family\.[^.]+/\1by_family.FAMILY/; s/by_source\.[^.]+/by_source.SOURCE/; s/left_out\.[^.]+/left_out.WHAT/' | sort -u > validate.keys
 compare 'json: validate' validate.keys
-measured=$root/tests/golden/collective-compare/measured.csv
+measured=$LS_DATA_DIR/collectives.csv
 "$lockstep" collective --compare "$measured" --json 2> notes > collective.json
 paths collective.json | sed -E 's/^by_family\.[^.]+/by_family.FAMILY/' | sort -u > collective.keys
 compare 'json: collective' collective.keys
-"$lockstep" kernel --gpu flat --from "$root/tests/golden/kernel-from/gemm.csv" --json > kernel.json
+"$lockstep" kernel --gpu flat --from "$LS_DATA_DIR/gemm.csv" --json > kernel.json
 paths kernel.json | sort -u > kernel.keys
 compare 'json: kernel' kernel.keys
 "$lockstep" topology --cluster pair --nodes 2 --path 0,3 --all --json > topology.json
@@ -102,10 +102,9 @@ compare 'csv: memory' columns
 "$lockstep" schedule --all --pp 2 --micro-batches 2 --memory-limit 2 --json > schedules.json
 { paths schedule.json; paths schedules.json; } | sort -u > schedule.keys
 compare 'json: schedule' schedule.keys
-spans=$root/tests/golden/compare-spans
 "$lockstep" compare path.json run.json --json > results.json
 "$lockstep" compare path.json run.json path.json --json > many.json
-"$lockstep" compare --spans "$spans/measured.csv" "$spans/predicted.csv" --json > compared.json
+"$lockstep" compare --spans "$LS_DATA_DIR/spans-measured.csv" "$LS_DATA_DIR/spans-predicted.csv" --json > compared.json
 { paths results.json; paths many.json; paths compared.json; } | sort -u > compare.keys
 compare 'json: compare' compare.keys
 head -n 1 links.csv | tr ',' '\n' | sort > columns

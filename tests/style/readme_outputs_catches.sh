@@ -6,8 +6,8 @@ set -euo pipefail
 check=$1
 tree=$(mktemp -d)
 trap 'rm -rf -- "$tree"' EXIT
-mkdir -p "$tree/src" "$tree/tests/golden/validate-coverage"
-touch "$tree/tests/golden/validate-coverage/cases.csv"
+mkdir -p "$tree/src" "$tree/tests/golden/data"
+touch "$tree/tests/golden/data/cases-coverage.csv"
 printf 'x = g_getenv ("A_B");\n' > "$tree/src/a.c"
 cat > "$tree/lockstep" <<'END'
 #!/usr/bin/env bash
