@@ -5,9 +5,9 @@
 #ifndef LS_ANALYSIS_CONSERVATION_H
 #define LS_ANALYSIS_CONSERVATION_H
 
-#include "exec/memory.h"
+#include "exec/memory/memory.h"
 #include "model/model.h"
-#include "parallel/strategy.h"
+#include "strategy/strategy.h"
 
 /* FLOPs of one step over all ranks as the model counts them: of matrix products, and
  * of attention over all pairs, each counted once. Of kernels that recompute, or of all

@@ -86,7 +86,7 @@ typedef struct {
   char *source;       /* paper or benchmark: "sc21"                      */
   char *family;       /* what of it: "sc21-t1"                           */
   char *architecture; /* of the GPUs: "ampere"                           */
-  char *software;     /* whose training loop, in words (runs_like of io/read_software.h) */
+  char *software;     /* whose training loop, in words (runs_like of data/jobs/read_software.h) */
   uint32_t n;         /* rows                                            */
   double lowest_mfu;  /* of them, predicted                              */
   GArray *residuals;  /* double: LS_RESIDUAL_POINTS of them, or n if fewer, ascending; fractions, 0.01 is a point */

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "parallel/sched.h"
+#include "schedules/sched.h"
 
 static bool
 is_gpt (const LsModel *m)

@@ -38,7 +38,7 @@
 #define LS_ANALYSIS_MEMORY_FORMULAS_H
 
 #include "model/model.h"
-#include "parallel/strategy.h"
+#include "strategy/strategy.h"
 
 /* Bytes of a rank; NAN: there is no formula. */
 typedef struct {

@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#include "parallel/plan.h"
+#include "plan/plan.h"
 
 typedef enum {
   LS_CLASS_GEMM, /* batched ones too */

@@ -1,10 +1,10 @@
 /* analysis/own_runs.h — the interval of a job on a cluster that was fitted to runs of its owner.
  *
  * Problem. The published runs of analysis/interval.h were predicted without a fit. Once figures of a cluster
- * are fitted to runs on it (sweep/calibrate_runs.h), these say more: what such a fit does not explain of a run
+ * are fitted to runs on it (calibrate/calibrate_runs.h), these say more: what such a fit does not explain of a run
  * that it has not seen.
  *
- * Equations. Run i of n was measured to take T_i; the fit to all runs but it (sweep/runs_fit.h) predicts t_i.
+ * Equations. Run i of n was measured to take T_i; the fit to all runs but it (calibrate/runs_fit.h) predicts t_i.
  * Its error is
  *
  *     e_i = ln (T_i / t_i)
@@ -32,7 +32,7 @@
  * it says. All of n runs span a range that holds one more with (n - 1) / (n + 1), 60 % of four, and their
  * largest |e| holds it with n / (n + 1), 80 %. A fit leaves little to either side.
  *
- * Deviations. The fits without a run are one step away from the fit to all (sweep/runs_fit.h), and fit the same
+ * Deviations. The fits without a run are one step away from the fit to all (calibrate/runs_fit.h), and fit the same
  * figures: that all runs chose these makes errors a little small. The share of kernel time by guesses is not
  * compared: the GPU and its calibration are those of the runs. That the two halves are added, as if both came
  * together at their worst, is a choice.

@@ -6,10 +6,10 @@
 
 #include "analysis/headroom.h"
 #include "cluster/cluster.h"
-#include "exec/memory.h"
+#include "exec/memory/memory.h"
 #include "exec/timeline.h"
 #include "model/model.h"
-#include "parallel/strategy.h"
+#include "strategy/strategy.h"
 
 /* Where the time of a rank went; keys of DESIGN.md section 9, in this order. */
 typedef enum {

@@ -17,7 +17,7 @@
 #define LS_ANALYSIS_SEEN_SOFTWARE_H
 
 #include "analysis/reconcile.h"
-#include "parallel/strategy.h"
+#include "strategy/strategy.h"
 
 typedef struct {
   LsTime host_launch; /* -1: too few launches tell                  */

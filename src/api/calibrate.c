@@ -5,11 +5,14 @@
 #include <lockstep/lockstep.h>
 #include <lockstep/version.h>
 
-#include "io/plot_calibration.h"
-#include "io/write_file.h"
-#include "sweep/calibrate.h"
-#include "sweep/calibrate_nccl.h"
-#include "sweep/calibrate_runs.h"
+#include "calibrate/calibrate.h"
+#include "calibrate/calibrate_nccl.h"
+#include "calibrate/calibrate_runs.h"
+#include "data/text/write_file.h"
+#include "show/fits/write_fit.h"
+#include "show/fits/write_fitted.h"
+#include "show/fits/write_nccl.h"
+#include "show/plot/plot_calibration.h"
 
 /* One of them: of kernels, of collectives, of whole steps. */
 struct LsCalibrated {

@@ -2,7 +2,7 @@
 #include <lockstep/lockstep.h>
 
 #include "base/suggest.h"
-#include "sweep/catalog.h"
+#include "show/catalog.h"
 
 const char *
 ls_nearest_word (const char *typed, const char *const *words)

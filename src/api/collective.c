@@ -1,9 +1,10 @@
 /* Collectives: LsCollective of lockstep/lockstep.h. */
 #include <lockstep/lockstep.h>
 
-#include "io/plot_collective.h"
-#include "sweep/collective.h"
-#include "sweep/override_notes.h"
+#include "ask/collective.h"
+#include "ask/override_notes.h"
+#include "show/plot/plot_collective.h"
+#include "show/write_collective.h"
 
 struct LsCollective {
   LsCollectiveRun *run;

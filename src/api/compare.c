@@ -3,8 +3,9 @@
 
 #include <lockstep/lockstep.h>
 
-#include "io/write_compare_many.h"
-#include "sweep/compare.h"
+#include "ask/compare.h"
+#include "show/write_compare.h"
+#include "show/write_compare_many.h"
 
 static LsResultCompare *
 compare_results (const LsResultFile *a, const LsResultFile *b, const LsDiagList *diags, GError **error)

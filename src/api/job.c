@@ -3,20 +3,20 @@
 
 #include <string.h>
 
-#include "io/picture.h"
-#include "io/plot_timeline.h"
-#include "io/read_hf.h"
-#include "io/read_strategy.h"
-#include "io/trace_chrome.h"
-#include "io/write_file.h"
-#include "io/write_links.h"
-#include "io/write_report.h"
-#include "io/write_spans.h"
-#include "io/write_summary.h"
-#include "sweep/knobs.h"
-#include "sweep/override_notes.h"
-#include "sweep/placement.h"
-#include "sweep/sensitivity.h"
+#include "ask/override_notes.h"
+#include "ask/sensitivity.h"
+#include "data/jobs/read_hf.h"
+#include "data/jobs/read_strategy.h"
+#include "data/text/write_file.h"
+#include "job/knobs.h"
+#include "job/placement.h"
+#include "show/plot/picture.h"
+#include "show/plot/plot_timeline.h"
+#include "show/run/trace_chrome.h"
+#include "show/run/write_links.h"
+#include "show/run/write_report.h"
+#include "show/run/write_spans.h"
+#include "show/run/write_summary.h"
 
 /* A Chrome trace of more ranks shows one of each role. */
 #define TRACE_MAX_RANKS 16

@@ -5,9 +5,9 @@
 #include <lockstep/lockstep.h>
 
 #include "analysis/critical_summary.h"
-#include "io/write_memory.h"
-#include "io/write_sensitivity.h"
-#include "sweep/job_interval.h"
+#include "job/job_interval.h"
+#include "show/run/write_memory.h"
+#include "show/run/write_sensitivity.h"
 
 struct LsJob {
   LsJobSpec spec;

@@ -1,7 +1,8 @@
 /* Times of kernels: LsKernelQuery of lockstep/lockstep.h. */
 #include <lockstep/lockstep.h>
 
-#include "sweep/kernel.h"
+#include "ask/kernel.h"
+#include "show/fits/write_kernel.h"
 
 struct LsKernelQuery {
   LsKernelSpec spec;

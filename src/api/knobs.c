@@ -1,9 +1,9 @@
 /* The table of knobs as the users of the library see it. */
 #include <lockstep/lockstep.h>
 
-#include "io/field.h"
-#include "io/read_strategy.h"
-#include "sweep/job.h"
+#include "data/jobs/read_strategy.h"
+#include "data/text/field.h"
+#include "job/job.h"
 
 static const LsKnobTopic topics[] = {
   { "job", "What is trained, and where" },

@@ -1,8 +1,9 @@
 /* Memory of a job: its functions of lockstep/lockstep.h. */
 #include "api/job.h"
-#include "io/plot_memory.h"
-#include "sweep/memory.h"
-#include "sweep/memory_advice.h"
+#include "ask/memory.h"
+#include "ask/memory_advice.h"
+#include "show/plot/plot_memory.h"
+#include "show/run/write_memory.h"
 
 gboolean
 ls_result_advise (LsResult *result, const LsJob *job, GError **error)

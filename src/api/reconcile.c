@@ -1,7 +1,9 @@
 /* Profiles beside predictions: LsReconciliation of lockstep/lockstep.h. */
 #include "api/job.h"
-#include "io/write_file.h"
-#include "sweep/reconcile_job.h"
+#include "ask/reconcile_job.h"
+#include "data/text/write_file.h"
+#include "show/run/write_reconcile.h"
+#include "show/run/write_seen_software.h"
 
 struct LsReconciliation {
   LsReconcileRun *run;

@@ -1,9 +1,12 @@
 /* Pipeline schedules: LsSchedule of lockstep/lockstep.h. */
 #include <lockstep/lockstep.h>
 
-#include "io/plot_schedule.h"
-#include "io/write_file.h"
-#include "sweep/schedule.h"
+#include "ask/schedule.h"
+#include "data/text/write_file.h"
+#include "show/plot/plot_bubbles.h"
+#include "show/plot/plot_schedule.h"
+#include "show/write_schedule.h"
+#include "show/write_schedule_all.h"
 
 struct LsSchedule {
   LsScheduleSpec spec;

@@ -1,9 +1,12 @@
 /* Sweeps: LsSweep of lockstep/lockstep.h. */
 #include <lockstep/lockstep.h>
 
-#include "io/plot_scaling.h"
-#include "io/read_strategy.h"
-#include "io/write_file.h"
+#include "data/jobs/read_strategy.h"
+#include "data/text/write_file.h"
+#include "show/plot/plot_heat.h"
+#include "show/plot/plot_pareto.h"
+#include "show/plot/plot_scaling.h"
+#include "show/write_sweep.h"
 #include "sweep/sweep_charts.h"
 
 struct LsSweep {

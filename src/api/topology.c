@@ -1,11 +1,11 @@
 /* A cluster described: LsTopology of lockstep/lockstep.h. */
 #include <lockstep/lockstep.h>
 
-#include "io/plot_topology.h"
-#include "io/write_dot.h"
-#include "io/write_file.h"
-#include "io/write_topology.h"
-#include "sweep/topology.h"
+#include "ask/topology.h"
+#include "data/text/write_file.h"
+#include "show/plot/plot_topology.h"
+#include "show/write_dot.h"
+#include "show/write_topology.h"
 
 struct LsTopology {
   LsTopologyRun *run;

@@ -4,10 +4,11 @@
 
 #include <lockstep/lockstep.h>
 
-#include "io/plot_scores.h"
-#include "io/write_file.h"
-#include "sweep/job.h"
-#include "sweep/validate.h"
+#include "data/text/write_file.h"
+#include "job/job.h"
+#include "show/fits/write_scores.h"
+#include "show/plot/plot_scores.h"
+#include "validate/validate.h"
 
 struct LsValidation {
   LsValidationRun *run;

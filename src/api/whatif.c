@@ -1,6 +1,7 @@
 /* Single changes to a job: LsWhatIfs of lockstep/lockstep.h. */
 #include "api/job.h"
-#include "sweep/whatif.h"
+#include "ask/whatif.h"
+#include "show/write_whatif.h"
 
 struct LsWhatIfs {
   LsWhatIf *table;

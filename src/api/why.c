@@ -2,8 +2,8 @@
  * lockstep/lockstep.h. */
 #include "api/job.h"
 
-#include "io/emit.h"
-#include "sweep/sensitivity.h"
+#include "ask/sensitivity.h"
+#include "data/jobs/emit.h"
 
 gboolean
 ls_result_find_critical_path (LsResult *result, GError **error)

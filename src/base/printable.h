@@ -2,8 +2,8 @@
  *
  * A name in a file may hold anything that UTF-8 can: escape sequences that drive a
  * terminal, line breaks that forge a row of a table, U+202E that turns the rest of the
- * line around. Whoever reads text hands it on as this file makes it (io/json_doc.h,
- * io/json_pull.h, io/csv.h and the other readers), so that no printer need think of it. */
+ * line around. Whoever reads text hands it on as this file makes it (data/text/json_doc.h,
+ * data/text/json_pull.h, data/text/csv.h and the other readers), so that no printer need think of it. */
 #ifndef LS_BASE_PRINTABLE_H
 #define LS_BASE_PRINTABLE_H
 

@@ -99,7 +99,7 @@ typedef struct {
 } LsFittedRuns;
 
 /* What runs on the cluster itself say about it, as factors to what its files say
- * (sweep/fitted.h); 0: nothing. */
+ * (job/fitted.h); 0: nothing. */
 typedef struct {
   double compute, overlap, intra_node, inter_node;
   LsTime host_launch; /* of a kernel; no factor */

@@ -15,7 +15,7 @@
  *
  * A new kind: one file fabric_X.c that defines an LsFabricKind, a member of LsFabricId
  * (cluster.h), a line in ls_fabric_kinds (build.c), its members in LsClusterSpec and
- * its keys in io/read_cluster.c. */
+ * its keys in data/machines/read_cluster.c. */
 #ifndef LS_CLUSTER_FABRIC_H
 #define LS_CLUSTER_FABRIC_H
 

@@ -15,7 +15,7 @@
  * no search: a failed link in one is an error unless no way needs it.
  *
  * Deviations. Nothing fails during a run. NCCL's choice of algorithm and its channels
- * (network/tuning.h) do not see a fault, except that NVLS needs all NVLinks of the node, and
+ * (network/nccl/tuning.h) do not see a fault, except that NVLS needs all NVLinks of the node, and
  * rings of a mesh take those that work. */
 #ifndef LS_CLUSTER_FAULTS_H
 #define LS_CLUSTER_FAULTS_H

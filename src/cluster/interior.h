@@ -12,7 +12,7 @@
  *
  * A new kind: one file interior_X.c that defines an LsInteriorKind, a member of
  * LsInteriorId (cluster.h), a line in ls_interior_kinds (build.c), its members in
- * LsClusterSpec and its keys in io/read_cluster.c. route_bfs.c must agree with it. */
+ * LsClusterSpec and its keys in data/machines/read_cluster.c. route_bfs.c must agree with it. */
 #ifndef LS_CLUSTER_INTERIOR_H
 #define LS_CLUSTER_INTERIOR_H
 

@@ -23,7 +23,7 @@
 
 #include <string.h>
 
-/* Room for three ways side by side (network/coll_torus.c), and out to the NICs. */
+/* Room for three ways side by side (network/torus/coll_torus.c), and out to the NICs. */
 #define MAX_WAY ((LS_ROUTE_MAX_INTERIOR - 16) / 3)
 
 typedef struct {

@@ -58,7 +58,7 @@ void ls_flow_net_free (LsFlowNet *net); /* NULL allowed */
  * `nominal` are set, remaining > 0, cap > 0 and finite. */
 void ls_flow_add (LsFlowNet *net, LsFlow *f);
 /* The same for one that has been in progress since then, at its cap all the time, unseen
- * because none of its resources could fill (exec/lease.h): from now on it is one like
+ * because none of its resources could fill (exec/messages/lease.h): from now on it is one like
  * any other. `end` >= now: when it is over if nothing changes. */
 void ls_flow_adopt (LsFlowNet *net, LsFlow *f, LsTime since, LsTime end);
 /* Afterwards `moved` is the integral of its rate: what it really moved. */

@@ -4,11 +4,11 @@
 
 #include "cluster/cluster.h"
 #include "compute/cost.h"
-#include "exec/memory.h"
+#include "exec/memory/memory.h"
 #include "exec/slow.h"
 #include "exec/timeline.h"
 #include "network/coll.h"
-#include "parallel/plan.h"
+#include "plan/plan.h"
 
 typedef enum { LS_QUEUE_FAST, LS_QUEUE_REFERENCE } LsQueueKind;
 typedef enum { LS_SOLVER_FAST, LS_SOLVER_REFERENCE } LsSolverKind;
@@ -28,7 +28,7 @@ typedef struct {
   LsNetworkFidelity network;  /* LS_NETWORK_FLOW                             */
   LsQueueKind queue;          /* LS_QUEUE_FAST                               */
   LsSolverKind solver;        /* LS_SOLVER_FAST; with the reference every message is a
-                                 flow of the net too (exec/lease.h)          */
+                                 flow of the net too (exec/messages/lease.h)          */
   LsShortcut fold;            /* ranks that behave alike are simulated once; OFF. No effect with LS_NETWORK_STEP */
   LsShortcut coarsen;         /* what is known to repeat is not done again: segments that nothing disturbs run in one piece,
                                  and no further step where the next is known to be as the last (waist.c); OFF. No effect

@@ -26,9 +26,9 @@
 #include "base/digest.h"
 #include "cluster/route.h"
 #include "core/flow.h"
-#include "exec/fold.h"
-#include "exec/messages.h"
+#include "exec/messages/messages.h"
 #include "exec/run.h"
+#include "exec/shortcuts/fold.h"
 
 #define NO_OP UINT16_MAX
 #define NO_ID UINT32_MAX

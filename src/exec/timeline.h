@@ -13,7 +13,7 @@
 
 #include <lockstep/units.h>
 
-#include "parallel/plan.h"
+#include "plan/plan.h"
 
 #define LS_SPAN_NONE UINT32_MAX
 

@@ -26,7 +26,7 @@
 
 typedef enum { LS_TP_NONE, LS_TP_COLUMN, LS_TP_ROW, LS_TP_VOCAB, LS_TP_REDUCE } LsTpMode;
 
-/* What expert parallelism does around an operator (operators_moe.c, parallel/lower_experts.c):
+/* What expert parallelism does around an operator (operators_moe.c, lower/layers/lower_experts.c):
  *
  *   LS_EP_DISPATCH  forward: tokens go to their experts before it: an all-to-all over ep, then
  *                   gathered over etp. backward: gradients come back after it.

@@ -1,5 +1,5 @@
 /* Attention over sequences that are cut over c context-parallel ranks; what moves between
- * them is added by parallel/lower_cp.c.
+ * them is added by lower/layers/lower_cp.c.
  *
  * Problem. A rank has s/c tokens of each sequence and, with a causal mask, needs the keys and
  * values of all tokens before them.

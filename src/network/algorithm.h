@@ -6,8 +6,8 @@
 #define LS_NETWORK_ALGORITHM_H
 
 #include "network/coll.h"
+#include "network/nccl/tuning.h"
 #include "network/script.h"
-#include "network/tuning.h"
 
 /* The members of one call that live on one host, by ascending GPU. */
 typedef struct {

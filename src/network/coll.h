@@ -19,7 +19,7 @@
 #include "base/arena.h"
 #include "base/dtype.h"
 #include "cluster/cluster.h"
-#include "network/nccl.h"
+#include "network/nccl/nccl.h"
 
 /* Send/recv comes last: the others are collectives in the strict sense. */
 typedef enum {

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "io/field_write.h"
-#include "io/read_strategy.h"
+#include "data/jobs/read_strategy.h"
+#include "data/text/field_write.h"
 
 static const char *
 family_of (const char *schedule)

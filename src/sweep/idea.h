@@ -9,7 +9,7 @@
 
 #include <glib.h>
 
-#include "parallel/strategy.h"
+#include "strategy/strategy.h"
 
 /* Of a resolved strategy, newly allocated: equal for one idea. */
 char *ls_idea_text (const LsStrategy *s);

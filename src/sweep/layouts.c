@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/digest.h"
-#include "parallel/chunks.h"
-#include "parallel/sched.h"
-#include "sweep/lower_costs.h"
+#include "job/lower_costs.h"
+#include "schedules/sched.h"
+#include "strategy/chunks.h"
 
 /* What the times of parts depend on among what configurations differ in. No gaps: hashed and compared as
  * bytes. */
@@ -63,7 +63,7 @@ fill_key (Key *key, const LsStrategy *s, const LsCluster *cluster)
   key->placement = (uint32_t) sched->placement, key->ends_together = s->vpp % 2 == 0;
 }
 
-/* As a job is timed in sweep/job.c. */
+/* As a job is timed in job/job.c. */
 static bool
 time_parts (const LsLayouts *l, const LsStrategy *s, const LsCluster *cluster, LsPartTimes *ret_times)
 {

@@ -3,8 +3,8 @@
 #ifndef LS_SWEEP_LAYOUTS_H
 #define LS_SWEEP_LAYOUTS_H
 
-#include "parallel/strategy.h"
-#include "sweep/hardware.h"
+#include "job/hardware.h"
+#include "strategy/strategy.h"
 
 typedef struct LsLayouts LsLayouts;
 

@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-#include "io/field_value.h"
-#include "io/field_write.h"
-#include "io/read_strategy.h"
-#include "parallel/chunks.h"
-#include "parallel/sched.h"
-#include "sweep/doublings.h"
+#include "data/jobs/read_strategy.h"
+#include "data/text/field_value.h"
+#include "data/text/field_write.h"
+#include "job/doublings.h"
+#include "schedules/sched.h"
+#include "strategy/chunks.h"
 
 #define MAX_SIZE (UINT64_C (1) << 40)
 
@@ -399,7 +399,7 @@ sched_of (const LsSpace *space, const LsPoint *p)
   return ls_sched_find (g_ptr_array_index (space->texts[LS_SPACE_SCHEDULE], p->at[LS_SPACE_SCHEDULE]));
 }
 
-/* As fill_pipeline () in parallel/strategy_resolve.c. */
+/* As fill_pipeline () in strategy/strategy_resolve.c. */
 static bool
 fixes_chunks (const LsSched *sched)
 {

@@ -1,7 +1,7 @@
 /* sweep/space.h — the configurations that a sweep looks at: a list of values for each axis,
  * and their product in a fixed order (the last axis turns fastest).
  *
- * Every knob may be an axis (io/read_ranges.h). Those of which nothing is listed have the value of
+ * Every knob may be an axis (data/jobs/read_ranges.h). Those of which nothing is listed have the value of
  * the job.
  *
  * What has no effect is enumerated once: with tp 1 only the first value of sp and
@@ -12,19 +12,19 @@
  * of a knob that has no effect in a configuration (p2p with pp 1) the first value.
  *
  * Default ranges: tp divides the GPUs of a node; pp divides the GPUs and is at most the
- * number of layers + 2; vpp 1, and wherever chunks come out even (parallel/chunks.h), for a pp with which they
+ * number of layers + 2; vpp 1, and wherever chunks come out even (strategy/chunks.h), for a pp with which they
  * never do powers of two that leave two layers to a chunk; ep divides the number of experts and the GPUs; micro-batch divides the global batch, up to
  * LS_SPACE_MAX_MICRO_BATCH; sp 0, 1; zero 0 to 3 by Megatron-LM (0, 1), DeepSpeed and FSDP2
  * (2, 3), on TPUs by XLA's FSDP; schedules 1f1b, interleaved-1f1b, zb-h1; recompute none,
  * selective, full; tp-overlap 0, 1. cp is 1 unless asked for. Degrees and micro-batches ascend:
  * configurations of one number of GPUs and global batch come in the same order whatever else
- * is asked for. A sweep for a program has its ranges in their place (io/read_software.h). */
+ * is asked for. A sweep for a program has its ranges in their place (data/jobs/read_software.h). */
 #ifndef LS_SWEEP_SPACE_H
 #define LS_SWEEP_SPACE_H
 
 #include "base/diag.h"
-#include "io/read_ranges.h"
-#include "parallel/strategy.h"
+#include "data/jobs/read_ranges.h"
+#include "strategy/strategy.h"
 
 #define LS_SPACE_MAX_MICRO_BATCH 64
 

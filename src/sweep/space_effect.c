@@ -1,7 +1,7 @@
 /* sweep/space_effect.c — which configurations of a space are others over again, as a knob says nothing in them. */
 #include <string.h>
 
-#include "parallel/chunks.h"
+#include "strategy/chunks.h"
 #include "sweep/space.h"
 
 bool

@@ -1,11 +1,11 @@
-#include "sweep/softwares.h"
+#include "job/softwares.h"
 #include "sweep/sweep.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "io/read_model.h"
-#include "sweep/knobs.h"
+#include "data/jobs/read_model.h"
+#include "job/knobs.h"
 #include "sweep/sweep_charts.h"
 #include "sweep/sweep_state.h"
 

@@ -1,7 +1,7 @@
 /* sweep/sweep.h — the best of all legal configurations of a job.
  *
  * Each configuration (sweep/space.h) is discarded if a rule forbids it, if it surely does not
- * fit, or if it surely cannot be among the best (sweep/bound.h); what is left is simulated as
+ * fit, or if it surely cannot be among the best (bound/bound.h); what is left is simulated as
  * `run` would, on threads, and on those of other processes if there are any (sweep/team.h).
  *
  * Search. Configurations with the same GPUs and global batch are a group. In a group they are
@@ -13,20 +13,20 @@
  * simulated is, per token, as fast and as cheap as its bounds, and needs no more memory.
  *
  * Memory. What does not fit in the order of its allocations, is not simulated. That is a lower
- * bound (exec/memory.h): what comes to be one of the best is run again with its times recorded
+ * bound (exec/memory/memory.h): what comes to be one of the best is run again with its times recorded
  * and leaves the ranking if it then does not fit.
  *
- * Journal. Every simulation is written down with its result (io/journal.h). A sweep that is started
+ * Journal. Every simulation is written down with its result (data/text/journal.h). A sweep that is started
  * again takes these and goes on; only the rules of thumb, by the last of which it knows that model, cluster and
  * calibration are those of before, and those ranked, for their breakdown, run again. */
 #ifndef LS_SWEEP_SWEEP_H
 #define LS_SWEEP_SWEEP_H
 
 #include "base/parallel.h"
-#include "io/write_sweep.h"
-#include "sweep/job.h"
-#include "sweep/price.h"
+#include "job/job.h"
+#include "job/price.h"
 #include "sweep/space.h"
+#include "sweep/sweep_report.h"
 #include "sweep/team.h"
 
 #define LS_SWEEP_WAVE 32

@@ -10,9 +10,54 @@
 #ifndef LS_SWEEP_SWEEP_CHARTS_H
 #define LS_SWEEP_SWEEP_CHARTS_H
 
-#include "io/plot_heat.h"
-#include "io/plot_pareto.h"
+#include <glib.h>
+#include <stdbool.h>
+
 #include "sweep/sweep.h"
+
+typedef struct {
+  double days;  /* for a trillion tokens */
+  double gib;   /* of the fullest rank   */
+  double cost;
+  char *name;   /* NULL: something beats it in all three */
+} LsParetoPoint;
+
+typedef struct {
+  char *title, *note;
+  const char *chip; /* what an accelerator is called: "GPU"; static */
+  bool is_money; /* cost, for a trillion tokens, is in dollars; else in hours of a chip */
+  double capacity_gib;
+  GArray *points; /* LsParetoPoint, the fastest first */
+} LsParetoPlot;
+
+void ls_pareto_plot_clear (LsParetoPlot *plot);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (LsParetoPlot, ls_pareto_plot_clear)
+
+typedef enum {
+  LS_HEAT_NONE,    /* configurations of other cells are the same */
+  LS_HEAT_ILLEGAL,
+  LS_HEAT_NO_FIT,  /* some are legal, none fits                  */
+  LS_HEAT_BOUND,   /* none was simulated                         */
+  LS_HEAT_VALUE,
+} LsHeatKind;
+
+typedef struct {
+  LsHeatKind kind;
+  double value; /* of VALUE: the best that was simulated            */
+  double bound; /* what was not simulated cannot beat this; NAN: all was, or it cannot beat the value */
+} LsHeatCell;
+
+typedef struct {
+  char *title, *note;
+  char *names[2];       /* of the axes: across, up             */
+  GPtrArray *labels[2]; /* char *, of their values             */
+  char *figure;         /* "step time (s)"                     */
+  bool is_more_better;
+  GArray *cells;        /* LsHeatCell: row by row, bottom up   */
+} LsHeatMap;
+
+void ls_heat_map_clear (LsHeatMap *map);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (LsHeatMap, ls_heat_map_clear)
 
 /* "tp,pp" (NULL: that), across and up; "step", "tokens" or "mfu" (NULL: "step"). Before the sweep
  * runs. LS_ERROR_USAGE. */

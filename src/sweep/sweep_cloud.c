@@ -87,3 +87,19 @@ ls_sweep_run_pareto (const LsSweepRun *x, LsParetoPlot *ret_plot)
   ret_plot->note = g_strdup_printf ("time, memory and cost of %u configurations that were simulated and fit; nothing beats %u in all three", ret_plot->points->len,
                                     x->front->len);
 }
+
+static void
+point_clear (gpointer point)
+{
+  g_free (((LsParetoPoint *) point)->name);
+}
+
+void
+ls_pareto_plot_clear (LsParetoPlot *plot)
+{
+  g_free (plot->title);
+  g_free (plot->note);
+  for (guint i = 0; plot->points && i < plot->points->len; i++)
+    point_clear (&g_array_index (plot->points, LsParetoPoint, i));
+  g_clear_pointer (&plot->points, g_array_unref);
+}

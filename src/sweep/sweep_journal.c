@@ -8,8 +8,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "io/field_write.h"
-#include "io/read_strategy.h"
+#include "data/jobs/read_strategy.h"
+#include "data/text/field_write.h"
 
 /* --- which sweep it is ------------------------------------------------------------------------ */
 

@@ -1,9 +1,9 @@
 /* sweep/sweep_list.c — every configuration that a sweep simulated, as CSV. What was not run with its times recorded
- * has a lower bound of its memory and no peak (exec/memory.h). */
+ * has a lower bound of its memory and no peak (exec/memory/memory.h). */
 #include <inttypes.h>
 
-#include "io/csv.h"
-#include "sweep/knobs.h"
+#include "data/text/csv.h"
+#include "job/knobs.h"
 #include "sweep/sweep_state.h"
 
 static int

@@ -291,3 +291,16 @@ ls_sweep_run_heat_map (LsSweepRun *x, LsHeatMap *ret_map)
   copy_shown (&m, ret_map);
   map_clear (&m);
 }
+
+void
+ls_heat_map_clear (LsHeatMap *map)
+{
+  g_free (map->title);
+  g_free (map->note);
+  g_free (map->figure);
+  for (int a = 0; a < 2; a++) {
+    g_free (map->names[a]);
+    g_clear_pointer (&map->labels[a], g_ptr_array_unref);
+  }
+  g_clear_pointer (&map->cells, g_array_unref);
+}

@@ -2,8 +2,8 @@
  * that lacks the least memory, and what would make that one fit. */
 #include <string.h>
 
-#include "sweep/knobs.h"
-#include "sweep/memory_advice.h"
+#include "ask/memory_advice.h"
+#include "job/knobs.h"
 #include "sweep/sweep_state.h"
 
 #define MAX_LOOKED_AT 200000 /* takes a second */

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
+#include "job/knobs.h"
 #include "sweep/idea.h"
-#include "sweep/knobs.h"
 #include "sweep/layouts.h"
 
 /* --- the rule of thumb ------------------------------------------------------------------------ */

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "parallel/chunks.h"
-#include "sweep/budget.h"
+#include "job/budget.h"
+#include "strategy/chunks.h"
 #include "sweep/idea.h"
 #include "sweep/layouts.h"
 

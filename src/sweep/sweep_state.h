@@ -2,8 +2,8 @@
 #ifndef LS_SWEEP_SWEEP_STATE_H
 #define LS_SWEEP_SWEEP_STATE_H
 
-#include "io/journal.h"
-#include "sweep/bound.h"
+#include "bound/bound.h"
+#include "data/text/journal.h"
 #include "sweep/sweep.h"
 
 typedef enum {

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "exec/messages.h"
+#include "exec/messages/messages.h"
 
 #define BYTES 0x1p30
 #define RATE 50e9

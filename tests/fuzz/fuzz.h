@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "base/diag.h"
-#include "io/json_doc.h"
+#include "data/text/json_doc.h"
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t n);
 

@@ -2,7 +2,7 @@
  * every kernel a time. */
 #include "fuzz.h"
 
-#include "io/read_calibration.h"
+#include "data/machines/read_calibration.h"
 
 static const LsGpu gpu = { .vector_flops = 1e13, .hbm_bytes_per_s = 1e12, .hbm_efficiency = 0.9, .n_sm = 100 };
 

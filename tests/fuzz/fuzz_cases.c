@@ -1,8 +1,8 @@
 /* Any text as a table of measured runs: read, or refused with reasons. */
 #include "fuzz.h"
 
-#include "io/csv.h"
-#include "io/read_cases.h"
+#include "data/measured/read_cases.h"
+#include "data/text/csv.h"
 
 int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t n)

@@ -4,7 +4,7 @@
 #include "fuzz.h"
 
 #include "cluster/route.h"
-#include "io/read_cluster.h"
+#include "data/machines/read_cluster.h"
 
 #define MAX_GPUS 64
 #define MAX_PARTS 64 /* of a kind in a node */

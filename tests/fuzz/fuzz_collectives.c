@@ -1,7 +1,7 @@
 /* Any text as a table of measured collectives: read, or refused with reasons. */
 #include "fuzz.h"
 
-#include "io/read_collectives.h"
+#include "data/measured/read_collectives.h"
 
 int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t n)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "sweep/job.h"
+#include "job/job.h"
 
 static void
 set (LsJobSpec *spec, char *line)

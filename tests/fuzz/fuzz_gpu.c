@@ -1,7 +1,7 @@
 /* Any bytes as an accelerator: read, or refused with reasons. */
 #include "fuzz.h"
 
-#include "io/read_gpu.h"
+#include "data/machines/read_gpu.h"
 
 static bool
 read_gpu (const LsJsonDoc *doc, LsDiagList *diags)

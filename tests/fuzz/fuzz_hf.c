@@ -2,7 +2,7 @@
  * they are one. */
 #include "fuzz.h"
 
-#include "io/read_hf.h"
+#include "data/jobs/read_hf.h"
 
 static bool
 read_hf (const LsJsonDoc *doc, LsDiagList *diags)

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "io/read_kernels.h"
+#include "data/measured/read_kernels.h"
 
 int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t n)

@@ -2,8 +2,8 @@
  * read gives a step or a reason, and the step's parts add up. */
 #include "fuzz.h"
 
-#include "io/read_kineto.h"
-#include "sweep/measured_step.h"
+#include "ask/measured_step.h"
+#include "data/measured/read_kineto.h"
 
 static void
 check_step (const LsKineto *k, const char *which)

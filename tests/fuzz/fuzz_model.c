@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "io/read_model.h"
+#include "data/jobs/read_model.h"
 
 static bool
 read_model (const LsJsonDoc *doc, LsDiagList *diags)

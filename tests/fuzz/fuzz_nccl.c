@@ -1,7 +1,7 @@
 /* Any bytes as what NCCL does on an accelerator: read, or refused with reasons. */
 #include "fuzz.h"
 
-#include "io/read_nccl.h"
+#include "data/machines/read_nccl.h"
 
 static bool
 read_nccl (const LsJsonDoc *doc, LsDiagList *diags)

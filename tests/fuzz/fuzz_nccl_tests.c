@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "io/read_nccl_tests.h"
+#include "data/measured/read_nccl_tests.h"
 
 static void
 check_run (const LsNcclTests *t)

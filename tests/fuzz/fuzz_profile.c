@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "io/read_profile.h"
+#include "data/measured/read_profile.h"
 
 static void
 check (const GArray *kernels, guint n_rows)

@@ -2,7 +2,7 @@
  * an interval, or there is a reason. */
 #include "fuzz.h"
 
-#include "io/read_residuals.h"
+#include "data/measured/read_residuals.h"
 
 static bool
 read_residuals (const LsJsonDoc *doc, LsDiagList *diags)

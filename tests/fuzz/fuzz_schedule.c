@@ -1,8 +1,8 @@
 /* Any text as a schedule in PyTorch's format: orders that run to their end, or reasons. */
 #include "fuzz.h"
 
-#include "io/read_schedule.h"
-#include "parallel/sched_eval.h"
+#include "data/jobs/read_schedule.h"
+#include "schedules/sched_eval.h"
 
 int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t n)

@@ -4,8 +4,8 @@
 #include "fuzz.h"
 
 #include "analysis/conservation.h"
-#include "io/read_strategy.h"
-#include "parallel/lower.h"
+#include "data/jobs/read_strategy.h"
+#include "lower/lower.h"
 
 #define N_GPUS 64
 #define MAX_INSTANCES 2000

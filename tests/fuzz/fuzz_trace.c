@@ -3,9 +3,9 @@
  * runs, to a result, an error or a deadlock report. */
 #include <string.h>
 
+#include "data/traces/trace_json.h"
 #include "exec/run.h"
 #include "fuzz.h"
-#include "io/trace_json.h"
 #include "tiny_cluster.h"
 
 #define MAX_OPS 5000

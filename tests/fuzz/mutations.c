@@ -13,17 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/read_access.h"
-#include "io/read_calibration.h"
-#include "io/read_cases.h"
-#include "io/read_cluster.h"
-#include "io/read_gpu.h"
-#include "io/read_model.h"
-#include "io/read_nccl.h"
-#include "io/read_recipes.h"
-#include "io/read_residuals.h"
-#include "io/read_strategy.h"
-#include "io/trace_json.h"
+#include "data/jobs/read_model.h"
+#include "data/jobs/read_recipes.h"
+#include "data/jobs/read_strategy.h"
+#include "data/machines/read_access.h"
+#include "data/machines/read_calibration.h"
+#include "data/machines/read_cluster.h"
+#include "data/machines/read_gpu.h"
+#include "data/machines/read_nccl.h"
+#include "data/measured/read_cases.h"
+#include "data/measured/read_residuals.h"
+#include "data/traces/trace_json.h"
 
 #define SPAWN_EVERY 15
 

@@ -4,7 +4,8 @@
 # Usage: layers.sh ROOT; prints each violation and fails if there is one.
 set -euo pipefail
 root=$1
-rooms=(base core cluster model compute network parallel exec analysis io sweep api cli)
+rooms=(base core cluster model compute plan schedules strategy lower network exec analysis data job ask bound sweep
+       validate calibrate show api cli)
 n_bad=0
 
 bad() {
@@ -20,10 +21,12 @@ angled() { sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]+<([^>]+)>.*/\
 may_include() {
   local room=$1 header=$2 seen
   case $room:$header in
-    network:compute/*) return 1 ;;
-    parallel:network/* | parallel:compute/*) return 1 ;;
-    network:core/maxmin.h | parallel:core/maxmin.h) return 0 ;; # the types of a demand
-    network:core/* | parallel:core/*) return 1 ;;
+    network:core/maxmin.h) return 0 ;; # the types of a demand
+    network:base/* | network:cluster/* | network:network/*) return 0 ;;
+    network:*) return 1 ;;
+    plan:core/maxmin.h | lower:core/maxmin.h) return 0 ;;
+    plan:compute/* | schedules:compute/* | strategy:compute/* | lower:compute/*) return 1 ;;
+    plan:core/* | schedules:core/* | strategy:core/* | lower:core/*) return 1 ;;
     cli:*) [[ $header == cli/* ]]; return ;;
   esac
   for seen in "${rooms[@]}"; do
@@ -37,8 +40,8 @@ may_include() {
 may_use() {
   local place=$1 header=$2
   case $header in
-    cjson/* | cJSON.h | zlib.h) [[ $place == io || $place == tests ]] ;;
-    gsl/*) [[ $place =~ ^(base|compute|analysis|sweep|tools|tests)$ ]] ;;
+    cjson/* | cJSON.h | zlib.h) [[ $place == data || $place == tests ]] ;;
+    gsl/*) [[ $place =~ ^(base|compute|analysis|calibrate|tools|tests)$ ]] ;;
     mpi.h) [[ $path == src/sweep/transport_mpi.c ]] ;; # a module of its own
     CUnit/*) [[ $place == tests ]] ;;
     lockstep/units.h | lockstep/error.h) true ;;

@@ -13,15 +13,15 @@ put() {
 mkdir -p "$tree/tests" "$tree/tools"
 put src/base/up.c '"core/event.h"'
 put src/network/side.c '"compute/cost.h"'
-put src/parallel/side.c '"network/coll.h"'
-put src/parallel/core.c '"core/engine.h"'
-put src/cli/deep.c '"sweep/job.h"'
+put src/lower/side.c '"network/coll.h"'
+put src/lower/core.c '"core/engine.h"'
+put src/cli/deep.c '"job/job.h"'
 put src/model/json.c '<cjson/cJSON.h>'
 put src/exec/gsl.c '<gsl/gsl_math.h>'
 put src/core/cunit.c '<CUnit/CUnit.h>'
 put src/sweep/public.c '<lockstep/lockstep.h>'
 put src/sweep/mpi.c '<mpi.h>'
-put src/io/relative.c '"../base/diag.h"'
+put src/data/relative.c '"../base/diag.h"'
 put src/network/fine.c '"network/coll.h"' '"core/maxmin.h"' '"base/arena.h"' '<lockstep/units.h>' '<glib.h>'
 
 if out=$("$layers" "$tree"); then

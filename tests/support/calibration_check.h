@@ -8,13 +8,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "io/datadir.h"
-#include "io/read_calibration.h"
-#include "io/read_gpu.h"
-#include "io/read_kernels.h"
-#include "sweep/calibrate.h"
-#include "sweep/calibrate_fit.h"
-#include "sweep/job.h"
+#include "calibrate/calibrate.h"
+#include "calibrate/calibrate_fit.h"
+#include "data/datadir.h"
+#include "data/machines/read_calibration.h"
+#include "data/machines/read_gpu.h"
+#include "data/measured/read_kernels.h"
+#include "job/job.h"
 
 #define WORSE 0.02
 

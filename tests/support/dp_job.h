@@ -7,7 +7,7 @@
 #include "ls_test.h"
 
 #include "exec/run.h"
-#include "parallel/lower.h"
+#include "lower/lower.h"
 #include "tiny_cluster.h"
 
 static const LsNccl dp_nccl = {

@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-#include "io/read_model.h"
+#include "data/jobs/read_model.h"
+#include "job/job.h"
+#include "lower/lower.h"
 #include "ls_test.h"
-#include "parallel/lower.h"
-#include "sweep/job.h"
 
 typedef struct {
   LsJobSpec spec;
@@ -156,11 +156,11 @@ dp_text (const DpRun *run)
   return g_string_free (out, FALSE);
 }
 
-/* Holds the text against tests/unit/sweep/timelines/NAME.txt; LS_UPDATE_GOLDEN=1 writes that anew. */
+/* Holds the text against tests/unit/job/timelines/NAME.txt; LS_UPDATE_GOLDEN=1 writes that anew. */
 static inline void
 dp_check_golden (const DpRun *run, const char *name)
 {
-  g_autofree char *file = g_strconcat (g_getenv ("LS_DATA_DIR"), "/tests/unit/sweep/timelines/", name, ".txt", NULL);
+  g_autofree char *file = g_strconcat (g_getenv ("LS_DATA_DIR"), "/tests/unit/job/timelines/", name, ".txt", NULL);
   g_autofree char *is = dp_text (run), *was = NULL;
   if (g_strcmp0 (g_getenv ("LS_UPDATE_GOLDEN"), "1") == 0)
     LS_CHECK (g_file_set_contents (file, is, -1, NULL));

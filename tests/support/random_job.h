@@ -4,7 +4,7 @@
 #define LS_TESTS_RANDOM_JOB_H
 
 #include "exec/run.h"
-#include "parallel/lower.h"
+#include "lower/lower.h"
 #include "tiny_cluster.h"
 
 static inline LsModel

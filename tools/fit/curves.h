@@ -2,7 +2,7 @@
 #ifndef LS_FIT_CURVES_H
 #define LS_FIT_CURVES_H
 
-#include "sweep/nccl_fit.h"
+#include "calibrate/nccl_fit.h"
 
 /* Rows of these clusters (a NULL ends the list) and of this trust. Curves of several sources
  * on one cluster are one. NULL and error: no such file. Owned by the caller: LsNcclCurve. */

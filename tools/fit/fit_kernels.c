@@ -50,8 +50,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/read_calibration.h"
-#include "io/write_file.h"
+#include "data/machines/read_calibration.h"
+#include "data/text/write_file.h"
 #include "recipe.h"
 
 #define SKIP 77

@@ -8,7 +8,7 @@
  * DATA: collectives.csv. CALIB: the folder of the files, which also hold what is not
  * fitted, with its sources. Per generation at most six numbers are fitted; H100 and H200,
  * B200 and GB200 share theirs. Data: rows of trust A, all sizes (V100: trust B, one curve,
- * two numbers). A curve is one (cluster, op, gpus); sweep/nccl_fit.h has the objective and
+ * two numbers). A curve is one (cluster, op, gpus); calibrate/nccl_fit.h has the objective and
  * the method. What is held out is printed, never fitted. LS_FIT_POINTS=1 prints every point.
  *
  * Links are made wider than any collective, NICs too as far as rings fill them: what is
@@ -21,9 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calibrate/nccl_fit.h"
 #include "curves.h"
-#include "io/read_nccl.h"
-#include "sweep/nccl_fit.h"
+#include "data/machines/read_nccl.h"
 
 #define MAX_FITTED   6
 #define MAX_GPUS     32

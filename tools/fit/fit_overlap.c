@@ -25,9 +25,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/csv.h"
-#include "io/read_cluster.h"
-#include "io/read_nccl.h"
+#include "data/machines/read_cluster.h"
+#include "data/machines/read_nccl.h"
+#include "data/text/csv.h"
 
 #define MIB 1048576.0
 

@@ -3,10 +3,10 @@
 #define LS_FIT_RECIPE_H
 
 #include "base/diag.h"
+#include "calibrate/calibrate_fit.h"
+#include "calibrate/write_calibration.h"
 #include "compute/slot.h"
-#include "io/write_calibration.h"
 #include "samples.h"
-#include "sweep/calibrate_fit.h"
 
 /* A set of measured kernels that a calibration is judged on. */
 typedef struct {

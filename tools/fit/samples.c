@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/csv.h"
-#include "io/read_file.h"
+#include "data/text/csv.h"
+#include "data/text/read_file.h"
 
 #define ELT        2   /* bytes of fp16 and bf16 */
 #define MIN_TOKENS 256 /* fewer tokens do not occur in training */

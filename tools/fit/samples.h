@@ -1,13 +1,13 @@
 /* tools/fit/samples.h — measured kernels, read from the CSVs of a folder laid out
  * as data/README.md (section kernels/) says. What `lockstep kernel --from` reads too
- * is io/read_kernels.h's, with its hold-out; the key of the others is "rows,columns"
+ * is data/measured/read_kernels.h's, with its hold-out; the key of the others is "rows,columns"
  * ("hidden" where one table holds thousands of token counts). */
 #ifndef LS_FIT_SAMPLES_H
 #define LS_FIT_SAMPLES_H
 
 #include "base/diag.h"
-#include "io/read_kernels.h"
-#include "sweep/calibrate_fit.h"
+#include "calibrate/calibrate_fit.h"
+#include "data/measured/read_kernels.h"
 
 /* Each appends LsTimedKernel values to `samples`; trouble goes to diags. */
 typedef struct {

@@ -9,11 +9,12 @@
 #include <string.h>
 
 #include "analysis/conservation.h"
+#include "lower/lower.h"
 #include "ls_test.h"
-#include "parallel/lower.h"
-#include "parallel/plan_check.h"
-#include "parallel/sched.h"
+#include "plan/plan_check.h"
 #include "random_job.h"
+#include "schedules/sched.h"
+#include "strategy/strategy_rules.h"
 
 #define N_SAMPLE 250
 

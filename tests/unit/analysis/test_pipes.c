@@ -9,8 +9,8 @@
 
 #include "analysis/conservation.h"
 #include "analysis/report.h"
-#include "exec/memory.h"
-#include "parallel/bind.h"
+#include "exec/memory/memory.h"
+#include "plan/bind.h"
 
 /* Eight layers and an embedding and head so small that stages are alike but for them. */
 static LsModel

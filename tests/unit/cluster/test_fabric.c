@@ -1,8 +1,8 @@
 /* Pins fat trees and listed fabrics: routes against search, bandwidth level by level
  * (scaling-book's worked examples ft-1 to ft-3), PXN, what is refused. */
-#include "ls_test.h"
 #include "fabric_cluster.h"
 #include "list_cluster.h"
+#include "ls_test.h"
 #include "route_agreement.h"
 
 #include <math.h>

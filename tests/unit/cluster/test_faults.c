@@ -1,8 +1,8 @@
 /* Pins what a degraded or failed link does: capacities, ways around it against search,
  * and the error that names who is cut off. */
-#include "ls_test.h"
 #include "fabric_cluster.h"
 #include "list_cluster.h"
+#include "ls_test.h"
 #include "route_agreement.h"
 
 #include <string.h>

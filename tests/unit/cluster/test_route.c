@@ -1,7 +1,7 @@
 /* Pins ls_route() against ls_route_bfs(), trunk by trunk, and a few routes by
  * name. */
-#include "ls_test.h"
 #include "list_cluster.h"
+#include "ls_test.h"
 #include "route_agreement.h"
 
 static void

@@ -249,7 +249,7 @@ n_distinct (const LsTorusSpec *t, uint32_t first, uint32_t n, uint32_t axis)
   return n_seen;
 }
 
-/* Ranks go to chips in order, and a tp group is tp ranks in a row (parallel/mesh.h, pinned
+/* Ranks go to chips in order, and a tp group is tp ranks in a row (plan/mesh.h, pinned
  * in parallel/test_mesh.c). */
 static void
 tp_groups_lie_on_lines_then_planes (void)

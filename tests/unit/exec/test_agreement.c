@@ -9,7 +9,7 @@
 #include "tiny_cluster.h"
 #include "tiny_torus.h"
 
-#include "exec/messages.h"
+#include "exec/messages/messages.h"
 
 #define MIB (UINT64_C (1) << 20)
 

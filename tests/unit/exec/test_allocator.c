@@ -3,7 +3,7 @@
  * that searches all blocks. LS_CASES sets how many. */
 #include "ls_test.h"
 
-#include "exec/allocator.h"
+#include "exec/memory/allocator.h"
 
 #define KIB UINT64_C (1024)
 #define MIB (1024 * KIB)

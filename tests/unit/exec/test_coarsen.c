@@ -1,16 +1,16 @@
 /* Pins: a segment that nothing can disturb runs in one piece, and one that something could does
- * not. By hand: the worked example of exec/coarsen.c, what the host does meanwhile, how far it was
+ * not. By hand: the worked example of exec/shortcuts/coarsen.c, what the host does meanwhile, how far it was
  * ahead, and what keeps a segment from it: copies, receives, links that others load, streams that
  * the host or a kernel waits for, ranks that are a step behind. Each job is also run op by op and
  * must come out the same: times, issue times, causes, bytes, digest (--coarsen check). Random
  * programs of kernels, collectives, copies, records and waits of the host besides, which take no less
- * than exec/least.h says either; LS_CASES says how many. */
+ * than exec/shortcuts/least.h says either; LS_CASES says how many. */
 #include "ls_test.h"
 
 #include "hand_trace.h"
 
-#include "exec/fold.h"
-#include "exec/least.h"
+#include "exec/shortcuts/fold.h"
+#include "exec/shortcuts/least.h"
 
 #define ENOUGH 1100 /* kernels: more than the host looks ahead */
 

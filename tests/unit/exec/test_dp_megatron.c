@@ -6,7 +6,7 @@
 
 #include "dp_job.h"
 
-#include "parallel/lower_state.h"
+#include "lower/lower_state.h"
 
 /* --- one bucket ahead -------------------------------------------------------------------- */
 

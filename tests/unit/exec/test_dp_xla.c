@@ -7,7 +7,7 @@
 #include "dp_job.h"
 #include "tiny_torus.h"
 
-#include "exec/memory.h"
+#include "exec/memory/memory.h"
 
 static const char gather[] = "weight all-gather", scatter[] = "grad reduce-scatter", sum[] = "shard all-reduce";
 

@@ -9,9 +9,9 @@
 #include "hand_trace.h"
 #include "random_job.h"
 
-#include "exec/memory.h"
+#include "exec/memory/memory.h"
 #include "exec/run.h"
-#include "parallel/lower.h"
+#include "lower/lower.h"
 
 static LsTimeline *
 run (const Job *j, const LsRunOptions *options)

@@ -12,8 +12,8 @@
 #include "random_job.h"
 #include "tiny_torus.h"
 
-#include "exec/fold.h"
-#include "exec/least.h"
+#include "exec/shortcuts/fold.h"
+#include "exec/shortcuts/least.h"
 
 typedef enum { DGX, PCIE, OVERSUBSCRIBED, ECMP, FAT_TREE, FAULTS, TORUS, UNEVEN, N_KINDS } Kind;
 
@@ -138,7 +138,7 @@ check_job (guint32 seed, Tally *tally)
   options.coarsen = turn % 8 == 7 ? LS_SHORTCUT_OFF : LS_SHORTCUT_CHECK;
   options.slow = g_rand_int_range (rand, 0, 4) == 0 ? slow : NULL;
   options.network = g_rand_int_range (rand, 0, 8) == 0 ? LS_NETWORK_ALPHABETA : LS_NETWORK_FLOW;
-  if (g_rand_boolean (rand)) /* ties: everything at once, but for a waist (exec/waist.c) */
+  if (g_rand_boolean (rand)) /* ties: everything at once, but for a waist (exec/shortcuts/waist.c) */
     options.host = (LsHostCosts) { .cost[LS_HOST_SYNC] = 1 };
   options.solver = seed % 5 == 0 ? LS_SOLVER_REFERENCE : LS_SOLVER_FAST;
   options.queue = seed % 7 == 0 ? LS_QUEUE_REFERENCE : LS_QUEUE_FAST;
@@ -272,7 +272,7 @@ replace_cluster (Hand *h, LsClusterSpec *spec)
   LS_CHECK_NO_ERROR (error);
 }
 
-/* The worked example of exec/refine.h. */
+/* The worked example of exec/shortcuts/refine.h. */
 static void
 a_slow_link_is_felt_by_its_ring (void)
 {

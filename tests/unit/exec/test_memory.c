@@ -6,8 +6,8 @@
 
 #include "hand_trace.h"
 
-#include "exec/memory.h"
-#include "parallel/lower.h"
+#include "exec/memory/memory.h"
+#include "lower/lower.h"
 
 #define GIB 1073741824.0
 

@@ -8,7 +8,7 @@
 
 #include "tiny_cluster.h"
 
-#include "exec/messages.h"
+#include "exec/messages/messages.h"
 
 /* --- scripts ----------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 
 #include "random_job.h"
 
-#include "parallel/sched_check.h"
+#include "schedules/sched_check.h"
 
 /* --- an order ------------------------------------------------------------------ */
 

@@ -7,7 +7,7 @@
 #include "hand_trace.h"
 
 #include "cluster/route.h"
-#include "parallel/lower_state.h"
+#include "lower/lower_state.h"
 
 static const uint32_t pair[] = { 0, 1 };
 

@@ -1,5 +1,5 @@
 /* Pins: where a step is known to be as all that follow, it is the last, and a run that is to show the
- * steady state only begins at the waist (exec/waist.c). By hand: the worked example; and what has no waist, or loses it:
+ * steady state only begins at the waist (exec/shortcuts/waist.c). By hand: the worked example; and what has no waist, or loses it:
  * a host that never waits, something sent behind it, data on the way, ranks that get there while others still
  * communicate, calls that do not match from there on, compute that is not over, a step that waits for another rank's first. What is
  * told of the end of the last step depends on no further one. Each job is also run step by step and op by op, and must come out the same
@@ -8,7 +8,7 @@
 
 #include "hand_trace.h"
 
-#include "exec/fold.h"
+#include "exec/shortcuts/fold.h"
 
 static const uint32_t all[] = { 0, 1, 2, 3 };
 

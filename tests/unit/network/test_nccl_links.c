@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "network/nccl_links.h"
+#include "network/nccl/nccl_links.h"
 
 static const LsNcclLinks links = {
   .nvlink = 450e9, .nic = 50e9, .nvlink_latency = 300 * LS_NS, .nic_latency = 300 * LS_NS, .pcie_latency = 500 * LS_NS,

@@ -6,7 +6,7 @@
 
 #include "fixtures.h"
 
-#include "network/tuning.h"
+#include "network/nccl/tuning.h"
 
 #define KIB UINT64_C (1024)
 #define GIB (UINT64_C (1) << 30)

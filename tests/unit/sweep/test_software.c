@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "io/emit.h"
+#include "data/jobs/emit.h"
 #include "sweep/idea.h"
 
 /* --- whose word counts ---------------------------------------------------------------------------- */

@@ -7,9 +7,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "io/csv.h"
+#include "data/text/csv.h"
+#include "job/knobs.h"
+#include "show/write_sweep.h"
 #include "small_sweep.h"
-#include "sweep/knobs.h"
 #include "sweep/layouts.h"
 
 /* --- bounds ------------------------------------------------------------------------------ */

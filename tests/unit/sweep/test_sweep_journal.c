@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "show/write_sweep.h"
 #include "small_sweep.h"
 
 /* Some of these: what a journal does is the same for any number. */

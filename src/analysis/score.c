@@ -1,0 +1,113 @@
+#include "analysis/score.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int
+compare_doubles (const void *a, const void *b)
+{
+  double x = *(const double *) a, y = *(const double *) b;
+  return (x > y) - (x < y);
+}
+
+static double
+median (double *values, guint n)
+{
+  qsort (values, n, sizeof *values, compare_doubles);
+  return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+static int
+sign (double a, double b)
+{
+  return (a > b) - (a < b);
+}
+
+static double
+tau_b (const LsScoreRow *rows, guint n_rows)
+{
+  gint64 balance = 0, n_untied_measured = 0, n_untied_predicted = 0;
+  for (guint i = 0; i < n_rows; i++)
+    for (guint k = 0; k < i; k++) {
+      if (isnan (rows[i].predicted_s) || isnan (rows[k].predicted_s))
+        continue;
+      int measured = sign (rows[i].measured_s, rows[k].measured_s);
+      int predicted = sign (rows[i].predicted_s, rows[k].predicted_s);
+      balance += measured * predicted;
+      n_untied_measured += measured != 0;
+      n_untied_predicted += predicted != 0;
+    }
+  if (n_untied_measured == 0 || n_untied_predicted == 0)
+    return NAN;
+  return (double) balance / sqrt ((double) n_untied_measured * (double) n_untied_predicted);
+}
+
+void
+ls_score (const LsScoreRow *rows, guint n_rows, LsScore *ret_score)
+{
+  LsScore s = { .mape_pct = NAN, .median_abs_pct = NAN, .bias_pct = NAN, .worst_pct = NAN };
+  g_autofree double *magnitude = g_new (double, n_rows);
+  double sum = 0, sum_abs = 0, worst = 0;
+
+  for (guint i = 0; i < n_rows; i++) {
+    double error = ls_score_row_error_pct (&rows[i]);
+    if (isnan (error)) {
+      s.refused++;
+      continue;
+    }
+    magnitude[s.n++] = fabs (error);
+    sum += error;
+    sum_abs += fabs (error);
+    if (fabs (error) > fabs (worst))
+      worst = error;
+  }
+  if (s.n > 0) {
+    s.mape_pct = sum_abs / s.n;
+    s.bias_pct = sum / s.n;
+    s.worst_pct = worst;
+    s.median_abs_pct = median (magnitude, s.n);
+  }
+  s.kendall_tau = tau_b (rows, n_rows);
+  *ret_score = s;
+}
+
+double
+ls_score_mean_tau (const LsScore *families, guint n_families)
+{
+  double sum = 0;
+  guint n = 0;
+  for (guint i = 0; i < n_families; i++)
+    if (!isnan (families[i].kendall_tau)) {
+      sum += families[i].n * families[i].kendall_tau;
+      n += families[i].n;
+    }
+  return n > 0 ? sum / n : NAN;
+}
+
+void
+ls_score_by_family (const LsScoreRow *rows, guint n_rows, const char *const *families, guint n_families,
+                    LsScore *ret_families, LsScore *ret_total)
+{
+  g_autofree LsScoreRow *chosen = g_new (LsScoreRow, n_rows);
+  for (guint f = 0; f < n_families; f++) {
+    guint n = 0;
+    for (guint i = 0; i < n_rows; i++)
+      if (g_str_equal (rows[i].family, families[f]))
+        chosen[n++] = rows[i];
+    ls_score (chosen, n, &ret_families[f]);
+  }
+  ls_score (rows, n_rows, ret_total);
+  ret_total->kendall_tau = ls_score_mean_tau (ret_families, n_families);
+}
+
+double
+ls_score_row_error_pct (const LsScoreRow *row)
+{
+  return 100 * (row->predicted_s / row->measured_s - 1);
+}
+
+double
+ls_score_row_memory_error_pct (const LsScoreRow *row)
+{
+  return 100 * (row->predicted_gib / row->measured_gib - 1);
+}

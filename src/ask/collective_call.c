@@ -1,0 +1,171 @@
+#include "ask/collective_call.h"
+
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "base/suggest.h"
+#include "exec/messages/messages.h"
+
+#define ALL "all"
+#define P2P "p2p" /* what tables of measurements call a send with its receive */
+
+static LsTime
+plan_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, const LsCollPlan *plan, const LsProgress *progress,
+           LsArena *arena)
+{
+  return ls_coll_time_alone (c, plan);
+}
+
+static LsTime
+script_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, const LsCollPlan *plan, const LsProgress *progress,
+             LsArena *arena)
+{
+  return ls_messages_time_alone (ls_coll_script (c, nccl, request, arena), c, progress);
+}
+
+static const LsCollectiveNetwork networks[] = {
+  { "flow", LS_NETWORK_FLOW, plan_time },
+  { "alphabeta", LS_NETWORK_ALPHABETA, plan_time },
+  { "step", LS_NETWORK_STEP, script_time },
+};
+
+/* LS_ERROR_USAGE; words end in NULL. */
+static void
+complain (const char *flag, const char *typed, const char *const *words, GError **error)
+{
+  GString *list = g_string_new (NULL);
+  for (guint i = 0; words[i]; i++)
+    g_string_append_printf (list, "%s\"%s\"", i > 0 ? ", " : "", words[i]);
+  const char *near = ls_suggest (typed, words);
+  g_autofree char *hint = near ? g_strdup_printf ("; did you mean \"%s\"?", near) : g_strdup ("");
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s: expected one of %s; got \"%s\"%s", flag, list->str, typed, hint);
+  g_string_free (list, TRUE);
+}
+
+gboolean
+ls_collective_find_networks (const char *name, const LsCollectiveNetwork **ret_networks, guint *ret_n, GError **error)
+{
+  const char *words[G_N_ELEMENTS (networks) + 2] = { NULL };
+  guint n_words = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (networks); i++) {
+    words[n_words++] = networks[i].name;
+    *ret_networks = &networks[i];
+    *ret_n = 1;
+    if (strcmp (name, networks[i].name) == 0)
+      return TRUE;
+  }
+  *ret_networks = networks;
+  *ret_n = G_N_ELEMENTS (networks);
+  if (strcmp (name, ALL) == 0)
+    return TRUE;
+  words[n_words++] = ALL;
+  complain ("--network", name, words, error);
+  return FALSE;
+}
+
+gboolean
+ls_collective_find_kind (const char *op, LsCollKind *ret_kind, GError **error)
+{
+  const char *words[LS_N_COLL_KINDS + 2] = { NULL };
+  for (int kind = 0; kind < LS_N_COLL_KINDS; kind++) {
+    words[kind] = ls_coll_kind_name ((LsCollKind) kind);
+    *ret_kind = (LsCollKind) kind;
+    if (strcmp (op, words[kind]) == 0)
+      return TRUE;
+  }
+  *ret_kind = LS_COLL_SEND_RECV;
+  if (strcmp (op, P2P) == 0)
+    return TRUE;
+  words[LS_N_COLL_KINDS] = P2P;
+  complain ("--op", op, words, error);
+  return FALSE;
+}
+
+gboolean
+ls_collective_check_algorithm (const char *algorithm, GError **error)
+{
+  if (g_strv_contains (ls_coll_algorithms (), algorithm))
+    return TRUE;
+  complain ("--algorithm", algorithm, ls_coll_algorithms (), error);
+  return FALSE;
+}
+
+/* The rule that is broken, and what would do. */
+static void
+complain_of_algorithm (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, GError **error)
+{
+  GString *others = g_string_new (NULL);
+  LsCollRequest other = *request;
+  for (const char *const *name = ls_coll_algorithms (); *name; name++) {
+    other.algorithm = *name;
+    if (ls_coll_applies (c, nccl, &other))
+      g_string_append_printf (others, "%s%s", others->len > 0 ? ", " : "", *name);
+  }
+  g_autofree char *rule = ls_coll_rule (request->algorithm);
+  g_autofree char *protocol = request->protocol == LS_PROTOCOL_AUTO
+                                ? g_strdup ("")
+                                : g_strdup_printf (" with %s", ls_protocol_name (request->protocol));
+  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+               "--algorithm %s does not do %s%s on these %u %s of %s\nnote: it does %s\nnote: what does: %s",
+               request->algorithm, ls_coll_kind_name (request->kind), protocol, request->n,
+               ls_cluster_chip_word (&c->spec, request->n), c->spec.name, rule,
+               others->len > 0 ? others->str : "nothing");
+  g_string_free (others, TRUE);
+}
+
+/* What cannot be represented is no result. */
+static gboolean
+check_time (const LsCluster *c, const LsCollectiveRow *row, LsCollKind kind, GError **error)
+{
+  if (row->time < LS_TIME_NEVER)
+    return TRUE;
+  g_autofree char *bytes = ls_format_bytes (row->bytes);
+  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+               "%s of %s over %u %s of %s by %s (--network %s) is not over after %.3g days; more cannot be simulated",
+               ls_coll_kind_name (kind), bytes, row->n_ranks, ls_cluster_chip_word (&c->spec, row->n_ranks), c->spec.name,
+               row->algorithm, row->network,
+               ls_time_to_s (LS_TIME_NEVER / 2) / 86400);
+  return FALSE;
+}
+
+static gboolean
+check_call (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, const LsCollectiveNetwork *network, GError **error)
+{
+  if (ls_coll_applies (c, nccl, request))
+    return ls_coll_check_size (c, nccl, request, network->fidelity, error);
+  complain_of_algorithm (c, nccl, request, error);
+  return FALSE;
+}
+
+gboolean
+ls_collective_count (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, const LsCollectiveNetwork *network,
+                     uint64_t *ret_n, GError **error)
+{
+  *ret_n = 0;
+  if (network->fidelity != LS_NETWORK_STEP)
+    return TRUE;
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  if (!check_call (c, nccl, request, network, error))
+    return FALSE;
+  *ret_n = ls_script_n_messages (ls_coll_script (c, nccl, request, arena));
+  return TRUE;
+}
+
+gboolean
+ls_collective_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
+                    const LsCollectiveNetwork *network, const LsProgress *progress, LsCollectiveRow *row, GError **error)
+{
+  if (!check_call (c, nccl, request, network, error))
+    return FALSE;
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  const LsCollPlan *plan = ls_coll_plan (c, nccl, request, network->fidelity, arena);
+  row->algorithm = plan->algorithm;
+  row->protocol = plan->protocol;
+  row->network = network->name;
+  row->n_ranks = request->n;
+  row->bytes = request->kind == LS_COLL_BARRIER ? 0 : request->bytes;
+  row->time = network->time (c, nccl, request, plan, progress, arena);
+  row->bus_factor = ls_coll_wire_factor (request->kind, request->n);
+  return check_time (c, row, request->kind, error);
+}

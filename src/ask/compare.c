@@ -1,0 +1,173 @@
+#include "ask/compare.h"
+
+#include <lockstep/error.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- two results ---- */
+
+void
+ls_result_compare_free (LsResultCompare *c)
+{
+  if (!c)
+    return;
+  for (int s = 0; s < LS_N_RESULT_SECTIONS; s++)
+    g_array_unref (c->sections[s]);
+  g_free (c);
+}
+
+/* Adds the numbers of one file to rows that are found by name. */
+static void
+merge (GArray *rows, GHashTable *places, const GArray *numbers, bool is_b)
+{
+  for (guint i = 0; i < numbers->len; i++) {
+    const LsResultNumber *number = &g_array_index (numbers, LsResultNumber, i);
+    gpointer place;
+    if (!g_hash_table_lookup_extended (places, number->name, NULL, &place)) {
+      LsCompareRow row = { number->name, NAN, NAN };
+      place = GUINT_TO_POINTER (rows->len);
+      g_hash_table_insert (places, number->name, place);
+      g_array_append_val (rows, row);
+    }
+    LsCompareRow *row = &g_array_index (rows, LsCompareRow, GPOINTER_TO_UINT (place));
+    *(is_b ? &row->b : &row->a) = number->value;
+  }
+}
+
+LsResultCompare *
+ls_result_compare_new (const LsResultFile *a, const LsResultFile *b)
+{
+  LsResultCompare *c = g_new0 (LsResultCompare, 1);
+  c->a = a;
+  c->b = b;
+  for (int s = 0; s < LS_N_RESULT_SECTIONS; s++) {
+    g_autoptr (GHashTable) places = g_hash_table_new (g_str_hash, g_str_equal);
+    c->sections[s] = g_array_new (FALSE, FALSE, sizeof (LsCompareRow));
+    merge (c->sections[s], places, a->sections[s], false);
+    merge (c->sections[s], places, b->sections[s], true);
+  }
+  return c;
+}
+
+/* ---- spans ---- */
+
+void
+ls_span_compare_free (LsSpanCompare *c)
+{
+  if (!c)
+    return;
+  g_array_unref (c->classes);
+  g_free (c);
+}
+
+static LsSpanClass *
+class_of (GArray *classes, GHashTable *places, const char *name)
+{
+  gpointer place;
+  if (!g_hash_table_lookup_extended (places, name, NULL, &place)) {
+    LsSpanClass k = { name, 0, 0, NAN, NAN };
+    place = GUINT_TO_POINTER (classes->len);
+    g_hash_table_insert (places, (gpointer) name, place);
+    g_array_append_val (classes, k);
+  }
+  return &g_array_index (classes, LsSpanClass, GPOINTER_TO_UINT (place));
+}
+
+/* Spans without length are joins of streams: bookkeeping that no GPU runs. */
+static guint
+add_spans (const LsSpanTable *table, uint32_t rank, GArray *classes, GHashTable *places)
+{
+  guint n = 0;
+  for (guint i = 0; i < table->spans->len; i++) {
+    const LsSpanRow *span = &g_array_index (table->spans, LsSpanRow, i);
+    if (span->rank != rank || span->end_us == span->start_us)
+      continue;
+    LsSpanClass *k = class_of (classes, places, span->name);
+    double *sum = table->is_measured ? &k->measured_us : &k->predicted_us;
+    *sum = (isnan (*sum) ? 0 : *sum) + span->end_us - span->start_us;
+    (*(table->is_measured ? &k->n_measured : &k->n_predicted))++;
+    n++;
+  }
+  return n;
+}
+
+static int
+by_start (gconstpointer a, gconstpointer b)
+{
+  double x = ((const LsSpanRow *) a)->start_us, y = ((const LsSpanRow *) b)->start_us;
+  return x < y ? -1 : x > y;
+}
+
+static LsSpanTotal
+total_of (const LsSpanTable *table, uint32_t rank)
+{
+  LsSpanTotal total = { table->step_us, 0, 0 };
+  double last = -INFINITY, last_of_all = 0;
+  g_autoptr (GArray) sorted = g_array_new (FALSE, FALSE, sizeof (LsSpanRow));
+  for (guint i = 0; i < table->spans->len; i++) {
+    const LsSpanRow *span = &g_array_index (table->spans, LsSpanRow, i);
+    if (span->rank != rank)
+      continue;
+    last_of_all = MAX (last_of_all, span->end_us);
+    if (strcmp (span->stream, "compute") == 0)
+      g_array_append_vals (sorted, span, 1);
+  }
+  g_array_sort (sorted, by_start);
+  for (guint i = 0; i < sorted->len; i++) {
+    const LsSpanRow *span = &g_array_index (sorted, LsSpanRow, i);
+    if (i > 0)
+      total.gap_us += MAX (0, span->start_us - last);
+    total.busy_us += MAX (0, span->end_us - MAX (span->start_us, last));
+    last = MAX (last, span->end_us);
+  }
+  if (!table->is_measured)
+    total.step_us = last_of_all;
+  return total;
+}
+
+static double
+most_time (const LsSpanClass *k)
+{
+  return fmax (k->predicted_us, k->measured_us); /* of a NaN and a number: the number */
+}
+
+static int
+by_time (gconstpointer a, gconstpointer b)
+{
+  double x = most_time (a), y = most_time (b);
+  int order = x > y ? -1 : x < y;
+  return order != 0 ? order : strcmp (((const LsSpanClass *) a)->name, ((const LsSpanClass *) b)->name);
+}
+
+static gboolean
+find_rank (const LsSpanTable *measured, uint32_t *ret_rank, GError **error)
+{
+  *ret_rank = g_array_index (measured->spans, LsSpanRow, 0).rank;
+  for (guint i = 1; i < measured->spans->len; i++) {
+    uint32_t rank = g_array_index (measured->spans, LsSpanRow, i).rank;
+    if (rank == *ret_rank)
+      continue;
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "expected measured spans of one rank; got those of %u and %u", *ret_rank, rank);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+LsSpanCompare *
+ls_span_compare_new (const LsSpanTable *measured, const LsSpanTable *predicted, GError **error)
+{
+  g_autoptr (LsSpanCompare) c = g_new0 (LsSpanCompare, 1);
+  g_autoptr (GHashTable) places = g_hash_table_new (g_str_hash, g_str_equal);
+  c->classes = g_array_new (FALSE, FALSE, sizeof (LsSpanClass));
+  if (!find_rank (measured, &c->rank, error))
+    return NULL;
+  if (add_spans (predicted, c->rank, c->classes, places) == 0) {
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "the prediction has no spans of rank %u, which was measured", c->rank);
+    return NULL;
+  }
+  add_spans (measured, c->rank, c->classes, places);
+  g_array_sort (c->classes, by_time);
+  c->predicted = total_of (predicted, c->rank);
+  c->measured = total_of (measured, c->rank);
+  return g_steal_pointer (&c);
+}

@@ -1,0 +1,58 @@
+/* ask/compare.h — two results beside each other; measured spans beside predicted ones. */
+#ifndef LS_ASK_COMPARE_H
+#define LS_ASK_COMPARE_H
+
+#include <glib.h>
+#include <stdint.h>
+
+#include "data/measured/read_result.h"
+#include "data/measured/read_spans.h"
+
+/* ---- two results ---- */
+
+typedef struct {
+  const char *name; /* borrowed from a LsResultFile */
+  double a, b;      /* NaN: that result lacks it    */
+} LsCompareRow;
+
+typedef struct {
+  const LsResultFile *a, *b; /* borrowed */
+  GArray *sections[LS_N_RESULT_SECTIONS]; /* LsCompareRow */
+} LsResultCompare;
+
+/* ---- measured and predicted spans ---- */
+
+/* All spans of one name on a rank. */
+typedef struct {
+  const char *name; /* interned */
+  guint n_predicted, n_measured;
+  double predicted_us, measured_us; /* sums; NaN without spans */
+} LsSpanClass;
+
+/* A side as a whole. Gaps are those between the first and the last span of the compute
+ * stream. */
+typedef struct {
+  double step_us; /* measured: undisturbed; predicted: to the end of the last span */
+  double busy_us, gap_us;
+} LsSpanTotal;
+
+typedef struct {
+  uint32_t rank;
+  GArray *classes; /* LsSpanClass, most time first */
+  LsSpanTotal predicted, measured;
+} LsSpanCompare;
+
+/* What either has, in the order of A, then what only B has. Names are borrowed from both
+ * files, which must outlive it. Free with ls_result_compare_free(). */
+LsResultCompare *ls_result_compare_new (const LsResultFile *a, const LsResultFile *b);
+void ls_result_compare_free (LsResultCompare *compare); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsResultCompare, ls_result_compare_free)
+
+/* The rank that was measured, class by class of spans with one name. LS_ERROR_CONFLICT: the
+ * prediction has no spans of that rank, or several ranks were measured. Free with
+ * ls_span_compare_free(). */
+LsSpanCompare *ls_span_compare_new (const LsSpanTable *measured, const LsSpanTable *predicted, GError **error);
+void ls_span_compare_free (LsSpanCompare *compare); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsSpanCompare, ls_span_compare_free)
+
+#endif

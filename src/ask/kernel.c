@@ -1,0 +1,307 @@
+#include "ask/kernel.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "compute/measured.h"
+#include "data/machines/read_access.h"
+#include "data/machines/read_calibration.h"
+#include "data/machines/read_gpu.h"
+#include "data/measured/read_kernels.h"
+#include "job/hardware.h"
+
+#define OPTIMIZER_BYTES 30 /* a parameter: fp32 gradient, master, two moments, bf16 copy (MODELS.md 3.6) */
+
+/* A GPU with what was measured on it. */
+typedef struct {
+  const LsKernelSpec *spec;
+  LsGpu gpu;
+  LsCalibration calibration;
+  GArray *measured; /* of LsTimedKernel, or NULL */
+} Bench;
+
+void
+ls_kernel_rows_free (LsKernelRows *rows)
+{
+  if (!rows)
+    return;
+  g_free ((char *) rows->gpu);
+  g_array_unref (rows->rows);
+  g_free (rows);
+}
+
+/* ---- what a table has measured ---- */
+
+static bool
+is_same_but_m (const LsKernel *a, const LsKernel *b)
+{
+  bool is_same_work = a->kind == LS_KERNEL_GEMM || a->bytes == b->bytes;
+  return a->kind == b->kind && a->dtype == b->dtype && a->n == b->n && a->k == b->k && a->batch == b->batch && is_same_work;
+}
+
+/* The measured rows next below and above in m, of the same kernel otherwise. */
+static void
+find_neighbours (const GArray *table, const LsKernel *kernel, const LsTimedKernel **ret_below,
+                 const LsTimedKernel **ret_above)
+{
+  *ret_below = *ret_above = NULL;
+  for (guint i = 0; i < table->len; i++) {
+    const LsTimedKernel *t = &g_array_index (table, LsTimedKernel, i);
+    if (!is_same_but_m (&t->kernel, kernel) || isnan (t->measured_s))
+      continue;
+    if (t->kernel.m <= kernel->m && (!*ret_below || t->kernel.m > (*ret_below)->kernel.m))
+      *ret_below = t;
+    if (t->kernel.m >= kernel->m && (!*ret_above || t->kernel.m < (*ret_above)->kernel.m))
+      *ret_above = t;
+  }
+}
+
+/* A row of the table, or a power law in m between two of a GEMM. */
+static void
+take_measured (const GArray *table, LsKernelRow *row)
+{
+  const LsTimedKernel *below, *above;
+  const LsKernel *k = &row->kernel;
+  find_neighbours (table, k, &below, &above);
+  if (below && above && below->kernel.m == above->kernel.m) {
+    row->source = LS_COST_MEASURED;
+    row->time_s = below->measured_s;
+    row->extrapolated = false;
+  } else if (below && above && below->kernel.m < above->kernel.m && k->kind == LS_KERNEL_GEMM) {
+    double share = log ((double) k->m / (double) below->kernel.m) / log ((double) above->kernel.m / (double) below->kernel.m);
+    row->source = LS_COST_INTERPOLATED;
+    row->time_s = below->measured_s * pow (above->measured_s / below->measured_s, share);
+    row->extrapolated = false;
+  }
+}
+
+/* ---- the model ---- */
+
+static const LsKindFit *
+fit_for (const LsCalibration *c, const LsTimedKernel *timed)
+{
+  if (timed->what == LS_TIMED_VLLM_RMSNORM && c->vllm_rmsnorm.is_fitted)
+    return &c->vllm_rmsnorm;
+  if (timed->what == LS_TIMED_VLLM_SILU_MUL && c->vllm_silu_mul.is_fitted)
+    return &c->vllm_silu_mul;
+  return ls_calibration_fit (c, &timed->kernel);
+}
+
+/* A fit of 16-bit kernels that stands in for another number format. */
+static bool
+is_other_dtype (const LsCalibration *c, const LsKindFit *fit, const LsKernel *kernel)
+{
+  bool is_16_bit = kernel->dtype == LS_DTYPE_BF16 || kernel->dtype == LS_DTYPE_FP16;
+  bool is_matrix = kernel->kind <= LS_KERNEL_ATTENTION_BWD;
+  return is_matrix && !is_16_bit && fit->is_fitted && fit == &c->kind[kernel->kind];
+}
+
+static LsKernelRow
+cost_row (const Bench *b, const LsTimedKernel *timed, bool is_in_table)
+{
+  const LsKindFit *fit = fit_for (&b->calibration, timed);
+  bool by_access = timed->kernel.access != LS_ACCESS_NONE;
+  double sustained = b->spec->sustained ? ls_calibration_sustained (&b->calibration, &timed->kernel) : 1;
+  LsKernelRow row = {
+    .kernel = timed->kernel,
+    .cost = by_access ? ls_kernel_cost (&b->calibration, &b->gpu, &timed->kernel)
+                      : ls_kernel_cost_by (fit, sustained, &b->gpu, &timed->kernel),
+    .measured_s = timed->measured_s,
+    .held_out = timed->held_out,
+  };
+  if (timed->what == LS_TIMED_USUAL && !by_access)
+    ls_measured_refine (b->calibration.measured, fit, &b->gpu, &timed->kernel, &row.cost);
+  if (is_in_table)
+    row.besides_s = ls_kernel_timed_besides_s (fit, &b->gpu, timed->side_bytes, timed->has_host);
+  row.time_s = ls_time_to_s (row.cost.alone) + row.besides_s;
+  row.source = row.cost.source;
+  bool is_measured = row.source == LS_COST_MEASURED || row.source == LS_COST_INTERPOLATED;
+  row.extrapolated = row.cost.extrapolated || (!is_measured && is_other_dtype (&b->calibration, fit, &timed->kernel))
+                     || b->spec->layout != LS_LAYOUT_TN;
+  if (b->measured)
+    take_measured (b->measured, &row);
+  return row;
+}
+
+/* What cannot be represented is no result. */
+static gboolean
+check_time (const LsKernelRow *row, GError **error)
+{
+  bool is_timed = row->source == LS_COST_MEASURED || row->source == LS_COST_INTERPOLATED;
+  if (is_timed || row->cost.alone < LS_TIME_NEVER)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "%s: not over after %.0f days; more cannot be represented",
+               ls_kernel_kind_name (row->kernel.kind), floor (ls_time_to_s (LS_TIME_NEVER) / 86400));
+  return FALSE;
+}
+
+/* ---- one kernel ---- */
+
+/* Tensors of the shape that cross HBM: what is read and written once. */
+static double
+stream_bytes (const LsKernelSpec *s)
+{
+  double elements = (double) s->shape[0] * (double) s->shape[1];
+  double elt = ls_dtype_size ((LsDtype) s->dtype);
+  switch (s->op) {
+  case LS_KERNEL_ELEMENTWISE: /* two in, one out */
+    return 3 * elt * elements;
+  case LS_KERNEL_SOFTMAX:
+  case LS_KERNEL_NORM:
+  case LS_KERNEL_EMBEDDING:
+    return 2 * elt * elements;
+  case LS_KERNEL_OPTIMIZER:
+    return OPTIMIZER_BYTES * elements;
+  default:
+    return elt * elements;
+  }
+}
+
+static LsKernel
+kernel_of (const LsKernelSpec *s)
+{
+  LsDtype dtype = (LsDtype) s->dtype;
+  if (s->gemm[0] > 0)
+    return ls_kernel_gemm ("gemm", dtype, s->gemm[0], s->gemm[1], s->gemm[2], s->batch,
+                           ls_dtype_bytes (ls_dtype_between (dtype)), false);
+  const uint64_t *a = s->attention;
+  if (a[0] > 0)
+    return ls_kernel_attention ("attention", dtype, a[0], a[1], a[2], a[3], a[4], s->causal, s->backward);
+  double bytes = s->bytes > 0 ? s->bytes : stream_bytes (s);
+  LsKernel k = ls_kernel_stream (ls_kernel_kind_name ((LsKernelKind) s->op), (LsKernelKind) s->op, dtype, s->shape[0], s->shape[1],
+                                 bytes, 0);
+  k.access = (LsAccess) s->access;
+  return k;
+}
+
+static gboolean
+append_one (const Bench *b, GArray *rows, GError **error)
+{
+  const LsTimedKernel asked = { .kernel = kernel_of (b->spec), .measured_s = NAN };
+  bool is_matrix = asked.kernel.kind <= LS_KERNEL_ATTENTION_BWD;
+  if (b->spec->attention[0] > 0 && b->spec->dtype == LS_DTYPE_NVFP4) {
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--dtype nvfp4: there are no attention kernels in it\n"
+                 "note: Transformer Engine runs attention in bf16 or fp8 beside nvfp4 products");
+    return FALSE;
+  }
+  if (is_matrix && !ls_hardware_check_dtype (&b->gpu, asked.kernel.dtype, error))
+    return FALSE;
+  LsKernelRow row = cost_row (b, &asked, false);
+  g_array_append_val (rows, row);
+  return check_time (&row, error);
+}
+
+/* ---- a table ---- */
+
+static bool
+is_selected (const LsKernelSpec *s, const LsTimedKernel *t)
+{
+  const LsKernel *k = &t->kernel;
+  bool is_gemm = k->kind == LS_KERNEL_GEMM;
+  bool is_attention = k->kind == LS_KERNEL_ATTENTION_FWD;
+  return (!s->has_dtype || (int) k->dtype == s->dtype) && (!s->holdout || t->held_out)
+         && (!is_gemm || k->m >= s->min_m) && (!is_attention || k->m >= s->min_seq) && k->flops >= s->min_flops
+         && k->bytes >= s->min_bytes;
+}
+
+static gboolean
+append_table (const Bench *b, GArray *rows, LsDiagList *diags, GError **error)
+{
+  g_autoptr (GArray) table = ls_read_kernels (b->spec->from, b->calibration.name, diags);
+  for (guint i = 0; table && i < table->len; i++) {
+    const LsTimedKernel *t = &g_array_index (table, LsTimedKernel, i);
+    if (!is_selected (b->spec, t))
+      continue;
+    LsKernelRow row = cost_row (b, t, true);
+    if (!check_time (&row, error))
+      return FALSE;
+    g_array_append_val (rows, row);
+  }
+  if (table && rows->len == 0) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "no row of %s is selected", b->spec->from);
+    return FALSE;
+  }
+  return table != NULL;
+}
+
+static int
+by_value (const void *a, const void *b)
+{
+  double x = *(const double *) a, y = *(const double *) b;
+  return (x > y) - (x < y);
+}
+
+static LsKernelErrors
+errors_of (const GArray *rows, bool only_held_out)
+{
+  g_autoptr (GArray) errors = g_array_new (FALSE, FALSE, sizeof (double));
+  double sum = 0;
+  for (guint i = 0; i < rows->len; i++) {
+    const LsKernelRow *row = &g_array_index (rows, LsKernelRow, i);
+    double error = ls_kernel_row_error_pct (row);
+    if (isnan (error) || (only_held_out && !row->held_out))
+      continue;
+    g_array_append_val (errors, error);
+    sum += fabs (error);
+  }
+  if (errors->len == 0)
+    return (LsKernelErrors){ .mape_pct = NAN, .median_pct = NAN };
+  qsort (errors->data, errors->len, sizeof (double), by_value);
+  guint n = errors->len;
+  double middle = (g_array_index (errors, double, (n - 1) / 2) + g_array_index (errors, double, n / 2)) / 2;
+  return (LsKernelErrors){ .n = n, .mape_pct = sum / n, .median_pct = middle };
+}
+
+static LsKernelRows *
+rows_new (const Bench *b, LsDiagList *diags, GError **error)
+{
+  g_autoptr (LsKernelRows) rows = g_new0 (LsKernelRows, 1);
+  rows->gpu = g_strdup (b->gpu.name);
+  rows->rows = g_array_new (FALSE, FALSE, sizeof (LsKernelRow));
+  if (b->spec->from ? !append_table (b, rows->rows, diags, error) : !append_one (b, rows->rows, error))
+    return NULL;
+  rows->all = errors_of (rows->rows, false);
+  rows->held_out = errors_of (rows->rows, true);
+  rows->has_measured = rows->all.n > 0;
+  return g_steal_pointer (&rows);
+}
+
+static bool
+load (Bench *b, LsDiagList *diags)
+{
+  if (!ls_gpu_load (b->spec->gpu, &b->gpu, diags))
+    return false;
+  const char *calibration = b->spec->gpu_calibration ? b->spec->gpu_calibration : b->gpu.calibration;
+  if (!calibration)
+    ls_calibration_init_roofline (&b->calibration);
+  else if (!ls_calibration_load (calibration, &b->calibration, diags))
+    return false;
+  if (!ls_access_load (b->gpu.access, b->calibration.access, diags))
+    return false;
+  if (b->spec->measured)
+    b->measured = ls_read_kernels (b->spec->measured, b->calibration.name, diags);
+  return !b->spec->measured || b->measured;
+}
+
+LsKernelRows *
+ls_kernel_rows_new (const LsKernelSpec *spec, GError **error)
+{
+  if (!ls_kernel_spec_check (spec, error))
+    return NULL;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  Bench b = { .spec = spec };
+  LsKernelRows *rows = load (&b, diags) ? rows_new (&b, diags, error) : NULL;
+  if (!rows && ls_diag_list_n (diags) > 0)
+    ls_diag_list_to_error (diags, error);
+  ls_gpu_clear (&b.gpu);
+  ls_calibration_clear (&b.calibration);
+  if (b.measured)
+    g_array_unref (b.measured);
+  return rows;
+}
+
+double
+ls_kernel_row_error_pct (const LsKernelRow *row)
+{
+  return 100 * (row->time_s / row->measured_s - 1);
+}

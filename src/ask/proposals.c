@@ -1,0 +1,420 @@
+#include "ask/proposals.h"
+
+#include <string.h>
+
+#include "ask/proposals_of.h"
+#include "data/jobs/read_strategy.h"
+#include "data/text/override.h"
+#include "schedules/sched.h"
+
+static void
+change_free (gpointer change)
+{
+  ls_change_free (change);
+}
+
+LsChange *
+propose (Proposals *p)
+{
+  LsChange *change = ls_change_new (p->idea, p->cost, p->needs_more);
+  g_ptr_array_add (p->changes, change);
+  return change;
+}
+
+void
+propose_one (Proposals *p, const char *key, const char *value)
+{
+  ls_change_set (propose (p), key, "%s", value);
+}
+
+/* The batch of the job, where it would otherwise follow from what is changed. It does not under the order of
+ * a file, which fixes all that it follows from. */
+static void
+keep_batch (const Proposals *p, LsChange *change)
+{
+  if (p->spec->strategy.global_batch == 0 && !p->spec->order)
+    ls_change_set (change, "global-batch", "%u", p->s->global_batch);
+}
+
+/* --- pipeline ------------------------------------------------------------------------- */
+
+/* The vpp with which the schedule can run, the job's own first; 0: none of these. Where chunks are stages
+ * of replicas, a rank holds one stage of each. */
+static uint32_t
+vpp_for (const LsSched *sched, const LsStrategy *s)
+{
+  if (sched->placement == LS_PLACE_PIPES)
+    return 1;
+  LsSchedShape shape = { .pp = s->pp, .n_micro_batches = s->global_batch / (s->dp * s->micro_batch) };
+  const uint32_t tried[] = { s->vpp, 1, 2, 0 };
+  for (guint i = 0; i < G_N_ELEMENTS (tried); i++) {
+    shape.vpp = tried[i];
+    if (!ls_sched_refusal (sched, &shape))
+      return ls_sched_n_chunks (sched, &shape);
+  }
+  return 0;
+}
+
+static void
+propose_schedules (Proposals *p)
+{
+  const LsSched *sched;
+  for (guint i = 0; p->s->pp > 1 && (sched = ls_sched_at (i)); i++) {
+    uint32_t vpp = strcmp (sched->name, p->s->schedule) != 0 ? vpp_for (sched, p->s) : 0;
+    if (vpp == 0)
+      continue;
+    LsChange *change = propose (p);
+    ls_change_set (change, "schedule", "%s", sched->name);
+    if (vpp != p->s->vpp)
+      ls_change_set (change, "vpp", "%u", vpp);
+  }
+}
+
+static void
+propose_chunks (Proposals *p)
+{
+  if (p->s->vpp < 2)
+    return;
+  ls_change_set (propose (p), "vpp", "%u", 2 * p->s->vpp);
+  if (p->s->vpp % 2 == 0 && p->s->vpp > 2)
+    ls_change_set (propose (p), "vpp", "%u", p->s->vpp / 2);
+}
+
+void
+propose_names (Proposals *p, const char *key, int own, int first)
+{
+  const LsField *field = ls_field_find (ls_strategy_fields, key);
+  for (const LsEnumName *name = field->names; name->name; name++)
+    if (name->value != own && name->value >= first)
+      propose_one (p, key, name->name);
+}
+
+static void
+propose_p2p (Proposals *p)
+{
+  if (p->s->pp > 1)
+    propose_names (p, "p2p", p->s->p2p, LS_P2P_BATCHED);
+}
+
+/* --- layout --------------------------------------------------------------------------- */
+
+typedef struct {
+  const char *key;
+  uint32_t value;
+} Degree;
+
+/* A pipeline, and copies, of a job that has said that it has none. */
+static void
+allow (const Proposals *p, LsChange *change, const char *key)
+{
+  const LsStrategy *said = &p->spec->strategy;
+  if (strcmp (key, "pp") == 0 && p->s->pp == 1) {
+    if (g_strcmp0 (said->schedule, "none") == 0)
+      ls_change_set (change, "schedule", "1f1b");
+    if (said->p2p == LS_P2P_NONE)
+      ls_change_set (change, "p2p", "auto");
+  } else if (strcmp (key, "tp") != 0 && said->dp_kind == LS_DP_NONE)
+    ls_change_set (change, "dp-kind", "auto");
+}
+
+/* Twice of one degree for half of another. */
+static void
+propose_exchange (Proposals *p, Degree up, Degree down)
+{
+  if (down.value % 2 != 0)
+    return;
+  LsChange *change = propose (p);
+  ls_change_set (change, up.key, "%u", 2 * up.value);
+  ls_change_set (change, down.key, "%u", down.value / 2);
+  if (p->s->vpp > 1 && strcmp (down.key, "pp") == 0 && down.value == 2)
+    ls_change_set (change, "vpp", "1");
+  allow (p, change, up.key);
+  keep_batch (p, change);
+}
+
+static void
+propose_layouts (Proposals *p)
+{
+  const LsStrategy *s = p->s;
+  const Degree degrees[] = { { "tp", s->tp }, { "pp", s->pp }, { "dp", s->dp }, { "cp", s->cp } };
+  for (guint up = 0; up < G_N_ELEMENTS (degrees); up++)
+    for (guint down = 0; down < G_N_ELEMENTS (degrees); down++)
+      if (up != down)
+        propose_exchange (p, degrees[up], degrees[down]);
+}
+
+static void
+propose_expert_layouts (Proposals *p)
+{
+  if (p->r->model.n_experts == 0)
+    return;
+  ls_change_set (propose (p), "ep", "%u", 2 * p->s->ep);
+  if (p->s->ep % 2 == 0)
+    ls_change_set (propose (p), "ep", "%u", p->s->ep / 2);
+}
+
+/* --- batch, memory, precision ---------------------------------------------------------- */
+
+static void
+propose_micro_batches (Proposals *p)
+{
+  uint32_t micro_batch = p->s->micro_batch;
+  const uint32_t values[] = { 2 * micro_batch, micro_batch % 2 == 0 ? micro_batch / 2 : 0 };
+  for (guint i = 0; i < G_N_ELEMENTS (values); i++)
+    if (values[i] > 0) {
+      LsChange *change = propose (p);
+      ls_change_set (change, "micro-batch", "%u", values[i]);
+      keep_batch (p, change);
+    }
+}
+
+static void
+propose_batch (Proposals *p)
+{
+  ls_change_set (propose (p), "global-batch", "%u", 2 * p->s->global_batch);
+}
+
+static void
+propose_recompute (Proposals *p)
+{
+  propose_names (p, "recompute", p->s->recompute, LS_RECOMPUTE_NONE);
+}
+
+/* Kept inputs of layers, cut. */
+static void
+propose_partitioning (Proposals *p)
+{
+  if (p->s->tp > 1 && p->s->recompute == LS_RECOMPUTE_FULL)
+    propose_one (p, "partition-activations", p->s->partition_activations ? "0" : "1");
+}
+
+static void
+propose_offloaded_activations (Proposals *p)
+{
+  propose_one (p, "offload-activations", p->s->offload_activations ? "0" : "1");
+}
+
+static void
+propose_sequence_parallelism (Proposals *p)
+{
+  if (p->s->tp > 1)
+    propose_one (p, "sp", p->s->sp ? "0" : "1");
+}
+
+/* --- data parallelism and overlap ------------------------------------------------------ */
+
+/* There all is XLA's. */
+static bool
+is_torus (const Proposals *p)
+{
+  return p->r->cluster->spec.interior == LS_INTERIOR_TORUS;
+}
+
+static void
+set_backend (const Proposals *p, LsChange *change, int kind, uint32_t zero)
+{
+  ls_change_set (change, "dp-kind", "%s", ls_dp_kind_name (kind));
+  ls_change_set (change, "zero", "%u", zero);
+  if (kind != p->s->dp_kind)
+    ls_change_need (change, "other software");
+}
+
+static void
+propose_backends (Proposals *p)
+{
+  static const struct {
+    int kind;
+    uint32_t zero;
+  } tried[] = {
+    { LS_DP_MEGATRON, 0 }, { LS_DP_MEGATRON, 1 }, { LS_DP_DDP, 0 },   { LS_DP_DEEPSPEED, 1 },     { LS_DP_DEEPSPEED, 2 },
+    { LS_DP_DEEPSPEED, 3 }, { LS_DP_FSDP1, 3 }, { LS_DP_FSDP2, 3 }, { LS_DP_XLA_FSDP, 3 },
+  };
+  for (guint i = 0; p->s->dp > 1 && i < G_N_ELEMENTS (tried); i++)
+    if ((tried[i].kind != p->s->dp_kind || tried[i].zero != p->s->zero_stage) && (tried[i].kind == LS_DP_XLA_FSDP) == is_torus (p))
+      set_backend (p, propose (p), tried[i].kind, tried[i].zero);
+}
+
+/* The optimizer with ZeRO-2 or more, parameters with ZeRO-3. */
+static void
+propose_offload (Proposals *p)
+{
+  const LsStrategy *s = p->s;
+  const LsEnumName *name = ls_field_find (ls_strategy_fields, "offload")->names;
+  for (; !is_torus (p) && name->name; name++) {
+    if (name->value == s->offload)
+      continue;
+    LsChange *change = propose (p);
+    ls_change_set (change, "offload", "%s", name->name);
+    if (name->value != LS_OFFLOAD_NONE)
+      set_backend (p, change, LS_DP_DEEPSPEED, MAX (s->zero_stage, name->value == LS_OFFLOAD_PARAMETERS ? 3 : 2));
+  }
+  if (s->offload != LS_OFFLOAD_NONE)
+    propose_names (p, "offload_to", s->offload_to, 0);
+}
+
+static void
+propose_overlap (Proposals *p)
+{
+  const LsStrategy *s = p->s;
+  if (s->dp > 1)
+    propose_one (p, "dp-overlap", s->dp_overlap ? "0" : "1");
+  if (s->tp < 2)
+    return;
+  LsChange *change = propose (p);
+  ls_change_set (change, "tp-overlap", s->tp_overlap ? "0" : "1");
+  if (!s->tp_overlap && !s->sp)
+    ls_change_set (change, "sp", "1");
+}
+
+/* When parameters are gathered, and how long they stay. */
+static void
+propose_gathers (Proposals *p)
+{
+  const LsStrategy *s = p->s;
+  if (s->dp_kind == LS_DP_FSDP1)
+    propose_one (p, "limit-all-gathers", s->limit_all_gathers ? "0" : "1");
+  if (s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2)
+    propose_one (p, "forward-prefetch", s->forward_prefetch > 0 ? "0" : "1");
+  if (s->dp_kind == LS_DP_FSDP2)
+    propose_one (p, "reshard-after-forward", s->reshard_after_forward > 0 ? "0" : "1");
+  if (s->dp_kind == LS_DP_MEGATRON && s->zero_stage == 1)
+    propose_one (p, "gather-overlap", s->gather_overlap > 0 ? "0" : "1");
+}
+
+static void
+propose_host (Proposals *p)
+{
+  LsChange *change = propose (p);
+  ls_change_set (change, "host-launch", "0us");
+  ls_change_set (change, "host-comm", "0us");
+}
+
+/* --- machine --------------------------------------------------------------------------- */
+
+static void
+propose_clusters (Proposals *p)
+{
+  const GArray *successors = p->r->hardware->spec.successors;
+  for (guint i = 0; successors && i < successors->len; i++) {
+    LsChange *change = propose (p);
+    ls_change_set (change, "cluster", "%s", g_array_index (successors, char *, i));
+    ls_change_set (change, "gpus", "%u", p->r->plan->n_ranks);
+  }
+}
+
+/* "KEY=VALUE", with twice the rate of a link. */
+static void
+append_twice (GString *changes, const char *key, const LsLinkSpec *link)
+{
+  char number[G_ASCII_DTOSTR_BUF_SIZE];
+  g_string_append_printf (changes, "%s%s.bandwidth=%sGB/s", changes->len > 0 ? "," : "", key,
+                          g_ascii_formatd (number, sizeof number, "%.10g", 2 * link->bandwidth_bytes_per_s / 1e9));
+}
+
+/* The cluster with these changes besides those that it has. */
+static void
+propose_links_of (Proposals *p, const GString *changes)
+{
+  const char *cluster = p->spec->cluster;
+  LsChange *change = propose (p);
+  ls_change_set (change, "cluster", "%s%c%s", cluster, ls_override_find (cluster) ? ',' : ':', changes->str);
+}
+
+/* Twice the NICs, with the PCIe links to them where these would limit, and twice the NVLinks. */
+static void
+propose_links (Proposals *p)
+{
+  const LsClusterSpec *s = &p->r->cluster->spec;
+  bool is_xml = strstr (p->spec->cluster, ".xml") != NULL;
+  if (s->interior != LS_INTERIOR_SERVER || is_xml)
+    return;
+  g_autoptr (GString) nics = g_string_new (NULL), nvlinks = g_string_new (NULL);
+  if (s->nics > 0 && s->n_nodes > 1) {
+    append_twice (nics, "node.nics.link", &s->nic);
+    if (2 * s->nic.bandwidth_bytes_per_s * s->nic.efficiency > s->pcie.bandwidth_bytes_per_s * s->pcie.efficiency)
+      append_twice (nics, "node.pcie.link", &s->pcie);
+    propose_links_of (p, nics);
+  }
+  if (s->nvswitch_planes > 0 || s->mesh != LS_MESH_NONE) {
+    append_twice (nvlinks, s->nvswitch_planes > 0 ? "node.nvswitch.link" : "node.nvlink_mesh.link", &s->nvlink);
+    propose_links_of (p, nvlinks);
+  }
+}
+
+/* --- all of them ------------------------------------------------------------------------ */
+
+#define NUMERICS "numerics: check that it converges"
+#define KERNELS "other kernels"
+#define BOUND "a bound: what CUDA graphs can give at most"
+
+static const struct {
+  const char *idea, *cost;
+  void (*propose) (Proposals *p);
+} ideas[] = {
+  { "pipeline schedule", NULL, propose_schedules },
+  { "pipeline chunks", NULL, propose_chunks },
+  { "pipeline transfers", NULL, propose_p2p },
+  { "layout", NULL, propose_layouts },
+  { "expert layout", NULL, propose_expert_layouts },
+  { "micro-batch", NULL, propose_micro_batches },
+  { "recomputation", NULL, propose_recompute },
+  { "partitioned activations", NULL, propose_partitioning },
+  { "sequence parallelism", NULL, propose_sequence_parallelism },
+  { "overlap", NULL, propose_overlap },
+  { "parameter gathers", NULL, propose_gathers },
+  { "data parallelism", NULL, propose_backends },
+  { "offloading", "memory of the host", propose_offload },
+  { "offloaded activations", "memory of the host", propose_offloaded_activations },
+  { "attention", KERNELS, propose_attention },
+  { "attention kernel", KERNELS, propose_attention_kernels },
+  { "kernels", KERNELS, propose_kernels },
+  { "number format", NUMERICS, propose_dtypes },
+  { "fp8", NUMERICS, propose_fp8 },
+  { "gradient format", NUMERICS, propose_grad_dtypes },
+  { "gradient accumulation", KERNELS, propose_grad_fusion },
+  { "batch", "a larger batch: more tokens to the same loss", propose_batch },
+  { "host", BOUND, propose_host },
+  { "links", "other links", propose_links },
+  { "cluster", "other accelerators", propose_clusters },
+};
+
+/* What the order of a pipeline's actions is made for: ranks, chunks and micro-batches. */
+static bool
+needs_other_order (const LsChange *change)
+{
+  static const char *const keys[] = { "schedule", "pp", "vpp", "dp", "micro-batch", "global-batch", NULL };
+  for (guint i = 0; i < change->settings->len; i += 2)
+    if (g_strv_contains (keys, change->settings->pdata[i]))
+      return true;
+  return false;
+}
+
+static void
+keep_order (GPtrArray *changes)
+{
+  for (guint i = changes->len; i-- > 0;)
+    if (needs_other_order (changes->pdata[i]))
+      g_ptr_array_remove_index (changes, i);
+}
+
+const char *
+ls_changes_left_out (const LsJobSpec *spec)
+{
+  return spec->order ? "Changes of schedule, pp, vpp, dp, micro-batch and batch are left out: the order of a file fixes them." : NULL;
+}
+
+GPtrArray *
+ls_changes_propose (const LsJobSpec *spec, const LsJobResult *r)
+{
+  Proposals p = { spec, r, &r->strategy, NULL, NULL, false, g_ptr_array_new_with_free_func (change_free) };
+  bool is_fixed = !r->model.name || spec->trace;
+  for (guint i = 0; !is_fixed && i < G_N_ELEMENTS (ideas); i++) {
+    p.idea = ideas[i].idea;
+    p.cost = ideas[i].cost;
+    p.needs_more = p.cost && strcmp (p.cost, KERNELS) != 0;
+    ideas[i].propose (&p);
+  }
+  if (spec->order)
+    keep_order (p.changes);
+  return p.changes;
+}

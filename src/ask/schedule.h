@@ -1,0 +1,108 @@
+/* ask/schedule.h — one pipeline schedule, from its name or a file, timed; or all of them
+ * for the same job. */
+#ifndef LS_ASK_SCHEDULE_H
+#define LS_ASK_SCHEDULE_H
+
+#include <glib.h>
+#include <stdint.h>
+
+#include "ask/schedule_view.h"
+#include "base/diag.h"
+
+typedef struct {
+  uint32_t x;    /* micro-batches, or stages (ranks) */
+  double bubble; /* of the span, 0 to 1 */
+} LsBubblePoint;
+
+typedef struct {
+  const char *schedule; /* static */
+  guint line;           /* its colour and mark, the same in both panels */
+  GArray *points;       /* LsBubblePoint, ascending in x */
+} LsBubbleCurve;
+
+typedef struct {
+  char *title;
+  char *notes[2];    /* what is fixed in each panel */
+  GArray *panels[2]; /* LsBubbleCurve: over micro-batches, over stages */
+} LsBubbles;
+
+typedef struct {
+  const char *schedule;
+  const char *refusal;   /* NULL, or the rule that the job breaks: then no figures */
+  uint32_t vpp;          /* chunks of a rank, of one replica */
+  LsTime makespan, span, ideal;
+  double to_w, by_halves; /* the most of a rank, as of ls_schedule_peak()    */
+  bool is_searched;
+  double copies;         /* of a rank's share of the parameters that it keeps */
+  double communication;  /* boundaries between ranks that are crossed, over those of 1f1b; NaN: none */
+} LsScheduleRow;
+
+typedef struct {
+  char *title;
+  bool has_unit; /* as of LsScheduleView */
+  double memory_limit; /* micro-batches of a rank's full activations, by halves; 0: none */
+  GArray *rows;  /* LsScheduleRow */
+} LsScheduleTable;
+
+/* A searched order keeps the limit; a fixed one may not. */
+bool ls_schedule_row_fits (const LsScheduleTable *t, const LsScheduleRow *row);
+
+typedef struct {
+  LsTime value; /* picoseconds, or in units of LS_SCHEDULE_ONE */
+  bool is_given, has_unit;
+} LsScheduleTime;
+
+typedef struct {
+  char *schedule;         /* a name of schedules/sched.h, or a path */
+  uint32_t pp, vpp;       /* 0: not given, as all below           */
+  uint32_t n_micro_batches;
+  uint32_t group, waves, pipes;
+  int rounds;             /* LsRounds; -1: not given               */
+  LsScheduleTime f, b, w, fb, comm; /* of a chunk; of all schedules: of a rank's share of the model */
+  double memory_limit;    /* micro-batches of a rank's full activations */
+} LsScheduleSpec;
+
+void ls_schedule_spec_init (LsScheduleSpec *spec);
+void ls_schedule_spec_clear (LsScheduleSpec *spec);
+/* Sets one knob from text; key is a long flag of `lockstep schedule` without dashes.
+ * LS_ERROR_USAGE; spec is then unchanged. */
+bool ls_schedule_spec_set (LsScheduleSpec *spec, const char *key, const char *value, LsDiagList *diags);
+
+/* The times that follow. f = 1 and b = 2 unless given; b is the full backward unless w is
+ * given, then the input gradient; without w it splits in halves; fb = f + b unless given.
+ * LS_ERROR_USAGE: some times have a unit and others do not. */
+gboolean ls_schedule_spec_times (const LsScheduleSpec *spec, LsSchedTimes *ret_times, bool *ret_has_unit, GError **error);
+/* Whether the schedule has the knobs that were given: LS_ERROR_CONFLICT. */
+gboolean ls_schedule_spec_fits (const LsScheduleSpec *spec, const LsSched *sched, GError **error);
+LsSchedShape ls_schedule_spec_shape (const LsScheduleSpec *spec, const LsSchedTimes *times);
+bool ls_schedule_is_path (const char *text);
+
+/* LS_ERROR_LIMIT: more than fits in memory, or in a time. */
+gboolean ls_schedule_check_size (guint64 n_cells, const LsSchedTimes *times, GError **error);
+
+typedef struct {
+  LsScheduleView view; /* title, orders and eval are owned */
+} LsScheduleRun;
+
+/* LS_ERROR_USAGE: what is missing, an unknown name; LS_ERROR_INPUT: the file;
+ * LS_ERROR_CONFLICT: the rule that is broken; LS_ERROR_LIMIT. Free with
+ * ls_schedule_run_free(). */
+LsScheduleRun *ls_schedule_run_new (const LsScheduleSpec *spec, GError **error);
+void ls_schedule_run_free (LsScheduleRun *run); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsScheduleRun, ls_schedule_run_free)
+
+/* ask/schedule_all.c: every schedule for the spec's ranks, micro-batches and times, each
+ * with the chunks that it needs, by default 2 where it leaves a choice: V chunks take a V-th
+ * of the time each. A schedule that cannot be is refused in its row. Errors as above. Free
+ * with ls_schedule_table_free(). */
+LsScheduleTable *ls_schedule_all (const LsScheduleSpec *spec, GError **error);
+void ls_schedule_table_free (LsScheduleTable *table); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsScheduleTable, ls_schedule_table_free)
+
+/* Their bubbles over micro-batches and over stages. Searched orders are left out: a search
+ * for each point takes too long. Free with ls_schedule_bubbles_free(). */
+LsBubbles *ls_schedule_bubbles (const LsScheduleSpec *spec, GError **error);
+void ls_schedule_bubbles_free (LsBubbles *bubbles); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsBubbles, ls_schedule_bubbles_free)
+
+#endif

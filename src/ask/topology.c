@@ -1,0 +1,111 @@
+#include "ask/topology.h"
+
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "data/machines/read_cluster.h"
+
+static LsCluster *
+build (const LsJobSpec *spec, GError **error)
+{
+  if (!spec->cluster) {
+    g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, "expected --cluster");
+    return NULL;
+  }
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsHardware h = { 0 }; /* without calibrations, which no link needs */
+  if (!ls_cluster_load (spec->cluster, &h.spec, diags)) {
+    ls_diag_list_to_error (diags, error);
+    return NULL;
+  }
+  LsCluster *c = NULL;
+  if (ls_hardware_set_slice (&h, spec->slice, error))
+    c = ls_hardware_build_asked (&h, spec->n_nodes, spec->strategy.gpus, error);
+  ls_cluster_spec_clear (&h.spec);
+  return c;
+}
+
+/* "12", or "node1/gpu4". */
+static gboolean
+read_gpu (const LsCluster *c, const char *text, uint32_t *ret_gpu, GError **error)
+{
+  guint64 gpu, node = 0, limit = c->n_gpus;
+  const char *number = text;
+  if (g_str_has_prefix (text, "node")) {
+    const char *slash = strstr (text, "/gpu");
+    g_autofree char *host = slash ? g_strndup (text + strlen ("node"), (gsize) (slash - text) - strlen ("node")) : NULL;
+    if (!host || !g_ascii_string_to_unsigned (host, 10, 0, G_MAXUINT32, &node, NULL))
+      goto malformed;
+    number = slash + strlen ("/gpu");
+    limit = c->spec.gpus_per_node;
+  }
+  if (!g_ascii_string_to_unsigned (number, 10, 0, G_MAXUINT32, &gpu, NULL))
+    goto malformed;
+  if (gpu >= limit || node >= c->spec.n_nodes) {
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--path: no %s \"%s\"; expected one of 0 to %u, or node0/gpu0 to node%u/gpu%u",
+                 ls_cluster_chip_word (&c->spec, 1), text, c->n_gpus - 1, c->spec.n_nodes - 1, c->spec.gpus_per_node - 1);
+    return FALSE;
+  }
+  *ret_gpu = (uint32_t) (node * c->spec.gpus_per_node + gpu);
+  return TRUE;
+malformed:
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--path: expected a %s such as 12 or node1/gpu4; got \"%s\"",
+               ls_cluster_chip_word (&c->spec, 1), text);
+  return FALSE;
+}
+
+static LsTopoPath *
+find_path (const LsCluster *c, const char *ends, GError **error)
+{
+  g_auto (GStrv) names = g_strsplit (ends, ",", -1);
+  uint32_t from, to;
+  if (g_strv_length (names) != 2) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--path: expected two %s such as 0,12; got \"%s\"",
+                 ls_cluster_chip_word (&c->spec, 2), ends);
+    return NULL;
+  }
+  if (!read_gpu (c, names[0], &from, error) || !read_gpu (c, names[1], &to, error))
+    return NULL;
+  if (from == to) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--path: expected two different %s; got \"%s\"",
+                 ls_cluster_chip_word (&c->spec, 2), ends);
+    return NULL;
+  }
+  return ls_topo_path_new (c, from, to);
+}
+
+static void
+path_free (gpointer path)
+{
+  ls_topo_path_free (path);
+}
+
+LsTopologyRun *
+ls_topology_run_new (const LsJobSpec *spec, const char *const *paths, GError **error)
+{
+  g_autoptr (LsTopologyRun) run = g_new0 (LsTopologyRun, 1);
+  run->paths = g_ptr_array_new_with_free_func (path_free);
+  run->cluster = build (spec, error);
+  if (!run->cluster)
+    return NULL;
+  for (; paths && *paths; paths++) {
+    LsTopoPath *path = find_path (run->cluster, *paths, error);
+    if (!path)
+      return NULL;
+    g_ptr_array_add (run->paths, path);
+  }
+  run->map = ls_topo_map_new (run->cluster);
+  return g_steal_pointer (&run);
+}
+
+void
+ls_topology_run_free (LsTopologyRun *run)
+{
+  if (!run)
+    return;
+  g_ptr_array_unref (run->paths);
+  ls_topo_map_free (run->map);
+  ls_cluster_free (run->cluster);
+  g_free (run);
+}

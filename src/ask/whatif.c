@@ -1,0 +1,141 @@
+#include "ask/whatif.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "job/price.h"
+
+LsWhatIfRow
+ls_what_if_row (const LsJobResult *r)
+{
+  const LsReport *p = &r->report;
+  uint64_t wanted = p->needed_bytes + (p->headroom.is_asked ? p->headroom.bytes : 0);
+  const LsPrice price = ls_price_default (&r->cluster->spec.gpu);
+  return (LsWhatIfRow) {
+    .step_time_s = p->step_time_s, .tokens_per_s = p->tokens_per_s, .needed_bytes = p->needed_bytes,
+    .capacity_bytes = p->capacity_bytes, .short_bytes = wanted > p->capacity_bytes ? wanted - p->capacity_bytes : 0, .fits = p->fits,
+    .usd_per_million_tokens = 1e6 * ls_price_usd (&price, r->plan->n_ranks, p->tokens_per_s),
+  };
+}
+
+/* --- simulating ------------------------------------------------------------------------- */
+
+typedef struct {
+  const LsJobSpec *spec;
+  const LsChange *change;
+  LsWhatIfRow row; /* its place among all is its own */
+} Try;
+
+/* The job with the change; NULL with the reason. */
+static LsJobResult *
+simulate (const LsJobSpec *spec, const LsChange *change, GError **error)
+{
+  LsJobSpec changed;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJobResult) r = NULL;
+  ls_job_spec_copy (spec, &changed);
+  changed.options.steady = changed.no_notes = true;
+  changed.network = changed.network == LS_JOB_NETWORK_ALL ? LS_JOB_NETWORK_FLOW : changed.network;
+  if (ls_change_apply (change, &changed, diags))
+    r = ls_job_spec_run (&changed, error);
+  else
+    ls_diag_list_to_error (diags, error);
+  ls_job_spec_clear (&changed);
+  return g_steal_pointer (&r);
+}
+
+/* The reasons in a line. */
+static char *
+reason_of (const GError *error)
+{
+  g_auto (GStrv) lines = g_strsplit (error->message, "\n", -1);
+  GString *out = g_string_new (NULL);
+  for (char **line = lines; *line; line++) {
+    const char *text = g_str_has_prefix (*line, "error: ") ? *line + strlen ("error: ") : *line;
+    g_string_append_printf (out, "%s%s", out->len > 0 && *text ? "; " : "", text);
+  }
+  return g_string_free (out, FALSE);
+}
+
+static void
+try_one (guint i, gpointer data)
+{
+  Try *t = (Try *) data + i;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsJobResult) r = simulate (t->spec, t->change, &error);
+  t->row = r ? ls_what_if_row (r) : (LsWhatIfRow) { .refused = reason_of (error) };
+  t->row.change = ls_change_text (t->change);
+  t->row.idea = t->change->idea;
+  t->row.cost = t->change->cost;
+}
+
+void
+ls_what_if_simulate (const LsJobSpec *spec, const GPtrArray *changes, guint n_threads, const LsProgress *progress, LsWhatIf *w)
+{
+  g_autofree Try *tries = g_new0 (Try, MAX (changes->len, 1));
+  for (guint i = 0; i < changes->len; i++)
+    tries[i] = (Try) { .spec = spec, .change = changes->pdata[i] };
+  ls_parallel (changes->len, n_threads, try_one, tries, progress);
+  for (guint i = 0; i < changes->len; i++) {
+    LsWhatIfRow row = tries[i].row;
+    row.number = w->rows->len;
+    row.gain = row.refused ? NAN : row.tokens_per_s / w->now.tokens_per_s - 1;
+    g_array_append_val (w->rows, row);
+  }
+}
+
+/* --- ranking ---------------------------------------------------------------------------- */
+
+/* Most gain first, refused ones last; of equals that which was proposed first. */
+static gint
+compare_rows (gconstpointer x, gconstpointer y)
+{
+  const LsWhatIfRow *a = x, *b = y;
+  if (!a->refused != !b->refused)
+    return a->refused ? 1 : -1;
+  if (!a->refused && a->gain != b->gain)
+    return a->gain > b->gain ? -1 : 1;
+  return a->number < b->number ? -1 : a->number > b->number;
+}
+
+LsWhatIf *
+ls_what_if_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, const LsProgress *progress, GError **error)
+{
+  g_autoptr (GPtrArray) changes = ls_changes_propose (spec, r);
+  if (changes->len == 0) {
+    g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "a trace has fixed what could be changed");
+    return NULL;
+  }
+  LsWhatIf *w = g_new (LsWhatIf, 1);
+  *w = (LsWhatIf) { ls_what_if_row (r), g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)), ls_changes_left_out (spec) };
+  ls_what_if_simulate (spec, changes, n_threads, progress, w);
+  g_array_sort (w->rows, compare_rows);
+  return w;
+}
+
+void
+ls_what_if_free (LsWhatIf *w)
+{
+  if (!w)
+    return;
+  for (guint i = 0; i < w->rows->len; i++) {
+    LsWhatIfRow *row = &g_array_index (w->rows, LsWhatIfRow, i);
+    g_free (row->change);
+    g_free (row->refused);
+  }
+  g_array_unref (w->rows);
+  g_free (w);
+}
+
+guint
+ls_what_if_n_fit (const LsWhatIf *w)
+{
+  guint n = 0;
+  for (guint i = 0; i < w->rows->len; i++) {
+    const LsWhatIfRow *row = &g_array_index (w->rows, LsWhatIfRow, i);
+    n += !row->refused && row->fits;
+  }
+  return n;
+}

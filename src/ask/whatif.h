@@ -1,0 +1,64 @@
+/* ask/whatif.h — which single change to a job makes it faster.
+ *
+ * Problem. A profile says where time goes, not what would help: what is hidden behind something
+ * else gains nothing, and a cure may cost memory that is not there.
+ *
+ * Method. Every change of ask/proposals.h is made to the job alone, and the job is simulated: its
+ * steady step, and the memory of its fullest rank. Its gain is in tokens per second, so that a
+ * change of the batch counts for what it is:
+ *
+ *     gain = tokens/s with the change / tokens/s of the job - 1
+ *
+ * Worked example. A pipeline of 4 stages and 4 micro-batches has a bubble of 3/7 of its step; with
+ * 8 micro-batches of half the size 3/11: where kernels are as efficient, --micro-batch gains
+ * (4/7) / (8/11) = 0.786 of the time, 27 % more tokens per second.
+ *
+ * Deviations. Changes are not combined: gains do not add up. What is refused as illegal is kept
+ * with its reason. Of a job in the order of a file, changes that need another order are not tried. */
+#ifndef LS_ASK_WHATIF_H
+#define LS_ASK_WHATIF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ask/proposals.h"
+#include "base/parallel.h"
+
+/* A change, simulated or refused. */
+typedef struct {
+  char *change;     /* options to append: "--schedule zb-h1"; NULL: none, the job itself */
+  const char *idea; /* static: what kind of change                                       */
+  const char *cost; /* static: what it takes beside time and memory; NULL: nothing       */
+  char *refused;    /* why it was not simulated; NULL: it was, and what follows holds    */
+  double step_time_s, tokens_per_s;
+  double gain;      /* share of tokens/s more than the job has                           */
+  uint64_t needed_bytes, capacity_bytes; /* of the fullest rank                          */
+  uint64_t short_bytes; /* of the capacity, less the headroom that is asked for; 0: it fits */
+  bool fits;
+  double usd_per_million_tokens; /* NAN: no price is known                               */
+  guint number;     /* in the order in which changes are proposed                        */
+} LsWhatIfRow;
+
+typedef struct {
+  LsWhatIfRow now; /* the job as it is */
+  GArray *rows;    /* LsWhatIfRow: most gain first, then those that were refused; or as somebody else ranks them */
+  const char *left_out; /* static: a sentence on changes that were not proposed, and why; NULL: all were */
+} LsWhatIf;
+
+void ls_what_if_free (LsWhatIf *w); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsWhatIf, ls_what_if_free)
+
+guint ls_what_if_n_fit (const LsWhatIf *w);
+
+/* The job as it ran, as a row without a change. */
+LsWhatIfRow ls_what_if_row (const LsJobResult *r);
+
+/* Makes each change (LsChange) to the job of `spec` alone and simulates it; their rows follow those of w, in the same order. w->now: the
+ * job's own row. */
+void ls_what_if_simulate (const LsJobSpec *spec, const GPtrArray *changes, guint n_threads, const LsProgress *progress, LsWhatIf *w);
+
+/* r: the job of `spec` as it ran. n_threads 0: one per processor; the result is the same for any
+ * number. LS_ERROR_UNSUPPORTED: a trace, of which nothing is left to change. */
+LsWhatIf *ls_what_if_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, const LsProgress *progress, GError **error);
+
+#endif

@@ -1,0 +1,366 @@
+#include "bound/bound.h"
+
+#include <string.h>
+
+#include "base/digest.h"
+#include "bound/bound_parts.h"
+#include "lower/lower.h"
+#include "schedules/sched.h"
+#include "strategy/chunks.h"
+
+/* What a part depends on. No gaps: hashed and compared as bytes. */
+typedef struct {
+  const LsCluster *cluster;
+  uint64_t variant;
+  uint32_t tp, pp, cp, ep, etp, micro_batch, seq;
+  uint32_t sharded, grad_sync, p2p; /* XLA's FSDP: ranks of a group */
+  uint32_t sp, tp_overlap, is_fresh, is_split, has_head_weight, recompute, recompute_parts;
+} Key;
+
+typedef struct {
+  Key key;
+  BoundPart part[N_BOUND_PARTS];
+  LsTime message; /* to a neighbour */
+} Entry;
+
+typedef struct {
+  uint64_t n_params, variant;
+} OptimizerKey;
+
+struct LsBounds {
+  const LsModel *model;
+  const LsHardware *hardware;
+  LsHardware chosen;       /* as the last job runs it              */
+  int attention_kernel;
+  uint32_t n_gpus;
+  GHashTable *entries;     /* Key -> Entry                        */
+  GHashTable *optimizer;   /* OptimizerKey -> LsTime *            */
+  uint64_t variant;        /* of the strategy at hand             */
+  BoundMemo *comm;
+  uint32_t *n_moe;         /* [n_layers + 1] with experts among the first so many */
+  uint32_t *layers, *first; /* scratch: layers of each chunk, and before it */
+  Entry *last;
+};
+
+LS_DEFINE_BYTES_KEY (key, Key)
+
+static guint
+optimizer_hash (gconstpointer key)
+{
+  const OptimizerKey *k = key;
+  return (guint) ((k->n_params ^ k->n_params >> 32) * 31 + k->variant);
+}
+
+static gboolean
+optimizer_equal (gconstpointer a, gconstpointer b)
+{
+  return memcmp (a, b, sizeof (OptimizerKey)) == 0;
+}
+
+LsBounds *
+ls_bounds_new (const LsModel *m, const LsHardware *hardware)
+{
+  LsBounds *b = g_new0 (LsBounds, 1);
+  b->model = m;
+  b->hardware = hardware;
+  b->chosen = *hardware;
+  b->entries = g_hash_table_new_full (key_hash, key_equal, NULL, g_free);
+  b->optimizer = g_hash_table_new_full (optimizer_hash, optimizer_equal, g_free, g_free);
+  b->comm = bound_memo_new (&hardware->nccl);
+  b->n_moe = g_new0 (uint32_t, m->n_layers + 1);
+  for (uint32_t i = 0; i < m->n_layers; i++)
+    b->n_moe[i + 1] = b->n_moe[i] + ls_model_has_experts (m, i);
+  b->layers = g_new0 (uint32_t, LS_MAX_CHUNKS);
+  b->first = g_new0 (uint32_t, LS_MAX_CHUNKS + 1);
+  return b;
+}
+
+void
+ls_bounds_free (LsBounds *b)
+{
+  if (!b)
+    return;
+  g_hash_table_unref (b->entries);
+  g_hash_table_unref (b->optimizer);
+  bound_memo_free (b->comm);
+  g_free (b->n_moe);
+  g_free (b->layers);
+  g_free (b->first);
+  g_free (b);
+}
+
+/* --- parts ------------------------------------------------------------------------------ */
+
+/* As lower/pipeline/lower_p2p.c. */
+static uint64_t
+message_bytes (const LsBounds *b, const LsStrategy *s)
+{
+  const LsShard shard = bound_shard (s);
+  bool scatters = (s->p2p == LS_P2P_SCATTER_GATHER || s->p2p == LS_P2P_DEEPSPEED) && !shard.sp;
+  return ls_boundary_bytes (b->model, &shard) / (scatters ? s->tp : 1);
+}
+
+static const Entry *
+entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSched *sched)
+{
+  Key key;
+  memset (&key, 0, sizeof key);
+  key.cluster = cluster;
+  key.variant = b->variant;
+  key.tp = s->tp, key.pp = s->pp, key.cp = s->cp, key.ep = s->ep, key.etp = s->etp, key.micro_batch = s->micro_batch, key.seq = s->seq;
+  key.sp = s->sp, key.tp_overlap = s->tp_overlap, key.is_split = sched->is_split;
+  key.p2p = (uint32_t) s->p2p;
+  if (s->dp_kind == LS_DP_XLA_FSDP && s->zero_group == 0)
+    key.sharded = s->dp * s->cp, key.grad_sync = (uint32_t) s->grad_sync;
+  key.is_fresh = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2;
+  bool ends_where_it_begins = s->pp == 1 || (sched->placement == LS_PLACE_WAVE && s->vpp % 2 == 0);
+  key.has_head_weight = !b->model->tied_embeddings || !ends_where_it_begins;
+  key.recompute = (uint32_t) s->recompute, key.recompute_parts = s->recompute_parts;
+  if (b->last && key_equal (&b->last->key, &key))
+    return b->last;
+  b->last = g_hash_table_lookup (b->entries, &key);
+  if (b->last)
+    return b->last;
+  Entry *e = g_new0 (Entry, 1);
+  e->key = key;
+  const BoundComm comm = { b->comm, cluster, s };
+  const BoundParts in = { b->model, &b->chosen, &comm, sched->is_split, key.has_head_weight != 0 };
+  bound_parts (&in, e->part);
+  e->message = bound_send_time (&comm, message_bytes (b, s));
+  g_hash_table_insert (b->entries, &e->key, e);
+  return b->last = e;
+}
+
+/* --- a rank ------------------------------------------------------------------------------ */
+
+/* Chunks in model order: n of them. */
+static BoundPart
+chunk_part (const LsBounds *b, const Entry *e, uint32_t stage, uint32_t n)
+{
+  uint32_t first = b->first[stage], n_layers = b->layers[stage];
+  uint64_t n_moe = b->n_moe[first + n_layers] - b->n_moe[first], n_dense = n_layers - n_moe;
+  const BoundPart *d = &e->part[PART_DENSE], *x = &e->part[PART_EXPERTS];
+  BoundPart p = {
+    .f = (LsTime) n_dense * d->f + (LsTime) n_moe * x->f,
+    .b = (LsTime) n_dense * d->b + (LsTime) n_moe * x->b,
+    .reduce = (LsTime) n_dense * d->reduce + (LsTime) n_moe * x->reduce,
+    .n_params = n_dense * d->n_params + n_moe * x->n_params,
+    .n_expert = n_dense * d->n_expert + n_moe * x->n_expert,
+    .kept = n_dense * d->kept + n_moe * x->kept,
+  };
+  for (int end = 0; end < 2; end++) {
+    const BoundPart *q = &e->part[end ? PART_HEAD : PART_EMBEDDING];
+    if (stage != (end ? n - 1 : 0))
+      continue;
+    p.f += q->f;
+    p.b += q->b;
+    p.reduce += q->reduce;
+    p.n_params += q->n_params;
+  }
+  return p;
+}
+
+/* Ranks that an element is cut over. */
+typedef struct {
+  uint64_t dense, expert;
+} Cut;
+
+static uint64_t
+share (const BoundPart *p, Cut cut)
+{
+  return (p->n_params - p->n_expert) / cut.dense + p->n_expert / cut.expert;
+}
+
+static Cut
+cut_of (const LsBounds *b, const LsStrategy *s)
+{
+  uint64_t copies = (uint64_t) s->dp * s->cp, of_experts = b->model->n_experts ? s->tp * copies / ((uint64_t) s->ep * s->etp) : copies;
+  return (Cut) { MAX (1, copies), MAX (1, of_experts) };
+}
+
+/* Of kernels that every rank runs behind the norm: clip, Adam, weight copy. */
+static LsTime
+optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t n_params)
+{
+  bool is_usual = s->dp_kind == LS_DP_NONE || s->dp_kind == LS_DP_MEGATRON || s->dp_kind == LS_DP_DDP;
+  if (!is_usual || n_params == 0 || s->offload != LS_OFFLOAD_NONE)
+    return 0;
+  const OptimizerKey key = { n_params, b->variant };
+  LsTime *known = g_hash_table_lookup (b->optimizer, &key);
+  if (known)
+    return *known;
+  g_autoptr (GArray) kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
+  ls_optimizer_kernels (n_params, (LsDtype) s->dtype, (LsDtype) s->grad_dtype, kernels);
+  ls_optimizer_as_launched (s->recipes, b->model, (LsStepped) { .n_params = n_params }, kernels); /* launches: at least one */
+  LsTime sum = 0;
+  bool is_behind = !s->grad_norm;
+  for (guint i = 0; i < kernels->len; i++) {
+    const LsKernel *k = &g_array_index (kernels, LsKernel, i);
+    if (is_behind && k->kind != LS_KERNEL_REDUCTION)
+      sum += ls_kernel_cost (&b->chosen.calibration, &cluster->spec.gpu, k).alone;
+    is_behind |= k->kind == LS_KERNEL_REDUCTION;
+  }
+  g_hash_table_insert (b->optimizer, g_memdup2 (&key, sizeof key), g_memdup2 (&sum, sizeof sum));
+  return sum;
+}
+
+/* FSDP2 with a pipeline reduces all gradients of rank 0 behind its last backward
+ * (lower_dp_fsdp2.c). They go unit by unit: one call for all takes no longer. */
+static LsTime
+reduction_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const BoundPart *p)
+{
+  bool is_last = s->dp_kind == LS_DP_FSDP2 && s->pp > 1 && s->grad_sync == LS_GRAD_SYNC_LAST && s->zero_group == 0;
+  if (!is_last)
+    return 0;
+  uint64_t bytes = (p->n_params - p->n_expert) * (s->grad_dtype == LS_DTYPE_FP32 ? 4 : 2);
+  const BoundComm comm = { b->comm, cluster, s };
+  return bound_dp_time (&comm, LS_COLL_REDUCE_SCATTER, bytes);
+}
+
+static uint64_t
+static_bytes (const LsBounds *b, const LsStrategy *s, const BoundPart *p)
+{
+  const Cut whole = { 1, 1 }, cut = cut_of (b, s);
+  uint64_t z = s->zero_stage, grad_size = s->grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
+  bool keeps_grads = s->dp_kind == LS_DP_NONE || s->dp_kind == LS_DP_MEGATRON || s->dp_kind == LS_DP_DDP;
+  if (s->zero_group > 0 || s->offload != LS_OFFLOAD_NONE)
+    return 0;
+  bool is_gathered = s->dp_kind == LS_DP_FSDP2 && (z == 2 || s->reshard_after_forward == 0); /* until the backward */
+  return share (p, z >= 3 && !is_gathered ? cut : whole) * (s->fp8_params ? 1 : 2) + (keeps_grads ? p->n_params * grad_size : 0)
+         + share (p, z >= 1 ? cut : whole) * (s->dtype == LS_DTYPE_FP32 ? 8 : 12);
+}
+
+/* Forwards that a rank does before its first backward ends: of chunk 0, or, interleaved, of
+ * each chunk for pp micro-batches in turn. */
+static uint64_t
+n_in_flight (const LsStrategy *s, uint32_t rank, uint32_t n_mb)
+{
+  uint64_t behind = s->pp - rank - 1;
+  if (strcmp (s->schedule, "1f1b") == 0 || strcmp (s->schedule, "zb-h1") == 0)
+    return MIN (n_mb, behind + 1);
+  if (strcmp (s->schedule, "interleaved-1f1b") == 0)
+    return MIN ((uint64_t) n_mb * s->vpp, 2 * behind + (s->vpp - UINT64_C (1)) * s->pp + 1);
+  return s->vpp == 1;
+}
+
+/* What those among them keep that are of this chunk. */
+static uint64_t
+n_of_chunk (const LsStrategy *s, uint64_t n_passes, uint32_t chunk)
+{
+  uint64_t round = (uint64_t) s->pp * s->vpp, rest = n_passes % round, from = (uint64_t) chunk * s->pp;
+  return n_passes / round * s->pp + (rest > from ? MIN (rest - from, s->pp) : 0);
+}
+
+/* Which stage the chunk of a rank is (schedules/sched.h). */
+static uint32_t
+stage_of (const LsStrategy *s, const LsSched *sched, uint32_t rank, uint32_t chunk)
+{
+  bool is_back = sched->placement == LS_PLACE_WAVE && chunk % 2 == 1;
+  return chunk * s->pp + (is_back ? s->pp - 1 - rank : rank);
+}
+
+typedef struct {
+  BoundPart sum, first; /* all chunks of a rank; chunk 0 */
+  uint64_t kept;   /* of what is in flight         */
+} RankParts;
+
+static RankParts
+rank_parts (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const Entry *e, uint32_t rank, uint32_t n_mb)
+{
+  RankParts r = { 0 };
+  uint64_t n_passes = n_in_flight (s, rank, n_mb);
+  for (uint32_t c = 0; c < s->vpp; c++) {
+    BoundPart p = chunk_part (b, e, stage_of (s, sched, rank, c), s->pp * s->vpp);
+    if (c == 0)
+      r.first = p;
+    r.sum.f += p.f;
+    r.sum.b += p.b;
+    r.sum.reduce += p.reduce;
+    r.sum.n_params += p.n_params;
+    r.sum.n_expert += p.n_expert;
+    r.kept += p.kept * n_of_chunk (s, n_passes, c);
+  }
+  return r;
+}
+
+/* Groups of messages between the first forward and the end of the last send of a rank, for which compute
+ * waits (lower_megatron.c): one behind each forward that another rank needs, and behind each backward of
+ * the cool-down; without interleaving behind each backward. */
+static uint64_t
+n_blocking (const LsStrategy *s, const LsSched *sched, uint32_t rank, uint32_t n_mb)
+{
+  const LsSchedShape shape = { .pp = s->pp, .vpp = s->vpp, .n_micro_batches = n_mb };
+  bool is_batched = s->p2p == LS_P2P_BATCHED || s->p2p == LS_P2P_SCATTER_GATHER;
+  if (!is_batched || !sched->n_warmup || s->pp == 1)
+    return 0;
+  uint64_t n_sent = (uint64_t) n_mb * (s->vpp - (rank + 1 == s->pp ? 1 : 0));
+  uint64_t n_back = s->vpp > 1 ? sched->n_warmup (&shape, rank) : n_mb;
+  return n_sent + (rank > 0 ? n_back : 0);
+}
+
+/* Of the stages, in each step: the norm that all wait for. */
+static bool
+has_barrier (const LsStrategy *s)
+{
+  return s->grad_norm && !s->post_validation;
+}
+
+static void
+find_chunks (LsBounds *b, const LsStrategy *s)
+{
+  uint32_t n = s->pp * s->vpp;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  gboolean is_legal = ls_chunk_layers (s, b->model, b->layers, diags);
+  g_assert (is_legal); /* it is resolved */
+  for (uint32_t i = 0; i < n; i++)
+    b->first[i + 1] = b->first[i] + b->layers[i];
+}
+
+static void
+choose_hardware (LsBounds *b, const LsStrategy *s)
+{
+  if (b->attention_kernel == s->attention_kernel && b->n_gpus == s->gpus)
+    return;
+  b->attention_kernel = s->attention_kernel;
+  b->n_gpus = s->gpus;
+  if (!ls_hardware_for_job (b->hardware, s->attention_kernel, s->gpus, &b->chosen, NULL))
+    b->chosen = *b->hardware; /* it will be refused */
+}
+
+LsLowerBound
+ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant)
+{
+  const LsSched *sched = ls_sched_find (s->schedule);
+  b->variant = variant;
+  choose_hardware (b, s);
+  find_chunks (b, s);
+  const Entry *e = entry_of (b, s, cluster, sched);
+  uint32_t n_mb = s->global_batch / (s->dp * s->micro_batch);
+  bool is_loop = sched->placement == LS_PLACE_LOOP, has_pipes = sched->placement == LS_PLACE_PIPES;
+  bool comes_back = is_loop && !sched->is_split && !sched->n_versions; /* the last B of rank 0 is behind all of a step */
+  const Cut cut = cut_of (b, s);
+  LsTime fill = 0, drain = 0, all = 0, first_optimizer = 0, tail = 0;
+  LsLowerBound bound = { 0 };
+  for (uint32_t r = 0; r < s->pp; r++) {
+    RankParts p = rank_parts (b, s, sched, e, r, n_mb);
+    uint64_t n_messages = n_blocking (s, sched, r, n_mb);
+    LsTime work = n_mb * (p.sum.f + p.sum.b) + (LsTime) n_messages * e->message + (has_pipes ? 0 : p.sum.reduce);
+    uint64_t n_owned = s->zero_stage >= 1 ? share (&p.sum, cut) : p.sum.n_params;
+    LsTime optimizer = has_pipes ? 0 : optimizer_time (b, s, cluster, n_owned);
+    first_optimizer = r == 0 ? optimizer : first_optimizer;
+    if (r == 0 && comes_back)
+      tail = reduction_time (b, s, cluster, &p.sum);
+    LsTime own = optimizer + work, chain = first_optimizer + fill + work + drain + tail;
+    if (has_barrier (s))
+      own += drain + tail;
+    else if (!comes_back)
+      chain = 0;
+    all += work;
+    bound.step = MAX (bound.step, has_pipes ? all / s->pp : MAX (own, chain));
+    uint64_t bytes = has_pipes ? 0 : static_bytes (b, s, &p.sum) + p.kept;
+    bound.memory_bytes = MAX (bound.memory_bytes, bytes);
+    fill += is_loop ? p.first.f + e->message : 0;
+    drain += comes_back ? p.first.b + (r > 0 || n_messages == 0 ? e->message : 0) : 0;
+  }
+  return bound;
+}

@@ -1,0 +1,79 @@
+/* bound/bound.h — what a configuration takes at least, in time and in memory, without
+ * lowering or simulating it.
+ *
+ * Problem. Most of a sweep's configurations cannot win. A bound that costs microseconds and
+ * is never above what a simulation says allows to leave them out, and the best of the rest
+ * is the best of all.
+ *
+ * Time of a step. Of stage s, micro-batch and chunk: f, b = forward and backward; m
+ * micro-batches, o = optimizer, c = a message between neighbours, n = messages that compute waits for;
+ *
+ *     T >= max over s of  max (o_0 + fill_s, o_s) + m * sum over its chunks of (f + b) + n_s c + drain_s
+ *     fill_s  = sum over i < s of f of chunk 0 of rank i, and s c
+ *     drain_s = sum over i < s of b of chunk 0 of rank i, and s c; 0 if backwards are split in I and W
+ *
+ * Proof. (1) f: the compute stream of a rank runs in order, its kernels one at a time
+ * (exec/rank.c), and none faster than alone (exec/kernel.c): it is busy at least for the sum
+ * of their times alone, which are those of ls_kernel_cost(), the same as in the run. A
+ * collective that the stream waits for (lower_operator.c: without "||") adds its time alone,
+ * since sharing only slows (core/maxmin.h); beside a GEMM ("||") the larger of both counts; beside one
+ * in pieces what bound_parts.c says. Where weights are gathered on another stream (XLA's FSDP), f and b are
+ * the longest way through a layer, that of a run in which all takes as long as alone: no op of a run is
+ * nearer to the begin of its layer. What is reduced in the last backward only adds to one.
+ * The chain goes through the ranks with tp, cp and dp index 0: their groups count, the fastest
+ * of all stages for each.
+ * (2) A chunk's forward of a micro-batch
+ * needs those of earlier stages, its backward those of later ones, and a message each, whatever the order of a
+ * schedule. On rank s the first thing is thus F of chunk 0, behind F on ranks 0 .. s - 1; the
+ * last B of chunk 0, behind which B on ranks s - 1 .. 0 are left: any other B of a micro-batch
+ * on the rank is before that one. With I and W apart, W of rank s may be last: nothing is left
+ * then for sure. (3) Forwards of step k are behind the optimizer of step k - 1 of their rank,
+ * in the same stream, and that is behind the gradient norm, a barrier over the stages, which
+ * is behind the backwards of all. So from barrier to barrier on rank 0: o_0, the chain to s,
+ * the work of s, the chain back; on s itself o_s and its work. At a barrier nothing is in
+ * flight but what all steps have alike, so steps repeat, and T is the time between barriers.
+ * Without a barrier (post-validation, no norm) ranks are not all in one step: own work and o_s are what the
+ * compute stream does until it comes round, and the chain with o_0 holds where it begins and ends on
+ * rank 0, whose last B is then behind all of s: not with I and W apart, nor in waves, nor without
+ * a flush (PipeDream). (4) In Megatron-LM's batched recipes compute waits for each group of
+ * messages (lower_megatron.c). Those that rank s sends, behind its forwards and backwards, are between its
+ * first F and the end of the chain back; its last one is the first of drain_s, which then has s - 1 c.
+ *
+ * With FSDP2 the chain ends behind the reduction of all gradients of rank 0.
+ *
+ * Waves have no fill or drain here; where the chunks of a rank are of several pipes, the mean
+ * over ranks of all work counts. What is left out counts as nothing: data parallelism but for FSDP2 and XLA,
+ * context and expert parallelism, attention that is cut over cp, all that the host does.
+ *
+ * Worked example. p = 2, m = 4, f = 1 ms, b = 2 ms, o = 0.5 ms, c = 0: rank 0 takes 0.5 + 12 = 12.5,
+ * rank 1 0.5 + 1 + 12 + 2 = 15.5 ms. 1F1B takes (m + p - 1) (f + b) + o = 15.5 ms. With c = 0.1 ms rank 1
+ * sends 4 messages back: 15.5 + 0.1 + 0.4 = 16 ms.
+ *
+ * Memory. Parameters, gradients (where Megatron-LM keeps them) and optimizer as lower_step.c
+ * cuts them, and what layers keep of the micro-batches that are in flight before the first
+ * backward of a rank: min (m, p - s) with 1F1B and ZB-H1, min (m v, 2 (p - s - 1) + (v - 1) p + 1)
+ * chunks interleaved, else of a single chunk one. This is for the host's clock (exec/memory/memory.h). */
+#ifndef LS_BOUND_BOUND_H
+#define LS_BOUND_BOUND_H
+
+#include "job/hardware.h"
+#include "strategy/strategy.h"
+
+typedef struct LsBounds LsBounds;
+
+typedef struct {
+  LsTime step;
+  uint64_t memory_bytes;
+} LsLowerBound;
+
+/* For jobs of one model; borrows all. Remembers what configurations have in common: one
+ * thread at a time. */
+LsBounds *ls_bounds_new (const LsModel *m, const LsHardware *hardware);
+void ls_bounds_free (LsBounds *b); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsBounds, ls_bounds_free)
+
+/* s: resolved. cluster: the one that it runs on. variant: the same number for strategies that agree in all
+ * knobs that have no range by themselves (ls_space_variant()); the others are told apart here. */
+LsLowerBound ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant);
+
+#endif

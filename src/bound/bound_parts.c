@@ -1,0 +1,309 @@
+/* bound/bound_parts.c — what a layer, the embedding or the head takes at least on one rank: as
+ * lower/layers/lower_operator.c, lower_tp_overlap.c, lower_recompute.c and lower_dp_xla.c build it.
+ *
+ * With XLA's FSDP it is the longest way through a layer, in which two streams take turns: compute, and the
+ * gathers and reductions of weights.
+ *
+ * Worked example. Two operators of 1 ms forwards, whose weights take 0.8 and 1.5 ms to gather: the first
+ * begins at 0.8, the second when both are there, at 2.3 ms, and not at 1.8: f = 3.3 ms. */
+#include "bound/bound_parts.h"
+
+typedef struct {
+  const LsModel *model;
+  const LsHardware *hardware;
+  const LsStrategy *s;
+  const LsCluster *cluster;
+  LsShard shard;
+  const BoundComm *comm;
+  bool is_split, is_layer;
+} Parts;
+
+static LsTime
+kernel_time (const Parts *x, const LsKernel *k)
+{
+  return ls_kernel_cost (&x->hardware->calibration, &x->cluster->spec.gpu, k).alone;
+}
+
+static LsTime
+kernels_time (const Parts *x, const LsKernel *k, uint32_t n)
+{
+  LsTime sum = 0;
+  for (uint32_t i = 0; i < n; i++)
+    sum += kernel_time (x, &k[i]);
+  return sum;
+}
+
+static LsTime
+tp_time (const Parts *x, LsCollKind kind, uint64_t bytes)
+{
+  return bound_tp_time (x->comm, kind, bytes);
+}
+
+/* In pieces beside the moves of a ring (lower_tp_overlap.c): tp pieces of g and tp - 1 moves of m, the
+ * first piece before the last moves, or the last behind them. */
+static LsTime
+pieces_time (const Parts *x, const LsKernel *k, uint32_t n)
+{
+  uint32_t tp = x->s->tp;
+  uint64_t bytes = ls_boundary_bytes (x->model, &x->shard);
+  LsTime sum = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    if (k[i].kind != LS_KERNEL_GEMM) {
+      sum += kernel_time (x, &k[i]);
+      continue;
+    }
+    LsKernel part = ls_kernel_gemm_part (&k[i], tp);
+    LsTime piece = kernel_time (x, &part), move = tp_time (x, LS_COLL_COPY_PERMUTE, ls_dtype_cast_bytes (k[i].dtype, bytes));
+    sum += piece + (tp - 1) * MAX (piece, move);
+  }
+  return sum;
+}
+
+static uint64_t
+full_bytes (const Parts *x, const LsOperator *o)
+{
+  uint64_t bytes = o->tp_bytes > 0 ? o->tp_bytes : ls_boundary_bytes (x->model, &x->shard) * (x->shard.sp ? x->s->tp : 1);
+  return ls_dtype_cast_bytes (x->shard.dtype, bytes); /* some are gathered in fp8 or nvfp4 */
+}
+
+static bool
+is_pipelined (const Parts *x, const LsOperator *o)
+{
+  bool is_linear = (o->tp == LS_TP_COLUMN || o->tp == LS_TP_ROW) && o->tp_bytes == 0;
+  return x->s->tp_overlap && x->s->tp_overlap_kind == LS_TP_OVERLAP_RING && x->shard.sp && is_linear && x->is_layer;
+}
+
+/* As build_forward_operator (). */
+static LsTime
+forward_time (const Parts *x, const LsOperator *o)
+{
+  bool sp = x->shard.sp;
+  if (is_pipelined (x, o) && !o->context_parallel)
+    return pieces_time (x, o->fwd, o->n_fwd);
+  LsTime t = o->context_parallel ? 0 : kernels_time (x, o->fwd, o->n_fwd);
+  if (o->tp == LS_TP_COLUMN && sp)
+    t += tp_time (x, LS_COLL_ALL_GATHER, full_bytes (x, o));
+  if (o->tp == LS_TP_VOCAB || (o->tp == LS_TP_ROW && !sp))
+    t += tp_time (x, LS_COLL_ALL_REDUCE, full_bytes (x, o));
+  else if (o->tp == LS_TP_ROW)
+    t += tp_time (x, LS_COLL_REDUCE_SCATTER, full_bytes (x, o));
+  else if (o->tp == LS_TP_REDUCE)
+    t += tp_time (x, LS_COLL_ALL_REDUCE, o->reduce_bytes);
+  return t;
+}
+
+/* As build_backward_operator () of a whole backward; of a split one without "||". */
+static LsTime
+backward_time (const Parts *x, const LsOperator *o)
+{
+  bool sp = x->shard.sp, gathers_grad = (o->tp == LS_TP_ROW || o->tp == LS_TP_VOCAB) && sp;
+  bool pieces = gathers_grad && is_pipelined (x, o);
+  LsTime i = o->context_parallel ? 0 : pieces ? pieces_time (x, o->igrad, o->n_igrad) : kernels_time (x, o->igrad, o->n_igrad);
+  LsTime w = kernels_time (x, o->wgrad, o->n_wgrad), beside_i = 0, beside_w = 0;
+  if (gathers_grad && !pieces)
+    i += tp_time (x, LS_COLL_ALL_GATHER, full_bytes (x, o));
+  if (o->tp == LS_TP_COLUMN && !x->is_split) {
+    beside_i = sp && !x->shard.sp_save_gathered ? tp_time (x, LS_COLL_ALL_GATHER, full_bytes (x, o)) : 0;
+    beside_w = tp_time (x, sp ? LS_COLL_REDUCE_SCATTER : LS_COLL_ALL_REDUCE, full_bytes (x, o));
+  }
+  return MAX (i, beside_i) + MAX (w, beside_w);
+}
+
+/* Full recomputation of whole layers; the inside of attention. */
+static bool
+runs_again (const Parts *x, const LsOperator *o)
+{
+  if (!x->is_layer || x->s->recompute == LS_RECOMPUTE_NONE)
+    return false;
+  if (x->s->recompute == LS_RECOMPUTE_SELECTIVE)
+    return o->attention_core && (x->s->recompute_parts & LS_RECOMPUTE_CORE);
+  bool may_stop_before = x->s->recompute_early_stop && o->saved_bytes == o->input_bytes;
+  return x->s->recompute_method == LS_RECOMPUTE_UNIFORM && !may_stop_before;
+}
+
+/* Bytes of a layer's operator that surely stay; of the input of layers that run again: below. */
+static uint64_t
+kept_bytes (const Parts *x, const LsOperator *o)
+{
+  const LsStrategy *s = x->s;
+  if (!x->is_layer || s->offload_activations || s->recompute == LS_RECOMPUTE_FULL)
+    return 0;
+  if (s->recompute == LS_RECOMPUTE_NONE)
+    return o->saved_bytes;
+  if (s->recompute_parts == LS_RECOMPUTE_CORE)
+    return o->attention_core ? 0 : o->saved_bytes;
+  return (s->recompute_parts & (LS_RECOMPUTE_OP | LS_RECOMPUTE_DOTS_FLASH)) && ls_operator_is_flash (o) ? o->saved_bytes : 0;
+}
+
+/* The input of each layer stays. */
+static bool
+keeps_input (const Parts *x)
+{
+  const LsStrategy *s = x->s;
+  bool is_whole = s->recompute == LS_RECOMPUTE_FULL && s->recompute_method == LS_RECOMPUTE_UNIFORM && s->recompute_layers == 1;
+  bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
+  return x->is_layer && (is_whole || has_ops) && !s->partition_activations && !s->offload_activations;
+}
+
+/* Of recomputation that keeps products: what is no product, attention or
+ * communication, and before the last product of the layer. */
+static LsTime
+again_beside_products (const Parts *x, const GArray *operators)
+{
+  guint last = 0;
+  LsTime t = 0;
+  for (guint i = 0; i < operators->len; i++)
+    last = g_array_index (operators, LsOperator, i).n_products > 0 ? i : last;
+  for (guint i = 0; i < last; i++) {
+    const LsOperator *o = &g_array_index (operators, LsOperator, i);
+    t += o->n_products == 0 && !ls_operator_is_flash (o) ? kernels_time (x, o->fwd, o->n_fwd) : 0;
+  }
+  return t;
+}
+
+/* --- with what XLA's FSDP gathers and reduces (lower_dp_xla.c) ----------------------------------- */
+
+/* Of an operator in a unit. */
+typedef struct {
+  LsTime f, b;
+  LsTime gather, reduce; /* of its weight */
+  bool runs_again;
+} UnitOp;
+
+static bool
+is_cut (const Parts *x, const LsOperator *o)
+{
+  return x->s->dp_kind == LS_DP_XLA_FSDP && x->s->zero_group == 0 && !o->is_expert && !o->param_replicated;
+}
+
+/* A turn of the loop is a layer, or as many as run again together. */
+static bool
+is_unit (const Parts *x)
+{
+  bool is_grouped = x->s->recompute == LS_RECOMPUTE_FULL && x->s->recompute_method == LS_RECOMPUTE_UNIFORM;
+  return !x->is_layer || !is_grouped || x->s->recompute_layers == 1;
+}
+
+static UnitOp
+unit_op (const Parts *x, const LsOperator *o)
+{
+  bool is_even = !x->s->expert_load || !o->is_expert; /* else ranks differ */
+  UnitOp u = { .runs_again = runs_again (x, o) };
+  uint64_t numel = 0;
+  if (is_even) {
+    u.f = forward_time (x, o);
+    u.b = backward_time (x, o);
+  }
+  for (uint32_t i = 0; i < o->n_params && is_cut (x, o); i++)
+    numel += o->param_numel[i];
+  if (is_unit (x))
+    u.gather = bound_dp_time (x->comm, LS_COLL_ALL_GATHER, numel * (x->s->fp8_params ? 1 : 2));
+  u.reduce = bound_dp_time (x->comm, LS_COLL_REDUCE_SCATTER, numel * 2);
+  return u;
+}
+
+/* Gathers begin as the unit does, one behind the other; each operator waits for its own. */
+static LsTime
+unit_forward (const UnitOp *ops, guint n)
+{
+  LsTime t = 0, gathered = 0;
+  for (guint i = 0; i < n; i++) {
+    gathered += ops[i].gather;
+    t = MAX (t, gathered) + ops[i].f;
+  }
+  return t;
+}
+
+/* What runs again waits for its weights in the order of the forward, else operators do in that of the
+ * backward. Of recomputation by operators and by block neither is sure. Compute waits for a reduction,
+ * and that for all gathers of the layer, which are before it on their stream. */
+static LsTime
+unit_backward (const Parts *x, const UnitOp *ops, guint n, bool reduces)
+{
+  const LsStrategy *s = x->s;
+  bool is_full = s->recompute == LS_RECOMPUTE_FULL;
+  bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
+  bool is_backwards = x->is_layer && !is_full && !has_ops;
+  LsTime t = 0, gathered = 0, all = 0;
+  for (guint i = 0; i < n; i++) {
+    gathered += x->is_layer && is_full ? ops[i].gather : 0;
+    all += x->is_layer && !x->is_split ? ops[i].gather : 0;
+    if (ops[i].runs_again)
+      t = MAX (t, gathered) + ops[i].f;
+  }
+  gathered = 0;
+  for (guint i = n; i-- > 0;) {
+    gathered += is_backwards ? ops[i].gather : 0;
+    t = MAX (t, is_backwards ? gathered : 0) + ops[i].b;
+    if (reduces && ops[i].reduce > 0)
+      t = all = MAX (t, all) + ops[i].reduce;
+  }
+  return t;
+}
+
+static void
+add_operators (const Parts *x, const GArray *operators, BoundPart *ret_part)
+{
+  BoundPart p = { 0 };
+  g_autofree UnitOp *ops = g_new0 (UnitOp, operators->len + 1);
+  for (guint i = 0; i < operators->len; i++) {
+    const LsOperator *o = &g_array_index (operators, LsOperator, i);
+    bool is_even = !x->s->expert_load || !o->is_expert;
+    ops[i] = unit_op (x, o);
+    p.kept += is_even ? kept_bytes (x, o) : 0;
+    for (uint32_t n = 0; n < o->n_params; n++) {
+      p.n_params += o->param_numel[n];
+      p.n_expert += o->is_expert ? o->param_numel[n] : 0;
+    }
+  }
+  bool reduces_each = x->s->grad_sync == LS_GRAD_SYNC_EACH;
+  p.f = unit_forward (ops, operators->len);
+  p.b = unit_backward (x, ops, operators->len, reduces_each);
+  p.reduce = reduces_each ? 0 : unit_backward (x, ops, operators->len, true) - p.b;
+  if (keeps_input (x))
+    p.kept += ls_boundary_bytes (x->model, &x->shard);
+  if (x->is_layer && x->s->recompute == LS_RECOMPUTE_SELECTIVE && x->s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS)
+    p.b += again_beside_products (x, operators);
+  *ret_part = p;
+}
+
+/* As lower_init (). */
+LsShard
+bound_shard (const LsStrategy *s)
+{
+  return (LsShard) {
+    .tp = s->tp, .sp = s->sp && s->tp > 1, .micro_batch = s->micro_batch, .seq = s->seq,
+    .attention = (LsAttention) s->attention, .qkv_layout = (LsQkvLayout) s->qkv_layout, .loss = (LsLoss) s->loss,
+    .train_metrics = s->train_metrics, .dtype = (LsDtype) s->dtype, .grad_dtype = (LsDtype) s->grad_dtype,
+    .cp = s->cp, .cp_kind = (LsCpKind) s->cp_kind, .cp_balance = s->cp_balance, .sp_save_gathered = s->sp_save_gathered,
+    .ep = s->ep, .etp = s->etp, .expert_capacity = s->expert_capacity, .fp8_recipe = (LsFp8Recipe) s->fp8_recipe,
+    .apex_norm = s->apex_norm, .bias_is_apart = s->split_bias_dropout, .grad_is_fused = s->grad_fusion,
+    .grad_is_fresh = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2, .recipes = s->recipes,
+    .gathers_in_pieces = s->sp && s->tp > 1 && s->tp_overlap && s->tp_overlap_kind == LS_TP_OVERLAP_RING,
+  };
+}
+
+void
+bound_parts (const BoundParts *in, BoundPart ret_parts[N_BOUND_PARTS])
+{
+  const LsModel *m = in->model;
+  const LsStrategy *strategy = in->comm->s;
+  Parts x = { .model = m, .hardware = in->hardware, .s = strategy, .cluster = in->comm->cluster, .comm = in->comm,
+              .shard = bound_shard (strategy), .is_split = in->is_split };
+  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  ls_operators_embedding (m, &x.shard, operators);
+  add_operators (&x, operators, &ret_parts[PART_EMBEDDING]);
+  g_array_set_size (operators, 0);
+  ls_operators_head (m, &x.shard, in->has_head_weight, operators);
+  add_operators (&x, operators, &ret_parts[PART_HEAD]);
+  x.is_layer = true;
+  for (uint32_t i = 0, seen = 0; i < m->n_layers && seen < 3; i++) {
+    bool has_experts = ls_model_has_experts (m, i);
+    if (seen & (has_experts ? 2 : 1))
+      continue;
+    seen |= has_experts ? 2 : 1;
+    g_array_set_size (operators, 0);
+    ls_operators_layer (m, &x.shard, i, operators);
+    add_operators (&x, operators, &ret_parts[has_experts ? PART_EXPERTS : PART_DENSE]);
+  }
+}

@@ -1,0 +1,343 @@
+#include "calibrate/calibrate_fit.h"
+
+#include <gsl/gsl_multimin.h>
+#include <gsl/gsl_qrng.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#define HUBER_KNEE   0.1
+#define N_ROUNDS     4
+#define N_SCATTERED  32
+#define N_ITERATIONS 400
+#define SIMPLEX_SIZE 1e-7
+#define MAX_SAMPLES  2000 /* of a fit: evenly picked; errors are those of all samples */
+
+typedef struct {
+  guint free;
+  size_t offset; /* in LsKindFit */
+  bool is_time;
+  bool ends_high; /* at hi the effect is gone, otherwise at lo */
+  double lo, hi, start; /* seconds if a time */
+} Coefficient;
+
+#define NUMBER(free_, member, lo_, hi_, start_) \
+  { free_, offsetof (LsKindFit, member), false, false, lo_, hi_, start_ }
+#define SHARE(free_, member, lo_, hi_, start_) \
+  { free_, offsetof (LsKindFit, member), false, true, lo_, hi_, start_ }
+#define TIME(free_, member, lo_, hi_, start_) \
+  { free_, offsetof (LsKindFit, member), true, false, lo_, hi_, start_ }
+
+/* Ranges wide enough that no result lies on one, except shares <= 1 by definition and
+ * effects that the data do not show: they end at the side where they do nothing. */
+static const Coefficient coefficients[] = {
+  SHARE (LS_FREE_COMPUTE, compute_efficiency, 0.05, 1, 0.8),
+  SHARE (LS_FREE_MEMORY, memory_efficiency, 0.05, 1, 0.8),
+  TIME (LS_FREE_LAUNCH, launch, 0.2e-6, 50e-6, 3e-6),
+  NUMBER (LS_FREE_DEPTH, depth_half, 1, 3000, 150),
+  NUMBER (LS_FREE_WIDTH, width_half, 0.1, 500, 30),
+  NUMBER (LS_FREE_TILE, tile_half, 0.1, 500, 20),
+  NUMBER (LS_FREE_WAVE, wave_rounding, 0.01, 1, 0.5),
+  NUMBER (LS_FREE_BYTES_HALF, bytes_half, 1, 1e8, 1e5),
+  TIME (LS_FREE_HOST, timed_host, 1e-8, 2e-4, 5e-6),
+  SHARE (LS_FREE_SIDE, timed_efficiency, 0.05, 20, 0.5),
+  TIME (LS_FREE_SPLIT, split_launch, 1e-8, 2e-5, 1e-6),
+  SHARE (LS_FREE_OVERLAP, overlap, 1, 50, 3),
+  NUMBER (LS_FREE_THROTTLE, throttle, 1e-3, 0.5, 0.1),
+  { LS_FREE_BURST, offsetof (LsKindFit, burst), true, true, 1e-5, 2e-3, 2e-4 },
+  NUMBER (LS_FREE_CACHE, cache_bytes, 2e6, 2e8, 2e7),
+  NUMBER (LS_FREE_CACHE_SPEED, cache_speed, 1.01, 8, 2),
+  NUMBER (LS_FREE_TAIL, tail, 0.01, 5, 0.5),
+  NUMBER (LS_FREE_WIDE, wide_slow, 1e-3, 3, 0.1),
+};
+#define N_COEFFICIENTS G_N_ELEMENTS (coefficients)
+
+typedef struct {
+  const LsKindFit *fixed;
+  guint free_mask;
+  const LsGpu *gpu;
+  const GPtrArray *samples; /* of const LsTimedKernel */
+  double prior;
+} Problem;
+
+static double
+get_coefficient (const LsKindFit *fit, const Coefficient *c)
+{
+  const char *at = (const char *) fit + c->offset;
+  return c->is_time ? ls_time_to_s (*(const LsTime *) at) : *(const double *) at;
+}
+
+static void
+set_coefficient (LsKindFit *fit, const Coefficient *c, double x)
+{
+  char *at = (char *) fit + c->offset;
+  if (c->is_time)
+    *(LsTime *) at = ls_time_from_s (x);
+  else
+    *(double *) at = x;
+}
+
+static double
+share_of (double u)
+{
+  return 1 / (1 + exp (-u));
+}
+
+static LsKindFit
+fit_at (const Problem *p, const gsl_vector *u)
+{
+  LsKindFit fit = *p->fixed;
+  size_t at = 0;
+  for (size_t i = 0; i < N_COEFFICIENTS; i++) {
+    const Coefficient *c = &coefficients[i];
+    if (!(p->free_mask & c->free))
+      continue;
+    double share = share_of (gsl_vector_get (u, at++));
+    set_coefficient (&fit, c, c->lo * pow (c->hi / c->lo, share));
+  }
+  return fit;
+}
+
+double
+ls_fit_predict_s (const LsKindFit *fit, const LsGpu *gpu, const LsTimedKernel *sample)
+{
+  LsKernelCost cost = ls_kernel_cost_by (fit, 1, gpu, &sample->kernel);
+  return cost.launch_s + fmax (cost.compute_s, cost.memory_s)
+         + ls_kernel_timed_besides_s (fit, gpu, sample->side_bytes, sample->has_host);
+}
+
+static double
+huber (double x)
+{
+  double a = fabs (x);
+  return a < HUBER_KNEE ? 0.5 * x * x : HUBER_KNEE * (a - 0.5 * HUBER_KNEE);
+}
+
+static double
+penalty (const Problem *p, const gsl_vector *u)
+{
+  double sum = 0;
+  size_t at = 0;
+  for (size_t i = 0; i < N_COEFFICIENTS; i++) {
+    const Coefficient *c = &coefficients[i];
+    if (!(p->free_mask & c->free))
+      continue;
+    double share = share_of (gsl_vector_get (u, at++));
+    sum += c->ends_high ? (1 - share) * (1 - share) : share * share;
+  }
+  return p->prior * sum;
+}
+
+static double
+loss (const gsl_vector *u, void *problem)
+{
+  const Problem *p = problem;
+  LsKindFit fit = fit_at (p, u);
+  double sum = p->prior > 0 ? penalty (p, u) : 0;
+  for (guint i = 0; i < p->samples->len; i++) {
+    const LsTimedKernel *sample = g_ptr_array_index (p->samples, i);
+    sum += huber (log (ls_fit_predict_s (&fit, p->gpu, sample) / sample->measured_s));
+  }
+  return p->samples->len > 0 ? sum / p->samples->len : 0;
+}
+
+static size_t
+n_free (guint free_mask)
+{
+  size_t n = 0;
+  for (size_t i = 0; i < N_COEFFICIENTS; i++)
+    n += (free_mask & coefficients[i].free) != 0;
+  return n;
+}
+
+/* Starts one and two differ in how whole waves are. */
+static void
+set_start (const Problem *p, gsl_vector *u, int which)
+{
+  size_t at = 0;
+  for (size_t i = 0; i < N_COEFFICIENTS; i++) {
+    const Coefficient *c = &coefficients[i];
+    if (!(p->free_mask & c->free))
+      continue;
+    double start = which == 1 && c->free == LS_FREE_WAVE ? 0.9 : c->start;
+    double share = log (start / c->lo) / log (c->hi / c->lo);
+    gsl_vector_set (u, at++, log (share / (1 - share)));
+  }
+}
+
+/* From u to a better one; its loss. */
+static double
+descend (const Problem *p, gsl_vector *u)
+{
+  gsl_multimin_function f = { .f = loss, .n = u->size, .params = (void *) p };
+  gsl_multimin_fminimizer *m = gsl_multimin_fminimizer_alloc (gsl_multimin_fminimizer_nmsimplex2, u->size);
+  gsl_vector *step = gsl_vector_alloc (u->size);
+
+  for (int round = 0; round < N_ROUNDS; round++) {
+    gsl_vector_set_all (step, 0.5);
+    gsl_multimin_fminimizer_set (m, &f, u, step);
+    for (int i = 0; i < N_ITERATIONS && gsl_multimin_fminimizer_size (m) > SIMPLEX_SIZE; i++)
+      if (gsl_multimin_fminimizer_iterate (m))
+        break;
+    gsl_vector_memcpy (u, m->x);
+  }
+  double least = m->fval;
+  gsl_vector_free (step);
+  gsl_multimin_fminimizer_free (m);
+  return least;
+}
+
+/* Anywhere: the next point of a Sobol sequence over all ranges. */
+static void
+set_scattered_start (gsl_qrng *points, gsl_vector *u)
+{
+  gsl_qrng_get (points, u->data);
+  for (size_t i = 0; i < u->size; i++) {
+    double share = gsl_vector_get (u, i);
+    gsl_vector_set (u, i, log (share / (1 - share)));
+  }
+}
+
+static LsKindFit
+minimise (const Problem *p)
+{
+  gsl_vector *u = gsl_vector_alloc (n_free (p->free_mask));
+  gsl_qrng *points = gsl_qrng_alloc (gsl_qrng_sobol, (unsigned int) u->size);
+  int n_starts = p->free_mask & LS_FREE_WAVE ? 2 : 1;
+  int n_scattered = p->free_mask & LS_FIT_SCATTERED ? N_SCATTERED : 0;
+  double least = INFINITY;
+  LsKindFit best = *p->fixed;
+  for (int start = 0; start < n_starts + n_scattered; start++) {
+    if (start < n_starts)
+      set_start (p, u, start);
+    else
+      set_scattered_start (points, u);
+    double reached = descend (p, u);
+    if (reached < least)
+      best = fit_at (p, u);
+    least = fmin (least, reached);
+  }
+  gsl_qrng_free (points);
+  gsl_vector_free (u);
+  return best;
+}
+
+double
+ls_fit_round (double value, int digits)
+{
+  char text[32];
+  g_snprintf (text, sizeof text, "%.*g", digits, value);
+  return g_ascii_strtod (text, NULL);
+}
+
+/* Four digits; times to 10 ns, as the files spell them. */
+static void
+round_fit (LsKindFit *fit)
+{
+  for (size_t i = 0; i < N_COEFFICIENTS; i++) {
+    const Coefficient *c = &coefficients[i];
+    LsTime *t = (LsTime *) ((char *) fit + c->offset);
+    if (c->is_time)
+      *t = (*t + 5 * LS_NS) / (10 * LS_NS) * (10 * LS_NS);
+    else
+      set_coefficient (fit, c, ls_fit_round (get_coefficient (fit, c), 4));
+  }
+}
+
+static bool
+counts_flops (LsKernelKind kind)
+{
+  return kind <= LS_KERNEL_ATTENTION_BWD;
+}
+
+static void
+set_range (LsKindFit *f, const GArray *samples)
+{
+  f->min_work = INFINITY;
+  f->max_work = 0;
+  for (guint i = 0; i < samples->len; i++) {
+    const LsKernel *k = &g_array_index (samples, LsTimedKernel, i).kernel;
+    double work = counts_flops (k->kind) ? k->flops : k->bytes;
+    f->min_work = fmin (f->min_work, work);
+    f->max_work = fmax (f->max_work, work);
+  }
+}
+
+/* The samples that a fit sees: not held out, and at most MAX_SAMPLES. */
+static GPtrArray *
+pick_samples (const GArray *samples)
+{
+  g_autoptr (GPtrArray) all = g_ptr_array_new ();
+  for (guint i = 0; i < samples->len; i++) {
+    LsTimedKernel *sample = &g_array_index (samples, LsTimedKernel, i);
+    if (!sample->held_out)
+      g_ptr_array_add (all, sample);
+  }
+  GPtrArray *some = g_ptr_array_new ();
+  guint stride = all->len / MAX_SAMPLES + 1;
+  for (guint i = 0; i < all->len; i += stride)
+    g_ptr_array_add (some, g_ptr_array_index (all, i));
+  return some;
+}
+
+void
+ls_fit_solve (LsKindFit *fit, guint free_mask, const LsGpu *gpu, const GArray *samples, double prior)
+{
+  g_autoptr (GPtrArray) some = pick_samples (samples);
+  const Problem p = { fit, free_mask, gpu, some, prior };
+  *fit = minimise (&p);
+  round_fit (fit);
+  fit->is_fitted = true;
+  set_range (fit, samples);
+  LsFitError held_out = ls_fit_error (fit, gpu, samples, true, NULL);
+  fit->mape = held_out.n > 0 ? held_out.mape : NAN;
+}
+
+static int
+by_value (const void *a, const void *b)
+{
+  double x = *(const double *) a, y = *(const double *) b;
+  return (x > y) - (x < y);
+}
+
+LsFitError
+ls_fit_error (const LsKindFit *fit, const LsGpu *gpu, const GArray *samples, bool held_out,
+              LsSampleFilter filter)
+{
+  g_autoptr (GArray) errors = g_array_new (FALSE, FALSE, sizeof (double));
+  LsFitError e = { 0 };
+  for (guint i = 0; i < samples->len; i++) {
+    const LsTimedKernel *sample = &g_array_index (samples, LsTimedKernel, i);
+    if (sample->held_out != held_out || (filter && !filter (sample)))
+      continue;
+    double error = ls_fit_predict_s (fit, gpu, sample) / sample->measured_s - 1;
+    e.mape += fabs (error);
+    e.bias += error;
+    g_array_append_val (errors, error);
+  }
+  if (errors->len == 0)
+    return e;
+  qsort (errors->data, errors->len, sizeof (double), by_value);
+  e.n = errors->len;
+  e.mape /= e.n;
+  e.bias /= e.n;
+  e.median = g_array_index (errors, double, e.n / 2);
+  return e;
+}
+
+#define HOT (1 - 1e-9) /* a `sustained` that only says: inside a step */
+
+double
+ls_fit_sustained (const LsKindFit *gemm, const LsGpu *gpu, const GArray *samples)
+{
+  g_autoptr (GArray) ratio = g_array_new (FALSE, FALSE, sizeof (double));
+  for (guint i = 0; i < samples->len; i++) {
+    const LsTimedKernel *s = &g_array_index (samples, LsTimedKernel, i);
+    double x = ls_time_to_s (ls_kernel_cost_by (gemm, HOT, gpu, &s->kernel).alone) / s->measured_s;
+    g_array_append_val (ratio, x);
+  }
+  if (ratio->len == 0)
+    return NAN;
+  qsort (ratio->data, ratio->len, sizeof (double), by_value);
+  return g_array_index (ratio, double, ratio->len / 2);
+}

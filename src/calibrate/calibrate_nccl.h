@@ -1,0 +1,85 @@
+/* calibrate/calibrate_nccl.h — an NCCL file fitted to runs of nccl-tests on one cluster.
+ *
+ * Each file of data/measured/read_nccl_tests.h is a curve (files of one operation and number of GPUs
+ * are one curve). The figures start from the NCCL file of the cluster's GPU; calibrate/nccl_fit.h
+ * fits those that the curves show, in this order:
+ *
+ *   base_all_reduce                a collective (one base for all of them; the others follow)
+ *   ring_bus_intra                 a ring inside a node
+ *   nvls_bus                       an all-reduce of a whole node with NVLink SHARP
+ *   ring_bus_per_nic               a collective across nodes
+ *   p2p_intra; p2p_inter, base_p2p_inter   a send inside a node; across nodes
+ *   ramp_bytes                     a collective inside a node
+ *   hop_inter                      a collective across nodes
+ *   handshake                      a collective
+ *   hop_intra                      curves of different numbers of steps inside a node
+ *   drain                          such curves, if one is a ring
+ *   base_nvls                      as nvls_bus
+ *   self_copy                      an all-to-all
+ *
+ * and of these at most half as many as there are points, and only those that the points can tell
+ * (calibrate/nccl_tell.h): sizes of 1 to 16 KiB tell no bandwidth. What the curves show and is not fitted stays, and is
+ * named with the reason; what they do not show stays, with its source.
+ *
+ * Rates are efficiencies of a link (network/nccl/nccl_links.h). Fitted are those of the cluster's own links; the file
+ * has them carried to the links that it names in measured_on, which stay those of the file that it started from. A
+ * job on the cluster carries them back, and one on other links to these. */
+#ifndef LS_CALIBRATE_CALIBRATE_NCCL_H
+#define LS_CALIBRATE_CALIBRATE_NCCL_H
+
+#include <glib.h>
+
+#include "calibrate/fit_report.h"
+
+/* A figure of the file. */
+typedef struct {
+  char *key;
+  char *was, *now;  /* as a file spells it: "0.829us", "0.398" */
+  bool is_number;   /* no unit                                 */
+  bool is_derived;  /* follows from another, which was fitted  */
+  double error;     /* standard error of its ln; NaN: not told */
+} LsNcclChange;
+
+/* A figure that the points might have told, and did not. */
+typedef struct {
+  const char *key; /* static */
+  char *value;
+  const char *why; /* static */
+} LsNcclKept;
+
+/* Points below 1 MiB and the others. */
+typedef struct {
+  char *name; /* "all-reduce, 8 GPUs on 1 node" */
+  bool held_out;
+  LsFitError error[2];
+} LsNcclFitCurve;
+
+typedef struct {
+  char *cluster;
+  GPtrArray *files;   /* char *: a line for each */
+  GArray *changes;    /* LsNcclChange            */
+  GArray *kept;       /* LsNcclKept              */
+  GArray *curves;     /* LsNcclFitCurve          */
+  LsFitError all[2][2]; /* fitted and held out; below 1 MiB and above */
+} LsNcclFitReport;
+
+typedef struct {
+  const char *const *files; /* at least one, NULL at the end                           */
+  const char *cluster;      /* name or file of topologies                              */
+  const char *op;           /* "all-reduce"; NULL: the files say what ran              */
+} LsCalibrateNcclSpec;
+
+typedef struct LsCalibrateNccl LsCalibrateNccl;
+
+/* NULL: LS_ERROR_USAGE (no file, no cluster, an unknown operation), LS_ERROR_INPUT (a file is
+ * missing, damaged or of wrong results; more ranks than the cluster's nodes hold; an
+ * operation that is not modelled), LS_ERROR_UNSUPPORTED (a torus). */
+LsCalibrateNccl *ls_calibrate_nccl_new (const LsCalibrateNcclSpec *spec, GError **error);
+void ls_calibrate_nccl_free (LsCalibrateNccl *run); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCalibrateNccl, ls_calibrate_nccl_free)
+
+const LsNcclFitReport *ls_calibrate_nccl_report (const LsCalibrateNccl *run);
+/* The NCCL file of that name; newly allocated. */
+char *ls_calibrate_nccl_json (const LsCalibrateNccl *run, const char *name);
+
+#endif

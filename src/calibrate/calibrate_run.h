@@ -1,0 +1,39 @@
+/* calibrate/calibrate_run.h — what a calibration in the making consists of (private to
+ * sweep/calibrate*). */
+#ifndef LS_CALIBRATE_CALIBRATE_RUN_H
+#define LS_CALIBRATE_CALIBRATE_RUN_H
+
+#include "base/diag.h"
+#include "calibrate/calibrate.h"
+#include "cluster/gpu.h"
+#include "compute/slot.h"
+#include "data/measured/read_profile.h"
+
+struct LsCalibrateRun {
+  LsGpu gpu;
+  GPtrArray *profiles;         /* LsProfile                                    */
+  GArray *samples[LS_N_SLOTS]; /* LsTimedKernel; NULL: none                    */
+  GArray *sustained;           /* LsTimedKernel: 16-bit GEMMs on a hot GPU     */
+  bool has_base;
+  LsCalibration base;          /* the GPU's own, if it has one                 */
+  char *base_sha256;
+  bool base_has[LS_N_SLOTS], has_followed[LS_N_SLOTS]; /* entries: of base; that moved with another */
+  LsCalibration calibration;
+  char *slot_source[LS_N_SLOTS];
+  bool is_alone[LS_N_SLOTS];   /* all of its kernels are held out: then none is */
+  bool has_sustained;           /* enough of them                               */
+  GArray *n_used;              /* guint: kernels of each profile that are used */
+  bool holds_half;
+  char *version;
+  LsFitReport report;
+  GPtrArray *notes; /* char * */
+};
+
+/* calibrate_load.c: fills gpu, profiles and samples. */
+gboolean ls_calibrate_load (LsCalibrateRun *run, const LsCalibrateSpec *spec, GError **error);
+/* calibrate_base.c: the GPU's calibration, if it names one, becomes base, and what is there to begin with. */
+bool ls_calibrate_take_base (LsCalibrateRun *run, LsDiagList *diags);
+/* calibrate_slots.c: fills calibration and slot_source. */
+void ls_calibrate_slots (LsCalibrateRun *run);
+
+#endif

@@ -1,0 +1,404 @@
+#include "calibrate/calibrate_runs.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "calibrate/fitted_file.h"
+#include "calibrate/runs_check.h"
+#include "calibrate/runs_fit.h"
+#include "calibrate/runs_summary.h"
+#include "data/datadir.h"
+#include "data/measured/read_cases.h"
+#include "job/fitted.h"
+#include "job/job_interval.h"
+#include "job/softwares.h"
+
+#define N_MIN_ROWS 2
+
+/* Where each parameter lives, and its range (calibrate_runs.h). */
+static const struct {
+  LsRunsParameter p;
+  size_t offset; /* in LsFitted */
+  bool is_time;  /* us, else a factor */
+} parameters[] = {
+  { { "compute", 1, 0.5, 1.2 }, offsetof (LsFitted, compute), false },
+  { { "overlap", 1, 0.25, 4 }, offsetof (LsFitted, overlap), false },
+  { { "intra_node", 1, 0.4, 1.25 }, offsetof (LsFitted, intra_node), false },
+  { { "inter_node", 1, 0.4, 1.25 }, offsetof (LsFitted, inter_node), false },
+  { { "host_launch", 10, 2, 50 }, offsetof (LsFitted, host_launch), true },
+};
+#define N_PARAMETERS G_N_ELEMENTS (parameters)
+
+/* Of a run as the cluster's own files predict it. */
+typedef struct {
+  double mfu;
+  LsTraits traits;
+} Facts;
+
+struct LsCalibrateRuns {
+  GPtrArray *cases; /* LsCase: those that can be simulated */
+  GPtrArray *notes;
+  char *name; /* of the cluster, as it was asked for */
+  LsHardware *hardware;
+  LsRunOptions options;
+  guint n_threads;
+  LsProgress progress;
+  guint64 n_simulated, n_to_simulate; /* the second at most */
+  double *log_start; /* ln of the steps of the cluster as it is */
+  Facts *facts;      /* of each case, likewise */
+  LsFittedReport report;
+};
+
+void
+ls_calibrate_runs_free (LsCalibrateRuns *run)
+{
+  if (!run)
+    return;
+  g_clear_pointer (&run->cases, g_ptr_array_unref);
+  g_ptr_array_unref (run->notes);
+  g_free (run->name);
+  ls_hardware_free (run->hardware);
+  g_free (run->report.cluster);
+  g_free (run->report.file);
+  g_free (run->report.sha256);
+  g_array_unref (run->report.lines);
+  g_array_unref (run->report.rows);
+  g_array_unref (run->report.singular);
+  ls_runs_summary_clear (&run->report.left_out);
+  g_free (run->log_start);
+  g_free (run->facts);
+  g_free (run);
+}
+
+static LsCalibrateRuns *
+run_alloc (const LsCalibrateRunsSpec *spec)
+{
+  LsCalibrateRuns *run = g_new0 (LsCalibrateRuns, 1);
+  run->notes = g_ptr_array_new_with_free_func (g_free);
+  run->n_threads = spec->n_threads;
+  run->progress = spec->progress;
+  run->report.file = g_strdup (spec->path);
+  run->report.version = spec->version;
+  run->report.lines = g_array_new (FALSE, FALSE, sizeof (LsFittedLine));
+  run->report.rows = g_array_new (FALSE, FALSE, sizeof (LsFittedRow));
+  run->report.singular = g_array_new (FALSE, FALSE, sizeof (double));
+  ls_run_options_init (&run->options);
+  run->options.no_spans = run->options.steady = true;
+  run->options.fold = LS_SHORTCUT_AUTO;
+  run->options.coarsen = LS_SHORTCUT_AUTO;
+  return run;
+}
+
+/* ---- files ---- */
+
+static gboolean
+load_cases (LsCalibrateRuns *run, const char *path, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  run->cases = ls_read_cases (path, &run->report.sha256, diags);
+  return run->cases || ls_diag_list_to_error (diags, error);
+}
+
+static gboolean
+choose_cluster (LsCalibrateRuns *run, const LsCalibrateRunsSpec *spec, GError **error)
+{
+  const LsCase *first = g_ptr_array_index (run->cases, 0);
+  for (guint i = 1; i < run->cases->len && !spec->cluster; i++) {
+    const LsCase *c = g_ptr_array_index (run->cases, i);
+    if (strcmp (c->cluster, first->cluster) == 0)
+      continue;
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s: runs on %s (%s) and on %s (%s): a fit is of one cluster\n"
+                 "note: give each its own file, or --cluster if they are one", spec->path, first->cluster, first->id, c->cluster, c->id);
+    return FALSE;
+  }
+  run->name = g_strdup (spec->cluster ? spec->cluster : first->cluster);
+  return TRUE;
+}
+
+/* As validate does (validate/validate.c). */
+static void
+settle_software (LsCalibrateRuns *run)
+{
+  for (guint i = 0; i < run->cases->len; i++) {
+    LsCase *c = g_ptr_array_index (run->cases, i);
+    ls_softwares_settle (NULL, run->hardware, c->said, &c->strategy);
+  }
+}
+
+static gboolean
+load_cluster (LsCalibrateRuns *run, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  run->hardware = ls_hardware_load (run->name, diags);
+  if (!run->hardware)
+    return ls_diag_list_to_error (diags, error);
+  run->report.cluster = g_strdup (run->hardware->spec.name);
+  settle_software (run);
+  const LsFitted *f = &run->hardware->spec.fitted;
+  if (f->compute + f->overlap + f->intra_node + f->inter_node > 0 || f->host_launch > 0) {
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s was fitted already\nnote: fit the cluster that it was made of, with all runs at once",
+                 run->name);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+/* ---- predictions ---- */
+
+typedef struct {
+  LsCalibrateRuns *run;
+  const LsHardware *hardware;
+  double *log_s; /* NaN: it cannot be simulated */
+  char **why;    /* NULL: nobody asks           */
+  Facts *facts;  /* likewise                    */
+} Batch;
+
+static void
+predict_row (guint i, gpointer data)
+{
+  Batch *b = data;
+  const LsCase *c = g_ptr_array_index (b->run->cases, i);
+  g_autoptr (GError) error = NULL;
+  LsJobResult *prepared = ls_job_prepare (&c->model, b->hardware, 0, &c->strategy, &error);
+  g_autoptr (LsJobResult) r = prepared ? ls_job_run_prepared (prepared, b->hardware, &b->run->options, NULL, &error) : NULL;
+  b->log_s[i] = r ? log (ls_job_result_step_time_s (r)) : NAN;
+  if (!r && b->why)
+    b->why[i] = g_strdup (error->message);
+  if (r && b->facts) {
+    b->facts[i].mfu = ls_job_result_mfu (r);
+    ls_job_traits (r, &b->hardware->spec, &b->facts[i].traits);
+  }
+}
+
+static void
+count_row (guint64 n_done G_GNUC_UNUSED, guint64 n_to_do G_GNUC_UNUSED, gpointer data)
+{
+  LsCalibrateRuns *run = data;
+  ls_progress_tell (&run->progress, ++run->n_simulated, run->n_to_simulate);
+}
+
+static bool
+predict_rows (Batch *b, size_t row)
+{
+  if (row != LS_ALL_ROWS) {
+    predict_row ((guint) row, b);
+    count_row (1, 1, b->run);
+    return !isnan (b->log_s[row]);
+  }
+  const LsProgress progress = { count_row, b->run };
+  ls_parallel (b->run->cases->len, b->run->n_threads, predict_row, b, &progress);
+  bool ok = true;
+  for (guint i = 0; i < b->run->cases->len; i++)
+    ok = ok && !isnan (b->log_s[i]);
+  return ok;
+}
+
+static LsFitted
+fitted_of (const double *values)
+{
+  LsFitted f = { 0 };
+  for (guint j = 0; j < N_PARAMETERS; j++) {
+    char *at = (char *) &f + parameters[j].offset;
+    if (parameters[j].is_time)
+      *(LsTime *) at = (LsTime) llround (values[j] * (double) LS_US);
+    else
+      *(double *) at = values[j];
+  }
+  return f;
+}
+
+static bool
+predict (void *context, const double *values, size_t row, double *ret_log)
+{
+  LsCalibrateRuns *run = context;
+  const LsFitted f = fitted_of (values);
+  LsHardware *hardware = ls_fitted_copy_new (run->hardware, &f);
+  Batch b = { .run = run, .hardware = hardware, .log_s = ret_log };
+  bool ok = predict_rows (&b, row);
+  ls_fitted_copy_free (hardware);
+  return ok;
+}
+
+static gboolean
+check_runs (LsCalibrateRuns *run, const double *log_s, GError **error)
+{
+  guint n = run->cases->len;
+  g_autofree LsCheckedRun *list = g_new (LsCheckedRun, n);
+  for (guint i = 0; i < n; i++) {
+    const LsCase *c = g_ptr_array_index (run->cases, i);
+    list[i] = (LsCheckedRun) { c->id, c->measured_s, exp (log_s[i]) };
+  }
+  return ls_runs_check (run->report.file, list, n, run->notes, error);
+}
+
+/* Rows that cannot be simulated are not there from here on. */
+static gboolean
+drop_refused (LsCalibrateRuns *run, GError **error)
+{
+  guint n = run->cases->len;
+  double *log_s = run->log_start = g_new (double, n);
+  g_autofree char **why = g_new0 (char *, n);
+  run->facts = g_new0 (Facts, n);
+  Batch b = { .run = run, .hardware = run->hardware, .log_s = log_s, .why = why, .facts = run->facts };
+  run->n_to_simulate = n + n * ls_runs_most_simulations (N_PARAMETERS);
+  predict_rows (&b, LS_ALL_ROWS);
+  for (guint i = n; i-- > 0;) {
+    if (!why[i])
+      continue;
+    const LsCase *c = g_ptr_array_index (run->cases, i);
+    const char *text = g_str_has_prefix (why[i], "error: ") ? why[i] + strlen ("error: ") : why[i];
+    g_autofree char *line = g_strndup (text, strcspn (text, "\n"));
+    g_ptr_array_insert (run->notes, 0, g_strdup_printf ("%s is left out: %s", c->id, line));
+    g_ptr_array_remove_index (run->cases, i);
+    memmove (log_s + i, log_s + i + 1, (n - i - 1) * sizeof *log_s);
+    memmove (run->facts + i, run->facts + i + 1, (n - i - 1) * sizeof *run->facts);
+    g_free (why[i]);
+  }
+  run->n_to_simulate = n + run->cases->len * ls_runs_most_simulations (N_PARAMETERS);
+  if (run->cases->len >= N_MIN_ROWS)
+    return check_runs (run, log_s, error);
+  const char *reason = run->notes->len > 0 ? g_ptr_array_index (run->notes, 0) : NULL;
+  g_autofree char *too_few = g_strdup_printf ("one run cannot tell a slow %s from a slow network", ls_cluster_chip_word (&run->hardware->spec, 1));
+  g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "%s: expected %d runs or more that can be simulated; got %u\nnote: %s", run->report.file,
+               N_MIN_ROWS, run->cases->len, reason ? reason : too_few);
+  return FALSE;
+}
+
+/* ---- report ---- */
+
+static const char *
+reason (LsRunsState state)
+{
+  switch (state) {
+  case LS_KEPT_UNSEEN:
+    return "no run depends on it";
+  case LS_KEPT_FEW_ROWS:
+    return "too few runs: two for each that is fitted";
+  case LS_KEPT_UNCERTAIN:
+    return "these runs cannot tell it, its error exceeds half of its range";
+  case LS_KEPT_AGREES:
+    return "its standard error exceeds its distance from what it was";
+  default:
+    return NULL;
+  }
+}
+
+static double
+off (double log_ratio)
+{
+  return fabs (exp (log_ratio) - 1);
+}
+
+static void
+sum_up (LsCalibrateRuns *run, const LsRunsFit *fit)
+{
+  guint n = run->cases->len;
+  g_autofree LsSummedRun *list = g_new0 (LsSummedRun, n);
+  for (guint i = 0; i < n; i++) {
+    double log_measured = log (((const LsCase *) run->cases->pdata[i])->measured_s);
+    list[i] = (LsSummedRun) { .log_measured = log_measured, .log_start = run->log_start[i], .log_fitted = log_measured + fit->after[i],
+                              .log_left_out = log_measured + fit->left_out[i], .mfu = run->facts[i].mfu, .traits = run->facts[i].traits };
+  }
+  ls_runs_summary (list, n, run->report.file, ls_hardware_architecture (run->hardware), &run->report.left_out);
+}
+
+static void
+fill_lines (LsFittedReport *r, const LsRunsFit *fit)
+{
+  for (guint j = 0; j < N_PARAMETERS; j++) {
+    const LsRunsParameter *p = &parameters[j].p;
+    const LsFittedLine line = { .name = p->name, .unit = parameters[j].is_time ? "us" : "", .is_fitted = fit->state[j] == LS_FITTED,
+                                .at_bound = fit->at_bound[j], .start = p->start, .value = fit->value[j], .lo = p->lo, .hi = p->hi,
+                                .error = fit->error[j], .sensitivity = fit->sensitivity[j], .why = reason (fit->state[j]) };
+    g_array_append_val (r->lines, line);
+    g_array_append_val (r->singular, fit->singular[j]);
+  }
+  r->condition = fit->condition;
+}
+
+static void
+fill_report (LsCalibrateRuns *run, const LsRunsFit *fit)
+{
+  LsFittedReport *r = &run->report;
+  fill_lines (r, fit);
+  guint n = run->cases->len;
+  for (guint i = 0; i < n; i++) {
+    const LsCase *c = g_ptr_array_index (run->cases, i);
+    const LsFittedRow row = { .id = c->id, .measured_s = c->measured_s, .before_s = c->measured_s * exp (fit->before[i]),
+                              .after_s = fit->n_fitted > 0 ? c->measured_s * exp (fit->after[i]) : NAN,
+                              .left_out_s = c->measured_s * exp (fit->left_out[i]) };
+    g_array_append_val (r->rows, row);
+    r->error.before += off (fit->before[i]) / n;
+    r->error.after += off (fit->after[i]) / n;
+    r->error.left_out += off (fit->left_out[i]) / n;
+  }
+  if (fit->n_fitted == 0)
+    r->error.after = NAN;
+  else
+    sum_up (run, fit);
+}
+
+static gboolean
+fit_rows (LsCalibrateRuns *run, GError **error)
+{
+  guint n = run->cases->len;
+  g_autofree double *log_measured = g_new (double, n);
+  g_autofree guint *jobs = g_new (guint, n);
+  ls_runs_number_jobs (run->log_start, n, jobs);
+  LsRunsParameter list[N_PARAMETERS];
+  for (guint i = 0; i < n; i++)
+    log_measured[i] = log (((const LsCase *) g_ptr_array_index (run->cases, i))->measured_s);
+  for (guint j = 0; j < N_PARAMETERS; j++)
+    list[j] = parameters[j].p;
+  const LsRunsProblem problem = { list, N_PARAMETERS, n, log_measured, run->log_start, jobs, predict, run };
+  LsRunsFit fit;
+  if (!ls_runs_fit (&problem, &fit)) {
+    g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s: a run cannot be simulated with other figures than the cluster's own", run->report.file);
+    return FALSE;
+  }
+  fill_report (run, &fit);
+  ls_runs_fit_clear (&fit);
+  return TRUE;
+}
+
+LsCalibrateRuns *
+ls_calibrate_runs_new (const LsCalibrateRunsSpec *spec, GError **error)
+{
+  g_autoptr (LsCalibrateRuns) run = run_alloc (spec);
+  if (!load_cases (run, spec->path, error) || !choose_cluster (run, spec, error) || !load_cluster (run, error)
+      || !drop_refused (run, error) || !fit_rows (run, error))
+    return NULL;
+  return g_steal_pointer (&run);
+}
+
+const LsFittedReport *
+ls_calibrate_runs_report (const LsCalibrateRuns *run)
+{
+  return &run->report;
+}
+
+const GPtrArray *
+ls_calibrate_runs_notes (const LsCalibrateRuns *run)
+{
+  return run->notes;
+}
+
+char *
+ls_calibrate_runs_json (const LsCalibrateRuns *run, const char *name, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  if (isnan (run->report.error.after)) {
+    g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s: nothing was fitted, so there is nothing to write", name);
+    return NULL;
+  }
+  if (strstr (run->name, ".xml")) {
+    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "%s: what is fitted goes into a cluster file in JSON, not into XML", run->name);
+    return NULL;
+  }
+  g_autoptr (LsJsonDoc) base = ls_data_load (LS_DATA_CLUSTERS, run->name, diags);
+  if (base)
+    return ls_fitted_to_json (base, &run->report, name);
+  ls_diag_list_to_error (diags, error);
+  return NULL;
+}

@@ -1,0 +1,11 @@
+/* calibrate/fitted_file.h — a cluster file with what was fitted to steps measured on it. */
+#ifndef LS_CALIBRATE_FITTED_FILE_H
+#define LS_CALIBRATE_FITTED_FILE_H
+
+#include "calibrate/calibrate_runs.h"
+#include "data/text/json_doc.h"
+
+/* The cluster's file with that name, "source" and "fitted". Newly allocated. */
+char *ls_fitted_to_json (const LsJsonDoc *base, const LsFittedReport *report, const char *name);
+
+#endif

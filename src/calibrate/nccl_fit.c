@@ -1,0 +1,227 @@
+#include "calibrate/nccl_fit.h"
+
+#include <gsl/gsl_multimin.h>
+#include <math.h>
+#include <string.h>
+
+#define SMALL_WEIGHT 0.5
+#define HUBER_DELTA  0.1
+#define NOTHING      1e-6 /* of a ratio */
+#define WIDE         1e15 /* bytes/s: more than any collective asks for */
+
+/* --- curves --- */
+
+LsNcclCurve *
+ls_nccl_curve_new (const char *name, LsCollKind kind, uint32_t n_gpus, uint32_t n_nodes)
+{
+  LsNcclCurve *c = g_new0 (LsNcclCurve, 1);
+  *c = (LsNcclCurve){ .name = g_strdup (name), .kind = kind, .n_gpus = n_gpus, .n_nodes = n_nodes };
+  c->held_out = ls_nccl_is_held_out (n_gpus);
+  c->points = g_array_new (FALSE, FALSE, sizeof (LsNcclPoint));
+  return c;
+}
+
+void
+ls_nccl_curve_free (void *curve)
+{
+  LsNcclCurve *c = curve;
+  g_free (c->name);
+  g_array_unref (c->points);
+  g_free (c);
+}
+
+bool
+ls_nccl_is_held_out (uint32_t n_gpus)
+{
+  return n_gpus == 4 || n_gpus == 32;
+}
+
+/* --- prediction --- */
+
+static LsLinkSpec
+ideal (const LsLinkSpec *link)
+{
+  return (LsLinkSpec){ .bandwidth_bytes_per_s = link->bandwidth_bytes_per_s, .efficiency = 1 };
+}
+
+LsCluster *
+ls_nccl_wide_cluster (const LsClusterSpec *spec, uint32_t n_nodes, GError **error)
+{
+  const LsLinkSpec wide = { .bandwidth_bytes_per_s = WIDE, .efficiency = 1 };
+  LsClusterSpec s = *spec; /* borrows; the cluster copies */
+  s.n_nodes = n_nodes;
+  s.faults = NULL;
+  s.gpu.hbm_bytes_per_s = WIDE;
+  s.gpu.hbm_efficiency = 1;
+  s.nvlink = s.pcie = s.cpu_interconnect = s.cpu_memory = wide;
+  if (s.c2c.bandwidth_bytes_per_s > 0)
+    s.c2c = wide;
+  s.nic = ideal (&spec->nic);
+  s.spine = ideal (&spec->spine);
+  s.core = ideal (&spec->core);
+  return ls_cluster_build (&s, error);
+}
+
+double
+ls_nccl_predict_s (const LsCluster *cluster, const LsNccl *nccl, const LsNcclCurve *c, uint64_t bytes, LsArena *arena)
+{
+  g_autofree uint32_t *gpus = g_new (uint32_t, c->n_gpus);
+  uint32_t per_node = c->n_gpus / c->n_nodes;
+  for (uint32_t i = 0; i < c->n_gpus; i++)
+    gpus[i] = i / per_node * cluster->spec.gpus_per_node + i % per_node;
+  LsCollRequest request = { .kind = c->kind, .gpus = gpus, .n = c->n_gpus, .bytes = bytes };
+  return ls_time_to_s (ls_coll_time_alone (cluster, ls_coll_plan (cluster, nccl, &request, LS_NETWORK_FLOW, arena)));
+}
+
+/* --- the numbers --- */
+
+double
+ls_nccl_get (const LsNccl *nccl, const LsNcclFitted *f)
+{
+  const char *at = (const char *) nccl + f->offset;
+  return f->unit == LS_NCCL_TIME ? ls_time_to_s (*(const LsTime *) at) : *(const double *) at;
+}
+
+void
+ls_nccl_set (LsNccl *nccl, const LsNcclFitted *f, double value)
+{
+  char *at = (char *) nccl + f->offset;
+  if (f->unit == LS_NCCL_TIME)
+    *(LsTime *) at = ls_time_from_s (value);
+  else
+    *(double *) at = value;
+}
+
+char *
+ls_nccl_spell (const LsNccl *nccl, const LsNcclFitted *f)
+{
+  static const struct {
+    const char *unit;
+    double scale;
+  } units[] = { [LS_NCCL_TIME] = { "us", 1e6 },
+                [LS_NCCL_BYTES] = { "MB", 1e-6 },
+                [LS_NCCL_RATE] = { "GB/s", 1e-9 },
+                [LS_NCCL_RATIO] = { "", 1 } };
+  return g_strdup_printf ("%.3g%s", ls_nccl_get (nccl, f) * units[f->unit].scale, units[f->unit].unit);
+}
+
+void
+ls_nccl_complete (LsNccl *nccl, const LsNcclFitted *fitted)
+{
+  bool has_self_copy = false;
+  for (const LsNcclFitted *f = fitted; f->name; f++)
+    has_self_copy = has_self_copy || f->offset == offsetof (LsNccl, self_copy);
+  nccl->base_all_gather = nccl->base_reduce_scatter = nccl->base_all_reduce;
+  nccl->base_p2p_intra = nccl->base_all_reduce + nccl->hop_intra;
+  if (!has_self_copy)
+    nccl->self_copy = nccl->drain;
+}
+
+/* What data that do not show a figure may at most drive it to: what a file may say. */
+static const double most[] = { [LS_NCCL_TIME] = 1, [LS_NCCL_BYTES] = 1e12, [LS_NCCL_RATE] = WIDE, [LS_NCCL_RATIO] = 16 };
+
+static LsNccl
+nccl_at (const LsNcclProblem *p, const gsl_vector *x)
+{
+  LsNccl nccl = *p->fixed;
+  for (size_t i = 0; p->fitted[i].name; i++)
+    ls_nccl_set (&nccl, &p->fitted[i], fmin (exp (gsl_vector_get (x, i)), most[p->fitted[i].unit]));
+  p->complete (&nccl, p->fitted);
+  return nccl;
+}
+
+static double
+three_digits (double value)
+{
+  char text[32];
+  return g_ascii_strtod (g_ascii_formatd (text, sizeof text, "%.3g", value), NULL);
+}
+
+static LsNccl
+rounded (const LsNcclProblem *p, const LsNccl *nccl)
+{
+  LsNccl r = *nccl;
+  for (const LsNcclFitted *f = p->fitted; f->name; f++) {
+    double value = ls_nccl_get (nccl, f);
+    ls_nccl_set (&r, f, f->unit == LS_NCCL_RATIO && value < NOTHING ? 0 : three_digits (value));
+  }
+  p->complete (&r, p->fitted);
+  return r;
+}
+
+/* --- fit --- */
+
+static double
+huber (double e)
+{
+  double a = fabs (e);
+  return a <= HUBER_DELTA ? 0.5 * a * a : HUBER_DELTA * (a - 0.5 * HUBER_DELTA);
+}
+
+static double
+loss_of_curve (const LsNcclProblem *p, const LsNccl *nccl, const LsNcclCurve *c)
+{
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  double sum[2] = { 0 };
+  uint32_t n[2] = { 0 };
+  for (guint k = 0; k < c->points->len; k++) {
+    const LsNcclPoint *point = &g_array_index (c->points, LsNcclPoint, k);
+    int side = point->bytes >= LS_NCCL_SMALL_BYTES;
+    sum[side] += huber (log (ls_nccl_predict_s (p->cluster, nccl, c, point->bytes, arena) / point->measured_s));
+    n[side]++;
+  }
+  return SMALL_WEIGHT * sum[0] / MAX (n[0], 1) + sum[1] / MAX (n[1], 1);
+}
+
+static double
+loss (const gsl_vector *x, void *data)
+{
+  const LsNcclProblem *p = data;
+  LsNccl nccl = nccl_at (p, x);
+  double sum = 0;
+  for (guint i = 0; i < p->curves->len; i++) {
+    const LsNcclCurve *c = p->curves->pdata[i];
+    if (!c->held_out)
+      sum += loss_of_curve (p, &nccl, c);
+  }
+  return sum;
+}
+
+static double
+descend (const LsNcclProblem *p, gsl_vector *x, double step)
+{
+  gsl_multimin_function f = { .f = loss, .n = x->size, .params = (void *) p };
+  gsl_vector *steps = gsl_vector_alloc (x->size);
+  gsl_vector_set_all (steps, step);
+  gsl_multimin_fminimizer *m = gsl_multimin_fminimizer_alloc (gsl_multimin_fminimizer_nmsimplex2, x->size);
+  gsl_multimin_fminimizer_set (m, &f, x, steps);
+  for (int i = 0; i < 2000; i++)
+    if (gsl_multimin_fminimizer_iterate (m) != GSL_SUCCESS || gsl_multimin_fminimizer_size (m) < 1e-4)
+      break;
+  gsl_vector_memcpy (x, m->x);
+  double value = m->fval;
+  gsl_multimin_fminimizer_free (m);
+  gsl_vector_free (steps);
+  return value;
+}
+
+LsNccl
+ls_nccl_fit (const LsNcclProblem *p, double *ret_loss)
+{
+  size_t n = 0;
+  while (p->fitted[n].name)
+    n++;
+  gsl_vector *x = gsl_vector_alloc (n);
+  for (size_t i = 0; i < n; i++)
+    gsl_vector_set (x, i, log (p->fitted[i].start));
+  double before = INFINITY, after = descend (p, x, 0.5);
+  while (before - after > 1e-5) {
+    before = after;
+    after = descend (p, x, 0.2);
+  }
+  LsNccl nccl = nccl_at (p, x);
+  gsl_vector_free (x);
+  if (ret_loss)
+    *ret_loss = after;
+  return rounded (p, &nccl);
+}

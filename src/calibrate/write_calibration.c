@@ -1,0 +1,189 @@
+#include "calibrate/write_calibration.h"
+
+#include <math.h>
+
+#include "compute/measured.h"
+#include "data/text/json_out.h"
+
+/* Coefficients that switch an effect off are left out. */
+static void
+append_number (GString *json, const char *key, double value, int digits)
+{
+  if (value > 0)
+    g_string_append_printf (json, ", \"%s\": %.*g", key, digits, value);
+}
+
+static void
+append_time (GString *json, const char *key, LsTime t)
+{
+  if (t > 0)
+    g_string_append_printf (json, ", \"%s\": \"%.2fus\"", key, ls_time_to_s (t) * 1e6);
+}
+
+static void
+append_kind (GString *json, const char *key, const LsKindFit *fit, const char *source, bool is_last)
+{
+  g_string_append_printf (json, "    \"%s\": {\n      \"fitted\": %s", key,
+                          fit->is_fitted ? "true" : "false");
+  append_number (json, "compute_efficiency", fit->compute_efficiency, 6);
+  append_number (json, "flops_half", fit->flops_half, 6);
+  append_number (json, "depth_half", fit->depth_half, 6);
+  append_number (json, "width_half", fit->width_half, 6);
+  append_number (json, "wide_slow", fit->wide_slow, 6);
+  append_number (json, "wide_head", fit->wide_head, 6);
+  append_number (json, "tail", fit->tail, 6);
+  append_number (json, "tile_half", fit->tile_half, 6);
+  append_number (json, "wave_rounding", fit->wave_rounding, 6);
+  append_time (json, "split_launch", fit->split_launch);
+  append_number (json, "throttle", fit->throttle, 6);
+  append_time (json, "burst", fit->burst);
+  append_number (json, "overlap", fit->overlap, 6);
+  append_number (json, "memory_efficiency", fit->memory_efficiency, 6);
+  append_number (json, "bytes_half", fit->bytes_half, 6);
+  append_number (json, "cache_bytes", fit->cache_bytes, 6);
+  append_number (json, "cache_speed", fit->cache_speed, 6);
+  g_string_append_printf (json, ",\n      \"launch\": \"%.2fus\"", ls_time_to_s (fit->launch) * 1e6);
+  append_time (json, "timed_host", fit->timed_host);
+  append_number (json, "timed_efficiency", fit->timed_efficiency, 6);
+  append_number (json, "min_work", fit->min_work, 4);
+  append_number (json, "max_work", fit->max_work, 4);
+  if (!isnan (fit->mape))
+    append_number (json, "mape", fit->mape, 3);
+  g_string_append_printf (json, ",\n      \"source\": \"%s\"\n    }%s\n", source, is_last ? "" : ",");
+}
+
+static guint
+last_slot (char *const *slot_source)
+{
+  guint last = 0;
+  for (guint i = 0; i < LS_N_SLOTS; i++)
+    if (slot_source[i])
+      last = i;
+  return last;
+}
+
+/* On a line of its own, from its place to its end. */
+static void
+append_line (GString *json, const GString *object, bool is_last)
+{
+  g_string_append_printf (json, "    %s%s\n", object->str, is_last ? "" : ",");
+}
+
+static void
+write_file (LsJsonOut *w, const LsProvenanceFile *f)
+{
+  const struct {
+    const char *key, *value;
+  } texts[] = { { "gpu", f->gpu }, { "driver", f->driver }, { "cuda", f->cuda }, { "date", f->date } };
+  ls_json_out_begin_object (w, NULL);
+  ls_json_out_string (w, "file", f->file);
+  ls_json_out_string (w, "sha256", f->sha256);
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
+    if (texts[i].value)
+      ls_json_out_string (w, texts[i].key, texts[i].value);
+  ls_json_out_uint (w, "rows", f->n_rows);
+  ls_json_out_uint (w, "used", f->n_used);
+  ls_json_out_end_object (w);
+}
+
+/* Both layers: what is there still, and what took the place of what. */
+static void
+write_base (LsJsonOut *w, const LsProvenance *p)
+{
+  ls_json_out_begin_object (w, "base");
+  ls_json_out_string (w, "calibration", p->base);
+  ls_json_out_string (w, "sha256", p->base_sha256);
+  ls_json_out_string (w, "kept_entries", p->report->kept);
+  ls_json_out_begin_array (w, "coefficients");
+  for (guint i = 0; i < p->report->changes->len; i++) {
+    g_autofree char *text = ls_fit_change_to_text (&g_array_index (p->report->changes, LsFitChange, i));
+    ls_json_out_string (w, NULL, text);
+  }
+  for (guint i = 0; i < p->report->follows->len; i++) {
+    g_autofree char *text = g_strconcat (g_ptr_array_index (p->report->follows, i), ": moved with it", NULL);
+    ls_json_out_string (w, NULL, text);
+  }
+  ls_json_out_end_array (w);
+  ls_json_out_end_object (w);
+}
+
+static void
+append_provenance (GString *json, const LsProvenance *p)
+{
+  g_autoptr (GString) object = g_string_new (NULL);
+  LsJsonOut w;
+  ls_json_out_init (&w, object, 0);
+  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_string (&w, "command", p->command);
+  ls_json_out_string (&w, "version", p->version);
+  ls_json_out_string (&w, "timing", p->timing);
+  if (p->base)
+    write_base (&w, p);
+  ls_json_out_begin_array (&w, "files");
+  for (guint i = 0; i < p->files->len; i++)
+    write_file (&w, &g_array_index (p->files, LsProvenanceFile, i));
+  ls_json_out_end_array (&w);
+  ls_json_out_end_object (&w);
+  g_string_append_printf (json, "  \"provenance\": %s,\n", object->str);
+}
+
+/* Nanoseconds, as kernelbench prints them, come out exact. */
+static void
+write_measured (LsJsonOut *w, const LsMeasuredKernel *k)
+{
+  g_autofree char *time = g_strdup_printf ("%" G_GINT64_FORMAT "ps", k->time);
+  ls_json_out_begin_object (w, NULL);
+  ls_json_out_string (w, "kernel", ls_kernel_kind_name ((LsKernelKind) k->kind));
+  if (k->name)
+    ls_json_out_string (w, "name", k->name);
+  ls_json_out_string (w, "dtype", ls_dtype_name ((LsDtype) k->dtype));
+  ls_json_out_uint (w, "m", k->m);
+  ls_json_out_uint (w, "n", k->n);
+  if (k->k > 0)
+    ls_json_out_uint (w, "k", k->k);
+  if (k->batch > 1)
+    ls_json_out_uint (w, "batch", k->batch);
+  if (k->flops > 0)
+    ls_json_out_double (w, "flops", k->flops);
+  ls_json_out_double (w, "bytes", k->bytes);
+  ls_json_out_string (w, "time", time);
+  ls_json_out_end_object (w);
+}
+
+static void
+append_measured (GString *json, const GArray *table)
+{
+  g_string_append (json, "  },\n  \"measured\": [\n");
+  for (guint i = 0; i < table->len; i++) {
+    g_autoptr (GString) object = g_string_new (NULL);
+    LsJsonOut w;
+    ls_json_out_init (&w, object, 0);
+    write_measured (&w, &g_array_index (table, LsMeasuredKernel, i));
+    append_line (json, object, i + 1 == table->len);
+  }
+  g_string_append (json, "  ]\n}\n");
+}
+
+char *
+ls_calibration_to_json (const LsCalibrationFile *file)
+{
+  LsCalibration c = *file->calibration; /* borrows; for pointers that may be written through */
+  GString *json = g_string_new ("{\n");
+
+  g_string_append_printf (json, "  \"schema\": \"lockstep.calibration/1\",\n  \"name\": \"%s\",\n", c.name);
+  g_string_append_printf (json, "  \"source\": \"%s\",\n", c.source);
+  if (file->provenance)
+    append_provenance (json, file->provenance);
+  g_string_append_printf (json, "  \"sustained\": %.3g,\n", c.sustained);
+  if (c.sustained_accumulate > 0)
+    g_string_append_printf (json, "  \"sustained_accumulate\": %.3g,\n", c.sustained_accumulate);
+  g_string_append (json, "  \"kernels\": {\n");
+  for (guint i = 0; i < LS_N_SLOTS; i++)
+    if (file->slot_source[i])
+      append_kind (json, ls_slot_key (i), ls_slot_fit (&c, i), file->slot_source[i], i == last_slot (file->slot_source));
+  if (c.measured && c.measured->len > 0)
+    append_measured (json, c.measured);
+  else
+    g_string_append (json, "  }\n}\n");
+  return g_string_free (json, FALSE);
+}

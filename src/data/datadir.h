@@ -1,0 +1,50 @@
+/* data/datadir.h — named models, clusters, accelerators, calibrations, strategies, software, kernels, traces.
+ *
+ * A name is looked up in the folder of its kind under $LS_DATA_DIR, then under
+ * the current directory, then, unless $LS_DATA_DIR is set, beside the program (its build tree, or
+ * ../share/lockstep), then under the installed data. What contains a '/' or
+ * ends in ".json" is a path. Either may be followed by changes: see data/text/override.h. */
+#ifndef LS_DATA_DATADIR_H
+#define LS_DATA_DATADIR_H
+
+#include "data/text/json_doc.h"
+
+typedef enum {
+  LS_DATA_MODELS,       /* models/           */
+  LS_DATA_CLUSTERS,     /* topologies/       */
+  LS_DATA_GPUS,         /* topologies/gpu/   */
+  LS_DATA_CALIBRATIONS, /* topologies/calib/ */
+  LS_DATA_STRATEGIES,   /* strategies/       */
+  LS_DATA_SOFTWARE,     /* strategies/software/ */
+  LS_DATA_KERNELS,      /* strategies/kernels/  */
+  LS_DATA_TRACES,       /* traces/           */
+  LS_N_DATA_KINDS
+} LsDataKind;
+
+/* Static: "models"; "topologies/gpu". */
+const char *ls_data_folder (LsDataKind kind);
+
+/* The path of a name or path, newly allocated; a path is not checked to exist.
+ * NULL if no file has that name, or one has it up to a colon: then *reterr_message, newly
+ * allocated, says so and what was probably meant. */
+char *ls_data_find (LsDataKind kind, const char *name, char **reterr_message);
+
+/* Finds and loads; NULL and diagnostics (LS_ERROR_INPUT) on failure. */
+LsJsonDoc *ls_data_load (LsDataKind kind, const char *name, LsDiagList *diags);
+
+/* The path of another file that stands in this one (a cluster's GPU, a GPU's calibration, also of a GPU described
+ * in the cluster) is meant from this file's folder, if there is such a file: rewritten so. Takes doc; ls_data_load() does it, before
+ * the changes of a name, whose paths are the user's. */
+LsJsonDoc *ls_data_rebase (LsDataKind kind, LsJsonDoc *doc, LsDiagList *diags);
+
+typedef struct {
+  char *name; /* without ".json"                               */
+  char *path;
+  const char *from; /* static: "$LS_DATA_DIR", ".", "program", "installed" */
+} LsDataEntry;
+
+/* What ls_data_find() would find, by name; each name once. GPtrArray of
+ * LsDataEntry that frees them. */
+GPtrArray *ls_data_list (LsDataKind kind);
+
+#endif

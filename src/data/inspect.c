@@ -1,0 +1,280 @@
+#include "data/inspect.h"
+
+
+#include <string.h>
+
+#include <lockstep/units.h>
+
+#include "data/datadir.h"
+#include "data/jobs/read_model.h"
+#include "data/jobs/read_ranges.h"
+#include "data/jobs/read_recipes.h"
+#include "data/jobs/read_software.h"
+#include "data/jobs/read_strategy.h"
+#include "data/machines/read_access.h"
+#include "data/machines/read_calibration.h"
+#include "data/machines/read_cluster.h"
+#include "data/machines/read_gpu.h"
+#include "data/machines/read_nccl.h"
+#include "data/machines/read_nccl_topo.h"
+#include "data/measured/read_residuals.h"
+#include "data/text/field_write.h"
+#include "data/traces/trace_json.h"
+
+/* Each reads a document and says in a line what it holds; NULL with diagnostics. */
+typedef char *(*Inspect) (const LsJsonDoc *doc, LsDiagList *diags);
+
+static char *
+inspect_model (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  LsModel m;
+  if (!ls_model_read (doc, &m, notes, diags))
+    return NULL;
+  GString *line = g_string_new (NULL);
+  g_string_append_printf (line, "model, %.1f B parameters: %u layers, hidden %u, %u heads, vocabulary %u, sequence %u",
+                          (double) ls_model_params (&m, m.vocab) / 1e9, m.n_layers, m.hidden, m.n_heads, m.vocab,
+                          m.seq);
+  for (guint i = 0; i < notes->len; i++)
+    g_string_append_printf (line, "\n  note: %s", (const char *) g_ptr_array_index (notes, i));
+  ls_model_clear (&m);
+  return g_string_free (line, FALSE);
+}
+
+/* Names of faults, and whether listed switches are joined, show only in the graph. Its size
+ * is bounded (ls_cluster_spec_validate()). */
+static gboolean
+needs_graph (const LsClusterSpec *spec)
+{
+  return spec->faults || spec->fabric == LS_FABRIC_LIST || spec->interior == LS_INTERIOR_LIST;
+}
+
+/* Counts that do not deal out evenly show only when they are put together. */
+static gboolean
+can_build (const char *path, const LsClusterSpec *spec, LsDiagList *diags)
+{
+  g_autoptr (GError) error = NULL;
+  gboolean ok = ls_cluster_spec_validate (spec, &error);
+  if (ok && needs_graph (spec)) {
+    g_autoptr (LsCluster) cluster = ls_cluster_build (spec, &error);
+    ok = cluster != NULL;
+  }
+  if (!ok)
+    ls_diag_add (diags, (LsErrorCode) error->code, path, 0, 0, NULL, NULL, NULL, "%s",
+                 error->message);
+  return ok;
+}
+
+/* Takes the spec. */
+static char *
+describe_cluster (const char *path, LsClusterSpec *spec, LsDiagList *diags)
+{
+  char *line = NULL;
+  if (can_build (path, spec, diags)) {
+    g_autofree char *rate = ls_format_rate (spec->nics * spec->nic.bandwidth_bytes_per_s);
+    g_autofree char *network = g_strdup_printf ("network %s per node", rate);
+    line = g_strdup_printf ("cluster, %u x %s per node, %s", spec->gpus_per_node, spec->gpu.name,
+                            spec->nics > 0 ? network : "no network");
+  }
+  ls_cluster_spec_clear (spec);
+  return line;
+}
+
+static char *
+inspect_cluster (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsClusterSpec spec;
+  return ls_cluster_read (doc, &spec, diags) ? describe_cluster (ls_json_doc_name (doc), &spec, diags) : NULL;
+}
+
+static char *
+inspect_nccl_topo (const char *path, LsDiagList *diags)
+{
+  LsClusterSpec spec;
+  return ls_nccl_topo_load (path, NULL, &spec, diags) ? describe_cluster (path, &spec, diags) : NULL;
+}
+
+static char *
+inspect_gpu (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsGpu gpu;
+  if (!ls_gpu_read (doc, &gpu, diags))
+    return NULL;
+  g_autofree char *peak = ls_format_flops (MAX (gpu.peak_flops[LS_DTYPE_FP16], gpu.peak_flops[LS_DTYPE_BF16]));
+  g_autofree char *size = ls_format_bytes (gpu.hbm_bytes);
+  g_autofree char *rate = ls_format_rate (gpu.hbm_bytes_per_s);
+  char *line = g_strdup_printf ("accelerator, %s in 16 bits, %s at %s", peak, size, rate);
+  ls_gpu_clear (&gpu);
+  return line;
+}
+
+static char *
+inspect_calibration (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsCalibration calibration;
+  if (!ls_calibration_read (doc, &calibration, diags))
+    return NULL;
+  guint n_fitted = 0;
+  for (int kind = 0; kind < LS_N_KERNEL_KINDS; kind++)
+    n_fitted += calibration.kind[kind].is_fitted;
+  char *line = g_strdup_printf ("calibration, %u of %d kernel kinds fitted", n_fitted, LS_N_KERNEL_KINDS);
+  ls_calibration_clear (&calibration);
+  return line;
+}
+
+static char *
+inspect_access (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsAccessFile file;
+  if (!ls_access_read (doc, &file, diags))
+    return NULL;
+  guint n_fitted = 0;
+  for (int kind = LS_ACCESS_NONE + 1; kind < LS_N_ACCESSES; kind++)
+    n_fitted += file.fit[kind].is_fitted;
+  ls_access_file_clear (&file);
+  return g_strdup_printf ("access to memory, %u of %d kinds fitted", n_fitted, LS_N_ACCESSES - 1);
+}
+
+static char *
+inspect_nccl (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsNccl nccl;
+  if (!ls_nccl_read (doc, &nccl, diags))
+    return NULL;
+  g_autofree char *rate = ls_format_rate (nccl.ring_bus_intra);
+  char *line = g_strdup_printf ("NCCL, ring of %s inside a node", rate);
+  ls_nccl_clear (&nccl);
+  return line;
+}
+
+static char *
+inspect_residuals (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (LsResiduals) r = ls_residuals_read (doc, diags);
+  guint n = 0;
+  for (guint i = 0; r && i < r->groups->len; i++)
+    n += g_array_index (r->groups, LsResidualGroup, i).n;
+  return r ? g_strdup_printf ("residuals, %u measured runs in %u groups", n, r->groups->len) : NULL;
+}
+
+static char *
+inspect_strategy (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsStrategy s;
+  if (!ls_strategy_read (doc, &s, diags))
+    return NULL;
+  g_autofree char *zero = ls_field_text (ls_field_find (ls_strategy_fields, "zero"), &s, NULL);
+  char *line = g_strdup_printf ("strategy, tp %u, pp %u, cp %u, vpp %u, zero %s", s.tp, s.pp, s.cp, s.vpp, zero);
+  ls_strategy_clear (&s);
+  return line;
+}
+
+static char *
+inspect_ranges (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsRanges ranges;
+  if (!ls_ranges_read (doc, &ranges, diags))
+    return NULL;
+  GString *line = g_string_new ("ranges of a sweep");
+  for (guint a = 0, n = 0; a < ls_space_n_axes (); a++)
+    if (ranges.values[a])
+      g_string_append_printf (line, "%s %u of %s", n++ > 0 ? "," : ":", ranges.values[a]->len, ls_space_axis_name ((LsSpaceAxis) a));
+  ls_ranges_clear (&ranges);
+  return g_string_free (line, FALSE);
+}
+
+static char *
+inspect_software (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsSoftwareSpec s;
+  if (!ls_software_read (doc, &s, diags))
+    return NULL;
+  GString *line = g_string_new (NULL);
+  g_string_append_printf (line, "software, %s%s%s%s%s: ", s.program, s.release ? " " : "", s.release ? s.release : "", s.vendor ? " of " : "",
+                          s.vendor ? s.vendor : "");
+  g_string_append_printf (line, s.emit ? "jobs are written by --emit %s" : "no job is written for it", s.emit);
+  if (s.dp_kinds)
+    g_string_append_printf (line, ", assumed with dp_kind %s%s%s", s.dp_kinds, s.architectures ? " on " : "",
+                            s.architectures ? s.architectures : "");
+  g_string_append_printf (line, ", headroom of %u parts", s.headroom ? s.headroom->len : 0);
+  ls_software_clear (&s);
+  return g_string_free (line, FALSE);
+}
+
+static char *
+inspect_kernels (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (LsRecipes) r = ls_recipes_read (doc, diags);
+  guint n = 0;
+  for (guint i = 0; r && i < r->operators->len; i++) {
+    const LsRecipe *o = &g_array_index (r->operators, LsRecipe, i);
+    n += (o->forward ? o->forward->len : 0) + (o->backward ? o->backward->len : 0);
+  }
+  return r ? g_strdup_printf ("kernels as launched, %u operators of %u kernels", r->operators->len, n) : NULL;
+}
+
+static char *
+inspect_trace (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (LsTrace) t = ls_trace_read (doc, 0, diags);
+  if (!t)
+    return NULL;
+  return g_strdup_printf ("trace, %u rank%s of %u role%s, %" G_GUINT64_FORMAT " ops a step, %u kernel%s", t->plan->n_ranks,
+                          t->plan->n_ranks == 1 ? "" : "s", t->plan->n_roles, t->plan->n_roles == 1 ? "" : "s",
+                          (guint64) ls_plan_n_op_instances (t->plan), t->plan->n_kernels, t->plan->n_kernels == 1 ? "" : "s");
+}
+
+static const struct {
+  const char *schema;
+  LsFileKind kind;
+  Inspect inspect;
+} kinds[] = {
+  { "lockstep.model/1", LS_FILE_MODEL, inspect_model },
+  { "lockstep.cluster/1", LS_FILE_CLUSTER, inspect_cluster },
+  { "lockstep.gpu/1", LS_FILE_GPU, inspect_gpu },
+  { "lockstep.calibration/1", LS_FILE_CALIBRATION, inspect_calibration },
+  { "lockstep.access/1", LS_FILE_ACCESS, inspect_access },
+  { "lockstep.nccl/1", LS_FILE_NCCL, inspect_nccl },
+  { "lockstep.residuals/1", LS_FILE_RESIDUALS, inspect_residuals },
+  { "lockstep.strategy/1", LS_FILE_STRATEGY, inspect_strategy },
+  { "lockstep.ranges/1", LS_FILE_RANGES, inspect_ranges },
+  { "lockstep.software/1", LS_FILE_SOFTWARE, inspect_software },
+  { "lockstep.kernels/1", LS_FILE_KERNELS, inspect_kernels },
+  { "lockstep.trace/1", LS_FILE_TRACE, inspect_trace },
+};
+
+static char *
+unknown_schema (const LsJsonDoc *doc, const cJSON *schema, LsDiagList *diags)
+{
+  g_autofree char *got = ls_json_describe (schema);
+  g_autoptr (GString) known = g_string_new (NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
+    g_string_append_printf (known, "%s\"%s\"", i > 0 ? ", " : "", kinds[i].schema);
+  ls_json_doc_diag (doc, schema, LS_JSON_AT_VALUE, diags, NULL, "expected one of %s; got %s", known->str, got);
+  return NULL;
+}
+
+char *
+ls_inspect_file (const char *path, LsFileKind *ret_kind, LsDiagList *diags)
+{
+  if (ls_is_nccl_topo (path)) {
+    *ret_kind = LS_FILE_CLUSTER;
+    return inspect_nccl_topo (path, diags);
+  }
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
+  if (!doc)
+    return NULL;
+  const cJSON *schema = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "schema");
+  if (!schema) {
+    *ret_kind = LS_FILE_MODEL; /* a Hugging Face config, or the reader says what is missing */
+    return inspect_model (doc, diags);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
+    if (g_strcmp0 (cJSON_GetStringValue (schema), kinds[i].schema) == 0) {
+      *ret_kind = kinds[i].kind;
+      if (kinds[i].kind == LS_FILE_CLUSTER)
+        doc = ls_data_rebase (LS_DATA_CLUSTERS, g_steal_pointer (&doc), diags);
+      return doc ? kinds[i].inspect (doc, diags) : NULL;
+    }
+  return unknown_schema (doc, schema, diags);
+}

@@ -1,0 +1,104 @@
+#include "data/jobs/emit.h"
+
+#include <lockstep/error.h>
+
+#include "base/suggest.h"
+#include "data/jobs/emit_target.h"
+
+static const EmitTarget *const targets[] = { &emit_megatron, &emit_torchtitan, &emit_deepspeed };
+
+const char *const *
+ls_emit_targets (void)
+{
+  static const char *names[G_N_ELEMENTS (targets) + 1];
+  static gsize once;
+  if (g_once_init_enter (&once)) {
+    for (guint i = 0; i < G_N_ELEMENTS (targets); i++)
+      names[i] = targets[i]->name;
+    g_once_init_leave (&once, 1);
+  }
+  return names;
+}
+
+static const EmitTarget *
+find (const char *name)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (targets); i++)
+    if (g_str_equal (targets[i]->name, name))
+      return targets[i];
+  return NULL;
+}
+
+gboolean
+ls_emit_check_target (const char *target, GError **error)
+{
+  if (find (target))
+    return TRUE;
+  g_autofree char *known = g_strjoinv (", ", (char **) ls_emit_targets ());
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--emit: expected one of %s; got \"%s\"", known, target);
+  return FALSE;
+}
+
+void
+emit_refuse (Emit *e, const char *knob, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *why = g_strdup_vprintf (format, args);
+  va_end (args);
+  ls_diag_add (e->refusals, LS_ERROR_UNSUPPORTED, NULL, 0, 0, NULL, NULL, NULL, "%s: %s", knob, why);
+}
+
+void
+emit_note (Emit *e, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_string_append_vprintf (e->notes, format, args);
+  va_end (args);
+  g_string_append_c (e->notes, '\n');
+}
+
+uint32_t
+emit_n_micro_batches (const LsStrategy *s)
+{
+  return s->global_batch / (s->dp * s->micro_batch);
+}
+
+gboolean
+ls_emit_check (const LsEmitJob *job, const char *target, GError **error)
+{
+  g_autofree char *notes = NULL;
+  g_autofree char *fragment = ls_emit (job, target, &notes, error);
+  return fragment != NULL;
+}
+
+char *
+ls_emit (const LsEmitJob *job, const char *target_name, char **ret_notes, GError **error)
+{
+  if (!ls_emit_check_target (target_name, error))
+    return NULL;
+  const EmitTarget *target = find (target_name);
+  g_autoptr (LsDiagList) refusals = ls_diag_list_new ();
+  g_autoptr (GString) out = g_string_new (NULL), notes = g_string_new (NULL);
+  Emit e = { job->model, job->strategy, job->title, refusals, notes };
+  if (job->order)
+    emit_refuse (&e, "--order", "the order of a file; a schedule has a name there");
+  if (job->strategy->apex_norm)
+    emit_refuse (&e, "--set apex_norm=1", "Megatron-LM's kernels until early 2022");
+  if (job->strategy->split_bias_dropout)
+    emit_refuse (&e, "--set split_bias_dropout=1", "Megatron-LM's kernels of 2023");
+  if (job->strategy->batch_sync)
+    emit_refuse (&e, "--set batch_sync=1", "Megatron-LM's way until late 2023");
+  if (job->strategy->launch_blocking)
+    emit_note (&e, "CUDA_LAUNCH_BLOCKING=1 in the environment makes launches block");
+  target->emit (&e, out);
+  g_autoptr (GError) refused = NULL;
+  if (!ls_diag_list_to_error (refusals, &refused)) {
+    g_prefix_error (&refused, "%s cannot express this job:\n", target->program);
+    g_propagate_error (error, g_steal_pointer (&refused));
+    return NULL;
+  }
+  *ret_notes = g_strdup (notes->str);
+  return g_strdup (out->str);
+}

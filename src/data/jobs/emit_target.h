@@ -1,0 +1,31 @@
+/* data/jobs/emit_target.h — what an emit_X.c is made of (private to io/). */
+#ifndef LS_DATA_JOBS_EMIT_TARGET_H
+#define LS_DATA_JOBS_EMIT_TARGET_H
+
+#include "data/jobs/emit.h"
+
+typedef struct {
+  const LsModel *m;
+  const LsStrategy *s;
+  const char *title;
+  LsDiagList *refusals;
+  GString *notes;
+} Emit;
+
+/* Writes the fragment to out; refusals make it worthless. */
+typedef struct {
+  const char *name;    /* "megatron"    */
+  const char *program; /* "Megatron-LM" */
+  void (*emit) (Emit *e, GString *out);
+} EmitTarget;
+
+extern const EmitTarget emit_megatron, emit_torchtitan, emit_deepspeed;
+
+/* knob: "--schedule zb-2p", as one would type it; why: of the target. */
+void emit_refuse (Emit *e, const char *knob, const char *format, ...) G_GNUC_PRINTF (3, 4);
+void emit_note (Emit *e, const char *format, ...) G_GNUC_PRINTF (2, 3);
+
+/* Micro-batches of a rank, one after the other. */
+uint32_t emit_n_micro_batches (const LsStrategy *s);
+
+#endif

@@ -1,0 +1,25 @@
+/* data/jobs/read_hf.h — the config.json of a Hugging Face model, where it describes a
+ * decoder: llama, mistral, qwen2, qwen3, gpt2, gpt_neox, opt, falcon; with experts
+ * mixtral, qwen2_moe, qwen3_moe, deepseek_v2, deepseek_v3, llama4_text.
+ *
+ * Defaults of keys that a file leaves out are those of the configuration classes
+ * of Transformers (src/transformers/models/FAMILY/configuration_FAMILY.py). The
+ * training length is not in such files: seq becomes the longest position, with a
+ * note. Encoders, multimodal models and layers that a model cannot have are refused. */
+#ifndef LS_DATA_JOBS_READ_HF_H
+#define LS_DATA_JOBS_READ_HF_H
+
+#include "data/text/field.h"
+#include "model/model.h"
+
+/* Whether the document says that it is one. */
+bool ls_is_hf_config (const LsJsonDoc *doc);
+
+/* As ls_model_read(). The model is named after the file, or after its folder if
+ * the file is called config.json. */
+bool ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags);
+
+/* Takes out the note about seq, once the training length is known from elsewhere. */
+void ls_model_notes_drop_length (GPtrArray *notes);
+
+#endif

@@ -1,0 +1,188 @@
+#include "data/jobs/read_ranges.h"
+
+#include <string.h>
+
+#include "base/suggest.h"
+#include "data/jobs/read_strategy.h"
+#include "schedules/sched.h"
+
+/* Ranges that are not given are those of sweep/space.c. */
+static const struct {
+  const char *key, *default_text;
+} axes[LS_N_SPACE_AXES] = {
+  [LS_SPACE_GPUS] = { "gpus", "all of the cluster's nodes" },
+  [LS_SPACE_GLOBAL_BATCH] = { "global_batch", "that of the strategy" },
+  [LS_SPACE_TP] = { "tp", "divisors of the GPUs of a node" },
+  [LS_SPACE_PP] = { "pp", "divisors of the GPUs, up to the layers + 2" },
+  [LS_SPACE_CP] = { "cp", "1" },
+  [LS_SPACE_EP] = { "ep", "divisors of the number of experts, up to the GPUs" },
+  [LS_SPACE_MICRO_BATCH] = { "micro_batch", "divisors of the global batch, up to 64" },
+  [LS_SPACE_VPP] = { "vpp", "1, and wherever chunks come out even; where they never do powers of two" },
+  [LS_SPACE_SCHEDULE] = { "schedule", "1f1b, interleaved-1f1b, zb-h1" },
+  [LS_SPACE_SP] = { "sp", "false, true" },
+  [LS_SPACE_ZERO] = { "zero", "0 to 3; on TPUs 3" },
+  [LS_SPACE_DP_KIND] = { "dp_kind", "auto, fsdp2; on TPUs xla-fsdp" },
+  [LS_SPACE_RECOMPUTE] = { "recompute", "none, selective, full" },
+  [LS_SPACE_TP_OVERLAP] = { "tp_overlap", "false, true" },
+};
+
+/* All of them. */
+typedef struct {
+  const LsField *field[LS_MAX_SPACE_AXES];
+  guint n;
+} Axes;
+
+static bool
+is_own_axis (const LsField *f)
+{
+  for (int a = 0; a < LS_N_SPACE_AXES; a++)
+    if (strcmp (f->key, axes[a].key) == 0)
+      return true;
+  return false;
+}
+
+static const Axes *
+all_axes (void)
+{
+  static Axes all;
+  static gsize is_made;
+  if (!g_once_init_enter (&is_made))
+    return &all;
+  for (; all.n < LS_N_SPACE_AXES; all.n++)
+    all.field[all.n] = ls_field_find (ls_strategy_fields, axes[all.n].key);
+  for (const LsField *f = ls_strategy_fields; f->key; f++)
+    if (!f->file_only && strcmp (f->key, "dp") != 0 && !is_own_axis (f)) {
+      g_assert (all.n < LS_MAX_SPACE_AXES);
+      all.field[all.n++] = f;
+    }
+  g_once_init_leave (&is_made, 1);
+  return &all;
+}
+
+guint
+ls_space_n_axes (void)
+{
+  return all_axes ()->n;
+}
+
+LsSpaceAxis
+ls_space_axis (const char *knob)
+{
+  const LsField *f = ls_field_find (ls_strategy_fields, knob);
+  for (guint a = 0; f && a < ls_space_n_axes (); a++)
+    if (f == all_axes ()->field[a])
+      return (LsSpaceAxis) a;
+  return LS_NO_SPACE_AXIS;
+}
+
+const char *
+ls_space_axis_name (LsSpaceAxis axis)
+{
+  return all_axes ()->field[axis]->key;
+}
+
+/* --- the table of keys --------------------------------------------------------------- */
+
+/* Groups of ranks are no axis. */
+static bool
+parse_stage (const char *text, void *target)
+{
+  guint64 stage;
+  if (!g_ascii_string_to_unsigned (text, 10, 0, 3, &stage, NULL))
+    return false;
+  ((LsStrategy *) target)->zero_stage = (uint32_t) stage;
+  return true;
+}
+
+static const LsField header[] = {
+  { "schema", LS_FIELD_IGNORED, .required = true, .root_only = true, .meaning = "kind and version of the file" },
+};
+
+#define N_HEADER G_N_ELEMENTS (header)
+
+const LsField *
+ls_ranges_fields (void)
+{
+  static LsField elements[LS_MAX_SPACE_AXES][2], fields[N_HEADER + LS_MAX_SPACE_AXES + 1];
+  static LsStrategy blank;
+  static gsize is_made;
+  if (!g_once_init_enter (&is_made))
+    return fields;
+  ls_strategy_init (&blank);
+  memcpy (fields, header, sizeof header);
+  for (guint a = 0; a < ls_space_n_axes (); a++) {
+    const LsField *f = all_axes ()->field[a];
+    elements[a][0] = *f;
+    elements[a][0].key = "";
+    fields[N_HEADER + a] = (LsField) {
+      .key = f->key, .kind = LS_FIELD_ARRAY, .offset = offsetof (LsRanges, values) + a * sizeof (GArray *),
+      .fields = elements[a], .element_size = sizeof blank, .blank = &blank,
+      .default_text = a < LS_N_SPACE_AXES ? axes[a].default_text : "that of the job", .meaning = f->meaning,
+    };
+  }
+  elements[LS_SPACE_ZERO][0].parse = parse_stage;
+  elements[LS_SPACE_ZERO][0].expected = "a stage from 0 to 3";
+  g_once_init_leave (&is_made, 1);
+  return fields;
+}
+
+/* --- reading ------------------------------------------------------------------------- */
+
+static bool
+check_schedule (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags)
+{
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  if (ls_sched_find (node->valuestring))
+    return true;
+  for (guint i = 0; ls_sched_at (i); i++)
+    g_ptr_array_add (names, (gpointer) ls_sched_at (i)->name);
+  g_ptr_array_add (names, NULL);
+  const char *near = ls_suggest (node->valuestring, (const char *const *) names->pdata);
+  g_autofree char *hint = near ? g_strdup_printf ("did you mean \"%s\"?", near) : g_strdup ("lockstep list schedules");
+  g_autofree char *got = ls_json_describe (node);
+  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, hint, "expected the name of a schedule; got %s", got);
+  return false;
+}
+
+bool
+ls_ranges_check_lists (const LsJsonDoc *doc, const cJSON *object, LsDiagList *diags)
+{
+  bool ok = true;
+  for (guint a = 0; a < ls_space_n_axes (); a++) {
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive (object, ls_space_axis_name ((LsSpaceAxis) a));
+    if (cJSON_IsArray (list) && !list->child) {
+      ls_json_doc_diag (doc, list, LS_JSON_AT_VALUE, diags, "leave the key out for the range that it has by itself",
+                        "expected at least one value; got an empty list");
+      ok = false;
+    }
+    for (const cJSON *c = list && a == LS_SPACE_SCHEDULE ? list->child : NULL; c; c = c->next)
+      ok = (!cJSON_IsString (c) || check_schedule (doc, c, diags)) && ok;
+  }
+  return ok;
+}
+
+bool
+ls_ranges_read (const LsJsonDoc *doc, LsRanges *ret_ranges, LsDiagList *diags)
+{
+  LsRanges ranges = { 0 };
+  bool is_read = ls_fields_read_file (ls_ranges_fields (), "ranges", doc, &ranges, diags);
+  if (ls_ranges_check_lists (doc, ls_json_doc_root (doc), diags) && is_read) {
+    *ret_ranges = ranges;
+    return true;
+  }
+  ls_ranges_clear (&ranges);
+  return false;
+}
+
+bool
+ls_ranges_load (const char *path, LsRanges *ret_ranges, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
+  return doc && ls_ranges_read (doc, ret_ranges, diags);
+}
+
+void
+ls_ranges_clear (LsRanges *ranges)
+{
+  ls_fields_clear (ls_ranges_fields (), ranges);
+}

@@ -1,0 +1,379 @@
+#include "data/jobs/read_schedule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/jobs/schedule_cells.h"
+#include "data/text/read_file.h"
+
+#define MAX_STAGES 32768
+#define MAX_MICRO_BATCHES (1 << 29)
+#define MAX_PLACES (1 << 24) /* ranks times chunks */
+
+static void
+line_free (gpointer data)
+{
+  LsCellLine *line = data;
+  g_free (line->text);
+  g_array_unref (line->cells);
+  g_free (line);
+}
+
+void
+ls_cell_complain (const LsCellFile *f, guint line, int column, const char *hint, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *message = g_strdup_vprintf (format, args);
+  va_end (args);
+  const LsCellLine *l = g_ptr_array_index (f->lines, line);
+  ls_diag_add (f->diags, LS_ERROR_INPUT, f->file, l->number, column, NULL, l->text, hint, "%s", message);
+}
+
+/* ---- one cell ---- */
+
+static const struct {
+  const char *name;
+  LsCellKind kind;
+  LsActionType type;
+  bool has_mb;
+} words[] = {
+  { "F", LS_CELL_COMPUTE, LS_ACTION_F, true },         { "B", LS_CELL_COMPUTE, LS_ACTION_B, true },
+  { "I", LS_CELL_COMPUTE, LS_ACTION_I, true },         { "W", LS_CELL_COMPUTE, LS_ACTION_W, true },
+  { "SEND_F", LS_CELL_SEND_F, 0, true },               { "RECV_F", LS_CELL_RECV_F, 0, true },
+  { "SEND_B", LS_CELL_SEND_B, 0, true },               { "RECV_B", LS_CELL_RECV_B, 0, true },
+  { "UNSHARD", LS_CELL_UNSHARD, 0, false },            { "RESHARD", LS_CELL_RESHARD, 0, false },
+  { "REDUCE_GRAD", LS_CELL_REDUCE_GRAD, 0, false },
+};
+
+/* Digits, a number below limit; moves *text past them. */
+static bool
+read_number (const char **text, uint32_t limit, uint32_t *ret_number)
+{
+  size_t n = strspn (*text, "0123456789");
+  guint64 number = n > 0 && n < 12 ? g_ascii_strtoull (*text, NULL, 10) : limit;
+  if (number >= limit)
+    return false;
+  *ret_number = (uint32_t) number;
+  *text += n;
+  return true;
+}
+
+/* "d1s": the replica. */
+static bool
+read_pipe (const char **text, uint32_t *ret_pipe)
+{
+  *ret_pipe = 0;
+  if (**text != 'd')
+    return true;
+  ++*text;
+  if (!read_number (text, MAX_STAGES, ret_pipe) || **text != 's')
+    return false;
+  ++*text;
+  return true;
+}
+
+static bool
+read_action (const char *text, LsCell *cell)
+{
+  if (!read_pipe (&text, &cell->pipe) || !read_number (&text, MAX_STAGES, &cell->stage))
+    return false;
+  size_t n = strcspn (text, "0123456789");
+  for (guint i = 0; i < G_N_ELEMENTS (words); i++) {
+    if (strlen (words[i].name) != n || strncmp (words[i].name, text, n) != 0)
+      continue;
+    const char *rest = text + n;
+    cell->kind = words[i].kind;
+    cell->type = words[i].type;
+    return (!words[i].has_mb || read_number (&rest, MAX_MICRO_BATCHES, &cell->mb)) && *rest == '\0';
+  }
+  return false;
+}
+
+static const char *
+hint_for (const char *text)
+{
+  return strstr (text, "BW") ? "files from before late 2024 write BW for B and B for I" : NULL;
+}
+
+static void
+append_action (LsCellFile *f, guint line, char *text, int column, bool is_paired)
+{
+  LsCell cell = { .column = column, .is_paired = is_paired };
+  if (!read_action (g_strstrip (text), &cell))
+    ls_cell_complain (f, line, column, hint_for (text),
+                      "expected STAGE, then F, B, I, W, SEND_F, RECV_F, SEND_B or RECV_B and a micro-batch, or UNSHARD, "
+                      "RESHARD or REDUCE_GRAD; got \"%s\"", text);
+  g_array_append_val (((LsCellLine *) g_ptr_array_index (f->lines, line))->cells, cell);
+}
+
+/* "(0F7;7B3)OVERLAP_F_B" */
+static void
+append_pair (LsCellFile *f, guint line, const char *text, int column)
+{
+  g_auto (GStrv) parts = g_strsplit (text + 1, ";", -1);
+  char *end = parts[0] && parts[1] ? strchr (parts[1], ')') : NULL;
+  if (!end || parts[2] || strcmp (end, ")OVERLAP_F_B") != 0) {
+    ls_cell_complain (f, line, column, NULL, "expected (FORWARD;BACKWARD)OVERLAP_F_B; got \"%s\"", text);
+    return;
+  }
+  *end = '\0';
+  append_action (f, line, parts[0], column, true);
+  append_action (f, line, parts[1], column, false);
+}
+
+static int
+n_code_points (const char *text)
+{
+  int n = 0;
+  for (; *text; text++)
+    n += (*text & 0xc0) != 0x80;
+  return n;
+}
+
+static void
+append_line (LsCellFile *f, const char *text, int number)
+{
+  LsCellLine *line = g_new (LsCellLine, 1);
+  *line = (LsCellLine){ g_strdup (text), number, g_array_new (FALSE, TRUE, sizeof (LsCell)) };
+  g_ptr_array_add (f->lines, line);
+  guint index = f->lines->len - 1;
+
+  g_auto (GStrv) cells = g_strsplit (text, ",", -1);
+  int column = 1;
+  for (char **c = cells; *c; c++) {
+    int n = n_code_points (*c);
+    char *cell = g_strchug (*c);
+    int at = column + n - n_code_points (cell);
+    g_strchomp (cell);
+    if (*cell == '(')
+      append_pair (f, index, cell, at);
+    else if (*cell)
+      append_action (f, index, cell, at, false);
+    column += n + 1;
+  }
+}
+
+/* ---- layout ---- */
+
+static uint32_t
+key_of (const LsCell *cell)
+{
+  return cell->pipe * MAX_STAGES + cell->stage;
+}
+
+static int
+by_key (const void *a, const void *b)
+{
+  uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
+  return (x > y) - (x < y);
+}
+
+/* The stages that a rank computes: uint32_t keys in ascending order. */
+static GArray *
+stages_of (const LsCellLine *line)
+{
+  GArray *keys = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  for (guint i = 0; i < line->cells->len; i++) {
+    const LsCell *cell = &g_array_index (line->cells, LsCell, i);
+    uint32_t key = key_of (cell);
+    if (cell->kind == LS_CELL_COMPUTE)
+      g_array_append_val (keys, key);
+  }
+  g_array_sort (keys, by_key);
+  guint n = 0;
+  for (guint i = 0; i < keys->len; i++)
+    if (n == 0 || g_array_index (keys, uint32_t, n - 1) != g_array_index (keys, uint32_t, i))
+      g_array_index (keys, uint32_t, n++) = g_array_index (keys, uint32_t, i);
+  g_array_set_size (keys, n);
+  return keys;
+}
+
+typedef struct {
+  uint32_t n_pipes, n_stages, n_micro_batches, n_chunks;
+  guint n_actions;
+  GPtrArray *stages; /* [rank] GArray of keys */
+} Extent;
+
+static void
+measure (const LsCellFile *f, Extent *e)
+{
+  e->stages = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
+  for (guint rank = 0; rank < f->lines->len; rank++) {
+    const LsCellLine *line = g_ptr_array_index (f->lines, rank);
+    for (guint i = 0; i < line->cells->len; i++) {
+      const LsCell *cell = &g_array_index (line->cells, LsCell, i);
+      if (cell->kind != LS_CELL_COMPUTE)
+        continue;
+      e->n_actions++;
+      e->n_pipes = MAX (e->n_pipes, cell->pipe + 1);
+      e->n_stages = MAX (e->n_stages, cell->stage + 1);
+      e->n_micro_batches = MAX (e->n_micro_batches, cell->mb + 1);
+    }
+    GArray *keys = stages_of (line);
+    g_ptr_array_add (e->stages, keys);
+    e->n_chunks = MAX (e->n_chunks, keys->len);
+    if (keys->len == 0)
+      ls_cell_complain (f, rank, 1, NULL, "expected actions of rank %u; got none", rank);
+  }
+}
+
+/* Tables of stages are made before what is missing is looked for. */
+static void
+check_extent (const LsCellFile *f, const Extent *e)
+{
+  if ((guint64) e->n_pipes * e->n_stages > e->n_actions)
+    ls_diag_add (f->diags, LS_ERROR_INPUT, f->file, 0, 0, NULL, NULL, NULL,
+                 "expected a forward and a backward of each stage; got %u actions of stages up to %u", e->n_actions,
+                 e->n_stages - 1);
+  if ((guint64) f->lines->len * e->n_chunks > MAX_PLACES)
+    ls_diag_add (f->diags, LS_ERROR_INPUT, f->file, 0, 0, NULL, NULL, NULL,
+                 "expected at most %d stages over all ranks; got %u on one of %u ranks", MAX_PLACES, e->n_chunks, f->lines->len);
+}
+
+static uint16_t
+chunk_of (const GArray *keys, uint32_t key)
+{
+  const uint32_t *at = bsearch (&key, keys->data, keys->len, sizeof key, by_key);
+  return (uint16_t) (at - (const uint32_t *) (const void *) keys->data);
+}
+
+/* A stage is where most of its actions are: a cell that strayed does not take it along. */
+static void
+set_homes (LsOrders *orders, const Extent *e)
+{
+  LsLayout *l = &orders->layout;
+  g_autofree guint *most = g_new0 (guint, (gsize) l->n_pipes * l->n_stages);
+  g_autofree guint *n = g_new (guint, l->n_chunks);
+  for (uint32_t rank = 0; rank < l->n_ranks; rank++) {
+    const GArray *actions = orders->ranks[rank], *keys = g_ptr_array_index (e->stages, rank);
+    memset (n, 0, l->n_chunks * sizeof *n);
+    for (guint i = 0; i < actions->len; i++)
+      n[g_array_index (actions, LsAction, i).chunk]++;
+    for (guint chunk = 0; chunk < keys->len; chunk++) {
+      LsStageRef ref = ls_layout_stage (l, rank, chunk);
+      guint cell = ref.pipe * l->n_stages + ref.stage;
+      if (n[chunk] <= most[cell])
+        continue;
+      most[cell] = n[chunk];
+      l->homes[cell] = (LsHome){ rank, (uint16_t) chunk };
+    }
+  }
+}
+
+static LsOrders *
+orders_of (const LsCellFile *f, const Extent *e)
+{
+  guint n_ranks = f->lines->len;
+  g_autofree LsStageRef *stages = g_new (LsStageRef, (gsize) n_ranks * e->n_chunks);
+  for (gsize i = 0; i < (gsize) n_ranks * e->n_chunks; i++)
+    stages[i] = (LsStageRef){ UINT16_MAX, UINT16_MAX };
+  for (guint rank = 0; rank < n_ranks; rank++) {
+    const GArray *keys = g_ptr_array_index (e->stages, rank);
+    for (guint chunk = 0; chunk < keys->len; chunk++) {
+      uint32_t key = g_array_index (keys, uint32_t, chunk);
+      stages[rank * e->n_chunks + chunk] = (LsStageRef){ (uint16_t) (key / MAX_STAGES), (uint16_t) (key % MAX_STAGES) };
+    }
+  }
+  LsOrders *orders = ls_orders_new (n_ranks, e->n_chunks, e->n_pipes, e->n_stages, e->n_micro_batches, stages);
+  for (guint rank = 0; rank < n_ranks; rank++) {
+    const LsCellLine *line = g_ptr_array_index (f->lines, rank);
+    for (guint i = 0; i < line->cells->len; i++) {
+      const LsCell *cell = &g_array_index (line->cells, LsCell, i);
+      LsAction a = { .mb = cell->mb, .type = (uint8_t) cell->type, .is_paired = cell->is_paired };
+      if (cell->kind != LS_CELL_COMPUTE)
+        continue;
+      a.chunk = chunk_of (g_ptr_array_index (e->stages, rank), key_of (cell));
+      g_array_append_val (orders->ranks[rank], a);
+    }
+  }
+  set_homes (orders, e);
+  return orders;
+}
+
+/* ---- the whole ---- */
+
+/* Columns of a rank's actions, then of the end of its line. */
+static int *
+columns_of (const LsCellLine *line)
+{
+  int *columns = g_new (int, line->cells->len + 1);
+  guint n = 0;
+  for (guint i = 0; i < line->cells->len; i++) {
+    const LsCell *cell = &g_array_index (line->cells, LsCell, i);
+    if (cell->kind == LS_CELL_COMPUTE)
+      columns[n++] = cell->column;
+  }
+  columns[n] = n_code_points (line->text) + 1;
+  return columns;
+}
+
+static void
+check_orders (const LsCellFile *f, const LsOrders *orders)
+{
+  guint n = f->lines->len;
+  g_autofree int *numbers = g_new (int, n);
+  g_autofree char **texts = g_new (char *, n);
+  g_autofree int **columns = g_new (int *, n);
+  for (guint rank = 0; rank < n; rank++) {
+    const LsCellLine *line = g_ptr_array_index (f->lines, rank);
+    numbers[rank] = line->number;
+    texts[rank] = line->text;
+    columns[rank] = columns_of (line);
+  }
+  const LsOrderPlaces places = { f->file, numbers, texts, (const int *const *) columns };
+  ls_orders_check (orders, &places, f->diags);
+  for (guint rank = 0; rank < n; rank++)
+    g_free (columns[rank]);
+}
+
+/* Blank lines at the end are no ranks. */
+static void
+read_lines (LsCellFile *f, const char *text)
+{
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  guint n = g_strv_length (lines);
+  while (n > 0 && *g_strchomp (lines[n - 1]) == '\0')
+    n--;
+  for (guint i = 0; i < n; i++)
+    append_line (f, g_strchomp (lines[i]), (int) i + 1);
+}
+
+LsOrders *
+ls_parse_schedule (const char *name, const char *text, LsDiagList *diags)
+{
+  guint n_before = ls_diag_list_n (diags);
+  LsCellFile f = { name, diags, g_ptr_array_new_with_free_func (line_free) };
+  Extent e = { 0 };
+  g_autoptr (LsOrders) orders = NULL;
+
+  read_lines (&f, text);
+  if (f.lines->len == 0)
+    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL, "expected a line of actions for each rank; got none");
+  if (ls_diag_list_n (diags) == n_before)
+    measure (&f, &e);
+  if (ls_diag_list_n (diags) == n_before)
+    check_extent (&f, &e);
+  if (ls_diag_list_n (diags) == n_before) {
+    orders = orders_of (&f, &e);
+    check_orders (&f, orders);
+  }
+  if (ls_diag_list_n (diags) == n_before)
+    ls_cells_check_comm (&f, &orders->layout);
+  g_ptr_array_unref (f.lines);
+  g_clear_pointer (&e.stages, g_ptr_array_unref);
+  return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&orders) : NULL;
+}
+
+LsOrders *
+ls_read_schedule (const char *path, LsDiagList *diags)
+{
+  size_t n;
+  g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
+  if (!text)
+    return NULL;
+  if (strlen (text) == n)
+    return ls_parse_schedule (path, text, diags);
+  ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL, "expected text; got a NUL byte");
+  return NULL;
+}

@@ -1,0 +1,319 @@
+#include "data/jobs/read_software.h"
+
+#include <string.h>
+
+#include "data/datadir.h"
+#include "data/jobs/emit.h"
+#include "data/jobs/read_model.h"
+#include "data/jobs/read_strategy.h"
+#include "data/machines/read_nccl.h"
+#include "data/text/override.h"
+
+#define MAX_BASES 8
+
+static const LsField headroom_fields[] = {
+  { "what", LS_FIELD_STRING, offsetof (LsHeadroomItem, what), .required = true, .meaning = "who takes it" },
+  { "size", LS_FIELD_BYTES, offsetof (LsHeadroomItem, bytes), .default_text = "0B", .meaning = "so much" },
+  { "percent", LS_FIELD_DOUBLE, offsetof (LsHeadroomItem, percent), .max = 90, .default_text = "0",
+    .meaning = "and so much of the accelerator's memory" },
+  { "allocator", LS_FIELD_BOOL, offsetof (LsHeadroomItem, is_of_allocator), .default_text = "false",
+    .meaning = "is what --memory-allocator caching simulates, and is left out with it" },
+  { "source", LS_FIELD_STRING, offsetof (LsHeadroomItem, source), .required = true, .meaning = "who says so" },
+  { NULL },
+};
+
+static const LsField table_fields[] = {
+  { "of", LS_FIELD_STRING, offsetof (LsTableFacts, of), .required = true, .meaning = "the table: what the column `source` of its rows says, with * and ?; several with |" },
+  { "family", LS_FIELD_STRING, offsetof (LsTableFacts, family), .default_text = "as the facts before it say, else the name of the file",
+    .meaning = "what its rows are called together on a scoreboard" },
+  { "when", LS_FIELD_SETTINGS, offsetof (LsTableFacts, when), .default_text = "all its rows",
+    .meaning = "which rows: a column and what it says, as `\"a\"`, `\"a|b\"` or `\">=8\"`" },
+  { "model", LS_FIELD_SETTINGS, offsetof (LsTableFacts, model), .fields = ls_model_fields, .element_size = sizeof (LsModel), .table = "model",
+    .default_text = "none", .meaning = "what their models had, over the columns" },
+  { "strategy", LS_FIELD_SETTINGS, offsetof (LsTableFacts, strategy), .fields = ls_strategy_fields, .element_size = sizeof (LsStrategy),
+    .table = "strategy", .default_text = "none", .meaning = "what they ran with, over the columns" },
+  { "cluster", LS_FIELD_STRING, offsetof (LsTableFacts, cluster), .default_text = "what the column says",
+    .meaning = "what they ran on, where the table names the accelerator only (a name of topologies/)" },
+  { "source", LS_FIELD_STRING, offsetof (LsTableFacts, source), .required = true, .meaning = "who says so" },
+  { NULL },
+};
+
+static const LsField own_fields[] = {
+  LS_FIELDS_HEADER (LsSoftwareSpec),
+  { "based_on", LS_FIELD_STRING, offsetof (LsSoftwareSpec, based_on), .default_text = "nothing",
+    .meaning = "another file of this folder, whose keys hold where this one has none (but for dp_kinds, architectures and tables)" },
+  { "program", LS_FIELD_STRING, offsetof (LsSoftwareSpec, program), .required = true, .meaning = "its name as one would say it" },
+  { "vendor", LS_FIELD_STRING, offsetof (LsSoftwareSpec, vendor), .default_text = "not said", .meaning = "who makes it" },
+  { "release", LS_FIELD_STRING, offsetof (LsSoftwareSpec, release), .default_text = "not said", .meaning = "of which release the file speaks" },
+  { "emit", LS_FIELD_STRING, offsetof (LsSoftwareSpec, emit), .default_text = "none",
+    .meaning = "what --emit calls it; what that refuses is illegal with --for" },
+  { "dp_kinds", LS_FIELD_STRING, offsetof (LsSoftwareSpec, dp_kinds), .default_text = "none",
+    .meaning = "jobs with one of these dp_kind (with commas) are taken to run it where they name no software" },
+  { "architectures", LS_FIELD_STRING, offsetof (LsSoftwareSpec, architectures), .default_text = "any that no other file names",
+    .meaning = "and only on accelerators of one of these (with commas): volta, ampere, hopper, blackwell, tpu" },
+  { "runs_like", LS_FIELD_STRING, offsetof (LsSoftwareSpec, runs_like), .default_text = "as the file whose dp_kinds has the job's",
+    .meaning = "whose measured runs tell how far off a prediction may be; jobs are compared with those of the same words" },
+  { "defaults", LS_FIELD_OBJECT, offsetof (LsSoftwareSpec, defaults), .fields = ls_strategy_fields, .table = "strategy", .default_text = "those of Lockstep",
+    .meaning = "keys of a strategy, as the program has them if nobody says anything" },
+  { "headroom", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, headroom), .fields = headroom_fields, .element_size = sizeof (LsHeadroomItem),
+    .default_text = "none", .meaning = "memory that it takes besides what is simulated" },
+  { "tables", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, tables), .fields = table_fields, .element_size = sizeof (LsTableFacts),
+    .default_text = "none", .meaning = "published tables of its runs, and what `lockstep validate` has to know of them besides their columns" },
+};
+
+static const LsEnumName interleaved_p2p[] = {
+  { "batched", LS_P2P_BATCHED }, { "overlapped", LS_P2P_OVERLAPPED }, { "auto", LS_P2P_AUTO }, { NULL },
+};
+
+static const LsField p2p_field
+  = { "p2p_interleaved", LS_FIELD_ENUM, offsetof (LsSoftwareSpec, p2p_interleaved), .names = interleaved_p2p, .default_text = "as defaults",
+      .meaning = "p2p with vpp above 1" };
+
+#define N_OWN G_N_ELEMENTS (own_fields)
+
+const LsField *
+ls_software_fields (void)
+{
+  static LsField fields[N_OWN + 3];
+  static gsize is_made;
+  if (!g_once_init_enter (&is_made))
+    return fields;
+  memcpy (fields, own_fields, sizeof own_fields);
+  fields[N_OWN] = p2p_field;
+  fields[N_OWN + 1] = (LsField) { "ranges", LS_FIELD_OBJECT, offsetof (LsSoftwareSpec, ranges), .fields = ls_ranges_fields (),
+                                  .table = "file of ranges", .default_text = "those of a sweep", .meaning = "values that a sweep for it tries" };
+  g_once_init_leave (&is_made, 1);
+  return fields;
+}
+
+/* --- what the types of values do not say -------------------------------------------------------- */
+
+static bool
+check_emit (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
+{
+  g_autoptr (GError) error = NULL;
+  if (!s->emit || ls_emit_check_target (s->emit, &error))
+    return true;
+  g_autofree char *known = g_strjoinv (", ", (char **) ls_emit_targets ());
+  ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "emit"), LS_JSON_AT_VALUE, diags, NULL,
+                    "expected one of %s; got \"%s\"", known, s->emit);
+  return false;
+}
+
+static bool
+check_dp_kinds (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
+{
+  g_auto (GStrv) names = g_strsplit (s->dp_kinds ? s->dp_kinds : "", ",", -1);
+  bool ok = true;
+  for (char **name = names; *name; name++) {
+    bool is_known = false;
+    for (int kind = LS_DP_NONE; kind <= LS_DP_XLA_FSDP; kind++)
+      is_known |= strcmp (*name, ls_dp_kind_name (kind)) == 0;
+    if (!is_known)
+      ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "dp_kinds"), LS_JSON_AT_VALUE, diags, NULL,
+                        "expected values of dp_kind with commas; got \"%s\"", *name);
+    ok &= is_known;
+  }
+  return ok;
+}
+
+static bool
+is_architecture (const char *name)
+{
+  for (const LsEnumName *g = ls_nccl_generations; g->name; g++)
+    if (strcmp (g->name, name) == 0)
+      return true;
+  return strcmp (name, "tpu") == 0;
+}
+
+static bool
+check_architectures (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
+{
+  g_auto (GStrv) names = g_strsplit (s->architectures ? s->architectures : "", ",", -1);
+  for (char **name = names; *name; name++)
+    if (!is_architecture (*name)) {
+      ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "architectures"), LS_JSON_AT_VALUE, diags, NULL,
+                        "expected volta, ampere, hopper, blackwell or tpu, several with commas; got \"%s\"", *name);
+      return false;
+    }
+  return true;
+}
+
+/* A row without the column would never meet it. */
+static bool
+is_column (const char *key)
+{
+  return ls_field_find (ls_model_fields, key) || ls_field_find (ls_strategy_fields, key) || strcmp (key, "cluster") == 0;
+}
+
+static bool
+check_conditions (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  const cJSON *tables = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "tables"), *table, *condition;
+  bool ok = true;
+  cJSON_ArrayForEach (table, tables)
+    cJSON_ArrayForEach (condition, cJSON_GetObjectItemCaseSensitive (table, "when"))
+      if (condition->string && !is_column (condition->string)) {
+        ls_json_doc_diag (doc, condition, LS_JSON_AT_KEY, diags, NULL, "expected a key of a model or a strategy, or cluster");
+        ok = false;
+      }
+  return ok;
+}
+
+static const LsField *
+find_own (const char *key)
+{
+  for (const LsField *f = ls_software_fields (); f->key; f++)
+    if (strcmp (f->key, key) == 0)
+      return f;
+  return NULL;
+}
+
+static bool read_over_bases (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec *ret_software, LsDiagList *diags);
+
+static bool
+read_base (const LsJsonDoc *doc, const cJSON *name, guint n_bases, LsSoftwareSpec *ret_software, LsDiagList *diags)
+{
+  if (n_bases == MAX_BASES) {
+    ls_json_doc_diag (doc, name, LS_JSON_AT_VALUE, diags, NULL, "expected at most %d files, each based on the next; got more, or a circle", MAX_BASES);
+    return false;
+  }
+  g_autoptr (LsJsonDoc) base = ls_data_load (LS_DATA_SOFTWARE, name->valuestring, diags);
+  return base && read_over_bases (base, n_bases + 1, ret_software, diags);
+}
+
+static void
+drop_list (const LsField *fields, GArray **list)
+{
+  for (guint i = 0; *list && i < (*list)->len; i++)
+    ls_fields_clear (fields, (*list)->data + i * g_array_get_element_size (*list));
+  g_clear_pointer (list, g_array_unref);
+}
+
+/* What a file does not take from its base, or replaces as a whole. */
+static void
+forget_own (const cJSON *root, LsSoftwareSpec *s)
+{
+  g_clear_pointer (&s->dp_kinds, g_free);
+  g_clear_pointer (&s->architectures, g_free);
+  drop_list (table_fields, &s->tables);
+  if (cJSON_HasObjectItem (root, "headroom"))
+    drop_list (headroom_fields, &s->headroom);
+  if (cJSON_HasObjectItem (root, "ranges"))
+    ls_ranges_clear (&s->ranges);
+}
+
+static void
+init (LsSoftwareSpec *s)
+{
+  *s = (LsSoftwareSpec) { .p2p_interleaved = LS_P2P_AUTO };
+  ls_strategy_init (&s->defaults);
+}
+
+static bool
+read_over_bases (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec *ret_software, LsDiagList *diags)
+{
+  const cJSON *root = ls_json_doc_root (doc), *base = cJSON_GetObjectItemCaseSensitive (root, "based_on");
+  LsSoftwareSpec s;
+  init (&s);
+  if (cJSON_IsString (base) && !read_base (doc, base, n_bases, &s, diags))
+    return false;
+  forget_own (root, &s);
+  bool is_read = ls_fields_read_file (ls_software_fields (), "software", doc, &s, diags);
+  bool ok = ls_ranges_check_lists (doc, cJSON_GetObjectItemCaseSensitive (root, "ranges"), diags) && is_read;
+  ok = check_emit (doc, &s, diags) && ok;
+  ok = check_dp_kinds (doc, &s, diags) && ok;
+  ok = check_architectures (doc, &s, diags) && ok;
+  ok = check_conditions (doc, diags) && ok;
+  if (ok)
+    *ret_software = s;
+  else
+    ls_software_clear (&s);
+  return ok;
+}
+
+bool
+ls_software_read (const LsJsonDoc *doc, LsSoftwareSpec *ret_software, LsDiagList *diags)
+{
+  if (!read_over_bases (doc, 0, ret_software, diags))
+    return false;
+  g_free (ret_software->defaults.software);
+  ret_software->defaults.software = g_strdup (ret_software->name);
+  return true;
+}
+
+/* "NAME:host_launch=5us" means NAME:defaults.host_launch=5us: a knob may be changed by its key alone. */
+static char *
+with_whole_keys (const char *name)
+{
+  const char *changes = ls_override_find (name);
+  if (!changes)
+    return g_strdup (name);
+  g_autoptr (GPtrArray) each = ls_override_split (changes);
+  GString *out = g_string_new_len (name, changes - name);
+  for (guint i = 0; i < each->len; i++) {
+    const char *change = each->pdata[i];
+    g_autofree char *key = g_strndup (change, strcspn (change, "="));
+    bool is_knob = !find_own (key) && ls_field_find (ls_strategy_fields, key);
+    g_string_append_printf (out, "%s%s%s", i > 0 ? "," : "", is_knob ? "defaults." : "", change);
+  }
+  return g_string_free (out, FALSE);
+}
+
+bool
+ls_software_load (const char *name, LsSoftwareSpec *ret_software, LsDiagList *diags)
+{
+  g_autofree char *whole = with_whole_keys (name);
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_SOFTWARE, whole, diags);
+  if (!doc || !ls_software_read (doc, ret_software, diags))
+    return false;
+  ret_software->defaults.software = ls_override_name (ret_software->defaults.software, name);
+  return true;
+}
+
+bool
+ls_software_load_general (const char *name, LsSoftwareSpec *ret_software, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_SOFTWARE, name, diags);
+  const cJSON *root = doc ? ls_json_doc_root (doc) : NULL;
+  bool is_general = root && (cJSON_HasObjectItem (root, "dp_kinds") || cJSON_HasObjectItem (root, "emit"));
+  return is_general && ls_software_read (doc, ret_software, diags);
+}
+
+void
+ls_software_clear (LsSoftwareSpec *software)
+{
+  if (!software)
+    return;
+  ls_strategy_clear (&software->defaults); /* which owns more than its fields say */
+  ls_fields_clear (ls_software_fields (), software);
+}
+
+/* --- use ---------------------------------------------------------------------------------------- */
+
+static bool
+is_listed (const char *list, const char *word)
+{
+  g_auto (GStrv) words = g_strsplit (list ? list : "", ",", -1);
+  return g_strv_contains ((const char *const *) words, word);
+}
+
+bool
+ls_software_has_dp_kind (const LsSoftwareSpec *software, int dp_kind)
+{
+  return is_listed (software->dp_kinds, ls_dp_kind_name (dp_kind));
+}
+
+bool
+ls_software_has_architecture (const LsSoftwareSpec *software, const char *architecture)
+{
+  return is_listed (software->architectures, architecture);
+}
+
+void
+ls_software_settle (const LsSoftwareSpec *software, LsStrategy *s)
+{
+  bool is_interleaved = s->schedule ? strcmp (s->schedule, "interleaved-1f1b") == 0 : s->vpp > 1;
+  if (s->p2p == LS_P2P_AUTO && s->pp > 1 && is_interleaved && software->p2p_interleaved != LS_P2P_AUTO)
+    s->p2p = software->p2p_interleaved;
+}

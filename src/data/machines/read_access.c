@@ -1,0 +1,94 @@
+#include "data/machines/read_access.h"
+
+#include <string.h>
+
+#include "data/datadir.h"
+
+static const LsField fit_fields[] = {
+  { "fitted", LS_FIELD_BOOL, offsetof (LsAccessFit, is_fitted), .required = true,
+    .meaning = "false: the figures are a stated guess" },
+  { "share", LS_FIELD_DOUBLE, offsetof (LsAccessFit, share), .above = true, .max = 1, .default_text = "1",
+    .meaning = "share of the HBM bandwidth" },
+  { "elements_per_sm", LS_FIELD_DOUBLE, offsetof (LsAccessFit, elements_per_sm), .max = 1e15, .default_text = "0",
+    .meaning = "elements that an SM does in a second, whatever their bytes; 0: no limit" },
+  { "launch", LS_FIELD_TIME, offsetof (LsAccessFit, launch), .max = (double) LS_S, .default_text = "0us",
+    .meaning = "gap between two kernels of a queue, and what a small kernel takes at least" },
+  { "source", LS_FIELD_IGNORED, .required = true, .meaning = "who measured it, or why this guess" },
+  { NULL },
+};
+
+#define ACCESS(key_, access_, meaning_)                                                                  \
+  { key_, LS_FIELD_OBJECT, offsetof (LsAccessFile, fit[access_]), .fields = fit_fields,                  \
+    .default_text = "the bandwidth", .meaning = (meaning_) }
+
+/* Keys are those of ls_access_name(); a test compares them. */
+static const LsField kind_fields[] = {
+  ACCESS ("vec", LS_ACCESS_VEC, "contiguous tensors of one shape, loaded in vectors"),
+  ACCESS ("castdn", LS_ACCESS_CASTDN, "fp32 to 16 bits"),
+  ACCESS ("castup", LS_ACCESS_CASTUP, "16 bits to fp32"),
+  ACCESS ("bcast16", LS_ACCESS_BCAST16, "elementwise with an operand that is broadcast, 16 bits"),
+  ACCESS ("bcast32", LS_ACCESS_BCAST32, "the same in fp32"),
+  ACCESS ("strided16", LS_ACCESS_STRIDED16, "elementwise or a copy with an operand that is transposed or a slice, 16 bits"),
+  ACCESS ("strided32", LS_ACCESS_STRIDED32, "the same in fp32"),
+  ACCESS ("cat", LS_ACCESS_CAT, "tensors side by side copied into one"),
+  ACCESS ("gather", LS_ACCESS_GATHER, "rows by an index"),
+  ACCESS ("scatter", LS_ACCESS_SCATTER, "rows added by an index"),
+  ACCESS ("rowred", LS_ACCESS_ROWRED, "a reduction over the last dimension"),
+  ACCESS ("colred", LS_ACCESS_COLRED, "over the first"),
+  ACCESS ("fill", LS_ACCESS_FILL, "writes a constant"),
+  ACCESS ("memcpy", LS_ACCESS_MEMCPY, "a copy by the driver"),
+  ACCESS ("multi-tensor", LS_ACCESS_MULTI, "many tensors in one launch: foreach, apex"),
+  ACCESS ("softmax", LS_ACCESS_SOFTMAX, "a softmax that is not fused with what is around it"),
+  ACCESS ("triton", LS_ACCESS_TRITON, "made by a compiler: elementwise, fused"),
+  ACCESS ("triton-red", LS_ACCESS_TRITON_RED, "the same with a reduction over rows"),
+  ACCESS ("xla", LS_ACCESS_XLA, "made by XLA for a GPU: elementwise, fused"),
+  ACCESS ("xla-red", LS_ACCESS_XLA_RED, "the same with a reduction over rows"),
+  ACCESS ("xla-colred", LS_ACCESS_XLA_COLRED, "elementwise, with sums over the first dimension beside it"),
+  ACCESS ("xla-transpose", LS_ACCESS_XLA_TRANSPOSE, "transposes, with sums beside it"),
+  ACCESS ("tiny", LS_ACCESS_TINY, "a few kB: all launch"),
+  { NULL },
+};
+G_STATIC_ASSERT (G_N_ELEMENTS (kind_fields) == LS_N_ACCESSES);
+
+const LsField ls_access_fields[] = {
+  LS_FIELDS_HEADER (LsAccessFile),
+  { "access", LS_FIELD_OBJECT, 0, .required = true, .fields = kind_fields, .meaning = "by how kernels touch memory" },
+  { NULL },
+};
+
+void
+ls_access_file_clear (LsAccessFile *file)
+{
+  g_free (file->name);
+  g_free (file->source);
+  memset (file, 0, sizeof *file);
+}
+
+bool
+ls_access_read (const LsJsonDoc *doc, LsAccessFile *ret_file, LsDiagList *diags)
+{
+  LsAccessFile file = { 0 };
+  ls_access_init_roofline (file.fit);
+  bool ok = ls_fields_read_file (ls_access_fields, "access", doc, &file, diags);
+  if (ok)
+    *ret_file = file;
+  else
+    ls_access_file_clear (&file);
+  return ok;
+}
+
+bool
+ls_access_load (const char *name, LsAccessFit access[LS_N_ACCESSES], LsDiagList *diags)
+{
+  if (!name) {
+    ls_access_init_roofline (access);
+    return true;
+  }
+  LsAccessFile file;
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CALIBRATIONS, name, diags);
+  if (!doc || !ls_access_read (doc, &file, diags))
+    return false;
+  memcpy (access, file.fit, sizeof file.fit);
+  ls_access_file_clear (&file);
+  return true;
+}

@@ -1,0 +1,167 @@
+#include "data/machines/read_calibration.h"
+
+#include "compute/measured.h"
+#include "data/datadir.h"
+#include "data/jobs/kernel_kinds.h"
+
+static const LsField fit_fields[] = {
+  { "fitted", LS_FIELD_BOOL, offsetof (LsKindFit, is_fitted), .required = true,
+    .meaning = "false: the figures are a stated guess" },
+  { "compute_efficiency", LS_FIELD_DOUBLE, offsetof (LsKindFit, compute_efficiency), .above = true, .max = 1,
+    .default_text = "1", .meaning = "share of the peak FLOP rate, in the largest tile and a deep loop" },
+  { "flops_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, flops_half), .max = 1e24, .default_text = "0",
+    .meaning = "FLOPs of one launch at which that share is halved (kinds without tiles); 0: no fall-off" },
+  { "depth_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, depth_half), .max = 1e9, .default_text = "0",
+    .meaning = "length of the inner loop (k of a GEMM, keys of attention) at which half of a tile's time is overhead" },
+  { "width_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, width_half), .max = 1e9, .default_text = "0",
+    .meaning = "width of a head at which softmax takes half the time of attention" },
+  { "wide_slow", LS_FIELD_DOUBLE, offsetof (LsKindFit, wide_slow), .max = 10, .default_text = "0",
+    .meaning = "extra share of the time of attention with heads wider than wide_head" },
+  { "wide_head", LS_FIELD_DOUBLE, offsetof (LsKindFit, wide_head), .max = 1e9, .default_text = "128",
+    .meaning = "width of a head from which on wide_slow is paid, itself not" },
+  { "tail", LS_FIELD_DOUBLE, offsetof (LsKindFit, tail), .max = 10, .default_text = "0",
+    .meaning = "longest tiles of attention in which the SMs run out of work; 0: it spreads evenly over them" },
+  { "tile_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, tile_half), .max = 1e9, .default_text = "0",
+    .meaning = "edge of the square tile that runs at half rate" },
+  { "wave_rounding", LS_FIELD_DOUBLE, offsetof (LsKindFit, wave_rounding), .max = 1, .default_text = "0",
+    .meaning = "how much of a started wave of tiles is paid; 0: the work spreads evenly over the SMs" },
+  { "split_launch", LS_FIELD_TIME, offsetof (LsKindFit, split_launch), .max = (double) LS_S, .default_text = "0us",
+    .meaning = "joining the partial sums of a GEMM that is cut along k" },
+  { "throttle", LS_FIELD_DOUBLE, offsetof (LsKindFit, throttle), .max = 10, .default_text = "0",
+    .meaning = "extra share of compute time on a hot chip" },
+  { "burst", LS_FIELD_TIME, offsetof (LsKindFit, burst), .max = (double) LS_S, .default_text = "0us",
+    .meaning = "compute time of a kernel up to which a loop of its like stays cool" },
+  { "overlap", LS_FIELD_DOUBLE, offsetof (LsKindFit, overlap), .max = 1e3, .default_text = "0",
+    .meaning = "p of (compute^p + memory^p)^(1/p); 0: the larger of the two" },
+  { "memory_efficiency", LS_FIELD_DOUBLE, offsetof (LsKindFit, memory_efficiency), .above = true, .max = 1,
+    .default_text = "1", .meaning = "share of the HBM bandwidth" },
+  { "bytes_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, bytes_half), .max = 1e18, .default_text = "0",
+    .meaning = "bytes of one launch at which that share is halved; 0: no fall-off" },
+  { "cache_bytes", LS_FIELD_DOUBLE, offsetof (LsKindFit, cache_bytes), .max = 1e18, .default_text = "0",
+    .meaning = "traffic of one launch that the L2 serves whole; none of twice that" },
+  { "cache_speed", LS_FIELD_DOUBLE, offsetof (LsKindFit, cache_speed), .max = 1e3, .default_text = "0",
+    .meaning = "rate of the L2 relative to the HBM; up to 1: no effect" },
+  { "launch", LS_FIELD_TIME, offsetof (LsKindFit, launch), .max = (double) LS_S, .default_text = "0us",
+    .meaning = "fixed time of one launch" },
+  { "timed_host", LS_FIELD_TIME, offsetof (LsKindFit, timed_host), .max = (double) LS_S, .default_text = "0us",
+    .meaning = "constant that the timings of the fit held besides the kernel" },
+  { "timed_efficiency", LS_FIELD_DOUBLE, offsetof (LsKindFit, timed_efficiency), .max = 1e3, .default_text = "0",
+    .meaning = "share of the bandwidth at which a second kernel in those timings ran; 0: none" },
+  { "min_work", LS_FIELD_DOUBLE, offsetof (LsKindFit, min_work), .max = 1e24, .default_text = "0",
+    .meaning = "least FLOPs (compute kinds) or bytes seen in the fit" },
+  { "max_work", LS_FIELD_DOUBLE, offsetof (LsKindFit, max_work), .max = 1e24, .default_text = "0",
+    .meaning = "most FLOPs or bytes seen in the fit" },
+  { "mape", LS_FIELD_DOUBLE, offsetof (LsKindFit, mape), .max = 1e6, .default_text = "none",
+    .meaning = "mean absolute error on held-out shapes, as a fraction" },
+  { "source", LS_FIELD_IGNORED, .required = true, .meaning = "data, method and hold-out, or why this guess" },
+  { NULL },
+};
+
+#define KIND(key_, kind_)                                                                                  \
+  { key_, LS_FIELD_OBJECT, offsetof (LsCalibration, kind[kind_]), .fields = fit_fields,                    \
+    .default_text = "roofline", .meaning = "coefficients of this kind of kernel" }
+
+#define ATTENTION(key_, kernel_, backward_, meaning_)                                                          \
+  { key_, LS_FIELD_OBJECT, offsetof (LsCalibration, attention[kernel_][backward_]), .fields = fit_fields,    \
+    .default_text = "not known", .meaning = (meaning_) }
+
+/* Keys are those of ls_kernel_kind_name(); a test compares them. */
+static const LsField kernel_fields[] = {
+  KIND ("gemm", LS_KERNEL_GEMM),
+  KIND ("batched-gemm", LS_KERNEL_BATCHED_GEMM),
+  KIND ("attention-fwd", LS_KERNEL_ATTENTION_FWD),
+  KIND ("attention-bwd", LS_KERNEL_ATTENTION_BWD),
+  KIND ("softmax", LS_KERNEL_SOFTMAX),
+  KIND ("norm", LS_KERNEL_NORM),
+  KIND ("elementwise", LS_KERNEL_ELEMENTWISE),
+  KIND ("reduction", LS_KERNEL_REDUCTION),
+  KIND ("embedding", LS_KERNEL_EMBEDDING),
+  KIND ("cross-entropy", LS_KERNEL_CROSS_ENTROPY),
+  KIND ("optimizer", LS_KERNEL_OPTIMIZER),
+  KIND ("memset", LS_KERNEL_MEMSET),
+  { "gemm_fp8", LS_FIELD_OBJECT, offsetof (LsCalibration, gemm_fp8), .fields = fit_fields, .default_text = "as gemm",
+    .meaning = "coefficients of fp8 GEMMs" },
+  { "gemm_nvfp4", LS_FIELD_OBJECT, offsetof (LsCalibration, gemm_nvfp4), .fields = fit_fields, .default_text = "as gemm_fp8",
+    .meaning = "coefficients of nvfp4 GEMMs" },
+  { "attention_fp8", LS_FIELD_OBJECT, offsetof (LsCalibration, attention_fp8), .fields = fit_fields,
+    .default_text = "as attention-fwd", .meaning = "coefficients of fp8 attention, forward" },
+  { "vllm_rmsnorm", LS_FIELD_OBJECT, offsetof (LsCalibration, vllm_rmsnorm), .fields = fit_fields,
+    .default_text = "roofline", .meaning = "vLLM's RMSNorm of 2023: only for comparing with its timings" },
+  { "vllm_silu_mul", LS_FIELD_OBJECT, offsetof (LsCalibration, vllm_silu_mul), .fields = fit_fields,
+    .default_text = "roofline", .meaning = "vLLM's SiLU and product of 2023: the same" },
+  ATTENTION ("fa1_fwd", LS_ATTENTION_KERNEL_FA1, 0, "FlashAttention, forward: for attention_kernel fa1"),
+  ATTENTION ("fa1_bwd", LS_ATTENTION_KERNEL_FA1, 1, "backward"),
+  ATTENTION ("triton_fwd", LS_ATTENTION_KERNEL_TRITON, 0, "FlashAttention in Triton, forward"),
+  ATTENTION ("triton_bwd", LS_ATTENTION_KERNEL_TRITON, 1, "backward"),
+  ATTENTION ("fa2_fwd", LS_ATTENTION_KERNEL_FA2, 0, "FlashAttention-2, forward"),
+  ATTENTION ("fa2_bwd", LS_ATTENTION_KERNEL_FA2, 1, "backward"),
+  ATTENTION ("fa3_fwd", LS_ATTENTION_KERNEL_FA3, 0, "FlashAttention-3, forward"),
+  ATTENTION ("fa3_bwd", LS_ATTENTION_KERNEL_FA3, 1, "backward"),
+  ATTENTION ("cudnn_fwd", LS_ATTENTION_KERNEL_CUDNN, 0, "cuDNN's, forward"),
+  ATTENTION ("cudnn_bwd", LS_ATTENTION_KERNEL_CUDNN, 1, "backward"),
+  { NULL },
+};
+G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 16);
+
+#define MAX_SIZE 1e9 /* of a dimension */
+#define MEASURED(key_, kind_, member_) { key_, kind_, offsetof (LsMeasuredKernel, member_)
+#define SIZE(member_, min_, default_, meaning_)                                                            \
+  MEASURED (#member_, LS_FIELD_UINT64, member_), .required = (min_) > 0, .min = (min_), .max = MAX_SIZE,   \
+    .default_text = (default_), .meaning = (meaning_) }
+
+static const LsEnumName dtype_names[] = { { "fp32", LS_DTYPE_FP32 }, { "tf32", LS_DTYPE_TF32 },
+                                          { "fp16", LS_DTYPE_FP16 }, { "bf16", LS_DTYPE_BF16 },
+                                          { "fp8", LS_DTYPE_FP8 },   { "nvfp4", LS_DTYPE_NVFP4 }, { NULL } };
+
+static const LsField measured_fields[] = {
+  MEASURED ("kernel", LS_FIELD_ENUM, kind), .required = true, .names = ls_kernel_kind_names, .meaning = "kind of kernel" },
+  MEASURED ("name", LS_FIELD_STRING, name), .default_text = "any",
+    .meaning = "which one of that kind, as the timeline shows it" },
+  MEASURED ("dtype", LS_FIELD_ENUM, dtype), .required = true, .names = dtype_names, .meaning = "of the inputs" },
+  SIZE (m, 1, NULL, "rows of the result; of attention queries"),
+  SIZE (n, 1, NULL, "its columns; of attention keys"),
+  SIZE (k, 0, "0", "length of the inner loop; of attention the width of a head"),
+  SIZE (batch, 0, "1", "so many at once"),
+  MEASURED ("flops", LS_FIELD_DOUBLE, flops), .max = 1e24, .default_text = "0", .meaning = "of all" },
+  MEASURED ("bytes", LS_FIELD_DOUBLE, bytes), .required = true, .above = true, .max = 1e18,
+    .meaning = "that cross HBM once" },
+  MEASURED ("time", LS_FIELD_TIME, time), .required = true, .above = true, .max = (double) (1000 * LS_S),
+    .meaning = "alone on a cool GPU" },
+  { NULL },
+};
+
+const LsField ls_calibration_fields[] = {
+  LS_FIELDS_HEADER (LsCalibration),
+  { "provenance", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
+    .meaning = "what `lockstep calibrate` was given: command, version, files with their SHA-256, dates and rows; burst or "
+               "sustained" },
+  { "sustained", LS_FIELD_DOUBLE, offsetof (LsCalibration, sustained), .above = true, .max = 1, .default_text = "1",
+    .meaning = "rate of GEMMs inside a training step relative to the loops that were measured" },
+  { "sustained_accumulate", LS_FIELD_DOUBLE, offsetof (LsCalibration, sustained_accumulate), .above = true, .max = 1,
+    .default_text = "as sustained", .meaning = "the same of GEMMs that add to an fp32 result, as weight gradients do" },
+  { "kernels", LS_FIELD_OBJECT, 0, .required = true, .fields = kernel_fields, .meaning = "by kind of kernel" },
+  { "measured", LS_FIELD_ARRAY, offsetof (LsCalibration, measured), .fields = measured_fields,
+    .element_size = sizeof (LsMeasuredKernel), .lines = true, .default_text = "none",
+    .meaning = "kernels that were timed, which go before the coefficients: exact, or between neighbours" },
+  { NULL },
+};
+
+bool
+ls_calibration_read (const LsJsonDoc *doc, LsCalibration *ret_calibration, LsDiagList *diags)
+{
+  LsCalibration c = { 0 };
+  ls_calibration_init_roofline (&c);
+  bool ok = ls_fields_read_file (ls_calibration_fields, "calibration", doc, &c, diags);
+  if (ok)
+    *ret_calibration = c;
+  else
+    ls_calibration_clear (&c);
+  return ok;
+}
+
+bool
+ls_calibration_load (const char *name, LsCalibration *ret_calibration, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CALIBRATIONS, name, diags);
+  return doc && ls_calibration_read (doc, ret_calibration, diags);
+}

@@ -1,0 +1,99 @@
+#include "data/machines/read_nccl.h"
+
+#include "data/datadir.h"
+
+#define CHANNELS(member, meaning_) \
+  { #member, LS_FIELD_UINT, offsetof (LsNccl, member), .required = true, .min = 1, .max = 1024, .meaning = (meaning_) }
+#define RATE(member, meaning_) \
+  { #member, LS_FIELD_RATE, offsetof (LsNccl, member), .required = true, .above = true, .meaning = (meaning_) }
+#define LATENCY(member, meaning_) \
+  { #member, LS_FIELD_TIME, offsetof (LsNccl, member), .required = true, .max = (double) LS_S, .meaning = (meaning_) }
+#define NUMBER(member, max_, meaning_) \
+  { #member, LS_FIELD_DOUBLE, offsetof (LsNccl, member), .required = true, .max = (max_), .meaning = (meaning_) }
+
+/* By compute capability: what NCCL's tables distinguish. */
+const LsEnumName ls_nccl_generations[] = { { "volta", LS_NCCL_VOLTA },
+                                           { "ampere", LS_NCCL_AMPERE },
+                                           { "hopper", LS_NCCL_HOPPER },
+                                           { "blackwell", LS_NCCL_BLACKWELL },
+                                           { NULL, 0 } };
+
+#define LINK_RATE(member, meaning_) \
+  { #member, LS_FIELD_RATE, offsetof (LsNccl, measured_on.member), .above = true, .default_text = "none", .meaning = (meaning_) }
+#define LINK_LATENCY(member, meaning_) \
+  { #member, LS_FIELD_TIME, offsetof (LsNccl, measured_on.member), .max = (double) LS_S, .default_text = "0us", .meaning = (meaning_) }
+
+static const LsField links_fields[] = {
+  LINK_RATE (nvlink, "all NVLinks of a GPU, one direction, by the data sheet"),
+  LINK_LATENCY (nvlink_latency, "of one hop, as in the cluster's file"),
+  LINK_RATE (nic, "one NIC, by the data sheet"),
+  LINK_LATENCY (nic_latency, "of its link"),
+  LINK_LATENCY (pcie_latency, "of a PCIe link on the way to it"),
+  { NULL },
+};
+
+const LsField ls_nccl_fields[] = {
+  LS_FIELDS_HEADER (LsNccl),
+  { "measured_on", LS_FIELD_OBJECT, 0, .fields = links_fields, .default_text = "any: the rates hold as they stand",
+    .meaning = "the links on which the rates and latencies were measured: on a cluster with other links they follow these" },
+  { "generation", LS_FIELD_ENUM, offsetof (LsNccl, generation), .names = ls_nccl_generations, .default_text = "`\"volta\"`",
+    .meaning = "whose tables NCCL's tuner uses" },
+  { "nvlink", LS_FIELD_RATE, offsetof (LsNccl, nvlink), .default_text = "0GB/s",
+    .meaning = "what NCCL counts for the NVLinks of a GPU; 0GB/s: no tuner, the fastest algorithm runs, with Simple" },
+  CHANNELS (channels_ring, "of ring collectives inside a node"),
+  CHANNELS (channels_net, "of ring collectives across nodes, for each NIC that a node uses"),
+  { "channels_nvls", LS_FIELD_UINT, offsetof (LsNccl, channels_nvls), .required = true, .max = 1024,
+    .meaning = "of all-reduces in the NVSwitches (NVLink SHARP); 0: none" },
+  CHANNELS (channels_p2p, "of one peer on another node"),
+  RATE (ring_bus_intra, "bus bandwidth of a ring inside a node"),
+  RATE (ring_bus_per_nic, "what a ring gets through one NIC"),
+  { "nvls_bus", LS_FIELD_RATE, offsetof (LsNccl, nvls_bus), .required = true,
+    .meaning = "bus bandwidth of an all-reduce in the NVSwitches over a whole node; 0GB/s: none" },
+  RATE (p2p_intra, "one send and receive inside a node"),
+  RATE (p2p_inter, "one send and receive across nodes"),
+  LATENCY (base_all_reduce, "fixed part of the latency of an all-reduce"),
+  LATENCY (base_all_gather, "of an all-gather"),
+  LATENCY (base_reduce_scatter, "of a reduce-scatter"),
+  LATENCY (base_nvls, "of an all-reduce in the NVSwitches"),
+  LATENCY (base_p2p_intra, "of a send and receive inside a node"),
+  LATENCY (base_p2p_inter, "of a send and receive across nodes"),
+  LATENCY (hop_intra, "part for each step inside a node"),
+  LATENCY (hop_inter, "part for each step across nodes"),
+  { "handshake", LS_FIELD_TIME, offsetof (LsNccl, handshake), .default_text = "0us", .max = (double) LS_S,
+    .meaning = "part once with the protocols Simple and LL128" },
+  { "handshake_hop", LS_FIELD_TIME, offsetof (LsNccl, handshake_hop), .default_text = "0us", .max = (double) LS_S,
+    .meaning = "part for each step inside a node with the protocol Simple" },
+  { "ramp_bytes", LS_FIELD_BYTES_DOUBLE, offsetof (LsNccl, ramp_bytes), .required = true,
+    .meaning = "a message of W bytes on the wire costs W ramp / (W + ramp) bytes more of the bus's time; across nodes times the share of a node's channels" },
+  NUMBER (drain, 16, "time of the last step of a ring over that of one that also sends"),
+  { "self_copy", LS_FIELD_DOUBLE, offsetof (LsNccl, self_copy), .default_text = "0", .max = 16,
+    .meaning = "all-to-all: time of what a member copies to itself over that of a message" },
+  NUMBER (sm_share_per_channel, 1, "SMs held by one channel / SMs of the GPU"),
+  { "stall_per_byte", LS_FIELD_DOUBLE, offsetof (LsNccl, stall_per_byte), .default_text = "0", .max = 16,
+    .meaning = "a compute-bound kernel beside moving data stands still while the HBM could move this many bytes per byte of the array" },
+  NUMBER (hbm_per_wire_all_reduce, 16, "HBM bytes for each byte on the wire, all-reduce"),
+  NUMBER (hbm_per_wire_all_gather, 16, "all-gather"),
+  NUMBER (hbm_per_wire_reduce_scatter, 16, "reduce-scatter"),
+  NUMBER (hbm_per_wire_p2p, 16, "send and receive"),
+  { "sources", LS_FIELD_SOURCES, .default_text = "none", .meaning = "where each figure comes from, by key" },
+  { NULL },
+};
+
+bool
+ls_nccl_read (const LsJsonDoc *doc, LsNccl *ret_nccl, LsDiagList *diags)
+{
+  LsNccl nccl = { 0 };
+  bool ok = ls_fields_read_file (ls_nccl_fields, "nccl", doc, &nccl, diags);
+  if (ok)
+    *ret_nccl = nccl;
+  else
+    ls_nccl_clear (&nccl);
+  return ok;
+}
+
+bool
+ls_nccl_load (const char *name, LsNccl *ret_nccl, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CALIBRATIONS, name, diags);
+  return doc && ls_nccl_read (doc, ret_nccl, diags);
+}

@@ -1,0 +1,430 @@
+#include "data/measured/read_cases.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "data/datadir.h"
+#include "data/jobs/read_model.h"
+#include "data/jobs/read_strategy.h"
+#include "data/measured/table_facts.h"
+#include "data/text/csv_fields.h"
+#include "data/text/read_file.h"
+
+#define TEXT(key_, is_required) \
+  { #key_, LS_FIELD_STRING, offsetof (LsCase, key_), .required = (is_required) }
+
+static const LsField case_fields[] = {
+  TEXT (id, true),
+  TEXT (split, false),
+  TEXT (cluster, true),
+  TEXT (source, false),
+  TEXT (caveat, false),
+  TEXT (software, false),
+  TEXT (family, false),
+  { "iteration_s", LS_FIELD_DOUBLE, offsetof (LsCase, measured_s), .required = true, .min = LS_MEASURED_MIN_S,
+    .max = LS_MEASURED_MAX_S },
+  { "allocated_gib", LS_FIELD_DOUBLE, offsetof (LsCase, allocated_gib), .above = true, .max = LS_MEASURED_MAX_GIB },
+  { NULL },
+};
+
+/* Columns named and spelt as the keys of a model. */
+static const char *const model_keys[] = { "layers", "hidden", "heads", "kv_heads", "vocab", "seq", "mlp" };
+
+/* Which only has a width for all layers where there are no experts. */
+#define FFN "ffn"
+
+/* Another name of the column expert_ffn. */
+static const LsField moe_ffn = { "moe_ffn", LS_FIELD_UINT, offsetof (LsModel, expert_ffn), .min = 1, .max = 1 << 22 };
+
+/* Columns named and spelt as the knobs of a strategy: those that say how a job is cut, and those that its software may have
+ * a default of. */
+static const char *const strategy_keys[] = {
+  "gpus", "dtype", "global_batch", "micro_batch", "tp", "pp", "vpp", "dp", "cp", "ep", "sp",
+};
+static const char *const software_keys[] = {
+  "attention", "grad_dtype", "zero", "recompute", "schedule", "dp_kind", "dp_overlap", "tp_overlap", "p2p",
+};
+
+static void
+case_free (gpointer data)
+{
+  LsCase *c = data;
+  g_free (c->id);
+  g_free (c->split);
+  g_free (c->cluster);
+  g_free (c->source);
+  g_free (c->caveat);
+  g_free (c->wrong);
+  g_free (c->software);
+  g_free (c->family);
+  ls_model_clear (&c->model);
+  ls_strategy_clear (&c->strategy);
+  g_hash_table_unref (c->said);
+  g_free (c);
+}
+
+static LsCase *
+case_new (void)
+{
+  LsCase *c = g_new0 (LsCase, 1);
+  ls_strategy_init (&c->strategy);
+  c->split = g_strdup ("");
+  c->source = g_strdup ("");
+  c->caveat = g_strdup ("");
+  c->software = g_strdup ("");
+  c->said = g_hash_table_new (g_str_hash, g_str_equal);
+  return c;
+}
+
+/* --- columns --- */
+
+/* Where the columns of a table go, as LsCsvField values. */
+typedef struct {
+  GArray *columns;      /* all but those of                         */
+  GArray *architecture; /* what the kind of MLP tells without them  */
+  GHashTable *software; /* name -> LsSoftwareSpec, as rows name it  */
+} Table;
+
+static void
+table_clear (Table *t)
+{
+  g_array_unref (t->columns);
+  g_array_unref (t->architecture);
+  g_hash_table_unref (t->software);
+}
+
+static bool
+is_one_of (const char *key, const char *const *keys, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    if (g_str_equal (keys[i], key))
+      return true;
+  return false;
+}
+
+/* A knob that no other column has the name of. */
+static bool
+is_optional_knob (const LsField *f)
+{
+  return !f->file_only && !ls_field_find (case_fields, f->key) && !ls_field_find (ls_model_fields, f->key)
+         && !is_one_of (f->key, strategy_keys, G_N_ELEMENTS (strategy_keys))
+         && !is_one_of (f->key, software_keys, G_N_ELEMENTS (software_keys));
+}
+
+static void
+find_knobs (const LsCsv *csv, GArray *columns, LsDiagList *diags)
+{
+  size_t offset = offsetof (LsCase, strategy);
+  for (guint i = 0; i < G_N_ELEMENTS (strategy_keys); i++)
+    ls_csv_fields_find (csv, ls_field_find (ls_strategy_fields, strategy_keys[i]), TRUE, offset, columns, diags);
+  for (guint i = 0; i < G_N_ELEMENTS (software_keys); i++) {
+    const LsField *field = ls_field_find (ls_strategy_fields, software_keys[i]);
+    guint n = columns->len;
+    ls_csv_fields_find (csv, field, TRUE, offset, columns, diags);
+    if (columns->len > n)
+      g_array_index (columns, LsCsvField, n).may_be_empty = true;
+  }
+  for (const LsField *f = ls_strategy_fields; f->key; f++)
+    if (is_optional_knob (f))
+      ls_csv_fields_find_optional (csv, f, offset, columns);
+}
+
+static void
+find_architecture (const LsCsv *csv, GArray *columns)
+{
+  ls_csv_fields_find_optional (csv, &moe_ffn, offsetof (LsCase, model), columns);
+  for (const LsField *f = ls_model_fields; f->key; f++)
+    if (!f->file_only && strcmp (f->key, FFN) != 0 && !ls_field_find (ls_strategy_fields, f->key) && !is_one_of (f->key, model_keys, G_N_ELEMENTS (model_keys)))
+      ls_csv_fields_find_optional (csv, f, offsetof (LsCase, model), columns);
+}
+
+static void
+software_free (gpointer software)
+{
+  ls_software_clear (software);
+  g_free (software);
+}
+
+static void
+find_columns (const LsCsv *csv, Table *t, LsDiagList *diags)
+{
+  t->columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
+  t->architecture = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
+  t->software = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, software_free);
+  for (const LsField *field = case_fields; field->key; field++)
+    ls_csv_fields_find (csv, field, field->required, 0, t->columns, diags);
+  for (guint i = 0; i < G_N_ELEMENTS (model_keys); i++)
+    ls_csv_fields_find (csv, ls_field_find (ls_model_fields, model_keys[i]), TRUE, offsetof (LsCase, model), t->columns, diags);
+  ls_csv_fields_find (csv, ls_field_find (ls_model_fields, FFN), TRUE, offsetof (LsCase, model), t->columns, diags);
+  if (ls_csv_column (csv, FFN) >= 0)
+    g_array_index (t->columns, LsCsvField, t->columns->len - 1).may_be_empty = true;
+  find_knobs (csv, t->columns, diags);
+  find_architecture (csv, t->architecture);
+}
+
+/* --- rows --- */
+
+/* NULL: the row names none, or a wrong one. */
+static const LsSoftwareSpec *
+software_of (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
+{
+  int column = ls_csv_column (csv, "software");
+  const char *name = column < 0 ? "" : ls_csv_cell (csv, row, (guint) column);
+  LsSoftwareSpec *software = g_hash_table_lookup (t->software, name);
+  if (software || *name == '\0')
+    return software;
+  g_autofree char *message = NULL;
+  g_autofree char *path = ls_data_find (LS_DATA_SOFTWARE, name, &message);
+  software = g_new0 (LsSoftwareSpec, 1);
+  if (path && ls_software_load (name, software, diags)) {
+    g_hash_table_insert (t->software, g_strdup (name), software);
+    return software;
+  }
+  if (!path)
+    ls_csv_error (csv, row, (guint) column, diags, "%s", message);
+  g_free (software);
+  return NULL;
+}
+
+/* What the kind of MLP tells. */
+static void
+set_architecture (LsModel *m)
+{
+  gboolean is_gpt = m->mlp == LS_MLP_GELU;
+  m->norm = m->mlp == LS_MLP_SWIGLU ? LS_NORM_RMSNORM : LS_NORM_LAYERNORM;
+  m->position = is_gpt ? LS_POSITION_LEARNED : LS_POSITION_ROPE;
+  m->linear_bias = is_gpt;
+  m->tied_embeddings = is_gpt;
+}
+
+static void
+check_heads (const LsCsv *csv, guint row, LsModel *m, LsDiagList *diags)
+{
+  if (m->n_heads == 0 || m->hidden == 0)
+    return;
+  bool is_given = m->head_dim > 0;
+  m->head_dim = is_given ? m->head_dim : m->hidden / m->n_heads;
+  if (!is_given && m->hidden % m->n_heads != 0)
+    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "heads"), diags,
+                  "expected a divisor of hidden %u; got %u", m->hidden, m->n_heads);
+  if (m->n_kv_heads > 0 && m->n_heads % m->n_kv_heads != 0)
+    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "kv_heads"), diags, "expected a divisor of heads %u; got %u",
+                  m->n_heads, m->n_kv_heads);
+}
+
+static void
+check_experts (const LsCsv *csv, guint row, LsModel *m, LsDiagList *diags)
+{
+  int ffn = ls_csv_column (csv, FFN);
+  if (m->n_experts == 0 && m->ffn == 0 && ffn >= 0 && *ls_csv_cell (csv, row, (guint) ffn) == '\0')
+    ls_csv_error (csv, row, (guint) ffn, diags, "expected the width of the MLP; got none, nor experts");
+  if (m->n_experts == 0)
+    return;
+  m->moe_every = m->moe_every ? m->moe_every : 1;
+  m->ffn = m->ffn ? m->ffn : m->expert_ffn;
+  if (m->top_k == 0 || m->top_k > m->n_experts || m->expert_ffn == 0)
+    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "experts"), diags,
+                  "expected with it columns top_k, of at most as many, and expert_ffn; got %u and %u", m->top_k, m->expert_ffn);
+}
+
+/* Of the facts that name one, the last. */
+static void
+find_family (const LsCsv *csv, guint row, const GArray *facts, LsCase *c)
+{
+  const char *family = *c->software ? c->software : "other";
+  for (guint i = 0; facts && i < facts->len; i++) {
+    const LsTableFacts *f = &g_array_index (facts, LsTableFacts, i);
+    family = f->family && ls_table_facts_hold (f, csv, row) ? f->family : family;
+  }
+  if (!c->family || *c->family == '\0') {
+    g_free (c->family);
+    c->family = g_strdup (family);
+  }
+}
+
+/* Where its table ran. */
+static void
+find_cluster (const LsCsv *csv, guint row, const GArray *facts, LsCase *c)
+{
+  for (guint i = 0; facts && i < facts->len; i++) {
+    const LsTableFacts *f = &g_array_index (facts, LsTableFacts, i);
+    if (!f->cluster || !ls_table_facts_hold (f, csv, row))
+      continue;
+    g_free (c->cluster);
+    c->cluster = g_strdup (f->cluster);
+    c->has_facts = true;
+  }
+}
+
+/* What the file of its software knows of the table that the row is of. */
+static void
+apply_facts (const LsCsv *csv, guint row, const GArray *facts, LsCase *c, bool is_model)
+{
+  for (guint i = 0; facts && i < facts->len; i++) {
+    const LsTableFacts *f = &g_array_index (facts, LsTableFacts, i);
+    if (!ls_table_facts_hold (f, csv, row))
+      continue;
+    if (is_model)
+      ls_table_facts_set_model (f, &c->model);
+    else
+      ls_table_facts_set_strategy (f, &c->strategy);
+    c->has_facts |= f->model || f->strategy;
+  }
+}
+
+static void
+finish_strategy (LsStrategy *s, const LsSoftwareSpec *software)
+{
+  if (s->dp == 1 && s->cp > 1 && s->dp_kind == LS_DP_NONE)
+    s->dp_kind = LS_DP_AUTO; /* a row with dp 1 says none; gradients are summed over cp all the same */
+  if (software)
+    ls_software_settle (software, s);
+}
+
+static void
+remember_said (const LsCsv *csv, guint row, LsCase *c)
+{
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    int column = ls_csv_column (csv, f->key);
+    if (column >= 0 && *ls_csv_cell (csv, row, (guint) column) != '\0')
+      g_hash_table_add (c->said, (gpointer) f->key);
+  }
+}
+
+static LsCase *
+read_case (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
+{
+  LsCase *c = case_new ();
+  const LsSoftwareSpec *software = software_of (csv, row, t, diags);
+  const GArray *facts = software ? software->tables : NULL;
+  if (software) {
+    ls_strategy_copy (&c->strategy, &software->defaults);
+    c->runs_like = g_intern_string (software->runs_like);
+  }
+  ls_csv_fields_read (csv, row, t->columns, c, diags);
+  remember_said (csv, row, c);
+  find_family (csv, row, facts, c);
+  find_cluster (csv, row, facts, c);
+  c->model.name = g_strdup (c->id);
+  c->model.source = g_strdup (c->source);
+
+  apply_facts (csv, row, facts, c, true); /* the MLP decides on what follows */
+  set_architecture (&c->model);
+  ls_csv_fields_read (csv, row, t->architecture, c, diags);
+  apply_facts (csv, row, facts, c, true);
+  check_heads (csv, row, &c->model, diags);
+  check_experts (csv, row, &c->model, diags);
+
+  apply_facts (csv, row, facts, c, false);
+  finish_strategy (&c->strategy, software);
+  c->model.attention = (LsAttention) c->strategy.attention;
+  return c;
+}
+
+static void
+check_distinct_ids (const LsCsv *csv, const GPtrArray *cases, LsDiagList *diags)
+{
+  guint id_column = (guint) ls_csv_column (csv, "id");
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < cases->len; i++) {
+    const LsCase *c = g_ptr_array_index (cases, i);
+    if (c->id && !g_hash_table_add (seen, c->id))
+      ls_csv_error (csv, i, id_column, diags, "duplicate id \"%s\"", c->id);
+  }
+}
+
+/* The first complaint about a row, without its place: "dtype: expected ..." of "f.csv:3:9: error: /id/dtype: expected ...". */
+static char *
+first_complaint (const LsCsv *csv, guint row, const LsDiagList *diags)
+{
+  g_autoptr (GError) error = NULL;
+  ls_diag_list_to_error (diags, &error);
+  g_autofree char *line = g_strndup (error->message, strcspn (error->message, "\n"));
+  g_autofree char *start = g_strdup_printf ("error: /%s/", ls_csv_cell (csv, row, 0));
+  const char *text = strstr (line, start), *mark = strstr (line, "error: ");
+  return g_strdup (text ? text + strlen (start) : mark ? mark + strlen ("error: ") : line);
+}
+
+/* A row with wrong cells is one that says so. */
+static LsCase *
+read_any_case (const LsCsv *csv, guint row, const Table *t)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsCase *c = read_case (csv, row, t, diags);
+  if (ls_diag_list_n (diags) == 0)
+    return c;
+  c->wrong = first_complaint (csv, row, diags);
+  c->id = c->id ? c->id : g_strdup_printf ("row %u", row + 1);
+  c->cluster = c->cluster ? c->cluster : g_strdup ("");
+  if (c->measured_s <= 0)
+    c->measured_s = NAN;
+  return c;
+}
+
+static bool
+is_any_whole (const GPtrArray *cases)
+{
+  for (guint i = 0; i < cases->len; i++)
+    if (!((const LsCase *) g_ptr_array_index (cases, i))->wrong)
+      return true;
+  return false;
+}
+
+static GPtrArray *
+read_rows (const LsCsv *csv, const Table *t, bool by_row, LsDiagList *diags)
+{
+  GPtrArray *cases = g_ptr_array_new_with_free_func (case_free);
+  for (guint row = 0; row < ls_csv_n_rows (csv); row++)
+    g_ptr_array_add (cases, by_row ? read_any_case (csv, row, t) : read_case (csv, row, t, diags));
+  if (by_row && !is_any_whole (cases)) { /* all that is wrong, with its place */
+    g_ptr_array_unref (cases);
+    return read_rows (csv, t, false, diags);
+  }
+  check_distinct_ids (csv, cases, diags);
+  return cases;
+}
+
+static GPtrArray *
+cases_of_table (const LsCsv *csv, bool by_row, LsDiagList *diags)
+{
+  guint n_before = ls_diag_list_n (diags);
+  Table t;
+  find_columns (csv, &t, diags);
+  if (ls_csv_n_rows (csv) == 0)
+    ls_csv_header_error (csv, diags, "expected a row for each measured run below the header; got none");
+  g_autoptr (GPtrArray) cases = ls_diag_list_n (diags) == n_before ? read_rows (csv, &t, by_row, diags) : NULL;
+  table_clear (&t);
+  return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&cases) : NULL;
+}
+
+static GPtrArray *
+read_file (const char *path, bool by_row, char **ret_sha256, LsDiagList *diags)
+{
+  size_t n = 0;
+  g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
+  g_autoptr (LsCsv) csv = text ? ls_csv_parse (path, text, (gssize) n, diags) : NULL;
+  GPtrArray *cases = csv ? cases_of_table (csv, by_row, diags) : NULL;
+  if (cases && ret_sha256)
+    *ret_sha256 = g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, n);
+  return cases;
+}
+
+GPtrArray *
+ls_read_cases (const char *path, char **ret_sha256, LsDiagList *diags)
+{
+  return read_file (path, false, ret_sha256, diags);
+}
+
+GPtrArray *
+ls_read_cases_by_row (const char *path, char **ret_sha256, LsDiagList *diags)
+{
+  return read_file (path, true, ret_sha256, diags);
+}
+
+GPtrArray *
+ls_parse_cases (const char *name, const char *text, LsDiagList *diags)
+{
+  g_autoptr (LsCsv) csv = ls_csv_parse (name, text, -1, diags);
+  return csv ? cases_of_table (csv, false, diags) : NULL;
+}

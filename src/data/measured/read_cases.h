@@ -1,0 +1,69 @@
+/* data/measured/read_cases.h — measured training runs, one a row, as `lockstep validate`
+ * reads them.
+ *
+ * Columns, found by name in the header row, in any order; others are ignored:
+ *   id  cluster (a name of topologies/)  gpus
+ *   layers hidden heads kv_heads ffn vocab seq   mlp (gelu, relu2, swiglu)
+ *   attention (flash, unfused)   dtype, grad_dtype (fp16, bf16, fp8, nvfp4, fp32)
+ *   global_batch micro_batch (sequences)   tp pp vpp dp cp ep
+ *   zero (0 to 3; N@G inside groups of G)   sp, dp_overlap, tp_overlap (0, 1)
+ *   recompute (none, selective, full)   schedule (none with pp 1)
+ *   dp_kind (none, ps, ddp, megatron, fsdp1, fsdp2, deepspeed, xla-fsdp)
+ *   p2p (none, batched, scatter-gather, overlapped)
+ *   software  optional: a name of strategies/software, which has the defaults of the row's knobs
+ *   iteration_s  measured, in seconds
+ *   allocated_gib  optional: what PyTorch had allocated at most on the fullest rank, measured
+ *     (torch.cuda.max_memory_allocated: without NCCL, the CUDA context and fragmentation)
+ *   split, source, caveat  optional
+ *   family  optional: rows that are scored together; else the name of its table, where the software knows it, or of the software
+ *   any other key of a strategy or a model, optional (moe_ffn: expert_ffn); with experts ffn may be empty
+ * The limits of a cell are those of the same key in a model or strategy file. A knob whose column is optional, and those of
+ * recompute, schedule, dp_kind, dp_overlap, tp_overlap, p2p, attention, grad_dtype, zero may be empty: as the software has it.
+ *
+ * A table of dimensions does not tell an architecture: whether there are biases, tied embeddings. Where no column says it,
+ * it follows from the kind of MLP:
+ *
+ *   gelu    LayerNorm, learned positions, biases, tied embeddings (GPT-2 and -3)
+ *   swiglu  RMSNorm, rotary positions, no biases, untied (Llama)
+ *   relu2   LayerNorm, rotary positions, no biases, untied (Nemotron)
+ *
+ * What a published table does not say of its runs, the file of their software does (data/measured/table_facts.h). Ids are names, and tell nothing. */
+#ifndef LS_DATA_MEASURED_READ_CASES_H
+#define LS_DATA_MEASURED_READ_CASES_H
+
+#include <glib.h>
+
+#include "base/diag.h"
+#include "model/model.h"
+#include "strategy/strategy.h"
+
+/* Step times that make sense, seconds: what a picosecond clock resolves, and 30 years. */
+#define LS_MEASURED_MIN_S 1e-9
+#define LS_MEASURED_MAX_S 1e9
+/* And memory of an accelerator, above 0. */
+#define LS_MEASURED_MAX_GIB 1e6
+
+typedef struct {
+  char *id, *split, *cluster, *source, *caveat; /* "" where the column is absent */
+  char *software;      /* "": not said                                           */
+  char *family;        /* of its column, else of its table, its software, or "other" */
+  bool has_facts;      /* which its table does not say                           */
+  const char *runs_like; /* of its software, interned; NULL: not said            */
+  LsModel model;
+  LsStrategy strategy; /* its `gpus` is the column's                             */
+  GHashTable *said;    /* keys of the strategy of which it has a value (char *, static) */
+  double measured_s;
+  double allocated_gib; /* 0: not measured */
+  char *wrong; /* what cannot be read of the row, "dtype: expected ...", which then says nothing but its id; NULL: it is whole */
+} LsCase;
+
+/* Reads all rows; NULL, with located diagnostics, if any cell is wrong or there is no
+ * row. A GPtrArray of LsCase that frees them. *ret_sha256: of the file, newly allocated,
+ * unless NULL is returned; or NULL. */
+GPtrArray *ls_read_cases (const char *path, char **ret_sha256, LsDiagList *diags);
+/* The same, but that rows with wrong cells stay, and say what is wrong, as long as there is one without. */
+GPtrArray *ls_read_cases_by_row (const char *path, char **ret_sha256, LsDiagList *diags);
+/* The same as the first from memory; `name` stands for the file in diagnostics. */
+GPtrArray *ls_parse_cases (const char *name, const char *text, LsDiagList *diags);
+
+#endif

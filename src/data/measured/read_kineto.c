@@ -1,0 +1,487 @@
+#include "data/measured/read_kineto.h"
+
+#include <string.h>
+
+#include "analysis/op_class.h"
+#include "data/measured/kineto_event.h"
+
+#define STEP_NAME   "ProfilerStep#"
+#define COMMS_NAME  "record_param_comms"
+#define MAX_NS      ((int64_t) 1 << 61)
+#define MAX_SPAN_NS ((int64_t) 1000000 * 1000000000) /* of a trace: 11 days */
+#define MAX_DIAGS   20
+#define OVERLAP_NS  1000 /* clocks of CUPTI agree to less */
+
+/* A launch by the host. */
+typedef struct {
+  int64_t start;
+  bool is_graph;
+} Launch;
+
+/* What a collective moves, as its call on the host says. */
+typedef struct {
+  uint64_t bytes;
+  uint8_t class;
+} Message;
+
+typedef struct {
+  LsJsonPull *p;
+  LsKineto *k;
+  LsDiagList *diags;
+  LsKinetoEvent event;
+  GHashTable *launches; /* correlation -> Launch  */
+  GHashTable *messages; /* external id -> Message */
+  GArray *externals;    /* int64_t of each op; -1: none */
+  int64_t device;       /* of the kernels, -1: none yet */
+  bool has_devices, has_kernels;
+  int64_t first;
+} Reader;
+
+void
+ls_kineto_free (LsKineto *k)
+{
+  if (!k)
+    return;
+  g_free (k->path);
+  g_free (k->gpu);
+  g_array_unref (k->ops);
+  g_array_unref (k->steps);
+  g_string_chunk_free (k->names);
+  g_ptr_array_unref (k->notes);
+  g_free (k);
+}
+
+static LsKineto *
+kineto_new (const char *path)
+{
+  LsKineto *k = g_new0 (LsKineto, 1);
+  k->path = g_strdup (path);
+  k->ops = g_array_new (FALSE, FALSE, sizeof (LsKinetoOp));
+  k->steps = g_array_new (FALSE, FALSE, sizeof (LsKinetoStep));
+  k->names = g_string_chunk_new (4096);
+  k->notes = g_ptr_array_new_with_free_func (g_free);
+  k->rank = k->world_size = -1;
+  return k;
+}
+
+/* ---- events ---- */
+
+/* Names of templates go on for lines. */
+static char *
+short_name (const char *name)
+{
+  return g_utf8_strlen (name, -1) > 60 ? g_utf8_substring (name, 0, 60) : g_strdup (name);
+}
+
+/* The record is told as the place is: an editor may not open a file of a gigabyte. */
+static void
+complain (Reader *r, LsJsonWhere where, const char *hint, const char *message)
+{
+  g_autofree char *name = short_name (r->event.name->str);
+  ls_json_pull_diag (r->p, where, r->diags, hint, "record %" G_GUINT64_FORMAT " (%s \"%s\"): %s", r->k->n_records, r->event.category->str,
+                     name, message);
+}
+
+static bool
+check_number (Reader *r, const char *key, const LsKinetoNumber *n, bool is_required)
+{
+  if (n->is_there ? n->is_good : !is_required)
+    return true;
+  g_autofree char *message = n->is_there ? g_strdup_printf ("\"%s\": expected a number; got %s", key, n->got)
+                                         : g_strdup_printf ("missing key \"%s\"", key);
+  complain (r, n->is_there ? n->where : r->event.where, NULL, message);
+  return false;
+}
+
+static bool
+check_times (Reader *r)
+{
+  const LsKinetoEvent *e = &r->event;
+  if (!check_number (r, "ts", &e->ts, true) || !check_number (r, "dur", &e->dur, true))
+    return false;
+  const char *message = e->dur.value < 0  ? "\"dur\": expected 0 or more; it lasts a negative time"
+                        : e->ts.value < 0 ? "\"ts\": expected 0 or more; it starts before all clocks"
+                        : e->ts.value > MAX_NS || e->dur.value > MAX_NS ? "\"ts\": beyond what a clock of nanoseconds reaches"
+                                                                            : NULL;
+  if (!message)
+    return true;
+  complain (r, e->dur.value < 0 ? e->dur.where : e->ts.where,
+            "PyTorch writes no such event: the file was changed, or damaged, after it was written", message);
+  return false;
+}
+
+static uint64_t
+message_bytes (const LsKinetoEvent *e)
+{
+  int64_t n = MAX (e->n_in.is_good ? e->n_in.value : 0, e->n_out.is_good ? e->n_out.value : 0);
+  return n > 0 && n < G_MAXINT64 / 16 ? (uint64_t) n * ls_kineto_dtype_bytes (e->dtype->str) : 0;
+}
+
+/* What the call says goes before the name of the kernel, which NCCL shares. */
+static LsOpClass
+class_of_kernel (const LsKinetoEvent *e)
+{
+  LsOpClass called = e->collective->len > 0 ? ls_op_class_of_collective (e->collective->str) : LS_CLASS_OTHER;
+  return called != LS_CLASS_OTHER ? called : ls_op_class_of_kernel (e->name->str);
+}
+
+static const char *
+own_name (Reader *r)
+{
+  return g_string_chunk_insert_const (r->k->names, r->event.name->str);
+}
+
+static void
+add_op (Reader *r, LsOpClass class)
+{
+  const LsKinetoEvent *e = &r->event;
+  if (!check_times (r) || !check_number (r, "stream", &e->stream, false) || !check_number (r, "correlation", &e->correlation, false)
+      || !check_number (r, "device", &e->device, false))
+    return;
+  if (e->device.is_there && r->device >= 0 && e->device.value != r->device && !r->has_devices) {
+    r->has_devices = true;
+    g_autofree char *message = g_strdup_printf ("on device %" G_GINT64_FORMAT ", others on device %" G_GINT64_FORMAT, e->device.value, r->device);
+    complain (r, e->device.where, "a trace is of one rank, which has one GPU: give the trace of one process", message);
+  }
+  if (e->device.is_there && r->device < 0)
+    r->device = e->device.value;
+  const LsKinetoOp op = { .start = e->ts.value, .end = e->ts.value + e->dur.value, .launch = LS_KINETO_NONE, .name = own_name (r),
+                          .bytes = ls_op_class_is_communication (class) ? message_bytes (e) : 0,
+                          .correlation = e->correlation.is_there ? (uint64_t) e->correlation.value : 0, .record = (uint32_t) r->k->n_records,
+                          .stream = e->stream.is_there ? (int32_t) CLAMP (e->stream.value, 0, G_MAXINT32) : -1, .class = (uint8_t) class };
+  int64_t external = e->external.is_good ? e->external.value : -1;
+  g_array_append_val (r->k->ops, op);
+  g_array_append_val (r->externals, external);
+  r->first = MIN (r->first, op.start);
+}
+
+static void
+add_launch (Reader *r)
+{
+  const LsKinetoEvent *e = &r->event;
+  if (!e->correlation.is_good || e->correlation.value == 0 || !check_times (r))
+    return;
+  int64_t *key = g_new (int64_t, 1);
+  Launch *launch = g_new (Launch, 1);
+  *key = e->correlation.value;
+  *launch = (Launch) { .start = e->ts.value, .is_graph = strstr (e->name->str, "GraphLaunch") != NULL };
+  g_hash_table_insert (r->launches, key, launch);
+}
+
+static void
+add_message (Reader *r)
+{
+  const LsKinetoEvent *e = &r->event;
+  if (!e->external.is_good || e->collective->len == 0)
+    return;
+  int64_t *key = g_new (int64_t, 1);
+  Message *message = g_new (Message, 1);
+  *key = e->external.value;
+  *message = (Message) { message_bytes (e), (uint8_t) ls_op_class_of_collective (e->collective->str) };
+  g_hash_table_insert (r->messages, key, message);
+}
+
+static void
+add_step (Reader *r)
+{
+  const LsKinetoEvent *e = &r->event;
+  guint64 number;
+  if (!g_ascii_string_to_unsigned (e->name->str + strlen (STEP_NAME), 10, 0, G_MAXINT64, &number, NULL) || !check_times (r))
+    return;
+  const LsKinetoStep step = { e->ts.value, e->ts.value + e->dur.value, number };
+  g_array_append_val (r->k->steps, step);
+  r->first = MIN (r->first, step.start);
+}
+
+static bool
+is_category (const LsKinetoEvent *e, const char *name)
+{
+  return g_ascii_strcasecmp (e->category->str, name) == 0;
+}
+
+static void
+take_event (Reader *r)
+{
+  const LsKinetoEvent *e = &r->event;
+  if (strcmp (e->phase->str, "X") != 0)
+    return;
+  if (is_category (e, "kernel")) {
+    r->has_kernels = true;
+    add_op (r, class_of_kernel (e));
+  }
+  else if (is_category (e, "gpu_memcpy") || is_category (e, "memcpy"))
+    add_op (r, LS_CLASS_COPY);
+  else if (is_category (e, "gpu_memset") || is_category (e, "memset"))
+    add_op (r, LS_CLASS_MEMSET);
+  else if (is_category (e, "cuda_runtime") || is_category (e, "cuda_driver") || is_category (e, "runtime"))
+    add_launch (r);
+  else if (g_str_has_prefix (e->name->str, STEP_NAME) && !is_category (e, "gpu_user_annotation"))
+    add_step (r);
+  else if (strcmp (e->name->str, COMMS_NAME) == 0)
+    add_message (r);
+}
+
+/* ---- the document ---- */
+
+static bool
+read_events (Reader *r, LsJsonToken token)
+{
+  if (token != LS_TOKEN_ARRAY) {
+    if (token != LS_TOKEN_BAD)
+      ls_json_pull_diag (r->p, ls_json_pull_where (r->p), r->diags, NULL, "\"traceEvents\": expected an array of events");
+    return ls_json_pull_skip (r->p, token);
+  }
+  while ((token = ls_json_pull_next (r->p)) != LS_TOKEN_ARRAY_END) {
+    if (token != LS_TOKEN_OBJECT ? !ls_json_pull_skip (r->p, token) : !ls_kineto_event_read (&r->event, r->p))
+      return false;
+    if (token == LS_TOKEN_OBJECT && ls_diag_list_n (r->diags) < MAX_DIAGS)
+      take_event (r);
+    r->k->n_records++;
+  }
+  return true;
+}
+
+static bool
+read_integer (Reader *r, int64_t *ret)
+{
+  LsJsonToken token = ls_json_pull_next (r->p);
+  int64_t value;
+  if (token == LS_TOKEN_NUMBER && ls_kineto_decimal (ls_json_pull_text (r->p), 0, &value) && value >= 0)
+    *ret = value;
+  return ls_json_pull_skip (r->p, token);
+}
+
+static bool
+read_distributed (Reader *r, LsJsonToken token)
+{
+  if (token != LS_TOKEN_OBJECT)
+    return ls_json_pull_skip (r->p, token);
+  while ((token = ls_json_pull_next (r->p)) == LS_TOKEN_KEY) {
+    const char *key = ls_json_pull_text (r->p);
+    bool is_rank = strcmp (key, "rank") == 0, is_size = strcmp (key, "world_size") == 0;
+    if (is_rank || is_size ? !read_integer (r, is_rank ? &r->k->rank : &r->k->world_size)
+                           : !ls_json_pull_skip (r->p, ls_json_pull_next (r->p)))
+      return false;
+  }
+  return token == LS_TOKEN_OBJECT_END;
+}
+
+/* All of a host are listed, and alike. */
+static bool
+read_device (Reader *r)
+{
+  LsJsonToken token;
+  while ((token = ls_json_pull_next (r->p)) == LS_TOKEN_KEY) {
+    bool is_name = strcmp (ls_json_pull_text (r->p), "name") == 0;
+    token = ls_json_pull_next (r->p);
+    if (is_name && token == LS_TOKEN_STRING && !r->k->gpu)
+      r->k->gpu = g_strdup (ls_json_pull_text (r->p));
+    if (!ls_json_pull_skip (r->p, token))
+      return false;
+  }
+  return token == LS_TOKEN_OBJECT_END;
+}
+
+static bool
+read_devices (Reader *r, LsJsonToken token)
+{
+  if (token != LS_TOKEN_ARRAY)
+    return ls_json_pull_skip (r->p, token);
+  while ((token = ls_json_pull_next (r->p)) != LS_TOKEN_ARRAY_END)
+    if (token != LS_TOKEN_OBJECT ? !ls_json_pull_skip (r->p, token) : !read_device (r))
+      return false;
+  return true;
+}
+
+static bool
+read_root (Reader *r)
+{
+  LsJsonToken token = ls_json_pull_next (r->p);
+  bool has_events = token == LS_TOKEN_ARRAY;
+  if (has_events) /* the format allows the events alone */
+    return read_events (r, token) && ls_json_pull_next (r->p) == LS_TOKEN_END;
+  if (token != LS_TOKEN_OBJECT) {
+    if (token != LS_TOKEN_BAD)
+      ls_json_pull_diag (r->p, ls_json_pull_where (r->p), r->diags, NULL, "expected a trace, an object with \"traceEvents\"");
+    return token != LS_TOKEN_BAD;
+  }
+  while ((token = ls_json_pull_next (r->p)) == LS_TOKEN_KEY) {
+    g_autofree char *key = g_strdup (ls_json_pull_text (r->p));
+    token = ls_json_pull_next (r->p);
+    bool is_events = strcmp (key, "traceEvents") == 0;
+    has_events = has_events || is_events;
+    if (is_events                                  ? !read_events (r, token)
+        : strcmp (key, "distributedInfo") == 0  ? !read_distributed (r, token)
+        : strcmp (key, "deviceProperties") == 0 ? !read_devices (r, token)
+                                                : !ls_json_pull_skip (r->p, token))
+      return false;
+  }
+  if (token != LS_TOKEN_OBJECT_END || ls_json_pull_next (r->p) != LS_TOKEN_END)
+    return false;
+  if (!has_events)
+    ls_diag_add (r->diags, LS_ERROR_INPUT, r->k->path, 0, 0, NULL, NULL, "expected what torch.profiler's export_chrome_trace() writes",
+                 "missing key \"traceEvents\"");
+  return true;
+}
+
+/* ---- afterwards ---- */
+
+static void
+link_op (Reader *r, LsKinetoOp *op, int64_t external)
+{
+  int64_t correlation = (int64_t) op->correlation;
+  const Launch *launch = correlation != 0 ? g_hash_table_lookup (r->launches, &correlation) : NULL;
+  if (launch)
+    op->launch = CLAMP (launch->start - r->first, -MAX_SPAN_NS, MAX_SPAN_NS);
+  op->in_graph = launch && launch->is_graph;
+  op->start -= r->first;
+  op->end -= r->first;
+  const Message *message = external >= 0 && g_ascii_strncasecmp (op->name, "nccl", 4) == 0 ? g_hash_table_lookup (r->messages, &external) : NULL;
+  if (!message)
+    return;
+  if (op->bytes == 0)
+    op->bytes = message->bytes;
+  if (message->class != LS_CLASS_OTHER && (op->class == LS_CLASS_OTHER || op->class == message->class))
+    op->class = message->class;
+}
+
+static int
+by_start (gconstpointer a, gconstpointer b)
+{
+  const LsKinetoOp *x = a, *y = b;
+  if (x->start != y->start)
+    return x->start < y->start ? -1 : 1;
+  return x->record < y->record ? -1 : x->record > y->record;
+}
+
+static int
+steps_by_start (gconstpointer a, gconstpointer b)
+{
+  const LsKinetoStep *x = a, *y = b;
+  return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Of one stream, in order of their start. */
+static void
+note_overlaps (LsKineto *k)
+{
+  g_autoptr (GHashTable) last = g_hash_table_new (g_direct_hash, g_direct_equal); /* stream -> op */
+  guint n = 0;
+  const LsKinetoOp *first = NULL, *under = NULL;
+  for (guint i = 0; i < k->ops->len; i++) {
+    const LsKinetoOp *op = &g_array_index (k->ops, LsKinetoOp, i), *before = g_hash_table_lookup (last, GINT_TO_POINTER (op->stream));
+    if (op->stream < 0)
+      continue;
+    if (before && before->end > op->start + OVERLAP_NS && n++ == 0) {
+      first = op;
+      under = before;
+    }
+    if (!before || op->end > before->end)
+      g_hash_table_insert (last, GINT_TO_POINTER (op->stream), (gpointer) op);
+  }
+  g_autofree char *name = first ? short_name (first->name) : NULL;
+  if (first)
+    g_ptr_array_add (k->notes, g_strdup_printf ("%s: %u kernel%s overlap%s another one of the same stream, the first is record %u \"%s\" on "
+                                                "stream %d, under record %u: a merge of several traces, or kernels that start early on purpose",
+                                                k->path, n, n > 1 ? "s" : "", n > 1 ? "" : "s", first->record, name, first->stream,
+                                                under->record));
+}
+
+static void
+note_streamless (LsKineto *k)
+{
+  guint n = 0;
+  for (guint i = 0; i < k->ops->len; i++)
+    n += g_array_index (k->ops, LsKinetoOp, i).stream < 0;
+  if (n > 0)
+    g_ptr_array_add (k->notes, g_strdup_printf ("%s: %u of %u kernels and copies do not say their \"stream\", as PyTorch's do: whether they overlap is "
+                                                "not checked", k->path, n, k->ops->len));
+}
+
+static void
+note_unlinked (LsKineto *k)
+{
+  guint n = 0;
+  for (guint i = 0; i < k->ops->len; i++)
+    n += g_array_index (k->ops, LsKinetoOp, i).launch == LS_KINETO_NONE;
+  if (n > 0)
+    g_ptr_array_add (k->notes, g_strdup_printf ("%s: %u of %u kernels and copies have no launch by the host in the trace (\"correlation\" of a "
+                                                "cuda_runtime event): waiting for the host shows as gaps of the device",
+                                                k->path, n, k->ops->len));
+}
+
+static bool
+check_span (Reader *r)
+{
+  int64_t last = r->first;
+  for (guint i = 0; i < r->k->ops->len; i++)
+    last = MAX (last, g_array_index (r->k->ops, LsKinetoOp, i).end);
+  for (guint i = 0; i < r->k->steps->len; i++)
+    last = MAX (last, g_array_index (r->k->steps, LsKinetoStep, i).end);
+  if (last - r->first <= MAX_SPAN_NS)
+    return true;
+  ls_diag_add (r->diags, LS_ERROR_INPUT, r->k->path, 0, 0, NULL, NULL, "are \"ts\" and \"dur\" microseconds?",
+               "the events span more than 11 days");
+  return false;
+}
+
+static void
+finish (Reader *r)
+{
+  LsKineto *k = r->k;
+  if (!r->has_kernels) {
+    ls_diag_add (r->diags, LS_ERROR_INPUT, k->path, 0, 0, NULL, NULL,
+                 "was the GPU profiled? activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
+                 "no kernels: none of %" G_GUINT64_FORMAT " records is of the category \"kernel\"", k->n_records);
+    return;
+  }
+  if (!check_span (r))
+    return;
+  for (guint i = 0; i < k->ops->len; i++)
+    link_op (r, &g_array_index (k->ops, LsKinetoOp, i), g_array_index (r->externals, int64_t, i));
+  for (guint i = 0; i < k->steps->len; i++) {
+    LsKinetoStep *step = &g_array_index (k->steps, LsKinetoStep, i);
+    step->start -= r->first;
+    step->end -= r->first;
+  }
+  g_array_sort (k->ops, by_start);
+  g_array_sort (k->steps, steps_by_start);
+  note_overlaps (k);
+  note_streamless (k);
+  note_unlinked (k);
+}
+
+static LsKineto *
+read_all (LsInput *input, const char *name, LsDiagList *diags)
+{
+  guint n_before = ls_diag_list_n (diags);
+  g_autoptr (LsJsonPull) p = ls_json_pull_new (input, name);
+  g_autoptr (LsKineto) k = kineto_new (name);
+  Reader r = { .p = p, .k = k, .diags = diags, .device = -1, .first = G_MAXINT64 };
+  r.launches = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
+  r.messages = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
+  r.externals = g_array_new (FALSE, FALSE, sizeof (int64_t));
+  ls_kineto_event_init (&r.event);
+  if (!read_root (&r))
+    ls_json_pull_complain (p, diags);
+  else if (ls_diag_list_n (diags) == n_before)
+    finish (&r);
+  ls_kineto_event_clear (&r.event);
+  g_array_unref (r.externals);
+  g_hash_table_unref (r.launches);
+  g_hash_table_unref (r.messages);
+  return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&k) : NULL;
+}
+
+LsKineto *
+ls_kineto_load (const char *path, LsDiagList *diags)
+{
+  LsInput *input = ls_input_open (path, diags);
+  return input ? read_all (input, path, diags) : NULL;
+}
+
+LsKineto *
+ls_kineto_parse (const char *name, const void *bytes, size_t n, LsDiagList *diags)
+{
+  return read_all (ls_input_of_memory (bytes, n), name, diags);
+}

@@ -1,0 +1,150 @@
+#include "data/measured/read_nccl_tests.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "data/measured/nccl_tests_run.h"
+#include "data/text/read_file.h"
+
+/* Rates are printed with as few as two digits, times too. */
+#define RATE_SLACK     0.1
+#define RATE_STEP_GB_S 0.011
+
+void
+ls_nccl_tests_free (LsNcclTests *t)
+{
+  if (!t)
+    return;
+  g_free (t->path);
+  g_free (t->sha256);
+  g_free (t->test);
+  g_free (t->gpu);
+  g_free (t->date);
+  g_free (t->version);
+  g_clear_pointer (&t->rows, g_array_unref);
+  g_free (t);
+}
+
+/* ---- devices ---- */
+
+void
+ls_nccl_tests_devices_init (LsNcclTestsDevices *d)
+{
+  *d = (LsNcclTestsDevices){ .hosts = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL), .per_process = 1 };
+}
+
+void
+ls_nccl_tests_devices_clear (LsNcclTestsDevices *d)
+{
+  g_hash_table_unref (d->hosts);
+}
+
+void
+ls_nccl_tests_add_device (LsNcclTestsDevices *d, guint64 rank, guint64 group, const char *host)
+{
+  g_hash_table_add (d->hosts, g_strdup (host));
+  d->has_groups = d->has_groups || group != 0;
+  d->last_rank = MAX (d->last_rank, rank);
+  d->n_listed++;
+}
+
+guint
+ls_nccl_tests_n_ranks (const LsNcclTestsDevices *d)
+{
+  bool is_first_of_process = d->last_rank % d->per_process == 0;
+  return d->n_listed == 0 ? 0 : (guint) d->last_rank + (is_first_of_process ? d->per_process : 1);
+}
+
+/* ---- rows ---- */
+
+char *
+ls_nccl_tests_row_trouble (double bytes, double time_us, double algbw, double n_wrong)
+{
+  if (!(time_us > 0) || isinf (time_us))
+    return g_strdup_printf ("expected a time above 0; got %g", time_us);
+  if (n_wrong > 0)
+    return g_strdup_printf ("%g wrong elements (#wrong): times of wrong results are worth nothing", n_wrong);
+  double should = bytes / time_us / 1e3;
+  if (!(fabs (algbw - should) <= RATE_SLACK * should + RATE_STEP_GB_S))
+    return g_strdup_printf ("the line is damaged: %.0f bytes in %g us are %.4g GB/s, not %g", bytes, time_us, should, algbw);
+  return NULL;
+}
+
+char *
+ls_nccl_tests_name (const char *program)
+{
+  g_autofree char *base = g_path_get_basename (program);
+  char *end = strstr (base, "_perf");
+  return end && end > base ? g_strndup (base, (gsize) (end - base)) : NULL;
+}
+
+/* ---- file ---- */
+
+static LsNcclTests *
+run_new (const char *path, const char *sha256)
+{
+  LsNcclTests *t = g_new0 (LsNcclTests, 1);
+  t->path = g_strdup (path);
+  t->sha256 = g_strdup (sha256);
+  t->rows = g_array_new (FALSE, FALSE, sizeof (LsNcclTestsRow));
+  return t;
+}
+
+static void
+check_run (const LsNcclTests *t, LsDiagList *diags)
+{
+  int column = t->line > 0;
+  if (t->rows->len == 0)
+    ls_diag_add (diags, LS_ERROR_INPUT, t->path, t->line, column, NULL, NULL, NULL,
+                 "expected the output of nccl-tests with rows of sizes above 0; got none");
+  else if (t->n_ranks == 0)
+    ls_diag_add (diags, LS_ERROR_INPUT, t->path, t->line, column, NULL, NULL, NULL,
+                 "expected the devices that took part (\"#  Rank  0 ... on HOST device ...\"); got none");
+}
+
+static void
+read_texts (GPtrArray *runs, const char *path, const char *sha256, const char *text, size_t n, LsDiagList *diags)
+{
+  if (!g_utf8_validate (text, (gssize) n, NULL)) {
+    ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL, "expected UTF-8 text without NUL");
+    return;
+  }
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  g_autoptr (GArray) starts = ls_nccl_tests_split (lines);
+  for (guint i = 0; i < starts->len; i++) {
+    LsNcclTests *t = run_new (path, sha256);
+    guint first = g_array_index (starts, guint, i), last = i + 1 < starts->len ? g_array_index (starts, guint, i + 1) : g_strv_length (lines);
+    t->line = starts->len > 1 ? (int) first + 1 : 0;
+    g_ptr_array_add (runs, t);
+    if (ls_nccl_tests_read_lines (t, lines, first, last, diags))
+      check_run (t, diags);
+  }
+}
+
+static void
+read_one_json (GPtrArray *runs, const char *path, const char *sha256, const char *text, size_t n, LsDiagList *diags)
+{
+  LsNcclTests *t = run_new (path, sha256);
+  g_ptr_array_add (runs, t);
+  if (ls_nccl_tests_read_json (t, text, n, diags))
+    check_run (t, diags);
+}
+
+GPtrArray *
+ls_nccl_tests_parse (const char *path, const char *text, size_t n, LsDiagList *diags)
+{
+  guint n_before = ls_diag_list_n (diags);
+  g_autoptr (GPtrArray) runs = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_nccl_tests_free);
+  g_autofree char *sha256 = g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, n);
+  bool is_json = text[strspn (text, " \t\r\n")] == '{';
+  (is_json ? read_one_json : read_texts) (runs, path, sha256, text, n, diags);
+  return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&runs) : NULL;
+}
+
+GPtrArray *
+ls_nccl_tests_load (const char *path, LsDiagList *diags)
+{
+  size_t n;
+  g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
+  return text ? ls_nccl_tests_parse (path, text, n, diags) : NULL;
+}

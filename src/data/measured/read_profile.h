@@ -1,0 +1,63 @@
+/* data/measured/read_profile.h — measured kernels of one file, for calibration.
+ *
+ * Three formats, told apart by what they hold:
+ *   profile  JSON of tools/kernelbench (lockstep.kernelbench/1): GPU, date, rows, failures
+ *   CSV      of tools/kernelbench (group, name, shape, dtype, bytes, flops, time_us)
+ *   table    of others: data/measured/read_kernels.h
+ *
+ * Of kernelbench's groups `gemm-isolated`, `gemm-batched`, `attention`, `streams`,
+ * `operators` and `shapes` are kernels alone on a cool GPU, `gemm-sustained` are GEMMs on a hot one. The
+ * other groups are no kernels alone; these, names that the simulator does not know, and
+ * batches with interleaved operands are passed over and counted, and so are rows that were
+ * disturbed whenever they were measured (heat, other processes). Isolated times contain the two
+ * events around the kernel: what these cost, where the profile says it (`event-pair` of the group
+ * `host`), is taken off. Hold-out is that of
+ * data/measured/read_kernels.h: "n,k" for GEMMs, "heads,kv_heads,head_dim" for attention,
+ * "rows,columns" for streams. */
+#ifndef LS_DATA_MEASURED_READ_PROFILE_H
+#define LS_DATA_MEASURED_READ_PROFILE_H
+
+#include "data/measured/read_kernels.h"
+#include "data/text/csv.h"
+#include "data/text/json_doc.h"
+
+/* A row that is of no kernel alone; texts are interned. */
+typedef struct {
+  const char *group, *name, *note;
+  double time_s, bytes;
+} LsProfileFact;
+
+typedef struct {
+  char *path;
+  bool is_ours;       /* of tools/kernelbench                             */
+  char *gpu;          /* what the driver calls it; NULL: the file does not say */
+  char *driver, *cuda, *date; /* NULL: the file does not say              */
+  guint n_sm;         /* 0: the file does not say                         */
+  char *sha256;       /* of the file                                      */
+  guint n_rows;       /* in the file                                      */
+  guint n_passed;     /* of them passed over                              */
+  guint n_disturbed;  /* of these, because they were disturbed            */
+  guint n_own_attention; /* of kernelbench's own flash attention, which no job runs */
+  guint n_failed;     /* kernels that could not be measured               */
+  double events_s;    /* what two events cost; taken off isolated times   */
+  GArray *kernels;    /* LsTimedKernel, on a cool GPU                     */
+  GArray *sustained;  /* LsTimedKernel, on a hot one                      */
+  GArray *facts;      /* LsProfileFact, of the groups `host`, `copies`, `slowdown` and `context`; counted as passed over too */
+  LsJsonDoc *doc;     /* one of these two, to say where a row stands      */
+  LsCsv *csv;
+} LsProfile;
+
+/* `gpu`: rows of a table with a column of that name that are for others are passed over.
+ * NULL, with located diagnostics (LS_ERROR_INPUT): the file is missing or damaged, a size,
+ * number format or time is wrong. Free with ls_profile_free(). */
+LsProfile *ls_profile_load (const char *path, const char *gpu, LsDiagList *diags);
+/* The same from memory; `path` stands for the file in diagnostics. */
+LsProfile *ls_profile_parse (const char *path, const char *text, size_t n, const char *gpu, LsDiagList *diags);
+void ls_profile_free (LsProfile *profile); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsProfile, ls_profile_free)
+
+/* A diagnostic (LS_ERROR_INPUT) at the time of a row: LsTimedKernel.row. */
+void ls_profile_error (const LsProfile *profile, guint row, LsDiagList *diags, const char *format, ...)
+  G_GNUC_PRINTF (4, 5);
+
+#endif

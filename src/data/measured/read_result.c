@@ -1,0 +1,240 @@
+#include "data/measured/read_result.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "data/jobs/read_strategy.h"
+#include "data/text/field_write.h"
+#include "data/text/json_doc.h"
+
+#define SET "--set "
+
+static const char *const step_keys[] = { "step_time_s", "first_step_s", "tokens_per_s", "mfu", "mfu_causal", "hfu", "bubble_frac" };
+
+static void
+option_free (gpointer data)
+{
+  LsResultOption *option = data;
+  g_free (option->name);
+  g_free (option->value);
+  g_free (option);
+}
+
+/* What holds without an option: static; NULL: that depends on others. */
+static const char *
+usual_value (const char *name)
+{
+  const LsField *field = ls_field_find (ls_strategy_fields, name + (g_str_has_prefix (name, SET) ? strlen (SET) : strlen ("--")));
+  LsStrategy blank;
+  ls_strategy_init (&blank);
+  g_autofree char *value = field ? ls_field_text (field, &blank, NULL) : NULL;
+  ls_strategy_clear (&blank);
+  if (!value || strcmp (value, "auto") == 0 || ls_field_is_switch (field))
+    return NULL;
+  return g_intern_string (ls_field_typed (field, value));
+}
+
+const char *
+ls_result_option (const GPtrArray *options, const char *name)
+{
+  for (guint i = 0; i < options->len; i++) {
+    const LsResultOption *option = g_ptr_array_index (options, i);
+    if (g_str_equal (option->name, name))
+      return option->value;
+  }
+  return options->len > 0 ? usual_value (name) : NULL;
+}
+
+static void
+clear_number (gpointer number)
+{
+  g_free (((LsResultNumber *) number)->name);
+}
+
+void
+ls_result_file_free (LsResultFile *file)
+{
+  if (!file)
+    return;
+  for (int s = 0; s < LS_N_RESULT_SECTIONS; s++)
+    g_array_unref (file->sections[s]);
+  g_ptr_array_unref (file->options);
+  g_free (file->path);
+  g_free (file->model);
+  g_free (file->trace);
+  g_free (file->cluster);
+  g_free (file);
+}
+
+static const char hint[] = "lockstep run --json writes such a file";
+
+static const cJSON *
+require (const LsJsonDoc *doc, const cJSON *parent, const char *key, cJSON_bool (*is_kind) (const cJSON *), const char *kind,
+         LsDiagList *diags)
+{
+  const cJSON *node = cJSON_GetObjectItemCaseSensitive (parent, key);
+  if (is_kind (node))
+    return node;
+  g_autofree char *got = node ? ls_json_describe (node) : g_strdup ("none");
+  ls_json_doc_diag (doc, node ? node : parent, LS_JSON_AT_VALUE, diags, hint, "expected \"%s\", %s; got %s", key, kind, got);
+  return NULL;
+}
+
+static void
+append (LsResultFile *file, LsResultSection section, const char *name, const cJSON *node)
+{
+  LsResultNumber number = { g_strdup (name), cJSON_IsNumber (node) ? node->valuedouble : NAN };
+  g_array_append_val (file->sections[section], number);
+}
+
+/* A member that must be a number or null. */
+static void
+read_number (LsResultFile *file, const LsJsonDoc *doc, LsResultSection section, const char *name, const cJSON *node,
+             LsDiagList *diags)
+{
+  if (cJSON_IsNumber (node) || cJSON_IsNull (node)) {
+    append (file, section, name, node);
+    return;
+  }
+  g_autofree char *got = ls_json_describe (node);
+  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, hint, "expected a number; got %s", got);
+}
+
+static void
+read_members (LsResultFile *file, const LsJsonDoc *doc, LsResultSection section, const cJSON *object, LsDiagList *diags)
+{
+  const cJSON *node;
+  cJSON_ArrayForEach (node, object)
+    read_number (file, doc, section, node->string, node, diags);
+}
+
+/* A member that older files, or runs that were not asked for it, do not have. */
+static void
+read_optional (LsResultFile *file, const LsJsonDoc *doc, LsResultSection section, const cJSON *parent, const char *key,
+               LsDiagList *diags)
+{
+  const cJSON *object = cJSON_GetObjectItemCaseSensitive (parent, key);
+  if (object && require (doc, parent, key, cJSON_IsObject, "an object", diags))
+    read_members (file, doc, section, object, diags);
+}
+
+static void
+read_memory (LsResultFile *file, const LsJsonDoc *doc, const cJSON *memory, LsDiagList *diags)
+{
+  const cJSON *peak = require (doc, memory, "peak_bytes", cJSON_IsNumber, "a number", diags);
+  const cJSON *needed = cJSON_GetObjectItemCaseSensitive (memory, "needed_bytes");
+  const cJSON *capacity = cJSON_GetObjectItemCaseSensitive (memory, "capacity_bytes");
+  const cJSON *at_peak = require (doc, memory, "at_peak", cJSON_IsObject, "an object", diags);
+  if (peak)
+    append (file, LS_RESULT_MEMORY, "peak", peak);
+  if (needed)
+    read_number (file, doc, LS_RESULT_MEMORY, "needed", needed, diags);
+  if (capacity)
+    read_number (file, doc, LS_RESULT_MEMORY, "capacity", capacity, diags);
+  if (at_peak)
+    read_members (file, doc, LS_RESULT_MEMORY, at_peak, diags);
+}
+
+/* key: of the number of a link, or of a group of them. */
+static void
+read_links (LsResultFile *file, const LsJsonDoc *doc, const cJSON *links, const char *key, LsDiagList *diags)
+{
+  const cJSON *link;
+  cJSON_ArrayForEach (link, links) {
+    const cJSON *name = require (doc, link, "name", cJSON_IsString, "text", diags);
+    const cJSON *use = require (doc, link, key, cJSON_IsNumber, "a number", diags);
+    if (name && use)
+      append (file, LS_RESULT_LINKS, name->valuestring, use);
+  }
+}
+
+/* Of the model, cluster or trace; NULL if the file does not say. */
+static char *
+read_name (const cJSON *provenance, const char *what)
+{
+  const cJSON *object = cJSON_GetObjectItemCaseSensitive (provenance, what);
+  return g_strdup (cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (object, "name")));
+}
+
+static LsResultOption *
+option_new (const char *flag, const char *value)
+{
+  LsResultOption *option = g_new (LsResultOption, 1);
+  const char *of_key = g_str_equal (flag, "--set") ? strchr (value, '=') : NULL;
+  if (of_key)
+    *option = (LsResultOption) { g_strdup_printf (SET "%.*s", (int) (of_key - value), value), g_strdup (of_key + 1) };
+  else
+    *option = (LsResultOption) { g_strdup (flag), g_strdup (value) };
+  return option;
+}
+
+/* "--tp 2 --sp --set tp_async=0": a word that begins with two dashes and what follows it. */
+static void
+read_options (LsResultFile *file, const char *text)
+{
+  g_auto (GStrv) words = g_strsplit (text ? text : "", " ", -1);
+  for (char **word = words; *word; word++) {
+    if (!g_str_has_prefix (*word, "--"))
+      continue;
+    bool has_value = word[1] && !g_str_has_prefix (word[1], "--");
+    g_ptr_array_add (file->options, option_new (*word, has_value ? word[1] : "on"));
+  }
+}
+
+static void
+read_names (LsResultFile *file, const cJSON *root)
+{
+  const cJSON *provenance = cJSON_GetObjectItemCaseSensitive (root, "provenance");
+  file->model = read_name (provenance, "model");
+  file->trace = read_name (provenance, "trace");
+  file->cluster = read_name (provenance, "cluster");
+  read_options (file, cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (provenance, "options")));
+  const char *software = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (provenance, "software"));
+  if (software)
+    g_ptr_array_add (file->options, option_new ("--software", software));
+}
+
+static void
+read_root (LsResultFile *file, const LsJsonDoc *doc, LsDiagList *diags)
+{
+  const cJSON *root = ls_json_doc_root (doc);
+  if (!require (doc, root, "step_time_s", cJSON_IsNumber, "a number", diags))
+    return;
+  for (guint i = 0; i < G_N_ELEMENTS (step_keys); i++) {
+    const cJSON *node = cJSON_GetObjectItemCaseSensitive (root, step_keys[i]);
+    if (node)
+      read_number (file, doc, LS_RESULT_STEP, step_keys[i], node, diags);
+  }
+  const cJSON *breakdown = require (doc, root, "breakdown_s", cJSON_IsObject, "an object", diags);
+  const cJSON *memory = require (doc, root, "memory", cJSON_IsObject, "an object", diags);
+  const cJSON *groups = cJSON_GetObjectItemCaseSensitive (root, "link_groups");
+  const cJSON *links = require (doc, root, groups ? "link_groups" : "links", cJSON_IsArray, "a list", diags);
+  read_names (file, root);
+  if (breakdown)
+    read_members (file, doc, LS_RESULT_BREAKDOWN, breakdown, diags);
+  read_optional (file, doc, LS_RESULT_BUBBLES, root, "bubble_parts_s", diags);
+  read_optional (file, doc, LS_RESULT_PATH, cJSON_GetObjectItemCaseSensitive (root, "critical_path"), "by_kind_ps", diags);
+  if (memory)
+    read_memory (file, doc, memory, diags);
+  if (links)
+    read_links (file, doc, links, groups ? "max_utilisation" : "utilisation", diags);
+}
+
+LsResultFile *
+ls_result_file_load (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
+  if (!doc)
+    return NULL;
+  guint n_before = ls_diag_list_n (diags);
+  g_autoptr (LsResultFile) file = g_new0 (LsResultFile, 1);
+  file->path = g_strdup (path);
+  file->options = g_ptr_array_new_with_free_func (option_free);
+  for (int s = 0; s < LS_N_RESULT_SECTIONS; s++) {
+    file->sections[s] = g_array_new (FALSE, FALSE, sizeof (LsResultNumber));
+    g_array_set_clear_func (file->sections[s], clear_number);
+  }
+  read_root (file, doc, diags);
+  return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&file) : NULL;
+}

@@ -1,0 +1,49 @@
+/* data/measured/read_result.h — a result of `run --json` as named numbers, for comparing two of them.
+ *
+ * Which numbers there are is left to the file: a result of another version compares in what
+ * both have. */
+#ifndef LS_DATA_MEASURED_READ_RESULT_H
+#define LS_DATA_MEASURED_READ_RESULT_H
+
+#include <glib.h>
+
+#include "base/diag.h"
+
+typedef enum {
+  LS_RESULT_STEP,      /* step_time_s, mfu and others of the top                */
+  LS_RESULT_BREAKDOWN, /* seconds                                               */
+  LS_RESULT_BUBBLES,   /* seconds, by their reasons; of a file that has them    */
+  LS_RESULT_PATH,      /* picoseconds of the critical path by kind; the same    */
+  LS_RESULT_MEMORY,    /* bytes: peak, needed, capacity, categories at the peak */
+  LS_RESULT_LINKS,     /* utilisation, 0 to 1: the busiest of each group of links
+                          that are alike; of a file without groups, of each link */
+  LS_N_RESULT_SECTIONS
+} LsResultSection;
+
+typedef struct {
+  char *name;   /* "forward", "node0/nic0>leaf0" */
+  double value; /* NaN: the file says null       */
+} LsResultNumber;
+
+typedef struct {
+  char *name;  /* "--tp", "--set tp_async"   */
+  char *value; /* "2"; of a switch "on"      */
+} LsResultOption;
+
+/* The value of an option, or what it is by itself; NULL: the file does not tell. */
+const char *ls_result_option (const GPtrArray *options, const char *name);
+
+typedef struct {
+  char *path;
+  char *model, *trace, *cluster;          /* names; NULL: the file says none             */
+  GPtrArray *options;                     /* LsResultOption *, as resolved; none if the file does not say */
+  GArray *sections[LS_N_RESULT_SECTIONS]; /* LsResultNumber, in the order of the file */
+} LsResultFile;
+
+/* NULL, with located diagnostics (LS_ERROR_INPUT): the file cannot be read or is no such
+ * result. Free with ls_result_file_free(). */
+LsResultFile *ls_result_file_load (const char *path, LsDiagList *diags);
+void ls_result_file_free (LsResultFile *file); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsResultFile, ls_result_file_free)
+
+#endif

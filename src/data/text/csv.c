@@ -1,0 +1,304 @@
+#include "data/text/csv.h"
+
+#include <string.h>
+
+#include "base/printable.h"
+#include "data/text/read_file.h"
+
+typedef struct {
+  char *text;
+  int line, col; /* 1-based; col counts code points */
+} Cell;
+
+struct LsCsv {
+  char *name;
+  char **lines;      /* of the file, for diagnostics             */
+  guint n_lines;
+  guint n_columns;
+  GArray *cells;     /* Cell, row by row, the header row first   */
+};
+
+/* Where the reader stands. */
+typedef struct {
+  const char *at;
+  int line, col;
+} Cursor;
+
+static void
+clear_cell (gpointer cell)
+{
+  g_free (((Cell *) cell)->text);
+}
+
+static const Cell *
+cell_at (const LsCsv *csv, guint line, guint column)
+{
+  return &g_array_index (csv->cells, Cell, line * csv->n_columns + column);
+}
+
+static void
+add_diag (const LsCsv *csv, LsDiagList *diags, int line, int col, const char *pointer, const char *message)
+{
+  const char *source = line > 0 && (guint) line <= csv->n_lines ? csv->lines[line - 1] : NULL;
+  ls_diag_add (diags, LS_ERROR_INPUT, csv->name, line, col, pointer, source, NULL, "%s", message);
+}
+
+void
+ls_csv_error (const LsCsv *csv, guint row, guint column, LsDiagList *diags, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *message = g_strdup_vprintf (format, args);
+  va_end (args);
+
+  const Cell *cell = cell_at (csv, row + 1, column);
+  g_autofree char *pointer
+    = ls_diag_list_n (diags) < LS_DIAG_MAX_SHOWN
+        ? g_strdup_printf ("/%s/%s", ls_csv_cell (csv, row, 0), ls_csv_column_name (csv, column))
+        : NULL;
+  add_diag (csv, diags, cell->line, cell->col, pointer, message);
+}
+
+void
+ls_csv_header_error (const LsCsv *csv, LsDiagList *diags, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *message = g_strdup_vprintf (format, args);
+  va_end (args);
+  add_diag (csv, diags, 1, 1, NULL, message);
+}
+
+static void
+step (Cursor *c)
+{
+  if (*c->at == '\n') {
+    c->line++;
+    c->col = 1;
+  } else if ((*c->at & 0xc0) != 0x80) {
+    c->col++;
+  }
+  c->at++;
+}
+
+/* The text between quotes; the cursor stands on the opening one. FALSE if the
+ * closing one is missing. */
+static gboolean
+read_quoted (Cursor *c, GString *text)
+{
+  for (step (c); *c->at; step (c)) {
+    if (*c->at != '"') {
+      g_string_append_c (text, *c->at);
+    } else if (c->at[1] == '"') {
+      g_string_append_c (text, '"');
+      step (c);
+    } else {
+      step (c);
+      return TRUE;
+    }
+  }
+  return FALSE;
+}
+
+static gboolean
+ends_line (const Cursor *c)
+{
+  return *c->at == '\0' || *c->at == '\n' || (*c->at == '\r' && c->at[1] == '\n');
+}
+
+static void
+skip_line_end (Cursor *c)
+{
+  if (*c->at == '\r')
+    step (c);
+  if (*c->at == '\n')
+    step (c);
+}
+
+/* Reads one cell and leaves the cursor on what ended it. */
+static gboolean
+read_cell (LsCsv *csv, Cursor *c, LsDiagList *diags)
+{
+  Cell cell = { .line = c->line, .col = c->col };
+  g_autoptr (GString) text = g_string_new (NULL);
+  gboolean is_closed = *c->at != '"' || read_quoted (c, text);
+  while (!ends_line (c) && *c->at != ',') {
+    g_string_append_c (text, *c->at);
+    step (c);
+  }
+  ls_make_printable (text->str);
+  cell.text = g_strdup (text->str);
+  g_array_append_val (csv->cells, cell);
+  if (!is_closed)
+    add_diag (csv, diags, cell.line, cell.col, NULL, "expected a closing quote; got the end of the file");
+  return is_closed;
+}
+
+/* Reads the cells of one row and the end of its line. FALSE if it is broken. */
+static gboolean
+read_row (LsCsv *csv, Cursor *c, LsDiagList *diags)
+{
+  guint before = csv->cells->len;
+  int line = c->line;
+  gboolean ok = read_cell (csv, c, diags);
+  while (ok && *c->at == ',') {
+    step (c);
+    ok = read_cell (csv, c, diags);
+  }
+  skip_line_end (c);
+
+  guint n = csv->cells->len - before;
+  if (csv->n_columns == 0)
+    csv->n_columns = n;
+  if (ok && n != csv->n_columns) {
+    g_autofree char *message
+      = g_strdup_printf ("expected %u cells as in the header; got %u", csv->n_columns, n);
+    add_diag (csv, diags, line, 1, NULL, message);
+    ok = FALSE;
+  }
+  if (!ok)
+    g_array_set_size (csv->cells, before);
+  return ok;
+}
+
+static gboolean
+has_distinct_columns (const LsCsv *csv, LsDiagList *diags)
+{
+  g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
+  gboolean ok = TRUE;
+  for (guint i = 0; i < csv->n_columns; i++) {
+    const Cell *cell = cell_at (csv, 0, i);
+    if (g_hash_table_add (names, cell->text))
+      continue;
+    g_autofree char *message = g_strdup_printf ("duplicate column \"%s\"", cell->text);
+    add_diag (csv, diags, cell->line, cell->col, NULL, message);
+    ok = FALSE;
+  }
+  return ok;
+}
+
+/* One column whose name has several semicolons or tabs: a spreadsheet's idea of commas. */
+static gboolean
+has_commas (const LsCsv *csv, LsDiagList *diags)
+{
+  const char *only = csv->n_columns == 1 ? ls_csv_column_name (csv, 0) : "";
+  const char *separator = strchr (only, ';') ? ";" : strchr (only, '\t') ? "\t" : NULL;
+  if (!separator || strchr (only, *separator) == strrchr (only, *separator))
+    return TRUE;
+  ls_diag_add (diags, LS_ERROR_INPUT, csv->name, 1, (int) strcspn (only, separator) + 1, NULL, csv->lines[0],
+               "write the table with commas, and decimals with points", "expected commas between cells; got %s",
+               *separator == ';' ? "semicolons" : "tabs");
+  return FALSE;
+}
+
+LsCsv *
+ls_csv_parse (const char *name, const char *text, gssize n, LsDiagList *diags)
+{
+  if (!g_utf8_validate (text, n, NULL)) {
+    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL, "expected UTF-8 text without NUL");
+    return NULL;
+  }
+  g_autoptr (LsCsv) csv = g_new0 (LsCsv, 1);
+  csv->name = g_strdup (name);
+  csv->lines = g_strsplit (text, "\n", -1);
+  csv->n_lines = g_strv_length (csv->lines);
+  csv->cells = g_array_new (FALSE, TRUE, sizeof (Cell));
+  g_array_set_clear_func (csv->cells, clear_cell);
+
+  Cursor c = { text, 1, 1 };
+  if (g_str_has_prefix (text, "\xef\xbb\xbf")) /* byte order mark */
+    c.at += 3;
+  gboolean ok = TRUE;
+  while (*c.at)
+    if (ends_line (&c))
+      skip_line_end (&c);
+    else
+      ok &= read_row (csv, &c, diags);
+  if (csv->n_columns == 0) {
+    add_diag (csv, diags, 1, 1, NULL, "expected a header row; got an empty file");
+    return NULL;
+  }
+  if (!ok || !has_commas (csv, diags) || !has_distinct_columns (csv, diags))
+    return NULL;
+  return g_steal_pointer (&csv);
+}
+
+LsCsv *
+ls_csv_load (const char *path, LsDiagList *diags)
+{
+  size_t n = 0;
+  g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
+  return text ? ls_csv_parse (path, text, (gssize) n, diags) : NULL;
+}
+
+void
+ls_csv_free (LsCsv *csv)
+{
+  if (!csv)
+    return;
+  g_free (csv->name);
+  g_strfreev (csv->lines);
+  g_array_unref (csv->cells);
+  g_free (csv);
+}
+
+guint
+ls_csv_n_rows (const LsCsv *csv)
+{
+  return csv->cells->len / csv->n_columns - 1;
+}
+
+guint
+ls_csv_n_columns (const LsCsv *csv)
+{
+  return csv->n_columns;
+}
+
+const char *
+ls_csv_column_name (const LsCsv *csv, guint column)
+{
+  return cell_at (csv, 0, column)->text;
+}
+
+int
+ls_csv_column (const LsCsv *csv, const char *name)
+{
+  for (guint i = 0; i < csv->n_columns; i++)
+    if (strcmp (ls_csv_column_name (csv, i), name) == 0)
+      return (int) i;
+  return -1;
+}
+
+const char *
+ls_csv_cell (const LsCsv *csv, guint row, guint column)
+{
+  g_assert (row < ls_csv_n_rows (csv) && column < csv->n_columns);
+  return cell_at (csv, row + 1, column)->text;
+}
+
+void
+ls_csv_append (GString *out, const char *cell)
+{
+  if (!cell)
+    return;
+  if (!strpbrk (cell, ",\"\r\n")) {
+    g_string_append (out, cell);
+    return;
+  }
+  g_string_append_c (out, '"');
+  for (const char *c = cell; *c; c++)
+    g_string_append_printf (out, *c == '"' ? "\"\"" : "%c", *c);
+  g_string_append_c (out, '"');
+}
+
+void
+ls_csv_print (FILE *out, const char *cell)
+{
+  if (cell && !strpbrk (cell, ",\"\r\n")) { /* nearly all, and there may be millions */
+    fputs (cell, out);
+    return;
+  }
+  g_autoptr (GString) text = g_string_new (NULL);
+  ls_csv_append (text, cell);
+  fputs (text->str, out);
+}

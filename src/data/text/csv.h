@@ -1,0 +1,48 @@
+/* data/text/csv.h — a table read from comma-separated text (RFC 4180): a header row
+ * that names the columns, quoted cells, "" for a quote inside them. Every cell
+ * keeps its place in the file, so that whoever reads a number can say where it
+ * stood.
+ *
+ *     id,gpus,source
+ *     a-1,8,"Table 1, row 3"
+ */
+#ifndef LS_DATA_TEXT_CSV_H
+#define LS_DATA_TEXT_CSV_H
+
+#include <glib.h>
+#include <stdio.h>
+
+#include "base/diag.h"
+
+typedef struct LsCsv LsCsv;
+
+/* Reads a whole file. NULL, with located diagnostics, if it cannot be read, is
+ * empty, names a column twice, leaves a quote open, or has a row with another
+ * number of cells than the header. Free with ls_csv_free(). */
+LsCsv *ls_csv_load (const char *path, LsDiagList *diags);
+/* The same of n bytes and a NUL in memory, -1: up to the NUL; `name` stands for the file in
+ * diagnostics. */
+LsCsv *ls_csv_parse (const char *name, const char *text, gssize n, LsDiagList *diags);
+void ls_csv_free (LsCsv *csv); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCsv, ls_csv_free)
+
+guint ls_csv_n_rows (const LsCsv *csv); /* without the header */
+guint ls_csv_n_columns (const LsCsv *csv);
+const char *ls_csv_column_name (const LsCsv *csv, guint column);
+int ls_csv_column (const LsCsv *csv, const char *name); /* -1 if there is none */
+
+/* Appends a cell as this reader has it: in quotes where it needs them. NULL: empty. */
+void ls_csv_append (GString *out, const char *cell);
+void ls_csv_print (FILE *out, const char *cell); /* the same into a file */
+
+/* Borrowed until the table is freed; never NULL; as base/printable.h makes it. */
+const char *ls_csv_cell (const LsCsv *csv, guint row, guint column);
+
+/* Adds a diagnostic of LS_ERROR_INPUT that points at a cell, named /ROW-ID/COLUMN
+ * after the first cell of its row. */
+void ls_csv_error (const LsCsv *csv, guint row, guint column, LsDiagList *diags, const char *format, ...)
+  G_GNUC_PRINTF (5, 6);
+/* The same for the header row as a whole. */
+void ls_csv_header_error (const LsCsv *csv, LsDiagList *diags, const char *format, ...) G_GNUC_PRINTF (3, 4);
+
+#endif

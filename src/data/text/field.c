@@ -1,0 +1,416 @@
+#include "data/text/field.h"
+
+#include <string.h>
+
+#include "base/suggest.h"
+#include "data/text/field_value.h"
+
+/* What one read works on. */
+typedef struct {
+  const LsJsonDoc *doc;
+  GPtrArray *notes; /* NULL: a file of ours */
+  LsDiagList *diags;
+} Reading;
+
+static bool read_object (const Reading *r, const LsField *fields, const cJSON *object, void *target);
+static bool read_value (const Reading *r, const LsField *f, const cJSON *node, void *target);
+
+/* --- names -------------------------------------------------------------------- */
+
+static bool
+same_name (const char *key, const char *name)
+{
+  for (; *key && *name; key++, name++)
+    if (*key != (*name == '-' ? '_' : *name))
+      return false;
+  return *key == *name;
+}
+
+const LsField *
+ls_field_find (const LsField *fields, const char *name)
+{
+  for (const LsField *f = fields; f->key; f++)
+    if (!f->file_only && same_name (f->key, name))
+      return f;
+  return NULL;
+}
+
+static const LsField *
+find_key (const LsField *fields, const char *key)
+{
+  for (const LsField *f = fields; f->key; f++)
+    if (strcmp (f->key, key) == 0)
+      return f;
+  return NULL;
+}
+
+const char *
+ls_field_suggest (const LsField *fields, const char *typed)
+{
+  g_autoptr (GPtrArray) words = g_ptr_array_new ();
+  for (const LsField *f = fields; f->key; f++)
+    g_ptr_array_add (words, (gpointer) f->key);
+  g_ptr_array_add (words, NULL);
+  return ls_suggest (typed, (const char *const *) words->pdata);
+}
+
+/* --- one value of a JSON file ------------------------------------------------- */
+
+/* The text of a scalar of the JSON type that the kind asks for; NULL otherwise. */
+static char *
+text_of (const LsField *f, const cJSON *node)
+{
+  char number[G_ASCII_DTOSTR_BUF_SIZE];
+  bool wants_number = f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_UINT64 || f->kind == LS_FIELD_DOUBLE;
+  if (f->kind == LS_FIELD_BOOL)
+    return cJSON_IsBool (node) ? g_strdup (cJSON_IsTrue (node) ? "true" : "false") : NULL;
+  if (cJSON_IsNumber (node) && (wants_number || f->kind == LS_FIELD_CUSTOM))
+    return g_strdup (g_ascii_formatd (number, sizeof number, "%.17g", node->valuedouble));
+  return cJSON_IsString (node) && !wants_number ? g_strdup (node->valuestring) : NULL;
+}
+
+static bool
+complain (const Reading *r, const LsField *f, const cJSON *node)
+{
+  g_autofree char *got = ls_json_describe (node);
+  g_autofree char *message = ls_field_value_complaint (f, LS_FIELD_IN_JSON, cJSON_IsString (node) ? node->valuestring : NULL, got);
+  char number[G_ASCII_DTOSTR_BUF_SIZE];
+  const char *text = cJSON_IsNumber (node)   ? g_ascii_formatd (number, sizeof number, "%.15g", node->valuedouble)
+                     : cJSON_IsString (node) ? node->valuestring
+                                             : "";
+  g_autofree char *hint = ls_field_value_hint (f, text);
+  ls_json_doc_diag (r->doc, node, LS_JSON_AT_VALUE, r->diags, hint, "%s", message);
+  return false;
+}
+
+static bool
+read_scalar (const Reading *r, const LsField *f, const cJSON *node, void *target)
+{
+  g_autofree char *text = text_of (f, node);
+  return (text && ls_field_value_set (f, target, text)) || complain (r, f, node);
+}
+
+static bool
+read_list (const Reading *r, const LsField *f, const cJSON *node, void *target)
+{
+  if (f->runs && cJSON_IsString (node))
+    return read_scalar (r, f, node, target);
+  if (!cJSON_IsArray (node))
+    return complain (r, f, node);
+  LsField element = *f;
+  element.kind = LS_FIELD_UINT;
+  element.offset = 0;
+  bool ok = true;
+  g_autoptr (GArray) values = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  for (const cJSON *c = node->child; c; c = c->next) {
+    uint32_t value = 0;
+    ok = read_scalar (r, &element, c, &value) && ok;
+    g_array_append_val (values, value);
+  }
+  if (ok)
+    ls_field_value_set_list (f, target, (const uint32_t *) (gpointer) values->data, values->len);
+  return ok;
+}
+
+static bool
+read_row (const Reading *r, const LsField *f, const cJSON *node, void *target)
+{
+  LsField element = *f;
+  element.kind = LS_FIELD_UINT;
+  element.offset = 0;
+  uint32_t *row = (uint32_t *) ((char *) target + f->offset), n = 0;
+  bool ok = true;
+  if (!cJSON_IsArray (node) || !node->child)
+    return complain (r, f, node);
+  for (const cJSON *c = node->child; c; c = c->next, n++) {
+    if (n == f->n_row)
+      return complain (r, f, node);
+    ok = read_scalar (r, &element, c, &row[n]) && ok;
+  }
+  return ok;
+}
+
+static bool
+read_array (const Reading *r, const LsField *f, const cJSON *node, void *target)
+{
+  if (!cJSON_IsArray (node))
+    return complain (r, f, node);
+  GArray **place = (GArray **) ((char *) target + f->offset);
+  if (!*place)
+    *place = g_array_new (FALSE, TRUE, (guint) f->element_size);
+  bool ok = true, is_value = *f->fields->key == '\0';
+  for (const cJSON *c = node->child; c; c = c->next) {
+    guint i = (*place)->len;
+    g_array_set_size (*place, i + 1);
+    void *element = (*place)->data + i * f->element_size;
+    if (f->blank)
+      memcpy (element, f->blank, f->element_size);
+    ok = (is_value ? read_value (r, f->fields, c, element) : read_object (r, f->fields, c, element)) && ok;
+  }
+  return ok;
+}
+
+static bool
+read_sources (const Reading *r, const LsField *f, const cJSON *node)
+{
+  if (!cJSON_IsObject (node))
+    return complain (r, f, node);
+  static const LsField source = { "source", LS_FIELD_STRING };
+  bool ok = true;
+  for (const cJSON *c = node->child; c; c = c->next)
+    ok = (cJSON_IsString (c) || complain (r, &source, c)) && ok;
+  return ok;
+}
+
+static bool unknown_key (const Reading *r, const LsField *fields, const cJSON *node);
+
+/* A value as a flag would have it; NULL: it is a list, an object or null. */
+static char *
+setting_text (const cJSON *node)
+{
+  if (cJSON_IsString (node))
+    return g_strdup (node->valuestring);
+  if (cJSON_IsBool (node))
+    return g_strdup (cJSON_IsTrue (node) ? "true" : "false");
+  return cJSON_IsNumber (node) ? g_strdup_printf ("%.15g", node->valuedouble) : NULL;
+}
+
+/* Whether a field of f would take it. */
+static bool
+check_setting (const Reading *r, const LsField *f, const cJSON *node, const char *text)
+{
+  const LsField *field = ls_field_find (f->fields, node->string);
+  if (!field)
+    return unknown_key (r, f->fields, node);
+  g_autofree void *scratch = g_malloc0 (f->element_size);
+  bool ok = ls_field_value_set (field, scratch, text);
+  ls_fields_clear (f->fields, scratch);
+  return ok || complain (r, field, node);
+}
+
+static bool
+read_settings (const Reading *r, const LsField *f, const cJSON *node, char ***place)
+{
+  static const LsField value = { "value", LS_FIELD_STRING };
+  if (!cJSON_IsObject (node))
+    return complain (r, f, node);
+  GPtrArray *settings = g_ptr_array_new ();
+  bool ok = true;
+  for (const cJSON *c = node->child; c; c = c->next) {
+    g_autofree char *text = setting_text (c);
+    ok = (text ? !f->fields || check_setting (r, f, c, text) : complain (r, &value, c)) && ok;
+    g_ptr_array_add (settings, g_strdup_printf ("%s=%s", c->string, text ? text : ""));
+  }
+  g_ptr_array_add (settings, NULL);
+  g_strfreev (*place);
+  *place = (char **) g_ptr_array_free (settings, FALSE);
+  return ok;
+}
+
+static bool
+read_value (const Reading *r, const LsField *f, const cJSON *node, void *target)
+{
+  switch (f->kind) {
+  case LS_FIELD_OBJECT:
+    return read_object (r, f->fields, node, (char *) target + f->offset);
+  case LS_FIELD_UINT_LIST:
+    return read_list (r, f, node, target);
+  case LS_FIELD_ROW:
+    return read_row (r, f, node, target);
+  case LS_FIELD_ARRAY:
+    return read_array (r, f, node, target);
+  case LS_FIELD_SETTINGS:
+    return read_settings (r, f, node, (char ***) ((char *) target + f->offset));
+  case LS_FIELD_SOURCES:
+    return read_sources (r, f, node);
+  case LS_FIELD_IGNORED:
+    return true;
+  default:
+    return read_scalar (r, f, node, target);
+  }
+}
+
+/* --- objects ------------------------------------------------------------------ */
+
+static bool
+unknown_key (const Reading *r, const LsField *fields, const cJSON *node)
+{
+  if (g_str_has_prefix (node->string, "x-"))
+    return true;
+  if (r->notes) {
+    g_ptr_array_add (r->notes, g_strdup_printf ("key \"%s\" is not used", node->string));
+    return true;
+  }
+  const char *near = ls_field_suggest (fields, node->string);
+  if (near)
+    ls_json_doc_diag (r->doc, node, LS_JSON_AT_KEY, r->diags, NULL, "unknown key; did you mean \"%s\"?", near);
+  else
+    ls_json_doc_diag (r->doc, node, LS_JSON_AT_KEY, r->diags, "keys that start with \"x-\" are free for notes",
+                      "unknown key");
+  return false;
+}
+
+static bool
+is_absent (const Reading *r, const cJSON *node)
+{
+  return !node || (r->notes && cJSON_IsNull (node));
+}
+
+static bool
+check_required (const Reading *r, const LsField *fields, const cJSON *object)
+{
+  bool ok = true, is_root = object == ls_json_doc_root (r->doc);
+  for (const LsField *f = fields; f->key; f++) {
+    if (!f->required || (f->root_only && !is_root) || !is_absent (r, cJSON_GetObjectItemCaseSensitive (object, f->key)))
+      continue;
+    ls_json_doc_diag (r->doc, object, LS_JSON_AT_VALUE, r->diags, NULL, "missing key \"%s\"%s%s%s", f->key,
+                      f->meaning ? " (" : "", f->meaning ? f->meaning : "", f->meaning ? ")" : "");
+    ok = false;
+  }
+  return ok;
+}
+
+static bool
+read_object (const Reading *r, const LsField *fields, const cJSON *object, void *target)
+{
+  static const LsField as_object = { "", LS_FIELD_OBJECT };
+  if (!cJSON_IsObject (object))
+    return complain (r, &as_object, object);
+  bool ok = true;
+  for (const cJSON *node = object->child; node; node = node->next) {
+    if (is_absent (r, node))
+      continue;
+    const LsField *f = find_key (fields, node->string);
+    ok = (f ? read_value (r, f, node, target) : unknown_key (r, fields, node)) && ok;
+  }
+  return check_required (r, fields, object) && ok;
+}
+
+bool
+ls_fields_read (const LsField *fields, const LsJsonDoc *doc, const cJSON *object, void *target,
+                GPtrArray *notes, LsDiagList *diags)
+{
+  Reading r = { .doc = doc, .notes = notes, .diags = diags };
+  return read_object (&r, fields, object, target);
+}
+
+/* --- files -------------------------------------------------------------------- */
+
+/* False if this is a file of another kind: then its keys are not worth reading. */
+static bool
+check_schema (const char *kind, const LsJsonDoc *doc, LsDiagList *diags)
+{
+  const cJSON *root = ls_json_doc_root (doc);
+  g_autofree char *expected = g_strdup_printf ("lockstep.%s/1", kind);
+  if (!cJSON_IsObject (root)) {
+    g_autofree char *got = ls_json_describe (root);
+    ls_json_doc_diag (doc, root, LS_JSON_AT_VALUE, diags, NULL, "expected an object; got %s", got);
+    return false;
+  }
+  const cJSON *schema = cJSON_GetObjectItemCaseSensitive (root, "schema");
+  if (!schema) {
+    ls_json_doc_diag (doc, root, LS_JSON_AT_VALUE, diags, NULL, "missing key \"schema\"; expected \"schema\": \"%s\"",
+                      expected);
+    return false;
+  }
+  if (cJSON_IsString (schema) && strcmp (schema->valuestring, expected) == 0)
+    return true;
+  g_autofree char *got = ls_json_describe (schema);
+  ls_json_doc_diag (doc, schema, LS_JSON_AT_VALUE, diags, NULL, "expected \"%s\"; got %s", expected, got);
+  return false;
+}
+
+static bool
+check_name (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  const cJSON *name = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "name");
+  g_autofree char *stem = ls_json_doc_stem (doc);
+  if (!cJSON_IsString (name) || strcmp (name->valuestring, stem) == 0)
+    return true; /* or reported already */
+  g_autofree char *got = ls_json_describe (name);
+  ls_json_doc_diag (doc, name, LS_JSON_AT_VALUE, diags, "a file is found by its name; both must say the same",
+                    "expected \"%s\" as in the name of the file; got %s", stem, got);
+  return false;
+}
+
+bool
+ls_fields_read_file (const LsField *fields, const char *kind, const LsJsonDoc *doc, void *target,
+                     LsDiagList *diags)
+{
+  if (!check_schema (kind, doc, diags))
+    return false;
+  bool ok = ls_fields_read (fields, doc, ls_json_doc_root (doc), target, NULL, diags);
+  return check_name (doc, diags) && ok;
+}
+
+/* --- clearing ------------------------------------------------------------------ */
+
+static void
+clear_array (const LsField *f, GArray **place)
+{
+  for (guint i = 0; *place && i < (*place)->len; i++)
+    ls_fields_clear (f->fields, (*place)->data + i * f->element_size);
+  g_clear_pointer (place, g_array_unref);
+}
+
+void
+ls_fields_clear (const LsField *fields, void *target)
+{
+  for (const LsField *f = fields; f->key; f++) {
+    void *place = (char *) target + f->offset;
+    if (f->kind == LS_FIELD_STRING)
+      g_clear_pointer ((char **) place, g_free);
+    else if (f->kind == LS_FIELD_UINT_LIST)
+      g_clear_pointer ((uint32_t **) place, g_free);
+    else if (f->kind == LS_FIELD_SETTINGS)
+      g_clear_pointer ((char ***) place, g_strfreev);
+    else if (f->kind == LS_FIELD_ARRAY)
+      clear_array (f, place);
+    else if (f->kind == LS_FIELD_OBJECT)
+      ls_fields_clear (f->fields, place);
+  }
+}
+
+/* --- flags -------------------------------------------------------------------- */
+
+static bool
+unknown_flag (const LsField *fields, const char *name, LsDiagList *diags)
+{
+  g_autofree char *flag = g_strdelimit (g_strconcat ("--", name, NULL), "_", '-');
+  g_autofree char *key = g_strdelimit (g_strdup (name), "-", '_');
+  const char *near = ls_field_suggest (fields, key);
+  g_autofree char *near_flag = near ? ls_field_flag (find_key (fields, near)) : NULL;
+  if (near)
+    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, flag, NULL, NULL, "unknown option; did you mean \"%s\"?", near_flag);
+  else
+    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, flag, NULL, NULL, "unknown option");
+  return false;
+}
+
+/* The value of an enum as a user may write it: "BF16", "torch.bfloat16". */
+static const char *
+usual_name (const LsField *f, const char *text)
+{
+  const char *name = g_str_has_prefix (text, "torch.") ? text + strlen ("torch.") : text;
+  for (const LsEnumName *e = f->kind == LS_FIELD_ENUM ? f->names : NULL; e && e->name; e++)
+    if (g_ascii_strcasecmp (e->name, name) == 0)
+      return e->name;
+  return text;
+}
+
+bool
+ls_field_set_text (const LsField *fields, void *target, const char *name, const char *text,
+                   LsDiagList *diags)
+{
+  const LsField *f = ls_field_find (fields, name);
+  if (!f)
+    return unknown_flag (fields, name, diags);
+  if (ls_field_value_set (f, target, usual_name (f, text)))
+    return true;
+  g_autofree char *flag = ls_field_flag (f);
+  g_autofree char *got = g_strdup_printf ("\"%s\"", text);
+  g_autofree char *message = ls_field_value_complaint (f, LS_FIELD_IN_TEXT, text, got);
+  g_autofree char *hint = ls_field_value_hint (f, text);
+  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, flag, NULL, hint, "%s", message);
+  return false;
+}

@@ -1,0 +1,137 @@
+/* data/text/field.h — one table per kind of file says what a key means. It drives the
+ * reading of JSON, range checks, "did you mean", command-line flags and the
+ * tables in the README of each data folder.
+ *
+ *     static const LsField link_fields[] = {
+ *       { "bandwidth", LS_FIELD_RATE, offsetof (LsLinkSpec, bandwidth_bytes_per_s),
+ *         .required = true, .above = true, .meaning = "one direction of one link" },
+ *       { NULL } };
+ *
+ * Ranges are in base units (ps, bytes, bytes/s, FLOP/s) and inclusive unless
+ * `above`. Every key that is wrong is reported, not only the first. */
+#ifndef LS_DATA_TEXT_FIELD_H
+#define LS_DATA_TEXT_FIELD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "data/text/json_doc.h"
+
+typedef enum {
+  LS_FIELD_STRING,       /* char *, freed when replaced; not empty if required    */
+  LS_FIELD_BOOL,         /* bool; as a flag 0, 1, true, false                     */
+  LS_FIELD_UINT,         /* uint32_t; exact integers only                         */
+  LS_FIELD_UINT64,       /* uint64_t below 2^53                                   */
+  LS_FIELD_DOUBLE,       /* double                                                */
+  LS_FIELD_TIME,         /* LsTime "2us"                                          */
+  LS_FIELD_BYTES,        /* uint64_t "80GiB"                                      */
+  LS_FIELD_BYTES_DOUBLE, /* double "4MiB"                                         */
+  LS_FIELD_RATE,         /* double, bytes/s "25GB/s"                              */
+  LS_FIELD_FLOPS,        /* double, FLOP/s "312TFLOP/s"                           */
+  LS_FIELD_ENUM,         /* int or an enum; names                                 */
+  LS_FIELD_UINT_LIST,    /* uint32_t *, length at n_offset; as a flag "2,3,3"; with
+                            runs as text also "2,3x2", or a word of names         */
+  LS_FIELD_ROW,          /* uint32_t[n_row]; a list of 1 to n_row whole numbers   */
+  LS_FIELD_ARRAY,        /* GArray * of element_size; a list of fields' objects, or
+                            of values if the key of fields is ""                  */
+  LS_FIELD_CUSTOM,       /* string or number; parse, expected                     */
+  LS_FIELD_OBJECT,       /* fields, whose offsets count from offset               */
+  LS_FIELD_SETTINGS,     /* char **, "key=value", NULL: an object of values; its keys are
+                            those of fields, of a struct of element_size, or any  */
+  LS_FIELD_SOURCES,      /* an object of free strings, for readers; not stored    */
+  LS_FIELD_IGNORED,      /* anything; known to make no difference here            */
+} LsFieldKind;
+
+typedef struct {
+  const char *name; /* NULL ends the list; of several for a value the first is shown */
+  int value;
+} LsEnumName;
+
+typedef struct LsField LsField;
+struct LsField {
+  const char *key;  /* NULL ends the table; "micro_batch" is the flag --micro-batch */
+  LsFieldKind kind;
+  size_t offset;
+  bool required;
+  double min;
+  double max;       /* 0: no limit of its own */
+  bool above;       /* the value must exceed min, not just reach it */
+  const LsEnumName *names;
+  const LsField *fields;
+  const char *table;         /* of OBJECT: the kind of file whose keys these are, documented there */
+  size_t n_offset;
+  bool runs;                 /* of UINT_LIST: NxM is N, M times; a text in JSON too */
+  size_t word_offset;        /* of UINT_LIST with names: bool, the word's value; false with a list */
+  uint32_t n_row;
+  size_t element_size;
+  const void *blank;         /* of ARRAY: an element without keys; NULL: zeros */
+  bool lines;                /* of ARRAY, in writing: an element per line      */
+  bool (*parse) (const char *text, void *target); /* target: the whole struct; false leaves it alone */
+  char *(*format) (const void *target); /* of CUSTOM, for writing; the text that parse reads */
+  const char *expected;      /* of CUSTOM and ROW: "0 to 3 or N@group"; of IGNORED: its type */
+  const char *default_text;  /* for the README; what happens without the key */
+  const char *meaning;       /* for the README and for "missing key"         */
+  bool file_only;            /* not a flag                                   */
+  const char *topic;         /* of a knob of a job: the group of the help that shows it */
+  const char *argument;      /* of a knob: what the help shows for its value; NULL: as its kind has it */
+  bool usual;                /* of a knob: the short help shows it too       */
+  bool set_only;             /* of a knob: no flag of its own, --set alone; what it says is the program's */
+  bool of_program;           /* of a knob with a flag: what it says is the program's, not the user's choice */
+  bool root_only;            /* required of a file, not of an object within one */
+};
+
+/* The keys that begin every file of ours; type has the members name and source. An
+ * object of such a table within another file may do without. */
+#define LS_FIELDS_HEADER(type)                                                            \
+  { "schema", LS_FIELD_IGNORED, .required = true, .file_only = true, .root_only = true,    \
+    .meaning = "kind and version of the file" },                                           \
+  { "name", LS_FIELD_STRING, offsetof (type, name), .required = true, .file_only = true,   \
+    .root_only = true, .meaning = "the name of the file without .json" },                  \
+  { "source", LS_FIELD_STRING, offsetof (type, source), .required = true,                  \
+    .file_only = true, .root_only = true, .meaning = "where the figures come from" }
+
+/* Reads an object into target, which was initialised with the defaults. Unknown
+ * keys are errors, except those that start with "x-". With notes (char *, owned
+ * by the array) the file is a foreign one: unknown keys go there and null counts
+ * as absent. Returns whether nothing was wrong; target is filled as far as
+ * possible either way. */
+bool ls_fields_read (const LsField *fields, const LsJsonDoc *doc, const cJSON *object, void *target,
+                     GPtrArray *notes, LsDiagList *diags);
+
+/* A whole file of ours: "schema" must be "lockstep.<kind>/1" and "name" the stem
+ * of the file; the rest as above. */
+bool ls_fields_read_file (const LsField *fields, const char *kind, const LsJsonDoc *doc, void *target,
+                          LsDiagList *diags);
+
+/* Frees what reading stored in target: strings, lists, arrays and their elements. */
+void ls_fields_clear (const LsField *fields, void *target);
+
+/* Sets one field from a flag: name "micro-batch" (or "micro_batch"), text its
+ * value. Diagnostics are LS_ERROR_USAGE and begin with ls_field_flag(). */
+bool ls_field_set_text (const LsField *fields, void *target, const char *name, const char *text,
+                        LsDiagList *diags);
+
+/* The field that a flag sets, in either spelling; NULL if there is none. */
+const LsField *ls_field_find (const LsField *fields, const char *name);
+
+/* How a knob is typed, newly allocated: "--micro-batch" or "--set tp_async"; with a value, which ls_field_text()
+ * gives: "--micro-batch 4", "--sp", "--dp-overlap 0", "--set tp_async=0". */
+char *ls_field_flag (const LsField *f);
+char *ls_field_option (const LsField *f, const char *value);
+/* A value as it is typed: of a boolean "1" or "0" where a file has true or false. Static, or value itself. */
+const char *ls_field_typed (const LsField *f, const char *value);
+/* Whether its flag may do without a value, which is then 1. */
+bool ls_field_is_switch (const LsField *f);
+/* Whether what it says is of a program, and not a user's choice. */
+bool ls_field_is_of_program (const LsField *f);
+/* What the help shows for its value: "N", "SIZE", "KIND"; NULL of a switch. Static. */
+const char *ls_field_argument (const LsField *f);
+
+/* The key that was probably meant, borrowed; NULL if none is near (base/suggest.h). */
+const char *ls_field_suggest (const LsField *fields, const char *typed);
+
+/* Markdown for a README: a table of the keys (key, type, unit, default, meaning),
+ * then one for each kind of nested object. Newly allocated. */
+char *ls_fields_markdown (const LsField *fields);
+
+#endif

@@ -1,0 +1,445 @@
+#include "data/text/json_doc.h"
+
+#include <string.h>
+
+#include "base/printable.h"
+#include "data/text/json_scan.h"
+#include "data/text/read_file.h"
+
+struct LsJsonDoc {
+  char *name;
+  char *text; /* NUL-terminated */
+  cJSON *root;
+};
+
+/* --- places in the text ------------------------------------------------------- */
+
+static void
+line_and_column (const char *text, size_t offset, int *ret_line, int *ret_col)
+{
+  int line = 1, col = 1;
+  for (size_t i = 0; i < offset; i++) {
+    if (text[i] == '\n') {
+      line++;
+      col = 1;
+    } else if (((unsigned char) text[i] & 0xc0) != 0x80) { /* first byte of a code point */
+      col++;
+    }
+  }
+  *ret_line = line;
+  *ret_col = col;
+}
+
+static char *
+line_around (const char *text, size_t offset)
+{
+  const char *start = text + offset;
+  while (start > text && start[-1] != '\n')
+    start--;
+  return g_strndup (start, strcspn (start, "\r\n"));
+}
+
+static void
+diag_at (LsErrorCode code, const char *name, const char *text, size_t offset, LsDiagList *diags,
+         const char *pointer, const char *hint, const char *message)
+{
+  int line, col;
+  line_and_column (text, offset, &line, &col);
+  g_autofree char *source_line = line_around (text, offset);
+  ls_diag_add (diags, code, name, line, col, pointer, source_line, hint, "%s", message);
+}
+
+/* --- finding a node again ----------------------------------------------------- */
+
+typedef struct {
+  int n;
+  int child[LS_JSON_MAX_DEPTH];
+} Path;
+
+/* Depth is bounded: the text was scanned before cJSON saw it. */
+static bool
+find_path (const cJSON *at, const cJSON *node, Path *path)
+{
+  if (at == node)
+    return true;
+  int depth = path->n++, k = 0;
+  for (const cJSON *c = at->child; c; c = c->next, k++) {
+    path->child[depth] = k;
+    if (find_path (c, node, path))
+      return true;
+  }
+  path->n--;
+  return false;
+}
+
+static const char *
+skip_blanks (const char *p)
+{
+  return p + strspn (p, " \t\r\n");
+}
+
+static const char *
+skip_string (const char *p)
+{
+  for (p++; *p != '"'; p++)
+    if (*p == '\\')
+      p++;
+  return p + 1;
+}
+
+static const char *
+skip_value (const char *p)
+{
+  int depth = 0;
+  do {
+    if (*p == '"') {
+      p = skip_string (p);
+    } else if (*p == '{' || *p == '[') {
+      depth++;
+      p++;
+    } else if (*p == '}' || *p == ']') {
+      depth--;
+      p++;
+    } else {
+      p += depth > 0 ? 1 : strcspn (p, ",]} \t\r\n");
+    }
+  } while (depth > 0);
+  return p;
+}
+
+/* The k-th child of the container at p; *ret_key its key or NULL. */
+static const char *
+step_into (const char *p, int k, const char **ret_key)
+{
+  bool is_object = *p == '{';
+  for (p = skip_blanks (p + 1);; p = skip_blanks (p + 1)) { /* past '{', '[' or ',' */
+    *ret_key = is_object ? p : NULL;
+    if (is_object)
+      p = skip_blanks (skip_blanks (skip_string (p)) + 1); /* past ':' */
+    if (k-- == 0)
+      return p;
+    p = skip_blanks (skip_value (p));
+  }
+}
+
+static size_t
+offset_of (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place)
+{
+  Path path = { 0 };
+  if (!find_path (doc->root, node, &path))
+    g_error ("json: a node of another document");
+  const char *p = skip_blanks (doc->text), *key = NULL;
+  for (int d = 0; d < path.n; d++)
+    p = step_into (p, path.child[d], &key);
+  return (size_t) ((place == LS_JSON_AT_KEY && key ? key : p) - doc->text);
+}
+
+void
+ls_json_doc_locate (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place, int *ret_line, int *ret_col)
+{
+  line_and_column (doc->text, offset_of (doc, node, place), ret_line, ret_col);
+}
+
+static void
+append_escaped (GString *pointer, const char *key)
+{
+  for (; *key; key++) {
+    if (*key == '~' || *key == '/')
+      g_string_append (pointer, *key == '~' ? "~0" : "~1");
+    else
+      g_string_append_c (pointer, *key);
+  }
+}
+
+char *
+ls_json_doc_pointer (const LsJsonDoc *doc, const cJSON *node)
+{
+  Path path = { 0 };
+  if (!find_path (doc->root, node, &path))
+    g_error ("json: a node of another document");
+  GString *pointer = g_string_new (NULL);
+  const cJSON *at = doc->root;
+  for (int d = 0; d < path.n; d++) {
+    at = cJSON_GetArrayItem (at, path.child[d]); /* works for objects too */
+    g_string_append_c (pointer, '/');
+    if (at->string)
+      append_escaped (pointer, at->string);
+    else
+      g_string_append_printf (pointer, "%d", path.child[d]);
+  }
+  return g_string_free (pointer, FALSE);
+}
+
+/* --- diagnostics -------------------------------------------------------------- */
+
+/* Beyond what is ever shown, a place is not worth a walk through the file: a
+ * million mistakes must not cost a million walks. */
+static void
+add_diag (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node, LsJsonPlace place, LsDiagList *diags,
+          const char *hint, const char *message)
+{
+  if (ls_diag_list_n (diags) >= LS_DIAG_MAX_SHOWN) {
+    ls_diag_add (diags, code, doc->name, 0, 0, NULL, NULL, hint, "%s", message);
+    return;
+  }
+  g_autofree char *pointer = ls_json_doc_pointer (doc, node);
+  diag_at (code, doc->name, doc->text, offset_of (doc, node, place), diags, *pointer ? pointer : "/", hint, message);
+}
+
+void
+ls_json_doc_diag (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place, LsDiagList *diags,
+                  const char *hint, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *message = g_strdup_vprintf (format, args);
+  va_end (args);
+  add_diag (doc, LS_ERROR_INPUT, node, place, diags, hint, message);
+}
+
+void
+ls_json_doc_diag_code (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node, LsJsonPlace place,
+                       LsDiagList *diags, const char *hint, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *message = g_strdup_vprintf (format, args);
+  va_end (args);
+  add_diag (doc, code, node, place, diags, hint, message);
+}
+
+#define MAX_QUOTED 40
+
+char *
+ls_json_describe (const cJSON *node)
+{
+  if (cJSON_IsNumber (node)) {
+    char number[G_ASCII_DTOSTR_BUF_SIZE];
+    return g_strconcat ("the number ", g_ascii_formatd (number, sizeof number, "%.15g", node->valuedouble), NULL);
+  }
+  if (cJSON_IsString (node)) {
+    if (g_utf8_strlen (node->valuestring, -1) <= MAX_QUOTED)
+      return g_strdup_printf ("\"%s\"", node->valuestring);
+    g_autofree char *cut = g_utf8_substring (node->valuestring, 0, MAX_QUOTED);
+    return g_strdup_printf ("\"%s...\"", cut);
+  }
+  return g_strdup (cJSON_IsObject (node) ? "an object"
+                   : cJSON_IsArray (node) ? "an array"
+                   : cJSON_IsTrue (node) ? "true"
+                   : cJSON_IsFalse (node) ? "false"
+                                          : "null");
+}
+
+/* --- loading ------------------------------------------------------------------ */
+
+/* Whether the bytes can be a JSON text at all. */
+static bool
+check_bytes (const char *text, size_t n, const char *name, LsDiagList *diags)
+{
+  const char *nul = memchr (text, '\0', n), *end = NULL;
+  if (nul) {
+    diag_at (LS_ERROR_INPUT, name, text, (size_t) (nul - text), diags, NULL, NULL, "a NUL byte; expected JSON text");
+    return false;
+  }
+  if (!g_utf8_validate (text, (gssize) n, &end)) {
+    diag_at (LS_ERROR_INPUT, name, text, (size_t) (end - text), diags, NULL, NULL, "invalid UTF-8; expected JSON text");
+    return false;
+  }
+  if (text[strspn (text, " \t\r\n")] == '\0') {
+    ls_diag_add (diags, LS_ERROR_INPUT, name, 1, 1, NULL, NULL, NULL, "empty file; expected a JSON object");
+    return false;
+  }
+  return true;
+}
+
+/* Files of other programs that people try, by what stands in them. */
+static const struct {
+  const char *mark, *hint;
+} lookalikes[] = {
+  { "-model-parallel-size", "this looks like arguments of Megatron-LM: give them as --tp, --pp, --cp, --ep, --micro-batch and --global-batch, or as a "
+                            "strategy in JSON (strategies/README.md)" },
+  { "[parallelism]", "this looks like TOML of torchtitan: give its degrees as --tp, --pp, --cp, --ep and --dp-kind fsdp2, or as a strategy in JSON "
+                     "(strategies/README.md)" },
+  { "[training]", "this looks like TOML of torchtitan: give its degrees as --tp, --pp, --cp, --ep and --dp-kind fsdp2, or as a strategy in JSON "
+                  "(strategies/README.md)" },
+  { "#!/", "this looks like a script; expected JSON" },
+};
+
+/* NULL: like nothing that we know. */
+static const char *
+hint_of_lookalike (const char *text)
+{
+  for (size_t i = 0; i < G_N_ELEMENTS (lookalikes) && text[strspn (text, " \t\r\n")] != '{'; i++)
+    if (strstr (text, lookalikes[i].mark))
+      return lookalikes[i].hint;
+  return NULL;
+}
+
+static bool
+check_syntax (const char *text, const char *name, LsDiagList *diags)
+{
+  LsJsonFault fault;
+  if (ls_json_scan (text, &fault))
+    return true;
+  const char *hint = hint_of_lookalike (text);
+  diag_at (LS_ERROR_INPUT, name, text, fault.offset, diags, NULL, hint ? hint : fault.hint, fault.message);
+  g_free (fault.message);
+  return false;
+}
+
+static void
+report_duplicate (const LsJsonDoc *doc, const cJSON *first, const cJSON *again, LsDiagList *diags)
+{
+  if (ls_diag_list_n (diags) >= LS_DIAG_MAX_SHOWN) {
+    ls_json_doc_diag (doc, again, LS_JSON_AT_KEY, diags, NULL, "duplicate key");
+    return;
+  }
+  int line, col;
+  ls_json_doc_locate (doc, first, LS_JSON_AT_KEY, &line, &col);
+  ls_json_doc_diag (doc, again, LS_JSON_AT_KEY, diags, NULL, "duplicate key; first defined at %d:%d", line, col);
+}
+
+static void
+check_duplicates (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags)
+{
+  g_autoptr (GHashTable) seen = cJSON_IsObject (node) ? g_hash_table_new (g_str_hash, g_str_equal) : NULL;
+  for (const cJSON *c = node->child; c; c = c->next) {
+    const cJSON *first = seen ? g_hash_table_lookup (seen, c->string) : NULL;
+    if (first)
+      report_duplicate (doc, first, c, diags);
+    else if (seen)
+      g_hash_table_insert (seen, c->string, (gpointer) c);
+    check_duplicates (doc, c, diags);
+  }
+}
+
+/* All strings and keys; places are found by counting, not by name. */
+static void
+make_printable (cJSON *node)
+{
+  for (cJSON *c = node; c; c = c->next) {
+    ls_make_printable (c->string);
+    ls_make_printable (c->valuestring);
+    make_printable (c->child);
+  }
+}
+
+static bool
+build_tree (LsJsonDoc *doc, LsDiagList *diags)
+{
+  const char *end = NULL;
+  doc->root = cJSON_ParseWithLengthOpts (doc->text, strlen (doc->text) + 1, &end, 1);
+  if (!doc->root) {
+    diag_at (LS_ERROR_INPUT, doc->name, doc->text, end ? (size_t) (end - doc->text) : 0, diags, NULL, NULL,
+             "cannot parse from here");
+    return false;
+  }
+  guint n_before = ls_diag_list_n (diags);
+  check_duplicates (doc, doc->root, diags);
+  make_printable (doc->root);
+  return ls_diag_list_n (diags) == n_before;
+}
+
+LsJsonDoc *
+ls_json_doc_parse (const char *text, size_t n, const char *name, LsDiagList *diags)
+{
+  if (n > LS_MAX_INPUT_BYTES) {
+    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL,
+                 "larger than %zu MiB; expected a smaller file", LS_MAX_INPUT_BYTES >> 20);
+    return NULL;
+  }
+  g_autoptr (LsJsonDoc) doc = g_new0 (LsJsonDoc, 1);
+  doc->name = g_strdup (name);
+  doc->text = g_malloc (n + 1);
+  if (n > 0)
+    memcpy (doc->text, text, n);
+  doc->text[n] = '\0';
+  if (!check_bytes (doc->text, n, name, diags) || !check_syntax (doc->text, name, diags) || !build_tree (doc, diags))
+    return NULL;
+  return g_steal_pointer (&doc);
+}
+
+LsJsonDoc *
+ls_json_doc_load (const char *path, LsDiagList *diags)
+{
+  size_t n = 0;
+  g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
+  return text ? ls_json_doc_parse (text, n, path, diags) : NULL;
+}
+
+LsJsonDoc *
+ls_json_doc_part (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags)
+{
+  const char *from = doc->text + offset_of (doc, node, LS_JSON_AT_VALUE);
+  g_autoptr (GString) text = g_string_new (NULL);
+  for (const char *at = doc->text; at < from; at++) /* blank, so that places are those of the whole */
+    g_string_append_c (text, *at == '\n' ? '\n' : ' ');
+  g_string_append_len (text, from, skip_value (from) - from);
+  return ls_json_doc_parse (text->str, text->len, doc->name, diags);
+}
+
+/* --- changing ----------------------------------------------------------------- */
+
+/* With `text` in place of n bytes at `at`. */
+static LsJsonDoc *
+splice (LsJsonDoc *doc, size_t at, size_t n, const char *text, LsDiagList *diags)
+{
+  g_autoptr (GString) all = g_string_new_len (doc->text, (gssize) at);
+  g_string_append (all, text);
+  g_string_append (all, doc->text + at + n);
+  LsJsonDoc *changed = ls_json_doc_parse (all->str, all->len, doc->name, diags);
+  ls_json_doc_free (doc);
+  return changed;
+}
+
+LsJsonDoc *
+ls_json_doc_replace (LsJsonDoc *doc, const cJSON *node, const char *text, LsDiagList *diags)
+{
+  size_t at = offset_of (doc, node, LS_JSON_AT_VALUE);
+  return splice (doc, at, (size_t) (skip_value (doc->text + at) - doc->text) - at, text, diags);
+}
+
+LsJsonDoc *
+ls_json_doc_insert (LsJsonDoc *doc, const cJSON *object, const char *key, const char *text, LsDiagList *diags)
+{
+  g_autofree char *member = g_strdup_printf ("\"%s\": %s%s", key, text, object->child ? ", " : "");
+  return splice (doc, offset_of (doc, object, LS_JSON_AT_VALUE) + 1, 0, member, diags);
+}
+
+void
+ls_json_doc_free (LsJsonDoc *doc)
+{
+  if (!doc)
+    return;
+  cJSON_Delete (doc->root);
+  g_free (doc->text);
+  g_free (doc->name);
+  g_free (doc);
+}
+
+const cJSON *
+ls_json_doc_root (const LsJsonDoc *doc)
+{
+  return doc->root;
+}
+
+const char *
+ls_json_doc_name (const LsJsonDoc *doc)
+{
+  return doc->name;
+}
+
+char *
+ls_json_doc_sha256 (const LsJsonDoc *doc)
+{
+  return g_compute_checksum_for_string (G_CHECKSUM_SHA256, doc->text, -1);
+}
+
+char *
+ls_json_doc_stem (const LsJsonDoc *doc)
+{
+  g_autofree char *base = g_path_get_basename (doc->name);
+  if (g_str_has_suffix (base, ".json"))
+    base[strlen (base) - strlen (".json")] = '\0';
+  return ls_printable (base);
+}

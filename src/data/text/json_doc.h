@@ -1,0 +1,68 @@
+/* data/text/json_doc.h — a JSON document that can say where each of its nodes stands.
+ *
+ * cJSON keeps no positions. A node is found again from its ordinal path (k-th
+ * child at each depth) by skipping through the text, only when a diagnostic is
+ * printed: a good file pays nothing for it.
+ *
+ * A document that loads has no duplicate keys, no NUL bytes, valid UTF-8 and at
+ * most LS_JSON_MAX_DEPTH levels; every diagnostic is LS_ERROR_INPUT. */
+#ifndef LS_DATA_TEXT_JSON_DOC_H
+#define LS_DATA_TEXT_JSON_DOC_H
+
+#include <cjson/cJSON.h>
+#include <glib.h>
+#include <stdbool.h>
+
+#include "base/diag.h"
+
+typedef struct LsJsonDoc LsJsonDoc;
+
+/* NULL and at least one diagnostic on failure. Duplicate keys are all reported. */
+LsJsonDoc *ls_json_doc_load (const char *path, LsDiagList *diags);
+
+/* The same for n bytes of memory; name stands for the path in diagnostics and
+ * gives the stem. The text is copied. */
+LsJsonDoc *ls_json_doc_parse (const char *text, size_t n, const char *name, LsDiagList *diags);
+
+void ls_json_doc_free (LsJsonDoc *doc); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJsonDoc, ls_json_doc_free)
+
+/* The document that one of its objects is, with the same name and places. */
+LsJsonDoc *ls_json_doc_part (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags);
+const cJSON *ls_json_doc_root (const LsJsonDoc *doc); /* borrowed, never NULL */
+const char *ls_json_doc_name (const LsJsonDoc *doc);  /* path or name, borrowed */
+
+char *ls_json_doc_sha256 (const LsJsonDoc *doc);      /* of its text, newly allocated */
+
+/* "a100" of "topologies/gpu/a100.json"; newly allocated. */
+char *ls_json_doc_stem (const LsJsonDoc *doc);
+
+typedef enum { LS_JSON_AT_VALUE, LS_JSON_AT_KEY } LsJsonPlace;
+
+/* 1-based line and column (in code points) of a node of this document or of its
+ * key; nodes without a key give their value. */
+void ls_json_doc_locate (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place, int *ret_line, int *ret_col);
+
+/* JSON Pointer (RFC 6901), newly allocated; "" for the root. */
+char *ls_json_doc_pointer (const LsJsonDoc *doc, const cJSON *node);
+
+/* Appends a diagnostic that points at node; the root is shown as "/". hint may be
+ * NULL. */
+void ls_json_doc_diag (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place, LsDiagList *diags,
+                       const char *hint, const char *format, ...) G_GNUC_PRINTF (6, 7);
+
+/* The same with another code than LS_ERROR_INPUT. */
+void ls_json_doc_diag_code (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node, LsJsonPlace place,
+                            LsDiagList *diags, const char *hint, const char *format, ...) G_GNUC_PRINTF (7, 8);
+
+/* The document with another text in place of a value, or with one key more at the front
+ * of an object; key and text are JSON but for the quotes of the key. Takes doc: frees it. NULL and
+ * diagnostics if the result is no document. */
+LsJsonDoc *ls_json_doc_replace (LsJsonDoc *doc, const cJSON *node, const char *text, LsDiagList *diags);
+LsJsonDoc *ls_json_doc_insert (LsJsonDoc *doc, const cJSON *object, const char *key, const char *text, LsDiagList *diags);
+
+/* What a node is, for "...; got %s": `the number 400`, `"abc"` (cut at 40
+ * characters), `an object`. Newly allocated. */
+char *ls_json_describe (const cJSON *node);
+
+#endif

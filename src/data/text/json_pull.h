@@ -1,0 +1,59 @@
+/* data/text/json_pull.h — JSON read front to back, a token at a time, from a file that need not fit
+ * into memory; as strict as data/text/json_scan.h, and as exact about where and why not.
+ *
+ *     while ((token = ls_json_pull_next (p)) != LS_TOKEN_END && token != LS_TOKEN_BAD) ...
+ *
+ * What is kept is one token and a bit for each open container. cJSON, for comparison, takes
+ * some 64 bytes for each value, and the whole text besides. */
+#ifndef LS_DATA_TEXT_JSON_PULL_H
+#define LS_DATA_TEXT_JSON_PULL_H
+
+#include <stdbool.h>
+
+#include "data/text/input_bytes.h"
+
+typedef enum {
+  LS_TOKEN_OBJECT,
+  LS_TOKEN_OBJECT_END,
+  LS_TOKEN_ARRAY,
+  LS_TOKEN_ARRAY_END,
+  LS_TOKEN_KEY,    /* its value comes next */
+  LS_TOKEN_STRING,
+  LS_TOKEN_NUMBER,
+  LS_TOKEN_WORD,   /* true, false, null    */
+  LS_TOKEN_END,    /* of the document      */
+  LS_TOKEN_BAD,    /* for good; ls_json_pull_complain() says why */
+} LsJsonToken;
+
+#define LS_JSON_PULL_MAX_TEXT ((size_t) 16 << 20) /* bytes of a string */
+
+typedef struct LsJsonPull LsJsonPull;
+
+/* Takes input. name: of the file, in diagnostics. */
+LsJsonPull *ls_json_pull_new (LsInput *input, const char *name);
+void ls_json_pull_free (LsJsonPull *p); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJsonPull, ls_json_pull_free)
+
+LsJsonToken ls_json_pull_next (LsJsonPull *p);
+/* Of a key, string (without quotes and escapes), number or word; until the next token. What is
+ * no UTF-8 has become U+FFFD. */
+const char *ls_json_pull_text (LsJsonPull *p);
+/* Passes over a value of which `token` is the first; false: what comes is bad. */
+bool ls_json_pull_skip (LsJsonPull *p, LsJsonToken token);
+
+/* "the number 3", "an object": for "...; got %s". Newly allocated. */
+char *ls_json_pull_describe (LsJsonPull *p, LsJsonToken token);
+
+/* Where the last token began; lines and columns (code points) from 1. */
+typedef struct {
+  int line, col;
+} LsJsonWhere;
+LsJsonWhere ls_json_pull_where (const LsJsonPull *p);
+
+/* Adds a diagnostic of LS_ERROR_INPUT at a place. hint may be NULL. */
+void ls_json_pull_diag (const LsJsonPull *p, LsJsonWhere where, LsDiagList *diags, const char *hint, const char *format, ...)
+  G_GNUC_PRINTF (5, 6);
+/* Why the last token was bad. */
+void ls_json_pull_complain (const LsJsonPull *p, LsDiagList *diags);
+
+#endif

@@ -1,0 +1,178 @@
+#include "data/text/override.h"
+
+#include <string.h>
+
+#include "data/text/json_scan.h"
+
+static bool
+is_key_char (char c)
+{
+  return g_ascii_isalnum (c) || strchr ("_.-/>", c);
+}
+
+/* The '=' behind the key at p; NULL if there is none. */
+static const char *
+key_end (const char *p)
+{
+  const char *end = p;
+  while (*end && is_key_char (*end))
+    end++;
+  return end > p && *end == '=' ? end : NULL;
+}
+
+const char *
+ls_override_find (const char *name)
+{
+  for (const char *colon = strchr (name, ':'); colon; colon = strchr (colon + 1, ':'))
+    if (key_end (colon + 1))
+      return colon + 1;
+  return NULL;
+}
+
+char *
+ls_override_name (char *own, const char *asked)
+{
+  const char *changes = ls_override_find (asked);
+  if (!changes)
+    return own;
+  char *name = g_strconcat (own, ":", changes, NULL);
+  g_free (own);
+  return name;
+}
+
+/* Past the value at p: to the next comma outside brackets and quotes. */
+static const char *
+value_end (const char *p)
+{
+  int depth = 0;
+  bool is_quoted = false;
+  for (; *p; p++) {
+    if (is_quoted && *p == '\\' && p[1])
+      p++;
+    else if (*p == '"')
+      is_quoted = !is_quoted;
+    else if (!is_quoted && (*p == '[' || *p == '{'))
+      depth++;
+    else if (!is_quoted && (*p == ']' || *p == '}'))
+      depth--;
+    else if (!is_quoted && depth == 0 && *p == ',')
+      break;
+  }
+  return p;
+}
+
+/* As JSON text: itself, or a string. */
+static char *
+value_text (const char *value)
+{
+  LsJsonFault fault;
+  if (ls_json_scan (value, &fault))
+    return g_strdup (value);
+  g_free (fault.message);
+  cJSON *string = cJSON_CreateString (value);
+  char *printed = cJSON_PrintUnformatted (string), *text = g_strdup (printed);
+  cJSON_free (printed);
+  cJSON_Delete (string);
+  return text;
+}
+
+static const cJSON *
+child_of (const cJSON *node, const char *key)
+{
+  if (!cJSON_IsArray (node))
+    return cJSON_GetObjectItemCaseSensitive (node, key);
+  char *end;
+  guint64 index = g_ascii_strtoull (key, &end, 10);
+  return *end || end == key || index > G_MAXINT ? NULL : cJSON_GetArrayItem (node, (int) index);
+}
+
+/* {"b": {"c": value}} for the keys b, c. */
+static char *
+wrapped (char *const *keys, const char *value)
+{
+  GString *text = g_string_new (NULL);
+  guint n = g_strv_length ((char **) keys);
+  for (guint i = 0; i < n; i++)
+    g_string_append_printf (text, "{\"%s\": ", keys[i]);
+  g_string_append (text, value);
+  for (guint i = 0; i < n; i++)
+    g_string_append_c (text, '}');
+  return g_string_free (text, FALSE);
+}
+
+/* The name of another file, whose keys may be changed as well: "gpu.reserved". */
+static bool
+is_reference (const cJSON *node)
+{
+  static const char *const keys[] = { "gpu", "calibration", "nccl", NULL };
+  return cJSON_IsString (node) && node->string && g_strv_contains (keys, node->string);
+}
+
+/* "h100" with the change reserved=1GiB: "h100:reserved=1GiB", as JSON text. */
+static char *
+referred (const cJSON *node, const char *path, const char *value)
+{
+  const char *name = node->valuestring;
+  g_autofree char *changed = g_strdup_printf ("%s%c%s=%s", name, ls_override_find (name) ? ',' : ':', path, value);
+  return value_text (changed);
+}
+
+static LsJsonDoc *
+apply_one (LsJsonDoc *doc, const char *path, const char *value, LsDiagList *diags)
+{
+  g_auto (GStrv) keys = g_strsplit (path, ".", -1);
+  const cJSON *node = ls_json_doc_root (doc), *child = NULL;
+  guint depth = 0;
+  while (keys[depth] && (child = child_of (node, keys[depth]))) {
+    node = child;
+    depth++;
+  }
+  if (keys[depth] && is_reference (node)) {
+    g_autofree char *rest = g_strjoinv (".", keys + depth), *changed = referred (node, rest, value);
+    return ls_json_doc_replace (doc, node, changed, diags);
+  }
+  g_autofree char *text = value_text (value);
+  if (!keys[depth])
+    return ls_json_doc_replace (doc, node, text, diags);
+  if (cJSON_IsObject (node)) {
+    g_autofree char *added = wrapped (keys + depth + 1, text);
+    return ls_json_doc_insert (doc, node, keys[depth], added, diags);
+  }
+  g_autofree char *got = ls_json_describe (node);
+  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "%s=%s: \"%s\" is not in %s", path, value, keys[depth], got);
+  ls_json_doc_free (doc);
+  return NULL;
+}
+
+GPtrArray *
+ls_override_split (const char *changes)
+{
+  GPtrArray *list = g_ptr_array_new_with_free_func (g_free);
+  const char *equals;
+  for (const char *p = changes; *p && (equals = key_end (p));) {
+    const char *end = value_end (equals + 1);
+    g_ptr_array_add (list, g_strndup (p, (gsize) (end - p)));
+    p = *end ? end + 1 : end;
+  }
+  return list;
+}
+
+LsJsonDoc *
+ls_override_apply (LsJsonDoc *doc, const char *changes, LsDiagList *diags)
+{
+  for (const char *p = changes; doc && *p;) {
+    const char *equals = key_end (p);
+    if (!equals) {
+      ls_diag_add (diags, LS_ERROR_INPUT, ls_json_doc_name (doc), 0, 0, NULL, NULL, NULL,
+                   "expected changes as KEY=VALUE,KEY=VALUE; got \"%s\"", p);
+      ls_json_doc_free (doc);
+      return NULL;
+    }
+    const char *end = value_end (equals + 1);
+    g_autofree char *path = g_strndup (p, (gsize) (equals - p));
+    g_autofree char *value = g_strndup (equals + 1, (gsize) (end - equals - 1));
+    doc = apply_one (doc, path, value, diags);
+    p = *end ? end + 1 : end;
+  }
+  return doc;
+}

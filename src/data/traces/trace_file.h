@@ -1,0 +1,107 @@
+/* data/traces/trace_file.h — lockstep.trace/1 as it stands in the file, before its indices are
+ * known to mean something: the structs that the field tables fill in and write. Used
+ * by trace_read*.c and trace_write.c only. Numbers that a file may leave out and that
+ * have no neutral value are LS_TRACE_ABSENT (enums -1) then. */
+#ifndef LS_DATA_TRACES_TRACE_FILE_H
+#define LS_DATA_TRACES_TRACE_FILE_H
+
+#include "data/text/field.h"
+#include "plan/mesh.h"
+#include "plan/plan.h"
+
+#define LS_TRACE_ABSENT UINT32_MAX
+
+/* Of one op or kernel: far from where sums in 64 bits would end. */
+#define LS_TRACE_MAX_BYTES 1e18
+#define LS_TRACE_MAX_FLOPS 1e24
+#define LS_TRACE_MAX_REPEAT 1000000000
+
+typedef struct {
+  char *name;
+  int kind, dtype; /* LsKernelKind, LsDtype */
+  uint64_t m, n, k, batch;
+  double flops, bytes; /* below 0: absent */
+  int access; /* LsAccess */
+} TraceKernel;
+
+typedef struct {
+  int send, receive; /* LS_SLOT_PREV or LS_SLOT_NEXT; -1 for the one that it is not */
+  uint64_t bytes;
+} TraceTransfer;
+
+typedef struct {
+  uint32_t alloc, free; /* id; absent for the one that it is not */
+  int category, when;
+  uint64_t bytes;
+} TraceBuffer;
+
+typedef struct {
+  char *name, *algorithm;
+  int kind, stream, tag, host, slot, coll, dtype, direction;
+  bool has_margin;
+  uint32_t kernel, root, layer, unit, event;
+  LsTime recorded;
+  uint32_t repeat;
+  uint64_t bytes;
+  GArray *after;     /* LsDep         */
+  GArray *transfers; /* TraceTransfer */
+  GArray *buffers;   /* TraceBuffer   */
+} TraceOp;
+
+typedef struct {
+  char *name;
+  GArray *ops; /* TraceOp */
+} TraceSegment;
+
+/* A row of "instances". */
+enum { ROW_SEGMENT, ROW_MB, ROW_CHUNK, ROW_STAGE, N_ROW };
+
+typedef struct {
+  uint32_t stage;
+  uint64_t n_params;
+  uint64_t static_bytes[LS_N_MEM];
+  uint32_t n_lead;
+  GArray *instances; /* uint32_t[N_ROW] */
+} TraceRole;
+
+typedef struct {
+  int axis;
+  bool spans_stages;
+  uint32_t *ranks;
+  uint32_t n_ranks;
+} TraceCommunicator;
+
+typedef struct {
+  uint32_t role, gpu;
+  uint32_t comm[LS_SLOT_PREV]; /* by slot */
+  uint32_t peer[2];
+} TraceRank;
+
+typedef struct {
+  char *name, *source;
+  LsMesh mesh;
+  GArray *slots;   /* int, LsSlot       */
+  GArray *communicators; /* TraceCommunicator */
+  GArray *ranks;   /* TraceRank         */
+  GArray *kernels; /* TraceKernel       */
+  GArray *segments; /* TraceSegment     */
+  GArray *roles;   /* TraceRole         */
+} TraceFile;
+
+extern const LsField ls_trace_fields[];
+extern const TraceFile ls_trace_file_blank;
+extern const TraceKernel ls_trace_kernel_blank;
+extern const TraceOp ls_trace_op_blank;
+extern const TraceTransfer ls_trace_transfer_blank;
+extern const TraceBuffer ls_trace_buffer_blank;
+extern const TraceRank ls_trace_rank_blank;
+
+/* What an op is if the file does not say: by its kind, slot and kernel. `kernels` is
+ * that of the file; op->kernel need not be in range. */
+LsStream ls_trace_default_stream (const TraceOp *op);
+LsTag ls_trace_default_tag (const TraceOp *op);
+LsHostCost ls_trace_default_host (const TraceOp *op);
+LsDtype ls_trace_default_dtype (const TraceOp *op, const GArray *kernels);
+const char *ls_trace_default_name (const TraceOp *op, const GArray *kernels); /* borrowed */
+
+#endif

@@ -1,0 +1,321 @@
+/* data/traces/trace_write.c — plan -> TraceFile -> text. */
+#include "data/traces/trace_json.h"
+
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "data/jobs/read_model.h"
+#include "data/jobs/read_strategy.h"
+#include "data/text/field_write.h"
+#include "data/traces/trace_file.h"
+#include "plan/bind.h"
+
+/* Strings are borrowed from the plan: nothing here frees them. */
+#define BORROWED(text) ((char *) (text))
+
+static GArray *
+array_of (size_t element_size, guint n)
+{
+  GArray *a = g_array_sized_new (FALSE, TRUE, (guint) element_size, n);
+  g_array_set_size (a, n);
+  return a;
+}
+
+/* --- ops ------------------------------------------------------------------------- */
+
+static void
+put_lists (TraceOp *to, const LsOp *op)
+{
+  if (op->n_deps > 0) {
+    to->after = g_array_new (FALSE, FALSE, sizeof (LsDep));
+    g_array_append_vals (to->after, op->deps, op->n_deps);
+  }
+  if (op->n_transfers > 0)
+    to->transfers = array_of (sizeof (TraceTransfer), op->n_transfers);
+  for (uint32_t i = 0; i < op->n_transfers; i++) {
+    const LsTransfer *t = &op->transfers[i];
+    g_array_index (to->transfers, TraceTransfer, i)
+      = (TraceTransfer) { .send = t->is_send ? t->slot : -1, .receive = t->is_send ? -1 : t->slot, .bytes = t->bytes };
+  }
+  if (op->n_buffers > 0)
+    to->buffers = array_of (sizeof (TraceBuffer), op->n_buffers);
+  for (uint32_t i = 0; i < op->n_buffers; i++) {
+    const LsBufferEvent *b = &op->buffers[i];
+    bool is_default = b->when == (b->is_free ? LS_AT_END : LS_AT_ISSUE);
+    g_array_index (to->buffers, TraceBuffer, i) = (TraceBuffer) {
+      .alloc = b->is_free ? LS_TRACE_ABSENT : b->id, .free = b->is_free ? b->id : LS_TRACE_ABSENT,
+      .category = b->category, .when = is_default ? -1 : b->when, .bytes = b->bytes,
+    };
+  }
+}
+
+/* Only what the kind of op has a meaning for; what it is by default stays away. */
+static TraceOp
+op_of (const LsOp *op, const GArray *kernels)
+{
+  TraceOp to = ls_trace_op_blank;
+  to.kind = op->kind;
+  to.kernel = op->kind == LS_OP_KERNEL ? op->kernel : LS_TRACE_ABSENT;
+  to.recorded = op->recorded;
+  to.repeat = MAX (op->repeat, 1);
+  to.layer = op->layer == UINT16_MAX ? LS_TRACE_ABSENT : op->layer;
+  to.unit = op->unit == UINT16_MAX ? LS_TRACE_ABSENT : op->unit;
+  if (op->kind == LS_OP_COLLECTIVE) {
+    to.slot = op->slot;
+    to.coll = op->coll;
+    to.has_margin = op->has_margin;
+    to.algorithm = op->algorithm ? BORROWED (op->algorithm) : NULL;
+    to.root = op->root > 0 ? op->root : LS_TRACE_ABSENT;
+  }
+  if (op->kind == LS_OP_COPY)
+    to.direction = op->root;
+  if (op->kind == LS_OP_COLLECTIVE || op->kind == LS_OP_COPY)
+    to.bytes = op->bytes;
+  if ((op->kind == LS_OP_RECORD || op->kind == LS_OP_WAIT) && op->event != LS_EVENT_NONE)
+    to.event = op->event;
+  put_lists (&to, op);
+
+  to.stream = op->stream == ls_trace_default_stream (&to) ? -1 : op->stream;
+  to.tag = op->tag == ls_trace_default_tag (&to) ? -1 : op->tag;
+  to.host = op->host == ls_trace_default_host (&to) ? -1 : op->host;
+  to.dtype = op->dtype == ls_trace_default_dtype (&to, kernels) ? -1 : op->dtype;
+  bool is_default = !op->name || strcmp (op->name, ls_trace_default_name (&to, kernels)) == 0;
+  to.name = is_default ? NULL : BORROWED (op->name);
+  return to;
+}
+
+static GArray *
+segments_of (const LsPlan *plan, const GArray *kernels)
+{
+  GArray *segments = array_of (sizeof (TraceSegment), plan->n_segments);
+  for (uint32_t s = 0; s < plan->n_segments; s++) {
+    TraceSegment *to = &g_array_index (segments, TraceSegment, s);
+    to->name = BORROWED (plan->segments[s].name);
+    to->ops = array_of (sizeof (TraceOp), plan->segments[s].n_ops);
+    for (uint32_t i = 0; i < plan->segments[s].n_ops; i++)
+      g_array_index (to->ops, TraceOp, i) = op_of (&plan->segments[s].ops[i], kernels);
+  }
+  return segments;
+}
+
+/* --- programs, kernels, bindings ---------------------------------------------------- */
+
+static GArray *
+roles_of (const LsPlan *plan)
+{
+  GArray *roles = array_of (sizeof (TraceRole), plan->n_roles);
+  for (uint32_t r = 0; r < plan->n_roles; r++) {
+    const LsProgram *p = &plan->programs[r];
+    TraceRole *to = &g_array_index (roles, TraceRole, r);
+    *to = (TraceRole) { .stage = p->stage == r ? LS_TRACE_ABSENT : p->stage, .n_params = p->n_params,
+                        .n_lead = p->n_lead };
+    memcpy (to->static_bytes, p->static_bytes, sizeof to->static_bytes);
+    to->instances = array_of (N_ROW * sizeof (uint32_t), p->n_instances);
+    uint32_t *row = (uint32_t *) (gpointer) to->instances->data;
+    for (uint32_t i = 0; i < p->n_instances; i++, row += N_ROW) {
+      row[ROW_SEGMENT] = p->instances[i].segment;
+      row[ROW_MB] = p->instances[i].mb;
+      row[ROW_CHUNK] = p->instances[i].chunk;
+      row[ROW_STAGE] = p->instances[i].stage;
+    }
+  }
+  return roles;
+}
+
+static GArray *
+kernels_of (const LsPlan *plan)
+{
+  GArray *kernels = array_of (sizeof (TraceKernel), plan->n_kernels);
+  for (uint32_t i = 0; i < plan->n_kernels; i++) {
+    const LsKernel *k = &plan->kernels[i];
+    g_array_index (kernels, TraceKernel, i) = (TraceKernel) {
+      .name = BORROWED (k->name), .kind = (int) k->kind, .dtype = (int) k->dtype, .m = k->m, .n = k->n, .k = k->k,
+      .batch = k->batch, .flops = k->flops, .bytes = k->bytes,
+      .access = (int) k->access,
+    };
+  }
+  return kernels;
+}
+
+static uint32_t
+slots_bound (const LsPlan *plan)
+{
+  uint32_t slots = 0;
+  for (uint32_t r = 0; r < plan->n_ranks; r++)
+    for (int s = 0; s < LS_SLOT_PREV; s++)
+      if (plan->bindings[r].comm[s] != UINT32_MAX)
+        slots |= LS_SLOT_BIT (s);
+  return slots;
+}
+
+static bool
+same_communicator (const LsCommunicator *a, const LsCommunicator *b)
+{
+  return a->axis == b->axis && a->spans_stages == b->spans_stages && a->n_ranks == b->n_ranks
+         && memcmp (a->ranks, b->ranks, a->n_ranks * sizeof *a->ranks) == 0;
+}
+
+/* Whether the rules of the mesh give exactly these bindings. */
+static bool
+is_mesh (const LsPlan *plan, const LsMesh *mesh, uint32_t slots)
+{
+  if (!mesh || ls_mesh_n_ranks (mesh) != plan->n_ranks || mesh->pp != plan->n_roles || (slots & ~LS_MESH_SLOTS) != 0)
+    return false;
+  LsPlan *made = g_new0 (LsPlan, 1);
+  made->arena = ls_arena_new ();
+  ls_plan_bind_mesh (made, mesh, slots);
+  bool is_same = made->n_comms == plan->n_comms
+                 && memcmp (made->bindings, plan->bindings, plan->n_ranks * sizeof *plan->bindings) == 0
+                 && memcmp (made->gpu_of_rank, plan->gpu_of_rank, plan->n_ranks * sizeof *plan->gpu_of_rank) == 0;
+  for (uint32_t i = 0; is_same && i < plan->n_comms; i++)
+    is_same = same_communicator (&made->comms[i], &plan->comms[i]);
+  ls_plan_free (made);
+  return is_same;
+}
+
+static void
+put_mesh (TraceFile *file, const LsMesh *mesh, uint32_t slots)
+{
+  file->mesh = *mesh;
+  file->slots = g_array_new (FALSE, FALSE, sizeof (int));
+  for (int s = 0; s < LS_SLOT_PREV; s++)
+    if (slots & LS_SLOT_BIT (s))
+      g_array_append_val (file->slots, s);
+}
+
+static void
+put_ranks (TraceFile *file, const LsPlan *plan)
+{
+  file->communicators = array_of (sizeof (TraceCommunicator), plan->n_comms);
+  for (uint32_t i = 0; i < plan->n_comms; i++) {
+    const LsCommunicator *c = &plan->comms[i];
+    g_array_index (file->communicators, TraceCommunicator, i) = (TraceCommunicator) {
+      .axis = (int) c->axis, .spans_stages = c->spans_stages, .ranks = c->ranks, .n_ranks = c->n_ranks,
+    };
+  }
+  file->ranks = array_of (sizeof (TraceRank), plan->n_ranks);
+  for (uint32_t r = 0; r < plan->n_ranks; r++) {
+    const LsBinding *b = &plan->bindings[r];
+    TraceRank *to = &g_array_index (file->ranks, TraceRank, r);
+    *to = (TraceRank) { .role = b->role, .gpu = plan->gpu_of_rank[r] == r ? LS_TRACE_ABSENT : plan->gpu_of_rank[r] };
+    memcpy (to->comm, b->comm, sizeof to->comm);
+    memcpy (to->peer, b->peer, sizeof to->peer);
+  }
+}
+
+/* --- what the file cannot say ---------------------------------------------------------- */
+
+static bool
+is_whole (double bytes)
+{
+  return bytes >= 0 && bytes <= LS_TRACE_MAX_BYTES && (double) (uint64_t) bytes == bytes;
+}
+
+static bool
+can_say_op (const LsOp *op)
+{
+  bool ok = op->bytes <= LS_TRACE_MAX_BYTES;
+  for (uint32_t i = 0; i < op->n_transfers; i++)
+    ok = ok && op->transfers[i].bytes <= LS_TRACE_MAX_BYTES;
+  for (uint32_t i = 0; i < op->n_buffers; i++)
+    ok = ok && op->buffers[i].bytes <= LS_TRACE_MAX_BYTES;
+  return ok;
+}
+
+static gboolean
+can_say (const LsPlan *plan, GError **error)
+{
+  if (plan->n_weights > 0) {
+    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "a trace cannot say that the parts of an all-to-all are unequal (expert_load)");
+    return FALSE;
+  }
+  const char *what = NULL;
+  for (uint32_t i = 0; i < plan->n_kernels && !what; i++)
+    if (!is_whole (plan->kernels[i].bytes) || plan->kernels[i].flops > LS_TRACE_MAX_FLOPS)
+      what = plan->kernels[i].name;
+  for (uint32_t s = 0; s < plan->n_segments && !what; s++)
+    for (uint32_t i = 0; i < plan->segments[s].n_ops && !what; i++)
+      if (!can_say_op (&plan->segments[s].ops[i]))
+        what = plan->segments[s].ops[i].name;
+  for (uint32_t r = 0; r < plan->n_roles && !what; r++)
+    for (int c = 0; c < LS_N_MEM && !what; c++)
+      if (plan->programs[r].static_bytes[c] > LS_TRACE_MAX_BYTES)
+        what = ls_mem_category_name ((LsMemCategory) c);
+  if (what)
+    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+                 "%s: a trace holds whole numbers of bytes up to %.0e and %.0e FLOPs; this is none or more", what,
+                 LS_TRACE_MAX_BYTES, LS_TRACE_MAX_FLOPS);
+  return !what;
+}
+
+/* --- text ------------------------------------------------------------------------- */
+
+static void
+write_object (LsJsonOut *w, const char *key, const LsField *fields, const void *object)
+{
+  ls_json_out_begin_object (w, key);
+  ls_fields_write (fields, w, object, NULL);
+  ls_json_out_end_object (w);
+}
+
+/* The model and the strategy are written by their own tables, after the head. */
+static char *
+format_file (const TraceFile *file, const LsTraceHead *head)
+{
+  GString *text = g_string_new (NULL);
+  LsJsonOut w;
+  ls_json_out_init (&w, text, 2);
+  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_string (&w, "schema", "lockstep.trace/1");
+  ls_json_out_string (&w, "name", head->name);
+  ls_json_out_string (&w, "source", head->source);
+  if (head->model) {
+    write_object (&w, "model", ls_model_fields, head->model);
+    write_object (&w, "strategy", ls_strategy_fields, head->strategy);
+  }
+  ls_fields_write (ls_trace_fields, &w, file, &ls_trace_file_blank);
+  ls_json_out_end_object (&w);
+  g_string_append_c (text, '\n');
+  return g_string_free (text, FALSE);
+}
+
+static void
+clear_borrowed (TraceFile *file)
+{
+  for (guint s = 0; s < file->segments->len; s++) {
+    GArray *ops = g_array_index (file->segments, TraceSegment, s).ops;
+    for (guint i = 0; i < ops->len; i++) {
+      TraceOp *op = &g_array_index (ops, TraceOp, i);
+      g_clear_pointer (&op->after, g_array_unref);
+      g_clear_pointer (&op->transfers, g_array_unref);
+      g_clear_pointer (&op->buffers, g_array_unref);
+    }
+    g_array_unref (ops);
+  }
+  for (guint r = 0; r < file->roles->len; r++)
+    g_array_unref (g_array_index (file->roles, TraceRole, r).instances);
+  GArray *arrays[] = { file->slots, file->communicators, file->ranks, file->kernels, file->segments, file->roles };
+  for (guint i = 0; i < G_N_ELEMENTS (arrays); i++)
+    if (arrays[i])
+      g_array_unref (arrays[i]);
+}
+
+char *
+ls_trace_format (const LsPlan *plan, const LsTraceHead *head, GError **error)
+{
+  TraceFile file = ls_trace_file_blank;
+  if (!can_say (plan, error))
+    return NULL;
+  file.kernels = kernels_of (plan);
+  file.segments = segments_of (plan, file.kernels);
+  file.roles = roles_of (plan);
+  uint32_t slots = slots_bound (plan);
+  if (is_mesh (plan, head->mesh, slots))
+    put_mesh (&file, head->mesh, slots);
+  else
+    put_ranks (&file, plan);
+  char *text = format_file (&file, head);
+  clear_borrowed (&file);
+  return text;
+}

@@ -1,0 +1,444 @@
+#include "exec/memory/memory.h"
+
+#include <string.h>
+
+#include "exec/memory/allocator.h"
+#include "exec/memory/memory_libraries.h"
+#include "exec/memory/memory_times.h"
+
+/* --- the ledger: what is alive, and the most of it ------------------------------- */
+
+typedef struct {
+  LsClassMemory *m;
+  uint64_t alive[LS_N_MEM];
+  uint64_t total;
+  uint64_t layers;      /* kept by forward for the backward of layers */
+  LsAllocator *allocator; /* NULL: none                                */
+  uint32_t *handles;      /* of its blocks, by lap and change; first those of the lap before */
+  GArray *samples;        /* LsMemorySample, NULL: nobody asked        */
+} Ledger;
+
+/* What a change is a change of: one of the laps of the same changes. */
+typedef struct {
+  LsTime at;
+  uint32_t lap, index;
+  uint8_t phase;
+} Entry;
+
+static bool
+is_kept_by_layer (const MemoryChange *alloc)
+{
+  return alloc->buffer->category == LS_MEM_ACTIVATIONS && alloc->of->layer != UINT16_MAX && alloc->of->tag != LS_TAG_RECOMPUTE;
+}
+
+static void
+note_peak (Ledger *l, const MemoryChange *c, LsTime at)
+{
+  LsClassMemory *m = l->m;
+  for (int i = 0; i < LS_N_MEM; i++)
+    m->category_peak[i] = MAX (m->category_peak[i], l->alive[i]);
+  m->kept_by_layers = MAX (m->kept_by_layers, l->layers);
+  if (l->total <= m->peak_bytes)
+    return;
+  m->peak_bytes = l->total;
+  memcpy (m->at_peak, l->alive, sizeof m->at_peak);
+  m->peak_instance = c ? c->instance : 0;
+  m->peak_op = c ? c->op : UINT16_MAX;
+  m->peak_at = at;
+}
+
+static void
+note_sample (Ledger *l, LsTime at)
+{
+  guint n = l->samples->len;
+  if (n == 0 || g_array_index (l->samples, LsMemorySample, n - 1).at < at)
+    g_array_set_size (l->samples, ++n);
+  LsMemorySample *s = &g_array_index (l->samples, LsMemorySample, n - 1);
+  s->at = at;
+  memcpy (s->alive, l->alive, sizeof s->alive);
+}
+
+static void
+add_bytes (Ledger *l, const GArray *changes, const MemoryChange *c)
+{
+  uint64_t bytes = c->buffer->bytes, *alive = &l->alive[c->buffer->category];
+  if (!c->buffer->is_free) {
+    *alive += bytes;
+    l->total += bytes;
+    l->layers += is_kept_by_layer (c) ? bytes : 0;
+    return;
+  }
+  uint64_t freed = MIN (bytes, *alive);
+  *alive -= freed;
+  l->total -= freed;
+  l->m->overfreed_bytes += bytes - freed;
+  if (c->alloc != UINT32_MAX && is_kept_by_layer (&g_array_index (changes, MemoryChange, c->alloc)))
+    l->layers -= MIN (freed, l->layers);
+}
+
+static void
+tell_allocator (Ledger *l, const MemoryChange *c, uint32_t lap, guint n_changes)
+{
+  if (!l->allocator || c->alloc == UINT32_MAX)
+    return;
+  uint32_t *handle = &l->handles[(gsize) (lap + !c->is_carried) * n_changes + c->alloc];
+  if (c->buffer->is_free && *handle == UINT32_MAX)
+    return; /* counted as overfreed */
+  if (c->buffer->is_free)
+    ls_allocator_drop (l->allocator, *handle);
+  else
+    *handle = ls_allocator_take (l->allocator, c->buffer->bytes, c->stream);
+}
+
+static bool
+is_outside_allocator (int category)
+{
+  return category == LS_MEM_COMM_BUFFERS; /* NCCL asks the driver */
+}
+
+static uint64_t
+outside_allocator (const LsClassMemory *m)
+{
+  uint64_t bytes = 0;
+  for (int c = 0; c < LS_N_MEM; c++)
+    bytes += is_outside_allocator (c) ? m->category_peak[c] : 0;
+  return bytes;
+}
+
+static void
+ledger_init (Ledger *l, LsClassMemory *m, const LsMemoryInput *in, guint n_handles)
+{
+  *l = (Ledger) { .m = m };
+  memcpy (l->alive, m->at_begin, sizeof l->alive);
+  for (int c = 0; c < LS_N_MEM; c++)
+    l->total += l->alive[c];
+  if (in->options.allocator != LS_MEMORY_CACHING)
+    return;
+  uint64_t limit = in->cluster ? ls_memory_capacity (&in->cluster->spec.gpu) : 0, outside = 0;
+  l->handles = g_new (uint32_t, MAX (1, n_handles));
+  memset (l->handles, 0xff, n_handles * sizeof *l->handles);
+  for (int c = 0; c < LS_N_MEM; c++)
+    outside += is_outside_allocator (c) ? l->alive[c] : 0;
+  l->allocator = ls_allocator_new (limit > outside ? limit - outside : 0);
+  for (int c = 0; c < LS_N_MEM; c++)
+    if (l->alive[c] > 0 && !is_outside_allocator (c))
+      ls_allocator_take (l->allocator, l->alive[c], LS_STREAM_COMPUTE);
+}
+
+/* What the step before has left to be freed. */
+static void
+carry_in (Ledger *l, const GArray *changes)
+{
+  for (guint i = 0; i < changes->len; i++) {
+    const MemoryChange *c = &g_array_index (changes, MemoryChange, i);
+    if (!c->is_carried)
+      continue;
+    const MemoryChange *alloc = &g_array_index (changes, MemoryChange, c->alloc);
+    add_bytes (l, changes, alloc);
+    l->m->at_begin[c->buffer->category] += c->buffer->bytes;
+    if (l->allocator)
+      l->handles[c->alloc] = ls_allocator_take (l->allocator, alloc->buffer->bytes, alloc->stream);
+  }
+}
+
+static void
+ledger_finish (Ledger *l)
+{
+  LsClassMemory *m = l->m;
+  memcpy (m->at_end, l->alive, sizeof m->at_end);
+  m->needed_bytes = m->peak_bytes;
+  if (l->allocator) {
+    LsAllocatorStats stats = ls_allocator_stats (l->allocator);
+    m->reserved_bytes = stats.peak_reserved;
+    m->allocated_bytes = stats.peak_allocated;
+    m->n_given_back = stats.n_given_back;
+    m->needed_bytes = stats.peak_reserved + outside_allocator (m);
+  }
+  ls_allocator_free (l->allocator);
+  g_free (l->handles);
+}
+
+/* --- a step, and what lies around it ----------------------------------------------- */
+
+static int
+compare_entries (gconstpointer x, gconstpointer y)
+{
+  const Entry *a = x, *b = y;
+  if (a->at != b->at)
+    return a->at < b->at ? -1 : 1;
+  if (a->phase != b->phase)
+    return a->phase < b->phase ? -1 : 1;
+  if (a->lap != b->lap)
+    return a->lap < b->lap ? -1 : 1;
+  return a->index < b->index ? -1 : a->index > b->index;
+}
+
+static bool
+is_sorted (const GArray *entries)
+{
+  for (guint i = 1; i < entries->len; i++)
+    if (compare_entries (&g_array_index (entries, Entry, i - 1), &g_array_index (entries, Entry, i)) > 0)
+      return false;
+  return true;
+}
+
+/* With three laps the same step before and after itself too. */
+static GArray *
+entries_of (const GArray *changes, uint32_t n_laps, LsTime period)
+{
+  GArray *entries = g_array_sized_new (FALSE, FALSE, sizeof (Entry), n_laps * changes->len);
+  for (uint32_t lap = 0; lap < n_laps; lap++) {
+    LsTime shift = n_laps == 1 ? 0 : ((LsTime) lap - 1) * period;
+    for (guint i = 0; i < changes->len; i++) {
+      const MemoryChange *c = &g_array_index (changes, MemoryChange, i);
+      Entry e = { c->at + shift, lap, i, c->phase };
+      g_array_append_val (entries, e);
+    }
+  }
+  if (!is_sorted (entries))
+    g_array_sort (entries, compare_entries);
+  return entries;
+}
+
+/* What is looked at: from, to; and how far from the start of the step an instant is. */
+typedef struct {
+  LsTime from, to;
+  LsTime start, period; /* period 0: times are not known */
+} Window;
+
+static LsTime
+in_step (const Window *w, LsTime at)
+{
+  if (w->period == 0)
+    return LS_TIME_NEVER;
+  LsTime since = (at - w->start) % w->period; /* the host is ahead: of the step before */
+  return since < 0 ? since + w->period : since;
+}
+
+static void
+account (Ledger *l, const GArray *changes, const GArray *entries, const Window *w)
+{
+  bool is_inside = false;
+  for (guint i = 0; i < entries->len; i++) {
+    const Entry *e = &g_array_index (entries, Entry, i);
+    const MemoryChange *c = &g_array_index (changes, MemoryChange, e->index);
+    if (!is_inside && e->at >= w->from) {
+      note_peak (l, NULL, w->period > 0 ? 0 : LS_TIME_NEVER);
+      if (l->samples)
+        note_sample (l, 0);
+      is_inside = true;
+    }
+    add_bytes (l, changes, c);
+    tell_allocator (l, c, e->lap, changes->len);
+    if (e->at < w->from || e->at >= w->to)
+      continue;
+    if (!c->buffer->is_free)
+      note_peak (l, c, in_step (w, e->at));
+    if (l->samples)
+      note_sample (l, e->at - w->from);
+  }
+  if (is_inside)
+    return;
+  note_peak (l, NULL, w->period > 0 ? 0 : LS_TIME_NEVER);
+  if (l->samples)
+    note_sample (l, 0);
+}
+
+/* LAPS_ONE: all of the step by itself, which is enough where nothing of it outlives it. */
+typedef enum { LAPS_ONE, LAPS_THREE } Laps;
+
+/* t NULL: the changes are in order only. */
+static void
+measure (LsClassMemory *m, const LsMemoryInput *in, const GArray *changes, const LsTimeline *t, Laps laps, GArray *samples)
+{
+  bool has_before = t && t->n_steps > 1 && laps == LAPS_THREE;
+  Window w = { .from = G_MININT64, .to = G_MAXINT64 };
+  if (t) {
+    w.start = t->window_start;
+    w.period = t->window_end - t->window_start;
+  }
+  if (has_before || samples) {
+    w.from = t->window_start;
+    w.to = t->window_end;
+  }
+  g_autoptr (GArray) entries = entries_of (changes, has_before ? 3 : 1, w.period);
+  Ledger l;
+  ledger_init (&l, m, in, entries->len + changes->len);
+  carry_in (&l, changes);
+  l.samples = samples;
+  account (&l, changes, entries, &w);
+  ledger_finish (&l);
+}
+
+static LsClassMemory
+blank_class (const LsMemoryInput *in, uint32_t role, uint32_t rank)
+{
+  LsClassMemory m = { .rank = rank, .role = role, .peak_op = UINT16_MAX, .peak_at = LS_TIME_NEVER };
+  memcpy (m.at_begin, in->plan->programs[role].static_bytes, sizeof m.at_begin);
+  if (in->cluster && in->nccl && rank != UINT32_MAX)
+    memory_add_libraries (in->plan, in->cluster, in->nccl, rank, m.at_begin);
+  return m;
+}
+
+/* --- classes ----------------------------------------------------------------------- */
+
+static bool
+has_spans (const LsTimeline *t, uint32_t rank)
+{
+  return t && t->ranks[rank].n > 0;
+}
+
+static uint32_t
+count_of (const LsMemoryInput *in, uint32_t rank)
+{
+  return in->timeline ? in->timeline->multiplicity[rank] : 1;
+}
+
+static bool
+holds_the_same (const LsClassMemory *a, const LsClassMemory *b)
+{
+  return a->peak_bytes == b->peak_bytes && a->needed_bytes == b->needed_bytes && a->kept_by_layers == b->kept_by_layers
+         && memcmp (a->at_peak, b->at_peak, sizeof a->at_peak) == 0 && memcmp (a->category_peak, b->category_peak, sizeof a->category_peak) == 0;
+}
+
+/* Ranks of a role that turn out to hold the same are one class. */
+static void
+add_class (GArray *classes, guint first_of_role, const LsClassMemory *m)
+{
+  for (guint i = first_of_role; i < classes->len; i++) {
+    LsClassMemory *other = &g_array_index (classes, LsClassMemory, i);
+    if (holds_the_same (other, m)) {
+      other->count += m->count;
+      return;
+    }
+  }
+  g_array_append_val (classes, *m);
+}
+
+static void
+add_role_in_order (GArray *classes, const LsMemoryInput *in, uint32_t role, const GArray *changes)
+{
+  uint32_t first = UINT32_MAX, count = 0;
+  for (uint32_t rank = 0; rank < in->plan->n_ranks; rank++)
+    if (in->plan->bindings[rank].role == role) {
+      first = first == UINT32_MAX ? rank : first;
+      count += count_of (in, rank);
+    }
+  LsClassMemory m = blank_class (in, role, first);
+  m.count = count;
+  measure (&m, in, changes, NULL, LAPS_ONE, NULL);
+  g_array_append_val (classes, m);
+}
+
+/* Where order alone decides, one rank says what all of its role hold. */
+static void
+add_role_timed (GArray *classes, const LsMemoryInput *in, uint32_t role, bool is_order_enough)
+{
+  const LsTimeline *t = in->timeline;
+  guint first_of_role = classes->len;
+  for (uint32_t rank = 0; rank < in->plan->n_ranks; rank++) {
+    if (in->plan->bindings[rank].role != role)
+      continue;
+    if (is_order_enough && classes->len > first_of_role) {
+      g_array_index (classes, LsClassMemory, first_of_role).count += count_of (in, rank);
+      continue;
+    }
+    if (!has_spans (t, rank) || count_of (in, rank) == 0)
+      continue;
+    g_autoptr (GArray) changes = memory_changes_timed (t, rank, (LsMemoryClock) in->options.clock);
+    LsClassMemory m = blank_class (in, role, rank);
+    m.count = count_of (in, rank);
+    measure (&m, in, changes, t, is_order_enough ? LAPS_ONE : LAPS_THREE, NULL);
+    add_class (classes, first_of_role, &m);
+  }
+}
+
+static bool
+any_spans (const LsMemoryInput *in)
+{
+  for (uint32_t rank = 0; in->timeline && rank < in->plan->n_ranks; rank++)
+    if (has_spans (in->timeline, rank))
+      return true;
+  return false;
+}
+
+LsMemory *
+ls_memory_new (const LsMemoryInput *in)
+{
+  LsMemory *memory = g_new0 (LsMemory, 1);
+  memory->options = in->options;
+  memory->is_timed = any_spans (in);
+  g_autoptr (GArray) classes = g_array_new (FALSE, FALSE, sizeof (LsClassMemory));
+  for (uint32_t role = 0; role < in->plan->n_roles; role++) {
+    g_autoptr (GArray) changes = memory_changes_in_order (in->plan, &in->plan->programs[role]);
+    if (memory->is_timed)
+      add_role_timed (classes, in, role, in->options.clock == LS_MEMORY_HOST && !memory_changes_streams (changes));
+    else
+      add_role_in_order (classes, in, role, changes);
+  }
+  memory->n_classes = classes->len;
+  memory->classes = (LsClassMemory *) (gpointer) g_array_free (g_steal_pointer (&classes), FALSE);
+  return memory;
+}
+
+void
+ls_memory_free (LsMemory *m)
+{
+  if (!m)
+    return;
+  g_free (m->classes);
+  g_free (m);
+}
+
+const LsClassMemory *
+ls_memory_fullest (const LsMemory *m)
+{
+  const LsClassMemory *fullest = NULL;
+  for (uint32_t i = 0; i < m->n_classes; i++) {
+    const LsClassMemory *c = &m->classes[i];
+    if (c->count == 0)
+      continue;
+    if (!fullest || c->needed_bytes > fullest->needed_bytes || (c->needed_bytes == fullest->needed_bytes && c->rank < fullest->rank))
+      fullest = c;
+  }
+  return fullest;
+}
+
+GArray *
+ls_memory_curve (const LsMemoryInput *in, uint32_t rank)
+{
+  g_assert (has_spans (in->timeline, rank));
+  GArray *samples = g_array_new (FALSE, TRUE, sizeof (LsMemorySample));
+  g_autoptr (GArray) changes = memory_changes_timed (in->timeline, rank, (LsMemoryClock) in->options.clock);
+  LsClassMemory m = blank_class (in, in->plan->bindings[rank].role, rank);
+  measure (&m, in, changes, in->timeline, LAPS_THREE, samples);
+  return samples;
+}
+
+uint64_t
+ls_memory_capacity (const LsGpu *gpu)
+{
+  return gpu->hbm_bytes - MIN (gpu->reserved_bytes, gpu->hbm_bytes);
+}
+
+const char *
+ls_memory_clock_name (int clock)
+{
+  return clock == LS_MEMORY_DEVICE ? "device" : "host";
+}
+
+const char *
+ls_memory_allocator_name (int allocator)
+{
+  return allocator == LS_MEMORY_CACHING ? "caching" : "exact";
+}
+
+uint64_t
+ls_memory_allocated (const LsMemory *m)
+{
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < m->n_classes; i++)
+    if (m->classes[i].count > 0)
+      most = MAX (most, m->classes[i].peak_bytes - outside_allocator (&m->classes[i]));
+  return most;
+}

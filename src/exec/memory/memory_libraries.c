@@ -1,0 +1,118 @@
+#include "exec/memory/memory_libraries.h"
+
+#include "cluster/route.h"
+#include "network/nccl/tuning.h"
+
+#define KIB UINT64_C (1024)
+#define MIB (1024 * KIB)
+
+/* CUDA_IPC_MIN: what is shared with another process begins and ends at its multiples. */
+#define SHARED_UNIT (2 * MIB)
+/* ncclSendMem and ncclRecvMem: a page each. */
+#define HEADER (4 * KIB)
+
+static bool
+has_kernels (const LsPlan *plan, const LsProgram *p)
+{
+  for (uint32_t i = 0; i < p->n_instances; i++) {
+    const LsSegment *seg = &plan->segments[p->instances[i].segment];
+    for (uint32_t o = 0; o < seg->n_ops; o++)
+      if (seg->ops[o].kind == LS_OP_KERNEL)
+        return true;
+  }
+  return false;
+}
+
+static uint32_t
+slots_called (const LsPlan *plan, const LsProgram *p)
+{
+  uint32_t slots = 0;
+  g_autofree bool *is_seen = g_new0 (bool, plan->n_segments);
+  for (uint32_t i = 0; i < p->n_instances; i++) {
+    uint32_t id = p->instances[i].segment;
+    const LsSegment *seg = &plan->segments[id];
+    for (uint32_t o = 0; o < seg->n_ops && !is_seen[id]; o++)
+      if (seg->ops[o].kind == LS_OP_COLLECTIVE)
+        slots |= 1u << seg->ops[o].slot;
+    is_seen[id] = true;
+  }
+  return slots;
+}
+
+static uint64_t
+round_up (uint64_t n, uint64_t unit)
+{
+  return (n + unit - 1) / unit * unit;
+}
+
+static uint64_t
+inside_node (void)
+{
+  uint64_t buffers = ls_tune_buffer_bytes (LS_PROTOCOL_LL) + ls_tune_buffer_bytes (LS_PROTOCOL_LL128)
+                     + ls_tune_buffer_bytes (LS_PROTOCOL_SIMPLE);
+  return round_up (HEADER, SHARED_UNIT) + round_up (HEADER + buffers, SHARED_UNIT);
+}
+
+static uint64_t
+across_nodes (void)
+{
+  return 2 * (ls_tune_buffer_bytes (LS_PROTOCOL_LL128) + ls_tune_buffer_bytes (LS_PROTOCOL_SIMPLE));
+}
+
+/* Members on the rank's own host, the NICs that these use, and whether all are there. */
+typedef struct {
+  uint32_t n_here, n_nics;
+  bool is_alone;
+} Neighbours;
+
+static Neighbours
+neighbours_of (const LsPlan *plan, const LsCluster *cluster, const LsCommunicator *comm, uint32_t rank)
+{
+  uint32_t host = ls_cluster_host_of (cluster, plan->gpu_of_rank[rank]);
+  Neighbours n = { .is_alone = true };
+  g_autoptr (GHashTable) nics = g_hash_table_new (NULL, NULL);
+  for (uint32_t i = 0; i < comm->n_ranks; i++) {
+    uint32_t gpu = plan->gpu_of_rank[comm->ranks[i]];
+    if (ls_cluster_host_of (cluster, gpu) != host) {
+      n.is_alone = false;
+      continue;
+    }
+    n.n_here++;
+    g_hash_table_add (nics, GUINT_TO_POINTER (ls_nic_of_gpu (cluster, gpu) + 1));
+  }
+  n.n_nics = g_hash_table_size (nics);
+  return n;
+}
+
+static uint64_t
+buffers_of (const LsPlan *plan, const LsCluster *cluster, const LsNccl *nccl, const LsCommunicator *comm, uint32_t rank)
+{
+  if (comm->n_ranks < 2)
+    return 0;
+  Neighbours n = neighbours_of (plan, cluster, comm, rank);
+  if (n.is_alone)
+    return nccl->channels_ring * inside_node ();
+  uint64_t channels = (uint64_t) nccl->channels_net * n.n_nics;
+  return channels * ((n.n_here - 1) * inside_node () + across_nodes ()) / n.n_here;
+}
+
+void
+memory_add_libraries (const LsPlan *plan, const LsCluster *cluster, const LsNccl *nccl, uint32_t rank,
+                      uint64_t bytes[LS_N_MEM])
+{
+  const LsBinding *binding = &plan->bindings[rank];
+  const LsProgram *program = &plan->programs[binding->role];
+  if (nccl->nvlink <= 0) /* no NCCL: not an NVIDIA GPU */
+    return;
+  if (has_kernels (plan, program))
+    bytes[LS_MEM_WORKSPACE] += cluster->spec.gpu.blas_workspace_bytes;
+  uint32_t slots = slots_called (plan, program);
+  for (uint32_t s = 0; s < LS_N_SLOTS; s++) {
+    uint32_t comm = slots & 1u << s ? binding->comm[s] : UINT32_MAX;
+    for (uint32_t before = 0; before < s && comm != UINT32_MAX; before++)
+      if (slots & 1u << before && binding->comm[before] == comm)
+        comm = UINT32_MAX;
+    if (comm != UINT32_MAX)
+      bytes[LS_MEM_COMM_BUFFERS] += buffers_of (plan, cluster, nccl, &plan->comms[comm], rank);
+  }
+}

@@ -1,0 +1,331 @@
+#include "exec/memory/memory_times.h"
+
+#include <string.h>
+
+/* --- in order ----------------------------------------------------------------- */
+
+typedef struct {
+  const LsPlan *plan;
+  const LsProgram *program;
+  GArray *changes;
+  GHashTable *alive; /* buffer -> index of the change that allocated it, + 1 */
+} Changes;
+
+/* A buffer's name, id, micro-batch and chunk, in the bits of a pointer. */
+G_STATIC_ASSERT (sizeof (gpointer) == 8);
+
+static gpointer
+buffer_key (const LsInstance *instance, const LsBufferEvent *b)
+{
+  return GSIZE_TO_POINTER ((gsize) instance->mb << 32 | (gsize) instance->chunk << 16 | b->id);
+}
+
+static guint
+hash_buffer (gconstpointer key)
+{
+  uint64_t bits = GPOINTER_TO_SIZE (key) * UINT64_C (0x9e3779b97f4a7c15); /* Fibonacci hashing */
+  return (guint) (bits >> 32);
+}
+
+static void
+changes_init (Changes *c, const LsPlan *plan, const LsProgram *program)
+{
+  *c = (Changes) { plan, program, g_array_new (FALSE, FALSE, sizeof (MemoryChange)), g_hash_table_new (hash_buffer, NULL) };
+}
+
+static GArray *
+changes_finish (Changes *c)
+{
+  for (guint i = 0; i < c->changes->len; i++) {
+    MemoryChange *change = &g_array_index (c->changes, MemoryChange, i);
+    if (change->alloc != UINT32_MAX)
+      continue;
+    gpointer key = buffer_key (&c->program->instances[change->instance], change->buffer);
+    change->alloc = GPOINTER_TO_UINT (g_hash_table_lookup (c->alive, key)) - 1u;
+    change->is_carried = change->alloc != UINT32_MAX;
+  }
+  g_hash_table_unref (c->alive);
+  return c->changes;
+}
+
+static void
+add_change (Changes *c, uint32_t instance, uint16_t op, const LsOp *of, const LsBufferEvent *b)
+{
+  gpointer key = buffer_key (&c->program->instances[instance], b);
+  MemoryChange change = { .at = c->changes->len, .instance = instance, .op = op, .stream = of->stream, .of = of, .buffer = b };
+  if (b->is_free) {
+    change.alloc = GPOINTER_TO_UINT (g_hash_table_lookup (c->alive, key)) - 1u;
+    g_hash_table_remove (c->alive, key);
+  } else {
+    change.alloc = c->changes->len;
+    g_hash_table_insert (c->alive, key, GUINT_TO_POINTER (c->changes->len + 1));
+  }
+  g_array_append_val (c->changes, change);
+}
+
+/* What an op allocates comes before what it frees: it needs both while it runs. */
+static void
+add_op (Changes *c, uint32_t instance, uint16_t op, const LsOp *of)
+{
+  for (int is_free = 0; is_free < 2; is_free++)
+    for (uint32_t b = 0; b < of->n_buffers; b++)
+      if ((of->buffers[b].is_free != 0) == is_free)
+        add_change (c, instance, op, of, &of->buffers[b]);
+}
+
+GArray *
+memory_changes_in_order (const LsPlan *plan, const LsProgram *program)
+{
+  Changes c;
+  changes_init (&c, plan, program);
+  for (uint32_t i = program->n_lead; i < program->n_instances; i++) {
+    const LsSegment *seg = &plan->segments[program->instances[i].segment];
+    for (uint32_t o = 0; o < seg->n_ops; o++)
+      add_op (&c, i, (uint16_t) o, &seg->ops[o]);
+  }
+  return changes_finish (&c);
+}
+
+uint64_t
+ls_memory_walk_bytes (const LsPlan *plan)
+{
+  g_autofree uint64_t *of_segment = g_new0 (uint64_t, plan->n_segments);
+  for (uint32_t s = 0; s < plan->n_segments; s++)
+    for (uint32_t o = 0; o < plan->segments[s].n_ops; o++)
+      of_segment[s] += plan->segments[s].ops[o].n_buffers;
+  uint64_t most = 0;
+  for (uint32_t role = 0; role < plan->n_roles; role++) {
+    const LsProgram *p = &plan->programs[role];
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < p->n_instances; i++)
+      n += of_segment[p->instances[i].segment];
+    most = MAX (most, n);
+  }
+  return most * sizeof (MemoryChange);
+}
+
+bool
+memory_changes_streams (const GArray *changes)
+{
+  for (guint i = 0; i < changes->len; i++) {
+    const MemoryChange *c = &g_array_index (changes, MemoryChange, i);
+    if (c->alloc != UINT32_MAX && g_array_index (changes, MemoryChange, c->alloc).stream != c->stream)
+      return true;
+  }
+  return false;
+}
+
+/* --- when ops are issued, start and end ------------------------------------------ */
+
+typedef struct {
+  LsTime issued, start, end;
+} OpTimes;
+
+/* One walk through the program, in which ops without spans find their times too. */
+typedef struct {
+  const LsPlan *plan;
+  const LsProgram *program;
+  const LsSpan *spans;
+  uint32_t n_spans;
+  uint32_t *first_op;  /* [n_instances] ordinal of its first op in the program */
+  uint32_t *span_of;   /* [ops of the program] index, LS_SPAN_NONE             */
+  LsTime issued;       /* of the last op that has a span                       */
+  LsTime tail[LS_N_STREAMS]; /* end of what was issued so far                   */
+  LsTime *events;      /* as recorded, by event, micro-batch and chunk         */
+  LsTime *ends;        /* of the ops of the segment instance at hand           */
+} Times;
+
+static bool
+is_in_step (const LsTimeline *t, const LsSpan *s)
+{
+  return s->step == (uint8_t) (t->n_steps - 1) && s->end != LS_TIME_NEVER;
+}
+
+/* Where streams stand when the step begins: where they ended, a period before. */
+static void
+init_tails (Times *x, const LsTimeline *t)
+{
+  LsTime period = t->n_steps > 1 ? t->window_end - t->window_start : LS_TIME_NEVER;
+  for (int s = 0; s < LS_N_STREAMS; s++)
+    x->tail[s] = x->issued;
+  for (uint32_t i = 0; i < x->n_spans; i++) {
+    const LsSpan *s = &x->spans[i];
+    if (!is_in_step (t, s))
+      continue;
+    const LsOp *op = &x->plan->segments[x->program->instances[s->instance].segment].ops[s->op];
+    x->tail[op->stream] = MAX (x->tail[op->stream], s->end - period);
+  }
+}
+
+static void
+times_init (Times *x, const LsTimeline *t, uint32_t rank)
+{
+  const LsRankSpans *spans = &t->ranks[rank];
+  const LsPlan *plan = t->plan;
+  const LsProgram *p = &plan->programs[plan->bindings[rank].role];
+  *x = (Times) { .plan = plan, .program = p, .spans = spans->spans, .n_spans = spans->n };
+  x->first_op = g_new (uint32_t, MAX (1, p->n_instances));
+  uint32_t n_ops = 0, longest = 0;
+  for (uint32_t i = 0; i < p->n_instances; i++) {
+    x->first_op[i] = n_ops;
+    n_ops += plan->segments[p->instances[i].segment].n_ops;
+    longest = MAX (longest, plan->segments[p->instances[i].segment].n_ops);
+  }
+  x->span_of = g_new (uint32_t, MAX (1, n_ops));
+  memset (x->span_of, 0xff, MAX (1, n_ops) * sizeof *x->span_of);
+  x->issued = LS_TIME_NEVER;
+  for (uint32_t i = 0; i < spans->n; i++) {
+    const LsSpan *s = &spans->spans[i];
+    if (!is_in_step (t, s))
+      continue;
+    x->span_of[x->first_op[s->instance] + s->op] = i;
+    x->issued = MIN (x->issued, s->issued);
+  }
+  if (x->issued == LS_TIME_NEVER)
+    x->issued = t->window_start;
+  init_tails (x, t);
+  x->events = g_new0 (LsTime, MAX (1, (gsize) p->n_events * plan->n_micro_batches * plan->n_chunks));
+  x->ends = g_new0 (LsTime, MAX (1, longest));
+}
+
+static void
+times_clear (Times *x)
+{
+  g_free (x->first_op);
+  g_free (x->span_of);
+  g_free (x->events);
+  g_free (x->ends);
+}
+
+static LsTime *
+event_of (const Times *x, const LsInstance *instance, const LsOp *op)
+{
+  return &x->events[ls_plan_event (x->plan, instance, op)];
+}
+
+/* An op without span takes no time: it is over as soon as its stream and its
+ * dependencies are. */
+static OpTimes
+times_without_span (const Times *x, const LsInstance *instance, const LsOp *op)
+{
+  LsTime at = MAX (x->issued, x->tail[op->stream]);
+  for (uint32_t d = 0; d < op->n_deps; d++) {
+    if (op->deps[d].kind == LS_DEP_END)
+      at = MAX (at, x->ends[op->deps[d].index]);
+    else if (op->deps[d].kind == LS_DEP_STREAM)
+      at = MAX (at, x->tail[op->deps[d].index]);
+  }
+  if (op->kind == LS_OP_WAIT && op->event != LS_EVENT_NONE)
+    at = MAX (at, *event_of (x, instance, op));
+  return (OpTimes) { x->issued, at, at };
+}
+
+static OpTimes
+times_of (Times *x, uint32_t i, uint32_t o, const LsOp *op)
+{
+  const LsInstance *instance = &x->program->instances[i];
+  uint32_t span = x->span_of[x->first_op[i] + o];
+  OpTimes t;
+  if (span == LS_SPAN_NONE)
+    t = times_without_span (x, instance, op);
+  else {
+    const LsSpan *s = &x->spans[span];
+    t = (OpTimes) { s->issued, s->start, s->end };
+    x->issued = s->issued;
+  }
+  x->ends[o] = t.end;
+  if (op->kind != LS_OP_HOST_SYNC && op->kind != LS_OP_HOST_DELAY)
+    x->tail[op->stream] = t.end;
+  if (op->kind == LS_OP_RECORD && op->event != LS_EVENT_NONE)
+    *event_of (x, instance, op) = t.end;
+  return t;
+}
+
+/* --- the clocks ------------------------------------------------------------------ */
+
+enum { PHASE_ENDS, PHASE_STARTS, PHASE_INSTANTS };
+
+static const MemoryChange *
+alloc_of (const Changes *c, const MemoryChange *change)
+{
+  return change->alloc == UINT32_MAX ? NULL : &g_array_index (c->changes, MemoryChange, change->alloc);
+}
+
+/* A buffer that is allocated when its op starts has a place of its own, which others have used
+ * before it: it counts by the device on either clock. */
+static bool
+has_place (const MemoryChange *alloc)
+{
+  return alloc && alloc->buffer->when == LS_AT_START;
+}
+
+static void
+put_on_host_clock (const Changes *c, MemoryChange *change, const OpTimes *t)
+{
+  const MemoryChange *alloc = alloc_of (c, change);
+  change->at = has_place (alloc) && !change->buffer->is_free ? t->start : t->issued;
+  change->phase = PHASE_STARTS;
+  if (has_place (alloc) && change->buffer->is_free) {
+    change->at = t->end;
+    change->phase = PHASE_ENDS;
+  }
+  if (has_place (alloc))
+    return;
+  if (!change->buffer->is_free || !alloc || alloc->stream == change->stream || t->end <= t->issued)
+    return;
+  change->at = t->end;
+  change->phase = PHASE_ENDS;
+}
+
+static void
+put_on_device_clock (const Changes *c, MemoryChange *change, const OpTimes *t)
+{
+  const LsBufferEvent *b = change->buffer;
+  if (!b->is_free) {
+    change->at = b->when == LS_AT_END ? t->end : t->start;
+    change->phase = PHASE_STARTS;
+    return;
+  }
+  const MemoryChange *alloc = change->is_carried ? NULL : alloc_of (c, change);
+  change->at = b->when == LS_AT_START ? t->start : t->end;
+  if (alloc) /* an event may free what started with it */
+    change->at = MAX (change->at, alloc->at);
+  change->phase = alloc && alloc->at == change->at ? PHASE_INSTANTS : PHASE_ENDS;
+}
+
+/* All changes first: what is freed early in a step may have been allocated late in the one
+ * before. */
+static void
+put_on_clock (const Changes *c, const GArray *times, LsMemoryClock clock)
+{
+  for (guint i = 0; i < c->changes->len; i++) {
+    MemoryChange *change = &g_array_index (c->changes, MemoryChange, i);
+    if (clock == LS_MEMORY_HOST)
+      put_on_host_clock (c, change, &g_array_index (times, OpTimes, i));
+    else
+      put_on_device_clock (c, change, &g_array_index (times, OpTimes, i));
+  }
+}
+
+GArray *
+memory_changes_timed (const LsTimeline *t, uint32_t rank, LsMemoryClock clock)
+{
+  Changes c;
+  Times x;
+  g_autoptr (GArray) times = g_array_new (FALSE, FALSE, sizeof (OpTimes)); /* of the op of each change */
+  times_init (&x, t, rank);
+  changes_init (&c, t->plan, x.program);
+  for (uint32_t i = x.program->n_lead; i < x.program->n_instances; i++) {
+    const LsSegment *seg = &x.plan->segments[x.program->instances[i].segment];
+    for (uint32_t o = 0; o < seg->n_ops; o++) {
+      OpTimes of_op = times_of (&x, i, o, &seg->ops[o]);
+      add_op (&c, i, (uint16_t) o, &seg->ops[o]);
+      while (times->len < c.changes->len)
+        g_array_append_val (times, of_op);
+    }
+  }
+  times_clear (&x);
+  GArray *changes = changes_finish (&c);
+  put_on_clock (&c, times, clock);
+  return changes;
+}

@@ -1,0 +1,488 @@
+#include "exec/messages/messages.h"
+
+#include <math.h>
+
+#define NO_PLACE UINT32_MAX
+
+/* No event fires later (as in run.c): half of what can be represented, so that a message that
+ * begins before it may take as long again. */
+#define CLOCK_END (LS_TIME_NEVER / 2)
+
+/* A message whose bytes have a time to leave: an event when it arrives. */
+typedef struct Message Message;
+struct Message {
+  LsEvent arrives;
+  Messages *owner;
+  Message *next; /* of those that are free */
+  uint32_t to, round; /* seat */
+};
+
+/* What a seat sends: its k-th message of the present round. */
+typedef struct {
+  uint32_t to;               /* place                                                */
+  uint32_t n;                /* blocks of a message                                  */
+  uint32_t n_begun : 31;     /* messages like this, since `to` or `n` changed        */
+  uint32_t is_leased : 1;
+  uint32_t seat, to_seat;
+  LsTime left_at;            /* with a lease: when the bytes of the last have left   */
+  LsTime moving, latency;
+  Message *last;             /* with a lease; arrives at left_at + latency           */
+} Slot;
+
+/* The rest of it. */
+typedef struct {
+  LsFlow flow;
+  Lease lease;
+  double demand; /* bytes of each flow */
+  LsFlowUse *uses;
+  LeaseUse *links;
+  uint32_t max_uses;
+  Messages *owner;
+} Side;
+
+/* A place, or one lane of it: what goes through rounds by itself. */
+typedef struct {
+  LsEvent wake;       /* at left_at, if nothing else moves it on                       */
+  LsTime left_at;     /* of all that it sends with a lease                             */
+  Messages *owner;
+  uint32_t round;
+  uint32_t n_receives; /* of the round, to come                                        */
+  uint32_t n_flows;    /* of its sends, in the net                                     */
+} Seat;
+
+struct Messages {
+  const MessageNet *net;
+  const LsScript *script;
+  void (*finished) (void *context, void *owner, LsTime at);
+  void *owner;
+  double *resource_bytes;
+  uint32_t n_lanes, n_seats, n_done;
+  uint32_t slots_per_seat;
+  uint64_t n_arrived;
+  Seat *seats; /* [place][n_lanes]       */
+  Slot *slots; /* [seat][slots_per_seat] */
+  Side *sides;
+  LsSend *sends; /* [max_sends], scratch */
+  /* [n_seats][width]: messages received in a later round than the receiver's, by round
+   * modulo the width, a power of two. */
+  uint32_t *early;
+  uint32_t width;
+  Message *free;
+  GPtrArray *blocks; /* of messages: they never move */
+};
+
+#define BLOCK 1024
+
+static void move_on (Messages *m, uint32_t seat);
+
+static inline Side *
+side_of (const Messages *m, const Slot *s)
+{
+  return &m->sides[s - m->slots];
+}
+
+static inline Slot *
+slot_of (const Side *d)
+{
+  return &d->owner->slots[d - d->owner->sides];
+}
+
+static double
+flows_of (const LsScript *s)
+{
+  return (double) s->flows / (double) LS_COEF_ONE;
+}
+
+static size_t
+n_slots (const LsScript *s)
+{
+  return ((size_t) s->n + s->n_switches) * s->max_sends;
+}
+
+/* --- routes and times --------------------------------------------------------- */
+
+/* Adds what was sent on the present route in messages of the present size. */
+static void
+account (const Messages *m, Slot *s)
+{
+  const Side *d = side_of (m, s);
+  double bytes = d->demand * (double) s->n_begun;
+  for (uint32_t i = 0; i < d->flow.n_uses && m->resource_bytes; i++)
+    m->resource_bytes[d->uses[i].resource] += bytes * ((double) d->uses[i].coef / (double) LS_COEF_ONE);
+  s->n_begun = 0;
+}
+
+static void
+add_use (Side *d, uint32_t resource, double flows)
+{
+  uint64_t coef = (uint64_t) llround (flows * (double) LS_COEF_ONE);
+  uint32_t i = 0;
+  while (i < d->flow.n_uses && d->uses[i].resource != resource)
+    i++;
+  if (coef == 0)
+    return;
+  if (i == d->flow.n_uses)
+    d->uses[d->flow.n_uses++] = (LsFlowUse) { .resource = resource };
+  d->uses[i].coef += coef;
+}
+
+static void
+make_room (Side *d, uint32_t n_uses)
+{
+  if (n_uses > d->max_uses) {
+    d->max_uses = n_uses;
+    d->uses = g_renew (LsFlowUse, d->uses, n_uses);
+    d->links = g_renew (LeaseUse, d->links, n_uses);
+  }
+  d->flow.uses = d->uses;
+  d->lease.at = d->links;
+}
+
+/* The ways of its channels, and the HBMs. */
+static void
+find_uses (Side *d, const LsScript *script, uint32_t from, uint32_t to)
+{
+  LsRoute route;
+  double flows = flows_of (script);
+  d->flow.n_uses = 0;
+  for (uint32_t c = 0; c < ls_script_n_channels (script); c++) {
+    double here = (double) ls_script_channel_flows (script, c) / (double) LS_COEF_ONE;
+    ls_script_route_channel (script, from, to, c, &route);
+    make_room (d, d->flow.n_uses + route.n_hops + 2);
+    for (uint32_t i = 0; i < route.n_hops; i++)
+      add_use (d, route.hop[i].trunk, here * ((double) route.hop[i].share / LS_HOP_WHOLE));
+  }
+  if (from < script->n)
+    add_use (d, ls_cluster_hbm_resource (script->cluster, script->gpus[from]), flows * script->hbm_from);
+  if (to < script->n)
+    add_use (d, ls_cluster_hbm_resource (script->cluster, script->gpus[to]), flows * script->hbm_to);
+}
+
+/* For messages of n blocks on the present route. */
+static void
+find_times (const Messages *m, Slot *s, uint32_t n)
+{
+  Side *d = side_of (m, s);
+  s->n = n;
+  d->demand = n * m->script->block_bytes / flows_of (m->script);
+  s->moving = d->demand > 0 ? MIN (ls_time_from_s_up (d->demand / d->flow.cap), CLOCK_END) : 0;
+}
+
+static void
+end_lease (const Messages *m, Slot *s)
+{
+  if (s->is_leased)
+    leases_drop (m->net->leases, &side_of (m, s)->lease);
+  s->is_leased = false;
+}
+
+static void
+turn_to (const Messages *m, Slot *s, uint32_t to, uint32_t n)
+{
+  uint32_t place = s->seat / m->n_lanes;
+  Side *d = side_of (m, s);
+  end_lease (m, s);
+  s->to = to;
+  s->to_seat = to * m->n_lanes + s->seat % m->n_lanes;
+  find_uses (d, m->script, place, to);
+  s->latency = ls_script_latency (m->script, place, to);
+  d->flow.cap = d->flow.nominal_rate = ls_script_rate_cap (m->script, place, to, n);
+}
+
+/* The next messages are other ones than those before. */
+static void
+change (const Messages *m, Slot *s, const LsSend *send)
+{
+  account (m, s);
+  if (s->to != send->to || m->script->rate_cap)
+    turn_to (m, s, send->to, send->n);
+  find_times (m, s, send->n);
+}
+
+/* --- arrivals --------------------------------------------------------------------- */
+
+static inline uint32_t *
+early_of (const Messages *m, uint32_t seat, uint32_t round)
+{
+  return &m->early[(size_t) seat * m->width + (round & (m->width - 1))];
+}
+
+/* Makes room for messages that are `ahead` rounds ahead. */
+static void
+widen (Messages *m, uint32_t ahead)
+{
+  uint32_t *old = m->early, width = m->width;
+  while (m->width <= ahead)
+    m->width *= 2;
+  m->early = g_new0 (uint32_t, (size_t) m->n_seats * m->width);
+  for (uint32_t p = 0; p < m->n_seats; p++)
+    for (uint32_t i = 0; i < width; i++) {
+      uint32_t round = m->seats[p].round + i;
+      *early_of (m, p, round) = old[(size_t) p * width + (round & (width - 1))];
+    }
+  g_free (old);
+}
+
+#define PROGRESS_PERIOD 16384
+
+static void
+tell_progress (Messages *m)
+{
+  if (++m->n_arrived % PROGRESS_PERIOD == 0)
+    ls_progress_tell (m->net->progress, m->n_arrived, ls_script_n_messages (m->script));
+}
+
+static void
+arrived (LsEvent *event, void *context)
+{
+  Message *msg = (Message *) event;
+  Messages *m = msg->owner;
+  Seat *to = &m->seats[msg->to];
+  uint32_t round = msg->round, seat = msg->to;
+  if (G_UNLIKELY (m->net->progress))
+    tell_progress (m);
+  msg->next = m->free;
+  m->free = msg;
+  g_assert (round >= to->round);
+  if (round == to->round) {
+    if (--to->n_receives == 0)
+      move_on (m, seat);
+    return;
+  }
+  if (round - to->round >= m->width)
+    widen (m, round - to->round);
+  ++*early_of (m, seat, round);
+}
+
+static void
+add_block (Messages *m)
+{
+  Message *block = g_new (Message, BLOCK);
+  g_ptr_array_add (m->blocks, block);
+  for (uint32_t i = BLOCK; i-- > 0;) {
+    ls_event_init (&block[i].arrives, arrived);
+    block[i].owner = m;
+    block[i].next = m->free;
+    m->free = &block[i];
+  }
+}
+
+static inline Message *
+arrive_at (Messages *m, uint32_t to, uint32_t round, LsTime at)
+{
+  if (G_UNLIKELY (!m->free))
+    add_block (m);
+  Message *msg = m->free;
+  m->free = msg->next;
+  msg->to = to;
+  msg->round = round;
+  ls_engine_at (m->net->engine, &msg->arrives, at, LS_PHASE_COMPLETE);
+  return msg;
+}
+
+/* --- sends -------------------------------------------------------------------------- */
+
+static void
+flow_prepare (Messages *m, Slot *s, Side *d)
+{
+  d->flow.remaining = d->demand;
+  d->flow.nominal = s->moving;
+  m->seats[s->seat].n_flows++;
+  leases_enter (m->net->leases, &d->flow);
+}
+
+static void
+flow_over (LsEvent *event, void *context)
+{
+  Side *d = (Side *) ((char *) event - G_STRUCT_OFFSET (Side, flow.done));
+  Messages *m = d->owner;
+  Slot *s = slot_of (d);
+  Seat *p = &m->seats[s->seat];
+  ls_flow_remove (m->net->flows, &d->flow);
+  leases_leave (m->net->leases, &d->flow);
+  if (m->net->flow_over)
+    m->net->flow_over (m->net->context, &d->flow, d->demand);
+  arrive_at (m, s->to_seat, p->round, event->at + s->latency);
+  if (--p->n_flows == 0)
+    move_on (m, s->seat);
+}
+
+static inline void
+send_one (Messages *m, Slot *s, Seat *p, const LsSend *send)
+{
+  LsTime now = m->net->engine->now;
+  if (G_UNLIKELY (s->to != send->to || s->n != send->n || s->n_begun == G_MAXINT32))
+    change (m, s, send);
+  s->n_begun++;
+  if (G_UNLIKELY (!s->is_leased) && m->net->leases)
+    s->is_leased = leases_take (m->net->leases, &side_of (m, s)->lease);
+  if (G_UNLIKELY (!s->is_leased && s->moving > 0)) {
+    Side *d = side_of (m, s);
+    flow_prepare (m, s, d);
+    ls_flow_add (m->net->flows, &d->flow);
+    return;
+  }
+  s->left_at = now + s->moving;
+  p->left_at = MAX (p->left_at, s->left_at);
+  s->last = arrive_at (m, s->to_seat, p->round, MIN (s->left_at, LS_TIME_NEVER - s->latency) + s->latency);
+}
+
+/* The lease is over. What is leaving becomes a flow as the net would have it. */
+void
+messages_revoked (Lease *lease)
+{
+  Side *d = (Side *) ((char *) lease - G_STRUCT_OFFSET (Side, lease));
+  Messages *m = d->owner;
+  Slot *s = slot_of (d);
+  s->is_leased = false;
+  if (s->left_at <= m->net->engine->now)
+    return;
+  ls_engine_cancel (m->net->engine, &s->last->arrives);
+  s->last->next = m->free;
+  m->free = s->last;
+  flow_prepare (m, s, d);
+  ls_flow_adopt (m->net->flows, &d->flow, s->left_at - s->moving, s->left_at);
+}
+
+/* --- seats ------------------------------------------------------------------------ */
+
+static void
+all_done (Messages *m)
+{
+  for (size_t i = 0; i < n_slots (m->script); i++) {
+    account (m, &m->slots[i]);
+    end_lease (m, &m->slots[i]);
+  }
+  m->finished (m->net->context, m->owner, m->net->engine->now);
+}
+
+/* The seat is in a new round: its sends. */
+static inline void
+enter (Messages *m, Seat *p, uint32_t seat)
+{
+  const LsScript *script = m->script;
+  uint32_t place = seat, lane = 0;
+  if (G_UNLIKELY (m->n_lanes > 1)) {
+    place = seat / m->n_lanes;
+    lane = seat % m->n_lanes;
+  }
+  uint32_t n = script->sends (script, place, p->round, m->sends), to_come = script->n_receives (script, place, p->round);
+  g_assert (n <= script->max_sends);
+  if (G_UNLIKELY (m->n_lanes > 1)) {
+    g_assert (n == m->n_lanes && to_come == m->n_lanes);
+    n = to_come = 1;
+  }
+  uint32_t *early = early_of (m, seat, p->round);
+  g_assert (*early <= to_come);
+  p->n_receives = to_come - *early;
+  *early = 0;
+  for (uint32_t k = 0; k < n; k++)
+    send_one (m, &m->slots[(size_t) seat * m->slots_per_seat + k], p, &m->sends[lane + k]);
+}
+
+/* As far as the seat gets by itself. */
+static void
+move_on (Messages *m, uint32_t seat)
+{
+  Seat *p = &m->seats[seat];
+  LsTime now = m->net->engine->now;
+  while (p->n_receives == 0 && p->n_flows == 0) {
+    if (p->left_at > now) {
+      ls_engine_at (m->net->engine, &p->wake, p->left_at, LS_PHASE_COMPLETE);
+      return;
+    }
+    if (++p->round == m->script->n_rounds) {
+      if (++m->n_done == m->n_seats)
+        all_done (m);
+      return;
+    }
+    enter (m, p, seat);
+  }
+}
+
+static void
+woken (LsEvent *event, void *context)
+{
+  Seat *p = (Seat *) event;
+  move_on (p->owner, (uint32_t) (p - p->owner->seats));
+}
+
+/* --- a collective ------------------------------------------------------------------- */
+
+size_t
+messages_bytes (const LsScript *script)
+{
+  size_t path = 10; /* of a leaf-spine, both HBMs included */
+  return n_slots (script) * (sizeof (Slot) + sizeof (Side) + sizeof (Message) + path * (sizeof (LsFlowUse) + sizeof (LeaseUse)));
+}
+
+static void
+slot_init (Messages *m, size_t i)
+{
+  Side *d = &m->sides[i];
+  m->slots[i].seat = (uint32_t) (i / m->slots_per_seat);
+  m->slots[i].to = NO_PLACE;
+  ls_event_init (&d->flow.done, flow_over);
+  d->lease.flow = &d->flow;
+  d->owner = m;
+}
+
+Messages *
+messages_new (const MessageNet *net, const LsScript *script, void (*finished) (void *context, void *owner, LsTime at))
+{
+  Messages *m = g_new0 (Messages, 1);
+  *m = (Messages) { .net = net, .script = script, .finished = finished, .width = 2 };
+  m->n_lanes = script->has_lanes && script->max_sends > 0 ? script->max_sends : 1;
+  m->n_seats = (script->n + script->n_switches) * m->n_lanes;
+  m->slots_per_seat = script->max_sends / m->n_lanes;
+  m->seats = g_new0 (Seat, m->n_seats);
+  for (uint32_t p = 0; p < m->n_seats; p++) {
+    ls_event_init (&m->seats[p].wake, woken);
+    m->seats[p].owner = m;
+  }
+  m->early = g_new0 (uint32_t, (size_t) m->n_seats * m->width);
+  m->sends = g_new0 (LsSend, script->max_sends);
+  m->slots = g_new0 (Slot, n_slots (script));
+  m->sides = g_new0 (Side, n_slots (script));
+  for (size_t i = 0; i < n_slots (script); i++)
+    slot_init (m, i);
+  m->blocks = g_ptr_array_new_with_free_func (g_free);
+  return m;
+}
+
+void
+messages_free (Messages *m)
+{
+  if (!m)
+    return;
+  for (size_t i = 0; i < n_slots (m->script); i++) {
+    g_free (m->sides[i].uses);
+    g_free (m->sides[i].links);
+  }
+  g_ptr_array_unref (m->blocks);
+  g_free (m->sides);
+  g_free (m->slots);
+  g_free (m->sends);
+  g_free (m->early);
+  g_free (m->seats);
+  g_free (m);
+}
+
+/* All are in the first round before anyone is in the second. */
+void
+messages_begin (Messages *m, void *owner, double *resource_bytes)
+{
+  m->owner = owner;
+  m->resource_bytes = resource_bytes;
+  m->n_done = 0;
+  if (m->script->n_rounds == 0) {
+    all_done (m);
+    return;
+  }
+  for (uint32_t p = 0; p < m->n_seats; p++) {
+    m->seats[p].round = 0;
+    enter (m, &m->seats[p], p);
+  }
+  for (uint32_t p = 0; p < m->n_seats; p++)
+    move_on (m, p);
+}

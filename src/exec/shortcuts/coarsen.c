@@ -1,0 +1,409 @@
+/* exec/shortcuts/coarsen.c — segments that nothing disturbs, in one piece.
+ *
+ * Problem. A step of a pipeline runs the same forward and backward hundreds of times on each
+ * rank, op by op, and most of them meet nobody: their collectives are among ranks of one
+ * class, over links that only these use.
+ *
+ * Solution. A frame that nothing can disturb until it ends is recorded op by op when it first
+ * runs: when each op ends, relative to where the frame begins. When the same segment begins in
+ * the same state again, all of that is added at once, and the rank stands at its end, ahead of
+ * the clock, as when it runs ahead kernel by kernel (state.h).
+ *
+ * What it begins with. Either all that it uses was idle when its first op was issued, and times
+ * count from there; or its compute stream was the last to be busy, times count from there, and
+ * the host was so far ahead that it held nothing up, or ahead by an exact time. The rest of the
+ * state is in no op's way.
+ *
+ * When nothing can disturb it. (1) The rank may run ahead: nothing of it is resident, copied or
+ * running. (2) All earlier frames are over. (3) Its collectives are of communicators that are one
+ * rank in the quotient, and load what nothing loads in which that rank has no part
+ * (fold_private.c). (4) All ops of other streams, in this frame and in those that the host may
+ * have opened before it ends, follow ops of the compute stream of their frame, or all that was
+ * issued there before: none starts before this frame has left the compute stream. (5) It ends
+ * with an op of the compute stream. (6) What the host waits for in those frames follows the compute
+ * stream too, and it does not come to a step that other ranks may not let it begin: else it would
+ * go on half-way, and find more of the launch queue pending. So no frame has to be opened half-way.
+ *
+ * Worked example. A forward of 10 us is issued while the compute stream is busy until 50 us,
+ * runs from 50 to 60 and is recorded. The next one finds the stream busy until 80: it ends at 90.
+ * One that is issued at 200, behind a send that the host waited for, finds everything idle: it is
+ * recorded again, as its kernels may now wait for the host.
+ *
+ * What the host does meanwhile is done too: where the launch queue is full, it opens frames as ops
+ * end. --coarsen check compares with a run op by op. Reference: memoisation (Michie, Nature 218,
+ * 1968). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/shortcuts/coarsen.h"
+
+/* Of a segment, on a rank: beyond, it stays op by op. */
+#define MOST_PROFILES 8
+
+/* Of a rank. */
+struct Profiles {
+  GHashTable *of_segment; /* XSegment -> Profile */
+  uint32_t slots;         /* bit s: what the communicator of slot s loads is the rank's own */
+  bool is_recording;
+  uint64_t frame;         /* that is recorded */
+  LsTime lead, begin;
+  uint32_t first_span;
+};
+
+/* --- which segments ----------------------------------------------------------------- */
+
+/* Whether each op of another stream follows one of the compute stream, here or before, and so does
+ * each wait of the host. */
+static bool
+is_quiet (const XSegment *seg)
+{
+  g_autofree bool *follows = g_new0 (bool, seg->n_ops + 1);
+  bool stream_follows[LS_N_STREAMS] = { [LS_STREAM_COMPUTE] = true };
+  for (uint32_t i = 0; i < seg->n_ops; i++) {
+    const XOp *op = &seg->x[i];
+    bool is_sync = op->kind == LS_OP_HOST_SYNC;
+    if (op->kind == LS_OP_HOST_DELAY || (is_sync && op->n_deps == 0))
+      continue;
+    follows[i] = !is_sync && stream_follows[op->stream];
+    for (uint32_t d = 0; d < op->n_deps; d++) {
+      bool is_end = op->deps[d].kind == LS_DEP_END, is_tail = op->deps[d].kind == LS_DEP_STREAM;
+      follows[i] |= (is_end && follows[op->deps[d].index]) || (is_tail && op->deps[d].index == LS_STREAM_COMPUTE);
+    }
+    if (!follows[i])
+      return false;
+    stream_follows[op->stream] = true;
+  }
+  return true;
+}
+
+/* Those that it uses, or waits for as they are when it begins. */
+static uint32_t
+streams_of (const XSegment *seg)
+{
+  uint32_t streams = 0;
+  for (uint32_t i = 0; i < seg->n_ops; i++) {
+    streams |= 1u << seg->x[i].stream;
+    for (uint32_t d = 0; d < seg->x[i].n_deps; d++)
+      if (seg->x[i].deps[d].kind == LS_DEP_STREAM)
+        streams |= 1u << seg->x[i].deps[d].index;
+  }
+  return streams;
+}
+
+static bool
+is_of_known_kinds (const XSegment *seg)
+{
+  for (uint32_t i = 0; i < seg->n_ops; i++) {
+    uint8_t kind = seg->x[i].kind;
+    if (kind != LS_OP_KERNEL && kind != LS_OP_COLLECTIVE && kind != LS_OP_RECORD)
+      return false;
+  }
+  uint16_t first = seg->first[LS_STREAM_COMPUTE];
+  return first != NO_OP && seg->x[first].kind != LS_OP_RECORD; /* it would hand on what is not known */
+}
+
+/* [n_instances] ops from behind an instance up to the next segment that is not quiet, or so many
+ * that the host cannot have opened it before the instance is over. */
+static uint32_t *
+quiet_after (const Run *x, const LsProgram *p)
+{
+  uint32_t *quiet = g_new0 (uint32_t, p->n_instances + 1), n_looked = 2 * (p->n_instances - p->n_lead) + p->n_lead;
+  for (uint32_t k = n_looked; k-- > 0;) {
+    uint32_t i = k >= p->n_instances ? k - (p->n_instances - p->n_lead) : k, next = i + 1 < p->n_instances ? i + 1 : p->n_lead;
+    const XSegment *seg = &x->segments[p->instances[next].segment];
+    quiet[i] = seg->is_quiet ? MIN (LOOKAHEAD_OPS, seg->n_launched + quiet[next]) : 0;
+  }
+  return quiet;
+}
+
+/* Of its ops, those that fill the launch queue: what the host does itself is over when it is issued. */
+static uint32_t
+n_launched (const XSegment *seg)
+{
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < seg->n_ops; i++)
+    n += seg->x[i].kind != LS_OP_HOST_SYNC && seg->x[i].kind != LS_OP_HOST_DELAY;
+  return n;
+}
+
+static uint32_t
+slots_of (const XSegment *seg)
+{
+  uint32_t slots = 0;
+  for (uint32_t s = 0; s < LS_N_SLOTS; s++)
+    slots |= seg->n_calls[s] > 0 ? 1u << s : 0;
+  return slots;
+}
+
+static uint32_t
+private_slots (const Run *x, const Rank *r)
+{
+  uint32_t slots = 0;
+  for (uint32_t s = 0; s < LS_SLOT_PREV; s++) {
+    uint32_t c = r->binding->comm[s];
+    bool is_alone = c != UINT32_MAX && (x->plan->comms[c].n_ranks == 1 && (!x->fold->quotient || (x->fold->is_private[c])));
+    slots |= is_alone ? 1u << s : 0;
+  }
+  return slots;
+}
+
+void
+coarsen_init (Run *x)
+{
+  bool is_on = x->options->coarsen != LS_SHORTCUT_OFF && x->options->network != LS_NETWORK_STEP && !x->options->no_run_ahead;
+  if (!is_on)
+    return;
+  for (uint32_t i = 0; i < x->plan->n_segments; i++) {
+    XSegment *seg = &x->segments[i];
+    if (!seg->x)
+      continue; /* not used */
+    seg->n_launched = n_launched (seg);
+    seg->is_quiet = is_quiet (seg);
+    seg->is_fit = seg->is_quiet && is_of_known_kinds (seg);
+    seg->slots = slots_of (seg);
+    seg->streams = streams_of (seg);
+  }
+  x->quiet = g_new0 (uint32_t *, x->plan->n_roles + 1);
+  for (uint32_t i = 0; i < x->plan->n_roles; i++)
+    if (x->plan->programs[i].n_instances > 0)
+      x->quiet[i] = quiet_after (x, &x->plan->programs[i]);
+  for (uint32_t i = 0; i < x->plan->n_ranks; i++) {
+    Profiles *p = x->ranks[i].profiles = g_new0 (Profiles, 1);
+    p->slots = private_slots (x, &x->ranks[i]);
+  }
+}
+
+void
+coarsen_rank_clear (Rank *r)
+{
+  if (r->profiles && r->profiles->of_segment)
+    g_hash_table_unref (r->profiles->of_segment);
+  g_free (r->profiles);
+}
+
+void
+coarsen_clear (Run *x)
+{
+  for (uint32_t i = 0; x->quiet && i < x->plan->n_roles; i++)
+    g_free (x->quiet[i]);
+  g_free (x->quiet);
+}
+
+/* --- recording -------------------------------------------------------------------------- */
+
+/* REF_UNKNOWN: of before. */
+static Ref
+ref_of (const Rank *r, const Frame *f, SpanRef span)
+{
+  if (!r->keeps_spans)
+    return REF_NONE;
+  bool is_own = span_is_of (span, f->step) && SPAN_INDEX (span) >= r->profiles->first_span;
+  return is_own ? SPAN_INDEX (span) - r->profiles->first_span : REF_UNKNOWN;
+}
+
+/* Of a span whose cause was there before the frame began. The first op waits for nothing but what
+ * the frame begins with, others may wait for the host. */
+static Ref
+ref_before (const Rank *r, const XOp *op, const LsSpan *s)
+{
+  if (s->start > r->profiles->begin || r->profiles->lead == LEAD_IDLE)
+    return s->cause_kind == LS_CAUSE_HOST ? REF_HOST : REF_UNKNOWN;
+  if (op->stream == LS_STREAM_COMPUTE)
+    return REF_COMPUTE;
+  return s->cause_kind == LS_CAUSE_DEP ? REF_JOINED : REF_UNKNOWN;
+}
+
+static int
+by_time (const void *a, const void *b)
+{
+  LsTime x = *(const LsTime *) a, y = *(const LsTime *) b;
+  return (x > y) - (x < y);
+}
+
+static void
+record_stream (Rank *r, const Frame *f, Profile *p, uint32_t s, uint16_t last)
+{
+  const Stream *st = &r->streams[s];
+  Ref span = ref_of (r, f, f->span[last]);
+  p->streams[p->n_streams++] = (StreamEnd) { f->time[last] - r->profiles->begin, span, (uint8_t) s, st->tail_kind };
+}
+
+static void
+record_call (Run *x, const Rank *r, const Frame *f, Profile *p, uint16_t i)
+{
+  const XOp *op = &f->seg->x[i];
+  uint32_t comm = r->binding->comm[op->slot];
+  LsTime at = f->time[i] - r->profiles->begin;
+  Ref span = ref_of (r, f, f->span[i]);
+  p->calls[p->n_calls++] = (CallEnd) { at, call_find (x->comms[comm].calls, collective_key (&f->seg->ops[i])), comm };
+  if (op->call + 1 == f->seg->n_calls[op->slot])
+    p->slots[p->n_slots++] = (SlotEnd) { at, span, op->slot };
+}
+
+static void
+record_ops (Run *x, Rank *r, const Frame *f, Profile *p)
+{
+  LsTime begin = r->profiles->begin;
+  uint16_t last[LS_N_STREAMS];
+  memset (last, 0xff, sizeof last); /* NO_OP */
+  p->gpu_free = LS_TIME_NEVER;
+  for (uint16_t i = 0; i < f->seg->n_ops; i++) {
+    const XOp *op = &f->seg->x[i];
+    last[op->stream] = i;
+    p->ends[i] = f->time[i] - begin;
+    p->end = MAX (p->end, p->ends[i]);
+    if (op->kind == LS_OP_COLLECTIVE)
+      record_call (x, r, f, p, i);
+    else if (op->kind == LS_OP_KERNEL)
+      p->gpu_free = p->gpu_free == LS_TIME_NEVER ? p->ends[i] : MAX (p->gpu_free, p->ends[i]);
+    else if (f->seg->ops[i].event != LS_EVENT_NONE)
+      p->records[p->n_records++] = (Recorded) { p->ends[i], ref_of (r, f, f->span[i]), i };
+  }
+  for (uint32_t s = 0; s < LS_N_STREAMS; s++)
+    if (last[s] != NO_OP)
+      record_stream (r, f, p, s, last[s]);
+  qsort (p->ends, f->seg->n_ops, sizeof *p->ends, by_time);
+}
+
+static void
+record_spans (Rank *r, const Frame *f, Profile *p)
+{
+  uint32_t first = r->profiles->first_span;
+  p->n_spans = r->keeps_spans ? f->seg->n_spans : 0;
+  for (uint32_t i = 0; i < p->n_spans; i++) {
+    LsSpan *s = &p->spans[i];
+    *s = r->spans[f->step & 1][first + i];
+    const XOp *op = &f->seg->x[s->op];
+    Ref cause = ref_of (r, f, s->cause);
+    s->cause = cause != REF_UNKNOWN ? cause : ref_before (r, op, s);
+    s->start -= r->profiles->begin;
+    s->end -= r->profiles->begin;
+    if (op->kind == LS_OP_COLLECTIVE)
+      s->matched -= r->profiles->begin;
+  }
+}
+
+/* Whether it ended with the compute stream, and had its spans to itself. */
+static bool
+is_closed (const Rank *r, const Frame *f)
+{
+  LsTime end = 0, compute_end = 0;
+  for (uint16_t i = 0; i < f->seg->n_ops; i++) {
+    end = MAX (end, f->time[i]);
+    if (f->seg->x[i].stream == LS_STREAM_COMPUTE)
+      compute_end = f->time[i];
+  }
+  bool is_apart = !r->keeps_spans || r->n_spans[f->step & 1] == r->profiles->first_span + f->seg->n_spans;
+  return compute_end == end && is_apart;
+}
+
+/* Whether all its causes are understood, and what it leaves behind is its own. */
+static bool
+is_understood (const Profile *p)
+{
+  for (uint32_t i = 0; i < p->n_spans; i++)
+    if (p->spans[i].cause == REF_UNKNOWN)
+      return false;
+  for (uint32_t i = 0; i < p->n_streams; i++)
+    if (p->streams[i].span == REF_UNKNOWN)
+      return false;
+  for (uint32_t i = 0; i < p->n_records; i++)
+    if (p->records[i].span == REF_UNKNOWN)
+      return false;
+  return true;
+}
+
+static Profile *
+profile_new (Run *x, Rank *r, const Frame *f)
+{
+  uint32_t n = f->seg->n_ops, n_calls = 0;
+  for (uint32_t s = 0; s < LS_N_SLOTS; s++)
+    n_calls += f->seg->n_calls[s];
+  Profile *p = ls_arena_new_array (x->arena, Profile, 1);
+  p->lead = r->profiles->lead;
+  p->ends = ls_arena_new_array (x->arena, LsTime, n);
+  p->streams = ls_arena_new_array (x->arena, StreamEnd, LS_N_STREAMS);
+  p->slots = ls_arena_new_array (x->arena, SlotEnd, LS_N_SLOTS);
+  p->records = ls_arena_new_array (x->arena, Recorded, MAX (1, n - f->seg->n_spans));
+  p->calls = ls_arena_new_array (x->arena, CallEnd, MAX (1, n_calls));
+  p->spans = ls_arena_new_array (x->arena, LsSpan, r->keeps_spans ? MAX (1, f->seg->n_spans) : 1);
+  record_ops (x, r, f, p);
+  record_spans (r, f, p);
+  return p;
+}
+
+void
+coarsen_frame_over (Run *x, Rank *r, uint64_t frame)
+{
+  Profiles *all = r->profiles;
+  if (!all || !all->is_recording || all->frame != frame)
+    return;
+  Frame *f = rank_frame (r, frame);
+  all->is_recording = false;
+  bool is_of_use = is_closed (r, f);
+  Profile *p = is_of_use ? profile_new (x, r, f) : ls_arena_new_array (x->arena, Profile, 1);
+  if (!is_of_use || !is_understood (p))
+    p->lead = LEAD_NEVER; /* it counts, but is never found */
+  p->next = g_hash_table_lookup (all->of_segment, f->seg);
+  g_hash_table_replace (all->of_segment, (gpointer) f->seg, p);
+}
+
+/* --- what a frame begins with -------------------------------------------------------------- */
+
+/* False: something else than the host or the compute stream may hold it up. */
+static bool
+find_beginning (const Rank *r, const Frame *f, LsTime *ret_begin, LsTime *ret_lead)
+{
+  LsTime issued = f->time[0], compute = r->streams[LS_STREAM_COMPUTE].tail, others = 0;
+  for (uint32_t s = 0; s < LS_N_STREAMS; s++)
+    if (s != LS_STREAM_COMPUTE && (f->seg->streams & 1u << s) != 0)
+      others = MAX (others, r->streams[s].tail);
+  for (uint32_t s = 0; s < LS_N_SLOTS; s++)
+    if (f->seg->n_calls[s] > 0)
+      others = MAX (others, r->call_end[s]);
+  bool is_idle = MAX (MAX (compute, others), r->gpu_free) < issued;
+  *ret_begin = is_idle ? issued : compute;
+  *ret_lead = is_idle ? LEAD_IDLE : f->time[f->seg->n_ops - 1] <= compute ? LEAD_ENOUGH : compute - issued;
+  return is_idle || (issued <= compute && others < compute && r->gpu_free <= compute);
+}
+
+/* Whether all have ended the step before: the host is let into the next one when it gets there, or
+ * not before this rank has ended its own. */
+static bool
+is_in_step (const Run *x, const Frame *f)
+{
+  return f->step == 0 || x->step_n_done[f->step - 1] == x->plan->n_ranks;
+}
+
+/* --- a frame ------------------------------------------------------------------------------------ */
+
+bool
+coarsen_frame (Run *x, Rank *r, const Candidate *head)
+{
+  Profiles *all = r->profiles;
+  uint64_t ordinal = r->streams[head->stream].frame;
+  if (!all || ordinal != r->frames_first)
+    return false;
+  const Frame *f = rank_frame (r, ordinal);
+  const XSegment *seg = f->seg;
+  bool is_whole = f->n_left == seg->n_ops && f->n_issued == seg->n_ops;
+  if (!is_whole || !seg->is_fit || !is_in_step (x, f) || (seg->slots & ~all->slots) != 0 || x->quiet[r->binding->role][f->instance_id] < LOOKAHEAD_OPS)
+    return false;
+  LsTime begin, lead;
+  if (!find_beginning (r, f, &begin, &lead) || begin < x->engine.now)
+    return false;
+  if (!all->of_segment)
+    all->of_segment = g_hash_table_new (NULL, NULL);
+  uint32_t n = 0;
+  for (const Profile *p = g_hash_table_lookup (all->of_segment, seg); p; p = p->next, n++)
+    if (p->lead == lead) {
+      profile_replay (x, r, p, begin);
+      return true;
+    }
+  all->is_recording = n < MOST_PROFILES;
+  all->frame = ordinal;
+  all->begin = begin;
+  all->lead = lead;
+  all->first_span = r->keeps_spans && r->span_step[f->step & 1] == f->step + 1 ? r->n_spans[f->step & 1] : 0;
+  return false;
+}

@@ -1,0 +1,242 @@
+#include "exec/shortcuts/fold.h"
+
+#include <string.h>
+
+#include "exec/shortcuts/refine.h"
+#include "exec/state.h"
+
+#define NO_CLASS UINT32_MAX
+
+static uint32_t *
+identity (uint32_t n)
+{
+  uint32_t *map = g_new (uint32_t, (gsize) n + 1);
+  for (uint32_t i = 0; i < n; i++)
+    map[i] = i;
+  return map;
+}
+
+static uint32_t *
+ones (uint32_t n)
+{
+  uint32_t *count = g_new (uint32_t, (gsize) n + 1);
+  for (uint32_t i = 0; i < n; i++)
+    count[i] = 1;
+  return count;
+}
+
+static void
+stay_unfolded (Fold *f, const LsCluster *cluster, const double *capacity)
+{
+  f->n_ranks = f->plan->n_ranks;
+  f->class_of_rank = identity (f->n_ranks);
+  f->rank = identity (f->n_ranks);
+  f->n_of_rank = ones (f->n_ranks);
+  f->comm = identity (f->plan->n_comms);
+  f->n_of_comm = ones (f->plan->n_comms);
+  f->n_resources = ls_cluster_n_resources (cluster);
+  f->class_of_resource = identity (f->n_resources);
+  f->n_of_resource = ones (f->n_resources);
+  f->capacity = g_memdup2 (capacity, f->n_resources * sizeof *capacity);
+}
+
+/* --- the quotient ------------------------------------------------------------- */
+
+/* Newly allocated, both: the first member of each class, and how many there are. */
+static void
+count_classes (const uint32_t *class_of, uint32_t n, uint32_t n_classes, uint32_t **ret_first, uint32_t **ret_count)
+{
+  uint32_t *first = g_new (uint32_t, (gsize) n_classes + 1), *count = g_new0 (uint32_t, (gsize) n_classes + 1);
+  for (uint32_t i = 0; i < n; i++)
+    if (count[class_of[i]]++ == 0)
+      first[class_of[i]] = i;
+  *ret_first = first;
+  *ret_count = count;
+}
+
+static void
+fold_resources (Fold *f, const LsCluster *cluster, const double *capacity, const FoldLoads *l, const Classes *c)
+{
+  uint32_t n = ls_cluster_n_resources (cluster);
+  double most = 0;
+  f->n_resources = c->n_resources + 1;
+  f->class_of_resource = g_new (uint32_t, n);
+  f->n_of_resource = g_new0 (uint32_t, f->n_resources);
+  f->capacity = g_new0 (double, f->n_resources);
+  for (uint32_t i = 0; i < n; i++) {
+    f->class_of_resource[i] = NO_CLASS;
+    most = MAX (most, capacity[i]);
+  }
+  for (uint32_t i = 0; i < l->refine->n_resources; i++) {
+    uint32_t class = c->resource[i], resource = l->resource_of[i];
+    f->class_of_resource[resource] = class;
+    f->capacity[class] = capacity[resource];
+    f->n_of_resource[class]++;
+  }
+  f->capacity[c->n_resources] = most;
+}
+
+/* A member of the quotient's communicator: a class of ranks by the slot in which it has it. */
+static void
+fold_comm (Fold *f, const Classes *c, uint32_t id, uint32_t *seen)
+{
+  LsPlan *q = f->quotient;
+  const LsCommunicator *from = &f->plan->comms[f->comm[id]];
+  LsCommunicator *to = &q->comms[id];
+  *to = *from;
+  to->n_ranks = 0;
+  to->ranks = ls_arena_new_array (q->arena, uint32_t, from->n_ranks);
+  for (uint32_t i = 0; i < from->n_ranks; i++)
+    for (int s = 0; s < LS_SLOT_PREV; s++) {
+      uint32_t class = c->rank[from->ranks[i]], *mark = &seen[class * LS_SLOT_PREV + (uint32_t) s];
+      if (f->plan->bindings[from->ranks[i]].comm[s] != f->comm[id] || *mark == id + 1)
+        continue;
+      *mark = id + 1;
+      q->bindings[class].member[s] = to->n_ranks;
+      to->ranks[to->n_ranks++] = class;
+    }
+}
+
+static void
+fold_plan (Fold *f, const Classes *c)
+{
+  LsPlan *q = f->quotient = g_new (LsPlan, 1);
+  *q = *f->plan;
+  q->arena = ls_arena_new ();
+  q->n_ranks = c->n_ranks;
+  q->n_comms = c->n_comms;
+  q->comms = ls_arena_new_array (q->arena, LsCommunicator, MAX (1, q->n_comms));
+  q->bindings = ls_arena_new_array (q->arena, LsBinding, q->n_ranks);
+  q->gpu_of_rank = ls_arena_new_array (q->arena, uint32_t, q->n_ranks);
+  for (uint32_t i = 0; i < q->n_ranks; i++) {
+    LsBinding *b = &q->bindings[i];
+    *b = f->plan->bindings[f->rank[i]];
+    q->gpu_of_rank[i] = f->plan->gpu_of_rank[f->rank[i]];
+    for (int s = 0; s < LS_SLOT_PREV; s++)
+      b->comm[s] = b->comm[s] == UINT32_MAX ? UINT32_MAX : c->comm[b->comm[s]];
+    for (int p = 0; p < 2; p++)
+      b->peer[p] = b->peer[p] == UINT32_MAX ? UINT32_MAX : c->rank[b->peer[p]];
+  }
+  g_autofree uint32_t *seen = g_new0 (uint32_t, (gsize) q->n_ranks * LS_SLOT_PREV);
+  for (uint32_t i = 0; i < q->n_comms; i++)
+    fold_comm (f, c, i, seen);
+}
+
+static void
+fold_by (Fold *f, const LsCluster *cluster, const double *capacity, const FoldLoads *l, const Classes *c)
+{
+  f->n_ranks = c->n_ranks;
+  f->class_of_rank = g_memdup2 (c->rank, f->plan->n_ranks * sizeof *c->rank);
+  count_classes (c->rank, f->plan->n_ranks, c->n_ranks, &f->rank, &f->n_of_rank);
+  count_classes (c->comm, f->plan->n_comms, c->n_comms, &f->comm, &f->n_of_comm);
+  fold_resources (f, cluster, capacity, l, c);
+  fold_plan (f, c);
+}
+
+/* Where a rank has two communicators of one class, one in the quotient cannot be both. */
+static bool
+has_slots_apart (const LsPlan *plan, const Classes *c)
+{
+  for (uint32_t i = 0; i < plan->n_ranks; i++)
+    for (int s = 0; s < LS_SLOT_PREV; s++)
+      for (int o = 0; o < s && plan->bindings[i].comm[s] != UINT32_MAX; o++)
+        if (plan->bindings[i].comm[o] != UINT32_MAX && c->comm[plan->bindings[i].comm[o]] == c->comm[plan->bindings[i].comm[s]])
+          return false;
+  return true;
+}
+
+/* --- weights -------------------------------------------------------------------- */
+
+static void
+weigh (Fold *f, const uint32_t *class_of_comm)
+{
+  const LsPlan *plan = f->plan;
+  uint32_t n_comms = f->quotient ? f->quotient->n_comms : plan->n_comms;
+  f->comm_weight = g_new0 (uint64_t, (gsize) n_comms + 1);
+  f->channel_weight = g_new0 (uint64_t, 2 * (gsize) f->n_ranks);
+  f->copy_weight = g_new0 (uint64_t, f->n_ranks);
+  for (uint32_t i = 0; i < plan->n_comms; i++)
+    f->comm_weight[class_of_comm ? class_of_comm[i] : i] += digest_of (i);
+  for (uint32_t i = 0; i < plan->n_ranks; i++) {
+    uint32_t class = f->class_of_rank[i];
+    f->copy_weight[class] += digest_of (UINT64_C (1) << 63 | i);
+    for (int p = 0; p < 2; p++)
+      f->channel_weight[2 * class + (uint32_t) p] += digest_of ((uint64_t) i << 32 | plan->bindings[i].peer[1 - p]);
+  }
+}
+
+void
+fold_new (Run *x, const double *capacity)
+{
+  Fold *f = x->fold = g_new0 (Fold, 1);
+  f->plan = x->plan;
+  FoldLoads loads = { 0 };
+  Classes classes = { 0 };
+  bool may_fold = x->options->fold != LS_SHORTCUT_OFF && x->options->network != LS_NETWORK_STEP && x->plan->n_ranks > 1;
+  if (may_fold && fold_loads_init (&loads, x, capacity))
+    classes = refine (loads.refine);
+  bool is_folded = classes.rank && classes.n_ranks < x->plan->n_ranks && has_slots_apart (f->plan, &classes);
+  if (is_folded)
+    fold_by (f, x->cluster, capacity, &loads, &classes);
+  else
+    stay_unfolded (f, x->cluster, capacity);
+  if (is_folded)
+    f->is_private = fold_private (f, &loads, classes.resource);
+  weigh (f, is_folded ? classes.comm : NULL);
+  f->sum = g_new0 (uint64_t, f->n_resources);
+  if (may_fold)
+    fold_loads_clear (&loads);
+  classes_clear (&classes);
+}
+
+void
+fold_free (Fold *f)
+{
+  if (!f)
+    return;
+  if (f->quotient)
+    ls_arena_free (f->quotient->arena);
+  g_free (f->quotient);
+  g_free (f->class_of_rank);
+  g_free (f->rank);
+  g_free (f->n_of_rank);
+  g_free (f->comm);
+  g_free (f->n_of_comm);
+  g_free (f->class_of_resource);
+  g_free (f->n_of_resource);
+  g_free (f->capacity);
+  g_free (f->is_private);
+  g_free (f->comm_weight);
+  g_free (f->channel_weight);
+  g_free (f->copy_weight);
+  g_free (f->sum);
+  g_free (f);
+}
+
+/* What the quotient's one makes of a sum of coefficients over a class of resources. */
+static uint64_t
+quotient_coef (uint64_t sum, uint32_t n_alike, uint32_t n_resources)
+{
+  unsigned __int128 all = (unsigned __int128) sum * n_alike;
+  g_assert (all % n_resources == 0);
+  return (uint64_t) (all / n_resources);
+}
+
+uint32_t
+fold_uses (const Fold *f, const LsLoad *loads, uint32_t n, uint32_t n_alike, LsFlowUse *ret_uses)
+{
+  uint32_t n_uses = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t class = f->class_of_resource[loads[i].resource];
+    g_assert (class != NO_CLASS);
+    if (f->sum[class] == 0)
+      ret_uses[n_uses++].resource = class;
+    f->sum[class] += loads[i].coef;
+  }
+  for (uint32_t i = 0; i < n_uses; i++) {
+    uint64_t *sum = &f->sum[ret_uses[i].resource];
+    ret_uses[i].coef = quotient_coef (*sum, n_alike, f->n_of_resource[ret_uses[i].resource]);
+    *sum = 0;
+  }
+  return n_uses;
+}

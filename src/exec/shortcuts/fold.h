@@ -1,0 +1,97 @@
+/* exec/shortcuts/fold.h — ranks that provably behave alike are simulated once (private to exec/).
+ *
+ * A run replays a *quotient* of the plan: one rank for each class of ranks, one communicator
+ * for each class of communicators, one resource for each class of resources (refine.h says
+ * what a class is). Programs and segments are those of the plan. A channel or copy engine
+ * belongs to the class of its rank.
+ *
+ *     plan       ranks 0 1 2 .. 15      tp communicators {0 1} {2 3} .. {14 15}
+ *     quotient   rank 0, for 16         one, with member 0, for 8
+ *
+ * A member of the quotient's communicator stands for all of its class: when it arrives, they
+ * do, at the same instant. A load on a resource counts k / n times, where k alike make it on
+ * n resources alike.
+ *
+ * Equal to the picosecond and the byte to a run of the plan itself: rates are whole numbers
+ * (core/maxmin.h) with the quantum of the whole cluster, completions of an instant are
+ * applied together, bytes are summed in whole numbers, and the digest is linear in who
+ * completes. --fold check runs both and compares.
+ *
+ * The quotient is the plan itself, and all counts are 1, where nothing is alike or nothing
+ * can be proved: message by message (--network step) the places of a collective do not move
+ * together; ranks that do not owe each other what they call or send will end in an error,
+ * which is to name real ranks.
+ *
+ * What splits classes: stragglers, degraded links, hashed routing, programs, nodes that are
+ * used unevenly, and leaves or rings that a communicator crosses unevenly. */
+#ifndef LS_EXEC_SHORTCUTS_FOLD_H
+#define LS_EXEC_SHORTCUTS_FOLD_H
+
+#include <stdbool.h>
+
+#include "core/flow.h"
+#include "exec/timeline.h"
+#include "network/coll.h"
+#include "plan/plan.h"
+
+/* What tells the calls of a communicator, channel or copy engine apart. */
+typedef struct {
+  uint8_t kind;  /* LsCollKind; of a copy: LsCopyDirection */
+  uint8_t algorithm; /* of ls_coll_algorithms (), + 1; 0: choose */
+  uint8_t parts; /* LsParts                                */
+  uint32_t root; /* member; 0 where the kind has none      */
+  uint64_t bytes;
+} CallKey;
+
+typedef struct Fold {
+  const LsPlan *plan;       /* whole; borrowed                                       */
+  LsPlan *quotient;         /* NULL: the plan itself                                 */
+  uint32_t n_ranks;         /* of the quotient                                       */
+  uint32_t *class_of_rank;  /* [plan->n_ranks]                                       */
+  uint32_t *rank;           /* [n_ranks] who stands for the class: its lowest rank   */
+  uint32_t *n_of_rank;      /* [n_ranks] in the class                                */
+  uint32_t *comm;           /* [n_comms of the quotient] likewise                    */
+  uint32_t *n_of_comm;
+  uint32_t n_resources;     /* classes, and one more that nobody uses: see capacity  */
+  uint32_t *class_of_resource; /* [resources of the cluster]; UINT32_MAX: not loaded */
+  uint32_t *n_of_resource;  /* [n_resources]                                         */
+  double *capacity;         /* [n_resources]; the last has the most of all, for the quantum */
+  bool *is_private;         /* [n_comms of the quotient] of one class of ranks, without which nothing loads
+                               what its calls do; NULL: none is */
+  uint64_t *comm_weight, *channel_weight, *copy_weight; /* sums of digest_of() over a class; channels [2 * n_ranks] */
+  uint64_t *sum;            /* [n_resources] zeros: scratch of fold_uses()           */
+} Fold;
+
+typedef struct Run Run;
+
+/* Makes x->fold. capacity: [resources of the cluster]. Of x, the plan, the cluster, NCCL and the
+ * options are there. */
+void fold_new (Run *x, const double *capacity);
+void fold_free (Fold *f); /* NULL allowed */
+
+/* A load that each of n_alike makes as that of one in the quotient: [n] of ret_uses at most;
+ * returns how many. */
+uint32_t fold_uses (const Fold *f, const LsLoad *loads, uint32_t n, uint32_t n_alike, LsFlowUse *ret_uses);
+
+/* fold_check.c: LS_ERROR_FAILED with the first thing that is not the same in both, as far as
+ * the window goes. names: what to call the two ("folded and unfolded"). */
+gboolean fold_check (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster, const char *names, GError **error);
+
+/* fold_calls.c: what the programs load, to be refined. */
+typedef struct {
+  struct Refine *refine; /* owned, with all that it points to */
+  uint32_t *resource_of; /* [n_resources] of the refinement: resource of the cluster */
+  uint32_t (*sends)[3];  /* [ranks of the plan] of a rank's loads, where those of its sends to the previous
+                            begin, to the next, and of what comes behind          */
+} FoldLoads;
+
+/* False: ranks do not owe each other what they call or send, a call cannot be planned, or all
+ * that is loaded takes more than a quarter of options->max_memory_bytes. */
+bool fold_loads_init (FoldLoads *l, Run *x, const double *capacity);
+void fold_loads_clear (FoldLoads *l);
+
+/* fold_private.c: which communicators of the quotient have what they load to themselves. Newly
+ * allocated, see Fold.is_private. */
+bool *fold_private (const Fold *f, const FoldLoads *l, const uint32_t *class_of_resource);
+
+#endif

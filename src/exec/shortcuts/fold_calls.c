@@ -1,0 +1,428 @@
+/* exec/shortcuts/fold_calls.c — what the programs call, each call lowered for each communicator and
+ * channel apart: nothing is taken for alike that was not looked at. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/shortcuts/refine.h"
+#include "exec/state.h"
+
+/* What ranks of a role do, by kind of owner and direction. */
+enum {
+  CALLS,                         /* by slot            */
+  SENDS = CALLS + LS_SLOT_PREV,  /* to previous, next  */
+  RECEIVES = SENDS + 2,          /* from previous, next */
+  COPIES = RECEIVES + 2,         /* by direction       */
+  N_LISTS = COPIES + LS_N_COPY_DIRECTIONS
+};
+
+typedef struct {
+  GArray *keys[N_LISTS]; /* CallKey, each once, in order */
+  uint32_t id[N_LISTS];  /* of equal lists; 0: empty     */
+} Role;
+
+typedef struct {
+  Run *x;
+  const LsPlan *plan; /* whole */
+  Role *roles;
+  GArray *loads;      /* RefineLoad; of resources of the cluster until they are numbered */
+  GArray *patterns;   /* uint32_t: where those of the present owner begin in loads       */
+  guint first_pattern; /* since when they are for the same ranks                           */
+  uint32_t *first;
+  uint32_t (*sends)[3];
+  const double *capacity;
+  Refine *out;
+} Lowering;
+
+/* --- what is called ------------------------------------------------------------ */
+
+static int
+by_key (const void *a, const void *b)
+{
+  const CallKey *x = a, *y = b;
+  if (x->kind != y->kind)
+    return x->kind < y->kind ? -1 : 1;
+  if (x->algorithm != y->algorithm)
+    return x->algorithm < y->algorithm ? -1 : 1;
+  if (x->parts != y->parts)
+    return x->parts < y->parts ? -1 : 1;
+  if (x->root != y->root)
+    return x->root < y->root ? -1 : 1;
+  return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+static void
+add_key (Role *role, int list, CallKey key)
+{
+  g_array_append_val (role->keys[list], key);
+}
+
+static void
+add_op (Role *role, const LsOp *op)
+{
+  if (op->kind == LS_OP_COLLECTIVE)
+    add_key (role, CALLS + op->slot, collective_key (op));
+  else if (op->kind == LS_OP_COPY && op->recorded == LS_TIME_NEVER)
+    add_key (role, COPIES + (int) op->root, copy_key (op));
+  for (uint32_t i = 0; i < op->n_transfers; i++) {
+    const LsTransfer *t = &op->transfers[i];
+    add_key (role, (t->is_send ? SENDS : RECEIVES) + (t->slot == LS_SLOT_NEXT), transfer_key (t->bytes));
+  }
+}
+
+static void
+keep_each_once (GArray *keys)
+{
+  guint n = 0;
+  if (keys->len > 0)
+    qsort (keys->data, keys->len, sizeof (CallKey), by_key);
+  for (guint i = 0; i < keys->len; i++) {
+    const CallKey *key = &g_array_index (keys, CallKey, i);
+    if (n == 0 || by_key (key, &g_array_index (keys, CallKey, n - 1)) != 0)
+      g_array_index (keys, CallKey, n++) = *key;
+  }
+  g_array_set_size (keys, n);
+}
+
+static void
+collect_role (const Lowering *l, Role *role, const LsProgram *p)
+{
+  g_autofree bool *seen = g_new0 (bool, l->plan->n_segments);
+  for (int i = 0; i < N_LISTS; i++)
+    role->keys[i] = g_array_new (FALSE, FALSE, sizeof (CallKey));
+  for (uint32_t i = 0; i < p->n_instances; i++) {
+    const LsSegment *seg = &l->plan->segments[p->instances[i].segment];
+    for (uint32_t o = 0; o < seg->n_ops && !seen[p->instances[i].segment]; o++)
+      add_op (role, &seg->ops[o]);
+    seen[p->instances[i].segment] = true;
+  }
+  for (int i = 0; i < N_LISTS; i++)
+    keep_each_once (role->keys[i]);
+}
+
+static bool
+is_same_list (const GArray *a, const GArray *b)
+{
+  if (a->len != b->len)
+    return false;
+  for (guint i = 0; i < a->len; i++)
+    if (by_key (&g_array_index (a, CallKey, i), &g_array_index (b, CallKey, i)) != 0)
+      return false;
+  return true;
+}
+
+static void
+collect (Lowering *l)
+{
+  g_autoptr (GPtrArray) known = g_ptr_array_new ();
+  for (uint32_t r = 0; r < l->plan->n_roles; r++) {
+    Role *role = &l->roles[r];
+    collect_role (l, role, &l->plan->programs[r]);
+    for (int i = 0; i < N_LISTS; i++) {
+      guint at = 0;
+      while (at < known->len && !is_same_list (known->pdata[at], role->keys[i]))
+        at++;
+      if (at == known->len && role->keys[i]->len > 0)
+        g_ptr_array_add (known, role->keys[i]);
+      role->id[i] = role->keys[i]->len > 0 ? at + 1 : 0;
+    }
+  }
+}
+
+/* --- what ranks owe each other -------------------------------------------------- */
+
+/* [n_comms], newly allocated: the slot of the first member; NULL unless every member has the
+ * communicator in one slot and calls the same. */
+static uint8_t *
+check_calls (const Lowering *l)
+{
+  const LsPlan *plan = l->plan;
+  g_autofree uint8_t *slot = g_new0 (uint8_t, plan->n_comms + 1);
+  g_autofree uint32_t *n_bound = g_new0 (uint32_t, plan->n_comms + 1), *id = g_new0 (uint32_t, plan->n_comms + 1);
+  for (uint32_t i = 0; i < plan->n_ranks; i++)
+    for (int s = 0; s < LS_SLOT_PREV; s++) {
+      uint32_t comm = plan->bindings[i].comm[s], of_rank = l->roles[plan->bindings[i].role].id[CALLS + s];
+      if (comm == UINT32_MAX)
+        continue;
+      if (n_bound[comm]++ == 0) {
+        slot[comm] = (uint8_t) s;
+        id[comm] = of_rank;
+      }
+      if (id[comm] != of_rank || plan->bindings[i].member[s] >= plan->comms[comm].n_ranks
+          || plan->comms[comm].ranks[plan->bindings[i].member[s]] != i)
+        return NULL;
+    }
+  for (uint32_t c = 0; c < plan->n_comms; c++)
+    if (n_bound[c] != plan->comms[c].n_ranks)
+      return NULL;
+  return g_steal_pointer (&slot);
+}
+
+/* What rank i sends towards `to_next`, the rank there expects, and nobody else does. */
+static bool
+check_sends (const Lowering *l, uint32_t i, int to_next)
+{
+  const LsBinding *b = &l->plan->bindings[i];
+  uint32_t sent = l->roles[b->role].id[SENDS + to_next], peer = b->peer[to_next];
+  if (sent == 0)
+    return true;
+  const LsBinding *there = peer != UINT32_MAX ? &l->plan->bindings[peer] : NULL;
+  return there && there->peer[!to_next] == i && l->roles[there->role].id[RECEIVES + !to_next] == sent;
+}
+
+static bool
+check_receives (const Lowering *l, uint32_t i, int from_next)
+{
+  const LsBinding *b = &l->plan->bindings[i];
+  uint32_t expected = l->roles[b->role].id[RECEIVES + from_next], peer = b->peer[from_next];
+  if (expected == 0)
+    return true;
+  const LsBinding *there = peer != UINT32_MAX ? &l->plan->bindings[peer] : NULL;
+  return there && there->peer[!from_next] == i && l->roles[there->role].id[SENDS + !from_next] == expected;
+}
+
+static bool
+check_transfers (const Lowering *l)
+{
+  for (uint32_t i = 0; i < l->plan->n_ranks; i++)
+    for (int p = 0; p < 2; p++)
+      if (!check_sends (l, i, p) || !check_receives (l, i, p))
+        return false;
+  return true;
+}
+
+/* --- what is loaded --------------------------------------------------------------- */
+
+static void
+begin_owner (Lowering *l, uint32_t owner)
+{
+  l->first[owner] = l->loads->len;
+  g_array_set_size (l->patterns, 0);
+  l->first_pattern = 0;
+}
+
+static bool
+is_pattern (const Lowering *l, guint pattern, const LsLoad *loads, uint32_t n)
+{
+  uint32_t from = g_array_index (l->patterns, uint32_t, pattern);
+  uint32_t to = pattern + 1 < l->patterns->len ? g_array_index (l->patterns, uint32_t, pattern + 1) : l->loads->len;
+  if (to - from != n)
+    return false;
+  const RefineLoad *known = &g_array_index (l->loads, RefineLoad, from);
+  for (uint32_t i = 0; i < n; i++)
+    if (known[i].resource != loads[i].resource || known[i].coef != loads[i].coef)
+      return false;
+  return true;
+}
+
+/* What follows is for others. */
+static uint32_t
+begin_partners (Lowering *l)
+{
+  l->first_pattern = l->patterns->len;
+  return l->loads->len;
+}
+
+/* Its number among those of the owner; most calls load the same, whatever their size. */
+static uint32_t
+pattern_of (Lowering *l, const LsLoad *loads, uint32_t n)
+{
+  if (n == 0)
+    return UINT32_MAX;
+  for (guint i = l->first_pattern; i < l->patterns->len; i++)
+    if (is_pattern (l, i, loads, n))
+      return i;
+  uint32_t first = l->loads->len, pattern = l->patterns->len;
+  g_array_append_val (l->patterns, first);
+  g_array_set_size (l->loads, first + n);
+  RefineLoad *to = &g_array_index (l->loads, RefineLoad, first);
+  for (uint32_t i = 0; i < n; i++)
+    to[i] = (RefineLoad) { .coef = loads[i].coef, .resource = loads[i].resource, .pattern = pattern };
+  return pattern;
+}
+
+static void
+add_plan (Lowering *l, CallKey key, const LsCollPlan *plan, uint64_t stall, Sig *sig)
+{
+  sig_add (sig, key.kind);
+  sig_add (sig, key.root);
+  sig_add (sig, key.bytes);
+  sig_add (sig, stall);
+  sig_add_double (sig, plan->sm_share);
+  for (uint32_t i = 0; i < plan->n_phases; i++) {
+    const LsPhase *p = &plan->phases[i];
+    sig_add (sig, (uint64_t) p->latency);
+    sig_add_double (sig, p->demand_bytes);
+    sig_add_double (sig, p->rate_cap);
+    sig_add (sig, pattern_of (l, p->loads, p->demand_bytes > 0 ? p->n_loads : 0));
+  }
+}
+
+/* Calls of these ranks, in the order of the list. */
+static bool
+lower_calls (Lowering *l, const GArray *keys, const uint32_t *ranks, uint32_t n, Sig *sig)
+{
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  g_autoptr (LsCollMemo) memo = n > 2 ? ls_coll_memo_new () : NULL;
+  for (guint i = 0; i < keys->len; i++) {
+    CallKey key = g_array_index (keys, CallKey, i);
+    LsCollRequest request = call_request (l->x, key, ranks, n, memo, arena);
+    if (!ls_coll_applies (l->x->cluster, l->x->nccl, &request))
+      return false;
+    if (n > 2 && !ls_coll_check_size (l->x->cluster, l->x->nccl, &request, l->x->options->network, NULL))
+      return false;
+    const LsCollPlan *plan = ls_coll_plan (l->x->cluster, l->x->nccl, &request, l->x->options->network, arena);
+    add_plan (l, key, plan, call_stall (l->x, key, plan), sig);
+  }
+  return true;
+}
+
+/* A quarter of what the run may take: this is there before the run is. */
+static bool
+has_room (const Lowering *l)
+{
+  return l->loads->len < UINT32_MAX / 4 && l->loads->len * sizeof (RefineLoad) < l->x->options->max_memory_bytes / 4;
+}
+
+static bool
+lower_comms (Lowering *l, const uint8_t *slot)
+{
+  for (uint32_t c = 0; c < l->plan->n_comms; c++) {
+    const LsCommunicator *comm = &l->plan->comms[c];
+    const Role *role = &l->roles[l->plan->bindings[comm->ranks[0]].role];
+    begin_owner (l, c);
+    sig_add (&l->out->comm[c], comm->n_ranks);
+    if (!has_room (l) || !lower_calls (l, role->keys[CALLS + slot[c]], comm->ranks, comm->n_ranks, &l->out->comm[c]))
+      return false;
+  }
+  return true;
+}
+
+static void
+lower_copies (Lowering *l, const Role *role, uint32_t rank, Sig *sig)
+{
+  for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++) {
+    const GArray *keys = role->keys[COPIES + d];
+    g_autoptr (LsArena) arena = keys->len > 0 ? ls_arena_new () : NULL;
+    for (guint i = 0; i < keys->len; i++) {
+      CallKey key = g_array_index (keys, CallKey, i);
+      add_plan (l, key, copy_plan (l->x, l->plan->gpu_of_rank[rank], (LsCopyDirection) d, key.bytes, arena), 0, sig);
+    }
+  }
+}
+
+/* Its kernels, its sends, its copies. */
+static bool
+lower_rank (Lowering *l, uint32_t rank)
+{
+  const LsBinding *b = &l->plan->bindings[rank];
+  const Role *role = &l->roles[b->role];
+  Sig *sig = &l->out->rank[rank];
+  LsLoad kernel = { ls_cluster_hbm_resource (l->x->cluster, l->plan->gpu_of_rank[rank]), LS_COEF_ONE };
+  begin_owner (l, l->plan->n_comms + rank);
+  sig_add (sig, b->role);
+  sig_add_double (sig, l->x->options->slow ? l->x->options->slow[rank] : 1);
+  pattern_of (l, &kernel, 1);
+  for (int p = 0; p < 2; p++) {
+    l->sends[rank][p] = begin_partners (l);
+    if (role->id[SENDS + p] != 0 && !lower_calls (l, role->keys[SENDS + p], (const uint32_t[]) { rank, b->peer[p] }, 2, sig))
+      return false;
+  }
+  l->sends[rank][2] = begin_partners (l);
+  lower_copies (l, role, rank, sig);
+  return true;
+}
+
+/* --- numbers for what is loaded ------------------------------------------------------ */
+
+static uint32_t *
+number_resources (Lowering *l)
+{
+  uint32_t n = ls_cluster_n_resources (l->x->cluster), n_loaded = 0;
+  g_autofree uint32_t *number = g_new0 (uint32_t, n); /* + 1 */
+  uint32_t *resource_of = g_new (uint32_t, n);
+  for (guint i = 0; i < l->loads->len; i++)
+    number[g_array_index (l->loads, RefineLoad, i).resource] = 1;
+  for (uint32_t i = 0; i < n; i++)
+    if (number[i] > 0) {
+      resource_of[n_loaded++] = i;
+      number[i] = n_loaded;
+    }
+  for (guint i = 0; i < l->loads->len; i++) {
+    RefineLoad *load = &g_array_index (l->loads, RefineLoad, i);
+    load->resource = number[load->resource] - 1;
+  }
+  l->out->n_resources = n_loaded;
+  l->out->resource = g_new0 (Sig, n_loaded + 1);
+  for (uint32_t i = 0; i < n_loaded; i++)
+    sig_add_double (&l->out->resource[i], l->capacity[resource_of[i]]);
+  return resource_of;
+}
+
+static uint8_t *
+peers_of_roles (const Lowering *l)
+{
+  uint8_t *peers = g_new0 (uint8_t, l->plan->n_roles + 1);
+  for (uint32_t r = 0; r < l->plan->n_roles; r++)
+    for (int p = 0; p < 2; p++)
+      if (l->roles[r].id[SENDS + p] != 0 || l->roles[r].id[RECEIVES + p] != 0)
+        peers[r] |= (uint8_t) (1 << p);
+  return peers;
+}
+
+static bool
+lower_all (Lowering *l)
+{
+  g_autofree uint8_t *slot = check_calls (l);
+  if (!slot || !check_transfers (l) || !lower_comms (l, slot))
+    return false;
+  for (uint32_t i = 0; i < l->plan->n_ranks; i++)
+    if (!has_room (l) || !lower_rank (l, i))
+      return false;
+  begin_owner (l, l->plan->n_comms + l->plan->n_ranks); /* none: where the last ends */
+  return true;
+}
+
+bool
+fold_loads_init (FoldLoads *out, Run *x, const double *capacity)
+{
+  const LsPlan *plan = x->plan;
+  Refine *r = g_new0 (Refine, 1);
+  *out = (FoldLoads) { .refine = r };
+  r->plan = plan;
+  r->rank = g_new0 (Sig, plan->n_ranks + 1);
+  r->comm = g_new0 (Sig, plan->n_comms + 1);
+  Lowering l = { .x = x, .plan = plan, .capacity = capacity, .out = r };
+  l.roles = g_new0 (Role, plan->n_roles + 1);
+  l.loads = g_array_new (FALSE, FALSE, sizeof (RefineLoad));
+  l.patterns = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  out->sends = l.sends = g_malloc0_n ((gsize) plan->n_ranks + 1, sizeof *l.sends);
+  r->first = l.first = g_new0 (uint32_t, (size_t) plan->n_comms + plan->n_ranks + 1);
+  collect (&l);
+  bool ok = lower_all (&l);
+  if (ok) {
+    r->peers = peers_of_roles (&l);
+    out->resource_of = number_resources (&l);
+  }
+  r->loads = (RefineLoad *) g_array_free (l.loads, FALSE);
+  g_array_unref (l.patterns);
+  for (uint32_t i = 0; i < plan->n_roles; i++)
+    for (int k = 0; k < N_LISTS; k++)
+      g_array_unref (l.roles[i].keys[k]);
+  g_free (l.roles);
+  return ok;
+}
+
+void
+fold_loads_clear (FoldLoads *l)
+{
+  Refine *r = l->refine;
+  g_free ((void *) r->peers);
+  g_free ((void *) r->loads);
+  g_free ((void *) r->first);
+  g_free (r->rank);
+  g_free (r->comm);
+  g_free (r->resource);
+  g_free (r);
+  g_free (l->resource_of);
+  g_free (l->sends);
+}

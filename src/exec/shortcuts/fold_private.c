@@ -1,0 +1,107 @@
+/* exec/shortcuts/fold_private.c — which communicators have what they load to themselves.
+ *
+ * Everything that loads a resource needs some ranks: a collective its members, a transfer
+ * both ends, a kernel or a copy one. A resource is owned by the classes of ranks that all of
+ * these need: while one of them does something else, nothing loads it. A communicator of one
+ * class whose calls load only what that class owns cannot be disturbed by anything in which
+ * the class has no part.
+ *
+ * Worked example. Tensor parallelism in a node beside a pipeline: the NVLink ports of a GPU carry
+ * its all-reduces and, if the next stage is in the same node, its sends. All need that GPU, so
+ * its class owns the port. If all-reduces cross a NIC that another class sends through, nobody
+ * owns that. */
+#include "exec/shortcuts/refine.h"
+#include "exec/state.h"
+
+#define NOBODY UINT32_MAX
+
+typedef struct {
+  uint32_t a, b; /* classes of ranks; NOBODY: none; b is not a */
+  bool is_loaded;
+} Owners;
+
+typedef struct {
+  const FoldLoads *l;
+  const uint32_t *class_of_resource; /* of those that are numbered in l */
+  Owners *owners;                    /* by class of resource            */
+} Private;
+
+static bool
+is_among (const uint32_t *classes, uint32_t n, uint32_t class)
+{
+  for (uint32_t i = 0; i < n; i++)
+    if (classes[i] == class)
+      return true;
+  return false;
+}
+
+/* Loads from .. to need these classes: owners are those that have been needed each time. More than
+ * two come last: what only they load, is of no communicator of one class. */
+static void
+need (Private *p, uint32_t from, uint32_t to, const uint32_t *classes, uint32_t n)
+{
+  for (uint32_t i = from; i < to; i++) {
+    Owners *o = &p->owners[p->class_of_resource[p->l->refine->loads[i].resource]];
+    if (!o->is_loaded)
+      *o = (Owners) { classes[0], n > 1 ? classes[1] : NOBODY, true };
+    if (!is_among (classes, n, o->a))
+      o->a = NOBODY;
+    if (!is_among (classes, n, o->b))
+      o->b = NOBODY;
+  }
+}
+
+static void
+need_sends (Private *p, const Fold *f, uint32_t class, int to_next)
+{
+  uint32_t rank = f->rank[class], peer = f->plan->bindings[rank].peer[to_next];
+  const uint32_t *sends = p->l->sends[rank];
+  const uint32_t ends[2] = { class, peer == UINT32_MAX ? class : f->class_of_rank[peer] };
+  need (p, sends[to_next], sends[to_next + 1], ends, 2);
+}
+
+/* One of a class stands for all: they load resources of the same classes. */
+static void
+find_owners (Private *p, const Fold *f)
+{
+  const uint32_t *first = p->l->refine->first;
+  for (uint32_t i = 0; i < f->n_ranks; i++) {
+    uint32_t rank = f->rank[i], at = f->plan->n_comms + rank;
+    need (p, first[at], p->l->sends[rank][0], &i, 1);
+    need_sends (p, f, i, 0);
+    need_sends (p, f, i, 1);
+    need (p, p->l->sends[rank][2], first[at + 1], &i, 1);
+  }
+  for (int is_last = 0; is_last < 2; is_last++)
+    for (uint32_t i = 0; i < f->quotient->n_comms; i++) {
+      const LsCommunicator *c = &f->quotient->comms[i];
+      if ((c->n_ranks > 1) == is_last)
+        need (p, first[f->comm[i]], first[f->comm[i] + 1], c->ranks, c->n_ranks);
+    }
+}
+
+static bool
+owns_all (const Private *p, uint32_t from, uint32_t to, uint32_t class)
+{
+  for (uint32_t i = from; i < to; i++) {
+    const Owners *o = &p->owners[p->class_of_resource[p->l->refine->loads[i].resource]];
+    if (o->a != class && o->b != class)
+      return false;
+  }
+  return true;
+}
+
+bool *
+fold_private (const Fold *f, const FoldLoads *l, const uint32_t *class_of_resource)
+{
+  g_autofree Owners *owners = g_new0 (Owners, f->n_resources);
+  Private p = { l, class_of_resource, owners };
+  find_owners (&p, f);
+  bool *is_private = g_new0 (bool, (gsize) f->quotient->n_comms + 1);
+  for (uint32_t i = 0; i < f->quotient->n_comms; i++) {
+    const LsCommunicator *c = &f->quotient->comms[i];
+    const uint32_t *first = &l->refine->first[f->comm[i]];
+    is_private[i] = c->n_ranks == 1 && owns_all (&p, first[0], first[1], c->ranks[0]);
+  }
+  return is_private;
+}

@@ -1,0 +1,456 @@
+/* exec/shortcuts/least_round.c — how long ranks of a pipeline take at least for a step: the longest chain that leads
+ * from something in one step to the same in the next.
+ *
+ * Problem. Ranks of a pipeline wait for each other: what each does by itself says nothing of bubbles.
+ *
+ * Method. The programs of a rank and of those that it exchanges messages with, one for each stage, are
+ * gone through once, as in a run in which all takes as long as alone and nothing is shared. An op begins
+ * behind what is before it on its stream, what it depends on, the event that it waits for, and the syncs of
+ * the host before it; a message moves when it is sent and asked for, behind those before it on its way; a
+ * group is over when its messages are. Of a segment without messages, events and syncs only the longest
+ * ways from its begin on the compute stream count, found once (least_segment_path ()). Then
+ *
+ *     barrier   T >= longest chain from the end of a collective of all these ranks, the last of a step,
+ *                    to the end of the same in the next step
+ *     none      T >= longest chain on the first rank from where its compute stream ends a step to where
+ *                    it ends the next
+ *
+ * Proof. By induction along the chain: in a run an op starts at the latest of things of which those above
+ * are some (exec/rank.c, exec/group.c, exec/collective.c), and takes no less than alone; what a chain does not
+ * connect to its begin counts as over long before. So no op of a run is nearer to the begin of its chain
+ * than here. Messages meet in the order in which they are posted, and those of a step meet in it (a run
+ * refuses others), so number k of a step here is number k there. The end of the chain is what it began
+ * with, a step later: T is at least its length, in the long run.
+ *
+ * Worked example. One micro-batch through two stages: forward of 1 ms, message of 1 ms, forward and
+ * backward of 3 ms together, message of 1 ms, backward of 2 ms, optimizer of 0.5 ms on each. The first rank
+ * computes for 3.5 ms, the second as long; the chain is 1 + 1 + 3 + 1 + 2 + 0.5 = 8.5 ms.
+ *
+ * Deviations. Ranks are gone through in the order of their programs. If each waits for another, as where a
+ * receive is posted long before it is needed, one goes on as if its messages had come. A barrier with
+ * messages behind it counts as none, and programs with something for the first step only are left out. */
+#include "exec/shortcuts/least_sum.h"
+
+/* --- ranks on their way ------------------------------------------------------------------- */
+
+typedef struct {
+  LsTime at, alone;
+} Sent;
+
+/* What a rank sends to a neighbour, by number: posted, asked for, over. */
+typedef struct {
+  GArray *sent;         /* Sent   */
+  GArray *asked, *over; /* LsTime */
+} Lane;
+
+typedef struct {
+  uint32_t instance, op;
+} Place;
+
+typedef enum { WALK_ON, WALK_BLOCKED, WALK_OVER } WalkState;
+
+/* A rank in its program. */
+typedef struct {
+  RankSum *sum;
+  const LsProgram *program;
+  const Place *barrier; /* NULL: none */
+  Place barrier_place;
+  Place at;
+  bool is_posted;       /* the messages of the op that it is at */
+  bool has_begun;       /* the barrier was there                */
+  WalkState state;
+  LsTime host, tail[LS_N_STREAMS];
+  LsTime arrived;       /* at the barrier of the next step      */
+  LsTime *end;          /* of the ops of the instance           */
+  LsTime *events;
+  LsTime (*paths)[LS_N_STREAMS]; /* [n_segments] least_segment_path () */
+  bool *has_path;
+  Lane lanes[2];        /* to the next rank, to the previous    */
+} Walk;
+
+typedef struct {
+  Run *x;
+  GPtrArray *walks;     /* Walk: ranks that exchange messages   */
+  const bool *is_plain; /* [n_segments]                         */
+} Round;
+
+static Walk *
+walk_new (const Run *x, RankSum *sum)
+{
+  const LsPlan *plan = x->plan;
+  Walk *w = g_new0 (Walk, 1);
+  uint32_t n_ops = 1;
+  w->sum = sum;
+  w->program = &plan->programs[plan->bindings[sum->rank].role];
+  for (uint32_t i = 0; i < w->program->n_instances; i++)
+    n_ops = MAX (n_ops, x->segments[w->program->instances[i].segment].n_ops);
+  gsize n_events = (gsize) w->program->n_events * plan->n_micro_batches * plan->n_chunks;
+  w->end = g_new (LsTime, n_ops);
+  w->events = g_new (LsTime, n_events + 1);
+  for (gsize i = 0; i < n_events; i++)
+    w->events[i] = LEAST_NEVER;
+  w->paths = g_malloc_n (plan->n_segments, sizeof *w->paths);
+  w->has_path = g_new0 (bool, plan->n_segments);
+  w->host = w->arrived = LEAST_NEVER;
+  for (int s = 0; s < LS_N_STREAMS; s++)
+    w->tail[s] = LEAST_NEVER;
+  for (int i = 0; i < 2; i++)
+    w->lanes[i] = (Lane) { g_array_new (FALSE, FALSE, sizeof (Sent)), g_array_new (FALSE, FALSE, sizeof (LsTime)),
+                           g_array_new (FALSE, FALSE, sizeof (LsTime)) };
+  return w;
+}
+
+static void
+walk_free (gpointer walk)
+{
+  Walk *w = walk;
+  for (int i = 0; i < 2; i++) {
+    g_array_unref (w->lanes[i].sent);
+    g_array_unref (w->lanes[i].asked);
+    g_array_unref (w->lanes[i].over);
+  }
+  g_free (w->end);
+  g_free (w->events);
+  g_free (w->paths);
+  g_free (w->has_path);
+  g_free (w);
+}
+
+static Walk *
+walk_of (const Round *round, uint32_t rank)
+{
+  for (guint i = 0; i < round->walks->len; i++) {
+    Walk *w = round->walks->pdata[i];
+    if (w->sum->rank == rank)
+      return w;
+  }
+  return NULL;
+}
+
+static const XSegment *
+segment_at (const Round *round, const Walk *w)
+{
+  return &round->x->segments[w->program->instances[w->at.instance].segment];
+}
+
+static LsTime
+behind (LsTime start, LsTime time)
+{
+  return start == LEAST_NEVER ? LEAST_NEVER : start + time;
+}
+
+/* --- messages ----------------------------------------------------------------------------- */
+
+/* That a transfer travels on: as group_channel (). */
+static Lane *
+lane_of (const Round *round, Walk *w, const LsTransfer *t)
+{
+  bool is_to_next = t->slot == LS_SLOT_NEXT;
+  Walk *sender = t->is_send ? w : walk_of (round, round->x->plan->bindings[w->sum->rank].peer[is_to_next]);
+  return &sender->lanes[t->is_send == is_to_next ? 0 : 1];
+}
+
+static void
+lane_advance (Lane *lane)
+{
+  guint at = lane->over->len;
+  LsTime last = at > 0 ? g_array_index (lane->over, LsTime, at - 1) : LEAST_NEVER;
+  for (; at < MIN (lane->sent->len, lane->asked->len); at++) {
+    const Sent *sent = &g_array_index (lane->sent, Sent, at);
+    last = behind (MAX (MAX (last, sent->at), g_array_index (lane->asked, LsTime, at)), sent->alone);
+    g_array_append_val (lane->over, last);
+  }
+}
+
+static void
+post (const Round *round, Walk *w, const LsOp *op, LsTime at)
+{
+  for (uint32_t i = 0; i < op->n_transfers; i++) {
+    const LsTransfer *t = &op->transfers[i];
+    Lane *lane = lane_of (round, w, t);
+    Sent sent = { at, t->is_send ? least_send_alone (w->sum, t->slot, t->bytes) : 0 };
+    if (t->is_send)
+      g_array_append_val (lane->sent, sent);
+    else
+      g_array_append_val (lane->asked, at);
+    lane_advance (lane);
+  }
+}
+
+/* False: not all partners are there. They are behind what the rank posted before. */
+static bool
+are_over (const Round *round, Walk *w, const LsOp *op, LsTime *ret_at)
+{
+  bool all = true;
+  for (uint32_t i = 0; i < op->n_transfers; i++) {
+    const LsTransfer *t = &op->transfers[i];
+    const Lane *lane = lane_of (round, w, t);
+    guint n = t->is_send ? lane->sent->len : lane->asked->len;
+    if (lane->over->len < n)
+      all = false;
+    else
+      *ret_at = MAX (*ret_at, g_array_index (lane->over, LsTime, n - 1));
+  }
+  return all;
+}
+
+/* --- ops ---------------------------------------------------------------------------------- */
+
+static LsTime
+start_of (const Walk *w, const XOp *op)
+{
+  bool is_on_host = op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY;
+  LsTime start = is_on_host ? w->host : MAX (w->host, w->tail[op->stream]);
+  for (uint32_t d = 0; d < op->n_deps; d++) {
+    LsDep dep = op->deps[d];
+    if (dep.kind != LS_DEP_ISSUE)
+      start = MAX (start, dep.kind == LS_DEP_END ? w->end[dep.index] : w->tail[dep.index]);
+  }
+  return start;
+}
+
+static LsTime *
+event_of (const Round *round, const Walk *w, const LsOp *op)
+{
+  return &w->events[ls_plan_event (round->x->plan, &w->program->instances[w->at.instance], op)];
+}
+
+static bool
+is_at_barrier (const Walk *w)
+{
+  return w->barrier && w->at.instance == w->barrier->instance && w->at.op == w->barrier->op;
+}
+
+/* is_forced: partners that are not there count as if they had been. */
+static WalkState
+walk_op (const Round *round, Walk *w, const LsOp *op, const XOp *xop, bool is_forced)
+{
+  LsTime start = start_of (w, xop), end = start;
+  if (is_at_barrier (w) && w->has_begun) {
+    w->arrived = start;
+    return WALK_OVER;
+  }
+  if (is_at_barrier (w)) {
+    w->has_begun = true;
+    end = 0;
+  } else if (op->kind == LS_OP_P2P) {
+    if (!w->is_posted)
+      post (round, w, op, start);
+    w->is_posted = true;
+    if (!are_over (round, w, op, &end) && !is_forced)
+      return WALK_BLOCKED;
+    w->is_posted = false;
+  } else if (op->kind == LS_OP_HOST_SYNC)
+    w->host = start;
+  else if (op->kind == LS_OP_WAIT)
+    end = MAX (end, *event_of (round, w, op));
+  else if (op->kind == LS_OP_RECORD && op->event != LS_EVENT_NONE)
+    *event_of (round, w, op) = start;
+  else
+    end = behind (start, least_op_alone (w->sum, op, xop));
+  w->end[w->at.op] = end;
+  if (op->kind != LS_OP_HOST_SYNC && op->kind != LS_OP_HOST_DELAY)
+    w->tail[op->stream] = end;
+  return WALK_ON;
+}
+
+/* Of a segment whose streams depend on nothing but each other. */
+static void
+walk_segment (const Round *round, Walk *w)
+{
+  uint32_t segment = w->program->instances[w->at.instance].segment;
+  LsTime start = MAX (w->host, w->tail[LS_STREAM_COMPUTE]);
+  if (!w->has_path[segment])
+    least_segment_path (w->sum, &round->x->segments[segment], false, w->paths[segment]);
+  w->has_path[segment] = true;
+  for (int s = 0; s < LS_N_STREAMS && start != LEAST_NEVER; s++)
+    if (w->paths[segment][s] != LEAST_NEVER)
+      w->tail[s] = MAX (w->tail[s], start + w->paths[segment][s]);
+}
+
+static void
+next_instance (Walk *w)
+{
+  w->at = (Place) { w->at.instance + 1, 0 };
+  if (w->at.instance < w->program->n_instances)
+    return;
+  w->at.instance = 0;
+  if (!w->barrier)
+    w->state = WALK_OVER;
+}
+
+/* As far as it gets; true: from where it was. */
+static bool
+walk (const Round *round, Walk *w, bool is_forced)
+{
+  bool has_moved = false;
+  while (w->state != WALK_OVER) {
+    const XSegment *seg = segment_at (round, w);
+    bool has_barrier = w->barrier && w->at.instance == w->barrier->instance;
+    if (round->is_plain[w->program->instances[w->at.instance].segment] && !has_barrier)
+      walk_segment (round, w);
+    else
+      for (w->state = WALK_ON; w->at.op < seg->n_ops; w->at.op++, is_forced = false, has_moved = true) {
+        w->state = walk_op (round, w, &seg->ops[w->at.op], &seg->x[w->at.op], is_forced);
+        if (w->state != WALK_ON)
+          return has_moved || w->state == WALK_OVER;
+      }
+    next_instance (w);
+    has_moved = true;
+  }
+  return has_moved;
+}
+
+/* --- the round ---------------------------------------------------------------------------- */
+
+static bool
+is_member (const LsCommunicator *c, uint32_t rank)
+{
+  for (uint32_t i = 0; i < c->n_ranks; i++)
+    if (c->ranks[i] == rank)
+      return true;
+  return false;
+}
+
+static bool
+is_of_all (const Round *round, uint32_t comm)
+{
+  bool all = comm < round->x->plan->n_comms && round->x->plan->comms[comm].spans_stages;
+  for (guint i = 0; i < round->walks->len && all; i++)
+    all = is_member (&round->x->plan->comms[comm], ((const Walk *) round->walks->pdata[i])->sum->rank);
+  return all;
+}
+
+/* The last collective of the program on this communicator, or, if it is UINT32_MAX, on one of all ranks.
+ * False: there is none, or messages are behind it. */
+static bool
+find_barrier (const Round *round, const Walk *w, uint32_t *comm, Place *ret_place)
+{
+  const uint32_t *comms = round->x->plan->bindings[w->sum->rank].comm;
+  for (uint32_t i = w->program->n_instances; i-- > 0;) {
+    const XSegment *seg = &round->x->segments[w->program->instances[i].segment];
+    bool is_found = false;
+    for (uint32_t o = seg->n_ops; o-- > 0;) {
+      const LsOp *op = &seg->ops[o];
+      if (op->kind == LS_OP_P2P)
+        return false;
+      if (op->kind != LS_OP_COLLECTIVE || is_found)
+        continue;
+      is_found = *comm == UINT32_MAX ? is_of_all (round, comms[op->slot]) : comms[op->slot] == *comm;
+      *comm = is_found ? comms[op->slot] : *comm;
+      *ret_place = (Place) { i, o };
+    }
+    if (is_found)
+      return true;
+  }
+  return false;
+}
+
+static bool
+set_barriers (const Round *round)
+{
+  uint32_t comm = UINT32_MAX;
+  for (guint i = 0; i < round->walks->len; i++) {
+    Walk *w = round->walks->pdata[i];
+    if (round->walks->len == 1 || !find_barrier (round, w, &comm, &w->barrier_place))
+      return false;
+  }
+  for (guint i = 0; i < round->walks->len; i++) {
+    Walk *w = round->walks->pdata[i];
+    w->barrier = &w->barrier_place;
+    w->at = (Place) { w->barrier_place.instance, 0 };
+  }
+  return true;
+}
+
+/* All ranks to the end of their way. */
+static void
+walk_all (const Round *round)
+{
+  for (bool is_forced = false, goes_on = true; goes_on;) {
+    bool has_moved = false, is_open = false;
+    for (guint i = 0; i < round->walks->len; i++) {
+      Walk *w = round->walks->pdata[i];
+      bool moved = walk (round, w, is_forced && !has_moved);
+      has_moved |= moved;
+      is_open |= w->state != WALK_OVER;
+    }
+    is_forced = !has_moved;
+    goes_on = is_open;
+  }
+}
+
+static LsTime
+length (const Round *round)
+{
+  Walk *first = round->walks->pdata[0];
+  if (!set_barriers (round)) {
+    first->tail[LS_STREAM_COMPUTE] = 0;
+    walk_all (round);
+    return first->tail[LS_STREAM_COMPUTE];
+  }
+  walk_all (round);
+  LsTime arrived = 0;
+  for (guint i = 0; i < round->walks->len; i++)
+    arrived = MAX (arrived, ((const Walk *) round->walks->pdata[i])->arrived);
+  const XSegment *seg = segment_at (round, first);
+  return arrived + least_op_alone (first->sum, &seg->ops[first->at.op], &seg->x[first->at.op]);
+}
+
+/* The rank and those that it exchanges messages with, and so on. False: one of them is not the first of
+ * its role, or does something in the first step only. */
+static bool
+gather (Round *round, RankSum *const *sums, RankSum *first)
+{
+  const LsPlan *plan = round->x->plan;
+  g_ptr_array_add (round->walks, walk_new (round->x, first));
+  for (guint i = 0; i < round->walks->len; i++) {
+    const Walk *w = round->walks->pdata[i];
+    const LsBinding *b = &plan->bindings[w->sum->rank];
+    if (w->program->n_lead > 0)
+      return false;
+    for (int side = 0; side < 2; side++) {
+      uint32_t peer = b->peer[side];
+      if (peer == UINT32_MAX || walk_of (round, peer))
+        continue;
+      RankSum *sum = sums[plan->bindings[peer].role];
+      if (!sum || sum->rank != peer)
+        return false;
+      g_ptr_array_add (round->walks, walk_new (round->x, sum));
+    }
+  }
+  return true;
+}
+
+static bool
+is_plain (const XSegment *seg)
+{
+  for (uint32_t i = 0; i < seg->n_ops; i++) {
+    const LsOp *op = &seg->ops[i];
+    if (op->kind == LS_OP_P2P || op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_WAIT
+        || (op->kind == LS_OP_RECORD && op->event != LS_EVENT_NONE))
+      return false;
+  }
+  return true;
+}
+
+LsTime
+least_round (Run *x, RankSum *const *sums)
+{
+  const LsPlan *plan = x->plan;
+  g_autofree bool *plain = g_new0 (bool, plan->n_segments + 1), *is_known = g_new0 (bool, plan->n_roles + 1);
+  LsTime least = 0;
+  for (uint32_t s = 0; s < plan->n_segments; s++)
+    plain[s] = is_plain (&x->segments[s]);
+  for (uint32_t role = 0; role < plan->n_roles; role++) {
+    if (!sums[role] || is_known[role])
+      continue;
+    g_autoptr (GPtrArray) walks = g_ptr_array_new_with_free_func (walk_free);
+    Round round = { x, walks, plain };
+    LsTime time = gather (&round, sums, sums[role]) ? length (&round) : 0;
+    least = MAX (least, time);
+    for (guint i = 0; i < walks->len; i++)
+      is_known[plan->bindings[((const Walk *) walks->pdata[i])->sum->rank].role] = true;
+  }
+  return least;
+}

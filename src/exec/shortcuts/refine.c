@@ -1,0 +1,231 @@
+#include "exec/shortcuts/refine.h"
+
+#include <string.h>
+
+/* Finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
+static inline uint64_t
+mix (uint64_t x)
+{
+  x = (x ^ x >> 30) * UINT64_C (0xbf58476d1ce4e5b9);
+  x = (x ^ x >> 27) * UINT64_C (0x94d049bb133111eb);
+  return x ^ x >> 31;
+}
+
+/* Its increment, the golden ratio, and the square root of 2: no relation between the two. */
+#define SALT_A UINT64_C (0x9e3779b97f4a7c15)
+#define SALT_B UINT64_C (0x6a09e667f3bcc909)
+
+static inline Sig
+sig_of (uint64_t value)
+{
+  return (Sig) { mix (value + SALT_A), mix (value ^ SALT_B) };
+}
+
+void
+sig_add (Sig *sig, uint64_t value)
+{
+  sig->a = mix (sig->a * 3 + value + SALT_A);
+  sig->b = mix ((sig->b ^ value) * 5 + SALT_B);
+}
+
+void
+sig_add_double (Sig *sig, double value)
+{
+  uint64_t bits;
+  memcpy (&bits, &value, sizeof bits);
+  sig_add (sig, bits);
+}
+
+/* --- numbering -------------------------------------------------------------- */
+
+typedef struct {
+  uint32_t *ids; /* into first_of, + 1; 0: free */
+  uint32_t n_slots;
+} Table;
+
+static uint32_t
+slots_for (uint32_t n)
+{
+  uint32_t n_slots = 16;
+  while (n_slots < 2 * (uint64_t) n)
+    n_slots *= 2;
+  return n_slots;
+}
+
+/* Returns how many differ; ret[i]: which of them sig[i] is. */
+static uint32_t
+number (const Sig *sig, uint32_t n, Table *table, uint32_t *ret)
+{
+  uint32_t n_ids = 0, mask = slots_for (n) - 1;
+  g_autofree uint32_t *first_of = g_new (uint32_t, MAX (1, n));
+  memset (table->ids, 0, ((size_t) mask + 1) * sizeof *table->ids);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t at = (uint32_t) sig[i].a & mask;
+    while (table->ids[at] != 0) {
+      const Sig *other = &sig[first_of[table->ids[at] - 1]];
+      if (other->a == sig[i].a && other->b == sig[i].b)
+        break;
+      at = (at + 1) & mask;
+    }
+    if (table->ids[at] == 0) {
+      first_of[n_ids++] = i;
+      table->ids[at] = n_ids;
+    }
+    ret[i] = table->ids[at] - 1;
+  }
+  return n_ids;
+}
+
+/* --- a round ------------------------------------------------------------------- */
+
+typedef struct {
+  const Refine *r;
+  Classes c;
+  Table table;
+  Sig *scratch; /* [most of ranks, communicators, resources] */
+  Sig *sums;    /* the same                                  */
+  Sig *of_class; /* the same                                 */
+} Round;
+
+/* Hash of (class, pattern), by class for pattern 0. */
+static inline Sig
+with_pattern (Sig of_class, uint32_t pattern)
+{
+  return pattern == 0 ? of_class : (Sig) { mix (of_class.a + pattern), mix (of_class.b ^ pattern) };
+}
+
+static inline void
+add_times (Sig *sum, uint64_t coef, Sig s)
+{
+  sum->a += coef * s.a;
+  sum->b += coef * s.b;
+}
+
+static void
+hash_classes (Round *x, uint32_t n, uint64_t salt)
+{
+  for (uint32_t i = 0; i < n; i++)
+    x->of_class[i] = sig_of (salt << 32 | i);
+}
+
+/* S of one that loads resources; of_class is that of resources. */
+static Sig
+loads_of (const Round *x, uint32_t owner)
+{
+  const Refine *r = x->r;
+  Sig sum = { 0 };
+  for (uint32_t i = r->first[owner]; i < r->first[owner + 1]; i++) {
+    const RefineLoad *l = &r->loads[i];
+    add_times (&sum, l->coef, with_pattern (x->of_class[x->c.resource[l->resource]], l->pattern));
+  }
+  return sum;
+}
+
+static inline void
+sig_add_sig (Sig *sig, Sig other)
+{
+  sig_add (sig, other.a);
+  sig_add (sig, other.b);
+}
+
+static void
+refine_comms (Round *x)
+{
+  const LsPlan *plan = x->r->plan;
+  memset (x->sums, 0, plan->n_comms * sizeof *x->sums);
+  for (uint32_t i = 0; i < plan->n_ranks; i++)
+    for (int s = 0; s < LS_SLOT_PREV; s++) {
+      uint32_t comm = plan->bindings[i].comm[s];
+      if (comm != UINT32_MAX)
+        add_times (&x->sums[comm], 1, sig_of ((uint64_t) (s + 16) << 32 | x->c.rank[i]));
+    }
+  hash_classes (x, x->c.n_resources, 1);
+  for (uint32_t i = 0; i < plan->n_comms; i++) {
+    x->scratch[i] = sig_of (x->c.comm[i]);
+    sig_add_sig (&x->scratch[i], x->sums[i]);
+    sig_add_sig (&x->scratch[i], loads_of (x, i));
+  }
+  x->c.n_comms = number (x->scratch, plan->n_comms, &x->table, x->c.comm);
+}
+
+static void
+refine_ranks (Round *x)
+{
+  const LsPlan *plan = x->r->plan;
+  hash_classes (x, x->c.n_resources, 1);
+  for (uint32_t i = 0; i < plan->n_ranks; i++) {
+    const LsBinding *b = &plan->bindings[i];
+    Sig sig = sig_of (x->c.rank[i]);
+    for (int s = 0; s < LS_SLOT_PREV; s++)
+      sig_add (&sig, b->comm[s] == UINT32_MAX ? UINT64_MAX : x->c.comm[b->comm[s]]);
+    for (int p = 0; p < 2; p++)
+      if (x->r->peers[b->role] & 1 << p)
+        sig_add (&sig, x->c.rank[b->peer[p]]);
+    sig_add_sig (&sig, loads_of (x, plan->n_comms + i));
+    x->scratch[i] = sig;
+  }
+  x->c.n_ranks = number (x->scratch, plan->n_ranks, &x->table, x->c.rank);
+}
+
+/* T, by who loads. */
+static void
+add_loads (Round *x, const uint32_t *classes, uint32_t first, uint32_t n)
+{
+  const Refine *r = x->r;
+  for (uint32_t o = 0; o < n; o++)
+    for (uint32_t i = r->first[first + o]; i < r->first[first + o + 1]; i++) {
+      const RefineLoad *l = &r->loads[i];
+      add_times (&x->sums[l->resource], l->coef, with_pattern (x->of_class[classes[o]], l->pattern));
+    }
+}
+
+static void
+refine_resources (Round *x)
+{
+  const Refine *r = x->r;
+  memset (x->sums, 0, r->n_resources * sizeof *x->sums);
+  hash_classes (x, x->c.n_comms, 2);
+  add_loads (x, x->c.comm, 0, r->plan->n_comms);
+  hash_classes (x, x->c.n_ranks, 3);
+  add_loads (x, x->c.rank, r->plan->n_comms, r->plan->n_ranks);
+  for (uint32_t i = 0; i < r->n_resources; i++) {
+    x->scratch[i] = sig_of (x->c.resource[i]);
+    sig_add_sig (&x->scratch[i], x->sums[i]);
+  }
+  x->c.n_resources = number (x->scratch, r->n_resources, &x->table, x->c.resource);
+}
+
+Classes
+refine (const Refine *r)
+{
+  uint32_t n_ranks = r->plan->n_ranks, n_comms = r->plan->n_comms, most = MAX (MAX (n_ranks, n_comms), r->n_resources) + 1;
+  Round x = { .r = r, .table.ids = g_new (uint32_t, slots_for (most)) };
+  x.scratch = g_new (Sig, most);
+  x.sums = g_new (Sig, most);
+  x.of_class = g_new (Sig, most);
+  x.c = (Classes) { .rank = g_new (uint32_t, n_ranks + 1), .comm = g_new (uint32_t, n_comms + 1),
+                    .resource = g_new (uint32_t, r->n_resources + 1) };
+  x.c.n_ranks = number (r->rank, n_ranks, &x.table, x.c.rank);
+  x.c.n_comms = number (r->comm, n_comms, &x.table, x.c.comm);
+  x.c.n_resources = number (r->resource, r->n_resources, &x.table, x.c.resource);
+  for (uint64_t before = 0, now = 1; now != before;) {
+    before = (uint64_t) x.c.n_ranks + x.c.n_comms + x.c.n_resources;
+    refine_comms (&x);
+    refine_ranks (&x);
+    refine_resources (&x);
+    now = (uint64_t) x.c.n_ranks + x.c.n_comms + x.c.n_resources;
+  }
+  g_free (x.table.ids);
+  g_free (x.scratch);
+  g_free (x.sums);
+  g_free (x.of_class);
+  return x.c;
+}
+
+void
+classes_clear (Classes *c)
+{
+  g_free (c->rank);
+  g_free (c->comm);
+  g_free (c->resource);
+}

@@ -1,0 +1,73 @@
+/* exec/shortcuts/refine.h — which ranks, communicators and resources behave alike: colour
+ * refinement (private to exec/).
+ *
+ * Problem. Find the coarsest partition in which things of one class see the same: by
+ * induction over time they are then always in the same state.
+ *
+ *     rank           colours of its communicators by slot, of the neighbours that it sends to
+ *                    or hears from, and S over its own loads (kernels on its HBM, its sends
+ *                    and copies)
+ *     communicator   multiset of (colour, slot) of its members, and S over its loads
+ *     resource       T over all loads on it
+ *
+ * Loads are summed, as the solver does: S gives for each (pattern, colour of resource) the
+ * sum of coefficients, T for each (pattern, colour of who loads). With equal S and T over
+ * all of a class, k activities of one colour on n resources of another can be replaced by
+ * one activity on one resource with the coefficient k S / n, which is a whole number as
+ * k S and n T count the same coefficients (core/maxmin.h: bit for bit).
+ *
+ * Algorithm. Colours are numbered; each round hashes what a thing sees together with its
+ * colour into 128 bits and numbers anew, until no class splits (Weisfeiler and Leman,
+ * 1968; Cardon and Crochemore, Theoretical Computer Science 19, 1982). Sums of
+ * coefficients are hashed as sums, coefficient times hash, so that the order is of no
+ * consequence. That is a proof up to a collision: where coefficients are multiples of 2^z (z is
+ * 20 for one whole flow, 25 for 32) each of two sums keeps 64 - z bits, so among 2^20 things
+ * the chance that any two are taken for alike though they are not is about 2^(39 - 2 (64 - z)),
+ * 2^-39 for z = 25. Nothing looks for one afterwards, but fold_uses() asserts that k S / n has no
+ * remainder, and --fold check compares the runs.
+ *
+ * Worked example: two rings of four ranks on eight GPUs, one of them on a slower link: the
+ * link differs at the start, its ring in round 1, the four ranks of that ring in the same
+ * round, their HBMs too; round 2 splits nothing: 2 classes of 4 ranks.
+ *
+ * Cost. O((loads + ranks * slots) * rounds); a difference spreads at least one hop a round,
+ * and there are at most as many rounds as classes. */
+#ifndef LS_EXEC_SHORTCUTS_REFINE_H
+#define LS_EXEC_SHORTCUTS_REFINE_H
+
+#include "plan/plan.h"
+
+typedef struct {
+  uint64_t a, b;
+} Sig;
+
+/* Order matters. */
+void sig_add (Sig *sig, uint64_t value);
+void sig_add_double (Sig *sig, double value);
+
+typedef struct {
+  uint64_t coef;
+  uint32_t resource; /* 0 .. n_resources - 1: those that are loaded         */
+  uint32_t pattern;  /* which of those of the rank or communicator it is of */
+} RefineLoad;
+
+/* `rank`, `comm` and `resource`: what tells things apart to begin with. */
+typedef struct Refine {
+  const LsPlan *plan;
+  const uint8_t *peers; /* [n_roles] bit i: of ranks of this role, peer[i] matters */
+  Sig *rank, *comm, *resource;
+  uint32_t n_resources;
+  const RefineLoad *loads;
+  const uint32_t *first; /* [n_comms + n_ranks + 1] loads of each communicator, then of each rank */
+} Refine;
+
+/* Classes are numbered in the order of their first member. */
+typedef struct {
+  uint32_t *rank, *comm, *resource;
+  uint32_t n_ranks, n_comms, n_resources; /* classes */
+} Classes;
+
+Classes refine (const Refine *r);
+void classes_clear (Classes *c);
+
+#endif

@@ -1,0 +1,245 @@
+#include "job/hardware.h"
+
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "cluster/segment.h"
+#include "compute/clock.h"
+#include "compute/slot.h"
+#include "data/machines/read_access.h"
+#include "data/machines/read_calibration.h"
+#include "data/machines/read_cluster.h"
+#include "data/machines/read_nccl.h"
+#include "job/fitted.h"
+#include "network/nccl/nccl_links.h"
+
+void
+ls_hardware_free (LsHardware *h)
+{
+  if (!h)
+    return;
+  ls_cluster_spec_clear (&h->spec);
+  ls_calibration_clear (&h->calibration);
+  ls_nccl_clear (&h->nccl);
+  g_free (h);
+}
+
+/* What was measured on a GPU: kernels, or a plain roofline if it names no file. */
+static gboolean
+load_kernels (LsHardware *h, LsDiagList *diags)
+{
+  if (!h->spec.gpu.calibration)
+    ls_calibration_init_roofline (&h->calibration);
+  else if (!ls_calibration_load (h->spec.gpu.calibration, &h->calibration, diags))
+    return FALSE;
+  return ls_access_load (h->spec.gpu.access, h->calibration.access, diags);
+}
+
+char *
+ls_hardware_nccl_name (const LsGpu *gpu)
+{
+  return gpu->nccl ? g_strdup (gpu->nccl) : g_strconcat ("nccl-", gpu->calibration ? gpu->calibration : gpu->name, NULL);
+}
+
+const char *
+ls_hardware_architecture (const LsHardware *h)
+{
+  if (h->spec.interior == LS_INTERIOR_TORUS)
+    return "tpu";
+  const LsEnumName *g = ls_nccl_generations;
+  while (g->value != (int) h->nccl.generation)
+    g++;
+  return g->name;
+}
+
+/* Communication: a file of its own, beside that of the kernels. ICI needs none. */
+static gboolean
+load_nccl (LsHardware *h, LsDiagList *diags)
+{
+  if (h->spec.interior == LS_INTERIOR_TORUS)
+    return TRUE;
+  g_autofree char *name = ls_hardware_nccl_name (&h->spec.gpu);
+  if (!ls_nccl_load (name, &h->nccl, diags))
+    return FALSE;
+  const LsNcclLinks links = ls_nccl_links_of (&h->spec);
+  ls_nccl_carry (&h->nccl, &links);
+  return TRUE;
+}
+
+/* The NCCL file stays that of the GPU when its calibration does not. */
+static bool
+take_files (LsGpu *gpu, bool is_torus, const LsMeasuredFiles *files, LsDiagList *diags)
+{
+  if (files->nccl && is_torus) {
+    ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, NULL, NULL, NULL, "--nccl %s: a torus has no NCCL", files->nccl);
+    return false;
+  }
+  char *nccl = files->nccl ? g_strdup (files->nccl) : ls_hardware_nccl_name (gpu);
+  g_free (gpu->nccl);
+  gpu->nccl = nccl;
+  if (files->calibration) {
+    g_free (gpu->calibration);
+    gpu->calibration = g_strdup (files->calibration);
+  }
+  return true;
+}
+
+LsHardware *
+ls_hardware_load_with (const char *name_or_path, const LsMeasuredFiles *files, LsDiagList *diags)
+{
+  g_autoptr (LsHardware) h = g_new0 (LsHardware, 1);
+  if (!ls_cluster_load (name_or_path, &h->spec, diags)
+      || !take_files (&h->spec.gpu, h->spec.interior == LS_INTERIOR_TORUS, files, diags) || !load_kernels (h, diags)
+      || !load_nccl (h, diags))
+    return NULL;
+  ls_fitted_apply (h, &h->spec.fitted);
+  return g_steal_pointer (&h);
+}
+
+LsHardware *
+ls_hardware_load (const char *name_or_path, LsDiagList *diags)
+{
+  return ls_hardware_load_with (name_or_path, &(LsMeasuredFiles) { 0 }, diags);
+}
+
+static LsCluster *
+build (const LsHardware *h, const LsClusterSpec *spec, GError **error)
+{
+  return ls_cluster_build_within (spec, h->max_memory_bytes ? h->max_memory_bytes : UINT64_MAX, error);
+}
+
+LsCluster *
+ls_hardware_build (const LsHardware *h, uint32_t n_nodes, GError **error)
+{
+  LsClusterSpec spec = h->spec; /* borrows the strings; the cluster copies them */
+  spec.n_nodes = n_nodes;
+  return build (h, &spec, error);
+}
+
+LsCluster *
+ls_hardware_build_placed (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus, GError **error)
+{
+  LsClusterSpec spec = h->spec; /* borrows, as above */
+  if (!ls_segment_place (&spec, n_nodes, n_gpus, error))
+    return NULL;
+  if (n_nodes > 0)
+    spec.n_nodes = n_nodes;
+  else
+    ls_cluster_spec_fit (&spec, n_gpus);
+  return build (h, &spec, error);
+}
+
+LsCluster *
+ls_hardware_build_asked (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus, GError **error)
+{
+  if (n_nodes == 0 && n_gpus > 0)
+    return ls_hardware_build_placed (h, 0, n_gpus, error);
+  LsCluster *c = ls_hardware_build_placed (h, n_nodes > 0 ? n_nodes : h->spec.n_nodes, n_gpus, error);
+  if (c && n_gpus > ls_cluster_n_taken (c)) {
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--gpus %u: %u node%s of %s ha%s %u %s\n"
+                 "note: without --nodes there are as many as these need", n_gpus, n_nodes, n_nodes == 1 ? "" : "s",
+                 c->spec.name, n_nodes == 1 ? "s" : "ve", ls_cluster_n_taken (c), ls_cluster_chip_word (&c->spec, c->n_gpus));
+    g_clear_pointer (&c, ls_cluster_free);
+  }
+  return c;
+}
+
+/* Of 16 bits if there is one, as training wants; LS_N_DTYPES: none. */
+static LsDtype
+usual_dtype (const LsGpu *gpu)
+{
+  static const LsDtype order[] = { LS_DTYPE_BF16, LS_DTYPE_FP16, LS_DTYPE_FP32 };
+  for (guint i = 0; i < G_N_ELEMENTS (order); i++)
+    if (gpu->peak_flops[order[i]] > 0)
+      return order[i];
+  return LS_N_DTYPES;
+}
+
+gboolean
+ls_hardware_check_dtype (const LsGpu *gpu, LsDtype dtype, GError **error)
+{
+  if (gpu->peak_flops[dtype] > 0)
+    return TRUE;
+  LsDtype usual = usual_dtype (gpu);
+  g_autofree char *hint = usual < LS_N_DTYPES ? g_strdup_printf ("\nnote: it has one for --dtype %s", ls_dtype_name (usual)) : g_strdup ("");
+  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--dtype %s: %s gives no peak_flops for it%s", ls_dtype_name (dtype),
+               gpu->name, hint);
+  return FALSE;
+}
+
+gboolean
+ls_hardware_check_formats (const LsGpu *gpu, const LsStrategy *s, GError **error)
+{
+  if (!ls_hardware_check_dtype (gpu, (LsDtype) s->dtype, error))
+    return FALSE;
+  if (s->dtype != LS_DTYPE_FP8 || s->fp8_recipe != LS_FP8_MXFP8 || gpu->has_mxfp8)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--fp8-recipe mxfp8: the matrix units of %s take no scale for each 32 values\n"
+               "note: expected delayed, current or blockwise there", gpu->name);
+  return FALSE;
+}
+
+bool
+ls_slice_parse (const char *text, uint32_t ret_slice[LS_TORUS_AXES])
+{
+  g_auto (GStrv) axes = g_strsplit (text, "x", -1);
+  guint n = g_strv_length (axes);
+  uint32_t slice[LS_TORUS_AXES] = { 0 };
+  for (guint i = 0; i < n && i < LS_TORUS_AXES; i++) {
+    guint64 length;
+    if (!g_ascii_string_to_unsigned (axes[i], 10, 1, LS_TORUS_MAX_AXIS, &length, NULL))
+      return false;
+    slice[i] = (uint32_t) length;
+  }
+  if (n < 2 || n > LS_TORUS_AXES)
+    return false;
+  memcpy (ret_slice, slice, sizeof slice);
+  return true;
+}
+
+gboolean
+ls_hardware_set_slice (LsHardware *h, const uint32_t slice[LS_TORUS_AXES], GError **error)
+{
+  const LsTorusSpec *t = &h->spec.torus;
+  uint32_t dims[LS_TORUS_AXES] = { 1, 1, 1 }, n = 0;
+  while (n < LS_TORUS_AXES && slice[n] > 0) {
+    dims[n] = slice[n];
+    n++;
+  }
+  if (n > 0 && n != t->n_axes) {
+    g_autofree char *axes = h->spec.interior == LS_INTERIOR_TORUS ? g_strdup_printf ("a torus of %u axes", t->n_axes) : g_strdup ("no torus");
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--slice with %u axes: %s is %s", n, h->spec.name, axes);
+    return FALSE;
+  }
+  if (n > 0) {
+    ls_cluster_spec_set_slice (&h->spec, dims);
+    h->spec.torus.is_given = true;
+  }
+  return TRUE;
+}
+
+bool
+ls_hardware_has_attention (const LsHardware *h, int kernel)
+{
+  return kernel == LS_ATTENTION_KERNEL_AUTO || h->calibration.attention[kernel][0].is_fitted;
+}
+
+gboolean
+ls_hardware_for_job (const LsHardware *h, int attention_kernel, uint32_t n_gpus, LsHardware *ret_hardware, GError **error)
+{
+  *ret_hardware = *h;
+  ret_hardware->calibration.attention_kernel = attention_kernel;
+  ret_hardware->calibration.clock = ls_clock (&h->calibration, &h->spec.gpu, n_gpus);
+  if (ls_hardware_has_attention (h, attention_kernel))
+    return TRUE;
+  g_autoptr (GString) names = g_string_new ("auto");
+  for (int k = LS_ATTENTION_KERNEL_AUTO + 1; k < LS_N_ATTENTION_KERNELS; k++) {
+    const char *key = ls_slot_key (ls_slot_attention ((LsAttentionKernel) k, false));
+    if (ls_hardware_has_attention (h, k))
+      g_string_append_printf (names, ", %.*s", (int) (strlen (key) - strlen ("_fwd")), key);
+  }
+  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "/attention_kernel: expected one that calibration \"%s\" has: %s", h->calibration.name,
+               names->str);
+  return FALSE;
+}

@@ -1,0 +1,73 @@
+/* job/hardware.h — a cluster as its file describes it, with what goes with its
+ * GPU: measured kernel efficiencies and NCCL figures. Immutable once loaded, so
+ * many jobs may build clusters of different sizes from one. */
+#ifndef LS_JOB_HARDWARE_H
+#define LS_JOB_HARDWARE_H
+
+#include "base/diag.h"
+#include "cluster/cluster.h"
+#include "cluster/segment.h"
+#include "compute/cost.h"
+#include "network/coll.h"
+#include "strategy/strategy.h"
+
+typedef struct {
+  LsClusterSpec spec;
+  LsCalibration calibration;
+  LsNccl nccl;
+  uint64_t max_memory_bytes; /* of what is built for a job: its cluster, and its plan with what a run
+                                keeps of it; 0: any. Not in the file, set by who asks */
+} LsHardware;
+
+/* Loads the cluster, its GPU's calibration and NCCL file (none for a torus); NULL, with located
+ * diagnostics, if any is missing or wrong. Free with ls_hardware_free(). */
+LsHardware *ls_hardware_load (const char *name_or_path, LsDiagList *diags);
+/* The same with other measurements than those that the GPU's file names; NULL: as it names. LS_ERROR_CONFLICT
+ * besides: a torus, which has no NCCL. */
+typedef struct {
+  const char *calibration, *nccl; /* names or paths */
+} LsMeasuredFiles;
+LsHardware *ls_hardware_load_with (const char *name_or_path, const LsMeasuredFiles *files, LsDiagList *diags);
+void ls_hardware_free (LsHardware *hardware); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsHardware, ls_hardware_free)
+
+/* The NCCL file of a GPU, named or by its calibration; newly allocated. */
+char *ls_hardware_nccl_name (const LsGpu *gpu);
+
+/* Of its GPUs, static: "ampere"; of a torus "tpu". */
+const char *ls_hardware_architecture (const LsHardware *hardware);
+
+/* "8x16" or "8x16x16", 0 beyond; else false, and nothing is changed. */
+#define LS_SLICE_EXPECTED "chips along the axes of a torus, such as 8x16 or 8x16x16"
+bool ls_slice_parse (const char *text, uint32_t ret_slice[LS_TORUS_AXES]);
+
+/* Slices of a torus with these axes, 0 beyond them; all 0 changes nothing.
+ * LS_ERROR_CONFLICT: no torus, or one of other axes. */
+gboolean ls_hardware_set_slice (LsHardware *hardware, const uint32_t slice[LS_TORUS_AXES], GError **error);
+
+/* A cluster of n_nodes, or where that is 0 of as many as hold a job of n_gpus: ls_cluster_spec_fit(). The job is placed in
+ * it (cluster/segment.h; n_gpus 0: on all). Errors as of ls_cluster_build_within() and ls_segment_place(). */
+LsCluster *ls_hardware_build_placed (const LsHardware *hardware, uint32_t n_nodes, uint32_t n_gpus, GError **error);
+
+/* A cluster of that many nodes. Errors as of ls_cluster_build(). */
+LsCluster *ls_hardware_build (const LsHardware *hardware, uint32_t n_nodes, GError **error);
+
+/* As --nodes and --gpus ask, each 0 if not given: that many nodes, else as many as hold the
+ * GPUs, else the file's. Also LS_ERROR_CONFLICT: the nodes do not hold the GPUs. */
+LsCluster *ls_hardware_build_asked (const LsHardware *hardware, uint32_t n_nodes, uint32_t n_gpus, GError **error);
+
+/* Whether its accelerator was measured with an implementation of attention (LsAttentionKernel); with AUTO always. */
+bool ls_hardware_has_attention (const LsHardware *hardware, int kernel);
+
+/* The hardware as a job runs it: with its implementation of attention (LsAttentionKernel), at the
+ * pace of the slowest of so many GPUs (compute/clock.h; 1: of a mean one). Borrows all.
+ * LS_ERROR_CONFLICT: the calibration does not know that attention. */
+gboolean ls_hardware_for_job (const LsHardware *hardware, int attention_kernel, uint32_t n_gpus, LsHardware *ret_hardware,
+                              GError **error);
+
+/* LS_ERROR_CONFLICT: the GPU's file gives no peak rate for the number format; says which it has. */
+gboolean ls_hardware_check_dtype (const LsGpu *gpu, LsDtype dtype, GError **error);
+/* The same of a job, and of what its recipe wants of the matrix units. */
+gboolean ls_hardware_check_formats (const LsGpu *gpu, const LsStrategy *strategy, GError **error);
+
+#endif

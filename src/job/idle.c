@@ -1,0 +1,128 @@
+#include "job/idle.h"
+
+#include <string.h>
+
+#include "data/jobs/read_strategy.h"
+#include "data/text/field_write.h"
+#include "data/traces/trace_json.h"
+#include "job/softwares.h"
+#include "schedules/sched.h"
+#include "strategy/strategy_idle.h"
+
+typedef struct {
+  const LsJobSpec *spec;
+  const LsJobResult *job;
+  const LsHardware *hardware;
+  LsStrategy blank; /* what knobs are by default */
+  char *plan;       /* of the job, as text: made when it is asked for */
+} Search;
+
+/* --- the job without a knob --- */
+
+static GHashTable *
+said_but (GHashTable *said, const LsField *knob)
+{
+  GHashTable *rest = g_hash_table_new (g_str_hash, g_str_equal);
+  GHashTableIter keys;
+  gpointer key;
+  if (said)
+    for (g_hash_table_iter_init (&keys, said); g_hash_table_iter_next (&keys, &key, NULL);)
+      if (strcmp (key, knob->key) != 0)
+        g_hash_table_add (rest, key);
+  return rest;
+}
+
+/* As the spec gives it, but for one knob. */
+static void
+strategy_without (const Search *x, const LsField *knob, LsStrategy *ret_strategy)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  ls_strategy_init (ret_strategy);
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    g_autofree char *value = f == knob || f->file_only ? NULL : ls_field_text (f, &x->spec->strategy, NULL);
+    if (value)
+      ls_field_set_text (ls_strategy_fields, ret_strategy, f->key, value, diags);
+  }
+  g_autoptr (GHashTable) said = said_but (x->spec->said, knob);
+  ls_softwares_settle (x->spec->software, x->hardware, said, ret_strategy);
+}
+
+static char *
+plan_text (const LsJobResult *r)
+{
+  const LsMesh mesh = { r->strategy.tp, r->strategy.cp, r->strategy.dp, r->strategy.pp };
+  return ls_trace_format (r->plan, &(LsTraceHead) { .name = "", .source = "", .mesh = &mesh }, NULL);
+}
+
+/* An order that is searched for costs more than the answer is worth; an order from a file, and kernels of
+ * another implementation, are not in the plan. */
+static bool
+can_compare (const Search *x, const LsField *f)
+{
+  const LsSched *sched = ls_sched_find (x->job->strategy.schedule);
+  return !x->spec->order && !(sched && sched->orders) && strcmp (f->key, "attention_kernel") != 0;
+}
+
+static LsJobResult *
+prepare_without (const Search *x, const LsField *f)
+{
+  LsStrategy without;
+  strategy_without (x, f, &without);
+  LsJobResult *r = ls_job_prepare (&x->job->model, x->hardware, x->spec->n_nodes, &without, NULL);
+  ls_strategy_clear (&without);
+  return r;
+}
+
+static bool
+has_same_plan (Search *x, const LsJobResult *without)
+{
+  g_autofree char *text = plan_text (without);
+  if (!x->plan)
+    x->plan = plan_text (x->job);
+  return text && g_strcmp0 (text, x->plan) == 0;
+}
+
+/* Why the value makes no difference; NULL: it makes one, or is what the knob would be anyway. */
+static const char *
+find_reason (Search *x, const LsField *f, const char *value)
+{
+  const char *why = ls_strategy_idle (&x->job->strategy, &x->job->model, f->key);
+  g_autoptr (LsJobResult) without = can_compare (x, f) ? prepare_without (x, f) : NULL;
+  if (!without)
+    return why;
+  g_autofree char *anyway = ls_field_text (f, &without->strategy, NULL);
+  if (anyway && g_ascii_strcasecmp (anyway, value) == 0) /* "1F1B" is 1f1b */
+    return NULL;
+  bool is_other_program = g_strcmp0 (without->strategy.software, x->job->strategy.software) != 0;
+  if (is_other_program && !has_same_plan (x, without)) /* the way to be data parallel says whose kernels run */
+    return NULL;
+  return why ? why : has_same_plan (x, without) ? "every rank does the same without it" : NULL;
+}
+
+/* --- notes --- */
+
+static void
+note_if_idle (Search *x, const LsField *f, GPtrArray *notes)
+{
+  g_autofree char *value = ls_field_text (f, &x->spec->strategy, NULL), *usual = ls_field_text (f, &x->blank, NULL);
+  bool is_said = x->spec->said && g_hash_table_contains (x->spec->said, f->key);
+  if (!is_said || !value || g_strcmp0 (value, usual) == 0)
+    return;
+  const char *why = find_reason (x, f, value);
+  if (!why)
+    return;
+  g_autofree char *option = ls_field_option (f, value);
+  g_ptr_array_add (notes, g_strdup_printf ("%s has no effect here: %s", option, why));
+}
+
+void
+ls_idle_notes (const LsJobSpec *spec, const LsJobResult *prepared, const LsHardware *hardware, GPtrArray *notes)
+{
+  Search x = { spec, prepared, hardware, .plan = NULL };
+  ls_strategy_init (&x.blank);
+  for (const LsField *f = ls_strategy_fields; f->key; f++)
+    if (!f->file_only && strcmp (f->topic, "host") != 0) /* the host may just be fast enough */
+      note_if_idle (&x, f, notes);
+  ls_strategy_clear (&x.blank);
+  g_free (x.plan);
+}

@@ -1,0 +1,493 @@
+#include "job/job.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analysis/conservation.h"
+#include "data/jobs/read_model.h"
+#include "data/jobs/write_shapes.h"
+#include "data/traces/trace_json.h"
+#include "exec/shortcuts/least.h"
+#include "job/budget.h"
+#include "job/idle.h"
+#include "job/job_notes.h"
+#include "job/job_order.h"
+#include "job/knobs.h"
+#include "job/lower_costs.h"
+#include "job/softwares.h"
+#include "lower/lower.h"
+
+void
+ls_job_result_free (LsJobResult *r)
+{
+  if (!r)
+    return;
+  ls_report_clear (&r->report);
+  ls_timeline_free (r->timeline);
+  ls_memory_free (r->memory);
+  ls_plan_free (r->plan);
+  ls_cluster_free (r->cluster);
+  ls_hardware_free (r->hardware);
+  g_clear_pointer (&r->notes, g_ptr_array_unref);
+  ls_strategy_clear (&r->strategy);
+  ls_model_clear (&r->model);
+  g_free (r->trace);
+  g_free (r->trace_source);
+  g_free (r);
+}
+
+double
+ls_job_result_step_time_s (const LsJobResult *r)
+{
+  return ls_time_to_s (r->timeline->window_end - r->timeline->window_start);
+}
+
+double
+ls_job_result_mfu (const LsJobResult *r)
+{
+  return r->model.name ? ls_mfu (&r->model, &r->strategy, r->cluster, r->plan->n_ranks, ls_job_result_step_time_s (r)) : NAN;
+}
+
+LsMemoryInput
+ls_job_result_memory_input (const LsJobResult *r, const LsHardware *hardware, const LsMemoryOptions *options)
+{
+  return (LsMemoryInput) {
+    .plan = r->plan, .timeline = r->timeline, .cluster = r->cluster, .nccl = &hardware->nccl, .options = *options,
+  };
+}
+
+/* Ranks that the strategy's degrees need. */
+static gboolean
+count_ranks (const LsStrategy *s, const LsClusterSpec *cluster, uint32_t *ret_n, GError **error)
+{
+  uint32_t dp = MAX (s->dp, 1);
+  guint64 n;
+  if (!g_uint64_checked_mul (&n, (guint64) s->tp * s->pp, (guint64) s->cp * dp) || n > UINT32_MAX) {
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "tp * pp * cp * dp = %u * %u * %u * %u exceeds 2^32 %s", s->tp,
+                 s->pp, s->cp, dp, ls_cluster_chip_word (cluster, 2));
+    return FALSE;
+  }
+  *ret_n = MAX ((uint32_t) n, 1); /* a degree of 0 is refused later, with the other rules */
+  return TRUE;
+}
+
+/* Nodes of the cluster and GPUs used, where they are not given (see job.h). */
+static LsCluster *
+build_cluster (LsStrategy *s, const LsHardware *hardware, uint32_t n_nodes, GError **error)
+{
+  if (n_nodes == 0 && s->gpus == 0 && hardware->spec.n_nodes > 1)
+    n_nodes = hardware->spec.n_nodes;
+  if (n_nodes == 0 && s->gpus == 0 && !count_ranks (s, &hardware->spec, &s->gpus, error))
+    return NULL;
+  return ls_hardware_build_placed (hardware, n_nodes, s->gpus, error);
+}
+
+/* On TPUs a step is one executable, and data parallelism is XLA's, and slices replicate what one of them cuts, unless the
+ * strategy says otherwise. */
+static void
+prefer_xla (LsStrategy *s, const LsCluster *cluster)
+{
+  bool is_open = s->dp_kind == LS_DP_AUTO && (s->zero_stage == LS_ZERO_AUTO || s->zero_stage == 3);
+  s->is_compiled |= cluster->spec.interior == LS_INTERIOR_TORUS;
+  if (cluster->spec.interior != LS_INTERIOR_TORUS || !is_open)
+    return;
+  s->dp_kind = LS_DP_XLA_FSDP;
+  uint32_t per_slice = cluster->spec.gpus_per_node, n = s->gpus ? s->gpus : cluster->n_gpus;
+  bool fills_slices = n > per_slice && n % per_slice == 0 && s->tp > 0 && per_slice % s->tp == 0;
+  if (fills_slices && s->zero_stage == LS_ZERO_AUTO && s->pp == 1 && s->ep == 1)
+    s->zero_group = per_slice / s->tp;
+}
+
+static gboolean
+resolve (LsStrategy *s, const LsModel *model, const LsCluster *cluster, GError **error)
+{
+  prefer_xla (s, cluster);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  if (ls_strategy_resolve (s, model, ls_cluster_n_taken (cluster), ls_cluster_taken (&cluster->spec), diags))
+    return TRUE;
+  ls_diag_list_to_error (diags, error);
+  return FALSE;
+}
+
+/* Also finds the layers of each chunk, where they are to be balanced. */
+static LsPlan *
+lower (const LsModel *model, const LsHardware *hardware, const LsCluster *cluster, LsStrategy *s, const char *order,
+       GError **error)
+{
+  g_autoptr (LsOrders) orders = order ? ls_job_order_load (order, s, error) : NULL;
+  if ((order && !orders) || !ls_budget_check_passes (s, model, hardware->max_memory_bytes, error))
+    return NULL;
+  LsCostSources of = { hardware, cluster, s, NULL };
+  LsLowerCosts costs = ls_lower_costs (&of);
+  if (!ls_strategy_balance (s, model, &costs, error))
+    return NULL;
+  g_autoptr (LsPlan) plan = ls_lower_orders (model, s, orders, &costs, error);
+  if (!plan || !ls_budget_check_plan (plan, hardware->max_memory_bytes, error))
+    return NULL;
+  for (uint32_t r = 0; r < plan->n_ranks; r++)
+    plan->gpu_of_rank[r] = ls_cluster_gpu_of (&cluster->spec, r);
+#ifndef NDEBUG
+  if (!ls_plan_check (plan, error)) {
+    g_prefix_error_literal (error, "the plan is broken: ");
+    return NULL;
+  }
+#endif
+  return g_steal_pointer (&plan);
+}
+
+/* Everything up to the plan; in the order of a file, if one is named. */
+static LsJobResult *
+prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, const LsStrategy *strategy,
+         const char *order, GError **error)
+{
+  g_autoptr (LsJobResult) r = g_new0 (LsJobResult, 1);
+  ls_model_copy (&r->model, model);
+  ls_strategy_copy (&r->strategy, strategy);
+  r->cluster = build_cluster (&r->strategy, hardware, n_nodes, error);
+  if (!r->cluster || !resolve (&r->strategy, model, r->cluster, error))
+    return NULL;
+  if (!ls_hardware_check_formats (&r->cluster->spec.gpu, &r->strategy, error))
+    return NULL;
+  LsHardware chosen;
+  if (!ls_hardware_for_job (hardware, r->strategy.attention_kernel, r->strategy.gpus, &chosen, error))
+    return NULL;
+  r->plan = lower (model, &chosen, r->cluster, &r->strategy, order, error);
+  if (!r->plan || !ls_conserves_flops (r->plan, model, &r->strategy, error))
+    return NULL;
+  return g_steal_pointer (&r);
+}
+
+/* Rates need a time. Only a trace can be empty enough. */
+static gboolean
+check_duration (const LsTimeline *t, GError **error)
+{
+  if (t->window_end > t->window_start)
+    return TRUE;
+  g_set_error_literal (error, LS_ERROR, LS_ERROR_INPUT, "the step takes no time: there is nothing to report");
+  return FALSE;
+}
+
+static LsMemory *
+measure_memory (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *options)
+{
+  const LsMemoryInput in = ls_job_result_memory_input (r, hardware, &options->memory);
+  return ls_memory_new (&in);
+}
+
+void
+ls_job_host (const LsHardware *h, const LsStrategy *s, LsHostCosts *costs)
+{
+  if (costs->is_final)
+    return;
+  if (h->spec.fitted.host_launch > 0)
+    costs->cost[LS_HOST_LAUNCH] = h->spec.fitted.host_launch;
+  for (int i = 0; i < LS_N_HOST_COSTS; i++)
+    if (s->host[i] != LS_HOST_AUTO)
+      costs->cost[i] = s->host[i];
+}
+
+gboolean
+ls_job_hardware (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *options, LsHardware *ret_hardware, GError **error)
+{
+  bool is_drawn = options->stragglers && options->stragglers->sigma > 0;
+  return ls_hardware_for_job (hardware, r->strategy.attention_kernel, is_drawn ? 1 : r->plan->n_ranks, ret_hardware, error);
+}
+
+LsJobResult *
+ls_job_run_prepared (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options, double *ret_cost_share,
+                     GError **error)
+{
+  g_autoptr (LsJobResult) r = prepared;
+  if (!r)
+    return NULL;
+  LsRunOptions run = *options;
+  LsHardware chosen;
+  if (!ls_job_hardware (r, hardware, options, &chosen, error))
+    return NULL;
+  ls_job_host (hardware, &r->strategy, &run.host);
+  r->timeline = ls_run (r->plan, r->cluster, &chosen.calibration, &hardware->nccl, &run, ret_cost_share, error);
+  return r->timeline && check_duration (r->timeline, error) ? g_steal_pointer (&r) : NULL;
+}
+
+LsJobResult *
+ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options,
+                          GError **error)
+{
+  double cost_share[4];
+  g_autoptr (LsJobResult) r = ls_job_run_prepared (prepared, hardware, options, cost_share, error);
+  if (!r)
+    return NULL;
+  double kernels_s = cost_share[0] + cost_share[1] + cost_share[2];
+  r->guessed_share = kernels_s > 0 ? cost_share[2] / kernels_s : 0;
+  r->memory = measure_memory (r, hardware, options);
+  if (!ls_conserves_memory (r->memory, error))
+    return NULL;
+  if (options->no_spans)
+    return g_steal_pointer (&r);
+  const LsModel *model = r->model.name ? &r->model : NULL;
+  ls_report_init (&r->report, r->timeline, r->memory, model, &r->strategy, r->cluster, cost_share);
+  return g_steal_pointer (&r);
+}
+
+LsTime
+ls_job_least (const LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options)
+{
+  LsHardware chosen;
+  if (!ls_job_hardware (prepared, hardware, options, &chosen, NULL))
+    return 0;
+  return ls_run_least (prepared->plan, prepared->cluster, &chosen.calibration, &hardware->nccl, options);
+}
+
+LsJobResult *
+ls_job_prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, const LsStrategy *strategy,
+                GError **error)
+{
+  return prepare (model, hardware, n_nodes, strategy, NULL, error);
+}
+
+LsJobResult *
+ls_job_simulate (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes,
+                 const LsStrategy *strategy, const LsRunOptions *options, GError **error)
+{
+  return ls_job_simulate_prepared (prepare (model, hardware, n_nodes, strategy, NULL, error), hardware, options, error);
+}
+
+/* --- model and strategy --------------------------------------------------------- */
+
+/* Both inputs, all their diagnostics together. notes: of a foreign model file. */
+static gboolean
+load (const LsJobSpec *spec, LsModel *ret_model, LsHardware **ret_hardware, GPtrArray *notes, GError **error)
+{
+  if (!spec->model || !spec->cluster) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected --%s", spec->model ? "cluster" : "model");
+    return FALSE;
+  }
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  gboolean has_model = ls_model_load (spec->model, ret_model, notes, diags);
+  *ret_hardware = ls_job_hardware_load (spec, diags);
+  bool is_loaded = has_model && *ret_hardware;
+  if (is_loaded)
+    (*ret_hardware)->max_memory_bytes = spec->options.max_memory_bytes;
+  if (is_loaded ? ls_hardware_set_slice (*ret_hardware, spec->slice, error) : ls_diag_list_to_error (diags, error))
+    return TRUE;
+  if (has_model)
+    ls_model_clear (ret_model);
+  g_clear_pointer (ret_hardware, ls_hardware_free);
+  return FALSE;
+}
+
+/* With what is left to the program that it is for, which may refuse it. */
+static LsJobResult *
+prepare_for (const LsJobSpec *spec, const LsModel *model, const LsHardware *hardware, GError **error)
+{
+  LsStrategy s;
+  ls_strategy_copy (&s, &spec->strategy);
+  ls_softwares_settle (spec->software, hardware, spec->said, &s);
+  LsJobResult *r = prepare (model, hardware, spec->n_nodes, &s, spec->order, error);
+  ls_strategy_clear (&s);
+  if (!r || ls_software_check (spec->program, model, &r->strategy, error))
+    return r;
+  ls_job_result_free (r);
+  return NULL;
+}
+
+/* Everything up to the plan. */
+static LsJobResult *
+prepare_spec (const LsJobSpec *spec, GError **error)
+{
+  LsModel model = { 0 };
+  g_autoptr (LsHardware) hardware = NULL;
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  if (!load (spec, &model, &hardware, notes, error))
+    return NULL;
+  LsJobResult *r = prepare_for (spec, &model, hardware, error);
+  ls_model_clear (&model);
+  if (!r)
+    return NULL;
+  if (!spec->no_notes)
+    ls_idle_notes (spec, r, hardware, notes);
+  r->hardware = g_steal_pointer (&hardware);
+  r->notes = g_steal_pointer (&notes);
+  return r;
+}
+
+/* --- a trace ---------------------------------------------------------------------- */
+
+/* What a trace has fixed cannot be set. */
+static gboolean
+check_trace_knobs (const LsJobSpec *spec, GError **error)
+{
+  const char *knob = spec->model ? "model" : spec->segment > 0 ? "segment" : spec->strategy_knob;
+  if (knob)
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s does not go with --trace, which has fixed it", knob);
+  else if (!spec->cluster)
+    g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, "expected --cluster");
+  return !knob && spec->cluster;
+}
+
+static uint32_t
+n_gpus_of (const LsPlan *plan)
+{
+  uint32_t n = 0;
+  for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
+    n = MAX (n, plan->gpu_of_rank[rank] + 1);
+  return n;
+}
+
+/* The trace is emptied. What the host pays may be said besides. */
+static void
+take_trace (LsJobResult *r, LsTrace *t, const LsStrategy *said)
+{
+  r->plan = g_steal_pointer (&t->plan);
+  r->model = t->model;
+  t->model = (LsModel) { 0 };
+  r->strategy = t->strategy;
+  ls_strategy_init (&t->strategy);
+  for (int i = 0; i < LS_N_HOST_COSTS; i++)
+    if (said->host[i] != LS_HOST_AUTO)
+      r->strategy.host[i] = said->host[i];
+  if (t->has_model)
+    return;
+  r->trace = g_steal_pointer (&t->name);
+  r->trace_source = g_steal_pointer (&t->source);
+}
+
+static LsJobResult *
+prepare_trace (const LsJobSpec *spec, GError **error)
+{
+  if (!check_trace_knobs (spec, error))
+    return NULL;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsTrace) trace = ls_trace_load (spec->trace, spec->strategy.dp, diags);
+  g_autoptr (LsHardware) hardware = ls_job_hardware_load (spec, diags);
+  if (!ls_diag_list_to_error (diags, error))
+    return NULL;
+  hardware->max_memory_bytes = spec->options.max_memory_bytes;
+
+  g_autoptr (LsJobResult) r = g_new0 (LsJobResult, 1);
+  take_trace (r, trace, &spec->strategy);
+  if (!ls_hardware_set_slice (hardware, spec->slice, error))
+    return NULL;
+  hardware->spec.segment = 0; /* it says where each rank is */
+  LsStrategy size = { .gpus = spec->n_nodes || hardware->spec.n_nodes > 1 ? 0 : n_gpus_of (r->plan) };
+  r->cluster = build_cluster (&size, hardware, spec->n_nodes, error);
+  if (!r->cluster || (r->model.name && !ls_hardware_check_formats (&r->cluster->spec.gpu, &r->strategy, error)))
+    return NULL;
+  r->hardware = g_steal_pointer (&hardware);
+  r->notes = g_ptr_array_new_with_free_func (g_free);
+  return g_steal_pointer (&r);
+}
+
+/* --- the whole road ---------------------------------------------------------------- */
+
+LsJobResult *
+ls_job_spec_prepare (const LsJobSpec *spec, GError **error)
+{
+  return spec->trace ? prepare_trace (spec, error) : prepare_spec (spec, error);
+}
+
+static void
+add_headroom (const LsJobSpec *spec, LsJobResult *r)
+{
+  LsReport *report = &r->report;
+  ls_headroom_of (&spec->headroom, spec->program, r->strategy.dp_kind, r->hardware, &spec->options.memory, &report->headroom);
+  if (report->headroom.is_asked)
+    report->fits = ls_headroom_is_left (&report->headroom, report->needed_bytes, report->capacity_bytes);
+}
+
+static LsJobResult *
+run_one (const LsJobSpec *spec, GError **error)
+{
+  LsRunOptions options;
+  if (!ls_job_spec_options (spec, &options, error))
+    return NULL;
+  LsJobResult *r = ls_job_spec_prepare (spec, error);
+  r = ls_job_simulate_prepared (r, r ? r->hardware : NULL, &options, error);
+  if (r)
+    add_headroom (spec, r);
+  if (r && !spec->no_notes) {
+    ls_job_note_schedule (r);
+    ls_job_note_kernels (spec->software, r);
+    if (r->notes)
+      ls_note_tcp (&r->cluster->spec, r->plan->n_ranks, spec->nccl, r->notes);
+  }
+  return r;
+}
+
+/* The same job again; one that cannot be simulated, say for lack of memory, says why. */
+static void
+add_network (LsReport *report, const LsJobSpec *spec, LsJobNetwork network, const char *name)
+{
+  LsNetworkTime *row = &report->networks[report->n_networks++];
+  LsJobSpec other = *spec; /* borrows all */
+  other.network = network;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsJobResult) r = run_one (&other, &error);
+  row->name = name;
+  row->refused = r ? NULL : g_strdup (error->message);
+  if (!r)
+    return;
+  row->step_time_s = r->report.step_time_s;
+  memcpy (row->breakdown_s, r->report.breakdown_s, sizeof row->breakdown_s);
+}
+
+LsJobResult *
+ls_job_spec_run (const LsJobSpec *spec, GError **error)
+{
+  g_autoptr (LsJobResult) r = run_one (spec, error);
+  if (!r || spec->network != LS_JOB_NETWORK_ALL)
+    return g_steal_pointer (&r);
+  LsReport *report = &r->report;
+  report->networks = g_new0 (LsNetworkTime, 3);
+  report->n_networks = 1;
+  report->networks[0] = (LsNetworkTime) { .name = "flow", .step_time_s = report->step_time_s };
+  memcpy (report->networks[0].breakdown_s, report->breakdown_s, sizeof report->breakdown_s);
+  add_network (report, spec, LS_JOB_NETWORK_ALPHABETA, "alphabeta");
+  add_network (report, spec, LS_JOB_NETWORK_STEP, "step");
+  return g_steal_pointer (&r);
+}
+
+/* What a file says that a plan is of. */
+static char *
+source_of (const LsJobResult *r, const char *command)
+{
+  if (!r->model.name)
+    return g_strdup_printf ("%s: %s", r->trace, r->trace_source);
+  g_autofree char *knobs = ls_knobs_format (&r->strategy);
+  return g_strdup_printf ("%s of %s: %s", command, r->model.name, knobs);
+}
+
+char *
+ls_job_spec_shapes (const LsJobSpec *spec, GError **error)
+{
+  g_autoptr (LsJobResult) r = ls_job_spec_prepare (spec, error);
+  if (!r)
+    return NULL;
+  g_autofree char *source = source_of (r, "lockstep kernel --list-shapes");
+  return ls_shapes_to_json (r->plan, source);
+}
+
+char *
+ls_job_spec_export (const LsJobSpec *spec, const char *name, GError **error)
+{
+  g_autoptr (LsJobResult) r = ls_job_spec_prepare (spec, error);
+  if (!r)
+    return NULL;
+  const LsMesh mesh = { r->strategy.tp, r->strategy.cp, r->strategy.dp, r->strategy.pp };
+  bool has_model = r->model.name != NULL;
+  g_autofree char *source = source_of (r, "lockstep trace export");
+  const LsTraceHead head = {
+    .name = name, .source = source, .mesh = &mesh, .model = has_model ? &r->model : NULL,
+    .strategy = has_model ? &r->strategy : NULL,
+  };
+  return ls_trace_format (r->plan, &head, error);
+}
+
+gboolean
+ls_job_spec_check (const LsJobSpec *spec, GError **error)
+{
+  LsJobSpec plain = *spec; /* borrows all */
+  plain.no_notes = true;
+  g_autoptr (LsJobResult) r = prepare_spec (&plain, error);
+  return r != NULL;
+}

@@ -1,0 +1,192 @@
+#include <stddef.h>
+#include <string.h>
+
+#include "data/measured/read_collectives.h"
+#include "data/text/field.h"
+#include "job/job.h"
+#include "job/knobs.h"
+#include "job/measured_spec.h"
+
+#define MAX_STEPS 1000
+
+static const LsEnumName shortcut_names[] = {
+  { "auto", LS_SHORTCUT_AUTO },
+  { "off", LS_SHORTCUT_OFF },
+  { "check", LS_SHORTCUT_CHECK },
+  { NULL },
+};
+
+static const LsEnumName network_names[] = {
+  { "flow", LS_JOB_NETWORK_FLOW },
+  { "alphabeta", LS_JOB_NETWORK_ALPHABETA },
+  { "step", LS_JOB_NETWORK_STEP },
+  { "all", LS_JOB_NETWORK_ALL },
+  { NULL },
+};
+
+static const LsEnumName clock_names[] = {
+  { "host", LS_MEMORY_HOST },
+  { "device", LS_MEMORY_DEVICE },
+  { NULL },
+};
+
+static const LsEnumName allocator_names[] = {
+  { "exact", LS_MEMORY_EXACT },
+  { "caching", LS_MEMORY_CACHING },
+  { NULL },
+};
+
+static bool
+parse_measured (const char *text, void *target)
+{
+  return ls_measured_parse (text, &((LsJobSpec *) target)->measured);
+}
+
+static bool
+parse_published (const char *text, void *target)
+{
+  return ls_published_parse (text, &((LsJobSpec *) target)->measured);
+}
+
+static bool
+parse_slice (const char *text, void *target)
+{
+  return ls_slice_parse (text, ((LsJobSpec *) target)->slice);
+}
+
+/* Of "rank=17:1.3", "seed=1" or "sigma=0.05". */
+static bool
+apply_slow (const char *item, LsSlow *slow)
+{
+  char *end;
+  if (g_str_has_prefix (item, "rank=")) {
+    guint64 rank = g_ascii_strtoull (item + 5, &end, 10);
+    if (!g_ascii_isdigit (item[5]) || *end != ':' || !g_ascii_isdigit (end[1]) || rank >= UINT32_MAX)
+      return false;
+    LsSlowRank r = { (uint32_t) rank, g_ascii_strtod (end + 1, &end) };
+    g_array_append_val (slow->ranks, r);
+    return *end == '\0' && r.factor >= LS_SLOW_MIN && r.factor <= LS_SLOW_MAX;
+  }
+  if (g_str_has_prefix (item, "seed=")) {
+    guint64 seed = g_ascii_strtoull (item + 5, &end, 10);
+    slow->seed = (uint32_t) seed;
+    return g_ascii_isdigit (item[5]) && *end == '\0' && seed <= UINT32_MAX;
+  }
+  if (!g_str_has_prefix (item, "sigma=") || !g_ascii_isdigit (item[6]))
+    return false;
+  slow->sigma = g_ascii_strtod (item + 6, &end);
+  return *end == '\0' && slow->sigma > 0 && slow->sigma <= 1;
+}
+
+static bool
+parse_slow (const char *text, void *target)
+{
+  LsJobSpec *spec = target;
+  LsSlow slow = { .ranks = g_array_new (FALSE, FALSE, sizeof (LsSlowRank)) };
+  g_auto (GStrv) items = g_strsplit (text, ",", -1);
+  bool ok = items[0] != NULL;
+  for (char **item = items; ok && *item; item++)
+    ok = apply_slow (*item, &slow);
+  ok = ok && (slow.sigma > 0 || slow.ranks->len > 0);
+  LsSlow *unused = ok ? &spec->slow : &slow;
+  ls_slow_clear (unused);
+  if (ok)
+    spec->slow = slow;
+  return ok;
+}
+
+/* One of the reference implementations, or the fast one that it checks. */
+static bool
+apply_debug (const char *item, LsRunOptions *o)
+{
+  if (strcmp (item, "evq=ref") == 0)
+    o->queue = LS_QUEUE_REFERENCE;
+  else if (strcmp (item, "evq=fast") == 0)
+    o->queue = LS_QUEUE_FAST;
+  else if (strcmp (item, "solver=ref") == 0)
+    o->solver = LS_SOLVER_REFERENCE;
+  else if (strcmp (item, "solver=fast") == 0)
+    o->solver = LS_SOLVER_FAST;
+  else if (strcmp (item, "runahead=off") == 0)
+    o->no_run_ahead = true;
+  else if (strcmp (item, "runahead=on") == 0)
+    o->no_run_ahead = false;
+  else
+    return false;
+  return true;
+}
+
+static bool
+parse_debug (const char *text, void *target)
+{
+  LsJobSpec *spec = target;
+  LsRunOptions options = spec->options;
+  g_auto (GStrv) items = g_strsplit (text, ",", -1);
+  for (char **item = items; *item; item++)
+    if (!apply_debug (*item, &options))
+      return false;
+  spec->options = options;
+  return true;
+}
+
+static bool
+parse_headroom (const char *text, void *target)
+{
+  return ls_headroom_parse (text, &((LsJobSpec *) target)->headroom);
+}
+
+#define ROW(topic_, key_, kind_, member_, default_, meaning_) \
+  #key_, kind_, offsetof (LsJobSpec, member_), .topic = #topic_, .default_text = (default_), .meaning = (meaning_)
+#define FILE_ROW(topic_, key_, default_, meaning_) \
+  ROW (topic_, key_, LS_FIELD_STRING, key_, default_, meaning_), .required = true, .argument = "NAME|FILE"
+#define ENUM_ROW(topic_, key_, member_, names_, default_, meaning_) \
+  ROW (topic_, key_, LS_FIELD_ENUM, member_, default_, meaning_), .names = (names_)
+#define CUSTOM_ROW(topic_, key_, parse_, expected_, argument_, default_, meaning_)                              \
+  #key_, LS_FIELD_CUSTOM, .topic = #topic_, .parse = (parse_), .expected = (expected_), .argument = (argument_), \
+    .default_text = (default_), .meaning = (meaning_)
+#define USUAL .usual = true
+
+/* The rows "for", "software" and "strategy" tell what they are; ls_job_spec_set() knows them. */
+const LsField ls_job_fields[] = {
+  { FILE_ROW (job, model, "", "what is trained (lockstep list models), or a Hugging Face config.json"), USUAL },
+  { FILE_ROW (job, cluster, "", "where (lockstep list clusters); NAME:KEY=VALUE,... changes it"), USUAL },
+  { ROW (job, nodes, LS_FIELD_UINT, n_nodes, "the file's, or as many as the GPUs need", "nodes of the cluster"), .min = 1,
+    .max = LS_COLLECTIVE_MAX_GPUS, USUAL },
+  { CUSTOM_ROW (job, slice, parse_slice, LS_SLICE_EXPECTED, "XxY[xZ]", "as the GPUs need, with --nodes the largest",
+                "chips of a TPU slice, which is a node, along x, y (and z)") },
+  { ROW (layout, segment, LS_FIELD_UINT, segment, "the cluster's",
+         "compute trays of a rack that the job takes together, as Slurm's --segment; 16 of 18 is 64 GPUs of an NVL72"), .min = 1, .max = 1024 },
+  { FILE_ROW (job, trace, "", "a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it") },
+  { ROW (software, strategy, LS_FIELD_STRING, strategy_knob, "", "knobs from a file (lockstep list strategies)"), .argument = "NAME|FILE", USUAL },
+  { ROW (software, software, LS_FIELD_STRING, software_name, "that of --for, or of the strategy",
+         "what runs the job (lockstep list software): its defaults"), .argument = "NAME|FILE", USUAL },
+  { ROW (software, for, LS_FIELD_STRING, software_name, "any",
+         "the program that must be able to run it: defaults, headroom, rules"), .argument = "NAME|FILE", USUAL },
+  { CUSTOM_ROW (memory, headroom, parse_headroom, LS_HEADROOM_EXPECTED, "SIZE|PERCENT", "with --for what the program takes",
+                "memory that must stay free"), USUAL },
+  { ENUM_ROW (memory, memory_clock, options.memory.clock, clock_names, "host", "when a buffer counts: as the caching allocator sees it, or as tensors live") },
+  { ENUM_ROW (memory, memory_allocator, options.memory.allocator, allocator_names, "exact",
+              "the bytes asked for, or what PyTorch's caching allocator reserves for them") },
+  { ROW (pipeline, order, LS_FIELD_STRING, order, "the schedule's own", "the order of the pipeline's actions (CSV; lockstep schedule writes one)"),
+    .required = true, .argument = "FILE" },
+  { FILE_ROW (measured, gpu_calibration, "as its GPU names", "what the GPU's kernels take (lockstep calibrate writes such a file)") },
+  { FILE_ROW (measured, nccl, "as its GPU names", "what NCCL reaches (lockstep calibrate --nccl writes such a file)") },
+  { CUSTOM_ROW (measured, measured, parse_measured, LS_MEASURED_EXPECTED, "TIME[,KEY=VALUE][:SOURCE]", "",
+                "a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose") },
+  { CUSTOM_ROW (measured, published, parse_published, LS_PUBLISHED_EXPECTED, "SECONDS[:SOURCE]", "", "the same, of seconds with or without a unit") },
+  { ROW (simulation, steps, LS_FIELD_UINT, options.n_steps, "3", "steps simulated; fewer if all that follow are known to be the same"), .min = 1,
+    .max = MAX_STEPS },
+  { ENUM_ROW (simulation, network, network, network_names, "flow",
+              "shared links, no contention, every message of a collective, or all: flow, and how far the others disagree") },
+  { CUSTOM_ROW (simulation, slow, parse_slow, "a list of rank=N:FACTOR (0.1 to 100), or seed=N,sigma=X (up to 1)", "rank=N:FACTOR,...|seed=N,sigma=X",
+                "none", "stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all") },
+  { ENUM_ROW (simulation, fold, options.fold, shortcut_names, "auto", "simulate ranks that behave alike once; check: both ways, exit 1 if they differ") },
+  { ENUM_ROW (simulation, coarsen, options.coarsen, shortcut_names, "auto",
+              "run undisturbed segments as one op, and no further step where it is known to repeat") },
+  { ROW (simulation, max_memory, LS_FIELD_BYTES, options.max_memory_bytes, "16GiB", "memory that the simulation may take; a job that needs more is refused"),
+    .above = true },
+  { "residuals", LS_FIELD_STRING, offsetof (LsJobSpec, residuals), .required = true },
+  { "debug", LS_FIELD_CUSTOM, .parse = parse_debug,
+    .expected = "a list of evq=ref|fast, solver=ref|fast, runahead=on|off" },
+  { NULL },
+};

@@ -1,0 +1,153 @@
+#include "job/job_interval.h"
+
+#include <string.h>
+
+#include "analysis/own_runs.h"
+#include "data/measured/read_residuals.h"
+#include "job/softwares.h"
+
+#define NAME "residuals"
+
+/* Without a name a missing file is no mistake: there is nothing to make an interval of. */
+gboolean
+ls_job_residuals_load (const LsJobSpec *spec, LsResiduals **ret_residuals, GError **error)
+{
+  *ret_residuals = NULL;
+  if (g_strcmp0 (spec->residuals, "none") == 0)
+    return TRUE;
+  if (!spec->residuals && !ls_residuals_exist (NAME)) {
+    *ret_residuals = ls_residuals_new ();
+    return TRUE;
+  }
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  *ret_residuals = ls_residuals_load (spec->residuals ? spec->residuals : NAME, diags);
+  return *ret_residuals || ls_diag_list_to_error (diags, error);
+}
+
+/* ---- what a job has ---- */
+
+static bool
+has_nvswitch (const LsClusterSpec *c)
+{
+  for (guint i = 0; c->list_vertices && i < c->list_vertices->len; i++)
+    if (g_array_index (c->list_vertices, LsListVertex, i).kind == LS_NODE_NVSWITCH)
+      return true;
+  return false;
+}
+
+static const char *
+node_word (const LsClusterSpec *c)
+{
+  switch (c->interior) {
+  case LS_INTERIOR_TORUS: return "ici";
+  case LS_INTERIOR_LIST: return has_nvswitch (c) ? "nvlink" : "listed";
+  default: return c->nvswitch_planes > 0 || c->mesh != LS_MESH_NONE ? "nvlink" : "pcie";
+  }
+}
+
+/* Bytes/s of the NICs of a node, for each of its GPUs; 0: one node is enough. */
+static double
+fabric_rate (const LsClusterSpec *c, uint32_t n_gpus)
+{
+  bool is_across = c->interior != LS_INTERIOR_TORUS && n_gpus > ls_cluster_taken (c);
+  return is_across ? c->nics * c->nic.bandwidth_bytes_per_s / c->gpus_per_node : 0;
+}
+
+/* NULL: as almost all published runs, of which only the others are told. */
+static const char *
+transport_word (const LsClusterSpec *c, uint32_t n_gpus)
+{
+  if (n_gpus <= ls_cluster_taken (c))
+    return NULL;
+  return c->transport == LS_NIC_TCP ? "tcp" : c->is_staged ? "host-memory" : NULL;
+}
+
+void
+ls_job_traits (const LsJobResult *r, const LsClusterSpec *cluster, LsTraits *ret)
+{
+  const LsStrategy *s = &r->strategy;
+  uint32_t n = r->plan->n_ranks;
+  *ret = (LsTraits) { .chip = ls_cluster_chip_word (cluster, 1), .chips = ls_cluster_chip_word (cluster, 2) };
+  ret->word[LS_ASPECT_FORMAT] = ls_dtype_name ((LsDtype) s->dtype);
+  ret->word[LS_ASPECT_NODE] = n > 1 && cluster->gpus_per_node > 1 ? node_word (cluster) : NULL;
+  ret->word[LS_ASPECT_BACKEND] = s->dp > 1 ? ls_dp_kind_name (s->dp_kind) : NULL;
+  ret->word[LS_ASPECT_SCHEDULE] = s->pp > 1 ? g_intern_string (s->schedule) : NULL;
+  ret->word[LS_ASPECT_CONTEXT] = s->cp > 1 ? "on" : NULL;
+  ret->word[LS_ASPECT_OFFLOAD] = s->offload != LS_OFFLOAD_NONE ? "on" : NULL;
+  ret->word[LS_ASPECT_EXPERTS] = r->model.n_experts > 0 ? "on" : NULL;
+  ret->word[LS_ASPECT_TRANSPORT] = transport_word (cluster, n);
+  ret->figure[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS] = n;
+  ret->figure[LS_ASPECT_FABRIC - LS_N_WORD_ASPECTS] = fabric_rate (cluster, n);
+  ret->figure[LS_ASPECT_GUESSED - LS_N_WORD_ASPECTS] = r->guessed_share;
+  ret->figure[LS_ASPECT_TENSOR - LS_N_WORD_ASPECTS] = s->tp;
+  ret->figure[LS_ASPECT_PARAMS - LS_N_WORD_ASPECTS] = r->model.name ? (double) ls_model_params (&r->model, r->model.vocab) : 0;
+}
+
+/* ---- its interval ---- */
+
+/* What measured runs cannot tell of a job, whosever they are; NULL: they may. */
+static const char *
+why_none (const LsJobSpec *spec, const LsJobResult *r)
+{
+  if (!r->model.name)
+    return "the trace does not say what is trained";
+  if (spec->network != LS_JOB_NETWORK_FLOW && spec->network != LS_JOB_NETWORK_ALL)
+    return "the measured runs were compared with --network flow";
+  return NULL;
+}
+
+/* By published runs. */
+static void
+find_published (const LsResiduals *residuals, const LsIntervalJob *job, LsInterval *ret)
+{
+  if (residuals->name)
+    ls_interval_find (residuals, NULL, job, ret);
+  else
+    *ret = (LsInterval) { .software = job->software, .none = g_strdup ("there is no file " NAME ".json of measured runs") };
+}
+
+static bool
+is_fitted (const LsFitted *f)
+{
+  return f->compute > 0 || f->overlap > 0 || f->intra_node > 0 || f->inter_node > 0 || f->host_launch > 0;
+}
+
+/* What was said besides the cluster, so that errors of its fit are not the job's: other published runs to compare with, other
+ * figures than those that the fit multiplied. NULL: nothing. */
+static const char *
+flag_beside (const LsJobSpec *spec)
+{
+  if (spec->residuals)
+    return "--residuals";
+  if (spec->gpu_calibration)
+    return "--gpu-calibration";
+  return spec->nccl ? "--nccl" : NULL;
+}
+
+static void
+apply_own_runs (const LsJobSpec *spec, const LsFitted *f, const LsIntervalJob *job, LsInterval *interval)
+{
+  const char *flag = flag_beside (spec);
+  if (f->runs.n > 0 && flag)
+    interval->remark = g_strdup_printf ("your %u runs (%s) do not count beside %s", f->runs.n, f->runs.file, flag);
+  else if (f->runs.n > 0)
+    ls_own_runs_interval (&f->runs, job, interval);
+  else if (is_fitted (f))
+    interval->remark = g_strdup ("the fit of this cluster does not say how far its runs were off");
+}
+
+void
+ls_job_interval (const LsJobSpec *spec, const LsJobResult *r, const LsResiduals *residuals, LsInterval *ret)
+{
+  const char *none = why_none (spec, r);
+  *ret = (LsInterval) { .none = g_strdup (none) };
+  if (none)
+    return;
+  const char *architecture = ls_hardware_architecture (r->hardware);
+  const char *named = spec->software ? spec->software->runs_like : NULL;
+  const char *software = ls_softwares_runs_like (named, &r->strategy, architecture);
+  LsIntervalJob job = { architecture, software, ls_job_result_mfu (r), { { 0 }, { 0 } } };
+  ls_job_traits (r, &r->hardware->spec, &job.traits);
+  find_published (residuals, &job, ret);
+  apply_own_runs (spec, &r->hardware->spec.fitted, &job, ret);
+}

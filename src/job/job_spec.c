@@ -1,0 +1,285 @@
+#include <stddef.h>
+#include <string.h>
+
+#include "data/jobs/emit.h"
+#include "data/jobs/read_strategy.h"
+#include "data/text/field.h"
+#include "job/job.h"
+#include "job/knobs.h"
+#include "job/measured_spec.h"
+#include "job/softwares.h"
+
+void
+ls_job_spec_init (LsJobSpec *spec)
+{
+  *spec = (LsJobSpec){ .network = LS_JOB_NETWORK_FLOW };
+  ls_strategy_init (&spec->strategy);
+  ls_run_options_init (&spec->options);
+  spec->options.fold = spec->options.coarsen = LS_SHORTCUT_AUTO;
+}
+
+LsHardware *
+ls_job_hardware_load (const LsJobSpec *spec, LsDiagList *diags)
+{
+  const LsMeasuredFiles files = { spec->gpu_calibration, spec->nccl };
+  LsHardware *h = ls_hardware_load_with (spec->cluster, &files, diags);
+  if (h && spec->segment > 0) {
+    h->spec.segment = spec->segment;
+    h->spec.segment_is_asked = true;
+  }
+  return h;
+}
+
+static GHashTable *
+said_of (LsJobSpec *spec)
+{
+  if (!spec->said)
+    spec->said = g_hash_table_new (g_str_hash, g_str_equal);
+  return spec->said;
+}
+
+static gpointer
+copy_text (gconstpointer text, gpointer data)
+{
+  return g_strdup (text);
+}
+
+static void
+software_clear (gpointer software)
+{
+  ls_software_clear (software);
+}
+
+void
+ls_job_spec_clear (LsJobSpec *spec)
+{
+  g_free (spec->model);
+  g_free (spec->cluster);
+  g_free (spec->gpu_calibration);
+  g_free (spec->nccl);
+  g_free (spec->trace);
+  g_free (spec->order);
+  g_free (spec->residuals);
+  g_free (spec->strategy_knob);
+  ls_measured_clear (&spec->measured);
+  ls_slow_clear (&spec->slow);
+  ls_strategy_clear (&spec->strategy);
+  if (spec->software)
+    g_atomic_rc_box_release_full (spec->software, software_clear);
+  g_free (spec->software_name);
+  g_clear_pointer (&spec->said, g_hash_table_unref);
+  g_clear_pointer (&spec->options_said, g_ptr_array_unref);
+  ls_job_spec_init (spec);
+}
+
+void
+ls_job_spec_copy (const LsJobSpec *spec, LsJobSpec *ret_copy)
+{
+  *ret_copy = *spec;
+  char **texts[] = { &ret_copy->model, &ret_copy->cluster, &ret_copy->gpu_calibration, &ret_copy->nccl, &ret_copy->trace, &ret_copy->order,
+                     &ret_copy->residuals, &ret_copy->strategy_knob, &ret_copy->software_name };
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
+    *texts[i] = g_strdup (*texts[i]);
+  ret_copy->slow.ranks = spec->slow.ranks ? g_array_copy (spec->slow.ranks) : NULL;
+  ls_measured_copy (&ret_copy->measured, &spec->measured);
+  ls_strategy_copy (&ret_copy->strategy, &spec->strategy);
+  ret_copy->software = spec->software ? g_atomic_rc_box_acquire (spec->software) : NULL;
+  ret_copy->program = spec->program ? ret_copy->software : NULL;
+  ret_copy->said = NULL;
+  GHashTableIter keys;
+  gpointer key;
+  if (spec->said)
+    for (g_hash_table_iter_init (&keys, spec->said); g_hash_table_iter_next (&keys, &key, NULL);)
+      g_hash_table_add (said_of (ret_copy), key);
+  ret_copy->options_said = spec->options_said ? g_ptr_array_copy (spec->options_said, copy_text, NULL) : NULL;
+}
+
+/* --- the program that it is for ----------------------------------------------------------------- */
+
+/* Those that a job can be for. */
+static char *
+known_programs (void)
+{
+  const GArray *all = ls_softwares ();
+  GString *out = g_string_new (NULL);
+  for (guint i = 0; i < all->len; i++) {
+    const LsSoftwareSpec *s = &g_array_index (all, LsSoftwareSpec, i);
+    if (s->emit)
+      g_string_append_printf (out, "%s%s", out->len > 0 ? ", " : "", s->name);
+  }
+  return g_string_free (out, FALSE);
+}
+
+static gboolean
+refuse_program (const char *name, LsDiagList *diags)
+{
+  g_autofree char *known = known_programs ();
+  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "--for: expected a program that a job can be written for, which are %s; got \"%s\"",
+               known, name);
+  return FALSE;
+}
+
+/* Whether the time for it has not passed. */
+static gboolean
+check_software (const LsJobSpec *spec, bool is_for, LsDiagList *diags)
+{
+  const char *flag = is_for ? "--for" : "--software", *other = is_for ? "--software" : "--for";
+  bool is_named = spec->software && (spec->program != NULL) != is_for;
+  if (is_named)
+    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "%s: the program was named by %s", flag, other);
+  else if (spec->said && g_hash_table_size (spec->said) > 0)
+    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "%s: expected before all knobs of a strategy, as it sets their defaults", flag);
+  else
+    return TRUE;
+  return FALSE;
+}
+
+/* is_for: a job is to be legal there. */
+static gboolean
+set_software (LsJobSpec *spec, const char *name, bool is_for, LsDiagList *diags)
+{
+  LsSoftwareSpec software;
+  if (!check_software (spec, is_for, diags) || !ls_software_load (name, &software, diags))
+    return FALSE;
+  if (is_for && !software.emit) {
+    ls_software_clear (&software);
+    return refuse_program (name, diags);
+  }
+  if (spec->software)
+    g_atomic_rc_box_release_full (spec->software, software_clear);
+  g_free (spec->software_name);
+  spec->software = g_atomic_rc_box_dup (sizeof software, &software);
+  spec->program = is_for ? spec->software : NULL;
+  spec->software_name = g_strdup (name);
+  ls_strategy_clear (&spec->strategy);
+  ls_strategy_copy (&spec->strategy, &software.defaults);
+  if (!spec->strategy_knob)
+    spec->strategy_knob = g_strdup (is_for ? "for" : "software");
+  return TRUE;
+}
+
+gboolean
+ls_software_check (const LsSoftwareSpec *software, const LsModel *model, const LsStrategy *strategy, GError **error)
+{
+  const LsEmitJob job = { .model = model, .strategy = strategy, .title = "" };
+  return !software || ls_emit_check (&job, software->emit, error);
+}
+
+/* --- what is set -------------------------------------------------------------------------------- */
+
+/* The software that a strategy file names, unless one was named before it. */
+static gboolean
+load_its_software (LsJobSpec *spec, const char *name_or_path, LsDiagList *diags)
+{
+  g_autofree char *name = NULL;
+  if (!ls_strategy_find_software (name_or_path, &name, diags))
+    return FALSE;
+  return spec->software || !name || set_software (spec, name, false, diags);
+}
+
+gboolean
+ls_job_spec_load_strategy (LsJobSpec *spec, const char *name_or_path, LsDiagList *diags)
+{
+  LsStrategy strategy;
+  if (!load_its_software (spec, name_or_path, diags)
+      || !ls_strategy_load_over (name_or_path, &spec->strategy, &strategy, said_of (spec), diags))
+    return FALSE;
+  ls_strategy_clear (&spec->strategy);
+  spec->strategy = strategy;
+  spec->strategy.software_is_assumed = false;
+  if (spec->software) {
+    g_free (spec->strategy.software);
+    spec->strategy.software = g_strdup (spec->software->name);
+  }
+  if (!spec->strategy_knob)
+    spec->strategy_knob = g_strdup ("strategy");
+  return TRUE;
+}
+
+/* The last of several counts. */
+static void
+remember_option (LsJobSpec *spec, const LsField *f, const char *value)
+{
+  g_autofree char *quoted = ls_shell_quote (value), *option = ls_field_option (f, quoted), *flag = ls_field_flag (f);
+  if (!spec->options_said)
+    spec->options_said = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = spec->options_said->len; i-- > 0;) {
+    const char *said = spec->options_said->pdata[i];
+    if (g_str_has_prefix (said, flag) && strchr (" =", said[strlen (flag)]))
+      g_ptr_array_remove_index (spec->options_said, i);
+  }
+  g_ptr_array_add (spec->options_said, g_steal_pointer (&option));
+}
+
+/* Whether it names a file of knobs. */
+static bool
+is_named (const char *key)
+{
+  return strcmp (key, "strategy") == 0 || strcmp (key, "for") == 0 || strcmp (key, "software") == 0;
+}
+
+static gboolean
+set_named (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags)
+{
+  return strcmp (key, "strategy") == 0 ? ls_job_spec_load_strategy (spec, value, diags)
+                                       : set_software (spec, value, strcmp (key, "for") == 0, diags);
+}
+
+static gboolean
+set_option (LsJobSpec *spec, const LsField *field, const char *value, LsDiagList *diags)
+{
+  if (!ls_field_set_text (ls_job_fields, spec, field->key, value, diags))
+    return FALSE;
+  if (strcmp (field->key, "model") != 0 && strcmp (field->key, "cluster") != 0 && strcmp (field->key, "debug") != 0)
+    remember_option (spec, field, value);
+  return TRUE;
+}
+
+static gboolean
+set_strategy (LsJobSpec *spec, const LsField *field, const char *value, LsDiagList *diags)
+{
+  if (!ls_field_set_text (ls_strategy_fields, &spec->strategy, field->key, value, diags))
+    return FALSE;
+  g_hash_table_add (said_of (spec), (gpointer) field->key);
+  bool goes_with_trace = strcmp (field->key, "dp") == 0 || strcmp (field->topic, "host") == 0;
+  if (!spec->strategy_knob && !goes_with_trace)
+    spec->strategy_knob = g_strdup (field->key);
+  return TRUE;
+}
+
+/* The knob that was probably meant; NULL: none is near. */
+static const LsField *
+nearest_knob (const char *key)
+{
+  g_autofree char *typed = g_strdelimit (g_strdup (key), "-", '_');
+  const char *near = ls_field_suggest (ls_strategy_fields, typed);
+  if (near)
+    return ls_field_find (ls_strategy_fields, near);
+  near = ls_field_suggest (ls_job_fields, typed);
+  return near ? ls_field_find (ls_job_fields, near) : NULL;
+}
+
+gboolean
+ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags)
+{
+  const LsField *option = ls_field_find (ls_job_fields, key), *knob = ls_field_find (ls_strategy_fields, key);
+  if (is_named (key))
+    return set_named (spec, key, value, diags);
+  if (option || knob)
+    return option ? set_option (spec, option, value, diags) : set_strategy (spec, knob, value, diags);
+  const LsField *near = nearest_knob (key);
+  g_autofree char *meant = near ? ls_field_flag (near) : NULL;
+  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, near ? "there is no knob \"%s\"; did you mean %s?" : "there is no knob \"%s\"", key, meant);
+  return FALSE;
+}
+
+gboolean
+ls_job_spec_options (const LsJobSpec *spec, LsRunOptions *ret_options, GError **error)
+{
+  *ret_options = spec->options;
+  ret_options->stragglers = spec->slow.ranks ? &spec->slow : NULL;
+  ret_options->network = spec->network == LS_JOB_NETWORK_STEP        ? LS_NETWORK_STEP
+                         : spec->network == LS_JOB_NETWORK_ALPHABETA ? LS_NETWORK_ALPHABETA
+                                                                     : LS_NETWORK_FLOW;
+  return TRUE;
+}

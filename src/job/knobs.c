@@ -1,0 +1,128 @@
+#include "job/knobs.h"
+
+#include <string.h>
+
+#include "data/jobs/read_strategy.h"
+#include "data/text/field_write.h"
+#include "job/softwares.h"
+#include "strategy/strategy_idle.h"
+
+char *
+ls_shell_quote (const char *word)
+{
+  bool is_plain = *word != '\0';
+  for (const char *c = word; *c; c++)
+    is_plain &= g_ascii_isalnum (*c) || strchr ("_-./:=,+@%", *c) != NULL;
+  return is_plain ? g_strdup (word) : g_shell_quote (word);
+}
+
+/* "3,4x14,2"; NULL: by themselves. */
+static char *
+layers_text (const LsStrategy *s)
+{
+  return ls_field_text (ls_field_find (ls_strategy_fields, "layers_per_chunk"), s, NULL);
+}
+
+/* What knobs are by themselves, beside those that others follow. */
+static void
+init_usual (LsStrategy *usual, const LsStrategy *s)
+{
+  ls_strategy_init (usual);
+  usual->tp = s->tp;
+  usual->pp = s->pp;
+  usual->zero_stage = s->zero_stage;
+  usual->dp_overlap = s->dp_overlap;
+  usual->recompute_method = s->recompute_method;
+  ls_strategy_fill_auto (usual);
+}
+
+static bool
+is_auto (const char *value)
+{
+  return !value || strcmp (value, "auto") == 0;
+}
+
+/* Whether the knob is left to be what it is by itself, under the defaults of a program too. Usual numbers and words, and
+ * usual knobs that others decide, are always said. */
+static bool
+goes_without_saying (const LsField *f, const char *value, const LsStrategy *blank, const LsStrategy *usual, const LsStrategy *defaults)
+{
+  g_autofree char *by_itself = ls_field_text (f, blank, NULL), *derived = ls_field_text (f, usual, NULL);
+  g_autofree char *program = defaults ? ls_field_text (f, defaults, NULL) : NULL;
+  bool is_plain = f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_ENUM;
+  if (f->usual && (is_plain || is_auto (by_itself)))
+    return false;
+  if (!is_auto (program))
+    return strcmp (value, program) == 0;
+  return strcmp (value, is_auto (by_itself) && derived ? derived : by_itself ? by_itself : "") == 0;
+}
+
+/* Whether the program that the job would be taken to run has no other value. */
+static bool
+is_lent (const LsField *f, const char *value, const LsStrategy *lent)
+{
+  if (!ls_field_is_of_program (f))
+    return true;
+  g_autofree char *program = ls_field_text (f, lent, NULL);
+  return is_auto (program) || strcmp (value, program) == 0;
+}
+
+char *
+ls_knobs_format (const LsStrategy *s)
+{
+  return ls_knobs_format_over (s, NULL);
+}
+
+char *
+ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults)
+{
+  GString *out = g_string_new (NULL);
+  LsStrategy filled, blank, usual, lent;
+  ls_strategy_copy (&filled, s);
+  ls_strategy_fill_auto (&filled);
+  ls_strategy_init (&blank);
+  ls_softwares_blank (s, &lent);
+  init_usual (&usual, s);
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    g_autofree char *value = f->file_only ? NULL : ls_field_text (f, &filled, NULL);
+    if (!value || (goes_without_saying (f, value, &blank, &usual, defaults) && (defaults || is_lent (f, value, &lent))))
+      continue;
+    g_autofree char *option = ls_field_option (f, value);
+    g_string_append_printf (out, "%s%s", out->len > 0 ? " " : "", option);
+  }
+  ls_strategy_clear (&lent);
+  ls_strategy_clear (&usual);
+  ls_strategy_clear (&blank);
+  ls_strategy_clear (&filled);
+  return g_string_free (out, FALSE);
+}
+
+char *
+ls_knobs_summary (const LsStrategy *s)
+{
+  GString *out = g_string_new (NULL);
+  g_string_append_printf (out, "tp %u%s, pp %u", s->tp, s->sp ? " + sp" : "", s->pp);
+  if (s->vpp > 1)
+    g_string_append_printf (out, " x %u chunks", s->vpp);
+  g_autofree char *layers = layers_text (s);
+  if (layers)
+    g_string_append_printf (out, " of %s layers", layers);
+  g_string_append_printf (out, ", dp %u", s->dp);
+  if (s->zero_stage > 0)
+    g_string_append_printf (out, " (ZeRO-%u)", s->zero_stage);
+  if (s->ep > 1)
+    g_string_append_printf (out, ", ep %u", s->ep);
+  if (s->ep > 1 && s->etp != s->tp)
+    g_string_append_printf (out, " x %u", s->etp);
+  if (s->pp > 1)
+    g_string_append_printf (out, ", %s", s->schedule);
+  g_string_append_printf (out, ", micro-batch %u of %u, %s", s->micro_batch, s->global_batch,
+                          ls_dtype_name ((LsDtype) s->dtype));
+  if (s->recompute != LS_RECOMPUTE_NONE && !ls_strategy_recomputes_nothing (s))
+    g_string_append_printf (out, ", %s recompute", ls_recompute_name (s->recompute));
+  if (s->software)
+    g_string_append_printf (out, ", software %s%s", s->software, s->software_is_assumed ? " (assumed)" : "");
+  if (s->kernels)
+    g_string_append_printf (out, ", kernels %s", s->kernels);
+  return g_string_free (out, FALSE);
+}

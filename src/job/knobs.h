@@ -1,0 +1,20 @@
+/* job/knobs.h — a strategy in words. */
+#ifndef LS_JOB_KNOBS_H
+#define LS_JOB_KNOBS_H
+
+#include "strategy/strategy.h"
+
+/* The knobs of a resolved strategy as one would type them: "--tp 8 --pp 8 ...", without those that are
+ * so by themselves; the usual numbers and words are always there. Newly allocated. */
+char *ls_knobs_format (const LsStrategy *s);
+/* The same behind --for or --software of a program with these defaults; NULL: of none. */
+char *ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults);
+
+/* What matters at a glance: "tp 8 + sp, pp 8 x 3 chunks, dp 1; ...". Newly
+ * allocated. */
+char *ls_knobs_summary (const LsStrategy *s);
+
+/* A word for a shell: as it is, or in quotes where it needs them. Newly allocated. */
+char *ls_shell_quote (const char *word);
+
+#endif

@@ -1,0 +1,142 @@
+#include "job/softwares.h"
+
+#include <string.h>
+
+#include "data/datadir.h"
+#include "data/jobs/read_strategy.h"
+#include "data/text/field_write.h"
+
+/* Of jobs like which nobody is known to have measured any. */
+#define RUNS_LIKE_NOBODY "software that is not known"
+
+static GArray *
+load (void)
+{
+  GArray *all = g_array_new (FALSE, TRUE, sizeof (LsSoftwareSpec));
+  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_SOFTWARE);
+  for (guint i = 0; i < entries->len; i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsSoftwareSpec s;
+    if (ls_software_load_general (((const LsDataEntry *) entries->pdata[i])->path, &s, diags))
+      g_array_append_val (all, s);
+  }
+  return all;
+}
+
+const GArray *
+ls_softwares (void)
+{
+  static GArray *all;
+  static gsize is_made;
+  if (g_once_init_enter (&is_made)) {
+    all = load ();
+    g_once_init_leave (&is_made, 1);
+  }
+  return all;
+}
+
+const LsSoftwareSpec *
+ls_softwares_find (int dp_kind, const char *architecture)
+{
+  const GArray *all = ls_softwares ();
+  const LsSoftwareSpec *any = NULL;
+  for (guint i = 0; i < all->len; i++) {
+    const LsSoftwareSpec *s = &g_array_index (all, LsSoftwareSpec, i);
+    if (!ls_software_has_dp_kind (s, dp_kind))
+      continue;
+    if (s->architectures && ls_software_has_architecture (s, architecture))
+      return s;
+    if (!s->architectures && !any)
+      any = s;
+  }
+  return any;
+}
+
+static const LsSoftwareSpec *
+find_named (const char *name)
+{
+  const GArray *all = ls_softwares ();
+  for (guint i = 0; i < all->len; i++)
+    if (strcmp (g_array_index (all, LsSoftwareSpec, i).name, name) == 0)
+      return &g_array_index (all, LsSoftwareSpec, i);
+  return NULL;
+}
+
+static bool
+is_said (GHashTable *said, const char *key)
+{
+  return said && g_hash_table_contains (said, key);
+}
+
+/* The list of the program, shared: from its text it would be read from its file again. */
+static void
+lend_kernels (const LsStrategy *defaults, LsStrategy *s)
+{
+  ls_strategy_forget_kernels (s);
+  s->kernels = g_strdup (defaults->kernels);
+  s->recipes = ls_recipes_ref (defaults->recipes);
+}
+
+/* What is of a program, but for what was said. */
+static void
+lend (const LsSoftwareSpec *software, GHashTable *said, LsStrategy *s)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    bool is_kernels = strcmp (f->key, "kernels") == 0, is_lent = ls_field_is_of_program (f) && !is_said (said, f->key);
+    g_autofree char *value = is_lent && !is_kernels ? ls_field_text (f, &software->defaults, NULL) : NULL;
+    if (is_lent && is_kernels)
+      lend_kernels (&software->defaults, s);
+    if (value)
+      ls_field_set_text (ls_strategy_fields, s, f->key, value, diags);
+  }
+}
+
+static void
+assume (const char *architecture, GHashTable *said, LsStrategy *s)
+{
+  const LsSoftwareSpec *software = ls_softwares_find (ls_strategy_dp_kind (s), architecture);
+  if (!software)
+    return;
+  lend (software, said, s);
+  s->software = g_strdup (software->name);
+  s->software_is_assumed = true;
+}
+
+void
+ls_softwares_settle (const LsSoftwareSpec *named, const LsHardware *hardware, GHashTable *said, LsStrategy *s)
+{
+  if (named)
+    ls_software_settle (named, s);
+  else if (!s->software)
+    assume (ls_hardware_architecture (hardware), said, s);
+  if (!is_said (said, "kernels") && s->dtype == LS_DTYPE_FP32)
+    ls_strategy_forget_kernels (s);
+  if (!is_said (said, "attention_kernel") && !ls_hardware_has_attention (hardware, s->attention_kernel))
+    s->attention_kernel = LS_ATTENTION_KERNEL_AUTO;
+}
+
+const LsSoftwareSpec *
+ls_softwares_assumed (const LsStrategy *s)
+{
+  return s->software_is_assumed ? find_named (s->software) : NULL;
+}
+
+void
+ls_softwares_blank (const LsStrategy *s, LsStrategy *ret_blank)
+{
+  ls_strategy_init (ret_blank);
+  const LsSoftwareSpec *software = ls_softwares_assumed (s);
+  if (software && !ls_software_has_dp_kind (software, s->dp_kind)) /* of a single copy, whichever way it asked for */
+    software = ls_softwares_find (s->dp_kind, "");
+  if (software)
+    lend (software, NULL, ret_blank);
+}
+
+const char *
+ls_softwares_runs_like (const char *named, const LsStrategy *s, const char *architecture)
+{
+  const LsSoftwareSpec *assumed = s->software_is_assumed ? ls_softwares_assumed (s) : ls_softwares_find (s->dp_kind, architecture);
+  const char *words = named ? named : assumed ? assumed->runs_like : NULL;
+  return g_intern_string (words ? words : RUNS_LIKE_NOBODY);
+}

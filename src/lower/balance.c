@@ -1,0 +1,234 @@
+#include "lower/balance.h"
+
+#include <string.h>
+
+#include "schedules/sched_layout.h"
+
+typedef struct {
+  const LsPartTimes *times;
+  uint32_t n, n_ranks, n_homes; /* chunks; homes of a chunk: one in each pipe     */
+  uint32_t *home;               /* [n * n_homes] ranks                            */
+  LsTime *before;               /* [n_layers + 1] of the layers before layer i    */
+  LsTime *total;                /* [n_ranks] scratch                              */
+  uint32_t *layers;             /* [n] the counts so far                          */
+} Balance;
+
+/* Less is better, the first member first. */
+typedef struct {
+  LsTime rank, chunk;
+  uint32_t last; /* of the busiest ranks */
+  double squares;
+  double moment; /* sum of chunk number times its time: small if the late ones take little */
+} Score;
+
+static LsTime
+ends_time (const Balance *b, uint32_t chunk)
+{
+  return (chunk == 0 ? b->times->embedding : 0) + (chunk == b->n - 1 ? b->times->head : 0);
+}
+
+static bool
+is_end (const Balance *b, uint32_t chunk)
+{
+  return chunk == 0 || chunk == b->n - 1;
+}
+
+static void
+find_homes (Balance *b, const LsSched *sched, const LsStrategy *s)
+{
+  bool has_pipes = sched->placement == LS_PLACE_PIPES;
+  uint32_t n_chunks = has_pipes ? ls_sched_n_chunks (sched, &(LsSchedShape) { .pp = s->pp, .n_micro_batches = s->pp }) : s->vpp;
+  b->n_ranks = s->pp;
+  b->n = s->pp * s->vpp;
+  b->n_homes = has_pipes ? n_chunks : 1;
+  b->home = g_new0 (uint32_t, (gsize) b->n * b->n_homes);
+  for (uint32_t r = 0; r < s->pp; r++)
+    for (uint32_t c = 0; c < n_chunks; c++) {
+      LsStageRef at = ls_place (sched->placement, s->pp, n_chunks, r, c);
+      b->home[at.stage * b->n_homes + at.pipe] = r;
+    }
+}
+
+static void
+balance_init (Balance *b, const LsModel *m, const LsStrategy *s, const LsPartTimes *times, uint32_t *layers)
+{
+  *b = (Balance) { .times = times, .layers = layers };
+  find_homes (b, ls_sched_find (s->schedule), s);
+  b->total = g_new0 (LsTime, b->n_ranks);
+  b->before = g_new0 (LsTime, m->n_layers + 1);
+  for (uint32_t i = 0; i < m->n_layers; i++)
+    b->before[i + 1] = b->before[i] + (ls_model_has_experts (m, i) ? times->experts : times->dense);
+}
+
+static void
+balance_clear (Balance *b)
+{
+  g_free (b->home);
+  g_free (b->total);
+  g_free (b->before);
+}
+
+static void
+add_time (const Balance *b, uint32_t chunk, LsTime time)
+{
+  for (uint32_t i = 0; i < b->n_homes; i++)
+    b->total[b->home[chunk * b->n_homes + i]] += time;
+}
+
+static LsTime
+busiest_home (const Balance *b, uint32_t chunk)
+{
+  LsTime most = 0;
+  for (uint32_t i = 0; i < b->n_homes; i++)
+    most = MAX (most, b->total[b->home[chunk * b->n_homes + i]]);
+  return most;
+}
+
+/* --- dealing out -------------------------------------------------------------------- */
+
+/* All alike: the mean where they are not. */
+static void
+deal_out (const Balance *b, uint32_t n_layers)
+{
+  LsTime layer = MAX (1, b->before[n_layers] / n_layers);
+  uint32_t left = n_layers;
+  for (uint32_t c = 0; c < b->n; c++) {
+    b->layers[c] = is_end (b, c) ? 0 : 1;
+    left -= b->layers[c];
+    add_time (b, c, ends_time (b, c) + layer * b->layers[c]);
+  }
+  for (; left > 0; left--) {
+    uint32_t best = 0;
+    for (uint32_t c = 1; c < b->n; c++) {
+      LsTime rank = busiest_home (b, c), least = busiest_home (b, best);
+      LsTime own = ends_time (b, c) + layer * b->layers[c], other = ends_time (b, best) + layer * b->layers[best];
+      if (rank < least || (rank == least && own < other))
+        best = c;
+    }
+    b->layers[best]++;
+    add_time (b, best, layer);
+  }
+}
+
+/* --- filling up ----------------------------------------------------------------------- */
+
+/* Each chunk in turn with as many layers as it takes within a time. False: some are left over. */
+static bool
+fill_up (const Balance *b, uint32_t n_layers, LsTime most)
+{
+  uint32_t first = 0;
+  for (uint32_t c = 0; c < b->n; c++) {
+    uint32_t n = is_end (b, c) ? 0 : 1, after = c + 1 < b->n ? b->n - c - 2 : 0; /* that these need */
+    while (first + n + after < n_layers && ends_time (b, c) + b->before[first + n + 1] - b->before[first] <= most)
+      n++;
+    b->layers[c] = n;
+    first += n;
+  }
+  return first == n_layers;
+}
+
+/* The least time of the busiest chunk within which they all fit. */
+static void
+fill_evenly (const Balance *b, uint32_t n_layers)
+{
+  LsTime low = 0, high = b->before[n_layers] + b->times->embedding + b->times->head;
+  while (low < high) {
+    LsTime middle = low + (high - low) / 2;
+    if (fill_up (b, n_layers, middle))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  fill_up (b, n_layers, low);
+}
+
+/* --- moving on ------------------------------------------------------------------------ */
+
+static Score
+score (const Balance *b)
+{
+  Score s = { 0 };
+  for (uint32_t r = 0; r < b->n_ranks; r++)
+    b->total[r] = 0;
+  for (uint32_t c = 0, first = 0; c < b->n; first += b->layers[c], c++) {
+    LsTime t = ends_time (b, c) + b->before[first + b->layers[c]] - b->before[first];
+    add_time (b, c, t);
+    s.chunk = MAX (s.chunk, t);
+    s.moment += (double) c * (double) t;
+  }
+  for (uint32_t r = 0; r < b->n_ranks; r++) {
+    s.last = b->total[r] >= s.rank ? r : s.last;
+    s.rank = MAX (s.rank, b->total[r]);
+    s.squares += (double) b->total[r] * (double) b->total[r];
+  }
+  return s;
+}
+
+static bool
+is_better (Score a, Score b)
+{
+  if (a.rank != b.rank)
+    return a.rank < b.rank;
+  if (a.chunk != b.chunk)
+    return a.chunk < b.chunk;
+  if (a.last != b.last)
+    return a.last < b.last;
+  return a.squares != b.squares ? a.squares < b.squares : a.moment < b.moment;
+}
+
+/* The best of all moves of a layer from one chunk to another. False: none helps. */
+static bool
+move_one (const Balance *b)
+{
+  Score best = score (b);
+  uint32_t from = b->n, to = b->n;
+  for (uint32_t i = 0; i < b->n; i++)
+    for (uint32_t k = 0; k < b->n; k++) {
+      if (i == k || b->layers[i] <= (is_end (b, i) ? 0 : 1))
+        continue;
+      b->layers[i]--, b->layers[k]++;
+      Score s = score (b);
+      b->layers[i]++, b->layers[k]--;
+      if (!is_better (s, best))
+        continue;
+      best = s;
+      from = i, to = k;
+    }
+  if (from == b->n)
+    return false;
+  b->layers[from]--, b->layers[to]++;
+  return true;
+}
+
+#define MAX_MOVED 128 /* chunks: each move costs their number cubed */
+
+static Score
+move_on (const Balance *b)
+{
+  while (b->n <= MAX_MOVED && move_one (b))
+    ;
+  return score (b);
+}
+
+/* From both beginnings: the better end. */
+static void
+balance_kinds (Balance *b, uint32_t n_layers)
+{
+  Score dealt = move_on (b);
+  g_autofree uint32_t *kept = g_memdup2 (b->layers, b->n * sizeof *kept);
+  fill_evenly (b, n_layers);
+  if (!is_better (move_on (b), dealt))
+    memcpy (b->layers, kept, b->n * sizeof *kept);
+}
+
+void
+ls_balance_layers (const LsModel *m, const LsStrategy *s, const LsPartTimes *times, uint32_t *ret_layers)
+{
+  Balance b;
+  balance_init (&b, m, s, times, ret_layers);
+  deal_out (&b, m->n_layers);
+  uint32_t n_moe = ls_model_n_moe_layers (m);
+  if (n_moe > 0 && n_moe < m->n_layers)
+    balance_kinds (&b, m->n_layers);
+  balance_clear (&b);
+}

@@ -1,0 +1,137 @@
+#include "lower/data/lower_dp.h"
+
+const DpWay *
+dp_way (const Lower *l)
+{
+  switch (l->s->dp_kind) {
+  case LS_DP_DDP:
+    return &dp_way_ddp;
+  case LS_DP_MEGATRON:
+    return &dp_way_megatron;
+  case LS_DP_XLA_FSDP:
+    return &dp_way_xla_fsdp;
+  case LS_DP_FSDP1:
+    return &dp_way_fsdp1;
+  case LS_DP_FSDP2:
+    return &dp_way_fsdp2;
+  case LS_DP_PS:
+    return &dp_way_ps;
+  case LS_DP_DEEPSPEED:
+    return l->s->zero_stage == 3 ? &dp_way_deepspeed3 : &dp_way_deepspeed;
+  default:
+    return &dp_way_none;
+  }
+}
+
+DpTurn *
+dp_turns (const Lower *l, uint32_t pp_rank)
+{
+  DpTurn *turns = g_new (DpTurn, l->n_chunks);
+  for (uint32_t c = 0; c < l->n_chunks; c++)
+    turns[c] = (DpTurn) { G_MAXUINT, G_MAXUINT };
+  if (dp_way (l)->turns)
+    dp_way (l)->turns (l, pp_rank, turns);
+  return turns;
+}
+
+void
+dp_cut_nothing (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer)
+{
+  *ret_params = *ret_grads = *ret_optimizer = 1;
+}
+
+const DpWay dp_way_none = { .name = "none", .cuts = dp_cut_nothing };
+
+/* --- groups ---------------------------------------------------------------------- */
+
+DpGroup
+dp_all (const Lower *l, bool is_expert)
+{
+  if (is_expert)
+    return (DpGroup) { LS_SLOT_EDP, l->mesh.tp * l->mesh.cp * l->mesh.dp / (l->mesh.etp * l->mesh.ep) };
+  return (DpGroup) { LS_SLOT_DP, l->mesh.dp * l->mesh.cp };
+}
+
+DpGroup
+dp_shard (const Lower *l, bool is_expert)
+{
+  if (is_expert || l->s->zero_group == 0)
+    return dp_all (l, is_expert);
+  return (DpGroup) { LS_SLOT_SHARD, l->s->zero_group };
+}
+
+DpGroup
+dp_replica (const Lower *l, bool is_expert)
+{
+  uint32_t n = dp_all (l, is_expert).n / dp_shard (l, is_expert).n;
+  return (DpGroup) { LS_SLOT_REPLICA, n };
+}
+
+/* --- sizes ------------------------------------------------------------------------- */
+
+uint64_t
+dp_grad_bytes (const Lower *l, uint64_t numel)
+{
+  return numel * ls_dtype_bytes (l->shard.grad_dtype);
+}
+
+/* Recipes of scaled formats gather their weights in 16 bits, unless fp8 is all there is. */
+uint64_t
+dp_param_bytes (const Lower *l, uint64_t numel)
+{
+  return numel * (l->s->fp8_params ? 1 : ls_dtype_bytes (ls_dtype_between (l->shard.dtype)));
+}
+
+uint64_t
+dp_params_of_rank (const Lower *l, uint32_t pp_rank, bool is_expert)
+{
+  uint64_t n = 0;
+  for (uint32_t c = 0; c < l->n_chunks; c++) {
+    const Chunk *chunk = chunk_at (l, pp_rank, c);
+    n += is_expert ? chunk->n_expert : chunk->n_params - chunk->n_expert;
+  }
+  return n;
+}
+
+uint64_t
+dp_part (uint64_t n, uint32_t parts)
+{
+  return (n + parts - 1) / parts;
+}
+
+uint16_t
+dp_last_compute (Build *b)
+{
+  for (guint i = b->ops->len; i-- > 0;) {
+    const LsOp *op = &g_array_index (b->ops, LsOp, i);
+    if (op->stream == LS_STREAM_COMPUTE && op->kind != LS_OP_HOST_SYNC && op->kind != LS_OP_HOST_DELAY)
+      return (uint16_t) i;
+  }
+  build_barrier (b);
+  return (uint16_t) (b->ops->len - 1);
+}
+
+void
+dp_around_again (Build *b, guint o, bool is_before)
+{
+  const DpWay *way = b->pass ? b->pass->way : &dp_way_none;
+  void (*hook) (Build *b, DpPass *p, guint o) = is_before ? way->before_again : way->after_again;
+  if (hook)
+    hook (b, b->pass, o);
+}
+
+uint16_t
+dp_buffer (Build *b, const Chunk *c, guint n)
+{
+  b->is_too_long |= n + buffer_base (c) > UINT16_MAX;
+  return (uint16_t) (UINT16_MAX - n);
+}
+
+void
+dp_average (Build *b, uint64_t numel)
+{
+  LsDtype dtype = b->l->shard.grad_dtype;
+  double bytes = (double) numel * ls_dtype_bytes (dtype);
+  LsKernel average = ls_kernel_stream ("grad-average", LS_KERNEL_ELEMENTWISE, dtype, 1, numel, 2 * bytes, 0);
+  build_kernel (b, &average, LS_TAG_W);
+}

@@ -1,0 +1,127 @@
+/* lower/data/lower_dp.h — ways to be data parallel: who holds what of parameters, gradients
+ * and optimizer state, when parameters are gathered and when gradients are reduced (private).
+ *
+ * One lower_dp_X.c each, found by dp_way(). A way is asked at fixed places while segments
+ * are built, and puts its collectives, waits and buffers there:
+ *
+ *     step_begin
+ *     each pass (F, B; or I and W) over a chunk:
+ *         begin   before o, after o   before o', after o' ...   end
+ *     reduce_rest    what no pass has reduced; the compute stream waits for all reductions
+ *     (norm, optimizer)
+ *     step_end       parameters gathered that must be before the next step begins
+ *
+ * Operators come in the order of the pass: a backward's is from the last to the first.
+ * Where operators are computed again, `before` comes before that. */
+#ifndef LS_LOWER_DATA_LOWER_DP_H
+#define LS_LOWER_DATA_LOWER_DP_H
+
+#include "lower/lower_state.h"
+
+/* A pass over a chunk while its segment is built. */
+typedef struct DpPass {
+  const struct DpWay *way;
+  const Chunk *c;
+  uint32_t pp_rank;
+  LsActionType type;      /* F, B, I, W                                                    */
+  bool is_first, is_last; /* of the step, of this chunk: of its forwards (I: of its input gradients),
+                             or of the passes that complete weight gradients: B, W         */
+  gpointer state;         /* of the way, from begin to end                                 */
+} DpPass;
+
+/* The ranks of a collective. */
+typedef struct {
+  LsSlot slot;
+  uint32_t n;
+} DpGroup;
+
+/* Numbers of a rank's actions between which a chunk is gathered or reduced in a segment of its
+ * own; G_MAXUINT: it is not. */
+typedef struct {
+  guint gather_before, reduce_after;
+} DpTurn;
+
+/* Members that a way does not need are NULL, but for `cuts`. */
+typedef struct DpWay {
+  const char *name;
+  bool steps_on_shards; /* the optimizer steps on fp32 shards, which are the parameters: no gradient is
+                           zeroed, copied or kept in 16 bits, no weight copied, and the host reads no norm */
+  /* What tells segments of this pass apart besides the chunk: a part of the segment's name.
+   * Newly allocated; NULL: nothing. */
+  char *(*variant) (const Lower *l, const DpPass *p);
+  void (*begin) (Build *b, DpPass *p);
+  void (*before) (Build *b, DpPass *p, guint o);
+  void (*after) (Build *b, DpPass *p, guint o);
+  void (*end) (Build *b, DpPass *p);
+  /* Around each operator whose forward a backward runs again, in forward order. */
+  void (*before_again) (Build *b, DpPass *p, guint o);
+  void (*after_again) (Build *b, DpPass *p, guint o);
+  void (*step_begin) (Build *b, uint32_t pp_rank);
+  void (*reduce_rest) (Build *b, uint32_t pp_rank);
+  void (*step_end) (Build *b, uint32_t pp_rank);
+  /* Behind step_begin, in a segment of its own per chunk; false: none (and is not asked again). */
+  bool (*early_gather) (Build *b, uint32_t pp_rank, uint32_t chunk);
+  /* Between actions: fills in what is not G_MAXUINT, [n_chunks]; what then stands there. Gathers
+   * are of the micro-batch of the chunk's first forward, as early_gather is. */
+  void (*turns) (const Lower *l, uint32_t pp_rank, DpTurn *ret_turns);
+  bool (*gather_chunk) (Build *b, uint32_t pp_rank, uint32_t chunk);
+  void (*reduce_chunk) (Build *b, uint32_t pp_rank, uint32_t chunk);
+  /* Over how many ranks the three are cut: 1 if each has all. Parameters of experts and of
+   * others apart: their groups differ. */
+  void (*cuts) (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer);
+  /* Corrects the bytes alive for the whole run, where they are not what `cuts` leaves. */
+  void (*static_memory) (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM]);
+} DpWay;
+
+/* The last pass of the step that completes the weight gradients of a chunk. */
+static inline bool
+dp_completes (const DpPass *p)
+{
+  return p->is_last && (p->type == LS_ACTION_B || p->type == LS_ACTION_W);
+}
+
+/* Of a resolved strategy; never NULL. */
+const DpWay *dp_way (const Lower *l);
+
+/* [n_chunks], newly allocated. */
+DpTurn *dp_turns (const Lower *l, uint32_t pp_rank);
+
+/* For `cuts`: each rank has all. */
+void dp_cut_nothing (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer);
+
+/* Ranks that have the same parameters: all of them; those among which one copy is cut; those
+ * that have the same part of it (n 1: nobody else). */
+DpGroup dp_all (const Lower *l, bool is_expert);
+DpGroup dp_shard (const Lower *l, bool is_expert);
+DpGroup dp_replica (const Lower *l, bool is_expert);
+
+/* Numbers of elements as bytes. */
+uint64_t dp_grad_bytes (const Lower *l, uint64_t numel);
+uint64_t dp_param_bytes (const Lower *l, uint64_t numel); /* as they are gathered */
+
+/* Parameters of a pipeline rank; with the flag, those of experts only, or of others only. */
+uint64_t dp_params_of_rank (const Lower *l, uint32_t pp_rank, bool is_expert);
+/* ceil (n / parts) */
+uint64_t dp_part (uint64_t n, uint32_t parts);
+
+/* Calls before_again or after_again of the pass that is built. */
+void dp_around_again (Build *b, guint o, bool is_before);
+
+/* Id of the n-th buffer of a way: counted from the top, activations' are at the bottom. */
+uint16_t dp_buffer (Build *b, const Chunk *c, guint n);
+
+/* The last op so far on the compute stream, made if there is none. */
+uint16_t dp_last_compute (Build *b);
+
+/* Divides gradients by the number of ranks, in a kernel of its own. */
+void dp_average (Build *b, uint64_t numel);
+
+/* A pass by another way than the job's: to look at it, into a build that is thrown away. */
+void build_pass_by (Build *b, DpPass *p, const DpWay *way);
+
+/* The segment of a pass (lower_chunk.c); its variant decides which passes share one. */
+uint32_t segment_pass (Lower *l, DpPass *p);
+
+extern const DpWay dp_way_none, dp_way_ps, dp_way_ddp, dp_way_megatron, dp_way_fsdp1, dp_way_fsdp2, dp_way_deepspeed, dp_way_deepspeed3, dp_way_xla_fsdp;
+
+#endif

@@ -1,0 +1,492 @@
+/* DeepSpeed's ZeRO stage 3 (runtime/zero/stage3.py): parameters, gradients and optimizer states
+ * are cut over the ranks of a shard.
+ *
+ * Parameters. What is gathered when is in lower_zero3.h. Gathers are on a stream of their
+ * own; compute waits for all of them before an operator that has parameters. A parameter that is
+ * waited for leaves an event; where more than two are pending, the host first waits for the
+ * oldest. Parameters that were gathered together are copied to tensors of their own.
+ *
+ *     gather   [AG 0][AG 1    ][AG 2    ]
+ *     compute         op 0 .... op 1 ....        fetch 0; prefetch 1 beside op 0
+ *
+ * Persistent parameters are gathered once, at the end of the step.
+ *
+ * Gradients. Each is put in a bucket of reduce_bucket elements. The bucket is reduced before the
+ * gradient that it would overflow with, on another stream, and the host waits where more than
+ * two reductions are pending. Compute waits for none. At the end of each backward the rest is
+ * reduced and the host waits for it.
+ *
+ * Without overlap_comm (dp_overlap 0) all streams are one: compute waits for each reduction.
+ *
+ * Lists (collective_lists). As in DeepSpeed from March 2021 (v0.3.13 released stage 3) until pull
+ * request 1188, which was under review in September: stage3.py with its PrefetchCoordinator;
+ * partition_parameters.py, _allgather_param, _allgather_params, _reduce_scatter_gradient. Each
+ * parameter is gathered by itself: an array is zeroed, the host waits for the device
+ * (torch.cuda.synchronize), then makes a list of n views of it, in Python, one for each rank. c10d
+ * (ProcessGroupNCCL::allgather, PyTorch 1.8) gathers into an array of its own and copies that to the
+ * views one by one: n launches. When an operator's parameters are there the host waits for the
+ * device; nothing is gathered ahead while something is under way; and a release waits for compute
+ * (torch.ones (1).to (device)). Each gradient, however small, is reduced by itself: n times two views,
+ * n copies in, a reduce-scatter; before a bucket is reduced the host waits for the one before.
+ * At the end of a step persistent parameters are gathered together, into a list; then for each
+ * parameter and each rank the host makes three views and launches a copy.
+ *
+ *     host     sync | n views | gather, n copies | op 0 | wait | sync | n views | gather, n copies | op 1
+ *     gather                  [AG 1    ][copies]               [   ]            [AG 2    ][copies]
+ *     compute                                  [op 0 ....]                                    [op 1 ....
+ *
+ * Hence a time on the host that grows with n and with the number of parameters. Example: 1,536 ranks,
+ * 96 layers of 4 matrices gathered 3 times, a view 2 us, a launch 10 us: 1,152 x 1,536 x 12 us = 21 s.
+ * Of 174.6e9 parameters on 384, 768, 1,536 A100 (Narayanan et al. 2021, table 2: 81.6, 66.7, 66.7 s)
+ * it makes 70.7, 62.5, 81.0 s out of 56.8, 33.9, 23.7. What stays has the sign of compute that is too
+ * fast without tensor parallelism (gpt-1.7b of table 1: -12 %), and of launches that are too dear: with
+ * --host-launch 7us the last is 69.7 s. Nothing here was fitted to them.
+ *
+ * N@G is MiCS: parts are of groups of G ranks, and at the boundary of a step the replicas
+ * all-reduce their parts.
+ *
+ * Memory. A parameter is alive from the issue of its gather to the operator behind which it is
+ * released; a gradient until it is in the bucket, which is there throughout.
+ *
+ * Wire bytes of a rank: (n - 1)/n Psi for each time that parameters are gathered, and once for
+ * gradients: k = 3 where each is gathered for its forward and for its backward; fewer where it
+ * is reused soon, more where recomputation needs it once more.
+ *
+ * Deviations. A gather waits for what compute was given before it. In DeepSpeed only its memory
+ * ties it to compute: a released parameter's is given to others when compute has passed it, so
+ * where memory is full it waits all the same, and where much is free it begins earlier. Kernels
+ * of the other streams (average, interleaving) are on the compute stream. The flat array of
+ * parameters gathered together is not held beside their tensors. What is pending is counted
+ * from the begin of each pass. With 16-bit gradients the copy to the bucket is the operator's
+ * accumulation (three passes for two). A weight that selective recomputation needs for a norm
+ * only is not gathered for that. With lists: n copies are one op that begins with the first launch
+ * (exec/compile.c), other Python of a list's loop is free, c10d's second array is not in memory, a
+ * large gradient is reduced at once, and reuse is decided as in newer versions. A copy costs the host
+ * what any kernel does; from C++ it is perhaps 7 to 9 us (a cudaMemcpyAsync 5 to 7 us: Wu et al. 2026,
+ * arXiv 2602.21548, section 5.2; its dispatch and the view of its source 1 us each). A gather of a small
+ * parameter on 8 GPUs took 130 us up to its launch and 250 us for that (DeepSpeed issue 1069); here 36
+ * and 100. NVIDIA's containers may have gathered in place (pytorch pull request 33924): then no copies. */
+#include "lower/data/lower_zero3.h"
+
+#define MAX_PENDING 2 /* max_ongoing_fetch_events, max_param_reduce_events */
+
+typedef struct {
+  Zero3 *zero3;
+  guint visit;         /* the next of zero3->visits            */
+  bool is_fetched;     /* what it needs                        */
+  bool must_wait;      /* compute, for the gather stream        */
+  GArray *gathers;     /* uint16_t: ops of this pass            */
+  GArray *events;      /* guint: gathers at which the host may wait, oldest first */
+  GArray *to_copy;     /* uint64_t: elements gathered together, not in tensors yet */
+  bool reduces;
+  uint64_t elements[2];
+  guint n_params[2];   /* gradients in the bucket               */
+  GArray *sizes[2];    /* uint64_t: theirs                      */
+  GArray *reductions;  /* uint16_t: ops of this pass            */
+} Stage3;
+
+static bool
+fetches (const DpPass *p)
+{
+  return p->type != LS_ACTION_W;
+}
+
+static bool
+reduces (const DpPass *p)
+{
+  return p->type == LS_ACTION_B || p->type == LS_ACTION_W;
+}
+
+static char *
+variant (const Lower *l, const DpPass *p)
+{
+  return reduces (p) ? g_strconcat (" reduces", p->is_last ? " last" : "", offload_variant (l, p), NULL) : NULL;
+}
+
+/* --- parameters -------------------------------------------------------------------- */
+
+static guint
+param_at (const Stage3 *s, Zero3List list, guint i)
+{
+  return g_array_index (s->zero3->params, guint, list.first + i);
+}
+
+static uint64_t
+gathered_bytes (const Lower *l, const Chunk *c, guint param)
+{
+  uint32_t n = dp_shard (l, operator_at (c, param / LS_OPERATOR_MAX_PARAMS)->is_expert).n;
+  return dp_param_bytes (l, dp_part (zero3_numel (c, param), n) * n);
+}
+
+static bool
+is_expert_param (const Chunk *c, guint param)
+{
+  return operator_at (c, param / LS_OPERATOR_MAX_PARAMS)->is_expert;
+}
+
+/* One gather of the parameters of a list that have the same group. */
+static void
+gather_some (Build *b, DpPass *p, Zero3List list, bool is_expert)
+{
+  Stage3 *s = p->state;
+  const Lower *l = b->l;
+  DpGroup shard = dp_shard (l, is_expert);
+  uint64_t numel = 0;
+  guint n = 0;
+  for (guint i = 0; i < list.n; i++)
+    if (is_expert_param (p->c, param_at (s, list, i)) == is_expert) {
+      numel += dp_part (zero3_numel (p->c, param_at (s, list, i)), shard.n) * shard.n;
+      n++;
+    }
+  if (n == 0)
+    return;
+  uint16_t from = offloads_parameters (l) ? offload_fetch (b, numel / shard.n) : NO_OP;
+  uint16_t op = deepspeed_gather (b, numel, is_expert, from);
+  if (op == NO_OP)
+    op = from;
+  if (op == NO_OP)
+    return;
+  s->must_wait = true;
+  g_array_append_val (s->gathers, op);
+  if (n > 1)
+    g_array_append_val (s->to_copy, numel);
+  for (guint i = 0; i < list.n; i++) {
+    guint param = param_at (s, list, i);
+    if (is_expert_param (p->c, param) == is_expert)
+      build_buffer (b, op, dp_buffer (b, p->c, param), LS_MEM_UNSHARDED, gathered_bytes (l, p->c, param), false);
+  }
+}
+
+/* Each parameter by itself, into an array of zeros that must be there. */
+static void
+gather_one_by_one (Build *b, DpPass *p, Zero3List list)
+{
+  const Lower *l = b->l;
+  for (; list.n > 0; list.first++, list.n--) {
+    guint param = param_at (p->state, list, 0);
+    uint64_t bytes = gathered_bytes (l, p->c, param);
+    if (dp_shard (l, is_expert_param (p->c, param)).n > 1) {
+      LsKernel zero = ls_kernel_stream ("zero parameter", LS_KERNEL_MEMSET, l->shard.dtype, 1, zero3_numel (p->c, param), (double) bytes, 0);
+      build_kernel_on (b, LS_STREAM_GATHER, &zero, p->type == LS_ACTION_F ? LS_TAG_F : LS_TAG_B, NULL, 0);
+      deepspeed_sync_host (b);
+    }
+    gather_some (b, p, (Zero3List) { list.first, 1 }, is_expert_param (p->c, param));
+  }
+}
+
+static void
+gather (Build *b, DpPass *p, Zero3List list)
+{
+  if (b->l->s->collective_lists) {
+    gather_one_by_one (b, p, list);
+    return;
+  }
+  gather_some (b, p, list, false);
+  gather_some (b, p, list, true);
+}
+
+/* For each parameter waited for an event, behind what was gathered so far. */
+static void
+throttle (Build *b, Stage3 *s, guint n_waits)
+{
+  LsDep oldest = { LS_DEP_END, NO_OP };
+  for (guint i = 0; i < n_waits && s->gathers->len > 0; i++) {
+    if (s->events->len > MAX_PENDING) {
+      oldest.index = g_array_index (s->gathers, uint16_t, g_array_index (s->events, guint, 0));
+      g_array_remove_index (s->events, 0);
+    }
+    guint event = s->gathers->len - 1;
+    g_array_append_val (s->events, event);
+  }
+  if (oldest.index == NO_OP)
+    return;
+  LsOp op = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait for a fetch"); /* free: most are over */
+  build_op (b, op, &oldest, 1);
+}
+
+static void
+copy_out (Build *b, Stage3 *s, LsTag tag)
+{
+  const Lower *l = b->l;
+  for (guint i = 0; i < s->to_copy->len; i++) {
+    uint64_t numel = g_array_index (s->to_copy, uint64_t, i);
+    LsKernel copy = ls_kernel_stream ("parameter-copy-out", LS_KERNEL_ELEMENTWISE, l->shard.dtype, 1, numel,
+                                      2.0 * (double) dp_param_bytes (l, numel), 0);
+    build_kernel (b, &copy, tag);
+  }
+  g_array_set_size (s->to_copy, 0);
+}
+
+/* The next visit, if it is that one. */
+static const Zero3Visit *
+next_visit (const DpPass *p, guint o, bool is_again)
+{
+  const Stage3 *s = p->state;
+  if (!fetches (p) || s->visit >= s->zero3->visits->len)
+    return NULL;
+  const Zero3Visit *v = &g_array_index (s->zero3->visits, Zero3Visit, s->visit);
+  return v->operator_ == o && v->is_again == is_again ? v : NULL;
+}
+
+static void
+fetch (Build *b, DpPass *p, guint o, bool is_again, LsTag tag)
+{
+  Stage3 *s = p->state;
+  const Zero3Visit *v = next_visit (p, o, is_again);
+  if (!v || s->is_fetched)
+    return;
+  s->is_fetched = true;
+  gather (b, p, v->fetch);
+  bool is_blocking = b->l->s->collective_lists;
+  if (is_blocking && v->n_waits > 0)
+    deepspeed_sync_host (b);
+  else if (!is_blocking)
+    throttle (b, s, v->n_waits);
+  if (s->must_wait && !is_blocking) {
+    build_join_stream (b, LS_STREAM_GATHER);
+    if (offloads_parameters (b->l))
+      build_join_stream (b, LS_STREAM_COPY_IN);
+    build_barrier (b);
+    copy_out (b, s, tag);
+    s->must_wait = false;
+  }
+  gather (b, p, v->prefetch);
+}
+
+static void
+release (Build *b, DpPass *p, guint o, bool is_again)
+{
+  Stage3 *s = p->state;
+  const Zero3Visit *v = next_visit (p, o, is_again);
+  if (!v)
+    return;
+  uint16_t last = dp_last_compute (b);
+  for (guint i = 0; i < v->release.n; i++) {
+    guint param = param_at (s, v->release, i);
+    if (offloads_parameters (b->l) || dp_shard (b->l, is_expert_param (p->c, param)).n > 1)
+      build_buffer (b, last, dp_buffer (b, p->c, param), LS_MEM_UNSHARDED, gathered_bytes (b->l, p->c, param), true);
+  }
+  if (b->l->s->collective_lists && v->release.n > 0) {
+    LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
+    LsOp op = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait for compute");
+    op.host = LS_HOST_SYNC;
+    build_op (b, op, &compute, 1);
+  }
+  s->visit++;
+  s->is_fetched = false;
+}
+
+/* --- gradients ---------------------------------------------------------------------- */
+
+static void
+host_waits_for_reduction (Build *b, const Stage3 *s)
+{
+  guint max_pending = b->l->s->collective_lists ? 0 : MAX_PENDING;
+  if (s->reductions->len <= max_pending)
+    return;
+  LsDep oldest = { LS_DEP_END, g_array_index (s->reductions, uint16_t, s->reductions->len - 1 - max_pending) };
+  build_op (b, op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait for a reduction"), &oldest, 1);
+}
+
+static uint16_t
+reduce_one_by_one (Build *b, DpPass *p, bool is_expert)
+{
+  Stage3 *s = p->state;
+  uint16_t op = NO_OP;
+  for (guint i = 0; i < s->sizes[is_expert]->len; i++)
+    op = deepspeed_reduce (b, g_array_index (s->sizes[is_expert], uint64_t, i), is_expert, p->is_last, (uint16_t) s->reductions->len);
+  g_array_set_size (s->sizes[is_expert], 0);
+  return op;
+}
+
+static void
+flush (Build *b, DpPass *p, bool is_expert)
+{
+  Stage3 *s = p->state;
+  uint64_t numel = s->elements[is_expert];
+  if (numel == 0)
+    return;
+  host_waits_for_reduction (b, s);
+  bool has_lists = b->l->s->collective_lists;
+  if (s->n_params[is_expert] > 1 && !has_lists)
+    deepspeed_copy_gradients (b, "grad-interleave", numel);
+  uint16_t op = has_lists ? reduce_one_by_one (b, p, is_expert)
+                          : deepspeed_reduce (b, numel, is_expert, p->is_last, (uint16_t) s->reductions->len);
+  offload_gradients (b, p, dp_part (numel, dp_shard (b->l, is_expert).n), op);
+  s->elements[is_expert] = s->n_params[is_expert] = 0;
+  if (op == NO_OP)
+    return;
+  g_array_append_val (s->reductions, op);
+  if (!b->l->s->dp_overlap)
+    build_join (b, op);
+}
+
+/* A gradient that fills a bucket alone stays where it is until it is reduced. */
+static void
+take (Build *b, DpPass *p, guint o, guint i)
+{
+  Stage3 *s = p->state;
+  const Lower *l = b->l;
+  const LsOperator *op = operator_at (p->c, o);
+  uint64_t numel = op->param_numel[i];
+  if (s->elements[op->is_expert] > 0 && s->elements[op->is_expert] + numel > l->s->reduce_bucket)
+    flush (b, p, op->is_expert);
+  guint id = (p->c->operators->len + o) * LS_OPERATOR_MAX_PARAMS + i;
+  uint64_t bytes = dp_grad_bytes (l, numel);
+  build_buffer (b, dp_last_compute (b), dp_buffer (b, p->c, id), LS_MEM_UNSHARDED, bytes, false);
+  bool is_alone = numel > l->s->reduce_bucket;
+  if (!is_alone && ls_dtype_bytes (l->shard.grad_dtype) == 4)
+    deepspeed_copy_gradients (b, "grad-to-bucket", numel);
+  s->elements[op->is_expert] += numel;
+  s->n_params[op->is_expert]++;
+  g_array_append_val (s->sizes[op->is_expert], numel);
+  if (is_alone)
+    flush (b, p, op->is_expert);
+  uint16_t last = is_alone && s->reductions->len > 0 ? g_array_index (s->reductions, uint16_t, s->reductions->len - 1)
+                                                     : dp_last_compute (b);
+  build_buffer (b, last, dp_buffer (b, p->c, id), LS_MEM_UNSHARDED, bytes, true);
+}
+
+/* --- hooks --------------------------------------------------------------------------- */
+
+static void
+begin (Build *b, DpPass *p)
+{
+  Stage3 *s = g_new0 (Stage3, 1);
+  s->zero3 = zero3_new (b->l, p->c);
+  s->visit = p->type == LS_ACTION_F ? 0 : s->zero3->n_forward;
+  s->must_wait = p->type != LS_ACTION_F; /* for what the forward fetched ahead */
+  s->gathers = g_array_new (FALSE, FALSE, sizeof (uint16_t));
+  s->events = g_array_new (FALSE, FALSE, sizeof (guint));
+  s->to_copy = g_array_new (FALSE, FALSE, sizeof (uint64_t));
+  s->reductions = g_array_new (FALSE, FALSE, sizeof (uint16_t));
+  for (int i = 0; i < 2; i++)
+    s->sizes[i] = g_array_new (FALSE, FALSE, sizeof (uint64_t));
+  s->reduces = reduces (p);
+  p->state = s;
+}
+
+static void
+before (Build *b, DpPass *p, guint o)
+{
+  fetch (b, p, o, false, p->type == LS_ACTION_F ? LS_TAG_F : LS_TAG_B);
+}
+
+static void
+before_again (Build *b, DpPass *p, guint o)
+{
+  fetch (b, p, o, true, LS_TAG_RECOMPUTE);
+}
+
+static void
+after_again (Build *b, DpPass *p, guint o)
+{
+  release (b, p, o, true);
+  fetch (b, p, o, false, LS_TAG_B); /* the last of what runs again is the first of the backward */
+}
+
+static void
+after (Build *b, DpPass *p, guint o)
+{
+  const Stage3 *s = p->state;
+  release (b, p, o, false);
+  const LsOperator *op = operator_at (p->c, o);
+  for (guint i = op->n_params; s->reduces && i-- > 0;)
+    take (b, p, o, i);
+}
+
+static void
+end (Build *b, DpPass *p)
+{
+  Stage3 *s = p->state;
+  if (s->reduces) {
+    flush (b, p, false);
+    flush (b, p, true);
+    if (b->next_deps->len > 0)
+      build_barrier (b);
+    deepspeed_sync_host (b);
+  }
+  zero3_free (s->zero3);
+  g_array_unref (s->gathers);
+  g_array_unref (s->events);
+  g_array_unref (s->to_copy);
+  g_array_unref (s->reductions);
+  g_array_unref (s->sizes[0]);
+  g_array_unref (s->sizes[1]);
+  g_clear_pointer (&p->state, g_free);
+}
+
+static uint64_t
+n_persistent (const Lower *l, uint32_t pp_rank, bool is_expert)
+{
+  uint64_t n = 0;
+  for (uint32_t c = 0; c < l->n_chunks; c++) {
+    const Chunk *chunk = chunk_at (l, pp_rank, c);
+    for (guint o = 0; o < chunk->operators->len; o++)
+      for (uint32_t i = 0; i < operator_at (chunk, o)->n_params; i++) {
+        uint64_t numel = operator_at (chunk, o)->param_numel[i];
+        n += operator_at (chunk, o)->is_expert == is_expert && zero3_is_persistent (l, numel) ? numel : 0;
+      }
+  }
+  return n;
+}
+
+/* Persistent parameters out of what was gathered: for each of them and each rank with a part of it
+ * three views (two .narrow, a .view) and a copy. */
+static void
+copy_persistent (Build *b, uint32_t pp_rank, bool is_expert, uint64_t numel)
+{
+  const Lower *l = b->l;
+  uint32_t n = dp_shard (l, is_expert).n;
+  uint64_t n_copies = 0;
+  for (uint32_t c = 0; c < l->n_chunks; c++) {
+    const Chunk *chunk = chunk_at (l, pp_rank, c);
+    for (guint o = 0; o < chunk->operators->len; o++)
+      for (uint32_t i = 0; i < operator_at (chunk, o)->n_params; i++) {
+        uint64_t size = operator_at (chunk, o)->param_numel[i], part = dp_part (size, n);
+        if (operator_at (chunk, o)->is_expert == is_expert && zero3_is_persistent (l, size))
+          n_copies += (size + part - 1) / part;
+      }
+  }
+  deepspeed_copies (b, LS_STREAM_COMPUTE, "persistent-copy-out", l->shard.dtype, numel, n_copies, LS_TAG_OPTIMIZER);
+  deepspeed_views (b, 3 * n_copies);
+}
+
+static void
+step_end (Build *b, uint32_t pp_rank)
+{
+  for (int is_expert = 0; is_expert < 2; is_expert++) {
+    uint64_t numel = n_persistent (b->l, pp_rank, is_expert);
+    if (numel == 0)
+      continue;
+    uint32_t n = dp_shard (b->l, is_expert).n;
+    uint16_t from = offloads_parameters (b->l) ? offload_fetch (b, dp_part (numel, n)) : NO_OP;
+    uint16_t op = deepspeed_gather (b, numel, is_expert, from);
+    if (op != NO_OP || from != NO_OP)
+      build_join (b, op != NO_OP ? op : from);
+    if (b->l->s->collective_lists)
+      copy_persistent (b, pp_rank, is_expert, numel);
+  }
+}
+
+static void
+cuts (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer)
+{
+  *ret_params = *ret_grads = *ret_optimizer = dp_shard (l, is_expert).n;
+}
+
+/* Persistent parameters whole, and the bucket. */
+static void
+static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
+{
+  offload_static_memory (l, bytes);
+  for (int is_expert = 0; is_expert < 2; is_expert++)
+    if (offloads_parameters (l) || dp_shard (l, is_expert).n > 1)
+      bytes[LS_MEM_UNSHARDED] += dp_param_bytes (l, n_persistent (l, pp_rank, is_expert));
+  bytes[LS_MEM_UNSHARDED] += dp_grad_bytes (l, l->s->reduce_bucket);
+}
+
+const DpWay dp_way_deepspeed3 = {
+  .name = "deepspeed", .variant = variant, .begin = begin, .before = before, .after = after, .end = end,
+  .before_again = before_again, .after_again = after_again, .step_end = step_end, .cuts = cuts, .static_memory = static_memory,
+};

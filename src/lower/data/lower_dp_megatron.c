@@ -1,0 +1,316 @@
+/* Megatron-LM's data parallelism (core/distributed/param_and_grad_buffer.py): parameters in
+ * reverse order; a bucket closes at max (40e6, 1e6 dp) parameters; one bucket where nothing
+ * overlaps, on every pipeline stage but the first, and of every chunk but the first (there the
+ * pipeline gives enough to hide behind). Only the last micro-batch reduces, in bucket order.
+ *
+ * Its distributed optimizer (ZeRO-1): gradients are reduce-scattered, each rank updates its
+ * part, parameters are gathered: after the optimizer; or (overlap_param_gather) in the first
+ * forward of each chunk, one bucket ahead. A module that needs bucket b
+ *
+ *     gathers b, if nobody has yet;   waits for b;   gathers the next one
+ *
+ * so at most one gather is under way besides the one that is waited for, and the first of all
+ * is exposed:
+ *
+ *     dp       | AG 2 | AG 1 |     | AG 0 |
+ *     compute         | layers of 2 | of 1       | of 0 ...
+ *
+ * Interleaved 1F1B instead aligns the gathers and reductions of all pipeline ranks (its defaults
+ * align_param_gather, align_grad_reduce: param_sync_func, grad_sync_func of
+ * core/pipeline_parallel/schedules.py). Chunks 0 and 1 are gathered as a step begins, chunk c + 1 before
+ * forward number k of rank r if forward k + r is the first of chunk c; chunk c is reduced
+ * behind backward k if backward k - r is the last of chunk c, and what is left over at the end.
+ *
+ * zero 1@G (num_distributed_optimizer_instances): the optimizer is cut among G ranks; gradients
+ * are reduce-scattered among these, then the parts all-reduced over the others, both on one
+ * stream, so that a bucket starts when the one before it is through. */
+#include "lower/data/lower_bucket.h"
+
+#include <string.h>
+
+#define MIN_PARAMS 40000000u
+#define PARAMS_PER_RANK 1000000u
+
+static bool
+is_sharded (const Lower *l)
+{
+  return l->s->zero_stage > 0;
+}
+
+static bool
+gathers_early (const Lower *l)
+{
+  return is_sharded (l) && l->s->gather_overlap == 1;
+}
+
+static bool
+is_aligned (const Lower *l)
+{
+  return l->s->dp_overlap && l->s->vpp > 1 && strcmp (l->sched->name, "interleaved-1f1b") == 0;
+}
+
+/* --- buckets ---------------------------------------------------------------------- */
+
+static uint64_t
+whole (const Lower *l, uint32_t pp_rank, guint i)
+{
+  return UINT64_MAX;
+}
+
+static uint64_t
+capped (const Lower *l, uint32_t pp_rank, guint i)
+{
+  return l->s->bucket_params ? l->s->bucket_params : MAX (MIN_PARAMS, (uint64_t) PARAMS_PER_RANK * l->mesh.dp);
+}
+
+/* The embedding is in the first chunk of the first stage. */
+static BucketLimit
+limit_of (const Lower *l, const Chunk *c, uint32_t pp_rank)
+{
+  return l->s->dp_overlap && pp_rank == 0 && c->has_embedding ? capped : whole;
+}
+
+/* --- gathers ------------------------------------------------------------------------ */
+
+/* NO_OP if there is nobody to gather from. */
+static uint16_t
+gather (Build *b, uint64_t numel, bool is_expert, uint16_t unit)
+{
+  DpGroup group = dp_shard (b->l, is_expert);
+  if (group.n == 1)
+    return NO_OP;
+  uint16_t op = build_coll (b, LS_STREAM_DP, group.slot, COLL_ALL_GATHER, dp_param_bytes (b->l, numel), b->l->shard.dtype,
+                            LS_TAG_SYNC, "parameter all-gather");
+  g_array_index (b->ops, LsOp, op).unit = unit;
+  return op;
+}
+
+/* Of a first forward. Buckets are in backward order. */
+typedef struct {
+  GArray *buckets;
+  bool *is_dispatched; /* [buckets->len] */
+  uint16_t *op;        /* [buckets->len] */
+} Gathers;
+
+static Gathers *
+gathers_new (const Build *b, const DpPass *p)
+{
+  Gathers *g = g_new (Gathers, 1);
+  g->buckets = buckets_new (b->l, p->c, p->pp_rank, limit_of (b->l, p->c, p->pp_rank));
+  g->is_dispatched = g_new0 (bool, g->buckets->len);
+  g->op = g_new (uint16_t, g->buckets->len);
+  return g;
+}
+
+static void
+gathers_free (Gathers *g)
+{
+  g_array_unref (g->buckets);
+  g_free (g->is_dispatched);
+  g_free (g->op);
+  g_free (g);
+}
+
+static void
+dispatch (Build *b, Gathers *g, guint i)
+{
+  if (g->is_dispatched[i])
+    return;
+  const Bucket *bucket = &g_array_index (g->buckets, Bucket, i);
+  g->is_dispatched[i] = true;
+  g->op[i] = gather (b, bucket->numel, bucket->is_expert, (uint16_t) i);
+}
+
+/* Buckets of experts follow each other, and so do the others. */
+static void
+dispatch_next (Build *b, Gathers *g, guint i)
+{
+  bool is_expert = g_array_index (g->buckets, Bucket, i).is_expert;
+  while (i-- > 0)
+    if (g_array_index (g->buckets, Bucket, i).is_expert == is_expert) {
+      dispatch (b, g, i);
+      return;
+    }
+}
+
+/* --- passes --------------------------------------------------------------------------- */
+
+static bool
+reduces (const Lower *l, const DpPass *p)
+{
+  return dp_completes (p) && l->s->dp_overlap && !is_aligned (l);
+}
+
+static bool
+needs_gathers (const Lower *l, const DpPass *p)
+{
+  return p->type == LS_ACTION_F && p->is_first && gathers_early (l);
+}
+
+static char *
+variant (const Lower *l, const DpPass *p)
+{
+  return reduces (l, p) ? g_strdup (" reduces") : needs_gathers (l, p) ? g_strdup (" gathers") : NULL;
+}
+
+static void
+begin (Build *b, DpPass *p)
+{
+  if (reduces (b->l, p))
+    buckets_begin (b, p, limit_of (b->l, p->c, p->pp_rank));
+  else if (needs_gathers (b->l, p))
+    p->state = gathers_new (b, p);
+}
+
+static void
+await_gathered (Build *b, guint i)
+{
+  LsOp wait = op_blank (LS_OP_WAIT, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait parameters");
+  wait.event = (uint16_t) (EVENT_PARAMS + i);
+  wait.unit = (uint16_t) i;
+  build_op (b, wait, NULL, 0);
+}
+
+/* The parameters of a bucket are needed by the first of its operators. */
+static void
+before (Build *b, DpPass *p, guint o)
+{
+  Gathers *g = needs_gathers (b->l, p) ? p->state : NULL;
+  for (guint i = g ? g->buckets->len : 0; i-- > 0;) {
+    if (g_array_index (g->buckets, Bucket, i).last_operator != o)
+      continue;
+    if (is_aligned (b->l)) {
+      await_gathered (b, i);
+      continue;
+    }
+    dispatch (b, g, i);
+    if (g->op[i] != NO_OP)
+      build_join (b, g->op[i]);
+    dispatch_next (b, g, i);
+  }
+}
+
+static void
+after (Build *b, DpPass *p, guint o)
+{
+  if (reduces (b->l, p))
+    buckets_after (b, p, o, is_sharded (b->l));
+}
+
+static void
+end (Build *b, DpPass *p)
+{
+  if (needs_gathers (b->l, p))
+    gathers_free (p->state);
+  else
+    buckets_end (b, p);
+}
+
+/* --- between passes ----------------------------------------------------------------------- */
+
+/* Numbers of the forwards, or of the backwards, among the actions of a rank. */
+static GArray *
+numbers_of (const GArray *actions, LsActionType type)
+{
+  GArray *numbers = g_array_new (FALSE, FALSE, sizeof (guint));
+  for (guint i = 0; i < actions->len; i++)
+    if (g_array_index (actions, LsAction, i).type == type)
+      g_array_append_val (numbers, i);
+  return numbers;
+}
+
+/* Orders from a file may differ from Megatron-LM's: then no later than it is needed. */
+static void
+turns (const Lower *l, uint32_t pp_rank, DpTurn *ret_turns)
+{
+  if (!is_aligned (l))
+    return;
+  const GArray *actions = l->orders->ranks[pp_rank];
+  g_autoptr (GArray) forwards = numbers_of (actions, LS_ACTION_F), backwards = numbers_of (actions, LS_ACTION_B);
+  g_autofree guint *first = g_new0 (guint, l->n_chunks), *last = g_new0 (guint, l->n_chunks);
+  for (guint k = forwards->len; k-- > 0;)
+    first[g_array_index (actions, LsAction, g_array_index (forwards, guint, k)).chunk] = k;
+  for (guint k = 0; k < backwards->len; k++)
+    last[g_array_index (actions, LsAction, g_array_index (backwards, guint, k)).chunk] = k;
+  for (uint32_t c = 2; gathers_early (l) && c < l->n_chunks; c++) { /* 0 and 1 are there from the start */
+    guint k = first[c - 1] > pp_rank ? first[c - 1] - pp_rank : 0;
+    ret_turns[c].gather_before = g_array_index (forwards, guint, MIN (k, first[c]));
+  }
+  for (uint32_t c = 0; c < l->n_chunks; c++)
+    if (last[c] + pp_rank < backwards->len)
+      ret_turns[c].reduce_after = g_array_index (backwards, guint, last[c] + pp_rank);
+}
+
+static bool
+gather_chunk (Build *b, uint32_t pp_rank, uint32_t chunk)
+{
+  Lower *l = b->l;
+  if (!is_aligned (l) || !gathers_early (l))
+    return false;
+  const Chunk *c = chunk_at (l, pp_rank, chunk);
+  g_autoptr (GArray) buckets = buckets_new (l, c, pp_rank, limit_of (l, c, pp_rank));
+  for (guint i = buckets->len; i-- > 0;) {
+    const Bucket *bucket = &g_array_index (buckets, Bucket, i);
+    LsDep gathered = { LS_DEP_END, gather (b, bucket->numel, bucket->is_expert, (uint16_t) i) };
+    LsOp record = op_blank (LS_OP_RECORD, LS_STREAM_DP, LS_TAG_SYNC, "parameters gathered");
+    record.event = (uint16_t) (EVENT_PARAMS + i);
+    build_op (b, record, &gathered, gathered.index != NO_OP);
+  }
+  return true;
+}
+
+static bool
+early_gather (Build *b, uint32_t pp_rank, uint32_t chunk)
+{
+  return chunk < 2 && gather_chunk (b, pp_rank, chunk);
+}
+
+static void
+reduce_chunk (Build *b, uint32_t pp_rank, uint32_t chunk)
+{
+  const Chunk *c = chunk_at (b->l, pp_rank, chunk);
+  g_autoptr (GArray) buckets = buckets_new (b->l, c, pp_rank, limit_of (b->l, c, pp_rank));
+  for (guint i = 0; i < buckets->len; i++)
+    bucket_reduce (b, &g_array_index (buckets, Bucket, i), (uint16_t) i, is_sharded (b->l));
+}
+
+static void
+reduce_rest (Build *b, uint32_t pp_rank)
+{
+  Lower *l = b->l;
+  g_autofree DpTurn *all = is_aligned (l) ? dp_turns (l, pp_rank) : NULL;
+  for (uint32_t c = 0; all && c < l->n_chunks; c++)
+    if (all[c].reduce_after == G_MAXUINT)
+      reduce_chunk (b, pp_rank, c);
+  buckets_reduce_rest (b, pp_rank, whole, is_sharded (l));
+}
+
+static void
+step_end (Build *b, uint32_t pp_rank)
+{
+  Lower *l = b->l;
+  if (!is_sharded (l) || gathers_early (l))
+    return;
+  for (uint32_t c = 0; c < l->n_chunks; c++) {
+    const Chunk *chunk = chunk_at (l, pp_rank, c);
+    const uint64_t n[] = { chunk->n_params - chunk->n_expert, chunk->n_expert };
+    for (int is_expert = 0; is_expert < 2; is_expert++) {
+      uint16_t op = n[is_expert] > 0 ? gather (b, n[is_expert], is_expert, UINT16_MAX) : NO_OP;
+      if (op != NO_OP)
+        build_join (b, op);
+    }
+  }
+}
+
+static void
+cuts (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer)
+{
+  *ret_params = *ret_grads = 1;
+  *ret_optimizer = is_sharded (l) ? dp_shard (l, is_expert).n : 1;
+}
+
+const DpWay dp_way_megatron = {
+  .name = "megatron", .variant = variant, .begin = begin, .before = before, .after = after, .end = end, .turns = turns,
+  .gather_chunk = gather_chunk, .reduce_chunk = reduce_chunk, .reduce_rest = reduce_rest, .early_gather = early_gather,
+  .step_end = step_end, .cuts = cuts,
+};

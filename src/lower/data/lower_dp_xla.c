@@ -1,0 +1,355 @@
+/* XLA's FSDP (GSPMD) as MaxText runs it on TPUs: ZeRO-3 by annotations of shardings, compiled.
+ *
+ * Problem. Parameters, gradients and optimizer state are cut over the chips of a slice; a step is
+ * one executable, in which the layers are the body of a loop (jax.lax.scan), forwards and
+ * backwards. What communicates when follows from what XLA may move within one body.
+ *
+ * Model. A unit is one turn of the loop: a layer, or as many as are computed again together;
+ * what stands outside of the layers (embedding; final norm, head) is one too.
+ *
+ *     forward    as a unit begins all its weights start to be gathered, in the order in
+ *                which they are needed; each operator waits for its own
+ *     backward   likewise, once for what runs again and for the gradient of the input
+ *                (one gather per body); a weight gradient is reduce-scattered as it is
+ *                there, and nothing computes meanwhile
+ *     outside    one computation holds the forward and the backward of the head: gathered
+ *                once
+ *     3@G        G chips of a slice share a copy, slices replicate it: what a chip has of a
+ *                gradient is all-reduced over the slices in the background, across turns
+ *                of the loop (DCN)
+ *
+ *     ici   | qkv | proj |    fc1    |  fc2 |
+ *     core        | qkv  |attention.. | fc1 ....| fc2 ..| | next turn: qkv exposed again
+ *
+ * All-gathers are asynchronous by default on TPUs (async collective fusion of XLA), reduce-scatters are
+ * a fusion of the core's own order (all-reduce-scatter), all-reduces over DCN are pipelined over iterations
+ * (xla_tpu_data_parallel_opt_different_sized_ops): MaxText, benchmarks/xla_flags_library.py and
+ * configs/v5e; a profile of the second kind is in the scaling book, chapter "How to profile TPU programs".
+ *
+ * Weights are fp32 in memory and cast where they are used (MaxText: weight_dtype float32, dtype
+ * bfloat16); the cast is local, so what is gathered has 16 bits, and so has the gradient, which is cast
+ * to fp32 behind its reduction (jax-ml/jax issue 27496). There is no second copy of the weights.
+ * What tensor parallelism replicates (norms, biases of rows, learned positions) is not cut: its
+ * gradients are all-reduced at the end of the unit. The host launches one executable: ops cost it nothing.
+ *
+ * With --dp-overlap 0 compute waits for all gathers of a unit, and for each reduction over slices.
+ *
+ * Worked example. A layer of 4 weights of 134 MB (16 bits) on a v5e slice of 16 x 16, 180 GB/s:
+ * 4 gathers of 0.75 ms each way through the loop, of which the first is exposed, and 4 reductions.
+ *
+ * Deviations. Q, K and V are one weight here, three in MaxText, whose later two gathers hide.
+ * Newer XLA can start gathers a turn ahead (xla_tpu_enable_ag_backward_pipelining). Elementwise operators
+ * are kernels of their own, where XLA fuses them with matrix products. Casts are not kernels.
+ * The small part that is not cut is counted as if it were. What software reaches of the NICs between
+ * slices, and slices that lag, are not modelled: here DCN hides, while measured steps grow with slices (MaxText,
+ * configs/v5e: 32B by 5 % from 1 to 4, 64B by 19 % from 1 to 32).
+ *
+ * Reference: Xu et al., GSPMD, arXiv 2105.04663; Austin et al., How to Scale Your Model (2025);
+ * AI-Hypercomputer/maxtext. */
+#include "lower/data/lower_dp.h"
+
+
+typedef struct {
+  uint16_t *gathered;  /* [operators]: the gather of its weight in this pass, or NO_OP */
+  uint64_t replicated; /* parameters of the unit whose gradients are not cut          */
+  uint64_t replicated_expert;
+} XlaPass;
+
+/* --- units --------------------------------------------------------------------------- */
+
+#define BEHIND_LAYERS UINT32_MAX
+
+/* Turns of the loop; what stands before it is 0. */
+static uint32_t
+unit_of (const Lower *l, const Chunk *c, guint o)
+{
+  bool is_grouped = l->s->recompute == LS_RECOMPUTE_FULL && l->s->recompute_method == LS_RECOMPUTE_UNIFORM;
+  if (layer_of (c, o) != UINT16_MAX)
+    return 1 + layer_of (c, o) / (is_grouped ? l->s->recompute_layers : 1);
+  for (guint i = o; i < c->operators->len; i++)
+    if (layer_of (c, i) != UINT16_MAX)
+      return 0;
+  return BEHIND_LAYERS;
+}
+
+static bool
+is_outside (const Chunk *c, guint o)
+{
+  return layer_of (c, o) == UINT16_MAX;
+}
+
+/* Elements that are gathered for an operator. */
+static uint64_t
+cut_numel (const LsOperator *o)
+{
+  uint64_t n = 0;
+  for (uint32_t p = 0; p < o->n_params && !o->param_replicated; p++)
+    n += o->param_numel[p];
+  return n;
+}
+
+static uint64_t
+whole_numel (const LsOperator *o)
+{
+  uint64_t n = 0;
+  for (uint32_t p = 0; p < o->n_params && o->param_replicated; p++)
+    n += o->param_numel[p];
+  return n;
+}
+
+static bool
+reduces (const Lower *l, const DpPass *p)
+{
+  bool has_weights = p->type == LS_ACTION_B || p->type == LS_ACTION_W;
+  return has_weights && (p->is_last || l->s->grad_sync == LS_GRAD_SYNC_EACH);
+}
+
+/* --- buffers ---------------------------------------------------------------------- */
+
+/* The op to which what an operator leaves behind is tied. */
+static uint16_t
+last_op (Build *b)
+{
+  if (b->ops->len == 0)
+    build_barrier (b);
+  return (uint16_t) (b->ops->len - 1);
+}
+
+static uint16_t
+buffer_id (Build *b, const Chunk *c, guint o, bool is_gradient)
+{
+  return dp_buffer (b, c, is_gradient ? c->operators->len + o : o);
+}
+
+static void
+weight_buffer (Build *b, uint16_t op, const Chunk *c, guint o, bool is_free)
+{
+  uint64_t bytes = dp_param_bytes (b->l, cut_numel (operator_at (c, o)));
+  build_buffer (b, op, buffer_id (b, c, o, false), LS_MEM_UNSHARDED, bytes, is_free);
+}
+
+/* Outside of the loop: the head's is there until its gradient has been computed, and so is
+ * a word embedding that the head uses too. */
+static bool
+lives_until_backward (const Lower *l, const Chunk *c, guint o)
+{
+  const LsOperator *at = operator_at (c, o);
+  return is_outside (c, o) && (at->n_igrad > 0 || (c->has_head && l->model->tied_embeddings));
+}
+
+/* --- gathers ---------------------------------------------------------------------------- */
+
+static bool
+is_gathered (const Build *b, const Chunk *c, guint o)
+{
+  const LsOperator *at = operator_at (c, o);
+  return cut_numel (at) > 0 && dp_shard (b->l, at->is_expert).n > 1;
+}
+
+static void
+gather (Build *b, XlaPass *x, const Chunk *c, guint o)
+{
+  const LsOperator *at = operator_at (c, o);
+  if (!is_gathered (b, c, o))
+    return;
+  x->gathered[o] = build_coll (b, LS_STREAM_GATHER, dp_shard (b->l, at->is_expert).slot, COLL_ALL_GATHER,
+                               dp_param_bytes (b->l, cut_numel (at)), b->l->shard.dtype, LS_TAG_SYNC, "weight all-gather");
+  g_array_index (b->ops, LsOp, x->gathered[o]).layer = layer_of (c, o);
+  if (!b->l->s->dp_overlap)
+    build_join (b, x->gathered[o]);
+}
+
+/* Products that run again need their weights before those of the gradients. */
+static bool
+multiplies_again (const Lower *l, const Chunk *c, guint o)
+{
+  return is_recomputed (l, c, o) && !recomputes_no_products (l);
+}
+
+/* A backward that runs products again needs their weights in forward order. An executable has its
+ * memory laid out: room for all weights of a unit, as it begins. */
+static void
+gather_unit (Build *b, XlaPass *x, const DpPass *p, guint o)
+{
+  const Chunk *c = p->c;
+  uint32_t unit = unit_of (b->l, c, o);
+  guint first = o, last = o;
+  while (first > 0 && unit_of (b->l, c, first - 1) == unit)
+    first--;
+  while (last + 1 < c->operators->len && unit_of (b->l, c, last + 1) == unit)
+    last++;
+  bool is_forward = p->type == LS_ACTION_F || multiplies_again (b->l, c, first);
+  build_barrier (b);
+  for (guint i = first; i <= last; i++)
+    if (is_gathered (b, c, i))
+      weight_buffer (b, last_op (b), c, i, false);
+  for (guint i = 0; i <= last - first; i++)
+    gather (b, x, c, is_forward ? first + i : last - i);
+}
+
+/* --- reductions --------------------------------------------------------------------------- */
+
+static void
+reduce_over (Build *b, DpGroup group, LsStream stream, int coll, uint64_t numel, bool blocks, const char *name)
+{
+  const Lower *l = b->l;
+  if (group.n == 1)
+    return;
+  uint16_t op = build_coll (b, stream, group.slot, coll, numel * ls_dtype_bytes (l->act), l->act, LS_TAG_SYNC, name);
+  if (blocks)
+    build_join (b, op);
+}
+
+/* Behind the kernel that made the gradient. */
+static void
+reduce_weight (Build *b, const Chunk *c, guint o)
+{
+  const Lower *l = b->l;
+  const LsOperator *at = operator_at (c, o);
+  uint64_t numel = cut_numel (at);
+  DpGroup shard = dp_shard (l, at->is_expert);
+  if (numel == 0)
+    return;
+  uint16_t id = buffer_id (b, c, o, true);
+  uint64_t bytes = numel * ls_dtype_bytes (l->act);
+  build_buffer (b, last_op (b), id, LS_MEM_UNSHARDED, bytes, false);
+  reduce_over (b, shard, LS_STREAM_GATHER, COLL_REDUCE_SCATTER, numel, true, "grad reduce-scatter");
+  build_barrier (b);
+  build_buffer (b, last_op (b), id, LS_MEM_UNSHARDED, bytes, true);
+  reduce_over (b, dp_replica (l, at->is_expert), LS_STREAM_DP, COLL_ALL_REDUCE, dp_part (numel, shard.n), !l->s->dp_overlap,
+               "shard all-reduce");
+}
+
+static void
+reduce_replicated (Build *b, uint64_t numel, bool is_expert)
+{
+  if (numel == 0)
+    return;
+  reduce_over (b, dp_shard (b->l, is_expert), LS_STREAM_GATHER, COLL_ALL_REDUCE, numel, true, "small grad all-reduce");
+  reduce_over (b, dp_replica (b->l, is_expert), LS_STREAM_DP, COLL_ALL_REDUCE, numel, !b->l->s->dp_overlap, "small grad all-reduce");
+}
+
+/* --- passes -------------------------------------------------------------------------------- */
+
+static char *
+variant (const Lower *l, const DpPass *p)
+{
+  return reduces (l, p) ? g_strdup (" reduces") : NULL;
+}
+
+static void
+begin (Build *b, DpPass *p)
+{
+  XlaPass *x = g_new0 (XlaPass, 1);
+  x->gathered = g_new (uint16_t, p->c->operators->len);
+  for (guint o = 0; o < p->c->operators->len; o++)
+    x->gathered[o] = NO_OP;
+  p->state = x;
+}
+
+/* In the order of the pass, the operator is the first, or the last, of its unit. */
+static bool
+enters (const Build *b, const DpPass *p, guint o)
+{
+  const Chunk *c = p->c;
+  guint end = p->type == LS_ACTION_F ? 0 : c->operators->len - 1, neighbour = p->type == LS_ACTION_F ? o - 1 : o + 1;
+  return o == end || unit_of (b->l, c, neighbour) != unit_of (b->l, c, o);
+}
+
+static bool
+leaves (const Build *b, const DpPass *p, guint o)
+{
+  const Chunk *c = p->c;
+  guint end = p->type == LS_ACTION_F ? c->operators->len - 1 : 0, neighbour = p->type == LS_ACTION_F ? o + 1 : o - 1;
+  return o == end || unit_of (b->l, c, neighbour) != unit_of (b->l, c, o);
+}
+
+static void
+await (Build *b, const XlaPass *x, guint o)
+{
+  if (x->gathered[o] != NO_OP)
+    build_join (b, x->gathered[o]);
+}
+
+static void
+before (Build *b, DpPass *p, guint o)
+{
+  bool gathers = p->type == LS_ACTION_F || (p->type != LS_ACTION_W && !is_outside (p->c, o));
+  if (gathers && enters (b, p, o))
+    gather_unit (b, p->state, p, o);
+  if (p->type == LS_ACTION_F || !multiplies_again (b->l, p->c, o))
+    await (b, p->state, o);
+}
+
+static void
+before_again (Build *b, DpPass *p, guint o)
+{
+  if (multiplies_again (b->l, p->c, o))
+    await (b, p->state, o);
+}
+
+/* A weight is dropped behind its last use, in the pass that gathered it or later. */
+static bool
+drops (const Build *b, const DpPass *p, guint o)
+{
+  if (p->type == LS_ACTION_W || !is_gathered (b, p->c, o))
+    return false;
+  return !is_outside (p->c, o) || lives_until_backward (b->l, p->c, o) == (p->type != LS_ACTION_F);
+}
+
+static void
+after (Build *b, DpPass *p, guint o)
+{
+  XlaPass *x = p->state;
+  const LsOperator *at = operator_at (p->c, o);
+  if (drops (b, p, o))
+    weight_buffer (b, last_op (b), p->c, o, true);
+  if (!reduces (b->l, p))
+    return;
+  reduce_weight (b, p->c, o);
+  *(at->is_expert ? &x->replicated_expert : &x->replicated) += whole_numel (at);
+  if (!leaves (b, p, o))
+    return;
+  reduce_replicated (b, x->replicated, false);
+  reduce_replicated (b, x->replicated_expert, true);
+  x->replicated = x->replicated_expert = 0;
+}
+
+static void
+end (Build *b, DpPass *p)
+{
+  XlaPass *x = p->state;
+  g_free (x->gathered);
+  g_clear_pointer (&p->state, g_free);
+}
+
+static void
+reduce_rest (Build *b, uint32_t pp_rank)
+{
+  build_join_stream (b, LS_STREAM_DP);
+}
+
+/* Gradients that are reduced once only are kept whole until then. */
+static void
+cuts (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer)
+{
+  bool are_whole = l->s->grad_sync != LS_GRAD_SYNC_EACH && l->n_micro_batches > 1;
+  *ret_params = *ret_optimizer = dp_shard (l, is_expert).n;
+  *ret_grads = are_whole ? 1 : dp_shard (l, is_expert).n;
+}
+
+/* The fp32 weights are those of the optimizer: no copy of 16 bits, two moments beside them. */
+static void
+static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
+{
+  uint64_t n = 0;
+  for (int is_expert = 0; is_expert < 2; is_expert++)
+    n += dp_part (dp_params_of_rank (l, pp_rank, is_expert), dp_shard (l, is_expert).n);
+  bytes[LS_MEM_PARAMETERS] = 4 * n;
+  bytes[LS_MEM_OPTIMIZER] = 8 * n;
+}
+
+const DpWay dp_way_xla_fsdp = {
+  .name = "xla-fsdp", .variant = variant, .begin = begin, .before = before, .after = after, .end = end, .before_again = before_again,
+  .reduce_rest = reduce_rest, .cuts = cuts, .static_memory = static_memory,
+};

@@ -1,0 +1,209 @@
+/* lower/layers/lower_chunk.c — the passes over one chunk on one rank: its operators one by one
+ * (lower_operator.c), what data parallelism does between them (lower_dp.h), and what runs
+ * again (lower_recompute.c). */
+#include "lower/data/lower_dp.h"
+
+/* --- the chunk -------------------------------------------------------------- */
+
+static void
+append_part (Chunk *c, uint16_t layer, guint from)
+{
+  for (guint i = from; i < c->operators->len; i++) {
+    const LsOperator *o = &g_array_index (c->operators, LsOperator, i);
+    g_array_append_val (c->layer_of, layer);
+    for (uint32_t p = 0; p < o->n_params; p++) {
+      c->n_params += o->param_numel[p];
+      c->n_scaled[o->is_expert] += p == 0 && multiplies_scaled (o) ? o->param_numel[p] : 0;
+      c->n_expert += o->is_expert ? o->param_numel[p] : 0;
+      c->n_partial += o->param_replicated && !o->grad_is_whole ? o->param_numel[p] : 0;
+    }
+  }
+}
+
+/* Dense, or with a mixture of experts; in capitals with products in bf16 where others are in a scaled format. */
+static char
+layer_kind (const Lower *l, uint32_t layer)
+{
+  char kind = ls_model_has_experts (l->model, layer) ? 'm' : 'd';
+  return ls_layer_dtype (l->model, &l->shard, layer) == l->shard.dtype ? kind : g_ascii_toupper (kind);
+}
+
+/* Runs of layers of a kind; "" where there is one. */
+static char *
+layer_kinds (const Lower *l, uint32_t first, uint32_t n)
+{
+  GString *text = g_string_new (NULL);
+  bool has_kinds = l->model->n_experts > 0 || l->shard.bf16_first + l->shard.bf16_last > 0;
+  for (uint32_t i = 0, from = 0; i < n && has_kinds; i++) {
+    char kind = layer_kind (l, first + i);
+    if (i + 1 < n && layer_kind (l, first + i + 1) == kind)
+      continue;
+    g_string_append_printf (text, " %c%u", kind, i + 1 - from);
+    from = i + 1;
+  }
+  return g_string_free (text, FALSE);
+}
+
+void
+chunk_init (Lower *l, Chunk *c, uint32_t first_layer, uint32_t n_layers, bool has_embedding, bool has_head)
+{
+  *c = (Chunk) { .n_layers = n_layers, .has_embedding = has_embedding, .has_head = has_head };
+  c->kinds = layer_kinds (l, first_layer, n_layers);
+  c->operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  c->layer_of = g_array_new (FALSE, FALSE, sizeof (uint16_t));
+  if (has_embedding)
+    ls_operators_embedding (l->model, &l->shard, c->operators);
+  append_part (c, UINT16_MAX, 0);
+  for (uint32_t i = 0; i < n_layers; i++) {
+    guint from = c->operators->len;
+    ls_operators_layer (l->model, &l->shard, first_layer + i, c->operators);
+    append_part (c, (uint16_t) i, from);
+  }
+  guint from = c->operators->len;
+  if (has_head) {
+    bool shares_weight = l->model->tied_embeddings && !is_tied_over_ranks (l);
+    ls_operators_head (l->model, &l->shard, !shares_weight, c->operators);
+  }
+  append_part (c, UINT16_MAX, from);
+}
+
+void
+chunk_clear (Chunk *c)
+{
+  g_free (c->kinds);
+  if (c->operators)
+    g_array_unref (c->operators);
+  if (c->layer_of)
+    g_array_unref (c->layer_of);
+  if (c->again)
+    g_array_unref (c->again);
+}
+
+/* --- passes ----------------------------------------------------------------------- */
+
+static void
+hook (void (*f) (Build *b, DpPass *p), Build *b, DpPass *p)
+{
+  if (f)
+    f (b, p);
+}
+
+static void
+hook_at (void (*f) (Build *b, DpPass *p, guint o), Build *b, DpPass *p, guint o)
+{
+  if (f)
+    f (b, p, o);
+}
+
+/* Megatron-LM until late 2023: every stage calls get_batch () first, in which broadcast_data ()
+ * reads the sizes of the arrays back from the device (megatron/mpu/data.py: sizes_cuda.cpu ()). In
+ * DeepSpeed's pipeline the first and the last stage do (engine.py: _exec_load_micro_batch ()), and where other
+ * stages keep their attention mask (batch_ends). */
+static bool
+reads_batch (const Lower *l, const Chunk *c)
+{
+  bool is_at_end = c->has_embedding || c->has_head;
+  return l->s->batch_sync && (is_at_end || !(l->s->batch_ends || l->s->p2p == LS_P2P_DEEPSPEED));
+}
+
+static void
+read_batch (Build *b)
+{
+  build_compute_sync (b, "sizes of a batch");
+  LsOp fetch = op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "batch");
+  fetch.host = LS_HOST_BATCH;
+  fetch.recorded = 0;
+  build_op (b, fetch, NULL, 0);
+}
+
+static void
+build_forward (Build *b, DpPass *p, const DpWay *way)
+{
+  const Lower *l = b->l;
+  const Chunk *c = p->c;
+  if (reads_batch (l, c))
+    read_batch (b);
+  for (guint i = 0; i < c->operators->len; i++) {
+    hook_at (way->before, b, p, i);
+    b->layer = layer_of (c, i);
+    guint first = b->ops->len;
+    build_forward_operator (b, c, i, LS_TAG_F, !is_recomputed (l, c, i));
+    recompute_keep (b, c, i, first_op (b, first));
+    offload_behind (b, c, i);
+    hook_at (way->after, b, p, i);
+  }
+}
+
+static void
+build_backward (Build *b, DpPass *p, const DpWay *way)
+{
+  const Chunk *c = p->c;
+  guint recomputed_from = c->operators->len;
+  Reload reload = { .layer = UINT32_MAX };
+  for (guint i = c->operators->len; i-- > 0;) {
+    b->layer = layer_of (c, i);
+    hook_at (way->before, b, p, i);
+    if (p->type == LS_ACTION_W) {
+      build_weight_operator (b, c, i);
+      hook_at (way->after, b, p, i);
+      continue;
+    }
+    reload_before (b, c, i, &reload);
+    recompute_before (b, c, i, &recomputed_from);
+    build_backward_operator (b, c, i, p->type);
+    recompute_release (b, c, i);
+    hook_at (way->after, b, p, i);
+  }
+  if (b->ops->len == 0) /* nothing to do for W */
+    build_barrier (b);
+}
+
+static void
+build_with (Build *b, DpPass *p, const DpWay *way)
+{
+  p->way = way;
+  b->pass = p;
+  hook (way->begin, b, p);
+  if (p->type == LS_ACTION_F)
+    build_forward (b, p, way);
+  else
+    build_backward (b, p, way);
+  b->layer = UINT16_MAX;
+  hook (way->end, b, p);
+  b->pass = NULL;
+}
+
+/* Segments are shared by all chunks of the same shape. */
+uint32_t
+segment_pass (Lower *l, DpPass *p)
+{
+  static const char *const names[] = {
+    [LS_ACTION_F] = "forward", [LS_ACTION_B] = "backward", [LS_ACTION_I] = "input gradients", [LS_ACTION_W] = "weight gradients",
+  };
+  const DpWay *way = dp_way (l);
+  const Chunk *c = p->c;
+  g_autofree char *variant = way->variant ? way->variant (l, p) : NULL;
+  g_autofree char *again = c->n_recomputed > 0 && c->n_recomputed < c->n_layers ? g_strdup_printf (" %u again", c->n_recomputed) : NULL;
+  g_autofree char *name = g_strdup_printf ("%s %u layers%s%s%s%s%s", names[p->type], c->n_layers, c->kinds, c->has_embedding ? " embedding" : "",
+                                           c->has_head ? " head" : "", again ? again : "", variant ? variant : "");
+  uint32_t id = build_find (l, name);
+  if (id != UINT32_MAX)
+    return id;
+  Build b;
+  build_init (&b, l);
+  build_with (&b, p, way);
+  return build_finish (&b, name);
+}
+
+void
+build_pass_by (Build *b, DpPass *p, const DpWay *way)
+{
+  build_with (b, p, way);
+}
+
+void
+build_pass (Build *b, const Chunk *c, LsActionType pass)
+{
+  DpPass p = { .c = c, .type = pass };
+  build_with (b, &p, &dp_way_none);
+}

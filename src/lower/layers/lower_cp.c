@@ -1,0 +1,275 @@
+/* lower/layers/lower_cp.c — attention over sequences that are cut over cp ranks: what moves
+ * between its kernels (model/operators_context.c).
+ *
+ * Ring, as Transformer Engine issues it (AttnFuncWithCPAndKVP2P in
+ * attention/dot_product_attention/context_parallel.py): in step i keys and values go on to
+ * the next rank while the attention over them runs; step i + 1 waits for those that come.
+ *
+ *     forward   cp - 1 times K and V
+ *     backward  begins with those that the forward held last, and goes back the way they came:
+ *               K and V; then cp - 2 times these and dK, dV of the step before; dK, dV. So they
+ *               end where they belong, after cp - 1 moves of each
+ *
+ * In the forward, steps alternate between two streams, and a step's K and V are sent from its
+ * stream: behind the attention of two steps before. In the backward a step adds what it has to
+ * the dK, dV that come, before they go on.
+ *
+ * All-gather (AttnFuncWithCPAndKVAllGather; Llama 3): K, then V, of all ranks; nothing runs
+ * beside. Where ranks have two parts of a sequence, a copy puts them in order. The
+ * backward gathers again, and reduce-scatters dK and dV.
+ *
+ * Ulysses (DeepSpeed sequence/layer.py; AttnFuncWithCPAndQKVOA2A): all-to-all of Q, K, V, and
+ * of the context; a copy before and after puts what goes to one rank together. The backward is
+ * its mirror image. Nothing runs beside.
+ *
+ * While it runs it holds, with q and k the bytes of Q and K of a rank:
+ *
+ *     ring        forward: K and V of all steps, 2 c k, and their partial results; backward:
+ *                 two buffers of K, V and their gradients, and those of a step, q + 10 k
+ *     all-gather  K and V of all, 2 c k, once more in order if balanced; backward: and gradients
+ *     ulysses     Q, K, V or their gradients as they came, q + 2 k
+ *
+ * Deviations. Transformer Engine overlaps the all-to-alls of Q, K and V with each other's
+ * copies. The loss that Megatron-LM adds up over cp to report it, a few bytes, is left out. */
+#include "lower/lower_state.h"
+
+static LsContextStep
+step_of (const Lower *l, uint32_t step)
+{
+  LsContextStep s;
+  ls_context_step (l->model, &l->shard, l->cp_rank, step, &s);
+  return s;
+}
+
+static uint16_t
+build_cp (Build *b, int coll, uint64_t bytes, LsTag tag, const char *name)
+{
+  return build_coll (b, LS_STREAM_CP, LS_SLOT_CP, coll, bytes, b->l->shard.dtype, tag, name);
+}
+
+static void
+build_cp_sync (Build *b, int coll, uint64_t bytes, LsTag tag, const char *name)
+{
+  build_join (b, build_cp (b, coll, bytes, tag, name));
+}
+
+static uint16_t
+build_copy (Build *b, const char *name, uint64_t bytes, LsTag tag)
+{
+  LsKernel copy = ls_context_copy (&b->l->shard, name, bytes);
+  return build_kernel (b, &copy, tag);
+}
+
+static uint64_t
+q_bytes (const Lower *l)
+{
+  return ls_context_q_bytes (l->model, &l->shard);
+}
+
+static uint64_t
+k_bytes (const Lower *l)
+{
+  return ls_context_k_bytes (l->model, &l->shard);
+}
+
+/* --- ring --------------------------------------------------------------------------- */
+
+/* K and V go on, when op `after` is over; all compute so far for the first ones. */
+static uint16_t
+send_on (Build *b, uint32_t step, uint16_t after, LsTag tag)
+{
+  if (step == 0)
+    return build_cp (b, COLL_PERMUTE, 2 * k_bytes (b->l), tag, "kv permute");
+  LsOp op = op_blank (LS_OP_COLLECTIVE, LS_STREAM_CP, tag, "kv permute");
+  op.host = LS_HOST_COMM;
+  op.slot = LS_SLOT_CP;
+  op.coll = COLL_PERMUTE;
+  op.bytes = 2 * k_bytes (b->l);
+  op.dtype = (uint8_t) b->l->shard.dtype;
+  LsDep dep = { LS_DEP_END, after };
+  return build_op (b, op, &dep, after == NO_OP ? 0 : 1);
+}
+
+static void
+ring_forward (Build *b, LsTag tag)
+{
+  uint32_t n = b->l->mesh.cp;
+  uint16_t last = NO_OP, before_last = NO_OP, coming = NO_OP; /* ends of steps i - 1, i - 2; K and V of step i */
+  for (uint32_t i = 0; i < n; i++) {
+    LsContextStep s = step_of (b->l, i);
+    uint16_t sent = i + 1 < n ? send_on (b, i, before_last, tag) : NO_OP;
+    if (coming != NO_OP)
+      build_join (b, coming);
+    coming = sent;
+    before_last = last;
+    if (s.is_idle)
+      continue;
+    build_kernel (b, &s.fwd, tag);
+    last = build_kernel (b, &s.merge, tag);
+  }
+}
+
+static uint64_t
+moved_back (const Lower *l, uint32_t i)
+{
+  bool has_kv = i + 1 < l->mesh.cp, has_grad = i > 0;
+  return (uint64_t) (has_kv + has_grad) * 2 * k_bytes (l);
+}
+
+static void
+ring_backward (Build *b)
+{
+  uint32_t n = b->l->mesh.cp;
+  for (uint32_t i = 0; i < n; i++) {
+    LsContextStep s = step_of (b->l, n - 1 - i);
+    const char *name = i == 0 ? "kv permute" : i + 1 == n ? "kv grad permute" : "kv and grad permute";
+    uint16_t moved = build_cp (b, COLL_PERMUTE, moved_back (b->l, i), LS_TAG_B, name);
+    if (!s.is_idle)
+      build_kernel (b, &s.bwd, LS_TAG_I);
+    if (i > 0)
+      build_join (b, moved); /* dK and dV, to add to */
+    if (!s.is_idle)
+      build_kernel (b, &s.merge_grad, LS_TAG_I);
+    if (i == 0)
+      build_join (b, moved);
+  }
+}
+
+/* --- all-gather ---------------------------------------------------------------------- */
+
+static void
+in_order (Build *b, const char *name, LsTag tag)
+{
+  const Lower *l = b->l;
+  if (l->shard.cp_balance)
+    build_copy (b, name, 2 * k_bytes (l) * l->mesh.cp, tag);
+}
+
+static void
+gather_kv (Build *b, LsTag comm_tag, LsTag tag)
+{
+  uint64_t bytes = k_bytes (b->l) * b->l->mesh.cp;
+  build_cp_sync (b, COLL_ALL_GATHER, bytes, comm_tag, "k all-gather");
+  build_cp_sync (b, COLL_ALL_GATHER, bytes, comm_tag, "v all-gather");
+  in_order (b, "kv-reorder", tag);
+}
+
+static void
+gathered_backward (Build *b)
+{
+  uint64_t bytes = k_bytes (b->l) * b->l->mesh.cp;
+  LsContextStep s = step_of (b->l, 0);
+  gather_kv (b, LS_TAG_B, LS_TAG_I);
+  build_kernel (b, &s.bwd, LS_TAG_I);
+  in_order (b, "kv-grad-reorder", LS_TAG_I);
+  build_cp_sync (b, COLL_REDUCE_SCATTER, bytes, LS_TAG_B, "k grad reduce-scatter");
+  build_cp_sync (b, COLL_REDUCE_SCATTER, bytes, LS_TAG_B, "v grad reduce-scatter");
+}
+
+/* --- Ulysses ------------------------------------------------------------------------- */
+
+/* Q, K and V, or their gradients. */
+static void
+exchange_qkv (Build *b, LsTag comm_tag, LsTag tag)
+{
+  uint64_t q = q_bytes (b->l), k = k_bytes (b->l);
+  build_copy (b, "ulysses-pack", q + 2 * k, tag);
+  build_cp_sync (b, COLL_ALL_TO_ALL, q, comm_tag, "q all-to-all");
+  build_cp_sync (b, COLL_ALL_TO_ALL, k, comm_tag, "k all-to-all");
+  build_cp_sync (b, COLL_ALL_TO_ALL, k, comm_tag, "v all-to-all");
+  build_copy (b, "ulysses-unpack", q + 2 * k, tag);
+}
+
+static void
+exchange_context (Build *b, LsTag comm_tag, LsTag tag)
+{
+  build_copy (b, "ulysses-pack", q_bytes (b->l), tag);
+  build_cp_sync (b, COLL_ALL_TO_ALL, q_bytes (b->l), comm_tag, "context all-to-all");
+  build_copy (b, "ulysses-unpack", q_bytes (b->l), tag);
+}
+
+/* --- either --------------------------------------------------------------------------- */
+
+/* When; an id of its own for each. */
+typedef enum { IN_FORWARD, IN_RECOMPUTE, IN_BACKWARD } Time; /* N_CP_BUFFERS of them */
+
+static uint64_t
+partial_results (const Lower *l)
+{
+  uint64_t rows = 0, all = l->shard.seq / l->mesh.cp;
+  for (uint32_t i = 0; i < l->mesh.cp; i++)
+    rows += step_of (l, i).fwd.m;
+  return q_bytes (l) / all * rows;
+}
+
+static uint64_t
+held_bytes (const Lower *l, Time time)
+{
+  uint64_t q = q_bytes (l), k = k_bytes (l), gathered = 2 * k * l->mesh.cp;
+  switch (l->shard.cp_kind) {
+  case LS_CP_RING:
+    return time == IN_BACKWARD ? q + 10 * k : gathered + partial_results (l);
+  case LS_CP_ALL_GATHER:
+    return gathered * (1 + l->shard.cp_balance + (time == IN_BACKWARD));
+  default:
+    return q + 2 * k;
+  }
+}
+
+/* From the first compute op that it needs them for, of those from op `first` on, to the last: the
+ * compute stream allocates them, and uses their memory again. */
+static void
+hold (Build *b, guint first, const Chunk *c, guint i, Time time)
+{
+  uint64_t bytes = held_bytes (b->l, time);
+  uint16_t id = (uint16_t) (cp_buffer_base (c) + N_CP_BUFFERS * i + time);
+  b->is_too_long |= buffer_base (c) > UINT16_MAX;
+  while (first + 1 < b->ops->len && g_array_index (b->ops, LsOp, first).stream != LS_STREAM_COMPUTE)
+    first++;
+  build_buffer (b, (uint16_t) first, id, LS_MEM_ACTIVATIONS, bytes, false);
+  build_buffer (b, (uint16_t) (b->ops->len - 1), id, LS_MEM_ACTIVATIONS, bytes, true);
+}
+
+void
+build_context_forward (Build *b, const Chunk *c, guint i, LsTag tag)
+{
+  guint first = b->ops->len;
+  LsContextStep s = step_of (b->l, 0);
+  switch (b->l->shard.cp_kind) {
+  case LS_CP_RING:
+    ring_forward (b, tag);
+    break;
+  case LS_CP_ALL_GATHER:
+    gather_kv (b, tag, tag);
+    build_kernel (b, &s.fwd, tag);
+    break;
+  case LS_CP_ULYSSES:
+    exchange_qkv (b, tag, tag);
+    build_kernel (b, &s.fwd, tag);
+    exchange_context (b, tag, tag);
+    break;
+  }
+  hold (b, first, c, i, tag == LS_TAG_RECOMPUTE ? IN_RECOMPUTE : IN_FORWARD);
+}
+
+uint16_t
+build_context_backward (Build *b, const Chunk *c, guint i)
+{
+  guint first = b->ops->len;
+  LsContextStep s = step_of (b->l, 0);
+  switch (b->l->shard.cp_kind) {
+  case LS_CP_RING:
+    ring_backward (b);
+    break;
+  case LS_CP_ALL_GATHER:
+    gathered_backward (b);
+    break;
+  case LS_CP_ULYSSES:
+    exchange_context (b, LS_TAG_B, LS_TAG_I);
+    build_kernel (b, &s.bwd, LS_TAG_I);
+    exchange_qkv (b, LS_TAG_B, LS_TAG_I);
+    break;
+  }
+  hold (b, first, c, i, IN_BACKWARD);
+  return (uint16_t) (b->ops->len - 1);
+}

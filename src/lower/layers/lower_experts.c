@@ -1,0 +1,80 @@
+/* lower/layers/lower_experts.c — what expert parallelism does around operators, as Megatron-LM's
+ * all-to-all dispatcher (core/transformer/moe/token_dispatcher.py):
+ *
+ *     dispatch  forward   count tokens for each expert on all of ep; the host waits for the counts,
+ *                         which are the sizes of what follows; all-to-all; gather over etp
+ *               backward  reduce-scatter over etp; all-to-all
+ *     combine   forward   reduce-scatter over etp; all-to-all
+ *               backward  all-to-all; gather over etp
+ *
+ * Everything blocks the compute stream. Where a capacity is padded to, sizes are known and the
+ * host need not wait: there is no knob for that. The counts go over ep; Megatron-LM gathers them
+ * over etp as well.
+ *
+ * Unequal parts: member j of ep receives share w_j of what is sent, or sends it back; all other
+ * numbers follow (plan.h, LsParts). */
+#include "lower/lower_state.h"
+
+#define COUNT_BYTES 8 /* torch.long */
+
+static void
+exchange (Build *b, const LsOperator *o, bool is_dispatch, LsTag tag, const char *name)
+{
+  Lower *l = b->l;
+  if (l->mesh.ep == 1)
+    return;
+  uint16_t op = build_coll (b, LS_STREAM_EP, LS_SLOT_EP, COLL_ALL_TO_ALL, o->ep_bytes, l->act, tag, name);
+  if (l->n_ep_roles > 1)
+    g_array_index (b->ops, LsOp, op).parts = is_dispatch ? LS_PARTS_RECEIVED : LS_PARTS_SENT;
+  build_join (b, op);
+}
+
+/* Its communicator is tp's if it has the same ranks. */
+static void
+over_etp (Build *b, const LsOperator *o, int coll, LsTag tag, const char *name)
+{
+  Lower *l = b->l;
+  bool is_tp = l->mesh.etp == l->mesh.tp;
+  if (l->mesh.etp > 1)
+    build_join (b, build_coll (b, is_tp ? LS_STREAM_TP : LS_STREAM_EP, is_tp ? LS_SLOT_TP : LS_SLOT_ETP, coll, o->etp_bytes,
+                               l->act, tag, name));
+}
+
+static void
+host_counts_tokens (Build *b, LsTag tag)
+{
+  Lower *l = b->l;
+  LsDep dep = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
+  if (l->mesh.ep > 1) {
+    uint64_t bytes = (uint64_t) COUNT_BYTES * l->model->n_experts * l->mesh.ep;
+    dep = (LsDep) { LS_DEP_END, build_coll (b, LS_STREAM_EP, LS_SLOT_EP, COLL_ALL_GATHER, bytes, LS_DTYPE_BYTE, tag, "token counts all-gather") };
+  }
+  LsOp op = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, tag, "token counts");
+  op.host = LS_HOST_SYNC;
+  build_op (b, op, &dep, 1);
+}
+
+void
+experts_before (Build *b, const LsOperator *o, bool is_backward, LsTag tag)
+{
+  if (o->ep == LS_EP_DISPATCH && !is_backward) {
+    host_counts_tokens (b, tag);
+    exchange (b, o, true, tag, "dispatch all-to-all");
+    over_etp (b, o, COLL_ALL_GATHER, tag, "expert all-gather");
+  } else if (o->ep == LS_EP_COMBINE && is_backward) {
+    exchange (b, o, true, tag, "combine grad all-to-all");
+    over_etp (b, o, COLL_ALL_GATHER, tag, "expert all-gather");
+  }
+}
+
+void
+experts_after (Build *b, const LsOperator *o, bool is_backward, LsTag tag)
+{
+  if (o->ep == LS_EP_COMBINE && !is_backward) {
+    over_etp (b, o, COLL_REDUCE_SCATTER, tag, "expert reduce-scatter");
+    exchange (b, o, false, tag, "combine all-to-all");
+  } else if (o->ep == LS_EP_DISPATCH && is_backward) {
+    over_etp (b, o, COLL_REDUCE_SCATTER, tag, "expert reduce-scatter");
+    exchange (b, o, false, tag, "dispatch grad all-to-all");
+  }
+}

@@ -1,0 +1,236 @@
+/* lower/layers/lower_operator.c — one operator on one rank, with its tensor parallelism, as
+ * Megatron-LM issues it (core/tensor_parallel/layers.py):
+ *
+ *   column-parallel  forward   SP: gather the input, GEMM
+ *                    backward  SP: gather the input || I GEMM; wait; reduce-scatter
+ *                              its result || W GEMM; wait
+ *                              no SP: I GEMM; all-reduce its result || W GEMM; wait
+ *   row-parallel     forward   GEMM, all-reduce (SP: reduce-scatter) the output
+ *                    backward  SP: gather the gradient; I GEMM; W GEMM
+ *
+ * "||" relies on CUDA_DEVICE_MAX_CONNECTIONS = 1: the communication kernel is
+ * launched first. Whatever has no "||" blocks the compute stream. Megatron-LM has
+ * "||" since late 2021 (async_tensor_model_parallel_allreduce); tp_async off is the
+ * code before, in which these block too.
+ *
+ * Pieces of these collectives beside the GEMM itself: lower_tp_overlap.c. Attention over
+ * sequences that are cut over ranks: lower_cp.c.
+ *
+ * A split backward: I has the input gradients, W the weight gradients of matrix products,
+ * and the collectives that each needs; nothing of I then runs beside the GEMMs of W. */
+#include "lower/lower_state.h"
+
+static bool
+has_tp (const Lower *l)
+{
+  return l->mesh.tp > 1;
+}
+
+/* The gathered tensor that sequence parallelism cuts along the sequence: that between two layers,
+ * unless the operator says otherwise. */
+static uint64_t
+full_bytes (const Lower *l, const LsOperator *o)
+{
+  if (o->tp_bytes > 0)
+    return o->tp_bytes;
+  return ls_boundary_bytes (l->model, &l->shard) * (l->shard.sp ? l->mesh.tp : 1);
+}
+
+/* What is gathered of it for a matrix product. */
+static uint64_t
+gathered_bytes (const Lower *l, const LsOperator *o)
+{
+  return multiplies_scaled (o) ? ls_dtype_cast_bytes (l->shard.dtype, full_bytes (l, o)) : full_bytes (l, o);
+}
+
+static uint16_t
+build_tp (Build *b, int coll, uint64_t bytes, LsTag tag, const char *name)
+{
+  return build_coll (b, LS_STREAM_TP, LS_SLOT_TP, coll, bytes, b->l->shard.dtype, tag, name);
+}
+
+static void
+build_tp_sync (Build *b, int coll, uint64_t bytes, LsTag tag, const char *name)
+{
+  build_join (b, build_tp (b, coll, bytes, tag, name));
+}
+
+/* --- forward -------------------------------------------------------------------- */
+
+/* The host waits for what the compute stream has: .item (), torch.nonzero (). */
+static void
+build_host_read (Build *b)
+{
+  LsOp sync = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "host reads");
+  LsDep computed = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
+  sync.host = LS_HOST_SYNC;
+  build_op (b, sync, &computed, 1);
+}
+
+static void
+build_forward_kernels (Build *b, const Chunk *c, guint i, bool is_pipelined, LsTag tag)
+{
+  const LsOperator *o = operator_at (c, i);
+  if (o->context_parallel)
+    build_context_forward (b, c, i, tag);
+  else if (is_pipelined && o->tp == LS_TP_COLUMN)
+    build_gather_gemm (b, o->fwd, o->n_fwd, tag, tag);
+  else if (is_pipelined)
+    build_gemm_scatter (b, o->fwd, o->n_fwd, tag, tag);
+  else
+    for (uint32_t k = 0; k < o->n_fwd; k++) {
+      for (uint32_t r = 0; r < o->n_host_reads && k + 1 == o->n_fwd; r++)
+        build_host_read (b);
+      build_kernel (b, &o->fwd[k], tag);
+    }
+}
+
+uint16_t
+first_op (Build *b, guint from)
+{
+  if (b->ops->len == 0)
+    build_barrier (b);
+  return (uint16_t) MIN (from, b->ops->len - 1);
+}
+
+void
+build_forward_operator (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps)
+{
+  const Lower *l = b->l;
+  const LsOperator *o = operator_at (c, i);
+  bool sp = l->shard.sp, is_pipelined = pipelines_tp (l, c, i);
+  if (o->tp == LS_TP_COLUMN && has_tp (l) && sp && !is_pipelined)
+    build_tp_sync (b, COLL_ALL_GATHER, gathered_bytes (l, o), tag, "tp all-gather");
+  experts_before (b, o, false, tag);
+  guint first = b->ops->len;
+  build_forward_kernels (b, c, i, is_pipelined, tag);
+  if (keeps) {
+    uint16_t op = first_op (b, first);
+    keep_activation (b, op, c, i, false);
+    if (!drops_input (l, c, i))
+      keep_input (b, op, c, i, false);
+  }
+  experts_after (b, o, false, tag);
+  if (!has_tp (l) || is_pipelined)
+    return;
+  if (o->tp == LS_TP_VOCAB)
+    build_tp_sync (b, COLL_ALL_REDUCE, full_bytes (l, o), tag, "tp all-reduce");
+  else if (o->tp == LS_TP_ROW)
+    build_tp_sync (b, sp ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, full_bytes (l, o), tag,
+                   sp ? "tp reduce-scatter" : "tp all-reduce");
+  else if (o->tp == LS_TP_REDUCE)
+    build_tp_sync (b, COLL_ALL_REDUCE, o->reduce_bytes, tag, "loss all-reduce");
+}
+
+/* --- backward ------------------------------------------------------------------- */
+
+static uint16_t
+build_kernels (Build *b, const LsKernel *k, uint32_t n, LsTag tag, uint16_t last)
+{
+  for (uint32_t i = 0; i < n; i++)
+    last = build_kernel (b, &k[i], tag);
+  return last;
+}
+
+static uint16_t
+build_wgrad (Build *b, const LsOperator *o, LsActionType pass, uint16_t last)
+{
+  for (uint32_t k = 0; k < o->n_wgrad; k++) {
+    bool is_deferred = deferred_gemm (o) && o->wgrad[k].kind != LS_KERNEL_REDUCTION;
+    if (pass == LS_ACTION_B || is_deferred == (pass == LS_ACTION_W))
+      last = build_kernel (b, &o->wgrad[k], LS_TAG_W);
+  }
+  return last;
+}
+
+/* An op to which buffers can be tied. */
+static uint16_t
+some_op (Build *b, uint16_t last)
+{
+  if (last != NO_OP)
+    return last;
+  build_barrier (b);
+  return (uint16_t) (b->ops->len - 1);
+}
+
+/* The input of a column-parallel layer, which sequence parallelism has cut. */
+static bool
+gathers_again (const Lower *l, const Chunk *c, guint i)
+{
+  bool is_there = l->shard.sp_save_gathered && !drops_input (l, c, i);
+  return has_tp (l) && l->shard.sp && !is_there;
+}
+
+/* W: the input is gathered again for it, with nothing to run beside. */
+void
+build_weight_operator (Build *b, const Chunk *c, guint i)
+{
+  const Lower *l = b->l;
+  const LsOperator *o = operator_at (c, i);
+  if (!deferred_gemm (o))
+    return;
+  if (o->tp == LS_TP_COLUMN && gathers_again (l, c, i))
+    build_tp_sync (b, COLL_ALL_GATHER, gathered_bytes (l, o), LS_TAG_W, "tp all-gather");
+  uint16_t last = build_wgrad (b, o, LS_ACTION_W, NO_OP);
+  keep_input (b, last, c, i, true);
+  keep_gradient (b, last, c, i, true);
+}
+
+/* A collective of the backward that may run beside the GEMM which follows. */
+static uint16_t
+build_tp_async (Build *b, int coll, uint64_t bytes, const char *name)
+{
+  const LsStrategy *s = b->l->s;
+  bool is_bulk = s->tp_overlap && (s->tp_async || s->tp_overlap_kind == LS_TP_OVERLAP_BULK);
+  uint16_t op = build_tp (b, coll, bytes, LS_TAG_B, name);
+  g_array_index (b->ops, LsOp, op).has_margin = is_bulk;
+  if (!s->tp_async && !is_bulk)
+    build_join (b, op);
+  return op;
+}
+
+void
+build_backward_operator (Build *b, const Chunk *c, guint i, LsActionType pass)
+{
+  const Lower *l = b->l;
+  const LsOperator *o = operator_at (c, i);
+  bool sp = l->shard.sp, is_column = o->tp == LS_TP_COLUMN && has_tp (l);
+  bool gathers_input = is_column && gathers_again (l, c, i) && pass == LS_ACTION_B;
+  bool gathers_grad = (o->tp == LS_TP_ROW || o->tp == LS_TP_VOCAB) && has_tp (l) && sp;
+  bool is_pipelined = gathers_grad && pipelines_tp (l, c, i);
+  uint64_t bytes = full_bytes (l, o);
+  uint16_t last = NO_OP, async = NO_OP;
+
+  experts_before (b, o, true, LS_TAG_B);
+  if (gathers_grad && !is_pipelined)
+    build_tp_sync (b, COLL_ALL_GATHER, gathered_bytes (l, o), LS_TAG_B, "tp all-gather");
+  if (gathers_input)
+    async = build_tp_async (b, COLL_ALL_GATHER, gathered_bytes (l, o), "tp all-gather");
+  if (o->context_parallel)
+    last = build_context_backward (b, c, i);
+  else if (is_pipelined)
+    last = build_gather_gemm (b, o->igrad, o->n_igrad, LS_TAG_I, LS_TAG_B);
+  else
+    last = build_kernels (b, o->igrad, o->n_igrad, LS_TAG_I, last);
+  if (pass == LS_ACTION_B && last != NO_OP)
+    hold_placeholder (b, last, c, i, false);
+  if (gathers_input)
+    build_join (b, async);
+  if (is_column)
+    async = build_tp_async (b, sp ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, bytes,
+                            sp ? "tp reduce-scatter" : "tp all-reduce");
+  last = build_wgrad (b, o, pass, last);
+  if (pass == LS_ACTION_B && last != NO_OP)
+    hold_placeholder (b, last, c, i, true);
+  if (is_column)
+    build_join (b, async);
+  experts_after (b, o, true, LS_TAG_B);
+  if (o->saved_bytes > 0) {
+    last = some_op (b, last);
+    keep_activation (b, last, c, i, true);
+    if (pass == LS_ACTION_B)
+      keep_input (b, last, c, i, true);
+  }
+  if (pass == LS_ACTION_I && deferred_gemm (o))
+    keep_gradient (b, some_op (b, last), c, i, false);
+}

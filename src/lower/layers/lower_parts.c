@@ -1,0 +1,93 @@
+/* lower/layers/lower_parts.c — what an embedding, a layer of either kind and a head take on one rank: each
+ * lowered as a chunk of its own, forwards and backwards with what runs again, as lower_order.c times
+ * the passes of chunks; and the operators of a layer.
+ *
+ * Deviations: products of all layers are in one format, also where those at the ends of the model are in bf16;
+ * full recomputation by block runs only the first layers of a chunk again; here each layer
+ * runs again, or none does. */
+#include "lower/balance.h"
+#include "lower/lower_state.h"
+#include "strategy/chunks.h"
+
+/* An embedding, a layer or a head; without any of them 0. */
+static LsTime
+part_time (Lower *l, uint32_t layer, uint32_t n_layers, bool has_embedding, bool has_head)
+{
+  Chunk c;
+  chunk_init (l, &c, layer, n_layers, has_embedding, has_head);
+  c.n_recomputed = recompute_n_layers (l, 0, n_layers);
+  recompute_prepare (l, &c);
+  LsTime time = pass_time (l, &c, LS_ACTION_F) + pass_time (l, &c, LS_ACTION_B);
+  chunk_clear (&c);
+  return time;
+}
+
+/* Of the first layer of a kind. */
+static LsTime
+layer_time (Lower *l, bool has_experts)
+{
+  for (uint32_t i = 0; i < l->model->n_layers; i++)
+    if (ls_model_has_experts (l->model, i) == has_experts)
+      return part_time (l, i, 1, false, false);
+  return 0;
+}
+
+gboolean
+ls_part_times (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs, LsPartTimes *ret_times, GError **error)
+{
+  Lower l;
+  gboolean ok = lower_begin (&l, m, s, costs, error);
+  l.shard.bf16_first = l.shard.bf16_last = 0;
+  if (ok)
+    *ret_times = (LsPartTimes) {
+      .embedding = part_time (&l, 0, 0, true, false), .head = part_time (&l, 0, 0, false, true),
+      .dense = layer_time (&l, false), .experts = layer_time (&l, true),
+    };
+  lower_clear (&l);
+  return ok;
+}
+
+/* The first of the more frequent kind. */
+static uint32_t
+usual_layer (const LsModel *m)
+{
+  uint32_t n_experts = 0, layer = 0;
+  for (uint32_t i = 0; i < m->n_layers; i++)
+    n_experts += ls_model_has_experts (m, i);
+  while (layer + 1 < m->n_layers && ls_model_has_experts (m, layer) != (2 * n_experts > m->n_layers))
+    layer++;
+  return layer;
+}
+
+gboolean
+ls_layer_operators (const LsModel *m, const LsStrategy *s, GArray *operators, GError **error)
+{
+  Lower l;
+  gboolean ok = lower_begin (&l, m, s, NULL, error);
+  l.shard.bf16_first = l.shard.bf16_last = 0;
+  if (ok)
+    ls_operators_layer (m, &l.shard, usual_layer (m), operators);
+  lower_clear (&l);
+  return ok;
+}
+
+gboolean
+ls_strategy_balance (LsStrategy *s, const LsModel *m, const LsLowerCosts *costs, GError **error)
+{
+  LsPartTimes times;
+  if (!ls_chunks_want_balance (s, m))
+    return TRUE;
+  if (!ls_part_times (m, s, costs, &times, error))
+    return FALSE;
+  ls_strategy_set_balanced (s, m, &times);
+  return TRUE;
+}
+
+void
+ls_strategy_set_balanced (LsStrategy *s, const LsModel *m, const LsPartTimes *times)
+{
+  s->n_layers_per_chunk = s->pp * s->vpp;
+  s->layers_per_chunk = g_new (uint32_t, s->n_layers_per_chunk);
+  s->layers_are_found = true;
+  ls_balance_layers (m, s, times, s->layers_per_chunk);
+}

@@ -1,0 +1,60 @@
+/* lower/layers/lower_placeholders.c — tensors that stand for gradients.
+ *
+ * Megatron-LM adds weight gradients to a buffer of its own (main_grad) inside the GEMM; what autograd
+ * is handed in their place, so that its hooks run, is an empty tensor of the weight's shape and type:
+ *
+ *   linears    Transformer Engine 2.3 and later: one for each shape, kept for good (get_dummy_wgrad in
+ *              pytorch/module/base.py; which release has it: SimuMax, simumax/core/config.py)
+ *   the head   Megatron-LM's own linear makes one in each backward (grad_weight in
+ *              LinearWithGradAccumulationAndAsyncCommunication, core/tensor_parallel/layers.py)
+ *
+ * Worked example. Llama 3.1 405B, tp 2, bf16: 2 (20480 + 16384 + 3 * 53248) 16384 / 2 = 3.0 GiB for the four
+ * shapes of a layer, and 128256 * 16384 = 2.0 GiB while the head's backward runs.
+ *
+ * Deviation. A placeholder that autograd copies, as somebody else holds it too, is not counted twice. */
+#include "lower/lower_state.h"
+
+#define SIXTEEN_BITS 2 /* bytes of a weight's nominal type */
+
+static uint64_t
+weight_bytes_of (const LsKernel *wgrad)
+{
+  return SIXTEEN_BITS * wgrad->batch * wgrad->m * wgrad->n;
+}
+
+static bool
+is_known (const GArray *shapes, const LsKernel *wgrad)
+{
+  for (guint i = 0; i < shapes->len; i++) {
+    const LsKernel *k = g_array_index (shapes, const LsKernel *, i);
+    if (k->batch == wgrad->batch && k->m == wgrad->m && k->n == wgrad->n)
+      return true;
+  }
+  return false;
+}
+
+uint64_t
+placeholder_bytes (const Lower *l, uint32_t pp_rank)
+{
+  g_autoptr (GArray) shapes = g_array_new (FALSE, FALSE, sizeof (const LsKernel *));
+  uint64_t bytes = 0;
+  for (uint32_t c = 0; l->s->wgrad_placeholders && c < l->n_chunks; c++) {
+    const Chunk *chunk = chunk_at (l, pp_rank, c);
+    for (guint i = 0; i < chunk->operators->len; i++) {
+      const LsKernel *wgrad = deferred_gemm (operator_at (chunk, i));
+      if (!wgrad || layer_of (chunk, i) == UINT16_MAX || is_known (shapes, wgrad))
+        continue;
+      g_array_append_val (shapes, wgrad);
+      bytes += weight_bytes_of (wgrad);
+    }
+  }
+  return bytes;
+}
+
+void
+hold_placeholder (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
+{
+  const LsKernel *wgrad = deferred_gemm (operator_at (c, i));
+  if (b->l->s->wgrad_placeholders && wgrad && layer_of (c, i) == UINT16_MAX)
+    build_buffer (b, op, placeholder_id (b, c, i), LS_MEM_UNSHARDED, weight_bytes_of (wgrad), is_free);
+}

@@ -1,0 +1,365 @@
+/* lower/layers/lower_recompute.c — what a forward does not keep, and a backward computes again.
+ *
+ * full       layers run again as a whole. `uniform` keeps the input of every group of
+ *            recompute_layers layers and runs a group again before its backward; `block`
+ *            runs the first recompute_layers layers of a chunk again, one by one, and keeps
+ *            all of the others (Megatron-LM, core/transformer/transformer_block.py).
+ * selective  core: the inside of attention (Korthikanti et al. 2022, section 5). norm,
+ *            activation: the output of a norm or of the MLP's activation, which the matrix
+ *            product behind it would have kept as its input, is computed again from what
+ *            the norm or activation keeps anyway (Megatron-LM's CheckpointWithoutOutput).
+ *            op: each layer runs again but for the outputs that were kept of every other
+ *            matrix product, of flash attention and of reduce-scatters (torchtitan,
+ *            parallelisms/parallelize_llama.py of December 2024, selective_ac_option "op").
+ *            Products are counted as Llama has them, within a layer: q, v, gate and down are
+ *            kept, k, the projection and up run again. Nothing runs behind what the backward
+ *            still needs, so down does not matter (torch.utils.checkpoint, early stop), but
+ *            its output is kept. Products in fp8 are other ops, of which none is kept.
+ *            dots: each layer runs again but for the outputs of its matrix products (JAX's policy
+ *            dots_with_no_batch_dims_saveable, praxis' SAVE_DOT_WITH_NO_BATCH_DIM, MaxText's minimal): those
+ *            of attention have a batch, so attention runs again, fused or not. Products are kept whatever their
+ *            format, and XLA drops what nobody needs. dots-flash: attention is kept too (MaxText's minimal_flash).
+ *
+ * Early stop: torch.utils.checkpoint without reentrance stops a layer that runs again, or a group, once
+ * the last tensor that the backward needs is there (its default since PyTorch 2.1, pytorch/pytorch#96866): the
+ * last product of the MLP and what is behind it then run once only.
+ *
+ * Partitioned activations: the kept input of a group is cut over tp, and gathered before the
+ * group runs again (Megatron-LM's distribute_saved_activations; Rajbhandari et al. 2020, P_a). */
+#include "lower/data/lower_dp.h"
+
+bool
+recomputes_ops (const Lower *l)
+{
+  return l->s->recompute == LS_RECOMPUTE_SELECTIVE && l->s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
+}
+
+bool
+recomputes_no_products (const Lower *l)
+{
+  return recomputes_ops (l) && !(l->s->recompute_parts & LS_RECOMPUTE_OP);
+}
+
+uint32_t
+recompute_n_layers (const Lower *l, uint32_t pp_rank, uint32_t n_layers)
+{
+  const LsStrategy *s = l->s;
+  if (recomputes_ops (l))
+    return n_layers;
+  if (s->recompute != LS_RECOMPUTE_FULL)
+    return 0;
+  if (s->recompute_method == LS_RECOMPUTE_UNIFORM)
+    return n_layers;
+  uint32_t n = s->recompute_stages ? s->recompute_stages[pp_rank] : s->recompute_layers ? s->recompute_layers : n_layers;
+  return MIN (n, n_layers);
+}
+
+static bool
+is_layer (const Chunk *c, guint i)
+{
+  return layer_of (c, i) != UINT16_MAX;
+}
+
+static bool
+begins_layer (const Chunk *c, guint i)
+{
+  return is_layer (c, i) && (i == 0 || layer_of (c, i - 1) != layer_of (c, i));
+}
+
+static uint32_t
+group_size (const Lower *l)
+{
+  return l->s->recompute == LS_RECOMPUTE_FULL && l->s->recompute_method == LS_RECOMPUTE_UNIFORM ? l->s->recompute_layers : 1;
+}
+
+/* The first operator of layers that run again together. */
+static bool
+begins_group (const Lower *l, const Chunk *c, guint i)
+{
+  return begins_layer (c, i) && layer_of (c, i) < c->n_recomputed && layer_of (c, i) % group_size (l) == 0;
+}
+
+bool
+is_recomputed (const Lower *l, const Chunk *c, guint i)
+{
+  if (!is_layer (c, i))
+    return false;
+  if (recomputes_ops (l))
+    return true;
+  if (l->s->recompute == LS_RECOMPUTE_SELECTIVE)
+    return (l->s->recompute_parts & LS_RECOMPUTE_CORE) && operator_at (c, i)->attention_core;
+  return layer_of (c, i) < c->n_recomputed;
+}
+
+bool
+drops_input (const Lower *l, const Chunk *c, guint i)
+{
+  if (l->s->recompute != LS_RECOMPUTE_SELECTIVE || i == 0 || !is_layer (c, i) || operator_at (c, i)->input_bytes == 0)
+    return false;
+  const LsOperator *source = operator_at (c, i - 1);
+  return (source->is_norm && (l->s->recompute_parts & LS_RECOMPUTE_NORM))
+         || (source->is_activation && (l->s->recompute_parts & LS_RECOMPUTE_ACTIVATION));
+}
+
+/* --- op ------------------------------------------------------------------------------- */
+
+/* Products of the layer before operator i. */
+static uint32_t
+n_products_before (const Chunk *c, guint i)
+{
+  uint32_t n = 0;
+  for (guint j = i; !begins_layer (c, j); j--)
+    n += operator_at (c, j - 1)->n_products;
+  return n;
+}
+
+/* All, or every other one, from the first of the layer on. */
+static bool
+is_kept_product (const Lower *l, const Chunk *c, guint i, uint32_t product)
+{
+  return recomputes_no_products (l) || (n_products_before (c, i) + product) % 2 == 0;
+}
+
+/* Of operator i, columns of products that are kept. */
+static uint64_t
+kept_columns (const Lower *l, const Chunk *c, guint i)
+{
+  uint64_t columns = 0;
+  for (uint32_t p = 0; p < operator_at (c, i)->n_products; p++)
+    columns += is_kept_product (l, c, i, p) ? operator_at (c, i)->product_columns[p] : 0;
+  return columns;
+}
+
+static bool
+is_kept_kind (const Lower *l, const LsKernel *k)
+{
+  return k->kind == LS_KERNEL_GEMM && (k->dtype != LS_DTYPE_FP8 || recomputes_no_products (l));
+}
+
+static uint64_t
+kept_output_bytes (const Lower *l, const Chunk *c, guint i)
+{
+  const LsOperator *o = operator_at (c, i);
+  for (uint32_t k = 0; k < o->n_igrad && o->n_products > 0; k++)
+    if (is_kept_kind (l, &o->igrad[k]))
+      return kept_columns (l, c, i) * o->igrad[k].m * ls_dtype_bytes (l->act);
+  return 0;
+}
+
+static bool
+keeps_attention (const Lower *l)
+{
+  return !(l->s->recompute_parts & LS_RECOMPUTE_DOTS);
+}
+
+/* What an operator keeps is an output of its own, or of the one before it. */
+uint64_t
+recompute_kept_bytes (const Lower *l, const Chunk *c, guint i)
+{
+  const LsOperator *o = operator_at (c, i), *before = i > 0 ? operator_at (c, i - 1) : NULL;
+  if (ls_operator_is_flash (o))
+    return keeps_attention (l) ? o->saved_bytes : 0;
+  if (before && ls_operator_is_flash (before) && keeps_attention (l))
+    return o->input_bytes;
+  if (before && o->is_activation)
+    return MIN (o->saved_bytes, kept_output_bytes (l, c, i - 1));
+  return MIN (o->saved_bytes - o->input_bytes, kept_output_bytes (l, c, i));
+}
+
+static bool is_behind_all (const Chunk *c, guint i);
+
+/* Kept outputs of the layer that begins at i which are nobody's input: of its row-parallel
+ * products, and of the reduce-scatters behind them; where all products are kept, of those whose output something needs. */
+static uint64_t
+needless_bytes (const Lower *l, const Chunk *c, guint i)
+{
+  uint64_t bytes = 0, scattered = l->shard.sp && l->mesh.tp > 1 ? ls_boundary_bytes (l->model, &l->shard) : 0;
+  for (uint16_t layer = layer_of (c, i); i < c->operators->len && layer_of (c, i) == layer; i++)
+    if (operator_at (c, i)->tp == LS_TP_ROW && !(recomputes_no_products (l) && is_behind_all (c, i)))
+      bytes += kept_output_bytes (l, c, i) + scattered;
+  return bytes;
+}
+
+/* Its output is for the next layer only. */
+static bool
+is_behind_all (const Chunk *c, guint i)
+{
+  bool is_needed = operator_at (c, i)->saved_bytes != operator_at (c, i)->input_bytes;
+  for (guint j = i + 1; j < c->operators->len && layer_of (c, j) == layer_of (c, i); j++)
+    is_needed |= operator_at (c, j)->saved_bytes > 0;
+  return !is_needed;
+}
+
+static bool
+ends_group (const Lower *l, const Chunk *c, guint i)
+{
+  return (layer_of (c, i) + 1u) % group_size (l) == 0 || layer_of (c, i) + 1u == c->n_recomputed;
+}
+
+static bool
+is_stopped_before (const Lower *l, const Chunk *c, guint i)
+{
+  return is_layer (c, i) && (recomputes_ops (l) || ends_group (l, c, i)) && is_behind_all (c, i);
+}
+
+/* Products one by one: those that are kept do not run again. */
+static void
+drop_products (const Lower *l, LsOperator *o, const Chunk *c, guint i)
+{
+  uint8_t n = 0, product = 0;
+  for (uint32_t k = 0; k < o->n_fwd; k++)
+    if (!is_kept_kind (l, &o->fwd[k]) || !is_kept_product (l, c, i, product++))
+      o->fwd[n++] = o->fwd[k];
+  o->n_fwd = n;
+}
+
+/* Of a joint product fewer columns run again. */
+static void
+narrow_product (const Lower *l, LsOperator *o, uint64_t kept)
+{
+  uint8_t n = 0;
+  for (uint32_t k = 0; k < o->n_fwd; k++) {
+    bool is_product = is_kept_kind (l, &o->fwd[k]) && kept > 0;
+    if (is_product && kept == o->fwd[k].n)
+      continue;
+    o->fwd[n++] = is_product ? ls_kernel_gemm_columns (&o->fwd[k], o->fwd[k].n - kept) : o->fwd[k];
+  }
+  o->n_fwd = n;
+}
+
+static void
+narrow_forward (const Lower *l, LsOperator *o, const Chunk *c, guint i)
+{
+  uint32_t n_gemms = 0;
+  for (uint32_t k = 0; k < o->n_fwd; k++)
+    n_gemms += o->fwd[k].kind == LS_KERNEL_GEMM;
+  if (n_gemms == o->n_products)
+    drop_products (l, o, c, i);
+  else
+    narrow_product (l, o, kept_columns (l, c, i));
+}
+
+/* What attention made is kept; copies around it run again. */
+static void
+drop_attention (LsOperator *o)
+{
+  uint8_t n = 0;
+  for (uint32_t k = 0; k < o->n_fwd && !o->context_parallel; k++)
+    if (o->fwd[k].kind != LS_KERNEL_ATTENTION_FWD)
+      o->fwd[n++] = o->fwd[k];
+  o->n_fwd = n;
+}
+
+void
+recompute_prepare (const Lower *l, Chunk *c)
+{
+  bool has_ops = recomputes_ops (l);
+  if ((!has_ops && !l->s->recompute_early_stop) || c->again)
+    return;
+  c->again = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  for (guint i = 0; i < c->operators->len; i++) {
+    LsOperator o = *operator_at (c, i);
+    if (has_ops && is_layer (c, i) && o.n_products > 0)
+      narrow_forward (l, &o, c, i);
+    if (has_ops && is_layer (c, i) && ls_operator_is_flash (&o) && keeps_attention (l))
+      drop_attention (&o);
+    if (is_stopped_before (l, c, i))
+      o.n_fwd = 0;
+    if (o.n_fwd == 0 || (has_ops && o.tp == LS_TP_ROW && l->shard.sp))
+      o.tp = LS_TP_NONE;
+    o.context_parallel &= o.n_fwd > 0;
+    o.saved_bytes -= has_ops && is_layer (c, i) ? recompute_kept_bytes (l, c, i) : 0;
+    g_array_append_val (c->again, o);
+  }
+}
+
+/* --- inputs of groups ---------------------------------------------------------------- */
+
+static uint16_t
+group_buffer (const Chunk *c, guint i)
+{
+  return (uint16_t) (c->operators->len + layer_of (c, i));
+}
+
+static uint64_t
+group_bytes (const Lower *l)
+{
+  return ls_boundary_bytes (l->model, &l->shard) / (l->s->partition_activations ? l->mesh.tp : 1);
+}
+
+void
+keep_group_input (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
+{
+  if (!begins_group (b->l, c, i))
+    return;
+  uint64_t bytes = group_bytes (b->l) + (recomputes_ops (b->l) ? needless_bytes (b->l, c, i) : 0);
+  build_buffer (b, op, group_buffer (c, i), LS_MEM_ACTIVATIONS, bytes, is_free);
+}
+
+void
+recompute_keep (Build *b, const Chunk *c, guint i, guint first_op)
+{
+  const Lower *l = b->l;
+  if (begins_group (l, c, i) && l->s->partition_activations) {
+    double bytes = 2.0 * (double) group_bytes (l);
+    LsKernel copy = ls_kernel_stream ("partition-activation", LS_KERNEL_ELEMENTWISE, l->shard.dtype, 1, group_bytes (l), bytes, 0);
+    first_op = build_kernel (b, &copy, LS_TAG_F);
+  }
+  keep_group_input (b, (uint16_t) first_op, c, i, false);
+  if (recomputes_ops (l) && is_layer (c, i))
+    keep_input (b, (uint16_t) first_op, c, i, false);
+}
+
+void
+recompute_release (Build *b, const Chunk *c, guint i)
+{
+  keep_group_input (b, (uint16_t) (b->ops->len - 1), c, i, true);
+}
+
+/* --- running again --------------------------------------------------------------------- */
+
+/* First of the neighbouring operators, backwards from i, that run again in one go with i:
+ * the group, or the inside of attention. */
+static guint
+run_start (const Lower *l, const Chunk *c, guint i)
+{
+  bool is_whole = l->s->recompute == LS_RECOMPUTE_FULL || recomputes_ops (l);
+  while (is_whole ? !begins_group (l, c, i) : i > 0 && !begins_layer (c, i) && is_recomputed (l, c, i - 1))
+    i--;
+  return i;
+}
+
+static void
+run_again (Build *b, const Chunk *c, guint from, guint to)
+{
+  const Lower *l = b->l;
+  if (l->s->recompute == LS_RECOMPUTE_FULL && l->s->partition_activations)
+    build_join (b, build_coll (b, LS_STREAM_TP, LS_SLOT_TP, COLL_ALL_GATHER, ls_boundary_bytes (l->model, &l->shard), l->shard.dtype,
+                               LS_TAG_RECOMPUTE, "activation all-gather"));
+  Chunk partly = *c; /* borrows */
+  partly.operators = c->again ? c->again : c->operators;
+  partly.again = NULL;
+  for (guint i = from; i <= to; i++) {
+    b->layer = layer_of (c, i);
+    dp_around_again (b, i, true);
+    build_forward_operator (b, &partly, i, LS_TAG_RECOMPUTE, true);
+    dp_around_again (b, i, false);
+  }
+  b->layer = layer_of (c, to);
+}
+
+void
+recompute_before (Build *b, const Chunk *c, guint i, guint *done_from)
+{
+  const Lower *l = b->l;
+  if (drops_input (l, c, i)) {
+    const LsOperator *source = operator_at (c, i - 1);
+    for (uint32_t k = 0; k < source->n_fwd; k++)
+      build_kernel (b, &source->fwd[k], LS_TAG_RECOMPUTE);
+    keep_input (b, first_op (b, b->ops->len), c, i, false);
+  }
+  if (!is_recomputed (l, c, i) || i >= *done_from)
+    return;
+  *done_from = run_start (l, c, i);
+  run_again (b, c, *done_from, i);
+}

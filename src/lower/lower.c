@@ -1,0 +1,393 @@
+/* lower/lower.c — model x strategy -> plan: chunks, communicators, bindings and
+ * one program per pipeline stage. Ranks that differ only in tp, cp and dp share
+ * their program, but for cp where its ranks have unequal shares of attention: a program for
+ * each of them. */
+#include "lower/lower.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "lower/lower_state.h"
+#include "model/expert_load.h"
+#include "plan/bind.h"
+#include "strategy/chunks.h"
+
+static guint
+kernel_hash (gconstpointer key)
+{
+  const LsKernel *k = key;
+  guint h = g_str_hash (k->name);
+  h = h * 33 + (guint) k->kind;
+  h = h * 33 + (guint) k->m;
+  h = h * 33 + (guint) k->n;
+  h = h * 33 + (guint) k->k;
+  return h * 33 + (guint) k->batch;
+}
+
+static gboolean
+kernel_equal (gconstpointer a, gconstpointer b)
+{
+  const LsKernel *x = a, *y = b;
+  return x->kind == y->kind && x->dtype == y->dtype && x->m == y->m && x->n == y->n && x->k == y->k
+         && x->batch == y->batch && x->flops == y->flops && x->bytes == y->bytes && x->access == y->access && strcmp (x->name, y->name) == 0;
+}
+
+static void
+lower_init (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs)
+{
+  *l = (Lower) { .model = m, .s = s, .costs = costs };
+  l->shard = (LsShard) {
+    .tp = s->tp, .sp = s->sp && s->tp > 1, .micro_batch = s->micro_batch, .seq = s->seq,
+    .attention = (LsAttention) s->attention, .qkv_layout = (LsQkvLayout) s->qkv_layout, .loss = (LsLoss) s->loss,
+    .train_metrics = s->train_metrics, .dtype = (LsDtype) s->dtype, .grad_dtype = (LsDtype) s->grad_dtype,
+    .cp = s->cp, .cp_kind = (LsCpKind) s->cp_kind, .cp_balance = s->cp_balance, .sp_save_gathered = s->sp_save_gathered, .ep = s->ep, .etp = s->etp,
+    .fp8_recipe = (LsFp8Recipe) s->fp8_recipe, .bf16_first = s->bf16_first, .bf16_last = s->bf16_last,
+    .apex_norm = s->apex_norm, .bias_is_apart = s->split_bias_dropout, .grad_is_fused = s->grad_fusion,
+    .grad_is_cast = s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage <= 1 && s->dtype == LS_DTYPE_BF16 && s->grad_dtype == LS_DTYPE_FP32,
+    .grad_is_fresh = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2, .recipes = s->recipes,
+    .gathers_in_pieces = s->sp && s->tp > 1 && s->tp_overlap && s->tp_overlap_kind == LS_TP_OVERLAP_RING,
+  };
+  l->mesh = (LsMesh) { .tp = s->tp, .cp = s->cp, .dp = s->dp, .pp = s->pp, .shard = s->zero_group, .ep = s->ep, .etp = s->etp };
+  if (s->dp_kind == LS_DP_FSDP2 && s->reshard_after_forward > 1)
+    l->mesh.shard = s->reshard_after_forward; /* with a zero_group it is refused */
+  l->n_cp_roles = ls_context_is_uneven (&l->shard) ? s->cp : 1;
+  l->cp_rank = l->n_cp_roles - 1; /* schedules reckon with the slowest */
+  l->act = ls_dtype_between (l->shard.dtype);
+  l->n_ep_roles = 1;
+  l->n_micro_batches = s->global_batch / (s->dp * s->micro_batch);
+  l->plan = g_new0 (LsPlan, 1);
+  l->plan->arena = ls_arena_new ();
+  l->segments = g_array_new (FALSE, FALSE, sizeof (LsSegment));
+  l->kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
+  l->segment_ids = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  l->kernel_ids = g_hash_table_new_full (kernel_hash, kernel_equal, g_free, NULL);
+}
+
+void
+lower_clear (Lower *l)
+{
+  for (uint32_t i = 0; l->all_chunks && i < l->n_ep_roles * l->n_stages; i++)
+    chunk_clear (&l->all_chunks[i]);
+  g_free (l->all_chunks);
+  g_free (l->expert_share);
+  g_free (l->roles);
+  ls_orders_free (l->orders);
+  g_free (l->times);
+  posts_clear (l);
+  g_array_unref (l->segments);
+  g_array_unref (l->kernels);
+  g_hash_table_unref (l->segment_ids);
+  g_hash_table_unref (l->kernel_ids);
+  g_free (l->too_long);
+  ls_plan_free (l->plan);
+}
+
+/* --- experts ------------------------------------------------------------------ */
+
+#define MAX_WEIGHT_SUM (1u << 30)
+
+/* What the ranks of an ep group receive, as weights. */
+static void
+weigh_parts (Lower *l, const uint64_t *tokens)
+{
+  LsPlan *p = l->plan;
+  double sum = 0;
+  p->n_weights = l->mesh.ep;
+  p->weights = ls_arena_new_array (p->arena, uint32_t, p->n_weights);
+  for (uint32_t r = 0; r < p->n_weights; r++)
+    sum += (double) tokens[r];
+  for (uint32_t r = 0; r < p->n_weights; r++)
+    p->weights[r] = (uint32_t) (sum <= MAX_WEIGHT_SUM ? (double) tokens[r] : rint ((double) tokens[r] * (MAX_WEIGHT_SUM / sum)));
+}
+
+/* How tokens fall on experts, and whether ranks differ in it; schedules reckon with the
+ * busiest. */
+static gboolean
+lower_experts (Lower *l, GError **error)
+{
+  if (l->model->n_experts == 0)
+    return TRUE;
+  g_autofree char *why = NULL;
+  l->expert_share = ls_expert_shares (l->s->expert_load, l->model, &why);
+  if (why) {
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "expert_load: %s", why);
+    return FALSE;
+  }
+  l->shard.expert_share = l->expert_share;
+  l->shard.expert_capacity = l->s->expert_capacity;
+  g_autofree uint64_t *tokens = g_new (uint64_t, l->mesh.ep);
+  ls_expert_tokens_of_ranks (l->model, &l->shard, tokens);
+  for (uint32_t r = 0; r < l->mesh.ep; r++) {
+    l->n_ep_roles = tokens[r] != tokens[0] ? l->mesh.ep : l->n_ep_roles;
+    l->shard.ep_rank = tokens[r] > tokens[l->shard.ep_rank] ? r : l->shard.ep_rank;
+  }
+  if (l->n_ep_roles > 1)
+    weigh_parts (l, tokens);
+  return TRUE;
+}
+
+/* --- chunks ------------------------------------------------------------------- */
+
+static void
+use_chunks_of (Lower *l, uint32_t ep_rank)
+{
+  l->shard.ep_rank = ep_rank;
+  l->chunks = l->all_chunks + (l->n_ep_roles > 1 ? ep_rank * l->n_stages : 0);
+}
+
+/* Of one ep rank; bytes that they keep. */
+static double
+init_chunks (Lower *l, const uint32_t *n_layers)
+{
+  double kept = 0;
+  for (uint32_t i = 0, first = 0; i < l->n_stages; first += n_layers[i], i++) {
+    chunk_init (l, &l->chunks[i], first, n_layers[i], i == 0, i == l->n_stages - 1);
+    for (guint o = 0; o < l->chunks[i].operators->len; o++)
+      kept += (double) g_array_index (l->chunks[i].operators, LsOperator, o).saved_bytes;
+  }
+  for (uint32_t r = 0; r < l->mesh.pp; r++)
+    for (uint32_t i = 0; i < l->n_chunks; i++) {
+      Chunk *c = chunk_at (l, r, i);
+      c->n_recomputed = recompute_n_layers (l, r, c->n_layers);
+      recompute_prepare (l, c);
+    }
+  return kept;
+}
+
+/* Far from where a 64-bit sum of bytes would wrap. */
+#define MAX_BYTES 4e18
+
+static gboolean
+lower_chunks (Lower *l, GError **error)
+{
+  uint32_t n = l->s->pp * l->s->vpp;
+  g_autofree uint32_t *n_layers = g_new0 (uint32_t, n);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsStrategy s;
+  ls_strategy_copy (&s, l->s);
+  bool is_known = ls_strategy_balance (&s, l->model, l->costs, error);
+  bool is_legal = is_known && ls_chunk_layers (&s, l->model, n_layers, diags);
+  ls_strategy_clear (&s);
+  if (!is_legal)
+    return is_known ? ls_diag_list_to_error (diags, error) : FALSE;
+  l->all_chunks = g_new0 (Chunk, l->n_ep_roles * n);
+  uint32_t busiest = l->shard.ep_rank;
+  double kept = 0;
+  for (uint32_t e = 0; e < l->n_ep_roles; e++) {
+    use_chunks_of (l, l->n_ep_roles > 1 ? e : busiest);
+    double of_rank = init_chunks (l, n_layers);
+    kept = MAX (kept, of_rank);
+  }
+  use_chunks_of (l, busiest);
+  if (kept * l->n_micro_batches > MAX_BYTES) {
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "micro-batches of %u x %u tokens would keep %.3g bytes of activations; bytes are counted up to %.3g",
+                 l->s->micro_batch, l->s->seq, kept * l->n_micro_batches, MAX_BYTES);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+/* --- communicators and bindings ------------------------------------------------- */
+
+static bool
+uses_slot (const Lower *l, LsSlot slot)
+{
+  const LsMesh *m = &l->mesh;
+  switch (slot) {
+  case LS_SLOT_TP:
+    return m->tp > 1;
+  case LS_SLOT_DP:
+    return m->dp * m->cp > 1;
+  case LS_SLOT_CP:
+    return m->cp > 1;
+  case LS_SLOT_SHARD:
+  case LS_SLOT_REPLICA:
+    return m->shard > 0;
+  case LS_SLOT_EP:
+  case LS_SLOT_EDP:
+    return l->model->n_experts > 0;
+  case LS_SLOT_ETP:
+    return l->model->n_experts > 0 && m->etp != m->tp;
+  case LS_SLOT_EMBEDDING:
+    return is_tied_over_ranks (l);
+  case LS_SLOT_PIPES:
+    return has_pipes (l);
+  case LS_SLOT_MODEL:
+    return m->tp * m->pp > 1;
+  case LS_SLOT_WORLD:
+    return l->s->zero_stage > 0 || m->ep > 1;
+  default:
+    return false;
+  }
+}
+
+/* Among all that could be: what ranks of a role have in common. */
+static uint32_t
+role_of_rank (const Lower *l, uint32_t rank)
+{
+  LsCoord at = ls_mesh_coord (&l->mesh, rank);
+  uint32_t role = l->n_cp_roles > 1 ? at.pp * l->n_cp_roles + at.cp : at.pp;
+  return l->n_ep_roles > 1 ? role * l->n_ep_roles + rank / l->mesh.etp % l->mesh.ep : role;
+}
+
+/* Those that ranks have, without gaps. */
+static void
+number_roles (Lower *l)
+{
+  LsPlan *p = l->plan;
+  uint32_t n_all = l->mesh.pp * l->n_cp_roles * l->n_ep_roles;
+  g_autofree uint32_t *number = g_new0 (uint32_t, n_all);
+  l->roles = g_new (uint32_t, n_all);
+  for (uint32_t r = 0; r < p->n_ranks; r++)
+    number[role_of_rank (l, r)] = 1;
+  for (uint32_t i = 0; i < n_all; i++)
+    if (number[i]) {
+      l->roles[p->n_roles] = i;
+      number[i] = p->n_roles++;
+    }
+  for (uint32_t r = 0; r < p->n_ranks; r++)
+    p->bindings[r].role = number[role_of_rank (l, r)];
+}
+
+static void
+lower_bindings (Lower *l)
+{
+  uint32_t slots = 0;
+  for (int s = 0; s < LS_SLOT_PREV; s++)
+    slots |= uses_slot (l, (LsSlot) s) ? LS_SLOT_BIT (s) : 0;
+  ls_plan_bind_mesh (l->plan, &l->mesh, slots);
+  number_roles (l);
+}
+
+/* --- programs ---------------------------------------------------------------------- */
+
+static uint32_t
+n_events_of (const Lower *l, const LsProgram *p)
+{
+  uint32_t n = 0;
+  g_autofree bool *seen = g_new0 (bool, l->segments->len);
+  for (uint32_t i = 0; i < p->n_instances; i++) {
+    uint32_t id = p->instances[i].segment;
+    const LsSegment *seg = &g_array_index (l->segments, LsSegment, id);
+    for (uint32_t o = 0; o < seg->n_ops && !seen[id]; o++)
+      if ((seg->ops[o].kind == LS_OP_RECORD || seg->ops[o].kind == LS_OP_WAIT) && seg->ops[o].event != LS_EVENT_NONE)
+        n = MAX (n, seg->ops[o].event + 1u);
+    seen[id] = true;
+  }
+  return n;
+}
+
+static gboolean
+lower_programs (Lower *l, GError **error)
+{
+  l->plan->programs = ls_arena_new_array (l->plan->arena, LsProgram, l->plan->n_roles);
+  for (uint32_t role = 0; role < l->plan->n_roles; role++) {
+    LsProgram *p = &l->plan->programs[role];
+    uint32_t id = l->roles[role], r = id / (l->n_cp_roles * l->n_ep_roles);
+    l->cp_rank = id / l->n_ep_roles % l->n_cp_roles;
+    if (l->n_ep_roles > 1)
+      use_chunks_of (l, id % l->n_ep_roles);
+    g_autoptr (GArray) instances = pipe_instances (l, r, &p->n_lead);
+    if (l->too_long) {
+      g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+                   "segment \"%s\" has more than %u ops: more pipeline stages or chunks make it shorter", l->too_long, MAX_OPS);
+      return FALSE;
+    }
+    p->n_instances = instances->len;
+    p->instances = ls_arena_new_array (l->plan->arena, LsInstance, instances->len);
+    memcpy (p->instances, instances->data, instances->len * sizeof (LsInstance));
+    p->n_events = n_events_of (l, p);
+    p->stage = (uint16_t) r;
+    for (uint32_t c = 0; c < l->n_chunks; c++)
+      p->n_params += chunk_at (l, r, c)->n_params;
+    step_static_memory (l, r, p);
+    p->static_bytes[LS_MEM_PARAMETERS] *= n_weight_versions (l, r);
+  }
+  return TRUE;
+}
+
+static void
+freeze (Lower *l)
+{
+  LsPlan *p = l->plan;
+  p->n_micro_batches = l->orders->layout.n_micro_batches;
+  p->n_chunks = l->n_chunks;
+  p->n_segments = l->segments->len;
+  p->segments = ls_arena_new_array (p->arena, LsSegment, p->n_segments);
+  memcpy (p->segments, l->segments->data, p->n_segments * sizeof (LsSegment));
+  p->n_kernels = l->kernels->len;
+  p->kernels = ls_arena_new_array (p->arena, LsKernel, MAX (1, p->n_kernels));
+  if (p->n_kernels > 0)
+    memcpy (p->kernels, l->kernels->data, p->n_kernels * sizeof (LsKernel));
+}
+
+/* Instances that the programs of a plan may have: passes, and between them groups; without
+ * a recipe of p2p also what records and awaits their receives. */
+#define MAX_INSTANCES 50e6
+
+static gboolean
+check_size (const Lower *l, GError **error)
+{
+  double n = (l->sched->n_warmup ? 4.0 : 10.0) * l->n_micro_batches * l->s->vpp * l->mesh.pp * l->n_cp_roles * l->n_ep_roles;
+  if (n > MAX_INSTANCES) {
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "%u micro-batches through %u chunks of %u stages make a plan of %.3g entries; the limit is %.3g",
+                 l->n_micro_batches, l->s->vpp, l->mesh.pp, n, MAX_INSTANCES);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+static void
+count_chunks (Lower *l)
+{
+  l->n_stages = l->s->pp * l->s->vpp;
+  l->n_chunks = l->s->vpp;
+  if (!has_pipes (l))
+    return;
+  l->n_chunks = ls_sched_n_chunks (l->sched, &(LsSchedShape) { .pp = l->mesh.pp, .n_micro_batches = l->n_micro_batches });
+  l->mesh.pipes = l->n_chunks;
+}
+
+static gboolean
+find_sched (Lower *l, GError **error)
+{
+  l->sched = ls_sched_find (l->s->schedule);
+  if (l->sched) {
+    count_chunks (l);
+    return TRUE;
+  }
+  g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "schedule %s: there is none of that name", l->s->schedule);
+  return FALSE;
+}
+
+gboolean
+lower_begin (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs, GError **error)
+{
+  lower_init (l, m, s, costs);
+  return find_sched (l, error) && lower_experts (l, error) && check_size (l, error);
+}
+
+LsPlan *
+ls_lower_orders (const LsModel *m, const LsStrategy *s, const LsOrders *orders, const LsLowerCosts *costs, GError **error)
+{
+  Lower l;
+  LsPlan *plan = NULL;
+  if (lower_begin (&l, m, s, costs, error) && lower_chunks (&l, error)) {
+    orders_init (&l, orders);
+    lower_bindings (&l);
+    if (lower_programs (&l, error)) {
+      freeze (&l);
+      plan = g_steal_pointer (&l.plan);
+    }
+  }
+  lower_clear (&l);
+  return plan;
+}
+
+LsPlan *
+ls_lower (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs, GError **error)
+{
+  return ls_lower_orders (m, s, NULL, costs, error);
+}

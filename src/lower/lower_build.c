@@ -1,0 +1,290 @@
+/* lower/lower_build.c — a segment under construction. */
+#include "lower/data/lower_dp.h"
+
+#include <string.h>
+
+void
+build_init (Build *b, Lower *l)
+{
+  b->l = l;
+  b->ops = g_array_new (FALSE, FALSE, sizeof (LsOp));
+  b->next_deps = g_array_new (FALSE, FALSE, sizeof (LsDep));
+  b->layer = UINT16_MAX;
+  b->pass = NULL;
+  b->is_too_long = false;
+}
+
+void
+build_clear (Build *b)
+{
+  g_array_unref (b->ops);
+  g_array_unref (b->next_deps);
+}
+
+static char *
+name_of_role (const Lower *l, const char *name)
+{
+  g_autofree char *cp = l->n_cp_roles > 1 ? g_strdup_printf (" cp %u", l->cp_rank) : NULL;
+  g_autofree char *ep = l->n_ep_roles > 1 ? g_strdup_printf (" ep %u", l->shard.ep_rank) : NULL;
+  return g_strconcat (name, cp ? cp : "", ep ? ep : "", NULL);
+}
+
+uint32_t
+build_find (Lower *l, const char *segment)
+{
+  g_autofree char *name = name_of_role (l, segment);
+  gpointer id = g_hash_table_lookup (l->segment_ids, name);
+  return id ? GPOINTER_TO_UINT (id) - 1 : UINT32_MAX;
+}
+
+/* With CUDA_LAUNCH_BLOCKING=1 a launch returns when what it launched is over. */
+static bool
+is_launch (const LsOp *op)
+{
+  return op->kind == LS_OP_KERNEL || op->kind == LS_OP_COLLECTIVE || op->kind == LS_OP_P2P || op->kind == LS_OP_COPY;
+}
+
+/* Dependencies on ops that are elsewhere now. */
+static const LsDep *
+deps_moved (Build *b, const LsOp *op, const uint16_t *moved)
+{
+  LsDep *deps = ls_arena_new_array (b->l->plan->arena, LsDep, op->n_deps);
+  for (uint16_t d = 0; d < op->n_deps; d++) {
+    LsDep dep = op->deps[d];
+    deps[d] = (LsDep) { dep.kind, dep.kind == LS_DEP_STREAM ? dep.index : moved[dep.index] };
+  }
+  return deps;
+}
+
+static LsOp
+wait_for_op (Build *b, const LsOp *op, uint16_t index)
+{
+  LsDep *end = ls_arena_new_array (b->l->plan->arena, LsDep, 1);
+  *end = (LsDep) { LS_DEP_END, index };
+  LsOp wait = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "launch blocks");
+  wait.host = LS_HOST_SYNC;
+  wait.layer = op->layer;
+  wait.deps = end;
+  wait.n_deps = 1;
+  return wait;
+}
+
+/* Puts a wait of the host behind each op that is launched. */
+static void
+block_on_launches (Build *b)
+{
+  GArray *ops = g_array_new (FALSE, FALSE, sizeof (LsOp));
+  g_autofree uint16_t *moved = g_new (uint16_t, b->ops->len);
+  for (guint i = 0; i < b->ops->len; i++) {
+    LsOp op = g_array_index (b->ops, LsOp, i);
+    op.deps = deps_moved (b, &op, moved);
+    moved[i] = (uint16_t) ops->len;
+    g_array_append_val (ops, op);
+    if (!is_launch (&op))
+      continue;
+    LsOp wait = wait_for_op (b, &op, moved[i]);
+    g_array_append_val (ops, wait);
+  }
+  b->is_too_long |= ops->len > MAX_OPS;
+  g_array_set_size (ops, MIN (ops->len, MAX_OPS));
+  g_array_unref (b->ops);
+  b->ops = ops;
+}
+
+/* Whether a CUDA graph may hold it: what waits for the device, or is fed from the host, it may not. Reduction of
+ * gradients, gathers and transfers between stages are issued by hooks, outside the graph of a layer. */
+static bool
+is_in_graph (const Build *b, const LsOp *op)
+{
+  bool is_launch = op->host == LS_HOST_LAUNCH || op->host == LS_HOST_COMM || op->host == LS_HOST_VIEW;
+  if (!is_launch || op->tag == LS_TAG_OPTIMIZER)
+    return false;
+  bool is_of_layer = op->layer != UINT16_MAX && (op->stream == LS_STREAM_COMPUTE || op->stream == LS_STREAM_TP || op->stream == LS_STREAM_CP);
+  return b->l->s->cuda_graphs == LS_GRAPHS_STEP || is_of_layer;
+}
+
+/* The first op of a graph launches all of it. That of a step is launched once in all its segments: nothing is charged. */
+static void
+launch_graphs (Build *b)
+{
+  bool is_step = b->l->s->cuda_graphs == LS_GRAPHS_STEP;
+  uint16_t layer = UINT16_MAX;
+  for (guint i = 0; i < b->ops->len; i++) {
+    LsOp *op = &g_array_index (b->ops, LsOp, i);
+    if (!is_in_graph (b, op)) {
+      layer = op->host == LS_HOST_SYNC || op->host == LS_HOST_BATCH ? UINT16_MAX : layer; /* the host comes between */
+      continue;
+    }
+    op->host = is_step || op->layer == layer ? LS_HOST_FREE : LS_HOST_LAUNCH;
+    layer = op->layer;
+  }
+}
+
+uint32_t
+build_finish (Build *b, const char *segment)
+{
+  Lower *l = b->l;
+  g_autofree char *name = name_of_role (l, segment);
+  if (b->next_deps->len > 0)
+    build_barrier (b);
+  if (l->s->cuda_graphs != LS_GRAPHS_NONE)
+    launch_graphs (b);
+  if (l->s->launch_blocking)
+    block_on_launches (b);
+  if (b->is_too_long && !l->too_long)
+    l->too_long = g_strdup (name);
+  LsSegment seg = { .name = ls_arena_strdup (l->plan->arena, name), .n_ops = b->ops->len };
+  seg.ops = ls_arena_new_array (l->plan->arena, LsOp, b->ops->len);
+  if (b->ops->len > 0)
+    memcpy (seg.ops, b->ops->data, b->ops->len * sizeof (LsOp));
+  g_array_append_val (l->segments, seg);
+  g_hash_table_insert (l->segment_ids, g_strdup (name), GUINT_TO_POINTER (l->segments->len));
+  build_clear (b);
+  return l->segments->len - 1;
+}
+
+LsOp
+op_blank (LsOpKind kind, LsStream stream, LsTag tag, const char *name)
+{
+  return (LsOp) {
+    .kind = kind, .stream = stream, .tag = tag, .name = name, .host = LS_HOST_FREE,
+    .layer = UINT16_MAX, .unit = UINT16_MAX, .kernel = UINT32_MAX, .recorded = LS_TIME_NEVER,
+  };
+}
+
+uint16_t
+build_op (Build *b, LsOp op, const LsDep *deps, uint16_t n_deps)
+{
+  if (b->ops->len >= MAX_OPS) { /* build_finish() reports it */
+    b->is_too_long = true;
+    g_array_set_size (b->ops, MAX_OPS - 1);
+  }
+  bool takes_joins = op.stream == LS_STREAM_COMPUTE && op.kind != LS_OP_HOST_SYNC;
+  guint n_joins = takes_joins ? b->next_deps->len : 0;
+  LsDep *all = ls_arena_new_array (b->l->plan->arena, LsDep, n_deps + n_joins);
+  if (n_deps > 0)
+    memcpy (all, deps, n_deps * sizeof (LsDep));
+  if (n_joins > 0)
+    memcpy (all + n_deps, b->next_deps->data, n_joins * sizeof (LsDep));
+  if (takes_joins)
+    g_array_set_size (b->next_deps, 0);
+  op.deps = all;
+  op.n_deps = (uint16_t) (n_deps + n_joins);
+  op.layer = b->layer;
+  if (b->l->s->is_compiled)
+    op.host = LS_HOST_FREE; /* a step is one executable */
+  g_array_append_val (b->ops, op);
+  return (uint16_t) (b->ops->len - 1);
+}
+
+static uint32_t
+intern_kernel (Lower *l, const LsKernel *k)
+{
+  gpointer id = g_hash_table_lookup (l->kernel_ids, k);
+  if (id)
+    return GPOINTER_TO_UINT (id) - 1;
+  g_array_append_val (l->kernels, *k);
+  g_hash_table_insert (l->kernel_ids, g_memdup2 (k, sizeof *k), GUINT_TO_POINTER (l->kernels->len));
+  return l->kernels->len - 1;
+}
+
+uint16_t
+build_kernel_on (Build *b, LsStream stream, const LsKernel *k, LsTag tag, const LsDep *deps, uint16_t n_deps)
+{
+  LsOp op = op_blank (LS_OP_KERNEL, stream, tag, k->name);
+  op.host = LS_HOST_LAUNCH;
+  op.dtype = (uint8_t) k->dtype;
+  op.kernel = intern_kernel (b->l, k);
+  return build_op (b, op, deps, n_deps);
+}
+
+uint16_t
+build_kernel (Build *b, const LsKernel *k, LsTag tag)
+{
+  return build_kernel_on (b, LS_STREAM_COMPUTE, k, tag, NULL, 0);
+}
+
+uint16_t
+build_coll (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, LsDtype dtype, LsTag tag,
+            const char *name)
+{
+  LsOp op = op_blank (LS_OP_COLLECTIVE, stream, tag, name);
+  op.host = LS_HOST_COMM;
+  op.slot = (uint8_t) slot;
+  op.coll = (uint8_t) coll;
+  op.bytes = bytes;
+  op.dtype = (uint8_t) dtype;
+  /* What the next compute op would wait for, this one waits for too. */
+  g_autoptr (GArray) deps = g_array_copy (b->next_deps);
+  LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
+  g_array_append_val (deps, compute);
+  return build_op (b, op, (const LsDep *) deps->data, (uint16_t) deps->len);
+}
+
+void
+build_join (Build *b, uint16_t index)
+{
+  LsDep dep = { LS_DEP_END, index };
+  g_array_append_val (b->next_deps, dep);
+}
+
+void
+build_join_stream (Build *b, LsStream stream)
+{
+  LsDep dep = { LS_DEP_STREAM, (uint16_t) stream };
+  g_array_append_val (b->next_deps, dep);
+}
+
+void
+build_barrier (Build *b)
+{
+  LsOp op = op_blank (LS_OP_RECORD, LS_STREAM_COMPUTE, LS_TAG_SYNC, "join");
+  op.event = LS_EVENT_NONE;
+  build_op (b, op, NULL, 0);
+}
+
+void
+build_compute_sync (Build *b, const char *name)
+{
+  if (b->next_deps->len > 0)
+    build_barrier (b);
+  LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
+  LsOp op = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, name);
+  op.host = LS_HOST_SYNC;
+  build_op (b, op, &compute, 1);
+}
+
+void
+build_device_sync (Build *b)
+{
+  const Lower *l = b->l;
+  LsDep deps[LS_N_STREAMS];
+  uint16_t n = 0;
+  for (int s = 0; s < LS_N_STREAMS; s++) {
+    bool is_used = s == LS_STREAM_COMPUTE || s == LS_STREAM_GLOBAL || (s == LS_STREAM_TP && l->mesh.tp > 1)
+                   || (s == LS_STREAM_DP && l->mesh.dp * l->mesh.cp > 1) || (s == LS_STREAM_CP && l->mesh.cp > 1)
+                   || (s == LS_STREAM_PP_FWD && l->mesh.pp > 1) || (s == LS_STREAM_EP && l->mesh.ep * l->mesh.etp > 1)
+                   || ((s == LS_STREAM_GATHER || s == LS_STREAM_REPLICA) && dp_way (l)->steps_on_shards);
+    if (is_used)
+      deps[n++] = (LsDep) { LS_DEP_STREAM, (uint16_t) s };
+  }
+  LsOp op = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "device synchronize");
+  op.host = LS_HOST_SYNC;
+  build_op (b, op, deps, n);
+}
+
+void
+build_buffer (Build *b, uint16_t op_index, uint16_t id, LsMemCategory category, uint64_t bytes, bool is_free)
+{
+  if (bytes == 0)
+    return;
+  LsOp *op = &g_array_index (b->ops, LsOp, op_index);
+  LsBufferEvent *all = ls_arena_new_array (b->l->plan->arena, LsBufferEvent, op->n_buffers + 1u);
+  if (op->n_buffers > 0)
+    memcpy (all, op->buffers, op->n_buffers * sizeof (LsBufferEvent));
+  all[op->n_buffers++] = (LsBufferEvent) {
+    .bytes = bytes, .id = id, .category = (uint8_t) category, .is_free = is_free,
+    .when = is_free ? LS_AT_END : LS_AT_ISSUE,
+  };
+  op->buffers = all;
+}

@@ -1,0 +1,242 @@
+/* lower/lower_step.c — how a step begins and ends on one rank.
+ *
+ * Begin: the gradients that this rank keeps are zeroed.
+ *
+ * End (DESIGN.md section 5): data-parallel reduction finishes (lower_dp.h), then that between the ranks
+ * which hold the same stages, where pipes run both ways; with SP the
+ * gradients of replicated parameters are all-reduced over tp; tied embeddings;
+ * found-inf (fp16) and the gradient norm, whose values the host reads (.item ()),
+ * a barrier over the stages; optimizer; parameters gathered. */
+#include "lower/data/lower_deepspeed.h"
+
+#include <string.h>
+
+typedef enum { CUT_PARAMS, CUT_GRADS, CUT_OPTIMIZER } Cut;
+
+static uint32_t
+n_parts (const Lower *l, bool is_expert, Cut cut)
+{
+  uint32_t parts[3];
+  dp_way (l)->cuts (l, is_expert, &parts[CUT_PARAMS], &parts[CUT_GRADS], &parts[CUT_OPTIMIZER]);
+  return parts[cut];
+}
+
+/* Elements that this rank has, of the parameters of its chunks. */
+static uint64_t
+n_kept (const Lower *l, uint32_t pp_rank, Cut cut)
+{
+  uint64_t n = 0;
+  for (int is_expert = 0; is_expert < 2; is_expert++)
+    n += dp_part (dp_params_of_rank (l, pp_rank, is_expert), n_parts (l, is_expert, cut));
+  return n;
+}
+
+/* Of which the parameters of its chunks are. */
+static uint64_t
+n_tensors (const Lower *l, uint32_t pp_rank)
+{
+  uint64_t n = 0;
+  for (uint32_t c = 0; c < l->n_chunks; c++) {
+    const Chunk *chunk = chunk_at (l, pp_rank, c);
+    for (guint i = 0; i < chunk->operators->len; i++)
+      n += operator_at (chunk, i)->n_params;
+  }
+  return n;
+}
+
+uint32_t
+segment_step_begin (Lower *l, uint32_t pp_rank)
+{
+  Build b;
+  build_init (&b, l);
+  uint64_t n = n_kept (l, pp_rank, CUT_GRADS);
+  LsKernel zero = ls_kernel_stream ("zero gradients", LS_KERNEL_MEMSET, l->shard.grad_dtype, 1, n,
+                                    (double) dp_grad_bytes (l, n), 0);
+  if (!dp_way (l)->steps_on_shards) /* torch sets them to None */
+    build_kernel (&b, &zero, LS_TAG_OPTIMIZER);
+  if (dp_way (l)->step_begin)
+    dp_way (l)->step_begin (&b, pp_rank);
+  send_norm_back (&b, pp_rank);
+  g_autofree char *name = g_strdup_printf ("begin stage %u", pp_rank);
+  return build_finish (&b, name);
+}
+
+/* --- end ----------------------------------------------------------------------- */
+
+static void
+reduce_global (Build *b, LsSlot slot, uint64_t bytes, LsDtype dtype, const char *name)
+{
+  build_join (b, build_coll (b, LS_STREAM_GLOBAL, slot, COLL_ALL_REDUCE, bytes, dtype, LS_TAG_SYNC, name));
+}
+
+static void
+reduce_replicated (Build *b, uint32_t pp_rank)
+{
+  Lower *l = b->l;
+  uint64_t numel = 0;
+  for (uint32_t c = 0; c < l->n_chunks; c++)
+    numel += chunk_at (l, pp_rank, c)->n_partial;
+  if (l->shard.sp && numel > 0)
+    build_join (b, build_coll (b, LS_STREAM_TP, LS_SLOT_TP, COLL_ALL_REDUCE, dp_grad_bytes (l, numel), l->shard.grad_dtype,
+                               LS_TAG_SYNC, "layer-norm grad all-reduce"));
+}
+
+static void
+reduce_tied_embedding (Build *b, uint32_t pp_rank)
+{
+  Lower *l = b->l;
+  bool is_end = pp_rank == 0 || pp_rank == last_rank (l);
+  if (!is_tied_over_ranks (l) || !is_end)
+    return;
+  uint64_t numel = ls_model_padded_vocab (l->model, l->mesh.tp) / l->mesh.tp * l->model->hidden;
+  reduce_global (b, LS_SLOT_EMBEDDING, dp_grad_bytes (l, numel), l->shard.grad_dtype, "embedding grad all-reduce");
+}
+
+/* The communicator over which all parameters of the model are spread. */
+static bool
+norm_slot (const Lower *l, LsSlot *ret_slot)
+{
+  bool is_sharded = (l->s->zero_stage > 0 && dp_all (l, false).n > 1) || l->mesh.ep > 1;
+  *ret_slot = is_sharded ? LS_SLOT_WORLD : LS_SLOT_MODEL;
+  return l->mesh.tp * l->mesh.pp > 1 || is_sharded;
+}
+
+static void
+host_reads (Build *b)
+{
+  if (b->next_deps->len > 0)
+    build_barrier (b);
+  build_device_sync (b);
+}
+
+/* Weights of fp8 or nvfp4 products. */
+static uint64_t
+n_scaled (const Lower *l, uint32_t pp_rank, Cut cut)
+{
+  uint64_t n = 0;
+  for (uint32_t c = 0; c < l->n_chunks; c++)
+    for (int is_expert = 0; is_expert < 2; is_expert++)
+      n += dp_part (chunk_at (l, pp_rank, c)->n_scaled[is_expert], n_parts (l, is_expert, cut));
+  return n;
+}
+
+static void
+optimizer (Build *b, uint32_t pp_rank)
+{
+  Lower *l = b->l;
+  uint64_t n = n_kept (l, pp_rank, CUT_OPTIMIZER);
+  g_autoptr (GArray) kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
+  bool steps_on_shards = dp_way (l)->steps_on_shards;
+  if (steps_on_shards)
+    ls_optimizer_kernels_sharded (n, l->shard.dtype, kernels);
+  else
+    ls_optimizer_kernels (n, l->shard.dtype, l->shard.grad_dtype, kernels);
+  if (!steps_on_shards)
+    ls_weight_cast_kernels (n_scaled (l, pp_rank, l->s->fp8_params ? CUT_OPTIMIZER : CUT_PARAMS), l->shard.dtype, kernels);
+  ls_optimizer_as_launched (l->shard.recipes, l->model, (LsStepped) { n, n_tensors (l, pp_rank) }, kernels);
+  LsSlot slot;
+  bool is_spread = norm_slot (l, &slot), is_offloaded = l->s->offload != LS_OFFLOAD_NONE;
+  for (guint i = 0; i < kernels->len; i++) {
+    const LsKernel *k = &g_array_index (kernels, LsKernel, i);
+    bool is_norm = k->kind == LS_KERNEL_REDUCTION;
+    bool finds_inf = strcmp (k->name, "grad-unscale") == 0;
+    if ((is_norm && !l->s->grad_norm) || (is_offloaded && !is_norm))
+      continue;
+    build_kernel (b, k, LS_TAG_OPTIMIZER);
+    if (!is_norm && !finds_inf)
+      continue;
+    if (l->s->post_validation) {
+      if (is_norm)
+        pass_norm_on (b, pp_rank);
+      continue;
+    }
+    if (is_spread && l->s->grad_norm)
+      reduce_global (b, slot, 4, LS_DTYPE_FP32, is_norm ? "grad-norm all-reduce" : "found-inf all-reduce");
+    if (finds_inf || !steps_on_shards)
+      host_reads (b);
+  }
+  if (is_offloaded)
+    offload_optimizer (b, pp_rank);
+}
+
+uint32_t
+segment_step_end (Lower *l, uint32_t pp_rank)
+{
+  Build b;
+  build_init (&b, l);
+  if (dp_way (l)->reduce_rest)
+    dp_way (l)->reduce_rest (&b, pp_rank);
+  reduce_pipes (&b, pp_rank);
+  reduce_replicated (&b, pp_rank);
+  reduce_tied_embedding (&b, pp_rank);
+  optimizer (&b, pp_rank);
+  if (dp_way (l)->step_end)
+    dp_way (l)->step_end (&b, pp_rank);
+  g_autofree char *name = g_strdup_printf ("end stage %u", pp_rank);
+  return build_finish (&b, name);
+}
+
+uint32_t
+segment_early_gather (Lower *l, uint32_t pp_rank, uint32_t chunk)
+{
+  const DpWay *way = dp_way (l);
+  Build b;
+  build_init (&b, l);
+  if (!way->early_gather || !way->early_gather (&b, pp_rank, chunk)) {
+    build_clear (&b);
+    return UINT32_MAX;
+  }
+  g_autofree char *name = g_strdup_printf ("gather parameters stage %u chunk %u", pp_rank, chunk);
+  return build_finish (&b, name);
+}
+
+uint32_t
+segment_gather_chunk (Lower *l, uint32_t pp_rank, uint32_t chunk)
+{
+  Build b;
+  build_init (&b, l);
+  dp_way (l)->gather_chunk (&b, pp_rank, chunk);
+  g_autofree char *name = g_strdup_printf ("gather parameters stage %u chunk %u", pp_rank, chunk);
+  return build_finish (&b, name);
+}
+
+uint32_t
+segment_reduce_chunk (Lower *l, uint32_t pp_rank, uint32_t chunk)
+{
+  Build b;
+  build_init (&b, l);
+  dp_way (l)->reduce_chunk (&b, pp_rank, chunk);
+  g_autofree char *name = g_strdup_printf ("reduce gradients stage %u chunk %u", pp_rank, chunk);
+  return build_finish (&b, name);
+}
+
+/* Weights of fp8 or nvfp4 products are there in both layouts, beside 16 bits or instead of them. */
+static uint64_t
+weight_bytes (const Lower *l, uint32_t pp_rank)
+{
+  uint64_t n = n_kept (l, pp_rank, CUT_PARAMS), beside = l->s->fp8_params ? 0 : 2 * n_scaled (l, pp_rank, CUT_PARAMS);
+  return n * (l->shard.dtype == LS_DTYPE_FP32 ? 4 : 2) + ls_dtype_array_bytes (l->shard.dtype, beside);
+}
+
+static uint64_t
+states (const uint64_t bytes[LS_N_MEM])
+{
+  return bytes[LS_MEM_PARAMETERS] + bytes[LS_MEM_GRADIENTS] + bytes[LS_MEM_OPTIMIZER];
+}
+
+/* Master weights, momentum and variance are fp32; fp32 training has no extra master. */
+void
+step_static_memory (const Lower *l, uint32_t pp_rank, LsProgram *p)
+{
+  uint64_t *bytes = p->static_bytes;
+  bool is_mixed = l->shard.dtype != LS_DTYPE_FP32;
+  bytes[LS_MEM_PARAMETERS] = weight_bytes (l, pp_rank);
+  bytes[LS_MEM_GRADIENTS] = dp_grad_bytes (l, n_kept (l, pp_rank, CUT_GRADS));
+  bytes[LS_MEM_OPTIMIZER] = n_kept (l, pp_rank, CUT_OPTIMIZER) * (is_mixed ? 12 : 8);
+  bytes[LS_MEM_WORKSPACE] = placeholder_bytes (l, pp_rank);
+  uint64_t all = states (bytes);
+  if (dp_way (l)->static_memory)
+    dp_way (l)->static_memory (l, pp_rank, bytes);
+  if (l->s->offload != LS_OFFLOAD_NONE)
+    *(l->s->offload_to == LS_OFFLOAD_TO_NVME ? &p->nvme_bytes : &p->host_bytes) = all - states (bytes);
+}

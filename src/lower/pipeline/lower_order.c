@@ -1,0 +1,99 @@
+/* lower/pipeline/lower_order.c — what each pipeline rank does in which order, and how long the
+ * passes of a stage take: an automatic schedule is searched for these times, and receives
+ * are posted by them (lower_p2p.c).
+ *
+ * A pass takes the sum of its kernels and tensor-parallel collectives alone. Without costs
+ * a kernel takes its FLOPs at 100 TFLOP/s: only ratios count then. Deviation: a collective
+ * that runs beside a GEMM counts in full, but moves of rings, which kernels should hide, not at
+ * all. */
+#include <string.h>
+
+#include "lower/lower_state.h"
+
+#define FLOPS_PER_PS 100
+
+static LsTime
+op_time (const Lower *l, const LsOp *op)
+{
+  bool is_hidden = op->coll == COLL_PERMUTE || op->coll == COLL_COPY_PERMUTE;
+  if (op->kind == LS_OP_COLLECTIVE)
+    return l->costs && !is_hidden ? l->costs->collective (op->slot, op->coll, op->bytes, l->costs->data) : 0;
+  if (op->kind != LS_OP_KERNEL)
+    return 0;
+  const LsKernel *k = &g_array_index (l->kernels, LsKernel, op->kernel);
+  return l->costs ? l->costs->kernel (k, l->costs->data) : (LsTime) (k->flops / FLOPS_PER_PS);
+}
+
+LsTime
+pass_time (Lower *l, const Chunk *c, LsActionType pass)
+{
+  Build b;
+  build_init (&b, l);
+  build_pass (&b, c, pass);
+  LsTime sum = 0;
+  for (guint i = 0; i < b.ops->len; i++)
+    sum += op_time (l, &g_array_index (b.ops, LsOp, i));
+  build_clear (&b);
+  return MAX (sum, 1);
+}
+
+static bool
+is_alike (const Chunk *a, const Chunk *b)
+{
+  return a->n_layers == b->n_layers && strcmp (a->kinds, b->kinds) == 0 && a->n_recomputed == b->n_recomputed && a->has_embedding == b->has_embedding && a->has_head == b->has_head;
+}
+
+static void
+times_init (Lower *l)
+{
+  uint32_t n = l->n_stages;
+  l->times = g_new0 (LsChunkTimes, n);
+  for (uint32_t i = 0; i < n; i++) {
+    Chunk *c = &l->chunks[i];
+    if (i > 0 && is_alike (c, c - 1))
+      l->times[i] = l->times[i - 1];
+    else
+      l->times[i] = (LsChunkTimes) { .f = pass_time (l, c, LS_ACTION_F), .i = pass_time (l, c, LS_ACTION_I),
+                                     .w = pass_time (l, c, LS_ACTION_W), .b = pass_time (l, c, LS_ACTION_B) };
+  }
+}
+
+static LsOrders *
+orders_copy (const LsOrders *o)
+{
+  const LsLayout *l = &o->layout;
+  LsOrders *copy = ls_orders_new (l->n_ranks, l->n_chunks, l->n_pipes, l->n_stages, l->n_micro_batches, l->stages);
+  for (uint32_t r = 0; r < l->n_ranks; r++)
+    g_array_append_vals (copy->ranks[r], o->ranks[r]->data, o->ranks[r]->len);
+  return copy;
+}
+
+/* Pairs are executed one after the other (lower_pipe.c): what the forward needs is there before
+ * it begins, and what the backward needs may come until that begins. */
+static void
+look_through (Lower *l)
+{
+  for (uint32_t r = 0; r < l->orders->layout.n_ranks; r++)
+    for (guint i = 0; i < l->orders->ranks[r]->len; i++) {
+      LsAction *a = &g_array_index (l->orders->ranks[r], LsAction, i);
+      a->is_paired = 0;
+      l->has_split |= a->type == LS_ACTION_I;
+    }
+}
+
+void
+orders_init (Lower *l, const LsOrders *given)
+{
+  bool has_recipe = (!given && l->sched->n_warmup) || l->sched->n_versions; /* lower_megatron.c, lower_pipedream.c */
+  bool has_messages = !has_recipe && l->mesh.pp > 1;
+  LsSchedShape shape = { .pp = l->mesh.pp, .vpp = l->s->vpp, .n_micro_batches = l->n_micro_batches };
+  if (has_messages || l->sched->orders) {
+    times_init (l);
+    shape.times.stages = l->times;
+    shape.times.comm = l->costs ? l->costs->send (message_bytes (l), l->costs->data) : 0;
+  }
+  l->orders = given ? orders_copy (given) : ls_sched_orders (l->sched, &shape);
+  look_through (l);
+  if (has_messages)
+    posts_init (l, &shape.times);
+}

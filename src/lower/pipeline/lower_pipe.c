@@ -1,0 +1,241 @@
+/* lower/pipeline/lower_pipe.c — a pipeline rank's program: the schedule's actions and
+ * the p2p between them. 1F1B and interleaved 1F1B communicate by Megatron-LM's own recipes
+ * (lower_megatron.c) or DeepSpeed's (lower_pipe_deepspeed.c), PipeDream in the background
+ * (lower_pipedream.c), all other schedules as lower_p2p.c says.
+ *
+ * A pair (DualPipe's forward with a backward) is its forward, then its backward: kernels of
+ * both run one after the other on the compute stream. Nothing stands between the two: what the
+ * forward sends moves while the backward computes, what the backward needs arrived while the
+ * forward did, and the host waits for neither. Deviation: kernels of the two are not
+ * interleaved, so tensor-parallel collectives of one do not hide behind kernels of the other. */
+#include "lower/pipeline/lower_pipe.h"
+
+static uint32_t
+stage_of (const Pipe *p, uint32_t chunk)
+{
+  return stage_at (p->l, p->rank, chunk);
+}
+
+void
+pipe_add (Pipe *p, uint32_t segment, uint32_t mb, uint32_t chunk)
+{
+  LsInstance i = { segment, mb, (uint16_t) chunk, (uint16_t) stage_of (p, chunk) };
+  g_array_append_val (p->instances, i);
+}
+
+/* --- actions ------------------------------------------------------------------- */
+
+const LsAction *
+pipe_action (const Pipe *p, guint i)
+{
+  return i < p->actions->len ? &g_array_index (p->actions, LsAction, i) : NULL;
+}
+
+/* Post-validation: before the first backward. */
+static void
+check_norm (Pipe *p)
+{
+  uint32_t check = p->has_backward ? UINT32_MAX : segment_check_norm (p->l, p->rank);
+  if (check != UINT32_MAX)
+    pipe_add (p, check, 0, 0);
+  p->has_backward = true;
+}
+
+/* For the micro-batch that needs the parameters first. */
+static void
+add_gather (Pipe *p, uint32_t segment, uint32_t chunk)
+{
+  pipe_add (p, segment, pipe_action (p, p->turns[chunk].first_forward)->mb, chunk);
+}
+
+static void
+gather_between (Pipe *p, guint number)
+{
+  for (uint32_t c = 0; c < p->l->n_chunks; c++)
+    if (p->dp_turns[c].gather_before == number)
+      add_gather (p, segment_gather_chunk (p->l, p->rank, c), c);
+}
+
+static void
+reduce_between (Pipe *p, guint number)
+{
+  for (uint32_t c = 0; c < p->l->n_chunks; c++)
+    if (p->dp_turns[c].reduce_after == number)
+      pipe_add (p, segment_reduce_chunk (p->l, p->rank, c), 0, c);
+}
+
+uint16_t
+pipe_build_group (Build *b, LsStream stream, uint32_t what, const char *name)
+{
+  const Lower *l = b->l;
+  LsTransfer *t = ls_arena_new_array (l->plan->arena, LsTransfer, 4);
+  uint16_t n = 0;
+  /* Megatron's order: send previous, receive previous, send next, receive next. */
+  if (what & SEND_B)
+    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_PREV, true };
+  if (what & RECV_F)
+    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_PREV, false };
+  if (what & SEND_F)
+    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_NEXT, true };
+  if (what & RECV_B)
+    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_NEXT, false };
+  LsOp op = op_blank (LS_OP_P2P, stream, LS_TAG_SYNC, name);
+  op.host = LS_HOST_COMM;
+  op.dtype = (uint8_t) l->shard.dtype;
+  op.transfers = t;
+  op.n_transfers = n;
+  LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
+  return build_op (b, op, &compute, 1);
+}
+
+void
+pipe_add_action (Pipe *p, const LsAction *a)
+{
+  if (a->type != LS_ACTION_F)
+    check_norm (p);
+  guint number = (guint) (a - (const LsAction *) p->actions->data);
+  const Turns *turns = &p->turns[a->chunk];
+  bool is_alone = p->l->sched->n_versions && a->type != LS_ACTION_F; /* each micro-batch has an update of its own */
+  bool completes = a->type == LS_ACTION_B || a->type == LS_ACTION_W;
+  guint first = a->type == LS_ACTION_F ? turns->first_forward : completes ? turns->first_weights : turns->first_input;
+  guint last = a->type == LS_ACTION_F ? turns->last_forward : completes ? turns->last_weights : turns->last_input;
+  DpPass pass = {
+    .c = chunk_at (p->l, p->rank, a->chunk), .pp_rank = p->rank, .type = (LsActionType) a->type,
+    .is_first = number == first || is_alone, .is_last = number == last || is_alone,
+  };
+  gather_between (p, number);
+  pipe_add (p, segment_pass (p->l, &pass), a->mb, a->chunk);
+  reduce_between (p, number);
+}
+
+/* --- any order ----------------------------------------------------------------------- */
+
+/* Posts from number `from` on that stand at this place; returns the number behind them. */
+static guint
+add_posts (Pipe *p, guint from, uint32_t before, bool is_beside)
+{
+  const GArray *posts = p->l->posts[p->rank];
+  const Post *first = &g_array_index (posts, Post, from);
+  bool is_alone = p->l->s->p2p == LS_P2P_OVERLAPPED;
+  guint n = 0;
+  while (from + n < posts->len && first[n].before == before && first[n].is_beside == is_beside)
+    n++;
+  if (n > 0 && !is_alone)
+    pipe_add (p, segment_posts (p->l, first, n), first->mb, first->chunk);
+  for (guint i = 0; i < n; i++) {
+    if (is_alone)
+      pipe_add (p, segment_post (p->l, &first[i]), first[i].mb, first[i].chunk);
+    if (!first[i].is_send)
+      pipe_add (p, segment_received (p->l, &first[i], is_alone), first[i].mb, first[i].chunk);
+  }
+  return from + n;
+}
+
+/* Does the action consume what another rank sends? */
+static bool
+awaits (const Pipe *p, const LsAction *a)
+{
+  const LsLayout *l = &p->l->orders->layout;
+  LsStageRef at = ls_layout_stage (l, p->rank, a->chunk);
+  bool is_forward = a->type == LS_ACTION_F;
+  if (a->type == LS_ACTION_W || (is_forward ? at.stage == 0 : at.stage + 1u == l->n_stages))
+    return false;
+  return ls_layout_home (l, at.pipe, is_forward ? at.stage - 1u : at.stage + 1u).rank != p->rank;
+}
+
+static void
+pipe_posted (Pipe *p)
+{
+  guint at = 0;
+  for (guint i = 0; i <= p->actions->len; i++) {
+    at = add_posts (p, at, i, false);
+    at = add_posts (p, at, i, true);
+    const LsAction *a = pipe_action (p, i);
+    if (a && awaits (p, a))
+      pipe_add (p, segment_await (p->l, a->type != LS_ACTION_F), a->mb, a->chunk);
+    if (a)
+      pipe_add_action (p, a);
+  }
+}
+
+/* --- the program --------------------------------------------------------------------- */
+
+static void
+pipe_actions (Pipe *p)
+{
+  if (p->shape.pp == 1)
+    for (guint i = 0; i < p->actions->len; i++)
+      pipe_add_action (p, pipe_action (p, i));
+  else if (p->l->posts)
+    pipe_posted (p);
+  else if (p->l->s->p2p == LS_P2P_DEEPSPEED)
+    pipe_deepspeed (p);
+  else
+    pipe_megatron (p);
+}
+
+static void
+note_turn (guint number, guint *first, guint *last)
+{
+  *first = MIN (*first, number);
+  *last = number;
+}
+
+static Turns *
+turns_new (const GArray *actions, uint32_t n_chunks)
+{
+  Turns *all = g_new (Turns, n_chunks);
+  for (uint32_t c = 0; c < n_chunks; c++)
+    all[c] = (Turns) { .first_forward = G_MAXUINT, .first_input = G_MAXUINT, .first_weights = G_MAXUINT };
+  for (guint i = 0; i < actions->len; i++) {
+    const LsAction *a = &g_array_index (actions, LsAction, i);
+    Turns *t = &all[a->chunk];
+    if (a->type == LS_ACTION_F)
+      note_turn (i, &t->first_forward, &t->last_forward);
+    else if (a->type == LS_ACTION_I)
+      note_turn (i, &t->first_input, &t->last_input);
+    else
+      note_turn (i, &t->first_weights, &t->last_weights);
+  }
+  return all;
+}
+
+static void
+pipe_init (Pipe *p, Lower *l, uint32_t rank)
+{
+  *p = (Pipe) { .l = l, .rank = rank, .shape = { l->mesh.pp, l->s->vpp, l->n_micro_batches } };
+  p->actions = l->orders->ranks[rank];
+  p->instances = g_array_new (FALSE, FALSE, sizeof (LsInstance));
+  p->turns = turns_new (p->actions, l->n_chunks);
+  p->dp_turns = dp_turns (l, rank);
+  if (l->sched->n_warmup)
+    p->n_warmup = l->sched->n_warmup (&p->shape, rank);
+}
+
+static void
+pipe_flushed (Pipe *p)
+{
+  pipe_add (p, segment_step_begin (p->l, p->rank), 0, 0);
+  for (uint32_t c = 0; c < p->l->n_chunks; c++) {
+    uint32_t gather = segment_early_gather (p->l, p->rank, c);
+    if (gather != UINT32_MAX)
+      add_gather (p, gather, c);
+  }
+  pipe_actions (p);
+  pipe_add (p, segment_step_end (p->l, p->rank), 0, 0);
+}
+
+GArray *
+pipe_instances (Lower *l, uint32_t pp_rank, uint32_t *ret_n_lead)
+{
+  Pipe p;
+  pipe_init (&p, l, pp_rank);
+  if (l->sched->n_versions)
+    pipe_pipedream (&p);
+  else
+    pipe_flushed (&p);
+  *ret_n_lead = p.n_lead;
+  g_free (p.turns);
+  g_free (p.dp_turns);
+  return p.instances;
+}

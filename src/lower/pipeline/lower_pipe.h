@@ -1,0 +1,50 @@
+/* lower/pipeline/lower_pipe.h — the program of a pipeline rank under construction: what the
+ * recipes share.
+ *
+ *     lower_pipe.c       any order, with p2p where lower_p2p.c puts it
+ *     lower_megatron.c   1F1B and interleaved 1F1B, as Megatron-LM communicates
+ *     lower_pipe_deepspeed.c  1F1B, as DeepSpeed does
+ *     lower_pipedream.c  1F1B without a flush */
+#ifndef LS_LOWER_PIPELINE_LOWER_PIPE_H
+#define LS_LOWER_PIPELINE_LOWER_PIPE_H
+
+#include "lower/data/lower_dp.h"
+
+/* Numbers of a chunk's first and last actions: forwards, input gradients (I), and what
+ * completes weight gradients (B, W). */
+typedef struct {
+  guint first_forward, last_forward, first_input, last_input, first_weights, last_weights;
+} Turns;
+
+typedef struct {
+  Lower *l;
+  uint32_t rank;     /* of the pipeline */
+  LsSchedShape shape;
+  const GArray *actions; /* LsAction */
+  Turns *turns;      /* [n_chunks] */
+  DpTurn *dp_turns;  /* [n_chunks] */
+  uint32_t n_warmup;
+  bool has_backward; /* of which the first is issued after the norm was checked */
+  uint32_t n_lead;   /* instances that only the first step runs */
+  GArray *instances;
+} Pipe;
+
+/* What an action sends to, or receives from, another rank; what one group carries. */
+enum { SEND_F = 1, RECV_F = 2, SEND_B = 4, RECV_B = 8 };
+
+const LsAction *pipe_action (const Pipe *p, guint i); /* NULL past the end */
+void pipe_add (Pipe *p, uint32_t segment, uint32_t mb, uint32_t chunk);
+void pipe_add_action (Pipe *p, const LsAction *a);
+/* One group of what is set in `what`, behind the compute stream so far. */
+uint16_t pipe_build_group (Build *b, LsStream stream, uint32_t what, const char *name);
+
+/* lower_megatron.c */
+void pipe_megatron (Pipe *p);
+
+/* lower_pipe_deepspeed.c */
+void pipe_deepspeed (Pipe *p);
+
+/* lower_pipedream.c: the whole program */
+void pipe_pipedream (Pipe *p);
+
+#endif

@@ -1,0 +1,397 @@
+/* network/nccl/nccl.c — what a call takes in NCCL as measured, and what NCCL would run.
+ *
+ * Problem. NCCL's own estimates (tuning.c) are right for large messages and up to three
+ * times too low for small ones. They say what runs; this says how long it takes.
+ *
+ * Model. An algorithm with a protocol takes
+ *
+ *     time    = start + hops * hop + move
+ *     start   = base, and a handshake with Simple and LL128
+ *     move LL = W / bus
+ *     move    = W / bus * (1 + drain / sends) + W R / (W + R) / bus      otherwise
+ *
+ * W is what the busiest member (or the NICs of a host) sends. bus is that of a ring with
+ * Simple, times the share that NCCL's tables give the algorithm and protocol; across hosts
+ * at most what NICs were measured to carry.
+ *
+ *   base       launch, and what is left of a message that has no length.
+ *   hop        from one GPU to the next, 2(n-1) or n-1 of them in a ring. Across hosts
+ *              NCCL's own figure for Simple (14 us), in proportion to its tables for LL
+ *              and LL128.
+ *   handshake  Simple waits for free buffers and fences memory, LL128 synchronises warps;
+ *              LL needs neither: a flag travels with each word. On Blackwell the waits of
+ *              Simple show at each hop instead (handshake_hop): fits and held-out curves
+ *              are better for it there, and worse on A100 and Hopper.
+ *   drain      A thread block executes its steps in order. Of sends + 1 steps per chunk the
+ *              last only copies out of the receive buffer, which takes `drain` of a step:
+ *              the links idle drain / sends of the time. It explains why twice the bytes
+ *              cost 2 GPUs as much time as 158 GB/s in an all-gather (A100, 256 to 512
+ *              MiB), but 8 GPUs as much as 216 GB/s.
+ *   R          ramp_bytes: filling the pipeline costs as much as R bytes of a large
+ *              message, and as much again as a small one. Each channel has its own pipeline to
+ *              fill: across hosts, where there are fewer channels than inside a node, R is as
+ *              much smaller. NVLS has three stages and 3 R: copy in, reduce and multicast, copy out.
+ *
+ * Point to point: a single send has a base of its own, which is a hop longer than that of
+ * LL (the flag follows the data), and is bound by NVLink or a NIC, without ramp. An all-to-all sends and receives at once, which is another
+ * hop, and copies to itself what takes self_copy of the time of a message. Up to 16 KiB
+ * messages go by LL through one channel each.
+ *
+ * Worked example: reduce-scatter of 16 MiB over 8 H200, Simple: base 5, hop 0.8, handshake
+ * 4.4 us, bus 360 GB/s, drain 0.4, R 7.8 MB. W = 14.68 MB: 5 + 7 * 0.8 + 4.4 + 40.8 (1 +
+ * 0.4 / 7) + 5.09 MB / 360 GB/s = 72.3 us (measured: 69.5).
+ *
+ * Deviations. One base, hop and handshake for all collectives of a generation. Sources
+ * differ by a factor of 2 and more below 2 MiB (NCCL versions, launch counted or not): no
+ * model is closer to all of them. LL and LL128 load links with their data only, not with
+ * their flags. The steps in measured curves where NCCL changes threads
+ * and slices are not modelled. A tree's rate has no factor by size here.
+ *
+ * Reference: NCCL 2.30.7 (commit 5067397), src/graph/tuning.cc, src/enqueue.cc,
+ * src/device/prims_simple.h, summarised in reference MODELS.md section 2.1. Fitted by
+ * tools/fit/fit_nccl.c. */
+#include <math.h>
+#include <string.h>
+
+#include "cluster/route.h"
+#include "network/algorithm.h"
+
+/* NCCL_P2P_LL_THRESHOLD: up to here a channel uses LL. */
+#define P2P_LL_BYTES 16384
+
+#define NVLS_STAGES 3
+
+void
+ls_nccl_clear (LsNccl *nccl)
+{
+  if (!nccl)
+    return;
+  g_clear_pointer (&nccl->name, g_free);
+  g_clear_pointer (&nccl->source, g_free);
+}
+
+uint32_t
+ls_nccl_channels (uint32_t n, uint64_t bytes, uint64_t bytes_per_channel)
+{
+  uint64_t affordable = bytes / bytes_per_channel;
+  return (uint32_t) CLAMP (affordable, 1, n);
+}
+
+uint32_t
+ls_nccl_ring_sends (LsCollKind kind, uint32_t n)
+{
+  return (kind == LS_COLL_ALL_REDUCE ? 2 : 1) * (n - 1);
+}
+
+double
+ls_nccl_hbm_per_wire (const LsNccl *nccl, LsCollKind kind)
+{
+  switch (kind) {
+  case LS_COLL_ALL_REDUCE:
+    return nccl->hbm_per_wire_all_reduce;
+  case LS_COLL_REDUCE_SCATTER:
+    return nccl->hbm_per_wire_reduce_scatter;
+  case LS_COLL_SEND_RECV:
+  case LS_COLL_PERMUTE:
+  case LS_COLL_COPY_PERMUTE:
+    return nccl->hbm_per_wire_p2p;
+  default:
+    return nccl->hbm_per_wire_all_gather;
+  }
+}
+
+/* --- as the tuner sees it --- */
+
+static bool
+has_nvlink (const LsCollCall *call)
+{
+  const LsClusterSpec *spec = &call->cluster->spec;
+  bool is_listed = false;
+  for (guint i = 0; spec->list_vertices && i < spec->list_vertices->len; i++)
+    is_listed = is_listed || g_array_index (spec->list_vertices, LsListVertex, i).kind == LS_NODE_NVSWITCH;
+  return spec->nvswitch_planes > 0 || is_listed || ls_cluster_has_gpu_links (call->cluster);
+}
+
+/* NVLS wants all GPUs of its nodes (coll_nvls.c). */
+static bool
+has_nvls (const LsCollCall *call)
+{
+  return call->nccl->nvls_bus > 0 && ls_coll_has_nvswitch (call)
+         && ls_coll_members_per_host (call) == call->cluster->spec.gpus_per_node;
+}
+
+static LsTuneComm
+comm_of (const LsCollCall *call)
+{
+  const LsNccl *nccl = call->nccl;
+  const LsClusterSpec *spec = &call->cluster->spec;
+  uint32_t nics = call->n_hosts == 1 ? 0 : ls_coll_min_nics (call);
+  double inside = has_nvlink (call) ? nccl->nvlink : spec->pcie.bandwidth_bytes_per_s;
+  double nic = spec->nic.bandwidth_bytes_per_s;
+  LsTuneComm comm = { .generation = nccl->generation,
+                      .n = call->n,
+                      .n_hosts = call->n_hosts,
+                      .has_nvlink = has_nvlink (call),
+                      .has_nvls = has_nvls (call) };
+  if (nccl->nvlink > 0) {
+    comm.ring = ls_tune_ring_graph (nccl->generation, inside, nics, nic);
+    comm.nvls = ls_tune_nvls_graph (nccl->generation, inside, spec->gpus_per_node, nics, nic);
+  } else {
+    uint32_t channels = ls_coll_max_channels (call);
+    double rate = ls_coll_bus (call) / channels;
+    comm.ring = (LsTuneGraph) { channels, rate, rate };
+  }
+  return comm;
+}
+
+bool
+ls_nccl_choose (LsCollCall *call, uint32_t among, LsTuneAlgorithm *ret_algorithm)
+{
+  bool is_known = call->kind == LS_COLL_ALL_REDUCE || call->kind == LS_COLL_ALL_GATHER
+                  || call->kind == LS_COLL_REDUCE_SCATTER || call->kind == LS_COLL_BROADCAST
+                  || call->kind == LS_COLL_REDUCE;
+  if (call->nccl->nvlink <= 0 || !is_known || among == 0)
+    return false;
+  LsTuneSet from = { .algorithms = among };
+  if (call->protocol != LS_PROTOCOL_AUTO)
+    from.protocols = 1u << call->protocol;
+  LsTuneComm comm = comm_of (call);
+  LsTuneChoice choice = ls_tune_choose (&comm, call->kind, call->bytes, from);
+  if (isinf (choice.cost.time_us))
+    return false;
+  call->protocol = choice.protocol;
+  *ret_algorithm = choice.algorithm;
+  return true;
+}
+
+/* --- latency --- */
+
+LsTime
+ls_nccl_base (const LsNccl *nccl, LsCollKind kind)
+{
+  switch (kind) {
+  case LS_COLL_ALL_REDUCE:
+    return nccl->base_all_reduce;
+  case LS_COLL_REDUCE_SCATTER:
+    return nccl->base_reduce_scatter;
+  default:
+    return nccl->base_all_gather;
+  }
+}
+
+LsTime
+ls_nccl_start (const LsCollCall *call)
+{
+  return ls_nccl_base (call->nccl, call->kind) + (call->protocol == LS_PROTOCOL_LL ? 0 : call->nccl->handshake);
+}
+
+LsTime
+ls_nccl_hop_inter (const LsCollCall *call, LsTuneAlgorithm a)
+{
+  double of_simple = ls_tune_net_hop_us (a, call->protocol) / ls_tune_net_hop_us (a, LS_PROTOCOL_SIMPLE);
+  return (LsTime) llround ((double) call->nccl->hop_inter * of_simple);
+}
+
+LsTime
+ls_nccl_ring_hop_intra (const LsCollCall *call)
+{
+  return call->nccl->hop_intra + (call->protocol == LS_PROTOCOL_SIMPLE ? call->nccl->handshake_hop : 0);
+}
+
+static LsTime
+ring_latency (const LsCollCall *call)
+{
+  uint32_t sends = ls_nccl_ring_sends (call->kind, call->n);
+  uint32_t across = call->n_hosts == 1 ? 0 : ls_nccl_ring_sends (call->kind, call->n_hosts);
+  return (LsTime) (sends - across) * ls_nccl_ring_hop_intra (call)
+         + (LsTime) across * ls_nccl_hop_inter (call, LS_TUNE_RING);
+}
+
+LsTime
+ls_nccl_latency (const LsCollCall *call, LsTuneAlgorithm a)
+{
+  LsTime depth = g_bit_storage (call->n_hosts) - 1;
+  switch (a) {
+  case LS_TUNE_TREE:
+    return ls_nccl_start (call)
+           + 2 * ((LsTime) (ls_coll_max_members (call) - 1) * call->nccl->hop_intra
+                  + depth * ls_nccl_hop_inter (call, a));
+  case LS_TUNE_NVLS:
+    return call->nccl->base_nvls;
+  case LS_TUNE_NVLS_TREE:
+    return call->nccl->base_nvls + 2 * depth * ls_nccl_hop_inter (call, LS_TUNE_TREE);
+  default:
+    return ls_nccl_start (call) + ring_latency (call);
+  }
+}
+
+/* --- moving --- */
+
+/* Seconds that a bus needs for the bytes and for filling pipelines: 1 for all channels of a node. */
+static double
+seconds (const LsCollCall *call, double wire, double bus, double pipelines)
+{
+  double ramp = call->protocol == LS_PROTOCOL_LL ? 0 : pipelines * call->nccl->ramp_bytes;
+  double fill = ramp > 0 ? wire * ramp / (wire + ramp) : 0;
+  return (wire + fill) / bus;
+}
+
+/* Each channel has a pipeline of its own. No measurement has more channels across nodes than inside. */
+static double
+channel_pipelines (const LsCollCall *call)
+{
+  return fmin (1, (double)ls_coll_max_channels (call) / call->nccl->channels_ring);
+}
+
+/* What all channels move together: inside a node as measured, across nodes as NCCL's
+ * graph says; times the share of the algorithm and protocol. */
+static double
+channel_bus (const LsCollCall *call, LsTuneAlgorithm a)
+{
+  LsTuneComm comm = comm_of (call);
+  double bus = call->nccl->ring_bus_intra;
+  if (call->n_hosts > 1)
+    bus = fmin (bus, comm.ring.channels * comm.ring.intra);
+  return bus * ls_tune_share (&comm, a, call->protocol, call->kind);
+}
+
+/* Data that pass so many NICs: LL sends a flag with each word, LL128 8 of 128 bytes. */
+static double
+bus_of_nics (const LsCollCall *call, uint32_t n)
+{
+  double payload = call->protocol == LS_PROTOCOL_LL ? 0.5 : call->protocol == LS_PROTOCOL_LL128 ? 120.0 / 128 : 1;
+  return call->n_hosts == 1 ? INFINITY : n * call->nccl->ring_bus_per_nic * payload;
+}
+
+static double
+nic_bus (const LsCollCall *call)
+{
+  return bus_of_nics (call, ls_coll_min_nics (call));
+}
+
+/* Of the host whose NICs take longest for what its members send to others. */
+static double
+across_seconds (const LsCollCall *call, double message)
+{
+  double longest = 0;
+  for (uint32_t h = 0; h < call->n_hosts; h++) {
+    uint32_t k = call->hosts[h].n;
+    longest = fmax (longest, seconds (call, message * (call->n - k) * k, bus_of_nics (call, ls_coll_nics (call, h)), 1));
+  }
+  return longest;
+}
+
+static double
+ring_seconds (const LsCollCall *call)
+{
+  double wire = ls_coll_wire_factor (call->kind, call->n) * (double) call->bytes;
+  double bus = fmin (channel_bus (call, LS_TUNE_RING), nic_bus (call));
+  double idle
+      = call->protocol == LS_PROTOCOL_LL ? 0 : call->nccl->drain / ls_nccl_ring_sends (call->kind, call->n);
+  return wire / bus * idle + seconds (call, wire, bus, channel_pipelines (call));
+}
+
+/* Half of the array goes through each edge of either tree, both ways. Of the host that has the
+ * most edges: two hosts have one edge in each tree; of three, one is in the middle of one tree
+ * and at an end of the other; from four on a host has three edges in one tree and one in the other. */
+static double
+tree_bytes_of_host (const LsCollCall *call)
+{
+  static const double edges[] = { 0, 0, 2, 3, 4 };
+  return (double) call->bytes / 2 * edges[MIN (call->n_hosts, G_N_ELEMENTS (edges) - 1)];
+}
+
+/* Everything passes every member twice, up and down, at the rate of the channels; what
+ * leaves a host may be bound by its NICs first. */
+static double
+tree_seconds (const LsCollCall *call)
+{
+  double pipelines = channel_pipelines (call);
+  return fmax (seconds (call, 2 * (double) call->bytes, channel_bus (call, LS_TUNE_TREE), pipelines),
+               seconds (call, tree_bytes_of_host (call), nic_bus (call), pipelines));
+}
+
+static double
+nvls_seconds (const LsCollCall *call)
+{
+  uint32_t k = ls_coll_max_members (call);
+  double inside = ls_coll_wire_factor (call->kind, k) * (double) call->bytes;
+  return fmax (seconds (call, inside, call->nccl->nvls_bus, NVLS_STAGES),
+               seconds (call, tree_bytes_of_host (call), nic_bus (call), NVLS_STAGES));
+}
+
+double
+ls_nccl_seconds (const LsCollCall *call, LsTuneAlgorithm a)
+{
+  switch (a) {
+  case LS_TUNE_TREE:
+    return tree_seconds (call);
+  case LS_TUNE_NVLS:
+  case LS_TUNE_NVLS_TREE:
+    return nvls_seconds (call);
+  default:
+    return ring_seconds (call);
+  }
+}
+
+/* --- point to point --- */
+
+static double
+bytes_of_message (const LsCollCall *call)
+{
+  return (double) call->bytes / (call->kind == LS_COLL_ALL_TO_ALL ? call->n : 1);
+}
+
+LsProtocol
+ls_nccl_p2p_protocol (const LsCollCall *call)
+{
+  bool is_ll = call->nccl->nvlink > 0 && bytes_of_message (call) <= P2P_LL_BYTES;
+  return is_ll ? LS_PROTOCOL_LL : LS_PROTOCOL_SIMPLE;
+}
+
+LsTime
+ls_nccl_p2p_latency (const LsCollCall *call)
+{
+  const LsNccl *nccl = call->nccl;
+  bool is_across = call->n_hosts > 1, is_ll = call->protocol == LS_PROTOCOL_LL;
+  LsTime base = is_across ? nccl->base_p2p_inter : nccl->base_p2p_intra;
+  if (call->kind != LS_COLL_ALL_TO_ALL)
+    return is_ll && !is_across ? ls_nccl_base (nccl, call->kind) : base;
+  return base + nccl->hop_intra + (is_ll ? 0 : nccl->handshake + nccl->handshake_hop);
+}
+
+/* Of LL, what one channel moves. */
+static double
+ll_channel_rate (const LsCollCall *call)
+{
+  return channel_bus (call, LS_TUNE_RING) / ls_coll_max_channels (call);
+}
+
+void
+ls_nccl_all_to_all_seconds (const LsCollCall *call, double *ret_inside, double *ret_across)
+{
+  const LsNccl *nccl = call->nccl;
+  double message = bytes_of_message (call);
+  *ret_inside = message / ll_channel_rate (call);
+  *ret_across = 0;
+  if (call->n_hosts == 1 && call->protocol == LS_PROTOCOL_LL)
+    return;
+  uint32_t k = ls_coll_max_members (call);
+  double inside = message * (k - 1);
+  double self = message * nccl->self_copy / nccl->ring_bus_intra;
+  *ret_inside = self + seconds (call, inside, nccl->ring_bus_intra, 1);
+  *ret_across = across_seconds (call, message);
+}
+
+double
+ls_nccl_p2p_seconds (const LsCollCall *call)
+{
+  if (call->kind == LS_COLL_ALL_TO_ALL) {
+    double inside, across;
+    ls_nccl_all_to_all_seconds (call, &inside, &across);
+    return fmax (inside, across);
+  }
+  if (call->n_hosts == 1 && call->protocol == LS_PROTOCOL_LL)
+    return bytes_of_message (call) / ll_channel_rate (call);
+  return (double) call->bytes / (call->n_hosts == 1 ? call->nccl->p2p_intra : call->nccl->p2p_inter);
+}

@@ -1,0 +1,60 @@
+/* network/nccl/nccl.h — NCCL as it behaves on one GPU generation: a file of
+ * topologies/calib. What the figures do is in nccl.c; what NCCL itself believes, and
+ * so what it chooses, in tuning.h. */
+#ifndef LS_NETWORK_NCCL_NCCL_H
+#define LS_NETWORK_NCCL_NCCL_H
+
+#include <glib.h>
+
+#include <lockstep/units.h>
+
+/* What NCCL's tables distinguish, by compute capability: 7.x, 8.x, 9.x, 10.x. */
+typedef enum { LS_NCCL_VOLTA, LS_NCCL_AMPERE, LS_NCCL_HOPPER, LS_NCCL_BLACKWELL, LS_N_NCCL_GENERATIONS } LsNcclGeneration;
+
+/* The links of a machine, one direction: what NCCL's figures are efficiencies of. 0: none. */
+typedef struct {
+  double nvlink, nic; /* bytes/s: all NVLinks of a GPU; one NIC */
+  LsTime nvlink_latency, nic_latency, pcie_latency;
+  LsTime staging_latency; /* of the way through host memory, at one end; 0: GPUDirect */
+} LsNcclLinks;
+
+/* NCCL as it behaves on one GPU generation, from topologies/calib/NAME.json. Each
+ * number carries its source there. nvls_bus 0: no NVLink SHARP. */
+typedef struct {
+  char *name, *source;
+  LsNcclLinks measured_on;  /* the links for which all of the following holds (nccl_links.h) */
+  LsNcclGeneration generation; /* whose tables the tuner uses */
+  double nvlink;            /* bytes/s that NCCL counts for the NVLinks of a GPU; 0: no
+                             * tuner, the fastest algorithm runs, with Simple    */
+  uint32_t channels_ring;   /* channels of ring collectives inside a node        */
+  uint32_t channels_net;    /* across nodes, for each NIC that a node uses       */
+  uint32_t channels_nvls;   /* of the all-reduce in the NVSwitches               */
+  uint32_t channels_p2p;    /* of one peer on another node                       */
+  double ring_bus_intra;    /* bytes/s, bus bandwidth of a ring inside a node    */
+  double ring_bus_per_nic;  /* bytes/s that a ring gets through one NIC          */
+  double nvls_bus;          /* bytes/s, bus bandwidth of NVLS over a whole node  */
+  double p2p_intra, p2p_inter; /* bytes/s of one send/recv                       */
+  /* Launch-to-launch latency: base + steps * hop, per kind of hop. */
+  LsTime base_all_reduce, base_all_gather, base_reduce_scatter, base_nvls, base_p2p_intra, base_p2p_inter;
+  LsTime hop_intra, hop_inter;
+  LsTime handshake; /* with Simple and LL128 */
+  LsTime handshake_hop; /* with Simple, for each hop inside a node */
+  /* Ramp: what filling the pipeline of Simple or LL128 costs; a message of W wire bytes
+   * takes W * ramp / (W + ramp) bytes more of the bus's time (fitted). */
+  double ramp_bytes;
+  /* Drain: the last step of a ring only copies out of the receive buffer; the
+   * time of that copy over the time of a step that also sends (fitted). */
+  double drain;
+  /* All-to-all: time of what a member copies to itself over that of a message. */
+  double self_copy;
+  double sm_share_per_channel; /* SMs held by one channel / SMs of the GPU       */
+  /* While a collective moves, a compute-bound kernel beside it stands still for as long
+   * as the HBM takes for this many bytes per byte of the array (twice for all-reduce),
+   * beyond the SMs that it has lost (fitted: tools/fit/fit_overlap.c). */
+  double stall_per_byte;
+  double hbm_per_wire_all_reduce, hbm_per_wire_all_gather, hbm_per_wire_reduce_scatter, hbm_per_wire_p2p;
+} LsNccl;
+
+void ls_nccl_clear (LsNccl *nccl); /* NULL allowed */
+
+#endif

@@ -1,0 +1,424 @@
+/* network/nccl/tuning.c — the cost model and the choice of NCCL.
+ *
+ * Problem. For a call (kind, n ranks on N hosts, S bytes) NCCL estimates the time of
+ * each algorithm with each protocol and runs the fastest.
+ *
+ * Model (times in us, rates in GB/s, as in NCCL). With C channels of bw each,
+ *
+ *     time = latency + S / (1000 algbw)
+ *     bus    = C bw for a ring with Simple; less with LL and LL128, for trees and NVLS
+ *     algbw  = bus n / steps for rings and NVLS; bus / 2 for other all-reduces; bus for
+ *              other all-gathers and reduce-scatters
+ *     steps  = 2 (n-1) all-reduce, n-1 all-gather and reduce-scatter, n broadcast
+ *     latency = base + hops inside * il + hops across * xl, of tables by protocol
+ *
+ * and two corrections by size: a tree's rate has a factor for each power of two, a
+ * ring's latency across hosts grows with Simple.
+ *
+ * Worked example (worked-examples.csv, nccl-a100-ring-s): all-reduce of 1 GiB on the 8
+ * A100 of a node, 12 channels of 20 GB/s, ring with Simple: bus 240, algbw 240 * 8 / 14
+ * = 137.1 GB/s, latency 8.4 + 14 * 3.4 = 56 us, time 7885 us.
+ *
+ * Deviations from reality. Large messages come close: bus bandwidth of the model over
+ * what is measured is 1.02 on A100, 0.98 to 1.00 on H200, 1.06 on B200 (nccl-bus-*).
+ * Small and middle ones are optimistic: 0.35 to 0.6 of the measured time below 8 MiB,
+ * hence nccl.c. Deviations from NCCL: trees always have the balanced pattern (a plain
+ * one has 15 % less), ranks are spread evenly over the hosts, one kind of GPU, one
+ * operation at a time, no PCIe or CPU on a ring's way (the graph search assumes an
+ * NVSwitch). The factor by size of trees is not applied to NVLS trees, as NCCL does on Blackwell
+ * beside x86 CPUs.
+ *
+ * Reference: NCCL 2.30.7 (commit 5067397), src/graph/tuning.cc, src/graph/search.cc,
+ * src/graph/topo.h, src/graph/connect.cc, src/enqueue.cc, src/init.cc, as summarised in
+ * reference MODELS.md section 2.1. */
+#include "network/nccl/tuning.h"
+
+#include <math.h>
+
+#define GB 1e9
+
+/* Hosts as the tables count them: 1, 2, more. */
+#define N_SCALES 3
+
+/* LL, LL128, Simple: the order of NCCL's tables. */
+enum { LL, LL128, SIMPLE, N_PROTOCOLS };
+
+static const char *const names[LS_N_TUNE_ALGORITHMS] = {
+  [LS_TUNE_TREE] = "tree",
+  [LS_TUNE_RING] = "ring",
+  [LS_TUNE_COLLNET_DIRECT] = "collnet",
+  [LS_TUNE_COLLNET_CHAIN] = "collnet-chain",
+  [LS_TUNE_NVLS] = "nvls",
+  [LS_TUNE_NVLS_TREE] = "nvls-tree",
+  [LS_TUNE_PAT] = "pat",
+};
+
+/* Rates of one channel or, for LL, of all: by generation and scale. */
+static const double ll_max[LS_N_NCCL_GENERATIONS][N_SCALES]
+    = { { 39, 39, 20.4 }, { 87.7, 22.5, 19 }, { 141, 45, 35 }, { 282, 90, 70 } };
+static const double ring_ll128[LS_N_NCCL_GENERATIONS] = { 20, 20, 36.7, 40 };
+static const double tree_ll128[LS_N_NCCL_GENERATIONS][N_SCALES]
+    = { { 20, 20, 20 }, { 20, 20, 20 }, { 36.7, 36.7, 29 }, { 55.6, 31.67, 20 } };
+static const double tree_simple[LS_N_NCCL_GENERATIONS][N_SCALES]
+    = { { 26.5, 18.5, 10 }, { 24, 23.6, 17.8 }, { 38.7, 41.4, 36 }, { 70, 42.8, 24 } };
+static const double nvls_tree[LS_N_NCCL_GENERATIONS][N_SCALES]
+    = { { 26.5, 18.5, 10 }, { 24, 23.6, 17.8 }, { 0, 57.7, 45.5 }, { 0, 96, 80 } };
+static const double nvls_efficiency[LS_N_NCCL_GENERATIONS] = { 0, 0, 0.85, 0.74 };
+
+/* Latencies in us: LL, LL128, Simple. */
+static const double base_latency[LS_N_TUNE_ALGORITHMS][N_PROTOCOLS] = {
+  [LS_TUNE_TREE] = { 6.8, 14, 8.4 },
+  [LS_TUNE_RING] = { 6.6, 14, 8.4 },
+  [LS_TUNE_PAT] = { 8, 8, 8 },
+};
+static const double nvlink_latency[LS_N_TUNE_ALGORITHMS][N_PROTOCOLS] = {
+  [LS_TUNE_TREE] = { 0.6, 1.25, 4 },         [LS_TUNE_RING] = { 0.6, 1.9, 3.4 },
+  [LS_TUNE_COLLNET_DIRECT] = { 0, 0, 3.7 },  [LS_TUNE_COLLNET_CHAIN] = { 0, 0, 2.8 },
+  [LS_TUNE_NVLS] = { 25, 25, 25 },           [LS_TUNE_NVLS_TREE] = { 25, 25, 25 },
+  [LS_TUNE_PAT] = { 0, 0, 4 },
+};
+static const double pcie_latency[LS_N_TUNE_ALGORITHMS][N_PROTOCOLS] = {
+  [LS_TUNE_TREE] = { 1, 1.9, 4 },            [LS_TUNE_RING] = { 1, 2.5, 5.7 },
+  [LS_TUNE_COLLNET_DIRECT] = { 0, 0, 3.7 },  [LS_TUNE_COLLNET_CHAIN] = { 0, 0, 2.8 },
+  [LS_TUNE_PAT] = { 0, 0, 4 },
+};
+static const double net_latency[LS_N_TUNE_ALGORITHMS][N_PROTOCOLS] = {
+  [LS_TUNE_TREE] = { 5, 8.5, 14 },           [LS_TUNE_RING] = { 2.7, 4, 14 },
+  [LS_TUNE_COLLNET_DIRECT] = { 0, 0, 31 },   [LS_TUNE_COLLNET_CHAIN] = { 0, 0, 30 },
+  [LS_TUNE_NVLS] = { 18, 18, 18 },           [LS_TUNE_NVLS_TREE] = { 20.9, 20.9, 20.9 },
+  [LS_TUNE_PAT] = { 0, 0, 14 },
+};
+
+/* Of a tree's rate, by powers of two from 64 bytes. */
+#define N_SIZES 24
+static const double tree_factor[N_PROTOCOLS][N_SIZES] = {
+  [LL] = { 1,   1,   1,   1,   0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5,
+           0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1,   1,   1,   1,   1 },
+  [LL128] = { 1,   1,   1,   1,   1,   0.9, 0.8, 0.8, 0.8, 0.7, 0.6, 0.6,
+              0.6, 0.6, 0.6, 0.6, 0.8, 0.9, 0.9, 0.9, 0.9, 1,   1,   1 },
+  [SIMPLE] = { 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5,
+               0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 0.9 },
+};
+
+const char *
+ls_tune_algorithm_name (LsTuneAlgorithm algorithm)
+{
+  g_assert (algorithm < LS_N_TUNE_ALGORITHMS);
+  return names[algorithm];
+}
+
+static uint32_t
+index_of (LsProtocol protocol)
+{
+  g_assert (protocol != LS_PROTOCOL_AUTO);
+  return protocol == LS_PROTOCOL_LL ? LL : protocol == LS_PROTOCOL_LL128 ? LL128 : SIMPLE;
+}
+
+static uint32_t
+scale_of (const LsTuneComm *comm)
+{
+  return MIN (comm->n_hosts, N_SCALES) - 1;
+}
+
+/* Ranks on a host. */
+static double
+per_host (const LsTuneComm *comm)
+{
+  return (double) comm->n / comm->n_hosts;
+}
+
+static double
+steps_of (const LsTuneComm *comm, LsCollKind kind)
+{
+  switch (kind) {
+  case LS_COLL_ALL_REDUCE:
+    return 2.0 * (comm->n - 1);
+  case LS_COLL_ALL_GATHER:
+  case LS_COLL_REDUCE_SCATTER:
+    return comm->n - 1.0;
+  default:
+    return comm->n;
+  }
+}
+
+static bool
+scatters (LsCollKind kind)
+{
+  return kind == LS_COLL_ALL_GATHER || kind == LS_COLL_REDUCE_SCATTER;
+}
+
+/* --- bandwidth: GB/s of the bus --- */
+
+static const LsTuneGraph *
+graph_of (const LsTuneComm *comm, LsTuneAlgorithm a)
+{
+  if (a == LS_TUNE_NVLS || a == LS_TUNE_NVLS_TREE)
+    return &comm->nvls;
+  return a == LS_TUNE_COLLNET_DIRECT || a == LS_TUNE_COLLNET_CHAIN ? &comm->collnet : &comm->ring;
+}
+
+/* LL is bound by the CPU's way of polling across hosts, by the GPU's inside. */
+static double
+ll_limit (const LsTuneComm *comm)
+{
+  uint32_t row = comm->n_hosts == 1 ? comm->generation : comm->is_amd ? LS_NCCL_AMPERE : LS_NCCL_VOLTA;
+  return ll_max[row][scale_of (comm)];
+}
+
+static double
+ring_bus (const LsTuneComm *comm, uint32_t protocol, double channels, double bus)
+{
+  if (protocol == LL)
+    return fmin (ll_limit (comm), 0.5 * bus);
+  return protocol == LL128 ? fmin (0.92 * bus, channels * ring_ll128[comm->generation]) : bus;
+}
+
+static double
+tree_bus (const LsTuneComm *comm, uint32_t protocol, double channels, double bus)
+{
+  uint32_t scale = scale_of (comm);
+  double simple = fmin (0.92 * bus, channels * tree_simple[comm->generation][scale]);
+  if (protocol == LL)
+    return fmin (simple / 3.8, ll_limit (comm));
+  if (protocol == LL128)
+    return fmin (simple * (comm->n_hosts == 1 ? 7.0 / 9 : 120.0 / 128),
+                 channels * tree_ll128[comm->generation][scale]);
+  return simple;
+}
+
+static double
+nvls_bus (const LsTuneComm *comm, LsTuneAlgorithm a, LsCollKind kind, const LsTuneGraph *g)
+{
+  double channels = g->channels;
+  double of_kind = kind == LS_COLL_ALL_REDUCE ? 2 : (per_host (comm) - 1) / per_host (comm);
+  double rate = g->intra / GB * nvls_efficiency[comm->generation] * (channels - 1) / channels * of_kind;
+  if (comm->n_hosts > 1)
+    rate = fmin (rate, g->inter / GB * (a == LS_TUNE_NVLS_TREE && comm->n_hosts == 2 ? 2 : 1));
+  if (a == LS_TUNE_NVLS_TREE)
+    rate = fmin (rate, nvls_tree[comm->generation][scale_of (comm)]);
+  return channels * rate;
+}
+
+static double
+collnet_direct_bus (const LsTuneComm *comm, LsCollKind kind, const LsTuneGraph *g)
+{
+  if (scatters (kind))
+    return per_host (comm) * fmin (g->intra, 0.9 * g->inter) / GB;
+  double factor = per_host (comm) / g->channels;
+  factor -= (factor - 1) / 2;
+  return g->channels * g->intra / GB / factor * (comm->generation >= LS_NCCL_HOPPER ? 0.85 : 1);
+}
+
+static double
+bus_of (const LsTuneComm *comm, LsTuneAlgorithm a, uint32_t protocol, LsCollKind kind)
+{
+  const LsTuneGraph *g = graph_of (comm, a);
+  double rate = comm->n_hosts <= 2 || a == LS_TUNE_COLLNET_CHAIN ? g->intra : g->inter;
+  double bus = g->channels * rate / GB;
+  switch (a) {
+  case LS_TUNE_RING:
+    return ring_bus (comm, protocol, g->channels, bus);
+  case LS_TUNE_TREE:
+    return tree_bus (comm, protocol, g->channels, bus);
+  case LS_TUNE_NVLS:
+  case LS_TUNE_NVLS_TREE:
+    return nvls_bus (comm, a, kind, g);
+  case LS_TUNE_COLLNET_DIRECT:
+    return collnet_direct_bus (comm, kind, g);
+  case LS_TUNE_PAT:
+    return 0.75 * bus;
+  default:
+    return bus;
+  }
+}
+
+static double
+algbw_of (const LsTuneComm *comm, LsTuneAlgorithm a, LsCollKind kind, double bus)
+{
+  if (a == LS_TUNE_RING || a == LS_TUNE_NVLS || a == LS_TUNE_NVLS_TREE)
+    return bus * comm->n / steps_of (comm, kind);
+  return scatters (kind) ? bus : 0.5 * bus;
+}
+
+/* --- latency: us --- */
+
+static double
+ring_latency (const LsTuneComm *comm, uint32_t protocol, LsCollKind kind, double intra, double inter)
+{
+  if (kind != LS_COLL_ALL_REDUCE && !scatters (kind))
+    return intra; /* broadcast and reduce: a pipeline through the same channels */
+  double across = comm->n_hosts == 1 ? 0 : (kind == LS_COLL_ALL_REDUCE ? 2.0 : 1.0) * (comm->n_hosts - 1);
+  double overhead = comm->n_hosts == 1 ? 0 : (comm->is_amd ? 2 : 1) * (protocol == SIMPLE ? 3 : 1);
+  return (steps_of (comm, kind) - across) * fmax (intra, overhead) + across * inter;
+}
+
+static double
+latency_of (const LsTuneComm *comm, LsTuneAlgorithm a, uint32_t protocol, LsCollKind kind)
+{
+  double intra = (comm->has_nvlink ? nvlink_latency : pcie_latency)[a][protocol];
+  double inter = net_latency[per_host (comm) <= 1 ? LS_TUNE_TREE : a][protocol];
+  double others = per_host (comm) - 1, depth = g_bit_storage (comm->n_hosts) - 1;
+  double base = base_latency[a][protocol];
+  switch (a) {
+  case LS_TUNE_RING:
+    return base + ring_latency (comm, protocol, kind, intra, inter);
+  case LS_TUNE_TREE:
+    return base + 2 * (others * intra + depth * inter);
+  case LS_TUNE_COLLNET_DIRECT:
+    return base + 2 * (fmin (1, others) * intra + others * 0.4) + inter;
+  case LS_TUNE_COLLNET_CHAIN:
+    return base + 2 * others * intra + inter;
+  case LS_TUNE_NVLS:
+    return intra + (comm->n_hosts > 1 ? inter : 0);
+  case LS_TUNE_NVLS_TREE:
+    return base + intra + 2 * depth * inter;
+  default: /* PAT */
+    return base + depth * inter / 3.5 + 2.8 * comm->n;
+  }
+}
+
+/* --- what is possible --- */
+
+/* On a node of more GPUs than heads NCCL only all-reduces (src/enqueue.cc, updateCollCostTable). */
+static bool
+nvls_is_possible (const LsTuneComm *comm, LsTuneAlgorithm a, LsCollKind kind)
+{
+  if (!comm->has_nvls || comm->nvls.channels < 2 || nvls_efficiency[comm->generation] == 0)
+    return false;
+  if (a == LS_TUNE_NVLS_TREE)
+    return kind == LS_COLL_ALL_REDUCE && comm->n_hosts > 1;
+  bool knows = kind == LS_COLL_ALL_REDUCE || (scatters (kind) && per_host (comm) <= LS_TUNE_MAX_HEADS);
+  return knows && (comm->n_hosts == 1 || comm->has_collnet);
+}
+
+static bool
+is_possible (const LsTuneComm *comm, LsTuneAlgorithm a, uint32_t protocol, LsCollKind kind)
+{
+  if (a != LS_TUNE_RING && a != LS_TUNE_TREE && protocol != SIMPLE)
+    return false;
+  if (protocol == LL128 && !comm->has_nvlink)
+    return false;
+  switch (a) {
+  case LS_TUNE_RING:
+    return true;
+  case LS_TUNE_TREE:
+    return kind == LS_COLL_ALL_REDUCE;
+  case LS_TUNE_COLLNET_DIRECT:
+    return comm->has_collnet && (kind == LS_COLL_ALL_REDUCE || scatters (kind));
+  case LS_TUNE_COLLNET_CHAIN:
+    return comm->has_collnet && kind == LS_COLL_ALL_REDUCE;
+  case LS_TUNE_PAT:
+    return scatters (kind) && comm->n == comm->n_hosts;
+  default:
+    return nvls_is_possible (comm, a, kind);
+  }
+}
+
+/* --- cost and choice --- */
+
+static double
+tree_correction (LsTuneAlgorithm a, uint32_t protocol, LsCollKind kind, uint64_t bytes)
+{
+  if (a != LS_TUNE_TREE || kind != LS_COLL_ALL_REDUCE)
+    return 1;
+  guint size = g_bit_storage ((gulong) (bytes / 64));
+  return size > N_SIZES ? 1 : tree_factor[protocol][size - 1];
+}
+
+/* Connected channels are twice those of the graph. */
+static double
+ring_correction (const LsTuneComm *comm, LsTuneAlgorithm a, uint32_t protocol, LsCollKind kind, uint64_t bytes)
+{
+  if (a != LS_TUNE_RING || protocol != SIMPLE || kind != LS_COLL_ALL_REDUCE || comm->n_hosts == 1
+      || bytes / (2 * (uint64_t) comm->ring.channels * comm->n) < 64)
+    return 1;
+  return comm->generation < LS_NCCL_AMPERE ? 1.9 : 1.4;
+}
+
+LsTuneCost
+ls_tune_cost (const LsTuneComm *comm, LsTuneAlgorithm a, LsProtocol protocol, LsCollKind kind, uint64_t bytes)
+{
+  g_assert (comm->n > 1 && comm->n_hosts > 0 && a < LS_N_TUNE_ALGORITHMS);
+  uint32_t p = index_of (protocol);
+  if (!is_possible (comm, a, p, kind))
+    return (LsTuneCost) { 0 };
+  double algbw = algbw_of (comm, a, kind, bus_of (comm, a, p, kind)) * tree_correction (a, p, kind, bytes);
+  double latency = latency_of (comm, a, p, kind) * ring_correction (comm, a, p, kind, bytes);
+  return (LsTuneCost) { .latency_us = latency,
+                        .bytes_per_s = algbw * GB,
+                        .time_us = latency + (double) bytes / (1000 * algbw) };
+}
+
+double
+ls_tune_share (const LsTuneComm *comm, LsTuneAlgorithm a, LsProtocol protocol, LsCollKind kind)
+{
+  uint32_t p = index_of (protocol);
+  return is_possible (comm, a, p, kind) ? bus_of (comm, a, p, kind) / bus_of (comm, LS_TUNE_RING, SIMPLE, kind) : 0;
+}
+
+double
+ls_tune_net_hop_us (LsTuneAlgorithm a, LsProtocol protocol)
+{
+  return net_latency[a][index_of (protocol)];
+}
+
+LsTuneChoice
+ls_tune_choose (const LsTuneComm *comm, LsCollKind kind, uint64_t bytes, LsTuneSet from)
+{
+  static const LsProtocol protocols[N_PROTOCOLS] = { LS_PROTOCOL_LL, LS_PROTOCOL_LL128, LS_PROTOCOL_SIMPLE };
+  LsTuneChoice best = { .cost = { .time_us = INFINITY } };
+  for (LsTuneAlgorithm a = 0; a < LS_N_TUNE_ALGORITHMS; a++)
+    for (uint32_t p = 0; p < N_PROTOCOLS; p++) {
+      if ((from.algorithms && !(from.algorithms & 1u << a)) || (from.protocols && !(from.protocols & 1u << protocols[p])))
+        continue;
+      LsTuneCost cost = ls_tune_cost (comm, a, protocols[p], kind, bytes);
+      if (cost.bytes_per_s > 0 && cost.time_us < best.cost.time_us)
+        best = (LsTuneChoice) { a, protocols[p], cost };
+    }
+  return best;
+}
+
+/* --- channels and chunks --- */
+
+uint32_t
+ls_tune_channels (LsTuneAlgorithm a, LsProtocol protocol, uint32_t n, uint32_t max_channels, uint64_t bytes)
+{
+  bool is_wide = a != LS_TUNE_RING && a != LS_TUNE_TREE && a != LS_TUNE_PAT;
+  uint64_t threads = protocol == LS_PROTOCOL_LL128 || is_wide ? 640 : 512;
+  uint64_t threshold = protocol == LS_PROTOCOL_SIMPLE ? 64 : 8;
+  if (protocol == LS_PROTOCOL_LL && a == LS_TUNE_RING)
+    threshold *= n;
+  if (a == LS_TUNE_COLLNET_DIRECT || a == LS_TUNE_COLLNET_CHAIN)
+    threshold = 512;
+  uint64_t affordable = bytes / (threads * threshold);
+  return (uint32_t) CLAMP (affordable, 1, max_channels);
+}
+
+#define STEPS 8 /* NCCL_STEPS */
+
+uint64_t
+ls_tune_buffer_bytes (LsProtocol protocol)
+{
+  switch (protocol) {
+  case LS_PROTOCOL_LL:
+    return 8 * 512 * STEPS * 16;
+  case LS_PROTOCOL_LL128:
+    return 120 * 640 * STEPS * 8;
+  default:
+    return 4 << 20;
+  }
+}
+
+uint64_t
+ls_tune_chunk_bytes (LsProtocol protocol)
+{
+  uint64_t step = ls_tune_buffer_bytes (protocol) / STEPS;
+  switch (protocol) {
+  case LS_PROTOCOL_LL:
+    return step / 2;
+  case LS_PROTOCOL_LL128:
+    return step / 16 * 15;
+  default:
+    return 4 * step;
+  }
+}

@@ -1,0 +1,451 @@
+/* network/torus/torus_script.c — the collectives of coll_torus.c message by message.
+ *
+ * Seats, parts, bundles and pieces as in torus_shape.h. Parts of the array go by seat
+ * (LsScript.part_of), so that block = seat * n_parts + part. The rounds of an all-gather:
+ * those between slices, then those of each turn j, in which part p is on its j-th axis. A
+ * reduce-scatter plays them backwards: who received then sends now. All-to-all is in
+ * torus_exchange.c.
+ *
+ * The rounds are in step; flow-level plans let the parts run into each other and hide the
+ * latency. So with small arrays the script takes longer: rounds * (latency + message). What
+ * a shorter axis has to move in a turn is spread over the rounds of the longest, shard by
+ * shard: where these do not divide, a round of it may be the fuller one. */
+#include "core/maxmin.h" /* LS_COEF_ONE */
+#include "network/torus/torus_coll.h"
+
+typedef struct {
+  LsTorusShape shape;
+  const uint32_t *seat, *member; /* of the call */
+  uint32_t n_between;            /* rounds between slices      */
+  uint32_t n_of_turn[LS_TORUS_AXES];
+  uint32_t n_gather;             /* rounds of an all-gather    */
+} Data;
+
+/* Sends go to ret, or are only counted if that is NULL. */
+typedef struct {
+  const Data *data;
+  LsSend *ret;
+  uint32_t n;
+  bool reduces;
+} Out;
+
+static void
+emit (Out *out, uint32_t seat_to, uint32_t first, uint32_t n, uint32_t stride)
+{
+  if (out->ret)
+    out->ret[out->n] = (LsSend) {
+      .to = out->data->member[seat_to], .first = first, .n = n, .stride = stride, .reduces = out->reduces
+    };
+  out->n++;
+}
+
+/* Shards first .. end - 1 of the bundle that starts at a position: those of the slices,
+ * then along each axis where the part has been. The fastest of these is one message. */
+static void
+emit_bundle (Out *out, uint32_t seat_to, uint32_t part, uint32_t j, uint32_t origin, uint32_t first, uint32_t end)
+{
+  const LsTorusShape *s = &out->data->shape;
+  uint32_t n[LS_TORUS_AXES + 1] = { s->n_slices }, step[LS_TORUS_AXES + 1] = { s->per_slice };
+  for (uint32_t i = 0; i < j; i++) {
+    const LsTorusLine *line = &s->axis[ls_torus_axis_of (s, part, i)];
+    n[i + 1] = line->n;
+    step[i + 1] = line->step;
+    origin -= ls_torus_place_on (line, origin) * line->step;
+  }
+  uint32_t run = s->n_slices > 1 || j == 0 ? 0 : 1;
+  for (uint32_t at = first; at < end;) {
+    uint32_t seat = origin, rest = at;
+    for (uint32_t i = 0; i <= j; i++) {
+      seat += rest % n[i] * step[i];
+      rest /= n[i];
+    }
+    uint32_t n_here = MIN (n[run] - at % n[run], end - at);
+    emit (out, seat_to, seat * s->n_parts + part, n_here, step[run] * s->n_parts);
+    at += n_here;
+  }
+}
+
+/* A piece that place i of the line sends, addressed to `seat_to`. A turn has the rounds of
+ * its longest axis; on a shorter one a step takes several, a part of the piece in each. */
+static void
+emit_piece (Out *out, uint32_t position, uint32_t seat_to, uint32_t part, uint32_t j, uint32_t round, bool is_backward)
+{
+  const LsTorusShape *s = &out->data->shape;
+  const LsTorusLine *line = &s->axis[ls_torus_axis_of (s, part, j)];
+  uint32_t i = ls_torus_place_on (line, position);
+  uint32_t n_steps = ls_torus_rounds (line), n_rounds = out->data->n_of_turn[j];
+  uint32_t step = ((round + 1) * n_steps - 1) / n_rounds, begin = step * n_rounds / n_steps;
+  uint32_t width = (step + 1) * n_rounds / n_steps - begin;
+  LsTorusPiece p = ls_torus_piece (line, ls_torus_bundle (s, part, j), i, step, is_backward);
+  uint64_t n = p.end - p.first;
+  uint32_t first = p.first + (uint32_t) (n * (round - begin) / width), end = p.first + (uint32_t) (n * (round - begin + 1) / width);
+  if (end > first)
+    emit_bundle (out, seat_to, part, j, position - i * line->step + p.origin * line->step, first, end);
+}
+
+/* What a seat sends in a round of an all-gather or, backwards, the reverse of what it
+ * receives: to whom it came from. */
+static void
+moves_inside (Out *out, uint32_t seat, uint32_t j, uint32_t round, bool is_incoming)
+{
+  const LsTorusShape *s = &out->data->shape;
+  uint32_t position = seat % s->per_slice, slice = seat - position;
+  for (uint32_t part = 0; part < s->n_parts; part++)
+    for (int back = 0; back < 2; back++) {
+      const LsTorusLine *line = &s->axis[ls_torus_axis_of (s, part, j)];
+      uint32_t i = ls_torus_place_on (line, position);
+      if (!ls_torus_has_next (line, i, is_incoming ? !back : back))
+        continue;
+      uint32_t peer = ls_torus_next (line, position, is_incoming ? !back : back);
+      emit_piece (out, is_incoming ? peer : position, slice + peer, part, j, round, back);
+    }
+}
+
+static void
+moves_between (Out *out, uint32_t seat, uint32_t round, bool is_incoming)
+{
+  const LsTorusShape *s = &out->data->shape;
+  uint32_t n = s->n_slices * s->per_slice, before = (round + (is_incoming ? 1 : 0)) * s->per_slice;
+  uint32_t owner = (seat + n - before) % n;
+  uint32_t peer = (seat + (is_incoming ? n - s->per_slice : s->per_slice)) % n;
+  emit (out, peer, owner * s->n_parts, s->n_parts, 1);
+}
+
+static void
+moves (Out *out, uint32_t seat, uint32_t round, bool is_incoming)
+{
+  const Data *d = out->data;
+  if (round < d->n_between) {
+    moves_between (out, seat, round, is_incoming);
+    return;
+  }
+  round -= d->n_between;
+  uint32_t j = 0;
+  while (round >= d->n_of_turn[j])
+    round -= d->n_of_turn[j++];
+  moves_inside (out, seat, j, round, is_incoming);
+}
+
+/* The round of an all-gather that a round of this script is, forwards or backwards. */
+static uint32_t
+gather_round (const LsScript *s, uint32_t round, bool *ret_is_reversed)
+{
+  const Data *d = s->data;
+  *ret_is_reversed = (s->kind == LS_COLL_ALL_REDUCE && round < d->n_gather) || s->kind == LS_COLL_REDUCE_SCATTER;
+  return *ret_is_reversed ? d->n_gather - 1 - round : round % d->n_gather;
+}
+
+static uint32_t
+gathering_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+{
+  const Data *d = s->data;
+  Out out = { .data = d, .ret = ret };
+  uint32_t at = gather_round (s, round, &out.reduces);
+  moves (&out, d->seat[place], at, out.reduces);
+  return out.n;
+}
+
+static uint32_t
+gathering_receives (const LsScript *s, uint32_t place, uint32_t round)
+{
+  const Data *d = s->data;
+  Out out = { .data = d };
+  bool is_reversed;
+  uint32_t at = gather_round (s, round, &is_reversed);
+  moves (&out, d->seat[place], at, !is_reversed);
+  return out.n;
+}
+
+/* Of a round: each run of shards of a bundle (emit_bundle) is one message, both ways. */
+static uint32_t
+most_sends (const LsTorusShape *s)
+{
+  uint32_t most = 1;
+  for (uint32_t j = 0; j < s->n_axes; j++) {
+    uint32_t n = 0;
+    for (uint32_t part = 0; part < s->n_parts; part++) {
+      uint32_t run = s->n_slices > 1 || j == 0 ? s->n_slices : s->axis[ls_torus_axis_of (s, part, 0)].n;
+      n += 2 * (ls_torus_bundle (s, part, j) / run);
+    }
+    most = MAX (most, n);
+  }
+  return most;
+}
+
+static void
+script_gathering (const LsCollCall *call, LsScript *s)
+{
+  Data *d = ls_arena_new_array (call->arena, Data, 1);
+  *d = (Data) { .shape = ls_torus_shape (call), .seat = call->seat, .member = call->member };
+  const LsTorusShape *shape = &d->shape;
+  d->n_gather = d->n_between = shape->n_slices - 1;
+  for (uint32_t j = 0; j < shape->n_axes; j++) {
+    for (uint32_t axis = 0; axis < shape->n_axes; axis++)
+      d->n_of_turn[j] = MAX (d->n_of_turn[j], ls_torus_rounds (&shape->axis[axis]));
+    d->n_gather += d->n_of_turn[j];
+  }
+  s->data = d;
+  s->part_of = call->seat;
+  s->n_blocks = call->n * shape->n_parts;
+  s->n_rounds = d->n_gather * (s->kind == LS_COLL_ALL_REDUCE ? 2 : 1);
+  s->max_sends = most_sends (shape);
+  s->sends = gathering_sends;
+  s->n_receives = gathering_receives;
+}
+
+/* --- one round of messages from or to the root --- */
+
+static uint32_t
+root_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+{
+  (void) round;
+  bool is_whole = s->kind == LS_COLL_SEND_RECV;
+  if (s->kind == LS_COLL_GATHER) {
+    ret[0] = (LsSend) { .to = s->root, .first = place, .n = 1 };
+    return place == s->root ? 0 : 1;
+  }
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < s->n && place == s->root; i++)
+    if (i != s->root)
+      ret[n++] = (LsSend) { .to = i, .first = is_whole ? 0 : i, .n = 1 };
+  return n;
+}
+
+static uint32_t
+root_receives (const LsScript *s, uint32_t place, uint32_t round)
+{
+  (void) round;
+  if (s->kind == LS_COLL_GATHER)
+    return place == s->root ? s->n - 1 : 0;
+  return place == s->root ? 0 : 1;
+}
+
+static void
+spread_route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route)
+{
+  (void) channel;
+  ls_torus_spread (s->cluster, s->gpus[from], s->gpus[to], ret_route);
+}
+
+/* Trunks of two ways that begin with different axes are different ones. */
+void
+ls_torus_spread (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, LsRoute *ret_route)
+{
+  uint32_t per_node = c->spec.gpus_per_node;
+  if (gpu_from / per_node != gpu_to / per_node) {
+    ls_route (c, gpu_from, gpu_to, LS_NIC_AUTO, LS_NIC_AUTO, ret_route);
+    return;
+  }
+  const LsTorusSpec *t = &c->spec.torus;
+  LsTorusCoord from = ls_torus_coord (t, gpu_from % per_node), to = ls_torus_coord (t, gpu_to % per_node);
+  uint32_t n_ways = 0, share = LS_HOP_WHOLE;
+  for (uint32_t axis = 0; axis < t->n_axes; axis++)
+    n_ways += from.at[axis] != to.at[axis];
+
+  ret_route->n_hops = 0;
+  ret_route->latency = 0;
+  for (uint32_t axis = 0; axis < t->n_axes; axis++) {
+    if (from.at[axis] == to.at[axis])
+      continue;
+    LsRoute way;
+    ls_route_torus (c, gpu_from, gpu_to, axis, &way);
+    uint32_t part = share / n_ways--;
+    share -= part;
+    for (uint32_t i = 0; i < way.n_hops; i++)
+      ret_route->hop[ret_route->n_hops++]
+          = (LsHop) { way.hop[i].trunk, (uint32_t) ((uint64_t) way.hop[i].share * part / LS_HOP_WHOLE) };
+    ret_route->latency = way.latency;
+  }
+}
+
+/* --- a chain through the seats, both ways from the root, chunk by chunk --- */
+
+/* Between a seat so many links from the root and the next one; none if >= n_chunks. */
+static uint32_t
+chunk_over (const LsScript *s, uint32_t links, uint32_t round)
+{
+  uint32_t age = s->kind == LS_COLL_REDUCE ? s->n_rounds - 1 - round : round;
+  return age - links;
+}
+
+static uint32_t
+links_from_root (const LsScript *s, uint32_t seat)
+{
+  uint32_t root = ((const Data *) s->data)->seat[s->root];
+  return seat > root ? seat - root : root - seat;
+}
+
+/* Seats next to this one and farther from the root. */
+static uint32_t
+seats_behind (const LsScript *s, uint32_t seat, uint32_t ret[2])
+{
+  uint32_t root = ((const Data *) s->data)->seat[s->root], n = 0;
+  if (seat >= root && seat + 1 < s->n)
+    ret[n++] = seat + 1;
+  if (seat <= root && seat > 0)
+    ret[n++] = seat - 1;
+  return n;
+}
+
+static uint32_t
+chain_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+{
+  const Data *d = s->data;
+  uint32_t seat = d->seat[place], root = d->seat[s->root], links = links_from_root (s, seat), behind[2];
+  if (s->kind == LS_COLL_REDUCE) {
+    uint32_t chunk = chunk_over (s, links - 1, round);
+    if (seat == root || chunk >= s->n_blocks)
+      return 0;
+    *ret = (LsSend) { .to = d->member[seat > root ? seat - 1 : seat + 1], .first = chunk, .n = 1, .reduces = true };
+    return 1;
+  }
+  uint32_t chunk = chunk_over (s, links, round), n = chunk < s->n_blocks ? seats_behind (s, seat, behind) : 0;
+  for (uint32_t i = 0; i < n; i++)
+    ret[i] = (LsSend) { .to = d->member[behind[i]], .first = chunk, .n = 1 };
+  return n;
+}
+
+static uint32_t
+chain_receives (const LsScript *s, uint32_t place, uint32_t round)
+{
+  uint32_t seat = ((const Data *) s->data)->seat[place], links = links_from_root (s, seat), behind[2];
+  if (s->kind == LS_COLL_REDUCE)
+    return chunk_over (s, links, round) < s->n_blocks ? seats_behind (s, seat, behind) : 0;
+  return links > 0 && chunk_over (s, links - 1, round) < s->n_blocks;
+}
+
+static void
+script_chain (const LsCollCall *call, LsScript *s)
+{
+  Data *d = ls_arena_new_array (call->arena, Data, 1);
+  *d = (Data) { .seat = call->seat, .member = call->member };
+  uint32_t root = call->seat[call->root], n_links = MAX (root, call->n - 1 - root);
+  s->data = d;
+  s->n_blocks = ls_coll_chunks (call, 1, n_links, call->n - 1);
+  s->n_rounds = s->n_blocks + n_links - 1;
+  s->max_sends = 2;
+  s->sends = chain_sends;
+  s->n_receives = chain_receives;
+}
+
+static void
+script_messages (const LsCollCall *call, LsScript *s)
+{
+  s->n_blocks = call->kind == LS_COLL_SEND_RECV ? 1 : call->n;
+  s->n_rounds = 1;
+  s->max_sends = call->n - 1;
+  s->sends = root_sends;
+  s->n_receives = root_receives;
+  s->route = spread_route;
+}
+
+/* --- each to the next --- */
+
+static uint32_t
+shift_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+{
+  (void) round;
+  *ret = (LsSend) { .to = (place + 1) % s->n, .first = place, .n = 1 };
+  return 1;
+}
+
+static uint32_t
+shift_receives (const LsScript *s, uint32_t place, uint32_t round)
+{
+  (void) s, (void) place, (void) round;
+  return 1;
+}
+
+static void
+script_permute (const LsCollCall *call, LsScript *s)
+{
+  s->n_blocks = call->n;
+  s->n_rounds = s->max_sends = 1;
+  s->sends = shift_sends;
+  s->n_receives = shift_receives;
+  s->route = spread_route;
+}
+
+/* --- costs --- */
+
+static LsTime
+latency_between (const LsCollCall *call, uint32_t seat_from, uint32_t seat_to)
+{
+  LsRoute route;
+  ls_route (call->cluster, call->sorted[seat_from], call->sorted[seat_to], LS_NIC_AUTO, LS_NIC_AUTO, &route);
+  return route.latency;
+}
+
+/* Of a chain, its longer side. */
+static LsTime
+latency_of_chain (const LsCollCall *call)
+{
+  LsTime latency[2] = { 0, 0 };
+  for (uint32_t seat = 0; seat + 1 < call->n; seat++)
+    latency[seat >= call->seat[call->root]] += latency_between (call, seat, seat + 1);
+  return MAX (latency[0], latency[1]);
+}
+
+/* Longest way of a message, within a slice and between two; of messages between pairs,
+ * the longest from the root or the first member. */
+static void
+set_latency (const LsCollCall *call, LsScript *s)
+{
+  bool is_pairs = s->kind == LS_COLL_ALL_TO_ALL || s->sends == root_sends, is_shift = s->sends == shift_sends;
+  uint32_t root = call->seat[call->root];
+  const LsTorusShape shape = ls_torus_shape (call);
+  for (uint32_t seat = 0; seat < call->n; seat++) {
+    uint32_t from = is_pairs ? root : seat, to = is_pairs ? seat : (seat + 1) % call->n;
+    if (is_shift)
+      to = call->seat[(call->member[from] + 1) % call->n];
+    LsTime *longest = call->host_of[from] == call->host_of[to] ? &s->hop_intra : &s->hop_inter;
+    bool is_used = is_pairs || is_shift || !shape.is_box || longest == &s->hop_inter;
+    LsTime latency = is_used ? latency_between (call, from, to) : 0;
+    *longest = MAX (*longest, latency);
+  }
+  for (uint32_t axis = 0; axis < shape.n_axes && s->sends == gathering_sends; axis++) {
+    LsTime latency = latency_between (call, 0, ls_torus_next (&shape.axis[axis], 0, false));
+    s->hop_intra = MAX (s->hop_intra, latency);
+  }
+}
+
+static void
+set_costs (const LsCollCall *call, LsScript *s)
+{
+  const LsClusterSpec *spec = &call->cluster->spec;
+  s->block_bytes = (double) call->bytes / (call->kind == LS_COLL_ALL_TO_ALL ? call->n : s->sends == shift_sends ? 1 : s->n_blocks);
+  s->rate_intra = 2 * spec->torus.n_axes * spec->ici.bandwidth_bytes_per_s * spec->ici.efficiency; /* all ports */
+  s->rate_inter = spec->pcie.bandwidth_bytes_per_s * spec->pcie.efficiency;
+  s->flows = LS_COEF_ONE;
+  s->hbm_from = s->hbm_to = 1;
+  if (s->sends == chain_sends)
+    ls_script_pipeline (s, latency_of_chain (call));
+  else
+    set_latency (call, s);
+}
+
+void
+ls_torus_script (const LsCollCall *call, LsScript *s)
+{
+  switch (call->kind) {
+  case LS_COLL_BROADCAST:
+  case LS_COLL_REDUCE:
+    script_chain (call, s);
+    break;
+  case LS_COLL_ALL_TO_ALL:
+    ls_torus_script_exchange (call, s);
+    break;
+  case LS_COLL_SEND_RECV:
+  case LS_COLL_GATHER:
+  case LS_COLL_SCATTER:
+    script_messages (call, s);
+    break;
+  case LS_COLL_PERMUTE:
+  case LS_COLL_COPY_PERMUTE:
+    script_permute (call, s);
+    break;
+  default:
+    script_gathering (call, s);
+  }
+  set_costs (call, s);
+}

@@ -1,0 +1,40 @@
+/* plan/bind.h — ranks bound by their place in a mesh: role, neighbours, and the
+ * communicators of each slot. A slot joins the ranks that agree in all coordinates
+ * but those that it spans:
+ *
+ *     tp         tp
+ *     cp         cp
+ *     dp         cp, dp
+ *     shard      cp, dp: runs of mesh->shard neighbours
+ *     replica    cp, dp: those at the same place of such runs
+ *     embedding  pp, its first and last stage only
+ *     pipes      pp, those with the same stages: mesh->pipes of them
+ *     model      tp, pp
+ *     world      tp, cp, dp, pp
+ *
+ * Experts divide the n = tp cp dp ranks of a stage in another way, as Megatron-LM does
+ * (core/parallel_state.py, order tp-ep-dp): rank j of them has place j mod etp in its etp
+ * communicator, (j / etp) mod ep in its ep one, and j / (etp ep) in its edp one.
+ *
+ * Members are in order of rank. A communicator of one rank is not made. */
+#ifndef LS_PLAN_BIND_H
+#define LS_PLAN_BIND_H
+
+#include "plan/mesh.h"
+#include "plan/plan.h"
+
+#define LS_SLOT_BIT(slot) (1u << (slot))
+
+/* Slots whose communicators follow from tp, cp, dp and pp alone. */
+#define LS_MESH_SLOTS                                                                                    \
+  (LS_SLOT_BIT (LS_SLOT_TP) | LS_SLOT_BIT (LS_SLOT_CP) | LS_SLOT_BIT (LS_SLOT_DP)                        \
+   | LS_SLOT_BIT (LS_SLOT_EMBEDDING) | LS_SLOT_BIT (LS_SLOT_MODEL) | LS_SLOT_BIT (LS_SLOT_WORLD))
+
+/* Fills in n_ranks, bindings, gpu_of_rank (GPU i has rank i) and the communicators
+ * of the given slots, a set of LS_SLOT_BIT; for shard and replica mesh->shard must be
+ * set, for the experts' mesh->ep and mesh->etp, for pipes mesh->pipes. The role of a rank is its pipeline
+ * stage; its neighbours are the stages before and after, in a circle. O(ranks *
+ * slots). */
+void ls_plan_bind_mesh (LsPlan *plan, const LsMesh *mesh, uint32_t slots);
+
+#endif

@@ -1,0 +1,272 @@
+/* plan/plan.h — the one intermediate form: programs of roles, and the table
+ * that binds ranks to them. Immutable once frozen; shared by many runs.
+ *
+ * A program is a list of segment instances. A segment is a small DAG of ops in
+ * the order in which the host issues them; all instances of it share its ops.
+ * Time, links and GPUs are unknown here: kernels carry shapes, communication
+ * carries slots and bytes. */
+#ifndef LS_PLAN_PLAN_H
+#define LS_PLAN_PLAN_H
+
+#include <glib.h>
+#include <stdint.h>
+
+#include <lockstep/units.h>
+
+#include "base/arena.h"
+#include "base/dtype.h"
+#include "model/kernel.h"
+#include "plan/host_cost.h"
+
+typedef enum {
+  LS_OP_KERNEL,     /* a GPU kernel of the given shape                              */
+  LS_OP_COLLECTIVE, /* one call on the communicator of a slot                       */
+  LS_OP_P2P,        /* one group of sends and receives (ncclGroup)                  */
+  LS_OP_COPY,       /* host to device or back; copy engine, no SMs                  */
+  LS_OP_RECORD,     /* record event (event, mb, chunk) on a stream: no duration     */
+  LS_OP_WAIT,       /* the stream waits for that event                              */
+  LS_OP_HOST_SYNC,  /* the host waits for the op's dependencies                     */
+  LS_OP_HOST_DELAY, /* the host is busy for `recorded`                              */
+} LsOpKind;
+
+/* Where a copy goes: LsOp.root. Its bytes are LsOp.bytes. */
+typedef enum {
+  LS_COPY_TO_DEVICE, /* from the memory of the host's CPU     */
+  LS_COPY_TO_HOST,
+  LS_COPY_FROM_NVME, /* past the CPU, as GPUDirect Storage is */
+  LS_COPY_TO_NVME,
+  LS_COPY_IN_HOST,   /* traffic of the CPU in that memory     */
+  LS_N_COPY_DIRECTIONS
+} LsCopyDirection;
+
+/* Of a record: it only makes its stream wait for its dependencies. */
+#define LS_EVENT_NONE UINT16_MAX
+
+/* What an op is for: F forward, I input gradient, W weight gradient, B both. */
+typedef enum {
+  LS_TAG_F,
+  LS_TAG_I,
+  LS_TAG_W,
+  LS_TAG_B,
+  LS_TAG_RECOMPUTE,
+  LS_TAG_OPTIMIZER,
+  LS_TAG_SYNC,
+  LS_N_TAGS
+} LsTag;
+
+const char *ls_tag_name (LsTag tag); /* static */
+
+/* Streams of a rank. Communicators have a stream each, as NCCL has. */
+typedef enum {
+  LS_STREAM_COMPUTE,
+  LS_STREAM_TP,
+  LS_STREAM_DP,
+  LS_STREAM_PP_FWD,      /* sends to the next stage; batched groups too  */
+  LS_STREAM_PP_FWD_RECV, /* receives from the previous stage             */
+  LS_STREAM_PP_BWD,      /* sends of gradients to the previous stage     */
+  LS_STREAM_PP_BWD_RECV, /* receives of gradients from the next stage    */
+  LS_STREAM_GLOBAL,  /* model-parallel, embedding and world collectives */
+  LS_STREAM_COPY,    /* copies to the host; of traces: all copies */
+  LS_STREAM_COPY_IN, /* copies from the host                   */
+  LS_STREAM_GATHER,  /* parameters gathered                    */
+  LS_STREAM_CP,
+  LS_STREAM_EP,
+  LS_STREAM_GATHER_IN, /* what is gathered next is made ready  */
+  LS_STREAM_REPLICA,   /* reductions over replicas of shards   */
+  LS_N_STREAMS
+} LsStream;
+
+const char *ls_stream_name (LsStream stream);
+
+/* A role's names for "my communicator" and "my neighbour". */
+typedef enum {
+  LS_SLOT_TP,
+  LS_SLOT_DP,        /* dp x cp: the ranks that have the same parameters     */
+  LS_SLOT_CP,
+  LS_SLOT_EP,
+  LS_SLOT_SHARD,     /* of those, the ones among which one copy is sharded (zero N@group) */
+  LS_SLOT_REPLICA,   /* of those, the ones that have the same shard          */
+  LS_SLOT_ETP,       /* tensor parallelism of experts, where it is not tp's  */
+  LS_SLOT_EDP,       /* the ranks that have the same experts                 */
+  LS_SLOT_EMBEDDING, /* first and last stage: tied-embedding gradients          */
+  LS_SLOT_PIPES,     /* pipes both ways: the ranks that have the same stages            */
+  LS_SLOT_MODEL,     /* tp x pp: gradient norm, found-inf                       */
+  LS_SLOT_WORLD,     /* the same with a distributed optimizer                   */
+  LS_SLOT_PREV,      /* peer that runs the previous chunk: p2p only             */
+  LS_SLOT_NEXT,
+  LS_N_SLOTS
+} LsSlot;
+
+const char *ls_slot_name (LsSlot slot);
+
+typedef enum { LS_AXIS_TP, LS_AXIS_DP, LS_AXIS_PP, LS_AXIS_CP, LS_AXIS_EP, LS_N_AXES } LsAxis;
+
+const char *ls_axis_name (LsAxis axis);
+
+/* Dependencies of an op besides its place in its stream. */
+typedef enum {
+  LS_DEP_END,    /* op `index` of the same instance has ended                       */
+  LS_DEP_ISSUE,  /* op `index` of the same instance has been issued by the host     */
+  LS_DEP_STREAM, /* all ops issued before this one on stream `index` have ended      */
+} LsDepKind;
+
+typedef struct {
+  uint16_t kind;
+  uint16_t index;
+} LsDep;
+
+typedef struct {
+  uint64_t bytes;
+  uint8_t slot; /* LS_SLOT_PREV or LS_SLOT_NEXT                                   */
+  uint8_t is_send;
+} LsTransfer;
+
+/* Memory categories (DESIGN.md section 6). */
+typedef enum {
+  LS_MEM_PARAMETERS,
+  LS_MEM_GRADIENTS,
+  LS_MEM_OPTIMIZER,
+  LS_MEM_ACTIVATIONS,
+  LS_MEM_UNSHARDED,
+  LS_MEM_COMM_BUFFERS,
+  LS_MEM_WORKSPACE,
+  LS_N_MEM
+} LsMemCategory;
+
+const char *ls_mem_category_name (LsMemCategory c);
+
+typedef enum { LS_AT_ISSUE, LS_AT_START, LS_AT_END } LsMemWhen;
+
+/* A buffer of one instance: id is unique within the program per (mb, chunk).
+ * alloc adds its bytes, free takes them away. */
+typedef struct {
+  uint64_t bytes;
+  uint16_t id;
+  uint8_t category;
+  uint8_t is_free;
+  uint8_t when; /* LsMemWhen */
+} LsBufferEvent;
+
+/* Of an all-to-all: whether all parts are equal, or member j receives, or sends, weight j of
+ * LsPlan.weights of the sum of them. Bytes are then those that the mean member sends. */
+typedef enum { LS_PARTS_EQUAL, LS_PARTS_RECEIVED, LS_PARTS_SENT, LS_N_PARTS_KINDS } LsParts;
+
+typedef struct {
+  uint8_t kind;   /* LsOpKind   */
+  uint8_t stream; /* LsStream   */
+  uint8_t tag;    /* LsTag      */
+  uint8_t host;   /* LsHostCost */
+  uint8_t slot;   /* LsSlot, collectives */
+  uint8_t coll;   /* LsCollKind as a number (network/coll.h) */
+  uint8_t dtype;
+  uint8_t parts;  /* LsParts    */
+  bool has_margin; /* a collective: GEMMs are launched on the SMs that it leaves (exec/kernel.c) */
+  uint16_t layer; /* index in the chunk; UINT16_MAX: none */
+  uint16_t unit;  /* bucket; UINT16_MAX: none             */
+  uint16_t event; /* record, wait: event class; LS_EVENT_NONE */
+  uint16_t n_deps, n_transfers, n_buffers;
+  uint32_t kernel; /* index into plan->kernels; UINT32_MAX: none */
+  uint32_t repeat; /* of a kernel or host delay: so many alike, one behind the other; 0: one */
+  uint32_t root;   /* of a collective: member index, 0 where its kind has none; of a copy: LsCopyDirection */
+  LsTime recorded; /* measured duration; LS_TIME_NEVER: cost it  */
+  uint64_t bytes;  /* of a collective: the whole array           */
+  const char *algorithm; /* of a collective: of ls_coll_algorithms() (network/coll.h), static or in the
+                            arena; NULL: choose */
+  const LsDep *deps;
+  const LsTransfer *transfers;
+  const LsBufferEvent *buffers;
+  const char *name; /* static or in the plan's arena */
+} LsOp;
+
+typedef struct {
+  const char *name;
+  uint32_t n_ops;
+  LsOp *ops;
+} LsSegment;
+
+typedef struct {
+  uint32_t segment;
+  uint32_t mb;    /* micro-batch                    */
+  uint16_t chunk; /* of the rank, 0 .. vpp - 1      */
+  uint16_t stage; /* global (virtual) stage         */
+} LsInstance;
+
+/* The program of a role: one training step, behind what only the first one does. */
+typedef struct {
+  uint32_t n_instances;
+  LsInstance *instances;
+  uint32_t n_lead;     /* instances at the front that only the first step runs; below n_instances */
+  uint32_t n_events; /* event classes used          */
+  uint16_t stage;    /* pipeline stage of the role  */
+  uint64_t static_bytes[LS_N_MEM]; /* alive for the whole run */
+  uint64_t host_bytes, nvme_bytes; /* of the states of one rank, what lives there instead */
+  uint64_t n_params; /* on one rank                 */
+} LsProgram;
+
+typedef struct {
+  LsAxis axis;        /* whose exposed time it is              */
+  bool spans_stages;  /* waiting on it is bubble, not skew     */
+  uint32_t n_ranks;
+  uint32_t *ranks;    /* communicator order                    */
+} LsCommunicator;
+
+typedef struct {
+  uint32_t role;
+  uint32_t comm[LS_N_SLOTS];   /* communicator id; UINT32_MAX: none          */
+  uint32_t member[LS_N_SLOTS]; /* my index in it                             */
+  uint32_t peer[2];            /* rank behind LS_SLOT_PREV, LS_SLOT_NEXT; UINT32_MAX: none */
+} LsBinding;
+
+/* The struct itself comes from g_new0(), all that it points to from the arena. */
+typedef struct {
+  LsArena *arena; /* owns everything below */
+  uint32_t n_ranks;
+  uint32_t n_micro_batches, n_chunks; /* micro-batches of a pipe, if there are several */
+  uint32_t n_segments;
+  LsSegment *segments;
+  uint32_t n_roles;
+  LsProgram *programs; /* [n_roles]  */
+  uint32_t n_kernels;
+  LsKernel *kernels;   /* interned by shape */
+  uint32_t n_comms;
+  LsCommunicator *comms;
+  LsBinding *bindings; /* [n_ranks]  */
+  uint32_t *gpu_of_rank; /* [n_ranks] */
+  uint32_t n_weights;    /* 0, or members of each communicator that has unequal parts */
+  uint32_t *weights;     /* by member; their sum is below 2^31 */
+} LsPlan;
+
+void ls_plan_free (LsPlan *plan); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsPlan, ls_plan_free)
+
+/* Which of a rank's n_events x n_micro_batches x n_chunks events the op, in this instance, records or waits for. */
+static inline size_t
+ls_plan_event (const LsPlan *plan, const LsInstance *instance, const LsOp *op)
+{
+  return ((size_t) op->event * plan->n_micro_batches + instance->mb) * plan->n_chunks + instance->chunk;
+}
+
+/* Ops that one step executes over all ranks. */
+uint64_t ls_plan_n_op_instances (const LsPlan *plan);
+
+/* [n_roles], newly allocated: how many ranks run each program. */
+uint64_t *ls_plan_ranks_of_roles (const LsPlan *plan);
+
+/* Static verification: indices in range, dependencies acyclic and backward, events
+ * recorded before they are waited for, every slot bound, members of a communicator
+ * call the same collectives in the same order, sends match receives, every buffer
+ * freed once. LS_ERROR_INPUT with rank, instance and op in the message. O(ops of all
+ * roles + ranks). */
+gboolean ls_plan_check (const LsPlan *plan, GError **error);
+
+/* An op of a role's program, in issue order. */
+typedef struct {
+  uint32_t role;
+  uint32_t instance;
+  uint32_t op;
+} LsOpPlace;
+
+/* The same; *reterr_at is the op at fault, with role UINT32_MAX if it is no one op's. */
+gboolean ls_plan_check_at (const LsPlan *plan, LsOpPlace *reterr_at, GError **error);
+
+#endif

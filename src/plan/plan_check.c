@@ -1,0 +1,175 @@
+/* The order of checks: bindings (roles, communicators, peers), then each program by
+ * itself, then what ranks owe each other. Each step relies on those before it. */
+#include "plan/plan_check.h"
+
+#include <lockstep/error.h>
+
+gboolean
+ls_op_next (const LsPlan *plan, LsOpPlace *at)
+{
+  const LsProgram *program = &plan->programs[at->role];
+  at->op++; /* UINT32_MAX wraps to the first */
+  while (at->instance < program->n_instances) {
+    if (at->op < plan->segments[program->instances[at->instance].segment].n_ops)
+      return TRUE;
+    at->instance++;
+    at->op = 0;
+  }
+  return FALSE;
+}
+
+gboolean
+ls_plan_fail (LsPlanFault *fault, const LsPlan *plan, uint32_t rank, LsOpPlace at, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *message = g_strdup_vprintf (format, args);
+  va_end (args);
+
+  fault->at = at;
+  const LsInstance *instance = &plan->programs[at.role].instances[at.instance];
+  const LsSegment *segment = &plan->segments[instance->segment];
+  g_set_error (&fault->error, LS_ERROR, LS_ERROR_INPUT,
+               "rank %u (role %u), instance %u (%s, micro-batch %u, chunk %u), op %u (%s): %s", rank, at.role,
+               at.instance, segment->name, instance->mb, instance->chunk, at.op, segment->ops[at.op].name, message);
+  return FALSE;
+}
+
+static G_GNUC_PRINTF (2, 3) gboolean
+fail (LsPlanFault *fault, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *message = g_strdup_vprintf (format, args);
+  va_end (args);
+  g_set_error_literal (&fault->error, LS_ERROR, LS_ERROR_INPUT, message);
+  return FALSE;
+}
+
+/* ---- bindings ---- */
+
+static gboolean
+check_communicators (const LsPlan *plan, LsPlanFault *fault)
+{
+  /* The last communicator that was seen to hold a rank, plus one. */
+  g_autofree uint32_t *seen_in = g_new0 (uint32_t, plan->n_ranks);
+
+  for (uint32_t c = 0; c < plan->n_comms; c++) {
+    const LsCommunicator *comm = &plan->comms[c];
+    if (comm->n_ranks == 0)
+      return fail (fault, "communicator %u: has no members", c);
+    if ((unsigned) comm->axis >= LS_N_AXES)
+      return fail (fault, "communicator %u: axis %u does not exist", c, (unsigned) comm->axis);
+    for (uint32_t i = 0; i < comm->n_ranks; i++) {
+      uint32_t rank = comm->ranks[i];
+      if (rank >= plan->n_ranks)
+        return fail (fault, "communicator %u: member %u is rank %u, but there are %u ranks", c, i, rank,
+                     plan->n_ranks);
+      if (seen_in[rank] == c + 1)
+        return fail (fault, "communicator %u: rank %u is a member twice", c, rank);
+      seen_in[rank] = c + 1;
+    }
+  }
+  return TRUE;
+}
+
+static gboolean
+check_binding (const LsPlan *plan, uint32_t rank, LsPlanFault *fault)
+{
+  const LsBinding *b = &plan->bindings[rank];
+  if (b->role >= plan->n_roles)
+    return fail (fault, "rank %u: role %u does not exist", rank, b->role);
+
+  for (uint32_t slot = 0; slot < LS_N_SLOTS; slot++) {
+    uint32_t c = b->comm[slot];
+    if (c == UINT32_MAX || ls_slot_is_peer (slot))
+      continue;
+    if (c >= plan->n_comms)
+      return fail (fault, "rank %u: slot %s is bound to communicator %u, but there are %u", rank,
+                   ls_slot_name (slot), c, plan->n_comms);
+    uint32_t member = b->member[slot];
+    if (member >= plan->comms[c].n_ranks || plan->comms[c].ranks[member] != rank)
+      return fail (fault, "rank %u: slot %s says that it is member %u of communicator %u, which it is not", rank,
+                   ls_slot_name (slot), member, c);
+  }
+
+  for (uint32_t i = 0; i < G_N_ELEMENTS (b->peer); i++)
+    if (b->peer[i] != UINT32_MAX && (b->peer[i] >= plan->n_ranks || b->peer[i] == rank))
+      return fail (fault, "rank %u: the peer behind slot %s is rank %u, which is not another rank", rank,
+                   ls_slot_name (LS_SLOT_PREV + i), b->peer[i]);
+  return TRUE;
+}
+
+/* Neighbours are neighbours of each other: what goes to the next comes from its previous. */
+static gboolean
+check_peers (const LsPlan *plan, LsPlanFault *fault)
+{
+  for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
+    for (guint i = 0; i < 2; i++) {
+      uint32_t peer = plan->bindings[rank].peer[i];
+      uint32_t back = peer == UINT32_MAX ? UINT32_MAX : plan->bindings[peer].peer[1 - i];
+      if (back != UINT32_MAX && back != rank)
+        return fail (fault, "rank %u: the peer behind slot %s is rank %u, behind whose slot %s is rank %u", rank,
+                     ls_slot_name (LS_SLOT_PREV + i), peer, ls_slot_name (LS_SLOT_PREV + 1 - i), back);
+    }
+  return TRUE;
+}
+
+static gboolean
+check_gpus (const LsPlan *plan, LsPlanFault *fault)
+{
+  g_autoptr (GHashTable) rank_of_gpu = g_hash_table_new (NULL, NULL);
+  for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
+    if (!g_hash_table_insert (rank_of_gpu, GUINT_TO_POINTER (plan->gpu_of_rank[rank]), GUINT_TO_POINTER (rank)))
+      return fail (fault, "rank %u: gpu %u has a rank already", rank, plan->gpu_of_rank[rank]);
+  return TRUE;
+}
+
+static gboolean
+find_rank_of_roles (const LsPlan *plan, uint32_t *ret_rank_of_role, LsPlanFault *fault)
+{
+  for (uint32_t role = 0; role < plan->n_roles; role++)
+    ret_rank_of_role[role] = UINT32_MAX;
+  for (uint32_t rank = plan->n_ranks; rank-- > 0;)
+    ret_rank_of_role[plan->bindings[rank].role] = rank;
+  for (uint32_t role = 0; role < plan->n_roles; role++)
+    if (ret_rank_of_role[role] == UINT32_MAX)
+      return fail (fault, "role %u: no rank runs it", role);
+  return TRUE;
+}
+
+static gboolean
+check_all (const LsPlan *plan, LsPlanFault *fault)
+{
+  if (!check_communicators (plan, fault))
+    return FALSE;
+  for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
+    if (!check_binding (plan, rank, fault))
+      return FALSE;
+  if (!check_peers (plan, fault) || !check_gpus (plan, fault))
+    return FALSE;
+
+  g_autofree uint32_t *rank_of_role = g_new (uint32_t, plan->n_roles);
+  if (!find_rank_of_roles (plan, rank_of_role, fault))
+    return FALSE;
+  LsPlanCheck check = { .plan = plan, .rank_of_role = rank_of_role };
+  return ls_plan_check_programs (&check, fault) && ls_plan_check_matches (&check, fault);
+}
+
+gboolean
+ls_plan_check_at (const LsPlan *plan, LsOpPlace *reterr_at, GError **error)
+{
+  LsPlanFault fault = { .at = { .role = UINT32_MAX } };
+  if (check_all (plan, &fault))
+    return TRUE;
+  *reterr_at = fault.at;
+  g_propagate_error (error, fault.error);
+  return FALSE;
+}
+
+gboolean
+ls_plan_check (const LsPlan *plan, GError **error)
+{
+  LsOpPlace at;
+  return ls_plan_check_at (plan, &at, error);
+}

@@ -1,0 +1,98 @@
+/* schedules/sched.h — pipeline schedules: the order of (chunk, micro-batch, F | I |
+ * W | B) on each pipeline rank, and nothing else. One .c file a schedule, one line
+ * in the registry of sched.c.
+ *
+ * F is a forward, B a full backward, I and W its halves: input gradient and weight
+ * gradient. What a rank's chunks hold is the layout's (schedules/sched_layout.h);
+ * when things happen is the evaluator's (schedules/sched_eval.h). */
+#ifndef LS_SCHEDULES_SCHED_H
+#define LS_SCHEDULES_SCHED_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <lockstep/units.h>
+
+typedef enum { LS_ACTION_F, LS_ACTION_B, LS_ACTION_I, LS_ACTION_W } LsActionType;
+
+typedef struct {
+  uint32_t mb;       /* of its pipe */
+  uint16_t chunk;    /* of the rank */
+  uint8_t type;      /* LsActionType */
+  uint8_t is_paired; /* executed together with the next action: one is F, the other B */
+} LsAction;
+
+/* Which stage a rank's chunk c holds, with p ranks r:
+ *
+ *   loop   c p + r
+ *   wave   c p + r for even c, c p + p - 1 - r for odd c (V where there are two)
+ *   pipes  each chunk is a stage of a pipe of its own, of p stages; pipes 2i run
+ *          down the ranks and start at rank i p / (pipes / 2), pipes 2i + 1 run up
+ *          and start at the rank before that (two pipes: from both ends) */
+typedef enum { LS_PLACE_LOOP, LS_PLACE_WAVE, LS_PLACE_PIPES } LsPlacement;
+
+typedef enum { LS_ROUNDS_MEGATRON, LS_ROUNDS_PYTORCH } LsRounds;
+
+/* Times of one chunk. A pair of a forward of chunk x and a backward of chunk y
+ * takes f(x) + b(y) less what overlapping gains, the smaller f + b - fb of both. */
+typedef struct {
+  LsTime f, i, w;
+  LsTime b;  /* full backward */
+  LsTime fb; /* a forward and a full backward executed together */
+} LsChunkTimes;
+
+typedef struct {
+  LsChunkTimes chunk;         /* of every stage, unless: */
+  const LsChunkTimes *stages; /* [stages of a pipe], not owned; or NULL */
+  const LsTime *const *actions; /* [rank][action of its order], measured; not owned; or NULL. Evaluation only, not pairs */
+  LsTime comm;                /* from a stage to its neighbour on another rank; none within a rank */
+} LsSchedTimes;
+
+typedef struct {
+  uint32_t pp;
+  uint32_t vpp; /* chunks per rank; 0: what the schedule needs, where it leaves no choice */
+  uint32_t n_micro_batches;
+  uint32_t group; /* micro-batches that pass a chunk before the next chunk's turn; 0: pp (interleaved-1f1b)
+                     or all (hanayo) */
+  LsRounds rounds; /* interleaved-1f1b: whose rule forms the groups */
+  uint32_t waves;  /* hanayo; 0: vpp / 2, or 1 */
+  uint32_t pipes;  /* chimera: replicas, half of them in each direction; 0: 2 */
+  /* Automatic schedules only. */
+  LsSchedTimes times;  /* all 0: f = i = w, no communication */
+  double memory_limit; /* micro-batches of a rank's full activations; one weighs 1 from F,
+                          1/2 from I, 0 from W; 0: unlimited */
+} LsSchedShape;
+
+typedef struct {
+  const char *name; /* "1f1b" */
+  LsPlacement placement;
+  bool is_split; /* backwards are I and W: activations may be held until W */
+  /* The schedule's own part of ls_sched_refusal; pp and n_micro_batches are not 0. */
+  const char *(*refusal) (const LsSchedShape *shape);
+  /* Chunks per rank; NULL: vpp, or 1. */
+  uint32_t (*n_chunks) (const LsSchedShape *shape);
+  /* Append LsAction values; the shape must be legal. One of the two is NULL: a fixed
+   * schedule knows a rank's order from its number, an automatic one finds all at once
+   * (ranks[pp] are empty arrays). */
+  void (*order) (const LsSchedShape *shape, uint32_t rank, GArray *actions);
+  void (*orders) (const LsSchedShape *shape, GArray **ranks);
+  /* What Megatron-LM's recipes in lower/pipeline/lower_megatron.c fuse p2p by: warm-up forwards,
+   * those before the steady state, which is made of pairs of a forward and a backward
+   * (none is left for it if all forwards are warm-up). NULL: lower/pipeline/lower_p2p.c. */
+  uint32_t (*n_warmup) (const LsSchedShape *shape, uint32_t rank);
+  /* Versions of the weights that a rank keeps, as steps are not flushed; NULL: 1, and they
+   * are. Such a job is lower/pipeline/lower_pipedream.c's. */
+  uint32_t (*n_versions) (const LsSchedShape *shape, uint32_t rank);
+} LsSched;
+
+const LsSched *ls_sched_find (const char *name); /* in any case of letters; NULL if unknown */
+const LsSched *ls_sched_at (guint i);            /* NULL past the end */
+
+/* NULL if the schedule can be made for the shape, else a static text with the rule that
+ * the shape breaks. */
+const char *ls_sched_refusal (const LsSched *sched, const LsSchedShape *shape);
+/* Chunks per rank; the shape must be legal. */
+uint32_t ls_sched_n_chunks (const LsSched *sched, const LsSchedShape *shape);
+
+#endif

@@ -1,0 +1,40 @@
+/* 1F1B (PipeDream-flush, DAPPLE; Megatron-LM's schedule without interleaving).
+ *
+ * Rank r of p runs w = min (m, p - r - 1) forwards, then pairs (F, B), then the
+ * backwards that are left. It keeps the activations of at most min (m, p - r)
+ * micro-batches, and with forwards of F and backwards of B the step takes
+ * (m + p - 1)(F + B): a bubble of (p - 1)/m of the ideal time.
+ *
+ *     p = 2, m = 3      rank 0   F0 F1 B0 F2 B1 B2
+ *                       rank 1   F0 B0 F1 B1 F2 B2
+ *
+ * Reference: Narayanan et al., Memory-Efficient Pipeline-Parallel DNN Training,
+ * ICML 2021 (PipeDream-flush); orders checked against Megatron-LM and PyTorch. */
+#include "schedules/sched_impl.h"
+
+static const char *
+refusal (const LsSchedShape *shape)
+{
+  if (shape->vpp > 1)
+    return "vpp must be 1: several chunks per rank need interleaved-1f1b";
+  return NULL;
+}
+
+static uint32_t
+n_warmup (const LsSchedShape *shape, uint32_t rank)
+{
+  return MIN (shape->n_micro_batches, shape->pp - rank - 1);
+}
+
+static void
+order (const LsSchedShape *shape, uint32_t rank, GArray *actions)
+{
+  ls_sched_append_1f1b (shape, n_warmup (shape, rank), ls_sched_nth_in_order, actions);
+}
+
+const LsSched ls_sched_1f1b = {
+  .name = "1f1b",
+  .refusal = refusal,
+  .order = order,
+  .n_warmup = n_warmup,
+};

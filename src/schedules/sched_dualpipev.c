@@ -1,0 +1,158 @@
+/* DualPipeV ("cut in half"), and DualPipe's eight steps, which are the same.
+ *
+ * Each of p ranks holds two chunks of a V of 2 p stages. A forward of one chunk and a
+ * backward of the other are executed as one pair, so that the communication of each
+ * (expert parallelism's all-to-all) hides behind the computation of the other. With
+ * q = p - 1 - r, on rank r, F0 a forward of chunk 0, (F0;B1) a pair, W the oldest weight
+ * gradient that was put off (of whichever chunk):
+ *
+ *     1  2 q times           F0
+ *     2  r + 1 times         F0 F1
+ *     3  q times             I1 W F1
+ *     4  m - 2 p + r + 1     (F0;B1) (F1;B0)   the last rank's first pair as F0, B1
+ *     5  q times             B1 (F1;B0)
+ *     6  r + 1 times         B1 B0             the second half of these as I alone
+ *     7  q times             W I0
+ *     8  r + 1 times         W
+ *
+ * In step 6 there are 2 (r + 1) backwards, and the last r + 1 of them put W off. Step 4
+ * wants m >= 2 p. A rank holds at most 2 p + 1 chunk activations (to the end of B, or
+ * of W), on half as many ranks as DualPipe for as many stages.
+ *
+ * With F = I, B = I + W and PP = 2 p stages, the most that a rank is idle is
+ * (PP/2 - 1)(FB + B - 3 W), FB the time of a pair. Where I < F the executed order gives
+ * (PP/2 - 1)(FB + F + I - 2 W); where I > F there is no closed form.
+ *
+ *     p = 2, m = 4; stage.micro-batch
+ *     rank 0   F0.0 F0.1 F0.2 F3.0 I3.0 W3.0 F3.1 (F0.3;B3.1) (F3.2;B0.0) B3.2 (F3.3;B0.1) B3.3 I0.2 W0.2 I0.3 W0.3
+ *     rank 1   F1.0 F2.0 F1.1 F2.1 F1.2 B2.0 (F2.2;B1.0) (F1.3;B2.1) (F2.3;B1.1) B2.2 B1.2 I2.3 I1.3 W2.3 W1.3
+ *
+ * Reference: DeepSeek-AI, DualPipe (github.com/deepseek-ai/DualPipe, dualpipev.py); the
+ * cut in half is Sea AI Lab's (Qi et al. 2025). Orders checked against PyTorch's
+ * ScheduleDualPipeV. */
+#include "schedules/sched_impl.h"
+
+typedef struct {
+  uint32_t first_chunk; /* which of the rank's two is the steps' chunk 0 */
+  uint32_t n_f[2], n_b[2];
+  GQueue put_off; /* LsAction *, the weight gradients to come; owned */
+  GArray *actions;
+} Steps;
+
+static void
+forward (Steps *s, uint32_t side)
+{
+  ls_sched_append (s->actions, LS_ACTION_F, side ^ s->first_chunk, s->n_f[side]++);
+}
+
+static void
+backward (Steps *s, uint32_t side, bool puts_off)
+{
+  uint32_t chunk = side ^ s->first_chunk, mb = s->n_b[side]++;
+  ls_sched_append (s->actions, puts_off ? LS_ACTION_I : LS_ACTION_B, chunk, mb);
+  if (puts_off) {
+    LsAction w = { .mb = mb, .chunk = (uint16_t) chunk, .type = LS_ACTION_W };
+    g_queue_push_tail (&s->put_off, g_memdup2 (&w, sizeof w));
+  }
+}
+
+static void
+weights (Steps *s)
+{
+  g_autofree LsAction *w = g_queue_pop_head (&s->put_off);
+  g_array_append_val (s->actions, *w);
+}
+
+/* A forward of one side with a backward of the other. */
+static void
+pair (Steps *s, uint32_t forward_side)
+{
+  forward (s, forward_side);
+  g_array_index (s->actions, LsAction, s->actions->len - 1).is_paired = true;
+  backward (s, !forward_side, false);
+}
+
+static void
+steps_1_to_3 (Steps *s, uint32_t n_after, uint32_t n_before)
+{
+  for (uint32_t i = 0; i < 2 * n_after; i++)
+    forward (s, 0);
+  for (uint32_t i = 0; i < n_before + 1; i++) {
+    forward (s, 0);
+    forward (s, 1);
+  }
+  for (uint32_t i = 0; i < n_after; i++) {
+    backward (s, 1, true);
+    weights (s);
+    forward (s, 1);
+  }
+}
+
+static void
+steps_4_and_5 (Steps *s, uint32_t n_after, uint32_t n_pairs)
+{
+  for (uint32_t i = 0; i < n_pairs; i++) {
+    if (i == 0 && n_after == 0) {
+      forward (s, 0);
+      backward (s, 1, false);
+    } else {
+      pair (s, 0);
+    }
+    pair (s, 1);
+  }
+  for (uint32_t i = 0; i < n_after; i++) {
+    backward (s, 1, false);
+    pair (s, 1);
+  }
+}
+
+static void
+steps_6_to_8 (Steps *s, uint32_t n_after, uint32_t n_before)
+{
+  uint32_t n = n_before + 1;
+  for (uint32_t i = 0; i < 2 * n; i++)
+    backward (s, i % 2 == 0, i >= n);
+  for (uint32_t i = 0; i < n_after; i++) {
+    weights (s);
+    backward (s, 0, true);
+  }
+  while (!g_queue_is_empty (&s->put_off))
+    weights (s);
+}
+
+void
+ls_sched_append_dualpipe (uint32_t n_places, uint32_t place, uint32_t n_micro_batches, uint32_t first_chunk,
+                          GArray *actions)
+{
+  uint32_t n_after = n_places - 1 - place;
+  Steps s = { .first_chunk = first_chunk, .put_off = G_QUEUE_INIT, .actions = actions };
+
+  steps_1_to_3 (&s, n_after, place);
+  steps_4_and_5 (&s, n_after, n_micro_batches - 2 * n_places + place + 1);
+  steps_6_to_8 (&s, n_after, place);
+}
+
+static const char *
+refusal (const LsSchedShape *shape)
+{
+  if (shape->vpp != 0 && shape->vpp != 2)
+    return ls_sched_refuse_other_than_two (shape);
+  if (shape->n_micro_batches < 2 * shape->pp)
+    return "there must be at least 2 pp micro-batches";
+  return NULL;
+}
+
+static void
+order (const LsSchedShape *shape, uint32_t rank, GArray *actions)
+{
+  ls_sched_append_dualpipe (shape->pp, rank, shape->n_micro_batches, 0, actions);
+}
+
+const LsSched ls_sched_dualpipev = {
+  .name = "dualpipev",
+  .placement = LS_PLACE_WAVE,
+  .is_split = true,
+  .refusal = refusal,
+  .n_chunks = ls_sched_two_chunks,
+  .order = order,
+};

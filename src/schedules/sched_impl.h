@@ -1,0 +1,85 @@
+/* schedules/sched_impl.h — what the schedules share among themselves; everybody
+ * else includes schedules/sched.h. */
+#ifndef LS_SCHEDULES_SCHED_IMPL_H
+#define LS_SCHEDULES_SCHED_IMPL_H
+
+#include "schedules/sched.h"
+
+extern const LsSched ls_sched_1f1b;
+extern const LsSched ls_sched_chimera;
+extern const LsSched ls_sched_dualpipe;
+extern const LsSched ls_sched_dualpipev;
+extern const LsSched ls_sched_gpipe;
+extern const LsSched ls_sched_hanayo;
+extern const LsSched ls_sched_interleaved;
+extern const LsSched ls_sched_interleaved_zb;
+extern const LsSched ls_sched_looped_bfs;
+extern const LsSched ls_sched_naive;
+extern const LsSched ls_sched_none;
+extern const LsSched ls_sched_pipedream;
+extern const LsSched ls_sched_v_half;
+extern const LsSched ls_sched_v_min;
+extern const LsSched ls_sched_zb_1p;
+extern const LsSched ls_sched_zb_2p;
+extern const LsSched ls_sched_zb_auto;
+extern const LsSched ls_sched_zb_h1;
+extern const LsSched ls_sched_zb_h2;
+extern const LsSched ls_sched_zbv;
+extern const LsSched ls_sched_zbv_auto;
+
+static inline void
+ls_sched_append (GArray *actions, LsActionType type, uint32_t chunk, uint32_t mb)
+{
+  LsAction a = { .mb = mb, .chunk = (uint16_t) chunk, .type = (uint8_t) type };
+  g_array_append_val (actions, a);
+}
+
+/* Chunk and micro-batch of the k-th forward (type F) or backward (type B). */
+typedef LsAction (*LsSchedNth) (const LsSchedShape *shape, LsActionType type, uint32_t k);
+
+/* The pattern of the 1F1B family: n_warmup forwards, then pairs of a forward and a
+ * backward until the forwards are used up, then the backwards that are left.
+ *
+ *     n = 4, n_warmup = 2:   F0 F1 | F2 B0 F3 B1 | B2 B3
+ *
+ * n = vpp * n_micro_batches forwards and as many backwards; n_warmup <= n. */
+void ls_sched_append_1f1b (const LsSchedShape *shape, uint32_t n_warmup, LsSchedNth nth, GArray *actions);
+
+/* The same with split backwards: each B is an I, and the k-th W follows the I that is
+ * n_delay later; the last ones come at the end.
+ *
+ *     n = 4, n_warmup = 1, n_delay = 2:   F0 | F1 I0 F2 I1 F3 I2 W0 | I3 W1 W2 W3 */
+void ls_sched_append_1f1b_split (const LsSchedShape *shape, uint32_t n_warmup, uint32_t n_delay, LsSchedNth nth,
+                                 GArray *actions);
+
+/* One chunk per rank: the k-th action of a type is micro-batch k. */
+LsAction ls_sched_nth_in_order (const LsSchedShape *shape, LsActionType type, uint32_t k);
+
+/* Several chunks per rank on a loop, micro-batches in groups: see schedules/sched_interleaved.c. */
+LsAction ls_sched_nth_in_groups (const LsSchedShape *shape, LsActionType type, uint32_t k);
+uint32_t ls_sched_group_size (const LsSchedShape *shape); /* of a legal shape */
+/* m / max (1, m / pp), PyTorch's micro-batches per round; 0 if the rounds do not divide m. */
+uint32_t ls_sched_round_size (const LsSchedShape *shape);
+
+/* DualPipe's eight steps on one rank: see schedules/sched_dualpipev.c. */
+void ls_sched_append_dualpipe (uint32_t n_places, uint32_t place, uint32_t n_micro_batches, uint32_t first_chunk,
+                               GArray *actions);
+
+/* Schedules that are given as a time of each action, in units of a forward: LsSlot values,
+ * appended as actions in the order of their times, of which no two are equal. With
+ * is_split each B becomes an I and a W. */
+typedef struct {
+  uint64_t at;
+  LsAction action;
+} LsSlot;
+
+void ls_sched_slot_add (GArray *slots, uint64_t at, LsActionType type, uint32_t chunk, uint32_t mb);
+void ls_sched_append_slots (GArray *slots, bool is_split, GArray *actions);
+
+/* Rules that several schedules share; NULL or the rule that is broken. */
+const char *ls_sched_refuse_chunks (const LsSchedShape *shape);         /* vpp above 1 */
+const char *ls_sched_refuse_other_than_two (const LsSchedShape *shape); /* vpp neither 0 nor 2 */
+
+uint32_t ls_sched_two_chunks (const LsSchedShape *shape); /* 2 */
+
+#endif

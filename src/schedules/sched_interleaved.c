@@ -1,0 +1,115 @@
+/* Interleaved 1F1B, as Megatron-LM or PyTorch run it.
+ *
+ * Each of p ranks holds v chunks on a loop; m micro-batches pass in groups of N: all of
+ * a group through chunk 0, then all through chunk 1, and so on, then the next group; the
+ * last group may be smaller. Backwards follow the same list with the chunks reversed.
+ * Rank r runs
+ *
+ *     w = min (m v, 2 (p - r - 1) + (v - 1) N)
+ *
+ * forwards, then pairs (F, B), then the backwards that are left; it keeps at most
+ * min (m v, w + 1) chunk activations. With whole-rank times F and B and N >= p, the step
+ * takes m (F + B) + (p - 1)(F + B)/v.
+ *
+ *     p = 2, v = 2, m = 2; chunk.micro-batch
+ *     rank 0   F0.0 F0.1 F1.0 F1.1 B1.0 B1.1 B0.0 B0.1
+ *     rank 1   F0.0 F0.1 F1.0 B1.0 F1.1 B1.1 B0.0 B0.1
+ *
+ * The rules for N differ. Megatron-LM: given, or p; N = m comes close to breadth-first,
+ * sizes between are Llama 3's flexible schedule. Legal where p <= N <= m and the last
+ * group is empty or at least p: a smaller one would reach the next chunk before its
+ * predecessor on the last rank is done. PyTorch: max (1, m / p) rounds of equal size,
+ * which must divide m; N = p where p does, and fewer than p micro-batches are one round
+ * (then ranks wait between chunks, and the step takes longer).
+ *
+ * Reference: Narayanan et al., Efficient Large-Scale Language Model Training on GPU
+ * Clusters Using Megatron-LM, SC 2021; groups of N as in Megatron-LM's
+ * microbatch-group-size-per-virtual-pipeline-stage; rounds as in PyTorch's
+ * ScheduleInterleaved1F1B. */
+#include "schedules/sched_impl.h"
+
+uint32_t
+ls_sched_round_size (const LsSchedShape *shape)
+{
+  uint32_t n_rounds = MAX (1, shape->n_micro_batches / shape->pp);
+  return shape->n_micro_batches % n_rounds == 0 ? shape->n_micro_batches / n_rounds : 0;
+}
+
+uint32_t
+ls_sched_group_size (const LsSchedShape *shape)
+{
+  if (shape->rounds == LS_ROUNDS_PYTORCH)
+    return ls_sched_round_size (shape);
+  return shape->group ? shape->group : shape->pp;
+}
+
+static const char *
+refuse_megatron (const LsSchedShape *shape)
+{
+  uint32_t group = ls_sched_group_size (shape);
+  uint32_t m = shape->n_micro_batches;
+
+  if (group < shape->pp)
+    return "the micro-batch group must not be smaller than pp";
+  if (group > m)
+    return shape->group ? "the micro-batch group must not exceed the number of micro-batches"
+                        : "there must be at least pp micro-batches";
+  if (m % group != 0 && m % group < shape->pp)
+    return shape->group ? "the last micro-batch group must be full or hold at least pp"
+                        : "the number of micro-batches must be a multiple of pp";
+  return NULL;
+}
+
+static const char *
+refuse_pytorch (const LsSchedShape *shape)
+{
+  if (shape->group)
+    return "with PyTorch's rounds the micro-batch group follows from pp and may not be given";
+  if (ls_sched_round_size (shape) == 0)
+    return "the number of micro-batches must be a multiple of the rounds, max (1, micro-batches / pp)";
+  return NULL;
+}
+
+static const char *
+refusal (const LsSchedShape *shape)
+{
+  if (shape->vpp < 2)
+    return "vpp must be greater than 1: one chunk per rank is 1f1b";
+  return shape->rounds == LS_ROUNDS_PYTORCH ? refuse_pytorch (shape) : refuse_megatron (shape);
+}
+
+LsAction
+ls_sched_nth_in_groups (const LsSchedShape *shape, LsActionType type, uint32_t k)
+{
+  uint32_t group = ls_sched_group_size (shape);
+  uint32_t first_mb = k / (group * shape->vpp) * group;
+  uint32_t n_mb = MIN (group, shape->n_micro_batches - first_mb);
+  uint32_t within = k - first_mb * shape->vpp;
+  uint32_t chunk = within / n_mb;
+
+  return (LsAction){
+    .mb = first_mb + within % n_mb,
+    .chunk = (uint16_t) (type == LS_ACTION_F ? chunk : shape->vpp - 1 - chunk),
+    .type = (uint8_t) type,
+  };
+}
+
+static uint32_t
+n_warmup (const LsSchedShape *shape, uint32_t rank)
+{
+  return MIN (shape->n_micro_batches * shape->vpp,
+              2 * (shape->pp - rank - 1) + (shape->vpp - 1) * ls_sched_group_size (shape));
+}
+
+static void
+order (const LsSchedShape *shape, uint32_t rank, GArray *actions)
+{
+  ls_sched_append_1f1b (shape, n_warmup (shape, rank), ls_sched_nth_in_groups, actions);
+}
+
+const LsSched ls_sched_interleaved = {
+  .name = "interleaved-1f1b",
+  .refusal = refusal,
+  .order = order,
+  .n_warmup = n_warmup,
+};

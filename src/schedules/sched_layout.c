@@ -1,0 +1,137 @@
+#include "schedules/sched_layout.h"
+
+/* ---- which stage is where ---- */
+
+static LsStageRef
+place_pipe (uint32_t pp, uint32_t n_pipes, uint32_t rank, uint32_t pipe)
+{
+  uint32_t first = pipe / 2 * (pp / MAX (n_pipes / 2, 1));
+  uint32_t down = (rank + pp - first) % pp;
+  return (LsStageRef){ (uint16_t) pipe, (uint16_t) (pipe % 2 == 0 ? down : pp - 1 - down) };
+}
+
+LsStageRef
+ls_place (LsPlacement placement, uint32_t pp, uint32_t n_chunks, uint32_t rank, uint32_t chunk)
+{
+  switch (placement) {
+  case LS_PLACE_LOOP:
+    return (LsStageRef){ 0, (uint16_t) (chunk * pp + rank) };
+  case LS_PLACE_WAVE:
+    return (LsStageRef){ 0, (uint16_t) (chunk * pp + (chunk % 2 == 0 ? rank : pp - 1 - rank)) };
+  case LS_PLACE_PIPES:
+    return place_pipe (pp, n_chunks, rank, chunk);
+  }
+  g_assert_not_reached ();
+}
+
+static void
+fill_homes (LsLayout *l)
+{
+  for (uint32_t i = 0; i < l->n_pipes * l->n_stages; i++)
+    l->homes[i] = (LsHome){ UINT32_MAX, 0 };
+  for (uint32_t rank = 0; rank < l->n_ranks; rank++)
+    for (uint32_t chunk = 0; chunk < l->n_chunks; chunk++) {
+      LsStageRef ref = ls_layout_stage (l, rank, chunk);
+      if (ref.pipe >= l->n_pipes || ref.stage >= l->n_stages)
+        continue;
+      LsHome *home = &l->homes[ref.pipe * l->n_stages + ref.stage];
+      if (home->rank == UINT32_MAX)
+        *home = (LsHome){ rank, (uint16_t) chunk };
+    }
+}
+
+LsOrders *
+ls_orders_new (uint32_t n_ranks, uint32_t n_chunks, uint32_t n_pipes, uint32_t n_stages, uint32_t n_micro_batches,
+               const LsStageRef *stages)
+{
+  LsOrders *orders = g_new0 (LsOrders, 1);
+  orders->layout = (LsLayout){
+    .n_ranks = n_ranks,
+    .n_chunks = n_chunks,
+    .n_pipes = n_pipes,
+    .n_stages = n_stages,
+    .n_micro_batches = n_micro_batches,
+    .stages = g_new (LsStageRef, (gsize) n_ranks * n_chunks),
+    .homes = g_new (LsHome, (gsize) n_pipes * n_stages),
+  };
+  for (gsize i = 0; i < (gsize) n_ranks * n_chunks; i++)
+    orders->layout.stages[i] = stages[i];
+  fill_homes (&orders->layout);
+
+  orders->ranks = g_new (GArray *, n_ranks);
+  for (uint32_t rank = 0; rank < n_ranks; rank++)
+    orders->ranks[rank] = g_array_new (FALSE, FALSE, sizeof (LsAction));
+  return orders;
+}
+
+void
+ls_orders_free (LsOrders *orders)
+{
+  if (!orders)
+    return;
+  for (uint32_t rank = 0; rank < orders->layout.n_ranks; rank++)
+    g_array_unref (orders->ranks[rank]);
+  g_free (orders->ranks);
+  g_free (orders->layout.stages);
+  g_free (orders->layout.homes);
+  g_free (orders);
+}
+
+/* ---- the orders of a schedule ---- */
+
+static LsOrders *
+empty_orders (const LsSched *sched, const LsSchedShape *shape)
+{
+  bool has_pipes = sched->placement == LS_PLACE_PIPES;
+  uint32_t pp = shape->pp, n_chunks = ls_sched_n_chunks (sched, shape);
+  g_autofree LsStageRef *stages = g_new (LsStageRef, (gsize) pp * n_chunks);
+  for (uint32_t rank = 0; rank < pp; rank++)
+    for (uint32_t chunk = 0; chunk < n_chunks; chunk++)
+      stages[rank * n_chunks + chunk] = ls_place (sched->placement, pp, n_chunks, rank, chunk);
+  return ls_orders_new (pp, n_chunks, has_pipes ? n_chunks : 1, has_pipes ? pp : pp * n_chunks,
+                        shape->n_micro_batches / (has_pipes ? n_chunks : 1), stages);
+}
+
+LsOrders *
+ls_sched_orders (const LsSched *sched, const LsSchedShape *shape)
+{
+  LsOrders *orders = empty_orders (sched, shape);
+  if (sched->orders) {
+    sched->orders (shape, orders->ranks);
+    return orders;
+  }
+  for (uint32_t rank = 0; rank < shape->pp; rank++)
+    sched->order (shape, rank, orders->ranks[rank]);
+  return orders;
+}
+
+/* ---- text ---- */
+
+void
+ls_action_append_text (const LsLayout *l, uint32_t rank, const LsAction *a, GString *text)
+{
+  LsStageRef ref = ls_layout_stage (l, rank, a->chunk);
+  if (l->n_pipes > 1)
+    g_string_append_printf (text, "d%us", ref.pipe);
+  g_string_append_printf (text, "%u%c%u", ref.stage, "FBIW"[a->type], a->mb);
+}
+
+void
+ls_orders_append_rank (const LsOrders *orders, uint32_t rank, GString *text)
+{
+  const GArray *actions = orders->ranks[rank];
+  for (guint i = 0; i < actions->len; i++) {
+    const LsAction *a = &g_array_index (actions, LsAction, i);
+    g_string_append (text, i > 0 ? "," : "");
+    if (a->is_paired) {
+      g_string_append_c (text, '(');
+      ls_action_append_text (&orders->layout, rank, a, text);
+      g_string_append_c (text, ';');
+      ls_action_append_text (&orders->layout, rank, a + 1, text);
+      g_string_append (text, ")OVERLAP_F_B");
+      i++;
+    } else {
+      ls_action_append_text (&orders->layout, rank, a, text);
+    }
+  }
+}

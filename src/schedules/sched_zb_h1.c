@@ -1,0 +1,30 @@
+/* ZB-H1: zero bubble with the memory of 1F1B.
+ *
+ * 1F1B with split backwards. Only I is on the way from stage to stage, which shortens
+ * the cool-down; W fills what would be idle. Rank r of p warms up with p - r - 1 forwards
+ * and puts each W off by r micro-batches, so that every rank holds the activations of at
+ * most p micro-batches (held until W): p - r whose I is to come and r whose W is.
+ *
+ *     p = 2, m = 3      rank 0   F0 F1 .  I0 W0 F2 I1 W1 I2 W2
+ *                       rank 1   .  F0 I0 F1 I1 W0 F2 I2 W1 W2
+ *
+ * For m >= p, and W no longer than F or I, the step takes
+ * m (F + I + W) + (p - 1)(F + I - W): the bubble of 1F1B less 2 (p - 1) W. Longer W's make
+ * it longer, as the order does not look at the times (zb-auto does).
+ *
+ * Reference: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2.1. */
+#include "schedules/sched_impl.h"
+
+static void
+order (const LsSchedShape *shape, uint32_t rank, GArray *actions)
+{
+  uint32_t n_warmup = MIN (shape->n_micro_batches, shape->pp - rank - 1);
+  ls_sched_append_1f1b_split (shape, n_warmup, rank, ls_sched_nth_in_order, actions);
+}
+
+const LsSched ls_sched_zb_h1 = {
+  .name = "zb-h1",
+  .is_split = true,
+  .refusal = ls_sched_refuse_chunks,
+  .order = order,
+};

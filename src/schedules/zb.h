@@ -1,0 +1,152 @@
+/* schedules/zb.h — what the automatic zero-bubble schedulers share (parallel/zb_*.c);
+ * nobody else includes it.
+ *
+ * A string says for each rank in which order it takes its symbols; the micro-batch is
+ * implied, as every chunk's F and I come in the order of the micro-batches, and the W in
+ * the order of the I. A symbol is a type plus the chunk (0 or 1). */
+#ifndef LS_SCHEDULES_ZB_H
+#define LS_SCHEDULES_ZB_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <lockstep/units.h>
+
+#define LS_ZB_UNLIMITED (G_MAXUINT32 / 2)
+#define LS_ZB_N_KINDS 4 /* F and I of two chunks */
+
+enum { LS_ZB_F = 0, LS_ZB_I = 2, LS_ZB_W = 4 };
+
+/* Ranks, chunks per rank (1, or 2 that form a V), micro-batches; times per stage. */
+typedef struct {
+  uint32_t p, v, m;
+  const LsTime *f, *i, *w; /* [p * v], not owned */
+  LsTime comm;
+  uint32_t limit; /* half chunks that a rank may hold: F takes two, I and W give one back */
+} LsZbJob;
+
+static inline uint32_t
+ls_zb_stage (const LsZbJob *job, uint32_t rank, uint32_t chunk)
+{
+  return chunk == 0 ? rank : 2 * job->p - 1 - rank;
+}
+
+static inline uint32_t
+ls_zb_rank (const LsZbJob *job, uint32_t stage)
+{
+  return stage < job->p ? stage : 2 * job->p - 1 - stage;
+}
+
+/* Symbols of a rank. */
+static inline size_t
+ls_zb_length (const LsZbJob *job)
+{
+  return (size_t) 3 * job->v * job->m;
+}
+
+/* A rank's last end less its first start: the largest, and the sum to break ties. */
+typedef struct {
+  LsTime span, sum;
+} LsZbScore;
+
+#define LS_ZB_NEVER ((LsZbScore){ INT64_MAX, INT64_MAX })
+
+static inline bool
+ls_zb_is_better (LsZbScore a, LsZbScore b)
+{
+  return a.span < b.span || (a.span == b.span && a.sum < b.sum);
+}
+
+/* How a rank treats its W: whether those of the string hold, and how long a wait must be,
+ * in sixteenths of a W, for one to be run in it (16: it fits; less: it delays what is
+ * waited for). */
+typedef enum { LS_ZB_OBEY, LS_ZB_OBEY_UNTIL_DRAIN, LS_ZB_IGNORE } LsZbObey;
+typedef struct {
+  uint8_t obey; /* LsZbObey */
+  uint8_t sixteenths;
+} LsZbRule;
+
+/* State of a rank while a string is run or made. */
+typedef struct {
+  LsTime t, first;           /* busy until; start of its first action, -1 before */
+  LsTime idle;               /* between its actions */
+  LsTime wake;               /* making: when it looks again */
+  uint32_t n[LS_ZB_N_KINDS]; /* symbols done */
+  uint32_t mem;              /* half chunks */
+  uint32_t n_i, n_w, n_w_seen;
+  uint32_t n_planned[2]; /* making: W of the template that are past, by chunk */
+  size_t pos, n_out;
+  bool is_queued;
+} LsZbRank;
+
+typedef struct {
+  const LsZbJob *job;
+  LsZbRank *ranks;    /* [p] */
+  LsTime *end[2];     /* of F, of I: [stage * m + micro-batch], -1 before */
+  uint8_t *w_chunks;  /* [p][v m]: chunk of the n-th I of a rank */
+  uint32_t *heap;     /* [2 p] scratch */
+  LsTime *work;       /* [p] of a rank */
+  LsTime cutoff;      /* a longer span need not be known: LS_ZB_NEVER */
+  int64_t budget;     /* actions that may still be timed */
+} LsZbRun;
+
+void ls_zb_run_init (LsZbRun *run, const LsZbJob *job, int64_t budget);
+void ls_zb_run_clear (LsZbRun *run);
+void ls_zb_run_reset (LsZbRun *run);
+
+/* When the inputs of the next symbol of that kind have arrived; -1: not known yet. */
+LsTime ls_zb_arrival (const LsZbRun *run, uint32_t rank, uint32_t kind);
+/* Runs it from at, and says whose next symbol may now be known (p: nobody's). */
+uint32_t ls_zb_do (LsZbRun *run, uint32_t rank, uint32_t kind, LsTime at);
+/* Runs the rank's oldest W at its t. */
+void ls_zb_do_w (LsZbRun *run, uint32_t rank);
+
+/* schedules/zb_fill.c: runs a string, rules[p] deciding where the W go. out, if not NULL,
+ * gets the order that was run. LS_ZB_NEVER if the string stalls or breaks the limit. */
+LsZbScore ls_zb_fill (LsZbRun *run, const uint8_t *string, const LsZbRule *rules, uint8_t *out);
+
+/* schedules/zb_list.c: makes a string by list scheduling. keys[p][6]: place of the first
+ * F0 F1 I0 I1 W0 W1 of each rank, in periods of the steady state; the k-th is k later.
+ * In the steady state the keys decide; before a rank's first I and when its forwards are
+ * used up, a symbol that is ready may overtake by up to the window. */
+typedef struct {
+  const double (*keys)[6]; /* NULL: priorities instead */
+  double warm_window, drain_window;
+  bool drains_late; /* the drain begins after the forwards of both chunks, not of chunk 0 */
+  uint8_t priority[LS_ZB_N_KINDS]; /* kinds, first first */
+  double cap, cap_slope;           /* micro-batches that rank r holds in chunk 0: cap - r cap_slope */
+  uint8_t sixteenths;
+} LsZbList;
+bool ls_zb_list (LsZbRun *run, const LsZbList *list, uint8_t *string); /* false: stalled */
+
+/* schedules/zb_search.c: the best string so far, and ways to better it. */
+typedef struct {
+  LsZbRun run;
+  LsTime goal; /* no span is less: the work of a rank */
+  LsZbScore best;
+  uint8_t *best_string, *string; /* [p][length] */
+  LsZbRule *best_rules, *rules;  /* [p] */
+} LsZbSearch;
+
+void ls_zb_search_init (LsZbSearch *search, const LsZbJob *job, int64_t budget);
+void ls_zb_search_clear (LsZbSearch *search);
+bool ls_zb_search_is_over (const LsZbSearch *search);
+/* Runs search->string with search->rules, keeps it if it is the best. */
+LsZbScore ls_zb_try (LsZbSearch *search);
+/* The same with each of a group of rules for all ranks: the best score of them, whose rules
+ * are left in search->rules. */
+typedef enum { LS_ZB_RULES_FEW, LS_ZB_RULES_ALL, LS_ZB_RULES_IGNORE } LsZbRules;
+LsZbScore ls_zb_try_rules (LsZbSearch *search, LsZbRules which);
+/* The rules that are tried in place of one rank's. */
+extern const LsZbRule ls_zb_rules[];
+guint ls_zb_n_rules (LsZbRules which, guint *ret_first);
+/* Moves of single symbols, and of single ranks' rules, from search->string and rules. */
+void ls_zb_polish (LsZbSearch *search);
+void ls_zb_polish_best (LsZbSearch *search);
+
+/* The searches: schedules/zb_line.c for one chunk per rank, schedules/zb_vee.c for a V. */
+void ls_zb_search_line (LsZbSearch *search);
+void ls_zb_search_vee (LsZbSearch *search);
+
+#endif

@@ -1,0 +1,116 @@
+#include "show/catalog.h"
+
+#include <string.h>
+
+#include "base/printable.h"
+#include "data/inspect.h"
+#include "data/jobs/read_strategy.h"
+#include "job/job.h"
+#include "lower/lower.h"
+#include "schedules/sched.h"
+#include "show/text_table.h"
+
+static const struct {
+  const char *kind;
+  LsDataKind data;
+} data_kinds[] = {
+  { "models", LS_DATA_MODELS },
+  { "clusters", LS_DATA_CLUSTERS },
+  { "gpus", LS_DATA_GPUS },
+  { "strategies", LS_DATA_STRATEGIES },
+  { "software", LS_DATA_SOFTWARE },
+  { "kernels", LS_DATA_KERNELS },
+  { "traces", LS_DATA_TRACES },
+};
+
+/* What the file holds, without saying again of which kind it is. Newly allocated. */
+static char *
+describe (const LsDataEntry *entry)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsFileKind kind;
+  g_autofree char *summary = ls_inspect_file (entry->path, &kind, diags);
+  g_autofree char *path = ls_printable (entry->path);
+  if (!summary)
+    return g_strdup_printf ("wrong: see lockstep check %s", path);
+  const char *comma = strstr (summary, ", ");
+  return g_strdup (comma ? comma + 2 : summary);
+}
+
+static void
+append_files (GString *out, LsDataKind data)
+{
+  g_autoptr (GPtrArray) entries = ls_data_list (data);
+  LsTextTable table;
+  ls_text_table_init (&table, "lll");
+  for (guint i = 0; i < entries->len; i++) {
+    const LsDataEntry *entry = g_ptr_array_index (entries, i);
+    ls_text_table_take (&table, ls_printable (entry->name));
+    ls_text_table_add (&table, "%-12s", entry->from);
+    ls_text_table_take (&table, describe (entry));
+  }
+  ls_text_table_print (&table, 2, out);
+}
+
+static void
+append_schedules (GString *out)
+{
+  const LsSched *sched;
+  for (guint i = 0; (sched = ls_sched_at (i)); i++)
+    g_string_append_printf (out, "  %s\n", sched->name);
+}
+
+char *
+ls_catalog_list (const char *kind, GError **error)
+{
+  g_autoptr (GString) out = g_string_new (NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (data_kinds); i++)
+    if (!kind || strcmp (kind, data_kinds[i].kind) == 0) {
+      g_string_append_printf (out, "%s%s\n", out->len > 0 ? "\n" : "", data_kinds[i].kind);
+      append_files (out, data_kinds[i].data);
+    }
+  if (!kind || strcmp (kind, "schedules") == 0) {
+    g_string_append_printf (out, "%sschedules\n", out->len > 0 ? "\n" : "");
+    append_schedules (out);
+  }
+  if (out->len == 0) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+                 "expected models, clusters, gpus, strategies, software, kernels, traces or schedules; got \"%s\"", kind);
+    return NULL;
+  }
+  return g_string_free (g_steal_pointer (&out), FALSE);
+}
+
+static gboolean
+check_strategy (const char *path, const char *model, const char *cluster, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsJobSpec spec;
+  ls_job_spec_init (&spec);
+  gboolean ok = ls_job_spec_load_strategy (&spec, path, diags) || ls_diag_list_to_error (diags, error);
+  if (ok) {
+    spec.model = g_strdup (model);
+    spec.cluster = g_strdup (cluster);
+    ok = ls_job_spec_check (&spec, error);
+  }
+  if (!ok)
+    g_prefix_error (error, "%s: ", path);
+  ls_job_spec_clear (&spec);
+  return ok;
+}
+
+char *
+ls_catalog_check (const char *path, const char *model, const char *cluster, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsFileKind kind;
+  g_autofree char *summary = ls_inspect_file (path, &kind, diags);
+  if (!summary) {
+    ls_diag_list_to_error (diags, error);
+    return NULL;
+  }
+  if (kind == LS_FILE_STRATEGY && model && !check_strategy (path, model, cluster, error))
+    return NULL;
+  g_autofree char *shown = ls_printable (path);
+  return g_strdup_printf ("%s: ok: %s", shown, summary);
+}

@@ -1,0 +1,40 @@
+/* show/plot/picture.h — a chart as NAME.svg or NAME.png; or, named NAME.gp, as the gnuplot script that draws
+ * NAME.svg with its data in NAME.dat, to be edited. */
+#ifndef LS_SHOW_PLOT_PICTURE_H
+#define LS_SHOW_PLOT_PICTURE_H
+
+#include <glib.h>
+#include <stdio.h>
+
+#include "data/text/write_file.h"
+
+typedef struct {
+  const char *suffix; /* static: ".svg", ".png"              */
+  char *path, *stem;
+  char *data;         /* NAME.dat of a script; NULL: a picture */
+} LsPicture;
+
+/* Names the files and makes sure that they can be written; creates nothing. LS_ERROR_USAGE:
+ * another suffix, or what ls_write_file_check() refuses; LS_ERROR_IO: it cannot be written
+ * there, or gnuplot is missing for a picture. Clear in either case. */
+gboolean ls_picture_init (LsPicture *p, const char *path, GError **error);
+void ls_picture_clear (LsPicture *p);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (LsPicture, ls_picture_clear)
+
+/* Whether ls_picture_init() would do. */
+gboolean ls_picture_check (const char *path, GError **error);
+
+/* Writes data and script, each given `user`, and draws, or leaves it at these; on failure no new
+ * file stays. LS_ERROR_IO: cannot be written, or gnuplot failed. */
+gboolean ls_picture_draw (const LsPicture *p, LsWriteFunc write_data, LsWriteFunc write_script, void *user,
+                          GError **error);
+
+/* In the script: where its data are, as the variable `data`. */
+void ls_picture_write_data_name (const LsPicture *p, FILE *out);
+
+/* In the script: opens the terminal that the output's suffix asks for. Sizes in pixels;
+ * `fonts` sets variables for each of both: points in PNG, pixels in SVG. */
+void ls_picture_write_terminal (const LsPicture *p, FILE *out, int width, int height, const char *svg_fonts,
+                                const char *png_fonts);
+
+#endif

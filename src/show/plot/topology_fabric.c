@@ -1,0 +1,233 @@
+/* The nodes with their NICs, and tier above tier of switches that these are joined to; of a
+ * row that would be too long, the first ones and the last. */
+#include <math.h>
+
+#include "show/plot/topology_draw.h"
+
+#define MAX_NODES 8u
+#define MAX_LEAVES 20u
+#define MAX_SWITCHES 12u /* of a higher tier, all joined to all: more would be a carpet */
+#define ROW 116.0
+#define BOX_H 34.0
+#define NODE_H 44.0
+#define NIC_W 13.0
+#define GAP_X 16.0
+#define LABEL_W 120.0
+#define MAX_ROWS 8
+
+typedef struct {
+  LsScene *scene;
+  const LsTopoMap *map;
+  LsPoint *at;           /* [vertices] middle of what is drawn; x < 0: nothing */
+  GArray *rows[MAX_ROWS]; /* uint32_t vertices (of row 0 hosts), from the nodes up */
+  LsNodeKind kind[MAX_ROWS];
+  uint64_t n_all[MAX_ROWS];
+  guint n_rows;
+  double width, top;
+} Fabric;
+
+static const LsTopoNode *
+vertex (const Fabric *f, uint32_t v)
+{
+  return &g_array_index (f->map->cluster->nodes, LsTopoNode, v);
+}
+
+static int
+by_number (gconstpointer a, gconstpointer b)
+{
+  uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
+  return (x > y) - (x < y);
+}
+
+/* Leaves the first ones and the last. */
+static void
+shorten (GArray *row, guint most)
+{
+  if (row->len > most)
+    g_array_remove_range (row, most - 1, row->len - most);
+}
+
+static void
+choose_nodes (Fabric *f)
+{
+  f->rows[0] = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  for (uint32_t host = 0; host < f->map->cluster->spec.n_nodes; host++)
+    g_array_append_val (f->rows[0], host);
+  f->n_all[0] = f->rows[0]->len;
+  shorten (f->rows[0], MAX_NODES);
+  f->n_rows = 1;
+}
+
+/* Switches of a kind that what is already chosen is joined to. */
+static void
+choose_switches (Fabric *f, LsNodeKind kind, bool *is_chosen)
+{
+  const LsCluster *c = f->map->cluster;
+  GArray *row = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  g_autofree bool *is_found = g_new0 (bool, c->nodes->len);
+  for (guint i = 0; i < c->links->len; i++) {
+    const LsLink *link = &g_array_index (c->links, LsLink, i);
+    if (vertex (f, link->to)->kind != kind || is_found[link->to] || !is_chosen[link->from])
+      continue;
+    is_found[link->to] = true;
+    g_array_append_val (row, link->to);
+  }
+  g_array_sort (row, by_number);
+  shorten (row, kind == LS_NODE_LEAF ? MAX_LEAVES : MAX_SWITCHES);
+  for (guint i = 0; i < row->len; i++)
+    is_chosen[g_array_index (row, uint32_t, i)] = true;
+  f->kind[f->n_rows] = kind;
+  f->n_all[f->n_rows] = f->map->n_of_kind[kind];
+  f->rows[f->n_rows++] = row;
+}
+
+static void
+choose (Fabric *f)
+{
+  const LsCluster *c = f->map->cluster;
+  g_autofree bool *is_chosen = g_new0 (bool, c->nodes->len);
+  choose_nodes (f);
+  for (guint v = 0; v < c->nodes->len; v++)
+    for (guint i = 0; i < f->rows[0]->len; i++)
+      is_chosen[v] = is_chosen[v] || (vertex (f, v)->kind == LS_NODE_NIC && vertex (f, v)->host == g_array_index (f->rows[0], uint32_t, i));
+  for (int kind = LS_NODE_LEAF; kind < LS_TOPO_MAX_KINDS && f->n_rows < MAX_ROWS; kind++)
+    if (f->map->n_of_kind[kind] > 0)
+      choose_switches (f, (LsNodeKind) kind, is_chosen);
+}
+
+static double
+item_width (const Fabric *f, guint row)
+{
+  if (row == 0)
+    return fmax (72, MIN (f->map->cluster->spec.nics, 16) * NIC_W + 8);
+  return 44;
+}
+
+/* Whether some are left out before the i-th of a row: their numbers follow each other. */
+static bool
+is_after_gap (const Fabric *f, guint r, guint i)
+{
+  return i > 0 && g_array_index (f->rows[r], uint32_t, i) != g_array_index (f->rows[r], uint32_t, i - 1) + 1;
+}
+
+static double
+row_width (const Fabric *f, guint r)
+{
+  double w = f->rows[r]->len * (item_width (f, r) + GAP_X) - GAP_X;
+  for (guint i = 0; i < f->rows[r]->len; i++)
+    w += is_after_gap (f, r, i) ? 30 : 0;
+  return w;
+}
+
+/* One row, in the middle of the width. */
+static void
+place_row (Fabric *f, guint r)
+{
+  guint n = f->rows[r]->len;
+  double w = item_width (f, r), all = row_width (f, r);
+  double x = LS_DRAW_MARGIN + LABEL_W + fmax (0, (f->width - all) / 2), y = f->top + (f->n_rows - 1 - r) * ROW;
+  for (guint i = 0; i < n; i++) {
+    uint32_t v = g_array_index (f->rows[r], uint32_t, i);
+    if (is_after_gap (f, r, i)) {
+      ls_scene_text (f->scene, x + 7, y + BOX_H / 2, 16, LS_CENTER, LS_DRAW_FAINT, "...");
+      x += 30;
+    }
+    if (r > 0) {
+      ls_draw_vertex (f->scene, x, y, w, BOX_H, f->kind[r], vertex (f, v)->index);
+      f->at[v] = (LsPoint) { x + w / 2, y + BOX_H / 2 };
+    } else {
+      g_autofree char *name = g_strdup_printf ("node %u", v);
+      ls_scene_box (f->scene, x, y, w, NODE_H, 0xeeeeee, 0x888888);
+      ls_scene_text (f->scene, x + w / 2, y + 29, 11, LS_CENTER, LS_DRAW_INK, name);
+      f->at[f->map->cluster->nodes->len + i] = (LsPoint) { x, y };
+    }
+    x += w + GAP_X;
+  }
+}
+
+/* NICs of the nodes that are drawn: small boxes at their upper edge. */
+static void
+place_nics (Fabric *f)
+{
+  uint32_t nics = f->map->cluster->spec.nics;
+  double w = item_width (f, 0), step = (w - 8) / nics;
+  for (uint32_t v = 0; v < f->map->cluster->nodes->len; v++) {
+    const LsTopoNode *node = vertex (f, v);
+    for (guint i = 0; node->kind == LS_NODE_NIC && i < f->rows[0]->len; i++) {
+      if (g_array_index (f->rows[0], uint32_t, i) != node->host)
+        continue;
+      LsPoint corner = f->at[f->map->cluster->nodes->len + i];
+      f->at[v] = (LsPoint) { corner.x + 4 + (node->index + 0.5) * step, corner.y + 6 };
+      double side = fmin (NIC_W - 3, step - 1);
+      ls_scene_box (f->scene, f->at[v].x - side / 2, corner.y + 3, side, 12, ls_draw_kind_color (LS_NODE_NIC), 0x666666);
+    }
+  }
+}
+
+/* Rails, or whatever tells the links of a NIC apart: Paul Tol, "bright" and "vibrant". */
+static guint32
+line_color (const Fabric *f, const LsLink *link)
+{
+  static const guint32 rails[] = { 0x4477aa, 0xee6677, 0x228833, 0xccbb44, 0x66ccee, 0xaa3377, 0xee7733, 0x888888 };
+  const LsTopoNode *from = vertex (f, link->from);
+  if (from->kind == LS_NODE_NIC)
+    return rails[(f->map->cluster->spec.rails > 1 ? from->index % f->map->cluster->spec.rails : 0) % G_N_ELEMENTS (rails)];
+  return 0xb8d4e0;
+}
+
+static void
+draw_links (const Fabric *f)
+{
+  const LsCluster *c = f->map->cluster;
+  for (guint i = 0; i < c->links->len; i++) {
+    const LsLink *link = &g_array_index (c->links, LsLink, i);
+    LsNodeKind from = vertex (f, link->from)->kind, to = vertex (f, link->to)->kind;
+    LsPoint a = f->at[link->from], b = f->at[link->to];
+    if (from < LS_NODE_NIC || to < LS_NODE_LEAF || a.x < 0 || b.x < 0)
+      continue;
+    if (from == to && link->from < link->to) {
+      LsPoint control = { (a.x + b.x) / 2, a.y - 26 - 0.1 * fabs (b.x - a.x) };
+      ls_scene_curve (f->scene, (LsPoint) { a.x, a.y - BOX_H / 2 }, control, (LsPoint) { b.x, b.y - BOX_H / 2 }, 0x99bbcc, 1.2);
+    } else if (from < to) {
+      ls_scene_segment (f->scene, a.x, from == LS_NODE_NIC ? a.y - 4 : a.y - BOX_H / 2, b.x, b.y + BOX_H / 2, line_color (f, link),
+                        from == LS_NODE_NIC ? 1.4 : 0.9);
+    }
+  }
+}
+
+static void
+draw_labels (const Fabric *f)
+{
+  for (guint r = 0; r < f->n_rows; r++) {
+    double y = f->top + (f->n_rows - 1 - r) * ROW + 16;
+    g_autofree char *text = r == 0 ? g_strdup_printf ("%" G_GUINT64_FORMAT " x node", f->n_all[0])
+                                   : g_strdup_printf ("%" G_GUINT64_FORMAT " x %s", f->n_all[r], ls_topo_kind_name (f->kind[r]));
+    ls_scene_text (f->scene, LS_DRAW_MARGIN, y, 13, LS_LEFT, LS_DRAW_INK, text);
+    if (r == 0) {
+      g_autofree char *nics = g_strdup_printf ("%u nics each", f->map->cluster->spec.nics);
+      ls_scene_text (f->scene, LS_DRAW_MARGIN, y + 18, 11, LS_LEFT, LS_DRAW_FAINT, nics);
+    }
+  }
+}
+
+LsExtent
+ls_draw_fabric (LsScene *scene, const LsTopoMap *map, double top)
+{
+  guint n = map->cluster->nodes->len;
+  Fabric f = { .scene = scene, .map = map, .top = top };
+  f.at = g_new (LsPoint, n + MAX_NODES);
+  for (guint i = 0; i < n + MAX_NODES; i++)
+    f.at[i] = (LsPoint) { -1, -1 };
+  choose (&f);
+  for (guint r = 0; r < f.n_rows; r++)
+    f.width = fmax (f.width, row_width (&f, r));
+  for (guint r = 0; r < f.n_rows; r++)
+    place_row (&f, r);
+  place_nics (&f);
+  draw_links (&f);
+  draw_labels (&f);
+  for (guint r = 0; r < f.n_rows; r++)
+    g_array_unref (f.rows[r]);
+  g_free (f.at);
+  return (LsExtent) { f.width + LABEL_W, (f.n_rows - 1) * ROW + NODE_H };
+}

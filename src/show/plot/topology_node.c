@@ -1,0 +1,171 @@
+/* A node as a tree: CPUs, what is plugged into them, and NVLink below the GPUs. */
+#include <math.h>
+
+#include "show/plot/topology_draw.h"
+
+#define BOX_W 44.0
+#define BOX_H 34.0
+#define GAP_X 8.0
+#define GROUP_GAP 14.0 /* between neighbours with children */
+#define ROW 78.0
+#define MAX_LEAVES 36  /* of a tree that is drawn whole    */
+#define BAR_H 30.0
+
+typedef struct {
+  LsScene *scene;
+  const LsTopoMap *map;
+  double top, bottom, right;
+  LsPoint *at; /* [vertices of node 0] centre of the top edge; x < 0: not drawn */
+} Tree;
+
+static const LsTopoPart *
+part_at (const GPtrArray *parts, guint i)
+{
+  return g_ptr_array_index (parts, i);
+}
+
+static const LsTopoNode *
+vertex (const Tree *t, uint32_t v)
+{
+  return &g_array_index (t->map->cluster->nodes, LsTopoNode, v);
+}
+
+static guint
+n_leaves (const LsTopoPart *part)
+{
+  guint n = part->children->len == 0;
+  for (guint i = 0; i < part->children->len; i++)
+    n += n_leaves (part_at (part->children, i));
+  return n;
+}
+
+static const char *
+link_name (const Tree *t, const LsTopoPart *part)
+{
+  return part->links < 0 ? "" : g_array_index (t->map->links, LsTopoLinks, part->links).name;
+}
+
+/* Returns where the next one may begin. */
+static double
+draw_part (Tree *t, const LsTopoPart *part, double left, guint depth)
+{
+  double y = t->top + depth * ROW, right = left;
+  for (guint i = 0; i < part->children->len; i++) {
+    const LsTopoPart *child = part_at (part->children, i);
+    right = draw_part (t, child, right, depth + 1) + (child->children->len > 0 ? GROUP_GAP : GAP_X);
+  }
+  right = part->children->len > 0 ? right - GAP_X : left + BOX_W;
+  double x = (left + right) / 2;
+  t->at[part->vertex] = (LsPoint) { x, y };
+  t->bottom = fmax (t->bottom, y + BOX_H);
+  ls_draw_vertex (t->scene, x - BOX_W / 2, y, BOX_W, BOX_H, part->kind, vertex (t, part->vertex)->index);
+  for (guint i = 0; i < part->children->len; i++) {
+    const LsTopoPart *child = part_at (part->children, i);
+    LsPoint to = t->at[child->vertex];
+    double aside = child->kind == LS_NODE_CPU_MEMORY ? 6 : 0; /* not upon the lines of others */
+    double middle = y + BOX_H + (ROW - BOX_H) / 2 - aside;
+    const LsPoint elbow[] = { { x + aside, y + BOX_H }, { x + aside, middle }, { to.x, middle }, { to.x, to.y } };
+    ls_scene_line (t->scene, elbow, G_N_ELEMENTS (elbow), ls_draw_link_color (link_name (t, child)), 1.6);
+  }
+  return right;
+}
+
+/* The first ones and the last, if all would be too many. */
+static void
+draw_roots (Tree *t)
+{
+  GPtrArray *roots = g_ptr_array_new ();
+  guint all = 0, shown = 0, hidden = 0;
+  for (guint i = 0; i < t->map->each->len; i++)
+    if (!part_at (t->map->each, i)->is_peers && part_at (t->map->each, i)->kind != LS_NODE_NVSWITCH) {
+      g_ptr_array_add (roots, (gpointer) part_at (t->map->each, i));
+      all += n_leaves (part_at (t->map->each, i));
+    }
+  double x = LS_DRAW_MARGIN;
+  for (guint i = 0; i < roots->len; i++) {
+    const LsTopoPart *root = part_at (roots, i);
+    bool is_last = i + 1 == roots->len;
+    if (all > MAX_LEAVES && roots->len > 2 && i > 1 && !is_last && shown + n_leaves (root) > MAX_LEAVES * 2 / 3) {
+      hidden++;
+      continue;
+    }
+    if (is_last && hidden > 0) {
+      g_autofree char *text = g_strdup_printf ("... %u more", hidden);
+      ls_scene_text (t->scene, x + 44, t->top + BOX_H / 2, 12, LS_CENTER, LS_DRAW_FAINT, text);
+      x += 100;
+    }
+    shown += n_leaves (root);
+    x = draw_part (t, root, x, 0) + 2 * GROUP_GAP;
+  }
+  t->right = x - 2 * GROUP_GAP;
+  g_ptr_array_unref (roots);
+}
+
+/* All planes as one bar, with a line from each GPU. */
+static void
+draw_nvswitches (Tree *t, const LsTopoPart *part)
+{
+  const LsTopoLinks *l = &g_array_index (t->map->links, LsTopoLinks, part->links);
+  double y = t->bottom + 44, left = INFINITY, right = 0;
+  uint32_t n = t->map->cluster->spec.gpus_per_node;
+  for (uint32_t v = 0; v < t->map->cluster->nodes->len && vertex (t, v)->host == 0; v++) {
+    if (vertex (t, v)->kind != LS_NODE_GPU || t->at[v].x < 0)
+      continue;
+    LsPoint at = t->at[v];
+    left = fmin (left, at.x - BOX_W / 2);
+    right = fmax (right, at.x + BOX_W / 2);
+    for (int side = -1; side <= 1; side++)
+      ls_scene_segment (t->scene, at.x + 7 * side, at.y + BOX_H, at.x + 7 * side, y, ls_draw_link_color (l->name), 2);
+  }
+  g_autofree char *rate = ls_format_rate (part->n_physical * (l->link ? l->link->bandwidth_bytes_per_s : l->capacity_bytes_per_s));
+  g_autofree char *text = g_strdup_printf ("%u x nvswitch, %u links of each of %u %ss: %s", part->n, part->n_physical, n,
+                                          ls_topo_kind_word (&t->map->cluster->spec, LS_NODE_GPU), rate);
+  ls_scene_box (t->scene, left, y, fmax (right - left, 320), BAR_H, ls_draw_kind_color (LS_NODE_NVSWITCH), 0x666666);
+  ls_scene_text (t->scene, left + fmax (right - left, 320) / 2, y + BAR_H / 2, 12, LS_CENTER, LS_DRAW_INK, text);
+  t->right = fmax (t->right, left + 320);
+  t->bottom = y + BAR_H;
+}
+
+/* Straight NVLinks as bows below, thicker where they are double; those of CPUs above. */
+static void
+draw_peers (Tree *t)
+{
+  const LsCluster *c = t->map->cluster;
+  double low = t->bottom;
+  for (guint i = 0; i < c->links->len; i++) {
+    const LsLink *link = &g_array_index (c->links, LsLink, i);
+    if (link->from > link->to || vertex (t, link->to)->host != 0 || vertex (t, link->from)->kind != vertex (t, link->to)->kind
+        || t->at[link->from].x < 0 || t->at[link->to].x < 0)
+      continue;
+    LsPoint a = t->at[link->from], b = t->at[link->to];
+    bool is_gpu = vertex (t, link->from)->kind == LS_NODE_GPU;
+    guint32 color = ls_draw_link_color (is_gpu ? "nvlink" : "cpu interconnect");
+    if (!is_gpu) {
+      ls_scene_segment (t->scene, a.x, a.y + BOX_H / 2, b.x, b.y + BOX_H / 2, color, 2);
+      continue;
+    }
+    double drop = 26 + 0.22 * fabs (b.x - a.x);
+    LsPoint from = { a.x, a.y + BOX_H }, to = { b.x, b.y + BOX_H }, control = { (a.x + b.x) / 2, a.y + BOX_H + 2 * drop };
+    ls_scene_curve (t->scene, from, control, to, color, 1.3 * link->n_physical);
+    low = fmax (low, a.y + BOX_H + drop);
+  }
+  t->bottom = low;
+}
+
+LsExtent
+ls_draw_node (LsScene *scene, const LsTopoMap *map, double top)
+{
+  uint32_t n = 0;
+  while (n < map->cluster->nodes->len && g_array_index (map->cluster->nodes, LsTopoNode, n).host == 0)
+    n++;
+  g_autofree LsPoint *at = g_new (LsPoint, n + 1);
+  for (uint32_t v = 0; v < n; v++)
+    at[v] = (LsPoint) { -1, -1 };
+  Tree t = { .scene = scene, .map = map, .top = top, .bottom = top, .at = at };
+  draw_roots (&t);
+  draw_peers (&t);
+  for (guint i = 0; i < map->each->len; i++)
+    if (part_at (map->each, i)->kind == LS_NODE_NVSWITCH && !part_at (map->each, i)->is_peers)
+      draw_nvswitches (&t, part_at (map->each, i));
+  return (LsExtent) { t.right - LS_DRAW_MARGIN, t.bottom - top };
+}

@@ -1,0 +1,159 @@
+#include "show/run/timeline_boxes.h"
+
+#include "analysis/idle.h"
+
+const char *
+ls_box_kind_name (LsBoxKind kind)
+{
+  static const char *const names[LS_N_BOX_KINDS] = {
+    [LS_BOX_FORWARD] = "forward",     [LS_BOX_BACKWARD] = "backward",   [LS_BOX_WEIGHT] = "weight gradient",
+    [LS_BOX_RECOMPUTE] = "recompute", [LS_BOX_OPTIMIZER] = "optimizer",
+  };
+  return names[kind];
+}
+
+static LsBoxKind
+kind_of_tag (LsTag tag)
+{
+  static const LsBoxKind kinds[LS_N_TAGS] = {
+    [LS_TAG_F] = LS_BOX_FORWARD,  [LS_TAG_I] = LS_BOX_BACKWARD,          [LS_TAG_W] = LS_BOX_WEIGHT,
+    [LS_TAG_B] = LS_BOX_BACKWARD, [LS_TAG_RECOMPUTE] = LS_BOX_RECOMPUTE, [LS_TAG_OPTIMIZER] = LS_BOX_OPTIMIZER,
+    [LS_TAG_SYNC] = LS_BOX_OPTIMIZER,
+  };
+  return kinds[tag];
+}
+
+/* Input and weight gradients of one instance alternate layer by layer: they are
+ * one backward. */
+static bool
+join_kind (LsBoxKind *kind, LsBoxKind next)
+{
+  if (*kind == next)
+    return true;
+  bool is_backward = (*kind == LS_BOX_BACKWARD || *kind == LS_BOX_WEIGHT)
+                     && (next == LS_BOX_BACKWARD || next == LS_BOX_WEIGHT);
+  if (is_backward)
+    *kind = LS_BOX_BACKWARD;
+  return is_backward;
+}
+
+GArray *
+ls_timeline_boxes (const LsTimeline *t, uint32_t rank)
+{
+  GArray *boxes = g_array_new (FALSE, FALSE, sizeof (LsTimelineBox));
+  const LsSpan *last = NULL;
+  for (uint32_t i = 0; i < t->ranks[rank].n; i++) {
+    const LsSpan *s = &t->ranks[rank].spans[i];
+    LsTime from = MAX (s->start, t->window_start), to = MIN (ls_span_end (t, s), t->window_end);
+    if (from >= to || !ls_span_is_compute (t, rank, s))
+      continue;
+    LsBoxKind kind = kind_of_tag ((LsTag) ls_span_op (t, rank, s)->tag);
+    LsTimelineBox *open = boxes->len > 0 ? &g_array_index (boxes, LsTimelineBox, boxes->len - 1) : NULL;
+    /* A forward with its tensor-parallel gaps is one box; between the kernels of the
+     * optimizer a rank waits for the others, which should be seen. */
+    bool is_same = open && last->instance == s->instance && last->step == s->step
+                   && (kind != LS_BOX_OPTIMIZER || from - t->window_start == open->to);
+    if (is_same && join_kind (&open->kind, kind)) {
+      open->to = to - t->window_start;
+    } else {
+      const LsInstance *instance = ls_span_instance (t, rank, s);
+      LsTimelineBox box = { from - t->window_start, to - t->window_start, instance->mb, instance->chunk, kind };
+      g_array_append_val (boxes, box);
+    }
+    last = s;
+  }
+  return boxes;
+}
+
+typedef struct {
+  LsPart part;
+  LsTime origin;
+  GArray *strips;
+} Collector;
+
+static void
+collect (const LsIdlePiece *piece, void *data)
+{
+  Collector *c = data;
+  LsTimelineStrip strip = { piece->from - c->origin, piece->to - c->origin, 1 };
+  if (piece->part == c->part)
+    g_array_append_val (c->strips, strip);
+}
+
+static int
+compare_strips (const void *a, const void *b)
+{
+  const LsTimelineStrip *x = a, *y = b;
+  return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static void
+merge_strips (GArray *strips, LsTime resolution)
+{
+  guint n = 0;
+  LsTime filled = 0;
+  for (guint i = 0; i < strips->len; i++) {
+    LsTimelineStrip *next = &g_array_index (strips, LsTimelineStrip, i);
+    LsTimelineStrip *open = n > 0 ? &g_array_index (strips, LsTimelineStrip, n - 1) : NULL;
+    if (open && next->from - open->to < resolution) {
+      filled += next->to - next->from;
+      open->to = next->to;
+      open->height = (double) filled / (double) (open->to - open->from);
+    } else {
+      filled = next->to - next->from;
+      g_array_index (strips, LsTimelineStrip, n++) = *next;
+    }
+  }
+  g_array_set_size (strips, n);
+}
+
+static void
+widen_strips (GArray *strips, LsTime width, LsTime window)
+{
+  width = MIN (width, window);
+  for (guint i = 0; i < strips->len; i++) {
+    LsTimelineStrip *strip = &g_array_index (strips, LsTimelineStrip, i);
+    LsTime exposed = strip->to - strip->from;
+    if (exposed >= width)
+      continue;
+    strip->from = CLAMP (strip->from - (width - exposed) / 2, 0, window - width);
+    strip->to = strip->from + width;
+    strip->height *= (double) exposed / (double) width;
+  }
+}
+
+GArray *
+ls_timeline_strips (const LsTimeline *t, uint32_t rank, LsPart part, LsTime resolution)
+{
+  Collector c = { part, t->window_start, g_array_new (FALSE, FALSE, sizeof (LsTimelineStrip)) };
+  g_autoptr (GArray) kernels = ls_kernel_times_new (t, rank);
+  ls_idle_each (t, rank, kernels, collect, &c);
+  g_array_sort (c.strips, compare_strips);
+  merge_strips (c.strips, resolution);
+  widen_strips (c.strips, resolution, t->window_end - t->window_start);
+  return c.strips;
+}
+
+GArray *
+ls_timeline_rows (const LsTimeline *t, guint max_rows)
+{
+  GArray *rows = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  if (t->n_ranks <= max_rows) {
+    for (uint32_t rank = 0; rank < t->n_ranks; rank++)
+      if (t->multiplicity[rank] > 0)
+        g_array_append_val (rows, rank);
+    return rows;
+  }
+
+  const uint32_t none = UINT32_MAX;
+  g_autofree uint32_t *first = g_new (uint32_t, t->plan->n_roles);
+  for (uint32_t role = 0; role < t->plan->n_roles; role++)
+    first[role] = none;
+  for (uint32_t rank = t->n_ranks; rank-- > 0;)
+    if (t->multiplicity[rank] > 0)
+      first[t->plan->bindings[rank].role] = rank;
+  for (uint32_t role = 0; role < t->plan->n_roles && rows->len < max_rows; role++)
+    if (first[role] != none)
+      g_array_append_val (rows, first[role]);
+  return rows;
+}

@@ -1,0 +1,46 @@
+/* show/run/timeline_boxes.h — a timeline reduced to what a picture of it shows: boxes of
+ * compute, and strips of exposed communication. */
+#ifndef LS_SHOW_RUN_TIMELINE_BOXES_H
+#define LS_SHOW_RUN_TIMELINE_BOXES_H
+
+#include "analysis/report.h"
+
+typedef enum {
+  LS_BOX_FORWARD,
+  LS_BOX_BACKWARD, /* input gradients, or input and weight gradients together */
+  LS_BOX_WEIGHT,   /* weight gradients alone, as zero-bubble schedules have them */
+  LS_BOX_RECOMPUTE,
+  LS_BOX_OPTIMIZER,
+  LS_N_BOX_KINDS
+} LsBoxKind;
+
+const char *ls_box_kind_name (LsBoxKind kind); /* static: "weight gradient" */
+
+/* Kernels of one instance and kind that follow each other, with the gaps between
+ * them: a chunk's forward of one micro-batch is one box. */
+typedef struct {
+  LsTime from, to; /* from the start of the window, within it */
+  uint32_t mb;
+  uint16_t chunk;
+  LsBoxKind kind;
+} LsTimelineBox;
+
+/* LsTimelineBox values of a rank in order of time; g_array_unref(). */
+GArray *ls_timeline_boxes (const LsTimeline *t, uint32_t rank);
+
+/* Time during which communication of one axis was exposed. Intervals closer than
+ * `resolution` are drawn as one and shorter ones are widened to it; the height is
+ * the share of a strip that is exposed, so its area is true at any scale. */
+typedef struct {
+  LsTime from, to;
+  double height; /* (0, 1] */
+} LsTimelineStrip;
+
+/* LsTimelineStrip values of a rank and a part (LS_PART_EXPOSED_*), in order. */
+GArray *ls_timeline_strips (const LsTimeline *t, uint32_t rank, LsPart part, LsTime resolution);
+
+/* The ranks that a picture of at most max_rows rows shows: all of them, or the
+ * first of each role. uint32_t values. */
+GArray *ls_timeline_rows (const LsTimeline *t, guint max_rows);
+
+#endif

@@ -1,0 +1,214 @@
+#include "show/run/write_critical.h"
+
+#include "show/text_table.h"
+
+/* Rows of a text. */
+#define MAX_OPS 20
+#define MAX_LINKS 10
+#define MAX_RANKS 10
+/* Of JSON: a pipeline of many micro-batches changes ranks at each. */
+#define MAX_HOPS 256
+
+/* --- text --- */
+
+static void G_GNUC_PRINTF (4, 5)
+add_heading (GString *out, bool is_color, const char *heading, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_string_append_printf (out, "\n%s%s%s  %s", is_color ? "\033[1m" : "", heading, is_color ? "\033[0m" : "", is_color ? "\033[2m" : "");
+  g_string_append_vprintf (out, format, args);
+  g_string_append (out, is_color ? "\033[0m\n" : "\n");
+  va_end (args);
+}
+
+static void
+add_time (LsTextTable *t, const LsPathSummary *s, LsTime time)
+{
+  ls_text_table_add (t, "%.3f ms", 1e3 * ls_time_to_s (time));
+  ls_text_table_add (t, "%.1f %%", 100.0 * (double) time / (double) s->step);
+}
+
+static void
+add_kinds (const LsPathSummary *s, GString *out)
+{
+  LsTextTable t;
+  ls_text_table_init (&t, "lrr");
+  for (int kind = 0; kind < LS_N_PATH_KINDS; kind++) {
+    if (s->by_kind[kind] == 0)
+      continue;
+    ls_text_table_add (&t, "%s", ls_path_kind_name ((LsPathKind) kind));
+    add_time (&t, s, s->by_kind[kind]);
+  }
+  ls_text_table_add (&t, "step");
+  add_time (&t, s, s->step);
+  ls_text_table_print (&t, 2, out);
+}
+
+static void
+add_ops (const LsPathSummary *s, bool is_color, GString *out)
+{
+  LsTextTable t;
+  guint n = MIN (s->ops->len, MAX_OPS);
+  add_heading (out, is_color, "Ops on it", "the longest %u of %u by name and kind; how often", n, s->ops->len);
+  ls_text_table_init (&t, "llrrr");
+  for (guint i = 0; i < n; i++) {
+    const LsPathOp *op = &g_array_index (s->ops, LsPathOp, i);
+    ls_text_table_add (&t, "%s", op->name);
+    ls_text_table_add (&t, "%s", ls_path_kind_name (op->kind));
+    add_time (&t, s, op->time);
+    ls_text_table_add (&t, "%u", op->n);
+  }
+  ls_text_table_print (&t, 2, out);
+}
+
+static double
+utilisation (const LsPathLink *link)
+{
+  return link->busy_s / ls_time_to_s (link->time);
+}
+
+static void
+add_links (const LsPathSummary *s, bool is_color, GString *out)
+{
+  if (s->links->len == 0)
+    return;
+  LsTextTable t;
+  add_heading (out, is_color, "Links that limit what moves on it", "how much of the link its own data use; how often; links alike");
+  ls_text_table_init (&t, "lrrrrr");
+  for (guint i = 0; i < MIN (s->links->len, MAX_LINKS); i++) {
+    const LsPathLink *link = &g_array_index (s->links, LsPathLink, i);
+    ls_text_table_add (&t, "%s", link->name);
+    add_time (&t, s, link->time);
+    ls_text_table_add (&t, "uses %.1f %%", 100 * utilisation (link));
+    ls_text_table_add (&t, "%u", link->n);
+    ls_text_table_take (&t, link->n_alike > 1 ? g_strdup_printf ("(%u alike)", link->n_alike) : NULL);
+  }
+  ls_text_table_print (&t, 2, out);
+}
+
+static void
+add_ranks (const LsPathSummary *s, bool is_color, GString *out)
+{
+  LsTextTable t;
+  guint n = MIN (s->ranks->len, MAX_RANKS);
+  add_heading (out, is_color, "Ranks on it", "the longest %u of %u; it changes ranks %u times", n, s->ranks->len, s->hops->len);
+  ls_text_table_init (&t, "llrrl");
+  for (guint i = 0; i < n; i++) {
+    const LsPathRank *rank = &g_array_index (s->ranks, LsPathRank, i);
+    ls_text_table_add (&t, "rank %u", rank->rank);
+    ls_text_table_add (&t, "stage %u", rank->stage);
+    add_time (&t, s, rank->time);
+    ls_text_table_take (&t, rank->n_class > 1 ? g_strdup_printf ("one of %u alike, as rank %u", rank->n_class, rank->class) : NULL);
+  }
+  ls_text_table_print (&t, 2, out);
+}
+
+void
+ls_critical_to_text (const LsPathSummary *s, bool is_color, GString *out)
+{
+  add_heading (out, is_color, "Critical path", "what the step waited for, from its end back to its start");
+  add_kinds (s, out);
+  add_ops (s, is_color, out);
+  add_links (s, is_color, out);
+  add_ranks (s, is_color, out);
+}
+
+/* --- JSON --- */
+
+static void
+write_time (LsJsonOut *w, const LsPathSummary *s, LsTime time)
+{
+  ls_json_out_int (w, "time_ps", time);
+  ls_json_out_double (w, "seconds", ls_time_to_s (time));
+  ls_json_out_double (w, "share", (double) time / (double) s->step);
+}
+
+static void
+write_kinds (LsJsonOut *w, const LsPathSummary *s)
+{
+  ls_json_out_begin_object (w, "by_kind_ps");
+  for (int kind = 0; kind < LS_N_PATH_KINDS; kind++)
+    ls_json_out_int (w, ls_path_kind_name ((LsPathKind) kind), s->by_kind[kind]);
+  ls_json_out_end_object (w);
+}
+
+static void
+write_ops (LsJsonOut *w, const LsPathSummary *s)
+{
+  ls_json_out_begin_array (w, "ops");
+  for (guint i = 0; i < s->ops->len; i++) {
+    const LsPathOp *op = &g_array_index (s->ops, LsPathOp, i);
+    ls_json_out_begin_object (w, NULL);
+    ls_json_out_string (w, "name", op->name);
+    ls_json_out_string (w, "kind", ls_path_kind_name (op->kind));
+    write_time (w, s, op->time);
+    ls_json_out_uint (w, "n", op->n);
+    ls_json_out_end_object (w);
+  }
+  ls_json_out_end_array (w);
+}
+
+static void
+write_links (LsJsonOut *w, const LsPathSummary *s)
+{
+  ls_json_out_begin_array (w, "links");
+  for (guint i = 0; i < s->links->len; i++) {
+    const LsPathLink *link = &g_array_index (s->links, LsPathLink, i);
+    ls_json_out_begin_object (w, NULL);
+    ls_json_out_string (w, "name", link->name);
+    write_time (w, s, link->time);
+    ls_json_out_double (w, "utilisation", utilisation (link));
+    ls_json_out_uint (w, "n", link->n);
+    ls_json_out_uint (w, "n_alike", link->n_alike);
+    ls_json_out_end_object (w);
+  }
+  ls_json_out_end_array (w);
+}
+
+static void
+write_ranks (LsJsonOut *w, const LsPathSummary *s)
+{
+  ls_json_out_begin_array (w, "ranks");
+  for (guint i = 0; i < s->ranks->len; i++) {
+    const LsPathRank *rank = &g_array_index (s->ranks, LsPathRank, i);
+    ls_json_out_begin_object (w, NULL);
+    ls_json_out_uint (w, "rank", rank->rank);
+    ls_json_out_uint (w, "stage", rank->stage);
+    ls_json_out_uint (w, "class", rank->class);
+    ls_json_out_uint (w, "n_in_class", rank->n_class);
+    write_time (w, s, rank->time);
+    ls_json_out_end_object (w);
+  }
+  ls_json_out_end_array (w);
+}
+
+static void
+write_hops (LsJsonOut *w, const LsPathSummary *s)
+{
+  ls_json_out_uint (w, "n_hops", s->hops->len);
+  ls_json_out_begin_array (w, "hops");
+  for (guint i = 0; i < MIN (s->hops->len, MAX_HOPS); i++) {
+    const LsPathHop *hop = &g_array_index (s->hops, LsPathHop, i);
+    ls_json_out_begin_object (w, NULL);
+    ls_json_out_uint (w, "from", hop->from);
+    ls_json_out_uint (w, "to", hop->to);
+    ls_json_out_int (w, "at_ps", hop->at);
+    ls_json_out_string (w, "op", hop->name);
+    ls_json_out_end_object (w);
+  }
+  ls_json_out_end_array (w);
+}
+
+void
+ls_critical_to_json (const LsPathSummary *s, LsJsonOut *w)
+{
+  ls_json_out_begin_object (w, "critical_path");
+  ls_json_out_int (w, "step_ps", s->step);
+  write_kinds (w, s);
+  write_ops (w, s);
+  write_links (w, s);
+  write_ranks (w, s);
+  write_hops (w, s);
+  ls_json_out_end_object (w);
+}

@@ -1,0 +1,38 @@
+/* show/run/write_report.h — the result of a run for programs: `run --json`, with the
+ * names of DESIGN.md section 9. Seconds, bytes, fractions of 1. */
+#ifndef LS_SHOW_RUN_WRITE_REPORT_H
+#define LS_SHOW_RUN_WRITE_REPORT_H
+
+#include "analysis/interval.h"
+#include "analysis/measured.h"
+#include "analysis/report.h"
+#include "show/run/write_critical.h"
+#include "show/run/write_sensitivity.h"
+
+/* Where a result comes from. All strings borrowed; NULL ones are left out. */
+typedef struct {
+  const char *version;
+  const char *trace, *trace_source; /* that does not say what is trained */
+  const char *model, *model_source;
+  const char *cluster, *cluster_source;
+  const char *strategy, *strategy_source;
+  const char *software; /* whose defaults the strategy began with */
+  bool software_is_assumed; /* the job named none */
+  const char *calibration, *calibration_source; /* kernel times        */
+  const char *network, *network_source;         /* NCCL figures        */
+  const char *options; /* the resolved knobs, as one would type them   */
+} LsProvenance;
+
+/* What was asked for besides; NULL: it was not. Borrowed. */
+typedef struct {
+  const LsInterval *interval;
+  const LsPathSummary *critical_path;
+  const LsSensitivityTable *sensitivity;
+  const LsMeasured *measured; /* of time 0: none */
+  const GPtrArray *findings;  /* char *, with measured */
+} LsReportExtras;
+
+/* Newly allocated, ends in a newline. extras: NULL, or what to add. A figure that is not finite becomes null. */
+char *ls_report_to_json (const LsReport *r, const LsProvenance *p, const LsReportExtras *extras);
+
+#endif

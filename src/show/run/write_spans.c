@@ -1,0 +1,77 @@
+#include "show/run/write_spans.h"
+
+#include <inttypes.h>
+
+#include "data/text/csv.h"
+#include "data/text/write_file.h"
+
+#define HEADER \
+  "rank,stream,name,tag,micro_batch,chunk,stage,layer,start_ps,matched_ps,end_ps,cause,span,cause_span\n"
+
+static void
+write_time (FILE *out, const LsTimeline *t, LsTime at)
+{
+  if (at != LS_TIME_NEVER)
+    fprintf (out, "%" PRId64, at - t->window_start);
+}
+
+static const char *
+place_of (const LsOp *op)
+{
+  return op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY ? "host" : ls_stream_name ((LsStream) op->stream);
+}
+
+/* spans: those of the rank, or of the one who stands for it. */
+static void
+write_span (FILE *out, const LsTimeline *t, uint32_t rank, const LsSpan *spans, const LsSpan *s)
+{
+  const LsOp *op = ls_span_op (t, rank, s);
+  const LsInstance *instance = ls_span_instance (t, rank, s);
+  bool is_communication = op->kind == LS_OP_COLLECTIVE || op->kind == LS_OP_P2P;
+
+  fprintf (out, "%u,%s,", rank, place_of (op));
+  ls_csv_print (out, ls_span_name (t, rank, s));
+  fprintf (out, ",%s,%u,%u,%u,", ls_tag_name ((LsTag) op->tag), instance->mb, instance->chunk, instance->stage);
+  if (op->layer != UINT16_MAX)
+    fprintf (out, "%u", op->layer);
+  fputc (',', out);
+  write_time (out, t, s->start);
+  fputc (',', out);
+  write_time (out, t, is_communication ? s->matched : LS_TIME_NEVER);
+  fputc (',', out);
+  write_time (out, t, s->end);
+  fprintf (out, ",%s,%u,", ls_cause_name ((LsCause) s->cause_kind), (unsigned) (s - spans));
+  if (s->cause != LS_SPAN_NONE)
+    fprintf (out, "%u", s->cause);
+  fputc ('\n', out);
+}
+
+/* Of ranks that were only taken for alike nothing is known. */
+static bool
+is_expanded (const LsTimeline *t)
+{
+  uint64_t n_rows = 0;
+  for (uint32_t rank = 0; rank < t->n_ranks; rank++)
+    n_rows += t->ranks[ls_timeline_representative (t, rank)].n;
+  return !t->is_sampled && n_rows <= LS_SPANS_MAX_ROWS;
+}
+
+static gboolean
+write_table (FILE *out, void *data, GError **error)
+{
+  const LsTimeline *t = data;
+  bool is_of_all = is_expanded (t);
+  fputs (HEADER, out);
+  for (uint32_t rank = 0; rank < t->n_ranks; rank++) {
+    const LsRankSpans *r = &t->ranks[is_of_all ? ls_timeline_representative (t, rank) : rank];
+    for (uint32_t i = 0; i < r->n; i++)
+      write_span (out, t, rank, r->spans, &r->spans[i]);
+  }
+  return TRUE;
+}
+
+gboolean
+ls_spans_write (const LsTimeline *t, const char *path, GError **error)
+{
+  return ls_write_file (path, write_table, (void *) t, error);
+}

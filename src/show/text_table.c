@@ -1,0 +1,76 @@
+#include "show/text_table.h"
+
+#include <string.h>
+
+#define GAP "  "
+
+void
+ls_text_table_init (LsTextTable *t, const char *align)
+{
+  g_assert (strlen (align) <= LS_TEXT_TABLE_MAX_COLUMNS);
+  t->align = align;
+  t->cells = g_ptr_array_new_with_free_func (g_free);
+  t->notes = g_ptr_array_new_with_free_func (g_free);
+}
+
+void
+ls_text_table_take (LsTextTable *t, char *cell)
+{
+  g_ptr_array_add (t->cells, cell ? cell : g_strdup (""));
+  if (t->cells->len % strlen (t->align) == 0)
+    g_ptr_array_add (t->notes, NULL);
+}
+
+void
+ls_text_table_add (LsTextTable *t, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  ls_text_table_take (t, g_strdup_vprintf (format, args));
+  va_end (args);
+}
+
+void
+ls_text_table_note (LsTextTable *t, const char *note)
+{
+  g_assert (t->notes->len > 0);
+  g_free (t->notes->pdata[t->notes->len - 1]);
+  t->notes->pdata[t->notes->len - 1] = g_strdup (note);
+}
+
+static void
+pad (GString *out, glong n)
+{
+  for (; n > 0; n--)
+    g_string_append_c (out, ' ');
+}
+
+void
+ls_text_table_print (LsTextTable *t, int indent, GString *out)
+{
+  guint n = (guint) strlen (t->align);
+  glong width[LS_TEXT_TABLE_MAX_COLUMNS] = { 0 };
+  g_assert (t->cells->len % n == 0);
+  for (guint i = 0; i < t->cells->len; i++)
+    width[i % n] = MAX (width[i % n], g_utf8_strlen (t->cells->pdata[i], -1));
+  for (guint i = 0; i < t->cells->len; i++) {
+    const char *cell = t->cells->pdata[i];
+    glong rest = width[i % n] - g_utf8_strlen (cell, -1);
+    pad (out, i % n == 0 ? indent : 0);
+    pad (out, t->align[i % n] == 'r' ? rest : 0);
+    g_string_append (out, cell);
+    pad (out, t->align[i % n] == 'l' ? rest : 0);
+    g_string_append (out, GAP);
+    if (i % n + 1 < n)
+      continue;
+    while (out->len > 0 && out->str[out->len - 1] == ' ')
+      g_string_truncate (out, out->len - 1);
+    g_string_append_c (out, '\n');
+    if (t->notes->pdata[i / n]) {
+      pad (out, indent + 2);
+      g_string_append_printf (out, "%s\n", (const char *) t->notes->pdata[i / n]);
+    }
+  }
+  g_ptr_array_unref (t->cells);
+  g_ptr_array_unref (t->notes);
+}

@@ -1,0 +1,26 @@
+/* show/text_table.h — columns of text as wide as their widest cell. */
+#ifndef LS_SHOW_TEXT_TABLE_H
+#define LS_SHOW_TEXT_TABLE_H
+
+#include <glib.h>
+
+#define LS_TEXT_TABLE_MAX_COLUMNS 16
+
+typedef struct {
+  const char *align; /* borrowed: a letter per column, 'l' or 'r' */
+  GPtrArray *cells;  /* char *, row by row */
+  GPtrArray *notes;  /* char *: a line below each row, or NULL */
+} LsTextTable;
+
+void ls_text_table_init (LsTextTable *t, const char *align);
+
+/* One cell more; rows are filled from the left. */
+void ls_text_table_add (LsTextTable *t, const char *format, ...) G_GNUC_PRINTF (2, 3);
+void ls_text_table_take (LsTextTable *t, char *cell); /* owned from here on; NULL: empty */
+/* Below the row that was filled last. */
+void ls_text_table_note (LsTextTable *t, const char *note);
+
+/* Appends all rows, `indent` blanks before each, and clears the table. */
+void ls_text_table_print (LsTextTable *t, int indent, GString *out);
+
+#endif

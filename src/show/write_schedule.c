@@ -1,0 +1,160 @@
+#include "show/write_schedule.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "data/text/json_out.h"
+#include "show/schedule_chart.h"
+
+/* ---- text ---- */
+
+static void
+add_time (GString *out, const LsScheduleView *v, const char *before, LsTime t)
+{
+  g_autofree char *text = ls_schedule_time_text (t, v->has_unit);
+  g_string_append_printf (out, "%s%s", before, text);
+}
+
+static bool
+has_type (const LsOrders *orders, LsActionType type, bool is_paired)
+{
+  for (uint32_t rank = 0; rank < orders->layout.n_ranks; rank++) {
+    const GArray *actions = orders->ranks[rank];
+    for (guint i = 0; i < actions->len; i++) {
+      const LsAction *a = &g_array_index (actions, LsAction, i);
+      if (a->type == type && (!is_paired || a->is_paired))
+        return true;
+    }
+  }
+  return false;
+}
+
+/* The times that the schedule uses. */
+static void
+add_times (GString *out, const LsScheduleView *v)
+{
+  const LsOrders *o = v->orders;
+  bool has_pairs = has_type (o, LS_ACTION_F, true) || has_type (o, LS_ACTION_B, true);
+  add_time (out, v, o->layout.n_chunks > 1 ? "times of a chunk: F " : "times: F ", v->times.f);
+  if (has_type (o, LS_ACTION_B, false))
+    add_time (out, v, ", B ", v->times.b);
+  if (has_type (o, LS_ACTION_I, false))
+    add_time (out, v, ", I ", v->times.i);
+  if (has_type (o, LS_ACTION_W, false))
+    add_time (out, v, ", W ", v->times.w);
+  if (has_pairs)
+    add_time (out, v, ", F with B ", v->times.fb);
+  if (v->comm > 0)
+    add_time (out, v, ", between ranks ", v->comm);
+  g_string_append_c (out, '\n');
+}
+
+static void
+add_peaks (GString *out, const LsScheduleView *v, LsPeakCount count, const char *before)
+{
+  double low = INFINITY, high = 0;
+  uint32_t fullest = 0;
+  for (uint32_t rank = 0; rank < v->eval->n_ranks; rank++) {
+    double peak = ls_schedule_peak (v->eval, rank, count);
+    fullest = peak > high ? rank : fullest;
+    high = fmax (high, peak);
+    low = fmin (low, peak);
+  }
+  g_string_append_printf (out, "%s%.4g micro-batch%s at most, on rank %u", before, high, high == 1 ? "" : "es", fullest);
+  if (low < high)
+    g_string_append_printf (out, "; %.4g at least", low);
+}
+
+char *
+ls_schedule_to_text (const LsScheduleView *v, const LsScheduleText *text)
+{
+  const LsSchedEval *e = v->eval;
+  GString *out = g_string_new (NULL);
+  g_string_append_printf (out, "%s\n", v->title);
+  add_times (out, v);
+  g_string_append_c (out, '\n');
+  ls_schedule_chart (v, text, out);
+  add_time (out, v, "\nmakespan     ", e->makespan);
+  add_time (out, v, "   span ", e->span);
+  add_time (out, v, "   ideal ", e->ideal);
+  g_string_append_printf (out, "\nbubble       %.1f %% of the makespan, %.1f %% of the span, %.1f %% of the ideal time\n",
+                          100 * ls_schedule_bubble (e->ideal, e->makespan), 100 * ls_schedule_bubble (e->ideal, e->span),
+                          e->ideal > 0 ? 100 * ((double) e->makespan / (double) e->ideal - 1) : 0.0);
+  add_peaks (out, v, LS_PEAK_TO_W, "activations  ");
+  if (has_type (v->orders, LS_ACTION_I, false))
+    add_peaks (out, v, LS_PEAK_BY_HALVES, ", held until W;\n             if half of one is free after I, ");
+  g_string_append_c (out, '\n');
+  return g_string_free (out, FALSE);
+}
+
+/* ---- for programs ---- */
+
+static void
+add_orders (LsJsonOut *w, const LsScheduleView *v)
+{
+  ls_json_out_begin_array (w, "orders");
+  for (uint32_t rank = 0; rank < v->eval->n_ranks; rank++) {
+    g_autoptr (GString) cells = g_string_new (NULL);
+    ls_orders_append_rank (v->orders, rank, cells);
+    g_auto (GStrv) parts = g_strsplit (cells->str, ",", -1);
+    ls_json_out_begin_array (w, NULL);
+    for (char **part = parts; *part; part++)
+      ls_json_out_string (w, NULL, *part);
+    ls_json_out_end_array (w);
+  }
+  ls_json_out_end_array (w);
+}
+
+static void
+add_peak_list (LsJsonOut *w, const LsScheduleView *v, const char *key, LsPeakCount count)
+{
+  ls_json_out_begin_array (w, key);
+  for (uint32_t rank = 0; rank < v->eval->n_ranks; rank++)
+    ls_json_out_double (w, NULL, ls_schedule_peak (v->eval, rank, count));
+  ls_json_out_end_array (w);
+}
+
+static void
+add_ranks (LsJsonOut *w, const LsScheduleView *v)
+{
+  const LsSchedEval *e = v->eval;
+  add_peak_list (w, v, "peak_activations", ls_schedule_count (v->is_searched));
+  add_peak_list (w, v, "peak_activations_to_w", LS_PEAK_TO_W);
+  add_peak_list (w, v, "peak_activations_by_halves", LS_PEAK_BY_HALVES);
+  ls_json_out_begin_array (w, "idle");
+  for (uint32_t rank = 0; rank < e->n_ranks; rank++)
+    ls_json_out_double (w, NULL, ls_schedule_number (e->makespan - e->ranks[rank].busy, v->has_unit));
+  ls_json_out_end_array (w);
+}
+
+char *
+ls_schedule_to_json (const LsScheduleView *v)
+{
+  const LsSchedEval *e = v->eval;
+  LsJsonOut w;
+  GString *out = g_string_new (NULL);
+  ls_json_out_init (&w, out, 2);
+  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_string (&w, "unit", v->has_unit ? "s" : NULL);
+  ls_json_out_double (&w, "makespan", ls_schedule_number (e->makespan, v->has_unit));
+  ls_json_out_double (&w, "span", ls_schedule_number (e->span, v->has_unit));
+  ls_json_out_double (&w, "ideal", ls_schedule_number (e->ideal, v->has_unit));
+  ls_json_out_double (&w, "bubble_frac", ls_schedule_bubble (e->ideal, e->makespan));
+  ls_json_out_double (&w, "bubble_frac_span", ls_schedule_bubble (e->ideal, e->span));
+  add_ranks (&w, v);
+  add_orders (&w, v);
+  ls_json_out_end_object (&w);
+  g_string_append_c (out, '\n');
+  return g_string_free (out, FALSE);
+}
+
+char *
+ls_schedule_to_csv (const LsScheduleView *v)
+{
+  GString *out = g_string_new (NULL);
+  for (uint32_t rank = 0; rank < v->eval->n_ranks; rank++) {
+    ls_orders_append_rank (v->orders, rank, out);
+    g_string_append_c (out, '\n');
+  }
+  return g_string_free (out, FALSE);
+}

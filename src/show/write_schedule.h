@@ -1,0 +1,25 @@
+/* show/write_schedule.h — a pipeline schedule and what it costs, for people and for programs.
+ *
+ *     bubble of makespan = 1 - ideal / makespan       of span = 1 - ideal / span
+ *     bubble of ideal    = makespan / ideal - 1
+ *
+ * ideal is the time of the rank with most work, span the longest that a rank is there from
+ * its first action to its last. */
+#ifndef LS_SHOW_WRITE_SCHEDULE_H
+#define LS_SHOW_WRITE_SCHEDULE_H
+
+#include "ask/schedule_view.h"
+
+typedef struct {
+  bool color;   /* ANSI escapes */
+  bool ascii;   /* no block characters */
+  guint width;  /* columns to fill at most */
+} LsScheduleText;
+
+/* Newly allocated, ending in a newline. JSON has the names of DESIGN.md section 9; CSV is
+ * PyTorch's text format, a line per rank. */
+char *ls_schedule_to_text (const LsScheduleView *v, const LsScheduleText *text);
+char *ls_schedule_to_json (const LsScheduleView *v);
+char *ls_schedule_to_csv (const LsScheduleView *v);
+
+#endif

@@ -1,0 +1,305 @@
+#include "show/write_sweep.h"
+
+#include <math.h>
+
+#include "data/jobs/read_strategy.h"
+#include "data/text/csv.h"
+#include "data/text/field_write.h"
+#include "show/text_table.h"
+
+#define GIB 1073741824.0
+
+/* --- text ------------------------------------------------------------------------------ */
+
+static void
+add_figure (LsTextTable *t, const char *format, double value)
+{
+  char buffer[G_ASCII_DTOSTR_BUF_SIZE];
+  ls_text_table_add (t, "%s", isnan (value) ? "-" : g_ascii_formatd (buffer, sizeof buffer, format, value));
+}
+
+static void
+add_layout (LsTextTable *t, const LsStrategy *s)
+{
+  ls_text_table_add (t, "%u", s->gpus);
+  ls_text_table_add (t, "%u", s->global_batch);
+  ls_text_table_add (t, "%u%s%s", s->tp, s->sp ? "+sp" : "", s->tp_overlap ? "+o" : "");
+  g_autofree char *chunks = s->vpp > 1 ? g_strdup_printf (" x %u", s->vpp) : g_strdup ("");
+  g_autofree char *layers = ls_sweep_layers_text (s);
+  ls_text_table_add (t, layers ? "%u%s: %s" : "%u%s", s->pp, chunks, layers);
+  ls_text_table_add (t, s->cp > 1 || s->ep > 1 ? "%u, cp %u, ep %u" : "%u", s->dp, s->cp, s->ep);
+  ls_text_table_add (t, "%u", s->micro_batch);
+  ls_text_table_add (t, "%u %s", s->zero_stage, ls_dp_kind_name (s->dp_kind));
+  ls_text_table_add (t, "%s", s->schedule);
+  ls_text_table_add (t, "%s", ls_recompute_name (s->recompute));
+}
+
+/* "also vpp 5 (+0.4 %), micro-batch 2 (+1.3 %)"; NULL: none. */
+static char *
+also_text (const LsSweepRow *r)
+{
+  if (!r->also)
+    return NULL;
+  GString *out = g_string_new ("also ");
+  for (guint i = 0; i < r->also->len; i++) {
+    const LsSweepVariant *v = &g_array_index (r->also, LsSweepVariant, i);
+    char more[G_ASCII_DTOSTR_BUF_SIZE];
+    g_ascii_formatd (more, sizeof more, "%.1f", 100 * (ls_time_to_s (v->step) / ls_time_to_s (r->step) - 1));
+    g_string_append_printf (out, "%s%s (+%s %%)", i > 0 ? "; " : "", v->change, more);
+  }
+  return g_string_free (out, FALSE);
+}
+
+static void
+add_row (LsTextTable *t, const LsSweepRow *r)
+{
+  add_layout (t, &r->strategy);
+  add_figure (t, "%.4g", ls_time_to_s (r->step));
+  add_figure (t, "%.0f", r->tokens_per_s);
+  add_figure (t, "%.1f", 100 * r->mfu);
+  add_figure (t, "%.1f", (double) r->memory_bytes / (double) (UINT64_C (1) << 30));
+  add_figure (t, "%.3g", r->exposed_s);
+  add_figure (t, "%.3g", r->bubble_s);
+  g_autofree char *also = also_text (r);
+  g_autofree char *note = g_strjoin (r->why && also ? "; " : "", r->why ? r->why : "", also ? also : "", NULL);
+  ls_text_table_note (t, *note ? note : NULL);
+}
+
+#define LAYOUT_COLUMNS "rrlllrlll"
+
+static void
+append_table (GString *out, const GArray *rows)
+{
+  static const char *const heads[] = { "gpus", "batch", "tp", "pp", "dp", "mb", "zero", "schedule", "recompute", "step s",
+                                       "tokens/s", "MFU %", "GiB", "exposed s", "bubble s" };
+  LsTextTable t;
+  ls_text_table_init (&t, LAYOUT_COLUMNS "rrrrrr");
+  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
+    ls_text_table_add (&t, "%s", heads[i]);
+  for (guint i = 0; i < rows->len; i++)
+    add_row (&t, &g_array_index (rows, LsSweepRow, i));
+  ls_text_table_print (&t, 2, out);
+}
+
+static void
+append_cost (GString *out, const LsSweepReport *r)
+{
+  const LsSweepRow *best = &g_array_index (r->best, LsSweepRow, 0);
+  char a[G_ASCII_DTOSTR_BUF_SIZE], b[G_ASCII_DTOSTR_BUF_SIZE], c[G_ASCII_DTOSTR_BUF_SIZE];
+  if (!isnan (best->usd_per_trillion))
+    g_string_append_printf (out, "\n  a trillion tokens cost $%s at $%s for an hour of a %s (--gpu-hour)\n",
+                            g_ascii_formatd (a, sizeof a, "%.0f", best->usd_per_trillion),
+                            g_ascii_formatd (b, sizeof b, "%.2f", r->usd_per_gpu_hour), r->chip);
+  if (!isnan (best->kwh_per_trillion))
+    g_string_append_printf (out, "  and take %s kWh at %s W for a %s (--gpu-watts), PUE %s (--pue)\n",
+                            g_ascii_formatd (a, sizeof a, "%.0f", best->kwh_per_trillion),
+                            g_ascii_formatd (b, sizeof b, "%.0f", r->gpu_watts), r->chip,
+                            g_ascii_formatd (c, sizeof c, "%.2f", r->pue));
+}
+
+static void
+append_rule (GString *out, const LsSweepReport *r, const LsSweepGroup *g)
+{
+  if (!g->rule) {
+    g_string_append (out, "\nThe rule of thumb (TP in the node, PP across, DP the rest): none that is legal fits.\n");
+    return;
+  }
+  g_autoptr (GArray) one = g_array_new (FALSE, FALSE, sizeof (LsSweepRow)); /* borrows */
+  g_array_append_vals (one, g->rule, 1);
+  g_string_append_printf (out, "\nThe rule of thumb (TP in the node, PP across, DP the rest) is number %" G_GUINT64_FORMAT "%s\n",
+                          g->rule_rank, g->is_rule_rank_exact ? "" : r->is_interrupted ? " at best, as the sweep was stopped" : " at best, as some were pruned");
+  append_table (out, one);
+}
+
+/* What a sweep of these GPUs and this batch alone would print. */
+static void
+append_group (GString *out, const LsSweepReport *r, const LsSweepGroup *g)
+{
+  g_autoptr (GArray) rows = g_array_new (FALSE, FALSE, sizeof (LsSweepRow)); /* borrows */
+  for (guint i = 0; i < r->best->len; i++) {
+    const LsSweepRow *row = &g_array_index (r->best, LsSweepRow, i);
+    if (row->strategy.gpus == g->gpus && row->strategy.global_batch == g->global_batch)
+      g_array_append_vals (rows, row, 1);
+  }
+  if (rows->len == 0) {
+    g_string_append (out, "None is legal and fits.\n");
+    return;
+  }
+  append_table (out, rows);
+  if (r->groups->len == 1)
+    append_cost (out, r);
+  append_rule (out, r, g);
+}
+
+static void
+append_scaling (GString *out, const LsSweepReport *r)
+{
+  g_autofree char *of_one = g_strdup_printf ("a %s", r->chip), *share = g_strdup_printf ("%s %%", r->chips);
+  const char *const heads[] = { "gpus", "batch", "step s", "tokens/s", of_one, "MFU %", share, "batch %" };
+  LsTextTable t;
+  ls_text_table_init (&t, "rrrrrrrr");
+  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
+    ls_text_table_add (&t, "%s", heads[i]);
+  for (guint i = 0; i < r->groups->len; i++) {
+    const LsSweepGroup *g = &g_array_index (r->groups, LsSweepGroup, i);
+    ls_text_table_add (&t, "%u", g->gpus);
+    ls_text_table_add (&t, "%u", g->global_batch);
+    add_figure (&t, "%.4g", g->first ? ls_time_to_s (g->first->step) : NAN);
+    add_figure (&t, "%.0f", g->first ? g->first->tokens_per_s : NAN);
+    add_figure (&t, "%.1f", g->tokens_per_s_per_gpu);
+    add_figure (&t, "%.1f", g->first ? 100 * g->first->mfu : NAN);
+    add_figure (&t, "%.1f", 100 * g->of_fewest_gpus);
+    add_figure (&t, "%.1f", 100 * g->of_largest_batch);
+  }
+  g_string_append_printf (out, "\nScaling of the best  tokens/s of a %s against the fewest %s, and against the largest batch\n", r->chip, r->chips);
+  ls_text_table_print (&t, 2, out);
+}
+
+static void
+append_rules (GString *out, const LsSweepNone *none)
+{
+  if (none->rules->len == 0)
+    return;
+  g_string_append_printf (out, "\nRules that %" G_GUINT64_FORMAT " configurations break: of how many it is the only one, and in all\n", none->n_looked_at);
+  for (guint i = 0; i < none->rules->len; i++) {
+    const LsSweepRule *rule = &g_array_index (none->rules, LsSweepRule, i);
+    g_string_append_printf (out, "  %8" G_GUINT64_FORMAT " %8" G_GUINT64_FORMAT "  %s\n", rule->n_alone, rule->n, rule->text);
+  }
+}
+
+/* What would help the nearest. */
+static void
+append_help (GString *out, const LsSweepNone *none, const char *chips)
+{
+  uint64_t limit = none->capacity_bytes - MIN (none->headroom_bytes, none->capacity_bytes);
+  if (none->needed_bytes <= none->capacity_bytes)
+    g_string_append_printf (out, "With --headroom %.2fGiB it fits\n", floor (100 * (double) (none->capacity_bytes - none->needed_bytes) / GIB) / 100);
+  ls_memory_advice_print (none->advice, out);
+  if (!(none->advice && ls_what_if_n_fit (none->advice->tried) > 0) && limit > 0)
+    g_string_append_printf (out, "%.0f %s would hold what these %u need, if all of it were cut over more\n",
+                            ceil ((double) none->needed_bytes * none->gpus / (double) limit), chips, none->gpus);
+}
+
+static void
+append_none (GString *out, const LsSweepNone *none, const char *chips)
+{
+  if (!none)
+    return;
+  if (none->nearest) {
+    double short_gib = ((double) none->needed_bytes + (double) none->headroom_bytes - (double) none->capacity_bytes) / GIB;
+    g_string_append_printf (out, "\nThe nearest is %.2f GiB short: it needs %.2f of %.2f GiB, and a headroom of %s\n  %s\n", short_gib,
+                            (double) none->needed_bytes / GIB, (double) none->capacity_bytes / GIB, none->headroom, none->nearest);
+    append_help (out, none, chips);
+  }
+  append_rules (out, none);
+}
+
+char *
+ls_sweep_to_text (const LsSweepReport *r)
+{
+  const LsSweepCounts *c = &r->counts;
+  GString *out = g_string_new (NULL);
+  g_string_append_printf (out, "%s\n%" G_GUINT64_FORMAT " configurations: %" G_GUINT64_FORMAT " illegal, %" G_GUINT64_FORMAT
+                          " do not fit, %" G_GUINT64_FORMAT " cannot win, %" G_GUINT64_FORMAT " simulated", r->title, c->enumerated,
+                          c->illegal, c->infeasible, c->pruned, c->simulated);
+  if (r->is_interrupted)
+    g_string_append_printf (out, "; stopped with %" G_GUINT64_FORMAT " left", c->left);
+  g_string_append_printf (out, "\nsoftware %s%s\n\n", r->software, r->software_is_assumed ? " (assumed by dp_kind; --software NAME)" : "");
+  if (r->best->len == 0) {
+    g_string_append (out, r->is_interrupted ? "None that was tried so far is legal and fits.\n" : "None is legal and fits.\n");
+    append_none (out, r->none, r->chips);
+    return g_string_free (out, FALSE);
+  }
+  for (guint i = 0; i < r->groups->len; i++) {
+    const LsSweepGroup *g = &g_array_index (r->groups, LsSweepGroup, i);
+    if (r->groups->len > 1)
+      g_string_append_printf (out, "%s%u %s, global batch %u\n", i > 0 ? "\n" : "", g->gpus, r->chips, g->global_batch);
+    append_group (out, r, g);
+  }
+  if (r->groups->len > 1) {
+    append_scaling (out, r);
+    append_cost (out, r);
+  }
+  if (r->front) {
+    g_string_append (out, "\nPareto front of time, memory and cost\n");
+    append_table (out, r->front);
+  }
+  if (r->headroom)
+    g_string_append_printf (out, "\nEach leaves a headroom of %s (--headroom)\n", r->headroom);
+  if (r->has_timing) {
+    char wall[G_ASCII_DTOSTR_BUF_SIZE], simulate[G_ASCII_DTOSTR_BUF_SIZE];
+    g_string_append_printf (out, "\nTook %s s, of which threads simulated %s s\n", g_ascii_formatd (wall, sizeof wall, "%.1f", r->wall_s),
+                            g_ascii_formatd (simulate, sizeof simulate, "%.1f", r->simulate_s));
+  }
+  g_string_append_printf (out, "\nThe first again:\n  %s\n", r->command);
+  return g_string_free (out, FALSE);
+}
+
+/* Knobs that the first columns have. */
+static bool
+is_in_front (const char *key)
+{
+  static const char *const keys[] = { "gpus", "tp", "pp", "dp", "cp", "ep", "vpp", "sp", "zero", "dp_kind", "schedule", "micro_batch",
+                                      "global_batch", "recompute", "tp_overlap", "layers_per_chunk", NULL };
+  return g_strv_contains (keys, key);
+}
+
+static void
+append_cell (GString *out, const char *text)
+{
+  g_string_append_c (out, ',');
+  ls_csv_append (out, text);
+}
+
+static void
+csv_layout (GString *out, const LsStrategy *s)
+{
+  g_string_append_printf (out, "%u,%u,%u,%u,%u,%u,%u,%d,%u,%s,%s,%u,%u,%s,%d", s->gpus, s->tp, s->pp, s->dp, s->cp, s->ep, s->vpp, s->sp,
+                          s->zero_stage, ls_dp_kind_name (s->dp_kind), s->schedule, s->micro_batch, s->global_batch,
+                          ls_recompute_name (s->recompute), s->tp_overlap);
+}
+
+static void
+csv_number (GString *out, double value)
+{
+  char buffer[G_ASCII_DTOSTR_BUF_SIZE];
+  g_string_append_printf (out, ",%s", isnan (value) ? "" : g_ascii_formatd (buffer, sizeof buffer, "%.17g", value));
+}
+
+static void
+csv_row (GString *out, const LsSweepRow *row)
+{
+  const double figures[] = { row->tokens_per_s, row->mfu, (double) row->memory_bytes, row->exposed_s, row->bubble_s };
+  const double others[] = { (double) row->headroom_bytes, (double) row->free_bytes, row->usd_per_trillion, row->kwh_per_trillion };
+  g_autofree char *also = also_text (row), *layers = ls_sweep_layers_text (&row->strategy);
+  csv_layout (out, &row->strategy);
+  g_string_append_printf (out, ",%" G_GINT64_FORMAT, row->step);
+  for (guint k = 0; k < G_N_ELEMENTS (figures); k++)
+    csv_number (out, figures[k]);
+  append_cell (out, layers ? layers : "auto");
+  for (guint k = 0; k < G_N_ELEMENTS (others); k++)
+    csv_number (out, others[k]);
+  for (int p = 0; p < LS_N_PARTS; p++)
+    csv_number (out, row->breakdown_s[p]);
+  append_cell (out, row->why);
+  append_cell (out, also);
+  append_cell (out, row->knobs);
+  ls_sweep_csv_knobs (out, &row->strategy, is_in_front);
+  g_string_append_c (out, '\n');
+}
+
+char *
+ls_sweep_to_csv (const LsSweepReport *r)
+{
+  GString *out = g_string_new ("gpus,tp,pp,dp,cp,ep,vpp,sp,zero,dp_kind,schedule,micro_batch,global_batch,recompute,tp_overlap,"
+                               "step_time_ps,tokens_per_s,mfu,memory_bytes,exposed_s,bubble_s,layers_per_chunk,headroom_bytes,"
+                               "free_bytes,usd_per_trillion_tokens,kwh_per_trillion_tokens");
+  for (int p = 0; p < LS_N_PARTS; p++)
+    g_string_append_printf (out, ",breakdown_%s_s", ls_part_name ((LsPart) p));
+  g_string_append (out, ",why,also,knobs");
+  ls_sweep_csv_knobs (out, NULL, is_in_front);
+  g_string_append_c (out, '\n');
+  for (guint i = 0; i < r->best->len; i++)
+    csv_row (out, &g_array_index (r->best, LsSweepRow, i));
+  return g_string_free (out, FALSE);
+}

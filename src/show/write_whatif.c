@@ -1,0 +1,268 @@
+#include "show/write_whatif.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "data/text/csv.h"
+#include "show/text_table.h"
+
+#define GIB 1073741824.0
+#define LEAST_GAIN 5e-4 /* what is shown as 0.0 % is none */
+
+static const LsWhatIfRow *
+row_at (const LsWhatIf *w, guint i)
+{
+  return &g_array_index (w->rows, LsWhatIfRow, i);
+}
+
+/* --- text ------------------------------------------------------------------------------ */
+
+typedef bool (*Filter) (const LsWhatIfRow *row);
+
+static bool
+gains_and_fits (const LsWhatIfRow *row)
+{
+  return !row->refused && row->gain >= LEAST_GAIN && row->fits;
+}
+
+static bool
+gains_without_fitting (const LsWhatIfRow *row)
+{
+  return !row->refused && row->gain >= LEAST_GAIN && !row->fits;
+}
+
+static bool
+gains_nothing (const LsWhatIfRow *row)
+{
+  return !row->refused && row->gain < LEAST_GAIN;
+}
+
+static bool
+is_refused (const LsWhatIfRow *row)
+{
+  return row->refused != NULL;
+}
+
+static bool
+fits (const LsWhatIfRow *row)
+{
+  return !row->refused && row->fits;
+}
+
+static bool
+does_not_fit (const LsWhatIfRow *row)
+{
+  return !row->refused && !row->fits;
+}
+
+static guint
+count (const LsWhatIf *w, Filter filter)
+{
+  guint n = 0;
+  for (guint i = 0; i < w->rows->len; i++)
+    n += filter (row_at (w, i));
+  return n;
+}
+
+/* Whether an hour of all GPUs costs something else than now; false where a price is not known. */
+static bool
+has_other_price (const LsWhatIf *w, const LsWhatIfRow *row)
+{
+  double now = w->now.usd_per_million_tokens * w->now.tokens_per_s, then = row->usd_per_million_tokens * row->tokens_per_s;
+  return fabs (then - now) > 1e-9 * now;
+}
+
+/* What the change takes beside memory that is there. */
+static char *
+cost_of (const LsWhatIf *w, const LsWhatIfRow *row)
+{
+  GString *out = g_string_new (row->cost);
+  if (!row->fits)
+    g_string_append_printf (out, "%s%.2f GiB too much", out->len > 0 ? "; " : "", (double) row->short_bytes / GIB);
+  if (has_other_price (w, row))
+    g_string_append_printf (out, "%s$%.3f a million tokens, now $%.3f", out->len > 0 ? "; " : "", row->usd_per_million_tokens,
+                            w->now.usd_per_million_tokens);
+  return g_string_free (out, FALSE);
+}
+
+static void
+add_row (LsTextTable *table, const LsWhatIf *w, const LsWhatIfRow *row, bool has_saving)
+{
+  if (has_saving)
+    ls_text_table_add (table, "%.2f GiB", ((double) w->now.needed_bytes - (double) row->needed_bytes) / GIB);
+  ls_text_table_add (table, "%+.1f %%", 100 * row->gain);
+  ls_text_table_add (table, "%.4g s", row->step_time_s);
+  ls_text_table_add (table, "%.2f GiB", (double) row->needed_bytes / GIB);
+  ls_text_table_add (table, "%s", row->change);
+  ls_text_table_take (table, cost_of (w, row));
+}
+
+/* At most `top` rows of a kind; 0: all. */
+static void
+append_rows (GString *out, const LsWhatIf *w, Filter filter, guint top, bool has_saving)
+{
+  static const char *const heads[] = { "saves", "tokens/s", "step", "memory", "change", "takes" };
+  LsTextTable table;
+  ls_text_table_init (&table, has_saving ? "rrrrll" : "rrrll");
+  for (guint i = has_saving ? 0 : 1; i < G_N_ELEMENTS (heads); i++)
+    ls_text_table_add (&table, "%s", heads[i]);
+  guint n = 0;
+  for (guint i = 0; i < w->rows->len; i++)
+    if (filter (row_at (w, i)) && (top == 0 || n++ < top))
+      add_row (&table, w, row_at (w, i), has_saving);
+  ls_text_table_print (&table, 2, out);
+}
+
+void
+ls_what_if_print_savings (const LsWhatIf *w, bool that_fit, guint top, GString *out)
+{
+  append_rows (out, w, that_fit ? fits : does_not_fit, top, true);
+}
+
+static void
+append_refused (GString *out, const LsWhatIf *w)
+{
+  for (guint i = 0; i < w->rows->len; i++)
+    if (row_at (w, i)->refused)
+      g_string_append_printf (out, "  %s\n    %s\n", row_at (w, i)->change, row_at (w, i)->refused);
+}
+
+static void
+append_section (GString *out, const LsWhatIf *w, Filter filter, guint top, const char *heading)
+{
+  guint n = count (w, filter);
+  if (n == 0)
+    return;
+  g_string_append_printf (out, "\n%s", heading);
+  if (top > 0 && n > top)
+    g_string_append_printf (out, ": the first %u of %u", top, n);
+  g_string_append_c (out, '\n');
+  append_rows (out, w, filter, top, false);
+}
+
+/* Those that the short form leaves out. */
+static void
+append_rest (GString *out, const LsWhatIf *w, bool is_all)
+{
+  guint n_none = count (w, gains_nothing), n_refused = count (w, is_refused);
+  if (is_all) {
+    append_section (out, w, gains_nothing, 0, "These gain nothing");
+    if (n_refused > 0)
+      g_string_append (out, "\nThese are not possible\n");
+    append_refused (out, w);
+    return;
+  }
+  g_string_append_printf (out, "\n%u more gain nothing, %u are not possible: --all lists them with the reasons.\n", n_none, n_refused);
+}
+
+char *
+ls_what_if_to_text (const LsWhatIf *w, const LsWhatIfText *text)
+{
+  GString *out = g_string_new (NULL);
+  const LsWhatIfRow *now = &w->now;
+  g_string_append_printf (out, "%s\n%s\n\n", text->title, text->subtitle);
+  g_string_append_printf (out, "  now  step %.4g s, %.0f tokens/s, %.2f of %.2f GiB%s\n", now->step_time_s, now->tokens_per_s,
+                          (double) now->needed_bytes / GIB, (double) now->capacity_bytes / GIB, now->fits ? "" : ": does not fit");
+  if (count (w, gains_and_fits) == 0)
+    g_string_append (out, "\nNo single change that fits makes it faster.\n");
+  append_section (out, w, gains_and_fits, text->top, "Single changes that make it faster; gains do not add up");
+  append_section (out, w, gains_without_fitting, text->top, "Faster, but does not fit");
+  append_rest (out, w, text->top == 0);
+  if (w->left_out)
+    g_string_append_printf (out, "\n%s\n", w->left_out);
+  return g_string_free (out, FALSE);
+}
+
+/* --- JSON ------------------------------------------------------------------------------ */
+
+static void
+json_figures (LsJsonOut *out, const LsWhatIfRow *row)
+{
+  ls_json_out_double (out, "step_time_s", row->step_time_s);
+  ls_json_out_double (out, "tokens_per_s", row->tokens_per_s);
+  ls_json_out_uint (out, "needed_bytes", row->needed_bytes);
+  ls_json_out_uint (out, "capacity_bytes", row->capacity_bytes);
+  ls_json_out_uint (out, "short_bytes", row->short_bytes);
+  ls_json_out_bool (out, "fits", row->fits);
+  ls_json_out_double (out, "usd_per_million_tokens", row->usd_per_million_tokens);
+}
+
+static void
+json_row (LsJsonOut *out, const LsWhatIfRow *row)
+{
+  ls_json_out_begin_object (out, NULL);
+  ls_json_out_string (out, "change", row->change);
+  ls_json_out_string (out, "idea", row->idea);
+  ls_json_out_string (out, "cost", row->cost);
+  ls_json_out_string (out, "refused", row->refused);
+  if (!row->refused) {
+    ls_json_out_double (out, "gain", row->gain);
+    json_figures (out, row);
+  }
+  ls_json_out_end_object (out);
+}
+
+void
+ls_json_what_if (LsJsonOut *out, const LsWhatIf *w)
+{
+  ls_json_out_begin_object (out, "now");
+  json_figures (out, &w->now);
+  ls_json_out_end_object (out);
+  ls_json_out_string (out, "left_out", w->left_out);
+  ls_json_out_begin_array (out, "changes");
+  for (guint i = 0; i < w->rows->len; i++)
+    json_row (out, row_at (w, i));
+  ls_json_out_end_array (out);
+}
+
+char *
+ls_what_if_to_json (const LsWhatIf *w)
+{
+  GString *text = g_string_new (NULL);
+  LsJsonOut out;
+  ls_json_out_init (&out, text, 2);
+  ls_json_out_begin_object (&out, NULL);
+  ls_json_what_if (&out, w);
+  ls_json_out_end_object (&out);
+  g_string_append_c (text, '\n');
+  return g_string_free (text, FALSE);
+}
+
+/* --- CSV ------------------------------------------------------------------------------- */
+
+static void
+csv_figure (GString *out, double value)
+{
+  char buffer[G_ASCII_DTOSTR_BUF_SIZE];
+  g_string_append_printf (out, ",%s", isnan (value) ? "" : g_ascii_dtostr (buffer, sizeof buffer, value));
+}
+
+static void
+csv_row (GString *out, const LsWhatIfRow *row)
+{
+  const char *const texts[] = { row->change, row->idea, row->cost, row->refused };
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
+    if (i > 0)
+      g_string_append_c (out, ',');
+    ls_csv_append (out, texts[i]);
+  }
+  if (row->refused) {
+    g_string_append (out, ",,,,,,,\n");
+    return;
+  }
+  csv_figure (out, row->gain);
+  csv_figure (out, row->step_time_s);
+  csv_figure (out, row->tokens_per_s);
+  g_string_append_printf (out, ",%" PRIu64 ",%" PRIu64 ",%d", row->needed_bytes, row->capacity_bytes, row->fits);
+  csv_figure (out, row->usd_per_million_tokens);
+  g_string_append_c (out, '\n');
+}
+
+char *
+ls_what_if_to_csv (const LsWhatIf *w)
+{
+  GString *out = g_string_new ("change,idea,cost,refused,gain,step_time_s,tokens_per_s,needed_bytes,capacity_bytes,fits,usd_per_million_tokens\n");
+  for (guint i = 0; i < w->rows->len; i++)
+    csv_row (out, row_at (w, i));
+  return g_string_free (out, FALSE);
+}

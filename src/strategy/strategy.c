@@ -1,0 +1,132 @@
+#include "strategy/strategy.h"
+
+static const char *const dp_kind_names[] = {
+  [LS_DP_AUTO] = "auto",
+  [LS_DP_NONE] = "none",
+  [LS_DP_PS] = "ps",
+  [LS_DP_DDP] = "ddp",
+  [LS_DP_MEGATRON] = "megatron",
+  [LS_DP_FSDP1] = "fsdp1",
+  [LS_DP_FSDP2] = "fsdp2",
+  [LS_DP_DEEPSPEED] = "deepspeed",
+  [LS_DP_XLA_FSDP] = "xla-fsdp",
+};
+
+static const char *const p2p_names[] = {
+  [LS_P2P_AUTO] = "auto",
+  [LS_P2P_NONE] = "none",
+  [LS_P2P_BATCHED] = "batched",
+  [LS_P2P_SCATTER_GATHER] = "scatter-gather",
+  [LS_P2P_OVERLAPPED] = "overlapped",
+  [LS_P2P_DEEPSPEED] = "deepspeed",
+};
+
+static const char *const recompute_names[] = {
+  [LS_RECOMPUTE_NONE] = "none",
+  [LS_RECOMPUTE_SELECTIVE] = "selective",
+  [LS_RECOMPUTE_FULL] = "full",
+};
+
+const char *
+ls_dp_kind_name (int kind)
+{
+  return dp_kind_names[kind];
+}
+
+const char *
+ls_p2p_name (int p2p)
+{
+  return p2p_names[p2p];
+}
+
+const char *
+ls_recompute_name (int recompute)
+{
+  return recompute_names[recompute];
+}
+
+void
+ls_strategy_init (LsStrategy *s)
+{
+  *s = (LsStrategy){
+    .tp = 1,
+    .pp = 1,
+    .cp = 1,
+    .ep = 1,
+    .vpp = 1,
+    .dp_kind = LS_DP_AUTO,
+    .dp_overlap = true,
+    .tp_async = true,
+    .p2p = LS_P2P_AUTO,
+    .micro_batch = 1,
+    .recompute = LS_RECOMPUTE_NONE,
+    .attention = LS_ATTENTION_AUTO,
+    .dtype = LS_DTYPE_BF16,
+    .grad_dtype = LS_DTYPE_AUTO,
+    .grad_norm = true,
+    .zero_stage = LS_ZERO_AUTO,
+    .gather_overlap = LS_FLAG_AUTO,
+    .layers_per_unit = 1,
+    .limit_all_gathers = true,
+    .reshard_after_forward = LS_RESHARD_AUTO,
+    .reduce_bucket = 500000000,
+    .allgather_bucket = 500000000,
+    .prefetch_bucket = 50000000,
+    .persistence_threshold = 100000,
+    .max_live_params = 1000000000,
+    .max_reuse_distance = 1000000000,
+    .cp_balance = true,
+    .host = { LS_HOST_AUTO, LS_HOST_AUTO, LS_HOST_AUTO, LS_HOST_AUTO, LS_HOST_AUTO, LS_HOST_AUTO },
+    .tp_overlap_kind = LS_TP_OVERLAP_RING,
+  };
+}
+
+void
+ls_strategy_forget_layers (LsStrategy *s)
+{
+  g_clear_pointer (&s->layers_per_chunk, g_free);
+  s->n_layers_per_chunk = 0;
+  s->layers_are_found = false;
+}
+
+void
+ls_strategy_forget_kernels (LsStrategy *s)
+{
+  g_clear_pointer (&s->kernels, g_free);
+  ls_recipes_unref (s->recipes);
+  s->recipes = NULL;
+}
+
+void
+ls_strategy_clear (LsStrategy *s)
+{
+  if (!s)
+    return;
+  g_free (s->name);
+  g_free (s->source);
+  g_free (s->software);
+  g_free (s->schedule);
+  g_free (s->layers_per_chunk);
+  g_free (s->expert_load);
+  g_free (s->recompute_stages);
+  g_free (s->kernels);
+  ls_recipes_unref (s->recipes);
+  ls_strategy_init (s);
+}
+
+void
+ls_strategy_copy (LsStrategy *dest, const LsStrategy *source)
+{
+  *dest = *source;
+  dest->name = g_strdup (source->name);
+  dest->source = g_strdup (source->source);
+  dest->software = g_strdup (source->software);
+  dest->schedule = g_strdup (source->schedule);
+  dest->layers_per_chunk = g_memdup2 (source->layers_per_chunk,
+                                      source->n_layers_per_chunk * sizeof *source->layers_per_chunk);
+  dest->expert_load = g_strdup (source->expert_load);
+  dest->kernels = g_strdup (source->kernels);
+  dest->recipes = ls_recipes_ref (source->recipes);
+  dest->recompute_stages = g_memdup2 (source->recompute_stages,
+                                      source->n_recompute_stages * sizeof *source->recompute_stages);
+}

@@ -1,0 +1,118 @@
+#include "strategy/strategy_idle.h"
+
+#include <string.h>
+
+bool
+ls_strategy_recomputes_nothing (const LsStrategy *s)
+{
+  return s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts == LS_RECOMPUTE_CORE && s->attention == LS_ATTENTION_FLASH;
+}
+
+/* --- conditions: true where the knobs named below make no difference --- */
+
+typedef bool Condition (const LsStrategy *s, const LsModel *m);
+
+#define CONDITION(name, expression)                                  \
+  static bool name (const LsStrategy *s, const LsModel *m)           \
+  {                                                                  \
+    return expression;                                               \
+  }
+
+CONDITION (has_one_tp, s->tp == 1)
+CONDITION (has_one_stage, s->pp == 1)
+CONDITION (has_one_cp, s->cp == 1)
+CONDITION (has_one_copy, s->dp_kind == LS_DP_NONE)
+CONDITION (has_one_issued_copy, s->dp_kind == LS_DP_NONE && !s->is_compiled)
+CONDITION (has_no_sp, !s->sp)
+CONDITION (fetches_everywhere_or_never, !s->batch_sync || s->pp * s->vpp <= 2 || s->p2p == LS_P2P_DEEPSPEED)
+CONDITION (has_even_attention, s->cp_kind == LS_CP_ULYSSES)
+CONDITION (is_unfused, s->attention == LS_ATTENTION_UNFUSED)
+CONDITION (is_not_fp8, s->dtype != LS_DTYPE_FP8)
+CONDITION (is_not_scaled, !ls_dtype_is_scaled ((LsDtype) s->dtype))
+CONDITION (has_no_tp_overlap, !s->tp_overlap)
+CONDITION (is_fsdp, s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2)
+CONDITION (is_not_fsdp1, s->dp_kind != LS_DP_FSDP1)
+CONDITION (is_not_fsdp2, s->dp_kind != LS_DP_FSDP2)
+CONDITION (is_not_torch_fsdp, s->dp_kind != LS_DP_FSDP1 && s->dp_kind != LS_DP_FSDP2)
+CONDITION (has_no_ddp_buckets, s->dp_kind != LS_DP_DDP && s->dp_kind != LS_DP_PS)
+CONDITION (is_not_megatron, s->dp_kind != LS_DP_MEGATRON)
+CONDITION (is_not_megatron1, s->dp_kind != LS_DP_MEGATRON || s->zero_stage == 0)
+CONDITION (is_not_deepspeed, s->dp_kind != LS_DP_DEEPSPEED)
+CONDITION (is_not_deepspeed12, s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage == 0 || s->zero_stage == 3)
+CONDITION (is_not_deepspeed3, s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage != 3)
+CONDITION (is_not_offloaded, s->offload == LS_OFFLOAD_NONE)
+CONDITION (is_not_full, s->recompute != LS_RECOMPUTE_FULL)
+CONDITION (is_not_selective, s->recompute != LS_RECOMPUTE_SELECTIVE)
+CONDITION (recomputes_nothing, ls_strategy_recomputes_nothing (s))
+CONDITION (is_not_overlapped, s->p2p != LS_P2P_OVERLAPPED)
+CONDITION (scatters_nothing, s->p2p == LS_P2P_SCATTER_GATHER && s->tp == 1)
+CONDITION (drops_nothing, !s->expert_load && s->expert_capacity >= 1)
+CONDITION (has_no_layernorm, m->norm != LS_NORM_LAYERNORM)
+CONDITION (has_no_bias, !m->linear_bias)
+CONDITION (has_no_norm, !s->grad_norm)
+
+static const struct {
+  const char *key;
+  Condition *is_idle;
+  const char *why;
+} rules[] = {
+  { "sp", has_one_tp, "tp is 1" },
+  { "sp_save_gathered", has_no_sp, "it needs --sp, and tp above 1" },
+  { "tp_overlap", has_one_tp, "tp is 1" },
+  { "tp_overlap_kind", has_no_tp_overlap, "it needs --tp-overlap 1" },
+  { "tp_async", has_one_tp, "tp is 1" },
+  { "expert_capacity", drops_nothing, "tokens fall on experts evenly (--expert-load): none has more than the mean" },
+  { "cp_kind", has_one_cp, "cp is 1" },
+  { "cp_balance", has_one_cp, "cp is 1" },
+  { "cp_balance", has_even_attention, "with ulysses each rank has whole sequences of some heads" },
+  { "zero", has_one_copy, "there is one copy of the model: dp and cp are 1" },
+  { "dp_kind", has_one_issued_copy, "there is one copy of the model: dp and cp are 1" },
+  { "dp_overlap", has_one_copy, "there is one copy of the model: dp and cp are 1" },
+  { "dp_overlap", is_fsdp, "FSDP always reduces beside the backward" },
+  { "grad_sync", has_one_copy, "there is one copy of the model: dp and cp are 1" },
+  { "gather_overlap", is_not_megatron1, "it needs --dp-kind megatron with --zero 1" },
+  { "layers_per_unit", is_not_torch_fsdp, "it needs --dp-kind fsdp1 or fsdp2" },
+  { "limit_all_gathers", is_not_fsdp1, "it needs --dp-kind fsdp1" },
+  { "backward_prefetch", is_not_fsdp1, "it needs --dp-kind fsdp1" },
+  { "forward_prefetch", is_not_torch_fsdp, "it needs --dp-kind fsdp1 or fsdp2" },
+  { "backward_prefetch_units", is_not_fsdp2, "it needs --dp-kind fsdp2" },
+  { "reshard_after_forward", is_not_fsdp2, "it needs --dp-kind fsdp2" },
+  { "reduce_bucket", is_not_deepspeed, "it needs --dp-kind deepspeed" },
+  { "allgather_bucket", is_not_deepspeed12, "it needs --dp-kind deepspeed with --zero 1 or 2" },
+  { "prefetch_bucket", is_not_deepspeed3, "it needs --dp-kind deepspeed with --zero 3" },
+  { "persistence_threshold", is_not_deepspeed3, "it needs --dp-kind deepspeed with --zero 3" },
+  { "max_live_params", is_not_deepspeed3, "it needs --dp-kind deepspeed with --zero 3" },
+  { "max_reuse_distance", is_not_deepspeed3, "it needs --dp-kind deepspeed with --zero 3" },
+  { "collective_lists", is_not_deepspeed3, "it needs --dp-kind deepspeed with --zero 3" },
+  { "offload_to", is_not_offloaded, "it needs --offload optimizer or parameters" },
+  { "bucket_bytes", has_no_ddp_buckets, "it needs --dp-kind ddp or ps" },
+  { "bucket_params", is_not_megatron, "it needs --dp-kind megatron" },
+  { "grad_check", is_not_megatron, "it needs --dp-kind megatron" },
+  { "p2p", has_one_stage, "pp is 1" },
+  { "p2p", scatters_nothing, "tp is 1: there is nothing to scatter" },
+  { "p2p_warmup_flush", is_not_overlapped, "it needs --p2p overlapped" },
+  { "post_validation", has_no_norm, "no norm of the gradients is taken" },
+  { "recompute", recomputes_nothing, "flash attention computes its inside again by itself; --recompute-parts norm,activation drops more" },
+  { "recompute_parts", is_not_selective, "it needs --recompute selective" },
+  { "recompute_method", is_not_full, "it needs --recompute full" },
+  { "recompute_layers", is_not_full, "it needs --recompute full" },
+  { "recompute_early_stop", is_not_full, "it needs --recompute full" },
+  { "apex_norm", has_no_layernorm, "the model has no layer norms" },
+  { "batch_ends", fetches_everywhere_or_never, "it needs --set batch_sync=1 and more than two stages" },
+  { "split_bias_dropout", has_no_bias, "the model's products have no bias" },
+  { "attention_kernel", is_unfused, "it needs --attention flash" },
+  { "qkv_layout", is_unfused, "it needs --attention flash" },
+  { "fp8_recipe", is_not_fp8, "it needs --dtype fp8" },
+  { "bf16_first", is_not_scaled, "it needs --dtype fp8 or nvfp4" },
+  { "bf16_last", is_not_scaled, "it needs --dtype fp8 or nvfp4" },
+  { "fp8_params", is_not_fp8, "it needs --dtype fp8" },
+};
+
+const char *
+ls_strategy_idle (const LsStrategy *s, const LsModel *m, const char *key)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (rules); i++)
+    if (strcmp (rules[i].key, key) == 0 && rules[i].is_idle (s, m))
+      return rules[i].why;
+  return NULL;
+}

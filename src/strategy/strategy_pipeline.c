@@ -1,0 +1,100 @@
+/* What is legal of a pipeline: its p2p, its schedule, and how many micro-batches go through it. */
+#include <string.h>
+
+#include "base/suggest.h"
+#include "schedules/sched.h"
+#include "strategy/strategy_rules.h"
+
+/* The order of a rank counts its forwards and backwards, 2 m vpp, in 32 bits. */
+static gboolean
+check_order_size (const LsStrategy *s, uint32_t n_micro_batches, LsDiagList *diags)
+{
+  if ((uint64_t) n_micro_batches * s->vpp < G_MAXINT32)
+    return TRUE;
+  ls_diag_add (diags, LS_ERROR_LIMIT, NULL, 0, 0, "/global_batch", NULL, NULL,
+               "expected fewer than 2^31 chunk forwards per step on a rank; got %u micro-batches, vpp %u",
+               n_micro_batches, s->vpp);
+  return FALSE;
+}
+
+/* The schedule, or NULL with a diagnostic. */
+static const LsSched *
+check_schedule (const LsStrategy *s, LsDiagList *diags)
+{
+  const LsSched *sched = ls_sched_find (s->schedule);
+  if (!sched) {
+    g_autoptr (GPtrArray) names = g_ptr_array_new ();
+    for (guint i = 0; ls_sched_at (i); i++)
+      g_ptr_array_add (names, (gpointer) ls_sched_at (i)->name);
+    g_ptr_array_add (names, NULL);
+    const char *near = ls_suggest (s->schedule, (const char *const *) names->pdata);
+    g_autofree char *hint = near ? g_strdup_printf ("did you mean \"%s\"?", near) : g_strdup ("lockstep list schedules names them");
+    ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, "/schedule", NULL, hint, "expected a pipeline schedule; got \"%s\"",
+                 s->schedule);
+    return NULL;
+  }
+  return sched;
+}
+
+static void
+check_p2p (const LsStrategy *s, LsDiagList *diags)
+{
+  if (s->p2p == LS_P2P_NONE && s->pp > 1)
+    conflict (diags, "/p2p", "expected a way to send between stages, as pp = %u; got none", s->pp);
+  if (s->p2p == LS_P2P_OVERLAPPED && strcmp (s->schedule, "1f1b") == 0)
+    conflict (diags, "/p2p", "expected batched or scatter-gather, as 1f1b waits for every p2p (Megatron-LM overlaps"
+              " it only with interleaved-1f1b); got overlapped");
+  if (s->p2p == LS_P2P_OVERLAPPED && s->launch_blocking && strcmp (s->schedule, "interleaved-1f1b") == 0)
+    conflict (diags, "/p2p", "expected batched or scatter-gather, as with launch_blocking the host of each stage waits for a single send"
+              " before it asks for what the other sends; got overlapped");
+  if (s->p2p == LS_P2P_DEEPSPEED && strcmp (s->schedule, "1f1b") != 0)
+    conflict (diags, "/p2p", "expected another kind with %s, as DeepSpeed's pipeline engine has 1f1b only; got deepspeed", s->schedule);
+  if (s->p2p == LS_P2P_DEEPSPEED && s->sp)
+    conflict (diags, "/p2p", "expected another kind with sequence parallelism (sp), whose activations are cut already; got deepspeed");
+}
+
+const char *
+ls_sched_job_refusal (const LsSched *sched, const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches)
+{
+  if (!sched->n_versions)
+    return NULL;
+  if (n_micro_batches < s->pp)
+    return "there must be at least pp micro-batches: as many are under way";
+  if (s->pp > 1 && s->p2p != LS_P2P_OVERLAPPED)
+    return "p2p must be overlapped: sends and receives are in the background";
+  if (s->pp > 1 && s->launch_blocking)
+    return "launch_blocking must be off: sends and receives are in the background";
+  if (s->pp > 1 && m->tied_embeddings)
+    return "the model's embeddings must not be tied: the first and the last stage update theirs at different times";
+  if (s->zero_stage > 0 || (s->dp > 1 && s->dp_kind != LS_DP_DDP && s->dp_kind != LS_DP_MEGATRON))
+    return "data parallelism must be ddp, or megatron with zero 0: versions of the weights are kept whole";
+  if (s->dtype == LS_DTYPE_FP16)
+    return "dtype must not be fp16: with loss scaling no stage updates before all have looked for infinities";
+  return NULL;
+}
+
+void
+check_pipeline (const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches, LsDiagList *diags)
+{
+  check_p2p (s, diags);
+  const LsSched *sched = check_schedule (s, diags);
+  if (!sched)
+    return;
+  if (n_micro_batches > 0 && !check_order_size (s, n_micro_batches, diags))
+    return;
+  /* Without a number of micro-batches, the rules on pp and vpp still hold: pp
+   * micro-batches are legal wherever any number is. */
+  LsSchedShape shape = {
+    .pp = s->pp,
+    .vpp = s->vpp,
+    .n_micro_batches = n_micro_batches > 0 ? n_micro_batches : s->pp,
+  };
+  /* Megatron-LM's rule; the order alone does not need it. Sizes are checked elsewhere. */
+  bool lacks_stages = s->pp < 2 && strcmp (s->schedule, "interleaved-1f1b") == 0;
+  const char *rule = lacks_stages ? "pp must be greater than 1" : sched->refusal (&shape);
+  if (!rule)
+    rule = ls_sched_job_refusal (sched, s, m, shape.n_micro_batches);
+  if (rule)
+    conflict (diags, "/schedule", "%s: %s; got pp %u, vpp %u, %u micro-batches", s->schedule, rule, s->pp, s->vpp,
+              shape.n_micro_batches);
+}

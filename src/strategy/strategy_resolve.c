@@ -1,0 +1,469 @@
+/* Defaults and legality of a strategy (DESIGN.md section 9).
+ *
+ * First what is derived is filled in, then each rule looks at the result on its own,
+ * so that all broken rules are reported at once. A number that could not be derived
+ * stays 0 and silences the rules that need it. */
+#include <string.h>
+
+#include "schedules/sched.h"
+#include "strategy/chunks.h"
+#include "strategy/strategy_rules.h"
+
+/* ---- what must hold before anything can be derived ---- */
+
+static gboolean
+check_values (const LsStrategy *s, LsDiagList *diags)
+{
+  const struct {
+    const char *pointer;
+    uint32_t value;
+  } at_least_one[] = {
+    { "/tp", s->tp },   { "/pp", s->pp },   { "/cp", s->cp },
+    { "/ep", s->ep },   { "/vpp", s->vpp }, { "/micro_batch", s->micro_batch },
+    { "/layers_per_unit", s->layers_per_unit },
+  };
+
+  guint n_before = ls_diag_list_n (diags);
+  for (guint i = 0; i < G_N_ELEMENTS (at_least_one); i++)
+    if (at_least_one[i].value == 0)
+      conflict (diags, at_least_one[i].pointer, "expected at least 1; got 0");
+  if (s->zero_stage > 3 && s->zero_stage != LS_ZERO_AUTO)
+    conflict (diags, "/zero", "expected a stage from 0 to 3; got %u", s->zero_stage);
+  return ls_diag_list_n (diags) == n_before;
+}
+
+/* ---- defaults ---- */
+
+/* tp * pp * cp, or UINT64_MAX if that overflows. */
+static uint64_t
+ranks_per_replica (const LsStrategy *s)
+{
+  uint64_t n;
+  if (!g_uint64_checked_mul (&n, (uint64_t) s->tp * s->pp, s->cp))
+    return UINT64_MAX;
+  return n;
+}
+
+/* The data-parallel degree that the numbers of GPUs and of ranks per replica imply,
+ * or 0, with a diagnostic. */
+static uint32_t
+derive_dp (const LsStrategy *s, uint32_t n_gpus, LsDiagList *diags)
+{
+  uint64_t replica = ranks_per_replica (s);
+
+  if (s->gpus > n_gpus) {
+    conflict (diags, "/gpus", "expected at most the %u of the cluster; got %u", n_gpus, s->gpus);
+    return 0;
+  }
+  if (s->gpus % replica != 0 || s->gpus == 0) {
+    conflict (diags, "/gpus", "expected a multiple of tp * pp * cp = %u * %u * %u; got %u", s->tp, s->pp, s->cp,
+              s->gpus);
+    return 0;
+  }
+
+  uint32_t dp = s->gpus / (uint32_t) replica;
+  if (s->dp != 0 && s->dp != dp) {
+    g_autofree char *hint = g_strdup_printf ("dp follows from gpus; to use a part of the cluster, set gpus to"
+                                             " tp * pp * cp * dp = %" G_GUINT64_FORMAT, replica * s->dp);
+    ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, "/dp", NULL, s->dp < dp ? hint : NULL,
+                 "expected gpus / (tp * pp * cp) = %u / (%u * %u * %u) = %u; got %u", s->gpus, s->tp, s->pp, s->cp,
+                 dp, s->dp);
+    return 0;
+  }
+  return dp;
+}
+
+static uint32_t
+derive_global_batch (const LsStrategy *s, LsDiagList *diags)
+{
+  uint64_t batch;
+  if (!g_uint64_checked_mul (&batch, (uint64_t) s->dp * s->micro_batch, s->pp) || batch > UINT32_MAX) {
+    conflict (diags, "/global_batch", "expected dp * micro_batch * pp = %u * %u * %u to stay below 2^32", s->dp,
+              s->micro_batch, s->pp);
+    return 0;
+  }
+  return (uint32_t) batch;
+}
+
+static LsDtype
+default_grad_dtype (int dtype)
+{
+  switch (dtype) {
+  case LS_DTYPE_FP16:
+    return LS_DTYPE_FP16;
+  case LS_DTYPE_BF16:
+  case LS_DTYPE_FP8: /* recipes of scaled formats keep their gradients in bf16 */
+  case LS_DTYPE_NVFP4:
+    return LS_DTYPE_BF16;
+  default:
+    return LS_DTYPE_FP32;
+  }
+}
+
+static bool
+is_fsdp (int dp_kind)
+{
+  return dp_kind == LS_DP_FSDP1 || dp_kind == LS_DP_FSDP2 || dp_kind == LS_DP_XLA_FSDP;
+}
+
+static bool
+may_offload (const LsStrategy *s)
+{
+  return s->offload != LS_OFFLOAD_NONE && (s->dp_kind == LS_DP_AUTO || s->dp_kind == LS_DP_DEEPSPEED);
+}
+
+int
+ls_strategy_dp_kind (const LsStrategy *s)
+{
+  bool is_sharded = s->zero_stage != LS_ZERO_AUTO && s->zero_stage >= 2;
+  if (s->dp_kind != LS_DP_AUTO)
+    return s->dp_kind;
+  return may_offload (s) || is_sharded ? LS_DP_DEEPSPEED : LS_DP_MEGATRON;
+}
+
+/* Data parallelism: what a single copy makes void, then the kind that zero asks for, and
+ * the stage that the kind asks for. */
+static void
+fill_data_parallel (LsStrategy *s, const LsModel *m)
+{
+  s->is_compiled |= s->dp_kind == LS_DP_XLA_FSDP;
+  bool offloads = may_offload (s);
+  if (offloads && s->zero_stage == LS_ZERO_AUTO)
+    s->zero_stage = s->offload == LS_OFFLOAD_PARAMETERS || s->offload_to == LS_OFFLOAD_TO_NVME ? 3 : 2;
+  if (n_copies (s) == 1 && n_expert_copies (s, m) <= 1 && !offloads) {
+    s->dp_kind = LS_DP_NONE;
+    s->dp_overlap = false;
+    s->zero_stage = 0;
+  }
+  s->dp_kind = ls_strategy_dp_kind (s);
+  if (s->zero_stage == LS_ZERO_AUTO)
+    s->zero_stage = is_fsdp (s->dp_kind) ? 3 : 0;
+  if (s->zero_stage == 0 || s->zero_group == n_copies (s))
+    s->zero_group = 0;
+  s->collective_lists = s->collective_lists && s->dp_kind != LS_DP_NONE;
+}
+
+void
+ls_strategy_fill_auto (LsStrategy *s)
+{
+  if (s->gather_overlap == LS_FLAG_AUTO)
+    s->gather_overlap = s->dp_overlap;
+  if (s->grad_sync == LS_GRAD_SYNC_AUTO)
+    s->grad_sync = s->zero_stage >= 2 && s->pp == 1 && s->dp_kind != LS_DP_MEGATRON ? LS_GRAD_SYNC_EACH : LS_GRAD_SYNC_LAST;
+  if (s->reshard_after_forward == LS_RESHARD_AUTO)
+    s->reshard_after_forward = s->zero_stage == 3 && s->pp == 1;
+  if (s->etp == 0)
+    s->etp = s->tp;
+  if (s->recompute_layers == 0 && s->recompute_method == LS_RECOMPUTE_UNIFORM)
+    s->recompute_layers = 1;
+  if (s->recompute_parts == 0)
+    s->recompute_parts = LS_RECOMPUTE_CORE;
+}
+
+/* torchtitan's selective checkpointing counts the products of plain layers. */
+static bool
+can_recompute_ops (const LsStrategy *s, const LsModel *m)
+{
+  const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
+  return m->n_experts == 0 && m->kv_lora == 0 && !(sched && sched->is_split);
+}
+
+static void
+fill_recompute (LsStrategy *s, const LsModel *m)
+{
+  bool is_torch = s->dp_kind == LS_DP_FSDP2 && s->recompute == LS_RECOMPUTE_SELECTIVE;
+  if (s->recompute_parts == 0 && is_torch && can_recompute_ops (s, m))
+    s->recompute_parts = LS_RECOMPUTE_OP;
+}
+
+static void
+fill_tensor_parallel (LsStrategy *s)
+{
+  if (s->tp == 1) {
+    s->sp = false;
+    s->tp_overlap = false;
+  }
+}
+
+static void
+fill_pipeline (LsStrategy *s)
+{
+  if (s->pp == 1)
+    s->p2p = LS_P2P_NONE;
+  if (!s->schedule)
+    s->schedule = g_strdup (s->vpp > 1 ? "interleaved-1f1b" : s->pp > 1 ? "1f1b" : "none");
+  const LsSched *sched = ls_sched_find (s->schedule);
+  if (sched && strcmp (sched->name, s->schedule) != 0) { /* "1F1B" */
+    g_free (s->schedule);
+    s->schedule = g_strdup (sched->name);
+  }
+  bool is_flushed = !sched || !sched->n_versions;
+  if (s->p2p == LS_P2P_AUTO)
+    s->p2p = is_flushed ? LS_P2P_BATCHED : LS_P2P_OVERLAPPED;
+  s->grad_norm &= is_flushed; /* stages update at different times: they have no common norm */
+  s->post_validation &= s->grad_norm;
+  bool divides_model = sched && sched->n_chunks && sched->placement != LS_PLACE_PIPES; /* pipes replicate it */
+  if (s->vpp == 1 && divides_model)
+    s->vpp = sched->n_chunks (&(LsSchedShape) { .pp = s->pp, .n_micro_batches = 1 });
+}
+
+static void
+fill_from_model (LsStrategy *s, const LsModel *model)
+{
+  if (s->seq == 0)
+    s->seq = model->seq;
+  if (s->attention == LS_ATTENTION_AUTO)
+    s->attention = model->attention;
+  if (s->grad_dtype == LS_DTYPE_AUTO)
+    s->grad_dtype = default_grad_dtype (s->dtype);
+  s->fp8_params &= s->dtype == LS_DTYPE_FP8;
+  if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
+    s->bf16_first = s->bf16_last = 0;
+}
+
+static void
+fill (LsStrategy *s, const LsModel *model, uint32_t n_gpus, LsDiagList *diags)
+{
+  if (s->gpus == 0)
+    s->gpus = n_gpus;
+  s->dp = derive_dp (s, n_gpus, diags);
+  fill_data_parallel (s, model);
+  fill_tensor_parallel (s);
+  fill_pipeline (s);
+  fill_recompute (s, model);
+  ls_strategy_fill_auto (s);
+  fill_from_model (s, model);
+  if (s->global_batch == 0 && s->dp != 0)
+    s->global_batch = derive_global_batch (s, diags);
+}
+
+/* ---- rules ---- */
+
+static void
+check_tensor_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  if (m->n_heads % s->tp != 0)
+    conflict (diags, "/tp", "expected a divisor of the model's %u heads; got %u", m->n_heads, s->tp);
+  if (m->n_kv_heads % s->tp != 0 && s->tp % m->n_kv_heads != 0)
+    conflict (diags, "/tp", "expected a divisor or a multiple of the model's %u key-value heads; got %u",
+              m->n_kv_heads, s->tp);
+  if (m->ffn % s->tp != 0)
+    conflict (diags, "/tp", "expected a divisor of the model's ffn width %u; got %u", m->ffn, s->tp);
+  if (s->sp && s->seq % s->tp != 0)
+    conflict (diags, "/sp", "expected a sequence length divisible by tp = %u; got %u", s->tp, s->seq);
+}
+
+/* Copy engines and userbuffers reach the GPUs of a node. */
+static void
+check_tp_overlap (const LsStrategy *s, uint32_t gpus_per_node, LsDiagList *diags)
+{
+  if (!s->tp_overlap)
+    return;
+  if (!s->sp)
+    conflict (diags, "/tp_overlap", "expected sequence parallelism (sp) with it, whose collectives it cuts in pieces; got none");
+  if (s->tp_overlap_kind == LS_TP_OVERLAP_RING && gpus_per_node % s->tp != 0)
+    conflict (diags, "/tp_overlap", "expected tp groups inside a node, as pieces move by copy engines: a divisor of %u, the size of a node; got tp %u",
+              gpus_per_node, s->tp);
+}
+
+/* What a kind can shard: a set of bits 1 << stage, and why. */
+static const struct {
+  int kind;
+  uint32_t stages;
+  const char *expected;
+} sharding[] = {
+  { LS_DP_PS, 1, "0, as servers sum gradients and each rank keeps the rest" },
+  { LS_DP_DDP, 1, "0, as ddp replicates optimizer, gradients and parameters" },
+  { LS_DP_MEGATRON, 1 | 2, "0 or 1, as Megatron-LM's distributed optimizer shards the optimizer only" },
+  { LS_DP_DEEPSPEED, 1 | 2 | 4 | 8, "0 to 3" },
+  { LS_DP_FSDP1, 4 | 8, "2 (SHARD_GRAD_OP) or 3 (FULL_SHARD)" },
+  { LS_DP_FSDP2, 4 | 8, "2 (reshard_after_forward false) or 3" },
+  { LS_DP_XLA_FSDP, 8, "3, as XLA's FSDP shards everything" },
+};
+
+/* ZeRO-Offload and ZeRO-Infinity. */
+static void
+check_offload (const LsStrategy *s, LsDiagList *diags)
+{
+  if (s->offload == LS_OFFLOAD_NONE)
+    return;
+  if (s->dp_kind != LS_DP_DEEPSPEED)
+    conflict (diags, "/offload", "expected none with dp_kind %s, as only deepspeed offloads; got %s", ls_dp_kind_name (s->dp_kind),
+              s->offload == LS_OFFLOAD_PARAMETERS ? "parameters" : "optimizer");
+  else if (s->offload == LS_OFFLOAD_PARAMETERS && s->zero_stage != 3)
+    conflict (diags, "/offload", "expected none or optimizer with zero %u, as only stage 3 gathers parameters when they are used; got parameters",
+              s->zero_stage);
+  else if (s->zero_stage == 0)
+    conflict (diags, "/offload", "expected zero 1 to 3 with it, whose optimizer is cut; got zero 0");
+  else if (s->offload_to == LS_OFFLOAD_TO_NVME && s->zero_stage != 3)
+    conflict (diags, "/offload_to", "expected cpu with zero %u, as ZeRO-Infinity is stage 3; got nvme", s->zero_stage);
+  if (s->post_validation)
+    conflict (diags, "/post_validation", "expected none with offload, whose optimizer waits for the norm; got it");
+}
+
+static void
+check_data_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  if (s->dp_kind == LS_DP_NONE && n_copies (s) == 1 && n_expert_copies (s, m) > 1)
+    conflict (diags, "/dp_kind", "expected a way to reduce gradients of experts, which %" G_GUINT64_FORMAT " ranks have alike; got none",
+              n_expert_copies (s, m));
+  if (s->dp_kind == LS_DP_NONE && n_copies (s) > 1)
+    conflict (diags, "/dp_kind", "expected a way to reduce gradients, as dp * cp = %u * %u; got none", s->dp, s->cp);
+  for (guint i = 0; i < G_N_ELEMENTS (sharding); i++)
+    if (sharding[i].kind == s->dp_kind && !(sharding[i].stages >> s->zero_stage & 1))
+      conflict (diags, "/zero", "expected %s; got %u", sharding[i].expected, s->zero_stage);
+  if (s->zero_group > 0 && n_copies (s) > 0 && n_copies (s) % s->zero_group != 0)
+    conflict (diags, "/zero", "expected groups whose size divides dp * cp = %u * %u; got %u@%u", s->dp, s->cp, s->zero_stage,
+              s->zero_group);
+  if (s->dp_kind == LS_DP_MEGATRON && s->grad_sync == LS_GRAD_SYNC_EACH)
+    conflict (diags, "/grad_sync", "expected last, as Megatron-LM reduces with the last micro-batch only; got each");
+  bool sums_each = s->grad_sync == LS_GRAD_SYNC_EACH;
+  if (s->dp_kind == LS_DP_DEEPSPEED && s->pp == 1 && sums_each != (s->zero_stage >= 2))
+    conflict (diags, "/grad_sync", "expected %s with deepspeed's stage %u; got %s", s->zero_stage >= 2 ? "each" : "last", s->zero_stage,
+              sums_each ? "each" : "last");
+  if (s->dp_kind == LS_DP_PS && sums_each)
+    conflict (diags, "/grad_sync", "expected last, as servers sum the gradients of a step; got each");
+  if (s->dp_kind == LS_DP_MEGATRON && s->zero_stage > 0 && s->gather_overlap == 1 && !s->dp_overlap)
+    conflict (diags, "/gather_overlap", "expected 0 with dp_overlap 0, as Megatron-LM's overlap_param_gather needs overlap_grad_reduce; got 1");
+  if (s->collective_lists && (s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage != 3 || s->offload != LS_OFFLOAD_NONE))
+    conflict (diags, "/collective_lists", "expected dp_kind deepspeed, zero 3 and no offload with it; got %s, %u%s", ls_dp_kind_name (s->dp_kind),
+              s->zero_stage, s->offload != LS_OFFLOAD_NONE ? " and offload" : "");
+  if (s->wgrad_placeholders && s->dp_kind != LS_DP_MEGATRON && s->dp_kind != LS_DP_NONE)
+    conflict (diags, "/wgrad_placeholders", "expected dp_kind megatron with it; got %s", ls_dp_kind_name (s->dp_kind));
+  if (s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage >= 2 && s->pp > 1)
+    conflict (diags, "/zero", "expected 0 or 1 with pp %u, as DeepSpeed's pipeline engine accumulates whole gradients; got %u",
+              s->pp, s->zero_stage);
+}
+
+static void
+check_fsdp (const LsStrategy *s, LsDiagList *diags)
+{
+  if (s->dp_kind == LS_DP_FSDP1 && s->forward_prefetch > 1)
+    conflict (diags, "/forward_prefetch", "expected 0 or 1, as FSDP1 gathers one unit ahead; got %u", s->forward_prefetch);
+  if (s->dp_kind != LS_DP_FSDP2)
+    return;
+  uint32_t n = s->reshard_after_forward;
+  if (s->zero_stage == 2 && n != 0)
+    conflict (diags, "/reshard_after_forward", "expected 0 with zero 2, which keeps parameters for the backward; got %u", n);
+  if (n <= 1)
+    return;
+  if (n_copies (s) > 0 && n_copies (s) % n != 0)
+    conflict (diags, "/reshard_after_forward", "expected 0, 1 or a size of groups that divides dp * cp = %u * %u; got %u", s->dp, s->cp, n);
+  if (s->zero_group > 0 || s->ep > 1)
+    unsupported (diags, "/reshard_after_forward", "groups of %u behind a forward go neither with zero %u@group nor with ep %u: a rank has one kind"
+                 " of sharding group; expected 0 or 1", n, s->zero_stage, s->ep);
+}
+
+static void
+check_context_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  if (s->cp == 1)
+    return;
+  bool is_halved = s->cp_balance && s->cp_kind != LS_CP_ULYSSES;
+  uint64_t parts = (uint64_t) s->cp * (is_halved ? 2 : 1) * (s->sp ? s->tp : 1);
+  if (s->seq % parts != 0)
+    conflict (diags, "/cp", "expected a sequence length divisible by %" G_GUINT64_FORMAT " (cp%s%s); got %u", parts,
+              is_halved ? ", twice for the balance" : "", s->sp ? ", tp for sp" : "", s->seq);
+  uint32_t heads = MAX (m->n_heads / s->tp, 1), kv_heads = MAX (m->n_kv_heads / s->tp, 1);
+  if (s->cp_kind == LS_CP_ULYSSES && (heads % s->cp != 0 || kv_heads % s->cp != 0))
+    conflict (diags, "/cp", "expected a divisor of the %u heads and %u key-value heads of a rank, which ulysses cuts; got %u",
+              heads, kv_heads, s->cp);
+  if (s->attention == LS_ATTENTION_UNFUSED)
+    conflict (diags, "/cp", "expected flash attention with cp %u; got unfused", s->cp);
+}
+
+/* Which passes through layers run again, and who may cut what they start from. */
+static void
+check_recompute (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  bool is_full = s->recompute == LS_RECOMPUTE_FULL;
+  bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
+  if (has_ops && s->recompute_parts & (s->recompute_parts - 1))
+    conflict (diags, "/recompute_parts", "expected op, dots or dots-flash alone, which leave nothing for other parts; got several");
+  else if (has_ops && !can_recompute_ops (s, m))
+    unsupported (diags, "/recompute_parts", "op, dots and dots-flash count the products of layers without experts or latent attention, in schedules that do not"
+                 " split backwards; expected core, norm or activation");
+  if (s->recompute_stages && (!is_full || s->recompute_method != LS_RECOMPUTE_BLOCK))
+    conflict (diags, "/recompute_stages", "expected recompute full by block; got %s%s", ls_recompute_name (s->recompute),
+              is_full ? " uniform" : "");
+  else if (s->recompute_stages && s->n_recompute_stages != s->pp)
+    conflict (diags, "/recompute_stages", "expected a number for each of the %u pipeline ranks; got %u", s->pp,
+              s->n_recompute_stages);
+  if (s->partition_activations && (!is_full || s->tp == 1 || s->sp))
+    conflict (diags, "/partition_activations", "expected recompute full with tp above 1 and without sp, which cuts them already;"
+              " got %s, tp %u%s", ls_recompute_name (s->recompute), s->tp, s->sp ? " + sp" : "");
+  bool is_grouped = is_full && s->recompute_method == LS_RECOMPUTE_UNIFORM && s->recompute_layers > 1;
+  uint32_t unit = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2 ? s->layers_per_unit : 1;
+  if (is_grouped && s->zero_stage == 3 && s->dp_kind != LS_DP_XLA_FSDP && s->dp_kind != LS_DP_DEEPSPEED && unit % s->recompute_layers != 0)
+    conflict (diags, "/recompute_layers", "expected a divisor of the %u layers whose parameters are gathered together; got %u", unit,
+              s->recompute_layers);
+}
+
+static void
+check_bf16_layers (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  uint64_t n = (uint64_t) s->bf16_first + s->bf16_last;
+  if (n > m->n_layers)
+    conflict (diags, s->bf16_last > 0 ? "/bf16_last" : "/bf16_first", "expected bf16_first + bf16_last up to the %u layers; got %u + %u", m->n_layers,
+              s->bf16_first, s->bf16_last);
+  if (n > 0 && s->fp8_params)
+    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, NULL, 0, 0, "/fp8_params", NULL, NULL,
+                 "expected false with layers in bf16, whose parameters would be gathered in another format");
+}
+
+static void
+check_dtypes (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  check_bf16_layers (s, m, diags);
+  if (s->dtype == LS_DTYPE_TF32 || s->dtype == LS_DTYPE_BYTE)
+    conflict (diags, "/dtype", "expected fp16, bf16, fp8, nvfp4 or fp32; got %s", ls_dtype_name (s->dtype));
+
+  LsDtype own = default_grad_dtype (s->dtype);
+  if (s->grad_dtype != LS_DTYPE_FP32 && s->grad_dtype != (int) own)
+    conflict (diags, "/grad_dtype", "expected %s%s with dtype %s; got %s", ls_dtype_name (own),
+              own == LS_DTYPE_FP32 ? "" : " or fp32", ls_dtype_name (s->dtype), ls_dtype_name (s->grad_dtype));
+}
+
+/* Micro-batches of a rank, or 0, with a diagnostic if the numbers are there. */
+static uint32_t
+check_batch (const LsStrategy *s, LsDiagList *diags)
+{
+  if (s->dp == 0 || s->global_batch == 0)
+    return 0;
+  uint64_t per_step = (uint64_t) s->dp * s->micro_batch;
+  if (s->global_batch % per_step != 0) {
+    conflict (diags, "/global_batch", "expected a multiple of dp * micro_batch = %u * %u = %" G_GUINT64_FORMAT
+              "; got %u", s->dp, s->micro_batch, per_step, s->global_batch);
+    return 0;
+  }
+  return (uint32_t) (s->global_batch / per_step);
+}
+
+/* ---- all of it ---- */
+
+gboolean
+ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint32_t gpus_per_node,
+                     LsDiagList *diags)
+{
+  guint n_before = ls_diag_list_n (diags);
+  if (!check_values (s, diags))
+    return FALSE;
+
+  if (s->layers_are_found)
+    ls_strategy_forget_layers (s);
+  fill (s, model, n_gpus, diags);
+  check_tensor_parallel (s, model, diags);
+  check_tp_overlap (s, gpus_per_node, diags);
+  check_data_parallel (s, model, diags);
+  check_fsdp (s, diags);
+  check_offload (s, diags);
+  check_context_parallel (s, model, diags);
+  check_experts (s, model, diags);
+  check_latent_attention (s, model, diags);
+  check_recompute (s, model, diags);
+  check_dtypes (s, model, diags);
+  check_kernels (s, model, diags);
+  ls_chunk_layers (s, model, NULL, diags);
+  check_pipeline (s, model, check_batch (s, diags), diags);
+  return ls_diag_list_n (diags) == n_before;
+}

@@ -1,0 +1,47 @@
+/* strategy/strategy_rules.h — what the files of rules share: how a broken one is reported
+ * (private). */
+#ifndef LS_STRATEGY_STRATEGY_RULES_H
+#define LS_STRATEGY_STRATEGY_RULES_H
+
+#include "schedules/sched.h"
+#include "strategy/strategy.h"
+
+#define conflict(diags, pointer, ...) \
+  ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, pointer, NULL, NULL, __VA_ARGS__)
+#define unsupported(diags, pointer, ...) \
+  ls_diag_add (diags, LS_ERROR_UNSUPPORTED, NULL, 0, 0, pointer, NULL, NULL, __VA_ARGS__)
+
+/* Ranks that have the same parameters. */
+static inline uint64_t
+n_copies (const LsStrategy *s)
+{
+  return (uint64_t) s->dp * s->cp;
+}
+
+/* Ranks that have the same experts; 1 without experts, 0 while that is not known. */
+static inline uint64_t
+n_expert_copies (const LsStrategy *s, const LsModel *m)
+{
+  uint64_t per_copy = (uint64_t) s->ep * (s->etp > 0 ? s->etp : s->tp);
+  return m->n_experts == 0 ? 1 : s->tp * n_copies (s) / per_copy;
+}
+
+/* --- strategy_experts.c --- */
+
+void check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
+void check_latent_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
+
+/* --- strategy_kernels.c --- */
+
+void check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
+
+/* --- strategy_pipeline.c --- */
+
+/* n_micro_batches: 0 if not known. */
+void check_pipeline (const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches, LsDiagList *diags);
+
+/* NULL if the schedule lets a job have the other knobs of s, and n_micro_batches, else a
+ * static text with the rule that they break. */
+const char *ls_sched_job_refusal (const LsSched *sched, const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches);
+
+#endif

@@ -1,0 +1,76 @@
+#include "validate/left_out.h"
+
+#include <math.h>
+
+static double
+figure_of (const LsScoreRow *row, int aspect)
+{
+  return row->traits.figure[aspect - LS_N_WORD_ASPECTS];
+}
+
+static const char *
+word_of (const LsScoreRow *row, int aspect)
+{
+  return aspect == LS_ASPECT_ARCHITECTURE ? row->architecture : row->traits.word[aspect];
+}
+
+bool
+ls_left_out_has (const LsLeftOut *l, const LsScoreRow *row)
+{
+  if (isnan (row->predicted_s))
+    return false;
+  if (l->aspect < LS_N_WORD_ASPECTS)
+    return g_strcmp0 (word_of (row, l->aspect), l->word) == 0;
+  return ls_aspect_is_beyond ((LsAspect) l->aspect, figure_of (row, l->aspect), l->figure);
+}
+
+static bool
+is_listed (const GArray *list, const LsLeftOut *one)
+{
+  for (guint i = 0; i < list->len; i++) {
+    const LsLeftOut *l = &g_array_index (list, LsLeftOut, i);
+    if (one->word ? g_str_equal (l->word, one->word) : l->figure >= one->figure && l->figure <= one->figure)
+      return true;
+  }
+  return false;
+}
+
+static bool
+divides (const LsLeftOut *l, const LsScoreRow *rows, guint n_rows)
+{
+  guint n_out = 0, n_in = 0;
+  for (guint i = 0; i < n_rows; i++) {
+    bool is_out = ls_left_out_has (l, &rows[i]);
+    n_out += is_out;
+    n_in += !is_out && !isnan (rows[i].predicted_s);
+  }
+  return n_out > 0 && n_in > 0;
+}
+
+GArray *
+ls_left_out_list (const LsScoreRow *rows, guint n_rows, LsAspect aspect)
+{
+  GArray *list = g_array_new (FALSE, TRUE, sizeof (LsLeftOut));
+  for (guint i = 0; i < n_rows; i++) {
+    if (isnan (rows[i].predicted_s))
+      continue;
+    LsLeftOut l = { .aspect = (int) aspect };
+    if (aspect < LS_N_WORD_ASPECTS)
+      l.word = word_of (&rows[i], (int) aspect);
+    else
+      l.figure = figure_of (&rows[i], (int) aspect);
+    if ((l.word || l.figure > 0) && !is_listed (list, &l) && divides (&l, rows, n_rows))
+      g_array_append_val (list, l);
+  }
+  return list;
+}
+
+GArray *
+ls_rows_without (const LsScoreRow *rows, guint n_rows, const LsLeftOut *left_out)
+{
+  GArray *some = g_array_new (FALSE, FALSE, sizeof (LsScoreRow));
+  for (guint i = 0; i < n_rows; i++)
+    if (!isnan (rows[i].predicted_s) && !ls_left_out_has (left_out, &rows[i]))
+      g_array_append_val (some, rows[i]);
+  return some;
+}

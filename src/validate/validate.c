@@ -1,0 +1,449 @@
+#include "validate/validate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analysis/score.h"
+#include "base/parallel.h"
+#include "data/jobs/read_strategy.h"
+#include "data/measured/read_cases.h"
+#include "job/job_interval.h"
+#include "job/softwares.h"
+#include "validate/ablation.h"
+#include "validate/baseline.h"
+#include "validate/refusals.h"
+#include "validate/residuals.h"
+#include "validate/residuals_file.h"
+
+#define GIB 1073741824.0
+
+/* A cluster that rows name: loaded once, before the threads start. */
+typedef struct {
+  LsHardware *hardware; /* NULL: refused, with reason */
+  char *reason;
+} Hardware;
+
+struct LsValidationRun {
+  GPtrArray *cases;     /* LsCase, all of the file               */
+  GPtrArray *chosen;    /* borrowed from cases, in file order    */
+  GPtrArray *distinct;  /* char *, borrowed: each family of chosen once */
+  GHashTable *hardware; /* cluster name (borrowed) -> Hardware   */
+  const LsRunOptions *options;
+  char **assume;        /* "key=value"                           */
+  GPtrArray *own_knobs; /* char * of distinct, NULL-terminated   */
+  guint n_variants;     /* 1: all mechanisms on; 1 + LS_N_ABLATIONS */
+  LsScoreRow *rows;     /* [n_variants][chosen->len], reasons owned */
+  LsFamilyScore *by_family; /* [distinct->len]                   */
+  LsScore *ablated;         /* [LS_N_ABLATIONS][distinct->len]   */
+  LsAblationScore ablations[LS_N_ABLATIONS];
+  GArray *refusals;     /* LsRefusal                             */
+  LsCoverageRun *coverage; /* NULL: not asked for                */
+  LsScores scores;
+  char *command, *file, *sha256; /* what was asked, of which file */
+};
+
+static void
+hardware_free (gpointer data)
+{
+  Hardware *h = data;
+  ls_hardware_free (h->hardware);
+  g_free (h->reason);
+  g_free (h);
+}
+
+void
+ls_validation_run_free (LsValidationRun *v)
+{
+  if (!v)
+    return;
+  g_clear_pointer (&v->refusals, g_array_unref);
+  for (guint i = 0; v->rows && i < v->n_variants * v->chosen->len; i++)
+    g_free ((char *) v->rows[i].reason);
+  g_free (v->rows);
+  g_free (v->by_family);
+  g_free (v->ablated);
+  g_ptr_array_unref (v->distinct);
+  ls_coverage_run_free (v->coverage);
+  g_free (v->command);
+  g_free (v->file);
+  g_free (v->sha256);
+  g_hash_table_unref (v->hardware);
+  g_ptr_array_unref (v->chosen);
+  g_clear_pointer (&v->cases, g_ptr_array_unref);
+  g_clear_pointer (&v->own_knobs, g_ptr_array_unref);
+  g_strfreev (v->assume);
+  g_free (v);
+}
+
+static LsValidationRun *
+validation_new (const LsRunOptions *options, bool ablate)
+{
+  LsValidationRun *v = g_new0 (LsValidationRun, 1);
+  v->chosen = g_ptr_array_new ();
+  v->hardware = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, hardware_free);
+  v->distinct = g_ptr_array_new ();
+  v->options = options;
+  v->n_variants = ablate ? 1 + LS_N_ABLATIONS : 1;
+  return v;
+}
+
+/* The first diagnostic of an error in one line, without its "error: ". */
+static char *
+one_line (const GError *error)
+{
+  g_autofree char *line = g_strndup (error->message, strcspn (error->message, "\n"));
+  const char *mark = strstr (line, "error: ");
+  return g_strdup (mark && (mark == line || mark[-1] == ' ') ? mark + strlen ("error: ") : line);
+}
+
+static gboolean
+read_cases (LsValidationRun *v, const char *path, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  v->file = g_path_get_basename (path);
+  v->cases = ls_read_cases_by_row (path, &v->sha256, diags);
+  return v->cases || ls_diag_list_to_error (diags, error);
+}
+
+static GRegex *
+compile_regex (const char *pattern, GError **error)
+{
+  GRegex *regex = g_regex_new (pattern, G_REGEX_OPTIMIZE, 0, NULL);
+  if (!regex)
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--only: expected a regular expression; got \"%s\"", pattern);
+  return regex;
+}
+
+static void
+choose (LsValidationRun *v, const char *split, const GRegex *only)
+{
+  for (guint i = 0; i < v->cases->len; i++) {
+    LsCase *c = g_ptr_array_index (v->cases, i);
+    if ((split && strcmp (split, c->split) != 0) || (only && !g_regex_match (only, c->id, 0, NULL)))
+      continue;
+    g_ptr_array_add (v->chosen, c);
+  }
+}
+
+/* Rows that were asked for and are not there are a mistake, not a perfect score. */
+static gboolean
+check_chosen (const LsValidationRun *v, const LsValidateSpec *spec, GError **error)
+{
+  if (v->chosen->len > 0)
+    return TRUE;
+  g_autofree char *split = spec->split ? g_strconcat (" --split ", spec->split, NULL) : g_strdup ("");
+  g_autofree char *only = spec->only ? g_strconcat (" --only ", spec->only, NULL) : g_strdup ("");
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "no row matches%s%s", split, only);
+  return FALSE;
+}
+
+/* A knob of the strategy of every chosen row. */
+static void
+assume_knob (LsValidationRun *v, const char *key, const char *value, LsDiagList *diags)
+{
+  const LsField *field = ls_field_find (ls_strategy_fields, key);
+  for (guint i = 0; i < v->chosen->len && ls_diag_list_n (diags) == 0; i++) {
+    LsCase *c = g_ptr_array_index (v->chosen, i);
+    ls_field_set_text (ls_strategy_fields, &c->strategy, key, value, diags);
+    g_hash_table_add (c->said, (gpointer) field->key);
+  }
+}
+
+static gboolean
+check_knob (const char *key, GError **error)
+{
+  if (ls_field_find (ls_strategy_fields, key))
+    return TRUE;
+  const char *near = ls_field_suggest (ls_strategy_fields, key);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--assume: no knob of a strategy is named \"%s\"%s%s%s", key,
+               near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+  return FALSE;
+}
+
+static gboolean
+assume (LsValidationRun *v, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  for (guint k = 0; v->assume && v->assume[k]; k++) {
+    g_auto (GStrv) pair = g_strsplit (v->assume[k], "=", 2);
+    if (g_strv_length (pair) != 2) {
+      g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--assume: expected KNOB=VALUE such as \"recompute=none\"; got \"%s\"", v->assume[k]);
+      return FALSE;
+    }
+    if (!check_knob (pair[0], error))
+      return FALSE;
+    assume_knob (v, pair[0], pair[1], diags);
+  }
+  return ls_diag_list_n (diags) == 0 || ls_diag_list_to_error (diags, error);
+}
+
+static void
+load_hardware (LsValidationRun *v)
+{
+  for (guint i = 0; i < v->chosen->len; i++) {
+    const LsCase *c = g_ptr_array_index (v->chosen, i);
+    if (c->wrong || g_hash_table_contains (v->hardware, c->cluster))
+      continue;
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    Hardware *h = g_new0 (Hardware, 1);
+    h->hardware = ls_hardware_load (c->cluster, diags);
+    g_autoptr (GError) error = NULL;
+    if (!h->hardware && !ls_diag_list_to_error (diags, &error))
+      h->reason = one_line (error);
+    g_hash_table_insert (v->hardware, c->cluster, h);
+  }
+}
+
+/* Rows that name no software are taken to run what a job without one is. */
+static void
+settle_software (LsValidationRun *v)
+{
+  for (guint i = 0; i < v->chosen->len; i++) {
+    LsCase *c = g_ptr_array_index (v->chosen, i);
+    const Hardware *h = g_hash_table_lookup (v->hardware, c->cluster ? c->cluster : "");
+    if (h && h->hardware)
+      ls_softwares_settle (NULL, h->hardware, c->said, &c->strategy);
+  }
+}
+
+/* Seconds that the FLOPs of the model take at the peak of all GPUs. */
+static double
+ideal_s (const LsJobResult *r)
+{
+  const LsStrategy *s = &r->strategy;
+  uint32_t seq = s->seq ? s->seq : r->model.seq;
+  double flops = ls_model_flops (&r->model, ls_model_padded_vocab (&r->model, s->tp), seq, s->global_batch, false);
+  return flops / (r->cluster->spec.gpu.peak_flops[s->dtype] * r->plan->n_ranks);
+}
+
+/* Fills a row, whose reason is not set yet. variant 0: all mechanisms are on. */
+static void
+simulate (const LsValidationRun *v, const LsHardware *hardware, const LsCase *c, guint variant, LsScoreRow *row)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsJobResult) result = NULL;
+  if (variant == 0)
+    result = ls_job_simulate (&c->model, hardware, 0, &c->strategy, v->options, &error);
+  else {
+    LsAblated a;
+    ls_ablated_init (&a, (LsAblation) (variant - 1), hardware, &c->strategy, v->options);
+    result = ls_job_simulate (&c->model, &a.hardware, 0, &a.strategy, &a.options, &error);
+    ls_ablated_clear (&a);
+  }
+  if (result) {
+    row->predicted_s = ls_job_result_step_time_s (result);
+    row->ideal_s = ideal_s (result);
+    row->mfu = ls_job_result_mfu (result);
+    row->architecture = ls_hardware_architecture (hardware);
+    row->software = ls_softwares_runs_like (c->runs_like, &result->strategy, row->architecture);
+    ls_job_traits (result, &hardware->spec, &row->traits);
+    row->predicted_gib = (double) ls_memory_allocated (result->memory) / GIB;
+  } else
+    row->reason = one_line (error);
+}
+
+/* Runs one row and fills its slot; called from several threads, each on a slot of
+ * its own. */
+static void
+run_case (guint slot, gpointer data)
+{
+  LsValidationRun *v = data;
+  guint i = slot % v->chosen->len;
+  const LsCase *c = g_ptr_array_index (v->chosen, i);
+  LsScoreRow *row = &v->rows[slot];
+  *row = (LsScoreRow){
+    .id = c->id, .family = c->family, .measured_s = c->measured_s, .predicted_s = NAN, .ideal_s = NAN,
+    .mfu = NAN,
+    .measured_gib = c->allocated_gib, .predicted_gib = NAN,
+  };
+
+  if (c->wrong) {
+    row->reason = g_strdup (c->wrong);
+    return;
+  }
+  const Hardware *h = g_hash_table_lookup (v->hardware, c->cluster);
+  if (!h->hardware) {
+    row->reason = g_strdup (h->reason);
+    return;
+  }
+  simulate (v, h->hardware, c, slot / v->chosen->len, row);
+}
+
+/* ---- scores ---- */
+
+static void
+find_families (LsValidationRun *v)
+{
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < v->chosen->len; i++) {
+    char *family = ((const LsCase *) v->chosen->pdata[i])->family;
+    if (g_hash_table_add (seen, family))
+      g_ptr_array_add (v->distinct, family);
+  }
+}
+
+static void
+score_rows (const LsValidationRun *v, const LsScoreRow *rows, LsScore *ret_families, LsScore *ret_total)
+{
+  ls_score_by_family (rows, v->chosen->len, (const char *const *) v->distinct->pdata, v->distinct->len, ret_families,
+                      ret_total);
+}
+
+static void
+score_ours (LsValidationRun *v)
+{
+  g_autofree LsScore *scores = g_new (LsScore, v->distinct->len);
+  score_rows (v, v->rows, scores, &v->scores.total);
+  for (guint f = 0; f < v->distinct->len; f++)
+    v->by_family[f] = (LsFamilyScore) { .family = g_ptr_array_index (v->distinct, f), .score = scores[f] };
+}
+
+static void
+score_baseline (LsValidationRun *v, LsBaseline baseline)
+{
+  guint n = v->chosen->len;
+  g_autofree LsScoreRow *rows = g_memdup2 (v->rows, n * sizeof *rows);
+  g_autofree LsScore *scores = g_new (LsScore, v->distinct->len);
+  for (guint i = 0; i < n; i++)
+    rows[i].predicted_s = rows[i].baseline_s[baseline];
+  score_rows (v, rows, scores, &v->scores.total_baseline[baseline]);
+  for (guint f = 0; f < v->distinct->len; f++)
+    v->by_family[f].baseline[baseline] = scores[f];
+}
+
+static void
+score_ablations (LsValidationRun *v)
+{
+  guint n_families = v->distinct->len;
+  v->ablated = g_new (LsScore, LS_N_ABLATIONS * n_families);
+  for (guint a = 0; a + 1 < v->n_variants; a++) {
+    LsAblationScore *score = &v->ablations[a];
+    LsScore *families = &v->ablated[a * n_families];
+    *score = (LsAblationScore) { .key = ls_ablation_key (a), .label = ls_ablation_label (a), .families = families };
+    score_rows (v, &v->rows[(a + 1) * v->chosen->len], families, &score->total);
+  }
+}
+
+/* Sizes in the place of times. */
+static void
+score_memory (LsValidationRun *v)
+{
+  g_autofree LsScoreRow *rows = g_new (LsScoreRow, v->chosen->len);
+  guint n = 0;
+  for (guint i = 0; i < v->chosen->len; i++)
+    if (v->rows[i].measured_gib > 0)
+      rows[n++] = (LsScoreRow) { .measured_s = v->rows[i].measured_gib, .predicted_s = v->rows[i].predicted_gib };
+  ls_score (rows, n, &v->scores.memory);
+}
+
+static void
+cover (LsValidationRun *v)
+{
+  v->coverage = ls_coverage_run_new (v->rows, v->chosen->len);
+  v->scores.coverage = ls_coverage_run_result (v->coverage);
+}
+
+/* Families with facts that their tables do not say. */
+static void
+find_own_knobs (LsValidationRun *v)
+{
+  g_autoptr (GHashTable) with_facts = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < v->chosen->len; i++)
+    if (((const LsCase *) v->chosen->pdata[i])->has_facts)
+      g_hash_table_add (with_facts, ((const LsCase *) v->chosen->pdata[i])->family);
+  v->own_knobs = g_ptr_array_new ();
+  for (guint f = 0; f < v->distinct->len; f++)
+    if (g_hash_table_contains (with_facts, v->distinct->pdata[f]))
+      g_ptr_array_add (v->own_knobs, v->distinct->pdata[f]);
+  g_ptr_array_add (v->own_knobs, NULL);
+}
+
+static void
+score (LsValidationRun *v)
+{
+  find_families (v);
+  v->by_family = g_new0 (LsFamilyScore, v->distinct->len);
+  ls_baseline (v->rows, v->chosen->len);
+  score_ours (v);
+  for (LsBaseline b = 0; b < LS_N_BASELINES; b++)
+    score_baseline (v, b);
+  score_ablations (v);
+  score_memory (v);
+  v->refusals = ls_refusals (v->rows, v->chosen->len);
+
+  v->scores.n_families = v->distinct->len;
+  v->scores.families = v->by_family;
+  v->scores.n_rows = v->chosen->len;
+  v->scores.rows = v->rows;
+  v->scores.n_refusals = v->refusals->len;
+  v->scores.refusals = (const LsRefusal *) (gpointer) v->refusals->data;
+  v->scores.n_ablations = v->n_variants - 1;
+  v->scores.ablations = v->ablations;
+  v->scores.assumed = (const char *const *) v->assume;
+  find_own_knobs (v);
+  v->scores.own_knobs = (const char *const *) v->own_knobs->pdata;
+}
+
+/* What decides on the result, as one would type it. */
+static char *
+command_of (const LsValidationRun *v, const LsValidateSpec *spec)
+{
+  GString *text = g_string_new ("lockstep validate ");
+  g_string_append (text, v->file);
+  if (spec->split)
+    g_string_append_printf (text, " --split %s", spec->split);
+  if (spec->only)
+    g_string_append_printf (text, " --only '%s'", spec->only);
+  for (guint k = 0; v->assume && v->assume[k]; k++)
+    g_string_append_printf (text, " --assume %s", v->assume[k]);
+  return g_string_free (text, FALSE);
+}
+
+LsValidationRun *
+ls_validate (const LsValidateSpec *spec, GError **error)
+{
+  LsRunOptions options = *spec->options;
+  options.no_spans = options.steady = true;
+  g_autoptr (LsValidationRun) v = validation_new (&options, spec->ablate);
+  g_autoptr (GRegex) only = spec->only ? compile_regex (spec->only, error) : NULL;
+  if ((spec->only && !only) || !read_cases (v, spec->cases_path, error))
+    return NULL;
+  choose (v, spec->split, only);
+  if (!check_chosen (v, spec, error))
+    return NULL;
+  v->assume = g_strdupv ((char **) spec->assume);
+  if (!assume (v, error))
+    return NULL;
+  load_hardware (v);
+  settle_software (v);
+  guint n_slots = v->n_variants * v->chosen->len;
+  v->rows = g_new0 (LsScoreRow, n_slots);
+  ls_parallel (n_slots, spec->n_threads, run_case, v, &spec->progress);
+  score (v);
+  if (spec->with_coverage)
+    cover (v);
+  v->command = command_of (v, spec);
+  v->options = NULL;
+  return g_steal_pointer (&v);
+}
+
+const LsScores *
+ls_validation_run_scores (const LsValidationRun *v)
+{
+  return &v->scores;
+}
+
+char *
+ls_validation_run_residuals (const LsValidationRun *v, const char *name, const char *version)
+{
+  g_autoptr (LsResiduals) residuals = ls_residuals_of_rows (v->rows, v->chosen->len);
+  LsCoverageRun *coverage = ls_coverage_run_new (v->rows, v->chosen->len);
+  g_autofree char *command = g_strdup_printf ("%s --residuals %s.json", v->command, name);
+  const LsResidualProvenance provenance = {
+    .command = command, .version = version, .cases = v->file, .sha256 = v->sha256, .n_rows = v->scores.total.n,
+    .digest = ls_predictions_digest (v->rows, v->chosen->len),
+  };
+  char *text = ls_residuals_to_json (residuals, name, &provenance, ls_coverage_run_result (coverage));
+  ls_coverage_run_free (coverage);
+  return text;
+}

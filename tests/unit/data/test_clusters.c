@@ -1,0 +1,254 @@
+/* Pins the shipped clusters as machines: at several sizes every invariant of the graph
+ * holds and routes are those of a search; and the bandwidths that people quote come out. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "cluster/route.h"
+#include "data/datadir.h"
+#include "data/machines/read_cluster.h"
+
+static LsCluster *
+build (const LsClusterSpec *spec, uint32_t n_nodes)
+{
+  g_autoptr (GError) error = NULL;
+  LsClusterSpec s = *spec; /* borrows what it holds */
+  s.n_nodes = n_nodes;
+  LsCluster *c = ls_cluster_build (&s, &error);
+  ls_check_impl (c != NULL, __FILE__, __LINE__, "%s of %u nodes: %s", spec->name, n_nodes, error ? error->message : "");
+  return c;
+}
+
+/* Load by load against the search; shares are rounded to 2^-20 at each split. */
+static bool
+route_is_searched (const LsCluster *c, uint32_t from, uint32_t to)
+{
+  g_autofree double *load = g_new (double, c->trunks->len);
+  LsRoute r;
+  ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &r);
+  ls_route_bfs (c, from, to, load);
+  for (uint32_t i = 0; i < r.n_hops; i++)
+    load[r.hop[i].trunk] -= (double) r.hop[i].share / LS_HOP_WHOLE;
+  for (guint t = 0; t < c->trunks->len; t++)
+    if (load[t] < -1e-4 || load[t] > 1e-4)
+      return ls_check_impl (false, __FILE__, __LINE__, "%s, gpu %u to %u: %s is off by %g", c->spec.name, from, to,
+                            g_array_index (c->trunks, LsTrunk, t).name, load[t]);
+  return true;
+}
+
+/* Tori are held against a search by tests/unit/cluster/test_torus.c. */
+static void
+check_routes (const LsCluster *c, GRand *rand)
+{
+  for (int k = 0; k < 8 && c->links->len < 60000 && c->spec.interior != LS_INTERIOR_TORUS; k++) {
+    uint32_t from = (uint32_t) g_rand_int_range (rand, 0, (gint32) c->n_gpus);
+    uint32_t to = (uint32_t) g_rand_int_range (rand, 0, (gint32) c->n_gpus);
+    if (!route_is_searched (c, from, to))
+      return;
+  }
+}
+
+/* Any two GPUs, the two farthest among them, are joined by something. */
+static void
+check_ends (const LsCluster *c)
+{
+  LsRoute r;
+  ls_route (c, 0, c->n_gpus - 1, LS_NIC_AUTO, LS_NIC_AUTO, &r);
+  LS_CHECK (r.n_hops > 0 || c->n_gpus == 1);
+  LS_CHECK (r.latency > 0 || c->n_gpus == 1);
+  ls_route_host_memory (c, c->n_gpus - 1, true, &r);
+  ls_check_impl (r.n_hops > 0, __FILE__, __LINE__, "%s: no way to the memory of the host", c->spec.name);
+}
+
+static void
+shipped_clusters_hold_at_several_sizes (void)
+{
+  static const uint32_t sizes[] = { 1, 2, 5, 33 };
+  g_autoptr (GRand) rand = g_rand_new_with_seed (20240504);
+  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_CLUSTERS);
+  for (guint i = 0; i < entries->len; i++) {
+    const LsDataEntry *e = entries->pdata[i];
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsClusterSpec spec;
+    if (!LS_CHECK (ls_cluster_load (e->path, &spec, diags)))
+      continue;
+    for (size_t k = 0; k < G_N_ELEMENTS (sizes); k++) {
+      bool is_wanted = sizes[k] == 1 || (spec.nics > 0 && sizes[k] * spec.gpus_per_node <= 3000);
+      g_autoptr (LsCluster) c = is_wanted ? build (&spec, sizes[k]) : NULL;
+      if (!c)
+        continue;
+      ls_cluster_check (c);
+      check_ends (c);
+      check_routes (c, rand);
+    }
+    ls_cluster_spec_clear (&spec);
+  }
+}
+
+/* --- worked examples --- */
+
+static gboolean
+name_matches (const char *name, const char *from, const char *to)
+{
+  return g_str_has_prefix (name, from) && strstr (name, to) != NULL;
+}
+
+/* As the data sheet says: sum over the trunks of one kind, by the rate of their links. */
+static double
+raw_sum (const LsCluster *c, const char *from, const char *to, const LsLinkSpec *link)
+{
+  double sum = 0;
+  for (guint i = 0; i < c->trunks->len; i++) {
+    const LsTrunk *t = &g_array_index (c->trunks, LsTrunk, i);
+    if (name_matches (t->name, from, to))
+      sum += t->capacity_bytes_per_s / link->efficiency;
+  }
+  return sum;
+}
+
+static LsCluster *
+load (const char *name, uint32_t n_nodes)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsClusterSpec spec;
+  if (!LS_CHECK (ls_cluster_load (name, &spec, diags)))
+    return NULL;
+  LsCluster *c = build (&spec, n_nodes);
+  ls_cluster_spec_clear (&spec);
+  return c;
+}
+
+/* jax-ml/scaling-book gpus.md: 8 x H100, 8 * 450 GB/s (quiz 2, 1); an NVL72 rack sends
+ * 4 * 18 * 400 / 8 = 3600 GB/s out; 1,024 H100 have 3.6 TB/s in a node, 12.8 TB/s above
+ * the leaves of a scalable unit of 32 nodes, 51.2 TB/s above all leaves (quiz 3, 1). */
+static void
+bandwidths_are_those_of_the_book (void)
+{
+  g_autoptr (LsCluster) dgx = load ("dgx-h100", 128), rack = load ("gb200-nvl72", 2);
+  if (!dgx || !rack)
+    return;
+  LS_CHECK_NEAR (raw_sum (dgx, "node0/gpu", ">nvswitch", &dgx->spec.nvlink), 3.6e12, 1e-12);
+  LS_CHECK_NEAR (raw_sum (rack, "node0/nic", ">leaf", &rack->spec.nic), 3600e9, 1e-12);
+  LS_CHECK_NEAR (raw_sum (dgx, "leaf", ">spines", &dgx->spec.spine), 51.2e12, 1e-12);
+  double unit = 0;
+  for (int leaf = 0; leaf < 8; leaf++) {
+    g_autofree char *name = g_strdup_printf ("leaf%d>", leaf);
+    unit += raw_sum (dgx, name, "spines", &dgx->spec.spine);
+  }
+  LS_CHECK_NEAR (unit, 12.8e12, 1e-12);
+  LS_CHECK_NEAR (raw_sum (rack, "node0/gpu", ">nvswitch", &rack->spec.nvlink), 72 * 900e9, 1e-12);
+}
+
+/* Network per node, in Gbit/s, as the table of the measurements names it. */
+static void
+networks_are_as_wide_as_named (void)
+{
+  static const struct {
+    const char *name;
+    double gbit_per_s;
+    const char *gpu;
+  } known[] = {
+    { "dgx-a100-80g", 1600, "a100-80g" },       { "a100-80g-ib800", 800, "a100-80g" },
+    { "a100-80g-ib400", 400, "a100-80g" },      { "h100-80g-ib800", 800, "h100" },
+    { "a100-40g-roce1600", 1600, "a100-40g" },  { "a100-80g-roce1600", 1600, "a100-80g" },
+    { "a100-80g-roce400", 400, "a100-80g" },    { "azure-ndv4-a100-40g", 1600, "a100-40g" },
+    { "dgx-a100-40g", 1600, "a100-40g" },       { "jean-zay-a100", 400, "a100-80g" },
+    { "dgx-h100", 3200, "h100" },               { "dgx-h200", 3200, "h200" },
+    { "grand-teton-h100-96g", 3200, "h100-96g" }, { "dgx-b200", 3200, "b200" },
+    { "gb200-nvl72", 72 * 400, "gb200" },       { "v100-nvswitch", 0, "v100" },
+    { "megascale-a100", 1600, "a100-80g" },     { "dgx-1-v100", 400, "v100" },
+    { "dgx-2-v100", 800, "v100" },              { "a100-80g-node", 0, "a100-80g" },
+  };
+  for (size_t i = 0; i < G_N_ELEMENTS (known); i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsClusterSpec spec;
+    if (!LS_CHECK (ls_cluster_load (known[i].name, &spec, diags)))
+      continue;
+    LS_CHECK_NEAR (spec.nics * spec.nic.bandwidth_bytes_per_s * 8 + 1, known[i].gbit_per_s * 1e9 + 1, 1e-12);
+    LS_CHECK_STR (spec.gpu.name, known[i].gpu);
+    ls_cluster_spec_clear (&spec);
+  }
+}
+
+#define LIST                                                                                                     \
+  "dgx-h100:fabric={\"kind\":\"list\",\"rails\":2,\"pxn\":false,\"routing\":\"ecmp\",\"seed\":7,\"switches\":[\"a\",\"b\",\"up\"],"  \
+  "\"link\":{\"bandwidth\":\"50GB/s\",\"efficiency\":1,\"latency\":\"1us\",\"source\":\"test\"},"                        \
+  "\"links\":[{\"from\":\"a\",\"to\":\"up\",\"count\":3},{\"from\":\"b\",\"to\":\"up\"}],"                              \
+  "\"nics\":[{\"switch\":\"a\"},{\"rail\":1,\"nodes\":\"0-2\",\"switch\":\"a\"},{\"rail\":1,\"nodes\":\"3\",\"switch\":\"b\"}]}," \
+  "faults={\"a>up/1\":0,\"node0/gpu0>nvswitch\":{\"failed_links\":9,\"one_way\":true}}"
+
+/* What a file says of a fabric and of faults comes out of the build. */
+static void
+fabrics_and_faults_are_read (void)
+{
+  g_autoptr (LsCluster) list = load (LIST, 4), tree = load ("dgx-h100", 2);
+  if (!LS_CHECK (list && tree))
+    return;
+  LS_CHECK (list->spec.fabric == LS_FABRIC_LIST && list->spec.routing == LS_ROUTING_ECMP && list->spec.seed == 7);
+  LS_CHECK (!list->spec.pxn && tree->spec.pxn && tree->spec.routing == LS_ROUTING_IDEAL);
+  guint n_failed = 0;
+  for (guint t = 0; t < list->trunks->len; t++)
+    n_failed += g_array_index (list->trunks, LsTrunk, t).is_failed;
+  LS_CHECK_INT (n_failed, ==, 2);
+  double up = g_array_index (list->trunks, LsTrunk, 0).capacity_bytes_per_s,
+         down = g_array_index (list->trunks, LsTrunk, 1).capacity_bytes_per_s;
+  LS_CHECK_STR (g_array_index (list->trunks, LsTrunk, 0).name, "node0/gpu0>nvswitch");
+  LS_CHECK_NEAR (down, 18 * 25e9 * 0.836, 1e-12);
+  LS_CHECK_NEAR (up, down / 2, 1e-12);
+}
+
+/* Without GPUDirect: those of a search by way of the memory of both CPUs, longer by that, and not through proxies. */
+static void
+ways_through_host_memory_are_searched (void)
+{
+  static const char *const names[] = { "dgx-a100-80g", "dgx-h100", "pcie-a100", "jean-zay-a100", "dgx-1-v100", "a100-80g-ib400" };
+  for (size_t i = 0; i < G_N_ELEMENTS (names); i++) {
+    g_autofree char *staged = g_strconcat (names[i], ":node.nics.gpudirect=false", NULL);
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsClusterSpec spec, direct;
+    if (!LS_CHECK (ls_cluster_load (staged, &spec, diags) && ls_cluster_load (names[i], &direct, diags)))
+      continue;
+    g_autoptr (LsCluster) c = build (&spec, 2), d = build (&direct, 2);
+    LsRoute through, past;
+    for (uint32_t to = 0; c && to < c->n_gpus; to++)
+      route_is_searched (c, 1, to);
+    ls_route (c, 1, c->spec.gpus_per_node + 1, LS_NIC_AUTO, LS_NIC_AUTO, &through);
+    ls_route (d, 1, c->spec.gpus_per_node + 1, LS_NIC_AUTO, LS_NIC_AUTO, &past);
+    LS_CHECK (through.latency >= past.latency + 4 * spec.cpu_memory.latency);
+    LS_CHECK_INT (ls_route_proxy (c, 1, c->spec.gpus_per_node), ==, 1);
+    ls_cluster_spec_clear (&spec);
+    ls_cluster_spec_clear (&direct);
+  }
+}
+
+/* Sockets do without GPUDirect, unless it is said; where nothing says what the way is, it is refused. */
+static void
+transports_are_read (void)
+{
+  static const struct {
+    const char *cluster, *wrong;
+    bool is_staged;
+    LsNicTransport transport;
+  } cases[] = {
+    { "dgx-h100", NULL, false, LS_NIC_RDMA },
+    { "dgx-h100:node.nics.transport=tcp", NULL, true, LS_NIC_TCP },
+    { "dgx-h100:node.nics.transport=tcp,node.nics.gpudirect=true", NULL, false, LS_NIC_TCP },
+    { "dgx-h100:node.nics.gpudirect=false", NULL, true, LS_NIC_RDMA },
+    { "dgx-h100:node.nics.gpudirect=no", "expected true or false; got \"no\"", false, LS_NIC_RDMA },
+    { "dgx-h100:node.nics.transport=ib", "expected one of", false, LS_NIC_RDMA },
+  };
+  for (size_t i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsClusterSpec spec;
+    if (ls_cluster_load (cases[i].cluster, &spec, diags)) {
+      LS_CHECK (!cases[i].wrong && spec.is_staged == cases[i].is_staged && spec.transport == cases[i].transport);
+      ls_cluster_spec_clear (&spec);
+    }
+    g_autofree char *text = ls_diag_list_format (diags);
+    ls_check_impl (cases[i].wrong ? strstr (text, cases[i].wrong) != NULL : *text == '\0', __FILE__, __LINE__, "%s: %s", cases[i].cluster, text);
+  }
+}
+
+LS_TEST_MAIN ("clusters", LS_TEST (shipped_clusters_hold_at_several_sizes), LS_TEST (bandwidths_are_those_of_the_book),
+              LS_TEST (networks_are_as_wide_as_named),
+              LS_TEST (fabrics_and_faults_are_read), LS_TEST (ways_through_host_memory_are_searched), LS_TEST (transports_are_read))

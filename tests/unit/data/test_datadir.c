@@ -1,0 +1,120 @@
+/* Pins: where a name is looked for, in which order, and what is said if it is not
+ * there. */
+#include "ls_test.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include "data/datadir.h"
+
+static void
+data_dir_comes_first (void)
+{
+  char *message = NULL;
+  g_autofree char *path = ls_data_find (LS_DATA_MODELS, "gpt3-175b", &message);
+  g_autofree char *expected = g_build_filename (g_getenv ("LS_DATA_DIR"), "models", "gpt3-175b.json", NULL);
+  LS_CHECK_STR (path, expected);
+}
+
+static void
+paths_are_taken_as_they_are (void)
+{
+  char *message = NULL;
+  g_autofree char *slash = ls_data_find (LS_DATA_MODELS, "some/where", &message);
+  g_autofree char *suffix = ls_data_find (LS_DATA_MODELS, "x.json", &message);
+  LS_CHECK_STR (slash, "some/where");
+  LS_CHECK_STR (suffix, "x.json");
+}
+
+static void
+missing_names_get_a_suggestion (void)
+{
+  g_autofree char *near = NULL, *far = NULL, *empty = NULL;
+  LS_CHECK (!ls_data_find (LS_DATA_MODELS, "gpt3-175", &near));
+  LS_CHECK_STR (near, "no model is named \"gpt3-175\"; did you mean \"gpt3-175b\"?");
+  g_autofree char *begun = NULL; /* though dgx-h100 is nearer */
+  LS_CHECK (!ls_data_find (LS_DATA_CLUSTERS, "dgx-a100", &begun));
+  LS_CHECK_STR (begun, "no cluster is named \"dgx-a100\"; did you mean \"dgx-a100-40g\"?");
+  LS_CHECK (!ls_data_find (LS_DATA_GPUS, "abacus", &far));
+  LS_CHECK_STR (far, "no accelerator is named \"abacus\" in topologies/gpu/");
+  LS_CHECK (!ls_data_find (LS_DATA_STRATEGIES, "", &empty));
+}
+
+static void
+lists_are_sorted_and_can_be_found (void)
+{
+  for (int kind = 0; kind < LS_N_DATA_KINDS; kind++) {
+    g_autoptr (GPtrArray) entries = ls_data_list ((LsDataKind) kind);
+    for (guint i = 0; i < entries->len; i++) {
+      const LsDataEntry *e = entries->pdata[i];
+      g_autofree char *message = NULL, *path = ls_data_find ((LsDataKind) kind, e->name, &message);
+      LS_CHECK_STR (path, e->path);
+      if (i > 0)
+        LS_CHECK (strcmp (((LsDataEntry *) entries->pdata[i - 1])->name, e->name) < 0);
+    }
+  }
+}
+
+/* A name that exists twice is listed once, as the first place has it. */
+static void
+first_place_wins (void)
+{
+  g_autofree char *old_dir = g_get_current_dir (), *old_data = g_strdup (g_getenv ("LS_DATA_DIR"));
+  g_autofree char *top = g_dir_make_tmp ("ls-data-XXXXXX", NULL);
+  g_chdir (top);
+  g_mkdir ("models", 0700);
+  g_file_set_contents ("models/gpt3-175b.json", "{}", -1, NULL);
+  g_file_set_contents ("models/only-here.json", "{}", -1, NULL);
+  g_file_set_contents ("models/README.md", "", -1, NULL);
+
+  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_MODELS);
+  guint n_twice = 0, n_here = 0;
+  for (guint i = 0; i < entries->len; i++) {
+    const LsDataEntry *e = entries->pdata[i];
+    if (strcmp (e->name, "gpt3-175b") == 0)
+      n_twice += strcmp (e->from, "$LS_DATA_DIR") == 0 ? 1 : 100;
+    if (strcmp (e->name, "only-here") == 0)
+      n_here += strcmp (e->from, ".") == 0 ? 1 : 100;
+    LS_CHECK (strcmp (e->name, "README") != 0 && strcmp (e->name, "README.md") != 0);
+  }
+  LS_CHECK_INT (n_twice, ==, 1);
+  LS_CHECK_INT (n_here, ==, 1);
+
+  g_unsetenv ("LS_DATA_DIR");
+  char *message = NULL;
+  g_autofree char *path = ls_data_find (LS_DATA_MODELS, "only-here", &message);
+  LS_CHECK_STR (path, "./models/only-here.json");
+
+  g_setenv ("LS_DATA_DIR", old_data, TRUE);
+  g_unlink ("models/gpt3-175b.json");
+  g_unlink ("models/only-here.json");
+  g_unlink ("models/README.md");
+  g_rmdir ("models");
+  g_chdir (old_dir);
+  g_rmdir (top);
+}
+
+/* Of a GPU that a cluster describes in place as of one that it names. */
+static void
+paths_are_meant_from_the_folder_of_the_file (void)
+{
+  g_autofree char *top = g_dir_make_tmp ("ls-data-XXXXXX", NULL);
+  g_autofree char *cluster = g_build_filename (top, "c.json", NULL), *mine = g_build_filename (top, "mine.json", NULL);
+  g_file_set_contents (cluster, "{\"gpu\": {\"calibration\": \"./mine.json:sustained=1\", \"nccl\": \"./none.json\"}}", -1, NULL);
+  g_file_set_contents (mine, "{}", -1, NULL);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CLUSTERS, cluster, diags);
+  if (LS_CHECK (doc != NULL)) {
+    const cJSON *gpu = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "gpu");
+    g_autofree char *expected = g_strdup_printf ("%s/./mine.json:sustained=1", top);
+    LS_CHECK_STR (cJSON_GetObjectItemCaseSensitive (gpu, "calibration")->valuestring, expected);
+    LS_CHECK_STR (cJSON_GetObjectItemCaseSensitive (gpu, "nccl")->valuestring, "./none.json"); /* not there */
+  }
+  g_unlink (cluster);
+  g_unlink (mine);
+  g_rmdir (top);
+}
+
+LS_TEST_MAIN ("datadir", LS_TEST (data_dir_comes_first), LS_TEST (paths_are_taken_as_they_are),
+              LS_TEST (missing_names_get_a_suggestion), LS_TEST (lists_are_sorted_and_can_be_found),
+              LS_TEST (first_place_wins), LS_TEST (paths_are_meant_from_the_folder_of_the_file))

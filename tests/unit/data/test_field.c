@@ -1,0 +1,226 @@
+/* Pins: what each kind of field takes from a file and from a flag. Messages are
+ * pinned here for flags, by tests/reject for files. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "data/text/field.h"
+
+typedef struct {
+  double share;
+} Inner;
+
+typedef struct {
+  char *text;
+  bool yes;
+  uint32_t count;
+  uint64_t large;
+  double number;
+  LsTime time;
+  uint64_t bytes;
+  double extra_bytes, rate, flops;
+  int choice;
+  uint32_t *list, n_list;
+  int half;
+  Inner inner;
+} Thing;
+
+static bool
+parse_even (const char *text, void *target)
+{
+  guint64 n;
+  if (!g_ascii_string_to_unsigned (text, 10, 0, 100, &n, NULL) || n % 2 != 0)
+    return false;
+  ((Thing *) target)->half = (int) n / 2;
+  return true;
+}
+
+static const LsEnumName choices[] = { { "left", 1 }, { "right", 2 }, { "links", 1 }, { NULL } };
+static const LsField inner_fields[] = {
+  { "share", LS_FIELD_DOUBLE, offsetof (Inner, share), .required = true, .above = true, .max = 1, .meaning = "a part" },
+  { NULL },
+};
+static const LsField fields[] = {
+  { "text", LS_FIELD_STRING, offsetof (Thing, text), .meaning = "words" },
+  { "yes", LS_FIELD_BOOL, offsetof (Thing, yes) },
+  { "micro_batch", LS_FIELD_UINT, offsetof (Thing, count), .min = 1, .max = 8, .default_text = "1" },
+  { "large", LS_FIELD_UINT64, offsetof (Thing, large) },
+  { "number", LS_FIELD_DOUBLE, offsetof (Thing, number), .max = 10 },
+  { "time", LS_FIELD_TIME, offsetof (Thing, time), .max = (double) LS_S },
+  { "bytes", LS_FIELD_BYTES, offsetof (Thing, bytes) },
+  { "extra", LS_FIELD_BYTES_DOUBLE, offsetof (Thing, extra_bytes) },
+  { "rate", LS_FIELD_RATE, offsetof (Thing, rate), .above = true },
+  { "flops", LS_FIELD_FLOPS, offsetof (Thing, flops) },
+  { "choice", LS_FIELD_ENUM, offsetof (Thing, choice), .names = choices },
+  { "list", LS_FIELD_UINT_LIST, offsetof (Thing, list), .n_offset = offsetof (Thing, n_list), .max = 9 },
+  { "even", LS_FIELD_CUSTOM, .parse = parse_even, .expected = "an even number" },
+  { "inner", LS_FIELD_OBJECT, offsetof (Thing, inner), .fields = inner_fields },
+  { "sources", LS_FIELD_SOURCES },
+  { "old", LS_FIELD_IGNORED },
+  { NULL },
+};
+
+static bool
+read_text (const char *json, Thing *thing, GPtrArray *notes, guint *n_diags)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (json, strlen (json), "t.json", diags);
+  bool ok = doc && ls_fields_read (fields, doc, ls_json_doc_root (doc), thing, notes, diags);
+  LS_CHECK (ok == (ls_diag_list_n (diags) == 0));
+  if (n_diags)
+    *n_diags = ls_diag_list_n (diags);
+  return ok;
+}
+
+static void
+thing_clear (Thing *thing)
+{
+  g_free (thing->text);
+  g_free (thing->list);
+}
+
+static void
+a_file_sets_every_kind (void)
+{
+  Thing t = { 0 };
+  LS_CHECK (read_text ("{\"text\":\"hi\",\"yes\":true,\"micro_batch\":8.0,\"large\":9007199254740991,\"number\":2.5,"
+                       "\"time\":\"2us\",\"bytes\":\"80GiB\",\"extra\":\"4MiB\",\"rate\":\"400Gbit/s\","
+                       "\"flops\":\"312TFLOP/s\",\"choice\":\"links\",\"list\":[2,3,9],\"even\":6,"
+                       "\"inner\":{\"share\":0.5},\"sources\":{\"a\":\"b\"},\"old\":[{}],\"x-note\":1}",
+                       &t, NULL, NULL));
+  LS_CHECK_STR (t.text, "hi");
+  LS_CHECK (t.yes);
+  LS_CHECK_INT (t.count, ==, 8);
+  LS_CHECK_INT (t.large, ==, G_GINT64_CONSTANT (9007199254740991));
+  LS_CHECK_DOUBLE (t.number, ==, 2.5);
+  LS_CHECK_INT (t.time, ==, 2 * LS_US);
+  LS_CHECK_INT (t.bytes, ==, G_GINT64_CONSTANT (85899345920));
+  LS_CHECK_DOUBLE (t.extra_bytes, ==, 4194304);
+  LS_CHECK_DOUBLE (t.rate, ==, 50e9);
+  LS_CHECK_DOUBLE (t.flops, ==, 312e12);
+  LS_CHECK_INT (t.choice, ==, 1);
+  LS_CHECK_INT (t.n_list, ==, 3);
+  LS_CHECK (t.list && t.list[0] == 2 && t.list[2] == 9);
+  LS_CHECK_INT (t.half, ==, 3);
+  LS_CHECK_DOUBLE (t.inner.share, ==, 0.5);
+  thing_clear (&t);
+}
+
+static void
+every_mistake_is_counted (void)
+{
+  static const char *const bad[] = {
+    "{\"text\":1}",          "{\"yes\":1}",           "{\"yes\":\"true\"}",  "{\"micro_batch\":0}",
+    "{\"micro_batch\":9}",   "{\"micro_batch\":1.5}", "{\"micro_batch\":\"8\"}", "{\"micro_batch\":-1}",
+    "{\"large\":9007199254740993}", "{\"number\":1e999}", "{\"number\":10.5}", "{\"number\":-1}",
+    "{\"time\":2}",          "{\"time\":\"2\"}",      "{\"time\":\"2s\"}",   "{\"bytes\":80}",
+    "{\"rate\":\"0GB/s\"}",  "{\"flops\":\"1GB/s\"}", "{\"choice\":\"up\"}", "{\"choice\":null}",
+    "{\"list\":7}",          "{\"list\":[10]}",       "{\"even\":7}",        "{\"even\":true}",
+    "{\"inner\":{}}",        "{\"inner\":{\"share\":0}}", "{\"inner\":3}",   "{\"sources\":{\"a\":1}}",
+    "{\"unknown\":1}",       "{\"inner\":{\"share\":1,\"y\":2}}", "[]",      "7",
+  };
+  for (size_t i = 0; i < G_N_ELEMENTS (bad); i++) {
+    Thing t = { 0 };
+    guint n = 0;
+    read_text (bad[i], &t, NULL, &n);
+    ls_check_impl (n == 1, __FILE__, __LINE__, "%s: %u diagnostics", bad[i], n);
+    thing_clear (&t);
+  }
+  Thing t = { 0 };
+  guint n = 0;
+  read_text ("{\"text\":1,\"yes\":2,\"list\":[1,\"x\",-3],\"inner\":{\"z\":0}}", &t, NULL, &n);
+  LS_CHECK_INT (n, ==, 6);
+  thing_clear (&t);
+}
+
+static void
+foreign_files_give_notes (void)
+{
+  Thing t = { .count = 5 };
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  LS_CHECK (read_text ("{\"micro_batch\":null,\"strange\":1,\"text\":\"x\",\"old\":2}", &t, notes, NULL));
+  LS_CHECK_INT (t.count, ==, 5); /* null is absent */
+  LS_CHECK_INT (notes->len, ==, 1);
+  LS_CHECK_STR (notes->pdata[0], "key \"strange\" is not used");
+  thing_clear (&t);
+}
+
+static char *
+flag_error (const char *name, const char *text)
+{
+  Thing t = { 0 };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LS_CHECK (!ls_field_set_text (fields, &t, name, text, diags));
+  g_autoptr (GError) error = NULL;
+  LS_CHECK (!ls_diag_list_to_error (diags, &error) && g_error_matches (error, LS_ERROR, LS_ERROR_USAGE));
+  thing_clear (&t);
+  return ls_diag_list_format (diags);
+}
+
+static void
+flags_set_the_same_fields (void)
+{
+  Thing t = { 0 };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LS_CHECK (ls_field_set_text (fields, &t, "micro-batch", "4", diags));
+  LS_CHECK (ls_field_set_text (fields, &t, "yes", "1", diags));
+  LS_CHECK (ls_field_set_text (fields, &t, "list", "1,2, 3", diags));
+  LS_CHECK (ls_field_set_text (fields, &t, "list", "4", diags));
+  LS_CHECK (ls_field_set_text (fields, &t, "time", "3ms", diags));
+  LS_CHECK (ls_field_set_text (fields, &t, "choice", "right", diags));
+  LS_CHECK (ls_field_set_text (fields, &t, "even", "8", diags));
+  LS_CHECK (ls_field_set_text (fields, &t, "number", "1e-3", diags));
+  LS_CHECK (ls_field_set_text (fields, &t, "text", "one", diags));
+  LS_CHECK (ls_field_set_text (fields, &t, "text", "two", diags));
+  LS_CHECK_INT (ls_diag_list_n (diags), ==, 0);
+  LS_CHECK_INT (t.count, ==, 4);
+  LS_CHECK (t.yes);
+  LS_CHECK (t.n_list == 1 && t.list[0] == 4);
+  LS_CHECK_INT (t.time, ==, 3 * LS_MS);
+  LS_CHECK_INT (t.choice, ==, 2);
+  LS_CHECK_INT (t.half, ==, 4);
+  LS_CHECK_DOUBLE (t.number, ==, 1e-3);
+  LS_CHECK_STR (t.text, "two");
+  thing_clear (&t);
+}
+
+#define CHECK_FLAG_ERROR(name, text, message)            \
+  do {                                                   \
+    g_autofree char *shown_ = flag_error (name, text);   \
+    LS_CHECK_STR (shown_, message);                      \
+  } while (0)
+
+static void
+wrong_flags_are_explained (void)
+{
+  CHECK_FLAG_ERROR ("micro-batch", "9", "error: --micro-batch: expected a whole number from 1 to 8; got \"9\"\n");
+  CHECK_FLAG_ERROR ("micro_bach", "9", "error: --micro-bach: unknown option; did you mean \"--micro-batch\"?\n");
+  CHECK_FLAG_ERROR ("zzz", "9", "error: --zzz: unknown option\n");
+  CHECK_FLAG_ERROR ("choice", "rigth", "error: --choice: expected one of \"left\", \"right\"; got \"rigth\"; did you mean \"right\"?\n");
+  CHECK_FLAG_ERROR ("list", "", "error: --list: expected a list of whole numbers, each from 0 to 9; got \"\"\n");
+  CHECK_FLAG_ERROR ("list", "1,,2", "error: --list: expected a list of whole numbers, each from 0 to 9; got \"1,,2\"\n");
+  CHECK_FLAG_ERROR ("even", "7", "error: --even: expected an even number; got \"7\"\n");
+  CHECK_FLAG_ERROR ("yes", "maybe", "error: --yes: expected 0 or 1; got \"maybe\"\n");
+  CHECK_FLAG_ERROR ("rate", "400", "error: --rate: expected a rate with a unit such as \"400Gbit/s\" or \"25GB/s\", above 0 B/s; got \"400\"\n"
+                                   "note: write \"400Gbit/s\" for bits or \"400GB/s\" for bytes\n");
+  CHECK_FLAG_ERROR ("time", "2s", "error: --time: expected a time with a unit such as \"2us\", at most 1.000 s; got \"2s\"\n");
+}
+
+static void
+markdown_has_a_row_for_each_key (void)
+{
+  g_autofree char *text = ls_fields_markdown (fields);
+  LS_CHECK (strstr (text, "| `text` | text |  |  | words |\n") != NULL);
+  LS_CHECK (strstr (text, "| `micro_batch` | whole number from 1 to 8 |  | 1 |  |\n") != NULL);
+  LS_CHECK (strstr (text, "| `inner` | object: `inner` |") != NULL);
+  LS_CHECK (strstr (text, "\n`inner`:\n\n| Key |") != NULL);
+  LS_CHECK (strstr (text, "| `share` | number above 0, at most 1 |  | required | a part |\n") != NULL);
+  for (const LsField *f = fields; f->key; f++) {
+    g_autofree char *row = g_strdup_printf ("| `%s` |", f->key);
+    LS_CHECK (strstr (text, row) != NULL);
+  }
+}
+
+LS_TEST_MAIN ("field", LS_TEST (a_file_sets_every_kind), LS_TEST (every_mistake_is_counted),
+              LS_TEST (foreign_files_give_notes), LS_TEST (flags_set_the_same_fields),
+              LS_TEST (wrong_flags_are_explained), LS_TEST (markdown_has_a_row_for_each_key))

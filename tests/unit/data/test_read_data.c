@@ -1,0 +1,285 @@
+/* Pins: every data file that ships can be read, and a few of their figures arrive
+ * in base units in the right member. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "data/datadir.h"
+#include "data/jobs/kernel_kinds.h"
+#include "data/jobs/read_model.h"
+#include "data/jobs/read_recipes.h"
+#include "data/jobs/read_software.h"
+#include "data/jobs/read_strategy.h"
+#include "data/machines/read_access.h"
+#include "data/machines/read_calibration.h"
+#include "data/machines/read_cluster.h"
+#include "data/machines/read_gpu.h"
+#include "data/machines/read_nccl.h"
+#include "data/measured/read_residuals.h"
+#include "data/traces/trace_json.h"
+
+static bool
+has_schema (const char *path, const char *expected)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
+  const cJSON *schema = doc ? cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "schema") : NULL;
+  return cJSON_IsString (schema) && strcmp (schema->valuestring, expected) == 0;
+}
+
+/* Of topologies/calib: kernels, access, NCCL or residuals. */
+static bool
+read_measured (const char *path, LsDiagList *diags)
+{
+  LsCalibration calibration = { 0 };
+  LsNccl nccl = { 0 };
+  bool ok;
+  if (has_schema (path, "lockstep.residuals/1")) {
+    g_autoptr (LsResiduals) r = ls_residuals_load (path, diags);
+    return r != NULL;
+  }
+  if (has_schema (path, "lockstep.access/1"))
+    return ls_access_load (path, calibration.access, diags);
+  if (has_schema (path, "lockstep.nccl/1"))
+    ok = ls_nccl_load (path, &nccl, diags);
+  else
+    ok = ls_calibration_load (path, &calibration, diags);
+  ls_nccl_clear (&nccl);
+  ls_calibration_clear (&calibration);
+  return ok;
+}
+
+static bool
+read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
+{
+  LsModel model = { 0 };
+  LsClusterSpec spec = { 0 };
+  LsGpu gpu = { 0 };
+  LsStrategy strategy = { 0 };
+  LsSoftwareSpec software;
+  bool ok = false;
+  switch (kind) {
+  case LS_DATA_MODELS:
+    ok = ls_model_load (path, &model, NULL, diags);
+    break;
+  case LS_DATA_CLUSTERS:
+    ok = ls_cluster_load (path, &spec, diags);
+    break;
+  case LS_DATA_GPUS:
+    ok = ls_gpu_load (path, &gpu, diags);
+    break;
+  case LS_DATA_CALIBRATIONS:
+    return read_measured (path, diags);
+  case LS_DATA_STRATEGIES:
+    ok = ls_strategy_load (path, &strategy, diags);
+    break;
+  case LS_DATA_SOFTWARE:
+    ok = ls_software_load (path, &software, diags);
+    if (ok)
+      ls_software_clear (&software);
+    break;
+  case LS_DATA_KERNELS: {
+    g_autoptr (LsRecipes) recipes = ls_recipes_load (path, diags);
+    ok = recipes != NULL;
+    break;
+  }
+  case LS_DATA_TRACES: {
+    g_autoptr (LsTrace) trace = ls_trace_load (path, 0, diags);
+    ok = trace != NULL;
+    break;
+  }
+  case LS_N_DATA_KINDS:
+    break;
+  }
+  ls_model_clear (&model);
+  ls_cluster_spec_clear (&spec);
+  ls_gpu_clear (&gpu);
+  ls_strategy_clear (&strategy);
+  return ok;
+}
+
+static void
+all_shipped_files_are_good (void)
+{
+  for (int kind = 0; kind < LS_N_DATA_KINDS; kind++) {
+    g_autoptr (GPtrArray) entries = ls_data_list ((LsDataKind) kind);
+    for (guint i = 0; i < entries->len; i++) {
+      const LsDataEntry *e = entries->pdata[i];
+      g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+      bool ok = read_entry ((LsDataKind) kind, e->path, diags);
+      g_autofree char *text = ls_diag_list_format (diags);
+      ls_check_impl (ok && *text == '\0', __FILE__, __LINE__, "%s:\n%s", e->path, text);
+    }
+  }
+}
+
+static void
+the_a100_arrives_whole (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsGpu gpu;
+  if (!LS_CHECK (ls_gpu_load ("a100-80g", &gpu, diags)))
+    return;
+  LS_CHECK_STR (gpu.name, "a100-80g");
+  LS_CHECK_DOUBLE (gpu.peak_flops[LS_DTYPE_BF16], ==, 312e12);
+  LS_CHECK_DOUBLE (gpu.peak_flops[LS_DTYPE_TF32], ==, 156e12);
+  LS_CHECK_DOUBLE (gpu.peak_flops[LS_DTYPE_FP8], ==, 0);
+  LS_CHECK_DOUBLE (gpu.vector_flops, ==, 19.5e12);
+  LS_CHECK_DOUBLE (gpu.hbm_bytes_per_s, ==, 2039e9);
+  LS_CHECK_INT (gpu.hbm_bytes, ==, G_GINT64_CONSTANT (80) << 30);
+  LS_CHECK_INT (gpu.n_sm, ==, 108);
+  ls_gpu_clear (&gpu);
+}
+
+static void
+a_cluster_brings_its_gpu (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsClusterSpec spec;
+  if (!LS_CHECK (ls_cluster_load ("dgx-a100-80g", &spec, diags)))
+    return;
+  LS_CHECK_STR (spec.name, "dgx-a100-80g");
+  LS_CHECK_STR (spec.gpu.name, "a100-80g");
+  LS_CHECK_INT (spec.gpus_per_node, ==, 8);
+  LS_CHECK_INT (spec.nvswitch_planes, ==, 6);
+  LS_CHECK_DOUBLE (spec.nvlink.bandwidth_bytes_per_s, ==, 25e9);
+  LS_CHECK_INT (spec.nvlink.latency, ==, 300 * LS_NS);
+  LS_CHECK_INT (spec.cpu_memory_bytes, ==, G_GINT64_CONSTANT (2) << 40);
+  LS_CHECK_INT (spec.nvme_bytes, ==, G_GINT64_CONSTANT (3840000000000));
+  LS_CHECK_INT (spec.rails, ==, 8);
+  LS_CHECK (spec.spine.source != NULL);
+  ls_cluster_spec_clear (&spec);
+}
+
+/* In place of its name: with names and without, and its keys can be changed. */
+static void
+a_cluster_describes_its_gpu (void)
+{
+#define OWN "dgx-a100-80g:gpu={\"name\":\"own\",\"peak_flops\":{\"bf16\":\"100TFLOP/s\"},\"vector_flops\":\"10TFLOP/s\"," \
+  "\"hbm_bandwidth\":\"1TB/s\",\"hbm_efficiency\":0.9,\"hbm_size\":\"40GiB\",\"sm\":100}"
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsClusterSpec spec;
+  if (!LS_CHECK (ls_cluster_load (OWN ",gpu.reserved=2GiB,gpu.peak_flops.fp16=200TFLOP/s", &spec, diags)))
+    return;
+  LS_CHECK_STR (spec.gpu.name, "own");
+  LS_CHECK (g_str_has_prefix (spec.gpu.source, "NVIDIA DGX A100")); /* of the cluster */
+  LS_CHECK_DOUBLE (spec.gpu.peak_flops[LS_DTYPE_BF16], ==, 100e12);
+  LS_CHECK_DOUBLE (spec.gpu.peak_flops[LS_DTYPE_FP16], ==, 200e12);
+  LS_CHECK_INT (spec.gpu.reserved_bytes, ==, G_GINT64_CONSTANT (2) << 30);
+  ls_cluster_spec_clear (&spec);
+  LS_CHECK (!ls_cluster_load (OWN ",gpu.reserved=40GiB", &spec, diags));
+  g_autofree char *text = ls_diag_list_format (diags);
+  LS_CHECK (strstr (text, "/gpu/reserved: leaves nothing of \"hbm_size\""));
+#undef OWN
+}
+
+/* The keys of the file are the names of the kinds, each in its own slot. */
+static void
+calibrations_name_every_kernel_kind (void)
+{
+  const LsField *kernels = NULL;
+  for (const LsField *f = ls_calibration_fields; f->key; f++)
+    if (strcmp (f->key, "kernels") == 0)
+      kernels = f->fields;
+  if (!LS_CHECK (kernels != NULL))
+    return;
+  for (int k = 0; k < LS_N_KERNEL_KINDS; k++) {
+    LS_CHECK_STR (kernels[k].key, ls_kernel_kind_name ((LsKernelKind) k));
+    LS_CHECK_INT (kernels[k].offset, ==, offsetof (LsCalibration, kind) + (size_t) k * sizeof (LsKindFit));
+  }
+}
+
+/* Keys of access files, names in traces and those of the kinds are one. */
+static void
+access_files_name_every_access (void)
+{
+  const LsField *kinds = NULL;
+  for (const LsField *f = ls_access_fields; f->key; f++)
+    if (strcmp (f->key, "access") == 0)
+      kinds = f->fields;
+  if (!LS_CHECK (kinds != NULL))
+    return;
+  for (int k = 0; k < LS_N_ACCESSES; k++) {
+    LS_CHECK_STR (ls_access_names[k].name, ls_access_name ((LsAccess) k));
+    LS_CHECK_INT (ls_access_names[k].value, ==, k);
+    if (k == LS_ACCESS_NONE)
+      continue;
+    LS_CHECK_STR (kinds[k - 1].key, ls_access_name ((LsAccess) k));
+    LS_CHECK_INT (kinds[k - 1].offset, ==, offsetof (LsAccessFile, fit) + (size_t) k * sizeof (LsAccessFit));
+  }
+}
+
+static void
+kinds_that_are_left_out_are_rooflines (void)
+{
+  static const char text[] = "{\"schema\":\"lockstep.calibration/1\",\"name\":\"t\",\"source\":\"test\",\"kernels\":"
+                             "{\"gemm\":{\"fitted\":true,\"compute_efficiency\":0.8,\"launch\":\"6us\",\"source\":\"x\"}}}";
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "t.json", diags);
+  LsCalibration c;
+  if (!LS_CHECK (doc && ls_calibration_read (doc, &c, diags)))
+    return;
+  LS_CHECK (c.kind[LS_KERNEL_GEMM].is_fitted);
+  LS_CHECK_DOUBLE (c.kind[LS_KERNEL_GEMM].compute_efficiency, ==, 0.8);
+  LS_CHECK_DOUBLE (c.kind[LS_KERNEL_GEMM].memory_efficiency, ==, 1);
+  LS_CHECK_INT (c.kind[LS_KERNEL_GEMM].launch, ==, 6 * LS_US);
+  LS_CHECK (!c.kind[LS_KERNEL_NORM].is_fitted);
+  LS_CHECK_DOUBLE (c.kind[LS_KERNEL_NORM].compute_efficiency, ==, 1);
+  LS_CHECK (!c.gemm_fp8.is_fitted);
+  ls_calibration_clear (&c);
+}
+
+static void
+nccl_figures_arrive_in_base_units (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsNccl nccl;
+  if (!LS_CHECK (ls_nccl_load ("nccl-a100", &nccl, diags)))
+    return;
+  LS_CHECK_STR (nccl.name, "nccl-a100");
+  LS_CHECK_INT (nccl.channels_ring, ==, 24);
+  LS_CHECK_DOUBLE (nccl.ring_bus_intra, ==, 240e9);
+  LS_CHECK (nccl.base_all_reduce > LS_US && nccl.base_all_reduce < LS_MS);
+  LS_CHECK (nccl.ramp_bytes > 1e6);
+  ls_nccl_clear (&nccl);
+}
+
+static void
+check_table (const LsField *fields)
+{
+  for (const LsField *f = fields; f->key; f++) {
+    for (const LsField *other = fields; other < f; other++)
+      ls_check_impl (strcmp (other->key, f->key) != 0, __FILE__, __LINE__, "%s: two rows", f->key);
+    LS_CHECK (f->kind != LS_FIELD_ENUM || f->names);
+    LS_CHECK (f->kind != LS_FIELD_CUSTOM || (f->parse && f->expected));
+    ls_check_impl (f->meaning != NULL, __FILE__, __LINE__, "%s: no meaning for the README", f->key);
+    ls_check_impl (f->required || f->default_text, __FILE__, __LINE__, "%s: no default for the README", f->key);
+    if (f->kind == LS_FIELD_OBJECT && LS_CHECK (f->fields != NULL))
+      check_table (f->fields);
+  }
+}
+
+/* A knob without a topic would be in no help. */
+static void
+knobs_have_topics (void)
+{
+  for (const LsField *f = ls_strategy_fields; f->key; f++)
+    ls_check_impl (f->file_only == !f->topic, __FILE__, __LINE__, "%s: a topic, or of files only", f->key);
+}
+
+static void
+tables_are_well_formed (void)
+{
+  check_table (ls_gpu_fields);
+  check_table (ls_cluster_fields);
+  check_table (ls_model_fields);
+  check_table (ls_strategy_fields);
+  check_table (ls_calibration_fields);
+  check_table (ls_access_fields);
+  check_table (ls_nccl_fields);
+}
+
+LS_TEST_MAIN ("read_data", LS_TEST (tables_are_well_formed), LS_TEST (knobs_have_topics), LS_TEST (all_shipped_files_are_good), LS_TEST (the_a100_arrives_whole),
+              LS_TEST (a_cluster_brings_its_gpu), LS_TEST (a_cluster_describes_its_gpu), LS_TEST (calibrations_name_every_kernel_kind),
+              LS_TEST (access_files_name_every_access),
+              LS_TEST (kinds_that_are_left_out_are_rooflines), LS_TEST (nccl_figures_arrive_in_base_units))

@@ -1,0 +1,222 @@
+/* Pins: what a model file and a Hugging Face config.json of each family become.
+ * The configurations are those of published models, shortened to the keys that
+ * matter; parameter counts hold them against the published sizes. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "data/jobs/read_hf.h"
+#include "data/jobs/read_model.h"
+
+static bool
+read_text (const char *text, const char *name, LsModel *model, GPtrArray *notes)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), name, diags);
+  bool ok = doc && ls_model_read (doc, model, notes, diags);
+  g_autofree char *wrong = ls_diag_list_format (diags);
+  return ls_check_impl (ok, __FILE__, __LINE__, "%s", wrong);
+}
+
+static void
+defaults_of_a_native_file (void)
+{
+  LsModel m;
+  if (!read_text ("{\"schema\":\"lockstep.model/1\",\"name\":\"t\",\"source\":\"test\",\"layers\":2,\"hidden\":256,\"heads\":4,"
+                  "\"vocab\":1000,\"seq\":128,\"mlp\":\"gelu\",\"norm\":\"layernorm\",\"position\":\"alibi\"}",
+                  "t.json", &m, NULL))
+    return;
+  LS_CHECK (m.n_kv_heads == 4 && m.head_dim == 64 && m.ffn == 1024);
+  LS_CHECK (m.attention == LS_ATTENTION_FLASH && m.position == LS_POSITION_ALIBI);
+  LS_CHECK (!m.linear_bias && !m.qkv_bias && !m.tied_embeddings && !m.dropout);
+  ls_model_clear (&m);
+}
+
+static void
+llama (void)
+{
+  LsModel m;
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  if (!read_text ("{\"architectures\":[\"LlamaForCausalLM\"],\"model_type\":\"llama\",\"hidden_act\":\"silu\","
+                  "\"hidden_size\":4096,\"intermediate_size\":14336,\"num_attention_heads\":32,\"num_hidden_layers\":32,"
+                  "\"num_key_value_heads\":8,\"vocab_size\":128256,\"max_position_embeddings\":8192,"
+                  "\"tie_word_embeddings\":false,\"attention_bias\":false,\"rope_scaling\":null,\"quirk\":1}",
+                  "models/llama3-8b/config.json", &m, notes))
+    return;
+  LS_CHECK_STR (m.name, "llama3-8b");
+  LS_CHECK (m.n_layers == 32 && m.hidden == 4096 && m.n_kv_heads == 8 && m.head_dim == 128 && m.ffn == 14336);
+  LS_CHECK (m.mlp == LS_MLP_SWIGLU && m.norm == LS_NORM_RMSNORM && m.position == LS_POSITION_ROPE);
+  LS_CHECK (!m.linear_bias && !m.tied_embeddings && !m.dropout && m.seq == 8192);
+  LS_CHECK_NEAR ((double) ls_model_params (&m, m.vocab), 8.03e9, 0.01);
+  LS_CHECK_INT (notes->len, ==, 2);
+  LS_CHECK_STR (notes->pdata[0], "key \"quirk\" is not used");
+  ls_model_clear (&m);
+}
+
+static void
+mistral_slides (void)
+{
+  LsModel m;
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  if (!read_text ("{\"architectures\":[\"MistralForCausalLM\"],\"model_type\":\"mistral\",\"hidden_act\":\"silu\","
+                  "\"hidden_size\":4096,\"intermediate_size\":14336,\"max_position_embeddings\":32768,"
+                  "\"num_attention_heads\":32,\"num_hidden_layers\":32,\"num_key_value_heads\":8,\"sliding_window\":4096,"
+                  "\"vocab_size\":32000}",
+                  "mistral-7b.json", &m, notes))
+    return;
+  LS_CHECK_STR (m.name, "mistral-7b");
+  LS_CHECK_NEAR ((double) ls_model_params (&m, m.vocab), 7.24e9, 0.01);
+  LS_CHECK_INT (notes->len, ==, 2); /* sequence length, sliding window */
+  ls_model_notes_drop_length (notes);
+  LS_CHECK_INT (notes->len, ==, 1);
+  LS_CHECK_STR (notes->pdata[0], "attention is taken over the whole sequence, not over the sliding window");
+  ls_model_clear (&m);
+}
+
+static void
+qwen2_has_qkv_biases (void)
+{
+  LsModel m;
+  if (!read_text ("{\"model_type\":\"qwen2\",\"hidden_act\":\"silu\",\"hidden_size\":3584,\"intermediate_size\":18944,"
+                  "\"max_position_embeddings\":131072,\"num_attention_heads\":28,\"num_hidden_layers\":28,"
+                  "\"num_key_value_heads\":4,\"vocab_size\":152064,\"use_sliding_window\":false,\"sliding_window\":131072}",
+                  "t.json", &m, NULL))
+    return;
+  LS_CHECK (m.qkv_bias && !m.linear_bias && !m.tied_embeddings);
+  LS_CHECK_NEAR ((double) ls_model_params (&m, m.vocab), 7.62e9, 0.01);
+  ls_model_clear (&m);
+}
+
+static void
+gpt2_has_its_own_spelling (void)
+{
+  LsModel m;
+  if (!read_text ("{\"activation_function\":\"gelu_new\",\"architectures\":[\"GPT2LMHeadModel\"],\"attn_pdrop\":0.1,"
+                  "\"model_type\":\"gpt2\",\"n_ctx\":1024,\"n_embd\":1600,\"n_head\":25,\"n_layer\":48,\"n_positions\":1024,"
+                  "\"n_inner\":null,\"resid_pdrop\":0.1,\"vocab_size\":50257}",
+                  "gpt2-xl.json", &m, NULL))
+    return;
+  LS_CHECK (m.ffn == 6400 && m.tied_embeddings && m.linear_bias && m.dropout && m.position == LS_POSITION_LEARNED);
+  LS_CHECK_NEAR ((double) ls_model_params (&m, m.vocab), 1.558e9, 0.01);
+  ls_model_clear (&m);
+}
+
+static void
+gpt_neox_runs_side_by_side (void)
+{
+  LsModel m;
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  if (!read_text ("{\"architectures\":[\"GPTNeoXForCausalLM\"],\"model_type\":\"gpt_neox\",\"hidden_act\":\"gelu_fast\","
+                  "\"hidden_size\":6144,\"intermediate_size\":24576,\"max_position_embeddings\":2048,"
+                  "\"num_attention_heads\":64,\"num_hidden_layers\":44,\"vocab_size\":50432,\"use_cache\":true}",
+                  "gpt-neox-20b.json", &m, notes))
+    return;
+  LS_CHECK (m.position == LS_POSITION_ROPE && m.linear_bias && !m.dropout && !m.tied_embeddings);
+  LS_CHECK_NEAR ((double) ls_model_params (&m, m.vocab), 20.55e9, 0.01);
+  LS_CHECK_INT (notes->len, ==, 2);
+  ls_model_clear (&m);
+}
+
+static void
+opt_has_relu (void)
+{
+  LsModel m;
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  if (!read_text ("{\"activation_function\":\"relu\",\"architectures\":[\"OPTForCausalLM\"],\"model_type\":\"opt\","
+                  "\"do_layer_norm_before\":true,\"dropout\":0.1,\"ffn_dim\":16384,\"hidden_size\":4096,"
+                  "\"max_position_embeddings\":2048,\"num_attention_heads\":32,\"num_hidden_layers\":32,\"vocab_size\":50272,"
+                  "\"word_embed_proj_dim\":4096}",
+                  "opt-6.7b.json", &m, notes))
+    return;
+  LS_CHECK (m.mlp == LS_MLP_GELU && m.tied_embeddings && m.linear_bias && m.dropout);
+  LS_CHECK_NEAR ((double) ls_model_params (&m, m.vocab), 6.66e9, 0.01);
+  LS_CHECK_INT (notes->len, ==, 2);
+  ls_model_clear (&m);
+}
+
+/* The family says how many matrices an MLP has; what it does between them is noted if
+ * it is not one of those whose cost is meant. */
+static void
+an_unknown_activation_is_noted (void)
+{
+  LsModel m;
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  if (!read_text ("{\"architectures\":[\"LlamaForCausalLM\"],\"model_type\":\"llama\",\"hidden_act\":\"xielu\","
+                  "\"hidden_size\":4096,\"intermediate_size\":14336,\"num_attention_heads\":32,\"num_hidden_layers\":32,"
+                  "\"num_key_value_heads\":8,\"vocab_size\":128256,\"max_position_embeddings\":8192}",
+                  "x.json", &m, notes))
+    return;
+  LS_CHECK_INT (notes->len, ==, 2);
+  LS_CHECK_STR (notes->pdata[1], "the activation is taken to cost as much as GELU or SiLU");
+  ls_model_clear (&m);
+}
+
+static void
+falcons_share_keys_in_two_ways (void)
+{
+  LsModel seven, forty;
+  if (!read_text ("{\"model_type\":\"falcon\",\"hidden_size\":4544,\"num_attention_heads\":71,\"num_hidden_layers\":32,"
+                  "\"vocab_size\":65024,\"multi_query\":true,\"new_decoder_architecture\":false,\"bias\":false,\"alibi\":false,"
+                  "\"hidden_dropout\":0.0}",
+                  "falcon-7b.json", &seven, NULL))
+    return;
+  LS_CHECK (seven.n_kv_heads == 1 && seven.seq == 2048 && seven.ffn == 4 * 4544 && seven.tied_embeddings && !seven.dropout);
+  LS_CHECK_NEAR ((double) ls_model_params (&seven, seven.vocab), 6.92e9, 0.01);
+  ls_model_clear (&seven);
+  if (!read_text ("{\"model_type\":\"falcon\",\"hidden_size\":8192,\"num_attention_heads\":128,\"num_hidden_layers\":60,"
+                  "\"num_kv_heads\":8,\"vocab_size\":65024,\"new_decoder_architecture\":true,\"alibi\":true}",
+                  "falcon-40b.json", &forty, NULL))
+    return;
+  LS_CHECK (forty.n_kv_heads == 8 && forty.position == LS_POSITION_ALIBI);
+  LS_CHECK_NEAR ((double) ls_model_params (&forty, forty.vocab), 41.3e9, 0.02);
+  ls_model_clear (&forty);
+}
+
+/* What config.json of published checkpoints says, and how many parameters they have. */
+static void
+mixtures_of_experts (void)
+{
+  static const struct {
+    const char *text;
+    uint32_t n_moe_layers, n_notes;
+    double params, tolerance;
+  } models[] = {
+    { "{\"architectures\":[\"MixtralForCausalLM\"],\"model_type\":\"mixtral\",\"hidden_size\":4096,\"intermediate_size\":14336,"
+      "\"num_attention_heads\":32,\"num_hidden_layers\":32,\"num_key_value_heads\":8,\"vocab_size\":32000,"
+      "\"max_position_embeddings\":32768,\"num_local_experts\":8,\"num_experts_per_tok\":2,\"sliding_window\":null}",
+      32, 1, 46702792704, 0 },
+    { "{\"model_type\":\"qwen3_moe\",\"hidden_size\":2048,\"intermediate_size\":6144,\"moe_intermediate_size\":768,\"head_dim\":128,"
+      "\"num_attention_heads\":32,\"num_hidden_layers\":48,\"num_key_value_heads\":4,\"vocab_size\":151936,\"mlp_only_layers\":[],"
+      "\"decoder_sparse_step\":1,\"max_position_embeddings\":40960,\"num_experts\":128,\"num_experts_per_tok\":8}",
+      48, 1, 30532122624, 0 },
+    { "{\"model_type\":\"qwen2_moe\",\"hidden_size\":2048,\"intermediate_size\":5632,\"moe_intermediate_size\":1408,"
+      "\"shared_expert_intermediate_size\":5632,\"num_attention_heads\":16,\"num_hidden_layers\":24,\"num_key_value_heads\":16,"
+      "\"vocab_size\":151936,\"max_position_embeddings\":8192,\"num_experts\":60,\"num_experts_per_tok\":4}",
+      24, 2, 14.3e9, 0.01 },
+    { "{\"model_type\":\"deepseek_v3\",\"hidden_size\":7168,\"intermediate_size\":18432,\"moe_intermediate_size\":2048,"
+      "\"num_attention_heads\":128,\"num_hidden_layers\":61,\"num_key_value_heads\":128,\"vocab_size\":129280,\"moe_layer_freq\":1,"
+      "\"max_position_embeddings\":163840,\"n_routed_experts\":256,\"n_shared_experts\":1,\"num_experts_per_tok\":8,"
+      "\"first_k_dense_replace\":3,\"q_lora_rank\":1536,\"kv_lora_rank\":512,\"qk_rope_head_dim\":64,\"qk_nope_head_dim\":128,"
+      "\"v_head_dim\":128,\"num_nextn_predict_layers\":1}",
+      58, 2, 671026404352, 0 },
+    { "{\"model_type\":\"llama4_text\",\"hidden_size\":5120,\"intermediate_size\":8192,\"intermediate_size_mlp\":16384,\"head_dim\":128,"
+      "\"num_attention_heads\":40,\"num_hidden_layers\":48,\"num_key_value_heads\":8,\"vocab_size\":202048,"
+      "\"max_position_embeddings\":1048576,\"num_local_experts\":128,\"num_experts_per_tok\":1,\"interleave_moe_layer_step\":2}",
+      24, 2, 400e9, 0.01 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (models); i++) {
+    LsModel m;
+    g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+    if (!read_text (models[i].text, "config.json", &m, notes))
+      continue;
+    LS_CHECK_NEAR ((double) ls_model_params (&m, m.vocab), models[i].params, models[i].tolerance);
+    LS_CHECK_INT (ls_model_n_moe_layers (&m), ==, models[i].n_moe_layers);
+    LS_CHECK_INT (notes->len, ==, models[i].n_notes);
+    ls_model_clear (&m);
+  }
+}
+
+LS_TEST_MAIN ("read_model", LS_TEST (defaults_of_a_native_file), LS_TEST (llama), LS_TEST (mistral_slides),
+              LS_TEST (qwen2_has_qkv_biases), LS_TEST (gpt2_has_its_own_spelling), LS_TEST (gpt_neox_runs_side_by_side),
+              LS_TEST (opt_has_relu), LS_TEST (an_unknown_activation_is_noted),
+              LS_TEST (falcons_share_keys_in_two_ways), LS_TEST (mixtures_of_experts))

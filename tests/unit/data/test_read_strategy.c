@@ -1,0 +1,98 @@
+/* Pins: the knobs of a strategy mean the same in a file and as flags. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "data/jobs/read_strategy.h"
+
+static void
+a_file_sets_the_knobs (void)
+{
+  static const char text[] =
+    "{\"schema\":\"lockstep.strategy/1\",\"name\":\"t\",\"source\":\"test\",\"tp\":8,\"pp\":4,\"vpp\":2,\"sp\":true,"
+    "\"zero\":\"3@16\",\"dp_kind\":\"fsdp2\",\"p2p\":\"overlapped\",\"schedule\":\"interleaved-1f1b\","
+    "\"micro_batch\":2,\"global_batch\":512,\"recompute\":\"selective\",\"attention\":\"unfused\",\"dtype\":\"fp16\","
+    "\"grad_dtype\":\"fp32\",\"grad_norm\":false,\"bucket_bytes\":\"25MiB\",\"layers_per_chunk\":[1,2,2,2,2,2,2,1]}";
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "t.json", diags);
+  LsStrategy s;
+  if (!LS_CHECK (doc && ls_strategy_read (doc, &s, diags)))
+    return;
+  LS_CHECK (s.tp == 8 && s.pp == 4 && s.vpp == 2 && s.sp);
+  LS_CHECK (s.zero_stage == 3 && s.zero_group == 16);
+  LS_CHECK (s.dp_kind == LS_DP_FSDP2 && s.p2p == LS_P2P_OVERLAPPED && s.recompute == LS_RECOMPUTE_SELECTIVE);
+  LS_CHECK (s.attention == LS_ATTENTION_UNFUSED && s.dtype == LS_DTYPE_FP16 && s.grad_dtype == LS_DTYPE_FP32);
+  LS_CHECK_STR (s.schedule, "interleaved-1f1b");
+  LS_CHECK (s.micro_batch == 2 && s.global_batch == 512 && !s.grad_norm);
+  LS_CHECK_INT (s.bucket_bytes, ==, 25 << 20);
+  LS_CHECK (s.n_layers_per_chunk == 8 && s.layers_per_chunk[0] == 1 && s.layers_per_chunk[1] == 2);
+  LS_CHECK (s.dp_overlap && !s.tp_overlap && s.cp == 1 && s.dp == 0); /* defaults */
+  ls_strategy_clear (&s);
+}
+
+static bool
+set (LsStrategy *s, const char *name, const char *text)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  return ls_field_set_text (ls_strategy_fields, s, name, text, diags);
+}
+
+static void
+flags_set_the_knobs (void)
+{
+  LsStrategy s;
+  ls_strategy_init (&s);
+  LS_CHECK (set (&s, "micro-batch", "4") && s.micro_batch == 4);
+  LS_CHECK (set (&s, "zero", "1") && s.zero_stage == 1 && s.zero_group == 0);
+  LS_CHECK (set (&s, "zero", "2@8") && s.zero_stage == 2 && s.zero_group == 8);
+  LS_CHECK (set (&s, "zero", "0") && s.zero_stage == 0 && s.zero_group == 0);
+  LS_CHECK (set (&s, "sp", "1") && s.sp);
+  LS_CHECK (set (&s, "dp-overlap", "0") && !s.dp_overlap);
+  LS_CHECK (set (&s, "dp-kind", "xla-fsdp") && s.dp_kind == LS_DP_XLA_FSDP);
+  LS_CHECK (set (&s, "grad-dtype", "fp32") && s.grad_dtype == LS_DTYPE_FP32);
+  LS_CHECK (set (&s, "layers-per-chunk", "3,4,3") && s.n_layers_per_chunk == 3 && s.layers_per_chunk[1] == 4);
+  LS_CHECK (set (&s, "layers-per-chunk", "4x13, 3x3") && s.n_layers_per_chunk == 16 && s.layers_per_chunk[12] == 4 && s.layers_per_chunk[13] == 3);
+  LS_CHECK (!set (&s, "layers-per-chunk", "4x") && !set (&s, "layers-per-chunk", "x4") && !set (&s, "layers-per-chunk", "4x0"));
+  LS_CHECK (!set (&s, "layers-per-chunk", "4x13x2") && !set (&s, "layers-per-chunk", "1x1048576,1") && s.n_layers_per_chunk == 16);
+  LS_CHECK (set (&s, "layers-per-chunk", "balanced") && !s.layers_per_chunk && s.balance_layers);
+  LS_CHECK (set (&s, "layers-per-chunk", "2,1x2") && s.n_layers_per_chunk == 3 && !s.balance_layers);
+  LS_CHECK (set (&s, "layers-per-chunk", "auto") && !s.layers_per_chunk && s.n_layers_per_chunk == 0 && !s.balance_layers);
+  LS_CHECK (set (&s, "recompute-stages", "1x3,2") && s.n_recompute_stages == 4 && s.recompute_stages[3] == 2);
+  LS_CHECK (set (&s, "schedule", "zb-h1"));
+  LS_CHECK_STR (s.schedule, "zb-h1");
+  LS_CHECK (!set (&s, "zero", "4") && !set (&s, "zero", "1@0") && !set (&s, "zero", "1@") && !set (&s, "zero", "@8"));
+  LS_CHECK (!set (&s, "tp", "0") && !set (&s, "tp", "1.5") && !set (&s, "dtype", "int8"));
+  LS_CHECK (!set (&s, "name", "x") && !set (&s, "schema", "x")); /* of files only */
+  LS_CHECK_INT (s.zero_stage, ==, 0);
+  ls_strategy_clear (&s);
+}
+
+/* Every flag that the command line promises (DESIGN.md section 9) exists. */
+static void
+no_knob_is_missing (void)
+{
+  static const char *const flags[] = {
+    "gpus", "tp", "pp", "dp", "cp", "ep", "vpp", "sp", "zero", "dp-kind", "dp-overlap", "tp-overlap", "tp-async", "p2p", "schedule",
+    "micro-batch", "global-batch", "seq", "recompute", "attention", "dtype", "grad-dtype", "layers-per-chunk", "grad-norm",
+  };
+  for (size_t i = 0; i < G_N_ELEMENTS (flags); i++)
+    ls_check_impl (ls_field_find (ls_strategy_fields, flags[i]) != NULL, __FILE__, __LINE__, "no --%s", flags[i]);
+}
+
+/* What prints a knob and what reads it agree. */
+static void
+names_read_back (void)
+{
+  LsStrategy s;
+  ls_strategy_init (&s);
+  for (int k = LS_DP_NONE; k <= LS_DP_XLA_FSDP; k++)
+    LS_CHECK (set (&s, "dp-kind", ls_dp_kind_name (k)) && s.dp_kind == k);
+  for (int k = LS_P2P_NONE; k <= LS_P2P_OVERLAPPED; k++)
+    LS_CHECK (set (&s, "p2p", ls_p2p_name (k)) && s.p2p == k);
+  for (int k = LS_RECOMPUTE_NONE; k <= LS_RECOMPUTE_FULL; k++)
+    LS_CHECK (set (&s, "recompute", ls_recompute_name (k)) && s.recompute == k);
+  ls_strategy_clear (&s);
+}
+
+LS_TEST_MAIN ("read_strategy", LS_TEST (a_file_sets_the_knobs), LS_TEST (flags_set_the_knobs),
+              LS_TEST (no_knob_is_missing), LS_TEST (names_read_back))

@@ -1,0 +1,195 @@
+/* Pins: the READMEs of the data folders are true. A table of keys, which stands
+ * between "<!-- fields: KIND -->" and "<!-- /fields -->", is what the field table
+ * that reads such files says; a table of files, between "<!-- files: FOLDER -->" and
+ * "<!-- /files -->", has a row for each file of the folder and for nothing else.
+ * LS_UPDATE_GOLDEN=1 writes the tables of keys anew. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "data/jobs/read_model.h"
+#include "data/jobs/read_ranges.h"
+#include "data/jobs/read_recipes.h"
+#include "data/jobs/read_software.h"
+#include "data/jobs/read_strategy.h"
+#include "data/machines/read_access.h"
+#include "data/machines/read_calibration.h"
+#include "data/machines/read_cluster.h"
+#include "data/machines/read_gpu.h"
+#include "data/machines/read_nccl.h"
+#include "data/measured/read_residuals.h"
+#include "data/traces/trace_file.h"
+
+#define MODELS "models/README.md"
+#define TOPOLOGIES "topologies/README.md"
+#define STRATEGIES "strategies/README.md"
+#define TRACES "traces/README.md"
+
+static const struct {
+  const char *readme, *kind;
+  const LsField *fields;
+} key_tables[] = {
+  { MODELS, "model", ls_model_fields },
+  { TOPOLOGIES, "cluster", ls_cluster_fields },
+  { TOPOLOGIES, "gpu", ls_gpu_fields },
+  { TOPOLOGIES, "calibration", ls_calibration_fields },
+  { TOPOLOGIES, "access", ls_access_fields },
+  { TOPOLOGIES, "nccl", ls_nccl_fields },
+  { TOPOLOGIES, "residuals", ls_residuals_fields },
+  { STRATEGIES, "strategy", ls_strategy_fields },
+  { STRATEGIES, "kernels", ls_recipes_fields },
+  { TRACES, "trace", ls_trace_fields },
+};
+
+static const struct {
+  const char *readme, *folder;
+} file_tables[] = {
+  { MODELS, "models" },
+  { TOPOLOGIES, "topologies" },
+  { TOPOLOGIES, "topologies/gpu" },
+  { TOPOLOGIES, "topologies/calib" },
+  { STRATEGIES, "strategies" },
+  { STRATEGIES, "strategies/software" },
+  { STRATEGIES, "strategies/kernels" },
+  { TRACES, "traces" },
+};
+
+/* --- what stands between two markers ------------------------------------------ */
+
+typedef struct {
+  char *path, *text;
+  const char *from, *to; /* within text */
+} Block;
+
+static void
+block_clear (Block *b)
+{
+  g_free (b->path);
+  g_free (b->text);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Block, block_clear)
+
+/* "<!-- WHAT: NAME -->" is there once, and "<!-- /WHAT -->" after it. */
+static bool
+block_find (Block *b, const char *readme, const char *what, const char *name)
+{
+  *b = (Block) { .path = g_build_filename (g_getenv ("LS_DATA_DIR"), readme, NULL) };
+  g_autofree char *begin = g_strdup_printf ("<!-- %s: %s -->\n", what, name);
+  g_autofree char *end = g_strdup_printf ("<!-- /%s -->\n", what);
+  if (!LS_CHECK (g_file_get_contents (b->path, &b->text, NULL, NULL)))
+    return false;
+  const char *marker = strstr (b->text, begin);
+  b->from = marker ? marker + strlen (begin) : NULL;
+  b->to = marker ? strstr (b->from, end) : NULL;
+  bool is_once = b->to && !strstr (b->from, begin);
+  return ls_check_impl (is_once, __FILE__, __LINE__, "%s: not once: %s", readme, begin);
+}
+
+/* --- keys ------------------------------------------------------------------------ */
+
+static void
+update (const Block *b, const char *table)
+{
+  g_autofree char *head = g_strndup (b->text, (gsize) (b->from - b->text));
+  g_autofree char *text = g_strconcat (head, table, b->to, NULL);
+  LS_CHECK (g_file_set_contents (b->path, text, -1, NULL));
+}
+
+static void
+check_keys (const char *readme, const char *kind, const LsField *fields)
+{
+  g_auto (Block) b = { 0 };
+  if (!block_find (&b, readme, "fields", kind))
+    return;
+  g_autofree char *expected = ls_fields_markdown (fields);
+  if (g_strcmp0 (g_getenv ("LS_UPDATE_GOLDEN"), "1") == 0) {
+    update (&b, expected);
+    return;
+  }
+  g_autofree char *got = g_strndup (b.from, (gsize) (b.to - b.from));
+  ls_check_impl (strcmp (got, expected) == 0, __FILE__, __LINE__,
+                 "%s, keys of %s (LS_UPDATE_GOLDEN=1 writes them anew) should be:\n%s", readme, kind, expected);
+}
+
+static void
+keys_are_those_that_are_read (void)
+{
+  check_keys (STRATEGIES, "ranges", ls_ranges_fields ());
+  check_keys (STRATEGIES, "software", ls_software_fields ());
+  for (size_t i = 0; i < G_N_ELEMENTS (key_tables); i++)
+    check_keys (key_tables[i].readme, key_tables[i].kind, key_tables[i].fields);
+}
+
+/* --- files ----------------------------------------------------------------------- */
+
+/* First column of a table without its heading and rule, backquotes removed. */
+static GPtrArray *
+names_of_rows (const Block *b)
+{
+  GPtrArray *names = g_ptr_array_new_with_free_func (g_free);
+  g_autofree char *table = g_strndup (b->from, (gsize) (b->to - b->from));
+  g_auto (GStrv) rows = g_strsplit (table, "\n", -1);
+  for (guint i = 2; i < g_strv_length (rows) && rows[i][0] == '|'; i++) {
+    g_auto (GStrv) cells = g_strsplit (rows[i], "|", 3);
+    g_ptr_array_add (names, g_strdup (g_strstrip (g_strdelimit (cells[1], "`", ' '))));
+  }
+  return names;
+}
+
+static GPtrArray *
+names_of_files (const char *folder)
+{
+  GPtrArray *names = g_ptr_array_new_with_free_func (g_free);
+  g_autofree char *path = g_build_filename (g_getenv ("LS_DATA_DIR"), folder, NULL);
+  g_autoptr (GDir) dir = g_dir_open (path, 0, NULL);
+  for (const char *file = dir ? g_dir_read_name (dir) : NULL; file; file = g_dir_read_name (dir))
+    if (g_str_has_suffix (file, ".json"))
+      g_ptr_array_add (names, g_strndup (file, strlen (file) - strlen (".json")));
+  return names;
+}
+
+/* Each name of a is one of b. */
+static void
+check_subset (const GPtrArray *a, const GPtrArray *b, const char *folder, const char *complaint)
+{
+  for (guint i = 0; i < a->len; i++)
+    ls_check_impl (g_ptr_array_find_with_equal_func ((GPtrArray *) b, a->pdata[i], g_str_equal, NULL), __FILE__,
+                   __LINE__, "%s/%s.json: %s", folder, (char *) a->pdata[i], complaint);
+}
+
+static void
+check_files (const char *readme, const char *folder)
+{
+  g_auto (Block) b = { 0 };
+  if (!block_find (&b, readme, "files", folder))
+    return;
+  g_autoptr (GPtrArray) rows = names_of_rows (&b), files = names_of_files (folder);
+  ls_check_impl (files->len > 0, __FILE__, __LINE__, "%s: no files", folder);
+  check_subset (files, rows, folder, "no row in the README");
+  check_subset (rows, files, folder, "a row in the README, but no such file");
+  LS_CHECK_INT (rows->len, ==, files->len);
+}
+
+static void
+files_are_those_of_the_folder (void)
+{
+  for (size_t i = 0; i < G_N_ELEMENTS (file_tables); i++)
+    check_files (file_tables[i].readme, file_tables[i].folder);
+}
+
+/* --- the example of traces/ --------------------------------------------------------- */
+
+static void
+the_example_is_the_file (void)
+{
+  g_auto (Block) b = { 0 };
+  if (!block_find (&b, TRACES, "example", "two-ranks"))
+    return;
+  g_autofree char *path = g_build_filename (g_getenv ("LS_DATA_DIR"), "traces", "two-ranks.json", NULL), *text = NULL;
+  LS_CHECK (g_file_get_contents (path, &text, NULL, NULL));
+  g_autofree char *expected = g_strdup_printf ("```\n%s```\n", text);
+  g_autofree char *got = g_strndup (b.from, (gsize) (b.to - b.from));
+  LS_CHECK_STR (got, expected);
+}
+
+LS_TEST_MAIN ("readmes", LS_TEST (the_example_is_the_file), LS_TEST (keys_are_those_that_are_read), LS_TEST (files_are_those_of_the_folder))

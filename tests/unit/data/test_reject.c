@@ -1,0 +1,232 @@
+/* Pins: the exact diagnostics of wrong files, and the exit code that they stand for: the
+ * cases of tests/reject (support/cases_file.h). */
+#include "reject.h"
+
+#include "data/inspect.h"
+#include "data/jobs/read_model.h"
+#include "data/jobs/read_ranges.h"
+#include "data/jobs/read_recipes.h"
+#include "data/jobs/read_software.h"
+#include "data/jobs/read_strategy.h"
+#include "data/machines/read_access.h"
+#include "data/machines/read_calibration.h"
+#include "data/machines/read_cluster.h"
+#include "data/machines/read_gpu.h"
+#include "data/machines/read_nccl.h"
+#include "data/measured/read_cases.h"
+#include "data/measured/read_collectives.h"
+#include "data/measured/read_kernels.h"
+#include "data/measured/read_kineto.h"
+#include "data/measured/read_nccl_tests.h"
+#include "data/measured/read_profile.h"
+#include "data/measured/read_residuals.h"
+#include "data/measured/read_result.h"
+#include "data/measured/read_spans.h"
+#include "data/traces/trace_json.h"
+
+/* Readers that must fail: what they would return is not looked at. */
+static bool
+read_json (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
+  return doc != NULL;
+}
+
+static bool
+read_gpu (const char *path, LsDiagList *diags)
+{
+  LsGpu gpu;
+  return ls_gpu_load (path, &gpu, diags);
+}
+
+static bool
+read_cluster (const char *path, LsDiagList *diags)
+{
+  LsClusterSpec spec;
+  return ls_cluster_load (path, &spec, diags);
+}
+
+static bool
+read_model (const char *path, LsDiagList *diags)
+{
+  LsModel model;
+  return ls_model_load (path, &model, NULL, diags);
+}
+
+static bool
+read_strategy (const char *path, LsDiagList *diags)
+{
+  LsStrategy strategy;
+  return ls_strategy_load (path, &strategy, diags);
+}
+
+static bool
+read_ranges (const char *path, LsDiagList *diags)
+{
+  LsRanges ranges;
+  return ls_ranges_load (path, &ranges, diags);
+}
+
+static bool
+read_software (const char *path, LsDiagList *diags)
+{
+  LsSoftwareSpec software;
+  return ls_software_load (path, &software, diags);
+}
+
+static bool
+read_access (const char *path, LsDiagList *diags)
+{
+  LsAccessFit access[LS_N_ACCESSES];
+  return ls_access_load (path, access, diags);
+}
+
+static bool
+read_recipes (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsRecipes) recipes = ls_recipes_load (path, diags);
+  return recipes != NULL;
+}
+
+static bool
+read_calibration (const char *path, LsDiagList *diags)
+{
+  LsCalibration calibration;
+  return ls_calibration_load (path, &calibration, diags);
+}
+
+static bool
+read_nccl (const char *path, LsDiagList *diags)
+{
+  LsNccl nccl;
+  return ls_nccl_load (path, &nccl, diags);
+}
+
+static bool
+read_residuals (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsResiduals) r = ls_residuals_load (path, diags);
+  return r != NULL;
+}
+
+static bool
+read_cases (const char *path, LsDiagList *diags)
+{
+  g_autoptr (GPtrArray) cases = ls_read_cases (path, NULL, diags);
+  return cases != NULL;
+}
+
+static bool
+read_collectives (const char *path, LsDiagList *diags)
+{
+  g_autoptr (GPtrArray) rows = ls_read_collectives (path, diags);
+  return rows != NULL;
+}
+
+static bool
+read_kernels (const char *path, LsDiagList *diags)
+{
+  g_autoptr (GArray) rows = ls_read_kernels (path, "a100", diags);
+  return rows != NULL;
+}
+
+static bool
+read_profile (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsProfile) profile = ls_profile_load (path, "a100", diags);
+  return profile != NULL;
+}
+
+static bool
+read_kineto (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsKineto) k = ls_kineto_load (path, diags);
+  return k != NULL;
+}
+
+static bool
+read_nccl_tests (const char *path, LsDiagList *diags)
+{
+  g_autoptr (GPtrArray) tests = ls_nccl_tests_load (path, diags);
+  return tests != NULL;
+}
+
+static bool
+read_result (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsResultFile) file = ls_result_file_load (path, diags);
+  return file != NULL;
+}
+
+static bool
+read_spans (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsSpanTable) table = ls_span_table_load (path, diags);
+  return table != NULL;
+}
+
+/* Legal by itself, but not for GPT 1.7B (24 layers, 24 heads) on 8 nodes of 8 GPUs. */
+static bool
+resolve (const char *path, LsDiagList *diags)
+{
+  LsModel model;
+  LsStrategy s;
+  if (!ls_strategy_load (path, &s, diags) || !ls_model_load ("gpt-1.7b", &model, NULL, diags))
+    return false;
+  bool ok = ls_strategy_resolve (&s, &model, 64, 8, diags);
+  ls_strategy_clear (&s);
+  ls_model_clear (&model);
+  return ok;
+}
+
+/* A cluster that reads, but cannot be built. */
+static bool
+inspect (const char *path, LsDiagList *diags)
+{
+  LsFileKind kind;
+  g_autofree char *line = ls_inspect_file (path, &kind, diags);
+  return line != NULL;
+}
+
+static bool
+read_trace (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsTrace) trace = ls_trace_load (path, 0, diags);
+  return trace != NULL;
+}
+
+static const LsRejectKind kinds[] = {
+  { "access", read_access },
+  { "build", inspect },
+  { "calibration", read_calibration },
+  { "cases", read_cases },
+  { "cluster", read_cluster },
+  { "collectives", read_collectives },
+  { "gpu", read_gpu },
+  { "hf", read_model },
+  { "json", read_json },
+  { "kernels", read_kernels },
+  { "kineto", read_kineto },
+  { "model", read_model },
+  { "nccl", read_nccl },
+  { "nccl-tests", read_nccl_tests },
+  { "nccl-topo", read_cluster },
+  { "profile", read_profile },
+  { "ranges", read_ranges },
+  { "recipes", read_recipes },
+  { "residuals", read_residuals },
+  { "resolve", resolve },
+  { "result", read_result },
+  { "software", read_software },
+  { "spans", read_spans },
+  { "strategy", read_strategy },
+  { "trace", read_trace },
+};
+
+static void
+wrong_files_are_explained (void)
+{
+  ls_reject_run (kinds, G_N_ELEMENTS (kinds), 580);
+}
+
+LS_TEST_MAIN ("reject", LS_TEST (wrong_files_are_explained))

@@ -1,0 +1,106 @@
+/* Pins: the fork of Megatron-LM that zero bubble's authors ran, with its own transformer layer. The gradients of a layer's
+ * inputs take what they measured, because PyTorch's concatenation, copies and sums with a broadcast bias are slower than
+ * memory; a list of kernels for it has one of each; only the first and the last stage wait for a micro-batch. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "data/jobs/read_recipes.h"
+#include "dp_timeline.h"
+#include "job/hardware.h"
+#include "model/operators.h"
+
+/* Qi et al. 2024, arXiv 2401.10241, table 6: T_B over the layers of a pass; table 3: the models. Heads of 96 and 128. */
+typedef struct {
+  uint64_t hidden, heads, micro_batch;
+  double backward_ms;
+} Measured;
+
+static const Measured measured[] = { { 2304, 24, 6, 6.03 }, { 4096, 32, 3, 7.36 }, { 5120, 40, 1, 3.75 }, { 6144, 48, 1, 5.10 } };
+
+static double
+ms_of (const LsHardware *h, const LsKernel *k)
+{
+  return ls_time_to_s (ls_kernel_cost (&h->calibration, &h->spec.gpu, k).alone) * 1e3;
+}
+
+/* Gradients of inputs, and of biases, which that code computes with them; *ret_n: launches by this access. */
+static double
+backward_ms (const Measured *m, const LsHardware *h, const LsRecipes *recipes, LsAccess access, guint *ret_n)
+{
+  const LsModel model = { .n_layers = 22, .hidden = m->hidden, .n_heads = m->heads, .n_kv_heads = m->heads, .head_dim = m->hidden / m->heads,
+                          .ffn = 4 * m->hidden, .vocab = 32000, .seq = 1024, .norm = LS_NORM_LAYERNORM, .mlp = LS_MLP_GELU,
+                          .position = LS_POSITION_LEARNED, .linear_bias = true, .dropout = true };
+  const LsShard shard = { .tp = 1, .micro_batch = m->micro_batch, .seq = 1024, .cp = 1, .attention = LS_ATTENTION_UNFUSED, .dtype = LS_DTYPE_BF16,
+                          .grad_dtype = LS_DTYPE_BF16, .grad_is_fused = true, .bias_is_apart = true, .recipes = recipes };
+  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  double ms = 0;
+  ls_operators_layer (&model, &shard, 0, operators);
+  *ret_n = 0;
+  for (guint i = 0; i < operators->len; i++) {
+    const LsOperator *o = &g_array_index (operators, LsOperator, i);
+    for (uint32_t k = 0; k < o->n_igrad; k++)
+      ms += ms_of (h, &o->igrad[k]);
+    for (uint32_t k = 0; k < o->n_wgrad; k++)
+      ms += o->wgrad[k].kind == LS_KERNEL_GEMM ? 0 : ms_of (h, &o->wgrad[k]);
+    for (uint32_t k = 0; k < o->n_fwd; k++)
+      *ret_n += o->fwd[k].access == access;
+    for (uint32_t k = 0; k < o->n_igrad; k++)
+      *ret_n += o->igrad[k].access == access;
+  }
+  return ms;
+}
+
+static void
+input_gradients_take_what_was_measured (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsHardware) h = ls_hardware_load ("dgx-a100-80g", diags);
+  g_autoptr (LsRecipes) recipes = ls_recipes_load ("megatron-lm-2023-08", diags);
+  guint n_cat, n_bias, n_copies, none;
+  if (!LS_CHECK (h && recipes))
+    return;
+  for (guint i = 0; i < G_N_ELEMENTS (measured); i++) {
+    LS_CHECK_NEAR (backward_ms (&measured[i], h, recipes, LS_ACCESS_CAT, &n_cat), measured[i].backward_ms, 0.055);
+    LS_CHECK (backward_ms (&measured[i], h, NULL, LS_ACCESS_CAT, &none) < 0.97 * measured[i].backward_ms);
+  }
+  backward_ms (&measured[0], h, recipes, LS_ACCESS_BCAST16, &n_bias);
+  backward_ms (&measured[0], h, recipes, LS_ACCESS_STRIDED16, &n_copies);
+  LS_CHECK_INT (n_cat, ==, 1);
+  LS_CHECK_INT (n_bias, ==, 3); /* of QKV, behind attention, behind the MLP */
+  LS_CHECK_INT (n_copies, ==, 1);
+  LS_CHECK_INT (none, ==, 0);
+}
+
+static guint
+n_named (const LsSegment *seg, const char *name)
+{
+  guint n = 0;
+  for (uint32_t i = 0; i < seg->n_ops; i++)
+    n += strcmp (seg->ops[i].name, name) == 0;
+  return n;
+}
+
+/* In a step, over the stages: how often a host fetches a micro-batch. */
+static guint
+n_fetches (const char *flags)
+{
+  g_autoptr (LsPlan) plan = dp_plan (flags, NULL);
+  guint n = 0;
+  for (uint32_t r = 0; plan && r < plan->n_roles; r++)
+    for (uint32_t i = 0; i < plan->programs[r].n_instances; i++)
+      n += n_named (&plan->segments[plan->programs[r].instances[i].segment], "batch");
+  return n;
+}
+
+static void
+stages_between_keep_their_mask (void)
+{
+  const char *flags = "--gpus 4 --pp 4 --global-batch 8 --batch-sync ";
+  g_autofree char *all = g_strconcat (flags, "1", NULL), *ends = g_strconcat (flags, "1 --batch-ends 1", NULL), *none = g_strconcat (flags, "0 --batch-ends 1", NULL);
+  LS_CHECK_INT (n_fetches (all), ==, 4 * 8);
+  LS_CHECK_INT (n_fetches (ends), ==, 2 * 8);
+  LS_CHECK_INT (n_fetches (none), ==, 0);
+}
+
+LS_TEST_MAIN ("megatron_fork", LS_TEST (input_gradients_take_what_was_measured), LS_TEST (stages_between_keep_their_mask))

@@ -1,0 +1,200 @@
+/* Pins which program a job is taken to run that names none: by the way to be data parallel that it asks for, and on TPUs by the
+ * accelerator; that it takes what is the program's (kernels, host, habits) and not what is a user's choice; that what the job says
+ * stays; that the options of a result, typed, are the same job; and that an accelerator that was not measured with the
+ * program's attention is no reason to refuse it. The programs are those that are shipped. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "job/job.h"
+#include "job/knobs.h"
+#include "job/softwares.h"
+
+static void
+set_all (LsJobSpec *spec, const char *options)
+{
+  g_auto (GStrv) words = g_strsplit (options, " ", -1);
+  ls_job_spec_init (spec);
+  for (char **word = words; *word && **word; word++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_auto (GStrv) pair = g_strsplit (*word, "=", 2);
+    ls_check_impl (ls_job_spec_set (spec, pair[0], pair[1], diags), __FILE__, __LINE__, "%s", *word);
+  }
+}
+
+/* For ls_job_result_free(). */
+static LsJobResult *
+run (const char *options)
+{
+  LsJobSpec spec;
+  g_autoptr (GError) error = NULL;
+  set_all (&spec, options);
+  LsJobResult *r = ls_job_spec_run (&spec, &error);
+  LS_CHECK_NO_ERROR (error);
+  ls_job_spec_clear (&spec);
+  return r;
+}
+
+#define MACHINE(name) "model=llama3.1-8b:layers=2 cluster=" name " "
+#define SIZE "gpus=8 global-batch=8 "
+#define JOB MACHINE ("dgx-h100") SIZE
+
+static void
+check_program (const char *options, const char *program, const char *kernels)
+{
+  g_autoptr (LsJobResult) r = run (options);
+  if (!LS_CHECK (r))
+    return;
+  LS_CHECK_STR (r->strategy.software, program);
+  LS_CHECK (r->strategy.software_is_assumed);
+  ls_check_impl (g_strcmp0 (r->strategy.kernels, kernels) == 0, __FILE__, __LINE__, "%s: kernels %s", options, r->strategy.kernels);
+}
+
+static void
+the_way_to_be_data_parallel_tells_the_program (void)
+{
+  check_program (JOB, "megatron", NULL);
+  check_program (JOB "zero=3", "deepspeed", "hf-transformers-4.49");
+  check_program (JOB "dp-kind=fsdp2", "torchtitan", "torchtitan-2025-03");
+  check_program (JOB "dp-kind=ddp", "pytorch", "hf-transformers-4.49");
+  check_program (JOB "dp-kind=xla-fsdp", "xla-gpu", "maxtext-2024-gpu");
+}
+
+static void
+on_tpus_all_is_of_xla (void)
+{
+  check_program (MACHINE ("tpu-v5e") "gpus=4 global-batch=4", "xla", NULL);
+  check_program (MACHINE ("tpu-v5e") "gpus=4 global-batch=4 dp-kind=ddp", "xla", NULL);
+}
+
+/* torchtitan has sequence parallelism and gradients in fp32 by itself: those a user chooses. */
+static void
+choices_stay_the_users (void)
+{
+  g_autoptr (LsJobResult) assumed = run (JOB "dp-kind=fsdp2 tp=2"), named = run (MACHINE ("dgx-h100") "software=torchtitan " SIZE "tp=2");
+  if (!LS_CHECK (assumed && named))
+    return;
+  LS_CHECK (!assumed->strategy.tp_async && !named->strategy.tp_async);
+  LS_CHECK (!assumed->strategy.sp && named->strategy.sp);
+  LS_CHECK_INT (assumed->strategy.grad_dtype, ==, LS_DTYPE_BF16);
+  LS_CHECK_INT (named->strategy.grad_dtype, ==, LS_DTYPE_FP32);
+  LS_CHECK (!named->strategy.software_is_assumed);
+}
+
+static void
+what_a_job_says_stays (void)
+{
+  g_autoptr (LsJobResult) r = run (JOB "dp-kind=fsdp2 kernels=built-in tp_async=1 tp=2");
+  if (!LS_CHECK (r))
+    return;
+  LS_CHECK_STR (r->strategy.software, "torchtitan");
+  LS_CHECK (!r->strategy.kernels && r->strategy.tp_async);
+}
+
+/* "--tp 2 --sp --set a=0" as it would be typed behind the model and the cluster. */
+static void
+type (LsJobSpec *spec, const char *options)
+{
+  g_auto (GStrv) words = g_strsplit (options, " ", -1);
+  for (guint i = 0; words[i]; i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    bool is_set = strcmp (words[i], "--set") == 0, has_value = words[i + 1] && !g_str_has_prefix (words[i + 1], "--");
+    const char *value = has_value ? words[i + 1] : "1";
+    g_auto (GStrv) pair = is_set ? g_strsplit (value, "=", 2) : NULL;
+    LS_CHECK (ls_job_spec_set (spec, is_set ? pair[0] : words[i] + 2, is_set ? pair[1] : value, diags));
+    i += has_value;
+  }
+}
+
+static void
+options_are_the_same_job_again (void)
+{
+  static const char *const jobs[] = {
+    JOB, JOB "dp-kind=fsdp2", JOB "dp-kind=ddp kernels=built-in", JOB "grad_fusion=0", MACHINE ("dgx-h100") "gpus=1 global-batch=1 dp-kind=fsdp2",
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (jobs); i++) {
+    g_autoptr (LsJobResult) first = run (jobs[i]), again = NULL;
+    g_autoptr (GError) error = NULL;
+    g_autofree char *options = ls_knobs_format (&first->strategy);
+    LsJobSpec spec;
+    set_all (&spec, MACHINE ("dgx-h100"));
+    type (&spec, options);
+    again = ls_job_spec_run (&spec, &error);
+    LS_CHECK_NO_ERROR (error);
+    ls_check_impl (again && again->report.digest == first->report.digest, __FILE__, __LINE__, "%s is not %s", options, jobs[i]);
+    ls_job_spec_clear (&spec);
+  }
+}
+
+static void
+attention_that_was_not_measured_is_no_refusal (void)
+{
+  static const char *const jobs[] = { MACHINE ("dgx-b200") SIZE "dp-kind=fsdp2", MACHINE ("dgx-b200") "software=torchtitan " SIZE };
+  for (guint i = 0; i < G_N_ELEMENTS (jobs); i++) {
+    g_autoptr (LsJobResult) r = run (jobs[i]);
+    if (!LS_CHECK (r))
+      continue;
+    const char *note = r->notes->len > 0 ? g_ptr_array_index (r->notes, r->notes->len - 1) : "";
+    LS_CHECK (strstr (note, "runs attention by fa2, with which b200 was not measured"));
+  }
+}
+
+/* Their bytes are those of 16 bits; a list that is asked for is refused as ever. */
+static void
+listed_kernels_are_no_refusal_in_fp32 (void)
+{
+  g_autoptr (LsJobResult) r = run (JOB "dp-kind=ddp dtype=fp32");
+  if (LS_CHECK (r))
+    LS_CHECK (!r->strategy.kernels && !r->strategy.recipes);
+  LsJobSpec spec;
+  g_autoptr (GError) error = NULL;
+  set_all (&spec, JOB "dtype=fp32 kernels=torchtitan-2025-03");
+  g_autoptr (LsJobResult) asked = ls_job_spec_run (&spec, &error);
+  LS_CHECK (!asked && error);
+  ls_job_spec_clear (&spec);
+}
+
+/* A program's habit is idle where it means nothing: torchtitan's recomputation ends early, without any too. */
+static void
+ending_early_needs_no_recomputation (void)
+{
+  g_autoptr (LsJobResult) without = run (JOB "dp-kind=fsdp2"), with = run (JOB "dp-kind=fsdp2 recompute=full"),
+                          late = run (JOB "dp-kind=fsdp2 recompute=full recompute_early_stop=0");
+  if (!LS_CHECK (without && with && late))
+    return;
+  LS_CHECK (with->strategy.recompute_early_stop);
+  LS_CHECK (ls_job_result_step_time_s (with) < ls_job_result_step_time_s (late));
+}
+
+/* Said, it is refused as ever. */
+static void
+attention_that_is_asked_for_is_refused (void)
+{
+  LsJobSpec spec;
+  g_autoptr (GError) error = NULL;
+  set_all (&spec, MACHINE ("dgx-b200") SIZE "dp-kind=fsdp2 attention_kernel=fa2");
+  g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
+  LS_CHECK (!r && error);
+  ls_job_spec_clear (&spec);
+}
+
+static void
+runs_like_are_those_of_the_program (void)
+{
+  LsStrategy s;
+  ls_strategy_init (&s);
+  s.dp_kind = LS_DP_NONE;
+  LS_CHECK_STR (ls_softwares_runs_like (NULL, &s, "hopper"), "Megatron-LM");
+  LS_CHECK_STR (ls_softwares_runs_like (NULL, &s, "tpu"), "XLA on TPUs");
+  LS_CHECK_STR (ls_softwares_runs_like ("a loop of our own", &s, "tpu"), "a loop of our own");
+  s.dp_kind = LS_DP_FSDP2;
+  LS_CHECK_STR (ls_softwares_runs_like (NULL, &s, "hopper"), "other software than Megatron-LM on GPUs");
+  s.dp_kind = LS_DP_XLA_FSDP;
+  LS_CHECK_STR (ls_softwares_runs_like (NULL, &s, "hopper"), "other software than Megatron-LM on GPUs");
+  ls_strategy_clear (&s);
+}
+
+LS_TEST_MAIN ("job/softwares", LS_TEST (the_way_to_be_data_parallel_tells_the_program), LS_TEST (on_tpus_all_is_of_xla), LS_TEST (choices_stay_the_users),
+              LS_TEST (what_a_job_says_stays), LS_TEST (options_are_the_same_job_again), LS_TEST (attention_that_was_not_measured_is_no_refusal),
+              LS_TEST (attention_that_is_asked_for_is_refused),
+              LS_TEST (listed_kernels_are_no_refusal_in_fp32), LS_TEST (ending_early_needs_no_recomputation), LS_TEST (runs_like_are_those_of_the_program))

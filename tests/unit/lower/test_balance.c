@@ -1,0 +1,227 @@
+/* Pins how layers that do not come out even are balanced: the least busy busiest rank, against all layouts
+ * there are, for every placement of chunks on ranks; which of equals is taken; and that a layout is found
+ * once, is legal, and is found again for other degrees. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "lower/balance.h"
+#include "strategy/chunks.h"
+
+typedef struct {
+  LsModel model;
+  LsStrategy s;
+  LsPartTimes times;
+  uint32_t n;       /* chunks */
+  uint32_t at[12];  /* the layout that is looked at */
+  LsTime best;      /* busiest rank of any          */
+} Case;
+
+static LsTime
+chunk_time (const Case *c, const uint32_t *layers, uint32_t chunk)
+{
+  LsTime t = (chunk == 0 ? c->times.embedding : 0) + (chunk == c->n - 1 ? c->times.head : 0);
+  uint32_t first = 0;
+  for (uint32_t i = 0; i < chunk; i++)
+    first += layers[i];
+  for (uint32_t i = first; i < first + layers[chunk]; i++)
+    t += ls_model_has_experts (&c->model, i) ? c->times.experts : c->times.dense;
+  return t;
+}
+
+/* Ranks of each placement, as schedules/sched.h has them. */
+static LsTime
+busiest (const Case *c, const uint32_t *layers)
+{
+  const LsSched *sched = ls_sched_find (c->s.schedule);
+  LsTime most = 0;
+  for (uint32_t r = 0; r < c->s.pp; r++) {
+    LsTime sum = 0;
+    for (uint32_t v = 0; v < c->s.vpp; v++) {
+      bool is_back = sched->placement == LS_PLACE_WAVE && v % 2 == 1;
+      sum += chunk_time (c, layers, v * c->s.pp + (is_back ? c->s.pp - 1 - r : r));
+    }
+    if (sched->placement == LS_PLACE_PIPES)
+      sum += chunk_time (c, layers, c->s.pp - 1 - r);
+    most = MAX (most, sum);
+  }
+  return most;
+}
+
+static void
+try_all (Case *c, uint32_t chunk, uint32_t left)
+{
+  uint32_t least = chunk == 0 || chunk == c->n - 1 ? 0 : 1;
+  if (chunk == c->n - 1) {
+    c->at[chunk] = left;
+    c->best = MIN (c->best, busiest (c, c->at));
+    return;
+  }
+  for (c->at[chunk] = least; c->at[chunk] <= left; c->at[chunk]++)
+    try_all (c, chunk + 1, left - c->at[chunk]);
+}
+
+static void
+random_case (GRand *rand, Case *c)
+{
+  static const struct {
+    const char *schedule;
+    uint32_t pp, vpp;
+  } shapes[] = { { "1f1b", 3, 1 }, { "1f1b", 4, 1 }, { "1f1b", 5, 1 }, { "interleaved-1f1b", 2, 2 }, { "interleaved-1f1b", 3, 2 },
+                 { "interleaved-1f1b", 2, 3 }, { "zbv", 2, 2 }, { "zbv", 3, 2 }, { "dualpipe", 4, 1 }, { "chimera", 4, 1 } };
+  guint i = (guint) g_rand_int_range (rand, 0, G_N_ELEMENTS (shapes));
+  *c = (Case) { .best = LS_TIME_NEVER };
+  ls_strategy_init (&c->s);
+  c->s.schedule = g_strdup (shapes[i].schedule);
+  c->s.pp = shapes[i].pp;
+  c->s.vpp = shapes[i].vpp;
+  c->n = c->s.pp * c->s.vpp;
+  c->model.n_layers = (uint32_t) g_rand_int_range (rand, (gint32) c->n - 2, 13);
+  c->model.n_layers = MAX (1, c->model.n_layers);
+  c->times = (LsPartTimes) { g_rand_int_range (rand, 0, 30), g_rand_int_range (rand, 0, 300), g_rand_int_range (rand, 50, 150), 0 };
+}
+
+/* How much busier than need be; 0: not at all. */
+static double
+excess (Case *c)
+{
+  uint32_t layers[12], sum = 0;
+  ls_balance_layers (&c->model, &c->s, &c->times, layers);
+  for (uint32_t i = 0; i < c->n; i++) {
+    LS_CHECK (layers[i] > 0 || i == 0 || i == c->n - 1);
+    sum += layers[i];
+  }
+  LS_CHECK_INT (sum, ==, c->model.n_layers);
+  try_all (c, 0, c->model.n_layers);
+  return (double) busiest (c, layers) / (double) c->best - 1;
+}
+
+static void
+of_layers_alike_no_layout_is_better (void)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (1);
+  for (int i = 0; i < 300; i++) {
+    Case c;
+    random_case (rand, &c);
+    LS_CHECK_DOUBLE (excess (&c), ==, 0);
+    ls_strategy_clear (&c.s);
+  }
+}
+
+/* With several chunks per rank, near it: on what is as coarse as here. */
+static void
+of_two_kinds_of_layers_none_is_better_with_a_chunk_per_rank (void)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (2);
+  double sum = 0;
+  for (int i = 0; i < 1000; i++) {
+    Case c;
+    random_case (rand, &c);
+    c.model.n_experts = 8;
+    c.model.n_dense_layers = (uint32_t) g_rand_int_range (rand, 0, (gint32) MIN (c.model.n_layers + 1, 5));
+    c.model.moe_every = (uint32_t) g_rand_int_range (rand, 1, 3);
+    c.times.experts = g_rand_int_range (rand, 50, 400);
+    double over = excess (&c);
+    sum += over;
+    if (strcmp (c.s.schedule, "1f1b") == 0)
+      LS_CHECK_DOUBLE (over, ==, 0);
+    LS_CHECK_DOUBLE (over, <, 0.25);
+    ls_strategy_clear (&c.s);
+  }
+  LS_CHECK_DOUBLE (sum / 1000, <, 0.01);
+}
+
+/* --- worked examples ---------------------------------------------------------------------- */
+
+static void
+check_layout (const LsModel *m, uint32_t pp, uint32_t vpp, const char *schedule, LsPartTimes times, const char *expected)
+{
+  LsStrategy s;
+  ls_strategy_init (&s);
+  s.pp = pp;
+  s.vpp = vpp;
+  s.schedule = g_strdup (schedule);
+  uint32_t layers[64];
+  ls_balance_layers (m, &s, &times, layers);
+  GString *text = g_string_new (NULL);
+  for (uint32_t i = 0; i < pp * vpp; i++)
+    g_string_append_printf (text, "%s%u", i > 0 ? " " : "", layers[i]);
+  LS_CHECK_STR (text->str, expected);
+  g_string_free (text, TRUE);
+  ls_strategy_clear (&s);
+}
+
+/* Of equals the first have more: the last of the busiest ranks is then as early as it can be. */
+static void
+layouts_are_as_documented (void)
+{
+  const LsModel dense = { .n_layers = 61 }, deepseek = { .n_layers = 61, .n_experts = 256, .n_dense_layers = 3, .moe_every = 1 };
+  check_layout (&dense, 16, 1, "1f1b", (LsPartTimes) { 1, 15, 10, 0 }, "3 4 4 4 4 4 4 4 4 4 4 4 4 4 4 2");
+  check_layout (&dense, 16, 1, "1f1b", (LsPartTimes) { 0, 0, 10, 0 }, "4 4 4 4 4 4 4 4 4 4 4 4 4 3 3 3");
+  check_layout (&dense, 4, 1, "1f1b", (LsPartTimes) { 0, 80, 10, 0 }, "18 17 17 9");
+  check_layout (&deepseek, 16, 1, "1f1b", (LsPartTimes) { 3, 43, 39, 111 }, "5 4 4 4 4 4 4 4 4 4 4 4 3 3 3 3");
+  check_layout (&deepseek, 8, 2, "interleaved-1f1b", (LsPartTimes) { 3, 43, 39, 111 }, "5 4 4 4 4 4 4 4 4 4 4 4 3 3 3 3");
+}
+
+/* A head that costs more than all else is alone. */
+static void
+ends_may_be_without_layers (void)
+{
+  const LsModel m = { .n_layers = 6 };
+  check_layout (&m, 4, 1, "1f1b", (LsPartTimes) { 0, 100, 10, 0 }, "2 2 2 0");
+  check_layout (&m, 2, 2, "zbv", (LsPartTimes) { 20, 100, 10, 0 }, "0 3 3 0");
+}
+
+/* --- a strategy ------------------------------------------------------------------------------ */
+
+static bool
+resolve (LsStrategy *s, const LsModel *m)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  bool ok = ls_strategy_resolve (s, m, 8, 8, diags);
+  g_autofree char *text = ls_diag_list_format (diags);
+  LS_CHECK_STR (text, "");
+  return ok;
+}
+
+/* Found once, kept by what follows, and found anew for other degrees; what was given stays. */
+static void
+a_strategy_is_balanced_where_layers_do_not_come_out_even (void)
+{
+  LsModel m = {
+    .name = (char *) "small", .n_layers = 9, .hidden = 512, .n_heads = 8, .n_kv_heads = 8, .head_dim = 64, .ffn = 2048, .vocab = 50000,
+    .seq = 512, .mlp = LS_MLP_GELU, .linear_bias = true,
+  };
+  g_autoptr (GError) error = NULL;
+  LsStrategy s;
+  ls_strategy_init (&s);
+  s.pp = 4;
+  if (resolve (&s, &m) && LS_CHECK (ls_chunks_want_balance (&s, &m)) && LS_CHECK (ls_strategy_balance (&s, &m, NULL, &error))) {
+    LS_CHECK (s.layers_are_found && s.n_layers_per_chunk == 4 && !ls_chunks_want_balance (&s, &m));
+    LS_CHECK_INT (s.layers_per_chunk[3], <, s.layers_per_chunk[0]); /* the head is of many words */
+  }
+  s.pp = 2;
+  s.dp = 0;
+  if (resolve (&s, &m) && LS_CHECK (ls_strategy_balance (&s, &m, NULL, &error)))
+    LS_CHECK (s.n_layers_per_chunk == 2 && s.layers_per_chunk[0] + s.layers_per_chunk[1] == 9);
+  s.layers_are_found = false; /* as if given */
+  LS_CHECK (resolve (&s, &m) && s.n_layers_per_chunk == 2);
+  ls_strategy_clear (&s);
+}
+
+static void
+layers_that_come_out_even_are_balanced_if_asked_for (void)
+{
+  const LsModel m = { .n_layers = 8 };
+  LsStrategy s = { .pp = 4, .vpp = 1 };
+  LS_CHECK (!ls_chunks_want_balance (&s, &m));
+  s.balance_layers = true;
+  LS_CHECK (ls_chunks_want_balance (&s, &m));
+  s.pp = 1;
+  LS_CHECK (!ls_chunks_want_balance (&s, &m));
+}
+
+LS_TEST_MAIN ("balance", LS_TEST (of_layers_alike_no_layout_is_better), LS_TEST (of_two_kinds_of_layers_none_is_better_with_a_chunk_per_rank),
+              LS_TEST (layouts_are_as_documented), LS_TEST (ends_may_be_without_layers),
+              LS_TEST (a_strategy_is_balanced_where_layers_do_not_come_out_even),
+              LS_TEST (layers_that_come_out_even_are_balanced_if_asked_for))

@@ -1,0 +1,246 @@
+/* Pins that no knob is ignored in silence: on jobs of each way of data parallelism, on GPUs and TPUs, dense
+ * and with experts, each value of each knob of the strategy changes the result (or at least what ranks do), or is refused, or is the
+ * value that the job has anyway, or a note of the run says that it makes no difference; and that such a note
+ * is true: the result then has the same bytes. What a knob would be anyway is no note. A step on TPUs costs the host nothing. */
+#include "ls_test.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include "data/jobs/read_strategy.h"
+#include "data/text/field_write.h"
+#include "data/traces/trace_json.h"
+#include "job/job.h"
+#include "schedules/sched.h"
+#include "show/run/write_report.h"
+
+/* Options that make a job, "key=value". */
+typedef struct {
+  const char *name, *options;
+} Job;
+
+static const Job jobs[] = {
+  { "one GPU", "model=tiny cluster=pair gpus=1 global-batch=4" },
+  { "tp", "model=tiny cluster=pair gpus=2 tp=2 global-batch=4" },
+  { "tp with sp", "model=tiny cluster=pair gpus=4 tp=2 sp=1 global-batch=4 attention=unfused" },
+  { "ddp", "model=tiny cluster=pair gpus=2 dp-kind=ddp global-batch=8" },
+  { "megatron", "model=tiny cluster=pair gpus=4 tp=2 zero=1 global-batch=8" },
+  { "ps", "model=tiny cluster=pair gpus=2 dp-kind=ps global-batch=8" },
+  { "fsdp1", "model=tiny cluster=pair gpus=4 dp-kind=fsdp1 global-batch=8" },
+  { "fsdp2", "model=tiny cluster=pair gpus=4 dp-kind=fsdp2 global-batch=8" },
+  { "deepspeed 1", "model=tiny cluster=pair gpus=4 dp-kind=deepspeed zero=1 global-batch=8" },
+  { "deepspeed 2", "model=tiny cluster=pair gpus=4 dp-kind=deepspeed zero=2 global-batch=8" },
+  { "deepspeed 3", "model=tiny cluster=pair gpus=4 dp-kind=deepspeed zero=3 global-batch=8" },
+  { "pipeline", "model=tiny cluster=pair gpus=4 pp=2 global-batch=16" },
+  { "interleaved", "model=tiny cluster=pair gpus=4 pp=2 vpp=2 p2p=overlapped global-batch=16" },
+  { "context", "model=tiny cluster=pair gpus=2 cp=2 attention=flash global-batch=4" },
+  { "experts", "model=tiny-moe cluster=pair gpus=4 ep=2 global-batch=8" },
+  { "full", "model=tiny cluster=pair gpus=2 recompute=full global-batch=8" },
+  { "selective, flash", "model=tiny cluster=pair gpus=2 recompute=selective attention=flash global-batch=8" },
+  { "fp8", "model=llama3.1-8b:layers=2 cluster=dgx-h100 gpus=2 tp=2 dtype=fp8 global-batch=2" },
+  { "TPU", "model=llama3.1-8b:layers=2 cluster=tpu-v5e gpus=4 global-batch=4" },
+  { "one TPU", "model=llama3.1-8b:layers=1 cluster=tpu-v5e gpus=1 global-batch=2 seq=1024" },
+};
+
+static gboolean
+set (LsJobSpec *spec, const char *key, const char *value)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  return ls_job_spec_set (spec, key, value, diags);
+}
+
+static void
+init_job (LsJobSpec *spec, const Job *job)
+{
+  ls_job_spec_init (spec);
+  g_auto (GStrv) options = g_strsplit (job->options, " ", -1);
+  for (char **option = options; *option; option++) {
+    char *equals = strchr (*option, '=');
+    *equals = '\0';
+    ls_check_impl (set (spec, *option, equals + 1), __FILE__, __LINE__, "%s of %s", *option, job->name);
+  }
+}
+
+/* Everything that a run says and what ranks do in it, but for how it was asked. */
+static char *
+result_of (const LsJobResult *r)
+{
+  const LsProvenance none = { 0 };
+  const LsMesh mesh = { r->strategy.tp, r->strategy.cp, r->strategy.dp, r->strategy.pp };
+  g_autofree char *report = ls_report_to_json (&r->report, &none, NULL);
+  g_autofree char *plan = ls_trace_format (r->plan, &(LsTraceHead) { .name = "", .source = "", .mesh = &mesh }, NULL);
+  return g_strconcat (report, plan, NULL);
+}
+
+static gboolean
+has_note (const LsJobResult *r, const char *flag)
+{
+  for (guint i = 0; i < r->notes->len; i++)
+    if (g_str_has_prefix (g_ptr_array_index (r->notes, i), flag) && strstr (g_ptr_array_index (r->notes, i), "has no effect here: "))
+      return TRUE;
+  return FALSE;
+}
+
+/* Values that are worth a try, of each kind of knob. */
+static void
+add_values (const LsField *f, GPtrArray *values)
+{
+  static const char *const numbers[] = { "1", "2", "3", "4", NULL };
+  static const char *const elements[] = { "1000", "100000", "1000000000", NULL };
+  static const struct {
+    const char *key, *values;
+  } own[] = {
+    { "zero", "0 1 2 3 1@2 3@2" },
+    { "reshard_after_forward", "0 1 2" },
+    { "recompute_parts", "core norm activation core,norm,activation op dots dots-flash" },
+    { "expert_load", "zipf:1 lognormal:0.5:1" },
+    { "expert_capacity", "1 1.5" },
+    { "layers_per_chunk", "1,3 3,1 1,1,1,1 2,1,1,0" },
+    { "recompute_stages", "1,0 1" },
+    { "bucket_bytes", "64KiB 1MiB" },
+    { "seq", "64 128" },
+    { "gpus", "1 2 4" },
+    { "kernels", "built-in torchtitan-2024-12" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (own); i++)
+    if (strcmp (own[i].key, f->key) == 0) {
+      g_auto (GStrv) words = g_strsplit (own[i].values, " ", -1);
+      for (char **w = words; *w; w++)
+        g_ptr_array_add (values, g_strdup (*w));
+      return;
+    }
+  if (strcmp (f->key, "schedule") == 0)
+    for (guint i = 0; ls_sched_at (i); i++)
+      g_ptr_array_add (values, g_strdup (ls_sched_at (i)->name));
+  for (const LsEnumName *e = f->kind == LS_FIELD_ENUM ? f->names : NULL; e && e->name; e++)
+    g_ptr_array_add (values, g_strdup (e->name));
+  if (f->kind == LS_FIELD_BOOL) {
+    g_ptr_array_add (values, g_strdup ("0"));
+    g_ptr_array_add (values, g_strdup ("1"));
+  }
+  for (const char *const *n = f->kind == LS_FIELD_UINT ? numbers : f->kind == LS_FIELD_UINT64 ? elements : NULL; n && *n; n++)
+    g_ptr_array_add (values, g_strdup (*n));
+}
+
+static char *
+default_of (const LsField *f)
+{
+  LsStrategy blank;
+  ls_strategy_init (&blank);
+  char *text = ls_field_text (f, &blank, NULL);
+  ls_strategy_clear (&blank);
+  return text;
+}
+
+/* Whether the job says itself what the knob is. */
+static gboolean
+is_set (const Job *job, const LsField *f)
+{
+  g_autofree char *flag = g_strdelimit (g_strconcat (" ", f->key, "=", NULL), "_", '-');
+  g_autofree char *options = g_strconcat (" ", job->options, NULL);
+  return strstr (options, flag) != NULL;
+}
+
+/* Returns whether the value was legal. */
+static gboolean
+check_value (const Job *job, const LsField *f, const char *value, const LsJobResult *base, const char *base_result)
+{
+  LsJobSpec spec;
+  init_job (&spec, job);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsJobResult) r = set (&spec, f->key, value) ? ls_job_spec_run (&spec, &error) : NULL;
+  g_autofree char *given = ls_field_text (f, &spec.strategy, NULL), *anyway = ls_field_text (f, &base->strategy, NULL);
+  ls_job_spec_clear (&spec);
+  if (!r)
+    return FALSE;
+  g_autofree char *usual = default_of (f), *flag = ls_field_flag (f), *result = result_of (r);
+  gboolean is_same = strcmp (result, base_result) == 0, is_noted = has_note (r, flag);
+  ls_check_impl (!is_same || is_noted || !given || g_strcmp0 (given, anyway) == 0 || g_strcmp0 (given, usual) == 0, __FILE__, __LINE__,
+                 "%s: %s %s changes nothing, and nothing says so", job->name, flag, value);
+  ls_check_impl (!is_noted || is_same, __FILE__, __LINE__, "%s: %s %s is said to have no effect, and has one", job->name, flag, value);
+  return TRUE;
+}
+
+static void
+check_job (const Job *job)
+{
+  LsJobSpec spec;
+  init_job (&spec, job);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsJobResult) base = ls_job_spec_run (&spec, &error);
+  ls_job_spec_clear (&spec);
+  if (!ls_check_impl (base != NULL, __FILE__, __LINE__, "%s: %s", job->name, error ? error->message : ""))
+    return;
+  g_autofree char *result = result_of (base);
+  guint n_legal = 0;
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    g_autoptr (GPtrArray) values = g_ptr_array_new_with_free_func (g_free);
+    if (!f->file_only && strcmp (f->topic, "host") != 0 && !is_set (job, f))
+      add_values (f, values);
+    for (guint i = 0; i < values->len; i++)
+      n_legal += check_value (job, f, g_ptr_array_index (values, i), base, result);
+  }
+  LS_CHECK_INT (n_legal, >=, 50);
+}
+
+static void
+no_knob_is_ignored_in_silence (void)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (jobs); i++)
+    check_job (&jobs[i]);
+}
+
+/* Other letters are not another value. */
+static void
+what_a_knob_is_anyway_is_not_noted (void)
+{
+  static const char *const options[] = { "schedule=1F1B", "schedule=1f1b", "p2p=batched", "recompute=none", "dp-overlap=1",
+                                         "etp=1 schedule=zb-auto" };
+  for (guint i = 0; i < G_N_ELEMENTS (options); i++) {
+    g_autofree char *text = g_strconcat ("model=tiny cluster=pair gpus=4 pp=2 global-batch=8 ", options[i], NULL);
+    const Job job = { options[i], text };
+    LsJobSpec spec;
+    init_job (&spec, &job);
+    g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, NULL);
+    ls_job_spec_clear (&spec);
+    ls_check_impl (r && r->notes->len == 0, __FILE__, __LINE__, "%s: %s", options[i],
+                   r && r->notes->len > 0 ? (char *) g_ptr_array_index (r->notes, 0) : "refused");
+  }
+}
+
+/* Issuing ops costs the host of a TPU nothing, whether there is data parallelism or not. */
+static void
+a_step_on_tpus_is_one_executable (void)
+{
+  static const char *const sizes[] = { "gpus=1", "gpus=4 tp=4", "gpus=4" };
+  for (guint i = 0; i < G_N_ELEMENTS (sizes); i++) {
+    LsTime steps[2];
+    for (guint k = 0; k < 2; k++) {
+      g_autofree char *text = g_strdup_printf ("model=llama3.1-8b:layers=2 cluster=tpu-v5e seq=1024 host-launch=%s %s", k ? "90us" : "0us", sizes[i]);
+      const Job job = { sizes[i], text };
+      LsJobSpec spec;
+      init_job (&spec, &job);
+      g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, NULL);
+      ls_job_spec_clear (&spec);
+      if (!LS_CHECK (r != NULL))
+        return;
+      LS_CHECK_DOUBLE (r->report.breakdown_s[LS_PART_HOST], ==, 0);
+      steps[k] = r->timeline->window_end - r->timeline->window_start;
+    }
+    LS_CHECK_INT (steps[0], ==, steps[1]);
+  }
+}
+
+int
+main (void)
+{
+  static const LsTestCase cases[] = {
+    LS_TEST (no_knob_is_ignored_in_silence), LS_TEST (what_a_knob_is_anyway_is_not_noted), LS_TEST (a_step_on_tpus_is_one_executable),
+  };
+  const char *root = g_getenv ("LS_DATA_DIR");
+  g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);
+  if (g_chdir (root ? root : ".") != 0) /* where the data that ship are found */
+    return 1;
+  g_setenv ("LS_DATA_DIR", data, TRUE);
+  return ls_test_run ("sweep/idle_knobs", cases, G_N_ELEMENTS (cases));
+}

@@ -1,0 +1,163 @@
+/* Pins the Chrome trace of a small pipeline: it parses, times are exact, slices
+ * nest, arrows lead forward in time between slices that exist. */
+#include "show/run/trace_chrome.h"
+
+#include <cjson/cJSON.h>
+#include <glib/gstdio.h>
+
+#include "ls_test.h"
+#include "pipeline.h"
+
+static const PipelineShape shape = { 2, 1, 3, 10 * LS_MS + 1, 20 * LS_MS, 0, LS_MS, 2 * LS_MS, LS_MS, 3 * LS_MS };
+
+static cJSON *
+trace_of (const LsTimeline *t, char **ret_text)
+{
+  g_autofree char *folder = g_dir_make_tmp ("ls-trace-XXXXXX", NULL), *path = g_build_filename (folder, "t.json", NULL);
+  g_autoptr (GError) error = NULL;
+  LS_CHECK (ls_trace_chrome_write (t, NULL, "a \"job\"", 64, path, &error));
+  LS_CHECK_NO_ERROR (error);
+  g_file_get_contents (path, ret_text, NULL, NULL);
+  g_unlink (path);
+  g_rmdir (folder);
+  return cJSON_Parse (*ret_text);
+}
+
+static const char *
+text_of (const cJSON *event, const char *key)
+{
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive (event, key);
+  return item ? cJSON_GetStringValue (item) : NULL;
+}
+
+static double
+number_of (const cJSON *event, const char *key)
+{
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive (event, key);
+  return item ? item->valuedouble : -1;
+}
+
+static bool
+is_phase (const cJSON *event, const char *phase)
+{
+  return g_strcmp0 (text_of (event, "ph"), phase) == 0;
+}
+
+/* Whether some slice of this thread holds an instant. */
+static bool
+has_slice_at (const cJSON *events, const cJSON *arrow)
+{
+  const cJSON *event;
+  cJSON_ArrayForEach (event, events)
+    if (is_phase (event, "X") && number_of (event, "pid") == number_of (arrow, "pid") && number_of (event, "tid") == number_of (arrow, "tid")
+        && number_of (event, "ts") <= number_of (arrow, "ts")
+        && number_of (arrow, "ts") <= number_of (event, "ts") + number_of (event, "dur") + 1e-6)
+      return true;
+  return false;
+}
+
+static void
+picoseconds_survive (void)
+{
+  Pipeline p;
+  pipeline_init (&p, "1f1b", shape);
+  g_autofree char *text = NULL;
+  cJSON *root = trace_of (&p.t, &text);
+  if (LS_CHECK (root != NULL)) {
+    /* rank 0, micro-batch 0: half of 10 ms and 1 ps, rounded down, the all-reduce, the rest */
+    LS_CHECK (strstr (text, "\"ts\":0.000000,\"dur\":5000.000000") != NULL);
+    LS_CHECK (strstr (text, "\"ts\":6000.000000,\"dur\":5000.000001") != NULL);
+    LS_CHECK (strstr (text, "\"title\":\"a \\\"job\\\"\"") != NULL);
+    LS_CHECK (strstr (text, "\"name\":\"all-reduce\"") != NULL);
+    LS_CHECK (strstr (text, "\"name\":\"rank 1 (stage 1)\"") != NULL);
+  }
+  cJSON_Delete (root);
+  pipeline_clear (&p);
+}
+
+static void
+arrows_join_slices_forward_in_time (void)
+{
+  Pipeline p;
+  pipeline_init (&p, "1f1b", shape);
+  g_autofree char *text = NULL;
+  cJSON *root = trace_of (&p.t, &text);
+  const cJSON *events = cJSON_GetObjectItem (root, "traceEvents"), *event;
+  int n_starts = 0, n_ends = 0;
+  double from = 0, id = -1;
+  cJSON_ArrayForEach (event, events)
+  {
+    if (is_phase (event, "s")) {
+      n_starts++;
+      from = number_of (event, "ts");
+      id = number_of (event, "id");
+      LS_CHECK (has_slice_at (events, event));
+    } else if (is_phase (event, "f")) {
+      n_ends++;
+      LS_CHECK_DOUBLE (number_of (event, "id"), ==, id);
+      LS_CHECK_DOUBLE (number_of (event, "ts"), >=, from);
+      LS_CHECK_STR (text_of (event, "bp"), "e");
+      LS_CHECK (has_slice_at (events, event));
+    }
+  }
+  LS_CHECK_INT (n_starts, ==, n_ends);
+  LS_CHECK_INT (n_starts, >, 0);
+  cJSON_Delete (root);
+  pipeline_clear (&p);
+}
+
+/* Window in the middle: nothing before 0 or after its length, no empty slice. */
+static void
+slices_are_cut_at_the_window (void)
+{
+  Pipeline p;
+  pipeline_init (&p, "1f1b", shape);
+  p.t.window_start = 15 * LS_MS;
+  p.t.window_end = 60 * LS_MS;
+  g_autofree char *text = NULL;
+  cJSON *root = trace_of (&p.t, &text);
+  const cJSON *event;
+  int n_cut = 0;
+  cJSON_ArrayForEach (event, cJSON_GetObjectItem (root, "traceEvents"))
+  {
+    if (is_phase (event, "M"))
+      continue;
+    LS_CHECK_DOUBLE (number_of (event, "ts"), >=, 0);
+    LS_CHECK_DOUBLE (number_of (event, "ts"), <=, 45e3);
+    if (!is_phase (event, "X"))
+      continue;
+    LS_CHECK_DOUBLE (number_of (event, "dur"), >, 0);
+    LS_CHECK_DOUBLE (number_of (event, "ts") + number_of (event, "dur"), <=, 45e3 + 1e-6);
+    n_cut += number_of (event, "ts") == 0;
+  }
+  LS_CHECK_INT (n_cut, >, 0);
+  cJSON_Delete (root);
+  pipeline_clear (&p);
+}
+
+/* The counter never goes below zero, and returns to it. */
+static void
+communication_in_flight_is_counted (void)
+{
+  Pipeline p;
+  pipeline_init (&p, "1f1b", shape);
+  g_autofree char *text = NULL;
+  cJSON *root = trace_of (&p.t, &text);
+  const cJSON *event;
+  double last = -1, most = 0;
+  cJSON_ArrayForEach (event, cJSON_GetObjectItem (root, "traceEvents"))
+  {
+    if (!is_phase (event, "C"))
+      continue;
+    last = number_of (cJSON_GetObjectItem (event, "args"), "ops");
+    LS_CHECK_DOUBLE (last, >=, 0);
+    most = MAX (most, last);
+  }
+  LS_CHECK_DOUBLE (last, ==, 0);
+  LS_CHECK_DOUBLE (most, >=, 1);
+  cJSON_Delete (root);
+  pipeline_clear (&p);
+}
+
+LS_TEST_MAIN ("trace_chrome", LS_TEST (picoseconds_survive), LS_TEST (arrows_join_slices_forward_in_time),
+              LS_TEST (slices_are_cut_at_the_window), LS_TEST (communication_in_flight_is_counted))

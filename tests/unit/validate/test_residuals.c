@@ -1,0 +1,156 @@
+/* Pins how a scoreboard becomes residuals, and coverage by the other sources: shares and widths
+ * worked out by hand. */
+#include "ls_test.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "job/job_interval.h"
+#include "validate/residuals.h"
+
+#define ROW(family_, architecture_, over)                                                                      \
+  { .measured_s = (over), .predicted_s = 1, .family = (family_), .architecture = (architecture_), .software = "Megatron-LM", .mfu = 0.5 }
+
+static const LsResidualGroup *
+group (const LsResiduals *r, guint i)
+{
+  return &g_array_index (r->groups, LsResidualGroup, i);
+}
+
+static void
+rows_are_grouped_by_family_and_architecture (void)
+{
+  const LsScoreRow rows[] = {
+    ROW ("sc21-t1", "ampere", 1.1), ROW ("mpt", "hopper", 1.2), { .predicted_s = NAN, .family = "mpt" },
+    ROW ("mpt", "ampere", 1.3),     ROW ("mpt", "hopper", 1.0), ROW ("sc21-t2", "ampere", 1.4),
+  };
+  g_autoptr (LsResiduals) r = ls_residuals_of_rows (rows, G_N_ELEMENTS (rows));
+  if (!LS_CHECK_INT (r->groups->len, ==, 4))
+    return;
+  LS_CHECK_STR (group (r, 0)->source, "sc21");
+  LS_CHECK_STR (group (r, 0)->family, "sc21-t1");
+  LS_CHECK_STR (group (r, 1)->source, "mpt");
+  LS_CHECK_STR (group (r, 1)->architecture, "hopper");
+  LS_CHECK_INT (group (r, 1)->n, ==, 2);
+  LS_CHECK_NEAR (g_array_index (group (r, 1)->residuals, double, 0), 0, 1e-12);
+  LS_CHECK_NEAR (g_array_index (group (r, 1)->residuals, double, 1), 0.5 * log (1.2), 1e-12);
+  LS_CHECK_STR (group (r, 2)->architecture, "ampere");
+  LS_CHECK_STR (group (r, 3)->source, "sc21");
+}
+
+/* A row with another software is of another group. */
+static void
+rows_are_grouped_by_software_too (void)
+{
+  LsScoreRow rows[] = { ROW ("a", "ampere", 1.1), ROW ("a", "ampere", 1.2), ROW ("vtrain-multi", "ampere", 1.3) };
+  rows[1].software = "other software than Megatron-LM on GPUs";
+  g_autoptr (LsResiduals) r = ls_residuals_of_rows (rows, G_N_ELEMENTS (rows));
+  static const char *const software[] = { "Megatron-LM", "other software than Megatron-LM on GPUs", "Megatron-LM" };
+  if (LS_CHECK_INT (r->groups->len, ==, G_N_ELEMENTS (software)))
+    for (guint i = 0; i < r->groups->len; i++)
+      LS_CHECK_STR (group (r, i)->software, software[i]);
+}
+
+/* Five sources, so each rests on four others, of which everything must be held (0.8 * 5 / 4 = 1): but for
+ * itself 0 to 50 %, without a 1 to 50 %, without d 0 to 4 %. Of d one row of two lies outside. */
+static void
+each_source_is_tried_by_the_others (void)
+{
+  const LsScoreRow rows[] = {
+    ROW ("a", "ampere", 1.00), ROW ("b", "ampere", 1.01), ROW ("c", "ampere", 1.02), ROW ("d", "ampere", 1.03),
+    ROW ("d", "ampere", 1.50), ROW ("e", "ampere", 1.04), ROW ("e", "hopper", 1.04),
+  };
+  LsCoverageRun *run = ls_coverage_run_new (rows, G_N_ELEMENTS (rows));
+  const LsCoverage *c = ls_coverage_run_result (run);
+  static const double covered[] = { 0, 1, 1, 0.5, 1 };
+  static const double width[] = { 0.49, 0.5, 0.5, 0.04, 0.5 };
+  LS_CHECK_INT (c->n_sources, ==, 5);
+  for (guint i = 0; i < 5; i++) {
+    LS_CHECK_NEAR (c->sources[i].covered, covered[i], 1e-12);
+    LS_CHECK_NEAR (c->sources[i].width, width[i], 1e-12);
+  }
+  LS_CHECK_INT (c->sources[4].n, ==, 1);
+  LS_CHECK_INT (c->sources[4].n_unlike, ==, 1); /* nobody else is on hopper */
+  LS_CHECK_INT (c->rows.n, ==, 6);
+  LS_CHECK_INT (c->rows.n_unlike, ==, 1);
+  LS_CHECK_NEAR (c->rows.covered, 4.0 / 6, 1e-12); /* not a and a half of d */
+  LS_CHECK_NEAR (c->each.covered, 3.5 / 5, 1e-12);
+  LS_CHECK_NEAR (c->each.width, 0.5, 1e-12);
+  ls_coverage_run_free (run);
+}
+
+static void
+too_few_sources_have_no_coverage (void)
+{
+  const LsScoreRow rows[] = { ROW ("a", "ampere", 1.00), ROW ("b", "ampere", 1.01) };
+  LsCoverageRun *run = ls_coverage_run_new (rows, G_N_ELEMENTS (rows));
+  const LsCoverage *c = ls_coverage_run_result (run);
+  LS_CHECK_INT (c->each.n, ==, 0);
+  LS_CHECK_INT (c->each.n_unlike, ==, 2);
+  LS_CHECK (isnan (c->each.covered) && isnan (c->each.width));
+  ls_coverage_run_free (run);
+}
+
+static const LsStretch *
+stretch_of (const LsResiduals *r, LsAspect aspect)
+{
+  for (guint i = 0; i < r->stretches->len; i++)
+    if (g_array_index (r->stretches, LsStretch, i).aspect == (int) aspect)
+      return &g_array_index (r->stretches, LsStretch, i);
+  return NULL;
+}
+
+#define TRAITS(family_, format_, gpus_, residual_)                                                                 \
+  { .measured_s = 1, .predicted_s = exp (-(residual_) / 0.5), .family = (family_), .architecture = "ampere", .software = "Megatron-LM", .mfu = 0.5, \
+    .traits = { .word = { [LS_ASPECT_FORMAT] = (format_) }, .figure = { [LS_ASPECT_GPUS - LS_N_WORD_ASPECTS] = (gpus_) } } }
+
+static void
+what_was_left_out_says_how_much_wider (void)
+{
+  const LsScoreRow rows[] = {
+    TRAITS ("a", "bf16", 8, 0.00), TRAITS ("b", "bf16", 8, 0.01), TRAITS ("c", "bf16", 8, 0.02),
+    TRAITS ("d", "bf16", 8, 0.03), TRAITS ("e", "fp8", 8, 0.06),  TRAITS ("f", "fp16", 64, 0.03),
+  };
+  g_autoptr (LsResiduals) r = ls_residuals_of_rows (rows, G_N_ELEMENTS (rows));
+  const LsStretch *format = stretch_of (r, LS_ASPECT_FORMAT);
+  if (LS_CHECK (format != NULL)) {
+    /* fp8 by a to d and f, whose shortest 0.8 * 6 / 5 is 0 to 3 points: (6 - 1.5) / 1.5. The others less. */
+    LS_CHECK_INT (format->n, ==, 3);
+    LS_CHECK_NEAR (format->factor, 3, 1e-9);
+  }
+  LS_CHECK (stretch_of (r, LS_ASPECT_GPUS) == NULL);         /* only one threshold, 8 */
+  LS_CHECK (stretch_of (r, LS_ASPECT_ARCHITECTURE) == NULL); /* all have the same     */
+  LS_CHECK_INT (group (r, 0)->traits->len, ==, 1);
+  LS_CHECK_STR (g_array_index (group (r, 4)->traits, char *, 0), "format fp8");
+  LS_CHECK_NEAR (group (r, 5)->figures[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS], 64, 1e-12);
+}
+
+/* fp8 by those without it: with no more than fp16 and bf16 to learn from it stays outside; these by the rest are inside. */
+static void
+each_word_is_tried_by_the_others (void)
+{
+  const LsScoreRow rows[] = {
+    TRAITS ("a", "bf16", 8, 0.00), TRAITS ("b", "bf16", 8, 0.01), TRAITS ("c", "bf16", 8, 0.02), TRAITS ("g", "fp16", 8, 0.01),
+    TRAITS ("d", "bf16", 8, 0.03), TRAITS ("e", "fp8", 8, 0.30),  TRAITS ("f", "fp16", 8, 0.02),
+  };
+  LsCoverageRun *run = ls_coverage_run_new (rows, G_N_ELEMENTS (rows));
+  const LsCoverage *c = ls_coverage_run_result (run);
+  guint n_seen = 0;
+  for (guint i = 0; i < c->n_left_out; i++) {
+    const LsCoverageLine *l = &c->left_out[i];
+    if (strcmp (l->source, "format fp8") == 0 || strcmp (l->source, "format fp16") == 0) {
+      bool is_fp8 = strcmp (l->source, "format fp8") == 0;
+      n_seen++;
+      LS_CHECK_INT (l->n + l->n_unlike, ==, is_fp8 ? 1u : 2u);
+      if (l->n > 0)
+        LS_CHECK_NEAR (l->covered, is_fp8 ? 0 : 1, 1e-12);
+    }
+  }
+  LS_CHECK_INT (n_seen, ==, 2);
+  ls_coverage_run_free (run);
+}
+
+LS_TEST_MAIN ("validate/residuals", LS_TEST (rows_are_grouped_by_family_and_architecture),
+              LS_TEST (rows_are_grouped_by_software_too),
+              LS_TEST (each_source_is_tried_by_the_others), LS_TEST (too_few_sources_have_no_coverage),
+              LS_TEST (what_was_left_out_says_how_much_wider), LS_TEST (each_word_is_tried_by_the_others))
