@@ -1,6 +1,6 @@
 /* Pins DeepSpeed's ZeRO: bytes on the wire to the byte, buckets, fetching and
  * prefetching with their timelines, memory, offloading; and parameter servers. Jobs of the tiny
- * model on one node of 8 A100, whose NVLinks carry nothing else: without a gradient norm. */
+ * model on one made-up node of 8 GPUs, whose NVLinks carry nothing else: without a gradient norm. */
 #include "dp_timeline.h"
 
 #define N 8
@@ -397,8 +397,8 @@ copies_of (const DpRun *r)
   return c;
 }
 
-/* 2 sockets of 204.8 GB/s at 0.8; 42 bytes per parameter with clipping, 34 without. */
-#define SOCKET (204.8e9 * 0.8)
+/* 2 sockets of 100 GB/s; 42 bytes per parameter with clipping, 34 without. */
+#define SOCKET 100e9
 
 static void
 one_gpu_offloads_its_optimizer (void)

@@ -1,6 +1,6 @@
 /* Pins what PyTorch's FSDP1 and FSDP2 move and hold: bytes on the wire to the byte, sharded state,
  * what is alive unsharded, which combinations run and which are refused. When things happen is in
- * test_fsdp_order.c. Jobs of the tiny model, embedding and head apart, on one node of 8 A100. */
+ * test_fsdp_order.c. Jobs of the tiny model, embedding and head apart, on one made-up node of 8 GPUs. */
 #include "dp_timeline.h"
 
 #include <math.h>

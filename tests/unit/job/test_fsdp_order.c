@@ -1,6 +1,6 @@
 /* Pins when FSDP1 and FSDP2 gather and reduce: the order in which they issue, how far ahead they
  * may be, what a slow stream makes wait for what. Two sizes: wide, whose layers compute longer than
- * a gather takes, and narrow, whose layers do not. 4 layers and a root on one node of 8 A100. */
+ * a gather takes, and narrow, whose layers do not. 4 layers and a root on one made-up node of 8 GPUs. */
 #include "dp_timeline.h"
 
 #define FSDP1 "--gpus 8 --global-batch 8 --grad-norm 0 --fold off --zero 3 --dp-kind fsdp1 "

@@ -1,6 +1,6 @@
 /* Pins DeepSpeed's pipeline: what stands between passes and in which order, bytes of slices; a host
  * that waits for each launch; fp32 gradients of its bf16 optimizer. Jobs of the tiny model on one
- * node of A100. */
+ * made-up node. */
 #include "dp_timeline.h"
 
 #define TWO "--gpus 4 --tp 2 --pp 2 --global-batch 3 --p2p deepspeed --grad-norm 0 --fold off "
