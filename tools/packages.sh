@@ -33,5 +33,5 @@ install_packages() {
 }
 
 build_packages=(gcc libc6-dev meson ninja-build pkg-config libglib2.0-dev libcjson-dev libgsl-dev zlib1g-dev gnuplot-nox)
-# what is optional: sweep --mpi
-extra_packages=(libopenmpi-dev openmpi-bin)
+# what is optional: sweep --mpi, man pages
+extra_packages=(libopenmpi-dev openmpi-bin lowdown)

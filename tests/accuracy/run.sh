@@ -5,20 +5,34 @@
 #     lockstep validate tests/accuracy/cases.csv
 #
 # A changed prediction shows as a changed line there. This test reruns the rows that
-# take seconds, also with the sanitizers on, and requires the same lines; README.md
-# must show the families of results.txt as `--markdown` writes them.
-# LS_UPDATE_GOLDEN=1 reruns everything and rewrites results.txt and README.md (minutes),
-# and where the data are that do not ship, topologies/calib/residuals.json.
+# take seconds, also with the sanitizers on, and requires the same lines; the manual
+# (what-to-trust.md) must show the families of results.txt as `--markdown` writes them, and
+# README.md its three numbers, which are those of results.txt and memory.txt.
+# LS_UPDATE_GOLDEN=1 reruns everything and rewrites results.txt, the manual and README.md
+# (minutes), and where the data are that do not ship, topologies/calib/residuals.json.
 # memory.csv has runs whose memory was measured, vtrain_fabric.csv those that settled a
 # fabric (README.md); memory.txt and vtrain_fabric.txt are what we say of them.
 # Usage: run.sh LOCKSTEP
 set -euo pipefail # so that no reader of a pipe may leave early: grep -q would
 lockstep=$(realpath -- "$1")
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
-readme=../../README.md
-begin='<!-- accuracy -->' end='<!-- /accuracy -->'
+readme=../../README.md trust=../../src/manual/what-to-trust.md
 out=$(mktemp -d)
 trap 'rm -rf -- "$out"' EXIT
+
+# The block of marker $2 in page $1, without the markers; and the page with the file $3 for it.
+block() { sed -n "\|^<!-- $2 -->\$|,\|^<!-- /$2 -->\$|p" "$1" | sed '1d;$d'; }
+replace_block() {
+  { sed "/^<!-- $2 -->\$/q" "$1"; cat -- "$3"; sed -n "\|^<!-- /$2 -->\$|,\$p" "$1"; } > "$out/page"
+  cat -- "$out/page" > "$1"
+}
+
+# The three numbers of README.md: the first line of all families, and the last of memory.
+three_numbers() {
+  printf '| Predicted | Runs | Mean absolute error |\n|---|---:|---:|\n'
+  awk '$1 == "all" { printf "| step time of published runs, on 8 to 8,192 accelerators | %s | %s %% |\n| the same by a calculator that knows the MFU of the other runs of the same table | %s | %s %% |\n", $2, $4, $2, $9; exit }' results.txt
+  sed -nE 's/^([0-9]+) rows: mean absolute error ([0-9.]+) %.*/| peak memory of runs of Megatron-LM on B200 | \1 | \2 % |/p' memory.txt
+}
 
 if [[ ${LS_UPDATE_GOLDEN:-} == 1 ]]; then
   "$lockstep" validate cases.csv --markdown "$out/table" > "$out/results" </dev/null
@@ -26,8 +40,9 @@ if [[ ${LS_UPDATE_GOLDEN:-} == 1 ]]; then
   for name in memory vtrain_fabric; do
     "$lockstep" validate "$name.csv" > "$name.txt" </dev/null
   done
-  { sed "/^$begin\$/q" "$readme"; cat -- "$out/table"; sed -n "\\|^$end\$|,\$p" "$readme"; } > "$out/readme"
-  cat -- "$out/readme" > "$readme"
+  replace_block "$trust" accuracy "$out/table"
+  three_numbers > "$out/numbers"
+  replace_block "$readme" trust "$out/numbers"
   runs=${LS_SHARED_DATA:-../../../shared/data}/runs/cases.csv
   # vtrain-single is no measurement: see DISSECTION.md
   [[ ! -e $runs ]] || "$lockstep" validate "$runs" --only '^(?!vtrain-single)' --residuals ../../topologies/calib/residuals.json > /dev/null </dev/null
@@ -37,9 +52,12 @@ fi
 # The first table of families, row by row as Markdown.
 awk '/^family / { on = 1; next } on && NF == 0 { exit } on { printf "|"; for (i = 1; i <= NF; i++) printf " %s |", $i; print "" }' \
   results.txt > "$out/families"
-sed -n "\\|^$begin\$|,\\|^$end\$|p" "$readme" | sed -n '4,$p' | sed '$d' > "$out/shown"
+block "$trust" accuracy | sed '1,2d' > "$out/shown"
 [[ -s $out/families ]]
-diff -u --label results.txt --label README.md "$out/families" "$out/shown"
+diff -u --label results.txt --label what-to-trust.md "$out/families" "$out/shown"
+three_numbers > "$out/numbers"
+(($(wc -l < "$out/numbers") == 5))
+diff -u --label results.txt,memory.txt --label README.md "$out/numbers" <(block "$readme" trust)
 
 squeeze() { tr -s ' '; }
 n=0

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # An installed Lockstep is complete: the program of lockstep.h, built with what
 # pkg-config says of the copy, runs against its library and data and prints what the
-# installed command line prints; the data, the manual and the completion are there. And
+# installed command line prints; the data, the manual, its man pages where there is lowdown, and
+# the completion are there. And
 # the command line needs of the library only what it shows: it links with it and behaves
 # the same.
 # Usage: run.sh ROOT BUILD LOCKSTEP_SHARED MESON COMPILER [ARG...], with prefix, bindir,
-# libdir, includedir, datadir and mandir of the configuration in the environment
+# libdir, includedir, datadir, mandir of the configuration and has_man in the environment
 set -euo pipefail
 root=$1 build=$2 shared=$(realpath -- "$3") meson=$4
 shift 4
@@ -24,10 +25,12 @@ diff -B <(sed -n '/^ \*     #include <stdio/,/^ \* [^ ]/p' "$root/src/include/lo
 
 "$meson" install -C "$build" --destdir "$out" --no-rebuild --quiet >/dev/null
 copy=$out$prefix
-for file in "$bindir/lockstep" "$libdir/liblockstep.so" "$mandir/man1/lockstep.1" \
+for file in "$bindir/lockstep" "$libdir/liblockstep.so" \
             "$datadir/bash-completion/completions/lockstep" "$datadir"/lockstep/{models,topologies,strategies}/README.md; do
   [[ -e $copy/$file ]] || fail "not installed: $file"
 done
+diff <(cd -- "$root/src/manual" && find . -name '*.md' -o -name '*.png' | sort) <(cd -- "$copy/$datadir/doc/lockstep" && find . -type f | sort) || fail 'another manual is installed'
+[[ $has_man == false || -e $copy/$mandir/man1/lockstep.1 && -e $copy/$mandir/man1/lockstep-run.1 ]] || fail 'no man pages are installed'
 diff <(cd -- "$root/src/include/lockstep" && ls -- *.h) <(ls "$copy/$includedir/lockstep") || fail 'other headers are installed'
 
 # As if it had been configured with that prefix.

@@ -1,38 +1,46 @@
 #!/usr/bin/env bash
-# The manual page has an entry for every flag that a command's --help lists, in the
-# section of that command, and for every command; and roff finds nothing to complain of.
-# Usage: man.sh PAGE LOCKSTEP
+# There is a man page lockstep.1, which names each command, and one for each command, with its
+# summary and an entry for every option that its --help lists; lockstep-run.1 has those of
+# `--help all`. roff finds nothing to complain of.
+# Usage: man.sh FOLDER LOCKSTEP
 set -euo pipefail # so that no reader of a pipe may leave early: grep -q would
-page=$1
+folder=$1
 lockstep=$2
+out=$(mktemp -d)
+trap 'rm -rf -- "$out"' EXIT
 status=0
 n=0
 
-# The tags of a section, such as "--tp N", one per line.
-entries() {
-  awk -v name="$1" '/^\.S[HS] / { in_section = (tolower($0) ~ "^.s[hs] " name "$") }
-                    in_section && is_tag; { is_tag = /^\.TP/ }' "$page" | sed -E 's/\\f[BR]//g; s/\\-/-/g'
+bad() {
+  printf '%s\n' "$*"
+  status=1
 }
 
-for command in $("$lockstep" --help | sed -nE '/^Commands:/,/^$/ s/^  ([a-z]+) .*/\1/p'); do
-  if ! entries commands | grep -E "^lockstep $command( |$)" > /dev/null; then
-    printf 'no entry for the command %s\n' "$command"
-    status=1
-  fi
-  for flag in $("$lockstep" "$command" --help | sed -nE 's/^  (-[a-z], )?(--[a-z0-9-]+).*/\2/p' | grep -vxE -- '--(help|set)' | sort -u); do
-    n=$((n + 1))
-    if ! entries "lockstep $command" | grep -E -- "(^|, )$flag( |,|$)" > /dev/null; then
-      printf 'no entry for %s of lockstep %s\n' "$flag" "$command"
-      status=1
-    fi
-  done
-done
-((n > 0)) || status=1
+# What a reader sees of a page.
+render() {
+  local complaints
+  : > "$out/text"
+  [[ -e $folder/$1.1 ]] || { bad "there is no $1.1"; return; }
+  complaints=$(groff -K utf8 -man -T utf8 -P -c -ww "$folder/$1.1" 2>&1 > "$out/rendered") || bad "groff fails on $1.1"
+  [[ -z $complaints ]] || bad "$1.1: $complaints"
+  sed -E 's/.\x08//g' "$out/rendered" > "$out/text"
+  grep -E "^ +$1 +- +[^ ]" "$out/text" > /dev/null || bad "$1.1 has no line of NAME"
+}
 
-complaints=$(groff -K utf8 -man -T utf8 -ww -z "$page" 2>&1) || status=1
-if [[ -n $complaints ]]; then
-  printf '%s\n' "$complaints"
-  status=1
-fi
-printf '%d flags\n' "$n"
+mapfile -t commands < <("$lockstep" --help | sed -nE '/^Commands:/,/^$/ s/^  ([a-z]+) .*/\1/p')
+render lockstep
+for command in "${commands[@]}"; do
+  tr -s ' \n' ' ' < "$out/text" | grep -F "lockstep $command" > /dev/null || bad "lockstep.1 does not name $command"
+done
+for command in "${commands[@]}"; do
+  render "lockstep-$command"
+  topic=()
+  [[ $command != run ]] || topic=(all)
+  while read -r option; do
+    n=$((n + 1))
+    grep -E -- "^ +(-[a-z], )?$option( |$)" "$out/text" > /dev/null || bad "no entry for $option in lockstep-$command.1"
+  done < <("$lockstep" "$command" --help "${topic[@]}" | sed -nE '/^(Results|Options):$/,/^$/ s/^  (-[a-z], )?(--[a-z0-9-]+).*/\2/p' | sort -u)
+done
+printf '%d options\n' "$n"
+((n > 0)) || status=1
 exit "$status"

@@ -1,69 +1,81 @@
 #!/usr/bin/env bash
-# man.awk must keep what a README says, also what roff would take for its own; man.sh
-# must accept a complete page, and report a command or a flag without an entry and what
-# roff complains of.
-# Usage: man_catches.sh CHECK AWK_PROGRAM
+# tools/man/make must keep what a page says, also what roff would take for its own; man.sh
+# must accept complete pages, and report a page, a command or an option that is missing and
+# what roff complains of.
+# Usage: man_catches.sh CHECK MAKE LOWDOWN
 set -euo pipefail
 check=$1
-program=$2
+make=$2
+lowdown=$3
 tree=$(mktemp -d)
 trap 'rm -rf -- "$tree"' EXIT
 cat > "$tree/lockstep" <<'END'
 #!/bin/sh
 case $1 in
 --help) printf 'Commands:\n  run        runs\n\n' ;;
-run) printf 'Options:\n  --tp=N   degree\n  -j, --threads=N   threads\n  -h, --help   help\n' ;;
+run) printf 'Options:\n  --tp=N   degree\n  -j, --threads=N   threads\n  -h, --help   help\n\n' ;;
 esac
 END
 chmod +x "$tree/lockstep"
-cat > "$tree/README.md" <<'END'
-Not in the manual.
+cat > "$tree/index.md" <<'END'
+# lockstep
 
-<!-- man -->
-
-## Commands
+Predicts.
 
 | Command | What it does |
 |---|---|
-| `lockstep run` | runs *one* thing |
+| [`lockstep run`](run.md) | a simulation |
+END
+cat > "$tree/run.md" <<'END'
+# lockstep run
 
-### lockstep run
+Runs *one* thing.
 
-.SH is no request here, and a \ stays one.
+<!-- a remark -->
 
-| Flag | Meaning | Default |
-|---|---|---|
-| `--tp A\|B` | degree | 1 |
-| `-j N`, `--threads N` | threads | |
+## Some words
+
+.SH is no request here, and a \ stays one. See [the index](index.md); it's `--tp`.
 
     'code \ with -x'
 
-<!-- /man -->
+| Option | Meaning |
+|---|---|
+| `--tp A\|B` | degree, as --tp 1 |
+| `-j, --threads N` | threads |
+| `-h, --help` | this |
 
-Nor this.
+After it.
 END
-make_page() { awk -v version=1.2 -f "$program" "$tree/README.md" > "$tree/page"; }
+printf '# More\n\nKnobs.\n' > "$tree/more.md"
+make_pages() {
+  "$make" "$lowdown" 1.2 lockstep "$tree/index.md" > "$tree/lockstep.1"
+  "$make" "$lowdown" 1.2 lockstep-run "$tree/run.md" "$tree/more.md" > "$tree/lockstep-run.1"
+}
 refuses() {
   local out
-  if out=$("$check" "$tree/page" "$tree/lockstep") || [[ $out != *"$1"* ]]; then
+  if out=$(bash "$check" "$tree" "$tree/lockstep") || [[ $out != *"$1"* ]]; then
     printf 'expected "%s"; got:\n%s\n' "$1" "$out"
     exit 1
   fi
 }
 
-make_page
-"$check" "$tree/page" "$tree/lockstep"
-text=$(groff -K utf8 -man -T ascii -P -c -P -b -P -o -P -u "$tree/page")
-for wanted in 'runs one thing' '.SH is no request here, and a \ stays one.' '--tp A|B' 'degree. Default: 1' "'code \\ with -x'"; do
+make_pages
+bash "$check" "$tree" "$tree/lockstep"
+text=$(groff -K utf8 -man -T ascii -P -c -P -b -P -o -P -u "$tree/lockstep-run.1" | tr -s ' \n' ' ')
+for wanted in 'lockstep-run - Runs one thing.' 'SOME WORDS' '.SH is no request here, and a \ stays one. See the index;' "it's --tp" \
+  "'code \\ with -x'" '--tp A|B degree, as --tp 1' 'After it.' 'MORE Knobs.'; do
   [[ $text == *"$wanted"* ]] || { printf 'lost: %s\n%s\n' "$wanted" "$text"; exit 1; }
 done
-[[ $text != *Not* && $text != *Nor* ]]
+[[ $text != *remark* && $text != *index.md* ]]
 
-printf '.nonsense\n' >> "$tree/page"
+printf '.nonsense\n' >> "$tree/lockstep-run.1"
 refuses nonsense
-sed -i '/--threads/d' "$tree/README.md"
-make_page
-refuses 'no entry for --threads of lockstep run'
-sed -i 's/`lockstep run`/`lockstep`/' "$tree/README.md"
-make_page
-refuses 'no entry for the command run'
+sed -i '/--threads/d' "$tree/run.md"
+make_pages
+refuses 'no entry for --threads in lockstep-run.1'
+sed -i 's/lockstep run/lockstep/' "$tree/index.md"
+make_pages
+refuses 'lockstep.1 does not name run'
+rm "$tree/lockstep-run.1"
+refuses 'there is no lockstep-run.1'

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# src/README.md, the map, names exactly the files under src/: the first column of
+# src/README.md, the map, names exactly the files under src/, but for the manual, which has an
+# index of its own (manual.sh): the first column of
 # the tables below each "### ROOM/", where `x.[ch]` stands for two; and every other
 # name with a slash, such as `core/flow.h`, exists.
 # Usage: map.sh ROOT; prints each difference and fails if there is one.
@@ -24,7 +25,7 @@ mapped() {
 }
 
 present() {
-  (cd -- "$root/src" && find . -type f ! -name meson.build ! -path ./README.md) | sed 's,^\./,,' | sort
+  (cd -- "$root/src" && find . -type f ! -name meson.build ! -path ./README.md ! -path './manual/*') | sed 's,^\./,,' | sort
 }
 
 # Names with a slash, in a table from the room on; elsewhere such as `core/flow.h` or `tests/style/map.sh`; X is any name.

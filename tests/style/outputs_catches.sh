@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# readme_outputs.sh must accept complete tables, and report a key, a column or a
+# outputs.sh must accept complete tables, and report a key, a column or a
 # variable that is missing in them or only there.
-# Usage: readme_outputs_catches.sh CHECK
+# Usage: outputs_catches.sh CHECK
 set -euo pipefail
 check=$1
 tree=$(mktemp -d)
 trap 'rm -rf -- "$tree"' EXIT
-mkdir -p "$tree/src" "$tree/tests/golden/data"
+mkdir -p "$tree/src/manual/formats" "$tree/tests/golden/data"
 touch "$tree/tests/golden/data/cases-coverage.csv"
 printf 'x = g_getenv ("A_B");\n' > "$tree/src/a.c"
 cat > "$tree/lockstep" <<'END'
@@ -38,7 +38,7 @@ END
 chmod +x "$tree/lockstep"
 
 page() {
-  cat > "$tree/README.md" <<'END'
+  cat > "$tree/src/manual/formats/results.md" <<'END'
 <!-- json: run -->
 | `t` | one |
 | `m.a` | two |
@@ -104,7 +104,7 @@ refuses() {
 # After the change $1 to a true page, $2 is reported.
 wrong() {
   page
-  sed -i "$1" "$tree/README.md"
+  sed -i "$1" "$tree/src/manual/formats/results.md"
   refuses "$2"
 }
 

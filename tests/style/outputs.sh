@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# README.md (and with it the manual) documents exactly the keys that `run --json`,
-# `validate --json`, `collective --json`, `compare --json`, `kernel --json`, `schedule --json`, `topology --json`, `memory --json`, `whatif --json` and `sweep --json` print, the columns of their CSV, and the variables of the
-# environment that the program reads: the first cells of the tables between
-# "<!-- NAME -->" and "<!-- /... -->".
-# Usage: readme_outputs.sh ROOT LOCKSTEP
+# The manual documents exactly the keys that `--json` of each command prints, the columns of
+# their CSV, and the variables of the environment that the program reads: the first cells of
+# the tables between "<!-- NAME -->" and "<!-- /... -->".
+# Usage: outputs.sh ROOT LOCKSTEP
 set -euo pipefail
 root=$(realpath -- "$1")
 lockstep=$(realpath -- "$2")
@@ -11,11 +10,12 @@ export LS_DATA_DIR=$root/tests/golden/data
 out=$(mktemp -d)
 trap 'rm -rf -- "$out"' EXIT
 status=0
+find "$root/src/manual" -name '*.md' -exec cat -- {} + > "$out/manual"
 
 # The words in the first cells of a table. One that begins with a dot lies beside the
 # one before it: "`a.b`, `.c`" are a.b and a.c.
 documented() {
-  sed -n "/<!-- $1 -->/,/<!-- \//p" "$root/README.md" | sed -nE 's/^\| *(`[^|]*)\|.*/\1/p' | { grep -oE '`[^`]+`' || true; } | tr -d '`' \
+  sed -n "/<!-- $1 -->/,/<!-- \//p" "$out/manual" | sed -nE 's/^\| *(`[^|]*)\|.*/\1/p' | { grep -oE '`[^`]+`' || true; } | tr -d '`' \
     | awk '/^\./ { sub(/\.[^.]*$/, "", before); $0 = before $0 } { print; before = $0 }' | sort -u
 }
 
@@ -50,7 +50,7 @@ compare() {
   local n
   n=$(documented "$1" | wc -l)
   if ! diff <(documented "$1") "$2"; then
-    printf '%s: README.md (<) and the program (>) differ\n' "$1"
+    printf '%s: the manual (<) and the program (>) differ\n' "$1"
     status=1
   fi
   printf '%s: %d documented\n' "$1" "$n"
