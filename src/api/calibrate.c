@@ -129,6 +129,15 @@ ls_calibrated_write (const LsCalibrated *c, const char *path, GError **error)
 }
 
 gboolean
+ls_calibrated_write_cluster (const LsCalibrated *c, const char *path, const char *calibration, GError **error)
+{
+  g_return_val_if_fail (c && path && c->kernels, FALSE);
+  g_autofree char *name = ls_output_name (path, error);
+  g_autofree char *json = name ? ls_calibrate_run_machine_json (c->kernels, name, path, calibration, error) : NULL;
+  return json && ls_write_text (path, json, error);
+}
+
+gboolean
 ls_calibrated_plot (const LsCalibrated *c, const char *path, GError **error)
 {
   g_return_val_if_fail (c && path, FALSE);

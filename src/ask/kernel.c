@@ -110,7 +110,7 @@ cost_row (const Bench *b, const LsTimedKernel *timed, bool is_in_table)
     .held_out = timed->held_out,
   };
   if (timed->what == LS_TIMED_USUAL && !by_access)
-    ls_measured_refine (b->calibration.measured, fit, &b->gpu, &timed->kernel, &row.cost);
+    ls_measured_refine (b->calibration.measured, timed->attention, fit, &b->gpu, &timed->kernel, &row.cost);
   if (is_in_table)
     row.besides_s = ls_kernel_timed_besides_s (fit, &b->gpu, timed->side_bytes, timed->has_host);
   row.time_s = ls_time_to_s (row.cost.alone) + row.besides_s;
@@ -276,7 +276,7 @@ load (Bench *b, LsDiagList *diags)
     ls_calibration_init_roofline (&b->calibration);
   else if (!ls_calibration_load (calibration, &b->calibration, diags))
     return false;
-  if (!ls_access_load (b->gpu.access, b->calibration.access, diags))
+  if (!ls_access_load (b->gpu.access, &b->calibration, diags))
     return false;
   if (b->spec->measured)
     b->measured = ls_read_kernels (b->spec->measured, b->calibration.name, diags);

@@ -21,7 +21,10 @@ typedef struct {
 static LsTime
 kernel_time (const Parts *x, const LsKernel *k)
 {
-  return ls_kernel_cost (&x->hardware->calibration, &x->cluster->spec.gpu, k).alone;
+  const LsCalibration *c = &x->hardware->calibration;
+  const LsKernelCost cost = ls_kernel_cost (c, &x->cluster->spec.gpu, k);
+  LsTime saved = x->s->cuda_graphs != LS_GRAPHS_NONE ? ls_around_graph_saves (&c->around, ls_time_from_s (cost.launch_s)) : 0;
+  return cost.alone - MAX (0, saved);
 }
 
 static LsTime

@@ -3,97 +3,99 @@
 #include <math.h>
 #include <string.h>
 
+#include "calibrate/calibrate_fit.h"
+#include "calibrate/profile_facts.h"
+#include "data/text/json_out.h"
 #include "exec/run.h"
 
-typedef struct {
-  const LsProfile *profile;
-  const LsGpu *gpu;
-  const LsCalibration *calibration;
-  const LsClusterSpec *cluster;
-  GArray *assumptions;
-} Comparison;
-
-static void
-add (const Comparison *c, const char *what, const char *unit, double assumed, double measured, const char *note, char *use)
+void
+ls_assumed_add (const LsAssumed *c, const char *what, const char *unit, double assumed, double measured, const char *note, char *use)
 {
-  const LsAssumption a = { what, unit, assumed, measured, note, use };
+  const LsAssumption a = { what, unit, assumed, measured, note, use, false };
   g_array_append_val (c->assumptions, a);
 }
 
-/* ---- what the profile says ---- */
-
-/* The last row of that name, the largest of its sizes; NULL: there is none. */
-static const LsProfileFact *
-find_fact (const Comparison *c, const char *group, const char *name)
+void
+ls_assumed_needs_cluster (const LsAssumed *a)
 {
-  for (guint i = c->profile->facts->len; i > 0; i--) {
-    const LsProfileFact *f = &g_array_index (c->profile->facts, LsProfileFact, i - 1);
-    if (strcmp (f->group, group) == 0 && strcmp (f->name, name) == 0)
-      return f;
-  }
-  return NULL;
+  g_array_index (a->assumptions, LsAssumption, a->assumptions->len - 1).needs_cluster = !a->cluster;
 }
 
-/* "ratio=1.08" of a note; NaN: it is not there. */
-static double
-noted (const LsProfileFact *f, const char *key)
+char *
+ls_assumed_put (const LsAssumed *a, const char *key, const char *group, const char *name)
 {
-  g_auto (GStrv) words = g_strsplit (f->note ? f->note : "", " ", -1);
-  for (char **word = words; *word; word++)
-    if (g_str_has_prefix (*word, key) && (*word)[strlen (key)] == '=')
-      return g_ascii_strtod (*word + strlen (key) + 1, NULL);
-  return NAN;
+  g_autofree char *file = g_path_get_basename (a->profile->path);
+  guint i = 0;
+  while (i < a->sources->len && strcmp (g_ptr_array_index (a->sources, i), key) != 0)
+    i += 2;
+  if (i < a->sources->len) /* of a profile before */
+    g_ptr_array_remove_range (a->sources, i, 2);
+  g_ptr_array_add (a->sources, g_strdup (key));
+  g_ptr_array_add (a->sources, g_strdup_printf ("%s, rows %s of %s", file, name, group));
+  return g_strdup_printf ("calibration: around.%s", key);
 }
 
-/* Mean of a value of the notes over all rows of a name, of a variant unless that is NULL. */
-static double
-mean_noted (const Comparison *c, const char *group, const char *name, const char *variant, const char *key)
+char *
+ls_assumed_change (const LsAssumed *a, char *change)
 {
-  double sum = 0;
-  guint n = 0;
-  for (guint i = 0; i < c->profile->facts->len; i++) {
-    const LsProfileFact *f = &g_array_index (c->profile->facts, LsProfileFact, i);
-    double value = noted (f, key);
-    if (strcmp (f->group, group) != 0 || strcmp (f->name, name) != 0 || isnan (value) || (variant && !strstr (f->note, variant)))
-      continue;
-    sum += value;
-    n++;
-  }
-  return n > 0 ? sum / n : NAN;
+  g_ptr_array_add (a->changes, change);
+  return g_strdup_printf ("cluster: %s", change);
 }
 
-/* ---- against what is assumed ---- */
+/* --- host and queue -------------------------------------------------------------------- */
 
 static void
-compare_launch (const Comparison *c)
+compare_launch (const LsAssumed *a)
 {
-  const LsProfileFact *launch = find_fact (c, "host", "launch");
+  const LsProfileFact *launch = ls_profile_fact (a->profile, "host", "launch");
   LsHostCosts costs;
   if (!launch)
     return;
   ls_host_costs_default (&costs);
-  bool is_fitted = c->cluster && c->cluster->fitted.host_launch > 0;
-  double assumed = ls_time_to_s (is_fitted ? c->cluster->fitted.host_launch : costs.cost[LS_HOST_LAUNCH]);
-  add (c, "launch on the host", "us", assumed * 1e6, launch->time_s * 1e6, "of a C++ loop: a framework pays more",
-       g_strdup_printf ("--host-launch %.3gus", launch->time_s * 1e6));
+  bool is_fitted = a->cluster && a->cluster->fitted.host_launch > 0;
+  double assumed = ls_time_to_s (is_fitted ? a->cluster->fitted.host_launch : costs.cost[LS_HOST_LAUNCH]);
+  a->around->host_launch = ls_time_from_s (launch->time_s);
+  ls_assumed_add (a, "launch on the host", "us", assumed * 1e6, launch->time_s * 1e6, "the least that a job pays: a framework pays more",
+                  ls_assumed_put (a, "host_launch", "host", "launch"));
 }
 
-/* From the end of a kernel to the start of the next, queued or in a graph. */
+/* From the end of a kernel to the start of the next, queued; assumed is that of the GPU's access file. */
 static void
-compare_gap (const Comparison *c, const char *name, const char *what)
+compare_gap (const LsAssumed *a)
 {
-  const LsProfileFact *gap = find_fact (c, "host", name);
-  if (gap)
-    add (c, what, "us", ls_time_to_s (c->calibration->kind[LS_KERNEL_ELEMENTWISE].launch) * 1e6, gap->time_s * 1e6, NULL, NULL);
+  const LsProfileFact *gap = ls_profile_fact (a->profile, "host", "kernel-gap");
+  if (!gap)
+    return;
+  double assumed = ls_time_to_s (a->assumed->around.kernel_gap > 0 ? a->assumed->around.kernel_gap : a->assumed->access[LS_ACCESS_VEC].launch);
+  a->around->kernel_gap = ls_time_from_s (gap->time_s);
+  ls_assumed_add (a, "between two kernels", "us", assumed * 1e6, gap->time_s * 1e6, a->access, ls_assumed_put (a, "kernel_gap", "host", "kernel-gap"));
 }
 
 static void
-compare_priority (const Comparison *c)
+compare_graph_gap (const LsAssumed *a)
 {
-  const LsProfileFact *wait = find_fact (c, "host", "priority-wait");
+  const LsProfileFact *gap = ls_profile_fact (a->profile, "host", "graph-kernel-gap");
+  if (!gap)
+    return;
+  const LsAround *had = &a->assumed->around;
+  double assumed = ls_time_to_s (had->graph_gap > 0    ? had->graph_gap
+                                 : had->kernel_gap > 0 ? had->kernel_gap
+                                                       : a->assumed->access[LS_ACCESS_VEC].launch);
+  a->around->graph_gap = ls_time_from_s (gap->time_s);
+  ls_assumed_add (a, "between two kernels of a graph", "us", assumed * 1e6, gap->time_s * 1e6,
+                  a->around->kernel_gap > 0 ? NULL : "without effect: kernel-gap was not measured",
+                  ls_assumed_put (a, "graph_gap", "host", "graph-kernel-gap"));
+}
+
+static void
+compare_priority (const LsAssumed *a)
+{
+  const LsProfileFact *wait = ls_profile_fact (a->profile, "host", "priority-wait");
   if (wait)
-    add (c, "wait of a stream with priority", "us", 0, wait->time_s * 1e6, "communication is assumed to start at once", NULL);
+    ls_assumed_add (a, "wait of a stream with priority", "us", 0, wait->time_s * 1e6, "communication is simulated to start at once", NULL);
 }
+
+/* --- copies ------------------------------------------------------------------------------ */
 
 static double
 rate_of (const LsLinkSpec *link, double n)
@@ -103,85 +105,129 @@ rate_of (const LsLinkSpec *link, double n)
 
 /* A link that is faster than its rate has another rate. */
 static char *
-use_of_link (const Comparison *c, const LsLinkSpec *link, const char *key, double measured)
+change_of_link (const LsLinkSpec *link, const char *key, double measured)
 {
   double share = measured / link->bandwidth_bytes_per_s;
-  return share <= 1 ? g_strdup_printf ("--cluster %s:%s.efficiency=%.3f", c->cluster->name, key, share)
-                    : g_strdup_printf ("--cluster %s:%s.bandwidth=%.4gGB/s,%s.efficiency=1", c->cluster->name, key, measured / 1e9, key);
+  return share <= 1 ? g_strdup_printf ("%s.efficiency=%.3f", key, share)
+                    : g_strdup_printf ("%s.bandwidth=%.4gGB/s,%s.efficiency=1", key, measured / 1e9, key);
+}
+
+/* The file says where its figures come from. */
+static char *
+source_of_link (const LsAssumed *a, const LsLinkSpec *link, const char *key, const char *name)
+{
+  g_autofree char *file = g_path_get_basename (a->profile->path);
+  g_autofree char *text = g_strdup_printf ("Rate: rows %s of %s. Before that: %s", name, file, link->source ? link->source : "");
+  g_autoptr (GString) quoted = g_string_new (NULL);
+  LsJsonOut w;
+  ls_json_out_init (&w, quoted, 0);
+  ls_json_out_string (&w, NULL, text);
+  return g_strdup_printf ("%s.source=%s", key, quoted->str);
 }
 
 /* n links side by side; key: of a link in the cluster's file, NULL: no single one. */
 static void
-compare_copy (const Comparison *c, const char *name, const char *what, const LsLinkSpec *link, double n, const char *key)
+compare_copy (const LsAssumed *a, const char *name, const char *what, const LsLinkSpec *link, double n, const char *key, const char *note)
 {
-  const LsProfileFact *copy = find_fact (c, "copies", name);
+  const LsProfileFact *copy = ls_profile_fact (a->profile, "copies", name);
   if (!copy)
     return;
-  bool has_link = link && link->bandwidth_bytes_per_s > 0;
+  bool has_link = link && link->bandwidth_bytes_per_s > 0 && n > 0;
   double measured = copy->bytes / copy->time_s;
-  char *use = has_link && key ? use_of_link (c, link, key, measured / n) : NULL;
-  add (c, what, "GB/s", has_link ? rate_of (link, n) / 1e9 : NAN, measured / 1e9, NULL, use);
+  char *use = has_link && key ? ls_assumed_change (a, change_of_link (link, key, measured / n)) : NULL;
+  if (use)
+    g_ptr_array_add (a->changes, source_of_link (a, link, key, name));
+  ls_assumed_add (a, what, "GB/s", has_link ? rate_of (link, n) / 1e9 : NAN, measured / 1e9, use ? NULL : note, use);
+  ls_assumed_needs_cluster (a);
+}
+
+/* A link is as fast one way as the other: both copies make its rate, the slower one where they differ. */
+static const char *
+slower_way (const LsAssumed *a)
+{
+  const LsProfileFact *in = ls_profile_fact (a->profile, "copies", "copy-host-to-device"),
+                      *out = ls_profile_fact (a->profile, "copies", "copy-device-to-host");
+  bool is_in = in && (!out || in->bytes / in->time_s <= out->bytes / out->time_s);
+  return is_in ? "copy-host-to-device" : "copy-device-to-host";
 }
 
 static void
-compare_copies (const Comparison *c)
+compare_host_copies (const LsAssumed *a)
 {
-  static const char pcie_key[] = "node.pcie.link";
-  const LsClusterSpec *s = c->cluster;
-  const LsLinkSpec *pcie = s ? (s->c2c.bandwidth_bytes_per_s > 0 ? &s->c2c : &s->pcie) : NULL;
-  const char *key = s && pcie == &s->pcie ? pcie_key : NULL;
-  compare_copy (c, "copy-host-to-device", "copy, host to device", pcie, 1, key);
-  compare_copy (c, "copy-device-to-host", "copy, device to host", pcie, 1, key);
-  compare_copy (c, "copy-both-ways", "copies both ways at once", pcie, 2, NULL);
-  compare_copy (c, "copy-peer", "copy, GPU to GPU", s ? &s->nvlink : NULL, s ? s->nvlinks_per_gpu : 0, "node.nvswitch.link");
-  const LsProfileFact *within = find_fact (c, "copies", "copy-device-to-device");
+  static const char other_way[] = "the other way is slower: a link is as fast both ways";
+  const LsClusterSpec *s = a->cluster;
+  bool is_c2c = s && s->c2c.bandwidth_bytes_per_s > 0;
+  const LsLinkSpec *link = s ? (is_c2c ? &s->c2c : &s->pcie) : NULL;
+  const char *key = is_c2c ? "node.cpu.c2c" : s && s->interior == LS_INTERIOR_SERVER ? "node.pcie.link" : NULL, *way = slower_way (a);
+  bool is_in = strcmp (way, "copy-host-to-device") == 0;
+  compare_copy (a, "copy-host-to-device", "copy, host to device", link, 1, is_in ? key : NULL, key ? other_way : NULL);
+  compare_copy (a, "copy-device-to-host", "copy, device to host", link, 1, is_in ? NULL : key, key ? other_way : NULL);
+  compare_copy (a, "copy-both-ways", "copies both ways at once", link, 2, NULL, s ? "each way is simulated as a link of its own" : NULL);
+}
+
+/* Bytes are those of the tensor: the memory reads and writes each. */
+static void
+compare_copy_within (const LsAssumed *a)
+{
+  const LsProfileFact *within = ls_profile_fact (a->profile, "copies", "copy-device-to-device");
   if (!within)
     return;
-  const LsKernel k = ls_kernel_stream ("copy", LS_KERNEL_ELEMENTWISE, LS_DTYPE_BF16, 1, (uint64_t) (within->bytes / 4), within->bytes, 0);
-  double assumed = ls_time_to_s (ls_kernel_cost (c->calibration, c->gpu, &k).alone);
-  add (c, "copy within the GPU", "GB/s", within->bytes / assumed / 1e9, within->bytes / within->time_s / 1e9, NULL, NULL);
+  LsKernel k = ls_kernel_stream ("copy", LS_KERNEL_ELEMENTWISE, LS_DTYPE_BF16, 1, (uint64_t) (within->bytes / 2), 2 * within->bytes, 0);
+  k.access = LS_ACCESS_MEMCPY;
+  double assumed = ls_time_to_s (ls_kernel_cost (a->assumed, a->gpu, &k).alone);
+  a->around->memcpy_share = ls_fit_round (fmin (1, 2 * within->bytes / within->time_s / a->gpu->hbm_bytes_per_s), 4);
+  ls_assumed_add (a, "copy within the GPU", "GB/s", within->bytes / assumed / 1e9, within->bytes / within->time_s / 1e9, NULL,
+                  ls_assumed_put (a, "memcpy_share", "copies", "copy-device-to-device"));
 }
 
-/* GEMM time beside over time alone. GEMMs that were told how many SMs are left go by 1 / (1 - r/n);
- * persistent ones that were not run in a second wave (exec/kernel.c). */
 static void
-compare_slowdown (const Comparison *c, const char *name, const char *variant, const char *what, bool is_told)
+compare_copies (const LsAssumed *a)
 {
-  double measured = mean_noted (c, "slowdown", name, variant, "ratio_at_equal_clock");
-  double rule = mean_noted (c, "slowdown", name, variant, "rule");
-  if (!isnan (measured) && !isnan (rule))
-    add (c, what, "", !is_told && c->gpu->persistent_gemms ? 2 : rule, measured, NULL,
-         !is_told && c->gpu->persistent_gemms != (measured > (2 + rule) / 2)
-           ? g_strdup_printf ("\"persistent_gemms\": %s in the GPU's file", c->gpu->persistent_gemms ? "false" : "true") : NULL);
+  const LsClusterSpec *s = a->cluster;
+  bool is_switched = s && s->nvswitch_planes > 0;
+  compare_host_copies (a);
+  compare_copy (a, "copy-peer", "copy, GPU to GPU", is_switched ? &s->nvlink : NULL, is_switched ? s->nvlinks_per_gpu : 0, "node.nvswitch.link",
+                s ? "without NVSwitch it depends on which two" : NULL);
+  compare_copy_within (a);
 }
 
-/* A layer, and what it is made of, against the sum of the times alone. */
+/* --- a layer -------------------------------------------------------------------------- */
+
+/* A layer, and what it is made of, against the sum of the times alone. The products are written as `sustained`. */
 static void
-compare_context (const Comparison *c, const char *name, const char *what, bool is_gemm)
+compare_context (const LsAssumed *a, const char *name, const char *what, bool is_gemm)
 {
-  double measured = mean_noted (c, "context", name, NULL, "ratio");
-  double sustained = c->calibration->sustained > 0 ? c->calibration->sustained : 1;
+  double measured = ls_profile_mean_noted (a->profile, "context", name, "ratio");
+  double sustained = a->assumed->sustained > 0 ? a->assumed->sustained : 1;
   if (!isnan (measured))
-    add (c, what, "", is_gemm ? 1 / sustained : 1, measured, NULL,
-         is_gemm && measured >= 1 ? g_strdup_printf ("\"sustained\": %.3f in the calibration", 1 / measured) : NULL);
+    ls_assumed_add (a, what, "", is_gemm ? 1 / sustained : 1, measured, is_gemm ? NULL : "kernels that stream have no rate of their own inside a step",
+                    is_gemm ? g_strdup ("calibration: sustained") : NULL);
+}
+
+/* --- what there is no use for ---------------------------------------------------------- */
+
+static void
+add_unused (const LsAssumed *a, const char *group, const char *name, const char *what, const char *why)
+{
+  const LsProfileFact *f = ls_profile_fact (a->profile, group, name);
+  if (f)
+    ls_assumed_add (a, what, "us", NAN, f->time_s * 1e6, why, NULL);
 }
 
 void
-ls_assumed_compare (const LsProfile *profile, const LsGpu *gpu, const LsCalibration *calibration, const LsClusterSpec *cluster,
-                    GArray *assumptions)
+ls_assumed_compare (const LsAssumed *a)
 {
-  const Comparison c = { profile, gpu, calibration, cluster, assumptions };
-  compare_launch (&c);
-  compare_gap (&c, "kernel-gap", "between two kernels");
-  compare_gap (&c, "graph-kernel-gap", "between two kernels of a graph");
-  compare_priority (&c);
-  compare_copies (&c);
-  compare_slowdown (&c, "beside-spin", "variant=default", "GEMM beside a kernel that waits", false);
-  compare_slowdown (&c, "beside-spin", "variant=sm-target", "the same, told of the SMs left", true);
-  compare_slowdown (&c, "beside-copy", "variant=default", "GEMM beside a kernel that copies", false);
-  compare_slowdown (&c, "beside-copy", "variant=sm-target", "the same, told of the SMs left", true);
-  compare_context (&c, "layer-gemms", "products inside a layer", true);
-  compare_context (&c, "layer-streams", "streams inside a layer", false);
+  compare_launch (a);
+  compare_gap (a);
+  compare_graph_gap (a);
+  compare_priority (a);
+  add_unused (a, "host", "empty-kernel-period", "empty kernels, one to the next", "the gap, and the least that a kernel takes");
+  add_unused (a, "host", "event-bracket", "an empty kernel between two events", "event-pair is taken off isolated times instead");
+  compare_copies (a);
+  ls_assumed_slowdown (a);
+  compare_context (a, "layer-gemms", "products inside a layer", true);
+  compare_context (a, "layer-streams", "streams inside a layer", false);
+  add_unused (a, "context", "layer", "a whole layer", "its products and streams are compared one by one");
 }
 
 void

@@ -1,32 +1,62 @@
 /* calibrate/assumed.h — what a profile of kernelbench says besides its kernels, held against what the
- * simulator assumes: what a launch costs, gaps, copies, the slowdown beside a resident kernel, a
- * layer against the sum of its kernels, CUDA graphs, priorities of streams. */
+ * simulator assumes, and put where jobs are simulated with it:
+ *
+ *   in the calibration   launch on the host, gaps of queues and of CUDA graphs, copies within the GPU, how GEMMs are slowed
+ *                        down beside a kernel that holds SMs (compute/around.h)
+ *   in the cluster       copies to and from the host and between GPUs: rate of a link; what the traffic of communication costs
+ *                        GEMMs beside it (LsNccl.stall_per_byte)
+ *
+ * The products of a layer, against the sum of their times alone, are the calibration's `sustained` (calibrate_slots.c). What has
+ * no place in the simulator is said to be unused, by name. */
 #ifndef LS_CALIBRATE_ASSUMED_H
 #define LS_CALIBRATE_ASSUMED_H
 
 #include <glib.h>
+#include <stdbool.h>
 
 #include "cluster/cluster.h"
-#include "cluster/gpu.h"
 #include "compute/cost.h"
 #include "data/measured/read_profile.h"
+#include "network/nccl/nccl.h"
 
 /* One such figure. */
 typedef struct {
   const char *what; /* static                                                   */
   const char *unit; /* static: "us", "GB/s", "" of a ratio                      */
-  double assumed;   /* NaN: it depends on a cluster, and none was named         */
+  double assumed;   /* NaN: nothing                                             */
   double measured;
-  const char *note; /* static: what the measurement is not; NULL: nothing to say */
-  char *use;        /* how to simulate with what was measured; NULL: it cannot be told. Owned */
+  const char *note; /* static: what the measurement is not, or why it is unused; NULL: nothing to say */
+  char *use;        /* where it is written; NULL: nowhere. Owned                */
+  bool needs_cluster; /* it is of one, and none was named                       */
 } LsAssumption;
 
 void ls_assumption_clear (gpointer assumption);
 
-/* Appends an LsAssumption for each of these that the profile has, to `assumptions`. calibration:
- * that the kernels are simulated with; cluster: NULL where none was named, then launches are
- * held against the default and links against nothing. */
-void ls_assumed_compare (const LsProfile *profile, const LsGpu *gpu, const LsCalibration *calibration, const LsClusterSpec *cluster,
-                         GArray *assumptions);
+/* What facts are held against, and where they go. Borrows all. */
+typedef struct {
+  const LsProfile *profile;
+  const LsGpu *gpu;
+  const LsCalibration *assumed;  /* that kernels are simulated with so far, with its access kinds        */
+  const char *access;            /* why the gap of a queue has no place there; NULL: it has              */
+  const LsClusterSpec *cluster;  /* NULL: none was named, then links are held against nothing            */
+  const LsNccl *nccl;            /* likewise; of a torus too                                             */
+  LsAround *around;              /* takes what is measured                                               */
+  GPtrArray *sources;            /* char *: keys of it, each with its source behind it                   */
+  GPtrArray *changes;            /* char *: "node.pcie.link.efficiency=0.8", of the cluster's file       */
+  GArray *assumptions;           /* LsAssumption                                                         */
+} LsAssumed;
+
+void ls_assumed_compare (const LsAssumed *a);
+/* assumed_slowdown.c: GEMMs beside a resident kernel. */
+void ls_assumed_slowdown (const LsAssumed *a);
+
+/* Another line of the table; use, owned: where it goes, NULL: nowhere. */
+void ls_assumed_add (const LsAssumed *a, const char *what, const char *unit, double assumed, double measured, const char *note, char *use);
+/* The last line is of a cluster: without one there is nothing to hold it against. */
+void ls_assumed_needs_cluster (const LsAssumed *a);
+/* A key of LsAssumed.around was set; returns where that is, newly allocated. */
+char *ls_assumed_put (const LsAssumed *a, const char *key, const char *group, const char *name);
+/* A change of the cluster's file, which is taken; returns where that is, newly allocated. */
+char *ls_assumed_change (const LsAssumed *a, char *change);
 
 #endif

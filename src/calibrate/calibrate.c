@@ -9,7 +9,7 @@
 #include "calibrate/calibrate_run.h"
 #include "calibrate/write_calibration.h"
 #include "compute/measured.h"
-#include "data/machines/read_cluster.h"
+#include "data/machines/read_access.h"
 
 void
 ls_calibrate_run_free (LsCalibrateRun *run)
@@ -29,6 +29,10 @@ ls_calibrate_run_free (LsCalibrateRun *run)
   ls_calibration_clear (&run->calibration);
   ls_calibration_clear (&run->base);
   g_free (run->base_sha256);
+  g_ptr_array_unref (run->around_sources);
+  g_ptr_array_unref (run->changes);
+  ls_hardware_free (run->machine);
+  g_free (run->machine_name);
   g_free (run->report.base);
   g_free (run->report.kept);
   g_array_unref (run->report.changes);
@@ -86,6 +90,7 @@ row_of (const LsTimedKernel *t)
   return (LsMeasuredKernel) { .name = is_gemm (k->kind) ? NULL : g_strdup (k->name),
                               .kind = (int) k->kind,
                               .dtype = (int) k->dtype,
+                              .implementation = (int) t->attention,
                               .m = k->m,
                               .n = k->n,
                               .k = k->k,
@@ -101,8 +106,9 @@ is_timed_again (const LsCalibrateRun *run, const LsMeasuredKernel *row)
   for (guint i = 0; i < run->profiles->len; i++) {
     const LsProfile *p = g_ptr_array_index (run->profiles, i);
     for (guint j = 0; p->is_ours && j < p->kernels->len; j++) {
-      const LsKernel *k = &g_array_index (p->kernels, LsTimedKernel, j).kernel;
-      if (row->kind == (int) k->kind && row->dtype == (int) k->dtype && row->m == k->m && row->n == k->n && row->k == k->k
+      const LsTimedKernel *t = &g_array_index (p->kernels, LsTimedKernel, j);
+      const LsKernel *k = &t->kernel;
+      if (row->kind == (int) k->kind && row->implementation == (int) t->attention && row->dtype == (int) k->dtype && row->m == k->m && row->n == k->n && row->k == k->k
           && row->batch == k->batch && (!row->name || g_str_equal (row->name, k->name)))
         return true;
     }
@@ -132,8 +138,6 @@ keep_measured (LsCalibrateRun *run, const LsProfile *p)
 {
   for (guint i = 0; p->is_ours && i < p->kernels->len; i++) {
     const LsTimedKernel *t = &g_array_index (p->kernels, LsTimedKernel, i);
-    if (t->attention != LS_ATTENTION_KERNEL_AUTO) /* the table does not tell implementations apart */
-      continue;
     const LsMeasuredKernel row = row_of (t);
     g_array_append_val (run->calibration.measured, row);
   }
@@ -162,6 +166,15 @@ has_samples (const LsCalibrateRun *run)
   return false;
 }
 
+static guint
+n_own_attention (const LsCalibrateRun *run)
+{
+  guint n = 0;
+  for (guint i = 0; i < run->profiles->len; i++)
+    n += ((const LsProfile *) g_ptr_array_index (run->profiles, i))->n_own_attention;
+  return n;
+}
+
 static LsCalibrateRun *
 run_alloc (void)
 {
@@ -169,6 +182,8 @@ run_alloc (void)
   run->profiles = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_profile_free);
   run->n_used = g_array_new (FALSE, FALSE, sizeof (guint));
   run->notes = g_ptr_array_new_with_free_func (g_free);
+  run->around_sources = g_ptr_array_new_with_free_func (g_free);
+  run->changes = g_ptr_array_new_with_free_func (g_free);
   run->report.files = g_ptr_array_new_with_free_func (g_free);
   run->report.classes = g_array_new (FALSE, FALSE, sizeof (LsFitClass));
   run->report.kernels = g_array_new (FALSE, FALSE, sizeof (LsFittedKernel));
@@ -182,17 +197,43 @@ run_alloc (void)
 
 /* What is assumed is what was there before: the calibration of the GPU, else the one that was made. */
 static gboolean
-compare_assumptions (LsCalibrateRun *run, const LsCalibrateSpec *spec, GError **error)
+compare_assumptions (LsCalibrateRun *run, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsClusterSpec cluster = { 0 };
-  if (spec->cluster && !ls_cluster_load (spec->cluster, &cluster, diags))
+  LsCalibration assumed = run->has_base ? run->base : run->calibration; /* borrows, but for the access kinds */
+  LsTime gap = 0;
+  if (!run->has_base)
+    assumed.sustained = 1;
+  if (!ls_access_load (run->gpu.access, &assumed, diags) || !ls_access_gap (run->gpu.access, &gap, diags))
     return ls_diag_list_to_error (diags, error);
-  for (guint i = 0; i < run->profiles->len; i++)
-    ls_assumed_compare (g_ptr_array_index (run->profiles, i), &run->gpu, run->has_base ? &run->base : &run->calibration,
-                        spec->cluster ? &cluster : NULL, run->report.assumptions);
-  ls_cluster_spec_clear (&cluster);
+  LsAssumed a = { .gpu = &run->gpu, .assumed = &assumed, .around = &run->calibration.around, .sources = run->around_sources, .changes = run->changes,
+                  .assumptions = run->report.assumptions };
+  a.access = run->gpu.access && gap == 0 ? "without effect: the GPU's access file does not say its gap" : NULL;
+  a.cluster = run->machine ? &run->machine->spec : NULL;
+  a.nccl = run->machine && run->machine->spec.interior != LS_INTERIOR_TORUS ? &run->machine->nccl : NULL;
+  for (guint i = 0; i < run->profiles->len; i++) {
+    a.profile = g_ptr_array_index (run->profiles, i);
+    ls_assumed_compare (&a);
+  }
   return TRUE;
+}
+
+static gboolean
+load_machine (LsCalibrateRun *run, const LsCalibrateSpec *spec, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  if (!spec->cluster)
+    return TRUE;
+  run->machine_name = g_strdup (spec->cluster);
+  run->machine = ls_hardware_load (spec->cluster, diags);
+  return run->machine || ls_diag_list_to_error (diags, error);
+}
+
+/* Something else than kernels was measured, for which there is a place. */
+static bool
+has_facts (const LsCalibrateRun *run)
+{
+  return run->around_sources->len > 0 || run->changes->len > 0 || run->has_sustained;
 }
 
 LsCalibrateRun *
@@ -205,15 +246,17 @@ ls_calibrate_run_new (const LsCalibrateSpec *spec, GError **error)
   g_autoptr (LsCalibrateRun) run = run_alloc ();
   run->version = g_strdup (spec->version);
   run->holds_half = spec->holds_half;
-  if (!ls_calibrate_load (run, spec, error))
+  if (!ls_calibrate_load (run, spec, error) || !load_machine (run, spec, error))
     return NULL;
-  if (!has_samples (run)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "%s: no kernel that an entry of a calibration can be fitted to", spec->files[0]);
-    return NULL;
-  }
   ls_calibrate_slots (run);
   report (run);
-  return compare_assumptions (run, spec, error) ? g_steal_pointer (&run) : NULL;
+  if (!compare_assumptions (run, error))
+    return NULL;
+  if (has_samples (run) || has_facts (run))
+    return g_steal_pointer (&run);
+  g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "%s: no kernel that an entry of a calibration can be fitted to%s", spec->files[0],
+               n_own_attention (run) > 0 ? "\nnote: attention of \"own\" is kernelbench's, which no job runs: it stands for none of fa2, fa3 and cudnn" : "");
+  return NULL;
 }
 
 const LsFitReport *
@@ -281,6 +324,8 @@ ls_calibrate_run_json (LsCalibrateRun *run, const char *name)
                                              run->report.timing);
   c.name = (char *) name;
   c.source = source;
-  const LsCalibrationFile file = { &c, run->slot_source, &provenance };
+  g_autoptr (GPtrArray) around = g_ptr_array_copy (run->around_sources, (GCopyFunc) (void (*) (void)) g_strdup, NULL);
+  g_ptr_array_add (around, NULL);
+  const LsCalibrationFile file = { &c, run->slot_source, &provenance, (char *const *) around->pdata };
   return ls_calibration_to_json (&file);
 }

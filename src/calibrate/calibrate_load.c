@@ -144,11 +144,13 @@ slot_of (const LsTimedKernel *t)
 static void
 note_left_out (LsCalibrateRun *run, const LsProfile *p)
 {
-  guint n_other = p->n_passed - p->n_disturbed;
+  guint n_other = p->n_passed - p->n_disturbed - p->n_beside - p->facts->len;
   if (n_other > 0)
     g_ptr_array_add (run->notes, g_strdup_printf ("%s: %u rows of groups or names that no entry is fitted to", p->path, n_other));
   if (p->n_disturbed > 0)
     g_ptr_array_add (run->notes, g_strdup_printf ("%s: %u rows that were disturbed (heat, a slowed clock, another process) are left out", p->path, p->n_disturbed));
+  if (p->n_beside > 0)
+    g_ptr_array_add (run->notes, g_strdup_printf ("%s: %u spans are left out, which were beside another kernel", p->path, p->n_beside));
   if (p->n_own_attention > 0)
     g_ptr_array_add (run->notes, g_strdup_printf ("%s: %u rows of kernelbench's own flash attention are left out: jobs run others "
                                                   "(tools/kernelbench/libraries.py times them)", p->path, p->n_own_attention));

@@ -8,6 +8,7 @@
 #include "cluster/gpu.h"
 #include "compute/slot.h"
 #include "data/measured/read_profile.h"
+#include "job/hardware.h"
 
 struct LsCalibrateRun {
   LsGpu gpu;
@@ -24,6 +25,10 @@ struct LsCalibrateRun {
   bool has_sustained;           /* enough of them                               */
   GArray *n_used;              /* guint: kernels of each profile that are used */
   bool holds_half;
+  GPtrArray *around_sources;   /* char *: keys of calibration.around, each with its source */
+  char *machine_name;          /* cluster that was named; NULL: none           */
+  LsHardware *machine;
+  GPtrArray *changes;          /* char *: of its file                          */
   char *version;
   LsFitReport report;
   GPtrArray *notes; /* char * */

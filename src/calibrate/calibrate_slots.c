@@ -3,6 +3,7 @@
 #include "calibrate/calibrate_fit.h"
 #include "calibrate/calibrate_levels.h"
 #include "calibrate/calibrate_run.h"
+#include "calibrate/profile_facts.h"
 
 /* What the pull to physical limits weighs: as much, for a coefficient at the far end of its
  * range, as one kernel that is off by 6 % (0.06^2 / 2). */
@@ -292,6 +293,16 @@ copy_slot (LsCalibrateRun *run, guint to, guint from)
   run->slot_source[to] = g_strdup_printf ("no data: %s", why);
 }
 
+/* The mean rate of the products of a layer inside of it, relative to alone: what `sustained` is, loops of one GEMM stand for it. NaN: there are none. */
+static double
+products_in_layer (const LsCalibrateRun *run)
+{
+  double ratio = NAN;
+  for (guint i = 0; i < run->profiles->len && isnan (ratio); i++)
+    ratio = ls_profile_mean_noted (g_ptr_array_index (run->profiles, i), "context", "layer-gemms", "ratio");
+  return 1 / ratio;
+}
+
 /* What the hot kernels say; without any, the ratio of the calibration that is there: it goes along with what is measured cool. */
 static void
 fit_sustained (LsCalibrateRun *run)
@@ -300,12 +311,17 @@ fit_sustained (LsCalibrateRun *run)
   guint n = run->sustained->len;
   bool is_enough = n >= (run->has_base ? MIN_SUSTAINED : 1) && c->kind[LS_KERNEL_GEMM].is_fitted;
   double was = c->sustained, ratio = is_enough ? ls_fit_sustained (&c->kind[LS_KERNEL_GEMM], &run->gpu, run->sustained) : NAN;
+  double in_layer = products_in_layer (run);
+  ratio = isnan (in_layer) ? ratio : in_layer;
   run->has_sustained = !isnan (ratio);
   if (!isnan (ratio))
     c->sustained = ls_fit_round (fmin (0.999, ratio), 3);
   if (run->has_base && !isnan (ratio) && was > 0)
     c->sustained_accumulate = ls_fit_round (fmin (1, c->sustained_accumulate * c->sustained / was), 3);
-  if (!isnan (ratio))
+  if (!isnan (in_layer))
+    run->report.timing = g_strdup_printf ("burst and sustained: kernels alone on a cool accelerator, and the products of whole layers (sustained %g)",
+                                          c->sustained);
+  else if (!isnan (ratio))
     run->report.timing = g_strdup_printf ("burst and sustained: kernels alone on a cool accelerator, and %u GEMMs on a hot one (sustained %g)", n, c->sustained);
   else if (run->has_base)
     run->report.timing = g_strdup_printf ("burst: kernels alone on a cool accelerator; %s timed hot, so inside a step GEMMs keep their share of that rate "

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "data/machines/write_cluster.h"
 #include "data/text/json_out.h"
 
 static void
@@ -84,20 +85,6 @@ write_provenance (LsJsonOut *w, const LsFittedReport *r)
   ls_json_out_end_object (w);
 }
 
-/* cJSON indents with tabs; our files have two blanks. Tabs inside strings are escapes. */
-static char *
-with_blanks (const char *printed)
-{
-  GString *out = g_string_new (NULL);
-  for (const char *c = printed; *c; c++)
-    if (*c != '\t')
-      g_string_append_c (out, *c);
-    else
-      g_string_append (out, c[-1] == ':' ? " " : "  ");
-  g_string_append_c (out, '\n');
-  return g_string_free (out, FALSE);
-}
-
 char *
 ls_fitted_to_json (const LsJsonDoc *base, const LsFittedReport *r, const char *name)
 {
@@ -115,8 +102,7 @@ ls_fitted_to_json (const LsJsonDoc *base, const LsFittedReport *r, const char *n
   cJSON_ReplaceItemInObjectCaseSensitive (root, "name", cJSON_CreateString (name));
   cJSON_ReplaceItemInObjectCaseSensitive (root, "source", cJSON_CreateString (source));
   cJSON_AddItemToObject (root, "fitted", cJSON_Parse (fitted->str));
-  char *printed = cJSON_Print (root), *text = with_blanks (printed);
-  cJSON_free (printed);
+  char *text = ls_cluster_print (root);
   cJSON_Delete (root);
   return text;
 }

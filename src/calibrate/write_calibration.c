@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "compute/measured.h"
+#include "data/machines/read_calibration.h"
 #include "data/text/json_out.h"
 
 /* Coefficients that switch an effect off are left out. */
@@ -136,6 +137,9 @@ write_measured (LsJsonOut *w, const LsMeasuredKernel *k)
   ls_json_out_string (w, "kernel", ls_kernel_kind_name ((LsKernelKind) k->kind));
   if (k->name)
     ls_json_out_string (w, "name", k->name);
+  for (const LsEnumName *a = ls_measured_attentions; a->name; a++)
+    if (a->value == k->implementation)
+      ls_json_out_string (w, "implementation", a->name);
   ls_json_out_string (w, "dtype", ls_dtype_name ((LsDtype) k->dtype));
   ls_json_out_uint (w, "m", k->m);
   ls_json_out_uint (w, "n", k->n);
@@ -164,6 +168,48 @@ append_measured (GString *json, const GArray *table)
   g_string_append (json, "  ]\n}\n");
 }
 
+/* Of each key that was measured, and where it comes from. */
+static void
+write_around (LsJsonOut *w, const LsAround *a, char *const *source)
+{
+  const struct {
+    const char *key;
+    LsTime time;
+    double value;
+  } figures[] = { { "host_launch", a->host_launch, 0 },         { "kernel_gap", a->kernel_gap, 0 }, { "graph_gap", a->graph_gap, 0 },
+                  { "memcpy_share", 0, a->memcpy_share },       { "lost_tiles", 0, a->lost_tiles }, { "lost_clusters", 0, a->lost_clusters },
+                  { "lost_told", 0, a->lost_told },             { "waves", 0, a->waves } };
+  char digits[G_ASCII_DTOSTR_BUF_SIZE];
+  ls_json_out_begin_object (w, NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (figures); i++) {
+    g_autofree char *time = g_strdup_printf ("%.3fus", ls_time_to_s (figures[i].time) * 1e6);
+    if (figures[i].time > 0)
+      ls_json_out_string (w, figures[i].key, time);
+    else if (figures[i].value > 0)
+      ls_json_out_double (w, figures[i].key, g_ascii_strtod (g_ascii_formatd (digits, sizeof digits, "%.4g", figures[i].value), NULL));
+  }
+  for (const LsEnumName *g = ls_gemms_names; g->name; g++)
+    if (g->value == a->gemms)
+      ls_json_out_string (w, "gemms", g->name);
+  ls_json_out_begin_object (w, "source");
+  for (char *const *s = source; s && s[0]; s += 2)
+    ls_json_out_string (w, s[0], s[1]);
+  ls_json_out_end_object (w);
+  ls_json_out_end_object (w);
+}
+
+static void
+append_around (GString *json, const LsAround *a, char *const *source)
+{
+  g_autoptr (GString) object = g_string_new (NULL);
+  LsJsonOut w;
+  if (!ls_around_is_measured (a))
+    return;
+  ls_json_out_init (&w, object, 0);
+  write_around (&w, a, source);
+  g_string_append_printf (json, "  \"around\": %s,\n", object->str);
+}
+
 char *
 ls_calibration_to_json (const LsCalibrationFile *file)
 {
@@ -177,6 +223,7 @@ ls_calibration_to_json (const LsCalibrationFile *file)
   g_string_append_printf (json, "  \"sustained\": %.3g,\n", c.sustained);
   if (c.sustained_accumulate > 0)
     g_string_append_printf (json, "  \"sustained_accumulate\": %.3g,\n", c.sustained_accumulate);
+  append_around (json, &c.around, file->around_source);
   g_string_append (json, "  \"kernels\": {\n");
   for (guint i = 0; i < LS_N_SLOTS; i++)
     if (file->slot_source[i])

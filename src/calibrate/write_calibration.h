@@ -27,6 +27,7 @@ typedef struct {
   const LsCalibration *calibration;
   char *const *slot_source; /* LS_N_SLOTS of them; NULL: the entry is left out */
   const LsProvenance *provenance; /* NULL: none */
+  char *const *around_source; /* keys of LsCalibration.around, each with its source behind it; ends with NULL; NULL: none */
 } LsCalibrationFile;
 
 /* Newly allocated: the file. Digits are those of LsKindFit after ls_fit_solve(): reading

@@ -11,8 +11,8 @@ static const CliHelp help = {
              "step times measured on it; prints how far off the fit is, on what it saw and on what was\n"
              "held out. Or lays a step that torch.profiler recorded beside the predicted one, op by op.",
   .job = CLI_JOB_TAKEN,
-  .description = "FILE is a profile of tools/kernelbench (JSON or CSV) or a table of GEMMs, attention or streaming\n"
-                 "kernels; with --nccl, what nccl-tests printed or wrote (-J). The file written is for\n"
+  .description = "FILE is a profile of tools/kernelbench (JSON or CSV), the spans of its --plan, or a table of GEMMs,\n"
+                 "attention or streaming kernels; with --nccl, what nccl-tests printed or wrote (-J). The file written is for\n"
                  "--gpu-calibration, with --nccl for --nccl of other commands; with --runs it is a cluster, with\n"
                  "--pytorch-trace a file of software, for --software ./NAME.json.\n"
                  "With --pytorch-trace, the options that say which job are those of lockstep run, from --model to\n"
@@ -21,6 +21,7 @@ static const CliHelp help = {
                  "  lockstep calibrate profile.json -o mine.json --plot mine.svg\n"
                  "  lockstep calibrate profile.json --hold-out half --max-mape 50\n"
                  "  lockstep calibrate gemm.csv attention.csv --gpu h100\n"
+                 "  lockstep calibrate profile.json --cluster dgx-h200 -o mine.json --cluster-output my-h200.json\n"
                  "  lockstep calibrate --nccl all_reduce.txt all_gather.json --cluster dgx-h100 -o nccl-mine.json\n"
                  "  lockstep calibrate --runs mine.csv --cluster dgx-h100 -o my-h100.json\n"
                  "  lockstep calibrate --pytorch-trace rank0.json.gz --model llama3.1-8b --cluster dgx-h100 --tp 2\n"
@@ -31,7 +32,7 @@ static const CliHelp help = {
 
 typedef struct {
   CliJob job; /* first: callbacks of its entries get the address of all */
-  char *gpu, *cluster, *op, *output, *runs, *trace, *step, *hold_out;
+  char *gpu, *cluster, *op, *output, *cluster_output, *runs, *trace, *step, *hold_out;
   char *max_mape; /* text of a number; NULL: no limit */
   char **plots, **files;
   gint64 rank;
@@ -47,6 +48,7 @@ args_clear (Args *args)
   g_free (args->cluster);
   g_free (args->op);
   g_free (args->output);
+  g_free (args->cluster_output);
   g_free (args->runs);
   g_free (args->trace);
   g_free (args->step);
@@ -78,6 +80,8 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "hold-out", 0, 0, G_OPTION_ARG_FILENAME, &args->hold_out, "Of kernels: how many families are kept from the fit and predicted; default fifth", "fifth|half" },
     { "max-mape", 0, 0, G_OPTION_ARG_FILENAME, &args->max_mape, "Of kernels: exit 5 if those held out are off by more percent in the mean", "P" },
     { "output", 'o', 0, G_OPTION_ARG_FILENAME, &args->output, "Write the calibration there; with --pytorch-trace the software, for --software", "FILE" },
+    { "cluster-output", 0, 0, G_OPTION_ARG_FILENAME, &args->cluster_output,
+      "Of kernels, with --cluster: write it there with its links as measured, simulated with the calibration of -o", "FILE" },
     { "plot", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &args->plots,
       "Draw predicted over measured time (.svg or .png, by gnuplot; .gp: its script); may be repeated", "FILE" },
     { G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &args->files, NULL, NULL },
@@ -99,7 +103,7 @@ refuse (GError **error, const char *why)
 static gboolean
 check_trace_args (const Args *args, GError **error)
 {
-  if (args->files || args->nccl || args->runs || args->gpu || args->op || args->plots || args->threads || args->hold_out || args->max_mape)
+  if (args->files || args->nccl || args->runs || args->gpu || args->op || args->plots || args->threads || args->hold_out || args->max_mape || args->cluster_output)
     return refuse (error, "--pytorch-trace goes with the flags of a job, --rank, --step, --json and --output only");
   if (args->rank < 0 && args->rank != NO_RANK)
     return refuse (error, "--rank: expected 0 or more");
@@ -137,6 +141,10 @@ check_fit_args (const Args *args, GError **error)
     return refuse (error, "expected --cluster with --nccl");
   if (!args->nccl && args->op)
     return refuse (error, "--op goes with --nccl");
+  if (args->cluster_output && (args->runs || args->nccl || !args->cluster))
+    return refuse (error, "--cluster-output goes with kernels and --cluster");
+  if (args->cluster_output && !ls_calibrated_check_path (args->cluster_output, error))
+    return FALSE;
   for (char **path = args->plots; path && *path; path++)
     if (!ls_check_output_path (LS_OUTPUT_PLOT, *path, error))
       return FALSE;
@@ -166,6 +174,15 @@ calibrate (const Args *args, GError **error)
                     : ls_calibrate_kernels (files, args->gpu, args->cluster, holds_half, error);
 }
 
+/* The cluster first: it may be refused. */
+static gboolean
+write_files (const Args *args, const LsCalibrated *calibrated, GError **error)
+{
+  if (args->cluster_output && !ls_calibrated_write_cluster (calibrated, args->cluster_output, args->output, error))
+    return FALSE;
+  return !args->output || ls_calibrated_write (calibrated, args->output, error);
+}
+
 static gboolean
 fit (const Args *args, GError **error)
 {
@@ -177,7 +194,7 @@ fit (const Args *args, GError **error)
   for (char **path = args->plots; path && *path; path++)
     if (!ls_calibrated_plot (calibrated, *path, error))
       return FALSE;
-  gboolean is_written = !args->output || ls_calibrated_write (calibrated, args->output, error);
+  gboolean is_written = write_files (args, calibrated, error);
   g_autofree char *text = ls_calibrated_text (calibrated);
   if (!cli_print (text, is_written ? error : NULL) || !is_written)
     return FALSE;

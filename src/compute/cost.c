@@ -375,8 +375,8 @@ ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKern
   const LsKindFit *fit = ls_calibration_fit (calibration, kernel);
   LsKindFit at = clocked (calibration, fit, kernel);
   LsKernelCost cost = ls_kernel_cost_by (&at, ls_calibration_sustained (calibration, kernel), gpu, kernel);
-  bool is_other = is_attention (kernel->kind) && runs_other_attention (calibration); /* nobody measured that here */
-  ls_measured_refine (is_other ? NULL : calibration->measured, fit, gpu, kernel, &cost);
+  int implementation = runs_other_attention (calibration) ? calibration->attention_kernel : LS_ATTENTION_KERNEL_AUTO;
+  ls_measured_refine (calibration->measured, implementation, fit, gpu, kernel, &cost);
   return cost;
 }
 

@@ -16,6 +16,7 @@
 #include <lockstep/units.h>
 
 #include "cluster/gpu.h"
+#include "compute/around.h"
 #include "model/kernel.h"
 
 typedef enum {
@@ -97,6 +98,7 @@ typedef struct {
   int attention_kernel;    /* LsAttentionKernel: which of them the job runs    */
   GArray *measured; /* of LsMeasuredKernel, put before the fits; NULL: none  */
   LsAccessFit access[LS_N_ACCESSES]; /* [NONE] unused                        */
+  LsAround around;  /* what was measured besides                             */
 } LsCalibration;
 
 void ls_calibration_clear (LsCalibration *c);          /* frees what it owns, zeroes; NULL allowed */

@@ -56,8 +56,16 @@ is_near (double a, double b)
 }
 
 static bool
-is_same_work (const LsMeasuredKernel *row, const LsKernel *kernel)
+is_attention (int kind)
 {
+  return kind == LS_KERNEL_ATTENTION_FWD || kind == LS_KERNEL_ATTENTION_BWD;
+}
+
+static bool
+is_same_work (const LsMeasuredKernel *row, int implementation, const LsKernel *kernel)
+{
+  if (is_attention (row->kind) && row->implementation != implementation)
+    return false;
   if (row->kind != (int) kernel->kind || row->dtype != (int) kernel->dtype
       || (row->name && strcmp (row->name, kernel->name) != 0))
     return false;
@@ -117,14 +125,14 @@ typedef struct {
 } Neighbours;
 
 static void
-find_neighbours (const GArray *table, const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, Neighbours *x)
+find_neighbours (const GArray *table, int implementation, const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, Neighbours *x)
 {
   Sizes want = sizes_of (kernel->m, kernel->n, kernel->k, kernel->batch);
   for (guint i = 0; i < table->len; i++) {
     const LsMeasuredKernel *row = &g_array_index (table, LsMeasuredKernel, i);
     Sizes have = sizes_of (row->m, row->n, row->k, row->batch);
     guint axis = 0, n = differences (&have, &want, &axis);
-    if (n > 1 || !is_same_work (row, kernel))
+    if (n > 1 || !is_same_work (row, implementation, kernel))
       continue;
     double size = have.at[axis], factor = factor_of (row, fit, gpu);
     if (n == 0)
@@ -155,14 +163,14 @@ interpolate (const Neighbours *x, const LsKernel *kernel, double *ret_factor)
 }
 
 bool
-ls_measured_find (const GArray *table, const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel,
+ls_measured_find (const GArray *table, int implementation, const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel,
                   double *ret_factor, LsCostSource *ret_source)
 {
   bool has_shape = kernel->m > 0 && kernel->n > 0;
   if (!table || !has_shape)
     return false;
   Neighbours x = { 0 };
-  find_neighbours (table, fit, gpu, kernel, &x);
+  find_neighbours (table, implementation, fit, gpu, kernel, &x);
   if (x.exact.n > 0) {
     *ret_factor = exp (x.exact.log_sum / x.exact.n);
     *ret_source = LS_COST_MEASURED;
@@ -173,12 +181,12 @@ ls_measured_find (const GArray *table, const LsKindFit *fit, const LsGpu *gpu, c
 }
 
 void
-ls_measured_refine (const GArray *table, const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel,
+ls_measured_refine (const GArray *table, int implementation, const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel,
                     LsKernelCost *cost)
 {
   double factor;
   LsCostSource source;
-  if (!ls_measured_find (table, fit, gpu, kernel, &factor, &source))
+  if (!ls_measured_find (table, implementation, fit, gpu, kernel, &factor, &source))
     return;
   cost->launch_s *= factor;
   cost->compute_s *= factor;

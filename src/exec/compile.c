@@ -40,6 +40,14 @@ resolve_dep (const LsSegment *seg, uint32_t op, LsDep dep)
   return dep;
 }
 
+/* Inside a CUDA graph a kernel begins sooner behind the one before. */
+static LsTime
+alone_of (const Run *x, const LsOp *op)
+{
+  const LsKernelCost *cost = &x->costs[op->kernel];
+  return op->is_in_graph ? MAX (0, cost->alone - ls_around_graph_saves (x->around, ls_time_from_s (cost->launch_s))) : cost->alone;
+}
+
 static gboolean
 compile_op (Run *x, const LsSegment *seg, uint32_t i, XOp *to, GError **error)
 {
@@ -63,7 +71,7 @@ compile_op (Run *x, const LsSegment *seg, uint32_t i, XOp *to, GError **error)
     else if (op->kernel >= x->plan->n_kernels)
       return refuse (seg, i, "a kernel needs a shape or a recorded duration", error);
     else
-      to->alone = x->costs[op->kernel].alone;
+      to->alone = alone_of (x, op);
   }
 
   if (op->kind == LS_OP_KERNEL && op->kernel < x->plan->n_kernels && to->alone > 0)

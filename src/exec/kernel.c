@@ -19,6 +19,9 @@
  *     margin + stall              of one that communication comes to
  *     channels + stall            of other kernels
  *
+ * Where the calibration holds how GEMMs of the library were slowed down beside a resident kernel (compute/around.h), that
+ * stands for the 2 of the two waves, and for the 1 that an SM which is held costs.
+ *
  * On Blackwell GEMMs are as others: a persistent grid of sm_100 has all tiles, and a block that is
  * done takes over one that has not started (cluster launch control: CUDA programming guide, 4.12;
  * CUTLASS documentation, blackwell_cluster_launch_control, in whose example another kernel holds 20 of
@@ -65,11 +68,35 @@ kernel_run_alone (Run *x, Rank *r, const Candidate *c)
   kernel_finish (x, r, frame, op, end);
 }
 
+static LsGemms
+gemms_of (const Run *x)
+{
+  return ls_around_gemms (x->around, x->cluster->spec.gpu.persistent_gemms);
+}
+
+static bool
+is_gemm (const Run *x, uint32_t kernel)
+{
+  int kind = x->plan->kernels[kernel].kind;
+  return kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM;
+}
+
 bool
 kernel_is_persistent (const Run *x, uint32_t kernel)
 {
-  int kind = x->plan->kernels[kernel].kind;
-  return x->cluster->spec.gpu.persistent_gemms && (kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM);
+  return gemms_of (x) == LS_GEMMS_PERSISTENT && is_gemm (x, kernel);
+}
+
+/* One of recorded duration (NO_ID) may be a GEMM or not. A persistent one may have been there first. */
+double
+kernel_least_lost (const Run *x, uint32_t kernel)
+{
+  LsGemms gemms = gemms_of (x);
+  if (kernel == NO_ID || is_gemm (x, kernel)) {
+    double lost = gemms == LS_GEMMS_PERSISTENT ? 0 : fmin (ls_around_lost (x->around, gemms), ls_around_lost (x->around, LS_GEMMS_PERSISTENT));
+    return kernel == NO_ID ? fmin (lost, 1) : lost;
+  }
+  return 1;
 }
 
 static bool
@@ -91,15 +118,25 @@ is_crowded (const Rank *r)
   return r->sm_share > r->sm_margin;
 }
 
+/* Of the SMs that communication holds, those that were announced cost a GEMM what is measured of told ones. */
+static double
+sms_lost (const Run *x, const Rank *r, const XOp *op)
+{
+  if (op->cost == NO_ID || !is_gemm (x, op->cost))
+    return (double) r->sm_share;
+  LsGemms gemms = gemms_of (x);
+  double told = (double) r->sm_margin * ls_around_lost (x->around, LS_GEMMS_PERSISTENT);
+  return gemms == LS_GEMMS_PERSISTENT ? told : told + (double) (r->sm_share - r->sm_margin) * ls_around_lost (x->around, gemms);
+}
+
 /* Of a compute-bound kernel's rate, what communication takes; at most MOST_SHARE. */
 static double
 share_taken (const Run *x, const Rank *r, const XOp *op)
 {
   double stall = (double) r->stall / (double) LS_COEF_ONE;
   if (r->is_kernel_split)
-    return fmin (1 - 0.5 * (1 - fmin (stall, 1)), MOST_SHARE);
-  uint64_t held = is_persistent (x, op) ? r->sm_margin : r->sm_share;
-  return fmin ((double) held / (double) LS_COEF_ONE + stall, MOST_SHARE);
+    return fmin (1 - (1 - fmin (stall, 1)) / ls_around_waves (x->around), MOST_SHARE);
+  return fmin (sms_lost (x, r, op) / (double) LS_COEF_ONE + stall, MOST_SHARE);
 }
 
 /* Rate of the running kernel, in bytes/s (per second if it has no traffic), when

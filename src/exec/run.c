@@ -290,7 +290,7 @@ static LsTimeline *
 run_from (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration, const LsNccl *nccl,
           const LsRunOptions *options, double *ret_cost_share, bool *ret_is_folded, bool *ret_is_lost, GError **error)
 {
-  Run x = { .plan = plan, .cluster = cluster, .nccl = nccl, .options = options, .arena = ls_arena_new () };
+  Run x = { .plan = plan, .cluster = cluster, .nccl = nccl, .around = &calibration->around, .options = options, .arena = ls_arena_new () };
   LsTimeline *timeline = NULL;
   x.n_steps = MAX (1, options->n_steps);
   *ret_is_folded = *ret_is_lost = false;

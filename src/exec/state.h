@@ -247,6 +247,7 @@ struct Run {
   Fold *fold;
   const LsCluster *cluster;
   const LsNccl *nccl;
+  const LsAround *around; /* of the calibration */
   const LsRunOptions *options;
   LsArena *arena;
   LsEngine engine;
@@ -322,6 +323,7 @@ typedef struct {
 
 void kernel_init (Run *x, Rank *r);
 bool kernel_is_persistent (const Run *x, uint32_t kernel); /* of the plan: a GEMM whose blocks keep their SMs */
+double kernel_least_lost (const Run *x, uint32_t kernel); /* of the SMs that communication holds, what it loses at least */
 /* slow: of its rank. */
 LsTime kernel_time_alone (double slow, const XOp *op);
 void kernel_run_alone (Run *x, Rank *r, const Candidate *c); /* it meets nobody         */

@@ -33,7 +33,7 @@ load_kernels (LsHardware *h, LsDiagList *diags)
     ls_calibration_init_roofline (&h->calibration);
   else if (!ls_calibration_load (h->spec.gpu.calibration, &h->calibration, diags))
     return FALSE;
-  return ls_access_load (h->spec.gpu.access, h->calibration.access, diags);
+  return ls_access_load (h->spec.gpu.access, &h->calibration, diags);
 }
 
 char *

@@ -181,6 +181,7 @@ ls_job_host (const LsHardware *h, const LsStrategy *s, LsHostCosts *costs)
     return;
   if (h->spec.fitted.host_launch > 0)
     costs->cost[LS_HOST_LAUNCH] = h->spec.fitted.host_launch;
+  costs->cost[LS_HOST_LAUNCH] = MAX (costs->cost[LS_HOST_LAUNCH], h->calibration.around.host_launch);
   for (int i = 0; i < LS_N_HOST_COSTS; i++)
     if (s->host[i] != LS_HOST_AUTO)
       costs->cost[i] = s->host[i];

@@ -115,7 +115,9 @@ launch_graphs (Build *b)
       layer = op->host == LS_HOST_SYNC || op->host == LS_HOST_BATCH ? UINT16_MAX : layer; /* the host comes between */
       continue;
     }
-    op->host = is_step || op->layer == layer ? LS_HOST_FREE : LS_HOST_LAUNCH;
+    bool is_launched = is_step || op->layer == layer;
+    op->is_in_graph = is_launched && op->kind == LS_OP_KERNEL;
+    op->host = is_launched ? LS_HOST_FREE : LS_HOST_LAUNCH;
     layer = op->layer;
   }
 }

@@ -62,7 +62,7 @@ dp_run (const char *flags, void (*edit) (LsModel *m))
   g_autoptr (GError) error = NULL;
   gboolean is_read = dp_read (flags, edit, &run.spec, &run.model, diags);
   g_autofree char *eight = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "golden", "data", "topologies", "eight.json", NULL);
-  run.hardware = ls_hardware_load (eight, diags);
+  run.hardware = ls_hardware_load_with (eight, &(LsMeasuredFiles) { run.spec.gpu_calibration, run.spec.nccl }, diags);
   LsRunOptions options;
   if (LS_CHECK (is_read && ls_diag_list_n (diags) == 0 && run.hardware && ls_job_spec_options (&run.spec, &options, &error)))
     run.result = ls_job_simulate (&run.model, run.hardware, 0, &run.spec.strategy, &options, &error);

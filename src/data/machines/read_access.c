@@ -52,6 +52,8 @@ G_STATIC_ASSERT (G_N_ELEMENTS (kind_fields) == LS_N_ACCESSES);
 
 const LsField ls_access_fields[] = {
   LS_FIELDS_HEADER (LsAccessFile),
+  { "gap", LS_FIELD_TIME, offsetof (LsAccessFile, gap), .max = (double) LS_S, .default_text = "not known",
+    .meaning = "what of each launch is the gap between two kernels of a full queue: one that was measured replaces it" },
   { "access", LS_FIELD_OBJECT, 0, .required = true, .fields = kind_fields, .meaning = "by how kernels touch memory" },
   { NULL },
 };
@@ -77,18 +79,60 @@ ls_access_read (const LsJsonDoc *doc, LsAccessFile *ret_file, LsDiagList *diags)
   return ok;
 }
 
+static void
+put_copy (LsCalibration *c)
+{
+  LsAccessFit *copy = &c->access[LS_ACCESS_MEMCPY];
+  if (c->around.memcpy_share <= 0)
+    return;
+  copy->share = c->around.memcpy_share;
+  copy->is_fitted = true;
+}
+
+static void
+put_gap (LsCalibration *c, LsTime gap)
+{
+  for (int i = 0; i < LS_N_ACCESSES; i++)
+    c->access[i].launch = ls_around_launch (&c->around, c->access[i].launch, gap);
+}
+
+static bool
+load_file (const char *name, LsAccessFile *file, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CALIBRATIONS, name, diags);
+  return doc && ls_access_read (doc, file, diags);
+}
+
 bool
-ls_access_load (const char *name, LsAccessFit access[LS_N_ACCESSES], LsDiagList *diags)
+ls_access_gap (const char *name, LsTime *ret_gap, LsDiagList *diags)
+{
+  LsAccessFile file;
+  *ret_gap = 0;
+  if (!name)
+    return true;
+  if (!load_file (name, &file, diags))
+    return false;
+  *ret_gap = file.gap;
+  ls_access_file_clear (&file);
+  return true;
+}
+
+bool
+ls_access_load (const char *name, LsCalibration *c, LsDiagList *diags)
 {
   if (!name) {
-    ls_access_init_roofline (access);
+    ls_access_init_roofline (c->access);
+    put_gap (c, 0);
+    put_copy (c);
     return true;
   }
   LsAccessFile file;
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CALIBRATIONS, name, diags);
-  if (!doc || !ls_access_read (doc, &file, diags))
+  if (!load_file (name, &file, diags))
     return false;
-  memcpy (access, file.fit, sizeof file.fit);
+  memcpy (c->access, file.fit, sizeof file.fit);
+  if (file.gap > 0)
+    put_gap (c, file.gap);
+  put_copy (c);
   ls_access_file_clear (&file);
   return true;
 }

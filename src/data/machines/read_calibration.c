@@ -113,10 +113,18 @@ static const LsEnumName dtype_names[] = { { "fp32", LS_DTYPE_FP32 }, { "tf32", L
                                           { "fp16", LS_DTYPE_FP16 }, { "bf16", LS_DTYPE_BF16 },
                                           { "fp8", LS_DTYPE_FP8 },   { "nvfp4", LS_DTYPE_NVFP4 }, { NULL } };
 
+/* kernelbench's own attention is a kernel that no job runs: it is none of these. */
+const LsEnumName ls_measured_attentions[] = {
+  { "fa1", LS_ATTENTION_KERNEL_FA1 }, { "triton", LS_ATTENTION_KERNEL_TRITON }, { "fa2", LS_ATTENTION_KERNEL_FA2 },
+  { "fa3", LS_ATTENTION_KERNEL_FA3 }, { "cudnn", LS_ATTENTION_KERNEL_CUDNN }, { NULL },
+};
+
 static const LsField measured_fields[] = {
   MEASURED ("kernel", LS_FIELD_ENUM, kind), .required = true, .names = ls_kernel_kind_names, .meaning = "kind of kernel" },
   MEASURED ("name", LS_FIELD_STRING, name), .default_text = "any",
     .meaning = "which one of that kind, as the timeline shows it" },
+  MEASURED ("implementation", LS_FIELD_ENUM, implementation), .names = ls_measured_attentions, .default_text = "the usual one",
+    .meaning = "of attention: whose; used for jobs with that `attention_kernel` only" },
   MEASURED ("dtype", LS_FIELD_ENUM, dtype), .required = true, .names = dtype_names, .meaning = "of the inputs" },
   SIZE (m, 1, NULL, "rows of the result; of attention queries"),
   SIZE (n, 1, NULL, "its columns; of attention keys"),
@@ -130,6 +138,29 @@ static const LsField measured_fields[] = {
   { NULL },
 };
 
+const LsEnumName ls_gemms_names[] = {
+  { "tiles", LS_GEMMS_TILES }, { "clusters", LS_GEMMS_CLUSTERS }, { "persistent", LS_GEMMS_PERSISTENT }, { NULL },
+};
+
+#define AROUND(key_, kind_, member_, max_, default_, meaning_)                                                          \
+  { key_, kind_, offsetof (LsCalibration, around.member_), .above = true, .max = (max_), .default_text = (default_), .meaning = (meaning_) }
+static const LsField around_fields[] = {
+  AROUND ("host_launch", LS_FIELD_TIME, host_launch, (double) LS_S, "0us",
+          "what the driver's call to launch a kernel takes on the host: no job pays less, unless `--host-launch` says so"),
+  AROUND ("kernel_gap", LS_FIELD_TIME, kernel_gap, (double) LS_S, "as the access file has it",
+          "from the end of a kernel to the start of the next of a full queue: of kernels with an access kind"),
+  AROUND ("graph_gap", LS_FIELD_TIME, graph_gap, (double) LS_S, "kernel_gap", "the same in a CUDA graph: of all kernels that a graph launches"),
+  AROUND ("memcpy_share", LS_FIELD_DOUBLE, memcpy_share, 1, "as the access file has it", "share of the HBM bandwidth that copies within the GPU reach"),
+  { "gemms", LS_FIELD_ENUM, offsetof (LsCalibration, around.gemms), .names = ls_gemms_names, .default_text = "as persistent_gemms of the GPU",
+    .meaning = "how the library's GEMMs occupy the SMs: a block for each tile, clusters of blocks, or a block for each SM" },
+  AROUND ("lost_tiles", LS_FIELD_DOUBLE, lost_tiles, 16, "1", "SMs that a GEMM of a block for each tile loses for each that communication holds"),
+  AROUND ("lost_clusters", LS_FIELD_DOUBLE, lost_clusters, 16, "1", "the same of one in clusters"),
+  AROUND ("lost_told", LS_FIELD_DOUBLE, lost_told, 16, "1", "the same of one that was told how many SMs are left"),
+  AROUND ("waves", LS_FIELD_DOUBLE, waves, 16, "2", "time of a persistent GEMM that begins beside communication, over its time alone"),
+  { "source", LS_FIELD_SOURCES, .default_text = "none", .meaning = "by key: which rows it comes from" },
+  { NULL },
+};
+
 const LsField ls_calibration_fields[] = {
   LS_FIELDS_HEADER (LsCalibration),
   { "provenance", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
@@ -139,6 +170,8 @@ const LsField ls_calibration_fields[] = {
     .meaning = "rate of GEMMs inside a training step relative to the loops that were measured" },
   { "sustained_accumulate", LS_FIELD_DOUBLE, offsetof (LsCalibration, sustained_accumulate), .above = true, .max = 1,
     .default_text = "as sustained", .meaning = "the same of GEMMs that add to an fp32 result, as weight gradients do" },
+  { "around", LS_FIELD_OBJECT, 0, .fields = around_fields, .default_text = "nothing measured",
+    .meaning = "what was measured besides kernels: launches, gaps, GEMMs beside communication" },
   { "kernels", LS_FIELD_OBJECT, 0, .required = true, .fields = kernel_fields, .meaning = "by kind of kernel" },
   { "measured", LS_FIELD_ARRAY, offsetof (LsCalibration, measured), .fields = measured_fields,
     .element_size = sizeof (LsMeasuredKernel), .lines = true, .default_text = "none",

@@ -7,6 +7,8 @@
 #include "data/text/field.h"
 
 extern const LsField ls_calibration_fields[];
+extern const LsEnumName ls_measured_attentions[]; /* LsAttentionKernel that rows may be of */
+extern const LsEnumName ls_gemms_names[];         /* LsGemms */
 
 /* By name or path. Kernel kinds that the file leaves out are plain rooflines, not
  * fitted. On success the caller clears *ret_calibration; on failure it is

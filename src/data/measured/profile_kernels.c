@@ -118,7 +118,7 @@ append_stream (LsProfile *p, guint row, const LsProfileRow *r, const char *name,
 {
   uint64_t s[2] = { 0 }, batch = 1;
   LsDtype dtype = LS_DTYPE_FP16;
-  bool has_shape = r->shape && parse_shape (r->shape, 2, s, &batch) && (batch == 1 || strcmp (r->group, "shapes") == 0);
+  bool has_shape = r->shape && parse_shape (r->shape, 2, s, &batch) && (batch == 1 || strcmp (r->group, "shapes") == 0 || strcmp (r->group, "plan") == 0);
   if (!check_row (p, row, r, "rows x columns such as 8192x6144", has_shape, &dtype, diags))
     return;
   LsTimedKernel t = {
@@ -229,16 +229,17 @@ kind_of (const LsProfileRow *r)
   return -1;
 }
 
-/* Kernels of a job, under the job's names. Those that only streamed as many bytes tell nothing of it. */
+/* Kernels of a job, alone or in a step, under the job's names. Those that only streamed as many bytes tell nothing of it. */
 static bool
 take_shape (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags)
 {
   int kind = kind_of (r);
   const char *name = g_intern_string (r->name);
+  GArray *in = strcmp (r->group, "plan") == 0 ? p->sustained : p->kernels;
   if (kind < 0 || g_strcmp0 (r->implementation, "stand-in") == 0 || (r->note && strstr (r->note, "implementation=stand-in")))
     return false;
   if (kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM)
-    append_gemm (p, row, r, name, p->kernels, diags);
+    append_gemm (p, row, r, name, in, diags);
   else if (kind == LS_KERNEL_ATTENTION_FWD || kind == LS_KERNEL_ATTENTION_BWD)
     take_attention (p, row, r, kind == LS_KERNEL_ATTENTION_BWD, diags);
   else
@@ -278,7 +279,7 @@ ls_profile_take_row (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList 
     is_taken = take_stream (p, row, r, diags);
   else if (strcmp (r->group, "attention") == 0)
     is_taken = take_attention_row (p, row, r, diags);
-  else if (strcmp (r->group, "shapes") == 0)
+  else if (strcmp (r->group, "shapes") == 0 || strcmp (r->group, "plan") == 0)
     is_taken = take_shape (p, row, r, diags);
   p->n_passed += !is_taken;
   note_fact (p, r);

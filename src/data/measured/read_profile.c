@@ -104,7 +104,7 @@ complain (const LsProfile *p, guint row, const char *key, LsDiagList *diags, con
 {
   g_autofree char *message = g_strdup_vprintf (format, args);
   if (p->csv) {
-    static const char *const times[] = { "time_us", "latency_ms", "latency_us", "us_median" };
+    static const char *const times[] = { "time_us", "latency_ms", "latency_us", "us_median", "end_us" };
     int column = ls_csv_column (p->csv, key);
     for (guint i = 0; column < 0 && i < G_N_ELEMENTS (times); i++)
       column = ls_csv_column (p->csv, times[i]);
@@ -247,9 +247,12 @@ ls_profile_parse (const char *path, const char *text, size_t n, const char *gpu,
     p->csv = ls_csv_parse (path, text, (gssize) n, diags);
   if (!p->doc && !p->csv)
     return NULL;
-  p->is_ours = p->doc || (ls_csv_column (p->csv, "group") >= 0 && ls_csv_column (p->csv, "time_us") >= 0);
+  bool has_spans = p->csv && ls_profile_has_spans (p->csv);
+  p->is_ours = p->doc || has_spans || (ls_csv_column (p->csv, "group") >= 0 && ls_csv_column (p->csv, "time_us") >= 0);
   if (p->doc)
     read_json (p, diags);
+  else if (has_spans)
+    ls_profile_read_spans (p, diags);
   else if (p->is_ours)
     read_csv (p, diags);
   else

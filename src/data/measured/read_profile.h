@@ -1,8 +1,9 @@
 /* data/measured/read_profile.h — measured kernels of one file, for calibration.
  *
- * Three formats, told apart by what they hold:
+ * Four formats, told apart by what they hold:
  *   profile  JSON of tools/kernelbench (lockstep.kernelbench/1): GPU, date, rows, failures
  *   CSV      of tools/kernelbench (group, name, shape, dtype, bytes, flops, time_us)
+ *   spans    CSV of a step that kernelbench ran (--plan): start_us, end_us and what ran
  *   table    of others: data/measured/read_kernels.h
  *
  * Of kernelbench's groups `gemm-isolated`, `gemm-batched`, `attention`, `streams`,
@@ -37,6 +38,7 @@ typedef struct {
   guint n_rows;       /* in the file                                      */
   guint n_passed;     /* of them passed over                              */
   guint n_disturbed;  /* of these, because they were disturbed            */
+  guint n_beside;     /* spans of a plan that were not alone              */
   guint n_own_attention; /* of kernelbench's own flash attention, which no job runs */
   guint n_failed;     /* kernels that could not be measured               */
   double events_s;    /* what two events cost; taken off isolated times   */

@@ -188,6 +188,8 @@ static const LsField op_fields[] = {
     .meaning = "of a collective: by which algorithm (those of `lockstep collective`)" },
   { "margin", LS_FIELD_BOOL, offsetof (TraceOp, has_margin), .default_text = "false",
     .meaning = "of a collective: GEMMs beside it are launched on the SMs that it leaves" },
+  { "graph", LS_FIELD_BOOL, offsetof (TraceOp, is_in_graph), .default_text = "false",
+    .meaning = "of a kernel: it is launched by a CUDA graph, behind another of it" },
   BYTES (TraceOp, "bytes", bytes, .default_text = "0B",
          .meaning = "of a collective: the whole array, as nccl-tests counts; of a copy"),
   ENUM (TraceOp, "dtype", dtype, dtypes, .default_text = "the kernel's, or fp32", .meaning = "of the numbers"),

@@ -57,6 +57,7 @@ op_of (const LsOp *op, const GArray *kernels)
   TraceOp to = ls_trace_op_blank;
   to.kind = op->kind;
   to.kernel = op->kind == LS_OP_KERNEL ? op->kernel : LS_TRACE_ABSENT;
+  to.is_in_graph = op->is_in_graph;
   to.recorded = op->recorded;
   to.repeat = MAX (op->repeat, 1);
   to.layer = op->layer == UINT16_MAX ? LS_TRACE_ABSENT : op->layer;

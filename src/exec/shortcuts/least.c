@@ -167,8 +167,8 @@ static double
 loss_of (const RankSum *r, uint32_t i, const StreamSum *of)
 {
   bool is_recorded = i == r->x->plan->n_kernels;
-  bool keeps_sms = is_recorded ? r->x->cluster->spec.gpu.persistent_gemms : kernel_is_persistent (r->x, i);
-  double share = fmin (keeps_sms ? of->stall : of->channels + of->stall, MOST_SHARE);
+  double lost = is_recorded ? kernel_least_lost (r->x, NO_ID) : kernel_least_lost (r->x, i);
+  double share = fmin (lost * of->channels + of->stall, MOST_SHARE);
   if (is_recorded)
     return share;
   const LsKernelCost *cost = &r->x->costs[i];
@@ -247,7 +247,8 @@ ls_run_least (const LsPlan *plan, const LsCluster *cluster, const LsCalibration 
   Fold whole = { .plan = plan };
   g_autoptr (LsCollMemo) memo = ls_coll_memo_new ();
   g_autoptr (LsArena) arena = ls_arena_new ();
-  Run x = { .plan = plan, .cluster = cluster, .nccl = nccl, .options = options, .arena = arena, .fold = &whole, .coll_memo = memo };
+  Run x = { .plan = plan, .cluster = cluster, .nccl = nccl, .around = &calibration->around, .options = options, .arena = arena, .fold = &whole,
+            .coll_memo = memo };
   if (!run_compile (&x, calibration, NULL))
     return 0;
   g_autoptr (GPtrArray) sums = g_ptr_array_new_with_free_func (rank_sum_free);

@@ -332,6 +332,9 @@ LS_PUBLIC char *ls_calibrated_notes (const LsCalibrated *calibrated);
 /* The file, NAME.json, that a GPU's file names as its `calibration` or `nccl`; of runs a cluster. The same
  * input gives the same bytes. LS_ERROR_USAGE: another suffix; LS_ERROR_IO. */
 LS_PUBLIC gboolean ls_calibrated_write (const LsCalibrated *calibrated, const char *path, GError **error);
+/* Of kernels: the cluster that was named, NAME.json, with what was measured of its links; its GPUs take the calibration that is at that
+ * path, unless that is NULL. Errors as above; LS_ERROR_USAGE: no cluster was named; LS_ERROR_CONFLICT: it has other GPUs than were measured. */
+LS_PUBLIC gboolean ls_calibrated_write_cluster (const LsCalibrated *calibrated, const char *path, const char *calibration, GError **error);
 /* Whether ls_calibrated_write() can begin; creates nothing. */
 LS_PUBLIC gboolean ls_calibrated_check_path (const char *path, GError **error);
 /* Of kernels: predicted over measured time, .svg or .png, by gnuplot, or .gp. Errors as of ls_result_write_timeline(); LS_ERROR_USAGE: of

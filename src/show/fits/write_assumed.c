@@ -16,7 +16,7 @@ static char *
 verdict_of (const LsAssumption *a)
 {
   if (isnan (a->assumed))
-    return g_strdup ("name the --cluster to compare");
+    return g_strdup (a->needs_cluster ? "name the --cluster to compare" : "not simulated");
   if (a->assumed == 0)
     return a->measured > 0 ? g_strdup ("none is assumed") : g_strdup ("agrees");
   double off = a->measured / a->assumed - 1;
@@ -30,13 +30,14 @@ add_row (LsTextTable *t, const LsAssumption *a)
   ls_text_table_take (t, value_of (a->assumed, a->unit));
   ls_text_table_take (t, value_of (a->measured, a->unit));
   ls_text_table_take (t, verdict_of (a));
-  ls_text_table_add (t, "%s%s%s", a->use ? a->use : "", a->use && a->note ? "; " : "", a->note ? a->note : "");
+  bool is_unused = !a->use && !a->needs_cluster;
+  ls_text_table_add (t, "%s%s%s", a->use ? a->use : is_unused ? "unused" : "", (a->use || is_unused) && a->note ? "; " : "", a->note ? a->note : "");
 }
 
 char *
 ls_assumptions_to_text (const GArray *assumptions)
 {
-  static const char *const head[] = { "beside kernels", "assumed", "measured", "verdict", "to simulate with it" };
+  static const char *const head[] = { "beside kernels", "assumed", "measured", "verdict", "goes to" };
   LsTextTable t;
   if (assumptions->len == 0)
     return g_strdup ("");

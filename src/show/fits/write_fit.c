@@ -119,11 +119,13 @@ ls_fit_report_to_text (const LsFitReport *r)
     g_string_append_printf (out, "  %s\n", (const char *) g_ptr_array_index (r->files, i));
   g_string_append_c (out, '\n');
   append_changes (out, r);
-  append_classes (out, r);
-  append_worst (out, r);
+  if (r->classes->len > 0) {
+    append_classes (out, r);
+    append_worst (out, r);
+  }
   if (r->n_measured > 0)
     g_string_append_printf (out, "\n%u measured kernels are kept, and go before the fit\n", r->n_measured);
   g_autofree char *assumptions = ls_assumptions_to_text (r->assumptions);
-  g_string_append_printf (out, "%s%s", *assumptions ? "\n" : "", assumptions);
+  g_string_append_printf (out, "%s%s", *assumptions && r->classes->len > 0 ? "\n" : "", assumptions);
   return g_string_free (out, FALSE);
 }

@@ -232,7 +232,9 @@ nonsense_is_refused (void)
   check_refused ("dtype,m,n,k,latency_ms\nbf16,64,64,64,0.01\nbf16,64,64,64,0.02\n", LS_ERROR_INPUT, "t.csv:3:15: error: /bf16/latency_ms: 20.00 us contradict the 10.00 us that row 1 has");
   check_refused ("group,name,shape,dtype,bytes,flops,time_us\nstreams,add,65536x8192,fp16,3221225472,0,100\n", LS_ERROR_INPUT, "32.21 times the HBM bandwidth");
   check_refused ("dtype,m,n,k,latency_ms\nbf16,64,64,64,-1\n", LS_ERROR_INPUT, "latency_ms");
-  check_refused ("group,name,shape,dtype,bytes,flops,time_us\nhost,launch,-,-,0,0,4\n", LS_ERROR_INPUT, "no kernel that an entry");
+  check_refused ("group,name,shape,dtype,bytes,flops,time_us\nhost,priority-wait,-,-,0,0,4\n", LS_ERROR_INPUT, "no kernel that an entry");
+  check_refused ("group,name,shape,dtype,bytes,flops,time_us,implementation\nattention,flash-attention-fwd,1x64x1x1x64,bf16,1,1,4,own\n", LS_ERROR_INPUT,
+                 "it stands for none of fa2, fa3 and cudnn");
 }
 
 /* ---- collectives ---- */

@@ -45,7 +45,30 @@ table_new (void)
 static bool
 find (const GArray *table, LsKernel k, double *ret_factor, LsCostSource *ret_source)
 {
-  return ls_measured_find (table, &fit, &gpu, &k, ret_factor, ret_source);
+  return ls_measured_find (table, LS_ATTENTION_KERNEL_AUTO, &fit, &gpu, &k, ret_factor, ret_source);
+}
+
+/* Of one shape, each implementation has its row, and what is not said is none of them. */
+static void
+attention_is_known_by_whose_it_is (void)
+{
+  GArray *table = table_new ();
+  LsKernel k = ls_kernel_attention ("flash-attention-fwd", LS_DTYPE_BF16, 2, 4096, 32, 8, 128, true, false);
+  static const int whose[] = { LS_ATTENTION_KERNEL_AUTO, LS_ATTENTION_KERNEL_FA2, LS_ATTENTION_KERNEL_FA3 };
+  for (guint i = 0; i < G_N_ELEMENTS (whose); i++) {
+    add (table, k.name, &k, 1.1 + 0.1 * i);
+    g_array_index (table, LsMeasuredKernel, i).implementation = whose[i];
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (whose); i++) {
+    double factor = 0;
+    LsCostSource source = LS_COST_FITTED;
+    LS_CHECK (ls_measured_find (table, whose[i], &fit, &gpu, &k, &factor, &source));
+    LS_CHECK_NEAR (factor, 1.1 + 0.1 * i, 1e-4);
+  }
+  double factor;
+  LsCostSource source;
+  LS_CHECK (!ls_measured_find (table, LS_ATTENTION_KERNEL_CUDNN, &fit, &gpu, &k, &factor, &source));
+  ls_measured_free (table);
 }
 
 /* The worked example of measured.h. */
@@ -146,6 +169,6 @@ the_cost_model_takes_the_table_first (void)
   ls_measured_free (c.measured);
 }
 
-LS_TEST_MAIN ("measured", LS_TEST (neighbours_are_interpolated_in_the_logarithm), LS_TEST (nothing_is_extrapolated),
+LS_TEST_MAIN ("measured", LS_TEST (attention_is_known_by_whose_it_is), LS_TEST (neighbours_are_interpolated_in_the_logarithm), LS_TEST (nothing_is_extrapolated),
               LS_TEST (the_nearest_neighbours_count), LS_TEST (streams_go_by_name),
               LS_TEST (the_cost_model_takes_the_table_first))

@@ -39,7 +39,7 @@ read_measured (const char *path, LsDiagList *diags)
     return r != NULL;
   }
   if (has_schema (path, "lockstep.access/1"))
-    return ls_access_load (path, calibration.access, diags);
+    return ls_access_load (path, &calibration, diags);
   if (has_schema (path, "lockstep.nccl/1"))
     ok = ls_nccl_load (path, &nccl, diags);
   else

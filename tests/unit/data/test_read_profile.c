@@ -180,6 +180,37 @@ kernels_are_kept_by_implementation (void)
   LS_CHECK_INT (p->n_passed, ==, 2);
 }
 
-LS_TEST_MAIN ("read-profile", LS_TEST (a_profile_is_read), LS_TEST (its_csv_says_the_same),
+/* Of a step that was run: medians, less what two events show around nothing; products on a hot GPU; no span beside another stream's
+ * kernel, no stand-in, nothing of our own attention, no copy. */
+static void
+spans_of_a_plan_are_kernels (void)
+{
+  static const char spans[]
+      = "rank,stream,name,tag,segment,op,micro_batch,chunk,layer,start_us,end_us,spread_pct,shape,dtype,bytes,flops,note,implementation\n"
+        "0,step,step,,,,,,,0,500,1,,,0,0,,\n"
+        "0,step,event-pair,,,,,,,0,2,1,,,0,0,,\n"
+        "0,compute,fc1,F,layer,0,0,0,0,0,42,1,2048x4096x1024,bf16,29360128,17179869184,kind=gemm layout=TN,cublaslt\n"
+        "0,compute,fc1,F,layer,0,0,0,1,50,96,1,2048x4096x1024,bf16,29360128,17179869184,kind=gemm layout=TN,cublaslt\n"
+        "0,compute,fc1,F,layer,0,0,0,2,100,158,1,2048x4096x1024,bf16,29360128,17179869184,kind=gemm layout=TN,cublaslt\n"
+        "0,compute,add,F,layer,1,0,0,0,160,172,1,2048x1024,bf16,12582912,0,kind=elementwise,own\n"
+        "0,compute,add,F,layer,1,0,0,1,180,199,1,2048x1024,bf16,12582912,0,kind=elementwise,own\n"
+        "0,dp,mul,F,layer,1,0,0,1,190,191,1,2048x1024,bf16,12582912,0,kind=elementwise,own\n"
+        "0,compute,odd,F,layer,2,0,0,0,200,210,1,2048x1024,bf16,12582912,0,kind=elementwise,stand-in\n"
+        "0,compute,attention,F,layer,3,0,0,0,220,260,1,1x64x1x1x64,bf16,32768,1048576,kind=attention-fwd causal=0,own\n"
+        "0,h2d,copy,F,layer,4,0,0,0,160,170,1,,,0,0,,\n";
+  g_autoptr (LsProfile) p = parse (spans);
+  LS_CHECK (p->is_ours);
+  LS_CHECK_INT (p->n_rows, ==, 11);
+  LS_CHECK_INT (p->n_beside, ==, 2);
+  LS_CHECK_INT (p->n_own_attention, ==, 1);
+  if (!LS_CHECK (p->kernels->len == 1 && p->sustained->len == 1))
+    return;
+  LS_CHECK_NEAR (g_array_index (p->sustained, LsTimedKernel, 0).measured_s, 44e-6, 1e-12);
+  LS_CHECK_INT (g_array_index (p->sustained, LsTimedKernel, 0).kernel.n, ==, 4096);
+  LS_CHECK_NEAR (g_array_index (p->kernels, LsTimedKernel, 0).measured_s, 10e-6, 1e-12);
+  LS_CHECK_STR (g_array_index (p->kernels, LsTimedKernel, 0).kernel.name, "add");
+}
+
+LS_TEST_MAIN ("read-profile", LS_TEST (spans_of_a_plan_are_kernels), LS_TEST (a_profile_is_read), LS_TEST (its_csv_says_the_same),
               LS_TEST (a_table_of_others_is_read), LS_TEST (a_row_is_located),
               LS_TEST (events_are_taken_off_and_disturbed_rows_left_out), LS_TEST (kernels_are_kept_by_implementation))

@@ -77,8 +77,8 @@ read_software (const char *path, LsDiagList *diags)
 static bool
 read_access (const char *path, LsDiagList *diags)
 {
-  LsAccessFit access[LS_N_ACCESSES];
-  return ls_access_load (path, access, diags);
+  LsCalibration calibration = { 0 };
+  return ls_access_load (path, &calibration, diags);
 }
 
 static bool

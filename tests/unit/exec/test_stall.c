@@ -2,19 +2,23 @@
  * channels from launch to end, waiting for partners included; and while its data move
  * the time of the HBM for stall_per_byte bytes per byte of the array, twice for
  * all-reduce; nothing before and after; nothing for copy engines. A persistent GEMM that
- * starts beside communication runs in two waves, unless it was told to leave its SMs. */
+ * starts beside communication runs in two waves, unless it was told to leave its SMs. What a calibration has measured of that
+ * stands for the two waves and for the one SM that each costs, of the library's way only. No bound exceeds the step. */
 #include "ls_test.h"
 
 #include <math.h>
 
 #include "hand_trace.h"
 
+#include "exec/shortcuts/least.h"
 #include "exec/state.h"
 
 #define BYTES  (UINT64_C (256) << 20)
 #define KERNEL (20 * LS_MS)
 
 static const uint32_t both[] = { 0, 1 };
+
+static LsAround around; /* of the calibration */
 
 typedef enum { PLAIN, PERSISTENT, PERSISTENT_WITH_MARGIN } Gemm;
 
@@ -38,6 +42,7 @@ kernel_end (LsCollKind kind, Gemm gemm, double stall_per_byte, LsTime late, LsTi
 {
   Hand *h = hand_new (2);
   h->nccl.stall_per_byte = stall_per_byte;
+  h->calibration.around = around;
   hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, both, 2);
   if (late > 0)
     hand_kernel (h, 1, LS_TAG_F, late);
@@ -58,7 +63,8 @@ kernel_end (LsCollKind kind, Gemm gemm, double stall_per_byte, LsTime late, LsTi
   *ret_share = plan->sm_share;
 
   g_autoptr (LsTimeline) t = hand_run (h);
-  LsTime end = LS_TIME_NEVER;
+  LsTime end = LS_TIME_NEVER, least = ls_run_least (h->plan, h->cluster, &h->calibration, &h->nccl, &h->options);
+  LS_CHECK_INT (least, <=, t->window_end - t->window_start);
   for (uint32_t i = 0; i < t->ranks[0].n; i++)
     if (t->ranks[0].spans[i].step == 0 && t->ranks[0].spans[i].op == kernel)
       end = t->ranks[0].spans[i].end;
@@ -135,5 +141,36 @@ a_persistent_gemm_needs_two_waves (void)
   }
 }
 
-LS_TEST_MAIN ("stall", LS_TEST (moving_data_stall_a_kernel), LS_TEST (waiting_costs_only_the_sms),
+/* Of a GEMM that begins beside a collective: how long it takes more, over the share of the SMs times how long that is there. */
+static double
+lost (Gemm gemm)
+{
+  LsTime latency, moving;
+  double share;
+  LsTime end = kernel_end (LS_COLL_ALL_GATHER, gemm, 0, 0, &latency, &moving, &share);
+  return ls_time_to_s (end - KERNEL) / (share * ls_time_to_s (latency + moving));
+}
+
+static void
+what_was_measured_beside_a_kernel_is_used (void)
+{
+  LsTime latency, moving;
+  double share;
+  around = (LsAround){ .waves = 3 };
+  LsTime end = kernel_end (LS_COLL_ALL_GATHER, PERSISTENT, 0, 30 * LS_MS, &latency, &moving, &share);
+  LS_CHECK_NEAR (ls_time_to_s (end), 3 * ls_time_to_s (KERNEL), 1e-6);
+  LS_CHECK_NEAR (lost (PLAIN), 1, 1e-3);
+
+  around = (LsAround){ .gemms = LS_GEMMS_CLUSTERS, .lost_clusters = 2, .lost_tiles = 3, .lost_told = 2.5 };
+  LS_CHECK_NEAR (lost (PLAIN), 2, 1e-3);
+  LS_CHECK_NEAR (lost (PERSISTENT), 2, 1e-3); /* whatever the GPU's file says */
+  LS_CHECK_NEAR (lost (PERSISTENT_WITH_MARGIN), 2.5, 1e-3);
+  around.gemms = LS_GEMMS_TILES;
+  LS_CHECK_NEAR (lost (PERSISTENT), 3, 1e-3);
+  around.gemms = LS_GEMMS_PERSISTENT;
+  LS_CHECK_NEAR (lost (PERSISTENT_WITH_MARGIN), 2.5, 1e-3);
+  around = (LsAround){ 0 };
+}
+
+LS_TEST_MAIN ("stall", LS_TEST (what_was_measured_beside_a_kernel_is_used), LS_TEST (moving_data_stall_a_kernel), LS_TEST (waiting_costs_only_the_sms),
               LS_TEST (a_persistent_gemm_needs_two_waves), LS_TEST (copy_engines_stall_nobody))
