@@ -187,6 +187,40 @@ Gemm::make_plan ()
   plan_ = plan;
 }
 
+/* The enumerators of cublasLtClusterShape_t that every version from 11.8 on has. */
+static int
+blocks_of (uint16_t shape)
+{
+  switch (shape) {
+  case CUBLASLT_CLUSTER_SHAPE_1x1x1: return 1;
+  case CUBLASLT_CLUSTER_SHAPE_2x1x1:
+  case CUBLASLT_CLUSTER_SHAPE_1x2x1: return 2;
+  case CUBLASLT_CLUSTER_SHAPE_4x1x1:
+  case CUBLASLT_CLUSTER_SHAPE_1x4x1:
+  case CUBLASLT_CLUSTER_SHAPE_2x2x1: return 4;
+  case CUBLASLT_CLUSTER_SHAPE_8x1x1:
+  case CUBLASLT_CLUSTER_SHAPE_1x8x1:
+  case CUBLASLT_CLUSTER_SHAPE_4x2x1:
+  case CUBLASLT_CLUSTER_SHAPE_2x4x1: return 8;
+  case CUBLASLT_CLUSTER_SHAPE_4x4x1:
+  case CUBLASLT_CLUSTER_SHAPE_8x2x1:
+  case CUBLASLT_CLUSTER_SHAPE_2x8x1:
+  case CUBLASLT_CLUSTER_SHAPE_16x1x1:
+  case CUBLASLT_CLUSTER_SHAPE_1x16x1: return 16;
+  default: return 0;
+  }
+}
+
+int
+Gemm::cluster_blocks () const
+{
+  uint16_t shape = CUBLASLT_CLUSTER_SHAPE_AUTO;
+  size_t n = 0;
+  bool is_known = plan_ && cublasLtMatmulAlgoConfigGetAttribute (&plan_->algorithm, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, &shape, sizeof shape, &n)
+                             == CUBLAS_STATUS_SUCCESS;
+  return is_known ? blocks_of (shape) : 0;
+}
+
 void
 Gemm::run (cudaStream_t stream, const void *left, const void *right, void *out, float alpha)
 {

@@ -51,6 +51,9 @@ public:
   /* out = alpha * product; WGRAD: out += */
   void run (cudaStream_t stream, const void *left, const void *right, void *out, float alpha = 1);
 
+  /* Blocks of the cluster in which the chosen kernel is launched, after the first run; 0: the library does not say. */
+  int cluster_blocks () const;
+
   double flops () const;
   double bytes () const; /* each matrix once, dW of WGRAD twice */
   size_t left_size () const { return (size_t) rows_ * inner_ * batch_; }   /* elements */

@@ -90,6 +90,34 @@ check_interleaved (Checks &checks, cudaStream_t stream)
   checks.expect_close ("gemm interleaved bf16", download (stream, out), reference, bf16_tolerance ());
 }
 
+/* Several tiles each way, so that persistent blocks go on to their next. */
+static void
+check_tiled (Checks &checks, cudaStream_t stream, const char *name, GemmBlocks blocks)
+{
+  constexpr size_t rows = 256, cols = 384, inner = 96;
+  auto x = random_normal<__nv_bfloat16> (stream, rows * inner, 205), w = random_normal<__nv_bfloat16> (stream, cols * inner, 206);
+  auto out = poisoned<__nv_bfloat16> (rows * cols);
+  Vector l = download (stream, x), r = download (stream, w), reference (rows * cols, 0);
+  add_product (reference, 0, rows, cols, inner, [&] (size_t i, size_t a) { return l[i * inner + a]; },
+               [&] (size_t a, size_t j) { return r[j * inner + a]; });
+  tiled_gemm (stream, blocks, 0, 4, (int) rows, (int) cols, (int) inner, x.get (), w.get (), out.get ());
+  KB_CHECK_LAUNCH ();
+  checks.expect_close (name, download (stream, out), reference, bf16_tolerance (inner));
+}
+
+static void
+check_all_tiled (Checks &checks, cudaStream_t stream, int capability)
+{
+  static const struct {
+    const char *name;
+    GemmBlocks blocks;
+    int capability;
+  } ways[] = { { "gemm tiles", GemmBlocks::TILES, 80 }, { "gemm clusters", GemmBlocks::CLUSTERS, 90 }, { "gemm persistent", GemmBlocks::PERSISTENT, 80 } };
+  for (const auto &way : ways)
+    if (capability >= way.capability)
+      checks.run ({ way.name }, [&] { check_tiled (checks, stream, way.name, way.blocks); });
+}
+
 void
 check_gemm (Checks &checks, cudaStream_t stream, int capability)
 {
@@ -104,6 +132,7 @@ check_gemm (Checks &checks, cudaStream_t stream, int capability)
                                                 fp8_tolerance (n_terms));
   if (capability >= gemm_capability (Number::BF16))
     checks.run ({ "gemm interleaved" }, [&] { check_interleaved (checks, stream); });
+  check_all_tiled (checks, stream, capability);
 }
 
 }

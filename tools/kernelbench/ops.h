@@ -93,6 +93,13 @@ void cross_entropy_bwd (cudaStream_t stream, const half *x, const int *target, c
 void unpermute (cudaStream_t stream, const half *y, const int *place, const float *weight, half *x, size_t tokens,
                 size_t k, size_t cols);
 
+/* ops_gemm.cu: a product of 128 x 128 tiles, of which one runs on an SM at a time, by a block for each tile, by the same in clusters of two
+ * blocks (from 9.0 on), or by a block for each of n_sms SMs. shared_bytes: that a block may have at most. */
+enum class GemmBlocks { TILES, CLUSTERS, PERSISTENT };
+bool tiled_gemm_supports (int m, int n, int k);
+void tiled_gemm (cudaStream_t stream, GemmBlocks blocks, size_t shared_bytes, int n_sms, int m, int n, int k, const __nv_bfloat16 *x,
+                 const __nv_bfloat16 *w, __nv_bfloat16 *out);
+
 /* ops_attention.cu, half or bf16: see reference.h for shapes and results. Tokens in multiples
  * of 64, heads of width 64, 96 or 128; scratch: attention_scratch () floats. */
 size_t attention_scratch (const AttentionShape &shape);

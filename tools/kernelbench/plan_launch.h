@@ -40,6 +40,10 @@ bool streams_are_own ();
 /* The kernel that stands for one of a plan, as checks name it (checks.h). */
 std::string check_of (const PlanKernel &kernel);
 
+/* A row of one of a plan's kernels, without a time: its note has the kind as the simulator calls it. One that only streams as many
+ * bytes as the job's, for want of one of ours, is a stand-in. */
+Row row_of_shape (const PlanKernel &kernel);
+
 /* What an op of kind KERNEL or COPY does, on that stream. */
 std::function<void ()> make_launch (const Plan &plan, const PlanOp &op, const PlanMemory &memory, cudaStream_t stream);
 

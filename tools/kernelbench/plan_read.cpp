@@ -236,7 +236,7 @@ void
 Reader::read_op (const Json &json, size_t first, const Scope &scope)
 {
   require_keys (json, { "op", "name", "stream", "tag", "host", "kernel", "recorded", "slot", "coll", "bytes", "dtype", "root",
-                        "direction", "layer", "unit", "event", "after", "transfers", "buffers" });
+                        "direction", "layer", "unit", "graph", "event", "after", "transfers", "buffers" });
   const std::string &kind = json.at ("op").text ();
   PlanOp op;
   op.stream = stream_of (json, kind);

@@ -20,6 +20,7 @@
 
 namespace kb {
 
+static constexpr int n_event_pairs = 101;
 static constexpr int n_warm_up = 3;
 static constexpr int max_steps = 50, min_steps = 3;
 static constexpr uint64_t max_ring_bytes = 4ull << 30; /* far beyond any L2 */
@@ -229,18 +230,51 @@ share_not_finite (const Plan &plan, const Runner &runner, const PlanMemory &memo
   return 0;
 }
 
-static void
-write_step_row (const Plan &plan, const char *name, const Timing &time)
+/* Two events with nothing between them, one pair behind the other: what a span holds besides its kernel. */
+static Timing
+time_event_pair ()
 {
-  printf ("%llu,step,%s,,,,,,,0.000,%.3f,%.2f\n", (unsigned long long) plan.rank, name, time.us, time.spread_pct);
+  cudaStream_t stream = nullptr;
+  std::vector<Event> start (n_event_pairs), stop (n_event_pairs);
+  std::vector<double> us;
+  KB_CHECK (cudaStreamCreateWithFlags (&stream, cudaStreamNonBlocking));
+  for (size_t i = 0; i < start.size (); i++) {
+    start[i].record (stream);
+    stop[i].record (stream);
+  }
+  KB_CHECK (cudaStreamSynchronize (stream));
+  for (size_t i = 1; i < start.size (); i++)
+    us.push_back (stop[i].us_since (start[i]));
+  cudaStreamDestroy (stream);
+  return summarise (us);
+}
+
+/* What an op ran, for lockstep calibrate: nothing of what has no shape. */
+static std::string
+what_ran (const Plan &plan, size_t i, const std::string &disturbance)
+{
+  const PlanOp &op = plan.ops[i];
+  if (op.kind != OpKind::KERNEL || op.kernel < 0 || op.recorded_ps > 0)
+    return ",,0,0,,";
+  Row row = row_of_shape (plan.kernels[(size_t) op.kernel]);
+  row.note += disturbance.empty () ? "" : " disturbed=" + disturbance;
+  return format ("%s,%s,%.0f,%.0f,%s,%s", row.shape.c_str (), row.dtype.c_str (), row.bytes, row.flops, row.note.c_str (),
+                 row.implementation.c_str ());
 }
 
 static void
-write_spans (const Plan &plan, const Runner &runner, const Timing &step, const Measured &measured)
+write_step_row (const Plan &plan, const char *name, const Timing &time)
 {
-  printf ("%s,start_us,end_us,spread_pct\n", plan_column_names);
+  printf ("%llu,step,%s,,,,,,,0.000,%.3f,%.2f,,,0,0,,\n", (unsigned long long) plan.rank, name, time.us, time.spread_pct);
+}
+
+static void
+write_spans (const Plan &plan, const Runner &runner, const Timing &step, const Measured &measured, const std::string &disturbance)
+{
+  printf ("%s,start_us,end_us,spread_pct,shape,dtype,bytes,flops,note,implementation\n", plan_column_names);
   write_step_row (plan, "step", step);
   write_step_row (plan, "step with events", summarise (measured.step));
+  write_step_row (plan, "event-pair", time_event_pair ());
   for (size_t i = 0; i < plan.ops.size (); i++) {
     if (!runner.is_timed (i))
       continue;
@@ -249,7 +283,8 @@ write_spans (const Plan &plan, const Runner &runner, const Timing &step, const M
       took.push_back (measured.end[i][j] - measured.start[i][j]);
     Timing time = summarise (took);
     double start = summarise (measured.start[i]).us;
-    printf ("%s,%.3f,%.3f,%.2f\n", plan_columns (plan, i).c_str (), start, start + time.us, time.us > 0 ? time.spread_pct : 0);
+    printf ("%s,%.3f,%.3f,%.2f,%s\n", plan_columns (plan, i).c_str (), start, start + time.us, time.us > 0 ? time.spread_pct : 0,
+            what_ran (plan, i, disturbance).c_str ());
   }
 }
 
@@ -288,7 +323,7 @@ run_plan (Plan &plan, const Options &options)
   Timing step = time_steps (runner, options.seconds / 4);
   Measured measured = time_ops (runner, plan.ops.size (), n_steps_within (options.seconds / 4, step.us));
   Conditions seen = watch.end ();
-  write_spans (plan, runner, step, measured);
+  write_spans (plan, runner, step, measured, disturbance_of (seen));
   fprintf (stderr, "%s\nstep %.1f us, %.1f us with events around every op; %.2f %% of the last product's results no numbers\n",
            conditions_note (seen).c_str (), step.us, summarise (measured.step).us, 100 * share_not_finite (plan, runner, memory));
   if (std::string disturbance = disturbance_of (seen); !disturbance.empty ())

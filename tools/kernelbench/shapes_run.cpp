@@ -26,8 +26,8 @@ implementation_of (const PlanKernel &k)
   return k.impl == Impl::GEMM ? product_library () : k.impl == Impl::STREAM && !streams_are_own () ? "stand-in" : "own";
 }
 
-static Row
-row_of (const PlanKernel &k)
+Row
+row_of_shape (const PlanKernel &k)
 {
   Row row { "shapes", k.name, shape_text (k), k.dtype, k.bytes, k.flops };
   row.note = "kind=" + k.kind;
@@ -43,7 +43,7 @@ static void
 measure (Bench &bench, Plan &plan)
 {
   const PlanKernel &kernel = plan.kernels[0];
-  bench.measure (row_of (kernel), case_s, [&] (Row &) {
+  bench.measure (row_of_shape (kernel), case_s, [&] (Row &) {
     std::string objection = bench.checks ().objection (std::vector<std::string> { check_of (kernel) });
     if (!objection.empty ())
       throw Failure (objection);

@@ -3,8 +3,9 @@
  *
  * The rule under test: GEMM time alone / beside = 1 - r / n. Fewer SMs also draw less
  * power, so their clock may rise; both clocks are reported, and the ratio scaled to
- * equal clocks. GEMM variants: `default` believes that it has all SMs, `sm-target` was
- * told how many there are (CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET). */
+ * equal clocks. GEMM variants, of the library: `default` believes that it has all SMs, `sm-target` was
+ * told how many there are (CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET). Of ours (ops_gemm.cu), beside a kernel that waits: `tiles`, `clusters` and
+ * `persistent`, which occupy the SMs in a known way, so that it can be told in which way the library's do. */
 #include <algorithm>
 #include <memory>
 
@@ -190,12 +191,17 @@ struct Measured {
 }
 
 static Measured
-run (Bench &bench, Gemm &gemm, const Product &p)
+run (Bench &bench, const Launch &launch)
 {
   Measured result;
-  auto launch = [&] (int) { gemm.run (bench.stream (), p.left.get (), p.right.get (), p.out.get ()); };
   result.time = bench.sustained (launch, run_s, &result.state);
   return result;
+}
+
+static Measured
+run (Bench &bench, Gemm &gemm, const Product &p)
+{
+  return run (bench, [&] (int) { gemm.run (bench.stream (), p.left.get (), p.right.get (), p.out.get ()); });
 }
 
 static void
@@ -245,10 +251,53 @@ measure (Bench &bench, Resident &resident, Gemm &gemm, const Product &p, const R
 
   Row usual = row, told = row;
   usual.note = note (bench, "default", blocks, alone, beside, traffic);
+  if (int cluster = gemm.cluster_blocks (); cluster > 0)
+    usual.note += format (" cluster=%d", cluster);
   usual.time = beside.time;
   told.note = note (bench, "sm-target", blocks, alone, beside_limited, traffic);
   told.time = beside_limited.time;
   return { usual, told };
+}
+
+namespace {
+
+/* Ways in which blocks of ours occupy the SMs. */
+struct Way {
+  const char *variant;
+  GemmBlocks blocks;
+  int capability;
+};
+
+}
+
+static const Way ways[] = {
+  { "tiles", GemmBlocks::TILES, 80 },
+  { "clusters", GemmBlocks::CLUSTERS, 90 },
+  { "persistent", GemmBlocks::PERSISTENT, 80 },
+};
+
+/* One of ours beside r blocks, and alone before that; its operands are the library's, whose left one is our right one. */
+static std::vector<Row>
+measure_way (Bench &bench, Resident &resident, const Way &way, const Product &p, const Row &row, int blocks, const GemmShape &s)
+{
+  if (std::string why = bench.checks ().objection (std::vector<std::string> { std::string ("gemm ") + way.variant }); !why.empty ())
+    throw Failure (why);
+  if (!tiled_gemm_supports (s.m, s.n, s.k))
+    throw Failure ("no whole number of tiles");
+  Launch launch = [&] (int) {
+    tiled_gemm (bench.stream (), way.blocks, bench.max_shared_bytes () - 1024, bench.n_sms (), s.m, s.n, s.k, p.right.get (), p.left.get (), p.out.get ());
+  };
+  Measured alone = run (bench, launch);
+  Residence residence = { resident };
+  resident.start (Kind::SPIN, blocks);
+  wait_for_start (bench, resident);
+  Measured beside = run (bench, launch);
+  resident.stop ();
+  Row own = row;
+  own.implementation = "own";
+  own.note = note (bench, way.variant, blocks, alone, beside, 0);
+  own.time = beside.time;
+  return { own };
 }
 
 namespace {
@@ -261,6 +310,35 @@ struct Setting {
 
 }
 
+/* By the first case that is measured. */
+static void
+prepare (Bench &bench, std::unique_ptr<Resident> &resident, Setting &s)
+{
+  if (!resident)
+    resident = std::make_unique<Resident> (bench);
+  if (s.product)
+    return;
+  s.product = std::make_unique<Product> (s.gemm, bench.stream ());
+  run (bench, s.gemm, *s.product); /* warm */
+}
+
+static void
+sweep_ways (Bench &bench, std::unique_ptr<Resident> &resident, const GemmShape &shape, Setting &s)
+{
+  for (const Way &way : ways)
+    for (int blocks : block_counts) {
+      Row row = s.gemm.row ("slowdown", "beside-spin");
+      row.note = format ("variant=%s blocks=%d", way.variant, blocks);
+      if (bench.capability () < way.capability)
+        bench.leave_out (row, format ("needs compute capability %d.%d", way.capability / 10, way.capability % 10));
+      else
+        bench.measure_case (row, 3 * run_s, [&] {
+          prepare (bench, resident, s);
+          return measure_way (bench, *resident, way, *s.product, row, blocks, shape);
+        });
+    }
+}
+
 static void
 sweep (Bench &bench, std::unique_ptr<Resident> &resident, const GemmShape &shape)
 {
@@ -270,15 +348,11 @@ sweep (Bench &bench, std::unique_ptr<Resident> &resident, const GemmShape &shape
       Row row = s.gemm.row ("slowdown", kind == Kind::SPIN ? "beside-spin" : "beside-copy");
       row.note = format ("blocks=%d", blocks);
       bench.measure_case (row, 5 * run_s, [&] {
-        if (!resident)
-          resident = std::make_unique<Resident> (bench);
-        if (!s.product) {
-          s.product = std::make_unique<Product> (s.gemm, bench.stream ());
-          run (bench, s.gemm, *s.product); /* warm */
-        }
+        prepare (bench, resident, s);
         return measure (bench, *resident, s.gemm, *s.product, row, kind, blocks, shape);
       });
     }
+  sweep_ways (bench, resident, shape, s);
 }
 
 void

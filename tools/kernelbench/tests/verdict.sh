@@ -35,3 +35,9 @@ gpu='./host.json:calibration=./gpu-measured.json,nccl=nccl-h100'
 n=$(grep -c '"name"' shapes.json)
 [ "$(grep -c ^shapes, shapes.csv)" = "$n" ] || { echo "FAILED: $(grep -c ^shapes, shapes.csv) of $n kernels were timed"; exit 1; }
 grep -q "^  shapes-profile.json: $n rows, $n kernels used" out || { echo "FAILED: kernels that calibrate passes over"; cat out; exit 1; }
+
+# The step that was run tells of its kernels, too: products on hot cores, streams; nothing of attention, which is our own.
+"$lockstep" calibrate measured.csv --gpu "./host.json:calibration=./gpu-measured.json" -o in-a-step.json > out 2> err || { echo "FAILED: spans"; cat err; exit 1; }
+grep -q '^  measured.csv: [0-9]* rows, [1-9][0-9]* kernels used' out || { echo "FAILED: no kernel of the step is used"; cat out err; exit 1; }
+grep -q "GEMMs on a hot one" out || { echo "FAILED: the products of the step are not used"; cat out; exit 1; }
+grep -q '^0,step,event-pair,' measured.csv || { echo "FAILED: no event-pair among the spans"; exit 1; }
