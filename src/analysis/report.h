@@ -11,7 +11,7 @@
 #include "model/model.h"
 #include "strategy/strategy.h"
 
-/* Where the time of a rank went; keys of DESIGN.md section 9, in this order. */
+/* Where the time of a rank went; the keys of breakdown_s (src/manual/formats/result.md), in this order. */
 typedef enum {
   LS_PART_FORWARD,
   LS_PART_BACKWARD,

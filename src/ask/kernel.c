@@ -10,7 +10,7 @@
 #include "data/measured/read_kernels.h"
 #include "job/hardware.h"
 
-#define OPTIMIZER_BYTES 30 /* a parameter: fp32 gradient, master, two moments, bf16 copy (MODELS.md 3.6) */
+#define OPTIMIZER_BYTES 30 /* a parameter: fp32 gradient, master, two moments, bf16 copy */
 
 /* A GPU with what was measured on it. */
 typedef struct {

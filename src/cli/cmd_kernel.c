@@ -89,7 +89,7 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
                    "softmax, norm and embedding, 30 bytes an element for optimizer, one tensor for others",
           "ROWS,COLUMNS"),
     FLAG ("bytes", "Its traffic instead; with --access besides", "SIZE"),
-    FLAG ("access", "How it touches memory, as kernels of PyTorch do that are not fused: vec, castup, bcast16, strided16, cat, ... (topologies/README.md)",
+    FLAG ("access", "How it touches memory, as kernels of PyTorch do that are not fused: vec, castup, bcast16, strided16, cat, ... (manual: formats/access.md)",
           "KIND"),
     FLAG ("dtype", "fp32, tf32, fp16, bf16, fp8 or nvfp4; default bf16; of --from only such rows", "DTYPE"),
     SWITCH ("sustained", "As inside a training step, on a hot chip, instead of in a loop of its own"),

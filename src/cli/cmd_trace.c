@@ -7,7 +7,7 @@ static const CliHelp help = {
   .summary = "Writes the plan of a job, what each rank runs and exchanges, as a file that lockstep run\n"
              "--trace replays: on the same cluster with the same result, or on another. All options of\n"
              "lockstep run that say which job are taken, from --model to --strategy. The format is\n"
-             "documented in traces/README.md.",
+             "documented in the manual, formats/trace.md.",
   .job = CLI_JOB_TAKEN,
   .description = "Examples:\n"
                  "  lockstep trace export --model gpt3-175b --cluster dgx-a100-80g --nodes 8 --tp 8 --pp 8 -o gpt3.json\n"

@@ -19,7 +19,7 @@
  * (polarisation); a channel's messages here never change their way.
  *
  * Reference: G. L. Steele, D. Lea, C. H. Flood, Fast splittable pseudorandom number
- * generators, OOPSLA 2014 (mix64variant13); MODELS.md 2.4 on ECMP. */
+ * generators, OOPSLA 2014 (mix64variant13). */
 #ifndef LS_CLUSTER_ECMP_H
 #define LS_CLUSTER_ECMP_H
 

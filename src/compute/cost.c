@@ -70,7 +70,7 @@
  * it. A GEMM's re-reads beyond the L2 are in the coefficients only.
  *
  * Reference. Tile and wave quantisation: NVIDIA, "Matrix Multiplication Background
- * User's Guide", and S. Bekman, ml-engineering (rules of MODELS.md 3.1); roofline:
+ * User's Guide", and S. Bekman, ml-engineering (training/performance); roofline:
  * Williams, Waterman, Patterson, CACM 52(4), 2009. */
 #include "compute/cost.h"
 

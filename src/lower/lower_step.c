@@ -2,7 +2,7 @@
  *
  * Begin: the gradients that this rank keeps are zeroed.
  *
- * End (DESIGN.md section 5): data-parallel reduction finishes (lower_dp.h), then that between the ranks
+ * End: data-parallel reduction finishes (lower_dp.h), then that between the ranks
  * which hold the same stages, where pipes run both ways; with SP the
  * gradients of replicated parameters are all-reduced over tp; tied embeddings;
  * found-inf (fp16) and the gradient norm, whose values the host reads (.item ()),

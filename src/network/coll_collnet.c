@@ -25,7 +25,7 @@
  * NCCL's factors for fewer channels than members are left out.
  *
  * Reference: Graham et al., Scalable hierarchical aggregation protocol (SHARP), COMHPC
- * 2016; latency: NCCL 2.30.7 src/graph/tuning.cc, as summarised in MODELS.md 2.1. */
+ * 2016; latency: NCCL 2.30.7 src/graph/tuning.cc. */
 #include <math.h>
 
 #include "core/maxmin.h" /* LS_COEF_ONE */

@@ -26,7 +26,7 @@
  *
  * Reference: NCCL 2.30.7 src/enqueue.cc (scheduleP2pTasksToPlan, calcP2pChannelCount:
  * minPart = step/8 or step/2, maxPart = 32 steps or one, of 512 KiB) and src/graph/paths.cc
- * (ncclTopoComputeP2pChannels), summarised in MODELS.md section 2.1. */
+ * (ncclTopoComputeP2pChannels). */
 #include <math.h>
 
 #include "core/maxmin.h" /* LS_COEF_ONE */

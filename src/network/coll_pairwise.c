@@ -38,7 +38,7 @@
  * their batches by themselves.
  *
  * Reference: NCCL 2.30.7 src/enqueue.cc (p2p scheduling), src/init.cc (order of peers) and
- * ncclAlltoAll as n - 1 send/receive pairs, summarised in MODELS.md 2.1. */
+ * ncclAlltoAll as n - 1 send/receive pairs. */
 #include <math.h>
 
 #include "core/maxmin.h" /* LS_COEF_ONE */

@@ -23,7 +23,7 @@
  * buffer may split a step in several.
  *
  * Reference: Jeaugey, PAT: a new algorithm for all-gather and reduce-scatter operations
- * at scale, arXiv 2506.20252; NCCL 2.30.7 src/graph/tuning.cc, by MODELS.md 2.1. */
+ * at scale, arXiv 2506.20252; NCCL 2.30.7 src/graph/tuning.cc. */
 #include <math.h>
 
 #include "core/maxmin.h" /* LS_COEF_ONE */

@@ -9,8 +9,7 @@
  * contributes.
  *
  * Reference: Sanders, Speck & Traeff, Two-tree algorithms for full bandwidth broadcast,
- * reduction and scan, Parallel Computing 35 (2009); NCCL 2.30.7 src/graph/trees.cc, as
- * summarised in MODELS.md 2.1. */
+ * reduction and scan, Parallel Computing 35 (2009); NCCL 2.30.7 src/graph/trees.cc. */
 #include "network/algorithm.h"
 
 /* In the first tree over n hosts. */

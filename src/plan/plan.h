@@ -121,7 +121,7 @@ typedef struct {
   uint8_t is_send;
 } LsTransfer;
 
-/* Memory categories (DESIGN.md section 6). */
+/* What memory is used for. */
 typedef enum {
   LS_MEM_PARAMETERS,
   LS_MEM_GRADIENTS,

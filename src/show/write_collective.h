@@ -1,5 +1,5 @@
 /* show/write_collective.h — times of collectives as a table in the shape of nccl-tests,
- * as CSV and as JSON (`collective --json`, names of DESIGN.md section 9); beside
+ * as CSV and as JSON (`collective --json`); beside
  * measured ones, their errors.
  *
  *     algbw = bytes / time          busbw = algbw * bus_factor

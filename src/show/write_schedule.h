@@ -16,7 +16,7 @@ typedef struct {
   guint width;  /* columns to fill at most */
 } LsScheduleText;
 
-/* Newly allocated, ending in a newline. JSON has the names of DESIGN.md section 9; CSV is
+/* Newly allocated, ending in a newline. JSON has the names of the manual's formats; CSV is
  * PyTorch's text format, a line per rank. */
 char *ls_schedule_to_text (const LsScheduleView *v, const LsScheduleText *text);
 char *ls_schedule_to_json (const LsScheduleView *v);

@@ -1,4 +1,4 @@
-/* Defaults and legality of a strategy (DESIGN.md section 9).
+/* Defaults and legality of a strategy (src/manual/formats/legal.md).
  *
  * First what is derived is filled in, then each rule looks at the result on its own,
  * so that all broken rules are reported at once. A number that could not be derived

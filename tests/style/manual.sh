@@ -3,7 +3,8 @@
 # manual and of the READMEs of the data folders leads to a file, and one with "#..." to a
 # heading; a file of the project that a page names is there; every command of `lockstep --help`
 # has a page; every page of the manual is reached from its index.md, is installed (meson.build),
-# has at most 500 lines, and no folder has more than 60 files.
+# has at most 500 lines, and no folder has more than 60 files. A document that a file cites is
+# in the tree.
 # Usage: manual.sh ROOT LOCKSTEP
 set -euo pipefail
 root=$(realpath -- "$1")
@@ -85,6 +86,14 @@ for page in "${pages[@]}"; do
   [[ -n ${seen[$page]-} ]] || bad "$page is not reached from $manual/index.md"
   grep -qF "'${page#"$manual"/}'" "$manual/meson.build" || bad "$page is not in $manual/meson.build"
 done
+
+# Names of documents are in capitals; NAME and COMMAND stand for any, and doc/ is a folder of another repository.
+while IFS=: read -r file document; do
+  case $document in
+    */NAME.md | NAME.md | */COMMAND.md | doc/*) continue ;;
+  esac
+  [[ -n $(find . -name "${document##*/}" -not -path './build*' -print -quit) ]] || bad "$file cites $document, which is not in the tree"
+done < <(grep -rIoE '[A-Za-z0-9_./-]*\b[A-Z][A-Z_-]+\.md\b' src tests tools models topologies strategies traces README.md --exclude=manual_catches.sh | sort -u)
 
 printf '%d pages, %d links\n' "${#pages[@]}" "$n_links"
 ((${#pages[@]} > 0 && n_links > 0)) || status=1

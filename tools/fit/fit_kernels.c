@@ -35,7 +35,7 @@
  * whose table has head_dim 64 and 128, and scaled to the A100, which has only 128, by
  * tensor FLOPs per exponential: 4 k tensor FLOPs go with one exponential, 16 of which
  * an SM does per clock on both (CUDA programming guide, from memory), and 2048 or
- * 4096 dense bf16 FLOPs (MODELS.md 1).
+ * 4096 dense bf16 FLOPs (stas00/ml-engineering compute/accelerator).
  *
  * Streaming kernels: tables that fit in the L2 are left out of b. LLMCompass times
  * contain a constant host time, which is fitted and dropped, and so is the rotation

@@ -305,16 +305,16 @@ ls_recipe_copy_streams (LsRecipe *r)
                   "as elementwise: a fused softmax reads and writes its rows once. PyTorch's own, in "
                   "llmcompass_softmax_A100.csv, reaches 0.50 of bandwidth and is not what Megatron runs");
   ls_recipe_copy (r, LS_KERNEL_REDUCTION, stream, "as elementwise, streams its input");
-  ls_recipe_copy (r, LS_KERNEL_CROSS_ENTROPY, stream, "as elementwise, each pass over the logits streams (MODELS.md 3.6)");
+  ls_recipe_copy (r, LS_KERNEL_CROSS_ENTROPY, stream, "as elementwise, each pass over the logits streams");
   ls_recipe_copy (r, LS_KERNEL_OPTIMIZER, &cold,
-                  "as elementwise from HBM; MODELS.md 3.6 takes 0.85 of bandwidth for a fused Adam on the A100");
+                  "as elementwise from HBM; 0.85 of bandwidth is an estimate for a fused Adam on the A100");
   ls_recipe_copy (r, LS_KERNEL_MEMSET, &cold, "as elementwise from HBM");
 }
 
 /* How arithmetic hides behind traffic where a streaming kernel has as much of both. PyTorch's dropout of
  * 2 x 4096 x 4096 fp16 on a V100 (by inference: faster than the memory of the laptop that is the other machine
  * there): 572.4 GB/s of 4 bytes an element, 6.99 ps (facebookresearch/xformers, pull request 14). Its 5 bytes take 6.05 ps at
- * 0.918 of 900 GB/s (NeuSight's fp32 add, MODELS.md 3.2), its 43 FLOPs (model/operators_build.c) 2.74 ps at 15.7
+ * 0.918 of 900 GB/s (NeuSight's fp32 add), its 43 FLOPs (model/operators_build.c) 2.74 ps at 15.7
  * TFLOP/s: (6.05^p + 2.74^p)^(1/p) = 6.99 with p = 1.65. tests/unit/compute/test_cost.c computes it. */
 #define STREAM_OVERLAP 1.65
 

@@ -3,16 +3,16 @@
 
 #include "recipe.h"
 
-/* Tensor FLOPs per clock of an SM, dense bf16, A100 over H100 (MODELS.md 1). */
+/* Tensor FLOPs per clock of an SM, dense bf16, A100 over H100 (stas00/ml-engineering compute/accelerator). */
 #define FLOPS_PER_CLOCK_RATIO (2048.0 / 4096.0)
 /* FlashAttention-2 (Dao, arXiv 2307.08691): forward up to 73 % (abstract), backward
  * up to 63 % (from memory, not looked up) of peak on the A100. */
 #define A100_ATTENTION_BWD (63.0 / 73.0)
-/* MODELS.md 3.3: forward and backward of FA3 447 TFLOP/s in a training step, forward
+/* stas00/ml-engineering and pytorch/benchmark, pull request 2391: forward and backward of FA3 447 TFLOP/s in a training step, forward
  * alone 600: backward 2.5 / (3.5 / 447 - 1 / 600) = 406, and 406 / 600 = 0.68. */
 #define H100_ATTENTION_BWD 0.68
 
-/* MODELS.md 3.2: fp32 add of 2^30 elements, 12 bytes each, in 4.1 ms, of 3.35 TB/s. */
+/* jax-ml/scaling-book gpus.md@1a55377: fp32 add of 2^30 elements, 12 bytes each, in 4.1 ms, of 3.35 TB/s. */
 #define H100_STREAM_EFFICIENCY (12.0 * 1073741824 / 4.1e-3 / 3.35e12)
 #define H100_HBM               3.35e12
 /* relu of 2^28 fp16 numbers, 4 bytes each, 156.56 us from launch to launch, less a launch, of 8 TB/s (NVIDIA/cccl, pull request
@@ -88,7 +88,7 @@ ls_recipe_h100 (const char *folder, const char *own, LsDiagList *diags)
   set_peaks (&r->gpu, 989.4e12, 1978.9e12);
 
   ls_recipe_fit_elementwise (r, folder, H100_STREAM_EFFICIENCY,
-                             "HBM: fp32 add of 2^30 elements in 4.1 ms (MODELS.md 3.2); L2: elementwise_vidur.csv "
+                             "HBM: fp32 add of 2^30 elements in 4.1 ms (jax-ml/scaling-book gpus.md@1a55377); L2: elementwise_vidur.csv "
                              "(add) from 8 MB on, nothing of which is well beyond it; hold-out by (rows,columns)",
                              diags);
   ls_recipe_fit_gemm (r, folder, LS_DTYPE_BF16, NULL, diags);
@@ -96,7 +96,7 @@ ls_recipe_h100 (const char *folder, const char *own, LsDiagList *diags)
   ls_recipe_fit_attention (r, folder, LS_DTYPE_BF16, 0, NULL, diags);
   ls_recipe_fit_attention (r, folder, LS_DTYPE_FP8, 0, NULL, diags);
   ls_recipe_set_backward (r, H100_ATTENTION_BWD,
-                          "from FlashAttention-3: 447 TFLOP/s forward and backward, 600 forward (MODELS.md 3.3)");
+                          "from FlashAttention-3: 447 TFLOP/s forward and backward, 600 forward (stas00/ml-engineering; pytorch/benchmark, pull request 2391)");
   ls_recipe_fit_attention_kernel (r, own, LS_ATTENTION_KERNEL_FA1, NULL, diags);
   ls_recipe_fit_attention_kernel (r, own, LS_ATTENTION_KERNEL_TRITON, "fa1", diags);
   ls_recipe_fit_attention_kernel (r, own, LS_ATTENTION_KERNEL_FA2, NULL, diags);

@@ -20,7 +20,7 @@
  * reduced once, after a stage's last backward. Sends and receives wait for nobody, as in
  * PyTorch, so they add no deadlock.
  *
- * Reference: torch.distributed.pipelining.schedules (SCHEDULES.md section 1). */
+ * Reference: torch.distributed.pipelining.schedules. */
 #ifndef LS_DATA_JOBS_READ_SCHEDULE_H
 #define LS_DATA_JOBS_READ_SCHEDULE_H
 

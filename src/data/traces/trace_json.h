@@ -1,5 +1,5 @@
 /* data/traces/trace_json.h — a plan as a file: lockstep.trace/1, documented in
- * traces/README.md. What is written is read back as the same plan, so that its
+ * src/manual/formats/trace.md. What is written is read back as the same plan, so that its
  * replay gives the same bytes. */
 #ifndef LS_DATA_TRACES_TRACE_JSON_H
 #define LS_DATA_TRACES_TRACE_JSON_H

@@ -103,7 +103,7 @@ LS_PUBLIC gboolean ls_job_load_strategy (LsJob *job, const char *name_or_path, G
 LS_PUBLIC LsResult *ls_job_run (const LsJob *job, GError **error);
 
 /* Writes the plan of a job, without running it, as a file that the knob "trace"
- * replays; its format is documented in traces/README.md. Errors as of ls_job_run() and
+ * replays; its format is documented in the manual (formats/trace.md). Errors as of ls_job_run() and
  * of the functions below that write. */
 LS_PUBLIC gboolean ls_job_write_trace (const LsJob *job, const char *path, GError **error);
 /* The kernels of a job, each once, as JSON (lockstep.shapes/1) that tools/kernelbench --shapes
@@ -153,10 +153,10 @@ LS_PUBLIC gboolean ls_check_output_path (LsOutput output, const char *path, GErr
  * Chrome's trace event format, which Perfetto opens. */
 LS_PUBLIC gboolean ls_result_write_chrome_trace (const LsResult *result, const char *path, GError **error);
 /* What ran when on which stream of which rank, and what it waited for: a row per span,
- * times in picoseconds. Columns: README.md or lockstep(1). */
+ * times in picoseconds. Columns: the manual, formats/csv.md. */
 LS_PUBLIC gboolean ls_result_write_csv (const LsResult *result, const char *path, GError **error);
 /* What each link carried in the step that is reported, idle ones too: a row per link, or
- * per bundle of links that traffic loads evenly. Columns: README.md. */
+ * per bundle of links that traffic loads evenly. Columns: formats/csv.md. */
 LS_PUBLIC gboolean ls_result_write_links (const LsResult *result, const char *path, GError **error);
 /* A picture of the step, .svg or .png, drawn by gnuplot. Named x.gp, as all pictures may be: the
  * script that draws it, with its data in x.dat. */
@@ -205,7 +205,7 @@ LS_PUBLIC char *ls_what_ifs_csv (const LsWhatIfs *w);
  * the papers. How it is measured are the knobs "memory-clock" and "memory-allocator". */
 LS_PUBLIC char *ls_result_memory_text (const LsResult *result);
 LS_PUBLIC char *ls_result_memory_json (const LsResult *result);
-LS_PUBLIC char *ls_result_memory_csv (const LsResult *result); /* a row per class; README.md */
+LS_PUBLIC char *ls_result_memory_csv (const LsResult *result); /* a row per class: formats/csv.md */
 
 /* If the result of this job does not fit: simulates changes that could make it, and has the
  * functions above list those that do. Takes the time of a dozen runs of one step.
@@ -473,7 +473,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsSweep, ls_sweep_free)
 LS_PUBLIC gboolean ls_sweep_set (LsSweep *sweep, const char *key, const char *value, GError **error);
 /* Replaces all knobs of the strategy that no axis sets; errors as of ls_job_load_strategy(). */
 LS_PUBLIC gboolean ls_sweep_load_strategy (LsSweep *sweep, const char *name_or_path, GError **error);
-/* Ranges of axes from a file (strategies/README.md); what is set later overrides it. LS_ERROR_INPUT. */
+/* Ranges of axes from a file (the manual: formats/ranges.md); what is set later overrides it. LS_ERROR_INPUT. */
 LS_PUBLIC gboolean ls_sweep_load_ranges (LsSweep *sweep, const char *path, GError **error);
 /* Also finds what nothing beats in time, memory and cost together. */
 LS_PUBLIC void ls_sweep_set_pareto (LsSweep *sweep, gboolean is_wanted);

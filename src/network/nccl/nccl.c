@@ -48,7 +48,7 @@
  * and slices are not modelled. A tree's rate has no factor by size here.
  *
  * Reference: NCCL 2.30.7 (commit 5067397), src/graph/tuning.cc, src/enqueue.cc,
- * src/device/prims_simple.h, summarised in reference MODELS.md section 2.1. Fitted by
+ * src/device/prims_simple.h. Fitted by
  * tools/fit/fit_nccl.c. */
 #include <math.h>
 #include <string.h>

@@ -15,7 +15,7 @@
  * and two corrections by size: a tree's rate has a factor for each power of two, a
  * ring's latency across hosts grows with Simple.
  *
- * Worked example (worked-examples.csv, nccl-a100-ring-s): all-reduce of 1 GiB on the 8
+ * Worked example (nccl-a100-ring-s, tests/README.md): all-reduce of 1 GiB on the 8
  * A100 of a node, 12 channels of 20 GB/s, ring with Simple: bus 240, algbw 240 * 8 / 14
  * = 137.1 GB/s, latency 8.4 + 14 * 3.4 = 56 us, time 7885 us.
  *
@@ -29,8 +29,7 @@
  * beside x86 CPUs.
  *
  * Reference: NCCL 2.30.7 (commit 5067397), src/graph/tuning.cc, src/graph/search.cc,
- * src/graph/topo.h, src/graph/connect.cc, src/enqueue.cc, src/init.cc, as summarised in
- * reference MODELS.md section 2.1. */
+ * src/graph/topo.h, src/graph/connect.cc, src/enqueue.cc, src/init.cc. */
 #include "network/nccl/tuning.h"
 
 #include <math.h>

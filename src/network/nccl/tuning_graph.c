@@ -19,8 +19,7 @@
  * Deviations. PCIe, CPUs and NVLink meshes are not searched; the pairing of NICs on
  * different rails is assumed to succeed.
  *
- * Reference: NCCL 2.30.7 (commit 5067397) src/graph/search.cc, src/graph/topo.h, as
- * summarised in reference MODELS.md section 2.1. */
+ * Reference: NCCL 2.30.7 (commit 5067397) src/graph/search.cc, src/graph/topo.h. */
 #include "network/nccl/tuning.h"
 
 #include <math.h>
@@ -38,7 +37,7 @@ static const double intra_speeds[LS_N_NCCL_GENERATIONS][N_SPEEDS] = {
   [LS_NCCL_HOPPER] = { 60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3 },
   [LS_NCCL_BLACKWELL] = { 90, 80, 70, 60, 50, 45, 40, 30, 24, 20, 19, 18 },
 };
-/* MODELS.md breaks the lists of Hopper and Blackwell off at 3 and 30; below that, where
+/* What was read of the lists of Hopper and Blackwell ends at 3 and 30; below that, where
  * only slow NICs are, they continue here as that of older GPUs. */
 static const double inter_speeds[LS_N_NCCL_GENERATIONS][N_SPEEDS] = {
   [LS_NCCL_VOLTA] = { 48, 30, 28, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, 0.24, 0.12 },

@@ -47,12 +47,12 @@
  *
  * Deviations. The last hop's transfer of a latency-bound call is left out, and no cost of
  * a launch is known: 8 us were measured where 3 are predicted, 680 where 559 are
- * (reference worked-examples.csv, tpu-ag-3m and tpu-ag-2m). Boxes of unlike axes are cut
+ * (the same source, chapter Sharding). Boxes of unlike axes are cut
  * evenly, which loads the longest axis most (4 x 8: 12 % above the average of all links).
  * Slices take their turn: DCN and ICI do not overlap within one call.
  *
  * Reference: Austin et al., How to Scale Your Model (2025), chapters TPUs and Sharding
- * (jax-ml/scaling-book@0819a7d), summarised in MODELS.md 2.5; Chan, Heimlich, Purkayastha,
+ * (jax-ml/scaling-book@0819a7d); Chan, Heimlich, Purkayastha,
  * van de Geijn, Collective communication: theory, practice, and experience, CCPE 19
  * (2007), for the buckets by axis. */
 #include <math.h>

@@ -20,7 +20,8 @@
  * the next messages earlier hides: rounds * latency are all that comes on top of the busiest
  * link. Parts of a diagonal are balanced only nearly.
  *
- * Reference: none; the loads are those of MODELS.md 2.5. */
+ * Reference: none; the loads are those of an all-to-all on a ring (How to Scale Your Model, chapter
+ * Sharding, jax-ml/scaling-book@0819a7d). */
 #include "network/torus/torus_coll.h"
 
 #define IN_FLIGHT (1u << 16) /* bounds what a run keeps: some 700 bytes a message */

@@ -1,5 +1,4 @@
-/* show/fits/write_kernel.h — times of kernels, for people and for programs (`kernel --json`,
- * names of DESIGN.md section 9). */
+/* show/fits/write_kernel.h — times of kernels, for people and for programs (`kernel --json`). */
 #ifndef LS_SHOW_FITS_WRITE_KERNEL_H
 #define LS_SHOW_FITS_WRITE_KERNEL_H
 

@@ -1,6 +1,6 @@
 /* show/fits/write_scores.h — a scoreboard of predictions against measurements, for
- * people and for programs (`validate --json`, names of DESIGN.md section 9), and as
- * the table of a README. */
+ * people and for programs (`validate --json`), and as
+ * a table in Markdown. */
 #ifndef LS_SHOW_FITS_WRITE_SCORES_H
 #define LS_SHOW_FITS_WRITE_SCORES_H
 

@@ -1,5 +1,5 @@
-/* show/run/write_memory.h — what ranks hold, for people and for programs (`memory --json`, names
- * of DESIGN.md section 9), and a picture of one rank over a step. */
+/* show/run/write_memory.h — what ranks hold, for people and for programs (`memory --json`),
+ * and a picture of one rank over a step. */
 #ifndef LS_SHOW_RUN_WRITE_MEMORY_H
 #define LS_SHOW_RUN_WRITE_MEMORY_H
 

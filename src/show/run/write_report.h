@@ -1,5 +1,5 @@
 /* show/run/write_report.h — the result of a run for programs: `run --json`, with the
- * names of DESIGN.md section 9. Seconds, bytes, fractions of 1. */
+ * names of src/manual/formats/result.md. Seconds, bytes, fractions of 1. */
 #ifndef LS_SHOW_RUN_WRITE_REPORT_H
 #define LS_SHOW_RUN_WRITE_REPORT_H
 

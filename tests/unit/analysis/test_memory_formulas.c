@@ -43,7 +43,7 @@ model_states_are_those_of_zero (void)
   }
 }
 
-/* worked-examples.csv, actG-*: first stage, no recomputation, and selective with SP. */
+/* actG-* (tests/README.md): first stage, no recomputation, and selective with SP. */
 static void
 activations_of_the_first_stage_are_the_published (void)
 {

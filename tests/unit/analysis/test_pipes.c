@@ -271,7 +271,7 @@ chain (void)
   return plan;
 }
 
-/* ../shared/reference/worked-examples.csv, pp-1 (jax-ml/scaling-book, gpus.md): the pipeline's
+/* pp-1 of tests/README.md (jax-ml/scaling-book, gpus.md): the pipeline's
  * communication takes 2 B D / (W N_MB) (N_MB + N_st - 2). */
 static void
 a_chain_takes_its_time (void)

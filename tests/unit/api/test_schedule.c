@@ -40,7 +40,7 @@ check_figures (const LsScheduleOptions *options, double makespan, double span, d
   LS_CHECK_DOUBLE (number (json, "bubble_frac_span"), ==, 1 - ideal / span);
 }
 
-/* SCHEDULES.md section 4: (m + p - 1)(F + B); m (F + B) + (p - 1)(F + B) / v, whole-rank
+/* Closed forms of their papers: (m + p - 1)(F + B); m (F + B) + (p - 1)(F + B) / v, whole-rank
  * times; m (F + I + W) + (p - 1)(F + I - W); the span of ZB-H2, and its skew. */
 static void
 figures_equal_closed_forms (void)

@@ -86,7 +86,7 @@ attention_without_a_mask_is_near_flash_attention_3 (void)
   LS_CHECK_NEAR (row.kernel.flops / row.time_s, 634e12, 0.15);
 }
 
-/* MAMF table (MODELS.md: 794.5, 271.2 TFLOP/s): best sustained rates at their shapes. */
+/* MAMF table (stas00/ml-engineering compute/accelerator: 794.5, 271.2 TFLOP/s): best sustained rates at their shapes. */
 static void
 best_matmuls_are_near_the_best_sustained_rate (void)
 {

@@ -1,4 +1,4 @@
-/* Pins worked examples that need several rooms (reference worked-examples.csv): rl-1,
+/* Pins worked examples that need several rooms (tests/README.md): rl-1,
  * rl-3, rl-4, gpu-peak-1, gpu-peak-2, opt-1, tp-1, bs-1, dp-5, with the shipped files where they are about
  * machines that ship. Prints how far the measured fa-4 and nv-sharp are. */
 #include "ls_test.h"

@@ -64,7 +64,7 @@ tier (const LsCluster *c, const char *prefix, const char *suffix, double efficie
 }
 
 /* The DGX H100 SuperPOD of 4 scalable units as three tiers with a unit as a pod: the same at
- * each level (MODELS.md 2.3, worked examples ft-3 and, D W / (D - 1) for D at each level, ft-1). */
+ * each level (worked examples of tests/README.md: ft-3 and, D W / (D - 1) for D at each level, ft-1). */
 static void
 bandwidth_of_levels_is_that_of_a_superpod (void)
 {

@@ -109,7 +109,7 @@ chips_are_numbered_with_x_fastest (void)
   }
 }
 
-/* MODELS.md section 1. */
+/* Wrap rules of the pods: jax-ml/scaling-book tpus.md@0819a7d. */
 static void
 axes_wrap_by_rule (void)
 {
@@ -335,7 +335,7 @@ bad_slices_are_refused (void)
   check_refused (s, "torus link: expected a bandwidth above 0, an efficiency in (0, 1] and a latency of 0 or more");
 }
 
-/* Worked examples tpu-pod-1 and tpu-pod-2 (reference worked-examples.csv). */
+/* Worked examples tpu-pod-1 and tpu-pod-2 (tests/README.md). */
 static void
 pods_have_their_hosts (void)
 {

@@ -267,8 +267,7 @@ attention_counts_its_flops (void)
   LS_CHECK_DOUBLE (backward.flops, ==, 2.5 * causal.flops);
 }
 
-/* Worked examples gpu-mm-1, gpu-mm-2, gpu-add-1, gpu-add-2, rl-2 and rl-5 (reference
- * worked-examples.csv): data sheets alone. */
+/* Worked examples gpu-mm-1, gpu-mm-2, gpu-add-1, gpu-add-2, rl-2 and rl-5 (tests/README.md): data sheets alone. */
 static void
 rooflines_of_the_book (void)
 {

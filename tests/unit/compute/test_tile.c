@@ -1,4 +1,4 @@
-/* Tiles and waves: worked examples tile-* and wave-* (reference worked-examples.csv). */
+/* Tiles and waves: worked examples tile-* and wave-* (tests/README.md). */
 #include "ls_test.h"
 
 #include "compute/tile.h"

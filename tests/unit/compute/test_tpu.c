@@ -1,5 +1,5 @@
-/* Pins the roofline on TPUs: worked examples of the scaling book (tpu-* of the reference
- * worked-examples.csv, within the tolerances given there). */
+/* Pins the roofline on TPUs: worked examples of the scaling book (tpu-* of
+ * tests/README.md, within the tolerances given there). */
 #include "ls_test.h"
 
 #include "compute/cost.h"

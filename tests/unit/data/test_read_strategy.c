@@ -67,7 +67,7 @@ flags_set_the_knobs (void)
   ls_strategy_clear (&s);
 }
 
-/* Every flag that the command line promises (DESIGN.md section 9) exists. */
+/* Every flag that the command line promises exists. */
 static void
 no_knob_is_missing (void)
 {

@@ -41,7 +41,7 @@ memory_of (uint32_t layers, uint32_t hidden, uint32_t heads, uint32_t micro_batc
   return plan ? ls_memory_new (&(LsMemoryInput) { .plan = plan }) : NULL;
 }
 
-/* actG-* (reference/worked-examples.csv): no recomputation without sequence
+/* actG-* (tests/README.md): no recomputation without sequence
  * parallelism, and selective with it. Our figure has the embedding's dropout mask
  * and, where the stage is also the last, the loss on top. */
 static void

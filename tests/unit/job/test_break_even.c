@@ -1,5 +1,5 @@
 /* Pins the tokens per GPU from which on data parallelism hides behind compute, C / W for a GPU of C
- * FLOP/s whose collectives move W bytes/s (worked-examples.csv, dp-3 and dp-4; jax-ml/scaling-book,
+ * FLOP/s whose collectives move W bytes/s (dp-3 and dp-4 of tests/README.md; jax-ml/scaling-book,
  * gpus.md@1a55377), by simulation with ideal kernels and links.
  *
  * A layer of P parameters: 2 T P FLOPs forward, 4 T P backward; in 16 bits n ranks move (n - 1)/n of

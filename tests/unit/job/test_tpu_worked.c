@@ -1,6 +1,6 @@
 /* Pins where TPUs turn from bound by communication to bound by compute, from the shipped v5p and its
- * torus, with ideal kernels: dp-1, dp-2, dp-6, fsdp-1 to fsdp-6 and tp-1 of the reference
- * worked-examples.csv (How to Scale Your Model, chapters Training and Applied Training), within the
+ * torus, with ideal kernels: dp-1, dp-2, dp-6, fsdp-1 to fsdp-6 and tp-1 of the worked
+ * examples of tests/README.md (How to Scale Your Model, chapters Training and Applied Training), within the
  * tolerances given there. Times of single products and collectives are simulated; how a break-even
  * scales with batch, width and chips is arithmetic. And that jobs on TPUs are XLA's. */
 #include "ls_test.h"

@@ -1,5 +1,5 @@
 /* Pins what operators keep for the backward against Korthikanti et al. 2022 (arXiv
- * 2205.05198); ids: reference/worked-examples.csv. */
+ * 2205.05198); ids: tests/README.md. */
 #include "ls_test.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Pins model FLOPs against published examples (ids: reference/worked-examples.csv). */
+/* Pins model FLOPs against published examples (ids: tests/README.md). */
 #include "ls_test.h"
 
 #include <math.h>

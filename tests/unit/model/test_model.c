@@ -1,4 +1,4 @@
-/* Pins parameter counts against published ones (ids: reference/worked-examples.csv). */
+/* Pins parameter counts against published ones (ids: tests/README.md). */
 #include "ls_test.h"
 
 #include <math.h>

@@ -41,7 +41,7 @@ bytes_follow_from_the_recipe (void)
   LS_CHECK_DOUBLE (bytes_per_param (LS_DTYPE_FP32, LS_DTYPE_FP32), ==, 40);
 }
 
-/* opt-2 (reference/worked-examples.csv) counts fused kernels: 30 bytes for each of
+/* opt-2 (tests/README.md) counts fused kernels: 30 bytes for each of
  * 70e9 / 64 parameters at 85 % of 3.35 TB/s, 11.5 ms. Adam alone moves 28 of them;
  * the 16-bit write is a kernel of its own here. */
 static void

@@ -1,4 +1,4 @@
-/* Pins worked examples of others (ids of reference/worked-examples.csv) through our plans,
+/* Pins worked examples of others (ids of tests/README.md) through our plans,
  * with their round figures and NCCL's rates out of the way:
  *
  *     nv-*  8 H100s at 450 GB/s (jax-ml/scaling-book gpus.md@1a55377)

@@ -1,5 +1,5 @@
 /* Pins the collectives of a torus: the scaling book's worked examples (tpu-* of the
- * reference worked-examples.csv, within the tolerances given there), bytes by formula,
+ * worked examples of tests/README.md, within the tolerances given there), bytes by formula,
  * and the scripts: what every member ends with, and that their messages load every link
  * as the plans do. */
 #include "ls_test.h"

@@ -1,5 +1,5 @@
-/* Pins NCCL's cost model, graphs and choice: rows nccl-* of the reference table
- * worked-examples.csv, which evaluate NCCL 2.30.7 src/graph/tuning.cc@5067397 to 1e-4, and
+/* Pins NCCL's cost model, graphs and choice: rows nccl-* of
+ * tests/README.md, which evaluate NCCL 2.30.7 src/graph/tuning.cc@5067397 to 1e-4, and
  * choices and bandwidths as measured on an H200 node (stas00/ml-engineering@744d01e
  * network/README.md). */
 #include <math.h>

@@ -16,7 +16,7 @@ every_value_has_its_own_name (void)
     LS_CHECK (g_hash_table_add (seen, (gpointer) ls_slot_name (i)));
 }
 
-/* The keys of breakdown_s and by_category in the JSON output (DESIGN.md section 9). */
+/* The keys of breakdown_s and by_category in the JSON output (src/manual/formats/result.md). */
 static void
 names_in_reports_are_stable (void)
 {

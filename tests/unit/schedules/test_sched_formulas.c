@@ -327,7 +327,7 @@ a_row_of_each_closed_form_holds (void)
 
 /* Bubble rates with communication, of the zero-bubble authors' own schedulers at times
  * that they measured: 1F1B, and interleaved 1F1B with every wrap-around awaited
- * (../shared/reference/SCHEDULES.md section 4). */
+ * (sail-sg/zero-bubble, their branch of the paper). */
 static void
 profiled_settings_have_their_bubble_rates (void)
 {
@@ -356,7 +356,7 @@ profiled_settings_have_their_bubble_rates (void)
   }
 }
 
-/* ../shared/reference/worked-examples.csv, bub-1 (arXiv 2104.04473): of the ideal time. */
+/* bub-1 (arXiv 2104.04473): of the ideal time. */
 static void
 worked_examples_of_bubbles_hold (void)
 {

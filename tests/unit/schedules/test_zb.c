@@ -110,7 +110,7 @@ zb_1p_and_zb_2p_reach_their_formulas (void)
   }
 }
 
-/* Bubbles for F = I = W = 1 of ../shared/reference/SCHEDULES.md, section 4. */
+/* Bubbles for F = I = W = 1 that the zero-bubble authors' own schedulers reach (sail-sg/zero-bubble). */
 static void
 v_half_and_v_min_reach_their_bubbles (void)
 {

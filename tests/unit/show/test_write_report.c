@@ -1,4 +1,4 @@
-/* Pins the names of `run --json` (DESIGN.md section 9: add, never rename) and that
+/* Pins the names of `run --json` (names may be added, none renamed) and that
  * figures survive. */
 #include "show/run/write_report.h"
 

@@ -1,4 +1,4 @@
-/* Pins the defaults of DESIGN.md section 9, what each knob derives, and the exact
+/* Pins the defaults (src/manual/formats/strategy.md), what each knob derives, and the exact
  * refusal of each rule. */
 #include "ls_test.h"
 #include "strategy/strategy.h"
