@@ -4,6 +4,7 @@
 
 #include "cluster/route.h"
 #include "core/maxmin.h"
+#include "exec/calls.h"
 
 #define NO_LINK UINT32_MAX
 #define ALIKE 1e-9 /* relative: sums of the same terms in another order */
@@ -85,10 +86,11 @@ limit_of_plan (const LsCluster *c, const LsCollPlan *plan)
 }
 
 static LsCallLimit
-limit_of_request (const LsCallLimits *l, const LsCollRequest *request)
+limit_of_ranks (const LsCallLimits *l, CallKey key, const uint32_t *ranks, uint32_t n)
 {
   g_autoptr (LsArena) arena = ls_arena_new ();
-  return limit_of_plan (l->cluster, ls_coll_plan (l->cluster, l->nccl, request, LS_NETWORK_FLOW, arena));
+  const LsCollRequest request = call_request (l->plan, key, ranks, n, NULL, arena);
+  return limit_of_plan (l->cluster, ls_coll_plan (l->cluster, l->nccl, &request, LS_NETWORK_FLOW, arena));
 }
 
 /* Takes key. */
@@ -106,19 +108,12 @@ ls_limit_of_call (LsCallLimits *l, uint32_t rank, const LsOp *op)
     return (LsCallLimit) { .link = NO_LINK };
   uint32_t id = l->plan->bindings[rank].comm[op->slot];
   const LsCommunicator *comm = &l->plan->comms[id];
-  g_autofree char *key = g_strdup_printf ("%u %u %u %u %" G_GUINT64_FORMAT " %s", id, op->coll, op->root, op->parts, op->bytes,
-                                          op->algorithm ? op->algorithm : "");
+  g_autofree char *key = g_strdup_printf ("%u %u %u %u %" G_GUINT64_FORMAT " %u", id, op->coll, op->root, op->parts, op->bytes,
+                                          op->algorithm);
   const LsCallLimit *known = g_hash_table_lookup (l->known, key);
   if (known)
     return *known;
-  g_autofree uint32_t *gpus = g_new (uint32_t, comm->n_ranks);
-  for (uint32_t i = 0; i < comm->n_ranks; i++)
-    gpus[i] = l->plan->gpu_of_rank[comm->ranks[i]];
-  const LsCollRequest request = {
-    .kind = (LsCollKind) op->coll, .gpus = gpus, .n = comm->n_ranks, .root = op->root, .bytes = op->bytes, .algorithm = op->algorithm,
-    .weights = op->parts == LS_PARTS_EQUAL ? NULL : l->plan->weights, .weighs_senders = op->parts == LS_PARTS_SENT,
-  };
-  return remember (l, g_steal_pointer (&key), limit_of_request (l, &request));
+  return remember (l, g_steal_pointer (&key), limit_of_ranks (l, collective_key (op), comm->ranks, comm->n_ranks));
 }
 
 LsCallLimit
@@ -130,9 +125,8 @@ ls_limit_of_transfer (LsCallLimits *l, uint32_t from, uint32_t to, uint64_t byte
   const LsCallLimit *known = g_hash_table_lookup (l->known, key);
   if (known)
     return *known;
-  const uint32_t gpus[] = { l->plan->gpu_of_rank[from], l->plan->gpu_of_rank[to] };
-  const LsCollRequest request = { .kind = LS_COLL_SEND_RECV, .gpus = gpus, .n = 2, .bytes = bytes };
-  return remember (l, g_steal_pointer (&key), limit_of_request (l, &request));
+  const uint32_t ranks[] = { from, to };
+  return remember (l, g_steal_pointer (&key), limit_of_ranks (l, transfer_key (bytes), ranks, 2));
 }
 
 LsCallLimit

@@ -19,21 +19,6 @@ collective_finished (void *run, Motion *m, LsTime at)
     comm_over (x, group->ranks[i], c->frame[i], c->op[i], m->call->sm_share, at);
 }
 
-static uint8_t
-algorithm_number (const char *name)
-{
-  uint8_t n = 0;
-  while (name && ls_coll_algorithms ()[n] && strcmp (ls_coll_algorithms ()[n], name) != 0)
-    n++;
-  return name ? (uint8_t) (n + 1) : 0;
-}
-
-CallKey
-collective_key (const LsOp *op)
-{
-  return (CallKey) { .kind = op->coll, .algorithm = algorithm_number (op->algorithm), .parts = op->parts, .root = op->root, .bytes = op->bytes };
-}
-
 /* Newly allocated. */
 static char *
 describe (CallKey key, LsDtype dtype)
@@ -41,9 +26,10 @@ describe (CallKey key, LsDtype dtype)
   static const char *const parts[LS_N_PARTS_KINDS]
     = { [LS_PARTS_EQUAL] = "", [LS_PARTS_RECEIVED] = ", parts by receiver", [LS_PARTS_SENT] = ", parts by sender" };
   LsCollKind kind = (LsCollKind) key.kind;
+  const char *algorithm = ls_coll_algorithm_name (key.algorithm);
   g_autofree char *root = ls_coll_kind_has_root (kind) ? g_strdup_printf (", root %u", key.root) : g_strdup ("");
   return g_strdup_printf ("%s of %" G_GUINT64_FORMAT " bytes (%s)%s%s%s%s", ls_coll_kind_name (kind), key.bytes, ls_dtype_name (dtype), root,
-                          parts[key.parts], key.algorithm > 0 ? ", by " : "", key.algorithm > 0 ? ls_coll_algorithms ()[key.algorithm - 1] : "");
+                          parts[key.parts], algorithm ? ", by " : "", algorithm ? algorithm : "");
 }
 
 static void
@@ -82,8 +68,7 @@ comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
   Comm *c = &x->comms[id];
   const LsCommunicator *group = &x->plan->comms[id];
   if (c->n_arrived == 0) {
-    const LsCommunicator *whole = &x->fold->plan->comms[x->fold->comm[id]];
-    c->motion.call = call_for_ranks (x, &c->calls, collective_key (op), whole->ranks, whole->n_ranks, x->fold->n_of_comm[id]);
+    c->motion.call = call_find (c->calls, collective_key (op));
     c->first_rank = r->id;
     c->step = f->step;
     c->dtype = op->dtype;

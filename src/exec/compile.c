@@ -56,7 +56,7 @@ compile_op (Run *x, const LsSegment *seg, uint32_t i, XOp *to, GError **error)
     return refuse (seg, i, "stream, host cost or slot out of range", error);
   if (op->kind == LS_OP_COLLECTIVE && op->coll >= LS_COLL_SEND_RECV)
     return refuse (seg, i, "there is no such collective", error);
-  if (op->algorithm && !g_strv_contains (ls_coll_algorithms (), op->algorithm))
+  if (op->algorithm >= LS_N_ALGORITHMS)
     return refuse (seg, i, "there is no such algorithm", error);
   *to = (XOp) { .kind = op->kind, .stream = op->stream, .slot = op->slot, .cost = op->kernel, .n_deps = op->n_deps,
                 .next = NO_OP, .host = x->options->host.cost[op->host] };

@@ -56,12 +56,6 @@ copy_plan (const Run *x, uint32_t gpu, LsCopyDirection direction, uint64_t bytes
   return plan;
 }
 
-CallKey
-copy_key (const LsOp *op)
-{
-  return (CallKey) { .kind = (uint8_t) op->root, .bytes = op->bytes };
-}
-
 bool
 copy_can_start (const Run *x, const Rank *r, const LsOp *op)
 {
@@ -73,11 +67,7 @@ copy_start (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
 {
   const LsOp *op = &rank_frame (r, frame)->seg->ops[op_index];
   Copy *c = &x->copies[r->id].engine[op->root];
-  CallKey key = copy_key (op);
-  Call *call = call_find (c->calls, key);
-  if (!call)
-    call = call_add (x, &c->calls, key, copy_plan (x, x->plan->gpu_of_rank[r->id], op->root, op->bytes, x->arena),
-                     x->fold->n_of_rank[r->id]);
+  Call *call = call_find (c->calls, copy_key (op));
   c->is_busy = true;
   c->rank = r->id;
   c->frame = frame;
@@ -102,6 +92,12 @@ copies_count_bytes (const Run *x, uint32_t step, ExactBytes *resource_bytes)
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
     for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
       calls_count_bytes (x->copies[i].engine[d].calls, step, resource_bytes);
+}
+
+Call **
+copy_calls (Run *x, uint32_t rank, LsCopyDirection direction)
+{
+  return &x->copies[rank].engine[direction].calls;
 }
 
 const Call *

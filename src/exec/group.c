@@ -21,30 +21,13 @@ group_channel (Run *x, const Rank *r, const LsTransfer *t)
   return &x->channels[2 * sender + (t->is_send == is_to_next ? 0 : 1)];
 }
 
-CallKey
-transfer_key (uint64_t bytes)
-{
-  return (CallKey) { .kind = LS_COLL_SEND_RECV, .bytes = bytes };
-}
-
-/* From the rank that stands for its class to its own peer, who may not be the one that stands
- * for his. */
-static Call *
-transfer_call (Run *x, Channel *ch, uint64_t bytes)
-{
-  const Fold *f = x->fold;
-  uint32_t from = f->rank[ch->from], is_to_next = ch == &x->channels[2 * ch->from];
-  const uint32_t ranks[] = { from, f->plan->bindings[from].peer[is_to_next] };
-  return call_for_ranks (x, &ch->calls, transfer_key (bytes), ranks, 2, f->n_of_rank[ch->from]);
-}
-
 /* ncclGroup runs all transfers in one kernel: the most SMs that one of them needs. */
 static uint64_t
 group_share (Run *x, const Rank *r, const LsOp *op)
 {
   uint64_t most = 0;
   for (uint32_t i = 0; i < op->n_transfers; i++)
-    most = MAX (most, transfer_call (x, group_channel (x, r, &op->transfers[i]), op->transfers[i].bytes)->sm_share);
+    most = MAX (most, call_find (group_channel (x, r, &op->transfers[i])->calls, transfer_key (op->transfers[i].bytes))->sm_share);
   return most;
 }
 
@@ -123,7 +106,7 @@ channel_try (Run *x, Channel *ch)
     x->engine.stop_at = x->engine.now;
     return;
   }
-  Call *call = transfer_call (x, ch, send->bytes);
+  Call *call = call_find (ch->calls, transfer_key (send->bytes));
   LsTime at = MAX (MAX (send->at, recv->at), x->engine.now);
   ch->is_busy = true;
   transfer_matched (x, send, at);

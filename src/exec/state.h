@@ -26,6 +26,7 @@
 #include "base/digest.h"
 #include "cluster/route.h"
 #include "core/flow.h"
+#include "exec/calls.h"
 #include "exec/messages/messages.h"
 #include "exec/run.h"
 #include "exec/shortcuts/fold.h"
@@ -179,23 +180,6 @@ typedef struct {
   uint32_t n_spans[2], span_step[2];
 } Rank;
 
-/* Lowered once. */
-typedef struct Call Call;
-struct Call {
-  Call *next;
-  CallKey key;
-  const LsCollPlan *plan;
-  LsFlowUse **uses; /* [n_phases]; of the quotient's resources */
-  uint32_t *n_uses; /* [n_phases] */
-  uint64_t stall;   /* share of a compute-bound kernel's rate that is lost while it moves, in 1/LS_COEF_ONE */
-  Messages *messages; /* NULL: phase by phase; else message by message, and the phases only
-                         say what it holds */
-  LsTime base;      /* before the first message */
-  uint64_t sm_share;
-  uint32_t step[2]; /* + 1 */
-  uint64_t count[2], n_over[2]; /* begun in that step; of these, over */
-};
-
 /* What moves: a collective or one transfer of a p2p group. Phase by phase, first
  * the latency, then the flow. */
 typedef struct Motion Motion;
@@ -253,9 +237,7 @@ struct Run {
   LsEngine engine;
   LsFlowNet *net;
   MessageNet message_net;
-  LsCollMemo *coll_memo;
   GPtrArray *messages;      /* Messages: of all calls that have them */
-  size_t messages_bytes;    /* of memory that these take             */
   double *message_bytes[2]; /* by resource, never folded; by parity of the step */
   uint32_t message_step[2]; /* + 1                                   */
   LsKernelCost *costs;   /* [n_kernels] */
@@ -362,26 +344,9 @@ void motions_clear (Run *x);
 void motion_init (Motion *m, void (*finished) (void *run, Motion *m, LsTime at),
                   void (*moving) (void *run, const Motion *m, int sign));
 void motion_begin (Run *x, Motion *m, Call *call, uint32_t step, LsTime at);
-static inline bool
-call_key_equal (CallKey a, CallKey b)
-{
-  return a.kind == b.kind && a.parts == b.parts && a.algorithm == b.algorithm && a.root == b.root && a.bytes == b.bytes;
-}
+/* The script, message by message, with its motions. */
+Messages *motion_messages (Run *x, const LsScript *script);
 
-/* So many calls begin in a step and are over. */
-void call_count (Call *call, uint32_t step, uint64_t n_begun, uint64_t n_over);
-Call *call_find (Call *calls, CallKey key); /* NULL if not lowered yet */
-/* n_alike: how many make it that this one stands for. */
-Call *call_add (Run *x, Call **calls, CallKey key, const LsCollPlan *plan, uint32_t n_alike);
-/* ranks: of the whole plan. */
-Call *call_for_ranks (Run *x, Call **calls, CallKey key, const uint32_t *ranks, uint32_t n, uint32_t n_alike);
-LsCollRequest call_request (const Run *x, CallKey key, const uint32_t *ranks, uint32_t n, LsCollMemo *memo, LsArena *arena);
-uint64_t call_stall (const Run *x, CallKey key, const LsCollPlan *plan);
-
-/* Bytes by resource, in units of 2^-40: whole numbers, so that the order of terms and how many
- * of them are one is of no consequence. A demand is rounded to 2^-20 bytes. */
-typedef unsigned __int128 ExactBytes;
-void calls_count_bytes (const Call *calls, uint32_t step, ExactBytes *resource_bytes);
 /* All partners of an op are there (a group: when its last transfer's are); it is over. */
 void comm_matched (Run *x, uint32_t rank, uint64_t frame, uint16_t op, LsTime at);
 void comm_over (Run *x, uint32_t rank, uint64_t frame, uint16_t op, uint64_t sm_share, LsTime at);
@@ -389,14 +354,12 @@ void comm_over (Run *x, uint32_t rank, uint64_t frame, uint16_t op, uint64_t sm_
 /* collective.c */
 void collectives_init (Run *x);
 void comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
-CallKey collective_key (const LsOp *op);
 
 /* group.c */
 void groups_init (Run *x);
 void groups_clear (Run *x);
 void group_launch (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
 Channel *group_channel (Run *x, const Rank *r, const LsTransfer *t);
-CallKey transfer_key (uint64_t bytes);
 /* A group of which some transfer has found no partner has not matched yet. */
 void group_hide_partial_matches (Rank *r);
 
@@ -404,8 +367,9 @@ void group_hide_partial_matches (Rank *r);
 void copies_init (Run *x);
 bool copy_can_start (const Run *x, const Rank *r, const LsOp *op);
 void copy_start (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
-CallKey copy_key (const LsOp *op);
+/* Its path, as one flow. In arena. */
 const LsCollPlan *copy_plan (const Run *x, uint32_t gpu, LsCopyDirection direction, uint64_t bytes, LsArena *arena);
+Call **copy_calls (Run *x, uint32_t rank, LsCopyDirection direction);
 void copies_count_bytes (const Run *x, uint32_t step, ExactBytes *resource_bytes);
 const Call *copies_calls (const Run *x, uint32_t rank, LsCopyDirection direction);
 

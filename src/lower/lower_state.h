@@ -370,8 +370,4 @@ is_tied_over_ranks (const Lower *l)
   return l->model->tied_embeddings && last_rank (l) != 0;
 }
 
-/* Collectives as numbers, in the order of network/coll.h, which this room does
- * not see. A test holds the two together. */
-enum { COLL_ALL_REDUCE, COLL_ALL_GATHER, COLL_REDUCE_SCATTER, COLL_ALL_TO_ALL = 5, COLL_PERMUTE = 9, COLL_COPY_PERMUTE };
-
 #endif

@@ -66,7 +66,7 @@ segment_step_begin (Lower *l, uint32_t pp_rank)
 static void
 reduce_global (Build *b, LsSlot slot, uint64_t bytes, LsDtype dtype, const char *name)
 {
-  build_join (b, build_coll (b, LS_STREAM_GLOBAL, slot, COLL_ALL_REDUCE, bytes, dtype, LS_TAG_SYNC, name));
+  build_join (b, build_coll (b, LS_STREAM_GLOBAL, slot, LS_COLL_ALL_REDUCE, bytes, dtype, LS_TAG_SYNC, name));
 }
 
 static void
@@ -77,7 +77,7 @@ reduce_replicated (Build *b, uint32_t pp_rank)
   for (uint32_t c = 0; c < l->n_chunks; c++)
     numel += chunk_at (l, pp_rank, c)->n_partial;
   if (l->shard.sp && numel > 0)
-    build_join (b, build_coll (b, LS_STREAM_TP, LS_SLOT_TP, COLL_ALL_REDUCE, dp_grad_bytes (l, numel), l->shard.grad_dtype,
+    build_join (b, build_coll (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_REDUCE, dp_grad_bytes (l, numel), l->shard.grad_dtype,
                                LS_TAG_SYNC, "layer-norm grad all-reduce"));
 }
 

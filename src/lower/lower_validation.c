@@ -43,7 +43,7 @@ build_transfer (Build *b, LsStream stream, LsSlot slot, bool is_send, const char
 static void
 sum_over (Build *b, LsStream stream, LsSlot slot)
 {
-  build_join (b, build_coll (b, stream, slot, COLL_ALL_REDUCE, STATE_BYTES, LS_DTYPE_FP32, LS_TAG_SYNC, "stage norm all-reduce"));
+  build_join (b, build_coll (b, stream, slot, LS_COLL_ALL_REDUCE, STATE_BYTES, LS_DTYPE_FP32, LS_TAG_SYNC, "stage norm all-reduce"));
 }
 
 void

@@ -1,7 +1,7 @@
 /* network/algorithm.h — what coll_X.c files are made of (private to network/).
  *
- * A new algorithm is one file coll_X.c that defines an LsCollAlgorithm, and one
- * line in the registry of coll.c. */
+ * A new algorithm is one file coll_X.c that defines an LsCollAlgorithm, its number in
+ * plan/collective.h, and one line in the registry of coll.c. */
 #ifndef LS_NETWORK_ALGORITHM_H
 #define LS_NETWORK_ALGORITHM_H
 

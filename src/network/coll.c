@@ -8,23 +8,23 @@
 #include "network/algorithm.h"
 
 /* Ties go to the first. */
-static const LsCollAlgorithm *const registry[] = {
-  &ls_coll_ring,
-  &ls_coll_tree,
-  &ls_coll_nvls,
-  &ls_coll_nvls_tree,
-  &ls_coll_p2p,
-  &ls_coll_shift,
-  &ls_coll_pairwise,
-  &ls_coll_direct,
-  &ls_coll_dissemination,
-  &ls_coll_hierarchical,
-  &ls_coll_halving,
-  &ls_coll_collnet,
-  &ls_coll_pat,
-  &ls_coll_server,
-  &ls_coll_naive,
-  &ls_coll_torus,
+static const LsCollAlgorithm *const registry[LS_N_ALGORITHMS - 1] = {
+  [LS_ALGORITHM_RING - 1] = &ls_coll_ring,
+  [LS_ALGORITHM_TREE - 1] = &ls_coll_tree,
+  [LS_ALGORITHM_NVLS - 1] = &ls_coll_nvls,
+  [LS_ALGORITHM_NVLS_TREE - 1] = &ls_coll_nvls_tree,
+  [LS_ALGORITHM_P2P - 1] = &ls_coll_p2p,
+  [LS_ALGORITHM_SHIFT - 1] = &ls_coll_shift,
+  [LS_ALGORITHM_PAIRWISE - 1] = &ls_coll_pairwise,
+  [LS_ALGORITHM_DIRECT - 1] = &ls_coll_direct,
+  [LS_ALGORITHM_DISSEMINATION - 1] = &ls_coll_dissemination,
+  [LS_ALGORITHM_HIERARCHICAL - 1] = &ls_coll_hierarchical,
+  [LS_ALGORITHM_HALVING - 1] = &ls_coll_halving,
+  [LS_ALGORITHM_COLLNET - 1] = &ls_coll_collnet,
+  [LS_ALGORITHM_PAT - 1] = &ls_coll_pat,
+  [LS_ALGORITHM_SERVER - 1] = &ls_coll_server,
+  [LS_ALGORITHM_NAIVE - 1] = &ls_coll_naive,
+  [LS_ALGORITHM_TORUS - 1] = &ls_coll_torus,
 };
 
 static const char *const protocol_names[LS_N_PROTOCOLS] = {
@@ -74,6 +74,24 @@ ls_coll_algorithms (void)
     g_once_init_leave (&is_filled, 1);
   }
   return names;
+}
+
+const char *
+ls_coll_algorithm_name (LsAlgorithm algorithm)
+{
+  g_assert (algorithm < LS_N_ALGORITHMS);
+  return algorithm == LS_ALGORITHM_CHOOSE ? NULL : registry[algorithm - 1]->name;
+}
+
+bool
+ls_coll_algorithm_find (const char *name, LsAlgorithm *ret)
+{
+  for (size_t i = 0; i < G_N_ELEMENTS (registry); i++)
+    if (strcmp (registry[i]->name, name) == 0) {
+      *ret = (LsAlgorithm) (i + 1);
+      return true;
+    }
+  return false;
 }
 
 double
@@ -229,10 +247,8 @@ applies (const LsCollAlgorithm *a, const LsCollCall *call, uint32_t kinds)
 static const LsCollAlgorithm *
 find_algorithm (const char *name)
 {
-  for (size_t i = 0; i < G_N_ELEMENTS (registry); i++)
-    if (strcmp (registry[i]->name, name) == 0)
-      return registry[i];
-  return NULL;
+  LsAlgorithm number;
+  return ls_coll_algorithm_find (name, &number) ? registry[number - 1] : NULL;
 }
 
 static void

@@ -20,23 +20,7 @@
 #include "base/dtype.h"
 #include "cluster/cluster.h"
 #include "network/nccl/nccl.h"
-
-/* Send/recv comes last: the others are collectives in the strict sense. */
-typedef enum {
-  LS_COLL_ALL_REDUCE,
-  LS_COLL_ALL_GATHER,
-  LS_COLL_REDUCE_SCATTER,
-  LS_COLL_BROADCAST,
-  LS_COLL_REDUCE,
-  LS_COLL_ALL_TO_ALL,
-  LS_COLL_GATHER,
-  LS_COLL_SCATTER,
-  LS_COLL_BARRIER,
-  LS_COLL_PERMUTE,      /* each member sends to the next one, the last to the first */
-  LS_COLL_COPY_PERMUTE, /* the same by copy engines, which hold no SMs              */
-  LS_COLL_SEND_RECV, /* gpus[0] sends to gpus[1] */
-  LS_N_COLL_KINDS
-} LsCollKind;
+#include "plan/collective.h"
 
 const char *ls_coll_kind_name (LsCollKind kind); /* static: "all-reduce" */
 bool ls_coll_kind_has_root (LsCollKind kind);    /* broadcast, reduce, gather, scatter */
@@ -112,6 +96,8 @@ typedef struct {
 
 /* Names of all algorithms, ending in NULL; static. */
 const char *const *ls_coll_algorithms (void);
+const char *ls_coll_algorithm_name (LsAlgorithm algorithm);       /* static; NULL: choose        */
+bool ls_coll_algorithm_find (const char *name, LsAlgorithm *ret); /* false: there is no such one */
 
 /* Whether the request can be met: its algorithm does this kind on these GPUs (NVLS, for
  * one, wants whole nodes) with this protocol. Without an algorithm always true. */

@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/dtype.h"
 #include "model/kernel.h"
+#include "plan/collective.h"
 #include "plan/host_cost.h"
 
 typedef enum {
@@ -157,7 +158,8 @@ typedef struct {
   uint8_t tag;    /* LsTag      */
   uint8_t host;   /* LsHostCost */
   uint8_t slot;   /* LsSlot, collectives */
-  uint8_t coll;   /* LsCollKind as a number (network/coll.h) */
+  uint8_t coll;   /* LsCollKind */
+  uint8_t algorithm; /* LsAlgorithm, collectives */
   uint8_t dtype;
   uint8_t parts;  /* LsParts    */
   bool has_margin; /* a collective: GEMMs are launched on the SMs that it leaves (exec/kernel.c) */
@@ -171,8 +173,6 @@ typedef struct {
   uint32_t root;   /* of a collective: member index, 0 where its kind has none; of a copy: LsCopyDirection */
   LsTime recorded; /* measured duration; LS_TIME_NEVER: cost it  */
   uint64_t bytes;  /* of a collective: the whole array           */
-  const char *algorithm; /* of a collective: of ls_coll_algorithms() (network/coll.h), static or in the
-                            arena; NULL: choose */
   const LsDep *deps;
   const LsTransfer *transfers;
   const LsBufferEvent *buffers;

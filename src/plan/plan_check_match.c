@@ -15,9 +15,8 @@ typedef enum { CALLS, SENDS, RECEIVES } Traffic;
 
 typedef struct {
   uint64_t bytes;
-  uint8_t coll, dtype, parts; /* calls only */
+  uint8_t coll, algorithm, dtype, parts; /* calls only */
   uint32_t root;       /* calls only */
-  const char *algorithm;
 } Item;
 
 typedef struct {
@@ -59,7 +58,8 @@ next_item (const LsPlan *plan, Cursor *c, Item *ret_item)
       if (next_transfer (c, ret_item))
         return TRUE;
     } else if (c->op->kind == LS_OP_COLLECTIVE && (c->slots >> c->op->slot & 1)) {
-      *ret_item = (Item){ .bytes = c->op->bytes, .coll = c->op->coll, .dtype = c->op->dtype, .root = c->op->root, .parts = c->op->parts, .algorithm = c->op->algorithm };
+      *ret_item = (Item){ .bytes = c->op->bytes, .coll = c->op->coll, .algorithm = c->op->algorithm, .dtype = c->op->dtype,
+                         .root = c->op->root, .parts = c->op->parts };
       return TRUE;
     }
   }
@@ -69,8 +69,8 @@ next_item (const LsPlan *plan, Cursor *c, Item *ret_item)
 static gboolean
 item_equal (const Item *a, const Item *b)
 {
-  return a->bytes == b->bytes && a->coll == b->coll && a->dtype == b->dtype && a->root == b->root && a->parts == b->parts
-         && g_strcmp0 (a->algorithm, b->algorithm) == 0;
+  return a->bytes == b->bytes && a->coll == b->coll && a->algorithm == b->algorithm && a->dtype == b->dtype
+         && a->root == b->root && a->parts == b->parts;
 }
 
 /* ---- hashes of sequences, each computed once ---- */

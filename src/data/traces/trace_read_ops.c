@@ -106,6 +106,16 @@ check_keys (TraceReading *r, const cJSON *node, const TraceOp *op)
       ls_trace_complain (r, node, keys[i].key, TRACE_ALL, "means nothing to this kind of op");
 }
 
+/* One that there is not is complained of. */
+static LsAlgorithm
+algorithm_of (const TraceOp *op)
+{
+  LsAlgorithm algorithm = LS_ALGORITHM_CHOOSE;
+  if (op->algorithm)
+    ls_coll_algorithm_find (op->algorithm, &algorithm);
+  return algorithm;
+}
+
 static void
 check_needs (TraceReading *r, const cJSON *node, const TraceOp *op)
 {
@@ -125,7 +135,7 @@ check_needs (TraceReading *r, const cJSON *node, const TraceOp *op)
   if (op->root != LS_TRACE_ABSENT && op->coll >= 0 && !ls_coll_kind_has_root ((LsCollKind) op->coll))
     ls_trace_complain (r, node, "root", TRACE_ALL, "%s has no root; broadcast, reduce, gather and scatter do",
                        ls_coll_kind_name ((LsCollKind) op->coll));
-  if (op->algorithm && !g_strv_contains (ls_coll_algorithms (), op->algorithm))
+  if (op->algorithm && algorithm_of (op) == LS_ALGORITHM_CHOOSE)
     ls_trace_complain (r, node, "algorithm", TRACE_ALL, "there is no algorithm \"%s\"", op->algorithm);
   if (op->kernel != LS_TRACE_ABSENT && op->kernel >= r->plan->n_kernels)
     ls_trace_complain (r, node, "kernel", TRACE_ALL, "kernel %u does not exist: there are %u", op->kernel, r->plan->n_kernels);
@@ -225,7 +235,7 @@ read_op (TraceReading *r, const cJSON *node, const TraceOp *op, uint32_t index, 
     .repeat = op->repeat > 1 ? op->repeat : 0,
     .bytes = op->bytes,
     .name = ls_arena_strdup (r->plan->arena, name),
-    .algorithm = op->algorithm ? ls_arena_strdup (r->plan->arena, op->algorithm) : NULL,
+    .algorithm = (uint8_t) algorithm_of (op),
   };
   if (check_length (r, node, "after", op->after, MAX_OPS))
     read_deps (r, node, op->after, index, to);

@@ -9,6 +9,7 @@
 #include "data/jobs/read_strategy.h"
 #include "data/text/field_write.h"
 #include "data/traces/trace_file.h"
+#include "network/coll.h"
 #include "plan/bind.h"
 
 /* Strings are borrowed from the plan: nothing here frees them. */
@@ -66,7 +67,7 @@ op_of (const LsOp *op, const GArray *kernels)
     to.slot = op->slot;
     to.coll = op->coll;
     to.has_margin = op->has_margin;
-    to.algorithm = op->algorithm ? BORROWED (op->algorithm) : NULL;
+    to.algorithm = op->algorithm != LS_ALGORITHM_CHOOSE ? BORROWED (ls_coll_algorithm_name (op->algorithm)) : NULL;
     to.root = op->root > 0 ? op->root : LS_TRACE_ABSENT;
   }
   if (op->kind == LS_OP_COPY)

@@ -34,15 +34,6 @@
 #include "network/coll.h"
 #include "plan/plan.h"
 
-/* What tells the calls of a communicator, channel or copy engine apart. */
-typedef struct {
-  uint8_t kind;  /* LsCollKind; of a copy: LsCopyDirection */
-  uint8_t algorithm; /* of ls_coll_algorithms (), + 1; 0: choose */
-  uint8_t parts; /* LsParts                                */
-  uint32_t root; /* member; 0 where the kind has none      */
-  uint64_t bytes;
-} CallKey;
-
 typedef struct Fold {
   const LsPlan *plan;       /* whole; borrowed                                       */
   LsPlan *quotient;         /* NULL: the plan itself                                 */

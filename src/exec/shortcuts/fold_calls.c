@@ -6,24 +6,10 @@
 #include "exec/shortcuts/refine.h"
 #include "exec/state.h"
 
-/* What ranks of a role do, by kind of owner and direction. */
-enum {
-  CALLS,                         /* by slot            */
-  SENDS = CALLS + LS_SLOT_PREV,  /* to previous, next  */
-  RECEIVES = SENDS + 2,          /* from previous, next */
-  COPIES = RECEIVES + 2,         /* by direction       */
-  N_LISTS = COPIES + LS_N_COPY_DIRECTIONS
-};
-
-typedef struct {
-  GArray *keys[N_LISTS]; /* CallKey, each once, in order */
-  uint32_t id[N_LISTS];  /* of equal lists; 0: empty     */
-} Role;
-
 typedef struct {
   Run *x;
   const LsPlan *plan; /* whole */
-  Role *roles;
+  RoleCalls *roles;
   GArray *loads;      /* RefineLoad; of resources of the cluster until they are numbered */
   GArray *patterns;   /* uint32_t: where those of the present owner begin in loads       */
   guint first_pattern; /* since when they are for the same ranks                           */
@@ -32,101 +18,6 @@ typedef struct {
   const double *capacity;
   Refine *out;
 } Lowering;
-
-/* --- what is called ------------------------------------------------------------ */
-
-static int
-by_key (const void *a, const void *b)
-{
-  const CallKey *x = a, *y = b;
-  if (x->kind != y->kind)
-    return x->kind < y->kind ? -1 : 1;
-  if (x->algorithm != y->algorithm)
-    return x->algorithm < y->algorithm ? -1 : 1;
-  if (x->parts != y->parts)
-    return x->parts < y->parts ? -1 : 1;
-  if (x->root != y->root)
-    return x->root < y->root ? -1 : 1;
-  return (x->bytes > y->bytes) - (x->bytes < y->bytes);
-}
-
-static void
-add_key (Role *role, int list, CallKey key)
-{
-  g_array_append_val (role->keys[list], key);
-}
-
-static void
-add_op (Role *role, const LsOp *op)
-{
-  if (op->kind == LS_OP_COLLECTIVE)
-    add_key (role, CALLS + op->slot, collective_key (op));
-  else if (op->kind == LS_OP_COPY && op->recorded == LS_TIME_NEVER)
-    add_key (role, COPIES + (int) op->root, copy_key (op));
-  for (uint32_t i = 0; i < op->n_transfers; i++) {
-    const LsTransfer *t = &op->transfers[i];
-    add_key (role, (t->is_send ? SENDS : RECEIVES) + (t->slot == LS_SLOT_NEXT), transfer_key (t->bytes));
-  }
-}
-
-static void
-keep_each_once (GArray *keys)
-{
-  guint n = 0;
-  if (keys->len > 0)
-    qsort (keys->data, keys->len, sizeof (CallKey), by_key);
-  for (guint i = 0; i < keys->len; i++) {
-    const CallKey *key = &g_array_index (keys, CallKey, i);
-    if (n == 0 || by_key (key, &g_array_index (keys, CallKey, n - 1)) != 0)
-      g_array_index (keys, CallKey, n++) = *key;
-  }
-  g_array_set_size (keys, n);
-}
-
-static void
-collect_role (const Lowering *l, Role *role, const LsProgram *p)
-{
-  g_autofree bool *seen = g_new0 (bool, l->plan->n_segments);
-  for (int i = 0; i < N_LISTS; i++)
-    role->keys[i] = g_array_new (FALSE, FALSE, sizeof (CallKey));
-  for (uint32_t i = 0; i < p->n_instances; i++) {
-    const LsSegment *seg = &l->plan->segments[p->instances[i].segment];
-    for (uint32_t o = 0; o < seg->n_ops && !seen[p->instances[i].segment]; o++)
-      add_op (role, &seg->ops[o]);
-    seen[p->instances[i].segment] = true;
-  }
-  for (int i = 0; i < N_LISTS; i++)
-    keep_each_once (role->keys[i]);
-}
-
-static bool
-is_same_list (const GArray *a, const GArray *b)
-{
-  if (a->len != b->len)
-    return false;
-  for (guint i = 0; i < a->len; i++)
-    if (by_key (&g_array_index (a, CallKey, i), &g_array_index (b, CallKey, i)) != 0)
-      return false;
-  return true;
-}
-
-static void
-collect (Lowering *l)
-{
-  g_autoptr (GPtrArray) known = g_ptr_array_new ();
-  for (uint32_t r = 0; r < l->plan->n_roles; r++) {
-    Role *role = &l->roles[r];
-    collect_role (l, role, &l->plan->programs[r]);
-    for (int i = 0; i < N_LISTS; i++) {
-      guint at = 0;
-      while (at < known->len && !is_same_list (known->pdata[at], role->keys[i]))
-        at++;
-      if (at == known->len && role->keys[i]->len > 0)
-        g_ptr_array_add (known, role->keys[i]);
-      role->id[i] = role->keys[i]->len > 0 ? at + 1 : 0;
-    }
-  }
-}
 
 /* --- what ranks owe each other -------------------------------------------------- */
 
@@ -265,12 +156,10 @@ lower_calls (Lowering *l, const GArray *keys, const uint32_t *ranks, uint32_t n,
   g_autoptr (LsCollMemo) memo = n > 2 ? ls_coll_memo_new () : NULL;
   for (guint i = 0; i < keys->len; i++) {
     CallKey key = g_array_index (keys, CallKey, i);
-    LsCollRequest request = call_request (l->x, key, ranks, n, memo, arena);
-    if (!ls_coll_applies (l->x->cluster, l->x->nccl, &request))
+    LsCollRequest request = call_request (l->plan, key, ranks, n, memo, arena);
+    const LsCollPlan *plan = call_plan (l->x, &request, arena, NULL);
+    if (!plan)
       return false;
-    if (n > 2 && !ls_coll_check_size (l->x->cluster, l->x->nccl, &request, l->x->options->network, NULL))
-      return false;
-    const LsCollPlan *plan = ls_coll_plan (l->x->cluster, l->x->nccl, &request, l->x->options->network, arena);
     add_plan (l, key, plan, call_stall (l->x, key, plan), sig);
   }
   return true;
@@ -288,7 +177,7 @@ lower_comms (Lowering *l, const uint8_t *slot)
 {
   for (uint32_t c = 0; c < l->plan->n_comms; c++) {
     const LsCommunicator *comm = &l->plan->comms[c];
-    const Role *role = &l->roles[l->plan->bindings[comm->ranks[0]].role];
+    const RoleCalls *role = &l->roles[l->plan->bindings[comm->ranks[0]].role];
     begin_owner (l, c);
     sig_add (&l->out->comm[c], comm->n_ranks);
     if (!has_room (l) || !lower_calls (l, role->keys[CALLS + slot[c]], comm->ranks, comm->n_ranks, &l->out->comm[c]))
@@ -298,7 +187,7 @@ lower_comms (Lowering *l, const uint8_t *slot)
 }
 
 static void
-lower_copies (Lowering *l, const Role *role, uint32_t rank, Sig *sig)
+lower_copies (Lowering *l, const RoleCalls *role, uint32_t rank, Sig *sig)
 {
   for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++) {
     const GArray *keys = role->keys[COPIES + d];
@@ -315,7 +204,7 @@ static bool
 lower_rank (Lowering *l, uint32_t rank)
 {
   const LsBinding *b = &l->plan->bindings[rank];
-  const Role *role = &l->roles[b->role];
+  const RoleCalls *role = &l->roles[b->role];
   Sig *sig = &l->out->rank[rank];
   LsLoad kernel = { ls_cluster_hbm_resource (l->x->cluster, l->plan->gpu_of_rank[rank]), LS_COEF_ONE };
   begin_owner (l, l->plan->n_comms + rank);
@@ -392,12 +281,11 @@ fold_loads_init (FoldLoads *out, Run *x, const double *capacity)
   r->rank = g_new0 (Sig, plan->n_ranks + 1);
   r->comm = g_new0 (Sig, plan->n_comms + 1);
   Lowering l = { .x = x, .plan = plan, .capacity = capacity, .out = r };
-  l.roles = g_new0 (Role, plan->n_roles + 1);
+  l.roles = role_calls_new (plan);
   l.loads = g_array_new (FALSE, FALSE, sizeof (RefineLoad));
   l.patterns = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   out->sends = l.sends = g_malloc0_n ((gsize) plan->n_ranks + 1, sizeof *l.sends);
   r->first = l.first = g_new0 (uint32_t, (size_t) plan->n_comms + plan->n_ranks + 1);
-  collect (&l);
   bool ok = lower_all (&l);
   if (ok) {
     r->peers = peers_of_roles (&l);
@@ -405,10 +293,7 @@ fold_loads_init (FoldLoads *out, Run *x, const double *capacity)
   }
   r->loads = (RefineLoad *) g_array_free (l.loads, FALSE);
   g_array_unref (l.patterns);
-  for (uint32_t i = 0; i < plan->n_roles; i++)
-    for (int k = 0; k < N_LISTS; k++)
-      g_array_unref (l.roles[i].keys[k]);
-  g_free (l.roles);
+  role_calls_free (l.roles, plan->n_roles);
   return ok;
 }
 

@@ -17,11 +17,9 @@ known_call (RankSum *r, uint8_t slot, CallKey key, const uint32_t *ranks, uint32
   LeastCall k = { .key = key, .slot = slot, .channels = 1, .stall = 1 };
   const Run *x = r->x;
   g_autoptr (LsArena) arena = ls_arena_new ();
-  LsCollRequest request = call_request (x, key, ranks, n_ranks, x->coll_memo, arena);
-  bool is_known = x->options->network != LS_NETWORK_STEP && n_ranks > 1 && ls_coll_applies (x->cluster, x->nccl, &request)
-                  && ls_coll_check_size (x->cluster, x->nccl, &request, x->options->network, NULL);
-  if (is_known) {
-    const LsCollPlan *p = ls_coll_plan (x->cluster, x->nccl, &request, x->options->network, arena);
+  LsCollRequest request = call_request (x->fold->plan, key, ranks, n_ranks, r->memo, arena);
+  const LsCollPlan *p = x->options->network != LS_NETWORK_STEP && n_ranks > 1 ? call_plan (x, &request, arena, NULL) : NULL;
+  if (p) {
     LsTime latency = 0, alone = ls_coll_time_alone (x->cluster, p);
     for (uint32_t i = 0; i < p->n_phases; i++)
       latency += p->phases[i].latency;
@@ -210,13 +208,13 @@ least_of_sums (const RankSum *r)
 }
 
 static RankSum *
-rank_sum_new (Run *x, uint32_t rank)
+rank_sum_new (Run *x, LsCollMemo *memo, uint32_t rank)
 {
   const LsPlan *plan = x->plan;
   const LsProgram *p = &plan->programs[plan->bindings[rank].role];
   g_autofree LsTime *n_uses = g_new0 (LsTime, plan->n_segments + 1);
   RankSum *r = g_new0 (RankSum, 1);
-  *r = (RankSum) { .x = x, .rank = rank, .slow = x->options->slow ? x->options->slow[rank] : 1.0 };
+  *r = (RankSum) { .x = x, .memo = memo, .rank = rank, .slow = x->options->slow ? x->options->slow[rank] : 1.0 };
   r->known = g_array_new (FALSE, FALSE, sizeof (LeastCall));
   r->work = g_new0 (LsTime, plan->n_kernels + 1);
   for (int s = 0; s < LS_N_STREAMS; s++)
@@ -247,8 +245,7 @@ ls_run_least (const LsPlan *plan, const LsCluster *cluster, const LsCalibration 
   Fold whole = { .plan = plan };
   g_autoptr (LsCollMemo) memo = ls_coll_memo_new ();
   g_autoptr (LsArena) arena = ls_arena_new ();
-  Run x = { .plan = plan, .cluster = cluster, .nccl = nccl, .around = &calibration->around, .options = options, .arena = arena, .fold = &whole,
-            .coll_memo = memo };
+  Run x = { .plan = plan, .cluster = cluster, .nccl = nccl, .around = &calibration->around, .options = options, .arena = arena, .fold = &whole };
   if (!run_compile (&x, calibration, NULL))
     return 0;
   g_autoptr (GPtrArray) sums = g_ptr_array_new_with_free_func (rank_sum_free);
@@ -258,7 +255,7 @@ ls_run_least (const LsPlan *plan, const LsCluster *cluster, const LsCalibration 
     gpointer *sum = &sums->pdata[plan->bindings[rank].role];
     if (*sum)
       continue;
-    *sum = rank_sum_new (&x, rank);
+    *sum = rank_sum_new (&x, memo, rank);
     LsTime alone = least_of_sums (*sum);
     least = MAX (least, alone);
   }

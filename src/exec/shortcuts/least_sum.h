@@ -21,6 +21,7 @@ typedef struct {
 /* Of a rank and a step. */
 typedef struct {
   Run *x;
+  LsCollMemo *memo;
   uint32_t rank;
   double slow;
   GArray *known;  /* LeastCall                                                         */

@@ -56,7 +56,7 @@ reduce_over (Build *b, DpGroup group, int coll, uint64_t numel, uint16_t unit, c
   uint16_t op = build_coll (b, LS_STREAM_DP, group.slot, coll, dp_grad_bytes (l, numel), l->shard.grad_dtype, LS_TAG_SYNC, name);
   g_array_index (b->ops, LsOp, op).unit = unit;
   if (l->s->dp_kind == LS_DP_PS)
-    g_array_index (b->ops, LsOp, op).algorithm = "parameter-server";
+    g_array_index (b->ops, LsOp, op).algorithm = LS_ALGORITHM_SERVER;
 }
 
 /* grad_data.norm (p=2), which the host reads: Megatron-Core, core/distributed/param_and_grad_buffer.py, check_for_nan_in_grad. */
@@ -77,12 +77,12 @@ bucket_reduce (Build *b, const Bucket *bucket, uint16_t unit, bool scatters)
     check_gradients (b, bucket->numel);
   dp_average (b, bucket->numel);
   if (!scatters) {
-    reduce_over (b, dp_all (l, bucket->is_expert), COLL_ALL_REDUCE, bucket->numel, unit, "grad all-reduce");
+    reduce_over (b, dp_all (l, bucket->is_expert), LS_COLL_ALL_REDUCE, bucket->numel, unit, "grad all-reduce");
     return;
   }
   DpGroup shard = dp_shard (l, bucket->is_expert);
-  reduce_over (b, shard, COLL_REDUCE_SCATTER, bucket->numel, unit, "grad reduce-scatter");
-  reduce_over (b, dp_replica (l, bucket->is_expert), COLL_ALL_REDUCE, dp_part (bucket->numel, shard.n), unit, "shard all-reduce");
+  reduce_over (b, shard, LS_COLL_REDUCE_SCATTER, bucket->numel, unit, "grad reduce-scatter");
+  reduce_over (b, dp_replica (l, bucket->is_expert), LS_COLL_ALL_REDUCE, dp_part (bucket->numel, shard.n), unit, "shard all-reduce");
 }
 
 void

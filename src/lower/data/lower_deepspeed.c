@@ -74,7 +74,7 @@ reduce_over (Build *b, DpGroup group, int coll, uint64_t numel, const char *name
   if (group.n <= 1)
     return NO_OP;
   uint64_t bytes = dp_grad_bytes (l, padded (numel, group.n));
-  if (l->s->collective_lists && coll == COLL_REDUCE_SCATTER)
+  if (l->s->collective_lists && coll == LS_COLL_REDUCE_SCATTER)
     flatten_list (b, padded (numel, group.n), group.n);
   uint16_t op = build_coll (b, LS_STREAM_DP, group.slot, coll, bytes, l->shard.grad_dtype, LS_TAG_SYNC, name);
   g_array_index (b->ops, LsOp, op).unit = unit;
@@ -87,7 +87,7 @@ deepspeed_reduce_whole (Build *b, uint64_t numel, bool is_expert, uint16_t unit)
   DpGroup all = dp_all (b->l, is_expert);
   if (all.n > 1)
     dp_average (b, numel);
-  return reduce_over (b, all, COLL_ALL_REDUCE, numel, "grad all-reduce", unit);
+  return reduce_over (b, all, LS_COLL_ALL_REDUCE, numel, "grad all-reduce", unit);
 }
 
 uint16_t
@@ -97,10 +97,10 @@ deepspeed_reduce (Build *b, uint64_t numel, bool is_expert, bool is_last, uint16
   if (dp_all (l, is_expert).n > 1)
     dp_average (b, numel);
   DpGroup shard = dp_shard (l, is_expert), replica = dp_replica (l, is_expert);
-  uint16_t op = reduce_over (b, shard, COLL_REDUCE_SCATTER, numel, "grad reduce-scatter", unit);
+  uint16_t op = reduce_over (b, shard, LS_COLL_REDUCE_SCATTER, numel, "grad reduce-scatter", unit);
   if (!is_last)
     return op;
-  uint16_t summed = reduce_over (b, replica, COLL_ALL_REDUCE, dp_part (numel, shard.n), "grad all-reduce", unit);
+  uint16_t summed = reduce_over (b, replica, LS_COLL_ALL_REDUCE, dp_part (numel, shard.n), "grad all-reduce", unit);
   return summed != NO_OP ? summed : op;
 }
 
@@ -117,7 +117,7 @@ deepspeed_gather (Build *b, uint64_t numel, bool is_expert, uint16_t after)
     g_array_append_val (b->next_deps, copied);
   if (l->s->collective_lists)
     deepspeed_views (b, shard.n);
-  uint16_t op = build_coll (b, LS_STREAM_GATHER, shard.slot, COLL_ALL_GATHER, dp_param_bytes (l, padded (numel, shard.n)),
+  uint16_t op = build_coll (b, LS_STREAM_GATHER, shard.slot, LS_COLL_ALL_GATHER, dp_param_bytes (l, padded (numel, shard.n)),
                             l->shard.dtype, LS_TAG_SYNC, "parameter all-gather");
   g_array_set_size (b->next_deps, n_joins);
   LsTag tag = !b->pass ? LS_TAG_OPTIMIZER : b->pass->type == LS_ACTION_F ? LS_TAG_F : LS_TAG_B;

@@ -162,7 +162,7 @@ gather (Build *b, const DpPass *p, Fsdp *f, guint unit)
   limit (b, f);
   LsDep ready = { LS_DEP_STREAM, LS_STREAM_GATHER_IN };
   guint first = b->ops->len;
-  f->gathered[unit] = fsdp_collective (b, u, LS_STREAM_GATHER, COLL_ALL_GATHER, 0, size, unit, ready);
+  f->gathered[unit] = fsdp_collective (b, u, LS_STREAM_GATHER, LS_COLL_ALL_GATHER, 0, size, unit, ready);
   if (hold (l, unit == f->root) != HOLD_STEP)
     fsdp_buffer (b, p, f, unit, FSDP_PARAMS, (uint16_t) first, fsdp_numel (u) * size, false);
 }
@@ -220,7 +220,7 @@ reduce (Build *b, const DpPass *p, Fsdp *f, guint unit)
   if (before > 1)
     fsdp_kernel (b, p, LS_STREAM_DP, "grad-predivide", numel, numel * 2 * r, NULL, 0);
   LsDep ready = { LS_DEP_END, begin };
-  uint16_t scattered = fsdp_collective (b, u, LS_STREAM_DP, COLL_REDUCE_SCATTER, 0, r, unit, ready);
+  uint16_t scattered = fsdp_collective (b, u, LS_STREAM_DP, LS_COLL_REDUCE_SCATTER, 0, r, unit, ready);
   fsdp_buffer (b, p, f, unit, FSDP_GRADS, scattered, numel * size, true);
   if (r != size)
     fsdp_buffer (b, p, f, unit, FSDP_REDUCED, scattered, numel * r, true);

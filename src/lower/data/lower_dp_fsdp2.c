@@ -68,7 +68,7 @@ gather (Build *b, const DpPass *p, Fsdp *f, guint unit)
   }
   fsdp_kernel (b, p, LS_STREAM_GATHER_IN, "gather-copy-in", part, part * 2 * size, NULL, 0);
   LsDep copied = { LS_DEP_STREAM, LS_STREAM_GATHER_IN };
-  f->gathered[unit] = fsdp_collective (b, u, LS_STREAM_GATHER, COLL_ALL_GATHER, n, size, unit, copied);
+  f->gathered[unit] = fsdp_collective (b, u, LS_STREAM_GATHER, LS_COLL_ALL_GATHER, n, size, unit, copied);
   fsdp_buffer (b, p, f, unit, FSDP_GATHERED, (uint16_t) first, unit_bytes (l, f, unit), false);
 }
 
@@ -167,7 +167,7 @@ reduce (Build *b, const DpPass *p, Fsdp *f, guint unit)
   LsDep copied = { LS_DEP_END, copy };
   if (before > 1)
     fsdp_kernel (b, p, LS_STREAM_DP, "grad-predivide", numel, numel * 2 * r, &copied, 1);
-  f->reduce_op = fsdp_collective (b, u, LS_STREAM_DP, COLL_REDUCE_SCATTER, 0, r, unit, copied);
+  f->reduce_op = fsdp_collective (b, u, LS_STREAM_DP, LS_COLL_REDUCE_SCATTER, 0, r, unit, copied);
   f->reducing = unit;
   fsdp_finish_reduction (b, p, u, unit, f->reduce_op, n / before);
 }

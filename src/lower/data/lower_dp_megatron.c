@@ -79,7 +79,7 @@ gather (Build *b, uint64_t numel, bool is_expert, uint16_t unit)
   DpGroup group = dp_shard (b->l, is_expert);
   if (group.n == 1)
     return NO_OP;
-  uint16_t op = build_coll (b, LS_STREAM_DP, group.slot, COLL_ALL_GATHER, dp_param_bytes (b->l, numel), b->l->shard.dtype,
+  uint16_t op = build_coll (b, LS_STREAM_DP, group.slot, LS_COLL_ALL_GATHER, dp_param_bytes (b->l, numel), b->l->shard.dtype,
                             LS_TAG_SYNC, "parameter all-gather");
   g_array_index (b->ops, LsOp, op).unit = unit;
   return op;

@@ -152,7 +152,7 @@ gather (Build *b, XlaPass *x, const Chunk *c, guint o)
   const LsOperator *at = operator_at (c, o);
   if (!is_gathered (b, c, o))
     return;
-  x->gathered[o] = build_coll (b, LS_STREAM_GATHER, dp_shard (b->l, at->is_expert).slot, COLL_ALL_GATHER,
+  x->gathered[o] = build_coll (b, LS_STREAM_GATHER, dp_shard (b->l, at->is_expert).slot, LS_COLL_ALL_GATHER,
                                dp_param_bytes (b->l, cut_numel (at)), b->l->shard.dtype, LS_TAG_SYNC, "weight all-gather");
   g_array_index (b->ops, LsOp, x->gathered[o]).layer = layer_of (c, o);
   if (!b->l->s->dp_overlap)
@@ -213,10 +213,10 @@ reduce_weight (Build *b, const Chunk *c, guint o)
   uint16_t id = buffer_id (b, c, o, true);
   uint64_t bytes = numel * ls_dtype_bytes (l->act);
   build_buffer (b, last_op (b), id, LS_MEM_UNSHARDED, bytes, false);
-  reduce_over (b, shard, LS_STREAM_GATHER, COLL_REDUCE_SCATTER, numel, true, "grad reduce-scatter");
+  reduce_over (b, shard, LS_STREAM_GATHER, LS_COLL_REDUCE_SCATTER, numel, true, "grad reduce-scatter");
   build_barrier (b);
   build_buffer (b, last_op (b), id, LS_MEM_UNSHARDED, bytes, true);
-  reduce_over (b, dp_replica (l, at->is_expert), LS_STREAM_DP, COLL_ALL_REDUCE, dp_part (numel, shard.n), !l->s->dp_overlap,
+  reduce_over (b, dp_replica (l, at->is_expert), LS_STREAM_DP, LS_COLL_ALL_REDUCE, dp_part (numel, shard.n), !l->s->dp_overlap,
                "shard all-reduce");
 }
 
@@ -225,8 +225,8 @@ reduce_replicated (Build *b, uint64_t numel, bool is_expert)
 {
   if (numel == 0)
     return;
-  reduce_over (b, dp_shard (b->l, is_expert), LS_STREAM_GATHER, COLL_ALL_REDUCE, numel, true, "small grad all-reduce");
-  reduce_over (b, dp_replica (b->l, is_expert), LS_STREAM_DP, COLL_ALL_REDUCE, numel, !b->l->s->dp_overlap, "small grad all-reduce");
+  reduce_over (b, dp_shard (b->l, is_expert), LS_STREAM_GATHER, LS_COLL_ALL_REDUCE, numel, true, "small grad all-reduce");
+  reduce_over (b, dp_replica (b->l, is_expert), LS_STREAM_DP, LS_COLL_ALL_REDUCE, numel, !b->l->s->dp_overlap, "small grad all-reduce");
 }
 
 /* --- passes -------------------------------------------------------------------------------- */

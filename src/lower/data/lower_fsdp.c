@@ -263,7 +263,7 @@ fsdp_wait_op (Build *b, LsStream stream, uint16_t op)
 static const char *
 name_of (int coll)
 {
-  return coll == COLL_ALL_GATHER ? "unit all-gather" : coll == COLL_REDUCE_SCATTER ? "unit reduce-scatter" : "unit all-reduce";
+  return coll == LS_COLL_ALL_GATHER ? "unit all-gather" : coll == LS_COLL_REDUCE_SCATTER ? "unit reduce-scatter" : "unit all-reduce";
 }
 
 static uint16_t
@@ -308,7 +308,7 @@ fsdp_finish_reduction (Build *b, const DpPass *p, const FsdpUnit *u, guint unit,
   if (replica.n > 1 && u->numel[0] > 0) {
     LsDep dep = { LS_DEP_END, scattered };
     stream = LS_STREAM_REPLICA;
-    collective (b, stream, replica.slot, COLL_ALL_REDUCE, dp_part (u->numel[0], dp_shard (l, false).n) * r, r, unit, &dep);
+    collective (b, stream, replica.slot, LS_COLL_ALL_REDUCE, dp_part (u->numel[0], dp_shard (l, false).n) * r, r, unit, &dep);
   }
   if (divisor > 1)
     fsdp_kernel (b, p, stream, "grad-postdivide", numel, numel * 2 * r, NULL, 0);

@@ -79,11 +79,11 @@ static uint16_t
 send_on (Build *b, uint32_t step, uint16_t after, LsTag tag)
 {
   if (step == 0)
-    return build_cp (b, COLL_PERMUTE, 2 * k_bytes (b->l), tag, "kv permute");
+    return build_cp (b, LS_COLL_PERMUTE, 2 * k_bytes (b->l), tag, "kv permute");
   LsOp op = op_blank (LS_OP_COLLECTIVE, LS_STREAM_CP, tag, "kv permute");
   op.host = LS_HOST_COMM;
   op.slot = LS_SLOT_CP;
-  op.coll = COLL_PERMUTE;
+  op.coll = LS_COLL_PERMUTE;
   op.bytes = 2 * k_bytes (b->l);
   op.dtype = (uint8_t) b->l->shard.dtype;
   LsDep dep = { LS_DEP_END, after };
@@ -123,7 +123,7 @@ ring_backward (Build *b)
   for (uint32_t i = 0; i < n; i++) {
     LsContextStep s = step_of (b->l, n - 1 - i);
     const char *name = i == 0 ? "kv permute" : i + 1 == n ? "kv grad permute" : "kv and grad permute";
-    uint16_t moved = build_cp (b, COLL_PERMUTE, moved_back (b->l, i), LS_TAG_B, name);
+    uint16_t moved = build_cp (b, LS_COLL_PERMUTE, moved_back (b->l, i), LS_TAG_B, name);
     if (!s.is_idle)
       build_kernel (b, &s.bwd, LS_TAG_I);
     if (i > 0)
@@ -149,8 +149,8 @@ static void
 gather_kv (Build *b, LsTag comm_tag, LsTag tag)
 {
   uint64_t bytes = k_bytes (b->l) * b->l->mesh.cp;
-  build_cp_sync (b, COLL_ALL_GATHER, bytes, comm_tag, "k all-gather");
-  build_cp_sync (b, COLL_ALL_GATHER, bytes, comm_tag, "v all-gather");
+  build_cp_sync (b, LS_COLL_ALL_GATHER, bytes, comm_tag, "k all-gather");
+  build_cp_sync (b, LS_COLL_ALL_GATHER, bytes, comm_tag, "v all-gather");
   in_order (b, "kv-reorder", tag);
 }
 
@@ -162,8 +162,8 @@ gathered_backward (Build *b)
   gather_kv (b, LS_TAG_B, LS_TAG_I);
   build_kernel (b, &s.bwd, LS_TAG_I);
   in_order (b, "kv-grad-reorder", LS_TAG_I);
-  build_cp_sync (b, COLL_REDUCE_SCATTER, bytes, LS_TAG_B, "k grad reduce-scatter");
-  build_cp_sync (b, COLL_REDUCE_SCATTER, bytes, LS_TAG_B, "v grad reduce-scatter");
+  build_cp_sync (b, LS_COLL_REDUCE_SCATTER, bytes, LS_TAG_B, "k grad reduce-scatter");
+  build_cp_sync (b, LS_COLL_REDUCE_SCATTER, bytes, LS_TAG_B, "v grad reduce-scatter");
 }
 
 /* --- Ulysses ------------------------------------------------------------------------- */
@@ -174,9 +174,9 @@ exchange_qkv (Build *b, LsTag comm_tag, LsTag tag)
 {
   uint64_t q = q_bytes (b->l), k = k_bytes (b->l);
   build_copy (b, "ulysses-pack", q + 2 * k, tag);
-  build_cp_sync (b, COLL_ALL_TO_ALL, q, comm_tag, "q all-to-all");
-  build_cp_sync (b, COLL_ALL_TO_ALL, k, comm_tag, "k all-to-all");
-  build_cp_sync (b, COLL_ALL_TO_ALL, k, comm_tag, "v all-to-all");
+  build_cp_sync (b, LS_COLL_ALL_TO_ALL, q, comm_tag, "q all-to-all");
+  build_cp_sync (b, LS_COLL_ALL_TO_ALL, k, comm_tag, "k all-to-all");
+  build_cp_sync (b, LS_COLL_ALL_TO_ALL, k, comm_tag, "v all-to-all");
   build_copy (b, "ulysses-unpack", q + 2 * k, tag);
 }
 
@@ -184,7 +184,7 @@ static void
 exchange_context (Build *b, LsTag comm_tag, LsTag tag)
 {
   build_copy (b, "ulysses-pack", q_bytes (b->l), tag);
-  build_cp_sync (b, COLL_ALL_TO_ALL, q_bytes (b->l), comm_tag, "context all-to-all");
+  build_cp_sync (b, LS_COLL_ALL_TO_ALL, q_bytes (b->l), comm_tag, "context all-to-all");
   build_copy (b, "ulysses-unpack", q_bytes (b->l), tag);
 }
 

@@ -23,7 +23,7 @@ exchange (Build *b, const LsOperator *o, bool is_dispatch, LsTag tag, const char
   Lower *l = b->l;
   if (l->mesh.ep == 1)
     return;
-  uint16_t op = build_coll (b, LS_STREAM_EP, LS_SLOT_EP, COLL_ALL_TO_ALL, o->ep_bytes, l->act, tag, name);
+  uint16_t op = build_coll (b, LS_STREAM_EP, LS_SLOT_EP, LS_COLL_ALL_TO_ALL, o->ep_bytes, l->act, tag, name);
   if (l->n_ep_roles > 1)
     g_array_index (b->ops, LsOp, op).parts = is_dispatch ? LS_PARTS_RECEIVED : LS_PARTS_SENT;
   build_join (b, op);
@@ -47,7 +47,7 @@ host_counts_tokens (Build *b, LsTag tag)
   LsDep dep = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
   if (l->mesh.ep > 1) {
     uint64_t bytes = (uint64_t) COUNT_BYTES * l->model->n_experts * l->mesh.ep;
-    dep = (LsDep) { LS_DEP_END, build_coll (b, LS_STREAM_EP, LS_SLOT_EP, COLL_ALL_GATHER, bytes, LS_DTYPE_BYTE, tag, "token counts all-gather") };
+    dep = (LsDep) { LS_DEP_END, build_coll (b, LS_STREAM_EP, LS_SLOT_EP, LS_COLL_ALL_GATHER, bytes, LS_DTYPE_BYTE, tag, "token counts all-gather") };
   }
   LsOp op = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, tag, "token counts");
   op.host = LS_HOST_SYNC;
@@ -60,10 +60,10 @@ experts_before (Build *b, const LsOperator *o, bool is_backward, LsTag tag)
   if (o->ep == LS_EP_DISPATCH && !is_backward) {
     host_counts_tokens (b, tag);
     exchange (b, o, true, tag, "dispatch all-to-all");
-    over_etp (b, o, COLL_ALL_GATHER, tag, "expert all-gather");
+    over_etp (b, o, LS_COLL_ALL_GATHER, tag, "expert all-gather");
   } else if (o->ep == LS_EP_COMBINE && is_backward) {
     exchange (b, o, true, tag, "combine grad all-to-all");
-    over_etp (b, o, COLL_ALL_GATHER, tag, "expert all-gather");
+    over_etp (b, o, LS_COLL_ALL_GATHER, tag, "expert all-gather");
   }
 }
 
@@ -71,10 +71,10 @@ void
 experts_after (Build *b, const LsOperator *o, bool is_backward, LsTag tag)
 {
   if (o->ep == LS_EP_COMBINE && !is_backward) {
-    over_etp (b, o, COLL_REDUCE_SCATTER, tag, "expert reduce-scatter");
+    over_etp (b, o, LS_COLL_REDUCE_SCATTER, tag, "expert reduce-scatter");
     exchange (b, o, false, tag, "combine all-to-all");
   } else if (o->ep == LS_EP_DISPATCH && is_backward) {
-    over_etp (b, o, COLL_REDUCE_SCATTER, tag, "expert reduce-scatter");
+    over_etp (b, o, LS_COLL_REDUCE_SCATTER, tag, "expert reduce-scatter");
     exchange (b, o, false, tag, "dispatch grad all-to-all");
   }
 }

@@ -100,7 +100,7 @@ build_forward_operator (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps
   const LsOperator *o = operator_at (c, i);
   bool sp = l->shard.sp, is_pipelined = pipelines_tp (l, c, i);
   if (o->tp == LS_TP_COLUMN && has_tp (l) && sp && !is_pipelined)
-    build_tp_sync (b, COLL_ALL_GATHER, gathered_bytes (l, o), tag, "tp all-gather");
+    build_tp_sync (b, LS_COLL_ALL_GATHER, gathered_bytes (l, o), tag, "tp all-gather");
   experts_before (b, o, false, tag);
   guint first = b->ops->len;
   build_forward_kernels (b, c, i, is_pipelined, tag);
@@ -114,12 +114,12 @@ build_forward_operator (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps
   if (!has_tp (l) || is_pipelined)
     return;
   if (o->tp == LS_TP_VOCAB)
-    build_tp_sync (b, COLL_ALL_REDUCE, full_bytes (l, o), tag, "tp all-reduce");
+    build_tp_sync (b, LS_COLL_ALL_REDUCE, full_bytes (l, o), tag, "tp all-reduce");
   else if (o->tp == LS_TP_ROW)
-    build_tp_sync (b, sp ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, full_bytes (l, o), tag,
+    build_tp_sync (b, sp ? LS_COLL_REDUCE_SCATTER : LS_COLL_ALL_REDUCE, full_bytes (l, o), tag,
                    sp ? "tp reduce-scatter" : "tp all-reduce");
   else if (o->tp == LS_TP_REDUCE)
-    build_tp_sync (b, COLL_ALL_REDUCE, o->reduce_bytes, tag, "loss all-reduce");
+    build_tp_sync (b, LS_COLL_ALL_REDUCE, o->reduce_bytes, tag, "loss all-reduce");
 }
 
 /* --- backward ------------------------------------------------------------------- */
@@ -170,7 +170,7 @@ build_weight_operator (Build *b, const Chunk *c, guint i)
   if (!deferred_gemm (o))
     return;
   if (o->tp == LS_TP_COLUMN && gathers_again (l, c, i))
-    build_tp_sync (b, COLL_ALL_GATHER, gathered_bytes (l, o), LS_TAG_W, "tp all-gather");
+    build_tp_sync (b, LS_COLL_ALL_GATHER, gathered_bytes (l, o), LS_TAG_W, "tp all-gather");
   uint16_t last = build_wgrad (b, o, LS_ACTION_W, NO_OP);
   keep_input (b, last, c, i, true);
   keep_gradient (b, last, c, i, true);
@@ -203,9 +203,9 @@ build_backward_operator (Build *b, const Chunk *c, guint i, LsActionType pass)
 
   experts_before (b, o, true, LS_TAG_B);
   if (gathers_grad && !is_pipelined)
-    build_tp_sync (b, COLL_ALL_GATHER, gathered_bytes (l, o), LS_TAG_B, "tp all-gather");
+    build_tp_sync (b, LS_COLL_ALL_GATHER, gathered_bytes (l, o), LS_TAG_B, "tp all-gather");
   if (gathers_input)
-    async = build_tp_async (b, COLL_ALL_GATHER, gathered_bytes (l, o), "tp all-gather");
+    async = build_tp_async (b, LS_COLL_ALL_GATHER, gathered_bytes (l, o), "tp all-gather");
   if (o->context_parallel)
     last = build_context_backward (b, c, i);
   else if (is_pipelined)
@@ -217,7 +217,7 @@ build_backward_operator (Build *b, const Chunk *c, guint i, LsActionType pass)
   if (gathers_input)
     build_join (b, async);
   if (is_column)
-    async = build_tp_async (b, sp ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, bytes,
+    async = build_tp_async (b, sp ? LS_COLL_REDUCE_SCATTER : LS_COLL_ALL_REDUCE, bytes,
                             sp ? "tp reduce-scatter" : "tp all-reduce");
   last = build_wgrad (b, o, pass, last);
   if (pass == LS_ACTION_B && last != NO_OP)

@@ -334,7 +334,7 @@ run_again (Build *b, const Chunk *c, guint from, guint to)
 {
   const Lower *l = b->l;
   if (l->s->recompute == LS_RECOMPUTE_FULL && l->s->partition_activations)
-    build_join (b, build_coll (b, LS_STREAM_TP, LS_SLOT_TP, COLL_ALL_GATHER, ls_boundary_bytes (l->model, &l->shard), l->shard.dtype,
+    build_join (b, build_coll (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_GATHER, ls_boundary_bytes (l->model, &l->shard), l->shard.dtype,
                                LS_TAG_RECOMPUTE, "activation all-gather"));
   Chunk partly = *c; /* borrows */
   partly.operators = c->again ? c->again : c->operators;

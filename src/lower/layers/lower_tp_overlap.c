@@ -58,7 +58,7 @@ build_move (Build *b, uint16_t after, uint64_t bytes, LsTag tag)
   LsOp op = op_blank (LS_OP_COLLECTIVE, LS_STREAM_TP, tag, "tp ring exchange");
   op.host = LS_HOST_COMM;
   op.slot = LS_SLOT_TP;
-  op.coll = COLL_COPY_PERMUTE;
+  op.coll = LS_COLL_COPY_PERMUTE;
   op.bytes = bytes;
   op.dtype = (uint8_t) l->shard.dtype;
   LsDep dep = { LS_DEP_END, after };
@@ -68,7 +68,7 @@ build_move (Build *b, uint16_t after, uint64_t bytes, LsTag tag)
 static uint16_t
 build_first_move (Build *b, uint64_t bytes, LsTag tag)
 {
-  return build_coll (b, LS_STREAM_TP, LS_SLOT_TP, COLL_COPY_PERMUTE, bytes, b->l->shard.dtype, tag, "tp ring exchange");
+  return build_coll (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_COPY_PERMUTE, bytes, b->l->shard.dtype, tag, "tp ring exchange");
 }
 
 static uint16_t

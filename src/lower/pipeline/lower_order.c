@@ -15,7 +15,7 @@
 static LsTime
 op_time (const Lower *l, const LsOp *op)
 {
-  bool is_hidden = op->coll == COLL_PERMUTE || op->coll == COLL_COPY_PERMUTE;
+  bool is_hidden = op->coll == LS_COLL_PERMUTE || op->coll == LS_COLL_COPY_PERMUTE;
   if (op->kind == LS_OP_COLLECTIVE)
     return l->costs && !is_hidden ? l->costs->collective (op->slot, op->coll, op->bytes, l->costs->data) : 0;
   if (op->kind != LS_OP_KERNEL)

@@ -235,7 +235,7 @@ segment_event (Lower *l, const char *name, LsOpKind kind, LsStream stream, uint1
   op.event = event;
   build_op (&b, op, NULL, 0);
   if (gathers)
-    build_join (&b, build_coll (&b, LS_STREAM_TP, LS_SLOT_TP, COLL_ALL_GATHER, ls_boundary_bytes (l->model, &l->shard),
+    build_join (&b, build_coll (&b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_GATHER, ls_boundary_bytes (l->model, &l->shard),
                                 l->shard.dtype, LS_TAG_SYNC, "boundary all-gather"));
   return build_finish (&b, name);
 }

@@ -47,7 +47,7 @@ build_whole (Build *b, LsTag tag)
 {
   const Lower *l = b->l;
   build_copy (b, "boundary-zeros", LS_KERNEL_MEMSET, 1, tag);
-  build_join (b, build_coll (b, LS_STREAM_TP, LS_SLOT_TP, COLL_ALL_GATHER, ls_boundary_bytes (l->model, &l->shard),
+  build_join (b, build_coll (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_GATHER, ls_boundary_bytes (l->model, &l->shard),
                              l->shard.dtype, LS_TAG_SYNC, "boundary all-gather"));
   build_copy (b, "boundary-copy-out", LS_KERNEL_ELEMENTWISE, 2, tag);
   build_copy (b, "boundary-clone", LS_KERNEL_ELEMENTWISE, 2, tag);

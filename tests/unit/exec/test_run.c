@@ -7,7 +7,6 @@
 #include "hand_trace.h"
 
 #include "cluster/route.h"
-#include "lower/lower_state.h"
 
 static const uint32_t pair[] = { 0, 1 };
 
@@ -34,7 +33,7 @@ members_must_agree_on_algorithm_and_parts (void)
   hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, pair, 2);
   uint16_t first = hand_sync (h, 0, LS_SLOT_TP, LS_STREAM_TP, LS_COLL_ALL_TO_ALL, 1024);
   uint16_t second = hand_sync (h, 1, LS_SLOT_TP, LS_STREAM_TP, LS_COLL_ALL_TO_ALL, 1024);
-  g_array_index (h->ops[0], LsOp, first).algorithm = "pairwise";
+  g_array_index (h->ops[0], LsOp, first).algorithm = LS_ALGORITHM_PAIRWISE;
   g_array_index (h->ops[1], LsOp, second).parts = LS_PARTS_SENT;
   h->plan->n_weights = 2;
   h->plan->weights = (uint32_t[]) { 1, 3 };
@@ -397,17 +396,6 @@ messages_run_or_are_refused_for_their_memory (void)
 }
 
 /* The lowering, which does not see network/, writes collectives as numbers. */
-static void
-collectives_have_one_numbering (void)
-{
-  LS_CHECK_INT (COLL_ALL_REDUCE, ==, LS_COLL_ALL_REDUCE);
-  LS_CHECK_INT (COLL_ALL_GATHER, ==, LS_COLL_ALL_GATHER);
-  LS_CHECK_INT (COLL_REDUCE_SCATTER, ==, LS_COLL_REDUCE_SCATTER);
-  LS_CHECK_INT (COLL_ALL_TO_ALL, ==, LS_COLL_ALL_TO_ALL);
-  LS_CHECK_INT (COLL_PERMUTE, ==, LS_COLL_PERMUTE);
-  LS_CHECK_INT (COLL_COPY_PERMUTE, ==, LS_COLL_COPY_PERMUTE);
-}
-
 /* What --help, README.md and host.c's sources say; no golden job waits for all of them. */
 static void
 host_costs_are_as_documented (void)
@@ -432,4 +420,4 @@ LS_TEST_MAIN ("run", LS_TEST (mismatched_collectives_name_both_sides), LS_TEST (
               LS_TEST (copies_both_ways_leave_the_sms_alone),
               LS_TEST (a_repeating_period_stops_the_run), LS_TEST (runs_do_not_share_state),
               LS_TEST (messages_run_or_are_refused_for_their_memory),
-              LS_TEST (collectives_have_one_numbering), LS_TEST (host_costs_are_as_documented))
+              LS_TEST (host_costs_are_as_documented))

@@ -1,0 +1,368 @@
+#include "exec/state.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+CallKey
+collective_key (const LsOp *op)
+{
+  return (CallKey) { .kind = op->coll, .algorithm = op->algorithm, .parts = op->parts, .root = op->root, .bytes = op->bytes };
+}
+
+CallKey
+transfer_key (uint64_t bytes)
+{
+  return (CallKey) { .kind = LS_COLL_SEND_RECV, .bytes = bytes };
+}
+
+CallKey
+copy_key (const LsOp *op)
+{
+  return (CallKey) { .kind = (uint8_t) op->root, .bytes = op->bytes };
+}
+
+/* --- what programs call --------------------------------------------------------- */
+
+static int
+by_key (const void *a, const void *b)
+{
+  const CallKey *x = a, *y = b;
+  if (x->kind != y->kind)
+    return x->kind < y->kind ? -1 : 1;
+  if (x->algorithm != y->algorithm)
+    return x->algorithm < y->algorithm ? -1 : 1;
+  if (x->parts != y->parts)
+    return x->parts < y->parts ? -1 : 1;
+  if (x->root != y->root)
+    return x->root < y->root ? -1 : 1;
+  return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+static void
+add_key (RoleCalls *role, int list, CallKey key)
+{
+  g_array_append_val (role->keys[list], key);
+}
+
+static void
+add_op (RoleCalls *role, const LsOp *op)
+{
+  if (op->kind == LS_OP_COLLECTIVE)
+    add_key (role, CALLS + op->slot, collective_key (op));
+  else if (op->kind == LS_OP_COPY && op->recorded == LS_TIME_NEVER)
+    add_key (role, COPIES + (int) op->root, copy_key (op));
+  for (uint32_t i = 0; i < op->n_transfers; i++) {
+    const LsTransfer *t = &op->transfers[i];
+    add_key (role, (t->is_send ? SENDS : RECEIVES) + (t->slot == LS_SLOT_NEXT), transfer_key (t->bytes));
+  }
+}
+
+static void
+keep_each_once (GArray *keys)
+{
+  guint n = 0;
+  if (keys->len > 0)
+    qsort (keys->data, keys->len, sizeof (CallKey), by_key);
+  for (guint i = 0; i < keys->len; i++) {
+    const CallKey *key = &g_array_index (keys, CallKey, i);
+    if (n == 0 || by_key (key, &g_array_index (keys, CallKey, n - 1)) != 0)
+      g_array_index (keys, CallKey, n++) = *key;
+  }
+  g_array_set_size (keys, n);
+}
+
+static void
+collect_role (const LsPlan *plan, const LsProgram *p, RoleCalls *role)
+{
+  g_autofree bool *seen = g_new0 (bool, plan->n_segments);
+  for (int i = 0; i < N_CALL_LISTS; i++)
+    role->keys[i] = g_array_new (FALSE, FALSE, sizeof (CallKey));
+  for (uint32_t i = 0; i < p->n_instances; i++) {
+    const LsSegment *seg = &plan->segments[p->instances[i].segment];
+    for (uint32_t o = 0; o < seg->n_ops && !seen[p->instances[i].segment]; o++)
+      add_op (role, &seg->ops[o]);
+    seen[p->instances[i].segment] = true;
+  }
+  for (int i = 0; i < N_CALL_LISTS; i++)
+    keep_each_once (role->keys[i]);
+}
+
+static bool
+is_same_list (const GArray *a, const GArray *b)
+{
+  if (a->len != b->len)
+    return false;
+  for (guint i = 0; i < a->len; i++)
+    if (by_key (&g_array_index (a, CallKey, i), &g_array_index (b, CallKey, i)) != 0)
+      return false;
+  return true;
+}
+
+RoleCalls *
+role_calls_new (const LsPlan *plan)
+{
+  RoleCalls *roles = g_new0 (RoleCalls, plan->n_roles + 1);
+  g_autoptr (GPtrArray) known = g_ptr_array_new ();
+  for (uint32_t r = 0; r < plan->n_roles; r++) {
+    RoleCalls *role = &roles[r];
+    collect_role (plan, &plan->programs[r], role);
+    for (int i = 0; i < N_CALL_LISTS; i++) {
+      guint at = 0;
+      while (at < known->len && !is_same_list (known->pdata[at], role->keys[i]))
+        at++;
+      if (at == known->len && role->keys[i]->len > 0)
+        g_ptr_array_add (known, role->keys[i]);
+      role->id[i] = role->keys[i]->len > 0 ? at + 1 : 0;
+    }
+  }
+  return roles;
+}
+
+void
+role_calls_free (RoleCalls *roles, uint32_t n_roles)
+{
+  for (uint32_t r = 0; roles && r < n_roles; r++)
+    for (int i = 0; i < N_CALL_LISTS; i++)
+      g_array_unref (roles[r].keys[i]);
+  g_free (roles);
+}
+
+/* --- one call ------------------------------------------------------------------- */
+
+LsCollRequest
+call_request (const LsPlan *plan, CallKey key, const uint32_t *ranks, uint32_t n, LsCollMemo *memo, LsArena *arena)
+{
+  uint32_t *gpus = ls_arena_new_array (arena, uint32_t, n);
+  g_assert (key.parts == LS_PARTS_EQUAL || plan->n_weights == n);
+  for (uint32_t i = 0; i < n; i++)
+    gpus[i] = plan->gpu_of_rank[ranks[i]];
+  return (LsCollRequest) {
+    .kind = (LsCollKind) key.kind, .gpus = gpus, .n = n, .root = key.root, .bytes = key.bytes, .memo = memo,
+    .algorithm = ls_coll_algorithm_name (key.algorithm),
+    .weights = key.parts == LS_PARTS_EQUAL ? NULL : plan->weights, .weighs_senders = key.parts == LS_PARTS_SENT,
+  };
+}
+
+/* Two members have one message each way, which is never too large. */
+const LsCollPlan *
+call_plan (const Run *x, const LsCollRequest *request, LsArena *arena, GError **error)
+{
+  LsNetworkFidelity network = x->options->network;
+  if (!ls_coll_applies (x->cluster, x->nccl, request)) {
+    g_autofree char *rule = error ? ls_coll_rule (request->algorithm) : NULL;
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "an %s over %u ranks by %s: it does %s", ls_coll_kind_name (request->kind),
+                 request->n, request->algorithm, rule ? rule : "");
+    return NULL;
+  }
+  if (request->n > 2 && !ls_coll_check_size (x->cluster, x->nccl, request, network, error))
+    return NULL;
+  return ls_coll_plan (x->cluster, x->nccl, request, network, arena);
+}
+
+/* Of kernels that communicate; of copy engines, which hold no SMs, nothing is known. See
+ * LsNccl.stall_per_byte: over the time that the call moves when it is alone. */
+uint64_t
+call_stall (const Run *x, CallKey key, const LsCollPlan *plan)
+{
+  bool is_by_copy_engines = key.kind == LS_COLL_COPY_PERMUTE && plan->sm_share <= 0;
+  double passes = key.kind == LS_COLL_ALL_REDUCE ? 2 : is_by_copy_engines ? 0 : 1;
+  double lost_s = x->nccl->stall_per_byte * passes * (double) key.bytes / x->cluster->spec.gpu.hbm_bytes_per_s;
+  LsTime moving = ls_coll_time_alone (x->cluster, plan);
+  for (uint32_t i = 0; i < plan->n_phases; i++)
+    moving -= plan->phases[i].latency;
+  return lost_s > 0 && moving > 0 ? (uint64_t) llround (fmin (1, lost_s / ls_time_to_s (moving)) * (double) LS_COEF_ONE) : 0;
+}
+
+/* --- the calls of a run ----------------------------------------------------------- */
+
+typedef struct {
+  Run *x;
+  LsCollMemo *memo;
+  size_t message_bytes; /* of memory that scripts take */
+} Planning;
+
+/* A phase without bytes is no flow. */
+static void
+add_uses (Run *x, Call *c, uint32_t n_alike)
+{
+  c->uses = ls_arena_new_array (x->arena, LsFlowUse *, c->plan->n_phases);
+  c->n_uses = ls_arena_new_array (x->arena, uint32_t, c->plan->n_phases);
+  for (uint32_t i = 0; i < c->plan->n_phases; i++) {
+    const LsPhase *p = &c->plan->phases[i];
+    uint32_t n_most = p->demand_bytes > 0 ? MIN (p->n_loads, x->fold->n_resources) : 0;
+    if (n_most == 0)
+      continue;
+    c->uses[i] = ls_arena_new_array (x->arena, LsFlowUse, n_most);
+    c->n_uses[i] = fold_uses (x->fold, p->loads, p->n_loads, n_alike, c->uses[i]);
+  }
+}
+
+/* n_alike: how many make it that this one stands for. */
+static Call *
+add_call (Run *x, Call **calls, CallKey key, const LsCollPlan *plan, uint32_t n_alike)
+{
+  Call *c = ls_arena_new_array (x->arena, Call, 1);
+  c->key = key;
+  c->plan = plan;
+  c->sm_share = (uint64_t) llround (plan->sm_share * (double) LS_COEF_ONE);
+  add_uses (x, c, n_alike);
+  c->next = *calls;
+  *calls = c;
+  return c;
+}
+
+static gboolean
+add_messages (Planning *p, Call *c, const LsScript *script, GError **error)
+{
+  p->message_bytes += messages_bytes (script);
+  if (p->message_bytes > p->x->options->max_memory_bytes) {
+    g_autofree char *need = ls_format_bytes (p->message_bytes), *may = ls_format_bytes (p->x->options->max_memory_bytes);
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "the messages of %s over %u ranks need %s of memory with what came before; --max-memory is %s",
+                 ls_coll_kind_name ((LsCollKind) c->key.kind), script->n, need, may);
+    return FALSE;
+  }
+  c->messages = motion_messages (p->x, script);
+  c->base = script->base;
+  return TRUE;
+}
+
+/* One message is a flow: sends, receives and copies have no script. ranks: of the whole plan. */
+static gboolean
+plan_call (Planning *p, Call **calls, CallKey key, const uint32_t *ranks, uint32_t n, uint32_t n_alike, GError **error)
+{
+  Run *x = p->x;
+  if (call_find (*calls, key))
+    return TRUE;
+  LsCollRequest request = call_request (x->fold->plan, key, ranks, n, p->memo, x->arena);
+  const LsCollPlan *plan = call_plan (x, &request, x->arena, error);
+  if (!plan)
+    return FALSE;
+  Call *c = add_call (x, calls, key, plan, n_alike);
+  c->stall = call_stall (x, key, plan);
+  request.algorithm = plan->algorithm;
+  bool has_script = x->options->network == LS_NETWORK_STEP && request.kind != LS_COLL_SEND_RECV && n > 1;
+  return !has_script || add_messages (p, c, ls_coll_script (x->cluster, x->nccl, &request, x->arena), error);
+}
+
+/* Members whose calls do not match are found out when they meet: what any of them calls is planned. */
+static gboolean
+plan_comm (Planning *p, uint32_t id, const GArray *keys, GError **error)
+{
+  const Fold *f = p->x->fold;
+  const LsCommunicator *whole = &f->plan->comms[f->comm[id]];
+  for (guint i = 0; i < keys->len; i++)
+    if (!plan_call (p, &p->x->comms[id].calls, g_array_index (keys, CallKey, i), whole->ranks, whole->n_ranks, f->n_of_comm[id], error))
+      return FALSE;
+  return TRUE;
+}
+
+/* From the rank that stands for its class to its own peer, who may not be the one that stands
+ * for his. */
+static gboolean
+plan_channel (Planning *p, uint32_t sender, bool is_to_next, const GArray *keys, GError **error)
+{
+  const Fold *f = p->x->fold;
+  const uint32_t ranks[] = { f->rank[sender], f->plan->bindings[f->rank[sender]].peer[is_to_next] };
+  Channel *ch = &p->x->channels[2 * sender + !is_to_next];
+  for (guint i = 0; i < keys->len; i++)
+    if (!plan_call (p, &ch->calls, g_array_index (keys, CallKey, i), ranks, 2, f->n_of_rank[sender], error))
+      return FALSE;
+  return TRUE;
+}
+
+static void
+plan_copies (Planning *p, uint32_t rank, int direction, const GArray *keys)
+{
+  Run *x = p->x;
+  for (guint i = 0; i < keys->len; i++) {
+    CallKey key = g_array_index (keys, CallKey, i);
+    const LsCollPlan *plan = copy_plan (x, x->plan->gpu_of_rank[rank], (LsCopyDirection) direction, key.bytes, x->arena);
+    add_call (x, copy_calls (x, rank, (LsCopyDirection) direction), key, plan, x->fold->n_of_rank[rank]);
+  }
+}
+
+/* What it sends travels on its own channels, what it receives on those of its peers. */
+static gboolean
+plan_rank (Planning *p, uint32_t rank, const RoleCalls *role, GError **error)
+{
+  const LsBinding *b = &p->x->plan->bindings[rank];
+  for (int next = 0; next < 2; next++) {
+    if (b->peer[next] == UINT32_MAX)
+      continue;
+    if (!plan_channel (p, rank, next, role->keys[SENDS + next], error)
+        || !plan_channel (p, b->peer[next], !next, role->keys[RECEIVES + next], error))
+      return FALSE;
+  }
+  for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
+    plan_copies (p, rank, d, role->keys[COPIES + d]);
+  return TRUE;
+}
+
+/* planned: [n_comms] of the lists of calls, that which was planned last. */
+static gboolean
+plan_comms_of_rank (Planning *p, uint32_t rank, const RoleCalls *role, uint32_t *planned, GError **error)
+{
+  const LsBinding *b = &p->x->plan->bindings[rank];
+  for (int s = 0; s < LS_SLOT_PREV; s++) {
+    uint32_t id = b->comm[s];
+    if (id == UINT32_MAX || role->id[CALLS + s] == 0 || role->id[CALLS + s] == planned[id])
+      continue;
+    planned[id] = role->id[CALLS + s];
+    if (!plan_comm (p, id, role->keys[CALLS + s], error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+gboolean
+calls_plan (Run *x, GError **error)
+{
+  g_autoptr (LsCollMemo) memo = ls_coll_memo_new ();
+  g_autofree uint32_t *planned = g_new0 (uint32_t, x->plan->n_comms + 1);
+  RoleCalls *roles = role_calls_new (x->plan);
+  Planning p = { x, memo };
+  gboolean ok = TRUE;
+  for (uint32_t i = 0; i < x->plan->n_ranks && ok; i++) {
+    const RoleCalls *role = &roles[x->plan->bindings[i].role];
+    ok = plan_comms_of_rank (&p, i, role, planned, error) && plan_rank (&p, i, role, error);
+  }
+  role_calls_free (roles, x->plan->n_roles);
+  return ok;
+}
+
+Call *
+call_find (Call *calls, CallKey key)
+{
+  while (calls && !call_key_equal (calls->key, key))
+    calls = calls->next;
+  return calls;
+}
+
+/* An end of a step that is no longer looked at counts as nothing. */
+void
+call_count (Call *call, uint32_t step, uint64_t n_begun, uint64_t n_over)
+{
+  uint32_t parity = step & 1;
+  if (n_begun > 0 && call->step[parity] != step + 1) {
+    call->step[parity] = step + 1;
+    call->count[parity] = call->n_over[parity] = 0;
+  }
+  call->count[parity] += n_begun;
+  if (call->step[parity] == step + 1)
+    call->n_over[parity] += n_over;
+}
+
+void
+calls_count_bytes (const Call *calls, uint32_t step, ExactBytes *resource_bytes)
+{
+  for (const Call *c = calls; c; c = c->next) {
+    if (c->step[step & 1] != step + 1 || c->messages)
+      continue;
+    for (uint32_t i = 0; i < c->plan->n_phases; i++) {
+      ExactBytes demand = (ExactBytes) rint (ldexp (c->plan->phases[i].demand_bytes, 20)) * c->count[step & 1];
+      for (uint32_t u = 0; u < c->n_uses[i]; u++)
+        resource_bytes[c->uses[i][u].resource] += demand * c->uses[i][u].coef;
+    }
+  }
+}

@@ -1,0 +1,98 @@
+/* exec/calls.h — the calls of a plan: collectives, sends and copies. Each distinct one of a communicator, channel
+ * or copy engine is planned once, before the clock starts. So what cannot be carried out ends a run before
+ * it begins; inside the event loop only deadlocks and calls that do not match are errors. */
+#ifndef LS_EXEC_CALLS_H
+#define LS_EXEC_CALLS_H
+
+#include <stdbool.h>
+
+#include "exec/messages/messages.h"
+#include "exec/shortcuts/fold.h"
+#include "network/coll.h"
+#include "plan/plan.h"
+
+/* What tells the calls of a communicator, channel or copy engine apart. */
+typedef struct {
+  uint8_t kind;      /* LsCollKind; of a copy: LsCopyDirection */
+  uint8_t algorithm; /* LsAlgorithm                            */
+  uint8_t parts;     /* LsParts                                */
+  uint32_t root;     /* member; 0 where the kind has none      */
+  uint64_t bytes;
+} CallKey;
+
+CallKey collective_key (const LsOp *op);
+CallKey transfer_key (uint64_t bytes);
+CallKey copy_key (const LsOp *op);
+
+static inline bool
+call_key_equal (CallKey a, CallKey b)
+{
+  return a.kind == b.kind && a.parts == b.parts && a.algorithm == b.algorithm && a.root == b.root && a.bytes == b.bytes;
+}
+
+/* ---- what programs call ---- */
+
+/* By kind of owner and direction. */
+enum {
+  CALLS,                         /* by slot             */
+  SENDS = CALLS + LS_SLOT_PREV,  /* to previous, next   */
+  RECEIVES = SENDS + 2,          /* from previous, next */
+  COPIES = RECEIVES + 2,         /* by direction        */
+  N_CALL_LISTS = COPIES + LS_N_COPY_DIRECTIONS
+};
+
+/* Of a role. Each key once, in one order, so that equal lists are alike. */
+typedef struct {
+  GArray *keys[N_CALL_LISTS]; /* CallKey                                          */
+  uint32_t id[N_CALL_LISTS];  /* equal of equal lists, of all roles; 0: empty     */
+} RoleCalls;
+
+/* [n_roles]. Free with role_calls_free(). */
+RoleCalls *role_calls_new (const LsPlan *plan);
+void role_calls_free (RoleCalls *roles, uint32_t n_roles); /* NULL allowed */
+
+/* ---- one call ---- */
+
+/* ranks: of plan. GPUs are in arena, where a script keeps them. */
+LsCollRequest call_request (const LsPlan *plan, CallKey key, const uint32_t *ranks, uint32_t n, LsCollMemo *memo, LsArena *arena);
+
+/* In arena. NULL, LS_ERROR_CONFLICT: the algorithm does not do it on these GPUs; LS_ERROR_LIMIT: it is too large. */
+const LsCollPlan *call_plan (const Run *x, const LsCollRequest *request, LsArena *arena, GError **error);
+
+/* Share of a compute-bound kernel's rate that is lost while the call moves, in 1/LS_COEF_ONE. */
+uint64_t call_stall (const Run *x, CallKey key, const LsCollPlan *plan);
+
+/* ---- the calls of a run ---- */
+
+/* Of one owner, planned. */
+typedef struct Call Call;
+struct Call {
+  Call *next;
+  CallKey key;
+  const LsCollPlan *plan;
+  LsFlowUse **uses; /* [n_phases]; of the quotient's resources */
+  uint32_t *n_uses; /* [n_phases] */
+  uint64_t stall;   /* call_stall() */
+  Messages *messages; /* NULL: phase by phase; else message by message, and the phases only
+                         say what it holds */
+  LsTime base;      /* before the first message */
+  uint64_t sm_share;
+  uint32_t step[2]; /* + 1 */
+  uint64_t count[2], n_over[2]; /* begun in that step; of these, over */
+};
+
+/* Of all communicators, channels and copy engines of x. Errors as of call_plan(). */
+gboolean calls_plan (Run *x, GError **error);
+
+/* One that was planned. */
+Call *call_find (Call *calls, CallKey key);
+
+/* So many calls begin in a step and are over. */
+void call_count (Call *call, uint32_t step, uint64_t n_begun, uint64_t n_over);
+
+/* Bytes by resource, in units of 2^-40: whole numbers, so that the order of terms and how many
+ * of them are one is of no consequence. A demand is rounded to 2^-20 bytes. */
+typedef unsigned __int128 ExactBytes;
+void calls_count_bytes (const Call *calls, uint32_t step, ExactBytes *resource_bytes);
+
+#endif
