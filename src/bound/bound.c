@@ -36,7 +36,7 @@ struct LsBounds {
   GHashTable *entries;     /* Key -> Entry                        */
   GHashTable *optimizer;   /* OptimizerKey -> LsTime *            */
   uint64_t variant;        /* of the strategy at hand             */
-  BoundMemo *comm;
+  LsCallTimes *call_times;
   uint32_t *n_moe;         /* [n_layers + 1] with experts among the first so many */
   uint32_t *layers, *first; /* scratch: layers of each chunk, and before it */
   Entry *last;
@@ -66,7 +66,7 @@ ls_bounds_new (const LsModel *m, const LsHardware *hardware)
   b->chosen = *hardware;
   b->entries = g_hash_table_new_full (key_hash, key_equal, NULL, g_free);
   b->optimizer = g_hash_table_new_full (optimizer_hash, optimizer_equal, g_free, g_free);
-  b->comm = bound_memo_new (&hardware->nccl);
+  b->call_times = ls_call_times_new (&hardware->nccl);
   b->n_moe = g_new0 (uint32_t, m->n_layers + 1);
   for (uint32_t i = 0; i < m->n_layers; i++)
     b->n_moe[i + 1] = b->n_moe[i] + ls_model_has_experts (m, i);
@@ -82,7 +82,7 @@ ls_bounds_free (LsBounds *b)
     return;
   g_hash_table_unref (b->entries);
   g_hash_table_unref (b->optimizer);
-  bound_memo_free (b->comm);
+  ls_call_times_free (b->call_times);
   g_free (b->n_moe);
   g_free (b->layers);
   g_free (b->first);
@@ -123,7 +123,7 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
     return b->last;
   Entry *e = g_new0 (Entry, 1);
   e->key = key;
-  const BoundComm comm = { b->comm, cluster, s };
+  const BoundComm comm = { b->call_times, cluster, s };
   const BoundParts in = { b->model, &b->chosen, &comm, sched->is_split, key.has_head_weight != 0 };
   bound_parts (&in, e->part);
   e->message = bound_send_time (&comm, message_bytes (b, s));
@@ -213,7 +213,7 @@ reduction_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, cons
   if (!is_last)
     return 0;
   uint64_t bytes = (p->n_params - p->n_expert) * (s->grad_dtype == LS_DTYPE_FP32 ? 4 : 2);
-  const BoundComm comm = { b->comm, cluster, s };
+  const BoundComm comm = { b->call_times, cluster, s };
   return bound_dp_time (&comm, LS_COLL_REDUCE_SCATTER, bytes);
 }
 

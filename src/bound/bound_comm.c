@@ -1,95 +1,13 @@
-/* bound/bound_comm.c — groups of a pipeline's ranks, each kind of place asked once.
- *
- * Two groups take the same time if one is the other shifted: by whole nodes for a group in a node; along
- * the axes of a torus, the links of which are alike, for one in a slice that goes round no edge that the
- * other does not (cluster/torus.h: a carry from one axis to the next would tell them apart). What is known
- * is thus looked up by the places of the members relative to the first. Elsewhere, and where links are
- * degraded, by the GPUs themselves. */
 #include "bound/bound_comm.h"
 
 #include "exec/shortcuts/least.h"
 
-struct BoundMemo {
-  const LsNccl *nccl;
-  GHashTable *known; /* GBytes -> LsTime * */
-};
-
-BoundMemo *
-bound_memo_new (const LsNccl *nccl)
-{
-  BoundMemo *memo = g_new0 (BoundMemo, 1);
-  memo->nccl = nccl;
-  memo->known = g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, g_free);
-  return memo;
-}
-
-void
-bound_memo_free (BoundMemo *memo)
-{
-  if (!memo)
-    return;
-  g_hash_table_unref (memo->known);
-  g_free (memo);
-}
-
-/* --- one group ------------------------------------------------------------------------------ */
-
-/* In one slice, as steps along the axes from the first member. */
-static void
-add_torus_places (const LsTorusSpec *t, const uint32_t *gpus, uint32_t n, uint32_t per_slice, GArray *key)
-{
-  LsTorusCoord first = ls_torus_coord (t, gpus[0] % per_slice);
-  for (uint32_t i = 0; i < n; i++) {
-    LsTorusCoord at = ls_torus_coord (t, gpus[i] % per_slice);
-    for (int axis = 0; axis < LS_TORUS_AXES; axis++) {
-      uint32_t step = at.at[axis] - first.at[axis]; /* below 0: a large number of its own */
-      g_array_append_val (key, step);
-    }
-  }
-}
-
-/* gpus ascend, but for a message back. */
-static GBytes *
-key_of (const LsCluster *cluster, LsCollKind kind, uint64_t bytes, const uint32_t *gpus, uint32_t n)
-{
-  const LsClusterSpec *spec = &cluster->spec;
-  uint32_t per_node = spec->gpus_per_node, node = gpus[0] / per_node;
-  bool has_faults = spec->faults && spec->faults->len > 0, is_torus = spec->interior == LS_INTERIOR_TORUS, is_inside = !has_faults;
-  for (uint32_t i = 1; i < n && is_inside; i++)
-    is_inside = gpus[i] / per_node == node;
-  const uint64_t head[] = { (uint64_t) (uintptr_t) cluster, bytes, (uint64_t) kind, n, is_inside };
-  g_autoptr (GArray) key = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  g_array_append_vals (key, head, 2 * G_N_ELEMENTS (head));
-  if (is_inside && is_torus)
-    add_torus_places (&spec->torus, gpus, n, per_node, key);
-  else
-    for (uint32_t i = 0; i < n; i++) {
-      uint32_t place = is_inside ? gpus[i] % per_node : gpus[i];
-      g_array_append_val (key, place);
-    }
-  return g_bytes_new (key->data, key->len * sizeof (uint32_t));
-}
-
+/* As the replay may round its rates. */
 static LsTime
 group_time (const BoundComm *c, LsCollKind kind, uint64_t bytes, const uint32_t *gpus, uint32_t n)
 {
-  g_autoptr (GBytes) key = key_of (c->cluster, kind, bytes, gpus, n);
-  const LsTime *known = g_hash_table_lookup (c->memo->known, key);
-  if (known)
-    return *known;
-  g_autoptr (LsArena) arena = ls_arena_new ();
-  const LsCollRequest request = { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes };
-  LsTime time = 0;
-  if (ls_coll_applies (c->cluster, c->memo->nccl, &request)
-      && ls_coll_check_size (c->cluster, c->memo->nccl, &request, LS_NETWORK_FLOW, NULL)) {
-    const LsCollPlan *plan = ls_coll_plan (c->cluster, c->memo->nccl, &request, LS_NETWORK_FLOW, arena);
-    time = (LsTime) ((double) ls_coll_time_alone (c->cluster, plan) * LS_RATE_ROUNDING);
-  }
-  g_hash_table_insert (c->memo->known, g_steal_pointer (&key), g_memdup2 (&time, sizeof time));
-  return time;
+  return (LsTime) ((double) ls_call_time (c->times, c->cluster, kind, bytes, gpus, n) * LS_RATE_ROUNDING);
 }
-
-/* --- groups of a job ------------------------------------------------------------------------ */
 
 /* Members that are `stride` apart, from the first rank of each stage on (plan/mesh.h). */
 static LsTime

@@ -3,17 +3,12 @@
 #define LS_BOUND_BOUND_COMM_H
 
 #include "job/hardware.h"
-#include "network/coll.h"
+#include "network/call_times.h"
 #include "strategy/strategy.h"
-
-/* Times alone by what is asked, and how the members lie to each other. */
-typedef struct BoundMemo BoundMemo;
-BoundMemo *bound_memo_new (const LsNccl *nccl);
-void bound_memo_free (BoundMemo *memo); /* NULL allowed */
 
 /* Of a job: borrows all. */
 typedef struct {
-  BoundMemo *memo;
+  LsCallTimes *times;
   const LsCluster *cluster;
   const LsStrategy *s; /* resolved */
 } BoundComm;

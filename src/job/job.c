@@ -117,7 +117,8 @@ lower (const LsModel *model, const LsHardware *hardware, const LsCluster *cluste
   g_autoptr (LsOrders) orders = order ? ls_job_order_load (order, s, error) : NULL;
   if ((order && !orders) || !ls_budget_check_passes (s, model, hardware->max_memory_bytes, error))
     return NULL;
-  LsCostSources of = { hardware, cluster, s, NULL };
+  g_autoptr (LsCallTimes) times = ls_call_times_new (&hardware->nccl);
+  LsCostSources of = { hardware, cluster, s, times };
   LsLowerCosts costs = ls_lower_costs (&of);
   if (!ls_strategy_balance (s, model, &costs, error))
     return NULL;

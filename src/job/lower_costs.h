@@ -1,4 +1,4 @@
-/* job/lower_costs.h — what parallel/ has to know of a cluster to order a pipeline: how
+/* job/lower_costs.h — what the lowering has to know of a cluster to order a pipeline: how
  * long kernels, tensor-parallel collectives and sends between stages take alone. Zero
  * bubble's authors measure the same in the first iterations of a run.
  *
@@ -9,17 +9,14 @@
 
 #include "job/hardware.h"
 #include "lower/lower.h"
+#include "network/call_times.h"
 
 typedef struct {
   const LsHardware *hardware;
   const LsCluster *cluster;
   const LsStrategy *strategy; /* resolved */
-  GHashTable *call_times;     /* of ls_call_times_new(): what calls took is kept there; NULL: nowhere */
+  LsCallTimes *call_times;    /* with the hardware's NCCL */
 } LsCostSources;
-
-/* Calls that were timed, for any strategies on clusters that outlive it, with one NCCL. One thread at a time.
- * Free with g_hash_table_unref(). */
-GHashTable *ls_call_times_new (void);
 
 /* Borrows `of`, which must outlive the result. */
 LsLowerCosts ls_lower_costs (LsCostSources *of);

@@ -27,7 +27,7 @@ struct LsLayouts {
   const LsModel *model;
   const LsHardware *hardware;
   GHashTable *entries; /* Key -> Entry */
-  GHashTable *call_times;
+  LsCallTimes *call_times;
 };
 
 LS_DEFINE_BYTES_KEY (key, Key)
@@ -36,7 +36,7 @@ LsLayouts *
 ls_layouts_new (const LsModel *m, const LsHardware *hardware)
 {
   LsLayouts *l = g_new (LsLayouts, 1);
-  *l = (LsLayouts) { m, hardware, g_hash_table_new_full (key_hash, key_equal, NULL, g_free), ls_call_times_new () };
+  *l = (LsLayouts) { m, hardware, g_hash_table_new_full (key_hash, key_equal, NULL, g_free), ls_call_times_new (&hardware->nccl) };
   return l;
 }
 
@@ -46,7 +46,7 @@ ls_layouts_free (LsLayouts *l)
   if (!l)
     return;
   g_hash_table_unref (l->entries);
-  g_hash_table_unref (l->call_times);
+  ls_call_times_free (l->call_times);
   g_free (l);
 }
 

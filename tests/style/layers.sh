@@ -21,7 +21,7 @@ angled() { sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]+<([^>]+)>.*/\
 may_include() {
   local room=$1 header=$2 seen
   case $room:$header in
-    network:core/maxmin.h) return 0 ;; # the types of a demand
+    network:core/maxmin.h | network:plan/collective.h) return 0 ;; # the types of a demand; numbers of collectives
     network:base/* | network:cluster/* | network:network/*) return 0 ;;
     network:*) return 1 ;;
     plan:core/maxmin.h | lower:core/maxmin.h) return 0 ;;

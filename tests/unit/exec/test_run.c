@@ -44,6 +44,22 @@ members_must_agree_on_algorithm_and_parts (void)
   hand_free (h);
 }
 
+/* The first call never has its partner: a deadlock, had the clock started. */
+static void
+what_cannot_be_carried_out_ends_a_run_before_it_begins (void)
+{
+  Hand *h = hand_new (2);
+  g_autoptr (GError) error = NULL;
+  hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, pair, 2);
+  hand_sync (h, 0, LS_SLOT_TP, LS_STREAM_TP, LS_COLL_ALL_REDUCE, 1024);
+  uint16_t second = hand_sync (h, 0, LS_SLOT_TP, LS_STREAM_TP, LS_COLL_ALL_GATHER, 1024);
+  g_array_index (h->ops[0], LsOp, second).algorithm = LS_ALGORITHM_TREE;
+  LS_CHECK (hand_run_error (h, &error) == NULL);
+  LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_CONFLICT));
+  LS_CHECK_STR (error ? error->message : NULL, "an all-gather over 2 ranks by tree: it does all-reduce");
+  hand_free (h);
+}
+
 static void
 call_with_root (Hand *h, uint32_t rank, LsCollKind kind, uint64_t bytes, uint32_t root)
 {
@@ -411,6 +427,7 @@ host_costs_are_as_documented (void)
 }
 
 LS_TEST_MAIN ("run", LS_TEST (mismatched_collectives_name_both_sides), LS_TEST (members_must_agree_on_algorithm_and_parts),
+              LS_TEST (what_cannot_be_carried_out_ends_a_run_before_it_begins),
               LS_TEST (members_must_agree_on_the_root), LS_TEST (the_root_says_which_way_data_go),
               LS_TEST (unequal_messages_are_refused),
               LS_TEST (a_cycle_is_reported_with_its_ranks), LS_TEST (a_missing_member_is_named),

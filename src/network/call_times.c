@@ -1,0 +1,79 @@
+#include "network/call_times.h"
+
+struct LsCallTimes {
+  const LsNccl *nccl;
+  GHashTable *known; /* GBytes -> LsTime * */
+};
+
+LsCallTimes *
+ls_call_times_new (const LsNccl *nccl)
+{
+  LsCallTimes *times = g_new (LsCallTimes, 1);
+  *times = (LsCallTimes) { nccl, g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, g_free) };
+  return times;
+}
+
+void
+ls_call_times_free (LsCallTimes *times)
+{
+  if (!times)
+    return;
+  g_hash_table_unref (times->known);
+  g_free (times);
+}
+
+/* In one slice, as steps along the axes from the first member. */
+static void
+add_torus_places (const LsTorusSpec *t, const uint32_t *gpus, uint32_t n, uint32_t per_slice, GArray *key)
+{
+  LsTorusCoord first = ls_torus_coord (t, gpus[0] % per_slice);
+  for (uint32_t i = 0; i < n; i++) {
+    LsTorusCoord at = ls_torus_coord (t, gpus[i] % per_slice);
+    for (int axis = 0; axis < LS_TORUS_AXES; axis++) {
+      uint32_t step = at.at[axis] - first.at[axis]; /* below 0: a large number of its own */
+      g_array_append_val (key, step);
+    }
+  }
+}
+
+static GBytes *
+key_of (const LsCluster *cluster, LsCollKind kind, uint64_t bytes, const uint32_t *gpus, uint32_t n)
+{
+  const LsClusterSpec *spec = &cluster->spec;
+  uint32_t per_node = spec->gpus_per_node, node = gpus[0] / per_node;
+  bool has_faults = spec->faults && spec->faults->len > 0, is_torus = spec->interior == LS_INTERIOR_TORUS, is_inside = !has_faults;
+  for (uint32_t i = 1; i < n && is_inside; i++)
+    is_inside = gpus[i] / per_node == node;
+  const uint64_t head[] = { (uint64_t) (uintptr_t) cluster, bytes, (uint64_t) kind, n, is_inside };
+  g_autoptr (GArray) key = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  g_array_append_vals (key, head, 2 * G_N_ELEMENTS (head));
+  if (is_inside && is_torus)
+    add_torus_places (&spec->torus, gpus, n, per_node, key);
+  else
+    for (uint32_t i = 0; i < n; i++) {
+      uint32_t place = is_inside ? gpus[i] % per_node : gpus[i];
+      g_array_append_val (key, place);
+    }
+  return g_bytes_new (key->data, key->len * sizeof (uint32_t));
+}
+
+static LsTime
+plan_call (const LsCallTimes *times, const LsCluster *cluster, const LsCollRequest *request)
+{
+  if (!ls_coll_applies (cluster, times->nccl, request) || !ls_coll_check_size (cluster, times->nccl, request, LS_NETWORK_FLOW, NULL))
+    return 0;
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  return ls_coll_time_alone (cluster, ls_coll_plan (cluster, times->nccl, request, LS_NETWORK_FLOW, arena));
+}
+
+LsTime
+ls_call_time (LsCallTimes *times, const LsCluster *cluster, LsCollKind kind, uint64_t bytes, const uint32_t *gpus, uint32_t n)
+{
+  g_autoptr (GBytes) key = key_of (cluster, kind, bytes, gpus, n);
+  const LsTime *known = g_hash_table_lookup (times->known, key);
+  if (known)
+    return *known;
+  LsTime time = plan_call (times, cluster, &(LsCollRequest) { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes });
+  g_hash_table_insert (times->known, g_steal_pointer (&key), g_memdup2 (&time, sizeof time));
+  return time;
+}
