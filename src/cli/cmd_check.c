@@ -44,7 +44,7 @@ cli_check (int argc, char **argv, GError **error)
   g_autofree char *cluster = NULL;
   const GOptionEntry entries[] = {
     { "model", 0, 0, G_OPTION_ARG_FILENAME, &model, "Check strategies against this model", "NAME|FILE" },
-    { "cluster", 0, 0, G_OPTION_ARG_FILENAME, &cluster, "and this cluster", "NAME|FILE" },
+    { "cluster", 0, 0, G_OPTION_ARG_FILENAME, &cluster, "Check them against this cluster", "NAME|FILE" },
     G_OPTION_ENTRY_NULL,
   };
   gboolean is_done = FALSE;

@@ -1,7 +1,7 @@
 #include "cli/cli.h"
 
 static const CliHelp help = {
-  .usage = "list [models|clusters|gpus|strategies|software|traces|schedules]",
+  .usage = "list [models|clusters|gpus|strategies|software|kernels|traces|schedules]",
   .summary = "Lists what is at hand, and where each file was found.",
   .description = "Example:\n  lockstep list clusters\n\n" CLI_EXIT_CODES,
 };

@@ -36,8 +36,8 @@ static const CliHelp help = {
   .description = "Ctrl-C ends it with the results so far and exit code 6; a second time at once.\n\n"
                  "Examples:\n"
                  "  lockstep sweep --model gpt-7.5b --cluster dgx-a100-80g --gpus 64 --global-batch 512\n"
-                 "  lockstep sweep --model llama3.1-70b --cluster dgx-h100 --gpus 512 --global-batch 512 --for megatron\n"
-                 "  lockstep sweep --model gpt-162b --cluster dgx-a100-80g --gpus 64 --global-batch 128 --micro-batch 1 --p2p scatter-gather --list all.csv\n\n"
+                 "  lockstep sweep --model llama3.1-8b --cluster dgx-h100 --gpus 16 --global-batch 64 --for megatron\n"
+                 "  lockstep sweep --model gpt-39.1b --cluster dgx-a100-80g --gpus 64 --global-batch 128 --micro-batch 1 --p2p scatter-gather --list all.csv\n\n"
                  CLI_EXIT_CODES,
 };
 

@@ -34,7 +34,7 @@ static gboolean
 parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **error)
 {
   const GOptionEntry entries[] = {
-    { "cluster", 0, 0, G_OPTION_ARG_FILENAME, &args->cluster, "Which", "NAME|FILE" },
+    { "cluster", 0, 0, G_OPTION_ARG_FILENAME, &args->cluster, "Which cluster", "NAME|FILE" },
     { "nodes", 0, 0, G_OPTION_ARG_FILENAME, &args->nodes, "Nodes of the cluster; default: the file's", "N" },
     { "gpus", 0, 0, G_OPTION_ARG_FILENAME, &args->gpus, "As many nodes as hold so many GPUs", "N" },
     { "slice", 0, 0, G_OPTION_ARG_FILENAME, &args->slice, "Chips of a TPU slice along x, y (and z)", "XxY[xZ]" },

@@ -18,13 +18,13 @@ static const Command commands[] = {
   { "kernel", cli_kernel, "time of a kernel alone, or errors over a table of them" },
   { "calibrate", cli_calibrate, "fit a GPU's kernels, or NCCL, to measured times" },
   { "compare", cli_compare, "two results side by side, or measured spans and predicted ones" },
-  { "topology", cli_topology, "a cluster as a tree, its links and bandwidths, ways, pictures" },
+  { "topology", cli_topology, "a cluster as a tree, its links and bandwidths, paths, pictures" },
   { "schedule", cli_schedule, "a pipeline schedule: its order drawn and timed, or all compared" },
   { "validate", cli_validate, "compare with published measurements" },
   { "whatif", cli_whatif, "single changes to a job, simulated and ranked by what they gain" },
   { "memory", cli_memory, "what each rank holds at its peak, and what would make it fit" },
   { "trace", cli_trace, "write what a job does as a file that run replays" },
-  { "list", cli_list, "models, clusters, GPUs, strategies, traces and schedules at hand" },
+  { "list", cli_list, "models, clusters, GPUs, software, schedules and others at hand" },
   { "check", cli_check, "read data files and report every mistake" },
 };
 
