@@ -13,10 +13,6 @@ bad() {
   n_bad=$((n_bad + 1))
 }
 
-# Quoted includes of a file, one per line.
-quoted() { sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]+"([^"]+)".*/\1/p' "$1"; }
-angled() { sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]+<([^>]+)>.*/\1/p' "$1"; }
-
 # May a file of room $1 include "$2"?
 may_include() {
   local room=$1 header=$2 seen
@@ -50,23 +46,31 @@ may_use() {
   esac
 }
 
-n_files=0
-while IFS= read -r -d '' file; do
-  n_files=$((n_files + 1))
+# Of these files each include, as: path, a tab, " or <, the header.
+includes() {
+  awk '/^[ \t]*#[ \t]*include[ \t]+["<]/ {
+    sub(/^[ \t]*#[ \t]*include[ \t]+/, "")
+    end = index(substr($0, 2), substr($0, 1, 1) == "<" ? ">" : "\"")
+    if (end > 1)
+      print FILENAME "\t" substr($0, 1, end)
+  }' "$@"
+}
+
+mapfile -d '' files < <(find "$root/src" "$root/tests" "$root/tools" -path "$root/tests/style" -prune -o \
+                        \( -name '*.c' -o -name '*.h' \) -print0 | sort -z)
+n_files=${#files[@]}
+while IFS=$'\t' read -r file header; do
   path=${file#"$root"/}
   place=${path%%/*}
   if [[ $place == src ]]; then
     place=${path#src/}
     place=${place%%/*}
-    while IFS= read -r header; do
-      may_include "$place" "$header" || bad "$path" "$place must not include \"$header\""
-    done < <(quoted "$file")
   fi
-  while IFS= read -r header; do
-    may_use "$place" "$header" || bad "$path" "$place must not include <$header>"
-  done < <(angled "$file")
-done < <(find "$root/src" "$root/tests" "$root/tools" -path "$root/tests/style" -prune -o \
-         \( -name '*.c' -o -name '*.h' \) -print0 | sort -z)
+  case $header in
+    '<'*) may_use "$place" "${header:1}" || bad "$path" "$place must not include <${header:1}>" ;;
+    *) [[ $path != src/* ]] || may_include "$place" "${header:1}" || bad "$path" "$place must not include \"${header:1}\"" ;;
+  esac
+done < <(includes "${files[@]}" /dev/null)
 
 ((n_files > 0)) || bad "$root" "no source files found"
 printf '%d files, %d violations\n' "$n_files" "$n_bad"

@@ -8,20 +8,19 @@ set -euo pipefail
 root=$1
 map=$root/src/README.md
 
-names() { grep -oE '`[^` ]+`' | tr -d '`' | sed -E 's/^(.*)\.\[ch\]$/\1.h\n\1.c/'; }
+# `x.[ch]` stands for two names.
+both() { sed -E 's/^(.*)\.\[ch\]$/\1.h\n\1.c/'; }
 
 mapped() {
-  local line room='' cell
-  while IFS= read -r line; do
-    case $line in
-      '### '*/) room=${line#\#\#\# } ;;
-      '## '*) room= ;;
-      '|'*)
-        cell=${line#|}
-        [[ -z $room ]] || names <<< "${cell%%|*}" | sed "s,^,$room," || true
-        ;;
-    esac
-  done < "$map" | sort
+  awk '
+    /^### .*\/$/ { room = substr($0, 5) }
+    /^## / { room = "" }
+    /^\|/ && room {
+      cell = substr($0, 2)
+      sub(/\|.*/, "", cell)
+      for (; match(cell, /`[^` ]+`/); cell = substr(cell, RSTART + RLENGTH))
+        print room substr(cell, RSTART + 1, RLENGTH - 2)
+    }' "$map" | both | sort
 }
 
 present() {
@@ -30,7 +29,7 @@ present() {
 
 # Names with a slash, in a table from the room on; elsewhere such as `core/flow.h` or `tests/style/map.sh`; X is any name.
 mentioned() {
-  names < "$map" | grep -E '/[a-z0-9_]*\.(c|h|sh|json)$' | sort -u || true
+  grep -oE '`[^` ]+`' "$map" | tr -d '`' | both | grep -E '/[a-z0-9_]*\.(c|h|sh|json)$' | sort -u || true
 }
 
 status=0
