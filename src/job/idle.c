@@ -73,9 +73,24 @@ prepare_without (const Search *x, const LsField *f)
   return r;
 }
 
+/* Plans of other sizes have other texts, which are long. */
+static bool
+has_same_sizes (const LsPlan *a, const LsPlan *b)
+{
+  bool is_same = a->n_ranks == b->n_ranks && a->n_segments == b->n_segments && a->n_roles == b->n_roles
+                 && a->n_kernels == b->n_kernels && a->n_comms == b->n_comms;
+  for (uint32_t s = 0; is_same && s < a->n_segments; s++)
+    is_same = a->segments[s].n_ops == b->segments[s].n_ops;
+  for (uint32_t p = 0; is_same && p < a->n_roles; p++)
+    is_same = a->programs[p].n_instances == b->programs[p].n_instances;
+  return is_same;
+}
+
 static bool
 has_same_plan (Search *x, const LsJobResult *without)
 {
+  if (!has_same_sizes (without->plan, x->job->plan))
+    return false;
   g_autofree char *text = plan_text (without);
   if (!x->plan)
     x->plan = plan_text (x->job);
