@@ -7,9 +7,9 @@
  *     exit 2
  *
  * NAME.EXT is the name that the reader sees. "=== file NAME.EXT" has no document of its own: it is the file of that name
- * in the folder beside. Above a case there may be blank lines and lines that begin with '#'.
- * A document that has a line "=>", or one that begins with "=== ", cannot be written here; nor can one without a newline
- * at its end. Such a one is a file. */
+ * in the folder beside. "=== NAME.EXT without newline": the last line of the document has none. Above a case there may be
+ * blank lines and lines that begin with '#'.
+ * A document that has a line "=>", or one that begins with "=== ", cannot be written here. Such a one is a file. */
 #ifndef LS_TESTS_CASES_FILE_H
 #define LS_TESTS_CASES_FILE_H
 
@@ -19,9 +19,8 @@
 
 typedef struct {
   char *above; /* comments and blank lines */
-  char *header;
-  const char *name; /* in header */
-  bool is_file;
+  char *header, *name;
+  bool is_file, lacks_newline;
   char *document; /* NULL: it is a file */
   char *expected; /* "" if it has never been written */
 } LsDocCase;
@@ -32,6 +31,7 @@ ls_doc_case_free (gpointer data)
   LsDocCase *c = data;
   g_free (c->above);
   g_free (c->header);
+  g_free (c->name);
   g_free (c->document);
   g_free (c->expected);
   g_free (c);
@@ -39,6 +39,7 @@ ls_doc_case_free (gpointer data)
 
 #define LS_CASE_HEADER "=== "
 #define LS_CASE_FILE "file "
+#define LS_CASE_NO_NEWLINE " without newline"
 
 static inline bool
 ls_at_header (const char *line)
@@ -107,28 +108,38 @@ ls_take_expected (const char **at)
   return g_strdup ("");
 }
 
+/* The line of a header, taken apart. */
+static inline LsDocCase *
+ls_take_header (const char **at)
+{
+  LsDocCase *c = g_new0 (LsDocCase, 1);
+  const char *line = *at;
+  *at = ls_next_line (line);
+  c->header = g_strchomp (g_strndup (line, (gsize) (*at - line)));
+  const char *name = c->header + strlen (LS_CASE_HEADER);
+  c->is_file = g_str_has_prefix (name, LS_CASE_FILE);
+  name += c->is_file ? strlen (LS_CASE_FILE) : 0;
+  c->lacks_newline = g_str_has_suffix (name, LS_CASE_NO_NEWLINE);
+  c->name = g_strndup (name, strlen (name) - (c->lacks_newline ? strlen (LS_CASE_NO_NEWLINE) : 0));
+  return c;
+}
+
 /* NULL if the text at *at, the line of a header, is no case; *why says what is wrong with it. */
 static inline LsDocCase *
 ls_take_case (const char **at, const char **why)
 {
-  LsDocCase *c = g_new0 (LsDocCase, 1);
-  const char *name = *at + strlen (LS_CASE_HEADER), *end = ls_next_line (name);
-  c->header = g_strndup (*at, (gsize) (end - *at));
-  g_strchomp (c->header);
-  c->name = c->header + strlen (LS_CASE_HEADER);
-  c->is_file = g_str_has_prefix (c->name, LS_CASE_FILE);
-  c->name += c->is_file ? strlen (LS_CASE_FILE) : 0;
-  *at = end;
+  LsDocCase *c = ls_take_header (at);
   c->document = ls_lines_until (at, ls_after_document);
   bool has_arrow = ls_at_arrow (*at);
   if (has_arrow) {
     *at = ls_next_line (*at);
     c->expected = ls_take_expected (at);
   }
-  *why = !*c->name || strpbrk (c->name, " /") ? "expected a file name after \"=== \""
-         : !has_arrow                         ? "no \"=>\" after the document"
-         : c->is_file && *c->document         ? "a document stands in a file and here"
-                                              : NULL;
+  *why = !*c->name || strpbrk (c->name, " /")     ? "expected a file name after \"=== \""
+         : !has_arrow                             ? "no \"=>\" after the document"
+         : c->is_file && *c->document             ? "a document stands in a file and here"
+         : c->lacks_newline && !*c->document      ? "no document that could lack a newline"
+                                                  : NULL;
   if (!*why)
     return c;
   ls_doc_case_free (c);

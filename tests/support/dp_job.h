@@ -8,6 +8,7 @@
 
 #include "exec/run.h"
 #include "lower/lower.h"
+#include "sections.h"
 #include "tiny_cluster.h"
 
 static const LsNccl dp_nccl = {
@@ -196,20 +197,12 @@ dp_timeline_text (const GArray *spans)
   return g_string_free (text, FALSE);
 }
 
-/* Against tests/unit/exec/timelines/NAME.txt, which LS_UPDATE_GOLDEN=1 writes anew. */
+/* Against section NAME of unit/exec/FILE-timelines.txt. */
 static inline void
-dp_check_timeline (const GArray *spans, const char *name)
+dp_check_timeline (const GArray *spans, const char *file, const char *name)
 {
-  g_autofree char *file = g_strconcat (name, ".txt", NULL);
-  g_autofree char *path = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "unit", "exec", "timelines", file, NULL);
-  g_autofree char *text = dp_timeline_text (spans), *expected = NULL;
-  if (g_strcmp0 (g_getenv ("LS_UPDATE_GOLDEN"), "1") == 0) {
-    LS_CHECK (g_file_set_contents (path, text, -1, NULL));
-    return;
-  }
-  bool is_there = g_file_get_contents (path, &expected, NULL, NULL);
-  ls_check_impl (is_there && strcmp (text, expected) == 0, __FILE__, __LINE__, "%s (LS_UPDATE_GOLDEN=1 writes it anew) should be:\n%s",
-                 path, text);
+  g_autofree char *path = g_strconcat ("unit/exec/", file, "-timelines.txt", NULL), *text = dp_timeline_text (spans);
+  ls_check_section (path, name, text);
 }
 
 #endif

@@ -10,6 +10,7 @@
 #include "job/job.h"
 #include "lower/lower.h"
 #include "ls_test.h"
+#include "sections.h"
 
 typedef struct {
   LsJobSpec spec;
@@ -158,16 +159,12 @@ dp_text (const DpRun *run)
   return g_string_free (out, FALSE);
 }
 
-/* Holds the text against tests/unit/job/timelines/NAME.txt; LS_UPDATE_GOLDEN=1 writes that anew. */
+/* Holds the text against section NAME of unit/job/FILE-timelines.txt. */
 static inline void
-dp_check_golden (const DpRun *run, const char *name)
+dp_check_golden (const DpRun *run, const char *file, const char *name)
 {
-  g_autofree char *file = g_strconcat (g_getenv ("LS_DATA_DIR"), "/tests/unit/job/timelines/", name, ".txt", NULL);
-  g_autofree char *is = dp_text (run), *was = NULL;
-  if (g_strcmp0 (g_getenv ("LS_UPDATE_GOLDEN"), "1") == 0)
-    LS_CHECK (g_file_set_contents (file, is, -1, NULL));
-  else if (LS_CHECK (g_file_get_contents (file, &was, NULL, NULL)))
-    ls_check_impl (strcmp (is, was) == 0, __FILE__, __LINE__, "%s (LS_UPDATE_GOLDEN=1 writes it anew) should be:\n%s", file, is);
+  g_autofree char *path = g_strconcat ("unit/job/", file, "-timelines.txt", NULL), *text = dp_text (run);
+  ls_check_section (path, name, text);
 }
 
 /* Most ops of a stream that the host has issued and that have not ended. */

@@ -67,7 +67,8 @@ ls_reject_got (const LsRejects *r, const LsDocCase *c)
   g_autofree char *path = g_build_filename (c->is_file ? r->folder : r->scratch, c->name, NULL);
   if (c->is_file)
     return ls_reject_read (r->kind, c->name, path);
-  LS_CHECK (g_file_set_contents (path, c->document, -1, NULL));
+  gssize length = (gssize) strlen (c->document) - c->lacks_newline;
+  LS_CHECK (g_file_set_contents (path, c->document, length, NULL));
   char *got = ls_reject_read (r->kind, c->name, path);
   g_remove (path);
   return got;
@@ -99,7 +100,7 @@ ls_reject_check_names (const LsRejects *r, const GPtrArray *cases)
   g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
   for (guint i = 0; i < cases->len; i++) {
     const LsDocCase *c = cases->pdata[i];
-    ls_check_impl (g_hash_table_insert (names, (char *) c->name, cases->pdata[i]), __FILE__, __LINE__, "%s/%s: comes twice",
+    ls_check_impl (g_hash_table_insert (names, c->name, cases->pdata[i]), __FILE__, __LINE__, "%s/%s: comes twice",
                    r->kind->kind, c->name);
   }
   g_autoptr (GDir) dir = g_dir_open (r->folder, 0, NULL);

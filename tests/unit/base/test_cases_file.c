@@ -8,14 +8,14 @@ static void
 what_is_read_is_written_again (void)
 {
   static const char text[] = "# Wrong files.\n\n=== a.json\n{\n# no comment\n\n}\n=>\n@: error: no\nexit 3\n\n# Next.\n"
-                             "=== file b.json\n=>\n=== empty.csv\n=>\nexit 2\n# The end.\n";
+                             "=== file b.json\n=>\n=== empty.csv\n=>\nexit 2\n=== cut.json without newline\n{\n=>\nexit 3\n# The end.\n";
   g_autofree char *tail = NULL;
   const char *why = NULL;
   guint line = 0;
   g_autoptr (GPtrArray) cases = ls_cases_parse (text, &tail, &line, &why);
-  if (!LS_CHECK (cases && cases->len == 3))
+  if (!LS_CHECK (cases && cases->len == 4))
     return;
-  const LsDocCase *a = cases->pdata[0], *b = cases->pdata[1], *empty = cases->pdata[2];
+  const LsDocCase *a = cases->pdata[0], *b = cases->pdata[1], *empty = cases->pdata[2], *cut = cases->pdata[3];
   LS_CHECK_STR (a->name, "a.json");
   LS_CHECK_STR (a->document, "{\n# no comment\n\n}\n");
   LS_CHECK_STR (a->expected, "@: error: no\nexit 3\n");
@@ -24,6 +24,8 @@ what_is_read_is_written_again (void)
   LS_CHECK (!a->is_file && b->is_file && !empty->is_file);
   LS_CHECK_STR (b->expected, "");
   LS_CHECK_STR (empty->document, "");
+  LS_CHECK_STR (cut->name, "cut.json");
+  LS_CHECK (cut->lacks_newline && !a->lacks_newline);
   g_autofree char *again = ls_cases_format (cases, tail);
   LS_CHECK_STR (again, text);
 }
@@ -45,6 +47,7 @@ another_form_is_refused_with_its_line (void)
     { "=== a b\n{}\n=>\nexit 3\n", 1 },                     /* a name of two words */
     { "=== ../a\n{}\n=>\nexit 3\n", 1 },                    /* a path */
     { "=== \n{}\n=>\nexit 3\n", 1 },
+    { "=== a without newline\n=>\nexit 3\n", 1 },
   };
   for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
     g_autofree char *tail = NULL;

@@ -58,7 +58,7 @@ gathers_hide_behind_long_layers (void)
     LS_CHECK_INT (dp_idle (spans, first.start, layer0.start), <, (first.end - first.start) + (second.end - second.start));
     LS_CHECK_INT (dp_idle (spans, layer0.start, loss.end), ==, 0);
     LS_CHECK_INT (dp_nth (spans, "parameter all-gather", 3).end, <, layer2.start);
-    dp_check_timeline (spans, "megatron-long");
+    dp_check_timeline (spans, "megatron", "megatron-long");
   }
   dp_run_clear (&r);
 }
@@ -74,7 +74,7 @@ short_layers_leave_bubbles (void)
       LS_CHECK_INT (dp_nth (spans, "qkv", layer).start, ==, dp_nth (spans, "parameter all-gather", layer + 1).end);
     DpSpan layer0 = dp_nth (spans, "qkv", 0), layer2 = dp_nth (spans, "qkv", 2);
     LS_CHECK_INT (dp_idle (spans, layer0.start, layer2.start), >, (layer2.start - layer0.start) / 2);
-    dp_check_timeline (spans, "megatron-short");
+    dp_check_timeline (spans, "megatron", "megatron-short");
   }
   dp_run_clear (&r);
 }
@@ -215,7 +215,7 @@ ddp_reduces_each_micro_batch_or_the_last (void)
         DpSpan backward_end = dp_nth (spans, "embedding-grad-accumulate", each ? 0 : 2);
         LS_CHECK (overlaps ? first.start < backward_end.start : first.start >= backward_end.end);
         if (overlaps && !each)
-          dp_check_timeline (spans, "ddp");
+          dp_check_timeline (spans, "megatron", "ddp");
       }
       ls_strategy_clear (&s);
       dp_run_clear (&r);

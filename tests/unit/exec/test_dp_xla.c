@@ -50,7 +50,7 @@ only_the_first_weight_of_a_long_layer_is_exposed (void)
     LS_CHECK_INT (fourth.end, <, dp_nth (spans, "fc2", 1).start);
     LS_CHECK_INT (dp_idle (spans, qkv.start, dp_nth (spans, gather, LAYER1 + PER_LAYER).start), ==, 0);
     LS_CHECK_INT (dp_idle (spans, qkv.start, next.start), ==, dp_idle (spans, norm.start, qkv.start));
-    dp_check_timeline (spans, "xla-long");
+    dp_check_timeline (spans, "xla", "xla-long");
   }
   dp_run_clear (&r);
 }
@@ -66,7 +66,7 @@ short_layers_wait_for_every_weight (void)
       LS_CHECK_INT (dp_nth (spans, products[k], 1).start, ==, dp_nth (spans, gather, LAYER1 + k).end);
     DpSpan qkv = dp_nth (spans, "qkv", 1), fc2 = dp_nth (spans, "fc2", 1);
     LS_CHECK_INT (dp_idle (spans, qkv.start, fc2.end), >, (fc2.end - qkv.start) / 2);
-    dp_check_timeline (spans, "xla-short");
+    dp_check_timeline (spans, "xla", "xla-short");
   }
   dp_run_clear (&r);
 }

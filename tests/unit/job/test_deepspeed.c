@@ -187,7 +187,7 @@ a_bucket_hides_behind_a_long_backward (void)
   if (r.result) {
     check_double_buffering (&r);
     LS_CHECK_DOUBLE (dp_part_s (&r, LS_PART_EXPOSED_DP), <=, 1.05 * unhidable_s (&r));
-    dp_check_golden (&r, "deepspeed-2-wide");
+    dp_check_golden (&r, "deepspeed", "2-wide");
   }
   dp_clear (&r);
 }
@@ -199,7 +199,7 @@ a_bucket_makes_a_short_backward_wait (void)
   if (r.result) {
     check_double_buffering (&r);
     LS_CHECK_DOUBLE (dp_part_s (&r, LS_PART_EXPOSED_DP), >, 1.05 * unhidable_s (&r));
-    dp_check_golden (&r, "deepspeed-2-narrow");
+    dp_check_golden (&r, "deepspeed", "2-narrow");
   }
   dp_clear (&r);
 }
@@ -243,7 +243,7 @@ prefetched_gathers_hide_behind_long_operators (void)
     LS_CHECK_INT (dp_most_pending (&ahead, LS_STREAM_DP), <=, 3 + 1);
     /* Nothing ahead: every gather is waited for. */
     LS_CHECK_DOUBLE (dp_part_s (&ahead, LS_PART_EXPOSED_DP), <, 0.5 * dp_part_s (&behind, LS_PART_EXPOSED_DP));
-    dp_check_golden (&ahead, "deepspeed-3-wide");
+    dp_check_golden (&ahead, "deepspeed", "3-wide");
   }
   dp_clear (&ahead);
   dp_clear (&behind);
@@ -257,7 +257,7 @@ short_operators_wait_for_their_gathers (void)
     LS_CHECK_INT (dp_most_pending (&r, LS_STREAM_DP), <=, 3 + 1);
     double compute = dp_part_s (&r, LS_PART_FORWARD) + dp_part_s (&r, LS_PART_BACKWARD);
     LS_CHECK_DOUBLE (dp_part_s (&r, LS_PART_EXPOSED_DP), >, 0.2 * compute);
-    dp_check_golden (&r, "deepspeed-3-narrow");
+    dp_check_golden (&r, "deepspeed", "3-narrow");
   }
   dp_clear (&r);
 }

@@ -172,7 +172,7 @@ long_layers_hide_their_gathers (void)
         LS_CHECK_INT (nth (gathers, 5 + u)->end, <=, pass_of (&r, 4 - u, false).end);
       }
       LS_CHECK_DOUBLE (dp_part_s (&r, LS_PART_EXPOSED_DP), <=, 1.05 * unhidable_s (&r));
-      dp_check_golden (&r, names[i]);
+      dp_check_golden (&r, "fsdp", names[i]);
     }
     dp_clear (&r);
   }
@@ -192,7 +192,7 @@ short_layers_wait_for_them (void)
         LS_CHECK_INT (pass_of (&r, u, true).start, >=, nth (gathers, 1 + u)->end);
         LS_CHECK_INT (nth (gathers, 1 + u)->start, >=, nth (gathers, u)->end); /* one moves at a time */
       }
-      dp_check_golden (&r, names[i]);
+      dp_check_golden (&r, "fsdp", names[i]);
     }
     dp_clear (&r);
   }
@@ -212,7 +212,7 @@ each_fsdp1_prefetch_is_written_out (void)
       DpRun r = dp_run (flags, dp_wide);
       if (r.result) {
         exposed_s[i][limits] = dp_part_s (&r, LS_PART_EXPOSED_DP);
-        dp_check_golden (&r, name);
+        dp_check_golden (&r, "fsdp", name);
       }
       dp_clear (&r);
     }
