@@ -35,7 +35,8 @@ Runs *one* thing.
 
 ## Some words
 
-.SH is no request here, and a \ stays one. See [the index](index.md); it's `--tp`.
+.SH is no request here, and a \ stays one. See [the
+index](index.md#a-b); it's `--tp` [OPTION].
 
     'code \ with -x'
 
@@ -49,8 +50,8 @@ After it.
 END
 printf '# More\n\nKnobs.\n' > "$tree/more.md"
 make_pages() {
-  "$make" "$lowdown" 1.2 lockstep "$tree/index.md" > "$tree/lockstep.1"
-  "$make" "$lowdown" 1.2 lockstep-run "$tree/run.md" "$tree/more.md" > "$tree/lockstep-run.1"
+  "$make" "$lowdown" 1.2 /doc lockstep "$tree/index.md" > "$tree/lockstep.1"
+  "$make" "$lowdown" 1.2 /doc lockstep-run "$tree/run.md" "$tree/more.md" > "$tree/lockstep-run.1"
 }
 refuses() {
   local out
@@ -64,10 +65,10 @@ make_pages
 bash "$check" "$tree" "$tree/lockstep"
 text=$(groff -K utf8 -man -T ascii -P -c -P -b -P -o -P -u "$tree/lockstep-run.1" | tr -s ' \n' ' ')
 for wanted in 'lockstep-run - Runs one thing.' 'SOME WORDS' '.SH is no request here, and a \ stays one. See the index;' "it's --tp" \
-  "'code \\ with -x'" '--tp A|B degree, as --tp 1' 'After it.' 'MORE Knobs.'; do
+  "'code \\ with -x'" '--tp A|B degree, as --tp 1' '[OPTION]' 'After it.' 'MORE Knobs.' 'formats: /doc/index.md'; do
   [[ $text == *"$wanted"* ]] || { printf 'lost: %s\n%s\n' "$wanted" "$text"; exit 1; }
 done
-[[ $text != *remark* && $text != *index.md* ]]
+[[ $text != *remark* && $text != *index.md#* ]]
 
 printf '.nonsense\n' >> "$tree/lockstep-run.1"
 refuses nonsense

@@ -50,6 +50,8 @@ wants_summary && /[^ ]/ { print name " - " $0; wants_summary = 0; next }
   next
 }
 { in_table = 0 }
+held != "" { $0 = held " " $0; held = "" }
+/\[[^][]*$/ && !/^    / { held = $0; next } # a link that the next line ends
 /^##+ / { sub(/^#/, "") }
 /^# / { $0 = toupper($0) }
 /^    / { print; next }
