@@ -1,7 +1,5 @@
 #include "exec/memory/allocator.h"
 
-#include <stdbool.h>
-
 #define MIB (UINT64_C (1) << 20)
 #define MIN_BLOCK 512
 #define SMALL_SIZE MIB
@@ -130,8 +128,8 @@ collect (gpointer key, gpointer value, gpointer handles)
   return FALSE;
 }
 
-static void
-give_back (LsAllocator *a)
+void
+ls_allocator_retry (LsAllocator *a)
 {
   g_autoptr (GArray) handles = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   uint64_t before = a->stats.reserved;
@@ -142,19 +140,30 @@ give_back (LsAllocator *a)
     if (b->prev != NONE || b->next != NONE)
       continue;
     a->stats.reserved -= b->size;
+    a->stats.freed += b->size;
+    a->stats.n_freed++;
     unlist_free (a, handle);
     remove_block (a, handle);
   }
   a->stats.n_given_back += a->stats.reserved < before;
+  a->stats.n_retries++;
+}
+
+static bool
+is_within_limit (const LsAllocator *a, uint64_t segment)
+{
+  return a->limit == 0 || a->stats.reserved + segment <= a->limit;
 }
 
 static uint32_t
 new_segment (LsAllocator *a, uint64_t size, uint32_t stream)
 {
   uint64_t segment = segment_size (size);
-  if (a->limit > 0 && a->stats.reserved + segment > a->limit)
-    give_back (a);
+  if (!is_within_limit (a, segment))
+    ls_allocator_retry (a);
   a->stats.reserved += segment;
+  a->stats.taken += segment;
+  a->stats.n_taken++;
   a->stats.peak_reserved = MAX (a->stats.peak_reserved, a->stats.reserved);
   Block b = { .address = a->next_address, .size = segment, .prev = NONE, .next = NONE, .stream = stream,
               .is_small = size <= SMALL_SIZE };
@@ -165,7 +174,7 @@ new_segment (LsAllocator *a, uint64_t size, uint32_t stream)
 /* --- taking and dropping ------------------------------------------------------ */
 
 static uint32_t
-best_fit (LsAllocator *a, uint64_t size, uint32_t stream)
+best_fit (const LsAllocator *a, uint64_t size, uint32_t stream)
 {
   const Block least = { .size = size, .stream = stream, .is_small = size <= SMALL_SIZE };
   GTreeNode *node = g_tree_lower_bound (a->free, &least);
@@ -174,9 +183,7 @@ best_fit (LsAllocator *a, uint64_t size, uint32_t stream)
   const Block *b = g_tree_node_key (node);
   if (b->stream != stream || b->is_small != least.is_small)
     return NONE;
-  uint32_t handle = GPOINTER_TO_UINT (g_tree_node_value (node)) - 1;
-  unlist_free (a, handle);
-  return handle;
+  return GPOINTER_TO_UINT (g_tree_node_value (node)) - 1;
 }
 
 static void
@@ -198,12 +205,27 @@ split (LsAllocator *a, uint32_t handle, uint64_t size)
   list_free (a, rest_handle);
 }
 
+static uint64_t
+block_size (uint64_t bytes)
+{
+  return round_up (MAX (bytes, 1), MIN_BLOCK);
+}
+
+bool
+ls_allocator_has_room (const LsAllocator *a, uint64_t bytes, uint32_t stream)
+{
+  uint64_t size = block_size (bytes);
+  return best_fit (a, size, stream) != NONE || is_within_limit (a, segment_size (size));
+}
+
 uint32_t
 ls_allocator_take (LsAllocator *a, uint64_t bytes, uint32_t stream)
 {
-  uint64_t size = round_up (MAX (bytes, 1), MIN_BLOCK);
+  uint64_t size = block_size (bytes);
   uint32_t handle = best_fit (a, size, stream);
-  if (handle == NONE)
+  if (handle != NONE)
+    unlist_free (a, handle);
+  else
     handle = new_segment (a, size, stream);
   split (a, handle, size);
   a->stats.allocated += block_at (a, handle)->size;

@@ -25,15 +25,19 @@
 #define LS_EXEC_MEMORY_ALLOCATOR_H
 
 #include <glib.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct LsAllocator LsAllocator;
 
-/* Bytes. */
+/* Bytes, and calls of the driver. */
 typedef struct {
   uint64_t allocated, reserved;           /* now: rounded sizes; segments */
   uint64_t peak_allocated, peak_reserved; /* each by itself               */
   uint64_t n_given_back;                  /* times that the limit made it give back segments */
+  uint64_t n_retries;                     /* times that the limit was met: PyTorch's num_alloc_retries */
+  uint64_t n_taken, taken;                /* segments, by cudaMalloc      */
+  uint64_t n_freed, freed;                /* segments, by cudaFree        */
 } LsAllocatorStats;
 
 LsAllocator *ls_allocator_new (uint64_t limit_bytes); /* 0: none */
@@ -42,6 +46,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsAllocator, ls_allocator_free)
 
 /* A block of at least so many bytes, by its handle. O(log blocks). */
 uint32_t ls_allocator_take (LsAllocator *a, uint64_t bytes, uint32_t stream);
+/* Whether that takes no retry: a free block fits, or one more segment is within the limit. */
+bool ls_allocator_has_room (const LsAllocator *a, uint64_t bytes, uint32_t stream);
+/* What taking does first where there is no room: segments that are free as a whole are given back. */
+void ls_allocator_retry (LsAllocator *a);
 /* The handle must be of a block in use; it is one no longer. */
 void ls_allocator_drop (LsAllocator *a, uint32_t handle);
 

@@ -52,7 +52,7 @@ static void
 add_change (Changes *c, uint32_t instance, uint16_t op, const LsOp *of, const LsBufferEvent *b)
 {
   gpointer key = buffer_key (&c->program->instances[instance], b);
-  MemoryChange change = { .at = c->changes->len, .instance = instance, .op = op, .stream = of->stream, .of = of, .buffer = b };
+  MemoryChange change = { .at = c->changes->len, .issued = c->changes->len, .instance = instance, .op = op, .stream = of->stream, .of = of, .buffer = b };
   if (b->is_free) {
     change.alloc = GPOINTER_TO_UINT (g_hash_table_lookup (c->alive, key)) - 1u;
     g_hash_table_remove (c->alive, key);
@@ -243,8 +243,6 @@ times_of (Times *x, uint32_t i, uint32_t o, const LsOp *op)
 
 /* --- the clocks ------------------------------------------------------------------ */
 
-enum { PHASE_ENDS, PHASE_STARTS, PHASE_INSTANTS };
-
 static const MemoryChange *
 alloc_of (const Changes *c, const MemoryChange *change)
 {
@@ -300,6 +298,7 @@ put_on_clock (const Changes *c, const GArray *times, LsMemoryClock clock)
 {
   for (guint i = 0; i < c->changes->len; i++) {
     MemoryChange *change = &g_array_index (c->changes, MemoryChange, i);
+    change->issued = g_array_index (times, OpTimes, i).issued;
     if (clock == LS_MEMORY_HOST)
       put_on_host_clock (c, change, &g_array_index (times, OpTimes, i));
     else

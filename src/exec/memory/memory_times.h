@@ -5,14 +5,18 @@
 
 #include "exec/memory/memory.h"
 
+/* Of changes at one instant: in this order. What the host does is a start. */
+enum { PHASE_ENDS, PHASE_STARTS, PHASE_INSTANTS };
+
 /* A buffer is allocated or freed. */
 typedef struct {
   LsTime at;
+  LsTime issued; /* by the host; of a free that waits for the device, before `at` */
   uint32_t instance;
   uint32_t alloc; /* index of the change that allocated this buffer; UINT32_MAX: none did */
   uint16_t op;
   uint8_t stream; /* of the op                                              */
-  uint8_t phase;  /* of changes at one instant, lower ones come first       */
+  uint8_t phase;  /* PHASE_...                                              */
   bool is_carried; /* a free: the buffer is of the step before              */
   const LsOp *of; /* the op                                                 */
   const LsBufferEvent *buffer;

@@ -1,0 +1,289 @@
+#include "exec/memory/retries.h"
+
+#include <string.h>
+
+#include "exec/memory/allocator.h"
+#include "exec/memory/memory_libraries.h"
+#include "exec/memory/memory_times.h"
+
+#define N_LAPS 3
+#define STEADY_LAP 1
+#define NONE UINT32_MAX
+
+/* A change of one of the laps happens; or a free is issued, long before it happens. */
+typedef struct {
+  LsTime at;
+  uint32_t lap, index;
+  uint8_t phase;
+  bool is_issue;
+} Event;
+
+typedef struct {
+  const GArray *changes; /* MemoryChange */
+  LsAllocator *allocator;
+  uint32_t *handles; /* of its blocks, by lap and change; first those of the lap before */
+  GArray *pending;   /* guint: places in handles of blocks that were freed and may still be in use */
+  LsRoleRetries *to;
+} Replay;
+
+/* --- the events ------------------------------------------------------------------ */
+
+static int
+compare_events (gconstpointer x, gconstpointer y)
+{
+  const Event *a = x, *b = y;
+  if (a->at != b->at)
+    return a->at < b->at ? -1 : 1;
+  if (a->phase != b->phase)
+    return a->phase < b->phase ? -1 : 1;
+  if (a->lap != b->lap)
+    return a->lap < b->lap ? -1 : 1;
+  if (a->index != b->index)
+    return a->index < b->index ? -1 : 1;
+  return (int) b->is_issue - (int) a->is_issue;
+}
+
+static void
+add_event (GArray *events, LsTime at, uint32_t lap, guint index, uint8_t phase, bool is_issue)
+{
+  Event e = { at, lap, index, phase, is_issue };
+  g_array_append_val (events, e);
+}
+
+static GArray *
+events_of (const GArray *changes, LsTime period)
+{
+  GArray *events = g_array_sized_new (FALSE, FALSE, sizeof (Event), N_LAPS * changes->len);
+  for (uint32_t lap = 0; lap < N_LAPS; lap++)
+    for (guint i = 0; i < changes->len; i++) {
+      const MemoryChange *c = &g_array_index (changes, MemoryChange, i);
+      LsTime shift = (LsTime) lap * period;
+      add_event (events, c->at + shift, lap, i, c->phase, false);
+      if (c->buffer->is_free && c->issued < c->at)
+        add_event (events, c->issued + shift, lap, i, PHASE_STARTS, true);
+    }
+  g_array_sort (events, compare_events);
+  return events;
+}
+
+/* --- one event ------------------------------------------------------------------- */
+
+static guint
+place_of (const Replay *r, const MemoryChange *c, uint32_t lap)
+{
+  return (lap + !c->is_carried) * r->changes->len + c->alloc;
+}
+
+static void
+drop (Replay *r, guint place)
+{
+  if (r->handles[place] != NONE)
+    ls_allocator_drop (r->allocator, r->handles[place]);
+  r->handles[place] = NONE;
+}
+
+/* The host waits for the device: nothing is pending any longer. */
+static void
+retry (Replay *r)
+{
+  for (guint i = 0; i < r->pending->len; i++)
+    drop (r, g_array_index (r->pending, guint, i));
+  g_array_set_size (r->pending, 0);
+  ls_allocator_retry (r->allocator);
+}
+
+static void
+note_call (Replay *r, const MemoryChange *c, bool waits, const LsAllocatorStats *before)
+{
+  LsAllocatorStats after = ls_allocator_stats (r->allocator);
+  LsDriverCall call = {
+    .instance = c->instance, .op = c->op, .waits = waits,
+    .n_freed = after.n_freed - before->n_freed, .freed = after.freed - before->freed,
+    .n_taken = after.n_taken - before->n_taken, .taken = after.taken - before->taken,
+  };
+  r->to->n_retries += waits;
+  r->to->freed += call.freed;
+  r->to->taken += call.taken;
+  if (waits || call.n_taken > 0)
+    g_array_append_val (r->to->calls, call);
+}
+
+static void
+take (Replay *r, const MemoryChange *c, const Event *e)
+{
+  LsAllocatorStats before = ls_allocator_stats (r->allocator);
+  bool waits = !ls_allocator_has_room (r->allocator, c->buffer->bytes, c->stream);
+  if (waits)
+    retry (r);
+  r->handles[place_of (r, c, e->lap)] = ls_allocator_take (r->allocator, c->buffer->bytes, c->stream);
+  if (e->lap == STEADY_LAP)
+    note_call (r, c, waits, &before);
+}
+
+static void
+happen (Replay *r, const Event *e)
+{
+  const MemoryChange *c = &g_array_index (r->changes, MemoryChange, e->index);
+  if (c->alloc == NONE)
+    return;
+  if (!c->buffer->is_free) {
+    take (r, c, e);
+    return;
+  }
+  guint place = place_of (r, c, e->lap);
+  if (e->is_issue)
+    g_array_append_val (r->pending, place);
+  else
+    drop (r, place);
+}
+
+/* --- one rank -------------------------------------------------------------------- */
+
+static void
+take_static (Replay *r, const uint64_t bytes[LS_N_MEM])
+{
+  for (int i = 0; i < LS_N_MEM; i++)
+    if (bytes[i] > 0 && i != LS_MEM_COMM_BUFFERS) /* NCCL asks the driver */
+      ls_allocator_take (r->allocator, bytes[i], LS_STREAM_COMPUTE);
+}
+
+/* What the step before has left to be freed. */
+static void
+carry_in (Replay *r)
+{
+  for (guint i = 0; i < r->changes->len; i++) {
+    const MemoryChange *c = &g_array_index (r->changes, MemoryChange, i);
+    if (!c->is_carried)
+      continue;
+    const MemoryChange *alloc = &g_array_index (r->changes, MemoryChange, c->alloc);
+    r->handles[c->alloc] = ls_allocator_take (r->allocator, alloc->buffer->bytes, alloc->stream);
+  }
+}
+
+static uint64_t
+limit_of (const LsMemoryInput *in, const uint64_t bytes[LS_N_MEM])
+{
+  uint64_t capacity = ls_memory_capacity (&in->cluster->spec.gpu);
+  return MAX (1, capacity - MIN (capacity, bytes[LS_MEM_COMM_BUFFERS]));
+}
+
+static int
+compare_calls (gconstpointer x, gconstpointer y)
+{
+  const LsDriverCall *a = x, *b = y;
+  if (a->instance != b->instance)
+    return a->instance < b->instance ? -1 : 1;
+  return (int) a->op - (int) b->op;
+}
+
+/* An op that allocates several buffers has one call. */
+static void
+join_calls (GArray *calls)
+{
+  g_array_sort (calls, compare_calls);
+  guint n = 0;
+  for (guint i = 0; i < calls->len; i++) {
+    const LsDriverCall c = g_array_index (calls, LsDriverCall, i);
+    LsDriverCall *last = n > 0 ? &g_array_index (calls, LsDriverCall, n - 1) : NULL;
+    if (!last || compare_calls (last, &c) != 0) {
+      g_array_index (calls, LsDriverCall, n++) = c;
+      continue;
+    }
+    last->waits |= c.waits;
+    last->n_freed += c.n_freed;
+    last->freed += c.freed;
+    last->n_taken += c.n_taken;
+    last->taken += c.taken;
+  }
+  g_array_set_size (calls, n);
+}
+
+static LsRoleRetries
+replay (const LsMemoryInput *in, uint32_t rank, const GArray *changes, LsTime period)
+{
+  LsRoleRetries to = { .calls = g_array_new (FALSE, FALSE, sizeof (LsDriverCall)) };
+  uint64_t bytes[LS_N_MEM];
+  memcpy (bytes, in->plan->programs[in->plan->bindings[rank].role].static_bytes, sizeof bytes);
+  memory_add_libraries (in->plan, in->cluster, in->nccl, rank, bytes);
+  to.limit_bytes = limit_of (in, bytes);
+  Replay r = { .changes = changes, .allocator = ls_allocator_new (to.limit_bytes), .to = &to };
+  r.handles = g_new (uint32_t, MAX (1, (N_LAPS + 1) * changes->len));
+  memset (r.handles, 0xff, (N_LAPS + 1) * changes->len * sizeof *r.handles);
+  r.pending = g_array_new (FALSE, FALSE, sizeof (guint));
+  take_static (&r, bytes);
+  carry_in (&r);
+  g_autoptr (GArray) events = events_of (changes, period);
+  for (guint i = 0; i < events->len; i++)
+    happen (&r, &g_array_index (events, Event, i));
+  to.reserved_bytes = ls_allocator_stats (r.allocator).peak_reserved;
+  to.is_out_of_memory = to.reserved_bytes > to.limit_bytes;
+  join_calls (to.calls);
+  g_array_unref (r.pending);
+  g_free (r.handles);
+  ls_allocator_free (r.allocator);
+  return to;
+}
+
+/* --- roles ------------------------------------------------------------------------ */
+
+static void
+keep_worse (LsRoleRetries *kept, LsRoleRetries other)
+{
+  bool is_as_full = kept->n_retries == other.n_retries && kept->reserved_bytes >= other.reserved_bytes;
+  if (kept->calls && (kept->n_retries > other.n_retries || is_as_full)) {
+    g_array_unref (other.calls);
+    return;
+  }
+  g_clear_pointer (&kept->calls, g_array_unref);
+  *kept = other;
+}
+
+static void
+add_role (const LsMemoryInput *in, uint32_t role, LsRoleRetries *to)
+{
+  const LsTimeline *t = in->timeline;
+  g_autoptr (GArray) in_order = memory_changes_in_order (in->plan, &in->plan->programs[role]);
+  bool needs_times = t && memory_changes_streams (in_order);
+  for (uint32_t rank = 0; rank < in->plan->n_ranks; rank++) {
+    if (in->plan->bindings[rank].role != role || (needs_times && t->ranks[rank].n == 0))
+      continue;
+    g_autoptr (GArray) timed = needs_times ? memory_changes_timed (t, rank, LS_MEMORY_HOST) : NULL;
+    LsTime period = timed ? t->window_end - t->window_start : in_order->len;
+    keep_worse (to, replay (in, rank, timed ? timed : in_order, period));
+    if (!needs_times)
+      return;
+  }
+}
+
+LsRetries *
+ls_retries_new (const LsMemoryInput *in)
+{
+  LsRetries *r = g_new0 (LsRetries, 1);
+  r->n_roles = in->plan->n_roles;
+  r->roles = g_new0 (LsRoleRetries, MAX (1, r->n_roles));
+  for (uint32_t role = 0; role < r->n_roles; role++)
+    add_role (in, role, &r->roles[role]);
+  return r;
+}
+
+void
+ls_retries_free (LsRetries *r)
+{
+  if (!r)
+    return;
+  for (uint32_t i = 0; i < r->n_roles; i++)
+    g_clear_pointer (&r->roles[i].calls, g_array_unref);
+  g_free (r->roles);
+  g_free (r);
+}
+
+bool
+ls_plan_changes_streams (const LsPlan *plan)
+{
+  for (uint32_t role = 0; role < plan->n_roles; role++) {
+    g_autoptr (GArray) changes = memory_changes_in_order (plan, &plan->programs[role]);
+    if (memory_changes_streams (changes))
+      return true;
+  }
+  return false;
+}
