@@ -77,6 +77,17 @@ typedef struct {
   double breakdown_s[LS_N_PARTS];
 } LsNetworkTime;
 
+/* What PyTorch's allocator does at the limit in a step, on the rank with the most retries (exec/memory/retries.h). */
+typedef struct {
+  bool is_known;           /* it was looked at: the program uses it, and enough is in use */
+  uint64_t n;              /* num_alloc_retries a step            */
+  uint64_t freed_bytes, taken_bytes; /* of segments, a step        */
+  uint64_t reserved_bytes, limit_bytes; /* segments at most, and what they may take */
+  double lost_s;           /* the step without retries took so much less; 0: nothing was charged */
+  bool is_out_of_memory;   /* what a retry gives back is too little: nothing is charged */
+  bool is_refused;         /* what they cost could not be simulated: nothing is charged */
+} LsRetriesReport;
+
 typedef struct {
   double step_time_s, first_step_s;
   double tokens_per_s;          /* NAN: not known */
@@ -98,6 +109,7 @@ typedef struct {
   uint64_t context_bytes; /* of the CUDA context: not in the capacity            */
   bool fits; /* and leaves the headroom that was asked for */
   LsHeadroom headroom;
+  LsRetriesReport retries;
   uint64_t by_category[LS_N_MEM]; /* each category's own maximum over the step */
   uint64_t at_peak[LS_N_MEM];
   guint n_links; /* the 32 busiest, most used first */

@@ -54,13 +54,14 @@ plan_text (const LsJobResult *r)
   return ls_trace_format (r->plan, &(LsTraceHead) { .name = "", .source = "", .mesh = &mesh }, NULL);
 }
 
-/* An order that is searched for costs more than the answer is worth; an order from a file, and kernels of
- * another implementation, are not in the plan. */
+/* An order that is searched for costs more than the answer is worth; an order from a file, kernels of another
+ * implementation, and what an allocator does at the limit are not in the plan. */
 static bool
 can_compare (const Search *x, const LsField *f)
 {
   const LsSched *sched = ls_sched_find (x->job->strategy.schedule);
-  return !x->spec->order && !(sched && sched->orders) && strcmp (f->key, "attention_kernel") != 0;
+  bool is_in_plan = strcmp (f->key, "attention_kernel") != 0 && strcmp (f->key, "cuda_allocator") != 0;
+  return !x->spec->order && !(sched && sched->orders) && is_in_plan;
 }
 
 static LsJobResult *

@@ -12,6 +12,7 @@
 #include "job/idle.h"
 #include "job/job_notes.h"
 #include "job/job_order.h"
+#include "job/job_retries.h"
 #include "job/knobs.h"
 #include "job/lower_costs.h"
 #include "job/softwares.h"
@@ -208,7 +209,9 @@ ls_job_run_prepared (LsJobResult *prepared, const LsHardware *hardware, const Ls
     return NULL;
   ls_job_host (hardware, &r->strategy, &run.host);
   r->timeline = ls_run (r->plan, r->cluster, &chosen.calibration, &hardware->nccl, &run, ret_cost_share, error);
-  return r->timeline && check_duration (r->timeline, error) ? g_steal_pointer (&r) : NULL;
+  if (!r->timeline || !check_duration (r->timeline, error))
+    return NULL;
+  return ls_job_settle_retries (r, &chosen, &run, ret_cost_share, error) ? g_steal_pointer (&r) : NULL;
 }
 
 LsJobResult *
@@ -224,10 +227,12 @@ ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware, con
   r->memory = measure_memory (r, hardware, options);
   if (!ls_conserves_memory (r->memory, error))
     return NULL;
+  ls_job_fit_retries (r);
   if (options->no_spans)
     return g_steal_pointer (&r);
   const LsModel *model = r->model.name ? &r->model : NULL;
   ls_report_init (&r->report, r->timeline, r->memory, model, &r->strategy, r->cluster, cost_share);
+  r->report.retries = r->retries;
   return g_steal_pointer (&r);
 }
 
@@ -410,6 +415,7 @@ run_one (const LsJobSpec *spec, GError **error)
   if (r && !spec->no_notes) {
     ls_job_note_schedule (r);
     ls_job_note_kernels (spec->software, r);
+    ls_job_note_retries (spec, r);
     if (r->notes)
       ls_note_tcp (&r->cluster->spec, r->plan->n_ranks, spec->nccl, r->notes);
   }

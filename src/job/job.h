@@ -87,6 +87,7 @@ typedef struct {
   LsPlan *plan;
   LsMemory *memory;
   LsTimeline *timeline;
+  LsRetriesReport retries; /* also where the report is empty */
   double guessed_share; /* of kernel time, by data sheets and stated guesses: also where the report is empty */
   LsReport report;
 } LsJobResult;

@@ -58,6 +58,8 @@ typedef enum { LS_RECOMPUTE_UNIFORM, LS_RECOMPUTE_BLOCK } LsRecomputeMethod;
 typedef enum { LS_GRAD_SYNC_AUTO, LS_GRAD_SYNC_LAST, LS_GRAD_SYNC_EACH } LsGradSync;
 /* torch.distributed.fsdp.BackwardPrefetch */
 typedef enum { LS_PREFETCH_PRE, LS_PREFETCH_POST, LS_PREFETCH_NONE } LsPrefetch;
+/* What hands out memory of the GPU: neither of the others, PyTorch's caching allocator, the same with segments that grow. */
+typedef enum { LS_CUDA_ALLOCATOR_NONE, LS_CUDA_ALLOCATOR_CACHING, LS_CUDA_ALLOCATOR_EXPANDABLE } LsCudaAllocator;
 typedef enum { LS_OFFLOAD_NONE, LS_OFFLOAD_OPTIMIZER, LS_OFFLOAD_PARAMETERS } LsOffload;
 typedef enum { LS_OFFLOAD_TO_CPU, LS_OFFLOAD_TO_NVME } LsOffloadTo;
 /* What runs beside a tensor-parallel collective: a GEMM that does not need it (BULK); besides
@@ -143,6 +145,7 @@ typedef struct {
   uint32_t n_recompute_stages;
   bool partition_activations; /* kept inputs are cut over tp                    */
   bool offload_activations;   /* kept activations go to the memory of the host  */
+  int cuda_allocator;         /* LsCudaAllocator                                */
 
   int fp8_recipe;   /* LsFp8Recipe                                             */
   bool fp8_params;  /* weights are kept and gathered in fp8                    */

@@ -36,6 +36,9 @@ static const LsEnumName attention_kernels[] = {
 static const LsEnumName qkv_layouts[] = {
   { "joint", LS_QKV_JOINT }, { "split", LS_QKV_SPLIT }, { "unpadded", LS_QKV_UNPADDED }, { NULL },
 };
+static const LsEnumName cuda_allocators[] = {
+  { "none", LS_CUDA_ALLOCATOR_NONE }, { "caching", LS_CUDA_ALLOCATOR_CACHING }, { "expandable", LS_CUDA_ALLOCATOR_EXPANDABLE }, { NULL },
+};
 static const LsEnumName losses[] = { { "parallel", LS_LOSS_PARALLEL }, { "fused", LS_LOSS_FUSED }, { NULL } };
 static const LsEnumName dtypes[] = {
   { "fp16", LS_DTYPE_FP16 },     { "bf16", LS_DTYPE_BF16 },     { "fp8", LS_DTYPE_FP8 },
@@ -250,6 +253,8 @@ const LsField ls_strategy_fields[] = {
   { BOOL (memory, recompute_early_stop, "false", "full: stop once the backward has what it needs, as PyTorch since 2.1 without reentrance"), SET_ONLY },
   { BOOL (memory, partition_activations, "false", "full: kept inputs are cut over tp, and gathered for recomputation") },
   { BOOL (memory, offload_activations, "false", "kept activations go to the host's memory and come back"), USUAL },
+  { ENUM (memory, cuda_allocator, cuda_allocators, "none",
+          "PyTorch's: segments of fixed size, which it gives back and takes anew at the GPU's limit, or that grow (expandable_segments)"), SET_ONLY },
   { ENUM (memory, offload, offloads, "none", "deepspeed: what lives outside the accelerator (parameters: the optimizer too)") },
   { ENUM (memory, offload_to, offload_places, "cpu", "where it lives") },
 

@@ -39,6 +39,25 @@ add_bytes_by_category (LsJsonOut *w, const char *key, const uint64_t bytes[LS_N_
 }
 
 static void
+add_retries (LsJsonOut *w, const LsRetriesReport *x)
+{
+  if (!x->is_known) {
+    ls_json_out_null (w, "allocator_retries");
+    return;
+  }
+  ls_json_out_begin_object (w, "allocator_retries");
+  ls_json_out_uint (w, "n", x->n);
+  ls_json_out_uint (w, "freed_bytes", x->freed_bytes);
+  ls_json_out_uint (w, "taken_bytes", x->taken_bytes);
+  ls_json_out_uint (w, "reserved_bytes", x->reserved_bytes);
+  ls_json_out_uint (w, "limit_bytes", x->limit_bytes);
+  ls_json_out_double (w, "lost_s", x->lost_s);
+  ls_json_out_bool (w, "charged", x->n > 0 && !x->is_out_of_memory && !x->is_refused);
+  ls_json_out_bool (w, "out_of_memory", x->is_out_of_memory);
+  ls_json_out_end_object (w);
+}
+
+static void
 add_memory (LsJsonOut *w, const LsReport *r)
 {
   ls_json_out_begin_object (w, "memory");
@@ -49,6 +68,7 @@ add_memory (LsJsonOut *w, const LsReport *r)
   ls_json_out_uint (w, "context_bytes", r->context_bytes);
   ls_json_out_bool (w, "fits", r->fits);
   ls_json_headroom (w, &r->headroom, r->needed_bytes, r->capacity_bytes);
+  add_retries (w, &r->retries);
   add_bytes_by_category (w, "by_category", r->by_category);
   add_bytes_by_category (w, "at_peak", r->at_peak);
   ls_json_out_end_object (w);

@@ -286,6 +286,19 @@ add_verdict (Page *p, const LsReport *r)
   paint (p, !r->fits ? RED : is_left ? GREEN : YELLOW, "%s", verdict);
 }
 
+/* What PyTorch's allocator does at the limit; nothing where it does not meet it. */
+static void
+add_retries (Page *p, const LsRetriesReport *x)
+{
+  if (x->n == 0 || x->is_out_of_memory)
+    return;
+  g_autofree char *lost = time_text (x->lost_s);
+  paint (p, YELLOW, "  allocator retries %" G_GUINT64_FORMAT " a step", x->n);
+  g_string_append_printf (p->out, ": %.1f GiB given back and %.1f GiB taken anew; %s", (double) x->freed_bytes / GIB,
+                          (double) x->taken_bytes / GIB, x->is_refused ? "not charged" : lost);
+  end_line (p);
+}
+
 static void
 add_memory (Page *p, const LsReport *r)
 {
@@ -306,6 +319,7 @@ add_memory (Page *p, const LsReport *r)
   add_verdict (p, r);
   end_line (p);
   ls_headroom_print (&r->headroom, 2, p->out);
+  add_retries (p, &r->retries);
 }
 
 /* Whether b is a the other way: "leaf0>node1/nic2" and "node1/nic2>leaf0", and within a node

@@ -1,0 +1,286 @@
+#include "job/job_retries.h"
+
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "exec/memory/retries.h"
+#include "plan/plan_stalls.h"
+
+#define GIB 1073741824.0
+
+/* Segments over the bytes in use, at most, in what was published: 37.04 of 21.12 GB (FSDP,
+ * pytorch/pytorch issue 103093). */
+#define MOST_RESERVED 1.75
+
+/* --- whether ------------------------------------------------------------------------------ */
+
+static LsMemoryInput
+input_of (const LsJobResult *r, const LsHardware *hardware, const LsTimeline *timeline)
+{
+  return (LsMemoryInput) {
+    .plan = r->plan, .timeline = timeline, .cluster = r->cluster, .nccl = &hardware->nccl,
+  };
+}
+
+/* Without spans by the order of allocations. */
+static bool
+may_meet_limit (const LsJobResult *r, const LsHardware *hardware)
+{
+  if (r->cluster->spec.interior == LS_INTERIOR_TORUS) /* XLA's allocator holds all memory from the start */
+    return false;
+  const LsMemoryInput in = input_of (r, hardware, r->timeline);
+  g_autoptr (LsMemory) m = ls_memory_new (&in);
+  uint64_t capacity = ls_memory_capacity (&r->cluster->spec.gpu);
+  return MOST_RESERVED * (double) ls_memory_fullest (m)->needed_bytes >= (double) capacity;
+}
+
+/* With spans where times decide. */
+static LsRetries *
+find_retries (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *run, GError **error)
+{
+  if (!run->no_spans || !ls_plan_changes_streams (r->plan)) {
+    const LsMemoryInput in = input_of (r, hardware, r->timeline);
+    return ls_retries_new (&in);
+  }
+  LsRunOptions with_spans = *run;
+  with_spans.no_spans = false;
+  g_autoptr (LsTimeline) t
+      = ls_run (r->plan, r->cluster, &hardware->calibration, &hardware->nccl, &with_spans, NULL, error);
+  const LsMemoryInput in = input_of (r, hardware, t);
+  return t ? ls_retries_new (&in) : NULL;
+}
+
+/* --- what they cost ----------------------------------------------------------------------- */
+
+/* What adding stalls replaces in a plan. */
+typedef struct {
+  LsSegment *segments;
+  uint32_t n_segments;
+  LsProgram *programs; /* a copy */
+} Before;
+
+static Before
+remember (const LsPlan *plan)
+{
+  LsProgram *programs = g_memdup2 (plan->programs, plan->n_roles * sizeof *plan->programs);
+  return (Before) { plan->segments, plan->n_segments, programs };
+}
+
+static void
+restore (LsPlan *plan, const Before *before)
+{
+  plan->segments = before->segments;
+  plan->n_segments = before->n_segments;
+  memcpy (plan->programs, before->programs, plan->n_roles * sizeof *plan->programs);
+}
+
+static gboolean
+add_stalls (LsPlan *plan, uint32_t role, const LsRoleRetries *of, GError **error)
+{
+  g_autoptr (GArray) stalls = g_array_new (FALSE, FALSE, sizeof (LsStall));
+  for (guint i = 0; of->calls && i < of->calls->len; i++) {
+    const LsDriverCall *c = &g_array_index (of->calls, LsDriverCall, i);
+    LsStall s = { c->instance, c->op, c->waits, ls_driver_time (c) };
+    g_array_append_val (stalls, s);
+  }
+  return stalls->len == 0 || ls_plan_add_stalls (plan, role, stalls, error);
+}
+
+static LsTimeline *
+run_stalled (LsJobResult *r, const LsRetries *x, const LsHardware *hardware, const LsRunOptions *run,
+             double *ret_cost_share, GError **error)
+{
+  for (uint32_t role = 0; role < x->n_roles; role++)
+    if (!add_stalls (r->plan, role, &x->roles[role], error))
+      return NULL;
+  return ls_run (r->plan, r->cluster, &hardware->calibration, &hardware->nccl, run, ret_cost_share, error);
+}
+
+/* A wait for the device may block a pipeline for ever, and a segment may become too long: then nothing
+ * is charged. */
+static gboolean
+forgive (LsJobResult *r, GError *reason, GError **error)
+{
+  r->retries.is_refused = g_error_matches (reason, LS_ERROR, LS_ERROR_DEADLOCK)
+                          || g_error_matches (reason, LS_ERROR, LS_ERROR_LIMIT);
+  if (r->retries.is_refused)
+    g_error_free (reason);
+  else
+    g_propagate_error (error, reason);
+  return r->retries.is_refused;
+}
+
+static gboolean
+charge (LsJobResult *r, const LsRetries *x, const LsHardware *hardware, const LsRunOptions *run,
+        double *ret_cost_share, GError **error)
+{
+  Before before = remember (r->plan);
+  double without = ls_job_result_step_time_s (r);
+  g_autoptr (GError) reason = NULL;
+  LsTimeline *t = run_stalled (r, x, hardware, run, ret_cost_share, &reason);
+  if (!t)
+    restore (r->plan, &before);
+  g_free (before.programs);
+  if (!t)
+    return forgive (r, g_steal_pointer (&reason), error);
+  ls_timeline_free (r->timeline);
+  r->timeline = t;
+  r->retries.lost_s = ls_job_result_step_time_s (r) - without;
+  return TRUE;
+}
+
+/* --- the whole ---------------------------------------------------------------------------- */
+
+/* Of two roles the one with no room at all, or more retries, or, of equals, less left of what it may have. */
+static bool
+is_worse (const LsRoleRetries *a, const LsRoleRetries *b)
+{
+  if (a->is_out_of_memory != b->is_out_of_memory)
+    return a->is_out_of_memory;
+  if (a->n_retries != b->n_retries)
+    return a->n_retries > b->n_retries;
+  return (double) a->reserved_bytes / (double) a->limit_bytes > (double) b->reserved_bytes / (double) b->limit_bytes;
+}
+
+static const LsRoleRetries *
+worst_of (const LsRetries *x)
+{
+  const LsRoleRetries *worst = &x->roles[0];
+  for (uint32_t i = 1; i < x->n_roles; i++)
+    if (x->roles[i].limit_bytes > 0 && (worst->limit_bytes == 0 || is_worse (&x->roles[i], worst)))
+      worst = &x->roles[i];
+  return worst;
+}
+
+gboolean
+ls_job_settle_retries (LsJobResult *r, const LsHardware *chosen, const LsRunOptions *run, double *ret_cost_share,
+                       GError **error)
+{
+  if (r->strategy.cuda_allocator != LS_CUDA_ALLOCATOR_CACHING || !may_meet_limit (r, chosen))
+    return TRUE;
+  g_autoptr (LsRetries) x = find_retries (r, chosen, run, error);
+  if (!x)
+    return FALSE;
+  const LsRoleRetries *worst = worst_of (x);
+  r->retries = (LsRetriesReport) {
+    .is_known = true, .n = worst->n_retries, .freed_bytes = worst->freed, .taken_bytes = worst->taken,
+    .reserved_bytes = worst->reserved_bytes, .limit_bytes = worst->limit_bytes,
+    .is_out_of_memory = worst->is_out_of_memory,
+  };
+  bool is_free = worst->n_retries == 0 || worst->is_out_of_memory;
+  return is_free || charge (r, x, chosen, run, ret_cost_share, error);
+}
+
+void
+ls_job_fit_retries (LsJobResult *r)
+{
+  const LsRetriesReport *x = &r->retries;
+  if (x->n == 0 || x->is_out_of_memory || x->is_refused)
+    return;
+  uint64_t beside = ls_memory_capacity (&r->cluster->spec.gpu) - x->limit_bytes;
+  for (uint32_t i = 0; i < r->memory->n_classes; i++) {
+    LsClassMemory *m = &r->memory->classes[i];
+    m->needed_bytes = MIN (m->needed_bytes, x->reserved_bytes + beside);
+  }
+}
+
+/* --- what is said ------------------------------------------------------------------------- */
+
+static double
+gib (uint64_t bytes)
+{
+  return (double) bytes / GIB;
+}
+
+static char *
+cost_text (const LsRetriesReport *x)
+{
+  g_autofree char *lost = ls_format_time (ls_time_from_s (x->lost_s));
+  return x->is_refused ? g_strdup ("what that costs could not be simulated") : g_strdup_printf ("which costs %s of the step", lost);
+}
+
+static char *
+many_text (const LsRetriesReport *x)
+{
+  g_autofree char *cost = cost_text (x);
+  return g_strdup_printf ("PyTorch's allocator meets the limit of the GPU's memory (num_alloc_retries: %" G_GUINT64_FORMAT
+                          " a step): it waits for the device, gives back %.1f GiB and takes"
+                          " %.1f GiB anew, %s; cuda_allocator=expandable (expandable_segments) or less memory avoids it",
+                          x->n, gib (x->freed_bytes), gib (x->taken_bytes), cost);
+}
+
+static char *
+no_room_text (const LsRetriesReport *x)
+{
+  return g_strdup_printf ("PyTorch's allocator finds no room: its segments take %.2f of the %.2f GiB that they may, also"
+                          " when all that is cached is given back; the step is that of a GPU with memory enough",
+                          gib (x->reserved_bytes), gib (x->limit_bytes));
+}
+
+static char *
+near_text (const LsRetriesReport *x, const LsHeadroom *h)
+{
+  g_autofree char *headroom = ls_headroom_text (h);
+  return g_strdup_printf ("PyTorch's allocator reserves %.2f of the %.2f GiB that it may: what is not simulated (%s) may"
+                          " make it wait for the device, give back and take anew (num_alloc_retries), which is not charged",
+                          gib (x->reserved_bytes), gib (x->limit_bytes), headroom);
+}
+
+/* What else is to stay free, where segments are simulated. */
+static void
+headroom_beside (const LsJobSpec *spec, const LsJobResult *r, LsHeadroom *ret_headroom)
+{
+  const LsHeadroomAsk nothing = { 0 };
+  const LsMemoryOptions caching = { .allocator = LS_MEMORY_CACHING };
+  ls_headroom_of (&nothing, spec->program, r->strategy.dp_kind, r->hardware, &caching, ret_headroom);
+}
+
+/* NULL: nothing. */
+static char *
+note_of (const LsRetriesReport *x, const LsReport *report, const LsHeadroom *beside)
+{
+  if (x->is_out_of_memory) /* that it does not fit is said elsewhere */
+    return report->needed_bytes <= report->capacity_bytes ? no_room_text (x) : NULL;
+  if (x->n > 0)
+    return many_text (x);
+  return ls_headroom_is_left (beside, x->reserved_bytes, x->limit_bytes) ? NULL : near_text (x, beside);
+}
+
+/* Why it makes no difference how the allocator works at the limit; NULL: it makes one. */
+static const char *
+idle_reason (const LsJobResult *r)
+{
+  const char *none = "segments of fixed size do not meet the limit of the memory", *no_room = "there is no room even with retries";
+  if (r->retries.is_known)
+    return r->retries.is_out_of_memory ? no_room : r->retries.n == 0 ? none : NULL;
+  if (!may_meet_limit (r, r->hardware))
+    return none;
+  const LsMemoryInput in = input_of (r, r->hardware, r->timeline);
+  g_autoptr (LsRetries) x = ls_retries_new (&in);
+  return worst_of (x)->is_out_of_memory ? no_room : worst_of (x)->n_retries == 0 ? none : NULL;
+}
+
+static void
+note_if_idle (const LsJobSpec *spec, LsJobResult *r)
+{
+  bool is_said = spec->said && g_hash_table_contains (spec->said, "cuda_allocator");
+  const char *why = is_said ? idle_reason (r) : NULL;
+  if (why)
+    g_ptr_array_add (r->notes, g_strconcat ("--set cuda_allocator has no effect here: ", why, NULL));
+}
+
+void
+ls_job_note_retries (const LsJobSpec *spec, LsJobResult *r)
+{
+  if (!r->notes)
+    return;
+  note_if_idle (spec, r);
+  if (!r->retries.is_known)
+    return;
+  g_auto (LsHeadroom) beside = { 0 };
+  headroom_beside (spec, r, &beside);
+  char *note = note_of (&r->retries, &r->report, &beside);
+  if (note)
+    g_ptr_array_add (r->notes, note);
+}
