@@ -1,57 +1,170 @@
-/* Runs a fuzz target on the files of its corpus, as an ordinary test:
+/* Runs a fuzz target on its corpus, as an ordinary test:
  *
- *     fuzz_gpu_corpus FILE-OR-FOLDER...
+ *     fuzz_gpu_corpus FILE-OR-CORPUS...          a corpus ends in .txt
+ *     fuzz_gpu_corpus --unpack FOLDER CORPUS     each input as a file, for libFuzzer
+ *     fuzz_gpu_corpus --pack FILE...             prints files as they stand in a corpus
  *
- * Each is an input that once showed something, or that reaches something of its own. */
+ * Each is an input that once showed something, or that reaches something of its own. In a corpus inputs are
+ *
+ *     === NAME
+ *     its lines
+ *     === NAME without newline
+ *     lines of which the last has none
+ *     === NAME hex
+ *     6c6f636b  bytes, in as many lines as one likes */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "fuzz.h"
 
-static guint
-run_file (const char *path)
+#define HEADER     "=== "
+#define HEX        " hex"
+#define NO_NEWLINE " without newline"
+#define HEX_WIDTH  50 /* bytes of a line */
+
+typedef void (*Use) (const char *name, const char *data, gsize n, const char *folder);
+
+static void
+die (const char *what, const char *name)
+{
+  fprintf (stderr, "%s: %s\n", name, what);
+  exit (EXIT_FAILURE);
+}
+
+static char *
+contents_of (const char *path, gsize *n)
 {
   g_autoptr (GError) error = NULL;
-  g_autofree char *data = NULL;
-  gsize n = 0;
-  if (!g_file_get_contents (path, &data, &n, &error)) {
-    fprintf (stderr, "%s\n", error->message);
-    exit (EXIT_FAILURE);
-  }
+  char *data = NULL;
+  if (!g_file_get_contents (path, &data, n, &error))
+    die (error->message, path);
+  return data;
+}
+
+static void
+run (const char *name, const char *data, gsize n, const char *folder)
+{
+  (void) name, (void) folder;
   /* of exactly this size, so that a sanitizer sees the first byte too many */
   g_autofree uint8_t *exact = g_memdup2 (data, n);
   LLVMFuzzerTestOneInput (exact, n);
-  return 1;
 }
 
-static int
-by_name (gconstpointer a, gconstpointer b)
+static void
+unpack (const char *name, const char *data, gsize n, const char *folder)
 {
-  return g_strcmp0 (*(const char *const *) a, *(const char *const *) b);
+  g_autoptr (GError) error = NULL;
+  g_autofree char *path = g_build_filename (folder, name, NULL);
+  if (!g_file_set_contents (path, data, (gssize) n, &error))
+    die (error->message, path);
+}
+
+/* In place; returns how many bytes they are. */
+static gsize
+from_hex (char *text, const char *name)
+{
+  gsize n = 0;
+  for (const char *p = text; *p; p++) {
+    if (g_ascii_isspace (*p))
+      continue;
+    int high = g_ascii_xdigit_value (p[0]), low = g_ascii_xdigit_value (p[1]);
+    if (high < 0 || low < 0)
+      die ("expected hexadecimal digits", name);
+    text[n++] = (char) (high * 16 + low);
+    p++;
+  }
+  return n;
+}
+
+/* section: what follows HEADER, the name's line and the input. */
+static void
+use_section (const char *section, Use use, const char *folder)
+{
+  const char *newline = strchr (section, '\n');
+  if (!newline)
+    die ("expected a line below", section);
+  g_autofree char *name = g_strndup (section, (gsize) (newline - section)), *data = g_strdup (newline + 1);
+  gsize n = strlen (data);
+  if (g_str_has_suffix (name, HEX)) {
+    name[strlen (name) - strlen (HEX)] = '\0';
+    n = from_hex (data, name);
+  } else if (g_str_has_suffix (name, NO_NEWLINE) && n > 0) {
+    name[strlen (name) - strlen (NO_NEWLINE)] = '\0';
+    n--;
+  }
+  if (!*name || strchr (name, ' ') || strchr (name, '/'))
+    die ("expected a file name after \"=== \"", name);
+  use (name, data, n, folder);
 }
 
 static guint
-run (const char *path)
+use_corpus (const char *path, Use use, const char *folder)
 {
-  g_autoptr (GDir) dir = g_dir_open (path, 0, NULL);
-  if (!dir)
-    return run_file (path);
-  g_autoptr (GPtrArray) files = g_ptr_array_new_with_free_func (g_free);
-  for (const char *name = g_dir_read_name (dir); name; name = g_dir_read_name (dir))
-    g_ptr_array_add (files, g_build_filename (path, name, NULL));
-  g_ptr_array_sort (files, by_name);
-  guint n = 0;
-  for (guint i = 0; i < files->len; i++)
-    n += run (files->pdata[i]);
-  return n;
+  gsize n = 0;
+  g_autofree char *text = contents_of (path, &n);
+  if (strlen (text) != n || !g_str_has_prefix (text, HEADER))
+    die ("expected \"=== NAME\" first, and no NUL", path);
+  guint n_inputs = 0;
+  for (char *at = text; at; n_inputs++) {
+    char *section = at + strlen (HEADER), *next = strstr (section, "\n" HEADER);
+    at = next ? next + 1 : NULL;
+    g_autofree char *one = at ? g_strndup (section, (gsize) (at - section)) : g_strdup (section);
+    use_section (one, use, folder);
+  }
+  return n_inputs;
+}
+
+static guint
+run_path (const char *path)
+{
+  if (g_str_has_suffix (path, ".txt"))
+    return use_corpus (path, run, NULL);
+  gsize n = 0;
+  g_autofree char *data = contents_of (path, &n);
+  run (path, data, n, NULL);
+  return 1;
+}
+
+static bool
+is_plain (const char *data, gsize n)
+{
+  if (!g_utf8_validate (data, (gssize) n, NULL) || g_str_has_prefix (data, HEADER) || strstr (data, "\n" HEADER))
+    return false;
+  for (gsize i = 0; i < n; i++)
+    if ((g_ascii_iscntrl (data[i]) && data[i] != '\n' && data[i] != '\t') || data[i] == '\x7f')
+      return false;
+  return n > 0;
+}
+
+static void
+pack (const char *path)
+{
+  gsize n = 0;
+  g_autofree char *data = contents_of (path, &n), *name = g_path_get_basename (path);
+  if (is_plain (data, n)) {
+    bool has_newline = data[n - 1] == '\n';
+    printf (HEADER "%s%s\n%s%s", name, has_newline ? "" : NO_NEWLINE, data, has_newline ? "" : "\n");
+    return;
+  }
+  printf (HEADER "%s" HEX "\n", name);
+  for (gsize i = 0; i < n; i++)
+    printf ("%02x%s", (uint8_t) data[i], i + 1 == n || (i + 1) % HEX_WIDTH == 0 ? "\n" : "");
 }
 
 int
 main (int argc, char **argv)
 {
   guint n = 0;
-  for (int i = 1; i < argc; i++)
-    n += run (argv[i]);
+  if (argc == 4 && strcmp (argv[1], "--unpack") == 0)
+    n = use_corpus (argv[3], unpack, argv[2]);
+  else if (argc > 2 && strcmp (argv[1], "--pack") == 0) {
+    for (int i = 2; i < argc; i++)
+      pack (argv[i]);
+    return EXIT_SUCCESS;
+  } else
+    for (int i = 1; i < argc; i++)
+      n += run_path (argv[i]);
   printf ("%u inputs\n", n);
   return n > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
