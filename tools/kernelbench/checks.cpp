@@ -17,7 +17,7 @@ Checks::expect_close (const std::string &what, const std::vector<double> &out, c
     norm += reference[i] * reference[i];
   }
   double relative = norm > 0 ? std::sqrt (error / norm) : std::sqrt (error);
-  bool passes = relative <= allowed; /* false for NaN */
+  bool passes = relative <= allowed && (norm > 0 || allowed == 0); /* false for NaN, and where all was zero that should not be */
   fprintf (stderr, "check %-36s %s  error %.2e, allowed %.1e\n", what.c_str (), passes ? "ok" : "FAILED", relative, allowed);
   if (!passes)
     why_[what] = format ("its check \"%s\" failed: error %.2e, allowed %.1e", what.c_str (), relative, allowed);

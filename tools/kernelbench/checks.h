@@ -15,7 +15,8 @@ namespace kb {
 
 class Checks {
 public:
-  /* ||out - reference|| / ||reference|| must be at most `allowed` (tolerance.h); a NaN fails. */
+  /* ||out - reference|| / ||reference|| must be at most `allowed` (tolerance.h); a NaN fails, and a reference of zeros
+   * unless it must be met exactly: data that were never filled would agree with anything. */
   void expect_close (const std::string &what, const std::vector<double> &out, const std::vector<double> &reference,
                      double allowed);
   /* Runs a check; what throws a Failure fails all kernels that it is of. */

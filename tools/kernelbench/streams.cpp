@@ -3,6 +3,7 @@
  *
  * Operands rotate among sets, so that none is still in L2 from the launch before. */
 #include <algorithm>
+#include <memory>
 
 #include "bench_groups.h"
 #include "ops.h"
@@ -101,12 +102,26 @@ private:
 
 }
 
+/* Its tensors; what finds no room costs the cases that need them, each with the reason. */
+template <typename T, typename... Sizes> static std::unique_ptr<T>
+make (std::string *ret_why, Sizes... sizes)
+{
+  try {
+    return std::make_unique<T> (sizes...);
+  } catch (const Failure &failure) {
+    *ret_why = failure.what ();
+    return nullptr;
+  }
+}
+
 static void
-measure (Bench &bench, const Case &c, const char *dtype)
+measure (Bench &bench, const Case &c, const char *dtype, const std::string &why)
 {
   double n = (double) c.rows * (double) c.cols;
   Row row { "streams", c.name, format ("%zux%zu", c.rows, c.cols), dtype, n * c.bytes_per_element };
   std::vector<Row> rows = bench.measure (row, case_s, [&] (Row &measured) {
+    if (!why.empty ())
+      throw Failure (why);
     Timing time = bench.steady (c.launch);
     double bytes_per_s = row.bytes / time.us * 1e6;
     double copy = bench.copy_bytes_per_s > 0 ? bench.copy_bytes_per_s : bytes_per_s; /* the first case is the copy */
@@ -206,7 +221,9 @@ static void
 bench_activations (Bench &bench)
 {
   size_t n = n_heads * seq * seq;
-  Tensors t (bench.is_dry () ? 0 : n, bench.stream ());
+  std::string why;
+  std::unique_ptr<Tensors> made = make<Tensors> (&why, bench.is_dry () ? 0 : n, bench.stream ());
+  const Tensors none (0, nullptr), &t = made ? *made : none;
   std::vector<Case> cases = elementwise_cases (bench, t, n_heads * seq, seq);
   auto append = [&cases] (const std::vector<Case> &more) { cases.insert (cases.end (), more.begin (), more.end ()); };
   append (elementwise_cases (bench, t, mlp_rows, mlp_cols));
@@ -220,15 +237,17 @@ bench_activations (Bench &bench)
                gather (stream, t.table (), t.ids (), t.y (i), mlp_rows, mlp_cols);
              } } });
   for (const Case &c : cases)
-    measure (bench, c, "fp16");
+    measure (bench, c, "fp16", why);
 }
 
 static void
 bench_optimizer (Bench &bench, size_t n, size_t sets)
 {
-  Flat f (bench.is_dry () ? 0 : n, sets, bench.stream ());
+  std::string why;
+  std::unique_ptr<Flat> made = make<Flat> (&why, bench.is_dry () ? 0 : n, sets, bench.stream ());
+  const Flat none (0, sets, nullptr), &f = made ? *made : none;
   for (const Case &c : optimizer_cases (bench, f, n))
-    measure (bench, c, "fp32");
+    measure (bench, c, "fp32", why);
 }
 
 void
