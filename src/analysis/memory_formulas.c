@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "schedules/sched.h"
+#include "strategy/dp_traits.h"
 
 static bool
 is_gpt (const LsModel *m)
@@ -32,16 +33,14 @@ ls_layers_held (const LsModel *m, const LsStrategy *s, uint32_t pp_rank)
   uint32_t n_chunks = s->pp * s->vpp;
   if (s->layers_per_chunk || m->n_layers % n_chunks != 0)
     return NAN;
-  double per_chunk = (double) m->n_layers / n_chunks, n_mb = s->global_batch / (s->dp * s->micro_batch);
+  double per_chunk = (double) m->n_layers / n_chunks;
+  uint32_t n_mb = s->global_batch / (s->dp * s->micro_batch);
   if (s->pp == 1 && s->vpp == 1)
     return g_str_equal (s->schedule, "none") ? per_chunk : NAN;
-  if (g_str_equal (s->schedule, "1f1b"))
-    return fmin (n_mb, s->pp - pp_rank) * per_chunk;
-  if (g_str_equal (s->schedule, "gpipe"))
-    return n_mb * per_chunk;
-  if (g_str_equal (s->schedule, "interleaved-1f1b"))
-    return fmin (n_mb * s->vpp, 2.0 * (s->pp - pp_rank - 1) + (s->vpp - 1.0) * s->pp + 1) * per_chunk;
-  return NAN;
+  const LsSched *sched = ls_sched_find (s->schedule);
+  bool is_published = sched && sched->in_flight && !sched->is_split; /* split backwards keep more */
+  const LsSchedShape shape = { .pp = s->pp, .vpp = s->vpp, .n_micro_batches = n_mb };
+  return is_published ? (double) ls_sched_in_flight (sched, &shape, pp_rank) * per_chunk : NAN;
 }
 
 LsMemoryFormula
@@ -49,9 +48,9 @@ ls_memory_formula (const LsModel *m, const LsStrategy *s, uint32_t pp_rank, uint
 {
   /* Of mixed precision by whole ranks: not of experts, replicas of pipes, scaled formats, what is elsewhere. */
   bool applies = m->n_experts == 0 && s->offload == LS_OFFLOAD_NONE && !ls_dtype_is_scaled ((LsDtype) s->dtype)
-                 && (s->dp_kind != LS_DP_FSDP1 && s->dp_kind != LS_DP_FSDP2 && s->dp_kind != LS_DP_XLA_FSDP);
+                 && !ls_dp_traits (s->dp_kind)->is_fsdp;
   const LsSched *sched = ls_sched_find (s->schedule);
-  if (!applies || (sched && (sched->placement == LS_PLACE_PIPES || sched->n_versions)))
+  if (!applies || (sched && (sched->placement == LS_PLACE_PIPES || !ls_sched_is_flushed (sched))))
     return (LsMemoryFormula) { NAN, NAN, NAN, ls_layer_activation_bytes (m, s) * ls_layers_held (m, s, pp_rank) };
   bool is_fp32 = s->dtype == LS_DTYPE_FP32;
   double n = (double) n_params, d = s->zero_group > 0 ? s->zero_group : (double) s->dp * s->cp;

@@ -6,6 +6,7 @@
 #include "data/jobs/read_strategy.h"
 #include "data/text/override.h"
 #include "schedules/sched.h"
+#include "strategy/strategy_idle.h"
 
 static void
 change_free (gpointer change)
@@ -266,19 +267,23 @@ propose_overlap (Proposals *p)
     ls_change_set (change, "sp", "1");
 }
 
-/* When parameters are gathered, and how long they stay. */
+/* When parameters are gathered, and how long they stay: what makes a difference to the job. */
 static void
 propose_gathers (Proposals *p)
 {
   const LsStrategy *s = p->s;
-  if (s->dp_kind == LS_DP_FSDP1)
-    propose_one (p, "limit-all-gathers", s->limit_all_gathers ? "0" : "1");
-  if (s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2)
-    propose_one (p, "forward-prefetch", s->forward_prefetch > 0 ? "0" : "1");
-  if (s->dp_kind == LS_DP_FSDP2)
-    propose_one (p, "reshard-after-forward", s->reshard_after_forward > 0 ? "0" : "1");
-  if (s->dp_kind == LS_DP_MEGATRON && s->zero_stage == 1)
-    propose_one (p, "gather-overlap", s->gather_overlap > 0 ? "0" : "1");
+  const struct {
+    const char *key, *flag;
+    bool is_on;
+  } switches[] = {
+    { "limit_all_gathers", "limit-all-gathers", s->limit_all_gathers },
+    { "forward_prefetch", "forward-prefetch", s->forward_prefetch > 0 },
+    { "reshard_after_forward", "reshard-after-forward", s->reshard_after_forward > 0 },
+    { "gather_overlap", "gather-overlap", s->gather_overlap > 0 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (switches); i++)
+    if (!ls_strategy_idle (s, &p->r->model, switches[i].key))
+      propose_one (p, switches[i].flag, switches[i].is_on ? "0" : "1");
 }
 
 static void

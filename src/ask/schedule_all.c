@@ -16,14 +16,13 @@ typedef struct {
 static void
 drop_foreign_knobs (const LsSched *sched, LsSchedShape *shape)
 {
-  bool is_interleaved = strcmp (sched->name, "interleaved-1f1b") == 0, is_hanayo = strcmp (sched->name, "hanayo") == 0;
-  if (!is_interleaved && !is_hanayo)
+  if (!(sched->knobs & LS_SCHED_GROUP))
     shape->group = 0;
-  if (!is_interleaved)
+  if (!(sched->knobs & LS_SCHED_ROUNDS))
     shape->rounds = LS_ROUNDS_MEGATRON;
-  if (!is_hanayo)
+  if (!(sched->knobs & LS_SCHED_WAVES))
     shape->waves = 0;
-  if (strcmp (sched->name, "chimera") != 0)
+  if (!(sched->knobs & LS_SCHED_PIPES))
     shape->pipes = 0;
 }
 
@@ -108,15 +107,15 @@ static double
 copies_of (const Fit *fit, const LsLayout *l)
 {
   uint32_t n_versions = 1;
-  for (uint32_t rank = 0; fit->sched->n_versions && rank < l->n_ranks; rank++)
-    n_versions = MAX (n_versions, fit->sched->n_versions (&fit->shape, rank));
+  for (uint32_t rank = 0; rank < l->n_ranks; rank++)
+    n_versions = MAX (n_versions, ls_sched_n_versions (fit->sched, &fit->shape, rank));
   return (double) n_versions * l->n_pipes;
 }
 
 static LsScheduleRow
 row_of (Fit *fit)
 {
-  LsScheduleRow row = { .schedule = fit->sched->name, .refusal = fit->rule, .is_searched = fit->sched->orders != NULL };
+  LsScheduleRow row = { .schedule = fit->sched->name, .refusal = fit->rule, .is_searched = ls_sched_is_searched (fit->sched) };
   if (fit->rule)
     return row;
   g_autoptr (LsOrders) orders = NULL;
@@ -247,7 +246,7 @@ curves_of (const LsSchedShape *job, guint panel)
   g_array_set_clear_func (curves, curve_clear);
   const LsSched *sched;
   for (guint i = 0; (sched = ls_sched_at (i)); i++) {
-    if (sched->orders)
+    if (ls_sched_is_searched (sched))
       continue;
     LsBubbleCurve curve = { sched->name, i, points_of (sched, job, panel) };
     if (curve.points->len > 0)

@@ -154,22 +154,40 @@ refuse (const LsSched *sched, const char *why, GError **error)
   return FALSE;
 }
 
+/* "interleaved-1f1b and hanayo"; newly allocated. */
+static char *
+schedules_with (LsSchedKnob knob)
+{
+  GString *names = g_string_new (NULL);
+  const LsSched *sched;
+  for (guint i = 0; (sched = ls_sched_at (i)); i++)
+    if (sched->knobs & knob)
+      g_string_append_printf (names, "%s%s", names->len > 0 ? " and " : "", sched->name);
+  return g_string_free (names, FALSE);
+}
+
 gboolean
 ls_schedule_spec_fits (const LsScheduleSpec *s, const LsSched *sched, GError **error)
 {
-  bool is_interleaved = strcmp (sched->name, "interleaved-1f1b") == 0, is_hanayo = strcmp (sched->name, "hanayo") == 0;
-  bool is_always_pytorch = strcmp (sched->name, "interleaved-zb") == 0;
-  if (is_always_pytorch && s->rounds == LS_ROUNDS_MEGATRON)
+  const struct {
+    LsSchedKnob knob;
+    const char *flag;
+    bool is_given;
+  } knobs[] = {
+    { LS_SCHED_ROUNDS, "--rounds", s->rounds >= 0 && !sched->has_pytorch_rounds },
+    { LS_SCHED_GROUP, "--group", s->group > 0 },
+    { LS_SCHED_WAVES, "--waves", s->waves > 0 },
+    { LS_SCHED_PIPES, "--pipes", s->pipes > 0 },
+  };
+  if (sched->has_pytorch_rounds && s->rounds == LS_ROUNDS_MEGATRON)
     return refuse (sched, "its rounds are always PyTorch's", error);
-  if (s->rounds >= 0 && !is_interleaved && !is_always_pytorch)
-    return refuse (sched, "--rounds applies to interleaved-1f1b only", error);
-  if (s->group > 0 && !is_interleaved && !is_hanayo)
-    return refuse (sched, "--group applies to interleaved-1f1b and hanayo only", error);
-  if (s->waves > 0 && !is_hanayo)
-    return refuse (sched, "--waves applies to hanayo only", error);
-  if (s->pipes > 0 && strcmp (sched->name, "chimera") != 0)
-    return refuse (sched, "--pipes applies to chimera only", error);
-  if (s->memory_limit > 0 && !sched->orders)
+  for (guint i = 0; i < G_N_ELEMENTS (knobs); i++) {
+    if (!knobs[i].is_given || (sched->knobs & knobs[i].knob))
+      continue;
+    g_autofree char *names = schedules_with (knobs[i].knob), *why = g_strdup_printf ("%s applies to %s only", knobs[i].flag, names);
+    return refuse (sched, why, error);
+  }
+  if (s->memory_limit > 0 && !ls_sched_is_searched (sched))
     return refuse (sched, "--memory-limit applies to schedules that are searched for: this order is fixed", error);
   return TRUE;
 }

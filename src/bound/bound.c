@@ -7,6 +7,7 @@
 #include "lower/lower.h"
 #include "schedules/sched.h"
 #include "strategy/chunks.h"
+#include "strategy/dp_traits.h"
 
 /* What a part depends on. No gaps: hashed and compared as bytes. */
 typedef struct {
@@ -14,7 +15,7 @@ typedef struct {
   uint64_t variant;
   uint32_t tp, pp, cp, ep, etp, micro_batch, seq;
   uint32_t sharded, grad_sync, p2p; /* XLA's FSDP: ranks of a group */
-  uint32_t sp, tp_overlap, is_fresh, is_split, has_head_weight, recompute, recompute_parts;
+  uint32_t sp, tp_overlap, is_fresh, is_cast, is_split, has_head_weight, recompute, recompute_parts;
 } Key;
 
 typedef struct {
@@ -110,9 +111,10 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
   key.tp = s->tp, key.pp = s->pp, key.cp = s->cp, key.ep = s->ep, key.etp = s->etp, key.micro_batch = s->micro_batch, key.seq = s->seq;
   key.sp = s->sp, key.tp_overlap = s->tp_overlap, key.is_split = sched->is_split;
   key.p2p = (uint32_t) s->p2p;
-  if (s->dp_kind == LS_DP_XLA_FSDP && s->zero_group == 0)
+  if (ls_dp_traits (s->dp_kind)->cuts_operators && s->zero_group == 0)
     key.sharded = s->dp * s->cp, key.grad_sync = (uint32_t) s->grad_sync;
-  key.is_fresh = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2;
+  const LsShard shard = bound_shard (s);
+  key.is_fresh = shard.grad_is_fresh, key.is_cast = shard.grad_is_cast;
   bool ends_where_it_begins = s->pp == 1 || (sched->placement == LS_PLACE_WAVE && s->vpp % 2 == 0);
   key.has_head_weight = !b->model->tied_embeddings || !ends_where_it_begins;
   key.recompute = (uint32_t) s->recompute, key.recompute_parts = s->recompute_parts;
@@ -182,8 +184,7 @@ cut_of (const LsBounds *b, const LsStrategy *s)
 static LsTime
 optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t n_params)
 {
-  bool is_usual = s->dp_kind == LS_DP_NONE || s->dp_kind == LS_DP_MEGATRON || s->dp_kind == LS_DP_DDP;
-  if (!is_usual || n_params == 0 || s->offload != LS_OFFLOAD_NONE)
+  if (!ls_dp_traits (s->dp_kind)->keeps_gradients || n_params == 0 || s->offload != LS_OFFLOAD_NONE)
     return 0;
   const OptimizerKey key = { n_params, b->variant };
   LsTime *known = g_hash_table_lookup (b->optimizer, &key);
@@ -209,7 +210,7 @@ optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint
 static LsTime
 reduction_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const BoundPart *p)
 {
-  bool is_last = s->dp_kind == LS_DP_FSDP2 && s->pp > 1 && s->grad_sync == LS_GRAD_SYNC_LAST && s->zero_group == 0;
+  bool is_last = ls_dp_traits (s->dp_kind)->reduces_at_the_end && s->pp > 1 && s->grad_sync == LS_GRAD_SYNC_LAST && s->zero_group == 0;
   if (!is_last)
     return 0;
   uint64_t bytes = (p->n_params - p->n_expert) * (s->grad_dtype == LS_DTYPE_FP32 ? 4 : 2);
@@ -222,25 +223,12 @@ static_bytes (const LsBounds *b, const LsStrategy *s, const BoundPart *p)
 {
   const Cut whole = { 1, 1 }, cut = cut_of (b, s);
   uint64_t z = s->zero_stage, grad_size = s->grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
-  bool keeps_grads = s->dp_kind == LS_DP_NONE || s->dp_kind == LS_DP_MEGATRON || s->dp_kind == LS_DP_DDP;
+  const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
   if (s->zero_group > 0 || s->offload != LS_OFFLOAD_NONE)
     return 0;
-  bool is_gathered = s->dp_kind == LS_DP_FSDP2 && (z == 2 || s->reshard_after_forward == 0); /* until the backward */
-  return share (p, z >= 3 && !is_gathered ? cut : whole) * (s->fp8_params ? 1 : 2) + (keeps_grads ? p->n_params * grad_size : 0)
+  bool is_gathered = kind->has_reshard && (z == 2 || s->reshard_after_forward == 0); /* until the backward */
+  return share (p, z >= 3 && !is_gathered ? cut : whole) * (s->fp8_params ? 1 : 2) + (kind->keeps_gradients ? p->n_params * grad_size : 0)
          + share (p, z >= 1 ? cut : whole) * (s->dtype == LS_DTYPE_FP32 ? 8 : 12);
-}
-
-/* Forwards that a rank does before its first backward ends: of chunk 0, or, interleaved, of
- * each chunk for pp micro-batches in turn. */
-static uint64_t
-n_in_flight (const LsStrategy *s, uint32_t rank, uint32_t n_mb)
-{
-  uint64_t behind = s->pp - rank - 1;
-  if (strcmp (s->schedule, "1f1b") == 0 || strcmp (s->schedule, "zb-h1") == 0)
-    return MIN (n_mb, behind + 1);
-  if (strcmp (s->schedule, "interleaved-1f1b") == 0)
-    return MIN ((uint64_t) n_mb * s->vpp, 2 * behind + (s->vpp - UINT64_C (1)) * s->pp + 1);
-  return s->vpp == 1;
 }
 
 /* What those among them keep that are of this chunk. */
@@ -268,7 +256,7 @@ static RankParts
 rank_parts (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const Entry *e, uint32_t rank, uint32_t n_mb)
 {
   RankParts r = { 0 };
-  uint64_t n_passes = n_in_flight (s, rank, n_mb);
+  uint64_t n_passes = ls_sched_in_flight (sched, &(LsSchedShape) { .pp = s->pp, .vpp = s->vpp, .n_micro_batches = n_mb }, rank);
   for (uint32_t c = 0; c < s->vpp; c++) {
     BoundPart p = chunk_part (b, e, stage_of (s, sched, rank, c), s->pp * s->vpp);
     if (c == 0)
@@ -291,7 +279,7 @@ n_blocking (const LsStrategy *s, const LsSched *sched, uint32_t rank, uint32_t n
 {
   const LsSchedShape shape = { .pp = s->pp, .vpp = s->vpp, .n_micro_batches = n_mb };
   bool is_batched = s->p2p == LS_P2P_BATCHED || s->p2p == LS_P2P_SCATTER_GATHER;
-  if (!is_batched || !sched->n_warmup || s->pp == 1)
+  if (!is_batched || sched->recipe != LS_RECIPE_MEGATRON || s->pp == 1)
     return 0;
   uint64_t n_sent = (uint64_t) n_mb * (s->vpp - (rank + 1 == s->pp ? 1 : 0));
   uint64_t n_back = s->vpp > 1 ? sched->n_warmup (&shape, rank) : n_mb;
@@ -337,7 +325,7 @@ ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t v
   const Entry *e = entry_of (b, s, cluster, sched);
   uint32_t n_mb = s->global_batch / (s->dp * s->micro_batch);
   bool is_loop = sched->placement == LS_PLACE_LOOP, has_pipes = sched->placement == LS_PLACE_PIPES;
-  bool comes_back = is_loop && !sched->is_split && !sched->n_versions; /* the last B of rank 0 is behind all of a step */
+  bool comes_back = is_loop && !sched->is_split && ls_sched_is_flushed (sched); /* the last B of rank 0 is behind all of a step */
   const Cut cut = cut_of (b, s);
   LsTime fill = 0, drain = 0, all = 0, first_optimizer = 0, tail = 0;
   LsLowerBound bound = { 0 };

@@ -8,6 +8,9 @@
  * begins at 0.8, the second when both are there, at 2.3 ms, and not at 1.8: f = 3.3 ms. */
 #include "bound/bound_parts.h"
 
+#include "strategy/dp_traits.h"
+#include "strategy/shard.h"
+
 typedef struct {
   const LsModel *model;
   const LsHardware *hardware;
@@ -176,7 +179,7 @@ typedef struct {
 static bool
 is_cut (const Parts *x, const LsOperator *o)
 {
-  return x->s->dp_kind == LS_DP_XLA_FSDP && x->s->zero_group == 0 && !o->is_expert && !o->param_replicated;
+  return ls_dp_traits (x->s->dp_kind)->cuts_operators && x->s->zero_group == 0 && !o->is_expert && !o->param_replicated;
 }
 
 /* A turn of the loop is a layer, or as many as run again together. */
@@ -270,20 +273,13 @@ add_operators (const Parts *x, const GArray *operators, BoundPart *ret_part)
   *ret_part = p;
 }
 
-/* As lower_init (). */
+/* All layers as the fastest: in the scaled number format. */
 LsShard
 bound_shard (const LsStrategy *s)
 {
-  return (LsShard) {
-    .tp = s->tp, .sp = s->sp && s->tp > 1, .micro_batch = s->micro_batch, .seq = s->seq,
-    .attention = (LsAttention) s->attention, .qkv_layout = (LsQkvLayout) s->qkv_layout, .loss = (LsLoss) s->loss,
-    .train_metrics = s->train_metrics, .dtype = (LsDtype) s->dtype, .grad_dtype = (LsDtype) s->grad_dtype,
-    .cp = s->cp, .cp_kind = (LsCpKind) s->cp_kind, .cp_balance = s->cp_balance, .sp_save_gathered = s->sp_save_gathered,
-    .ep = s->ep, .etp = s->etp, .expert_capacity = s->expert_capacity, .fp8_recipe = (LsFp8Recipe) s->fp8_recipe,
-    .apex_norm = s->apex_norm, .bias_is_apart = s->split_bias_dropout, .grad_is_fused = s->grad_fusion,
-    .grad_is_fresh = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2, .recipes = s->recipes,
-    .gathers_in_pieces = s->sp && s->tp > 1 && s->tp_overlap && s->tp_overlap_kind == LS_TP_OVERLAP_RING,
-  };
+  LsShard shard = ls_strategy_shard (s);
+  shard.bf16_first = shard.bf16_last = 0;
+  return shard;
 }
 
 void

@@ -61,7 +61,7 @@ can_compare (const Search *x, const LsField *f)
 {
   const LsSched *sched = ls_sched_find (x->job->strategy.schedule);
   bool is_in_plan = strcmp (f->key, "attention_kernel") != 0 && strcmp (f->key, "cuda_allocator") != 0;
-  return !x->spec->order && !(sched && sched->orders) && is_in_plan;
+  return !x->spec->order && !(sched && ls_sched_is_searched (sched)) && is_in_plan;
 }
 
 static LsJobResult *

@@ -4,6 +4,7 @@
 #include "data/text/field_write.h"
 #include "job/softwares.h"
 #include "schedules/sched.h"
+#include "strategy/dp_traits.h"
 
 #define LEAST_SHARE 0.01 /* of a step that is worth a line */
 
@@ -45,8 +46,7 @@ ls_note_tcp (const LsClusterSpec *cluster, uint32_t n_gpus, const char *nccl, GP
 static bool
 is_other_software (const LsStrategy *s, const LsClusterSpec *cluster)
 {
-  bool is_megatron = s->dp_kind == LS_DP_MEGATRON || s->dp_kind == LS_DP_NONE || s->dp_kind == LS_DP_PS;
-  return !is_megatron && cluster->interior != LS_INTERIOR_TORUS;
+  return !ls_dp_traits (s->dp_kind)->is_megatron && cluster->interior != LS_INTERIOR_TORUS;
 }
 
 static void

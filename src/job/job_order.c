@@ -51,7 +51,7 @@ is_placed_alike (const char *path, const LsOrders *orders, const LsStrategy *s, 
 LsOrders *
 ls_job_order_load (const char *path, const LsStrategy *s, GError **error)
 {
-  if (ls_sched_find (s->schedule)->n_versions) {
+  if (!ls_sched_is_flushed (ls_sched_find (s->schedule))) {
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--order %s: %s has no flush, so its steps have no order of their own", path, s->schedule);
     return NULL;
   }

@@ -13,6 +13,8 @@
 #include "model/expert_load.h"
 #include "plan/bind.h"
 #include "strategy/chunks.h"
+#include "strategy/dp_traits.h"
+#include "strategy/shard.h"
 
 static guint
 kernel_hash (gconstpointer key)
@@ -38,19 +40,9 @@ static void
 lower_init (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs)
 {
   *l = (Lower) { .model = m, .s = s, .costs = costs };
-  l->shard = (LsShard) {
-    .tp = s->tp, .sp = s->sp && s->tp > 1, .micro_batch = s->micro_batch, .seq = s->seq,
-    .attention = (LsAttention) s->attention, .qkv_layout = (LsQkvLayout) s->qkv_layout, .loss = (LsLoss) s->loss,
-    .train_metrics = s->train_metrics, .dtype = (LsDtype) s->dtype, .grad_dtype = (LsDtype) s->grad_dtype,
-    .cp = s->cp, .cp_kind = (LsCpKind) s->cp_kind, .cp_balance = s->cp_balance, .sp_save_gathered = s->sp_save_gathered, .ep = s->ep, .etp = s->etp,
-    .fp8_recipe = (LsFp8Recipe) s->fp8_recipe, .bf16_first = s->bf16_first, .bf16_last = s->bf16_last,
-    .apex_norm = s->apex_norm, .bias_is_apart = s->split_bias_dropout, .grad_is_fused = s->grad_fusion,
-    .grad_is_cast = s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage <= 1 && s->dtype == LS_DTYPE_BF16 && s->grad_dtype == LS_DTYPE_FP32,
-    .grad_is_fresh = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2, .recipes = s->recipes,
-    .gathers_in_pieces = s->sp && s->tp > 1 && s->tp_overlap && s->tp_overlap_kind == LS_TP_OVERLAP_RING,
-  };
+  l->shard = ls_strategy_shard (s);
   l->mesh = (LsMesh) { .tp = s->tp, .cp = s->cp, .dp = s->dp, .pp = s->pp, .shard = s->zero_group, .ep = s->ep, .etp = s->etp };
-  if (s->dp_kind == LS_DP_FSDP2 && s->reshard_after_forward > 1)
+  if (ls_dp_traits (s->dp_kind)->has_reshard && s->reshard_after_forward > 1)
     l->mesh.shard = s->reshard_after_forward; /* with a zero_group it is refused */
   l->n_cp_roles = ls_context_is_uneven (&l->shard) ? s->cp : 1;
   l->cp_rank = l->n_cp_roles - 1; /* schedules reckon with the slowest */
@@ -116,7 +108,6 @@ lower_experts (Lower *l, GError **error)
     return FALSE;
   }
   l->shard.expert_share = l->expert_share;
-  l->shard.expert_capacity = l->s->expert_capacity;
   g_autofree uint64_t *tokens = g_new (uint64_t, l->mesh.ep);
   ls_expert_tokens_of_ranks (l->model, &l->shard, tokens);
   for (uint32_t r = 0; r < l->mesh.ep; r++) {
@@ -330,7 +321,7 @@ freeze (Lower *l)
 static gboolean
 check_size (const Lower *l, GError **error)
 {
-  double n = (l->sched->n_warmup ? 4.0 : 10.0) * l->n_micro_batches * l->s->vpp * l->mesh.pp * l->n_cp_roles * l->n_ep_roles;
+  double n = (l->sched->recipe == LS_RECIPE_MEGATRON ? 4.0 : 10.0) * l->n_micro_batches * l->s->vpp * l->mesh.pp * l->n_cp_roles * l->n_ep_roles;
   if (n > MAX_INSTANCES) {
     g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "%u micro-batches through %u chunks of %u stages make a plan of %.3g entries; the limit is %.3g",
                  l->n_micro_batches, l->s->vpp, l->mesh.pp, n, MAX_INSTANCES);

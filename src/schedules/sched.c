@@ -177,3 +177,33 @@ ls_sched_refuse_other_than_two (const LsSchedShape *shape)
 {
   return shape->vpp != 0 && shape->vpp != 2 ? "vpp must be 2: the model goes down the ranks and back" : NULL;
 }
+
+bool
+ls_sched_fixes_chunks (const LsSched *sched)
+{
+  return sched->n_chunks && sched->placement != LS_PLACE_PIPES; /* pipes replicate the model */
+}
+
+bool
+ls_sched_is_searched (const LsSched *sched)
+{
+  return sched->orders != NULL;
+}
+
+bool
+ls_sched_is_flushed (const LsSched *sched)
+{
+  return sched->recipe != LS_RECIPE_UNFLUSHED;
+}
+
+uint32_t
+ls_sched_n_versions (const LsSched *sched, const LsSchedShape *shape, uint32_t rank)
+{
+  return ls_sched_is_flushed (sched) ? 1 : sched->n_versions (shape, rank);
+}
+
+uint64_t
+ls_sched_in_flight (const LsSched *sched, const LsSchedShape *shape, uint32_t rank)
+{
+  return sched->in_flight ? sched->in_flight (shape, rank) : shape->vpp <= 1;
+}

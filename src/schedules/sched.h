@@ -64,9 +64,27 @@ typedef struct {
                           1/2 from I, 0 from W; 0: unlimited */
 } LsSchedShape;
 
+/* Members of LsSchedShape that only some schedules heed: a set of bits. */
+typedef enum {
+  LS_SCHED_GROUP = 1 << 0,
+  LS_SCHED_ROUNDS = 1 << 1,
+  LS_SCHED_WAVES = 1 << 2,
+  LS_SCHED_PIPES = 1 << 3,
+} LsSchedKnob;
+
+/* How the actions of a rank become a program with sends and receives. */
+typedef enum {
+  LS_RECIPE_ANY,      /* for any order: lower/pipeline/lower_p2p.c                       */
+  LS_RECIPE_MEGATRON, /* warm-up, pairs, cool-down: lower/pipeline/lower_megatron.c; needs n_warmup */
+  LS_RECIPE_UNFLUSHED, /* steps are not flushed: lower/pipeline/lower_pipedream.c; needs n_versions */
+} LsSchedRecipe;
+
 typedef struct {
   const char *name; /* "1f1b" */
   LsPlacement placement;
+  LsSchedRecipe recipe;
+  uint32_t knobs;             /* LsSchedKnob that it has                              */
+  bool has_pytorch_rounds;    /* without being asked for them, and no others          */
   bool is_split; /* backwards are I and W: activations may be held until W */
   /* The schedule's own part of ls_sched_refusal; pp and n_micro_batches are not 0. */
   const char *(*refusal) (const LsSchedShape *shape);
@@ -77,13 +95,13 @@ typedef struct {
    * (ranks[pp] are empty arrays). */
   void (*order) (const LsSchedShape *shape, uint32_t rank, GArray *actions);
   void (*orders) (const LsSchedShape *shape, GArray **ranks);
-  /* What Megatron-LM's recipes in lower/pipeline/lower_megatron.c fuse p2p by: warm-up forwards,
-   * those before the steady state, which is made of pairs of a forward and a backward
-   * (none is left for it if all forwards are warm-up). NULL: lower/pipeline/lower_p2p.c. */
+  /* Warm-up forwards, those before the steady state, which is made of pairs of a forward and a
+   * backward (none is left for it if all forwards are warm-up). */
   uint32_t (*n_warmup) (const LsSchedShape *shape, uint32_t rank);
-  /* Versions of the weights that a rank keeps, as steps are not flushed; NULL: 1, and they
-   * are. Such a job is lower/pipeline/lower_pipedream.c's. */
+  /* Versions of the weights that a rank keeps. */
   uint32_t (*n_versions) (const LsSchedShape *shape, uint32_t rank);
+  /* Forwards, of all chunks, that a rank surely does before its first backward ends. NULL: not known. */
+  uint64_t (*in_flight) (const LsSchedShape *shape, uint32_t rank);
 } LsSched;
 
 const LsSched *ls_sched_find (const char *name); /* in any case of letters; NULL if unknown */
@@ -94,5 +112,15 @@ const LsSched *ls_sched_at (guint i);            /* NULL past the end */
 const char *ls_sched_refusal (const LsSched *sched, const LsSchedShape *shape);
 /* Chunks per rank; the shape must be legal. */
 uint32_t ls_sched_n_chunks (const LsSched *sched, const LsSchedShape *shape);
+/* It cuts the model into as many chunks as it needs, and leaves no choice. */
+bool ls_sched_fixes_chunks (const LsSched *sched);
+/* Its order is searched for, within a limit of memory. */
+bool ls_sched_is_searched (const LsSched *sched);
+/* Every step ends before the next begins. */
+bool ls_sched_is_flushed (const LsSched *sched);
+/* Versions of the weights that a rank keeps. */
+uint32_t ls_sched_n_versions (const LsSched *sched, const LsSchedShape *shape, uint32_t rank);
+/* As in_flight; what is not known: 1 of a single chunk, 0 of several. */
+uint64_t ls_sched_in_flight (const LsSched *sched, const LsSchedShape *shape, uint32_t rank);
 
 #endif

@@ -32,9 +32,17 @@ order (const LsSchedShape *shape, uint32_t rank, GArray *actions)
   ls_sched_append_1f1b (shape, n_warmup (shape, rank), ls_sched_nth_in_order, actions);
 }
 
+uint64_t
+ls_sched_in_flight_1f1b (const LsSchedShape *shape, uint32_t rank)
+{
+  return n_warmup (shape, rank) < shape->n_micro_batches ? n_warmup (shape, rank) + UINT64_C (1) : shape->n_micro_batches;
+}
+
 const LsSched ls_sched_1f1b = {
   .name = "1f1b",
+  .recipe = LS_RECIPE_MEGATRON,
   .refusal = refusal,
   .order = order,
   .n_warmup = n_warmup,
+  .in_flight = ls_sched_in_flight_1f1b,
 };

@@ -72,6 +72,7 @@ order (const LsSchedShape *shape, uint32_t rank, GArray *actions)
 
 const LsSched ls_sched_chimera = {
   .name = "chimera",
+  .knobs = LS_SCHED_PIPES,
   .placement = LS_PLACE_PIPES,
   .refusal = refusal,
   .n_chunks = n_pipes,

@@ -18,8 +18,15 @@ order (const LsSchedShape *shape, uint32_t rank, GArray *actions)
   ls_sched_append_1f1b (shape, shape->n_micro_batches, ls_sched_nth_in_order, actions);
 }
 
+static uint64_t
+in_flight (const LsSchedShape *shape, uint32_t rank)
+{
+  return shape->n_micro_batches;
+}
+
 const LsSched ls_sched_gpipe = {
   .name = "gpipe",
   .refusal = ls_sched_refuse_chunks,
   .order = order,
+  .in_flight = in_flight,
 };

@@ -83,6 +83,7 @@ order (const LsSchedShape *shape, uint32_t rank, GArray *actions)
 
 const LsSched ls_sched_hanayo = {
   .name = "hanayo",
+  .knobs = LS_SCHED_GROUP | LS_SCHED_WAVES,
   .placement = LS_PLACE_WAVE,
   .is_split = true,
   .refusal = refusal,

@@ -107,9 +107,20 @@ order (const LsSchedShape *shape, uint32_t rank, GArray *actions)
   ls_sched_append_1f1b (shape, n_warmup (shape, rank), ls_sched_nth_in_groups, actions);
 }
 
+/* Of groups of pp micro-batches: Narayanan et al. 2021, section 2.2. */
+static uint64_t
+in_flight (const LsSchedShape *shape, uint32_t rank)
+{
+  uint64_t behind = shape->pp - rank - 1;
+  return MIN ((uint64_t) shape->n_micro_batches * shape->vpp, 2 * behind + (shape->vpp - UINT64_C (1)) * shape->pp + 1);
+}
+
 const LsSched ls_sched_interleaved = {
   .name = "interleaved-1f1b",
+  .recipe = LS_RECIPE_MEGATRON,
+  .knobs = LS_SCHED_GROUP | LS_SCHED_ROUNDS,
   .refusal = refusal,
   .order = order,
   .n_warmup = n_warmup,
+  .in_flight = in_flight,
 };

@@ -49,6 +49,7 @@ order (const LsSchedShape *shape, uint32_t rank, GArray *actions)
 
 const LsSched ls_sched_interleaved_zb = {
   .name = "interleaved-zb",
+  .has_pytorch_rounds = true,
   .is_split = true,
   .refusal = refusal,
   .order = order,

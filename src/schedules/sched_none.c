@@ -25,6 +25,7 @@ order (const LsSchedShape *shape, uint32_t rank, GArray *actions)
 
 const LsSched ls_sched_none = {
   .name = "none",
+  .recipe = LS_RECIPE_MEGATRON,
   .refusal = refusal,
   .order = order,
   .n_warmup = n_warmup,

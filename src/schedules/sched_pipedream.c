@@ -40,6 +40,7 @@ n_versions (const LsSchedShape *shape, uint32_t rank)
 
 const LsSched ls_sched_pipedream = {
   .name = "pipedream",
+  .recipe = LS_RECIPE_UNFLUSHED,
   .refusal = ls_sched_refuse_chunks,
   .order = order,
   .n_versions = n_versions,

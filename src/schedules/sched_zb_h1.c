@@ -27,4 +27,5 @@ const LsSched ls_sched_zb_h1 = {
   .is_split = true,
   .refusal = ls_sched_refuse_chunks,
   .order = order,
+  .in_flight = ls_sched_in_flight_1f1b,
 };

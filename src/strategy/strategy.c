@@ -1,16 +1,6 @@
 #include "strategy/strategy.h"
 
-static const char *const dp_kind_names[] = {
-  [LS_DP_AUTO] = "auto",
-  [LS_DP_NONE] = "none",
-  [LS_DP_PS] = "ps",
-  [LS_DP_DDP] = "ddp",
-  [LS_DP_MEGATRON] = "megatron",
-  [LS_DP_FSDP1] = "fsdp1",
-  [LS_DP_FSDP2] = "fsdp2",
-  [LS_DP_DEEPSPEED] = "deepspeed",
-  [LS_DP_XLA_FSDP] = "xla-fsdp",
-};
+#include "strategy/dp_traits.h"
 
 static const char *const p2p_names[] = {
   [LS_P2P_AUTO] = "auto",
@@ -30,7 +20,7 @@ static const char *const recompute_names[] = {
 const char *
 ls_dp_kind_name (int kind)
 {
-  return dp_kind_names[kind];
+  return ls_dp_traits (kind)->name;
 }
 
 const char *

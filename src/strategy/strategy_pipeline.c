@@ -56,7 +56,7 @@ check_p2p (const LsStrategy *s, LsDiagList *diags)
 const char *
 ls_sched_job_refusal (const LsSched *sched, const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches)
 {
-  if (!sched->n_versions)
+  if (ls_sched_is_flushed (sched))
     return NULL;
   if (n_micro_batches < s->pp)
     return "there must be at least pp micro-batches: as many are under way";

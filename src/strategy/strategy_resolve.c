@@ -7,6 +7,7 @@
 
 #include "schedules/sched.h"
 #include "strategy/chunks.h"
+#include "strategy/dp_traits.h"
 #include "strategy/strategy_rules.h"
 
 /* ---- what must hold before anything can be derived ---- */
@@ -101,12 +102,6 @@ default_grad_dtype (int dtype)
 }
 
 static bool
-is_fsdp (int dp_kind)
-{
-  return dp_kind == LS_DP_FSDP1 || dp_kind == LS_DP_FSDP2 || dp_kind == LS_DP_XLA_FSDP;
-}
-
-static bool
 may_offload (const LsStrategy *s)
 {
   return s->offload != LS_OFFLOAD_NONE && (s->dp_kind == LS_DP_AUTO || s->dp_kind == LS_DP_DEEPSPEED);
@@ -137,7 +132,7 @@ fill_data_parallel (LsStrategy *s, const LsModel *m)
   }
   s->dp_kind = ls_strategy_dp_kind (s);
   if (s->zero_stage == LS_ZERO_AUTO)
-    s->zero_stage = is_fsdp (s->dp_kind) ? 3 : 0;
+    s->zero_stage = ls_dp_traits (s->dp_kind)->is_fsdp ? 3 : 0;
   if (s->zero_stage == 0 || s->zero_group == n_copies (s))
     s->zero_group = 0;
   s->collective_lists = s->collective_lists && s->dp_kind != LS_DP_NONE;
@@ -197,13 +192,12 @@ fill_pipeline (LsStrategy *s)
     g_free (s->schedule);
     s->schedule = g_strdup (sched->name);
   }
-  bool is_flushed = !sched || !sched->n_versions;
+  bool is_flushed = !sched || ls_sched_is_flushed (sched);
   if (s->p2p == LS_P2P_AUTO)
     s->p2p = is_flushed ? LS_P2P_BATCHED : LS_P2P_OVERLAPPED;
   s->grad_norm &= is_flushed; /* stages update at different times: they have no common norm */
   s->post_validation &= s->grad_norm;
-  bool divides_model = sched && sched->n_chunks && sched->placement != LS_PLACE_PIPES; /* pipes replicate it */
-  if (s->vpp == 1 && divides_model)
+  if (s->vpp == 1 && sched && ls_sched_fixes_chunks (sched))
     s->vpp = sched->n_chunks (&(LsSchedShape) { .pp = s->pp, .n_micro_batches = 1 });
 }
 
@@ -266,21 +260,6 @@ check_tp_overlap (const LsStrategy *s, uint32_t gpus_per_node, LsDiagList *diags
               gpus_per_node, s->tp);
 }
 
-/* What a kind can shard: a set of bits 1 << stage, and why. */
-static const struct {
-  int kind;
-  uint32_t stages;
-  const char *expected;
-} sharding[] = {
-  { LS_DP_PS, 1, "0, as servers sum gradients and each rank keeps the rest" },
-  { LS_DP_DDP, 1, "0, as ddp replicates optimizer, gradients and parameters" },
-  { LS_DP_MEGATRON, 1 | 2, "0 or 1, as Megatron-LM's distributed optimizer shards the optimizer only" },
-  { LS_DP_DEEPSPEED, 1 | 2 | 4 | 8, "0 to 3" },
-  { LS_DP_FSDP1, 4 | 8, "2 (SHARD_GRAD_OP) or 3 (FULL_SHARD)" },
-  { LS_DP_FSDP2, 4 | 8, "2 (reshard_after_forward false) or 3" },
-  { LS_DP_XLA_FSDP, 8, "3, as XLA's FSDP shards everything" },
-};
-
 /* ZeRO-Offload and ZeRO-Infinity. */
 static void
 check_offload (const LsStrategy *s, LsDiagList *diags)
@@ -309,9 +288,9 @@ check_data_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
               n_expert_copies (s, m));
   if (s->dp_kind == LS_DP_NONE && n_copies (s) > 1)
     conflict (diags, "/dp_kind", "expected a way to reduce gradients, as dp * cp = %u * %u; got none", s->dp, s->cp);
-  for (guint i = 0; i < G_N_ELEMENTS (sharding); i++)
-    if (sharding[i].kind == s->dp_kind && !(sharding[i].stages >> s->zero_stage & 1))
-      conflict (diags, "/zero", "expected %s; got %u", sharding[i].expected, s->zero_stage);
+  const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
+  if (kind->stages != 0 && !(kind->stages >> s->zero_stage & 1))
+    conflict (diags, "/zero", "expected %s; got %u", kind->expected, s->zero_stage);
   if (s->zero_group > 0 && n_copies (s) > 0 && n_copies (s) % s->zero_group != 0)
     conflict (diags, "/zero", "expected groups whose size divides dp * cp = %u * %u; got %u@%u", s->dp, s->cp, s->zero_stage,
               s->zero_group);

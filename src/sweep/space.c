@@ -8,6 +8,7 @@
 #include "job/doublings.h"
 #include "schedules/sched.h"
 #include "strategy/chunks.h"
+#include "strategy/dp_traits.h"
 
 #define MAX_SIZE (UINT64_C (1) << 40)
 
@@ -399,13 +400,6 @@ sched_of (const LsSpace *space, const LsPoint *p)
   return ls_sched_find (g_ptr_array_index (space->texts[LS_SPACE_SCHEDULE], p->at[LS_SPACE_SCHEDULE]));
 }
 
-/* As fill_pipeline () in strategy/strategy_resolve.c. */
-static bool
-fixes_chunks (const LsSched *sched)
-{
-  return sched->n_chunks && sched->placement != LS_PLACE_PIPES;
-}
-
 bool
 ls_space_is_distinct (const LsSpace *space, const LsModel *m, const LsStrategy *base, const LsPoint *p)
 {
@@ -416,10 +410,10 @@ ls_space_is_distinct (const LsSpace *space, const LsModel *m, const LsStrategy *
     return false;
   if (tp * pp >= ls_space_value (space, p, LS_SPACE_GPUS) && (p->at[LS_SPACE_ZERO] > 0 || p->at[LS_SPACE_DP_KIND] > 0))
     return false;
-  bool is_fsdp2 = ls_space_value (space, p, LS_SPACE_DP_KIND) == LS_DP_FSDP2;
-  if (pp > 1 && is_fsdp2 && base->reshard_after_forward == LS_RESHARD_AUTO && ls_space_value (space, p, LS_SPACE_ZERO) == 2 && ls_space_holds (space, LS_SPACE_ZERO, 3))
+  bool has_reshard = ls_dp_traits ((int) ls_space_value (space, p, LS_SPACE_DP_KIND))->has_reshard;
+  if (pp > 1 && has_reshard && base->reshard_after_forward == LS_RESHARD_AUTO && ls_space_value (space, p, LS_SPACE_ZERO) == 2 && ls_space_holds (space, LS_SPACE_ZERO, 3))
     return false;
-  if (pp > 1 && p->at[LS_SPACE_VPP] > 0 && fixes_chunks (sched_of (space, p)))
+  if (pp > 1 && p->at[LS_SPACE_VPP] > 0 && ls_sched_fixes_chunks (sched_of (space, p)))
     return false;
   bool has_lists = base->layers_per_chunk || space->values[ls_space_axis ("layers_per_chunk")]->len > 0;
   return !space->has_usual_vpp || has_lists || is_usual (m->n_layers, (uint32_t) pp, ls_space_value (space, p, LS_SPACE_VPP));
@@ -446,7 +440,7 @@ ls_space_is_refused (const LsSpace *space, const LsModel *m, const LsStrategy *b
   uint64_t ep = ls_space_value (space, p, LS_SPACE_EP), vpp = ls_space_value (space, p, LS_SPACE_VPP);
   if (m->n_experts == 0 ? ep > 1 : m->n_experts % ep != 0)
     return true;
-  if (base->layers_per_chunk || space->values[ls_space_axis ("layers_per_chunk")]->len > 0 || (pp > 1 && fixes_chunks (sched_of (space, p))))
+  if (base->layers_per_chunk || space->values[ls_space_axis ("layers_per_chunk")]->len > 0 || (pp > 1 && ls_sched_fixes_chunks (sched_of (space, p))))
     return false;
   return pp * vpp > m->n_layers + UINT64_C (2);
 }
@@ -483,6 +477,6 @@ ls_space_strategy (const LsSpace *space, const LsStrategy *base, const LsPoint *
   g_free (ret_s->schedule);
   ret_s->schedule = ret_s->pp > 1 ? g_strdup (g_ptr_array_index (space->texts[LS_SPACE_SCHEDULE], p->at[LS_SPACE_SCHEDULE])) : NULL;
   set_listed (space, p, ret_s);
-  if (ret_s->pp > 1 && fixes_chunks (sched_of (space, p)))
+  if (ret_s->pp > 1 && ls_sched_fixes_chunks (sched_of (space, p)))
     ret_s->vpp = 1; /* what the schedule needs */
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "strategy/chunks.h"
+#include "strategy/dp_traits.h"
 #include "sweep/space.h"
 
 bool
@@ -31,6 +32,7 @@ ls_space_choose_parts (const LsStrategy *base, LsStrategy *s)
 static bool
 says_something (const char *key, const LsStrategy *s)
 {
+  const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
   const struct {
     const char *key;
     bool does;
@@ -43,10 +45,10 @@ says_something (const char *key, const LsStrategy *s)
     { "tp_overlap_kind", s->tp_overlap },
     { "sp_save_gathered", s->sp },
     { "etp", s->ep > 1 },
-    { "dp_overlap", s->dp_kind != LS_DP_NONE && s->dp_kind != LS_DP_FSDP1 && s->dp_kind != LS_DP_FSDP2 },
-    { "gather_overlap", s->dp_kind == LS_DP_MEGATRON && s->zero_stage == 1 },
-    { "bucket_params", s->dp_kind == LS_DP_MEGATRON },
-    { "bucket_bytes", s->dp_kind == LS_DP_DDP },
+    { "dp_overlap", kind->has_overlap },
+    { "gather_overlap", kind->has_param_buckets && s->zero_stage == 1 },
+    { "bucket_params", kind->has_param_buckets },
+    { "bucket_bytes", kind->has_byte_buckets },
     { "recompute_parts", s->recompute == LS_RECOMPUTE_SELECTIVE },
     { "recompute_method", s->recompute == LS_RECOMPUTE_FULL },
     { "recompute_layers", s->recompute == LS_RECOMPUTE_FULL },

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "job/knobs.h"
+#include "strategy/dp_traits.h"
 #include "sweep/idea.h"
 #include "sweep/layouts.h"
 
@@ -18,7 +19,7 @@ follows_rule (const LsStrategy *s, uint32_t tp)
 {
   bool is_plain = s->vpp == 1 && s->cp == 1 && !s->tp_overlap && s->micro_batch == 1 && s->zero_stage <= 1;
   bool is_usual = strcmp (s->schedule, s->pp > 1 ? "1f1b" : "none") == 0;
-  return is_plain && is_usual && s->tp == tp && s->dp_kind != LS_DP_FSDP2 && s->dp_kind != LS_DP_DEEPSPEED;
+  return is_plain && is_usual && s->tp == tp && ls_dp_traits (s->dp_kind)->keeps_gradients;
 }
 
 typedef struct {

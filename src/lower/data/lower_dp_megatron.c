@@ -46,7 +46,7 @@ gathers_early (const Lower *l)
 static bool
 is_aligned (const Lower *l)
 {
-  return l->s->dp_overlap && l->s->vpp > 1 && strcmp (l->sched->name, "interleaved-1f1b") == 0;
+  return l->s->dp_overlap && l->s->vpp > 1 && l->sched->recipe == LS_RECIPE_MEGATRON;
 }
 
 /* --- buckets ---------------------------------------------------------------------- */

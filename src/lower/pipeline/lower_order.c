@@ -84,10 +84,10 @@ look_through (Lower *l)
 void
 orders_init (Lower *l, const LsOrders *given)
 {
-  bool has_recipe = (!given && l->sched->n_warmup) || l->sched->n_versions; /* lower_megatron.c, lower_pipedream.c */
+  bool has_recipe = l->sched->recipe == LS_RECIPE_UNFLUSHED || (l->sched->recipe == LS_RECIPE_MEGATRON && !given);
   bool has_messages = !has_recipe && l->mesh.pp > 1;
   LsSchedShape shape = { .pp = l->mesh.pp, .vpp = l->s->vpp, .n_micro_batches = l->n_micro_batches };
-  if (has_messages || l->sched->orders) {
+  if (has_messages || ls_sched_is_searched (l->sched)) {
     times_init (l);
     shape.times.stages = l->times;
     shape.times.comm = l->costs ? l->costs->send (message_bytes (l), l->costs->data) : 0;

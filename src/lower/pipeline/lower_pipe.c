@@ -95,7 +95,7 @@ pipe_add_action (Pipe *p, const LsAction *a)
     check_norm (p);
   guint number = (guint) (a - (const LsAction *) p->actions->data);
   const Turns *turns = &p->turns[a->chunk];
-  bool is_alone = p->l->sched->n_versions && a->type != LS_ACTION_F; /* each micro-batch has an update of its own */
+  bool is_alone = !ls_sched_is_flushed (p->l->sched) && a->type != LS_ACTION_F; /* each micro-batch has an update of its own */
   bool completes = a->type == LS_ACTION_B || a->type == LS_ACTION_W;
   guint first = a->type == LS_ACTION_F ? turns->first_forward : completes ? turns->first_weights : turns->first_input;
   guint last = a->type == LS_ACTION_F ? turns->last_forward : completes ? turns->last_weights : turns->last_input;
@@ -208,7 +208,7 @@ pipe_init (Pipe *p, Lower *l, uint32_t rank)
   p->instances = g_array_new (FALSE, FALSE, sizeof (LsInstance));
   p->turns = turns_new (p->actions, l->n_chunks);
   p->dp_turns = dp_turns (l, rank);
-  if (l->sched->n_warmup)
+  if (l->sched->recipe == LS_RECIPE_MEGATRON)
     p->n_warmup = l->sched->n_warmup (&p->shape, rank);
 }
 
@@ -230,7 +230,7 @@ pipe_instances (Lower *l, uint32_t pp_rank, uint32_t *ret_n_lead)
 {
   Pipe p;
   pipe_init (&p, l, pp_rank);
-  if (l->sched->n_versions)
+  if (!ls_sched_is_flushed (l->sched))
     pipe_pipedream (&p);
   else
     pipe_flushed (&p);

@@ -51,5 +51,5 @@ uint32_t
 n_weight_versions (const Lower *l, uint32_t pp_rank)
 {
   LsSchedShape shape = { .pp = l->mesh.pp, .vpp = l->s->vpp, .n_micro_batches = l->n_micro_batches };
-  return l->sched->n_versions ? l->sched->n_versions (&shape, pp_rank) : 1;
+  return ls_sched_n_versions (l->sched, &shape, pp_rank);
 }
