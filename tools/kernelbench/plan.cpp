@@ -265,9 +265,10 @@ plan_text (const Plan &plan)
 std::string
 plan_summary (const Plan &plan)
 {
-  size_t n_kernels = 0, n_streamed = 0, n_recorded = 0;
+  size_t n_kernels = 0, n_streamed = 0, n_recorded = 0, n_in_graph = 0;
   for (const PlanOp &op : plan.ops) {
     n_kernels += op.kind == OpKind::KERNEL;
+    n_in_graph += op.is_in_graph;
     n_recorded += op.recorded_ps > 0 && op.kind == OpKind::KERNEL;
     n_streamed += op.kernel >= 0 && op.recorded_ps == 0 && plan.kernels[(size_t) op.kernel].impl == Impl::STREAM;
   }
@@ -277,6 +278,7 @@ plan_summary (const Plan &plan)
   return "plan " + plan.name + ": rank " + std::to_string (plan.rank) + " of " + std::to_string (plan.n_ranks) + ", "
     + std::to_string (plan.ops.size ()) + " ops, " + std::to_string (n_kernels) + " kernels, of which "
     + std::to_string (n_streamed) + " only stream as many bytes and " + std::to_string (n_recorded) + " only last as long\n"
+    + (n_in_graph > 0 ? std::to_string (n_in_graph) + " kernels of a CUDA graph are launched one by one here\n" : "")
     + "memory: " + std::to_string (plan.static_bytes) + " bytes static, " + std::to_string (plan.peak_buffer_bytes)
     + " at most in buffers; " + std::to_string (operands) + " of operands here\n";
 }

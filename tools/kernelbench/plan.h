@@ -57,6 +57,7 @@ struct PlanOp {
   std::string name, tag, segment;
   uint64_t micro_batch = 0, chunk = 0;
   int layer = -1;
+  bool is_in_graph = false;       /* of a CUDA graph in the trace; here it is launched by itself */
   int kernel = -1;                /* into kernels; -1: none, SPIN                    */
   uint64_t recorded_ps = 0, bytes = 0;
   bool to_device = true;

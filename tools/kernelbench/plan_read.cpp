@@ -241,6 +241,7 @@ Reader::read_op (const Json &json, size_t first, const Scope &scope)
   PlanOp op;
   op.stream = stream_of (json, kind);
   op.name = json.find ("name") ? json.at ("name").text () : kind;
+  op.is_in_graph = json.find ("graph") && json.at ("graph").boolean ();
   op.micro_batch = scope.first;
   op.chunk = scope.second;
   op.tag = json.find ("tag") ? json.at ("tag").text () : kind == "kernel" ? "F" : "sync";

@@ -166,6 +166,11 @@ test_listing (const std::string &folder)
     return;
   }
   expect (listed == read_whole (golden), "plan-small.csv is what is listed; got\n" + listed);
+  expect (plan_summary (plan).find ("CUDA graph") == std::string::npos, "no kernel is of a CUDA graph");
+  std::string in_graph = text;
+  in_graph.replace (in_graph.find ("\"op\": \"kernel\""), 14, "\"op\": \"kernel\", \"graph\": true");
+  expect (plan_summary (read_plan ("in-graph.json", in_graph, 0)).find ("kernels of a CUDA graph are launched one by one") != std::string::npos,
+          "one kernel is of a CUDA graph");
   expect (plan.static_bytes == 1u << 20 && plan.peak_buffer_bytes == 4u << 20, "memory");
   test_places (text, 1u << 30);
   test_places (text, 1u << 20);
