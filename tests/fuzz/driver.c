@@ -45,7 +45,7 @@ contents_of (const char *path, gsize *n)
 static void
 run (const char *name, const char *data, gsize n, const char *folder)
 {
-  (void) name, (void) folder;
+  (void)name, (void)folder;
   /* of exactly this size, so that a sanitizer sees the first byte too many */
   g_autofree uint8_t *exact = g_memdup2 (data, n);
   LLVMFuzzerTestOneInput (exact, n);
@@ -129,7 +129,8 @@ run_path (const char *path)
 static bool
 is_plain (const char *data, gsize n)
 {
-  if (!g_utf8_validate (data, (gssize) n, NULL) || g_str_has_prefix (data, HEADER) || strstr (data, "\n" HEADER))
+  if (!g_utf8_validate (data, (gssize) n, NULL) || g_str_has_prefix (data, HEADER)
+      || strstr (data, "\n" HEADER))
     return false;
   for (gsize i = 0; i < n; i++)
     if ((g_ascii_iscntrl (data[i]) && data[i] != '\n' && data[i] != '\t') || data[i] == '\x7f')

@@ -9,11 +9,13 @@
 #     ! a line of its standard error
 #     exit 2
 #
-# An empty line of standard output is an empty line; `\ no newline` comes after a last line without one. The exit code is that of
-# the first part that failed; of a success there is none. One empty line stands between two cases.
-# The commands of a case share a shell, in an empty folder with two links: data (golden/data, which LS_DATA_DIR says) and shipped
-# (the root of the tree). `lockstep` is on the PATH.
-# Usage: run.sh FILE CASE LOCKSTEP. LS_UPDATE_GOLDEN=1 rewrites what was printed; with LS_CASE all other cases are skipped.
+# An empty line of standard output is an empty line; `\ no newline` comes after a last line without one. The
+# exit code is that of the first part that failed; of a success there is none. One empty line stands between
+# two cases.
+# The commands of a case share a shell, in an empty folder with two links: data (golden/data, which
+# LS_DATA_DIR says) and shipped (the root of the tree). `lockstep` is on the PATH.
+# Usage: run.sh FILE CASE LOCKSTEP. LS_UPDATE_GOLDEN=1 rewrites what was printed; with LS_CASE all other
+# cases are skipped.
 set -euo pipefail
 export LC_ALL=C
 file=$1 name=$2
@@ -61,7 +63,9 @@ print_script() {
   done
   ((n == 0)) || print_command_end
 }
-print_command_end() { printf '} > %q 2> %q\necho "$_code" > %q\n' "$work/$n.out" "$work/$n.err" "$work/$n.code"; }
+print_command_end() {
+  printf '} > %q 2> %q\necho "$_code" > %q\n' "$work/$n.out" "$work/$n.err" "$work/$n.code"
+}
 
 # print_stream PREFIX FILE
 print_stream() {

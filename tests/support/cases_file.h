@@ -6,10 +6,10 @@
  *     @:2:5: error: ...          @ stands for the path of the document
  *     exit 2
  *
- * NAME.EXT is the name that the reader sees. "=== file NAME.EXT" has no document of its own: it is the file of that name
- * in the folder beside. "=== NAME.EXT without newline": the last line of the document has none. Above a case there may be
- * blank lines and lines that begin with '#'.
- * A document that has a line "=>", or one that begins with "=== ", cannot be written here. Such a one is a file. */
+ * NAME.EXT is the name that the reader sees. "=== file NAME.EXT" has no document of its own: it is the file
+ * of that name in the folder beside. "=== NAME.EXT without newline": the last line of the document has none.
+ * Above a case there may be blank lines and lines that begin with '#'. A document that has a line "=>", or
+ * one that begins with "=== ", cannot be written here. Such a one is a file. */
 #ifndef LS_TESTS_CASES_FILE_H
 #define LS_TESTS_CASES_FILE_H
 
@@ -37,8 +37,8 @@ ls_doc_case_free (gpointer data)
   g_free (c);
 }
 
-#define LS_CASE_HEADER "=== "
-#define LS_CASE_FILE "file "
+#define LS_CASE_HEADER     "=== "
+#define LS_CASE_FILE       "file "
 #define LS_CASE_NO_NEWLINE " without newline"
 
 static inline bool
@@ -135,19 +135,19 @@ ls_take_case (const char **at, const char **why)
     *at = ls_next_line (*at);
     c->expected = ls_take_expected (at);
   }
-  *why = !*c->name || strpbrk (c->name, " /")     ? "expected a file name after \"=== \""
-         : !has_arrow                             ? "no \"=>\" after the document"
-         : c->is_file && *c->document             ? "a document stands in a file and here"
-         : c->lacks_newline && !*c->document      ? "no document that could lack a newline"
-                                                  : NULL;
+  *why = !*c->name || strpbrk (c->name, " /") ? "expected a file name after \"=== \""
+         : !has_arrow                         ? "no \"=>\" after the document"
+         : c->is_file && *c->document         ? "a document stands in a file and here"
+         : c->lacks_newline && !*c->document  ? "no document that could lack a newline"
+                                              : NULL;
   if (!*why)
     return c;
   ls_doc_case_free (c);
   return NULL;
 }
 
-/* Cases of the text in their order, and in *tail what comes after the last; NULL, with the line in *line and the reason in
- * *why, if the text has another form. */
+/* Cases of the text in their order, and in *tail what comes after the last; NULL, with the line in *line and
+ * the reason in *why, if the text has another form. */
 static inline GPtrArray *
 ls_cases_parse (const char *text, char **tail, guint *line, const char **why)
 {

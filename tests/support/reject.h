@@ -1,6 +1,6 @@
-/* tests/support/reject.h — runs the files of cases of tests/reject (support/cases_file.h): each document must be refused, with
- * the diagnostics and the exit code that stand below it. LS_CASE=NAME runs one case; LS_UPDATE_GOLDEN=1 writes what is said
- * into the files. */
+/* tests/support/reject.h — runs the files of cases of tests/reject (support/cases_file.h): each document must
+ * be refused, with the diagnostics and the exit code that stand below it. LS_CASE=NAME runs one case;
+ * LS_UPDATE_GOLDEN=1 writes what is said into the files. */
 #ifndef LS_TESTS_REJECT_H
 #define LS_TESTS_REJECT_H
 
@@ -12,7 +12,7 @@
 #include "ls_test.h"
 
 typedef struct {
-  const char *kind;                                   /* tests/reject/KIND.txt, odd documents in tests/reject/KIND/ */
+  const char *kind; /* tests/reject/KIND.txt, odd documents in tests/reject/KIND/ */
   bool (*read) (const char *path, LsDiagList *diags); /* true: accepted, which is a failure */
 } LsRejectKind;
 
@@ -89,8 +89,8 @@ ls_reject_check (const LsRejects *r, LsDocCase *c)
     c->expected = g_steal_pointer (&got);
     return;
   }
-  ls_check_impl (strcmp (got, c->expected) == 0, __FILE__, __LINE__, "%s/%s: expected:\n%s--- got:\n%s", r->kind->kind,
-                 c->name, c->expected, got);
+  ls_check_impl (strcmp (got, c->expected) == 0, __FILE__, __LINE__, "%s/%s: expected:\n%s--- got:\n%s",
+                 r->kind->kind, c->name, c->expected, got);
 }
 
 /* No name comes twice, and no file of the folder is left out. */
@@ -100,13 +100,14 @@ ls_reject_check_names (const LsRejects *r, const GPtrArray *cases)
   g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
   for (guint i = 0; i < cases->len; i++) {
     const LsDocCase *c = cases->pdata[i];
-    ls_check_impl (g_hash_table_insert (names, c->name, cases->pdata[i]), __FILE__, __LINE__, "%s/%s: comes twice",
-                   r->kind->kind, c->name);
+    ls_check_impl (g_hash_table_insert (names, c->name, cases->pdata[i]), __FILE__, __LINE__,
+                   "%s/%s: comes twice", r->kind->kind, c->name);
   }
   g_autoptr (GDir) dir = g_dir_open (r->folder, 0, NULL);
   for (const char *file = dir ? g_dir_read_name (dir) : NULL; file; file = g_dir_read_name (dir)) {
     const LsDocCase *c = g_hash_table_lookup (names, file);
-    ls_check_impl (c && c->is_file, __FILE__, __LINE__, "%s/%s: no case \"=== file %s\"", r->kind->kind, file, file);
+    ls_check_impl (c && c->is_file, __FILE__, __LINE__, "%s/%s: no case \"=== file %s\"", r->kind->kind, file,
+                   file);
   }
 }
 
@@ -133,7 +134,8 @@ ls_reject_run_file (const LsRejects *r, const char *path, const char *text)
   const char *why = NULL;
   guint line = 0;
   g_autoptr (GPtrArray) cases = ls_cases_parse (text, &tail, &line, &why);
-  if (!ls_check_impl (cases && cases->len > 0, __FILE__, __LINE__, "%s:%u: %s", path, line, why ? why : "no cases"))
+  if (!ls_check_impl (cases && cases->len > 0, __FILE__, __LINE__, "%s:%u: %s", path, line,
+                      why ? why : "no cases"))
     return 0;
   guint n = ls_reject_run_cases (r, cases);
   g_autofree char *now = ls_cases_format (cases, tail);
@@ -148,7 +150,8 @@ ls_reject_run_kind (const LsRejectKind *kind, const char *scratch)
   g_autofree char *file = g_strconcat (kind->kind, ".txt", NULL), *path = ls_reject_path (file), *text = NULL;
   g_autofree char *folder = ls_reject_path (kind->kind);
   gsize length = 0;
-  if (!ls_check_impl (g_file_get_contents (path, &text, &length, NULL), __FILE__, __LINE__, "%s: not there", path)
+  if (!ls_check_impl (g_file_get_contents (path, &text, &length, NULL), __FILE__, __LINE__, "%s: not there",
+                      path)
       || !ls_check_impl (strlen (text) == length, __FILE__, __LINE__, "%s: a NUL", path))
     return 0;
   LsRejects r = { .kind = kind, .folder = folder, .scratch = (char *) scratch };

@@ -58,7 +58,8 @@ ls_check_section (const char *file, const char *name, const char *is)
   gsize length = 0;
   const char *at = ls_section_find (was, name, &length);
   bool is_same = at && strlen (is) == length && strncmp (is, at, length) == 0;
-  ls_check_impl (is_same, __FILE__, __LINE__, "%s: section %s (LS_UPDATE_GOLDEN=1 writes it anew) should be:\n%s", path, name, is);
+  ls_check_impl (is_same, __FILE__, __LINE__,
+                 "%s: section %s (LS_UPDATE_GOLDEN=1 writes it anew) should be:\n%s", path, name, is);
 }
 
 #endif

@@ -1,5 +1,5 @@
-/* Pins: the form of tests/reject/KIND.txt (support/cases_file.h): what is read is written again byte for byte, and a text of
- * another form is refused with its line, so that no case is passed over. */
+/* Pins: the form of tests/reject/KIND.txt (support/cases_file.h): what is read is written again byte for
+ * byte, and a text of another form is refused with its line, so that no case is passed over. */
 #include "ls_test.h"
 
 #include "cases_file.h"
@@ -7,15 +7,18 @@
 static void
 what_is_read_is_written_again (void)
 {
-  static const char text[] = "# Wrong files.\n\n=== a.json\n{\n# no comment\n\n}\n=>\n@: error: no\nexit 3\n\n# Next.\n"
-                             "=== file b.json\n=>\n=== empty.csv\n=>\nexit 2\n=== cut.json without newline\n{\n=>\nexit 3\n# The end.\n";
+  static const char text[]
+      = "# Wrong files.\n\n=== a.json\n{\n# no comment\n\n}\n=>\n@: error: no\nexit 3\n\n# Next.\n"
+        "=== file b.json\n=>\n=== empty.csv\n=>\nexit 2\n=== cut.json without newline\n{\n=>\nexit 3\n# The "
+        "end.\n";
   g_autofree char *tail = NULL;
   const char *why = NULL;
   guint line = 0;
   g_autoptr (GPtrArray) cases = ls_cases_parse (text, &tail, &line, &why);
   if (!LS_CHECK (cases && cases->len == 4))
     return;
-  const LsDocCase *a = cases->pdata[0], *b = cases->pdata[1], *empty = cases->pdata[2], *cut = cases->pdata[3];
+  const LsDocCase *a = cases->pdata[0], *b = cases->pdata[1], *empty = cases->pdata[2],
+                  *cut = cases->pdata[3];
   LS_CHECK_STR (a->name, "a.json");
   LS_CHECK_STR (a->document, "{\n# no comment\n\n}\n");
   LS_CHECK_STR (a->expected, "@: error: no\nexit 3\n");
@@ -37,15 +40,15 @@ another_form_is_refused_with_its_line (void)
     const char *text;
     guint line;
   } wrong[] = {
-    { "{}\n=>\nexit 3\n", 1 },                              /* no name */
-    { "# x\n\n=== a\n{}\n", 3 },                            /* no arrow */
-    { "=== a\n{}\n=== b\n{}\n=>\nexit 3\n", 1 },            /* the same */
-    { "=== a\n{}\n=>\nexit 3\nmore\n", 5 },                 /* after the exit code */
+    { "{}\n=>\nexit 3\n", 1 },                                 /* no name */
+    { "# x\n\n=== a\n{}\n", 3 },                               /* no arrow */
+    { "=== a\n{}\n=== b\n{}\n=>\nexit 3\n", 1 },               /* the same */
+    { "=== a\n{}\n=>\nexit 3\nmore\n", 5 },                    /* after the exit code */
     { "=== a\n{}\n=>\n@: error\n=== b\n{}\n=>\nexit 3\n", 4 }, /* diagnostics without one */
-    { "=== a\n{}\n=>\nx\n=>\n@: error\nexit 3\n", 4 },      /* an arrow in the document */
-    { "=== file a\n{}\n=>\nexit 3\n", 1 },                  /* two documents */
-    { "=== a b\n{}\n=>\nexit 3\n", 1 },                     /* a name of two words */
-    { "=== ../a\n{}\n=>\nexit 3\n", 1 },                    /* a path */
+    { "=== a\n{}\n=>\nx\n=>\n@: error\nexit 3\n", 4 },         /* an arrow in the document */
+    { "=== file a\n{}\n=>\nexit 3\n", 1 },                     /* two documents */
+    { "=== a b\n{}\n=>\nexit 3\n", 1 },                        /* a name of two words */
+    { "=== ../a\n{}\n=>\nexit 3\n", 1 },                       /* a path */
     { "=== \n{}\n=>\nexit 3\n", 1 },
     { "=== a without newline\n=>\nexit 3\n", 1 },
   };
@@ -55,8 +58,10 @@ another_form_is_refused_with_its_line (void)
     guint line = 0;
     g_autoptr (GPtrArray) cases = ls_cases_parse (wrong[i].text, &tail, &line, &why);
     ls_check_impl (!cases && why, __FILE__, __LINE__, "read: %s", wrong[i].text);
-    ls_check_impl (line == wrong[i].line, __FILE__, __LINE__, "line %u, not %u: %s", line, wrong[i].line, wrong[i].text);
+    ls_check_impl (line == wrong[i].line, __FILE__, __LINE__, "line %u, not %u: %s", line, wrong[i].line,
+                   wrong[i].text);
   }
 }
 
-LS_TEST_MAIN ("cases_file", LS_TEST (what_is_read_is_written_again), LS_TEST (another_form_is_refused_with_its_line))
+LS_TEST_MAIN ("cases_file", LS_TEST (what_is_read_is_written_again),
+              LS_TEST (another_form_is_refused_with_its_line))
