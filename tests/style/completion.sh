@@ -21,22 +21,26 @@ complete_words() {
   _lockstep || true
 }
 
-# Is $1 offered for the words that follow?
-offers() {
+# Is $1 among what is offered for the words that follow?
+check_offer() {
   local wanted=$1
   shift
-  complete_words "$@"
   if ! printf '%s\n' "${COMPREPLY[@]}" | grep -xF -- "$wanted" > /dev/null; then
     printf 'not offered for "%s": %s; but: %s\n' "$*" "$wanted" "${COMPREPLY[*]}"
     exit 1
   fi
   n=$((n + 1))
 }
+offers() {
+  complete_words "${@:2}"
+  check_offer "$@"
+}
 
 for command in $("$lockstep" --help | sed -nE '/^Commands:/,/^$/ s/^  ([a-z]+) .*/\1/p'); do
   offers "$command" ''
+  complete_words "$command" --
   for flag in $("$lockstep" "$command" --help | sed -nE 's/^  (-[a-z], )?(--[a-z0-9-]+).*/\2/p' | sort -u); do
-    offers "$flag" "$command" "$flag"
+    check_offer "$flag" "$command" --
   done
 done
 ((n > 50))
