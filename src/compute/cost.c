@@ -198,18 +198,24 @@ even_compute_s (const LsKindFit *fit, const LsKernel *kernel, double rate)
   return (kernel->flops * stretch + fit->flops_half) / rate;
 }
 
+/* A tile, and what of it does not depend on how k is cut. */
+typedef struct {
+  double area;      /* 2 tm tn                       */
+  double slow;      /* tile_slowness ()              */
+  double per_layer; /* ceil (m / tm) * ceil (n / tn) */
+} TileUse;
+
 static double
-tiled_gemm_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, double rate, Tile tile,
+tiled_gemm_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, double rate, const TileUse *use,
               int split)
 {
-  double m = (double) kernel->m, n = (double) kernel->n, batch = fmax (1, (double) kernel->batch);
+  double batch = fmax (1, (double) kernel->batch);
   double depth = (double) kernel->k / split + fit->depth_half;
-  double blocks = split * batch * ls_tile_blocks (m, n, tile.m, tile.n);
-  double tile_s = 2 * tile.m * tile.n * depth * tile_slowness (tile, fit->tile_half) * gpu->n_sm / rate;
-  double all_s = ls_tile_waves_paid (blocks, gpu->n_sm, fit->wave_rounding) * tile_s;
+  double tile_s = use->area * depth * use->slow * gpu->n_sm / rate;
+  double all_s = ls_tile_waves_paid (split * batch * use->per_layer, gpu->n_sm, fit->wave_rounding) * tile_s;
   if (split == 1)
     return all_s;
-  double partial_bytes = 8 * split * m * n * batch;
+  double partial_bytes = 8 * split * (double) kernel->m * (double) kernel->n * batch;
   return all_s + ls_time_to_s (fit->split_launch) + partial_bytes / (fit->memory_efficiency * gpu->hbm_bytes_per_s);
 }
 
@@ -217,12 +223,18 @@ static double
 gemm_compute_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, double rate)
 {
   double best = INFINITY;
-  for (size_t i = 0; i < G_N_ELEMENTS (tiles); i++)
+  for (size_t i = 0; i < G_N_ELEMENTS (tiles); i++) {
+    const TileUse use = {
+      .area = 2 * tiles[i].m * tiles[i].n,
+      .slow = tile_slowness (tiles[i], fit->tile_half),
+      .per_layer = ls_tile_blocks ((double) kernel->m, (double) kernel->n, tiles[i].m, tiles[i].n),
+    };
     for (int split = 1; split <= MAX_SPLIT; split *= 2) {
       if (split > 1 && (double) kernel->k / split < MIN_SPLIT_DEPTH)
         break;
-      best = fmin (best, tiled_gemm_s (fit, gpu, kernel, rate, tiles[i], split));
+      best = fmin (best, tiled_gemm_s (fit, gpu, kernel, rate, &use, split));
     }
+  }
   return best;
 }
 
