@@ -19,6 +19,7 @@
  * way spends memory bandwidth on it. */
 #include "cluster/interior.h"
 
+#include "cluster/dealt.h"
 #include "cluster/index.h"
 #include "cluster/layout.h"
 #include "cluster/mesh.h"
@@ -35,81 +36,6 @@ typedef struct {
 } Server;
 
 typedef enum { OUTWARD = 0, INWARD = 1 } Direction;
-
-/* --- how things are dealt --- */
-
-/* The i-th of n things dealt to `to` places in runs: 8 NICs on 4 switches give
- * 0 0 1 1 2 2 3 3; 2 NICs give 0 2. */
-static uint32_t
-deal (uint32_t i, uint32_t n, uint32_t to)
-{
-  return (uint32_t) ((uint64_t) i * to / n);
-}
-
-static bool
-has_c2c (const LsClusterSpec *s)
-{
-  return s->c2c.bandwidth_bytes_per_s > 0;
-}
-
-/* Where GPUs, NICs and drives are plugged in: PCIe switches, or CPUs; 0: nowhere. */
-static uint32_t
-n_plugs (const LsClusterSpec *s)
-{
-  return s->pcie_switches > 0 ? s->pcie_switches : s->cpu_sockets;
-}
-static uint32_t
-plug_of_gpu (const LsClusterSpec *s, uint32_t gpu)
-{
-  return deal (gpu, s->gpus_per_node, n_plugs (s));
-}
-static uint32_t
-plug_of_nic (const LsClusterSpec *s, uint32_t nic)
-{
-  return deal (nic, s->nics, n_plugs (s));
-}
-static uint32_t
-socket_of_plug (const LsClusterSpec *s, uint32_t plug)
-{
-  return s->cpu_sockets > 0 ? deal (plug, n_plugs (s), s->cpu_sockets) : 0;
-}
-
-static uint32_t
-n_boards (const LsClusterSpec *s)
-{
-  return MAX (s->cpu_boards, 1);
-}
-static uint32_t
-board_of_socket (const LsClusterSpec *s, uint32_t socket)
-{
-  return s->cpu_sockets > 0 ? deal (socket, s->cpu_sockets, n_boards (s)) : 0;
-}
-static uint32_t
-sockets_per_board (const LsClusterSpec *s)
-{
-  return s->cpu_sockets / n_boards (s);
-}
-
-static uint32_t
-pairs_among (uint32_t n)
-{
-  return n > 1 ? n * (n - 1) / 2 : 0;
-}
-static uint32_t
-n_socket_pairs (const LsClusterSpec *s)
-{
-  return n_boards (s) * pairs_among (sockets_per_board (s));
-}
-
-/* Of sockets a < b of a board, in the order 01 02 .. 12 13 .. */
-static uint32_t
-socket_pair (const LsClusterSpec *s, uint32_t a, uint32_t b)
-{
-  uint32_t k = sockets_per_board (s), board = board_of_socket (s, a);
-  a -= board * k;
-  b -= board * k;
-  return board * pairs_among (k) + a * (2 * k - a - 1) / 2 + (b - a - 1);
-}
 
 /* --- what is legal --- */
 

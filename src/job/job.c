@@ -13,6 +13,7 @@
 #include "job/job_notes.h"
 #include "job/job_order.h"
 #include "job/job_retries.h"
+#include "job/job_trace.h"
 #include "job/knobs.h"
 #include "job/lower_costs.h"
 #include "job/softwares.h"
@@ -73,8 +74,8 @@ count_ranks (const LsStrategy *s, const LsClusterSpec *cluster, uint32_t *ret_n,
 }
 
 /* Nodes of the cluster and GPUs used, where they are not given (see job.h). */
-static LsCluster *
-build_cluster (LsStrategy *s, const LsHardware *hardware, uint32_t n_nodes, GError **error)
+LsCluster *
+ls_job_build_cluster (LsStrategy *s, const LsHardware *hardware, uint32_t n_nodes, GError **error)
 {
   if (n_nodes == 0 && s->gpus == 0 && hardware->spec.n_nodes > 1)
     n_nodes = hardware->spec.n_nodes;
@@ -145,7 +146,7 @@ prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, con
   g_autoptr (LsJobResult) r = g_new0 (LsJobResult, 1);
   ls_model_copy (&r->model, model);
   ls_strategy_copy (&r->strategy, strategy);
-  r->cluster = build_cluster (&r->strategy, hardware, n_nodes, error);
+  r->cluster = ls_job_build_cluster (&r->strategy, hardware, n_nodes, error);
   if (!r->cluster || !resolve (&r->strategy, model, r->cluster, error))
     return NULL;
   if (!ls_hardware_check_formats (&r->cluster->spec.gpu, &r->strategy, error))
@@ -318,79 +319,12 @@ prepare_spec (const LsJobSpec *spec, GError **error)
   return r;
 }
 
-/* --- a trace ---------------------------------------------------------------------- */
-
-/* What a trace has fixed cannot be set. */
-static gboolean
-check_trace_knobs (const LsJobSpec *spec, GError **error)
-{
-  const char *knob = spec->model ? "model" : spec->segment > 0 ? "segment" : spec->strategy_knob;
-  if (knob)
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s does not go with --trace, which has fixed it", knob);
-  else if (!spec->cluster)
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, "expected --cluster");
-  return !knob && spec->cluster;
-}
-
-static uint32_t
-n_gpus_of (const LsPlan *plan)
-{
-  uint32_t n = 0;
-  for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
-    n = MAX (n, plan->gpu_of_rank[rank] + 1);
-  return n;
-}
-
-/* The trace is emptied. What the host pays may be said besides. */
-static void
-take_trace (LsJobResult *r, LsTrace *t, const LsStrategy *said)
-{
-  r->plan = g_steal_pointer (&t->plan);
-  r->model = t->model;
-  t->model = (LsModel) { 0 };
-  r->strategy = t->strategy;
-  ls_strategy_init (&t->strategy);
-  for (int i = 0; i < LS_N_HOST_COSTS; i++)
-    if (said->host[i] != LS_HOST_AUTO)
-      r->strategy.host[i] = said->host[i];
-  if (t->has_model)
-    return;
-  r->trace = g_steal_pointer (&t->name);
-  r->trace_source = g_steal_pointer (&t->source);
-}
-
-static LsJobResult *
-prepare_trace (const LsJobSpec *spec, GError **error)
-{
-  if (!check_trace_knobs (spec, error))
-    return NULL;
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (LsTrace) trace = ls_trace_load (spec->trace, spec->strategy.dp, diags);
-  g_autoptr (LsHardware) hardware = ls_job_hardware_load (spec, diags);
-  if (!ls_diag_list_to_error (diags, error))
-    return NULL;
-  hardware->max_memory_bytes = spec->options.max_memory_bytes;
-
-  g_autoptr (LsJobResult) r = g_new0 (LsJobResult, 1);
-  take_trace (r, trace, &spec->strategy);
-  if (!ls_hardware_set_slice (hardware, spec->slice, error))
-    return NULL;
-  hardware->spec.segment = 0; /* it says where each rank is */
-  LsStrategy size = { .gpus = spec->n_nodes || hardware->spec.n_nodes > 1 ? 0 : n_gpus_of (r->plan) };
-  r->cluster = build_cluster (&size, hardware, spec->n_nodes, error);
-  if (!r->cluster || (r->model.name && !ls_hardware_check_formats (&r->cluster->spec.gpu, &r->strategy, error)))
-    return NULL;
-  r->hardware = g_steal_pointer (&hardware);
-  r->notes = g_ptr_array_new_with_free_func (g_free);
-  return g_steal_pointer (&r);
-}
-
 /* --- the whole road ---------------------------------------------------------------- */
 
 LsJobResult *
 ls_job_spec_prepare (const LsJobSpec *spec, GError **error)
 {
-  return spec->trace ? prepare_trace (spec, error) : prepare_spec (spec, error);
+  return spec->trace ? ls_job_prepare_trace (spec, error) : prepare_spec (spec, error);
 }
 
 static void

@@ -3,39 +3,7 @@
 #include <string.h>
 
 #include "analysis/op_class.h"
-#include "data/measured/kineto_event.h"
-
-#define STEP_NAME   "ProfilerStep#"
-#define COMMS_NAME  "record_param_comms"
-#define MAX_NS      ((int64_t) 1 << 61)
-#define MAX_SPAN_NS ((int64_t) 1000000 * 1000000000) /* of a trace: 11 days */
-#define MAX_DIAGS   20
-#define OVERLAP_NS  1000 /* clocks of CUPTI agree to less */
-
-/* A launch by the host. */
-typedef struct {
-  int64_t start;
-  bool is_graph;
-} Launch;
-
-/* What a collective moves, as its call on the host says. */
-typedef struct {
-  uint64_t bytes;
-  uint8_t class;
-} Message;
-
-typedef struct {
-  LsJsonPull *p;
-  LsKineto *k;
-  LsDiagList *diags;
-  LsKinetoEvent event;
-  GHashTable *launches; /* correlation -> Launch  */
-  GHashTable *messages; /* external id -> Message */
-  GArray *externals;    /* int64_t of each op; -1: none */
-  int64_t device;       /* of the kernels, -1: none yet */
-  bool has_devices, has_kernels;
-  int64_t first;
-} Reader;
+#include "data/measured/kineto_reader.h"
 
 void
 ls_kineto_free (LsKineto *k)
@@ -67,23 +35,23 @@ kineto_new (const char *path)
 /* ---- events ---- */
 
 /* Names of templates go on for lines. */
-static char *
-short_name (const char *name)
+char *
+kineto_short_name (const char *name)
 {
   return g_utf8_strlen (name, -1) > 60 ? g_utf8_substring (name, 0, 60) : g_strdup (name);
 }
 
 /* The record is told as the place is: an editor may not open a file of a gigabyte. */
 static void
-complain (Reader *r, LsJsonWhere where, const char *hint, const char *message)
+complain (KinetoReader *r, LsJsonWhere where, const char *hint, const char *message)
 {
-  g_autofree char *name = short_name (r->event.name->str);
+  g_autofree char *name = kineto_short_name (r->event.name->str);
   ls_json_pull_diag (r->p, where, r->diags, hint, "record %" G_GUINT64_FORMAT " (%s \"%s\"): %s", r->k->n_records, r->event.category->str,
                      name, message);
 }
 
 static bool
-check_number (Reader *r, const char *key, const LsKinetoNumber *n, bool is_required)
+check_number (KinetoReader *r, const char *key, const LsKinetoNumber *n, bool is_required)
 {
   if (n->is_there ? n->is_good : !is_required)
     return true;
@@ -94,7 +62,7 @@ check_number (Reader *r, const char *key, const LsKinetoNumber *n, bool is_requi
 }
 
 static bool
-check_times (Reader *r)
+check_times (KinetoReader *r)
 {
   const LsKinetoEvent *e = &r->event;
   if (!check_number (r, "ts", &e->ts, true) || !check_number (r, "dur", &e->dur, true))
@@ -126,13 +94,13 @@ class_of_kernel (const LsKinetoEvent *e)
 }
 
 static const char *
-own_name (Reader *r)
+own_name (KinetoReader *r)
 {
   return g_string_chunk_insert_const (r->k->names, r->event.name->str);
 }
 
 static void
-add_op (Reader *r, LsOpClass class)
+add_op (KinetoReader *r, LsOpClass class)
 {
   const LsKinetoEvent *e = &r->event;
   if (!check_times (r) || !check_number (r, "stream", &e->stream, false) || !check_number (r, "correlation", &e->correlation, false)
@@ -156,7 +124,7 @@ add_op (Reader *r, LsOpClass class)
 }
 
 static void
-add_launch (Reader *r)
+add_launch (KinetoReader *r)
 {
   const LsKinetoEvent *e = &r->event;
   if (!e->correlation.is_good || e->correlation.value == 0 || !check_times (r))
@@ -169,7 +137,7 @@ add_launch (Reader *r)
 }
 
 static void
-add_message (Reader *r)
+add_message (KinetoReader *r)
 {
   const LsKinetoEvent *e = &r->event;
   if (!e->external.is_good || e->collective->len == 0)
@@ -182,7 +150,7 @@ add_message (Reader *r)
 }
 
 static void
-add_step (Reader *r)
+add_step (KinetoReader *r)
 {
   const LsKinetoEvent *e = &r->event;
   guint64 number;
@@ -200,7 +168,7 @@ is_category (const LsKinetoEvent *e, const char *name)
 }
 
 static void
-take_event (Reader *r)
+take_event (KinetoReader *r)
 {
   const LsKinetoEvent *e = &r->event;
   if (strcmp (e->phase->str, "X") != 0)
@@ -224,7 +192,7 @@ take_event (Reader *r)
 /* ---- the document ---- */
 
 static bool
-read_events (Reader *r, LsJsonToken token)
+read_events (KinetoReader *r, LsJsonToken token)
 {
   if (token != LS_TOKEN_ARRAY) {
     if (token != LS_TOKEN_BAD)
@@ -242,7 +210,7 @@ read_events (Reader *r, LsJsonToken token)
 }
 
 static bool
-read_integer (Reader *r, int64_t *ret)
+read_integer (KinetoReader *r, int64_t *ret)
 {
   LsJsonToken token = ls_json_pull_next (r->p);
   int64_t value;
@@ -252,7 +220,7 @@ read_integer (Reader *r, int64_t *ret)
 }
 
 static bool
-read_distributed (Reader *r, LsJsonToken token)
+read_distributed (KinetoReader *r, LsJsonToken token)
 {
   if (token != LS_TOKEN_OBJECT)
     return ls_json_pull_skip (r->p, token);
@@ -268,7 +236,7 @@ read_distributed (Reader *r, LsJsonToken token)
 
 /* All of a host are listed, and alike. */
 static bool
-read_device (Reader *r)
+read_device (KinetoReader *r)
 {
   LsJsonToken token;
   while ((token = ls_json_pull_next (r->p)) == LS_TOKEN_KEY) {
@@ -283,7 +251,7 @@ read_device (Reader *r)
 }
 
 static bool
-read_devices (Reader *r, LsJsonToken token)
+read_devices (KinetoReader *r, LsJsonToken token)
 {
   if (token != LS_TOKEN_ARRAY)
     return ls_json_pull_skip (r->p, token);
@@ -294,7 +262,7 @@ read_devices (Reader *r, LsJsonToken token)
 }
 
 static bool
-read_root (Reader *r)
+read_root (KinetoReader *r)
 {
   LsJsonToken token = ls_json_pull_next (r->p);
   bool has_events = token == LS_TOKEN_ARRAY;
@@ -324,140 +292,13 @@ read_root (Reader *r)
   return true;
 }
 
-/* ---- afterwards ---- */
-
-static void
-link_op (Reader *r, LsKinetoOp *op, int64_t external)
-{
-  int64_t correlation = (int64_t) op->correlation;
-  const Launch *launch = correlation != 0 ? g_hash_table_lookup (r->launches, &correlation) : NULL;
-  if (launch)
-    op->launch = CLAMP (launch->start - r->first, -MAX_SPAN_NS, MAX_SPAN_NS);
-  op->in_graph = launch && launch->is_graph;
-  op->start -= r->first;
-  op->end -= r->first;
-  const Message *message = external >= 0 && g_ascii_strncasecmp (op->name, "nccl", 4) == 0 ? g_hash_table_lookup (r->messages, &external) : NULL;
-  if (!message)
-    return;
-  if (op->bytes == 0)
-    op->bytes = message->bytes;
-  if (message->class != LS_CLASS_OTHER && (op->class == LS_CLASS_OTHER || op->class == message->class))
-    op->class = message->class;
-}
-
-static int
-by_start (gconstpointer a, gconstpointer b)
-{
-  const LsKinetoOp *x = a, *y = b;
-  if (x->start != y->start)
-    return x->start < y->start ? -1 : 1;
-  return x->record < y->record ? -1 : x->record > y->record;
-}
-
-static int
-steps_by_start (gconstpointer a, gconstpointer b)
-{
-  const LsKinetoStep *x = a, *y = b;
-  return x->start < y->start ? -1 : x->start > y->start;
-}
-
-/* Of one stream, in order of their start. */
-static void
-note_overlaps (LsKineto *k)
-{
-  g_autoptr (GHashTable) last = g_hash_table_new (g_direct_hash, g_direct_equal); /* stream -> op */
-  guint n = 0;
-  const LsKinetoOp *first = NULL, *under = NULL;
-  for (guint i = 0; i < k->ops->len; i++) {
-    const LsKinetoOp *op = &g_array_index (k->ops, LsKinetoOp, i), *before = g_hash_table_lookup (last, GINT_TO_POINTER (op->stream));
-    if (op->stream < 0)
-      continue;
-    if (before && before->end > op->start + OVERLAP_NS && n++ == 0) {
-      first = op;
-      under = before;
-    }
-    if (!before || op->end > before->end)
-      g_hash_table_insert (last, GINT_TO_POINTER (op->stream), (gpointer) op);
-  }
-  g_autofree char *name = first ? short_name (first->name) : NULL;
-  if (first)
-    g_ptr_array_add (k->notes, g_strdup_printf ("%s: %u kernel%s overlap%s another one of the same stream, the first is record %u \"%s\" on "
-                                                "stream %d, under record %u: a merge of several traces, or kernels that start early on purpose",
-                                                k->path, n, n > 1 ? "s" : "", n > 1 ? "" : "s", first->record, name, first->stream,
-                                                under->record));
-}
-
-static void
-note_streamless (LsKineto *k)
-{
-  guint n = 0;
-  for (guint i = 0; i < k->ops->len; i++)
-    n += g_array_index (k->ops, LsKinetoOp, i).stream < 0;
-  if (n > 0)
-    g_ptr_array_add (k->notes, g_strdup_printf ("%s: %u of %u kernels and copies do not say their \"stream\", as PyTorch's do: whether they overlap is "
-                                                "not checked", k->path, n, k->ops->len));
-}
-
-static void
-note_unlinked (LsKineto *k)
-{
-  guint n = 0;
-  for (guint i = 0; i < k->ops->len; i++)
-    n += g_array_index (k->ops, LsKinetoOp, i).launch == LS_KINETO_NONE;
-  if (n > 0)
-    g_ptr_array_add (k->notes, g_strdup_printf ("%s: %u of %u kernels and copies have no launch by the host in the trace (\"correlation\" of a "
-                                                "cuda_runtime event): waiting for the host shows as gaps of the device",
-                                                k->path, n, k->ops->len));
-}
-
-static bool
-check_span (Reader *r)
-{
-  int64_t last = r->first;
-  for (guint i = 0; i < r->k->ops->len; i++)
-    last = MAX (last, g_array_index (r->k->ops, LsKinetoOp, i).end);
-  for (guint i = 0; i < r->k->steps->len; i++)
-    last = MAX (last, g_array_index (r->k->steps, LsKinetoStep, i).end);
-  if (last - r->first <= MAX_SPAN_NS)
-    return true;
-  ls_diag_add (r->diags, LS_ERROR_INPUT, r->k->path, 0, 0, NULL, NULL, "are \"ts\" and \"dur\" microseconds?",
-               "the events span more than 11 days");
-  return false;
-}
-
-static void
-finish (Reader *r)
-{
-  LsKineto *k = r->k;
-  if (!r->has_kernels) {
-    ls_diag_add (r->diags, LS_ERROR_INPUT, k->path, 0, 0, NULL, NULL,
-                 "was the GPU profiled? activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
-                 "no kernels: none of %" G_GUINT64_FORMAT " records is of the category \"kernel\"", k->n_records);
-    return;
-  }
-  if (!check_span (r))
-    return;
-  for (guint i = 0; i < k->ops->len; i++)
-    link_op (r, &g_array_index (k->ops, LsKinetoOp, i), g_array_index (r->externals, int64_t, i));
-  for (guint i = 0; i < k->steps->len; i++) {
-    LsKinetoStep *step = &g_array_index (k->steps, LsKinetoStep, i);
-    step->start -= r->first;
-    step->end -= r->first;
-  }
-  g_array_sort (k->ops, by_start);
-  g_array_sort (k->steps, steps_by_start);
-  note_overlaps (k);
-  note_streamless (k);
-  note_unlinked (k);
-}
-
 static LsKineto *
 read_all (LsInput *input, const char *name, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
   g_autoptr (LsJsonPull) p = ls_json_pull_new (input, name);
   g_autoptr (LsKineto) k = kineto_new (name);
-  Reader r = { .p = p, .k = k, .diags = diags, .device = -1, .first = G_MAXINT64 };
+  KinetoReader r = { .p = p, .k = k, .diags = diags, .device = -1, .first = G_MAXINT64 };
   r.launches = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
   r.messages = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
   r.externals = g_array_new (FALSE, FALSE, sizeof (int64_t));
@@ -465,7 +306,7 @@ read_all (LsInput *input, const char *name, LsDiagList *diags)
   if (!read_root (&r))
     ls_json_pull_complain (p, diags);
   else if (ls_diag_list_n (diags) == n_before)
-    finish (&r);
+    kineto_finish (&r);
   ls_kineto_event_clear (&r.event);
   g_array_unref (r.externals);
   g_hash_table_unref (r.launches);

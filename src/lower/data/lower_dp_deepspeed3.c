@@ -416,21 +416,6 @@ end (Build *b, DpPass *p)
   g_clear_pointer (&p->state, g_free);
 }
 
-static uint64_t
-n_persistent (const Lower *l, uint32_t pp_rank, bool is_expert)
-{
-  uint64_t n = 0;
-  for (uint32_t c = 0; c < l->n_chunks; c++) {
-    const Chunk *chunk = chunk_at (l, pp_rank, c);
-    for (guint o = 0; o < chunk->operators->len; o++)
-      for (uint32_t i = 0; i < operator_at (chunk, o)->n_params; i++) {
-        uint64_t numel = operator_at (chunk, o)->param_numel[i];
-        n += operator_at (chunk, o)->is_expert == is_expert && zero3_is_persistent (l, numel) ? numel : 0;
-      }
-  }
-  return n;
-}
-
 /* Persistent parameters out of what was gathered: for each of them and each rank with a part of it
  * three views (two .narrow, a .view) and a copy. */
 static void
@@ -456,7 +441,7 @@ static void
 step_end (Build *b, uint32_t pp_rank)
 {
   for (int is_expert = 0; is_expert < 2; is_expert++) {
-    uint64_t numel = n_persistent (b->l, pp_rank, is_expert);
+    uint64_t numel = zero3_n_persistent (b->l, pp_rank, is_expert);
     if (numel == 0)
       continue;
     uint32_t n = dp_shard (b->l, is_expert).n;
@@ -482,7 +467,7 @@ static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
   offload_static_memory (l, bytes);
   for (int is_expert = 0; is_expert < 2; is_expert++)
     if (offloads_parameters (l) || dp_shard (l, is_expert).n > 1)
-      bytes[LS_MEM_UNSHARDED] += dp_param_bytes (l, n_persistent (l, pp_rank, is_expert));
+      bytes[LS_MEM_UNSHARDED] += dp_param_bytes (l, zero3_n_persistent (l, pp_rank, is_expert));
   bytes[LS_MEM_UNSHARDED] += dp_grad_bytes (l, l->s->reduce_bucket);
 }
 

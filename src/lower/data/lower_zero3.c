@@ -253,3 +253,18 @@ zero3_free (Zero3 *z)
   g_array_unref (z->params);
   g_free (z);
 }
+
+uint64_t
+zero3_n_persistent (const Lower *l, uint32_t pp_rank, bool is_expert)
+{
+  uint64_t n = 0;
+  for (uint32_t c = 0; c < l->n_chunks; c++) {
+    const Chunk *chunk = chunk_at (l, pp_rank, c);
+    for (guint o = 0; o < chunk->operators->len; o++)
+      for (uint32_t i = 0; i < operator_at (chunk, o)->n_params; i++) {
+        uint64_t numel = operator_at (chunk, o)->param_numel[i];
+        n += operator_at (chunk, o)->is_expert == is_expert && zero3_is_persistent (l, numel) ? numel : 0;
+      }
+  }
+  return n;
+}

@@ -56,6 +56,8 @@ typedef struct {
 Zero3 *zero3_new (Lower *l, const Chunk *c);
 void zero3_free (Zero3 *z);
 
+/* Elements that stay gathered, of experts or of others. */
+uint64_t zero3_n_persistent (const Lower *l, uint32_t pp_rank, bool is_expert);
 bool zero3_is_persistent (const Lower *l, uint64_t numel);
 uint64_t zero3_numel (const Chunk *c, guint param);
 

@@ -1,0 +1,130 @@
+#include "data/measured/kineto_reader.h"
+
+#include <string.h>
+
+#include "analysis/op_class.h"
+
+static void
+link_op (KinetoReader *r, LsKinetoOp *op, int64_t external)
+{
+  int64_t correlation = (int64_t) op->correlation;
+  const Launch *launch = correlation != 0 ? g_hash_table_lookup (r->launches, &correlation) : NULL;
+  if (launch)
+    op->launch = CLAMP (launch->start - r->first, -MAX_SPAN_NS, MAX_SPAN_NS);
+  op->in_graph = launch && launch->is_graph;
+  op->start -= r->first;
+  op->end -= r->first;
+  const Message *message = external >= 0 && g_ascii_strncasecmp (op->name, "nccl", 4) == 0 ? g_hash_table_lookup (r->messages, &external) : NULL;
+  if (!message)
+    return;
+  if (op->bytes == 0)
+    op->bytes = message->bytes;
+  if (message->class != LS_CLASS_OTHER && (op->class == LS_CLASS_OTHER || op->class == message->class))
+    op->class = message->class;
+}
+
+static int
+by_start (gconstpointer a, gconstpointer b)
+{
+  const LsKinetoOp *x = a, *y = b;
+  if (x->start != y->start)
+    return x->start < y->start ? -1 : 1;
+  return x->record < y->record ? -1 : x->record > y->record;
+}
+
+static int
+steps_by_start (gconstpointer a, gconstpointer b)
+{
+  const LsKinetoStep *x = a, *y = b;
+  return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Of one stream, in order of their start. */
+static void
+note_overlaps (LsKineto *k)
+{
+  g_autoptr (GHashTable) last = g_hash_table_new (g_direct_hash, g_direct_equal); /* stream -> op */
+  guint n = 0;
+  const LsKinetoOp *first = NULL, *under = NULL;
+  for (guint i = 0; i < k->ops->len; i++) {
+    const LsKinetoOp *op = &g_array_index (k->ops, LsKinetoOp, i), *before = g_hash_table_lookup (last, GINT_TO_POINTER (op->stream));
+    if (op->stream < 0)
+      continue;
+    if (before && before->end > op->start + OVERLAP_NS && n++ == 0) {
+      first = op;
+      under = before;
+    }
+    if (!before || op->end > before->end)
+      g_hash_table_insert (last, GINT_TO_POINTER (op->stream), (gpointer) op);
+  }
+  g_autofree char *name = first ? kineto_short_name (first->name) : NULL;
+  if (first)
+    g_ptr_array_add (k->notes, g_strdup_printf ("%s: %u kernel%s overlap%s another one of the same stream, the first is record %u \"%s\" on "
+                                                "stream %d, under record %u: a merge of several traces, or kernels that start early on purpose",
+                                                k->path, n, n > 1 ? "s" : "", n > 1 ? "" : "s", first->record, name, first->stream,
+                                                under->record));
+}
+
+static void
+note_streamless (LsKineto *k)
+{
+  guint n = 0;
+  for (guint i = 0; i < k->ops->len; i++)
+    n += g_array_index (k->ops, LsKinetoOp, i).stream < 0;
+  if (n > 0)
+    g_ptr_array_add (k->notes, g_strdup_printf ("%s: %u of %u kernels and copies do not say their \"stream\", as PyTorch's do: whether they overlap is "
+                                                "not checked", k->path, n, k->ops->len));
+}
+
+static void
+note_unlinked (LsKineto *k)
+{
+  guint n = 0;
+  for (guint i = 0; i < k->ops->len; i++)
+    n += g_array_index (k->ops, LsKinetoOp, i).launch == LS_KINETO_NONE;
+  if (n > 0)
+    g_ptr_array_add (k->notes, g_strdup_printf ("%s: %u of %u kernels and copies have no launch by the host in the trace (\"correlation\" of a "
+                                                "cuda_runtime event): waiting for the host shows as gaps of the device",
+                                                k->path, n, k->ops->len));
+}
+
+static bool
+check_span (KinetoReader *r)
+{
+  int64_t last = r->first;
+  for (guint i = 0; i < r->k->ops->len; i++)
+    last = MAX (last, g_array_index (r->k->ops, LsKinetoOp, i).end);
+  for (guint i = 0; i < r->k->steps->len; i++)
+    last = MAX (last, g_array_index (r->k->steps, LsKinetoStep, i).end);
+  if (last - r->first <= MAX_SPAN_NS)
+    return true;
+  ls_diag_add (r->diags, LS_ERROR_INPUT, r->k->path, 0, 0, NULL, NULL, "are \"ts\" and \"dur\" microseconds?",
+               "the events span more than 11 days");
+  return false;
+}
+
+void
+kineto_finish (KinetoReader *r)
+{
+  LsKineto *k = r->k;
+  if (!r->has_kernels) {
+    ls_diag_add (r->diags, LS_ERROR_INPUT, k->path, 0, 0, NULL, NULL,
+                 "was the GPU profiled? activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
+                 "no kernels: none of %" G_GUINT64_FORMAT " records is of the category \"kernel\"", k->n_records);
+    return;
+  }
+  if (!check_span (r))
+    return;
+  for (guint i = 0; i < k->ops->len; i++)
+    link_op (r, &g_array_index (k->ops, LsKinetoOp, i), g_array_index (r->externals, int64_t, i));
+  for (guint i = 0; i < k->steps->len; i++) {
+    LsKinetoStep *step = &g_array_index (k->steps, LsKinetoStep, i);
+    step->start -= r->first;
+    step->end -= r->first;
+  }
+  g_array_sort (k->ops, by_start);
+  g_array_sort (k->steps, steps_by_start);
+  note_overlaps (k);
+  note_streamless (k);
+  note_unlinked (k);
+}
