@@ -207,7 +207,7 @@ ls_result_json (const LsResult *result)
   g_return_val_if_fail (result, NULL);
   const LsJobResult *r = result->job;
   g_autofree char *knobs = r->model.name ? ls_knobs_format (&r->strategy) : NULL;
-  const LsProvenance provenance = {
+  const LsReportProvenance provenance = {
     .version = ls_version (),
     .trace = r->trace,
     .trace_source = r->trace_source,

@@ -73,7 +73,7 @@ estimate (Candidate *c, const LsJobSpec *changed, const LsJobResult *r)
   in.options.allocator = LS_MEMORY_EXACT;
   g_autoptr (LsMemory) memory = ls_memory_new (&in);
   c->over = (int64_t) ls_memory_fullest (memory)->needed_bytes - (int64_t) allowed (changed, r);
-  c->least = ls_time_to_s (ls_job_least (r, r->hardware, &options)) / r->strategy.global_batch;
+  c->least = ls_time_to_s (ls_job_bound (r, r->hardware, &options)) / r->strategy.global_batch;
   c->next = c->over < c->limit ? ls_changes_propose (changed, r) : NULL;
   g_autofree char *knobs = ls_knobs_format (&r->strategy);
   c->job = g_strconcat (changed->cluster, " ", knobs, NULL);

@@ -5,7 +5,7 @@
  *
  * Method. The changes are those of ask/proposals.h. By the order of its allocations alone (exec/memory/memory.h: on the host clock a
  * lower bound) each is known to be illegal, to save nothing, to leave too much, or perhaps to make the job fit. Those that may are
- * simulated, as by lockstep whatif, those first whose step takes least by its lower bound (exec/shortcuts/least.h). If none is enough, the
+ * simulated, as by lockstep whatif, those first whose step takes least by its lower bound (exec/shortcuts/plan_bound.h). If none is enough, the
  * WIDTH that leave the least too much are joined with what is proposed for the jobs that they make, and so on.
  *
  * What the job has comes first. What needs other software, accelerators or numerics, or the memory of the host, is looked at

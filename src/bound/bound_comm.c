@@ -1,6 +1,6 @@
 #include "bound/bound_comm.h"
 
-#include "exec/shortcuts/least.h"
+#include "exec/shortcuts/plan_bound.h"
 
 /* As the replay may round its rates. */
 static LsTime

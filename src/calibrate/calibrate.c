@@ -21,7 +21,7 @@ ls_calibrate_run_free (LsCalibrateRun *run)
   g_ptr_array_unref (run->notes);
   g_array_unref (run->n_used);
   g_free (run->version);
-  for (guint slot = 0; slot < LS_N_SLOTS; slot++) {
+  for (guint slot = 0; slot < LS_N_ENTRIES; slot++) {
     g_clear_pointer (&run->samples[slot], g_array_unref);
     g_free (run->slot_source[slot]);
   }
@@ -51,7 +51,7 @@ ls_calibrate_run_free (LsCalibrateRun *run)
 static void
 report_class (LsCalibrateRun *run, guint slot, LsDtype dtype)
 {
-  const LsKindFit *fit = ls_slot_fit (&run->calibration, slot);
+  const LsKindFit *fit = ls_entry_fit (&run->calibration, slot);
   g_autoptr (GArray) some = g_array_new (FALSE, FALSE, sizeof (LsTimedKernel));
   for (guint i = 0; i < run->samples[slot]->len; i++) {
     const LsTimedKernel *t = &g_array_index (run->samples[slot], LsTimedKernel, i);
@@ -67,7 +67,7 @@ report_class (LsCalibrateRun *run, guint slot, LsDtype dtype)
   }
   if (some->len == 0)
     return;
-  const LsFitClass c = { .key = ls_slot_key (slot),
+  const LsFitClass c = { .key = ls_entry_key (slot),
                          .dtype = dtype,
                          .is_alone = run->is_alone[slot],
                          .fit = ls_fit_error (fit, &run->gpu, some, false, NULL),
@@ -147,7 +147,7 @@ static void
 report (LsCalibrateRun *run)
 {
   run->report.gpu = g_strdup (run->gpu.name);
-  for (guint slot = 0; slot < LS_N_SLOTS; slot++)
+  for (guint slot = 0; slot < LS_N_ENTRIES; slot++)
     for (guint dtype = 0; run->samples[slot] && dtype < LS_N_DTYPES; dtype++)
       report_class (run, slot, (LsDtype) dtype);
   drop_timed_again (run);
@@ -160,7 +160,7 @@ report (LsCalibrateRun *run)
 static bool
 has_samples (const LsCalibrateRun *run)
 {
-  for (guint slot = 0; slot < LS_N_SLOTS; slot++)
+  for (guint slot = 0; slot < LS_N_ENTRIES; slot++)
     if (run->samples[slot])
       return true;
   return false;
@@ -311,7 +311,7 @@ ls_calibrate_run_json (LsCalibrateRun *run, const char *name)
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (GString) command = g_string_new ("lockstep calibrate");
   g_autoptr (GArray) files = provenance_files (run, names, command);
-  const LsProvenance provenance = { .command = command->str,
+  const LsFitProvenance provenance = { .command = command->str,
                                     .version = run->version,
                                     .timing = run->has_sustained ? "burst and sustained" : "burst",
                                     .files = files,

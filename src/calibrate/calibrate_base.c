@@ -7,8 +7,8 @@ static void
 take_sources (LsCalibrateRun *run, const LsJsonDoc *doc)
 {
   const cJSON *kernels = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "kernels");
-  for (guint slot = 0; slot < LS_N_SLOTS; slot++) {
-    const cJSON *entry = cJSON_GetObjectItemCaseSensitive (kernels, ls_slot_key (slot));
+  for (guint slot = 0; slot < LS_N_ENTRIES; slot++) {
+    const cJSON *entry = cJSON_GetObjectItemCaseSensitive (kernels, ls_entry_key (slot));
     const cJSON *source = cJSON_GetObjectItemCaseSensitive (entry, "source");
     run->base_has[slot] = entry != NULL;
     if (cJSON_IsString (source))

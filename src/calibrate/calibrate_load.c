@@ -129,16 +129,16 @@ slot_of (const LsTimedKernel *t)
 {
   LsDtype dtype = t->kernel.dtype;
   if (t->what != LS_TIMED_USUAL)
-    return t->what == LS_TIMED_VLLM_RMSNORM ? LS_SLOT_VLLM_RMSNORM : LS_SLOT_VLLM_SILU_MUL;
+    return t->what == LS_TIMED_VLLM_RMSNORM ? LS_ENTRY_VLLM_RMSNORM : LS_ENTRY_VLLM_SILU_MUL;
   if (t->attention != LS_ATTENTION_KERNEL_AUTO)
-    return is_16_bit (dtype) ? (int) ls_slot_attention (t->attention, t->kernel.kind == LS_KERNEL_ATTENTION_BWD) : -1;
+    return is_16_bit (dtype) ? (int) ls_entry_attention (t->attention, t->kernel.kind == LS_KERNEL_ATTENTION_BWD) : -1;
   if (!is_matrix (&t->kernel) || is_16_bit (dtype))
     return (int) t->kernel.kind;
   if (dtype == LS_DTYPE_FP8 && t->kernel.kind == LS_KERNEL_GEMM)
-    return LS_SLOT_GEMM_FP8;
+    return LS_ENTRY_GEMM_FP8;
   if (dtype == LS_DTYPE_NVFP4 && t->kernel.kind == LS_KERNEL_GEMM)
-    return LS_SLOT_GEMM_NVFP4;
-  return dtype == LS_DTYPE_FP8 && t->kernel.kind == LS_KERNEL_ATTENTION_FWD ? LS_SLOT_ATTENTION_FP8 : -1;
+    return LS_ENTRY_GEMM_NVFP4;
+  return dtype == LS_DTYPE_FP8 && t->kernel.kind == LS_KERNEL_ATTENTION_FWD ? LS_ENTRY_ATTENTION_FP8 : -1;
 }
 
 static void

@@ -6,22 +6,22 @@
 #include "base/diag.h"
 #include "calibrate/calibrate.h"
 #include "cluster/gpu.h"
-#include "compute/slot.h"
+#include "compute/entry.h"
 #include "data/measured/read_profile.h"
 #include "job/hardware.h"
 
 struct LsCalibrateRun {
   LsGpu gpu;
   GPtrArray *profiles;         /* LsProfile                                    */
-  GArray *samples[LS_N_SLOTS]; /* LsTimedKernel; NULL: none                    */
+  GArray *samples[LS_N_ENTRIES]; /* LsTimedKernel; NULL: none                    */
   GArray *sustained;           /* LsTimedKernel: 16-bit GEMMs on a hot GPU     */
   bool has_base;
   LsCalibration base;          /* the GPU's own, if it has one                 */
   char *base_sha256;
-  bool base_has[LS_N_SLOTS], has_followed[LS_N_SLOTS]; /* entries: of base; that moved with another */
+  bool base_has[LS_N_ENTRIES], has_followed[LS_N_ENTRIES]; /* entries: of base; that moved with another */
   LsCalibration calibration;
-  char *slot_source[LS_N_SLOTS];
-  bool is_alone[LS_N_SLOTS];   /* all of its kernels are held out: then none is */
+  char *slot_source[LS_N_ENTRIES];
+  bool is_alone[LS_N_ENTRIES];   /* all of its kernels are held out: then none is */
   bool has_sustained;           /* enough of them                               */
   GArray *n_used;              /* guint: kernels of each profile that are used */
   bool holds_half;

@@ -57,7 +57,7 @@ static guint
 last_slot (char *const *slot_source)
 {
   guint last = 0;
-  for (guint i = 0; i < LS_N_SLOTS; i++)
+  for (guint i = 0; i < LS_N_ENTRIES; i++)
     if (slot_source[i])
       last = i;
   return last;
@@ -89,7 +89,7 @@ write_file (LsJsonOut *w, const LsProvenanceFile *f)
 
 /* Both layers: what is there still, and what took the place of what. */
 static void
-write_base (LsJsonOut *w, const LsProvenance *p)
+write_base (LsJsonOut *w, const LsFitProvenance *p)
 {
   ls_json_out_begin_object (w, "base");
   ls_json_out_string (w, "calibration", p->base);
@@ -109,7 +109,7 @@ write_base (LsJsonOut *w, const LsProvenance *p)
 }
 
 static void
-append_provenance (GString *json, const LsProvenance *p)
+append_provenance (GString *json, const LsFitProvenance *p)
 {
   g_autoptr (GString) object = g_string_new (NULL);
   LsJsonOut w;
@@ -225,9 +225,9 @@ ls_calibration_to_json (const LsCalibrationFile *file)
     g_string_append_printf (json, "  \"sustained_accumulate\": %.3g,\n", c.sustained_accumulate);
   append_around (json, &c.around, file->around_source);
   g_string_append (json, "  \"kernels\": {\n");
-  for (guint i = 0; i < LS_N_SLOTS; i++)
+  for (guint i = 0; i < LS_N_ENTRIES; i++)
     if (file->slot_source[i])
-      append_kind (json, ls_slot_key (i), ls_slot_fit (&c, i), file->slot_source[i], i == last_slot (file->slot_source));
+      append_kind (json, ls_entry_key (i), ls_entry_fit (&c, i), file->slot_source[i], i == last_slot (file->slot_source));
   if (c.measured && c.measured->len > 0)
     append_measured (json, c.measured);
   else

@@ -4,7 +4,7 @@
 #define LS_CALIBRATE_WRITE_CALIBRATION_H
 
 #include "calibrate/fit_report.h"
-#include "compute/slot.h"
+#include "compute/entry.h"
 
 /* A file that went into it. */
 typedef struct {
@@ -21,12 +21,12 @@ typedef struct {
   GArray *files;       /* LsProvenanceFile                                  */
   const char *base, *base_sha256; /* the calibration that was there; NULL: none */
   const LsFitReport *report; /* what of it was kept, and what replaced      */
-} LsProvenance;
+} LsFitProvenance;
 
 typedef struct {
   const LsCalibration *calibration;
-  char *const *slot_source; /* LS_N_SLOTS of them; NULL: the entry is left out */
-  const LsProvenance *provenance; /* NULL: none */
+  char *const *slot_source; /* LS_N_ENTRIES of them; NULL: the entry is left out */
+  const LsFitProvenance *provenance; /* NULL: none */
   char *const *around_source; /* keys of LsCalibration.around, each with its source behind it; ends with NULL; NULL: none */
 } LsCalibrationFile;
 

@@ -140,7 +140,7 @@ issue_op (Run *x, Rank *r, Frame *f, uint64_t ordinal)
   if (op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY)
     rank_op_ended (x, r, ordinal, i, r->host_time);
   if (op->kind == LS_OP_HOST_SYNC)
-    waist_pass (x, r, f, ordinal, i);
+    steady_pass (x, r, f, ordinal, i);
   return true;
 }
 

@@ -224,7 +224,7 @@ run_init (Run *x)
     rank_init (x, &x->ranks[i], i);
   mark_recorded (x);
   coarsen_init (x);
-  waist_init (x);
+  steady_init (x);
 }
 
 static void
@@ -302,7 +302,7 @@ run_from (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *cal
     if (check_limits (&x, error)) {
       run_init (&x);
       bool is_over = calls_plan (&x, error) && run_clock (&x, error);
-      *ret_is_lost = x.begins_at_waist && !x.is_periodic;
+      *ret_is_lost = x.begins_at_quiescence && !x.is_periodic;
       if (is_over && !*ret_is_lost)
         timeline = spans_collect (&x);
     }
@@ -313,7 +313,7 @@ run_from (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *cal
   return timeline;
 }
 
-/* From the waist if only the steady state is wanted, and from the beginning if that leads nowhere. */
+/* From the quiescent point if only the steady state is wanted, and from the beginning if that leads nowhere. */
 static LsTimeline *
 run_once (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration, const LsNccl *nccl,
           const LsRunOptions *options, double *ret_cost_share, bool *ret_is_folded, GError **error)

@@ -24,14 +24,14 @@ typedef struct {
 
 typedef struct {
   uint32_t n_steps;           /* 3; stops early once the period repeats      */
-  bool steady;                /* only the steady state is wanted: the first step may be cut short (waist.c) */
+  bool steady;                /* only the steady state is wanted: the first step may be cut short (steady.c) */
   LsNetworkFidelity network;  /* LS_NETWORK_FLOW                             */
   LsQueueKind queue;          /* LS_QUEUE_FAST                               */
   LsSolverKind solver;        /* LS_SOLVER_FAST; with the reference every message is a
                                  flow of the net too (exec/messages/lease.h)          */
   LsShortcut fold;            /* ranks that behave alike are simulated once; OFF. No effect with LS_NETWORK_STEP */
   LsShortcut coarsen;         /* what is known to repeat is not done again: segments that nothing disturbs run in one piece,
-                                 and no further step where the next is known to be as the last (waist.c); OFF. No effect
+                                 and no further step where the next is known to be as the last (steady.c); OFF. No effect
                                  with LS_NETWORK_STEP and no_run_ahead */
   bool no_spans;              /* keep step times only (a sweep needs no more) */
   uint64_t max_spans;         /* of a step: with more, one rank of each role keeps them; 20e6 */

@@ -171,7 +171,7 @@ spans_collect (Run *x)
   t->n_classes = x->fold->n_ranks;
   t->window_start = step > 0 ? x->step_end[step - 1] : 0;
   t->window_end = x->step_end[step];
-  t->first_step = x->begins_at_waist ? 0 : x->step_end[0];
+  t->first_step = x->begins_at_quiescence ? 0 : x->step_end[0];
   t->n_steps = step + 1;
   t->is_periodic = x->is_periodic;
   t->ranks = g_new0 (LsRankSpans, t->n_ranks);

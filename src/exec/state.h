@@ -223,7 +223,7 @@ typedef struct {
 } Channel;
 
 typedef struct Copies Copies; /* copy.c */
-typedef struct Waist Waist;   /* waist.c */
+typedef struct Steady Steady;   /* steady.c */
 
 /* Ranks, communicators and resources are those of the quotient (fold.h). */
 struct Run {
@@ -255,8 +255,8 @@ struct Run {
   LsTime *step_end;      /* [n_steps + 1] */
   uint32_t last_step;    /* the one reported, once known; NO_ID before */
   bool is_periodic;
-  Waist *waist;          /* NULL: none           */
-  bool begins_at_waist;  /* instead of cold      */
+  Steady *steady;         /* NULL: none           */
+  bool begins_at_quiescence;  /* instead of cold      */
   bool keeps_all_spans;
   /* By parity of the step: sums over completions, so that ties have no order, of weight times time to the power of k. */
 #define N_DIGEST_POWERS 4
@@ -386,10 +386,10 @@ LsTimeline *spans_collect (Run *x);
 /* steps.c */
 void step_rank_done (Run *x, Rank *r, uint32_t step, LsTime end);
 
-/* waist.c */
-void waist_init (Run *x); /* after the ranks */
+/* steady.c */
+void steady_init (Run *x); /* after the ranks */
 /* The host goes on behind this op, a HOST_SYNC; where all that follow are known to be like it, the step is the last. */
-void waist_pass (Run *x, const Rank *r, const Frame *f, uint64_t frame, uint16_t op);
+void steady_pass (Run *x, const Rank *r, const Frame *f, uint64_t frame, uint16_t op);
 
 /* blocked.c */
 /* What the head of the rank's compute stream waits for. */

@@ -1,5 +1,5 @@
 /* exec/steps.c — when a step is over on all ranks, and when to stop: after the
- * last step asked for, or once the next is known to be the same (waist.c), or two steps in a
+ * last step asked for, or once the next is known to be the same (steady.c), or two steps in a
  * row are equal to the picosecond, as their digests tell.
  * Ranks that are early go on into the next step until the clock reaches the end
  * of the window, so that the window shows the steady state. */
@@ -11,7 +11,7 @@ static void
 step_done (Run *x, uint32_t step)
 {
   uint64_t digest = digest_of_step (x, step);
-  x->is_periodic |= step > 0 && !x->begins_at_waist && digest == x->last_digest;
+  x->is_periodic |= step > 0 && !x->begins_at_quiescence && digest == x->last_digest;
   x->last_digest = digest;
   if (step + 1 == x->n_steps || x->is_periodic) {
     x->last_step = step;

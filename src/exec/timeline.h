@@ -56,7 +56,7 @@ typedef struct {
                          NULL: everybody for himself                              */
   LsTime window_start; /* end of step k - 1 on the last rank                     */
   LsTime window_end;   /* end of step k on the last rank                         */
-  LsTime first_step;   /* duration of step 1; 0: it was cut short (waist.c)      */
+  LsTime first_step;   /* duration of step 1; 0: it was cut short (steady.c)      */
   uint32_t n_steps;    /* simulated                                              */
   bool is_periodic;    /* the last two steps were equal to the picosecond        */
   bool is_sampled;     /* too many spans: one rank of each role stands for all of it */

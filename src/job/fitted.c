@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "compute/measured.h"
-#include "compute/slot.h"
+#include "compute/entry.h"
 
 static bool
 is_compute (int kind)
@@ -15,8 +15,8 @@ is_compute (int kind)
 static void
 apply_compute (LsCalibration *c, double by)
 {
-  for (guint slot = 0; slot < LS_N_SLOTS; slot++)
-    ls_slot_fit (c, slot)->compute_efficiency *= by;
+  for (guint slot = 0; slot < LS_N_ENTRIES; slot++)
+    ls_entry_fit (c, slot)->compute_efficiency *= by;
   for (guint i = 0; c->measured && i < c->measured->len; i++) {
     LsMeasuredKernel *row = &g_array_index (c->measured, LsMeasuredKernel, i);
     if (is_compute (row->kind))

@@ -6,7 +6,7 @@
 
 #include "cluster/segment.h"
 #include "compute/clock.h"
-#include "compute/slot.h"
+#include "compute/entry.h"
 #include "data/machines/read_access.h"
 #include "data/machines/read_calibration.h"
 #include "data/machines/read_cluster.h"
@@ -235,7 +235,7 @@ ls_hardware_for_job (const LsHardware *h, int attention_kernel, uint32_t n_gpus,
     return TRUE;
   g_autoptr (GString) names = g_string_new ("auto");
   for (int k = LS_ATTENTION_KERNEL_AUTO + 1; k < LS_N_ATTENTION_KERNELS; k++) {
-    const char *key = ls_slot_key (ls_slot_attention ((LsAttentionKernel) k, false));
+    const char *key = ls_entry_key (ls_entry_attention ((LsAttentionKernel) k, false));
     if (ls_hardware_has_attention (h, k))
       g_string_append_printf (names, ", %.*s", (int) (strlen (key) - strlen ("_fwd")), key);
   }

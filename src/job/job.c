@@ -7,7 +7,7 @@
 #include "data/jobs/read_model.h"
 #include "data/jobs/write_shapes.h"
 #include "data/traces/trace_json.h"
-#include "exec/shortcuts/least.h"
+#include "exec/shortcuts/plan_bound.h"
 #include "job/budget.h"
 #include "job/idle.h"
 #include "job/job_notes.h"
@@ -238,12 +238,12 @@ ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware, con
 }
 
 LsTime
-ls_job_least (const LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options)
+ls_job_bound (const LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options)
 {
   LsHardware chosen;
   if (!ls_job_hardware (prepared, hardware, options, &chosen, NULL))
     return 0;
-  return ls_run_least (prepared->plan, prepared->cluster, &chosen.calibration, &hardware->nccl, options);
+  return ls_plan_bound (prepared->plan, prepared->cluster, &chosen.calibration, &hardware->nccl, options);
 }
 
 LsJobResult *

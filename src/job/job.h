@@ -123,8 +123,8 @@ LsJobResult *ls_job_run_prepared (LsJobResult *prepared, const LsHardware *hardw
 LsJobResult *ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware,
                                        const LsRunOptions *options, GError **error);
 
-/* What its step takes at least (exec/shortcuts/least.h), without simulating it. */
-LsTime ls_job_least (const LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options);
+/* What its step takes at least (exec/shortcuts/plan_bound.h), without simulating it. */
+LsTime ls_job_bound (const LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options);
 
 /* The hardware at the pace of the slowest GPU of the job, save where each rank has drawn a speed of its
  * own. Borrows all. Errors as of ls_hardware_for_job(). */

@@ -8,7 +8,7 @@
  *     lower_cp.c       attention over sequences that are cut over ranks
  *     lower_experts.c  what expert parallelism does around operators
  *     lower_chunk.c    the passes over one chunk, with recomputation
- *     lower_dp.h       ways to be data parallel, lower_dp_X.c each
+ *     lower_dp.h       backends of data parallelism, lower_dp_X.c each
  *     lower_step.c     beginning and end of a step
  *     lower_order.c    what each rank does in which order, and roughly when
  *     lower_p2p.c      sends and receives for any order

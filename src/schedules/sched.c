@@ -140,14 +140,14 @@ ls_sched_nth_in_order (const LsSchedShape *shape, LsActionType type, uint32_t k)
 void
 ls_sched_slot_add (GArray *slots, uint64_t at, LsActionType type, uint32_t chunk, uint32_t mb)
 {
-  LsSlot slot = { at, { .mb = mb, .chunk = (uint16_t) chunk, .type = (uint8_t) type } };
+  LsSchedSlot slot = { at, { .mb = mb, .chunk = (uint16_t) chunk, .type = (uint8_t) type } };
   g_array_append_val (slots, slot);
 }
 
 static int
 compare_slots (const void *x, const void *y)
 {
-  const LsSlot *a = x, *b = y;
+  const LsSchedSlot *a = x, *b = y;
   return (a->at > b->at) - (a->at < b->at);
 }
 
@@ -156,7 +156,7 @@ ls_sched_append_slots (GArray *slots, bool is_split, GArray *actions)
 {
   g_array_sort (slots, compare_slots);
   for (guint i = 0; i < slots->len; i++) {
-    LsAction a = g_array_index (slots, LsSlot, i).action;
+    LsAction a = g_array_index (slots, LsSchedSlot, i).action;
     if (is_split && a.type == LS_ACTION_B) {
       ls_sched_append (actions, LS_ACTION_I, a.chunk, a.mb);
       ls_sched_append (actions, LS_ACTION_W, a.chunk, a.mb);

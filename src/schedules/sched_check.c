@@ -43,7 +43,7 @@ text_of (const LsLayout *l, uint32_t rank, const LsAction *a)
 }
 
 static char *
-output_text (const LsLayout *l, const LsOutput *o, LsActionType type)
+output_text (const LsLayout *l, const LsStageOutput *o, LsActionType type)
 {
   GString *text = g_string_new (NULL);
   if (l->n_pipes > 1)
@@ -104,7 +104,7 @@ check_once (const Check *c, uint32_t rank, guint i, const LsAction *a)
     [LS_ACTION_I] = 1 << LS_ACTION_B | 1 << LS_ACTION_I,
     [LS_ACTION_W] = 1 << LS_ACTION_B | 1 << LS_ACTION_W,
   };
-  LsOutput o = ls_action_output (c->l, rank, a);
+  LsStageOutput o = ls_action_output (c->l, rank, a);
   uint8_t *seen = &c->seen[ls_output_index (c->l, &o) / 2];
   if (*seen & excludes[a->type]) {
     g_autofree char *text = text_of (c->l, rank, a);
@@ -133,7 +133,7 @@ check_rank (const Check *c, uint32_t rank)
 }
 
 static void
-complain_missing (const Check *c, const LsOutput *o, LsActionType type)
+complain_missing (const Check *c, const LsStageOutput *o, LsActionType type)
 {
   uint32_t rank = ls_layout_home (c->l, o->pipe, o->stage).rank;
   g_autofree char *text = output_text (c->l, o, type);
@@ -149,7 +149,7 @@ static void
 check_missing (const Check *c)
 {
   const LsLayout *l = c->l;
-  LsOutput o = { 0 };
+  LsStageOutput o = { 0 };
   for (o.pipe = 0; o.pipe < l->n_pipes; o.pipe++)
     for (o.stage = 0; o.stage < l->n_stages; o.stage++)
       for (o.mb = 0; o.mb < l->n_micro_batches; o.mb++) {
@@ -171,7 +171,7 @@ check_missing (const Check *c)
 
 /* What the next action of a rank lacks; FALSE if the rank is done. */
 static gboolean
-lacks (const LsReplay *r, uint32_t rank, LsOutput *missing, const LsAction **waiting)
+lacks (const LsReplay *r, uint32_t rank, LsStageOutput *missing, const LsAction **waiting)
 {
   const GArray *actions = r->orders->ranks[rank];
   guint first = r->next[rank];
@@ -179,7 +179,7 @@ lacks (const LsReplay *r, uint32_t rank, LsOutput *missing, const LsAction **wai
     return FALSE;
   guint n = g_array_index (actions, LsAction, first).is_paired ? 2 : 1;
   for (guint k = 0; k < n; k++) {
-    LsOutput needs[2];
+    LsStageOutput needs[2];
     *waiting = &g_array_index (actions, LsAction, first + k);
     guint n_needs = ls_action_needs (r->l, rank, *waiting, needs);
     for (guint i = 0; i < n_needs; i++)
@@ -197,7 +197,7 @@ rank_on_cycle (const LsReplay *r, uint32_t rank)
 {
   g_autofree gboolean *is_visited = g_new0 (gboolean, r->l->n_ranks);
   while (!is_visited[rank]) {
-    LsOutput missing;
+    LsStageOutput missing;
     const LsAction *waiting;
     is_visited[rank] = TRUE;
     if (!lacks (r, rank, &missing, &waiting))
@@ -213,7 +213,7 @@ complain_cycle (const Check *c, const LsReplay *r, uint32_t first)
   g_autoptr (GString) text = g_string_new (NULL);
   uint32_t rank = first;
   do {
-    LsOutput missing;
+    LsStageOutput missing;
     const LsAction *waiting;
     lacks (r, rank, &missing, &waiting);
     uint32_t from = ls_layout_home (r->l, missing.pipe, missing.stage).rank;

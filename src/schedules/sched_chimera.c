@@ -58,7 +58,7 @@ order (const LsSchedShape *shape, uint32_t rank, GArray *actions)
   uint32_t pp = shape->pp, pipes = n_pipes (shape);
   uint32_t per_pipe = shape->n_micro_batches / pipes, per_unit = pp / pipes;
 
-  g_autoptr (GArray) slots = g_array_new (FALSE, FALSE, sizeof (LsSlot));
+  g_autoptr (GArray) slots = g_array_new (FALSE, FALSE, sizeof (LsSchedSlot));
   for (uint32_t chunk = 0; chunk < pipes; chunk++) {
     uint32_t stage = ls_place (LS_PLACE_PIPES, pp, pipes, rank, chunk).stage;
     for (uint32_t mb = 0; mb < per_pipe; mb++) {

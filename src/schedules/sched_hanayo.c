@@ -75,7 +75,7 @@ order (const LsSchedShape *shape, uint32_t rank, GArray *actions)
   uint32_t m = shape->n_micro_batches;
   uint32_t group = shape->group ? MIN (shape->group, m) : m;
 
-  g_autoptr (GArray) slots = g_array_new (FALSE, FALSE, sizeof (LsSlot));
+  g_autoptr (GArray) slots = g_array_new (FALSE, FALSE, sizeof (LsSchedSlot));
   for (uint32_t first_mb = 0; first_mb < m; first_mb += group)
     add_group (shape, rank, (uint64_t) first_mb * 2 * n_chunks (shape), first_mb, MIN (group, m - first_mb), slots);
   ls_sched_append_slots (slots, true, actions);

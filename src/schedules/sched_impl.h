@@ -65,13 +65,13 @@ uint32_t ls_sched_round_size (const LsSchedShape *shape);
 void ls_sched_append_dualpipe (uint32_t n_places, uint32_t place, uint32_t n_micro_batches, uint32_t first_chunk,
                                GArray *actions);
 
-/* Schedules that are given as a time of each action, in units of a forward: LsSlot values,
+/* Schedules that are given as a time of each action, in units of a forward: LsSchedSlot values,
  * appended as actions in the order of their times, of which no two are equal. With
  * is_split each B becomes an I and a W. */
 typedef struct {
   uint64_t at;
   LsAction action;
-} LsSlot;
+} LsSchedSlot;
 
 void ls_sched_slot_add (GArray *slots, uint64_t at, LsActionType type, uint32_t chunk, uint32_t mb);
 void ls_sched_append_slots (GArray *slots, bool is_split, GArray *actions);

@@ -7,33 +7,33 @@ action_at (const LsReplay *r, uint32_t rank, guint i)
 }
 
 gsize
-ls_output_index (const LsLayout *l, const LsOutput *o)
+ls_output_index (const LsLayout *l, const LsStageOutput *o)
 {
   gsize cell = ((gsize) o->pipe * l->n_stages + o->stage) * l->n_micro_batches + o->mb;
   return 2 * cell + o->is_gradient;
 }
 
-LsOutput
+LsStageOutput
 ls_action_output (const LsLayout *l, uint32_t rank, const LsAction *a)
 {
   LsStageRef ref = ls_layout_stage (l, rank, a->chunk);
-  return (LsOutput){ a->type != LS_ACTION_F, ref.pipe, ref.stage, a->mb };
+  return (LsStageOutput){ a->type != LS_ACTION_F, ref.pipe, ref.stage, a->mb };
 }
 
 guint
-ls_action_needs (const LsLayout *l, uint32_t rank, const LsAction *a, LsOutput needs[2])
+ls_action_needs (const LsLayout *l, uint32_t rank, const LsAction *a, LsStageOutput needs[2])
 {
   LsStageRef ref = ls_layout_stage (l, rank, a->chunk);
   guint n = 0;
   if (a->type == LS_ACTION_F) {
     if (ref.stage > 0)
-      needs[n++] = (LsOutput){ false, ref.pipe, (uint16_t) (ref.stage - 1), a->mb };
+      needs[n++] = (LsStageOutput){ false, ref.pipe, (uint16_t) (ref.stage - 1), a->mb };
   } else if (a->type == LS_ACTION_W) {
-    needs[n++] = (LsOutput){ true, ref.pipe, ref.stage, a->mb };
+    needs[n++] = (LsStageOutput){ true, ref.pipe, ref.stage, a->mb };
   } else {
-    needs[n++] = (LsOutput){ false, ref.pipe, ref.stage, a->mb };
+    needs[n++] = (LsStageOutput){ false, ref.pipe, ref.stage, a->mb };
     if (ref.stage + 1u < l->n_stages)
-      needs[n++] = (LsOutput){ true, ref.pipe, (uint16_t) (ref.stage + 1), a->mb };
+      needs[n++] = (LsStageOutput){ true, ref.pipe, (uint16_t) (ref.stage + 1), a->mb };
   }
   return n;
 }
@@ -79,9 +79,9 @@ duration (const LsReplay *r, uint32_t rank, const LsAction *a)
 /* When the inputs of an action have arrived, at the earliest at; -1 if one has not been
  * made yet, which is put into *missing. */
 static LsTime
-inputs_at (const LsReplay *r, uint32_t rank, const LsAction *a, LsTime at, LsOutput *missing)
+inputs_at (const LsReplay *r, uint32_t rank, const LsAction *a, LsTime at, LsStageOutput *missing)
 {
-  LsOutput needs[2];
+  LsStageOutput needs[2];
   guint n = ls_action_needs (r->l, rank, a, needs);
   for (guint i = 0; i < n; i++) {
     LsTime end = r->end[ls_output_index (r->l, &needs[i])];
@@ -103,7 +103,7 @@ finish (LsReplay *r, uint32_t rank, guint i, LsTime start, LsTime end)
     r->eval->times[rank][i] = (LsActionTime){ start, end };
   if (a->type == LS_ACTION_W)
     return;
-  LsOutput o = ls_action_output (r->l, rank, a);
+  LsStageOutput o = ls_action_output (r->l, rank, a);
   gsize index = ls_output_index (r->l, &o);
   r->end[index] = end;
   if (r->waiter[index] != 0) {
@@ -114,7 +114,7 @@ finish (LsReplay *r, uint32_t rank, guint i, LsTime start, LsTime end)
 
 /* Runs the next action of a rank, with its partner; FALSE if it must wait, for *missing. */
 static gboolean
-step (LsReplay *r, uint32_t rank, LsOutput *missing)
+step (LsReplay *r, uint32_t rank, LsStageOutput *missing)
 {
   guint i = r->next[rank];
   const LsAction *a = action_at (r, rank, i);
@@ -140,7 +140,7 @@ static void
 advance (LsReplay *r, uint32_t rank)
 {
   while (r->next[rank] < r->orders->ranks[rank]->len) {
-    LsOutput missing = { 0 };
+    LsStageOutput missing = { 0 };
     if (!step (r, rank, &missing)) {
       r->waiter[ls_output_index (r->l, &missing)] = rank + 1;
       return;

@@ -11,7 +11,7 @@ typedef struct {
   bool is_gradient;
   uint16_t pipe, stage;
   uint32_t mb;
-} LsOutput;
+} LsStageOutput;
 
 typedef struct {
   const LsOrders *orders;
@@ -26,10 +26,10 @@ typedef struct {
   GArray *runnable;  /* uint32_t ranks */
 } LsReplay;
 
-gsize ls_output_index (const LsLayout *l, const LsOutput *o);
-LsOutput ls_action_output (const LsLayout *l, uint32_t rank, const LsAction *a); /* not of a W */
+gsize ls_output_index (const LsLayout *l, const LsStageOutput *o);
+LsStageOutput ls_action_output (const LsLayout *l, uint32_t rank, const LsAction *a); /* not of a W */
 /* What an action needs; returns how many. */
-guint ls_action_needs (const LsLayout *l, uint32_t rank, const LsAction *a, LsOutput needs[2]);
+guint ls_action_needs (const LsLayout *l, uint32_t rank, const LsAction *a, LsStageOutput needs[2]);
 
 /* Every action must be in range, there once and well paired. */
 void ls_replay_init (LsReplay *r, const LsOrders *orders, const LsSchedTimes *times, LsSchedEval *eval);

@@ -173,7 +173,7 @@ void ls_strategy_copy (LsStrategy *dest, const LsStrategy *source);
 /* Takes the list of kernels away: those that are built in hold. */
 void ls_strategy_forget_kernels (LsStrategy *s);
 
-/* The way to be data parallel that it asks for, where there are several copies: dp_kind, or what auto stands for on GPUs. */
+/* The backend of data parallelism that it asks for, where there are several copies: dp_kind, or what auto stands for on GPUs. */
 int ls_strategy_dp_kind (const LsStrategy *s);
 
 /* Fill in what is derived, in place, for a model on a cluster of n_gpus with

@@ -131,7 +131,7 @@ ls_sweep_run_free (LsSweepRun *x)
 {
   if (!x)
     return;
-  crew_free (x->crew);
+  workers_free (x->workers);
   g_clear_pointer (&x->report.best, g_array_unref);
   g_clear_pointer (&x->report.front, g_array_unref);
   g_clear_pointer (&x->report.groups, g_array_unref);
@@ -203,7 +203,7 @@ fill_space (LsSweepRun *x, GError **error)
   return ls_space_fill (&x->spec->space, &x->model, base, ls_cluster_taken (&placed), is_torus, error);
 }
 
-/* Of each way to be data parallel. */
+/* Of each backend of data parallelism. */
 static void
 find_bases (LsSweepRun *x)
 {
@@ -269,14 +269,14 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   find_bases (x);
   if (!sweep_build_clusters (x, error))
     return NULL;
-  x->crew = crew_new (x);
+  x->workers = workers_new (x);
   if (spec->team && ls_team_own_rank (spec->team) > 0) {
-    crew_serve (x);
-    g_clear_pointer (&x->crew, crew_free);
+    workers_serve (x);
+    g_clear_pointer (&x->workers, workers_free);
     return g_steal_pointer (&x);
   }
   sweep_enumerate (x);
-  if (!crew_gather (x, error))
+  if (!workers_gather (x, error))
     return NULL;
   if (x->candidates->len == 0 && x->report.counts.infeasible == 0 && x->over_budget) {
     g_propagate_error (error, g_steal_pointer (&x->over_budget));
@@ -285,7 +285,7 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   Candidate *rule = sweep_rule (x);
   if (spec->journal && !sweep_journal_open (x, rule, error))
     return NULL;
-  crew_prove (x, rule);
+  workers_prove (x, rule);
   sweep_search (x);
   if (x->error) {
     g_propagate_error (error, g_steal_pointer (&x->error));
@@ -294,7 +294,7 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   sweep_rank (x);
   if (spec->heat_map)
     sweep_settle_map (x);
-  g_clear_pointer (&x->crew, crew_free); /* it may be ahead still, and reads the spec */
+  g_clear_pointer (&x->workers, workers_free); /* it may be ahead still, and reads the spec */
   x->title = g_strdup_printf ("%s on %s", x->model.name, x->hardware->spec.name);
   x->report.title = x->title;
   x->report.software = x->software = name_software (x);

@@ -184,7 +184,7 @@ sweep_settle_map (LsSweepRun *x)
         g_ptr_array_add (unsure, c);
     }
     map_clear (&m);
-    crew_do (x, WORK_CONFIRM, (Candidate **) unsure->pdata, unsure->len);
+    workers_do (x, WORK_CONFIRM, (Candidate **) unsure->pdata, unsure->len);
   } while (unsure->len > 0);
   sweep_journal_sync (x);
   x->candidates = own;

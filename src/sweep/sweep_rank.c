@@ -83,9 +83,9 @@ try_rule (LsSweepRun *x, Group *g)
   for (guint i = 0; i < cases->len && g->rule < 0 && !is_stopped (x); i++) {
     uint32_t at = g_array_index (cases, RuleCase, i).candidate;
     Candidate *c = candidate_at (x, at);
-    crew_do (x, WORK_TRY, &c, 1);
+    workers_do (x, WORK_TRY, &c, 1);
     if (c->status == TRY_DONE)
-      crew_do (x, WORK_CONFIRM, &c, 1);
+      workers_do (x, WORK_CONFIRM, &c, 1);
     if (c->is_confirmed)
       g->rule = at;
   }
@@ -234,7 +234,7 @@ add_rows (LsSweepRun *x, GArray *rows, const GPtrArray *list, bool has_variants)
   for (guint i = 0; i < list->len; i++)
     if (!figures_of (x, list->pdata[i]))
       g_ptr_array_add (unknown, list->pdata[i]);
-  crew_do (x, WORK_REPORT, (Candidate **) unknown->pdata, unknown->len);
+  workers_do (x, WORK_REPORT, (Candidate **) unknown->pdata, unknown->len);
   for (guint i = 0; i < list->len; i++) {
     const Figures *f = figures_of (x, list->pdata[i]);
     LsSweepRow row;

@@ -265,7 +265,7 @@ update_limit (LsSweepRun *x, Group *g)
     g_autoptr (GPtrArray) unsure = g_ptr_array_new (), done = sweep_ranking (x, g);
     g->limit = find_unsure (x, done, unsure);
     n_new = unsure->len;
-    crew_do (x, WORK_CONFIRM, (Candidate **) unsure->pdata, n_new);
+    workers_do (x, WORK_CONFIRM, (Candidate **) unsure->pdata, n_new);
   } while (n_new > 0);
 }
 
@@ -329,7 +329,7 @@ search_group (LsSweepRun *x, Group *g)
         wave[n++] = c;
     }
     x->ahead_at = MAX (x->ahead_at, at);
-    crew_do (x, WORK_TRY, wave, n);
+    workers_do (x, WORK_TRY, wave, n);
     update_limit (x, g);
     update_front (x);
     sweep_journal_sync (x);

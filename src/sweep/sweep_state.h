@@ -79,7 +79,7 @@ typedef struct {
   uint64_t index, short_bytes;
 } Near;
 
-typedef struct Crew Crew;
+typedef struct Workers Workers;
 
 struct LsSweepRun {
   LsSweepSpec *spec;
@@ -107,7 +107,7 @@ struct LsSweepRun {
   bool is_cut;          /* not all of the space was gone through         */
   GError *error;        /* of the journal, or a mate's: ends the sweep   */
   GError *over_budget;  /* of the first configuration that takes more than --max-memory, whatever it is */
-  Crew *crew;           /* reads what stands up to capacity_bytes        */
+  Workers *workers;           /* reads what stands up to capacity_bytes        */
   const Group *ahead;   /* NULL, or the group that is searched, and      */
   uint32_t ahead_at;    /* how far it was looked through for more work   */
   char *title, *command, *headroom_text, *software;
@@ -124,7 +124,7 @@ candidate_at (const LsSweepRun *x, guint i)
  * Clear it in either case. */
 bool candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s, LsDiagList *why);
 /* What a configuration may need: the capacity without the headroom of its program. */
-/* The way to be data parallel (LsDpKind) that a configuration asks for. */
+/* The backend of data parallelism (LsDpKind) that a configuration asks for. */
 int candidate_dp_kind (const LsSweepRun *x, const LsPoint *p);
 /* ls_space_variant(), and apart for each program that jobs are taken to run. */
 uint64_t candidate_variant (const LsSweepRun *x, const LsPoint *p);
@@ -136,19 +136,19 @@ void candidate_strategy_at (const LsSweepRun *x, uint64_t index, LsStrategy *ret
 /* Answers it. By any thread. */
 void work_do (const LsSweepRun *x, Work *w);
 
-/* --- sweep_crew.c --- */
+/* --- sweep_workers.c --- */
 
-Crew *crew_new (LsSweepRun *x);
-void crew_free (Crew *crew); /* NULL allowed */
+Workers *workers_new (LsSweepRun *x);
+void workers_free (Workers *workers); /* NULL allowed */
 /* As a mate: until the leader ends it. */
-void crew_serve (LsSweepRun *x);
+void workers_serve (LsSweepRun *x);
 /* Waits for the mates. Errors: theirs, LS_ERROR_CONFLICT. */
-gboolean crew_gather (LsSweepRun *x, GError **error);
+gboolean workers_gather (LsSweepRun *x, GError **error);
 /* Lets them work, but first run the rule of thumb. rule: NULL, or tried and confirmed. */
-void crew_prove (LsSweepRun *x, const Candidate *rule);
+void workers_prove (LsSweepRun *x, const Candidate *rule);
 /* Asks that of each and takes the answers: status, step and memory of the candidates. Of a sweep
  * that is stopped, what is not tried stays pending; kinds other than WORK_TRY are done all the same. */
-void crew_do (LsSweepRun *x, WorkKind kind, Candidate **list, guint n);
+void workers_do (LsSweepRun *x, WorkKind kind, Candidate **list, guint n);
 bool is_stopped (const LsSweepRun *x);
 
 /* --- sweep_journal.c --- */
@@ -194,7 +194,7 @@ void sweep_explain_none (LsSweepRun *x);
 
 /* --- sweep_map.c --- */
 
-/* Makes sure, while there is a crew, that the best of each cell fits. */
+/* Makes sure, while there is a workers, that the best of each cell fits. */
 void sweep_settle_map (LsSweepRun *x);
 
 /* "gpt-7.5b on dgx-h100, 64 GPUs, global batch 512": the job, and what all configurations share of it.

@@ -37,7 +37,7 @@ ls_recipe_free (LsRecipe *recipe)
   for (guint i = 0; i < recipe->checks->len; i++)
     g_array_unref (g_array_index (recipe->checks, LsFitCheck, i).samples);
   g_array_unref (recipe->checks);
-  for (guint i = 0; i < LS_N_SLOTS; i++)
+  for (guint i = 0; i < LS_N_ENTRIES; i++)
     g_free (recipe->slot_source[i]);
   ls_calibration_clear (&recipe->calibration);
   g_free (recipe);
@@ -71,7 +71,7 @@ ls_recipe_error (const LsRecipe *recipe, const LsCalibration *calibration, const
                  bool held_out)
 {
   LsCalibration copy = *calibration; /* for a pointer that may be written through */
-  LsKindFit fit = *ls_slot_fit (&copy, check->slot);
+  LsKindFit fit = *ls_entry_fit (&copy, check->slot);
   if (check->sustained > 0) {
     fit.compute_efficiency *= check->sustained;
     fit.burst = 0;
@@ -168,7 +168,7 @@ start_from (LsKindFit *fit, const LsRecipe *die, guint slot, guint all, guint of
   if (!die)
     return all;
   LsCalibration copy = die->calibration; /* for a pointer that may be written through */
-  *fit = *ls_slot_fit (&copy, slot);
+  *fit = *ls_entry_fit (&copy, slot);
   return all & of_the_member;
 }
 
@@ -189,8 +189,8 @@ static const GemmFormat *
 gemm_format (LsDtype dtype)
 {
   static const GemmFormat bf16 = { LS_KERNEL_GEMM, "gemm", "gemm, >= 1 GFLOP", "gemm, m >= 2048, n k >= 512", "bf16, for fp16 too", 0.07, 0.02 },
-                          fp8 = { LS_SLOT_GEMM_FP8, "gemm fp8", "gemm fp8, >= 1 GFLOP", "gemm fp8, m >= 2048, n k >= 512", "fp8", 0.06, 0.02 },
-                          nvfp4 = { LS_SLOT_GEMM_NVFP4, "gemm nvfp4", "gemm nvfp4, >= 1 GFLOP", "gemm nvfp4, m >= 2048, n k >= 512",
+                          fp8 = { LS_ENTRY_GEMM_FP8, "gemm fp8", "gemm fp8, >= 1 GFLOP", "gemm fp8, m >= 2048, n k >= 512", "fp8", 0.06, 0.02 },
+                          nvfp4 = { LS_ENTRY_GEMM_NVFP4, "gemm nvfp4", "gemm nvfp4, >= 1 GFLOP", "gemm nvfp4, m >= 2048, n k >= 512",
                                     "nvfp4", 0.07, 0.02 };
   return dtype == LS_DTYPE_FP8 ? &fp8 : dtype == LS_DTYPE_NVFP4 ? &nvfp4 : &bf16;
 }
@@ -219,7 +219,7 @@ ls_recipe_fit_gemm (LsRecipe *r, const char *folder, LsDtype dtype, const LsReci
   LsSampleSink sink = sink_for (folder, diags);
   g_autofree char *file = read_gemms (r, dtype, &sink), *words = NULL;
 
-  LsKindFit *fit = ls_slot_fit (&r->calibration, f->slot);
+  LsKindFit *fit = ls_entry_fit (&r->calibration, f->slot);
   *fit = (LsKindFit){ .launch = casts ? r->calibration.kind[LS_KERNEL_GEMM].launch : 0 };
   guint all = casts ? (GEMM_FREE & ~(guint) LS_FREE_LAUNCH) | LS_FREE_SIDE | LS_FREE_HOST : GEMM_FREE;
   guint free_mask = start_from (fit, die, f->slot, all, OF_THE_MEMBER);
@@ -239,12 +239,12 @@ ls_recipe_fit_attention (LsRecipe *r, const char *folder, LsDtype dtype, double 
                          LsDiagList *diags)
 {
   bool fp8 = dtype == LS_DTYPE_FP8;
-  guint slot = fp8 ? LS_SLOT_ATTENTION_FP8 : LS_KERNEL_ATTENTION_FWD;
+  guint slot = fp8 ? LS_ENTRY_ATTENTION_FP8 : LS_KERNEL_ATTENTION_FWD;
   g_autofree char *file = g_strdup_printf ("attn_fwd_%s.csv", r->name);
   LsSampleSink sink = sink_for (folder, diags);
   ls_samples_read (&sink, file, r->name, fp8 ? is_fp8 : is_16_bit);
 
-  LsKindFit *fit = ls_slot_fit (&r->calibration, slot);
+  LsKindFit *fit = ls_entry_fit (&r->calibration, slot);
   *fit = (LsKindFit){
     .width_half = ls_fit_round (width_half, 4),
     .memory_efficiency = r->calibration.kind[LS_KERNEL_ELEMENTWISE].memory_efficiency,
@@ -286,7 +286,7 @@ ls_recipe_set_backward (LsRecipe *r, double ratio, const char *why)
 void
 ls_recipe_copy (LsRecipe *r, guint to, const LsKindFit *from, const char *why)
 {
-  LsKindFit *fit = ls_slot_fit (&r->calibration, to);
+  LsKindFit *fit = ls_entry_fit (&r->calibration, to);
   *fit = *from;
   fit->is_fitted = false;
   fit->mape = NAN;
@@ -387,7 +387,7 @@ fit_vllm (LsRecipe *r, const char *folder, guint slot, LsSampleFilter filter, co
 {
   LsSampleSink sink = sink_for (folder, diags);
   ls_samples_read (&sink, "elementwise_vidur.csv", r->name, filter);
-  LsKindFit *fit = ls_slot_fit (&r->calibration, slot);
+  LsKindFit *fit = ls_entry_fit (&r->calibration, slot);
   *fit = (LsKindFit){ .compute_efficiency = 1 };
   ls_fit_solve (fit, LS_FREE_MEMORY | LS_FREE_LAUNCH | LS_FREE_CACHE | LS_FREE_CACHE_SPEED, &r->gpu, sink.samples, NO_PRIOR);
   ls_recipe_set_source (r, slot,
@@ -400,8 +400,8 @@ fit_vllm (LsRecipe *r, const char *folder, guint slot, LsSampleFilter filter, co
 void
 ls_recipe_fit_vllm (LsRecipe *r, const char *folder, LsDiagList *diags)
 {
-  fit_vllm (r, folder, LS_SLOT_VLLM_RMSNORM, is_vllm_rmsnorm, "vLLM's rmsnorm, >= 8 MB", diags);
-  fit_vllm (r, folder, LS_SLOT_VLLM_SILU_MUL, is_vllm_silu_mul, "vLLM's silu_mul, >= 8 MB", diags);
+  fit_vllm (r, folder, LS_ENTRY_VLLM_RMSNORM, is_vllm_rmsnorm, "vLLM's rmsnorm, >= 8 MB", diags);
+  fit_vllm (r, folder, LS_ENTRY_VLLM_SILU_MUL, is_vllm_silu_mul, "vLLM's silu_mul, >= 8 MB", diags);
 }
 
 /* ---- inside a step: `sustained` of training sizes, times `correction` ---- */

@@ -5,7 +5,7 @@
 #include "base/diag.h"
 #include "calibrate/calibrate_fit.h"
 #include "calibrate/write_calibration.h"
-#include "compute/slot.h"
+#include "compute/entry.h"
 #include "samples.h"
 
 /* A set of measured kernels that a calibration is judged on. */
@@ -23,7 +23,7 @@ typedef struct {
   const char *name; /* "a100": the stem of the calibration file */
   LsGpu gpu;
   LsCalibration calibration;
-  char *slot_source[LS_N_SLOTS]; /* NULL: not in the file */
+  char *slot_source[LS_N_ENTRIES]; /* NULL: not in the file */
   GArray *checks; /* of LsFitCheck */
 } LsRecipe;
 

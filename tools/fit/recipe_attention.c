@@ -35,7 +35,7 @@ start (const LsRecipe *r, LsAttentionKernel kernel, const LsFigure *figure, cons
 {
   LsCalibration copy = r->calibration; /* for a pointer that may be written through */
   bool as_fa1 = is_like_fa1 (kernel, figure->is_backward), has_widths = has_two_widths (samples);
-  *fit = as_fa1 ? *ls_slot_fit (&copy, ls_slot_attention (LS_ATTENTION_KERNEL_FA1, 0)) : copy.kind[LS_KERNEL_ATTENTION_FWD];
+  *fit = as_fa1 ? *ls_entry_fit (&copy, ls_entry_attention (LS_ATTENTION_KERNEL_FA1, 0)) : copy.kind[LS_KERNEL_ATTENTION_FWD];
   fit->timed_efficiency = 0;
   fit->timed_host = 0;
   fit->wide_slow = 0;
@@ -60,8 +60,8 @@ set_source (LsRecipe *r, guint slot, guint free_mask, const char *as)
 static bool
 fit_pass (LsRecipe *r, const char *folder, LsAttentionKernel kernel, LsFigure *figure, LsDiagList *diags)
 {
-  guint slot = ls_slot_attention (kernel, figure->is_backward);
-  const char *key = ls_slot_key (slot);
+  guint slot = ls_entry_attention (kernel, figure->is_backward);
+  const char *key = ls_entry_key (slot);
   g_autofree char *name = g_strndup (key, strlen (key) - strlen ("_fwd"));
   g_autoptr (GArray) samples = g_array_new (FALSE, TRUE, sizeof (LsTimedKernel));
   LsSampleSink sink = { folder, samples, diags };
@@ -70,7 +70,7 @@ fit_pass (LsRecipe *r, const char *folder, LsAttentionKernel kernel, LsFigure *f
   LsKindFit fit;
   guint free_mask = start (r, kernel, figure, samples, &fit);
   ls_fit_solve (&fit, free_mask, &r->gpu, samples, 0);
-  *ls_slot_fit (&r->calibration, slot) = fit;
+  *ls_entry_fit (&r->calibration, slot) = fit;
   set_source (r, slot, free_mask, figure->as);
   ls_recipe_add_check (r, key, slot, NULL, samples, PROMISED_MAPE, 0);
   return has_passes;
@@ -83,7 +83,7 @@ ls_recipe_fit_attention_kernel (LsRecipe *r, const char *folder, LsAttentionKern
   bool has_passes = fit_pass (r, folder, kernel, &forward, diags);
   LsFigure backward = forward;
   backward.is_backward = true;
-  backward.forward = has_passes ? ls_slot_fit (&r->calibration, ls_slot_attention (kernel, 0)) : NULL;
+  backward.forward = has_passes ? ls_entry_fit (&r->calibration, ls_entry_attention (kernel, 0)) : NULL;
   fit_pass (r, folder, kernel, &backward, diags);
 }
 

@@ -133,7 +133,7 @@ static void
 copy_attention_kernels (LsRecipe *r, const LsRecipe *from)
 {
   memcpy (r->calibration.attention, from->calibration.attention, sizeof r->calibration.attention);
-  for (guint slot = LS_SLOT_ATTENTION; slot < LS_N_SLOTS; slot++)
+  for (guint slot = LS_ENTRY_ATTENTION; slot < LS_N_ENTRIES; slot++)
     if (from->slot_source[slot]) /* it was measured there */
       ls_recipe_set_source (r, slot, "as on the H100, the same chip: %s", from->slot_source[slot]);
 }
@@ -213,7 +213,7 @@ ls_recipe_gb200 (const LsRecipe *b200)
   r->calibration.measured = NULL;
   r->calibration.sustained = GB200_SUSTAINED;
   r->calibration.sustained_accumulate = 0;
-  for (guint i = 0; i < LS_N_SLOTS; i++)
+  for (guint i = 0; i < LS_N_ENTRIES; i++)
     r->slot_source[i] = g_strdup (b200->slot_source[i]);
   return r;
 }

@@ -1,5 +1,5 @@
 /* lower/data/lower_bucket.h — gradients that are reduced together, cut by the order in which
- * they become ready (private; for the ways of lower_dp.h that have buckets). */
+ * they become ready (private; for the backends of lower_dp.h that have buckets). */
 #ifndef LS_LOWER_DATA_LOWER_BUCKET_H
 #define LS_LOWER_DATA_LOWER_BUCKET_H
 

@@ -1,4 +1,4 @@
-/* lower/data/lower_deepspeed.h — what DeepSpeed's ways to be data parallel share (private).
+/* lower/data/lower_deepspeed.h — what DeepSpeed's backends of data parallelism share (private).
  *
  *     lower_dp_deepspeed.c   stages 0, 1 and 2
  *     lower_dp_deepspeed3.c  stage 3
@@ -13,7 +13,7 @@
 
 /* The compute stream waits for all on that stream, before what comes next on any. */
 void deepspeed_wait (Build *b, LsStream stream);
-/* The host waits for the device, as far as this way uses it. */
+/* The host waits for the device, as far as this backend uses it. */
 void deepspeed_sync_host (Build *b);
 
 /* With collective_lists: n launches of kernels that move so many bytes each, as one op. */

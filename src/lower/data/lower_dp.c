@@ -1,25 +1,25 @@
 #include "lower/data/lower_dp.h"
 
-const DpWay *
-dp_way (const Lower *l)
+const DpBackend *
+dp_backend (const Lower *l)
 {
   switch (l->s->dp_kind) {
   case LS_DP_DDP:
-    return &dp_way_ddp;
+    return &dp_backend_ddp;
   case LS_DP_MEGATRON:
-    return &dp_way_megatron;
+    return &dp_backend_megatron;
   case LS_DP_XLA_FSDP:
-    return &dp_way_xla_fsdp;
+    return &dp_backend_xla_fsdp;
   case LS_DP_FSDP1:
-    return &dp_way_fsdp1;
+    return &dp_backend_fsdp1;
   case LS_DP_FSDP2:
-    return &dp_way_fsdp2;
+    return &dp_backend_fsdp2;
   case LS_DP_PS:
-    return &dp_way_ps;
+    return &dp_backend_ps;
   case LS_DP_DEEPSPEED:
-    return l->s->zero_stage == 3 ? &dp_way_deepspeed3 : &dp_way_deepspeed;
+    return l->s->zero_stage == 3 ? &dp_backend_deepspeed3 : &dp_backend_deepspeed;
   default:
-    return &dp_way_none;
+    return &dp_backend_none;
   }
 }
 
@@ -29,8 +29,8 @@ dp_turns (const Lower *l, uint32_t pp_rank)
   DpTurn *turns = g_new (DpTurn, l->n_chunks);
   for (uint32_t c = 0; c < l->n_chunks; c++)
     turns[c] = (DpTurn) { G_MAXUINT, G_MAXUINT };
-  if (dp_way (l)->turns)
-    dp_way (l)->turns (l, pp_rank, turns);
+  if (dp_backend (l)->turns)
+    dp_backend (l)->turns (l, pp_rank, turns);
   return turns;
 }
 
@@ -40,7 +40,7 @@ dp_cut_nothing (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *
   *ret_params = *ret_grads = *ret_optimizer = 1;
 }
 
-const DpWay dp_way_none = { .name = "none", .cuts = dp_cut_nothing };
+const DpBackend dp_backend_none = { .name = "none", .cuts = dp_cut_nothing };
 
 /* --- groups ---------------------------------------------------------------------- */
 
@@ -114,8 +114,8 @@ dp_last_compute (Build *b)
 void
 dp_around_again (Build *b, guint o, bool is_before)
 {
-  const DpWay *way = b->pass ? b->pass->way : &dp_way_none;
-  void (*hook) (Build *b, DpPass *p, guint o) = is_before ? way->before_again : way->after_again;
+  const DpBackend *backend = b->pass ? b->pass->backend : &dp_backend_none;
+  void (*hook) (Build *b, DpPass *p, guint o) = is_before ? backend->before_again : backend->after_again;
   if (hook)
     hook (b, b->pass, o);
 }

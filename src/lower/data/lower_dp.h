@@ -1,7 +1,7 @@
-/* lower/data/lower_dp.h — ways to be data parallel: who holds what of parameters, gradients
+/* lower/data/lower_dp.h — backends of data parallelism: who holds what of parameters, gradients
  * and optimizer state, when parameters are gathered and when gradients are reduced (private).
  *
- * One lower_dp_X.c each, found by dp_way(). A way is asked at fixed places while segments
+ * One lower_dp_X.c each, found by dp_backend(). A backend is asked at fixed places while segments
  * are built, and puts its collectives, waits and buffers there:
  *
  *     step_begin
@@ -20,13 +20,13 @@
 
 /* A pass over a chunk while its segment is built. */
 typedef struct DpPass {
-  const struct DpWay *way;
+  const struct DpBackend *backend;
   const Chunk *c;
   uint32_t pp_rank;
   LsActionType type;      /* F, B, I, W                                                    */
   bool is_first, is_last; /* of the step, of this chunk: of its forwards (I: of its input gradients),
                              or of the passes that complete weight gradients: B, W         */
-  gpointer state;         /* of the way, from begin to end                                 */
+  gpointer state;         /* of the backend, from begin to end                                 */
 } DpPass;
 
 /* The ranks of a collective. */
@@ -41,8 +41,8 @@ typedef struct {
   guint gather_before, reduce_after;
 } DpTurn;
 
-/* Members that a way does not need are NULL, but for `cuts`. */
-typedef struct DpWay {
+/* Members that a backend does not need are NULL, but for `cuts`. */
+typedef struct DpBackend {
   const char *name;
   bool steps_on_shards; /* the optimizer steps on fp32 shards, which are the parameters: no gradient is
                            zeroed, copied or kept in 16 bits, no weight copied, and the host reads no norm */
@@ -71,7 +71,7 @@ typedef struct DpWay {
   void (*cuts) (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer);
   /* Corrects the bytes alive for the whole run, where they are not what `cuts` leaves. */
   void (*static_memory) (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM]);
-} DpWay;
+} DpBackend;
 
 /* The last pass of the step that completes the weight gradients of a chunk. */
 static inline bool
@@ -81,7 +81,7 @@ dp_completes (const DpPass *p)
 }
 
 /* Of a resolved strategy; never NULL. */
-const DpWay *dp_way (const Lower *l);
+const DpBackend *dp_backend (const Lower *l);
 
 /* [n_chunks], newly allocated. */
 DpTurn *dp_turns (const Lower *l, uint32_t pp_rank);
@@ -107,7 +107,7 @@ uint64_t dp_part (uint64_t n, uint32_t parts);
 /* Calls before_again or after_again of the pass that is built. */
 void dp_around_again (Build *b, guint o, bool is_before);
 
-/* Id of the n-th buffer of a way: counted from the top, activations' are at the bottom. */
+/* Id of the n-th buffer of a backend: counted from the top, activations' are at the bottom. */
 uint16_t dp_buffer (Build *b, const Chunk *c, guint n);
 
 /* The last op so far on the compute stream, made if there is none. */
@@ -116,12 +116,12 @@ uint16_t dp_last_compute (Build *b);
 /* Divides gradients by the number of ranks, in a kernel of its own. */
 void dp_average (Build *b, uint64_t numel);
 
-/* A pass by another way than the job's: to look at it, into a build that is thrown away. */
-void build_pass_by (Build *b, DpPass *p, const DpWay *way);
+/* A pass by another backend than the job's: to look at it, into a build that is thrown away. */
+void build_pass_by (Build *b, DpPass *p, const DpBackend *backend);
 
 /* The segment of a pass (lower_chunk.c); its variant decides which passes share one. */
 uint32_t segment_pass (Lower *l, DpPass *p);
 
-extern const DpWay dp_way_none, dp_way_ps, dp_way_ddp, dp_way_megatron, dp_way_fsdp1, dp_way_fsdp2, dp_way_deepspeed, dp_way_deepspeed3, dp_way_xla_fsdp;
+extern const DpBackend dp_backend_none, dp_backend_ps, dp_backend_ddp, dp_backend_megatron, dp_backend_fsdp1, dp_backend_fsdp2, dp_backend_deepspeed, dp_backend_deepspeed3, dp_backend_xla_fsdp;
 
 #endif

@@ -65,6 +65,6 @@ reduce_rest (Build *b, uint32_t pp_rank)
     buckets_reduce_rest (b, pp_rank, limit_of, false);
 }
 
-const DpWay dp_way_ddp = {
+const DpBackend dp_backend_ddp = {
   .name = "ddp", .variant = variant, .begin = begin, .after = buckets_after_sum, .end = end, .reduce_rest = reduce_rest, .cuts = dp_cut_nothing,
 };

@@ -276,7 +276,7 @@ static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
   offload_static_memory (l, bytes);
 }
 
-const DpWay dp_way_deepspeed = {
+const DpBackend dp_backend_deepspeed = {
   .name = "deepspeed", .variant = variant, .begin = begin, .after = after, .end = end, .reduce_rest = reduce_rest,
   .step_end = step_end, .cuts = cuts, .static_memory = static_memory,
 };

@@ -471,7 +471,7 @@ static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
   bytes[LS_MEM_UNSHARDED] += dp_grad_bytes (l, l->s->reduce_bucket);
 }
 
-const DpWay dp_way_deepspeed3 = {
+const DpBackend dp_backend_deepspeed3 = {
   .name = "deepspeed", .variant = variant, .begin = begin, .before = before, .after = after, .end = end,
   .before_again = before_again, .after_again = after_again, .step_end = step_end, .cuts = cuts, .static_memory = static_memory,
 };

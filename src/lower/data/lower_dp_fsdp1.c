@@ -296,7 +296,7 @@ finish (Build *b, DpPass *p, Fsdp *f)
 
 const FsdpHooks fsdp1_hooks = { .hold = hold, .start = start, .enter = enter, .leave = leave, .finish = finish };
 
-/* --- the way --------------------------------------------------------------------------------- */
+/* --- the backend --------------------------------------------------------------------------------- */
 
 static void
 reduce_rest (Build *b, uint32_t pp_rank)
@@ -304,7 +304,7 @@ reduce_rest (Build *b, uint32_t pp_rank)
   fsdp_step_held (b, pp_rank, dp_last_compute (b), true);
 }
 
-const DpWay dp_way_fsdp1 = {
+const DpBackend dp_backend_fsdp1 = {
   .name = "fsdp1", .variant = fsdp_variant, .begin = fsdp_begin, .before = fsdp_before, .after = fsdp_after, .end = fsdp_end,
   .step_begin = fsdp_step_begin, .reduce_rest = reduce_rest, .cuts = fsdp_cuts, .steps_on_shards = true,
   .static_memory = fsdp_static_memory,

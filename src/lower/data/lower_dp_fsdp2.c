@@ -266,7 +266,7 @@ finish (Build *b, DpPass *p, Fsdp *f)
 
 const FsdpHooks fsdp2_hooks = { .hold = hold, .start = start, .enter = enter, .leave = leave, .finish = finish };
 
-/* --- the way --------------------------------------------------------------------------------- */
+/* --- the backend --------------------------------------------------------------------------------- */
 
 /* With a pipeline: all units, in the order of modules, the root first. */
 static void
@@ -283,7 +283,7 @@ reduce_rest (Build *b, uint32_t pp_rank)
   fsdp_step_held (b, pp_rank, dp_last_compute (b), true);
 }
 
-const DpWay dp_way_fsdp2 = {
+const DpBackend dp_backend_fsdp2 = {
   .name = "fsdp2", .variant = fsdp_variant, .begin = fsdp_begin, .before = fsdp_before, .after = fsdp_after, .end = fsdp_end,
   .step_begin = fsdp_step_begin, .reduce_rest = reduce_rest, .cuts = fsdp_cuts, .steps_on_shards = true,
   .static_memory = fsdp_static_memory,

@@ -309,7 +309,7 @@ cuts (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads,
   *ret_optimizer = is_sharded (l) ? dp_shard (l, is_expert).n : 1;
 }
 
-const DpWay dp_way_megatron = {
+const DpBackend dp_backend_megatron = {
   .name = "megatron", .variant = variant, .begin = begin, .before = before, .after = after, .end = end, .turns = turns,
   .gather_chunk = gather_chunk, .reduce_chunk = reduce_chunk, .reduce_rest = reduce_rest, .early_gather = early_gather,
   .step_end = step_end, .cuts = cuts,

@@ -48,6 +48,6 @@ reduce_rest (Build *b, uint32_t pp_rank)
   buckets_reduce_rest (b, pp_rank, limit_of, false);
 }
 
-const DpWay dp_way_ps = {
+const DpBackend dp_backend_ps = {
   .name = "ps", .variant = variant, .begin = begin, .after = buckets_after_sum, .end = buckets_end, .reduce_rest = reduce_rest, .cuts = dp_cut_nothing,
 };

@@ -349,7 +349,7 @@ static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
   bytes[LS_MEM_OPTIMIZER] = 8 * n;
 }
 
-const DpWay dp_way_xla_fsdp = {
+const DpBackend dp_backend_xla_fsdp = {
   .name = "xla-fsdp", .variant = variant, .begin = begin, .before = before, .after = after, .end = end, .before_again = before_again,
   .reduce_rest = reduce_rest, .cuts = cuts, .static_memory = static_memory,
 };

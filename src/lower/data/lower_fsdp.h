@@ -77,7 +77,7 @@ fsdp_unit (const Fsdp *f, guint unit)
   return &g_array_index (f->units, FsdpUnit, unit);
 }
 
-/* --- the walk: hooks of DpWay ------------------------------------------------------ */
+/* --- the walk: hooks of DpBackend ------------------------------------------------------ */
 
 char *fsdp_variant (const Lower *l, const DpPass *p);
 void fsdp_begin (Build *b, DpPass *p);

@@ -43,7 +43,7 @@ note_again (Build *b, DpPass *p, guint o)
   note_visit (b, p, o, true);
 }
 
-static const DpWay notes = { .name = "notes", .before_again = note_again, .after = note, .cuts = dp_cut_nothing };
+static const DpBackend notes = { .name = "notes", .before_again = note_again, .after = note, .cuts = dp_cut_nothing };
 
 static void
 trace_pass (Lower *l, const Chunk *c, LsActionType type, GArray *visits)

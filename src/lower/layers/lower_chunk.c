@@ -117,59 +117,59 @@ read_batch (Build *b)
 }
 
 static void
-build_forward (Build *b, DpPass *p, const DpWay *way)
+build_forward (Build *b, DpPass *p, const DpBackend *backend)
 {
   const Lower *l = b->l;
   const Chunk *c = p->c;
   if (reads_batch (l, c))
     read_batch (b);
   for (guint i = 0; i < c->operators->len; i++) {
-    hook_at (way->before, b, p, i);
+    hook_at (backend->before, b, p, i);
     b->layer = layer_of (c, i);
     guint first = b->ops->len;
     build_forward_operator (b, c, i, LS_TAG_F, !is_recomputed (l, c, i));
     recompute_keep (b, c, i, first_op (b, first));
     offload_behind (b, c, i);
-    hook_at (way->after, b, p, i);
+    hook_at (backend->after, b, p, i);
   }
 }
 
 static void
-build_backward (Build *b, DpPass *p, const DpWay *way)
+build_backward (Build *b, DpPass *p, const DpBackend *backend)
 {
   const Chunk *c = p->c;
   guint recomputed_from = c->operators->len;
   Reload reload = { .layer = UINT32_MAX };
   for (guint i = c->operators->len; i-- > 0;) {
     b->layer = layer_of (c, i);
-    hook_at (way->before, b, p, i);
+    hook_at (backend->before, b, p, i);
     if (p->type == LS_ACTION_W) {
       build_weight_operator (b, c, i);
-      hook_at (way->after, b, p, i);
+      hook_at (backend->after, b, p, i);
       continue;
     }
     reload_before (b, c, i, &reload);
     recompute_before (b, c, i, &recomputed_from);
     build_backward_operator (b, c, i, p->type);
     recompute_release (b, c, i);
-    hook_at (way->after, b, p, i);
+    hook_at (backend->after, b, p, i);
   }
   if (b->ops->len == 0) /* nothing to do for W */
     build_barrier (b);
 }
 
 static void
-build_with (Build *b, DpPass *p, const DpWay *way)
+build_with (Build *b, DpPass *p, const DpBackend *backend)
 {
-  p->way = way;
+  p->backend = backend;
   b->pass = p;
-  hook (way->begin, b, p);
+  hook (backend->begin, b, p);
   if (p->type == LS_ACTION_F)
-    build_forward (b, p, way);
+    build_forward (b, p, backend);
   else
-    build_backward (b, p, way);
+    build_backward (b, p, backend);
   b->layer = UINT16_MAX;
-  hook (way->end, b, p);
+  hook (backend->end, b, p);
   b->pass = NULL;
 }
 
@@ -180,9 +180,9 @@ segment_pass (Lower *l, DpPass *p)
   static const char *const names[] = {
     [LS_ACTION_F] = "forward", [LS_ACTION_B] = "backward", [LS_ACTION_I] = "input gradients", [LS_ACTION_W] = "weight gradients",
   };
-  const DpWay *way = dp_way (l);
+  const DpBackend *backend = dp_backend (l);
   const Chunk *c = p->c;
-  g_autofree char *variant = way->variant ? way->variant (l, p) : NULL;
+  g_autofree char *variant = backend->variant ? backend->variant (l, p) : NULL;
   g_autofree char *again = c->n_recomputed > 0 && c->n_recomputed < c->n_layers ? g_strdup_printf (" %u again", c->n_recomputed) : NULL;
   g_autofree char *name = g_strdup_printf ("%s %u layers%s%s%s%s%s", names[p->type], c->n_layers, c->kinds, c->has_embedding ? " embedding" : "",
                                            c->has_head ? " head" : "", again ? again : "", variant ? variant : "");
@@ -191,19 +191,19 @@ segment_pass (Lower *l, DpPass *p)
     return id;
   Build b;
   build_init (&b, l);
-  build_with (&b, p, way);
+  build_with (&b, p, backend);
   return build_finish (&b, name);
 }
 
 void
-build_pass_by (Build *b, DpPass *p, const DpWay *way)
+build_pass_by (Build *b, DpPass *p, const DpBackend *backend)
 {
-  build_with (b, p, way);
+  build_with (b, p, backend);
 }
 
 void
 build_pass (Build *b, const Chunk *c, LsActionType pass)
 {
   DpPass p = { .c = c, .type = pass };
-  build_with (b, &p, &dp_way_none);
+  build_with (b, &p, &dp_backend_none);
 }

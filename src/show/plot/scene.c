@@ -115,7 +115,7 @@ put_point (GString *out, double x, double y)
 }
 
 void
-ls_scene_line (LsScene *s, const LsPoint *points, guint n, guint32 color, double width)
+ls_scene_line (LsScene *s, const LsScenePoint *points, guint n, guint32 color, double width)
 {
   GString *out = pen (s, color, width);
   for (guint i = 0; i < n; i++)
@@ -126,14 +126,14 @@ ls_scene_line (LsScene *s, const LsPoint *points, guint n, guint32 color, double
 void
 ls_scene_segment (LsScene *s, double x0, double y0, double x1, double y1, guint32 color, double width)
 {
-  const LsPoint points[] = { { x0, y0 }, { x1, y1 } };
+  const LsScenePoint points[] = { { x0, y0 }, { x1, y1 } };
   ls_scene_line (s, points, 2, color, width);
 }
 
 void
-ls_scene_curve (LsScene *s, LsPoint from, LsPoint control, LsPoint to, guint32 color, double width)
+ls_scene_curve (LsScene *s, LsScenePoint from, LsScenePoint control, LsScenePoint to, guint32 color, double width)
 {
-  LsPoint points[CURVE_STEPS + 1];
+  LsScenePoint points[CURVE_STEPS + 1];
   for (guint i = 0; i <= CURVE_STEPS; i++) {
     double t = (double) i / CURVE_STEPS, u = 1 - t;
     points[i].x = u * u * from.x + 2 * u * t * control.x + t * t * to.x;
@@ -173,7 +173,7 @@ write_boxes (FILE *out, const GArray *boxes, const char *layer, guint *n)
   for (guint i = 0; i < boxes->len; i++) {
     const Box *b = &g_array_index (boxes, Box, i);
     double r = fmin (RADIUS, fmin (b->w, b->h) / 3), x0 = b->x, y0 = b->y, x1 = b->x + b->w, y1 = b->y + b->h, k = r * 0.3;
-    const LsPoint corners[] = {
+    const LsScenePoint corners[] = {
       { x0 + r, y0 }, { x1 - r, y0 }, { x1 - k, y0 + k }, { x1, y0 + r }, { x1, y1 - r }, { x1 - k, y1 - k }, { x1 - r, y1 },
       { x0 + r, y1 }, { x0 + k, y1 - k }, { x0, y1 - r }, { x0, y0 + r }, { x0 + k, y0 + k }, { x0 + r, y0 },
     };

@@ -12,7 +12,7 @@ typedef enum { LS_LEFT, LS_CENTER, LS_RIGHT } LsAlign;
 
 typedef struct {
   double x, y;
-} LsPoint;
+} LsScenePoint;
 
 LsScene *ls_scene_new (void);
 void ls_scene_free (LsScene *scene); /* NULL allowed */
@@ -23,10 +23,10 @@ void ls_scene_resize (LsScene *scene, double width, double height);
 /* Colours are 0xrrggbb. Rounded corners; an area is what boxes stand on. */
 void ls_scene_box (LsScene *scene, double x, double y, double w, double h, guint32 fill, guint32 border);
 void ls_scene_area (LsScene *scene, double x, double y, double w, double h, guint32 fill, guint32 border);
-void ls_scene_line (LsScene *scene, const LsPoint *points, guint n, guint32 color, double width);
+void ls_scene_line (LsScene *scene, const LsScenePoint *points, guint n, guint32 color, double width);
 void ls_scene_segment (LsScene *scene, double x0, double y0, double x1, double y1, guint32 color, double width);
 /* A quadratic Bezier curve. */
-void ls_scene_curve (LsScene *scene, LsPoint from, LsPoint control, LsPoint to, guint32 color, double width);
+void ls_scene_curve (LsScene *scene, LsScenePoint from, LsScenePoint control, LsScenePoint to, guint32 color, double width);
 /* y: the middle of the line; size in pixels. */
 void ls_scene_text (LsScene *scene, double x, double y, double size, LsAlign align, guint32 color, const char *text);
 

@@ -18,7 +18,7 @@
 typedef struct {
   LsScene *scene;
   const LsTopoMap *map;
-  LsPoint *at;           /* [vertices] middle of what is drawn; x < 0: nothing */
+  LsScenePoint *at;           /* [vertices] middle of what is drawn; x < 0: nothing */
   GArray *rows[MAX_ROWS]; /* uint32_t vertices (of row 0 hosts), from the nodes up */
   LsNodeKind kind[MAX_ROWS];
   uint64_t n_all[MAX_ROWS];
@@ -134,12 +134,12 @@ place_row (Fabric *f, guint r)
     }
     if (r > 0) {
       ls_draw_vertex (f->scene, x, y, w, BOX_H, f->kind[r], vertex (f, v)->index);
-      f->at[v] = (LsPoint) { x + w / 2, y + BOX_H / 2 };
+      f->at[v] = (LsScenePoint) { x + w / 2, y + BOX_H / 2 };
     } else {
       g_autofree char *name = g_strdup_printf ("node %u", v);
       ls_scene_box (f->scene, x, y, w, NODE_H, 0xeeeeee, 0x888888);
       ls_scene_text (f->scene, x + w / 2, y + 29, 11, LS_CENTER, LS_DRAW_INK, name);
-      f->at[f->map->cluster->nodes->len + i] = (LsPoint) { x, y };
+      f->at[f->map->cluster->nodes->len + i] = (LsScenePoint) { x, y };
     }
     x += w + GAP_X;
   }
@@ -156,8 +156,8 @@ place_nics (Fabric *f)
     for (guint i = 0; node->kind == LS_NODE_NIC && i < f->rows[0]->len; i++) {
       if (g_array_index (f->rows[0], uint32_t, i) != node->host)
         continue;
-      LsPoint corner = f->at[f->map->cluster->nodes->len + i];
-      f->at[v] = (LsPoint) { corner.x + 4 + (node->index + 0.5) * step, corner.y + 6 };
+      LsScenePoint corner = f->at[f->map->cluster->nodes->len + i];
+      f->at[v] = (LsScenePoint) { corner.x + 4 + (node->index + 0.5) * step, corner.y + 6 };
       double side = fmin (NIC_W - 3, step - 1);
       ls_scene_box (f->scene, f->at[v].x - side / 2, corner.y + 3, side, 12, ls_draw_kind_color (LS_NODE_NIC), 0x666666);
     }
@@ -182,12 +182,12 @@ draw_links (const Fabric *f)
   for (guint i = 0; i < c->links->len; i++) {
     const LsLink *link = &g_array_index (c->links, LsLink, i);
     LsNodeKind from = vertex (f, link->from)->kind, to = vertex (f, link->to)->kind;
-    LsPoint a = f->at[link->from], b = f->at[link->to];
+    LsScenePoint a = f->at[link->from], b = f->at[link->to];
     if (from < LS_NODE_NIC || to < LS_NODE_LEAF || a.x < 0 || b.x < 0)
       continue;
     if (from == to && link->from < link->to) {
-      LsPoint control = { (a.x + b.x) / 2, a.y - 26 - 0.1 * fabs (b.x - a.x) };
-      ls_scene_curve (f->scene, (LsPoint) { a.x, a.y - BOX_H / 2 }, control, (LsPoint) { b.x, b.y - BOX_H / 2 }, 0x99bbcc, 1.2);
+      LsScenePoint control = { (a.x + b.x) / 2, a.y - 26 - 0.1 * fabs (b.x - a.x) };
+      ls_scene_curve (f->scene, (LsScenePoint) { a.x, a.y - BOX_H / 2 }, control, (LsScenePoint) { b.x, b.y - BOX_H / 2 }, 0x99bbcc, 1.2);
     } else if (from < to) {
       ls_scene_segment (f->scene, a.x, from == LS_NODE_NIC ? a.y - 4 : a.y - BOX_H / 2, b.x, b.y + BOX_H / 2, line_color (f, link),
                         from == LS_NODE_NIC ? 1.4 : 0.9);
@@ -215,9 +215,9 @@ ls_draw_fabric (LsScene *scene, const LsTopoMap *map, double top)
 {
   guint n = map->cluster->nodes->len;
   Fabric f = { .scene = scene, .map = map, .top = top };
-  f.at = g_new (LsPoint, n + MAX_NODES);
+  f.at = g_new (LsScenePoint, n + MAX_NODES);
   for (guint i = 0; i < n + MAX_NODES; i++)
-    f.at[i] = (LsPoint) { -1, -1 };
+    f.at[i] = (LsScenePoint) { -1, -1 };
   choose (&f);
   for (guint r = 0; r < f.n_rows; r++)
     f.width = fmax (f.width, row_width (&f, r));

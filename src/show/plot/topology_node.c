@@ -15,7 +15,7 @@ typedef struct {
   LsScene *scene;
   const LsTopoMap *map;
   double top, bottom, right;
-  LsPoint *at; /* [vertices of node 0] centre of the top edge; x < 0: not drawn */
+  LsScenePoint *at; /* [vertices of node 0] centre of the top edge; x < 0: not drawn */
 } Tree;
 
 static const LsTopoPart *
@@ -56,15 +56,15 @@ draw_part (Tree *t, const LsTopoPart *part, double left, guint depth)
   }
   right = part->children->len > 0 ? right - GAP_X : left + BOX_W;
   double x = (left + right) / 2;
-  t->at[part->vertex] = (LsPoint) { x, y };
+  t->at[part->vertex] = (LsScenePoint) { x, y };
   t->bottom = fmax (t->bottom, y + BOX_H);
   ls_draw_vertex (t->scene, x - BOX_W / 2, y, BOX_W, BOX_H, part->kind, vertex (t, part->vertex)->index);
   for (guint i = 0; i < part->children->len; i++) {
     const LsTopoPart *child = part_at (part->children, i);
-    LsPoint to = t->at[child->vertex];
+    LsScenePoint to = t->at[child->vertex];
     double aside = child->kind == LS_NODE_CPU_MEMORY ? 6 : 0; /* not upon the lines of others */
     double middle = y + BOX_H + (ROW - BOX_H) / 2 - aside;
-    const LsPoint elbow[] = { { x + aside, y + BOX_H }, { x + aside, middle }, { to.x, middle }, { to.x, to.y } };
+    const LsScenePoint elbow[] = { { x + aside, y + BOX_H }, { x + aside, middle }, { to.x, middle }, { to.x, to.y } };
     ls_scene_line (t->scene, elbow, G_N_ELEMENTS (elbow), ls_draw_link_color (link_name (t, child)), 1.6);
   }
   return right;
@@ -111,7 +111,7 @@ draw_nvswitches (Tree *t, const LsTopoPart *part)
   for (uint32_t v = 0; v < t->map->cluster->nodes->len && vertex (t, v)->host == 0; v++) {
     if (vertex (t, v)->kind != LS_NODE_GPU || t->at[v].x < 0)
       continue;
-    LsPoint at = t->at[v];
+    LsScenePoint at = t->at[v];
     left = fmin (left, at.x - BOX_W / 2);
     right = fmax (right, at.x + BOX_W / 2);
     for (int side = -1; side <= 1; side++)
@@ -137,7 +137,7 @@ draw_peers (Tree *t)
     if (link->from > link->to || vertex (t, link->to)->host != 0 || vertex (t, link->from)->kind != vertex (t, link->to)->kind
         || t->at[link->from].x < 0 || t->at[link->to].x < 0)
       continue;
-    LsPoint a = t->at[link->from], b = t->at[link->to];
+    LsScenePoint a = t->at[link->from], b = t->at[link->to];
     bool is_gpu = vertex (t, link->from)->kind == LS_NODE_GPU;
     guint32 color = ls_draw_link_color (is_gpu ? "nvlink" : "cpu interconnect");
     if (!is_gpu) {
@@ -145,7 +145,7 @@ draw_peers (Tree *t)
       continue;
     }
     double drop = 26 + 0.22 * fabs (b.x - a.x);
-    LsPoint from = { a.x, a.y + BOX_H }, to = { b.x, b.y + BOX_H }, control = { (a.x + b.x) / 2, a.y + BOX_H + 2 * drop };
+    LsScenePoint from = { a.x, a.y + BOX_H }, to = { b.x, b.y + BOX_H }, control = { (a.x + b.x) / 2, a.y + BOX_H + 2 * drop };
     ls_scene_curve (t->scene, from, control, to, color, 1.3 * link->n_physical);
     low = fmax (low, a.y + BOX_H + drop);
   }
@@ -158,9 +158,9 @@ ls_draw_node (LsScene *scene, const LsTopoMap *map, double top)
   uint32_t n = 0;
   while (n < map->cluster->nodes->len && g_array_index (map->cluster->nodes, LsTopoNode, n).host == 0)
     n++;
-  g_autofree LsPoint *at = g_new (LsPoint, n + 1);
+  g_autofree LsScenePoint *at = g_new (LsScenePoint, n + 1);
   for (uint32_t v = 0; v < n; v++)
-    at[v] = (LsPoint) { -1, -1 };
+    at[v] = (LsScenePoint) { -1, -1 };
   Tree t = { .scene = scene, .map = map, .top = top, .bottom = top, .at = at };
   draw_roots (&t);
   draw_peers (&t);

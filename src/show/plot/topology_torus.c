@@ -35,11 +35,11 @@ size (Grid *g)
 }
 
 /* The middle of a chip; planes further back are up and to the right. */
-static LsPoint
+static LsScenePoint
 middle (const Grid *g, const uint32_t *at)
 {
   double back = (g->is_3d ? g->dims[2] - 1.0 : 0) * g->step, edge = g->is_3d ? 30 : g->cell_x / 2;
-  return (LsPoint) { g->left + edge + at[0] * g->cell_x + at[2] * g->step, g->top + edge + back + at[1] * g->cell_y - at[2] * g->step };
+  return (LsScenePoint) { g->left + edge + at[0] * g->cell_x + at[2] * g->step, g->top + edge + back + at[1] * g->cell_y - at[2] * g->step };
 }
 
 static void
@@ -47,13 +47,13 @@ draw_wrap (const Grid *g, const uint32_t *at, uint32_t axis, guint32 color)
 {
   uint32_t end[LS_TORUS_AXES] = { at[0], at[1], at[2] };
   end[axis] = g->dims[axis] - 1;
-  LsPoint a = middle (g, at), b = middle (g, end);
+  LsScenePoint a = middle (g, at), b = middle (g, end);
   double r = g->box / 2;
   if (!g->is_3d && !g->is_cut && g->dims[axis] <= MAX_BOW) {
-    LsPoint from = axis == 0 ? (LsPoint) { a.x, a.y - r } : (LsPoint) { a.x - r, a.y };
-    LsPoint to = axis == 0 ? (LsPoint) { b.x, b.y - r } : (LsPoint) { b.x - r, b.y };
+    LsScenePoint from = axis == 0 ? (LsScenePoint) { a.x, a.y - r } : (LsScenePoint) { a.x - r, a.y };
+    LsScenePoint to = axis == 0 ? (LsScenePoint) { b.x, b.y - r } : (LsScenePoint) { b.x - r, b.y };
     double bow = 2 * (g->cell_x * 0.46 - r) + 6;
-    LsPoint control = axis == 0 ? (LsPoint) { (a.x + b.x) / 2, a.y - r - bow } : (LsPoint) { a.x - r - bow, (a.y + b.y) / 2 };
+    LsScenePoint control = axis == 0 ? (LsScenePoint) { (a.x + b.x) / 2, a.y - r - bow } : (LsScenePoint) { a.x - r - bow, (a.y + b.y) / 2 };
     ls_scene_curve (g->scene, from, control, to, color, 1.6);
     return;
   }
@@ -69,7 +69,7 @@ draw_links (const Grid *g, const uint32_t *at)
   for (uint32_t axis = 0; axis < g->torus->n_axes; axis++) {
     uint32_t next[LS_TORUS_AXES] = { at[0], at[1], at[2] };
     if (++next[axis] < g->dims[axis]) {
-      LsPoint a = middle (g, at), b = middle (g, next);
+      LsScenePoint a = middle (g, at), b = middle (g, next);
       ls_scene_segment (g->scene, a.x, a.y, b.x, b.y, axis == 2 ? 0x99bb99 : 0x228833, 1.8);
     }
     if (at[axis] == 0 && ls_torus_wraps (g->torus, axis))
@@ -92,7 +92,7 @@ static void
 draw_chip (const Grid *g, const uint32_t *at)
 {
   LsTorusCoord coord = { { at[0], at[1], at[2] } };
-  LsPoint m = middle (g, at);
+  LsScenePoint m = middle (g, at);
   g_autofree char *number = g_strdup_printf ("%u", ls_torus_chip (g->torus, coord));
   ls_scene_box (g->scene, m.x - g->box / 2, m.y - g->box / 2, g->box, g->box, ls_draw_kind_color (LS_NODE_GPU), 0x666666);
   if (g->box >= 22)

@@ -153,7 +153,7 @@ add_kernel_times (LsJsonOut *w, const LsReport *r)
 }
 
 static void
-add_provenance (LsJsonOut *w, const LsReport *r, const LsProvenance *p)
+add_provenance (LsJsonOut *w, const LsReport *r, const LsReportProvenance *p)
 {
   g_autofree char *digest = g_strdup_printf ("%016" G_GINT64_MODIFIER "x", (guint64) r->digest);
   ls_json_out_begin_object (w, "provenance");
@@ -219,7 +219,7 @@ add_measured (LsJsonOut *w, const LsReport *r, const LsMeasured *m, const GPtrAr
 }
 
 char *
-ls_report_to_json (const LsReport *r, const LsProvenance *p, const LsReportExtras *extras)
+ls_report_to_json (const LsReport *r, const LsReportProvenance *p, const LsReportExtras *extras)
 {
   GString *text = g_string_new (NULL);
   LsJsonOut w;

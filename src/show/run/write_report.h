@@ -21,7 +21,7 @@ typedef struct {
   const char *calibration, *calibration_source; /* kernel times        */
   const char *network, *network_source;         /* NCCL figures        */
   const char *options; /* the resolved knobs, as one would type them   */
-} LsProvenance;
+} LsReportProvenance;
 
 /* What was asked for besides; NULL: it was not. Borrowed. */
 typedef struct {
@@ -33,6 +33,6 @@ typedef struct {
 } LsReportExtras;
 
 /* Newly allocated, ends in a newline. extras: NULL, or what to add. A figure that is not finite becomes null. */
-char *ls_report_to_json (const LsReport *r, const LsProvenance *p, const LsReportExtras *extras);
+char *ls_report_to_json (const LsReport *r, const LsReportProvenance *p, const LsReportExtras *extras);
 
 #endif

@@ -4,13 +4,13 @@
  * the host or a kernel waits for, ranks that are a step behind. Each job is also run op by op and
  * must come out the same: times, issue times, causes, bytes, digest (--coarsen check). Random
  * programs of kernels, collectives, copies, records and waits of the host besides, which take no less
- * than exec/shortcuts/least.h says either; LS_CASES says how many. */
+ * than exec/shortcuts/plan_bound.h says either; LS_CASES says how many. */
 #include "ls_test.h"
 
 #include "hand_trace.h"
 
 #include "exec/shortcuts/fold.h"
-#include "exec/shortcuts/least.h"
+#include "exec/shortcuts/plan_bound.h"
 
 #define ENOUGH 1100 /* kernels: more than the host looks ahead */
 
@@ -441,7 +441,7 @@ check_random_program (guint32 seed)
   g_autoptr (GError) error = NULL;
   g_autoptr (LsTimeline) t = hand_run_error (h, &error);
   ls_check_impl (t != NULL, __FILE__, __LINE__, "seed %u: %s", seed, error ? error->message : "");
-  LsTime least = ls_run_least (h->plan, h->cluster, &h->calibration, &h->nccl, &h->options);
+  LsTime least = ls_plan_bound (h->plan, h->cluster, &h->calibration, &h->nccl, &h->options);
   uint32_t n_whole = t ? t->n_steps - (t->first_step == 0) : 0;
   ls_check_impl (!t || n_whole * least <= t->window_end, __FILE__, __LINE__, "seed %u: its steps take less than the plan can", seed);
   bool has_pieces = t && t->n_coarse > 0;
@@ -459,7 +459,7 @@ random_programs (void)
   if (n < 881)
     check_random_program (881); /* what the host does itself counted as queued, so it was trusted too far ahead */
   if (n < 2785)
-    check_random_program (2785); /* a tie at the waist, and another cause */
+    check_random_program (2785); /* a tie at the quiescent point, and another cause */
   LS_CHECK_INT (n_coarse, >, n / 4);
   if (wanted)
     printf ("of %u programs %u had segments in one piece\n", n, n_coarse);

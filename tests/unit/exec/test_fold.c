@@ -13,7 +13,7 @@
 #include "tiny_torus.h"
 
 #include "exec/shortcuts/fold.h"
-#include "exec/shortcuts/least.h"
+#include "exec/shortcuts/plan_bound.h"
 
 typedef enum { DGX, PCIE, OVERSUBSCRIBED, ECMP, FAT_TREE, FAULTS, TORUS, UNEVEN, N_KINDS } Kind;
 
@@ -94,7 +94,7 @@ repeat (LsStrategy *s)
 }
 
 typedef struct {
-  uint32_t n_run, n_folded, n_coarse, n_from_waist;
+  uint32_t n_run, n_folded, n_coarse, n_from_quiescence;
   double tightness; /* sum of bounds over steps */
 } Tally;
 
@@ -138,7 +138,7 @@ check_job (guint32 seed, Tally *tally)
   options.coarsen = turn % 8 == 7 ? LS_SHORTCUT_OFF : LS_SHORTCUT_CHECK;
   options.slow = g_rand_int_range (rand, 0, 4) == 0 ? slow : NULL;
   options.network = g_rand_int_range (rand, 0, 8) == 0 ? LS_NETWORK_ALPHABETA : LS_NETWORK_FLOW;
-  if (g_rand_boolean (rand)) /* ties: everything at once, but for a waist (exec/shortcuts/waist.c) */
+  if (g_rand_boolean (rand)) /* ties: everything at once, but for a quiescent point (exec/shortcuts/steady.c) */
     options.host = (LsHostCosts) { .cost[LS_HOST_SYNC] = 1 };
   options.solver = seed % 5 == 0 ? LS_SOLVER_REFERENCE : LS_SOLVER_FAST;
   options.queue = seed % 7 == 0 ? LS_QUEUE_REFERENCE : LS_QUEUE_FAST;
@@ -152,8 +152,8 @@ check_job (guint32 seed, Tally *tally)
     tally->n_run++;
     tally->n_folded += t->n_classes < t->n_ranks;
     tally->n_coarse += t->n_coarse > 0;
-    tally->n_from_waist += t->first_step == 0;
-    LsTime least = ls_run_least (plan, cluster, &calibration, &with_stall, &options), step = t->window_end - t->window_start;
+    tally->n_from_quiescence += t->first_step == 0;
+    LsTime least = ls_plan_bound (plan, cluster, &calibration, &with_stall, &options), step = t->window_end - t->window_start;
     ls_check_impl (least > 0 && least <= step, __FILE__, __LINE__, "seed %u on %s takes %.9g s, at least %.9g s", seed, kind_names[kind],
                    ls_time_to_s (step), ls_time_to_s (least));
     tally->tightness += ls_time_to_s (least) / ls_time_to_s (step);
@@ -175,11 +175,11 @@ random_jobs_fold_exactly (void)
   LS_CHECK_INT (tally.n_run, >, n / 2);
   LS_CHECK_INT (tally.n_folded, >, tally.n_run / 3);
   LS_CHECK_INT (tally.n_coarse, >, tally.n_run / 4);
-  LS_CHECK_INT (tally.n_from_waist, >, tally.n_run / 8);
+  LS_CHECK_INT (tally.n_from_quiescence, >, tally.n_run / 8);
   LS_CHECK (tally.tightness > 0.3 * tally.n_run);
   if (wanted)
-    printf ("of %u jobs %u folded, %u had segments in one piece, %u began at the waist; bounds are %.3f of steps\n", tally.n_run,
-            tally.n_folded, tally.n_coarse, tally.n_from_waist, tally.tightness / tally.n_run);
+    printf ("of %u jobs %u folded, %u had segments in one piece, %u began at the quiescent point; bounds are %.3f of steps\n", tally.n_run,
+            tally.n_folded, tally.n_coarse, tally.n_from_quiescence, tally.tightness / tally.n_run);
 }
 
 /* --- by hand -------------------------------------------------------------------- */

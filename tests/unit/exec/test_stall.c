@@ -10,7 +10,7 @@
 
 #include "hand_trace.h"
 
-#include "exec/shortcuts/least.h"
+#include "exec/shortcuts/plan_bound.h"
 #include "exec/state.h"
 
 #define BYTES  (UINT64_C (256) << 20)
@@ -63,7 +63,7 @@ kernel_end (LsCollKind kind, Gemm gemm, double stall_per_byte, LsTime late, LsTi
   *ret_share = plan->sm_share;
 
   g_autoptr (LsTimeline) t = hand_run (h);
-  LsTime end = LS_TIME_NEVER, least = ls_run_least (h->plan, h->cluster, &h->calibration, &h->nccl, &h->options);
+  LsTime end = LS_TIME_NEVER, least = ls_plan_bound (h->plan, h->cluster, &h->calibration, &h->nccl, &h->options);
   LS_CHECK_INT (least, <=, t->window_end - t->window_start);
   for (uint32_t i = 0; i < t->ranks[0].n; i++)
     if (t->ranks[0].spans[i].step == 0 && t->ranks[0].spans[i].op == kernel)

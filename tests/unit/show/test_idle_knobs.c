@@ -64,7 +64,7 @@ init_job (LsJobSpec *spec, const Job *job)
 static char *
 report_of (const LsJobResult *r)
 {
-  const LsProvenance none = { 0 };
+  const LsReportProvenance none = { 0 };
   return ls_report_to_json (&r->report, &none, NULL);
 }
 

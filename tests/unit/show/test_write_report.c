@@ -27,7 +27,7 @@ number (const cJSON *root, const char *path)
 }
 
 static cJSON *
-parse (const LsReport *r, const LsProvenance *p)
+parse (const LsReport *r, const LsReportProvenance *p)
 {
   g_autofree char *text = ls_report_to_json (r, p, NULL);
   LS_CHECK (g_str_has_suffix (text, "}\n"));
@@ -45,7 +45,7 @@ links_and_networks_hold_theirs (void)
   };
   r.n_networks = G_N_ELEMENTS (networks);
   r.networks = networks;
-  cJSON *root = parse (&r, &(LsProvenance) { .version = "1" });
+  cJSON *root = parse (&r, &(LsReportProvenance) { .version = "1" });
   const cJSON *group = cJSON_GetArrayItem (at (root, "link_groups"), 2);
   LS_CHECK_DOUBLE (number (group, "n"), ==, 4);
   LS_CHECK_DOUBLE (number (group, "mean_utilisation"), ==, 0.125);
@@ -63,7 +63,7 @@ static void
 stable_names_hold_the_figures (void)
 {
   LsReport r = report_example ();
-  cJSON *root = parse (&r, &(LsProvenance) { .version = "1" });
+  cJSON *root = parse (&r, &(LsReportProvenance) { .version = "1" });
   if (!LS_CHECK (root != NULL))
     return;
   LS_CHECK_DOUBLE (number (root, "step_time_s"), ==, 13.75);
@@ -90,7 +90,7 @@ breakdown_and_categories_have_all_keys (void)
                                        "exposed_pp", "exposed_cp", "exposed_ep", "exposed_copy", "bubble", "skew", "host", "other" };
   static const char *const categories[] = { "parameters", "gradients", "optimizer", "activations", "unsharded", "comm_buffers", "workspace" };
   LsReport r = report_example ();
-  cJSON *root = parse (&r, &(LsProvenance) { .version = "1" });
+  cJSON *root = parse (&r, &(LsReportProvenance) { .version = "1" });
   double sum = 0;
   for (size_t i = 0; i < G_N_ELEMENTS (parts); i++) {
     g_autofree char *path = g_strconcat ("breakdown_s/", parts[i], NULL);
@@ -110,7 +110,7 @@ static void
 links_keep_their_order (void)
 {
   LsReport r = report_example ();
-  cJSON *root = parse (&r, &(LsProvenance) { .version = "1" });
+  cJSON *root = parse (&r, &(LsReportProvenance) { .version = "1" });
   const cJSON *links = at (root, "links");
   LS_CHECK_INT (cJSON_GetArraySize (links), ==, 3);
   const cJSON *first = cJSON_GetArrayItem (links, 0);
@@ -124,7 +124,7 @@ static void
 provenance_says_what_is_known (void)
 {
   LsReport r = report_example ();
-  LsProvenance p = { .version = "0.1.0", .model = "gpt \"x\"", .model_source = "a paper", .cluster = "dgx", .options = "--tp 8" };
+  LsReportProvenance p = { .version = "0.1.0", .model = "gpt \"x\"", .model_source = "a paper", .cluster = "dgx", .options = "--tp 8" };
   cJSON *root = parse (&r, &p);
   LS_CHECK_STR (cJSON_GetStringValue (at (root, "provenance/version")), "0.1.0");
   LS_CHECK_STR (cJSON_GetStringValue (at (root, "provenance/model/name")), "gpt \"x\"");
@@ -142,7 +142,7 @@ what_is_not_finite_is_null (void)
 {
   LsReport r = report_example ();
   r.mfu = NAN;
-  cJSON *root = parse (&r, &(LsProvenance) { .version = "1" });
+  cJSON *root = parse (&r, &(LsReportProvenance) { .version = "1" });
   LS_CHECK (cJSON_IsNull (at (root, "mfu")));
   cJSON_Delete (root);
 }

@@ -25,7 +25,7 @@ check_bound (const LsSweepRun *x, LsBounds *bounds, const LsStrategy *s, uint64_
   LsRunOptions options = x->options;
   options.no_spans = true;
   LsJobResult *prepared = ls_job_prepare (&x->model, x->hardware, 0, s, NULL);
-  LsTime least = prepared ? ls_job_least (prepared, x->hardware, &options) : 0;
+  LsTime least = prepared ? ls_job_bound (prepared, x->hardware, &options) : 0;
   g_autoptr (LsJobResult) r = ls_job_simulate_prepared (prepared, x->hardware, &options, NULL);
   if (!r)
     return false;

@@ -1,4 +1,4 @@
-/* exec/shortcuts/least.h — what a step takes at least, read off a plan without replaying it.
+/* exec/shortcuts/plan_bound.h — what a step takes at least, read off a plan without replaying it.
  *
  * Problem. A search over configurations that has a plan wants to know whether replaying it can
  * still be worth the time, which is a thousand times that of lowering it.
@@ -8,7 +8,7 @@
  *     T >= max (sum of all its kernels,
  *               for each of its streams: sum of what runs on it,
  *               W + I + max over streams of loss (C - I),
- *               longest chain through the ranks of a pipeline: least_round.c)
+ *               longest chain through the ranks of a pipeline: bound_round.c)
  *
  * where all is taken as long as it takes alone, and
  *     W  its kernels on the compute stream
@@ -39,8 +39,8 @@
  * a first one that ended late on another rank. What launching costs the host and who shares what link count
  * as nothing; but for the chain sends and receives, waits for events of other segments, host syncs and latencies
  * beside kernels do too; in the chain loss does. With --network step collectives and messages do everywhere. */
-#ifndef LS_EXEC_SHORTCUTS_LEAST_H
-#define LS_EXEC_SHORTCUTS_LEAST_H
+#ifndef LS_EXEC_SHORTCUTS_PLAN_BOUND_H
+#define LS_EXEC_SHORTCUTS_PLAN_BOUND_H
 
 #include "exec/run.h"
 
@@ -49,7 +49,7 @@
 #define LS_RATE_ROUNDING 0.9999
 
 /* The plan is one that a run of it would accept; 0 if not. */
-LsTime ls_run_least (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration, const LsNccl *nccl,
+LsTime ls_plan_bound (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration, const LsNccl *nccl,
                      const LsRunOptions *options);
 
 #endif

@@ -1,5 +1,5 @@
 /* Pins: where a step is known to be as all that follow, it is the last, and a run that is to show the
- * steady state only begins at the waist (exec/shortcuts/waist.c). By hand: the worked example; and what has no waist, or loses it:
+ * steady state only begins at the quiescent point (exec/shortcuts/steady.c). By hand: the worked example; and what has no quiescent point, or loses it:
  * a host that never waits, something sent behind it, data on the way, ranks that get there while others still
  * communicate, calls that do not match from there on, compute that is not over, a step that waits for another rank's first. What is
  * told of the end of the last step depends on no further one. Each job is also run step by step and op by op, and must come out the same
@@ -43,11 +43,11 @@ read_norm (Hand *h, uint32_t rank, LsSlot slot)
 
 /* Frees the job. */
 static void
-check_begin (Hand *h, bool is_at_waist, uint32_t n_steps)
+check_begin (Hand *h, bool is_quiescent, uint32_t n_steps)
 {
   g_autoptr (LsTimeline) t = hand_run (h);
   if (t) {
-    LS_CHECK_INT (t->first_step == 0, ==, is_at_waist);
+    LS_CHECK_INT (t->first_step == 0, ==, is_quiescent);
     LS_CHECK_INT (t->n_steps, ==, n_steps);
   }
   hand_free (h);
@@ -71,7 +71,7 @@ one_step_is_enough (void)
   if (t) {
     LS_CHECK_INT (t->first_step, ==, 0);
     LS_CHECK_INT (t->n_steps, ==, 2);
-    LS_CHECK_INT (t->n_segments, ==, 2 + 2 * 2); /* that of the waist, and a step */
+    LS_CHECK_INT (t->n_segments, ==, 2 + 2 * 2); /* that of the quiescent point, and a step */
     /* kernels follow the optimizer; the host goes on 10 us behind the all-reduce and issues in 1 us */
     LS_CHECK_INT (t->window_end - t->window_start, ==, (2000 + 20 + 10 + 1 + 30) * LS_US + all_reduce);
   }
@@ -146,7 +146,7 @@ others_still_communicate (void)
   }
 }
 
-/* Rank 1 waits once more, behind what rank 0 has called behind its own waist. */
+/* Rank 1 waits once more, behind what rank 0 has called behind its own quiescent point. */
 static void
 calls_that_do_not_match (void)
 {
@@ -236,6 +236,6 @@ what_is_behind_the_last_step (void)
   }
 }
 
-LS_TEST_MAIN ("waist", LS_TEST (one_step_is_enough), LS_TEST (a_first_step_that_is_wanted_is_whole), LS_TEST (a_host_that_never_waits),
+LS_TEST_MAIN ("steady", LS_TEST (one_step_is_enough), LS_TEST (a_first_step_that_is_wanted_is_whole), LS_TEST (a_host_that_never_waits),
               LS_TEST (something_is_sent_behind_it), LS_TEST (data_are_on_the_way), LS_TEST (others_still_communicate),
               LS_TEST (calls_that_do_not_match), LS_TEST (compute_is_not_over), LS_TEST (a_step_that_begins_late), LS_TEST (what_is_behind_the_last_step))

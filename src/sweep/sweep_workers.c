@@ -1,4 +1,4 @@
-/* sweep/sweep_crew.c — who does the work of a sweep: threads of this process, and other processes
+/* sweep/sweep_workers.c — who does the work of a sweep: threads of this process, and other processes
  * with threads of theirs.
  *
  * The calling thread hands out one configuration at a time to whoever has a thread idle, and does
@@ -18,7 +18,7 @@ typedef struct {
   guint n_wanted;  /* n, once it is proven that its simulations come out alike */
 } Hands;
 
-struct Crew {
+struct Workers {
   LsSweepRun *x;
   LsTeam *team; /* NULL: this process alone */
   guint n_hands;
@@ -37,113 +37,113 @@ is_stopped (const LsSweepRun *x)
 /* --- threads here ------------------------------------------------------------------------------- */
 
 static void
-do_work (gpointer work, gpointer crew)
+do_work (gpointer work, gpointer workers)
 {
-  Crew *c = crew;
+  Workers *c = workers;
   work_do (c->x, work);
   g_async_queue_push (c->done, work);
 }
 
-Crew *
-crew_new (LsSweepRun *x)
+Workers *
+workers_new (LsSweepRun *x)
 {
-  Crew *crew = g_new0 (Crew, 1);
+  Workers *workers = g_new0 (Workers, 1);
   LsTeam *team = x->spec->team;
   guint n_default = team ? ls_team_default_threads (team) : g_get_num_processors ();
-  crew->x = x;
-  crew->team = team;
-  crew->n_hands = team ? ls_team_n (team) : 1;
-  crew->hands = g_new0 (Hands, crew->n_hands);
-  crew->hands[0].n = x->spec->n_threads > 0 ? x->spec->n_threads : n_default;
-  crew->done = g_async_queue_new_full (g_free);
-  crew->threads = g_thread_pool_new (do_work, crew, (gint) crew->hands[0].n, FALSE, NULL);
-  return crew;
+  workers->x = x;
+  workers->team = team;
+  workers->n_hands = team ? ls_team_n (team) : 1;
+  workers->hands = g_new0 (Hands, workers->n_hands);
+  workers->hands[0].n = x->spec->n_threads > 0 ? x->spec->n_threads : n_default;
+  workers->done = g_async_queue_new_full (g_free);
+  workers->threads = g_thread_pool_new (do_work, workers, (gint) workers->hands[0].n, FALSE, NULL);
+  return workers;
 }
 
 void
-crew_free (Crew *crew)
+workers_free (Workers *workers)
 {
-  if (!crew)
+  if (!workers)
     return;
-  g_thread_pool_free (crew->threads, FALSE, TRUE); /* what runs, runs to its end */
-  g_async_queue_unref (crew->done);
-  g_free (crew->hands);
-  g_free (crew);
+  g_thread_pool_free (workers->threads, FALSE, TRUE); /* what runs, runs to its end */
+  g_async_queue_unref (workers->done);
+  g_free (workers->hands);
+  g_free (workers);
 }
 
 /* --- a mate --------------------------------------------------------------------------------------- */
 
 void
-crew_serve (LsSweepRun *x)
+workers_serve (LsSweepRun *x)
 {
-  Crew *crew = x->crew;
+  Workers *workers = x->workers;
   g_autofree char *key = sweep_digest (x);
-  ls_team_report (crew->team, key, crew->hands[0].n);
+  ls_team_report (workers->team, key, workers->hands[0].n);
   for (;;) {
     LsTeamMessage m;
     guint from;
-    while (ls_team_receive (crew->team, &m, &from)) {
+    while (ls_team_receive (workers->team, &m, &from)) {
       if (m.kind == LS_TEAM_QUIT)
         return;
-      g_thread_pool_push (crew->threads, g_memdup2 (m.bytes, sizeof (Work)), NULL);
+      g_thread_pool_push (workers->threads, g_memdup2 (m.bytes, sizeof (Work)), NULL);
     }
-    g_autofree Work *done = g_async_queue_timeout_pop (crew->done, POLL_US);
+    g_autofree Work *done = g_async_queue_timeout_pop (workers->done, POLL_US);
     if (done)
-      ls_team_send (crew->team, 0, done, sizeof *done);
+      ls_team_send (workers->team, 0, done, sizeof *done);
   }
 }
 
 /* --- the leader: who is there ------------------------------------------------------------------- */
 
 static void
-give (Crew *crew, guint to, const Work *work)
+give (Workers *workers, guint to, const Work *work)
 {
-  crew->hands[to].n_busy++;
+  workers->hands[to].n_busy++;
   if (to == 0)
-    g_thread_pool_push (crew->threads, g_memdup2 (work, sizeof *work), NULL);
+    g_thread_pool_push (workers->threads, g_memdup2 (work, sizeof *work), NULL);
   else
-    ls_team_send (crew->team, to, work, sizeof *work);
+    ls_team_send (workers->team, to, work, sizeof *work);
 }
 
 gboolean
-crew_gather (LsSweepRun *x, GError **error)
+workers_gather (LsSweepRun *x, GError **error)
 {
-  Crew *crew = x->crew;
-  if (!crew->team)
+  Workers *workers = x->workers;
+  if (!workers->team)
     return TRUE;
   g_autofree char *key = sweep_digest (x);
-  g_autofree guint *n_threads = g_new0 (guint, crew->n_hands);
-  if (!ls_team_gather (crew->team, key, n_threads, error))
+  g_autofree guint *n_threads = g_new0 (guint, workers->n_hands);
+  if (!ls_team_gather (workers->team, key, n_threads, error))
     return FALSE;
-  for (guint i = 1; i < crew->n_hands; i++)
-    crew->hands[i].n_wanted = n_threads[i];
+  for (guint i = 1; i < workers->n_hands; i++)
+    workers->hands[i].n_wanted = n_threads[i];
   return TRUE;
 }
 
 void
-crew_prove (LsSweepRun *x, const Candidate *rule)
+workers_prove (LsSweepRun *x, const Candidate *rule)
 {
-  Crew *crew = x->crew;
-  for (guint i = 1; i < crew->n_hands; i++) {
+  Workers *workers = x->workers;
+  for (guint i = 1; i < workers->n_hands; i++) {
     Work work = { .kind = WORK_PROOF };
     if (!rule) {
-      crew->hands[i].n = crew->hands[i].n_wanted;
+      workers->hands[i].n = workers->hands[i].n_wanted;
       continue;
     }
     work.candidate = (uint32_t) (rule - candidate_at (x, 0));
     work.index = rule->index;
-    give (crew, i, &work);
+    give (workers, i, &work);
   }
 }
 
 /* Files of the same names may differ between machines. */
 static void
-take_proof (Crew *crew, guint from, const Work *work)
+take_proof (Workers *workers, guint from, const Work *work)
 {
-  LsSweepRun *x = crew->x;
+  LsSweepRun *x = workers->x;
   const Candidate *rule = candidate_at (x, work->candidate);
   if (work->status == TRY_DONE && work->step == rule->step && work->memory_bytes == rule->memory_bytes)
-    crew->hands[from].n = crew->hands[from].n_wanted;
+    workers->hands[from].n = workers->hands[from].n_wanted;
   else if (!x->error)
     g_set_error (&x->error, LS_ERROR, LS_ERROR_CONFLICT,
                  "process %u simulates another step than process 0: all need the same program, model, cluster and calibration", from);
@@ -201,14 +201,14 @@ take_known (LsSweepRun *x, WorkKind kind, Candidate *c)
 }
 
 static void
-take_result (Crew *crew, guint from, const Work *work)
+take_result (Workers *workers, guint from, const Work *work)
 {
-  LsSweepRun *x = crew->x;
+  LsSweepRun *x = workers->x;
   Candidate *c = candidate_at (x, work->candidate);
-  crew->hands[from].n_busy--;
+  workers->hands[from].n_busy--;
   x->simulate_us += work->simulate_us;
   if (work->kind == WORK_PROOF) {
-    take_proof (crew, from, work);
+    take_proof (workers, from, work);
     return;
   }
   c->is_asked = false;
@@ -225,18 +225,18 @@ take_result (Crew *crew, guint from, const Work *work)
 
 /* At least one, if any is to come from a thread here. */
 static void
-wait_for_results (Crew *crew)
+wait_for_results (Workers *workers)
 {
   LsTeamMessage m;
   guint from;
-  bool is_alone = crew->n_hands == 1;
-  g_autofree Work *done = is_alone ? g_async_queue_pop (crew->done) : g_async_queue_timeout_pop (crew->done, POLL_US);
+  bool is_alone = workers->n_hands == 1;
+  g_autofree Work *done = is_alone ? g_async_queue_pop (workers->done) : g_async_queue_timeout_pop (workers->done, POLL_US);
   if (done)
-    take_result (crew, 0, done);
-  while (!is_alone && ls_team_receive (crew->team, &m, &from)) {
+    take_result (workers, 0, done);
+  while (!is_alone && ls_team_receive (workers->team, &m, &from)) {
     Work work;
     memcpy (&work, m.bytes, sizeof work);
-    take_result (crew, from, &work);
+    take_result (workers, from, &work);
   }
 }
 
@@ -244,11 +244,11 @@ wait_for_results (Crew *crew)
 
 /* Most of whose threads are idle; false: none is. */
 static bool
-find_idle (const Crew *crew, guint *ret_to)
+find_idle (const Workers *workers, guint *ret_to)
 {
   guint most = 0;
-  for (guint i = 0; i < crew->n_hands; i++) {
-    const Hands *h = &crew->hands[i];
+  for (guint i = 0; i < workers->n_hands; i++) {
+    const Hands *h = &workers->hands[i];
     if (h->n > h->n_busy && h->n - h->n_busy > most) {
       most = h->n - h->n_busy;
       *ret_to = i;
@@ -258,14 +258,14 @@ find_idle (const Crew *crew, guint *ret_to)
 }
 
 static void
-ask (Crew *crew, guint to, WorkKind kind, Candidate *c)
+ask (Workers *workers, guint to, WorkKind kind, Candidate *c)
 {
-  const LsSweepRun *x = crew->x;
+  const LsSweepRun *x = workers->x;
   bool has_limit = !x->spec->pareto && c->group < x->groups->len; /* on the front more than time counts */
   Work work = { .kind = (uint8_t) kind, .index = c->index, .candidate = (uint32_t) (c - candidate_at (x, 0)),
                 .limit = has_limit ? g_array_index (x->groups, Group, c->group).limit : LS_TIME_NEVER };
   c->is_asked = true;
-  give (crew, to, &work);
+  give (workers, to, &work);
 }
 
 static Candidate *
@@ -309,21 +309,21 @@ give_up (Candidate **list, guint n)
 }
 
 void
-crew_do (LsSweepRun *x, WorkKind kind, Candidate **list, guint n)
+workers_do (LsSweepRun *x, WorkKind kind, Candidate **list, guint n)
 {
-  Crew *crew = x->crew;
+  Workers *workers = x->workers;
   guint to, at = 0;
   begin (x, kind, list, n);
   for (;;) {
     Candidate *c;
     if (kind == WORK_TRY && is_stopped (x))
       give_up (list, n);
-    while (find_idle (crew, &to) && (c = next_due (list, n, &at)))
-      ask (crew, to, kind, c);
+    while (find_idle (workers, &to) && (c = next_due (list, n, &at)))
+      ask (workers, to, kind, c);
     if (!is_any_due (list, n))
       return;
-    while (!is_stopped (x) && find_idle (crew, &to) && (c = sweep_next_ahead (x)))
-      ask (crew, to, WORK_TRY, c);
-    wait_for_results (crew);
+    while (!is_stopped (x) && find_idle (workers, &to) && (c = sweep_next_ahead (x)))
+      ask (workers, to, WORK_TRY, c);
+    wait_for_results (workers);
   }
 }

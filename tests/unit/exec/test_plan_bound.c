@@ -1,14 +1,14 @@
-/* Pins: what a step takes at least by its plan (exec/shortcuts/least.h), to the picosecond for jobs by hand:
+/* Pins: what a step takes at least by its plan (exec/shortcuts/plan_bound.h), to the picosecond for jobs by hand:
  * the worked example, kernels of all streams, each stream, what the compute stream waits for, what
  * communication beside kernels costs, ranks and stragglers, and how ranks of a pipeline wait for each other
- * (exec/shortcuts/least_round.c). The run of each takes no less, and where the bound is tight, no more. Random jobs are in test_fold.c. */
+ * (exec/shortcuts/plan_bound_round.c). The run of each takes no less, and where the bound is tight, no more. Random jobs are in test_fold.c. */
 #include "ls_test.h"
 
 #include "hand_trace.h"
 
 #include <lockstep/error.h>
 
-#include "exec/shortcuts/least.h"
+#include "exec/shortcuts/plan_bound.h"
 
 #define ROUNDING 0.9999 /* of what is known of collectives */
 
@@ -16,7 +16,7 @@ static LsTime
 least_of (Hand *h)
 {
   hand_freeze (h);
-  return ls_run_least (h->plan, h->cluster, &h->calibration, &h->nccl, &h->options);
+  return ls_plan_bound (h->plan, h->cluster, &h->calibration, &h->nccl, &h->options);
 }
 
 /* And the run takes so long. Frees the job. */

@@ -1,8 +1,8 @@
-/* exec/shortcuts/least_sum.h — a rank in a bound of the step: what its ops take alone (private to least*.c). */
-#ifndef LS_EXEC_SHORTCUTS_LEAST_SUM_H
-#define LS_EXEC_SHORTCUTS_LEAST_SUM_H
+/* exec/shortcuts/plan_bound_sum.h — a rank in a bound of the step: what its ops take alone (private to plan_bound*.c). */
+#ifndef LS_EXEC_SHORTCUTS_PLAN_BOUND_SUM_H
+#define LS_EXEC_SHORTCUTS_PLAN_BOUND_SUM_H
 
-#include "exec/shortcuts/least.h"
+#include "exec/shortcuts/plan_bound.h"
 #include "exec/state.h"
 
 /* A collective of a rank, or what it sends to a neighbour. */
@@ -11,7 +11,7 @@ typedef struct {
   uint8_t slot;
   LsTime alone, moving;
   double channels, stall; /* that it takes of a kernel's rate while it moves */
-} LeastCall;
+} BoundCall;
 
 typedef struct {
   LsTime busy, moving;
@@ -24,7 +24,7 @@ typedef struct {
   LsCollMemo *memo;
   uint32_t rank;
   double slow;
-  GArray *known;  /* LeastCall                                                         */
+  GArray *known;  /* BoundCall                                                         */
   LsTime *work;   /* [n_kernels + 1] on the compute stream; last: of recorded duration */
   LsTime kernels; /* on all streams                                                    */
   LsTime idle;
@@ -32,18 +32,18 @@ typedef struct {
 } RankSum;
 
 /* Of an op; 0 for what is not known. */
-LsTime least_op_alone (RankSum *r, const LsOp *op, const XOp *xop);
+LsTime bound_op_alone (RankSum *r, const LsOp *op, const XOp *xop);
 /* Of bytes sent to the neighbour of LS_SLOT_PREV or LS_SLOT_NEXT. */
-LsTime least_send_alone (RankSum *r, uint8_t slot, uint64_t bytes);
+LsTime bound_send_alone (RankSum *r, uint8_t slot, uint64_t bytes);
 
-#define LEAST_NEVER (-1) /* it does not follow from where a path begins */
+#define BOUND_NEVER (-1) /* it does not follow from where a path begins */
 
 /* How long after the compute stream begins a segment each stream is behind its last op that follows
- * from that, or LEAST_NEVER. is_longest: kernels of the compute stream at their slowest, and all else
+ * from that, or BOUND_NEVER. is_longest: kernels of the compute stream at their slowest, and all else
  * alone. Returns the time of what the compute stream runs. */
-LsTime least_segment_path (RankSum *r, const XSegment *seg, bool is_longest, LsTime ret_end[LS_N_STREAMS]);
+LsTime bound_segment_path (RankSum *r, const XSegment *seg, bool is_longest, LsTime ret_end[LS_N_STREAMS]);
 
-/* least_round.c: sums: [n_roles] of the first rank of each role; NULL: it has none. */
-LsTime least_round (Run *x, RankSum *const *sums);
+/* bound_round.c: sums: [n_roles] of the first rank of each role; NULL: it has none. */
+LsTime bound_round (Run *x, RankSum *const *sums);
 
 #endif

@@ -1,13 +1,13 @@
-/* exec/shortcuts/waist.c — the steady state from one step.
+/* exec/shortcuts/steady.c — the steady state from one step.
  *
  * Problem. What is reported is a step as it is once all steps are alike. The first starts cold, the second tells
  * that the third is like it: three are run to report one.
  *
- * The waist. Where the host reads the norm of the gradients, nothing is left to do: at that HOST_SYNC each op that the
- * rank has issued is over, and all that it does from then on, it does from then on. A rank at its waist at t_r is the
+ * The quiescent point. Where the host reads the norm of the gradients, nothing is left to do: at that HOST_SYNC each op that the
+ * rank has issued is over, and all that it does from then on, it does from then on. A rank at its quiescent point at t_r is the
  * same rank as at t_r of any other step, but for the time. If
  *
- *     (1) every rank comes to its waist with nothing in progress,
+ *     (1) every rank comes to its quiescent point with nothing in progress,
  *     (2) no communication of any rank, nor its step before, ends later than the first rank is there: max_r c_r <= min_r t_r,
  *
  * what follows depends on the differences t_r - t_0 alone; by (2) no data are on the way, no call or transfer
@@ -15,15 +15,15 @@
  * step s are those of step s - 1, to the picosecond, then step s + 1 is step s, shifted, and so are all that follow.
  *
  * What it saves. A run that is to show its first step too ends with step s (mostly the second). One that is not
- * (LsRunOptions.steady) begins with the segment of the waist on each rank, whose few ops are the
+ * (LsRunOptions.steady) begins with the segment of the quiescent point on each rank, whose few ops are the
  * first step, if a collective of all ranks stands there before it: what was before is then forgotten, and there is one
  * steady state only. Where (1) fails, the differences go on to change, or the calls from there on do not match, it is run
  * again from the beginning.
  *
  * Worked example. Two ranks wait for the all-reduce of the norm, which ends at 70 us; their hosts go on at 80 us. The
- * step from there takes 2 s, and they are at the waist again at 2.00008 s, both: that was the steady state.
+ * step from there takes 2 s, and they are at the quiescent point again at 2.00008 s, both: that was the steady state.
  *
- * Deviations. A job whose host never waits for the device at the end of a step (FSDP's clipping stays on it) has no waist,
+ * Deviations. A job whose host never waits for the device at the end of a step (FSDP's clipping stays on it) has no quiescent point,
  * nor has one where something is sent between stages behind it; both are run as ever. Reference: a Poincare section. */
 #include "exec/state.h"
 
@@ -41,14 +41,14 @@ typedef struct {
   uint16_t op; /* of its segment */
 } Place;
 
-struct Waist {
+struct Steady {
   Place *places;       /* [n_roles]             */
   Passage passage[2];  /* by parity of the step     */
 };
 
 /* The last of the program; false: none, or something is sent from there on. */
 static bool
-find_waist (const Run *x, const LsProgram *p, Place *ret_place)
+find_quiescence (const Run *x, const LsProgram *p, Place *ret_place)
 {
   for (uint32_t i = p->n_instances; i-- > p->n_lead;) {
     const XSegment *seg = &x->segments[p->instances[i].segment];
@@ -68,14 +68,14 @@ find_waist (const Run *x, const LsProgram *p, Place *ret_place)
 }
 
 static const Place *
-place_of (const Waist *w, const Rank *r)
+place_of (const Steady *w, const Rank *r)
 {
   return &w->places[r->binding->role];
 }
 
-/* In the segment of the waist, all ranks wait for each other. */
+/* In the segment of the quiescent point, all ranks wait for each other. */
 static bool
-has_barrier (const Run *x, const Waist *w, const Rank *r)
+has_barrier (const Run *x, const Steady *w, const Rank *r)
 {
   const Place *place = place_of (w, r);
   const XSegment *seg = &x->segments[r->program->instances[place->instance].segment];
@@ -86,14 +86,14 @@ has_barrier (const Run *x, const Waist *w, const Rank *r)
 }
 
 static void
-begin_at_waist (Run *x)
+begin_at_quiescence (Run *x)
 {
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
-    if (!has_barrier (x, x->waist, &x->ranks[i]))
+    if (!has_barrier (x, x->steady, &x->ranks[i]))
       return;
-  x->begins_at_waist = true;
+  x->begins_at_quiescence = true;
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
-    x->ranks[i].next_instance = place_of (x->waist, &x->ranks[i])->instance;
+    x->ranks[i].next_instance = place_of (x->steady, &x->ranks[i])->instance;
 }
 
 static bool
@@ -103,22 +103,22 @@ is_possible (const Run *x)
 }
 
 void
-waist_init (Run *x)
+steady_init (Run *x)
 {
   if (!is_possible (x))
     return;
-  Waist *w = ls_arena_new_array (x->arena, Waist, 1);
+  Steady *w = ls_arena_new_array (x->arena, Steady, 1);
   w->places = ls_arena_new_array (x->arena, Place, x->plan->n_roles);
   for (uint32_t i = 0; i < x->plan->n_ranks; i++) {
     uint32_t role = x->plan->bindings[i].role;
-    if (!find_waist (x, &x->plan->programs[role], &w->places[role]))
+    if (!find_quiescence (x, &x->plan->programs[role], &w->places[role]))
       return;
   }
   for (int parity = 0; parity < 2; parity++)
     w->passage[parity].at = ls_arena_new_array (x->arena, LsTime, x->plan->n_ranks);
-  x->waist = w;
+  x->steady = w;
   if (x->options->steady)
-    begin_at_waist (x);
+    begin_at_quiescence (x);
 }
 
 static LsTime
@@ -151,7 +151,7 @@ last_for_others (const Rank *r, uint32_t step)
 
 /* Whether all ranks came to it as one step before. */
 static bool
-is_as_before (const Run *x, const Waist *w, uint32_t step)
+is_as_before (const Run *x, const Steady *w, uint32_t step)
 {
   const Passage *now = &w->passage[step & 1], *before = &w->passage[(step + 1) & 1];
   if (step == 0 || before->step != step || before->n_passed < x->plan->n_ranks || before->last > before->first || now->last > now->first)
@@ -164,14 +164,14 @@ is_as_before (const Run *x, const Waist *w, uint32_t step)
 
 /* Ranks are at most one step apart (rank.c), so those of the step before the last are all there. */
 void
-waist_pass (Run *x, const Rank *r, const Frame *f, uint64_t frame, uint16_t op)
+steady_pass (Run *x, const Rank *r, const Frame *f, uint64_t frame, uint16_t op)
 {
-  Waist *w = x->waist;
+  Steady *w = x->steady;
   if (!w || f->instance_id != place_of (w, r)->instance || op != place_of (w, r)->op)
     return;
   if (!is_quiescent (r, f, frame)) {
-    x->waist = NULL;
-    x->engine.stop_at = x->begins_at_waist ? x->engine.now : x->engine.stop_at;
+    x->steady = NULL;
+    x->engine.stop_at = x->begins_at_quiescence ? x->engine.now : x->engine.stop_at;
     return;
   }
   Passage *p = &w->passage[f->step & 1];

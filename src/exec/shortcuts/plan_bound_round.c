@@ -1,4 +1,4 @@
-/* exec/shortcuts/least_round.c — how long ranks of a pipeline take at least for a step: the longest chain that leads
+/* exec/shortcuts/plan_bound_round.c — how long ranks of a pipeline take at least for a step: the longest chain that leads
  * from something in one step to the same in the next.
  *
  * Problem. Ranks of a pipeline wait for each other: what each does by itself says nothing of bubbles.
@@ -8,7 +8,7 @@
  * behind what is before it on its stream, what it depends on, the event that it waits for, and the syncs of
  * the host before it; a message moves when it is sent and asked for, behind those before it on its way; a
  * group is over when its messages are. Of a segment without messages, events and syncs only the longest
- * ways from its begin on the compute stream count, found once (least_segment_path ()). Then
+ * ways from its begin on the compute stream count, found once (bound_segment_path ()). Then
  *
  *     barrier   T >= longest chain from the end of a collective of all these ranks, the last of a step,
  *                    to the end of the same in the next step
@@ -29,7 +29,7 @@
  * Deviations. Ranks are gone through in the order of their programs. If each waits for another, as where a
  * receive is posted long before it is needed, one goes on as if its messages had come. A barrier with
  * messages behind it counts as none, and programs with something for the first step only are left out. */
-#include "exec/shortcuts/least_sum.h"
+#include "exec/shortcuts/plan_bound_sum.h"
 
 /* --- ranks on their way ------------------------------------------------------------------- */
 
@@ -63,7 +63,7 @@ typedef struct {
   LsTime arrived;       /* at the barrier of the next step      */
   LsTime *end;          /* of the ops of the instance           */
   LsTime *events;
-  LsTime (*paths)[LS_N_STREAMS]; /* [n_segments] least_segment_path () */
+  LsTime (*paths)[LS_N_STREAMS]; /* [n_segments] bound_segment_path () */
   bool *has_path;
   Lane lanes[2];        /* to the next rank, to the previous    */
 } Walk;
@@ -88,12 +88,12 @@ walk_new (const Run *x, RankSum *sum)
   w->end = g_new (LsTime, n_ops);
   w->events = g_new (LsTime, n_events + 1);
   for (gsize i = 0; i < n_events; i++)
-    w->events[i] = LEAST_NEVER;
+    w->events[i] = BOUND_NEVER;
   w->paths = g_malloc_n (plan->n_segments, sizeof *w->paths);
   w->has_path = g_new0 (bool, plan->n_segments);
-  w->host = w->arrived = LEAST_NEVER;
+  w->host = w->arrived = BOUND_NEVER;
   for (int s = 0; s < LS_N_STREAMS; s++)
-    w->tail[s] = LEAST_NEVER;
+    w->tail[s] = BOUND_NEVER;
   for (int i = 0; i < 2; i++)
     w->lanes[i] = (Lane) { g_array_new (FALSE, FALSE, sizeof (Sent)), g_array_new (FALSE, FALSE, sizeof (LsTime)),
                            g_array_new (FALSE, FALSE, sizeof (LsTime)) };
@@ -136,7 +136,7 @@ segment_at (const Round *round, const Walk *w)
 static LsTime
 behind (LsTime start, LsTime time)
 {
-  return start == LEAST_NEVER ? LEAST_NEVER : start + time;
+  return start == BOUND_NEVER ? BOUND_NEVER : start + time;
 }
 
 /* --- messages ----------------------------------------------------------------------------- */
@@ -154,7 +154,7 @@ static void
 lane_advance (Lane *lane)
 {
   guint at = lane->over->len;
-  LsTime last = at > 0 ? g_array_index (lane->over, LsTime, at - 1) : LEAST_NEVER;
+  LsTime last = at > 0 ? g_array_index (lane->over, LsTime, at - 1) : BOUND_NEVER;
   for (; at < MIN (lane->sent->len, lane->asked->len); at++) {
     const Sent *sent = &g_array_index (lane->sent, Sent, at);
     last = behind (MAX (MAX (last, sent->at), g_array_index (lane->asked, LsTime, at)), sent->alone);
@@ -168,7 +168,7 @@ post (const Round *round, Walk *w, const LsOp *op, LsTime at)
   for (uint32_t i = 0; i < op->n_transfers; i++) {
     const LsTransfer *t = &op->transfers[i];
     Lane *lane = lane_of (round, w, t);
-    Sent sent = { at, t->is_send ? least_send_alone (w->sum, t->slot, t->bytes) : 0 };
+    Sent sent = { at, t->is_send ? bound_send_alone (w->sum, t->slot, t->bytes) : 0 };
     if (t->is_send)
       g_array_append_val (lane->sent, sent);
     else
@@ -247,7 +247,7 @@ walk_op (const Round *round, Walk *w, const LsOp *op, const XOp *xop, bool is_fo
   else if (op->kind == LS_OP_RECORD && op->event != LS_EVENT_NONE)
     *event_of (round, w, op) = start;
   else
-    end = behind (start, least_op_alone (w->sum, op, xop));
+    end = behind (start, bound_op_alone (w->sum, op, xop));
   w->end[w->at.op] = end;
   if (op->kind != LS_OP_HOST_SYNC && op->kind != LS_OP_HOST_DELAY)
     w->tail[op->stream] = end;
@@ -261,10 +261,10 @@ walk_segment (const Round *round, Walk *w)
   uint32_t segment = w->program->instances[w->at.instance].segment;
   LsTime start = MAX (w->host, w->tail[LS_STREAM_COMPUTE]);
   if (!w->has_path[segment])
-    least_segment_path (w->sum, &round->x->segments[segment], false, w->paths[segment]);
+    bound_segment_path (w->sum, &round->x->segments[segment], false, w->paths[segment]);
   w->has_path[segment] = true;
-  for (int s = 0; s < LS_N_STREAMS && start != LEAST_NEVER; s++)
-    if (w->paths[segment][s] != LEAST_NEVER)
+  for (int s = 0; s < LS_N_STREAMS && start != BOUND_NEVER; s++)
+    if (w->paths[segment][s] != BOUND_NEVER)
       w->tail[s] = MAX (w->tail[s], start + w->paths[segment][s]);
 }
 
@@ -394,7 +394,7 @@ length (const Round *round)
   for (guint i = 0; i < round->walks->len; i++)
     arrived = MAX (arrived, ((const Walk *) round->walks->pdata[i])->arrived);
   const XSegment *seg = segment_at (round, first);
-  return arrived + least_op_alone (first->sum, &seg->ops[first->at.op], &seg->x[first->at.op]);
+  return arrived + bound_op_alone (first->sum, &seg->ops[first->at.op], &seg->x[first->at.op]);
 }
 
 /* The rank and those that it exchanges messages with, and so on. False: one of them is not the first of
@@ -435,7 +435,7 @@ is_plain (const XSegment *seg)
 }
 
 LsTime
-least_round (Run *x, RankSum *const *sums)
+bound_round (Run *x, RankSum *const *sums)
 {
   const LsPlan *plan = x->plan;
   g_autofree bool *plain = g_new0 (bool, plan->n_segments + 1), *is_known = g_new0 (bool, plan->n_roles + 1);

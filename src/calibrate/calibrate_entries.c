@@ -33,15 +33,15 @@ free_steps (const guint *steps, guint n_steps, guint n_kernels)
 static bool
 is_matrix_slot (guint slot)
 {
-  return slot <= LS_KERNEL_ATTENTION_BWD || slot == LS_SLOT_GEMM_FP8 || slot == LS_SLOT_GEMM_NVFP4 || slot == LS_SLOT_ATTENTION_FP8
-         || slot >= LS_SLOT_ATTENTION;
+  return slot <= LS_KERNEL_ATTENTION_BWD || slot == LS_ENTRY_GEMM_FP8 || slot == LS_ENTRY_GEMM_NVFP4 || slot == LS_ENTRY_ATTENTION_FP8
+         || slot >= LS_ENTRY_ATTENTION;
 }
 
 static bool
 is_attention_slot (guint slot)
 {
-  return slot == LS_KERNEL_ATTENTION_FWD || slot == LS_KERNEL_ATTENTION_BWD || slot == LS_SLOT_ATTENTION_FP8
-         || slot >= LS_SLOT_ATTENTION;
+  return slot == LS_KERNEL_ATTENTION_FWD || slot == LS_KERNEL_ATTENTION_BWD || slot == LS_ENTRY_ATTENTION_FP8
+         || slot >= LS_ENTRY_ATTENTION;
 }
 
 /* Softmax shows where heads differ in width; beyond 128 they show another effect. */
@@ -127,7 +127,7 @@ say_source (LsCalibrateRun *run, guint slot, const char *how)
 {
   g_autofree char *files = plain_files (run), *was = run->slot_source[slot];
   run->slot_source[slot] = g_strdup_printf ("%u kernels of %s; %s; %s", run->samples[slot]->len, files, how,
-                                            hold_out_of (run, slot, ls_slot_fit (&run->calibration, slot)));
+                                            hold_out_of (run, slot, ls_entry_fit (&run->calibration, slot)));
 }
 
 /* From nothing but physical limits. */
@@ -135,7 +135,7 @@ static void
 fit_afresh (LsCalibrateRun *run, guint slot)
 {
   GArray *samples = run->samples[slot];
-  LsKindFit *fit = ls_slot_fit (&run->calibration, slot);
+  LsKindFit *fit = ls_entry_fit (&run->calibration, slot);
   const LsKindFit *gemm = &run->calibration.kind[LS_KERNEL_GEMM], *stream = &run->calibration.kind[LS_KERNEL_ELEMENTWISE];
   *fit = (LsKindFit){ .compute_efficiency = 1, .memory_efficiency = 1 };
   if (has_besides (samples))
@@ -148,19 +148,19 @@ fit_afresh (LsCalibrateRun *run, guint slot)
 
 /* ---- over the calibration that is there ---- */
 
-/* What an entry that the calibration lacks runs like there (compute/cost.c); LS_N_SLOTS: like nothing. */
+/* What an entry that the calibration lacks runs like there (compute/cost.c); LS_N_ENTRIES: like nothing. */
 static guint
 stand_in (guint slot)
 {
-  if (slot >= LS_SLOT_ATTENTION)
-    return slot % 2 == LS_SLOT_ATTENTION % 2 ? LS_KERNEL_ATTENTION_FWD : LS_KERNEL_ATTENTION_BWD;
-  return slot == LS_SLOT_GEMM_FP8 ? LS_KERNEL_GEMM : slot == LS_SLOT_ATTENTION_FP8 ? LS_KERNEL_ATTENTION_FWD : LS_N_SLOTS;
+  if (slot >= LS_ENTRY_ATTENTION)
+    return slot % 2 == LS_ENTRY_ATTENTION % 2 ? LS_KERNEL_ATTENTION_FWD : LS_KERNEL_ATTENTION_BWD;
+  return slot == LS_ENTRY_GEMM_FP8 ? LS_KERNEL_GEMM : slot == LS_ENTRY_ATTENTION_FP8 ? LS_KERNEL_ATTENTION_FWD : LS_N_ENTRIES;
 }
 
 static bool
 is_known (const LsCalibrateRun *run, guint slot)
 {
-  return slot < LS_N_SLOTS && run->base_has[slot];
+  return slot < LS_N_ENTRIES && run->base_has[slot];
 }
 
 static double
@@ -188,11 +188,11 @@ static void
 fit_over (LsCalibrateRun *run, guint slot, guint from)
 {
   const GArray *samples = run->samples[slot];
-  const LsKindFit base = *ls_slot_fit (&run->base, from);
-  LsKindFit *fit = ls_slot_fit (&run->calibration, slot);
+  const LsKindFit base = *ls_entry_fit (&run->base, from);
+  LsKindFit *fit = ls_entry_fit (&run->calibration, slot);
   bool is_guess = !base.is_fitted || from != slot;
   *fit = base;
-  if (!ls_levels_fit (fit, is_guess, ls_slot_key (slot), &run->gpu, samples, run->report.changes)) {
+  if (!ls_levels_fit (fit, is_guess, ls_entry_key (slot), &run->gpu, samples, run->report.changes)) {
     if (from != slot)
       say_source (run, slot, "agree with the entry that stands in for it");
     return;
@@ -210,7 +210,7 @@ static bool
 is_enough (LsCalibrateRun *run, guint slot)
 {
   guint n = n_not_held_out (run->samples[slot]);
-  const LsKindFit *base = ls_slot_fit (&run->base, slot);
+  const LsKindFit *base = ls_entry_fit (&run->base, slot);
   return n >= N_AFRESH && !(is_known (run, slot) && base->is_fitted);
 }
 
@@ -219,16 +219,16 @@ static void
 fit_whole (LsCalibrateRun *run, guint slot, guint from, guint n_changes)
 {
   const GArray *samples = run->samples[slot];
-  const LsKindFit *base = ls_slot_fit (&run->base, from), over = *ls_slot_fit (&run->calibration, slot);
+  const LsKindFit *base = ls_entry_fit (&run->base, from), over = *ls_entry_fit (&run->calibration, slot);
   g_autofree char *source = g_strdup (run->slot_source[slot]);
   fit_afresh (run, slot);
   double gain = ls_levels_misfit (base, &over, &run->gpu, samples)
-                - ls_levels_misfit (base, ls_slot_fit (&run->calibration, slot), &run->gpu, samples);
+                - ls_levels_misfit (base, ls_entry_fit (&run->calibration, slot), &run->gpu, samples);
   if (gain > MIN_GAIN * __builtin_popcount (free_of (slot, samples, n_not_held_out (samples)))) {
     g_array_set_size (run->report.changes, n_changes);
     return;
   }
-  *ls_slot_fit (&run->calibration, slot) = over;
+  *ls_entry_fit (&run->calibration, slot) = over;
   g_free (run->slot_source[slot]);
   run->slot_source[slot] = g_steal_pointer (&source);
 }
@@ -260,8 +260,8 @@ is_same_but_for_errors (const LsKindFit *a, const LsKindFit *b)
 static void
 follow (LsCalibrateRun *run, guint to, guint from)
 {
-  const LsKindFit *was = ls_slot_fit (&run->base, from), *now = ls_slot_fit (&run->calibration, from);
-  LsKindFit *fit = ls_slot_fit (&run->calibration, to);
+  const LsKindFit *was = ls_entry_fit (&run->base, from), *now = ls_entry_fit (&run->calibration, from);
+  LsKindFit *fit = ls_entry_fit (&run->calibration, to);
   if (run->samples[to] || !run->samples[from] || !is_known (run, to) || !is_known (run, from)
       || (fit->is_fitted && !is_same_but_for_errors (fit, was)) || is_same_but_for_errors (was, now))
     return;
@@ -271,9 +271,9 @@ follow (LsCalibrateRun *run, guint to, guint from)
     fit->launch = (LsTime) llround ((double) fit->launch / was->launch * now->launch / (10 * LS_NS)) * 10 * LS_NS;
   fit->mape = NAN;
   g_autofree char *source = run->slot_source[to];
-  run->slot_source[to] = g_strdup_printf ("%s; moved as %s", source, ls_slot_key (from));
+  run->slot_source[to] = g_strdup_printf ("%s; moved as %s", source, ls_entry_key (from));
   run->has_followed[to] = true;
-  g_ptr_array_add (run->report.follows, g_strdup_printf ("%s as %s", ls_slot_key (to), ls_slot_key (from)));
+  g_ptr_array_add (run->report.follows, g_strdup_printf ("%s as %s", ls_entry_key (to), ls_entry_key (from)));
 }
 
 /* A kind for which nothing was measured runs like another that was. */
@@ -281,10 +281,10 @@ static void
 copy_slot (LsCalibrateRun *run, guint to, guint from)
 {
   const char *why = from == LS_KERNEL_GEMM ? "as one GEMM" : from == LS_KERNEL_ATTENTION_FWD ? "as the forward" : "as elementwise, streams its tensors";
-  LsKindFit *fit = ls_slot_fit (&run->calibration, to);
+  LsKindFit *fit = ls_entry_fit (&run->calibration, to);
   if (run->samples[to] || !run->samples[from])
     return;
-  *fit = *ls_slot_fit (&run->calibration, from);
+  *fit = *ls_entry_fit (&run->calibration, from);
   fit->is_fitted = false;
   fit->mape = NAN;
   fit->min_work = fit->max_work = 0;
@@ -336,9 +336,9 @@ static void
 say_kept (LsCalibrateRun *run)
 {
   g_autoptr (GString) kept = g_string_new (NULL);
-  for (guint slot = 0; slot < LS_N_SLOTS && run->has_base; slot++)
+  for (guint slot = 0; slot < LS_N_ENTRIES && run->has_base; slot++)
     if (!run->samples[slot] && run->slot_source[slot] && !run->has_followed[slot])
-      g_string_append_printf (kept, "%s%s", kept->len > 0 ? ", " : "", ls_slot_key (slot));
+      g_string_append_printf (kept, "%s%s", kept->len > 0 ? ", " : "", ls_entry_key (slot));
   run->report.kept = run->has_base ? g_strdup (kept->str) : NULL;
 }
 
@@ -360,7 +360,7 @@ ls_calibrate_slots (LsCalibrateRun *run)
   for (guint i = 0; i < G_N_ELEMENTS (first); i++)
     if (run->samples[first[i]])
       fit_slot (run, first[i]);
-  for (guint slot = 0; slot < LS_N_SLOTS; slot++)
+  for (guint slot = 0; slot < LS_N_ENTRIES; slot++)
     if (run->samples[slot] && slot != LS_KERNEL_ELEMENTWISE && slot != LS_KERNEL_GEMM)
       fit_slot (run, slot);
   copy_all (run);

@@ -1,4 +1,4 @@
-#include "exec/shortcuts/least_sum.h"
+#include "exec/shortcuts/plan_bound_sum.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -6,15 +6,15 @@
 /* --- one op --------------------------------------------------------------------------- */
 
 /* ranks: who takes part in it. */
-static const LeastCall *
+static const BoundCall *
 known_call (RankSum *r, uint8_t slot, CallKey key, const uint32_t *ranks, uint32_t n_ranks)
 {
   for (guint i = 0; i < r->known->len; i++) {
-    const LeastCall *k = &g_array_index (r->known, LeastCall, i);
+    const BoundCall *k = &g_array_index (r->known, BoundCall, i);
     if (k->slot == slot && call_key_equal (k->key, key))
       return k;
   }
-  LeastCall k = { .key = key, .slot = slot, .channels = 1, .stall = 1 };
+  BoundCall k = { .key = key, .slot = slot, .channels = 1, .stall = 1 };
   const Run *x = r->x;
   g_autoptr (LsArena) arena = ls_arena_new ();
   LsCollRequest request = call_request (x->fold->plan, key, ranks, n_ranks, r->memo, arena);
@@ -29,10 +29,10 @@ known_call (RankSum *r, uint8_t slot, CallKey key, const uint32_t *ranks, uint32
     k.stall = (double) call_stall (x, key, p) / (double) LS_COEF_ONE;
   }
   g_array_append_val (r->known, k);
-  return &g_array_index (r->known, LeastCall, r->known->len - 1);
+  return &g_array_index (r->known, BoundCall, r->known->len - 1);
 }
 
-static const LeastCall *
+static const BoundCall *
 known_collective (RankSum *r, const LsOp *op)
 {
   const LsPlan *plan = r->x->plan;
@@ -41,14 +41,14 @@ known_collective (RankSum *r, const LsOp *op)
 }
 
 LsTime
-least_send_alone (RankSum *r, uint8_t slot, uint64_t bytes)
+bound_send_alone (RankSum *r, uint8_t slot, uint64_t bytes)
 {
   const uint32_t ranks[] = { r->rank, r->x->plan->bindings[r->rank].peer[slot == LS_SLOT_NEXT] };
   return known_call (r, slot, transfer_key (bytes), ranks, 2)->alone;
 }
 
 LsTime
-least_op_alone (RankSum *r, const LsOp *op, const XOp *xop)
+bound_op_alone (RankSum *r, const LsOp *op, const XOp *xop)
 {
   switch (op->kind) {
   case LS_OP_KERNEL:
@@ -66,7 +66,7 @@ least_op_alone (RankSum *r, const LsOp *op, const XOp *xop)
 static LsTime
 op_longest (RankSum *r, const LsOp *op, const XOp *xop)
 {
-  LsTime alone = least_op_alone (r, op, xop);
+  LsTime alone = bound_op_alone (r, op, xop);
   if (op->kind != LS_OP_KERNEL || op->stream != LS_STREAM_COMPUTE || alone == 0)
     return alone;
   if (op->recorded != LS_TIME_NEVER)
@@ -79,15 +79,15 @@ op_longest (RankSum *r, const LsOp *op, const XOp *xop)
 /* --- one segment ------------------------------------------------------------------------ */
 
 LsTime
-least_segment_path (RankSum *r, const XSegment *seg, bool is_longest, LsTime ret_end[LS_N_STREAMS])
+bound_segment_path (RankSum *r, const XSegment *seg, bool is_longest, LsTime ret_end[LS_N_STREAMS])
 {
   g_autofree LsTime *end = g_new (LsTime, seg->n_ops);
   LsTime *tail = ret_end, work = 0;
   for (int s = 0; s < LS_N_STREAMS; s++)
-    tail[s] = s == LS_STREAM_COMPUTE ? 0 : LEAST_NEVER;
+    tail[s] = s == LS_STREAM_COMPUTE ? 0 : BOUND_NEVER;
   for (uint32_t i = 0; i < seg->n_ops; i++) {
     const LsOp *op = &seg->ops[i];
-    end[i] = LEAST_NEVER;
+    end[i] = BOUND_NEVER;
     if (op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY)
       continue;
     LsTime start = tail[op->stream];
@@ -98,9 +98,9 @@ least_segment_path (RankSum *r, const XSegment *seg, bool is_longest, LsTime ret
       else if (dep.kind == LS_DEP_STREAM && dep.index == LS_STREAM_COMPUTE)
         start = MAX (start, 0);
     }
-    if (start == LEAST_NEVER)
+    if (start == BOUND_NEVER)
       continue;
-    LsTime time = is_longest ? op_longest (r, op, &seg->x[i]) : least_op_alone (r, op, &seg->x[i]);
+    LsTime time = is_longest ? op_longest (r, op, &seg->x[i]) : bound_op_alone (r, op, &seg->x[i]);
     tail[op->stream] = end[i] = start + time;
     if (op->stream == LS_STREAM_COMPUTE)
       work += time;
@@ -112,18 +112,18 @@ least_segment_path (RankSum *r, const XSegment *seg, bool is_longest, LsTime ret
 static LsTime
 idle_of_segment (RankSum *r, const XSegment *seg)
 {
-  LsTime end[LS_N_STREAMS], work = least_segment_path (r, seg, true, end);
+  LsTime end[LS_N_STREAMS], work = bound_segment_path (r, seg, true, end);
   return end[LS_STREAM_COMPUTE] - work;
 }
 
 static void
 add_op (RankSum *r, const LsOp *op, const XOp *xop, LsTime n)
 {
-  LsTime alone = least_op_alone (r, op, xop);
+  LsTime alone = bound_op_alone (r, op, xop);
   StreamSum *s = &r->streams[op->stream];
   s->busy += n * alone;
   if (op->kind == LS_OP_COLLECTIVE && alone > 0) {
-    const LeastCall *k = known_collective (r, op);
+    const BoundCall *k = known_collective (r, op);
     s->moving += n * k->moving;
     s->channels = fmin (s->channels, k->channels);
     s->stall = fmin (s->stall, k->stall);
@@ -193,7 +193,7 @@ least_loss (const RankSum *r, const StreamSum *of, LsTime beside)
 }
 
 static LsTime
-least_of_sums (const RankSum *r)
+bound_of_sums (const RankSum *r)
 {
   LsTime work = 0, lost = 0, least = r->kernels;
   for (uint32_t i = 0; i <= r->x->plan->n_kernels; i++)
@@ -215,7 +215,7 @@ rank_sum_new (Run *x, LsCollMemo *memo, uint32_t rank)
   g_autofree LsTime *n_uses = g_new0 (LsTime, plan->n_segments + 1);
   RankSum *r = g_new0 (RankSum, 1);
   *r = (RankSum) { .x = x, .memo = memo, .rank = rank, .slow = x->options->slow ? x->options->slow[rank] : 1.0 };
-  r->known = g_array_new (FALSE, FALSE, sizeof (LeastCall));
+  r->known = g_array_new (FALSE, FALSE, sizeof (BoundCall));
   r->work = g_new0 (LsTime, plan->n_kernels + 1);
   for (int s = 0; s < LS_N_STREAMS; s++)
     r->streams[s].channels = r->streams[s].stall = 1;
@@ -239,7 +239,7 @@ rank_sum_free (gpointer sum)
 }
 
 LsTime
-ls_run_least (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration, const LsNccl *nccl,
+ls_plan_bound (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration, const LsNccl *nccl,
               const LsRunOptions *options)
 {
   Fold whole = { .plan = plan };
@@ -256,9 +256,9 @@ ls_run_least (const LsPlan *plan, const LsCluster *cluster, const LsCalibration 
     if (*sum)
       continue;
     *sum = rank_sum_new (&x, memo, rank);
-    LsTime alone = least_of_sums (*sum);
+    LsTime alone = bound_of_sums (*sum);
     least = MAX (least, alone);
   }
-  LsTime round = least_round (&x, (RankSum *const *) sums->pdata);
+  LsTime round = bound_round (&x, (RankSum *const *) sums->pdata);
   return MAX (least, round);
 }
