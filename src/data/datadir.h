@@ -1,4 +1,4 @@
-/* data/datadir.h — named models, clusters, accelerators, calibrations, strategies, software, kernels, traces.
+/* data/datadir.h — named models, clusters, accelerators, calibrations, tables of NCCL, strategies, software, kernels, traces.
  *
  * A name is looked up in the folder of its kind under $LS_DATA_DIR, then under
  * the current directory, then, unless $LS_DATA_DIR is set, beside the program (its build tree, or
@@ -14,6 +14,7 @@ typedef enum {
   LS_DATA_CLUSTERS,     /* topologies/       */
   LS_DATA_GPUS,         /* topologies/gpu/   */
   LS_DATA_CALIBRATIONS, /* topologies/calib/ */
+  LS_DATA_NCCL_TABLES,  /* topologies/nccl/  */
   LS_DATA_STRATEGIES,   /* strategies/       */
   LS_DATA_SOFTWARE,     /* strategies/software/ */
   LS_DATA_KERNELS,      /* strategies/kernels/  */
@@ -33,7 +34,7 @@ char *ls_data_find (LsDataKind kind, const char *name, char **reterr_message);
 LsJsonDoc *ls_data_load (LsDataKind kind, const char *name, LsDiagList *diags);
 
 /* The path of another file that stands in this one (a cluster's GPU, a GPU's calibration, also of a GPU described
- * in the cluster) is meant from this file's folder, if there is such a file: rewritten so. Takes doc; ls_data_load() does it, before
+ * in the cluster, the generation of an NCCL file) is meant from this file's folder, if there is such a file: rewritten so. Takes doc; ls_data_load() does it, before
  * the changes of a name, whose paths are the user's. */
 LsJsonDoc *ls_data_rebase (LsDataKind kind, LsJsonDoc *doc, LsDiagList *diags);
 

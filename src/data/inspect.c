@@ -16,6 +16,7 @@
 #include "data/machines/read_cluster.h"
 #include "data/machines/read_gpu.h"
 #include "data/machines/read_nccl.h"
+#include "data/machines/read_nccl_tables.h"
 #include "data/machines/read_nccl_topo.h"
 #include "data/measured/read_residuals.h"
 #include "data/text/field_write.h"
@@ -148,6 +149,18 @@ inspect_nccl (const LsJsonDoc *doc, LsDiagList *diags)
 }
 
 static char *
+inspect_nccl_tables (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsNcclTables tables;
+  if (!ls_nccl_tables_read (doc, &tables, diags))
+    return NULL;
+  g_autofree char *rate = ls_format_rate (tables.nvlink);
+  char *line = g_strdup_printf ("tables of NCCL, compute capability %u.x, NVLink of %s", tables.compute_capability, rate);
+  ls_nccl_tables_clear (&tables);
+  return line;
+}
+
+static char *
 inspect_residuals (const LsJsonDoc *doc, LsDiagList *diags)
 {
   g_autoptr (LsResiduals) r = ls_residuals_read (doc, diags);
@@ -235,6 +248,7 @@ static const struct {
   { "lockstep.calibration/1", LS_FILE_CALIBRATION, inspect_calibration },
   { "lockstep.access/1", LS_FILE_ACCESS, inspect_access },
   { "lockstep.nccl/1", LS_FILE_NCCL, inspect_nccl },
+  { "lockstep.nccl-generation/1", LS_FILE_NCCL_TABLES, inspect_nccl_tables },
   { "lockstep.residuals/1", LS_FILE_RESIDUALS, inspect_residuals },
   { "lockstep.strategy/1", LS_FILE_STRATEGY, inspect_strategy },
   { "lockstep.ranges/1", LS_FILE_RANGES, inspect_ranges },

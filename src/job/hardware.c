@@ -7,6 +7,7 @@
 #include "cluster/segment.h"
 #include "compute/clock.h"
 #include "compute/entry.h"
+#include "data/jobs/read_software.h"
 #include "data/machines/read_access.h"
 #include "data/machines/read_calibration.h"
 #include "data/machines/read_cluster.h"
@@ -46,11 +47,8 @@ const char *
 ls_hardware_architecture (const LsHardware *h)
 {
   if (h->spec.interior == LS_INTERIOR_TORUS)
-    return "tpu";
-  const LsEnumName *g = ls_nccl_generations;
-  while (g->value != (int) h->nccl.generation)
-    g++;
-  return g->name;
+    return LS_ARCHITECTURE_TPU;
+  return g_intern_string (h->nccl.tables.name);
 }
 
 /* Communication: a file of its own, beside that of the kernels. ICI needs none. */

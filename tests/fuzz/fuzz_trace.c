@@ -6,6 +6,7 @@
 #include "data/traces/trace_json.h"
 #include "exec/run.h"
 #include "fuzz.h"
+#include "nccl_tables.h"
 #include "tiny_cluster.h"
 
 #define MAX_OPS 5000
@@ -42,6 +43,7 @@ run (const LsPlan *plan)
   static LsCluster *cluster;
   static LsCalibration calibration;
   static const LsNccl nccl = {
+    .tables = LS_TEST_NCCL_VOLTA,
     .channels_ring = 8, .channels_net = 2, .channels_p2p = 2, .ring_bus_intra = 200e9, .ring_bus_per_nic = 20e9, .p2p_intra = 200e9,
     .p2p_inter = 20e9, .sm_share_per_channel = 0.0093, .hbm_per_wire_all_reduce = 3, .hbm_per_wire_p2p = 2,
   };

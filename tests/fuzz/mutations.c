@@ -21,6 +21,7 @@
 #include "data/machines/read_cluster.h"
 #include "data/machines/read_gpu.h"
 #include "data/machines/read_nccl.h"
+#include "data/machines/read_nccl_tables.h"
 #include "data/measured/read_cases.h"
 #include "data/measured/read_residuals.h"
 #include "data/traces/trace_json.h"
@@ -92,6 +93,16 @@ read_nccl (const LsJsonDoc *doc, LsDiagList *diags)
 }
 
 static bool
+read_nccl_tables (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsNcclTables tables;
+  bool ok = ls_nccl_tables_read (doc, &tables, diags);
+  if (ok)
+    ls_nccl_tables_clear (&tables);
+  return ok;
+}
+
+static bool
 read_access (const LsJsonDoc *doc, LsDiagList *diags)
 {
   LsAccessFile file;
@@ -133,6 +144,7 @@ static const struct {
   { "topologies/gpu", "", read_gpu },
   { "topologies/calib", "nccl-", read_nccl },
   { "topologies/calib", "access-", read_access },
+  { "topologies/nccl", "", read_nccl_tables },
   { "topologies/calib", "residuals", read_residuals },
   { "strategies/kernels", "", read_recipes },
   { "topologies/calib", "", read_calibration },

@@ -8,10 +8,12 @@
 
 #include "exec/run.h"
 #include "lower/lower.h"
+#include "nccl_tables.h"
 #include "sections.h"
 #include "tiny_cluster.h"
 
 static const LsNccl dp_nccl = {
+  .tables = LS_TEST_NCCL_VOLTA,
   .channels_ring = 8, .channels_net = 2, .channels_p2p = 2, .ring_bus_intra = 200e9, .ring_bus_per_nic = 20e9, .p2p_intra = 200e9,
   .p2p_inter = 20e9, .base_all_reduce = 10 * LS_US, .base_all_gather = 10 * LS_US, .base_reduce_scatter = 10 * LS_US,
   .base_p2p_intra = 5 * LS_US, .base_p2p_inter = 20 * LS_US, .hop_intra = LS_US, .hop_inter = 5 * LS_US,

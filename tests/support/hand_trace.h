@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "exec/run.h"
+#include "nccl_tables.h"
 #include "tiny_cluster.h"
 
 #define HAND_MAX_RANKS 8
@@ -60,6 +61,7 @@ hand_new (uint32_t n_ranks)
   }
   ls_calibration_init_roofline (&h->calibration);
   h->nccl = (LsNccl) {
+    .tables = LS_TEST_NCCL_VOLTA,
     .channels_ring = 8, .channels_net = 2, .channels_p2p = 2, .ring_bus_intra = 200e9, .ring_bus_per_nic = 20e9,
     .p2p_intra = 200e9, .p2p_inter = 20e9, .base_all_reduce = 10 * LS_US, .base_all_gather = 10 * LS_US,
     .base_reduce_scatter = 10 * LS_US, .base_p2p_intra = 5 * LS_US, .base_p2p_inter = 20 * LS_US,

@@ -6,7 +6,6 @@
 #include "data/jobs/emit.h"
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_strategy.h"
-#include "data/machines/read_nccl.h"
 #include "data/text/override.h"
 
 #define MAX_BASES 8
@@ -50,7 +49,7 @@ static const LsField own_fields[] = {
   { "dp_kinds", LS_FIELD_STRING, offsetof (LsSoftwareSpec, dp_kinds), .default_text = "none",
     .meaning = "jobs with one of these dp_kind (with commas) are taken to run it where they name no software" },
   { "architectures", LS_FIELD_STRING, offsetof (LsSoftwareSpec, architectures), .default_text = "any that no other file names",
-    .meaning = "and only on accelerators of one of these (with commas): volta, ampere, hopper, blackwell, tpu" },
+    .meaning = "and only on accelerators of one of these (with commas): names of files in topologies/nccl, tpu" },
   { "runs_like", LS_FIELD_STRING, offsetof (LsSoftwareSpec, runs_like), .default_text = "as the file whose dp_kinds has the job's",
     .meaning = "whose measured runs tell how far off a prediction may be; jobs are compared with those of the same words" },
   { "defaults", LS_FIELD_OBJECT, offsetof (LsSoftwareSpec, defaults), .fields = ls_strategy_fields, .table = "strategy", .default_text = "those of Lockstep",
@@ -118,22 +117,35 @@ check_dp_kinds (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags
 }
 
 static bool
-is_architecture (const char *name)
+is_architecture (const GPtrArray *known, const char *name)
 {
-  for (const LsEnumName *g = ls_nccl_generations; g->name; g++)
-    if (strcmp (g->name, name) == 0)
+  for (guint i = 0; i < known->len; i++)
+    if (strcmp (((const LsDataEntry *) known->pdata[i])->name, name) == 0)
       return true;
-  return strcmp (name, "tpu") == 0;
+  return strcmp (name, LS_ARCHITECTURE_TPU) == 0;
+}
+
+/* "ampere, hopper or tpu". */
+static char *
+known_architectures (const GPtrArray *known)
+{
+  GString *text = g_string_new (NULL);
+  for (guint i = 0; i < known->len; i++)
+    g_string_append_printf (text, "%s%s", i > 0 ? ", " : "", ((const LsDataEntry *) known->pdata[i])->name);
+  g_string_append_printf (text, "%s" LS_ARCHITECTURE_TPU, known->len > 0 ? " or " : "");
+  return g_string_free (text, FALSE);
 }
 
 static bool
 check_architectures (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
 {
   g_auto (GStrv) names = g_strsplit (s->architectures ? s->architectures : "", ",", -1);
+  g_autoptr (GPtrArray) known = *names ? ls_data_list (LS_DATA_NCCL_TABLES) : NULL;
   for (char **name = names; *name; name++)
-    if (!is_architecture (*name)) {
+    if (!is_architecture (known, *name)) {
+      g_autofree char *expected = known_architectures (known);
       ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "architectures"), LS_JSON_AT_VALUE, diags, NULL,
-                        "expected volta, ampere, hopper, blackwell or tpu, several with commas; got \"%s\"", *name);
+                        "expected %s, several with commas; got \"%s\"", expected, *name);
       return false;
     }
   return true;

@@ -10,6 +10,9 @@
 
 #include "data/jobs/read_ranges.h"
 
+/* What accelerators are called in "architectures" that have no NCCL; others are called as their file of topologies/nccl. */
+#define LS_ARCHITECTURE_TPU "tpu"
+
 /* Memory that no simulated category holds: a size, and a share of the accelerator's memory. */
 typedef struct {
   char *what;       /* "NCCL" */

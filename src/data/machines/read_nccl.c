@@ -1,6 +1,16 @@
 #include "data/machines/read_nccl.h"
 
 #include "data/datadir.h"
+#include "data/machines/read_nccl_tables.h"
+#include "data/text/override.h"
+
+#define USUAL_GENERATION "volta"
+
+/* As the file has it: the name of the generation. */
+typedef struct {
+  LsNccl nccl;
+  char *generation;
+} File;
 
 #define CHANNELS(member, meaning_) \
   { #member, LS_FIELD_UINT, offsetof (LsNccl, member), .required = true, .min = 1, .max = 1024, .meaning = (meaning_) }
@@ -10,13 +20,6 @@
   { #member, LS_FIELD_TIME, offsetof (LsNccl, member), .required = true, .max = (double) LS_S, .meaning = (meaning_) }
 #define NUMBER(member, max_, meaning_) \
   { #member, LS_FIELD_DOUBLE, offsetof (LsNccl, member), .required = true, .max = (max_), .meaning = (meaning_) }
-
-/* By compute capability: what NCCL's tables distinguish. */
-const LsEnumName ls_nccl_generations[] = { { "volta", LS_NCCL_VOLTA },
-                                           { "ampere", LS_NCCL_AMPERE },
-                                           { "hopper", LS_NCCL_HOPPER },
-                                           { "blackwell", LS_NCCL_BLACKWELL },
-                                           { NULL, 0 } };
 
 #define LINK_RATE(member, meaning_) \
   { #member, LS_FIELD_RATE, offsetof (LsNccl, measured_on.member), .above = true, .default_text = "none", .meaning = (meaning_) }
@@ -36,8 +39,8 @@ const LsField ls_nccl_fields[] = {
   LS_FIELDS_HEADER (LsNccl),
   { "measured_on", LS_FIELD_OBJECT, 0, .fields = links_fields, .default_text = "any: the rates hold as they stand",
     .meaning = "the links on which the rates and latencies were measured: on a cluster with other links they follow these" },
-  { "generation", LS_FIELD_ENUM, offsetof (LsNccl, generation), .names = ls_nccl_generations, .default_text = "`\"volta\"`",
-    .meaning = "whose tables NCCL's tuner uses" },
+  { "generation", LS_FIELD_STRING, offsetof (File, generation), .default_text = "`\"" USUAL_GENERATION "\"`",
+    .meaning = "name of a file in topologies/nccl: whose tables NCCL's tuner uses" },
   { "nvlink", LS_FIELD_RATE, offsetof (LsNccl, nvlink), .default_text = "0GB/s",
     .meaning = "what NCCL counts for the NVLinks of a GPU; 0GB/s: no tuner, the fastest algorithm runs, with Simple" },
   CHANNELS (channels_ring, "of ring collectives inside a node"),
@@ -79,15 +82,33 @@ const LsField ls_nccl_fields[] = {
   { NULL },
 };
 
+/* A complaint about the name of a generation points at the key that has it. */
+static bool
+load_tables (const LsJsonDoc *doc, const char *name, LsNcclTables *ret_tables, LsDiagList *diags)
+{
+  const char *changes = ls_override_find (name);
+  g_autofree char *bare = changes ? g_strndup (name, (gsize) (changes - 1 - name)) : g_strdup (name);
+  g_autofree char *message = NULL;
+  g_autofree char *path = ls_data_find (LS_DATA_NCCL_TABLES, bare, &message);
+  if (path)
+    return ls_nccl_tables_load (name, ret_tables, diags);
+  ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "generation"),
+                    LS_JSON_AT_VALUE, diags, NULL, "%s", message);
+  return false;
+}
+
 bool
 ls_nccl_read (const LsJsonDoc *doc, LsNccl *ret_nccl, LsDiagList *diags)
 {
-  LsNccl nccl = { 0 };
-  bool ok = ls_fields_read_file (ls_nccl_fields, "nccl", doc, &nccl, diags);
+  File file = { .generation = NULL };
+  bool ok = ls_fields_read_file (ls_nccl_fields, "nccl", doc, &file, diags)
+            && load_tables (doc, file.generation ? file.generation : USUAL_GENERATION, &file.nccl.tables,
+                            diags);
+  g_free (file.generation);
   if (ok)
-    *ret_nccl = nccl;
+    *ret_nccl = file.nccl;
   else
-    ls_nccl_clear (&nccl);
+    ls_nccl_clear (&file.nccl);
   return ok;
 }
 

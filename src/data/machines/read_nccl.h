@@ -6,7 +6,6 @@
 #include "network/coll.h"
 
 extern const LsField ls_nccl_fields[];
-extern const LsEnumName ls_nccl_generations[]; /* LsNcclGeneration */
 
 /* By name or path. On success the caller clears *ret_nccl; on failure it is
  * untouched and diags says why (LS_ERROR_INPUT). */

@@ -5,6 +5,7 @@
 #include "data/datadir.h"
 #include "data/machines/nccl_topo_xml.h"
 #include "data/machines/read_gpu.h"
+#include "data/machines/read_nccl_tables.h"
 #include "data/text/read_file.h"
 
 #define GB 1e9
@@ -17,6 +18,7 @@ typedef struct {
   double fastest;   /* bytes/s of the ports that are kept                        */
   bool *is_used;    /* by thing: becomes a vertex                                */
   char **names;     /* by thing: of its vertex, borrowed from the spec           */
+  LsNcclTables tables; /* of the generation of its GPUs                          */
 } Making;
 
 static const LsTopoThing *
@@ -186,26 +188,10 @@ add_interconnects (Making *m)
 
 /* --- NVLink ---------------------------------------------------------------------------- */
 
-/* By compute capability: bytes/s of a link (NCCL 2.30.7 topo.h), and the accelerator. */
-static const struct {
-  uint32_t from_sm;
-  double nvlink;
-  const char *gpu;
-} generations[] = { { 100, 40.1, "b200" }, { 90, 20.6, "h100" }, { 80, 20, "a100-80g" }, { 70, 20, "v100" } };
-
-static int
-generation_of (uint32_t sm)
-{
-  for (size_t i = 0; i < G_N_ELEMENTS (generations); i++)
-    if (sm / 10 == generations[i].from_sm / 10)
-      return (int) i;
-  return -1;
-}
-
 static LsLinkSpec
-nvlink (const Making *m, uint32_t gpu)
+nvlink (const Making *m)
 {
-  return link_of (generations[generation_of (thing_at (m, gpu)->sm)].nvlink * GB, 300 * LS_NS,
+  return link_of (m->tables.nvlink, 300 * LS_NS,
                   "NCCL 2.30.7 topo.h: rate of an NVLink by compute capability. Latency: as in dgx-h100");
 }
 
@@ -233,7 +219,7 @@ add_nvlinks (Making *m)
     if (n > 0 && !nvswitch)
       nvswitch = add_vertex (m, LS_NODE_NVSWITCH, "nvswitch", 0);
     if (n > 0)
-      join (m, m->names[a], nvswitch, n, nvlink (m, a));
+      join (m, m->names[a], nvswitch, n, nvlink (m));
     for (guint b = a + 1; b < m->xml->things->len; b++) {
       if (thing_at (m, b)->kind != LS_TOPO_GPU)
         continue;
@@ -242,7 +228,7 @@ add_nvlinks (Making *m)
         return complain (m, thing_at (m, b)->line, NULL, "%s has %u NVLinks to %s, which has %u back", m->names[a], there,
                          m->names[b], back);
       if (there > 0)
-        join (m, m->names[a], m->names[b], there, nvlink (m, a));
+        join (m, m->names[a], m->names[b], there, nvlink (m));
     }
   }
   return true;
@@ -258,7 +244,7 @@ by_busid (gconstpointer a, gconstpointer b)
 }
 
 static bool
-check_gpus (const Making *m, uint32_t *ret_sm)
+check_gpus (Making *m)
 {
   g_autoptr (GPtrArray) gpus = g_ptr_array_new ();
   for (guint i = 0; i < m->xml->things->len; i++)
@@ -275,15 +261,15 @@ check_gpus (const Making *m, uint32_t *ret_sm)
     if (gpu->sm != first->sm)
       return complain (m, gpu->line, NULL, "sm %u, but %u in line %d: a cluster has one kind of accelerator", gpu->sm, first->sm, first->line);
   }
-  *ret_sm = first->sm;
-  return generation_of (first->sm) >= 0
-         || complain (m, first->line, NULL, "sm %u: expected 70, 80, 90 or 100 (V100, A100, H100, B200 and their kin)", first->sm);
+  g_autofree char *why = NULL;
+  bool ok = ls_nccl_tables_find (first->sm / 10, &m->tables, &why, m->diags);
+  return ok || (why && complain (m, first->line, NULL, "sm %u: %s", first->sm, why));
 }
 
 static bool
-load_gpu (Making *m, const char *named, uint32_t sm)
+load_gpu (Making *m, const char *named)
 {
-  const char *name = named ? named : m->xml->gpu ? m->xml->gpu : generations[generation_of (sm)].gpu;
+  const char *name = named ? named : m->xml->gpu ? m->xml->gpu : m->tables.gpu;
   g_autofree char *message = NULL;
   g_autofree char *path = ls_data_find (LS_DATA_GPUS, name, &message);
   return path ? ls_gpu_load (path, &m->spec->gpu, m->diags) : complain (m, 0, NULL, "%s", message);
@@ -310,9 +296,8 @@ add_network (Making *m, uint32_t n_nics)
 static bool
 make (Making *m, const char *gpu)
 {
-  uint32_t sm = 0;
   LsClusterSpec *s = m->spec;
-  if (!check_gpus (m, &sm) || !load_gpu (m, gpu, sm))
+  if (!check_gpus (m) || !load_gpu (m, gpu))
     return false;
   s->name = stem_of (m->path);
   s->source = g_strdup_printf ("%s, a topology file of NCCL; fabric assumed: non-blocking leaf-spine", m->path);
@@ -357,6 +342,7 @@ ls_nccl_topo_parse (const char *text, gsize n, const char *path, const char *gpu
     ls_cluster_spec_clear (&spec);
   g_free (m.is_used);
   g_free (m.names);
+  ls_nccl_tables_clear (&m.tables);
   ls_topo_xml_clear (&xml);
   return ok;
 }

@@ -39,7 +39,7 @@ static const LsField stretch_fields[] = {
 static const LsField group_fields[] = {
   TEXT (source, "paper or benchmark; all sources count alike"),
   TEXT (family, "which of its runs"),
-  TEXT (architecture, "of their GPUs: volta, ampere, hopper, blackwell, tpu"),
+  TEXT (architecture, "of their GPUs: name of a file in topologies/nccl, or tpu"),
   TEXT (software, "whose training loop ran them (runs_like of a file of software); jobs are compared with runs of the same"),
   { "n", LS_FIELD_UINT, offsetof (LsResidualGroup, n), .required = true, .min = 1, .meaning = "runs" },
   { "lowest_mfu", LS_FIELD_DOUBLE, offsetof (LsResidualGroup, lowest_mfu), .required = true, .min = 1e-4, .max = 1,

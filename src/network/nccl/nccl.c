@@ -62,10 +62,19 @@
 #define NVLS_STAGES 3
 
 void
+ls_nccl_tables_clear (LsNcclTables *tables)
+{
+  g_clear_pointer (&tables->name, g_free);
+  g_clear_pointer (&tables->source, g_free);
+  g_clear_pointer (&tables->gpu, g_free);
+}
+
+void
 ls_nccl_clear (LsNccl *nccl)
 {
   if (!nccl)
     return;
+  ls_nccl_tables_clear (&nccl->tables);
   g_clear_pointer (&nccl->name, g_free);
   g_clear_pointer (&nccl->source, g_free);
 }
@@ -128,14 +137,14 @@ comm_of (const LsCollCall *call)
   uint32_t nics = call->n_hosts == 1 ? 0 : ls_coll_min_nics (call);
   double inside = has_nvlink (call) ? nccl->nvlink : spec->pcie.bandwidth_bytes_per_s;
   double nic = spec->nic.bandwidth_bytes_per_s;
-  LsTuneComm comm = { .generation = nccl->generation,
+  LsTuneComm comm = { .tables = &nccl->tables,
                       .n = call->n,
                       .n_hosts = call->n_hosts,
                       .has_nvlink = has_nvlink (call),
                       .has_nvls = has_nvls (call) };
   if (nccl->nvlink > 0) {
-    comm.ring = ls_tune_ring_graph (nccl->generation, inside, nics, nic);
-    comm.nvls = ls_tune_nvls_graph (nccl->generation, inside, spec->gpus_per_node, nics, nic);
+    comm.ring = ls_tune_ring_graph (&nccl->tables, inside, nics, nic);
+    comm.nvls = ls_tune_nvls_graph (&nccl->tables, inside, spec->gpus_per_node, nics, nic);
   } else {
     uint32_t channels = ls_coll_max_channels (call);
     double rate = ls_coll_bus (call) / channels;

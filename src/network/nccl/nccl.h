@@ -8,8 +8,7 @@
 
 #include <lockstep/units.h>
 
-/* What NCCL's tables distinguish, by compute capability: 7.x, 8.x, 9.x, 10.x. */
-typedef enum { LS_NCCL_VOLTA, LS_NCCL_AMPERE, LS_NCCL_HOPPER, LS_NCCL_BLACKWELL, LS_N_NCCL_GENERATIONS } LsNcclGeneration;
+#include "network/nccl/tables.h"
 
 /* The links of a machine, one direction: what NCCL's figures are efficiencies of. 0: none. */
 typedef struct {
@@ -23,7 +22,7 @@ typedef struct {
 typedef struct {
   char *name, *source;
   LsNcclLinks measured_on;  /* the links for which all of the following holds (nccl_links.h) */
-  LsNcclGeneration generation; /* whose tables the tuner uses */
+  LsNcclTables tables;      /* of its generation, for the tuner                  */
   double nvlink;            /* bytes/s that NCCL counts for the NVLinks of a GPU; 0: no
                              * tuner, the fastest algorithm runs, with Simple    */
   uint32_t channels_ring;   /* channels of ring collectives inside a node        */

@@ -13,7 +13,8 @@
  *     latency = base + hops inside * il + hops across * xl, of tables by protocol
  *
  * and two corrections by size: a tree's rate has a factor for each power of two, a
- * ring's latency across hosts grows with Simple.
+ * ring's latency across hosts grows with Simple. What differs by generation of GPUs is in
+ * topologies/nccl (tables.h).
  *
  * Worked example (nccl-a100-ring-s, tests/README.md): all-reduce of 1 GiB on the 8
  * A100 of a node, 12 channels of 20 GB/s, ring with Simple: bus 240, algbw 240 * 8 / 14
@@ -36,9 +37,6 @@
 
 #define GB 1e9
 
-/* Hosts as the tables count them: 1, 2, more. */
-#define N_SCALES 3
-
 /* LL, LL128, Simple: the order of NCCL's tables. */
 enum { LL, LL128, SIMPLE, N_PROTOCOLS };
 
@@ -52,17 +50,8 @@ static const char *const names[LS_N_TUNE_ALGORITHMS] = {
   [LS_TUNE_PAT] = "pat",
 };
 
-/* Rates of one channel or, for LL, of all: by generation and scale. */
-static const double ll_max[LS_N_NCCL_GENERATIONS][N_SCALES]
-    = { { 39, 39, 20.4 }, { 87.7, 22.5, 19 }, { 141, 45, 35 }, { 282, 90, 70 } };
-static const double ring_ll128[LS_N_NCCL_GENERATIONS] = { 20, 20, 36.7, 40 };
-static const double tree_ll128[LS_N_NCCL_GENERATIONS][N_SCALES]
-    = { { 20, 20, 20 }, { 20, 20, 20 }, { 36.7, 36.7, 29 }, { 55.6, 31.67, 20 } };
-static const double tree_simple[LS_N_NCCL_GENERATIONS][N_SCALES]
-    = { { 26.5, 18.5, 10 }, { 24, 23.6, 17.8 }, { 38.7, 41.4, 36 }, { 70, 42.8, 24 } };
-static const double nvls_tree[LS_N_NCCL_GENERATIONS][N_SCALES]
-    = { { 26.5, 18.5, 10 }, { 24, 23.6, 17.8 }, { 0, 57.7, 45.5 }, { 0, 96, 80 } };
-static const double nvls_efficiency[LS_N_NCCL_GENERATIONS] = { 0, 0, 0.85, 0.74 };
+/* GB/s of LL across hosts, whose limit is the CPU: Intel and others, AMD; two hosts, more. */
+static const double ll_across[2][2] = { { 39, 20.4 }, { 22.5, 19 } };
 
 /* Latencies in us: LL, LL128, Simple. */
 static const double base_latency[LS_N_TUNE_ALGORITHMS][N_PROTOCOLS] = {
@@ -116,7 +105,15 @@ index_of (LsProtocol protocol)
 static uint32_t
 scale_of (const LsTuneComm *comm)
 {
-  return MIN (comm->n_hosts, N_SCALES) - 1;
+  return MIN (comm->n_hosts, LS_NCCL_N_SCALES) - 1;
+}
+
+/* Of the generation's file, in GB/s. */
+static double
+table_rate (double bytes_per_s)
+{
+  g_assert (bytes_per_s > 0);
+  return bytes_per_s / GB;
 }
 
 /* Ranks on a host. */
@@ -156,12 +153,11 @@ graph_of (const LsTuneComm *comm, LsTuneAlgorithm a)
   return a == LS_TUNE_COLLNET_DIRECT || a == LS_TUNE_COLLNET_CHAIN ? &comm->collnet : &comm->ring;
 }
 
-/* LL is bound by the CPU's way of polling across hosts, by the GPU's inside. */
+/* LL is bound by how the CPU polls across hosts, by how the GPU does inside. */
 static double
 ll_limit (const LsTuneComm *comm)
 {
-  uint32_t row = comm->n_hosts == 1 ? comm->generation : comm->is_amd ? LS_NCCL_AMPERE : LS_NCCL_VOLTA;
-  return ll_max[row][scale_of (comm)];
+  return comm->n_hosts == 1 ? table_rate (comm->tables->ll) : ll_across[comm->is_amd][comm->n_hosts > 2];
 }
 
 static double
@@ -169,19 +165,19 @@ ring_bus (const LsTuneComm *comm, uint32_t protocol, double channels, double bus
 {
   if (protocol == LL)
     return fmin (ll_limit (comm), 0.5 * bus);
-  return protocol == LL128 ? fmin (0.92 * bus, channels * ring_ll128[comm->generation]) : bus;
+  return protocol == LL128 ? fmin (0.92 * bus, channels * table_rate (comm->tables->ring_ll128)) : bus;
 }
 
 static double
 tree_bus (const LsTuneComm *comm, uint32_t protocol, double channels, double bus)
 {
   uint32_t scale = scale_of (comm);
-  double simple = fmin (0.92 * bus, channels * tree_simple[comm->generation][scale]);
+  double simple = fmin (0.92 * bus, channels * table_rate (comm->tables->tree_simple[scale]));
   if (protocol == LL)
     return fmin (simple / 3.8, ll_limit (comm));
   if (protocol == LL128)
     return fmin (simple * (comm->n_hosts == 1 ? 7.0 / 9 : 120.0 / 128),
-                 channels * tree_ll128[comm->generation][scale]);
+                 channels * table_rate (comm->tables->tree_ll128[scale]));
   return simple;
 }
 
@@ -190,11 +186,11 @@ nvls_bus (const LsTuneComm *comm, LsTuneAlgorithm a, LsCollKind kind, const LsTu
 {
   double channels = g->channels;
   double of_kind = kind == LS_COLL_ALL_REDUCE ? 2 : (per_host (comm) - 1) / per_host (comm);
-  double rate = g->intra / GB * nvls_efficiency[comm->generation] * (channels - 1) / channels * of_kind;
+  double rate = g->intra / GB * comm->tables->nvls_efficiency * (channels - 1) / channels * of_kind;
   if (comm->n_hosts > 1)
     rate = fmin (rate, g->inter / GB * (a == LS_TUNE_NVLS_TREE && comm->n_hosts == 2 ? 2 : 1));
   if (a == LS_TUNE_NVLS_TREE)
-    rate = fmin (rate, nvls_tree[comm->generation][scale_of (comm)]);
+    rate = fmin (rate, table_rate (comm->tables->nvls_tree[scale_of (comm)]));
   return channels * rate;
 }
 
@@ -205,7 +201,7 @@ collnet_direct_bus (const LsTuneComm *comm, LsCollKind kind, const LsTuneGraph *
     return per_host (comm) * fmin (g->intra, 0.9 * g->inter) / GB;
   double factor = per_host (comm) / g->channels;
   factor -= (factor - 1) / 2;
-  return g->channels * g->intra / GB / factor * (comm->generation >= LS_NCCL_HOPPER ? 0.85 : 1);
+  return g->channels * g->intra / GB / factor * comm->tables->collnet_direct;
 }
 
 static double
@@ -282,7 +278,7 @@ latency_of (const LsTuneComm *comm, LsTuneAlgorithm a, uint32_t protocol, LsColl
 static bool
 nvls_is_possible (const LsTuneComm *comm, LsTuneAlgorithm a, LsCollKind kind)
 {
-  if (!comm->has_nvls || comm->nvls.channels < 2 || nvls_efficiency[comm->generation] == 0)
+  if (!comm->has_nvls || comm->nvls.channels < 2 || comm->tables->nvls_efficiency == 0)
     return false;
   if (a == LS_TUNE_NVLS_TREE)
     return kind == LS_COLL_ALL_REDUCE && comm->n_hosts > 1;
@@ -331,7 +327,7 @@ ring_correction (const LsTuneComm *comm, LsTuneAlgorithm a, uint32_t protocol, L
   if (a != LS_TUNE_RING || protocol != SIMPLE || kind != LS_COLL_ALL_REDUCE || comm->n_hosts == 1
       || bytes / (2 * (uint64_t) comm->ring.channels * comm->n) < 64)
     return 1;
-  return comm->generation < LS_NCCL_AMPERE ? 1.9 : 1.4;
+  return comm->tables->ring_plateau;
 }
 
 LsTuneCost

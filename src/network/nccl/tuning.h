@@ -29,7 +29,7 @@ typedef struct {
 
 /* A communicator as the tuner sees it. */
 typedef struct {
-  LsNcclGeneration generation;
+  const LsNcclTables *tables; /* of the generation of its GPUs, borrowed */
   uint32_t n, n_hosts;
   bool has_nvlink;  /* else GPUs of a node meet over PCIe; then no LL128       */
   bool has_nvls;    /* NVSwitches that compute, and the node's GPUs all in use */
@@ -58,8 +58,9 @@ typedef struct {
 /* NCCL's graph search for GPUs that all reach each other through NVSwitches: rings
  * (or NVLS) of GPUs with nvlink bytes/s of NVLink each, as NCCL counts it, and across
  * nodes through `nics` NICs of nic bytes/s each (nics 0: one node). */
-LsTuneGraph ls_tune_ring_graph (LsNcclGeneration generation, double nvlink, uint32_t nics, double nic);
-LsTuneGraph ls_tune_nvls_graph (LsNcclGeneration generation, double nvlink, uint32_t n_gpus, uint32_t nics, double nic);
+LsTuneGraph ls_tune_ring_graph (const LsNcclTables *tables, double nvlink, uint32_t nics, double nic);
+LsTuneGraph ls_tune_nvls_graph (const LsNcclTables *tables, double nvlink, uint32_t n_gpus, uint32_t nics,
+                                double nic);
 
 /* bytes as nccl-tests counts them. kind: all-reduce, all-gather, reduce-scatter,
  * broadcast or reduce; protocol: not AUTO. */

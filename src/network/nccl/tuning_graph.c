@@ -7,8 +7,9 @@
  * NCCL counts it: links times a rate by compute capability) the search takes the rate b
  * that makes floor (V / b) b largest, the fastest of those that tie. Across nodes one
  * channel goes through each NIC at the fastest rate that both NIC and NVLinks carry.
- * Channels of 25 GB/s and more are then doubled at half the rate, on Hopper and later
- * only below 5 channels or from 50 GB/s on. NVLS: a channel for each GPU, up to
+ * Channels of 25 GB/s and more are then doubled at half the rate, more than 4 of them
+ * from a rate on that the generation has (50 GB/s since Hopper). The lists of rates are
+ * in topologies/nccl. NVLS: a channel for each GPU, up to
  * 32, which all others take part in.
  *
  * Worked example. H100: 18 links of 20.6 are 370.8 GB/s; 6 channels of 60 (360) beat 7 of
@@ -29,43 +30,30 @@
 /* Connecting doubles them to at most 64. */
 #define MAX_CHANNELS 32
 
-/* Rates of a channel that the graph search tries, fastest first; 0 ends. */
-#define N_SPEEDS 20
-static const double intra_speeds[LS_N_NCCL_GENERATIONS][N_SPEEDS] = {
-  [LS_NCCL_VOLTA] = { 40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3 },
-  [LS_NCCL_AMPERE] = { 40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3 },
-  [LS_NCCL_HOPPER] = { 60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3 },
-  [LS_NCCL_BLACKWELL] = { 90, 80, 70, 60, 50, 45, 40, 30, 24, 20, 19, 18 },
-};
-/* What was read of the lists of Hopper and Blackwell ends at 3 and 30; below that, where
- * only slow NICs are, they continue here as that of older GPUs. */
-static const double inter_speeds[LS_N_NCCL_GENERATIONS][N_SPEEDS] = {
-  [LS_NCCL_VOLTA] = { 48, 30, 28, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, 0.24, 0.12 },
-  [LS_NCCL_AMPERE] = { 48, 30, 28, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, 0.24, 0.12 },
-  [LS_NCCL_HOPPER] = { 48, 45, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, 0.24, 0.12 },
-  [LS_NCCL_BLACKWELL] = { 96, 86, 80, 48, 45.1, 42, 40, 30, 24, 20, 18, 15, 12, 10, 6, 3, 2.4, 1.2, 0.24, 0.12 },
-};
+/* From this rate on channels are doubled (dupChannels). */
+#define DOUBLE_FROM 25e9
 
+/* Of the rates, which end with 0, the fastest that is not above the limit, in GB/s. */
 static double
-speed_below (const double speeds[N_SPEEDS], double limit)
+rate_below (const double *rates, double limit)
 {
-  for (uint32_t i = 0; i < N_SPEEDS && speeds[i] > 0; i++)
-    if (speeds[i] <= limit)
-      return speeds[i];
+  for (; *rates > 0; rates++)
+    if (*rates / GB <= limit)
+      return *rates / GB;
   return limit;
 }
 
-/* Of the speeds that fit, the fastest of those with the largest product. */
+/* Of the rates that fit, the fastest of those with the largest product. */
 static LsTuneGraph
-best_inside (const double speeds[N_SPEEDS], double nvlink)
+best_inside (const double *rates, double nvlink)
 {
   LsTuneGraph best = { .channels = 1, .intra = nvlink };
   double best_sum = 0;
-  for (uint32_t i = 0; i < N_SPEEDS && speeds[i] > 0; i++) {
-    double channels = fmin (floor (nvlink / speeds[i]), MAX_CHANNELS);
-    if (channels * speeds[i] > best_sum) {
-      best_sum = channels * speeds[i];
-      best = (LsTuneGraph) { .channels = (uint32_t) channels, .intra = speeds[i] };
+  for (; *rates > 0; rates++) {
+    double rate = *rates / GB, channels = fmin (floor (nvlink / rate), MAX_CHANNELS);
+    if (channels * rate > best_sum) {
+      best_sum = channels * rate;
+      best = (LsTuneGraph) { .channels = (uint32_t) channels, .intra = rate };
     }
   }
   return best;
@@ -73,9 +61,9 @@ best_inside (const double speeds[N_SPEEDS], double nvlink)
 
 /* Fast channels are doubled at half the rate. */
 static LsTuneGraph
-duplicated (LsTuneGraph g, LsNcclGeneration generation)
+duplicated (LsTuneGraph g, const LsNcclTables *tables)
 {
-  bool stays = g.intra < 25 || (generation > LS_NCCL_AMPERE && g.intra < 50 && g.channels > 4);
+  bool stays = g.intra * GB < DOUBLE_FROM || (g.channels > 4 && g.intra * GB < tables->double_many_from);
   return stays ? g : (LsTuneGraph) { 2 * g.channels, g.intra / 2, g.inter / 2 };
 }
 
@@ -86,24 +74,24 @@ in_bytes (LsTuneGraph g)
 }
 
 LsTuneGraph
-ls_tune_ring_graph (LsNcclGeneration generation, double nvlink, uint32_t nics, double nic)
+ls_tune_ring_graph (const LsNcclTables *tables, double nvlink, uint32_t nics, double nic)
 {
   if (nics == 0) {
-    LsTuneGraph g = best_inside (intra_speeds[generation], nvlink / GB);
+    LsTuneGraph g = best_inside (tables->rates_intra, nvlink / GB);
     g.inter = g.intra;
-    return in_bytes (duplicated (g, generation));
+    return in_bytes (duplicated (g, tables));
   }
-  /* A ring for each NIC, at one speed inside and across. */
-  double speed = speed_below (inter_speeds[generation], fmin (nic, nvlink / nics) / GB);
-  return in_bytes (duplicated ((LsTuneGraph) { nics, speed, speed }, generation));
+  /* A ring for each NIC, at one rate inside and across. */
+  double rate = rate_below (tables->rates_inter, fmin (nic, nvlink / nics) / GB);
+  return in_bytes (duplicated ((LsTuneGraph) { nics, rate, rate }, tables));
 }
 
 LsTuneGraph
-ls_tune_nvls_graph (LsNcclGeneration generation, double nvlink, uint32_t n_gpus, uint32_t nics, double nic)
+ls_tune_nvls_graph (const LsNcclTables *tables, double nvlink, uint32_t n_gpus, uint32_t nics, double nic)
 {
   /* Each head has a channel, in which every GPU takes part. */
   uint32_t heads = MIN (n_gpus, LS_TUNE_MAX_HEADS);
-  double intra = speed_below (intra_speeds[generation], nvlink / heads / GB);
-  double inter = nics == 0 ? intra : speed_below (inter_speeds[generation], nic * nics / n_gpus / GB);
+  double intra = rate_below (tables->rates_intra, nvlink / heads / GB);
+  double inter = nics == 0 ? intra : rate_below (tables->rates_inter, nic * nics / n_gpus / GB);
   return in_bytes ((LsTuneGraph) { heads, intra, inter });
 }

@@ -1,6 +1,7 @@
 /* Pins: every data file that ships can be read, and a few of their figures arrive
  * in base units in the right member. */
 #include "ls_test.h"
+#include "nccl_tables.h"
 
 #include <string.h>
 
@@ -15,6 +16,7 @@
 #include "data/machines/read_cluster.h"
 #include "data/machines/read_gpu.h"
 #include "data/machines/read_nccl.h"
+#include "data/machines/read_nccl_tables.h"
 #include "data/measured/read_residuals.h"
 #include "data/traces/trace_json.h"
 
@@ -56,6 +58,7 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
   LsClusterSpec spec = { 0 };
   LsGpu gpu = { 0 };
   LsStrategy strategy = { 0 };
+  LsNcclTables tables = { 0 };
   LsSoftwareSpec software;
   bool ok = false;
   switch (kind) {
@@ -70,6 +73,9 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
     break;
   case LS_DATA_CALIBRATIONS:
     return read_measured (path, diags);
+  case LS_DATA_NCCL_TABLES:
+    ok = ls_nccl_tables_load (path, &tables, diags);
+    break;
   case LS_DATA_STRATEGIES:
     ok = ls_strategy_load (path, &strategy, diags);
     break;
@@ -95,6 +101,7 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
   ls_cluster_spec_clear (&spec);
   ls_gpu_clear (&gpu);
   ls_strategy_clear (&strategy);
+  ls_nccl_tables_clear (&tables);
   return ok;
 }
 
@@ -245,6 +252,64 @@ nccl_figures_arrive_in_base_units (void)
 }
 
 static void
+check_rates (const double got[LS_NCCL_MAX_RATES + 1], const double expected[LS_NCCL_MAX_RATES + 1], const char *name)
+{
+  for (int i = 0; i <= LS_NCCL_MAX_RATES; i++)
+    ls_check_impl (got[i] == expected[i], __FILE__, __LINE__, "%s: rate %d: %g, not %g", name, i, got[i], expected[i]);
+}
+
+static void
+check_tables (const LsNcclTables *got, const LsNcclTables *expected)
+{
+  LS_CHECK_STR (got->name, expected->name);
+  LS_CHECK_STR (got->gpu, expected->gpu);
+  LS_CHECK_INT (got->compute_capability, ==, expected->compute_capability);
+  check_rates (got->rates_intra, expected->rates_intra, got->name);
+  check_rates (got->rates_inter, expected->rates_inter, got->name);
+  LS_CHECK_DOUBLE (got->nvlink, ==, expected->nvlink);
+  LS_CHECK_DOUBLE (got->double_many_from, ==, expected->double_many_from);
+  LS_CHECK_DOUBLE (got->ll, ==, expected->ll);
+  LS_CHECK_DOUBLE (got->ring_ll128, ==, expected->ring_ll128);
+  for (int s = 0; s < LS_NCCL_N_SCALES; s++) {
+    LS_CHECK_DOUBLE (got->tree_ll128[s], ==, expected->tree_ll128[s]);
+    LS_CHECK_DOUBLE (got->tree_simple[s], ==, expected->tree_simple[s]);
+    LS_CHECK_DOUBLE (got->nvls_tree[s], ==, expected->nvls_tree[s]);
+  }
+  LS_CHECK_DOUBLE (got->nvls_efficiency, ==, expected->nvls_efficiency);
+  LS_CHECK_DOUBLE (got->collnet_direct, ==, expected->collnet_direct);
+  LS_CHECK_DOUBLE (got->ring_plateau, ==, expected->ring_plateau);
+}
+
+/* Written down twice, in files and in nccl_tables.h, from the same source. */
+static void
+tables_of_nccl_are_those_of_its_source (void)
+{
+  static const LsNcclTables all[] = { LS_TEST_NCCL_VOLTA, LS_TEST_NCCL_AMPERE, LS_TEST_NCCL_HOPPER, LS_TEST_NCCL_BLACKWELL };
+  for (size_t i = 0; i < G_N_ELEMENTS (all); i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsNcclTables got;
+    if (!LS_CHECK (ls_nccl_tables_load (all[i].name, &got, diags)))
+      continue;
+    check_tables (&got, &all[i]);
+    ls_nccl_tables_clear (&got);
+  }
+}
+
+static void
+tables_are_found_by_compute_capability (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree char *why = NULL;
+  LsNcclTables found;
+  if (LS_CHECK (ls_nccl_tables_find (9, &found, &why, diags))) {
+    LS_CHECK_STR (found.gpu, "h100");
+    ls_nccl_tables_clear (&found);
+  }
+  LS_CHECK (!ls_nccl_tables_find (6, &found, &why, diags));
+  LS_CHECK (why && strstr (why, "8x (a100-80g), 9x (h100)"));
+}
+
+static void
 check_table (const LsField *fields)
 {
   for (const LsField *f = fields; f->key; f++) {
@@ -277,9 +342,11 @@ tables_are_well_formed (void)
   check_table (ls_calibration_fields);
   check_table (ls_access_fields);
   check_table (ls_nccl_fields);
+  check_table (ls_nccl_tables_fields);
 }
 
 LS_TEST_MAIN ("read_data", LS_TEST (tables_are_well_formed), LS_TEST (knobs_have_topics), LS_TEST (all_shipped_files_are_good), LS_TEST (the_a100_arrives_whole),
               LS_TEST (a_cluster_brings_its_gpu), LS_TEST (a_cluster_describes_its_gpu), LS_TEST (calibrations_name_every_kernel_kind),
               LS_TEST (access_files_name_every_access),
-              LS_TEST (kinds_that_are_left_out_are_rooflines), LS_TEST (nccl_figures_arrive_in_base_units))
+              LS_TEST (kinds_that_are_left_out_are_rooflines), LS_TEST (nccl_figures_arrive_in_base_units),
+              LS_TEST (tables_of_nccl_are_those_of_its_source), LS_TEST (tables_are_found_by_compute_capability))

@@ -17,6 +17,7 @@
 #include "data/machines/read_cluster.h"
 #include "data/machines/read_gpu.h"
 #include "data/machines/read_nccl.h"
+#include "data/machines/read_nccl_tables.h"
 #include "data/measured/read_residuals.h"
 #include "data/traces/trace_file.h"
 
@@ -36,6 +37,7 @@ static const struct {
   { FORMATS "calibration.md", "calibration", ls_calibration_fields },
   { FORMATS "access.md", "access", ls_access_fields },
   { FORMATS "nccl.md", "nccl", ls_nccl_fields },
+  { FORMATS "nccl-generation.md", "nccl-generation", ls_nccl_tables_fields },
   { FORMATS "residuals.md", "residuals", ls_residuals_fields },
   { FORMATS "strategy.md", "strategy", ls_strategy_fields },
   { FORMATS "kernels.md", "kernels", ls_recipes_fields },
@@ -49,6 +51,7 @@ static const struct {
   { TOPOLOGIES, "topologies" },
   { TOPOLOGIES, "topologies/gpu" },
   { TOPOLOGIES, "topologies/calib" },
+  { TOPOLOGIES, "topologies/nccl" },
   { STRATEGIES, "strategies" },
   { STRATEGIES, "strategies/software" },
   { STRATEGIES, "strategies/kernels" },

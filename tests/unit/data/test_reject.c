@@ -13,6 +13,7 @@
 #include "data/machines/read_cluster.h"
 #include "data/machines/read_gpu.h"
 #include "data/machines/read_nccl.h"
+#include "data/machines/read_nccl_tables.h"
 #include "data/measured/read_cases.h"
 #include "data/measured/read_collectives.h"
 #include "data/measured/read_kernels.h"
@@ -100,6 +101,13 @@ read_nccl (const char *path, LsDiagList *diags)
 {
   LsNccl nccl;
   return ls_nccl_load (path, &nccl, diags);
+}
+
+static bool
+read_nccl_tables (const char *path, LsDiagList *diags)
+{
+  LsNcclTables tables;
+  return ls_nccl_tables_load (path, &tables, diags);
 }
 
 static bool
@@ -209,6 +217,7 @@ static const LsRejectKind kinds[] = {
   { "kineto", read_kineto },
   { "model", read_model },
   { "nccl", read_nccl },
+  { "nccl-generation", read_nccl_tables },
   { "nccl-tests", read_nccl_tests },
   { "nccl-topo", read_cluster },
   { "profile", read_profile },

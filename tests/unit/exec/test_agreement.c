@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "nccl_tables.h"
 #include "tiny_cluster.h"
 #include "tiny_torus.h"
 
@@ -14,6 +15,7 @@
 #define MIB (UINT64_C (1) << 20)
 
 static const LsNccl nccl = {
+  .tables = LS_TEST_NCCL_VOLTA,
   .channels_ring = 24, .channels_net = 2, .channels_nvls = 16, .channels_p2p = 2, .ring_bus_intra = 240e9, .ring_bus_per_nic = 16e9,
   .p2p_intra = 250e9, .p2p_inter = 20e9, .base_all_reduce = 10 * LS_US, .base_all_gather = 9 * LS_US,
   .base_reduce_scatter = 8 * LS_US, .base_nvls = 25 * LS_US, .base_p2p_intra = 12 * LS_US, .base_p2p_inter = 36 * LS_US,

@@ -17,7 +17,7 @@
 typedef struct {
   LsGpu gpu;
   LsCalibration calibration;
-  int generation; /* LsNcclGeneration; -1: has no NCCL, as TPUs */
+  const char *generation; /* in NCCL, interned; NULL: has no NCCL, as TPUs */
 } Chip;
 
 static void
@@ -28,7 +28,7 @@ chip_clear (gpointer data)
   ls_calibration_clear (&c->calibration);
 }
 
-static int
+static const char *
 generation_of (const LsGpu *gpu)
 {
   g_autofree char *name = ls_hardware_nccl_name (gpu), *message = NULL;
@@ -36,8 +36,8 @@ generation_of (const LsGpu *gpu)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsNccl nccl = { 0 };
   if (!path || !ls_nccl_load (name, &nccl, diags))
-    return -1;
-  int generation = (int) nccl.generation;
+    return NULL;
+  const char *generation = g_intern_string (nccl.tables.name);
   ls_nccl_clear (&nccl);
   return generation;
 }
@@ -92,7 +92,7 @@ for_each_pair (PairFunc visit)
   for (guint i = 0; i < chips->len; i++)
     for (guint k = 0; k < chips->len; k++) {
       Chip *a = &g_array_index (chips, Chip, i), *b = &g_array_index (chips, Chip, k);
-      if (i == k || a->generation < 0 || a->generation != b->generation || !is_nowhere_worse (&a->gpu, &b->gpu))
+      if (i == k || !a->generation || a->generation != b->generation || !is_nowhere_worse (&a->gpu, &b->gpu))
         continue;
       g_string_append_printf (seen, "(%s %s) ", a->gpu.name, b->gpu.name);
       visit (a, b);

@@ -4,6 +4,7 @@
 #define LS_TESTS_NETWORK_FIXTURES_H
 
 #include "ls_test.h"
+#include "nccl_tables.h"
 #include "tiny_cluster.h"
 
 #include "core/maxmin.h"
@@ -12,6 +13,7 @@
 #define MIB (UINT64_C (1) << 20)
 
 static const LsNccl round_nccl = {
+  .tables = LS_TEST_NCCL_VOLTA,
   .channels_ring = 24,
   .channels_net = 2,
   .channels_nvls = 16,

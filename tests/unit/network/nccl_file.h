@@ -8,6 +8,7 @@
 
 #include "ls_test.h"
 
+#include "nccl_tables.h"
 #include "network/coll.h"
 
 typedef struct {
@@ -19,7 +20,7 @@ typedef struct {
 #define KEY(field, unit) { #field, offsetof (LsNccl, field), unit }
 
 static const NcclKey nccl_keys[] = {
-  KEY (generation, NCCL_GENERATION),
+  { "generation", offsetof (LsNccl, tables), NCCL_GENERATION },
   KEY (nvlink, NCCL_RATE),
   KEY (channels_ring, NCCL_COUNT),
   KEY (channels_net, NCCL_COUNT),
@@ -64,12 +65,12 @@ nccl_value (const char *text, const char *key)
 }
 
 static inline bool
-nccl_generation (const char *value, LsNcclGeneration *ret)
+nccl_generation (const char *value, LsNcclTables *ret)
 {
-  static const char *const names[LS_N_NCCL_GENERATIONS] = { "volta", "ampere", "hopper", "blackwell" };
-  for (LsNcclGeneration g = 0; g < LS_N_NCCL_GENERATIONS; g++)
-    if (g_strcmp0 (value, names[g]) == 0) {
-      *ret = g;
+  static const LsNcclTables all[] = { LS_TEST_NCCL_VOLTA, LS_TEST_NCCL_AMPERE, LS_TEST_NCCL_HOPPER, LS_TEST_NCCL_BLACKWELL };
+  for (size_t i = 0; i < G_N_ELEMENTS (all); i++)
+    if (g_strcmp0 (value, all[i].name) == 0) {
+      *ret = all[i];
       return true;
     }
   return false;

@@ -44,7 +44,7 @@ all_reduce_grows_with_the_depth_of_the_tree (void)
 
 /* Round numbers near those of H100. */
 static const LsNccl hopper = {
-  .generation = LS_NCCL_HOPPER,
+  .tables = LS_TEST_NCCL_HOPPER,
   .nvlink = 18 * 20.6e9,
   .channels_ring = 24,
   .channels_net = 2,

@@ -16,25 +16,28 @@
 #define H100_NVLINK (18 * 20.6e9)
 #define B200_NVLINK (18 * 40.1e9)
 
+static const LsNcclTables volta = LS_TEST_NCCL_VOLTA, ampere = LS_TEST_NCCL_AMPERE, hopper = LS_TEST_NCCL_HOPPER,
+                          blackwell = LS_TEST_NCCL_BLACKWELL;
+
 static LsTuneComm
-node_of (LsNcclGeneration generation, double nvlink, uint32_t n)
+node_of (const LsNcclTables *tables, double nvlink, uint32_t n)
 {
-  return (LsTuneComm) { .generation = generation,
+  return (LsTuneComm) { .tables = tables,
                         .n = n,
                         .n_hosts = 1,
                         .has_nvlink = true,
-                        .has_nvls = generation >= LS_NCCL_HOPPER,
-                        .ring = ls_tune_ring_graph (generation, nvlink, 0, 0),
-                        .nvls = ls_tune_nvls_graph (generation, nvlink, n, 0, 0) };
+                        .has_nvls = tables->nvls_efficiency > 0,
+                        .ring = ls_tune_ring_graph (tables, nvlink, 0, 0),
+                        .nvls = ls_tune_nvls_graph (tables, nvlink, n, 0, 0) };
 }
 
 static LsTuneComm
 h100_nodes (uint32_t n_hosts)
 {
-  LsTuneComm c = node_of (LS_NCCL_HOPPER, H100_NVLINK, 8);
+  LsTuneComm c = node_of (&hopper, H100_NVLINK, 8);
   c.n = 8 * n_hosts;
   c.n_hosts = n_hosts;
-  c.ring = ls_tune_ring_graph (LS_NCCL_HOPPER, H100_NVLINK, 8, 50e9);
+  c.ring = ls_tune_ring_graph (&hopper, H100_NVLINK, 8, 50e9);
   return c;
 }
 
@@ -48,15 +51,15 @@ check_graph (LsTuneGraph g, uint32_t channels, double intra)
 static void
 graphs_are_those_of_the_search (void)
 {
-  check_graph (ls_tune_ring_graph (LS_NCCL_VOLTA, 120e9, 0, 0), 6, 20e9);
-  check_graph (ls_tune_ring_graph (LS_NCCL_AMPERE, A100_NVLINK, 0, 0), 12, 20e9);
-  check_graph (ls_tune_ring_graph (LS_NCCL_HOPPER, H100_NVLINK, 0, 0), 12, 30e9);
-  check_graph (ls_tune_ring_graph (LS_NCCL_BLACKWELL, B200_NVLINK, 0, 0), 16, 45e9);
-  check_graph (ls_tune_ring_graph (LS_NCCL_HOPPER, H100_NVLINK, 8, 50e9), 8, 45e9);
-  check_graph (ls_tune_ring_graph (LS_NCCL_AMPERE, A100_NVLINK, 8, 25e9), 8, 24e9);
-  check_graph (ls_tune_nvls_graph (LS_NCCL_HOPPER, H100_NVLINK, 8, 0, 0), 8, 40e9);
-  check_graph (ls_tune_nvls_graph (LS_NCCL_HOPPER, H100_NVLINK, 4, 0, 0), 4, 60e9);
-  check_graph (ls_tune_nvls_graph (LS_NCCL_BLACKWELL, B200_NVLINK, 72, 0, 0), 32, 20e9); /* 32 heads at most */
+  check_graph (ls_tune_ring_graph (&volta, 120e9, 0, 0), 6, 20e9);
+  check_graph (ls_tune_ring_graph (&ampere, A100_NVLINK, 0, 0), 12, 20e9);
+  check_graph (ls_tune_ring_graph (&hopper, H100_NVLINK, 0, 0), 12, 30e9);
+  check_graph (ls_tune_ring_graph (&blackwell, B200_NVLINK, 0, 0), 16, 45e9);
+  check_graph (ls_tune_ring_graph (&hopper, H100_NVLINK, 8, 50e9), 8, 45e9);
+  check_graph (ls_tune_ring_graph (&ampere, A100_NVLINK, 8, 25e9), 8, 24e9);
+  check_graph (ls_tune_nvls_graph (&hopper, H100_NVLINK, 8, 0, 0), 8, 40e9);
+  check_graph (ls_tune_nvls_graph (&hopper, H100_NVLINK, 4, 0, 0), 4, 60e9);
+  check_graph (ls_tune_nvls_graph (&blackwell, B200_NVLINK, 72, 0, 0), 32, 20e9); /* 32 heads at most */
 }
 
 typedef struct {
@@ -84,7 +87,7 @@ check_example (const Example *e)
 static void
 one_node_costs_what_nccl_computes (void)
 {
-  LsTuneComm a = node_of (LS_NCCL_AMPERE, A100_NVLINK, 8), h = node_of (LS_NCCL_HOPPER, H100_NVLINK, 8);
+  LsTuneComm a = node_of (&ampere, A100_NVLINK, 8), h = node_of (&hopper, H100_NVLINK, 8);
   const Example examples[] = {
     { "a100-ring-s", a, LS_TUNE_RING, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_REDUCE, GIB, 137.143, 7885.37 },
     { "a100-ring-ll", a, LS_TUNE_RING, LS_PROTOCOL_LL, LS_COLL_ALL_REDUCE, 64 * KIB, 50.114, 16.3077 },
@@ -147,7 +150,7 @@ a_tree_is_slower_at_middle_sizes (void)
 static void
 choices_are_those_of_the_log (void)
 {
-  LsTuneComm eight = node_of (LS_NCCL_HOPPER, H100_NVLINK, 8), four = node_of (LS_NCCL_HOPPER, H100_NVLINK, 4);
+  LsTuneComm eight = node_of (&hopper, H100_NVLINK, 8), four = node_of (&hopper, H100_NVLINK, 4);
   for (uint64_t bytes = 32 * KIB; bytes <= MIB; bytes *= 2) {
     LsTuneChoice c = ls_tune_choose (&eight, LS_COLL_ALL_REDUCE, bytes, (LsTuneSet) { 0 });
     LS_CHECK_INT (c.algorithm, ==, LS_TUNE_RING);
@@ -162,8 +165,8 @@ choices_are_those_of_the_log (void)
 static void
 bandwidths_are_close_to_measured_ones (void)
 {
-  LsTuneComm a = node_of (LS_NCCL_AMPERE, A100_NVLINK, 8), h = node_of (LS_NCCL_HOPPER, H100_NVLINK, 8);
-  LsTuneComm b = node_of (LS_NCCL_BLACKWELL, B200_NVLINK, 8);
+  LsTuneComm a = node_of (&ampere, A100_NVLINK, 8), h = node_of (&hopper, H100_NVLINK, 8);
+  LsTuneComm b = node_of (&blackwell, B200_NVLINK, 8);
   const struct {
     const char *what;
     const LsTuneComm *comm;
@@ -189,7 +192,7 @@ bandwidths_are_close_to_measured_ones (void)
 static void
 what_nccl_cannot_run_has_no_cost (void)
 {
-  LsTuneComm h = node_of (LS_NCCL_HOPPER, H100_NVLINK, 8), a = node_of (LS_NCCL_AMPERE, A100_NVLINK, 8);
+  LsTuneComm h = node_of (&hopper, H100_NVLINK, 8), a = node_of (&ampere, A100_NVLINK, 8);
   LsTuneComm pcie = a;
   pcie.has_nvlink = false;
   const struct {
@@ -217,7 +220,7 @@ what_nccl_cannot_run_has_no_cost (void)
 static void
 nvls_gathers_among_32_at_most (void)
 {
-  LsTuneComm rack = node_of (LS_NCCL_BLACKWELL, B200_NVLINK, 72), heads = node_of (LS_NCCL_BLACKWELL, B200_NVLINK, 32);
+  LsTuneComm rack = node_of (&blackwell, B200_NVLINK, 72), heads = node_of (&blackwell, B200_NVLINK, 32);
   const LsCollKind kinds[] = { LS_COLL_ALL_GATHER, LS_COLL_REDUCE_SCATTER };
   for (size_t i = 0; i < G_N_ELEMENTS (kinds); i++) {
     LS_CHECK (ls_tune_cost (&rack, LS_TUNE_NVLS, LS_PROTOCOL_SIMPLE, kinds[i], MIB).bytes_per_s == 0);
@@ -252,17 +255,17 @@ channels_and_chunks_follow_size_and_protocol (void)
 static void
 collnet_direct_is_shared_by_heads (void)
 {
-  LsTuneComm c = node_of (LS_NCCL_AMPERE, A100_NVLINK, 8);
+  LsTuneComm c = node_of (&ampere, A100_NVLINK, 8);
   c.n = 16;
   c.n_hosts = 2;
   c.has_collnet = true;
   c.collnet = (LsTuneGraph) { .channels = 4, .intra = 40e9, .inter = 40e9 };
-  LsTuneCost ampere = ls_tune_cost (&c, LS_TUNE_COLLNET_DIRECT, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_REDUCE, GIB);
-  c.generation = LS_NCCL_HOPPER;
-  LsTuneCost hopper = ls_tune_cost (&c, LS_TUNE_COLLNET_DIRECT, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_REDUCE, GIB);
-  LS_CHECK_NEAR (ampere.latency_us, 2 * (3.7 + 7 * 0.4) + 31, 1e-12);
-  LS_CHECK_NEAR (ampere.bytes_per_s, 0.5 * 4 * 40e9 / 1.5, 1e-12);
-  LS_CHECK_NEAR (hopper.bytes_per_s, 0.85 * ampere.bytes_per_s, 1e-12);
+  LsTuneCost before = ls_tune_cost (&c, LS_TUNE_COLLNET_DIRECT, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_REDUCE, GIB);
+  c.tables = &hopper;
+  LsTuneCost since = ls_tune_cost (&c, LS_TUNE_COLLNET_DIRECT, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_REDUCE, GIB);
+  LS_CHECK_NEAR (before.latency_us, 2 * (3.7 + 7 * 0.4) + 31, 1e-12);
+  LS_CHECK_NEAR (before.bytes_per_s, 0.5 * 4 * 40e9 / 1.5, 1e-12);
+  LS_CHECK_NEAR (since.bytes_per_s, 0.85 * before.bytes_per_s, 1e-12);
 }
 
 LS_TEST_MAIN ("tuning", LS_TEST (graphs_are_those_of_the_search), LS_TEST (one_node_costs_what_nccl_computes),

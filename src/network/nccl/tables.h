@@ -1,0 +1,34 @@
+/* network/nccl/tables.h — the numbers of NCCL's tuner that differ by generation of GPUs: a
+ * file of topologies/nccl. What tuning.c and tuning_graph.c do with them is there. */
+#ifndef LS_NETWORK_NCCL_TABLES_H
+#define LS_NETWORK_NCCL_TABLES_H
+
+#include <stdint.h>
+
+/* Hosts as the tables count them: 1, 2, more. */
+#define LS_NCCL_N_SCALES 3
+
+/* The longest list of rates is 20. */
+#define LS_NCCL_MAX_RATES 32
+
+/* All rates in bytes/s. A rate of 0 is one that this generation never asks for. */
+typedef struct {
+  char *name, *source;
+  uint32_t compute_capability; /* major number: 9 for 9.x                         */
+  double nvlink;               /* of one NVLink, as NCCL counts it                */
+  char *gpu;                   /* the usual one, of topologies/gpu                */
+  /* Rates of a channel that the graph search tries, inside a node and across, fastest first; 0 ends. */
+  double rates_intra[LS_NCCL_MAX_RATES + 1], rates_inter[LS_NCCL_MAX_RATES + 1];
+  double double_many_from; /* more than 4 channels are doubled from this rate */
+  double ll;               /* limit of all channels with LL on one host       */
+  double ring_ll128;       /* limits of one channel, by hosts where there are three */
+  double tree_ll128[LS_NCCL_N_SCALES], tree_simple[LS_NCCL_N_SCALES];
+  double nvls_tree[LS_NCCL_N_SCALES];
+  double nvls_efficiency; /* of the rate of a channel; 0: no NVLS            */
+  double collnet_direct;  /* the same with collnet                           */
+  double ring_plateau;    /* factor of the latency of a ring across hosts with much data */
+} LsNcclTables;
+
+void ls_nccl_tables_clear (LsNcclTables *tables);
+
+#endif
