@@ -1,6 +1,7 @@
 /* The table of knobs as the users of the library see it. */
 #include <lockstep/lockstep.h>
 
+#include "base/handover.h"
 #include "data/jobs/read_strategy.h"
 #include "data/text/field.h"
 #include "job/job.h"
@@ -72,13 +73,13 @@ ls_knobs (guint *ret_n)
 {
   static GArray *knobs;
   static gsize is_made;
-  if (g_once_init_enter (&is_made)) {
+  if (ls_once_enter (&is_made)) {
     knobs = g_array_new (TRUE, FALSE, sizeof (LsKnob));
     for (guint t = 0; t < G_N_ELEMENTS (topics); t++) {
       append_knobs (knobs, ls_job_fields, topics[t].name);
       append_knobs (knobs, ls_strategy_fields, topics[t].name);
     }
-    g_once_init_leave (&is_made, 1);
+    ls_once_leave (&is_made);
   }
   *ret_n = knobs->len;
   return (const LsKnob *) (gpointer) knobs->data;

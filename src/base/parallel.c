@@ -1,5 +1,7 @@
 #include "base/parallel.h"
 
+#include "base/handover.h"
+
 typedef struct {
   guint n;
   LsParallelFunc each;
@@ -20,9 +22,12 @@ static void
 run_one (gpointer i_plus_one, gpointer data)
 {
   Parallel *p = data;
+  LS_TAKE_OVER (p);
   p->each (GPOINTER_TO_UINT (i_plus_one) - 1, p->data);
   g_mutex_lock (&p->mutex);
+  LS_TAKE_OVER (&p->mutex);
   ls_progress_tell (p->progress, ++p->n_done, p->n);
+  LS_HAND_OVER (&p->mutex);
   g_mutex_unlock (&p->mutex);
 }
 
@@ -32,8 +37,10 @@ ls_parallel (guint n, guint n_threads, LsParallelFunc each, gpointer data, const
   Parallel p = { .n = n, .each = each, .data = data, .progress = progress };
   g_mutex_init (&p.mutex);
   GThreadPool *pool = g_thread_pool_new (run_one, &p, (gint) (n_threads > 0 ? n_threads : g_get_num_processors ()), FALSE, NULL);
+  LS_HAND_OVER (&p);
   for (guint i = 0; i < n; i++)
     g_thread_pool_push (pool, GUINT_TO_POINTER (i + 1), NULL); /* NULL is no task to GLib */
   g_thread_pool_free (pool, FALSE, TRUE);
+  LS_TAKE_OVER (&p.mutex);
   g_mutex_clear (&p.mutex);
 }

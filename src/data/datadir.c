@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/handover.h"
 #include "base/suggest.h"
 #include "data/text/json_out.h"
 #include "data/text/override.h"
@@ -37,7 +38,7 @@ root_beside_program (void)
 {
   static gsize is_known;
   static char *root;
-  if (g_once_init_enter (&is_known)) {
+  if (ls_once_enter (&is_known)) {
     static const char *const ways[] = { "../share/lockstep", "../../.." };
     g_autofree char *program = g_file_read_link ("/proc/self/exe", NULL);
     g_autofree char *folder = program ? g_path_get_dirname (program) : NULL;
@@ -46,7 +47,7 @@ root_beside_program (void)
       if (g_file_test (proof, G_FILE_TEST_IS_DIR))
         root = g_canonicalize_filename (path, NULL);
     }
-    g_once_init_leave (&is_known, 1);
+    ls_once_leave (&is_known);
   }
   return root;
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/handover.h"
 #include "data/datadir.h"
 #include "data/jobs/read_strategy.h"
 #include "data/text/field_write.h"
@@ -28,9 +29,9 @@ ls_softwares (void)
 {
   static GArray *all;
   static gsize is_made;
-  if (g_once_init_enter (&is_made)) {
+  if (ls_once_enter (&is_made)) {
     all = load ();
-    g_once_init_leave (&is_made, 1);
+    ls_once_leave (&is_made);
   }
   return all;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/handover.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/algorithm.h"
 
@@ -68,10 +69,10 @@ ls_coll_algorithms (void)
 {
   static const char *names[G_N_ELEMENTS (registry) + 1];
   static gsize is_filled;
-  if (g_once_init_enter (&is_filled)) {
+  if (ls_once_enter (&is_filled)) {
     for (size_t i = 0; i < G_N_ELEMENTS (registry); i++)
       names[i] = registry[i]->name;
-    g_once_init_leave (&is_filled, 1);
+    ls_once_leave (&is_filled);
   }
   return names;
 }

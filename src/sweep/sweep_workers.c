@@ -5,6 +5,7 @@
  * what follows from the results. While it waits for the last of a wave, idle threads go ahead to
  * configurations of later waves: what they find stays aside until these waves come, so nothing
  * depends on who was fast, and is lost if the wave does not come. */
+#include "base/handover.h"
 #include "sweep/sweep_state.h"
 
 #include <string.h>
@@ -40,8 +41,12 @@ static void
 do_work (gpointer work, gpointer workers)
 {
   Workers *c = workers;
+  GAsyncQueue *done = c->done;
+  LS_TAKE_OVER (work);
   work_do (c->x, work);
-  g_async_queue_push (c->done, work);
+  LS_HAND_OVER (work);
+  LS_HAND_OVER (c);
+  g_async_queue_push (done, work);
 }
 
 Workers *
@@ -66,12 +71,32 @@ workers_free (Workers *workers)
   if (!workers)
     return;
   g_thread_pool_free (workers->threads, FALSE, TRUE); /* what runs, runs to its end */
+  LS_TAKE_OVER (workers);
   g_async_queue_unref (workers->done);
   g_free (workers->hands);
   g_free (workers);
 }
 
-/* --- a mate --------------------------------------------------------------------------------------- */
+/* To a thread of this process. */
+static void
+push (Workers *workers, const Work *work)
+{
+  Work *own = g_memdup2 (work, sizeof *work);
+  LS_HAND_OVER (own);
+  g_thread_pool_push (workers->threads, own, NULL);
+}
+
+/* What a thread has done, NULL if it takes too long; is_patient: as long as it takes. Free it. */
+static Work *
+pop (Workers *workers, bool is_patient)
+{
+  Work *done = is_patient ? g_async_queue_pop (workers->done) : g_async_queue_timeout_pop (workers->done, POLL_US);
+  if (done)
+    LS_TAKE_OVER (done);
+  return done;
+}
+
+/* --- another process --------------------------------------------------------------------------------------- */
 
 void
 workers_serve (LsSweepRun *x)
@@ -85,9 +110,9 @@ workers_serve (LsSweepRun *x)
     while (ls_team_receive (workers->team, &m, &from)) {
       if (m.kind == LS_TEAM_QUIT)
         return;
-      g_thread_pool_push (workers->threads, g_memdup2 (m.bytes, sizeof (Work)), NULL);
+      push (workers, (const Work *) m.bytes);
     }
-    g_autofree Work *done = g_async_queue_timeout_pop (workers->done, POLL_US);
+    g_autofree Work *done = pop (workers, false);
     if (done)
       ls_team_send (workers->team, 0, done, sizeof *done);
   }
@@ -100,7 +125,7 @@ give (Workers *workers, guint to, const Work *work)
 {
   workers->hands[to].n_busy++;
   if (to == 0)
-    g_thread_pool_push (workers->threads, g_memdup2 (work, sizeof *work), NULL);
+    push (workers, work);
   else
     ls_team_send (workers->team, to, work, sizeof *work);
 }
@@ -230,7 +255,7 @@ wait_for_results (Workers *workers)
   LsTeamMessage m;
   guint from;
   bool is_alone = workers->n_hands == 1;
-  g_autofree Work *done = is_alone ? g_async_queue_pop (workers->done) : g_async_queue_timeout_pop (workers->done, POLL_US);
+  g_autofree Work *done = pop (workers, is_alone);
   if (done)
     take_result (workers, 0, done);
   while (!is_alone && ls_team_receive (workers->team, &m, &from)) {

@@ -2,6 +2,7 @@
 
 #include <lockstep/error.h>
 
+#include "base/handover.h"
 #include "base/suggest.h"
 #include "data/jobs/emit_target.h"
 
@@ -12,10 +13,10 @@ ls_emit_targets (void)
 {
   static const char *names[G_N_ELEMENTS (targets) + 1];
   static gsize once;
-  if (g_once_init_enter (&once)) {
+  if (ls_once_enter (&once)) {
     for (guint i = 0; i < G_N_ELEMENTS (targets); i++)
       names[i] = targets[i]->name;
-    g_once_init_leave (&once, 1);
+    ls_once_leave (&once);
   }
   return names;
 }

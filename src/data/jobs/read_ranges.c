@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/handover.h"
 #include "base/suggest.h"
 #include "data/jobs/read_strategy.h"
 #include "schedules/sched.h"
@@ -46,7 +47,7 @@ all_axes (void)
 {
   static Axes all;
   static gsize is_made;
-  if (!g_once_init_enter (&is_made))
+  if (!ls_once_enter (&is_made))
     return &all;
   for (; all.n < LS_N_SPACE_AXES; all.n++)
     all.field[all.n] = ls_field_find (ls_strategy_fields, axes[all.n].key);
@@ -55,7 +56,7 @@ all_axes (void)
       g_assert (all.n < LS_MAX_SPACE_AXES);
       all.field[all.n++] = f;
     }
-  g_once_init_leave (&is_made, 1);
+  ls_once_leave (&is_made);
   return &all;
 }
 
@@ -106,7 +107,7 @@ ls_ranges_fields (void)
   static LsField elements[LS_MAX_SPACE_AXES][2], fields[N_HEADER + LS_MAX_SPACE_AXES + 1];
   static LsStrategy blank;
   static gsize is_made;
-  if (!g_once_init_enter (&is_made))
+  if (!ls_once_enter (&is_made))
     return fields;
   ls_strategy_init (&blank);
   memcpy (fields, header, sizeof header);
@@ -122,7 +123,7 @@ ls_ranges_fields (void)
   }
   elements[LS_SPACE_ZERO][0].parse = parse_stage;
   elements[LS_SPACE_ZERO][0].expected = "a stage from 0 to 3";
-  g_once_init_leave (&is_made, 1);
+  ls_once_leave (&is_made);
   return fields;
 }
 

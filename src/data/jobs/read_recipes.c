@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/handover.h"
 #include "data/datadir.h"
 #include "data/jobs/kernel_kinds.h"
 #include "lower/lower.h"
@@ -276,9 +277,9 @@ ls_recipes_all (void)
 {
   static GPtrArray *all;
   static gsize is_made;
-  if (g_once_init_enter (&is_made)) {
+  if (ls_once_enter (&is_made)) {
     all = load_all ();
-    g_once_init_leave (&is_made, 1);
+    ls_once_leave (&is_made);
   }
   return all;
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/handover.h"
 #include "data/datadir.h"
 #include "data/jobs/emit.h"
 #include "data/jobs/read_model.h"
@@ -75,13 +76,13 @@ ls_software_fields (void)
 {
   static LsField fields[N_OWN + 3];
   static gsize is_made;
-  if (!g_once_init_enter (&is_made))
+  if (!ls_once_enter (&is_made))
     return fields;
   memcpy (fields, own_fields, sizeof own_fields);
   fields[N_OWN] = p2p_field;
   fields[N_OWN + 1] = (LsField) { "ranges", LS_FIELD_OBJECT, offsetof (LsSoftwareSpec, ranges), .fields = ls_ranges_fields (),
                                   .table = "file of ranges", .default_text = "those of a sweep", .meaning = "values that a sweep for it tries" };
-  g_once_init_leave (&is_made, 1);
+  ls_once_leave (&is_made);
   return fields;
 }
 
