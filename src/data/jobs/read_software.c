@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/handover.h"
+#include "base/suggest.h"
 #include "data/datadir.h"
 #include "data/jobs/emit.h"
 #include "data/jobs/read_model.h"
@@ -117,39 +118,37 @@ check_dp_kinds (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags
   return ok;
 }
 
-static bool
-is_architecture (const GPtrArray *known, const char *name)
+/* Of all names, each of which is borrowed. */
+static GPtrArray *
+architectures_of (const GPtrArray *generations)
 {
-  for (guint i = 0; i < known->len; i++)
-    if (strcmp (((const LsDataEntry *) known->pdata[i])->name, name) == 0)
-      return true;
-  return strcmp (name, LS_ARCHITECTURE_TPU) == 0;
-}
-
-/* "ampere, hopper or tpu". */
-static char *
-known_architectures (const GPtrArray *known)
-{
-  GString *text = g_string_new (NULL);
-  for (guint i = 0; i < known->len; i++)
-    g_string_append_printf (text, "%s%s", i > 0 ? ", " : "", ((const LsDataEntry *) known->pdata[i])->name);
-  g_string_append_printf (text, "%s" LS_ARCHITECTURE_TPU, known->len > 0 ? " or " : "");
-  return g_string_free (text, FALSE);
+  GPtrArray *names = g_ptr_array_new ();
+  for (guint i = 0; i < generations->len; i++)
+    g_ptr_array_add (names, ((const LsDataEntry *) generations->pdata[i])->name);
+  g_ptr_array_add (names, (gpointer) LS_ARCHITECTURE_TPU);
+  g_ptr_array_add (names, NULL);
+  return names;
 }
 
 static bool
 check_architectures (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
 {
-  g_auto (GStrv) names = g_strsplit (s->architectures ? s->architectures : "", ",", -1);
-  g_autoptr (GPtrArray) known = *names ? ls_data_list (LS_DATA_NCCL_TABLES) : NULL;
-  for (char **name = names; *name; name++)
-    if (!is_architecture (known, *name)) {
-      g_autofree char *expected = known_architectures (known);
-      ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "architectures"), LS_JSON_AT_VALUE, diags, NULL,
-                        "expected %s, several with commas; got \"%s\"", expected, *name);
-      return false;
-    }
-  return true;
+  if (!s->architectures)
+    return true;
+  g_auto (GStrv) names = g_strsplit (s->architectures, ",", -1);
+  g_autoptr (GPtrArray) generations = ls_data_list (LS_DATA_NCCL_TABLES), known = architectures_of (generations);
+  const char *const *all = (const char *const *) known->pdata;
+  char **name = names;
+  while (*name && g_strv_contains (all, *name))
+    name++;
+  if (!*name)
+    return true;
+  const char *near = ls_suggest (*name, all);
+  ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "architectures"), LS_JSON_AT_VALUE,
+                    diags, NULL, "expected names of files in %s, or " LS_ARCHITECTURE_TPU ", with commas; got \"%s\"%s%s%s",
+                    ls_data_folder (LS_DATA_NCCL_TABLES), *name, near ? "; did you mean \"" : "", near ? near : "",
+                    near ? "\"?" : "");
+  return false;
 }
 
 /* A row without the column would never meet it. */

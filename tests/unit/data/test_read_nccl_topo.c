@@ -188,7 +188,7 @@ damaged_files_are_refused_with_the_line (void)
     { SYSTEM (CPU "<pci class=\"0\"/></cpu>"), "<pci>: missing attribute \"busid\"" },
     { SYSTEM (CPU "<pci busid=\"0:0:0.0\" link_width=\"wide\"/></cpu>"), "<pci>: link_width: expected a whole number of at most 64; got \"wide\"" },
     { SYSTEM (CPU "<pci busid=\"0:0:0.0\"><gpu dev=\"0\"/></pci></cpu>"), "<gpu>: missing attribute \"sm\"" },
-    { SYSTEM (CPU "<pci busid=\"0:0:0.0\"><gpu dev=\"0\" sm=\"61\"/></pci></cpu>"), "sm 61: expected 7x (v100), 8x (a100-80g), 9x (h100) or 10x (b200)" },
+    { SYSTEM (CPU "<pci busid=\"0:0:0.0\"><gpu dev=\"0\" sm=\"61\"/></pci></cpu>"), "sm 61: expected 7x (v100), 8x (a100-80g), 9x (h100)" },
     { SYSTEM (CPU "<pci busid=\"0:0:0.0\"><gpu dev=\"0\" sm=\"80\"/>\n<gpu dev=\"1\" sm=\"80\"/></pci></cpu>"),
       "x.xml:3:1: error: <gpu>: a second one in the same <pci>" },
     { SYSTEM (CPU "<net speed=\"1\"/></cpu>"), "<net> stands outside of <nic>" },
