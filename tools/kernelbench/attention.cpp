@@ -1,12 +1,14 @@
-/* Our flash-style attention, isolated, forward and backward. FLOPs: 4 seq^2 d for each head,
+/* Flash-style attention, ours and cuDNN's, isolated, forward and backward. FLOPs: 4 seq^2 d for each head,
  * half if causal, 2.5 times that backward; bytes: Q, K, V in, O out, and those, dO and four
  * gradients: as the simulator counts them. */
 #include "bench_groups.h"
+#include "cudnn_attention.h"
 #include "ops.h"
 
 namespace kb {
 
 static constexpr double case_s = 0.6, elt = 2;
+static constexpr double cudnn_case_s = 4; /* with a plan, which is compiled */
 
 /* 8192 tokens in sequences of 1024 to 8192; heads of GPT-3 175B and Llama 3 on one of 8 ranks. */
 static const AttentionShape shapes[] = {
@@ -22,9 +24,9 @@ template <typename T> struct Problem {
   Buffer<T> q, k, v, out, dout, dq, dk, dv;
   Buffer<float> lse, scratch;
 
-  Problem (const AttentionShape &s, cudaStream_t stream)
+  Problem (const AttentionShape &s, cudaStream_t stream, size_t n_scratch)
     : shape (s), q (n_q ()), k (n_kv ()), v (n_kv ()), out (n_q ()), dout (n_q ()), dq (n_q ()), dk (n_kv ()), dv (n_kv ()),
-      lse (s.sequences * s.seq * s.heads), scratch (attention_scratch (s))
+      lse (s.sequences * s.seq * s.heads), scratch (n_scratch)
   {
     uint64_t seed = 500;
     for (Buffer<T> *x : { &q, &k, &v, &dout })
@@ -35,6 +37,10 @@ template <typename T> struct Problem {
   {
     attention_bwd (stream, shape, q.get (), k.get (), v.get (), out.get (), lse.get (), dout.get (), scratch.get (), dq.get (),
                    dk.get (), dv.get ());
+  }
+  AttentionOperands operands () const
+  {
+    return { q.get (), k.get (), v.get (), out.get (), lse.get (), dout.get (), dq.get (), dk.get (), dv.get () };
   }
 
 private:
@@ -71,12 +77,43 @@ measure (Bench &bench, const AttentionShape &s, const char *dtype)
   auto with_problem = [&] (auto run) {
     return [&, run] (Row &) {
       if (!problem)
-        problem = std::make_unique<Problem<T>> (s, stream);
+        problem = std::make_unique<Problem<T>> (s, stream, attention_scratch (s));
       return bench.isolated ([&] { run (*problem); });
     };
   };
   bench.measure (forward, case_s, with_problem ([&] (Problem<T> &p) { p.forward (stream); }));
   bench.measure (backward, case_s, with_problem ([&] (Problem<T> &p) { p.backward (stream); }));
+}
+
+static Timing
+time_cudnn (Bench &bench, const AttentionShape &s, bool is_backward)
+{
+  cudaStream_t stream = bench.stream ();
+  std::string objection = bench.options ().skips_checks ? "" : cudnn_attention_objection (bench.checks (), stream, s, is_backward);
+  if (!objection.empty ())
+    throw Failure (objection);
+  Problem<__nv_bfloat16> problem (s, stream, 0);
+  CudnnAttention forward (stream, s, false, problem.operands ());
+  std::unique_ptr<CudnnAttention> backward;
+  if (is_backward)
+    backward = std::make_unique<CudnnAttention> (stream, s, true, problem.operands ());
+  bench.wake_up (); /* clocks fell while cuDNN compiled */
+  forward.run ();   /* whose results the backward reads */
+  return bench.isolated ([&] { (backward ? *backward : forward).run (); });
+}
+
+static void
+measure_cudnn (Bench &bench, const AttentionShape &s)
+{
+  for (bool is_backward : { false, true }) {
+    Row row = row_of (s, "bf16", is_backward);
+    row.implementation = "cudnn";
+    row.note += " implementation=cudnn";
+    if (bench.capability () < attention_capability)
+      bench.leave_out (row, "attention of cuDNN needs compute capability 8.0");
+    else
+      bench.measure (row, cudnn_case_s, [&] (Row &) { return time_cudnn (bench, s, is_backward); });
+  }
 }
 
 void
@@ -86,6 +123,8 @@ bench_attention (Bench &bench)
   for (const AttentionShape &s : shapes)
     measure<__nv_bfloat16> (bench, s, "bf16");
   measure<half> (bench, shapes[1], "fp16");
+  for (const AttentionShape &s : shapes)
+    measure_cudnn (bench, s);
 }
 
 }

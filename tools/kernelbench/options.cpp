@@ -22,7 +22,7 @@ static const char help[] =
   "  --plan FILE     execute a trace instead; --rank says whose program\n"
   "  --nccl          time collectives over all GPUs here, in the format of nccl-tests\n"
   "  --max-bytes N   of --nccl: the largest array; default 1073741824\n"
-  "  --seconds N     do not start a measurement that would end later; default 300\n"
+  "  --seconds N     do not start a measurement that would end later; default 360\n"
   "  --device N      which GPU; default 0\n"
   "  --skip-checks   time kernels without comparing them with references\n"
   "  --dry-run       say what would be measured\n"

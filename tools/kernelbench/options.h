@@ -19,7 +19,7 @@ extern const Group groups[];
 
 struct Options {
   bool dry_run = false, resume = false, skips_checks = false, assembles = false, runs_nccl = false;
-  double seconds = 300;
+  double seconds = 360;
   uint64_t max_bytes = 1ull << 30; /* of --nccl */
   int device = 0;
   std::string json_file, rows_file, shapes_file;

@@ -3,17 +3,20 @@
 # supported, no memory, a launch that fails, a device that is lost in the middle, kill -9, heat, kernels that compute nothing, no code for
 # the chip. Each costs its row and no other, or ends in a message.
 #
-# Usage: gpu_faults.sh KERNELBENCH FAKE-CUDA-LIBRARY FOLDER-OF-THE-FAKE-DRIVER LOCKSTEP PLAN
+# Usage: gpu_faults.sh KERNELBENCH FAKE-CUDA-LIBRARY FOLDER-OF-THE-FAKE-DRIVER LOCKSTEP PLAN FAKE-CUDNN FAKE-CUDNN-WITHOUT-EXECUTE
 set -u
 bench=$(realpath "$1") fake=$(realpath "$2") driver=$(realpath "$3") lockstep=$(realpath "$4") plan=$(realpath "$5")
+cudnn=$(realpath "$6") cudnn_without_execute=$(realpath "$7")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-mkdir cuda nvml
+mkdir cuda nvml lacking
 for name in $(ldd "$bench" | grep -oE 'lib(cudart|cublasLt)\.so\.[0-9]+' | sort -u); do
   ln -s "$fake" "cuda/$name"
 done
 ln -s "$driver/libnvidia-ml.so.1" nvml/
+ln -s "$cudnn" cuda/libcudnn.so.9
+ln -s "$cudnn_without_execute" lacking/libcudnn.so.9
 export LD_LIBRARY_PATH=$work/cuda
 n_failed=0
 
@@ -45,6 +48,40 @@ n_rows all.csv "$(planned $groups)"
 has all.err " 0 failed; 0 left out"
 has all.json '"gpu": "Fake GPU"'
 
+test="attention of cuDNN stands beside ours, and calibrations keep them apart"
+run attention 0 --only attention --skip-checks
+n_rows attention.csv "$(planned attention)"
+n_cudnn=$(grep -c "implementation=cudnn" attention.csv) n_own=$(grep -vc "implementation=cudnn" attention.csv)
+[ "$n_cudnn" = 16 ] || fail "$n_cudnn rows of cuDNN"
+has attention.csv "^attention,flash-attention-bwd,1x8192x8x1x128,bf16,.*,causal=1 implementation=cudnn$"
+has attention.json '"implementation": "cudnn"'
+run attention 0 --only attention --skip-checks --resume
+n_rows attention.csv "$(planned attention)"
+has attention.err "$(planned attention) of an earlier run"
+sed -E 's/"time_us": ([0-9]+)\./"time_us": \1000./' attention.json > slower.json # than any GPU's peak
+LD_LIBRARY_PATH='' "$lockstep" calibrate slower.json --gpu h100 -o kept.json > read.txt 2>&1 || fail "calibrate: $(tail -1 read.txt)"
+has read.txt "$((n_own - 1)) rows of kernelbench's own flash attention are left out"
+has read.txt "^cudnn_fwd +compute_efficiency .*replaced"
+has read.txt "^cudnn_bwd +compute_efficiency .*replaced"
+
+test="what goes wrong with cuDNN costs its rows"
+# without WHY [NAME=VALUE...]: ours are measured all the same
+without ()
+{
+  why=$1
+  shift
+  rm -f less.*
+  env "$@" "$bench" --json less.json --only attention --skip-checks > less.csv 2> less.err || fail "$*: exit status $?"
+  n_rows less.csv $((n_own - 1))
+  [ "$(grep -cE "attention flash-attention-.*implementation=cudnn.*$why" less.json)" = "$n_cudnn" ] || fail "$*: no \"$why\""
+}
+without "no engine for this graph: its heuristics propose none" KB_CUDNN=no-engine
+without "no engine for this graph: .*NOT_SUPPORTED: this engine takes no such graph" KB_CUDNN=no-plan
+without "cuDNN 8.9.2 is too old" KB_CUDNN=old
+without "cudnnCreate: CUDNN_STATUS_NOT_INITIALIZED" KB_CUDNN=no-handle
+without "cudnnBackendExecute: CUDNN_STATUS_EXECUTION_FAILED: a kernel failed" KB_CUDNN=execute
+without "libcudnn.so.9 has no cudnnBackendExecute" "LD_LIBRARY_PATH=$work/lacking:$LD_LIBRARY_PATH"
+
 test="GEMMs that lie on the SMs in known ways"
 for way in tiles clusters persistent; do
   grep -q "variant=$way" <<< "$("$bench" --dry-run --only slowdown)" || fail "no $way among the plan"
@@ -55,12 +92,14 @@ has beside.csv "^slowdown,beside-spin,.*variant=sm-target blocks=8 "
 has beside.err "[1-9][0-9]* left out for lack of time"
 
 test="kernels that compute nothing pass no check"
-run idle 0 --only streams/add,streams/residual-grad-add,gemm-isolated/forward
+run idle 0 --only streams/add,streams/residual-grad-add,gemm-isolated/forward,attention
 n_rows idle.csv 0
 has idle.json '"failed": \['
 has idle.json "streams add 8192x6144"
 has idle.json "streams residual-grad-add 8192x6144"
 has idle.json "gemm-isolated forward"
+has idle.json "attention flash-attention-fwd 4x2048x12x12x128 bf16 causal=0 implementation=cudnn.*check .*attention cudnn bf16 fwd d=128 causal=0 heads-per-kv=1 "
+has idle.json "attention flash-attention-bwd 1x8192x8x1x128 bf16 causal=1 implementation=cudnn.*check .*attention cudnn bf16 bwd d=128 causal=1 heads-per-kv=8 "
 
 test="a product that is not supported costs its row"
 KB_FAULT=cublasLtMatmulAlgoGetHeuristic:3:15 run unsupported 0 --only gemm-isolated/wgrad --skip-checks
