@@ -8,11 +8,20 @@ const char *
 ls_part_name (LsPart part)
 {
   static const char *const names[LS_N_PARTS] = {
-    [LS_PART_FORWARD] = "forward",       [LS_PART_BACKWARD] = "backward",     [LS_PART_RECOMPUTE] = "recompute",
-    [LS_PART_OPTIMIZER] = "optimizer",   [LS_PART_SLOWDOWN] = "slowdown",     [LS_PART_EXPOSED_TP] = "exposed_tp",
-    [LS_PART_EXPOSED_DP] = "exposed_dp", [LS_PART_EXPOSED_PP] = "exposed_pp", [LS_PART_EXPOSED_CP] = "exposed_cp",
-    [LS_PART_EXPOSED_EP] = "exposed_ep", [LS_PART_EXPOSED_COPY] = "exposed_copy",
-    [LS_PART_BUBBLE] = "bubble",         [LS_PART_SKEW] = "skew",             [LS_PART_HOST] = "host",
+    [LS_PART_FORWARD] = "forward",
+    [LS_PART_BACKWARD] = "backward",
+    [LS_PART_RECOMPUTE] = "recompute",
+    [LS_PART_OPTIMIZER] = "optimizer",
+    [LS_PART_SLOWDOWN] = "slowdown",
+    [LS_PART_EXPOSED_TP] = "exposed_tp",
+    [LS_PART_EXPOSED_DP] = "exposed_dp",
+    [LS_PART_EXPOSED_PP] = "exposed_pp",
+    [LS_PART_EXPOSED_CP] = "exposed_cp",
+    [LS_PART_EXPOSED_EP] = "exposed_ep",
+    [LS_PART_EXPOSED_COPY] = "exposed_copy",
+    [LS_PART_BUBBLE] = "bubble",
+    [LS_PART_SKEW] = "skew",
+    [LS_PART_HOST] = "host",
     [LS_PART_OTHER] = "other",
   };
   return names[part];
@@ -22,8 +31,9 @@ static LsPart
 kernel_part (LsTag tag)
 {
   static const LsPart parts[LS_N_TAGS] = {
-    [LS_TAG_F] = LS_PART_FORWARD,  [LS_TAG_I] = LS_PART_BACKWARD,          [LS_TAG_W] = LS_PART_BACKWARD,
-    [LS_TAG_B] = LS_PART_BACKWARD, [LS_TAG_RECOMPUTE] = LS_PART_RECOMPUTE, [LS_TAG_OPTIMIZER] = LS_PART_OPTIMIZER,
+    [LS_TAG_F] = LS_PART_FORWARD,           [LS_TAG_I] = LS_PART_BACKWARD,
+    [LS_TAG_W] = LS_PART_BACKWARD,          [LS_TAG_B] = LS_PART_BACKWARD,
+    [LS_TAG_RECOMPUTE] = LS_PART_RECOMPUTE, [LS_TAG_OPTIMIZER] = LS_PART_OPTIMIZER,
     [LS_TAG_SYNC] = LS_PART_OPTIMIZER,
   };
   return parts[tag];

@@ -26,8 +26,11 @@ const char *
 ls_bubble_name (LsBubble bubble)
 {
   static const char *const names[LS_N_BUBBLES] = {
-    [LS_BUBBLE_WARMUP] = "warmup", [LS_BUBBLE_STEADY] = "steady", [LS_BUBBLE_IMBALANCE] = "imbalance",
-    [LS_BUBBLE_DRAIN] = "drain",   [LS_BUBBLE_OPTIMIZER_SYNC] = "optimizer_sync",
+    [LS_BUBBLE_WARMUP] = "warmup",
+    [LS_BUBBLE_STEADY] = "steady",
+    [LS_BUBBLE_IMBALANCE] = "imbalance",
+    [LS_BUBBLE_DRAIN] = "drain",
+    [LS_BUBBLE_OPTIMIZER_SYNC] = "optimizer_sync",
   };
   return names[bubble];
 }
@@ -82,10 +85,11 @@ add_piece (const LsIdlePiece *piece, void *data)
   Bubbles *b = data;
   if (piece->part != LS_PART_BUBBLE)
     return;
-  uint32_t instance = piece->before == LS_SPAN_NONE ? b->next : b->t->ranks[b->rank].spans[piece->before].instance;
+  uint32_t instance
+      = piece->before == LS_SPAN_NONE ? b->next : b->t->ranks[b->rank].spans[piece->before].instance;
   LsBubble bubble = piece->op && piece->op->kind == LS_OP_COLLECTIVE ? LS_BUBBLE_OPTIMIZER_SYNC
-                    : instance <= b->phases.first_backward           ? LS_BUBBLE_WARMUP
-                    : instance <= b->phases.last_forward             ? LS_BUBBLE_STEADY
+      : instance <= b->phases.first_backward                         ? LS_BUBBLE_WARMUP
+      : instance <= b->phases.last_forward                           ? LS_BUBBLE_STEADY
                                                                      : LS_BUBBLE_DRAIN;
   b->sums[bubble] += piece->to - piece->from;
 }
@@ -130,7 +134,9 @@ ls_bubbles (const LsTimeline *t, LsTime ret_sum[LS_N_BUBBLES])
     if (t->multiplicity[rank] == 0)
       continue;
     g_autoptr (GArray) kernels = ls_kernel_times_new (t, rank);
-    of_rank[rank] = (Bubbles) { .t = t, .rank = rank, .next = next_instance (t, rank), .phases = phases[t->plan->bindings[rank].role] };
+    of_rank[rank] = (Bubbles) {
+      .t = t, .rank = rank, .next = next_instance (t, rank), .phases = phases[t->plan->bindings[rank].role]
+    };
     ls_idle_each (t, rank, kernels, add_piece, &of_rank[rank]);
     work[rank] = work_of (t, rank, kernels);
     most = MAX (most, work[rank]);

@@ -33,7 +33,8 @@ flops_of_segment (const LsPlan *plan, const LsSegment *segment, bool is_recomput
   double flops = 0;
   for (uint32_t i = 0; i < segment->n_ops; i++) {
     const LsOp *op = &segment->ops[i];
-    if (op->kind == LS_OP_KERNEL && (op->tag == LS_TAG_RECOMPUTE) == is_recomputed && op->kernel != UINT32_MAX)
+    if (op->kind == LS_OP_KERNEL && (op->tag == LS_TAG_RECOMPUTE) == is_recomputed
+        && op->kernel != UINT32_MAX)
       flops += model_flops_of (&plan->kernels[op->kernel]);
   }
   return flops;
@@ -69,7 +70,9 @@ repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
   double tokens = (double) s->global_batch * seq, n_more = s->tp > m->n_kv_heads ? s->tp - m->n_kv_heads : 0;
   if (m->kv_lora > 0)
-    return s->sp ? 0 : 6.0 * tokens * m->n_layers * m->hidden * (s->tp - 1.0) * ((double) m->q_lora + m->kv_lora + m->rope_dim);
+    return s->sp ? 0
+                 : 6.0 * tokens * m->n_layers * m->hidden * (s->tp - 1.0)
+            * ((double) m->q_lora + m->kv_lora + m->rope_dim);
   return 6.0 * tokens * m->n_layers * m->hidden * 2 * n_more * m->head_dim;
 }
 
@@ -89,8 +92,15 @@ ls_dropped_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
     return 0;
   g_autofree char *why = NULL;
   g_autofree double *share = ls_expert_shares (s->expert_load, m, &why);
-  LsShard shard = { .tp = s->tp, .sp = s->sp && s->tp > 1, .micro_batch = s->micro_batch, .seq = seq, .cp = s->cp, .ep = s->ep,
-                    .etp = s->etp, .expert_share = share, .expert_capacity = s->expert_capacity };
+  LsShard shard = { .tp = s->tp,
+                    .sp = s->sp && s->tp > 1,
+                    .micro_batch = s->micro_batch,
+                    .seq = seq,
+                    .cp = s->cp,
+                    .ep = s->ep,
+                    .etp = s->etp,
+                    .expert_share = share,
+                    .expert_capacity = s->expert_capacity };
   double assignments = (double) s->global_batch * seq * m->top_k * ls_model_n_moe_layers (m);
   return 6 * (double) ls_model_expert_params (m) * assignments * (1 - ls_expert_kept_share (m, &shard));
 }
@@ -99,13 +109,15 @@ gboolean
 ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrategy *s, GError **error)
 {
   uint32_t seq = s->seq ? s->seq : m->seq;
-  double asked = ls_model_flops (m, ls_model_padded_vocab (m, s->tp), seq, s->global_batch, false) + repeated_flops (m, s, seq)
-                 + one_hot_flops (m, s, seq) - ls_dropped_flops (m, s, seq);
+  double asked = ls_model_flops (m, ls_model_padded_vocab (m, s->tp), seq, s->global_batch, false)
+      + repeated_flops (m, s, seq) + one_hot_flops (m, s, seq) - ls_dropped_flops (m, s, seq);
   double done = ls_plan_model_flops (plan, false);
   if (fabs (done - asked) <= FLOPS_TOLERANCE * asked)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
-               "internal error: the kernels of a step compute %.17g FLOPs without what they recompute; the model has %.17g", done, asked);
+  g_set_error (
+      error, LS_ERROR, LS_ERROR_FAILED,
+      "internal error: the kernels of a step compute %.17g FLOPs without what they recompute; the model has %.17g",
+      done, asked);
   return FALSE;
 }
 
@@ -119,8 +131,9 @@ ls_conserves_memory (const LsMemory *memory, GError **error)
       if (begin == end && m->overfreed_bytes == 0)
         continue;
       g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
-                   "internal error: a step of role %u begins with %" G_GUINT64_FORMAT " bytes of %s and ends with %" G_GUINT64_FORMAT
-                   "; %" G_GUINT64_FORMAT " bytes were freed that were not alive",
+                   "internal error: a step of role %u begins with %" G_GUINT64_FORMAT
+                   " bytes of %s and ends with %" G_GUINT64_FORMAT "; %" G_GUINT64_FORMAT
+                   " bytes were freed that were not alive",
                    m->role, begin, ls_mem_category_name ((LsMemCategory) c), end, m->overfreed_bytes);
       return FALSE;
     }

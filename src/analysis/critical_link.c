@@ -7,7 +7,7 @@
 #include "exec/calls.h"
 
 #define NO_LINK UINT32_MAX
-#define ALIKE 1e-9 /* relative: sums of the same terms in another order */
+#define ALIKE   1e-9 /* relative: sums of the same terms in another order */
 
 struct LsCallLimits {
   const LsPlan *plan;
@@ -20,7 +20,8 @@ LsCallLimits *
 ls_call_limits_new (const LsPlan *plan, const LsCluster *cluster, const LsNccl *nccl)
 {
   LsCallLimits *l = g_new (LsCallLimits, 1);
-  *l = (LsCallLimits) { plan, cluster, nccl, g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free) };
+  *l = (LsCallLimits) { plan, cluster, nccl,
+                        g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free) };
   return l;
 }
 
@@ -108,12 +109,13 @@ ls_limit_of_call (LsCallLimits *l, uint32_t rank, const LsOp *op)
     return (LsCallLimit) { .link = NO_LINK };
   uint32_t id = l->plan->bindings[rank].comm[op->slot];
   const LsCommunicator *comm = &l->plan->comms[id];
-  g_autofree char *key = g_strdup_printf ("%u %u %u %u %" G_GUINT64_FORMAT " %u", id, op->coll, op->root, op->parts, op->bytes,
-                                          op->algorithm);
+  g_autofree char *key = g_strdup_printf ("%u %u %u %u %" G_GUINT64_FORMAT " %u", id, op->coll, op->root,
+                                          op->parts, op->bytes, op->algorithm);
   const LsCallLimit *known = g_hash_table_lookup (l->known, key);
   if (known)
     return *known;
-  return remember (l, g_steal_pointer (&key), limit_of_ranks (l, collective_key (op), comm->ranks, comm->n_ranks));
+  return remember (l, g_steal_pointer (&key),
+                   limit_of_ranks (l, collective_key (op), comm->ranks, comm->n_ranks));
 }
 
 LsCallLimit

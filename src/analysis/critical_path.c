@@ -10,8 +10,9 @@ const char *
 ls_path_kind_name (LsPathKind kind)
 {
   static const char *const names[LS_N_PATH_KINDS] = {
-    [LS_PATH_KERNEL] = "kernel", [LS_PATH_SLOWDOWN] = "slowdown", [LS_PATH_LATENCY] = "latency", [LS_PATH_MOVING] = "moving",
-    [LS_PATH_HOST] = "host",     [LS_PATH_QUEUE] = "queue",       [LS_PATH_OTHER] = "other",
+    [LS_PATH_KERNEL] = "kernel", [LS_PATH_SLOWDOWN] = "slowdown", [LS_PATH_LATENCY] = "latency",
+    [LS_PATH_MOVING] = "moving", [LS_PATH_HOST] = "host",         [LS_PATH_QUEUE] = "queue",
+    [LS_PATH_OTHER] = "other",
   };
   return names[kind];
 }
@@ -31,7 +32,8 @@ ls_path_name (const LsCriticalPath *path, const LsPathPiece *piece)
   const LsTimeline *t = path->timeline;
   if (piece->span == LS_SPAN_NONE)
     return "nothing";
-  return ls_span_name (t, piece->rank, &t->ranks[ls_timeline_representative (t, piece->rank)].spans[piece->span]);
+  return ls_span_name (t, piece->rank,
+                       &t->ranks[ls_timeline_representative (t, piece->rank)].spans[piece->span]);
 }
 
 /* --- the walk ----------------------------------------------------------- */
@@ -60,7 +62,12 @@ take (Walk *w, LsTime since, LsPathKind kind)
   if (since >= w->to)
     return NULL;
   const LsPathPiece piece = {
-    .from = since, .to = w->to, .rank = w->rank, .span = w->span, .link = LS_PATH_NO_LINK, .kind = kind,
+    .from = since,
+    .to = w->to,
+    .rank = w->rank,
+    .span = w->span,
+    .link = LS_PATH_NO_LINK,
+    .kind = kind,
   };
   g_array_append_val (w->pieces, piece);
   w->to = since;
@@ -190,7 +197,8 @@ take_op (Walk *w)
     take_moving (w, x->start, ls_limit_of_copy (w->limits, w->rank, op));
     break;
   default:
-    take (w, x->start, op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY ? LS_PATH_HOST : LS_PATH_OTHER);
+    take (w, x->start,
+          op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY ? LS_PATH_HOST : LS_PATH_OTHER);
   }
 }
 
@@ -212,7 +220,8 @@ step_back (Walk *w)
   const LsSpan *x = span_of (w, w->rank, w->span);
   const LsOp *op = ls_span_op (w->t, w->rank, x);
   uint32_t cause = x->cause_kind == LS_CAUSE_NONE ? LS_SPAN_NONE : x->cause;
-  LsTime free_at = cause == LS_SPAN_NONE ? w->t->window_start : ls_span_end (w->t, span_of (w, w->rank, cause));
+  LsTime free_at
+      = cause == LS_SPAN_NONE ? w->t->window_start : ls_span_end (w->t, span_of (w, w->rank, cause));
   bool is_hosts = x->cause_kind == LS_CAUSE_HOST;
   if (op->kind == LS_OP_KERNEL && free_at < w->to && !(is_hosts && x->issued == x->start)) {
     uint32_t before = kernel_before (w, w->span);
@@ -251,7 +260,8 @@ walk (Walk *w)
   for (uint32_t rank = 0; rank < w->t->n_ranks; rank++)
     n_most += w->t->ranks[ls_timeline_representative (w->t, rank)].n;
   if (find_last (w)) {
-    take (w, span_of (w, w->rank, w->span)->end, LS_PATH_HOST); /* what has no span and no stream: a host that waited */
+    take (w, span_of (w, w->rank, w->span)->end,
+          LS_PATH_HOST); /* what has no span and no stream: a host that waited */
     for (uint64_t n = 0; n < n_most && w->to > w->t->window_start; n++) {
       take_op (w);
       if (w->to > w->t->window_start && !step_back (w))
@@ -276,16 +286,23 @@ LsCriticalPath *
 ls_critical_path_new (const LsTimeline *t, const LsCluster *cluster, const LsNccl *nccl, GError **error)
 {
   if (t->is_sampled) {
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-                 "--critical-path needs what every rank did; this step has too many ops on %u classes of ranks to keep them all\n"
-                 "note: --fold auto keeps ranks that behave alike once; --global-batch makes fewer micro-batches", t->n_classes);
+    g_set_error (
+        error, LS_ERROR, LS_ERROR_LIMIT,
+        "--critical-path needs what every rank did; this step has too many ops on %u classes of ranks to keep them all\n"
+        "note: --fold auto keeps ranks that behave alike once; --global-batch makes fewer micro-batches",
+        t->n_classes);
     return NULL;
   }
   g_autoptr (LsMatcher) matcher = ls_matcher_new (t);
   g_autoptr (LsCallLimits) limits = ls_call_limits_new (t->plan, cluster, nccl);
   LsCriticalPath *path = g_new (LsCriticalPath, 1);
   *path = (LsCriticalPath) { t, cluster, g_array_new (FALSE, FALSE, sizeof (LsPathPiece)) };
-  Walk w = { .t = t, .matcher = matcher, .limits = limits, .pieces = path->pieces, .span = LS_SPAN_NONE, .to = t->window_end };
+  Walk w = { .t = t,
+             .matcher = matcher,
+             .limits = limits,
+             .pieces = path->pieces,
+             .span = LS_SPAN_NONE,
+             .to = t->window_end };
   walk (&w);
   turn_round (path->pieces);
   return path;

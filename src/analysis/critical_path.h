@@ -74,7 +74,8 @@ typedef struct {
 
 /* cluster and nccl NULL: without latencies and links. LS_ERROR_LIMIT: the timeline has spans of
  * some ranks only. Free with ls_critical_path_free(). */
-LsCriticalPath *ls_critical_path_new (const LsTimeline *t, const LsCluster *cluster, const LsNccl *nccl, GError **error);
+LsCriticalPath *ls_critical_path_new (const LsTimeline *t, const LsCluster *cluster, const LsNccl *nccl,
+                                      GError **error);
 void ls_critical_path_free (LsCriticalPath *path); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCriticalPath, ls_critical_path_free)
 

@@ -75,7 +75,8 @@ add_hop (LsPathSummary *s, const LsCriticalPath *path, const LsPathPiece *piece,
 {
   if (!before || before->rank == piece->rank)
     return;
-  const LsPathHop hop = { before->rank, piece->rank, piece->from - path->timeline->window_start, ls_path_name (path, piece) };
+  const LsPathHop hop
+      = { before->rank, piece->rank, piece->from - path->timeline->window_start, ls_path_name (path, piece) };
   g_array_append_val (s->hops, hop);
 }
 

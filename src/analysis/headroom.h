@@ -16,9 +16,9 @@ typedef struct {
 
 typedef struct {
   uint64_t bytes;
-  bool is_asked;  /* the user wants it left (--headroom, --for): what does not leave it, does not fit */
-  char *program;  /* whose it is; NULL: nobody's */
-  GArray *parts;  /* LsHeadroomPart; NULL: none  */
+  bool is_asked; /* the user wants it left (--headroom, --for): what does not leave it, does not fit */
+  char *program; /* whose it is; NULL: nobody's */
+  GArray *parts; /* LsHeadroomPart; NULL: none  */
 } LsHeadroom;
 
 void ls_headroom_clear (LsHeadroom *h); /* NULL allowed */

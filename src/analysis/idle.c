@@ -5,8 +5,8 @@ typedef struct {
   uint32_t rank;
   LsIdleFunc each;
   void *data;
-  LsTime from; /* start of the gap                  */
-  LsTime to;   /* [from, to) is not yet explained   */
+  LsTime from;     /* start of the gap                  */
+  LsTime to;       /* [from, to) is not yet explained   */
   uint32_t before; /* LsIdlePiece */
 } Gap;
 
@@ -76,7 +76,8 @@ explain_span (Gap *g, const LsSpan *x)
     explain (g, x->start, LS_PART_HOST, op);
     break;
   case LS_OP_COPY:
-    explain (g, x->start, op->root == LS_COPY_IN_HOST ? LS_PART_OPTIMIZER : LS_PART_EXPOSED_COPY, op); /* the CPU's Adam */
+    explain (g, x->start, op->root == LS_COPY_IN_HOST ? LS_PART_OPTIMIZER : LS_PART_EXPOSED_COPY,
+             op); /* the CPU's Adam */
     break;
   default: /* a kernel of another stream */
     explain (g, x->start, LS_PART_OTHER, op);

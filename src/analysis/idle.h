@@ -1,4 +1,5 @@
-/* analysis/idle.h — why a rank computed nothing (src/manual/reading-a-result.md). Kernels of all streams count, as a GPU runs one at a time (exec/kernel.c).
+/* analysis/idle.h — why a rank computed nothing (src/manual/reading-a-result.md). Kernels of all streams
+ * count, as a GPU runs one at a time (exec/kernel.c).
  *
  * Problem. Between two kernels lies a gap. It belongs to whatever ended it, and
  * before that to whatever that had waited for: a chain of causes, walked back
@@ -49,11 +50,12 @@ typedef struct {
 GArray *ls_kernel_times_new (const LsTimeline *t, uint32_t rank);
 
 /* What these take of the window, alone and beside others: added to the parts. */
-void ls_kernel_times_parts (const LsTimeline *t, uint32_t rank, const GArray *kernels, LsTime parts[LS_N_PARTS]);
+void ls_kernel_times_parts (const LsTimeline *t, uint32_t rank, const GArray *kernels,
+                            LsTime parts[LS_N_PARTS]);
 
-/* kernels: of ls_kernel_times_new(). Calls `each` with pieces that do not overlap and together are the time within
- * the window in which no kernel runs: gaps in order of time,
- * the pieces of one gap from its end to its start. */
+/* kernels: of ls_kernel_times_new(). Calls `each` with pieces that do not overlap and together are the time
+ * within the window in which no kernel runs: gaps in order of time, the pieces of one gap from its end to its
+ * start. */
 void ls_idle_each (const LsTimeline *t, uint32_t rank, const GArray *kernels, LsIdleFunc each, void *data);
 
 /* Whether a span is a kernel; its end within the window if

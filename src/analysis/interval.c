@@ -67,14 +67,19 @@ compare_doubles (const void *a, const void *b)
 }
 
 void
-ls_residuals_add (LsResiduals *r, const char *source, const char *family, const char *architecture, const char *software,
-                  double lowest_mfu, double *residuals, guint n)
+ls_residuals_add (LsResiduals *r, const char *source, const char *family, const char *architecture,
+                  const char *software, double lowest_mfu, double *residuals, guint n)
 {
   g_assert (n > 0);
   qsort (residuals, n, sizeof *residuals, compare_doubles);
   LsResidualGroup g = {
-    .source = g_strdup (source), .family = g_strdup (family), .architecture = g_strdup (architecture),
-    .software = g_strdup (software), .n = n, .lowest_mfu = lowest_mfu, .residuals = g_array_new (FALSE, FALSE, sizeof (double)),
+    .source = g_strdup (source),
+    .family = g_strdup (family),
+    .architecture = g_strdup (architecture),
+    .software = g_strdup (software),
+    .n = n,
+    .lowest_mfu = lowest_mfu,
+    .residuals = g_array_new (FALSE, FALSE, sizeof (double)),
   };
   guint n_points = MIN (n, LS_RESIDUAL_POINTS);
   for (guint k = 0; k < n_points; k++) /* the middle one of each n-th part */
@@ -150,7 +155,8 @@ weigh (const LsResiduals *r, const char *without, const char *software, GHashTab
     const LsResidualGroup *g = &g_array_index (r->groups, LsResidualGroup, i);
     if (!counts (g, without, software))
       continue;
-    double n_shares = n_sources * GPOINTER_TO_UINT (g_hash_table_lookup (n_groups, g->source)) * g->residuals->len;
+    double n_shares
+        = n_sources * GPOINTER_TO_UINT (g_hash_table_lookup (n_groups, g->source)) * g->residuals->len;
     for (guint k = 0; k < g->residuals->len; k++) {
       LsWeighted p = { g_array_index (g->residuals, double, k), 1 / n_shares };
       g_array_append_val (points, p);
@@ -161,10 +167,12 @@ weigh (const LsResiduals *r, const char *without, const char *software, GHashTab
 }
 
 static void
-find_range (const LsResiduals *r, const char *without, const char *software, GHashTable *n_groups, double *ret_low, double *ret_high)
+find_range (const LsResiduals *r, const char *without, const char *software, GHashTable *n_groups,
+            double *ret_low, double *ret_high)
 {
   g_autoptr (GArray) points = weigh (r, without, software, n_groups);
-  ls_weighted_range (points, fmin (1, ls_conformal_share (g_hash_table_size (n_groups), LS_INTERVAL_LEVEL)), ret_low, ret_high);
+  ls_weighted_range (points, fmin (1, ls_conformal_share (g_hash_table_size (n_groups), LS_INTERVAL_LEVEL)),
+                     ret_low, ret_high);
 }
 
 bool
@@ -196,8 +204,11 @@ ls_residuals_add_stretch (LsResiduals *r, LsAspect aspect, GArray *needed, doubl
   if (needed->len < 2)
     return;
   qsort (needed->data, needed->len, sizeof (double), compare_doubles);
-  guint n = (guint) ceil (needed->len * fmin (1, ls_conformal_share (needed->len, LS_INTERVAL_LEVEL)) - ROUNDING);
-  LsStretch s = { .aspect = aspect, .factor = g_array_index (needed, double, n - 1), .n = needed->len, .reach = reach };
+  guint n
+      = (guint) ceil (needed->len * fmin (1, ls_conformal_share (needed->len, LS_INTERVAL_LEVEL)) - ROUNDING);
+  LsStretch s = {
+    .aspect = aspect, .factor = g_array_index (needed, double, n - 1), .n = needed->len, .reach = reach
+  };
   g_array_append_val (r->stretches, s);
 }
 
@@ -214,7 +225,8 @@ is_below_all (const LsResiduals *r, const char *without, double mfu)
   return r->groups->len > 0;
 }
 
-/* Without a word of its own, a group has no experts: no table of runs has a column for them (data/measured/read_cases.h). */
+/* Without a word of its own, a group has no experts: no table of runs has a column for them
+ * (data/measured/read_cases.h). */
 static bool
 is_told_of (const LsResidualGroup *g, LsAspect aspect)
 {
@@ -255,7 +267,8 @@ find_extreme (const LsResiduals *r, const char *without, const char *software, L
 }
 
 static bool
-is_unlike (const LsResiduals *r, const char *without, const LsIntervalJob *job, LsAspect aspect, double *ret_extreme)
+is_unlike (const LsResiduals *r, const char *without, const LsIntervalJob *job, LsAspect aspect,
+           double *ret_extreme)
 {
   if (aspect < LS_N_WORD_ASPECTS)
     return is_unlike_word (r, without, job, aspect);
@@ -272,7 +285,8 @@ stretch_of (const LsResiduals *r, LsAspect aspect, const LsTraits *traits, doubl
     if (s->aspect != (int) aspect)
       continue;
     bool is_word = aspect < LS_N_WORD_ASPECTS;
-    double far = is_word ? 0 : ls_aspect_distance (aspect, traits->figure[aspect - LS_N_WORD_ASPECTS], extreme);
+    double far
+        = is_word ? 0 : ls_aspect_distance (aspect, traits->figure[aspect - LS_N_WORD_ASPECTS], extreme);
     return far > s->reach + ROUNDING ? 0 : s->factor;
   }
   return 0;
@@ -367,7 +381,8 @@ ls_interval_clear (LsInterval *interval)
 static void
 append_sources (const LsInterval *i, GString *text)
 {
-  g_string_append_printf (text, "%u published source%s with %s", i->n_sources, i->n_sources == 1 ? "" : "s", i->software);
+  g_string_append_printf (text, "%u published source%s with %s", i->n_sources, i->n_sources == 1 ? "" : "s",
+                          i->software);
 }
 
 /* Of runs that were not off at all nothing is so many times as wide. */

@@ -23,53 +23,60 @@
  *
  *     c = L (K + 1) / K        so K >= L / (1 - L): four sources for L = 0.8
  *
- * Why by software: what a simulation lacks, its users' loop has. Most of this simulator is modelled after the code of Megatron-LM,
- * whose runs it meets within a few points on either side; with other software it is mostly too fast, and less evenly; on TPUs
- * kernels are a roofline, all of them (topologies/calib/residuals.json has all three). Neither says much of the others. A job has
- * the software that its strategy and its accelerator imply; a run has what its source is known to have used, so a misnamed one is
- * a miss, and does not widen others.
+ * Why by software: what a simulation lacks, its users' loop has. Most of this simulator is modelled after the
+ * code of Megatron-LM, whose runs it meets within a few points on either side; with other software it is
+ * mostly too fast, and less evenly; on TPUs kernels are a roofline, all of them
+ * (topologies/calib/residuals.json has all three). Neither says much of the others. A job has the software
+ * that its strategy and its accelerator imply; a run has what its source is known to have used, so a misnamed
+ * one is a miss, and does not widen others.
  *
- * Worked example. L = 0.8, nine sources with the job's software, of one residual each, -1 0 1 2 3 4 5 6 30 points: c = 8/9, eight
- * of them, and the shortest range that has eight is -1 to 6. A job of 10 s and MFU 40 % took
- * 10 exp (-0.01 / 0.4) = 9.75 s to 10 exp (0.06 / 0.4) = 11.62 s. At MFU 20 % it would have been 9.51 s
- * to 13.50 s.
+ * Worked example. L = 0.8, nine sources with the job's software, of one residual each, -1 0 1 2 3 4 5 6 30
+ * points: c = 8/9, eight of them, and the shortest range that has eight is -1 to 6. A job of 10 s and MFU 40
+ * % took 10 exp (-0.01 / 0.4) = 9.75 s to 10 exp (0.06 / 0.4) = 11.62 s. At MFU 20 % it would have been 9.51
+ * s to 13.50 s.
  *
- * Unlike jobs. What the runs with the job's software do not have (analysis/likeness.h) they say nothing of. How much that costs is
- * known where it can be tried: leave out all runs of an architecture (in turn of each; of a figure, all that lie beyond each), find the
- * range [a, b] of the rest, and see how far the left out are from its middle,
+ * Unlike jobs. What the runs with the job's software do not have (analysis/likeness.h) they say nothing of.
+ * How much that costs is known where it can be tried: leave out all runs of an architecture (in turn of each;
+ * of a figure, all that lie beyond each), find the range [a, b] of the rest, and see how far the left out are
+ * from its middle,
  *
  *     f_i = |e_i - (a + b) / 2| / ((b - a) / 2)
  *
- * What was left out needs the least factor that holds the share c of its f_i (all, of fewer than four sources), each of its sources
- * counting once. What is new is one more of what was left out, not one more source: so of the V factors of an aspect the one counts
- * that is not exceeded by a share L (V + 1) / V of them, or the largest where V is below four (which holds V / (V + 1)); never below 1.
- * The interval of a job is stretched about its middle by the product of the factors of all aspects in which it is unlike: as if all
- * came together at their worst. With V below two no factor is known, and then there is no interval: all runs are on nodes with NVLink,
- * so there is none on PCIe; nor with a figure further from those of the runs than any that was left out was from the rest. Nor is there one with an MFU below the lowest.
+ * What was left out needs the least factor that holds the share c of its f_i (all, of fewer than four
+ * sources), each of its sources counting once. What is new is one more of what was left out, not one more
+ * source: so of the V factors of an aspect the one counts that is not exceeded by a share L (V + 1) / V of
+ * them, or the largest where V is below four (which holds V / (V + 1)); never below 1. The interval of a job
+ * is stretched about its middle by the product of the factors of all aspects in which it is unlike: as if all
+ * came together at their worst. With V below two no factor is known, and then there is no interval: all runs
+ * are on nodes with NVLink, so there is none on PCIe; nor with a figure further from those of the runs than
+ * any that was left out was from the rest. Nor is there one with an MFU below the lowest.
  *
- * Choice. By leaving each source out in turn (`lockstep validate CASES --coverage`, which counts each source once, and each row
- * once) and the mean interval score (width, and 2 / 0.2 of what lies outside; Gneiting and Raftery 2007): telling software
- * apart was chosen by the score without any one source, eleven times out of eleven; TPUs are apart since their kernels
- * are priced otherwise. With one range for all, the runs of 20 November 2026 had 80.0 % covered at a median width of 27.8 %
- * (before DeepSpeed's pipeline was modelled). What was tried besides and not taken: equal tails, a
- * normal with variances between and within sources and Student's t (wider); c = L (holds too little); fractions of the step
- * (cover half of the rows below an MFU of 20 %); sources weighed by their number of rows (hold too little: those of few
- * rows are off most); some weight for runs with other software (wider).
+ * Choice. By leaving each source out in turn (`lockstep validate CASES --coverage`, which counts each source
+ * once, and each row once) and the mean interval score (width, and 2 / 0.2 of what lies outside; Gneiting and
+ * Raftery 2007): telling software apart was chosen by the score without any one source, eleven times out of
+ * eleven; TPUs are apart since their kernels are priced otherwise. With one range for all, the runs of 20
+ * November 2026 had 80.0 % covered at a median width of 27.8 % (before DeepSpeed's pipeline was modelled).
+ * What was tried besides and not taken: equal tails, a normal with variances between and within sources and
+ * Student's t (wider); c = L (holds too little); fractions of the step (cover half of the rows below an MFU
+ * of 20 %); sources weighed by their number of rows (hold too little: those of few rows are off most); some
+ * weight for runs with other software (wider).
  *
- * Deviations. Three kinds of software are few, as each needs five sources to be left one out: FSDP and DeepSpeed are
- * one, and what is between them widens it; XLA has one source, so a job on TPUs has no interval. The share c holds on
- * average over sources, if a new one is as likely to be any of them: published runs are tuned ones, and a user's may
- * not be. A range chosen to be shortest holds a little less than one whose tails
- * are fixed. Groups are kept as LS_RESIDUAL_POINTS quantiles. Residuals of calibrations (of kernels, of collectives) do
- * not enter by themselves: what they do to a step is in its residual. The prediction stays as simulated:
- * where sources are biased, the interval lies more to one side of it, or beside it.
+ * Deviations. Three kinds of software are few, as each needs five sources to be left one out: FSDP and
+ * DeepSpeed are one, and what is between them widens it; XLA has one source, so a job on TPUs has no
+ * interval. The share c holds on average over sources, if a new one is as likely to be any of them: published
+ * runs are tuned ones, and a user's may not be. A range chosen to be shortest holds a little less than one
+ * whose tails are fixed. Groups are kept as LS_RESIDUAL_POINTS quantiles. Residuals of calibrations (of
+ * kernels, of collectives) do not enter by themselves: what they do to a step is in its residual. The
+ * prediction stays as simulated: where sources are biased, the interval lies more to one side of it, or
+ * beside it.
  *
- * Reference. R. Dunn, L. Wasserman, A. Ramdas, Distribution-free prediction sets for two-layer hierarchical models,
- * JASA 118 (2023), arXiv 1809.07441, pooled groups; Y. Lee, R. F. Barber, R. Willett, Distribution-free inference with hierarchical
- * data, arXiv 2306.06342, for the share c; J. Lei et al., Distribution-free predictive inference for
- * regression, JASA 113 (2018), for residuals over a scale that depends on the job; V. Vovk, Conditional validity of inductive
- * conformal predictors, Machine Learning 92 (2013), for categories with quantiles of their own; T. Gneiting, A. Raftery, Strictly
- * proper scoring rules, JASA 102 (2007), for the interval score. */
+ * Reference. R. Dunn, L. Wasserman, A. Ramdas, Distribution-free prediction sets for two-layer hierarchical
+ * models, JASA 118 (2023), arXiv 1809.07441, pooled groups; Y. Lee, R. F. Barber, R. Willett,
+ * Distribution-free inference with hierarchical data, arXiv 2306.06342, for the share c; J. Lei et al.,
+ * Distribution-free predictive inference for regression, JASA 113 (2018), for residuals over a scale that
+ * depends on the job; V. Vovk, Conditional validity of inductive conformal predictors, Machine Learning 92
+ * (2013), for categories with quantiles of their own; T. Gneiting, A. Raftery, Strictly proper scoring rules,
+ * JASA 102 (2007), for the interval score. */
 #ifndef LS_ANALYSIS_INTERVAL_H
 #define LS_ANALYSIS_INTERVAL_H
 
@@ -78,7 +85,7 @@
 
 #include "analysis/likeness.h"
 
-#define LS_INTERVAL_LEVEL 0.8
+#define LS_INTERVAL_LEVEL  0.8
 #define LS_RESIDUAL_POINTS 20
 
 /* Rows of one family on one architecture. All owned. */
@@ -89,17 +96,20 @@ typedef struct {
   char *software;     /* whose training loop, in words (runs_like of data/jobs/read_software.h) */
   uint32_t n;         /* rows                                            */
   double lowest_mfu;  /* of them, predicted                              */
-  GArray *residuals;  /* double: LS_RESIDUAL_POINTS of them, or n if fewer, ascending; fractions, 0.01 is a point */
-  GArray *traits;     /* char *: words that rows have but the architecture, as "format bf16"; NULL or empty: not known */
+  GArray *
+      residuals; /* double: LS_RESIDUAL_POINTS of them, or n if fewer, ascending; fractions, 0.01 is a point */
+  GArray *
+      traits; /* char *: words that rows have but the architecture, as "format bf16"; NULL or empty: not known */
   double figures[LS_N_FIGURE_ASPECTS]; /* the most extreme one; 0: not known, or not there */
 } LsResidualGroup;
 
 /* How many times as wide an interval must be for a job that is unlike all runs in an aspect. */
 typedef struct {
-  int aspect;         /* LsAspect */
-  double factor;      /* >= 1     */
-  uint32_t n;         /* words or figures that were left out in turn to find it */
-  double reach;       /* of a figure: the furthest that what was left out lay beyond the rest (ls_aspect_distance) */
+  int aspect;    /* LsAspect */
+  double factor; /* >= 1     */
+  uint32_t n;    /* words or figures that were left out in turn to find it */
+  double
+      reach; /* of a figure: the furthest that what was left out lay beyond the rest (ls_aspect_distance) */
 } LsStretch;
 
 /* A data file, or what becomes one. */
@@ -122,45 +132,48 @@ void ls_residuals_add (LsResiduals *r, const char *source, const char *family, c
 /* Takes in that a row of the group has these. */
 void ls_residual_group_add_traits (LsResidualGroup *group, const LsTraits *traits);
 
-/* The range of all that counts for a software, in fractions of MFU, before any stretch: of fewer sources than an interval needs
- * all that they have. Of fewer than two: false. */
+/* The range of all that counts for a software, in fractions of MFU, before any stretch: of fewer sources than
+ * an interval needs all that they have. Of fewer than two: false. */
 bool ls_residuals_range (const LsResiduals *r, const char *software, double *ret_low, double *ret_high);
 
-/* The least factor at which a stretched range holds what was left out. distances: per source, f_i above; double, none empty. */
+/* The least factor at which a stretched range holds what was left out. distances: per source, f_i above;
+ * double, none empty. */
 double ls_stretch_needed (GArray *const *distances, guint n_sources);
 
-/* From those factors, of all that was left out in turn in that aspect (double): sorts them, and appends to r->stretches if they tell.
- * reach: see LsStretch; 0 of words. */
+/* From those factors, of all that was left out in turn in that aspect (double): sorts them, and appends to
+ * r->stretches if they tell. reach: see LsStretch; 0 of words. */
 void ls_residuals_add_stretch (LsResiduals *r, LsAspect aspect, GArray *needed, double reach);
 
 typedef struct {
   const char *architecture;
   const char *software; /* as of a group */
-  double mfu; /* predicted, above 0 */
-  LsTraits traits; /* but for its architecture */
+  double mfu;           /* predicted, above 0 */
+  LsTraits traits;      /* but for its architecture */
 } LsIntervalJob;
 
 typedef struct {
   double low, high; /* over the predicted step      */
-  double stretch;   /* times as wide as for a job like the runs; 1: it is one; infinity: as runs that were not off at all */
-  char *wider;      /* what none of the runs does, "is in fp8 or ..."; NULL: it is like them. Owned */
+  double
+      stretch; /* times as wide as for a job like the runs; 1: it is one; infinity: as runs that were not off at all */
+  char *wider;          /* what none of the runs does, "is in fp8 or ..."; NULL: it is like them. Owned */
   const char *software; /* as of a group; borrowed */
-  guint n_sources;  /* published ones which it rests on; 0: on none   */
-  guint n_runs;     /* runs of the user which it rests on (analysis/own_runs.h); 0: on none */
-  char *runs;       /* their file. Owned            */
-  char *remark;     /* why runs of the user do not count; NULL: they do, or there are none. Owned */
-  char *none;       /* why there is none; NULL: low and high hold. Owned */
+  guint n_sources;      /* published ones which it rests on; 0: on none   */
+  guint n_runs;         /* runs of the user which it rests on (analysis/own_runs.h); 0: on none */
+  char *runs;           /* their file. Owned            */
+  char *remark;         /* why runs of the user do not count; NULL: they do, or there are none. Owned */
+  char *none;           /* why there is none; NULL: low and high hold. Owned */
 } LsInterval;
 
 /* The interval of a job by all sources, or by all but one. Clear with ls_interval_clear(). */
-void ls_interval_find (const LsResiduals *r, const char *without_source, const LsIntervalJob *job, LsInterval *ret);
+void ls_interval_find (const LsResiduals *r, const char *without_source, const LsIntervalJob *job,
+                       LsInterval *ret);
 void ls_interval_clear (LsInterval *interval); /* zeroes; NULL allowed */
 
 /* In what the job is unlike all groups, "is in fp8 or ..."; NULL: it is like them. Newly allocated. */
 char *ls_residuals_unlike (const LsResiduals *r, const LsIntervalJob *job);
 
-/* What an interval is, or why there is none: "made to hold 80 % of measured steps, by errors against 6 published sources
- * with Megatron-LM". Newly allocated. */
+/* What an interval is, or why there is none: "made to hold 80 % of measured steps, by errors against 6
+ * published sources with Megatron-LM". Newly allocated. */
 char *ls_interval_label (const LsInterval *interval);
 
 #endif

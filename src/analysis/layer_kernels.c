@@ -3,9 +3,15 @@
 #include <string.h>
 
 static const char *const part_names[LS_N_LAYER_PARTS] = {
-  [LS_LAYER_GEMM] = "gemm",          [LS_LAYER_ATTENTION] = "attention",         [LS_LAYER_NORM] = "norm",
-  [LS_LAYER_RESIDUAL] = "residual sum", [LS_LAYER_ROPE] = "rope",                [LS_LAYER_COPIES] = "copies around attention",
-  [LS_LAYER_ACTIVATION] = "activation", [LS_LAYER_BESIDE] = "beside gemms",      [LS_LAYER_REST] = "all other",
+  [LS_LAYER_GEMM] = "gemm",
+  [LS_LAYER_ATTENTION] = "attention",
+  [LS_LAYER_NORM] = "norm",
+  [LS_LAYER_RESIDUAL] = "residual sum",
+  [LS_LAYER_ROPE] = "rope",
+  [LS_LAYER_COPIES] = "copies around attention",
+  [LS_LAYER_ACTIVATION] = "activation",
+  [LS_LAYER_BESIDE] = "beside gemms",
+  [LS_LAYER_REST] = "all other",
   [LS_LAYER_MEMSET] = "memset",
 };
 
@@ -69,7 +75,8 @@ static bool
 is_beside_layers (const LsStepOp *op)
 {
   bool is_host_copy = op->class == LS_CLASS_COPY && !strstr (op->name, "DtoD");
-  return ls_op_class_is_communication ((LsOpClass) op->class) || is_host_copy || ls_kernel_does (op->name) == LS_DOES_SHARDING;
+  return ls_op_class_is_communication ((LsOpClass) op->class) || is_host_copy
+      || ls_kernel_does (op->name) == LS_DOES_SHARDING;
 }
 
 /* Token, of what is not beside layers. */
@@ -81,7 +88,10 @@ tokens_of (const LsStepSide *side)
     const LsStepOp *op = &g_array_index (side->ops, LsStepOp, i);
     if (is_beside_layers (op))
       continue;
-    const Token t = { .name = op->name, .time = op->end - op->start, .kind = kind_of (op), .is_norm = op->class == LS_CLASS_NORM };
+    const Token t = { .name = op->name,
+                      .time = op->end - op->start,
+                      .kind = kind_of (op),
+                      .is_norm = op->class == LS_CLASS_NORM };
     Token *last = tokens->len > 0 ? &g_array_index (tokens, Token, tokens->len - 1) : NULL;
     if (continues (last, t.kind, t.name))
       last->time += t.time;
@@ -100,7 +110,8 @@ typedef struct {
   const Token *tokens; /* behind the first attention, up to and with the second */
   guint n;
   guint n_products;
-  guint n_between[MAX_PRODUCTS + 1]; /* neither products nor memsets, before each product; the last: behind all */
+  guint n_between[MAX_PRODUCTS
+                  + 1]; /* neither products nor memsets, before each product; the last: behind all */
 } Span;
 
 static bool
@@ -165,9 +176,9 @@ only_copies_follow (const Span *s, guint i)
 }
 
 typedef struct {
-  guint n_fc1;         /* 0: not split */
-  guint i_product;     /* the next one */
-  bool is_past_sum;    /* of the stretch before it */
+  guint n_fc1;      /* 0: not split */
+  guint i_product;  /* the next one */
+  bool is_past_sum; /* of the stretch before it */
 } Place;
 
 static LsLayerPart
@@ -194,7 +205,11 @@ add_token (LsPassKernels *p, const Span *s, guint i, Place *at)
     add (p, part_of_other (s, i, at), t->time);
     return;
   }
-  add (p, t->kind == TOKEN_GEMM ? LS_LAYER_GEMM : t->kind == TOKEN_MEMSET ? LS_LAYER_MEMSET : LS_LAYER_ATTENTION, t->time);
+  add (p,
+       t->kind == TOKEN_GEMM         ? LS_LAYER_GEMM
+           : t->kind == TOKEN_MEMSET ? LS_LAYER_MEMSET
+                                     : LS_LAYER_ATTENTION,
+       t->time);
   if (t->kind == TOKEN_GEMM) {
     at->i_product++;
     at->is_past_sum = false;
@@ -266,7 +281,8 @@ find_layer (const GArray *tokens, TokenKind attention)
   guint from = next_attention (tokens, 0), to;
   for (; from != G_MAXUINT && (to = next_attention (tokens, from + 1)) != G_MAXUINT; from = to) {
     Span s = { .tokens = &g_array_index (tokens, Token, from + 1), .n = to - from };
-    bool is_one = g_array_index (tokens, Token, from).kind == attention && g_array_index (tokens, Token, to).kind == attention;
+    bool is_one = g_array_index (tokens, Token, from).kind == attention
+        && g_array_index (tokens, Token, to).kind == attention;
     if (!is_one || !read_span (&s))
       continue;
     const LsPassKernels p = kernels_of_span (&s, attention == TOKEN_FORWARD);
@@ -279,7 +295,8 @@ LsLayerKernels
 ls_layer_kernels_of_side (const LsStepSide *side)
 {
   g_autoptr (GArray) tokens = tokens_of (side);
-  return (LsLayerKernels) { .pass = { find_layer (tokens, TOKEN_FORWARD), find_layer (tokens, TOKEN_BACKWARD) } };
+  return (LsLayerKernels) { .pass
+                            = { find_layer (tokens, TOKEN_FORWARD), find_layer (tokens, TOKEN_BACKWARD) } };
 }
 
 /* ---- of a job ---- */
@@ -324,7 +341,8 @@ static void
 add_kernels (LsPassKernels *p, const Cost *cost, const LsOperator *op, const LsKernel *kernels, guint n)
 {
   for (guint i = 0; i < n; i++)
-    add (p, part_of_kernel (op, &kernels[i]), ls_kernel_cost (cost->calibration, cost->gpu, &kernels[i]).alone);
+    add (p, part_of_kernel (op, &kernels[i]),
+         ls_kernel_cost (cost->calibration, cost->gpu, &kernels[i]).alone);
 }
 
 LsLayerKernels

@@ -1,25 +1,27 @@
-/* analysis/layer_kernels.h — which kernels a transformer layer launches: of a profile, told apart by where they
- * stand; of a job, by their operators.
+/* analysis/layer_kernels.h — which kernels a transformer layer launches: of a profile, told apart by where
+ * they stand; of a job, by their operators.
  *
- * Problem. Names of eager kernels say what they do to elements, not for whom: a multiplication may be of a norm, of
- * rope or of an activation. But attention and matrix products have names, and a layer has them in one order:
+ * Problem. Names of eager kernels say what they do to elements, not for whom: a multiplication may be of a
+ * norm, of rope or of an activation. But attention and matrix products have names, and a layer has them in
+ * one order:
  *
  *     attention | copies | proj | residual sum, norm | fc1 (gate, up) | activation | fc2 | residual sum, norm |
  *     qkv (q, k, v) | rope, copies | attention
  *
- * From an attention to the next one there are 1 + fc1 + 1 + qkv products, with 1 or 2 for fc1 and 1 to 3 for qkv:
- * 4 to 7. Which of the splits it is follows from where other kernels stand: some before fc1, fc2 and the first of
- * qkv, none between q, k and v. Before a norm what adds, behind what drops out, is the residual sum; copies right before attention
- * are its own; kernels that are named as a norm are one anywhere.
+ * From an attention to the next one there are 1 + fc1 + 1 + qkv products, with 1 or 2 for fc1 and 1 to 3 for
+ * qkv: 4 to 7. Which of the splits it is follows from where other kernels stand: some before fc1, fc2 and the
+ * first of qkv, none between q, k and v. Before a norm what adds, behind what drops out, is the residual sum;
+ * copies right before attention are its own; kernels that are named as a norm are one anywhere.
  *
- * Worked example. Of an eager layer: A c G + n*8 G s G m G + n*8 G G G r*10 c c c A has 7 products, so fc1 2 and
- * qkv 3: copies 4, residual sums 2, norms 16, activation 2 (also between gate and up), rope 10.
+ * Worked example. Of an eager layer: A c G + n*8 G s G m G + n*8 G G G r*10 c c c A has 7 products, so fc1 2
+ * and qkv 3: copies 4, residual sums 2, norms 16, activation 2 (also between gate and up), rope 10.
  *
- * Several kernels of one attention in a row count as one, and so does a product with the sum of its split K. The most
- * frequent of all stretches between two attentions is the layer; those with an embedding, a loss or an optimizer in
- * them are none. Where the split does not come out (experts, latent attention) all but products, attention and memsets
- * is `rest`; backwards always, as autograd orders operators by their inputs. A stretch backwards has no forward in it:
- * of a job that recomputes its layers the profile shows the forward only.
+ * Several kernels of one attention in a row count as one, and so does a product with the sum of its split K.
+ * The most frequent of all stretches between two attentions is the layer; those with an embedding, a loss or
+ * an optimizer in them are none. Where the split does not come out (experts, latent attention) all but
+ * products, attention and memsets is `rest`; backwards always, as autograd orders operators by their inputs.
+ * A stretch backwards has no forward in it: of a job that recomputes its layers the profile shows the forward
+ * only.
  *
  * Deviation. Norms of Q and K that are launched as several elementwise kernels count as rope. */
 #ifndef LS_ANALYSIS_LAYER_KERNELS_H
@@ -62,12 +64,14 @@ typedef struct {
 
 LsLayerKernels ls_layer_kernels_of_side (const LsStepSide *side);
 /* operators: LsOperator of a layer; times alone, with the gap before each kernel. */
-LsLayerKernels ls_layer_kernels_of_operators (const GArray *operators, const LsCalibration *calibration, const LsGpu *gpu);
+LsLayerKernels ls_layer_kernels_of_operators (const GArray *operators, const LsCalibration *calibration,
+                                              const LsGpu *gpu);
 
 /* `of` told apart no further than `like` is. */
 LsPassKernels ls_pass_kernels_as (const LsPassKernels *of, const LsPassKernels *like);
 guint ls_pass_kernels_total (const LsPassKernels *p); /* without memsets */
-/* Kernels that one has more or less than the profile, by part, memsets left out; passes that the profile does not show too. */
+/* Kernels that one has more or less than the profile, by part, memsets left out; passes that the profile does
+ * not show too. */
 guint ls_layer_kernels_off (const LsLayerKernels *measured, const LsLayerKernels *other);
 
 #endif

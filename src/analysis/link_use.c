@@ -104,7 +104,8 @@ static GArray *
 group_links (const GArray *links)
 {
   GArray *groups = g_array_new (FALSE, TRUE, sizeof (LsLinkGroup));
-  g_autoptr (GHashTable) index = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL); /* pattern > place + 1 */
+  g_autoptr (GHashTable) index
+      = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL); /* pattern > place + 1 */
   for (guint i = 0; i < links->len; i++) {
     const LsLinkUse *use = &g_array_index (links, LsLinkUse, i);
     char *pattern = pattern_of (use->name);
@@ -120,7 +121,8 @@ group_links (const GArray *links)
   }
   for (guint i = 0; i < groups->len; i++) {
     LsLinkGroup *g = &g_array_index (groups, LsLinkGroup, i);
-    g->mean_utilisation = fmin (g->mean_utilisation / g->n, g->max_utilisation); /* a sum of equals is rounded */
+    g->mean_utilisation
+        = fmin (g->mean_utilisation / g->n, g->max_utilisation); /* a sum of equals is rounded */
   }
   g_array_sort (groups, compare_groups);
   return groups;

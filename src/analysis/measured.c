@@ -41,7 +41,8 @@ static guint
 list_ways (const LsReport *r, const LsModel *m, const LsStrategy *s, Way ways[MAX_WAYS])
 {
   uint64_t vocab = ls_model_padded_vocab (m, s->tp);
-  double tokens = (double) s->global_batch * s->seq, whole = ls_model_flops (m, vocab, s->seq, s->global_batch, false);
+  double tokens = (double) s->global_batch * s->seq,
+         whole = ls_model_flops (m, vocab, s->seq, s->global_batch, false);
   double weights = (double) r->n_active_params * tokens;
   const Way all[MAX_WAYS] = {
     { "with attention whole and nothing computed again, as Megatron-LM prints and as here", whole },
@@ -74,14 +75,18 @@ explain_flops (const LsMeasured *l, const LsReport *r, const LsModel *m, const L
   guint n = list_ways (r, m, s, ways);
   double flops = l->flops_per_gpu * r->n_ranks * l->step_s, off = 100 * (flops / ways[0].flops - 1);
   if (agree (flops, ways[0].flops))
-    return g_strdup_printf ("TFLOP/s: agree with the time and this job (%+.1f %%), counted %s", off, ways[0].words);
+    return g_strdup_printf ("TFLOP/s: agree with the time and this job (%+.1f %%), counted %s", off,
+                            ways[0].words);
   guint best = nearest_way (ways, n, flops);
   if (agree (flops, ways[best].flops))
-    return g_strdup_printf ("TFLOP/s: fit this job (%+.1f %%) if the log counts %s; counted as here they would be %.4g",
-                            100 * (flops / ways[best].flops - 1), ways[best].words, ways[0].flops / (r->n_ranks * l->step_s) / 1e12);
-  return g_strdup_printf ("TFLOP/s: a step of the log has %.3g times this job's FLOPs (%.4g TFLOP/s as counted here), which no known"
-                          " way to count explains: another model, batch, sequence or number of %ss",
-                          flops / ways[0].flops, ways[0].flops / (r->n_ranks * l->step_s) / 1e12, r->chip);
+    return g_strdup_printf (
+        "TFLOP/s: fit this job (%+.1f %%) if the log counts %s; counted as here they would be %.4g",
+        100 * (flops / ways[best].flops - 1), ways[best].words,
+        ways[0].flops / (r->n_ranks * l->step_s) / 1e12);
+  return g_strdup_printf (
+      "TFLOP/s: a step of the log has %.3g times this job's FLOPs (%.4g TFLOP/s as counted here), which no known"
+      " way to count explains: another model, batch, sequence or number of %ss",
+      flops / ways[0].flops, ways[0].flops / (r->n_ranks * l->step_s) / 1e12, r->chip);
 }
 
 /* --- tokens --- */
@@ -99,11 +104,13 @@ explain_tokens (const LsMeasured *l, const LsReport *r, const LsStrategy *s, dou
 {
   double tokens = (double) s->global_batch * s->seq;
   if (agree (ratio, 1))
-    return g_strdup_printf ("tokens/s: agree with the time and this job's %.4g tokens a step (%+.1f %%)", tokens, 100 * (ratio - 1));
+    return g_strdup_printf ("tokens/s: agree with the time and this job's %.4g tokens a step (%+.1f %%)",
+                            tokens, 100 * (ratio - 1));
   double error = r->step_time_s * ratio / l->step_s - 1;
-  return g_strdup_printf ("tokens/s: a step of the log has %.4g tokens, this job %.4g: another batch (%.4g sequences of %u) or sequence length;"
-                          " at its speed this job would take %.4g s, and the error would be %+.1f %%",
-                          ratio * tokens, tokens, ratio * s->global_batch, s->seq, l->step_s / ratio, 100 * error);
+  return g_strdup_printf (
+      "tokens/s: a step of the log has %.4g tokens, this job %.4g: another batch (%.4g sequences of %u) or sequence length;"
+      " at its speed this job would take %.4g s, and the error would be %+.1f %%",
+      ratio * tokens, tokens, ratio * s->global_batch, s->seq, l->step_s / ratio, 100 * error);
 }
 
 /* --- memory --- */
@@ -129,11 +136,14 @@ list_causes (const LsReport *r, const LsStrategy *s, Cause causes[MAX_CAUSES])
   else
     causes[n++] = (Cause) { "gradients in 16 bits", -gradients / 2 };
   if (s->zero_stage == 0 && s->dp > 1)
-    causes[n++] = (Cause) { "an optimizer that is cut over data parallelism", -(1 - 1.0 / s->dp) * (double) r->at_peak[LS_MEM_OPTIMIZER] };
+    causes[n++] = (Cause) { "an optimizer that is cut over data parallelism",
+                            -(1 - 1.0 / s->dp) * (double) r->at_peak[LS_MEM_OPTIMIZER] };
   else if (s->zero_stage > 0 && s->dp > 1)
-    causes[n++] = (Cause) { "an optimizer that is not cut", (s->dp - 1.0) * (double) r->at_peak[LS_MEM_OPTIMIZER] };
+    causes[n++]
+        = (Cause) { "an optimizer that is not cut", (s->dp - 1.0) * (double) r->at_peak[LS_MEM_OPTIMIZER] };
   if (s->recompute == LS_RECOMPUTE_NONE)
-    causes[n++] = (Cause) { "at least most of the activations computed again", -(double) r->at_peak[LS_MEM_ACTIVATIONS] };
+    causes[n++] = (Cause) { "at least most of the activations computed again",
+                            -(double) r->at_peak[LS_MEM_ACTIVATIONS] };
   return n;
 }
 
@@ -142,14 +152,17 @@ explain_memory (const LsMeasured *l, const LsReport *r, const LsStrategy *s)
 {
   double predicted = (double) r->needed_bytes, more = l->memory_bytes - predicted;
   if (agree (l->memory_bytes, predicted))
-    return g_strdup_printf ("memory: agrees with the %.2f GiB predicted (%+.1f %%)", predicted / GIB, 100 * (predicted / l->memory_bytes - 1));
+    return g_strdup_printf ("memory: agrees with the %.2f GiB predicted (%+.1f %%)", predicted / GIB,
+                            100 * (predicted / l->memory_bytes - 1));
   Cause causes[MAX_CAUSES];
   guint n = list_causes (r, s, causes);
   g_autoptr (GString) text = g_string_new (NULL);
-  g_string_append_printf (text, "memory: %.2f GiB %s than the %.2f GiB predicted", fabs (more) / GIB, more > 0 ? "more" : "less", predicted / GIB);
+  g_string_append_printf (text, "memory: %.2f GiB %s than the %.2f GiB predicted", fabs (more) / GIB,
+                          more > 0 ? "more" : "less", predicted / GIB);
   for (guint i = 0, n_found = 0; i < n; i++)
     if (causes[i].bytes != 0 && agree (predicted + causes[i].bytes, l->memory_bytes))
-      g_string_append_printf (text, "%s%s", n_found++ == 0 ? "; would be explained by " : ", or by ", causes[i].words);
+      g_string_append_printf (text, "%s%s", n_found++ == 0 ? "; would be explained by " : ", or by ",
+                              causes[i].words);
   return g_string_free (g_steal_pointer (&text), FALSE);
 }
 

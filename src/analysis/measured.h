@@ -19,16 +19,17 @@ typedef struct {
   double flops_per_gpu; /* FLOP/s of one, as logged                   */
   double tokens_per_s;  /* of all GPUs, unless:                       */
   double tokens_per_s_per_gpu;
-  double memory_bytes;  /* the peak of the fullest rank               */
-  bool is_published;    /* asked for as such: the word before it      */
-  char *source;         /* who says so; NULL: not said                */
+  double memory_bytes; /* the peak of the fullest rank               */
+  bool is_published;   /* asked for as such: the word before it      */
+  char *source;        /* who says so; NULL: not said                */
 } LsMeasured;
 
-void ls_measured_clear (LsMeasured *m); /* NULL allowed */
+void ls_measured_clear (LsMeasured *m);                             /* NULL allowed */
 void ls_measured_copy (LsMeasured *dest, const LsMeasured *source); /* deep; what dest held is overwritten */
 
 /* Sentences (char *) about the numbers beside the time, none if there are none or what is trained is not
  * known (model NULL). s resolved. Free with g_ptr_array_unref(). */
-GPtrArray *ls_measured_explain (const LsMeasured *m, const LsReport *r, const LsModel *model, const LsStrategy *s);
+GPtrArray *ls_measured_explain (const LsMeasured *m, const LsReport *r, const LsModel *model,
+                                const LsStrategy *s);
 
 #endif

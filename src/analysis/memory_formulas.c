@@ -8,15 +8,16 @@
 static bool
 is_gpt (const LsModel *m)
 {
-  return m->mlp == LS_MLP_GELU && m->ffn == 4 * m->hidden && m->n_kv_heads == m->n_heads && m->n_heads * m->head_dim == m->hidden
-         && m->norm == LS_NORM_LAYERNORM && m->dropout && m->n_experts == 0;
+  return m->mlp == LS_MLP_GELU && m->ffn == 4 * m->hidden && m->n_kv_heads == m->n_heads
+      && m->n_heads * m->head_dim == m->hidden && m->norm == LS_NORM_LAYERNORM && m->dropout
+      && m->n_experts == 0;
 }
 
 double
 ls_layer_activation_bytes (const LsModel *m, const LsStrategy *s)
 {
-  if (!is_gpt (m) || s->cp > 1 || (s->sp && s->sp_save_gathered) || s->qkv_layout == LS_QKV_UNPADDED || s->dtype == LS_DTYPE_FP32
-      || ls_dtype_is_scaled ((LsDtype) s->dtype))
+  if (!is_gpt (m) || s->cp > 1 || (s->sp && s->sp_save_gathered) || s->qkv_layout == LS_QKV_UNPADDED
+      || s->dtype == LS_DTYPE_FP32 || ls_dtype_is_scaled ((LsDtype) s->dtype))
     return NAN;
   uint32_t seq = s->seq ? s->seq : m->seq;
   double sbh = (double) seq * s->micro_batch * m->hidden, t = s->tp;
@@ -47,11 +48,12 @@ LsMemoryFormula
 ls_memory_formula (const LsModel *m, const LsStrategy *s, uint32_t pp_rank, uint64_t n_params)
 {
   /* Of mixed precision by whole ranks: not of experts, replicas of pipes, scaled formats, what is elsewhere. */
-  bool applies = m->n_experts == 0 && s->offload == LS_OFFLOAD_NONE && !ls_dtype_is_scaled ((LsDtype) s->dtype)
-                 && !ls_dp_traits (s->dp_kind)->is_fsdp;
+  bool applies = m->n_experts == 0 && s->offload == LS_OFFLOAD_NONE
+      && !ls_dtype_is_scaled ((LsDtype) s->dtype) && !ls_dp_traits (s->dp_kind)->is_fsdp;
   const LsSched *sched = ls_sched_find (s->schedule);
   if (!applies || (sched && (sched->placement == LS_PLACE_PIPES || !ls_sched_is_flushed (sched))))
-    return (LsMemoryFormula) { NAN, NAN, NAN, ls_layer_activation_bytes (m, s) * ls_layers_held (m, s, pp_rank) };
+    return (LsMemoryFormula) { NAN, NAN, NAN,
+                               ls_layer_activation_bytes (m, s) * ls_layers_held (m, s, pp_rank) };
   bool is_fp32 = s->dtype == LS_DTYPE_FP32;
   double n = (double) n_params, d = s->zero_group > 0 ? s->zero_group : (double) s->dp * s->cp;
   return (LsMemoryFormula) {

@@ -47,7 +47,8 @@ typedef struct {
 } LsMemoryFormula;
 
 /* s must be resolved. n_params: of the rank, before data parallelism cuts them. */
-LsMemoryFormula ls_memory_formula (const LsModel *m, const LsStrategy *s, uint32_t pp_rank, uint64_t n_params);
+LsMemoryFormula ls_memory_formula (const LsModel *m, const LsStrategy *s, uint32_t pp_rank,
+                                   uint64_t n_params);
 
 /* What one layer keeps of one micro-batch. */
 double ls_layer_activation_bytes (const LsModel *m, const LsStrategy *s);

@@ -230,9 +230,14 @@ ls_kernel_does (const char *name)
     const char *part;
     LsKernelDoes does;
   } functors[] = {
-    { "CUDAFunctorOnSelf_add", LS_DOES_OTHER }, { "CUDAFunctor_add", LS_DOES_ADD }, { "triton_poi_fused_add", LS_DOES_ADD },
-    { "direct_copy_kernel", LS_DOES_COPY },     { "DtoD", LS_DOES_COPY },           { "dropout", LS_DOES_DROPOUT },
-    { "split_with_sizes_copy", LS_DOES_SHARDING }, { "chunk_cat", LS_DOES_SHARDING },
+    { "CUDAFunctorOnSelf_add", LS_DOES_OTHER },
+    { "CUDAFunctor_add", LS_DOES_ADD },
+    { "triton_poi_fused_add", LS_DOES_ADD },
+    { "direct_copy_kernel", LS_DOES_COPY },
+    { "DtoD", LS_DOES_COPY },
+    { "dropout", LS_DOES_DROPOUT },
+    { "split_with_sizes_copy", LS_DOES_SHARDING },
+    { "chunk_cat", LS_DOES_SHARDING },
   };
   for (guint i = 0; i < G_N_ELEMENTS (functors); i++)
     if (strstr (name, functors[i].part))

@@ -1,14 +1,14 @@
 /* analysis/op_class.h — what kind of work an op of a GPU is, by which what was predicted and
  * what was profiled are laid beside each other.
  *
- * Of a plan it follows from the kind of a kernel, a collective or a copy. Of a profile only
- * names are there, and names are a library's: cuBLAS and CUTLASS ("ampere_bf16_s16816gemm",
- * "sm90_xmma_gemm", "nvjet_hsh", "cutlass::Kernel2"), hipBLASLt ("Cijk_Alik_Bljk"), flash-attention ("flash_fwd_kernel",
+ * Of a plan it follows from the kind of a kernel, a collective or a copy. Of a profile only names are there,
+ * and names are a library's: cuBLAS and CUTLASS ("ampere_bf16_s16816gemm", "sm90_xmma_gemm", "nvjet_hsh",
+ * "cutlass::Kernel2"), hipBLASLt ("Cijk_Alik_Bljk"), flash-attention ("flash_fwd_kernel",
  * "flash_bwd_dq_dk_dv"), cuDNN ("fmha_fprop", "cudnn_generated_fort_native_sdpa"), PyTorch
- * ("vectorized_elementwise_kernel", "multi_tensor_apply_kernel", "cunn_SoftMaxForward"),
- * Inductor ("triton_poi_fused_", "triton_red_", "triton_per_"), NCCL
- * ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", older "ncclKernel_"). The first rule that
- * fits counts: op_class.c. What none fits is LS_CLASS_OTHER, and said to be. */
+ * ("vectorized_elementwise_kernel", "multi_tensor_apply_kernel", "cunn_SoftMaxForward"), Inductor
+ * ("triton_poi_fused_", "triton_red_", "triton_per_"), NCCL ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL",
+ * older "ncclKernel_"). The first rule that fits counts: op_class.c. What none fits is LS_CLASS_OTHER, and
+ * said to be. */
 #ifndef LS_ANALYSIS_OP_CLASS_H
 #define LS_ANALYSIS_OP_CLASS_H
 
@@ -49,8 +49,8 @@ bool ls_op_class_is_communication (LsOpClass class);
 bool ls_op_class_of_op (const LsPlan *plan, const LsOp *op, LsOpClass *ret_class);
 /* Of a kernel by its name. */
 LsOpClass ls_op_class_of_kernel (const char *name);
-/* What a kernel of one operation does, as far as layers are told apart by it: by its functor. Sharding: FSDP's
- * copies around its collectives. */
+/* What a kernel of one operation does, as far as layers are told apart by it: by its functor. Sharding:
+ * FSDP's copies around its collectives. */
 typedef enum { LS_DOES_OTHER, LS_DOES_ADD, LS_DOES_COPY, LS_DOES_DROPOUT, LS_DOES_SHARDING } LsKernelDoes;
 LsKernelDoes ls_kernel_does (const char *name);
 /* Of a collective as c10d calls it ("allreduce", "_allgather_base"); LS_CLASS_OTHER: unknown. */

@@ -49,7 +49,10 @@ ls_own_runs_set_range (const double *errors, const guint *jobs, guint n, LsFitte
 char *
 ls_own_runs_unlike (const LsFittedRuns *own, const LsIntervalJob *job)
 {
-  LsResidualGroup group = { .source = (char *) "", .architecture = own->architecture, .software = (char *) job->software, .traits = own->traits };
+  LsResidualGroup group = { .source = (char *) "",
+                            .architecture = own->architecture,
+                            .software = (char *) job->software,
+                            .traits = own->traits };
   group.figures[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS] = own->gpus;
   group.figures[LS_ASPECT_FABRIC - LS_N_WORD_ASPECTS] = own->fabric;
   group.figures[LS_ASPECT_TENSOR - LS_N_WORD_ASPECTS] = own->tp;
@@ -71,7 +74,8 @@ static void
 deny (const LsFittedRuns *own, const char *unlike, LsInterval *interval)
 {
   g_autofree char *published = interval->none;
-  interval->none = g_strdup_printf ("none of your %u runs (%s) %s; of published ones: %s", own->n, own->file, unlike, published);
+  interval->none = g_strdup_printf ("none of your %u runs (%s) %s; of published ones: %s", own->n, own->file,
+                                    unlike, published);
 }
 
 /* By how much errors are larger at the job's MFU; appends to *wider what that comes from. */
@@ -82,7 +86,8 @@ compare_mfu (const LsFittedRuns *own, const LsIntervalJob *job, char **wider)
   if (!(scale > 1))
     return 1;
   g_autofree char *before = *wider;
-  *wider = g_strdup_printf ("%s%shas an MFU below %.1f %%", before ? before : "", before ? " or " : "", 100 * own->lowest_mfu);
+  *wider = g_strdup_printf ("%s%shas an MFU below %.1f %%", before ? before : "", before ? " or " : "",
+                            100 * own->lowest_mfu);
   return scale;
 }
 
@@ -90,8 +95,9 @@ void
 ls_own_runs_interval (const LsFittedRuns *own, const LsIntervalJob *job, LsInterval *interval)
 {
   if (own->low <= 0) {
-    interval->remark = g_strdup_printf ("your %u run%s (%s) are too few for an interval of their own, %u are enough", own->n, plural (own->n),
-                                        own->file, ls_conformal_least (LS_INTERVAL_LEVEL));
+    interval->remark
+        = g_strdup_printf ("your %u run%s (%s) are too few for an interval of their own, %u are enough",
+                           own->n, plural (own->n), own->file, ls_conformal_least (LS_INTERVAL_LEVEL));
     return;
   }
   char *wider = ls_own_runs_unlike (own, job);
@@ -107,6 +113,12 @@ ls_own_runs_interval (const LsFittedRuns *own, const LsIntervalJob *job, LsInter
   double half = scale * (high - low) / 2 + added, middle = scale * (low + high) / 2;
   double stretch = high > low ? 2 * half / (high - low) : half > 0 ? INFINITY : 1;
   ls_interval_clear (interval);
-  *interval = (LsInterval) { .low = exp (middle - half), .high = exp (middle + half), .stretch = stretch, .wider = wider,
-                             .software = job->software, .n_sources = n_sources, .n_runs = own->n, .runs = g_strdup (own->file) };
+  *interval = (LsInterval) { .low = exp (middle - half),
+                             .high = exp (middle + half),
+                             .stretch = stretch,
+                             .wider = wider,
+                             .software = job->software,
+                             .n_sources = n_sources,
+                             .n_runs = own->n,
+                             .runs = g_strdup (own->file) };
 }

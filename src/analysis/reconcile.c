@@ -5,9 +5,9 @@
 
 #include <lockstep/error.h>
 
-#define N_NAMES    12
-#define SHARE      0.01 /* of the step: below, nothing is worth a word */
-#define TOLERANCE  0.10 /* of a time */
+#define N_NAMES   12
+#define SHARE     0.01 /* of the step: below, nothing is worth a word */
+#define TOLERANCE 0.10 /* of a time */
 
 /* ---- sides ---- */
 
@@ -72,7 +72,8 @@ LsStepSide *
 ls_step_side_of_timeline (const LsTimeline *t, uint32_t rank, GError **error)
 {
   if (rank >= t->n_ranks) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--rank %u: the job has ranks 0 to %u", rank, t->n_ranks - 1);
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--rank %u: the job has ranks 0 to %u", rank,
+                 t->n_ranks - 1);
     return NULL;
   }
   g_autoptr (LsStepSide) side = ls_step_side_new ();
@@ -83,10 +84,15 @@ ls_step_side_of_timeline (const LsTimeline *t, uint32_t rank, GError **error)
     const LsSpan *s = &spans->spans[i];
     const LsOp *op = ls_span_op (t, who, s);
     LsOpClass class;
-    if (s->step != (uint8_t) (t->n_steps - 1) || s->end == LS_TIME_NEVER || s->end <= s->start || !ls_op_class_of_op (t->plan, op, &class))
+    if (s->step != (uint8_t) (t->n_steps - 1) || s->end == LS_TIME_NEVER || s->end <= s->start
+        || !ls_op_class_of_op (t->plan, op, &class))
       continue;
-    const LsStepOp row = { .start = s->start, .end = s->end, .launch = s->issued, .bytes = bytes_of (op),
-                           .name = ls_span_name (t, who, s), .class = (uint8_t) class };
+    const LsStepOp row = { .start = s->start,
+                           .end = s->end,
+                           .launch = s->issued,
+                           .bytes = bytes_of (op),
+                           .name = ls_span_name (t, who, s),
+                           .class = (uint8_t) class };
     first = MIN (first, s->start);
     g_array_append_val (side->ops, row);
   }
@@ -200,8 +206,7 @@ by_weight (gconstpointer a, gconstpointer b)
   return x->weight != y->weight ? (x->weight > y->weight ? -1 : 1) : strcmp (x->text, y->text);
 }
 
-static void G_GNUC_PRINTF (3, 4)
-say (GArray *words, LsTime weight, const char *format, ...)
+static void G_GNUC_PRINTF (3, 4) say (GArray *words, LsTime weight, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -219,19 +224,24 @@ judge_class (GArray *words, const LsReconcileRow *c, LsTime step)
   LsTime worth = (LsTime) (SHARE * (double) step), off = c->matched_predicted - c->matched_measured;
   LsTime extra = c->measured - c->matched_measured, missing = c->predicted - c->matched_predicted;
   if (ABS (off) > worth && fabs ((double) off) > TOLERANCE * (double) c->matched_measured)
-    say (words, off, "%s: those that match are predicted %.2f times what they took (%.3f ms against %.3f ms)", name,
-         (double) c->matched_predicted / (double) c->matched_measured, MS (c->matched_predicted), MS (c->matched_measured));
+    say (words, off, "%s: those that match are predicted %.2f times what they took (%.3f ms against %.3f ms)",
+         name, (double) c->matched_predicted / (double) c->matched_measured, MS (c->matched_predicted),
+         MS (c->matched_measured));
   if (extra > worth && c->n_predicted == 0)
-    say (words, extra, "%s: %u measured (%.3f ms), none predicted: the job runs something that is not modelled", name, c->n_measured, MS (extra));
+    say (words, extra,
+         "%s: %u measured (%.3f ms), none predicted: the job runs something that is not modelled", name,
+         c->n_measured, MS (extra));
   else if (extra > worth)
-    say (words, extra, "%s: %u of %u that were measured have no counterpart (%.3f ms)", name, c->n_measured - c->n_matched, c->n_measured,
-         MS (extra));
+    say (words, extra, "%s: %u of %u that were measured have no counterpart (%.3f ms)", name,
+         c->n_measured - c->n_matched, c->n_measured, MS (extra));
   if (missing > worth && c->n_measured == 0)
-    say (words, missing, "%s: %u predicted (%.3f ms), none measured: fused into others, or the job's flags are not those of the run", name,
-         c->n_predicted, MS (missing));
+    say (
+        words, missing,
+        "%s: %u predicted (%.3f ms), none measured: fused into others, or the job's flags are not those of the run",
+        name, c->n_predicted, MS (missing));
   else if (missing > worth)
-    say (words, missing, "%s: %u of %u that were predicted have no counterpart (%.3f ms)", name, c->n_predicted - c->n_matched, c->n_predicted,
-         MS (missing));
+    say (words, missing, "%s: %u of %u that were predicted have no counterpart (%.3f ms)", name,
+         c->n_predicted - c->n_matched, c->n_predicted, MS (missing));
 }
 
 static void
@@ -257,7 +267,9 @@ find_words (LsReconciled *r)
     judge_class (words, &g_array_index (r->classes, LsReconcileRow, i), m->step);
   judge_part (words, "exposed communication", communication (m), communication (p), m->step, "");
   judge_part (words, "the device waits for the host", m->idle_host, p->idle_host, m->step,
-              m->idle_host > p->idle_host ? ": see --host-launch and --host-comm; the profiler itself costs the host time, too" : "");
+              m->idle_host > p->idle_host
+                  ? ": see --host-launch and --host-comm; the profiler itself costs the host time, too"
+                  : "");
   judge_part (words, "gaps of the device", m->idle_device, p->idle_device, m->step, "");
   g_array_sort (words, by_weight);
   for (guint i = 0; i < words->len; i++)

@@ -17,8 +17,8 @@ typedef struct {
   LsStepOp *m, *p; /* all ops of a side */
   const uint32_t *of_m, *of_p;
   uint32_t n_m, n_p;
-  double shift; /* of ln (predicted / measured) of a pair: what it costs is the distance from that */
-  uint32_t band; /* half of its width */
+  double shift;   /* of ln (predicted / measured) of a pair: what it costs is the distance from that */
+  uint32_t band;  /* half of its width */
   uint8_t *moves; /* [n_m + 1][2 band + 1] */
   double *row, *last;
 } Alignment;
@@ -101,7 +101,8 @@ cost_of_pair (const Alignment *a, uint32_t i, uint32_t j)
   const LsStepOp *m = &a->m[a->of_m[i]], *p = &a->p[a->of_p[j]];
   if (!may_pair (m, p))
     return INFINITY;
-  return fabs (log ((double) (p->end - p->start) / (double) (m->end - m->start)) - a->shift) + size_gap (m, p);
+  return fabs (log ((double) (p->end - p->start) / (double) (m->end - m->start)) - a->shift)
+      + size_gap (m, p);
 }
 
 /* Column of the table that is predicted op 0 in row i; the band follows the diagonal. */
@@ -203,8 +204,12 @@ match_class (LsStepSide *measured, LsStepSide *predicted, uint8_t class)
 {
   uint32_t n_m, n_p;
   g_autofree uint32_t *of_m = indices_of (measured, class, &n_m), *of_p = indices_of (predicted, class, &n_p);
-  Alignment a = { .m = (LsStepOp *) (gpointer) measured->ops->data, .p = (LsStepOp *) (gpointer) predicted->ops->data,
-                  .of_m = of_m, .of_p = of_p, .n_m = n_m, .n_p = n_p };
+  Alignment a = { .m = (LsStepOp *) (gpointer) measured->ops->data,
+                  .p = (LsStepOp *) (gpointer) predicted->ops->data,
+                  .of_m = of_m,
+                  .of_p = of_p,
+                  .n_m = n_m,
+                  .n_p = n_p };
   if (n_m == 0 || n_p == 0 || pair_in_order (&a))
     return;
   double cheapest = INFINITY;
@@ -220,6 +225,6 @@ ls_reconcile_match (LsStepSide *measured, LsStepSide *predicted)
     g_array_index (measured->ops, LsStepOp, i).match = LS_UNMATCHED;
   for (uint32_t i = 0; i < predicted->ops->len; i++)
     g_array_index (predicted->ops, LsStepOp, i).match = LS_UNMATCHED;
-  for (uint8_t class = 0; class < LS_N_CLASSES; class++)
+  for (uint8_t class = 0; class < LS_N_CLASSES; class ++)
     match_class (measured, predicted, class);
 }

@@ -3,8 +3,8 @@
 
 typedef struct {
   LsTime at;
-  int32_t delta;  /* +1 begins, -1 ends                  */
-  LsTime launch;  /* of the op that begins; LS_TIME_NEVER */
+  int32_t delta; /* +1 begins, -1 ends                  */
+  LsTime launch; /* of the op that begins; LS_TIME_NEVER */
   uint8_t tier;
   bool is_matched;
 } Edge;
@@ -17,7 +17,9 @@ typedef struct {
 static LsTier
 tier_of (uint8_t class)
 {
-  return class == LS_CLASS_COPY ? LS_TIER_COPY : ls_op_class_is_communication ((LsOpClass) class) ? LS_TIER_COMMUNICATION : LS_TIER_COMPUTE;
+  return class == LS_CLASS_COPY                          ? LS_TIER_COPY
+      : ls_op_class_is_communication ((LsOpClass) class) ? LS_TIER_COMMUNICATION
+                                                         : LS_TIER_COMPUTE;
 }
 
 static void

@@ -23,7 +23,8 @@ static double
 step_flops (const LsModel *m, const LsStrategy *s, bool is_causal)
 {
   uint32_t seq = sequence (m, s);
-  return ls_model_flops (m, ls_model_padded_vocab (m, s->tp), seq, s->global_batch, is_causal) - ls_dropped_flops (m, s, seq);
+  return ls_model_flops (m, ls_model_padded_vocab (m, s->tp), seq, s->global_batch, is_causal)
+      - ls_dropped_flops (m, s, seq);
 }
 
 /* Of all GPUs over a step. */

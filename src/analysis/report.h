@@ -77,27 +77,28 @@ typedef struct {
   double breakdown_s[LS_N_PARTS];
 } LsNetworkTime;
 
-/* What PyTorch's allocator does at the limit in a step, on the rank with the most retries (exec/memory/retries.h). */
+/* What PyTorch's allocator does at the limit in a step, on the rank with the most retries
+ * (exec/memory/retries.h). */
 typedef struct {
-  bool is_known;           /* it was looked at: the program uses it, and enough is in use */
-  uint64_t n;              /* num_alloc_retries a step            */
-  uint64_t freed_bytes, taken_bytes; /* of segments, a step        */
+  bool is_known;                        /* it was looked at: the program uses it, and enough is in use */
+  uint64_t n;                           /* num_alloc_retries a step            */
+  uint64_t freed_bytes, taken_bytes;    /* of segments, a step        */
   uint64_t reserved_bytes, limit_bytes; /* segments at most, and what they may take */
-  double lost_s;           /* the step without retries took so much less; 0: nothing was charged */
-  bool is_out_of_memory;   /* what a retry gives back is too little: nothing is charged */
-  bool is_refused;         /* what they cost could not be simulated: nothing is charged */
+  double lost_s;         /* the step without retries took so much less; 0: nothing was charged */
+  bool is_out_of_memory; /* what a retry gives back is too little: nothing is charged */
+  bool is_refused;       /* what they cost could not be simulated: nothing is charged */
 } LsRetriesReport;
 
 typedef struct {
   double step_time_s, first_step_s;
-  double tokens_per_s;          /* NAN: not known */
-  double mfu, mfu_causal, hfu;  /* the same       */
-  double flops_per_gpu;         /* model FLOP/s of one, counted as for mfu; the same */
-  double tokens_per_s_per_gpu;  /* the same       */
+  double tokens_per_s;                /* NAN: not known */
+  double mfu, mfu_causal, hfu;        /* the same       */
+  double flops_per_gpu;               /* model FLOP/s of one, counted as for mfu; the same */
+  double tokens_per_s_per_gpu;        /* the same       */
   uint64_t n_params, n_active_params; /* of the model, and those that a token passes; 0: not known */
-  const char *chip;             /* static: what ranks run on, "GPU" or "chip" */
+  const char *chip;                   /* static: what ranks run on, "GPU" or "chip" */
   uint32_t n_ranks, n_classes, n_steps;
-  uint64_t n_op_instances; /* of one step */
+  uint64_t n_op_instances;       /* of one step */
   uint64_t n_segments, n_coarse; /* segments that were simulated; of these, in one piece */
   double bubble_frac;
   double breakdown_s[LS_N_PARTS]; /* mean over ranks */
@@ -107,7 +108,7 @@ typedef struct {
   uint64_t peak_bytes, capacity_bytes;
   uint64_t needed_bytes;  /* the peak, or what the caching allocator makes of it */
   uint64_t context_bytes; /* of the CUDA context: not in the capacity            */
-  bool fits; /* and leaves the headroom that was asked for */
+  bool fits;              /* and leaves the headroom that was asked for */
   LsHeadroom headroom;
   LsRetriesReport retries;
   uint64_t by_category[LS_N_MEM]; /* each category's own maximum over the step */

@@ -27,7 +27,7 @@
 /* Statistics of a set of cases. NaN:
  * undefined, null in JSON. */
 typedef struct {
-  guint n;       /* simulated */
+  guint n; /* simulated */
   guint refused;
   double mape_pct, median_abs_pct, bias_pct, worst_pct;
   double kendall_tau;
@@ -40,14 +40,15 @@ typedef enum { LS_BASELINE_OWN, LS_BASELINE_OTHERS, LS_N_BASELINES } LsBaseline;
 typedef struct {
   const char *id, *family;
   double measured_s;
-  double predicted_s; /* NaN: refused                      */
-  const char *reason; /* of the refusal, one line, or NULL */
-  double ideal_s;     /* FLOPs of the model at the peak of all its GPUs; NaN: refused */
+  double predicted_s;                /* NaN: refused                      */
+  const char *reason;                /* of the refusal, one line, or NULL */
+  double ideal_s;                    /* FLOPs of the model at the peak of all its GPUs; NaN: refused */
   double baseline_s[LS_N_BASELINES]; /* NaN: refused, or nothing to know an MFU from  */
-  const char *architecture; /* of its GPUs, static; NULL: refused */
-  double mfu;         /* predicted; NaN: refused */
-  const char *software; /* whose training loop, interned: of its row, else of the program that it is taken to run */
-  LsTraits traits;    /* but for its architecture; strings static or interned */
+  const char *architecture;          /* of its GPUs, static; NULL: refused */
+  double mfu;                        /* predicted; NaN: refused */
+  const char
+      *software; /* whose training loop, interned: of its row, else of the program that it is taken to run */
+  LsTraits traits;                    /* but for its architecture; strings static or interned */
   double measured_gib, predicted_gib; /* memory; 0: not measured. Predicted NaN: refused */
 } LsScoreRow;
 

@@ -40,7 +40,9 @@ launches_of (const LsStepSide *side)
   bool is_behind_unknown = false;
   for (guint i = 0; i < side->ops->len; i++) {
     const LsStepOp *op = op_at (side, i);
-    const Launch l = { .at = op->launch, .finds_idle = i > 0 && busy_until <= op->launch, .is_kernel = is_kernel (op),
+    const Launch l = { .at = op->launch,
+                       .finds_idle = i > 0 && busy_until <= op->launch,
+                       .is_kernel = is_kernel (op),
                        .is_behind_unknown = is_behind_unknown };
     if (op->launch != LS_TIME_NEVER)
       g_array_append_val (launches, l);
@@ -64,7 +66,8 @@ find_host_launch (const LsStepSide *side, LsSeenSoftware *seen)
   g_autoptr (GArray) launches = launches_of (side);
   g_autoptr (GArray) times = g_array_new (FALSE, FALSE, sizeof (LsTime));
   for (guint i = 1; i < launches->len; i++) {
-    const Launch *before = &g_array_index (launches, Launch, i - 1), *l = &g_array_index (launches, Launch, i);
+    const Launch *before = &g_array_index (launches, Launch, i - 1),
+                 *l = &g_array_index (launches, Launch, i);
     LsTime time = l->at - before->at;
     if (l->finds_idle && l->is_kernel && before->is_kernel && !l->is_behind_unknown && time > 0)
       g_array_append_val (times, time);
@@ -125,9 +128,9 @@ static const struct {
   const char *part; /* of a name in small letters */
   LsAttentionKernel kernel;
 } attentions[] = {
-  { "flashattnfwd", LS_ATTENTION_KERNEL_FA3 },       { "flashattnbwd", LS_ATTENTION_KERNEL_FA3 },
-  { "flash_fwd", LS_ATTENTION_KERNEL_FA2 },          { "flash_bwd", LS_ATTENTION_KERNEL_FA2 },
-  { "fmha_fwd_loop", LS_ATTENTION_KERNEL_FA1 },      { "fmha_bwd_dq_dk_dv_loop", LS_ATTENTION_KERNEL_FA1 },
+  { "flashattnfwd", LS_ATTENTION_KERNEL_FA3 },  { "flashattnbwd", LS_ATTENTION_KERNEL_FA3 },
+  { "flash_fwd", LS_ATTENTION_KERNEL_FA2 },     { "flash_bwd", LS_ATTENTION_KERNEL_FA2 },
+  { "fmha_fwd_loop", LS_ATTENTION_KERNEL_FA1 }, { "fmha_bwd_dq_dk_dv_loop", LS_ATTENTION_KERNEL_FA1 },
 };
 
 static void

@@ -48,7 +48,8 @@ bool
 ls_topo_is_nvlink (const LsCluster *c, const LsLink *link)
 {
   LsNodeKind a = vertex (c, link->from)->kind, b = vertex (c, link->to)->kind;
-  return (a == LS_NODE_GPU && (b == LS_NODE_GPU || b == LS_NODE_NVSWITCH)) || (a == LS_NODE_NVSWITCH && b == LS_NODE_GPU);
+  return (a == LS_NODE_GPU && (b == LS_NODE_GPU || b == LS_NODE_NVSWITCH))
+      || (a == LS_NODE_NVSWITCH && b == LS_NODE_GPU);
 }
 
 static LsBandwidth
@@ -78,8 +79,11 @@ name_of_link (const LsClusterSpec *s, const LsLinkSpec *link)
     const LsLinkSpec *link;
     const char *name;
   } names[] = {
-    { &s->nvlink, "nvlink" }, { &s->pcie, "pcie" }, { &s->c2c, "nvlink-c2c" }, { &s->cpu_interconnect, "cpu interconnect" },
-    { &s->cpu_memory, "memory" }, { &s->nvme, "nvme" }, { &s->ici, "ici" }, { &s->nic, "nic" }, { &s->spine, "fabric" }, { &s->core, "core" },
+    { &s->nvlink, "nvlink" },     { &s->pcie, "pcie" },
+    { &s->c2c, "nvlink-c2c" },    { &s->cpu_interconnect, "cpu interconnect" },
+    { &s->cpu_memory, "memory" }, { &s->nvme, "nvme" },
+    { &s->ici, "ici" },           { &s->nic, "nic" },
+    { &s->spine, "fabric" },      { &s->core, "core" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
     if (names[i].link == link)
@@ -92,15 +96,15 @@ is_same_link (const LsLinkSpec *x, const LsLinkSpec *y)
 {
   if (!x || !y || x == y)
     return x == y;
-  return x->bandwidth_bytes_per_s == y->bandwidth_bytes_per_s && x->efficiency == y->efficiency && x->latency == y->latency
-         && g_strcmp0 (x->source, y->source) == 0;
+  return x->bandwidth_bytes_per_s == y->bandwidth_bytes_per_s && x->efficiency == y->efficiency
+      && x->latency == y->latency && g_strcmp0 (x->source, y->source) == 0;
 }
 
 static bool
 is_alike (const LsTopoLinks *x, const LsTopoLinks *y)
 {
-  return x->a == y->a && x->b == y->b && x->capacity_bytes_per_s == y->capacity_bytes_per_s && x->latency == y->latency
-         && strcmp (x->name, y->name) == 0 && is_same_link (x->link, y->link);
+  return x->a == y->a && x->b == y->b && x->capacity_bytes_per_s == y->capacity_bytes_per_s
+      && x->latency == y->latency && strcmp (x->name, y->name) == 0 && is_same_link (x->link, y->link);
 }
 
 /* What a link is; its row is looked up by this. */
@@ -182,8 +186,8 @@ part_at (const GPtrArray *parts, guint i)
 static bool
 is_same_tree (const LsTopoPart *x, const LsTopoPart *y)
 {
-  if (x->kind != y->kind || x->links != y->links || x->n_physical != y->n_physical || x->is_peers != y->is_peers
-      || x->children->len != y->children->len)
+  if (x->kind != y->kind || x->links != y->links || x->n_physical != y->n_physical
+      || x->is_peers != y->is_peers || x->children->len != y->children->len)
     return false;
   for (guint i = 0; i < x->children->len; i++)
     if (part_at (x->children, i)->n != part_at (y->children, i)->n
@@ -256,7 +260,8 @@ grow (NodeTree *t, GPtrArray *roots, uint32_t root)
       if (t->parts[child] || !adopts (vertex (c, v)->kind, vertex (c, child)->kind))
         continue;
       LsTopoLinks what = describe (c, link);
-      t->parts[child] = part_new (vertex (c, child)->kind, 1, find_row (t->map->links, &what), link->n_physical);
+      t->parts[child]
+          = part_new (vertex (c, child)->kind, 1, find_row (t->map->links, &what), link->n_physical);
       t->parts[child]->vertex = child;
       g_ptr_array_add (t->parts[v]->children, t->parts[child]);
       g_array_append_val (queue, child);
@@ -315,7 +320,8 @@ add_rest (const NodeTree *t, GPtrArray *roots)
 static GPtrArray *
 node_tree (const LsTopoMap *map, bool collapses)
 {
-  static const LsNodeKind order[] = { LS_NODE_CPU, LS_NODE_PCIE_SWITCH, LS_NODE_GPU, LS_NODE_NIC, LS_NODE_NVME, LS_NODE_CPU_MEMORY };
+  static const LsNodeKind order[]
+      = { LS_NODE_CPU, LS_NODE_PCIE_SWITCH, LS_NODE_GPU, LS_NODE_NIC, LS_NODE_NVME, LS_NODE_CPU_MEMORY };
   const LsCluster *c = map->cluster;
   GPtrArray *roots = g_ptr_array_new_with_free_func (part_free);
   NodeTree t = { .map = map, .inside = g_ptr_array_new () };
@@ -415,7 +421,8 @@ ls_topo_path_new (const LsCluster *c, uint32_t from, uint32_t to)
   *path = (LsTopoPath) { .from = from, .to = to, .rate = INFINITY, .latency = route.latency };
   path->hops = g_array_new (FALSE, FALSE, sizeof (LsTopoHop));
   for (uint32_t i = 0; i < route.n_hops; i++) {
-    LsTopoHop hop = { &g_array_index (c->trunks, LsTrunk, route.hop[i].trunk), (double) route.hop[i].share / LS_HOP_WHOLE };
+    LsTopoHop hop = { &g_array_index (c->trunks, LsTrunk, route.hop[i].trunk),
+                      (double) route.hop[i].share / LS_HOP_WHOLE };
     double rate = hop.trunk->capacity_bytes_per_s / hop.share;
     if (rate < path->rate) {
       path->rate = rate;

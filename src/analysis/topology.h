@@ -32,50 +32,50 @@ typedef struct {
 
 /* Links that are alike: of one kind, between the same kinds of vertices. */
 typedef struct {
-  const char *name;        /* "nvlink", "pcie", ..; "link" of an explicit list           */
-  LsNodeKind a, b;         /* a: the one that is below, or within                        */
-  const LsLinkSpec *link;  /* within the cluster; NULL: not known                        */
+  const char *name;            /* "nvlink", "pcie", ..; "link" of an explicit list           */
+  LsNodeKind a, b;             /* a: the one that is below, or within                        */
+  const LsLinkSpec *link;      /* within the cluster; NULL: not known                        */
   double capacity_bytes_per_s; /* of one physical link; less than link says if it is
                                   degraded, 0 if it failed                               */
   LsTime latency;
-  uint64_t n_pairs;        /* vertices joined                                            */
-  uint64_t n_physical;     /* links between them                                         */
+  uint64_t n_pairs;    /* vertices joined                                            */
+  uint64_t n_physical; /* links between them                                         */
 } LsTopoLinks;
 
 /* A part of the tree, standing for all alike below the same parent. */
 typedef struct {
   uint32_t n;
   LsNodeKind kind;
-  int links;               /* to the parent: index into LsTopology.links; -1: none       */
-  uint32_t n_physical;     /* of those, of one part; of NVSwitches, of each GPU           */
-  uint32_t vertex;         /* of the cluster, where it stands for one of node 0           */
-  bool is_peers;           /* n pairs of this kind, joined by so many links in all        */
-  GPtrArray *children;     /* LsTopoPart                                                 */
+  int links;           /* to the parent: index into LsTopology.links; -1: none       */
+  uint32_t n_physical; /* of those, of one part; of NVSwitches, of each GPU           */
+  uint32_t vertex;     /* of the cluster, where it stands for one of node 0           */
+  bool is_peers;       /* n pairs of this kind, joined by so many links in all        */
+  GPtrArray *children; /* LsTopoPart                                                 */
 } LsTopoPart;
 
 typedef struct {
-  const char *name;        /* "node", "leaf", "spine": what joins the parts               */
-  const char *part;        /* "gpu", "node", "leaf": one part                             */
-  bool is_of_gpus;         /* the part is an accelerator                                  */
-  uint32_t n_groups;       /* of such                                                     */
-  uint32_t n_parts;        /* D, in the largest group                                     */
-  LsBandwidth each;        /* W, of the part that has least                               */
-  LsBandwidth together;    /* of all parts of all groups                                  */
-  LsBandwidth all_gather;  /* INFINITY with one part                                      */
+  const char *name;       /* "node", "leaf", "spine": what joins the parts               */
+  const char *part;       /* "gpu", "node", "leaf": one part                             */
+  bool is_of_gpus;        /* the part is an accelerator                                  */
+  uint32_t n_groups;      /* of such                                                     */
+  uint32_t n_parts;       /* D, in the largest group                                     */
+  LsBandwidth each;       /* W, of the part that has least                               */
+  LsBandwidth together;   /* of all parts of all groups                                  */
+  LsBandwidth all_gather; /* INFINITY with one part                                      */
 } LsTopoLevel;
 
 #define LS_TOPO_MAX_KINDS 32
 
 typedef struct {
-  const LsCluster *cluster; /* borrowed                                                   */
+  const LsCluster *cluster;              /* borrowed                                                   */
   uint64_t n_of_kind[LS_TOPO_MAX_KINDS]; /* vertices of the cluster by LsNodeKind         */
-  GArray *links;           /* LsTopoLinks, those of a node first                          */
-  GPtrArray *node;         /* LsTopoPart: of one node                                     */
-  GPtrArray *each;         /* LsTopoPart: the same with all vertices of node 0 apart      */
-  GPtrArray *fabric;       /* LsTopoPart: from the top tier down; empty without NICs      */
-  GArray *levels;          /* LsTopoLevel, from the node up                               */
-  LsBandwidth node_bisection;    /* NAN with one GPU in a node                            */
-  LsBandwidth cluster_bisection; /* NAN with one node                                     */
+  GArray *links;                         /* LsTopoLinks, those of a node first                          */
+  GPtrArray *node;                       /* LsTopoPart: of one node                                     */
+  GPtrArray *each;                       /* LsTopoPart: the same with all vertices of node 0 apart      */
+  GPtrArray *fabric;                     /* LsTopoPart: from the top tier down; empty without NICs      */
+  GArray *levels;                        /* LsTopoLevel, from the node up                               */
+  LsBandwidth node_bisection;            /* NAN with one GPU in a node                            */
+  LsBandwidth cluster_bisection;         /* NAN with one node                                     */
 } LsTopoMap;
 
 /* Free with ls_topo_map_free(). Linear in the number of links, but for the bisections. */
@@ -106,10 +106,10 @@ typedef struct {
 } LsTopoHop;
 
 typedef struct {
-  uint32_t from, to;     /* GPUs of the cluster      */
-  GArray *hops;          /* LsTopoHop, in order      */
-  guint narrowest;       /* the hop that limits it   */
-  double rate;           /* bytes/s of payload that one flow alone gets over links */
+  uint32_t from, to; /* GPUs of the cluster      */
+  GArray *hops;      /* LsTopoHop, in order      */
+  guint narrowest;   /* the hop that limits it   */
+  double rate;       /* bytes/s of payload that one flow alone gets over links */
   LsTime latency;
 } LsTopoPath;
 

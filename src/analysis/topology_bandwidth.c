@@ -102,7 +102,11 @@ node_level (const LsCluster *c)
         && (!by_nvlink || ls_topo_is_nvlink (c, link)))
       add (&of[link->from], rate_of (c, link));
   }
-  LsTopoLevel level = { .name = "node", .part = "gpu", .is_of_gpus = true, .n_groups = c->spec.n_nodes, .n_parts = c->spec.gpus_per_node };
+  LsTopoLevel level = { .name = "node",
+                        .part = "gpu",
+                        .is_of_gpus = true,
+                        .n_groups = c->spec.n_nodes,
+                        .n_parts = c->spec.gpus_per_node };
   level.each = (LsBandwidth) { INFINITY, INFINITY };
   for (guint v = 0; v < c->nodes->len; v++)
     if (vertex (c, v)->kind == LS_NODE_GPU) {

@@ -22,9 +22,12 @@ struct LsCalibrated {
 };
 
 LsCalibrated *
-ls_calibrate_kernels (const char *const *files, const char *gpu, const char *cluster, gboolean holds_half, GError **error)
+ls_calibrate_kernels (const char *const *files, const char *gpu, const char *cluster, gboolean holds_half,
+                      GError **error)
 {
-  const LsCalibrateSpec spec = { .files = files, .gpu = gpu, .cluster = cluster, .holds_half = holds_half, .version = ls_version () };
+  const LsCalibrateSpec spec = {
+    .files = files, .gpu = gpu, .cluster = cluster, .holds_half = holds_half, .version = ls_version ()
+  };
   LsCalibrateRun *run = ls_calibrate_run_new (&spec, error);
   if (!run)
     return NULL;
@@ -46,10 +49,14 @@ ls_calibrate_collectives (const char *const *files, const char *cluster, const c
 }
 
 LsCalibrated *
-ls_calibrate_runs (const char *path, const char *cluster, guint n_threads, LsProgressFunc progress, gpointer data, GError **error)
+ls_calibrate_runs (const char *path, const char *cluster, guint n_threads, LsProgressFunc progress,
+                   gpointer data, GError **error)
 {
   g_return_val_if_fail (path, NULL);
-  const LsCalibrateRunsSpec spec = { .path = path, .cluster = cluster, .n_threads = n_threads, .version = ls_version (),
+  const LsCalibrateRunsSpec spec = { .path = path,
+                                     .cluster = cluster,
+                                     .n_threads = n_threads,
+                                     .version = ls_version (),
                                      .progress = { progress, data } };
   LsCalibrateRuns *run = ls_calibrate_runs_new (&spec, error);
   if (!run)
@@ -85,7 +92,9 @@ ls_calibrated_notes (const LsCalibrated *c)
 {
   g_return_val_if_fail (c, NULL);
   GString *text = g_string_new (NULL);
-  const GPtrArray *notes = c->kernels ? ls_calibrate_run_notes (c->kernels) : c->runs ? ls_calibrate_runs_notes (c->runs) : NULL;
+  const GPtrArray *notes = c->kernels ? ls_calibrate_run_notes (c->kernels)
+      : c->runs                       ? ls_calibrate_runs_notes (c->runs)
+                                      : NULL;
   for (guint i = 0; notes && i < notes->len; i++)
     g_string_append_printf (text, "%s\n", (const char *) g_ptr_array_index (notes, i));
   return g_string_free (text, FALSE);
@@ -102,8 +111,8 @@ ls_calibrated_check_mape (const LsCalibrated *c, double max_pct, GError **error)
   if (n == 0)
     g_set_error (error, LS_ERROR, LS_ERROR_TOLERANCE, "no kernel was held out, so nothing was predicted");
   else
-    g_set_error (error, LS_ERROR, LS_ERROR_TOLERANCE, "mean absolute error %.2f %% of %u kernels held out exceeds %.2f %%", error_pct, n,
-                 max_pct);
+    g_set_error (error, LS_ERROR, LS_ERROR_TOLERANCE,
+                 "mean absolute error %.2f %% of %u kernels held out exceeds %.2f %%", error_pct, n, max_pct);
   return FALSE;
 }
 
@@ -122,9 +131,9 @@ ls_calibrated_write (const LsCalibrated *c, const char *path, GError **error)
   g_autofree char *name = ls_output_name (path, error);
   if (!name)
     return FALSE;
-  g_autofree char *json = c->runs      ? ls_calibrate_runs_json (c->runs, name, error)
-                          : c->kernels ? ls_calibrate_run_json (c->kernels, name)
-                                       : ls_calibrate_nccl_json (c->nccl, name);
+  g_autofree char *json = c->runs ? ls_calibrate_runs_json (c->runs, name, error)
+      : c->kernels                ? ls_calibrate_run_json (c->kernels, name)
+                                  : ls_calibrate_nccl_json (c->nccl, name);
   return json && ls_write_text (path, json, error);
 }
 
@@ -133,7 +142,8 @@ ls_calibrated_write_cluster (const LsCalibrated *c, const char *path, const char
 {
   g_return_val_if_fail (c && path && c->kernels, FALSE);
   g_autofree char *name = ls_output_name (path, error);
-  g_autofree char *json = name ? ls_calibrate_run_machine_json (c->kernels, name, path, calibration, error) : NULL;
+  g_autofree char *json
+      = name ? ls_calibrate_run_machine_json (c->kernels, name, path, calibration, error) : NULL;
   return json && ls_write_text (path, json, error);
 }
 
@@ -143,6 +153,9 @@ ls_calibrated_plot (const LsCalibrated *c, const char *path, GError **error)
   g_return_val_if_fail (c && path, FALSE);
   if (c->kernels)
     return ls_plot_calibration (ls_calibrate_run_report (c->kernels), path, error);
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, c->runs ? "%s: only kernels are drawn" : "%s: collectives are drawn by 'lockstep collective --compare'", path);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+               c->runs ? "%s: only kernels are drawn"
+                       : "%s: collectives are drawn by 'lockstep collective --compare'",
+               path);
   return FALSE;
 }

@@ -17,10 +17,20 @@ read_options (const LsCollectiveOptions *o, LsCollectiveSpec *spec, GError **err
   const struct {
     const char *key, *value;
   } knobs[] = {
-    { "cluster", o->cluster },     { "op", o->op },         { "nodes", o->nodes },     { "gpus", o->gpus },
-    { "algorithm", o->algorithm }, { "protocol", o->protocol }, { "network", o->network }, { "min", o->min },
-    { "max", o->max },             { "factor", o->factor }, { "compare", o->compare }, { "trust", o->trust },
-    { "slice", o->slice },         { "nccl", o->nccl },
+    { "cluster", o->cluster },
+    { "op", o->op },
+    { "nodes", o->nodes },
+    { "gpus", o->gpus },
+    { "algorithm", o->algorithm },
+    { "protocol", o->protocol },
+    { "network", o->network },
+    { "min", o->min },
+    { "max", o->max },
+    { "factor", o->factor },
+    { "compare", o->compare },
+    { "trust", o->trust },
+    { "slice", o->slice },
+    { "nccl", o->nccl },
   };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   for (guint i = 0; i < G_N_ELEMENTS (knobs); i++)

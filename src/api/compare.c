@@ -46,9 +46,10 @@ check_sides (const LsSpanTable *measured, const LsSpanTable *predicted, GError *
 {
   if (measured->is_measured && !predicted->is_measured)
     return TRUE;
-  g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, measured->is_measured ? "both files hold measured spans"
-                       : predicted->is_measured ? "the measured spans (kernelbench --plan) come first"
-                                                : "both files hold predicted spans");
+  g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE,
+                       measured->is_measured        ? "both files hold measured spans"
+                           : predicted->is_measured ? "the measured spans (kernelbench --plan) come first"
+                                                    : "both files hold predicted spans");
   return FALSE;
 }
 
@@ -83,6 +84,7 @@ ls_check_spans (const char *path_measured, const char *path_predicted, double ma
   double error_pct = 100 * (compare->predicted.step_us / compare->measured.step_us - 1);
   if (fabs (error_pct) <= max_pct)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_TOLERANCE, "the predicted step is off by %+.2f %%, more than %.2f %%", error_pct, max_pct);
+  g_set_error (error, LS_ERROR, LS_ERROR_TOLERANCE,
+               "the predicted step is off by %+.2f %%, more than %.2f %%", error_pct, max_pct);
   return FALSE;
 }

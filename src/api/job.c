@@ -89,7 +89,8 @@ ls_job_run (const LsJob *job, GError **error)
     ls_job_interval (&job->spec, r, residuals, result->interval);
   }
   ls_measured_copy (&result->measured, &job->spec.measured);
-  result->findings = ls_measured_explain (&result->measured, &r->report, r->model.name ? &r->model : NULL, &r->strategy);
+  result->findings
+      = ls_measured_explain (&result->measured, &r->report, r->model.name ? &r->model : NULL, &r->strategy);
   if (job->spec.strategy.seq > 0)
     ls_model_notes_drop_length (r->notes);
   result->title = ls_job_title (r);
@@ -162,7 +163,8 @@ ls_result_check_fit (const LsResult *result, GError **error)
   g_autofree char *capacity = ls_format_bytes (r->capacity_bytes);
   g_autofree char *most = ls_format_bytes (r->at_peak[largest]);
   g_autofree char *headroom = ls_headroom_text (&r->headroom);
-  g_set_error (error, LS_ERROR, LS_ERROR_NO_FIT, "does not fit: rank %u needs %s, %s available%s%s; largest: %s %s", r->peak_rank, needed,
+  g_set_error (error, LS_ERROR, LS_ERROR_NO_FIT,
+               "does not fit: rank %u needs %s, %s available%s%s; largest: %s %s", r->peak_rank, needed,
                capacity, r->headroom.is_asked ? ", headroom " : "", r->headroom.is_asked ? headroom : "",
                ls_mem_category_name ((LsMemCategory) largest), most);
   return FALSE;
@@ -177,8 +179,11 @@ ls_result_notes (const LsResult *result)
     g_string_append_printf (text, "%s\n", (const char *) g_ptr_array_index (result->job->notes, i));
   const LsReport *r = &result->job->report;
   if (r->mfu > 1)
-    g_string_append_printf (text, "MFU %.0f %% counts attention over all pairs of tokens, as Megatron-LM prints it; kernels compute the causal half: "
-                            "causal MFU %.1f %%\n", 100 * r->mfu, 100 * r->mfu_causal);
+    g_string_append_printf (
+        text,
+        "MFU %.0f %% counts attention over all pairs of tokens, as Megatron-LM prints it; kernels compute the causal half: "
+        "causal MFU %.1f %%\n",
+        100 * r->mfu, 100 * r->mfu_causal);
   return g_string_free (text, FALSE);
 }
 
@@ -225,7 +230,8 @@ ls_result_json (const LsResult *result)
     .network_source = r->hardware->nccl.source,
     .options = knobs,
   };
-  const LsReportExtras extras = { result->interval, result->critical_summary, result->sensitivity, &result->measured, result->findings };
+  const LsReportExtras extras = { result->interval, result->critical_summary, result->sensitivity,
+                                  &result->measured, result->findings };
   return ls_report_to_json (&r->report, &provenance, &extras);
 }
 
@@ -248,7 +254,8 @@ gboolean
 ls_result_write_chrome_trace (const LsResult *result, const char *path, GError **error)
 {
   g_return_val_if_fail (result && path, FALSE);
-  return ls_trace_chrome_write (result->job->timeline, result->critical_path, result->title, TRACE_MAX_RANKS, path, error);
+  return ls_trace_chrome_write (result->job->timeline, result->critical_path, result->title, TRACE_MAX_RANKS,
+                                path, error);
 }
 
 gboolean

@@ -15,8 +15,8 @@ struct LsJob {
 
 struct LsResult {
   LsJobResult *job;
-  LsMemoryOptions memory; /* how its memory was measured */
-  LsMemoryAdvice *advice; /* NULL: nobody asked          */
+  LsMemoryOptions memory;        /* how its memory was measured */
+  LsMemoryAdvice *advice;        /* NULL: nobody asked          */
   LsCriticalPath *critical_path; /* the same, as the next two */
   LsPathSummary *critical_summary;
   LsSensitivityTable *sensitivity;
@@ -26,7 +26,8 @@ struct LsResult {
   char *title;
 };
 
-/* "gpt3-175b on 64 GPUs of dgx-a100-80g"; "tp 8 + sp, pp 8 x 3 chunks, ...", or where a trace comes from. Newly allocated. */
+/* "gpt3-175b on 64 GPUs of dgx-a100-80g"; "tp 8 + sp, pp 8 x 3 chunks, ...", or where a trace comes from.
+ * Newly allocated. */
 char *ls_job_title (const LsJobResult *r);
 char *ls_job_subtitle (const LsJobResult *r);
 

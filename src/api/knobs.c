@@ -62,7 +62,10 @@ static void
 append_knobs (GArray *knobs, const LsField *fields, const char *topic)
 {
   for (const LsField *f = fields; f->key; f++) {
-    LsKnob knob = { f->key, flag_of (f), f->topic, ls_field_argument (f), choices_of (f), ls_field_typed (f, f->default_text), f->meaning, f->usual };
+    LsKnob knob = { f->key,         flag_of (f),
+                    f->topic,       ls_field_argument (f),
+                    choices_of (f), ls_field_typed (f, f->default_text),
+                    f->meaning,     f->usual };
     if (g_strcmp0 (f->topic, topic) == 0)
       g_array_append_val (knobs, knob);
   }

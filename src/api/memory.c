@@ -62,7 +62,10 @@ ls_result_write_memory_chart (const LsResult *result, gint64 rank, const char *p
                                            job->plan->programs[job->plan->bindings[shown].role].stage,
                                            ls_memory_clock_name (result->memory.clock), capacity);
   const LsMemoryPlot plot = {
-    .title = result->title, .note = note, .samples = samples, .window = t->window_end - t->window_start,
+    .title = result->title,
+    .note = note,
+    .samples = samples,
+    .window = t->window_end - t->window_start,
     .capacity_bytes = job->report.capacity_bytes,
   };
   return ls_plot_memory (&plot, path, error);

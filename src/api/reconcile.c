@@ -50,7 +50,8 @@ ls_reconciliation_write_software (const LsReconciliation *r, const char *path, G
 {
   g_return_val_if_fail (r && path, FALSE);
   g_autofree char *name = ls_output_name (path, error);
-  g_autofree char *json = name ? ls_seen_report_file (ls_reconcile_run_report (r->run)->software, name, error) : NULL;
+  g_autofree char *json
+      = name ? ls_seen_report_file (ls_reconcile_run_report (r->run)->software, name, error) : NULL;
   return json && ls_write_text (path, json, error);
 }
 

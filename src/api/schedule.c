@@ -10,7 +10,7 @@
 
 struct LsSchedule {
   LsScheduleSpec spec;
-  LsScheduleRun *run;     /* one of the two is NULL */
+  LsScheduleRun *run; /* one of the two is NULL */
   LsScheduleTable *table;
 };
 
@@ -21,10 +21,20 @@ read_options (const LsScheduleOptions *o, LsScheduleSpec *spec, GError **error)
   const struct {
     const char *key, *value;
   } knobs[] = {
-    { "schedule", o->schedule }, { "pp", o->pp },           { "vpp", o->vpp },         { "micro-batches", o->micro_batches },
-    { "group", o->group },       { "rounds", o->rounds },   { "waves", o->waves },     { "pipes", o->pipes },
-    { "f-time", o->f_time },     { "b-time", o->b_time },   { "w-time", o->w_time },   { "fb-time", o->fb_time },
-    { "comm-time", o->comm_time }, { "memory-limit", o->memory_limit },
+    { "schedule", o->schedule },
+    { "pp", o->pp },
+    { "vpp", o->vpp },
+    { "micro-batches", o->micro_batches },
+    { "group", o->group },
+    { "rounds", o->rounds },
+    { "waves", o->waves },
+    { "pipes", o->pipes },
+    { "f-time", o->f_time },
+    { "b-time", o->b_time },
+    { "w-time", o->w_time },
+    { "fb-time", o->fb_time },
+    { "comm-time", o->comm_time },
+    { "memory-limit", o->memory_limit },
   };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   for (guint i = 0; i < G_N_ELEMENTS (knobs); i++)
@@ -64,14 +74,16 @@ ls_schedule_text (const LsSchedule *schedule, LsTextStyle style, guint width)
 {
   g_return_val_if_fail (schedule, NULL);
   const LsScheduleText text = { style & LS_TEXT_COLOR, style & LS_TEXT_ASCII, width };
-  return schedule->run ? ls_schedule_to_text (&schedule->run->view, &text) : ls_schedule_all_to_text (schedule->table);
+  return schedule->run ? ls_schedule_to_text (&schedule->run->view, &text)
+                       : ls_schedule_all_to_text (schedule->table);
 }
 
 char *
 ls_schedule_json (const LsSchedule *schedule)
 {
   g_return_val_if_fail (schedule, NULL);
-  return schedule->run ? ls_schedule_to_json (&schedule->run->view) : ls_schedule_all_to_json (schedule->table);
+  return schedule->run ? ls_schedule_to_json (&schedule->run->view)
+                       : ls_schedule_all_to_json (schedule->table);
 }
 
 char *

@@ -47,7 +47,8 @@ ls_sweep_load_strategy (LsSweep *sweep, const char *name_or_path, GError **error
 {
   g_return_val_if_fail (sweep && name_or_path, FALSE);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  return ls_job_spec_load_strategy (&sweep->spec.job, name_or_path, diags) || ls_diag_list_to_error (diags, error);
+  return ls_job_spec_load_strategy (&sweep->spec.job, name_or_path, diags)
+      || ls_diag_list_to_error (diags, error);
 }
 
 gboolean
@@ -141,10 +142,13 @@ ls_sweep_check (const LsSweep *sweep, GError **error)
   g_return_val_if_fail (sweep && sweep->run, FALSE);
   const LsSweepReport *r = ls_sweep_run_report (sweep->run);
   if (r->is_interrupted)
-    g_set_error (error, LS_ERROR, LS_ERROR_STOPPED, "stopped with %" G_GUINT64_FORMAT " configurations left: these are the results so far",
+    g_set_error (error, LS_ERROR, LS_ERROR_STOPPED,
+                 "stopped with %" G_GUINT64_FORMAT " configurations left: these are the results so far",
                  r->counts.left);
   else if (r->best->len == 0)
-    g_set_error (error, LS_ERROR, LS_ERROR_NO_FIT, "of %" G_GUINT64_FORMAT " configurations %" G_GUINT64_FORMAT " are illegal and %" G_GUINT64_FORMAT " do not fit",
+    g_set_error (error, LS_ERROR, LS_ERROR_NO_FIT,
+                 "of %" G_GUINT64_FORMAT " configurations %" G_GUINT64_FORMAT
+                 " are illegal and %" G_GUINT64_FORMAT " do not fit",
                  r->counts.enumerated, r->counts.illegal, r->counts.infeasible);
   return !r->is_interrupted && r->best->len > 0;
 }

@@ -17,7 +17,8 @@ read_options (const LsTopologyOptions *o, LsJobSpec *spec, GError **error)
 {
   const struct {
     const char *key, *value;
-  } knobs[] = { { "cluster", o->cluster }, { "nodes", o->nodes }, { "gpus", o->gpus }, { "slice", o->slice } };
+  } knobs[]
+      = { { "cluster", o->cluster }, { "nodes", o->nodes }, { "gpus", o->gpus }, { "slice", o->slice } };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   for (guint i = 0; i < G_N_ELEMENTS (knobs); i++)
     if (knobs[i].value)
@@ -31,7 +32,8 @@ ls_topology_new (const LsTopologyOptions *options, GError **error)
   g_return_val_if_fail (options, NULL);
   LsJobSpec spec;
   ls_job_spec_init (&spec);
-  LsTopologyRun *run = read_options (options, &spec, error) ? ls_topology_run_new (&spec, options->paths, error) : NULL;
+  LsTopologyRun *run
+      = read_options (options, &spec, error) ? ls_topology_run_new (&spec, options->paths, error) : NULL;
   ls_job_spec_clear (&spec);
   if (!run)
     return NULL;

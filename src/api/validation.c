@@ -27,7 +27,8 @@ check_network (const LsJobSpec *spec, GError **error)
 {
   if (spec->network != LS_JOB_NETWORK_ALL)
     return TRUE;
-  g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, "--network all is for lockstep run; expected flow, alphabeta or step");
+  g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE,
+                       "--network all is for lockstep run; expected flow, alphabeta or step");
   return FALSE;
 }
 
@@ -38,8 +39,8 @@ read_options (const LsValidateOptions *o, LsRunOptions *ret_options, GError **er
   LsJobSpec spec;
   ls_job_spec_init (&spec);
   gboolean ok = set_knob (&spec, "fold", o->fold, error) && set_knob (&spec, "coarsen", o->coarsen, error)
-                && set_knob (&spec, "network", o->network, error) && set_knob (&spec, "debug", o->debug, error)
-                && check_network (&spec, error) && ls_job_spec_options (&spec, ret_options, error);
+      && set_knob (&spec, "network", o->network, error) && set_knob (&spec, "debug", o->debug, error)
+      && check_network (&spec, error) && ls_job_spec_options (&spec, ret_options, error);
   ls_job_spec_clear (&spec);
   return ok;
 }
@@ -100,7 +101,8 @@ name_of_residuals (const char *path, GError **error)
   g_autofree char *base = g_path_get_basename (path);
   if (g_str_has_suffix (base, ".json") && strlen (base) > strlen (".json"))
     return g_strndup (base, strlen (base) - strlen (".json"));
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--residuals: expected a path that ends in NAME.json; got \"%s\"", path);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+               "--residuals: expected a path that ends in NAME.json; got \"%s\"", path);
   return NULL;
 }
 
@@ -129,7 +131,8 @@ ls_validation_write_residuals (const LsValidation *validation, const char *path,
 
 /* A figure that is not known is outside. */
 gboolean
-ls_validation_check_coverage (const LsValidation *validation, double min_pct, double max_width_pct, GError **error)
+ls_validation_check_coverage (const LsValidation *validation, double min_pct, double max_width_pct,
+                              GError **error)
 {
   g_return_val_if_fail (validation, FALSE);
   const LsCoverage *c = ls_validation_run_scores (validation->run)->coverage;
@@ -139,11 +142,12 @@ ls_validation_check_coverage (const LsValidation *validation, double min_pct, do
   if (c->each.n == 0)
     g_set_error_literal (error, LS_ERROR, LS_ERROR_TOLERANCE, "no row has an interval by the other sources");
   else if (100 * c->each.covered < min_pct)
-    g_set_error (error, LS_ERROR, LS_ERROR_TOLERANCE, "intervals hold %.2f %% of each source by the others, less than %.2f %%",
+    g_set_error (error, LS_ERROR, LS_ERROR_TOLERANCE,
+                 "intervals hold %.2f %% of each source by the others, less than %.2f %%",
                  100 * c->each.covered, min_pct);
   else
-    g_set_error (error, LS_ERROR, LS_ERROR_TOLERANCE, "median width of intervals %.2f %% exceeds %.2f %%", 100 * c->each.width,
-                 max_width_pct);
+    g_set_error (error, LS_ERROR, LS_ERROR_TOLERANCE, "median width of intervals %.2f %% exceeds %.2f %%",
+                 100 * c->each.width, max_width_pct);
   return FALSE;
 }
 
@@ -170,7 +174,8 @@ ls_validation_check_simulated (const LsValidation *validation, GError **error)
   if (total->n > 0)
     return TRUE;
   g_autofree char *reasons = ls_scores_refusals (ls_validation_run_scores (validation->run));
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "no case could be simulated, %u refused:\n%s", total->refused, g_strchomp (reasons));
+  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "no case could be simulated, %u refused:\n%s",
+               total->refused, g_strchomp (reasons));
   return FALSE;
 }
 
@@ -179,14 +184,16 @@ ls_validation_check_mape (const LsValidation *validation, double max_pct, GError
 {
   g_return_val_if_fail (validation, FALSE);
   if (!isfinite (max_pct) || max_pct < 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected an error of 0 %% or more to compare with; got %g", max_pct);
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected an error of 0 %% or more to compare with; got %g",
+                 max_pct);
     return FALSE;
   }
   const LsScore *total = &ls_validation_run_scores (validation->run)->total;
   if (total->mape_pct <= max_pct)
     return TRUE;
   if (total->n == 0)
-    g_set_error (error, LS_ERROR, LS_ERROR_TOLERANCE, "no case could be simulated, %u refused", total->refused);
+    g_set_error (error, LS_ERROR, LS_ERROR_TOLERANCE, "no case could be simulated, %u refused",
+                 total->refused);
   else
     g_set_error (error, LS_ERROR, LS_ERROR_TOLERANCE, "mean absolute error %.2f %% exceeds %.2f %%",
                  total->mape_pct, max_pct);

@@ -36,14 +36,17 @@ ls_check_emit_target (const char *target, GError **error)
 }
 
 char *
-ls_result_emit (const LsResult *result, const LsJob *job, const char *target, char **ret_notes, GError **error)
+ls_result_emit (const LsResult *result, const LsJob *job, const char *target, char **ret_notes,
+                GError **error)
 {
   g_return_val_if_fail (result && job && target && ret_notes, NULL);
   const LsJobResult *r = result->job;
   if (job->spec.trace) {
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "--emit %s does not go with --trace: it is not known which knobs made its ops", target);
+    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+                 "--emit %s does not go with --trace: it is not known which knobs made its ops", target);
     return NULL;
   }
-  const LsEmitJob emitted = { .model = &r->model, .strategy = &r->strategy, .order = job->spec.order, .title = result->title };
+  const LsEmitJob emitted
+      = { .model = &r->model, .strategy = &r->strategy, .order = job->spec.order, .title = result->title };
   return ls_emit (&emitted, target, ret_notes, error);
 }

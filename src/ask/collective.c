@@ -10,10 +10,10 @@
 
 #define DEFAULT_MIN_BYTES UINT64_C (1024)
 #define DEFAULT_MAX_BYTES (UINT64_C (8) << 30)
-#define DEFAULT_FACTOR 2
+#define DEFAULT_FACTOR    2
 /* Of several numbers of GPUs five sizes: as many curves as a chart bears. */
 #define DEFAULT_SCALING_MIN_BYTES (UINT64_C (1) << 20)
-#define DEFAULT_SCALING_FACTOR 8
+#define DEFAULT_SCALING_FACTOR    8
 
 void
 ls_collective_run_free (LsCollectiveRun *run)
@@ -49,9 +49,10 @@ static GArray *
 two_ends (const LsCluster *c, const char *op, uint32_t n_gpus, GError **error)
 {
   if (c->n_gpus < 2 || (n_gpus > 0 && n_gpus != 2)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--op %s is between two %s; got %u\n"
-                 "note: leave --gpus out; --nodes 2 puts one on each of two", op, ls_cluster_chip_word (&c->spec, 2),
-                 n_gpus > 0 ? n_gpus : c->n_gpus);
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "--op %s is between two %s; got %u\n"
+                 "note: leave --gpus out; --nodes 2 puts one on each of two",
+                 op, ls_cluster_chip_word (&c->spec, 2), n_gpus > 0 ? n_gpus : c->n_gpus);
     return NULL;
   }
   uint32_t ends[] = { 0, c->spec.n_nodes > 1 ? c->spec.gpus_per_node : 1 };
@@ -107,7 +108,8 @@ add_size (Sweep *x, const LsCluster *c, const LsCollRequest *request, GError **e
     row.n_nodes = count_nodes (c, request);
     row.chips = ls_cluster_chip_word (&c->spec, request->n);
     if (!ls_collective_count (c, &x->hardware->nccl, request, &x->networks[k], &n, error)
-        || !ls_collective_time (c, &x->hardware->nccl, request, &x->networks[k], n > 0 ? &progress : NULL, &row, error))
+        || !ls_collective_time (c, &x->hardware->nccl, request, &x->networks[k], n > 0 ? &progress : NULL,
+                                &row, error))
       return FALSE;
     x->n_done += n;
     g_array_append_val (x->run->rows, row);
@@ -154,12 +156,11 @@ add_sizes (Sweep *x, const LsCluster *c, LsCollRequest *request, GError **error)
 static gboolean
 add_gpus (Sweep *x, uint32_t n_gpus, GError **error)
 {
-  g_autoptr (LsCluster) c
-    = ls_hardware_build_asked (x->hardware, x->spec->n_nodes, n_gpus, error);
+  g_autoptr (LsCluster) c = ls_hardware_build_asked (x->hardware, x->spec->n_nodes, n_gpus, error);
   if (!c)
     return FALSE;
   g_autoptr (GArray) gpus
-    = x->kind == LS_COLL_SEND_RECV ? two_ends (c, x->run->op, n_gpus, error) : first_gpus (c, n_gpus);
+      = x->kind == LS_COLL_SEND_RECV ? two_ends (c, x->run->op, n_gpus, error) : first_gpus (c, n_gpus);
   if (!gpus)
     return FALSE;
   g_autoptr (LsCollMemo) memo = ls_coll_memo_new ();
@@ -192,17 +193,19 @@ title_of (const LsCollectiveRun *run)
   const LsCollectiveRow *first = &g_array_index (run->rows, LsCollectiveRow, 0);
   const LsCollectiveRow *last = &g_array_index (run->rows, LsCollectiveRow, run->rows->len - 1);
   if (run->table.is_scaling)
-    return g_strdup_printf ("%s on %u to %u %s of %s", run->op, first->n_ranks, last->n_ranks, run->table.chips, run->cluster);
-  return g_strdup_printf ("%s on %u %s of %s, %u node%s", run->op, last->n_ranks, last->chips, run->cluster, last->n_nodes,
-                          last->n_nodes == 1 ? "" : "s");
+    return g_strdup_printf ("%s on %u to %u %s of %s", run->op, first->n_ranks, last->n_ranks,
+                            run->table.chips, run->cluster);
+  return g_strdup_printf ("%s on %u %s of %s, %u node%s", run->op, last->n_ranks, last->chips, run->cluster,
+                          last->n_nodes, last->n_nodes == 1 ? "" : "s");
 }
 
 static gboolean
-tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind, const LsCollectiveNetwork *networks,
-          GError **error)
+tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
+          const LsCollectiveNetwork *networks, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (LsHardware) hardware = ls_hardware_load_with (spec->cluster, &(LsMeasuredFiles) { .nccl = spec->nccl }, diags);
+  g_autoptr (LsHardware) hardware
+      = ls_hardware_load_with (spec->cluster, &(LsMeasuredFiles) { .nccl = spec->nccl }, diags);
   if (!hardware)
     return ls_diag_list_to_error (diags, error);
   if (!ls_hardware_set_slice (hardware, spec->slice, error))
@@ -247,11 +250,14 @@ check_given (const LsCollectiveSpec *spec, guint n_networks, GError **error)
   else if (!spec->compare && spec->trust)
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--trust selects rows of --compare");
   else if (spec->compare && spec->slice[0] > 0)
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--slice does not go with --compare, whose rows say how many chips ran");
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+                 "--slice does not go with --compare, whose rows say how many chips ran");
   else if (spec->compare && spec->nccl)
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--nccl does not go with --compare, whose rows say on which cluster they ran");
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+                 "--nccl does not go with --compare, whose rows say on which cluster they ran");
   else if (spec->compare && n_networks > 1)
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--compare takes one fidelity of the network; got --network all");
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "--compare takes one fidelity of the network; got --network all");
   else
     return check_sizes (spec, error);
   return FALSE;

@@ -11,15 +11,15 @@
 #define P2P "p2p" /* what tables of measurements call a send with its receive */
 
 static LsTime
-plan_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, const LsCollPlan *plan, const LsProgress *progress,
-           LsArena *arena)
+plan_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, const LsCollPlan *plan,
+           const LsProgress *progress, LsArena *arena)
 {
   return ls_coll_time_alone (c, plan);
 }
 
 static LsTime
-script_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, const LsCollPlan *plan, const LsProgress *progress,
-             LsArena *arena)
+script_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, const LsCollPlan *plan,
+             const LsProgress *progress, LsArena *arena)
 {
   return ls_messages_time_alone (ls_coll_script (c, nccl, request, arena), c, progress);
 }
@@ -39,12 +39,14 @@ complain (const char *flag, const char *typed, const char *const *words, GError 
     g_string_append_printf (list, "%s\"%s\"", i > 0 ? ", " : "", words[i]);
   const char *near = ls_suggest (typed, words);
   g_autofree char *hint = near ? g_strdup_printf ("; did you mean \"%s\"?", near) : g_strdup ("");
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s: expected one of %s; got \"%s\"%s", flag, list->str, typed, hint);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s: expected one of %s; got \"%s\"%s", flag, list->str,
+               typed, hint);
   g_string_free (list, TRUE);
 }
 
 gboolean
-ls_collective_find_networks (const char *name, const LsCollectiveNetwork **ret_networks, guint *ret_n, GError **error)
+ls_collective_find_networks (const char *name, const LsCollectiveNetwork **ret_networks, guint *ret_n,
+                             GError **error)
 {
   const char *words[G_N_ELEMENTS (networks) + 2] = { NULL };
   guint n_words = 0;
@@ -104,8 +106,8 @@ complain_of_algorithm (const LsCluster *c, const LsNccl *nccl, const LsCollReque
   }
   g_autofree char *rule = ls_coll_rule (request->algorithm);
   g_autofree char *protocol = request->protocol == LS_PROTOCOL_AUTO
-                                ? g_strdup ("")
-                                : g_strdup_printf (" with %s", ls_protocol_name (request->protocol));
+      ? g_strdup ("")
+      : g_strdup_printf (" with %s", ls_protocol_name (request->protocol));
   g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
                "--algorithm %s does not do %s%s on these %u %s of %s\nnote: it does %s\nnote: what does: %s",
                request->algorithm, ls_coll_kind_name (request->kind), protocol, request->n,
@@ -121,16 +123,17 @@ check_time (const LsCluster *c, const LsCollectiveRow *row, LsCollKind kind, GEr
   if (row->time < LS_TIME_NEVER)
     return TRUE;
   g_autofree char *bytes = ls_format_bytes (row->bytes);
-  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-               "%s of %s over %u %s of %s by %s (--network %s) is not over after %.3g days; more cannot be simulated",
-               ls_coll_kind_name (kind), bytes, row->n_ranks, ls_cluster_chip_word (&c->spec, row->n_ranks), c->spec.name,
-               row->algorithm, row->network,
-               ls_time_to_s (LS_TIME_NEVER / 2) / 86400);
+  g_set_error (
+      error, LS_ERROR, LS_ERROR_LIMIT,
+      "%s of %s over %u %s of %s by %s (--network %s) is not over after %.3g days; more cannot be simulated",
+      ls_coll_kind_name (kind), bytes, row->n_ranks, ls_cluster_chip_word (&c->spec, row->n_ranks),
+      c->spec.name, row->algorithm, row->network, ls_time_to_s (LS_TIME_NEVER / 2) / 86400);
   return FALSE;
 }
 
 static gboolean
-check_call (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, const LsCollectiveNetwork *network, GError **error)
+check_call (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
+            const LsCollectiveNetwork *network, GError **error)
 {
   if (ls_coll_applies (c, nccl, request))
     return ls_coll_check_size (c, nccl, request, network->fidelity, error);
@@ -139,8 +142,8 @@ check_call (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request
 }
 
 gboolean
-ls_collective_count (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, const LsCollectiveNetwork *network,
-                     uint64_t *ret_n, GError **error)
+ls_collective_count (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
+                     const LsCollectiveNetwork *network, uint64_t *ret_n, GError **error)
 {
   *ret_n = 0;
   if (network->fidelity != LS_NETWORK_STEP)
@@ -154,7 +157,8 @@ ls_collective_count (const LsCluster *c, const LsNccl *nccl, const LsCollRequest
 
 gboolean
 ls_collective_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
-                    const LsCollectiveNetwork *network, const LsProgress *progress, LsCollectiveRow *row, GError **error)
+                    const LsCollectiveNetwork *network, const LsProgress *progress, LsCollectiveRow *row,
+                    GError **error)
 {
   if (!check_call (c, nccl, request, network, error))
     return FALSE;

@@ -12,13 +12,13 @@
 typedef struct {
   const char *name;
   LsNetworkFidelity fidelity;
-  LsTime (*time) (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, const LsCollPlan *plan,
-                  const LsProgress *progress, LsArena *arena);
+  LsTime (*time) (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
+                  const LsCollPlan *plan, const LsProgress *progress, LsArena *arena);
 } LsCollectiveNetwork;
 
 /* The fidelity of that name, or all for "all"; static. LS_ERROR_USAGE. */
-gboolean ls_collective_find_networks (const char *name, const LsCollectiveNetwork **ret_networks, guint *ret_n,
-                                      GError **error);
+gboolean ls_collective_find_networks (const char *name, const LsCollectiveNetwork **ret_networks,
+                                      guint *ret_n, GError **error);
 
 /* The kind of an operation: the names of network/coll.h, and "p2p" for send-recv.
  * LS_ERROR_USAGE that says what was probably meant. */
@@ -26,13 +26,15 @@ gboolean ls_collective_find_kind (const char *op, LsCollKind *ret_kind, GError *
 /* Whether there is such an algorithm: LS_ERROR_USAGE. */
 gboolean ls_collective_check_algorithm (const char *algorithm, GError **error);
 
-/* Messages that it takes one by one, 0 with a fidelity that plans them together. LS_ERROR_LIMIT, LS_ERROR_CONFLICT as of the next. */
+/* Messages that it takes one by one, 0 with a fidelity that plans them together. LS_ERROR_LIMIT,
+ * LS_ERROR_CONFLICT as of the next. */
 gboolean ls_collective_count (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
                               const LsCollectiveNetwork *network, uint64_t *ret_n, GError **error);
 
-/* Fills algorithm, protocol, network, n_ranks, bytes, time and bus_factor. progress: of the messages counted above; or NULL.
- * LS_ERROR_CONFLICT: the algorithm does not do this. */
+/* Fills algorithm, protocol, network, n_ranks, bytes, time and bus_factor. progress: of the messages counted
+ * above; or NULL. LS_ERROR_CONFLICT: the algorithm does not do this. */
 gboolean ls_collective_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
-                             const LsCollectiveNetwork *network, const LsProgress *progress, LsCollectiveRow *row, GError **error);
+                             const LsCollectiveNetwork *network, const LsProgress *progress,
+                             LsCollectiveRow *row, GError **error);
 
 #endif

@@ -9,7 +9,7 @@
 #include "job/hardware.h"
 
 #define DEFAULT_TRUST "A"
-#define ANY_TRUST "all"
+#define ANY_TRUST     "all"
 
 /* A cluster that rows name: loaded once, built again where the number of nodes changes. */
 typedef struct {
@@ -77,7 +77,8 @@ skip (Comparison *x, const char *message)
 static gboolean
 is_trusted (const LsMeasuredCollective *m, const char *trust)
 {
-  return !m->trust || g_strcmp0 (trust, ANY_TRUST) == 0 || strcmp (m->trust, trust ? trust : DEFAULT_TRUST) == 0;
+  return !m->trust || g_strcmp0 (trust, ANY_TRUST) == 0
+      || strcmp (m->trust, trust ? trust : DEFAULT_TRUST) == 0;
 }
 
 /* "p2p" is "send-recv" too. */
@@ -86,7 +87,8 @@ is_op (const LsMeasuredCollective *m, const char *op)
 {
   LsCollKind wanted, kind;
   return strcmp (m->op, op) == 0
-         || (ls_collective_find_kind (op, &wanted, NULL) && ls_collective_find_kind (m->op, &kind, NULL) && kind == wanted);
+      || (ls_collective_find_kind (op, &wanted, NULL) && ls_collective_find_kind (m->op, &kind, NULL)
+          && kind == wanted);
 }
 
 static gboolean
@@ -102,9 +104,10 @@ static gboolean
 is_wanted (const LsMeasuredCollective *m, const LsCollectiveSpec *spec)
 {
   return is_trusted (m, spec->trust) && (!spec->cluster || strcmp (m->cluster, spec->cluster) == 0)
-         && (!spec->op || is_op (m, spec->op)) && is_count (m->n_gpus, spec->gpus)
-         && (spec->n_nodes == 0 || m->n_nodes == spec->n_nodes) && (spec->min_bytes == 0 || m->bytes >= spec->min_bytes)
-         && (spec->max_bytes == 0 || m->bytes <= spec->max_bytes);
+      && (!spec->op || is_op (m, spec->op)) && is_count (m->n_gpus, spec->gpus)
+      && (spec->n_nodes == 0 || m->n_nodes == spec->n_nodes)
+      && (spec->min_bytes == 0 || m->bytes >= spec->min_bytes)
+      && (spec->max_bytes == 0 || m->bytes <= spec->max_bytes);
 }
 
 static gboolean
@@ -117,8 +120,8 @@ read_measured (LsCollectiveRun *run, const LsCollectiveSpec *spec, GError **erro
   const LsMeasuredCollective *first = g_ptr_array_index (run->measured, 0);
   if (!spec->trust || first->trust)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "%s: --trust %s wants a column \"trust\"; got none", spec->compare,
-               spec->trust);
+  g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "%s: --trust %s wants a column \"trust\"; got none",
+               spec->compare, spec->trust);
   return FALSE;
 }
 
@@ -164,7 +167,8 @@ has_room (const LsCluster *c, LsCollKind kind, const LsMeasuredCollective *m, GE
 {
   if (m->n_gpus / m->n_nodes > c->spec.gpus_per_node)
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "a node of %s has %u %s; got %u on %u", m->cluster,
-                 c->spec.gpus_per_node, ls_cluster_chip_word (&c->spec, c->spec.gpus_per_node), m->n_gpus, m->n_nodes);
+                 c->spec.gpus_per_node, ls_cluster_chip_word (&c->spec, c->spec.gpus_per_node), m->n_gpus,
+                 m->n_nodes);
   else if (kind == LS_COLL_SEND_RECV && m->n_gpus != 2)
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s is between two %s; got %u", m->op,
                  ls_cluster_chip_word (&c->spec, 2), m->n_gpus);
@@ -174,7 +178,8 @@ has_room (const LsCluster *c, LsCollKind kind, const LsMeasuredCollective *m, GE
 }
 
 static gboolean
-simulate (const Comparison *x, Machine *machine, const LsMeasuredCollective *m, LsCollectiveRow *row, GError **error)
+simulate (const Comparison *x, Machine *machine, const LsMeasuredCollective *m, LsCollectiveRow *row,
+          GError **error)
 {
   LsCollKind kind;
   if (!ls_collective_find_kind (m->op, &kind, NULL)) {
@@ -212,7 +217,8 @@ compare_row (Comparison *x, const LsMeasuredCollective *m)
     return;
   }
   g_autoptr (GError) error = NULL;
-  LsCollectiveRow row = { .cluster = m->cluster, .op = m->op, .n_nodes = m->n_nodes, .measured_us = m->time_us };
+  LsCollectiveRow row
+      = { .cluster = m->cluster, .op = m->op, .n_nodes = m->n_nodes, .measured_us = m->time_us };
   if (simulate (x, machine, m, &row, &error))
     g_array_append_val (x->run->rows, row);
   else
@@ -236,7 +242,7 @@ score (const GArray *rows, const LsCollectiveRow *first, uint64_t min, uint64_t 
   for (guint i = 0; i < rows->len; i++) {
     const LsCollectiveRow *row = &g_array_index (rows, LsCollectiveRow, i);
     if (is_in_family (row, first) && row->bytes >= min && row->bytes <= max)
-      chosen[n++] = (LsScoreRow){
+      chosen[n++] = (LsScoreRow) {
         .measured_s = row->measured_us * 1e-6,
         .predicted_s = ls_time_to_s (row->time),
       };
@@ -249,7 +255,7 @@ score (const GArray *rows, const LsCollectiveRow *first, uint64_t min, uint64_t 
 static LsCollectiveFamily
 score_family (const GArray *rows, const LsCollectiveRow *first, const char *name)
 {
-  return (LsCollectiveFamily){
+  return (LsCollectiveFamily) {
     .name = name,
     .all = score (rows, first, 0, UINT64_MAX),
     .large = score (rows, first, LS_COLLECTIVE_LARGE_BYTES, UINT64_MAX),
@@ -294,11 +300,12 @@ write_notes (Comparison *x, guint n_wanted)
 {
   for (guint i = 0; i < x->skipped->len; i++) {
     const Skipped *s = &g_array_index (x->skipped, Skipped, i);
-    g_ptr_array_add (x->run->notes, g_strdup_printf ("%u row%s skipped: %s", s->n, s->n == 1 ? "" : "s", s->reason));
+    g_ptr_array_add (x->run->notes,
+                     g_strdup_printf ("%u row%s skipped: %s", s->n, s->n == 1 ? "" : "s", s->reason));
   }
   g_autofree char *file = g_path_get_basename (x->spec->compare);
-  x->run->title = g_strdup_printf ("%s: %u of %u rows selected, %u compared", file, n_wanted, x->run->measured->len,
-                                   x->run->rows->len);
+  x->run->title = g_strdup_printf ("%s: %u of %u rows selected, %u compared", file, n_wanted,
+                                   x->run->measured->len, x->run->rows->len);
 }
 
 /* A table without a row says nothing. */
@@ -333,7 +340,8 @@ ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const
     compare_row (&x, m);
   }
   if (n_wanted == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s: none of %u rows matches", spec->compare, run->measured->len);
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s: none of %u rows matches", spec->compare,
+                 run->measured->len);
     return FALSE;
   }
   score_all (run);

@@ -11,9 +11,10 @@
 #define MAX_FACTOR 1024 /* times LS_COLLECTIVE_MAX_BYTES is still a size */
 
 static const LsEnumName protocol_names[] = {
-  { "auto", LS_PROTOCOL_AUTO },   { "simple", LS_PROTOCOL_SIMPLE }, { "ll", LS_PROTOCOL_LL },
-  { "ll128", LS_PROTOCOL_LL128 }, { "Simple", LS_PROTOCOL_SIMPLE }, { "LL", LS_PROTOCOL_LL },
-  { "LL128", LS_PROTOCOL_LL128 }, { NULL },
+  { "auto", LS_PROTOCOL_AUTO },     { "simple", LS_PROTOCOL_SIMPLE },
+  { "ll", LS_PROTOCOL_LL },         { "ll128", LS_PROTOCOL_LL128 },
+  { "Simple", LS_PROTOCOL_SIMPLE }, { "LL", LS_PROTOCOL_LL },
+  { "LL128", LS_PROTOCOL_LL128 },   { NULL },
 };
 
 static gint
@@ -50,8 +51,14 @@ parse_slice (const char *text, void *target)
 }
 
 /* Names of operations and their like are checked where they are used, "" too. */
-#define NAME(key_) { #key_, LS_FIELD_STRING, offsetof (LsCollectiveSpec, key_) }
-#define TEXT(key_) { #key_, LS_FIELD_STRING, offsetof (LsCollectiveSpec, key_), .required = true }
+#define NAME(key_)                                                                                           \
+  {                                                                                                          \
+#key_, LS_FIELD_STRING, offsetof(LsCollectiveSpec, key_)                                                 \
+  }
+#define TEXT(key_)                                                                                           \
+  {                                                                                                          \
+#key_, LS_FIELD_STRING, offsetof(LsCollectiveSpec, key_), .required = true                               \
+  }
 
 static const LsField fields[] = {
   NAME (op),
@@ -64,10 +71,13 @@ static const LsField fields[] = {
   { "nodes", LS_FIELD_UINT, offsetof (LsCollectiveSpec, n_nodes), .min = 1, .max = LS_COLLECTIVE_MAX_GPUS },
   { "slice", LS_FIELD_CUSTOM, .parse = parse_slice, .expected = LS_SLICE_EXPECTED },
   { "gpus", LS_FIELD_CUSTOM, .parse = parse_gpus,
-    .expected = "whole numbers from 1 to " G_STRINGIFY (LS_COLLECTIVE_MAX_GPUS) " such as 8 or 2,4,8, or their doublings 2..1024" },
+    .expected = "whole numbers from 1 to " G_STRINGIFY (
+        LS_COLLECTIVE_MAX_GPUS) " such as 8 or 2,4,8, or their doublings 2..1024" },
   { "protocol", LS_FIELD_ENUM, offsetof (LsCollectiveSpec, protocol), .names = protocol_names },
-  { "min", LS_FIELD_BYTES, offsetof (LsCollectiveSpec, min_bytes), .min = 1, .max = (double) LS_COLLECTIVE_MAX_BYTES },
-  { "max", LS_FIELD_BYTES, offsetof (LsCollectiveSpec, max_bytes), .min = 1, .max = (double) LS_COLLECTIVE_MAX_BYTES },
+  { "min", LS_FIELD_BYTES, offsetof (LsCollectiveSpec, min_bytes), .min = 1,
+    .max = (double) LS_COLLECTIVE_MAX_BYTES },
+  { "max", LS_FIELD_BYTES, offsetof (LsCollectiveSpec, max_bytes), .min = 1,
+    .max = (double) LS_COLLECTIVE_MAX_BYTES },
   { "factor", LS_FIELD_UINT, offsetof (LsCollectiveSpec, factor), .min = 2, .max = MAX_FACTOR },
   { NULL },
 };
@@ -75,7 +85,7 @@ static const LsField fields[] = {
 void
 ls_collective_spec_init (LsCollectiveSpec *spec)
 {
-  *spec = (LsCollectiveSpec){ .protocol = LS_PROTOCOL_AUTO };
+  *spec = (LsCollectiveSpec) { .protocol = LS_PROTOCOL_AUTO };
 }
 
 void

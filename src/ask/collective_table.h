@@ -2,8 +2,8 @@
  *
  *     algbw = bytes / time          busbw = algbw * bus_factor
  *
- * in bytes/s; a call without data has no bandwidth: 0. bytes are those of nccl-tests: the whole array; of all-to-all,
- * what one rank sends. */
+ * in bytes/s; a call without data has no bandwidth: 0. bytes are those of nccl-tests: the whole array; of
+ * all-to-all, what one rank sends. */
 #ifndef LS_ASK_COLLECTIVE_TABLE_H
 #define LS_ASK_COLLECTIVE_TABLE_H
 
@@ -39,14 +39,14 @@ typedef struct {
 /* All borrowed. */
 typedef struct {
   const char *title;
-  const char *chips;           /* what accelerators are called: "GPUs"; NULL: of a comparison */
+  const char *chips; /* what accelerators are called: "GPUs"; NULL: of a comparison */
   guint n_rows;
-  const LsCollectiveRow *rows; /* by size; the n_networks of a size side by side */
-  guint n_networks;            /* 1, or several beside each other                */
-  gboolean is_scaling;         /* over numbers of GPUs, too; then by these first */
-  uint32_t gpus_per_node;      /* 0: not known or no such thing                  */
+  const LsCollectiveRow *rows;          /* by size; the n_networks of a size side by side */
+  guint n_networks;                     /* 1, or several beside each other                */
+  gboolean is_scaling;                  /* over numbers of GPUs, too; then by these first */
+  uint32_t gpus_per_node;               /* 0: not known or no such thing                  */
   uint64_t gpus_per_leaf, gpus_per_pod; /* on all rails                          */
-  gboolean is_comparison;      /* then: */
+  gboolean is_comparison;               /* then: */
   guint n_families;
   const LsCollectiveFamily *families; /* by name */
   LsCollectiveFamily total;

@@ -16,7 +16,7 @@ typedef struct {
 } LsCompareRow;
 
 typedef struct {
-  const LsResultFile *a, *b; /* borrowed */
+  const LsResultFile *a, *b;              /* borrowed */
   GArray *sections[LS_N_RESULT_SECTIONS]; /* LsCompareRow */
 } LsResultCompare;
 
@@ -51,7 +51,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsResultCompare, ls_result_compare_free)
 /* The rank that was measured, class by class of spans with one name. LS_ERROR_CONFLICT: the
  * prediction has no spans of that rank, or several ranks were measured. Free with
  * ls_span_compare_free(). */
-LsSpanCompare *ls_span_compare_new (const LsSpanTable *measured, const LsSpanTable *predicted, GError **error);
+LsSpanCompare *ls_span_compare_new (const LsSpanTable *measured, const LsSpanTable *predicted,
+                                    GError **error);
 void ls_span_compare_free (LsSpanCompare *compare); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsSpanCompare, ls_span_compare_free)
 

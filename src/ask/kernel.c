@@ -36,7 +36,8 @@ static bool
 is_same_but_m (const LsKernel *a, const LsKernel *b)
 {
   bool is_same_work = a->kind == LS_KERNEL_GEMM || a->bytes == b->bytes;
-  return a->kind == b->kind && a->dtype == b->dtype && a->n == b->n && a->k == b->k && a->batch == b->batch && is_same_work;
+  return a->kind == b->kind && a->dtype == b->dtype && a->n == b->n && a->k == b->k && a->batch == b->batch
+      && is_same_work;
 }
 
 /* The measured rows next below and above in m, of the same kernel otherwise. */
@@ -68,7 +69,8 @@ take_measured (const GArray *table, LsKernelRow *row)
     row->time_s = below->measured_s;
     row->extrapolated = false;
   } else if (below && above && below->kernel.m < above->kernel.m && k->kind == LS_KERNEL_GEMM) {
-    double share = log ((double) k->m / (double) below->kernel.m) / log ((double) above->kernel.m / (double) below->kernel.m);
+    double share = log ((double) k->m / (double) below->kernel.m)
+        / log ((double) above->kernel.m / (double) below->kernel.m);
     row->source = LS_COST_INTERPOLATED;
     row->time_s = below->measured_s * pow (above->measured_s / below->measured_s, share);
     row->extrapolated = false;
@@ -116,8 +118,9 @@ cost_row (const Bench *b, const LsTimedKernel *timed, bool is_in_table)
   row.time_s = ls_time_to_s (row.cost.alone) + row.besides_s;
   row.source = row.cost.source;
   bool is_measured = row.source == LS_COST_MEASURED || row.source == LS_COST_INTERPOLATED;
-  row.extrapolated = row.cost.extrapolated || (!is_measured && is_other_dtype (&b->calibration, fit, &timed->kernel))
-                     || b->spec->layout != LS_LAYOUT_TN;
+  row.extrapolated = row.cost.extrapolated
+      || (!is_measured && is_other_dtype (&b->calibration, fit, &timed->kernel))
+      || b->spec->layout != LS_LAYOUT_TN;
   if (b->measured)
     take_measured (b->measured, &row);
   return row;
@@ -168,8 +171,8 @@ kernel_of (const LsKernelSpec *s)
   if (a[0] > 0)
     return ls_kernel_attention ("attention", dtype, a[0], a[1], a[2], a[3], a[4], s->causal, s->backward);
   double bytes = s->bytes > 0 ? s->bytes : stream_bytes (s);
-  LsKernel k = ls_kernel_stream (ls_kernel_kind_name ((LsKernelKind) s->op), (LsKernelKind) s->op, dtype, s->shape[0], s->shape[1],
-                                 bytes, 0);
+  LsKernel k = ls_kernel_stream (ls_kernel_kind_name ((LsKernelKind) s->op), (LsKernelKind) s->op, dtype,
+                                 s->shape[0], s->shape[1], bytes, 0);
   k.access = (LsAccess) s->access;
   return k;
 }
@@ -180,7 +183,8 @@ append_one (const Bench *b, GArray *rows, GError **error)
   const LsTimedKernel asked = { .kernel = kernel_of (b->spec), .measured_s = NAN };
   bool is_matrix = asked.kernel.kind <= LS_KERNEL_ATTENTION_BWD;
   if (b->spec->attention[0] > 0 && b->spec->dtype == LS_DTYPE_NVFP4) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--dtype nvfp4: there are no attention kernels in it\n"
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "--dtype nvfp4: there are no attention kernels in it\n"
                  "note: Transformer Engine runs attention in bf16 or fp8 beside nvfp4 products");
     return FALSE;
   }
@@ -200,8 +204,8 @@ is_selected (const LsKernelSpec *s, const LsTimedKernel *t)
   bool is_gemm = k->kind == LS_KERNEL_GEMM;
   bool is_attention = k->kind == LS_KERNEL_ATTENTION_FWD;
   return (!s->has_dtype || (int) k->dtype == s->dtype) && (!s->holdout || t->held_out)
-         && (!is_gemm || k->m >= s->min_m) && (!is_attention || k->m >= s->min_seq) && k->flops >= s->min_flops
-         && k->bytes >= s->min_bytes;
+      && (!is_gemm || k->m >= s->min_m) && (!is_attention || k->m >= s->min_seq) && k->flops >= s->min_flops
+      && k->bytes >= s->min_bytes;
 }
 
 static gboolean
@@ -245,11 +249,11 @@ errors_of (const GArray *rows, bool only_held_out)
     sum += fabs (error);
   }
   if (errors->len == 0)
-    return (LsKernelErrors){ .mape_pct = NAN, .median_pct = NAN };
+    return (LsKernelErrors) { .mape_pct = NAN, .median_pct = NAN };
   qsort (errors->data, errors->len, sizeof (double), by_value);
   guint n = errors->len;
   double middle = (g_array_index (errors, double, (n - 1) / 2) + g_array_index (errors, double, n / 2)) / 2;
-  return (LsKernelErrors){ .n = n, .mape_pct = sum / n, .median_pct = middle };
+  return (LsKernelErrors) { .n = n, .mape_pct = sum / n, .median_pct = middle };
 }
 
 static LsKernelRows *

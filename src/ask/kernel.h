@@ -10,13 +10,13 @@
 
 typedef struct {
   LsKernel kernel;
-  LsKernelCost cost;  /* alone; its source and extrapolation too          */
-  double besides_s;   /* what a table's timing holds besides it           */
-  double time_s;      /* the whole: cost and besides, or as measured      */
+  LsKernelCost cost;   /* alone; its source and extrapolation too          */
+  double besides_s;    /* what a table's timing holds besides it           */
+  double time_s;       /* the whole: cost and besides, or as measured      */
   LsCostSource source; /* of time_s                                       */
   bool extrapolated;
-  double measured_s;  /* NaN: not measured                                */
-  bool held_out;      /* of the fits                                      */
+  double measured_s; /* NaN: not measured                                */
+  bool held_out;     /* of the fits                                      */
 } LsKernelRow;
 
 /* Errors in percent of the measurement; NaN without rows. */
@@ -38,23 +38,23 @@ double ls_kernel_row_error_pct (const LsKernelRow *row); /* signed; NaN: not mea
 typedef enum { LS_LAYOUT_TN, LS_LAYOUT_NN, LS_LAYOUT_NT, LS_LAYOUT_TT } LsGemmLayout;
 
 typedef struct {
-  char *gpu;           /* name or file of topologies/gpu                                */
+  char *gpu;             /* name or file of topologies/gpu                                */
   char *gpu_calibration; /* NULL: that of the GPU                                       */
-  uint64_t gemm[3];    /* m, n, k; 0: not asked for                                     */
+  uint64_t gemm[3];      /* m, n, k; 0: not asked for                                     */
   uint64_t attention[5]; /* batch, seq, heads, kv_heads, head_dim                       */
-  int op;              /* of a streaming kernel, LsKernelKind; -1: none                 */
-  uint64_t shape[2];   /* its rows and columns ...                                      */
-  double bytes;        /* ... or its traffic, or both with access                       */
-  int access;          /* LsAccess of such a kernel; NONE: its kind alone is known      */
-  uint64_t batch;      /* GEMMs at once                                                 */
-  int layout;          /* LsGemmLayout: all sweeps were tn, others count as extrapolated */
+  int op;                /* of a streaming kernel, LsKernelKind; -1: none                 */
+  uint64_t shape[2];     /* its rows and columns ...                                      */
+  double bytes;          /* ... or its traffic, or both with access                       */
+  int access;            /* LsAccess of such a kernel; NONE: its kind alone is known      */
+  uint64_t batch;        /* GEMMs at once                                                 */
+  int layout;            /* LsGemmLayout: all sweeps were tn, others count as extrapolated */
   bool causal, backward;
   bool has_dtype;
-  int dtype;           /* LsDtype; of --from only these rows                            */
-  bool sustained;      /* as inside a training step, not in a loop of its own           */
-  char *from;          /* CSV of data/measured/read_kernels.h                                      */
-  char *measured;      /* such a CSV whose times are taken before the model             */
-  bool holdout;        /* only rows of families that are held out                       */
+  int dtype;      /* LsDtype; of --from only these rows                            */
+  bool sustained; /* as inside a training step, not in a loop of its own           */
+  char *from;     /* CSV of data/measured/read_kernels.h                                      */
+  char *measured; /* such a CSV whose times are taken before the model             */
+  bool holdout;   /* only rows of families that are held out                       */
   uint64_t min_m, min_seq;
   double min_flops, min_bytes;
 } LsKernelSpec;

@@ -90,7 +90,9 @@ static const LsField fields[] = {
 void
 ls_kernel_spec_init (LsKernelSpec *spec)
 {
-  *spec = (LsKernelSpec){ .op = -1, .batch = 1, .layout = LS_LAYOUT_TN, .causal = true, .dtype = LS_DTYPE_BF16 };
+  *spec = (LsKernelSpec) {
+    .op = -1, .batch = 1, .layout = LS_LAYOUT_TN, .causal = true, .dtype = LS_DTYPE_BF16
+  };
 }
 
 void
@@ -121,10 +123,12 @@ ls_kernel_spec_check (const LsKernelSpec *s, GError **error)
   if (n_asked != 1)
     return refuse (error, "expected one of --gemm, --attention, --op and --from");
   if (s->access != LS_ACCESS_NONE && (s->op < 0 || s->shape[0] == 0))
-    return refuse (error, "--access goes with --op and --shape: its time depends on how many elements there are");
+    return refuse (error,
+                   "--access goes with --op and --shape: its time depends on how many elements there are");
   if (s->op >= 0 && s->access == LS_ACCESS_NONE && (s->shape[0] > 0) == (s->bytes > 0))
-    return refuse (error, s->bytes > 0 ? "expected --shape or --bytes with --op; got both"
-                                       : "expected --shape or --bytes with --op");
+    return refuse (error,
+                   s->bytes > 0 ? "expected --shape or --bytes with --op; got both"
+                                : "expected --shape or --bytes with --op");
   if (s->op < 0 && (s->shape[0] > 0 || s->bytes > 0))
     return refuse (error, "--shape and --bytes go with --op");
   if (s->gemm[0] == 0 && (s->batch > 1 || s->layout != LS_LAYOUT_TN))

@@ -8,7 +8,7 @@
 
 /* What a cut is made of: places in k->ops, and when the step begins and ends. */
 typedef struct {
-  GArray *chosen; /* guint */
+  GArray *chosen;     /* guint */
   int64_t start, end; /* ns */
 } Cut;
 
@@ -53,9 +53,12 @@ parse_which (const char *text, Which *ret, GError **error)
     return TRUE;
   }
   ret->is_range = true;
-  if (g_strv_length (ends) == 2 && ls_parse_time (ends[0], &ret->from, &expected) && ls_parse_time (ends[1], &ret->to, &expected) && ret->from < ret->to)
+  if (g_strv_length (ends) == 2 && ls_parse_time (ends[0], &ret->from, &expected)
+      && ls_parse_time (ends[1], &ret->to, &expected) && ret->from < ret->to)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--step: expected the N of ProfilerStep#N, or FROM:TO such as \"120ms:180ms\"; got \"%s\"", text);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+               "--step: expected the N of ProfilerStep#N, or FROM:TO such as \"120ms:180ms\"; got \"%s\"",
+               text);
   return FALSE;
 }
 
@@ -111,10 +114,11 @@ find_step (const LsKineto *k, const Which *which, guint *ret_step, GError **erro
       return TRUE;
     }
   g_autofree char *message = g_strdup_printf ("no ProfilerStep#%" G_GUINT64_FORMAT, which->number);
-  g_autofree char *hint = n > 0 ? g_strdup_printf ("it has ProfilerStep#%" G_GUINT64_FORMAT " to #%" G_GUINT64_FORMAT,
-                                                   g_array_index (k->steps, LsKinetoStep, 0).number,
-                                                   g_array_index (k->steps, LsKinetoStep, n - 1).number)
-                                : g_strdup ("it has no steps at all: call prof.step() after each, or give --step FROM:TO");
+  g_autofree char *hint = n > 0
+      ? g_strdup_printf ("it has ProfilerStep#%" G_GUINT64_FORMAT " to #%" G_GUINT64_FORMAT,
+                         g_array_index (k->steps, LsKinetoStep, 0).number,
+                         g_array_index (k->steps, LsKinetoStep, n - 1).number)
+      : g_strdup ("it has no steps at all: call prof.step() after each, or give --step FROM:TO");
   return fail (error, k, message, hint);
 }
 
@@ -196,7 +200,8 @@ cut_periodic (const LsKineto *k, Cut *cut, LsMeasuredStep *ret, GError **error)
   for (guint i = begin; i < begin + period; i++)
     g_array_append_val (cut->chosen, i);
   cut->end = begin + period < n ? op_at (k, begin + period)->start : LS_KINETO_NONE;
-  ret->what = g_strdup_printf ("a period of %u kernels and copies, from record %u", period, op_at (k, begin)->record);
+  ret->what = g_strdup_printf ("a period of %u kernels and copies, from record %u", period,
+                               op_at (k, begin)->record);
   return TRUE;
 }
 
@@ -213,7 +218,12 @@ fill_side (const LsKineto *k, const Cut *cut, LsStepSide *side)
 {
   for (guint i = 0; i < cut->chosen->len; i++) {
     const LsKinetoOp *op = op_at (k, g_array_index (cut->chosen, guint, i));
-    const LsStepOp row = { .start = ps (op->start), .end = ps (op->end), .bytes = op->bytes, .name = op->name, .class = op->class, .in_graph = op->in_graph,
+    const LsStepOp row = { .start = ps (op->start),
+                           .end = ps (op->end),
+                           .bytes = op->bytes,
+                           .name = op->name,
+                           .class = op->class,
+                           .in_graph = op->in_graph,
                            .launch = op->launch == LS_KINETO_NONE ? LS_TIME_NEVER : ps (op->launch) };
     g_array_append_val (side->ops, row);
   }

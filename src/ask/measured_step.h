@@ -29,7 +29,8 @@ typedef struct {
 
 /* which: NULL, "12", or "FROM:TO" with units. LS_ERROR_USAGE: not of these; LS_ERROR_INPUT:
  * no such step, none found, nothing in it. */
-gboolean ls_measured_step_cut (const LsKineto *k, const char *which, LsMeasuredStep *ret_step, GError **error);
+gboolean ls_measured_step_cut (const LsKineto *k, const char *which, LsMeasuredStep *ret_step,
+                               GError **error);
 void ls_measured_step_clear (LsMeasuredStep *step);
 /* Whether `which` can be meant, before a file is read. */
 gboolean ls_measured_step_check (const char *which, GError **error);

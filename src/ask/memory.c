@@ -35,9 +35,16 @@ ls_memory_table_init (LsMemoryTable *t, const LsJobResult *r, const char *title,
                       const LsMemoryAdvice *advice)
 {
   *t = (LsMemoryTable) {
-    .title = title, .subtitle = subtitle, .memory = r->memory, .rows = g_array_new (FALSE, FALSE, sizeof (LsMemoryRow)),
-    .step_time_s = r->report.step_time_s, .capacity_bytes = r->report.capacity_bytes,
-    .context_bytes = r->report.context_bytes, .fits = r->report.fits, .headroom = &r->report.headroom, .advice = advice,
+    .title = title,
+    .subtitle = subtitle,
+    .memory = r->memory,
+    .rows = g_array_new (FALSE, FALSE, sizeof (LsMemoryRow)),
+    .step_time_s = r->report.step_time_s,
+    .capacity_bytes = r->report.capacity_bytes,
+    .context_bytes = r->report.context_bytes,
+    .fits = r->report.fits,
+    .headroom = &r->report.headroom,
+    .advice = advice,
   };
   for (uint32_t i = 0; i < r->memory->n_classes; i++)
     if (r->memory->classes[i].count > 0) {
@@ -51,12 +58,15 @@ GArray *
 ls_memory_curve_of (const LsJobResult *r, const LsMemoryOptions *options, uint32_t rank, GError **error)
 {
   if (rank >= r->plan->n_ranks) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "there is no rank %u: the job has %u", rank, r->plan->n_ranks);
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "there is no rank %u: the job has %u", rank,
+                 r->plan->n_ranks);
     return NULL;
   }
   uint32_t shown = r->timeline->representative ? r->timeline->representative[rank] : rank;
   if (r->timeline->ranks[shown].n == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "rank %u has no spans of its own: the table of `lockstep memory` names ranks that have", rank);
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+                 "rank %u has no spans of its own: the table of `lockstep memory` names ranks that have",
+                 rank);
     return NULL;
   }
   const LsMemoryInput in = ls_job_result_memory_input (r, r->hardware, options);

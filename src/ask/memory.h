@@ -7,9 +7,9 @@
 
 /* A class of ranks. */
 typedef struct {
-  const LsClassMemory *m; /* borrowed */
-  uint32_t stage;         /* of the pipeline */
-  uint32_t peak_mb;       /* micro-batch of the op at the peak */
+  const LsClassMemory *m;             /* borrowed */
+  uint32_t stage;                     /* of the pipeline */
+  uint32_t peak_mb;                   /* micro-batch of the op at the peak */
   const char *peak_segment, *peak_op; /* borrowed; NULL: before the first of the step */
   LsMemoryFormula formula;
 } LsMemoryRow;
@@ -21,7 +21,7 @@ typedef struct {
   double step_time_s;
   uint64_t capacity_bytes, context_bytes;
   bool fits;
-  const LsHeadroom *headroom; /* borrowed */
+  const LsHeadroom *headroom;   /* borrowed */
   const LsMemoryAdvice *advice; /* borrowed; NULL: not asked for */
 } LsMemoryTable;
 
@@ -35,6 +35,7 @@ void ls_memory_table_init (LsMemoryTable *t, const LsJobResult *r, const char *t
 
 /* The curve of a rank, or of the one that stands for it. LS_ERROR_USAGE: there is no such rank,
  * or too many spans to keep them for each. */
-GArray *ls_memory_curve_of (const LsJobResult *r, const LsMemoryOptions *options, uint32_t rank, GError **error);
+GArray *ls_memory_curve_of (const LsJobResult *r, const LsMemoryOptions *options, uint32_t rank,
+                            GError **error);
 
 #endif

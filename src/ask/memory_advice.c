@@ -6,9 +6,9 @@
 #include "job/knobs.h"
 
 #define MAX_CHANGES LS_ADVICE_MAX_CHANGES
-#define WIDTH     6 /* combinations that are taken further            */
-#define MAX_TRIED 8 /* simulated of those of a number that may fit    */
-#define N_NEAREST LS_ADVICE_N_NEAREST
+#define WIDTH       6 /* combinations that are taken further            */
+#define MAX_TRIED   8 /* simulated of those of a number that may fit    */
+#define N_NEAREST   LS_ADVICE_N_NEAREST
 
 typedef struct {
   const LsJobSpec *spec;
@@ -59,7 +59,8 @@ allowed (const LsJobSpec *spec, const LsJobResult *r)
 {
   g_auto (LsHeadroom) headroom = { 0 };
   uint64_t capacity = ls_memory_capacity (&r->cluster->spec.gpu);
-  ls_headroom_of (&spec->headroom, spec->program, r->strategy.dp_kind, r->hardware, &spec->options.memory, &headroom);
+  ls_headroom_of (&spec->headroom, spec->program, r->strategy.dp_kind, r->hardware, &spec->options.memory,
+                  &headroom);
   return capacity - (headroom.is_asked ? MIN (headroom.bytes, capacity) : 0);
 }
 
@@ -87,7 +88,8 @@ estimate_one (guint i, gpointer data)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   ls_job_spec_copy (c->spec, &changed);
   changed.no_notes = true;
-  g_autoptr (LsJobResult) r = ls_change_apply (c->change, &changed, diags) ? ls_job_spec_prepare (&changed, NULL) : NULL;
+  g_autoptr (LsJobResult) r
+      = ls_change_apply (c->change, &changed, diags) ? ls_job_spec_prepare (&changed, NULL) : NULL;
   if (r)
     estimate (c, &changed, r);
   ls_job_spec_clear (&changed);
@@ -103,9 +105,11 @@ extend (Search *x, const Candidate *from, GPtrArray *candidates, GHashTable *joi
     const LsChange *more = from->next->pdata[i];
     g_autofree char *text = ls_change_text (more);
     g_autoptr (LsChange) change = ls_change_join (from->change, more);
-    if (change->needs_more != x->needs_more || g_hash_table_contains (x->useless, text) || !g_hash_table_add (joined, ls_change_key (change)))
+    if (change->needs_more != x->needs_more || g_hash_table_contains (x->useless, text)
+        || !g_hash_table_add (joined, ls_change_key (change)))
       continue;
-    g_ptr_array_add (candidates, candidate_new (x->spec, g_steal_pointer (&change), g_steal_pointer (&text), from->over));
+    g_ptr_array_add (candidates,
+                     candidate_new (x->spec, g_steal_pointer (&change), g_steal_pointer (&text), from->over));
   }
 }
 
@@ -174,7 +178,9 @@ static void
 simulate_hopeful (Search *x, const GPtrArray *candidates)
 {
   guint n = 0;
-  while (n < candidates->len && (((const Candidate *) candidates->pdata[n])->over <= 0 || x->spec->options.memory.clock == LS_MEMORY_DEVICE))
+  while (n < candidates->len
+         && (((const Candidate *) candidates->pdata[n])->over <= 0
+             || x->spec->options.memory.clock == LS_MEMORY_DEVICE))
     n++;
   simulate (x, candidates, MIN (n, MAX_TRIED));
   x->advice->n_left_out += n - MIN (n, MAX_TRIED);

@@ -62,7 +62,8 @@ reason_of (const char *key, bool is_link, double bytes)
 static bool
 is_same_link (const LsLinkSpec *a, const LsLinkSpec *b)
 {
-  return a->bandwidth_bytes_per_s == b->bandwidth_bytes_per_s && a->efficiency == b->efficiency && a->latency == b->latency;
+  return a->bandwidth_bytes_per_s == b->bandwidth_bytes_per_s && a->efficiency == b->efficiency
+      && a->latency == b->latency;
 }
 
 /* A figure of the accelerator, by the last part of its key. */
@@ -72,13 +73,18 @@ is_same_figure (const LsGpu *a, const LsGpu *b, const char *key)
   const LsField *f = ls_field_find (ls_gpu_fields, key);
   const char *x = (const char *) a, *y = (const char *) b;
   switch (f ? f->kind : LS_FIELD_IGNORED) {
-  case LS_FIELD_BYTES: return memcmp (x + f->offset, y + f->offset, sizeof (uint64_t)) == 0;
-  case LS_FIELD_UINT: return memcmp (x + f->offset, y + f->offset, sizeof (uint32_t)) == 0;
-  case LS_FIELD_BOOL: return memcmp (x + f->offset, y + f->offset, sizeof (bool)) == 0;
+  case LS_FIELD_BYTES:
+    return memcmp (x + f->offset, y + f->offset, sizeof (uint64_t)) == 0;
+  case LS_FIELD_UINT:
+    return memcmp (x + f->offset, y + f->offset, sizeof (uint32_t)) == 0;
+  case LS_FIELD_BOOL:
+    return memcmp (x + f->offset, y + f->offset, sizeof (bool)) == 0;
   case LS_FIELD_DOUBLE:
   case LS_FIELD_RATE:
-  case LS_FIELD_FLOPS: return memcmp (x + f->offset, y + f->offset, sizeof (double)) == 0;
-  default: return false;
+  case LS_FIELD_FLOPS:
+    return memcmp (x + f->offset, y + f->offset, sizeof (double)) == 0;
+  default:
+    return false;
   }
 }
 
@@ -91,20 +97,23 @@ is_said_already (const char *key, const LsClusterSpec *spec, const char *other)
   if (!ls_cluster_load (other, &without, diags))
     return false;
   const LsLinkSpec *link = ls_cluster_link_at (spec, key), *same = ls_cluster_link_at (&without, key);
-  bool is = link && same ? is_same_link (link, same)
-                         : g_str_has_prefix (key, "gpu.") && is_same_figure (&spec->gpu, &without.gpu, key + strlen ("gpu."));
+  bool is = link && same
+      ? is_same_link (link, same)
+      : g_str_has_prefix (key, "gpu.") && is_same_figure (&spec->gpu, &without.gpu, key + strlen ("gpu."));
   ls_cluster_spec_clear (&without);
   return is;
 }
 
 /* other: the cluster without the change. */
 static void
-add_note (GPtrArray *notes, const char *change, const char *other, const LsClusterSpec *spec, const LsJobResult *r)
+add_note (GPtrArray *notes, const char *change, const char *other, const LsClusterSpec *spec,
+          const LsJobResult *r)
 {
   g_autofree char *key = key_of (change);
   const LsLinkSpec *link = ls_cluster_link_at (spec, key);
   double bytes = link && r ? carried_bytes (r, link) : -1;
-  const char *reason = is_said_already (key, spec, other) ? "that is what it is without it" : reason_of (key, link != NULL, bytes);
+  const char *reason = is_said_already (key, spec, other) ? "that is what it is without it"
+                                                          : reason_of (key, link != NULL, bytes);
   g_ptr_array_add (notes, g_strdup_printf ("%s changes nothing: %s", change, reason));
 }
 
@@ -119,8 +128,9 @@ is_same_job (const LsJobSpec *spec, const LsJobResult *r, char *cluster)
   other.options.steady = true;
   other.network = spec->network == LS_JOB_NETWORK_ALL ? LS_JOB_NETWORK_FLOW : spec->network;
   g_autoptr (LsJobResult) x = ls_job_spec_run (&other, NULL);
-  return x && x->report.step_time_s == r->report.step_time_s && x->report.capacity_bytes == r->report.capacity_bytes
-         && x->report.context_bytes == r->report.context_bytes;
+  return x && x->report.step_time_s == r->report.step_time_s
+      && x->report.capacity_bytes == r->report.capacity_bytes
+      && x->report.context_bytes == r->report.context_bytes;
 }
 
 void

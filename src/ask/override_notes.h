@@ -17,6 +17,7 @@
 void ls_override_note_job (const LsJobSpec *spec, const LsJobResult *r, GPtrArray *notes);
 
 /* The same for a table of collectives that gave these rows. */
-void ls_override_note_collective (const LsCollectiveSpec *spec, const LsCollectiveTable *table, GPtrArray *notes);
+void ls_override_note_collective (const LsCollectiveSpec *spec, const LsCollectiveTable *table,
+                                  GPtrArray *notes);
 
 #endif

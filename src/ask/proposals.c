@@ -227,11 +227,13 @@ propose_backends (Proposals *p)
     int kind;
     uint32_t zero;
   } tried[] = {
-    { LS_DP_MEGATRON, 0 }, { LS_DP_MEGATRON, 1 }, { LS_DP_DDP, 0 },   { LS_DP_DEEPSPEED, 1 },     { LS_DP_DEEPSPEED, 2 },
-    { LS_DP_DEEPSPEED, 3 }, { LS_DP_FSDP1, 3 }, { LS_DP_FSDP2, 3 }, { LS_DP_XLA_FSDP, 3 },
+    { LS_DP_MEGATRON, 0 },  { LS_DP_MEGATRON, 1 },  { LS_DP_DDP, 0 },
+    { LS_DP_DEEPSPEED, 1 }, { LS_DP_DEEPSPEED, 2 }, { LS_DP_DEEPSPEED, 3 },
+    { LS_DP_FSDP1, 3 },     { LS_DP_FSDP2, 3 },     { LS_DP_XLA_FSDP, 3 },
   };
   for (guint i = 0; p->s->dp > 1 && i < G_N_ELEMENTS (tried); i++)
-    if ((tried[i].kind != p->s->dp_kind || tried[i].zero != p->s->zero_stage) && (tried[i].kind == LS_DP_XLA_FSDP) == is_torus (p))
+    if ((tried[i].kind != p->s->dp_kind || tried[i].zero != p->s->zero_stage)
+        && (tried[i].kind == LS_DP_XLA_FSDP) == is_torus (p))
       set_backend (p, propose (p), tried[i].kind, tried[i].zero);
 }
 
@@ -247,7 +249,8 @@ propose_offload (Proposals *p)
     LsChange *change = propose (p);
     ls_change_set (change, "offload", "%s", name->name);
     if (name->value != LS_OFFLOAD_NONE)
-      set_backend (p, change, LS_DP_DEEPSPEED, MAX (s->zero_stage, name->value == LS_OFFLOAD_PARAMETERS ? 3 : 2));
+      set_backend (p, change, LS_DP_DEEPSPEED,
+                   MAX (s->zero_stage, name->value == LS_OFFLOAD_PARAMETERS ? 3 : 2));
   }
   if (s->offload != LS_OFFLOAD_NONE)
     propose_names (p, "offload_to", s->offload_to, 0);
@@ -312,8 +315,9 @@ static void
 append_twice (GString *changes, const char *key, const LsLinkSpec *link)
 {
   char number[G_ASCII_DTOSTR_BUF_SIZE];
-  g_string_append_printf (changes, "%s%s.bandwidth=%sGB/s", changes->len > 0 ? "," : "", key,
-                          g_ascii_formatd (number, sizeof number, "%.10g", 2 * link->bandwidth_bytes_per_s / 1e9));
+  g_string_append_printf (
+      changes, "%s%s.bandwidth=%sGB/s", changes->len > 0 ? "," : "", key,
+      g_ascii_formatd (number, sizeof number, "%.10g", 2 * link->bandwidth_bytes_per_s / 1e9));
 }
 
 /* The cluster with these changes besides those that it has. */
@@ -336,12 +340,14 @@ propose_links (Proposals *p)
   g_autoptr (GString) nics = g_string_new (NULL), nvlinks = g_string_new (NULL);
   if (s->nics > 0 && s->n_nodes > 1) {
     append_twice (nics, "node.nics.link", &s->nic);
-    if (2 * s->nic.bandwidth_bytes_per_s * s->nic.efficiency > s->pcie.bandwidth_bytes_per_s * s->pcie.efficiency)
+    if (2 * s->nic.bandwidth_bytes_per_s * s->nic.efficiency
+        > s->pcie.bandwidth_bytes_per_s * s->pcie.efficiency)
       append_twice (nics, "node.pcie.link", &s->pcie);
     propose_links_of (p, nics);
   }
   if (s->nvswitch_planes > 0 || s->mesh != LS_MESH_NONE) {
-    append_twice (nvlinks, s->nvswitch_planes > 0 ? "node.nvswitch.link" : "node.nvlink_mesh.link", &s->nvlink);
+    append_twice (nvlinks, s->nvswitch_planes > 0 ? "node.nvswitch.link" : "node.nvlink_mesh.link",
+                  &s->nvlink);
     propose_links_of (p, nvlinks);
   }
 }
@@ -349,8 +355,8 @@ propose_links (Proposals *p)
 /* --- all of them ------------------------------------------------------------------------ */
 
 #define NUMERICS "numerics: check that it converges"
-#define KERNELS "other kernels"
-#define BOUND "a bound: what CUDA graphs can give at most"
+#define KERNELS  "other kernels"
+#define BOUND    "a bound: what CUDA graphs can give at most"
 
 static const struct {
   const char *idea, *cost;
@@ -405,7 +411,9 @@ keep_order (GPtrArray *changes)
 const char *
 ls_changes_left_out (const LsJobSpec *spec)
 {
-  return spec->order ? "Changes of schedule, pp, vpp, dp, micro-batch and batch are left out: the order of a file fixes them." : NULL;
+  return spec->order
+      ? "Changes of schedule, pp, vpp, dp, micro-batch and batch are left out: the order of a file fixes them."
+      : NULL;
 }
 
 GPtrArray *

@@ -53,11 +53,14 @@ choose_rank (LsReconcileRun *run, const LsReconcileSpec *spec)
 {
   LsKineto *k = run->profile;
   if (k->world_size > 0 && k->world_size != run->job->plan->n_ranks)
-    g_ptr_array_add (k->notes, g_strdup_printf ("%s: profiled in a world of %" G_GINT64_FORMAT " ranks; the job has %u", k->path, k->world_size,
-                                                run->job->plan->n_ranks));
+    g_ptr_array_add (k->notes,
+                     g_strdup_printf ("%s: profiled in a world of %" G_GINT64_FORMAT " ranks; the job has %u",
+                                      k->path, k->world_size, run->job->plan->n_ranks));
   if (spec->rank >= 0 && k->rank >= 0 && k->rank != spec->rank)
-    g_ptr_array_add (k->notes, g_strdup_printf ("%s: the profile is of rank %" G_GINT64_FORMAT "; it is compared with rank %" G_GINT64_FORMAT,
-                                                k->path, k->rank, spec->rank));
+    g_ptr_array_add (k->notes,
+                     g_strdup_printf ("%s: the profile is of rank %" G_GINT64_FORMAT
+                                      "; it is compared with rank %" G_GINT64_FORMAT,
+                                      k->path, k->rank, spec->rank));
   int64_t rank = spec->rank >= 0 ? spec->rank : MAX (k->rank, 0);
   return (uint32_t) MIN (rank, (int64_t) UINT32_MAX);
 }
@@ -67,16 +70,19 @@ note_other_gpu (const LsReconcileRun *run)
 {
   const char *ours = run->job->cluster->spec.gpu.name, *theirs = run->profile->gpu;
   if (theirs && ls_gpu_is_other (theirs, ours))
-    g_ptr_array_add (run->profile->notes, g_strdup_printf ("%s: profiled on \"%s\"; %s of %s are %s", run->profile->path, theirs,
-                                                           ls_cluster_chip_word (&run->job->cluster->spec, 2), run->job->cluster->spec.name, ours));
+    g_ptr_array_add (run->profile->notes,
+                     g_strdup_printf ("%s: profiled on \"%s\"; %s of %s are %s", run->profile->path, theirs,
+                                      ls_cluster_chip_word (&run->job->cluster->spec, 2),
+                                      run->job->cluster->spec.name, ours));
 }
 
 static void
 note_open_end (const LsReconcileRun *run)
 {
   if (run->measured.is_open)
-    g_ptr_array_add (run->profile->notes, g_strdup_printf ("%s: %s is the last one: it is taken to end with its last kernel",
-                                                           run->profile->path, run->measured.what));
+    g_ptr_array_add (run->profile->notes,
+                     g_strdup_printf ("%s: %s is the last one: it is taken to end with its last kernel",
+                                      run->profile->path, run->measured.what));
 }
 
 /* Of the job's software without the changes of its name, which a file may not be based on. */
@@ -86,11 +92,14 @@ find_software (LsReconcileRun *run, const LsReconcileSpec *spec, GError **error)
   const LsSeenSoftware seen = ls_software_seen (run->measured.side);
   const char *name = run->job->strategy.software, *changes = name ? ls_override_find (name) : NULL;
   LsHardware chosen;
-  if (!ls_hardware_for_job (run->job->hardware, run->job->strategy.attention_kernel, run->job->plan->n_ranks, &chosen, error))
+  if (!ls_hardware_for_job (run->job->hardware, run->job->strategy.attention_kernel, run->job->plan->n_ranks,
+                            &chosen, error))
     return FALSE;
   run->software = ls_seen_report_new (&seen, run->layer, &chosen.calibration);
-  run->software->based_on = name ? g_strndup (name, changes ? (gsize) (changes - name) - 1 : strlen (name)) : NULL;
-  run->software->program = g_strdup (spec->job->software ? spec->job->software->program : "software of a trace");
+  run->software->based_on
+      = name ? g_strndup (name, changes ? (gsize) (changes - name) - 1 : strlen (name)) : NULL;
+  run->software->program
+      = g_strdup (spec->job->software ? spec->job->software->program : "software of a trace");
   run->software->profile = run->profile->path;
   run->software->step = run->measured.what;
   run->software->gpu = run->profile->gpu;
@@ -110,9 +119,14 @@ reconcile (LsReconcileRun *run, const LsReconcileSpec *spec, GError **error)
     return FALSE;
   note_other_gpu (run);
   note_open_end (run);
-  run->report = (LsReconcileReport) { .reconciled = run->reconciled, .layer = run->layer,
-                                      .software = run->software, .profile = run->profile->path, .step = run->measured.what,
-                                      .gpu = run->profile->gpu, .cluster = run->job->cluster->spec.name, .rank = rank };
+  run->report = (LsReconcileReport) { .reconciled = run->reconciled,
+                                      .layer = run->layer,
+                                      .software = run->software,
+                                      .profile = run->profile->path,
+                                      .step = run->measured.what,
+                                      .gpu = run->profile->gpu,
+                                      .cluster = run->job->cluster->spec.name,
+                                      .rank = rank };
   return TRUE;
 }
 

@@ -22,8 +22,8 @@ typedef struct {
   LsTime besides;
 } Lists;
 
-/* What the lowering adds around operators (gradients cast, added, copied) is the same with any list: what the simulated
- * step has more than the operators of the job. */
+/* What the lowering adds around operators (gradients cast, added, copied) is the same with any list: what the
+ * simulated step has more than the operators of the job. */
 static void
 find_besides (Lists *lists, const LsStepSide *predicted, const LsLayerKernels *operators)
 {
@@ -42,7 +42,8 @@ kernels_of (const Lists *lists, const LsStrategy *s, LsLayerKernels *ret, GError
   g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   if (!ls_layer_operators (&lists->job->model, s, operators, error))
     return FALSE;
-  *ret = ls_layer_kernels_of_operators (operators, &lists->hardware.calibration, &lists->job->cluster->spec.gpu);
+  *ret = ls_layer_kernels_of_operators (operators, &lists->hardware.calibration,
+                                        &lists->job->cluster->spec.gpu);
   ret->pass[LS_PASS_BACKWARD].n[LS_LAYER_BESIDE] += lists->n_besides;
   ret->pass[LS_PASS_BACKWARD].time[LS_LAYER_BESIDE] += lists->besides;
   return TRUE;
@@ -111,7 +112,8 @@ refusal (const LsJobResult *job)
 }
 
 LsLayerReport *
-ls_layer_report_new (const LsStepSide *measured, const LsStepSide *predicted, const LsJobResult *job, GError **error)
+ls_layer_report_new (const LsStepSide *measured, const LsStepSide *predicted, const LsJobResult *job,
+                     GError **error)
 {
   g_autoptr (LsLayerReport) report = g_new0 (LsLayerReport, 1);
   report->measured = ls_layer_kernels_of_side (measured);
@@ -121,13 +123,15 @@ ls_layer_report_new (const LsStepSide *measured, const LsStepSide *predicted, co
     return g_steal_pointer (&report);
   Lists lists = { .report = report, .job = job };
   const char *own = job->strategy.kernels ? job->strategy.kernels : LS_BUILT_IN_KERNELS;
-  if (!ls_hardware_for_job (job->hardware, job->strategy.attention_kernel, job->plan->n_ranks, &lists.hardware, error))
+  if (!ls_hardware_for_job (job->hardware, job->strategy.attention_kernel, job->plan->n_ranks,
+                            &lists.hardware, error))
     return NULL;
   LsLayerKernels operators;
   if (!kernels_of (&lists, &job->strategy, &operators, error))
     return NULL;
   find_besides (&lists, predicted, &operators);
-  if (!add_list (&lists, own, &job->strategy, error) || !add_other (&lists, LS_BUILT_IN_KERNELS, NULL, error) || !add_shipped (&lists, error))
+  if (!add_list (&lists, own, &job->strategy, error) || !add_other (&lists, LS_BUILT_IN_KERNELS, NULL, error)
+      || !add_shipped (&lists, error))
     return NULL;
   find_nearest (report);
   return g_steal_pointer (&report);
@@ -136,7 +140,8 @@ ls_layer_report_new (const LsStepSide *measured, const LsStepSide *predicted, co
 bool
 ls_layer_report_is_there (const LsLayerReport *r)
 {
-  return r->lists->len > 0 && (r->measured.pass[LS_PASS_FORWARD].n_layers > 0 || r->measured.pass[LS_PASS_BACKWARD].n_layers > 0);
+  return r->lists->len > 0
+      && (r->measured.pass[LS_PASS_FORWARD].n_layers > 0 || r->measured.pass[LS_PASS_BACKWARD].n_layers > 0);
 }
 
 const LsLayerList *

@@ -51,7 +51,8 @@ set_unknown (const char *name, GError **error)
   g_ptr_array_add (names, NULL);
   const char *near = ls_suggest (name, (const char *const *) names->pdata);
   g_autofree char *hint = near ? g_strdup_printf ("; did you mean \"%s\"?", near) : g_strdup ("");
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--schedule: expected one of %s; got \"%s\"%s", list->str, name, hint);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--schedule: expected one of %s; got \"%s\"%s", list->str,
+               name, hint);
 }
 
 static gboolean
@@ -91,13 +92,15 @@ check_file_knobs (const LsScheduleSpec *s, const LsLayout *l, GError **error)
 {
   guint64 n_mb = (guint64) l->n_micro_batches * l->n_pipes;
   if (s->vpp > 0 || s->group > 0 || s->waves > 0 || s->pipes > 0 || s->rounds >= 0 || s->memory_limit > 0)
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_CONFLICT,
-                         "--vpp, --group, --rounds, --waves, --pipes and --memory-limit do not go with a file");
+    g_set_error_literal (
+        error, LS_ERROR, LS_ERROR_CONFLICT,
+        "--vpp, --group, --rounds, --waves, --pipes and --memory-limit do not go with a file");
   else if (s->pp > 0 && s->pp != l->n_ranks)
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--pp %u: %s has %u ranks", s->pp, s->schedule, l->n_ranks);
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--pp %u: %s has %u ranks", s->pp, s->schedule,
+                 l->n_ranks);
   else if (s->n_micro_batches > 0 && s->n_micro_batches != n_mb)
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--micro-batches %u: %s has %" G_GUINT64_FORMAT, s->n_micro_batches,
-                 s->schedule, n_mb);
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--micro-batches %u: %s has %" G_GUINT64_FORMAT,
+                 s->n_micro_batches, s->schedule, n_mb);
   else
     return TRUE;
   return FALSE;
@@ -135,7 +138,7 @@ ls_schedule_run_new (const LsScheduleSpec *s, GError **error)
   if (!orders)
     return NULL;
   LsScheduleRun *run = g_new0 (LsScheduleRun, 1);
-  run->view = (LsScheduleView){
+  run->view = (LsScheduleView) {
     .title = title_of (s->schedule, &orders->layout),
     .orders = orders,
     .eval = ls_orders_eval (orders, &times),

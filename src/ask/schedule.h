@@ -28,20 +28,20 @@ typedef struct {
 
 typedef struct {
   const char *schedule;
-  const char *refusal;   /* NULL, or the rule that the job breaks: then no figures */
-  uint32_t vpp;          /* chunks of a rank, of one replica */
+  const char *refusal; /* NULL, or the rule that the job breaks: then no figures */
+  uint32_t vpp;        /* chunks of a rank, of one replica */
   LsTime makespan, span, ideal;
   double to_w, by_halves; /* the most of a rank, as of ls_schedule_peak()    */
   bool is_searched;
-  double copies;         /* of a rank's share of the parameters that it keeps */
-  double communication;  /* boundaries between ranks that are crossed, over those of 1f1b; NaN: none */
+  double copies;        /* of a rank's share of the parameters that it keeps */
+  double communication; /* boundaries between ranks that are crossed, over those of 1f1b; NaN: none */
 } LsScheduleRow;
 
 typedef struct {
   char *title;
-  bool has_unit; /* as of LsScheduleView */
+  bool has_unit;       /* as of LsScheduleView */
   double memory_limit; /* micro-batches of a rank's full activations, by halves; 0: none */
-  GArray *rows;  /* LsScheduleRow */
+  GArray *rows;        /* LsScheduleRow */
 } LsScheduleTable;
 
 /* A searched order keeps the limit; a fixed one may not. */
@@ -53,13 +53,13 @@ typedef struct {
 } LsScheduleTime;
 
 typedef struct {
-  char *schedule;         /* a name of schedules/sched.h, or a path */
-  uint32_t pp, vpp;       /* 0: not given, as all below           */
+  char *schedule;   /* a name of schedules/sched.h, or a path */
+  uint32_t pp, vpp; /* 0: not given, as all below           */
   uint32_t n_micro_batches;
   uint32_t group, waves, pipes;
-  int rounds;             /* LsRounds; -1: not given               */
+  int rounds;                       /* LsRounds; -1: not given               */
   LsScheduleTime f, b, w, fb, comm; /* of a chunk; of all schedules: of a rank's share of the model */
-  double memory_limit;    /* micro-batches of a rank's full activations */
+  double memory_limit;              /* micro-batches of a rank's full activations */
 } LsScheduleSpec;
 
 void ls_schedule_spec_init (LsScheduleSpec *spec);
@@ -71,7 +71,8 @@ bool ls_schedule_spec_set (LsScheduleSpec *spec, const char *key, const char *va
 /* The times that follow. f = 1 and b = 2 unless given; b is the full backward unless w is
  * given, then the input gradient; without w it splits in halves; fb = f + b unless given.
  * LS_ERROR_USAGE: some times have a unit and others do not. */
-gboolean ls_schedule_spec_times (const LsScheduleSpec *spec, LsSchedTimes *ret_times, bool *ret_has_unit, GError **error);
+gboolean ls_schedule_spec_times (const LsScheduleSpec *spec, LsSchedTimes *ret_times, bool *ret_has_unit,
+                                 GError **error);
 /* Whether the schedule has the knobs that were given: LS_ERROR_CONFLICT. */
 gboolean ls_schedule_spec_fits (const LsScheduleSpec *spec, const LsSched *sched, GError **error);
 LsSchedShape ls_schedule_spec_shape (const LsScheduleSpec *spec, const LsSchedTimes *times);

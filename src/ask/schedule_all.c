@@ -41,7 +41,7 @@ fit_schedule (const LsSched *sched, const LsSchedShape *job)
   own.vpp = 0;
   const char *rule = ls_sched_refusal (sched, &own);
   if (!rule)
-    return (Fit){ sched, own, NULL };
+    return (Fit) { sched, own, NULL };
   if (g_str_has_prefix (fit.rule, "vpp "))
     fit.rule = rule;
   return fit;
@@ -70,8 +70,9 @@ parts (const LsChunkTimes *t, uint32_t pp, uint32_t n_stages)
 static uint32_t
 n_stages_of (const Fit *fit)
 {
-  return fit->sched->placement == LS_PLACE_PIPES ? fit->shape.pp
-                                                 : fit->shape.pp * ls_sched_n_chunks (fit->sched, &fit->shape);
+  return fit->sched->placement == LS_PLACE_PIPES
+      ? fit->shape.pp
+      : fit->shape.pp * ls_sched_n_chunks (fit->sched, &fit->shape);
 }
 
 static guint64
@@ -115,7 +116,9 @@ copies_of (const Fit *fit, const LsLayout *l)
 static LsScheduleRow
 row_of (Fit *fit)
 {
-  LsScheduleRow row = { .schedule = fit->sched->name, .refusal = fit->rule, .is_searched = ls_sched_is_searched (fit->sched) };
+  LsScheduleRow row = { .schedule = fit->sched->name,
+                        .refusal = fit->rule,
+                        .is_searched = ls_sched_is_searched (fit->sched) };
   if (fit->rule)
     return row;
   g_autoptr (LsOrders) orders = NULL;
@@ -139,8 +142,8 @@ title_of (const LsScheduleSpec *s, const LsSchedTimes *times, bool has_unit)
   const LsTime values[] = { times->chunk.f, times->chunk.i, times->chunk.w, times->chunk.fb, times->comm };
   static const char *const names[] = { "F", "I", "W", "F with B", "between ranks" };
   GString *title = g_string_new (NULL);
-  g_string_append_printf (title, "%u rank%s, %u micro-batch%s; a rank's share of the model takes", s->pp, s->pp == 1 ? "" : "s",
-                          s->n_micro_batches, s->n_micro_batches == 1 ? "" : "es");
+  g_string_append_printf (title, "%u rank%s, %u micro-batch%s; a rank's share of the model takes", s->pp,
+                          s->pp == 1 ? "" : "s", s->n_micro_batches, s->n_micro_batches == 1 ? "" : "es");
   for (guint i = 0; i < G_N_ELEMENTS (values); i++) {
     g_autofree char *text = ls_schedule_time_text (values[i], has_unit);
     if (i < 4 || values[i] > 0)
@@ -156,7 +159,9 @@ read_job (const LsScheduleSpec *s, LsSchedShape *ret_job, bool *ret_has_unit, GE
   LsSchedTimes times;
   if (s->schedule || s->pp == 0 || s->n_micro_batches == 0) {
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected %s",
-                 s->schedule ? "--schedule or --all; got both" : s->pp == 0 ? "--pp" : "--micro-batches");
+                 s->schedule      ? "--schedule or --all; got both"
+                     : s->pp == 0 ? "--pp"
+                                  : "--micro-batches");
     return FALSE;
   }
   if (!ls_schedule_spec_times (s, &times, ret_has_unit, error))

@@ -6,9 +6,9 @@
 #include "data/text/field.h"
 
 #define MAX_COUNT (1u << 29)
-#define MAX_TIME 1e9  /* of a time without a unit */
+#define MAX_TIME  1e9        /* of a time without a unit */
 #define MAX_CELLS (1u << 22) /* stages times micro-batches */
-#define MAX_TOTAL 4e18 /* picoseconds, below the largest LsTime */
+#define MAX_TOTAL 4e18       /* picoseconds, below the largest LsTime */
 
 /* ---- times ---- */
 
@@ -36,10 +36,10 @@ parse_time (const char *text, bool may_be_zero, LsScheduleTime *ret_time)
   return true;
 }
 
-#define PARSE_TIME(member, may_be_zero)                                                \
-  static bool parse_##member (const char *text, void *target)                         \
-  {                                                                                   \
-    return parse_time (text, may_be_zero, &((LsScheduleSpec *) target)->member);      \
+#define PARSE_TIME(member, may_be_zero)                                                                      \
+  static bool parse_##member (const char *text, void *target)                                                \
+  {                                                                                                          \
+    return parse_time (text, may_be_zero, &((LsScheduleSpec *) target)->member);                             \
   }
 PARSE_TIME (f, false)
 PARSE_TIME (b, false)
@@ -49,16 +49,24 @@ PARSE_TIME (comm, true)
 
 /* ---- flags ---- */
 
-static const LsEnumName rounds[] = { { "megatron", LS_ROUNDS_MEGATRON }, { "pytorch", LS_ROUNDS_PYTORCH }, { NULL } };
+static const LsEnumName rounds[]
+    = { { "megatron", LS_ROUNDS_MEGATRON }, { "pytorch", LS_ROUNDS_PYTORCH }, { NULL } };
 
 #define AT(member) offsetof (LsScheduleSpec, member)
-#define COUNT(key_, member) { key_, LS_FIELD_UINT, AT (member), .min = 1, .max = MAX_COUNT }
-#define TIME(key_, member)                                                                      \
-  { key_, LS_FIELD_CUSTOM, .parse = parse_##member,                                             \
-    .expected = "a number above 0 such as 1.5, or a time with a unit such as 2ms" }
-#define TIME_OR_ZERO(key_, member)                                                              \
-  { key_, LS_FIELD_CUSTOM, .parse = parse_##member,                                             \
-    .expected = "a number such as 1.5, or a time with a unit such as 2ms" }
+#define COUNT(key_, member)                                                                                  \
+  {                                                                                                          \
+    key_, LS_FIELD_UINT, AT (member), .min = 1, .max = MAX_COUNT                                             \
+  }
+#define TIME(key_, member)                                                                                   \
+  {                                                                                                          \
+    key_, LS_FIELD_CUSTOM, .parse = parse_##member,                                                          \
+                           .expected = "a number above 0 such as 1.5, or a time with a unit such as 2ms"     \
+  }
+#define TIME_OR_ZERO(key_, member)                                                                           \
+  {                                                                                                          \
+    key_, LS_FIELD_CUSTOM, .parse = parse_##member,                                                          \
+                           .expected = "a number such as 1.5, or a time with a unit such as 2ms"             \
+  }
 
 static const LsField fields[] = {
   { "schedule", LS_FIELD_STRING, AT (schedule) },
@@ -81,7 +89,7 @@ static const LsField fields[] = {
 void
 ls_schedule_spec_init (LsScheduleSpec *spec)
 {
-  *spec = (LsScheduleSpec){ .rounds = -1 };
+  *spec = (LsScheduleSpec) { .rounds = -1 };
 }
 
 void
@@ -115,9 +123,10 @@ ls_schedule_spec_times (const LsScheduleSpec *s, LsSchedTimes *ret_times, bool *
     has_plain |= all[i]->is_given && !all[i]->has_unit && all[i]->value != 0;
   }
   if (has_unit && (has_plain || !s->f.is_given || !s->b.is_given)) {
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE,
-                         has_plain ? "expected a unit with all times or with none; got both"
-                                   : "expected --f-time and --b-time where times have a unit: their defaults have none");
+    g_set_error_literal (
+        error, LS_ERROR, LS_ERROR_USAGE,
+        has_plain ? "expected a unit with all times or with none; got both"
+                  : "expected --f-time and --b-time where times have a unit: their defaults have none");
     return FALSE;
   }
   LsChunkTimes c = { .f = s->f.is_given ? s->f.value : LS_SCHEDULE_ONE };
@@ -126,7 +135,7 @@ ls_schedule_spec_times (const LsScheduleSpec *s, LsSchedTimes *ret_times, bool *
   c.i = s->w.is_given ? b : b - b / 2;
   c.b = c.i + c.w;
   c.fb = s->fb.is_given ? s->fb.value : c.f + c.b;
-  *ret_times = (LsSchedTimes){ .chunk = c, .comm = s->comm.value };
+  *ret_times = (LsSchedTimes) { .chunk = c, .comm = s->comm.value };
   *ret_has_unit = has_unit;
   return TRUE;
 }
@@ -134,7 +143,7 @@ ls_schedule_spec_times (const LsScheduleSpec *s, LsSchedTimes *ret_times, bool *
 LsSchedShape
 ls_schedule_spec_shape (const LsScheduleSpec *s, const LsSchedTimes *times)
 {
-  return (LsSchedShape){
+  return (LsSchedShape) {
     .pp = s->pp,
     .vpp = s->vpp,
     .n_micro_batches = s->n_micro_batches,
@@ -184,11 +193,13 @@ ls_schedule_spec_fits (const LsScheduleSpec *s, const LsSched *sched, GError **e
   for (guint i = 0; i < G_N_ELEMENTS (knobs); i++) {
     if (!knobs[i].is_given || (sched->knobs & knobs[i].knob))
       continue;
-    g_autofree char *names = schedules_with (knobs[i].knob), *why = g_strdup_printf ("%s applies to %s only", knobs[i].flag, names);
+    g_autofree char *names = schedules_with (knobs[i].knob),
+                    *why = g_strdup_printf ("%s applies to %s only", knobs[i].flag, names);
     return refuse (sched, why, error);
   }
   if (s->memory_limit > 0 && !ls_sched_is_searched (sched))
-    return refuse (sched, "--memory-limit applies to schedules that are searched for: this order is fixed", error);
+    return refuse (sched, "--memory-limit applies to schedules that are searched for: this order is fixed",
+                   error);
   return TRUE;
 }
 
@@ -196,11 +207,13 @@ gboolean
 ls_schedule_check_size (guint64 n_cells, const LsSchedTimes *times, GError **error)
 {
   const LsChunkTimes *c = &times->chunk;
-  double total = (double) n_cells * ((double) c->f + (double) c->b + (double) c->fb + 2 * (double) times->comm);
+  double total
+      = (double) n_cells * ((double) c->f + (double) c->b + (double) c->fb + 2 * (double) times->comm);
   if (n_cells > MAX_CELLS)
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "%" G_GUINT64_FORMAT " stages times micro-batches are more than %u", n_cells,
-                 MAX_CELLS);
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+                 "%" G_GUINT64_FORMAT " stages times micro-batches are more than %u", n_cells, MAX_CELLS);
   else if (total > MAX_TOTAL)
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_LIMIT, "these times add up to more than can be counted: take a larger unit");
+    g_set_error_literal (error, LS_ERROR, LS_ERROR_LIMIT,
+                         "these times add up to more than can be counted: take a larger unit");
   return n_cells <= MAX_CELLS && total <= MAX_TOTAL;
 }

@@ -24,7 +24,8 @@ ls_schedule_time_text (LsTime t, bool has_unit)
 double
 ls_schedule_peak (const LsSchedEval *e, uint32_t rank, LsPeakCount count)
 {
-  return count == LS_PEAK_TO_W ? e->ranks[rank].held_peak * e->per_chunk : e->ranks[rank].split_peak * e->per_chunk / 2;
+  return count == LS_PEAK_TO_W ? e->ranks[rank].held_peak * e->per_chunk
+                               : e->ranks[rank].split_peak * e->per_chunk / 2;
 }
 
 LsPeakCount

@@ -16,13 +16,13 @@
 
 /* All borrowed. */
 typedef struct {
-  const char *title;       /* "1f1b: 4 ranks, 8 micro-batches" */
+  const char *title; /* "1f1b: 4 ranks, 8 micro-batches" */
   const LsOrders *orders;
   const LsSchedEval *eval; /* of these orders */
   LsChunkTimes times;      /* of a chunk */
   LsTime comm;
-  bool has_unit;           /* times are picoseconds; else LS_SCHEDULE_ONE is 1 */
-  bool is_searched;        /* its memory was limited by halves, see ls_schedule_peak() */
+  bool has_unit;    /* times are picoseconds; else LS_SCHEDULE_ONE is 1 */
+  bool is_searched; /* its memory was limited by halves, see ls_schedule_peak() */
 } LsScheduleView;
 
 double ls_schedule_bubble (LsTime ideal, LsTime total); /* 1 - ideal / total; 0 if nothing takes time */

@@ -41,12 +41,17 @@ static void
 add_host_launch (LsSeenReport *r, const LsSeenSoftware *seen)
 {
   if (seen->host_launch < 0) {
-    add_key (r, "host_launch", NULL, g_strdup_printf ("%u launches of kernels found nothing running, too few to tell", seen->n_launches));
+    add_key (
+        r, "host_launch", NULL,
+        g_strdup_printf ("%u launches of kernels found nothing running, too few to tell", seen->n_launches));
     return;
   }
   char *value = g_strdup_printf ("%.3fus", ls_time_to_s (seen->host_launch) * 1e6);
-  add_key (r, "host_launch", value,
-           g_strdup_printf ("median time between launches, of %u at which nothing ran; with what the profiler costs the host", seen->n_launches));
+  add_key (
+      r, "host_launch", value,
+      g_strdup_printf (
+          "median time between launches, of %u at which nothing ran; with what the profiler costs the host",
+          seen->n_launches));
 }
 
 static void
@@ -57,28 +62,35 @@ add_kernels (LsSeenReport *r, const LsLayerReport *layer)
     return;
   }
   const LsLayerList *near = ls_layer_report_nearest (layer);
-  add_key (r, "kernels", g_strdup (near->name), g_strdup_printf ("the nearest list, %u kernels of a layer apart", near->off));
+  add_key (r, "kernels", g_strdup (near->name),
+           g_strdup_printf ("the nearest list, %u kernels of a layer apart", near->off));
 }
 
 static void
 add_graphs (LsSeenReport *r, const LsSeenSoftware *seen, LsStrategy *s)
 {
   if (seen->cuda_graphs < 0) {
-    add_key (r, "cuda_graphs", NULL, seen->n_graphs == 0 ? g_strdup ("no graph is launched in this step")
-                                                         : g_strdup_printf ("%u graphs, neither of a layer nor of a step", seen->n_graphs));
+    add_key (r, "cuda_graphs", NULL,
+             seen->n_graphs == 0
+                 ? g_strdup ("no graph is launched in this step")
+                 : g_strdup_printf ("%u graphs, neither of a layer nor of a step", seen->n_graphs));
     return;
   }
   s->cuda_graphs = seen->cuda_graphs;
-  add_key (r, "cuda_graphs", text_of ("cuda_graphs", s), g_strdup_printf ("%u graphs are launched", seen->n_graphs));
+  add_key (r, "cuda_graphs", text_of ("cuda_graphs", s),
+           g_strdup_printf ("%u graphs are launched", seen->n_graphs));
 }
 
 static void
 add_attention (LsSeenReport *r, const LsSeenSoftware *seen, const LsCalibration *c, LsStrategy *s)
 {
-  g_autofree char *name = seen->attention_name ? g_utf8_make_valid (seen->attention_name, MIN (strlen (seen->attention_name), 60)) : NULL;
+  g_autofree char *name = seen->attention_name
+      ? g_utf8_make_valid (seen->attention_name, MIN (strlen (seen->attention_name), 60))
+      : NULL;
   if (seen->attention < 0) {
-    add_key (r, "attention_kernel", NULL, name ? g_strdup_printf ("none of those that a strategy names is called \"%s\"", name)
-                                               : g_strdup ("no flash attention runs"));
+    add_key (r, "attention_kernel", NULL,
+             name ? g_strdup_printf ("none of those that a strategy names is called \"%s\"", name)
+                  : g_strdup ("no flash attention runs"));
     return;
   }
   s->attention_kernel = seen->attention;

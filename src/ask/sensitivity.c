@@ -22,7 +22,8 @@ label_of (guint scale, const LsClusterSpec *cluster)
 {
   if (scale != LS_SCALE_GPU_FLOPS)
     return parameters[scale].label;
-  g_autofree char *label = g_strdup_printf ("%s %s", ls_cluster_chip_word (cluster, 1), parameters[scale].label);
+  g_autofree char *label
+      = g_strdup_printf ("%s %s", ls_cluster_chip_word (cluster, 1), parameters[scale].label);
   return g_intern_string (label);
 }
 
@@ -42,13 +43,16 @@ run_one (guint i, gpointer data)
   guint scale = i / 2, up = i % 2;
   GError **error = &runs->errors[scale][up];
   LsScaled x;
-  ls_scaled_init (&x, &runs->r->cluster->spec, runs->hardware, &runs->options.host, (LsScale) scale, up ? 1 + PERCENT : 1 - PERCENT);
+  ls_scaled_init (&x, &runs->r->cluster->spec, runs->hardware, &runs->options.host, (LsScale) scale,
+                  up ? 1 + PERCENT : 1 - PERCENT);
   const LsHardware scaled = { x.spec, x.calibration, x.nccl };
   LsHardware h;
   LsRunOptions options = runs->options;
   options.host = x.host;
-  g_autoptr (LsCluster) cluster = ls_job_hardware (runs->r, &scaled, &options, &h, error) ? ls_cluster_build (&h.spec, error) : NULL;
-  g_autoptr (LsTimeline) t = cluster ? ls_run (runs->r->plan, cluster, &h.calibration, &h.nccl, &options, NULL, error) : NULL;
+  g_autoptr (LsCluster) cluster
+      = ls_job_hardware (runs->r, &scaled, &options, &h, error) ? ls_cluster_build (&h.spec, error) : NULL;
+  g_autoptr (LsTimeline) t
+      = cluster ? ls_run (runs->r->plan, cluster, &h.calibration, &h.nccl, &options, NULL, error) : NULL;
   if (t)
     runs->step_s[scale][up] = ls_time_to_s (t->window_end - t->window_start);
   ls_scaled_clear (&x);
@@ -62,7 +66,8 @@ check_all (Runs *runs, GError **error)
   for (guint i = 0; i < 2 * LS_N_SCALES; i++) {
     GError *failed = g_steal_pointer (&runs->errors[i / 2][i % 2]);
     if (failed && ok) {
-      g_prefix_error (&failed, "%s a percent %s: ", label_of (i / 2, &runs->r->cluster->spec), i % 2 ? "up" : "down");
+      g_prefix_error (&failed, "%s a percent %s: ", label_of (i / 2, &runs->r->cluster->spec),
+                      i % 2 ? "up" : "down");
       g_propagate_error (error, failed);
       ok = FALSE;
     } else
@@ -86,12 +91,17 @@ ls_sensitivity_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads
     return NULL;
 
   LsSensitivityTable *table = g_new (LsSensitivityTable, 1);
-  *table = (LsSensitivityTable) { ls_job_result_step_time_s (r), LS_N_SCALES, g_new0 (LsSensitivity, LS_N_SCALES) };
+  *table = (LsSensitivityTable) { ls_job_result_step_time_s (r), LS_N_SCALES,
+                                  g_new0 (LsSensitivity, LS_N_SCALES) };
   for (guint i = 0; i < LS_N_SCALES; i++) {
     double down_s = runs.step_s[i][0], up_s = runs.step_s[i][1], per_percent = (up_s - down_s) / 2;
     table->rows[i] = (LsSensitivity) {
-      .parameter = parameters[i].key, .label = label_of (i, &r->cluster->spec), .elasticity = per_percent / (PERCENT * table->step_s),
-      .seconds_per_percent = per_percent, .up_s = up_s, .down_s = down_s,
+      .parameter = parameters[i].key,
+      .label = label_of (i, &r->cluster->spec),
+      .elasticity = per_percent / (PERCENT * table->step_s),
+      .seconds_per_percent = per_percent,
+      .up_s = up_s,
+      .down_s = down_s,
     };
   }
   return table;

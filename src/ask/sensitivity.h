@@ -7,8 +7,8 @@
  *
  *     elasticity = (T (1.01 p) - T (0.99 p)) / (0.02 T (p))
  *
- * percent of the step per percent of p: -1 if the step is all p, 0 if p does not matter. Each
- * is scaled where it lives, as a change of the cluster's file would, and what was calibrated stays a share of it:
+ * percent of the step per percent of p: -1 if the step is all p, 0 if p does not matter. Each is scaled where
+ * it lives, as a change of the cluster's file would, and what was calibrated stays a share of it:
  *
  *     gpu_flops          peak rates of the matrix and vector units
  *     hbm_bandwidth      of the data sheet
@@ -41,7 +41,7 @@ typedef struct {
   const char *label;     /* static: for people                                               */
   double elasticity;     /* percent of the step's time per percent of the parameter         */
   double seconds_per_percent;
-  double up_s, down_s;   /* the step with the parameter a percent higher, and lower         */
+  double up_s, down_s; /* the step with the parameter a percent higher, and lower         */
 } LsSensitivity;
 
 typedef struct {
@@ -52,7 +52,8 @@ typedef struct {
 
 /* r: the job as it ran. n_threads 0: one per processor; the result is the same. The first run
  * that fails, in the order of the parameters, gives the error. */
-LsSensitivityTable *ls_sensitivity_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, GError **error);
+LsSensitivityTable *ls_sensitivity_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads,
+                                        GError **error);
 void ls_sensitivity_free (LsSensitivityTable *table); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsSensitivityTable, ls_sensitivity_free)
 

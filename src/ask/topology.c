@@ -34,7 +34,8 @@ read_gpu (const LsCluster *c, const char *text, uint32_t *ret_gpu, GError **erro
   const char *number = text;
   if (g_str_has_prefix (text, "node")) {
     const char *slash = strstr (text, "/gpu");
-    g_autofree char *host = slash ? g_strndup (text + strlen ("node"), (gsize) (slash - text) - strlen ("node")) : NULL;
+    g_autofree char *host
+        = slash ? g_strndup (text + strlen ("node"), (gsize) (slash - text) - strlen ("node")) : NULL;
     if (!host || !g_ascii_string_to_unsigned (host, 10, 0, G_MAXUINT32, &node, NULL))
       goto malformed;
     number = slash + strlen ("/gpu");
@@ -43,8 +44,10 @@ read_gpu (const LsCluster *c, const char *text, uint32_t *ret_gpu, GError **erro
   if (!g_ascii_string_to_unsigned (number, 10, 0, G_MAXUINT32, &gpu, NULL))
     goto malformed;
   if (gpu >= limit || node >= c->spec.n_nodes) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--path: no %s \"%s\"; expected one of 0 to %u, or node0/gpu0 to node%u/gpu%u",
-                 ls_cluster_chip_word (&c->spec, 1), text, c->n_gpus - 1, c->spec.n_nodes - 1, c->spec.gpus_per_node - 1);
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "--path: no %s \"%s\"; expected one of 0 to %u, or node0/gpu0 to node%u/gpu%u",
+                 ls_cluster_chip_word (&c->spec, 1), text, c->n_gpus - 1, c->spec.n_nodes - 1,
+                 c->spec.gpus_per_node - 1);
     return FALSE;
   }
   *ret_gpu = (uint32_t) (node * c->spec.gpus_per_node + gpu);

@@ -16,8 +16,8 @@ typedef struct {
  * many as hold the GPUs, or the file's. paths: "A,B", each a GPU of the cluster or such as
  * "node1/gpu3"; NULL-terminated; NULL: none.
  *
- * LS_ERROR_USAGE: no cluster, a malformed path, one from a GPU to itself;
- * LS_ERROR_INPUT: a file; LS_ERROR_CONFLICT: it cannot be built, its nodes do not hold the GPUs, or it has no such GPU. */
+ * LS_ERROR_USAGE: no cluster, a malformed path, one from a GPU to itself; LS_ERROR_INPUT: a file;
+ * LS_ERROR_CONFLICT: it cannot be built, its nodes do not hold the GPUs, or it has no such GPU. */
 LsTopologyRun *ls_topology_run_new (const LsJobSpec *spec, const char *const *paths, GError **error);
 void ls_topology_run_free (LsTopologyRun *run); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsTopologyRun, ls_topology_run_free)

@@ -14,8 +14,12 @@ ls_what_if_row (const LsJobResult *r)
   uint64_t wanted = p->needed_bytes + (p->headroom.is_asked ? p->headroom.bytes : 0);
   const LsPrice price = ls_price_default (&r->cluster->spec.gpu);
   return (LsWhatIfRow) {
-    .step_time_s = p->step_time_s, .tokens_per_s = p->tokens_per_s, .needed_bytes = p->needed_bytes,
-    .capacity_bytes = p->capacity_bytes, .short_bytes = wanted > p->capacity_bytes ? wanted - p->capacity_bytes : 0, .fits = p->fits,
+    .step_time_s = p->step_time_s,
+    .tokens_per_s = p->tokens_per_s,
+    .needed_bytes = p->needed_bytes,
+    .capacity_bytes = p->capacity_bytes,
+    .short_bytes = wanted > p->capacity_bytes ? wanted - p->capacity_bytes : 0,
+    .fits = p->fits,
     .usd_per_million_tokens = 1e6 * ls_price_usd (&price, r->plan->n_ranks, p->tokens_per_s),
   };
 }
@@ -72,7 +76,8 @@ try_one (guint i, gpointer data)
 }
 
 void
-ls_what_if_simulate (const LsJobSpec *spec, const GPtrArray *changes, guint n_threads, const LsProgress *progress, LsWhatIf *w)
+ls_what_if_simulate (const LsJobSpec *spec, const GPtrArray *changes, guint n_threads,
+                     const LsProgress *progress, LsWhatIf *w)
 {
   g_autofree Try *tries = g_new0 (Try, MAX (changes->len, 1));
   for (guint i = 0; i < changes->len; i++)
@@ -101,7 +106,8 @@ compare_rows (gconstpointer x, gconstpointer y)
 }
 
 LsWhatIf *
-ls_what_if_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, const LsProgress *progress, GError **error)
+ls_what_if_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, const LsProgress *progress,
+                GError **error)
 {
   g_autoptr (GPtrArray) changes = ls_changes_propose (spec, r);
   if (changes->len == 0) {
@@ -109,7 +115,8 @@ ls_what_if_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, co
     return NULL;
   }
   LsWhatIf *w = g_new (LsWhatIf, 1);
-  *w = (LsWhatIf) { ls_what_if_row (r), g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)), ls_changes_left_out (spec) };
+  *w = (LsWhatIf) { ls_what_if_row (r), g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)),
+                    ls_changes_left_out (spec) };
   ls_what_if_simulate (spec, changes, n_threads, progress, w);
   g_array_sort (w->rows, compare_rows);
   return w;

@@ -31,17 +31,18 @@ typedef struct {
   const char *cost; /* static: what it takes beside time and memory; NULL: nothing       */
   char *refused;    /* why it was not simulated; NULL: it was, and what follows holds    */
   double step_time_s, tokens_per_s;
-  double gain;      /* share of tokens/s more than the job has                           */
+  double gain; /* share of tokens/s more than the job has                           */
   uint64_t needed_bytes, capacity_bytes; /* of the fullest rank                          */
   uint64_t short_bytes; /* of the capacity, less the headroom that is asked for; 0: it fits */
   bool fits;
   double usd_per_million_tokens; /* NAN: no price is known                               */
-  guint number;     /* in the order in which changes are proposed                        */
+  guint number;                  /* in the order in which changes are proposed                        */
 } LsWhatIfRow;
 
 typedef struct {
   LsWhatIfRow now; /* the job as it is */
-  GArray *rows;    /* LsWhatIfRow: most gain first, then those that were refused; or as somebody else ranks them */
+  GArray
+      *rows; /* LsWhatIfRow: most gain first, then those that were refused; or as somebody else ranks them */
   const char *left_out; /* static: a sentence on changes that were not proposed, and why; NULL: all were */
 } LsWhatIf;
 
@@ -53,12 +54,14 @@ guint ls_what_if_n_fit (const LsWhatIf *w);
 /* The job as it ran, as a row without a change. */
 LsWhatIfRow ls_what_if_row (const LsJobResult *r);
 
-/* Makes each change (LsChange) to the job of `spec` alone and simulates it; their rows follow those of w, in the same order. w->now: the
- * job's own row. */
-void ls_what_if_simulate (const LsJobSpec *spec, const GPtrArray *changes, guint n_threads, const LsProgress *progress, LsWhatIf *w);
+/* Makes each change (LsChange) to the job of `spec` alone and simulates it; their rows follow those of w, in
+ * the same order. w->now: the job's own row. */
+void ls_what_if_simulate (const LsJobSpec *spec, const GPtrArray *changes, guint n_threads,
+                          const LsProgress *progress, LsWhatIf *w);
 
 /* r: the job of `spec` as it ran. n_threads 0: one per processor; the result is the same for any
  * number. LS_ERROR_UNSUPPORTED: a trace, of which nothing is left to change. */
-LsWhatIf *ls_what_if_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, const LsProgress *progress, GError **error);
+LsWhatIf *ls_what_if_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads,
+                          const LsProgress *progress, GError **error);
 
 #endif

@@ -13,15 +13,15 @@
 #include <string.h>
 
 #define FIRST_BLOCK ((size_t) 4096)
-#define MAX_BLOCK ((size_t) 16 << 20)
-#define ALIGNMENT (_Alignof (max_align_t))
+#define MAX_BLOCK   ((size_t) 16 << 20)
+#define ALIGNMENT   (_Alignof(max_align_t))
 
 typedef struct Block Block;
 struct Block {
   Block *older;
   size_t n_bytes; /* of data[]               */
   size_t n_used;  /* multiple of ALIGNMENT   */
-  _Alignas (max_align_t) unsigned char data[];
+  _Alignas(max_align_t) unsigned char data[];
 };
 
 struct LsArena {

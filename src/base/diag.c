@@ -4,8 +4,8 @@
 
 #include "base/printable.h"
 
-#define MAX_LINE 96    /* code points of a source line; longer ones are cut around the caret */
-#define MAX_TEXT 1000  /* of a message, pointer or hint; longer ones are cut at the end      */
+#define MAX_LINE 96   /* code points of a source line; longer ones are cut around the caret */
+#define MAX_TEXT 1000 /* of a message, pointer or hint; longer ones are cut at the end      */
 
 typedef struct {
   LsErrorCode code;
@@ -84,9 +84,8 @@ shown_text (const char *text)
 }
 
 void
-ls_diag_add (LsDiagList *list, LsErrorCode code, const char *file, int line, int col,
-             const char *pointer, const char *source_line, const char *hint,
-             const char *format, ...)
+ls_diag_add (LsDiagList *list, LsErrorCode code, const char *file, int line, int col, const char *pointer,
+             const char *source_line, const char *hint, const char *format, ...)
 {
   list->n++;
   if (list->n > LS_DIAG_MAX_SHOWN)

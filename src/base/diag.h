@@ -31,8 +31,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsDiagList, ls_diag_list_free)
  * ones cut); file, pointer, source_line and hint may be NULL. source_line is the text of
  * that line (without newline). */
 void ls_diag_add (LsDiagList *list, LsErrorCode code, const char *file, int line, int col,
-                  const char *pointer, const char *source_line, const char *hint,
-                  const char *format, ...) G_GNUC_PRINTF (9, 10);
+                  const char *pointer, const char *source_line, const char *hint, const char *format, ...)
+    G_GNUC_PRINTF (9, 10);
 
 guint ls_diag_list_n (const LsDiagList *list); /* with those that are not kept */
 

@@ -20,17 +20,15 @@ uint64_t ls_digest_get (const LsDigest *d);
 unsigned ls_hash_bytes (const void *key, size_t n);
 
 /* Defines NAME_hash() and NAME_equal(), which make a type without gaps the key of a GHashTable. */
-#define LS_DEFINE_BYTES_KEY(name, Type)             \
-  static unsigned                                   \
-  name##_hash (const void *key)                     \
-  {                                                 \
-    return ls_hash_bytes (key, sizeof (Type));      \
-  }                                                 \
-                                                    \
-  static int                                        \
-  name##_equal (const void *a, const void *b)       \
-  {                                                 \
-    return memcmp (a, b, sizeof (Type)) == 0;       \
+#define LS_DEFINE_BYTES_KEY(name, Type)                                                                      \
+  static unsigned name##_hash (const void *key)                                                              \
+  {                                                                                                          \
+    return ls_hash_bytes (key, sizeof (Type));                                                               \
+  }                                                                                                          \
+                                                                                                             \
+  static int name##_equal (const void *a, const void *b)                                                     \
+  {                                                                                                          \
+    return memcmp (a, b, sizeof (Type)) == 0;                                                                \
   }
 
 #endif

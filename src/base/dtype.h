@@ -11,7 +11,7 @@ typedef enum {
   LS_DTYPE_FP16,
   LS_DTYPE_BF16,
   LS_DTYPE_FP8,
-  LS_DTYPE_BYTE, /* masks, integer payloads */
+  LS_DTYPE_BYTE,  /* masks, integer payloads */
   LS_DTYPE_NVFP4, /* four bits, and for each 16 values a scale of eight */
   LS_N_DTYPES
 } LsDtype;

@@ -1,6 +1,6 @@
-/* base/handover.h — what one thread leaves to another, said to ThreadSanitizer. GLib's locks, queues and pools order
- * threads by themselves, but GLib is not instrumented: in a build with -Db_sanitize=thread what they order would look
- * like races. In all other builds these are nothing. */
+/* base/handover.h — what one thread leaves to another, said to ThreadSanitizer. GLib's locks, queues and
+ * pools order threads by themselves, but GLib is not instrumented: in a build with -Db_sanitize=thread what
+ * they order would look like races. In all other builds these are nothing. */
 #ifndef LS_BASE_HANDOVER_H
 #define LS_BASE_HANDOVER_H
 
@@ -18,7 +18,8 @@
 #ifdef LS_HAS_THREAD_SANITIZER
 void __tsan_acquire (void *object);
 void __tsan_release (void *object);
-#define LS_HAND_OVER(object) __tsan_release (object) /* all that this thread has written, to who takes it over */
+#define LS_HAND_OVER(object)                                                                                 \
+  __tsan_release (object) /* all that this thread has written, to who takes it over */
 #define LS_TAKE_OVER(object) __tsan_acquire (object)
 #else
 #define LS_HAND_OVER(object) ((void) 0)

@@ -36,7 +36,8 @@ ls_parallel (guint n, guint n_threads, LsParallelFunc each, gpointer data, const
 {
   Parallel p = { .n = n, .each = each, .data = data, .progress = progress };
   g_mutex_init (&p.mutex);
-  GThreadPool *pool = g_thread_pool_new (run_one, &p, (gint) (n_threads > 0 ? n_threads : g_get_num_processors ()), FALSE, NULL);
+  GThreadPool *pool = g_thread_pool_new (
+      run_one, &p, (gint) (n_threads > 0 ? n_threads : g_get_num_processors ()), FALSE, NULL);
   LS_HAND_OVER (&p);
   for (guint i = 0; i < n; i++)
     g_thread_pool_push (pool, GUINT_TO_POINTER (i + 1), NULL); /* NULL is no task to GLib */

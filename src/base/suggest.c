@@ -60,7 +60,8 @@ shortest_longer (const char *typed, const char *const *words)
   if (n < 2)
     return NULL;
   for (; *words; words++)
-    if ((g_ascii_strncasecmp (*words, typed, n) == 0 || has_words (*words, typed)) && (!shortest || strlen (*words) < strlen (shortest)))
+    if ((g_ascii_strncasecmp (*words, typed, n) == 0 || has_words (*words, typed))
+        && (!shortest || strlen (*words) < strlen (shortest)))
       shortest = *words;
   return shortest;
 }

@@ -78,7 +78,7 @@ static LsTime
 saturate (double ps)
 {
   const double limit = 9223372036854775808.0; /* 2^63 */
-  if (!(ps < limit)) /* NaN too */
+  if (!(ps < limit))                          /* NaN too */
     return LS_TIME_NEVER;
   return ps <= -limit ? -LS_TIME_NEVER : (LsTime) ps;
 }

@@ -31,14 +31,14 @@ typedef struct {
 struct LsBounds {
   const LsModel *model;
   const LsHardware *hardware;
-  LsHardware chosen;       /* as the last job runs it              */
+  LsHardware chosen; /* as the last job runs it              */
   int attention_kernel;
   uint32_t n_gpus;
-  GHashTable *entries;     /* Key -> Entry                        */
-  GHashTable *optimizer;   /* OptimizerKey -> LsTime *            */
-  uint64_t variant;        /* of the strategy at hand             */
+  GHashTable *entries;   /* Key -> Entry                        */
+  GHashTable *optimizer; /* OptimizerKey -> LsTime *            */
+  uint64_t variant;      /* of the strategy at hand             */
   LsCallTimes *call_times;
-  uint32_t *n_moe;         /* [n_layers + 1] with experts among the first so many */
+  uint32_t *n_moe;          /* [n_layers + 1] with experts among the first so many */
   uint32_t *layers, *first; /* scratch: layers of each chunk, and before it */
   Entry *last;
 };
@@ -108,7 +108,8 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
   memset (&key, 0, sizeof key);
   key.cluster = cluster;
   key.variant = b->variant;
-  key.tp = s->tp, key.pp = s->pp, key.cp = s->cp, key.ep = s->ep, key.etp = s->etp, key.micro_batch = s->micro_batch, key.seq = s->seq;
+  key.tp = s->tp, key.pp = s->pp, key.cp = s->cp, key.ep = s->ep, key.etp = s->etp,
+  key.micro_batch = s->micro_batch, key.seq = s->seq;
   key.sp = s->sp, key.tp_overlap = s->tp_overlap, key.is_split = sched->is_split;
   key.p2p = (uint32_t) s->p2p;
   if (ls_dp_traits (s->dp_kind)->cuts_operators && s->zero_group == 0)
@@ -176,7 +177,8 @@ share (const BoundPart *p, Cut cut)
 static Cut
 cut_of (const LsBounds *b, const LsStrategy *s)
 {
-  uint64_t copies = (uint64_t) s->dp * s->cp, of_experts = b->model->n_experts ? s->tp * copies / ((uint64_t) s->ep * s->etp) : copies;
+  uint64_t copies = (uint64_t) s->dp * s->cp,
+           of_experts = b->model->n_experts ? s->tp * copies / ((uint64_t) s->ep * s->etp) : copies;
   return (Cut) { MAX (1, copies), MAX (1, of_experts) };
 }
 
@@ -192,7 +194,8 @@ optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint
     return *known;
   g_autoptr (GArray) kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
   ls_optimizer_kernels (n_params, (LsDtype) s->dtype, (LsDtype) s->grad_dtype, kernels);
-  ls_optimizer_as_launched (s->recipes, b->model, (LsStepped) { .n_params = n_params }, kernels); /* launches: at least one */
+  ls_optimizer_as_launched (s->recipes, b->model, (LsStepped) { .n_params = n_params },
+                            kernels); /* launches: at least one */
   LsTime sum = 0;
   bool is_behind = !s->grad_norm;
   for (guint i = 0; i < kernels->len; i++) {
@@ -210,7 +213,8 @@ optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint
 static LsTime
 reduction_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const BoundPart *p)
 {
-  bool is_last = ls_dp_traits (s->dp_kind)->reduces_at_the_end && s->pp > 1 && s->grad_sync == LS_GRAD_SYNC_LAST && s->zero_group == 0;
+  bool is_last = ls_dp_traits (s->dp_kind)->reduces_at_the_end && s->pp > 1
+      && s->grad_sync == LS_GRAD_SYNC_LAST && s->zero_group == 0;
   if (!is_last)
     return 0;
   uint64_t bytes = (p->n_params - p->n_expert) * (s->grad_dtype == LS_DTYPE_FP32 ? 4 : 2);
@@ -227,8 +231,9 @@ static_bytes (const LsBounds *b, const LsStrategy *s, const BoundPart *p)
   if (s->zero_group > 0 || s->offload != LS_OFFLOAD_NONE)
     return 0;
   bool is_gathered = kind->has_reshard && (z == 2 || s->reshard_after_forward == 0); /* until the backward */
-  return share (p, z >= 3 && !is_gathered ? cut : whole) * (s->fp8_params ? 1 : 2) + (kind->keeps_gradients ? p->n_params * grad_size : 0)
-         + share (p, z >= 1 ? cut : whole) * (s->dtype == LS_DTYPE_FP32 ? 8 : 12);
+  return share (p, z >= 3 && !is_gathered ? cut : whole) * (s->fp8_params ? 1 : 2)
+      + (kind->keeps_gradients ? p->n_params * grad_size : 0)
+      + share (p, z >= 1 ? cut : whole) * (s->dtype == LS_DTYPE_FP32 ? 8 : 12);
 }
 
 /* What those among them keep that are of this chunk. */
@@ -249,14 +254,16 @@ stage_of (const LsStrategy *s, const LsSched *sched, uint32_t rank, uint32_t chu
 
 typedef struct {
   BoundPart sum, first; /* all chunks of a rank; chunk 0 */
-  uint64_t kept;   /* of what is in flight         */
+  uint64_t kept;        /* of what is in flight         */
 } RankParts;
 
 static RankParts
-rank_parts (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const Entry *e, uint32_t rank, uint32_t n_mb)
+rank_parts (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const Entry *e, uint32_t rank,
+            uint32_t n_mb)
 {
   RankParts r = { 0 };
-  uint64_t n_passes = ls_sched_in_flight (sched, &(LsSchedShape) { .pp = s->pp, .vpp = s->vpp, .n_micro_batches = n_mb }, rank);
+  uint64_t n_passes = ls_sched_in_flight (
+      sched, &(LsSchedShape) { .pp = s->pp, .vpp = s->vpp, .n_micro_batches = n_mb }, rank);
   for (uint32_t c = 0; c < s->vpp; c++) {
     BoundPart p = chunk_part (b, e, stage_of (s, sched, rank, c), s->pp * s->vpp);
     if (c == 0)
@@ -325,14 +332,16 @@ ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t v
   const Entry *e = entry_of (b, s, cluster, sched);
   uint32_t n_mb = s->global_batch / (s->dp * s->micro_batch);
   bool is_loop = sched->placement == LS_PLACE_LOOP, has_pipes = sched->placement == LS_PLACE_PIPES;
-  bool comes_back = is_loop && !sched->is_split && ls_sched_is_flushed (sched); /* the last B of rank 0 is behind all of a step */
+  bool comes_back = is_loop && !sched->is_split
+      && ls_sched_is_flushed (sched); /* the last B of rank 0 is behind all of a step */
   const Cut cut = cut_of (b, s);
   LsTime fill = 0, drain = 0, all = 0, first_optimizer = 0, tail = 0;
   LsLowerBound bound = { 0 };
   for (uint32_t r = 0; r < s->pp; r++) {
     RankParts p = rank_parts (b, s, sched, e, r, n_mb);
     uint64_t n_messages = n_blocking (s, sched, r, n_mb);
-    LsTime work = n_mb * (p.sum.f + p.sum.b) + (LsTime) n_messages * e->message + (has_pipes ? 0 : p.sum.reduce);
+    LsTime work
+        = n_mb * (p.sum.f + p.sum.b) + (LsTime) n_messages * e->message + (has_pipes ? 0 : p.sum.reduce);
     uint64_t n_owned = s->zero_stage >= 1 ? share (&p.sum, cut) : p.sum.n_params;
     LsTime optimizer = has_pipes ? 0 : optimizer_time (b, s, cluster, n_owned);
     first_optimizer = r == 0 ? optimizer : first_optimizer;

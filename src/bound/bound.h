@@ -22,20 +22,18 @@
  * nearer to the begin of its layer. What is reduced in the last backward only adds to one.
  * The chain goes through the ranks with tp, cp and dp index 0: their groups count, the fastest
  * of all stages for each.
- * (2) A chunk's forward of a micro-batch
- * needs those of earlier stages, its backward those of later ones, and a message each, whatever the order of a
- * schedule. On rank s the first thing is thus F of chunk 0, behind F on ranks 0 .. s - 1; the
- * last B of chunk 0, behind which B on ranks s - 1 .. 0 are left: any other B of a micro-batch
- * on the rank is before that one. With I and W apart, W of rank s may be last: nothing is left
- * then for sure. (3) Forwards of step k are behind the optimizer of step k - 1 of their rank,
- * in the same stream, and that is behind the gradient norm, a barrier over the stages, which
- * is behind the backwards of all. So from barrier to barrier on rank 0: o_0, the chain to s,
- * the work of s, the chain back; on s itself o_s and its work. At a barrier nothing is in
- * flight but what all steps have alike, so steps repeat, and T is the time between barriers.
- * Without a barrier (post-validation, no norm) ranks are not all in one step: own work and o_s are what the
- * compute stream does until it comes round, and the chain with o_0 holds where it begins and ends on
- * rank 0, whose last B is then behind all of s: not with I and W apart, nor in waves, nor without
- * a flush (PipeDream). (4) In Megatron-LM's batched recipes compute waits for each group of
+ * (2) A chunk's forward of a micro-batch needs those of earlier stages, its backward those of later ones, and
+ * a message each, whatever the order of a schedule. On rank s the first thing is thus F of chunk 0, behind F
+ * on ranks 0 .. s - 1; the last B of chunk 0, behind which B on ranks s - 1 .. 0 are left: any other B of a
+ * micro-batch on the rank is before that one. With I and W apart, W of rank s may be last: nothing is left
+ * then for sure. (3) Forwards of step k are behind the optimizer of step k - 1 of their rank, in the same
+ * stream, and that is behind the gradient norm, a barrier over the stages, which is behind the backwards of
+ * all. So from barrier to barrier on rank 0: o_0, the chain to s, the work of s, the chain back; on s itself
+ * o_s and its work. At a barrier nothing is in flight but what all steps have alike, so steps repeat, and T
+ * is the time between barriers. Without a barrier (post-validation, no norm) ranks are not all in one step:
+ * own work and o_s are what the compute stream does until it comes round, and the chain with o_0 holds where
+ * it begins and ends on rank 0, whose last B is then behind all of s: not with I and W apart, nor in waves,
+ * nor without a flush (PipeDream). (4) In Megatron-LM's batched recipes compute waits for each group of
  * messages (lower_megatron.c). Those that rank s sends, behind its forwards and backwards, are between its
  * first F and the end of the chain back; its last one is the first of drain_s, which then has s - 1 c.
  *

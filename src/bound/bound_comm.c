@@ -52,7 +52,8 @@ bound_send_time (const BoundComm *c, uint64_t bytes)
     for (int is_back = 0; is_back < 2; is_back++) {
       uint32_t to = (from + (is_back ? s->pp - 1 : 1)) % s->pp;
       const LsClusterSpec *spec = &c->cluster->spec;
-      const uint32_t gpus[] = { ls_cluster_gpu_of (spec, from * per_stage), ls_cluster_gpu_of (spec, to * per_stage) };
+      const uint32_t gpus[]
+          = { ls_cluster_gpu_of (spec, from * per_stage), ls_cluster_gpu_of (spec, to * per_stage) };
       LsTime time = group_time (c, LS_COLL_SEND_RECV, bytes, gpus, 2);
       least = MIN (least, time);
     }

@@ -26,7 +26,9 @@ kernel_time (const Parts *x, const LsKernel *k)
 {
   const LsCalibration *c = &x->hardware->calibration;
   const LsKernelCost cost = ls_kernel_cost (c, &x->cluster->spec.gpu, k);
-  LsTime saved = x->s->cuda_graphs != LS_GRAPHS_NONE ? ls_around_graph_saves (&c->around, ls_time_from_s (cost.launch_s)) : 0;
+  LsTime saved = x->s->cuda_graphs != LS_GRAPHS_NONE
+      ? ls_around_graph_saves (&c->around, ls_time_from_s (cost.launch_s))
+      : 0;
   return cost.alone - MAX (0, saved);
 }
 
@@ -59,7 +61,8 @@ pieces_time (const Parts *x, const LsKernel *k, uint32_t n)
       continue;
     }
     LsKernel part = ls_kernel_gemm_part (&k[i], tp);
-    LsTime piece = kernel_time (x, &part), move = tp_time (x, LS_COLL_COPY_PERMUTE, ls_dtype_cast_bytes (k[i].dtype, bytes));
+    LsTime piece = kernel_time (x, &part),
+           move = tp_time (x, LS_COLL_COPY_PERMUTE, ls_dtype_cast_bytes (k[i].dtype, bytes));
     sum += piece + (tp - 1) * MAX (piece, move);
   }
   return sum;
@@ -68,7 +71,8 @@ pieces_time (const Parts *x, const LsKernel *k, uint32_t n)
 static uint64_t
 full_bytes (const Parts *x, const LsOperator *o)
 {
-  uint64_t bytes = o->tp_bytes > 0 ? o->tp_bytes : ls_boundary_bytes (x->model, &x->shard) * (x->shard.sp ? x->s->tp : 1);
+  uint64_t bytes = o->tp_bytes > 0 ? o->tp_bytes
+                                   : ls_boundary_bytes (x->model, &x->shard) * (x->shard.sp ? x->s->tp : 1);
   return ls_dtype_cast_bytes (x->shard.dtype, bytes); /* some are gathered in fp8 or nvfp4 */
 }
 
@@ -76,7 +80,8 @@ static bool
 is_pipelined (const Parts *x, const LsOperator *o)
 {
   bool is_linear = (o->tp == LS_TP_COLUMN || o->tp == LS_TP_ROW) && o->tp_bytes == 0;
-  return x->s->tp_overlap && x->s->tp_overlap_kind == LS_TP_OVERLAP_RING && x->shard.sp && is_linear && x->is_layer;
+  return x->s->tp_overlap && x->s->tp_overlap_kind == LS_TP_OVERLAP_RING && x->shard.sp && is_linear
+      && x->is_layer;
 }
 
 /* As build_forward_operator (). */
@@ -104,7 +109,9 @@ backward_time (const Parts *x, const LsOperator *o)
 {
   bool sp = x->shard.sp, gathers_grad = (o->tp == LS_TP_ROW || o->tp == LS_TP_VOCAB) && sp;
   bool pieces = gathers_grad && is_pipelined (x, o);
-  LsTime i = o->context_parallel ? 0 : pieces ? pieces_time (x, o->igrad, o->n_igrad) : kernels_time (x, o->igrad, o->n_igrad);
+  LsTime i = o->context_parallel ? 0
+      : pieces                   ? pieces_time (x, o->igrad, o->n_igrad)
+                                 : kernels_time (x, o->igrad, o->n_igrad);
   LsTime w = kernels_time (x, o->wgrad, o->n_wgrad), beside_i = 0, beside_w = 0;
   if (gathers_grad && !pieces)
     i += tp_time (x, LS_COLL_ALL_GATHER, full_bytes (x, o));
@@ -138,7 +145,9 @@ kept_bytes (const Parts *x, const LsOperator *o)
     return o->saved_bytes;
   if (s->recompute_parts == LS_RECOMPUTE_CORE)
     return o->attention_core ? 0 : o->saved_bytes;
-  return (s->recompute_parts & (LS_RECOMPUTE_OP | LS_RECOMPUTE_DOTS_FLASH)) && ls_operator_is_flash (o) ? o->saved_bytes : 0;
+  return (s->recompute_parts & (LS_RECOMPUTE_OP | LS_RECOMPUTE_DOTS_FLASH)) && ls_operator_is_flash (o)
+      ? o->saved_bytes
+      : 0;
 }
 
 /* The input of each layer stays. */
@@ -146,7 +155,8 @@ static bool
 keeps_input (const Parts *x)
 {
   const LsStrategy *s = x->s;
-  bool is_whole = s->recompute == LS_RECOMPUTE_FULL && s->recompute_method == LS_RECOMPUTE_UNIFORM && s->recompute_layers == 1;
+  bool is_whole = s->recompute == LS_RECOMPUTE_FULL && s->recompute_method == LS_RECOMPUTE_UNIFORM
+      && s->recompute_layers == 1;
   bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
   return x->is_layer && (is_whole || has_ops) && !s->partition_activations && !s->offload_activations;
 }
@@ -179,7 +189,8 @@ typedef struct {
 static bool
 is_cut (const Parts *x, const LsOperator *o)
 {
-  return ls_dp_traits (x->s->dp_kind)->cuts_operators && x->s->zero_group == 0 && !o->is_expert && !o->param_replicated;
+  return ls_dp_traits (x->s->dp_kind)->cuts_operators && x->s->zero_group == 0 && !o->is_expert
+      && !o->param_replicated;
 }
 
 /* A turn of the loop is a layer, or as many as run again together. */
@@ -268,7 +279,8 @@ add_operators (const Parts *x, const GArray *operators, BoundPart *ret_part)
   p.reduce = reduces_each ? 0 : unit_backward (x, ops, operators->len, true) - p.b;
   if (keeps_input (x))
     p.kept += ls_boundary_bytes (x->model, &x->shard);
-  if (x->is_layer && x->s->recompute == LS_RECOMPUTE_SELECTIVE && x->s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS)
+  if (x->is_layer && x->s->recompute == LS_RECOMPUTE_SELECTIVE
+      && x->s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS)
     p.b += again_beside_products (x, operators);
   *ret_part = p;
 }
@@ -287,8 +299,13 @@ bound_parts (const BoundParts *in, BoundPart ret_parts[N_BOUND_PARTS])
 {
   const LsModel *m = in->model;
   const LsStrategy *strategy = in->comm->s;
-  Parts x = { .model = m, .hardware = in->hardware, .s = strategy, .cluster = in->comm->cluster, .comm = in->comm,
-              .shard = bound_shard (strategy), .is_split = in->is_split };
+  Parts x = { .model = m,
+              .hardware = in->hardware,
+              .s = strategy,
+              .cluster = in->comm->cluster,
+              .comm = in->comm,
+              .shard = bound_shard (strategy),
+              .is_split = in->is_split };
   g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   ls_operators_embedding (m, &x.shard, operators);
   add_operators (&x, operators, &ret_parts[PART_EMBEDDING]);

@@ -7,10 +7,10 @@
 
 /* Of one micro-batch on one rank, at least. */
 typedef struct {
-  LsTime f, b; /* b: with what runs again */
+  LsTime f, b;   /* b: with what runs again */
   LsTime reduce; /* what b takes longer where gradients are reduced once, in the last backward */
   uint64_t n_params, n_expert; /* the latter of the former: experts */
-  uint64_t kept; /* bytes from forward to backward */
+  uint64_t kept;               /* bytes from forward to backward */
 } BoundPart;
 
 enum { PART_EMBEDDING, PART_DENSE, PART_EXPERTS, PART_HEAD, N_BOUND_PARTS }; /* a layer of either kind */
@@ -19,7 +19,7 @@ typedef struct {
   const LsModel *model;
   const LsHardware *hardware; /* with the attention kernel of the job */
   const BoundComm *comm;      /* with its strategy and cluster        */
-  bool is_split;       /* backwards are I and W */
+  bool is_split;              /* backwards are I and W */
   bool has_head_weight;
 } BoundParts;
 

@@ -9,7 +9,8 @@
 #include "exec/run.h"
 
 void
-ls_assumed_add (const LsAssumed *c, const char *what, const char *unit, double assumed, double measured, const char *note, char *use)
+ls_assumed_add (const LsAssumed *c, const char *what, const char *unit, double assumed, double measured,
+                const char *note, char *use)
 {
   const LsAssumption a = { what, unit, assumed, measured, note, use, false };
   g_array_append_val (c->assumptions, a);
@@ -55,7 +56,8 @@ compare_launch (const LsAssumed *a)
   bool is_fitted = a->cluster && a->cluster->fitted.host_launch > 0;
   double assumed = ls_time_to_s (is_fitted ? a->cluster->fitted.host_launch : costs.cost[LS_HOST_LAUNCH]);
   a->around->host_launch = ls_time_from_s (launch->time_s);
-  ls_assumed_add (a, "launch on the host", "us", assumed * 1e6, launch->time_s * 1e6, "the least that a job pays: a framework pays more",
+  ls_assumed_add (a, "launch on the host", "us", assumed * 1e6, launch->time_s * 1e6,
+                  "the least that a job pays: a framework pays more",
                   ls_assumed_put (a, "host_launch", "host", "launch"));
 }
 
@@ -66,9 +68,12 @@ compare_gap (const LsAssumed *a)
   const LsProfileFact *gap = ls_profile_fact (a->profile, "host", "kernel-gap");
   if (!gap)
     return;
-  double assumed = ls_time_to_s (a->assumed->around.kernel_gap > 0 ? a->assumed->around.kernel_gap : a->assumed->access[LS_ACCESS_VEC].launch);
+  double assumed
+      = ls_time_to_s (a->assumed->around.kernel_gap > 0 ? a->assumed->around.kernel_gap
+                                                        : a->assumed->access[LS_ACCESS_VEC].launch);
   a->around->kernel_gap = ls_time_from_s (gap->time_s);
-  ls_assumed_add (a, "between two kernels", "us", assumed * 1e6, gap->time_s * 1e6, a->access, ls_assumed_put (a, "kernel_gap", "host", "kernel-gap"));
+  ls_assumed_add (a, "between two kernels", "us", assumed * 1e6, gap->time_s * 1e6, a->access,
+                  ls_assumed_put (a, "kernel_gap", "host", "kernel-gap"));
 }
 
 static void
@@ -78,9 +83,9 @@ compare_graph_gap (const LsAssumed *a)
   if (!gap)
     return;
   const LsAround *had = &a->assumed->around;
-  double assumed = ls_time_to_s (had->graph_gap > 0    ? had->graph_gap
-                                 : had->kernel_gap > 0 ? had->kernel_gap
-                                                       : a->assumed->access[LS_ACCESS_VEC].launch);
+  double assumed = ls_time_to_s (had->graph_gap > 0        ? had->graph_gap
+                                     : had->kernel_gap > 0 ? had->kernel_gap
+                                                           : a->assumed->access[LS_ACCESS_VEC].launch);
   a->around->graph_gap = ls_time_from_s (gap->time_s);
   ls_assumed_add (a, "between two kernels of a graph", "us", assumed * 1e6, gap->time_s * 1e6,
                   a->around->kernel_gap > 0 ? NULL : "without effect: kernel-gap was not measured",
@@ -92,7 +97,8 @@ compare_priority (const LsAssumed *a)
 {
   const LsProfileFact *wait = ls_profile_fact (a->profile, "host", "priority-wait");
   if (wait)
-    ls_assumed_add (a, "wait of a stream with priority", "us", 0, wait->time_s * 1e6, "communication is simulated to start at once", NULL);
+    ls_assumed_add (a, "wait of a stream with priority", "us", 0, wait->time_s * 1e6,
+                    "communication is simulated to start at once", NULL);
 }
 
 /* --- copies ------------------------------------------------------------------------------ */
@@ -117,7 +123,8 @@ static char *
 source_of_link (const LsAssumed *a, const LsLinkSpec *link, const char *key, const char *name)
 {
   g_autofree char *file = g_path_get_basename (a->profile->path);
-  g_autofree char *text = g_strdup_printf ("Rate: rows %s of %s. Before that: %s", name, file, link->source ? link->source : "");
+  g_autofree char *text = g_strdup_printf ("Rate: rows %s of %s. Before that: %s", name, file,
+                                           link->source ? link->source : "");
   g_autoptr (GString) quoted = g_string_new (NULL);
   LsJsonOut w;
   ls_json_out_init (&w, quoted, 0);
@@ -127,7 +134,8 @@ source_of_link (const LsAssumed *a, const LsLinkSpec *link, const char *key, con
 
 /* n links side by side; key: of a link in the cluster's file, NULL: no single one. */
 static void
-compare_copy (const LsAssumed *a, const char *name, const char *what, const LsLinkSpec *link, double n, const char *key, const char *note)
+compare_copy (const LsAssumed *a, const char *name, const char *what, const LsLinkSpec *link, double n,
+              const char *key, const char *note)
 {
   const LsProfileFact *copy = ls_profile_fact (a->profile, "copies", name);
   if (!copy)
@@ -137,7 +145,8 @@ compare_copy (const LsAssumed *a, const char *name, const char *what, const LsLi
   char *use = has_link && key ? ls_assumed_change (a, change_of_link (link, key, measured / n)) : NULL;
   if (use)
     g_ptr_array_add (a->changes, source_of_link (a, link, key, name));
-  ls_assumed_add (a, what, "GB/s", has_link ? rate_of (link, n) / 1e9 : NAN, measured / 1e9, use ? NULL : note, use);
+  ls_assumed_add (a, what, "GB/s", has_link ? rate_of (link, n) / 1e9 : NAN, measured / 1e9,
+                  use ? NULL : note, use);
   ls_assumed_needs_cluster (a);
 }
 
@@ -158,11 +167,17 @@ compare_host_copies (const LsAssumed *a)
   const LsClusterSpec *s = a->cluster;
   bool is_c2c = s && s->c2c.bandwidth_bytes_per_s > 0;
   const LsLinkSpec *link = s ? (is_c2c ? &s->c2c : &s->pcie) : NULL;
-  const char *key = is_c2c ? "node.cpu.c2c" : s && s->interior == LS_INTERIOR_SERVER ? "node.pcie.link" : NULL, *way = slower_way (a);
+  const char *key = is_c2c                     ? "node.cpu.c2c"
+      : s && s->interior == LS_INTERIOR_SERVER ? "node.pcie.link"
+                                               : NULL,
+             *way = slower_way (a);
   bool is_in = strcmp (way, "copy-host-to-device") == 0;
-  compare_copy (a, "copy-host-to-device", "copy, host to device", link, 1, is_in ? key : NULL, key ? other_way : NULL);
-  compare_copy (a, "copy-device-to-host", "copy, device to host", link, 1, is_in ? NULL : key, key ? other_way : NULL);
-  compare_copy (a, "copy-both-ways", "copies both ways at once", link, 2, NULL, s ? "each way is simulated as a link of its own" : NULL);
+  compare_copy (a, "copy-host-to-device", "copy, host to device", link, 1, is_in ? key : NULL,
+                key ? other_way : NULL);
+  compare_copy (a, "copy-device-to-host", "copy, device to host", link, 1, is_in ? NULL : key,
+                key ? other_way : NULL);
+  compare_copy (a, "copy-both-ways", "copies both ways at once", link, 2, NULL,
+                s ? "each way is simulated as a link of its own" : NULL);
 }
 
 /* Bytes are those of the tensor: the memory reads and writes each. */
@@ -172,11 +187,14 @@ compare_copy_within (const LsAssumed *a)
   const LsProfileFact *within = ls_profile_fact (a->profile, "copies", "copy-device-to-device");
   if (!within)
     return;
-  LsKernel k = ls_kernel_stream ("copy", LS_KERNEL_ELEMENTWISE, LS_DTYPE_BF16, 1, (uint64_t) (within->bytes / 2), 2 * within->bytes, 0);
+  LsKernel k = ls_kernel_stream ("copy", LS_KERNEL_ELEMENTWISE, LS_DTYPE_BF16, 1,
+                                 (uint64_t) (within->bytes / 2), 2 * within->bytes, 0);
   k.access = LS_ACCESS_MEMCPY;
   double assumed = ls_time_to_s (ls_kernel_cost (a->assumed, a->gpu, &k).alone);
-  a->around->memcpy_share = ls_fit_round (fmin (1, 2 * within->bytes / within->time_s / a->gpu->hbm_bytes_per_s), 4);
-  ls_assumed_add (a, "copy within the GPU", "GB/s", within->bytes / assumed / 1e9, within->bytes / within->time_s / 1e9, NULL,
+  a->around->memcpy_share
+      = ls_fit_round (fmin (1, 2 * within->bytes / within->time_s / a->gpu->hbm_bytes_per_s), 4);
+  ls_assumed_add (a, "copy within the GPU", "GB/s", within->bytes / assumed / 1e9,
+                  within->bytes / within->time_s / 1e9, NULL,
                   ls_assumed_put (a, "memcpy_share", "copies", "copy-device-to-device"));
 }
 
@@ -186,21 +204,24 @@ compare_copies (const LsAssumed *a)
   const LsClusterSpec *s = a->cluster;
   bool is_switched = s && s->nvswitch_planes > 0;
   compare_host_copies (a);
-  compare_copy (a, "copy-peer", "copy, GPU to GPU", is_switched ? &s->nvlink : NULL, is_switched ? s->nvlinks_per_gpu : 0, "node.nvswitch.link",
+  compare_copy (a, "copy-peer", "copy, GPU to GPU", is_switched ? &s->nvlink : NULL,
+                is_switched ? s->nvlinks_per_gpu : 0, "node.nvswitch.link",
                 s ? "without NVSwitch it depends on which two" : NULL);
   compare_copy_within (a);
 }
 
 /* --- a layer -------------------------------------------------------------------------- */
 
-/* A layer, and what it is made of, against the sum of the times alone. The products are written as `sustained`. */
+/* A layer, and what it is made of, against the sum of the times alone. The products are written as
+ * `sustained`. */
 static void
 compare_context (const LsAssumed *a, const char *name, const char *what, bool is_gemm)
 {
   double measured = ls_profile_mean_noted (a->profile, "context", name, "ratio");
   double sustained = a->assumed->sustained > 0 ? a->assumed->sustained : 1;
   if (!isnan (measured))
-    ls_assumed_add (a, what, "", is_gemm ? 1 / sustained : 1, measured, is_gemm ? NULL : "kernels that stream have no rate of their own inside a step",
+    ls_assumed_add (a, what, "", is_gemm ? 1 / sustained : 1, measured,
+                    is_gemm ? NULL : "kernels that stream have no rate of their own inside a step",
                     is_gemm ? g_strdup ("calibration: sustained") : NULL);
 }
 
@@ -221,8 +242,10 @@ ls_assumed_compare (const LsAssumed *a)
   compare_gap (a);
   compare_graph_gap (a);
   compare_priority (a);
-  add_unused (a, "host", "empty-kernel-period", "empty kernels, one to the next", "the gap, and the least that a kernel takes");
-  add_unused (a, "host", "event-bracket", "an empty kernel between two events", "event-pair is taken off isolated times instead");
+  add_unused (a, "host", "empty-kernel-period", "empty kernels, one to the next",
+              "the gap, and the least that a kernel takes");
+  add_unused (a, "host", "event-bracket", "an empty kernel between two events",
+              "event-pair is taken off isolated times instead");
   compare_copies (a);
   ls_assumed_slowdown (a);
   compare_context (a, "layer-gemms", "products inside a layer", true);

@@ -6,8 +6,8 @@
  *   in the cluster       copies to and from the host and between GPUs: rate of a link; what the traffic of communication costs
  *                        GEMMs beside it (LsNccl.stall_per_byte)
  *
- * The products of a layer, against the sum of their times alone, are the calibration's `sustained` (calibrate_slots.c). What has
- * no place in the simulator is said to be unused, by name. */
+ * The products of a layer, against the sum of their times alone, are the calibration's `sustained`
+ * (calibrate_slots.c). What has no place in the simulator is said to be unused, by name. */
 #ifndef LS_CALIBRATE_ASSUMED_H
 #define LS_CALIBRATE_ASSUMED_H
 
@@ -25,8 +25,8 @@ typedef struct {
   const char *unit; /* static: "us", "GB/s", "" of a ratio                      */
   double assumed;   /* NaN: nothing                                             */
   double measured;
-  const char *note; /* static: what the measurement is not, or why it is unused; NULL: nothing to say */
-  char *use;        /* where it is written; NULL: nowhere. Owned                */
+  const char *note;   /* static: what the measurement is not, or why it is unused; NULL: nothing to say */
+  char *use;          /* where it is written; NULL: nowhere. Owned                */
   bool needs_cluster; /* it is of one, and none was named                       */
 } LsAssumption;
 
@@ -36,14 +36,14 @@ void ls_assumption_clear (gpointer assumption);
 typedef struct {
   const LsProfile *profile;
   const LsGpu *gpu;
-  const LsCalibration *assumed;  /* that kernels are simulated with so far, with its access kinds        */
-  const char *access;            /* why the gap of a queue has no place there; NULL: it has              */
-  const LsClusterSpec *cluster;  /* NULL: none was named, then links are held against nothing            */
-  const LsNccl *nccl;            /* likewise; of a torus too                                             */
-  LsAround *around;              /* takes what is measured                                               */
-  GPtrArray *sources;            /* char *: keys of it, each with its source behind it                   */
-  GPtrArray *changes;            /* char *: "node.pcie.link.efficiency=0.8", of the cluster's file       */
-  GArray *assumptions;           /* LsAssumption                                                         */
+  const LsCalibration *assumed; /* that kernels are simulated with so far, with its access kinds        */
+  const char *access;           /* why the gap of a queue has no place there; NULL: it has              */
+  const LsClusterSpec *cluster; /* NULL: none was named, then links are held against nothing            */
+  const LsNccl *nccl;           /* likewise; of a torus too                                             */
+  LsAround *around;             /* takes what is measured                                               */
+  GPtrArray *sources;           /* char *: keys of it, each with its source behind it                   */
+  GPtrArray *changes;           /* char *: "node.pcie.link.efficiency=0.8", of the cluster's file       */
+  GArray *assumptions;          /* LsAssumption                                                         */
 } LsAssumed;
 
 void ls_assumed_compare (const LsAssumed *a);
@@ -51,7 +51,8 @@ void ls_assumed_compare (const LsAssumed *a);
 void ls_assumed_slowdown (const LsAssumed *a);
 
 /* Another line of the table; use, owned: where it goes, NULL: nowhere. */
-void ls_assumed_add (const LsAssumed *a, const char *what, const char *unit, double assumed, double measured, const char *note, char *use);
+void ls_assumed_add (const LsAssumed *a, const char *what, const char *unit, double assumed, double measured,
+                     const char *note, char *use);
 /* The last line is of a cluster: without one there is nothing to hold it against. */
 void ls_assumed_needs_cluster (const LsAssumed *a);
 /* A key of LsAssumed.around was set; returns where that is, newly allocated. */

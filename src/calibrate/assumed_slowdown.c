@@ -1,19 +1,21 @@
 /* calibrate/assumed_slowdown.c — GEMMs beside a kernel that holds r of n SMs.
  *
- * Rows of the group `slowdown` are of GEMMs that occupy the SMs in a known way (variant=tiles, clusters, persistent: kernels of
- * kernelbench), of the library's (default), which does so in a way that it does not tell, and of the library's when it is told how
- * many SMs are left (sm-target). With s = r / n and q the time beside over the time alone, at equal clocks,
+ * Rows of the group `slowdown` are of GEMMs that occupy the SMs in a known way (variant=tiles, clusters,
+ * persistent: kernels of kernelbench), of the library's (default), which does so in a way that it does not
+ * tell, and of the library's when it is told how many SMs are left (sm-target). With s = r / n and q the time
+ * beside over the time alone, at equal clocks,
  *
  *     lost    sum s (1 - 1 / q) / sum s^2    over the rows: least squares of 1 / q = 1 - lost s
  *     waves   the geometric mean of q
  *
- * The library's way is that whose rule has the least sum of squared ln (q / rule) on the library's rows; of tiles and clusters, whose
- * rules are alike, clusters if cuBLASLt says that its kernel is launched in such (cluster=N of the note, N > 1). What the library's
- * own rows say then goes before what kernelbench's kernels say of that way: the library is what jobs run.
+ * The library's way is that whose rule has the least sum of squared ln (q / rule) on the library's rows; of
+ * tiles and clusters, whose rules are alike, clusters if cuBLASLt says that its kernel is launched in such
+ * (cluster=N of the note, N > 1). What the library's own rows say then goes before what kernelbench's kernels
+ * say of that way: the library is what jobs run.
  *
- * Beside a kernel that moves data (beside-copy) a GEMM that was told loses, besides the SMs, t per byte that crosses HBM, in units of
- * the time of the HBM for a byte: 1 - 1 / q = lost s + t traffic / bandwidth. An all-gather moves LsNccl.hbm_per_wire bytes for one of the
- * array, whose price is stall_per_byte. */
+ * Beside a kernel that moves data (beside-copy) a GEMM that was told loses, besides the SMs, t per byte that
+ * crosses HBM, in units of the time of the HBM for a byte: 1 - 1 / q = lost s + t traffic / bandwidth. An
+ * all-gather moves LsNccl.hbm_per_wire bytes for one of the array, whose price is stall_per_byte. */
 #include "calibrate/assumed.h"
 
 #include <math.h>
@@ -25,9 +27,9 @@
 /* What is summed over the rows of one variant. */
 typedef struct {
   guint n;
-  double ss, sy;          /* s^2, s (1 - 1/q)                */
-  double log_q, rule;     /* ln q; 1 / (1 - s)               */
-  double traffic, rest;   /* share of the HBM; its product with what is lost besides SMs */
+  double ss, sy;        /* s^2, s (1 - 1/q)                */
+  double log_q, rule;   /* ln q; 1 / (1 - s)               */
+  double traffic, rest; /* share of the HBM; its product with what is lost besides SMs */
 } Sums;
 
 typedef struct {
@@ -41,7 +43,8 @@ read_row (const LsAssumed *a, const LsProfileFact *f, const char *name, const ch
   if (strcmp (f->group, "slowdown") != 0 || strcmp (f->name, name) != 0 || !ls_profile_has_word (f, word))
     return false;
   double rule = ls_profile_noted (f, "rule"), traffic = ls_profile_noted (f, "traffic_gb_s");
-  *row = (Row){ 1 - 1 / rule, ls_profile_noted (f, "ratio_at_equal_clock"), isnan (traffic) ? 0 : traffic * 1e9 / a->gpu->hbm_bytes_per_s };
+  *row = (Row) { 1 - 1 / rule, ls_profile_noted (f, "ratio_at_equal_clock"),
+                 isnan (traffic) ? 0 : traffic * 1e9 / a->gpu->hbm_bytes_per_s };
   return rule > 1 && row->q > 0; /* not NaN either */
 }
 
@@ -88,7 +91,9 @@ mean_ratio (const Sums *sum)
 static double *
 figure_of (LsAround *around, LsGemms gemms)
 {
-  return gemms == LS_GEMMS_PERSISTENT ? &around->waves : gemms == LS_GEMMS_CLUSTERS ? &around->lost_clusters : &around->lost_tiles;
+  return gemms == LS_GEMMS_PERSISTENT ? &around->waves
+      : gemms == LS_GEMMS_CLUSTERS    ? &around->lost_clusters
+                                      : &around->lost_tiles;
 }
 
 static const struct {
@@ -103,7 +108,8 @@ static const struct {
 static double
 rule_of (const LsAround *around, LsGemms gemms, double s)
 {
-  return gemms == LS_GEMMS_PERSISTENT ? ls_around_waves (around) : 1 / fmax (0.01, 1 - ls_around_lost (around, gemms) * s);
+  return gemms == LS_GEMMS_PERSISTENT ? ls_around_waves (around)
+                                      : 1 / fmax (0.01, 1 - ls_around_lost (around, gemms) * s);
 }
 
 static double
@@ -128,7 +134,8 @@ take_way (const LsAssumed *a, LsGemms gemms)
   if (sum.n == 0)
     return;
   *figure_of (a->around, gemms) = gemms == LS_GEMMS_PERSISTENT ? waves_of (&sum) : lost_of (&sum);
-  ls_assumed_add (a, ways[gemms].what, "", mean_rule (a, &a->assumed->around, gemms, ways[gemms].variant), mean_ratio (&sum), NULL,
+  ls_assumed_add (a, ways[gemms].what, "", mean_rule (a, &a->assumed->around, gemms, ways[gemms].variant),
+                  mean_ratio (&sum), NULL,
                   ls_assumed_put (a, ways[gemms].key, "slowdown", ways[gemms].variant));
 }
 
@@ -139,7 +146,8 @@ is_launched_in_clusters (const LsAssumed *a)
 {
   for (guint i = 0; i < a->profile->facts->len; i++) {
     const LsProfileFact *f = &g_array_index (a->profile->facts, LsProfileFact, i);
-    if (strcmp (f->group, "slowdown") == 0 && ls_profile_has_word (f, "variant=default") && ls_profile_noted (f, "cluster") > 1)
+    if (strcmp (f->group, "slowdown") == 0 && ls_profile_has_word (f, "variant=default")
+        && ls_profile_noted (f, "cluster") > 1)
       return true;
   }
   return false;
@@ -173,8 +181,10 @@ take_library (const LsAssumed *a)
   LsGemms was = ls_around_gemms (&a->assumed->around, a->gpu->persistent_gemms), is = way_of_library (a);
   a->around->gemms = (int) is;
   *figure_of (a->around, is) = is == LS_GEMMS_PERSISTENT ? waves_of (&sum) : lost_of (&sum);
-  g_autofree char *figure = ls_assumed_put (a, ways[is].key, "slowdown", "default"), *put = ls_assumed_put (a, "gemms", "slowdown", "default");
-  ls_assumed_add (a, "library's GEMM beside a kernel that waits", "", mean_rule (a, &a->assumed->around, was, "default"), mean_ratio (&sum), NULL,
+  g_autofree char *figure = ls_assumed_put (a, ways[is].key, "slowdown", "default"),
+                  *put = ls_assumed_put (a, "gemms", "slowdown", "default");
+  ls_assumed_add (a, "library's GEMM beside a kernel that waits", "",
+                  mean_rule (a, &a->assumed->around, was, "default"), mean_ratio (&sum), NULL,
                   g_strdup_printf ("%s=%s, %s", put, ways[is].variant, ways[is].key));
 }
 
@@ -187,7 +197,8 @@ take_told (const LsAssumed *a)
   const double lost = ls_around_lost (&a->assumed->around, LS_GEMMS_PERSISTENT);
   const LsAround was = { .lost_tiles = lost };
   a->around->lost_told = lost_of (&sum);
-  ls_assumed_add (a, "library's GEMM, told of the SMs left", "", mean_rule (a, &was, LS_GEMMS_TILES, "sm-target"), mean_ratio (&sum), NULL,
+  ls_assumed_add (a, "library's GEMM, told of the SMs left", "",
+                  mean_rule (a, &was, LS_GEMMS_TILES, "sm-target"), mean_ratio (&sum), NULL,
                   ls_assumed_put (a, "lost_told", "slowdown", "sm-target"));
 }
 
@@ -201,14 +212,19 @@ take_traffic (const LsAssumed *a)
     return;
   const Sums spin = sum_rows (a, "beside-copy", "default", 0);
   if (spin.n > 0)
-    ls_assumed_add (a, "library's GEMM beside a kernel that copies", "", NAN, mean_ratio (&spin), "compared by what was told of the SMs left", NULL);
+    ls_assumed_add (a, "library's GEMM beside a kernel that copies", "", NAN, mean_ratio (&spin),
+                    "compared by what was told of the SMs left", NULL);
   double passes = a->nccl ? a->nccl->hbm_per_wire_all_gather : 0;
   bool has_place = a->nccl && passes > 0 && sum.traffic > 0;
-  double measured = sum.traffic > 0 ? fmax (0, sum.rest / sum.traffic) : NAN, stall = ls_fit_round (measured * passes, 4);
+  double measured = sum.traffic > 0 ? fmax (0, sum.rest / sum.traffic) : NAN,
+         stall = ls_fit_round (measured * passes, 4);
   if (isnan (measured))
     return;
-  ls_assumed_add (a, "HBM time that such traffic costs, per byte", "", has_place ? a->nccl->stall_per_byte / passes : NAN, measured, NULL,
-                  has_place && stall <= 16 ? ls_assumed_change (a, g_strdup_printf ("gpu.nccl.stall_per_byte=%.4g", stall)) : NULL);
+  ls_assumed_add (a, "HBM time that such traffic costs, per byte", "",
+                  has_place ? a->nccl->stall_per_byte / passes : NAN, measured, NULL,
+                  has_place && stall <= 16
+                      ? ls_assumed_change (a, g_strdup_printf ("gpu.nccl.stall_per_byte=%.4g", stall))
+                      : NULL);
   ls_assumed_needs_cluster (a);
 }
 

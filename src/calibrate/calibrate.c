@@ -108,7 +108,8 @@ is_timed_again (const LsCalibrateRun *run, const LsMeasuredKernel *row)
     for (guint j = 0; p->is_ours && j < p->kernels->len; j++) {
       const LsTimedKernel *t = &g_array_index (p->kernels, LsTimedKernel, j);
       const LsKernel *k = &t->kernel;
-      if (row->kind == (int) k->kind && row->implementation == (int) t->attention && row->dtype == (int) k->dtype && row->m == k->m && row->n == k->n && row->k == k->k
+      if (row->kind == (int) k->kind && row->implementation == (int) t->attention
+          && row->dtype == (int) k->dtype && row->m == k->m && row->n == k->n && row->k == k->k
           && row->batch == k->batch && (!row->name || g_str_equal (row->name, k->name)))
         return true;
     }
@@ -200,15 +201,21 @@ static gboolean
 compare_assumptions (LsCalibrateRun *run, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsCalibration assumed = run->has_base ? run->base : run->calibration; /* borrows, but for the access kinds */
+  LsCalibration assumed
+      = run->has_base ? run->base : run->calibration; /* borrows, but for the access kinds */
   LsTime gap = 0;
   if (!run->has_base)
     assumed.sustained = 1;
   if (!ls_access_load (run->gpu.access, &assumed, diags) || !ls_access_gap (run->gpu.access, &gap, diags))
     return ls_diag_list_to_error (diags, error);
-  LsAssumed a = { .gpu = &run->gpu, .assumed = &assumed, .around = &run->calibration.around, .sources = run->around_sources, .changes = run->changes,
+  LsAssumed a = { .gpu = &run->gpu,
+                  .assumed = &assumed,
+                  .around = &run->calibration.around,
+                  .sources = run->around_sources,
+                  .changes = run->changes,
                   .assumptions = run->report.assumptions };
-  a.access = run->gpu.access && gap == 0 ? "without effect: the GPU's access file does not say its gap" : NULL;
+  a.access
+      = run->gpu.access && gap == 0 ? "without effect: the GPU's access file does not say its gap" : NULL;
   a.cluster = run->machine ? &run->machine->spec : NULL;
   a.nccl = run->machine && run->machine->spec.interior != LS_INTERIOR_TORUS ? &run->machine->nccl : NULL;
   for (guint i = 0; i < run->profiles->len; i++) {
@@ -254,8 +261,12 @@ ls_calibrate_run_new (const LsCalibrateSpec *spec, GError **error)
     return NULL;
   if (has_samples (run) || has_facts (run))
     return g_steal_pointer (&run);
-  g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "%s: no kernel that an entry of a calibration can be fitted to%s", spec->files[0],
-               n_own_attention (run) > 0 ? "\nnote: attention of \"own\" is kernelbench's, which no job runs: it stands for none of fa2, fa3 and cudnn" : "");
+  g_set_error (
+      error, LS_ERROR, LS_ERROR_INPUT, "%s: no kernel that an entry of a calibration can be fitted to%s",
+      spec->files[0],
+      n_own_attention (run) > 0
+          ? "\nnote: attention of \"own\" is kernelbench's, which no job runs: it stands for none of fa2, fa3 and cudnn"
+          : "");
   return NULL;
 }
 
@@ -298,7 +309,8 @@ provenance_files (const LsCalibrateRun *run, GPtrArray *names, GString *command)
     char *file = g_path_get_basename (p->path);
     g_ptr_array_add (names, file);
     g_string_append_printf (command, " %s", file);
-    const LsProvenanceFile f = { file, p->sha256, p->gpu, p->driver, p->cuda, p->date, p->n_rows, g_array_index (run->n_used, guint, i) };
+    const LsProvenanceFile f = { file,    p->sha256, p->gpu,    p->driver,
+                                 p->cuda, p->date,   p->n_rows, g_array_index (run->n_used, guint, i) };
     g_array_append_val (files, f);
   }
   g_string_append_printf (command, " --gpu %s%s", run->gpu.name, run->holds_half ? " --hold-out half" : "");
@@ -312,19 +324,22 @@ ls_calibrate_run_json (LsCalibrateRun *run, const char *name)
   g_autoptr (GString) command = g_string_new ("lockstep calibrate");
   g_autoptr (GArray) files = provenance_files (run, names, command);
   const LsFitProvenance provenance = { .command = command->str,
-                                    .version = run->version,
-                                    .timing = run->has_sustained ? "burst and sustained" : "burst",
-                                    .files = files,
-                                    .base = run->report.base,
-                                    .base_sha256 = run->base_sha256,
-                                    .report = &run->report };
+                                       .version = run->version,
+                                       .timing = run->has_sustained ? "burst and sustained" : "burst",
+                                       .files = files,
+                                       .base = run->report.base,
+                                       .base_sha256 = run->base_sha256,
+                                       .report = &run->report };
   LsCalibration c = run->calibration; /* borrows */
-  g_autofree char *over = run->has_base ? g_strdup_printf (" over calibration %s", run->base.name) : g_strdup ("");
-  g_autofree char *source = g_strdup_printf ("lockstep calibrate%s, from measured kernels of %s; %s; see provenance", over, run->gpu.name,
-                                             run->report.timing);
+  g_autofree char *over
+      = run->has_base ? g_strdup_printf (" over calibration %s", run->base.name) : g_strdup ("");
+  g_autofree char *source
+      = g_strdup_printf ("lockstep calibrate%s, from measured kernels of %s; %s; see provenance", over,
+                         run->gpu.name, run->report.timing);
   c.name = (char *) name;
   c.source = source;
-  g_autoptr (GPtrArray) around = g_ptr_array_copy (run->around_sources, (GCopyFunc) (void (*) (void)) g_strdup, NULL);
+  g_autoptr (GPtrArray) around
+      = g_ptr_array_copy (run->around_sources, (GCopyFunc) (void (*) (void)) g_strdup, NULL);
   g_ptr_array_add (around, NULL);
   const LsCalibrationFile file = { &c, run->slot_source, &provenance, (char *const *) around->pdata };
   return ls_calibration_to_json (&file);

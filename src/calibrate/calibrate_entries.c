@@ -8,15 +8,18 @@
 /* What the pull to physical limits weighs: as much, for a coefficient at the far end of its
  * range, as one kernel that is off by 6 % (0.06^2 / 2). */
 #define PRIOR            0.002
-#define KERNELS_PER_FREE 2 /* of a kind, for each free coefficient, at least */
-#define MIN_SUSTAINED    3 /* kernels on a hot GPU, to go before the calibration that is there */
+#define KERNELS_PER_FREE 2  /* of a kind, for each free coefficient, at least */
+#define MIN_SUSTAINED    3  /* kernels on a hot GPU, to go before the calibration that is there */
 #define N_AFRESH         20 /* kernels from which an entry that is a guess may be fitted whole */
-#define MIN_GAIN         9  /* and what of the sum of squares each of its coefficients is to explain: three standard errors */
+#define MIN_GAIN                                                                                             \
+  9 /* and what of the sum of squares each of its coefficients is to explain: three standard errors */
 
 /* What to free, the most telling first; what belongs together is one step. */
 static const guint gemm_steps[] = {
-  LS_FREE_COMPUTE, LS_FREE_LAUNCH, LS_FREE_DEPTH, LS_FREE_WAVE | LS_FREE_TILE, LS_FREE_MEMORY,
-  LS_FREE_THROTTLE | LS_FREE_BURST, LS_FREE_SPLIT, LS_FREE_OVERLAP,
+  LS_FREE_COMPUTE, LS_FREE_LAUNCH,
+  LS_FREE_DEPTH,   LS_FREE_WAVE | LS_FREE_TILE,
+  LS_FREE_MEMORY,  LS_FREE_THROTTLE | LS_FREE_BURST,
+  LS_FREE_SPLIT,   LS_FREE_OVERLAP,
 };
 static const guint attention_steps[] = { LS_FREE_COMPUTE, LS_FREE_TAIL, LS_FREE_DEPTH, LS_FREE_LAUNCH };
 static const guint stream_steps[] = { LS_FREE_MEMORY, LS_FREE_LAUNCH, LS_FREE_CACHE | LS_FREE_CACHE_SPEED };
@@ -33,15 +36,15 @@ free_steps (const guint *steps, guint n_steps, guint n_kernels)
 static bool
 is_matrix_slot (guint slot)
 {
-  return slot <= LS_KERNEL_ATTENTION_BWD || slot == LS_ENTRY_GEMM_FP8 || slot == LS_ENTRY_GEMM_NVFP4 || slot == LS_ENTRY_ATTENTION_FP8
-         || slot >= LS_ENTRY_ATTENTION;
+  return slot <= LS_KERNEL_ATTENTION_BWD || slot == LS_ENTRY_GEMM_FP8 || slot == LS_ENTRY_GEMM_NVFP4
+      || slot == LS_ENTRY_ATTENTION_FP8 || slot >= LS_ENTRY_ATTENTION;
 }
 
 static bool
 is_attention_slot (guint slot)
 {
   return slot == LS_KERNEL_ATTENTION_FWD || slot == LS_KERNEL_ATTENTION_BWD || slot == LS_ENTRY_ATTENTION_FP8
-         || slot >= LS_ENTRY_ATTENTION;
+      || slot >= LS_ENTRY_ATTENTION;
 }
 
 /* Softmax shows where heads differ in width; beyond 128 they show another effect. */
@@ -115,11 +118,11 @@ plain_files (const LsCalibrateRun *run)
 static const char *
 hold_out_of (const LsCalibrateRun *run, guint slot, const LsKindFit *fit)
 {
-  return run->is_alone[slot]         ? "all are held out by the rule, so nothing is"
-         : isnan (fit->mape)         ? "no family of them is held out"
-         : is_attention_slot (slot)  ? "hold-out by (heads,kv_heads,head_dim)"
-         : is_matrix_slot (slot)     ? "hold-out by (n,k)"
-                                     : "hold-out by (rows,columns)";
+  return run->is_alone[slot]     ? "all are held out by the rule, so nothing is"
+      : isnan (fit->mape)        ? "no family of them is held out"
+      : is_attention_slot (slot) ? "hold-out by (heads,kv_heads,head_dim)"
+      : is_matrix_slot (slot)    ? "hold-out by (n,k)"
+                                 : "hold-out by (rows,columns)";
 }
 
 static void
@@ -136,8 +139,9 @@ fit_afresh (LsCalibrateRun *run, guint slot)
 {
   GArray *samples = run->samples[slot];
   LsKindFit *fit = ls_entry_fit (&run->calibration, slot);
-  const LsKindFit *gemm = &run->calibration.kind[LS_KERNEL_GEMM], *stream = &run->calibration.kind[LS_KERNEL_ELEMENTWISE];
-  *fit = (LsKindFit){ .compute_efficiency = 1, .memory_efficiency = 1 };
+  const LsKindFit *gemm = &run->calibration.kind[LS_KERNEL_GEMM],
+                  *stream = &run->calibration.kind[LS_KERNEL_ELEMENTWISE];
+  *fit = (LsKindFit) { .compute_efficiency = 1, .memory_efficiency = 1 };
   if (has_besides (samples))
     fit->launch = gemm->launch;
   if (is_attention_slot (slot) && stream->is_fitted)
@@ -154,7 +158,9 @@ stand_in (guint slot)
 {
   if (slot >= LS_ENTRY_ATTENTION)
     return slot % 2 == LS_ENTRY_ATTENTION % 2 ? LS_KERNEL_ATTENTION_FWD : LS_KERNEL_ATTENTION_BWD;
-  return slot == LS_ENTRY_GEMM_FP8 ? LS_KERNEL_GEMM : slot == LS_ENTRY_ATTENTION_FP8 ? LS_KERNEL_ATTENTION_FWD : LS_N_ENTRIES;
+  return slot == LS_ENTRY_GEMM_FP8     ? LS_KERNEL_GEMM
+      : slot == LS_ENTRY_ATTENTION_FP8 ? LS_KERNEL_ATTENTION_FWD
+                                       : LS_N_ENTRIES;
 }
 
 static bool
@@ -201,7 +207,8 @@ fit_over (LsCalibrateRun *run, guint slot, guint from)
   LsFitError held_out = ls_fit_error (fit, &run->gpu, samples, true, NULL);
   fit->mape = held_out.n > 0 ? held_out.mape : NAN;
   widen (fit, &base, samples);
-  g_autofree char *how = g_strdup_printf ("over calibration %s, of which provenance says what it replaces", run->base.name);
+  g_autofree char *how
+      = g_strdup_printf ("over calibration %s, of which provenance says what it replaces", run->base.name);
   say_source (run, slot, how);
 }
 
@@ -223,7 +230,7 @@ fit_whole (LsCalibrateRun *run, guint slot, guint from, guint n_changes)
   g_autofree char *source = g_strdup (run->slot_source[slot]);
   fit_afresh (run, slot);
   double gain = ls_levels_misfit (base, &over, &run->gpu, samples)
-                - ls_levels_misfit (base, ls_entry_fit (&run->calibration, slot), &run->gpu, samples);
+      - ls_levels_misfit (base, ls_entry_fit (&run->calibration, slot), &run->gpu, samples);
   if (gain > MIN_GAIN * __builtin_popcount (free_of (slot, samples, n_not_held_out (samples)))) {
     g_array_set_size (run->report.changes, n_changes);
     return;
@@ -252,8 +259,8 @@ fit_slot (LsCalibrateRun *run, guint slot)
 static bool
 is_same_but_for_errors (const LsKindFit *a, const LsKindFit *b)
 {
-  return a->compute_efficiency == b->compute_efficiency && a->memory_efficiency == b->memory_efficiency && a->launch == b->launch
-         && a->depth_half == b->depth_half && a->cache_bytes == b->cache_bytes;
+  return a->compute_efficiency == b->compute_efficiency && a->memory_efficiency == b->memory_efficiency
+      && a->launch == b->launch && a->depth_half == b->depth_half && a->cache_bytes == b->cache_bytes;
 }
 
 /* Entries that were taken from another go where that goes. */
@@ -265,10 +272,13 @@ follow (LsCalibrateRun *run, guint to, guint from)
   if (run->samples[to] || !run->samples[from] || !is_known (run, to) || !is_known (run, from)
       || (fit->is_fitted && !is_same_but_for_errors (fit, was)) || is_same_but_for_errors (was, now))
     return;
-  fit->compute_efficiency = ls_fit_round (fmin (1, fit->compute_efficiency * now->compute_efficiency / was->compute_efficiency), 4);
-  fit->memory_efficiency = ls_fit_round (fmin (1, fit->memory_efficiency * now->memory_efficiency / was->memory_efficiency), 4);
+  fit->compute_efficiency = ls_fit_round (
+      fmin (1, fit->compute_efficiency * now->compute_efficiency / was->compute_efficiency), 4);
+  fit->memory_efficiency
+      = ls_fit_round (fmin (1, fit->memory_efficiency * now->memory_efficiency / was->memory_efficiency), 4);
   if (was->launch > 0)
-    fit->launch = (LsTime) llround ((double) fit->launch / was->launch * now->launch / (10 * LS_NS)) * 10 * LS_NS;
+    fit->launch
+        = (LsTime) llround ((double) fit->launch / was->launch * now->launch / (10 * LS_NS)) * 10 * LS_NS;
   fit->mape = NAN;
   g_autofree char *source = run->slot_source[to];
   run->slot_source[to] = g_strdup_printf ("%s; moved as %s", source, ls_entry_key (from));
@@ -280,7 +290,9 @@ follow (LsCalibrateRun *run, guint to, guint from)
 static void
 copy_slot (LsCalibrateRun *run, guint to, guint from)
 {
-  const char *why = from == LS_KERNEL_GEMM ? "as one GEMM" : from == LS_KERNEL_ATTENTION_FWD ? "as the forward" : "as elementwise, streams its tensors";
+  const char *why = from == LS_KERNEL_GEMM ? "as one GEMM"
+      : from == LS_KERNEL_ATTENTION_FWD    ? "as the forward"
+                                           : "as elementwise, streams its tensors";
   LsKindFit *fit = ls_entry_fit (&run->calibration, to);
   if (run->samples[to] || !run->samples[from])
     return;
@@ -293,7 +305,8 @@ copy_slot (LsCalibrateRun *run, guint to, guint from)
   run->slot_source[to] = g_strdup_printf ("no data: %s", why);
 }
 
-/* The mean rate of the products of a layer inside of it, relative to alone: what `sustained` is, loops of one GEMM stand for it. NaN: there are none. */
+/* The mean rate of the products of a layer inside of it, relative to alone: what `sustained` is, loops of one
+ * GEMM stand for it. NaN: there are none. */
 static double
 products_in_layer (const LsCalibrateRun *run)
 {
@@ -303,14 +316,16 @@ products_in_layer (const LsCalibrateRun *run)
   return 1 / ratio;
 }
 
-/* What the hot kernels say; without any, the ratio of the calibration that is there: it goes along with what is measured cool. */
+/* What the hot kernels say; without any, the ratio of the calibration that is there: it goes along with what
+ * is measured cool. */
 static void
 fit_sustained (LsCalibrateRun *run)
 {
   LsCalibration *c = &run->calibration;
   guint n = run->sustained->len;
   bool is_enough = n >= (run->has_base ? MIN_SUSTAINED : 1) && c->kind[LS_KERNEL_GEMM].is_fitted;
-  double was = c->sustained, ratio = is_enough ? ls_fit_sustained (&c->kind[LS_KERNEL_GEMM], &run->gpu, run->sustained) : NAN;
+  double was = c->sustained,
+         ratio = is_enough ? ls_fit_sustained (&c->kind[LS_KERNEL_GEMM], &run->gpu, run->sustained) : NAN;
   double in_layer = products_in_layer (run);
   ratio = isnan (in_layer) ? ratio : in_layer;
   run->has_sustained = !isnan (ratio);
@@ -319,16 +334,22 @@ fit_sustained (LsCalibrateRun *run)
   if (run->has_base && !isnan (ratio) && was > 0)
     c->sustained_accumulate = ls_fit_round (fmin (1, c->sustained_accumulate * c->sustained / was), 3);
   if (!isnan (in_layer))
-    run->report.timing = g_strdup_printf ("burst and sustained: kernels alone on a cool accelerator, and the products of whole layers (sustained %g)",
-                                          c->sustained);
+    run->report.timing = g_strdup_printf (
+        "burst and sustained: kernels alone on a cool accelerator, and the products of whole layers (sustained %g)",
+        c->sustained);
   else if (!isnan (ratio))
-    run->report.timing = g_strdup_printf ("burst and sustained: kernels alone on a cool accelerator, and %u GEMMs on a hot one (sustained %g)", n, c->sustained);
+    run->report.timing = g_strdup_printf (
+        "burst and sustained: kernels alone on a cool accelerator, and %u GEMMs on a hot one (sustained %g)",
+        n, c->sustained);
   else if (run->has_base)
-    run->report.timing = g_strdup_printf ("burst: kernels alone on a cool accelerator; %s timed hot, so inside a step GEMMs keep their share of that rate "
-                                          "(sustained %g of %s)", n > 0 ? "too few were" : "none was", c->sustained, run->base.name);
+    run->report.timing = g_strdup_printf (
+        "burst: kernels alone on a cool accelerator; %s timed hot, so inside a step GEMMs keep their share of that rate "
+        "(sustained %g of %s)",
+        n > 0 ? "too few were" : "none was", c->sustained, run->base.name);
   else
-    run->report.timing = g_strdup ("burst: kernels alone on a cool accelerator; none was timed hot, so inside a step GEMMs run as fast "
-                                   "(sustained 1)");
+    run->report.timing = g_strdup (
+        "burst: kernels alone on a cool accelerator; none was timed hot, so inside a step GEMMs run as fast "
+        "(sustained 1)");
 }
 
 /* Entries with no kernel of their own, that moved with no other. */

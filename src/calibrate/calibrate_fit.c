@@ -17,16 +17,22 @@ typedef struct {
   guint free;
   size_t offset; /* in LsKindFit */
   bool is_time;
-  bool ends_high; /* at hi the effect is gone, otherwise at lo */
+  bool ends_high;       /* at hi the effect is gone, otherwise at lo */
   double lo, hi, start; /* seconds if a time */
 } Coefficient;
 
-#define NUMBER(free_, member, lo_, hi_, start_) \
-  { free_, offsetof (LsKindFit, member), false, false, lo_, hi_, start_ }
-#define SHARE(free_, member, lo_, hi_, start_) \
-  { free_, offsetof (LsKindFit, member), false, true, lo_, hi_, start_ }
-#define TIME(free_, member, lo_, hi_, start_) \
-  { free_, offsetof (LsKindFit, member), true, false, lo_, hi_, start_ }
+#define NUMBER(free_, member, lo_, hi_, start_)                                                              \
+  {                                                                                                          \
+    free_, offsetof (LsKindFit, member), false, false, lo_, hi_, start_                                      \
+  }
+#define SHARE(free_, member, lo_, hi_, start_)                                                               \
+  {                                                                                                          \
+    free_, offsetof (LsKindFit, member), false, true, lo_, hi_, start_                                       \
+  }
+#define TIME(free_, member, lo_, hi_, start_)                                                                \
+  {                                                                                                          \
+    free_, offsetof (LsKindFit, member), true, false, lo_, hi_, start_                                       \
+  }
 
 /* Ranges wide enough that no result lies on one, except shares <= 1 by definition and
  * effects that the data do not show: they end at the side where they do nothing. */
@@ -103,7 +109,7 @@ ls_fit_predict_s (const LsKindFit *fit, const LsGpu *gpu, const LsTimedKernel *s
 {
   LsKernelCost cost = ls_kernel_cost_by (fit, 1, gpu, &sample->kernel);
   return cost.launch_s + fmax (cost.compute_s, cost.memory_s)
-         + ls_kernel_timed_besides_s (fit, gpu, sample->side_bytes, sample->has_host);
+      + ls_kernel_timed_besides_s (fit, gpu, sample->side_bytes, sample->has_host);
 }
 
 static double

@@ -51,7 +51,8 @@ typedef enum {
   LS_FREE_CACHE_SPEED = 1 << 15,
   LS_FREE_TAIL = 1 << 16,
   LS_FREE_WIDE = 1 << 17,
-  LS_FIT_SCATTERED = 1 << 18, /* no coefficient: from starts all over the ranges too, where there are several minima */
+  LS_FIT_SCATTERED
+  = 1 << 18, /* no coefficient: from starts all over the ranges too, where there are several minima */
 } LsFree;
 
 double ls_fit_predict_s (const LsKindFit *fit, const LsGpu *gpu, const LsTimedKernel *sample);

@@ -8,18 +8,19 @@
 #include "calibrate/misfit.h"
 #include "calibrate/svd.h"
 
-#define LARGEST_L2    128e6 /* bytes, of NVIDIA's GPUs so far (B200: 126 MB), where an entry has no cache of its own */
-#define KNEE          0.1
-#define MIN_TELLING   3    /* kernels                                       */
-#define MIN_INDEPENDENT 2  /* and as many of them that are not alike        */
-#define MAX_KERNELS   1000 /* evenly picked: more of a calibration's range lie too close to tell more */
-#define PRIOR_KERNELS 4
-#define LEAST_MAPE    0.01
-#define USUAL_MAPE    0.06 /* where the calibration does not say: as most entries have */
-#define SIGNIFICANT   4    /* standard errors          */
-#define N_ITERATIONS  12
-#define MAX_STEP      0.7   /* of ln, in an iteration   */
-#define DELTA         1e-4  /* of ln, in differences    */
+#define LARGEST_L2                                                                                           \
+  128e6 /* bytes, of NVIDIA's GPUs so far (B200: 126 MB), where an entry has no cache of its own */
+#define KNEE            0.1
+#define MIN_TELLING     3    /* kernels                                       */
+#define MIN_INDEPENDENT 2    /* and as many of them that are not alike        */
+#define MAX_KERNELS     1000 /* evenly picked: more of a calibration's range lie too close to tell more */
+#define PRIOR_KERNELS   4
+#define LEAST_MAPE      0.01
+#define USUAL_MAPE      0.06 /* where the calibration does not say: as most entries have */
+#define SIGNIFICANT     4    /* standard errors          */
+#define N_ITERATIONS    12
+#define MAX_STEP        0.7  /* of ln, in an iteration   */
+#define DELTA           1e-4 /* of ln, in differences    */
 
 enum { COMPUTE, MEMORY, LAUNCH, HOST, SIDE, N_LEVELS };
 
@@ -27,17 +28,20 @@ static const struct {
   const char *name;
   size_t offset; /* in LsKindFit */
   bool is_time;
-  double lo, hi;       /* seconds if a time                                      */
-  double telling;      /* share of a kernel's time from which that kernel tells it */
+  double lo, hi;  /* seconds if a time                                      */
+  double telling; /* share of a kernel's time from which that kernel tells it */
   const char *unseen;
 } levels[N_LEVELS] = {
   [COMPUTE] = { "compute_efficiency", offsetof (LsKindFit, compute_efficiency), false, 0.01, 1, 0.7,
                 "too few kernels are large enough to run at the full rate" },
   [MEMORY] = { "memory_efficiency", offsetof (LsKindFit, memory_efficiency), false, 0.01, 1, 0.7,
                "too few kernels are bound by HBM" },
-  [LAUNCH] = { "launch", offsetof (LsKindFit, launch), true, 0.1e-6, 100e-6, 0.25, "too few kernels are as short" },
-  [HOST] = { "timed_host", offsetof (LsKindFit, timed_host), true, 1e-8, 1e-3, 0.1, "too few kernels are as short" },
-  [SIDE] = { "timed_efficiency", offsetof (LsKindFit, timed_efficiency), false, 0.01, 1e3, 0.1, "too few kernels have so much beside them" },
+  [LAUNCH]
+  = { "launch", offsetof (LsKindFit, launch), true, 0.1e-6, 100e-6, 0.25, "too few kernels are as short" },
+  [HOST]
+  = { "timed_host", offsetof (LsKindFit, timed_host), true, 1e-8, 1e-3, 0.1, "too few kernels are as short" },
+  [SIDE] = { "timed_efficiency", offsetof (LsKindFit, timed_efficiency), false, 0.01, 1e3, 0.1,
+             "too few kernels have so much beside them" },
 };
 
 typedef struct {
@@ -101,11 +105,15 @@ share_of (const Problem *p, int level, const LsTimedKernel *t)
   case COMPUTE:
     return t->kernel.kind <= LS_KERNEL_ATTENTION_BWD ? full_rate_s (p->base, p->gpu, &t->kernel) / all_s : 0;
   case MEMORY:
-    return t->kernel.bytes < 2 * held ? 0 : t->kernel.bytes / (p->base->memory_efficiency * p->gpu->hbm_bytes_per_s) / all_s;
+    return t->kernel.bytes < 2 * held
+        ? 0
+        : t->kernel.bytes / (p->base->memory_efficiency * p->gpu->hbm_bytes_per_s) / all_s;
   case LAUNCH:
     return t->has_host ? 0 : ls_time_to_s (p->base->launch) / all_s;
   case SIDE:
-    return p->base->timed_efficiency > 0 ? t->side_bytes / (p->base->timed_efficiency * p->gpu->hbm_bytes_per_s) / all_s : 0;
+    return p->base->timed_efficiency > 0
+        ? t->side_bytes / (p->base->timed_efficiency * p->gpu->hbm_bytes_per_s) / all_s
+        : 0;
   default:
     return t->has_host ? ls_time_to_s (p->base->timed_host) / all_s : 0;
   }
@@ -205,13 +213,14 @@ spread (const Problem *p, const LsKindFit *at)
 static gsl_matrix *
 seen_misfit (const Problem *p, const LsKindFit *at, const gsl_matrix *U)
 {
-  gsl_matrix *weighted = gsl_matrix_calloc (U->size1, U->size2), *K_U = gsl_matrix_calloc (U->size1, U->size2),
-             *seen = gsl_matrix_alloc (U->size2, U->size2);
+  gsl_matrix *weighted = gsl_matrix_calloc (U->size1, U->size2),
+             *K_U = gsl_matrix_calloc (U->size1, U->size2), *seen = gsl_matrix_alloc (U->size2, U->size2);
   size_t n = p->samples->len;
   for (guint i = 0; i < n; i++)
     for (size_t a = 0; a < U->size2; a++)
       gsl_matrix_set (weighted, i, a, sqrt (weight (residual (p, at, i))) * gsl_matrix_get (U, i, a));
-  gsl_matrix_view some = gsl_matrix_submatrix (weighted, 0, 0, n, U->size2), product = gsl_matrix_submatrix (K_U, 0, 0, n, U->size2);
+  gsl_matrix_view some = gsl_matrix_submatrix (weighted, 0, 0, n, U->size2),
+                  product = gsl_matrix_submatrix (K_U, 0, 0, n, U->size2);
   gsl_blas_dsymm (CblasLeft, CblasLower, 1, p->misfit, &some.matrix, 0, &product.matrix);
   gsl_blas_dgemm (CblasTrans, CblasNoTrans, 1, weighted, K_U, 0, seen);
   gsl_matrix_free (weighted);
@@ -229,8 +238,9 @@ standard_errors (const Problem *p, const LsKindFit *at, const LsSvd *svd, double
     double variance = 0;
     for (size_t i = 0; i < p->n_free; i++)
       for (size_t j = 0; j < p->n_free; j++)
-        variance += gsl_matrix_get (svd->V, a, i) / fmax (least, gsl_vector_get (svd->S, i)) * gsl_matrix_get (seen, i, j)
-                    * gsl_matrix_get (svd->V, a, j) / fmax (least, gsl_vector_get (svd->S, j));
+        variance += gsl_matrix_get (svd->V, a, i) / fmax (least, gsl_vector_get (svd->S, i))
+            * gsl_matrix_get (seen, i, j) * gsl_matrix_get (svd->V, a, j)
+            / fmax (least, gsl_vector_get (svd->S, j));
     ret_error[a] = sqrt (fmax (0, variance)) * spread (p, at);
   }
   gsl_matrix_free (seen);
@@ -264,8 +274,14 @@ solve (const Problem *p, double *ret_d, double *ret_error)
 static void
 note (GArray *changes, const char *key, const Problem *p, int level, const char *why)
 {
-  const LsFitChange c = { .key = key, .name = levels[level].name, .is_time = levels[level].is_time,
-                          .before = get_level (p->base, level), .after = get_level (p->base, level), .error = NAN, .change = NAN, .why = why };
+  const LsFitChange c = { .key = key,
+                          .name = levels[level].name,
+                          .is_time = levels[level].is_time,
+                          .before = get_level (p->base, level),
+                          .after = get_level (p->base, level),
+                          .error = NAN,
+                          .change = NAN,
+                          .why = why };
   g_array_append_val (changes, c);
 }
 
@@ -367,7 +383,8 @@ pick (const GArray *samples)
 static gsl_matrix *
 misfit_of (const Problem *p)
 {
-  return ls_misfit_covariance (p->samples, p->base, p->gpu, p->base->mape > 0 ? fmax (LEAST_MAPE, p->base->mape) : USUAL_MAPE);
+  return ls_misfit_covariance (p->samples, p->base, p->gpu,
+                               p->base->mape > 0 ? fmax (LEAST_MAPE, p->base->mape) : USUAL_MAPE);
 }
 
 static Problem
@@ -408,7 +425,8 @@ leave_telling (Problem *p)
 }
 
 bool
-ls_levels_fit (LsKindFit *fit, bool is_guess, const char *key, const LsGpu *gpu, const GArray *samples, GArray *changes)
+ls_levels_fit (LsKindFit *fit, bool is_guess, const char *key, const LsGpu *gpu, const GArray *samples,
+               GArray *changes)
 {
   const LsKindFit base = *fit;
   Problem p = problem_new (&base, gpu, samples);
@@ -416,8 +434,10 @@ ls_levels_fit (LsKindFit *fit, bool is_guess, const char *key, const LsGpu *gpu,
   for (guint i = 0; i < p.samples->len; i++)
     has_host = has_host || ((const LsTimedKernel *) p.samples->pdata[i])->has_host;
   for (int level = 0; level < N_LEVELS; level++) {
-    bool is_matrix = p.samples->len > 0 && ((const LsTimedKernel *) p.samples->pdata[0])->kernel.kind <= LS_KERNEL_ATTENTION_BWD;
-    if ((level == COMPUTE && !is_matrix) || (is_besides (level) && !has_host) || (level == LAUNCH && has_host))
+    bool is_matrix = p.samples->len > 0
+        && ((const LsTimedKernel *) p.samples->pdata[0])->kernel.kind <= LS_KERNEL_ATTENTION_BWD;
+    if ((level == COMPUTE && !is_matrix) || (is_besides (level) && !has_host)
+        || (level == LAUNCH && has_host))
       continue;
     if (is_told (&p, level))
       p.free[p.n_free++] = level;

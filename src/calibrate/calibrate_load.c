@@ -31,12 +31,15 @@ find_gpu (const LsCalibrateRun *run, const LsCalibrateSpec *spec, GError **error
     if (name)
       return name;
     if (p->gpu) {
-      g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected --gpu: %s was measured on \"%s\", which is like none or several of 'lockstep list gpus'",
-                   p->path, p->gpu);
+      g_set_error (
+          error, LS_ERROR, LS_ERROR_USAGE,
+          "expected --gpu: %s was measured on \"%s\", which is like none or several of 'lockstep list gpus'",
+          p->path, p->gpu);
       return NULL;
     }
   }
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected --gpu: %s does not say on which it was measured", spec->files[0]);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected --gpu: %s does not say on which it was measured",
+               spec->files[0]);
   return NULL;
 }
 
@@ -65,8 +68,8 @@ check_rate (const LsCalibrateRun *run, const LsProfile *p, const LsTimedKernel *
   if (is_matrix (k) && peak <= 0)
     ls_profile_error (p, t->row, diags, "%s has no matrix units for %s", gpu->name, ls_dtype_name (k->dtype));
   else if (is_matrix (k) && flops > peak)
-    ls_profile_error (p, t->row, diags, "%.4g TFLOP/s, %.2f times the peak of %s in %s", flops / 1e12, flops / peak,
-                      gpu->name, ls_dtype_name (k->dtype));
+    ls_profile_error (p, t->row, diags, "%.4g TFLOP/s, %.2f times the peak of %s in %s", flops / 1e12,
+                      flops / peak, gpu->name, ls_dtype_name (k->dtype));
   else if (!is_matrix (k) && k->bytes >= BEYOND_CACHE && bytes > gpu->hbm_bytes_per_s)
     ls_profile_error (p, t->row, diags, "%.4g GB/s, %.2f times the HBM bandwidth of %s", bytes / 1e9,
                       bytes / gpu->hbm_bytes_per_s, gpu->name);
@@ -78,8 +81,8 @@ key_of (const LsTimedKernel *t)
   const LsKernel *k = &t->kernel;
   return g_strdup_printf ("%s,%d,%d,%d,%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT
                           ",%" G_GUINT64_FORMAT ",%.17g,%.17g,%.17g",
-                          k->name, (int) k->kind, (int) k->dtype, (int) t->what, k->m, k->n, k->k, k->batch, k->flops,
-                          k->bytes, t->side_bytes);
+                          k->name, (int) k->kind, (int) k->dtype, (int) t->what, k->m, k->n, k->k, k->batch,
+                          k->flops, k->bytes, t->side_bytes);
 }
 
 static bool
@@ -100,7 +103,8 @@ check_kernels (const LsCalibrateRun *run, const LsProfile *p, const GArray *kern
     if (!before)
       g_hash_table_insert (seen, g_steal_pointer (&key), (gpointer) t);
     else if (contradicts (t->measured_s, before->measured_s))
-      ls_profile_error (p, t->row, diags, "%.2f us contradict the %.2f us that row %u has for the same kernel",
+      ls_profile_error (p, t->row, diags,
+                        "%.2f us contradict the %.2f us that row %u has for the same kernel",
                         t->measured_s * 1e6, before->measured_s * 1e6, before->row + 1);
   }
 }
@@ -109,8 +113,9 @@ static void
 check_profile (const LsCalibrateRun *run, const LsProfile *p, LsDiagList *diags)
 {
   if (p->n_sm > 0 && p->n_sm != run->gpu.n_sm)
-    ls_diag_add (diags, LS_ERROR_INPUT, p->path, 0, 0, NULL, NULL, NULL, "was measured on \"%s\" with %u SMs; %s has %u", p->gpu,
-                 p->n_sm, run->gpu.name, run->gpu.n_sm);
+    ls_diag_add (diags, LS_ERROR_INPUT, p->path, 0, 0, NULL, NULL, NULL,
+                 "was measured on \"%s\" with %u SMs; %s has %u", p->gpu, p->n_sm, run->gpu.name,
+                 run->gpu.n_sm);
   check_kernels (run, p, p->kernels, diags);
   check_kernels (run, p, p->sustained, diags);
 }
@@ -131,7 +136,9 @@ slot_of (const LsTimedKernel *t)
   if (t->what != LS_TIMED_USUAL)
     return t->what == LS_TIMED_VLLM_RMSNORM ? LS_ENTRY_VLLM_RMSNORM : LS_ENTRY_VLLM_SILU_MUL;
   if (t->attention != LS_ATTENTION_KERNEL_AUTO)
-    return is_16_bit (dtype) ? (int) ls_entry_attention (t->attention, t->kernel.kind == LS_KERNEL_ATTENTION_BWD) : -1;
+    return is_16_bit (dtype)
+        ? (int) ls_entry_attention (t->attention, t->kernel.kind == LS_KERNEL_ATTENTION_BWD)
+        : -1;
   if (!is_matrix (&t->kernel) || is_16_bit (dtype))
     return (int) t->kernel.kind;
   if (dtype == LS_DTYPE_FP8 && t->kernel.kind == LS_KERNEL_GEMM)
@@ -146,18 +153,33 @@ note_left_out (LsCalibrateRun *run, const LsProfile *p)
 {
   guint n_other = p->n_passed - p->n_disturbed - p->n_beside - p->facts->len;
   if (n_other > 0)
-    g_ptr_array_add (run->notes, g_strdup_printf ("%s: %u rows of groups or names that no entry is fitted to", p->path, n_other));
+    g_ptr_array_add (
+        run->notes,
+        g_strdup_printf ("%s: %u rows of groups or names that no entry is fitted to", p->path, n_other));
   if (p->n_disturbed > 0)
-    g_ptr_array_add (run->notes, g_strdup_printf ("%s: %u rows that were disturbed (heat, a slowed clock, another process) are left out", p->path, p->n_disturbed));
+    g_ptr_array_add (
+        run->notes,
+        g_strdup_printf (
+            "%s: %u rows that were disturbed (heat, a slowed clock, another process) are left out", p->path,
+            p->n_disturbed));
   if (p->n_beside > 0)
-    g_ptr_array_add (run->notes, g_strdup_printf ("%s: %u spans are left out, which were beside another kernel", p->path, p->n_beside));
+    g_ptr_array_add (run->notes,
+                     g_strdup_printf ("%s: %u spans are left out, which were beside another kernel", p->path,
+                                      p->n_beside));
   if (p->n_own_attention > 0)
-    g_ptr_array_add (run->notes, g_strdup_printf ("%s: %u rows of kernelbench's own flash attention are left out: jobs run others "
-                                                  "(tools/kernelbench/libraries.py times them)", p->path, p->n_own_attention));
+    g_ptr_array_add (
+        run->notes,
+        g_strdup_printf ("%s: %u rows of kernelbench's own flash attention are left out: jobs run others "
+                         "(tools/kernelbench/libraries.py times them)",
+                         p->path, p->n_own_attention));
   if (p->n_failed > 0)
-    g_ptr_array_add (run->notes, g_strdup_printf ("%s: %u kernels could not be measured; the file says why", p->path, p->n_failed));
+    g_ptr_array_add (
+        run->notes,
+        g_strdup_printf ("%s: %u kernels could not be measured; the file says why", p->path, p->n_failed));
   if (p->events_s > 0)
-    g_ptr_array_add (run->notes, g_strdup_printf ("%s: %.2f us of events taken off the times of products and attention", p->path, p->events_s * 1e6));
+    g_ptr_array_add (run->notes,
+                     g_strdup_printf ("%s: %.2f us of events taken off the times of products and attention",
+                                      p->path, p->events_s * 1e6));
 }
 
 /* How many kernels found an entry. */
@@ -179,9 +201,13 @@ sort_kernels (LsCalibrateRun *run, const LsProfile *p)
   }
   note_left_out (run, p);
   if (n_small > 0)
-    g_ptr_array_add (run->notes, g_strdup_printf ("%s: %u streaming kernels below 8 MB are left out of the fit", p->path, n_small));
+    g_ptr_array_add (
+        run->notes,
+        g_strdup_printf ("%s: %u streaming kernels below 8 MB are left out of the fit", p->path, n_small));
   if (n_homeless > 0)
-    g_ptr_array_add (run->notes, g_strdup_printf ("%s: %u kernels in number formats that no entry is for", p->path, n_homeless));
+    g_ptr_array_add (
+        run->notes,
+        g_strdup_printf ("%s: %u kernels in number formats that no entry is for", p->path, n_homeless));
   return p->kernels->len - n_small - n_homeless;
 }
 
@@ -207,8 +233,9 @@ sort_profiles (LsCalibrateRun *run)
     n_used += p->sustained->len;
     g_array_append_val (run->n_used, n_used);
     g_ptr_array_add (run->report.files,
-                     g_strdup_printf ("%s: %u rows, %u kernels used%s%s%s%s", p->path, p->n_rows, n_used, p->gpu ? "; " : "",
-                                      p->gpu ? p->gpu : "", p->date ? ", " : "", p->date ? p->date : ""));
+                     g_strdup_printf ("%s: %u rows, %u kernels used%s%s%s%s", p->path, p->n_rows, n_used,
+                                      p->gpu ? "; " : "", p->gpu ? p->gpu : "", p->date ? ", " : "",
+                                      p->date ? p->date : ""));
   }
 }
 

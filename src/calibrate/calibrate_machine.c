@@ -19,12 +19,16 @@ check (const LsCalibrateRun *run, GError **error)
 {
   const char *name = run->machine_name;
   if (!name)
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, "expected --cluster: what is measured of links goes into a copy of its file");
+    g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE,
+                         "expected --cluster: what is measured of links goes into a copy of its file");
   else if (g_str_has_suffix (name, ".xml"))
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "%s: what is measured goes into a cluster file in JSON, not into XML", name);
+    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+                 "%s: what is measured goes into a cluster file in JSON, not into XML", name);
   else if (!is_same_gpu (run->machine->spec.gpu.name, run->gpu.name))
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s has GPUs %s; the files were measured on %s\nnote: one with these is --cluster '%s:gpu=\"%s\"'",
-                 name, run->machine->spec.gpu.name, run->gpu.name, name, run->gpu.name);
+    g_set_error (
+        error, LS_ERROR, LS_ERROR_CONFLICT,
+        "%s has GPUs %s; the files were measured on %s\nnote: one with these is --cluster '%s:gpu=\"%s\"'",
+        name, run->machine->spec.gpu.name, run->gpu.name, name, run->gpu.name);
   else
     return TRUE;
   return FALSE;
@@ -35,7 +39,8 @@ static char *
 path_from (const char *from, const char *path)
 {
   g_autofree char *a = g_canonicalize_filename (from, NULL), *b = g_canonicalize_filename (path, NULL);
-  g_autofree char *a_folder = g_path_get_dirname (a), *b_folder = g_path_get_dirname (b), *file = g_path_get_basename (path);
+  g_autofree char *a_folder = g_path_get_dirname (a), *b_folder = g_path_get_dirname (b),
+                  *file = g_path_get_basename (path);
   return strcmp (a_folder, b_folder) == 0 ? g_strconcat ("./", file, NULL) : g_steal_pointer (&b);
 }
 
@@ -68,7 +73,8 @@ source_of (const LsCalibrateRun *run)
 }
 
 char *
-ls_calibrate_run_machine_json (const LsCalibrateRun *run, const char *name, const char *path, const char *calibration, GError **error)
+ls_calibrate_run_machine_json (const LsCalibrateRun *run, const char *name, const char *path,
+                               const char *calibration, GError **error)
 {
   if (!check (run, error))
     return NULL;

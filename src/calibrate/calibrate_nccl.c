@@ -122,7 +122,7 @@ is_nvls (const LsCalibrateNccl *run, const LsNcclCurve *c)
 {
   const LsClusterSpec *spec = &run->hardware->spec;
   return c->kind == LS_COLL_ALL_REDUCE && run->hardware->nccl.nvls_bus > 0 && spec->nvswitch_planes > 0
-         && c->n_gpus / c->n_nodes == spec->gpus_per_node;
+      && c->n_gpus / c->n_nodes == spec->gpus_per_node;
 }
 
 /* The steps of the curves inside a node: of one number only, a step and the start look alike. */
@@ -157,7 +157,8 @@ n_figures (const LsCalibrateNccl *run)
 static void
 choose_all (const LsCalibrateNccl *run, Choice *choice)
 {
-  bool collective = false, ring = false, nvls = false, across = false, all_to_all = false, send[2] = { false };
+  bool collective = false, ring = false, nvls = false, across = false, all_to_all = false,
+       send[2] = { false };
   for (guint i = 0; i < run->curves->len; i++) {
     const LsNcclCurve *c = run->curves->pdata[i];
     bool is_across = c->n_nodes > 1;
@@ -205,9 +206,15 @@ complete (LsNccl *nccl, const LsNcclFitted *fitted)
 /* ---- what the fit reached ---- */
 
 static void
-add_change (LsCalibrateNccl *run, const LsNcclFitted *f, const LsNccl *was, const LsNccl *now, bool is_derived, double error)
+add_change (LsCalibrateNccl *run, const LsNcclFitted *f, const LsNccl *was, const LsNccl *now,
+            bool is_derived, double error)
 {
-  LsNcclChange c = { g_strdup (f->name), ls_nccl_spell (was, f), ls_nccl_spell (now, f), f->unit == LS_NCCL_RATIO, is_derived, error };
+  LsNcclChange c = { g_strdup (f->name),
+                     ls_nccl_spell (was, f),
+                     ls_nccl_spell (now, f),
+                     f->unit == LS_NCCL_RATIO,
+                     is_derived,
+                     error };
   if (is_derived && ls_nccl_get (was, f) == ls_nccl_get (now, f))
     change_clear (&c);
   else
@@ -217,9 +224,9 @@ add_change (LsCalibrateNccl *run, const LsNcclFitted *f, const LsNccl *was, cons
 static void
 add_changes (LsCalibrateNccl *run, const Choice *choice, const LsNccl *now, const double *error)
 {
-  static const LsNcclFitted derived[] = { LS_NCCL_FIT (base_all_gather, LS_NCCL_TIME, 0),
-                                          LS_NCCL_FIT (base_reduce_scatter, LS_NCCL_TIME, 0),
-                                          LS_NCCL_FIT (base_p2p_intra, LS_NCCL_TIME, 0) };
+  static const LsNcclFitted derived[]
+      = { LS_NCCL_FIT (base_all_gather, LS_NCCL_TIME, 0), LS_NCCL_FIT (base_reduce_scatter, LS_NCCL_TIME, 0),
+          LS_NCCL_FIT (base_p2p_intra, LS_NCCL_TIME, 0) };
   const LsNccl before = as_in_file (run, &run->hardware->nccl), after = as_in_file (run, now);
   for (guint i = 0; i < choice->n; i++)
     add_change (run, &choice->list[i], &before, &after, false, error[i]);
@@ -315,7 +322,8 @@ LsCalibrateNccl *
 ls_calibrate_nccl_new (const LsCalibrateNcclSpec *spec, GError **error)
 {
   if (!spec->files || !spec->files[0] || !spec->cluster) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, spec->cluster ? "expected files of nccl-tests" : "expected --cluster with --nccl");
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+                 spec->cluster ? "expected files of nccl-tests" : "expected --cluster with --nccl");
     return NULL;
   }
   g_autoptr (LsCalibrateNccl) run = run_alloc ();
@@ -338,15 +346,19 @@ ls_calibrate_nccl_json (const LsCalibrateNccl *run, const char *name)
   for (guint i = 0; i < run->tests->len; i++) {
     const LsNcclTests *t = g_ptr_array_index (run->tests, i);
     g_autofree char *file = g_path_get_basename (t->path);
-    g_string_append_printf (source, "%s %s (sha256 %s%s%s%s%s)", i > 0 ? "," : "", file, t->sha256, t->date ? ", " : "",
-                            t->date ? t->date : "", t->version ? ", NCCL " : "", t->version ? t->version : "");
+    g_string_append_printf (source, "%s %s (sha256 %s%s%s%s%s)", i > 0 ? "," : "", file, t->sha256,
+                            t->date ? ", " : "", t->date ? t->date : "", t->version ? ", NCCL " : "",
+                            t->version ? t->version : "");
   }
   const LsFitError *e = run->report.all[0];
   for (guint i = 0; i < run->report.kept->len; i++) {
     const LsNcclKept *kept = &g_array_index (run->report.kept, LsNcclKept, i);
     g_string_append_printf (source, "%s %s (%s)", i > 0 ? "," : "; kept:", kept->key, kept->why);
   }
-  g_string_append_printf (source, "; mean absolute error %.1f %% below 1 MiB, %.1f %% from there on; what was not fitted is that of %s",
-                          100 * e[0].mape, 100 * e[1].mape, run->hardware->nccl.name);
-  return ls_nccl_rewrite (run->base, name, source->str, run->report.changes, "lockstep calibrate --nccl, see source");
+  g_string_append_printf (
+      source,
+      "; mean absolute error %.1f %% below 1 MiB, %.1f %% from there on; what was not fitted is that of %s",
+      100 * e[0].mape, 100 * e[1].mape, run->hardware->nccl.name);
+  return ls_nccl_rewrite (run->base, name, source->str, run->report.changes,
+                          "lockstep calibrate --nccl, see source");
 }

@@ -18,12 +18,12 @@
  *   self_copy                      an all-to-all
  *
  * and of these at most half as many as there are points, and only those that the points can tell
- * (calibrate/nccl_tell.h): sizes of 1 to 16 KiB tell no bandwidth. What the curves show and is not fitted stays, and is
- * named with the reason; what they do not show stays, with its source.
+ * (calibrate/nccl_tell.h): sizes of 1 to 16 KiB tell no bandwidth. What the curves show and is not fitted
+ * stays, and is named with the reason; what they do not show stays, with its source.
  *
- * Rates are efficiencies of a link (network/nccl/nccl_links.h). Fitted are those of the cluster's own links; the file
- * has them carried to the links that it names in measured_on, which stay those of the file that it started from. A
- * job on the cluster carries them back, and one on other links to these. */
+ * Rates are efficiencies of a link (network/nccl/nccl_links.h). Fitted are those of the cluster's own links;
+ * the file has them carried to the links that it names in measured_on, which stay those of the file that it
+ * started from. A job on the cluster carries them back, and one on other links to these. */
 #ifndef LS_CALIBRATE_CALIBRATE_NCCL_H
 #define LS_CALIBRATE_CALIBRATE_NCCL_H
 
@@ -34,10 +34,10 @@
 /* A figure of the file. */
 typedef struct {
   char *key;
-  char *was, *now;  /* as a file spells it: "0.829us", "0.398" */
-  bool is_number;   /* no unit                                 */
-  bool is_derived;  /* follows from another, which was fitted  */
-  double error;     /* standard error of its ln; NaN: not told */
+  char *was, *now; /* as a file spells it: "0.829us", "0.398" */
+  bool is_number;  /* no unit                                 */
+  bool is_derived; /* follows from another, which was fitted  */
+  double error;    /* standard error of its ln; NaN: not told */
 } LsNcclChange;
 
 /* A figure that the points might have told, and did not. */
@@ -56,10 +56,10 @@ typedef struct {
 
 typedef struct {
   char *cluster;
-  GPtrArray *files;   /* char *: a line for each */
-  GArray *changes;    /* LsNcclChange            */
-  GArray *kept;       /* LsNcclKept              */
-  GArray *curves;     /* LsNcclFitCurve          */
+  GPtrArray *files;     /* char *: a line for each */
+  GArray *changes;      /* LsNcclChange            */
+  GArray *kept;         /* LsNcclKept              */
+  GArray *curves;       /* LsNcclFitCurve          */
   LsFitError all[2][2]; /* fitted and held out; below 1 MiB and above */
 } LsNcclFitReport;
 

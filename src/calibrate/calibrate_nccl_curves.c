@@ -19,19 +19,26 @@ complain (const LsNcclTests *t, LsDiagList *diags, const char *hint, const char 
 static bool
 kind_of (const LsNcclTests *t, LsCollKind *ret_kind, LsDiagList *diags)
 {
-  static const char *const tests[] = { [LS_COLL_ALL_REDUCE] = "all_reduce",   [LS_COLL_ALL_GATHER] = "all_gather",
-                                       [LS_COLL_REDUCE_SCATTER] = "reduce_scatter", [LS_COLL_BROADCAST] = "broadcast",
-                                       [LS_COLL_REDUCE] = "reduce",           [LS_COLL_ALL_TO_ALL] = "alltoall",
-                                       [LS_COLL_GATHER] = "gather",           [LS_COLL_SCATTER] = "scatter",
+  static const char *const tests[] = { [LS_COLL_ALL_REDUCE] = "all_reduce",
+                                       [LS_COLL_ALL_GATHER] = "all_gather",
+                                       [LS_COLL_REDUCE_SCATTER] = "reduce_scatter",
+                                       [LS_COLL_BROADCAST] = "broadcast",
+                                       [LS_COLL_REDUCE] = "reduce",
+                                       [LS_COLL_ALL_TO_ALL] = "alltoall",
+                                       [LS_COLL_GATHER] = "gather",
+                                       [LS_COLL_SCATTER] = "scatter",
                                        [LS_COLL_SEND_RECV] = "sendrecv" };
   for (guint i = 0; t->test && i < G_N_ELEMENTS (tests); i++)
     if (g_strcmp0 (tests[i], t->test) == 0) {
       *ret_kind = (LsCollKind) i;
       return true;
     }
-  g_autofree char *message = t->test ? g_strdup_printf ("%s_perf times nothing that is modelled", t->test)
-                                     : g_strdup_printf ("%s does not say which operation ran", t->line > 0 ? "the run that begins here" : "the file");
-  const char *hint = t->line > 0 ? "give it as a file of its own, with --op" : "say it with --op, such as --op all-reduce";
+  g_autofree char *message = t->test
+      ? g_strdup_printf ("%s_perf times nothing that is modelled", t->test)
+      : g_strdup_printf ("%s does not say which operation ran",
+                         t->line > 0 ? "the run that begins here" : "the file");
+  const char *hint
+      = t->line > 0 ? "give it as a file of its own, with --op" : "say it with --op, such as --op all-reduce";
   complain (t, diags, t->test ? NULL : hint, message);
   return false;
 }
@@ -44,13 +51,16 @@ check_shape (const LsCalibrateNccl *run, const LsNcclTests *t, LsCollKind kind, 
   if (t->n_ranks < 2)
     message = g_strdup ("expected 2 ranks or more; got 1");
   else if (t->n_ranks % t->n_hosts != 0 || t->n_ranks / t->n_hosts > per_node)
-    message = g_strdup_printf ("%u ranks on %u host%s; a node of %s has %u %s, and all hosts must use as many",
-                               t->n_ranks, t->n_hosts, t->n_hosts > 1 ? "s" : "", run->hardware->spec.name, per_node,
-                               ls_cluster_chip_word (&run->hardware->spec, per_node));
+    message
+        = g_strdup_printf ("%u ranks on %u host%s; a node of %s has %u %s, and all hosts must use as many",
+                           t->n_ranks, t->n_hosts, t->n_hosts > 1 ? "s" : "", run->hardware->spec.name,
+                           per_node, ls_cluster_chip_word (&run->hardware->spec, per_node));
   else if (kind == LS_COLL_BARRIER)
     message = g_strdup ("a barrier has no sizes, and nccl-tests does not time it");
   else if (kind == LS_COLL_SEND_RECV && t->n_ranks != 2)
-    message = g_strdup_printf ("a send is between 2 ranks; sendrecv_perf on %u shifts around a ring, which is not modelled", t->n_ranks);
+    message = g_strdup_printf (
+        "a send is between 2 ranks; sendrecv_perf on %u shifts around a ring, which is not modelled",
+        t->n_ranks);
   if (message)
     complain (t, diags, NULL, message);
   return ls_diag_list_n (diags) == n_before;
@@ -65,7 +75,8 @@ curve_for (LsCalibrateNccl *run, LsCollKind kind, guint n_ranks, guint n_hosts)
       return c;
   }
   g_autofree char *name = g_strdup_printf ("%s, %u %s on %u node%s", ls_coll_kind_name (kind), n_ranks,
-                                          ls_cluster_chip_word (&run->hardware->spec, n_ranks), n_hosts, n_hosts > 1 ? "s" : "");
+                                           ls_cluster_chip_word (&run->hardware->spec, n_ranks), n_hosts,
+                                           n_hosts > 1 ? "s" : "");
   LsNcclCurve *c = ls_nccl_curve_new (name, kind, n_ranks, n_hosts);
   g_ptr_array_add (run->curves, c);
   return c;
@@ -84,7 +95,8 @@ add_run (LsCalibrateNccl *run, const LsNcclTests *t, const LsCollKind *asked, Ls
     g_array_append_val (curve->points, point);
   }
   g_ptr_array_add (run->report.files,
-                   g_strdup_printf ("%s: %s, %u sizes%s%s", t->path, curve->name, t->rows->len, t->gpu ? "; " : "", t->gpu ? t->gpu : ""));
+                   g_strdup_printf ("%s: %s, %u sizes%s%s", t->path, curve->name, t->rows->len,
+                                    t->gpu ? "; " : "", t->gpu ? t->gpu : ""));
 }
 
 static void
@@ -92,7 +104,9 @@ add_file (LsCalibrateNccl *run, const char *path, const LsCollKind *asked, LsDia
 {
   g_autoptr (GPtrArray) runs = ls_nccl_tests_load (path, diags);
   if (runs && runs->len > 1 && asked) {
-    g_autofree char *message = g_strdup_printf ("--op is of one operation; this file holds %u runs, each of which says its own, or not at all", runs->len);
+    g_autofree char *message = g_strdup_printf (
+        "--op is of one operation; this file holds %u runs, each of which says its own, or not at all",
+        runs->len);
     complain (runs->pdata[0], diags, "leave out --op, or give a file for each", message);
     return;
   }

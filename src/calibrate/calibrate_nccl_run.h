@@ -8,8 +8,8 @@
 
 struct LsCalibrateNccl {
   LsHardware *hardware;
-  LsJsonDoc *base;  /* the NCCL file that is fitted anew */
-  GPtrArray *tests; /* LsNcclTests                       */
+  LsJsonDoc *base;   /* the NCCL file that is fitted anew */
+  GPtrArray *tests;  /* LsNcclTests                       */
   GPtrArray *curves; /* LsNcclCurve                      */
   LsNcclFitReport report;
 };

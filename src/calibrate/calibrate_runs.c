@@ -45,8 +45,8 @@ struct LsCalibrateRuns {
   guint n_threads;
   LsProgress progress;
   guint64 n_simulated, n_to_simulate; /* the second at most */
-  double *log_start; /* ln of the steps of the cluster as it is */
-  Facts *facts;      /* of each case, likewise */
+  double *log_start;                  /* ln of the steps of the cluster as it is */
+  Facts *facts;                       /* of each case, likewise */
   LsFittedReport report;
 };
 
@@ -108,8 +108,10 @@ choose_cluster (LsCalibrateRuns *run, const LsCalibrateRunsSpec *spec, GError **
     const LsCase *c = g_ptr_array_index (run->cases, i);
     if (strcmp (c->cluster, first->cluster) == 0)
       continue;
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s: runs on %s (%s) and on %s (%s): a fit is of one cluster\n"
-                 "note: give each its own file, or --cluster if they are one", spec->path, first->cluster, first->id, c->cluster, c->id);
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "%s: runs on %s (%s) and on %s (%s): a fit is of one cluster\n"
+                 "note: give each its own file, or --cluster if they are one",
+                 spec->path, first->cluster, first->id, c->cluster, c->id);
     return FALSE;
   }
   run->name = g_strdup (spec->cluster ? spec->cluster : first->cluster);
@@ -137,7 +139,8 @@ load_cluster (LsCalibrateRuns *run, GError **error)
   settle_software (run);
   const LsFitted *f = &run->hardware->spec.fitted;
   if (f->compute + f->overlap + f->intra_node + f->inter_node > 0 || f->host_launch > 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s was fitted already\nnote: fit the cluster that it was made of, with all runs at once",
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "%s was fitted already\nnote: fit the cluster that it was made of, with all runs at once",
                  run->name);
     return FALSE;
   }
@@ -161,7 +164,8 @@ predict_row (guint i, gpointer data)
   const LsCase *c = g_ptr_array_index (b->run->cases, i);
   g_autoptr (GError) error = NULL;
   LsJobResult *prepared = ls_job_prepare (&c->model, b->hardware, 0, &c->strategy, &error);
-  g_autoptr (LsJobResult) r = prepared ? ls_job_run_prepared (prepared, b->hardware, &b->run->options, NULL, &error) : NULL;
+  g_autoptr (LsJobResult) r
+      = prepared ? ls_job_run_prepared (prepared, b->hardware, &b->run->options, NULL, &error) : NULL;
   b->log_s[i] = r ? log (ls_job_result_step_time_s (r)) : NAN;
   if (!r && b->why)
     b->why[i] = g_strdup (error->message);
@@ -259,8 +263,10 @@ drop_refused (LsCalibrateRuns *run, GError **error)
   if (run->cases->len >= N_MIN_ROWS)
     return check_runs (run, log_s, error);
   const char *reason = run->notes->len > 0 ? g_ptr_array_index (run->notes, 0) : NULL;
-  g_autofree char *too_few = g_strdup_printf ("one run cannot tell a slow %s from a slow network", ls_cluster_chip_word (&run->hardware->spec, 1));
-  g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "%s: expected %d runs or more that can be simulated; got %u\nnote: %s", run->report.file,
+  g_autofree char *too_few = g_strdup_printf ("one run cannot tell a slow %s from a slow network",
+                                              ls_cluster_chip_word (&run->hardware->spec, 1));
+  g_set_error (error, LS_ERROR, LS_ERROR_INPUT,
+               "%s: expected %d runs or more that can be simulated; got %u\nnote: %s", run->report.file,
                N_MIN_ROWS, run->cases->len, reason ? reason : too_few);
   return FALSE;
 }
@@ -297,10 +303,15 @@ sum_up (LsCalibrateRuns *run, const LsRunsFit *fit)
   g_autofree LsSummedRun *list = g_new0 (LsSummedRun, n);
   for (guint i = 0; i < n; i++) {
     double log_measured = log (((const LsCase *) run->cases->pdata[i])->measured_s);
-    list[i] = (LsSummedRun) { .log_measured = log_measured, .log_start = run->log_start[i], .log_fitted = log_measured + fit->after[i],
-                              .log_left_out = log_measured + fit->left_out[i], .mfu = run->facts[i].mfu, .traits = run->facts[i].traits };
+    list[i] = (LsSummedRun) { .log_measured = log_measured,
+                              .log_start = run->log_start[i],
+                              .log_fitted = log_measured + fit->after[i],
+                              .log_left_out = log_measured + fit->left_out[i],
+                              .mfu = run->facts[i].mfu,
+                              .traits = run->facts[i].traits };
   }
-  ls_runs_summary (list, n, run->report.file, ls_hardware_architecture (run->hardware), &run->report.left_out);
+  ls_runs_summary (list, n, run->report.file, ls_hardware_architecture (run->hardware),
+                   &run->report.left_out);
 }
 
 static void
@@ -308,9 +319,17 @@ fill_lines (LsFittedReport *r, const LsRunsFit *fit)
 {
   for (guint j = 0; j < N_PARAMETERS; j++) {
     const LsRunsParameter *p = &parameters[j].p;
-    const LsFittedLine line = { .name = p->name, .unit = parameters[j].is_time ? "us" : "", .is_fitted = fit->state[j] == LS_FITTED,
-                                .at_bound = fit->at_bound[j], .start = p->start, .value = fit->value[j], .lo = p->lo, .hi = p->hi,
-                                .error = fit->error[j], .sensitivity = fit->sensitivity[j], .why = reason (fit->state[j]) };
+    const LsFittedLine line = { .name = p->name,
+                                .unit = parameters[j].is_time ? "us" : "",
+                                .is_fitted = fit->state[j] == LS_FITTED,
+                                .at_bound = fit->at_bound[j],
+                                .start = p->start,
+                                .value = fit->value[j],
+                                .lo = p->lo,
+                                .hi = p->hi,
+                                .error = fit->error[j],
+                                .sensitivity = fit->sensitivity[j],
+                                .why = reason (fit->state[j]) };
     g_array_append_val (r->lines, line);
     g_array_append_val (r->singular, fit->singular[j]);
   }
@@ -325,7 +344,9 @@ fill_report (LsCalibrateRuns *run, const LsRunsFit *fit)
   guint n = run->cases->len;
   for (guint i = 0; i < n; i++) {
     const LsCase *c = g_ptr_array_index (run->cases, i);
-    const LsFittedRow row = { .id = c->id, .measured_s = c->measured_s, .before_s = c->measured_s * exp (fit->before[i]),
+    const LsFittedRow row = { .id = c->id,
+                              .measured_s = c->measured_s,
+                              .before_s = c->measured_s * exp (fit->before[i]),
                               .after_s = fit->n_fitted > 0 ? c->measured_s * exp (fit->after[i]) : NAN,
                               .left_out_s = c->measured_s * exp (fit->left_out[i]) };
     g_array_append_val (r->rows, row);
@@ -354,7 +375,8 @@ fit_rows (LsCalibrateRuns *run, GError **error)
   const LsRunsProblem problem = { list, N_PARAMETERS, n, log_measured, run->log_start, jobs, predict, run };
   LsRunsFit fit;
   if (!ls_runs_fit (&problem, &fit)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s: a run cannot be simulated with other figures than the cluster's own", run->report.file);
+    g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
+                 "%s: a run cannot be simulated with other figures than the cluster's own", run->report.file);
     return FALSE;
   }
   fill_report (run, &fit);
@@ -389,11 +411,13 @@ ls_calibrate_runs_json (const LsCalibrateRuns *run, const char *name, GError **e
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   if (isnan (run->report.error.after)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s: nothing was fitted, so there is nothing to write", name);
+    g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s: nothing was fitted, so there is nothing to write",
+                 name);
     return NULL;
   }
   if (strstr (run->name, ".xml")) {
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "%s: what is fitted goes into a cluster file in JSON, not into XML", run->name);
+    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+                 "%s: what is fitted goes into a cluster file in JSON, not into XML", run->name);
     return NULL;
   }
   g_autoptr (LsJsonDoc) base = ls_data_load (LS_DATA_CLUSTERS, run->name, diags);

@@ -13,8 +13,8 @@
  *   host_launch  2 to 50 us         5 to 25 us an op are told (exec/host.c), and twice that on
  *                                   either side
  *
- * How far off the rows were that were left out in turn goes into the file with what was fitted: the interval of later jobs on the
- * cluster (analysis/own_runs.h).
+ * How far off the rows were that were left out in turn goes into the file with what was fitted: the interval
+ * of later jobs on the cluster (analysis/own_runs.h).
  *
  * Rows that cannot be simulated are left out, and said to be. No row of this project's own
  * validation is ever used unless its file is named. */
@@ -28,17 +28,17 @@
 #include "cluster/cluster.h"
 
 typedef struct {
-  const char *name;  /* a key of "fitted"                       */
-  const char *unit;  /* "us", or "" of a factor                 */
+  const char *name; /* a key of "fitted"                       */
+  const char *unit; /* "us", or "" of a factor                 */
   bool is_fitted, at_bound;
   double start, value, lo, hi; /* in that unit                  */
-  double error;      /* standard error of its ln; NaN: not said */
-  double sensitivity; /* most that a step's ln moves over half of its range */
-  const char *why;   /* if it is not fitted: in words; borrowed */
+  double error;                /* standard error of its ln; NaN: not said */
+  double sensitivity;          /* most that a step's ln moves over half of its range */
+  const char *why;             /* if it is not fitted: in words; borrowed */
 } LsFittedLine;
 
 typedef struct {
-  const char *id; /* borrowed */
+  const char *id;                                   /* borrowed */
   double measured_s, before_s, after_s, left_out_s; /* NaN: nothing was fitted */
 } LsFittedRow;
 
@@ -53,8 +53,8 @@ typedef struct {
   GArray *rows;  /* LsFittedRow  */
   LsFittedError error;
   LsFittedRuns left_out; /* n 0: nothing was fitted */
-  double condition; /* of the Jacobian of what is fitted; NaN: nothing is */
-  GArray *singular; /* double: of all, at the start                      */
+  double condition;      /* of the Jacobian of what is fitted; NaN: nothing is */
+  GArray *singular;      /* double: of all, at the start                      */
   const char *version;
 } LsFittedReport;
 

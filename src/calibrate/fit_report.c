@@ -20,8 +20,10 @@ ls_fit_change_verdict (const LsFitChange *c)
 char *
 ls_fit_change_to_text (const LsFitChange *c)
 {
-  g_autofree char *before = ls_fit_change_value (c, c->before), *after = ls_fit_change_value (c, c->after), *verdict = ls_fit_change_verdict (c);
-  g_autofree char *error = isnan (c->error) ? g_strdup ("") : g_strdup_printf (", standard error %.1f %%", 100 * c->error);
+  g_autofree char *before = ls_fit_change_value (c, c->before), *after = ls_fit_change_value (c, c->after),
+                  *verdict = ls_fit_change_verdict (c);
+  g_autofree char *error
+      = isnan (c->error) ? g_strdup ("") : g_strdup_printf (", standard error %.1f %%", 100 * c->error);
   return c->is_replaced ? g_strdup_printf ("%s %s: %s, was %s%s", c->key, c->name, after, before, error)
                         : g_strdup_printf ("%s %s: %s %s%s", c->key, c->name, before, verdict, error);
 }

@@ -1,4 +1,5 @@
-/* calibrate/fit_report.h — what a fit to measured kernels reached: errors by class of kernels, and the coefficients that moved. */
+/* calibrate/fit_report.h — what a fit to measured kernels reached: errors by class of kernels, and the
+ * coefficients that moved. */
 #ifndef LS_CALIBRATE_FIT_REPORT_H
 #define LS_CALIBRATE_FIT_REPORT_H
 
@@ -25,9 +26,9 @@ typedef struct {
 
 /* Kernels of an entry of the calibration and a number format. */
 typedef struct {
-  const char *key;  /* of the calibration, static */
+  const char *key; /* of the calibration, static */
   LsDtype dtype;
-  bool is_alone;    /* all were held out, so nothing was: the fit saw all */
+  bool is_alone; /* all were held out, so nothing was: the fit saw all */
   LsFitError fit, held_out;
 } LsFitClass;
 
@@ -36,9 +37,10 @@ typedef struct {
   const char *key, *name; /* entry and coefficient, static               */
   bool is_time;           /* before and after are seconds                */
   double before, after;   /* equal if it is kept                         */
-  double change, error;   /* of its ln, as the kernels would have it, and the standard error of that; NaN: not told */
+  double change,
+      error; /* of its ln, as the kernels would have it, and the standard error of that; NaN: not told */
   bool is_replaced;
-  const char *why;        /* it is kept; static                          */
+  const char *why; /* it is kept; static                          */
 } LsFitChange;
 
 typedef struct {

@@ -78,7 +78,8 @@ write_provenance (LsJsonOut *w, const LsFittedReport *r)
   ls_json_out_string (w, "error", error->str);
   for (guint i = 0; i < r->lines->len; i++) {
     const LsFittedLine *l = &g_array_index (r->lines, LsFittedLine, i);
-    g_autofree char *text = l->is_fitted ? g_strdup_printf ("standard error %.1f %%%s", 100 * l->error, l->at_bound ? ", at the end of its range" : "")
+    g_autofree char *text = l->is_fitted ? g_strdup_printf ("standard error %.1f %%%s", 100 * l->error,
+                                                            l->at_bound ? ", at the end of its range" : "")
                                          : g_strdup_printf ("kept: %s", l->why);
     ls_json_out_string (w, l->name, text);
   }
@@ -90,7 +91,8 @@ ls_fitted_to_json (const LsJsonDoc *base, const LsFittedReport *r, const char *n
 {
   g_autoptr (GString) fitted = g_string_new (NULL);
   g_autofree char *file = g_path_get_basename (r->file);
-  g_autofree char *source = g_strdup_printf ("%s, fitted to steps measured on it (%s); see fitted", r->cluster, file);
+  g_autofree char *source
+      = g_strdup_printf ("%s, fitted to steps measured on it (%s); see fitted", r->cluster, file);
   LsJsonOut w;
   ls_json_out_init (&w, fitted, 2);
   ls_json_out_begin_object (&w, NULL);

@@ -2,10 +2,10 @@
 
 #include <math.h>
 
-#define ALIKE          0.7 /* correlation of shapes that are next to each other */
+#define ALIKE          0.7  /* correlation of shapes that are next to each other */
 #define SAME           0.99 /* and of timings of one shape                      */
-#define OCTAVES        1.0 /* until it is 1 / e of that                         */
-#define COMPUTE_SPREAD 1.4 /* standard deviation over mean absolute error       */
+#define OCTAVES        1.0  /* until it is 1 / e of that                         */
+#define COMPUTE_SPREAD 1.4  /* standard deviation over mean absolute error       */
 #define OTHER_SPREAD   2.0
 #define HALF           0.5 /* of the time: what bounds a kernel                 */
 
@@ -22,7 +22,8 @@ place_of (const LsTimedKernel *t, const LsKindFit *fit, const LsGpu *gpu, double
   const LsKernel *k = &t->kernel;
   const uint64_t sizes[N_SIZES] = { k->m, k->n, k->k, k->batch };
   LsKernelCost cost = ls_kernel_cost_by (fit, 1, gpu, k);
-  Place place = { .spread = mape * (cost.compute_s > HALF * ls_time_to_s (cost.alone) ? COMPUTE_SPREAD : OTHER_SPREAD) };
+  Place place = { .spread = mape
+                      * (cost.compute_s > HALF * ls_time_to_s (cost.alone) ? COMPUTE_SPREAD : OTHER_SPREAD) };
   for (guint i = 0; i < N_SIZES; i++)
     place.octave[i] = log2 ((double) MAX (1, sizes[i]));
   return place;
@@ -45,7 +46,8 @@ ls_misfit_covariance (const GPtrArray *samples, const LsKindFit *fit, const LsGp
   for (guint i = 0; i < samples->len; i++) {
     places[i] = place_of (samples->pdata[i], fit, gpu, mape);
     for (guint j = 0; j <= i; j++)
-      gsl_matrix_set (K, i, j, i == j ? places[i].spread * places[i].spread : covariance (&places[i], &places[j]));
+      gsl_matrix_set (K, i, j,
+                      i == j ? places[i].spread * places[i].spread : covariance (&places[i], &places[j]));
   }
   return K;
 }

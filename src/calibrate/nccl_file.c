@@ -72,7 +72,8 @@ append_sources (GString *out, const cJSON *base, const GArray *changes, const ch
   }
   for (guint i = 0; i < changes->len; i++) {
     const LsNcclChange *c = &g_array_index (changes, LsNcclChange, i);
-    g_autofree char *text = g_strconcat (c->is_derived ? "follows from what was fitted: " : "fitted: ", why, NULL);
+    g_autofree char *text
+        = g_strconcat (c->is_derived ? "follows from what was fitted: " : "fitted: ", why, NULL);
     begin_member (out, 4, c->key, is_first);
     append_text (out, text);
     is_first = false;
@@ -90,7 +91,8 @@ append_change (GString *out, const LsNcclChange *c)
 }
 
 char *
-ls_nccl_rewrite (const LsJsonDoc *base, const char *name, const char *source, const GArray *changes, const char *why)
+ls_nccl_rewrite (const LsJsonDoc *base, const char *name, const char *source, const GArray *changes,
+                 const char *why)
 {
   GString *out = g_string_new ("{");
   const cJSON *root = ls_json_doc_root (base), *sources = cJSON_GetObjectItemCaseSensitive (root, "sources");

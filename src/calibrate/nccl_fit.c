@@ -15,7 +15,7 @@ LsNcclCurve *
 ls_nccl_curve_new (const char *name, LsCollKind kind, uint32_t n_gpus, uint32_t n_nodes)
 {
   LsNcclCurve *c = g_new0 (LsNcclCurve, 1);
-  *c = (LsNcclCurve){ .name = g_strdup (name), .kind = kind, .n_gpus = n_gpus, .n_nodes = n_nodes };
+  *c = (LsNcclCurve) { .name = g_strdup (name), .kind = kind, .n_gpus = n_gpus, .n_nodes = n_nodes };
   c->held_out = ls_nccl_is_held_out (n_gpus);
   c->points = g_array_new (FALSE, FALSE, sizeof (LsNcclPoint));
   return c;
@@ -41,7 +41,7 @@ ls_nccl_is_held_out (uint32_t n_gpus)
 static LsLinkSpec
 ideal (const LsLinkSpec *link)
 {
-  return (LsLinkSpec){ .bandwidth_bytes_per_s = link->bandwidth_bytes_per_s, .efficiency = 1 };
+  return (LsLinkSpec) { .bandwidth_bytes_per_s = link->bandwidth_bytes_per_s, .efficiency = 1 };
 }
 
 LsCluster *
@@ -63,14 +63,16 @@ ls_nccl_wide_cluster (const LsClusterSpec *spec, uint32_t n_nodes, GError **erro
 }
 
 double
-ls_nccl_predict_s (const LsCluster *cluster, const LsNccl *nccl, const LsNcclCurve *c, uint64_t bytes, LsArena *arena)
+ls_nccl_predict_s (const LsCluster *cluster, const LsNccl *nccl, const LsNcclCurve *c, uint64_t bytes,
+                   LsArena *arena)
 {
   g_autofree uint32_t *gpus = g_new (uint32_t, c->n_gpus);
   uint32_t per_node = c->n_gpus / c->n_nodes;
   for (uint32_t i = 0; i < c->n_gpus; i++)
     gpus[i] = i / per_node * cluster->spec.gpus_per_node + i % per_node;
   LsCollRequest request = { .kind = c->kind, .gpus = gpus, .n = c->n_gpus, .bytes = bytes };
-  return ls_time_to_s (ls_coll_time_alone (cluster, ls_coll_plan (cluster, nccl, &request, LS_NETWORK_FLOW, arena)));
+  return ls_time_to_s (
+      ls_coll_time_alone (cluster, ls_coll_plan (cluster, nccl, &request, LS_NETWORK_FLOW, arena)));
 }
 
 /* --- the numbers --- */
@@ -118,7 +120,8 @@ ls_nccl_complete (LsNccl *nccl, const LsNcclFitted *fitted)
 }
 
 /* What data that do not show a figure may at most drive it to: what a file may say. */
-static const double most[] = { [LS_NCCL_TIME] = 1, [LS_NCCL_BYTES] = 1e12, [LS_NCCL_RATE] = WIDE, [LS_NCCL_RATIO] = 16 };
+static const double most[]
+    = { [LS_NCCL_TIME] = 1, [LS_NCCL_BYTES] = 1e12, [LS_NCCL_RATE] = WIDE, [LS_NCCL_RATIO] = 16 };
 
 static LsNccl
 nccl_at (const LsNcclProblem *p, const gsl_vector *x)
@@ -167,7 +170,8 @@ loss_of_curve (const LsNcclProblem *p, const LsNccl *nccl, const LsNcclCurve *c)
   for (guint k = 0; k < c->points->len; k++) {
     const LsNcclPoint *point = &g_array_index (c->points, LsNcclPoint, k);
     int side = point->bytes >= LS_NCCL_SMALL_BYTES;
-    sum[side] += huber (log (ls_nccl_predict_s (p->cluster, nccl, c, point->bytes, arena) / point->measured_s));
+    sum[side]
+        += huber (log (ls_nccl_predict_s (p->cluster, nccl, c, point->bytes, arena) / point->measured_s));
     n[side]++;
   }
   return SMALL_WEIGHT * sum[0] / MAX (n[0], 1) + sum[1] / MAX (n[1], 1);

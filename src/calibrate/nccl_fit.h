@@ -47,7 +47,10 @@ typedef struct {
   LsNcclUnit unit;
   double start;
 } LsNcclFitted;
-#define LS_NCCL_FIT(field, unit, start) { #field, offsetof (LsNccl, field), unit, start }
+#define LS_NCCL_FIT(field, unit, start)                                                                      \
+  {                                                                                                          \
+#field, offsetof(LsNccl, field), unit, start                                                             \
+  }
 
 double ls_nccl_get (const LsNccl *nccl, const LsNcclFitted *f);
 void ls_nccl_set (LsNccl *nccl, const LsNcclFitted *f, double value);
@@ -67,8 +70,8 @@ typedef struct {
  * the end of a ring unless fitted. */
 void ls_nccl_complete (LsNccl *nccl, const LsNcclFitted *fitted);
 
-double ls_nccl_predict_s (const LsCluster *cluster, const LsNccl *nccl, const LsNcclCurve *curve, uint64_t bytes,
-                          LsArena *arena);
+double ls_nccl_predict_s (const LsCluster *cluster, const LsNccl *nccl, const LsNcclCurve *curve,
+                          uint64_t bytes, LsArena *arena);
 /* Borrows the strings of p->fixed. The loss that was reached, if wanted. */
 LsNccl ls_nccl_fit (const LsNcclProblem *p, double *ret_loss);
 

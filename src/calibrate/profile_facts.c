@@ -38,7 +38,8 @@ ls_profile_mean_noted (const LsProfile *p, const char *group, const char *name, 
   guint n = 0;
   for (guint i = 0; i < p->facts->len; i++) {
     const LsProfileFact *f = &g_array_index (p->facts, LsProfileFact, i);
-    double value = strcmp (f->group, group) == 0 && strcmp (f->name, name) == 0 ? ls_profile_noted (f, key) : NAN;
+    double value
+        = strcmp (f->group, group) == 0 && strcmp (f->name, name) == 0 ? ls_profile_noted (f, key) : NAN;
     if (isnan (value))
       continue;
     sum += value;

@@ -1,5 +1,5 @@
-/* calibrate/profile_facts.h — what a profile of kernelbench says besides its kernels, by group and name of its rows (private to
- * calibrate/). */
+/* calibrate/profile_facts.h — what a profile of kernelbench says besides its kernels, by group and name of
+ * its rows (private to calibrate/). */
 #ifndef LS_CALIBRATE_PROFILE_FACTS_H
 #define LS_CALIBRATE_PROFILE_FACTS_H
 

@@ -18,6 +18,7 @@ typedef struct {
 } LsCheckedRun;
 
 /* Appends notes (char *) of n > 0 runs. LS_ERROR_INPUT, beginning with the file's name: other units. */
-gboolean ls_runs_check (const char *file, const LsCheckedRun *runs, guint n, GPtrArray *notes, GError **error);
+gboolean ls_runs_check (const char *file, const LsCheckedRun *runs, guint n, GPtrArray *notes,
+                        GError **error);
 
 #endif

@@ -49,15 +49,18 @@ static bool
 descend (RunsWork *w, gsl_vector *u)
 {
   gsl_multifit_nlinear_parameters how = gsl_multifit_nlinear_default_parameters ();
-  gsl_multifit_nlinear_workspace *s = gsl_multifit_nlinear_alloc (gsl_multifit_nlinear_trust, &how, w->p->n_rows, w->n_active);
-  gsl_multifit_nlinear_fdf fdf = { .f = on_residuals, .df = on_jacobian, .n = w->p->n_rows, .p = w->n_active, .params = w };
+  gsl_multifit_nlinear_workspace *s
+      = gsl_multifit_nlinear_alloc (gsl_multifit_nlinear_trust, &how, w->p->n_rows, w->n_active);
+  gsl_multifit_nlinear_fdf fdf
+      = { .f = on_residuals, .df = on_jacobian, .n = w->p->n_rows, .p = w->n_active, .params = w };
   bool goes_on = gsl_multifit_nlinear_init (u, &fdf, s) == GSL_SUCCESS;
   for (int i = 0; goes_on && i < MAX_STEPS && !is_flat (gsl_multifit_nlinear_jac (s)); i++) {
     double before = runs_sum_of_squares (gsl_multifit_nlinear_residual (s)->data, w->p->n_rows);
     goes_on = gsl_multifit_nlinear_iterate (s) == GSL_SUCCESS;
     double after = runs_sum_of_squares (gsl_multifit_nlinear_residual (s)->data, w->p->n_rows);
     gsl_vector_sub (u, gsl_multifit_nlinear_position (s));
-    goes_on = goes_on && fmax (gsl_vector_max (u), -gsl_vector_min (u)) > CONVERGED && after < (1 - NO_GAIN) * before;
+    goes_on = goes_on && fmax (gsl_vector_max (u), -gsl_vector_min (u)) > CONVERGED
+        && after < (1 - NO_GAIN) * before;
     gsl_vector_memcpy (u, gsl_multifit_nlinear_position (s));
   }
   gsl_multifit_nlinear_free (s);
@@ -90,8 +93,8 @@ descend_inside (RunsWork *w, gsl_vector *u, double *ret_cost)
   return ok && !w->has_failed;
 }
 
-/* From where the last fit ended; and from there with those parameters moved to where they bite that bite on one side of
- * their start only: where one does not, nothing depends on it, and no slope leads back. */
+/* From where the last fit ended; and from there with those parameters moved to where they bite that bite on
+ * one side of their start only: where one does not, nothing depends on it, and no slope leads back. */
 bool
 runs_find_best (RunsWork *w, gsl_vector *u)
 {

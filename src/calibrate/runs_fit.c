@@ -7,25 +7,28 @@
 #include "calibrate/runs_work.h"
 #include "calibrate/svd.h"
 
-#define MOST_ERROR  1    /* of half of a range */
-#define SIGNIFICANT 1    /* standard errors    */
+#define MOST_ERROR  1 /* of half of a range */
+#define SIGNIFICANT 1 /* standard errors    */
 #define MAX_ROUNDS  6
 #define SAME        5e-5 /* ln: of what curves and a simulation say */
 #define RUN_SCATTER 0.01 /* ln: repeated steps of one job; a guess */
 
 /* ---- standard errors ---- */
 
-/* The one that is furthest from being told, by its error as a share of half of its range, or its distance from the start
- * in errors; n_active: all are told. */
+/* The one that is furthest from being told, by its error as a share of half of its range, or its distance
+ * from the start in errors; n_active: all are told. */
 static size_t
-set_errors (const RunsWork *w, const gsl_vector *u, const LsSvd *d, const double *r, LsRunsFit *fit, LsRunsState *ret_why)
+set_errors (const RunsWork *w, const gsl_vector *u, const LsSvd *d, const double *r, LsRunsFit *fit,
+            LsRunsState *ret_why)
 {
   size_t n = w->p->n_rows, worst = w->n_active;
-  double most = 1, scatter = fmax (RUN_SCATTER, sqrt (runs_sum_of_squares (r, n) / (double) (n - w->n_active)));
+  double most = 1,
+         scatter = fmax (RUN_SCATTER, sqrt (runs_sum_of_squares (r, n) / (double) (n - w->n_active)));
   for (size_t a = 0; a < w->n_active; a++) {
     double error = scatter * sqrt (ls_svd_variance (d, a));
     fit->error[w->active[a]] = error * runs_half_range (&w->p->parameters[w->active[a]]);
-    double untold = fmax (error / MOST_ERROR, SIGNIFICANT * error / fmax (fabs (gsl_vector_get (u, a)), 1e-9));
+    double untold
+        = fmax (error / MOST_ERROR, SIGNIFICANT * error / fmax (fabs (gsl_vector_get (u, a)), 1e-9));
     if (untold > most) {
       most = untold;
       worst = a;
@@ -45,7 +48,8 @@ is_same_job (const LsRunsProblem *p, size_t a, size_t b)
 
 /* Where the fit would be without a row's job: least squares of the other rows, linear around u. */
 static void
-step_without (const LsRunsProblem *p, const gsl_matrix *J, const double *r, size_t row, const gsl_vector *u, gsl_vector *ret_u)
+step_without (const LsRunsProblem *p, const gsl_matrix *J, const double *r, size_t row, const gsl_vector *u,
+              gsl_vector *ret_u)
 {
   gsl_matrix *K = gsl_matrix_alloc (J->size1, J->size2);
   gsl_vector *b = gsl_vector_alloc (J->size1);
@@ -176,7 +180,8 @@ correct (RunsWork *w, LsRunsFit *fit, double *ret_gap)
   return ok;
 }
 
-/* By the curves, put right by a simulation where each fit ends, until they say what it says. Nobody goes before the second. */
+/* By the curves, put right by a simulation where each fit ends, until they say what it says. Nobody goes
+ * before the second. */
 static bool
 fit_by_curves (RunsWork *w, LsRunsFit *fit)
 {

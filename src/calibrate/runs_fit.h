@@ -6,12 +6,13 @@
  * compare. Residual of row i: r_i = ln (predicted_i / measured_i). Minimised is the sum of r^2 by
  * Levenberg-Marquardt (gsl_multifit_nlinear, Moré's scaling).
  *
- * A simulation may take seconds, so few are made. Each parameter is simulated at both ends of its range; the rows' curves through
- * these ends and the start (parabolas; straight lines where a parameter bites on one side only), added up over the parameters, stand for
- * the simulator in a first fit, from s. Where it ends all rows are simulated, the curves put right by what they were off, and fitted
- * again, until both say the same. Each fit is also tried with those parameters moved to where they bite that do nothing on one side of
- * s: a NIC behind a slower NVLink. What ends outside a range starts again from its inside. In all, some fifteen simulations of each
- * row.
+ * A simulation may take seconds, so few are made. Each parameter is simulated at both ends of its range; the
+ * rows' curves through these ends and the start (parabolas; straight lines where a parameter bites on one
+ * side only), added up over the parameters, stand for the simulator in a first fit, from s. Where it ends all
+ * rows are simulated, the curves put right by what they were off, and fitted again, until both say the same.
+ * Each fit is also tried with those parameters moved to where they bite that do nothing on one side of s: a
+ * NIC behind a slower NVLink. What ends outside a range starts again from its inside. In all, some fifteen
+ * simulations of each row.
  *
  * What is fitted. One after the other is kept at its start, and says why:
  *
@@ -28,9 +29,9 @@
  * sum r^2 / (n - p) and a guess of what repeated runs scatter by, 1 %: data that fit too well
  * must not make every parameter certain.
  *
- * Left out. For each row the optimum without it (and without other rows of its job), one Gauss-Newton step from that of all, and the
- * row predicted there, by the curves. That is an approximation: the rows left fit the same parameters as all rows do, and nothing is
- * simulated again.
+ * Left out. For each row the optimum without it (and without other rows of its job), one Gauss-Newton step
+ * from that of all, and the row predicted there, by the curves. That is an approximation: the rows left fit
+ * the same parameters as all rows do, and nothing is simulated again.
  *
  * Worked example. Rows 1 and 2 s that are all compute, predicted 0.9 and 1.8: compute comes
  * out as 0.9 times, and links are unseen. */
@@ -57,7 +58,8 @@ typedef struct {
   size_t n_parameters, n_rows;
   const double *log_measured; /* [n_rows] */
   const double *log_start;    /* [n_rows] what is predicted where all parameters start; NULL: not known yet */
-  const unsigned *jobs;       /* [n_rows] rows of one job share a number: they are left out together; NULL: each has its own */
+  const unsigned
+      *jobs; /* [n_rows] rows of one job share a number: they are left out together; NULL: each has its own */
   LsRunsPredict predict;
   void *context;
 } LsRunsProblem;
@@ -66,15 +68,15 @@ typedef enum { LS_FITTED, LS_KEPT_UNSEEN, LS_KEPT_FEW_ROWS, LS_KEPT_UNCERTAIN, L
 
 typedef struct {
   LsRunsState state[LS_RUNS_MAX_PARAMETERS];
-  double value[LS_RUNS_MAX_PARAMETERS];       /* the start, if kept                              */
-  double error[LS_RUNS_MAX_PARAMETERS];       /* standard error of ln (value); NaN if it was
+  double value[LS_RUNS_MAX_PARAMETERS]; /* the start, if kept                              */
+  double error[LS_RUNS_MAX_PARAMETERS]; /* standard error of ln (value); NaN if it was
                                                  never part of a fit                             */
   bool at_bound[LS_RUNS_MAX_PARAMETERS];
   double sensitivity[LS_RUNS_MAX_PARAMETERS]; /* most that a row's ln moves over half the range  */
   size_t n_fitted;
-  double singular[LS_RUNS_MAX_PARAMETERS];    /* of the rows' slopes over all ranges, descending */
-  double condition;                           /* largest / smallest of those that are fitted     */
-  double *before, *after, *left_out;          /* [n_rows] residuals; left_out NaN: nothing fitted */
+  double singular[LS_RUNS_MAX_PARAMETERS]; /* of the rows' slopes over all ranges, descending */
+  double condition;                        /* largest / smallest of those that are fitted     */
+  double *before, *after, *left_out;       /* [n_rows] residuals; left_out NaN: nothing fitted */
 } LsRunsFit;
 
 /* How many times all rows are simulated at most, after the start. */

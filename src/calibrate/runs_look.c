@@ -40,8 +40,8 @@ gain_of (const LsRunsParameter *x, const gsl_vector *r, const gsl_vector *c)
   return -u * (2 * along + u * square);
 }
 
-/* No more than half as many as rows: one after the other that which explains most of what those before it leave,
- * by slopes over whole ranges; where none explains anything, that which moves rows most. Spoils J. */
+/* No more than half as many as rows: one after the other that which explains most of what those before it
+ * leave, by slopes over whole ranges; where none explains anything, that which moves rows most. Spoils J. */
 static void
 keep_telling (RunsWork *w, gsl_matrix *J, LsRunsFit *fit)
 {
@@ -54,7 +54,8 @@ keep_telling (RunsWork *w, gsl_matrix *J, LsRunsFit *fit)
     double most = -1;
     for (size_t a = k; a < n; a++) {
       gsl_vector_const_view c = gsl_matrix_const_column (J, w->active[a]);
-      double gain = gain_of (&w->p->parameters[w->active[a]], r, &c.vector) + 1e-9 * fit->sensitivity[w->active[a]];
+      double gain
+          = gain_of (&w->p->parameters[w->active[a]], r, &c.vector) + 1e-9 * fit->sensitivity[w->active[a]];
       best = gain > most ? a : best;
       most = fmax (most, gain);
     }
@@ -76,13 +77,15 @@ keep_telling (RunsWork *w, gsl_matrix *J, LsRunsFit *fit)
 /* One parameter at one end of its range: the most that a row moves for each half of the range; *ret_u where
  * that is, r what is predicted there. */
 static bool
-look_at_end (RunsWork *w, size_t j, double end, const double *before, double *ret_u, double *r, double *ret_most)
+look_at_end (RunsWork *w, size_t j, double end, const double *before, double *ret_u, double *r,
+             double *ret_most)
 {
   const LsRunsParameter *x = &w->p->parameters[j];
   gsl_vector *u = gsl_vector_calloc (w->p->n_parameters);
   *ret_u = runs_u_of (x, end);
   gsl_vector_set (u, j, *ret_u);
-  bool ok = *ret_u == 0 ? (memcpy (r, before, w->p->n_rows * sizeof *r), true) : runs_simulate (w, u, LS_ALL_ROWS, r);
+  bool ok = *ret_u == 0 ? (memcpy (r, before, w->p->n_rows * sizeof *r), true)
+                        : runs_simulate (w, u, LS_ALL_ROWS, r);
   *ret_most = 0;
   for (size_t i = 0; i < w->p->n_rows && *ret_u != 0; i++)
     *ret_most = fmax (*ret_most, fabs ((r[i] - before[i]) / *ret_u));
@@ -90,8 +93,8 @@ look_at_end (RunsWork *w, size_t j, double end, const double *before, double *re
   return ok;
 }
 
-/* What all of them do over their ranges: singular values, who is worth a fit, and who bites on one side of the start
- * only (a NIC behind a slower NVLink). */
+/* What all of them do over their ranges: singular values, who is worth a fit, and who bites on one side of
+ * the start only (a NIC behind a slower NVLink). */
 bool
 runs_look (RunsWork *w, LsRunsFit *fit)
 {
@@ -102,7 +105,8 @@ runs_look (RunsWork *w, LsRunsFit *fit)
     const LsRunsParameter *x = &w->p->parameters[j];
     double *low = w->end_r[j][0] = g_new0 (double, n_rows), *high = w->end_r[j][1] = g_new0 (double, n_rows);
     double u_low = 0, u_high = 0, below = 0, above = 0;
-    ok = look_at_end (w, j, x->lo, fit->before, &u_low, low, &below) && look_at_end (w, j, x->hi, fit->before, &u_high, high, &above);
+    ok = look_at_end (w, j, x->lo, fit->before, &u_low, low, &below)
+        && look_at_end (w, j, x->hi, fit->before, &u_high, high, &above);
     fit->sensitivity[j] = fmax (below, above);
     if (fmin (below, above) < ONE_SIDED * fmax (below, above))
       w->away[j] = 0.75 * (below > above ? u_low : u_high);

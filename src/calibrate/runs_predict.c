@@ -54,14 +54,15 @@ note_place (const RunsWork *w, const gsl_vector *u, double *ret_place)
     ret_place[j] = gsl_vector_get (u, j);
 }
 
-/* What row i moves by, from the start to u of parameter j: the parabola through start and both ends; where the parameter
- * bites on one side only, straight lines. */
+/* What row i moves by, from the start to u of parameter j: the parabola through start and both ends; where
+ * the parameter bites on one side only, straight lines. */
 static double
 curve (const RunsWork *w, size_t j, size_t i, double u)
 {
   const double *lo = w->end_r[j][0], *hi = w->end_r[j][1];
   double a = w->end_u[j][0], b = w->end_u[j][1], at = CLAMP (u, a, b);
-  double below = a < 0 ? (lo[i] - w->start_r[i]) / a : 0, above = b > 0 ? (hi[i] - w->start_r[i]) / b : 0; /* slopes of chords */
+  double below = a < 0 ? (lo[i] - w->start_r[i]) / a : 0,
+         above = b > 0 ? (hi[i] - w->start_r[i]) / b : 0; /* slopes of chords */
   if (a >= 0 || b <= 0 || w->away[j] != 0)
     return at * (at < 0 ? below : above);
   double bend = (above - below) / (b - a);
@@ -116,7 +117,8 @@ runs_sum_of_squares (const double *r, size_t n)
   return sum;
 }
 
-/* Towards the inside of the range. By the curves: a simulation tells how far a row is off, which its slopes need not. */
+/* Towards the inside of the range. By the curves: a simulation tells how far a row is off, which its slopes
+ * need not. */
 static void
 differences (RunsWork *w, const gsl_vector *u)
 {

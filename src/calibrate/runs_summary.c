@@ -39,15 +39,21 @@ lowest_mfu (const LsSummedRun *runs, guint n)
 }
 
 void
-ls_runs_summary (const LsSummedRun *runs, guint n, const char *file, const char *architecture, LsFittedRuns *ret)
+ls_runs_summary (const LsSummedRun *runs, guint n, const char *file, const char *architecture,
+                 LsFittedRuns *ret)
 {
   LsResidualGroup group = { .architecture = (char *) architecture };
   for (guint i = 0; i < n; i++)
     ls_residual_group_add_traits (&group, &runs[i].traits);
   *ret = (LsFittedRuns) {
-    .file = g_path_get_basename (file), .architecture = g_strdup (architecture), .traits = group.traits, .lowest_mfu = lowest_mfu (runs, n),
-    .gpus = group.figures[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS], .tp = group.figures[LS_ASPECT_TENSOR - LS_N_WORD_ASPECTS],
-    .params = group.figures[LS_ASPECT_PARAMS - LS_N_WORD_ASPECTS], .fabric = group.figures[LS_ASPECT_FABRIC - LS_N_WORD_ASPECTS],
+    .file = g_path_get_basename (file),
+    .architecture = g_strdup (architecture),
+    .traits = group.traits,
+    .lowest_mfu = lowest_mfu (runs, n),
+    .gpus = group.figures[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS],
+    .tp = group.figures[LS_ASPECT_TENSOR - LS_N_WORD_ASPECTS],
+    .params = group.figures[LS_ASPECT_PARAMS - LS_N_WORD_ASPECTS],
+    .fabric = group.figures[LS_ASPECT_FABRIC - LS_N_WORD_ASPECTS],
   };
   set_range (runs, n, ret);
 }

@@ -1,5 +1,5 @@
-/* calibrate/runs_summary.h — what runs say of the next job on the cluster that was fitted to them: how far off each was that
- * was left out, and what they have (LsFittedRuns, cluster/cluster.h). */
+/* calibrate/runs_summary.h — what runs say of the next job on the cluster that was fitted to them: how far
+ * off each was that was left out, and what they have (LsFittedRuns, cluster/cluster.h). */
 #ifndef LS_CALIBRATE_RUNS_SUMMARY_H
 #define LS_CALIBRATE_RUNS_SUMMARY_H
 
@@ -19,7 +19,8 @@ typedef struct {
 void ls_runs_number_jobs (const double *log_start, guint n, guint *ret_jobs);
 
 /* n > 0. Clear with ls_runs_summary_clear(). */
-void ls_runs_summary (const LsSummedRun *runs, guint n, const char *file, const char *architecture, LsFittedRuns *ret_summary);
+void ls_runs_summary (const LsSummedRun *runs, guint n, const char *file, const char *architecture,
+                      LsFittedRuns *ret_summary);
 void ls_runs_summary_clear (LsFittedRuns *summary);
 
 #endif

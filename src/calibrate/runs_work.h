@@ -1,4 +1,5 @@
-/* calibrate/runs_work.h — a fit to measured runs as it goes on: what the files of calibrate/runs_fit.h share (private).
+/* calibrate/runs_work.h — a fit to measured runs as it goes on: what the files of calibrate/runs_fit.h share
+ * (private).
  *
  * u: places in units of half of each range, from the start of the parameter; vectors of u have a
  * component for each active parameter. r: ln (predicted / measured) of each row. */
@@ -18,10 +19,11 @@ typedef struct {
   double away[LS_RUNS_MAX_PARAMETERS]; /* another, where it moves rows on one side only; 0: both */
   double known_u[LS_RUNS_MAX_PARAMETERS], *known_r; /* residuals of all rows; NaN: of none   */
   double slope_u[LS_RUNS_MAX_PARAMETERS], *slope;   /* Jacobian, row by row; likewise        */
-  bool is_rough;          /* predicts by curves through the ends of ranges, not by simulation */
-  double end_u[LS_RUNS_MAX_PARAMETERS][2], *end_r[LS_RUNS_MAX_PARAMETERS][2]; /* these ends; NULL: none simulated */
-  const double *start_r;  /* where all parameters start                                       */
-  double *off;            /* by how much the curves are put right, of each row                */
+  bool is_rough; /* predicts by curves through the ends of ranges, not by simulation */
+  double end_u[LS_RUNS_MAX_PARAMETERS][2],
+      *end_r[LS_RUNS_MAX_PARAMETERS][2]; /* these ends; NULL: none simulated */
+  const double *start_r; /* where all parameters start                                       */
+  double *off;           /* by how much the curves are put right, of each row                */
   bool may_drop;
   bool has_failed;
 } RunsWork;
@@ -37,8 +39,8 @@ bool runs_jacobian (RunsWork *w, const gsl_vector *u, gsl_matrix *ret_J); /* nea
 double runs_sum_of_squares (const double *r, size_t n);
 void runs_drop (RunsWork *w, size_t a, LsRunsState why, LsRunsFit *fit);
 
-/* runs_look.c: both ends of each range; drops whom no run depends on and whom so few rows cannot tell. Fills sensitivity
- * and singular of fit, by its `before`. */
+/* runs_look.c: both ends of each range; drops whom no run depends on and whom so few rows cannot tell. Fills
+ * sensitivity and singular of fit, by its `before`. */
 bool runs_look (RunsWork *w, LsRunsFit *fit);
 
 /* runs_descend.c: the least sum of squares within the ranges. */

@@ -9,7 +9,8 @@ void
 ls_svd_init (LsSvd *svd, const gsl_matrix *J)
 {
   gsl_vector *work = gsl_vector_alloc (J->size2);
-  *svd = (LsSvd) { gsl_matrix_alloc (J->size1, J->size2), gsl_matrix_alloc (J->size2, J->size2), gsl_vector_alloc (J->size2) };
+  *svd = (LsSvd) { gsl_matrix_alloc (J->size1, J->size2), gsl_matrix_alloc (J->size2, J->size2),
+                   gsl_vector_alloc (J->size2) };
   gsl_matrix_memcpy (svd->U, J);
   gsl_linalg_SV_decomp (svd->U, svd->V, svd->S, work);
   gsl_vector_free (work);

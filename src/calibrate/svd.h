@@ -18,8 +18,8 @@ void ls_svd_clear (LsSvd *svd);
 double ls_svd_variance (const LsSvd *svd, size_t j);
 /* Largest over smallest singular value. */
 double ls_svd_condition (const LsSvd *svd);
-/* The x that is least of those with least |J x - b|. Singular values below 1e-9 of the largest count as 0: what
- * J does not see stays 0. */
+/* The x that is least of those with least |J x - b|. Singular values below 1e-9 of the largest count as 0:
+ * what J does not see stays 0. */
 void ls_svd_solve (LsSvd *svd, const gsl_vector *b, gsl_vector *ret_x);
 
 #endif

@@ -176,9 +176,10 @@ write_around (LsJsonOut *w, const LsAround *a, char *const *source)
     const char *key;
     LsTime time;
     double value;
-  } figures[] = { { "host_launch", a->host_launch, 0 },         { "kernel_gap", a->kernel_gap, 0 }, { "graph_gap", a->graph_gap, 0 },
-                  { "memcpy_share", 0, a->memcpy_share },       { "lost_tiles", 0, a->lost_tiles }, { "lost_clusters", 0, a->lost_clusters },
-                  { "lost_told", 0, a->lost_told },             { "waves", 0, a->waves } };
+  } figures[] = { { "host_launch", a->host_launch, 0 }, { "kernel_gap", a->kernel_gap, 0 },
+                  { "graph_gap", a->graph_gap, 0 },     { "memcpy_share", 0, a->memcpy_share },
+                  { "lost_tiles", 0, a->lost_tiles },   { "lost_clusters", 0, a->lost_clusters },
+                  { "lost_told", 0, a->lost_told },     { "waves", 0, a->waves } };
   char digits[G_ASCII_DTOSTR_BUF_SIZE];
   ls_json_out_begin_object (w, NULL);
   for (guint i = 0; i < G_N_ELEMENTS (figures); i++) {
@@ -186,7 +187,9 @@ write_around (LsJsonOut *w, const LsAround *a, char *const *source)
     if (figures[i].time > 0)
       ls_json_out_string (w, figures[i].key, time);
     else if (figures[i].value > 0)
-      ls_json_out_double (w, figures[i].key, g_ascii_strtod (g_ascii_formatd (digits, sizeof digits, "%.4g", figures[i].value), NULL));
+      ls_json_out_double (
+          w, figures[i].key,
+          g_ascii_strtod (g_ascii_formatd (digits, sizeof digits, "%.4g", figures[i].value), NULL));
   }
   for (const LsEnumName *g = ls_gemms_names; g->name; g++)
     if (g->value == a->gemms)
@@ -227,7 +230,8 @@ ls_calibration_to_json (const LsCalibrationFile *file)
   g_string_append (json, "  \"kernels\": {\n");
   for (guint i = 0; i < LS_N_ENTRIES; i++)
     if (file->slot_source[i])
-      append_kind (json, ls_entry_key (i), ls_entry_fit (&c, i), file->slot_source[i], i == last_slot (file->slot_source));
+      append_kind (json, ls_entry_key (i), ls_entry_fit (&c, i), file->slot_source[i],
+                   i == last_slot (file->slot_source));
   if (c.measured && c.measured->len > 0)
     append_measured (json, c.measured);
   else

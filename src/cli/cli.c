@@ -118,9 +118,11 @@ report_unknown (const char *message, const CliHelp *help, GError **error)
   const char *key = typed && help->job != CLI_NO_JOB ? key_to_set (typed + 2) : NULL;
   const char *near = typed ? ls_nearest_word (typed + 2, (const char *const *) names->pdata) : NULL;
   if (key)
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "unknown option %s; it is a knob without one: --set %s=VALUE", typed, key);
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+                 "unknown option %s; it is a knob without one: --set %s=VALUE", typed, key);
   else
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, near ? "%c%s; did you mean --%s?" : "%c%s", g_ascii_tolower (*message), message + 1, near);
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, near ? "%c%s; did you mean --%s?" : "%c%s",
+                 g_ascii_tolower (*message), message + 1, near);
 }
 
 static void
@@ -129,7 +131,8 @@ report_parse (const GError *problem, const CliHelp *help, GError **error)
   if (g_error_matches (problem, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION))
     report_unknown (problem->message, help, error);
   else
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%c%s", g_ascii_tolower (*problem->message), problem->message + 1);
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%c%s", g_ascii_tolower (*problem->message),
+                 problem->message + 1);
 }
 
 /* --- help ---------------------------------------------------------------------------------------- */
@@ -148,7 +151,9 @@ find_help (const GPtrArray *args, const char **ret_topic)
     const char *arg = args->pdata[i], *next = args->pdata[i + 1];
     if (strcmp (arg, "--") == 0)
       return FALSE;
-    *ret_topic = g_str_has_prefix (arg, "--help=") ? arg + strlen ("--help=") : next && *next != '-' ? next : NULL;
+    *ret_topic = g_str_has_prefix (arg, "--help=") ? arg + strlen ("--help=")
+        : next && *next != '-'                     ? next
+                                                   : NULL;
     if (is_help (arg) || g_str_has_prefix (arg, "--help="))
       return TRUE;
   }
@@ -166,8 +171,8 @@ print_help (const CliHelp *help, const char *topic, GError **error)
 }
 
 gboolean
-cli_parse (int *argc, char ***argv, const CliHelp *help, const GOptionEntry *entries,
-           gpointer group_data, gboolean *ret_done, GError **error)
+cli_parse (int *argc, char ***argv, const CliHelp *help, const GOptionEntry *entries, gpointer group_data,
+           gboolean *ret_done, GError **error)
 {
   CliHelp shown = *help;
   shown.entries = entries;
@@ -196,11 +201,13 @@ cli_parse_percent (const char *flag, const char *text, double most, double *pct,
   char *end = NULL;
   double value = text ? g_ascii_strtod (text, &end) : *pct;
   if (text && (end == text || *end != '\0' || !isfinite (value) || value < 0)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected a percentage of 0 or more; got \"%s\"", flag, text);
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected a percentage of 0 or more; got \"%s\"",
+                 flag, text);
     return FALSE;
   }
   if (text && value > most) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected a percentage up to %g; got \"%s\"", flag, most, text);
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected a percentage up to %g; got \"%s\"", flag,
+                 most, text);
     return FALSE;
   }
   *pct = value;

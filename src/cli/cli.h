@@ -56,11 +56,11 @@ gboolean cli_parse (int *argc, char ***argv, const CliHelp *help, const GOptionE
  * there is no such topic. */
 char *cli_help_text (const CliHelp *help, const char *topic, GError **error);
 
-#define CLI_EXIT_CODES                                                     \
-  "Exit codes:\n"                                                          \
-  "  0 ok   1 failed   2 usage   3 bad, missing or unreadable input file\n" \
-  "  4 illegal combination, --require-fit and it does not fit, or a sweep\n" \
-  "    in which nothing is legal and fits\n"                                \
+#define CLI_EXIT_CODES                                                                                       \
+  "Exit codes:\n"                                                                                            \
+  "  0 ok   1 failed   2 usage   3 bad, missing or unreadable input file\n"                                  \
+  "  4 illegal combination, --require-fit and it does not fit, or a sweep\n"                                 \
+  "    in which nothing is legal and fits\n"                                                                 \
   "  5 outside the tolerance asked for   6 a sweep that was stopped"
 
 #endif

@@ -4,28 +4,30 @@
 #include <string.h>
 
 static const CliHelp help = {
-  .usage = "calibrate FILE... [--gpu NAME|FILE] [-o NAME.json] | --nccl FILE... --cluster NAME|FILE [-o NAME.json]\n"
-           "  lockstep calibrate --runs CASES.csv [--cluster NAME|FILE] [-o NAME.json]\n"
-           "  lockstep calibrate --pytorch-trace FILE --model NAME|FILE --cluster NAME|FILE [JOB...] [-o NAME.json]",
+  .usage
+  = "calibrate FILE... [--gpu NAME|FILE] [-o NAME.json] | --nccl FILE... --cluster NAME|FILE [-o NAME.json]\n"
+    "  lockstep calibrate --runs CASES.csv [--cluster NAME|FILE] [-o NAME.json]\n"
+    "  lockstep calibrate --pytorch-trace FILE --model NAME|FILE --cluster NAME|FILE [JOB...] [-o NAME.json]",
   .summary = "Fits the kernels of a GPU to measured ones, NCCL to outputs of nccl-tests, or a cluster to\n"
              "step times measured on it; prints how far off the fit is, on what it saw and on what was\n"
              "held out. Or lays a step that torch.profiler recorded beside the predicted one, op by op.",
   .job = CLI_JOB_TAKEN,
-  .description = "FILE is a profile of tools/kernelbench (JSON or CSV), the spans of its --plan, or a table of GEMMs,\n"
-                 "attention or streaming kernels; with --nccl, what nccl-tests printed or wrote (-J). The file written is for\n"
-                 "--gpu-calibration, with --nccl for --nccl of other commands; with --runs it is a cluster, with\n"
-                 "--pytorch-trace a file of software, for --software ./NAME.json.\n"
-                 "With --pytorch-trace, the options that say which job are those of lockstep run, from --model to\n"
-                 "--strategy.\n\n"
-                 "Examples:\n"
-                 "  lockstep calibrate profile.json -o mine.json --plot mine.svg\n"
-                 "  lockstep calibrate profile.json --hold-out half --max-mape 50\n"
-                 "  lockstep calibrate gemm.csv attention.csv --gpu h100\n"
-                 "  lockstep calibrate profile.json --cluster dgx-h200 -o mine.json --cluster-output my-h200.json\n"
-                 "  lockstep calibrate --nccl all_reduce.txt all_gather.json --cluster dgx-h100 -o nccl-mine.json\n"
-                 "  lockstep calibrate --runs mine.csv --cluster dgx-h100 -o my-h100.json\n"
-                 "  lockstep calibrate --pytorch-trace rank0.json.gz --model llama3.1-8b --cluster dgx-h100 --tp 2\n"
-                 "  lockstep calibrate --pytorch-trace rank0.json.gz --model llama3.1-8b --cluster dgx-h100 --tp 2 -o my-software.json\n\n" CLI_EXIT_CODES,
+  .description
+  = "FILE is a profile of tools/kernelbench (JSON or CSV), the spans of its --plan, or a table of GEMMs,\n"
+    "attention or streaming kernels; with --nccl, what nccl-tests printed or wrote (-J). The file written is for\n"
+    "--gpu-calibration, with --nccl for --nccl of other commands; with --runs it is a cluster, with\n"
+    "--pytorch-trace a file of software, for --software ./NAME.json.\n"
+    "With --pytorch-trace, the options that say which job are those of lockstep run, from --model to\n"
+    "--strategy.\n\n"
+    "Examples:\n"
+    "  lockstep calibrate profile.json -o mine.json --plot mine.svg\n"
+    "  lockstep calibrate profile.json --hold-out half --max-mape 50\n"
+    "  lockstep calibrate gemm.csv attention.csv --gpu h100\n"
+    "  lockstep calibrate profile.json --cluster dgx-h200 -o mine.json --cluster-output my-h200.json\n"
+    "  lockstep calibrate --nccl all_reduce.txt all_gather.json --cluster dgx-h100 -o nccl-mine.json\n"
+    "  lockstep calibrate --runs mine.csv --cluster dgx-h100 -o my-h100.json\n"
+    "  lockstep calibrate --pytorch-trace rank0.json.gz --model llama3.1-8b --cluster dgx-h100 --tp 2\n"
+    "  lockstep calibrate --pytorch-trace rank0.json.gz --model llama3.1-8b --cluster dgx-h100 --tp 2 -o my-software.json\n\n" CLI_EXIT_CODES,
 };
 
 #define NO_RANK G_MININT64 /* --rank was not said */
@@ -66,31 +68,45 @@ static gboolean
 parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **error)
 {
   const GOptionEntry own[] = {
-    { "gpu", 0, 0, G_OPTION_ARG_FILENAME, &args->gpu, "On which GPU they ran; default: that which a profile names", "NAME|FILE" },
+    { "gpu", 0, 0, G_OPTION_ARG_FILENAME, &args->gpu,
+      "On which GPU they ran; default: that which a profile names", "NAME|FILE" },
     { "nccl", 0, 0, G_OPTION_ARG_NONE, &args->nccl, "The files are outputs of nccl-tests", NULL },
-    { "cluster", 0, 0, G_OPTION_ARG_FILENAME, &args->cluster, "Where they ran; required with --nccl and --pytorch-trace", "NAME|FILE" },
-    { "op", 0, 0, G_OPTION_ARG_FILENAME, &args->op, "With --nccl: what ran; default: what the files say", "KIND" },
-    { "runs", 0, 0, G_OPTION_ARG_FILENAME, &args->runs, "Step times measured on one cluster, as lockstep validate reads them", "FILE" },
-    { "threads", 0, 0, G_OPTION_ARG_INT, &args->threads, "With --runs: simulations at once; default: one per processor", "N" },
-    { "pytorch-trace", 0, 0, G_OPTION_ARG_FILENAME, &args->trace, "What torch.profiler wrote of one rank, .json or .json.gz", "FILE" },
-    { "rank", 0, 0, G_OPTION_ARG_INT64, &args->rank, "With --pytorch-trace: which of the job's; default: as the trace says, else 0", "N" },
+    { "cluster", 0, 0, G_OPTION_ARG_FILENAME, &args->cluster,
+      "Where they ran; required with --nccl and --pytorch-trace", "NAME|FILE" },
+    { "op", 0, 0, G_OPTION_ARG_FILENAME, &args->op, "With --nccl: what ran; default: what the files say",
+      "KIND" },
+    { "runs", 0, 0, G_OPTION_ARG_FILENAME, &args->runs,
+      "Step times measured on one cluster, as lockstep validate reads them", "FILE" },
+    { "threads", 0, 0, G_OPTION_ARG_INT, &args->threads,
+      "With --runs: simulations at once; default: one per processor", "N" },
+    { "pytorch-trace", 0, 0, G_OPTION_ARG_FILENAME, &args->trace,
+      "What torch.profiler wrote of one rank, .json or .json.gz", "FILE" },
+    { "rank", 0, 0, G_OPTION_ARG_INT64, &args->rank,
+      "With --pytorch-trace: which of the job's; default: as the trace says, else 0", "N" },
     { "step", 0, 0, G_OPTION_ARG_FILENAME, &args->step,
-      "With --pytorch-trace: N of ProfilerStep#N, or a range such as 120ms:180ms; default: the last whole one", "N|FROM:TO" },
+      "With --pytorch-trace: N of ProfilerStep#N, or a range such as 120ms:180ms; default: the last whole one",
+      "N|FROM:TO" },
     { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "With --pytorch-trace: print JSON", NULL },
-    { "hold-out", 0, 0, G_OPTION_ARG_FILENAME, &args->hold_out, "Of kernels: how many families are kept from the fit and predicted; default fifth", "fifth|half" },
-    { "max-mape", 0, 0, G_OPTION_ARG_FILENAME, &args->max_mape, "Of kernels: exit 5 if those held out are off by more percent in the mean", "P" },
-    { "output", 'o', 0, G_OPTION_ARG_FILENAME, &args->output, "Write the calibration there; with --pytorch-trace the software, for --software", "FILE" },
+    { "hold-out", 0, 0, G_OPTION_ARG_FILENAME, &args->hold_out,
+      "Of kernels: how many families are kept from the fit and predicted; default fifth", "fifth|half" },
+    { "max-mape", 0, 0, G_OPTION_ARG_FILENAME, &args->max_mape,
+      "Of kernels: exit 5 if those held out are off by more percent in the mean", "P" },
+    { "output", 'o', 0, G_OPTION_ARG_FILENAME, &args->output,
+      "Write the calibration there; with --pytorch-trace the software, for --software", "FILE" },
     { "cluster-output", 0, 0, G_OPTION_ARG_FILENAME, &args->cluster_output,
-      "Of kernels, with --cluster: write it there with its links as measured, simulated with the calibration of -o", "FILE" },
+      "Of kernels, with --cluster: write it there with its links as measured, simulated with the calibration of -o",
+      "FILE" },
     { "plot", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &args->plots,
-      "Draw predicted over measured time (.svg or .png, by gnuplot; .gp: its script); may be repeated", "FILE" },
+      "Draw predicted over measured time (.svg or .png, by gnuplot; .gp: its script); may be repeated",
+      "FILE" },
     { G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &args->files, NULL, NULL },
     G_OPTION_ENTRY_NULL,
   };
   g_autoptr (GArray) entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
   g_array_append_vals (entries, own, G_N_ELEMENTS (own) - 1);
   cli_job_entries (&args->job, own_flags, entries);
-  return cli_parse (argc, argv, &help, (const GOptionEntry *) (gpointer) entries->data, args, ret_done, error);
+  return cli_parse (argc, argv, &help, (const GOptionEntry *) (gpointer) entries->data, args, ret_done,
+                    error);
 }
 
 static gboolean
@@ -103,8 +119,10 @@ refuse (GError **error, const char *why)
 static gboolean
 check_trace_args (const Args *args, GError **error)
 {
-  if (args->files || args->nccl || args->runs || args->gpu || args->op || args->plots || args->threads || args->hold_out || args->max_mape || args->cluster_output)
-    return refuse (error, "--pytorch-trace goes with the flags of a job, --rank, --step, --json and --output only");
+  if (args->files || args->nccl || args->runs || args->gpu || args->op || args->plots || args->threads
+      || args->hold_out || args->max_mape || args->cluster_output)
+    return refuse (error,
+                   "--pytorch-trace goes with the flags of a job, --rank, --step, --json and --output only");
   if (args->rank < 0 && args->rank != NO_RANK)
     return refuse (error, "--rank: expected 0 or more");
   return !args->output || ls_calibrated_check_path (args->output, error);
@@ -158,7 +176,8 @@ calibrate_runs (const Args *args, GError **error)
 {
   CliProgress progress;
   cli_progress_begin (&progress);
-  LsCalibrated *calibrated = ls_calibrate_runs (args->runs, args->cluster, (guint) args->threads, cli_progress_show, &progress, error);
+  LsCalibrated *calibrated = ls_calibrate_runs (args->runs, args->cluster, (guint) args->threads,
+                                                cli_progress_show, &progress, error);
   cli_progress_end (&progress);
   return calibrated;
 }
@@ -178,7 +197,8 @@ calibrate (const Args *args, GError **error)
 static gboolean
 write_files (const Args *args, const LsCalibrated *calibrated, GError **error)
 {
-  if (args->cluster_output && !ls_calibrated_write_cluster (calibrated, args->cluster_output, args->output, error))
+  if (args->cluster_output
+      && !ls_calibrated_write_cluster (calibrated, args->cluster_output, args->output, error))
     return FALSE;
   return !args->output || ls_calibrated_write (calibrated, args->output, error);
 }
@@ -199,8 +219,9 @@ fit (const Args *args, GError **error)
   if (!cli_print (text, is_written ? error : NULL) || !is_written)
     return FALSE;
   double max_mape = 0;
-  return !args->max_mape || (cli_parse_percent ("max-mape", args->max_mape, G_MAXDOUBLE, &max_mape, error)
-                             && ls_calibrated_check_mape (calibrated, max_mape, error));
+  return !args->max_mape
+      || (cli_parse_percent ("max-mape", args->max_mape, G_MAXDOUBLE, &max_mape, error)
+          && ls_calibrated_check_mape (calibrated, max_mape, error));
 }
 
 static gboolean
@@ -209,7 +230,8 @@ reconcile (const Args *args, GError **error)
   g_autoptr (LsJob) job = cli_job_new (&args->job, error);
   if (!job || (args->cluster && !ls_job_set (job, "cluster", args->cluster, error)))
     return FALSE;
-  g_autoptr (LsReconciliation) r = ls_job_reconcile (job, args->trace, args->step, MAX (args->rank, -1), error);
+  g_autoptr (LsReconciliation) r
+      = ls_job_reconcile (job, args->trace, args->step, MAX (args->rank, -1), error);
   if (!r)
     return FALSE;
   g_autofree char *notes = ls_reconciliation_notes (r);

@@ -6,9 +6,10 @@ static const CliHelp help = {
   .usage = "check [--model NAME|FILE --cluster NAME|FILE] FILE...",
   .summary = "Reads data files (models, clusters, GPUs, strategies, calibrations, traces, Hugging\n"
              "Face config.json) and reports every mistake in them.",
-  .description = "Examples:\n"
-                 "  lockstep check my-cluster.json\n"
-                 "  lockstep check --model gpt3-175b --cluster dgx-a100-80g my-strategy.json\n\n" CLI_EXIT_CODES,
+  .description
+  = "Examples:\n"
+    "  lockstep check my-cluster.json\n"
+    "  lockstep check --model gpt3-175b --cluster dgx-a100-80g my-strategy.json\n\n" CLI_EXIT_CODES,
 };
 
 /* Checks every file; the first error gives the code, all of them the text. */

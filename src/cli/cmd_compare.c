@@ -2,9 +2,10 @@
 
 static const CliHelp help = {
   .usage = "compare A.json B.json... | --spans MEASURED.csv PREDICTED.csv",
-  .summary = "Results of lockstep run --json side by side: which options differ, which parts of the step,\n"
-             "of the memory and of the links moved, and by how much; of more than two, a column each. Or spans that kernelbench --plan measured on a\n"
-             "GPU beside those that lockstep run --csv predicted: by kernel, gaps and the whole.",
+  .summary
+  = "Results of lockstep run --json side by side: which options differ, which parts of the step,\n"
+    "of the memory and of the links moved, and by how much; of more than two, a column each. Or spans that kernelbench --plan measured on a\n"
+    "GPU beside those that lockstep run --csv predicted: by kernel, gaps and the whole.",
   .description = "Examples:\n"
                  "  lockstep compare before.json after.json\n"
                  "  lockstep compare --spans measured.csv predicted.csv --json\n\n" CLI_EXIT_CODES,
@@ -27,7 +28,8 @@ compare (const Args *args, char **files, int n, GError **error)
 {
   if (args->spans)
     return ls_compare_spans (files[0], files[1], args->json, error);
-  return n > 2 ? ls_compare_many ((const char *const *) files, args->json, error) : ls_compare_results (files[0], files[1], args->json, error);
+  return n > 2 ? ls_compare_many ((const char *const *) files, args->json, error)
+               : ls_compare_results (files[0], files[1], args->json, error);
 }
 
 gboolean
@@ -48,7 +50,8 @@ cli_compare (int argc, char **argv, GError **error)
   if (is_done)
     return TRUE;
   if (argc < 3 || (args.spans && argc != 3)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected two files%s; got %d", args.spans ? "" : " or more", argc - 1);
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected two files%s; got %d",
+                 args.spans ? "" : " or more", argc - 1);
     return FALSE;
   }
   if (args.max_error && !args.spans) {

@@ -31,12 +31,16 @@ static gboolean
 parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **error)
 {
   const GOptionEntry others[] = {
-    { "memory-chart", 0, 0, G_OPTION_ARG_FILENAME, &args->chart, "Draw a rank over the step (.svg or .png, by gnuplot; .gp: its script)", "FILE" },
-    { "rank", 0, 0, G_OPTION_ARG_INT64, &args->rank, "The rank that --memory-chart draws; default: the fullest", "N" },
-    { "no-advice", 0, 0, G_OPTION_ARG_NONE, &args->no_advice, "Do not simulate what would make it fit", NULL },
+    { "memory-chart", 0, 0, G_OPTION_ARG_FILENAME, &args->chart,
+      "Draw a rank over the step (.svg or .png, by gnuplot; .gp: its script)", "FILE" },
+    { "rank", 0, 0, G_OPTION_ARG_INT64, &args->rank,
+      "The rank that --memory-chart draws; default: the fullest", "N" },
+    { "no-advice", 0, 0, G_OPTION_ARG_NONE, &args->no_advice, "Do not simulate what would make it fit",
+      NULL },
     { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "Print JSON", NULL },
     { "csv", 0, 0, G_OPTION_ARG_NONE, &args->csv, "Print a row for each class of ranks", NULL },
-    { "require-fit", 0, 0, G_OPTION_ARG_NONE, &args->require_fit, "Exit 4 if it does not fit into memory", NULL },
+    { "require-fit", 0, 0, G_OPTION_ARG_NONE, &args->require_fit, "Exit 4 if it does not fit into memory",
+      NULL },
     G_OPTION_ENTRY_NULL,
   };
   g_autoptr (GArray) entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
@@ -44,7 +48,9 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
   g_array_append_vals (entries, others, G_N_ELEMENTS (others) - 1);
   if (!cli_parse (argc, argv, &help, (const GOptionEntry *) (gpointer) entries->data, args, ret_done, error))
     return FALSE;
-  const char *wrong = *ret_done ? NULL : args->json && args->csv ? "--json and --csv exclude each other" : NULL;
+  const char *wrong = *ret_done ? NULL
+      : args->json && args->csv ? "--json and --csv exclude each other"
+                                : NULL;
   if (!*ret_done && !wrong && args->rank < -1)
     wrong = "--rank: expected 0 or more";
   if (wrong)
@@ -85,7 +91,7 @@ cli_memory (int argc, char **argv, GError **error)
   if (!args.no_advice)
     advise (result, job);
   g_autofree char *text = args.json ? ls_result_memory_json (result)
-                          : args.csv ? ls_result_memory_csv (result)
-                                     : ls_result_memory_text (result);
+      : args.csv                    ? ls_result_memory_csv (result)
+                                    : ls_result_memory_text (result);
   return cli_print (text, error) && cli_report_fit (result, args.require_fit, NULL, error);
 }

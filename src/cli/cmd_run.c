@@ -32,8 +32,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Args, args_clear)
 
 static const CliHelp help = {
   .usage = "run --model NAME|FILE|--trace NAME|FILE --cluster NAME|FILE [OPTION...]",
-  .summary = "Simulates one training job: step time, where it goes, memory. Times are in seconds,\n"
-             "batches in sequences, degrees in ranks. Options override --strategy, which overrides --software.",
+  .summary
+  = "Simulates one training job: step time, where it goes, memory. Times are in seconds,\n"
+    "batches in sequences, degrees in ranks. Options override --strategy, which overrides --software.",
   .job = CLI_JOB_SHOWN,
   .description
   = "Example:\n"
@@ -48,8 +49,10 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "Print JSON", NULL },
     { "chrome-trace", 0, 0, G_OPTION_ARG_FILENAME, &args->chrome_trace,
       "Write a trace for Perfetto or chrome://tracing", "FILE" },
-    { "csv", 0, 0, G_OPTION_ARG_FILENAME, &args->csv, "Write every span: a row each, times in picoseconds", "FILE" },
-    { "links", 0, 0, G_OPTION_ARG_FILENAME, &args->links, "Write what each link carried: a row each", "FILE" },
+    { "csv", 0, 0, G_OPTION_ARG_FILENAME, &args->csv, "Write every span: a row each, times in picoseconds",
+      "FILE" },
+    { "links", 0, 0, G_OPTION_ARG_FILENAME, &args->links, "Write what each link carried: a row each",
+      "FILE" },
     { "timeline", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &args->timelines,
       "Draw the step (.svg or .png, by gnuplot; .gp: its script); may be repeated", "FILE" },
     { "memory-chart", 0, 0, G_OPTION_ARG_FILENAME, &args->memory_chart,
@@ -81,7 +84,8 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     return FALSE;
   }
   if (!*ret_done && args->emit && args->json) {
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, "--emit does not go with --json: each prints what it has instead of the summary");
+    g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE,
+                         "--emit does not go with --json: each prints what it has instead of the summary");
     return FALSE;
   }
   return *ret_done || !args->emit || ls_check_emit_target (args->emit, error);
@@ -126,7 +130,8 @@ write_files (const LsResult *result, const Args *args, GError **error)
 static LsTextStyle
 text_style (void)
 {
-  gboolean is_color = isatty (STDOUT_FILENO) && !g_getenv ("NO_COLOR") && g_strcmp0 (g_getenv ("TERM"), "dumb") != 0;
+  gboolean is_color
+      = isatty (STDOUT_FILENO) && !g_getenv ("NO_COLOR") && g_strcmp0 (g_getenv ("TERM"), "dumb") != 0;
   gboolean is_utf8 = strcmp (nl_langinfo (CODESET), "UTF-8") == 0;
   return (is_color ? LS_TEXT_COLOR : LS_TEXT_PLAIN) | (is_utf8 ? LS_TEXT_PLAIN : LS_TEXT_ASCII);
 }
@@ -181,7 +186,8 @@ cli_run (int argc, char **argv, GError **error)
     return TRUE;
 
   g_autoptr (LsJob) job = cli_job_new (&args.job, error);
-  if (!job || !check_files (&args, error) || (args.residuals && !ls_job_set (job, "residuals", args.residuals, error)))
+  if (!job || !check_files (&args, error)
+      || (args.residuals && !ls_job_set (job, "residuals", args.residuals, error)))
     return FALSE;
   g_autoptr (LsResult) result = ls_job_run (job, error);
   if (!result)
@@ -191,5 +197,5 @@ cli_run (int argc, char **argv, GError **error)
   if (!explain (result, job, &args, error) || !write_files (result, &args, error))
     return FALSE;
   return (args.emit ? print_emitted (result, job, args.emit, error) : print_result (result, &args, error))
-         && cli_report_fit (result, args.require_fit, FIT_NOTE, error);
+      && cli_report_fit (result, args.require_fit, FIT_NOTE, error);
 }

@@ -16,8 +16,10 @@ static void
 args_clear (Args *args)
 {
   cli_job_clear (&args->job);
-  char *texts[] = { args->prune, args->top, args->time_limit, args->threads, args->gpu_hour, args->gpu_watts, args->pue, args->list, args->journal,
-                    args->ranges, args->heat_map, args->heat_axes, args->heat_figure, args->pareto_chart, args->scaling_chart };
+  char *texts[]
+      = { args->prune,     args->top,       args->time_limit,  args->threads,      args->gpu_hour,
+          args->gpu_watts, args->pue,       args->list,        args->journal,      args->ranges,
+          args->heat_map,  args->heat_axes, args->heat_figure, args->pareto_chart, args->scaling_chart };
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
     g_free (texts[i]);
 }
@@ -25,49 +27,64 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Args, args_clear)
 
 static const CliHelp help = {
   .usage = "sweep --model NAME|FILE --cluster NAME|FILE --gpus N --global-batch B [OPTION...]",
-  .summary = "The best of all legal configurations: enumerated, those that cannot fit or cannot win left out\n"
-             "by bounds, the rest simulated on threads. --gpus, --global-batch, --tp, --pp, --cp, --ep, --vpp,\n"
-             "--sp, --zero, --dp-kind, --micro-batch, --schedule, --recompute and --tp-overlap take a list\n"
-             "(\"1,2,4\", or the doublings \"1..4\") that narrows their range; every other knob of parallelism\n"
-             "takes one too (--p2p batched,overlapped; where values have commas: --layers-per-chunk\n"
-             "auto/balanced/4x13,3x3). The other options that say which job are those of lockstep run, --for and\n"
-             "--headroom among them.",
+  .summary
+  = "The best of all legal configurations: enumerated, those that cannot fit or cannot win left out\n"
+    "by bounds, the rest simulated on threads. --gpus, --global-batch, --tp, --pp, --cp, --ep, --vpp,\n"
+    "--sp, --zero, --dp-kind, --micro-batch, --schedule, --recompute and --tp-overlap take a list\n"
+    "(\"1,2,4\", or the doublings \"1..4\") that narrows their range; every other knob of parallelism\n"
+    "takes one too (--p2p batched,overlapped; where values have commas: --layers-per-chunk\n"
+    "auto/balanced/4x13,3x3). The other options that say which job are those of lockstep run, --for and\n"
+    "--headroom among them.",
   .job = CLI_JOB_TAKEN,
-  .description = "Ctrl-C ends it with the results so far and exit code 6; a second time at once.\n\n"
-                 "Examples:\n"
-                 "  lockstep sweep --model gpt-7.5b --cluster dgx-a100-80g --gpus 64 --global-batch 512\n"
-                 "  lockstep sweep --model llama3.1-8b --cluster dgx-h100 --gpus 16 --global-batch 64 --for megatron\n"
-                 "  lockstep sweep --model gpt-39.1b --cluster dgx-a100-80g --gpus 64 --global-batch 128 --micro-batch 1 --p2p scatter-gather --list all.csv\n\n"
-                 CLI_EXIT_CODES,
+  .description
+  = "Ctrl-C ends it with the results so far and exit code 6; a second time at once.\n\n"
+    "Examples:\n"
+    "  lockstep sweep --model gpt-7.5b --cluster dgx-a100-80g --gpus 64 --global-batch 512\n"
+    "  lockstep sweep --model llama3.1-8b --cluster dgx-h100 --gpus 16 --global-batch 64 --for megatron\n"
+    "  lockstep sweep --model gpt-39.1b --cluster dgx-a100-80g --gpus 64 --global-batch 128 --micro-batch 1 --p2p scatter-gather --list all.csv\n\n" CLI_EXIT_CODES,
 };
 
 /* Flags that a sweep has not. */
-static const char *const single_flags[] = { "trace", "order", "measured", "published", "slow", "dp", "slice", NULL };
+static const char *const single_flags[]
+    = { "trace", "order", "measured", "published", "slow", "dp", "slice", NULL };
 
 static gboolean
 parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **error)
 {
   const GOptionEntry others[] = {
-    { "ranges", 0, 0, G_OPTION_ARG_FILENAME, &args->ranges, "Ranges of axes from a file; the flags override it", "FILE" },
-    { "prune", 0, 0, G_OPTION_ARG_FILENAME, &args->prune, "off: simulate all that may fit; default on", "on|off" },
-    { "top", 0, 0, G_OPTION_ARG_FILENAME, &args->top, "How many ideas are ranked of each number of GPUs and global batch; default 5", "N" },
-    { "time-limit", 0, 0, G_OPTION_ARG_FILENAME, &args->time_limit, "End with the results so far after that time, with exit code 6", "TIME" },
-    { "pareto", 0, 0, G_OPTION_ARG_NONE, &args->pareto, "Also what nothing beats in time, memory and cost together", NULL },
+    { "ranges", 0, 0, G_OPTION_ARG_FILENAME, &args->ranges,
+      "Ranges of axes from a file; the flags override it", "FILE" },
+    { "prune", 0, 0, G_OPTION_ARG_FILENAME, &args->prune, "off: simulate all that may fit; default on",
+      "on|off" },
+    { "top", 0, 0, G_OPTION_ARG_FILENAME, &args->top,
+      "How many ideas are ranked of each number of GPUs and global batch; default 5", "N" },
+    { "time-limit", 0, 0, G_OPTION_ARG_FILENAME, &args->time_limit,
+      "End with the results so far after that time, with exit code 6", "TIME" },
+    { "pareto", 0, 0, G_OPTION_ARG_NONE, &args->pareto,
+      "Also what nothing beats in time, memory and cost together", NULL },
     { "threads", 'j', 0, G_OPTION_ARG_FILENAME, &args->threads, "Threads; default: one per processor", "N" },
     { "mpi", 0, 0, G_OPTION_ARG_NONE, &args->mpi, "With all processes that mpirun started", NULL },
-    { "gpu-hour", 0, 0, G_OPTION_ARG_FILENAME, &args->gpu_hour, "Dollars for an hour of a GPU; default: of May 2026", "USD" },
-    { "gpu-watts", 0, 0, G_OPTION_ARG_FILENAME, &args->gpu_watts, "Power of a GPU; default: its board limit", "W" },
-    { "pue", 0, 0, G_OPTION_ARG_FILENAME, &args->pue, "Power of the data centre over that; default 1.1", "X" },
-    { "list", 0, 0, G_OPTION_ARG_FILENAME, &args->list, "Write every simulated configuration with its picoseconds (CSV)", "FILE" },
+    { "gpu-hour", 0, 0, G_OPTION_ARG_FILENAME, &args->gpu_hour,
+      "Dollars for an hour of a GPU; default: of May 2026", "USD" },
+    { "gpu-watts", 0, 0, G_OPTION_ARG_FILENAME, &args->gpu_watts, "Power of a GPU; default: its board limit",
+      "W" },
+    { "pue", 0, 0, G_OPTION_ARG_FILENAME, &args->pue, "Power of the data centre over that; default 1.1",
+      "X" },
+    { "list", 0, 0, G_OPTION_ARG_FILENAME, &args->list,
+      "Write every simulated configuration with its picoseconds (CSV)", "FILE" },
     { "journal", 0, 0, G_OPTION_ARG_FILENAME, &args->journal,
       "Write down what is done; started again, the sweep goes on from there", "FILE" },
     { "heat-map", 0, 0, G_OPTION_ARG_FILENAME, &args->heat_map,
       "Draw the best over two axes, with what a bound left out (.svg or .png; .gp: its script)", "FILE" },
-    { "heat-axes", 0, 0, G_OPTION_ARG_FILENAME, &args->heat_axes, "Which axes, across and up; default tp,pp", "A,B" },
-    { "heat-figure", 0, 0, G_OPTION_ARG_FILENAME, &args->heat_figure, "Of which figure: step, tokens, mfu; default step", "NAME" },
-    { "pareto-chart", 0, 0, G_OPTION_ARG_FILENAME, &args->pareto_chart, "Draw time, memory and cost (.svg or .png; .gp: its script); implies --pareto", "FILE" },
+    { "heat-axes", 0, 0, G_OPTION_ARG_FILENAME, &args->heat_axes, "Which axes, across and up; default tp,pp",
+      "A,B" },
+    { "heat-figure", 0, 0, G_OPTION_ARG_FILENAME, &args->heat_figure,
+      "Of which figure: step, tokens, mfu; default step", "NAME" },
+    { "pareto-chart", 0, 0, G_OPTION_ARG_FILENAME, &args->pareto_chart,
+      "Draw time, memory and cost (.svg or .png; .gp: its script); implies --pareto", "FILE" },
     { "scaling-chart", 0, 0, G_OPTION_ARG_FILENAME, &args->scaling_chart,
-      "Draw the best over several numbers of GPUs or batches against ideal scaling (.svg or .png; .gp: its script)", "FILE" },
+      "Draw the best over several numbers of GPUs or batches against ideal scaling (.svg or .png; .gp: its script)",
+      "FILE" },
     { "timing", 0, 0, G_OPTION_ARG_NONE, &args->timing, "Also how long it took", NULL },
     { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "Print JSON", NULL },
     { "csv", 0, 0, G_OPTION_ARG_NONE, &args->csv, "Print a row for each of the best", NULL },
@@ -78,12 +95,14 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
   g_array_append_vals (entries, others, G_N_ELEMENTS (others) - 1);
   if (!cli_parse (argc, argv, &help, (const GOptionEntry *) (gpointer) entries->data, args, ret_done, error))
     return FALSE;
-  const char *wrong = args->json && args->csv                                          ? "--json and --csv exclude each other"
-                      : !args->heat_map && (args->heat_axes || args->heat_figure) ? "--heat-axes and --heat-figure need --heat-map"
-                                                                                  : NULL;
+  const char *wrong = args->json && args->csv ? "--json and --csv exclude each other"
+      : !args->heat_map && (args->heat_axes || args->heat_figure)
+      ? "--heat-axes and --heat-figure need --heat-map"
+      : NULL;
   if (*ret_done || (!wrong && *argc == 1))
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, wrong ? "%s" : "unexpected argument \"%s\"", wrong ? wrong : (*argv)[1]);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, wrong ? "%s" : "unexpected argument \"%s\"",
+               wrong ? wrong : (*argv)[1]);
   return FALSE;
 }
 
@@ -99,8 +118,9 @@ make_sweep (const Args *args, LsTeam *team, GError **error)
   const struct {
     const char *key, *value;
   } own[] = {
-    { "prune", args->prune },       { "top", args->top },             { "time-limit", args->time_limit }, { "threads", args->threads },
-    { "gpu-hour", args->gpu_hour }, { "gpu-watts", args->gpu_watts }, { "pue", args->pue },
+    { "prune", args->prune },     { "top", args->top },           { "time-limit", args->time_limit },
+    { "threads", args->threads }, { "gpu-hour", args->gpu_hour }, { "gpu-watts", args->gpu_watts },
+    { "pue", args->pue },
   };
   g_autoptr (LsSweep) sweep = ls_sweep_new ();
   if (args->ranges && !ls_sweep_load_ranges (sweep, args->ranges, error))
@@ -187,7 +207,9 @@ sweep (int argc, char **argv, LsTeam *team, GError **error)
     return TRUE;
   if (!write_files (sweep, &args, error))
     return FALSE;
-  g_autofree char *text = args.json ? ls_sweep_json (sweep) : args.csv ? ls_sweep_csv (sweep) : ls_sweep_text (sweep);
+  g_autofree char *text = args.json ? ls_sweep_json (sweep)
+      : args.csv                    ? ls_sweep_csv (sweep)
+                                    : ls_sweep_text (sweep);
   return cli_print (text, error) && ls_sweep_check (sweep, error);
 }
 

@@ -23,7 +23,8 @@ typedef struct {
 static void
 args_clear (Args *args)
 {
-  char *const texts[] = { args->cluster, args->nodes, args->gpus, args->slice, args->dot, args->svg, args->png };
+  char *const texts[]
+      = { args->cluster, args->nodes, args->gpus, args->slice, args->dot, args->svg, args->png };
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
     g_free (texts[i]);
   g_strfreev (args->paths);
@@ -37,13 +38,15 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "cluster", 0, 0, G_OPTION_ARG_FILENAME, &args->cluster, "Which cluster", "NAME|FILE" },
     { "nodes", 0, 0, G_OPTION_ARG_FILENAME, &args->nodes, "Nodes of the cluster; default: the file's", "N" },
     { "gpus", 0, 0, G_OPTION_ARG_FILENAME, &args->gpus, "As many nodes as hold so many GPUs", "N" },
-    { "slice", 0, 0, G_OPTION_ARG_FILENAME, &args->slice, "Chips of a TPU slice along x, y (and z)", "XxY[xZ]" },
+    { "slice", 0, 0, G_OPTION_ARG_FILENAME, &args->slice, "Chips of a TPU slice along x, y (and z)",
+      "XxY[xZ]" },
     { "links", 0, 0, G_OPTION_ARG_NONE, &args->links, "List every kind of link, with its source", NULL },
     { "all", 0, 0, G_OPTION_ARG_NONE, &args->all, "List every link, not only kinds; also in JSON", NULL },
     { "path", 0, 0, G_OPTION_ARG_STRING_ARRAY, &args->paths,
       "Show the way between two GPUs, such as 0,12 or node0/gpu0,node1/gpu4; may be repeated", "A,B" },
     { "dot", 0, 0, G_OPTION_ARG_FILENAME, &args->dot, "Write a graph for Graphviz", "FILE" },
-    { "svg", 0, 0, G_OPTION_ARG_FILENAME, &args->svg, "Draw the cluster (by gnuplot; .gp: its script)", "FILE" },
+    { "svg", 0, 0, G_OPTION_ARG_FILENAME, &args->svg, "Draw the cluster (by gnuplot; .gp: its script)",
+      "FILE" },
     { "png", 0, 0, G_OPTION_ARG_FILENAME, &args->png, "The same as PNG", "FILE" },
     { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "Print JSON", NULL },
     G_OPTION_ENTRY_NULL,
@@ -63,7 +66,9 @@ check_picture (const char *flag, const char *path, GError **error)
     return TRUE;
   g_autofree char *suffix = g_strconcat (".", flag, NULL);
   if (!g_str_has_suffix (path, suffix) && !g_str_has_suffix (path, ".gp")) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected a name that ends in %s, or in .gp for the script; got \"%s\"", flag, suffix, path);
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+                 "--%s: expected a name that ends in %s, or in .gp for the script; got \"%s\"", flag, suffix,
+                 path);
     return FALSE;
   }
   return ls_check_output_path (LS_OUTPUT_PLOT, path, error);
@@ -74,15 +79,15 @@ static gboolean
 check_files (const Args *args, GError **error)
 {
   return check_picture ("svg", args->svg, error) && check_picture ("png", args->png, error)
-         && (!args->dot || ls_check_output_path (LS_OUTPUT_CSV, args->dot, error));
+      && (!args->dot || ls_check_output_path (LS_OUTPUT_CSV, args->dot, error));
 }
 
 static gboolean
 write_files (const LsTopology *topology, const Args *args, GError **error)
 {
   return (!args->dot || ls_topology_write_dot (topology, args->dot, error))
-         && (!args->svg || ls_topology_plot (topology, args->svg, error))
-         && (!args->png || ls_topology_plot (topology, args->png, error));
+      && (!args->svg || ls_topology_plot (topology, args->svg, error))
+      && (!args->png || ls_topology_plot (topology, args->png, error));
 }
 
 gboolean
@@ -111,6 +116,8 @@ cli_topology (int argc, char **argv, GError **error)
   bool is_utf8 = strcmp (nl_langinfo (CODESET), "UTF-8") == 0;
   if (args.json)
     ls_topology_print_json (topology, detail, stdout);
-  g_autofree char *text = args.json ? g_strdup ("") : ls_topology_text (topology, detail, is_utf8 ? LS_TEXT_PLAIN : LS_TEXT_ASCII);
+  g_autofree char *text = args.json
+      ? g_strdup ("")
+      : ls_topology_text (topology, detail, is_utf8 ? LS_TEXT_PLAIN : LS_TEXT_ASCII);
   return cli_print (text, error); /* which finds what went wrong with stdout */
 }

@@ -9,9 +9,10 @@ static const CliHelp help = {
              "lockstep run that say which job are taken, from --model to --strategy. The format is\n"
              "documented in the manual, formats/trace.md.",
   .job = CLI_JOB_TAKEN,
-  .description = "Examples:\n"
-                 "  lockstep trace export --model gpt3-175b --cluster dgx-a100-80g --nodes 8 --tp 8 --pp 8 -o gpt3.json\n"
-                 "  lockstep run --trace ./gpt3.json --cluster dgx-h100\n\n" CLI_EXIT_CODES,
+  .description
+  = "Examples:\n"
+    "  lockstep trace export --model gpt3-175b --cluster dgx-a100-80g --nodes 8 --tp 8 --pp 8 -o gpt3.json\n"
+    "  lockstep run --trace ./gpt3.json --cluster dgx-h100\n\n" CLI_EXIT_CODES,
 };
 
 typedef struct {
@@ -30,7 +31,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Args, args_clear)
 static gboolean
 parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **error)
 {
-  const GOptionEntry output = { "output", 'o', 0, G_OPTION_ARG_FILENAME, &args->output, "Where to write; required", "FILE" };
+  const GOptionEntry output
+      = { "output", 'o', 0, G_OPTION_ARG_FILENAME, &args->output, "Where to write; required", "FILE" };
   g_autoptr (GArray) entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
   cli_job_entries (&args->job, NULL, entries);
   g_array_append_val (entries, output);
@@ -62,5 +64,6 @@ cli_trace (int argc, char **argv, GError **error)
   if (is_done)
     return TRUE;
   g_autoptr (LsJob) job = cli_job_new (&args.job, error);
-  return job && ls_check_output_path (LS_OUTPUT_TRACE, args.output, error) && ls_job_write_trace (job, args.output, error);
+  return job && ls_check_output_path (LS_OUTPUT_TRACE, args.output, error)
+      && ls_job_write_trace (job, args.output, error);
 }

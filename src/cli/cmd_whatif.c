@@ -46,8 +46,10 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
 {
   const GOptionEntry others[] = {
     { "top", 0, 0, G_OPTION_ARG_INT64, &args->top, "Changes shown that gain and fit; default 15", "N" },
-    { "all", 0, 0, G_OPTION_ARG_NONE, &args->all, "Show all, also those that gain nothing or are not possible, with the reasons", NULL },
-    { "threads", 'j', 0, G_OPTION_ARG_INT64, &args->threads, "Simulations at once; default one per processor", "N" },
+    { "all", 0, 0, G_OPTION_ARG_NONE, &args->all,
+      "Show all, also those that gain nothing or are not possible, with the reasons", NULL },
+    { "threads", 'j', 0, G_OPTION_ARG_INT64, &args->threads, "Simulations at once; default one per processor",
+      "N" },
     { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "Print JSON", NULL },
     { "csv", 0, 0, G_OPTION_ARG_NONE, &args->csv, "Print a row for each change", NULL },
     G_OPTION_ENTRY_NULL,

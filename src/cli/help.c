@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define WIDTH 110
+#define WIDTH  110
 #define COLUMN 30 /* where the text of an option begins */
 
 /* --- one option ------------------------------------------------------------------------------- */
@@ -47,7 +47,8 @@ static void
 append_entry (GString *out, const GOptionEntry *e)
 {
   g_autofree char *letter = e->short_name ? g_strdup_printf ("-%c, ", e->short_name) : g_strdup ("");
-  g_autofree char *option = g_strconcat (letter, "--", e->long_name, e->arg_description ? "=" : "", e->arg_description, NULL);
+  g_autofree char *option
+      = g_strconcat (letter, "--", e->long_name, e->arg_description ? "=" : "", e->arg_description, NULL);
   append_option (out, option, e->description);
 }
 
@@ -109,11 +110,13 @@ append_topic (GString *out, const CliHelp *help, const LsKnobTopic *topic, gbool
   guint n, n_shown = 0;
   const LsKnob *knobs = ls_knobs (&n);
   for (guint i = 0; i < n; i++) {
-    if (strcmp (knobs[i].topic, topic->name) != 0 || (only_usual && !knobs[i].is_usual) || !is_offered (&knobs[i], help->entries))
+    if (strcmp (knobs[i].topic, topic->name) != 0 || (only_usual && !knobs[i].is_usual)
+        || !is_offered (&knobs[i], help->entries))
       continue;
     if (n_shown++ == 0)
       g_string_append_printf (out, "%s (--help %s):\n", topic->title, topic->name);
-    g_autofree char *option = knob_option (&knobs[i]), *text = only_usual ? line_text (&knobs[i]) : full_text (&knobs[i], TRUE, TRUE);
+    g_autofree char *option = knob_option (&knobs[i]),
+                    *text = only_usual ? line_text (&knobs[i]) : full_text (&knobs[i], TRUE, TRUE);
     append_option (out, option, text);
   }
 }
@@ -148,7 +151,8 @@ append_general (GString *out, const CliHelp *help)
     append_option (out, "-h, --help", "Show this and exit");
     return;
   }
-  g_autofree char *names = topic_names (), *text = g_strconcat ("Show this, or all options of a topic: ", names, NULL);
+  g_autofree char *names = topic_names (),
+                  *text = g_strconcat ("Show this, or all options of a topic: ", names, NULL);
   append_option (out, "--set=KEY=VALUE", "Set a knob by its key, also one without an option of its own");
   append_option (out, "-h, --help [TOPIC]", text);
 }
@@ -181,7 +185,8 @@ topic_help (const CliHelp *help, const char *name, GError **error)
       return g_string_free (out, FALSE);
     }
   g_autofree char *names = help->job != CLI_NO_JOB ? topic_names () : g_strdup ("all");
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--help: expected a topic, which are %s; got \"%s\"", names, name);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--help: expected a topic, which are %s; got \"%s\"", names,
+               name);
   return NULL;
 }
 

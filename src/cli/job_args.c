@@ -48,7 +48,8 @@ on_set (const char *flag, const char *text, gpointer job, GError **error)
 {
   g_auto (GStrv) parts = g_strsplit (text, "=", 2);
   if (!parts[0] || !*parts[0] || !parts[1]) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--set: expected KEY=VALUE, such as tp_async=0; got \"%s\"", text);
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--set: expected KEY=VALUE, such as tp_async=0; got \"%s\"",
+                 text);
     return FALSE;
   }
   add_knob (job, parts[0], parts[1]);
@@ -58,8 +59,13 @@ on_set (const char *flag, const char *text, gpointer job, GError **error)
 static GOptionEntry
 entry_of (const LsKnob *knob)
 {
-  GOptionEntry entry = { knob->flag, 0, G_OPTION_FLAG_HIDDEN | G_OPTION_FLAG_FILENAME, G_OPTION_ARG_CALLBACK, (gpointer) on_knob,
-                         knob->meaning, knob->argument };
+  GOptionEntry entry = { knob->flag,
+                         0,
+                         G_OPTION_FLAG_HIDDEN | G_OPTION_FLAG_FILENAME,
+                         G_OPTION_ARG_CALLBACK,
+                         (gpointer) on_knob,
+                         knob->meaning,
+                         knob->argument };
   if (!knob->argument)
     entry.flags |= G_OPTION_FLAG_OPTIONAL_ARG;
   return entry;
@@ -68,7 +74,13 @@ entry_of (const LsKnob *knob)
 void
 cli_job_entries (CliJob *job, const char *const *without, GArray *entries)
 {
-  const GOptionEntry set = { "set", 0, G_OPTION_FLAG_HIDDEN | G_OPTION_FLAG_FILENAME, G_OPTION_ARG_CALLBACK, (gpointer) on_set, "", "KEY=VALUE" };
+  const GOptionEntry set = { "set",
+                             0,
+                             G_OPTION_FLAG_HIDDEN | G_OPTION_FLAG_FILENAME,
+                             G_OPTION_ARG_CALLBACK,
+                             (gpointer) on_set,
+                             "",
+                             "KEY=VALUE" };
   guint n;
   const LsKnob *knobs = ls_knobs (&n);
   for (guint i = 0; i < n; i++) {

@@ -35,8 +35,9 @@ usage_text (void)
                                 "Predicts one training step of a large model on a cluster.\n\nCommands:\n");
   for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
     g_string_append_printf (text, "  %-11s %s\n", commands[i].name, commands[i].line);
-  g_string_append (text, "\nSee 'lockstep COMMAND --help'; 'lockstep --version' prints the version.\n\n"
-                         CLI_EXIT_CODES "\n");
+  g_string_append (
+      text,
+      "\nSee 'lockstep COMMAND --help'; 'lockstep --version' prints the version.\n\n" CLI_EXIT_CODES "\n");
   return g_string_free (text, FALSE);
 }
 
@@ -70,7 +71,8 @@ unknown_command (const char *name, GError **error)
   for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
     names[i] = commands[i].name;
   const char *near = ls_nearest_word (name, names);
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, near ? "unknown command \"%s\"; did you mean \"%s\"?" : "unknown command \"%s\"", name, near);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+               near ? "unknown command \"%s\"; did you mean \"%s\"?" : "unknown command \"%s\"", name, near);
 }
 
 static gboolean

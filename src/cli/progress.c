@@ -18,9 +18,12 @@ static void
 show_bar (guint64 n_done, guint64 n_to_do, double rate)
 {
   int filled = (int) (WIDTH * n_done / n_to_do);
-  g_autofree char *full = g_strnfill ((gsize) filled, '#'), *rest = g_strnfill ((gsize) (WIDTH - filled), '.');
-  fprintf (stderr, "\r[%s%s] %" G_GUINT64_FORMAT " of at most %" G_GUINT64_FORMAT ", %.1f/s, %.0f s left at this rate\033[K", full, rest,
-           n_done, n_to_do, rate, (double) (n_to_do - n_done) / rate);
+  g_autofree char *full = g_strnfill ((gsize) filled, '#'),
+                  *rest = g_strnfill ((gsize) (WIDTH - filled), '.');
+  fprintf (stderr,
+           "\r[%s%s] %" G_GUINT64_FORMAT " of at most %" G_GUINT64_FORMAT
+           ", %.1f/s, %.0f s left at this rate\033[K",
+           full, rest, n_done, n_to_do, rate, (double) (n_to_do - n_done) / rate);
 }
 
 void

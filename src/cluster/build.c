@@ -83,12 +83,16 @@ static gboolean
 check_bytes (const LsCluster *c, uint64_t max_bytes, GError **error)
 {
   const LsFabric *fabric = c->index->fabric;
-  uint64_t n_vertices = (uint64_t) fabric->first_vertex + fabric->n_vertices, n_trunks = (uint64_t) fabric->first_trunk + fabric->n_trunks;
-  uint64_t bytes = n_vertices * (sizeof (LsTopoNode) + NAME_BYTES) + n_trunks * (sizeof (LsLink) + sizeof (LsTrunk) + NAME_BYTES);
+  uint64_t n_vertices = (uint64_t) fabric->first_vertex + fabric->n_vertices,
+           n_trunks = (uint64_t) fabric->first_trunk + fabric->n_trunks;
+  uint64_t bytes = n_vertices * (sizeof (LsTopoNode) + NAME_BYTES)
+      + n_trunks * (sizeof (LsLink) + sizeof (LsTrunk) + NAME_BYTES);
   if (bytes <= max_bytes)
     return TRUE;
   g_autofree char *need = ls_format_bytes (bytes), *may = ls_format_bytes (max_bytes);
-  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "a cluster of %u %s with %" G_GUINT64_FORMAT " links needs about %s of memory; --max-memory is %s",
+  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+               "a cluster of %u %s with %" G_GUINT64_FORMAT
+               " links needs about %s of memory; --max-memory is %s",
                c->n_gpus, ls_cluster_chip_word (&c->spec, c->n_gpus), n_trunks, need, may);
   return FALSE;
 }

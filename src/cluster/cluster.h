@@ -24,11 +24,19 @@ typedef struct {
   double bandwidth_bytes_per_s;
   double efficiency; /* (0, 1] */
   LsTime latency;
-  char *source;      /* of the efficiency and latency */
+  char *source; /* of the efficiency and latency */
 } LsLinkSpec;
 
-typedef enum { LS_INTERIOR_SERVER, LS_INTERIOR_LIST, LS_INTERIOR_TORUS } LsInteriorId; /* ls_interior_kinds, build.c */
-typedef enum { LS_FABRIC_LEAF_SPINE, LS_FABRIC_FAT_TREE, LS_FABRIC_LIST } LsFabricId; /* ls_fabric_kinds, build.c */
+typedef enum {
+  LS_INTERIOR_SERVER,
+  LS_INTERIOR_LIST,
+  LS_INTERIOR_TORUS
+} LsInteriorId; /* ls_interior_kinds, build.c */
+typedef enum {
+  LS_FABRIC_LEAF_SPINE,
+  LS_FABRIC_FAT_TREE,
+  LS_FABRIC_LIST
+} LsFabricId; /* ls_fabric_kinds, build.c */
 
 /* How a flow takes to links that serve it equally well: spread over all of them evenly, or,
  * as switches do that hash packet headers, all of it on one (cluster/ecmp.h). */
@@ -58,7 +66,7 @@ typedef struct {
  * is left; 0: failed, and routed around. Of so many of its links failed, the share is 1. */
 typedef struct {
   char *link;
-  double capacity;       /* [0, 1] */
+  double capacity; /* [0, 1] */
   uint32_t failed_links;
   bool one_way;
 } LsFault;
@@ -84,8 +92,8 @@ typedef struct {
   uint32_t a, b, count;
 } LsMeshLink;
 
-/* How far the runs of a fit were off, each predicted by a fit to the others; what the interval of a job on the cluster is
- * made of (analysis/own_runs.h). Of figures 0: not known, or not there. */
+/* How far the runs of a fit were off, each predicted by a fit to the others; what the interval of a job on
+ * the cluster is made of (analysis/own_runs.h). Of figures 0: not known, or not there. */
 typedef struct {
   uint32_t n;         /* runs of different jobs; 0: nothing is said         */
   double low, high;   /* measured over predicted: from where to where is to hold one more; 0: too few runs */
@@ -112,71 +120,71 @@ typedef struct {
   LsGpu gpu;
   uint32_t n_nodes;
   uint32_t gpus_per_node;
-  uint32_t segment;               /* compute trays that jobs take together (segment.h); 0: any */
-  bool segment_is_asked;          /* by the job: what it does not fit is refused       */
-  uint32_t taken_per_node;        /* GPUs of a node that the job takes; 0: all         */
-  LsInteriorId interior;          /* what a node looks like inside                     */
-  LsFabricId fabric;              /* what joins the nodes                              */
+  uint32_t segment;        /* compute trays that jobs take together (segment.h); 0: any */
+  bool segment_is_asked;   /* by the job: what it does not fit is refused       */
+  uint32_t taken_per_node; /* GPUs of a node that the job takes; 0: all         */
+  LsInteriorId interior;   /* what a node looks like inside                     */
+  LsFabricId fabric;       /* what joins the nodes                              */
 
   /* A server: all by arithmetic (interior_server.c). */
 
-  uint32_t nvswitch_planes;       /* 0: no NVSwitch                                    */
-  uint32_t nvlinks_per_gpu;       /* spread over the planes, 18 on 4 as 5 5 4 4        */
-  LsLinkSpec nvlink;              /* one link, one direction                           */
-  LsMeshShape mesh;               /* NVLinks straight between GPUs                     */
-  GArray *mesh_links;             /* LsMeshLink; of LS_MESH_LIST                       */
+  uint32_t nvswitch_planes; /* 0: no NVSwitch                                    */
+  uint32_t nvlinks_per_gpu; /* spread over the planes, 18 on 4 as 5 5 4 4        */
+  LsLinkSpec nvlink;        /* one link, one direction                           */
+  LsMeshShape mesh;         /* NVLinks straight between GPUs                     */
+  GArray *mesh_links;       /* LsMeshLink; of LS_MESH_LIST                       */
 
-  uint32_t pcie_switches;         /* per node; GPUs and NICs are dealt to them evenly;
+  uint32_t pcie_switches; /* per node; GPUs and NICs are dealt to them evenly;
                                      0: they are at the CPUs' own ports                */
-  LsLinkSpec pcie;                /* x16, one direction                                */
-  LsLinkSpec c2c;                 /* with a rate: GPUs are at their CPU by NVLink-C2C
+  LsLinkSpec pcie;        /* x16, one direction                                */
+  LsLinkSpec c2c;         /* with a rate: GPUs are at their CPU by NVLink-C2C
                                      instead of PCIe                                   */
 
-  uint32_t cpu_sockets;           /* PCIe switches are dealt to them evenly            */
-  uint32_t cpu_boards;            /* sockets are dealt to them; 0 is 1                 */
-  LsLinkSpec cpu_interconnect;    /* between sockets of a board                        */
-  LsLinkSpec cpu_memory;          /* of one socket                                     */
-  uint64_t cpu_memory_bytes;      /* of the node                                       */
+  uint32_t cpu_sockets;        /* PCIe switches are dealt to them evenly            */
+  uint32_t cpu_boards;         /* sockets are dealt to them; 0 is 1                 */
+  LsLinkSpec cpu_interconnect; /* between sockets of a board                        */
+  LsLinkSpec cpu_memory;       /* of one socket                                     */
+  uint64_t cpu_memory_bytes;   /* of the node                                       */
 
-  uint32_t nvme_drives;           /* per node, dealt to the PCIe switches; 0: none     */
-  LsLinkSpec nvme;                /* one drive, reads                                  */
-  uint64_t nvme_bytes;            /* of one drive                                      */
+  uint32_t nvme_drives; /* per node, dealt to the PCIe switches; 0: none     */
+  LsLinkSpec nvme;      /* one drive, reads                                  */
+  uint64_t nvme_bytes;  /* of one drive                                      */
 
   /* An explicit list instead (interior_list.c). */
-  GArray *list_vertices;          /* LsListVertex                                      */
-  GArray *list_links;             /* LsListLink                                        */
+  GArray *list_vertices; /* LsListVertex                                      */
+  GArray *list_links;    /* LsListLink                                        */
 
   /* A slice of a TPU pod (interior_torus.c), with pcie, cpu_memory and nic of each host. */
   LsTorusSpec torus;
-  LsLinkSpec ici;                 /* between two chips, one direction                  */
+  LsLinkSpec ici; /* between two chips, one direction                  */
 
-  uint32_t nics;                  /* per node for compute traffic                      */
-  LsLinkSpec nic;                 /* one port, NIC to leaf                             */
-  LsNicTransport transport;          /* who moves data between nodes                      */
-  bool is_staged;                 /* they wait in host memory on both sides, as without
+  uint32_t nics;            /* per node for compute traffic                      */
+  LsLinkSpec nic;           /* one port, NIC to leaf                             */
+  LsNicTransport transport; /* who moves data between nodes                      */
+  bool is_staged;           /* they wait in host memory on both sides, as without
                                      GPUDirect: GPU > memory > NIC; a server with CPUs */
 
   /* Fabrics. With rails > 1, NIC i of every node goes to a leaf of rail i mod rails. */
   uint32_t rails;
   LsRouting routing;
-  uint32_t seed;                  /* of the hash of ECMP                               */
-  bool pxn;                       /* with rails and NVLink: send through the GPU whose NIC
+  uint32_t seed;           /* of the hash of ECMP                               */
+  bool pxn;                /* with rails and NVLink: send through the GPU whose NIC
                                      is on the rail of the peer's                      */
-  uint32_t nodes_per_leaf;        /* trees: a leaf serves so many nodes of its rail    */
-  double oversubscription;        /* leaf: down capacity / up capacity, >= 1           */
-  LsLinkSpec spine;               /* one leaf-spine link; of a list, what links without
+  uint32_t nodes_per_leaf; /* trees: a leaf serves so many nodes of its rail    */
+  double oversubscription; /* leaf: down capacity / up capacity, >= 1           */
+  LsLinkSpec spine;        /* one leaf-spine link; of a list, what links without
                                      figures of their own are                          */
   /* A fat tree: leaves of one pod share its spines, and cores join the pods. */
-  uint32_t nodes_per_pod;         /* a multiple of nodes_per_leaf                      */
-  double spine_oversubscription;  /* spine: down capacity / up capacity, >= 1          */
-  LsLinkSpec core;                /* one spine-core link                               */
+  uint32_t nodes_per_pod;        /* a multiple of nodes_per_leaf                      */
+  double spine_oversubscription; /* spine: down capacity / up capacity, >= 1          */
+  LsLinkSpec core;               /* one spine-core link                               */
   /* A listed fabric (fabric_list.c). */
-  GArray *switches;               /* char *, unique                                    */
-  GArray *switch_links;           /* LsListLink between them                           */
-  GArray *switch_nics;            /* LsListNics: each rail of each node once           */
+  GArray *switches;     /* char *, unique                                    */
+  GArray *switch_links; /* LsListLink between them                           */
+  GArray *switch_nics;  /* LsListNics: each rail of each node once           */
 
-  GArray *faults;                 /* LsFault; NULL: none                               */
-  GArray *successors;             /* char *: clusters of later accelerators; NULL: none */
+  GArray *faults;     /* LsFault; NULL: none                               */
+  GArray *successors; /* char *: clusters of later accelerators; NULL: none */
   LsFitted fitted;
 } LsClusterSpec;
 
@@ -221,7 +229,7 @@ typedef struct {
   double capacity_bytes_per_s;
   LsTime latency;
   const LsLinkSpec *link; /* what each of its physical links is; within the cluster's spec */
-  bool is_failed; /* keeps its number and capacity, and no route takes it */
+  bool is_failed;         /* keeps its number and capacity, and no route takes it */
 } LsTrunk;
 
 typedef struct {

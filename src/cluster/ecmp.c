@@ -29,7 +29,7 @@ static bool
 leaves_switch (const LsCluster *c, const LsLink *link, uint32_t v)
 {
   return link->from == v && g_array_index (c->nodes, LsTopoNode, link->to).host == UINT32_MAX
-         && !g_array_index (c->trunks, LsTrunk, link->trunk).is_failed;
+      && !g_array_index (c->trunks, LsTrunk, link->trunk).is_failed;
 }
 
 LsUplinkLoad
@@ -48,7 +48,8 @@ ls_cluster_uplink_load (const LsCluster *c, const LsRouteEnds *flows, uint32_t n
     if (!leaves_switch (c, link, c->index->fabric->first_vertex + leaf))
       continue;
     /* A trunk's load is spread over its links by their capacity. */
-    double part = link->capacity_bytes_per_s / g_array_index (c->trunks, LsTrunk, link->trunk).capacity_bytes_per_s;
+    double part
+        = link->capacity_bytes_per_s / g_array_index (c->trunks, LsTrunk, link->trunk).capacity_bytes_per_s;
     double own = load[link->trunk] * part / link->n_physical;
     sum.n_uplinks += link->n_physical;
     sum.mean += own * link->n_physical;

@@ -26,6 +26,7 @@
 #include "cluster/fabric.h"
 
 /* Which of n > 0 equal choices the flow takes at this switch. */
-uint32_t ls_ecmp_choose (const LsClusterSpec *spec, const LsFabricFlow *flow, uint32_t switch_number, uint32_t n);
+uint32_t ls_ecmp_choose (const LsClusterSpec *spec, const LsFabricFlow *flow, uint32_t switch_number,
+                         uint32_t n);
 
 #endif

@@ -27,8 +27,8 @@ typedef struct LsFabric LsFabric;
 /* A flow between two nodes. Where switches hash, the flows of one collective between the
  * same two NICs differ by their channel. */
 typedef struct {
-  uint32_t gpu_from, gpu_to;             /* of the cluster     */
-  uint32_t node_from, nic_from;          /* NIC within its node */
+  uint32_t gpu_from, gpu_to;    /* of the cluster     */
+  uint32_t node_from, nic_from; /* NIC within its node */
   uint32_t node_to, nic_to;
   uint32_t channel;
 } LsFabricFlow;

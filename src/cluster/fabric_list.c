@@ -24,9 +24,9 @@
 #include "cluster/ways.h"
 
 #define MAX_SWITCHES 4096
-#define MAX_EDGES 256
-#define MAX_LINKS 16384
-#define MAX_HOPS (LS_ROUTE_MAX_FABRIC - 2)
+#define MAX_EDGES    256
+#define MAX_LINKS    16384
+#define MAX_HOPS     (LS_ROUTE_MAX_FABRIC - 2)
 
 typedef struct {
   LsFabric base;
@@ -80,8 +80,8 @@ check_name (const LsClusterSpec *s, GHashTable *names, const char *what, const c
   for (guint i = 0; i < s->switches->len; i++)
     known[i] = switch_at (s, i);
   const char *hint = ls_suggest (name, known);
-  return ls_spec_conflict (error, "fabric: %s names \"%s\", which is no switch%s%s%s", what, name, hint ? "; did you mean \"" : "",
-                           hint ? hint : "", hint ? "\"?" : "");
+  return ls_spec_conflict (error, "fabric: %s names \"%s\", which is no switch%s%s%s", what, name,
+                           hint ? "; did you mean \"" : "", hint ? hint : "", hint ? "\"?" : "");
 }
 
 static gboolean
@@ -90,7 +90,8 @@ check_switches (const LsClusterSpec *s, GHashTable *names, GError **error)
   for (guint i = 0; i < s->switches->len; i++) {
     const char *name = switch_at (s, i);
     if (strlen (name) > LS_MAX_VERTEX_NAME)
-      return ls_spec_conflict (error, "fabric: the name \"%s\" is longer than %d letters", name, LS_MAX_VERTEX_NAME);
+      return ls_spec_conflict (error, "fabric: the name \"%s\" is longer than %d letters", name,
+                               LS_MAX_VERTEX_NAME);
     if (!g_hash_table_add (names, (gpointer) name))
       return ls_spec_conflict (error, "fabric: two switches are named \"%s\"", name);
   }
@@ -111,7 +112,8 @@ check_links (const LsClusterSpec *s, GHashTable *names, GError **error)
       return ls_spec_conflict (error, "fabric: link %u joins \"%s\" to itself", i, link->from);
     const char *a = order < 0 ? link->from : link->to, *b = order < 0 ? link->to : link->from;
     if (!g_hash_table_add (joined, g_strdup_printf ("%s\n%s", a, b)))
-      return ls_spec_conflict (error, "fabric: \"%s\" and \"%s\" are joined twice; give the sum as \"count\"", a, b);
+      return ls_spec_conflict (error, "fabric: \"%s\" and \"%s\" are joined twice; give the sum as \"count\"",
+                               a, b);
     if (link->count == 0)
       return ls_spec_conflict (error, "fabric: \"%s\" and \"%s\" are joined by 0 links", a, b);
     g_autofree char *what = g_strdup_printf ("fabric: link of \"%s\" and \"%s\"", link->from, link->to);
@@ -144,13 +146,15 @@ check_nics (const LsClusterSpec *s, GHashTable *names, GError **error)
       if (!check_name (s, names, "a rule for NICs", n->at, error))
         return FALSE;
       if (n->first < next && n->first < s->n_nodes)
-        return ls_spec_conflict (error, "fabric: two rules place the NICs of rail %u of node %u", rail, n->first);
+        return ls_spec_conflict (error, "fabric: two rules place the NICs of rail %u of node %u", rail,
+                                 n->first);
       if (n->first > next)
         break;
       next = (uint64_t) n->last + 1;
     }
     if (next < s->n_nodes)
-      return ls_spec_conflict (error, "fabric: no rule places the NICs of rail %u of node %u", rail, (uint32_t) next);
+      return ls_spec_conflict (error, "fabric: no rule places the NICs of rail %u of node %u", rail,
+                               (uint32_t) next);
     while (i < sorted->len && g_array_index (sorted, LsListNics, i).rail == rail)
       i++;
   }
@@ -164,15 +168,16 @@ static gboolean
 check (const LsClusterSpec *s, GError **error)
 {
   if (!s->switches || !s->switch_nics || s->switches->len > MAX_SWITCHES || n_listed_links (s) > MAX_LINKS)
-    return ls_spec_conflict (error, "fabric: expected switches and NICs at them, at most %d switches and %d links", MAX_SWITCHES,
-                             MAX_LINKS);
+    return ls_spec_conflict (error,
+                             "fabric: expected switches and NICs at them, at most %d switches and %d links",
+                             MAX_SWITCHES, MAX_LINKS);
   if (s->nics == 0)
     return ls_spec_conflict (error, "fabric: nodes without NICs are at no switch");
   if (s->rails == 0 || s->nics % s->rails != 0)
     return ls_spec_conflict (error, "%u NICs per node do not deal out to %u rails", s->nics, s->rails);
   g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
   return ls_spec_check_link ("nic link", TRUE, &s->nic, error) && check_switches (s, names, error)
-         && check_links (s, names, error) && check_nics (s, names, error);
+      && check_links (s, names, error) && check_nics (s, names, error);
 }
 
 static uint64_t
@@ -274,7 +279,8 @@ lay_out_node (const LsFabric *fabric, LsCluster *c, uint32_t host)
   const List *f = (const List *) fabric;
   for (uint32_t i = 0; i < f->spec->nics; i++) {
     uint32_t v = edge (fabric, host, i);
-    ls_layout_pair (c, LS_END (ls_nic_vertex (c, host, i), host, "nic", i), switch_end (f, v, f->names[v]), 1, 1, &f->spec->nic);
+    ls_layout_pair (c, LS_END (ls_nic_vertex (c, host, i), host, "nic", i), switch_end (f, v, f->names[v]), 1,
+                    1, &f->spec->nic);
   }
 }
 
@@ -291,7 +297,8 @@ lay_out (const LsFabric *fabric, LsCluster *c)
     LsEnd from = switch_end (f, vertex_named (f, link->from), link->from);
     for (uint32_t k = 0; k < (is_each ? link->count : 1); k++) {
       g_autofree char *name = is_each ? g_strdup_printf ("%s/%u", link->to, k) : g_strdup (link->to);
-      ls_layout_pair (c, from, switch_end (f, to, name), 1, is_each ? 1 : link->count, figures_of (f->spec, link));
+      ls_layout_pair (c, from, switch_end (f, to, name), 1, is_each ? 1 : link->count,
+                      figures_of (f->spec, link));
     }
   }
 }
@@ -324,13 +331,14 @@ find_ideal_ways (List *f, const GArray *links, GError **error)
     kinds[v] = v < n_edges ? LS_NODE_LEAF : LS_NODE_SPINE;
   for (uint32_t e = 0; e < n_edges; e++)
     edges[e] = e;
-  f->ways = ls_ways_new (kinds, f->n_switches, (const LsLink *) (gconstpointer) links->data, links->len, edges, n_edges, edges,
-                         n_edges);
+  f->ways = ls_ways_new (kinds, f->n_switches, (const LsLink *) (gconstpointer) links->data, links->len,
+                         edges, n_edges, edges, n_edges);
   for (uint32_t i = 0; i < n_edges; i++)
     for (uint32_t j = 0; j < n_edges; j++)
       if (ls_ways_n_hops (f->ways, i, j) > MAX_HOPS)
-        return ls_spec_conflict (error, "fabric: equal ways from \"%s\" to \"%s\" take %u links; expected at most %d",
-                                 f->names[i], f->names[j], ls_ways_n_hops (f->ways, i, j), MAX_HOPS);
+        return ls_spec_conflict (
+            error, "fabric: equal ways from \"%s\" to \"%s\" take %u links; expected at most %d", f->names[i],
+            f->names[j], ls_ways_n_hops (f->ways, i, j), MAX_HOPS);
   return TRUE;
 }
 
@@ -383,7 +391,8 @@ find_hashed_ways (List *f, const LsCluster *c, const GArray *links, GError **err
     find_distances (f, (const LsLink *) (gconstpointer) links->data, e);
   for (gsize i = 0; i < n; i++)
     if (f->dist[i] != LS_WAYS_NONE && f->dist[i] > MAX_HOPS)
-      return ls_spec_conflict (error, "fabric: a way takes %u links; expected at most %d", f->dist[i], MAX_HOPS);
+      return ls_spec_conflict (error, "fabric: a way takes %u links; expected at most %d", f->dist[i],
+                               MAX_HOPS);
   index_by (f, links, true);
   /* From places among the working links to places in the cluster. */
   uint32_t k = 0, first = f->spec->n_nodes * c->index->links_per_node;
@@ -401,23 +410,27 @@ finish (LsFabric *fabric, const LsCluster *c, GError **error)
 {
   List *f = (List *) fabric;
   if (fabric->n_edges > MAX_EDGES)
-    return ls_spec_conflict (error, "fabric: %u switches have NICs; of a list expected at most %d (a fat-tree has no such limit)",
-                             fabric->n_edges, MAX_EDGES);
+    return ls_spec_conflict (
+        error, "fabric: %u switches have NICs; of a list expected at most %d (a fat-tree has no such limit)",
+        fabric->n_edges, MAX_EDGES);
   g_autoptr (GArray) links = working_links (f, c);
-  return f->spec->routing == LS_ROUTING_ECMP ? find_hashed_ways (f, c, links, error) : find_ideal_ways (f, links, error);
+  return f->spec->routing == LS_ROUTING_ECMP ? find_hashed_ways (f, c, links, error)
+                                             : find_ideal_ways (f, links, error);
 }
 
 static bool
 reaches (const LsFabric *fabric, const LsCluster *c, uint32_t from, uint32_t to)
 {
   const List *f = (const List *) fabric;
-  return (f->ways ? ls_ways_length (f->ways, from, to) : f->dist[(gsize) from * fabric->n_edges + to]) != LS_WAYS_NONE;
+  return (f->ways ? ls_ways_length (f->ways, from, to) : f->dist[(gsize) from * fabric->n_edges + to])
+      != LS_WAYS_NONE;
 }
 
 static bool
 is_onward (const List *f, const LsLink *link, uint32_t to)
 {
-  uint32_t n_edges = f->base.n_edges, from = link->from - f->base.first_vertex, next = link->to - f->base.first_vertex;
+  uint32_t n_edges = f->base.n_edges, from = link->from - f->base.first_vertex,
+           next = link->to - f->base.first_vertex;
   uint32_t left = f->dist[(gsize) next * n_edges + to];
   return left != LS_WAYS_NONE && left + 1 == f->dist[(gsize) from * n_edges + to];
 }
@@ -439,7 +452,8 @@ static void
 way (const LsFabric *fabric, const LsCluster *c, const LsFabricFlow *flow, LsRoute *r)
 {
   const List *f = (const List *) fabric;
-  uint32_t v = edge (fabric, flow->node_from, flow->nic_from), to = edge (fabric, flow->node_to, flow->nic_to);
+  uint32_t v = edge (fabric, flow->node_from, flow->nic_from),
+           to = edge (fabric, flow->node_to, flow->nic_to);
   ls_route_hop (r, ls_node_trunk (c, flow->node_from, 2 * flow->nic_from), c->spec.nic.latency);
   if (f->ways && v != to)
     ls_ways_append (f->ways, v, to, r);

@@ -91,7 +91,8 @@ leaf_uplinks (const LsClusterSpec *s)
 static double
 spine_uplinks (const LsClusterSpec *s)
 {
-  return (double) leaves_per_pod (s) * ls_link_capacity (&s->spine) / s->spine_oversubscription / ls_link_capacity (&s->core);
+  return (double) leaves_per_pod (s) * ls_link_capacity (&s->spine) / s->spine_oversubscription
+      / ls_link_capacity (&s->core);
 }
 
 static uint32_t
@@ -113,11 +114,12 @@ check_size (const LsClusterSpec *s, GError **error)
 {
   if (n_leaves (s) > LS_CLUSTER_MAX_FABRIC)
     return ls_spec_conflict (
-        error, "%u nodes, %u on a leaf, with %u rails need %" G_GUINT64_FORMAT " leaves; expected at most %u", s->n_nodes,
-        s->nodes_per_leaf, s->rails, (guint64) n_leaves (s), LS_CLUSTER_MAX_FABRIC);
+        error, "%u nodes, %u on a leaf, with %u rails need %" G_GUINT64_FORMAT " leaves; expected at most %u",
+        s->n_nodes, s->nodes_per_leaf, s->rails, (guint64) n_leaves (s), LS_CLUSTER_MAX_FABRIC);
   if (leaf_uplinks (s) <= LS_CLUSTER_MAX_FABRIC)
     return TRUE;
-  g_autofree char *down = ls_format_rate (leaf_intake (s)), *up = ls_format_rate (ls_link_capacity (&s->spine));
+  g_autofree char *down = ls_format_rate (leaf_intake (s)),
+                  *up = ls_format_rate (ls_link_capacity (&s->spine));
   return ls_spec_conflict (
       error,
       "a leaf of %u nodes with %u NICs each on its rail takes %s; with oversubscription %g and %s an uplink"
@@ -138,19 +140,22 @@ check_cores (const LsClusterSpec *s, GError **error)
   if (!ls_spec_check_link ("fabric core_link", TRUE, &s->core, error))
     return FALSE;
   if (s->nodes_per_pod == 0 || s->nodes_per_pod % s->nodes_per_leaf != 0)
-    return ls_spec_conflict (error, "%u nodes per pod do not deal out to leaves of %u nodes", s->nodes_per_pod,
-                             s->nodes_per_leaf);
+    return ls_spec_conflict (error, "%u nodes per pod do not deal out to leaves of %u nodes",
+                             s->nodes_per_pod, s->nodes_per_leaf);
   if (!(s->spine_oversubscription >= 1))
-    return ls_spec_conflict (error, "spine_oversubscription %g: expected 1 or more", s->spine_oversubscription);
+    return ls_spec_conflict (error, "spine_oversubscription %g: expected 1 or more",
+                             s->spine_oversubscription);
   if (n_pods (s) < 2)
     return TRUE;
-  double cores = round (leaf_uplinks (s)) * spine_uplinks (s), spines = (double) n_pods (s) * round (leaf_uplinks (s));
+  double cores = round (leaf_uplinks (s)) * spine_uplinks (s),
+         spines = (double) n_pods (s) * round (leaf_uplinks (s));
   if (cores > LS_CLUSTER_MAX_FABRIC || spines > LS_CLUSTER_MAX_FABRIC)
     return ls_spec_conflict (error, "%u pods need %.0f spines and %.0f cores; expected at most %u of each",
                              (uint32_t) n_pods (s), spines, cores, LS_CLUSTER_MAX_FABRIC);
   if (!is_whole (spine_uplinks (s)))
     return ls_spec_conflict (
-        error, "spine_oversubscription %g leaves %.3f uplinks per spine, not a whole number; change nodes_per_pod",
+        error,
+        "spine_oversubscription %g leaves %.3f uplinks per spine, not a whole number; change nodes_per_pod",
         s->spine_oversubscription, spine_uplinks (s));
   return TRUE;
 }
@@ -182,7 +187,8 @@ static double
 n_links (const LsClusterSpec *s)
 {
   double spines = (double) n_pods (s) * n_spines (s);
-  return 2 * ((double) s->n_nodes * s->nics + (double) n_leaves (s) * n_spines (s) + spines * n_core_uplinks (s));
+  return 2
+      * ((double) s->n_nodes * s->nics + (double) n_leaves (s) * n_spines (s) + spines * n_core_uplinks (s));
 }
 
 /* --- layout --- */
@@ -238,11 +244,12 @@ lay_out_node (const LsFabric *fabric, LsCluster *c, uint32_t host)
 static void
 add_leaf (const Tree *f, LsCluster *c, uint32_t leaf)
 {
-  uint32_t first = leaf / f->leaves_per_pod * f->spines_per_pod, v_spine = f->base.first_vertex + f->n_leaves + first;
+  uint32_t first = leaf / f->leaves_per_pod * f->spines_per_pod,
+           v_spine = f->base.first_vertex + f->n_leaves + first;
   LsEnd end = LS_END (f->base.first_vertex + leaf, LS_NO_NUMBER, "leaf", leaf);
   if (!f->is_hashed)
-    ls_layout_pair (c, end, LS_END (v_spine, LS_NO_NUMBER, "spines", LS_NO_NUMBER), f->spines_per_pod, f->spines_per_pod,
-                    &c->spec.spine);
+    ls_layout_pair (c, end, LS_END (v_spine, LS_NO_NUMBER, "spines", LS_NO_NUMBER), f->spines_per_pod,
+                    f->spines_per_pod, &c->spec.spine);
   for (uint32_t i = 0; i < f->spines_per_pod && f->is_hashed; i++)
     ls_layout_pair (c, end, LS_END (v_spine + i, LS_NO_NUMBER, "spine", first + i), 1, 1, &c->spec.spine);
 }
@@ -252,8 +259,8 @@ add_pod (const Tree *f, LsCluster *c, uint32_t pod)
 {
   uint32_t v_spine = f->base.first_vertex + f->n_leaves, v_core = v_spine + f->n_pods * f->spines_per_pod;
   if (!f->is_hashed)
-    ls_layout_trunks (c, LS_END (0, LS_NO_NUMBER, "pod", pod), LS_END (0, LS_NO_NUMBER, "cores", LS_NO_NUMBER),
-                      &c->spec.core);
+    ls_layout_trunks (c, LS_END (0, LS_NO_NUMBER, "pod", pod),
+                      LS_END (0, LS_NO_NUMBER, "cores", LS_NO_NUMBER), &c->spec.core);
   for (uint32_t i = 0; i < f->spines_per_pod; i++)
     for (uint32_t j = 0; j < f->uplinks; j++) {
       uint32_t spine = pod * f->spines_per_pod + i, core = i * f->uplinks + j;
@@ -294,17 +301,19 @@ core_trunk (const Tree *f, uint32_t pod, uint32_t spine, uint32_t uplink)
 }
 
 static bool
-core_works (const Tree *f, const LsCluster *c, uint32_t pod_from, uint32_t pod_to, uint32_t spine, uint32_t uplink)
+core_works (const Tree *f, const LsCluster *c, uint32_t pod_from, uint32_t pod_to, uint32_t spine,
+            uint32_t uplink)
 {
   return !ls_trunk_is_failed (c, core_trunk (f, pod_from, spine, uplink))
-         && !ls_trunk_is_failed (c, core_trunk (f, pod_to, spine, uplink) + 1);
+      && !ls_trunk_is_failed (c, core_trunk (f, pod_to, spine, uplink) + 1);
 }
 
 /* Whether one can get from leaf to leaf over this spine of the first one's pod. */
 static bool
 spine_works (const Tree *f, const LsCluster *c, uint32_t from, uint32_t to, uint32_t spine)
 {
-  if (ls_trunk_is_failed (c, leaf_trunk (f, from, spine)) || ls_trunk_is_failed (c, leaf_trunk (f, to, spine) + 1))
+  if (ls_trunk_is_failed (c, leaf_trunk (f, from, spine))
+      || ls_trunk_is_failed (c, leaf_trunk (f, to, spine) + 1))
     return false;
   uint32_t pod_from = from / f->leaves_per_pod, pod_to = to / f->leaves_per_pod;
   bool works = pod_from == pod_to;
@@ -340,12 +349,13 @@ choose_spine (const Tree *f, const LsCluster *c, const LsFabricFlow *flow, uint3
 }
 
 static uint32_t
-choose_uplink (const Tree *f, const LsCluster *c, const LsFabricFlow *flow, uint32_t pod_from, uint32_t pod_to,
-               uint32_t spine)
+choose_uplink (const Tree *f, const LsCluster *c, const LsFabricFlow *flow, uint32_t pod_from,
+               uint32_t pod_to, uint32_t spine)
 {
   if (!f->is_hashed)
     return 0;
-  uint32_t all = f->uplinks, n = all, v = f->base.first_vertex + f->n_leaves + pod_from * f->spines_per_pod + spine;
+  uint32_t all = f->uplinks, n = all,
+           v = f->base.first_vertex + f->n_leaves + pod_from * f->spines_per_pod + spine;
   if (!c->index->has_failed_switch_links)
     return ls_ecmp_choose (f->spec, flow, v, all);
   for (uint32_t j = 0; j < all; j++)
@@ -361,7 +371,8 @@ way (const LsFabric *fabric, const LsCluster *c, const LsFabricFlow *flow, LsRou
 {
   const Tree *f = (const Tree *) fabric;
   const LsClusterSpec *s = &c->spec;
-  uint32_t from = edge (fabric, flow->node_from, flow->nic_from), to = edge (fabric, flow->node_to, flow->nic_to);
+  uint32_t from = edge (fabric, flow->node_from, flow->nic_from),
+           to = edge (fabric, flow->node_to, flow->nic_to);
   ls_route_hop (r, ls_node_trunk (c, flow->node_from, 2 * flow->nic_from), s->nic.latency);
   if (from != to) {
     uint32_t spine = choose_spine (f, c, flow, from, to);
@@ -377,10 +388,10 @@ way (const LsFabric *fabric, const LsCluster *c, const LsFabricFlow *flow, LsRou
   ls_route_hop (r, ls_node_trunk (c, flow->node_to, 2 * flow->nic_to + 1), s->nic.latency);
 }
 
-#define TREE(name_)                                                                                              \
-  {                                                                                                              \
-    .name = name_, .check = check, .n_links = n_links, .new = tree_new, .free = tree_free,                       \
-    .lay_out_node = lay_out_node, .lay_out = lay_out, .edge = edge, .reaches = reaches, .way = way,              \
+#define TREE(name_)                                                                                          \
+  {                                                                                                          \
+    .name = name_, .check = check, .n_links = n_links, .new = tree_new, .free = tree_free,                   \
+    .lay_out_node = lay_out_node, .lay_out = lay_out, .edge = edge, .reaches = reaches, .way = way,          \
   }
 
 const LsFabricKind ls_fabric_leaf_spine = TREE ("leaf-spine"), ls_fabric_fat_tree = TREE ("fat-tree");

@@ -12,7 +12,8 @@
 const LsNodeFaults *
 ls_faults_of_node (const LsCluster *c, uint32_t host)
 {
-  return c->index->faulty_nodes ? g_hash_table_lookup (c->index->faulty_nodes, GUINT_TO_POINTER (host)) : NULL;
+  return c->index->faulty_nodes ? g_hash_table_lookup (c->index->faulty_nodes, GUINT_TO_POINTER (host))
+                                : NULL;
 }
 
 uint32_t
@@ -65,8 +66,9 @@ complain_of_name (const LsCluster *c, const char *name, GError **error)
   if (!hint && near->len > 1)
     return ls_spec_conflict (error, "faults: no link is named \"%s\"; expected one like \"%s\"", name,
                              (const char *) near->pdata[0]);
-  return ls_spec_conflict (error, "faults: no link is named \"%s\" in a cluster of %u node%s%s%s%s", name, c->spec.n_nodes,
-                           c->spec.n_nodes == 1 ? "" : "s", hint ? "; did you mean \"" : "", hint ? hint : "", hint ? "\"?" : "");
+  return ls_spec_conflict (error, "faults: no link is named \"%s\" in a cluster of %u node%s%s%s%s", name,
+                           c->spec.n_nodes, c->spec.n_nodes == 1 ? "" : "s", hint ? "; did you mean \"" : "",
+                           hint ? hint : "", hint ? "\"?" : "");
 }
 
 /* --- what is left --- */
@@ -86,12 +88,14 @@ share_left (const LsCluster *c, const LsFault *fault, guint trunk, double *ret_s
 {
   *ret_share = fault->capacity;
   if (!(fault->capacity >= 0 && fault->capacity <= 1))
-    return ls_spec_conflict (error, "faults: \"%s\": expected a share of capacity from 0 to 1; got %g", fault->link, fault->capacity);
+    return ls_spec_conflict (error, "faults: \"%s\": expected a share of capacity from 0 to 1; got %g",
+                             fault->link, fault->capacity);
   if (fault->failed_links == 0)
     return TRUE;
   uint32_t n = n_physical_of (c, trunk);
   if (fault->failed_links > n)
-    return ls_spec_conflict (error, "faults: \"%s\" has %u links; %u cannot fail", fault->link, n, fault->failed_links);
+    return ls_spec_conflict (error, "faults: \"%s\" has %u links; %u cannot fail", fault->link, n,
+                             fault->failed_links);
   *ret_share *= 1 - (double) fault->failed_links / n;
   return TRUE;
 }
@@ -122,7 +126,8 @@ note_node (LsCluster *c, uint32_t host)
 static bool
 is_nvlink (const LsCluster *c, const LsLink *link)
 {
-  LsNodeKind from = g_array_index (c->nodes, LsTopoNode, link->from).kind, to = g_array_index (c->nodes, LsTopoNode, link->to).kind;
+  LsNodeKind from = g_array_index (c->nodes, LsTopoNode, link->from).kind,
+             to = g_array_index (c->nodes, LsTopoNode, link->to).kind;
   return from == LS_NODE_NVSWITCH || to == LS_NODE_NVSWITCH || (from == LS_NODE_GPU && to == LS_NODE_GPU);
 }
 
@@ -218,8 +223,9 @@ static bool
 nic_serves (const LsCluster *c, uint32_t host, uint32_t gpu, uint32_t nic)
 {
   LsRoute r = { .n_hops = 0 };
-  return !ls_trunk_is_failed (c, ls_node_trunk (c, host, 2 * nic)) && !ls_trunk_is_failed (c, ls_node_trunk (c, host, 2 * nic + 1))
-         && ls_route_to_nic (c, host, gpu, nic, &r) && ls_route_from_nic (c, host, nic, gpu, &r);
+  return !ls_trunk_is_failed (c, ls_node_trunk (c, host, 2 * nic))
+      && !ls_trunk_is_failed (c, ls_node_trunk (c, host, 2 * nic + 1))
+      && ls_route_to_nic (c, host, gpu, nic, &r) && ls_route_from_nic (c, host, nic, gpu, &r);
 }
 
 /* Its own; else the nearest that serves; nics if none does. */
@@ -337,7 +343,8 @@ check_edges (const LsCluster *c, GError **error)
       if ((is_by_rail && rail[from] != rail[to]) || fabric->kind->reaches (fabric, c, from, to))
         continue;
       g_autofree char *a = describe_edge (c, from), *b = describe_edge (c, to);
-      return ls_spec_conflict (error, "%s: no way from %s to %s", c->index->faulty_nodes ? "faults" : "fabric", a, b);
+      return ls_spec_conflict (error, "%s: no way from %s to %s",
+                               c->index->faulty_nodes ? "faults" : "fabric", a, b);
     }
   return TRUE;
 }
@@ -355,7 +362,8 @@ ls_faults_finish (LsCluster *c, GError **error)
   if (c->index->faulty_nodes) {
     g_autoptr (GList) hosts = g_list_sort (g_hash_table_get_keys (c->index->faulty_nodes), by_number);
     for (GList *i = hosts; i; i = i->next)
-      if (!finish_node (c, GPOINTER_TO_UINT (i->data), g_hash_table_lookup (c->index->faulty_nodes, i->data), error))
+      if (!finish_node (c, GPOINTER_TO_UINT (i->data), g_hash_table_lookup (c->index->faulty_nodes, i->data),
+                        error))
         return FALSE;
   }
   /* Trees are whole without faults; lists need not be. */

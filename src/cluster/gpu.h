@@ -9,33 +9,33 @@
 #include "base/dtype.h"
 
 typedef struct {
-  char *name;                      /* "a100-80g"                                          */
-  char *source;                    /* where the figures come from                         */
-  double peak_flops[LS_N_DTYPES];  /* dense matrix FLOP/s by dtype; 0: not supported      */
-  double vector_flops;             /* fp32 FLOP/s outside the matrix units                */
-  double hbm_bytes_per_s;          /* data sheet                                          */
-  double hbm_efficiency;           /* achievable share of it: capacity of the HBM resource */
-  double power_limited_flops;      /* 16-bit rate that long GEMMs keep under a power limit that
+  char *name;                     /* "a100-80g"                                          */
+  char *source;                   /* where the figures come from                         */
+  double peak_flops[LS_N_DTYPES]; /* dense matrix FLOP/s by dtype; 0: not supported      */
+  double vector_flops;            /* fp32 FLOP/s outside the matrix units                */
+  double hbm_bytes_per_s;         /* data sheet                                          */
+  double hbm_efficiency;          /* achievable share of it: capacity of the HBM resource */
+  double power_limited_flops;     /* 16-bit rate that long GEMMs keep under a power limit that
                                       the calibration did not have; 0: none               */
-  bool persistent_gemms;           /* its GEMMs launch a block for each SM, which works through
+  bool persistent_gemms;          /* its GEMMs launch a block for each SM, which works through
                                       tiles: blocks that find no SM run afterwards        */
-  bool has_mxfp8;                  /* its matrix units take fp8 with a scale for each 32 values */
-  double clock_spread;             /* standard deviation among chips of the rate of GEMMs,
+  bool has_mxfp8;                 /* its matrix units take fp8 with a scale for each 32 values */
+  double clock_spread;            /* standard deviation among chips of the rate of GEMMs,
                                       relative to its mean                                */
-  uint64_t hbm_bytes;              /* an "80 GB" HBM holds 80 GiB                         */
-  uint64_t reserved_bytes;         /* CUDA context and the like, not for tensors          */
-  uint64_t blas_workspace_bytes;   /* that PyTorch gives cuBLAS for each stream            */
-  double watts;                    /* board limit; 0: not known                           */
-  double usd_per_hour;             /* to rent one; 0: not known                           */
-  uint32_t n_sm;                   /* streaming multiprocessors or cores                  */
-  char *calibration;               /* name of the file in topologies/calib                */
-  char *nccl;                      /* name of its NCCL file there; NULL: "nccl-" and
+  uint64_t hbm_bytes;             /* an "80 GB" HBM holds 80 GiB                         */
+  uint64_t reserved_bytes;        /* CUDA context and the like, not for tensors          */
+  uint64_t blas_workspace_bytes;  /* that PyTorch gives cuBLAS for each stream            */
+  double watts;                   /* board limit; 0: not known                           */
+  double usd_per_hour;            /* to rent one; 0: not known                           */
+  uint32_t n_sm;                  /* streaming multiprocessors or cores                  */
+  char *calibration;              /* name of the file in topologies/calib                */
+  char *nccl;                     /* name of its NCCL file there; NULL: "nccl-" and
                                       calibration, or name where there is none            */
-  char *access;                    /* and of how fast kernels are by how they touch memory; NULL:
+  char *access;                   /* and of how fast kernels are by how they touch memory; NULL:
                                       by the bandwidth alone                              */
 } LsGpu;
 
 void ls_gpu_copy (const LsGpu *gpu, LsGpu *ret_copy); /* the strings too */
-void ls_gpu_clear (LsGpu *gpu); /* frees the strings; NULL allowed */
+void ls_gpu_clear (LsGpu *gpu);                       /* frees the strings; NULL allowed */
 
 #endif

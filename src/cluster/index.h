@@ -15,12 +15,12 @@
 typedef struct LsTopoIndex {
   LsInterior *interior;
   LsFabric *fabric;
-  uint32_t trunks_per_node; /* of the interior and the fabric */
+  uint32_t trunks_per_node;                /* of the interior and the fabric */
   uint32_t links_per_node, interior_links; /* of each node; the latter come first */
   GStringChunk *names;
-  uint32_t *proxies;             /* of a node without faults (proxy.h); NULL: no PXN       */
-  GHashTable *faulty_nodes;      /* host > LsNodeFaults (faults.h); NULL: none             */
-  bool has_failed_switch_links;  /* between switches of the fabric                         */
+  uint32_t *proxies;            /* of a node without faults (proxy.h); NULL: no PXN       */
+  GHashTable *faulty_nodes;     /* host > LsNodeFaults (faults.h); NULL: none             */
+  bool has_failed_switch_links; /* between switches of the fabric                         */
 } LsTopoIndex;
 
 static inline bool

@@ -20,9 +20,9 @@
 #include "cluster/ways.h"
 
 #define MAX_VERTICES 1024
-#define MAX_GPUS 256
-#define MAX_LINKS 16384
-#define N_KINDS (LS_NODE_NIC + 1)
+#define MAX_GPUS     256
+#define MAX_LINKS    16384
+#define N_KINDS      (LS_NODE_NIC + 1)
 
 /* The graph of one node. */
 typedef struct {
@@ -30,8 +30,8 @@ typedef struct {
   uint32_t first[N_KINDS + 1]; /* first vertex of each kind; the end     */
   const char **names;          /* by vertex, borrowed                    */
   LsNodeKind *kinds;
-  LsLink *links;               /* 2 per link of the file: there and back */
-  uint32_t *vertices;          /* 0, 1, 2, ..                            */
+  LsLink *links;      /* 2 per link of the file: there and back */
+  uint32_t *vertices; /* 0, 1, 2, ..                            */
 } Graph;
 
 typedef struct {
@@ -92,7 +92,8 @@ graph_init (const LsClusterSpec *s, Graph *g)
     const LsListLink *from = &g_array_index (s->list_links, LsListLink, i);
     LsLink link = { .from = GPOINTER_TO_UINT (g_hash_table_lookup (by_name, from->from)) - 1,
                     .to = GPOINTER_TO_UINT (g_hash_table_lookup (by_name, from->to)) - 1,
-                    .trunk = 2 * i, .n_physical = from->count,
+                    .trunk = 2 * i,
+                    .n_physical = from->count,
                     .capacity_bytes_per_s = from->count * ls_link_capacity (&from->link),
                     .latency = from->link.latency };
     g->links[2 * i] = link;
@@ -122,8 +123,8 @@ memory_kind (const Graph *g)
 static LsWays *
 ways (const Graph *g, LsNodeKind from, LsNodeKind to)
 {
-  return ls_ways_new (g->kinds, g->n_vertices, g->links, g->n_links, g->vertices + g->first[from], n_of (g, from),
-                      g->vertices + g->first[to], n_of (g, to));
+  return ls_ways_new (g->kinds, g->n_vertices, g->links, g->n_links, g->vertices + g->first[from],
+                      n_of (g, from), g->vertices + g->first[to], n_of (g, to));
 }
 
 /* --- what is legal --- */
@@ -143,7 +144,8 @@ check_vertices (const LsClusterSpec *s, GHashTable *names, GError **error)
   for (guint i = 0; i < s->list_vertices->len; i++) {
     const LsListVertex *vertex = vertex_at (s, i);
     if (strlen (vertex->name) > LS_MAX_VERTEX_NAME)
-      return ls_spec_conflict (error, "list: the name \"%s\" is longer than %d letters", vertex->name, LS_MAX_VERTEX_NAME);
+      return ls_spec_conflict (error, "list: the name \"%s\" is longer than %d letters", vertex->name,
+                               LS_MAX_VERTEX_NAME);
     if (vertex->kind < 0 || vertex->kind >= N_KINDS)
       return ls_spec_conflict (error, "list: \"%s\" is of a kind that belongs to the fabric", vertex->name);
     if (!g_hash_table_add (names, vertex->name))
@@ -160,13 +162,16 @@ check_links (const LsClusterSpec *s, GHashTable *names, GError **error)
     const LsListLink *link = &g_array_index (s->list_links, LsListLink, i);
     for (int end = 0; end < 2; end++)
       if (!g_hash_table_contains (names, end == 0 ? link->from : link->to))
-        return ls_spec_conflict (error, "list: link %u names \"%s\", which is no vertex", i, end == 0 ? link->from : link->to);
+        return ls_spec_conflict (error, "list: link %u names \"%s\", which is no vertex", i,
+                                 end == 0 ? link->from : link->to);
     int order = strcmp (link->from, link->to);
     if (order == 0)
       return ls_spec_conflict (error, "list: link %u joins \"%s\" to itself", i, link->from);
-    if (!g_hash_table_add (joined, g_strdup_printf ("%s\n%s", order < 0 ? link->from : link->to, order < 0 ? link->to : link->from)))
-      return ls_spec_conflict (error, "list: \"%s\" and \"%s\" are joined twice; give the sum as \"count\"", link->from,
-                               link->to);
+    if (!g_hash_table_add (
+            joined,
+            g_strdup_printf ("%s\n%s", order < 0 ? link->from : link->to, order < 0 ? link->to : link->from)))
+      return ls_spec_conflict (error, "list: \"%s\" and \"%s\" are joined twice; give the sum as \"count\"",
+                               link->from, link->to);
     if (link->count == 0)
       return ls_spec_conflict (error, "list: \"%s\" and \"%s\" are joined by 0 links", link->from, link->to);
     g_autofree char *what = g_strdup_printf ("list: link of \"%s\" and \"%s\"", link->from, link->to);
@@ -188,11 +193,13 @@ check_ways (const LsClusterSpec *s, const Graph *g, LsNodeKind to, GError **erro
     for (uint32_t j = 0; j < n_of (g, to) && ok; j++) {
       const char *name = g->names[g->first[to] + j];
       if (ls_ways_length (w, i, j) == LS_WAYS_NONE)
-        ok = ls_spec_conflict (error, "list: no way from \"%s\" to \"%s\" (GPUs, NICs, drives and memories do not forward)",
-                               g->names[i], name);
+        ok = ls_spec_conflict (
+            error, "list: no way from \"%s\" to \"%s\" (GPUs, NICs, drives and memories do not forward)",
+            g->names[i], name);
       else if (ls_ways_n_hops (w, i, j) > MAX_HOPS)
-        ok = ls_spec_conflict (error, "list: equal ways from \"%s\" to \"%s\" take %u links; expected at most %d", g->names[i],
-                               name, ls_ways_n_hops (w, i, j), MAX_HOPS);
+        ok = ls_spec_conflict (error,
+                               "list: equal ways from \"%s\" to \"%s\" take %u links; expected at most %d",
+                               g->names[i], name, ls_ways_n_hops (w, i, j), MAX_HOPS);
     }
   ls_ways_free (w);
   return ok;
@@ -201,8 +208,10 @@ check_ways (const LsClusterSpec *s, const Graph *g, LsNodeKind to, GError **erro
 static gboolean
 check (const LsClusterSpec *s, GError **error)
 {
-  if (!s->list_vertices || !s->list_links || s->list_vertices->len > MAX_VERTICES || s->list_links->len > MAX_LINKS)
-    return ls_spec_conflict (error, "list: expected vertices and links, at most %d and %d", MAX_VERTICES, MAX_LINKS);
+  if (!s->list_vertices || !s->list_links || s->list_vertices->len > MAX_VERTICES
+      || s->list_links->len > MAX_LINKS)
+    return ls_spec_conflict (error, "list: expected vertices and links, at most %d and %d", MAX_VERTICES,
+                             MAX_LINKS);
   g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
   if (!check_vertices (s, names, error) || !check_links (s, names, error))
     return FALSE;
@@ -212,7 +221,8 @@ check (const LsClusterSpec *s, GError **error)
   if (n_nics != s->nics)
     return ls_spec_conflict (error, "list: %u NICs; the node says %u", n_nics, s->nics);
   if (n_gpus > MAX_GPUS || n_nics > MAX_GPUS)
-    return ls_spec_conflict (error, "list: %u GPUs and %u NICs; expected at most %d of each", n_gpus, n_nics, MAX_GPUS);
+    return ls_spec_conflict (error, "list: %u GPUs and %u NICs; expected at most %d of each", n_gpus, n_nics,
+                             MAX_GPUS);
   Graph g;
   graph_init (s, &g);
   gboolean ok = check_ways (s, &g, LS_NODE_GPU, error) && check_ways (s, &g, LS_NODE_NIC, error);
@@ -271,8 +281,11 @@ list_new (const LsClusterSpec *s)
   Graph *g = &in->graph;
   graph_init (s, g);
   in->spec = s;
-  in->base = (LsInterior) { .kind = &ls_interior_list, .n_vertices = g->n_vertices, .n_trunks = g->n_links,
-                            .v_gpu = g->first[LS_NODE_GPU], .v_nic = g->first[LS_NODE_NIC] };
+  in->base = (LsInterior) { .kind = &ls_interior_list,
+                            .n_vertices = g->n_vertices,
+                            .n_trunks = g->n_links,
+                            .v_gpu = g->first[LS_NODE_GPU],
+                            .v_nic = g->first[LS_NODE_NIC] };
   in->within = ways (g, LS_NODE_GPU, LS_NODE_GPU);
   find_nvlinks (in);
   in->to_nic = ways (g, LS_NODE_GPU, LS_NODE_NIC);
@@ -311,7 +324,8 @@ lay_out (const LsInterior *interior, LsCluster *c, uint32_t host)
     const LsListLink *spec = &g_array_index (in->spec->list_links, LsListLink, i / 2);
     const LsLink *link = &g->links[i];
     ls_layout_pair (c, LS_END (v + link->from, host, g->names[link->from], LS_NO_NUMBER),
-                    LS_END (v + link->to, host, g->names[link->to], LS_NO_NUMBER), 1, spec->count, &spec->link);
+                    LS_END (v + link->to, host, g->names[link->to], LS_NO_NUMBER), 1, spec->count,
+                    &spec->link);
   }
 }
 

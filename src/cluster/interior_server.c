@@ -44,12 +44,12 @@ check_links (const LsClusterSpec *s, GError **error)
 {
   bool has_pcie = s->pcie_switches > 0 || (s->cpu_sockets > 0 && (!has_c2c (s) || s->nics > 0));
   return ls_spec_check_link ("nvswitch link", s->nvswitch_planes > 0, &s->nvlink, error)
-         && ls_spec_check_link ("nvlink_mesh link", s->mesh != LS_MESH_NONE, &s->nvlink, error)
-         && ls_spec_check_link ("pcie link", has_pcie, &s->pcie, error)
-         && ls_spec_check_link ("c2c link", has_c2c (s), &s->c2c, error)
-         && ls_spec_check_link ("cpu interconnect", n_socket_pairs (s) > 0, &s->cpu_interconnect, error)
-         && ls_spec_check_link ("cpu memory", s->cpu_sockets > 0, &s->cpu_memory, error)
-         && ls_spec_check_link ("nvme link", s->nvme_drives > 0, &s->nvme, error);
+      && ls_spec_check_link ("nvlink_mesh link", s->mesh != LS_MESH_NONE, &s->nvlink, error)
+      && ls_spec_check_link ("pcie link", has_pcie, &s->pcie, error)
+      && ls_spec_check_link ("c2c link", has_c2c (s), &s->c2c, error)
+      && ls_spec_check_link ("cpu interconnect", n_socket_pairs (s) > 0, &s->cpu_interconnect, error)
+      && ls_spec_check_link ("cpu memory", s->cpu_sockets > 0, &s->cpu_memory, error)
+      && ls_spec_check_link ("nvme link", s->nvme_drives > 0, &s->nvme, error);
 }
 
 static gboolean
@@ -77,10 +77,12 @@ check_plugs (const LsClusterSpec *s, GError **error)
     return TRUE;
   }
   if (has_c2c (s) && s->pcie_switches > 0)
-    return ls_spec_conflict (error, "NVLink-C2C joins a GPU to its CPU: expected 0 PCIe switches; got %u", s->pcie_switches);
+    return ls_spec_conflict (error, "NVLink-C2C joins a GPU to its CPU: expected 0 PCIe switches; got %u",
+                             s->pcie_switches);
   if (s->gpus_per_node % n != 0)
     return ls_spec_conflict (error, "%u GPUs per node do not deal out to %u %s", s->gpus_per_node, n, what);
-  if (s->pcie_switches > 0 && (s->cpu_sockets == 0 ? s->pcie_switches > 1 : s->pcie_switches % s->cpu_sockets != 0))
+  if (s->pcie_switches > 0
+      && (s->cpu_sockets == 0 ? s->pcie_switches > 1 : s->pcie_switches % s->cpu_sockets != 0))
     return ls_spec_conflict (error, "%u PCIe switches do not deal out to %u CPU sockets", s->pcie_switches,
                              s->cpu_sockets);
   if (s->nvme_drives > 0 && !ls_deals_out (s->nvme_drives, n))
@@ -103,11 +105,13 @@ check (const LsClusterSpec *s, GError **error)
   if (!check_plugs (s, error))
     return FALSE;
   if (s->is_staged && s->cpu_sockets == 0)
-    return ls_spec_conflict (error, "without GPUDirect data wait in the memory of a CPU: expected \"cpu\" in the node");
+    return ls_spec_conflict (
+        error, "without GPUDirect data wait in the memory of a CPU: expected \"cpu\" in the node");
   if (s->is_staged && s->faults)
     return ls_spec_conflict (error, "ways around faults are not known without GPUDirect");
   if (s->cpu_sockets % n_boards (s) != 0)
-    return ls_spec_conflict (error, "%u CPU sockets do not deal out to %u boards", s->cpu_sockets, n_boards (s));
+    return ls_spec_conflict (error, "%u CPU sockets do not deal out to %u boards", s->cpu_sockets,
+                             n_boards (s));
   if (n_boards (s) > 1 && s->nvswitch_planes == 0)
     return ls_spec_conflict (error, "nothing joins the %u boards of a node: expected NVSwitch", n_boards (s));
   return check_links (s, error);
@@ -118,9 +122,9 @@ n_links (const LsClusterSpec *s)
 {
   double k = sockets_per_board (s), pairs = n_boards (s) * k * (k - 1) / 2;
   return 2
-         * ((double) s->gpus_per_node * s->nvswitch_planes + ls_mesh_n_links (s)
-            + (n_plugs (s) > 0 ? s->gpus_per_node : 0) + (s->cpu_sockets > 0 ? s->pcie_switches : 0) + pairs
-            + s->cpu_sockets + s->nvme_drives + s->nics);
+      * ((double) s->gpus_per_node * s->nvswitch_planes + ls_mesh_n_links (s)
+         + (n_plugs (s) > 0 ? s->gpus_per_node : 0) + (s->cpu_sockets > 0 ? s->pcie_switches : 0) + pairs
+         + s->cpu_sockets + s->nvme_drives + s->nics);
 }
 
 /* --- layout --- */
@@ -225,8 +229,8 @@ add_cpus (const Server *in, LsCluster *c, uint32_t host, uint32_t v)
       ls_layout_pair (c, LS_END (cpu + a, host, "cpu", a), LS_END (cpu + b, host, "cpu", b), 1, 1,
                       &s->cpu_interconnect);
   for (uint32_t i = 0; i < s->cpu_sockets; i++)
-    ls_layout_pair (c, LS_END (cpu + i, host, "cpu", i), LS_END (v + in->v_memory + i, host, "memory", i), 1, 1,
-                    &s->cpu_memory);
+    ls_layout_pair (c, LS_END (cpu + i, host, "cpu", i), LS_END (v + in->v_memory + i, host, "memory", i), 1,
+                    1, &s->cpu_memory);
 }
 
 static void
@@ -249,8 +253,8 @@ lay_out (const LsInterior *interior, LsCluster *c, uint32_t host)
     ls_layout_pair (c, plug_end (in, v, host, deal (i, s->nvme_drives, n_plugs (s))),
                     LS_END (v + in->v_nvme + i, host, "nvme", i), 1, 1, &s->nvme);
   for (uint32_t i = 0; i < s->nics; i++)
-    ls_layout_pair (c, plug_end (in, v, host, plug_of_nic (s, i)), LS_END (v + in->base.v_nic + i, host, "nic", i), 1, 1,
-                    &s->pcie);
+    ls_layout_pair (c, plug_end (in, v, host, plug_of_nic (s, i)),
+                    LS_END (v + in->base.v_nic + i, host, "nic", i), 1, 1, &s->pcie);
 }
 
 /* --- ways --- */

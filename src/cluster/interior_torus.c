@@ -61,20 +61,22 @@ check_shape (const LsTorusSpec *t, GError **error)
     if (t->dims[a] == 0 || t->host[a] == 0)
       return ls_spec_conflict (error, "torus: expected at least 1 chip along each axis");
     if (t->dims[a] > t->host[a] && t->dims[a] % t->host[a] != 0)
-      return ls_spec_conflict (error, "torus: %u chips along axis %c do not deal out to hosts of %u", t->dims[a],
-                               "xyz"[a], t->host[a]);
+      return ls_spec_conflict (error, "torus: %u chips along axis %c do not deal out to hosts of %u",
+                               t->dims[a], "xyz"[a], t -> host[a]);
     n = t->dims[a] > LS_TORUS_MAX_CHIPS ? UINT32_MAX : n * t->dims[a];
   }
   for (uint32_t a = 0; a < t->n_axes; a++)
     if (t->dims[a] > t->largest[a])
-      return ls_spec_conflict (error, "torus: a slice of %u chips along axis %c; expected at most the %u of the largest slice",
-                               t->dims[a], "xyz"[a], t->largest[a]);
+      return ls_spec_conflict (
+          error, "torus: a slice of %u chips along axis %c; expected at most the %u of the largest slice",
+          t->dims[a], "xyz"[a], t -> largest[a]);
   if (n > LS_TORUS_MAX_CHIPS)
-    return ls_spec_conflict (error, "torus: a slice of %ux%ux%u chips; expected at most %u chips", t->dims[0], t->dims[1],
-                             t->dims[2], LS_TORUS_MAX_CHIPS);
+    return ls_spec_conflict (error, "torus: a slice of %ux%ux%u chips; expected at most %u chips", t->dims[0],
+                             t->dims[1], t->dims[2], LS_TORUS_MAX_CHIPS);
   if (longest_way (t) > MAX_WAY)
-    return ls_spec_conflict (error, "torus: a way across %ux%ux%u chips can take %u links; expected at most %u", t->dims[0],
-                             t->dims[1], t->dims[2], longest_way (t), MAX_WAY);
+    return ls_spec_conflict (error,
+                             "torus: a way across %ux%ux%u chips can take %u links; expected at most %u",
+                             t->dims[0], t->dims[1], t->dims[2], longest_way (t), MAX_WAY);
   return TRUE;
 }
 
@@ -85,12 +87,13 @@ check (const LsClusterSpec *s, GError **error)
   if (!check_shape (t, error))
     return FALSE;
   if (s->gpus_per_node != ls_torus_n_chips (t) || s->nics != ls_torus_n_hosts (t) * t->nics_per_host)
-    return ls_spec_conflict (error, "torus: %u chips and %u NICs a node; the slice has %u chips and %u NICs", s->gpus_per_node,
-                             s->nics, ls_torus_n_chips (t), ls_torus_n_hosts (t) * t->nics_per_host);
+    return ls_spec_conflict (error, "torus: %u chips and %u NICs a node; the slice has %u chips and %u NICs",
+                             s->gpus_per_node, s->nics, ls_torus_n_chips (t),
+                             ls_torus_n_hosts (t) * t->nics_per_host);
   return ls_spec_check_link ("torus link", ls_torus_n_chips (t) > 1, &s->ici, error)
-         && ls_spec_check_link ("torus pcie link", TRUE, &s->pcie, error)
-         && ls_spec_check_link ("torus host memory", TRUE, &s->cpu_memory, error)
-         && ls_spec_check_link ("nic link", s->nics > 0, &s->nic, error);
+      && ls_spec_check_link ("torus pcie link", TRUE, &s->pcie, error)
+      && ls_spec_check_link ("torus host memory", TRUE, &s->cpu_memory, error)
+      && ls_spec_check_link ("nic link", s->nics > 0, &s->nic, error);
 }
 
 static double
@@ -153,15 +156,16 @@ lay_out_hosts (const Torus *x, LsCluster *c, uint32_t host, uint32_t v)
   uint32_t n_chips = ls_torus_n_chips (&s->torus), n_hosts = ls_torus_n_hosts (&s->torus);
   for (uint32_t i = 0; i < n_chips; i++) {
     uint32_t cpu = ls_torus_host_of (&s->torus, i);
-    ls_layout_pair (c, LS_END (v + i, host, "gpu", i), LS_END (v + x->v_cpu + cpu, host, "cpu", cpu), 1, 1, &s->pcie);
+    ls_layout_pair (c, LS_END (v + i, host, "gpu", i), LS_END (v + x->v_cpu + cpu, host, "cpu", cpu), 1, 1,
+                    &s->pcie);
   }
   for (uint32_t i = 0; i < n_hosts; i++)
-    ls_layout_pair (c, LS_END (v + x->v_cpu + i, host, "cpu", i), LS_END (v + x->v_memory + i, host, "memory", i), 1,
-                    1, &s->cpu_memory);
+    ls_layout_pair (c, LS_END (v + x->v_cpu + i, host, "cpu", i),
+                    LS_END (v + x->v_memory + i, host, "memory", i), 1, 1, &s->cpu_memory);
   for (uint32_t i = 0; i < s->nics; i++) {
     uint32_t cpu = i / s->torus.nics_per_host;
-    ls_layout_pair (c, LS_END (v + x->v_cpu + cpu, host, "cpu", cpu), LS_END (v + x->base.v_nic + i, host, "nic", i), 1,
-                    1, &s->nic);
+    ls_layout_pair (c, LS_END (v + x->v_cpu + cpu, host, "cpu", cpu),
+                    LS_END (v + x->base.v_nic + i, host, "nic", i), 1, 1, &s->nic);
   }
 }
 
@@ -183,8 +187,8 @@ lay_out (const LsInterior *interior, LsCluster *c, uint32_t host)
 /* --- ways --- */
 
 static void
-walk (const LsTorusSpec *t, LsTorusCoord *at, uint32_t axis, bool is_backward, uint32_t n_hops, uint32_t share,
-      LsRoute *r)
+walk (const LsTorusSpec *t, LsTorusCoord *at, uint32_t axis, bool is_backward, uint32_t n_hops,
+      uint32_t share, LsRoute *r)
 {
   for (uint32_t i = 0; i < n_hops; i++) {
     g_assert (r->n_hops < LS_ROUTE_MAX_HOPS);
@@ -278,7 +282,8 @@ static void
 from_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
 {
   const Torus *x = (const Torus *) interior;
-  ls_route_hop (r, x->t_memory + 2 * ls_torus_host_of (&x->spec->torus, gpu) + 1, x->spec->cpu_memory.latency);
+  ls_route_hop (r, x->t_memory + 2 * ls_torus_host_of (&x->spec->torus, gpu) + 1,
+                x->spec->cpu_memory.latency);
   ls_route_hop (r, x->t_pcie + 2 * gpu + 1, x->spec->pcie.latency);
 }
 
@@ -319,7 +324,8 @@ ls_cluster_spec_fit (LsClusterSpec *s, uint32_t n_gpus)
 /* --- for messages that take several ways --- */
 
 void
-ls_route_torus (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t first_axis, LsRoute *ret_route)
+ls_route_torus (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t first_axis,
+                LsRoute *ret_route)
 {
   uint32_t per_node = c->spec.gpus_per_node, node = gpu_from / per_node;
   g_assert (c->spec.interior == LS_INTERIOR_TORUS && gpu_to / per_node == node);

@@ -15,7 +15,7 @@ typedef struct {
 } LsEnd;
 
 #define LS_NO_NUMBER UINT32_MAX
-#define LS_END(vertex_, host_, kind_, number_) \
+#define LS_END(vertex_, host_, kind_, number_)                                                               \
   ((LsEnd) { .vertex = (vertex_), .host = (host_), .kind = (kind_), .number = (number_) })
 
 /* n more vertices of a kind, with index 0 .. n-1. */

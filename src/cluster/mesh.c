@@ -54,8 +54,12 @@ ls_mesh_ways (const LsClusterSpec *s, const GArray *mesh_links)
   }
   for (guint i = 0; i < mesh_links->len; i++) {
     const LsMeshLink *m = &g_array_index (mesh_links, LsMeshLink, i);
-    LsLink link = { .from = m->a, .to = m->b, .trunk = 2 * i, .n_physical = m->count,
-                    .capacity_bytes_per_s = m->count * ls_link_capacity (&s->nvlink), .latency = s->nvlink.latency };
+    LsLink link = { .from = m->a,
+                    .to = m->b,
+                    .trunk = 2 * i,
+                    .n_physical = m->count,
+                    .capacity_bytes_per_s = m->count * ls_link_capacity (&s->nvlink),
+                    .latency = s->nvlink.latency };
     links[2 * i] = link;
     link.from = m->b;
     link.to = m->a;
@@ -78,7 +82,8 @@ check_pairs (const LsClusterSpec *s, const GArray *links, GError **error)
     if (link->count == 0)
       return ls_spec_conflict (error, "nvlink_mesh: GPUs %u and %u are joined by 0 links", link->a, link->b);
     if (i > 0 && by_ends (link - 1, link) == 0)
-      return ls_spec_conflict (error, "nvlink_mesh: GPUs %u and %u are joined twice; give the sum of their links",
+      return ls_spec_conflict (error,
+                               "nvlink_mesh: GPUs %u and %u are joined twice; give the sum of their links",
                                link->a, link->b);
   }
   return TRUE;
@@ -93,8 +98,10 @@ check_ways (const LsClusterSpec *s, const GArray *links, GError **error)
     far++;
   ls_ways_free (ways);
   return far == n * n
-         || ls_spec_conflict (error, "nvlink_mesh: GPUs %u and %u have no NVLink and no common neighbour, and there is no PCIe",
-                              far / n, far % n);
+      || ls_spec_conflict (
+             error,
+             "nvlink_mesh: GPUs %u and %u have no NVLink and no common neighbour, and there is no PCIe",
+             far / n, far % n);
 }
 
 gboolean
@@ -104,7 +111,8 @@ ls_mesh_check (const LsClusterSpec *s, bool has_pcie, GError **error)
     return ls_spec_conflict (error, "nvlink_mesh: a hybrid cube mesh has %u GPUs; got %u", HYBRID_CUBE_GPUS,
                              s->gpus_per_node);
   if (s->gpus_per_node > LS_MESH_MAX_GPUS)
-    return ls_spec_conflict (error, "nvlink_mesh: %u GPUs; expected at most %u", s->gpus_per_node, LS_MESH_MAX_GPUS);
+    return ls_spec_conflict (error, "nvlink_mesh: %u GPUs; expected at most %u", s->gpus_per_node,
+                             LS_MESH_MAX_GPUS);
   g_autoptr (GArray) links = ls_mesh_links (s);
   return check_pairs (s, links, error) && (has_pcie || check_ways (s, links, error));
 }

@@ -16,7 +16,8 @@ find_nvlinks (const LsCluster *c, uint32_t host)
     const LsLink *link = &g_array_index (c->links, LsLink, i);
     LsNodeKind from = g_array_index (c->nodes, LsTopoNode, link->from).kind,
                to = g_array_index (c->nodes, LsTopoNode, link->to).kind;
-    bool is = from == LS_NODE_NVSWITCH || to == LS_NODE_NVSWITCH || (from == LS_NODE_GPU && to == LS_NODE_GPU);
+    bool is
+        = from == LS_NODE_NVSWITCH || to == LS_NODE_NVSWITCH || (from == LS_NODE_GPU && to == LS_NODE_GPU);
     is_nvlink[link->trunk - host * x->trunks_per_node] |= is;
     has_some |= is;
   }

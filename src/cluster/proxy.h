@@ -5,8 +5,8 @@
  * Rule: a GPU whose own NIC is on the rail sends itself. Of the others of its node whose NIC
  * is, and to which NVLink leads, GPU i takes the (i mod n)-th. Without any it sends itself.
  *
- * Reference: NCCL 2.30.7 src/graph/paths.cc. Deviation: NCCL
- * also asks whether the NIC is nearer to the other GPU than PCIe allows. Without GPUDirect there is no PXN. */
+ * Reference: NCCL 2.30.7 src/graph/paths.cc. Deviation: NCCL also asks whether the NIC is nearer to the other
+ * GPU than PCIe allows. Without GPUDirect there is no PXN. */
 #ifndef LS_CLUSTER_PROXY_H
 #define LS_CLUSTER_PROXY_H
 

@@ -106,7 +106,8 @@ bool
 ls_route_from_nic (const LsCluster *c, uint32_t host, uint32_t nic, uint32_t gpu, LsRoute *r)
 {
   const LsNodeFaults *faults = ls_faults_of_node (c, host);
-  return route_in (c, host, nic, gpu, faults ? faults->from_nic : NULL, c->index->interior->kind->from_nic, r);
+  return route_in (c, host, nic, gpu, faults ? faults->from_nic : NULL, c->index->interior->kind->from_nic,
+                   r);
 }
 
 bool
@@ -115,7 +116,7 @@ ls_gpu_is_as_near_to_nic_of (const LsCluster *c, uint32_t owner, uint32_t gpu)
   uint32_t per_node = c->spec.gpus_per_node, host = owner / per_node, nic = ls_nic_of_gpu (c, owner);
   LsRoute own = { .n_hops = 0 }, other = { .n_hops = 0 };
   return ls_route_to_nic (c, host, owner % per_node, nic, &own)
-         && ls_route_to_nic (c, host, gpu % per_node, nic, &other) && other.n_hops <= own.n_hops;
+      && ls_route_to_nic (c, host, gpu % per_node, nic, &other) && other.n_hops <= own.n_hops;
 }
 
 /* --- between nodes --- */
@@ -156,7 +157,7 @@ between_nodes (const LsCluster *c, const LsRouteEnds *e, uint32_t host_from, uin
     .channel = e->channel,
   };
   bool works = (sender == from || ls_route_within (c, host_from, from, sender, r))
-               && ls_route_to_nic (c, host_from, sender, flow.nic_from, r);
+      && ls_route_to_nic (c, host_from, sender, flow.nic_from, r);
   fabric->kind->way (fabric, c, &flow, r);
   return works && ls_route_from_nic (c, host_to, nic_to, e->gpu_to % per_node, r);
 }
@@ -171,8 +172,9 @@ ls_route_ends (const LsCluster *c, const LsRouteEnds *e, LsRoute *ret_route)
     return;
   uint32_t per_node = c->spec.gpus_per_node;
   uint32_t host_from = e->gpu_from / per_node, host_to = e->gpu_to / per_node;
-  bool works = host_from == host_to ? ls_route_within (c, host_from, e->gpu_from % per_node, e->gpu_to % per_node, r)
-                                    : between_nodes (c, e, host_from, host_to, r);
+  bool works = host_from == host_to
+      ? ls_route_within (c, host_from, e->gpu_from % per_node, e->gpu_to % per_node, r)
+      : between_nodes (c, e, host_from, host_to, r);
   g_assert (works); /* ls_faults_finish() has seen to it; of chosen NICs the caller */
 }
 
@@ -186,7 +188,8 @@ ls_route (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t nic_f
 
 /* A way inside the GPU's node that ends or begins at the GPU. */
 static void
-route_local (const LsCluster *c, uint32_t gpu, void (*way) (const LsInterior *, uint32_t, LsRoute *), LsRoute *ret_route)
+route_local (const LsCluster *c, uint32_t gpu, void (*way) (const LsInterior *, uint32_t, LsRoute *),
+             LsRoute *ret_route)
 {
   uint32_t host = gpu / c->spec.gpus_per_node, local = gpu % c->spec.gpus_per_node;
   ret_route->n_hops = 0;

@@ -16,9 +16,9 @@
 
 /* Trunks of a way: in both nodes together, between them, and in all. */
 #define LS_ROUTE_MAX_INTERIOR 256
-#define LS_ROUTE_MAX_FABRIC 130
-#define LS_ROUTE_MAX_HOPS (LS_ROUTE_MAX_INTERIOR + LS_ROUTE_MAX_FABRIC)
-#define LS_NIC_AUTO UINT32_MAX
+#define LS_ROUTE_MAX_FABRIC   130
+#define LS_ROUTE_MAX_HOPS     (LS_ROUTE_MAX_INTERIOR + LS_ROUTE_MAX_FABRIC)
+#define LS_NIC_AUTO           UINT32_MAX
 
 /* One trunk, and how much of the flow takes it: LS_HOP_WHOLE where there is one way,
  * less where the flow is split over several. */
@@ -29,7 +29,7 @@ typedef struct {
 
 typedef struct {
   uint32_t n_hops;
-  LsTime latency; /* sum over the links of one path, the slowest where it is split */
+  LsTime latency;               /* sum over the links of one path, the slowest where it is split */
   LsHop hop[LS_ROUTE_MAX_HOPS]; /* in order of travel, each trunk once */
 } LsRoute;
 
@@ -44,8 +44,8 @@ void ls_route_ends (const LsCluster *c, const LsRouteEnds *ends, LsRoute *ret_ro
 
 /* The same with channel 0. from == to gives an empty route. nic_from / nic_to: NIC index within the host
  * or LS_NIC_AUTO; ignored on the same host. */
-void ls_route (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t nic_from,
-               uint32_t nic_to, LsRoute *ret_route);
+void ls_route (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t nic_from, uint32_t nic_to,
+               LsRoute *ret_route);
 
 /* Within a slice of a torus: dimension-ordered, beginning with first_axis and going on
  * in cyclic order (ls_route() begins with x). */
@@ -92,7 +92,8 @@ typedef struct {
   uint32_t n_uplinks;
   double mean, max;
 } LsUplinkLoad;
-LsUplinkLoad ls_cluster_uplink_load (const LsCluster *c, const LsRouteEnds *flows, uint32_t n_flows, uint32_t leaf);
+LsUplinkLoad ls_cluster_uplink_load (const LsCluster *c, const LsRouteEnds *flows, uint32_t n_flows,
+                                     uint32_t leaf);
 
 /* Private to cluster/: parts of a route, with numbers within the host. Appended; false
  * and nothing if no way works. */

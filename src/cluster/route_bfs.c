@@ -80,13 +80,16 @@ static gboolean
 is_onward (const LsCluster *c, const Ends *ends, const LsLink *link, const uint32_t *dist)
 {
   return may_enter (c, ends, link, dist) && dist[link->from] < FAR
-         && dist[link->from] == dist[link->to] + weight (c, ends, link);
+      && dist[link->from] == dist[link->to] + weight (c, ends, link);
 }
 
 static Ends
 ends_of (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to)
 {
-  Ends ends = { .from = ls_gpu_vertex (c, gpu_from), .to = ls_gpu_vertex (c, gpu_to), .nic_from = UINT32_MAX, .nic_to = UINT32_MAX };
+  Ends ends = { .from = ls_gpu_vertex (c, gpu_from),
+                .to = ls_gpu_vertex (c, gpu_to),
+                .nic_from = UINT32_MAX,
+                .nic_to = UINT32_MAX };
   if (c->spec.nics > 0) {
     ends.nic_from = ls_nic_vertex (c, ls_cluster_host_of (c, gpu_from), ls_nic_of_gpu (c, gpu_from));
     ends.nic_to = ls_nic_vertex (c, ls_cluster_host_of (c, gpu_to), ls_nic_of_gpu (c, gpu_to));

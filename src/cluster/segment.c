@@ -25,12 +25,13 @@ check_asked (const LsClusterSpec *s, uint32_t n_gpus, GError **error)
 {
   uint32_t trays = ls_segment_trays (s), unit = gpus_of_segment (s);
   if (trays == 1 || s->segment > trays)
-    return ls_spec_conflict (error, "--segment %u: a node of %s %s%u compute tray%s (node.cpu.boards)", s->segment, s->name,
-                             trays == 1 ? "is " : "has ", trays, trays == 1 ? "" : "s");
+    return ls_spec_conflict (error, "--segment %u: a node of %s %s%u compute tray%s (node.cpu.boards)",
+                             s->segment, s->name, trays == 1 ? "is " : "has ", trays, trays == 1 ? "" : "s");
   if (n_gpus % unit == 0)
     return TRUE;
-  return ls_spec_conflict (error, "--segment %u: expected GPUs in segments of %u (%u trays with %u each); got %u", s->segment, unit,
-                           s->segment, gpus_of_tray (s), n_gpus);
+  return ls_spec_conflict (error,
+                           "--segment %u: expected GPUs in segments of %u (%u trays with %u each); got %u",
+                           s->segment, unit, s->segment, gpus_of_tray (s), n_gpus);
 }
 
 gboolean
@@ -54,6 +55,7 @@ ls_segment_text (const LsClusterSpec *s)
 {
   if (ls_cluster_taken (s) == s->gpus_per_node)
     return NULL;
-  return g_strdup_printf ("%u of the %u %s of a node: segments of %u of its %u trays", ls_cluster_taken (s), s->gpus_per_node,
-                          ls_cluster_chip_word (s, s->gpus_per_node), s->segment, ls_segment_trays (s));
+  return g_strdup_printf ("%u of the %u %s of a node: segments of %u of its %u trays", ls_cluster_taken (s),
+                          s->gpus_per_node, ls_cluster_chip_word (s, s->gpus_per_node), s->segment,
+                          ls_segment_trays (s));
 }

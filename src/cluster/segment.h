@@ -1,15 +1,15 @@
 /* cluster/segment.h — how the GPUs of a job lie in racks.
  *
  * A rack of NVLink is a node here, and has more compute trays (boards) than jobs take: one of 18 trays gives
- * whole segments of 16, and leaves two spare. Slurm's option --segment says the same (topology/block): trays of a segment lie
- * in one rack, and segments must divide the trays of the job evenly. Racks are filled with as many whole segments as they hold,
- * rank by rank:
+ * whole segments of 16, and leaves two spare. Slurm's option --segment says the same (topology/block): trays
+ * of a segment lie in one rack, and segments must divide the trays of the job evenly. Racks are filled with
+ * as many whole segments as they hold, rank by rank:
  *
  *     taken   = floor (trays / segment) * segment * GPUs of a tray
  *     GPU of rank r = floor (r / taken) * gpus_per_node + r mod taken
  *
- * Where nobody says it, the cluster's file may: then for jobs that need more than one node and consist of whole segments; all
- * others fill node after node. */
+ * Where nobody says it, the cluster's file may: then for jobs that need more than one node and consist of
+ * whole segments; all others fill node after node. */
 #ifndef LS_CLUSTER_SEGMENT_H
 #define LS_CLUSTER_SEGMENT_H
 
@@ -18,8 +18,9 @@
 /* Compute trays of a node; 1: it is one. */
 uint32_t ls_segment_trays (const LsClusterSpec *spec);
 
-/* Sets taken_per_node for a job of n_gpus (0: of all there are) on n_nodes (0: as many as it needs). LS_ERROR_CONFLICT, of a segment
- * that the job asks for: a node has fewer trays, or the job is not whole segments. */
+/* Sets taken_per_node for a job of n_gpus (0: of all there are) on n_nodes (0: as many as it needs).
+ * LS_ERROR_CONFLICT, of a segment that the job asks for: a node has fewer trays, or the job is not whole
+ * segments. */
 gboolean ls_segment_place (LsClusterSpec *spec, uint32_t n_nodes, uint32_t n_gpus, GError **error);
 
 /* "64 of the 72 GPUs of a node: segments of 16 of its 18 trays"; NULL: all are taken. Newly allocated. */

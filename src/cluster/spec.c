@@ -11,8 +11,8 @@
 static LsLinkSpec *
 link_at (LsClusterSpec *spec, size_t i)
 {
-  LsLinkSpec *links[] = { &spec->nvlink, &spec->ici,  &spec->pcie, &spec->c2c, &spec->cpu_interconnect, &spec->cpu_memory,
-                          &spec->nvme,   &spec->nic,  &spec->spine, &spec->core };
+  LsLinkSpec *links[] = { &spec->nvlink,     &spec->ici,  &spec->pcie, &spec->c2c,   &spec->cpu_interconnect,
+                          &spec->cpu_memory, &spec->nvme, &spec->nic,  &spec->spine, &spec->core };
   return i < G_N_ELEMENTS (links) ? links[i] : NULL;
 }
 
@@ -48,9 +48,9 @@ clear_lists (LsClusterSpec *spec)
     g_free (g_array_index (spec->faults, LsFault, i).link);
   clear_links (spec->list_links);
   clear_links (spec->switch_links);
-  GArray **lists[] = { &spec->list_vertices, &spec->list_links,  &spec->mesh_links, &spec->switches,
-                       &spec->switch_links,  &spec->switch_nics, &spec->faults,     &spec->successors,
-                       &spec->fitted.runs.traits };
+  GArray **lists[] = { &spec->list_vertices, &spec->list_links,   &spec->mesh_links,
+                       &spec->switches,      &spec->switch_links, &spec->switch_nics,
+                       &spec->faults,        &spec->successors,   &spec->fitted.runs.traits };
   for (size_t i = 0; i < G_N_ELEMENTS (lists); i++)
     g_clear_pointer (lists[i], g_array_unref);
 }
@@ -170,7 +170,7 @@ gboolean
 ls_spec_check_link (const char *what, gboolean is_used, const LsLinkSpec *link, GError **error)
 {
   gboolean is_legal = link->bandwidth_bytes_per_s > 0 && link->efficiency > 0 && link->efficiency <= 1
-                      && link->latency >= 0;
+      && link->latency >= 0;
   if (is_used && !is_legal)
     return ls_spec_conflict (
         error, "%s: expected a bandwidth above 0, an efficiency in (0, 1] and a latency of 0 or more", what);
@@ -183,9 +183,9 @@ check_gpus (const LsClusterSpec *s, GError **error)
   uint64_t n_gpus = (uint64_t) s->n_nodes * s->gpus_per_node;
   if (n_gpus <= LS_CLUSTER_MAX_GPUS)
     return TRUE;
-  return ls_spec_conflict (error, "%u nodes of %u %s are %" G_GUINT64_FORMAT " %s; expected at most %u", s->n_nodes,
-                           s->gpus_per_node, ls_cluster_chip_word (s, s->gpus_per_node), (guint64) n_gpus,
-                           ls_cluster_chip_word (s, n_gpus), LS_CLUSTER_MAX_GPUS);
+  return ls_spec_conflict (error, "%u nodes of %u %s are %" G_GUINT64_FORMAT " %s; expected at most %u",
+                           s->n_nodes, s->gpus_per_node, ls_cluster_chip_word (s, s->gpus_per_node),
+                           (guint64) n_gpus, ls_cluster_chip_word (s, n_gpus), LS_CLUSTER_MAX_GPUS);
 }
 
 static gboolean
@@ -194,8 +194,8 @@ check_size (const LsClusterSpec *s, GError **error)
   double n = s->n_nodes * ls_interior_kind (s)->n_links (s) + ls_fabric_kind (s)->n_links (s);
   if (n <= LS_CLUSTER_MAX_LINKS)
     return TRUE;
-  return ls_spec_conflict (error, "%u nodes and their fabric need %.0f links; expected at most %u", s->n_nodes, n,
-                           LS_CLUSTER_MAX_LINKS);
+  return ls_spec_conflict (error, "%u nodes and their fabric need %.0f links; expected at most %u",
+                           s->n_nodes, n, LS_CLUSTER_MAX_LINKS);
 }
 
 gboolean
@@ -206,9 +206,10 @@ ls_cluster_spec_validate (const LsClusterSpec *s, GError **error)
   if (s->gpus_per_node == 0)
     return ls_spec_conflict (error, "a node needs at least one %s", ls_cluster_chip_word (s, 1));
   if (s->segment > ls_segment_trays (s))
-    return ls_spec_conflict (error, "segments of %u compute trays: a node has %u (cpu.boards)", s->segment, ls_segment_trays (s));
-  return ls_interior_kind (s)->check (s, error) && check_gpus (s, error) && ls_fabric_kind (s)->check (s, error)
-         && check_size (s, error);
+    return ls_spec_conflict (error, "segments of %u compute trays: a node has %u (cpu.boards)", s->segment,
+                             ls_segment_trays (s));
+  return ls_interior_kind (s)->check (s, error) && check_gpus (s, error)
+      && ls_fabric_kind (s)->check (s, error) && check_size (s, error);
 }
 
 const char *

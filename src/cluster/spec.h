@@ -8,10 +8,10 @@
 /* Guards against typing errors, far above any machine: GPUs; leaves, and uplinks of
  * one leaf, which are its spines; links of the graph, each direction one (2^20 GPUs
  * in DGX H100 nodes have a third of that; a link takes 48 bytes); letters of a vertex. */
-#define LS_CLUSTER_MAX_GPUS (1u << 20)
+#define LS_CLUSTER_MAX_GPUS   (1u << 20)
 #define LS_CLUSTER_MAX_FABRIC 65536
-#define LS_CLUSTER_MAX_LINKS (1u << 26)
-#define LS_MAX_VERTEX_NAME 64
+#define LS_CLUSTER_MAX_LINKS  (1u << 26)
+#define LS_MAX_VERTEX_NAME    64
 
 void ls_cluster_spec_copy (const LsClusterSpec *spec, LsClusterSpec *ret_copy);
 

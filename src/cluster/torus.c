@@ -54,7 +54,8 @@ ls_torus_wraps (const LsTorusSpec *t, uint32_t axis)
 LsTorusCoord
 ls_torus_coord (const LsTorusSpec *t, uint32_t chip)
 {
-  return (LsTorusCoord) { { chip % t->dims[0], chip / t->dims[0] % t->dims[1], chip / (t->dims[0] * t->dims[1]) } };
+  return (LsTorusCoord) { { chip % t->dims[0], chip / t->dims[0] % t->dims[1],
+                            chip / (t->dims[0] * t->dims[1]) } };
 }
 
 uint32_t

@@ -24,19 +24,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LS_TORUS_AXES 3
-#define LS_TORUS_MAX_AXIS 1024
+#define LS_TORUS_AXES      3
+#define LS_TORUS_MAX_AXIS  1024
 #define LS_TORUS_MAX_CHIPS (1u << 16)
 
 typedef enum { LS_WRAP_NONE, LS_WRAP_ALL, LS_WRAP_FULL_AXES, LS_WRAP_CUBES } LsTorusWrap;
 
 typedef struct {
-  uint32_t n_axes;               /* 2 or 3; 0: no torus                              */
-  uint32_t dims[LS_TORUS_AXES];  /* chips along x, y, z; 1 beyond n_axes             */
+  uint32_t n_axes;                 /* 2 or 3; 0: no torus                              */
+  uint32_t dims[LS_TORUS_AXES];    /* chips along x, y, z; 1 beyond n_axes             */
   uint32_t largest[LS_TORUS_AXES]; /* as dims, of the largest slice                  */
-  bool is_given;                 /* dims were asked for; else they follow the job    */
+  bool is_given;                   /* dims were asked for; else they follow the job    */
   LsTorusWrap wrap;
-  uint32_t host[LS_TORUS_AXES];  /* chips of one host along each axis, or all of a
+  uint32_t host[LS_TORUS_AXES]; /* chips of one host along each axis, or all of a
                                     shorter axis                                     */
   uint32_t nics_per_host;
 } LsTorusSpec;

@@ -9,7 +9,7 @@ typedef struct {
 
 struct LsWays {
   uint32_t n_to;
-  Way *ways;   /* [n_from * n_to] */
+  Way *ways;    /* [n_from * n_to] */
   GArray *hops; /* LsHop */
 };
 
@@ -21,11 +21,11 @@ typedef struct {
   uint32_t n_links;
   uint32_t *first_out, *out; /* links by their from: out[first_out[v] .. first_out[v + 1] - 1] */
   uint32_t to;
-  uint32_t *dist;       /* to the destination, GPUs not forwarding */
-  uint32_t *order;      /* vertices that reach it, nearest first   */
+  uint32_t *dist;  /* to the destination, GPUs not forwarding */
+  uint32_t *order; /* vertices that reach it, nearest first   */
   uint32_t n_order;
-  uint32_t *flow;       /* 2^-20 */
-  LsTime *latency;      /* of the slowest shortest path */
+  uint32_t *flow;  /* 2^-20 */
+  LsTime *latency; /* of the slowest shortest path */
 } Search;
 
 static bool
@@ -39,7 +39,7 @@ static bool
 forwards (const Search *s, uint32_t v)
 {
   return s->kinds[v] == LS_NODE_NVSWITCH || s->kinds[v] == LS_NODE_PCIE_SWITCH || s->kinds[v] == LS_NODE_CPU
-         || s->kinds[v] >= LS_NODE_LEAF;
+      || s->kinds[v] >= LS_NODE_LEAF;
 }
 
 static uint32_t
@@ -270,7 +270,8 @@ ls_ways_append (const LsWays *w, uint32_t i, uint32_t j, LsRoute *r)
   g_assert (r->n_hops + way->n_hops <= LS_ROUTE_MAX_HOPS);
   if (way->n_hops == 0)
     return;
-  memcpy (&r->hop[r->n_hops], (const LsHop *) (gconstpointer) w->hops->data + way->first_hop, way->n_hops * sizeof (LsHop));
+  memcpy (&r->hop[r->n_hops], (const LsHop *) (gconstpointer) w->hops->data + way->first_hop,
+          way->n_hops * sizeof (LsHop));
   r->n_hops += way->n_hops;
   r->latency += way->latency;
 }

@@ -5,8 +5,9 @@
 bool
 ls_around_is_measured (const LsAround *a)
 {
-  return a->host_launch > 0 || a->kernel_gap > 0 || a->graph_gap > 0 || a->memcpy_share > 0 || a->gemms != LS_GEMMS_UNKNOWN
-         || a->lost_tiles > 0 || a->lost_clusters > 0 || a->lost_told > 0 || a->waves > 0;
+  return a->host_launch > 0 || a->kernel_gap > 0 || a->graph_gap > 0 || a->memcpy_share > 0
+      || a->gemms != LS_GEMMS_UNKNOWN || a->lost_tiles > 0 || a->lost_clusters > 0 || a->lost_told > 0
+      || a->waves > 0;
 }
 
 LsGemms
@@ -20,7 +21,9 @@ ls_around_gemms (const LsAround *a, bool is_persistent)
 double
 ls_around_lost (const LsAround *a, LsGemms gemms)
 {
-  double lost = gemms == LS_GEMMS_PERSISTENT ? a->lost_told : gemms == LS_GEMMS_CLUSTERS ? a->lost_clusters : a->lost_tiles;
+  double lost = gemms == LS_GEMMS_PERSISTENT ? a->lost_told
+      : gemms == LS_GEMMS_CLUSTERS           ? a->lost_clusters
+                                             : a->lost_tiles;
   return lost > 0 ? lost : 1;
 }
 

@@ -1,4 +1,5 @@
-/* compute/around.h — what of a GPU and its host was measured around kernels (tools/kernelbench), put before what is assumed.
+/* compute/around.h — what of a GPU and its host was measured around kernels (tools/kernelbench), put before
+ * what is assumed.
  *
  *   host_launch   what the driver's call to launch a kernel takes on the host: a program pays no less, unless it was told what it
  *                 pays (--host-launch)
@@ -14,9 +15,11 @@
  *                   persistent  a block for each SM: those that find none run in a second wave: time * waves, whatever s is
  *                   told        persistent, and told of the SMs that are left: time * 1 / (1 - lost * s)
  *
- * Of what was not measured: lost is 1, waves 2, and the GPU's file says whether GEMMs are persistent (LsGpu.persistent_gemms).
+ * Of what was not measured: lost is 1, waves 2, and the GPU's file says whether GEMMs are persistent
+ * (LsGpu.persistent_gemms).
  *
- * Worked example. 16 of 132 SMs held, s = 0.121: lost 1 costs 1 / 0.879 = 1.138 times the time, lost 1.5 1.222 times. */
+ * Worked example. 16 of 132 SMs held, s = 0.121: lost 1 costs 1 / 0.879 = 1.138 times the time, lost 1.5
+ * 1.222 times. */
 #ifndef LS_COMPUTE_AROUND_H
 #define LS_COMPUTE_AROUND_H
 
@@ -29,10 +32,10 @@ typedef enum { LS_GEMMS_UNKNOWN, LS_GEMMS_TILES, LS_GEMMS_CLUSTERS, LS_GEMMS_PER
 /* 0 of each: not measured. */
 typedef struct {
   LsTime host_launch, kernel_gap, graph_gap;
-  double memcpy_share;       /* (0, 1]                                                           */
-  int gemms;                 /* LsGemms, of the library                                          */
+  double memcpy_share; /* (0, 1]                                                           */
+  int gemms;           /* LsGemms, of the library                                          */
   double lost_tiles, lost_clusters, lost_told; /* SMs lost for each that is held                 */
-  double waves;              /* of a persistent GEMM: time beside over time alone, at least 1    */
+  double waves; /* of a persistent GEMM: time beside over time alone, at least 1    */
 } LsAround;
 
 bool ls_around_is_measured (const LsAround *around); /* anything of it */
@@ -42,7 +45,8 @@ LsGemms ls_around_gemms (const LsAround *around, bool is_persistent);
 /* SMs that GEMMs of that kind lose for each that is held: of persistent ones those that were told. */
 double ls_around_lost (const LsAround *around, LsGemms gemms);
 double ls_around_waves (const LsAround *around);
-/* The launch of a kernel from a queue, of which `gap` is that of the GPU's file: with the gap that was measured. */
+/* The launch of a kernel from a queue, of which `gap` is that of the GPU's file: with the gap that was
+ * measured. */
 LsTime ls_around_launch (const LsAround *around, LsTime launch, LsTime gap);
 /* What a kernel whose cost holds that launch saves in a CUDA graph; negative: it costs more there. */
 LsTime ls_around_graph_saves (const LsAround *around, LsTime launch);

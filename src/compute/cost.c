@@ -44,8 +44,8 @@
  *
  * What PyTorch launches one by one is of two sorts. Contiguous tensors are loaded in vectors, near the
  * bandwidth. A broadcast, transposed or cast operand is loaded element by element: such a kernel takes a
- * constant time per element, in fp32 as in 16 bits, and gains nothing from a faster HBM. launch is the gap that
- * a GPU leaves between two kernels of a queue; the time of a kernel in a profile does not hold it.
+ * constant time per element, in fp32 as in 16 bits, and gains nothing from a faster HBM. launch is the gap
+ * that a GPU leaves between two kernels of a queue; the time of a kernel in a profile does not hold it.
  *
  * Heat. A loop of one kernel stays cool up to `burst`, the rest of a longer one runs
  * hot; inside a training step (`sustained` < 1) everything does:
@@ -116,7 +116,7 @@ ls_calibration_init_roofline (LsCalibration *c)
 {
   const LsKindFit roofline = { .compute_efficiency = 1, .memory_efficiency = 1, .mape = NAN };
 
-  *c = (LsCalibration){
+  *c = (LsCalibration) {
     .name = g_strdup ("roofline"),
     .source = g_strdup ("data sheet; nothing fitted"),
     .sustained = 1,
@@ -216,7 +216,8 @@ tiled_gemm_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, do
   if (split == 1)
     return all_s;
   double partial_bytes = 8 * split * (double) kernel->m * (double) kernel->n * batch;
-  return all_s + ls_time_to_s (fit->split_launch) + partial_bytes / (fit->memory_efficiency * gpu->hbm_bytes_per_s);
+  return all_s + ls_time_to_s (fit->split_launch)
+      + partial_bytes / (fit->memory_efficiency * gpu->hbm_bytes_per_s);
 }
 
 static double
@@ -243,7 +244,8 @@ static bool
 is_causal (const LsKernel *kernel)
 {
   double passes = kernel->kind == LS_KERNEL_ATTENTION_BWD ? 2.5 : 1;
-  double all = 4 * passes * (double) kernel->batch * (double) kernel->m * (double) kernel->n * (double) kernel->k;
+  double all
+      = 4 * passes * (double) kernel->batch * (double) kernel->m * (double) kernel->n * (double) kernel->k;
   return kernel->flops < 0.75 * all;
 }
 
@@ -387,7 +389,8 @@ ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKern
   const LsKindFit *fit = ls_calibration_fit (calibration, kernel);
   LsKindFit at = clocked (calibration, fit, kernel);
   LsKernelCost cost = ls_kernel_cost_by (&at, ls_calibration_sustained (calibration, kernel), gpu, kernel);
-  int implementation = runs_other_attention (calibration) ? calibration->attention_kernel : LS_ATTENTION_KERNEL_AUTO;
+  int implementation
+      = runs_other_attention (calibration) ? calibration->attention_kernel : LS_ATTENTION_KERNEL_AUTO;
   ls_measured_refine (calibration->measured, implementation, fit, gpu, kernel, &cost);
   return cost;
 }

@@ -78,37 +78,37 @@ typedef struct {
 } LsAccessFit;
 
 typedef struct {
-  char *name;       /* "a100" */
-  char *source;     /* data, method, date, hold-out */
-  double sustained; /* (0, 1] rate of GEMMs inside a training step relative to the
+  char *name;                  /* "a100" */
+  char *source;                /* data, method, date, hold-out */
+  double sustained;            /* (0, 1] rate of GEMMs inside a training step relative to the
                        isolated loops that e was fitted to: power limit, cold
                        caches; multiplies e. 1 or 0: off, as in the loops */
   double sustained_accumulate; /* the same of GEMMs that add to an fp32 result, as
                        weight gradients do; 0: as sustained               */
-  double clock;     /* (0, 1] of the matrix units in the job, relative to the fits'
+  double clock;                /* (0, 1] of the matrix units in the job, relative to the fits'
                        (clock.h); 0: 1                                    */
   LsKindFit kind[LS_N_KERNEL_KINDS];
-  LsKindFit gemm_fp8;      /* used for fp8 GEMMs if is_fitted                */
-  LsKindFit gemm_nvfp4;    /* used for nvfp4 GEMMs if is_fitted; else gemm_fp8 */
-  LsKindFit attention_fp8; /* and for fp8 attention forward                  */
-  LsKindFit vllm_rmsnorm;  /* kernels that were measured, but that training  */
-  LsKindFit vllm_silu_mul; /* does not run: only for comparisons             */
+  LsKindFit gemm_fp8;                             /* used for fp8 GEMMs if is_fitted                */
+  LsKindFit gemm_nvfp4;                           /* used for nvfp4 GEMMs if is_fitted; else gemm_fp8 */
+  LsKindFit attention_fp8;                        /* and for fp8 attention forward                  */
+  LsKindFit vllm_rmsnorm;                         /* kernels that were measured, but that training  */
+  LsKindFit vllm_silu_mul;                        /* does not run: only for comparisons             */
   LsKindFit attention[LS_N_ATTENTION_KERNELS][2]; /* other implementations of flash attention,
                               forward and backward, if is_fitted; [AUTO] unused */
-  int attention_kernel;    /* LsAttentionKernel: which of them the job runs    */
-  GArray *measured; /* of LsMeasuredKernel, put before the fits; NULL: none  */
-  LsAccessFit access[LS_N_ACCESSES]; /* [NONE] unused                        */
-  LsAround around;  /* what was measured besides                             */
+  int attention_kernel;                           /* LsAttentionKernel: which of them the job runs    */
+  GArray *measured;                               /* of LsMeasuredKernel, put before the fits; NULL: none  */
+  LsAccessFit access[LS_N_ACCESSES];              /* [NONE] unused                        */
+  LsAround around;                                /* what was measured besides                             */
 } LsCalibration;
 
-void ls_calibration_clear (LsCalibration *c);          /* frees what it owns, zeroes; NULL allowed */
-void ls_calibration_init_roofline (LsCalibration *c);  /* e = b = 1, t0 = 0, not fitted, own strings */
+void ls_calibration_clear (LsCalibration *c);         /* frees what it owns, zeroes; NULL allowed */
+void ls_calibration_init_roofline (LsCalibration *c); /* e = b = 1, t0 = 0, not fitted, own strings */
 
 typedef struct {
-  LsTime alone;      /* whole time with the GPU to itself                   */
-  double compute_s;  /* compute term, launch excluded; both terms are       */
-  double memory_s;   /* stretched alike by what they do not overlap         */
-  double launch_s;   /* t0                                                  */
+  LsTime alone;     /* whole time with the GPU to itself                   */
+  double compute_s; /* compute term, launch excluded; both terms are       */
+  double memory_s;  /* stretched alike by what they do not overlap         */
+  double launch_s;  /* t0                                                  */
   LsCostSource source;
   LsBound bound;
   bool extrapolated;
@@ -126,7 +126,8 @@ LsKernelCost ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu,
 /* The coefficients that ls_kernel_cost() takes; the time by given ones alone. */
 const LsKindFit *ls_calibration_fit (const LsCalibration *calibration, const LsKernel *kernel);
 double ls_calibration_sustained (const LsCalibration *calibration, const LsKernel *kernel);
-LsKernelCost ls_kernel_cost_by (const LsKindFit *fit, double sustained, const LsGpu *gpu, const LsKernel *kernel);
+LsKernelCost ls_kernel_cost_by (const LsKindFit *fit, double sustained, const LsGpu *gpu,
+                                const LsKernel *kernel);
 
 /* What such a timing of the kernel holds besides it, in seconds: `side_bytes` of
  * another kernel's traffic, and a constant if the timing is a framework's. */

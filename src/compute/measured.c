@@ -25,7 +25,7 @@ typedef struct {
 static Sizes
 sizes_of (uint64_t m, uint64_t n, uint64_t k, uint64_t batch)
 {
-  return (Sizes){ { (double) m, (double) n, (double) k, (double) MAX (batch, 1) } };
+  return (Sizes) { { (double) m, (double) n, (double) k, (double) MAX (batch, 1) } };
 }
 
 static bool
@@ -69,9 +69,11 @@ is_same_work (const LsMeasuredKernel *row, int implementation, const LsKernel *k
   if (row->kind != (int) kernel->kind || row->dtype != (int) kernel->dtype
       || (row->name && strcmp (row->name, kernel->name) != 0))
     return false;
-  Sizes a = sizes_of (row->m, row->n, row->k, row->batch), b = sizes_of (kernel->m, kernel->n, kernel->k, kernel->batch);
-  return is_near (traffic (row->kind, row->dtype, &a, row->bytes), traffic (row->kind, row->dtype, &b, kernel->bytes))
-         && is_near (row->flops / volume (&a), kernel->flops / volume (&b));
+  Sizes a = sizes_of (row->m, row->n, row->k, row->batch),
+        b = sizes_of (kernel->m, kernel->n, kernel->k, kernel->batch);
+  return is_near (traffic (row->kind, row->dtype, &a, row->bytes),
+                  traffic (row->kind, row->dtype, &b, kernel->bytes))
+      && is_near (row->flops / volume (&a), kernel->flops / volume (&b));
 }
 
 /* Measured over fitted time. */
@@ -102,7 +104,7 @@ take (Side *side, double size, bool is_nearer, double factor)
   if (side->n > 0 && size != side->size && !is_nearer)
     return;
   if (side->n == 0 || size != side->size)
-    *side = (Side){ .size = size };
+    *side = (Side) { .size = size };
   side->log_sum += log (factor);
   side->n++;
 }
@@ -125,7 +127,8 @@ typedef struct {
 } Neighbours;
 
 static void
-find_neighbours (const GArray *table, int implementation, const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, Neighbours *x)
+find_neighbours (const GArray *table, int implementation, const LsKindFit *fit, const LsGpu *gpu,
+                 const LsKernel *kernel, Neighbours *x)
 {
   Sizes want = sizes_of (kernel->m, kernel->n, kernel->k, kernel->batch);
   for (guint i = 0; i < table->len; i++) {
@@ -152,7 +155,8 @@ interpolate (const Neighbours *x, const LsKernel *kernel, double *ret_factor)
   bool found = false;
   for (guint i = 0; i < N_SIZES; i++) {
     const Side *below = &x->below[i], *above = &x->above[i];
-    if (below->n == 0 || above->n == 0 || above->size / below->size > nearest || (found && above->size / below->size == nearest))
+    if (below->n == 0 || above->n == 0 || above->size / below->size > nearest
+        || (found && above->size / below->size == nearest))
       continue;
     nearest = above->size / below->size;
     double share = log (want.at[i] / below->size) / log (nearest);
@@ -163,8 +167,8 @@ interpolate (const Neighbours *x, const LsKernel *kernel, double *ret_factor)
 }
 
 bool
-ls_measured_find (const GArray *table, int implementation, const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel,
-                  double *ret_factor, LsCostSource *ret_source)
+ls_measured_find (const GArray *table, int implementation, const LsKindFit *fit, const LsGpu *gpu,
+                  const LsKernel *kernel, double *ret_factor, LsCostSource *ret_source)
 {
   bool has_shape = kernel->m > 0 && kernel->n > 0;
   if (!table || !has_shape)
@@ -181,8 +185,8 @@ ls_measured_find (const GArray *table, int implementation, const LsKindFit *fit,
 }
 
 void
-ls_measured_refine (const GArray *table, int implementation, const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel,
-                    LsKernelCost *cost)
+ls_measured_refine (const GArray *table, int implementation, const LsKindFit *fit, const LsGpu *gpu,
+                    const LsKernel *kernel, LsKernelCost *cost)
 {
   double factor;
   LsCostSource source;

@@ -3,9 +3,9 @@
  * Problem. A fit smooths over what a library does with one shape. Where that shape was
  * timed, or its neighbours were, the timing knows better.
  *
- * Rule. A row is of the same kernel if kind, number format, FLOPs and traffic per element
- * agree, and for streaming kernels the name too ("bias-gelu" is not "add"), for attention whose it is (LsAttentionKernel). With f the time that
- * the fit gives and t the measured one:
+ * Rule. A row is of the same kernel if kind, number format, FLOPs and traffic per element agree, and for
+ * streaming kernels the name too ("bias-gelu" is not "add"), for attention whose it is (LsAttentionKernel).
+ * With f the time that the fit gives and t the measured one:
  *
  *   exact         all sizes agree: t
  *   interpolated  all but one of m, n, k and the batch agree, and rows lie on both sides
@@ -31,9 +31,9 @@
 
 /* One timed kernel, alone on a cool GPU. */
 typedef struct {
-  char *name; /* of streaming kernels; NULL: any */
-  int kind;   /* LsKernelKind                    */
-  int dtype;  /* LsDtype                         */
+  char *name;         /* of streaming kernels; NULL: any */
+  int kind;           /* LsKernelKind                    */
+  int dtype;          /* LsDtype                         */
   int implementation; /* LsAttentionKernel; AUTO: not said */
   uint64_t m, n, k, batch;
   double flops, bytes;
@@ -43,14 +43,14 @@ typedef struct {
 /* Frees the names and the array; NULL allowed. */
 void ls_measured_free (GArray *table);
 
-/* What the time by `fit` is to be multiplied with, by a table of LsMeasuredKernel (NULL:
- * empty), of attention by the rows of that LsAttentionKernel, and whether that is LS_COST_MEASURED or LS_COST_INTERPOLATED. false: the table
- * does not know. */
-bool ls_measured_find (const GArray *table, int implementation, const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel,
-                       double *ret_factor, LsCostSource *ret_source);
+/* What the time by `fit` is to be multiplied with, by a table of LsMeasuredKernel (NULL: empty), of attention
+ * by the rows of that LsAttentionKernel, and whether that is LS_COST_MEASURED or LS_COST_INTERPOLATED. false:
+ * the table does not know. */
+bool ls_measured_find (const GArray *table, int implementation, const LsKindFit *fit, const LsGpu *gpu,
+                       const LsKernel *kernel, double *ret_factor, LsCostSource *ret_source);
 
 /* Puts the table's time in the place of the fit's, launch and both terms stretched alike. */
-void ls_measured_refine (const GArray *table, int implementation, const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel,
-                         LsKernelCost *cost);
+void ls_measured_refine (const GArray *table, int implementation, const LsKindFit *fit, const LsGpu *gpu,
+                         const LsKernel *kernel, LsKernelCost *cost);
 
 #endif

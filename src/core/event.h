@@ -21,7 +21,7 @@ struct LsEvent {
   LsTime at;
   uint64_t order; /* phase << 56 | seq             */
   LsEventFn fire;
-  void *place;    /* the queue's; NULL: not queued */
+  void *place; /* the queue's; NULL: not queued */
 };
 
 static inline void

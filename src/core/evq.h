@@ -17,11 +17,11 @@
 typedef struct {
   const char *name;
   void *(*create) (void);
-  void (*destroy) (void *queue);            /* events may be queued still     */
-  void (*push) (void *queue, LsEvent *e);   /* e is idle, its key is set      */
+  void (*destroy) (void *queue);                                       /* events may be queued still     */
+  void (*push) (void *queue, LsEvent *e);                              /* e is idle, its key is set      */
   void (*update) (void *queue, LsEvent *e, LsTime at, uint64_t order); /* e is queued */
-  void (*remove) (void *queue, LsEvent *e); /* e is queued                    */
-  LsEvent *(*pop) (void *queue, LsTime before); /* the first, if it is before that
+  void (*remove) (void *queue, LsEvent *e);                            /* e is queued                    */
+  LsEvent *(*pop) (void *queue, LsTime before);                        /* the first, if it is before that
                                                time, and leaves it idle; else NULL */
   size_t (*size) (void *queue);
 } LsEvqType;

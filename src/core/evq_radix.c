@@ -27,12 +27,12 @@
 
 #include <glib.h>
 
-#define BITS 6 /* of a digit: the lists of a level have their flags in one word */
+#define BITS     6 /* of a digit: the lists of a level have their flags in one word */
 #define N_DIGITS (1 << BITS)
 #define N_LEVELS ((64 + BITS - 1) / BITS)
-#define CHUNK 63 /* entries: 1 KiB with the link */
-#define AHEAD 8  /* entries that the prefetch is ahead */
-#define FEW 1024 /* empty entries that are not worth a sweep */
+#define CHUNK    63   /* entries: 1 KiB with the link */
+#define AHEAD    8    /* entries that the prefetch is ahead */
+#define FEW      1024 /* empty entries that are not worth a sweep */
 
 typedef struct {
   LsTime at;
@@ -56,7 +56,7 @@ typedef struct {
   uint64_t flags[N_LEVELS]; /* bit: the list is not empty, or was before a sweep */
   List instant[LS_N_PHASES];
   List later[N_LEVELS][N_DIGITS];
-  size_t n, n_removed;      /* events, empty entries */
+  size_t n, n_removed; /* events, empty entries */
   Chunk *spare;
 } Radix;
 

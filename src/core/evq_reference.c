@@ -72,5 +72,6 @@ sorted_size (void *queue)
 }
 
 const LsEvqType ls_evq_reference = {
-  "reference", sorted_create, sorted_destroy, sorted_push, sorted_update, sorted_remove, sorted_pop, sorted_size,
+  "reference",   sorted_create, sorted_destroy, sorted_push,
+  sorted_update, sorted_remove, sorted_pop,     sorted_size,
 };

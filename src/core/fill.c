@@ -15,13 +15,13 @@ typedef struct {
 /* Frozen are those below the resource's level, the others rise. */
 typedef struct {
   LsLoad capacity;
-  LsLoad left;          /* of it by those that are frozen                    */
-  uint64_t coefs;       /* sum of coef                                       */
-  uint64_t rising;      /* of those that rise                                */
-  int64_t most_frozen;  /* nobody is frozen above it                         */
+  LsLoad left;         /* of it by those that are frozen                    */
+  uint64_t coefs;      /* sum of coef                                       */
+  uint64_t rising;     /* of those that rise                                */
+  int64_t most_frozen; /* nobody is frozen above it                         */
   int64_t level;
-  int64_t next;   /* W                                                 */
-  int64_t key;    /* of its valid entry in the heap; 0: has none       */
+  int64_t next; /* W                                                 */
+  int64_t key;  /* of its valid entry in the heap; 0: has none       */
   User *users;
   uint32_t n, max;
   bool is_touched;
@@ -39,7 +39,7 @@ struct LsFill {
   uint32_t n_flows, max_flows;
   LsFlow **changed, **rising; /* [max_flows] */
   uint32_t n_changed, n_rising;
-  uint32_t *touched, *batch;  /* [n_res]     */
+  uint32_t *touched, *batch; /* [n_res]     */
   uint32_t n_touched;
   Waiting *heap;
   uint32_t n_heap, max_heap;

@@ -10,12 +10,12 @@ struct LsFlowNet {
   LsEvent solve;
   uint32_t n_res;
   double *capacity;
-  GPtrArray *active;       /* LsFlow                                       */
-  uint32_t n_uses;         /* of all that are active                       */
+  GPtrArray *active; /* LsFlow                                       */
+  uint32_t n_uses;   /* of all that are active                       */
   uint64_t n_solves;
-  LsFill *fill;            /* NULL: the reference, which has what follows  */
+  LsFill *fill; /* NULL: the reference, which has what follows  */
   double quantum;
-  uint32_t *local;         /* [n_res]: where a resource is in a system     */
+  uint32_t *local; /* [n_res]: where a resource is in a system     */
 };
 
 #define NO_LOCAL UINT32_MAX
@@ -178,10 +178,13 @@ static void
 solve_all (LsFlowNet *net)
 {
   uint32_t n = net->active->len;
-  g_autofree double *capacity = g_new (double, net->n_res), *cap = g_new (double, n), *rate = g_new (double, n);
+  g_autofree double *capacity = g_new (double, net->n_res), *cap = g_new (double, n),
+                    *rate = g_new (double, n);
   g_autofree uint32_t *first = g_new0 (uint32_t, n + 1), *res = g_new (uint32_t, net->n_uses);
   g_autofree uint64_t *coef = g_new (uint64_t, net->n_uses);
-  LsMaxmin p = { .capacity = capacity, .rate_cap = cap, .first = first, .res = res, .coef = coef, .quantum = net->quantum };
+  LsMaxmin p = {
+    .capacity = capacity, .rate_cap = cap, .first = first, .res = res, .coef = coef, .quantum = net->quantum
+  };
   for (uint32_t i = 0; i < net->n_res; i++)
     net->local[i] = NO_LOCAL;
   for (uint32_t i = 0; i < n; i++) {

@@ -30,18 +30,18 @@ typedef struct {
 } LsFlowUse;
 
 struct LsFlow {
-  LsEvent done;      /* fires at completion, phase COMPLETE; its owner's callback
+  LsEvent done;     /* fires at completion, phase COMPLETE; its owner's callback
                         must call ls_flow_remove() first                     */
-  double remaining;  /* bytes per flow, as of updated_at                     */
-  double cap;        /* bytes/s                                              */
-  double rate;       /* bytes/s; 0 before the first solve                    */
-  double moved;      /* bytes per flow until updated_at, whatever was asked  */
+  double remaining; /* bytes per flow, as of updated_at                     */
+  double cap;       /* bytes/s                                              */
+  double rate;      /* bytes/s; 0 before the first solve                    */
+  double moved;     /* bytes per flow until updated_at, whatever was asked  */
   LsTime updated_at;
-  LsTime nominal;    /* duration at nominal_rate; 0: not given               */
+  LsTime nominal; /* duration at nominal_rate; 0: not given               */
   double nominal_rate;
-  LsFlowUse *uses;   /* the owner's memory                                   */
+  LsFlowUse *uses; /* the owner's memory                                   */
   uint32_t n_uses;
-  uint32_t index;    /* in the net's list of active flows                    */
+  uint32_t index; /* in the net's list of active flows                    */
   bool is_active;
   /* private to fill.c */
   bool is_changed, is_rising;

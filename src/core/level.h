@@ -21,8 +21,8 @@
 
 typedef __int128 LsLoad; /* in quanta / LS_COEF_ONE */
 
-#define LS_LEVEL_NEVER INT64_MAX         /* of a resource that nobody fills */
-#define LS_LEVEL_MAX (INT64_C (1) << 62) /* of a cap                        */
+#define LS_LEVEL_NEVER INT64_MAX           /* of a resource that nobody fills */
+#define LS_LEVEL_MAX   (INT64_C (1) << 62) /* of a cap                        */
 
 static inline double
 ls_level_quantum (uint32_t n, const double *capacity)

@@ -15,7 +15,8 @@ static const struct {
 } kinds[LS_N_DATA_KINDS] = {
   [LS_DATA_MODELS] = { "models", "model" },
   [LS_DATA_CLUSTERS] = { "topologies", "cluster", { "gpu" }, LS_DATA_GPUS },
-  [LS_DATA_GPUS] = { "topologies/gpu", "accelerator", { "calibration", "nccl", "access" }, LS_DATA_CALIBRATIONS },
+  [LS_DATA_GPUS]
+  = { "topologies/gpu", "accelerator", { "calibration", "nccl", "access" }, LS_DATA_CALIBRATIONS },
   [LS_DATA_CALIBRATIONS] = { "topologies/calib", "calibration", { "generation" }, LS_DATA_NCCL_TABLES },
   [LS_DATA_NCCL_TABLES] = { "topologies/nccl", "generation of GPUs in NCCL" },
   [LS_DATA_STRATEGIES] = { "strategies", "strategy" },
@@ -43,7 +44,8 @@ root_beside_program (void)
     g_autofree char *program = g_file_read_link ("/proc/self/exe", NULL);
     g_autofree char *folder = program ? g_path_get_dirname (program) : NULL;
     for (size_t i = 0; i < G_N_ELEMENTS (ways) && folder && !root; i++) {
-      g_autofree char *path = g_build_filename (folder, ways[i], NULL), *proof = g_build_filename (path, kinds[LS_DATA_GPUS].folder, NULL);
+      g_autofree char *path = g_build_filename (folder, ways[i], NULL),
+                      *proof = g_build_filename (path, kinds[LS_DATA_GPUS].folder, NULL);
       if (g_file_test (proof, G_FILE_TEST_IS_DIR))
         root = g_canonicalize_filename (path, NULL);
     }
@@ -101,8 +103,9 @@ not_found (LsDataKind kind, const char *name)
   if (near)
     return g_strdup_printf ("no %s is named \"%s\"; did you mean \"%s\"?", kinds[kind].what, name, near);
   if (entries->len == 0)
-    return g_strdup_printf ("no %s is named \"%s\", nor is any other to be found: run from the root of the project, or set LS_DATA_DIR to it",
-                            kinds[kind].what, name);
+    return g_strdup_printf (
+        "no %s is named \"%s\", nor is any other to be found: run from the root of the project, or set LS_DATA_DIR to it",
+        kinds[kind].what, name);
   return g_strdup_printf ("no %s is named \"%s\" in %s/", kinds[kind].what, name, kinds[kind].folder);
 }
 
@@ -139,7 +142,8 @@ rebase_path (LsJsonDoc *doc, const cJSON *node, LsDiagList *diags)
 {
   g_autofree char *folder = g_path_get_dirname (ls_json_doc_name (doc));
   const char *changes = ls_override_find (node->valuestring);
-  g_autofree char *bare = changes ? g_strndup (node->valuestring, (gsize) (changes - 1 - node->valuestring)) : g_strdup (node->valuestring);
+  g_autofree char *bare = changes ? g_strndup (node->valuestring, (gsize) (changes - 1 - node->valuestring))
+                                  : g_strdup (node->valuestring);
   g_autofree char *there = g_build_filename (folder, bare, NULL);
   if (g_path_is_absolute (bare) || !is_path (bare) || !g_file_test (there, G_FILE_TEST_IS_REGULAR))
     return doc;
@@ -156,7 +160,8 @@ static LsJsonDoc *
 rebase_keys (LsDataKind kind, const char *outer, LsJsonDoc *doc, LsDiagList *diags)
 {
   for (size_t i = 0; doc && i < G_N_ELEMENTS (kinds[kind].refers) && kinds[kind].refers[i]; i++) {
-    const cJSON *root = ls_json_doc_root (doc), *object = outer ? cJSON_GetObjectItemCaseSensitive (root, outer) : root;
+    const cJSON *root = ls_json_doc_root (doc),
+                *object = outer ? cJSON_GetObjectItemCaseSensitive (root, outer) : root;
     const cJSON *node = cJSON_GetObjectItemCaseSensitive (object, kinds[kind].refers[i]);
     if (cJSON_IsString (node))
       doc = rebase_path (doc, node, diags);

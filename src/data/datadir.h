@@ -1,4 +1,5 @@
-/* data/datadir.h — named models, clusters, accelerators, calibrations, tables of NCCL, strategies, software, kernels, traces.
+/* data/datadir.h — named models, clusters, accelerators, calibrations, tables of NCCL, strategies, software,
+ * kernels, traces.
  *
  * A name is looked up in the folder of its kind under $LS_DATA_DIR, then under
  * the current directory, then, unless $LS_DATA_DIR is set, beside the program (its build tree, or
@@ -33,9 +34,10 @@ char *ls_data_find (LsDataKind kind, const char *name, char **reterr_message);
 /* Finds and loads; NULL and diagnostics (LS_ERROR_INPUT) on failure. */
 LsJsonDoc *ls_data_load (LsDataKind kind, const char *name, LsDiagList *diags);
 
-/* The path of another file that stands in this one (a cluster's GPU, a GPU's calibration, also of a GPU described
- * in the cluster, the generation of an NCCL file) is meant from this file's folder, if there is such a file: rewritten so. Takes doc; ls_data_load() does it, before
- * the changes of a name, whose paths are the user's. */
+/* The path of another file that stands in this one (a cluster's GPU, a GPU's calibration, also of a GPU
+ * described in the cluster, the generation of an NCCL file) is meant from this file's folder, if there is
+ * such a file: rewritten so. Takes doc; ls_data_load() does it, before the changes of a name, whose paths are
+ * the user's. */
 LsJsonDoc *ls_data_rebase (LsDataKind kind, LsJsonDoc *doc, LsDiagList *diags);
 
 typedef struct {

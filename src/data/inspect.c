@@ -1,6 +1,5 @@
 #include "data/inspect.h"
 
-
 #include <string.h>
 
 #include <lockstep/units.h>
@@ -33,9 +32,9 @@ inspect_model (const LsJsonDoc *doc, LsDiagList *diags)
   if (!ls_model_read (doc, &m, notes, diags))
     return NULL;
   GString *line = g_string_new (NULL);
-  g_string_append_printf (line, "model, %.1f B parameters: %u layers, hidden %u, %u heads, vocabulary %u, sequence %u",
-                          (double) ls_model_params (&m, m.vocab) / 1e9, m.n_layers, m.hidden, m.n_heads, m.vocab,
-                          m.seq);
+  g_string_append_printf (
+      line, "model, %.1f B parameters: %u layers, hidden %u, %u heads, vocabulary %u, sequence %u",
+      (double) ls_model_params (&m, m.vocab) / 1e9, m.n_layers, m.hidden, m.n_heads, m.vocab, m.seq);
   for (guint i = 0; i < notes->len; i++)
     g_string_append_printf (line, "\n  note: %s", (const char *) g_ptr_array_index (notes, i));
   ls_model_clear (&m);
@@ -61,8 +60,7 @@ can_build (const char *path, const LsClusterSpec *spec, LsDiagList *diags)
     ok = cluster != NULL;
   }
   if (!ok)
-    ls_diag_add (diags, (LsErrorCode) error->code, path, 0, 0, NULL, NULL, NULL, "%s",
-                 error->message);
+    ls_diag_add (diags, (LsErrorCode) error->code, path, 0, 0, NULL, NULL, NULL, "%s", error->message);
   return ok;
 }
 
@@ -101,7 +99,8 @@ inspect_gpu (const LsJsonDoc *doc, LsDiagList *diags)
   LsGpu gpu;
   if (!ls_gpu_read (doc, &gpu, diags))
     return NULL;
-  g_autofree char *peak = ls_format_flops (MAX (gpu.peak_flops[LS_DTYPE_FP16], gpu.peak_flops[LS_DTYPE_BF16]));
+  g_autofree char *peak
+      = ls_format_flops (MAX (gpu.peak_flops[LS_DTYPE_FP16], gpu.peak_flops[LS_DTYPE_BF16]));
   g_autofree char *size = ls_format_bytes (gpu.hbm_bytes);
   g_autofree char *rate = ls_format_rate (gpu.hbm_bytes_per_s);
   char *line = g_strdup_printf ("accelerator, %s in 16 bits, %s at %s", peak, size, rate);
@@ -155,7 +154,8 @@ inspect_nccl_tables (const LsJsonDoc *doc, LsDiagList *diags)
   if (!ls_nccl_tables_read (doc, &tables, diags))
     return NULL;
   g_autofree char *rate = ls_format_rate (tables.nvlink);
-  char *line = g_strdup_printf ("tables of NCCL, compute capability %u.x, NVLink of %s", tables.compute_capability, rate);
+  char *line = g_strdup_printf ("tables of NCCL, compute capability %u.x, NVLink of %s",
+                                tables.compute_capability, rate);
   ls_nccl_tables_clear (&tables);
   return line;
 }
@@ -177,7 +177,8 @@ inspect_strategy (const LsJsonDoc *doc, LsDiagList *diags)
   if (!ls_strategy_read (doc, &s, diags))
     return NULL;
   g_autofree char *zero = ls_field_text (ls_field_find (ls_strategy_fields, "zero"), &s, NULL);
-  char *line = g_strdup_printf ("strategy, tp %u, pp %u, cp %u, vpp %u, zero %s", s.tp, s.pp, s.cp, s.vpp, zero);
+  char *line
+      = g_strdup_printf ("strategy, tp %u, pp %u, cp %u, vpp %u, zero %s", s.tp, s.pp, s.cp, s.vpp, zero);
   ls_strategy_clear (&s);
   return line;
 }
@@ -191,7 +192,8 @@ inspect_ranges (const LsJsonDoc *doc, LsDiagList *diags)
   GString *line = g_string_new ("ranges of a sweep");
   for (guint a = 0, n = 0; a < ls_space_n_axes (); a++)
     if (ranges.values[a])
-      g_string_append_printf (line, "%s %u of %s", n++ > 0 ? "," : ":", ranges.values[a]->len, ls_space_axis_name ((LsSpaceAxis) a));
+      g_string_append_printf (line, "%s %u of %s", n++ > 0 ? "," : ":", ranges.values[a]->len,
+                              ls_space_axis_name ((LsSpaceAxis) a));
   ls_ranges_clear (&ranges);
   return g_string_free (line, FALSE);
 }
@@ -203,9 +205,10 @@ inspect_software (const LsJsonDoc *doc, LsDiagList *diags)
   if (!ls_software_read (doc, &s, diags))
     return NULL;
   GString *line = g_string_new (NULL);
-  g_string_append_printf (line, "software, %s%s%s%s%s: ", s.program, s.release ? " " : "", s.release ? s.release : "", s.vendor ? " of " : "",
-                          s.vendor ? s.vendor : "");
-  g_string_append_printf (line, s.emit ? "jobs are written by --emit %s" : "no job is written for it", s.emit);
+  g_string_append_printf (line, "software, %s%s%s%s%s: ", s.program, s.release ? " " : "",
+                          s.release ? s.release : "", s.vendor ? " of " : "", s.vendor ? s.vendor : "");
+  g_string_append_printf (line, s.emit ? "jobs are written by --emit %s" : "no job is written for it",
+                          s.emit);
   if (s.dp_kinds)
     g_string_append_printf (line, ", assumed with dp_kind %s%s%s", s.dp_kinds, s.architectures ? " on " : "",
                             s.architectures ? s.architectures : "");
@@ -232,9 +235,10 @@ inspect_trace (const LsJsonDoc *doc, LsDiagList *diags)
   g_autoptr (LsTrace) t = ls_trace_read (doc, 0, diags);
   if (!t)
     return NULL;
-  return g_strdup_printf ("trace, %u rank%s of %u role%s, %" G_GUINT64_FORMAT " ops a step, %u kernel%s", t->plan->n_ranks,
-                          t->plan->n_ranks == 1 ? "" : "s", t->plan->n_roles, t->plan->n_roles == 1 ? "" : "s",
-                          (guint64) ls_plan_n_op_instances (t->plan), t->plan->n_kernels, t->plan->n_kernels == 1 ? "" : "s");
+  return g_strdup_printf ("trace, %u rank%s of %u role%s, %" G_GUINT64_FORMAT " ops a step, %u kernel%s",
+                          t->plan->n_ranks, t->plan->n_ranks == 1 ? "" : "s", t->plan->n_roles,
+                          t->plan->n_roles == 1 ? "" : "s", (guint64) ls_plan_n_op_instances (t->plan),
+                          t->plan->n_kernels, t->plan->n_kernels == 1 ? "" : "s");
 }
 
 static const struct {
@@ -264,7 +268,8 @@ unknown_schema (const LsJsonDoc *doc, const cJSON *schema, LsDiagList *diags)
   g_autoptr (GString) known = g_string_new (NULL);
   for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
     g_string_append_printf (known, "%s\"%s\"", i > 0 ? ", " : "", kinds[i].schema);
-  ls_json_doc_diag (doc, schema, LS_JSON_AT_VALUE, diags, NULL, "expected one of %s; got %s", known->str, got);
+  ls_json_doc_diag (doc, schema, LS_JSON_AT_VALUE, diags, NULL, "expected one of %s; got %s", known->str,
+                    got);
   return NULL;
 }
 

@@ -21,10 +21,9 @@ typedef enum {
   LS_FILE_TRACE,
 } LsFileKind;
 
-/* Reads a file of the kind that its "schema" names, a Hugging Face model if it has
- * none, or a topology file of NCCL (*.xml), with all checks, also whether a cluster can be built. Returns what it
- * holds in a line ("model, 96 layers, 174.6e9 parameters"), newly allocated, or NULL
- * with located diagnostics. */
+/* Reads a file of the kind that its "schema" names, a Hugging Face model if it has none, or a topology file
+ * of NCCL (*.xml), with all checks, also whether a cluster can be built. Returns what it holds in a line
+ * ("model, 96 layers, 174.6e9 parameters"), newly allocated, or NULL with located diagnostics. */
 char *ls_inspect_file (const char *path, LsFileKind *ret_kind, LsDiagList *diags);
 
 #endif

@@ -7,8 +7,7 @@ typedef struct {
   uint16_t op; /* NO_OP: the host alone */
 } Block;
 
-static Block
-block_of_op (Run *x, Rank *r, uint64_t ordinal, uint16_t index, LsCause kind, uint32_t depth);
+static Block block_of_op (Run *x, Rank *r, uint64_t ordinal, uint16_t index, LsCause kind, uint32_t depth);
 
 /* Whatever keeps the stream from reaching a later op: its head. */
 static Block
@@ -73,7 +72,8 @@ blocked_by (Run *x, Rank *r, LsCause *ret_kind, SpanRef *ret_span)
 {
   *ret_span = LS_SPAN_NONE;
   const Stream *st = &r->streams[LS_STREAM_COMPUTE];
-  Block b = st->op == NO_OP ? block_of_host (x, r, 0) : block_of_op (x, r, st->frame, st->op, LS_CAUSE_STREAM, 0);
+  Block b
+      = st->op == NO_OP ? block_of_host (x, r, 0) : block_of_op (x, r, st->frame, st->op, LS_CAUSE_STREAM, 0);
   *ret_kind = b.kind;
   if (b.op == NO_OP)
     return;
@@ -98,7 +98,7 @@ has_arrived (Run *x, const Comm *c, uint32_t member)
     return false;
   const Frame *f = rank_frame (r, frame);
   return op < f->seg->n_ops && f->state[op] == OP_RUNNING && f->seg->x[op].kind == LS_OP_COLLECTIVE
-         && r->binding->comm[f->seg->x[op].slot] == c->id;
+      && r->binding->comm[f->seg->x[op].slot] == c->id;
 }
 
 static void
@@ -131,7 +131,8 @@ missing_peer (Run *x, Rank *r, const Block *b, const LsOp *op)
   for (uint32_t i = 0; i < op->n_transfers; i++) {
     const LsTransfer *t = &op->transfers[i];
     Channel *ch = group_channel (x, r, t);
-    if (has_post (t->is_send ? &ch->sends : &ch->recvs, r->id, b) && g_queue_is_empty (t->is_send ? &ch->recvs : &ch->sends))
+    if (has_post (t->is_send ? &ch->sends : &ch->recvs, r->id, b)
+        && g_queue_is_empty (t->is_send ? &ch->recvs : &ch->sends))
       return t->is_send ? ch->to : ch->from;
   }
   return NO_ID;
@@ -162,7 +163,8 @@ block_of_rank (Run *x, Rank *r)
     if (r->streams[s].is_busy)
       return (Block) { LS_CAUSE_STREAM, r->streams[s].frame, r->streams[s].op };
   const Stream *st = &r->streams[LS_STREAM_COMPUTE];
-  return st->op == NO_OP ? block_of_host (x, r, 0) : block_of_op (x, r, st->frame, st->op, LS_CAUSE_STREAM, 0);
+  return st->op == NO_OP ? block_of_host (x, r, 0)
+                         : block_of_op (x, r, st->frame, st->op, LS_CAUSE_STREAM, 0);
 }
 
 static void
@@ -175,8 +177,8 @@ describe_rank (Run *x, GString *text, Rank *r, const Block *b)
   const Frame *f = rank_frame (r, b->frame);
   const LsOp *op = &f->seg->ops[b->op];
   g_string_append_printf (text, "  rank %u waits in %s (segment %s, micro-batch %u, chunk %u, op %u)", r->id,
-                          op->name ? op->name : "an op", x->plan->segments[f->instance->segment].name, f->instance->mb,
-                          f->instance->chunk, b->op);
+                          op->name ? op->name : "an op", x->plan->segments[f->instance->segment].name,
+                          f->instance->mb, f->instance->chunk, b->op);
   if (op->kind == LS_OP_COLLECTIVE && f->state[b->op] == OP_RUNNING) {
     const Comm *c = &x->comms[r->binding->comm[op->slot]];
     g_string_append_printf (text, ": %s on the %s communicator; missing: rank ", ls_coll_kind_name (op->coll),
@@ -203,7 +205,8 @@ deadlock_report (Run *x)
       first = i;
     n_waiting++;
   }
-  g_string_append_printf (text, "deadlock: %u of %u ranks wait and no event is left\n", n_waiting, x->plan->n_ranks);
+  g_string_append_printf (text, "deadlock: %u of %u ranks wait and no event is left\n", n_waiting,
+                          x->plan->n_ranks);
 
   /* Follow who waits for whom until a rank comes round again. */
   g_autofree uint32_t *visited = g_new0 (uint32_t, x->plan->n_ranks);

@@ -7,7 +7,9 @@
 CallKey
 collective_key (const LsOp *op)
 {
-  return (CallKey) { .kind = op->coll, .algorithm = op->algorithm, .parts = op->parts, .root = op->root, .bytes = op->bytes };
+  return (CallKey) {
+    .kind = op->coll, .algorithm = op->algorithm, .parts = op->parts, .root = op->root, .bytes = op->bytes
+  };
 }
 
 CallKey
@@ -131,16 +133,23 @@ role_calls_free (RoleCalls *roles, uint32_t n_roles)
 /* --- one call ------------------------------------------------------------------- */
 
 LsCollRequest
-call_request (const LsPlan *plan, CallKey key, const uint32_t *ranks, uint32_t n, LsCollMemo *memo, LsArena *arena)
+call_request (const LsPlan *plan, CallKey key, const uint32_t *ranks, uint32_t n, LsCollMemo *memo,
+              LsArena *arena)
 {
   uint32_t *gpus = ls_arena_new_array (arena, uint32_t, n);
   g_assert (key.parts == LS_PARTS_EQUAL || plan->n_weights == n);
   for (uint32_t i = 0; i < n; i++)
     gpus[i] = plan->gpu_of_rank[ranks[i]];
   return (LsCollRequest) {
-    .kind = (LsCollKind) key.kind, .gpus = gpus, .n = n, .root = key.root, .bytes = key.bytes, .memo = memo,
+    .kind = (LsCollKind) key.kind,
+    .gpus = gpus,
+    .n = n,
+    .root = key.root,
+    .bytes = key.bytes,
+    .memo = memo,
     .algorithm = ls_coll_algorithm_name (key.algorithm),
-    .weights = key.parts == LS_PARTS_EQUAL ? NULL : plan->weights, .weighs_senders = key.parts == LS_PARTS_SENT,
+    .weights = key.parts == LS_PARTS_EQUAL ? NULL : plan->weights,
+    .weighs_senders = key.parts == LS_PARTS_SENT,
   };
 }
 
@@ -151,8 +160,8 @@ call_plan (const Run *x, const LsCollRequest *request, LsArena *arena, GError **
   LsNetworkFidelity network = x->options->network;
   if (!ls_coll_applies (x->cluster, x->nccl, request)) {
     g_autofree char *rule = error ? ls_coll_rule (request->algorithm) : NULL;
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "an %s over %u ranks by %s: it does %s", ls_coll_kind_name (request->kind),
-                 request->n, request->algorithm, rule ? rule : "");
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "an %s over %u ranks by %s: it does %s",
+                 ls_coll_kind_name (request->kind), request->n, request->algorithm, rule ? rule : "");
     return NULL;
   }
   if (request->n > 2 && !ls_coll_check_size (x->cluster, x->nccl, request, network, error))
@@ -167,11 +176,14 @@ call_stall (const Run *x, CallKey key, const LsCollPlan *plan)
 {
   bool is_by_copy_engines = key.kind == LS_COLL_COPY_PERMUTE && plan->sm_share <= 0;
   double passes = key.kind == LS_COLL_ALL_REDUCE ? 2 : is_by_copy_engines ? 0 : 1;
-  double lost_s = x->nccl->stall_per_byte * passes * (double) key.bytes / x->cluster->spec.gpu.hbm_bytes_per_s;
+  double lost_s
+      = x->nccl->stall_per_byte * passes * (double) key.bytes / x->cluster->spec.gpu.hbm_bytes_per_s;
   LsTime moving = ls_coll_time_alone (x->cluster, plan);
   for (uint32_t i = 0; i < plan->n_phases; i++)
     moving -= plan->phases[i].latency;
-  return lost_s > 0 && moving > 0 ? (uint64_t) llround (fmin (1, lost_s / ls_time_to_s (moving)) * (double) LS_COEF_ONE) : 0;
+  return lost_s > 0 && moving > 0
+      ? (uint64_t) llround (fmin (1, lost_s / ls_time_to_s (moving)) * (double) LS_COEF_ONE)
+      : 0;
 }
 
 /* --- the calls of a run ----------------------------------------------------------- */
@@ -217,9 +229,12 @@ add_messages (Planning *p, Call *c, const LsScript *script, GError **error)
 {
   p->message_bytes += messages_bytes (script);
   if (p->message_bytes > p->x->options->max_memory_bytes) {
-    g_autofree char *need = ls_format_bytes (p->message_bytes), *may = ls_format_bytes (p->x->options->max_memory_bytes);
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "the messages of %s over %u ranks need %s of memory with what came before; --max-memory is %s",
-                 ls_coll_kind_name ((LsCollKind) c->key.kind), script->n, need, may);
+    g_autofree char *need = ls_format_bytes (p->message_bytes),
+                    *may = ls_format_bytes (p->x->options->max_memory_bytes);
+    g_set_error (
+        error, LS_ERROR, LS_ERROR_LIMIT,
+        "the messages of %s over %u ranks need %s of memory with what came before; --max-memory is %s",
+        ls_coll_kind_name ((LsCollKind) c->key.kind), script->n, need, may);
     return FALSE;
   }
   c->messages = motion_messages (p->x, script);
@@ -229,7 +244,8 @@ add_messages (Planning *p, Call *c, const LsScript *script, GError **error)
 
 /* One message is a flow: sends, receives and copies have no script. ranks: of the whole plan. */
 static gboolean
-plan_call (Planning *p, Call **calls, CallKey key, const uint32_t *ranks, uint32_t n, uint32_t n_alike, GError **error)
+plan_call (Planning *p, Call **calls, CallKey key, const uint32_t *ranks, uint32_t n, uint32_t n_alike,
+           GError **error)
 {
   Run *x = p->x;
   if (call_find (*calls, key))
@@ -252,7 +268,8 @@ plan_comm (Planning *p, uint32_t id, const GArray *keys, GError **error)
   const Fold *f = p->x->fold;
   const LsCommunicator *whole = &f->plan->comms[f->comm[id]];
   for (guint i = 0; i < keys->len; i++)
-    if (!plan_call (p, &p->x->comms[id].calls, g_array_index (keys, CallKey, i), whole->ranks, whole->n_ranks, f->n_of_comm[id], error))
+    if (!plan_call (p, &p->x->comms[id].calls, g_array_index (keys, CallKey, i), whole->ranks, whole->n_ranks,
+                    f->n_of_comm[id], error))
       return FALSE;
   return TRUE;
 }
@@ -277,7 +294,8 @@ plan_copies (Planning *p, uint32_t rank, int direction, const GArray *keys)
   Run *x = p->x;
   for (guint i = 0; i < keys->len; i++) {
     CallKey key = g_array_index (keys, CallKey, i);
-    const LsCollPlan *plan = copy_plan (x, x->plan->gpu_of_rank[rank], (LsCopyDirection) direction, key.bytes, x->arena);
+    const LsCollPlan *plan
+        = copy_plan (x, x->plan->gpu_of_rank[rank], (LsCopyDirection) direction, key.bytes, x->arena);
     add_call (x, copy_calls (x, rank, (LsCopyDirection) direction), key, plan, x->fold->n_of_rank[rank]);
   }
 }
@@ -360,7 +378,8 @@ calls_count_bytes (const Call *calls, uint32_t step, ExactBytes *resource_bytes)
     if (c->step[step & 1] != step + 1 || c->messages)
       continue;
     for (uint32_t i = 0; i < c->plan->n_phases; i++) {
-      ExactBytes demand = (ExactBytes) rint (ldexp (c->plan->phases[i].demand_bytes, 20)) * c->count[step & 1];
+      ExactBytes demand
+          = (ExactBytes) rint (ldexp (c->plan->phases[i].demand_bytes, 20)) * c->count[step & 1];
       for (uint32_t u = 0; u < c->n_uses[i]; u++)
         resource_bytes[c->uses[i][u].resource] += demand * c->uses[i][u].coef;
     }

@@ -1,6 +1,6 @@
-/* exec/calls.h — the calls of a plan: collectives, sends and copies. Each distinct one of a communicator, channel
- * or copy engine is planned once, before the clock starts. So what cannot be carried out ends a run before
- * it begins; inside the event loop only deadlocks and calls that do not match are errors. */
+/* exec/calls.h — the calls of a plan: collectives, sends and copies. Each distinct one of a communicator,
+ * channel or copy engine is planned once, before the clock starts. So what cannot be carried out ends a run
+ * before it begins; inside the event loop only deadlocks and calls that do not match are errors. */
 #ifndef LS_EXEC_CALLS_H
 #define LS_EXEC_CALLS_H
 
@@ -27,17 +27,18 @@ CallKey copy_key (const LsOp *op);
 static inline bool
 call_key_equal (CallKey a, CallKey b)
 {
-  return a.kind == b.kind && a.parts == b.parts && a.algorithm == b.algorithm && a.root == b.root && a.bytes == b.bytes;
+  return a.kind == b.kind && a.parts == b.parts && a.algorithm == b.algorithm && a.root == b.root
+      && a.bytes == b.bytes;
 }
 
 /* ---- what programs call ---- */
 
 /* By kind of owner and direction. */
 enum {
-  CALLS,                         /* by slot             */
-  SENDS = CALLS + LS_SLOT_PREV,  /* to previous, next   */
-  RECEIVES = SENDS + 2,          /* from previous, next */
-  COPIES = RECEIVES + 2,         /* by direction        */
+  CALLS,                        /* by slot             */
+  SENDS = CALLS + LS_SLOT_PREV, /* to previous, next   */
+  RECEIVES = SENDS + 2,         /* from previous, next */
+  COPIES = RECEIVES + 2,        /* by direction        */
   N_CALL_LISTS = COPIES + LS_N_COPY_DIRECTIONS
 };
 
@@ -54,9 +55,11 @@ void role_calls_free (RoleCalls *roles, uint32_t n_roles); /* NULL allowed */
 /* ---- one call ---- */
 
 /* ranks: of plan. GPUs are in arena, where a script keeps them. */
-LsCollRequest call_request (const LsPlan *plan, CallKey key, const uint32_t *ranks, uint32_t n, LsCollMemo *memo, LsArena *arena);
+LsCollRequest call_request (const LsPlan *plan, CallKey key, const uint32_t *ranks, uint32_t n,
+                            LsCollMemo *memo, LsArena *arena);
 
-/* In arena. NULL, LS_ERROR_CONFLICT: the algorithm does not do it on these GPUs; LS_ERROR_LIMIT: it is too large. */
+/* In arena. NULL, LS_ERROR_CONFLICT: the algorithm does not do it on these GPUs; LS_ERROR_LIMIT: it is too
+ * large. */
 const LsCollPlan *call_plan (const Run *x, const LsCollRequest *request, LsArena *arena, GError **error);
 
 /* Share of a compute-bound kernel's rate that is lost while the call moves, in 1/LS_COEF_ONE. */
@@ -70,14 +73,14 @@ struct Call {
   Call *next;
   CallKey key;
   const LsCollPlan *plan;
-  LsFlowUse **uses; /* [n_phases]; of the quotient's resources */
-  uint32_t *n_uses; /* [n_phases] */
-  uint64_t stall;   /* call_stall() */
+  LsFlowUse **uses;   /* [n_phases]; of the quotient's resources */
+  uint32_t *n_uses;   /* [n_phases] */
+  uint64_t stall;     /* call_stall() */
   Messages *messages; /* NULL: phase by phase; else message by message, and the phases only
                          say what it holds */
-  LsTime base;      /* before the first message */
+  LsTime base;        /* before the first message */
   uint64_t sm_share;
-  uint32_t step[2]; /* + 1 */
+  uint32_t step[2];             /* + 1 */
   uint64_t count[2], n_over[2]; /* begun in that step; of these, over */
 };
 

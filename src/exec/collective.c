@@ -23,13 +23,16 @@ collective_finished (void *run, Motion *m, LsTime at)
 static char *
 describe (CallKey key, LsDtype dtype)
 {
-  static const char *const parts[LS_N_PARTS_KINDS]
-    = { [LS_PARTS_EQUAL] = "", [LS_PARTS_RECEIVED] = ", parts by receiver", [LS_PARTS_SENT] = ", parts by sender" };
+  static const char *const parts[LS_N_PARTS_KINDS] = {
+    [LS_PARTS_EQUAL] = "", [LS_PARTS_RECEIVED] = ", parts by receiver", [LS_PARTS_SENT] = ", parts by sender"
+  };
   LsCollKind kind = (LsCollKind) key.kind;
   const char *algorithm = ls_coll_algorithm_name (key.algorithm);
-  g_autofree char *root = ls_coll_kind_has_root (kind) ? g_strdup_printf (", root %u", key.root) : g_strdup ("");
-  return g_strdup_printf ("%s of %" G_GUINT64_FORMAT " bytes (%s)%s%s%s%s", ls_coll_kind_name (kind), key.bytes, ls_dtype_name (dtype), root,
-                          parts[key.parts], algorithm ? ", by " : "", algorithm ? algorithm : "");
+  g_autofree char *root
+      = ls_coll_kind_has_root (kind) ? g_strdup_printf (", root %u", key.root) : g_strdup ("");
+  return g_strdup_printf ("%s of %" G_GUINT64_FORMAT " bytes (%s)%s%s%s%s", ls_coll_kind_name (kind),
+                          key.bytes, ls_dtype_name (dtype), root, parts[key.parts], algorithm ? ", by " : "",
+                          algorithm ? algorithm : "");
 }
 
 static void
@@ -49,11 +52,14 @@ mismatch (Run *x, Comm *c, Rank *r, uint32_t step, const LsOp *op)
     return;
   x->engine.stop_at = x->engine.now;
   if (c->step != step) {
-    x->error = g_error_new (LS_ERROR, LS_ERROR_INPUT, "communicator %u (%s): a call of rank %u in step %u meets one of rank %u in step %u", c->id,
-                            ls_axis_name (group->axis), r->id, step, c->first_rank, c->step);
+    x->error
+        = g_error_new (LS_ERROR, LS_ERROR_INPUT,
+                       "communicator %u (%s): a call of rank %u in step %u meets one of rank %u in step %u",
+                       c->id, ls_axis_name (group->axis), r->id, step, c->first_rank, c->step);
     return;
   }
-  g_autofree char *is = describe (collective_key (op), op->dtype), *was = describe (c->motion.call->key, c->dtype);
+  g_autofree char *is = describe (collective_key (op), op->dtype),
+                  *was = describe (c->motion.call->key, c->dtype);
   x->error = g_error_new (LS_ERROR, LS_ERROR_INPUT,
                           "communicator %u (%s): rank %u calls %s, but rank %u called %s", c->id,
                           ls_axis_name (group->axis), r->id, is, c->first_rank, was);
@@ -72,7 +78,8 @@ comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
     c->first_rank = r->id;
     c->step = f->step;
     c->dtype = op->dtype;
-  } else if (c->step != f->step || !call_key_equal (c->motion.call->key, collective_key (op)) || c->dtype != op->dtype) {
+  } else if (c->step != f->step || !call_key_equal (c->motion.call->key, collective_key (op))
+             || c->dtype != op->dtype) {
     mismatch (x, c, r, f->step, op);
     return;
   }

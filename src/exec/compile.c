@@ -24,7 +24,8 @@ cost_kernels (Run *x, const LsCalibration *calibration)
 static bool
 repeat (uint32_t n, XOp *to)
 {
-  return __builtin_mul_overflow (to->host, (LsTime) n - 1, &to->host_rest) || __builtin_mul_overflow (to->alone, (LsTime) n, &to->alone);
+  return __builtin_mul_overflow (to->host, (LsTime) n - 1, &to->host_rest)
+      || __builtin_mul_overflow (to->alone, (LsTime) n, &to->alone);
 }
 
 /* "All issued before on stream s" is the last such op of the segment, if there
@@ -35,7 +36,8 @@ resolve_dep (const LsSegment *seg, uint32_t op, LsDep dep)
   if (dep.kind != LS_DEP_STREAM)
     return dep;
   for (uint32_t i = op; i-- > 0;)
-    if (seg->ops[i].stream == dep.index && seg->ops[i].kind != LS_OP_HOST_SYNC && seg->ops[i].kind != LS_OP_HOST_DELAY)
+    if (seg->ops[i].stream == dep.index && seg->ops[i].kind != LS_OP_HOST_SYNC
+        && seg->ops[i].kind != LS_OP_HOST_DELAY)
       return (LsDep) { LS_DEP_END, (uint16_t) i };
   return dep;
 }
@@ -45,7 +47,9 @@ static LsTime
 alone_of (const Run *x, const LsOp *op)
 {
   const LsKernelCost *cost = &x->costs[op->kernel];
-  return op->is_in_graph ? MAX (0, cost->alone - ls_around_graph_saves (x->around, ls_time_from_s (cost->launch_s))) : cost->alone;
+  return op->is_in_graph
+      ? MAX (0, cost->alone - ls_around_graph_saves (x->around, ls_time_from_s (cost->launch_s)))
+      : cost->alone;
 }
 
 static gboolean
@@ -58,8 +62,13 @@ compile_op (Run *x, const LsSegment *seg, uint32_t i, XOp *to, GError **error)
     return refuse (seg, i, "there is no such collective", error);
   if (op->algorithm >= LS_N_ALGORITHMS)
     return refuse (seg, i, "there is no such algorithm", error);
-  *to = (XOp) { .kind = op->kind, .stream = op->stream, .slot = op->slot, .cost = op->kernel, .n_deps = op->n_deps,
-                .next = NO_OP, .host = x->options->host.cost[op->host] };
+  *to = (XOp) { .kind = op->kind,
+                .stream = op->stream,
+                .slot = op->slot,
+                .cost = op->kernel,
+                .n_deps = op->n_deps,
+                .next = NO_OP,
+                .host = x->options->host.cost[op->host] };
   if (op->kind == LS_OP_HOST_DELAY)
     to->host = op->recorded > LS_TIME_NEVER - to->host ? LS_TIME_NEVER : to->host + op->recorded;
 
@@ -75,7 +84,8 @@ compile_op (Run *x, const LsSegment *seg, uint32_t i, XOp *to, GError **error)
   }
 
   if (op->kind == LS_OP_KERNEL && op->kernel < x->plan->n_kernels && to->alone > 0)
-    x->fastest_kernel = MAX (x->fastest_kernel, x->plan->kernels[op->kernel].bytes / ls_time_to_s (to->alone));
+    x->fastest_kernel
+        = MAX (x->fastest_kernel, x->plan->kernels[op->kernel].bytes / ls_time_to_s (to->alone));
   if (op->repeat > 1 && repeat (op->repeat, to))
     return refuse (seg, i, "it repeats for too long", error);
 
@@ -98,14 +108,16 @@ runs_on_stream (const XOp *op)
 static bool
 has_span (const XOp *op)
 {
-  return op->kind == LS_OP_KERNEL || op->kind == LS_OP_COPY || op->kind == LS_OP_COLLECTIVE || op->kind == LS_OP_P2P;
+  return op->kind == LS_OP_KERNEL || op->kind == LS_OP_COPY || op->kind == LS_OP_COLLECTIVE
+      || op->kind == LS_OP_P2P;
 }
 
 static gboolean
 compile_segment (Run *x, const LsSegment *seg, XSegment *to, GError **error)
 {
   if (seg->n_ops >= NO_OP) {
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "segment %s has %u ops; the limit is %u", seg->name, seg->n_ops, NO_OP - 1);
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "segment %s has %u ops; the limit is %u", seg->name,
+                 seg->n_ops, NO_OP - 1);
     return FALSE;
   }
   to->n_ops = seg->n_ops;

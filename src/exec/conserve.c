@@ -11,7 +11,7 @@
 
 /* The completion of a flow is rounded up to a picosecond; sums are of doubles. */
 #define ROUNDING_S 2e-12
-#define TOLERANCE 1e-9
+#define TOLERANCE  1e-9
 
 void
 conserve_flow (Run *x, const LsFlow *f, double asked)
@@ -19,10 +19,13 @@ conserve_flow (Run *x, const LsFlow *f, double asked)
   double moved = f->moved;
   if (fabs (moved - asked) <= TOLERANCE * asked + ROUNDING_S * f->cap || x->error)
     return;
-  g_autofree char *first = f->n_uses ? ls_cluster_resource_name (x->cluster, f->uses[0].resource) : g_strdup ("no link");
-  x->error = g_error_new (LS_ERROR, LS_ERROR_FAILED,
-                          "internal error: a flow over %s was asked to move %.17g bytes and moved %.17g until %" G_GINT64_FORMAT " ps", first,
-                          asked, moved, x->engine.now);
+  g_autofree char *first
+      = f->n_uses ? ls_cluster_resource_name (x->cluster, f->uses[0].resource) : g_strdup ("no link");
+  x->error = g_error_new (
+      LS_ERROR, LS_ERROR_FAILED,
+      "internal error: a flow over %s was asked to move %.17g bytes and moved %.17g until %" G_GINT64_FORMAT
+      " ps",
+      first, asked, moved, x->engine.now);
   x->engine.stop_at = x->engine.now;
 }
 
@@ -96,8 +99,9 @@ check (const Call *calls, uint32_t step, Count asked, const char *what, uint32_t
   if (moved.n == asked.n && moved.bytes == asked.bytes)
     return TRUE;
   g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
-               "internal error: %s %u: %" G_GUINT64_FORMAT " bytes in %" G_GUINT64_FORMAT " calls were asked for in step %u, %" G_GUINT64_FORMAT
-               " bytes in %" G_GUINT64_FORMAT " calls moved",
+               "internal error: %s %u: %" G_GUINT64_FORMAT " bytes in %" G_GUINT64_FORMAT
+               " calls were asked for in step %u, %" G_GUINT64_FORMAT " bytes in %" G_GUINT64_FORMAT
+               " calls moved",
                what, id, asked.bytes, asked.n, step, moved.bytes, moved.n);
   return FALSE;
 }
@@ -118,14 +122,15 @@ static gboolean
 check_rank (const Run *x, const Asked *of_role, uint32_t rank, uint32_t step, GError **error)
 {
   static const char *const copies[LS_N_COPY_DIRECTIONS]
-    = { "copies to the device of rank", "copies to the host of rank", "reads from NVMe of rank", "writes to NVMe of rank",
-        "work in the host's memory of rank" };
+      = { "copies to the device of rank", "copies to the host of rank", "reads from NVMe of rank",
+          "writes to NVMe of rank", "work in the host's memory of rank" };
   const Asked *a = &of_role[x->plan->bindings[rank].role];
   for (LsCopyDirection d = 0; d < LS_N_COPY_DIRECTIONS; d++)
     if (!check (copies_calls (x, rank, d), step, a->copies[d], copies[d], rank, error))
       return FALSE;
   return check (x->channels[2 * rank].calls, step, a->sends[1], "sends to the next of rank", rank, error)
-         && check (x->channels[2 * rank + 1].calls, step, a->sends[0], "sends to the previous of rank", rank, error);
+      && check (x->channels[2 * rank + 1].calls, step, a->sends[0], "sends to the previous of rank", rank,
+                error);
 }
 
 gboolean

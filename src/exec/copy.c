@@ -42,11 +42,14 @@ copy_plan (const Run *x, uint32_t gpu, LsCopyDirection direction, uint64_t bytes
   phase->loads = ls_arena_new_array (arena, LsLoad, route.n_hops + 1);
   phase->latency = is_in_host ? 0 : route.latency;
   phase->demand_bytes = (double) bytes;
-  uint32_t first = is_in_host ? route.n_hops - 1 : 0, last = is_in_host ? first : route.n_hops; /* past it: the HBM */
+  uint32_t first = is_in_host ? route.n_hops - 1 : 0,
+           last = is_in_host ? first : route.n_hops; /* past it: the HBM */
   for (uint32_t i = first; i <= last; i++) {
-    LsHop hop = i < route.n_hops ? route.hop[i] : (LsHop) { ls_cluster_hbm_resource (x->cluster, gpu), LS_HOP_WHOLE };
+    LsHop hop = i < route.n_hops ? route.hop[i]
+                                 : (LsHop) { ls_cluster_hbm_resource (x->cluster, gpu), LS_HOP_WHOLE };
     double capacity = ls_cluster_resource_capacity (x->cluster, hop.trunk) * LS_HOP_WHOLE / hop.share;
-    phase->loads[phase->n_loads++] = (LsLoad) { hop.trunk, (uint64_t) LS_COEF_ONE * hop.share / LS_HOP_WHOLE };
+    phase->loads[phase->n_loads++]
+        = (LsLoad) { hop.trunk, (uint64_t) LS_COEF_ONE * hop.share / LS_HOP_WHOLE };
     phase->rate_cap = i == first ? capacity : MIN (phase->rate_cap, capacity);
   }
   if (x->options->network == LS_NETWORK_ALPHABETA)

@@ -27,7 +27,10 @@ group_share (Run *x, const Rank *r, const LsOp *op)
 {
   uint64_t most = 0;
   for (uint32_t i = 0; i < op->n_transfers; i++)
-    most = MAX (most, call_find (group_channel (x, r, &op->transfers[i])->calls, transfer_key (op->transfers[i].bytes))->sm_share);
+    most = MAX (
+        most,
+        call_find (group_channel (x, r, &op->transfers[i])->calls, transfer_key (op->transfers[i].bytes))
+            ->sm_share);
   return most;
 }
 
@@ -94,14 +97,16 @@ channel_try (Run *x, Channel *ch)
   uint32_t step = rank_frame (&x->ranks[ch->from], send->frame)->step;
   uint32_t recv_step = rank_frame (&x->ranks[recv->rank], recv->frame)->step;
   if (step != recv_step) {
-    x->error = g_error_new (LS_ERROR, LS_ERROR_INPUT, "a send of rank %u in step %u meets a receive of rank %u in step %u", ch->from, step, ch->to,
-                            recv_step);
+    x->error = g_error_new (LS_ERROR, LS_ERROR_INPUT,
+                            "a send of rank %u in step %u meets a receive of rank %u in step %u", ch->from,
+                            step, ch->to, recv_step);
     x->engine.stop_at = x->engine.now;
     return;
   }
   if (send->bytes != recv->bytes) {
     x->error = g_error_new (LS_ERROR, LS_ERROR_INPUT,
-                            "rank %u sends %" G_GUINT64_FORMAT " bytes to rank %u, which expects %" G_GUINT64_FORMAT,
+                            "rank %u sends %" G_GUINT64_FORMAT
+                            " bytes to rank %u, which expects %" G_GUINT64_FORMAT,
                             ch->from, send->bytes, ch->to, recv->bytes);
     x->engine.stop_at = x->engine.now;
     return;

@@ -10,17 +10,18 @@
  * launches nothing, such as a view: 2 us, about half of it Python (N. Gimelshein,
  * pytorch/pytorch issue 41383, July 2020, of an operation on the CPU).
  *
- * A micro-batch that Megatron-LM fetches, broadcasts over tp and makes masks and positions for (get_batch (), until
- * late 2023): 525.0 ms for 1024 of them, the mean "batch-generator" of steps 2 to 10 in a training log of September
- * 2021 on GitHub (GPT of 40 layers x 5120, tp 2, pp 4, micro-batch 1, 2048 tokens; step 2 says 523.89), whose
- * timers synchronise. BERT on a DGX A100 took 0.70 and 0.81 ms each in a like log (its batches have six arrays).
+ * A micro-batch that Megatron-LM fetches, broadcasts over tp and makes masks and positions for (get_batch (),
+ * until late 2023): 525.0 ms for 1024 of them, the mean "batch-generator" of steps 2 to 10 in a training log
+ * of September 2021 on GitHub (GPT of 40 layers x 5120, tp 2, pp 4, micro-batch 1, 2048 tokens; step 2 says
+ * 523.89), whose timers synchronise. BERT on a DGX A100 took 0.70 and 0.81 ms each in a like log (its batches
+ * have six arrays).
  *
- * A segment of GPU memory taken or given back: 50 us and 1 us a MiB. cudaMalloc took 59 us, the mean of 54,600 calls of
- * 5.5 MiB, and cudaFree 46 us, the mean of 7,460 (Quadro RTX 5000, JuliaGPU/CuArrays.jl pull 414, 2019); cudaMalloc of 381
- * MiB 432 us (kokkos/kokkos issue 317, 2016): 1 us a MiB more. 23.74 GiB were given back in 23.4 ms (H100,
- * vllm-project/vllm issue 17117, 2025): 1 us a MiB at most. Nobody has published more of the driver's cost for segments of
- * a GiB while the memory is full; 1 GiB taken and given back through the driver's own pool took 31 ms once
- * (vortex-data/vortex pull 7831, 2026).
+ * A segment of GPU memory taken or given back: 50 us and 1 us a MiB. cudaMalloc took 59 us, the mean of
+ * 54,600 calls of 5.5 MiB, and cudaFree 46 us, the mean of 7,460 (Quadro RTX 5000, JuliaGPU/CuArrays.jl pull
+ * 414, 2019); cudaMalloc of 381 MiB 432 us (kokkos/kokkos issue 317, 2016): 1 us a MiB more. 23.74 GiB were
+ * given back in 23.4 ms (H100, vllm-project/vllm issue 17117, 2025): 1 us a MiB at most. Nobody has published
+ * more of the driver's cost for segments of a GiB while the memory is full; 1 GiB taken and given back
+ * through the driver's own pool took 31 ms once (vortex-data/vortex pull 7831, 2026).
  *
  * None of this matters while the host runs ahead of the device; each can be set to
  * zero (--host-launch 0us and so on) to see what it is worth. */
@@ -28,8 +29,8 @@
 #include "exec/run.h"
 
 #define DRIVER_CALL (50 * LS_US)
-#define DRIVER_MIB LS_US
-#define MIB (UINT64_C (1) << 20)
+#define DRIVER_MIB  LS_US
+#define MIB         (UINT64_C (1) << 20)
 
 void
 ls_host_costs_default (LsHostCosts *ret_costs)
@@ -49,5 +50,6 @@ ls_host_costs_default (LsHostCosts *ret_costs)
 LsTime
 ls_driver_time (const LsDriverCall *call)
 {
-  return (LsTime) (call->n_freed + call->n_taken) * DRIVER_CALL + (LsTime) ((call->freed + call->taken) / MIB) * DRIVER_MIB;
+  return (LsTime) (call->n_freed + call->n_taken) * DRIVER_CALL
+      + (LsTime) ((call->freed + call->taken) / MIB) * DRIVER_MIB;
 }

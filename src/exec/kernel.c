@@ -19,8 +19,8 @@
  *     margin + stall              of one that communication comes to
  *     channels + stall            of other kernels
  *
- * Where the calibration holds how GEMMs of the library were slowed down beside a resident kernel (compute/around.h), that
- * stands for the 2 of the two waves, and for the 1 that an SM which is held costs.
+ * Where the calibration holds how GEMMs of the library were slowed down beside a resident kernel
+ * (compute/around.h), that stands for the 2 of the two waves, and for the 1 that an SM which is held costs.
  *
  * On Blackwell GEMMs are as others: a persistent grid of sm_100 has all tiles, and a block that is
  * done takes over one that has not started (cluster launch control: CUDA programming guide, 4.12;
@@ -45,7 +45,8 @@
 LsTime
 kernel_time_alone (double slow, const XOp *op)
 {
-  return slow == 1.0 ? op->alone : ls_time_from_s_up (ls_time_to_s (op->alone) * slow); /* no faster than its HBM */
+  return slow == 1.0 ? op->alone
+                     : ls_time_from_s_up (ls_time_to_s (op->alone) * slow); /* no faster than its HBM */
 }
 
 static void
@@ -93,7 +94,9 @@ kernel_least_lost (const Run *x, uint32_t kernel)
 {
   LsGemms gemms = gemms_of (x);
   if (kernel == NO_ID || is_gemm (x, kernel)) {
-    double lost = gemms == LS_GEMMS_PERSISTENT ? 0 : fmin (ls_around_lost (x->around, gemms), ls_around_lost (x->around, LS_GEMMS_PERSISTENT));
+    double lost = gemms == LS_GEMMS_PERSISTENT
+        ? 0
+        : fmin (ls_around_lost (x->around, gemms), ls_around_lost (x->around, LS_GEMMS_PERSISTENT));
     return kernel == NO_ID ? fmin (lost, 1) : lost;
   }
   return 1;
@@ -126,7 +129,9 @@ sms_lost (const Run *x, const Rank *r, const XOp *op)
     return (double) r->sm_share;
   LsGemms gemms = gemms_of (x);
   double told = (double) r->sm_margin * ls_around_lost (x->around, LS_GEMMS_PERSISTENT);
-  return gemms == LS_GEMMS_PERSISTENT ? told : told + (double) (r->sm_share - r->sm_margin) * ls_around_lost (x->around, gemms);
+  return gemms == LS_GEMMS_PERSISTENT
+      ? told
+      : told + (double) (r->sm_share - r->sm_margin) * ls_around_lost (x->around, gemms);
 }
 
 /* Of a compute-bound kernel's rate, what communication takes; at most MOST_SHARE. */
@@ -168,7 +173,8 @@ kernel_start (Run *x, Rank *r, const Candidate *c)
     kernel_run_alone (x, r, c);
     return;
   }
-  bool has_traffic = op->cost != NO_ID && f->seg->ops[st->op].kernel != NO_ID && x->plan->kernels[op->cost].bytes > 0;
+  bool has_traffic
+      = op->cost != NO_ID && f->seg->ops[st->op].kernel != NO_ID && x->plan->kernels[op->cost].bytes > 0;
   f->state[st->op] = OP_RUNNING;
   f->span[st->op] = span_add (x, r, f, st->op, c->start, alone, LS_TIME_NEVER, c->kind, c->span);
   st->is_busy = true;
@@ -177,7 +183,8 @@ kernel_start (Run *x, Rank *r, const Candidate *c)
   r->kernel_op = st->op;
   r->kernel_start = c->start;
   r->is_kernel_split = is_crowded (r) && is_persistent (x, op);
-  r->kernel.remaining = has_traffic ? x->plan->kernels[op->cost].bytes * MAX (1, f->seg->ops[st->op].repeat) : 1.0;
+  r->kernel.remaining
+      = has_traffic ? x->plan->kernels[op->cost].bytes * MAX (1, f->seg->ops[st->op].repeat) : 1.0;
   r->kernel.n_uses = has_traffic ? 1 : 0;
   r->kernel.nominal = alone;
   r->kernel.nominal_rate = r->kernel.remaining / ls_time_to_s (alone);
@@ -248,7 +255,8 @@ kernel_residency (Run *x, Rank *r, const LsOp *op, uint64_t sm_share, int sign)
   if (op->has_margin)
     r->sm_margin = sign > 0 ? r->sm_margin + sm_share : r->sm_margin - sm_share;
   if (sign > 0 && r->is_kernel_running && x->engine.now == r->kernel_start && is_crowded (r))
-    r->is_kernel_split = is_persistent (x, running_op (r)); /* launched before it, as an asynchronous collective is */
+    r->is_kernel_split
+        = is_persistent (x, running_op (r)); /* launched before it, as an asynchronous collective is */
   kernel_begin_anew (x, r);
   kernel_recap (x, r);
 }

@@ -127,7 +127,8 @@ message_flow_over (void *context, const LsFlow *f, double asked)
 void
 motions_init (Run *x, const double *capacity)
 {
-  x->message_net = (MessageNet) { .engine = &x->engine, .flows = x->net, .context = x, .flow_over = message_flow_over };
+  x->message_net
+      = (MessageNet) { .engine = &x->engine, .flows = x->net, .context = x, .flow_over = message_flow_over };
   x->messages = g_ptr_array_new_with_free_func ((GDestroyNotify) messages_free);
   if (x->options->network == LS_NETWORK_STEP && x->options->solver != LS_SOLVER_REFERENCE)
     x->message_net.leases = leases_new (ls_cluster_n_resources (x->cluster), capacity, messages_revoked);

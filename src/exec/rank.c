@@ -23,7 +23,8 @@ rank_init (Run *x, Rank *r, uint32_t id)
   for (int s = 0; s < LS_N_SLOTS; s++)
     r->call_span[s] = NO_ID;
   if (r->program->n_events > 0)
-    r->events = g_new0 (EventRecord, (gsize) r->program->n_events * x->plan->n_micro_batches * x->plan->n_chunks);
+    r->events
+        = g_new0 (EventRecord, (gsize) r->program->n_events * x->plan->n_micro_batches * x->plan->n_chunks);
   r->frames_cap = 4;
   r->frames = g_new0 (Frame, r->frames_cap);
   ls_event_init (&r->wake, wake_fired);
@@ -269,7 +270,9 @@ first_head (Run *x, Rank *r, LsTime *ret_second)
     bool is_first = c.start < best.start;
     if (c.start == best.start) {
       const Stream *a = &r->streams[s], *b = &r->streams[best.stream];
-      is_first = c.ready != best.ready ? c.ready < best.ready : a->frame != b->frame ? a->frame < b->frame : a->op < b->op;
+      is_first = c.ready != best.ready ? c.ready < best.ready
+          : a->frame != b->frame       ? a->frame < b->frame
+                                       : a->op < b->op;
     }
     if (is_first) {
       second = best.start;
@@ -308,11 +311,13 @@ is_behind_last_step (const Run *x, const Rank *r)
   return n >= x->n_steps || (n >= 2 && x->step_n_done[n - 1] < x->plan->n_ranks) || x->last_step != NO_ID;
 }
 
-/* Not while its host waits for other ranks either: they decide when it issues more. Nor behind what may be the last step. */
+/* Not while its host waits for other ranks either: they decide when it issues more. Nor behind what may be
+ * the last step. */
 static bool
 may_run_ahead (const Run *x, const Rank *r)
 {
-  return !r->is_gated && r->n_resident == 0 && r->n_copies == 0 && !r->is_kernel_running && !x->options->no_run_ahead && !is_behind_last_step (x, r);
+  return !r->is_gated && r->n_resident == 0 && r->n_copies == 0 && !r->is_kernel_running
+      && !x->options->no_run_ahead && !is_behind_last_step (x, r);
 }
 
 /* Events, and copies of recorded length. */

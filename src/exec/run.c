@@ -110,11 +110,14 @@ check_copies (const Run *x, GError **error)
   for (uint32_t s = 0; s < x->plan->n_segments && !(has_drives && has_memory); s++)
     for (uint32_t i = 0; i < x->plan->segments[s].n_ops; i++) {
       const LsOp *op = &x->plan->segments[s].ops[i];
-      bool is_in_host = op->root == LS_COPY_IN_HOST, is_nvme = op->root == LS_COPY_FROM_NVME || op->root == LS_COPY_TO_NVME;
-      if (op->kind != LS_OP_COPY || op->recorded != LS_TIME_NEVER || !((is_in_host && !has_memory) || (is_nvme && !has_drives)))
+      bool is_in_host = op->root == LS_COPY_IN_HOST,
+           is_nvme = op->root == LS_COPY_FROM_NVME || op->root == LS_COPY_TO_NVME;
+      if (op->kind != LS_OP_COPY || op->recorded != LS_TIME_NEVER
+          || !((is_in_host && !has_memory) || (is_nvme && !has_drives)))
         continue;
       g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "segment %u (%s) %s", s, x->plan->segments[s].name,
-                   is_nvme ? "copies from or to NVMe, but the nodes have no drives" : "works in the memory of CPUs, but the nodes have none");
+                   is_nvme ? "copies from or to NVMe, but the nodes have no drives"
+                           : "works in the memory of CPUs, but the nodes have none");
       return FALSE;
     }
   return TRUE;
@@ -127,18 +130,22 @@ check_room_outside (const Run *x, GError **error)
 {
   const LsClusterSpec *spec = &x->cluster->spec;
   uint64_t memory = spec->cpu_memory_bytes, drives = spec->nvme_bytes * spec->nvme_drives;
-  g_autofree uint64_t *in_memory = g_new0 (uint64_t, spec->n_nodes), *on_drives = g_new0 (uint64_t, spec->n_nodes);
+  g_autofree uint64_t *in_memory = g_new0 (uint64_t, spec->n_nodes),
+                      *on_drives = g_new0 (uint64_t, spec->n_nodes);
   for (uint32_t r = 0; r < x->plan->n_ranks; r++) {
     const LsProgram *p = &x->plan->programs[x->plan->bindings[r].role];
     uint32_t node = x->plan->gpu_of_rank[r] / spec->gpus_per_node;
     in_memory[node] += p->host_bytes;
     on_drives[node] += p->nvme_bytes;
-    bool is_memory = memory > 0 && in_memory[node] > memory, is_drives = drives > 0 && on_drives[node] > drives;
+    bool is_memory = memory > 0 && in_memory[node] > memory,
+         is_drives = drives > 0 && on_drives[node] > drives;
     if (!is_memory && !is_drives)
       continue;
     g_autofree char *has = ls_format_bytes (is_memory ? memory : drives);
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "what is offloaded to the %s of node %u takes more than its %s; expected more nodes, or less offloaded",
-                 is_memory ? "memory" : "drives", node, has);
+    g_set_error (
+        error, LS_ERROR, LS_ERROR_CONFLICT,
+        "what is offloaded to the %s of node %u takes more than its %s; expected more nodes, or less offloaded",
+        is_memory ? "memory" : "drives", node, has);
     return FALSE;
   }
   return TRUE;
@@ -156,22 +163,25 @@ check_limits (const Run *x, GError **error)
     double ops = (double) count_ops (x, p, &longest), ranks = (double) n_ranks[role];
     double spans = x->options->no_spans ? 0 : x->keeps_all_spans ? ranks : 1;
     double per_rank = sizeof (Rank) + 6 * sizeof (Frame) + 3.0 * longest * 13 + sizeof (Channel) * 2
-                      + (double) p->n_events * x->plan->n_micro_batches * x->plan->n_chunks * sizeof (EventRecord);
+        + (double) p->n_events * x->plan->n_micro_batches * x->plan->n_chunks * sizeof (EventRecord);
     n_ops += ops * ranks;
     bytes += ranks * per_rank + spans * 2 * (double) x->spans_of_role[role] * sizeof (LsSpan);
     longest_s = MAX (longest_s, serial_seconds (x, p));
   }
   if (bytes > (double) x->options->max_memory_bytes) {
-    g_autofree char *need = ls_format_bytes ((uint64_t) MIN (bytes, 1e18)), *may = ls_format_bytes (x->options->max_memory_bytes);
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "a step of %.3g ops on %u ranks needs about %s of memory; --max-memory is %s",
-                 n_ops, x->plan->n_ranks, need, may);
+    g_autofree char *need = ls_format_bytes ((uint64_t) MIN (bytes, 1e18)),
+                    *may = ls_format_bytes (x->options->max_memory_bytes);
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+                 "a step of %.3g ops on %u ranks needs about %s of memory; --max-memory is %s", n_ops,
+                 x->plan->n_ranks, need, may);
     return FALSE;
   }
   for (uint32_t r = 0; x->options->slow && r < x->fold->plan->n_ranks; r++)
     slowest = MAX (slowest, x->options->slow[r]);
   longest_s *= slowest;
   if (longest_s * (x->n_steps + 1) > 0.25 * ls_time_to_s (LS_TIME_NEVER)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "a step of this job takes %.3g days or more; %.3g can be simulated", longest_s / 86400,
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+                 "a step of this job takes %.3g days or more; %.3g can be simulated", longest_s / 86400,
                  0.25 * ls_time_to_s (LS_TIME_NEVER) / 86400 / (x->n_steps + 1));
     return FALSE;
   }
@@ -208,7 +218,8 @@ run_init (Run *x)
 {
   ls_engine_init (&x->engine, x->options->queue == LS_QUEUE_FAST ? &ls_evq_radix : &ls_evq_reference, x);
   x->engine.stop_at = CLOCK_END;
-  x->net = ls_flow_net_new (&x->engine, x->fold->n_resources, x->fold->capacity, x->options->solver == LS_SOLVER_REFERENCE);
+  x->net = ls_flow_net_new (&x->engine, x->fold->n_resources, x->fold->capacity,
+                            x->options->solver == LS_SOLVER_REFERENCE);
   motions_init (x, x->fold->capacity);
   ls_event_init (&x->dispatch, dispatch_fired);
   x->ready = g_ptr_array_new ();
@@ -264,10 +275,12 @@ run_clock (Run *x, GError **error)
   if (x->last_step != NO_ID)
     return conserve_step (x, x->last_step, error);
   if (end == LS_ENGINE_LIVELOCK)
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "more than %u events at one instant (%" G_GINT64_FORMAT " ps)",
-                 LS_ENGINE_MAX_PER_INSTANT, x->engine.now);
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+                 "more than %u events at one instant (%" G_GINT64_FORMAT " ps)", LS_ENGINE_MAX_PER_INSTANT,
+                 x->engine.now);
   else if (end == LS_ENGINE_STOPPED)
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "the steps are not over after %.3g days; more cannot be simulated",
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+                 "the steps are not over after %.3g days; more cannot be simulated",
                  ls_time_to_s (CLOCK_END) / 86400);
   else
     g_propagate_error (error, deadlock_report (x));
@@ -288,9 +301,15 @@ fold (Run *x)
  * it should have. */
 static LsTimeline *
 run_from (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration, const LsNccl *nccl,
-          const LsRunOptions *options, double *ret_cost_share, bool *ret_is_folded, bool *ret_is_lost, GError **error)
+          const LsRunOptions *options, double *ret_cost_share, bool *ret_is_folded, bool *ret_is_lost,
+          GError **error)
 {
-  Run x = { .plan = plan, .cluster = cluster, .nccl = nccl, .around = &calibration->around, .options = options, .arena = ls_arena_new () };
+  Run x = { .plan = plan,
+            .cluster = cluster,
+            .nccl = nccl,
+            .around = &calibration->around,
+            .options = options,
+            .arena = ls_arena_new () };
   LsTimeline *timeline = NULL;
   x.n_steps = MAX (1, options->n_steps);
   *ret_is_folded = *ret_is_lost = false;
@@ -320,11 +339,13 @@ run_once (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *cal
 {
   bool is_lost;
   g_autoptr (GError) failed = NULL;
-  LsTimeline *t = run_from (plan, cluster, calibration, nccl, options, ret_cost_share, ret_is_folded, &is_lost, &failed);
+  LsTimeline *t = run_from (plan, cluster, calibration, nccl, options, ret_cost_share, ret_is_folded,
+                            &is_lost, &failed);
   if (is_lost) {
     LsRunOptions whole = *options;
     whole.steady = false;
-    return run_from (plan, cluster, calibration, nccl, &whole, ret_cost_share, ret_is_folded, &is_lost, error);
+    return run_from (plan, cluster, calibration, nccl, &whole, ret_cost_share, ret_is_folded, &is_lost,
+                     error);
   }
   if (failed)
     g_propagate_error (error, g_steal_pointer (&failed));
@@ -335,15 +356,17 @@ run_once (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *cal
 static bool
 is_of_ranks (const GError *error)
 {
-  return g_error_matches (error, LS_ERROR, LS_ERROR_DEADLOCK) || g_error_matches (error, LS_ERROR, LS_ERROR_INPUT);
+  return g_error_matches (error, LS_ERROR, LS_ERROR_DEADLOCK)
+      || g_error_matches (error, LS_ERROR, LS_ERROR_INPUT);
 }
 
 /* What is to be checked is done the plain way, and compared. */
 static gboolean
-check_twin (const LsTimeline *t, bool is_folded, const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration,
-            const LsNccl *nccl, const LsRunOptions *options, GError **error)
+check_twin (const LsTimeline *t, bool is_folded, const LsPlan *plan, const LsCluster *cluster,
+            const LsCalibration *calibration, const LsNccl *nccl, const LsRunOptions *options, GError **error)
 {
-  bool checks_fold = is_folded && options->fold == LS_SHORTCUT_CHECK, checks_pieces = options->coarsen == LS_SHORTCUT_CHECK;
+  bool checks_fold = is_folded && options->fold == LS_SHORTCUT_CHECK,
+       checks_pieces = options->coarsen == LS_SHORTCUT_CHECK;
   if (!checks_fold && !checks_pieces)
     return TRUE;
   LsRunOptions plain = *options;
@@ -351,27 +374,31 @@ check_twin (const LsTimeline *t, bool is_folded, const LsPlan *plan, const LsClu
   plain.coarsen = checks_pieces ? LS_SHORTCUT_OFF : options->coarsen;
   bool none;
   g_autoptr (LsTimeline) twin = run_once (plan, cluster, calibration, nccl, &plain, NULL, &none, error);
-  const char *names = !checks_pieces ? "folded and unfolded" : checks_fold ? "folded in pieces, and unfolded op by op," : "in pieces and op by op";
+  const char *names = !checks_pieces ? "folded and unfolded"
+      : checks_fold                  ? "folded in pieces, and unfolded op by op,"
+                                     : "in pieces and op by op";
   return twin && fold_check (t, twin, cluster, names, error);
 }
 
 /* Folded or each rank by itself, or both. */
 static LsTimeline *
-run_folded (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration, const LsNccl *nccl,
-            const LsRunOptions *options, double *ret_cost_share, GError **error)
+run_folded (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration,
+            const LsNccl *nccl, const LsRunOptions *options, double *ret_cost_share, GError **error)
 {
   LsRunOptions unfolded = *options;
   unfolded.fold = LS_SHORTCUT_OFF;
   bool is_folded, none;
   g_autoptr (GError) failed = NULL;
-  g_autoptr (LsTimeline) t = run_once (plan, cluster, calibration, nccl, options, ret_cost_share, &is_folded, &failed);
+  g_autoptr (LsTimeline) t
+      = run_once (plan, cluster, calibration, nccl, options, ret_cost_share, &is_folded, &failed);
   if (!t && is_folded && is_of_ranks (failed))
     return run_once (plan, cluster, calibration, nccl, &unfolded, ret_cost_share, &none, error);
   if (!t) {
     g_propagate_error (error, g_steal_pointer (&failed));
     return NULL;
   }
-  return check_twin (t, is_folded, plan, cluster, calibration, nccl, options, error) ? g_steal_pointer (&t) : NULL;
+  return check_twin (t, is_folded, plan, cluster, calibration, nccl, options, error) ? g_steal_pointer (&t)
+                                                                                     : NULL;
 }
 
 LsTimeline *

@@ -12,8 +12,8 @@
 
 typedef enum { LS_QUEUE_FAST, LS_QUEUE_REFERENCE } LsQueueKind;
 typedef enum { LS_SOLVER_FAST, LS_SOLVER_REFERENCE } LsSolverKind;
-/* What does not change the result. AUTO: taken where it provably does not; CHECK: and gone without as well, which must
- * come out the same. */
+/* What does not change the result. AUTO: taken where it provably does not; CHECK: and gone without as well,
+ * which must come out the same. */
 typedef enum { LS_SHORTCUT_OFF, LS_SHORTCUT_AUTO, LS_SHORTCUT_CHECK } LsShortcut;
 
 /* What the host pays, by LsHostCost. */
@@ -23,24 +23,25 @@ typedef struct {
 } LsHostCosts;
 
 typedef struct {
-  uint32_t n_steps;           /* 3; stops early once the period repeats      */
-  bool steady;                /* only the steady state is wanted: the first step may be cut short (steady.c) */
-  LsNetworkFidelity network;  /* LS_NETWORK_FLOW                             */
-  LsQueueKind queue;          /* LS_QUEUE_FAST                               */
-  LsSolverKind solver;        /* LS_SOLVER_FAST; with the reference every message is a
+  uint32_t n_steps;          /* 3; stops early once the period repeats      */
+  bool steady;               /* only the steady state is wanted: the first step may be cut short (steady.c) */
+  LsNetworkFidelity network; /* LS_NETWORK_FLOW                             */
+  LsQueueKind queue;         /* LS_QUEUE_FAST                               */
+  LsSolverKind solver;       /* LS_SOLVER_FAST; with the reference every message is a
                                  flow of the net too (exec/messages/lease.h)          */
-  LsShortcut fold;            /* ranks that behave alike are simulated once; OFF. No effect with LS_NETWORK_STEP */
-  LsShortcut coarsen;         /* what is known to repeat is not done again: segments that nothing disturbs run in one piece,
+  LsShortcut fold; /* ranks that behave alike are simulated once; OFF. No effect with LS_NETWORK_STEP */
+  LsShortcut
+      coarsen; /* what is known to repeat is not done again: segments that nothing disturbs run in one piece,
                                  and no further step where the next is known to be as the last (steady.c); OFF. No effect
                                  with LS_NETWORK_STEP and no_run_ahead */
-  bool no_spans;              /* keep step times only (a sweep needs no more) */
-  uint64_t max_spans;         /* of a step: with more, one rank of each role keeps them; 20e6 */
-  uint64_t max_memory_bytes;  /* refuse runs that would need more; 16 GiB     */
-  bool no_run_ahead;          /* every op through the event queue (reference) */
+  bool no_spans;             /* keep step times only (a sweep needs no more) */
+  uint64_t max_spans;        /* of a step: with more, one rank of each role keeps them; 20e6 */
+  uint64_t max_memory_bytes; /* refuse runs that would need more; 16 GiB     */
+  bool no_run_ahead;         /* every op through the event queue (reference) */
   LsHostCosts host;
-  LsMemoryOptions memory;     /* how bytes are counted afterwards             */
-  const double *slow;         /* [n_ranks] kernel time multiplier, or NULL    */
-  const LsSlow *stragglers;   /* where that is NULL: borrowed; NULL: none     */
+  LsMemoryOptions memory;   /* how bytes are counted afterwards             */
+  const double *slow;       /* [n_ranks] kernel time multiplier, or NULL    */
+  const LsSlow *stragglers; /* where that is NULL: borrowed; NULL: none     */
 } LsRunOptions;
 
 /* The costs that a run uses unless told otherwise; their source is in host.c. */
@@ -48,14 +49,12 @@ void ls_host_costs_default (LsHostCosts *ret_costs);
 
 void ls_run_options_init (LsRunOptions *o);
 
-/* The plan must be one that ls_plan_check() accepts, but for what ranks owe each other
- * (calls and transfers that do not match): indices, bindings and events are not looked
- * at again. Errors: LS_ERROR_DEADLOCK with the report, LS_ERROR_INPUT for mismatched
- * collectives and transfers, LS_ERROR_CONFLICT for a GPU that the cluster does not have,
- * LS_ERROR_LIMIT, LS_ERROR_FAILED if not all that was asked to move did. The plan is borrowed and must outlive the timeline.
- * ret_cost_share: [4], see analysis/report.h; may be NULL. */
+/* The plan must be one that ls_plan_check() accepts, but for what ranks owe each other (calls and transfers
+ * that do not match): indices, bindings and events are not looked at again. Errors: LS_ERROR_DEADLOCK with
+ * the report, LS_ERROR_INPUT for mismatched collectives and transfers, LS_ERROR_CONFLICT for a GPU that the
+ * cluster does not have, LS_ERROR_LIMIT, LS_ERROR_FAILED if not all that was asked to move did. The plan is
+ * borrowed and must outlive the timeline. ret_cost_share: [4], see analysis/report.h; may be NULL. */
 LsTimeline *ls_run (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration,
-                    const LsNccl *nccl, const LsRunOptions *options, double *ret_cost_share,
-                    GError **error);
+                    const LsNccl *nccl, const LsRunOptions *options, double *ret_cost_share, GError **error);
 
 #endif

@@ -33,7 +33,8 @@ ls_slow_factors (const LsSlow *s, uint32_t n_ranks, GError **error)
     uint32_t rank = g_array_index (s->ranks, LsSlowRank, i).rank;
     if (rank < n_ranks)
       continue;
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "rank %u is to be slow, but the job has %u ranks", rank, n_ranks);
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "rank %u is to be slow, but the job has %u ranks", rank,
+                 n_ranks);
     return NULL;
   }
   double *factor = g_new (double, n_ranks);

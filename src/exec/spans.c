@@ -28,7 +28,8 @@ digest_add (Run *x, uint32_t step, LsTime at, uint64_t weight)
 static uint64_t
 shifted (const uint64_t *sum, int p, uint64_t s)
 {
-  static const uint64_t binomial[N_DIGEST_POWERS][N_DIGEST_POWERS] = { { 1 }, { 1, 1 }, { 1, 2, 1 }, { 1, 3, 3, 1 } };
+  static const uint64_t binomial[N_DIGEST_POWERS][N_DIGEST_POWERS]
+      = { { 1 }, { 1, 1 }, { 1, 2, 1 }, { 1, 3, 3, 1 } };
   uint64_t total = 0, power = 1;
   for (int k = p; k >= 0; k--, power *= -s)
     total += binomial[p][k] * sum[k] * power;
@@ -67,8 +68,15 @@ span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime mat
   if (r->span_step[i] != f->step + 1)
     begin_step (x, r, f->step);
   r->spans[i][r->n_spans[i]] = (LsSpan) {
-    .start = start, .issued = f->time[op], .end = end, .matched = matched, .instance = f->instance_id, .cause = span_known (cause, f->step),
-    .op = op, .cause_kind = (uint8_t) kind, .step = (uint8_t) f->step,
+    .start = start,
+    .issued = f->time[op],
+    .end = end,
+    .matched = matched,
+    .instance = f->instance_id,
+    .cause = span_known (cause, f->step),
+    .op = op,
+    .cause_kind = (uint8_t) kind,
+    .step = (uint8_t) f->step,
   };
   return span_ref (f->step, r->n_spans[i]++);
 }
@@ -88,7 +96,8 @@ index_in_window (SpanRef ref, uint32_t of_step, uint32_t reported, uint32_t n_re
 {
   if (span_is_of (ref, reported))
     return SPAN_INDEX (ref);
-  return of_step == reported || !span_is_of (ref, reported + 1) ? LS_SPAN_NONE : SPAN_INDEX (ref) + n_reported;
+  return of_step == reported || !span_is_of (ref, reported + 1) ? LS_SPAN_NONE
+                                                                : SPAN_INDEX (ref) + n_reported;
 }
 
 static void

@@ -44,10 +44,10 @@
  * low bits of that step on top; LS_SPAN_NONE: no span. Spans are kept two steps deep:
  * what an op of step s waited for is a span of s or s - 1, or not told. */
 typedef uint32_t SpanRef;
-#define SPAN_STEP_BITS 3
-#define SPAN_INDEX_BITS (32 - SPAN_STEP_BITS)
+#define SPAN_STEP_BITS   3
+#define SPAN_INDEX_BITS  (32 - SPAN_STEP_BITS)
 #define SPAN_PARITY(ref) ((ref) >> SPAN_INDEX_BITS & 1)
-#define SPAN_INDEX(ref) ((ref) & ((1u << SPAN_INDEX_BITS) - 1))
+#define SPAN_INDEX(ref)  ((ref) & ((1u << SPAN_INDEX_BITS) - 1))
 
 static inline SpanRef
 span_ref (uint32_t step, uint32_t index)
@@ -72,8 +72,8 @@ typedef enum { OP_WAITING, OP_ISSUED, OP_RUNNING, OP_ENDED } OpState;
 
 /* An op as the replay wants it; the LsOp beside it has the rest. */
 typedef struct {
-  LsTime alone;  /* kernel: its time with the GPU to itself                  */
-  LsTime host;   /* what issuing it costs                                    */
+  LsTime alone;     /* kernel: its time with the GPU to itself                  */
+  LsTime host;      /* what issuing it costs                                    */
   LsTime host_rest; /* what issuing those that it repeats costs, behind it     */
   const LsDep *deps;
   uint32_t cost; /* kernels: index into Run.costs                            */
@@ -90,11 +90,11 @@ typedef struct {
   uint16_t first[LS_N_STREAMS];
   uint16_t n_calls[LS_N_SLOTS];
   uint32_t n_spans;
-  uint32_t slots; /* coarsen.c: bit s: calls on slot s                                */
-  uint32_t streams; /* likewise: uses stream s, or waits for it as it is before         */
+  uint32_t slots;      /* coarsen.c: bit s: calls on slot s                                */
+  uint32_t streams;    /* likewise: uses stream s, or waits for it as it is before         */
   uint32_t n_launched; /* likewise: ops that fill the launch queue                   */
-  bool is_quiet;  /* nothing in it starts before the compute stream gets there         */
-  bool is_fit;    /* for being run in one piece                                        */
+  bool is_quiet;       /* nothing in it starts before the compute stream gets there         */
+  bool is_fit;         /* for being run in one piece                                        */
 } XSegment;
 
 typedef struct {
@@ -115,11 +115,11 @@ typedef struct {
 } Frame;
 
 typedef struct {
-  uint64_t frame; /* ordinal since the start of the run     */
-  uint16_t op;    /* head; NO_OP: past the end of the frame */
+  uint64_t frame;    /* ordinal since the start of the run     */
+  uint16_t op;       /* head; NO_OP: past the end of the frame */
   uint8_t tail_kind; /* LsCause: why the tail is where it is */
-  bool is_busy;   /* the head is running                    */
-  LsTime tail;    /* when the stream became free            */
+  bool is_busy;      /* the head is running                    */
+  LsTime tail;       /* when the stream became free            */
   SpanRef tail_span;
 } Stream;
 
@@ -140,14 +140,14 @@ typedef struct {
   LsTime host_time;
   SpanRef host_span; /* what last held the host up */
   uint32_t next_instance, next_step;
-  bool is_gated;     /* waits for other ranks to finish an earlier step */
+  bool is_gated; /* waits for other ranks to finish an earlier step */
 
-  Frame *frames;     /* ring */
+  Frame *frames; /* ring */
   uint32_t frames_cap;
   uint64_t frames_first, frames_end; /* ordinals */
   uint32_t n_outstanding;            /* ops issued or to be issued in open frames */
-  bool is_full;   /* the launch queue is, and the host waits  */
-  LsTime room_at; /* when an op last ended that made room      */
+  bool is_full;                      /* the launch queue is, and the host waits  */
+  LsTime room_at;                    /* when an op last ended that made room      */
   uint32_t calls_opened[LS_N_SLOTS];
   uint32_t calls_done[LS_N_SLOTS];
   LsTime call_end[LS_N_SLOTS];
@@ -155,19 +155,19 @@ typedef struct {
   Stream streams[LS_N_STREAMS];
   EventRecord *events;
 
-  LsTime gpu_free;   /* end of the last kernel                          */
+  LsTime gpu_free; /* end of the last kernel                          */
   bool is_kernel_running;
-  LsFlow kernel;     /* the kernel that is held as an activity          */
+  LsFlow kernel; /* the kernel that is held as an activity          */
   LsFlowUse kernel_use;
   uint64_t kernel_frame;
   uint16_t kernel_op;
   LsTime kernel_start;
   bool is_kernel_split; /* its blocks found only part of the SMs: two waves */
-  uint64_t sm_margin;  /* of sm_share, what GEMMs were launched to leave */
-  uint32_t n_copies;   /* in progress                                */
-  uint32_t n_resident; /* communication ops from launch to end          */
-  uint64_t sm_share;   /* that they hold, in 1/LS_COEF_ONE              */
-  uint64_t stall;      /* that moving data take of a kernel's rate besides */
+  uint64_t sm_margin;   /* of sm_share, what GEMMs were launched to leave */
+  uint32_t n_copies;    /* in progress                                */
+  uint32_t n_resident;  /* communication ops from launch to end          */
+  uint64_t sm_share;    /* that they hold, in 1/LS_COEF_ONE              */
+  uint64_t stall;       /* that moving data take of a kernel's rate besides */
 
   LsEvent wake;
   bool is_ready;
@@ -176,7 +176,7 @@ typedef struct {
   Profiles *profiles; /* NULL: no coarsening */
 
   bool keeps_spans;
-  LsSpan *spans[2];   /* by parity of the step */
+  LsSpan *spans[2]; /* by parity of the step */
   uint32_t n_spans[2], span_step[2];
 } Rank;
 
@@ -184,7 +184,7 @@ typedef struct {
  * the latency, then the flow. */
 typedef struct Motion Motion;
 struct Motion {
-  LsEvent start;  /* end of the latency of a phase */
+  LsEvent start; /* end of the latency of a phase */
   LsFlow flow;
   Call *call;
   uint32_t phase, step;
@@ -197,7 +197,7 @@ typedef struct {
   Motion motion; /* first member: events lead back here */
   uint32_t id;
   uint32_t n_arrived;
-  LsTime arrived; /* latest */
+  LsTime arrived;  /* latest */
   uint64_t *frame; /* [n_ranks] of the op that arrived */
   uint16_t *op;
   uint32_t first_rank, step; /* who arrived first, and in which step it was */
@@ -217,13 +217,13 @@ typedef struct {
 typedef struct {
   Motion motion; /* first member */
   bool is_busy;
-  uint32_t from, to; /* ranks */
+  uint32_t from, to;   /* ranks */
   GQueue sends, recvs; /* Post */
   Call *calls;
 } Channel;
 
 typedef struct Copies Copies; /* copy.c */
-typedef struct Steady Steady;   /* steady.c */
+typedef struct Steady Steady; /* steady.c */
 
 /* Ranks, communicators and resources are those of the quotient (fold.h). */
 struct Run {
@@ -240,13 +240,13 @@ struct Run {
   GPtrArray *messages;      /* Messages: of all calls that have them */
   double *message_bytes[2]; /* by resource, never folded; by parity of the step */
   uint32_t message_step[2]; /* + 1                                   */
-  LsKernelCost *costs;   /* [n_kernels] */
+  LsKernelCost *costs;      /* [n_kernels] */
   XSegment *segments;
   uint32_t *spans_of_role; /* [n_roles] spans of one step of one rank */
   Rank *ranks;
   Comm *comms;
-  Channel *channels;     /* [2 * n_ranks]: to next, to previous */
-  Copies *copies;        /* [n_ranks] */
+  Channel *channels; /* [2 * n_ranks]: to next, to previous */
+  Copies *copies;    /* [n_ranks] */
   LsEvent dispatch;
   GPtrArray *ready;      /* Rank */
   GPtrArray *ready_next; /* scratch of dispatch */
@@ -255,16 +255,17 @@ struct Run {
   LsTime *step_end;      /* [n_steps + 1] */
   uint32_t last_step;    /* the one reported, once known; NO_ID before */
   bool is_periodic;
-  Steady *steady;         /* NULL: none           */
-  bool begins_at_quiescence;  /* instead of cold      */
+  Steady *steady;            /* NULL: none           */
+  bool begins_at_quiescence; /* instead of cold      */
   bool keeps_all_spans;
-  /* By parity of the step: sums over completions, so that ties have no order, of weight times time to the power of k. */
+  /* By parity of the step: sums over completions, so that ties have no order, of weight times time to the
+   * power of k. */
 #define N_DIGEST_POWERS 4
   uint64_t digest[2][N_DIGEST_POWERS];
   uint64_t last_digest; /* of the step that was over last */
   uint64_t n_ops;
   uint64_t n_segments, n_coarse; /* that are over; of these, in one piece */
-  uint32_t **quiet; /* [n_roles] see coarsen.c; NULL: no coarsening */
+  uint32_t **quiet;              /* [n_roles] see coarsen.c; NULL: no coarsening */
   double cost_share[4];
   double fastest_kernel; /* most bytes/s that a kernel moves alone */
   GError *error;         /* stops the run */
@@ -287,9 +288,9 @@ rank_begins_step (const Rank *r)
 }
 
 /* frame.c */
-void frame_open (Run *x, Rank *r);             /* of the next instance of the program */
-void frame_retire (Run *x, Rank *r);           /* those at the front that are over    */
-void frame_enter (Rank *r, uint32_t stream);   /* past frames without ops of the stream */
+void frame_open (Run *x, Rank *r);           /* of the next instance of the program */
+void frame_retire (Run *x, Rank *r);         /* those at the front that are over    */
+void frame_enter (Rank *r, uint32_t stream); /* past frames without ops of the stream */
 
 /* kernel.c */
 /* As much of a kernel's rate as communication beside it ever takes. */
@@ -304,8 +305,10 @@ typedef struct {
 } Candidate;
 
 void kernel_init (Run *x, Rank *r);
-bool kernel_is_persistent (const Run *x, uint32_t kernel); /* of the plan: a GEMM whose blocks keep their SMs */
-double kernel_least_lost (const Run *x, uint32_t kernel); /* of the SMs that communication holds, what it loses at least */
+bool kernel_is_persistent (const Run *x,
+                           uint32_t kernel); /* of the plan: a GEMM whose blocks keep their SMs */
+double kernel_least_lost (const Run *x,
+                          uint32_t kernel); /* of the SMs that communication holds, what it loses at least */
 /* slow: of its rank. */
 LsTime kernel_time_alone (double slow, const XOp *op);
 void kernel_run_alone (Run *x, Rank *r, const Candidate *c); /* it meets nobody         */
@@ -324,7 +327,7 @@ bool coarsen_frame (Run *x, Rank *r, const Candidate *head);
 void coarsen_frame_over (Run *x, Rank *r, uint64_t frame); /* the one that retires */
 
 /* rank.c */
-void host_advance (Run *x, Rank *r); /* issues what it can */
+void host_advance (Run *x, Rank *r);                                         /* issues what it can */
 EventRecord *event_record (Run *x, Rank *r, const Frame *f, const LsOp *op); /* of a record or wait */
 void rank_init (Run *x, Rank *r, uint32_t id);
 void rank_clear (Rank *r);
@@ -332,8 +335,8 @@ void rank_advance (Run *x, Rank *r);
 void rank_ready (Run *x, Rank *r); /* advance it once all completions of this instant are applied */
 void rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
 
-/* spans.c: something of this step was over at this time, of weight digest_of() or, of
- * several alike, their sum: the digest is linear in it, and depends on times from the start of the step only. */
+/* spans.c: something of this step was over at this time, of weight digest_of() or, of several alike, their
+ * sum: the digest is linear in it, and depends on times from the start of the step only. */
 uint64_t digest_of (uint64_t what);
 void digest_add (Run *x, uint32_t step, LsTime at, uint64_t weight);
 uint64_t digest_of_step (const Run *x, uint32_t step); /* that was over last on all ranks: its duration too */
@@ -368,18 +371,19 @@ void copies_init (Run *x);
 bool copy_can_start (const Run *x, const Rank *r, const LsOp *op);
 void copy_start (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
 /* Its path, as one flow. In arena. */
-const LsCollPlan *copy_plan (const Run *x, uint32_t gpu, LsCopyDirection direction, uint64_t bytes, LsArena *arena);
+const LsCollPlan *copy_plan (const Run *x, uint32_t gpu, LsCopyDirection direction, uint64_t bytes,
+                             LsArena *arena);
 Call **copy_calls (Run *x, uint32_t rank, LsCopyDirection direction);
 void copies_count_bytes (const Run *x, uint32_t step, ExactBytes *resource_bytes);
 const Call *copies_calls (const Run *x, uint32_t rank, LsCopyDirection direction);
 
 /* conserve.c: a violation is LS_ERROR_FAILED, an error of ours and not of the input */
-void conserve_flow (Run *x, const LsFlow *f, double asked);         /* that is over  */
+void conserve_flow (Run *x, const LsFlow *f, double asked);           /* that is over  */
 gboolean conserve_step (const Run *x, uint32_t step, GError **error); /* that is over */
 
 /* spans.c */
-SpanRef span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime matched,
-                  LsTime end, LsCause kind, SpanRef cause);
+SpanRef span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime matched, LsTime end,
+                  LsCause kind, SpanRef cause);
 LsSpan *span_at (Rank *r, SpanRef span);
 LsTimeline *spans_collect (Run *x);
 
@@ -388,7 +392,8 @@ void step_rank_done (Run *x, Rank *r, uint32_t step, LsTime end);
 
 /* steady.c */
 void steady_init (Run *x); /* after the ranks */
-/* The host goes on behind this op, a HOST_SYNC; where all that follow are known to be like it, the step is the last. */
+/* The host goes on behind this op, a HOST_SYNC; where all that follow are known to be like it, the step is
+ * the last. */
 void steady_pass (Run *x, const Rank *r, const Frame *f, uint64_t frame, uint16_t op);
 
 /* blocked.c */

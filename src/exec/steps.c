@@ -15,7 +15,8 @@ step_done (Run *x, uint32_t step)
   x->last_digest = digest;
   if (step + 1 == x->n_steps || x->is_periodic) {
     x->last_step = step;
-    x->engine.stop_at = MAX (x->step_end[step], x->engine.now) + 1; /* what begins then tells what the end was waiting for */
+    x->engine.stop_at = MAX (x->step_end[step], x->engine.now)
+        + 1; /* what begins then tells what the end was waiting for */
     return;
   }
   memset (x->digest[step & 1], 0, sizeof x->digest[step & 1]); /* for the next but one */

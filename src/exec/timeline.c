@@ -56,7 +56,10 @@ const char *
 ls_cause_name (LsCause cause)
 {
   static const char *const names[] = {
-    [LS_CAUSE_NONE] = "none", [LS_CAUSE_STREAM] = "stream", [LS_CAUSE_DEP] = "dep", [LS_CAUSE_HOST] = "host",
+    [LS_CAUSE_NONE] = "none",
+    [LS_CAUSE_STREAM] = "stream",
+    [LS_CAUSE_DEP] = "dep",
+    [LS_CAUSE_HOST] = "host",
   };
   g_assert ((guint) cause < G_N_ELEMENTS (names));
   return names[cause];

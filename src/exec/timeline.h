@@ -25,16 +25,16 @@ typedef enum {
 } LsCause;
 
 typedef struct {
-  LsTime start;    /* kernel: first cycle; communication: launched = resident    */
-  LsTime end;      /* LS_TIME_NEVER while unfinished when the run was stopped    */
-  LsTime matched;  /* communication: all partners there, data (latency) begin to move;
+  LsTime start;       /* kernel: first cycle; communication: launched = resident    */
+  LsTime end;         /* LS_TIME_NEVER while unfinished when the run was stopped    */
+  LsTime matched;     /* communication: all partners there, data (latency) begin to move;
                       LS_TIME_NEVER: never matched. kernel: time it takes alone  */
-  LsTime issued;   /* by the host                                                */
-  uint32_t instance; /* of the program, of step `step`                           */
-  uint32_t cause;    /* span index of this rank, or LS_SPAN_NONE                 */
-  uint16_t op;       /* index in the segment                                     */
+  LsTime issued;      /* by the host                                                */
+  uint32_t instance;  /* of the program, of step `step`                           */
+  uint32_t cause;     /* span index of this rank, or LS_SPAN_NONE                 */
+  uint16_t op;        /* index in the segment                                     */
   uint8_t cause_kind; /* LsCause */
-  uint8_t step;      /* low byte of the step number                              */
+  uint8_t step;       /* low byte of the step number                              */
 } LsSpan;
 
 typedef struct {
@@ -47,19 +47,19 @@ typedef struct {
 } LsRankSpans;
 
 typedef struct {
-  const LsPlan *plan;  /* borrowed */
+  const LsPlan *plan; /* borrowed */
   uint32_t n_ranks;
-  LsRankSpans *ranks;  /* [n_ranks]; only what overlaps the window is kept       */
-  uint32_t n_classes;  /* of ranks: what was simulated                            */
-  uint32_t *multiplicity; /* [n_ranks] ranks that each stands for; 0: another stands for it */
+  LsRankSpans *ranks;       /* [n_ranks]; only what overlaps the window is kept       */
+  uint32_t n_classes;       /* of ranks: what was simulated                            */
+  uint32_t *multiplicity;   /* [n_ranks] ranks that each stands for; 0: another stands for it */
   uint32_t *representative; /* [n_ranks] who stands for each, itself where multiplicity > 0;
                          NULL: everybody for himself                              */
-  LsTime window_start; /* end of step k - 1 on the last rank                     */
-  LsTime window_end;   /* end of step k on the last rank                         */
-  LsTime first_step;   /* duration of step 1; 0: it was cut short (steady.c)      */
-  uint32_t n_steps;    /* simulated                                              */
-  bool is_periodic;    /* the last two steps were equal to the picosecond        */
-  bool is_sampled;     /* too many spans: one rank of each role stands for all of it */
+  LsTime window_start;      /* end of step k - 1 on the last rank                     */
+  LsTime window_end;        /* end of step k on the last rank                         */
+  LsTime first_step;        /* duration of step 1; 0: it was cut short (steady.c)      */
+  uint32_t n_steps;         /* simulated                                              */
+  bool is_periodic;         /* the last two steps were equal to the picosecond        */
+  bool is_sampled;          /* too many spans: one rank of each role stands for all of it */
   uint32_t n_resources;
   double *resource_bytes; /* [n_resources] payload of the ops of the last step   */
   uint64_t digest;

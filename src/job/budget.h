@@ -11,7 +11,8 @@
 #include "strategy/strategy.h"
 
 /* Before the plan is made, of a resolved strategy: LS_ERROR_LIMIT. max_bytes 0: any. */
-gboolean ls_budget_check_passes (const LsStrategy *strategy, const LsModel *model, uint64_t max_bytes, GError **error);
+gboolean ls_budget_check_passes (const LsStrategy *strategy, const LsModel *model, uint64_t max_bytes,
+                                 GError **error);
 
 /* Of a plan, before anything walks through it. */
 gboolean ls_budget_check_plan (const LsPlan *plan, uint64_t max_bytes, GError **error);

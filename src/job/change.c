@@ -60,7 +60,8 @@ ls_change_need (LsChange *change, const char *cost)
 LsChange *
 ls_change_join (const LsChange *a, const LsChange *b)
 {
-  LsChange *change = ls_change_new (both (a->idea, b->idea), both (a->cost, b->cost), a->needs_more || b->needs_more);
+  LsChange *change
+      = ls_change_new (both (a->idea, b->idea), both (a->cost, b->cost), a->needs_more || b->needs_more);
   const GPtrArray *const parts[] = { a->settings, b->settings };
   for (guint part = 0; part < G_N_ELEMENTS (parts); part++)
     for (guint i = 0; i < parts[part]->len; i += 2)
@@ -100,7 +101,9 @@ ls_change_key (const LsChange *change)
 {
   g_autoptr (GPtrArray) parts = g_ptr_array_new_with_free_func (g_free);
   for (guint i = 0; i < change->settings->len; i += 2)
-    g_ptr_array_add (parts, g_strdup_printf ("%s %s ", (char *) change->settings->pdata[i], (char *) change->settings->pdata[i + 1]));
+    g_ptr_array_add (parts,
+                     g_strdup_printf ("%s %s ", (char *) change->settings->pdata[i],
+                                      (char *) change->settings->pdata[i + 1]));
   g_ptr_array_sort (parts, compare_texts);
   g_ptr_array_add (parts, NULL);
   return g_strjoinv (NULL, (char **) parts->pdata);

@@ -1,21 +1,21 @@
 /* job/change.h — a change to a job, as the options that make it.
  *
- * A change is kept as keys and values of ls_job_spec_set(), so whatever is said of it holds for the job that a user
- * starts with these options appended. Which changes there are: ask/proposals.h. */
+ * A change is kept as keys and values of ls_job_spec_set(), so whatever is said of it holds for the job that
+ * a user starts with these options appended. Which changes there are: ask/proposals.h. */
 #ifndef LS_JOB_CHANGE_H
 #define LS_JOB_CHANGE_H
 
 #include "job/job.h"
 
 typedef struct {
-  const char *idea; /* static: what kind of change: "pipeline schedule" */
-  const char *cost; /* static: what it takes beside time and memory: "other accelerators"; NULL: nothing */
-  bool needs_more;  /* software, machines, memory or numerics that the job does not have */
+  const char *idea;    /* static: what kind of change: "pipeline schedule" */
+  const char *cost;    /* static: what it takes beside time and memory: "other accelerators"; NULL: nothing */
+  bool needs_more;     /* software, machines, memory or numerics that the job does not have */
   GPtrArray *settings; /* char *, owned: key, value, key, value, ...; each key once */
 } LsChange;
 
 LsChange *ls_change_new (const char *idea, const char *cost, bool needs_more); /* of nothing yet */
-void ls_change_free (LsChange *change); /* NULL allowed */
+void ls_change_free (LsChange *change);                                        /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsChange, ls_change_free)
 
 /* In place of what it had for this key. */

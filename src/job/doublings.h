@@ -5,8 +5,8 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* Appends them to values (uint32_t). False, and nothing is appended, unless they are whole numbers from 1 to max
- * of which the last is no less than the first. */
+/* Appends them to values (uint32_t). False, and nothing is appended, unless they are whole numbers from 1 to
+ * max of which the last is no less than the first. */
 bool ls_doublings_add (const char *text, guint32 max, GArray *values);
 
 #endif

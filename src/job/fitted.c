@@ -8,7 +8,8 @@
 static bool
 is_compute (int kind)
 {
-  return kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM || kind == LS_KERNEL_ATTENTION_FWD || kind == LS_KERNEL_ATTENTION_BWD;
+  return kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM || kind == LS_KERNEL_ATTENTION_FWD
+      || kind == LS_KERNEL_ATTENTION_BWD;
 }
 
 /* The table goes before the fit, and must be as fast. */

@@ -40,7 +40,8 @@ load_kernels (LsHardware *h, LsDiagList *diags)
 char *
 ls_hardware_nccl_name (const LsGpu *gpu)
 {
-  return gpu->nccl ? g_strdup (gpu->nccl) : g_strconcat ("nccl-", gpu->calibration ? gpu->calibration : gpu->name, NULL);
+  return gpu->nccl ? g_strdup (gpu->nccl)
+                   : g_strconcat ("nccl-", gpu->calibration ? gpu->calibration : gpu->name, NULL);
 }
 
 const char *
@@ -70,7 +71,8 @@ static bool
 take_files (LsGpu *gpu, bool is_torus, const LsMeasuredFiles *files, LsDiagList *diags)
 {
   if (files->nccl && is_torus) {
-    ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, NULL, NULL, NULL, "--nccl %s: a torus has no NCCL", files->nccl);
+    ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, NULL, NULL, NULL, "--nccl %s: a torus has no NCCL",
+                 files->nccl);
     return false;
   }
   char *nccl = files->nccl ? g_strdup (files->nccl) : ls_hardware_nccl_name (gpu);
@@ -88,8 +90,8 @@ ls_hardware_load_with (const char *name_or_path, const LsMeasuredFiles *files, L
 {
   g_autoptr (LsHardware) h = g_new0 (LsHardware, 1);
   if (!ls_cluster_load (name_or_path, &h->spec, diags)
-      || !take_files (&h->spec.gpu, h->spec.interior == LS_INTERIOR_TORUS, files, diags) || !load_kernels (h, diags)
-      || !load_nccl (h, diags))
+      || !take_files (&h->spec.gpu, h->spec.interior == LS_INTERIOR_TORUS, files, diags)
+      || !load_kernels (h, diags) || !load_nccl (h, diags))
     return NULL;
   ls_fitted_apply (h, &h->spec.fitted);
   return g_steal_pointer (&h);
@@ -135,9 +137,11 @@ ls_hardware_build_asked (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus,
     return ls_hardware_build_placed (h, 0, n_gpus, error);
   LsCluster *c = ls_hardware_build_placed (h, n_nodes > 0 ? n_nodes : h->spec.n_nodes, n_gpus, error);
   if (c && n_gpus > ls_cluster_n_taken (c)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--gpus %u: %u node%s of %s ha%s %u %s\n"
-                 "note: without --nodes there are as many as these need", n_gpus, n_nodes, n_nodes == 1 ? "" : "s",
-                 c->spec.name, n_nodes == 1 ? "s" : "ve", ls_cluster_n_taken (c), ls_cluster_chip_word (&c->spec, c->n_gpus));
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "--gpus %u: %u node%s of %s ha%s %u %s\n"
+                 "note: without --nodes there are as many as these need",
+                 n_gpus, n_nodes, n_nodes == 1 ? "" : "s", c->spec.name, n_nodes == 1 ? "s" : "ve",
+                 ls_cluster_n_taken (c), ls_cluster_chip_word (&c->spec, c->n_gpus));
     g_clear_pointer (&c, ls_cluster_free);
   }
   return c;
@@ -160,9 +164,11 @@ ls_hardware_check_dtype (const LsGpu *gpu, LsDtype dtype, GError **error)
   if (gpu->peak_flops[dtype] > 0)
     return TRUE;
   LsDtype usual = usual_dtype (gpu);
-  g_autofree char *hint = usual < LS_N_DTYPES ? g_strdup_printf ("\nnote: it has one for --dtype %s", ls_dtype_name (usual)) : g_strdup ("");
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--dtype %s: %s gives no peak_flops for it%s", ls_dtype_name (dtype),
-               gpu->name, hint);
+  g_autofree char *hint = usual < LS_N_DTYPES
+      ? g_strdup_printf ("\nnote: it has one for --dtype %s", ls_dtype_name (usual))
+      : g_strdup ("");
+  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--dtype %s: %s gives no peak_flops for it%s",
+               ls_dtype_name (dtype), gpu->name, hint);
   return FALSE;
 }
 
@@ -173,8 +179,10 @@ ls_hardware_check_formats (const LsGpu *gpu, const LsStrategy *s, GError **error
     return FALSE;
   if (s->dtype != LS_DTYPE_FP8 || s->fp8_recipe != LS_FP8_MXFP8 || gpu->has_mxfp8)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--fp8-recipe mxfp8: the matrix units of %s take no scale for each 32 values\n"
-               "note: expected delayed, current or blockwise there", gpu->name);
+  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+               "--fp8-recipe mxfp8: the matrix units of %s take no scale for each 32 values\n"
+               "note: expected delayed, current or blockwise there",
+               gpu->name);
   return FALSE;
 }
 
@@ -206,7 +214,9 @@ ls_hardware_set_slice (LsHardware *h, const uint32_t slice[LS_TORUS_AXES], GErro
     n++;
   }
   if (n > 0 && n != t->n_axes) {
-    g_autofree char *axes = h->spec.interior == LS_INTERIOR_TORUS ? g_strdup_printf ("a torus of %u axes", t->n_axes) : g_strdup ("no torus");
+    g_autofree char *axes = h->spec.interior == LS_INTERIOR_TORUS
+        ? g_strdup_printf ("a torus of %u axes", t->n_axes)
+        : g_strdup ("no torus");
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--slice with %u axes: %s is %s", n, h->spec.name, axes);
     return FALSE;
   }
@@ -224,7 +234,8 @@ ls_hardware_has_attention (const LsHardware *h, int kernel)
 }
 
 gboolean
-ls_hardware_for_job (const LsHardware *h, int attention_kernel, uint32_t n_gpus, LsHardware *ret_hardware, GError **error)
+ls_hardware_for_job (const LsHardware *h, int attention_kernel, uint32_t n_gpus, LsHardware *ret_hardware,
+                     GError **error)
 {
   *ret_hardware = *h;
   ret_hardware->calibration.attention_kernel = attention_kernel;
@@ -237,7 +248,8 @@ ls_hardware_for_job (const LsHardware *h, int attention_kernel, uint32_t n_gpus,
     if (ls_hardware_has_attention (h, k))
       g_string_append_printf (names, ", %.*s", (int) (strlen (key) - strlen ("_fwd")), key);
   }
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "/attention_kernel: expected one that calibration \"%s\" has: %s", h->calibration.name,
+  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+               "/attention_kernel: expected one that calibration \"%s\" has: %s", h->calibration.name,
                names->str);
   return FALSE;
 }

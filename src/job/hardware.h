@@ -45,25 +45,29 @@ bool ls_slice_parse (const char *text, uint32_t ret_slice[LS_TORUS_AXES]);
  * LS_ERROR_CONFLICT: no torus, or one of other axes. */
 gboolean ls_hardware_set_slice (LsHardware *hardware, const uint32_t slice[LS_TORUS_AXES], GError **error);
 
-/* A cluster of n_nodes, or where that is 0 of as many as hold a job of n_gpus: ls_cluster_spec_fit(). The job is placed in
- * it (cluster/segment.h; n_gpus 0: on all). Errors as of ls_cluster_build_within() and ls_segment_place(). */
-LsCluster *ls_hardware_build_placed (const LsHardware *hardware, uint32_t n_nodes, uint32_t n_gpus, GError **error);
+/* A cluster of n_nodes, or where that is 0 of as many as hold a job of n_gpus: ls_cluster_spec_fit(). The job
+ * is placed in it (cluster/segment.h; n_gpus 0: on all). Errors as of ls_cluster_build_within() and
+ * ls_segment_place(). */
+LsCluster *ls_hardware_build_placed (const LsHardware *hardware, uint32_t n_nodes, uint32_t n_gpus,
+                                     GError **error);
 
 /* A cluster of that many nodes. Errors as of ls_cluster_build(). */
 LsCluster *ls_hardware_build (const LsHardware *hardware, uint32_t n_nodes, GError **error);
 
 /* As --nodes and --gpus ask, each 0 if not given: that many nodes, else as many as hold the
  * GPUs, else the file's. Also LS_ERROR_CONFLICT: the nodes do not hold the GPUs. */
-LsCluster *ls_hardware_build_asked (const LsHardware *hardware, uint32_t n_nodes, uint32_t n_gpus, GError **error);
+LsCluster *ls_hardware_build_asked (const LsHardware *hardware, uint32_t n_nodes, uint32_t n_gpus,
+                                    GError **error);
 
-/* Whether its accelerator was measured with an implementation of attention (LsAttentionKernel); with AUTO always. */
+/* Whether its accelerator was measured with an implementation of attention (LsAttentionKernel); with AUTO
+ * always. */
 bool ls_hardware_has_attention (const LsHardware *hardware, int kernel);
 
 /* The hardware as a job runs it: with its implementation of attention (LsAttentionKernel), at the
  * pace of the slowest of so many GPUs (compute/clock.h; 1: of a mean one). Borrows all.
  * LS_ERROR_CONFLICT: the calibration does not know that attention. */
-gboolean ls_hardware_for_job (const LsHardware *hardware, int attention_kernel, uint32_t n_gpus, LsHardware *ret_hardware,
-                              GError **error);
+gboolean ls_hardware_for_job (const LsHardware *hardware, int attention_kernel, uint32_t n_gpus,
+                              LsHardware *ret_hardware, GError **error);
 
 /* LS_ERROR_CONFLICT: the GPU's file gives no peak rate for the number format; says which it has. */
 gboolean ls_hardware_check_dtype (const LsGpu *gpu, LsDtype dtype, GError **error);

@@ -37,10 +37,11 @@ share_of (const LsGpu *gpu, double percent)
 }
 
 void
-ls_headroom_of (const LsHeadroomAsk *ask, const LsSoftwareSpec *software, int dp_kind, const LsHardware *hardware,
-                const LsMemoryOptions *memory, LsHeadroom *ret)
+ls_headroom_of (const LsHeadroomAsk *ask, const LsSoftwareSpec *software, int dp_kind,
+                const LsHardware *hardware, const LsMemoryOptions *memory, LsHeadroom *ret)
 {
-  const LsSoftwareSpec *owner = software ? software : ls_softwares_find (dp_kind, ls_hardware_architecture (hardware));
+  const LsSoftwareSpec *owner
+      = software ? software : ls_softwares_find (dp_kind, ls_hardware_architecture (hardware));
   const LsGpu *gpu = &hardware->spec.gpu;
   *ret = (LsHeadroom) { .is_asked = ask->is_set || software };
   if (ask->is_set) {

@@ -79,7 +79,7 @@ static bool
 has_same_sizes (const LsPlan *a, const LsPlan *b)
 {
   bool is_same = a->n_ranks == b->n_ranks && a->n_segments == b->n_segments && a->n_roles == b->n_roles
-                 && a->n_kernels == b->n_kernels && a->n_comms == b->n_comms;
+      && a->n_kernels == b->n_kernels && a->n_comms == b->n_comms;
   for (uint32_t s = 0; is_same && s < a->n_segments; s++)
     is_same = a->segments[s].n_ops == b->segments[s].n_ops;
   for (uint32_t p = 0; is_same && p < a->n_roles; p++)
@@ -110,7 +110,8 @@ find_reason (Search *x, const LsField *f, const char *value)
   if (anyway && g_ascii_strcasecmp (anyway, value) == 0) /* "1F1B" is 1f1b */
     return NULL;
   bool is_other_program = g_strcmp0 (without->strategy.software, x->job->strategy.software) != 0;
-  if (is_other_program && !has_same_plan (x, without)) /* the way to be data parallel says whose kernels run */
+  if (is_other_program
+      && !has_same_plan (x, without)) /* the way to be data parallel says whose kernels run */
     return NULL;
   return why ? why : has_same_plan (x, without) ? "every rank does the same without it" : NULL;
 }
@@ -120,7 +121,8 @@ find_reason (Search *x, const LsField *f, const char *value)
 static void
 note_if_idle (Search *x, const LsField *f, GPtrArray *notes)
 {
-  g_autofree char *value = ls_field_text (f, &x->spec->strategy, NULL), *usual = ls_field_text (f, &x->blank, NULL);
+  g_autofree char *value = ls_field_text (f, &x->spec->strategy, NULL),
+                  *usual = ls_field_text (f, &x->blank, NULL);
   bool is_said = x->spec->said && g_hash_table_contains (x->spec->said, f->key);
   if (!is_said || !value || g_strcmp0 (value, usual) == 0)
     return;
@@ -132,7 +134,8 @@ note_if_idle (Search *x, const LsField *f, GPtrArray *notes)
 }
 
 void
-ls_idle_notes (const LsJobSpec *spec, const LsJobResult *prepared, const LsHardware *hardware, GPtrArray *notes)
+ls_idle_notes (const LsJobSpec *spec, const LsJobResult *prepared, const LsHardware *hardware,
+               GPtrArray *notes)
 {
   Search x = { spec, prepared, hardware, .plan = NULL };
   ls_strategy_init (&x.blank);

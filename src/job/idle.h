@@ -4,10 +4,11 @@
 
 #include "job/job.h"
 
-/* Appends a note (char *) for each knob that a flag or a file has set, that is not what it is by default, and makes no
- * difference to the job that was made of it: "--dp-overlap 0 has no effect here: FSDP always reduces beside
- * the backward". Where no rule says so (strategy/strategy_idle.h), the job is lowered without the knob, and
- * the plans are compared. */
-void ls_idle_notes (const LsJobSpec *spec, const LsJobResult *prepared, const LsHardware *hardware, GPtrArray *notes);
+/* Appends a note (char *) for each knob that a flag or a file has set, that is not what it is by default, and
+ * makes no difference to the job that was made of it: "--dp-overlap 0 has no effect here: FSDP always reduces
+ * beside the backward". Where no rule says so (strategy/strategy_idle.h), the job is lowered without the
+ * knob, and the plans are compared. */
+void ls_idle_notes (const LsJobSpec *spec, const LsJobResult *prepared, const LsHardware *hardware,
+                    GPtrArray *notes);
 
 #endif

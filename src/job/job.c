@@ -47,14 +47,20 @@ ls_job_result_step_time_s (const LsJobResult *r)
 double
 ls_job_result_mfu (const LsJobResult *r)
 {
-  return r->model.name ? ls_mfu (&r->model, &r->strategy, r->cluster, r->plan->n_ranks, ls_job_result_step_time_s (r)) : NAN;
+  return r->model.name
+      ? ls_mfu (&r->model, &r->strategy, r->cluster, r->plan->n_ranks, ls_job_result_step_time_s (r))
+      : NAN;
 }
 
 LsMemoryInput
 ls_job_result_memory_input (const LsJobResult *r, const LsHardware *hardware, const LsMemoryOptions *options)
 {
   return (LsMemoryInput) {
-    .plan = r->plan, .timeline = r->timeline, .cluster = r->cluster, .nccl = &hardware->nccl, .options = *options,
+    .plan = r->plan,
+    .timeline = r->timeline,
+    .cluster = r->cluster,
+    .nccl = &hardware->nccl,
+    .options = *options,
   };
 }
 
@@ -65,8 +71,8 @@ count_ranks (const LsStrategy *s, const LsClusterSpec *cluster, uint32_t *ret_n,
   uint32_t dp = MAX (s->dp, 1);
   guint64 n;
   if (!g_uint64_checked_mul (&n, (guint64) s->tp * s->pp, (guint64) s->cp * dp) || n > UINT32_MAX) {
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "tp * pp * cp * dp = %u * %u * %u * %u exceeds 2^32 %s", s->tp,
-                 s->pp, s->cp, dp, ls_cluster_chip_word (cluster, 2));
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "tp * pp * cp * dp = %u * %u * %u * %u exceeds 2^32 %s",
+                 s->tp, s->pp, s->cp, dp, ls_cluster_chip_word (cluster, 2));
     return FALSE;
   }
   *ret_n = MAX ((uint32_t) n, 1); /* a degree of 0 is refused later, with the other rules */
@@ -84,8 +90,8 @@ ls_job_build_cluster (LsStrategy *s, const LsHardware *hardware, uint32_t n_node
   return ls_hardware_build_placed (hardware, n_nodes, s->gpus, error);
 }
 
-/* On TPUs a step is one executable, and data parallelism is XLA's, and slices replicate what one of them cuts, unless the
- * strategy says otherwise. */
+/* On TPUs a step is one executable, and data parallelism is XLA's, and slices replicate what one of them
+ * cuts, unless the strategy says otherwise. */
 static void
 prefer_xla (LsStrategy *s, const LsCluster *cluster)
 {
@@ -113,8 +119,8 @@ resolve (LsStrategy *s, const LsModel *model, const LsCluster *cluster, GError *
 
 /* Also finds the layers of each chunk, where they are to be balanced. */
 static LsPlan *
-lower (const LsModel *model, const LsHardware *hardware, const LsCluster *cluster, LsStrategy *s, const char *order,
-       GError **error)
+lower (const LsModel *model, const LsHardware *hardware, const LsCluster *cluster, LsStrategy *s,
+       const char *order, GError **error)
 {
   g_autoptr (LsOrders) orders = order ? ls_job_order_load (order, s, error) : NULL;
   if ((order && !orders) || !ls_budget_check_passes (s, model, hardware->max_memory_bytes, error))
@@ -191,15 +197,17 @@ ls_job_host (const LsHardware *h, const LsStrategy *s, LsHostCosts *costs)
 }
 
 gboolean
-ls_job_hardware (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *options, LsHardware *ret_hardware, GError **error)
+ls_job_hardware (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *options,
+                 LsHardware *ret_hardware, GError **error)
 {
   bool is_drawn = options->stragglers && options->stragglers->sigma > 0;
-  return ls_hardware_for_job (hardware, r->strategy.attention_kernel, is_drawn ? 1 : r->plan->n_ranks, ret_hardware, error);
+  return ls_hardware_for_job (hardware, r->strategy.attention_kernel, is_drawn ? 1 : r->plan->n_ranks,
+                              ret_hardware, error);
 }
 
 LsJobResult *
-ls_job_run_prepared (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options, double *ret_cost_share,
-                     GError **error)
+ls_job_run_prepared (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options,
+                     double *ret_cost_share, GError **error)
 {
   g_autoptr (LsJobResult) r = prepared;
   if (!r)
@@ -209,7 +217,8 @@ ls_job_run_prepared (LsJobResult *prepared, const LsHardware *hardware, const Ls
   if (!ls_job_hardware (r, hardware, options, &chosen, error))
     return NULL;
   ls_job_host (hardware, &r->strategy, &run.host);
-  r->timeline = ls_run (r->plan, r->cluster, &chosen.calibration, &hardware->nccl, &run, ret_cost_share, error);
+  r->timeline
+      = ls_run (r->plan, r->cluster, &chosen.calibration, &hardware->nccl, &run, ret_cost_share, error);
   if (!r->timeline || !check_duration (r->timeline, error))
     return NULL;
   return ls_job_settle_retries (r, &chosen, &run, ret_cost_share, error) ? g_steal_pointer (&r) : NULL;
@@ -247,8 +256,8 @@ ls_job_bound (const LsJobResult *prepared, const LsHardware *hardware, const LsR
 }
 
 LsJobResult *
-ls_job_prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, const LsStrategy *strategy,
-                GError **error)
+ls_job_prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes,
+                const LsStrategy *strategy, GError **error)
 {
   return prepare (model, hardware, n_nodes, strategy, NULL, error);
 }
@@ -257,7 +266,8 @@ LsJobResult *
 ls_job_simulate (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes,
                  const LsStrategy *strategy, const LsRunOptions *options, GError **error)
 {
-  return ls_job_simulate_prepared (prepare (model, hardware, n_nodes, strategy, NULL, error), hardware, options, error);
+  return ls_job_simulate_prepared (prepare (model, hardware, n_nodes, strategy, NULL, error), hardware,
+                                   options, error);
 }
 
 /* --- model and strategy --------------------------------------------------------- */
@@ -276,7 +286,8 @@ load (const LsJobSpec *spec, LsModel *ret_model, LsHardware **ret_hardware, GPtr
   bool is_loaded = has_model && *ret_hardware;
   if (is_loaded)
     (*ret_hardware)->max_memory_bytes = spec->options.max_memory_bytes;
-  if (is_loaded ? ls_hardware_set_slice (*ret_hardware, spec->slice, error) : ls_diag_list_to_error (diags, error))
+  if (is_loaded ? ls_hardware_set_slice (*ret_hardware, spec->slice, error)
+                : ls_diag_list_to_error (diags, error))
     return TRUE;
   if (has_model)
     ls_model_clear (ret_model);
@@ -331,7 +342,8 @@ static void
 add_headroom (const LsJobSpec *spec, LsJobResult *r)
 {
   LsReport *report = &r->report;
-  ls_headroom_of (&spec->headroom, spec->program, r->strategy.dp_kind, r->hardware, &spec->options.memory, &report->headroom);
+  ls_headroom_of (&spec->headroom, spec->program, r->strategy.dp_kind, r->hardware, &spec->options.memory,
+                  &report->headroom);
   if (report->headroom.is_asked)
     report->fits = ls_headroom_is_left (&report->headroom, report->needed_bytes, report->capacity_bytes);
 }
@@ -419,7 +431,10 @@ ls_job_spec_export (const LsJobSpec *spec, const char *name, GError **error)
   bool has_model = r->model.name != NULL;
   g_autofree char *source = source_of (r, "lockstep trace export");
   const LsTraceHead head = {
-    .name = name, .source = source, .mesh = &mesh, .model = has_model ? &r->model : NULL,
+    .name = name,
+    .source = source,
+    .mesh = &mesh,
+    .model = has_model ? &r->model : NULL,
     .strategy = has_model ? &r->strategy : NULL,
   };
   return ls_trace_format (r->plan, &head, error);

@@ -23,54 +23,66 @@
 #include "strategy/strategy.h"
 
 /* LS_JOB_NETWORK_ALL: flow, and report.networks says what the others make of it. */
-typedef enum { LS_JOB_NETWORK_FLOW, LS_JOB_NETWORK_ALPHABETA, LS_JOB_NETWORK_STEP, LS_JOB_NETWORK_ALL } LsJobNetwork;
+typedef enum {
+  LS_JOB_NETWORK_FLOW,
+  LS_JOB_NETWORK_ALPHABETA,
+  LS_JOB_NETWORK_STEP,
+  LS_JOB_NETWORK_ALL
+} LsJobNetwork;
 
 typedef struct {
-  char *model;      /* name or path  */
-  char *cluster;    /* name or path  */
-  char *gpu_calibration, *nccl; /* names or paths; NULL: those of its GPU */
-  char *trace;      /* name or path: replayed instead of model and strategy */
-  char *order;      /* file with the order of the pipeline's actions, NULL: the schedule's own */
-  uint32_t n_nodes; /* 0: as above   */
+  char *model;                   /* name or path  */
+  char *cluster;                 /* name or path  */
+  char *gpu_calibration, *nccl;  /* names or paths; NULL: those of its GPU */
+  char *trace;                   /* name or path: replayed instead of model and strategy */
+  char *order;                   /* file with the order of the pipeline's actions, NULL: the schedule's own */
+  uint32_t n_nodes;              /* 0: as above   */
   uint32_t slice[LS_TORUS_AXES]; /* of a torus, 0 beyond its axes; all 0: as its file says */
-  uint32_t segment;  /* compute trays of a node taken together (cluster/segment.h); 0: as its file says */
+  uint32_t segment; /* compute trays of a node taken together (cluster/segment.h); 0: as its file says */
   LsStrategy strategy;
   char *strategy_knob; /* NULL: none was set that a trace would contradict */
-  LsSoftwareSpec *software; /* --software or --for: its defaults are in strategy; NULL: none. Shared, counted */
+  LsSoftwareSpec
+      *software; /* --software or --for: its defaults are in strategy; NULL: none. Shared, counted */
   const LsSoftwareSpec *program; /* --for: software, where the job is to be legal there; NULL: for none */
-  char *software_name; /* as it was named */
+  char *software_name;           /* as it was named */
   LsHeadroomAsk headroom;
-  GHashTable *said;    /* keys of a strategy that a file or a flag has set: static strings; NULL: none */
-  GPtrArray *options_said; /* char *: other options but model and cluster that were set, as "--steps 5"; NULL: none */
+  GHashTable *said; /* keys of a strategy that a file or a flag has set: static strings; NULL: none */
+  GPtrArray *
+      options_said; /* char *: other options but model and cluster that were set, as "--steps 5"; NULL: none */
   LsRunOptions options; /* its `network` and `stragglers` follow from those below */
   LsSlow slow;
-  int network;          /* LsJobNetwork  */
-  char *residuals;      /* name or path of what published runs measured; NULL: "residuals", if there is such a
+  int network;         /* LsJobNetwork  */
+  char *residuals;     /* name or path of what published runs measured; NULL: "residuals", if there is such a
                            file; "none": none, and no interval */
-  LsMeasured measured;  /* a step that was run, to compare with */
-  bool no_notes;        /* only those of a foreign model: nobody reads them */
+  LsMeasured measured; /* a step that was run, to compare with */
+  bool no_notes;       /* only those of a foreign model: nobody reads them */
 } LsJobSpec;
 
-/* The knobs of a job that its strategy does not have; those are ls_strategy_fields (data/jobs/read_strategy.h). */
+/* The knobs of a job that its strategy does not have; those are ls_strategy_fields
+ * (data/jobs/read_strategy.h). */
 extern const LsField ls_job_fields[];
 
 void ls_job_spec_init (LsJobSpec *spec); /* the defaults of the command line */
 void ls_job_spec_clear (LsJobSpec *spec);
-void ls_job_spec_copy (const LsJobSpec *spec, LsJobSpec *ret_copy); /* deep; what ret_copy held is overwritten */
+void ls_job_spec_copy (const LsJobSpec *spec,
+                       LsJobSpec *ret_copy); /* deep; what ret_copy held is overwritten */
 
-/* Sets one knob from text; key is a long flag without dashes (see
- * lockstep/lockstep.h). Diagnostics are LS_ERROR_USAGE; spec is then unchanged. "for" and "software", of which
- * there is one, are set before all knobs of a strategy: they take its defaults from a program (also LS_ERROR_INPUT). */
+/* Sets one knob from text; key is a long flag without dashes (see lockstep/lockstep.h). Diagnostics are
+ * LS_ERROR_USAGE; spec is then unchanged. "for" and "software", of which there is one, are set before all
+ * knobs of a strategy: they take its defaults from a program (also LS_ERROR_INPUT). */
 gboolean ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags);
 
-/* A strategy file over the defaults, which are of the software that it names unless the spec has one. Diagnostics are
- * LS_ERROR_INPUT. */
+/* A strategy file over the defaults, which are of the software that it names unless the spec has one.
+ * Diagnostics are LS_ERROR_INPUT. */
 gboolean ls_job_spec_load_strategy (LsJobSpec *spec, const char *name_or_path, LsDiagList *diags);
 
-/* Refuses what the program cannot express, as --emit would: LS_ERROR_UNSUPPORTED. NULL: of none. strategy: resolved. */
-gboolean ls_software_check (const LsSoftwareSpec *software, const LsModel *model, const LsStrategy *strategy, GError **error);
+/* Refuses what the program cannot express, as --emit would: LS_ERROR_UNSUPPORTED. NULL: of none. strategy:
+ * resolved. */
+gboolean ls_software_check (const LsSoftwareSpec *software, const LsModel *model, const LsStrategy *strategy,
+                            GError **error);
 
-/* The cluster with its measurements, or those that the job names. NULL: diagnostics as of ls_hardware_load_with(). */
+/* The cluster with its measurements, or those that the job names. NULL: diagnostics as of
+ * ls_hardware_load_with(). */
 LsHardware *ls_job_hardware_load (const LsJobSpec *spec, LsDiagList *diags);
 
 /* The options to run with. LS_ERROR_UNSUPPORTED for modes that do not exist yet. */
@@ -78,17 +90,18 @@ gboolean ls_job_spec_options (const LsJobSpec *spec, LsRunOptions *ret_options, 
 
 /* All owned. */
 typedef struct {
-  LsModel model;       /* name NULL: a trace that does not know it */
-  LsStrategy strategy; /* resolved; without model only its degrees count */
+  LsModel model;              /* name NULL: a trace that does not know it */
+  LsStrategy strategy;        /* resolved; without model only its degrees count */
   char *trace, *trace_source; /* name; NULL: not from a trace, or one that knows its model */
-  LsHardware *hardware; /* NULL if it was lent, see ls_job_simulate() */
-  GPtrArray *notes;     /* char *: what had to be assumed about a foreign model; NULL if it was lent */
+  LsHardware *hardware;       /* NULL if it was lent, see ls_job_simulate() */
+  GPtrArray *notes;           /* char *: what had to be assumed about a foreign model; NULL if it was lent */
   LsCluster *cluster;
   LsPlan *plan;
   LsMemory *memory;
   LsTimeline *timeline;
   LsRetriesReport retries; /* also where the report is empty */
-  double guessed_share; /* of kernel time, by data sheets and stated guesses: also where the report is empty */
+  double
+      guessed_share; /* of kernel time, by data sheets and stated guesses: also where the report is empty */
   LsReport report;
 } LsJobResult;
 
@@ -113,13 +126,13 @@ LsJobResult *ls_job_spec_run (const LsJobSpec *spec, GError **error);
 LsJobResult *ls_job_simulate (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes,
                               const LsStrategy *strategy, const LsRunOptions *options, GError **error);
 
-/* The same in two steps. The first ends with the plan: timeline and memory are NULL, report is
- * empty. The second takes what the first gave, NULL included, and owns it from then on; or, with run, it ends with the timeline.
- * ret_cost_share: as ls_run() gives it; may be NULL. */
+/* The same in two steps. The first ends with the plan: timeline and memory are NULL, report is empty. The
+ * second takes what the first gave, NULL included, and owns it from then on; or, with run, it ends with the
+ * timeline. ret_cost_share: as ls_run() gives it; may be NULL. */
 LsJobResult *ls_job_prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes,
                              const LsStrategy *strategy, GError **error);
-LsJobResult *ls_job_run_prepared (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options,
-                                  double *ret_cost_share, GError **error);
+LsJobResult *ls_job_run_prepared (LsJobResult *prepared, const LsHardware *hardware,
+                                  const LsRunOptions *options, double *ret_cost_share, GError **error);
 LsJobResult *ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware,
                                        const LsRunOptions *options, GError **error);
 
@@ -128,8 +141,8 @@ LsTime ls_job_bound (const LsJobResult *prepared, const LsHardware *hardware, co
 
 /* The hardware at the pace of the slowest GPU of the job, save where each rank has drawn a speed of its
  * own. Borrows all. Errors as of ls_hardware_for_job(). */
-gboolean ls_job_hardware (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *options, LsHardware *ret_hardware,
-                          GError **error);
+gboolean ls_job_hardware (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *options,
+                          LsHardware *ret_hardware, GError **error);
 
 /* What the host pays: by itself, over that what a cluster was fitted to (job/fitted.h), over that what the
  * strategy says. */

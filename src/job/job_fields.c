@@ -135,15 +135,16 @@ parse_headroom (const char *text, void *target)
   return ls_headroom_parse (text, &((LsJobSpec *) target)->headroom);
 }
 
-#define ROW(topic_, key_, kind_, member_, default_, meaning_) \
-  #key_, kind_, offsetof (LsJobSpec, member_), .topic = #topic_, .default_text = (default_), .meaning = (meaning_)
-#define FILE_ROW(topic_, key_, default_, meaning_) \
+#define ROW(topic_, key_, kind_, member_, default_, meaning_)                                                \
+#key_, kind_, offsetof(LsJobSpec, member_), .topic = #topic_, .default_text = (default_),                  \
+                                              .meaning = (meaning_)
+#define FILE_ROW(topic_, key_, default_, meaning_)                                                           \
   ROW (topic_, key_, LS_FIELD_STRING, key_, default_, meaning_), .required = true, .argument = "NAME|FILE"
-#define ENUM_ROW(topic_, key_, member_, names_, default_, meaning_) \
+#define ENUM_ROW(topic_, key_, member_, names_, default_, meaning_)                                          \
   ROW (topic_, key_, LS_FIELD_ENUM, member_, default_, meaning_), .names = (names_)
-#define CUSTOM_ROW(topic_, key_, parse_, expected_, argument_, default_, meaning_)                              \
-  #key_, LS_FIELD_CUSTOM, .topic = #topic_, .parse = (parse_), .expected = (expected_), .argument = (argument_), \
-    .default_text = (default_), .meaning = (meaning_)
+#define CUSTOM_ROW(topic_, key_, parse_, expected_, argument_, default_, meaning_)                           \
+#key_, LS_FIELD_CUSTOM, .topic = #topic_, .parse = (parse_), .expected = (expected_),                      \
+                          .argument = (argument_), .default_text = (default_), .meaning = (meaning_)
 #define USUAL .usual = true
 
 /* The rows "for", "software" and "strategy" tell what they are; ls_job_spec_set() knows them. */

@@ -39,9 +39,12 @@ static const char *
 node_word (const LsClusterSpec *c)
 {
   switch (c->interior) {
-  case LS_INTERIOR_TORUS: return "ici";
-  case LS_INTERIOR_LIST: return has_nvswitch (c) ? "nvlink" : "listed";
-  default: return c->nvswitch_planes > 0 || c->mesh != LS_MESH_NONE ? "nvlink" : "pcie";
+  case LS_INTERIOR_TORUS:
+    return "ici";
+  case LS_INTERIOR_LIST:
+    return has_nvswitch (c) ? "nvlink" : "listed";
+  default:
+    return c->nvswitch_planes > 0 || c->mesh != LS_MESH_NONE ? "nvlink" : "pcie";
   }
 }
 
@@ -80,7 +83,8 @@ ls_job_traits (const LsJobResult *r, const LsClusterSpec *cluster, LsTraits *ret
   ret->figure[LS_ASPECT_FABRIC - LS_N_WORD_ASPECTS] = fabric_rate (cluster, n);
   ret->figure[LS_ASPECT_GUESSED - LS_N_WORD_ASPECTS] = r->guessed_share;
   ret->figure[LS_ASPECT_TENSOR - LS_N_WORD_ASPECTS] = s->tp;
-  ret->figure[LS_ASPECT_PARAMS - LS_N_WORD_ASPECTS] = r->model.name ? (double) ls_model_params (&r->model, r->model.vocab) : 0;
+  ret->figure[LS_ASPECT_PARAMS - LS_N_WORD_ASPECTS]
+      = r->model.name ? (double) ls_model_params (&r->model, r->model.vocab) : 0;
 }
 
 /* ---- its interval ---- */
@@ -103,7 +107,8 @@ find_published (const LsResiduals *residuals, const LsIntervalJob *job, LsInterv
   if (residuals->name)
     ls_interval_find (residuals, NULL, job, ret);
   else
-    *ret = (LsInterval) { .software = job->software, .none = g_strdup ("there is no file " NAME ".json of measured runs") };
+    *ret = (LsInterval) { .software = job->software,
+                          .none = g_strdup ("there is no file " NAME ".json of measured runs") };
 }
 
 static bool
@@ -112,8 +117,8 @@ is_fitted (const LsFitted *f)
   return f->compute > 0 || f->overlap > 0 || f->intra_node > 0 || f->inter_node > 0 || f->host_launch > 0;
 }
 
-/* What was said besides the cluster, so that errors of its fit are not the job's: other published runs to compare with, other
- * figures than those that the fit multiplied. NULL: nothing. */
+/* What was said besides the cluster, so that errors of its fit are not the job's: other published runs to
+ * compare with, other figures than those that the fit multiplied. NULL: nothing. */
 static const char *
 flag_beside (const LsJobSpec *spec)
 {
@@ -129,7 +134,8 @@ apply_own_runs (const LsJobSpec *spec, const LsFitted *f, const LsIntervalJob *j
 {
   const char *flag = flag_beside (spec);
   if (f->runs.n > 0 && flag)
-    interval->remark = g_strdup_printf ("your %u runs (%s) do not count beside %s", f->runs.n, f->runs.file, flag);
+    interval->remark
+        = g_strdup_printf ("your %u runs (%s) do not count beside %s", f->runs.n, f->runs.file, flag);
   else if (f->runs.n > 0)
     ls_own_runs_interval (&f->runs, job, interval);
   else if (is_fitted (f))

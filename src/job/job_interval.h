@@ -1,5 +1,5 @@
-/* job/job_interval.h — the interval around the step of a job: analysis/own_runs.h where its cluster was fitted to enough runs,
- * else analysis/interval.h with the residuals that its spec names. */
+/* job/job_interval.h — the interval around the step of a job: analysis/own_runs.h where its cluster was
+ * fitted to enough runs, else analysis/interval.h with the residuals that its spec names. */
 #ifndef LS_JOB_JOB_INTERVAL_H
 #define LS_JOB_JOB_INTERVAL_H
 
@@ -10,12 +10,14 @@
  * named and missing. */
 gboolean ls_job_residuals_load (const LsJobSpec *spec, LsResiduals **ret_residuals, GError **error);
 
-/* Whose runs a job with a resolved strategy is like where no software is named: gradients of Megatron-LM are reduced its own way, or not at all. */
+/* Whose runs a job with a resolved strategy is like where no software is named: gradients of Megatron-LM are
+ * reduced its own way, or not at all. */
 
 /* What the job has that runs may not have, but for its architecture. */
 void ls_job_traits (const LsJobResult *result, const LsClusterSpec *cluster, LsTraits *ret_traits);
 
 /* residuals: what the above gave, if not NULL. Clear with ls_interval_clear(). */
-void ls_job_interval (const LsJobSpec *spec, const LsJobResult *result, const LsResiduals *residuals, LsInterval *ret);
+void ls_job_interval (const LsJobSpec *spec, const LsJobResult *result, const LsResiduals *residuals,
+                      LsInterval *ret);
 
 #endif

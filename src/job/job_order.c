@@ -17,15 +17,17 @@ has_shape (const char *path, const LsOrders *orders, const LsStrategy *s, GError
   const LsLayout *l = &orders->layout;
   const LsSchedShape shape = { .pp = s->pp, .vpp = s->vpp, .n_micro_batches = n_micro_batches (s) };
   const LsSched *sched = ls_sched_find (s->schedule);
-  uint32_t n_chunks = ls_sched_n_chunks (sched, &shape), n_pipes = sched->placement == LS_PLACE_PIPES ? n_chunks : 1;
+  uint32_t n_chunks = ls_sched_n_chunks (sched, &shape),
+           n_pipes = sched->placement == LS_PLACE_PIPES ? n_chunks : 1;
   if (l->n_ranks == s->pp && l->n_chunks == n_chunks && l->n_pipes == n_pipes
       && l->n_micro_batches * l->n_pipes == shape.n_micro_batches)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-               "--order %s: pp %u, vpp %u, %u micro-batches%s; expected pp %u, vpp %u, %u micro-batches%s, as the job has them", path,
-               l->n_ranks, l->n_pipes > 1 ? 1 : l->n_chunks, l->n_micro_batches * l->n_pipes,
-               l->n_pipes > 1 ? " and replicas of the model" : "", s->pp, s->vpp, shape.n_micro_batches,
-               n_pipes > 1 ? " and replicas of the model" : "");
+  g_set_error (
+      error, LS_ERROR, LS_ERROR_CONFLICT,
+      "--order %s: pp %u, vpp %u, %u micro-batches%s; expected pp %u, vpp %u, %u micro-batches%s, as the job has them",
+      path, l->n_ranks, l->n_pipes > 1 ? 1 : l->n_chunks, l->n_micro_batches * l->n_pipes,
+      l->n_pipes > 1 ? " and replicas of the model" : "", s->pp, s->vpp, shape.n_micro_batches,
+      n_pipes > 1 ? " and replicas of the model" : "");
   return FALSE;
 }
 
@@ -40,9 +42,10 @@ is_placed_alike (const char *path, const LsOrders *orders, const LsStrategy *s, 
       LsStageRef expected = ls_place (placement, l->n_ranks, l->n_chunks, rank, chunk);
       if (at.stage == expected.stage && at.pipe == expected.pipe)
         continue;
-      g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                   "--order %s: stage %u is chunk %u of rank %u, where --schedule %s has stage %u; name a schedule with the same placement",
-                   path, at.stage, chunk, rank, s->schedule, expected.stage);
+      g_set_error (
+          error, LS_ERROR, LS_ERROR_CONFLICT,
+          "--order %s: stage %u is chunk %u of rank %u, where --schedule %s has stage %u; name a schedule with the same placement",
+          path, at.stage, chunk, rank, s->schedule, expected.stage);
       return FALSE;
     }
   return TRUE;
@@ -52,7 +55,8 @@ LsOrders *
 ls_job_order_load (const char *path, const LsStrategy *s, GError **error)
 {
   if (!ls_sched_is_flushed (ls_sched_find (s->schedule))) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--order %s: %s has no flush, so its steps have no order of their own", path, s->schedule);
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "--order %s: %s has no flush, so its steps have no order of their own", path, s->schedule);
     return NULL;
   }
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();

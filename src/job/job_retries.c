@@ -20,7 +20,10 @@ static LsMemoryInput
 input_of (const LsJobResult *r, const LsHardware *hardware, const LsTimeline *timeline)
 {
   return (LsMemoryInput) {
-    .plan = r->plan, .timeline = timeline, .cluster = r->cluster, .nccl = &hardware->nccl,
+    .plan = r->plan,
+    .timeline = timeline,
+    .cluster = r->cluster,
+    .nccl = &hardware->nccl,
   };
 }
 
@@ -104,7 +107,7 @@ static gboolean
 forgive (LsJobResult *r, GError *reason, GError **error)
 {
   r->retries.is_refused = g_error_matches (reason, LS_ERROR, LS_ERROR_DEADLOCK)
-                          || g_error_matches (reason, LS_ERROR, LS_ERROR_LIMIT);
+      || g_error_matches (reason, LS_ERROR, LS_ERROR_LIMIT);
   if (r->retries.is_refused)
     g_error_free (reason);
   else
@@ -141,7 +144,8 @@ is_worse (const LsRoleRetries *a, const LsRoleRetries *b)
     return a->is_out_of_memory;
   if (a->n_retries != b->n_retries)
     return a->n_retries > b->n_retries;
-  return (double) a->reserved_bytes / (double) a->limit_bytes > (double) b->reserved_bytes / (double) b->limit_bytes;
+  return (double) a->reserved_bytes / (double) a->limit_bytes
+      > (double) b->reserved_bytes / (double) b->limit_bytes;
 }
 
 static const LsRoleRetries *
@@ -155,8 +159,8 @@ worst_of (const LsRetries *x)
 }
 
 gboolean
-ls_job_settle_retries (LsJobResult *r, const LsHardware *chosen, const LsRunOptions *run, double *ret_cost_share,
-                       GError **error)
+ls_job_settle_retries (LsJobResult *r, const LsHardware *chosen, const LsRunOptions *run,
+                       double *ret_cost_share, GError **error)
 {
   if (r->strategy.cuda_allocator != LS_CUDA_ALLOCATOR_CACHING || !may_meet_limit (r, chosen))
     return TRUE;
@@ -165,8 +169,12 @@ ls_job_settle_retries (LsJobResult *r, const LsHardware *chosen, const LsRunOpti
     return FALSE;
   const LsRoleRetries *worst = worst_of (x);
   r->retries = (LsRetriesReport) {
-    .is_known = true, .n = worst->n_retries, .freed_bytes = worst->freed, .taken_bytes = worst->taken,
-    .reserved_bytes = worst->reserved_bytes, .limit_bytes = worst->limit_bytes,
+    .is_known = true,
+    .n = worst->n_retries,
+    .freed_bytes = worst->freed,
+    .taken_bytes = worst->taken,
+    .reserved_bytes = worst->reserved_bytes,
+    .limit_bytes = worst->limit_bytes,
     .is_out_of_memory = worst->is_out_of_memory,
   };
   bool is_free = worst->n_retries == 0 || worst->is_out_of_memory;
@@ -198,34 +206,38 @@ static char *
 cost_text (const LsRetriesReport *x)
 {
   g_autofree char *lost = ls_format_time (ls_time_from_s (x->lost_s));
-  return x->is_refused ? g_strdup ("what that costs could not be simulated") : g_strdup_printf ("which costs %s of the step", lost);
+  return x->is_refused ? g_strdup ("what that costs could not be simulated")
+                       : g_strdup_printf ("which costs %s of the step", lost);
 }
 
 static char *
 many_text (const LsRetriesReport *x)
 {
   g_autofree char *cost = cost_text (x);
-  return g_strdup_printf ("PyTorch's allocator meets the limit of the GPU's memory (num_alloc_retries: %" G_GUINT64_FORMAT
-                          " a step): it waits for the device, gives back %.1f GiB and takes"
-                          " %.1f GiB anew, %s; cuda_allocator=expandable (expandable_segments) or less memory avoids it",
-                          x->n, gib (x->freed_bytes), gib (x->taken_bytes), cost);
+  return g_strdup_printf (
+      "PyTorch's allocator meets the limit of the GPU's memory (num_alloc_retries: %" G_GUINT64_FORMAT
+      " a step): it waits for the device, gives back %.1f GiB and takes"
+      " %.1f GiB anew, %s; cuda_allocator=expandable (expandable_segments) or less memory avoids it",
+      x->n, gib (x->freed_bytes), gib (x->taken_bytes), cost);
 }
 
 static char *
 no_room_text (const LsRetriesReport *x)
 {
-  return g_strdup_printf ("PyTorch's allocator finds no room: its segments take %.2f of the %.2f GiB that they may, also"
-                          " when all that is cached is given back; the step is that of a GPU with memory enough",
-                          gib (x->reserved_bytes), gib (x->limit_bytes));
+  return g_strdup_printf (
+      "PyTorch's allocator finds no room: its segments take %.2f of the %.2f GiB that they may, also"
+      " when all that is cached is given back; the step is that of a GPU with memory enough",
+      gib (x->reserved_bytes), gib (x->limit_bytes));
 }
 
 static char *
 near_text (const LsRetriesReport *x, const LsHeadroom *h)
 {
   g_autofree char *headroom = ls_headroom_text (h);
-  return g_strdup_printf ("PyTorch's allocator reserves %.2f of the %.2f GiB that it may: what is not simulated (%s) may"
-                          " make it wait for the device, give back and take anew (num_alloc_retries), which is not charged",
-                          gib (x->reserved_bytes), gib (x->limit_bytes), headroom);
+  return g_strdup_printf (
+      "PyTorch's allocator reserves %.2f of the %.2f GiB that it may: what is not simulated (%s) may"
+      " make it wait for the device, give back and take anew (num_alloc_retries), which is not charged",
+      gib (x->reserved_bytes), gib (x->limit_bytes), headroom);
 }
 
 /* What else is to stay free, where segments are simulated. */
@@ -252,7 +264,8 @@ note_of (const LsRetriesReport *x, const LsReport *report, const LsHeadroom *bes
 static const char *
 idle_reason (const LsJobResult *r)
 {
-  const char *none = "segments of fixed size do not meet the limit of the memory", *no_room = "there is no room even with retries";
+  const char *none = "segments of fixed size do not meet the limit of the memory",
+             *no_room = "there is no room even with retries";
   if (r->retries.is_known)
     return r->retries.is_out_of_memory ? no_room : r->retries.n == 0 ? none : NULL;
   if (!may_meet_limit (r, r->hardware))

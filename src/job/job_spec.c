@@ -12,7 +12,7 @@
 void
 ls_job_spec_init (LsJobSpec *spec)
 {
-  *spec = (LsJobSpec){ .network = LS_JOB_NETWORK_FLOW };
+  *spec = (LsJobSpec) { .network = LS_JOB_NETWORK_FLOW };
   ls_strategy_init (&spec->strategy);
   ls_run_options_init (&spec->options);
   spec->options.fold = spec->options.coarsen = LS_SHORTCUT_AUTO;
@@ -76,7 +76,8 @@ void
 ls_job_spec_copy (const LsJobSpec *spec, LsJobSpec *ret_copy)
 {
   *ret_copy = *spec;
-  char **texts[] = { &ret_copy->model, &ret_copy->cluster, &ret_copy->gpu_calibration, &ret_copy->nccl, &ret_copy->trace, &ret_copy->order,
+  char **texts[] = { &ret_copy->model,     &ret_copy->cluster,       &ret_copy->gpu_calibration,
+                     &ret_copy->nccl,      &ret_copy->trace,         &ret_copy->order,
                      &ret_copy->residuals, &ret_copy->strategy_knob, &ret_copy->software_name };
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
     *texts[i] = g_strdup (*texts[i]);
@@ -114,8 +115,9 @@ static gboolean
 refuse_program (const char *name, LsDiagList *diags)
 {
   g_autofree char *known = known_programs ();
-  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "--for: expected a program that a job can be written for, which are %s; got \"%s\"",
-               known, name);
+  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
+               "--for: expected a program that a job can be written for, which are %s; got \"%s\"", known,
+               name);
   return FALSE;
 }
 
@@ -126,9 +128,11 @@ check_software (const LsJobSpec *spec, bool is_for, LsDiagList *diags)
   const char *flag = is_for ? "--for" : "--software", *other = is_for ? "--software" : "--for";
   bool is_named = spec->software && (spec->program != NULL) != is_for;
   if (is_named)
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "%s: the program was named by %s", flag, other);
+    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "%s: the program was named by %s", flag,
+                 other);
   else if (spec->said && g_hash_table_size (spec->said) > 0)
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "%s: expected before all knobs of a strategy, as it sets their defaults", flag);
+    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
+                 "%s: expected before all knobs of a strategy, as it sets their defaults", flag);
   else
     return TRUE;
   return FALSE;
@@ -159,7 +163,8 @@ set_software (LsJobSpec *spec, const char *name, bool is_for, LsDiagList *diags)
 }
 
 gboolean
-ls_software_check (const LsSoftwareSpec *software, const LsModel *model, const LsStrategy *strategy, GError **error)
+ls_software_check (const LsSoftwareSpec *software, const LsModel *model, const LsStrategy *strategy,
+                   GError **error)
 {
   const LsEmitJob job = { .model = model, .strategy = strategy, .title = "" };
   return !software || ls_emit_check (&job, software->emit, error);
@@ -200,7 +205,8 @@ ls_job_spec_load_strategy (LsJobSpec *spec, const char *name_or_path, LsDiagList
 static void
 remember_option (LsJobSpec *spec, const LsField *f, const char *value)
 {
-  g_autofree char *quoted = ls_shell_quote (value), *option = ls_field_option (f, quoted), *flag = ls_field_flag (f);
+  g_autofree char *quoted = ls_shell_quote (value), *option = ls_field_option (f, quoted),
+                  *flag = ls_field_flag (f);
   if (!spec->options_said)
     spec->options_said = g_ptr_array_new_with_free_func (g_free);
   for (guint i = spec->options_said->len; i-- > 0;) {
@@ -230,7 +236,8 @@ set_option (LsJobSpec *spec, const LsField *field, const char *value, LsDiagList
 {
   if (!ls_field_set_text (ls_job_fields, spec, field->key, value, diags))
     return FALSE;
-  if (strcmp (field->key, "model") != 0 && strcmp (field->key, "cluster") != 0 && strcmp (field->key, "debug") != 0)
+  if (strcmp (field->key, "model") != 0 && strcmp (field->key, "cluster") != 0
+      && strcmp (field->key, "debug") != 0)
     remember_option (spec, field, value);
   return TRUE;
 }
@@ -269,7 +276,8 @@ ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList
     return option ? set_option (spec, option, value, diags) : set_strategy (spec, knob, value, diags);
   const LsField *near = nearest_knob (key);
   g_autofree char *meant = near ? ls_field_flag (near) : NULL;
-  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, near ? "there is no knob \"%s\"; did you mean %s?" : "there is no knob \"%s\"", key, meant);
+  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
+               near ? "there is no knob \"%s\"; did you mean %s?" : "there is no knob \"%s\"", key, meant);
   return FALSE;
 }
 
@@ -278,8 +286,8 @@ ls_job_spec_options (const LsJobSpec *spec, LsRunOptions *ret_options, GError **
 {
   *ret_options = spec->options;
   ret_options->stragglers = spec->slow.ranks ? &spec->slow : NULL;
-  ret_options->network = spec->network == LS_JOB_NETWORK_STEP        ? LS_NETWORK_STEP
-                         : spec->network == LS_JOB_NETWORK_ALPHABETA ? LS_NETWORK_ALPHABETA
-                                                                     : LS_NETWORK_FLOW;
+  ret_options->network = spec->network == LS_JOB_NETWORK_STEP ? LS_NETWORK_STEP
+      : spec->network == LS_JOB_NETWORK_ALPHABETA             ? LS_NETWORK_ALPHABETA
+                                                              : LS_NETWORK_FLOW;
   return TRUE;
 }

@@ -61,7 +61,8 @@ ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
   hardware->spec.segment = 0; /* it says where each rank is */
   LsStrategy size = { .gpus = spec->n_nodes || hardware->spec.n_nodes > 1 ? 0 : n_gpus_of (r->plan) };
   r->cluster = ls_job_build_cluster (&size, hardware, spec->n_nodes, error);
-  if (!r->cluster || (r->model.name && !ls_hardware_check_formats (&r->cluster->spec.gpu, &r->strategy, error)))
+  if (!r->cluster
+      || (r->model.name && !ls_hardware_check_formats (&r->cluster->spec.gpu, &r->strategy, error)))
     return NULL;
   r->hardware = g_steal_pointer (&hardware);
   r->notes = g_ptr_array_new_with_free_func (g_free);

@@ -42,10 +42,11 @@ is_auto (const char *value)
   return !value || strcmp (value, "auto") == 0;
 }
 
-/* Whether the knob is left to be what it is by itself, under the defaults of a program too. Usual numbers and words, and
- * usual knobs that others decide, are always said. */
+/* Whether the knob is left to be what it is by itself, under the defaults of a program too. Usual numbers and
+ * words, and usual knobs that others decide, are always said. */
 static bool
-goes_without_saying (const LsField *f, const char *value, const LsStrategy *blank, const LsStrategy *usual, const LsStrategy *defaults)
+goes_without_saying (const LsField *f, const char *value, const LsStrategy *blank, const LsStrategy *usual,
+                     const LsStrategy *defaults)
 {
   g_autofree char *by_itself = ls_field_text (f, blank, NULL), *derived = ls_field_text (f, usual, NULL);
   g_autofree char *program = defaults ? ls_field_text (f, defaults, NULL) : NULL;
@@ -85,7 +86,9 @@ ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults)
   init_usual (&usual, s);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     g_autofree char *value = f->file_only ? NULL : ls_field_text (f, &filled, NULL);
-    if (!value || (goes_without_saying (f, value, &blank, &usual, defaults) && (defaults || is_lent (f, value, &lent))))
+    if (!value
+        || (goes_without_saying (f, value, &blank, &usual, defaults)
+            && (defaults || is_lent (f, value, &lent))))
       continue;
     g_autofree char *option = ls_field_option (f, value);
     g_string_append_printf (out, "%s%s", out->len > 0 ? " " : "", option);

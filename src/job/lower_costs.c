@@ -13,7 +13,8 @@ kernel_time (const LsKernel *kernel, void *data)
 
 /* Of n GPUs, `stride` apart. */
 static LsTime
-call_time (const LsCostSources *of, LsCollKind kind, uint64_t bytes, uint32_t first, uint32_t stride, uint32_t n)
+call_time (const LsCostSources *of, LsCollKind kind, uint64_t bytes, uint32_t first, uint32_t stride,
+           uint32_t n)
 {
   g_autofree uint32_t *gpus = g_new (uint32_t, n);
   for (uint32_t i = 0; i < n; i++)
@@ -46,7 +47,8 @@ send_time (uint64_t bytes, void *data)
   const LsMesh mesh = { .tp = s->tp, .cp = s->cp, .dp = s->dp, .pp = s->pp };
   LsTime sum = 0;
   for (uint32_t pp = 0; pp + 1 < s->pp; pp++) {
-    uint32_t from = ls_mesh_rank (&mesh, (LsCoord) { .pp = pp }), to = ls_mesh_rank (&mesh, (LsCoord) { .pp = pp + 1 });
+    uint32_t from = ls_mesh_rank (&mesh, (LsCoord) { .pp = pp }),
+             to = ls_mesh_rank (&mesh, (LsCoord) { .pp = pp + 1 });
     sum += call_time (of, LS_COLL_SEND_RECV, bytes, from, to - from, 2);
   }
   return s->pp > 1 ? sum / (s->pp - 1) : 0;

@@ -52,7 +52,8 @@ parse_item (const char *item, LsMeasured *m)
   }
   if (g_str_has_prefix (item, "tokens_per_s="))
     return parse_number (item + strlen ("tokens_per_s="), &m->tokens_per_s);
-  return g_str_has_prefix (item, "tokens_per_s_per_gpu=") && parse_number (item + strlen ("tokens_per_s_per_gpu="), &m->tokens_per_s_per_gpu);
+  return g_str_has_prefix (item, "tokens_per_s_per_gpu=")
+      && parse_number (item + strlen ("tokens_per_s_per_gpu="), &m->tokens_per_s_per_gpu);
 }
 
 static void

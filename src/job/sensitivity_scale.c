@@ -43,10 +43,18 @@ scale_gpu (LsScaled *x, double flops, double hbm)
   GArray *measured = own_list (x, &x->calibration.measured);
   for (guint i = 0; measured && i < measured->len; i++) {
     LsMeasuredKernel *row = &g_array_index (measured, LsMeasuredKernel, i);
-    const LsKernel kernel = { .name = row->name ? row->name : "", .kind = (LsKernelKind) row->kind, .dtype = (LsDtype) row->dtype,
-                              .m = row->m, .n = row->n, .k = row->k, .batch = row->batch, .flops = row->flops, .bytes = row->bytes };
+    const LsKernel kernel = { .name = row->name ? row->name : "",
+                              .kind = (LsKernelKind) row->kind,
+                              .dtype = (LsDtype) row->dtype,
+                              .m = row->m,
+                              .n = row->n,
+                              .k = row->k,
+                              .batch = row->batch,
+                              .flops = row->flops,
+                              .bytes = row->bytes };
     const LsKindFit *fit = ls_calibration_fit (&x->calibration, &kernel);
-    LsTime old = ls_kernel_cost_by (fit, 1, &before, &kernel).alone, now = ls_kernel_cost_by (fit, 1, gpu, &kernel).alone;
+    LsTime old = ls_kernel_cost_by (fit, 1, &before, &kernel).alone,
+           now = ls_kernel_cost_by (fit, 1, gpu, &kernel).alone;
     if (old > 0)
       scale_time (&row->time, (double) now / (double) old);
   }
@@ -86,11 +94,29 @@ scale_latency (LsScaled *x, double by)
   LsClusterSpec *s = &x->spec;
   LsNccl *n = &x->nccl;
   LsTime *times[] = {
-    &s->nvlink.latency, &s->pcie.latency, &s->c2c.latency, &s->cpu_interconnect.latency, &s->cpu_memory.latency, &s->nvme.latency,
-    &s->ici.latency, &s->nic.latency, &s->spine.latency, &s->core.latency,
-    &n->base_all_reduce, &n->base_all_gather, &n->base_reduce_scatter, &n->base_nvls, &n->base_p2p_intra, &n->base_p2p_inter,
-    &n->hop_intra, &n->hop_inter, &n->handshake, &n->handshake_hop,
-    &n->measured_on.nvlink_latency, &n->measured_on.nic_latency, &n->measured_on.pcie_latency,
+    &s->nvlink.latency,
+    &s->pcie.latency,
+    &s->c2c.latency,
+    &s->cpu_interconnect.latency,
+    &s->cpu_memory.latency,
+    &s->nvme.latency,
+    &s->ici.latency,
+    &s->nic.latency,
+    &s->spine.latency,
+    &s->core.latency,
+    &n->base_all_reduce,
+    &n->base_all_gather,
+    &n->base_reduce_scatter,
+    &n->base_nvls,
+    &n->base_p2p_intra,
+    &n->base_p2p_inter,
+    &n->hop_intra,
+    &n->hop_inter,
+    &n->handshake,
+    &n->handshake_hop,
+    &n->measured_on.nvlink_latency,
+    &n->measured_on.nic_latency,
+    &n->measured_on.pcie_latency,
     &n->measured_on.staging_latency,
   };
   for (guint i = 0; i < G_N_ELEMENTS (times); i++)
@@ -102,8 +128,8 @@ scale_latency (LsScaled *x, double by)
 }
 
 void
-ls_scaled_init (LsScaled *x, const LsClusterSpec *spec, const LsHardware *hardware, const LsHostCosts *host, LsScale scale,
-                double factor)
+ls_scaled_init (LsScaled *x, const LsClusterSpec *spec, const LsHardware *hardware, const LsHostCosts *host,
+                LsScale scale, double factor)
 {
   *x = (LsScaled) { *spec, hardware->calibration, hardware->nccl, *host, { NULL } };
   switch (scale) {

@@ -26,8 +26,8 @@ typedef struct {
 } LsScaled;
 
 /* spec: of the cluster that ran, with its number of nodes. Free with ls_scaled_clear(). */
-void ls_scaled_init (LsScaled *x, const LsClusterSpec *spec, const LsHardware *hardware, const LsHostCosts *host,
-                     LsScale scale, double factor);
+void ls_scaled_init (LsScaled *x, const LsClusterSpec *spec, const LsHardware *hardware,
+                     const LsHostCosts *host, LsScale scale, double factor);
 void ls_scaled_clear (LsScaled *x);
 
 #endif

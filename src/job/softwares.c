@@ -84,7 +84,8 @@ lend (const LsSoftwareSpec *software, GHashTable *said, LsStrategy *s)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
-    bool is_kernels = strcmp (f->key, "kernels") == 0, is_lent = ls_field_is_of_program (f) && !is_said (said, f->key);
+    bool is_kernels = strcmp (f->key, "kernels") == 0,
+         is_lent = ls_field_is_of_program (f) && !is_said (said, f->key);
     g_autofree char *value = is_lent && !is_kernels ? ls_field_text (f, &software->defaults, NULL) : NULL;
     if (is_lent && is_kernels)
       lend_kernels (&software->defaults, s);
@@ -128,7 +129,8 @@ ls_softwares_blank (const LsStrategy *s, LsStrategy *ret_blank)
 {
   ls_strategy_init (ret_blank);
   const LsSoftwareSpec *software = ls_softwares_assumed (s);
-  if (software && !ls_software_has_dp_kind (software, s->dp_kind)) /* of a single copy, whichever way it asked for */
+  if (software
+      && !ls_software_has_dp_kind (software, s->dp_kind)) /* of a single copy, whichever way it asked for */
     software = ls_softwares_find (s->dp_kind, "");
   if (software)
     lend (software, NULL, ret_blank);
@@ -137,7 +139,8 @@ ls_softwares_blank (const LsStrategy *s, LsStrategy *ret_blank)
 const char *
 ls_softwares_runs_like (const char *named, const LsStrategy *s, const char *architecture)
 {
-  const LsSoftwareSpec *assumed = s->software_is_assumed ? ls_softwares_assumed (s) : ls_softwares_find (s->dp_kind, architecture);
+  const LsSoftwareSpec *assumed
+      = s->software_is_assumed ? ls_softwares_assumed (s) : ls_softwares_find (s->dp_kind, architecture);
   const char *words = named ? named : assumed ? assumed->runs_like : NULL;
   return g_intern_string (words ? words : RUNS_LIKE_NOBODY);
 }

@@ -37,7 +37,9 @@ static void
 find_homes (Balance *b, const LsSched *sched, const LsStrategy *s)
 {
   bool has_pipes = sched->placement == LS_PLACE_PIPES;
-  uint32_t n_chunks = has_pipes ? ls_sched_n_chunks (sched, &(LsSchedShape) { .pp = s->pp, .n_micro_batches = s->pp }) : s->vpp;
+  uint32_t n_chunks = has_pipes
+      ? ls_sched_n_chunks (sched, &(LsSchedShape) { .pp = s->pp, .n_micro_batches = s->pp })
+      : s->vpp;
   b->n_ranks = s->pp;
   b->n = s->pp * s->vpp;
   b->n_homes = has_pipes ? n_chunks : 1;
@@ -101,7 +103,8 @@ deal_out (const Balance *b, uint32_t n_layers)
     uint32_t best = 0;
     for (uint32_t c = 1; c < b->n; c++) {
       LsTime rank = busiest_home (b, c), least = busiest_home (b, best);
-      LsTime own = ends_time (b, c) + layer * b->layers[c], other = ends_time (b, best) + layer * b->layers[best];
+      LsTime own = ends_time (b, c) + layer * b->layers[c],
+             other = ends_time (b, best) + layer * b->layers[best];
       if (rank < least || (rank == least && own < other))
         best = c;
     }
@@ -119,7 +122,8 @@ fill_up (const Balance *b, uint32_t n_layers, LsTime most)
   uint32_t first = 0;
   for (uint32_t c = 0; c < b->n; c++) {
     uint32_t n = is_end (b, c) ? 0 : 1, after = c + 1 < b->n ? b->n - c - 2 : 0; /* that these need */
-    while (first + n + after < n_layers && ends_time (b, c) + b->before[first + n + 1] - b->before[first] <= most)
+    while (first + n + after < n_layers
+           && ends_time (b, c) + b->before[first + n + 1] - b->before[first] <= most)
       n++;
     b->layers[c] = n;
     first += n;

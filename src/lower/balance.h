@@ -15,9 +15,10 @@
  * so long comes early.
  *
  * Wanted: counts with the least max T_r; among these the least max t_c; then the busiest ranks as early as
- * they can be; then the least sum of T_r squared; then late chunks take as little as can be. The first and the last chunk may be without layers, others
- * have at least one. Memory is not looked at: of equals the first ranks have more layers, and they hold most
- * micro-batches in flight. Where that is too much, layers are given.
+ * they can be; then the least sum of T_r squared; then late chunks take as little as can be. The first and
+ * the last chunk may be without layers, others have at least one. Memory is not looked at: of equals the
+ * first ranks have more layers, and they hold most micro-batches in flight. Where that is too much, layers
+ * are given.
  *
  * Algorithm. Layers are dealt out one at a time, each to the chunk whose rank is then least busy; of
  * equals to the earlier. That is the optimum where all layers cost the same: a layer moved from any rank to
@@ -36,6 +37,7 @@
 #include "lower/lower.h"
 
 /* resolved. ret_layers: [pp * vpp] in model order. */
-void ls_balance_layers (const LsModel *m, const LsStrategy *s, const LsPartTimes *times, uint32_t *ret_layers);
+void ls_balance_layers (const LsModel *m, const LsStrategy *s, const LsPartTimes *times,
+                        uint32_t *ret_layers);
 
 #endif

@@ -33,7 +33,8 @@ kernel_equal (gconstpointer a, gconstpointer b)
 {
   const LsKernel *x = a, *y = b;
   return x->kind == y->kind && x->dtype == y->dtype && x->m == y->m && x->n == y->n && x->k == y->k
-         && x->batch == y->batch && x->flops == y->flops && x->bytes == y->bytes && x->access == y->access && strcmp (x->name, y->name) == 0;
+      && x->batch == y->batch && x->flops == y->flops && x->bytes == y->bytes && x->access == y->access
+      && strcmp (x->name, y->name) == 0;
 }
 
 static void
@@ -41,7 +42,9 @@ lower_init (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts 
 {
   *l = (Lower) { .model = m, .s = s, .costs = costs };
   l->shard = ls_strategy_shard (s);
-  l->mesh = (LsMesh) { .tp = s->tp, .cp = s->cp, .dp = s->dp, .pp = s->pp, .shard = s->zero_group, .ep = s->ep, .etp = s->etp };
+  l->mesh = (LsMesh) {
+    .tp = s->tp, .cp = s->cp, .dp = s->dp, .pp = s->pp, .shard = s->zero_group, .ep = s->ep, .etp = s->etp
+  };
   if (ls_dp_traits (s->dp_kind)->has_reshard && s->reshard_after_forward > 1)
     l->mesh.shard = s->reshard_after_forward; /* with a zero_group it is refused */
   l->n_cp_roles = ls_context_is_uneven (&l->shard) ? s->cp : 1;
@@ -91,7 +94,8 @@ weigh_parts (Lower *l, const uint64_t *tokens)
   for (uint32_t r = 0; r < p->n_weights; r++)
     sum += (double) tokens[r];
   for (uint32_t r = 0; r < p->n_weights; r++)
-    p->weights[r] = (uint32_t) (sum <= MAX_WEIGHT_SUM ? (double) tokens[r] : rint ((double) tokens[r] * (MAX_WEIGHT_SUM / sum)));
+    p->weights[r] = (uint32_t) (sum <= MAX_WEIGHT_SUM ? (double) tokens[r]
+                                                      : rint ((double) tokens[r] * (MAX_WEIGHT_SUM / sum)));
 }
 
 /* How tokens fall on experts, and whether ranks differ in it; schedules reckon with the
@@ -173,8 +177,10 @@ lower_chunks (Lower *l, GError **error)
   }
   use_chunks_of (l, busiest);
   if (kept * l->n_micro_batches > MAX_BYTES) {
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "micro-batches of %u x %u tokens would keep %.3g bytes of activations; bytes are counted up to %.3g",
-                 l->s->micro_batch, l->s->seq, kept * l->n_micro_batches, MAX_BYTES);
+    g_set_error (
+        error, LS_ERROR, LS_ERROR_LIMIT,
+        "micro-batches of %u x %u tokens would keep %.3g bytes of activations; bytes are counted up to %.3g",
+        l->s->micro_batch, l->s->seq, kept * l->n_micro_batches, MAX_BYTES);
     return FALSE;
   }
   return TRUE;
@@ -263,7 +269,8 @@ n_events_of (const Lower *l, const LsProgram *p)
     uint32_t id = p->instances[i].segment;
     const LsSegment *seg = &g_array_index (l->segments, LsSegment, id);
     for (uint32_t o = 0; o < seg->n_ops && !seen[id]; o++)
-      if ((seg->ops[o].kind == LS_OP_RECORD || seg->ops[o].kind == LS_OP_WAIT) && seg->ops[o].event != LS_EVENT_NONE)
+      if ((seg->ops[o].kind == LS_OP_RECORD || seg->ops[o].kind == LS_OP_WAIT)
+          && seg->ops[o].event != LS_EVENT_NONE)
         n = MAX (n, seg->ops[o].event + 1u);
     seen[id] = true;
   }
@@ -283,7 +290,8 @@ lower_programs (Lower *l, GError **error)
     g_autoptr (GArray) instances = pipe_instances (l, r, &p->n_lead);
     if (l->too_long) {
       g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-                   "segment \"%s\" has more than %u ops: more pipeline stages or chunks make it shorter", l->too_long, MAX_OPS);
+                   "segment \"%s\" has more than %u ops: more pipeline stages or chunks make it shorter",
+                   l->too_long, MAX_OPS);
       return FALSE;
     }
     p->n_instances = instances->len;
@@ -321,10 +329,13 @@ freeze (Lower *l)
 static gboolean
 check_size (const Lower *l, GError **error)
 {
-  double n = (l->sched->recipe == LS_RECIPE_MEGATRON ? 4.0 : 10.0) * l->n_micro_batches * l->s->vpp * l->mesh.pp * l->n_cp_roles * l->n_ep_roles;
+  double n = (l->sched->recipe == LS_RECIPE_MEGATRON ? 4.0 : 10.0) * l->n_micro_batches * l->s->vpp
+      * l->mesh.pp * l->n_cp_roles * l->n_ep_roles;
   if (n > MAX_INSTANCES) {
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "%u micro-batches through %u chunks of %u stages make a plan of %.3g entries; the limit is %.3g",
-                 l->n_micro_batches, l->s->vpp, l->mesh.pp, n, MAX_INSTANCES);
+    g_set_error (
+        error, LS_ERROR, LS_ERROR_LIMIT,
+        "%u micro-batches through %u chunks of %u stages make a plan of %.3g entries; the limit is %.3g",
+        l->n_micro_batches, l->s->vpp, l->mesh.pp, n, MAX_INSTANCES);
     return FALSE;
   }
   return TRUE;
@@ -337,7 +348,8 @@ count_chunks (Lower *l)
   l->n_chunks = l->s->vpp;
   if (!has_pipes (l))
     return;
-  l->n_chunks = ls_sched_n_chunks (l->sched, &(LsSchedShape) { .pp = l->mesh.pp, .n_micro_batches = l->n_micro_batches });
+  l->n_chunks = ls_sched_n_chunks (
+      l->sched, &(LsSchedShape) { .pp = l->mesh.pp, .n_micro_batches = l->n_micro_batches });
   l->mesh.pipes = l->n_chunks;
 }
 
@@ -349,7 +361,8 @@ find_sched (Lower *l, GError **error)
     count_chunks (l);
     return TRUE;
   }
-  g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "schedule %s: there is none of that name", l->s->schedule);
+  g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "schedule %s: there is none of that name",
+               l->s->schedule);
   return FALSE;
 }
 
@@ -361,7 +374,8 @@ lower_begin (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts
 }
 
 LsPlan *
-ls_lower_orders (const LsModel *m, const LsStrategy *s, const LsOrders *orders, const LsLowerCosts *costs, GError **error)
+ls_lower_orders (const LsModel *m, const LsStrategy *s, const LsOrders *orders, const LsLowerCosts *costs,
+                 GError **error)
 {
   Lower l;
   LsPlan *plan = NULL;

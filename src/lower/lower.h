@@ -13,7 +13,7 @@
 typedef struct {
   LsTime (*kernel) (const LsKernel *kernel, void *data);
   LsTime (*collective) (int slot, int coll, uint64_t bytes, void *data); /* slot, coll as in LsOp */
-  LsTime (*send) (uint64_t bytes, void *data);                 /* from a stage to the next */
+  LsTime (*send) (uint64_t bytes, void *data);                           /* from a stage to the next */
   void *data;
 } LsLowerCosts;
 
@@ -25,8 +25,8 @@ LsPlan *ls_lower (const LsModel *m, const LsStrategy *s, const LsLowerCosts *cos
 /* The same in other orders, which must be able to run (schedules/sched_check.h), on the
  * layout of the strategy's schedule; NULL: its own. Pairs are executed one after the
  * other. */
-LsPlan *ls_lower_orders (const LsModel *m, const LsStrategy *s, const LsOrders *orders, const LsLowerCosts *costs,
-                         GError **error);
+LsPlan *ls_lower_orders (const LsModel *m, const LsStrategy *s, const LsOrders *orders,
+                         const LsLowerCosts *costs, GError **error);
 
 /* What parts of a model take on one rank alone, forward and backward of a micro-batch with what runs
  * again; 0: it has none. */
@@ -36,10 +36,11 @@ typedef struct {
 } LsPartTimes;
 
 /* s: resolved. Errors and costs as of ls_lower(). */
-gboolean ls_part_times (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs, LsPartTimes *ret_times, GError **error);
+gboolean ls_part_times (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs,
+                        LsPartTimes *ret_times, GError **error);
 
-/* Appends the operators (model/operators.h, LsOperator) of a layer as this job launches them: with a mixture of
- * experts if most layers have one. s: resolved. Errors as of ls_lower(). */
+/* Appends the operators (model/operators.h, LsOperator) of a layer as this job launches them: with a mixture
+ * of experts if most layers have one. s: resolved. Errors as of ls_lower(). */
 gboolean ls_layer_operators (const LsModel *m, const LsStrategy *s, GArray *operators, GError **error);
 
 /* Finds the layers of each chunk (lower/balance.h) where they are to be balanced and not known yet

@@ -41,7 +41,8 @@ build_find (Lower *l, const char *segment)
 static bool
 is_launch (const LsOp *op)
 {
-  return op->kind == LS_OP_KERNEL || op->kind == LS_OP_COLLECTIVE || op->kind == LS_OP_P2P || op->kind == LS_OP_COPY;
+  return op->kind == LS_OP_KERNEL || op->kind == LS_OP_COLLECTIVE || op->kind == LS_OP_P2P
+      || op->kind == LS_OP_COPY;
 }
 
 /* Dependencies on ops that are elsewhere now. */
@@ -91,19 +92,21 @@ block_on_launches (Build *b)
   b->ops = ops;
 }
 
-/* Whether a CUDA graph may hold it: what waits for the device, or is fed from the host, it may not. Reduction of
- * gradients, gathers and transfers between stages are issued by hooks, outside the graph of a layer. */
+/* Whether a CUDA graph may hold it: what waits for the device, or is fed from the host, it may not. Reduction
+ * of gradients, gathers and transfers between stages are issued by hooks, outside the graph of a layer. */
 static bool
 is_in_graph (const Build *b, const LsOp *op)
 {
   bool is_launch = op->host == LS_HOST_LAUNCH || op->host == LS_HOST_COMM || op->host == LS_HOST_VIEW;
   if (!is_launch || op->tag == LS_TAG_OPTIMIZER)
     return false;
-  bool is_of_layer = op->layer != UINT16_MAX && (op->stream == LS_STREAM_COMPUTE || op->stream == LS_STREAM_TP || op->stream == LS_STREAM_CP);
+  bool is_of_layer = op->layer != UINT16_MAX
+      && (op->stream == LS_STREAM_COMPUTE || op->stream == LS_STREAM_TP || op->stream == LS_STREAM_CP);
   return b->l->s->cuda_graphs == LS_GRAPHS_STEP || is_of_layer;
 }
 
-/* The first op of a graph launches all of it. That of a step is launched once in all its segments: nothing is charged. */
+/* The first op of a graph launches all of it. That of a step is launched once in all its segments: nothing is
+ * charged. */
 static void
 launch_graphs (Build *b)
 {
@@ -112,7 +115,8 @@ launch_graphs (Build *b)
   for (guint i = 0; i < b->ops->len; i++) {
     LsOp *op = &g_array_index (b->ops, LsOp, i);
     if (!is_in_graph (b, op)) {
-      layer = op->host == LS_HOST_SYNC || op->host == LS_HOST_BATCH ? UINT16_MAX : layer; /* the host comes between */
+      layer = op->host == LS_HOST_SYNC || op->host == LS_HOST_BATCH ? UINT16_MAX
+                                                                    : layer; /* the host comes between */
       continue;
     }
     bool is_launched = is_step || op->layer == layer;
@@ -149,8 +153,15 @@ LsOp
 op_blank (LsOpKind kind, LsStream stream, LsTag tag, const char *name)
 {
   return (LsOp) {
-    .kind = kind, .stream = stream, .tag = tag, .name = name, .host = LS_HOST_FREE,
-    .layer = UINT16_MAX, .unit = UINT16_MAX, .kernel = UINT32_MAX, .recorded = LS_TIME_NEVER,
+    .kind = kind,
+    .stream = stream,
+    .tag = tag,
+    .name = name,
+    .host = LS_HOST_FREE,
+    .layer = UINT16_MAX,
+    .unit = UINT16_MAX,
+    .kernel = UINT32_MAX,
+    .recorded = LS_TIME_NEVER,
   };
 }
 
@@ -264,9 +275,9 @@ build_device_sync (Build *b)
   uint16_t n = 0;
   for (int s = 0; s < LS_N_STREAMS; s++) {
     bool is_used = s == LS_STREAM_COMPUTE || s == LS_STREAM_GLOBAL || (s == LS_STREAM_TP && l->mesh.tp > 1)
-                   || (s == LS_STREAM_DP && l->mesh.dp * l->mesh.cp > 1) || (s == LS_STREAM_CP && l->mesh.cp > 1)
-                   || (s == LS_STREAM_PP_FWD && l->mesh.pp > 1) || (s == LS_STREAM_EP && l->mesh.ep * l->mesh.etp > 1)
-                   || ((s == LS_STREAM_GATHER || s == LS_STREAM_REPLICA) && dp_backend (l)->steps_on_shards);
+        || (s == LS_STREAM_DP && l->mesh.dp * l->mesh.cp > 1) || (s == LS_STREAM_CP && l->mesh.cp > 1)
+        || (s == LS_STREAM_PP_FWD && l->mesh.pp > 1) || (s == LS_STREAM_EP && l->mesh.ep * l->mesh.etp > 1)
+        || ((s == LS_STREAM_GATHER || s == LS_STREAM_REPLICA) && dp_backend (l)->steps_on_shards);
     if (is_used)
       deps[n++] = (LsDep) { LS_DEP_STREAM, (uint16_t) s };
   }
@@ -285,7 +296,10 @@ build_buffer (Build *b, uint16_t op_index, uint16_t id, LsMemCategory category, 
   if (op->n_buffers > 0)
     memcpy (all, op->buffers, op->n_buffers * sizeof (LsBufferEvent));
   all[op->n_buffers++] = (LsBufferEvent) {
-    .bytes = bytes, .id = id, .category = (uint8_t) category, .is_free = is_free,
+    .bytes = bytes,
+    .id = id,
+    .category = (uint8_t) category,
+    .is_free = is_free,
     .when = is_free ? LS_AT_END : LS_AT_ISSUE,
   };
   op->buffers = all;

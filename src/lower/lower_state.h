@@ -31,15 +31,15 @@ typedef struct {
   uint32_t n_layers;
   uint32_t n_recomputed; /* of these, the first so many run again as a whole      */
   bool has_embedding, has_head;
-  char *kinds;         /* of its layers: "", or of a model with experts such as " d1 m3" */
-  GArray *operators;   /* LsOperator in forward order                            */
-  GArray *layer_of;    /* uint16_t per operator: layer in the chunk, or UINT16_MAX */
-  GArray *again;       /* the operators, with what runs again of their forwards and what that keeps;
+  char *kinds;          /* of its layers: "", or of a model with experts such as " d1 m3" */
+  GArray *operators;    /* LsOperator in forward order                            */
+  GArray *layer_of;     /* uint16_t per operator: layer in the chunk, or UINT16_MAX */
+  GArray *again;        /* the operators, with what runs again of their forwards and what that keeps;
                           NULL: all of it */
-  uint64_t n_params;   /* on one rank                                            */
-  uint64_t n_expert;   /* of these, parameters of experts                        */
+  uint64_t n_params;    /* on one rank                                            */
+  uint64_t n_expert;    /* of these, parameters of experts                        */
   uint64_t n_scaled[2]; /* of these, weights of fp8 or nvfp4 products: of others, of experts */
-  uint64_t n_partial;  /* of these, replicated over tp, gradients in parts with SP */
+  uint64_t n_partial;   /* of these, replicated over tp, gradients in parts with SP */
 } Chunk;
 
 typedef struct {
@@ -54,14 +54,14 @@ typedef struct {
   uint32_t cp_rank;    /* whose program is being built, if so; else 0            */
   LsPlan *plan;
   uint32_t n_micro_batches;
-  uint32_t n_stages;   /* pp * vpp, of a pipe                                    */
-  uint32_t n_chunks;   /* of a rank: vpp, or as many as there are pipes          */
-  Chunk *all_chunks;   /* [n_ep_roles * n_stages]                                */
-  Chunk *chunks;       /* [n_stages] of these: of shard.ep_rank                  */
-  uint32_t *roles;     /* [n_roles] (stage * n_cp_roles + cp_rank) * n_ep_roles + ep_rank: not all
+  uint32_t n_stages;    /* pp * vpp, of a pipe                                    */
+  uint32_t n_chunks;    /* of a rank: vpp, or as many as there are pipes          */
+  Chunk *all_chunks;    /* [n_ep_roles * n_stages]                                */
+  Chunk *chunks;        /* [n_stages] of these: of shard.ep_rank                  */
+  uint32_t *roles;      /* [n_roles] (stage * n_cp_roles + cp_rank) * n_ep_roles + ep_rank: not all
                           need be there, as ep may span cp                       */
   double *expert_share; /* shard.expert_share                                    */
-  LsDtype act;         /* of activations as they travel                          */
+  LsDtype act;          /* of activations as they travel                          */
   const LsSched *sched;
   LsOrders *orders;    /* of all ranks, without pairs                            */
   bool has_split;      /* some backwards are I and W                             */
@@ -69,9 +69,9 @@ typedef struct {
   GArray **posts;      /* [pp] of Post; NULL: none, or by a recipe (lower_megatron.c, lower_pipedream.c) */
   GArray *segments;    /* LsSegment                                              */
   GHashTable *segment_ids; /* name -> index + 1                                  */
-  GArray *kernels;     /* LsKernel                                               */
-  GHashTable *kernel_ids; /* LsKernel -> index + 1                               */
-  char *too_long;      /* a segment of more than MAX_OPS ops: the plan is void   */
+  GArray *kernels;         /* LsKernel                                               */
+  GHashTable *kernel_ids;  /* LsKernel -> index + 1                               */
+  char *too_long;          /* a segment of more than MAX_OPS ops: the plan is void   */
 } Lower;
 
 /* Ops and buffers of a segment are counted in 16 bits. */
@@ -85,18 +85,19 @@ enum { EVENT_RECV_F, EVENT_RECV_B, EVENT_NORM, EVENT_PARAMS };
 /* --- lower.c --------------------------------------------------------------- */
 
 /* All that comes before chunks. Clear it in either case. */
-gboolean lower_begin (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs, GError **error);
+gboolean lower_begin (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs,
+                      GError **error);
 void lower_clear (Lower *l);
 
 /* --- lower_build.c ------------------------------------------------------- */
 
 typedef struct {
   Lower *l;
-  GArray *ops;           /* LsOp                                     */
-  GArray *next_deps;     /* LsDep: of the next compute op            */
-  uint16_t layer;        /* stamped on what is emitted               */
-  struct DpPass *pass;   /* of lower_dp.h, while one is built        */
-  bool is_too_long;      /* ops were dropped                         */
+  GArray *ops;         /* LsOp                                     */
+  GArray *next_deps;   /* LsDep: of the next compute op            */
+  uint16_t layer;      /* stamped on what is emitted               */
+  struct DpPass *pass; /* of lower_dp.h, while one is built        */
+  bool is_too_long;    /* ops were dropped                         */
 } Build;
 
 void build_init (Build *b, Lower *l);
@@ -111,7 +112,8 @@ LsOp op_blank (LsOpKind kind, LsStream stream, LsTag tag, const char *name);
 uint16_t build_op (Build *b, LsOp op, const LsDep *deps, uint16_t n_deps);
 uint16_t build_kernel (Build *b, const LsKernel *k, LsTag tag);
 /* On any stream; other ones than the compute stream take no joins. */
-uint16_t build_kernel_on (Build *b, LsStream stream, const LsKernel *k, LsTag tag, const LsDep *deps, uint16_t n_deps);
+uint16_t build_kernel_on (Build *b, LsStream stream, const LsKernel *k, LsTag tag, const LsDep *deps,
+                          uint16_t n_deps);
 /* A collective that starts when all compute so far is done. */
 uint16_t build_coll (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, LsDtype dtype,
                      LsTag tag, const char *name);
@@ -128,7 +130,8 @@ void build_compute_sync (Build *b, const char *name);
 void build_device_sync (Build *b);
 void build_buffer (Build *b, uint16_t op, uint16_t id, LsMemCategory category, uint64_t bytes, bool is_free);
 
-/* Its matrix product takes fp8 or nvfp4: what sequence parallelism gathers for it is cast before (model/operators_scaled.h). */
+/* Its matrix product takes fp8 or nvfp4: what sequence parallelism gathers for it is cast before
+ * (model/operators_scaled.h). */
 static inline bool
 multiplies_scaled (const LsOperator *o)
 {
@@ -172,8 +175,8 @@ buffer_base (const Chunk *c)
 /* --- lower_operator.c ----------------------------------------------------- */
 
 /* keeps: what it saves lives on; else it will be computed again. */
-/* The op at `from`, or the last before it where nothing was built there: what buffers of an operator without kernels are
- * tied to. */
+/* The op at `from`, or the last before it where nothing was built there: what buffers of an operator without
+ * kernels are tied to. */
 uint16_t first_op (Build *b, guint from);
 void build_forward_operator (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps);
 /* pass: LS_ACTION_B or I. */
@@ -246,7 +249,8 @@ void experts_after (Build *b, const LsOperator *o, bool is_backward, LsTag tag);
 /* --- lower_chunk.c -------------------------------------------------------- */
 
 /* first_layer: of the model. */
-void chunk_init (Lower *l, Chunk *c, uint32_t first_layer, uint32_t n_layers, bool has_embedding, bool has_head);
+void chunk_init (Lower *l, Chunk *c, uint32_t first_layer, uint32_t n_layers, bool has_embedding,
+                 bool has_head);
 void chunk_clear (Chunk *c);
 /* The ops of a pass alone, into a build that is then thrown away. */
 void build_pass (Build *b, const Chunk *c, LsActionType pass);
@@ -352,7 +356,8 @@ chunk_at (const Lower *l, uint32_t pp_rank, uint32_t chunk)
 static inline uint32_t
 last_rank (const Lower *l)
 {
-  bool is_first = (l->sched->placement == LS_PLACE_WAVE && l->n_chunks % 2 == 0) || l->sched->placement == LS_PLACE_PIPES;
+  bool is_first = (l->sched->placement == LS_PLACE_WAVE && l->n_chunks % 2 == 0)
+      || l->sched->placement == LS_PLACE_PIPES;
   return is_first ? 0 : l->mesh.pp - 1;
 }
 

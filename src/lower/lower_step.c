@@ -77,8 +77,9 @@ reduce_replicated (Build *b, uint32_t pp_rank)
   for (uint32_t c = 0; c < l->n_chunks; c++)
     numel += chunk_at (l, pp_rank, c)->n_partial;
   if (l->shard.sp && numel > 0)
-    build_join (b, build_coll (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_REDUCE, dp_grad_bytes (l, numel), l->shard.grad_dtype,
-                               LS_TAG_SYNC, "layer-norm grad all-reduce"));
+    build_join (b,
+                build_coll (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_REDUCE, dp_grad_bytes (l, numel),
+                            l->shard.grad_dtype, LS_TAG_SYNC, "layer-norm grad all-reduce"));
 }
 
 static void
@@ -89,7 +90,8 @@ reduce_tied_embedding (Build *b, uint32_t pp_rank)
   if (!is_tied_over_ranks (l) || !is_end)
     return;
   uint64_t numel = ls_model_padded_vocab (l->model, l->mesh.tp) / l->mesh.tp * l->model->hidden;
-  reduce_global (b, LS_SLOT_EMBEDDING, dp_grad_bytes (l, numel), l->shard.grad_dtype, "embedding grad all-reduce");
+  reduce_global (b, LS_SLOT_EMBEDDING, dp_grad_bytes (l, numel), l->shard.grad_dtype,
+                 "embedding grad all-reduce");
 }
 
 /* The communicator over which all parameters of the model are spread. */
@@ -132,7 +134,8 @@ optimizer (Build *b, uint32_t pp_rank)
   else
     ls_optimizer_kernels (n, l->shard.dtype, l->shard.grad_dtype, kernels);
   if (!steps_on_shards)
-    ls_weight_cast_kernels (n_scaled (l, pp_rank, l->s->fp8_params ? CUT_OPTIMIZER : CUT_PARAMS), l->shard.dtype, kernels);
+    ls_weight_cast_kernels (n_scaled (l, pp_rank, l->s->fp8_params ? CUT_OPTIMIZER : CUT_PARAMS),
+                            l->shard.dtype, kernels);
   ls_optimizer_as_launched (l->shard.recipes, l->model, (LsStepped) { n, n_tensors (l, pp_rank) }, kernels);
   LsSlot slot;
   bool is_spread = norm_slot (l, &slot), is_offloaded = l->s->offload != LS_OFFLOAD_NONE;
@@ -214,7 +217,8 @@ segment_reduce_chunk (Lower *l, uint32_t pp_rank, uint32_t chunk)
 static uint64_t
 weight_bytes (const Lower *l, uint32_t pp_rank)
 {
-  uint64_t n = n_kept (l, pp_rank, CUT_PARAMS), beside = l->s->fp8_params ? 0 : 2 * n_scaled (l, pp_rank, CUT_PARAMS);
+  uint64_t n = n_kept (l, pp_rank, CUT_PARAMS),
+           beside = l->s->fp8_params ? 0 : 2 * n_scaled (l, pp_rank, CUT_PARAMS);
   return n * (l->shard.dtype == LS_DTYPE_FP32 ? 4 : 2) + ls_dtype_array_bytes (l->shard.dtype, beside);
 }
 

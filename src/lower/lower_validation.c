@@ -43,7 +43,9 @@ build_transfer (Build *b, LsStream stream, LsSlot slot, bool is_send, const char
 static void
 sum_over (Build *b, LsStream stream, LsSlot slot)
 {
-  build_join (b, build_coll (b, stream, slot, LS_COLL_ALL_REDUCE, STATE_BYTES, LS_DTYPE_FP32, LS_TAG_SYNC, "stage norm all-reduce"));
+  build_join (b,
+              build_coll (b, stream, slot, LS_COLL_ALL_REDUCE, STATE_BYTES, LS_DTYPE_FP32, LS_TAG_SYNC,
+                          "stage norm all-reduce"));
 }
 
 void
@@ -68,7 +70,8 @@ send_norm_back (Build *b, uint32_t pp_rank)
     return;
   guint n_joins = b->next_deps->len;
   if (pp_rank + 1 < l->mesh.pp) {
-    LsDep received = { LS_DEP_END, build_transfer (b, LS_STREAM_PP_BWD_RECV, LS_SLOT_NEXT, false, "recv norm") };
+    LsDep received
+        = { LS_DEP_END, build_transfer (b, LS_STREAM_PP_BWD_RECV, LS_SLOT_NEXT, false, "recv norm") };
     LsOp record = op_blank (LS_OP_RECORD, LS_STREAM_PP_BWD_RECV, LS_TAG_SYNC, "norm is known");
     record.event = EVENT_NORM;
     build_op (b, record, &received, 1);

@@ -122,12 +122,13 @@ ls_expert_shares (const char *load, const LsModel *m, char **ret_why)
   if (!load || strcmp (load, "even") == 0 || n == 0)
     return NULL;
   g_autofree double *w = g_new0 (double, n);
-  bool is_read = g_str_has_prefix (load, "zipf:")        ? fill_zipf (load + strlen ("zipf:"), n, w)
-                 : g_str_has_prefix (load, "lognormal:") ? fill_lognormal (load + strlen ("lognormal:"), n, w)
-                                                         : fill_list (load, n, w);
+  bool is_read = g_str_has_prefix (load, "zipf:") ? fill_zipf (load + strlen ("zipf:"), n, w)
+      : g_str_has_prefix (load, "lognormal:")     ? fill_lognormal (load + strlen ("lognormal:"), n, w)
+                                                  : fill_list (load, n, w);
   double sum = is_read ? sum_of (w, n) : 0;
   if (!is_read)
-    *ret_why = g_strdup_printf ("expected even, zipf:S, lognormal:SIGMA:SEED, or up to %u weights a,b,c...; got \"%s\"", n, load);
+    *ret_why = g_strdup_printf (
+        "expected even, zipf:S, lognormal:SIGMA:SEED, or up to %u weights a,b,c...; got \"%s\"", n, load);
   else if (!isfinite (sum) || sum <= 0)
     *ret_why = g_strdup_printf ("expected weights that add up to more than 0; got \"%s\"", load);
   if (*ret_why)
@@ -135,8 +136,9 @@ ls_expert_shares (const char *load, const LsModel *m, char **ret_why)
   for (uint32_t e = 0; e < n; e++)
     w[e] /= sum;
   if (!limit (w, n, 1.0 / m->top_k)) {
-    *ret_why = g_strdup_printf ("expected weights above 0 for %u experts at least, as a token goes to as many; got \"%s\"",
-                                m->top_k, load);
+    *ret_why = g_strdup_printf (
+        "expected weights above 0 for %u experts at least, as a token goes to as many; got \"%s\"", m->top_k,
+        load);
     return NULL;
   }
   return g_steal_pointer (&w);

@@ -129,7 +129,8 @@ ls_expression_foreign_size (const LsExpression *expression, const char *letters)
 {
   for (guint i = 0; i < expression->terms->len; i++)
     for (int size = 0; size < LS_N_SIZES; size++)
-      if (g_array_index (expression->terms, Term, i).power[size] > 0 && !strchr (letters, LS_SIZE_LETTERS[size]))
+      if (g_array_index (expression->terms, Term, i).power[size] > 0
+          && !strchr (letters, LS_SIZE_LETTERS[size]))
         return LS_SIZE_LETTERS[size];
   return '\0';
 }

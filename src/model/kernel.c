@@ -19,14 +19,30 @@ static const char *const kind_names[] = {
 G_STATIC_ASSERT (G_N_ELEMENTS (kind_names) == LS_N_KERNEL_KINDS);
 
 static const char *const access_names[] = {
-  [LS_ACCESS_NONE] = "none",           [LS_ACCESS_VEC] = "vec",           [LS_ACCESS_CASTDN] = "castdn",
-  [LS_ACCESS_CASTUP] = "castup",       [LS_ACCESS_BCAST16] = "bcast16",   [LS_ACCESS_BCAST32] = "bcast32",
-  [LS_ACCESS_STRIDED16] = "strided16", [LS_ACCESS_STRIDED32] = "strided32", [LS_ACCESS_CAT] = "cat",
-  [LS_ACCESS_GATHER] = "gather",       [LS_ACCESS_SCATTER] = "scatter",   [LS_ACCESS_ROWRED] = "rowred",
-  [LS_ACCESS_COLRED] = "colred",       [LS_ACCESS_FILL] = "fill",         [LS_ACCESS_MEMCPY] = "memcpy",
-  [LS_ACCESS_MULTI] = "multi-tensor",  [LS_ACCESS_SOFTMAX] = "softmax",   [LS_ACCESS_TRITON] = "triton",
-  [LS_ACCESS_TRITON_RED] = "triton-red", [LS_ACCESS_XLA] = "xla", [LS_ACCESS_XLA_RED] = "xla-red",
-  [LS_ACCESS_XLA_COLRED] = "xla-colred", [LS_ACCESS_XLA_TRANSPOSE] = "xla-transpose", [LS_ACCESS_TINY] = "tiny",
+  [LS_ACCESS_NONE] = "none",
+  [LS_ACCESS_VEC] = "vec",
+  [LS_ACCESS_CASTDN] = "castdn",
+  [LS_ACCESS_CASTUP] = "castup",
+  [LS_ACCESS_BCAST16] = "bcast16",
+  [LS_ACCESS_BCAST32] = "bcast32",
+  [LS_ACCESS_STRIDED16] = "strided16",
+  [LS_ACCESS_STRIDED32] = "strided32",
+  [LS_ACCESS_CAT] = "cat",
+  [LS_ACCESS_GATHER] = "gather",
+  [LS_ACCESS_SCATTER] = "scatter",
+  [LS_ACCESS_ROWRED] = "rowred",
+  [LS_ACCESS_COLRED] = "colred",
+  [LS_ACCESS_FILL] = "fill",
+  [LS_ACCESS_MEMCPY] = "memcpy",
+  [LS_ACCESS_MULTI] = "multi-tensor",
+  [LS_ACCESS_SOFTMAX] = "softmax",
+  [LS_ACCESS_TRITON] = "triton",
+  [LS_ACCESS_TRITON_RED] = "triton-red",
+  [LS_ACCESS_XLA] = "xla",
+  [LS_ACCESS_XLA_RED] = "xla-red",
+  [LS_ACCESS_XLA_COLRED] = "xla-colred",
+  [LS_ACCESS_XLA_TRANSPOSE] = "xla-transpose",
+  [LS_ACCESS_TINY] = "tiny",
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (access_names) == LS_N_ACCESSES);
 
@@ -45,8 +61,8 @@ ls_kernel_kind_name (LsKernelKind kind)
 }
 
 LsKernel
-ls_kernel_gemm (const char *name, LsDtype dtype, uint64_t m, uint64_t n, uint64_t k,
-                uint64_t batch, uint32_t out_bytes_per_element, bool accumulate)
+ls_kernel_gemm (const char *name, LsDtype dtype, uint64_t m, uint64_t n, uint64_t k, uint64_t batch,
+                uint32_t out_bytes_per_element, bool accumulate)
 {
   double mk = (double) m * (double) k;
   double kn = (double) k * (double) n;
@@ -62,8 +78,8 @@ ls_kernel_gemm (const char *name, LsDtype dtype, uint64_t m, uint64_t n, uint64_
     .k = k,
     .batch = batch,
     .flops = 2 * mn * (double) k * (double) batch,
-    .bytes = (double) batch
-             * (ls_dtype_size (dtype) * (mk + kn) + passes_over_c * out_bytes_per_element * mn),
+    .bytes
+    = (double) batch * (ls_dtype_size (dtype) * (mk + kn) + passes_over_c * out_bytes_per_element * mn),
   };
 }
 
@@ -95,7 +111,8 @@ ls_kernel_gemm_columns (const LsKernel *gemm, uint64_t n)
 LsKernel
 ls_kernel_gemm_resized (const LsKernel *gemm, uint64_t m, uint64_t n, uint64_t k)
 {
-  double elt = (double) gemm->batch * ls_dtype_size (gemm->dtype), at = (double) gemm->m, by = (double) gemm->n, deep = (double) gemm->k;
+  double elt = (double) gemm->batch * ls_dtype_size (gemm->dtype), at = (double) gemm->m,
+         by = (double) gemm->n, deep = (double) gemm->k;
   double of_result = (gemm->bytes - elt * deep * (at + by)) / (at * by);
   LsKernel other = *gemm;
   other.m = m;
@@ -129,8 +146,8 @@ ls_kernel_attention (const char *name, LsDtype dtype, uint64_t batch, uint64_t s
 }
 
 LsKernel
-ls_kernel_stream (const char *name, LsKernelKind kind, LsDtype dtype, uint64_t m,
-                  uint64_t n, double bytes, double flops)
+ls_kernel_stream (const char *name, LsKernelKind kind, LsDtype dtype, uint64_t m, uint64_t n, double bytes,
+                  double flops)
 {
   return (LsKernel) {
     .name = name,

@@ -27,33 +27,33 @@ typedef enum {
   LS_N_KERNEL_KINDS
 } LsKernelKind;
 
-/* How a kernel that streams touches memory, as the libraries that launch it write such kernels. It decides how
- * fast the kernel is (LsAccessFit in compute/cost.h). NONE: as its kind, nothing more is known. */
+/* How a kernel that streams touches memory, as the libraries that launch it write such kernels. It decides
+ * how fast the kernel is (LsAccessFit in compute/cost.h). NONE: as its kind, nothing more is known. */
 typedef enum {
   LS_ACCESS_NONE,
-  LS_ACCESS_VEC,        /* contiguous tensors of one shape, loaded in vectors          */
-  LS_ACCESS_CASTDN,     /* fp32 to 16 bits                                              */
-  LS_ACCESS_CASTUP,     /* 16 bits to fp32                                              */
-  LS_ACCESS_BCAST16,    /* an operand is broadcast, not in vectors; 16 bits             */
-  LS_ACCESS_BCAST32,    /* the same in fp32                                             */
-  LS_ACCESS_STRIDED16,  /* an operand is transposed or a slice, not in vectors; 16 bits */
-  LS_ACCESS_STRIDED32,  /* the same in fp32                                             */
-  LS_ACCESS_CAT,        /* tensors side by side copied into one                         */
-  LS_ACCESS_GATHER,     /* rows by an index                                             */
-  LS_ACCESS_SCATTER,    /* rows added by an index                                       */
-  LS_ACCESS_ROWRED,     /* a reduction over the last dimension                          */
-  LS_ACCESS_COLRED,     /* over the first                                               */
-  LS_ACCESS_FILL,       /* writes a constant                                            */
-  LS_ACCESS_MEMCPY,     /* a copy by the driver                                         */
-  LS_ACCESS_MULTI,      /* many tensors in one launch: foreach, apex                    */
-  LS_ACCESS_SOFTMAX,    /* rows of a softmax that no fused kernel does                  */
-  LS_ACCESS_TRITON,     /* made by a compiler: elementwise, fused                       */
-  LS_ACCESS_TRITON_RED, /* the same with a reduction over rows                          */
-  LS_ACCESS_XLA,        /* made by XLA for a GPU: elementwise, fused (its loop fusions) */
-  LS_ACCESS_XLA_RED,    /* with a reduction over rows (its input fusions)               */
-  LS_ACCESS_XLA_COLRED, /* elementwise, and sums over the first dimension beside        */
+  LS_ACCESS_VEC,           /* contiguous tensors of one shape, loaded in vectors          */
+  LS_ACCESS_CASTDN,        /* fp32 to 16 bits                                              */
+  LS_ACCESS_CASTUP,        /* 16 bits to fp32                                              */
+  LS_ACCESS_BCAST16,       /* an operand is broadcast, not in vectors; 16 bits             */
+  LS_ACCESS_BCAST32,       /* the same in fp32                                             */
+  LS_ACCESS_STRIDED16,     /* an operand is transposed or a slice, not in vectors; 16 bits */
+  LS_ACCESS_STRIDED32,     /* the same in fp32                                             */
+  LS_ACCESS_CAT,           /* tensors side by side copied into one                         */
+  LS_ACCESS_GATHER,        /* rows by an index                                             */
+  LS_ACCESS_SCATTER,       /* rows added by an index                                       */
+  LS_ACCESS_ROWRED,        /* a reduction over the last dimension                          */
+  LS_ACCESS_COLRED,        /* over the first                                               */
+  LS_ACCESS_FILL,          /* writes a constant                                            */
+  LS_ACCESS_MEMCPY,        /* a copy by the driver                                         */
+  LS_ACCESS_MULTI,         /* many tensors in one launch: foreach, apex                    */
+  LS_ACCESS_SOFTMAX,       /* rows of a softmax that no fused kernel does                  */
+  LS_ACCESS_TRITON,        /* made by a compiler: elementwise, fused                       */
+  LS_ACCESS_TRITON_RED,    /* the same with a reduction over rows                          */
+  LS_ACCESS_XLA,           /* made by XLA for a GPU: elementwise, fused (its loop fusions) */
+  LS_ACCESS_XLA_RED,       /* with a reduction over rows (its input fusions)               */
+  LS_ACCESS_XLA_COLRED,    /* elementwise, and sums over the first dimension beside        */
   LS_ACCESS_XLA_TRANSPOSE, /* transposes, and sums beside                               */
-  LS_ACCESS_TINY,       /* a few kB: all launch                                         */
+  LS_ACCESS_TINY,          /* a few kB: all launch                                         */
   LS_N_ACCESSES
 } LsAccess;
 
@@ -80,13 +80,13 @@ typedef struct {
   uint64_t batch;
   double flops;
   double bytes;
-  LsAccess access;  /* of a kernel that streams m x n elements; batch: in so many launches */
+  LsAccess access; /* of a kernel that streams m x n elements; batch: in so many launches */
 } LsKernel;
 
 /* C[m,n] (+)= A[m,k] B[k,n]; bytes = elt * (mk + kn + mn), out_bytes_per_element
  * for C; accumulate adds a read of C. */
-LsKernel ls_kernel_gemm (const char *name, LsDtype dtype, uint64_t m, uint64_t n, uint64_t k,
-                         uint64_t batch, uint32_t out_bytes_per_element, bool accumulate);
+LsKernel ls_kernel_gemm (const char *name, LsDtype dtype, uint64_t m, uint64_t n, uint64_t k, uint64_t batch,
+                         uint32_t out_bytes_per_element, bool accumulate);
 /* One of n equal parts of its rows, m / n of them: each reads B. */
 LsKernel ls_kernel_gemm_part (const LsKernel *gemm, uint32_t n);
 /* n of its columns: reads all of A. */
@@ -99,7 +99,7 @@ LsKernel ls_kernel_gemm_resized (const LsKernel *gemm, uint64_t m, uint64_t n, u
 LsKernel ls_kernel_attention (const char *name, LsDtype dtype, uint64_t batch, uint64_t seq, uint64_t heads,
                               uint64_t kv_heads, uint64_t head_dim, bool is_causal, bool is_backward);
 /* A memory-bound kernel of `bytes` traffic over m x n elements. */
-LsKernel ls_kernel_stream (const char *name, LsKernelKind kind, LsDtype dtype, uint64_t m,
-                           uint64_t n, double bytes, double flops);
+LsKernel ls_kernel_stream (const char *name, LsKernelKind kind, LsDtype dtype, uint64_t m, uint64_t n,
+                           double bytes, double flops);
 
 #endif

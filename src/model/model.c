@@ -109,7 +109,8 @@ layer_linear_params (const LsModel *m, bool has_experts, uint32_t n_experts)
   uint64_t n = attention_params (m);
   if (!has_experts)
     return n + mlp_params (m, m->ffn);
-  return n + (uint64_t) m->hidden * m->n_experts + n_experts * ls_model_expert_params (m) + mlp_params (m, m->shared_ffn);
+  return n + (uint64_t) m->hidden * m->n_experts + n_experts * ls_model_expert_params (m)
+      + mlp_params (m, m->shared_ffn);
 }
 
 /* Neither experts nor latents have biases. */
@@ -128,7 +129,7 @@ static uint64_t
 layer_params (const LsModel *m, bool has_experts, uint32_t n_experts)
 {
   return layer_linear_params (m, has_experts, n_experts) + layer_biases (m, has_experts) + 2 * norm_params (m)
-         + attention_norm_params (m);
+      + attention_norm_params (m);
 }
 
 uint64_t
@@ -141,8 +142,8 @@ uint64_t
 ls_model_linear_params (const LsModel *m, uint64_t vocab)
 {
   uint64_t n_moe = ls_model_n_moe_layers (m);
-  return n_moe * layer_linear_params (m, true, m->top_k) + (m->n_layers - n_moe) * layer_linear_params (m, false, 0)
-         + vocab * m->hidden;
+  return n_moe * layer_linear_params (m, true, m->top_k)
+      + (m->n_layers - n_moe) * layer_linear_params (m, false, 0) + vocab * m->hidden;
 }
 
 static uint64_t
@@ -151,7 +152,8 @@ params_with (const LsModel *m, uint64_t vocab, uint32_t n_experts)
   uint64_t table = vocab * m->hidden, n_moe = ls_model_n_moe_layers (m);
   uint64_t positions = m->position == LS_POSITION_LEARNED ? (uint64_t) m->seq * m->hidden : 0;
   uint64_t head = m->tied_embeddings ? 0 : table;
-  uint64_t layers = n_moe * layer_params (m, true, n_experts) + (m->n_layers - n_moe) * layer_params (m, false, 0);
+  uint64_t layers
+      = n_moe * layer_params (m, true, n_experts) + (m->n_layers - n_moe) * layer_params (m, false, 0);
   return table + positions + layers + norm_params (m) + head;
 }
 

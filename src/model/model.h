@@ -15,7 +15,7 @@
 
 #include "base/dtype.h"
 
-typedef enum { LS_MLP_GELU, LS_MLP_RELU2, LS_MLP_SWIGLU } LsMlp;           /* 2, 2, 3 matrices */
+typedef enum { LS_MLP_GELU, LS_MLP_RELU2, LS_MLP_SWIGLU } LsMlp; /* 2, 2, 3 matrices */
 typedef enum { LS_NORM_LAYERNORM, LS_NORM_RMSNORM } LsNorm;
 typedef enum { LS_POSITION_LEARNED, LS_POSITION_ROPE, LS_POSITION_ALIBI, LS_POSITION_NONE } LsPosition;
 typedef enum { LS_ATTENTION_UNFUSED, LS_ATTENTION_FLASH } LsAttention;
@@ -26,7 +26,8 @@ typedef enum { LS_QKV_JOINT, LS_QKV_SPLIT, LS_QKV_UNPADDED } LsQkvLayout;
 typedef enum { LS_LOSS_PARALLEL, LS_LOSS_FUSED } LsLoss;
 /* How the attention of a sequence that is cut over ranks gets the keys and values of others. */
 typedef enum { LS_CP_RING, LS_CP_ALL_GATHER, LS_CP_ULYSSES } LsCpKind;
-/* Scaling factors of fp8: from earlier steps, from the tensor itself, or one for each of its blocks, of 128 or of 32. */
+/* Scaling factors of fp8: from earlier steps, from the tensor itself, or one for each of its blocks, of 128
+ * or of 32. */
 typedef enum { LS_FP8_DELAYED, LS_FP8_CURRENT, LS_FP8_BLOCKWISE, LS_FP8_MXFP8 } LsFp8Recipe;
 
 typedef struct {
@@ -52,18 +53,18 @@ typedef struct {
   bool qkv_bias;         /* bias on QKV only (Qwen)       */
   bool qk_norm;          /* RMS norm of each head of Q and K (Qwen3) */
   bool tied_embeddings;
-  bool dropout;          /* trained with dropout          */
+  bool dropout; /* trained with dropout          */
   /* Mixture of experts; n_experts 0: none, and the rest is then 0 too. */
   uint32_t n_experts;
-  uint32_t top_k;           /* experts that a token is sent to                 */
-  uint32_t expert_ffn;      /* inner width of one expert's MLP                 */
-  uint32_t shared_ffn;      /* inner width of the experts that see every token, together */
-  uint32_t n_dense_layers;  /* first layers that have an MLP instead (of width ffn) */
-  uint32_t moe_every;       /* of every so many others the last has experts: 1, all of them */
+  uint32_t top_k;          /* experts that a token is sent to                 */
+  uint32_t expert_ffn;     /* inner width of one expert's MLP                 */
+  uint32_t shared_ffn;     /* inner width of the experts that see every token, together */
+  uint32_t n_dense_layers; /* first layers that have an MLP instead (of width ffn) */
+  uint32_t moe_every;      /* of every so many others the last has experts: 1, all of them */
 } LsModel;
 
-void ls_model_clear (LsModel *model);                       /* NULL allowed */
-void ls_model_copy (LsModel *dest, const LsModel *source);  /* deep */
+void ls_model_clear (LsModel *model);                      /* NULL allowed */
+void ls_model_copy (LsModel *dest, const LsModel *source); /* deep */
 
 /* V padded to a multiple of 128 * tp (Megatron-LM, --make-vocab-size-divisible-by). */
 uint64_t ls_model_padded_vocab (const LsModel *m, uint32_t tp);

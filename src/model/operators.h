@@ -34,8 +34,8 @@ typedef enum { LS_TP_NONE, LS_TP_COLUMN, LS_TP_ROW, LS_TP_VOCAB, LS_TP_REDUCE } 
  *                   all-to-all over ep. backward: gradients go there before it. */
 typedef enum { LS_EP_NONE, LS_EP_DISPATCH, LS_EP_COMBINE } LsEpMode;
 
-#define LS_OPERATOR_MAX_KERNELS 24 /* of a pass: those of a list, and the operator's own */
-#define LS_OPERATOR_MAX_PARAMS 2
+#define LS_OPERATOR_MAX_KERNELS  24 /* of a pass: those of a list, and the operator's own */
+#define LS_OPERATOR_MAX_PARAMS   2
 #define LS_OPERATOR_MAX_PRODUCTS 3
 
 typedef struct {
@@ -47,15 +47,15 @@ typedef struct {
   LsKernel igrad[LS_OPERATOR_MAX_KERNELS];
   LsKernel wgrad[LS_OPERATOR_MAX_KERNELS];
   uint64_t param_numel[LS_OPERATOR_MAX_PARAMS]; /* of this rank: weight, bias, in definition order */
-  bool param_replicated; /* not divided by t (norms, row biases, positions)      */
-  bool is_expert;        /* held by the ranks of an edp communicator, not of dp   */
-  bool grad_is_whole;    /* replicated, yet with SP each rank has the whole gradient: no
+  bool param_replicated;                        /* not divided by t (norms, row biases, positions)      */
+  bool is_expert;                               /* held by the ranks of an edp communicator, not of dp   */
+  bool grad_is_whole;          /* replicated, yet with SP each rank has the whole gradient: no
                             all-reduce over tp (positions)                         */
-  uint64_t saved_bytes;  /* kept on this rank from forward to backward          */
-  uint64_t input_bytes;  /* of these, the input of its matrix product           */
-  uint8_t n_host_reads;  /* of results on the host, before the last forward kernel */
+  uint64_t saved_bytes;        /* kept on this rank from forward to backward          */
+  uint64_t input_bytes;        /* of these, the input of its matrix product           */
+  uint8_t n_host_reads;        /* of results on the host, before the last forward kernel */
   bool is_norm, is_activation; /* its output can be had again from what it keeps */
-  uint8_t n_products;    /* products of which its GEMM is made, as a model in PyTorch has them: */
+  uint8_t n_products;          /* products of which its GEMM is made, as a model in PyTorch has them: */
   uint64_t product_columns[LS_OPERATOR_MAX_PRODUCTS]; /* columns of Q, K, V; of gate and up    */
   uint64_t reduce_bytes; /* LS_TP_REDUCE only                                    */
   uint64_t tp_bytes;     /* the whole array that tp gathers or reduces; 0: the tensor between two layers */
@@ -75,25 +75,27 @@ typedef struct {
   LsQkvLayout qkv_layout; /* of flash attention                     */
   LsLoss loss;
   uint32_t train_metrics; /* of the loss, computed again for each   */
-  LsDtype dtype;        /* of activations and weights                */
-  LsDtype grad_dtype;   /* of the gradients that W accumulates into  */
-  uint32_t cp;          /* context-parallel degree; seq is of whole sequences: a rank has seq / cp tokens of each */
+  LsDtype dtype;          /* of activations and weights                */
+  LsDtype grad_dtype;     /* of the gradients that W accumulates into  */
+  uint32_t cp; /* context-parallel degree; seq is of whole sequences: a rank has seq / cp tokens of each */
   LsCpKind cp_kind;
   bool cp_balance;
-  bool sp_save_gathered; /* with SP, keep the gathered input of COLUMN layers for the backward */
-  uint32_t ep, etp;     /* experts over ep ranks, each over etp; 0 counts as 1 */
-  uint32_t ep_rank;     /* whose experts, where they differ in load      */
+  bool sp_save_gathered;      /* with SP, keep the gathered input of COLUMN layers for the backward */
+  uint32_t ep, etp;           /* experts over ep ranks, each over etp; 0 counts as 1 */
+  uint32_t ep_rank;           /* whose experts, where they differ in load      */
   const double *expert_share; /* [n_experts] of all tokens; NULL: evenly */
   double expert_capacity;     /* tokens of an expert over the mean; 0: no limit */
   LsFp8Recipe fp8_recipe;
   uint32_t bf16_first, bf16_last; /* layers whose products are in bf16, not in the scaled dtype */
-  bool apex_norm;       /* layer norms run apex's kernels, not those for long rows that came in 2022 */
-  bool bias_is_apart;   /* the bias of proj and fc2 is added in a kernel of its own        */
-  bool grad_is_fused;   /* the GEMM of W adds to a 16-bit gradient too, not only to an fp32 one */
-  bool grad_is_cast;    /* W makes a gradient in the type of activations, which is cast and then added to an fp32 one */
-  bool grad_is_fresh;   /* W makes a gradient of its own in the type of activations, and adds to none */
+  bool apex_norm;     /* layer norms run apex's kernels, not those for long rows that came in 2022 */
+  bool bias_is_apart; /* the bias of proj and fc2 is added in a kernel of its own        */
+  bool grad_is_fused; /* the GEMM of W adds to a 16-bit gradient too, not only to an fp32 one */
+  bool
+      grad_is_cast; /* W makes a gradient in the type of activations, which is cast and then added to an fp32 one */
+  bool grad_is_fresh;       /* W makes a gradient of its own in the type of activations, and adds to none */
   const LsRecipes *recipes; /* kernels as some software launches them; NULL: as built in */
-  bool gathers_in_pieces;   /* beside products: Q, K and V, gate and up share what was gathered, in one product each */
+  bool
+      gathers_in_pieces; /* beside products: Q, K and V, gate and up share what was gathered, in one product each */
 } LsShard;
 
 /* The number format of its products: bf16 at the ends of a model in a scaled format, if so many layers are. */
@@ -104,14 +106,15 @@ bool ls_operator_is_flash (const LsOperator *op);
 
 /* Append LsOperator values to a GArray in forward order. */
 void ls_operators_embedding (const LsModel *m, const LsShard *s, GArray *operators);
-void ls_operators_layer (const LsModel *m, const LsShard *s, uint32_t layer, GArray *operators); /* in model order */
+void ls_operators_layer (const LsModel *m, const LsShard *s, uint32_t layer,
+                         GArray *operators); /* in model order */
 /* Final norm, logits, loss. with_weight: the head has a weight of its own here
  * (untied, or tied but on another stage than the embedding). */
 void ls_operators_head (const LsModel *m, const LsShard *s, bool with_weight, GArray *operators);
 
 /* Attention with cp > 1, in steps that communication goes between (operators_context.c). */
 typedef struct {
-  bool is_idle;          /* the mask leaves nothing to compute: no kernels           */
+  bool is_idle; /* the mask leaves nothing to compute: no kernels           */
   LsKernel fwd, bwd;
   LsKernel merge, merge_grad; /* of its results with those of the steps before; bytes 0: none */
 } LsContextStep;
@@ -120,7 +123,8 @@ uint32_t ls_context_n_steps (const LsShard *s);
 /* Whether ranks of a cp group have different kernels. */
 bool ls_context_is_uneven (const LsShard *s);
 /* Of member cp_rank of the cp group, which does not matter unless they are uneven. */
-void ls_context_step (const LsModel *m, const LsShard *s, uint32_t cp_rank, uint32_t step, LsContextStep *ret_step);
+void ls_context_step (const LsModel *m, const LsShard *s, uint32_t cp_rank, uint32_t step,
+                      LsContextStep *ret_step);
 /* A copy of n_bytes, read and written, before or after an exchange. */
 LsKernel ls_context_copy (const LsShard *s, const char *name, uint64_t n_bytes);
 /* Bytes of this rank's Q, as of the context, and of its K, as of its V. */
@@ -146,6 +150,7 @@ typedef struct {
   uint64_t n_params, n_tensors;
 } LsStepped;
 
-void ls_optimizer_as_launched (const LsRecipes *recipes, const LsModel *model, LsStepped stepped, GArray *kernels);
+void ls_optimizer_as_launched (const LsRecipes *recipes, const LsModel *model, LsStepped stepped,
+                               GArray *kernels);
 
 #endif

@@ -88,10 +88,11 @@ append_softmax (GArray *operators, const LsCut *cut)
   double lower_triangle = (cut->shard->seq + 1.0) / (2.0 * cut->shard->seq);
 
   op->attention_core = true;
-  ls_operator_fwd (op, score_stream (cut, "scale-mask-softmax", LS_KERNEL_SOFTMAX,
-                                     cut->elt * (1 + lower_triangle)));
-  ls_operator_igrad (op, score_stream (cut, "scale-mask-softmax-bwd", LS_KERNEL_SOFTMAX,
-                                       cut->elt * (1 + 2 * lower_triangle)));
+  ls_operator_fwd (
+      op, score_stream (cut, "scale-mask-softmax", LS_KERNEL_SOFTMAX, cut->elt * (1 + lower_triangle)));
+  ls_operator_igrad (
+      op,
+      score_stream (cut, "scale-mask-softmax-bwd", LS_KERNEL_SOFTMAX, cut->elt * (1 + 2 * lower_triangle)));
   op->saved_bytes = n_scores (cut) * cut->elt;
   ls_operator_as_launched (op, cut, LS_RECIPE_SOFTMAX, cut->tokens, cut->ffn);
 }
@@ -102,10 +103,11 @@ append_dropout (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "attention-dropout", LS_TP_NONE);
 
   op->attention_core = true;
-  ls_operator_fwd (op, ls_cut_random_stream (cut, "attention-dropout", cut->tokens * cut->heads, cut->shard->seq,
-                                             2 * cut->elt + 1));
-  ls_operator_igrad (op, score_stream (cut, "attention-dropout-bwd", LS_KERNEL_ELEMENTWISE,
-                                       2 * cut->elt + 1));
+  ls_operator_fwd (op,
+                   ls_cut_random_stream (cut, "attention-dropout", cut->tokens * cut->heads, cut->shard->seq,
+                                         2 * cut->elt + 1));
+  ls_operator_igrad (op,
+                     score_stream (cut, "attention-dropout-bwd", LS_KERNEL_ELEMENTWISE, 2 * cut->elt + 1));
   op->saved_bytes = n_scores (cut); /* a byte per element: the mask */
 }
 
@@ -121,8 +123,9 @@ append_context (GArray *operators, const LsCut *cut)
     ls_operator_fwd (op, kv_expand (cut, "repeat-v", LS_KERNEL_ELEMENTWISE));
   ls_operator_fwd (op, batched_gemm (cut, "context-bmm", s, d, s, false));
   if (!ls_cut_lists (cut, LS_RECIPE_CONTEXT))
-    ls_operator_fwd (op, ls_cut_stream (cut, "context-transpose", LS_KERNEL_ELEMENTWISE,
-                                        cut->tokens, cut->q_width, 2 * cut->elt));
+    ls_operator_fwd (op,
+                     ls_cut_stream (cut, "context-transpose", LS_KERNEL_ELEMENTWISE, cut->tokens,
+                                    cut->q_width, 2 * cut->elt));
 
   ls_operator_igrad (op, batched_gemm (cut, "dp-bmm", s, s, d, false));
   ls_operator_igrad (op, batched_gemm (cut, "dv-bmm", s, d, s, false));
@@ -140,8 +143,9 @@ ls_attention_kernel (const LsCut *cut, const LsAttentionPart *part, bool is_back
   double q = sequences * (double) part->queries * (double) part->heads * head_dim;
   double kv = sequences * (double) part->keys * (double) part->kv_heads * head_dim;
   double flops = 4 * q * (double) part->keys * part->pairs;
-  double lse = 4 * sequences * (double) part->queries * (double) part->heads; /* log-sum-exp of each row, fp32 */
-  uint32_t n_tensors = is_backward ? 4 : 2; /* q, k, v, o; and do, dq, dk, dv */
+  double lse
+      = 4 * sequences * (double) part->queries * (double) part->heads; /* log-sum-exp of each row, fp32 */
+  uint32_t n_tensors = is_backward ? 4 : 2;                            /* q, k, v, o; and do, dq, dk, dv */
 
   return (LsKernel) {
     .name = is_backward ? "flash-attention-bwd" : "flash-attention-fwd",
@@ -162,21 +166,28 @@ append_unpad (GArray *operators, const LsCut *cut, const char *name, uint64_t wi
 {
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
   ls_operator_fwd (op, ls_cut_stream (cut, "mask-lengths", LS_KERNEL_REDUCTION, cut->tokens, 1, 1));
-  ls_operator_fwd (op, ls_cut_stream (cut, "mask-index", LS_KERNEL_ELEMENTWISE, cut->tokens, 1, 1 + INDEX_BYTES));
+  ls_operator_fwd (op,
+                   ls_cut_stream (cut, "mask-index", LS_KERNEL_ELEMENTWISE, cut->tokens, 1, 1 + INDEX_BYTES));
   ls_operator_fwd (op, ls_cut_stream (cut, "unpad", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
   op->n_host_reads = 2; /* torch.nonzero: how many; .item (): the longest sequence */
-  ls_operator_igrad (op, ls_cut_stream (cut, "unpad-grad-zero", LS_KERNEL_MEMSET, cut->tokens, width, cut->elt));
-  ls_operator_igrad (op, ls_cut_stream (cut, "unpad-grad", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
+  ls_operator_igrad (op,
+                     ls_cut_stream (cut, "unpad-grad-zero", LS_KERNEL_MEMSET, cut->tokens, width, cut->elt));
+  ls_operator_igrad (
+      op, ls_cut_stream (cut, "unpad-grad", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
 }
 
 static void
 append_pad (GArray *operators, const LsCut *cut)
 {
   LsOperator *op = ls_operator_append (operators, "attention-pad", LS_TP_NONE);
-  ls_operator_fwd (op, ls_cut_stream (cut, "pad-zero", LS_KERNEL_MEMSET, cut->tokens, cut->q_width, cut->elt));
-  ls_operator_fwd (op, ls_cut_stream (cut, "pad", LS_KERNEL_ELEMENTWISE, cut->tokens, cut->q_width, 2 * cut->elt));
-  ls_operator_igrad (op, ls_cut_stream (cut, "pad-grad", LS_KERNEL_ELEMENTWISE, cut->tokens, cut->q_width, 2 * cut->elt));
-  op->saved_bytes = cut->tokens * cut->q_width * cut->elt; /* the context, which attention keeps as it made it */
+  ls_operator_fwd (op,
+                   ls_cut_stream (cut, "pad-zero", LS_KERNEL_MEMSET, cut->tokens, cut->q_width, cut->elt));
+  ls_operator_fwd (
+      op, ls_cut_stream (cut, "pad", LS_KERNEL_ELEMENTWISE, cut->tokens, cut->q_width, 2 * cut->elt));
+  ls_operator_igrad (
+      op, ls_cut_stream (cut, "pad-grad", LS_KERNEL_ELEMENTWISE, cut->tokens, cut->q_width, 2 * cut->elt));
+  op->saved_bytes
+      = cut->tokens * cut->q_width * cut->elt; /* the context, which attention keeps as it made it */
 }
 
 /* Not attention_core: it recomputes the scores by itself, and has nothing of
@@ -185,7 +196,8 @@ static void
 append_flash (GArray *operators, const LsCut *cut)
 {
   uint64_t s = cut->shard->seq;
-  LsAttentionPart whole = { .queries = s, .keys = s, .heads = cut->heads, .kv_heads = cut->kv_heads, .pairs = 0.5 };
+  LsAttentionPart whole
+      = { .queries = s, .keys = s, .heads = cut->heads, .kv_heads = cut->kv_heads, .pairs = 0.5 };
   bool is_unpadded = cut->shard->qkv_layout == LS_QKV_UNPADDED;
   if (is_unpadded) {
     append_unpad (operators, cut, "unpad-q", cut->q_width);
@@ -213,10 +225,10 @@ append_rope (GArray *operators, const LsCut *cut)
   uint64_t width = cut->q_width + cut->kv_width;
   LsOperator *op = ls_operator_append (operators, "rope", LS_TP_NONE);
 
-  ls_operator_fwd (op, ls_cut_stream (cut, "rope-fwd", LS_KERNEL_ELEMENTWISE,
-                                      cut->tokens, width, 2 * cut->elt));
-  ls_operator_igrad (op, ls_cut_stream (cut, "rope-bwd", LS_KERNEL_ELEMENTWISE,
-                                        cut->tokens, width, 2 * cut->elt));
+  ls_operator_fwd (op,
+                   ls_cut_stream (cut, "rope-fwd", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
+  ls_operator_igrad (
+      op, ls_cut_stream (cut, "rope-bwd", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
   ls_operator_as_launched (op, cut, LS_RECIPE_ROPE, cut->tokens, cut->ffn);
 }
 

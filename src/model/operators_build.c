@@ -27,8 +27,8 @@ ls_cut_init (LsCut *cut, const LsModel *m, const LsShard *s)
 }
 
 LsKernel
-ls_cut_stream (const LsCut *cut, const char *name, LsKernelKind kind, uint64_t rows,
-               uint64_t cols, double bytes_per_element)
+ls_cut_stream (const LsCut *cut, const char *name, LsKernelKind kind, uint64_t rows, uint64_t cols,
+               double bytes_per_element)
 {
   double bytes = (double) rows * (double) cols * bytes_per_element;
   return ls_kernel_stream (name, kind, cut->act, rows, cols, bytes, 0);
@@ -43,7 +43,8 @@ ls_cut_stream (const LsCut *cut, const char *name, LsKernelKind kind, uint64_t r
 #define RANDOM_FLOPS (2 * 86.0 / 4)
 
 LsKernel
-ls_cut_random_stream (const LsCut *cut, const char *name, uint64_t rows, uint64_t cols, double bytes_per_element)
+ls_cut_random_stream (const LsCut *cut, const char *name, uint64_t rows, uint64_t cols,
+                      double bytes_per_element)
 {
   LsKernel kernel = ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, rows, cols, bytes_per_element);
   kernel.flops = RANDOM_FLOPS * (double) rows * (double) cols;
@@ -120,8 +121,9 @@ ls_operator_accumulate (LsOperator *op, const LsCut *cut, uint64_t in, uint64_t 
   const LsShard *s = cut->shard;
   uint32_t n_passes = s->grad_is_cast ? 4 : 2;
   if (!ls_cut_fuses_gradients (cut) && !s->grad_is_fresh)
-    ls_operator_wgrad (op, ls_cut_stream (cut, "grad-accumulate", LS_KERNEL_ELEMENTWISE, out, in,
-                                          cut->elt + n_passes * ls_dtype_bytes (s->grad_dtype)));
+    ls_operator_wgrad (op,
+                       ls_cut_stream (cut, "grad-accumulate", LS_KERNEL_ELEMENTWISE, out, in,
+                                      cut->elt + n_passes * ls_dtype_bytes (s->grad_dtype)));
 }
 
 static void
@@ -134,8 +136,8 @@ weight_gradient (LsOperator *op, const LsCut *cut, const char *name, LsDtype dty
 }
 
 void
-ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names,
-                    LsDtype dtype, uint64_t in, uint64_t out)
+ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names, LsDtype dtype, uint64_t in,
+                    uint64_t out)
 {
   uint64_t tokens = cut->tokens;
   bool is_column = op->tp == LS_TP_COLUMN;
@@ -155,13 +157,15 @@ ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names
 
   /* With SP a COLUMN layer keeps its own part and gathers the input again, unless it is to keep all. */
   bool keeps_part = is_column && !cut->shard->sp_save_gathered;
-  op->saved_bytes = op->input_bytes = ls_dtype_array_bytes (dtype, (keeps_part ? cut->local_tokens : tokens) * in);
+  op->saved_bytes = op->input_bytes
+      = ls_dtype_array_bytes (dtype, (keeps_part ? cut->local_tokens : tokens) * in);
 }
 
-/* apex's layer norm does not keep up with memory. Measured on an A100 (NVIDIA/apex, pull request 1037, January
- * 2021: 16384 rows of 1024 in fp16): forward 75.1 us, backward 176.2 us; FastLayerNorm, which that adds and
- * Megatron-LM uses since 2022, takes 53.5 and 86.6. Less 2 us a launch, at 1370 GB/s (88 % of an A100-40GB's) and
- * with arithmetic and memory overlapping as for dropout (p = 1.65 in compute/cost.h), what is left of
+/* apex's layer norm does not keep up with memory. Measured on an A100 (NVIDIA/apex, pull request 1037,
+ * January 2021: 16384 rows of 1024 in fp16): forward 75.1 us, backward 176.2 us; FastLayerNorm, which that
+ * adds and Megatron-LM uses since 2022, takes 53.5 and 86.6. Less 2 us a launch, at 1370 GB/s (88 % of an
+ * A100-40GB's) and with arithmetic and memory overlapping as for dropout (p = 1.65 in compute/cost.h), what
+ * is left of
  *
  *     4.36^p = 2.92^p + a^p, 10.26^p = 7.30^p + b^p    in ps per element
  *
@@ -188,7 +192,8 @@ norm_backward (LsOperator *op, const LsCut *cut)
   uint64_t rows = cut->local_tokens, h = cut->model->hidden;
 
   if (cut->model->norm == LS_NORM_LAYERNORM) {
-    ls_operator_igrad (op, norm_stream (cut, "layernorm-gamma-beta-grad", 2 * cut->elt, APEX_NORM_BWD_FLOPS * 2 / 5));
+    ls_operator_igrad (
+        op, norm_stream (cut, "layernorm-gamma-beta-grad", 2 * cut->elt, APEX_NORM_BWD_FLOPS * 2 / 5));
     ls_operator_igrad (op, norm_stream (cut, "layernorm-dgrad", 3 * cut->elt, APEX_NORM_BWD_FLOPS * 3 / 5));
   } else {
     ls_operator_igrad (op, ls_cut_stream (cut, "rmsnorm-bwd", LS_KERNEL_NORM, rows, h, 3 * cut->elt));
@@ -199,8 +204,9 @@ static void
 residual_sum (LsOperator *op, const LsCut *cut, LsRecipeOperator sum)
 {
   if (!ls_operator_residual_sum (op, cut, sum))
-    ls_operator_igrad (op, ls_cut_stream (cut, "residual-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens, cut->model->hidden,
-                                          3 * cut->elt));
+    ls_operator_igrad (op,
+                       ls_cut_stream (cut, "residual-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens,
+                                      cut->model->hidden, 3 * cut->elt));
 }
 
 void
@@ -210,8 +216,10 @@ ls_operators_norm (GArray *operators, const LsCut *cut, const LsNormPlace *place
   uint64_t rows = cut->local_tokens, h = cut->model->hidden;
   LsOperator *op = ls_operator_append (operators, place->name, LS_TP_NONE);
 
-  ls_operator_fwd (op, is_layernorm ? norm_stream (cut, "layernorm-fwd", cut->elt + out_bytes, APEX_NORM_FWD_FLOPS)
-                                    : ls_cut_stream (cut, "rmsnorm-fwd", LS_KERNEL_NORM, rows, h, cut->elt + out_bytes));
+  ls_operator_fwd (op,
+                   is_layernorm
+                       ? norm_stream (cut, "layernorm-fwd", cut->elt + out_bytes, APEX_NORM_FWD_FLOPS)
+                       : ls_cut_stream (cut, "rmsnorm-fwd", LS_KERNEL_NORM, rows, h, cut->elt + out_bytes));
   norm_backward (op, cut);
   ls_operator_param (op, h);
   if (is_layernorm)

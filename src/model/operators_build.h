@@ -19,12 +19,12 @@ typedef struct {
   uint64_t local_tokens; /* outside the tensor-parallel regions: / t with SP   */
   uint64_t heads;        /* a / t                                              */
   uint64_t kv_heads;
-  uint64_t q_width;      /* heads * head_dim                                   */
+  uint64_t q_width; /* heads * head_dim                                   */
   uint64_t kv_width;
-  uint64_t ffn;          /* f / t                                              */
-  uint64_t vocab;        /* padded V / t                                       */
-  LsDtype act;           /* of activations outside GEMMs: bf16 if these are fp8 */
-  uint32_t elt;          /* its bytes per element                              */
+  uint64_t ffn;   /* f / t                                              */
+  uint64_t vocab; /* padded V / t                                       */
+  LsDtype act;    /* of activations outside GEMMs: bf16 if these are fp8 */
+  uint32_t elt;   /* its bytes per element                              */
 } LsCut;
 
 /* Asserts what the strategy must have checked: t divides heads, ffn and, with
@@ -33,8 +33,8 @@ void ls_cut_init (LsCut *cut, const LsModel *m, const LsShard *s);
 
 /* A kernel that moves bytes_per_element for each of rows x cols elements of the
  * activation type. */
-LsKernel ls_cut_stream (const LsCut *cut, const char *name, LsKernelKind kind, uint64_t rows,
-                        uint64_t cols, double bytes_per_element);
+LsKernel ls_cut_stream (const LsCut *cut, const char *name, LsKernelKind kind, uint64_t rows, uint64_t cols,
+                        double bytes_per_element);
 
 /* The same where each element also takes a random number, as in dropout. */
 LsKernel ls_cut_random_stream (const LsCut *cut, const char *name, uint64_t rows, uint64_t cols,
@@ -61,12 +61,13 @@ void ls_operator_bias (LsOperator *op, const LsCut *cut, LsBias bias, uint64_t r
 bool ls_cut_lists (const LsCut *cut, LsRecipeOperator which);
 /* And is the sum that gives the gradient of its bias among them? */
 bool ls_cut_lists_bias_grad (const LsCut *cut, LsRecipeOperator which);
-/* Puts the kernels that the job's software launches (LsShard.recipes) in the place of those of op, if its list
- * names this operator: of `tokens` rows, an MLP of width ffn. Its own products and attention stay where the list has
- * its core, one by one if it says so, and all of W but for an embedding's (operators_recipe.c). */
-void ls_operator_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, uint64_t tokens, uint64_t ffn);
-/* Appends to what op does backwards the sum of the gradients of its input, which goes into this sum too; false: nobody
- * lists it. */
+/* Puts the kernels that the job's software launches (LsShard.recipes) in the place of those of op, if its
+ * list names this operator: of `tokens` rows, an MLP of width ffn. Its own products and attention stay where
+ * the list has its core, one by one if it says so, and all of W but for an embedding's (operators_recipe.c). */
+void ls_operator_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, uint64_t tokens,
+                              uint64_t ffn);
+/* Appends to what op does backwards the sum of the gradients of its input, which goes into this sum too;
+ * false: nobody lists it. */
 bool ls_operator_residual_sum (LsOperator *op, const LsCut *cut, LsRecipeOperator sum);
 
 typedef struct {
@@ -78,16 +79,16 @@ typedef struct {
  * accumulates into an fp32 gradient buffer itself (gradient-accumulation fusion);
  * into a 16-bit one a kernel of its own does. What fp8
  * adds is in operators_fp8.h. */
-void ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names,
-                         LsDtype dtype, uint64_t in, uint64_t out);
+void ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names, LsDtype dtype,
+                         uint64_t in, uint64_t out);
 
 /* Whether the W GEMM itself adds to the gradient; the kernel that adds in x out gradients to
  * what is there, where there is one. */
 bool ls_cut_fuses_gradients (const LsCut *cut);
 void ls_operator_accumulate (LsOperator *op, const LsCut *cut, uint64_t in, uint64_t out);
 
-/* Where a norm stands. in_residual: its input also feeds a residual connection, which ends in this sum, so the two
- * gradients are added. */
+/* Where a norm stands. in_residual: its input also feeds a residual connection, which ends in this sum, so
+ * the two gradients are added. */
 typedef struct {
   const char *name;
   LsRecipeOperator which, sum;

@@ -72,7 +72,9 @@ static bool
 part_of (const LsCut *cut, uint32_t cp_rank, uint32_t step, LsAttentionPart *part)
 {
   const LsShard *s = cut->shard;
-  *part = (LsAttentionPart) { .queries = s->seq, .keys = s->seq, .heads = cut->heads, .kv_heads = cut->kv_heads, .pairs = 0.5 };
+  *part = (LsAttentionPart) {
+    .queries = s->seq, .keys = s->seq, .heads = cut->heads, .kv_heads = cut->kv_heads, .pairs = 0.5
+  };
   if (is_ring (s))
     return ring_part (s, cp_rank, step, part);
   if (s->cp_kind == LS_CP_ULYSSES) {
@@ -98,8 +100,9 @@ merge_of (const LsCut *cut, const LsAttentionPart *part, bool is_first, bool is_
   double lse = 4 * sequences * (double) part->queries * (double) part->heads;
   double passes = is_first ? 2 : 3;
   double bytes = is_backward ? passes * cut->elt * (q + 2 * kv) : passes * (cut->elt * q + lse);
-  return ls_kernel_stream (is_backward ? "attention-grad-merge" : "attention-merge", LS_KERNEL_ELEMENTWISE, cut->act,
-                           part->queries * cut->shard->micro_batch, part->heads * cut->model->head_dim, bytes, 0);
+  return ls_kernel_stream (is_backward ? "attention-grad-merge" : "attention-merge", LS_KERNEL_ELEMENTWISE,
+                           cut->act, part->queries * cut->shard->micro_batch,
+                           part->heads * cut->model->head_dim, bytes, 0);
 }
 
 void
@@ -124,7 +127,8 @@ LsKernel
 ls_context_copy (const LsShard *s, const char *name, uint64_t n_bytes)
 {
   LsDtype act = ls_dtype_between (s->dtype);
-  return ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, act, 1, n_bytes / ls_dtype_bytes (act), 2.0 * (double) n_bytes, 0);
+  return ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, act, 1, n_bytes / ls_dtype_bytes (act),
+                           2.0 * (double) n_bytes, 0);
 }
 
 uint64_t

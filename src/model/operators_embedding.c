@@ -18,17 +18,17 @@ static void
 lookup (LsOperator *op, const LsCut *cut)
 {
   uint64_t h = cut->model->hidden;
-  ls_operator_fwd (op, ls_cut_stream (cut, "embedding-lookup", LS_KERNEL_EMBEDDING,
-                                      cut->tokens, h, 2 * cut->elt));
+  ls_operator_fwd (
+      op, ls_cut_stream (cut, "embedding-lookup", LS_KERNEL_EMBEDDING, cut->tokens, h, 2 * cut->elt));
   if (cut->shard->tp > 1) { /* zeros for the words of other ranks */
     double others = 1 - 1.0 / cut->shard->tp;
-    ls_operator_fwd (op, ls_cut_stream (cut, "embedding-mask", LS_KERNEL_ELEMENTWISE,
-                                        cut->tokens, h, cut->elt * others));
+    ls_operator_fwd (
+        op, ls_cut_stream (cut, "embedding-mask", LS_KERNEL_ELEMENTWISE, cut->tokens, h, cut->elt * others));
   }
-  ls_operator_wgrad (op, ls_cut_stream (cut, "embedding-grad-zero", LS_KERNEL_MEMSET,
-                                        cut->vocab, h, cut->elt));
-  ls_operator_wgrad (op, ls_cut_stream (cut, "embedding-grad", LS_KERNEL_EMBEDDING,
-                                        cut->tokens, h, 3 * cut->elt));
+  ls_operator_wgrad (op,
+                     ls_cut_stream (cut, "embedding-grad-zero", LS_KERNEL_MEMSET, cut->vocab, h, cut->elt));
+  ls_operator_wgrad (
+      op, ls_cut_stream (cut, "embedding-grad", LS_KERNEL_EMBEDDING, cut->tokens, h, 3 * cut->elt));
 }
 
 /* A row of V that is 1 at its word, times the table; its transpose times the gradient. */
@@ -36,8 +36,10 @@ static void
 multiply_one_hot (LsOperator *op, const LsCut *cut)
 {
   uint64_t h = cut->model->hidden;
-  ls_operator_fwd (op, ls_kernel_gemm ("one-hot-lookup", cut->act, cut->tokens, h, cut->vocab, 1, cut->elt, false));
-  ls_operator_wgrad (op, ls_kernel_gemm ("one-hot-wgrad", cut->act, cut->vocab, h, cut->tokens, 1, cut->elt, false));
+  ls_operator_fwd (
+      op, ls_kernel_gemm ("one-hot-lookup", cut->act, cut->tokens, h, cut->vocab, 1, cut->elt, false));
+  ls_operator_wgrad (
+      op, ls_kernel_gemm ("one-hot-wgrad", cut->act, cut->vocab, h, cut->tokens, 1, cut->elt, false));
 }
 
 static void
@@ -51,9 +53,9 @@ append_words (GArray *operators, const LsCut *cut)
   (r && r->is_one_hot ? multiply_one_hot : lookup) (op, cut);
   ls_operator_as_launched (op, cut, LS_RECIPE_EMBEDDING, cut->tokens, cut->ffn);
   if (!cut->shard->grad_is_fresh)
-    ls_operator_wgrad (op, ls_cut_stream (cut, "embedding-grad-accumulate", LS_KERNEL_ELEMENTWISE,
-                                        cut->vocab, h,
-                                        cut->elt + (cut->shard->grad_is_cast ? 4 : 2) * grad_bytes (cut)));
+    ls_operator_wgrad (op,
+                       ls_cut_stream (cut, "embedding-grad-accumulate", LS_KERNEL_ELEMENTWISE, cut->vocab, h,
+                                      cut->elt + (cut->shard->grad_is_cast ? 4 : 2) * grad_bytes (cut)));
   ls_operator_param (op, cut->vocab * h);
 }
 
@@ -66,12 +68,16 @@ append_positions (GArray *operators, const LsCut *cut)
   double sequences = cut->shard->micro_batch;
   LsOperator *op = ls_operator_append (operators, "position-embedding", LS_TP_NONE);
 
-  ls_operator_fwd (op, ls_cut_stream (cut, "position-add", LS_KERNEL_ELEMENTWISE, rows, h,
-                                      cut->elt * (2 + 1 / sequences)));
+  ls_operator_fwd (
+      op,
+      ls_cut_stream (cut, "position-add", LS_KERNEL_ELEMENTWISE, rows, h, cut->elt * (2 + 1 / sequences)));
   if (cut->local_tokens < cut->tokens)
-    ls_operator_fwd (op, ls_cut_stream (cut, "sequence-scatter", LS_KERNEL_ELEMENTWISE, cut->local_tokens, h, 2 * cut->elt));
-  ls_operator_wgrad (op, ls_cut_stream (cut, "position-grad", LS_KERNEL_REDUCTION, rows, h,
-                                        cut->elt + 2 * grad_bytes (cut) / sequences));
+    ls_operator_fwd (
+        op,
+        ls_cut_stream (cut, "sequence-scatter", LS_KERNEL_ELEMENTWISE, cut->local_tokens, h, 2 * cut->elt));
+  ls_operator_wgrad (op,
+                     ls_cut_stream (cut, "position-grad", LS_KERNEL_REDUCTION, rows, h,
+                                    cut->elt + 2 * grad_bytes (cut) / sequences));
   ls_operator_param (op, (uint64_t) cut->model->seq * h);
   op->param_replicated = op->grad_is_whole = true;
 }
@@ -83,8 +89,8 @@ append_dropout (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "embedding-dropout", LS_TP_NONE);
 
   ls_operator_fwd (op, ls_cut_random_stream (cut, "embedding-dropout", rows, h, 2 * cut->elt + 1));
-  ls_operator_igrad (op, ls_cut_stream (cut, "embedding-dropout-bwd", LS_KERNEL_ELEMENTWISE,
-                                        rows, h, 2 * cut->elt + 1));
+  ls_operator_igrad (
+      op, ls_cut_stream (cut, "embedding-dropout-bwd", LS_KERNEL_ELEMENTWISE, rows, h, 2 * cut->elt + 1));
   op->saved_bytes = rows * h;
 }
 

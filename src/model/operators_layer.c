@@ -35,19 +35,20 @@ append_qkv (GArray *operators, const LsCut *cut)
   const LsModel *m = cut->model;
   uint64_t width = cut->q_width + 2 * cut->kv_width;
   bool has_bias = m->linear_bias || m->qkv_bias;
-  bool is_unfused = cut->shard->attention == LS_ATTENTION_UNFUSED, is_listed = ls_cut_lists (cut, LS_RECIPE_QKV);
+  bool is_unfused = cut->shard->attention == LS_ATTENTION_UNFUSED,
+       is_listed = ls_cut_lists (cut, LS_RECIPE_QKV);
   LsOperator *op = ls_operator_append (operators, "qkv", LS_TP_COLUMN);
 
   if (!is_listed && (is_unfused || cut->shard->qkv_layout != LS_QKV_JOINT))
-    ls_operator_igrad (op, ls_cut_stream (cut, "qkv-grad-concat", LS_KERNEL_ELEMENTWISE, cut->tokens, width,
-                                          2 * cut->elt));
+    ls_operator_igrad (
+        op, ls_cut_stream (cut, "qkv-grad-concat", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
   ls_operator_linear (op, cut, &qkv_names, cut->shard->dtype, m->hidden, width);
   ls_operator_param (op, width * m->hidden);
   if (has_bias)
     ls_operator_bias (op, cut, (LsBias) { "qkv-bias-grad", LS_RECIPE_QKV }, cut->tokens, width);
   if (has_bias && is_unfused && !is_listed)
-    ls_operator_fwd (op, ls_cut_stream (cut, "qkv-bias", LS_KERNEL_ELEMENTWISE,
-                                        cut->tokens, width, 2 * cut->elt));
+    ls_operator_fwd (
+        op, ls_cut_stream (cut, "qkv-bias", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
   op->saved_bytes += cut->tokens * width * cut->elt; /* Q, K, V for the attention */
   ls_operator_product (op, cut->q_width);
   ls_operator_product (op, cut->kv_width);
@@ -74,8 +75,8 @@ launch_sum (LsOperator *op, const LsCut *cut, LsRecipeOperator which)
   op->n_igrad = 0;
 }
 
-/* out = residual + dropout (x + bias), one JIT-fused kernel, or x + bias in one of PyTorch's before it. Without dropout
- * its gradient is the identity. */
+/* out = residual + dropout (x + bias), one JIT-fused kernel, or x + bias in one of PyTorch's before it.
+ * Without dropout its gradient is the identity. */
 static void
 append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name, LsRecipeOperator which)
 {
@@ -90,14 +91,16 @@ append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name, 
     ls_operator_fwd (op, bias);
   }
   if (m->dropout) {
-    ls_operator_fwd (op, ls_cut_random_stream (cut, has_bias ? "bias-dropout-add" : "dropout-add", rows, h,
-                                               3 * cut->elt + 1));
-    ls_operator_igrad (op, ls_cut_stream (cut, "bias-dropout-add-bwd", LS_KERNEL_ELEMENTWISE,
-                                          rows, h, 2 * cut->elt + 1));
+    ls_operator_fwd (
+        op,
+        ls_cut_random_stream (cut, has_bias ? "bias-dropout-add" : "dropout-add", rows, h, 3 * cut->elt + 1));
+    ls_operator_igrad (
+        op, ls_cut_stream (cut, "bias-dropout-add-bwd", LS_KERNEL_ELEMENTWISE, rows, h, 2 * cut->elt + 1));
     op->saved_bytes = rows * h; /* a byte per element: the mask */
   } else {
-    ls_operator_fwd (op, ls_cut_stream (cut, has_bias ? "bias-add" : "residual-add",
-                                        LS_KERNEL_ELEMENTWISE, rows, h, 3 * cut->elt));
+    ls_operator_fwd (op,
+                     ls_cut_stream (cut, has_bias ? "bias-add" : "residual-add", LS_KERNEL_ELEMENTWISE, rows,
+                                    h, 3 * cut->elt));
     launch_sum (op, cut, which);
   }
   if (m->linear_bias) {
@@ -134,16 +137,16 @@ static const Activation activations[] = {
   [LS_MLP_SWIGLU] = { "swiglu", "bias-swiglu", "swiglu-bwd", 2 },
 };
 
-/* Megatron-LM of the unfused path has TorchScript fuse bias and GELU, in the approximation with tanh. What that makes
- * does not keep up with memory: 2^25 elements took 133.2 us forward on an A100-40GB (csarofeen/pytorch, issue
- * 888, 2021, the fuser that was the default then; 2^27 take 0.5 ms in EleutherAI/cookbook, benchmarks/sizing/sample_results/
- * transformer.out, whose GPU is not named). Less 2 us a launch, at 1357 GB/s and overlapping as for apex's
- * norms (operators_build.c),
+/* Megatron-LM of the unfused path has TorchScript fuse bias and GELU, in the approximation with tanh. What
+ * that makes does not keep up with memory: 2^25 elements took 133.2 us forward on an A100-40GB
+ * (csarofeen/pytorch, issue 888, 2021, the fuser that was the default then; 2^27 take 0.5 ms in
+ * EleutherAI/cookbook, benchmarks/sizing/sample_results/ transformer.out, whose GPU is not named). Less 2 us
+ * a launch, at 1357 GB/s and overlapping as for apex's norms (operators_build.c),
  *
  *     3.91^p = 2.95^p + a^p    in ps per element
  *
- * leaves a = 2.15 ps, or 42 FLOPs at 19.5 TFLOP/s. No time of that fuser's backward is printed. Of nvFuser's there are
- * both, 243.1 and 262.7 us, in which the backward computes for 0.93 of the time of the forward. */
+ * leaves a = 2.15 ps, or 42 FLOPs at 19.5 TFLOP/s. No time of that fuser's backward is printed. Of nvFuser's
+ * there are both, 243.1 and 262.7 us, in which the backward computes for 0.93 of the time of the forward. */
 #define JIT_GELU_FWD_FLOPS 42.0
 #define JIT_GELU_BWD_FLOPS 39.0
 
@@ -171,7 +174,8 @@ ls_operator_activation (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_
   const char *fwd = cut->model->linear_bias ? a->fwd_bias : a->fwd;
 
   ls_operator_fwd (op, activation_stream (cut, fwd, rows, cols, a->n_inputs + 1, JIT_GELU_FWD_FLOPS));
-  ls_operator_igrad (op, activation_stream (cut, a->bwd, rows, cols, 2 * a->n_inputs + 1, JIT_GELU_BWD_FLOPS));
+  ls_operator_igrad (op,
+                     activation_stream (cut, a->bwd, rows, cols, 2 * a->n_inputs + 1, JIT_GELU_BWD_FLOPS));
   op->saved_bytes = rows * cols * a->n_inputs * cut->elt;
   op->is_activation = true;
   ls_operator_as_launched (op, cut, LS_RECIPE_ACTIVATION, rows, cols);
@@ -204,7 +208,8 @@ append_qk_norm (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "qk-norm", LS_TP_NONE);
 
   ls_operator_fwd (op, ls_cut_stream (cut, "qk-norm-fwd", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
-  ls_operator_igrad (op, ls_cut_stream (cut, "qk-norm-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
+  ls_operator_igrad (op,
+                     ls_cut_stream (cut, "qk-norm-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
   ls_operator_param (op, cut->model->head_dim);
   ls_operator_param (op, cut->model->head_dim);
   op->param_replicated = true;

@@ -50,7 +50,8 @@ append_norm (GArray *operators, const LsCut *cut, const char *name, uint64_t wid
 
 /* gathered: columns that tensor parallelism gathers for it. */
 static void
-append_up (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t in, uint64_t gathered, uint64_t out)
+append_up (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t in, uint64_t gathered,
+           uint64_t out)
 {
   LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_COLUMN);
   ls_operator_linear (op, cut, names, cut->shard->dtype, in, out);
@@ -78,10 +79,13 @@ append_key_value (GArray *operators, const LsCut *cut)
   const LsModel *m = cut->model;
   uint64_t nope = m->head_dim - m->rope_dim;
   LsOperator *op = append_down (operators, cut, &kv_down_names, m->kv_lora + m->rope_dim);
-  ls_operator_igrad (op, ls_cut_stream (cut, "latent-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens, m->hidden, 3 * cut->elt));
+  ls_operator_igrad (op,
+                     ls_cut_stream (cut, "latent-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens,
+                                    m->hidden, 3 * cut->elt));
   op->saved_bytes = op->input_bytes = 0;
   append_norm (operators, cut, "kv-norm", m->kv_lora);
-  append_up (operators, cut, &kv_up_names, m->kv_lora, m->kv_lora + m->rope_dim, cut->heads * (nope + m->v_dim));
+  append_up (operators, cut, &kv_up_names, m->kv_lora, m->kv_lora + m->rope_dim,
+             cut->heads * (nope + m->v_dim));
 }
 
 /* Rotates the queries in place; writes keys, with the rotated part in each head, and values. */
@@ -91,9 +95,11 @@ append_rope (GArray *operators, const LsCut *cut)
   const LsModel *m = cut->model;
   uint64_t nope = m->head_dim - m->rope_dim;
   uint64_t queries = 2 * cut->heads * m->rope_dim;
-  uint64_t read = cut->heads * (nope + m->v_dim) + m->rope_dim, written = cut->heads * (m->head_dim + m->v_dim);
+  uint64_t read = cut->heads * (nope + m->v_dim) + m->rope_dim,
+           written = cut->heads * (m->head_dim + m->v_dim);
   LsOperator *op = ls_operator_append (operators, "rope", LS_TP_NONE);
-  LsKernel fwd = ls_cut_stream (cut, "mla-rope-fwd", LS_KERNEL_ELEMENTWISE, cut->tokens, queries + read + written, cut->elt);
+  LsKernel fwd = ls_cut_stream (cut, "mla-rope-fwd", LS_KERNEL_ELEMENTWISE, cut->tokens,
+                                queries + read + written, cut->elt);
   LsKernel bwd = fwd;
   bwd.name = "mla-rope-bwd";
   ls_operator_fwd (op, fwd);
@@ -107,7 +113,8 @@ append_attention (GArray *operators, const LsCut *cut)
   LsModel mean = *cut->model;
   LsCut square = *cut;
   uint64_t s = cut->shard->seq;
-  LsAttentionPart whole = { .queries = s, .keys = s, .heads = cut->heads, .kv_heads = cut->heads, .pairs = 0.5 };
+  LsAttentionPart whole
+      = { .queries = s, .keys = s, .heads = cut->heads, .kv_heads = cut->heads, .pairs = 0.5 };
   LsOperator *op = ls_operator_append (operators, "attention", LS_TP_NONE);
   mean.head_dim = (cut->model->head_dim + cut->model->v_dim) / 2;
   square.model = &mean;

@@ -41,8 +41,8 @@
 #include "model/expert_load.h"
 #include "model/operators_scaled.h"
 
-#define FP32_BYTES  4
-#define TILE_ROWS   64 /* of the smallest tile of a GEMM (compute/cost.c) */
+#define FP32_BYTES 4
+#define TILE_ROWS  64 /* of the smallest tile of a GEMM (compute/cost.c) */
 
 static const LsLinearNames router_names = { "router", "router-dgrad", "router-wgrad" };
 static const LsLinearNames fc1_names = { "expert-fc1", "expert-fc1-dgrad", "expert-fc1-wgrad" };
@@ -67,7 +67,9 @@ experts_init (Experts *x, const LsCut *cut)
   g_autofree uint64_t *tokens = g_new (uint64_t, m->n_experts);
   uint64_t sum = 0;
 
-  *x = (Experts) { .cut = *cut, .local = cut->local_tokens, .n_experts = m->n_experts / ep, .ffn = m->expert_ffn / etp };
+  *x = (Experts) {
+    .cut = *cut, .local = cut->local_tokens, .n_experts = m->n_experts / ep, .ffn = m->expert_ffn / etp
+  };
   ls_expert_tokens (m, s, tokens, NULL);
   x->cut.tokens = 0;
   for (uint32_t e = 0; e < m->n_experts; e++) {
@@ -84,7 +86,8 @@ experts_init (Experts *x, const LsCut *cut)
 static LsKernel
 row_copy (const Experts *x, const char *name, uint64_t rows, uint32_t n_times)
 {
-  return ls_cut_stream (&x->cut, name, LS_KERNEL_ELEMENTWISE, rows, x->cut.model->hidden, n_times * x->cut.elt);
+  return ls_cut_stream (&x->cut, name, LS_KERNEL_ELEMENTWISE, rows, x->cut.model->hidden,
+                        n_times * x->cut.elt);
 }
 
 static void

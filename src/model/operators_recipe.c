@@ -1,13 +1,13 @@
-/* Operators as some software launches them: the kernels of its list (model/recipe.h) in the place of those that
- * are built in. A framework without fusion launches one for each operation of the model's code, and autograd one or
- * more for each of these.
+/* Operators as some software launches them: the kernels of its list (model/recipe.h) in the place of those
+ * that are built in. A framework without fusion launches one for each operation of the model's code, and
+ * autograd one or more for each of these.
  *
  * Example. RMSNorm in PyTorch: x becomes fp32, is squared, averaged by rows, eps is added, the root's inverse
- * taken, multiplied with x, made 16 bits, multiplied with the weight: 8 kernels of 36 bytes an element, where a fused
- * one takes 4.
+ * taken, multiplied with x, made 16 bits, multiplied with the weight: 8 kernels of 36 bytes an element, where
+ * a fused one takes 4.
  *
- * Products one by one stay joint where they are computed in pieces beside a gather (lower_tp_overlap.c): PyTorch's
- * fused_all_gather_matmul gathers once for all of them (torch/distributed/_symmetric_memory). */
+ * Products one by one stay joint where they are computed in pieces beside a gather (lower_tp_overlap.c):
+ * PyTorch's fused_all_gather_matmul gathers once for all of them (torch/distributed/_symmetric_memory). */
 #include "model/operators_build.h"
 
 bool
@@ -23,9 +23,15 @@ static LsSizes
 sizes_of (const LsCut *cut, uint64_t tokens, uint64_t ffn)
 {
   double sequences = cut->shard->micro_batch;
-  return (LsSizes) { .at = { [LS_SIZE_S] = (double) tokens / sequences, [LS_SIZE_B] = sequences, [LS_SIZE_H] = (double) cut->model->hidden,
-                             [LS_SIZE_Q] = (double) cut->q_width, [LS_SIZE_K] = (double) cut->kv_width, [LS_SIZE_A] = (double) cut->heads,
-                             [LS_SIZE_D] = (double) cut->model->head_dim, [LS_SIZE_F] = (double) ffn, [LS_SIZE_V] = (double) cut->vocab } };
+  return (LsSizes) { .at = { [LS_SIZE_S] = (double) tokens / sequences,
+                             [LS_SIZE_B] = sequences,
+                             [LS_SIZE_H] = (double) cut->model->hidden,
+                             [LS_SIZE_Q] = (double) cut->q_width,
+                             [LS_SIZE_K] = (double) cut->kv_width,
+                             [LS_SIZE_A] = (double) cut->heads,
+                             [LS_SIZE_D] = (double) cut->model->head_dim,
+                             [LS_SIZE_F] = (double) ffn,
+                             [LS_SIZE_V] = (double) cut->vocab } };
 }
 
 /* What a breakdown calls them. */
@@ -45,7 +51,8 @@ kind_of (LsRecipeOperator which, const LsRecipeKernel *k)
   case LS_RECIPE_LOSS:
     return LS_KERNEL_CROSS_ENTROPY;
   default:
-    return k->access == LS_ACCESS_ROWRED || k->access == LS_ACCESS_COLRED ? LS_KERNEL_REDUCTION : LS_KERNEL_ELEMENTWISE;
+    return k->access == LS_ACCESS_ROWRED || k->access == LS_ACCESS_COLRED ? LS_KERNEL_REDUCTION
+                                                                          : LS_KERNEL_ELEMENTWISE;
   }
 }
 
@@ -81,8 +88,8 @@ typedef enum { ALONG_M, ALONG_N, ALONG_K } Along;
 static LsKernel
 narrowed (const LsKernel *gemm, Along along, uint64_t columns)
 {
-  return ls_kernel_gemm_resized (gemm, along == ALONG_M ? columns : gemm->m, along == ALONG_N ? columns : gemm->n,
-                                 along == ALONG_K ? columns : gemm->k);
+  return ls_kernel_gemm_resized (gemm, along == ALONG_M ? columns : gemm->m,
+                                 along == ALONG_N ? columns : gemm->n, along == ALONG_K ? columns : gemm->k);
 }
 
 static void
@@ -118,7 +125,8 @@ ls_cut_lists_bias_grad (const LsCut *cut, LsRecipeOperator which)
 }
 
 void
-ls_operator_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, uint64_t tokens, uint64_t ffn)
+ls_operator_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, uint64_t tokens,
+                         uint64_t ffn)
 {
   const LsRecipe *r = ls_recipe_find (cut->shard->recipes, which, cut->model);
   if (!r)

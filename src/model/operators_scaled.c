@@ -1,7 +1,8 @@
 #include "model/operators_scaled.h"
 
 /* How a tensor is brought into a format: bytes that a layout takes per element, scales counted; whether its
- * maximum comes first; whether the layout for W is made from the 16-bit tensor too, as it cannot be had by transposing. */
+ * maximum comes first; whether the layout for W is made from the 16-bit tensor too, as it cannot be had by
+ * transposing. */
 typedef struct {
   double layout_bytes;
   bool wants_amax, makes_both;
@@ -16,7 +17,8 @@ way_of (const LsShard *s)
     [LS_FP8_BLOCKWISE] = { 1 + 4.0 / 128, false, false }, /* fp32 for 1 x 128 */
     [LS_FP8_MXFP8] = { 1 + 1.0 / 32, false, true },       /* E8M0 for 1 x 32  */
   };
-  return s->dtype == LS_DTYPE_NVFP4 ? (Way) { ls_dtype_size (LS_DTYPE_NVFP4), true, true } : fp8[s->fp8_recipe];
+  return s->dtype == LS_DTYPE_NVFP4 ? (Way) { ls_dtype_size (LS_DTYPE_NVFP4), true, true }
+                                    : fp8[s->fp8_recipe];
 }
 
 /* A norm writes fp8 itself where its scale is known before. */
@@ -41,14 +43,16 @@ stream (const LsCut *cut, const char *name, uint64_t rows, uint64_t cols, double
 static LsKernel
 amax (const LsCut *cut, uint64_t rows, uint64_t cols)
 {
-  return ls_cut_stream (cut, named (cut, "fp8-amax", "nvfp4-amax"), LS_KERNEL_REDUCTION, rows, cols, cut->elt);
+  return ls_cut_stream (cut, named (cut, "fp8-amax", "nvfp4-amax"), LS_KERNEL_REDUCTION, rows, cols,
+                        cut->elt);
 }
 
 /* Into one layout, or into both. */
 static LsKernel
 cast (const LsCut *cut, uint64_t rows, uint64_t cols, uint32_t n_layouts)
 {
-  const char *name = n_layouts > 1 ? named (cut, "fp8-cast-transpose", "nvfp4-cast-transpose") : named (cut, "fp8-cast", "nvfp4-cast");
+  const char *name = n_layouts > 1 ? named (cut, "fp8-cast-transpose", "nvfp4-cast-transpose")
+                                   : named (cut, "fp8-cast", "nvfp4-cast");
   return stream (cut, name, rows, cols, cut->elt + n_layouts * way_of (cut->shard).layout_bytes);
 }
 
@@ -87,5 +91,6 @@ ls_scaled_before_wgrad (LsOperator *op, const LsCut *cut, uint64_t in)
   if (!way_of (cut->shard).makes_both)
     ls_operator_wgrad (op, stream (cut, "fp8-transpose", cut->tokens, in, 2));
   else if (cut->shard->dtype == LS_DTYPE_NVFP4 && is_gathered)
-    ls_operator_wgrad (op, stream (cut, "nvfp4-interleave", cut->tokens, in, 2 * ls_dtype_size (LS_DTYPE_NVFP4)));
+    ls_operator_wgrad (op,
+                       stream (cut, "nvfp4-interleave", cut->tokens, in, 2 * ls_dtype_size (LS_DTYPE_NVFP4)));
 }

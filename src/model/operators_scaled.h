@@ -9,18 +9,19 @@
  *   mxfp8      a scale of one byte for each 1 x 32 block (OCP Microscaling Formats 1.0)
  *
  * nvfp4: a scale of one byte for each 1 x 16 block, and one for the tensor, from its maximum: a pass over it
- * before the cast (NVFP4Quantizer::quantize_impl in csrc/quantizer.cpp). All three products are in fp4. The random Hadamard transform of
- * what W takes, stochastic rounding and 16 x 16 blocks of weights are in these passes: no traffic of their own.
+ * before the cast (NVFP4Quantizer::quantize_impl in csrc/quantizer.cpp). All three products are in fp4. The
+ * random Hadamard transform of what W takes, stochastic rounding and 16 x 16 blocks of weights are in these
+ * passes: no traffic of their own.
  *
- * Scales of blocks go along one direction, so of mxfp8 and nvfp4 both layouts are made from the 16-bit tensor, in one
- * pass. Of the others the input of a COLUMN layer is cast on this rank's tokens before sequence parallelism
- * gathers it (so fp8 is what moves), and transposed when the W GEMM wants it; that of a ROW
- * layer, and gradients, are cast into both layouts at once. The fp4 layout for W lies transposed: where it is gathered
- * over ranks, their parts are put together by a kernel (distributed.py, _post_process_nvfp4_gather). Weights are cast once per step,
- * by the optimizer. Hopper's GEMMs want both operands K-major, hence the transposes;
- * Blackwell's would do without for delayed scaling: not modelled. Blockwise and mxfp8 GEMMs are
- * costed as those with one scale. The all-reduce of the maxima over the ranks of a stage, once
- * per pass with delayed scaling, 4 bytes a tensor, is not modelled. */
+ * Scales of blocks go along one direction, so of mxfp8 and nvfp4 both layouts are made from the 16-bit
+ * tensor, in one pass. Of the others the input of a COLUMN layer is cast on this rank's tokens before
+ * sequence parallelism gathers it (so fp8 is what moves), and transposed when the W GEMM wants it; that of a
+ * ROW layer, and gradients, are cast into both layouts at once. The fp4 layout for W lies transposed: where
+ * it is gathered over ranks, their parts are put together by a kernel (distributed.py,
+ * _post_process_nvfp4_gather). Weights are cast once per step, by the optimizer. Hopper's GEMMs want both
+ * operands K-major, hence the transposes; Blackwell's would do without for delayed scaling: not modelled.
+ * Blockwise and mxfp8 GEMMs are costed as those with one scale. The all-reduce of the maxima over the ranks
+ * of a stage, once per pass with delayed scaling, 4 bytes a tensor, is not modelled. */
 #ifndef LS_MODEL_OPERATORS_SCALED_H
 #define LS_MODEL_OPERATORS_SCALED_H
 

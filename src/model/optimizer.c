@@ -12,8 +12,8 @@
  *     Adam            28      read gradient; read and write fp32 master, m, v
  *     weight copy     4 + w   masters become 16-bit weights (none in fp32)
  *
- * Behind it weights of fp8 or nvfp4 products are cast, once per step: each rank's whole weights, or with fp8 parameters those
- * that it owns:
+ * Behind it weights of fp8 or nvfp4 products are cast, once per step: each rank's whole weights, or with fp8
+ * parameters those that it owns:
  *
  *     fp8             4       read the 16-bit weight, write it in both layouts
  *     nvfp4           2       its maximum, as for any tensor (operators_scaled.h)
@@ -35,8 +35,7 @@ static void
 append (GArray *kernels, const char *name, LsKernelKind kind, LsDtype dtype, uint64_t n_params,
         double bytes_per_param)
 {
-  LsKernel kernel = ls_kernel_stream (name, kind, dtype, 1, n_params,
-                                      (double) n_params * bytes_per_param, 0);
+  LsKernel kernel = ls_kernel_stream (name, kind, dtype, 1, n_params, (double) n_params * bytes_per_param, 0);
   g_array_append_val (kernels, kernel);
 }
 
@@ -77,7 +76,8 @@ ls_weight_cast_kernels (uint64_t n_weights, LsDtype dtype, GArray *kernels)
   if (dtype != LS_DTYPE_NVFP4)
     return;
   append (kernels, "nvfp4-weight-amax", LS_KERNEL_OPTIMIZER, LS_DTYPE_BF16, n_weights, 2);
-  append (kernels, "nvfp4-weight-cast", LS_KERNEL_OPTIMIZER, LS_DTYPE_BF16, n_weights, 2 + 2 * ls_dtype_size (LS_DTYPE_NVFP4));
+  append (kernels, "nvfp4-weight-cast", LS_KERNEL_OPTIMIZER, LS_DTYPE_BF16, n_weights,
+          2 + 2 * ls_dtype_size (LS_DTYPE_NVFP4));
 }
 
 /* The place of the first kernel of these names, which are there and then gone. */
@@ -96,10 +96,13 @@ take_out (GArray *kernels, const char *const *names)
 static void
 put_in (GArray *kernels, guint place, const LsRecipe *r, LsStepped stepped)
 {
-  const LsSizes sizes = { .at = { [LS_SIZE_SHARD] = (double) stepped.n_params, [LS_SIZE_TENSORS] = (double) stepped.n_tensors } };
+  const LsSizes sizes
+      = { .at
+          = { [LS_SIZE_SHARD] = (double) stepped.n_params, [LS_SIZE_TENSORS] = (double) stepped.n_tensors } };
   for (guint i = 0; i < r->forward->len; i++) {
     bool is_norm = r->operator_ == LS_RECIPE_CLIP && i == 0;
-    LsKernel k = ls_recipe_kernel (&g_array_index (r->forward, LsRecipeKernel, i), &sizes, is_norm ? LS_KERNEL_REDUCTION : LS_KERNEL_OPTIMIZER);
+    LsKernel k = ls_recipe_kernel (&g_array_index (r->forward, LsRecipeKernel, i), &sizes,
+                                   is_norm ? LS_KERNEL_REDUCTION : LS_KERNEL_OPTIMIZER);
     g_array_insert_val (kernels, place + i, k);
   }
 }
@@ -108,7 +111,8 @@ void
 ls_optimizer_as_launched (const LsRecipes *recipes, const LsModel *model, LsStepped stepped, GArray *kernels)
 {
   static const char *const clip[] = { "grad-norm", "grad-clip", NULL }, *const adam[] = { "adam", NULL };
-  const LsRecipe *clips = ls_recipe_find (recipes, LS_RECIPE_CLIP, model), *steps = ls_recipe_find (recipes, LS_RECIPE_OPTIMIZER, model);
+  const LsRecipe *clips = ls_recipe_find (recipes, LS_RECIPE_CLIP, model),
+                 *steps = ls_recipe_find (recipes, LS_RECIPE_OPTIMIZER, model);
   if (clips)
     put_in (kernels, take_out (kernels, clip), clips, stepped);
   if (steps)

@@ -107,8 +107,9 @@ const LsRecipe *
 ls_recipe_find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel *model)
 {
   static const LsRecipeOperator general[LS_N_RECIPE_OPERATORS] = {
-    [LS_RECIPE_INPUT_NORM] = LS_RECIPE_NORM,         [LS_RECIPE_MLP_NORM] = LS_RECIPE_NORM,    [LS_RECIPE_FINAL_NORM] = LS_RECIPE_NORM,
-    [LS_RECIPE_ATTENTION_ADD] = LS_RECIPE_RESIDUAL, [LS_RECIPE_MLP_ADD] = LS_RECIPE_RESIDUAL,
+    [LS_RECIPE_INPUT_NORM] = LS_RECIPE_NORM,  [LS_RECIPE_MLP_NORM] = LS_RECIPE_NORM,
+    [LS_RECIPE_FINAL_NORM] = LS_RECIPE_NORM,  [LS_RECIPE_ATTENTION_ADD] = LS_RECIPE_RESIDUAL,
+    [LS_RECIPE_MLP_ADD] = LS_RECIPE_RESIDUAL,
   };
   const LsRecipe *r = find (recipes, which, model);
   return r || general[which] == LS_RECIPE_EMBEDDING ? r : find (recipes, general[which], model);
@@ -131,8 +132,11 @@ ls_recipe_kernel (const LsRecipeKernel *k, const LsSizes *sizes, LsKernelKind ki
 {
   double elements = fmin (round (ls_expression_value (k->elements, sizes)), MOST_ELEMENTS);
   double bytes = k->bytes ? ls_expression_value (k->bytes, sizes) : elements * (k->read + k->write);
-  LsKernel kernel = ls_kernel_stream (g_intern_string (k->name), kind, (LsDtype) k->dtype, 1, (uint64_t) elements, round (bytes), 0);
+  LsKernel kernel = ls_kernel_stream (g_intern_string (k->name), kind, (LsDtype) k->dtype, 1,
+                                      (uint64_t) elements, round (bytes), 0);
   kernel.access = (LsAccess) k->access;
-  kernel.batch = k->launches ? (uint64_t) fmin (fmax (1, round (ls_expression_value (k->launches, sizes))), MOST_ELEMENTS) : kernel.batch;
+  kernel.batch = k->launches
+      ? (uint64_t) fmin (fmax (1, round (ls_expression_value (k->launches, sizes))), MOST_ELEMENTS)
+      : kernel.batch;
   return kernel;
 }

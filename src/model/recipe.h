@@ -18,22 +18,22 @@ typedef enum {
   LS_RECIPE_FINAL_NORM,
   LS_RECIPE_QKV,
   LS_RECIPE_ROPE,
-  LS_RECIPE_ATTENTION,  /* flash                                         */
-  LS_RECIPE_SCORES,     /* unfused: Q times K                            */
+  LS_RECIPE_ATTENTION, /* flash                                         */
+  LS_RECIPE_SCORES,    /* unfused: Q times K                            */
   LS_RECIPE_SOFTMAX,
-  LS_RECIPE_CONTEXT,    /* times V                                       */
+  LS_RECIPE_CONTEXT, /* times V                                       */
   LS_RECIPE_PROJ,
-  LS_RECIPE_RESIDUAL,   /* any sum with what skipped a block; backward: the sum of the gradients of what
+  LS_RECIPE_RESIDUAL,      /* any sum with what skipped a block; backward: the sum of the gradients of what
                            a norm and the sum both take                  */
   LS_RECIPE_ATTENTION_ADD, /* behind attention                           */
-  LS_RECIPE_MLP_ADD,    /* behind the MLP                                */
-  LS_RECIPE_FC1,        /* up, or gate and up                            */
+  LS_RECIPE_MLP_ADD,       /* behind the MLP                                */
+  LS_RECIPE_FC1,           /* up, or gate and up                            */
   LS_RECIPE_ACTIVATION,
   LS_RECIPE_FC2,
   LS_RECIPE_LOGITS,
   LS_RECIPE_LOSS,
-  LS_RECIPE_FSDP,       /* copies around the collectives, by their names: how they touch memory */
-  LS_RECIPE_CLIP,       /* the norm of the gradients first               */
+  LS_RECIPE_FSDP, /* copies around the collectives, by their names: how they touch memory */
+  LS_RECIPE_CLIP, /* the norm of the gradients first               */
   LS_RECIPE_OPTIMIZER,
   LS_N_RECIPE_OPERATORS
 } LsRecipeOperator;
@@ -52,28 +52,30 @@ typedef enum {
 } LsRecipeFor;
 
 /* Most kernels of a list; of the residual's, which go into a norm's. */
-#define LS_RECIPE_MAX_KERNELS 18
+#define LS_RECIPE_MAX_KERNELS  18
 #define LS_RECIPE_MAX_RESIDUAL 2
 
 typedef struct {
-  char *name;          /* interned when it is lowered                    */
-  bool is_core;        /* the operator's own kernels; the rest is not used */
-  int access;          /* LsAccess                                       */
-  int dtype;           /* LsDtype of what it reads                       */
+  char *name;   /* interned when it is lowered                    */
+  bool is_core; /* the operator's own kernels; the rest is not used */
+  int access;   /* LsAccess                                       */
+  int dtype;    /* LsDtype of what it reads                       */
   char *elements_text, *bytes_text, *launches_text;
-  double read, write;  /* bytes of an element                            */
+  double read, write; /* bytes of an element                            */
   LsExpression *elements;
-  LsExpression *bytes; /* instead of read and write; NULL: by these      */
+  LsExpression *bytes;    /* instead of read and write; NULL: by these      */
   LsExpression *launches; /* as many kernels, which share elements and bytes; NULL: one */
 } LsRecipeKernel;
 
 typedef struct {
-  int operator_; /* LsRecipeOperator */
-  int models;    /* LsRecipeFor      */
+  int operator_;              /* LsRecipeOperator */
+  int models;                 /* LsRecipeFor      */
   GArray *forward, *backward; /* LsRecipeKernel in order; NULL: none        */
-  bool one_by_one;     /* a GEMM for each of its products (Q, K, V; gate, up), but where they share a gather in pieces */
-  bool is_one_hot;     /* embedding: words by a product with a one-hot matrix, which is its core */
-  bool bias_grad_is_listed; /* a kernel of the lists sums the gradient of the bias: no kernel of its own does */
+  bool
+      one_by_one; /* a GEMM for each of its products (Q, K, V; gate, up), but where they share a gather in pieces */
+  bool is_one_hot; /* embedding: words by a product with a one-hot matrix, which is its core */
+  bool
+      bias_grad_is_listed; /* a kernel of the lists sums the gradient of the bias: no kernel of its own does */
   char *saved_text;
   LsExpression *saved; /* bytes kept for the backward, besides the input of a product; NULL: as built in */
   char *source;
@@ -86,7 +88,7 @@ typedef struct {
   GArray *operators; /* LsRecipe */
 } LsRecipes;
 
-LsRecipes *ls_recipes_new (void); /* with one reference, empty */
+LsRecipes *ls_recipes_new (void);               /* with one reference, empty */
 LsRecipes *ls_recipes_ref (LsRecipes *recipes); /* NULL allowed */
 void ls_recipes_unref (LsRecipes *recipes);     /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsRecipes, ls_recipes_unref)

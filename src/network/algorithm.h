@@ -24,11 +24,11 @@ typedef struct {
   uint64_t bytes;
   LsProtocol protocol;
   LsArena *arena;
-  LsCollMemo *memo; /* NULL: none */
+  LsCollMemo *memo;        /* NULL: none */
   const uint32_t *weights; /* as in LsCollRequest; NULL: equal parts, or not an all-to-all */
   bool weighs_senders;
   uint32_t n_hosts;
-  LsCollHost *hosts;      /* by ascending host                      */
+  LsCollHost *hosts; /* by ascending host                      */
   /* Seats: the members by ascending GPU, hence host after host. */
   const uint32_t *sorted;  /* [n] GPU of a seat                      */
   const uint32_t *member;  /* [n] member in that seat                */
@@ -40,8 +40,8 @@ typedef struct {
 
 typedef struct {
   const char *name;
-  uint32_t kinds;     /* LS_COLL_BIT of what it can do                        */
-  uint32_t automatic; /* of what NCCL, too, uses it for without being told to */
+  uint32_t kinds;                           /* LS_COLL_BIT of what it can do                        */
+  uint32_t automatic;                       /* of what NCCL, too, uses it for without being told to */
   bool (*applies) (const LsCollCall *call); /* on these GPUs; NULL: on all */
   const char *wants;                        /* what it asks of them, in words */
   bool only_simple;                         /* neither LL nor LL128 */
@@ -55,8 +55,8 @@ typedef struct {
 } LsCollAlgorithm;
 
 extern const LsCollAlgorithm ls_coll_ring, ls_coll_tree, ls_coll_nvls, ls_coll_nvls_tree, ls_coll_p2p,
-    ls_coll_shift, ls_coll_pairwise, ls_coll_direct, ls_coll_dissemination, ls_coll_hierarchical, ls_coll_halving,
-    ls_coll_collnet, ls_coll_pat, ls_coll_server, ls_coll_naive, ls_coll_torus;
+    ls_coll_shift, ls_coll_pairwise, ls_coll_direct, ls_coll_dissemination, ls_coll_hierarchical,
+    ls_coll_halving, ls_coll_collnet, ls_coll_pat, ls_coll_server, ls_coll_naive, ls_coll_torus;
 
 /* --- the shape of a call (shape.c) --- */
 
@@ -93,7 +93,8 @@ uint32_t ls_coll_n_entries (const LsCollCall *call);
 /* --- limits (limits.c): LS_ERROR_LIMIT if there is more to do --- */
 
 gboolean ls_coll_plan_is_small (const LsCollCall *call, const LsCollAlgorithm *a, GError **error);
-gboolean ls_coll_script_is_small (const LsCollCall *call, const LsCollAlgorithm *a, const LsScript *s, GError **error);
+gboolean ls_coll_script_is_small (const LsCollCall *call, const LsCollAlgorithm *a, const LsScript *s,
+                                  GError **error);
 
 /* --- two trees over n hosts, complementary (double_tree.c) --- */
 
@@ -106,8 +107,8 @@ typedef struct {
 } LsTreeNode;
 
 typedef struct {
-  uint32_t n_trees; /* 2, or 1 over one host */
-  uint32_t depth;   /* of the deeper one     */
+  uint32_t n_trees;    /* 2, or 1 over one host */
+  uint32_t depth;      /* of the deeper one     */
   LsTreeNode *node[2]; /* [n] */
 } LsDoubleTree;
 
@@ -136,9 +137,9 @@ void ls_script_pipeline (LsScript *s, LsTime latency);
 /* One phase for rounds first .. first + n_rounds - 1 of a script, run into each other. */
 typedef struct {
   uint32_t first, n_rounds;
-  bool is_same;  /* all these rounds have the messages of the first              */
+  bool is_same; /* all these rounds have the messages of the first              */
   LsTime latency;
-  double min_s;  /* what the bytes take at the least, for limits other than links; 0:
+  double min_s; /* what the bytes take at the least, for limits other than links; 0:
                   * from the rate caps of the script                             */
 } LsRounds;
 

@@ -9,7 +9,9 @@ LsCallTimes *
 ls_call_times_new (const LsNccl *nccl)
 {
   LsCallTimes *times = g_new (LsCallTimes, 1);
-  *times = (LsCallTimes) { nccl, g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, g_free) };
+  *times = (LsCallTimes) {
+    nccl, g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, g_free)
+  };
   return times;
 }
 
@@ -41,7 +43,8 @@ key_of (const LsCluster *cluster, LsCollKind kind, uint64_t bytes, const uint32_
 {
   const LsClusterSpec *spec = &cluster->spec;
   uint32_t per_node = spec->gpus_per_node, node = gpus[0] / per_node;
-  bool has_faults = spec->faults && spec->faults->len > 0, is_torus = spec->interior == LS_INTERIOR_TORUS, is_inside = !has_faults;
+  bool has_faults = spec->faults && spec->faults->len > 0, is_torus = spec->interior == LS_INTERIOR_TORUS,
+       is_inside = !has_faults;
   for (uint32_t i = 1; i < n && is_inside; i++)
     is_inside = gpus[i] / per_node == node;
   const uint64_t head[] = { (uint64_t) (uintptr_t) cluster, bytes, (uint64_t) kind, n, is_inside };
@@ -60,20 +63,23 @@ key_of (const LsCluster *cluster, LsCollKind kind, uint64_t bytes, const uint32_
 static LsTime
 plan_call (const LsCallTimes *times, const LsCluster *cluster, const LsCollRequest *request)
 {
-  if (!ls_coll_applies (cluster, times->nccl, request) || !ls_coll_check_size (cluster, times->nccl, request, LS_NETWORK_FLOW, NULL))
+  if (!ls_coll_applies (cluster, times->nccl, request)
+      || !ls_coll_check_size (cluster, times->nccl, request, LS_NETWORK_FLOW, NULL))
     return 0;
   g_autoptr (LsArena) arena = ls_arena_new ();
   return ls_coll_time_alone (cluster, ls_coll_plan (cluster, times->nccl, request, LS_NETWORK_FLOW, arena));
 }
 
 LsTime
-ls_call_time (LsCallTimes *times, const LsCluster *cluster, LsCollKind kind, uint64_t bytes, const uint32_t *gpus, uint32_t n)
+ls_call_time (LsCallTimes *times, const LsCluster *cluster, LsCollKind kind, uint64_t bytes,
+              const uint32_t *gpus, uint32_t n)
 {
   g_autoptr (GBytes) key = key_of (cluster, kind, bytes, gpus, n);
   const LsTime *known = g_hash_table_lookup (times->known, key);
   if (known)
     return *known;
-  LsTime time = plan_call (times, cluster, &(LsCollRequest) { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes });
+  LsTime time
+      = plan_call (times, cluster, &(LsCollRequest) { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes });
   g_hash_table_insert (times->known, g_steal_pointer (&key), g_memdup2 (&time, sizeof time));
   return time;
 }

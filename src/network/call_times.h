@@ -17,6 +17,7 @@ void ls_call_times_free (LsCallTimes *times);        /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCallTimes, ls_call_times_free)
 
 /* gpus ascend, but for a message back. 0: it cannot be carried out, or is too large to be planned. */
-LsTime ls_call_time (LsCallTimes *times, const LsCluster *cluster, LsCollKind kind, uint64_t bytes, const uint32_t *gpus, uint32_t n);
+LsTime ls_call_time (LsCallTimes *times, const LsCluster *cluster, LsCollKind kind, uint64_t bytes,
+                     const uint32_t *gpus, uint32_t n);
 
 #endif

@@ -36,12 +36,18 @@ static const char *const protocol_names[LS_N_PROTOCOLS] = {
 };
 
 static const char *const kind_names[LS_N_COLL_KINDS] = {
-  [LS_COLL_ALL_REDUCE] = "all-reduce",         [LS_COLL_ALL_GATHER] = "all-gather",
-  [LS_COLL_REDUCE_SCATTER] = "reduce-scatter", [LS_COLL_BROADCAST] = "broadcast",
-  [LS_COLL_REDUCE] = "reduce",                 [LS_COLL_ALL_TO_ALL] = "all-to-all",
-  [LS_COLL_GATHER] = "gather",                 [LS_COLL_SCATTER] = "scatter",
-  [LS_COLL_BARRIER] = "barrier",               [LS_COLL_PERMUTE] = "permute",
-  [LS_COLL_COPY_PERMUTE] = "copy-permute",     [LS_COLL_SEND_RECV] = "send-recv",
+  [LS_COLL_ALL_REDUCE] = "all-reduce",
+  [LS_COLL_ALL_GATHER] = "all-gather",
+  [LS_COLL_REDUCE_SCATTER] = "reduce-scatter",
+  [LS_COLL_BROADCAST] = "broadcast",
+  [LS_COLL_REDUCE] = "reduce",
+  [LS_COLL_ALL_TO_ALL] = "all-to-all",
+  [LS_COLL_GATHER] = "gather",
+  [LS_COLL_SCATTER] = "scatter",
+  [LS_COLL_BARRIER] = "barrier",
+  [LS_COLL_PERMUTE] = "permute",
+  [LS_COLL_COPY_PERMUTE] = "copy-permute",
+  [LS_COLL_SEND_RECV] = "send-recv",
 };
 
 const char *
@@ -54,7 +60,8 @@ ls_coll_kind_name (LsCollKind kind)
 bool
 ls_coll_kind_has_root (LsCollKind kind)
 {
-  return kind == LS_COLL_BROADCAST || kind == LS_COLL_REDUCE || kind == LS_COLL_GATHER || kind == LS_COLL_SCATTER;
+  return kind == LS_COLL_BROADCAST || kind == LS_COLL_REDUCE || kind == LS_COLL_GATHER
+      || kind == LS_COLL_SCATTER;
 }
 
 const char *
@@ -170,7 +177,9 @@ call_of (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *q, LsArena
 {
   g_assert (q->kind < LS_N_COLL_KINDS && q->n > 0);
   g_assert (!ls_coll_kind_has_root (q->kind) || q->root < q->n);
-  LsCollCall call = { .cluster = c, .nccl = nccl, .kind = q->kind, .gpus = q->gpus, .n = q->n, .arena = arena, .memo = q->memo };
+  LsCollCall call = {
+    .cluster = c, .nccl = nccl, .kind = q->kind, .gpus = q->gpus, .n = q->n, .arena = arena, .memo = q->memo
+  };
   call.root = ls_coll_kind_has_root (q->kind) ? q->root : 0;
   call.bytes = q->kind == LS_COLL_BARRIER ? 0 : q->bytes;
   call.protocol = q->protocol;
@@ -327,7 +336,8 @@ static gboolean
 all_are_small (const LsCollCall *call, GError **error)
 {
   for (size_t i = 0; i < G_N_ELEMENTS (registry); i++)
-    if (applies (registry[i], call, registry[i]->automatic) && !ls_coll_plan_is_small (call, registry[i], error))
+    if (applies (registry[i], call, registry[i]->automatic)
+        && !ls_coll_plan_is_small (call, registry[i], error))
       return FALSE;
   return TRUE;
 }
@@ -371,8 +381,8 @@ settle (const LsCollRequest *request, LsCollCall *call)
 }
 
 LsCollPlan *
-ls_coll_plan (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, LsNetworkFidelity fidelity,
-              LsArena *arena)
+ls_coll_plan (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
+              LsNetworkFidelity fidelity, LsArena *arena)
 {
   if (request->n == 1) {
     LsCollPlan *nothing = ls_arena_new_array (arena, LsCollPlan, 1);
@@ -403,8 +413,8 @@ ls_coll_script (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *req
 }
 
 gboolean
-ls_coll_check_size (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, LsNetworkFidelity fidelity,
-                    GError **error)
+ls_coll_check_size (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
+                    LsNetworkFidelity fidelity, GError **error)
 {
   if (request->n == 1)
     return TRUE;

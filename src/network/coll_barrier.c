@@ -24,9 +24,9 @@ sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
   const LsCollCall *call = s->data;
   uint32_t heard = 1u << round, seat = call->seat[place];
   uint32_t news = MIN (heard, s->n - heard);
-  *ret = (LsSend){ .to = call->member[(seat + heard) % s->n],
-                   .first = (seat + s->n - (news - 1)) % s->n,
-                   .n = news };
+  *ret = (LsSend) { .to = call->member[(seat + heard) % s->n],
+                    .first = (seat + s->n - (news - 1)) % s->n,
+                    .n = news };
   return 1;
 }
 

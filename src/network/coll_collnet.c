@@ -58,8 +58,8 @@ find_kinds (const LsCluster *c, LsArena *arena, Collnet *x)
   uint8_t *to = ls_arena_new_array (arena, uint8_t, c->trunks->len);
   for (guint i = 0; i < c->links->len; i++) {
     const LsLink *link = &g_array_index (c->links, LsLink, i);
-    from[link->trunk] = (uint8_t)g_array_index (c->nodes, LsTopoNode, link->from).kind;
-    to[link->trunk] = (uint8_t)g_array_index (c->nodes, LsTopoNode, link->to).kind;
+    from[link->trunk] = (uint8_t) g_array_index (c->nodes, LsTopoNode, link->from).kind;
+    to[link->trunk] = (uint8_t) g_array_index (c->nodes, LsTopoNode, link->to).kind;
   }
   x->trunk_from = from;
   x->trunk_to = to;
@@ -194,7 +194,7 @@ find_leaves (const LsCluster *c, LsArena *arena, Collnet *x)
       while (i < x->n_leaves && vertex[i] != at)
         i++;
       if (i == x->n_leaves) {
-        leaves[x->n_leaves++] = (Leaf){ .rail = rail, .seat = seat };
+        leaves[x->n_leaves++] = (Leaf) { .rail = rail, .seat = seat };
         vertex[i] = at;
         count[rail]++;
       }
@@ -230,12 +230,12 @@ sends_of_member (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
     uint32_t peer = (l + i) % x->k, to = x->call->member[h * x->k + peer];
     if (is_at (x, SCATTER, round))
       ret[n++]
-          = (LsSend){ .to = to, .first = chunk_at (SCATTER, round) * x->k + peer, .n = 1, .reduces = true };
+          = (LsSend) { .to = to, .first = chunk_at (SCATTER, round) * x->k + peer, .n = 1, .reduces = true };
     if (is_at (x, GATHER, round))
-      ret[n++] = (LsSend){ .to = to, .first = chunk_at (GATHER, round) * x->k + l, .n = 1 };
+      ret[n++] = (LsSend) { .to = to, .first = chunk_at (GATHER, round) * x->k + l, .n = 1 };
   }
   if (is_at (x, TO_LEAF, round))
-    ret[n++] = (LsSend){
+    ret[n++] = (LsSend) {
       .to = s->n + x->leaf_of[seat], .first = chunk_at (TO_LEAF, round) * x->k + l, .n = 1, .reduces = true
     };
   return n;
@@ -247,15 +247,15 @@ sends_of_leaf (const LsScript *s, uint32_t leaf, uint32_t round, LsSend *ret)
   const Collnet *x = s->data;
   uint32_t rail = x->leaves[leaf].rail, n = 0;
   if (x->n_leaves_of[rail] > 1 && is_at (x, TO_SPINE, round))
-    ret[n++] = (LsSend){ .to = s->n + x->n_leaves + rail,
-                         .first = chunk_at (TO_SPINE, round) * x->k + rail,
-                         .n = 1,
-                         .reduces = true };
+    ret[n++] = (LsSend) { .to = s->n + x->n_leaves + rail,
+                          .first = chunk_at (TO_SPINE, round) * x->k + rail,
+                          .n = 1,
+                          .reduces = true };
   for (uint32_t seat = rail; is_at (x, FROM_LEAF, round) && seat < s->n; seat += x->k)
     if (x->leaf_of[seat] == leaf)
-      ret[n++] = (LsSend){ .to = x->call->member[seat],
-                           .first = chunk_at (FROM_LEAF, round) * x->k + rail,
-                           .n = 1 };
+      ret[n++] = (LsSend) { .to = x->call->member[seat],
+                            .first = chunk_at (FROM_LEAF, round) * x->k + rail,
+                            .n = 1 };
   return n;
 }
 
@@ -270,7 +270,7 @@ sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
   uint32_t rail = place - s->n - x->n_leaves, n = 0;
   for (uint32_t i = 0; is_at (x, FROM_SPINE, round) && x->n_leaves_of[rail] > 1 && i < x->n_leaves; i++)
     if (x->leaves[i].rail == rail)
-      ret[n++] = (LsSend){ .to = s->n + i, .first = chunk_at (FROM_SPINE, round) * x->k + rail, .n = 1 };
+      ret[n++] = (LsSend) { .to = s->n + i, .first = chunk_at (FROM_SPINE, round) * x->k + rail, .n = 1 };
   return n;
 }
 
@@ -279,8 +279,8 @@ n_receives (const LsScript *s, uint32_t place, uint32_t round)
 {
   const Collnet *x = s->data;
   if (place < s->n)
-    return (x->k - 1) * (uint32_t)(is_at (x, SCATTER, round) + is_at (x, GATHER, round))
-           + is_at (x, FROM_LEAF, round);
+    return (x->k - 1) * (uint32_t) (is_at (x, SCATTER, round) + is_at (x, GATHER, round))
+        + is_at (x, FROM_LEAF, round);
   if (place < s->n + x->n_leaves) {
     const Leaf *leaf = &x->leaves[place - s->n];
     bool is_answered = x->n_leaves_of[leaf->rail] > 1 && is_at (x, FROM_SPINE, round);
@@ -322,13 +322,13 @@ static LsTime
 latency (const LsCollCall *call)
 {
   uint32_t k = ls_coll_members_per_host (call);
-  return 2 * ((k > 1 ? call->nccl->hop_intra : 0) + (LsTime)(k - 1) * PEER_PS) + call->nccl->hop_inter;
+  return 2 * ((k > 1 ? call->nccl->hop_intra : 0) + (LsTime) (k - 1) * PEER_PS) + call->nccl->hop_inter;
 }
 
 static void
 script (const LsCollCall *call, LsScript *s)
 {
-  uint64_t n_messages = 2 * (uint64_t)call->n * ls_coll_members_per_host (call);
+  uint64_t n_messages = 2 * (uint64_t) call->n * ls_coll_members_per_host (call);
   script_of (call, ls_coll_chunks (call, ls_coll_channels (call), N_STAGES, n_messages), s);
   /* Of a member's 2 (k - 1) messages inside its host each has its part of the channels;
    * the one to its leaf must not be slower for that. */

@@ -66,9 +66,9 @@ range_of (const Butterfly *x, uint32_t v, uint32_t halvings, uint32_t to)
 {
   uint32_t low = v & ((1u << halvings) - 1);
   uint32_t place = reversed (x, low), size = 1u << (x->m - halvings);
-  return (LsSend){ .to = x->call->member[seat_of_butterfly (x, to)],
-                   .first = x->first[place],
-                   .n = x->first[place + size] - x->first[place] };
+  return (LsSend) { .to = x->call->member[seat_of_butterfly (x, to)],
+                    .first = x->first[place],
+                    .n = x->first[place + size] - x->first[place] };
 }
 
 /* What a round does. */
@@ -98,9 +98,9 @@ fold (const LsScript *s, uint32_t seat, LsSend *ret)
   const Butterfly *x = s->data;
   if (seat >= 2 * x->n_others || seat % 2 == 0)
     return 0;
-  *ret = (LsSend){ .to = x->call->member[seat - 1], .first = 0, .n = s->n_blocks, .reduces = true };
+  *ret = (LsSend) { .to = x->call->member[seat - 1], .first = 0, .n = s->n_blocks, .reduces = true };
   if (s->kind == LS_COLL_ALL_GATHER)
-    *ret = (LsSend){ .to = x->call->member[seat - 1], .first = s->part_of[x->call->member[seat]], .n = 1 };
+    *ret = (LsSend) { .to = x->call->member[seat - 1], .first = s->part_of[x->call->member[seat]], .n = 1 };
   return 1;
 }
 
@@ -112,11 +112,11 @@ unfold (const LsScript *s, uint32_t seat, LsSend *ret)
   if (seat >= 2 * x->n_others || seat % 2 == 1)
     return 0;
   uint32_t to = x->call->member[seat + 1];
-  *ret = (LsSend){ .to = to, .first = 0, .n = s->n_blocks };
+  *ret = (LsSend) { .to = to, .first = 0, .n = s->n_blocks };
   if (s->kind == LS_COLL_REDUCE_SCATTER)
-    *ret = (LsSend){ .to = to, .first = s->part_of[to], .n = 1 };
+    *ret = (LsSend) { .to = to, .first = s->part_of[to], .n = 1 };
   if (s->kind == LS_COLL_ALL_GATHER)
-    *ret = (LsSend){ .to = to, .first = (s->part_of[to] + 1) % s->n_blocks, .n = s->n_blocks - 1 };
+    *ret = (LsSend) { .to = to, .first = (s->part_of[to] + 1) % s->n_blocks, .n = s->n_blocks - 1 };
   return 1;
 }
 

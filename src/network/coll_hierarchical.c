@@ -66,16 +66,16 @@ sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
   uint32_t inside = x->call->member[h * k + peer], across = x->call->member[(h + 1) % n * k + l];
   switch (part) {
   case SCATTER_INSIDE:
-    *ret = (LsSend){ .to = inside, .first = peer * n, .n = n, .reduces = true };
+    *ret = (LsSend) { .to = inside, .first = peer * n, .n = n, .reduces = true };
     return 1;
   case SCATTER_ACROSS:
-    *ret = (LsSend){ .to = across, .first = l * n + (h + 2 * n - 1 - r) % n, .n = 1, .reduces = true };
+    *ret = (LsSend) { .to = across, .first = l * n + (h + 2 * n - 1 - r) % n, .n = 1, .reduces = true };
     return 1;
   case GATHER_ACROSS:
-    *ret = (LsSend){ .to = across, .first = l * n + (h + n - r) % n, .n = 1 };
+    *ret = (LsSend) { .to = across, .first = l * n + (h + n - r) % n, .n = 1 };
     return 1;
   default:
-    *ret = (LsSend){ .to = inside, .first = l * n, .n = n };
+    *ret = (LsSend) { .to = inside, .first = l * n, .n = n };
     return 1;
   }
 }
@@ -136,14 +136,14 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   LsScript s = ls_script_of (call);
   script (call, &s);
   const Levels *x = s.data;
-  uint32_t n_flows = (uint32_t)(s.flows / LS_COEF_ONE), first = 0;
+  uint32_t n_flows = (uint32_t) (s.flows / LS_COEF_ONE), first = 0;
   ret_plan->sm_share = fmin (1, n_flows * call->nccl->sm_share_per_channel);
   ret_plan->phases = ls_arena_new_array (call->arena, LsPhase, N_PARTS);
   for (Part part = 0; part < N_PARTS; part++) {
     if (x->n_rounds[part] == 0)
       continue;
     bool is_across = part == SCATTER_ACROSS || part == GATHER_ACROSS;
-    LsTime hops = (LsTime)x->n_rounds[part] * (is_across ? s.hop_inter : s.hop_intra);
+    LsTime hops = (LsTime) x->n_rounds[part] * (is_across ? s.hop_inter : s.hop_intra);
     LsRounds rounds = { .first = first,
                         .n_rounds = x->n_rounds[part],
                         .is_same = is_across,
@@ -156,9 +156,10 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 #define KINDS                                                                                                \
   (LS_COLL_BIT (LS_COLL_ALL_REDUCE) | LS_COLL_BIT (LS_COLL_ALL_GATHER) | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER))
 
-const LsCollAlgorithm ls_coll_hierarchical = { .name = "hierarchical",
-                                               .kinds = KINDS,
-                                               .applies = applies,
-                                               .wants = "two nodes or more, as many ranks on each, at least 2",
-                                               .plan = plan,
-                                               .script = script };
+const LsCollAlgorithm ls_coll_hierarchical
+    = { .name = "hierarchical",
+        .kinds = KINDS,
+        .applies = applies,
+        .wants = "two nodes or more, as many ranks on each, at least 2",
+        .plan = plan,
+        .script = script };

@@ -41,7 +41,7 @@ applies (const LsCollCall *call)
 {
   const LsClusterSpec *s = &call->cluster->spec;
   return call->nccl->nvls_bus > 0 && ls_coll_has_nvswitch (call) && call->n_hosts == 1
-         && call->n == s->gpus_per_node && call->n > 2;
+      && call->n == s->gpus_per_node && call->n > 2;
 }
 
 static void
@@ -50,7 +50,7 @@ add_loads (const LsCollCall *call, uint32_t n_channels, LsPhase *phase)
   uint64_t flows = n_channels * LS_COEF_ONE;
   double wire_per_trunk_byte = 2.0 * (call->n - 1) / (call->n + 1);
   uint64_t hbm
-      = (uint64_t)llround ((double)flows * call->nccl->hbm_per_wire_all_reduce * wire_per_trunk_byte);
+      = (uint64_t) llround ((double) flows * call->nccl->hbm_per_wire_all_reduce * wire_per_trunk_byte);
   LsLoadList loads = ls_load_list_new (call->cluster);
   /* A ring of single hops loads each trunk of each member once. */
   for (uint32_t i = 0; i < call->n; i++) {
@@ -65,7 +65,7 @@ rate_of_flow (const LsCollCall *call, uint32_t n_flows)
 {
   double n = call->n;
   double s = ls_nccl_seconds (call, LS_TUNE_NVLS);
-  return s > 0 ? (1 + 1 / n) * (double)call->bytes / n_flows / s : call->nccl->nvls_bus / n_flows;
+  return s > 0 ? (1 + 1 / n) * (double) call->bytes / n_flows / s : call->nccl->nvls_bus / n_flows;
 }
 
 static void
@@ -77,7 +77,7 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 
   LsPhase *phase = ls_arena_new_array (call->arena, LsPhase, 1);
   phase->latency = nccl->base_nvls;
-  phase->demand_bytes = (1 + 1 / n) * (double)call->bytes / n_used;
+  phase->demand_bytes = (1 + 1 / n) * (double) call->bytes / n_used;
   phase->rate_cap = rate_of_flow (call, n_used);
   if (call->bytes > 0)
     add_loads (call, n_used, phase);
@@ -108,28 +108,28 @@ chunk_at (const LsScript *s, uint32_t stage, uint32_t round)
 static uint32_t
 sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 {
-  uint32_t n = s->n, n_chunks = ((const Nvls *)s->data)->n_chunks, k = 0;
+  uint32_t n = s->n, n_chunks = ((const Nvls *) s->data)->n_chunks, k = 0;
   uint32_t c[N_STAGES];
   for (uint32_t stage = 0; stage < N_STAGES; stage++)
     c[stage] = chunk_at (s, stage, round);
   if (place < n) {
     if (c[0] < n_chunks)
-      ret[k++] = (LsSend){ .to = n, .first = c[0] * n, .n = n, .reduces = true };
+      ret[k++] = (LsSend) { .to = n, .first = c[0] * n, .n = n, .reduces = true };
     if (c[2] < n_chunks)
-      ret[k++] = (LsSend){ .to = n, .first = c[2] * n + place, .n = 1 };
+      ret[k++] = (LsSend) { .to = n, .first = c[2] * n + place, .n = 1 };
     return k;
   }
   for (uint32_t i = 0; i < n && c[1] < n_chunks; i++)
-    ret[k++] = (LsSend){ .to = i, .first = c[1] * n + i, .n = 1 };
+    ret[k++] = (LsSend) { .to = i, .first = c[1] * n + i, .n = 1 };
   for (uint32_t i = 0; i < n && c[3] < n_chunks; i++)
-    ret[k++] = (LsSend){ .to = i, .first = c[3] * n, .n = n };
+    ret[k++] = (LsSend) { .to = i, .first = c[3] * n, .n = n };
   return k;
 }
 
 static uint32_t
 n_receives (const LsScript *s, uint32_t place, uint32_t round)
 {
-  uint32_t n_chunks = ((const Nvls *)s->data)->n_chunks;
+  uint32_t n_chunks = ((const Nvls *) s->data)->n_chunks;
   uint32_t a = place < s->n ? 1 : 0;
   uint32_t n = (chunk_at (s, a, round) < n_chunks) + (chunk_at (s, a + 2, round) < n_chunks);
   return place < s->n ? n : n * s->n;
@@ -157,7 +157,7 @@ script (const LsCollCall *call, LsScript *s)
   Nvls *x = ls_arena_new_array (call->arena, Nvls, 1);
   const LsNccl *nccl = call->nccl;
   uint32_t n = call->n, n_used = ls_nccl_channels (nccl->channels_nvls, call->bytes, BYTES_PER_CHANNEL);
-  x->n_chunks = ls_coll_chunks (call, n_used, N_STAGES, 4 * (uint64_t)n);
+  x->n_chunks = ls_coll_chunks (call, n_used, N_STAGES, 4 * (uint64_t) n);
   ls_script_cut (call, s, n * x->n_chunks);
   s->data = x;
   s->n_switches = 1;

@@ -44,7 +44,7 @@ applies (const LsCollCall *call)
 {
   const LsClusterSpec *s = &call->cluster->spec;
   return call->nccl->nvls_bus > 0 && ls_coll_has_nvswitch (call) && call->n_hosts > 1 && s->gpus_per_node > 2
-         && ls_coll_members_per_host (call) == s->gpus_per_node;
+      && ls_coll_members_per_host (call) == s->gpus_per_node;
 }
 
 /* Chunk that is at a stage in this round; none if >= n_chunks. Stages: 0 in, 1 to the
@@ -92,16 +92,16 @@ sends_on_tree (const NvlsTree *x, uint32_t h, uint32_t g, uint32_t tree, uint32_
   const LsTreeNode *node = &x->trees.node[tree][h];
   uint32_t up = chunk_at (x, up_stage (x, node->depth), round), n = 0;
   if (node->parent != LS_NO_HOST && up < x->n_chunks)
-    ret[n++] = (LsSend){ .to = x->call->member[node->parent * x->k + g],
-                         .first = block_of (x, up, g, tree),
-                         .n = 1,
-                         .reduces = true };
+    ret[n++] = (LsSend) { .to = x->call->member[node->parent * x->k + g],
+                          .first = block_of (x, up, g, tree),
+                          .n = 1,
+                          .reduces = true };
   uint32_t down = chunk_at (x, down_stage (x, node->depth), round);
   for (uint32_t i = 0; i < 2 && down < x->n_chunks; i++)
     if (node->child[i] != LS_NO_HOST)
-      ret[n++] = (LsSend){ .to = x->call->member[node->child[i] * x->k + g],
-                           .first = block_of (x, down, g, tree),
-                           .n = 1 };
+      ret[n++] = (LsSend) { .to = x->call->member[node->child[i] * x->k + g],
+                            .first = block_of (x, down, g, tree),
+                            .n = 1 };
   return n;
 }
 
@@ -113,11 +113,11 @@ sends_of_member (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
   uint32_t in = chunk_at (x, 0, round), back = chunk_at (x, back_stage (x), round);
   if (in < x->n_chunks)
     ret[n++]
-        = (LsSend){ .to = s->n + h, .first = block_of (x, in, 0, 0), .n = x->k * n_trees, .reduces = true };
+        = (LsSend) { .to = s->n + h, .first = block_of (x, in, 0, 0), .n = x->k * n_trees, .reduces = true };
   for (uint32_t t = 0; t < n_trees; t++)
     n += sends_on_tree (x, h, g, t, round, &ret[n]);
   if (back < x->n_chunks)
-    ret[n++] = (LsSend){ .to = s->n + h, .first = block_of (x, back, g, 0), .n = n_trees };
+    ret[n++] = (LsSend) { .to = s->n + h, .first = block_of (x, back, g, 0), .n = n_trees };
   return n;
 }
 
@@ -132,9 +132,9 @@ sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
   for (uint32_t g = 0; g < x->k; g++) {
     uint32_t to = x->call->member[(place - s->n) * x->k + g];
     if (heads < x->n_chunks)
-      ret[n++] = (LsSend){ .to = to, .first = block_of (x, heads, g, 0), .n = n_trees };
+      ret[n++] = (LsSend) { .to = to, .first = block_of (x, heads, g, 0), .n = n_trees };
     if (out < x->n_chunks)
-      ret[n++] = (LsSend){ .to = to, .first = block_of (x, out, 0, 0), .n = x->k * n_trees };
+      ret[n++] = (LsSend) { .to = to, .first = block_of (x, out, 0, 0), .n = x->k * n_trees };
   }
   return n;
 }
@@ -144,7 +144,7 @@ n_receives (const LsScript *s, uint32_t place, uint32_t round)
 {
   const NvlsTree *x = s->data;
   if (place >= s->n)
-    return x->k * (uint32_t)(is_at (x, 0, round) + is_at (x, back_stage (x), round));
+    return x->k * (uint32_t) (is_at (x, 0, round) + is_at (x, back_stage (x), round));
   uint32_t h = x->call->seat[place] / x->k, n = is_at (x, 1, round) + is_at (x, back_stage (x) + 1, round);
   for (uint32_t t = 0; t < x->trees.n_trees; t++) {
     const LsTreeNode *node = &x->trees.node[t][h];
@@ -190,7 +190,7 @@ script_of (const LsCollCall *call, bool is_flat, LsScript *s)
   x->is_flat = is_flat;
   x->depth = x->trees.depth;
   uint32_t n_stages = 4 + 2 * x->depth;
-  uint64_t n_messages = 4 * (uint64_t)call->n + 2 * (uint64_t)x->k * x->trees.n_trees * (call->n_hosts - 1);
+  uint64_t n_messages = 4 * (uint64_t) call->n + 2 * (uint64_t) x->k * x->trees.n_trees * (call->n_hosts - 1);
   x->n_chunks = is_flat ? 1 : ls_coll_chunks (call, channels_used (call), n_stages, n_messages);
   ls_script_cut (call, s, x->n_chunks * x->k * x->trees.n_trees);
   s->data = x;
@@ -208,7 +208,7 @@ static void
 script (const LsCollCall *call, LsScript *s)
 {
   script_of (call, false, s);
-  double alg = call->bytes > 0 ? (double)call->bytes / ls_nccl_seconds (call, LS_TUNE_NVLS_TREE)
+  double alg = call->bytes > 0 ? (double) call->bytes / ls_nccl_seconds (call, LS_TUNE_NVLS_TREE)
                                : ls_coll_bus (call);
   double n_flows = channels_used (call);
   s->base = call->nccl->base_nvls;

@@ -116,7 +116,7 @@ is_gathering (const LsScript *s, uint32_t round)
 static LsSend
 weighted_send (const LsCollCall *call, uint32_t from, uint32_t to)
 {
-  return (LsSend){ .to = to, .n = call->weights[call->weighs_senders ? from : to] };
+  return (LsSend) { .to = to, .n = call->weights[call->weighs_senders ? from : to] };
 }
 
 static LsSend
@@ -126,8 +126,8 @@ send_of (const LsScript *s, uint32_t place, uint32_t to, bool gathers)
   if (x->call->weights)
     return weighted_send (x->call, place, to);
   if (s->kind == LS_COLL_ALL_TO_ALL)
-    return (LsSend){ .to = to, .first = place * s->n + to, .n = 1 };
-  return (LsSend){ .to = to, .first = gathers ? place : to, .n = 1, .reduces = !gathers };
+    return (LsSend) { .to = to, .first = place * s->n + to, .n = 1 };
+  return (LsSend) { .to = to, .first = gathers ? place : to, .n = 1, .reduces = !gathers };
 }
 
 static uint32_t
@@ -135,7 +135,8 @@ sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 {
   uint32_t batch = round % n_batches (s->n), n = batch_size (s, batch);
   for (uint32_t i = 0; i < n; i++)
-    ret[i] = send_of (s, place, peer_of (s->data, place, batch * PAIRS_PER_BATCH + i + 1), is_gathering (s, round));
+    ret[i] = send_of (s, place, peer_of (s->data, place, batch * PAIRS_PER_BATCH + i + 1),
+                      is_gathering (s, round));
   return n;
 }
 
@@ -160,7 +161,7 @@ rate_cap (const LsScript *s, uint32_t from, uint32_t to, uint32_t n)
   bool goes_across = is_across (x, from, to);
   for (uint32_t i = 0; i < batch_size (s, batch); i++)
     n_alike += is_across (x, from, peer_of (x, from, batch * PAIRS_PER_BATCH + i + 1)) == goes_across;
-  return (goes_across ? x->across : x->inside) / n_alike / ((double)s->flows / (double)LS_COEF_ONE);
+  return (goes_across ? x->across : x->inside) / n_alike / ((double) s->flows / (double) LS_COEF_ONE);
 }
 
 /* NCCL's sends, or what an all-to-all gets of them: what its busiest member moves. */
@@ -172,7 +173,7 @@ find_rates (Pairs *x)
   x->across = call->nccl->p2p_inter;
   if (call->kind != LS_COLL_ALL_TO_ALL || call->bytes == 0)
     return;
-  double inside_s, across_s, message = (double)call->bytes / call->n;
+  double inside_s, across_s, message = (double) call->bytes / call->n;
   ls_nccl_all_to_all_seconds (call, &inside_s, &across_s);
   uint32_t most = ls_coll_max_members (call);
   if (most > 1)
@@ -227,7 +228,7 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   s.flows = flows;
   uint32_t n_flows = ls_coll_channels (call), per_phase = n_batches (call->n);
   LsTime hop = call->n_hosts == 1 ? s.hop_intra : s.hop_inter;
-  LsTime further = (LsTime)(per_phase - 1) * hop;
+  LsTime further = (LsTime) (per_phase - 1) * hop;
   ret_plan->sm_share = fmin (1, n_flows * call->nccl->sm_share_per_channel);
   ret_plan->n_phases = s.n_rounds / per_phase;
   ret_plan->phases = ls_arena_new_array (call->arena, LsPhase, ret_plan->n_phases);
@@ -245,7 +246,7 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 static uint64_t
 n_messages (const LsCollCall *call)
 {
-  return (uint64_t)call->n * (call->n - 1) * (call->kind == LS_COLL_ALL_REDUCE ? 2 : 1);
+  return (uint64_t) call->n * (call->n - 1) * (call->kind == LS_COLL_ALL_REDUCE ? 2 : 1);
 }
 
 #define KINDS                                                                                                \

@@ -31,7 +31,7 @@
 
 #define BUS_SHARE    0.75
 #define HOPS_AT_ONCE 3.5
-#define POST_PS      ((LsTime)(2.8 * LS_US))
+#define POST_PS      ((LsTime) (2.8 * LS_US))
 
 static bool
 applies (const LsCollCall *call)
@@ -57,7 +57,7 @@ sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
   uint32_t n_parts = (n - d + 2 * d - 1) / (2 * d);
   /* Parts newest, newest - 2 d, ..: from the oldest on. */
   uint32_t oldest = (newest + n - (n_parts - 1) * 2 * d) % n;
-  *ret = (LsSend){
+  *ret = (LsSend) {
     .to = call->member[to], .first = oldest, .n = n_parts, .stride = 2 * d, .reduces = !gathers
   };
   return 1;
@@ -82,7 +82,7 @@ script (const LsCollCall *call, LsScript *s)
   s->n_receives = n_receives;
   s->base = ls_nccl_base (call->nccl, call->kind);
   s->hop_intra = s->hop_inter
-      = (LsTime)((double)call->nccl->hop_inter / HOPS_AT_ONCE) + POST_PS * call->n / s->n_rounds;
+      = (LsTime) ((double) call->nccl->hop_inter / HOPS_AT_ONCE) + POST_PS * call->n / s->n_rounds;
   s->rate_intra = s->rate_inter = BUS_SHARE * ls_coll_bus (call) / n_channels;
   s->flows = n_channels * LS_COEF_ONE;
   s->hbm_from = s->hbm_to = ls_nccl_hbm_per_wire (call->nccl, call->kind) / 2;
@@ -93,7 +93,7 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 {
   LsScript s = ls_script_of (call);
   script (call, &s);
-  uint32_t n_flows = (uint32_t)(s.flows / LS_COEF_ONE);
+  uint32_t n_flows = (uint32_t) (s.flows / LS_COEF_ONE);
   LsRounds all = { .n_rounds = s.n_rounds, .latency = s.base + s.n_rounds * s.hop_inter };
   ret_plan->sm_share = fmin (1, n_flows * call->nccl->sm_share_per_channel);
   ret_plan->n_phases = 1;

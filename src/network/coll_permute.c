@@ -4,9 +4,9 @@
  *
  * Problem. n messages at once; each member sends one and receives one.
  *
- * Model. Permute: one group of a send and a receive per member, as NCCL runs it: C flows of
- * S/C bytes from each member to the next, with the latency and rate of a single
- * send, and its channels in a communicator of n (coll_p2p.c). Across hosts the rate is that of a NIC for all, as all end together.
+ * Model. Permute: one group of a send and a receive per member, as NCCL runs it: C flows of S/C bytes from
+ * each member to the next, with the latency and rate of a single send, and its channels in a communicator of
+ * n (coll_p2p.c). Across hosts the rate is that of a NIC for all, as all end together.
  *
  *     time alone = base + S / p2p
  *
@@ -98,7 +98,8 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   LsScript s = ls_script_of (call);
   script (call, &s);
   LsRounds round = { .n_rounds = 1, .latency = s.base };
-  ret_plan->sm_share = is_by_copy_engine (call) ? 0 : fmin (1, n_flows (call) * call->nccl->sm_share_per_channel);
+  ret_plan->sm_share
+      = is_by_copy_engine (call) ? 0 : fmin (1, n_flows (call) * call->nccl->sm_share_per_channel);
   ret_plan->n_phases = 1;
   ret_plan->phases = ls_arena_new_array (call->arena, LsPhase, 1);
   ls_phase_of_rounds (call, &s, &round, n_flows (call), ret_plan->phases);

@@ -342,10 +342,9 @@ sends_of_parts (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
   for (uint32_t e = 0; e < x->n_rings; e++) {
     uint32_t p = position_of (x, e, place);
     uint32_t owner = member_at (x, e, part_sent (s, p, round));
-    ret[e] = (LsSend) { .to = member_at (x, e, (p + 1) % s->n),
-                        .first = owner * x->n_rings + e,
-                        .n = 1,
-                        .reduces = reduces };
+    ret[e] = (LsSend) {
+      .to = member_at (x, e, (p + 1) % s->n), .first = owner * x->n_rings + e, .n = 1, .reduces = reduces
+    };
   }
   return x->n_rings;
 }
@@ -429,7 +428,8 @@ script (const LsCollCall *call, LsScript *s)
   bool is_chain = call->kind == LS_COLL_BROADCAST || call->kind == LS_COLL_REDUCE;
   x->call = call;
   x->n_rings = x->orders.n;
-  x->n_chunks = is_chain ? ls_coll_chunks (call, n_flows, call->n - 1, (uint64_t) x->n_rings * (call->n - 1)) : 1;
+  x->n_chunks
+      = is_chain ? ls_coll_chunks (call, n_flows, call->n - 1, (uint64_t) x->n_rings * (call->n - 1)) : 1;
   s->data = x;
   ls_script_cut (call, s, x->n_rings * (is_chain ? x->n_chunks : call->n));
   s->n_rounds = is_chain ? x->n_chunks + call->n - 2 : ls_nccl_ring_sends (call->kind, call->n);
@@ -448,9 +448,9 @@ script (const LsCollCall *call, LsScript *s)
     ls_script_pipeline (s, ls_nccl_latency (call, LS_TUNE_RING) - s->base);
 }
 
-#define KINDS                                                                                                    \
-  (LS_COLL_BIT (LS_COLL_ALL_REDUCE) | LS_COLL_BIT (LS_COLL_ALL_GATHER) | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER)   \
-   | LS_COLL_BIT (LS_COLL_BROADCAST) | LS_COLL_BIT (LS_COLL_REDUCE))
+#define KINDS                                                                                                \
+  (LS_COLL_BIT (LS_COLL_ALL_REDUCE) | LS_COLL_BIT (LS_COLL_ALL_GATHER)                                       \
+   | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER) | LS_COLL_BIT (LS_COLL_BROADCAST) | LS_COLL_BIT (LS_COLL_REDUCE))
 
 const LsCollAlgorithm ls_coll_ring
     = { .name = "ring", .kinds = KINDS, .automatic = KINDS, .plan = plan, .script = script };

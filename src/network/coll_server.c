@@ -45,10 +45,10 @@ sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
   uint32_t n = 0, mine = server_index (call, place);
   for (uint32_t i = 0; round == 0 && i < s->n_blocks; i++)
     if (i != mine)
-      ret[n++] = (LsSend){ .to = server_member (call, i), .first = i, .n = 1, .reduces = true };
+      ret[n++] = (LsSend) { .to = server_member (call, i), .first = i, .n = 1, .reduces = true };
   for (uint32_t i = 0; round == 1 && mine != UINT32_MAX && i < s->n; i++)
     if (i != place)
-      ret[n++] = (LsSend){ .to = i, .first = mine, .n = 1 };
+      ret[n++] = (LsSend) { .to = i, .first = mine, .n = 1 };
   return n;
 }
 
@@ -78,8 +78,10 @@ script (const LsCollCall *call, LsScript *s)
 static uint64_t
 n_messages (const LsCollCall *call)
 {
-  return 2 * (uint64_t)call->n * call->n_hosts;
+  return 2 * (uint64_t) call->n * call->n_hosts;
 }
 
-const LsCollAlgorithm ls_coll_server
-    = { .name = "parameter-server", .kinds = LS_COLL_BIT (LS_COLL_ALL_REDUCE), .n_messages = n_messages, .script = script };
+const LsCollAlgorithm ls_coll_server = { .name = "parameter-server",
+                                         .kinds = LS_COLL_BIT (LS_COLL_ALL_REDUCE),
+                                         .n_messages = n_messages,
+                                         .script = script };

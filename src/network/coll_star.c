@@ -53,8 +53,8 @@ static LsSend
 send_of (const LsScript *s, const Star *star, uint32_t to, uint32_t member)
 {
   if (star->is_part)
-    return (LsSend){ .to = to, .first = member, .n = 1, .reduces = star->reduces };
-  return (LsSend){ .to = to, .first = 0, .n = s->n_blocks, .reduces = star->reduces };
+    return (LsSend) { .to = to, .first = member, .n = 1, .reduces = star->reduces };
+  return (LsSend) { .to = to, .first = 0, .n = s->n_blocks, .reduces = star->reduces };
 }
 
 static uint32_t

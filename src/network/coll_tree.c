@@ -51,10 +51,10 @@ static Spot
 spot_of (const Tree *x, uint32_t entry, uint32_t tree, uint32_t member)
 {
   uint32_t seat = x->call->seat[member], h = x->call->host_of[seat];
-  return (Spot){ .node = &x->trees.node[tree][h],
-                 .host = h,
-                 .entry = entry,
-                 .x = ls_coll_order_of_seat (x->call, seat, entry) };
+  return (Spot) { .node = &x->trees.node[tree][h],
+                  .host = h,
+                  .entry = entry,
+                  .x = ls_coll_order_of_seat (x->call, seat, entry) };
 }
 
 static uint32_t
@@ -111,10 +111,10 @@ sends_in_tree (const Tree *x, const Spot *at, uint32_t first, uint32_t round, Ls
            n = 0;
   uint32_t parent = parent_of (x, at), children[3];
   if (up < x->n_chunks && parent != UINT32_MAX)
-    ret[n++] = (LsSend){ .to = parent, .first = first + up, .n = 1, .reduces = true };
+    ret[n++] = (LsSend) { .to = parent, .first = first + up, .n = 1, .reduces = true };
   uint32_t n_children = down < x->n_chunks ? children_of (x, at, children) : 0;
   for (uint32_t i = 0; i < n_children; i++)
-    ret[n++] = (LsSend){ .to = children[i], .first = first + down, .n = 1 };
+    ret[n++] = (LsSend) { .to = children[i], .first = first + down, .n = 1 };
   return n;
 }
 
@@ -159,7 +159,7 @@ script_of (const LsCollCall *call, bool is_flat, LsScript *s)
   uint32_t n_trees = x->n_entries * x->trees.n_trees, n_channels = ls_coll_channels (call);
   x->n_chunks = is_flat ? 1
                         : ls_coll_chunks (call, MAX (n_channels, n_trees), 2 * x->depth,
-                                          2 * (uint64_t)n_trees * (call->n - 1));
+                                          2 * (uint64_t) n_trees * (call->n - 1));
   ls_script_cut (call, s, n_trees * x->n_chunks);
   s->data = x;
   s->n_rounds = is_flat ? 1 : x->n_chunks + 2 * x->depth - 1;
@@ -180,8 +180,8 @@ script (const LsCollCall *call, LsScript *s)
   /* A message is one of n_trees that leave for a parent at once; it has its share of the
    * channels, and these its share of the bandwidth. */
   double alg
-      = call->bytes > 0 ? (double)call->bytes / ls_nccl_seconds (call, LS_TUNE_TREE) : ls_coll_bus (call);
-  s->rate_intra = s->rate_inter = alg / n_trees / ((double)s->flows / (double)LS_COEF_ONE);
+      = call->bytes > 0 ? (double) call->bytes / ls_nccl_seconds (call, LS_TUNE_TREE) : ls_coll_bus (call);
+  s->rate_intra = s->rate_inter = alg / n_trees / ((double) s->flows / (double) LS_COEF_ONE);
   s->hbm_from = s->hbm_to = ls_nccl_hbm_per_wire (call->nccl, call->kind) / 2;
 }
 
@@ -205,10 +205,11 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 static uint64_t
 n_messages (const LsCollCall *call)
 {
-  return 4 * (uint64_t)call->n * ls_coll_n_entries (call);
+  return 4 * (uint64_t) call->n * ls_coll_n_entries (call);
 }
 
 #define KINDS LS_COLL_BIT (LS_COLL_ALL_REDUCE)
 
-const LsCollAlgorithm ls_coll_tree
-    = { .name = "tree", .kinds = KINDS, .automatic = KINDS, .n_messages = n_messages, .plan = plan, .script = script };
+const LsCollAlgorithm ls_coll_tree = {
+  .name = "tree", .kinds = KINDS, .automatic = KINDS, .n_messages = n_messages, .plan = plan, .script = script
+};

@@ -49,7 +49,7 @@ ls_double_tree (uint32_t n, LsArena *arena)
   for (uint32_t t = 0; t < d.n_trees; t++) {
     LsTreeNode *node = d.node[t] = ls_arena_new_array (arena, LsTreeNode, n);
     for (uint32_t r = 0; r < n; r++)
-      node[r] = (LsTreeNode){ .parent = parent_in (n, t, r), .child = { LS_NO_HOST, LS_NO_HOST } };
+      node[r] = (LsTreeNode) { .parent = parent_in (n, t, r), .child = { LS_NO_HOST, LS_NO_HOST } };
     for (uint32_t r = 0; r < n; r++) {
       if (node[r].parent != LS_NO_HOST)
         add_child (&node[node[r].parent], r);

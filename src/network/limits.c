@@ -18,15 +18,16 @@ times (uint64_t a, uint64_t b)
 }
 
 static gboolean
-is_below (const LsCollCall *call, const char *algorithm, const char *what, uint64_t n, uint64_t limit, GError **error)
+is_below (const LsCollCall *call, const char *algorithm, const char *what, uint64_t n, uint64_t limit,
+          GError **error)
 {
   if (n <= limit)
     return TRUE;
   g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
                "%s over %u %s by %s is %.3g %s; the limit is %.3g\n"
-               "note: take fewer %s%s, or another algorithm if there is one", ls_coll_kind_name (call->kind), call->n,
-               ls_cluster_chip_word (&call->cluster->spec, call->n), algorithm, (double) n, what, (double) limit,
-               ls_cluster_chip_word (&call->cluster->spec, 2),
+               "note: take fewer %s%s, or another algorithm if there is one",
+               ls_coll_kind_name (call->kind), call->n, ls_cluster_chip_word (&call->cluster->spec, call->n),
+               algorithm, (double) n, what, (double) limit, ls_cluster_chip_word (&call->cluster->spec, 2),
                call->n_hosts > 1 && ls_coll_members_per_host (call) == 0 ? ", as many of each node" : "");
   return FALSE;
 }
@@ -34,7 +35,8 @@ is_below (const LsCollCall *call, const char *algorithm, const char *what, uint6
 gboolean
 ls_coll_plan_is_small (const LsCollCall *call, const LsCollAlgorithm *a, GError **error)
 {
-  return !a->n_messages || is_below (call, a->name, "messages to add up", a->n_messages (call), MAX_MESSAGES, error);
+  return !a->n_messages
+      || is_below (call, a->name, "messages to add up", a->n_messages (call), MAX_MESSAGES, error);
 }
 
 uint64_t
@@ -50,7 +52,8 @@ ls_coll_check_all (uint64_t n_messages, GError **error)
     return TRUE;
   g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
                "all sizes together are %.3g messages, one by one; the limit is %.3g\n"
-               "note: take fewer sizes (--min, --max, --factor), fewer --gpus, or --network flow", (double) n_messages, (double) MAX_MESSAGES);
+               "note: take fewer sizes (--min, --max, --factor), fewer --gpus, or --network flow",
+               (double) n_messages, (double) MAX_MESSAGES);
   return FALSE;
 }
 
@@ -59,7 +62,8 @@ ls_coll_script_is_small (const LsCollCall *call, const LsCollAlgorithm *a, const
 {
   uint64_t at_once = times ((uint64_t) s->n + s->n_switches, s->max_sends), n = ls_script_n_messages (s);
   return is_below (call, a->name, "messages at once, one by one", at_once, MAX_AT_ONCE, error)
-         && is_below (call, a->name, "messages, one by one", n, MAX_MESSAGES, error)
-         && (!s->has_lanes
-             || is_below (call, a->name, "messages times channels, one by one", times (n, s->max_sends), MAX_LOOKS, error));
+      && is_below (call, a->name, "messages, one by one", n, MAX_MESSAGES, error)
+      && (!s->has_lanes
+          || is_below (call, a->name, "messages times channels, one by one", times (n, s->max_sends),
+                       MAX_LOOKS, error));
 }

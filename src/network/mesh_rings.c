@@ -10,10 +10,10 @@
 #define MAX_STEPS 100000
 
 typedef struct {
-  uint32_t n;                         /* GPUs */
-  uint32_t left[MAX_GPUS][MAX_GPUS];  /* links that no ring has */
+  uint32_t n;                        /* GPUs */
+  uint32_t left[MAX_GPUS][MAX_GPUS]; /* links that no ring has */
   uint32_t n_rings, n_best, n_steps;
-  uint32_t n_most;                    /* more there cannot be */
+  uint32_t n_most; /* more there cannot be */
   uint8_t ring[MAX_RINGS + 1][MAX_GPUS], best[MAX_RINGS][MAX_GPUS];
 } Search;
 
@@ -33,8 +33,7 @@ at_most_more (const Search *s)
   return most;
 }
 
-static void
-extend (Search *s, uint32_t depth, uint32_t visited);
+static void extend (Search *s, uint32_t depth, uint32_t visited);
 
 static void
 next_ring (Search *s)

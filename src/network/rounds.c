@@ -50,7 +50,7 @@ longest_s (const LsScript *s, const LsSums *sums, uint32_t n_flows)
     for (int way = 0; way < LS_N_WAYS; way++) {
       uint64_t blocks = MAX (sums->traffic[i].out[way], sums->traffic[i].in[way]);
       if (blocks > 0)
-        longest = fmax (longest, (double)blocks * s->block_bytes / (rate[way] * n_flows));
+        longest = fmax (longest, (double) blocks * s->block_bytes / (rate[way] * n_flows));
     }
   return longest;
 }
@@ -60,9 +60,9 @@ add_hbm (const LsScript *s, const LsSums *sums, LsLoadList *loads)
 {
   for (uint32_t i = 0; i < s->n; i++) {
     const LsTraffic *t = &sums->traffic[i];
-    double blocks = (double)sum_of (t->out) * s->hbm_from + (double)sum_of (t->in) * s->hbm_to;
+    double blocks = (double) sum_of (t->out) * s->hbm_from + (double) sum_of (t->in) * s->hbm_to;
     ls_load_list_add (loads, ls_cluster_hbm_resource (s->cluster, s->gpus[i]),
-                      (uint64_t)llround (blocks * (double)LS_HOP_WHOLE));
+                      (uint64_t) llround (blocks * (double) LS_HOP_WHOLE));
   }
 }
 
@@ -83,13 +83,13 @@ phase_of_sums (const LsCollCall *call, const LsScript *s, const LsSums *sums, co
   uint64_t max = busiest (s, sums);
   double repeats = rounds->is_same ? rounds->n_rounds : 1;
   double min_s = rounds->min_s > 0 ? rounds->min_s : longest_s (s, sums, n_flows) * repeats;
-  ret_phase->demand_bytes = (double)max * s->block_bytes * repeats / n_flows;
+  ret_phase->demand_bytes = (double) max * s->block_bytes * repeats / n_flows;
   ret_phase->rate_cap = ret_phase->demand_bytes / min_s;
   LsLoadList loads = ls_load_list_new (s->cluster);
   for (uint32_t i = 0; i < sums->n_loads; i++)
     ls_load_list_add (&loads, sums->loads[i].resource, sums->loads[i].coef);
   add_hbm (s, sums, &loads);
-  ls_load_list_scale (&loads, (double)n_flows / (double)max * ((double)LS_COEF_ONE / LS_HOP_WHOLE));
+  ls_load_list_scale (&loads, (double) n_flows / (double) max * ((double) LS_COEF_ONE / LS_HOP_WHOLE));
   ls_load_list_finish (&loads, call->arena, ret_phase);
 }
 
@@ -97,11 +97,12 @@ void
 ls_phase_of_rounds (const LsCollCall *call, const LsScript *s, const LsRounds *rounds, uint32_t n_flows,
                     LsPhase *ret_phase)
 {
-  *ret_phase = (LsPhase){ .latency = rounds->latency };
+  *ret_phase = (LsPhase) { .latency = rounds->latency };
   if (s->block_bytes <= 0)
     return;
   g_autoptr (LsArena) scratch = ls_arena_new ();
-  const LsSums *sums = ls_sums_of_rounds (call, s, rounds->first, rounds->is_same ? 1 : rounds->n_rounds, scratch);
+  const LsSums *sums
+      = ls_sums_of_rounds (call, s, rounds->first, rounds->is_same ? 1 : rounds->n_rounds, scratch);
   phase_of_sums (call, s, sums, rounds, n_flows, ret_phase);
 }
 
@@ -151,7 +152,7 @@ ls_plan_of_rounds (const LsCollCall *call, const LsScript *s, LsCollPlan *ret_pl
 LsScript
 ls_script_of (const LsCollCall *call)
 {
-  return (LsScript){
+  return (LsScript) {
     .kind = call->kind, .n = call->n, .root = call->root, .gpus = call->gpus, .cluster = call->cluster
   };
 }
@@ -160,7 +161,7 @@ void
 ls_script_cut (const LsCollCall *call, LsScript *s, uint32_t n_blocks)
 {
   s->n_blocks = n_blocks;
-  s->block_bytes = (double)call->bytes / (call->kind == LS_COLL_ALL_TO_ALL ? call->n : n_blocks);
+  s->block_bytes = (double) call->bytes / (call->kind == LS_COLL_ALL_TO_ALL ? call->n : n_blocks);
 }
 
 static LsTime
@@ -190,8 +191,8 @@ ls_script_star (const LsCollCall *call, LsScript *s, uint32_t k)
 {
   uint32_t n = call->n - 1;
   s->flows = MAX (1, s->flows / n);
-  s->rate_intra *= (double)n / MAX (1, k - 1);
-  s->rate_inter *= (double)n / MAX (1, call->n - k);
+  s->rate_intra *= (double) n / MAX (1, k - 1);
+  s->rate_inter *= (double) n / MAX (1, call->n - k);
 }
 
 void

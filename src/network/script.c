@@ -52,9 +52,12 @@ ls_script_channel_flows (const LsScript *s, uint32_t channel)
 }
 
 void
-ls_script_route_gpus (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t channel, LsRoute *ret_route)
+ls_script_route_gpus (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t channel,
+                      LsRoute *ret_route)
 {
-  LsRouteEnds ends = { .gpu_from = gpu_from, .gpu_to = gpu_to, .nic_from = LS_NIC_AUTO, .nic_to = LS_NIC_AUTO, .channel = channel };
+  LsRouteEnds ends = {
+    .gpu_from = gpu_from, .gpu_to = gpu_to, .nic_from = LS_NIC_AUTO, .nic_to = LS_NIC_AUTO, .channel = channel
+  };
   ls_route_ends (c, &ends, ret_route);
 }
 

@@ -56,13 +56,13 @@ struct LsScript {
   LsCollKind kind;
   uint32_t n, n_switches, root;
   uint32_t n_blocks, n_rounds;
-  uint32_t max_sends;    /* of one place in one round */
+  uint32_t max_sends; /* of one place in one round */
   bool has_lanes;
   double block_bytes;
-  const uint32_t *gpus;  /* [n] */
+  const uint32_t *gpus;    /* [n] */
   const uint32_t *part_of; /* [n], a permutation; NULL: part i belongs to member i */
   const LsCluster *cluster;
-  const void *data;      /* of the algorithm, in the arena of the script */
+  const void *data; /* of the algorithm, in the arena of the script */
 
   /* Sends of this place in this round into ret (room for max_sends); how many. */
   uint32_t (*sends) (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret);
@@ -73,9 +73,9 @@ struct LsScript {
   /* What a message costs: its bytes in `flows` (2^-20) equal flows, each at a rate cap or
    * less and on each trunk of its route, and HBM traffic per byte at both ends. When they
    * have left, the sender is free, and a latency later the receiver has them. */
-  LsTime base;   /* once, before the first round */
-  LsTime hop_intra, hop_inter, hop_switch;      /* the last: to or from a switch */
-  double rate_intra, rate_inter, rate_switch;   /* caps, bytes/s of one flow     */
+  LsTime base;                                /* once, before the first round */
+  LsTime hop_intra, hop_inter, hop_switch;    /* the last: to or from a switch */
+  double rate_intra, rate_inter, rate_switch; /* caps, bytes/s of one flow     */
   uint64_t flows;
   double hbm_from, hbm_to; /* HBM bytes per byte sent, received */
   /* Cap of a message of n blocks, if the rates above are not all: for several at once that
@@ -91,12 +91,15 @@ void ls_route_down (const LsCluster *c, uint32_t gpu, LsRoute *ret_route);
  * channel is one flow (2^-20: LS_COEF_ONE), the last what is over; elsewhere there is one. */
 uint32_t ls_script_n_channels (const LsScript *s);
 uint64_t ls_script_channel_flows (const LsScript *s, uint32_t channel);
-void ls_script_route_channel (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route);
+void ls_script_route_channel (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel,
+                              LsRoute *ret_route);
 void ls_script_route (const LsScript *s, uint32_t from, uint32_t to, LsRoute *ret_route); /* channel 0 */
 /* Between two members, as where a script has no routes of its own. */
-void ls_script_route_gpus (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t channel, LsRoute *ret_route);
+void ls_script_route_gpus (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t channel,
+                           LsRoute *ret_route);
 LsTime ls_script_latency (const LsScript *s, uint32_t from, uint32_t to);
-double ls_script_rate_cap (const LsScript *s, uint32_t from, uint32_t to, uint32_t n); /* of n blocks; bytes/s of one flow */
+double ls_script_rate_cap (const LsScript *s, uint32_t from, uint32_t to,
+                           uint32_t n); /* of n blocks; bytes/s of one flow */
 
 /* Of all places in all rounds, counted from above. */
 uint64_t ls_script_n_messages (const LsScript *script);

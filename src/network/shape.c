@@ -13,7 +13,7 @@
 #define MIN_CHUNK_BYTES  2048
 /* Bounds a script: some 4 s. Beyond it chunks grow, and filling takes longer. */
 /* Of channels that enter hosts differently: far more than are run (limits.c). */
-#define MAX_ENTRIES (UINT64_C (1) << 20)
+#define MAX_ENTRIES  (UINT64_C (1) << 20)
 #define MAX_MESSAGES (UINT64_C (1) << 25)
 
 uint32_t
@@ -101,23 +101,23 @@ ls_coll_channels (const LsCollCall *call)
 uint32_t
 ls_coll_chunks (const LsCollCall *call, uint32_t n_channels, uint32_t stages, uint64_t n_messages)
 {
-  uint64_t wanted = (uint64_t)CHUNKS_PER_STAGE * MAX (1, stages - 1);
+  uint64_t wanted = (uint64_t) CHUNKS_PER_STAGE * MAX (1, stages - 1);
   uint64_t may = MIN (call->bytes / n_channels / MIN_CHUNK_BYTES, MAX_MESSAGES / n_messages);
-  return (uint32_t)MAX (1, MIN (wanted, may));
+  return (uint32_t) MAX (1, MIN (wanted, may));
 }
 
 uint32_t
 ls_coll_seat_in_order (const LsCollCall *call, uint32_t h, uint32_t entry, uint32_t x)
 {
   const LsCollHost *host = &call->hosts[h];
-  return (uint32_t)(host->gpus - call->sorted) + (entry + x) % host->n;
+  return (uint32_t) (host->gpus - call->sorted) + (entry + x) % host->n;
 }
 
 uint32_t
 ls_coll_order_of_seat (const LsCollCall *call, uint32_t seat, uint32_t entry)
 {
   const LsCollHost *host = &call->hosts[call->host_of[seat]];
-  uint32_t local = seat - (uint32_t)(host->gpus - call->sorted);
+  uint32_t local = seat - (uint32_t) (host->gpus - call->sorted);
   return (local + host->n - entry % host->n) % host->n;
 }
 

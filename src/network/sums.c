@@ -43,9 +43,10 @@ ls_coll_memo_free (LsCollMemo *memo)
 static bool
 is_same (const Known *a, const Known *b)
 {
-  return a->sends == b->sends && a->kind == b->kind && a->n == b->n && a->root == b->root && a->n_blocks == b->n_blocks
-         && a->first == b->first && a->n_rounds == b->n_rounds
-         && a->flows == b->flows && a->weights == b->weights && a->weighs_senders == b->weighs_senders && memcmp (a->gpus, b->gpus, a->n * sizeof *a->gpus) == 0;
+  return a->sends == b->sends && a->kind == b->kind && a->n == b->n && a->root == b->root
+      && a->n_blocks == b->n_blocks && a->first == b->first && a->n_rounds == b->n_rounds
+      && a->flows == b->flows && a->weights == b->weights && a->weighs_senders == b->weighs_senders
+      && memcmp (a->gpus, b->gpus, a->n * sizeof *a->gpus) == 0;
 }
 
 static LsWay
@@ -84,7 +85,8 @@ add_message (const LsCollCall *call, const LsScript *s, uint32_t from, const LsS
 }
 
 static void
-add_up (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_rounds, LsArena *arena, LsSums *sums)
+add_up (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_rounds, LsArena *arena,
+        LsSums *sums)
 {
   g_autofree LsSend *sends = g_new (LsSend, s->max_sends);
   LsTraffic *traffic = ls_arena_new_array (arena, LsTraffic, s->n);
@@ -112,11 +114,16 @@ find (const LsCollMemo *memo, const Known *wanted)
 }
 
 const LsSums *
-ls_sums_of_rounds (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_rounds, LsArena *arena)
+ls_sums_of_rounds (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_rounds,
+                   LsArena *arena)
 {
   LsCollMemo *memo = call->memo;
-  Known wanted = { s->sends, s->kind, s->n, s->root, s->n_blocks, first, n_rounds,
-                   ls_script_n_channels (s) > 1 ? s->flows : 0, call->weights, call->weighs_senders, s->gpus, { 0 } };
+  Known wanted = { s->sends,      s->kind,
+                   s->n,          s->root,
+                   s->n_blocks,   first,
+                   n_rounds,      ls_script_n_channels (s) > 1 ? s->flows : 0,
+                   call->weights, call->weighs_senders,
+                   s->gpus,       { 0 } };
   const Known *known = memo ? find (memo, &wanted) : NULL;
   if (known)
     return &known->sums;

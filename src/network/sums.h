@@ -15,8 +15,8 @@ typedef struct {
 typedef struct {
   const LsTraffic *traffic; /* [n] of the members                                    */
   uint32_t n_loads;
-  const LsLoad *loads;      /* coef: blocks times LS_HOP_WHOLE; sorted by resource   */
-  bool has_way[LS_N_WAYS];  /* whether any message goes this way, blocks or not      */
+  const LsLoad *loads;     /* coef: blocks times LS_HOP_WHOLE; sorted by resource   */
+  bool has_way[LS_N_WAYS]; /* whether any message goes this way, blocks or not      */
 } LsSums;
 
 /* Rounds first .. first + n_rounds - 1. Of call->memo, or else in arena. Cost: linear in the

@@ -24,8 +24,8 @@ stages_class (const LsMesh *m, uint32_t pp)
 static uint32_t
 group_of (const LsMesh *m, LsSlot slot, LsCoord at)
 {
-  uint32_t copy = at.cp + m->cp * at.dp;    /* among the ranks with the same parameters */
-  uint32_t place = at.tp + m->tp * copy;    /* in the stage */
+  uint32_t copy = at.cp + m->cp * at.dp; /* among the ranks with the same parameters */
+  uint32_t place = at.tp + m->tp * copy; /* in the stage */
   uint32_t n_stage = m->tp * m->cp * m->dp;
   switch (slot) {
   case LS_SLOT_TP:
@@ -83,7 +83,9 @@ static void
 add_communicator (LsPlan *plan, const LsMesh *m, LsSlot slot, const GArray *ranks, GArray *comms)
 {
   LsCommunicator c = { .axis = axis_of (m, slot), .n_ranks = ranks->len };
-  c.spans_stages = m->pp > 1 && (slot == LS_SLOT_EMBEDDING || slot == LS_SLOT_PIPES || slot == LS_SLOT_MODEL || slot == LS_SLOT_WORLD);
+  c.spans_stages = m->pp > 1
+      && (slot == LS_SLOT_EMBEDDING || slot == LS_SLOT_PIPES || slot == LS_SLOT_MODEL
+          || slot == LS_SLOT_WORLD);
   c.ranks = ls_arena_new_array (plan->arena, uint32_t, ranks->len);
   memcpy (c.ranks, ranks->data, ranks->len * sizeof (uint32_t));
   uint32_t id = comms->len;

@@ -26,8 +26,8 @@
 #define LS_SLOT_BIT(slot) (1u << (slot))
 
 /* Slots whose communicators follow from tp, cp, dp and pp alone. */
-#define LS_MESH_SLOTS                                                                                    \
-  (LS_SLOT_BIT (LS_SLOT_TP) | LS_SLOT_BIT (LS_SLOT_CP) | LS_SLOT_BIT (LS_SLOT_DP)                        \
+#define LS_MESH_SLOTS                                                                                        \
+  (LS_SLOT_BIT (LS_SLOT_TP) | LS_SLOT_BIT (LS_SLOT_CP) | LS_SLOT_BIT (LS_SLOT_DP)                            \
    | LS_SLOT_BIT (LS_SLOT_EMBEDDING) | LS_SLOT_BIT (LS_SLOT_MODEL) | LS_SLOT_BIT (LS_SLOT_WORLD))
 
 /* Fills in n_ranks, bindings, gpu_of_rank (GPU i has rank i) and the communicators

@@ -1,4 +1,5 @@
-/* plan/host_cost.h — what issuing an op costs the host, by kind; how much is in exec/host.c, a strategy or a fit. */
+/* plan/host_cost.h — what issuing an op costs the host, by kind; how much is in exec/host.c, a strategy or a
+ * fit. */
 #ifndef LS_PLAN_HOST_COST_H
 #define LS_PLAN_HOST_COST_H
 

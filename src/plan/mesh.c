@@ -13,7 +13,7 @@ LsCoord
 ls_mesh_coord (const LsMesh *m, uint32_t rank)
 {
   g_assert (rank < ls_mesh_n_ranks (m));
-  return (LsCoord){
+  return (LsCoord) {
     .tp = rank % m->tp,
     .cp = rank / m->tp % m->cp,
     .dp = rank / (m->tp * m->cp) % m->dp,

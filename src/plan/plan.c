@@ -29,20 +29,11 @@ static const char *const stream_names[LS_N_STREAMS] = {
 };
 
 static const char *const slot_names[LS_N_SLOTS] = {
-  [LS_SLOT_TP] = "tp",
-  [LS_SLOT_DP] = "dp",
-  [LS_SLOT_CP] = "cp",
-  [LS_SLOT_EP] = "ep",
-  [LS_SLOT_SHARD] = "shard",
-  [LS_SLOT_REPLICA] = "replica",
-  [LS_SLOT_ETP] = "etp",
-  [LS_SLOT_EDP] = "edp",
-  [LS_SLOT_EMBEDDING] = "embedding",
-  [LS_SLOT_PIPES] = "pipes",
-  [LS_SLOT_MODEL] = "model",
-  [LS_SLOT_WORLD] = "world",
-  [LS_SLOT_PREV] = "prev",
-  [LS_SLOT_NEXT] = "next",
+  [LS_SLOT_TP] = "tp",       [LS_SLOT_DP] = "dp",       [LS_SLOT_CP] = "cp",
+  [LS_SLOT_EP] = "ep",       [LS_SLOT_SHARD] = "shard", [LS_SLOT_REPLICA] = "replica",
+  [LS_SLOT_ETP] = "etp",     [LS_SLOT_EDP] = "edp",     [LS_SLOT_EMBEDDING] = "embedding",
+  [LS_SLOT_PIPES] = "pipes", [LS_SLOT_MODEL] = "model", [LS_SLOT_WORLD] = "world",
+  [LS_SLOT_PREV] = "prev",   [LS_SLOT_NEXT] = "next",
 };
 
 static const char *const axis_names[LS_N_AXES] = {
@@ -50,12 +41,9 @@ static const char *const axis_names[LS_N_AXES] = {
 };
 
 static const char *const mem_category_names[LS_N_MEM] = {
-  [LS_MEM_PARAMETERS] = "parameters",
-  [LS_MEM_GRADIENTS] = "gradients",
-  [LS_MEM_OPTIMIZER] = "optimizer",
-  [LS_MEM_ACTIVATIONS] = "activations",
-  [LS_MEM_UNSHARDED] = "unsharded",
-  [LS_MEM_COMM_BUFFERS] = "comm_buffers",
+  [LS_MEM_PARAMETERS] = "parameters", [LS_MEM_GRADIENTS] = "gradients",
+  [LS_MEM_OPTIMIZER] = "optimizer",   [LS_MEM_ACTIVATIONS] = "activations",
+  [LS_MEM_UNSHARDED] = "unsharded",   [LS_MEM_COMM_BUFFERS] = "comm_buffers",
   [LS_MEM_WORKSPACE] = "workspace",
 };
 

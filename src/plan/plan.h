@@ -36,7 +36,7 @@ typedef enum {
   LS_COPY_TO_HOST,
   LS_COPY_FROM_NVME, /* past the CPU, as GPUDirect Storage is */
   LS_COPY_TO_NVME,
-  LS_COPY_IN_HOST,   /* traffic of the CPU in that memory     */
+  LS_COPY_IN_HOST, /* traffic of the CPU in that memory     */
   LS_N_COPY_DIRECTIONS
 } LsCopyDirection;
 
@@ -66,10 +66,10 @@ typedef enum {
   LS_STREAM_PP_FWD_RECV, /* receives from the previous stage             */
   LS_STREAM_PP_BWD,      /* sends of gradients to the previous stage     */
   LS_STREAM_PP_BWD_RECV, /* receives of gradients from the next stage    */
-  LS_STREAM_GLOBAL,  /* model-parallel, embedding and world collectives */
-  LS_STREAM_COPY,    /* copies to the host; of traces: all copies */
-  LS_STREAM_COPY_IN, /* copies from the host                   */
-  LS_STREAM_GATHER,  /* parameters gathered                    */
+  LS_STREAM_GLOBAL,      /* model-parallel, embedding and world collectives */
+  LS_STREAM_COPY,        /* copies to the host; of traces: all copies */
+  LS_STREAM_COPY_IN,     /* copies from the host                   */
+  LS_STREAM_GATHER,      /* parameters gathered                    */
   LS_STREAM_CP,
   LS_STREAM_EP,
   LS_STREAM_GATHER_IN, /* what is gathered next is made ready  */
@@ -82,7 +82,7 @@ const char *ls_stream_name (LsStream stream);
 /* A role's names for "my communicator" and "my neighbour". */
 typedef enum {
   LS_SLOT_TP,
-  LS_SLOT_DP,        /* dp x cp: the ranks that have the same parameters     */
+  LS_SLOT_DP, /* dp x cp: the ranks that have the same parameters     */
   LS_SLOT_CP,
   LS_SLOT_EP,
   LS_SLOT_SHARD,     /* of those, the ones among which one copy is sharded (zero N@group) */
@@ -153,20 +153,20 @@ typedef struct {
 typedef enum { LS_PARTS_EQUAL, LS_PARTS_RECEIVED, LS_PARTS_SENT, LS_N_PARTS_KINDS } LsParts;
 
 typedef struct {
-  uint8_t kind;   /* LsOpKind   */
-  uint8_t stream; /* LsStream   */
-  uint8_t tag;    /* LsTag      */
-  uint8_t host;   /* LsHostCost */
-  uint8_t slot;   /* LsSlot, collectives */
-  uint8_t coll;   /* LsCollKind */
+  uint8_t kind;      /* LsOpKind   */
+  uint8_t stream;    /* LsStream   */
+  uint8_t tag;       /* LsTag      */
+  uint8_t host;      /* LsHostCost */
+  uint8_t slot;      /* LsSlot, collectives */
+  uint8_t coll;      /* LsCollKind */
   uint8_t algorithm; /* LsAlgorithm, collectives */
   uint8_t dtype;
-  uint8_t parts;  /* LsParts    */
-  bool has_margin; /* a collective: GEMMs are launched on the SMs that it leaves (exec/kernel.c) */
+  uint8_t parts;    /* LsParts    */
+  bool has_margin;  /* a collective: GEMMs are launched on the SMs that it leaves (exec/kernel.c) */
   bool is_in_graph; /* a kernel: launched by a CUDA graph, behind another */
-  uint16_t layer; /* index in the chunk; UINT16_MAX: none */
-  uint16_t unit;  /* bucket; UINT16_MAX: none             */
-  uint16_t event; /* record, wait: event class; LS_EVENT_NONE */
+  uint16_t layer;   /* index in the chunk; UINT16_MAX: none */
+  uint16_t unit;    /* bucket; UINT16_MAX: none             */
+  uint16_t event;   /* record, wait: event class; LS_EVENT_NONE */
   uint16_t n_deps, n_transfers, n_buffers;
   uint32_t kernel; /* index into plan->kernels; UINT32_MAX: none */
   uint32_t repeat; /* of a kernel or host delay: so many alike, one behind the other; 0: one */
@@ -196,19 +196,19 @@ typedef struct {
 typedef struct {
   uint32_t n_instances;
   LsInstance *instances;
-  uint32_t n_lead;     /* instances at the front that only the first step runs; below n_instances */
+  uint32_t n_lead;   /* instances at the front that only the first step runs; below n_instances */
   uint32_t n_events; /* event classes used          */
   uint16_t stage;    /* pipeline stage of the role  */
   uint64_t static_bytes[LS_N_MEM]; /* alive for the whole run */
   uint64_t host_bytes, nvme_bytes; /* of the states of one rank, what lives there instead */
-  uint64_t n_params; /* on one rank                 */
+  uint64_t n_params;               /* on one rank                 */
 } LsProgram;
 
 typedef struct {
-  LsAxis axis;        /* whose exposed time it is              */
-  bool spans_stages;  /* waiting on it is bubble, not skew     */
+  LsAxis axis;       /* whose exposed time it is              */
+  bool spans_stages; /* waiting on it is bubble, not skew     */
   uint32_t n_ranks;
-  uint32_t *ranks;    /* communicator order                    */
+  uint32_t *ranks; /* communicator order                    */
 } LsCommunicator;
 
 typedef struct {
@@ -228,10 +228,10 @@ typedef struct {
   uint32_t n_roles;
   LsProgram *programs; /* [n_roles]  */
   uint32_t n_kernels;
-  LsKernel *kernels;   /* interned by shape */
+  LsKernel *kernels; /* interned by shape */
   uint32_t n_comms;
   LsCommunicator *comms;
-  LsBinding *bindings; /* [n_ranks]  */
+  LsBinding *bindings;   /* [n_ranks]  */
   uint32_t *gpu_of_rank; /* [n_ranks] */
   uint32_t n_weights;    /* 0, or members of each communicator that has unequal parts */
   uint32_t *weights;     /* by member; their sum is below 2^31 */
@@ -240,7 +240,8 @@ typedef struct {
 void ls_plan_free (LsPlan *plan); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsPlan, ls_plan_free)
 
-/* Which of a rank's n_events x n_micro_batches x n_chunks events the op, in this instance, records or waits for. */
+/* Which of a rank's n_events x n_micro_batches x n_chunks events the op, in this instance, records or waits
+ * for. */
 static inline size_t
 ls_plan_event (const LsPlan *plan, const LsInstance *instance, const LsOp *op)
 {

@@ -31,12 +31,12 @@ ls_plan_fail (LsPlanFault *fault, const LsPlan *plan, uint32_t rank, LsOpPlace a
   const LsSegment *segment = &plan->segments[instance->segment];
   g_set_error (&fault->error, LS_ERROR, LS_ERROR_INPUT,
                "rank %u (role %u), instance %u (%s, micro-batch %u, chunk %u), op %u (%s): %s", rank, at.role,
-               at.instance, segment->name, instance->mb, instance->chunk, at.op, segment->ops[at.op].name, message);
+               at.instance, segment->name, instance->mb, instance->chunk, at.op, segment->ops[at.op].name,
+               message);
   return FALSE;
 }
 
-static G_GNUC_PRINTF (2, 3) gboolean
-fail (LsPlanFault *fault, const char *format, ...)
+static G_GNUC_PRINTF (2, 3) gboolean fail (LsPlanFault *fault, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -89,8 +89,8 @@ check_binding (const LsPlan *plan, uint32_t rank, LsPlanFault *fault)
                    ls_slot_name (slot), c, plan->n_comms);
     uint32_t member = b->member[slot];
     if (member >= plan->comms[c].n_ranks || plan->comms[c].ranks[member] != rank)
-      return fail (fault, "rank %u: slot %s says that it is member %u of communicator %u, which it is not", rank,
-                   ls_slot_name (slot), member, c);
+      return fail (fault, "rank %u: slot %s says that it is member %u of communicator %u, which it is not",
+                   rank, ls_slot_name (slot), member, c);
   }
 
   for (uint32_t i = 0; i < G_N_ELEMENTS (b->peer); i++)
@@ -109,8 +109,8 @@ check_peers (const LsPlan *plan, LsPlanFault *fault)
       uint32_t peer = plan->bindings[rank].peer[i];
       uint32_t back = peer == UINT32_MAX ? UINT32_MAX : plan->bindings[peer].peer[1 - i];
       if (back != UINT32_MAX && back != rank)
-        return fail (fault, "rank %u: the peer behind slot %s is rank %u, behind whose slot %s is rank %u", rank,
-                     ls_slot_name (LS_SLOT_PREV + i), peer, ls_slot_name (LS_SLOT_PREV + 1 - i), back);
+        return fail (fault, "rank %u: the peer behind slot %s is rank %u, behind whose slot %s is rank %u",
+                     rank, ls_slot_name (LS_SLOT_PREV + i), peer, ls_slot_name (LS_SLOT_PREV + 1 - i), back);
     }
   return TRUE;
 }
@@ -120,7 +120,8 @@ check_gpus (const LsPlan *plan, LsPlanFault *fault)
 {
   g_autoptr (GHashTable) rank_of_gpu = g_hash_table_new (NULL, NULL);
   for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
-    if (!g_hash_table_insert (rank_of_gpu, GUINT_TO_POINTER (plan->gpu_of_rank[rank]), GUINT_TO_POINTER (rank)))
+    if (!g_hash_table_insert (rank_of_gpu, GUINT_TO_POINTER (plan->gpu_of_rank[rank]),
+                              GUINT_TO_POINTER (rank)))
       return fail (fault, "rank %u: gpu %u has a rank already", rank, plan->gpu_of_rank[rank]);
   return TRUE;
 }

@@ -33,12 +33,12 @@ ls_op_at (const LsPlan *plan, LsOpPlace at)
  * { .role = role, .op = UINT32_MAX }, which stands before the first. */
 gboolean ls_op_next (const LsPlan *plan, LsOpPlace *at);
 
-#define LS_OP_BEFORE(r) ((LsOpPlace){ .role = (r), .op = UINT32_MAX })
+#define LS_OP_BEFORE(r) ((LsOpPlace) { .role = (r), .op = UINT32_MAX })
 
 /* Sets the error to LS_ERROR_INPUT: rank and role, and where the op is; "rank 3 (role 1),
  * instance 17 (forward, micro-batch 2, chunk 0), op 5 (qkv): ...". Returns FALSE. */
-gboolean ls_plan_fail (LsPlanFault *fault, const LsPlan *plan, uint32_t rank, LsOpPlace at, const char *format, ...)
-  G_GNUC_PRINTF (5, 6);
+gboolean ls_plan_fail (LsPlanFault *fault, const LsPlan *plan, uint32_t rank, LsOpPlace at,
+                       const char *format, ...) G_GNUC_PRINTF (5, 6);
 
 /* plan_check_local.c: what one program must keep by itself. */
 gboolean ls_plan_check_programs (const LsPlanCheck *check, LsPlanFault *fault);

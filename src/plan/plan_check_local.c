@@ -15,9 +15,12 @@ field_fault (const LsPlan *plan, const LsOp *op)
     const char *name;
     uint32_t value, limit;
   } ranges[] = {
-    { "kind", op->kind, LS_OP_HOST_DELAY + 1 }, { "stream", op->stream, LS_N_STREAMS },
-    { "tag", op->tag, LS_N_TAGS },              { "host cost", op->host, LS_N_HOST_COSTS },
-    { "slot", op->slot, LS_N_SLOTS },           { "dtype", op->dtype, LS_N_DTYPES },
+    { "kind", op->kind, LS_OP_HOST_DELAY + 1 },
+    { "stream", op->stream, LS_N_STREAMS },
+    { "tag", op->tag, LS_N_TAGS },
+    { "host cost", op->host, LS_N_HOST_COSTS },
+    { "slot", op->slot, LS_N_SLOTS },
+    { "dtype", op->dtype, LS_N_DTYPES },
   };
   for (guint i = 0; i < G_N_ELEMENTS (ranges); i++)
     if (ranges[i].value >= ranges[i].limit)
@@ -33,10 +36,13 @@ field_fault (const LsPlan *plan, const LsOp *op)
       && !(op->kernel == UINT32_MAX && op->recorded != LS_TIME_NEVER))
     return g_strdup_printf ("kernel %u does not exist", op->kernel);
   if (op->kind == LS_OP_COPY && op->root >= LS_N_COPY_DIRECTIONS)
-    return g_strdup_printf ("direction %u: a copy goes to the device (0), to the host (1), from NVMe (2), to NVMe (3) or stays in the host (4)", op->root);
+    return g_strdup_printf (
+        "direction %u: a copy goes to the device (0), to the host (1), from NVMe (2), to NVMe (3) or stays in the host (4)",
+        op->root);
   if (op->kind == LS_OP_COLLECTIVE && ls_slot_is_peer (op->slot))
     return g_strdup_printf ("a collective cannot use slot %s", ls_slot_name (op->slot));
-  if (op->parts != LS_PARTS_EQUAL && (op->parts >= LS_N_PARTS_KINDS || op->kind != LS_OP_COLLECTIVE || plan->n_weights == 0))
+  if (op->parts != LS_PARTS_EQUAL
+      && (op->parts >= LS_N_PARTS_KINDS || op->kind != LS_OP_COLLECTIVE || plan->n_weights == 0))
     return g_strdup_printf ("parts %u: unequal ones need a collective, and weights", op->parts);
   if ((op->kind == LS_OP_P2P) != (op->n_transfers > 0))
     return g_strdup_printf ("%u transfers; a p2p group has some and no other op has any", op->n_transfers);
@@ -79,7 +85,8 @@ check_segment (const LsPlanCheck *check, uint32_t role, uint32_t instance, LsPla
     if (!what)
       what = list_fault (&segment->ops[i], i);
     if (what)
-      return ls_plan_fail (fault, plan, check->rank_of_role[role], (LsOpPlace){ role, instance, i }, "%s", what);
+      return ls_plan_fail (fault, plan, check->rank_of_role[role], (LsOpPlace) { role, instance, i }, "%s",
+                           what);
   }
   return TRUE;
 }
@@ -102,8 +109,9 @@ check_instance (const LsPlanCheck *check, uint32_t role, uint32_t instance, LsPl
 
   for (guint i = 0; i < G_N_ELEMENTS (ranges); i++)
     if (ranges[i].value >= ranges[i].limit) {
-      g_set_error (&fault->error, LS_ERROR, LS_ERROR_INPUT, "rank %u (role %u), instance %u: %s %u does not exist",
-                   check->rank_of_role[role], role, instance, ranges[i].name, ranges[i].value);
+      g_set_error (&fault->error, LS_ERROR, LS_ERROR_INPUT,
+                   "rank %u (role %u), instance %u: %s %u does not exist", check->rank_of_role[role], role,
+                   instance, ranges[i].name, ranges[i].value);
       return FALSE;
     }
   return TRUE;
@@ -115,7 +123,8 @@ check_lead (const LsPlanCheck *check, uint32_t role, LsPlanFault *fault)
   const LsProgram *p = &check->plan->programs[role];
   if (p->n_lead == 0 || p->n_lead < p->n_instances)
     return TRUE;
-  g_set_error (&fault->error, LS_ERROR, LS_ERROR_INPUT, "rank %u (role %u): %u of its %u instances are for the first step only",
+  g_set_error (&fault->error, LS_ERROR, LS_ERROR_INPUT,
+               "rank %u (role %u): %u of its %u instances are for the first step only",
                check->rank_of_role[role], role, p->n_lead, p->n_instances);
   return FALSE;
 }
@@ -172,7 +181,7 @@ find_slots (const LsPlan *plan, uint32_t role, SlotUse ret_uses[LS_N_SLOTS])
     uint32_t fresh = slots_of (op) & ~used;
     for (uint32_t slot = 0; slot < LS_N_SLOTS; slot++)
       if (fresh >> slot & 1)
-        ret_uses[slot] = (SlotUse){ .first = at, .with_max = at };
+        ret_uses[slot] = (SlotUse) { .first = at, .with_max = at };
     used |= fresh;
     if (op->kind == LS_OP_COLLECTIVE && op->root > ret_uses[op->slot].max_root) {
       ret_uses[op->slot].max_root = op->root;
@@ -198,8 +207,9 @@ check_slot (const LsPlan *plan, uint32_t rank, uint32_t slot, const SlotUse *use
     return TRUE;
   uint32_t n = plan->comms[b->comm[slot]].n_ranks;
   return use->max_root < n
-         || ls_plan_fail (fault, plan, rank, use->with_max, "root %u does not exist: communicator %u has %u members",
-                          use->max_root, b->comm[slot], n);
+      || ls_plan_fail (fault, plan, rank, use->with_max,
+                       "root %u does not exist: communicator %u has %u members", use->max_root, b->comm[slot],
+                       n);
 }
 
 static gboolean
@@ -240,7 +250,7 @@ static void
 entry_add (GHashTable *entries, gint64 key, LsOpPlace at, const LsBufferEvent *buf)
 {
   Entry *e = g_new (Entry, 1);
-  *e = (Entry){ key, at, buf };
+  *e = (Entry) { key, at, buf };
   g_hash_table_replace (entries, &e->key, e);
 }
 
@@ -262,8 +272,8 @@ check_event (const LsPlanCheck *check, LsOpPlace at, GHashTable *recorded, LsPla
   if (op->kind == LS_OP_RECORD && op->event == LS_EVENT_NONE)
     return TRUE;
   if (op->event >= n_events)
-    return ls_plan_fail (fault, plan, check->rank_of_role[at.role], at, "event %u does not exist: the program has %u",
-                         op->event, n_events);
+    return ls_plan_fail (fault, plan, check->rank_of_role[at.role], at,
+                         "event %u does not exist: the program has %u", op->event, n_events);
 
   gint64 key = key_of (plan, at, op->event);
   if (op->kind == LS_OP_RECORD)
@@ -276,7 +286,8 @@ check_event (const LsPlanCheck *check, LsOpPlace at, GHashTable *recorded, LsPla
 }
 
 static gboolean
-check_buffer (const LsPlanCheck *check, LsOpPlace at, const LsBufferEvent *b, GHashTable *alive, LsPlanFault *fault)
+check_buffer (const LsPlanCheck *check, LsOpPlace at, const LsBufferEvent *b, GHashTable *alive,
+              LsPlanFault *fault)
 {
   const LsPlan *plan = check->plan;
   uint32_t rank = check->rank_of_role[at.role];
@@ -284,7 +295,8 @@ check_buffer (const LsPlanCheck *check, LsOpPlace at, const LsBufferEvent *b, GH
   const Entry *old = g_hash_table_lookup (alive, &key);
 
   if (!b->is_free && old)
-    return ls_plan_fail (fault, plan, rank, at, "allocates buffer %u, which is alive since instance %u, op %u", b->id,
+    return ls_plan_fail (fault, plan, rank, at,
+                         "allocates buffer %u, which is alive since instance %u, op %u", b->id,
                          old->at.instance, old->at.op);
   if (!b->is_free) {
     entry_add (alive, key, at, b);
@@ -294,8 +306,8 @@ check_buffer (const LsPlanCheck *check, LsOpPlace at, const LsBufferEvent *b, GH
     return ls_plan_fail (fault, plan, rank, at, "frees buffer %u, which is not alive", b->id);
   if (old->buf->bytes != b->bytes || old->buf->category != b->category)
     return ls_plan_fail (fault, plan, rank, at,
-                         "frees buffer %u as %" G_GUINT64_FORMAT " bytes of %s; allocated as %" G_GUINT64_FORMAT
-                         " of %s",
+                         "frees buffer %u as %" G_GUINT64_FORMAT
+                         " bytes of %s; allocated as %" G_GUINT64_FORMAT " of %s",
                          b->id, b->bytes, ls_mem_category_name (b->category), old->buf->bytes,
                          ls_mem_category_name (old->buf->category));
   g_hash_table_remove (alive, &key);
@@ -337,16 +349,19 @@ keys_of (GHashTable *entries)
 
 /* What is alive when a step begins must be so when the next one does; takes it from alive. */
 static gboolean
-check_carried (const LsPlanCheck *check, uint32_t role, GHashTable *at_begin, GHashTable *alive, LsPlanFault *fault)
+check_carried (const LsPlanCheck *check, uint32_t role, GHashTable *at_begin, GHashTable *alive,
+               LsPlanFault *fault)
 {
   const LsPlan *plan = check->plan;
-  for (LsOpPlace at = LS_OP_BEFORE (role); ls_op_next (plan, &at) && at.instance < plan->programs[role].n_lead;) {
+  for (LsOpPlace at = LS_OP_BEFORE (role);
+       ls_op_next (plan, &at) && at.instance < plan->programs[role].n_lead;) {
     const LsOp *op = ls_op_at (plan, at);
     for (uint32_t i = 0; i < op->n_buffers; i++) {
       gint64 key = key_of (plan, at, op->buffers[i].id);
       if (g_hash_table_remove (at_begin, &key) && !g_hash_table_remove (alive, &key))
         return ls_plan_fail (fault, plan, check->rank_of_role[role], at,
-                             "buffer %u is alive when the first step begins, but not when the next one does", op->buffers[i].id);
+                             "buffer %u is alive when the first step begins, but not when the next one does",
+                             op->buffers[i].id);
     }
   }
   return TRUE;

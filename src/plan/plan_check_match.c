@@ -16,7 +16,7 @@ typedef enum { CALLS, SENDS, RECEIVES } Traffic;
 typedef struct {
   uint64_t bytes;
   uint8_t coll, algorithm, dtype, parts; /* calls only */
-  uint32_t root;       /* calls only */
+  uint32_t root;                         /* calls only */
 } Item;
 
 typedef struct {
@@ -30,7 +30,7 @@ typedef struct {
 static Cursor
 cursor (uint32_t role, Traffic traffic, uint32_t slots)
 {
-  return (Cursor){ .traffic = traffic, .slots = slots, .at = LS_OP_BEFORE (role) };
+  return (Cursor) { .traffic = traffic, .slots = slots, .at = LS_OP_BEFORE (role) };
 }
 
 static gboolean
@@ -39,7 +39,7 @@ next_transfer (Cursor *c, Item *ret_item)
   while (c->next_transfer < c->op->n_transfers) {
     const LsTransfer *t = &c->op->transfers[c->next_transfer++];
     if ((c->slots >> t->slot & 1) && !!t->is_send == (c->traffic == SENDS)) {
-      *ret_item = (Item){ .bytes = t->bytes };
+      *ret_item = (Item) { .bytes = t->bytes };
       return TRUE;
     }
   }
@@ -58,8 +58,12 @@ next_item (const LsPlan *plan, Cursor *c, Item *ret_item)
       if (next_transfer (c, ret_item))
         return TRUE;
     } else if (c->op->kind == LS_OP_COLLECTIVE && (c->slots >> c->op->slot & 1)) {
-      *ret_item = (Item){ .bytes = c->op->bytes, .coll = c->op->coll, .algorithm = c->op->algorithm, .dtype = c->op->dtype,
-                         .root = c->op->root, .parts = c->op->parts };
+      *ret_item = (Item) { .bytes = c->op->bytes,
+                           .coll = c->op->coll,
+                           .algorithm = c->op->algorithm,
+                           .dtype = c->op->dtype,
+                           .root = c->op->root,
+                           .parts = c->op->parts };
       return TRUE;
     }
   }
@@ -70,7 +74,7 @@ static gboolean
 item_equal (const Item *a, const Item *b)
 {
   return a->bytes == b->bytes && a->coll == b->coll && a->algorithm == b->algorithm && a->dtype == b->dtype
-         && a->root == b->root && a->parts == b->parts;
+      && a->root == b->root && a->parts == b->parts;
 }
 
 /* ---- hashes of sequences, each computed once ---- */
@@ -89,11 +93,13 @@ sequence_new (const LsPlan *plan, gint64 key, Cursor c)
   uint64_t n_items = 0;
   for (Item item; next_item (plan, &c, &item); n_items++) {
     ls_digest_u64 (&digest, item.bytes);
-    ls_digest_u64 (&digest, (uint64_t) item.parts << 56 | (uint64_t) item.root << 16 | (uint64_t) item.coll << 8 | item.dtype);
+    ls_digest_u64 (&digest,
+                   (uint64_t) item.parts << 56 | (uint64_t) item.root << 16 | (uint64_t) item.coll << 8
+                       | item.dtype);
   }
 
   Sequence *s = g_new (Sequence, 1);
-  *s = (Sequence){ .key = key, .n_items = n_items, .digest = ls_digest_get (&digest) };
+  *s = (Sequence) { .key = key, .n_items = n_items, .digest = ls_digest_get (&digest) };
   return s;
 }
 
@@ -146,7 +152,8 @@ describe_call (const Item *call)
 }
 
 static gboolean
-fail_calls (LsPlanFault *fault, const LsPlan *plan, uint32_t comm, uint32_t rank_a, uint32_t rank_b, Cursor a, Cursor b)
+fail_calls (LsPlanFault *fault, const LsPlan *plan, uint32_t comm, uint32_t rank_a, uint32_t rank_b, Cursor a,
+            Cursor b)
 {
   Difference d = first_difference (plan, a, b);
   if (!d.has_a || !d.has_b)
@@ -157,12 +164,14 @@ fail_calls (LsPlanFault *fault, const LsPlan *plan, uint32_t comm, uint32_t rank
   g_autofree char *call_a = describe_call (&d.a);
   g_autofree char *call_b = describe_call (&d.b);
   return ls_plan_fail (fault, plan, rank_b, d.at_b,
-                       "call %u on communicator %u is %s; rank %u makes it (instance %u, op %u, %s) %s", d.index, comm,
-                       call_b, rank_a, d.at_a.instance, d.at_a.op, ls_op_at (plan, d.at_a)->name, call_a);
+                       "call %u on communicator %u is %s; rank %u makes it (instance %u, op %u, %s) %s",
+                       d.index, comm, call_b, rank_a, d.at_a.instance, d.at_a.op,
+                       ls_op_at (plan, d.at_a)->name, call_a);
 }
 
 static gboolean
-fail_transfers (LsPlanFault *fault, const LsPlan *plan, uint32_t sender, uint32_t receiver, Cursor send, Cursor receive)
+fail_transfers (LsPlanFault *fault, const LsPlan *plan, uint32_t sender, uint32_t receiver, Cursor send,
+                Cursor receive)
 {
   Difference d = first_difference (plan, send, receive);
   if (!d.has_b)
@@ -171,12 +180,14 @@ fail_transfers (LsPlanFault *fault, const LsPlan *plan, uint32_t sender, uint32_
                          d.index, receiver, d.a.bytes);
   if (!d.has_a)
     return ls_plan_fail (fault, plan, receiver, d.at_b,
-                         "receive %u from rank %u, of %" G_GUINT64_FORMAT " bytes, which that rank never sends",
+                         "receive %u from rank %u, of %" G_GUINT64_FORMAT
+                         " bytes, which that rank never sends",
                          d.index, sender, d.b.bytes);
   return ls_plan_fail (fault, plan, receiver, d.at_b,
                        "receive %u from rank %u is %" G_GUINT64_FORMAT " bytes; that rank sends"
-                       " (instance %u, op %u, %s) %" G_GUINT64_FORMAT, d.index, sender, d.b.bytes, d.at_a.instance,
-                       d.at_a.op, ls_op_at (plan, d.at_a)->name, d.a.bytes);
+                       " (instance %u, op %u, %s) %" G_GUINT64_FORMAT,
+                       d.index, sender, d.b.bytes, d.at_a.instance, d.at_a.op, ls_op_at (plan, d.at_a)->name,
+                       d.a.bytes);
 }
 
 /* ---- collectives ---- */
@@ -242,7 +253,7 @@ static gboolean
 check_peers (const LsPlan *plan, GHashTable *sequences, uint32_t rank, LsPlanFault *fault)
 {
   return check_direction (plan, sequences, rank, LS_SLOT_PREV, fault)
-         && check_direction (plan, sequences, rank, LS_SLOT_NEXT, fault);
+      && check_direction (plan, sequences, rank, LS_SLOT_NEXT, fault);
 }
 
 gboolean

@@ -16,8 +16,16 @@ static LsOp
 blank (LsOpKind kind, const char *name)
 {
   return (LsOp) {
-    .kind = kind, .stream = LS_STREAM_COMPUTE, .tag = LS_TAG_SYNC, .host = LS_HOST_FREE, .layer = UINT16_MAX,
-    .unit = UINT16_MAX, .event = LS_EVENT_NONE, .kernel = UINT32_MAX, .recorded = LS_TIME_NEVER, .name = name,
+    .kind = kind,
+    .stream = LS_STREAM_COMPUTE,
+    .tag = LS_TAG_SYNC,
+    .host = LS_HOST_FREE,
+    .layer = UINT16_MAX,
+    .unit = UINT16_MAX,
+    .event = LS_EVENT_NONE,
+    .kernel = UINT32_MAX,
+    .recorded = LS_TIME_NEVER,
+    .name = name,
   };
 }
 
@@ -95,8 +103,9 @@ check (const LsPlan *plan, const LsProgram *p, const GArray *stalls, guint *ret_
     i += s.n;
     if (seg->n_ops + 2 * s.n <= MAX_OPS)
       continue;
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "segment %s has %u ops and %u stalls; with two for each it may have %u",
-                 seg->name, seg->n_ops, s.n, MAX_OPS);
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+                 "segment %s has %u ops and %u stalls; with two for each it may have %u", seg->name,
+                 seg->n_ops, s.n, MAX_OPS);
     return FALSE;
   }
   return TRUE;

@@ -16,8 +16,8 @@ typedef struct {
 } LsStall;
 
 /* Into the program of a role. stalls: LsStall, by instance, then op, of each op at most one. Only what
- * `segments`, `n_segments` and the program's `instances` point to is replaced; the arena keeps what was there.
- * LS_ERROR_LIMIT where a segment would have too many ops; the plan is then as before. */
+ * `segments`, `n_segments` and the program's `instances` point to is replaced; the arena keeps what was
+ * there. LS_ERROR_LIMIT where a segment would have too many ops; the plan is then as before. */
 gboolean ls_plan_add_stalls (LsPlan *plan, uint32_t role, const GArray *stalls, GError **error);
 
 #endif

@@ -7,26 +7,11 @@
 #define LS_SCHED_MAX_STAGES 32768
 
 static const LsSched *const registry[] = {
-  &ls_sched_none,
-  &ls_sched_naive,
-  &ls_sched_gpipe,
-  &ls_sched_1f1b,
-  &ls_sched_pipedream,
-  &ls_sched_interleaved,
-  &ls_sched_looped_bfs,
-  &ls_sched_interleaved_zb,
-  &ls_sched_zb_h1,
-  &ls_sched_zb_h2,
-  &ls_sched_zb_auto,
-  &ls_sched_zb_1p,
-  &ls_sched_zb_2p,
-  &ls_sched_zbv,
-  &ls_sched_zbv_auto,
-  &ls_sched_v_half,
-  &ls_sched_v_min,
-  &ls_sched_dualpipe,
-  &ls_sched_dualpipev,
-  &ls_sched_chimera,
+  &ls_sched_none,      &ls_sched_naive,       &ls_sched_gpipe,      &ls_sched_1f1b,
+  &ls_sched_pipedream, &ls_sched_interleaved, &ls_sched_looped_bfs, &ls_sched_interleaved_zb,
+  &ls_sched_zb_h1,     &ls_sched_zb_h2,       &ls_sched_zb_auto,    &ls_sched_zb_1p,
+  &ls_sched_zb_2p,     &ls_sched_zbv,         &ls_sched_zbv_auto,   &ls_sched_v_half,
+  &ls_sched_v_min,     &ls_sched_dualpipe,    &ls_sched_dualpipev,  &ls_sched_chimera,
   &ls_sched_hanayo,
 };
 
@@ -134,7 +119,7 @@ ls_sched_append_1f1b_split (const LsSchedShape *shape, uint32_t n_warmup, uint32
 LsAction
 ls_sched_nth_in_order (const LsSchedShape *shape, LsActionType type, uint32_t k)
 {
-  return (LsAction){ .mb = k, .chunk = 0, .type = (uint8_t) type };
+  return (LsAction) { .mb = k, .chunk = 0, .type = (uint8_t) type };
 }
 
 void

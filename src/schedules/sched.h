@@ -45,15 +45,16 @@ typedef struct {
 typedef struct {
   LsChunkTimes chunk;         /* of every stage, unless: */
   const LsChunkTimes *stages; /* [stages of a pipe], not owned; or NULL */
-  const LsTime *const *actions; /* [rank][action of its order], measured; not owned; or NULL. Evaluation only, not pairs */
-  LsTime comm;                /* from a stage to its neighbour on another rank; none within a rank */
+  const LsTime *const
+      *actions; /* [rank][action of its order], measured; not owned; or NULL. Evaluation only, not pairs */
+  LsTime comm;  /* from a stage to its neighbour on another rank; none within a rank */
 } LsSchedTimes;
 
 typedef struct {
   uint32_t pp;
   uint32_t vpp; /* chunks per rank; 0: what the schedule needs, where it leaves no choice */
   uint32_t n_micro_batches;
-  uint32_t group; /* micro-batches that pass a chunk before the next chunk's turn; 0: pp (interleaved-1f1b)
+  uint32_t group;  /* micro-batches that pass a chunk before the next chunk's turn; 0: pp (interleaved-1f1b)
                      or all (hanayo) */
   LsRounds rounds; /* interleaved-1f1b: whose rule forms the groups */
   uint32_t waves;  /* hanayo; 0: vpp / 2, or 1 */
@@ -74,8 +75,8 @@ typedef enum {
 
 /* How the actions of a rank become a program with sends and receives. */
 typedef enum {
-  LS_RECIPE_ANY,      /* for any order: lower/pipeline/lower_p2p.c                       */
-  LS_RECIPE_MEGATRON, /* warm-up, pairs, cool-down: lower/pipeline/lower_megatron.c; needs n_warmup */
+  LS_RECIPE_ANY,       /* for any order: lower/pipeline/lower_p2p.c                       */
+  LS_RECIPE_MEGATRON,  /* warm-up, pairs, cool-down: lower/pipeline/lower_megatron.c; needs n_warmup */
   LS_RECIPE_UNFLUSHED, /* steps are not flushed: lower/pipeline/lower_pipedream.c; needs n_versions */
 } LsSchedRecipe;
 
@@ -83,9 +84,9 @@ typedef struct {
   const char *name; /* "1f1b" */
   LsPlacement placement;
   LsSchedRecipe recipe;
-  uint32_t knobs;             /* LsSchedKnob that it has                              */
-  bool has_pytorch_rounds;    /* without being asked for them, and no others          */
-  bool is_split; /* backwards are I and W: activations may be held until W */
+  uint32_t knobs;          /* LsSchedKnob that it has                              */
+  bool has_pytorch_rounds; /* without being asked for them, and no others          */
+  bool is_split;           /* backwards are I and W: activations may be held until W */
   /* The schedule's own part of ls_sched_refusal; pp and n_micro_batches are not 0. */
   const char *(*refusal) (const LsSchedShape *shape);
   /* Chunks per rank; NULL: vpp, or 1. */

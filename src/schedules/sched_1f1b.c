@@ -35,7 +35,8 @@ order (const LsSchedShape *shape, uint32_t rank, GArray *actions)
 uint64_t
 ls_sched_in_flight_1f1b (const LsSchedShape *shape, uint32_t rank)
 {
-  return n_warmup (shape, rank) < shape->n_micro_batches ? n_warmup (shape, rank) + UINT64_C (1) : shape->n_micro_batches;
+  return n_warmup (shape, rank) < shape->n_micro_batches ? n_warmup (shape, rank) + UINT64_C (1)
+                                                         : shape->n_micro_batches;
 }
 
 const LsSched ls_sched_1f1b = {

@@ -11,7 +11,7 @@ typedef struct {
 } Check;
 
 static void G_GNUC_PRINTF (5, 6)
-complain (const Check *c, uint32_t rank, guint i, const char *hint, const char *format, ...)
+    complain (const Check *c, uint32_t rank, guint i, const char *hint, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -20,8 +20,8 @@ complain (const Check *c, uint32_t rank, guint i, const char *hint, const char *
   g_autofree char *pointer = g_strdup_printf ("/%u/%u", rank, i);
   const LsOrderPlaces *p = c->places;
   if (p)
-    ls_diag_add (c->diags, LS_ERROR_INPUT, p->file, p->lines[rank], p->columns[rank][i], pointer, p->texts[rank], hint, "%s",
-                 text);
+    ls_diag_add (c->diags, LS_ERROR_INPUT, p->file, p->lines[rank], p->columns[rank][i], pointer,
+                 p->texts[rank], hint, "%s", text);
   else
     ls_diag_add (c->diags, LS_ERROR_CONFLICT, NULL, 0, 0, pointer, NULL, hint, "%s", text);
 }
@@ -30,8 +30,8 @@ complain (const Check *c, uint32_t rank, guint i, const char *hint, const char *
 static void
 complain_of_all (const Check *c, const char *text)
 {
-  ls_diag_add (c->diags, c->places ? LS_ERROR_INPUT : LS_ERROR_CONFLICT, c->places ? c->places->file : NULL, 0, 0, NULL, NULL,
-               NULL, "%s", text);
+  ls_diag_add (c->diags, c->places ? LS_ERROR_INPUT : LS_ERROR_CONFLICT, c->places ? c->places->file : NULL,
+               0, 0, NULL, NULL, NULL, "%s", text);
 }
 
 static char *
@@ -48,7 +48,7 @@ output_text (const LsLayout *l, const LsStageOutput *o, LsActionType type)
   GString *text = g_string_new (NULL);
   if (l->n_pipes > 1)
     g_string_append_printf (text, "d%us", o->pipe);
-  g_string_append_printf (text, "%u%c%u", o->stage, "FBIW"[type], o->mb);
+  g_string_append_printf (text, "%u%c%u", o->stage, "FBIW"[type], o -> mb);
   return g_string_free (text, FALSE);
 }
 
@@ -57,7 +57,8 @@ is_in_range (const Check *c, uint32_t rank, guint i, const LsAction *a)
 {
   const LsLayout *l = c->l;
   if (a->chunk >= l->n_chunks || a->type > LS_ACTION_W) {
-    complain (c, rank, i, NULL, "expected one of %u chunks and F, B, I or W; got chunk %u", l->n_chunks, a->chunk);
+    complain (c, rank, i, NULL, "expected one of %u chunks and F, B, I or W; got chunk %u", l->n_chunks,
+              a->chunk);
     return FALSE;
   }
   LsStageRef ref = ls_layout_stage (l, rank, a->chunk);
@@ -88,8 +89,8 @@ check_pair (const Check *c, uint32_t rank, guint i)
   const GArray *actions = c->orders->ranks[rank];
   const LsAction *a = &g_array_index (actions, LsAction, i);
   bool is_pair = i + 1 < actions->len && !a[1].is_paired
-                 && ((a->type == LS_ACTION_F && a[1].type == LS_ACTION_B)
-                     || (a->type == LS_ACTION_B && a[1].type == LS_ACTION_F));
+      && ((a->type == LS_ACTION_F && a[1].type == LS_ACTION_B)
+          || (a->type == LS_ACTION_B && a[1].type == LS_ACTION_F));
   if (!is_pair)
     complain (c, rank, i, NULL, "expected a pair of a forward and a full backward");
 }
@@ -219,12 +220,13 @@ complain_cycle (const Check *c, const LsReplay *r, uint32_t first)
     uint32_t from = ls_layout_home (r->l, missing.pipe, missing.stage).rank;
     g_autofree char *what = text_of (r->l, rank, waiting);
     g_autofree char *needed = output_text (r->l, &missing, missing.is_gradient ? LS_ACTION_B : LS_ACTION_F);
-    g_string_append_printf (text, "%srank %u waits with %s for %s of rank %u", text->len > 0 ? ", " : "", rank, what,
-                            needed, from);
+    g_string_append_printf (text, "%srank %u waits with %s for %s of rank %u", text->len > 0 ? ", " : "",
+                            rank, what, needed, from);
     rank = from;
   } while (rank != first);
-  complain (c, first, r->next[first], "a rank executes its list in order; B stands for I where the backward is split",
-            "deadlock: %s", text->str);
+  complain (c, first, r->next[first],
+            "a rank executes its list in order; B stands for I where the backward is split", "deadlock: %s",
+            text->str);
 }
 
 static void
@@ -255,9 +257,10 @@ check_size (const Check *c)
   guint64 n_cells = (guint64) c->l->n_pipes * c->l->n_stages;
   if (n_cells <= n_actions && c->l->n_micro_batches <= n_actions / MAX (n_cells, 1))
     return TRUE;
-  g_autofree char *text = g_strdup_printf ("expected a forward and a backward of %u micro-batches on %" G_GUINT64_FORMAT
-                                           " stages; got %" G_GUINT64_FORMAT " actions",
-                                           c->l->n_micro_batches, n_cells, n_actions);
+  g_autofree char *text
+      = g_strdup_printf ("expected a forward and a backward of %u micro-batches on %" G_GUINT64_FORMAT
+                         " stages; got %" G_GUINT64_FORMAT " actions",
+                         c->l->n_micro_batches, n_cells, n_actions);
   complain_of_all (c, text);
   return FALSE;
 }

@@ -54,7 +54,8 @@ refusal (const LsSchedShape *shape)
 }
 
 static void
-add_group (const LsSchedShape *shape, uint32_t rank, uint64_t begin, uint32_t first_mb, uint32_t n_mb, GArray *slots)
+add_group (const LsSchedShape *shape, uint32_t rank, uint64_t begin, uint32_t first_mb, uint32_t n_mb,
+           GArray *slots)
 {
   uint32_t pp = shape->pp, n = n_chunks (shape);
   uint64_t wave = 2 * (uint64_t) MAX (n_mb, pp);
@@ -64,7 +65,8 @@ add_group (const LsSchedShape *shape, uint32_t rank, uint64_t begin, uint32_t fi
     uint32_t s = chunk % 2 == 0 ? rank : 2 * pp - 1 - rank;
     for (uint32_t k = 0; k < n_mb; k++) {
       ls_sched_slot_add (slots, begin + wave * j + s + 2 * k, LS_ACTION_F, chunk, first_mb + k);
-      ls_sched_slot_add (slots, begin + wave * (n - 1 - j) + 2 * pp - 1 - s + 2 * k, LS_ACTION_B, chunk, first_mb + k);
+      ls_sched_slot_add (slots, begin + wave * (n - 1 - j) + 2 * pp - 1 - s + 2 * k, LS_ACTION_B, chunk,
+                         first_mb + k);
     }
   }
 }
@@ -77,7 +79,8 @@ order (const LsSchedShape *shape, uint32_t rank, GArray *actions)
 
   g_autoptr (GArray) slots = g_array_new (FALSE, FALSE, sizeof (LsSchedSlot));
   for (uint32_t first_mb = 0; first_mb < m; first_mb += group)
-    add_group (shape, rank, (uint64_t) first_mb * 2 * n_chunks (shape), first_mb, MIN (group, m - first_mb), slots);
+    add_group (shape, rank, (uint64_t) first_mb * 2 * n_chunks (shape), first_mb, MIN (group, m - first_mb),
+               slots);
   ls_sched_append_slots (slots, true, actions);
 }
 

@@ -49,8 +49,8 @@ void ls_sched_append_1f1b (const LsSchedShape *shape, uint32_t n_warmup, LsSched
  * n_delay later; the last ones come at the end.
  *
  *     n = 4, n_warmup = 1, n_delay = 2:   F0 | F1 I0 F2 I1 F3 I2 W0 | I3 W1 W2 W3 */
-void ls_sched_append_1f1b_split (const LsSchedShape *shape, uint32_t n_warmup, uint32_t n_delay, LsSchedNth nth,
-                                 GArray *actions);
+void ls_sched_append_1f1b_split (const LsSchedShape *shape, uint32_t n_warmup, uint32_t n_delay,
+                                 LsSchedNth nth, GArray *actions);
 
 /* One chunk per rank: the k-th action of a type is micro-batch k. */
 LsAction ls_sched_nth_in_order (const LsSchedShape *shape, LsActionType type, uint32_t k);
@@ -62,8 +62,8 @@ uint32_t ls_sched_group_size (const LsSchedShape *shape); /* of a legal shape */
 uint32_t ls_sched_round_size (const LsSchedShape *shape);
 
 /* DualPipe's eight steps on one rank: see schedules/sched_dualpipev.c. */
-void ls_sched_append_dualpipe (uint32_t n_places, uint32_t place, uint32_t n_micro_batches, uint32_t first_chunk,
-                               GArray *actions);
+void ls_sched_append_dualpipe (uint32_t n_places, uint32_t place, uint32_t n_micro_batches,
+                               uint32_t first_chunk, GArray *actions);
 
 /* Schedules that are given as a time of each action, in units of a forward: LsSchedSlot values,
  * appended as actions in the order of their times, of which no two are equal. With

@@ -87,7 +87,7 @@ ls_sched_nth_in_groups (const LsSchedShape *shape, LsActionType type, uint32_t k
   uint32_t within = k - first_mb * shape->vpp;
   uint32_t chunk = within / n_mb;
 
-  return (LsAction){
+  return (LsAction) {
     .mb = first_mb + within % n_mb,
     .chunk = (uint16_t) (type == LS_ACTION_F ? chunk : shape->vpp - 1 - chunk),
     .type = (uint8_t) type,
@@ -112,7 +112,8 @@ static uint64_t
 in_flight (const LsSchedShape *shape, uint32_t rank)
 {
   uint64_t behind = shape->pp - rank - 1;
-  return MIN ((uint64_t) shape->n_micro_batches * shape->vpp, 2 * behind + (shape->vpp - UINT64_C (1)) * shape->pp + 1);
+  return MIN ((uint64_t) shape->n_micro_batches * shape->vpp,
+              2 * behind + (shape->vpp - UINT64_C (1)) * shape->pp + 1);
 }
 
 const LsSched ls_sched_interleaved = {

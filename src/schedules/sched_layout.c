@@ -7,7 +7,7 @@ place_pipe (uint32_t pp, uint32_t n_pipes, uint32_t rank, uint32_t pipe)
 {
   uint32_t first = pipe / 2 * (pp / MAX (n_pipes / 2, 1));
   uint32_t down = (rank + pp - first) % pp;
-  return (LsStageRef){ (uint16_t) pipe, (uint16_t) (pipe % 2 == 0 ? down : pp - 1 - down) };
+  return (LsStageRef) { (uint16_t) pipe, (uint16_t) (pipe % 2 == 0 ? down : pp - 1 - down) };
 }
 
 LsStageRef
@@ -15,9 +15,9 @@ ls_place (LsPlacement placement, uint32_t pp, uint32_t n_chunks, uint32_t rank, 
 {
   switch (placement) {
   case LS_PLACE_LOOP:
-    return (LsStageRef){ 0, (uint16_t) (chunk * pp + rank) };
+    return (LsStageRef) { 0, (uint16_t) (chunk * pp + rank) };
   case LS_PLACE_WAVE:
-    return (LsStageRef){ 0, (uint16_t) (chunk * pp + (chunk % 2 == 0 ? rank : pp - 1 - rank)) };
+    return (LsStageRef) { 0, (uint16_t) (chunk * pp + (chunk % 2 == 0 ? rank : pp - 1 - rank)) };
   case LS_PLACE_PIPES:
     return place_pipe (pp, n_chunks, rank, chunk);
   }
@@ -28,7 +28,7 @@ static void
 fill_homes (LsLayout *l)
 {
   for (uint32_t i = 0; i < l->n_pipes * l->n_stages; i++)
-    l->homes[i] = (LsHome){ UINT32_MAX, 0 };
+    l->homes[i] = (LsHome) { UINT32_MAX, 0 };
   for (uint32_t rank = 0; rank < l->n_ranks; rank++)
     for (uint32_t chunk = 0; chunk < l->n_chunks; chunk++) {
       LsStageRef ref = ls_layout_stage (l, rank, chunk);
@@ -36,16 +36,16 @@ fill_homes (LsLayout *l)
         continue;
       LsHome *home = &l->homes[ref.pipe * l->n_stages + ref.stage];
       if (home->rank == UINT32_MAX)
-        *home = (LsHome){ rank, (uint16_t) chunk };
+        *home = (LsHome) { rank, (uint16_t) chunk };
     }
 }
 
 LsOrders *
-ls_orders_new (uint32_t n_ranks, uint32_t n_chunks, uint32_t n_pipes, uint32_t n_stages, uint32_t n_micro_batches,
-               const LsStageRef *stages)
+ls_orders_new (uint32_t n_ranks, uint32_t n_chunks, uint32_t n_pipes, uint32_t n_stages,
+               uint32_t n_micro_batches, const LsStageRef *stages)
 {
   LsOrders *orders = g_new0 (LsOrders, 1);
-  orders->layout = (LsLayout){
+  orders->layout = (LsLayout) {
     .n_ranks = n_ranks,
     .n_chunks = n_chunks,
     .n_pipes = n_pipes,
@@ -113,7 +113,7 @@ ls_action_append_text (const LsLayout *l, uint32_t rank, const LsAction *a, GStr
   LsStageRef ref = ls_layout_stage (l, rank, a->chunk);
   if (l->n_pipes > 1)
     g_string_append_printf (text, "d%us", ref.pipe);
-  g_string_append_printf (text, "%u%c%u", ref.stage, "FBIW"[a->type], a->mb);
+  g_string_append_printf (text, "%u%c%u", ref.stage, "FBIW"[a->type], a -> mb);
 }
 
 void

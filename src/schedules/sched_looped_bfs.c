@@ -29,7 +29,7 @@ nth (const LsSchedShape *shape, LsActionType type, uint32_t k)
 {
   uint32_t m = shape->n_micro_batches;
   uint32_t in_time = type == LS_ACTION_F ? k : shape->vpp * m - 1 - k;
-  return (LsAction){ .mb = in_time % m, .chunk = (uint16_t) (in_time / m), .type = (uint8_t) type };
+  return (LsAction) { .mb = in_time % m, .chunk = (uint16_t) (in_time / m), .type = (uint8_t) type };
 }
 
 static void

@@ -17,7 +17,7 @@ LsStageOutput
 ls_action_output (const LsLayout *l, uint32_t rank, const LsAction *a)
 {
   LsStageRef ref = ls_layout_stage (l, rank, a->chunk);
-  return (LsStageOutput){ a->type != LS_ACTION_F, ref.pipe, ref.stage, a->mb };
+  return (LsStageOutput) { a->type != LS_ACTION_F, ref.pipe, ref.stage, a->mb };
 }
 
 guint
@@ -27,13 +27,13 @@ ls_action_needs (const LsLayout *l, uint32_t rank, const LsAction *a, LsStageOut
   guint n = 0;
   if (a->type == LS_ACTION_F) {
     if (ref.stage > 0)
-      needs[n++] = (LsStageOutput){ false, ref.pipe, (uint16_t) (ref.stage - 1), a->mb };
+      needs[n++] = (LsStageOutput) { false, ref.pipe, (uint16_t) (ref.stage - 1), a->mb };
   } else if (a->type == LS_ACTION_W) {
-    needs[n++] = (LsStageOutput){ true, ref.pipe, ref.stage, a->mb };
+    needs[n++] = (LsStageOutput) { true, ref.pipe, ref.stage, a->mb };
   } else {
-    needs[n++] = (LsStageOutput){ false, ref.pipe, ref.stage, a->mb };
+    needs[n++] = (LsStageOutput) { false, ref.pipe, ref.stage, a->mb };
     if (ref.stage + 1u < l->n_stages)
-      needs[n++] = (LsStageOutput){ true, ref.pipe, (uint16_t) (ref.stage + 1), a->mb };
+      needs[n++] = (LsStageOutput) { true, ref.pipe, (uint16_t) (ref.stage + 1), a->mb };
   }
   return n;
 }
@@ -43,7 +43,8 @@ ls_action_needs (const LsLayout *l, uint32_t rank, const LsAction *a, LsStageOut
 static const LsChunkTimes *
 chunk_times (const LsReplay *r, uint32_t rank, const LsAction *a)
 {
-  return r->times->stages ? &r->times->stages[ls_layout_stage (r->l, rank, a->chunk).stage] : &r->times->chunk;
+  return r->times->stages ? &r->times->stages[ls_layout_stage (r->l, rank, a->chunk).stage]
+                          : &r->times->chunk;
 }
 
 static LsTime
@@ -100,7 +101,7 @@ finish (LsReplay *r, uint32_t rank, guint i, LsTime start, LsTime end)
 {
   const LsAction *a = action_at (r, rank, i);
   if (r->eval)
-    r->eval->times[rank][i] = (LsActionTime){ start, end };
+    r->eval->times[rank][i] = (LsActionTime) { start, end };
   if (a->type == LS_ACTION_W)
     return;
   LsStageOutput o = ls_action_output (r->l, rank, a);
@@ -153,7 +154,7 @@ ls_replay_init (LsReplay *r, const LsOrders *orders, const LsSchedTimes *times, 
 {
   const LsLayout *l = &orders->layout;
   gsize n_outputs = (gsize) 2 * l->n_pipes * l->n_stages * l->n_micro_batches;
-  *r = (LsReplay){
+  *r = (LsReplay) {
     .orders = orders,
     .l = l,
     .times = times,

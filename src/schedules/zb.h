@@ -14,7 +14,7 @@
 #include <lockstep/units.h>
 
 #define LS_ZB_UNLIMITED (G_MAXUINT32 / 2)
-#define LS_ZB_N_KINDS 4 /* F and I of two chunks */
+#define LS_ZB_N_KINDS   4 /* F and I of two chunks */
 
 enum { LS_ZB_F = 0, LS_ZB_I = 2, LS_ZB_W = 4 };
 
@@ -50,7 +50,7 @@ typedef struct {
   LsTime span, sum;
 } LsZbScore;
 
-#define LS_ZB_NEVER ((LsZbScore){ INT64_MAX, INT64_MAX })
+#define LS_ZB_NEVER ((LsZbScore) { INT64_MAX, INT64_MAX })
 
 static inline bool
 ls_zb_is_better (LsZbScore a, LsZbScore b)
@@ -82,13 +82,13 @@ typedef struct {
 
 typedef struct {
   const LsZbJob *job;
-  LsZbRank *ranks;    /* [p] */
-  LsTime *end[2];     /* of F, of I: [stage * m + micro-batch], -1 before */
-  uint8_t *w_chunks;  /* [p][v m]: chunk of the n-th I of a rank */
-  uint32_t *heap;     /* [2 p] scratch */
-  LsTime *work;       /* [p] of a rank */
-  LsTime cutoff;      /* a longer span need not be known: LS_ZB_NEVER */
-  int64_t budget;     /* actions that may still be timed */
+  LsZbRank *ranks;   /* [p] */
+  LsTime *end[2];    /* of F, of I: [stage * m + micro-batch], -1 before */
+  uint8_t *w_chunks; /* [p][v m]: chunk of the n-th I of a rank */
+  uint32_t *heap;    /* [2 p] scratch */
+  LsTime *work;      /* [p] of a rank */
+  LsTime cutoff;     /* a longer span need not be known: LS_ZB_NEVER */
+  int64_t budget;    /* actions that may still be timed */
 } LsZbRun;
 
 void ls_zb_run_init (LsZbRun *run, const LsZbJob *job, int64_t budget);
@@ -113,7 +113,7 @@ LsZbScore ls_zb_fill (LsZbRun *run, const uint8_t *string, const LsZbRule *rules
 typedef struct {
   const double (*keys)[6]; /* NULL: priorities instead */
   double warm_window, drain_window;
-  bool drains_late; /* the drain begins after the forwards of both chunks, not of chunk 0 */
+  bool drains_late;                /* the drain begins after the forwards of both chunks, not of chunk 0 */
   uint8_t priority[LS_ZB_N_KINDS]; /* kinds, first first */
   double cap, cap_slope;           /* micro-batches that rank r holds in chunk 0: cap - r cap_slope */
   uint8_t sixteenths;

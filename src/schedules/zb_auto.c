@@ -23,8 +23,8 @@
  * in an optimised build (8 stages, 64 micro-batches: about 0.1 s a schedule). The least is
  * what tests/unit/schedules/test_zb_costs.c needs. */
 #define LEAST_EFFORT (10 * 1000 * 1000)
-#define MOST_EFFORT (100 * 1000 * 1000)
-#define RUNS 200
+#define MOST_EFFORT  (100 * 1000 * 1000)
+#define RUNS         200
 
 static double
 limit_given (const LsSchedShape *shape)
@@ -96,7 +96,7 @@ times_of (const LsSchedTimes *times, uint32_t n_stages)
   for (uint32_t s = 0; s < n_stages; s++) {
     LsChunkTimes t = times->stages ? times->stages[s] : times->chunk;
     if (!times->stages && is_unset)
-      t = (LsChunkTimes){ .f = 1, .i = 1, .w = 1 };
+      t = (LsChunkTimes) { .f = 1, .i = 1, .w = 1 };
     all[s] = t.f;
     all[n_stages + s] = t.i;
     all[2 * n_stages + s] = t.w;
@@ -153,18 +153,18 @@ schedule (const LsSchedShape *shape, uint32_t n_chunks, double limit, GArray **r
   ls_zb_search_clear (&search);
 }
 
-#define DEFINE_SCHED(ident, title, place, refuse, chunks_of, n, limit_of)      \
-  static void ident##_orders (const LsSchedShape *shape, GArray **ranks)      \
-  {                                                                           \
-    schedule (shape, n, limit_of (shape), ranks);                             \
-  }                                                                           \
-  const LsSched ls_sched_##ident = {                                          \
-    .name = title,                                                            \
-    .placement = place,                                                       \
-    .is_split = true,                                                         \
-    .refusal = refuse,                                                        \
-    .n_chunks = chunks_of,                                                    \
-    .orders = ident##_orders,                                                 \
+#define DEFINE_SCHED(ident, title, place, refuse, chunks_of, n, limit_of)                                    \
+  static void ident##_orders (const LsSchedShape *shape, GArray **ranks)                                     \
+  {                                                                                                          \
+    schedule (shape, n, limit_of (shape), ranks);                                                            \
+  }                                                                                                          \
+  const LsSched ls_sched_##ident = {                                                                         \
+    .name = title,                                                                                           \
+    .placement = place,                                                                                      \
+    .is_split = true,                                                                                        \
+    .refusal = refuse,                                                                                       \
+    .n_chunks = chunks_of,                                                                                   \
+    .orders = ident##_orders,                                                                                \
   };
 
 DEFINE_SCHED (zb_auto, "zb-auto", LS_PLACE_LOOP, refuse_line, NULL, 1, limit_given)

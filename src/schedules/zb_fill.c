@@ -22,7 +22,7 @@ void
 ls_zb_run_init (LsZbRun *run, const LsZbJob *job, int64_t budget)
 {
   size_t n = (size_t) job->p * job->v * job->m;
-  *run = (LsZbRun){
+  *run = (LsZbRun) {
     .job = job,
     .ranks = g_new (LsZbRank, job->p),
     .end = { g_new (LsTime, n), g_new (LsTime, n) },
@@ -56,7 +56,7 @@ ls_zb_run_reset (LsZbRun *run)
   for (size_t k = 0; k < n; k++)
     run->end[0][k] = run->end[1][k] = -1;
   for (uint32_t r = 0; r < job->p; r++)
-    run->ranks[r] = (LsZbRank){ .first = -1 };
+    run->ranks[r] = (LsZbRank) { .first = -1 };
 }
 
 LsTime

@@ -19,10 +19,18 @@
 #define LS_ZB_MAX_MOVE 3
 
 const LsZbRule ls_zb_rules[] = {
-  { LS_ZB_OBEY, 16 },             { LS_ZB_OBEY_UNTIL_DRAIN, 16 }, { LS_ZB_OBEY_UNTIL_DRAIN, 8 },
-  { LS_ZB_OBEY_UNTIL_DRAIN, 12 }, { LS_ZB_OBEY_UNTIL_DRAIN, 4 },  { LS_ZB_OBEY, 12 },
-  { LS_ZB_OBEY, 8 },              { LS_ZB_OBEY, 4 },              { LS_ZB_IGNORE, 16 },
-  { LS_ZB_IGNORE, 12 },           { LS_ZB_IGNORE, 8 },            { LS_ZB_IGNORE, 4 },
+  { LS_ZB_OBEY, 16 },
+  { LS_ZB_OBEY_UNTIL_DRAIN, 16 },
+  { LS_ZB_OBEY_UNTIL_DRAIN, 8 },
+  { LS_ZB_OBEY_UNTIL_DRAIN, 12 },
+  { LS_ZB_OBEY_UNTIL_DRAIN, 4 },
+  { LS_ZB_OBEY, 12 },
+  { LS_ZB_OBEY, 8 },
+  { LS_ZB_OBEY, 4 },
+  { LS_ZB_IGNORE, 16 },
+  { LS_ZB_IGNORE, 12 },
+  { LS_ZB_IGNORE, 8 },
+  { LS_ZB_IGNORE, 4 },
   { LS_ZB_IGNORE, 1 },
 };
 
@@ -37,7 +45,7 @@ void
 ls_zb_search_init (LsZbSearch *search, const LsZbJob *job, int64_t budget)
 {
   size_t n = job->p * ls_zb_length (job);
-  *search = (LsZbSearch){
+  *search = (LsZbSearch) {
     .best = LS_ZB_NEVER,
     .best_string = g_new (uint8_t, n),
     .string = g_new (uint8_t, n),

@@ -35,11 +35,11 @@
  * Reference: Qi et al., Pipeline Parallelism with Controllable Memory, NeurIPS 2024. */
 #include "schedules/zb.h"
 
-#define N_SLOTS 6
-#define MAX_STEP 6 /* of d */
-#define MAX_TURN 5
-#define N_TURNS (MAX_TURN * MAX_TURN * MAX_TURN)
-#define N_WAYS 16   /* that are kept */
+#define N_SLOTS    6
+#define MAX_STEP   6 /* of d */
+#define MAX_TURN   5
+#define N_TURNS    (MAX_TURN * MAX_TURN * MAX_TURN)
+#define N_WAYS     16 /* that are kept */
 #define N_WINDOWED 12 /* blocks that are tried with windows */
 
 typedef struct {
@@ -149,7 +149,7 @@ last_held (const Block *b, uint32_t p)
 static bool
 block_may_fit (const Block *b, const LsZbJob *job)
 {
-  uint64_t limit = MIN (job->limit, 4 * job->p); /* more than p micro-batches is for the greedy */
+  uint64_t limit = MIN (job->limit, 4 * job->p);     /* more than p micro-batches is for the greedy */
   uint64_t most = N_SLOTS / 2 * limit + 2 * N_SLOTS; /* two half chunks to a chunk */
   return first_held (b, job->p) <= most && last_held (b, job->p) <= most;
 }
@@ -286,7 +286,7 @@ find_ways (Vee *vee)
 static void
 vee_init (Vee *vee, LsZbSearch *search)
 {
-  *vee = (Vee){
+  *vee = (Vee) {
     .search = search,
     .keys = g_malloc_n (search->run.job->p, sizeof *vee->keys),
     .ways = g_array_new (FALSE, FALSE, sizeof (Way)),

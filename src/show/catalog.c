@@ -14,12 +14,8 @@ static const struct {
   const char *kind;
   LsDataKind data;
 } data_kinds[] = {
-  { "models", LS_DATA_MODELS },
-  { "clusters", LS_DATA_CLUSTERS },
-  { "gpus", LS_DATA_GPUS },
-  { "strategies", LS_DATA_STRATEGIES },
-  { "software", LS_DATA_SOFTWARE },
-  { "kernels", LS_DATA_KERNELS },
+  { "models", LS_DATA_MODELS },         { "clusters", LS_DATA_CLUSTERS }, { "gpus", LS_DATA_GPUS },
+  { "strategies", LS_DATA_STRATEGIES }, { "software", LS_DATA_SOFTWARE }, { "kernels", LS_DATA_KERNELS },
   { "traces", LS_DATA_TRACES },
 };
 
@@ -74,8 +70,10 @@ ls_catalog_list (const char *kind, GError **error)
     append_schedules (out);
   }
   if (out->len == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-                 "expected models, clusters, gpus, strategies, software, kernels, traces or schedules; got \"%s\"", kind);
+    g_set_error (
+        error, LS_ERROR, LS_ERROR_USAGE,
+        "expected models, clusters, gpus, strategies, software, kernels, traces or schedules; got \"%s\"",
+        kind);
     return NULL;
   }
   return g_string_free (g_steal_pointer (&out), FALSE);

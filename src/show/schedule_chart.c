@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_ROWS 64
-#define MAX_UNIT 8    /* columns of the shortest action, at most */
+#define MAX_ROWS    64
+#define MAX_UNIT    8 /* columns of the shortest action, at most */
 #define MIN_COLUMNS 20
-#define SIDES 29      /* columns beside the chart: "rank 12 |" and "|  27.3 %   12.5" */
+#define SIDES       29 /* columns beside the chart: "rank 12 |" and "|  27.3 %   12.5" */
 
 /* What a column of time holds. */
 typedef enum { KIND_F, KIND_B, KIND_I, KIND_W, KIND_PAIR, N_KINDS } Kind;
@@ -27,8 +27,8 @@ static const KindStyle styles[N_KINDS] = {
 };
 
 #define NO_COLOR 0 /* black is not used */
-#define WHITE 231
-#define BLACK 16
+#define WHITE    231
+#define BLACK    16
 
 typedef struct {
   char glyph[4]; /* UTF-8 */
@@ -48,7 +48,10 @@ static Kind
 kind_of (const LsAction *a)
 {
   static const Kind kinds[] = {
-    [LS_ACTION_F] = KIND_F, [LS_ACTION_B] = KIND_B, [LS_ACTION_I] = KIND_I, [LS_ACTION_W] = KIND_W,
+    [LS_ACTION_F] = KIND_F,
+    [LS_ACTION_B] = KIND_B,
+    [LS_ACTION_I] = KIND_I,
+    [LS_ACTION_W] = KIND_W,
   };
   return a->is_paired ? KIND_PAIR : kinds[a->type];
 }
@@ -132,7 +135,8 @@ draw_column (Chart *c, guint i)
 
   bool ascii = c->text->ascii;
   const char letter[] = { styles[most].letter, '\0' };
-  guint8 color = c->text->color ? styles[most].shades[0] : NO_COLOR, other = c->text->color ? styles[second].shades[0] : NO_COLOR;
+  guint8 color = c->text->color ? styles[most].shades[0] : NO_COLOR,
+         other = c->text->color ? styles[second].shades[0] : NO_COLOR;
   if (busy < 0.125)
     set_cell (&c->cells[i], ascii ? "." : "·", c->text->color ? 245 : NO_COLOR, NO_COLOR);
   else if (busy < 0.5)
@@ -163,7 +167,8 @@ label_of (const Chart *c, const LsAction *a)
 static void
 draw_box (Chart *c, const LsAction *a, const LsActionTime *t)
 {
-  guint from = (guint) ceil (column_at (c, t->start) - 1e-6), to = (guint) floor (column_at (c, t->end) + 1e-6);
+  guint from = (guint) ceil (column_at (c, t->start) - 1e-6),
+        to = (guint) floor (column_at (c, t->end) + 1e-6);
   g_autofree char *label = label_of (c, a);
   size_t n = strlen (label);
   guint shade = shade_of (c, a->chunk);
@@ -273,7 +278,7 @@ ls_schedule_chart (const LsScheduleView *v, const LsScheduleText *text, GString 
   bool is_used[N_KINDS] = { false };
   choose_columns (&c);
   c.cells = g_new0 (Cell, c.n_columns);
-  c.shares = g_new (double, c.n_columns * N_KINDS);
+  c.shares = g_new (double, c.n_columns *N_KINDS);
 
   find_kinds (v->orders, is_used);
   print_head (&c, out);
@@ -282,7 +287,8 @@ ls_schedule_chart (const LsScheduleView *v, const LsScheduleText *text, GString 
     g_string_append_printf (out, "rank %3u %s", rank, edge);
     draw_row (&c, rank);
     print_row (&c, out);
-    g_string_append_printf (out, "%s %5.1f %%  %6.4g\n", edge, 100 * (double) idle / (double) MAX (v->eval->makespan, 1),
+    g_string_append_printf (out, "%s %5.1f %%  %6.4g\n", edge,
+                            100 * (double) idle / (double) MAX (v->eval->makespan, 1),
                             ls_schedule_peak (v->eval, rank, ls_schedule_count (v->is_searched)));
   }
   print_legend (&c, is_used, step, out);

@@ -104,8 +104,8 @@ append_csv_row (GString *out, const LsCollectiveRow *row, gboolean is_comparison
   append_cell (out, row->cluster);
   g_string_append_c (out, ',');
   append_cell (out, row->op);
-  g_string_append_printf (out, ",%u,%u,%" G_GUINT64_FORMAT ",%s,%s,%s", row->n_ranks, row->n_nodes, row->bytes,
-                          row->algorithm, row->protocol, row->network);
+  g_string_append_printf (out, ",%u,%u,%" G_GUINT64_FORMAT ",%s,%s,%s", row->n_ranks, row->n_nodes,
+                          row->bytes, row->algorithm, row->protocol, row->network);
   append_double (out, ls_collective_time_us (row));
   append_double (out, ls_collective_algbw (row) / 1e9);
   append_double (out, ls_collective_busbw (row) / 1e9);
@@ -119,7 +119,8 @@ append_csv_row (GString *out, const LsCollectiveRow *row, gboolean is_comparison
 char *
 ls_collective_to_csv (const LsCollectiveTable *t)
 {
-  GString *out = g_string_new ("cluster,op,gpus,nodes,size_bytes,algorithm,protocol,network,time_us,algbw_GBps,busbw_GBps");
+  GString *out = g_string_new (
+      "cluster,op,gpus,nodes,size_bytes,algorithm,protocol,network,time_us,algbw_GBps,busbw_GBps");
   g_string_append (out, t->is_comparison ? ",measured_us,error_pct\n" : "\n");
   for (guint i = 0; i < t->n_rows; i++)
     append_csv_row (out, &t->rows[i], t->is_comparison);
@@ -144,7 +145,8 @@ append_fitting (GString *out, int width, double value)
 static uint64_t
 count_of (const LsCollectiveRow *row)
 {
-  static const char *const dealt[] = { "all-gather", "reduce-scatter", "all-to-all", "gather", "scatter", NULL };
+  static const char *const dealt[]
+      = { "all-gather", "reduce-scatter", "all-to-all", "gather", "scatter", NULL };
   return row->bytes / ELEMENT_BYTES / (g_strv_contains (dealt, row->op) ? row->n_ranks : 1);
 }
 
@@ -286,7 +288,8 @@ append_networks (GString *out, const LsCollectiveTable *t)
     append_names (out, t, rows->algorithm, rows->protocol);
   }
   char buffer[G_ASCII_DTOSTR_BUF_SIZE];
-  g_string_append_printf (out, "# Largest disagreement : %s %%\n", g_ascii_formatd (buffer, sizeof buffer, "%.2f", worst));
+  g_string_append_printf (out, "# Largest disagreement : %s %%\n",
+                          g_ascii_formatd (buffer, sizeof buffer, "%.2f", worst));
 }
 
 /* ---- text: errors ---- */

@@ -9,7 +9,7 @@
 #include "data/text/json_out.h"
 #include "show/write_compare_many.h"
 
-#define MAX_LINKS 10 /* of a text */
+#define MAX_LINKS  10 /* of a text */
 #define NAME_WIDTH 28
 
 static double
@@ -132,7 +132,8 @@ ls_compare_file_print (GString *out, const char *side, const LsResultFile *file)
   g_autofree char *time = ls_format_time (ls_time_from_s (step_s));
   g_string_append_printf (out, "%s %s:", side, file->path);
   if (what)
-    g_string_append_printf (out, " %s%s%s,", what, file->cluster ? " on " : "", file->cluster ? file->cluster : "");
+    g_string_append_printf (out, " %s%s%s,", what, file->cluster ? " on " : "",
+                            file->cluster ? file->cluster : "");
   g_string_append_printf (out, " step %s\n", time);
 }
 
@@ -158,7 +159,8 @@ ls_result_compare_to_text (const LsResultCompare *c)
     g_autoptr (GArray) rows = shown_rows (c, s);
     if (rows->len == 0)
       continue;
-    g_string_append_printf (out, "\n%-*s %14s %14s %14s %9s\n", NAME_WIDTH + 2, sections[s].title, "A", "B", "B - A", "%");
+    g_string_append_printf (out, "\n%-*s %14s %14s %14s %9s\n", NAME_WIDTH + 2, sections[s].title, "A", "B",
+                            "B - A", "%");
     for (guint i = 0; i < rows->len; i++)
       append_row (out, &g_array_index (rows, LsCompareRow, i), s);
   }
@@ -229,8 +231,8 @@ char *
 ls_span_compare_to_text (const LsSpanCompare *c)
 {
   GString *out = g_string_new (NULL);
-  g_string_append_printf (out, "rank %u\n%-*s %6s %6s %14s %14s %10s\n", c->rank, NAME_WIDTH, "spans", "n", "n meas.",
-                          "predicted us", "measured us", "meas./pred.");
+  g_string_append_printf (out, "rank %u\n%-*s %6s %6s %14s %14s %10s\n", c->rank, NAME_WIDTH, "spans", "n",
+                          "n meas.", "predicted us", "measured us", "meas./pred.");
   for (guint i = 0; i < c->classes->len; i++) {
     const LsSpanClass *k = &g_array_index (c->classes, LsSpanClass, i);
     g_string_append_printf (out, "%-*s %6u %6u", NAME_WIDTH, k->name, k->n_predicted, k->n_measured);

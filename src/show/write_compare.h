@@ -9,7 +9,8 @@
 char *ls_result_compare_to_text (const LsResultCompare *compare);
 char *ls_result_compare_to_json (const LsResultCompare *compare);
 
-/* What write_compare_many.c shares: the names of a section, a number as its text has it, and the line of a file. */
+/* What write_compare_many.c shares: the names of a section, a number as its text has it, and the line of a
+ * file. */
 const char *ls_compare_section_key (int section);   /* static: "breakdown_s"    */
 const char *ls_compare_section_title (int section); /* static: "breakdown, ms"  */
 void ls_compare_value_print (GString *out, double value, int section);

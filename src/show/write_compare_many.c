@@ -21,7 +21,8 @@ static bool
 is_same_in_all (LsResultFile *const *files, guint n, const char *name)
 {
   for (guint i = 1; i < n; i++)
-    if (g_strcmp0 (ls_result_option (files[i]->options, name), ls_result_option (files[0]->options, name)) != 0)
+    if (g_strcmp0 (ls_result_option (files[i]->options, name), ls_result_option (files[0]->options, name))
+        != 0)
       return false;
   return true;
 }

@@ -9,9 +9,9 @@
 /* Paul Tol, "Colour schemes", SRON/EPS/TN/09-002, "light"; people with impaired colour
  * vision tell them apart. */
 static const char *const colors[LS_TOPO_MAX_KINDS] = {
-  [LS_NODE_GPU] = "#bbcc33",        [LS_NODE_NVSWITCH] = "#44bb99", [LS_NODE_PCIE_SWITCH] = "#eedd88",
-  [LS_NODE_CPU] = "#ee8866",        [LS_NODE_CPU_MEMORY] = "#ffaabb", [LS_NODE_NVME] = "#dddddd",
-  [LS_NODE_NIC] = "#77aadd",        [LS_NODE_LEAF] = "#99ddff",     [LS_NODE_SPINE] = "#99ddff",
+  [LS_NODE_GPU] = "#bbcc33",  [LS_NODE_NVSWITCH] = "#44bb99",   [LS_NODE_PCIE_SWITCH] = "#eedd88",
+  [LS_NODE_CPU] = "#ee8866",  [LS_NODE_CPU_MEMORY] = "#ffaabb", [LS_NODE_NVME] = "#dddddd",
+  [LS_NODE_NIC] = "#77aadd",  [LS_NODE_LEAF] = "#99ddff",       [LS_NODE_SPINE] = "#99ddff",
   [LS_NODE_CORE] = "#99ddff",
 };
 
@@ -52,14 +52,16 @@ add_vertex (GString *out, const LsCluster *c, uint32_t v, const char *indent)
 static void
 add_vertices (GString *out, const LsCluster *c)
 {
-  g_string_append (out, "  subgraph cluster_node0 {\n    label=\"node 0\";\n    style=rounded;\n    color=\"#888888\";\n");
+  g_string_append (
+      out, "  subgraph cluster_node0 {\n    label=\"node 0\";\n    style=rounded;\n    color=\"#888888\";\n");
   guint v = 0;
   for (; v < c->nodes->len && vertex (c, v)->host == 0; v++)
     add_vertex (out, c, v, "    ");
   g_string_append (out, "  }\n");
   for (; v < c->nodes->len && vertex (c, v)->host != NO_HOST; v++)
     if (vertex (c, v)->host != vertex (c, v - 1)->host)
-      g_string_append_printf (out, "  node%u [label=\"node %u\", fillcolor=\"#eeeeee\"];\n", vertex (c, v)->host, vertex (c, v)->host);
+      g_string_append_printf (out, "  node%u [label=\"node %u\", fillcolor=\"#eeeeee\"];\n",
+                              vertex (c, v)->host, vertex (c, v)->host);
   for (; v < c->nodes->len; v++)
     add_vertex (out, c, v, "  ");
 }
@@ -105,19 +107,21 @@ ls_dot_format (const LsCluster *c)
 {
   GString *out = g_string_new (NULL);
   g_autofree char *title = g_strescape (c->spec.name ? c->spec.name : "", NULL);
-  g_string_append_printf (out,
-                          "graph \"%s\" {\n"
-                          "  // links: how many physical ones side by side, and their payload together, one direction\n"
-                          "  graph [fontname=\"DejaVu Sans\", ranksep=1];\n"
-                          "  node [fontname=\"DejaVu Sans\", fontsize=10, shape=box, style=\"rounded,filled\", color=\"#666666\"];\n"
-                          "  edge [fontname=\"DejaVu Sans\", fontsize=8, color=\"#666666\"];\n",
-                          title);
+  g_string_append_printf (
+      out,
+      "graph \"%s\" {\n"
+      "  // links: how many physical ones side by side, and their payload together, one direction\n"
+      "  graph [fontname=\"DejaVu Sans\", ranksep=1];\n"
+      "  node [fontname=\"DejaVu Sans\", fontsize=10, shape=box, style=\"rounded,filled\", color=\"#666666\"];\n"
+      "  edge [fontname=\"DejaVu Sans\", fontsize=8, color=\"#666666\"];\n",
+      title);
   add_vertices (out, c);
   GArray *edges = collect_edges (c);
   for (guint i = 0; i < edges->len; i++) {
     const Edge *edge = &g_array_index (edges, Edge, i);
     g_autofree char *rate = ls_format_rate (edge->capacity);
-    g_string_append_printf (out, "  %s [tooltip=\"%" G_GUINT64_FORMAT " x, %s\"", edge->ends, edge->n_physical, rate);
+    g_string_append_printf (out, "  %s [tooltip=\"%" G_GUINT64_FORMAT " x, %s\"", edge->ends,
+                            edge->n_physical, rate);
     if (edge->n_physical > 1)
       g_string_append_printf (out, ", label=\"%" G_GUINT64_FORMAT "\"", edge->n_physical);
     g_string_append (out, "];\n");

@@ -60,7 +60,8 @@ add_peaks (GString *out, const LsScheduleView *v, LsPeakCount count, const char 
     high = fmax (high, peak);
     low = fmin (low, peak);
   }
-  g_string_append_printf (out, "%s%.4g micro-batch%s at most, on rank %u", before, high, high == 1 ? "" : "es", fullest);
+  g_string_append_printf (out, "%s%.4g micro-batch%s at most, on rank %u", before, high,
+                          high == 1 ? "" : "es", fullest);
   if (low < high)
     g_string_append_printf (out, "; %.4g at least", low);
 }
@@ -77,9 +78,10 @@ ls_schedule_to_text (const LsScheduleView *v, const LsScheduleText *text)
   add_time (out, v, "\nmakespan     ", e->makespan);
   add_time (out, v, "   span ", e->span);
   add_time (out, v, "   ideal ", e->ideal);
-  g_string_append_printf (out, "\nbubble       %.1f %% of the makespan, %.1f %% of the span, %.1f %% of the ideal time\n",
-                          100 * ls_schedule_bubble (e->ideal, e->makespan), 100 * ls_schedule_bubble (e->ideal, e->span),
-                          e->ideal > 0 ? 100 * ((double) e->makespan / (double) e->ideal - 1) : 0.0);
+  g_string_append_printf (
+      out, "\nbubble       %.1f %% of the makespan, %.1f %% of the span, %.1f %% of the ideal time\n",
+      100 * ls_schedule_bubble (e->ideal, e->makespan), 100 * ls_schedule_bubble (e->ideal, e->span),
+      e->ideal > 0 ? 100 * ((double) e->makespan / (double) e->ideal - 1) : 0.0);
   add_peaks (out, v, LS_PEAK_TO_W, "activations  ");
   if (has_type (v->orders, LS_ACTION_I, false))
     add_peaks (out, v, LS_PEAK_BY_HALVES, ", held until W;\n             if half of one is free after I, ");

@@ -11,9 +11,9 @@
 #include "ask/schedule_view.h"
 
 typedef struct {
-  bool color;   /* ANSI escapes */
-  bool ascii;   /* no block characters */
-  guint width;  /* columns to fill at most */
+  bool color;  /* ANSI escapes */
+  bool ascii;  /* no block characters */
+  guint width; /* columns to fill at most */
 } LsScheduleText;
 
 /* Newly allocated, ending in a newline. JSON has the names of the manual's formats; CSV is

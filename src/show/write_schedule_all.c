@@ -36,8 +36,9 @@ add_row (LsTextTable *table, const LsScheduleTable *t, const LsScheduleRow *r)
 char *
 ls_schedule_all_to_text (const LsScheduleTable *t)
 {
-  static const char *const titles[] = { "schedule", "chunks", "makespan", "span", "bubble", "of span", "activations",
-                                        "by halves", "parameters", "communication" };
+  static const char *const titles[]
+      = { "schedule", "chunks",      "makespan",  "span",       "bubble",
+          "of span",  "activations", "by halves", "parameters", "communication" };
   LsTextTable table;
   GString *out = g_string_new (NULL);
   guint n_refused = 0;
@@ -116,19 +117,22 @@ static void
 add_number (GString *out, double value)
 {
   char buffer[G_ASCII_DTOSTR_BUF_SIZE];
-  g_string_append_printf (out, ",%s", isnan (value) ? "" : g_ascii_formatd (buffer, sizeof buffer, "%.17g", value));
+  g_string_append_printf (out, ",%s",
+                          isnan (value) ? "" : g_ascii_formatd (buffer, sizeof buffer, "%.17g", value));
 }
 
 char *
 ls_schedule_all_to_csv (const LsScheduleTable *t)
 {
-  GString *out = g_string_new ("schedule,vpp,makespan,span,ideal,bubble_frac,bubble_frac_span,peak_activations_to_w,"
-                               "peak_activations_by_halves,parameter_copies,communication,refusal");
+  GString *out
+      = g_string_new ("schedule,vpp,makespan,span,ideal,bubble_frac,bubble_frac_span,peak_activations_to_w,"
+                      "peak_activations_by_halves,parameter_copies,communication,refusal");
   g_string_append (out, t->memory_limit > 0 ? ",fits_memory_limit\n" : "\n");
   for (guint i = 0; i < t->rows->len; i++) {
     const LsScheduleRow *r = row_at (t, i);
     if (r->refusal) {
-      g_string_append_printf (out, "%s,,,,,,,,,,,\"%s\"%s\n", r->schedule, r->refusal, t->memory_limit > 0 ? "," : "");
+      g_string_append_printf (out, "%s,,,,,,,,,,,\"%s\"%s\n", r->schedule, r->refusal,
+                              t->memory_limit > 0 ? "," : "");
       continue;
     }
     g_string_append_printf (out, "%s,%u", r->schedule, r->vpp);
@@ -141,7 +145,10 @@ ls_schedule_all_to_csv (const LsScheduleTable *t)
     add_number (out, r->by_halves);
     add_number (out, r->copies);
     add_number (out, r->communication);
-    g_string_append (out, t->memory_limit == 0 ? ",\n" : ls_schedule_row_fits (t, r) ? ",,true\n" : ",,false\n");
+    g_string_append (out,
+                     t->memory_limit == 0              ? ",\n"
+                         : ls_schedule_row_fits (t, r) ? ",,true\n"
+                                                       : ",,false\n");
   }
   return g_string_free (out, FALSE);
 }

@@ -61,7 +61,8 @@ add_row (LsTextTable *t, const LsSweepRow *r)
   add_figure (t, "%.3g", r->exposed_s);
   add_figure (t, "%.3g", r->bubble_s);
   g_autofree char *also = also_text (r);
-  g_autofree char *note = g_strjoin (r->why && also ? "; " : "", r->why ? r->why : "", also ? also : "", NULL);
+  g_autofree char *note
+      = g_strjoin (r->why && also ? "; " : "", r->why ? r->why : "", also ? also : "", NULL);
   ls_text_table_note (t, *note ? note : NULL);
 }
 
@@ -70,8 +71,9 @@ add_row (LsTextTable *t, const LsSweepRow *r)
 static void
 append_table (GString *out, const GArray *rows)
 {
-  static const char *const heads[] = { "gpus", "batch", "tp", "pp", "dp", "mb", "zero", "schedule", "recompute", "step s",
-                                       "tokens/s", "MFU %", "GiB", "exposed s", "bubble s" };
+  static const char *const heads[]
+      = { "gpus",      "batch",  "tp",       "pp",    "dp",  "mb",        "zero",    "schedule",
+          "recompute", "step s", "tokens/s", "MFU %", "GiB", "exposed s", "bubble s" };
   LsTextTable t;
   ls_text_table_init (&t, LAYOUT_COLUMNS "rrrrrr");
   for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
@@ -101,13 +103,18 @@ static void
 append_rule (GString *out, const LsSweepReport *r, const LsSweepGroup *g)
 {
   if (!g->rule) {
-    g_string_append (out, "\nThe rule of thumb (TP in the node, PP across, DP the rest): none that is legal fits.\n");
+    g_string_append (
+        out, "\nThe rule of thumb (TP in the node, PP across, DP the rest): none that is legal fits.\n");
     return;
   }
   g_autoptr (GArray) one = g_array_new (FALSE, FALSE, sizeof (LsSweepRow)); /* borrows */
   g_array_append_vals (one, g->rule, 1);
-  g_string_append_printf (out, "\nThe rule of thumb (TP in the node, PP across, DP the rest) is number %" G_GUINT64_FORMAT "%s\n",
-                          g->rule_rank, g->is_rule_rank_exact ? "" : r->is_interrupted ? " at best, as the sweep was stopped" : " at best, as some were pruned");
+  g_string_append_printf (
+      out, "\nThe rule of thumb (TP in the node, PP across, DP the rest) is number %" G_GUINT64_FORMAT "%s\n",
+      g->rule_rank,
+      g->is_rule_rank_exact   ? ""
+          : r->is_interrupted ? " at best, as the sweep was stopped"
+                              : " at best, as some were pruned");
   append_table (out, one);
 }
 
@@ -151,7 +158,9 @@ append_scaling (GString *out, const LsSweepReport *r)
     add_figure (&t, "%.1f", 100 * g->of_fewest_gpus);
     add_figure (&t, "%.1f", 100 * g->of_largest_batch);
   }
-  g_string_append_printf (out, "\nScaling of the best  tokens/s of a %s against the fewest %s, and against the largest batch\n", r->chip, r->chips);
+  g_string_append_printf (
+      out, "\nScaling of the best  tokens/s of a %s against the fewest %s, and against the largest batch\n",
+      r->chip, r->chips);
   ls_text_table_print (&t, 2, out);
 }
 
@@ -160,10 +169,14 @@ append_rules (GString *out, const LsSweepNone *none)
 {
   if (none->rules->len == 0)
     return;
-  g_string_append_printf (out, "\nRules that %" G_GUINT64_FORMAT " configurations break: of how many it is the only one, and in all\n", none->n_looked_at);
+  g_string_append_printf (out,
+                          "\nRules that %" G_GUINT64_FORMAT
+                          " configurations break: of how many it is the only one, and in all\n",
+                          none->n_looked_at);
   for (guint i = 0; i < none->rules->len; i++) {
     const LsSweepRule *rule = &g_array_index (none->rules, LsSweepRule, i);
-    g_string_append_printf (out, "  %8" G_GUINT64_FORMAT " %8" G_GUINT64_FORMAT "  %s\n", rule->n_alone, rule->n, rule->text);
+    g_string_append_printf (out, "  %8" G_GUINT64_FORMAT " %8" G_GUINT64_FORMAT "  %s\n", rule->n_alone,
+                            rule->n, rule->text);
   }
 }
 
@@ -173,11 +186,13 @@ append_help (GString *out, const LsSweepNone *none, const char *chips)
 {
   uint64_t limit = none->capacity_bytes - MIN (none->headroom_bytes, none->capacity_bytes);
   if (none->needed_bytes <= none->capacity_bytes)
-    g_string_append_printf (out, "With --headroom %.2fGiB it fits\n", floor (100 * (double) (none->capacity_bytes - none->needed_bytes) / GIB) / 100);
+    g_string_append_printf (out, "With --headroom %.2fGiB it fits\n",
+                            floor (100 * (double) (none->capacity_bytes - none->needed_bytes) / GIB) / 100);
   ls_memory_advice_print (none->advice, out);
   if (!(none->advice && ls_what_if_n_fit (none->advice->tried) > 0) && limit > 0)
     g_string_append_printf (out, "%.0f %s would hold what these %u need, if all of it were cut over more\n",
-                            ceil ((double) none->needed_bytes * none->gpus / (double) limit), chips, none->gpus);
+                            ceil ((double) none->needed_bytes * none->gpus / (double) limit), chips,
+                            none->gpus);
 }
 
 static void
@@ -186,9 +201,12 @@ append_none (GString *out, const LsSweepNone *none, const char *chips)
   if (!none)
     return;
   if (none->nearest) {
-    double short_gib = ((double) none->needed_bytes + (double) none->headroom_bytes - (double) none->capacity_bytes) / GIB;
-    g_string_append_printf (out, "\nThe nearest is %.2f GiB short: it needs %.2f of %.2f GiB, and a headroom of %s\n  %s\n", short_gib,
-                            (double) none->needed_bytes / GIB, (double) none->capacity_bytes / GIB, none->headroom, none->nearest);
+    double short_gib
+        = ((double) none->needed_bytes + (double) none->headroom_bytes - (double) none->capacity_bytes) / GIB;
+    g_string_append_printf (
+        out, "\nThe nearest is %.2f GiB short: it needs %.2f of %.2f GiB, and a headroom of %s\n  %s\n",
+        short_gib, (double) none->needed_bytes / GIB, (double) none->capacity_bytes / GIB, none->headroom,
+        none->nearest);
     append_help (out, none, chips);
   }
   append_rules (out, none);
@@ -199,21 +217,27 @@ ls_sweep_to_text (const LsSweepReport *r)
 {
   const LsSweepCounts *c = &r->counts;
   GString *out = g_string_new (NULL);
-  g_string_append_printf (out, "%s\n%" G_GUINT64_FORMAT " configurations: %" G_GUINT64_FORMAT " illegal, %" G_GUINT64_FORMAT
-                          " do not fit, %" G_GUINT64_FORMAT " cannot win, %" G_GUINT64_FORMAT " simulated", r->title, c->enumerated,
-                          c->illegal, c->infeasible, c->pruned, c->simulated);
+  g_string_append_printf (out,
+                          "%s\n%" G_GUINT64_FORMAT " configurations: %" G_GUINT64_FORMAT
+                          " illegal, %" G_GUINT64_FORMAT " do not fit, %" G_GUINT64_FORMAT
+                          " cannot win, %" G_GUINT64_FORMAT " simulated",
+                          r->title, c->enumerated, c->illegal, c->infeasible, c->pruned, c->simulated);
   if (r->is_interrupted)
     g_string_append_printf (out, "; stopped with %" G_GUINT64_FORMAT " left", c->left);
-  g_string_append_printf (out, "\nsoftware %s%s\n\n", r->software, r->software_is_assumed ? " (assumed by dp_kind; --software NAME)" : "");
+  g_string_append_printf (out, "\nsoftware %s%s\n\n", r->software,
+                          r->software_is_assumed ? " (assumed by dp_kind; --software NAME)" : "");
   if (r->best->len == 0) {
-    g_string_append (out, r->is_interrupted ? "None that was tried so far is legal and fits.\n" : "None is legal and fits.\n");
+    g_string_append (out,
+                     r->is_interrupted ? "None that was tried so far is legal and fits.\n"
+                                       : "None is legal and fits.\n");
     append_none (out, r->none, r->chips);
     return g_string_free (out, FALSE);
   }
   for (guint i = 0; i < r->groups->len; i++) {
     const LsSweepGroup *g = &g_array_index (r->groups, LsSweepGroup, i);
     if (r->groups->len > 1)
-      g_string_append_printf (out, "%s%u %s, global batch %u\n", i > 0 ? "\n" : "", g->gpus, r->chips, g->global_batch);
+      g_string_append_printf (out, "%s%u %s, global batch %u\n", i > 0 ? "\n" : "", g->gpus, r->chips,
+                              g->global_batch);
     append_group (out, r, g);
   }
   if (r->groups->len > 1) {
@@ -228,7 +252,8 @@ ls_sweep_to_text (const LsSweepReport *r)
     g_string_append_printf (out, "\nEach leaves a headroom of %s (--headroom)\n", r->headroom);
   if (r->has_timing) {
     char wall[G_ASCII_DTOSTR_BUF_SIZE], simulate[G_ASCII_DTOSTR_BUF_SIZE];
-    g_string_append_printf (out, "\nTook %s s, of which threads simulated %s s\n", g_ascii_formatd (wall, sizeof wall, "%.1f", r->wall_s),
+    g_string_append_printf (out, "\nTook %s s, of which threads simulated %s s\n",
+                            g_ascii_formatd (wall, sizeof wall, "%.1f", r->wall_s),
                             g_ascii_formatd (simulate, sizeof simulate, "%.1f", r->simulate_s));
   }
   g_string_append_printf (out, "\nThe first again:\n  %s\n", r->command);
@@ -239,8 +264,23 @@ ls_sweep_to_text (const LsSweepReport *r)
 static bool
 is_in_front (const char *key)
 {
-  static const char *const keys[] = { "gpus", "tp", "pp", "dp", "cp", "ep", "vpp", "sp", "zero", "dp_kind", "schedule", "micro_batch",
-                                      "global_batch", "recompute", "tp_overlap", "layers_per_chunk", NULL };
+  static const char *const keys[] = { "gpus",
+                                      "tp",
+                                      "pp",
+                                      "dp",
+                                      "cp",
+                                      "ep",
+                                      "vpp",
+                                      "sp",
+                                      "zero",
+                                      "dp_kind",
+                                      "schedule",
+                                      "micro_batch",
+                                      "global_batch",
+                                      "recompute",
+                                      "tp_overlap",
+                                      "layers_per_chunk",
+                                      NULL };
   return g_strv_contains (keys, key);
 }
 
@@ -254,23 +294,27 @@ append_cell (GString *out, const char *text)
 static void
 csv_layout (GString *out, const LsStrategy *s)
 {
-  g_string_append_printf (out, "%u,%u,%u,%u,%u,%u,%u,%d,%u,%s,%s,%u,%u,%s,%d", s->gpus, s->tp, s->pp, s->dp, s->cp, s->ep, s->vpp, s->sp,
-                          s->zero_stage, ls_dp_kind_name (s->dp_kind), s->schedule, s->micro_batch, s->global_batch,
-                          ls_recompute_name (s->recompute), s->tp_overlap);
+  g_string_append_printf (out, "%u,%u,%u,%u,%u,%u,%u,%d,%u,%s,%s,%u,%u,%s,%d", s->gpus, s->tp, s->pp, s->dp,
+                          s->cp, s->ep, s->vpp, s->sp, s->zero_stage, ls_dp_kind_name (s->dp_kind),
+                          s->schedule, s->micro_batch, s->global_batch, ls_recompute_name (s->recompute),
+                          s->tp_overlap);
 }
 
 static void
 csv_number (GString *out, double value)
 {
   char buffer[G_ASCII_DTOSTR_BUF_SIZE];
-  g_string_append_printf (out, ",%s", isnan (value) ? "" : g_ascii_formatd (buffer, sizeof buffer, "%.17g", value));
+  g_string_append_printf (out, ",%s",
+                          isnan (value) ? "" : g_ascii_formatd (buffer, sizeof buffer, "%.17g", value));
 }
 
 static void
 csv_row (GString *out, const LsSweepRow *row)
 {
-  const double figures[] = { row->tokens_per_s, row->mfu, (double) row->memory_bytes, row->exposed_s, row->bubble_s };
-  const double others[] = { (double) row->headroom_bytes, (double) row->free_bytes, row->usd_per_trillion, row->kwh_per_trillion };
+  const double figures[]
+      = { row->tokens_per_s, row->mfu, (double) row->memory_bytes, row->exposed_s, row->bubble_s };
+  const double others[] = { (double) row->headroom_bytes, (double) row->free_bytes, row->usd_per_trillion,
+                            row->kwh_per_trillion };
   g_autofree char *also = also_text (row), *layers = ls_sweep_layers_text (&row->strategy);
   csv_layout (out, &row->strategy);
   g_string_append_printf (out, ",%" G_GINT64_FORMAT, row->step);
@@ -291,9 +335,10 @@ csv_row (GString *out, const LsSweepRow *row)
 char *
 ls_sweep_to_csv (const LsSweepReport *r)
 {
-  GString *out = g_string_new ("gpus,tp,pp,dp,cp,ep,vpp,sp,zero,dp_kind,schedule,micro_batch,global_batch,recompute,tp_overlap,"
-                               "step_time_ps,tokens_per_s,mfu,memory_bytes,exposed_s,bubble_s,layers_per_chunk,headroom_bytes,"
-                               "free_bytes,usd_per_trillion_tokens,kwh_per_trillion_tokens");
+  GString *out = g_string_new (
+      "gpus,tp,pp,dp,cp,ep,vpp,sp,zero,dp_kind,schedule,micro_batch,global_batch,recompute,tp_overlap,"
+      "step_time_ps,tokens_per_s,mfu,memory_bytes,exposed_s,bubble_s,layers_per_chunk,headroom_bytes,"
+      "free_bytes,usd_per_trillion_tokens,kwh_per_trillion_tokens");
   for (int p = 0; p < LS_N_PARTS; p++)
     g_string_append_printf (out, ",breakdown_%s_s", ls_part_name ((LsPart) p));
   g_string_append (out, ",why,also,knobs");

@@ -70,8 +70,9 @@ static void
 add_head (Page *p)
 {
   const LsCluster *c = p->map->cluster;
-  g_string_append_printf (p->out, "%s: %u node%s of %u x %s, %u %s\n", c->spec.name, c->spec.n_nodes, plural (c->spec.n_nodes),
-                          c->spec.gpus_per_node, c->spec.gpu.name, c->n_gpus, ls_cluster_chip_word (&c->spec, c->n_gpus));
+  g_string_append_printf (p->out, "%s: %u node%s of %u x %s, %u %s\n", c->spec.name, c->spec.n_nodes,
+                          plural (c->spec.n_nodes), c->spec.gpus_per_node, c->spec.gpu.name, c->n_gpus,
+                          ls_cluster_chip_word (&c->spec, c->n_gpus));
   if (c->spec.source)
     add_wrapped (p->out, c->spec.source, 0);
 }
@@ -96,10 +97,12 @@ part_text (const Page *p, const LsTopoPart *part)
 {
   const LsCluster *c = p->map->cluster;
   const char *kind = ls_topo_kind_word (&c->spec, part->kind);
-  g_autofree char *note = part_note (c, part->kind, (uint32_t) (p->map->n_of_kind[part->kind] / c->spec.n_nodes));
+  g_autofree char *note
+      = part_note (c, part->kind, (uint32_t) (p->map->n_of_kind[part->kind] / c->spec.n_nodes));
   if (part->is_peers)
     return g_strdup_printf ("%u pair%s of %s", part->n, plural (part->n), kind);
-  return note ? g_strdup_printf ("%u x %s, %s", part->n, kind, note) : g_strdup_printf ("%u x %s", part->n, kind);
+  return note ? g_strdup_printf ("%u x %s, %s", part->n, kind, note)
+              : g_strdup_printf ("%u x %s", part->n, kind);
 }
 
 static void
@@ -113,8 +116,12 @@ add_link_cells (LsTextTable *t, const Page *p, const LsTopoPart *part)
   const LsTopoLinks *l = links_at (p->map, part->links);
   bool is_plain = part->kind != LS_NODE_NVSWITCH && !part->is_peers;
   bool is_many_links = part->n_physical != 1 && g_str_has_suffix (l->name, "link");
-  g_autofree char *of_each = g_strdup_printf (" of each %s", ls_topo_kind_word (&p->map->cluster->spec, LS_NODE_GPU));
-  ls_text_table_add (t, "%u %s%s%s", part->n_physical, l->name, is_many_links ? "s" : "", is_plain ? "" : part->is_peers ? " in all" : of_each);
+  g_autofree char *of_each
+      = g_strdup_printf (" of each %s", ls_topo_kind_word (&p->map->cluster->spec, LS_NODE_GPU));
+  ls_text_table_add (t, "%u %s%s%s", part->n_physical, l->name, is_many_links ? "s" : "",
+                     is_plain             ? ""
+                         : part->is_peers ? " in all"
+                                          : of_each);
   ls_text_table_take (t, rate (ls_topo_links_rate (l).data_sheet));
   ls_text_table_add (t, "%.1f %%", l->link ? 100 * l->link->efficiency : 100.0);
   ls_text_table_take (t, rate (l->capacity_bytes_per_s));
@@ -129,7 +136,11 @@ add_parts (LsTextTable *t, const Page *p, const GPtrArray *parts, const char *be
     bool is_last = i + 1 == parts->len;
     g_autofree char *name = part_text (p, part);
     g_autofree char *below = g_strconcat (before, is_last ? "   " : p->text->ascii ? "|  " : "│  ", NULL);
-    ls_text_table_add (t, "%s%s %s", before, p->text->ascii ? (is_last ? "`-" : "|-") : is_last ? "└─" : "├─", name);
+    ls_text_table_add (t, "%s%s %s", before,
+                       p->text->ascii ? (is_last ? "`-" : "|-")
+                           : is_last  ? "└─"
+                                      : "├─",
+                       name);
     add_link_cells (t, p, part);
     add_parts (t, p, part->children, below);
   }
@@ -199,7 +210,8 @@ add_bisection (LsTextTable *t, const char *what, LsBandwidth b)
 static void
 add_bandwidth (Page *p)
 {
-  static const char *const titles[] = { "Bandwidth", "joins", "each", "payload", "together", "payload", "all-gather", "payload", NULL };
+  static const char *const titles[]
+      = { "Bandwidth", "joins", "each", "payload", "together", "payload", "all-gather", "payload", NULL };
   LsTextTable t;
   g_string_append_c (p->out, '\n');
   ls_text_table_init (&t, "llrrrrrr");
@@ -226,7 +238,8 @@ add_bandwidth (Page *p)
 static void
 add_links (Page *p)
 {
-  static const char *const titles[] = { "Links", "between", "pairs", "links", "each", "efficiency", "payload", "latency", NULL };
+  static const char *const titles[]
+      = { "Links", "between", "pairs", "links", "each", "efficiency", "payload", "latency", NULL };
   LsTextTable t;
   g_string_append_c (p->out, '\n');
   ls_text_table_init (&t, "llrrrrrr");

@@ -23,7 +23,8 @@ add_parts (LsJsonOut *w, const LsTopoMap *map, const GPtrArray *parts, uint64_t 
     ls_json_out_uint (w, "count", part->n);
     ls_json_out_string (w, "kind", ls_topo_kind_name (part->kind));
     ls_json_out_bool (w, "is_pair", part->is_peers);
-    ls_json_out_string (w, "link", part->links < 0 ? NULL : g_array_index (map->links, LsTopoLinks, part->links).name);
+    ls_json_out_string (w, "link",
+                        part->links < 0 ? NULL : g_array_index (map->links, LsTopoLinks, part->links).name);
     ls_json_out_uint (w, "n_links", part->n_physical);
     ls_json_out_end_object (w);
     add_parts (w, map, part->children, depth + 1);

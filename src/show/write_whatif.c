@@ -6,7 +6,7 @@
 #include "data/text/csv.h"
 #include "show/text_table.h"
 
-#define GIB 1073741824.0
+#define GIB        1073741824.0
 #define LEAST_GAIN 5e-4 /* what is shown as 0.0 % is none */
 
 static const LsWhatIfRow *
@@ -68,7 +68,8 @@ count (const LsWhatIf *w, Filter filter)
 static bool
 has_other_price (const LsWhatIf *w, const LsWhatIfRow *row)
 {
-  double now = w->now.usd_per_million_tokens * w->now.tokens_per_s, then = row->usd_per_million_tokens * row->tokens_per_s;
+  double now = w->now.usd_per_million_tokens * w->now.tokens_per_s,
+         then = row->usd_per_million_tokens * row->tokens_per_s;
   return fabs (then - now) > 1e-9 * now;
 }
 
@@ -78,10 +79,11 @@ cost_of (const LsWhatIf *w, const LsWhatIfRow *row)
 {
   GString *out = g_string_new (row->cost);
   if (!row->fits)
-    g_string_append_printf (out, "%s%.2f GiB too much", out->len > 0 ? "; " : "", (double) row->short_bytes / GIB);
+    g_string_append_printf (out, "%s%.2f GiB too much", out->len > 0 ? "; " : "",
+                            (double) row->short_bytes / GIB);
   if (has_other_price (w, row))
-    g_string_append_printf (out, "%s$%.3f a million tokens, now $%.3f", out->len > 0 ? "; " : "", row->usd_per_million_tokens,
-                            w->now.usd_per_million_tokens);
+    g_string_append_printf (out, "%s$%.3f a million tokens, now $%.3f", out->len > 0 ? "; " : "",
+                            row->usd_per_million_tokens, w->now.usd_per_million_tokens);
   return g_string_free (out, FALSE);
 }
 
@@ -152,7 +154,9 @@ append_rest (GString *out, const LsWhatIf *w, bool is_all)
     append_refused (out, w);
     return;
   }
-  g_string_append_printf (out, "\n%u more gain nothing, %u are not possible: --all lists them with the reasons.\n", n_none, n_refused);
+  g_string_append_printf (out,
+                          "\n%u more gain nothing, %u are not possible: --all lists them with the reasons.\n",
+                          n_none, n_refused);
 }
 
 char *
@@ -161,11 +165,13 @@ ls_what_if_to_text (const LsWhatIf *w, const LsWhatIfText *text)
   GString *out = g_string_new (NULL);
   const LsWhatIfRow *now = &w->now;
   g_string_append_printf (out, "%s\n%s\n\n", text->title, text->subtitle);
-  g_string_append_printf (out, "  now  step %.4g s, %.0f tokens/s, %.2f of %.2f GiB%s\n", now->step_time_s, now->tokens_per_s,
-                          (double) now->needed_bytes / GIB, (double) now->capacity_bytes / GIB, now->fits ? "" : ": does not fit");
+  g_string_append_printf (out, "  now  step %.4g s, %.0f tokens/s, %.2f of %.2f GiB%s\n", now->step_time_s,
+                          now->tokens_per_s, (double) now->needed_bytes / GIB,
+                          (double) now->capacity_bytes / GIB, now->fits ? "" : ": does not fit");
   if (count (w, gains_and_fits) == 0)
     g_string_append (out, "\nNo single change that fits makes it faster.\n");
-  append_section (out, w, gains_and_fits, text->top, "Single changes that make it faster; gains do not add up");
+  append_section (out, w, gains_and_fits, text->top,
+                  "Single changes that make it faster; gains do not add up");
   append_section (out, w, gains_without_fitting, text->top, "Faster, but does not fit");
   append_rest (out, w, text->top == 0);
   if (w->left_out)
@@ -253,7 +259,8 @@ csv_row (GString *out, const LsWhatIfRow *row)
   csv_figure (out, row->gain);
   csv_figure (out, row->step_time_s);
   csv_figure (out, row->tokens_per_s);
-  g_string_append_printf (out, ",%" PRIu64 ",%" PRIu64 ",%d", row->needed_bytes, row->capacity_bytes, row->fits);
+  g_string_append_printf (out, ",%" PRIu64 ",%" PRIu64 ",%d", row->needed_bytes, row->capacity_bytes,
+                          row->fits);
   csv_figure (out, row->usd_per_million_tokens);
   g_string_append_c (out, '\n');
 }
@@ -261,7 +268,8 @@ csv_row (GString *out, const LsWhatIfRow *row)
 char *
 ls_what_if_to_csv (const LsWhatIf *w)
 {
-  GString *out = g_string_new ("change,idea,cost,refused,gain,step_time_s,tokens_per_s,needed_bytes,capacity_bytes,fits,usd_per_million_tokens\n");
+  GString *out = g_string_new (
+      "change,idea,cost,refused,gain,step_time_s,tokens_per_s,needed_bytes,capacity_bytes,fits,usd_per_million_tokens\n");
   for (guint i = 0; i < w->rows->len; i++)
     csv_row (out, row_at (w, i));
   return g_string_free (out, FALSE);

@@ -7,7 +7,8 @@
 
 typedef struct {
   const char *title, *subtitle; /* borrowed */
-  guint top;                    /* changes shown that gain and fit; 0: all changes, also those that gain nothing or were refused */
+  guint
+      top; /* changes shown that gain and fit; 0: all changes, also those that gain nothing or were refused */
 } LsWhatIfText;
 
 /* Newly allocated, ending in a newline. JSON and CSV have all rows. */

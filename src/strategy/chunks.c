@@ -1,7 +1,6 @@
 #include "strategy/chunks.h"
 
-static G_GNUC_PRINTF (3, 4) gboolean
-refuse (LsDiagList *diags, const char *pointer, const char *format, ...)
+static G_GNUC_PRINTF (3, 4) gboolean refuse (LsDiagList *diags, const char *pointer, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -23,13 +22,16 @@ check_given (const LsStrategy *s, const LsModel *m, uint32_t n_chunks, LsDiagLis
   uint64_t sum = 0;
   for (uint32_t i = 0; i < n_chunks; i++) {
     if (s->layers_per_chunk[i] == 0 && i > 0 && i < n_chunks - 1)
-      return refuse (diags, pointer, "expected at least one layer in chunk %u; got 0 (only the first and"
-                     " the last chunk may be without)", i);
+      return refuse (diags, pointer,
+                     "expected at least one layer in chunk %u; got 0 (only the first and"
+                     " the last chunk may be without)",
+                     i);
     sum += s->layers_per_chunk[i];
   }
   if (sum != m->n_layers)
-    return refuse (diags, pointer, "expected numbers that sum to the model's %u layers; got %" G_GUINT64_FORMAT,
-                   m->n_layers, sum);
+    return refuse (diags, pointer,
+                   "expected numbers that sum to the model's %u layers; got %" G_GUINT64_FORMAT, m->n_layers,
+                   sum);
   return TRUE;
 }
 
@@ -39,8 +41,10 @@ check_room (const LsStrategy *s, const LsModel *m, uint32_t n_chunks, LsDiagList
 {
   if (n_chunks <= m->n_layers + UINT64_C (2))
     return TRUE;
-  return refuse (diags, s->vpp > 1 ? "/vpp" : "/pp", "expected pp * vpp to be at most layers + 2 = %u + 2, as only the first and the"
-                 " last chunk may be without layers; got %u * %u = %u", m->n_layers, s->pp, s->vpp, n_chunks);
+  return refuse (diags, s->vpp > 1 ? "/vpp" : "/pp",
+                 "expected pp * vpp to be at most layers + 2 = %u + 2, as only the first and the"
+                 " last chunk may be without layers; got %u * %u = %u",
+                 m->n_layers, s->pp, s->vpp, n_chunks);
 }
 
 bool
@@ -53,7 +57,8 @@ bool
 ls_chunks_want_balance (const LsStrategy *s, const LsModel *m)
 {
   uint64_t n_chunks = (uint64_t) s->pp * s->vpp;
-  return !s->layers_per_chunk && n_chunks > 1 && (s->balance_layers || !ls_chunks_are_even (m->n_layers, n_chunks));
+  return !s->layers_per_chunk && n_chunks > 1
+      && (s->balance_layers || !ls_chunks_are_even (m->n_layers, n_chunks));
 }
 
 static uint32_t
@@ -71,7 +76,8 @@ gboolean
 ls_chunk_layers (const LsStrategy *s, const LsModel *m, uint32_t *ret_layers, LsDiagList *diags)
 {
   if ((uint64_t) s->pp * s->vpp > LS_MAX_CHUNKS)
-    return refuse (diags, "/pp", "expected pp * vpp to be at most %d; got %u * %u", LS_MAX_CHUNKS, s->pp, s->vpp);
+    return refuse (diags, "/pp", "expected pp * vpp to be at most %d; got %u * %u", LS_MAX_CHUNKS, s->pp,
+                   s->vpp);
 
   uint32_t n_chunks = s->pp * s->vpp;
   if (!(s->layers_per_chunk ? check_given : check_room) (s, m, n_chunks, diags))

@@ -1,5 +1,5 @@
-/* strategy/dp_traits.h — what is known of a kind of data parallelism by itself: one row of a table each. How a
- * kind is lowered is in lower/data. */
+/* strategy/dp_traits.h — what is known of a kind of data parallelism by itself: one row of a table each. How
+ * a kind is lowered is in lower/data. */
 #ifndef LS_STRATEGY_DP_TRAITS_H
 #define LS_STRATEGY_DP_TRAITS_H
 

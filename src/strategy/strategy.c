@@ -38,7 +38,7 @@ ls_recompute_name (int recompute)
 void
 ls_strategy_init (LsStrategy *s)
 {
-  *s = (LsStrategy){
+  *s = (LsStrategy) {
     .tp = 1,
     .pp = 1,
     .cp = 1,
@@ -112,11 +112,11 @@ ls_strategy_copy (LsStrategy *dest, const LsStrategy *source)
   dest->source = g_strdup (source->source);
   dest->software = g_strdup (source->software);
   dest->schedule = g_strdup (source->schedule);
-  dest->layers_per_chunk = g_memdup2 (source->layers_per_chunk,
-                                      source->n_layers_per_chunk * sizeof *source->layers_per_chunk);
+  dest->layers_per_chunk
+      = g_memdup2 (source->layers_per_chunk, source->n_layers_per_chunk * sizeof *source->layers_per_chunk);
   dest->expert_load = g_strdup (source->expert_load);
   dest->kernels = g_strdup (source->kernels);
   dest->recipes = ls_recipes_ref (source->recipes);
-  dest->recompute_stages = g_memdup2 (source->recompute_stages,
-                                      source->n_recompute_stages * sizeof *source->recompute_stages);
+  dest->recompute_stages
+      = g_memdup2 (source->recompute_stages, source->n_recompute_stages * sizeof *source->recompute_stages);
 }

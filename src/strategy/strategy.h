@@ -34,7 +34,14 @@ typedef enum {
  * up to the optimizer. What waits for the device, or feeds it, stays outside. */
 typedef enum { LS_GRAPHS_NONE, LS_GRAPHS_LAYER, LS_GRAPHS_STEP } LsCudaGraphs;
 
-typedef enum { LS_P2P_AUTO, LS_P2P_NONE, LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, LS_P2P_OVERLAPPED, LS_P2P_DEEPSPEED } LsP2p;
+typedef enum {
+  LS_P2P_AUTO,
+  LS_P2P_NONE,
+  LS_P2P_BATCHED,
+  LS_P2P_SCATTER_GATHER,
+  LS_P2P_OVERLAPPED,
+  LS_P2P_DEEPSPEED
+} LsP2p;
 typedef enum { LS_RECOMPUTE_NONE, LS_RECOMPUTE_SELECTIVE, LS_RECOMPUTE_FULL } LsRecompute;
 
 /* What selective recomputation drops: a set of these bits. */
@@ -58,8 +65,13 @@ typedef enum { LS_RECOMPUTE_UNIFORM, LS_RECOMPUTE_BLOCK } LsRecomputeMethod;
 typedef enum { LS_GRAD_SYNC_AUTO, LS_GRAD_SYNC_LAST, LS_GRAD_SYNC_EACH } LsGradSync;
 /* torch.distributed.fsdp.BackwardPrefetch */
 typedef enum { LS_PREFETCH_PRE, LS_PREFETCH_POST, LS_PREFETCH_NONE } LsPrefetch;
-/* What hands out memory of the GPU: neither of the others, PyTorch's caching allocator, the same with segments that grow. */
-typedef enum { LS_CUDA_ALLOCATOR_NONE, LS_CUDA_ALLOCATOR_CACHING, LS_CUDA_ALLOCATOR_EXPANDABLE } LsCudaAllocator;
+/* What hands out memory of the GPU: neither of the others, PyTorch's caching allocator, the same with
+ * segments that grow. */
+typedef enum {
+  LS_CUDA_ALLOCATOR_NONE,
+  LS_CUDA_ALLOCATOR_CACHING,
+  LS_CUDA_ALLOCATOR_EXPANDABLE
+} LsCudaAllocator;
 typedef enum { LS_OFFLOAD_NONE, LS_OFFLOAD_OPTIMIZER, LS_OFFLOAD_PARAMETERS } LsOffload;
 typedef enum { LS_OFFLOAD_TO_CPU, LS_OFFLOAD_TO_NVME } LsOffloadTo;
 /* What runs beside a tensor-parallel collective: a GEMM that does not need it (BULK); besides
@@ -67,105 +79,109 @@ typedef enum { LS_OFFLOAD_TO_CPU, LS_OFFLOAD_TO_NVME } LsOffloadTo;
 typedef enum { LS_TP_OVERLAP_BULK, LS_TP_OVERLAP_RING } LsTpOverlap;
 
 #define LS_ATTENTION_AUTO (-1)
-#define LS_DTYPE_AUTO (-1)
-#define LS_FLAG_AUTO (-1)
-#define LS_HOST_AUTO (-1)
-#define LS_ZERO_AUTO UINT32_MAX
-#define LS_RESHARD_AUTO UINT32_MAX
-#define LS_MAX_CHUNKS 4096
+#define LS_DTYPE_AUTO     (-1)
+#define LS_FLAG_AUTO      (-1)
+#define LS_HOST_AUTO      (-1)
+#define LS_ZERO_AUTO      UINT32_MAX
+#define LS_RESHARD_AUTO   UINT32_MAX
+#define LS_MAX_CHUNKS     4096
 
 typedef struct {
   char *name, *source;
-  char *software;  /* the program whose defaults it began with (strategies/software); NULL: none */
-  bool software_is_assumed; /* the job named none: of the program it has only what a user does not choose (job/softwares.h) */
+  char *software; /* the program whose defaults it began with (strategies/software); NULL: none */
+  bool
+      software_is_assumed; /* the job named none: of the program it has only what a user does not choose (job/softwares.h) */
   uint32_t gpus; /* 0: the whole cluster                                       */
   uint32_t tp, pp, cp, ep, vpp;
-  uint32_t dp;   /* 0: gpus / (tp pp cp)                                       */
+  uint32_t dp; /* 0: gpus / (tp pp cp)                                       */
   bool sp;
   uint32_t zero_stage; /* 0 to 3, or LS_ZERO_AUTO: 3 with fsdp1, fsdp2, xla-fsdp, else 0 */
   uint32_t zero_group; /* N@group; 0: the whole dp group                       */
   int dp_kind;         /* LsDpKind                                             */
   bool dp_overlap, tp_overlap;
-  bool tp_async; /* Megatron-LM's asynchronous backward of column-parallel layers,
+  bool tp_async;  /* Megatron-LM's asynchronous backward of column-parallel layers,
                     since late 2021; false: its collectives block             */
-  int p2p;             /* LsP2p                                                */
-  char *schedule;      /* NULL: 1f1b, or interleaved-1f1b if vpp > 1           */
+  int p2p;        /* LsP2p                                                */
+  char *schedule; /* NULL: 1f1b, or interleaved-1f1b if vpp > 1           */
   uint32_t micro_batch;
   uint32_t global_batch; /* sequences; 0: dp * micro_batch * pp                */
   uint32_t seq;          /* 0: the model's                                     */
-  bool is_compiled;      /* a step is one executable, as XLA makes it: issuing its ops costs the host nothing; no knob */
-  int recompute;         /* LsRecompute                                        */
-  int attention;         /* LsAttention or LS_ATTENTION_AUTO: the model's      */
-  int attention_kernel;  /* LsAttentionKernel of flash attention               */
-  int qkv_layout;        /* LsQkvLayout of flash attention                     */
-  int loss;              /* LsLoss                                             */
-  char *kernels;         /* as they are launched: name or path; NULL: as built in */
-  LsRecipes *recipes;    /* what that file lists, shared; NULL without kernels   */
-  uint32_t train_metrics;/* computed from the logits in each micro-batch       */
-  int dtype;             /* LsDtype                                            */
-  int grad_dtype;        /* LsDtype or LS_DTYPE_AUTO                           */
-  bool grad_fusion;      /* the GEMM of W adds to a 16-bit gradient too          */
-  bool grad_norm;        /* global gradient-norm all-reduce before the optimizer */
-  uint64_t bucket_bytes; /* ddp: bucket cap; 0: torch's 25 MiB (first 1 MiB)   */
-  uint64_t bucket_params;/* megatron: 0: max (40e6, 1e6 dp)                    */
+  bool
+      is_compiled; /* a step is one executable, as XLA makes it: issuing its ops costs the host nothing; no knob */
+  int recompute;              /* LsRecompute                                        */
+  int attention;              /* LsAttention or LS_ATTENTION_AUTO: the model's      */
+  int attention_kernel;       /* LsAttentionKernel of flash attention               */
+  int qkv_layout;             /* LsQkvLayout of flash attention                     */
+  int loss;                   /* LsLoss                                             */
+  char *kernels;              /* as they are launched: name or path; NULL: as built in */
+  LsRecipes *recipes;         /* what that file lists, shared; NULL without kernels   */
+  uint32_t train_metrics;     /* computed from the logits in each micro-batch       */
+  int dtype;                  /* LsDtype                                            */
+  int grad_dtype;             /* LsDtype or LS_DTYPE_AUTO                           */
+  bool grad_fusion;           /* the GEMM of W adds to a 16-bit gradient too          */
+  bool grad_norm;             /* global gradient-norm all-reduce before the optimizer */
+  uint64_t bucket_bytes;      /* ddp: bucket cap; 0: torch's 25 MiB (first 1 MiB)   */
+  uint64_t bucket_params;     /* megatron: 0: max (40e6, 1e6 dp)                    */
   uint32_t *layers_per_chunk; /* [n_layers_per_chunk] in model order, or NULL: see strategy/chunks.h */
   uint32_t n_layers_per_chunk;
   bool balance_layers;   /* by what they cost even where they come out even     */
   bool layers_are_found; /* layers_per_chunk was not given, but balanced        */
 
   /* data parallelism: who uses which is in lower_dp_X.c */
-  int grad_sync;            /* LsGradSync                                        */
-  int gather_overlap;       /* megatron: parameters gathered during the next forward; LS_FLAG_AUTO: as dp_overlap */
-  uint32_t layers_per_unit; /* fsdp: layers that one unit holds                  */
-  bool limit_all_gathers;   /* fsdp1: at most two gathers in flight, by the host */
-  int backward_prefetch;    /* fsdp1: LsPrefetch                                 */
+  int grad_sync;      /* LsGradSync                                        */
+  int gather_overlap; /* megatron: parameters gathered during the next forward; LS_FLAG_AUTO: as dp_overlap */
+  uint32_t layers_per_unit;         /* fsdp: layers that one unit holds                  */
+  bool limit_all_gathers;           /* fsdp1: at most two gathers in flight, by the host */
+  int backward_prefetch;            /* fsdp1: LsPrefetch                                 */
   uint32_t forward_prefetch;        /* units gathered ahead by an explicit list (fsdp1: 0 or 1); 0: none */
   uint32_t backward_prefetch_units; /* fsdp2: the same; 0: the one that follows, as it does by itself     */
   uint32_t reshard_after_forward;   /* fsdp2: 0 no, 1 yes, N into groups of N; LS_RESHARD_AUTO */
-  uint64_t reduce_bucket, allgather_bucket, prefetch_bucket; /* deepspeed: elements       */
+  uint64_t reduce_bucket, allgather_bucket, prefetch_bucket;           /* deepspeed: elements       */
   uint64_t persistence_threshold, max_live_params, max_reuse_distance; /* deepspeed stage 3: elements */
-  bool collective_lists;    /* deepspeed stage 3: as of early 2021, see lower_dp_deepspeed3.c */
-  int offload, offload_to;  /* deepspeed: LsOffload, LsOffloadTo                 */
+  bool collective_lists;   /* deepspeed stage 3: as of early 2021, see lower_dp_deepspeed3.c */
+  int offload, offload_to; /* deepspeed: LsOffload, LsOffloadTo                 */
 
   /* model parallelism */
-  bool sp_save_gathered; /* keep the gathered input of column-parallel layers for the backward */
-  int tp_overlap_kind;   /* LsTpOverlap, with tp_overlap                         */
-  int cp_kind;           /* LsCpKind                                             */
-  bool cp_balance;       /* ring, all-gather: each rank has an early and a late part of a sequence */
-  uint32_t etp;          /* tensor-parallel degree of experts; 0: tp             */
-  double expert_capacity;/* tokens of an expert over the mean, dropped beyond; 0: none are dropped */
-  char *expert_load;     /* how tokens fall on experts; NULL: evenly             */
+  bool sp_save_gathered;  /* keep the gathered input of column-parallel layers for the backward */
+  int tp_overlap_kind;    /* LsTpOverlap, with tp_overlap                         */
+  int cp_kind;            /* LsCpKind                                             */
+  bool cp_balance;        /* ring, all-gather: each rank has an early and a late part of a sequence */
+  uint32_t etp;           /* tensor-parallel degree of experts; 0: tp             */
+  double expert_capacity; /* tokens of an expert over the mean, dropped beyond; 0: none are dropped */
+  char *expert_load;      /* how tokens fall on experts; NULL: evenly             */
 
   /* recomputation */
-  uint32_t recompute_parts;  /* selective: set of LsRecomputePart; 0: OP with fsdp2 where it can be, else CORE */
-  int recompute_method;      /* full: LsRecomputeMethod                         */
-  uint32_t recompute_layers; /* full: of a group, or of a chunk; 0: 1, or all   */
-  bool recompute_early_stop; /* full: nothing runs again behind what the backward needs last */
+  uint32_t
+      recompute_parts;  /* selective: set of LsRecomputePart; 0: OP with fsdp2 where it can be, else CORE */
+  int recompute_method; /* full: LsRecomputeMethod                         */
+  uint32_t recompute_layers;  /* full: of a group, or of a chunk; 0: 1, or all   */
+  bool recompute_early_stop;  /* full: nothing runs again behind what the backward needs last */
   uint32_t *recompute_stages; /* full, block: recomputed layers of each pipeline rank, or NULL */
   uint32_t n_recompute_stages;
   bool partition_activations; /* kept inputs are cut over tp                    */
   bool offload_activations;   /* kept activations go to the memory of the host  */
   int cuda_allocator;         /* LsCudaAllocator                                */
 
-  int fp8_recipe;   /* LsFp8Recipe                                             */
-  bool fp8_params;  /* weights are kept and gathered in fp8                    */
+  int fp8_recipe;                 /* LsFp8Recipe                                             */
+  bool fp8_params;                /* weights are kept and gathered in fp8                    */
   uint32_t bf16_first, bf16_last; /* fp8, nvfp4: so many layers at either end have their products in bf16 */
 
   bool wgrad_placeholders; /* megatron: tensors that stand for gradients (lower_placeholders.c) */
 
-  bool apex_norm;        /* layer norms run apex's kernels of before 2022          */
+  bool apex_norm;          /* layer norms run apex's kernels of before 2022          */
   bool split_bias_dropout; /* the bias before a dropout in a kernel of its own, as in Megatron-LM of 2023 */
-  bool batch_sync;       /* each forward fetches its micro-batch and waits for the device in it, as Megatron-LM until late 2023 */
-  bool batch_ends;       /* with batch_sync: the first and the last stage only     */
-  bool launch_blocking;  /* the host waits for each op that it issues: CUDA_LAUNCH_BLOCKING=1 */
-  bool grad_check;       /* megatron: the host reads the norm of each bucket before it is reduced */
-  int cuda_graphs;       /* LsCudaGraphs                                         */
+  bool
+      batch_sync; /* each forward fetches its micro-batch and waits for the device in it, as Megatron-LM until late 2023 */
+  bool batch_ends;              /* with batch_sync: the first and the last stage only     */
+  bool launch_blocking;         /* the host waits for each op that it issues: CUDA_LAUNCH_BLOCKING=1 */
+  bool grad_check;              /* megatron: the host reads the norm of each bucket before it is reduced */
+  int cuda_graphs;              /* LsCudaGraphs                                         */
   LsTime host[LS_N_HOST_COSTS]; /* what the host pays, by LsHostCost; LS_HOST_AUTO: as exec/host.c has it */
-  bool p2p_warmup_flush; /* overlapped p2p in warm-up and cool-down too         */
-  bool post_validation;  /* nobody waits for the norm: checked a step later     */
+  bool p2p_warmup_flush;        /* overlapped p2p in warm-up and cool-down too         */
+  bool post_validation;         /* nobody waits for the norm: checked a step later     */
 } LsStrategy;
 
-void ls_strategy_init (LsStrategy *s); /* the defaults of the command line */
+void ls_strategy_init (LsStrategy *s);  /* the defaults of the command line */
 void ls_strategy_clear (LsStrategy *s); /* NULL allowed; leaves the defaults */
 /* Deep; what dest held is overwritten, not freed. */
 void ls_strategy_copy (LsStrategy *dest, const LsStrategy *source);
@@ -173,7 +189,8 @@ void ls_strategy_copy (LsStrategy *dest, const LsStrategy *source);
 /* Takes the list of kernels away: those that are built in hold. */
 void ls_strategy_forget_kernels (LsStrategy *s);
 
-/* The backend of data parallelism that it asks for, where there are several copies: dp_kind, or what auto stands for on GPUs. */
+/* The backend of data parallelism that it asks for, where there are several copies: dp_kind, or what auto
+ * stands for on GPUs. */
 int ls_strategy_dp_kind (const LsStrategy *s);
 
 /* Fill in what is derived, in place, for a model on a cluster of n_gpus with
@@ -188,8 +205,8 @@ int ls_strategy_dp_kind (const LsStrategy *s);
  *
  * Layers that were balanced before are forgotten: ls_strategy_balance() in lower/lower.h finds
  * them, for the degrees that there are now. */
-gboolean ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus,
-                              uint32_t gpus_per_node, LsDiagList *diags);
+gboolean ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint32_t gpus_per_node,
+                              LsDiagList *diags);
 
 /* As if layers_per_chunk had never been known. */
 void ls_strategy_forget_layers (LsStrategy *s);

@@ -5,17 +5,18 @@
 bool
 ls_strategy_recomputes_nothing (const LsStrategy *s)
 {
-  return s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts == LS_RECOMPUTE_CORE && s->attention == LS_ATTENTION_FLASH;
+  return s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts == LS_RECOMPUTE_CORE
+      && s->attention == LS_ATTENTION_FLASH;
 }
 
 /* --- conditions: true where the knobs named below make no difference --- */
 
 typedef bool Condition (const LsStrategy *s, const LsModel *m);
 
-#define CONDITION(name, expression)                                  \
-  static bool name (const LsStrategy *s, const LsModel *m)           \
-  {                                                                  \
-    return expression;                                               \
+#define CONDITION(name, expression)                                                                          \
+  static bool name (const LsStrategy *s, const LsModel *m)                                                   \
+  {                                                                                                          \
+    return expression;                                                                                       \
   }
 
 CONDITION (has_one_tp, s->tp == 1)
@@ -61,7 +62,8 @@ static const struct {
   { "tp_overlap", has_one_tp, "tp is 1" },
   { "tp_overlap_kind", has_no_tp_overlap, "it needs --tp-overlap 1" },
   { "tp_async", has_one_tp, "tp is 1" },
-  { "expert_capacity", drops_nothing, "tokens fall on experts evenly (--expert-load): none has more than the mean" },
+  { "expert_capacity", drops_nothing,
+    "tokens fall on experts evenly (--expert-load): none has more than the mean" },
   { "cp_kind", has_one_cp, "cp is 1" },
   { "cp_balance", has_one_cp, "cp is 1" },
   { "cp_balance", has_even_attention, "with ulysses each rank has whole sequences of some heads" },
@@ -92,7 +94,8 @@ static const struct {
   { "p2p", scatters_nothing, "tp is 1: there is nothing to scatter" },
   { "p2p_warmup_flush", is_not_overlapped, "it needs --p2p overlapped" },
   { "post_validation", has_no_norm, "no norm of the gradients is taken" },
-  { "recompute", recomputes_nothing, "flash attention computes its inside again by itself; --recompute-parts norm,activation drops more" },
+  { "recompute", recomputes_nothing,
+    "flash attention computes its inside again by itself; --recompute-parts norm,activation drops more" },
   { "recompute_parts", is_not_selective, "it needs --recompute selective" },
   { "recompute_method", is_not_full, "it needs --recompute full" },
   { "recompute_layers", is_not_full, "it needs --recompute full" },

@@ -6,7 +6,8 @@ static void
 check_recipes (const LsStrategy *s, LsDiagList *diags)
 {
   if (s->recipes && (s->dtype == LS_DTYPE_FP32 || s->dtype == LS_DTYPE_TF32))
-    conflict (diags, "/kernels", "expected bf16, fp16, fp8 or nvfp4 with listed kernels; got %s", ls_dtype_name ((LsDtype) s->dtype));
+    conflict (diags, "/kernels", "expected bf16, fp16, fp8 or nvfp4 with listed kernels; got %s",
+              ls_dtype_name ((LsDtype) s->dtype));
 }
 
 void
@@ -14,7 +15,8 @@ check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
   bool is_plain_flash = s->attention == LS_ATTENTION_FLASH && s->cp == 1 && m->kv_lora == 0;
   if (s->qkv_layout != LS_QKV_JOINT && !is_plain_flash)
-    conflict (diags, "/qkv_layout", "expected joint but for flash attention over whole sequences, without latent attention; got %s",
+    conflict (diags, "/qkv_layout",
+              "expected joint but for flash attention over whole sequences, without latent attention; got %s",
               s->qkv_layout == LS_QKV_SPLIT ? "split" : "unpadded");
   if (s->loss == LS_LOSS_FUSED && s->tp > 1)
     conflict (diags, "/loss", "expected parallel with tp %u, which cuts the vocabulary; got fused", s->tp);

@@ -28,9 +28,10 @@ check_schedule (const LsStrategy *s, LsDiagList *diags)
       g_ptr_array_add (names, (gpointer) ls_sched_at (i)->name);
     g_ptr_array_add (names, NULL);
     const char *near = ls_suggest (s->schedule, (const char *const *) names->pdata);
-    g_autofree char *hint = near ? g_strdup_printf ("did you mean \"%s\"?", near) : g_strdup ("lockstep list schedules names them");
-    ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, "/schedule", NULL, hint, "expected a pipeline schedule; got \"%s\"",
-                 s->schedule);
+    g_autofree char *hint = near ? g_strdup_printf ("did you mean \"%s\"?", near)
+                                 : g_strdup ("lockstep list schedules names them");
+    ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, "/schedule", NULL, hint,
+                 "expected a pipeline schedule; got \"%s\"", s->schedule);
     return NULL;
   }
   return sched;
@@ -42,15 +43,22 @@ check_p2p (const LsStrategy *s, LsDiagList *diags)
   if (s->p2p == LS_P2P_NONE && s->pp > 1)
     conflict (diags, "/p2p", "expected a way to send between stages, as pp = %u; got none", s->pp);
   if (s->p2p == LS_P2P_OVERLAPPED && strcmp (s->schedule, "1f1b") == 0)
-    conflict (diags, "/p2p", "expected batched or scatter-gather, as 1f1b waits for every p2p (Megatron-LM overlaps"
+    conflict (diags, "/p2p",
+              "expected batched or scatter-gather, as 1f1b waits for every p2p (Megatron-LM overlaps"
               " it only with interleaved-1f1b); got overlapped");
   if (s->p2p == LS_P2P_OVERLAPPED && s->launch_blocking && strcmp (s->schedule, "interleaved-1f1b") == 0)
-    conflict (diags, "/p2p", "expected batched or scatter-gather, as with launch_blocking the host of each stage waits for a single send"
-              " before it asks for what the other sends; got overlapped");
+    conflict (
+        diags, "/p2p",
+        "expected batched or scatter-gather, as with launch_blocking the host of each stage waits for a single send"
+        " before it asks for what the other sends; got overlapped");
   if (s->p2p == LS_P2P_DEEPSPEED && strcmp (s->schedule, "1f1b") != 0)
-    conflict (diags, "/p2p", "expected another kind with %s, as DeepSpeed's pipeline engine has 1f1b only; got deepspeed", s->schedule);
+    conflict (diags, "/p2p",
+              "expected another kind with %s, as DeepSpeed's pipeline engine has 1f1b only; got deepspeed",
+              s->schedule);
   if (s->p2p == LS_P2P_DEEPSPEED && s->sp)
-    conflict (diags, "/p2p", "expected another kind with sequence parallelism (sp), whose activations are cut already; got deepspeed");
+    conflict (
+        diags, "/p2p",
+        "expected another kind with sequence parallelism (sp), whose activations are cut already; got deepspeed");
 }
 
 const char *
@@ -95,6 +103,6 @@ check_pipeline (const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches,
   if (!rule)
     rule = ls_sched_job_refusal (sched, s, m, shape.n_micro_batches);
   if (rule)
-    conflict (diags, "/schedule", "%s: %s; got pp %u, vpp %u, %u micro-batches", s->schedule, rule, s->pp, s->vpp,
-              shape.n_micro_batches);
+    conflict (diags, "/schedule", "%s: %s; got pp %u, vpp %u, %u micro-batches", s->schedule, rule, s->pp,
+              s->vpp, shape.n_micro_batches);
 }

@@ -19,8 +19,12 @@ check_values (const LsStrategy *s, LsDiagList *diags)
     const char *pointer;
     uint32_t value;
   } at_least_one[] = {
-    { "/tp", s->tp },   { "/pp", s->pp },   { "/cp", s->cp },
-    { "/ep", s->ep },   { "/vpp", s->vpp }, { "/micro_batch", s->micro_batch },
+    { "/tp", s->tp },
+    { "/pp", s->pp },
+    { "/cp", s->cp },
+    { "/ep", s->ep },
+    { "/vpp", s->vpp },
+    { "/micro_batch", s->micro_batch },
     { "/layers_per_unit", s->layers_per_unit },
   };
 
@@ -57,18 +61,19 @@ derive_dp (const LsStrategy *s, uint32_t n_gpus, LsDiagList *diags)
     return 0;
   }
   if (s->gpus % replica != 0 || s->gpus == 0) {
-    conflict (diags, "/gpus", "expected a multiple of tp * pp * cp = %u * %u * %u; got %u", s->tp, s->pp, s->cp,
-              s->gpus);
+    conflict (diags, "/gpus", "expected a multiple of tp * pp * cp = %u * %u * %u; got %u", s->tp, s->pp,
+              s->cp, s->gpus);
     return 0;
   }
 
   uint32_t dp = s->gpus / (uint32_t) replica;
   if (s->dp != 0 && s->dp != dp) {
     g_autofree char *hint = g_strdup_printf ("dp follows from gpus; to use a part of the cluster, set gpus to"
-                                             " tp * pp * cp * dp = %" G_GUINT64_FORMAT, replica * s->dp);
+                                             " tp * pp * cp * dp = %" G_GUINT64_FORMAT,
+                                             replica * s->dp);
     ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, "/dp", NULL, s->dp < dp ? hint : NULL,
-                 "expected gpus / (tp * pp * cp) = %u / (%u * %u * %u) = %u; got %u", s->gpus, s->tp, s->pp, s->cp,
-                 dp, s->dp);
+                 "expected gpus / (tp * pp * cp) = %u / (%u * %u * %u) = %u; got %u", s->gpus, s->tp, s->pp,
+                 s->cp, dp, s->dp);
     return 0;
   }
   return dp;
@@ -79,8 +84,8 @@ derive_global_batch (const LsStrategy *s, LsDiagList *diags)
 {
   uint64_t batch;
   if (!g_uint64_checked_mul (&batch, (uint64_t) s->dp * s->micro_batch, s->pp) || batch > UINT32_MAX) {
-    conflict (diags, "/global_batch", "expected dp * micro_batch * pp = %u * %u * %u to stay below 2^32", s->dp,
-              s->micro_batch, s->pp);
+    conflict (diags, "/global_batch", "expected dp * micro_batch * pp = %u * %u * %u to stay below 2^32",
+              s->dp, s->micro_batch, s->pp);
     return 0;
   }
   return (uint32_t) batch;
@@ -144,7 +149,8 @@ ls_strategy_fill_auto (LsStrategy *s)
   if (s->gather_overlap == LS_FLAG_AUTO)
     s->gather_overlap = s->dp_overlap;
   if (s->grad_sync == LS_GRAD_SYNC_AUTO)
-    s->grad_sync = s->zero_stage >= 2 && s->pp == 1 && s->dp_kind != LS_DP_MEGATRON ? LS_GRAD_SYNC_EACH : LS_GRAD_SYNC_LAST;
+    s->grad_sync = s->zero_stage >= 2 && s->pp == 1 && s->dp_kind != LS_DP_MEGATRON ? LS_GRAD_SYNC_EACH
+                                                                                    : LS_GRAD_SYNC_LAST;
   if (s->reshard_after_forward == LS_RESHARD_AUTO)
     s->reshard_after_forward = s->zero_stage == 3 && s->pp == 1;
   if (s->etp == 0)
@@ -254,10 +260,13 @@ check_tp_overlap (const LsStrategy *s, uint32_t gpus_per_node, LsDiagList *diags
   if (!s->tp_overlap)
     return;
   if (!s->sp)
-    conflict (diags, "/tp_overlap", "expected sequence parallelism (sp) with it, whose collectives it cuts in pieces; got none");
+    conflict (diags, "/tp_overlap",
+              "expected sequence parallelism (sp) with it, whose collectives it cuts in pieces; got none");
   if (s->tp_overlap_kind == LS_TP_OVERLAP_RING && gpus_per_node % s->tp != 0)
-    conflict (diags, "/tp_overlap", "expected tp groups inside a node, as pieces move by copy engines: a divisor of %u, the size of a node; got tp %u",
-              gpus_per_node, s->tp);
+    conflict (
+        diags, "/tp_overlap",
+        "expected tp groups inside a node, as pieces move by copy engines: a divisor of %u, the size of a node; got tp %u",
+        gpus_per_node, s->tp);
 }
 
 /* ZeRO-Offload and ZeRO-Infinity. */
@@ -267,70 +276,91 @@ check_offload (const LsStrategy *s, LsDiagList *diags)
   if (s->offload == LS_OFFLOAD_NONE)
     return;
   if (s->dp_kind != LS_DP_DEEPSPEED)
-    conflict (diags, "/offload", "expected none with dp_kind %s, as only deepspeed offloads; got %s", ls_dp_kind_name (s->dp_kind),
-              s->offload == LS_OFFLOAD_PARAMETERS ? "parameters" : "optimizer");
+    conflict (diags, "/offload", "expected none with dp_kind %s, as only deepspeed offloads; got %s",
+              ls_dp_kind_name (s->dp_kind), s->offload == LS_OFFLOAD_PARAMETERS ? "parameters" : "optimizer");
   else if (s->offload == LS_OFFLOAD_PARAMETERS && s->zero_stage != 3)
-    conflict (diags, "/offload", "expected none or optimizer with zero %u, as only stage 3 gathers parameters when they are used; got parameters",
-              s->zero_stage);
+    conflict (
+        diags, "/offload",
+        "expected none or optimizer with zero %u, as only stage 3 gathers parameters when they are used; got parameters",
+        s->zero_stage);
   else if (s->zero_stage == 0)
     conflict (diags, "/offload", "expected zero 1 to 3 with it, whose optimizer is cut; got zero 0");
   else if (s->offload_to == LS_OFFLOAD_TO_NVME && s->zero_stage != 3)
-    conflict (diags, "/offload_to", "expected cpu with zero %u, as ZeRO-Infinity is stage 3; got nvme", s->zero_stage);
+    conflict (diags, "/offload_to", "expected cpu with zero %u, as ZeRO-Infinity is stage 3; got nvme",
+              s->zero_stage);
   if (s->post_validation)
-    conflict (diags, "/post_validation", "expected none with offload, whose optimizer waits for the norm; got it");
+    conflict (diags, "/post_validation",
+              "expected none with offload, whose optimizer waits for the norm; got it");
 }
 
 static void
 check_data_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
   if (s->dp_kind == LS_DP_NONE && n_copies (s) == 1 && n_expert_copies (s, m) > 1)
-    conflict (diags, "/dp_kind", "expected a way to reduce gradients of experts, which %" G_GUINT64_FORMAT " ranks have alike; got none",
+    conflict (diags, "/dp_kind",
+              "expected a way to reduce gradients of experts, which %" G_GUINT64_FORMAT
+              " ranks have alike; got none",
               n_expert_copies (s, m));
   if (s->dp_kind == LS_DP_NONE && n_copies (s) > 1)
-    conflict (diags, "/dp_kind", "expected a way to reduce gradients, as dp * cp = %u * %u; got none", s->dp, s->cp);
+    conflict (diags, "/dp_kind", "expected a way to reduce gradients, as dp * cp = %u * %u; got none", s->dp,
+              s->cp);
   const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
   if (kind->stages != 0 && !(kind->stages >> s->zero_stage & 1))
     conflict (diags, "/zero", "expected %s; got %u", kind->expected, s->zero_stage);
   if (s->zero_group > 0 && n_copies (s) > 0 && n_copies (s) % s->zero_group != 0)
-    conflict (diags, "/zero", "expected groups whose size divides dp * cp = %u * %u; got %u@%u", s->dp, s->cp, s->zero_stage,
-              s->zero_group);
+    conflict (diags, "/zero", "expected groups whose size divides dp * cp = %u * %u; got %u@%u", s->dp, s->cp,
+              s->zero_stage, s->zero_group);
   if (s->dp_kind == LS_DP_MEGATRON && s->grad_sync == LS_GRAD_SYNC_EACH)
-    conflict (diags, "/grad_sync", "expected last, as Megatron-LM reduces with the last micro-batch only; got each");
+    conflict (diags, "/grad_sync",
+              "expected last, as Megatron-LM reduces with the last micro-batch only; got each");
   bool sums_each = s->grad_sync == LS_GRAD_SYNC_EACH;
   if (s->dp_kind == LS_DP_DEEPSPEED && s->pp == 1 && sums_each != (s->zero_stage >= 2))
-    conflict (diags, "/grad_sync", "expected %s with deepspeed's stage %u; got %s", s->zero_stage >= 2 ? "each" : "last", s->zero_stage,
-              sums_each ? "each" : "last");
+    conflict (diags, "/grad_sync", "expected %s with deepspeed's stage %u; got %s",
+              s->zero_stage >= 2 ? "each" : "last", s->zero_stage, sums_each ? "each" : "last");
   if (s->dp_kind == LS_DP_PS && sums_each)
     conflict (diags, "/grad_sync", "expected last, as servers sum the gradients of a step; got each");
   if (s->dp_kind == LS_DP_MEGATRON && s->zero_stage > 0 && s->gather_overlap == 1 && !s->dp_overlap)
-    conflict (diags, "/gather_overlap", "expected 0 with dp_overlap 0, as Megatron-LM's overlap_param_gather needs overlap_grad_reduce; got 1");
-  if (s->collective_lists && (s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage != 3 || s->offload != LS_OFFLOAD_NONE))
-    conflict (diags, "/collective_lists", "expected dp_kind deepspeed, zero 3 and no offload with it; got %s, %u%s", ls_dp_kind_name (s->dp_kind),
-              s->zero_stage, s->offload != LS_OFFLOAD_NONE ? " and offload" : "");
+    conflict (
+        diags, "/gather_overlap",
+        "expected 0 with dp_overlap 0, as Megatron-LM's overlap_param_gather needs overlap_grad_reduce; got 1");
+  if (s->collective_lists
+      && (s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage != 3 || s->offload != LS_OFFLOAD_NONE))
+    conflict (
+        diags, "/collective_lists", "expected dp_kind deepspeed, zero 3 and no offload with it; got %s, %u%s",
+        ls_dp_kind_name (s->dp_kind), s->zero_stage, s->offload != LS_OFFLOAD_NONE ? " and offload" : "");
   if (s->wgrad_placeholders && s->dp_kind != LS_DP_MEGATRON && s->dp_kind != LS_DP_NONE)
-    conflict (diags, "/wgrad_placeholders", "expected dp_kind megatron with it; got %s", ls_dp_kind_name (s->dp_kind));
+    conflict (diags, "/wgrad_placeholders", "expected dp_kind megatron with it; got %s",
+              ls_dp_kind_name (s->dp_kind));
   if (s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage >= 2 && s->pp > 1)
-    conflict (diags, "/zero", "expected 0 or 1 with pp %u, as DeepSpeed's pipeline engine accumulates whole gradients; got %u",
-              s->pp, s->zero_stage);
+    conflict (
+        diags, "/zero",
+        "expected 0 or 1 with pp %u, as DeepSpeed's pipeline engine accumulates whole gradients; got %u",
+        s->pp, s->zero_stage);
 }
 
 static void
 check_fsdp (const LsStrategy *s, LsDiagList *diags)
 {
   if (s->dp_kind == LS_DP_FSDP1 && s->forward_prefetch > 1)
-    conflict (diags, "/forward_prefetch", "expected 0 or 1, as FSDP1 gathers one unit ahead; got %u", s->forward_prefetch);
+    conflict (diags, "/forward_prefetch", "expected 0 or 1, as FSDP1 gathers one unit ahead; got %u",
+              s->forward_prefetch);
   if (s->dp_kind != LS_DP_FSDP2)
     return;
   uint32_t n = s->reshard_after_forward;
   if (s->zero_stage == 2 && n != 0)
-    conflict (diags, "/reshard_after_forward", "expected 0 with zero 2, which keeps parameters for the backward; got %u", n);
+    conflict (diags, "/reshard_after_forward",
+              "expected 0 with zero 2, which keeps parameters for the backward; got %u", n);
   if (n <= 1)
     return;
   if (n_copies (s) > 0 && n_copies (s) % n != 0)
-    conflict (diags, "/reshard_after_forward", "expected 0, 1 or a size of groups that divides dp * cp = %u * %u; got %u", s->dp, s->cp, n);
+    conflict (diags, "/reshard_after_forward",
+              "expected 0, 1 or a size of groups that divides dp * cp = %u * %u; got %u", s->dp, s->cp, n);
   if (s->zero_group > 0 || s->ep > 1)
-    unsupported (diags, "/reshard_after_forward", "groups of %u behind a forward go neither with zero %u@group nor with ep %u: a rank has one kind"
-                 " of sharding group; expected 0 or 1", n, s->zero_stage, s->ep);
+    unsupported (
+        diags, "/reshard_after_forward",
+        "groups of %u behind a forward go neither with zero %u@group nor with ep %u: a rank has one kind"
+        " of sharding group; expected 0 or 1",
+        n, s->zero_stage, s->ep);
 }
 
 static void
@@ -341,12 +371,14 @@ check_context_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags
   bool is_halved = s->cp_balance && s->cp_kind != LS_CP_ULYSSES;
   uint64_t parts = (uint64_t) s->cp * (is_halved ? 2 : 1) * (s->sp ? s->tp : 1);
   if (s->seq % parts != 0)
-    conflict (diags, "/cp", "expected a sequence length divisible by %" G_GUINT64_FORMAT " (cp%s%s); got %u", parts,
-              is_halved ? ", twice for the balance" : "", s->sp ? ", tp for sp" : "", s->seq);
+    conflict (diags, "/cp", "expected a sequence length divisible by %" G_GUINT64_FORMAT " (cp%s%s); got %u",
+              parts, is_halved ? ", twice for the balance" : "", s->sp ? ", tp for sp" : "", s->seq);
   uint32_t heads = MAX (m->n_heads / s->tp, 1), kv_heads = MAX (m->n_kv_heads / s->tp, 1);
   if (s->cp_kind == LS_CP_ULYSSES && (heads % s->cp != 0 || kv_heads % s->cp != 0))
-    conflict (diags, "/cp", "expected a divisor of the %u heads and %u key-value heads of a rank, which ulysses cuts; got %u",
-              heads, kv_heads, s->cp);
+    conflict (
+        diags, "/cp",
+        "expected a divisor of the %u heads and %u key-value heads of a rank, which ulysses cuts; got %u",
+        heads, kv_heads, s->cp);
   if (s->attention == LS_ATTENTION_UNFUSED)
     conflict (diags, "/cp", "expected flash attention with cp %u; got unfused", s->cp);
 }
@@ -358,23 +390,30 @@ check_recompute (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   bool is_full = s->recompute == LS_RECOMPUTE_FULL;
   bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
   if (has_ops && s->recompute_parts & (s->recompute_parts - 1))
-    conflict (diags, "/recompute_parts", "expected op, dots or dots-flash alone, which leave nothing for other parts; got several");
+    conflict (diags, "/recompute_parts",
+              "expected op, dots or dots-flash alone, which leave nothing for other parts; got several");
   else if (has_ops && !can_recompute_ops (s, m))
-    unsupported (diags, "/recompute_parts", "op, dots and dots-flash count the products of layers without experts or latent attention, in schedules that do not"
-                 " split backwards; expected core, norm or activation");
+    unsupported (
+        diags, "/recompute_parts",
+        "op, dots and dots-flash count the products of layers without experts or latent attention, in schedules that do not"
+        " split backwards; expected core, norm or activation");
   if (s->recompute_stages && (!is_full || s->recompute_method != LS_RECOMPUTE_BLOCK))
-    conflict (diags, "/recompute_stages", "expected recompute full by block; got %s%s", ls_recompute_name (s->recompute),
-              is_full ? " uniform" : "");
+    conflict (diags, "/recompute_stages", "expected recompute full by block; got %s%s",
+              ls_recompute_name (s->recompute), is_full ? " uniform" : "");
   else if (s->recompute_stages && s->n_recompute_stages != s->pp)
-    conflict (diags, "/recompute_stages", "expected a number for each of the %u pipeline ranks; got %u", s->pp,
-              s->n_recompute_stages);
+    conflict (diags, "/recompute_stages", "expected a number for each of the %u pipeline ranks; got %u",
+              s->pp, s->n_recompute_stages);
   if (s->partition_activations && (!is_full || s->tp == 1 || s->sp))
-    conflict (diags, "/partition_activations", "expected recompute full with tp above 1 and without sp, which cuts them already;"
-              " got %s, tp %u%s", ls_recompute_name (s->recompute), s->tp, s->sp ? " + sp" : "");
+    conflict (diags, "/partition_activations",
+              "expected recompute full with tp above 1 and without sp, which cuts them already;"
+              " got %s, tp %u%s",
+              ls_recompute_name (s->recompute), s->tp, s->sp ? " + sp" : "");
   bool is_grouped = is_full && s->recompute_method == LS_RECOMPUTE_UNIFORM && s->recompute_layers > 1;
   uint32_t unit = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2 ? s->layers_per_unit : 1;
-  if (is_grouped && s->zero_stage == 3 && s->dp_kind != LS_DP_XLA_FSDP && s->dp_kind != LS_DP_DEEPSPEED && unit % s->recompute_layers != 0)
-    conflict (diags, "/recompute_layers", "expected a divisor of the %u layers whose parameters are gathered together; got %u", unit,
+  if (is_grouped && s->zero_stage == 3 && s->dp_kind != LS_DP_XLA_FSDP && s->dp_kind != LS_DP_DEEPSPEED
+      && unit % s->recompute_layers != 0)
+    conflict (diags, "/recompute_layers",
+              "expected a divisor of the %u layers whose parameters are gathered together; got %u", unit,
               s->recompute_layers);
 }
 
@@ -383,8 +422,9 @@ check_bf16_layers (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
   uint64_t n = (uint64_t) s->bf16_first + s->bf16_last;
   if (n > m->n_layers)
-    conflict (diags, s->bf16_last > 0 ? "/bf16_last" : "/bf16_first", "expected bf16_first + bf16_last up to the %u layers; got %u + %u", m->n_layers,
-              s->bf16_first, s->bf16_last);
+    conflict (diags, s->bf16_last > 0 ? "/bf16_last" : "/bf16_first",
+              "expected bf16_first + bf16_last up to the %u layers; got %u + %u", m->n_layers, s->bf16_first,
+              s->bf16_last);
   if (n > 0 && s->fp8_params)
     ls_diag_add (diags, LS_ERROR_UNSUPPORTED, NULL, 0, 0, "/fp8_params", NULL, NULL,
                  "expected false with layers in bf16, whose parameters would be gathered in another format");
@@ -400,7 +440,8 @@ check_dtypes (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   LsDtype own = default_grad_dtype (s->dtype);
   if (s->grad_dtype != LS_DTYPE_FP32 && s->grad_dtype != (int) own)
     conflict (diags, "/grad_dtype", "expected %s%s with dtype %s; got %s", ls_dtype_name (own),
-              own == LS_DTYPE_FP32 ? "" : " or fp32", ls_dtype_name (s->dtype), ls_dtype_name (s->grad_dtype));
+              own == LS_DTYPE_FP32 ? "" : " or fp32", ls_dtype_name (s->dtype),
+              ls_dtype_name (s->grad_dtype));
 }
 
 /* Micro-batches of a rank, or 0, with a diagnostic if the numbers are there. */
@@ -411,8 +452,9 @@ check_batch (const LsStrategy *s, LsDiagList *diags)
     return 0;
   uint64_t per_step = (uint64_t) s->dp * s->micro_batch;
   if (s->global_batch % per_step != 0) {
-    conflict (diags, "/global_batch", "expected a multiple of dp * micro_batch = %u * %u = %" G_GUINT64_FORMAT
-              "; got %u", s->dp, s->micro_batch, per_step, s->global_batch);
+    conflict (diags, "/global_batch",
+              "expected a multiple of dp * micro_batch = %u * %u = %" G_GUINT64_FORMAT "; got %u", s->dp,
+              s->micro_batch, per_step, s->global_batch);
     return 0;
   }
   return (uint32_t) (s->global_batch / per_step);

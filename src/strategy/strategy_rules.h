@@ -6,9 +6,9 @@
 #include "schedules/sched.h"
 #include "strategy/strategy.h"
 
-#define conflict(diags, pointer, ...) \
+#define conflict(diags, pointer, ...)                                                                        \
   ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, pointer, NULL, NULL, __VA_ARGS__)
-#define unsupported(diags, pointer, ...) \
+#define unsupported(diags, pointer, ...)                                                                     \
   ls_diag_add (diags, LS_ERROR_UNSUPPORTED, NULL, 0, 0, pointer, NULL, NULL, __VA_ARGS__)
 
 /* Ranks that have the same parameters. */
@@ -42,6 +42,7 @@ void check_pipeline (const LsStrategy *s, const LsModel *m, uint32_t n_micro_bat
 
 /* NULL if the schedule lets a job have the other knobs of s, and n_micro_batches, else a
  * static text with the rule that they break. */
-const char *ls_sched_job_refusal (const LsSched *sched, const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches);
+const char *ls_sched_job_refusal (const LsSched *sched, const LsStrategy *s, const LsModel *m,
+                                  uint32_t n_micro_batches);
 
 #endif

@@ -8,7 +8,8 @@
 static const char *
 family_of (const char *schedule)
 {
-  const char *name = g_str_has_prefix (schedule, "interleaved-") ? schedule + strlen ("interleaved-") : schedule;
+  const char *name
+      = g_str_has_prefix (schedule, "interleaved-") ? schedule + strlen ("interleaved-") : schedule;
   static const struct {
     const char *prefix, *family;
   } families[] = { { "zbv", "zbv" }, { "v-", "zbv" }, { "zb", "zb" }, { "dualpipe", "dualpipe" } };
@@ -21,15 +22,16 @@ family_of (const char *schedule)
 char *
 ls_idea_text (const LsStrategy *s)
 {
-  return g_strdup_printf ("%u %u %u %u %u %u %u %d %d %s", s->gpus, s->global_batch, s->tp, s->pp, s->cp, s->ep, s->zero_stage, s->dp_kind,
-                          s->recompute, family_of (s->schedule));
+  return g_strdup_printf ("%u %u %u %u %u %u %u %d %d %s", s->gpus, s->global_batch, s->tp, s->pp, s->cp,
+                          s->ep, s->zero_stage, s->dp_kind, s->recompute, family_of (s->schedule));
 }
 
 /* From another knob that is said: more chunks have another schedule, gathers overlap as reductions do. */
 static bool
 follows (const char *key, const LsStrategy *a, const LsStrategy *b)
 {
-  bool is_gather = strcmp (key, "gather_overlap") == 0 && a->dp_overlap != b->dp_overlap && b->gather_overlap == (int) b->dp_overlap;
+  bool is_gather = strcmp (key, "gather_overlap") == 0 && a->dp_overlap != b->dp_overlap
+      && b->gather_overlap == (int) b->dp_overlap;
   return is_gather || (strcmp (key, "schedule") == 0 && a->vpp != b->vpp);
 }
 
@@ -38,7 +40,8 @@ ls_idea_difference (const LsStrategy *a, const LsStrategy *b)
 {
   GString *out = g_string_new (NULL);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
-    g_autofree char *x = f->file_only ? NULL : ls_field_text (f, a, NULL), *y = f->file_only ? NULL : ls_field_text (f, b, NULL);
+    g_autofree char *x = f->file_only ? NULL : ls_field_text (f, a, NULL),
+                    *y = f->file_only ? NULL : ls_field_text (f, b, NULL);
     if (g_strcmp0 (x, y) == 0 || follows (f->key, a, b))
       continue;
     g_autofree char *knob = g_strdelimit (g_strdup (f->key), "_", '-');

@@ -36,7 +36,8 @@ LsLayouts *
 ls_layouts_new (const LsModel *m, const LsHardware *hardware)
 {
   LsLayouts *l = g_new (LsLayouts, 1);
-  *l = (LsLayouts) { m, hardware, g_hash_table_new_full (key_hash, key_equal, NULL, g_free), ls_call_times_new (&hardware->nccl) };
+  *l = (LsLayouts) { m, hardware, g_hash_table_new_full (key_hash, key_equal, NULL, g_free),
+                     ls_call_times_new (&hardware->nccl) };
   return l;
 }
 

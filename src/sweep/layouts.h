@@ -14,8 +14,8 @@ void ls_layouts_free (LsLayouts *layouts); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsLayouts, ls_layouts_free)
 
 /* As ls_strategy_balance() with what things take on a cluster, which is to outlive the layouts. s: resolved.
- * variant: strategies with the same agree in all knobs that have no axis of their own in a sweep (sweep/space.h).
- * False: that cannot be known, as such a job cannot be lowered. */
+ * variant: strategies with the same agree in all knobs that have no axis of their own in a sweep
+ * (sweep/space.h). False: that cannot be known, as such a job cannot be lowered. */
 bool ls_layouts_balance (LsLayouts *layouts, LsStrategy *s, const LsCluster *cluster, uint64_t variant);
 
 #endif

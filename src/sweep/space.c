@@ -79,7 +79,8 @@ field_of (LsSpaceAxis axis)
 static bool
 has_commas (LsSpaceAxis axis)
 {
-  const char *const keys[] = { "recompute_parts", "layers_per_chunk", "recompute_stages", "expert_load", NULL };
+  const char *const keys[]
+      = { "recompute_parts", "layers_per_chunk", "recompute_stages", "expert_load", NULL };
   return g_strv_contains (keys, ls_space_axis_name (axis));
 }
 
@@ -160,7 +161,7 @@ add_of (LsSpace *space, LsSpaceAxis axis, const LsStrategy *s)
   const LsField *f = field_of (axis);
   g_autofree char *text = is_of_texts (axis) ? ls_field_text (f, s, NULL) : NULL;
   if (!text && f->kind == LS_FIELD_UINT_LIST && f->names)
-    text = g_strdup (f->names->name); /* without a list */
+    text = g_strdup (f->names->name);     /* without a list */
   g_assert (text || !is_of_texts (axis)); /* what a flag or a file sets, has words */
   if (text)
     add_text (space, axis, text);
@@ -186,9 +187,11 @@ ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDiagList *di
     bool is_group = axis == LS_SPACE_ZERO && (s.zero_group > 0 || s.zero_stage == LS_ZERO_AUTO);
     bool is_unknown = axis == LS_SPACE_SCHEDULE && !ls_sched_find (item);
     if (is_group || is_unknown) {
-      ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, is_unknown ? "lockstep list schedules" : NULL,
-                   "--%s: expected %s; got \"%s\"", ls_space_axis_name (axis),
-                   is_group ? "stages from 0 to 3, separated by commas" : "names of schedules, separated by commas", item);
+      ls_diag_add (
+          diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, is_unknown ? "lockstep list schedules" : NULL,
+          "--%s: expected %s; got \"%s\"", ls_space_axis_name (axis),
+          is_group ? "stages from 0 to 3, separated by commas" : "names of schedules, separated by commas",
+          item);
       ok = false;
     } else
       add_of (space, axis, &s);
@@ -214,7 +217,8 @@ ls_space_set_ranges (LsSpace *space, const LsRanges *ranges)
 }
 
 void
-ls_space_add_ranges (LsSpace *space, const LsRanges *ranges, bool (*said) (LsSpaceAxis axis, const void *data), const void *data)
+ls_space_add_ranges (LsSpace *space, const LsRanges *ranges,
+                     bool (*said) (LsSpaceAxis axis, const void *data), const void *data)
 {
   for (guint a = 0; a < ls_space_n_axes (); a++)
     if (ranges->values[a] && space->values[a]->len == 0 && !said ((LsSpaceAxis) a, data))
@@ -336,8 +340,8 @@ fill_axis (LsSpace *space, LsSpaceAxis axis, const LsModel *m, uint32_t gpus_per
 }
 
 gboolean
-ls_space_fill (LsSpace *space, const LsModel *m, const LsStrategy *base, uint32_t gpus_per_node, bool is_torus,
-               GError **error)
+ls_space_fill (LsSpace *space, const LsModel *m, const LsStrategy *base, uint32_t gpus_per_node,
+               bool is_torus, GError **error)
 {
   for (int a = LS_SPACE_GPUS; a <= LS_SPACE_GLOBAL_BATCH; a++)
     if (space->values[a]->len == 0 && value_of (base, (LsSpaceAxis) a) > 0)
@@ -364,11 +368,13 @@ char *
 ls_space_value_text (const LsSpace *space, LsSpaceAxis axis, uint32_t at)
 {
   if (is_of_texts (axis))
-    return g_strdup (space->values[axis]->len > 0 ? g_ptr_array_index (space->texts[axis], at) : "as the job");
+    return g_strdup (space->values[axis]->len > 0 ? g_ptr_array_index (space->texts[axis], at)
+                                                  : "as the job");
   uint32_t value = g_array_index (space->values[axis], uint32_t, at);
   if (axis == LS_SPACE_DP_KIND)
     return g_strdup (ls_dp_kind_name ((int) value));
-  return axis == LS_SPACE_RECOMPUTE ? g_strdup (ls_recompute_name ((int) value)) : g_strdup_printf ("%u", value);
+  return axis == LS_SPACE_RECOMPUTE ? g_strdup (ls_recompute_name ((int) value))
+                                    : g_strdup_printf ("%u", value);
 }
 
 /* --- points ------------------------------------------------------------------------------ */
@@ -408,15 +414,18 @@ ls_space_is_distinct (const LsSpace *space, const LsModel *m, const LsStrategy *
     return false;
   if (pp == 1 && p->at[LS_SPACE_SCHEDULE] > 0)
     return false;
-  if (tp * pp >= ls_space_value (space, p, LS_SPACE_GPUS) && (p->at[LS_SPACE_ZERO] > 0 || p->at[LS_SPACE_DP_KIND] > 0))
+  if (tp * pp >= ls_space_value (space, p, LS_SPACE_GPUS)
+      && (p->at[LS_SPACE_ZERO] > 0 || p->at[LS_SPACE_DP_KIND] > 0))
     return false;
   bool has_reshard = ls_dp_traits ((int) ls_space_value (space, p, LS_SPACE_DP_KIND))->has_reshard;
-  if (pp > 1 && has_reshard && base->reshard_after_forward == LS_RESHARD_AUTO && ls_space_value (space, p, LS_SPACE_ZERO) == 2 && ls_space_holds (space, LS_SPACE_ZERO, 3))
+  if (pp > 1 && has_reshard && base->reshard_after_forward == LS_RESHARD_AUTO
+      && ls_space_value (space, p, LS_SPACE_ZERO) == 2 && ls_space_holds (space, LS_SPACE_ZERO, 3))
     return false;
   if (pp > 1 && p->at[LS_SPACE_VPP] > 0 && ls_sched_fixes_chunks (sched_of (space, p)))
     return false;
   bool has_lists = base->layers_per_chunk || space->values[ls_space_axis ("layers_per_chunk")]->len > 0;
-  return !space->has_usual_vpp || has_lists || is_usual (m->n_layers, (uint32_t) pp, ls_space_value (space, p, LS_SPACE_VPP));
+  return !space->has_usual_vpp || has_lists
+      || is_usual (m->n_layers, (uint32_t) pp, ls_space_value (space, p, LS_SPACE_VPP));
 }
 
 uint64_t
@@ -432,15 +441,19 @@ bool
 ls_space_is_refused (const LsSpace *space, const LsModel *m, const LsStrategy *base, const LsPoint *p)
 {
   uint64_t tp = ls_space_value (space, p, LS_SPACE_TP), pp = ls_space_value (space, p, LS_SPACE_PP);
-  uint64_t replica = tp * pp * ls_space_value (space, p, LS_SPACE_CP), gpus = ls_space_value (space, p, LS_SPACE_GPUS);
+  uint64_t replica = tp * pp * ls_space_value (space, p, LS_SPACE_CP),
+           gpus = ls_space_value (space, p, LS_SPACE_GPUS);
   if (gpus % replica != 0 || m->n_heads % tp != 0 || m->ffn % tp != 0)
     return true;
-  if (ls_space_value (space, p, LS_SPACE_GLOBAL_BATCH) % (gpus / replica * ls_space_value (space, p, LS_SPACE_MICRO_BATCH)) != 0)
+  if (ls_space_value (space, p, LS_SPACE_GLOBAL_BATCH)
+          % (gpus / replica * ls_space_value (space, p, LS_SPACE_MICRO_BATCH))
+      != 0)
     return true;
   uint64_t ep = ls_space_value (space, p, LS_SPACE_EP), vpp = ls_space_value (space, p, LS_SPACE_VPP);
   if (m->n_experts == 0 ? ep > 1 : m->n_experts % ep != 0)
     return true;
-  if (base->layers_per_chunk || space->values[ls_space_axis ("layers_per_chunk")]->len > 0 || (pp > 1 && ls_sched_fixes_chunks (sched_of (space, p))))
+  if (base->layers_per_chunk || space->values[ls_space_axis ("layers_per_chunk")]->len > 0
+      || (pp > 1 && ls_sched_fixes_chunks (sched_of (space, p))))
     return false;
   return pp * vpp > m->n_layers + UINT64_C (2);
 }
@@ -451,7 +464,8 @@ set_listed (const LsSpace *space, const LsPoint *p, LsStrategy *s)
 {
   for (guint a = LS_N_SPACE_AXES; a < ls_space_n_axes (); a++)
     if (space->texts[a]->len > 0) {
-      bool ok = ls_field_value_set (field_of ((LsSpaceAxis) a), s, g_ptr_array_index (space->texts[a], p->at[a]));
+      bool ok
+          = ls_field_value_set (field_of ((LsSpaceAxis) a), s, g_ptr_array_index (space->texts[a], p->at[a]));
       g_assert (ok); /* it was read before */
     }
 }
@@ -475,7 +489,9 @@ ls_space_strategy (const LsSpace *space, const LsStrategy *base, const LsPoint *
   ret_s->recompute = (int) ls_space_value (space, p, LS_SPACE_RECOMPUTE);
   ret_s->tp_overlap = ls_space_value (space, p, LS_SPACE_TP_OVERLAP) != 0;
   g_free (ret_s->schedule);
-  ret_s->schedule = ret_s->pp > 1 ? g_strdup (g_ptr_array_index (space->texts[LS_SPACE_SCHEDULE], p->at[LS_SPACE_SCHEDULE])) : NULL;
+  ret_s->schedule = ret_s->pp > 1
+      ? g_strdup (g_ptr_array_index (space->texts[LS_SPACE_SCHEDULE], p->at[LS_SPACE_SCHEDULE]))
+      : NULL;
   set_listed (space, p, ret_s);
   if (ret_s->pp > 1 && ls_sched_fixes_chunks (sched_of (space, p)))
     ret_s->vpp = 1; /* what the schedule needs */

@@ -11,14 +11,14 @@
  * selective recomputation of the core of an attention that keeps no scores (flash) as none, and
  * of a knob that has no effect in a configuration (p2p with pp 1) the first value.
  *
- * Default ranges: tp divides the GPUs of a node; pp divides the GPUs and is at most the
- * number of layers + 2; vpp 1, and wherever chunks come out even (strategy/chunks.h), for a pp with which they
- * never do powers of two that leave two layers to a chunk; ep divides the number of experts and the GPUs; micro-batch divides the global batch, up to
- * LS_SPACE_MAX_MICRO_BATCH; sp 0, 1; zero 0 to 3 by Megatron-LM (0, 1), DeepSpeed and FSDP2
- * (2, 3), on TPUs by XLA's FSDP; schedules 1f1b, interleaved-1f1b, zb-h1; recompute none,
- * selective, full; tp-overlap 0, 1. cp is 1 unless asked for. Degrees and micro-batches ascend:
- * configurations of one number of GPUs and global batch come in the same order whatever else
- * is asked for. A sweep for a program has its ranges in their place (data/jobs/read_software.h). */
+ * Default ranges: tp divides the GPUs of a node; pp divides the GPUs and is at most the number of layers + 2;
+ * vpp 1, and wherever chunks come out even (strategy/chunks.h), for a pp with which they never do powers of
+ * two that leave two layers to a chunk; ep divides the number of experts and the GPUs; micro-batch divides
+ * the global batch, up to LS_SPACE_MAX_MICRO_BATCH; sp 0, 1; zero 0 to 3 by Megatron-LM (0, 1), DeepSpeed and
+ * FSDP2 (2, 3), on TPUs by XLA's FSDP; schedules 1f1b, interleaved-1f1b, zb-h1; recompute none, selective,
+ * full; tp-overlap 0, 1. cp is 1 unless asked for. Degrees and micro-batches ascend: configurations of one
+ * number of GPUs and global batch come in the same order whatever else is asked for. A sweep for a program
+ * has its ranges in their place (data/jobs/read_software.h). */
 #ifndef LS_SWEEP_SPACE_H
 #define LS_SWEEP_SPACE_H
 
@@ -29,10 +29,10 @@
 #define LS_SPACE_MAX_MICRO_BATCH 64
 
 typedef struct {
-  GArray *values[LS_MAX_SPACE_AXES]; /* uint32_t, no value twice; of axes of texts: places in texts */
+  GArray *values[LS_MAX_SPACE_AXES];   /* uint32_t, no value twice; of axes of texts: places in texts */
   GPtrArray *texts[LS_MAX_SPACE_AXES]; /* char *, owned; of SCHEDULE and the axes behind LS_N_SPACE_AXES */
-  bool has_usual_vpp;        /* the axis has its default range                           */
-  uint64_t size;             /* product of the lengths, once filled                      */
+  bool has_usual_vpp;                  /* the axis has its default range                           */
+  uint64_t size;                       /* product of the lengths, once filled                      */
 } LsSpace;
 
 /* A configuration: on each axis a place in its list. */
@@ -43,8 +43,8 @@ typedef struct {
 void ls_space_init (LsSpace *space);
 void ls_space_clear (LsSpace *space); /* NULL allowed */
 
-/* "1,2,4", or of whole numbers the doublings "1..4": the values of an axis; "core/core,norm" where a value has commas of its own. Diagnostics are
- * LS_ERROR_USAGE. */
+/* "1,2,4", or of whole numbers the doublings "1..4": the values of an axis; "core/core,norm" where a value
+ * has commas of its own. Diagnostics are LS_ERROR_USAGE. */
 gboolean ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDiagList *diags);
 /* Nothing is listed of it any more. */
 void ls_space_unset (LsSpace *space, LsSpaceAxis axis);
@@ -53,13 +53,14 @@ bool ls_space_is_list (LsSpaceAxis axis, const char *text);
 /* The values of all axes that the file has. */
 void ls_space_set_ranges (LsSpace *space, const LsRanges *ranges);
 /* The same of those axes that are empty, save those of which the job says something: said(axis, data). */
-void ls_space_add_ranges (LsSpace *space, const LsRanges *ranges, bool (*said) (LsSpaceAxis axis, const void *data), const void *data);
+void ls_space_add_ranges (LsSpace *space, const LsRanges *ranges,
+                          bool (*said) (LsSpaceAxis axis, const void *data), const void *data);
 
 /* Default ranges for axes that were not set; gpus and global_batch of `base` are those of the
  * axes unless these were set. gpus_per_node: of the cluster. LS_ERROR_LIMIT: more than
  * 2^40 configurations. LS_ERROR_USAGE: no number of GPUs. */
-gboolean ls_space_fill (LsSpace *space, const LsModel *m, const LsStrategy *base, uint32_t gpus_per_node, bool is_torus,
-                        GError **error);
+gboolean ls_space_fill (LsSpace *space, const LsModel *m, const LsStrategy *base, uint32_t gpus_per_node,
+                        bool is_torus, GError **error);
 
 /* How many values an axis has; 1 where nothing is listed. */
 static inline uint32_t

@@ -1,4 +1,5 @@
-/* sweep/space_effect.c — which configurations of a space are others over again, as a knob says nothing in them. */
+/* sweep/space_effect.c — which configurations of a space are others over again, as a knob says nothing in
+ * them. */
 #include <string.h>
 
 #include "strategy/chunks.h"
@@ -18,7 +19,8 @@ ls_space_holds (const LsSpace *space, LsSpaceAxis axis, uint32_t value)
 static bool
 recomputes_nothing (const LsStrategy *s)
 {
-  return s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts == LS_RECOMPUTE_CORE && s->attention == LS_ATTENTION_FLASH;
+  return s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts == LS_RECOMPUTE_CORE
+      && s->attention == LS_ATTENTION_FLASH;
 }
 
 void
@@ -83,7 +85,7 @@ is_even_layout (const LsStrategy *s, uint32_t n_layers)
   g_autofree uint32_t *layers = g_new (uint32_t, s->n_layers_per_chunk);
   g_autoptr (LsDiagList) none = ls_diag_list_new ();
   return !ls_chunks_want_balance (&even, &m) && ls_chunk_layers (&even, &m, layers, none)
-         && memcmp (layers, s->layers_per_chunk, s->n_layers_per_chunk * sizeof *layers) == 0;
+      && memcmp (layers, s->layers_per_chunk, s->n_layers_per_chunk * sizeof *layers) == 0;
 }
 
 /* "auto" and "balanced" mean the same where layers do not come out even, or there is but one chunk, or where

@@ -27,7 +27,8 @@ ls_sweep_spec_clear (LsSweepSpec *spec)
 }
 
 /* Knobs of `run` that make no sense for many jobs at once. */
-static const char *const single_knobs[] = { "trace", "order", "measured", "published", "slow", "dp", "slice", NULL };
+static const char *const single_knobs[]
+    = { "trace", "order", "measured", "published", "slow", "dp", "slice", NULL };
 
 static gboolean
 set_number (double *ret, const char *key, const char *value, double min, double max, LsDiagList *diags)
@@ -38,8 +39,8 @@ set_number (double *ret, const char *key, const char *value, double min, double 
   if (ok)
     *ret = number;
   else
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "--%s: expected a number from %g to %g; got \"%s\"", key, min,
-                 max, value);
+    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
+                 "--%s: expected a number from %g to %g; got \"%s\"", key, min, max, value);
   return ok;
 }
 
@@ -47,7 +48,8 @@ static gboolean
 set_prune (LsSweepSpec *spec, const char *value, LsDiagList *diags)
 {
   if (strcmp (value, "on") != 0 && strcmp (value, "off") != 0) {
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "--prune: expected on or off; got \"%s\"", value);
+    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
+                 "--prune: expected on or off; got \"%s\"", value);
     return FALSE;
   }
   spec->no_prune = strcmp (value, "off") == 0;
@@ -62,8 +64,8 @@ set_count (uint32_t *ret, const char *key, const char *value, uint32_t max, LsDi
     *ret = (uint32_t) number;
     return TRUE;
   }
-  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "--%s: expected a whole number from 1 to %u; got \"%s\"", key,
-               max, value);
+  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
+               "--%s: expected a whole number from 1 to %u; got \"%s\"", key, max, value);
   return FALSE;
 }
 
@@ -73,7 +75,8 @@ set_time_limit (LsSweepSpec *spec, const char *value, LsDiagList *diags)
   const char *expected;
   if (ls_parse_time (value, &spec->time_limit, &expected) && spec->time_limit > 0)
     return TRUE;
-  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "--time-limit: expected a time above 0 such as 90s; got \"%s\"", value);
+  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
+               "--time-limit: expected a time above 0 such as 90s; got \"%s\"", value);
   return FALSE;
 }
 
@@ -175,7 +178,7 @@ load (LsSweepRun *x, GError **error)
     return ls_diag_list_to_error (diags, error);
   x->hardware->max_memory_bytes = job->options.max_memory_bytes;
   return ls_job_spec_options (job, &x->options, error)
-         && ls_hardware_check_formats (&x->hardware->spec.gpu, &job->strategy, error);
+      && ls_hardware_check_formats (&x->hardware->spec.gpu, &job->strategy, error);
 }
 
 /* Of axes that have no range by themselves the job's own value counts. */
@@ -183,7 +186,8 @@ static bool
 is_said (LsSpaceAxis axis, const void *job)
 {
   const LsJobSpec *spec = job;
-  return axis >= LS_N_SPACE_AXES && spec->said && g_hash_table_contains (spec->said, ls_space_axis_name (axis));
+  return axis >= LS_N_SPACE_AXES && spec->said
+      && g_hash_table_contains (spec->said, ls_space_axis_name (axis));
 }
 
 static gboolean
@@ -223,8 +227,10 @@ name_software (const LsSweepRun *x)
   const LsSpace *space = &x->spec->space;
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
   LsPoint p = { { 0 } };
-  for (p.at[LS_SPACE_DP_KIND] = 0; p.at[LS_SPACE_DP_KIND] < ls_space_n (space, LS_SPACE_DP_KIND); p.at[LS_SPACE_DP_KIND]++)
-    for (p.at[LS_SPACE_ZERO] = 0; p.at[LS_SPACE_ZERO] < ls_space_n (space, LS_SPACE_ZERO); p.at[LS_SPACE_ZERO]++) {
+  for (p.at[LS_SPACE_DP_KIND] = 0; p.at[LS_SPACE_DP_KIND] < ls_space_n (space, LS_SPACE_DP_KIND);
+       p.at[LS_SPACE_DP_KIND]++)
+    for (p.at[LS_SPACE_ZERO] = 0; p.at[LS_SPACE_ZERO] < ls_space_n (space, LS_SPACE_ZERO);
+         p.at[LS_SPACE_ZERO]++) {
       const char *name = x->base[candidate_dp_kind (x, &p)].software;
       if (name && !g_ptr_array_find_with_equal_func (names, name, g_str_equal, NULL))
         g_ptr_array_add (names, (gpointer) name);
@@ -239,7 +245,8 @@ find_headrooms (LsSweepRun *x)
 {
   const LsJobSpec *job = &x->spec->job;
   for (int kind = 0; kind < LS_N_DP_KINDS; kind++)
-    ls_headroom_of (&job->headroom, job->program, kind, x->hardware, &job->options.memory, &x->headroom[kind]);
+    ls_headroom_of (&job->headroom, job->program, kind, x->hardware, &job->options.memory,
+                    &x->headroom[kind]);
 }
 
 static void

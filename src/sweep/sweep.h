@@ -4,21 +4,21 @@
  * fit, or if it surely cannot be among the best (bound/bound.h); what is left is simulated as
  * `run` would, on threads, and on those of other processes if there are any (sweep/team.h).
  *
- * Search. Configurations with the same GPUs and global batch are a group. In a group they are
- * tried in the order of their bound (then of the space), LS_SWEEP_WAVE at a time; between
- * waves the limit is updated: the best time of the `top`th best idea (sweep/idea.h) of those that fit. Once the next bound
- * exceeds the limit, so do all after it. Nothing that is decided within a wave depends on what
- * happens in it, so counts and results are the same for any number of threads. With a
- * Pareto front a configuration is left out only if it is also dominated: if one that was
- * simulated is, per token, as fast and as cheap as its bounds, and needs no more memory.
+ * Search. Configurations with the same GPUs and global batch are a group. In a group they are tried in the
+ * order of their bound (then of the space), LS_SWEEP_WAVE at a time; between waves the limit is updated: the
+ * best time of the `top`th best idea (sweep/idea.h) of those that fit. Once the next bound exceeds the limit,
+ * so do all after it. Nothing that is decided within a wave depends on what happens in it, so counts and
+ * results are the same for any number of threads. With a Pareto front a configuration is left out only if it
+ * is also dominated: if one that was simulated is, per token, as fast and as cheap as its bounds, and needs
+ * no more memory.
  *
  * Memory. What does not fit in the order of its allocations, is not simulated. That is a lower
  * bound (exec/memory/memory.h): what comes to be one of the best is run again with its times recorded
  * and leaves the ranking if it then does not fit.
  *
  * Journal. Every simulation is written down with its result (data/text/journal.h). A sweep that is started
- * again takes these and goes on; only the rules of thumb, by the last of which it knows that model, cluster and
- * calibration are those of before, and those ranked, for their breakdown, run again. */
+ * again takes these and goes on; only the rules of thumb, by the last of which it knows that model, cluster
+ * and calibration are those of before, and those ranked, for their breakdown, run again. */
 #ifndef LS_SWEEP_SWEEP_H
 #define LS_SWEEP_SWEEP_H
 
@@ -36,15 +36,15 @@ typedef enum { LS_SWEEP_STEP, LS_SWEEP_TOKENS, LS_SWEEP_MFU } LsSweepFigure;
 typedef struct {
   LsJobSpec job; /* base: what no axis sets */
   LsSpace space;
-  uint32_t top;  /* how many are ranked     */
+  uint32_t top; /* how many are ranked     */
   bool no_prune, pareto, has_timing;
-  LsTime time_limit; /* after which it ends with what is there; 0: none */
-  guint n_threads; /* 0: one per processor  */
-  LsTeam *team;    /* NULL: this process alone. Borrowed */
-  LsPrice price;   /* NAN: the default      */
+  LsTime time_limit;   /* after which it ends with what is there; 0: none */
+  guint n_threads;     /* 0: one per processor  */
+  LsTeam *team;        /* NULL: this process alone. Borrowed */
+  LsPrice price;       /* NAN: the default      */
   LsProgress progress; /* in simulations  */
   const char *journal; /* path: what is simulated, to go on from; NULL: none. Borrowed */
-  bool heat_map;           /* is asked for: sweep/sweep_charts.h */
+  bool heat_map;       /* is asked for: sweep/sweep_charts.h */
   LsSpaceAxis heat_axes[2];
   LsSweepFigure heat_figure;
   bool scaling_chart;

@@ -16,16 +16,16 @@
 #include "sweep/sweep.h"
 
 typedef struct {
-  double days;  /* for a trillion tokens */
-  double gib;   /* of the fullest rank   */
+  double days; /* for a trillion tokens */
+  double gib;  /* of the fullest rank   */
   double cost;
-  char *name;   /* NULL: something beats it in all three */
+  char *name; /* NULL: something beats it in all three */
 } LsParetoPoint;
 
 typedef struct {
   char *title, *note;
   const char *chip; /* what an accelerator is called: "GPU"; static */
-  bool is_money; /* cost, for a trillion tokens, is in dollars; else in hours of a chip */
+  bool is_money;    /* cost, for a trillion tokens, is in dollars; else in hours of a chip */
   double capacity_gib;
   GArray *points; /* LsParetoPoint, the fastest first */
 } LsParetoPlot;
@@ -34,10 +34,10 @@ void ls_pareto_plot_clear (LsParetoPlot *plot);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (LsParetoPlot, ls_pareto_plot_clear)
 
 typedef enum {
-  LS_HEAT_NONE,    /* configurations of other cells are the same */
+  LS_HEAT_NONE, /* configurations of other cells are the same */
   LS_HEAT_ILLEGAL,
-  LS_HEAT_NO_FIT,  /* some are legal, none fits                  */
-  LS_HEAT_BOUND,   /* none was simulated                         */
+  LS_HEAT_NO_FIT, /* some are legal, none fits                  */
+  LS_HEAT_BOUND,  /* none was simulated                         */
   LS_HEAT_VALUE,
 } LsHeatKind;
 
@@ -53,7 +53,7 @@ typedef struct {
   GPtrArray *labels[2]; /* char *, of their values             */
   char *figure;         /* "step time (s)"                     */
   bool is_more_better;
-  GArray *cells;        /* LsHeatCell: row by row, bottom up   */
+  GArray *cells; /* LsHeatCell: row by row, bottom up   */
 } LsHeatMap;
 
 void ls_heat_map_clear (LsHeatMap *map);

@@ -4,10 +4,11 @@
 #include "sweep/sweep_charts.h"
 #include "sweep/sweep_state.h"
 
-#define GIB 1073741824.0
+#define GIB             1073741824.0
 #define SECONDS_PER_DAY 86400.0
 
-/* What differs between configurations, with the number of chips where that is said: "tp 4+sp+o, pp 2 x 3 interleaved-1f1b, dp 8, zero 1 megatron, mb 2". */
+/* What differs between configurations, with the number of chips where that is said: "tp 4+sp+o, pp 2 x 3
+ * interleaved-1f1b, dp 8, zero 1 megatron, mb 2". */
 static char *
 short_name (const LsStrategy *s, const char *chips)
 {
@@ -25,7 +26,8 @@ short_name (const LsStrategy *s, const char *chips)
     g_string_append_printf (out, ", cp %u", s->cp);
   if (s->ep > 1)
     g_string_append_printf (out, ", ep %u", s->ep);
-  g_string_append_printf (out, ", dp %u zero %u %s, mb %u", s->dp, s->zero_stage, ls_dp_kind_name (s->dp_kind), s->micro_batch);
+  g_string_append_printf (out, ", dp %u zero %u %s, mb %u", s->dp, s->zero_stage,
+                          ls_dp_kind_name (s->dp_kind), s->micro_batch);
   if (s->recompute != LS_RECOMPUTE_NONE)
     g_string_append_printf (out, ", %s recompute", ls_recompute_name (s->recompute));
   return g_string_free (out, FALSE);
@@ -84,8 +86,9 @@ ls_sweep_run_pareto (const LsSweepRun *x, LsParetoPlot *ret_plot)
       g_array_append_val (ret_plot->points, point);
     }
   g_array_sort (ret_plot->points, compare_points);
-  ret_plot->note = g_strdup_printf ("time, memory and cost of %u configurations that were simulated and fit; nothing beats %u in all three", ret_plot->points->len,
-                                    x->front->len);
+  ret_plot->note = g_strdup_printf (
+      "time, memory and cost of %u configurations that were simulated and fit; nothing beats %u in all three",
+      ret_plot->points->len, x->front->len);
 }
 
 static void

@@ -30,8 +30,8 @@ static void
 append_options (GString *out, const LsSweepRun *x)
 {
   const LsRunOptions *o = &x->options;
-  g_string_append_printf (out, " nodes %u steps %u network %d memory %d %d", x->spec->job.n_nodes, o->n_steps, (int) o->network,
-                          o->memory.clock, o->memory.allocator);
+  g_string_append_printf (out, " nodes %u steps %u network %d memory %d %d", x->spec->job.n_nodes, o->n_steps,
+                          (int) o->network, o->memory.clock, o->memory.allocator);
   for (int i = 0; i < LS_N_HOST_COSTS; i++)
     g_string_append_printf (out, " %" PRId64, (int64_t) o->host.cost[i]);
 }
@@ -61,7 +61,8 @@ key_of (const LsSweepRun *x, const Candidate *rule)
       g_string_append_printf (out, " %s %s", f->key, text);
   }
   if (rule)
-    g_string_append_printf (out, " rule %" PRIu64 " %" PRId64 " %" PRIu64, rule->index, (int64_t) rule->step, rule->memory_bytes);
+    g_string_append_printf (out, " rule %" PRIu64 " %" PRId64 " %" PRIu64, rule->index, (int64_t) rule->step,
+                            rule->memory_bytes);
   g_strdelimit (out->str, "\n\r", ' ');
   return g_string_free (out, FALSE);
 }
@@ -95,7 +96,9 @@ take_line (const char *text, gpointer run)
   int64_t step;
   unsigned status;
   int end = 0;
-  bool is_try = sscanf (text, "try %" SCNu64 " %u %" SCNd64 " %" SCNu64 "%n", &index, &status, &step, &bytes, &end) == 4;
+  bool is_try
+      = sscanf (text, "try %" SCNu64 " %u %" SCNd64 " %" SCNu64 "%n", &index, &status, &step, &bytes, &end)
+      == 4;
   if (!is_try && sscanf (text, "confirm %" SCNu64 " %u %" SCNu64 "%n", &index, &status, &bytes, &end) != 3)
     return FALSE;
   if (text[end] != '\0' || index >= x->spec->space.size || status <= TRY_PRUNED || status > TRY_DONE)
@@ -140,14 +143,16 @@ add (LsSweepRun *x, const char *text)
 void
 sweep_journal_try (LsSweepRun *x, const Candidate *c)
 {
-  g_autofree char *text = g_strdup_printf ("try %" PRIu64 " %u %" PRId64 " %" PRIu64, c->index, c->status, (int64_t) c->step, c->memory_bytes);
+  g_autofree char *text = g_strdup_printf ("try %" PRIu64 " %u %" PRId64 " %" PRIu64, c->index, c->status,
+                                           (int64_t) c->step, c->memory_bytes);
   add (x, text);
 }
 
 void
 sweep_journal_confirm (LsSweepRun *x, const Candidate *c)
 {
-  g_autofree char *text = g_strdup_printf ("confirm %" PRIu64 " %u %" PRIu64, c->index, c->status, c->memory_bytes);
+  g_autofree char *text
+      = g_strdup_printf ("confirm %" PRIu64 " %u %" PRIu64, c->index, c->status, c->memory_bytes);
   add (x, text);
 }
 

@@ -1,5 +1,5 @@
-/* sweep/sweep_list.c — every configuration that a sweep simulated, as CSV. What was not run with its times recorded
- * has a lower bound of its memory and no peak (exec/memory/memory.h). */
+/* sweep/sweep_list.c — every configuration that a sweep simulated, as CSV. What was not run with its times
+ * recorded has a lower bound of its memory and no peak (exec/memory/memory.h). */
 #include <inttypes.h>
 
 #include "data/text/csv.h"
@@ -22,7 +22,8 @@ append_row (GString *out, const LsSweepRun *x, const Candidate *c)
   g_string_append_printf (out, "%" PRId64 ",", (int64_t) c->step);
   if (c->is_confirmed)
     g_string_append_printf (out, "%" PRIu64, c->memory_bytes);
-  g_string_append_printf (out, ",\"%s\",%s,%" PRIu64, knobs, c->is_confirmed ? "peak" : "at least", c->memory_bytes);
+  g_string_append_printf (out, ",\"%s\",%s,%" PRIu64, knobs, c->is_confirmed ? "peak" : "at least",
+                          c->memory_bytes);
   ls_sweep_csv_knobs (out, &s, NULL);
   g_string_append_c (out, '\n');
   ls_strategy_clear (&s);

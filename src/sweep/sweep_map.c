@@ -27,7 +27,8 @@ set_figure (LsSweepSpec *spec, const char *text, GError **error)
       spec->heat_figure = (LsSweepFigure) i;
       return TRUE;
     }
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--heat-figure: expected step, tokens or mfu; got \"%s\"", text);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--heat-figure: expected step, tokens or mfu; got \"%s\"",
+               text);
   return FALSE;
 }
 
@@ -39,7 +40,8 @@ refuse_axis (const char *text, GError **error)
     names[a] = ls_space_axis_name ((LsSpaceAxis) a);
   const char *near = ls_suggest (text, names);
   g_autofree char *hint = near ? g_strdup_printf ("; did you mean \"%s\"?", near) : g_strdup ("");
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--heat-axes: expected two axes of the sweep such as tp,pp; got \"%s\"%s", text, hint);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+               "--heat-axes: expected two axes of the sweep such as tp,pp; got \"%s\"%s", text, hint);
 }
 
 gboolean
@@ -47,7 +49,8 @@ ls_sweep_spec_set_heat (LsSweepSpec *spec, const char *axes, const char *figure,
 {
   g_auto (GStrv) names = g_strsplit (axes ? axes : "tp,pp", ",", -1);
   if (g_strv_length (names) != 2 || strcmp (names[0], names[1]) == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--heat-axes: expected two different axes of the sweep such as tp,pp; got \"%s\"", axes);
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+                 "--heat-axes: expected two different axes of the sweep such as tp,pp; got \"%s\"", axes);
     return FALSE;
   }
   for (guint i = 0; i < 2; i++) {
@@ -68,12 +71,14 @@ ls_sweep_spec_check_charts (const LsSweepSpec *spec, GError **error)
   guint n_groups = spec->space.values[LS_SPACE_GPUS]->len * spec->space.values[LS_SPACE_GLOBAL_BATCH]->len;
   for (int a = LS_SPACE_GPUS; spec->heat_map && a <= LS_SPACE_GLOBAL_BATCH; a++)
     if (spec->space.values[a]->len > 1 && (int) spec->heat_axes[0] != a && (int) spec->heat_axes[1] != a) {
-      g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--heat-axes: with several --%s expected %s as one of the axes", flags[a], flags[a]);
+      g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+                   "--heat-axes: with several --%s expected %s as one of the axes", flags[a], flags[a]);
       return FALSE;
     }
   if (!spec->scaling_chart || n_groups > 1)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--scaling-chart: expected several numbers in --gpus or in --global-batch");
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+               "--scaling-chart: expected several numbers in --gpus or in --global-batch");
   return FALSE;
 }
 
@@ -86,7 +91,7 @@ typedef struct {
   guint n[2];
   GArray *candidates; /* Candidate: as in x, then run again where it matters */
   LsHeatCell *cells;
-  int64_t *best;      /* candidate of each cell; -1: none was simulated      */
+  int64_t *best; /* candidate of each cell; -1: none was simulated      */
 } Map;
 
 static guint
@@ -105,7 +110,9 @@ figure_of (const Map *m, const LsPoint *p, LsTime step)
   LsStrategy s;
   candidate_strategy (m->x, p, &s, NULL);
   double value = m->figure == LS_SWEEP_TOKENS ? (double) s.global_batch * s.seq / step_s
-                                              : 100 * ls_mfu (&m->x->model, &s, g_ptr_array_index (m->x->clusters, p->at[LS_SPACE_GPUS]), s.gpus, step_s);
+                                              : 100
+          * ls_mfu (&m->x->model, &s, g_ptr_array_index (m->x->clusters, p->at[LS_SPACE_GPUS]), s.gpus,
+                    step_s);
   ls_strategy_clear (&s);
   return value;
 }
@@ -124,7 +131,10 @@ count_candidate (Map *m, guint i)
   LsPoint p;
   ls_space_point (&m->x->spec->space, c->index, &p);
   LsHeatCell *cell = &m->cells[cell_of (m, &p)];
-  LsHeatKind kind = c->status == TRY_DONE ? LS_HEAT_VALUE : is_open ? LS_HEAT_BOUND : c->status == TRY_INFEASIBLE ? LS_HEAT_NO_FIT : LS_HEAT_ILLEGAL;
+  LsHeatKind kind = c->status == TRY_DONE ? LS_HEAT_VALUE
+      : is_open                           ? LS_HEAT_BOUND
+      : c->status == TRY_INFEASIBLE       ? LS_HEAT_NO_FIT
+                                          : LS_HEAT_ILLEGAL;
   cell->kind = MAX (cell->kind, kind);
   if (c->status != TRY_DONE && !is_open)
     return;
@@ -225,7 +235,8 @@ explain_cells (Map *m)
     LsHeatCell *cell = &m->cells[cell_of (m, &p)];
     if (cell->kind < LS_HEAT_NO_FIT && ls_space_is_distinct (space, &x->model, base, &p)) {
       LsStrategy s;
-      bool is_refused = ls_space_is_refused (space, &x->model, base, &p) || g_hash_table_contains (refused, &index);
+      bool is_refused
+          = ls_space_is_refused (space, &x->model, base, &p) || g_hash_table_contains (refused, &index);
       cell->kind = LS_HEAT_ILLEGAL;
       if (is_refused)
         continue;
@@ -251,7 +262,8 @@ is_shown (const Map *m, int a, guint at)
 char *
 sweep_chart_title (const LsSweepRun *x)
 {
-  const GArray *gpus = x->spec->space.values[LS_SPACE_GPUS], *batches = x->spec->space.values[LS_SPACE_GLOBAL_BATCH];
+  const GArray *gpus = x->spec->space.values[LS_SPACE_GPUS],
+               *batches = x->spec->space.values[LS_SPACE_GLOBAL_BATCH];
   GString *out = g_string_new (x->title);
   if (gpus->len == 1)
     g_string_append_printf (out, ", %u %s", g_array_index (gpus, uint32_t, 0), x->report.chips);
@@ -285,8 +297,10 @@ ls_sweep_run_heat_map (LsSweepRun *x, LsHeatMap *ret_map)
   drop_idle_bounds (&m);
   explain_cells (&m);
   *ret_map = (LsHeatMap) {
-    .title = sweep_chart_title (x), .note = g_strdup_printf ("%s of the best configuration of each cell", figures[m.figure].title),
-    .figure = g_strdup (figures[m.figure].name), .is_more_better = figures[m.figure].is_more_better,
+    .title = sweep_chart_title (x),
+    .note = g_strdup_printf ("%s of the best configuration of each cell", figures[m.figure].title),
+    .figure = g_strdup (figures[m.figure].name),
+    .is_more_better = figures[m.figure].is_more_better,
   };
   copy_shown (&m, ret_map);
   map_clear (&m);

@@ -7,7 +7,7 @@
 #include "sweep/sweep_state.h"
 
 #define MAX_LOOKED_AT 200000 /* takes a second */
-#define MAX_RULES 6
+#define MAX_RULES     6
 
 /* --- the nearest -------------------------------------------------------------------------------- */
 
@@ -135,7 +135,8 @@ count_rules (GHashTable *rules, const LsDiagList *why)
   g_autoptr (GPtrArray) broken = g_ptr_array_new ();
   for (char **line = lines; *line; line++) {
     const char *rule = g_str_has_prefix (*line, "error: ") ? *line + strlen ("error: ") : *line;
-    if (*rule != '\0' && !g_str_has_prefix (rule, "note: ") && !g_str_has_suffix (rule, "cannot express this job:"))
+    if (*rule != '\0' && !g_str_has_prefix (rule, "note: ")
+        && !g_str_has_suffix (rule, "cannot express this job:"))
       g_ptr_array_add (broken, rule_of (rules, rule));
   }
   for (guint i = 0; i < broken->len; i++) {

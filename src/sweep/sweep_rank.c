@@ -63,7 +63,8 @@ rule_cases (LsSweepRun *x, const Group *g)
   for (uint32_t i = g->first; i < g->first + g->n; i++) {
     LsPoint p;
     ls_space_point (&x->spec->space, candidate_at (x, i)->index, &p);
-    if (ls_space_value (&x->spec->space, &p, LS_SPACE_TP) != tp || ls_space_value (&x->spec->space, &p, LS_SPACE_MICRO_BATCH) != 1)
+    if (ls_space_value (&x->spec->space, &p, LS_SPACE_TP) != tp
+        || ls_space_value (&x->spec->space, &p, LS_SPACE_MICRO_BATCH) != 1)
       continue;
     LsStrategy s;
     candidate_strategy (x, &p, &s, NULL);
@@ -204,7 +205,8 @@ add_variant (const LsSweepRun *x, LsSweepRow *row, const Candidate *c)
   LsStrategy s;
   candidate_strategy_at (x, c->index, &s);
   balance (x, c, &s);
-  LsSweepVariant v = { ls_idea_difference (&row->strategy, &s), ls_knobs_format (&s), c->step, c->memory_bytes };
+  LsSweepVariant v
+      = { ls_idea_difference (&row->strategy, &s), ls_knobs_format (&s), c->step, c->memory_bytes };
   ls_strategy_clear (&s);
   if (!row->also)
     row->also = g_array_new (FALSE, FALSE, sizeof v);

@@ -22,8 +22,8 @@ typedef struct {
   double breakdown_s[LS_N_PARTS];
   double exposed_s, bubble_s;
   double usd_per_trillion, kwh_per_trillion; /* tokens; NAN: no price, no power known */
-  char *why;           /* why it is not the first of its group; NULL: it is; owned  */
-  GArray *also;        /* LsSweepVariant, fastest first; NULL: none                 */
+  char *why;                                 /* why it is not the first of its group; NULL: it is; owned  */
+  GArray *also;                              /* LsSweepVariant, fastest first; NULL: none                 */
   uint64_t headroom_bytes, free_bytes;
 } LsSweepRow;
 
@@ -38,7 +38,7 @@ typedef struct {
 
 /* A rule that forbids configurations. */
 typedef struct {
-  char *text; /* of one of them; owned */
+  char *text;          /* of one of them; owned */
   uint64_t n, n_alone; /* that break it; that break no other */
 } LsSweepRule;
 
@@ -49,7 +49,7 @@ typedef struct {
   char *nearest;        /* knobs of the one that lacks the least memory; NULL: none is legal */
   uint32_t gpus;        /* of that one */
   uint64_t needed_bytes, capacity_bytes, headroom_bytes;
-  char *headroom;       /* in words */
+  char *headroom;         /* in words */
   LsMemoryAdvice *advice; /* what would make that one fit; NULL: not known */
 } LsSweepNone;
 
@@ -59,34 +59,35 @@ void ls_sweep_none_free (LsSweepNone *none); /* NULL allowed */
 typedef struct {
   uint32_t gpus, global_batch;
   const LsSweepRow *first; /* of best, borrowed; NULL: none is legal and fits */
-  LsSweepRow *rule;   /* TP in the node, PP across, DP the rest; owned; NULL: none is legal and fits */
-  uint64_t rule_rank; /* 1: the best. Of those simulated */
+  LsSweepRow *rule;        /* TP in the node, PP across, DP the rest; owned; NULL: none is legal and fits */
+  uint64_t rule_rank;      /* 1: the best. Of those simulated */
   bool is_rule_rank_exact; /* false: of what was pruned, or not reached, some may be better, too */
   double tokens_per_s_per_gpu; /* NAN, as the next two: there is no first  */
-  double of_fewest_gpus;   /* that over that of the fewest GPUs, same batch */
-  double of_largest_batch; /* and of the largest batch, same GPUs           */
+  double of_fewest_gpus;       /* that over that of the fewest GPUs, same batch */
+  double of_largest_batch;     /* and of the largest batch, same GPUs           */
 } LsSweepGroup;
 
 typedef struct {
-  const char *title; /* "gpt3-175b on dgx-a100-80g" */
+  const char *title;        /* "gpt3-175b on dgx-a100-80g" */
   const char *chip, *chips; /* what its accelerators are called, one and several: "GPU", "GPUs"; static */
   LsSweepCounts counts;
   double wall_s, simulate_s;
-  GArray *best;      /* LsSweepRow, best first: most tokens/s */
-  GArray *front;     /* LsSweepRow: time x memory x cost; NULL: not asked for */
-  GArray *groups;    /* LsSweepGroup, by GPUs as asked for, then batch */
+  GArray *best;   /* LsSweepRow, best first: most tokens/s */
+  GArray *front;  /* LsSweepRow: time x memory x cost; NULL: not asked for */
+  GArray *groups; /* LsSweepGroup, by GPUs as asked for, then batch */
   bool is_interrupted;
-  bool has_timing;   /* wall_s and simulate_s are wanted: they differ from run to run */
-  const char *command; /* that runs the first; NULL: there is none */
+  bool has_timing;      /* wall_s and simulate_s are wanted: they differ from run to run */
+  const char *command;  /* that runs the first; NULL: there is none */
   const char *headroom; /* in words, of the first; NULL: none */
-  const char *software; /* that they run: its name, or names of those that they are taken to run, with commas */
+  const char
+      *software; /* that they run: its name, or names of those that they are taken to run, with commas */
   bool software_is_assumed;
   LsSweepNone *none; /* why there is no best; NULL: there is, or it was stopped */
   double usd_per_gpu_hour, gpu_watts, pue;
 } LsSweepReport;
 
-/* Appends a cell for each knob, each behind a comma: of s, or NULL: its name. is_left_out: NULL or those that are not
- * wanted. */
+/* Appends a cell for each knob, each behind a comma: of s, or NULL: its name. is_left_out: NULL or those that
+ * are not wanted. */
 void ls_sweep_csv_knobs (GString *out, const LsStrategy *s, bool (*is_left_out) (const char *key));
 
 #endif

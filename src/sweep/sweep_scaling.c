@@ -22,7 +22,8 @@ base_of (const GArray *groups, const LsSweepGroup *g, bool over_gpus)
   for (guint i = 0; i < groups->len; i++) {
     const LsSweepGroup *other = &g_array_index (groups, LsSweepGroup, i);
     bool is_beside = over_gpus ? other->global_batch == g->global_batch : other->gpus == g->gpus;
-    bool is_nearer = !base || (over_gpus ? other->gpus < base->gpus : other->global_batch > base->global_batch);
+    bool is_nearer
+        = !base || (over_gpus ? other->gpus < base->gpus : other->global_batch > base->global_batch);
     if (other->first && is_beside && is_nearer)
       base = other;
   }

@@ -47,7 +47,8 @@ candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s, Ls
   if (job->software)
     ls_software_settle (job->software, ret_s);
   g_autoptr (LsDiagList) unheard = why ? NULL : ls_diag_list_new ();
-  bool is_legal = ls_strategy_resolve (ret_s, &x->model, ls_cluster_n_taken (cluster), ls_cluster_taken (&cluster->spec), why ? why : unheard);
+  bool is_legal = ls_strategy_resolve (ret_s, &x->model, ls_cluster_n_taken (cluster),
+                                       ls_cluster_taken (&cluster->spec), why ? why : unheard);
   ls_space_choose_parts (&job->strategy, ret_s);
   return is_legal && can_be_emitted (x, ret_s, why);
 }
@@ -70,7 +71,8 @@ candidate_strategy_at (const LsSweepRun *x, uint64_t index, LsStrategy *ret_s)
 static bool
 is_within_budget (LsSweepRun *x, const LsStrategy *s)
 {
-  return ls_budget_check_passes (s, &x->model, x->options.max_memory_bytes, x->over_budget ? NULL : &x->over_budget);
+  return ls_budget_check_passes (s, &x->model, x->options.max_memory_bytes,
+                                 x->over_budget ? NULL : &x->over_budget);
 }
 
 static uint32_t
@@ -80,7 +82,8 @@ idea_of (LsSweepRun *x, const LsStrategy *s)
   gpointer number = g_hash_table_lookup (x->ideas, text);
   if (number)
     return GPOINTER_TO_UINT (number);
-  g_hash_table_insert (x->ideas, g_steal_pointer (&text), GUINT_TO_POINTER (g_hash_table_size (x->ideas) + 1));
+  g_hash_table_insert (x->ideas, g_steal_pointer (&text),
+                       GUINT_TO_POINTER (g_hash_table_size (x->ideas) + 1));
   return g_hash_table_size (x->ideas);
 }
 
@@ -99,7 +102,8 @@ look_at (LsSweepRun *x, LsBounds *bounds, LsLayouts *layouts, const LsPoint *p, 
     n->illegal++;
     return;
   }
-  bool is_legal = candidate_strategy (x, p, &s, NULL) && ls_layouts_balance (layouts, &s, cluster, candidate_variant (x, p));
+  bool is_legal = candidate_strategy (x, p, &s, NULL)
+      && ls_layouts_balance (layouts, &s, cluster, candidate_variant (x, p));
   is_legal = is_legal && can_be_emitted (x, &s, NULL); /* with these layers */
   bool is_repeated = is_legal && !ls_space_has_effect (space, p, &s);
   n->enumerated += !is_repeated;
@@ -107,7 +111,8 @@ look_at (LsSweepRun *x, LsBounds *bounds, LsLayouts *layouts, const LsPoint *p, 
     n->illegal++;
   else if (!is_repeated) {
     Candidate c = { .index = index, .bound = ls_bound (bounds, &s, cluster, candidate_variant (x, p)) };
-    bool may_fit = x->options.memory.clock != LS_MEMORY_HOST || c.bound.memory_bytes <= candidate_limit (x, &s);
+    bool may_fit
+        = x->options.memory.clock != LS_MEMORY_HOST || c.bound.memory_bytes <= candidate_limit (x, &s);
     c.idea = idea_of (x, &s);
     c.group = p->at[LS_SPACE_GPUS] * space->values[LS_SPACE_GLOBAL_BATCH]->len + p->at[LS_SPACE_GLOBAL_BATCH];
     if (may_fit)
@@ -140,7 +145,11 @@ find_groups (LsSweepRun *x)
   for (guint g = 0; g < space->values[LS_SPACE_GPUS]->len; g++)
     for (guint b = 0; b < space->values[LS_SPACE_GLOBAL_BATCH]->len; b++) {
       Group group = { g_array_index (space->values[LS_SPACE_GPUS], uint32_t, g),
-                      g_array_index (space->values[LS_SPACE_GLOBAL_BATCH], uint32_t, b), at, 0, LS_TIME_NEVER, -1 };
+                      g_array_index (space->values[LS_SPACE_GLOBAL_BATCH], uint32_t, b),
+                      at,
+                      0,
+                      LS_TIME_NEVER,
+                      -1 };
       while (at < x->candidates->len && candidate_at (x, at)->group == x->groups->len)
         at++;
       group.n = at - group.first;
@@ -237,8 +246,8 @@ sweep_ranking (LsSweepRun *x, const Group *g)
   return done;
 }
 
-/* Of a ranking, down to the best of the `top`th idea: the best of each idea, and some more of it,
- * that are not confirmed. On a front all are. Returns the step of that last one; LS_TIME_NEVER: there are fewer. */
+/* Of a ranking, down to the best of the `top`th idea: the best of each idea, and some more of it, that are
+ * not confirmed. On a front all are. Returns the step of that last one; LS_TIME_NEVER: there are fewer. */
 static LsTime
 find_unsure (const LsSweepRun *x, const GPtrArray *done, GPtrArray *unsure)
 {

@@ -18,14 +18,14 @@ typedef struct {
   uint64_t index; /* in the space */
   LsLowerBound bound;
   uint32_t group;
-  uint32_t idea;  /* a number: sweep/idea.h */
-  uint8_t status; /* TryStatus */
-  uint8_t found;  /* TryStatus: the last that was simulated; PENDING: nothing yet. Of a later
+  uint32_t idea;         /* a number: sweep/idea.h */
+  uint8_t status;        /* TryStatus */
+  uint8_t found;         /* TryStatus: the last that was simulated; PENDING: nothing yet. Of a later
                    * wave, it is not the status yet      */
   bool is_due, is_asked; /* now waited for; in somebody's hands */
   bool is_confirmed;     /* memory is that of recorded times, and fits */
-  LsTime least; /* that a step takes by its plan; 0: not known */
-  LsTime beaten; /* that, if it was pruned by it: known whoever was fast; 0: it was not */
+  LsTime least;          /* that a step takes by its plan; 0: not known */
+  LsTime beaten;         /* that, if it was pruned by it: known whoever was fast; 0: it was not */
   LsTime step;
   uint64_t memory_bytes;
 } Candidate;
@@ -87,14 +87,14 @@ struct LsSweepRun {
   LsHardware *hardware;
   LsRunOptions options;
   LsPrice price;
-  GPtrArray *clusters;  /* LsCluster, of each value of the axis of GPUs */
+  GPtrArray *clusters; /* LsCluster, of each value of the axis of GPUs */
   uint64_t capacity_bytes;
   LsHeadroom headroom[LS_N_DP_KINDS];
   LsStrategy base[LS_N_DP_KINDS]; /* the job's, of the program that such a job is taken to run */
-  GArray *candidates;   /* Candidate, by group, then bound, then index  */
-  GArray *settled;      /* the same as a heat map knows them; NULL: none is asked for */
-  GArray *groups;       /* Group                                        */
-  GArray *front;        /* guint: candidates that nothing dominates      */
+  GArray *candidates;             /* Candidate, by group, then bound, then index  */
+  GArray *settled;                /* the same as a heat map knows them; NULL: none is asked for */
+  GArray *groups;                 /* Group                                        */
+  GArray *front;                  /* guint: candidates that nothing dominates      */
   gint64 started, simulate_us;
   uint64_t n_done, n_to_do;
   LsJournal *journal;   /* NULL: none                                    */
@@ -107,7 +107,7 @@ struct LsSweepRun {
   bool is_cut;          /* not all of the space was gone through         */
   GError *error;        /* of the journal, or a mate's: ends the sweep   */
   GError *over_budget;  /* of the first configuration that takes more than --max-memory, whatever it is */
-  Workers *workers;           /* reads what stands up to capacity_bytes        */
+  Workers *workers;     /* reads what stands up to capacity_bytes        */
   const Group *ahead;   /* NULL, or the group that is searched, and      */
   uint32_t ahead_at;    /* how far it was looked through for more work   */
   char *title, *command, *headroom_text, *software;
@@ -120,8 +120,8 @@ candidate_at (const LsSweepRun *x, guint i)
   return &g_array_index (x->candidates, Candidate, i);
 }
 
-/* Resolved; false: a rule forbids it, or the program that it is for cannot express it, and why: NULL or a list.
- * Clear it in either case. */
+/* Resolved; false: a rule forbids it, or the program that it is for cannot express it, and why: NULL or a
+ * list. Clear it in either case. */
 bool candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s, LsDiagList *why);
 /* What a configuration may need: the capacity without the headroom of its program. */
 /* The backend of data parallelism (LsDpKind) that a configuration asks for. */

@@ -90,7 +90,8 @@ push (Workers *workers, const Work *work)
 static Work *
 pop (Workers *workers, bool is_patient)
 {
-  Work *done = is_patient ? g_async_queue_pop (workers->done) : g_async_queue_timeout_pop (workers->done, POLL_US);
+  Work *done
+      = is_patient ? g_async_queue_pop (workers->done) : g_async_queue_timeout_pop (workers->done, POLL_US);
   if (done)
     LS_TAKE_OVER (done);
   return done;
@@ -170,8 +171,10 @@ take_proof (Workers *workers, guint from, const Work *work)
   if (work->status == TRY_DONE && work->step == rule->step && work->memory_bytes == rule->memory_bytes)
     workers->hands[from].n = workers->hands[from].n_wanted;
   else if (!x->error)
-    g_set_error (&x->error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "process %u simulates another step than process 0: all need the same program, model, cluster and calibration", from);
+    g_set_error (
+        &x->error, LS_ERROR, LS_ERROR_CONFLICT,
+        "process %u simulates another step than process 0: all need the same program, model, cluster and calibration",
+        from);
 }
 
 /* --- the leader: results -------------------------------------------------------------------------- */
@@ -191,7 +194,10 @@ show_progress (LsSweepRun *x, bool is_known)
 static bool
 is_beaten (const LsSweepRun *x, const Candidate *c)
 {
-  return c->least > 0 && sweep_cannot_win (x, c, (LsLowerBound) { MAX (c->bound.step, c->least), MAX (c->bound.memory_bytes, c->memory_bytes) });
+  return c->least > 0
+      && sweep_cannot_win (
+             x, c,
+             (LsLowerBound) { MAX (c->bound.step, c->least), MAX (c->bound.memory_bytes, c->memory_bytes) });
 }
 
 /* What was found holds from now on. */
@@ -243,7 +249,8 @@ take_result (Workers *workers, guint from, const Work *work)
     c->least = work->least;
     c->step = work->step;
   } else if (work->status == TRY_DONE)
-    g_hash_table_insert (x->figures, GUINT_TO_POINTER (work->candidate), g_memdup2 (&work->figures, sizeof work->figures));
+    g_hash_table_insert (x->figures, GUINT_TO_POINTER (work->candidate),
+                         g_memdup2 (&work->figures, sizeof work->figures));
   if (c->is_due)
     take (x, work->kind, c, false);
 }
@@ -287,7 +294,9 @@ ask (Workers *workers, guint to, WorkKind kind, Candidate *c)
 {
   const LsSweepRun *x = workers->x;
   bool has_limit = !x->spec->pareto && c->group < x->groups->len; /* on the front more than time counts */
-  Work work = { .kind = (uint8_t) kind, .index = c->index, .candidate = (uint32_t) (c - candidate_at (x, 0)),
+  Work work = { .kind = (uint8_t) kind,
+                .index = c->index,
+                .candidate = (uint32_t) (c - candidate_at (x, 0)),
                 .limit = has_limit ? g_array_index (x->groups, Group, c->group).limit : LS_TIME_NEVER };
   c->is_asked = true;
   give (workers, to, &work);

@@ -28,8 +28,8 @@ typedef enum {
 #define LS_TEAM_MAX_BYTES 512
 
 typedef struct {
-  uint32_t kind; /* LsTeamKind */
-  uint32_t number; /* READY: threads; FAILED: LsErrorCode; WORK: bytes */
+  uint32_t kind;                 /* LsTeamKind */
+  uint32_t number;               /* READY: threads; FAILED: LsErrorCode; WORK: bytes */
   char bytes[LS_TEAM_MAX_BYTES]; /* READY: key; FAILED: message; WORK: what it is */
 } LsTeamMessage;
 

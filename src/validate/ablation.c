@@ -13,7 +13,8 @@ ablate_slowdown (LsAblated *a)
 {
   LsNccl *n = &a->hardware.nccl;
   n->sm_share_per_channel = n->stall_per_byte = 0;
-  n->hbm_per_wire_all_reduce = n->hbm_per_wire_all_gather = n->hbm_per_wire_reduce_scatter = n->hbm_per_wire_p2p = 0;
+  n->hbm_per_wire_all_reduce = n->hbm_per_wire_all_gather = n->hbm_per_wire_reduce_scatter
+      = n->hbm_per_wire_p2p = 0;
 }
 
 static void

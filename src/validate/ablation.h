@@ -60,8 +60,8 @@ typedef struct {
 } LsAblated;
 
 /* Borrows from hardware, which must outlive it; copies the rest. */
-void ls_ablated_init (LsAblated *a, LsAblation ablation, const LsHardware *hardware, const LsStrategy *strategy,
-                      const LsRunOptions *options);
+void ls_ablated_init (LsAblated *a, LsAblation ablation, const LsHardware *hardware,
+                      const LsStrategy *strategy, const LsRunOptions *options);
 void ls_ablated_clear (LsAblated *a);
 
 #endif

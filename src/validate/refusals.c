@@ -11,7 +11,8 @@ without_numbers (const char *reason)
   GString *out = g_string_new (NULL);
   for (const char *c = reason; *c;) {
     size_t n = strspn (c, "0123456789");
-    bool is_in_word = n == 0 || (c > reason && (g_ascii_isalpha (c[-1]) || c[-1] == '_')) || g_ascii_isalpha (c[n]);
+    bool is_in_word
+        = n == 0 || (c > reason && (g_ascii_isalpha (c[-1]) || c[-1] == '_')) || g_ascii_isalpha (c[n]);
     if (is_in_word)
       g_string_append_len (out, c, (gssize) MAX (n, 1));
     else

@@ -25,7 +25,7 @@ static bool
 is_same_group (const LsScoreRow *a, const LsScoreRow *b)
 {
   return !is_refused (a) && !is_refused (b) && strcmp (a->family, b->family) == 0
-         && strcmp (a->architecture, b->architecture) == 0 && strcmp (a->software, b->software) == 0;
+      && strcmp (a->architecture, b->architecture) == 0 && strcmp (a->software, b->software) == 0;
 }
 
 static bool
@@ -54,7 +54,8 @@ add_group (LsResiduals *r, const LsScoreRow *rows, guint n_rows, const LsScoreRo
   ls_residuals_add (r, source, first->family, first->architecture, first->software, lowest, residuals, n);
   for (guint i = 0; i < n_rows; i++)
     if (is_same_group (&rows[i], first))
-      ls_residual_group_add_traits (&g_array_index (r->groups, LsResidualGroup, r->groups->len - 1), &rows[i].traits);
+      ls_residual_group_add_traits (&g_array_index (r->groups, LsResidualGroup, r->groups->len - 1),
+                                    &rows[i].traits);
 }
 
 static LsResiduals *
@@ -93,33 +94,40 @@ static double
 distance_beyond (const LsScoreRow *row, const LsLeftOut *l)
 {
   bool is_word = l->aspect < LS_N_WORD_ASPECTS;
-  return is_word ? 0 : ls_aspect_distance ((LsAspect) l->aspect, row->traits.figure[l->aspect - LS_N_WORD_ASPECTS], l->figure);
+  return is_word ? 0
+                 : ls_aspect_distance ((LsAspect) l->aspect,
+                                       row->traits.figure[l->aspect - LS_N_WORD_ASPECTS], l->figure);
 }
 
-/* What the rows that are left out need, beyond the others' ranges (analysis/interval.h); 0: no range to compare with. Raises *reach to
- * how far beyond they are. */
+/* What the rows that are left out need, beyond the others' ranges (analysis/interval.h); 0: no range to
+ * compare with. Raises *reach to how far beyond they are. */
 static double
 stretch_needed (const LsScoreRow *rows, guint n_rows, const LsLeftOut *left_out, double *reach)
 {
-  g_autoptr (GPtrArray) sources = g_ptr_array_new_with_free_func (g_free), distances = g_ptr_array_new_with_free_func (unref_array);
+  g_autoptr (GPtrArray) sources = g_ptr_array_new_with_free_func (g_free),
+                        distances = g_ptr_array_new_with_free_func (unref_array);
   g_autoptr (GArray) rest = ls_rows_without (rows, n_rows, left_out);
   g_autoptr (LsResiduals) r = group_rows ((const LsScoreRow *) (gpointer) rest->data, rest->len);
   for (guint i = 0; i < n_rows; i++) {
     double low = 0, high = 0;
-    if (!ls_left_out_has (left_out, &rows[i]) || !ls_residuals_range (r, rows[i].software, &low, &high) || high <= low)
+    if (!ls_left_out_has (left_out, &rows[i]) || !ls_residuals_range (r, rows[i].software, &low, &high)
+        || high <= low)
       continue;
     double residual = ls_residual (rows[i].measured_s, rows[i].predicted_s, rows[i].mfu);
     double distance = fabs (residual - (low + high) / 2) / ((high - low) / 2);
     g_array_append_val (distances_of (sources, distances, &rows[i]), distance);
     *reach = fmax (*reach, distance_beyond (&rows[i], left_out));
   }
-  return distances->len > 0 ? ls_stretch_needed ((GArray *const *) (gpointer) distances->pdata, distances->len) : 0;
+  return distances->len > 0
+      ? ls_stretch_needed ((GArray *const *) (gpointer) distances->pdata, distances->len)
+      : 0;
 }
 
 static void
 add_stretch (LsResiduals *r, const LsScoreRow *rows, guint n_rows, LsAspect aspect)
 {
-  g_autoptr (GArray) list = ls_left_out_list (rows, n_rows, aspect), needed = g_array_new (FALSE, FALSE, sizeof (double));
+  g_autoptr (GArray) list = ls_left_out_list (rows, n_rows, aspect),
+                     needed = g_array_new (FALSE, FALSE, sizeof (double));
   double reach = 0;
   for (guint i = 0; i < list->len; i++) {
     double factor = stretch_needed (rows, n_rows, &g_array_index (list, LsLeftOut, i), &reach);
@@ -274,7 +282,8 @@ weigh_by_source (GArray *tried)
 static void
 try_left_out (LsCoverageRun *run, const LsLeftOut *l, const LsScoreRow *rows, guint n_rows, GArray *all)
 {
-  g_autoptr (GArray) tried = g_array_new (FALSE, FALSE, sizeof (Tried)), rest = ls_rows_without (rows, n_rows, l);
+  g_autoptr (GArray) tried = g_array_new (FALSE, FALSE, sizeof (Tried)),
+                     rest = ls_rows_without (rows, n_rows, l);
   g_autoptr (LsResiduals) r = ls_residuals_of_rows ((const LsScoreRow *) (gpointer) rest->data, rest->len);
   char *name = g_strjoin (" ", ls_aspect_key ((LsAspect) l->aspect), l->word, NULL);
   LsCoverageLine line = { .source = name };
@@ -295,7 +304,8 @@ try_words (LsCoverageRun *run, const LsScoreRow *rows, guint n_rows, LsAspect as
   char *name = g_strconcat ("any ", ls_aspect_key (aspect), NULL);
   LsCoverageLine total = { .source = name };
   g_ptr_array_add (run->names, name);
-  g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (Tried)), list = ls_left_out_list (rows, n_rows, aspect);
+  g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (Tried)),
+                     list = ls_left_out_list (rows, n_rows, aspect);
   for (guint i = 0; i < list->len; i++) {
     try_left_out (run, &g_array_index (list, LsLeftOut, i), rows, n_rows, all);
     total.n_unlike += g_array_index (run->left_out, LsCoverageLine, run->left_out->len - 1).n_unlike;
@@ -339,9 +349,13 @@ ls_coverage_run_new (const LsScoreRow *rows, guint n_rows)
   for (LsAspect a = 0; a < LS_N_WORD_ASPECTS; a++)
     try_words (run, rows, n_rows, a);
   run->result = (LsCoverage) {
-    .level = LS_INTERVAL_LEVEL, .n_sources = run->lines->len,
-    .sources = (const LsCoverageLine *) (gpointer) run->lines->data, .each = once, .rows = every,
-    .n_left_out = run->left_out->len, .left_out = (const LsCoverageLine *) (gpointer) run->left_out->data,
+    .level = LS_INTERVAL_LEVEL,
+    .n_sources = run->lines->len,
+    .sources = (const LsCoverageLine *) (gpointer) run->lines->data,
+    .each = once,
+    .rows = every,
+    .n_left_out = run->left_out->len,
+    .left_out = (const LsCoverageLine *) (gpointer) run->left_out->data,
   };
   return run;
 }

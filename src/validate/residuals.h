@@ -20,20 +20,22 @@ typedef struct {
   double level;
   guint n_sources;
   const LsCoverageLine *sources;
-  LsCoverageLine each;  /* each source counts once; of those with an interval */
-  LsCoverageLine rows;  /* each row does                                      */
+  LsCoverageLine each; /* each source counts once; of those with an interval */
+  LsCoverageLine rows; /* each row does                                      */
   guint n_left_out;
-  const LsCoverageLine *left_out; /* "architecture hopper": the rows with that by those without, each source counting once */
+  const LsCoverageLine
+      *left_out; /* "architecture hopper": the rows with that by those without, each source counting once */
 } LsCoverage;
 
-/* Of all rows that were not refused, in groups in the order of their first rows; with the stretches that they tell. */
+/* Of all rows that were not refused, in groups in the order of their first rows; with the stretches that they
+ * tell. */
 LsResiduals *ls_residuals_of_rows (const LsScoreRow *rows, guint n_rows);
 
 typedef struct LsCoverageRun LsCoverageRun;
 
 /* Also of the rows that have a word in common (analysis/likeness.h), each by those that do not. */
 LsCoverageRun *ls_coverage_run_new (const LsScoreRow *rows, guint n_rows);
-void ls_coverage_run_free (LsCoverageRun *run); /* NULL allowed */
+void ls_coverage_run_free (LsCoverageRun *run);                      /* NULL allowed */
 const LsCoverage *ls_coverage_run_result (const LsCoverageRun *run); /* borrowed from run */
 
 /* Of the step times, in the order of the rows. */

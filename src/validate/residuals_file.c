@@ -30,7 +30,9 @@ append_traits (GString *out, const LsResidualGroup *g)
       char text[G_ASCII_DTOSTR_BUF_SIZE];
       g_ascii_formatd (text, sizeof text, "%.6g", g->figures[k]);
       double read = g_ascii_strtod (text, NULL);
-      if (g->figures[k] > 1 && (read < g->figures[k] || read > g->figures[k])) /* no share: the run itself might lie beyond it */
+      if (g->figures[k] > 1
+          && (read < g->figures[k]
+              || read > g->figures[k])) /* no share: the run itself might lie beyond it */
         g_ascii_formatd (text, sizeof text, "%.17g", g->figures[k]);
       g_string_append_printf (out, ", \"%s\": %s", ls_aspect_key (LS_N_WORD_ASPECTS + k), text);
     }
@@ -81,11 +83,13 @@ append_group (GString *out, const LsResidualGroup *g)
 static void
 append_provenance (GString *out, const LsResidualProvenance *p, const LsCoverage *c)
 {
-  g_autofree char *coverage
-    = c->each.n > 0 ? g_strdup_printf ("%.0f %% intervals of each source by the others hold %.1f %%, median width %.1f %% of the step",
-                                       100 * c->level, 100 * c->each.covered, 100 * c->each.width)
-                    : g_strdup ("too few sources to say");
-  g_autofree char *cases = g_strdup_printf ("%s, sha256 %s; %u rows simulated", p->cases, p->sha256, p->n_rows);
+  g_autofree char *coverage = c->each.n > 0
+      ? g_strdup_printf (
+          "%.0f %% intervals of each source by the others hold %.1f %%, median width %.1f %% of the step",
+          100 * c->level, 100 * c->each.covered, 100 * c->each.width)
+      : g_strdup ("too few sources to say");
+  g_autofree char *cases
+      = g_strdup_printf ("%s, sha256 %s; %u rows simulated", p->cases, p->sha256, p->n_rows);
   g_autofree char *digest = g_strdup_printf ("%016" G_GINT64_MODIFIER "x", p->digest);
   g_string_append (out, ",\n  \"provenance\": {\n");
   append_text (out, "    ", "command", p->command);
@@ -97,12 +101,14 @@ append_provenance (GString *out, const LsResidualProvenance *p, const LsCoverage
 }
 
 char *
-ls_residuals_to_json (const LsResiduals *r, const char *name, const LsResidualProvenance *p, const LsCoverage *c)
+ls_residuals_to_json (const LsResiduals *r, const char *name, const LsResidualProvenance *p,
+                      const LsCoverage *c)
 {
   GString *out = g_string_new ("{\n");
   append_text (out, "  ", "schema", "lockstep.residuals/1");
   append_text (out, ",\n  ", "name", name);
-  append_text (out, ",\n  ", "source", "published steps beside simulated ones; what the figures are: analysis/interval.h");
+  append_text (out, ",\n  ", "source",
+               "published steps beside simulated ones; what the figures are: analysis/interval.h");
   append_provenance (out, p, c);
   append_stretches (out, r);
   g_string_append (out, ",\n  \"groups\": [\n");

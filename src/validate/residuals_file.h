@@ -13,6 +13,7 @@ typedef struct {
 } LsResidualProvenance;
 
 /* The file, newly allocated; c says how well it serves. */
-char *ls_residuals_to_json (const LsResiduals *r, const char *name, const LsResidualProvenance *p, const LsCoverage *c);
+char *ls_residuals_to_json (const LsResiduals *r, const char *name, const LsResidualProvenance *p,
+                            const LsCoverage *c);
 
 #endif

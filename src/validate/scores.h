@@ -15,15 +15,15 @@ typedef struct {
 
 /* Rows refused for one reason. */
 typedef struct {
-  char *reason;        /* its numbers as "#" where they differ */
+  char *reason; /* its numbers as "#" where they differ */
   guint n;
   const char *example; /* id of the first                      */
 } LsRefusal;
 
 /* The scores without one mechanism (validate/ablation.h). */
 typedef struct {
-  const char *key;         /* static: "contention"                      */
-  const char *label;       /* static: for people                        */
+  const char *key;   /* static: "contention"                      */
+  const char *label; /* static: for people                        */
   LsScore total;
   const LsScore *families; /* as those of LsScores, in the same order   */
 } LsAblationScore;
@@ -38,10 +38,11 @@ typedef struct {
   const LsScoreRow *rows;
   guint n_refusals;
   const LsRefusal *refusals; /* most rows first */
-  guint n_ablations; /* 0: not asked for */
+  guint n_ablations;         /* 0: not asked for */
   const LsAblationScore *ablations;
   const char *const *assumed; /* "knob=value" set for every row, NULL-terminated, or NULL */
-  const char *const *own_knobs; /* families of which more is known than their tables say, NULL-terminated, or NULL */
+  const char *const
+      *own_knobs; /* families of which more is known than their tables say, NULL-terminated, or NULL */
   const LsCoverage *coverage; /* NULL: not asked for */
 } LsScores;
 

@@ -29,14 +29,14 @@ struct LsValidationRun {
   GPtrArray *distinct;  /* char *, borrowed: each family of chosen once */
   GHashTable *hardware; /* cluster name (borrowed) -> Hardware   */
   const LsRunOptions *options;
-  char **assume;        /* "key=value"                           */
-  GPtrArray *own_knobs; /* char * of distinct, NULL-terminated   */
-  guint n_variants;     /* 1: all mechanisms on; 1 + LS_N_ABLATIONS */
-  LsScoreRow *rows;     /* [n_variants][chosen->len], reasons owned */
+  char **assume;            /* "key=value"                           */
+  GPtrArray *own_knobs;     /* char * of distinct, NULL-terminated   */
+  guint n_variants;         /* 1: all mechanisms on; 1 + LS_N_ABLATIONS */
+  LsScoreRow *rows;         /* [n_variants][chosen->len], reasons owned */
   LsFamilyScore *by_family; /* [distinct->len]                   */
   LsScore *ablated;         /* [LS_N_ABLATIONS][distinct->len]   */
   LsAblationScore ablations[LS_N_ABLATIONS];
-  GArray *refusals;     /* LsRefusal                             */
+  GArray *refusals;        /* LsRefusal                             */
   LsCoverageRun *coverage; /* NULL: not asked for                */
   LsScores scores;
   char *command, *file, *sha256; /* what was asked, of which file */
@@ -110,7 +110,8 @@ compile_regex (const char *pattern, GError **error)
 {
   GRegex *regex = g_regex_new (pattern, G_REGEX_OPTIMIZE, 0, NULL);
   if (!regex)
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--only: expected a regular expression; got \"%s\"", pattern);
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--only: expected a regular expression; got \"%s\"",
+                 pattern);
   return regex;
 }
 
@@ -167,7 +168,8 @@ assume (LsValidationRun *v, GError **error)
   for (guint k = 0; v->assume && v->assume[k]; k++) {
     g_auto (GStrv) pair = g_strsplit (v->assume[k], "=", 2);
     if (g_strv_length (pair) != 2) {
-      g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--assume: expected KNOB=VALUE such as \"recompute=none\"; got \"%s\"", v->assume[k]);
+      g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+                   "--assume: expected KNOB=VALUE such as \"recompute=none\"; got \"%s\"", v->assume[k]);
       return FALSE;
     }
     if (!check_knob (pair[0], error))
@@ -212,13 +214,15 @@ ideal_s (const LsJobResult *r)
 {
   const LsStrategy *s = &r->strategy;
   uint32_t seq = s->seq ? s->seq : r->model.seq;
-  double flops = ls_model_flops (&r->model, ls_model_padded_vocab (&r->model, s->tp), seq, s->global_batch, false);
+  double flops
+      = ls_model_flops (&r->model, ls_model_padded_vocab (&r->model, s->tp), seq, s->global_batch, false);
   return flops / (r->cluster->spec.gpu.peak_flops[s->dtype] * r->plan->n_ranks);
 }
 
 /* Fills a row, whose reason is not set yet. variant 0: all mechanisms are on. */
 static void
-simulate (const LsValidationRun *v, const LsHardware *hardware, const LsCase *c, guint variant, LsScoreRow *row)
+simulate (const LsValidationRun *v, const LsHardware *hardware, const LsCase *c, guint variant,
+          LsScoreRow *row)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (LsJobResult) result = NULL;
@@ -251,10 +255,15 @@ run_case (guint slot, gpointer data)
   guint i = slot % v->chosen->len;
   const LsCase *c = g_ptr_array_index (v->chosen, i);
   LsScoreRow *row = &v->rows[slot];
-  *row = (LsScoreRow){
-    .id = c->id, .family = c->family, .measured_s = c->measured_s, .predicted_s = NAN, .ideal_s = NAN,
+  *row = (LsScoreRow) {
+    .id = c->id,
+    .family = c->family,
+    .measured_s = c->measured_s,
+    .predicted_s = NAN,
+    .ideal_s = NAN,
     .mfu = NAN,
-    .measured_gib = c->allocated_gib, .predicted_gib = NAN,
+    .measured_gib = c->allocated_gib,
+    .predicted_gib = NAN,
   };
 
   if (c->wrong) {
@@ -285,8 +294,8 @@ find_families (LsValidationRun *v)
 static void
 score_rows (const LsValidationRun *v, const LsScoreRow *rows, LsScore *ret_families, LsScore *ret_total)
 {
-  ls_score_by_family (rows, v->chosen->len, (const char *const *) v->distinct->pdata, v->distinct->len, ret_families,
-                      ret_total);
+  ls_score_by_family (rows, v->chosen->len, (const char *const *) v->distinct->pdata, v->distinct->len,
+                      ret_families, ret_total);
 }
 
 static void
@@ -319,7 +328,9 @@ score_ablations (LsValidationRun *v)
   for (guint a = 0; a + 1 < v->n_variants; a++) {
     LsAblationScore *score = &v->ablations[a];
     LsScore *families = &v->ablated[a * n_families];
-    *score = (LsAblationScore) { .key = ls_ablation_key (a), .label = ls_ablation_label (a), .families = families };
+    *score = (LsAblationScore) { .key = ls_ablation_key (a),
+                                 .label = ls_ablation_label (a),
+                                 .families = families };
     score_rows (v, &v->rows[(a + 1) * v->chosen->len], families, &score->total);
   }
 }
@@ -332,7 +343,8 @@ score_memory (LsValidationRun *v)
   guint n = 0;
   for (guint i = 0; i < v->chosen->len; i++)
     if (v->rows[i].measured_gib > 0)
-      rows[n++] = (LsScoreRow) { .measured_s = v->rows[i].measured_gib, .predicted_s = v->rows[i].predicted_gib };
+      rows[n++]
+          = (LsScoreRow) { .measured_s = v->rows[i].measured_gib, .predicted_s = v->rows[i].predicted_gib };
   ls_score (rows, n, &v->scores.memory);
 }
 
@@ -440,7 +452,11 @@ ls_validation_run_residuals (const LsValidationRun *v, const char *name, const c
   LsCoverageRun *coverage = ls_coverage_run_new (v->rows, v->chosen->len);
   g_autofree char *command = g_strdup_printf ("%s --residuals %s.json", v->command, name);
   const LsResidualProvenance provenance = {
-    .command = command, .version = version, .cases = v->file, .sha256 = v->sha256, .n_rows = v->scores.total.n,
+    .command = command,
+    .version = version,
+    .cases = v->file,
+    .sha256 = v->sha256,
+    .n_rows = v->scores.total.n,
     .digest = ls_predictions_digest (v->rows, v->chosen->len),
   };
   char *text = ls_residuals_to_json (residuals, name, &provenance, ls_coverage_run_result (coverage));

@@ -85,7 +85,10 @@ main (void)
       double fast = 0;
       for (int k = 0; k < 3; k++) /* what disturbs only slows */
         fast = MAX (fast, events_per_s (&ls_evq_radix, sizes[i].n, sizes[i].n_events, moving));
-      double plain = sizes[i].n_reference ? events_per_s (&ls_evq_reference, sizes[i].n, sizes[i].n_reference, moving) : 0;
-      ls_bench_print (moving ? "evq_hold_moved" : "evq_hold", sizes[i].n, "events/s", fast, plain ? fast / plain : 0);
+      double plain = sizes[i].n_reference
+          ? events_per_s (&ls_evq_reference, sizes[i].n, sizes[i].n_reference, moving)
+          : 0;
+      ls_bench_print (moving ? "evq_hold_moved" : "evq_hold", sizes[i].n, "events/s", fast,
+                      plain ? fast / plain : 0);
     }
 }

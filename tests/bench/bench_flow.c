@@ -6,8 +6,8 @@
 #include "core/flow.h"
 
 #define PER_HOST 8
-#define LINKS 4
-#define PATH 2
+#define LINKS    4
+#define PATH     2
 
 typedef struct {
   LsFlow flow; /* first: events lead back here */

@@ -17,7 +17,8 @@ static Cost
 run (const char *lockstep, guint n_gpus, const char *fold, const char *coarsen)
 {
   guint pp = MIN (16, n_gpus / 8), dp = n_gpus / (8 * pp);
-  g_autofree char *text = g_strdup_printf ("--nodes %u --pp %u --dp %u --global-batch %u", n_gpus / 8, pp, dp, dp * pp);
+  g_autofree char *text
+      = g_strdup_printf ("--nodes %u --pp %u --dp %u --global-batch %u", n_gpus / 8, pp, dp, dp * pp);
   g_autofree char *line = g_strdup_printf (
       "%s run --json --model llama3.1-405b --cluster dgx-h100 --tp 8 --vpp %u --sp --micro-batch 1 --seq 8192 --zero 1 "
       "--schedule interleaved-1f1b --fold %s --coarsen %s %s",
@@ -44,7 +45,8 @@ static void
 print (guint n, guint n_run, const Cost *costs)
 {
   for (guint v = 0; v < n_run; v++) {
-    g_autofree char *wall = g_strconcat (variants[v].name, "_wall", NULL), *memory = g_strconcat (variants[v].name, "_memory", NULL);
+    g_autofree char *wall = g_strconcat (variants[v].name, "_wall", NULL),
+                    *memory = g_strconcat (variants[v].name, "_memory", NULL);
     gboolean has_ratio = v == FOLDED && n_run == N_VARIANTS;
     ls_bench_print (wall, n, "s", costs[v].wall_s, has_ratio ? costs[WHOLE].wall_s / costs[v].wall_s : 0);
     ls_bench_print (memory, n, "MiB", costs[v].peak_mib, 0);
@@ -59,7 +61,8 @@ main (int argc, char **argv)
     fprintf (stderr, "usage: bench_fold LOCKSTEP [MOST-GPUS [MOST-UNFOLDED]]\n");
     return 2;
   }
-  guint most = argc > 2 ? (guint) atoi (argv[2]) : 131072, most_whole = argc > 3 ? (guint) atoi (argv[3]) : 2048; /* 16384 by itself take minutes */
+  guint most = argc > 2 ? (guint) atoi (argv[2]) : 131072,
+        most_whole = argc > 3 ? (guint) atoi (argv[3]) : 2048; /* 16384 by itself take minutes */
   ls_bench_header ();
   for (guint n = 64; n <= most; n *= n < 1024 ? 4 : 2) {
     guint n_run = n <= most_whole ? N_VARIANTS : WHOLE;
@@ -67,7 +70,8 @@ main (int argc, char **argv)
     for (guint v = 0; v < n_run; v++) {
       costs[v] = run (argv[1], n, variants[v].fold, variants[v].coarsen);
       if (costs[v].step_s != costs[FOLDED].step_s) {
-        fprintf (stderr, "bench_fold: %u GPUs: a step takes %.17g s folded, %.17g s with --fold %s --coarsen %s\n", n,
+        fprintf (stderr,
+                 "bench_fold: %u GPUs: a step takes %.17g s folded, %.17g s with --fold %s --coarsen %s\n", n,
                  costs[FOLDED].step_s, costs[v].step_s, variants[v].fold, variants[v].coarsen);
         return 1;
       }

@@ -22,8 +22,12 @@ system_init (System *s, uint32_t n)
   g_autoptr (GRand) rand = g_rand_new_with_seed (n);
   uint32_t n_res = n / 2;
   *s = (System) {
-    .capacity = g_new (double, n_res), .cap = g_new (double, n), .rate = g_new (double, n),
-    .first = g_new0 (uint32_t, n + 1), .res = g_new (uint32_t, PATH * n), .coef = g_new (uint64_t, PATH * n),
+    .capacity = g_new (double, n_res),
+    .cap = g_new (double, n),
+    .rate = g_new (double, n),
+    .first = g_new0 (uint32_t, n + 1),
+    .res = g_new (uint32_t, PATH * n),
+    .coef = g_new (uint64_t, PATH * n),
   };
   for (uint32_t l = 0; l < n_res; l++)
     s->capacity[l] = 1e9 * g_rand_int_range (rand, 10, 100);

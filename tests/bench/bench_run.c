@@ -18,9 +18,33 @@ static Cost
 run (const char *lockstep, const char *n_steps, const char *debug)
 {
   const char *argv[] = {
-    lockstep, "run", "--json", "--model", "gpt3-175b", "--cluster", "dgx-a100-80g", "--nodes", "8", "--tp", "8", "--pp", "8",
-    "--vpp", "3", "--sp", "--recompute", "selective", "--micro-batch", "1", "--global-batch", "64",
-    "--schedule", "interleaved-1f1b", "--steps", n_steps, NULL,
+    lockstep,
+    "run",
+    "--json",
+    "--model",
+    "gpt3-175b",
+    "--cluster",
+    "dgx-a100-80g",
+    "--nodes",
+    "8",
+    "--tp",
+    "8",
+    "--pp",
+    "8",
+    "--vpp",
+    "3",
+    "--sp",
+    "--recompute",
+    "selective",
+    "--micro-batch",
+    "1",
+    "--global-batch",
+    "64",
+    "--schedule",
+    "interleaved-1f1b",
+    "--steps",
+    n_steps,
+    NULL,
   };
   g_auto (GStrv) env = g_environ_setenv (g_get_environ (), "LS_DEBUG", debug, TRUE);
   Cost c;
@@ -58,7 +82,8 @@ main (int argc, char **argv)
     return 2;
   }
   ls_bench_header ();
-  Cost one = best_of (5, argv[1], "1", ""), three = best_of (3, argv[1], "3", ""), plain = best_of (1, argv[1], "1", PLAIN);
+  Cost one = best_of (5, argv[1], "1", ""), three = best_of (3, argv[1], "3", ""),
+       plain = best_of (1, argv[1], "1", PLAIN);
   print (1, one, plain.wall_s / one.wall_s);
   print (3, three, 0);
 }

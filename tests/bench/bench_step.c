@@ -15,8 +15,8 @@
 #include "exec/messages/messages.h"
 
 #define BYTES 0x1p30
-#define RATE 50e9
-#define HOP (2 * LS_US)
+#define RATE  50e9
+#define HOP   (2 * LS_US)
 
 /* --- by the simulator ----------------------------------------------------------- */
 
@@ -25,9 +25,18 @@ build (uint32_t n)
 {
   LsLinkSpec link = { .bandwidth_bytes_per_s = RATE, .efficiency = 1, .latency = LS_US / 2 };
   LsClusterSpec spec = {
-    .gpu = { .hbm_bytes_per_s = 3.35e12, .hbm_efficiency = 0.9, .hbm_bytes = UINT64_C (80) << 30, .n_sm = 132 },
-    .n_nodes = n, .gpus_per_node = 1, .pcie_switches = 1, .pcie = link, .nics = 1, .nic = link, .rails = 1,
-    .nodes_per_leaf = 32, .oversubscription = 1, .spine = link,
+    .gpu
+    = { .hbm_bytes_per_s = 3.35e12, .hbm_efficiency = 0.9, .hbm_bytes = UINT64_C (80) << 30, .n_sm = 132 },
+    .n_nodes = n,
+    .gpus_per_node = 1,
+    .pcie_switches = 1,
+    .pcie = link,
+    .nics = 1,
+    .nic = link,
+    .rails = 1,
+    .nodes_per_leaf = 32,
+    .oversubscription = 1,
+    .spine = link,
   };
   g_autoptr (GError) error = NULL;
   LsCluster *c = ls_cluster_build (&spec, &error);
@@ -42,7 +51,9 @@ static uint32_t
 ring_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 {
   uint32_t back = round % s->n, to = place + 1;
-  *ret = (LsSend) { .to = to < s->n ? to : 0, .first = place >= back ? place - back : place + s->n - back, .n = 1,
+  *ret = (LsSend) { .to = to < s->n ? to : 0,
+                    .first = place >= back ? place - back : place + s->n - back,
+                    .n = 1,
                     .reduces = round < s->n - 1 };
   return 1;
 }
@@ -61,9 +72,23 @@ simulate (uint32_t n)
   for (uint32_t i = 0; i < n; i++)
     gpus[i] = i;
   LsScript script = {
-    .kind = LS_COLL_ALL_REDUCE, .n = n, .n_blocks = n, .n_rounds = 2 * (n - 1), .max_sends = 1, .block_bytes = BYTES / n,
-    .gpus = gpus, .cluster = c, .sends = ring_sends, .n_receives = ring_receives, .hop_intra = HOP, .hop_inter = HOP,
-    .rate_intra = RATE, .rate_inter = RATE, .flows = LS_COEF_ONE, .hbm_from = 1.5, .hbm_to = 1.5,
+    .kind = LS_COLL_ALL_REDUCE,
+    .n = n,
+    .n_blocks = n,
+    .n_rounds = 2 * (n - 1),
+    .max_sends = 1,
+    .block_bytes = BYTES / n,
+    .gpus = gpus,
+    .cluster = c,
+    .sends = ring_sends,
+    .n_receives = ring_receives,
+    .hop_intra = HOP,
+    .hop_inter = HOP,
+    .rate_intra = RATE,
+    .rate_inter = RATE,
+    .flows = LS_COEF_ONE,
+    .hbm_from = 1.5,
+    .hbm_to = 1.5,
   };
   return ls_messages_time_alone (&script, c, NULL);
 }
@@ -111,7 +136,8 @@ loop (uint32_t n)
 {
   LsTime message = HOP + ls_time_from_s_up (BYTES / n / RATE), now = 0;
   uint32_t n_rounds = 2 * (n - 1);
-  g_autofree uint32_t *sent = g_new0 (uint32_t, n), *received = g_new0 (uint32_t, n), *begun = g_new0 (uint32_t, n);
+  g_autofree uint32_t *sent = g_new0 (uint32_t, n), *received = g_new0 (uint32_t, n),
+                      *begun = g_new0 (uint32_t, n);
   Heap h = { .items = g_new (Item, n + 2) };
   for (uint32_t i = 0; i < n; i++, begun[i - 1] = 1)
     heap_push (&h, (Item) { message, i });

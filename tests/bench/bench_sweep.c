@@ -19,8 +19,9 @@ static const struct {
 static void
 measure (const char *lockstep, const char *model, guint n_gpus, guint global_batch)
 {
-  g_autofree char *line = g_strdup_printf ("%s sweep --json --timing -j 1 --model %s --cluster dgx-a100-80g --gpus %u --global-batch %u",
-                                           lockstep, model, n_gpus, global_batch);
+  g_autofree char *line = g_strdup_printf (
+      "%s sweep --json --timing -j 1 --model %s --cluster dgx-a100-80g --gpus %u --global-batch %u", lockstep,
+      model, n_gpus, global_batch);
   g_auto (GStrv) argv = g_strsplit (line, " ", -1);
   double wall_s, peak_mib;
   g_autofree char *json = ls_bench_program (argv, NULL, &wall_s, &peak_mib);

@@ -9,14 +9,15 @@
 #include "ls_bench.h"
 #include "program.h"
 
-#define NAME "wide16"
+#define NAME    "wide16"
 #define N_RANKS 1024
 
-static const char model[] =
-    "{\"schema\": \"lockstep.model/1\", \"name\": \"" NAME "\", \"source\": \"width of Brown et al. 2020 (arXiv 2005.14165)\",\n"
-    " \"layers\": 16, \"hidden\": 12288, \"heads\": 96, \"ffn\": 49152, \"vocab\": 51200, \"seq\": 2048, \"mlp\": \"gelu\",\n"
-    " \"norm\": \"layernorm\", \"position\": \"learned\", \"attention\": \"unfused\", \"linear_bias\": true,\n"
-    " \"tied_embeddings\": true}\n";
+static const char model[]
+    = "{\"schema\": \"lockstep.model/1\", \"name\": \"" NAME
+      "\", \"source\": \"width of Brown et al. 2020 (arXiv 2005.14165)\",\n"
+      " \"layers\": 16, \"hidden\": 12288, \"heads\": 96, \"ffn\": 49152, \"vocab\": 51200, \"seq\": 2048, \"mlp\": \"gelu\",\n"
+      " \"norm\": \"layernorm\", \"position\": \"learned\", \"attention\": \"unfused\", \"linear_bias\": true,\n"
+      " \"tied_embeddings\": true}\n";
 
 static void
 measure (const char *lockstep, const char *path, const char *network, int n_times)
@@ -32,7 +33,8 @@ measure (const char *lockstep, const char *path, const char *network, int n_time
     g_autofree char *json = ls_bench_program (argv, NULL, &wall_s, &peak_mib);
     best_s = i == 0 ? wall_s : MIN (best_s, wall_s);
   }
-  g_autofree char *wall = g_strdup_printf ("wide_%s_wall", network), *memory = g_strdup_printf ("wide_%s_memory", network);
+  g_autofree char *wall = g_strdup_printf ("wide_%s_wall", network),
+                  *memory = g_strdup_printf ("wide_%s_memory", network);
   ls_bench_print (wall, N_RANKS, "s", best_s, 0);
   ls_bench_print (memory, N_RANKS, "MiB", peak_mib, 0);
 }

@@ -22,8 +22,8 @@ ls_bench_number (const char *json, const char *key)
   return g_ascii_strtod (at + strlen (quoted), NULL);
 }
 
-/* What it prints, newly allocated, and what it takes; its failure is ours, its talk goes to stderr. env NULL: ours.
- * Inlined, gcc 12 takes what it returns for a dangling pointer. */
+/* What it prints, newly allocated, and what it takes; its failure is ours, its talk goes to stderr. env NULL:
+ * ours. Inlined, gcc 12 takes what it returns for a dangling pointer. */
 static G_GNUC_NO_INLINE char *
 ls_bench_program (char **argv, char **env, double *ret_wall_s, double *ret_peak_mib)
 {
@@ -31,7 +31,8 @@ ls_bench_program (char **argv, char **env, double *ret_wall_s, double *ret_peak_
   GPid pid;
   int out;
   gint64 start_us = g_get_monotonic_time ();
-  if (!g_spawn_async_with_pipes (NULL, argv, env, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &pid, NULL, &out, NULL, &error)) {
+  if (!g_spawn_async_with_pipes (NULL, argv, env, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &pid, NULL, &out,
+                                 NULL, &error)) {
     fprintf (stderr, "%s\n", error->message);
     exit (1);
   }

@@ -21,8 +21,8 @@ extern "C" {
 typedef struct {
   uint32_t from, to; /* hosts */
   uint64_t bytes;
-  int64_t start;     /* ps; in a sustained storm: when the flow that it follows ended */
-  int64_t end;       /* ps; -1: did not end */
+  int64_t start; /* ps; in a sustained storm: when the flow that it follows ended */
+  int64_t end;   /* ps; -1: did not end */
   uint32_t n_hops, hop[STORM_MAX_HOPS];
 } StormFlow;
 

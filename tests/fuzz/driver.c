@@ -45,7 +45,7 @@ contents_of (const char *path, gsize *n)
 static void
 run (const char *name, const char *data, gsize n, const char *folder)
 {
-  (void)name, (void)folder;
+  (void) name, (void) folder;
   /* of exactly this size, so that a sanitizer sees the first byte too many */
   g_autofree uint8_t *exact = g_memdup2 (data, n);
   LLVMFuzzerTestOneInput (exact, n);

@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t n);
 /* The bytes as a JSON document that is called `name`, read by `read`; a reader says
  * what is wrong, if and only if something is. */
 static inline bool
-fuzz_read (const uint8_t *data, size_t n, const char *name, bool (*read) (const LsJsonDoc *doc, LsDiagList *diags))
+fuzz_read (const uint8_t *data, size_t n, const char *name,
+           bool (*read) (const LsJsonDoc *doc, LsDiagList *diags))
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse ((const char *) data, n, name, diags);
@@ -31,8 +32,7 @@ fuzz_read (const uint8_t *data, size_t n, const char *name, bool (*read) (const 
 }
 
 /* What must not happen has: aborts, which libFuzzer and the driver both notice. */
-static inline void G_GNUC_PRINTF (1, 2) G_GNUC_NORETURN
-fuzz_fail (const char *format, ...)
+static inline void G_GNUC_PRINTF (1, 2) G_GNUC_NORETURN fuzz_fail (const char *format, ...)
 {
   va_list args;
   va_start (args, format);

@@ -4,7 +4,8 @@
 
 #include "data/machines/read_calibration.h"
 
-static const LsGpu gpu = { .vector_flops = 1e13, .hbm_bytes_per_s = 1e12, .hbm_efficiency = 0.9, .n_sm = 100 };
+static const LsGpu gpu
+    = { .vector_flops = 1e13, .hbm_bytes_per_s = 1e12, .hbm_efficiency = 0.9, .n_sm = 100 };
 
 static bool
 read_calibration (const LsJsonDoc *doc, LsDiagList *diags)

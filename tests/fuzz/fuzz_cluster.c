@@ -6,15 +6,16 @@
 #include "cluster/route.h"
 #include "data/machines/read_cluster.h"
 
-#define MAX_GPUS 64
+#define MAX_GPUS  64
 #define MAX_PARTS 64 /* of a kind in a node */
 
 static void
 build (LsClusterSpec *spec)
 {
   spec->n_nodes = MIN (spec->n_nodes, 4);
-  bool is_small = spec->gpus_per_node * spec->n_nodes <= MAX_GPUS && spec->nvswitch_planes <= MAX_PARTS && spec->nics <= MAX_PARTS
-                  && spec->pcie_switches <= MAX_PARTS && spec->cpu_sockets <= MAX_PARTS && spec->nvme_drives <= MAX_PARTS;
+  bool is_small = spec->gpus_per_node * spec->n_nodes <= MAX_GPUS && spec->nvswitch_planes <= MAX_PARTS
+      && spec->nics <= MAX_PARTS && spec->pcie_switches <= MAX_PARTS && spec->cpu_sockets <= MAX_PARTS
+      && spec->nvme_drives <= MAX_PARTS;
   g_autoptr (GError) error = NULL;
   if (!ls_cluster_spec_validate (spec, &error)) {
     g_assert (error != NULL);

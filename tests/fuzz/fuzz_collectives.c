@@ -12,7 +12,8 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t n)
   g_assert ((rows == NULL) == (ls_diag_list_n (diags) > 0));
   for (guint i = 0; rows && i < rows->len; i++) {
     const LsMeasuredCollective *m = g_ptr_array_index (rows, i);
-    g_assert (m->cluster && m->op && *m->op && m->n_nodes > 0 && m->n_gpus % m->n_nodes == 0 && m->time_us > 0);
+    g_assert (m->cluster && m->op && *m->op && m->n_nodes > 0 && m->n_gpus % m->n_nodes == 0
+              && m->time_us > 0);
   }
   g_autofree char *said = ls_diag_list_format (diags);
   g_assert (g_utf8_validate (said, -1, NULL));

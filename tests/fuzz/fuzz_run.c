@@ -12,7 +12,7 @@
 #include "tiny_cluster.h"
 
 #define MAX_RANKS 4
-#define MAX_OPS 12
+#define MAX_OPS   12
 
 /* ---- bytes ---- */
 
@@ -31,8 +31,10 @@ take (Bytes *b, uint32_t below)
   return *b->data++ % below;
 }
 
-static const uint64_t sizes[] = { 1 << 20, 0, 1, 4096, 1 << 26, UINT64_C (1) << 33, UINT64_C (1) << 50, UINT64_MAX };
-static const LsTime durations[] = { LS_US, 0, 1, 10 * LS_US, LS_MS, LS_S, 86400 * LS_S, LS_TIME_NEVER - 1, LS_TIME_NEVER, -1 };
+static const uint64_t sizes[]
+    = { 1 << 20, 0, 1, 4096, 1 << 26, UINT64_C (1) << 33, UINT64_C (1) << 50, UINT64_MAX };
+static const LsTime durations[]
+    = { LS_US, 0, 1, 10 * LS_US, LS_MS, LS_S, 86400 * LS_S, LS_TIME_NEVER - 1, LS_TIME_NEVER, -1 };
 
 static uint64_t
 take_size (Bytes *b)
@@ -74,8 +76,11 @@ static void
 take_buffer (Bytes *b, LsArena *arena, LsOp *op)
 {
   LsBufferEvent *e = ls_arena_new_array (arena, LsBufferEvent, 1);
-  *e = (LsBufferEvent) { .bytes = take_size (b), .id = (uint16_t) take (b, 2), .category = LS_MEM_ACTIVATIONS,
-                         .is_free = (uint8_t) take (b, 2), .when = (uint8_t) take (b, LS_AT_END + 2) };
+  *e = (LsBufferEvent) { .bytes = take_size (b),
+                         .id = (uint16_t) take (b, 2),
+                         .category = LS_MEM_ACTIVATIONS,
+                         .is_free = (uint8_t) take (b, 2),
+                         .when = (uint8_t) take (b, LS_AT_END + 2) };
   op->n_buffers = 1;
   op->buffers = e;
 }
@@ -83,8 +88,14 @@ take_buffer (Bytes *b, LsArena *arena, LsOp *op)
 static LsOp
 take_op (Bytes *b, LsArena *arena, uint32_t index)
 {
-  LsOp op = { .kind = (uint8_t) take (b, LS_OP_HOST_DELAY + 1), .stream = (uint8_t) take (b, LS_N_STREAMS), .layer = UINT16_MAX,
-              .unit = UINT16_MAX, .event = LS_EVENT_NONE, .kernel = UINT32_MAX, .recorded = LS_TIME_NEVER, .name = "op" };
+  LsOp op = { .kind = (uint8_t) take (b, LS_OP_HOST_DELAY + 1),
+              .stream = (uint8_t) take (b, LS_N_STREAMS),
+              .layer = UINT16_MAX,
+              .unit = UINT16_MAX,
+              .event = LS_EVENT_NONE,
+              .kernel = UINT32_MAX,
+              .recorded = LS_TIME_NEVER,
+              .name = "op" };
   uint32_t extras = take (b, 64);
   op.host = extras & 3;
   op.tag = (uint8_t) (extras % LS_N_TAGS);
@@ -128,11 +139,32 @@ take_op (Bytes *b, LsArena *arena, uint32_t index)
 /* ---- plans ---- */
 
 static const LsKernel kernels[4] = {
-  { .name = "gemm", .kind = LS_KERNEL_GEMM, .dtype = LS_DTYPE_FP16, .m = 1024, .n = 1024, .k = 1024, .batch = 1, .flops = 2e9, .bytes = 6e6 },
-  { .name = "add", .kind = LS_KERNEL_ELEMENTWISE, .dtype = LS_DTYPE_FP16, .m = 1024, .n = 1024, .flops = 1e6, .bytes = 6e6 },
+  { .name = "gemm",
+    .kind = LS_KERNEL_GEMM,
+    .dtype = LS_DTYPE_FP16,
+    .m = 1024,
+    .n = 1024,
+    .k = 1024,
+    .batch = 1,
+    .flops = 2e9,
+    .bytes = 6e6 },
+  { .name = "add",
+    .kind = LS_KERNEL_ELEMENTWISE,
+    .dtype = LS_DTYPE_FP16,
+    .m = 1024,
+    .n = 1024,
+    .flops = 1e6,
+    .bytes = 6e6 },
   { .name = "nothing", .kind = LS_KERNEL_MEMSET },
-  { .name = "long", .kind = LS_KERNEL_GEMM, .dtype = LS_DTYPE_FP16, .m = 1 << 20, .n = 1 << 20, .k = 1 << 20, .batch = 1,
-    .flops = 2.0 * (1 << 20) * (1 << 20) * (1 << 20), .bytes = 6.0 * (1 << 20) * (1 << 20) },
+  { .name = "long",
+    .kind = LS_KERNEL_GEMM,
+    .dtype = LS_DTYPE_FP16,
+    .m = 1 << 20,
+    .n = 1 << 20,
+    .k = 1 << 20,
+    .batch = 1,
+    .flops = 2.0 * (1 << 20) * (1 << 20) * (1 << 20),
+    .bytes = 6.0 * (1 << 20) * (1 << 20) },
 };
 
 static void
@@ -157,8 +189,9 @@ take_programs (Bytes *b, LsPlan *p)
     g->n_instances = (1 + take (b, 5)) % 5; /* mostly some */
     g->instances = ls_arena_new_array (p->arena, LsInstance, g->n_instances);
     for (uint32_t i = 0; i < g->n_instances; i++)
-      g->instances[i] = (LsInstance) { take (b, p->n_segments), take (b, p->n_micro_batches + 1) % p->n_micro_batches,
-                                       (uint16_t) take (b, p->n_chunks), 0 };
+      g->instances[i]
+          = (LsInstance) { take (b, p->n_segments), take (b, p->n_micro_batches + 1) % p->n_micro_batches,
+                           (uint16_t) take (b, p->n_chunks), 0 };
     g->n_events = 2;
     g->static_bytes[LS_MEM_PARAMETERS] = 1000;
   }
@@ -173,7 +206,8 @@ take_communicators (Bytes *b, LsPlan *p)
   for (uint32_t c = 0; c < p->n_comms; c++) {
     uint32_t mask = take (b, 1u << p->n_ranks), axis = take (b, LS_N_AXES);
     LsCommunicator *comm = &p->comms[c];
-    *comm = (LsCommunicator) { (LsAxis) axis, c == 1, 0, ls_arena_new_array (p->arena, uint32_t, p->n_ranks) };
+    *comm
+        = (LsCommunicator) { (LsAxis) axis, c == 1, 0, ls_arena_new_array (p->arena, uint32_t, p->n_ranks) };
     for (uint32_t r = 0; r < p->n_ranks; r++)
       if (mask == 0 || (mask >> r & 1)) {
         p->bindings[r].comm[c] = c;
@@ -229,10 +263,24 @@ take_plan (Bytes *b)
 
 static const LsNccl nccl = {
   .tables = LS_TEST_NCCL_VOLTA,
-  .channels_ring = 8, .channels_net = 2, .channels_p2p = 2, .ring_bus_intra = 200e9, .ring_bus_per_nic = 20e9, .p2p_intra = 200e9,
-  .p2p_inter = 20e9, .base_all_reduce = 10 * LS_US, .base_all_gather = 9 * LS_US, .base_reduce_scatter = 8 * LS_US,
-  .base_p2p_intra = 5 * LS_US, .base_p2p_inter = 20 * LS_US, .hop_intra = LS_US, .hop_inter = 5 * LS_US,
-  .sm_share_per_channel = 0.0093, .hbm_per_wire_all_reduce = 3, .hbm_per_wire_all_gather = 2, .hbm_per_wire_reduce_scatter = 3,
+  .channels_ring = 8,
+  .channels_net = 2,
+  .channels_p2p = 2,
+  .ring_bus_intra = 200e9,
+  .ring_bus_per_nic = 20e9,
+  .p2p_intra = 200e9,
+  .p2p_inter = 20e9,
+  .base_all_reduce = 10 * LS_US,
+  .base_all_gather = 9 * LS_US,
+  .base_reduce_scatter = 8 * LS_US,
+  .base_p2p_intra = 5 * LS_US,
+  .base_p2p_inter = 20 * LS_US,
+  .hop_intra = LS_US,
+  .hop_inter = 5 * LS_US,
+  .sm_share_per_channel = 0.0093,
+  .hbm_per_wire_all_reduce = 3,
+  .hbm_per_wire_all_gather = 2,
+  .hbm_per_wire_reduce_scatter = 3,
   .hbm_per_wire_p2p = 2,
 };
 
@@ -273,7 +321,8 @@ check_timeline (const LsTimeline *t)
 static bool
 may_fail_with (const Case *k, int code)
 {
-  return code == LS_ERROR_DEADLOCK || code == LS_ERROR_LIMIT || code == LS_ERROR_CONFLICT || (code == LS_ERROR_INPUT && !k->is_legal);
+  return code == LS_ERROR_DEADLOCK || code == LS_ERROR_LIMIT || code == LS_ERROR_CONFLICT
+      || (code == LS_ERROR_INPUT && !k->is_legal);
 }
 
 static LsTimeline *
@@ -292,7 +341,8 @@ run (const Case *k, LsRunOptions options, int *ret_code)
   LsTimeline *t = ls_run (k->plan, cluster (), &calibration, &nccl, &options, NULL, &error);
   *ret_code = error ? error->code : -1;
   if ((t == NULL) == (error == NULL) || (error && !may_fail_with (k, error->code)))
-    fuzz_fail ("%s: %s", k->is_legal ? "a legal plan" : "a plan", error ? error->message : "neither a result nor an error");
+    fuzz_fail ("%s: %s", k->is_legal ? "a legal plan" : "a plan",
+               error ? error->message : "neither a result nor an error");
   if (t)
     check_timeline (t);
   return t;
@@ -303,18 +353,22 @@ run (const Case *k, LsRunOptions options, int *ret_code)
 static void
 show_op (const LsOp *op)
 {
-  static const char *const kinds[] = { "kernel", "collective", "p2p", "copy", "record", "wait", "host sync", "host delay" };
+  static const char *const kinds[]
+      = { "kernel", "collective", "p2p", "copy", "record", "wait", "host sync", "host delay" };
   printf ("    %s on %s, host %u", kinds[op->kind], ls_stream_name ((LsStream) op->stream), op->host);
   if (op->kind == LS_OP_COLLECTIVE)
     printf (", slot %u, kind %u", op->slot, op->coll);
-  printf (", %" G_GUINT64_FORMAT " bytes, kernel %d, event %u, root %u, recorded %" G_GINT64_FORMAT, op->bytes, (int) op->kernel, op->event,
-          op->root, op->recorded);
+  printf (", %" G_GUINT64_FORMAT " bytes, kernel %d, event %u, root %u, recorded %" G_GINT64_FORMAT,
+          op->bytes, (int) op->kernel, op->event, op->root, op->recorded);
   for (uint32_t i = 0; i < op->n_deps; i++)
-    printf (", after %s %u", op->deps[i].kind == LS_DEP_STREAM ? "stream" : op->deps[i].kind == LS_DEP_END ? "end of" : "issue of",
+    printf (", after %s %u",
+            op->deps[i].kind == LS_DEP_STREAM    ? "stream"
+                : op->deps[i].kind == LS_DEP_END ? "end of"
+                                                 : "issue of",
             op->deps[i].index);
   for (uint32_t i = 0; i < op->n_transfers; i++)
-    printf (", %s %s %" G_GUINT64_FORMAT, op->transfers[i].is_send ? "to" : "from", ls_slot_name ((LsSlot) op->transfers[i].slot),
-            op->transfers[i].bytes);
+    printf (", %s %s %" G_GUINT64_FORMAT, op->transfers[i].is_send ? "to" : "from",
+            ls_slot_name ((LsSlot) op->transfers[i].slot), op->transfers[i].bytes);
   puts ("");
 }
 
@@ -325,12 +379,13 @@ show (const LsPlan *p)
     for (uint32_t i = 0; i < p->comms[c].n_ranks; i++)
       printf ("communicator %u, member %u: rank %u\n", c, i, p->comms[c].ranks[i]);
   for (uint32_t r = 0; r < p->n_ranks; r++)
-    printf ("rank %u: role %u, GPU %u, peers %d %d\n", r, p->bindings[r].role, p->gpu_of_rank[r], (int) p->bindings[r].peer[0],
-            (int) p->bindings[r].peer[1]);
+    printf ("rank %u: role %u, GPU %u, peers %d %d\n", r, p->bindings[r].role, p->gpu_of_rank[r],
+            (int) p->bindings[r].peer[0], (int) p->bindings[r].peer[1]);
   for (uint32_t r = 0; r < p->n_roles; r++)
     for (uint32_t i = 0; i < p->programs[r].n_instances; i++) {
       const LsInstance *in = &p->programs[r].instances[i];
-      printf ("  role %u, instance %u: segment %u, micro-batch %u, chunk %u\n", r, i, in->segment, in->mb, in->chunk);
+      printf ("  role %u, instance %u: segment %u, micro-batch %u, chunk %u\n", r, i, in->segment, in->mb,
+              in->chunk);
       for (uint32_t o = 0; o < p->segments[in->segment].n_ops; o++)
         show_op (&p->segments[in->segment].ops[o]);
     }
@@ -352,8 +407,8 @@ run_all (const Case *k)
   for (int i = 0; i < 3; i++) {
     t[i] = run (k, o[i], &code[i]);
     if (is_shown)
-      printf ("run %d: code %d, window %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT ", %u steps\n", i, code[i], t[i] ? t[i]->window_start : -1,
-              t[i] ? t[i]->window_end : -1, t[i] ? t[i]->n_steps : 0);
+      printf ("run %d: code %d, window %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT ", %u steps\n", i, code[i],
+              t[i] ? t[i]->window_start : -1, t[i] ? t[i]->window_end : -1, t[i] ? t[i]->n_steps : 0);
   }
   for (int i = 1; i < 3; i++) {
     g_assert_cmpint (code[i], ==, code[0]);
@@ -385,7 +440,8 @@ has_unknown_call (const LsPlan *plan)
 {
   for (uint32_t s = 0; s < plan->n_segments; s++)
     for (uint32_t i = 0; i < plan->segments[s].n_ops; i++)
-      if (plan->segments[s].ops[i].kind == LS_OP_COLLECTIVE && plan->segments[s].ops[i].coll >= LS_COLL_SEND_RECV)
+      if (plan->segments[s].ops[i].kind == LS_OP_COLLECTIVE
+          && plan->segments[s].ops[i].coll >= LS_COLL_SEND_RECV)
         return true;
   return false;
 }
@@ -394,7 +450,9 @@ int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t n)
 {
   Bytes b = { data, n };
-  Case k = { .n_steps = 1 + take (&b, 3), .is_host_free = take (&b, 2), .network = take (&b, 4) == 3 ? LS_NETWORK_ALPHABETA : LS_NETWORK_FLOW };
+  Case k = { .n_steps = 1 + take (&b, 3),
+             .is_host_free = take (&b, 2),
+             .network = take (&b, 4) == 3 ? LS_NETWORK_ALPHABETA : LS_NETWORK_FLOW };
   for (int r = 0; r < MAX_RANKS; r++)
     k.slow[r] = 1;
   k.slow[take (&b, MAX_RANKS)] = 1 + take (&b, 3) / 8.0;
@@ -411,7 +469,10 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t n)
   if (is_accepted) {
     g_autoptr (LsMemory) memory = ls_memory_new (&(LsMemoryInput) { .plan = plan });
     for (uint32_t r = 0; r < plan->n_roles; r++)
-      g_assert (memory->classes[r].overfreed_bytes == 0 && memcmp (memory->classes[r].at_end, memory->classes[r].at_begin, sizeof memory->classes[r].at_end) == 0);
+      g_assert (
+          memory->classes[r].overfreed_bytes == 0
+          && memcmp (memory->classes[r].at_end, memory->classes[r].at_begin, sizeof memory->classes[r].at_end)
+              == 0);
   }
   return 0;
 }

@@ -7,15 +7,36 @@
 #include "data/jobs/read_strategy.h"
 #include "lower/lower.h"
 
-#define N_GPUS 64
+#define N_GPUS        64
 #define MAX_INSTANCES 2000
 
 static const LsModel models[2] = {
-  { .n_layers = 8, .hidden = 512, .n_heads = 8, .n_kv_heads = 8, .head_dim = 64, .ffn = 2048, .vocab = 5000, .seq = 256,
-    .mlp = LS_MLP_GELU, .position = LS_POSITION_LEARNED, .attention = LS_ATTENTION_UNFUSED, .linear_bias = true,
-    .tied_embeddings = true, .dropout = true },
-  { .n_layers = 6, .hidden = 512, .n_heads = 8, .n_kv_heads = 4, .head_dim = 64, .ffn = 1536, .vocab = 5001, .seq = 256,
-    .mlp = LS_MLP_SWIGLU, .norm = LS_NORM_RMSNORM, .position = LS_POSITION_ROPE, .attention = LS_ATTENTION_FLASH },
+  { .n_layers = 8,
+    .hidden = 512,
+    .n_heads = 8,
+    .n_kv_heads = 8,
+    .head_dim = 64,
+    .ffn = 2048,
+    .vocab = 5000,
+    .seq = 256,
+    .mlp = LS_MLP_GELU,
+    .position = LS_POSITION_LEARNED,
+    .attention = LS_ATTENTION_UNFUSED,
+    .linear_bias = true,
+    .tied_embeddings = true,
+    .dropout = true },
+  { .n_layers = 6,
+    .hidden = 512,
+    .n_heads = 8,
+    .n_kv_heads = 4,
+    .head_dim = 64,
+    .ffn = 1536,
+    .vocab = 5001,
+    .seq = 256,
+    .mlp = LS_MLP_SWIGLU,
+    .norm = LS_NORM_RMSNORM,
+    .position = LS_POSITION_ROPE,
+    .attention = LS_ATTENTION_FLASH },
 };
 
 static void

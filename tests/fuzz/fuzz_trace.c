@@ -14,7 +14,10 @@
 static char *
 format (const LsTrace *t)
 {
-  LsTraceHead head = { .name = t->name, .source = t->source, .mesh = &t->mesh, .model = t->has_model ? &t->model : NULL,
+  LsTraceHead head = { .name = t->name,
+                       .source = t->source,
+                       .mesh = &t->mesh,
+                       .model = t->has_model ? &t->model : NULL,
                        .strategy = t->has_model ? &t->strategy : NULL };
   g_autoptr (GError) error = NULL;
   char *text = ls_trace_format (t->plan, &head, &error);
@@ -44,8 +47,16 @@ run (const LsPlan *plan)
   static LsCalibration calibration;
   static const LsNccl nccl = {
     .tables = LS_TEST_NCCL_VOLTA,
-    .channels_ring = 8, .channels_net = 2, .channels_p2p = 2, .ring_bus_intra = 200e9, .ring_bus_per_nic = 20e9, .p2p_intra = 200e9,
-    .p2p_inter = 20e9, .sm_share_per_channel = 0.0093, .hbm_per_wire_all_reduce = 3, .hbm_per_wire_p2p = 2,
+    .channels_ring = 8,
+    .channels_net = 2,
+    .channels_p2p = 2,
+    .ring_bus_intra = 200e9,
+    .ring_bus_per_nic = 20e9,
+    .p2p_intra = 200e9,
+    .p2p_inter = 20e9,
+    .sm_share_per_channel = 0.0093,
+    .hbm_per_wire_all_reduce = 3,
+    .hbm_per_wire_p2p = 2,
   };
   LsClusterSpec spec = tiny_dgx (2);
   if (!cluster) {
@@ -57,7 +68,8 @@ run (const LsPlan *plan)
   options.max_memory_bytes = 64 << 20;
   g_autoptr (GError) error = NULL;
   g_autoptr (LsTimeline) t = ls_run (plan, cluster, &calibration, &nccl, &options, NULL, &error);
-  if (!t && error->code != LS_ERROR_DEADLOCK && error->code != LS_ERROR_LIMIT && error->code != LS_ERROR_CONFLICT)
+  if (!t && error->code != LS_ERROR_DEADLOCK && error->code != LS_ERROR_LIMIT
+      && error->code != LS_ERROR_CONFLICT)
     fuzz_fail ("a legal plan: %s", error->message);
 }
 

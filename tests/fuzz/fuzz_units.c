@@ -43,7 +43,8 @@ check_bytes (const char *text)
 }
 
 static void
-check_rate (const char *text, bool (*parse) (const char *, double *, const char **), char *(*format) (double))
+check_rate (const char *text, bool (*parse) (const char *, double *, const char **),
+            char *(*format) (double) )
 {
   double rate = -1, again;
   const char *expected = NULL;

@@ -164,7 +164,8 @@ mutate_once (GRand *rand, GByteArray *b)
 {
   static const char likely[] = "0123456789\"{}[],:.-+eE \\/\n\t";
   gsize at = place (rand, b->len), length = 1 + place (rand, MIN (40, b->len - at));
-  guint8 byte = g_rand_boolean (rand) ? (guint8) likely[place (rand, sizeof likely)] : (guint8) g_rand_int (rand);
+  guint8 byte
+      = g_rand_boolean (rand) ? (guint8) likely[place (rand, sizeof likely)] : (guint8) g_rand_int (rand);
   if (b->len == 0) {
     g_byte_array_append (b, &byte, 1);
     return;
@@ -223,9 +224,12 @@ check_diags (bool ok, const LsDiagList *diags, const char *path, guint32 seed)
   g_autoptr (GError) error = NULL;
   ls_diag_list_to_error (diags, &error);
   int code = ls_error_exit_code (error);
-  ls_check_impl (ok == (error == NULL), __FILE__, __LINE__, "%s, seed %u: %s", path, seed, ok ? "read, but complained of" : "refused without a reason");
-  ls_check_impl (code == 0 || code == 3 || code == 4, __FILE__, __LINE__, "%s, seed %u: exit code %d", path, seed, code);
-  ls_check_impl (!error || g_utf8_validate (error->message, -1, NULL), __FILE__, __LINE__, "%s, seed %u: not UTF-8", path, seed);
+  ls_check_impl (ok == (error == NULL), __FILE__, __LINE__, "%s, seed %u: %s", path, seed,
+                 ok ? "read, but complained of" : "refused without a reason");
+  ls_check_impl (code == 0 || code == 3 || code == 4, __FILE__, __LINE__, "%s, seed %u: exit code %d", path,
+                 seed, code);
+  ls_check_impl (!error || g_utf8_validate (error->message, -1, NULL), __FILE__, __LINE__,
+                 "%s, seed %u: not UTF-8", path, seed);
   n_mutations++;
   n_accepted += ok;
 }
@@ -233,23 +237,27 @@ check_diags (bool ok, const LsDiagList *diags, const char *path, guint32 seed)
 static void
 check_program (const char *path, const GByteArray *b, guint32 seed)
 {
-  g_autofree char *folder = g_dir_make_tmp ("lockstep-mutation-XXXXXX", NULL), *base = g_path_get_basename (path);
+  g_autofree char *folder = g_dir_make_tmp ("lockstep-mutation-XXXXXX", NULL),
+                  *base = g_path_get_basename (path);
   g_autofree char *file = g_build_filename (folder, base, NULL), *out = NULL, *err = NULL;
   int status = 0;
   const char *const command[] = { lockstep, "check", file, NULL };
   LS_CHECK (g_file_set_contents (file, (const char *) b->data, b->len, NULL));
   LS_CHECK (g_spawn_sync (NULL, (char **) command, NULL, 0, NULL, NULL, &out, &err, &status, NULL));
   int code = status & 0x7f ? -(status & 0x7f) : status >> 8 & 0xff;
-  ls_check_impl (code == 0 || code == 2 || code == 3 || code == 4, __FILE__, __LINE__, "%s, seed %u: exit %d\n%s", path, seed, code, err);
+  ls_check_impl (code == 0 || code == 2 || code == 3 || code == 4, __FILE__, __LINE__,
+                 "%s, seed %u: exit %d\n%s", path, seed, code, err);
   bool is_whole = out && (code == 0 ? g_str_has_suffix (out, "\n") && !*err : !*out && *err);
-  ls_check_impl (is_whole, __FILE__, __LINE__, "%s, seed %u: exit %d with\n%s---\n%s", path, seed, code, out, err);
+  ls_check_impl (is_whole, __FILE__, __LINE__, "%s, seed %u: exit %d with\n%s---\n%s", path, seed, code, out,
+                 err);
   remove (file);
   remove (folder);
   n_spawned++;
 }
 
 static void
-check_json (const char *path, const GByteArray *b, guint32 seed, bool (*read) (const LsJsonDoc *, LsDiagList *))
+check_json (const char *path, const GByteArray *b, guint32 seed,
+            bool (*read) (const LsJsonDoc *, LsDiagList *))
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autofree char *exact = g_memdup2 (b->data, b->len); /* of exactly this size, for the sanitizer */
@@ -325,7 +333,8 @@ any_byte_may_be_wrong (void)
     check_folder (root, i);
   g_autofree char *cases = g_build_filename (root, "tests", "accuracy", "cases.csv", NULL);
   check_file (cases, NULL);
-  printf ("%u mutations of %u files, %u accepted; %u through the program\n", n_mutations, n_files, n_accepted, n_spawned);
+  printf ("%u mutations of %u files, %u accepted; %u through the program\n", n_mutations, n_files, n_accepted,
+          n_spawned);
   LS_CHECK (n_mutations >= 20 * n_files && n_accepted > 0 && n_accepted < n_mutations);
   LS_CHECK_INT (n_spawned, >, 0);
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #define UNSEEN __attribute__ ((no_instrument_function))
-#define SLOTS (1u << 17) /* ten times the functions of src/ */
+#define SLOTS  (1u << 17) /* ten times the functions of src/ */
 
 void __cyg_profile_func_enter (void *function, void *site) UNSEEN;
 void __cyg_profile_func_exit (void *function, void *site) UNSEEN;

@@ -12,9 +12,9 @@
 // One process can hold one SimGrid engine: prepare once, run once. A sustained storm needs
 // an actor for each flow that is in progress; `contexts` is SimGrid's way to switch between
 // them ("raw" is its fastest, "thread" one that sanitizers understand).
-void simgrid_prepare(const Storm *storm, const std::string &contexts, const std::string &optim);
+void simgrid_prepare (const Storm *storm, const std::string &contexts, const std::string &optim);
 
 // Seconds of processor time from the first event to the last; ret_end: [n_flows], seconds.
-double simgrid_run(std::vector<double> *ret_end);
+double simgrid_run (std::vector<double> *ret_end);
 
 #endif

@@ -1,4 +1,5 @@
-/* tests/support/calibration_check.h — a user's tables laid over a shipped calibration: what that must not move. */
+/* tests/support/calibration_check.h — a user's tables laid over a shipped calibration: what that must not
+ * move. */
 #ifndef LS_TESTS_CALIBRATION_CHECK_H
 #define LS_TESTS_CALIBRATION_CHECK_H
 
@@ -29,7 +30,9 @@ typedef struct {
 
 static const struct {
   const char *gpu, *cluster;
-} machines[] = { { "h100", "dgx-h100" }, { "a100-80g", "dgx-a100-80g" }, { "h200", "dgx-h200" }, { "b200", "dgx-b200" } };
+} machines[] = {
+  { "h100", "dgx-h100" }, { "a100-80g", "dgx-a100-80g" }, { "h200", "dgx-h200" }, { "b200", "dgx-b200" }
+};
 
 static bool
 fixture_load (Fixture *x, guint machine)
@@ -37,7 +40,8 @@ fixture_load (Fixture *x, guint machine)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   x->name = machines[machine].gpu;
   x->cluster = machines[machine].cluster;
-  return LS_CHECK (ls_gpu_load (x->name, &x->gpu, diags) && ls_calibration_load (x->gpu.calibration, &x->shipped, diags));
+  return LS_CHECK (ls_gpu_load (x->name, &x->gpu, diags)
+                   && ls_calibration_load (x->gpu.calibration, &x->shipped, diags));
 }
 
 static void
@@ -62,7 +66,7 @@ typedef struct {
 static Files
 files_new (void)
 {
-  return (Files){ { g_string_new (NULL), g_string_new (NULL), g_string_new (NULL) } };
+  return (Files) { { g_string_new (NULL), g_string_new (NULL), g_string_new (NULL) } };
 }
 
 static void
@@ -142,7 +146,8 @@ probes_new (void)
     ls_kernel_stream ("norm", LS_KERNEL_NORM, LS_DTYPE_BF16, 8191, 4095, 4.0 * 8191 * 4095, 0),
     ls_kernel_stream ("norm-small", LS_KERNEL_NORM, LS_DTYPE_BF16, 255, 1023, 4.0 * 255 * 1023, 0),
     ls_kernel_stream ("add", LS_KERNEL_ELEMENTWISE, LS_DTYPE_BF16, 2047, 4095, 6.0 * 2047 * 4095, 0),
-    ls_kernel_stream ("add-large", LS_KERNEL_ELEMENTWISE, LS_DTYPE_BF16, 16383, 16383, 6.0 * 16383 * 16383, 0),
+    ls_kernel_stream ("add-large", LS_KERNEL_ELEMENTWISE, LS_DTYPE_BF16, 16383, 16383, 6.0 * 16383 * 16383,
+                      0),
     ls_kernel_stream ("softmax", LS_KERNEL_SOFTMAX, LS_DTYPE_BF16, 65535, 2047, 4.0 * 65535 * 2047, 0),
     ls_kernel_stream ("adam", LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32, 1, 1 << 28, 30.0 * (1 << 28), 0),
     ls_kernel_stream ("loss", LS_KERNEL_CROSS_ENTROPY, LS_DTYPE_BF16, 8191, 128255, 6.0 * 8191 * 128255, 0),
@@ -159,9 +164,10 @@ check_probes (const Fixture *x, const LsCalibration *c, const char *what)
   g_autoptr (GArray) probes = probes_new ();
   for (guint i = 0; i < probes->len; i++) {
     const LsKernel *k = &g_array_index (probes, LsKernel, i);
-    double was = ls_time_to_s (ls_kernel_cost (&x->shipped, &x->gpu, k).alone), now = ls_time_to_s (ls_kernel_cost (c, &x->gpu, k).alone);
-    ls_check_impl (fabs (now / was - 1) <= WORSE, __FILE__, __LINE__, "%s: %s goes from %.3f to %.3f us", what, k->name, was * 1e6,
-                   now * 1e6);
+    double was = ls_time_to_s (ls_kernel_cost (&x->shipped, &x->gpu, k).alone),
+           now = ls_time_to_s (ls_kernel_cost (c, &x->gpu, k).alone);
+    ls_check_impl (fabs (now / was - 1) <= WORSE, __FILE__, __LINE__, "%s: %s goes from %.3f to %.3f us",
+                   what, k->name, was * 1e6, now * 1e6);
   }
 }
 
@@ -188,21 +194,25 @@ static void
 check_steps (const Fixture *x, const char *json, const char *what)
 {
   const char *const dense[] = { "model", "llama3.1-8b", "cluster", x->cluster, "nodes", "1", NULL },
-                    *const cut[] = { "model", "llama3.1-70b", "cluster", x->cluster, "nodes", "2", "tp", "8", "global-batch", "8", NULL },
-                    *const experts[] = { "model", "mixtral-8x7b", "cluster", x->cluster, "nodes", "2", "ep", "8", "global-batch", "32", NULL };
+                    *const cut[] = { "model", "llama3.1-70b", "cluster", x->cluster, "nodes", "2", "tp",
+                                     "8",     "global-batch", "8",       NULL },
+                    *const experts[] = { "model", "mixtral-8x7b", "cluster", x->cluster, "nodes", "2", "ep",
+                                         "8",     "global-batch", "32",      NULL };
   const char *const *jobs[] = { dense, cut, experts };
-  g_autofree char *folder = g_dir_make_tmp ("lockstep-XXXXXX", NULL), *path = g_build_filename (folder, "mine.json", NULL);
+  g_autofree char *folder = g_dir_make_tmp ("lockstep-XXXXXX", NULL),
+                  *path = g_build_filename (folder, "mine.json", NULL);
   LS_CHECK (g_file_set_contents (path, json, -1, NULL));
   for (guint i = 0; i < G_N_ELEMENTS (jobs); i++) {
     double was = step_s (jobs[i], NULL), now = step_s (jobs[i], path);
-    ls_check_impl (fabs (now / was - 1) <= WORSE, __FILE__, __LINE__, "%s: a step of %s goes from %g to %g s", what, jobs[i][1], was,
-                   now);
+    ls_check_impl (fabs (now / was - 1) <= WORSE, __FILE__, __LINE__, "%s: a step of %s goes from %g to %g s",
+                   what, jobs[i][1], was, now);
   }
   g_unlink (path);
   g_rmdir (folder);
 }
 
-/* No probe and no step moves by more than 2 %. False: the tables hold no kernel that is fitted; else the caller clears *ret. */
+/* No probe and no step moves by more than 2 %. False: the tables hold no kernel that is fitted; else the
+ * caller clears *ret. */
 static bool
 check_moves (const Fixture *x, const Files *files, const char *what, LsCalibration *ret)
 {

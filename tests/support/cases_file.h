@@ -136,9 +136,9 @@ ls_take_case (const char **at, const char **why)
     c->expected = ls_take_expected (at);
   }
   *why = !*c->name || strpbrk (c->name, " /") ? "expected a file name after \"=== \""
-         : !has_arrow                         ? "no \"=>\" after the document"
-         : c->is_file && *c->document         ? "a document stands in a file and here"
-         : c->lacks_newline && !*c->document  ? "no document that could lack a newline"
+      : !has_arrow                            ? "no \"=>\" after the document"
+      : c->is_file && *c->document            ? "a document stands in a file and here"
+      : c->lacks_newline && !*c->document     ? "no document that could lack a newline"
                                               : NULL;
   if (!*why)
     return c;

@@ -14,10 +14,24 @@
 
 static const LsNccl dp_nccl = {
   .tables = LS_TEST_NCCL_VOLTA,
-  .channels_ring = 8, .channels_net = 2, .channels_p2p = 2, .ring_bus_intra = 200e9, .ring_bus_per_nic = 20e9, .p2p_intra = 200e9,
-  .p2p_inter = 20e9, .base_all_reduce = 10 * LS_US, .base_all_gather = 10 * LS_US, .base_reduce_scatter = 10 * LS_US,
-  .base_p2p_intra = 5 * LS_US, .base_p2p_inter = 20 * LS_US, .hop_intra = LS_US, .hop_inter = 5 * LS_US,
-  .hbm_per_wire_all_reduce = 3, .hbm_per_wire_all_gather = 2, .hbm_per_wire_reduce_scatter = 3, .hbm_per_wire_p2p = 2,
+  .channels_ring = 8,
+  .channels_net = 2,
+  .channels_p2p = 2,
+  .ring_bus_intra = 200e9,
+  .ring_bus_per_nic = 20e9,
+  .p2p_intra = 200e9,
+  .p2p_inter = 20e9,
+  .base_all_reduce = 10 * LS_US,
+  .base_all_gather = 10 * LS_US,
+  .base_reduce_scatter = 10 * LS_US,
+  .base_p2p_intra = 5 * LS_US,
+  .base_p2p_inter = 20 * LS_US,
+  .hop_intra = LS_US,
+  .hop_inter = 5 * LS_US,
+  .hbm_per_wire_all_reduce = 3,
+  .hbm_per_wire_all_gather = 2,
+  .hbm_per_wire_reduce_scatter = 3,
+  .hbm_per_wire_p2p = 2,
 };
 
 /* 12 h^2 + 2 h parameters a layer with h = 1024, h each of embedding and head times 1024, and
@@ -26,8 +40,19 @@ static inline LsModel
 dp_model (uint32_t n_layers, uint32_t seq)
 {
   return (LsModel) {
-    .name = (char *) "dp", .n_layers = n_layers, .hidden = 1024, .n_heads = 16, .n_kv_heads = 16, .head_dim = 64, .ffn = 4096,
-    .vocab = 1024, .seq = seq, .mlp = LS_MLP_GELU, .norm = LS_NORM_RMSNORM, .position = LS_POSITION_ROPE, .attention = LS_ATTENTION_FLASH,
+    .name = (char *) "dp",
+    .n_layers = n_layers,
+    .hidden = 1024,
+    .n_heads = 16,
+    .n_kv_heads = 16,
+    .head_dim = 64,
+    .ffn = 4096,
+    .vocab = 1024,
+    .seq = seq,
+    .mlp = LS_MLP_GELU,
+    .norm = LS_NORM_RMSNORM,
+    .position = LS_POSITION_ROPE,
+    .attention = LS_ATTENTION_FLASH,
   };
 }
 
@@ -153,21 +178,25 @@ dp_idle (const GArray *spans, LsTime from, LsTime to)
 static inline bool
 dp_is_run (const DpSpan *a, const DpSpan *b)
 {
-  return a->op->kind == LS_OP_KERNEL && b->op->kind == LS_OP_KERNEL && a->op->layer == b->op->layer && a->end == b->start
-         && (a->op->tag == LS_TAG_F || a->op->tag == LS_TAG_OPTIMIZER || a->op->tag == LS_TAG_RECOMPUTE ? b->op->tag == a->op->tag
-                                                                          : b->op->tag == LS_TAG_I || b->op->tag == LS_TAG_W || b->op->tag == LS_TAG_B);
+  return a->op->kind == LS_OP_KERNEL && b->op->kind == LS_OP_KERNEL && a->op->layer == b->op->layer
+      && a->end == b->start
+      && (a->op->tag == LS_TAG_F || a->op->tag == LS_TAG_OPTIMIZER || a->op->tag == LS_TAG_RECOMPUTE
+              ? b->op->tag == a->op->tag
+              : b->op->tag == LS_TAG_I || b->op->tag == LS_TAG_W || b->op->tag == LS_TAG_B);
 }
 
 static inline void
 dp_line (GString *text, const DpSpan *s, LsTime end)
 {
   static const char *const passes[LS_N_TAGS] = {
-    [LS_TAG_F] = "forward", [LS_TAG_I] = "backward", [LS_TAG_W] = "backward", [LS_TAG_B] = "backward",
-    [LS_TAG_RECOMPUTE] = "again", [LS_TAG_OPTIMIZER] = "optimizer", [LS_TAG_SYNC] = "sync",
+    [LS_TAG_F] = "forward",  [LS_TAG_I] = "backward",      [LS_TAG_W] = "backward",
+    [LS_TAG_B] = "backward", [LS_TAG_RECOMPUTE] = "again", [LS_TAG_OPTIMIZER] = "optimizer",
+    [LS_TAG_SYNC] = "sync",
   };
   bool is_kernel = s->op->kind == LS_OP_KERNEL;
   g_autofree char *where = !is_kernel && s->op->unit != UINT16_MAX ? g_strdup_printf (" unit %u", s->op->unit)
-                           : s->op->layer != UINT16_MAX ? g_strdup_printf (" layer %u", s->op->layer) : g_strdup ("");
+      : s->op->layer != UINT16_MAX ? g_strdup_printf (" layer %u", s->op->layer)
+                                   : g_strdup ("");
   g_autofree char *what = g_strconcat (is_kernel ? passes[s->op->tag] : s->op->name, where, NULL);
   g_string_append_printf (text, "%-8s %-30s %10.2f %10.2f\n", ls_stream_name ((LsStream) s->op->stream), what,
                           (double) s->start / LS_US, (double) end / LS_US);
@@ -203,7 +232,8 @@ dp_timeline_text (const GArray *spans)
 static inline void
 dp_check_timeline (const GArray *spans, const char *file, const char *name)
 {
-  g_autofree char *path = g_strconcat ("unit/exec/", file, "-timelines.txt", NULL), *text = dp_timeline_text (spans);
+  g_autofree char *path = g_strconcat ("unit/exec/", file, "-timelines.txt", NULL),
+                  *text = dp_timeline_text (spans);
   ls_check_section (path, name, text);
 }
 

@@ -21,13 +21,15 @@ typedef struct {
 
 /* What flags say of a job of the tiny model; TRUE if all of it can be read. */
 static inline gboolean
-dp_read (const char *flags, void (*edit) (LsModel *m), LsJobSpec *ret_spec, LsModel *ret_model, LsDiagList *diags)
+dp_read (const char *flags, void (*edit) (LsModel *m), LsJobSpec *ret_spec, LsModel *ret_model,
+         LsDiagList *diags)
 {
   g_auto (GStrv) words = g_strsplit (flags, " ", -1);
   ls_job_spec_init (ret_spec);
   for (guint i = 0; words[i] && words[i + 1]; i += 2)
     LS_CHECK (ls_job_spec_set (ret_spec, words[i] + strlen ("--"), words[i + 1], diags));
-  g_autofree char *file = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "golden", "data", "models", "tiny.json", NULL);
+  g_autofree char *file
+      = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "golden", "data", "models", "tiny.json", NULL);
   LS_CHECK (ls_model_load (file, ret_model, NULL, diags));
   if (edit)
     edit (ret_model);
@@ -44,7 +46,8 @@ dp_plan (const char *flags, void (*edit) (LsModel *m))
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (GError) error = NULL;
   LsPlan *plan = NULL;
-  if (LS_CHECK (dp_read (flags, edit, &spec, &model, diags) && ls_strategy_resolve (&spec.strategy, &model, 8, 8, diags)))
+  if (LS_CHECK (dp_read (flags, edit, &spec, &model, diags)
+                && ls_strategy_resolve (&spec.strategy, &model, 8, 8, diags)))
     plan = ls_lower (&model, &spec.strategy, NULL, &error);
   LS_CHECK_NO_ERROR (error);
   ls_model_clear (&model);
@@ -52,9 +55,8 @@ dp_plan (const char *flags, void (*edit) (LsModel *m))
   return plan;
 }
 
-/* flags: "--zero 3 --gpus 8": each with a value. The cluster is the made-up node of 8 GPUs, whose numbers are round: no fit
- * moves a timeline. edit: changes
- * the model; NULL: not at all. For dp_clear(). */
+/* flags: "--zero 3 --gpus 8": each with a value. The cluster is the made-up node of 8 GPUs, whose numbers are
+ * round: no fit moves a timeline. edit: changes the model; NULL: not at all. For dp_clear(). */
 static inline DpRun
 dp_run (const char *flags, void (*edit) (LsModel *m))
 {
@@ -62,10 +64,13 @@ dp_run (const char *flags, void (*edit) (LsModel *m))
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (GError) error = NULL;
   gboolean is_read = dp_read (flags, edit, &run.spec, &run.model, diags);
-  g_autofree char *eight = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "golden", "data", "topologies", "eight.json", NULL);
-  run.hardware = ls_hardware_load_with (eight, &(LsMeasuredFiles) { run.spec.gpu_calibration, run.spec.nccl }, diags);
+  g_autofree char *eight = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "golden", "data",
+                                             "topologies", "eight.json", NULL);
+  run.hardware
+      = ls_hardware_load_with (eight, &(LsMeasuredFiles) { run.spec.gpu_calibration, run.spec.nccl }, diags);
   LsRunOptions options;
-  if (LS_CHECK (is_read && ls_diag_list_n (diags) == 0 && run.hardware && ls_job_spec_options (&run.spec, &options, &error)))
+  if (LS_CHECK (is_read && ls_diag_list_n (diags) == 0 && run.hardware
+                && ls_job_spec_options (&run.spec, &options, &error)))
     run.result = ls_job_simulate (&run.model, run.hardware, 0, &run.spec.strategy, &options, &error);
   LS_CHECK_NO_ERROR (error);
   return run;
@@ -152,8 +157,8 @@ dp_text (const DpRun *run)
       g_snprintf (where, sizeof where, "/%u", op->unit);
     else if (op->layer != UINT16_MAX)
       g_snprintf (where, sizeof where, "(%u)", op->layer);
-    g_string_append_printf (out, "%-8s %s%s %.1f %.1f\n", ls_stream_name ((LsStream) op->stream), dp_name (run, s), where,
-                            (double) (s->start - t->window_start) / (double) LS_US,
+    g_string_append_printf (out, "%-8s %s%s %.1f %.1f\n", ls_stream_name ((LsStream) op->stream),
+                            dp_name (run, s), where, (double) (s->start - t->window_start) / (double) LS_US,
                             (double) (s->end - t->window_start) / (double) LS_US);
   }
   return g_string_free (out, FALSE);

@@ -17,15 +17,15 @@
 #include "nccl_tables.h"
 #include "tiny_cluster.h"
 
-#define HAND_MAX_RANKS 8
+#define HAND_MAX_RANKS    8
 #define HAND_MAX_SEGMENTS 4 /* of a rank */
 
 typedef struct {
-  GArray *ops[HAND_MAX_RANKS];       /* LsOp          */
+  GArray *ops[HAND_MAX_RANKS];                       /* LsOp          */
   uint32_t first[HAND_MAX_RANKS][HAND_MAX_SEGMENTS]; /* op of each segment */
   uint32_t n_segments[HAND_MAX_RANKS];               /* ended before the last one */
-  GArray *order[HAND_MAX_RANKS];     /* uint32_t: segments as they run; NULL: each once */
-  GArray *next_deps[HAND_MAX_RANKS]; /* LsDep: of the next compute op */
+  GArray *order[HAND_MAX_RANKS];                     /* uint32_t: segments as they run; NULL: each once */
+  GArray *next_deps[HAND_MAX_RANKS];                 /* LsDep: of the next compute op */
   LsPlan *plan;
   GArray *comms;
   GArray *kernels;
@@ -62,11 +62,23 @@ hand_new (uint32_t n_ranks)
   ls_calibration_init_roofline (&h->calibration);
   h->nccl = (LsNccl) {
     .tables = LS_TEST_NCCL_VOLTA,
-    .channels_ring = 8, .channels_net = 2, .channels_p2p = 2, .ring_bus_intra = 200e9, .ring_bus_per_nic = 20e9,
-    .p2p_intra = 200e9, .p2p_inter = 20e9, .base_all_reduce = 10 * LS_US, .base_all_gather = 10 * LS_US,
-    .base_reduce_scatter = 10 * LS_US, .base_p2p_intra = 5 * LS_US, .base_p2p_inter = 20 * LS_US,
-    .sm_share_per_channel = 1.0 / 32, .hbm_per_wire_all_reduce = 3, .hbm_per_wire_all_gather = 2,
-    .hbm_per_wire_reduce_scatter = 3, .hbm_per_wire_p2p = 2,
+    .channels_ring = 8,
+    .channels_net = 2,
+    .channels_p2p = 2,
+    .ring_bus_intra = 200e9,
+    .ring_bus_per_nic = 20e9,
+    .p2p_intra = 200e9,
+    .p2p_inter = 20e9,
+    .base_all_reduce = 10 * LS_US,
+    .base_all_gather = 10 * LS_US,
+    .base_reduce_scatter = 10 * LS_US,
+    .base_p2p_intra = 5 * LS_US,
+    .base_p2p_inter = 20 * LS_US,
+    .sm_share_per_channel = 1.0 / 32,
+    .hbm_per_wire_all_reduce = 3,
+    .hbm_per_wire_all_gather = 2,
+    .hbm_per_wire_reduce_scatter = 3,
+    .hbm_per_wire_p2p = 2,
   };
   ls_run_options_init (&h->options);
   h->options.n_steps = 1;
@@ -89,8 +101,15 @@ hand_comm (Hand *h, LsSlot slot, LsAxis axis, bool spans_stages, const uint32_t 
 static inline LsOp
 hand_blank (LsOpKind kind, LsStream stream, LsTag tag, const char *name)
 {
-  return (LsOp) { .kind = kind, .stream = stream, .tag = tag, .host = LS_HOST_FREE, .layer = UINT16_MAX, .unit = UINT16_MAX,
-                  .kernel = UINT32_MAX, .recorded = LS_TIME_NEVER, .name = name };
+  return (LsOp) { .kind = kind,
+                  .stream = stream,
+                  .tag = tag,
+                  .host = LS_HOST_FREE,
+                  .layer = UINT16_MAX,
+                  .unit = UINT16_MAX,
+                  .kernel = UINT32_MAX,
+                  .recorded = LS_TIME_NEVER,
+                  .name = name };
 }
 
 static inline uint16_t
@@ -214,7 +233,9 @@ hand_program (Hand *h, uint32_t rank)
   program->n_instances = h->order[rank] ? h->order[rank]->len : n;
   program->instances = ls_arena_new_array (p->arena, LsInstance, program->n_instances);
   for (uint32_t i = 0; i < program->n_instances; i++)
-    program->instances[i] = (LsInstance) { .segment = first + (h->order[rank] ? g_array_index (h->order[rank], uint32_t, i) : i), .mb = i };
+    program->instances[i] = (LsInstance) {
+      .segment = first + (h->order[rank] ? g_array_index (h->order[rank], uint32_t, i) : i), .mb = i
+    };
   program->n_events = 4;
   p->n_micro_batches = MAX (p->n_micro_batches, program->n_instances);
 }
@@ -260,7 +281,8 @@ hand_coll_time (const Hand *h, LsCollKind kind, uint64_t bytes, const uint32_t *
 {
   g_autoptr (LsArena) arena = ls_arena_new ();
   LsCollRequest request = { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes };
-  return ls_coll_time_alone (h->cluster, ls_coll_plan (h->cluster, &h->nccl, &request, LS_NETWORK_FLOW, arena));
+  return ls_coll_time_alone (h->cluster,
+                             ls_coll_plan (h->cluster, &h->nccl, &request, LS_NETWORK_FLOW, arena));
 }
 
 static inline void

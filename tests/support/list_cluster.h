@@ -30,8 +30,10 @@ list_add (LsClusterSpec *s, LsNodeKind kind, const char *name)
 static inline void
 list_join (LsClusterSpec *s, const char *from, const char *to, uint32_t count, double bytes_per_s)
 {
-  LsListLink link
-      = { .from = g_strdup (from), .to = g_strdup (to), .count = count, .link = tiny_link (bytes_per_s, 1, LS_US / 2) };
+  LsListLink link = { .from = g_strdup (from),
+                      .to = g_strdup (to),
+                      .count = count,
+                      .link = tiny_link (bytes_per_s, 1, LS_US / 2) };
   g_array_append_val (s->list_links, link);
 }
 

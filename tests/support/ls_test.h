@@ -23,31 +23,42 @@ int ls_test_run (const char *suite, const LsTestCase *cases, size_t n_cases);
 
 bool ls_check_impl (bool ok, const char *file, int line, const char *format, ...) G_GNUC_PRINTF (4, 5);
 
-#define LS_TEST(fn) { #fn, fn }
-#define LS_TEST_MAIN(suite, ...)                                                \
-  int main (void)                                                               \
-  {                                                                             \
-    static const LsTestCase cases[] = { __VA_ARGS__ };                          \
-    return ls_test_run (suite, cases, G_N_ELEMENTS (cases));                    \
+#define LS_TEST(fn)                                                                                          \
+  {                                                                                                          \
+#fn, fn                                                                                                  \
+  }
+#define LS_TEST_MAIN(suite, ...)                                                                             \
+  int main (void)                                                                                            \
+  {                                                                                                          \
+    static const LsTestCase cases[] = { __VA_ARGS__ };                                                       \
+    return ls_test_run (suite, cases, G_N_ELEMENTS (cases));                                                 \
   }
 
 #define LS_CHECK(cond) ls_check_impl ((cond), __FILE__, __LINE__, "%s", #cond)
-#define LS_CHECK_INT(a, op, b)                                                          \
-  ({ gint64 a_ = (gint64) (a), b_ = (gint64) (b);                                       \
-     ls_check_impl (a_ op b_, __FILE__, __LINE__, "%s %s %s: %" G_GINT64_FORMAT " vs %" G_GINT64_FORMAT, \
-                    #a, #op, #b, a_, b_); })
-#define LS_CHECK_DOUBLE(a, op, b)                                                       \
-  ({ double a_ = (a), b_ = (b);                                                         \
-     ls_check_impl (a_ op b_, __FILE__, __LINE__, "%s %s %s: %.17g vs %.17g", #a, #op, #b, a_, b_); })
+#define LS_CHECK_INT(a, op, b)                                                                               \
+  ({                                                                                                         \
+    gint64 a_ = (gint64) (a), b_ = (gint64) (b);                                                             \
+    ls_check_impl (a_ op b_, __FILE__, __LINE__, "%s %s %s: %" G_GINT64_FORMAT " vs %" G_GINT64_FORMAT, #a,  \
+                   #op, #b, a_, b_);                                                                         \
+  })
+#define LS_CHECK_DOUBLE(a, op, b)                                                                            \
+  ({                                                                                                         \
+    double a_ = (a), b_ = (b);                                                                               \
+    ls_check_impl (a_ op b_, __FILE__, __LINE__, "%s %s %s: %.17g vs %.17g", #a, #op, #b, a_, b_);           \
+  })
 /* |a - b| <= rel * |b| */
-#define LS_CHECK_NEAR(a, b, rel)                                                        \
-  ({ double a_ = (a), b_ = (b), r_ = (rel), d_ = a_ > b_ ? a_ - b_ : b_ - a_;           \
-     ls_check_impl (d_ <= r_ * (b_ < 0 ? -b_ : b_), __FILE__, __LINE__,                 \
-                    "%s near %s: %.17g vs %.17g (allowed %g)", #a, #b, a_, b_, r_); })
-#define LS_CHECK_STR(a, b)                                                              \
-  ({ const char *a_ = (a), *b_ = (b);                                                   \
-     ls_check_impl (g_strcmp0 (a_, b_) == 0, __FILE__, __LINE__, "%s is \"%s\", not \"%s\"", #a, a_, b_); })
-#define LS_CHECK_NO_ERROR(error)                                                        \
+#define LS_CHECK_NEAR(a, b, rel)                                                                             \
+  ({                                                                                                         \
+    double a_ = (a), b_ = (b), r_ = (rel), d_ = a_ > b_ ? a_ - b_ : b_ - a_;                                 \
+    ls_check_impl (d_ <= r_ * (b_ < 0 ? -b_ : b_), __FILE__, __LINE__,                                       \
+                   "%s near %s: %.17g vs %.17g (allowed %g)", #a, #b, a_, b_, r_);                           \
+  })
+#define LS_CHECK_STR(a, b)                                                                                   \
+  ({                                                                                                         \
+    const char *a_ = (a), *b_ = (b);                                                                         \
+    ls_check_impl (g_strcmp0 (a_, b_) == 0, __FILE__, __LINE__, "%s is \"%s\", not \"%s\"", #a, a_, b_);     \
+  })
+#define LS_CHECK_NO_ERROR(error)                                                                             \
   ls_check_impl ((error) == NULL, __FILE__, __LINE__, "unexpected error: %s", (error) ? (error)->message : "")
 
 /* Folder of the data that does not ship (the measured runs); NULL, after saying

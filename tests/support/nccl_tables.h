@@ -5,39 +5,52 @@
 
 #include "network/nccl/tables.h"
 
-#define LS_TEST_RATES_INTRA_OLD \
-  { 40e9, 30e9, 20e9, 18e9, 15e9, 12e9, 10e9, 9e9, 7e9, 6e9, 5e9, 4e9, 3e9 }
-#define LS_TEST_RATES_INTER_OLD \
-  { 48e9, 30e9, 28e9, 24e9, 20e9, 18e9, 15e9, 12e9, 10e9, 9e9, 7e9, 6e9, 5e9, 4e9, 3e9, 2.4e9, 1.2e9, 0.24e9, 0.12e9 }
+#define LS_TEST_RATES_INTRA_OLD                                                                              \
+  {                                                                                                          \
+    40e9, 30e9, 20e9, 18e9, 15e9, 12e9, 10e9, 9e9, 7e9, 6e9, 5e9, 4e9, 3e9                                   \
+  }
+#define LS_TEST_RATES_INTER_OLD                                                                              \
+  {                                                                                                          \
+    48e9, 30e9, 28e9, 24e9, 20e9, 18e9, 15e9, 12e9, 10e9, 9e9, 7e9, 6e9, 5e9, 4e9, 3e9, 2.4e9, 1.2e9,        \
+        0.24e9, 0.12e9                                                                                       \
+  }
 
-#define LS_TEST_NCCL_VOLTA \
-  { .name = (char *) "volta", .compute_capability = 7, .nvlink = 20e9, .gpu = (char *) "v100", \
-    .rates_intra = LS_TEST_RATES_INTRA_OLD, .rates_inter = LS_TEST_RATES_INTER_OLD, .double_many_from = 25e9, \
-    .ll = 39e9, .ring_ll128 = 20e9, .tree_ll128 = { 20e9, 20e9, 20e9 }, .tree_simple = { 26.5e9, 18.5e9, 10e9 }, \
-    .collnet_direct = 1, .ring_plateau = 1.9 }
+#define LS_TEST_NCCL_VOLTA                                                                                   \
+  {                                                                                                          \
+    .name = (char *) "volta", .compute_capability = 7, .nvlink = 20e9, .gpu = (char *) "v100",               \
+    .rates_intra = LS_TEST_RATES_INTRA_OLD, .rates_inter = LS_TEST_RATES_INTER_OLD,                          \
+    .double_many_from = 25e9, .ll = 39e9, .ring_ll128 = 20e9, .tree_ll128 = { 20e9, 20e9, 20e9 },            \
+    .tree_simple = { 26.5e9, 18.5e9, 10e9 }, .collnet_direct = 1, .ring_plateau = 1.9                        \
+  }
 
-#define LS_TEST_NCCL_AMPERE \
-  { .name = (char *) "ampere", .compute_capability = 8, .nvlink = 20e9, .gpu = (char *) "a100-80g", \
-    .rates_intra = LS_TEST_RATES_INTRA_OLD, .rates_inter = LS_TEST_RATES_INTER_OLD, .double_many_from = 25e9, \
-    .ll = 87.7e9, .ring_ll128 = 20e9, .tree_ll128 = { 20e9, 20e9, 20e9 }, .tree_simple = { 24e9, 23.6e9, 17.8e9 }, \
-    .collnet_direct = 1, .ring_plateau = 1.4 }
+#define LS_TEST_NCCL_AMPERE                                                                                  \
+  {                                                                                                          \
+    .name = (char *) "ampere", .compute_capability = 8, .nvlink = 20e9, .gpu = (char *) "a100-80g",          \
+    .rates_intra = LS_TEST_RATES_INTRA_OLD, .rates_inter = LS_TEST_RATES_INTER_OLD,                          \
+    .double_many_from = 25e9, .ll = 87.7e9, .ring_ll128 = 20e9, .tree_ll128 = { 20e9, 20e9, 20e9 },          \
+    .tree_simple = { 24e9, 23.6e9, 17.8e9 }, .collnet_direct = 1, .ring_plateau = 1.4                        \
+  }
 
-#define LS_TEST_NCCL_HOPPER \
-  { .name = (char *) "hopper", .compute_capability = 9, .nvlink = 20.6e9, .gpu = (char *) "h100", \
-    .rates_intra = { 60e9, 50e9, 40e9, 30e9, 24e9, 20e9, 15e9, 12e9, 11e9, 6e9, 3e9 }, \
-    .rates_inter = { 48e9, 45e9, 42e9, 40e9, 30e9, 24e9, 22e9, 20e9, 17.5e9, 15e9, 12e9, 6e9, 3e9, 2.4e9, 1.2e9, \
-                     0.24e9, 0.12e9 }, \
-    .double_many_from = 50e9, .ll = 141e9, .ring_ll128 = 36.7e9, .tree_ll128 = { 36.7e9, 36.7e9, 29e9 }, \
-    .tree_simple = { 38.7e9, 41.4e9, 36e9 }, .nvls_tree = { 0, 57.7e9, 45.5e9 }, .nvls_efficiency = 0.85, \
-    .collnet_direct = 0.85, .ring_plateau = 1.4 }
+#define LS_TEST_NCCL_HOPPER                                                                                  \
+  {                                                                                                          \
+    .name = (char *) "hopper", .compute_capability = 9, .nvlink = 20.6e9, .gpu = (char *) "h100",            \
+    .rates_intra = { 60e9, 50e9, 40e9, 30e9, 24e9, 20e9, 15e9, 12e9, 11e9, 6e9, 3e9 },                       \
+    .rates_inter = { 48e9, 45e9, 42e9, 40e9, 30e9,  24e9,  22e9,   20e9,  17.5e9,                            \
+                     15e9, 12e9, 6e9,  3e9,  2.4e9, 1.2e9, 0.24e9, 0.12e9 },                                 \
+    .double_many_from = 50e9, .ll = 141e9, .ring_ll128 = 36.7e9, .tree_ll128 = { 36.7e9, 36.7e9, 29e9 },     \
+    .tree_simple = { 38.7e9, 41.4e9, 36e9 }, .nvls_tree = { 0, 57.7e9, 45.5e9 }, .nvls_efficiency = 0.85,    \
+    .collnet_direct = 0.85, .ring_plateau = 1.4                                                              \
+  }
 
-#define LS_TEST_NCCL_BLACKWELL \
-  { .name = (char *) "blackwell", .compute_capability = 10, .nvlink = 40.1e9, .gpu = (char *) "b200", \
-    .rates_intra = { 90e9, 80e9, 70e9, 60e9, 50e9, 45e9, 40e9, 30e9, 24e9, 20e9, 19e9, 18e9 }, \
-    .rates_inter = { 96e9, 86e9, 80e9, 48e9, 45.1e9, 42e9, 40e9, 30e9, 24e9, 20e9, 18e9, 15e9, 12e9, 10e9, 6e9, 3e9, \
-                     2.4e9, 1.2e9, 0.24e9, 0.12e9 }, \
-    .double_many_from = 50e9, .ll = 282e9, .ring_ll128 = 40e9, .tree_ll128 = { 55.6e9, 31.67e9, 20e9 }, \
-    .tree_simple = { 70e9, 42.8e9, 24e9 }, .nvls_tree = { 0, 96e9, 80e9 }, .nvls_efficiency = 0.74, \
-    .collnet_direct = 0.85, .ring_plateau = 1.4 }
+#define LS_TEST_NCCL_BLACKWELL                                                                               \
+  {                                                                                                          \
+    .name = (char *) "blackwell", .compute_capability = 10, .nvlink = 40.1e9, .gpu = (char *) "b200",        \
+    .rates_intra = { 90e9, 80e9, 70e9, 60e9, 50e9, 45e9, 40e9, 30e9, 24e9, 20e9, 19e9, 18e9 },               \
+    .rates_inter = { 96e9, 86e9, 80e9, 48e9, 45.1e9, 42e9, 40e9,  30e9,  24e9,   20e9,                       \
+                     18e9, 15e9, 12e9, 10e9, 6e9,    3e9,  2.4e9, 1.2e9, 0.24e9, 0.12e9 },                   \
+    .double_many_from = 50e9, .ll = 282e9, .ring_ll128 = 40e9, .tree_ll128 = { 55.6e9, 31.67e9, 20e9 },      \
+    .tree_simple = { 70e9, 42.8e9, 24e9 }, .nvls_tree = { 0, 96e9, 80e9 }, .nvls_efficiency = 0.74,          \
+    .collnet_direct = 0.85, .ring_plateau = 1.4                                                              \
+  }
 
 #endif

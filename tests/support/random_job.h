@@ -12,11 +12,25 @@ static inline LsModel
 small_model (GRand *rand)
 {
   LsModel m = {
-    .name = (char *) "small", .n_layers = 8, .hidden = 1024, .n_heads = 16, .n_kv_heads = 16, .head_dim = 64, .ffn = 4096,
-    .vocab = 5000, .seq = 512, .mlp = LS_MLP_GELU, .norm = LS_NORM_LAYERNORM, .position = LS_POSITION_LEARNED,
-    .attention = LS_ATTENTION_UNFUSED, .linear_bias = true, .tied_embeddings = true, .dropout = true,
+    .name = (char *) "small",
+    .n_layers = 8,
+    .hidden = 1024,
+    .n_heads = 16,
+    .n_kv_heads = 16,
+    .head_dim = 64,
+    .ffn = 4096,
+    .vocab = 5000,
+    .seq = 512,
+    .mlp = LS_MLP_GELU,
+    .norm = LS_NORM_LAYERNORM,
+    .position = LS_POSITION_LEARNED,
+    .attention = LS_ATTENTION_UNFUSED,
+    .linear_bias = true,
+    .tied_embeddings = true,
+    .dropout = true,
   };
-  m.n_layers += g_rand_int_range (rand, 0, 3) == 0 ? (uint32_t) g_rand_int_range (rand, 1, 4) : 0; /* uneven chunks */
+  m.n_layers += g_rand_int_range (rand, 0, 3) == 0 ? (uint32_t) g_rand_int_range (rand, 1, 4)
+                                                   : 0; /* uneven chunks */
   if (g_rand_boolean (rand)) {
     m.mlp = LS_MLP_SWIGLU;
     m.norm = LS_NORM_RMSNORM;
@@ -37,8 +51,9 @@ pick (GRand *rand, uint32_t n, const uint32_t *choices)
 static inline void
 random_schedule (GRand *rand, LsStrategy *s)
 {
-  static const char *const with_one_chunk[] = { "naive", "gpipe", "zb-h1", "zb-h2", "zb-2p", "zbv", "v-min", "hanayo", "dualpipev",
-                                               "dualpipe", "chimera" /* these need an even pp */ };
+  static const char *const with_one_chunk[]
+      = { "naive", "gpipe",  "zb-h1",     "zb-h2",    "zb-2p",  "zbv",
+          "v-min", "hanayo", "dualpipev", "dualpipe", "chimera" /* these need an even pp */ };
   static const char *const with_more[] = { "looped-bfs", "interleaved-zb" };
   guint i = (guint) g_rand_int_range (rand, 0, s->vpp > 1 ? 2 : s->pp > 1 ? 11 : 9);
   s->schedule = g_strdup (s->vpp > 1 ? with_more[i] : with_one_chunk[i]);
@@ -101,7 +116,8 @@ random_strategy (GRand *rand, LsStrategy *s)
   if (s->dp > 1 && s->pp == 1 && s->zero_stage == 0 && g_rand_boolean (rand))
     s->dp_kind = LS_DP_DDP;
   if (s->pp > 1)
-    s->p2p = (int) pick (rand, s->vpp > 1 ? 3 : 2, (uint32_t[]) { LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, LS_P2P_OVERLAPPED });
+    s->p2p = (int) pick (rand, s->vpp > 1 ? 3 : 2,
+                         (uint32_t[]) { LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, LS_P2P_OVERLAPPED });
   s->dtype = g_rand_boolean (rand) ? LS_DTYPE_FP16 : LS_DTYPE_BF16;
   s->grad_norm = g_rand_int_range (rand, 0, 4) > 0;
   if (g_rand_boolean (rand))
@@ -115,10 +131,24 @@ random_strategy (GRand *rand, LsStrategy *s)
 
 static const LsNccl nccl = {
   .tables = LS_TEST_NCCL_VOLTA,
-  .channels_ring = 8, .channels_net = 2, .channels_p2p = 2, .ring_bus_intra = 200e9, .ring_bus_per_nic = 20e9, .p2p_intra = 200e9,
-  .p2p_inter = 20e9, .base_all_reduce = 10 * LS_US, .base_all_gather = 9 * LS_US, .base_reduce_scatter = 8 * LS_US,
-  .base_p2p_intra = 5 * LS_US, .base_p2p_inter = 20 * LS_US, .hop_intra = LS_US, .hop_inter = 5 * LS_US,
-  .sm_share_per_channel = 0.0093, .hbm_per_wire_all_reduce = 3, .hbm_per_wire_all_gather = 2, .hbm_per_wire_reduce_scatter = 3,
+  .channels_ring = 8,
+  .channels_net = 2,
+  .channels_p2p = 2,
+  .ring_bus_intra = 200e9,
+  .ring_bus_per_nic = 20e9,
+  .p2p_intra = 200e9,
+  .p2p_inter = 20e9,
+  .base_all_reduce = 10 * LS_US,
+  .base_all_gather = 9 * LS_US,
+  .base_reduce_scatter = 8 * LS_US,
+  .base_p2p_intra = 5 * LS_US,
+  .base_p2p_inter = 20 * LS_US,
+  .hop_intra = LS_US,
+  .hop_inter = 5 * LS_US,
+  .sm_share_per_channel = 0.0093,
+  .hbm_per_wire_all_reduce = 3,
+  .hbm_per_wire_all_gather = 2,
+  .hbm_per_wire_reduce_scatter = 3,
   .hbm_per_wire_p2p = 2,
 };
 

@@ -39,7 +39,7 @@ ls_reject_wanted (const char *kind, const char *name)
   wanted += g_str_has_prefix (wanted, prefix) ? strlen (prefix) : 0;
   const char *dot = strrchr (name, '.');
   return strcmp (wanted, name) == 0
-         || (dot && strlen (wanted) == (gsize) (dot - name) && g_str_has_prefix (name, wanted));
+      || (dot && strlen (wanted) == (gsize) (dot - name) && g_str_has_prefix (name, wanted));
 }
 
 static inline char *

@@ -27,8 +27,8 @@ spec_init (LsSweepSpec *spec, const char *const *knobs)
 #define SPEC_INIT(spec, ...) spec_init ((spec), (const char *const[]) { __VA_ARGS__, NULL })
 
 #define SMALL                                                                                                \
-  "model", "tiny", "gpus", "4", "global-batch", "16", "micro-batch", "1,2", "pp", "1,2", "recompute", "none", \
-    "vpp", "1,2", "schedule", "1f1b,interleaved-1f1b", "zero", "0,1", "dp-kind", "megatron"
+  "model", "tiny", "gpus", "4", "global-batch", "16", "micro-batch", "1,2", "pp", "1,2", "recompute",        \
+      "none", "vpp", "1,2", "schedule", "1f1b,interleaved-1f1b", "zero", "0,1", "dp-kind", "megatron"
 
 static inline LsSweepRun *
 run (LsSweepSpec *spec)

@@ -23,7 +23,8 @@ add_formats (Emit *e, LsJsonOut *w)
 {
   const LsStrategy *s = e->s;
   if (ls_dtype_is_scaled ((LsDtype) s->dtype))
-    emit_refuse (e, s->dtype == LS_DTYPE_FP8 ? "--dtype fp8" : "--dtype nvfp4", "DeepSpeed has fp16, bf16 and fp32");
+    emit_refuse (e, s->dtype == LS_DTYPE_FP8 ? "--dtype fp8" : "--dtype nvfp4",
+                 "DeepSpeed has fp16, bf16 and fp32");
   if (s->dtype == LS_DTYPE_BF16)
     add_switch (w, "bf16");
   if (s->dtype == LS_DTYPE_FP16)
@@ -83,7 +84,9 @@ add_zero (Emit *e, LsJsonOut *w)
   } else if (s->zero_group > 0)
     emit_refuse (e, "--zero", "groups of ranks; DeepSpeed has them with stage 3 only (MiCS)");
   if (s->collective_lists)
-    emit_note (e, "gathers and scatters over lists of tensors are those of DeepSpeed until early 2021; no setting brings them back");
+    emit_note (
+        e,
+        "gathers and scatters over lists of tensors are those of DeepSpeed until early 2021; no setting brings them back");
   add_offloads (e, w);
   ls_json_out_end_object (w);
 }
@@ -102,7 +105,9 @@ add_recompute (Emit *e, LsJsonOut *w)
   ls_json_out_bool (w, "partition_activations", s->partition_activations);
   ls_json_out_bool (w, "cpu_checkpointing", s->offload_activations);
   ls_json_out_end_object (w);
-  emit_note (e, "which layers are recomputed is up to the model's code: it calls deepspeed.checkpointing.checkpoint()");
+  emit_note (
+      e,
+      "which layers are recomputed is up to the model's code: it calls deepspeed.checkpointing.checkpoint()");
 }
 
 static void
@@ -110,23 +115,28 @@ note_code (Emit *e)
 {
   const LsStrategy *s = e->s;
   if (s->tp > 1)
-    emit_note (e, "tensor parallelism (--tp %u%s) is up to the model's code, handed over as mpu", s->tp, s->sp ? " --sp" : "");
+    emit_note (e, "tensor parallelism (--tp %u%s) is up to the model's code, handed over as mpu", s->tp,
+               s->sp ? " --sp" : "");
   if (s->pp > 1)
-    emit_note (e, "the pipeline (--pp %u) is up to the model's code: PipelineModule (num_stages=%u)", s->pp, s->pp);
+    emit_note (e, "the pipeline (--pp %u) is up to the model's code: PipelineModule (num_stages=%u)", s->pp,
+               s->pp);
   if (s->pp > 1 && !g_str_equal (s->schedule, "1f1b"))
     emit_refuse (e, "--schedule", "DeepSpeed's pipeline engine has 1f1b");
   if (s->n_layers_per_chunk > 0)
-    emit_refuse (e, "--layers-per-chunk", "PipelineModule counts layers or parameters (partition_method) and takes no list");
+    emit_refuse (e, "--layers-per-chunk",
+                 "PipelineModule counts layers or parameters (partition_method) and takes no list");
   if (s->vpp > 1)
     emit_refuse (e, "--vpp", "DeepSpeed's pipeline engine has one chunk per stage");
   if (s->pp > 1 && s->zero_stage > 1)
-    emit_refuse (e, "--zero", "stage %u with --pp: DeepSpeed's pipeline engine has stages 0 and 1", s->zero_stage);
+    emit_refuse (e, "--zero", "stage %u with --pp: DeepSpeed's pipeline engine has stages 0 and 1",
+                 s->zero_stage);
   if (s->cp > 1 && s->cp_kind != LS_CP_ULYSSES)
     emit_refuse (e, "--cp-kind", "DeepSpeed has ulysses");
   if (s->cp > 1)
     emit_note (e, "--cp %u is up to the model's code: DistributedAttention of deepspeed.sequence", s->cp);
   if (e->m->n_experts > 0)
-    emit_note (e, "experts (--ep %u) are up to the model's code: deepspeed.moe.layer.MoE (ep_size=%u)", s->ep, s->ep);
+    emit_note (e, "experts (--ep %u) are up to the model's code: deepspeed.moe.layer.MoE (ep_size=%u)", s->ep,
+               s->ep);
   emit_note (e, "%s attention is up to the model's code; so are optimizer and data; the world has %u ranks",
              s->attention == LS_ATTENTION_FLASH ? "flash" : "unfused", s->gpus);
 }

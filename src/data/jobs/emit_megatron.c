@@ -5,8 +5,7 @@
 #include "data/jobs/emit_target.h"
 #include "strategy/chunks.h"
 
-static void G_GNUC_PRINTF (2, 3)
-add (GString *out, const char *format, ...)
+static void G_GNUC_PRINTF (2, 3) add (GString *out, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -83,7 +82,10 @@ add_model (Emit *e, GString *out)
     add (out, "--normalization RMSNorm");
   if (m->position == LS_POSITION_ALIBI)
     emit_refuse (e, "--model", "its positions are ALiBi; Megatron-LM has learned_absolute, rope and none");
-  add (out, "--position-embedding-type %s", m->position == LS_POSITION_ROPE ? "rope" : m->position == LS_POSITION_LEARNED ? "learned_absolute" : "none");
+  add (out, "--position-embedding-type %s",
+       m->position == LS_POSITION_ROPE          ? "rope"
+           : m->position == LS_POSITION_LEARNED ? "learned_absolute"
+                                                : "none");
   if (!m->tied_embeddings)
     add (out, "--untie-embeddings-and-output-weights");
   if (!m->linear_bias)
@@ -172,7 +174,8 @@ add_tensor (Emit *e, GString *out)
   if (s->sp)
     add (out, "--sequence-parallel");
   if (!s->tp_async)
-    emit_refuse (e, "--set tp_async=0", "Megatron-LM ignores --no-async-tensor-model-parallel-allreduce by now");
+    emit_refuse (e, "--set tp_async=0",
+                 "Megatron-LM ignores --no-async-tensor-model-parallel-allreduce by now");
   if (s->sp && s->sp_save_gathered)
     emit_refuse (e, "--set sp_save_gathered=1", "Megatron-LM gathers again in the backward");
   if (!s->tp_overlap)
@@ -189,9 +192,13 @@ add_context (Emit *e, GString *out)
   if (s->cp == 1)
     return;
   add (out, "--context-parallel-size %u", s->cp);
-  add (out, "--cp-comm-type %s", s->cp_kind == LS_CP_RING ? "p2p" : s->cp_kind == LS_CP_ULYSSES ? "a2a" : "allgather");
+  add (out, "--cp-comm-type %s",
+       s->cp_kind == LS_CP_RING          ? "p2p"
+           : s->cp_kind == LS_CP_ULYSSES ? "a2a"
+                                         : "allgather");
   if (s->cp_kind != LS_CP_ULYSSES && !s->cp_balance)
-    emit_refuse (e, "--cp-balance 0", "Megatron-LM always gives a rank an early and a late part of a sequence");
+    emit_refuse (e, "--cp-balance 0",
+                 "Megatron-LM always gives a rank an early and a late part of a sequence");
 }
 
 static void
@@ -221,7 +228,8 @@ add_ddp (Emit *e, GString *out)
   if (s->bucket_params > 0)
     add (out, "--ddp-bucket-size %" G_GUINT64_FORMAT, s->bucket_params);
   if (s->zero_stage > 1)
-    emit_refuse (e, "--zero", "Megatron-LM's distributed optimizer is stage 1; stages 2 and 3 are --dp-kind fsdp2");
+    emit_refuse (e, "--zero",
+                 "Megatron-LM's distributed optimizer is stage 1; stages 2 and 3 are --dp-kind fsdp2");
   if (s->zero_stage == 0)
     return;
   add (out, "--use-distributed-optimizer");
@@ -245,7 +253,8 @@ add_fsdp2 (Emit *e, GString *out)
   if (s->ep > 1)
     emit_refuse (e, "--ep", "Megatron-LM has no expert parallelism with --use-torch-fsdp2");
   if (e->m->tied_embeddings)
-    emit_refuse (e, "--model", "its embeddings are tied; Megatron-LM wants them untied with --use-torch-fsdp2");
+    emit_refuse (e, "--model",
+                 "its embeddings are tied; Megatron-LM wants them untied with --use-torch-fsdp2");
   if (s->dtype == LS_DTYPE_FP16)
     emit_refuse (e, "--dtype fp16", "not with --use-torch-fsdp2");
   if (s->zero_group > 0)
@@ -253,7 +262,8 @@ add_fsdp2 (Emit *e, GString *out)
   if (s->layers_per_unit != 1)
     emit_refuse (e, "--layers-per-unit", "Megatron-LM wraps each layer");
   if (s->forward_prefetch > 0 || s->backward_prefetch_units > 0)
-    emit_refuse (e, s->forward_prefetch > 0 ? "--forward-prefetch" : "--backward-prefetch-units", "Megatron-LM has no list of what to gather ahead");
+    emit_refuse (e, s->forward_prefetch > 0 ? "--forward-prefetch" : "--backward-prefetch-units",
+                 "Megatron-LM has no list of what to gather ahead");
   emit_note (e, "FSDP wants CUDA_DEVICE_MAX_CONNECTIONS other than 1");
 }
 
@@ -280,11 +290,14 @@ add_recompute_parts (Emit *e, GString *out)
   const LsStrategy *s = e->s;
   bool has_mlp = e->m->n_experts == 0 || ls_model_n_moe_layers (e->m) < e->m->n_layers;
   if (s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS)
-    emit_refuse (e, s->recompute_parts & LS_RECOMPUTE_OP ? "--recompute-parts op" : "--recompute-parts dots", "Megatron-LM recomputes modules, not all but some products");
+    emit_refuse (e, s->recompute_parts & LS_RECOMPUTE_OP ? "--recompute-parts op" : "--recompute-parts dots",
+                 "Megatron-LM recomputes modules, not all but some products");
   if (s->recompute_parts & LS_RECOMPUTE_ACTIVATION && has_mlp)
     emit_refuse (e, "--recompute-parts activation", "Megatron-LM recomputes the activation of experts only");
-  add (out, "--recompute-granularity selective --recompute-modules%s%s%s", s->recompute_parts & LS_RECOMPUTE_CORE ? " core_attn" : "",
-       s->recompute_parts & LS_RECOMPUTE_NORM ? " layernorm" : "", s->recompute_parts & LS_RECOMPUTE_ACTIVATION ? " moe_act" : "");
+  add (out, "--recompute-granularity selective --recompute-modules%s%s%s",
+       s->recompute_parts & LS_RECOMPUTE_CORE ? " core_attn" : "",
+       s->recompute_parts & LS_RECOMPUTE_NORM ? " layernorm" : "",
+       s->recompute_parts & LS_RECOMPUTE_ACTIVATION ? " moe_act" : "");
 }
 
 static void
@@ -293,7 +306,8 @@ add_recompute (Emit *e, GString *out)
   const LsStrategy *s = e->s;
   bool is_block = s->recompute_method == LS_RECOMPUTE_BLOCK;
   if (s->offload_activations)
-    emit_refuse (e, "--offload-activations", "Megatron-LM counts layers to offload, of which we know nothing");
+    emit_refuse (e, "--offload-activations",
+                 "Megatron-LM counts layers to offload, of which we know nothing");
   if (s->recompute == LS_RECOMPUTE_SELECTIVE)
     add_recompute_parts (e, out);
   if (s->recompute != LS_RECOMPUTE_FULL)
@@ -301,8 +315,8 @@ add_recompute (Emit *e, GString *out)
   if (s->n_recompute_stages > 0)
     emit_refuse (e, "--recompute-stages", "Megatron-LM has one number of layers for all stages");
   uint32_t all = (e->m->n_layers + s->pp * s->vpp - 1) / (s->pp * s->vpp);
-  add (out, "--recompute-granularity full --recompute-method %s --recompute-num-layers %u", is_block ? "block" : "uniform",
-       s->recompute_layers > 0 ? s->recompute_layers : all);
+  add (out, "--recompute-granularity full --recompute-method %s --recompute-num-layers %u",
+       is_block ? "block" : "uniform", s->recompute_layers > 0 ? s->recompute_layers : all);
   if (s->partition_activations)
     add (out, "--distribute-saved-activations");
 }
@@ -311,24 +325,29 @@ static void
 add_formats (Emit *e, GString *out)
 {
   const LsStrategy *s = e->s;
-  static const char *const recipes[] = { [LS_FP8_DELAYED] = "delayed", [LS_FP8_CURRENT] = "tensorwise", [LS_FP8_BLOCKWISE] = "blockwise",
-                                          [LS_FP8_MXFP8] = "mxfp8" };
+  static const char *const recipes[] = { [LS_FP8_DELAYED] = "delayed",
+                                         [LS_FP8_CURRENT] = "tensorwise",
+                                         [LS_FP8_BLOCKWISE] = "blockwise",
+                                         [LS_FP8_MXFP8] = "mxfp8" };
   bool is_bf16 = ls_dtype_between ((LsDtype) s->dtype) == LS_DTYPE_BF16;
   if (s->dtype != LS_DTYPE_FP32)
     add (out, is_bf16 ? "--bf16" : "--fp16");
   if (s->dtype == LS_DTYPE_FP8)
-    add (out, "--fp8-format %s --fp8-recipe %s%s", s->fp8_recipe == LS_FP8_MXFP8 ? "e4m3" : "hybrid", recipes[s->fp8_recipe], s->fp8_params ? " --fp8-param-gather" : "");
+    add (out, "--fp8-format %s --fp8-recipe %s%s", s->fp8_recipe == LS_FP8_MXFP8 ? "e4m3" : "hybrid",
+         recipes[s->fp8_recipe], s->fp8_params ? " --fp8-param-gather" : "");
   if (s->dtype == LS_DTYPE_NVFP4)
     add (out, "--fp4-format e2m1 --fp4-recipe nvfp4");
   if (s->bf16_first + s->bf16_last > 0)
-    add (out, "--first-last-layers-bf16 --num-layers-at-start-in-bf16 %u --num-layers-at-end-in-bf16 %u", s->bf16_first, s->bf16_last);
+    add (out, "--first-last-layers-bf16 --num-layers-at-start-in-bf16 %u --num-layers-at-end-in-bf16 %u",
+         s->bf16_first, s->bf16_last);
   if (s->dtype == LS_DTYPE_NVFP4 && s->tp_overlap)
     emit_refuse (e, "--tp-overlap", "Transformer Engine has no user buffers for nvfp4");
   if (s->dtype != LS_DTYPE_FP32 && s->grad_dtype == LS_DTYPE_FP32)
     add (out, "--accumulate-allreduce-grads-in-fp32");
   if (is_bf16 && s->grad_dtype == LS_DTYPE_BF16)
     add (out, "--grad-reduce-in-bf16");
-  if ((is_bf16 && s->grad_dtype == LS_DTYPE_FP16) || (s->dtype == LS_DTYPE_FP16 && s->grad_dtype == LS_DTYPE_BF16))
+  if ((is_bf16 && s->grad_dtype == LS_DTYPE_FP16)
+      || (s->dtype == LS_DTYPE_FP16 && s->grad_dtype == LS_DTYPE_BF16))
     emit_refuse (e, "--grad-dtype", "Megatron-LM has fp32 and the type of the parameters");
 }
 
@@ -354,7 +373,8 @@ emit (Emit *e, GString *out)
   if (s->post_validation)
     emit_refuse (e, "--post-validation", "Megatron-LM waits for the norm of the gradients");
   g_string_append (out, ")\n");
-  emit_note (e, "data, tokenizer, learning rate and checkpoints are not part of it; the world has %u ranks", s->gpus);
+  emit_note (e, "data, tokenizer, learning rate and checkpoints are not part of it; the world has %u ranks",
+             s->gpus);
 }
 
 const EmitTarget emit_megatron = { "megatron", "Megatron-LM", emit };

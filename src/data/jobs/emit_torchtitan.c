@@ -4,8 +4,7 @@
 
 #include "data/jobs/emit_target.h"
 
-static void G_GNUC_PRINTF (2, 3)
-add (GString *out, const char *format, ...)
+static void G_GNUC_PRINTF (2, 3) add (GString *out, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -48,7 +47,9 @@ add_fsdp2 (Emit *e, GString *out)
   const LsStrategy *s = e->s;
   uint32_t n_shards = s->zero_group > 0 ? s->zero_group : s->dp * s->cp;
   if (n_shards % s->cp != 0)
-    emit_refuse (e, "--zero", "groups of %u ranks; torchtitan shards over whole context-parallel groups of %u", n_shards, s->cp);
+    emit_refuse (e, "--zero",
+                 "groups of %u ranks; torchtitan shards over whole context-parallel groups of %u", n_shards,
+                 s->cp);
   add (out, "data_parallel_replicate_degree = %u", s->dp * s->cp / n_shards);
   add (out, "data_parallel_shard_degree = %u", MAX (1, n_shards / s->cp));
   if (s->reshard_after_forward > 1)
@@ -57,7 +58,8 @@ add_fsdp2 (Emit *e, GString *out)
   if (s->layers_per_unit != 1)
     emit_refuse (e, "--layers-per-unit", "torchtitan wraps each layer");
   if (s->forward_prefetch > 0 || s->backward_prefetch_units > 0)
-    emit_refuse (e, s->forward_prefetch > 0 ? "--forward-prefetch" : "--backward-prefetch-units", "torchtitan has no knob for what is gathered ahead");
+    emit_refuse (e, s->forward_prefetch > 0 ? "--forward-prefetch" : "--backward-prefetch-units",
+                 "torchtitan has no knob for what is gathered ahead");
   if (s->grad_sync == LS_GRAD_SYNC_LAST && s->pp == 1 && emit_n_micro_batches (s) > 1)
     emit_refuse (e, "--grad-sync last", "torchtitan reduces gradients with each micro-batch");
 }
@@ -88,7 +90,8 @@ add_tensor (Emit *e, GString *out)
   if (s->tp == 1)
     return;
   if (!s->sp)
-    emit_refuse (e, "--tp", "without --sp: torchtitan has sequence parallelism wherever it has tensor parallelism");
+    emit_refuse (e, "--tp",
+                 "without --sp: torchtitan has sequence parallelism wherever it has tensor parallelism");
   if (s->tp_overlap)
     add (out, "enable_async_tensor_parallel = true");
   if (s->tp_overlap && s->tp_overlap_kind == LS_TP_OVERLAP_BULK)
@@ -100,7 +103,7 @@ static const char *
 schedule_name (const char *schedule)
 {
   static const char *const names[][2] = {
-    { "gpipe", "GPipe" },           { "1f1b", "1F1B" },       { "interleaved-1f1b", "Interleaved1F1B" },
+    { "gpipe", "GPipe" },          { "1f1b", "1F1B" },         { "interleaved-1f1b", "Interleaved1F1B" },
     { "looped-bfs", "LoopedBFS" }, { "zbv", "ZBVZeroBubble" }, { "interleaved-zb", "InterleavedZeroBubble" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
@@ -116,7 +119,8 @@ add_chunks (Emit *e, GString *out)
   const LsStrategy *s = e->s;
   uint32_t n = s->pp * s->vpp, less = e->m->n_layers % n == 0 ? 0 : 1;
   if (s->n_layers_per_chunk > 0)
-    emit_refuse (e, "--layers-per-chunk", "torchtitan splits evenly, with embedding and head as a layer each or none");
+    emit_refuse (e, "--layers-per-chunk",
+                 "torchtitan splits evenly, with embedding and head as a layer each or none");
   add (out, "pipeline_parallel_layers_per_stage = %u", (e->m->n_layers + 2 * less) / n);
   add (out, "pipeline_parallel_first_stage_less_layers = %u", less);
   add (out, "pipeline_parallel_last_stage_less_layers = %u", less);
@@ -138,7 +142,8 @@ add_pipeline (Emit *e, GString *out)
   add (out, "pipeline_parallel_microbatch_size = %u", s->micro_batch);
   add_chunks (e, out);
   if (s->p2p == LS_P2P_SCATTER_GATHER || s->p2p == LS_P2P_DEEPSPEED)
-    emit_refuse (e, s->p2p == LS_P2P_DEEPSPEED ? "--p2p deepspeed" : "--p2p scatter-gather", "PyTorch's pipelines send whole activations");
+    emit_refuse (e, s->p2p == LS_P2P_DEEPSPEED ? "--p2p deepspeed" : "--p2p scatter-gather",
+                 "PyTorch's pipelines send whole activations");
 }
 
 static void
@@ -185,10 +190,13 @@ add_recompute (Emit *e, GString *out)
   if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts == LS_RECOMPUTE_OP)
     add (out, "selective_ac_option = \"op\"");
   else if (s->recompute == LS_RECOMPUTE_SELECTIVE)
-    emit_refuse (e, "--recompute selective", "torchtitan's selective modes choose other ops, or every n-th layer");
+    emit_refuse (e, "--recompute selective",
+                 "torchtitan's selective modes choose other ops, or every n-th layer");
   bool is_each = s->recompute_method == LS_RECOMPUTE_UNIFORM && s->recompute_layers <= 1;
   if (s->recompute == LS_RECOMPUTE_FULL && !is_each)
-    emit_refuse (e, s->recompute_method == LS_RECOMPUTE_BLOCK ? "--recompute-method block" : "--recompute-layers", "torchtitan checkpoints each layer");
+    emit_refuse (
+        e, s->recompute_method == LS_RECOMPUTE_BLOCK ? "--recompute-method block" : "--recompute-layers",
+        "torchtitan checkpoints each layer");
   if (s->partition_activations)
     emit_refuse (e, "--partition-activations", "torchtitan keeps checkpoints as they are");
   if (s->offload_activations)
@@ -208,7 +216,8 @@ add_fp8 (Emit *e, GString *out)
   if (s->fp8_recipe != LS_FP8_CURRENT)
     emit_refuse (e, "--fp8-recipe", "torchtitan scales by the tensor itself (current)");
   if (s->bf16_first + s->bf16_last > 0)
-    emit_refuse (e, s->bf16_last > 0 ? "--bf16-last" : "--bf16-first", "torchtitan names products, not layers, that stay in bfloat16");
+    emit_refuse (e, s->bf16_last > 0 ? "--bf16-last" : "--bf16-first",
+                 "torchtitan names products, not layers, that stay in bfloat16");
   if (s->fp8_params)
     add (out, "enable_fsdp_float8_all_gather = true");
 }
@@ -228,7 +237,10 @@ emit (Emit *e, GString *out)
   add_fp8 (e, out);
   if (e->s->attention != LS_ATTENTION_FLASH)
     emit_refuse (e, "--attention unfused", "torchtitan's attention is PyTorch's, which is fused");
-  emit_note (e, "[model] name and flavor, data, optimizer and checkpoints are not part of it; the world has %u ranks", e->s->gpus);
+  emit_note (
+      e,
+      "[model] name and flavor, data, optimizer and checkpoints are not part of it; the world has %u ranks",
+      e->s->gpus);
 }
 
 const EmitTarget emit_torchtitan = { "torchtitan", "torchtitan", emit };

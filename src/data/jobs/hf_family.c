@@ -12,20 +12,39 @@ static const HfFamily families[] = {
   { "mixtral", LS_MLP_SWIGLU, LS_NORM_RMSNORM, LS_POSITION_ROPE, .experts = HF_MIXTRAL },
   { "qwen2_moe", LS_MLP_SWIGLU, LS_NORM_RMSNORM, LS_POSITION_ROPE, .qkv_bias = true, .experts = HF_QWEN },
   { "qwen3_moe", LS_MLP_SWIGLU, LS_NORM_RMSNORM, LS_POSITION_ROPE, .qk_norm = true, .experts = HF_QWEN },
-  { "deepseek_v2", LS_MLP_SWIGLU, LS_NORM_RMSNORM, LS_POSITION_ROPE, .experts = HF_DEEPSEEK, .is_latent = true },
-  { "deepseek_v3", LS_MLP_SWIGLU, LS_NORM_RMSNORM, LS_POSITION_ROPE, .experts = HF_DEEPSEEK, .is_latent = true },
+  { "deepseek_v2", LS_MLP_SWIGLU, LS_NORM_RMSNORM, LS_POSITION_ROPE, .experts = HF_DEEPSEEK,
+    .is_latent = true },
+  { "deepseek_v3", LS_MLP_SWIGLU, LS_NORM_RMSNORM, LS_POSITION_ROPE, .experts = HF_DEEPSEEK,
+    .is_latent = true },
   { "llama4_text", LS_MLP_SWIGLU, LS_NORM_RMSNORM, LS_POSITION_ROPE, .experts = HF_LLAMA4 },
-  { "gpt2", LS_MLP_GELU, LS_NORM_LAYERNORM, LS_POSITION_LEARNED, .tied = true, .linear_bias = true, .dropout = 0.1 },
+  { "gpt2", LS_MLP_GELU, LS_NORM_LAYERNORM, LS_POSITION_LEARNED, .tied = true, .linear_bias = true,
+    .dropout = 0.1 },
   { "gpt_neox", LS_MLP_GELU, LS_NORM_LAYERNORM, LS_POSITION_ROPE, .linear_bias = true },
-  { "opt", LS_MLP_GELU, LS_NORM_LAYERNORM, LS_POSITION_LEARNED, .tied = true, .linear_bias = true, .dropout = 0.1 },
+  { "opt", LS_MLP_GELU, LS_NORM_LAYERNORM, LS_POSITION_LEARNED, .tied = true, .linear_bias = true,
+    .dropout = 0.1 },
   { "falcon", LS_MLP_GELU, LS_NORM_LAYERNORM, LS_POSITION_ROPE, .seq = 2048, .tied = true },
 };
 
-#define UINT(key_, member, max_) { key_, LS_FIELD_UINT, offsetof (HfConfig, member), .min = 1, .max = (max_) }
-#define COUNT(key_, member) { key_, LS_FIELD_UINT, offsetof (HfConfig, member), .max = 65536 }
-#define BOOL(key_, member) { key_, LS_FIELD_BOOL, offsetof (HfConfig, member) }
-#define SKIP(key_) { key_, LS_FIELD_IGNORED }
-#define DROPOUT(key_) { key_, LS_FIELD_DOUBLE, offsetof (HfConfig, dropout), .max = 1 }
+#define UINT(key_, member, max_)                                                                             \
+  {                                                                                                          \
+    key_, LS_FIELD_UINT, offsetof (HfConfig, member), .min = 1, .max = (max_)                                \
+  }
+#define COUNT(key_, member)                                                                                  \
+  {                                                                                                          \
+    key_, LS_FIELD_UINT, offsetof (HfConfig, member), .max = 65536                                           \
+  }
+#define BOOL(key_, member)                                                                                   \
+  {                                                                                                          \
+    key_, LS_FIELD_BOOL, offsetof (HfConfig, member)                                                         \
+  }
+#define SKIP(key_)                                                                                           \
+  {                                                                                                          \
+    key_, LS_FIELD_IGNORED                                                                                   \
+  }
+#define DROPOUT(key_)                                                                                        \
+  {                                                                                                          \
+    key_, LS_FIELD_DOUBLE, offsetof (HfConfig, dropout), .max = 1                                            \
+  }
 
 const LsField hf_fields[] = {
   UINT ("num_hidden_layers", layers, 65536),
@@ -82,18 +101,59 @@ const LsField hf_fields[] = {
   DROPOUT ("hidden_dropout"),
   { "hidden_act", LS_FIELD_STRING, offsetof (HfConfig, activation) },
   { "activation_function", LS_FIELD_STRING, offsetof (HfConfig, activation) },
-  SKIP ("model_type"), SKIP ("architectures"), SKIP ("_name_or_path"), SKIP ("transformers_version"),
-  SKIP ("torch_dtype"), SKIP ("dtype"), SKIP ("use_cache"), SKIP ("bos_token_id"), SKIP ("eos_token_id"),
-  SKIP ("pad_token_id"), SKIP ("initializer_range"), SKIP ("init_std"), SKIP ("rms_norm_eps"),
-  SKIP ("layer_norm_eps"), SKIP ("layer_norm_epsilon"), SKIP ("rope_theta"), SKIP ("rope_scaling"),
-  SKIP ("rope_parameters"), SKIP ("rotary_emb_base"), SKIP ("pretraining_tp"), SKIP ("attention_dropout"),
-  SKIP ("attn_pdrop"), SKIP ("embd_pdrop"), SKIP ("activation_dropout"), SKIP ("max_window_layers"),
-  SKIP ("router_aux_loss_coef"), SKIP ("output_router_logits"), SKIP ("router_jitter_noise"), SKIP ("norm_topk_prob"),
-  SKIP ("mlp_only_layers"), SKIP ("moe_layers"), SKIP ("n_group"), SKIP ("topk_group"), SKIP ("topk_method"), SKIP ("scoring_func"),
-  SKIP ("routed_scaling_factor"), SKIP ("aux_loss_alpha"), SKIP ("seq_aux"), SKIP ("ep_size"), SKIP ("quantization_config"),
-  SKIP ("auto_map"), SKIP ("no_rope_layers"), SKIP ("attention_chunk_size"), SKIP ("use_qk_norm"), SKIP ("attn_scale"),
-  SKIP ("floor_scale"), SKIP ("attn_temperature_tuning"), SKIP ("for_llm_compression"), SKIP ("no_rope_layer_interval"),
-  SKIP ("n_ctx"), SKIP ("is_encoder_decoder"), SKIP ("task_specific_params"), SKIP ("prefix"),
+  SKIP ("model_type"),
+  SKIP ("architectures"),
+  SKIP ("_name_or_path"),
+  SKIP ("transformers_version"),
+  SKIP ("torch_dtype"),
+  SKIP ("dtype"),
+  SKIP ("use_cache"),
+  SKIP ("bos_token_id"),
+  SKIP ("eos_token_id"),
+  SKIP ("pad_token_id"),
+  SKIP ("initializer_range"),
+  SKIP ("init_std"),
+  SKIP ("rms_norm_eps"),
+  SKIP ("layer_norm_eps"),
+  SKIP ("layer_norm_epsilon"),
+  SKIP ("rope_theta"),
+  SKIP ("rope_scaling"),
+  SKIP ("rope_parameters"),
+  SKIP ("rotary_emb_base"),
+  SKIP ("pretraining_tp"),
+  SKIP ("attention_dropout"),
+  SKIP ("attn_pdrop"),
+  SKIP ("embd_pdrop"),
+  SKIP ("activation_dropout"),
+  SKIP ("max_window_layers"),
+  SKIP ("router_aux_loss_coef"),
+  SKIP ("output_router_logits"),
+  SKIP ("router_jitter_noise"),
+  SKIP ("norm_topk_prob"),
+  SKIP ("mlp_only_layers"),
+  SKIP ("moe_layers"),
+  SKIP ("n_group"),
+  SKIP ("topk_group"),
+  SKIP ("topk_method"),
+  SKIP ("scoring_func"),
+  SKIP ("routed_scaling_factor"),
+  SKIP ("aux_loss_alpha"),
+  SKIP ("seq_aux"),
+  SKIP ("ep_size"),
+  SKIP ("quantization_config"),
+  SKIP ("auto_map"),
+  SKIP ("no_rope_layers"),
+  SKIP ("attention_chunk_size"),
+  SKIP ("use_qk_norm"),
+  SKIP ("attn_scale"),
+  SKIP ("floor_scale"),
+  SKIP ("attn_temperature_tuning"),
+  SKIP ("for_llm_compression"),
+  SKIP ("no_rope_layer_interval"),
+  SKIP ("n_ctx"),
+  SKIP ("is_encoder_decoder"),
+  SKIP ("task_specific_params"),
+  SKIP ("prefix"),
   { NULL },
 };
 
@@ -120,7 +180,8 @@ hf_refuse (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const cha
 bool
 hf_is_dense (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
 {
-  static const char *const counts[] = { "num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts" };
+  static const char *const counts[]
+      = { "num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts" };
   if (f->experts != HF_DENSE)
     return true;
   for (size_t i = 0; i < G_N_ELEMENTS (counts); i++) {
@@ -137,11 +198,14 @@ hf_is_decoder (const LsJsonDoc *doc, LsDiagList *diags)
   const cJSON *both = hf_get (doc, "is_encoder_decoder"), *name;
   if (cJSON_IsTrue (both))
     return hf_refuse (doc, both, diags, "a model with an encoder; only decoders can be simulated");
-  cJSON_ArrayForEach (name, hf_get (doc, "architectures"))
-    if (!cJSON_IsString (name)
-        || !(strstr (name->valuestring, "CausalLM") || strstr (name->valuestring, "LMHeadModel")))
-      return hf_refuse (doc, name, diags,
-                     "not a decoder with a language-model head, which is all that can be simulated");
+  cJSON_ArrayForEach (name, hf_get (doc, "architectures")) if (
+      !cJSON_IsString (name)
+      || !(
+          strstr (name->valuestring, "CausalLM")
+          || strstr (
+              name->valuestring,
+              "LMHeadModel"))) return hf_refuse (doc, name, diags,
+                                                 "not a decoder with a language-model head, which is all that can be simulated");
   return true;
 }
 
@@ -167,13 +231,17 @@ static const HfFamily *
 family_of_classes (const LsJsonDoc *doc, const cJSON *type, GPtrArray *notes)
 {
   const cJSON *name;
-  cJSON_ArrayForEach (name, hf_get (doc, "architectures")) {
+  cJSON_ArrayForEach (name, hf_get (doc, "architectures"))
+  {
     const HfFamily *f = cJSON_IsString (name) ? family_of_class (name->valuestring) : NULL;
     if (!f)
       continue;
     if (notes)
-      g_ptr_array_add (notes, g_strdup_printf ("model_type %s is not known; read as %s, which its architecture %s is",
-                                               cJSON_IsString (type) ? type->valuestring : "(none)", f->model_type, name->valuestring));
+      g_ptr_array_add (
+          notes,
+          g_strdup_printf ("model_type %s is not known; read as %s, which its architecture %s is",
+                           cJSON_IsString (type) ? type->valuestring : "(none)", f->model_type,
+                           name->valuestring));
     return f;
   }
   return NULL;

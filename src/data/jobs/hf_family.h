@@ -1,5 +1,5 @@
-/* data/jobs/hf_family.h — families of decoders as `config.json` of Hugging Face names them: their keys, and what
- * their files do not say (private to read_hf.c and hf_family.c). */
+/* data/jobs/hf_family.h — families of decoders as `config.json` of Hugging Face names them: their keys, and
+ * what their files do not say (private to read_hf.c and hf_family.c). */
 #ifndef LS_DATA_JOBS_HF_FAMILY_H
 #define LS_DATA_JOBS_HF_FAMILY_H
 
@@ -18,7 +18,7 @@ typedef struct {
   uint32_t sliding_window;
   uint32_t experts, top_k, expert_ffn, shared_ffn, n_shared, dense_layers, dense_ffn, sparse_step, interleave;
   uint32_t q_lora, kv_lora, rope_dim, nope_dim, v_dim;
-  uint32_t n_predictions; /* multi-token prediction */
+  uint32_t n_predictions;  /* multi-token prediction */
   bool use_sliding_window; /* qwen2 */
   bool tied;
   bool attention_bias, mlp_bias, bias;
@@ -59,7 +59,8 @@ const cJSON *hf_get (const LsJsonDoc *doc, const char *key); /* of the root; NUL
 /* A diagnostic at a node (NULL: the root) with a reason; false. */
 bool hf_refuse (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *reason);
 
-/* By model_type, else by architectures, with a note (notes: NULL or char *). NULL: a diagnostic says which there are. */
+/* By model_type, else by architectures, with a note (notes: NULL or char *). NULL: a diagnostic says which
+ * there are. */
 const HfFamily *hf_find_family (const LsJsonDoc *doc, GPtrArray *notes, LsDiagList *diags);
 
 /* Whether it is a decoder of the kinds that are modelled; else a diagnostic. */

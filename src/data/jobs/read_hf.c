@@ -31,7 +31,9 @@ check_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDi
   if (f->mlp == LS_MLP_SWIGLU) /* no rule gives it; the others have four times hidden */
     is_missing = missing (doc, diags, c->ffn, "intermediate_size") || is_missing;
   if (f->experts != HF_DENSE) {
-    is_missing = missing (doc, diags, c->experts, f->experts == HF_DEEPSEEK ? "n_routed_experts" : "num_experts") || is_missing;
+    is_missing
+        = missing (doc, diags, c->experts, f->experts == HF_DEEPSEEK ? "n_routed_experts" : "num_experts")
+        || is_missing;
     is_missing = missing (doc, diags, c->top_k, "num_experts_per_tok") || is_missing;
   }
   if (f->experts == HF_QWEN || f->experts == HF_DEEPSEEK)
@@ -63,13 +65,15 @@ check_shape (const LsJsonDoc *doc, const HfConfig *c, const LsModel *m, LsDiagLi
     return false;
   }
   if (m->n_heads % m->n_kv_heads != 0) {
-    ls_json_doc_diag (doc, first_of (doc, "num_key_value_heads", "num_kv_heads"), LS_JSON_AT_VALUE, diags, NULL,
-                      "%u heads do not share %u heads of keys and values evenly", m->n_heads, m->n_kv_heads);
+    ls_json_doc_diag (doc, first_of (doc, "num_key_value_heads", "num_kv_heads"), LS_JSON_AT_VALUE, diags,
+                      NULL, "%u heads do not share %u heads of keys and values evenly", m->n_heads,
+                      m->n_kv_heads);
     return false;
   }
   if ((c->embedding_width > 0 && c->embedding_width != c->hidden) || !c->norm_before)
-    return hf_refuse (doc, root, diags,
-                   "an OPT with norms after the layers or a narrower embedding (opt-350m) cannot be simulated");
+    return hf_refuse (
+        doc, root, diags,
+        "an OPT with norms after the layers or a narrower embedding (opt-350m) cannot be simulated");
   return true;
 }
 
@@ -132,8 +136,10 @@ add_experts (const HfFamily *f, const HfConfig *c, LsModel *m)
     m->expert_ffn = c->ffn;
   if (f->experts == HF_LLAMA4 && c->dense_ffn > 0)
     m->ffn = c->dense_ffn;
-  m->shared_ffn = f->experts == HF_QWEN ? c->shared_ffn : f->experts == HF_DEEPSEEK ? c->n_shared * c->expert_ffn
-                  : f->experts == HF_LLAMA4 ? c->ffn : 0;
+  m->shared_ffn = f->experts == HF_QWEN ? c->shared_ffn
+      : f->experts == HF_DEEPSEEK       ? c->n_shared * c->expert_ffn
+      : f->experts == HF_LLAMA4         ? c->ffn
+                                        : 0;
   m->n_dense_layers = f->experts == HF_DEEPSEEK ? c->dense_layers : 0;
 }
 
@@ -156,9 +162,11 @@ check_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiag
 {
   const cJSON *only = hf_get (doc, "mlp_only_layers");
   if (cJSON_IsArray (only) && cJSON_GetArraySize (only) > 0)
-    return hf_refuse (doc, only, diags, "dense layers by number; only the first few, or all but each so-manieth, can be");
+    return hf_refuse (doc, only, diags,
+                      "dense layers by number; only the first few, or all but each so-manieth, can be");
   if (f->experts == HF_DEEPSEEK && c->sparse_step > 1)
-    return hf_refuse (doc, hf_get (doc, "moe_layer_freq"), diags, "experts in each so-manieth layer from 0 on; expected 1");
+    return hf_refuse (doc, hf_get (doc, "moe_layer_freq"), diags,
+                      "experts in each so-manieth layer from 0 on; expected 1");
   return true;
 }
 
@@ -168,14 +176,15 @@ static bool
 is_known_activation (const char *name)
 {
   static const char *const known[]
-    = { "gelu", "gelu_fast", "gelu_new", "gelu_pytorch_tanh", "quick_gelu", "silu", "swish", NULL };
+      = { "gelu", "gelu_fast", "gelu_new", "gelu_pytorch_tanh", "quick_gelu", "silu", "swish", NULL };
   return g_strv_contains (known, name);
 }
 
 static void
 note_assumptions (const HfFamily *f, const HfConfig *c, GPtrArray *notes)
 {
-  g_ptr_array_add (notes, g_strdup_printf ("sequences of %u tokens, the longest position; " LENGTH_REMEDY, c->seq));
+  g_ptr_array_add (notes,
+                   g_strdup_printf ("sequences of %u tokens, the longest position; " LENGTH_REMEDY, c->seq));
   bool slides = c->sliding_window > 0 && (c->use_sliding_window || strcmp (f->model_type, "qwen2") != 0);
   if (slides && c->sliding_window < c->seq)
     note (notes, "attention is taken over the whole sequence, not over the sliding window");
@@ -184,7 +193,9 @@ note_assumptions (const HfFamily *f, const HfConfig *c, GPtrArray *notes)
   if (c->n_predictions > 0)
     note (notes, "layers that predict further tokens are left out");
   if (f->experts == HF_LLAMA4)
-    note (notes, "norms of queries and keys are left out, and attention is taken over the whole sequence in all layers");
+    note (
+        notes,
+        "norms of queries and keys are left out, and attention is taken over the whole sequence in all layers");
   if (f->experts == HF_QWEN && c->shared_ffn > 0)
     note (notes, "the gate of the shared expert is left out");
   if (strcmp (f->model_type, "gpt_neox") == 0 || strcmp (f->model_type, "falcon") == 0)
@@ -201,7 +212,8 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
   LsModel model = to_model (doc, f, c);
   add_experts (f, c, &model);
   add_latents (f, c, &model);
-  bool ok = check_shape (doc, c, &model, diags) && check_layers (doc, f, c, diags) && ls_model_complete (doc, &model, diags);
+  bool ok = check_shape (doc, c, &model, diags) && check_layers (doc, f, c, diags)
+      && ls_model_complete (doc, &model, diags);
   if (ok)
     *ret_model = model;
   else

@@ -5,32 +5,50 @@
 #include "data/text/override.h"
 
 static const LsEnumName mlps[] = {
-  { "gelu", LS_MLP_GELU }, { "relu2", LS_MLP_RELU2 }, { "swiglu", LS_MLP_SWIGLU }, { NULL },
+  { "gelu", LS_MLP_GELU },
+  { "relu2", LS_MLP_RELU2 },
+  { "swiglu", LS_MLP_SWIGLU },
+  { NULL },
 };
-static const LsEnumName norms[] = { { "layernorm", LS_NORM_LAYERNORM }, { "rmsnorm", LS_NORM_RMSNORM }, { NULL } };
+static const LsEnumName norms[]
+    = { { "layernorm", LS_NORM_LAYERNORM }, { "rmsnorm", LS_NORM_RMSNORM }, { NULL } };
 static const LsEnumName positions[] = {
-  { "learned", LS_POSITION_LEARNED }, { "rope", LS_POSITION_ROPE }, { "alibi", LS_POSITION_ALIBI },
-  { "none", LS_POSITION_NONE },       { NULL },
+  { "learned", LS_POSITION_LEARNED },
+  { "rope", LS_POSITION_ROPE },
+  { "alibi", LS_POSITION_ALIBI },
+  { "none", LS_POSITION_NONE },
+  { NULL },
 };
 static const LsEnumName attentions[] = {
-  { "flash", LS_ATTENTION_FLASH }, { "unfused", LS_ATTENTION_UNFUSED }, { NULL },
+  { "flash", LS_ATTENTION_FLASH },
+  { "unfused", LS_ATTENTION_UNFUSED },
+  { NULL },
 };
 
-#define UINT(key_, member, max_, ...) \
-  { key_, LS_FIELD_UINT, offsetof (LsModel, member), .min = 1, .max = (max_), __VA_ARGS__ }
-#define BOOL(key_, meaning_) \
-  { #key_, LS_FIELD_BOOL, offsetof (LsModel, key_), .default_text = "false", .meaning = (meaning_) }
-#define ENUM(key_, names_, ...) { #key_, LS_FIELD_ENUM, offsetof (LsModel, key_), .names = (names_), __VA_ARGS__ }
+#define UINT(key_, member, max_, ...)                                                                        \
+  {                                                                                                          \
+    key_, LS_FIELD_UINT, offsetof (LsModel, member), .min = 1, .max = (max_), __VA_ARGS__                    \
+  }
+#define BOOL(key_, meaning_)                                                                                 \
+  {                                                                                                          \
+#key_, LS_FIELD_BOOL, offsetof(LsModel, key_), .default_text = "false", .meaning = (meaning_)            \
+  }
+#define ENUM(key_, names_, ...)                                                                              \
+  {                                                                                                          \
+#key_, LS_FIELD_ENUM, offsetof(LsModel, key_), .names = (names_), __VA_ARGS__                            \
+  }
 
 const LsField ls_model_fields[] = {
   LS_FIELDS_HEADER (LsModel),
   UINT ("layers", n_layers, 65536, .required = true, .meaning = "transformer layers"),
   UINT ("hidden", hidden, 1 << 20, .required = true, .meaning = "width of the residual stream"),
   UINT ("heads", n_heads, 65536, .required = true, .meaning = "attention heads"),
-  UINT ("kv_heads", n_kv_heads, 65536, .default_text = "heads", .meaning = "heads of keys and values; fewer with GQA"),
+  UINT ("kv_heads", n_kv_heads, 65536, .default_text = "heads",
+        .meaning = "heads of keys and values; fewer with GQA"),
   UINT ("head_dim", head_dim, 1 << 20, .default_text = "hidden / heads", .meaning = "width of one head"),
   UINT ("ffn", ffn, 1 << 22, .default_text = "4 hidden", .meaning = "inner width of the MLP"),
-  UINT ("vocab", vocab, 1 << 24, .required = true, .meaning = "entries of the vocabulary as published, before padding"),
+  UINT ("vocab", vocab, 1 << 24, .required = true,
+        .meaning = "entries of the vocabulary as published, before padding"),
   UINT ("seq", seq, 1 << 27, .required = true, .meaning = "tokens of a training sequence"),
   ENUM (mlp, mlps, .required = true, .meaning = "activation; swiglu has three matrices, the others two"),
   ENUM (norm, norms, .required = true, .meaning = "normalisation"),
@@ -42,17 +60,22 @@ const LsField ls_model_fields[] = {
   BOOL (qk_norm, "RMS norms of each head of queries and keys"),
   BOOL (tied_embeddings, "the head shares the embedding's weights"),
   BOOL (dropout, "trained with dropout"),
-  UINT ("experts", n_experts, 65536, .default_text = "none", .meaning = "experts of a layer; the keys that follow go with it"),
+  UINT ("experts", n_experts, 65536, .default_text = "none",
+        .meaning = "experts of a layer; the keys that follow go with it"),
   UINT ("top_k", top_k, 65536, .default_text = "none", .meaning = "experts that each token is sent to"),
   UINT ("expert_ffn", expert_ffn, 1 << 22, .default_text = "none", .meaning = "inner width of one expert"),
   UINT ("shared_ffn", shared_ffn, 1 << 22, .default_text = "none",
         .meaning = "inner width of the shared experts together, which see every token"),
-  UINT ("dense_layers", n_dense_layers, 65536, .default_text = "none", .meaning = "first layers that have an MLP, of width ffn, and no experts"),
-  UINT ("moe_every", moe_every, 65536, .default_text = "1", .meaning = "of every so many of the others the last has experts"),
+  UINT ("dense_layers", n_dense_layers, 65536, .default_text = "none",
+        .meaning = "first layers that have an MLP, of width ffn, and no experts"),
+  UINT ("moe_every", moe_every, 65536, .default_text = "1",
+        .meaning = "of every so many of the others the last has experts"),
   UINT ("kv_lora", kv_lora, 1 << 20, .default_text = "none",
-        .meaning = "latent width of keys and values (multi-head latent attention); the keys that follow go with it"),
+        .meaning
+        = "latent width of keys and values (multi-head latent attention); the keys that follow go with it"),
   UINT ("q_lora", q_lora, 1 << 20, .default_text = "none", .meaning = "latent width of queries"),
-  UINT ("rope_dim", rope_dim, 1 << 20, .default_text = "none", .meaning = "of head_dim, what is rotated: one such key for all heads"),
+  UINT ("rope_dim", rope_dim, 1 << 20, .default_text = "none",
+        .meaning = "of head_dim, what is rotated: one such key for all heads"),
   UINT ("v_dim", v_dim, 1 << 20, .default_text = "none", .meaning = "width of one head of values"),
   { NULL },
 };
@@ -72,19 +95,22 @@ complete_experts (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
 {
   if (m->n_experts == 0) {
     bool is_dense = m->top_k + m->expert_ffn + m->shared_ffn + m->n_dense_layers + m->moe_every == 0;
-    return is_dense || complain (doc, "experts", diags, NULL, "missing key \"experts\", which others go with");
+    return is_dense
+        || complain (doc, "experts", diags, NULL, "missing key \"experts\", which others go with");
   }
   m->moe_every = m->moe_every ? m->moe_every : 1;
   if (m->top_k == 0 || m->top_k > m->n_experts)
     return complain (doc, "top_k", diags, NULL, "expected \"top_k\" from 1 to the number of experts");
   if (m->expert_ffn == 0)
-    return complain (doc, "expert_ffn", diags, NULL, "missing key \"expert_ffn\", the inner width of an expert");
+    return complain (doc, "expert_ffn", diags, NULL,
+                     "missing key \"expert_ffn\", the inner width of an expert");
   if (ls_model_n_moe_layers (m) == 0)
     return complain (doc, "dense_layers", diags, NULL, "expected at least one layer with experts");
   if (3.0 * m->n_layers * m->n_experts * m->hidden * m->expert_ffn > MAX_PARAMS)
     return complain (doc, "experts", diags, NULL, "expected experts of fewer than 1e18 parameters together");
   if (m->linear_bias)
-    return complain (doc, "linear_bias", diags, NULL, "expected no biases in a model with experts: grouped matrix products have none");
+    return complain (doc, "linear_bias", diags, NULL,
+                     "expected no biases in a model with experts: grouped matrix products have none");
   return true;
 }
 
@@ -93,14 +119,16 @@ complete_latent (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
   if (m->kv_lora == 0)
     return m->q_lora + m->rope_dim + m->v_dim == 0
-           || complain (doc, "kv_lora", diags, NULL, "missing key \"kv_lora\", which others go with");
+        || complain (doc, "kv_lora", diags, NULL, "missing key \"kv_lora\", which others go with");
   if (m->v_dim == 0 || m->rope_dim == 0 || m->rope_dim >= m->head_dim)
     return complain (doc, "kv_lora", diags, NULL, "expected \"v_dim\", and \"rope_dim\" below head_dim");
   if ((m->head_dim + m->v_dim) % 2 != 0)
     return complain (doc, "v_dim", diags, NULL, "expected widths of keys and values whose sum is even");
-  if (m->n_kv_heads != m->n_heads || m->qkv_bias || m->linear_bias || m->qk_norm || m->position != LS_POSITION_ROPE)
-    return complain (doc, "kv_lora", diags, NULL,
-                     "expected as many heads of keys and values as of queries, rope, and neither biases nor qk_norm, with latent attention");
+  if (m->n_kv_heads != m->n_heads || m->qkv_bias || m->linear_bias || m->qk_norm
+      || m->position != LS_POSITION_ROPE)
+    return complain (
+        doc, "kv_lora", diags, NULL,
+        "expected as many heads of keys and values as of queries, rope, and neither biases nor qk_norm, with latent attention");
   return true;
 }
 
@@ -119,7 +147,8 @@ complete (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   m->n_kv_heads = m->n_kv_heads ? m->n_kv_heads : m->n_heads;
   m->ffn = m->ffn ? m->ffn : 4 * m->hidden;
   if (m->head_dim == 0 && m->hidden % m->n_heads != 0) {
-    g_autofree char *text = g_strdup_printf ("%u heads do not divide a hidden size of %u", m->n_heads, m->hidden);
+    g_autofree char *text
+        = g_strdup_printf ("%u heads do not divide a hidden size of %u", m->n_heads, m->hidden);
     ok = complain (doc, "heads", diags, "give \"head_dim\" if a head is not hidden / heads wide", text);
   }
   m->head_dim = m->head_dim ? m->head_dim : m->hidden / m->n_heads;
@@ -135,7 +164,8 @@ static bool
 read_native (const LsJsonDoc *doc, LsModel *ret_model, LsDiagList *diags)
 {
   LsModel model = { .attention = LS_ATTENTION_FLASH };
-  bool ok = ls_fields_read_file (ls_model_fields, "model", doc, &model, diags) && complete (doc, &model, diags);
+  bool ok
+      = ls_fields_read_file (ls_model_fields, "model", doc, &model, diags) && complete (doc, &model, diags);
   if (ok)
     *ret_model = model;
   else

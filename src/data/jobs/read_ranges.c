@@ -96,7 +96,8 @@ parse_stage (const char *text, void *target)
 }
 
 static const LsField header[] = {
-  { "schema", LS_FIELD_IGNORED, .required = true, .root_only = true, .meaning = "kind and version of the file" },
+  { "schema", LS_FIELD_IGNORED, .required = true, .root_only = true,
+    .meaning = "kind and version of the file" },
 };
 
 #define N_HEADER G_N_ELEMENTS (header)
@@ -116,9 +117,14 @@ ls_ranges_fields (void)
     elements[a][0] = *f;
     elements[a][0].key = "";
     fields[N_HEADER + a] = (LsField) {
-      .key = f->key, .kind = LS_FIELD_ARRAY, .offset = offsetof (LsRanges, values) + a * sizeof (GArray *),
-      .fields = elements[a], .element_size = sizeof blank, .blank = &blank,
-      .default_text = a < LS_N_SPACE_AXES ? axes[a].default_text : "that of the job", .meaning = f->meaning,
+      .key = f->key,
+      .kind = LS_FIELD_ARRAY,
+      .offset = offsetof (LsRanges, values) + a * sizeof (GArray *),
+      .fields = elements[a],
+      .element_size = sizeof blank,
+      .blank = &blank,
+      .default_text = a < LS_N_SPACE_AXES ? axes[a].default_text : "that of the job",
+      .meaning = f->meaning,
     };
   }
   elements[LS_SPACE_ZERO][0].parse = parse_stage;
@@ -139,7 +145,8 @@ check_schedule (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags)
     g_ptr_array_add (names, (gpointer) ls_sched_at (i)->name);
   g_ptr_array_add (names, NULL);
   const char *near = ls_suggest (node->valuestring, (const char *const *) names->pdata);
-  g_autofree char *hint = near ? g_strdup_printf ("did you mean \"%s\"?", near) : g_strdup ("lockstep list schedules");
+  g_autofree char *hint
+      = near ? g_strdup_printf ("did you mean \"%s\"?", near) : g_strdup ("lockstep list schedules");
   g_autofree char *got = ls_json_describe (node);
   ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, hint, "expected the name of a schedule; got %s", got);
   return false;
@@ -152,7 +159,8 @@ ls_ranges_check_lists (const LsJsonDoc *doc, const cJSON *object, LsDiagList *di
   for (guint a = 0; a < ls_space_n_axes (); a++) {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive (object, ls_space_axis_name ((LsSpaceAxis) a));
     if (cJSON_IsArray (list) && !list->child) {
-      ls_json_doc_diag (doc, list, LS_JSON_AT_VALUE, diags, "leave the key out for the range that it has by itself",
+      ls_json_doc_diag (doc, list, LS_JSON_AT_VALUE, diags,
+                        "leave the key out for the range that it has by itself",
                         "expected at least one value; got an empty list");
       ok = false;
     }

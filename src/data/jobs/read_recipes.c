@@ -8,52 +8,88 @@
 #include "lower/lower.h"
 
 static const LsEnumName operators[] = {
-  { "embedding", LS_RECIPE_EMBEDDING }, { "norm", LS_RECIPE_NORM },         { "input-norm", LS_RECIPE_INPUT_NORM },
-  { "mlp-norm", LS_RECIPE_MLP_NORM },   { "final-norm", LS_RECIPE_FINAL_NORM }, { "qkv", LS_RECIPE_QKV },
-  { "rope", LS_RECIPE_ROPE },           { "attention", LS_RECIPE_ATTENTION }, { "scores", LS_RECIPE_SCORES },
-  { "softmax", LS_RECIPE_SOFTMAX },     { "context", LS_RECIPE_CONTEXT },   { "proj", LS_RECIPE_PROJ },
-  { "residual", LS_RECIPE_RESIDUAL },   { "attention-add", LS_RECIPE_ATTENTION_ADD },
-  { "mlp-add", LS_RECIPE_MLP_ADD },     { "fc1", LS_RECIPE_FC1 },           { "activation", LS_RECIPE_ACTIVATION },
-  { "fc2", LS_RECIPE_FC2 },             { "logits", LS_RECIPE_LOGITS },     { "loss", LS_RECIPE_LOSS },
-  { "fsdp", LS_RECIPE_FSDP },           { "clip", LS_RECIPE_CLIP },         { "optimizer", LS_RECIPE_OPTIMIZER },
+  { "embedding", LS_RECIPE_EMBEDDING },
+  { "norm", LS_RECIPE_NORM },
+  { "input-norm", LS_RECIPE_INPUT_NORM },
+  { "mlp-norm", LS_RECIPE_MLP_NORM },
+  { "final-norm", LS_RECIPE_FINAL_NORM },
+  { "qkv", LS_RECIPE_QKV },
+  { "rope", LS_RECIPE_ROPE },
+  { "attention", LS_RECIPE_ATTENTION },
+  { "scores", LS_RECIPE_SCORES },
+  { "softmax", LS_RECIPE_SOFTMAX },
+  { "context", LS_RECIPE_CONTEXT },
+  { "proj", LS_RECIPE_PROJ },
+  { "residual", LS_RECIPE_RESIDUAL },
+  { "attention-add", LS_RECIPE_ATTENTION_ADD },
+  { "mlp-add", LS_RECIPE_MLP_ADD },
+  { "fc1", LS_RECIPE_FC1 },
+  { "activation", LS_RECIPE_ACTIVATION },
+  { "fc2", LS_RECIPE_FC2 },
+  { "logits", LS_RECIPE_LOGITS },
+  { "loss", LS_RECIPE_LOSS },
+  { "fsdp", LS_RECIPE_FSDP },
+  { "clip", LS_RECIPE_CLIP },
+  { "optimizer", LS_RECIPE_OPTIMIZER },
   { NULL },
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (operators) == LS_N_RECIPE_OPERATORS + 1);
 
 static const LsEnumName models[] = {
-  { "all", LS_FOR_ALL },   { "rmsnorm", LS_FOR_RMSNORM }, { "layernorm", LS_FOR_LAYERNORM }, { "swiglu", LS_FOR_SWIGLU },
-  { "gelu", LS_FOR_GELU }, { "relu2", LS_FOR_RELU2 },     { "gqa", LS_FOR_GQA },             { "mha", LS_FOR_MHA },
-  { NULL },
+  { "all", LS_FOR_ALL },       { "rmsnorm", LS_FOR_RMSNORM }, { "layernorm", LS_FOR_LAYERNORM },
+  { "swiglu", LS_FOR_SWIGLU }, { "gelu", LS_FOR_GELU },       { "relu2", LS_FOR_RELU2 },
+  { "gqa", LS_FOR_GQA },       { "mha", LS_FOR_MHA },         { NULL },
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (models) == LS_N_FOR + 1);
 
-static const LsEnumName dtypes[] = { { "bf16", LS_DTYPE_BF16 }, { "fp16", LS_DTYPE_FP16 }, { "fp32", LS_DTYPE_FP32 }, { NULL } };
+static const LsEnumName dtypes[]
+    = { { "bf16", LS_DTYPE_BF16 }, { "fp16", LS_DTYPE_FP16 }, { "fp32", LS_DTYPE_FP32 }, { NULL } };
 
-#define KERNEL(key_, kind_, member_) { key_, kind_, offsetof (LsRecipeKernel, member_)
+#define KERNEL(key_, kind_, member_)                                                                         \
+  {                                                                                                          \
+    key_, kind_, offsetof (LsRecipeKernel, member_)
 
-static const LsField kernel_fields[] = {
-  KERNEL ("core", LS_FIELD_BOOL, is_core), .default_text = "false",
-    .meaning = "here stand the operator's own matrix products, or attention; no other key then" },
-  KERNEL ("name", LS_FIELD_STRING, name), .default_text = "required, but of the core", .meaning = "what pictures show" },
-  KERNEL ("access", LS_FIELD_ENUM, access), .names = ls_access_names, .default_text = "required, but of the core",
-    .meaning = "how it touches memory, which its rate depends on" },
-  KERNEL ("elements", LS_FIELD_STRING, elements_text), .default_text = "required, but of the core and of fsdp",
-    .meaning = "how many: sums of products of sizes, such as 0.5*s*b*q" },
-  KERNEL ("read", LS_FIELD_DOUBLE, read), .max = 1e3, .default_text = "0", .meaning = "bytes of an element that it reads" },
-  KERNEL ("write", LS_FIELD_DOUBLE, write), .max = 1e3, .default_text = "0", .meaning = "and writes" },
-  KERNEL ("bytes", LS_FIELD_STRING, bytes_text), .default_text = "elements times read and write",
-    .meaning = "all its traffic, where what is read and what is written differ in elements" },
-  KERNEL ("launches", LS_FIELD_STRING, launches_text), .default_text = "one",
-    .meaning = "as many kernels that share elements and bytes, such as T" },
-  KERNEL ("dtype", LS_FIELD_ENUM, dtype), .names = dtypes, .default_text = "`\"bf16\"`", .meaning = "of what it reads" },
-  { NULL },
-};
+static const LsField kernel_fields[]
+    = { KERNEL ("core", LS_FIELD_BOOL, is_core), .default_text = "false",
+        .meaning = "here stand the operator's own matrix products, or attention; no other key then" },
+    KERNEL ("name", LS_FIELD_STRING, name), .default_text = "required, but of the core",
+                                            .meaning = "what pictures show"
+}
+, KERNEL ("access", LS_FIELD_ENUM, access), .names = ls_access_names,
+                                            .default_text = "required, but of the core",
+                                            .meaning = "how it touches memory, which its rate depends on"
+}
+, KERNEL ("elements", LS_FIELD_STRING, elements_text),
+    .default_text = "required, but of the core and of fsdp",
+    .meaning = "how many: sums of products of sizes, such as 0.5*s*b*q"
+}
+, KERNEL ("read", LS_FIELD_DOUBLE, read), .max = 1e3, .default_text = "0",
+                                          .meaning = "bytes of an element that it reads"
+}
+, KERNEL ("write", LS_FIELD_DOUBLE, write), .max = 1e3, .default_text = "0", .meaning = "and writes"
+}
+, KERNEL ("bytes", LS_FIELD_STRING, bytes_text),
+    .default_text = "elements times read and write",
+    .meaning = "all its traffic, where what is read and what is written differ in elements"
+}
+, KERNEL ("launches", LS_FIELD_STRING, launches_text),
+    .default_text = "one", .meaning = "as many kernels that share elements and bytes, such as T"
+}
+, KERNEL ("dtype", LS_FIELD_ENUM, dtype), .names = dtypes, .default_text = "`\"bf16\"`",
+                                          .meaning = "of what it reads"
+}
+, { NULL },
+}
+;
 
 static const LsRecipeKernel kernel_blank = { .dtype = LS_DTYPE_BF16 };
 
-#define KERNELS(key_, member_, meaning_)                                                                        \
-  { key_, LS_FIELD_ARRAY, offsetof (LsRecipe, member_), .fields = kernel_fields, .blank = &kernel_blank,        \
-    .element_size = sizeof (LsRecipeKernel), .default_text = "none", .meaning = (meaning_) }
+#define KERNELS(key_, member_, meaning_)                                                                     \
+  {                                                                                                          \
+    key_, LS_FIELD_ARRAY, offsetof (LsRecipe, member_), .fields = kernel_fields, .blank = &kernel_blank,     \
+                                                        .element_size = sizeof (LsRecipeKernel),             \
+                                                        .default_text = "none", .meaning = (meaning_)        \
+  }
 
 static const LsField operator_fields[] = {
   { "operator", LS_FIELD_ENUM, offsetof (LsRecipe, operator_), .required = true, .names = operators,
@@ -67,17 +103,21 @@ static const LsField operator_fields[] = {
   { "bias_grad_listed", LS_FIELD_BOOL, offsetof (LsRecipe, bias_grad_is_listed), .default_text = "false",
     .meaning = "a kernel of `backward` sums the gradient of the bias too; else one does that is built in" },
   KERNELS ("forward", forward, "in order; again where the forward is computed again"),
-  KERNELS ("backward", backward, "in order, but for gradients of weights that products have; of residual: the sum of its two gradients"),
+  KERNELS (
+      "backward", backward,
+      "in order, but for gradients of weights that products have; of residual: the sum of its two gradients"),
   { "saved", LS_FIELD_STRING, offsetof (LsRecipe, saved_text), .default_text = "as built in",
     .meaning = "bytes kept for the backward, as an expression of sizes; of a product besides its input" },
-  { "source", LS_FIELD_STRING, offsetof (LsRecipe, source), .required = true, .meaning = "who says so, and how sure it is" },
+  { "source", LS_FIELD_STRING, offsetof (LsRecipe, source), .required = true,
+    .meaning = "who says so, and how sure it is" },
   { NULL },
 };
 
 const LsField ls_recipes_fields[] = {
   LS_FIELDS_HEADER (LsRecipes),
   { "variant_of", LS_FIELD_STRING, offsetof (LsRecipes, variant_of), .default_text = "none",
-    .meaning = "the list that it takes the place of where the program is asked to, say to compile: whatif proposes it" },
+    .meaning
+    = "the list that it takes the place of where the program is asked to, say to compile: whatif proposes it" },
   { "operators", LS_FIELD_ARRAY, offsetof (LsRecipes, operators), .required = true, .fields = operator_fields,
     .element_size = sizeof (LsRecipe), .meaning = "those that differ from what is built in" },
   { NULL },
@@ -90,14 +130,18 @@ static const struct {
   const char *sizes;
   bool has_core;
 } rules[LS_N_RECIPE_OPERATORS] = {
-  [LS_RECIPE_EMBEDDING] = { "sbhV", false },      [LS_RECIPE_NORM] = { "sbh", false },       [LS_RECIPE_INPUT_NORM] = { "sbh", false },
-  [LS_RECIPE_MLP_NORM] = { "sbh", false },        [LS_RECIPE_FINAL_NORM] = { "sbh", false }, [LS_RECIPE_QKV] = { "sbhqkad", true },
-  [LS_RECIPE_ROPE] = { "sbhqkad", false },        [LS_RECIPE_ATTENTION] = { "sbhqkad", true }, [LS_RECIPE_PROJ] = { "sbhqkad", true },
-  [LS_RECIPE_SCORES] = { "sbhqkad", true },       [LS_RECIPE_SOFTMAX] = { "sbhqkad", false },  [LS_RECIPE_CONTEXT] = { "sbhqkad", true },
-  [LS_RECIPE_RESIDUAL] = { "sbh", false },        [LS_RECIPE_ATTENTION_ADD] = { "sbh", false }, [LS_RECIPE_MLP_ADD] = { "sbh", false },
-        [LS_RECIPE_FC1] = { "sbhf", true },        [LS_RECIPE_ACTIVATION] = { "sbf", false },
-  [LS_RECIPE_FC2] = { "sbhf", true },             [LS_RECIPE_LOGITS] = { "sbhV", true },     [LS_RECIPE_LOSS] = { "sbhV", false },
-  [LS_RECIPE_FSDP] = { "", false },             [LS_RECIPE_CLIP] = { "ST", false },        [LS_RECIPE_OPTIMIZER] = { "ST", false },
+  [LS_RECIPE_EMBEDDING] = { "sbhV", false },  [LS_RECIPE_NORM] = { "sbh", false },
+  [LS_RECIPE_INPUT_NORM] = { "sbh", false },  [LS_RECIPE_MLP_NORM] = { "sbh", false },
+  [LS_RECIPE_FINAL_NORM] = { "sbh", false },  [LS_RECIPE_QKV] = { "sbhqkad", true },
+  [LS_RECIPE_ROPE] = { "sbhqkad", false },    [LS_RECIPE_ATTENTION] = { "sbhqkad", true },
+  [LS_RECIPE_PROJ] = { "sbhqkad", true },     [LS_RECIPE_SCORES] = { "sbhqkad", true },
+  [LS_RECIPE_SOFTMAX] = { "sbhqkad", false }, [LS_RECIPE_CONTEXT] = { "sbhqkad", true },
+  [LS_RECIPE_RESIDUAL] = { "sbh", false },    [LS_RECIPE_ATTENTION_ADD] = { "sbh", false },
+  [LS_RECIPE_MLP_ADD] = { "sbh", false },     [LS_RECIPE_FC1] = { "sbhf", true },
+  [LS_RECIPE_ACTIVATION] = { "sbf", false },  [LS_RECIPE_FC2] = { "sbhf", true },
+  [LS_RECIPE_LOGITS] = { "sbhV", true },      [LS_RECIPE_LOSS] = { "sbhV", false },
+  [LS_RECIPE_FSDP] = { "", false },           [LS_RECIPE_CLIP] = { "ST", false },
+  [LS_RECIPE_OPTIMIZER] = { "ST", false },
 };
 
 typedef struct {
@@ -148,14 +192,17 @@ check_copy (Check *check, const cJSON *node, const LsRecipeKernel *k)
   g_autofree char *known = g_strjoinv (", ", (char **) ls_fsdp_copies);
   if (!k->name || !g_strv_contains (ls_fsdp_copies, k->name))
     complain (check, node, "expected the name of a copy of FSDP: %s", known);
-  if (k->access == LS_ACCESS_NONE || k->elements_text || k->bytes_text || k->launches_text || k->read + k->write > 0)
-    complain (check, node, "expected \"name\" and \"access\" alone: what a copy of FSDP moves follows from the job");
+  if (k->access == LS_ACCESS_NONE || k->elements_text || k->bytes_text || k->launches_text
+      || k->read + k->write > 0)
+    complain (check, node,
+              "expected \"name\" and \"access\" alone: what a copy of FSDP moves follows from the job");
 }
 
 static void
 check_kernel (Check *check, const cJSON *node, LsRecipeKernel *k)
 {
-  bool says_anything = k->name || k->elements_text || k->bytes_text || k->launches_text || k->access != LS_ACCESS_NONE || k->read + k->write > 0;
+  bool says_anything = k->name || k->elements_text || k->bytes_text || k->launches_text
+      || k->access != LS_ACCESS_NONE || k->read + k->write > 0;
   if (k->is_core) {
     if (says_anything)
       complain (check, node, "the core is the operator's own: expected no other key beside \"core\"");
@@ -177,7 +224,8 @@ check_kernel (Check *check, const cJSON *node, LsRecipeKernel *k)
 static guint
 max_kernels (const LsRecipe *r, const char *key)
 {
-  bool is_sum = r->operator_ == LS_RECIPE_RESIDUAL || r->operator_ == LS_RECIPE_ATTENTION_ADD || r->operator_ == LS_RECIPE_MLP_ADD;
+  bool is_sum = r->operator_ == LS_RECIPE_RESIDUAL || r->operator_ == LS_RECIPE_ATTENTION_ADD
+      || r->operator_ == LS_RECIPE_MLP_ADD;
   return is_sum && strcmp (key, "backward") == 0 ? LS_RECIPE_MAX_RESIDUAL : LS_RECIPE_MAX_KERNELS;
 }
 
@@ -193,8 +241,9 @@ check_kernels (Check *check, const cJSON *object, const char *key, GArray *kerne
     n_cores += k->is_core;
   }
   if (n_cores != has_core)
-    complain (check, at, has_core ? "expected {\"core\": true} once in \"%2$s\" of %1$s, where its own kernels stand"
-                                  : "%s has no core: its own kernels are gone where a list stands (\"%s\")",
+    complain (check, at,
+              has_core ? "expected {\"core\": true} once in \"%2$s\" of %1$s, where its own kernels stand"
+                       : "%s has no core: its own kernels are gone where a list stands (\"%s\")",
               operator_name (check->recipe), key);
   if (n > max_kernels (check->recipe, key))
     complain (check, at, "expected at most %u kernels; got %u", max_kernels (check->recipe, key), n);
@@ -204,7 +253,7 @@ static bool
 has_bias (const LsRecipe *r)
 {
   return r->operator_ == LS_RECIPE_QKV || r->operator_ == LS_RECIPE_FC1 || r->operator_ == LS_RECIPE_RESIDUAL
-         || r->operator_ == LS_RECIPE_ATTENTION_ADD || r->operator_ == LS_RECIPE_MLP_ADD;
+      || r->operator_ == LS_RECIPE_ATTENTION_ADD || r->operator_ == LS_RECIPE_MLP_ADD;
 }
 
 /* Steps and copies go one way; the first kernel of clipping is the norm. */
@@ -212,17 +261,22 @@ static void
 check_place (Check *check, const cJSON *object)
 {
   const LsRecipe *r = check->recipe;
-  bool is_step = r->operator_ >= LS_RECIPE_FSDP, has_products = r->operator_ == LS_RECIPE_QKV || r->operator_ == LS_RECIPE_FC1;
+  bool is_step = r->operator_ >= LS_RECIPE_FSDP,
+       has_products = r->operator_ == LS_RECIPE_QKV || r->operator_ == LS_RECIPE_FC1;
   if (is_step && r->backward && r->backward->len > 0)
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "backward"), "%s has no backward", operator_name (r));
+    complain (check, cJSON_GetObjectItemCaseSensitive (object, "backward"), "%s has no backward",
+              operator_name (r));
   if (is_step && (!r->forward || r->forward->len == 0))
     complain (check, object, "expected \"forward\": the kernels of %s", operator_name (r));
   if (r->is_one_hot && r->operator_ != LS_RECIPE_EMBEDDING)
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "one_hot"), "%s looks no words up; expected it of embedding", operator_name (r));
+    complain (check, cJSON_GetObjectItemCaseSensitive (object, "one_hot"),
+              "%s looks no words up; expected it of embedding", operator_name (r));
   if (r->bias_grad_is_listed && !has_bias (r))
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "bias_grad_listed"), "%s has no bias; expected it of qkv, fc1 or a sum", operator_name (r));
+    complain (check, cJSON_GetObjectItemCaseSensitive (object, "bias_grad_listed"),
+              "%s has no bias; expected it of qkv, fc1 or a sum", operator_name (r));
   if (r->one_by_one && !has_products)
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "one_by_one"), "%s is one product; expected it of qkv or fc1", operator_name (r));
+    complain (check, cJSON_GetObjectItemCaseSensitive (object, "one_by_one"),
+              "%s is one product; expected it of qkv or fc1", operator_name (r));
 }
 
 static void
@@ -231,7 +285,8 @@ check_operator (Check *check, const cJSON *object, LsRecipe *r, const LsRecipes 
   check->recipe = r;
   for (const LsRecipe *other = (const LsRecipe *) (gpointer) all->operators->data; other < r; other++)
     if (other->operator_ == r->operator_ && (other->models == r->models || other->models == LS_FOR_ALL))
-      complain (check, object, "an entry before it is for all of these models already: %s", operator_name (r));
+      complain (check, object, "an entry before it is for all of these models already: %s",
+                operator_name (r));
   check_kernels (check, object, "forward", r->forward);
   check_kernels (check, object, "backward", r->backward);
   check_place (check, object);
@@ -247,7 +302,8 @@ ls_recipes_read (const LsJsonDoc *doc, LsDiagList *diags)
     return NULL;
   const cJSON *list = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "operators");
   for (guint i = 0; i < recipes->operators->len; i++)
-    check_operator (&check, cJSON_GetArrayItem (list, (int) i), &g_array_index (recipes->operators, LsRecipe, i), recipes);
+    check_operator (&check, cJSON_GetArrayItem (list, (int) i),
+                    &g_array_index (recipes->operators, LsRecipe, i), recipes);
   return check.is_wrong ? NULL : g_steal_pointer (&recipes);
 }
 

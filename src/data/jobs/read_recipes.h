@@ -1,5 +1,5 @@
-/* data/jobs/read_recipes.h — strategies/kernels/NAME.json: the kernels that a release of some software launches for each
- * operator (model/recipe.h). */
+/* data/jobs/read_recipes.h — strategies/kernels/NAME.json: the kernels that a release of some software
+ * launches for each operator (model/recipe.h). */
 #ifndef LS_DATA_JOBS_READ_RECIPES_H
 #define LS_DATA_JOBS_READ_RECIPES_H
 
@@ -10,8 +10,8 @@
 
 extern const LsField ls_recipes_fields[];
 
-/* By name or path; NULL and diagnostics (LS_ERROR_INPUT) if the file is wrong: keys, expressions, sizes that the
- * operator does not have, kernels in the wrong place. */
+/* By name or path; NULL and diagnostics (LS_ERROR_INPUT) if the file is wrong: keys, expressions, sizes that
+ * the operator does not have, kernels in the wrong place. */
 LsRecipes *ls_recipes_load (const char *name, LsDiagList *diags);
 /* All lists that are at hand, LsRecipes in the order of their names; made once, then static. Those whose
  * file is wrong are left out: `lockstep check` tells. */

@@ -6,9 +6,9 @@
 #include "data/jobs/schedule_cells.h"
 #include "data/text/read_file.h"
 
-#define MAX_STAGES 32768
+#define MAX_STAGES        32768
 #define MAX_MICRO_BATCHES (1 << 29)
-#define MAX_PLACES (1 << 24) /* ranks times chunks */
+#define MAX_PLACES        (1 << 24) /* ranks times chunks */
 
 static void
 line_free (gpointer data)
@@ -38,11 +38,16 @@ static const struct {
   LsActionType type;
   bool has_mb;
 } words[] = {
-  { "F", LS_CELL_COMPUTE, LS_ACTION_F, true },         { "B", LS_CELL_COMPUTE, LS_ACTION_B, true },
-  { "I", LS_CELL_COMPUTE, LS_ACTION_I, true },         { "W", LS_CELL_COMPUTE, LS_ACTION_W, true },
-  { "SEND_F", LS_CELL_SEND_F, 0, true },               { "RECV_F", LS_CELL_RECV_F, 0, true },
-  { "SEND_B", LS_CELL_SEND_B, 0, true },               { "RECV_B", LS_CELL_RECV_B, 0, true },
-  { "UNSHARD", LS_CELL_UNSHARD, 0, false },            { "RESHARD", LS_CELL_RESHARD, 0, false },
+  { "F", LS_CELL_COMPUTE, LS_ACTION_F, true },
+  { "B", LS_CELL_COMPUTE, LS_ACTION_B, true },
+  { "I", LS_CELL_COMPUTE, LS_ACTION_I, true },
+  { "W", LS_CELL_COMPUTE, LS_ACTION_W, true },
+  { "SEND_F", LS_CELL_SEND_F, 0, true },
+  { "RECV_F", LS_CELL_RECV_F, 0, true },
+  { "SEND_B", LS_CELL_SEND_B, 0, true },
+  { "RECV_B", LS_CELL_RECV_B, 0, true },
+  { "UNSHARD", LS_CELL_UNSHARD, 0, false },
+  { "RESHARD", LS_CELL_RESHARD, 0, false },
   { "REDUCE_GRAD", LS_CELL_REDUCE_GRAD, 0, false },
 };
 
@@ -101,9 +106,11 @@ append_action (LsCellFile *f, guint line, char *text, int column, bool is_paired
 {
   LsCell cell = { .column = column, .is_paired = is_paired };
   if (!read_action (g_strstrip (text), &cell))
-    ls_cell_complain (f, line, column, hint_for (text),
-                      "expected STAGE, then F, B, I, W, SEND_F, RECV_F, SEND_B or RECV_B and a micro-batch, or UNSHARD, "
-                      "RESHARD or REDUCE_GRAD; got \"%s\"", text);
+    ls_cell_complain (
+        f, line, column, hint_for (text),
+        "expected STAGE, then F, B, I, W, SEND_F, RECV_F, SEND_B or RECV_B and a micro-batch, or UNSHARD, "
+        "RESHARD or REDUCE_GRAD; got \"%s\"",
+        text);
   g_array_append_val (((LsCellLine *) g_ptr_array_index (f->lines, line))->cells, cell);
 }
 
@@ -135,7 +142,7 @@ static void
 append_line (LsCellFile *f, const char *text, int number)
 {
   LsCellLine *line = g_new (LsCellLine, 1);
-  *line = (LsCellLine){ g_strdup (text), number, g_array_new (FALSE, TRUE, sizeof (LsCell)) };
+  *line = (LsCellLine) { g_strdup (text), number, g_array_new (FALSE, TRUE, sizeof (LsCell)) };
   g_ptr_array_add (f->lines, line);
   guint index = f->lines->len - 1;
 
@@ -224,11 +231,12 @@ check_extent (const LsCellFile *f, const Extent *e)
 {
   if ((guint64) e->n_pipes * e->n_stages > e->n_actions)
     ls_diag_add (f->diags, LS_ERROR_INPUT, f->file, 0, 0, NULL, NULL, NULL,
-                 "expected a forward and a backward of each stage; got %u actions of stages up to %u", e->n_actions,
-                 e->n_stages - 1);
+                 "expected a forward and a backward of each stage; got %u actions of stages up to %u",
+                 e->n_actions, e->n_stages - 1);
   if ((guint64) f->lines->len * e->n_chunks > MAX_PLACES)
     ls_diag_add (f->diags, LS_ERROR_INPUT, f->file, 0, 0, NULL, NULL, NULL,
-                 "expected at most %d stages over all ranks; got %u on one of %u ranks", MAX_PLACES, e->n_chunks, f->lines->len);
+                 "expected at most %d stages over all ranks; got %u on one of %u ranks", MAX_PLACES,
+                 e->n_chunks, f->lines->len);
 }
 
 static uint16_t
@@ -256,7 +264,7 @@ set_homes (LsOrders *orders, const Extent *e)
       if (n[chunk] <= most[cell])
         continue;
       most[cell] = n[chunk];
-      l->homes[cell] = (LsHome){ rank, (uint16_t) chunk };
+      l->homes[cell] = (LsHome) { rank, (uint16_t) chunk };
     }
   }
 }
@@ -267,15 +275,17 @@ orders_of (const LsCellFile *f, const Extent *e)
   guint n_ranks = f->lines->len;
   g_autofree LsStageRef *stages = g_new (LsStageRef, (gsize) n_ranks * e->n_chunks);
   for (gsize i = 0; i < (gsize) n_ranks * e->n_chunks; i++)
-    stages[i] = (LsStageRef){ UINT16_MAX, UINT16_MAX };
+    stages[i] = (LsStageRef) { UINT16_MAX, UINT16_MAX };
   for (guint rank = 0; rank < n_ranks; rank++) {
     const GArray *keys = g_ptr_array_index (e->stages, rank);
     for (guint chunk = 0; chunk < keys->len; chunk++) {
       uint32_t key = g_array_index (keys, uint32_t, chunk);
-      stages[rank * e->n_chunks + chunk] = (LsStageRef){ (uint16_t) (key / MAX_STAGES), (uint16_t) (key % MAX_STAGES) };
+      stages[rank * e->n_chunks + chunk]
+          = (LsStageRef) { (uint16_t) (key / MAX_STAGES), (uint16_t) (key % MAX_STAGES) };
     }
   }
-  LsOrders *orders = ls_orders_new (n_ranks, e->n_chunks, e->n_pipes, e->n_stages, e->n_micro_batches, stages);
+  LsOrders *orders
+      = ls_orders_new (n_ranks, e->n_chunks, e->n_pipes, e->n_stages, e->n_micro_batches, stages);
   for (guint rank = 0; rank < n_ranks; rank++) {
     const LsCellLine *line = g_ptr_array_index (f->lines, rank);
     for (guint i = 0; i < line->cells->len; i++) {
@@ -349,7 +359,8 @@ ls_parse_schedule (const char *name, const char *text, LsDiagList *diags)
 
   read_lines (&f, text);
   if (f.lines->len == 0)
-    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL, "expected a line of actions for each rank; got none");
+    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL,
+                 "expected a line of actions for each rank; got none");
   if (ls_diag_list_n (diags) == n_before)
     measure (&f, &e);
   if (ls_diag_list_n (diags) == n_before)

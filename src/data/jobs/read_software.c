@@ -19,20 +19,25 @@ static const LsField headroom_fields[] = {
     .meaning = "and so much of the accelerator's memory" },
   { "allocator", LS_FIELD_BOOL, offsetof (LsHeadroomItem, is_of_allocator), .default_text = "false",
     .meaning = "is what --memory-allocator caching simulates, and is left out with it" },
-  { "source", LS_FIELD_STRING, offsetof (LsHeadroomItem, source), .required = true, .meaning = "who says so" },
+  { "source", LS_FIELD_STRING, offsetof (LsHeadroomItem, source), .required = true,
+    .meaning = "who says so" },
   { NULL },
 };
 
 static const LsField table_fields[] = {
-  { "of", LS_FIELD_STRING, offsetof (LsTableFacts, of), .required = true, .meaning = "the table: what the column `source` of its rows says, with * and ?; several with |" },
-  { "family", LS_FIELD_STRING, offsetof (LsTableFacts, family), .default_text = "as the facts before it say, else the name of the file",
+  { "of", LS_FIELD_STRING, offsetof (LsTableFacts, of), .required = true,
+    .meaning = "the table: what the column `source` of its rows says, with * and ?; several with |" },
+  { "family", LS_FIELD_STRING, offsetof (LsTableFacts, family),
+    .default_text = "as the facts before it say, else the name of the file",
     .meaning = "what its rows are called together on a scoreboard" },
   { "when", LS_FIELD_SETTINGS, offsetof (LsTableFacts, when), .default_text = "all its rows",
     .meaning = "which rows: a column and what it says, as `\"a\"`, `\"a|b\"` or `\">=8\"`" },
-  { "model", LS_FIELD_SETTINGS, offsetof (LsTableFacts, model), .fields = ls_model_fields, .element_size = sizeof (LsModel), .table = "model",
-    .default_text = "none", .meaning = "what their models had, over the columns" },
-  { "strategy", LS_FIELD_SETTINGS, offsetof (LsTableFacts, strategy), .fields = ls_strategy_fields, .element_size = sizeof (LsStrategy),
-    .table = "strategy", .default_text = "none", .meaning = "what they ran with, over the columns" },
+  { "model", LS_FIELD_SETTINGS, offsetof (LsTableFacts, model), .fields = ls_model_fields,
+    .element_size = sizeof (LsModel), .table = "model", .default_text = "none",
+    .meaning = "what their models had, over the columns" },
+  { "strategy", LS_FIELD_SETTINGS, offsetof (LsTableFacts, strategy), .fields = ls_strategy_fields,
+    .element_size = sizeof (LsStrategy), .table = "strategy", .default_text = "none",
+    .meaning = "what they ran with, over the columns" },
   { "cluster", LS_FIELD_STRING, offsetof (LsTableFacts, cluster), .default_text = "what the column says",
     .meaning = "what they ran on, where the table names the accelerator only (a name of topologies/)" },
   { "source", LS_FIELD_STRING, offsetof (LsTableFacts, source), .required = true, .meaning = "who says so" },
@@ -42,33 +47,52 @@ static const LsField table_fields[] = {
 static const LsField own_fields[] = {
   LS_FIELDS_HEADER (LsSoftwareSpec),
   { "based_on", LS_FIELD_STRING, offsetof (LsSoftwareSpec, based_on), .default_text = "nothing",
-    .meaning = "another file of this folder, whose keys hold where this one has none (but for dp_kinds, architectures and tables)" },
-  { "program", LS_FIELD_STRING, offsetof (LsSoftwareSpec, program), .required = true, .meaning = "its name as one would say it" },
-  { "vendor", LS_FIELD_STRING, offsetof (LsSoftwareSpec, vendor), .default_text = "not said", .meaning = "who makes it" },
-  { "release", LS_FIELD_STRING, offsetof (LsSoftwareSpec, release), .default_text = "not said", .meaning = "of which release the file speaks" },
+    .meaning
+    = "another file of this folder, whose keys hold where this one has none (but for dp_kinds, architectures and tables)" },
+  { "program", LS_FIELD_STRING, offsetof (LsSoftwareSpec, program), .required = true,
+    .meaning = "its name as one would say it" },
+  { "vendor", LS_FIELD_STRING, offsetof (LsSoftwareSpec, vendor), .default_text = "not said",
+    .meaning = "who makes it" },
+  { "release", LS_FIELD_STRING, offsetof (LsSoftwareSpec, release), .default_text = "not said",
+    .meaning = "of which release the file speaks" },
   { "emit", LS_FIELD_STRING, offsetof (LsSoftwareSpec, emit), .default_text = "none",
     .meaning = "what --emit calls it; what that refuses is illegal with --for" },
   { "dp_kinds", LS_FIELD_STRING, offsetof (LsSoftwareSpec, dp_kinds), .default_text = "none",
-    .meaning = "jobs with one of these dp_kind (with commas) are taken to run it where they name no software" },
-  { "architectures", LS_FIELD_STRING, offsetof (LsSoftwareSpec, architectures), .default_text = "any that no other file names",
-    .meaning = "and only on accelerators of one of these (with commas): names of files in topologies/nccl, tpu" },
-  { "runs_like", LS_FIELD_STRING, offsetof (LsSoftwareSpec, runs_like), .default_text = "as the file whose dp_kinds has the job's",
-    .meaning = "whose measured runs tell how far off a prediction may be; jobs are compared with those of the same words" },
-  { "defaults", LS_FIELD_OBJECT, offsetof (LsSoftwareSpec, defaults), .fields = ls_strategy_fields, .table = "strategy", .default_text = "those of Lockstep",
+    .meaning
+    = "jobs with one of these dp_kind (with commas) are taken to run it where they name no software" },
+  { "architectures", LS_FIELD_STRING, offsetof (LsSoftwareSpec, architectures),
+    .default_text = "any that no other file names",
+    .meaning
+    = "and only on accelerators of one of these (with commas): names of files in topologies/nccl, tpu" },
+  { "runs_like", LS_FIELD_STRING, offsetof (LsSoftwareSpec, runs_like),
+    .default_text = "as the file whose dp_kinds has the job's",
+    .meaning
+    = "whose measured runs tell how far off a prediction may be; jobs are compared with those of the same words" },
+  { "defaults", LS_FIELD_OBJECT, offsetof (LsSoftwareSpec, defaults), .fields = ls_strategy_fields,
+    .table = "strategy", .default_text = "those of Lockstep",
     .meaning = "keys of a strategy, as the program has them if nobody says anything" },
-  { "headroom", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, headroom), .fields = headroom_fields, .element_size = sizeof (LsHeadroomItem),
-    .default_text = "none", .meaning = "memory that it takes besides what is simulated" },
-  { "tables", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, tables), .fields = table_fields, .element_size = sizeof (LsTableFacts),
-    .default_text = "none", .meaning = "published tables of its runs, and what `lockstep validate` has to know of them besides their columns" },
+  { "headroom", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, headroom), .fields = headroom_fields,
+    .element_size = sizeof (LsHeadroomItem), .default_text = "none",
+    .meaning = "memory that it takes besides what is simulated" },
+  { "tables", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, tables), .fields = table_fields,
+    .element_size = sizeof (LsTableFacts), .default_text = "none",
+    .meaning
+    = "published tables of its runs, and what `lockstep validate` has to know of them besides their columns" },
 };
 
 static const LsEnumName interleaved_p2p[] = {
-  { "batched", LS_P2P_BATCHED }, { "overlapped", LS_P2P_OVERLAPPED }, { "auto", LS_P2P_AUTO }, { NULL },
+  { "batched", LS_P2P_BATCHED },
+  { "overlapped", LS_P2P_OVERLAPPED },
+  { "auto", LS_P2P_AUTO },
+  { NULL },
 };
 
-static const LsField p2p_field
-  = { "p2p_interleaved", LS_FIELD_ENUM, offsetof (LsSoftwareSpec, p2p_interleaved), .names = interleaved_p2p, .default_text = "as defaults",
-      .meaning = "p2p with vpp above 1" };
+static const LsField p2p_field = { "p2p_interleaved",
+                                   LS_FIELD_ENUM,
+                                   offsetof (LsSoftwareSpec, p2p_interleaved),
+                                   .names = interleaved_p2p,
+                                   .default_text = "as defaults",
+                                   .meaning = "p2p with vpp above 1" };
 
 #define N_OWN G_N_ELEMENTS (own_fields)
 
@@ -81,8 +105,13 @@ ls_software_fields (void)
     return fields;
   memcpy (fields, own_fields, sizeof own_fields);
   fields[N_OWN] = p2p_field;
-  fields[N_OWN + 1] = (LsField) { "ranges", LS_FIELD_OBJECT, offsetof (LsSoftwareSpec, ranges), .fields = ls_ranges_fields (),
-                                  .table = "file of ranges", .default_text = "those of a sweep", .meaning = "values that a sweep for it tries" };
+  fields[N_OWN + 1] = (LsField) { "ranges",
+                                  LS_FIELD_OBJECT,
+                                  offsetof (LsSoftwareSpec, ranges),
+                                  .fields = ls_ranges_fields (),
+                                  .table = "file of ranges",
+                                  .default_text = "those of a sweep",
+                                  .meaning = "values that a sweep for it tries" };
   ls_once_leave (&is_made);
   return fields;
 }
@@ -96,8 +125,8 @@ check_emit (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
   if (!s->emit || ls_emit_check_target (s->emit, &error))
     return true;
   g_autofree char *known = g_strjoinv (", ", (char **) ls_emit_targets ());
-  ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "emit"), LS_JSON_AT_VALUE, diags, NULL,
-                    "expected one of %s; got \"%s\"", known, s->emit);
+  ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "emit"), LS_JSON_AT_VALUE,
+                    diags, NULL, "expected one of %s; got \"%s\"", known, s->emit);
   return false;
 }
 
@@ -111,8 +140,9 @@ check_dp_kinds (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags
     for (int kind = LS_DP_NONE; kind <= LS_DP_XLA_FSDP; kind++)
       is_known |= strcmp (*name, ls_dp_kind_name (kind)) == 0;
     if (!is_known)
-      ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "dp_kinds"), LS_JSON_AT_VALUE, diags, NULL,
-                        "expected values of dp_kind with commas; got \"%s\"", *name);
+      ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "dp_kinds"),
+                        LS_JSON_AT_VALUE, diags, NULL, "expected values of dp_kind with commas; got \"%s\"",
+                        *name);
     ok &= is_known;
   }
   return ok;
@@ -136,7 +166,8 @@ check_architectures (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *
   if (!s->architectures)
     return true;
   g_auto (GStrv) names = g_strsplit (s->architectures, ",", -1);
-  g_autoptr (GPtrArray) generations = ls_data_list (LS_DATA_NCCL_TABLES), known = architectures_of (generations);
+  g_autoptr (GPtrArray) generations = ls_data_list (LS_DATA_NCCL_TABLES),
+                        known = architectures_of (generations);
   const char *const *all = (const char *const *) known->pdata;
   char **name = names;
   while (*name && g_strv_contains (all, *name))
@@ -144,10 +175,11 @@ check_architectures (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *
   if (!*name)
     return true;
   const char *near = ls_suggest (*name, all);
-  ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "architectures"), LS_JSON_AT_VALUE,
-                    diags, NULL, "expected names of files in %s, or " LS_ARCHITECTURE_TPU ", with commas; got \"%s\"%s%s%s",
-                    ls_data_folder (LS_DATA_NCCL_TABLES), *name, near ? "; did you mean \"" : "", near ? near : "",
-                    near ? "\"?" : "");
+  ls_json_doc_diag (
+      doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "architectures"), LS_JSON_AT_VALUE,
+      diags, NULL, "expected names of files in %s, or " LS_ARCHITECTURE_TPU ", with commas; got \"%s\"%s%s%s",
+      ls_data_folder (LS_DATA_NCCL_TABLES), *name, near ? "; did you mean \"" : "", near ? near : "",
+      near ? "\"?" : "");
   return false;
 }
 
@@ -155,20 +187,24 @@ check_architectures (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *
 static bool
 is_column (const char *key)
 {
-  return ls_field_find (ls_model_fields, key) || ls_field_find (ls_strategy_fields, key) || strcmp (key, "cluster") == 0;
+  return ls_field_find (ls_model_fields, key) || ls_field_find (ls_strategy_fields, key)
+      || strcmp (key, "cluster") == 0;
 }
 
 static bool
 check_conditions (const LsJsonDoc *doc, LsDiagList *diags)
 {
-  const cJSON *tables = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "tables"), *table, *condition;
+  const cJSON *tables = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "tables"), *table,
+              *condition;
   bool ok = true;
-  cJSON_ArrayForEach (table, tables)
-    cJSON_ArrayForEach (condition, cJSON_GetObjectItemCaseSensitive (table, "when"))
-      if (condition->string && !is_column (condition->string)) {
-        ls_json_doc_diag (doc, condition, LS_JSON_AT_KEY, diags, NULL, "expected a key of a model or a strategy, or cluster");
-        ok = false;
-      }
+  cJSON_ArrayForEach (table, tables) cJSON_ArrayForEach (
+      condition, cJSON_GetObjectItemCaseSensitive (table, "when")) if (condition->string
+                                                                       && !is_column (condition->string))
+  {
+    ls_json_doc_diag (doc, condition, LS_JSON_AT_KEY, diags, NULL,
+                      "expected a key of a model or a strategy, or cluster");
+    ok = false;
+  }
   return ok;
 }
 
@@ -181,13 +217,16 @@ find_own (const char *key)
   return NULL;
 }
 
-static bool read_over_bases (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec *ret_software, LsDiagList *diags);
+static bool read_over_bases (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec *ret_software,
+                             LsDiagList *diags);
 
 static bool
-read_base (const LsJsonDoc *doc, const cJSON *name, guint n_bases, LsSoftwareSpec *ret_software, LsDiagList *diags)
+read_base (const LsJsonDoc *doc, const cJSON *name, guint n_bases, LsSoftwareSpec *ret_software,
+           LsDiagList *diags)
 {
   if (n_bases == MAX_BASES) {
-    ls_json_doc_diag (doc, name, LS_JSON_AT_VALUE, diags, NULL, "expected at most %d files, each based on the next; got more, or a circle", MAX_BASES);
+    ls_json_doc_diag (doc, name, LS_JSON_AT_VALUE, diags, NULL,
+                      "expected at most %d files, each based on the next; got more, or a circle", MAX_BASES);
     return false;
   }
   g_autoptr (LsJsonDoc) base = ls_data_load (LS_DATA_SOFTWARE, name->valuestring, diags);

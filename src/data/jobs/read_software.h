@@ -1,5 +1,6 @@
-/* data/jobs/read_software.h — a training program: its defaults, what a sweep tries of it, what it takes of memory
- * besides what is simulated, what published tables of its runs do not say (strategies/software/NAME.json).
+/* data/jobs/read_software.h — a training program: its defaults, what a sweep tries of it, what it takes of
+ * memory besides what is simulated, what published tables of its runs do not say
+ * (strategies/software/NAME.json).
  *
  * A file may be based on another, of an earlier release or of the program that it began as: what it does not
  * say is as there, except what belongs to one file only (dp_kinds, architectures, tables).
@@ -10,12 +11,13 @@
 
 #include "data/jobs/read_ranges.h"
 
-/* What accelerators are called in "architectures" that have no NCCL; others are called as their file of topologies/nccl. */
+/* What accelerators are called in "architectures" that have no NCCL; others are called as their file of
+ * topologies/nccl. */
 #define LS_ARCHITECTURE_TPU "tpu"
 
 /* Memory that no simulated category holds: a size, and a share of the accelerator's memory. */
 typedef struct {
-  char *what;       /* "NCCL" */
+  char *what; /* "NCCL" */
   uint64_t bytes;
   double percent;
   bool is_of_allocator; /* is simulated where the caching allocator is (LS_MEMORY_CACHING) */
@@ -24,22 +26,24 @@ typedef struct {
 
 /* What the runs of a table had that its columns do not say, or say otherwise. */
 typedef struct {
-  char *of;       /* the table: patterns with * and ? for the column `source`, "a*|b*"     */
-  char *family;   /* what its rows are called together on a scoreboard; NULL: as before   */
-  char **when;    /* "column=a|b" or "column=>=8": of which rows; NULL: of all            */
+  char *of;                 /* the table: patterns with * and ? for the column `source`, "a*|b*"     */
+  char *family;             /* what its rows are called together on a scoreboard; NULL: as before   */
+  char **when;              /* "column=a|b" or "column=>=8": of which rows; NULL: of all            */
   char **model, **strategy; /* "key=value", put over the columns; NULL: none              */
-  char *cluster;  /* what they ran on, over the column; NULL: what the column says        */
+  char *cluster;            /* what they ran on, over the column; NULL: what the column says        */
   char *source;
 } LsTableFacts;
 
 typedef struct {
   char *name, *source;
-  char *based_on;      /* NULL: nothing */
+  char *based_on;                   /* NULL: nothing */
   char *program, *vendor, *release; /* as one would say it: "Megatron-LM", "NVIDIA", "core 0.15" */
-  char *runs_like;     /* whose measured runs tell how far off a prediction may be, in words; NULL: as those of the program
+  char *
+      runs_like; /* whose measured runs tell how far off a prediction may be, in words; NULL: as those of the program
                           that jobs like it are taken to run (dp_kinds) */
-  char *emit;          /* data/jobs/emit.h; NULL: no job is written for it */
-  char *dp_kinds;      /* "megatron,none": whose jobs are taken to run it where they name no software; NULL: none */
+  char *emit; /* data/jobs/emit.h; NULL: no job is written for it */
+  char
+      *dp_kinds; /* "megatron,none": whose jobs are taken to run it where they name no software; NULL: none */
   char *architectures; /* "tpu": and only on these accelerators; NULL: where no other file names one */
   LsStrategy defaults; /* of the command line, with those of the program over them */
   int p2p_interleaved; /* LsP2p with vpp above 1, unless it is said */
@@ -57,7 +61,8 @@ bool ls_software_load_general (const char *name, LsSoftwareSpec *ret_software, L
 bool ls_software_read (const LsJsonDoc *doc, LsSoftwareSpec *ret_software, LsDiagList *diags);
 void ls_software_clear (LsSoftwareSpec *software); /* NULL allowed */
 
-/* Whether it has that way to be data parallel (LsDpKind) among its dp_kinds, that accelerator among its architectures. */
+/* Whether it has that way to be data parallel (LsDpKind) among its dp_kinds, that accelerator among its
+ * architectures. */
 bool ls_software_has_dp_kind (const LsSoftwareSpec *software, int dp_kind);
 bool ls_software_has_architecture (const LsSoftwareSpec *software, const char *architecture);
 

@@ -8,8 +8,8 @@ check_chunks (const LsJsonDoc *doc, const LsStrategy *s, LsDiagList *diags)
   if (s->n_layers_per_chunk <= LS_MAX_CHUNKS)
     return true;
   const cJSON *list = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "layers_per_chunk");
-  ls_json_doc_diag (doc, list, LS_JSON_AT_VALUE, diags, NULL, "expected at most %d chunks; got %u", LS_MAX_CHUNKS,
-                    s->n_layers_per_chunk);
+  ls_json_doc_diag (doc, list, LS_JSON_AT_VALUE, diags, NULL, "expected at most %d chunks; got %u",
+                    LS_MAX_CHUNKS, s->n_layers_per_chunk);
   return false;
 }
 
@@ -18,7 +18,8 @@ read_over (const LsJsonDoc *doc, const LsStrategy *base, LsStrategy *ret_strateg
 {
   LsStrategy s;
   ls_strategy_copy (&s, base);
-  bool ok = ls_fields_read_file (ls_strategy_fields, "strategy", doc, &s, diags) && check_chunks (doc, &s, diags);
+  bool ok
+      = ls_fields_read_file (ls_strategy_fields, "strategy", doc, &s, diags) && check_chunks (doc, &s, diags);
   if (ok)
     *ret_strategy = s;
   else
@@ -44,7 +45,8 @@ ls_strategy_find_software (const char *name, char **ret_software, LsDiagList *di
 }
 
 bool
-ls_strategy_load_over (const char *name, const LsStrategy *base, LsStrategy *ret_strategy, GHashTable *said, LsDiagList *diags)
+ls_strategy_load_over (const char *name, const LsStrategy *base, LsStrategy *ret_strategy, GHashTable *said,
+                       LsDiagList *diags)
 {
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_STRATEGIES, name, diags);
   if (!doc || !read_over (doc, base, ret_strategy, diags))

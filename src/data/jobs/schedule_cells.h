@@ -1,5 +1,5 @@
-/* data/jobs/schedule_cells.h — what data/jobs/read_schedule.c and data/jobs/schedule_comm.c share: the cells of
- * a schedule file. Private to them. */
+/* data/jobs/schedule_cells.h — what data/jobs/read_schedule.c and data/jobs/schedule_comm.c share: the cells
+ * of a schedule file. Private to them. */
 #ifndef LS_DATA_JOBS_SCHEDULE_CELLS_H
 #define LS_DATA_JOBS_SCHEDULE_CELLS_H
 
@@ -37,7 +37,7 @@ typedef struct {
 } LsCellFile;
 
 void ls_cell_complain (const LsCellFile *f, guint line, int column, const char *hint, const char *format, ...)
-  G_GNUC_PRINTF (5, 6);
+    G_GNUC_PRINTF (5, 6);
 
 /* data/jobs/schedule_comm.c: sends, receives, parameters and gradients, of orders that can run. */
 void ls_cells_check_comm (const LsCellFile *f, const LsLayout *l);

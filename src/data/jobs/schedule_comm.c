@@ -18,12 +18,12 @@ typedef struct {
 typedef struct {
   const LsCellFile *f;
   const LsLayout *l;
-  guint rank;           /* the one being walked */
+  guint rank; /* the one being walked */
   bool has_p2p, has_shards;
-  uint8_t *flags;       /* [item] */
-  uint32_t *n_backward; /* [stage] B or W so far */
+  uint8_t *flags;                    /* [item] */
+  uint32_t *n_backward;              /* [stage] B or W so far */
   uint8_t *is_gathered, *is_reduced; /* [stage] */
-  GHashTable *sends, *recvs; /* from rank * n_ranks + to rank -> GArray of Post */
+  GHashTable *sends, *recvs;         /* from rank * n_ranks + to rank -> GArray of Post */
 } Walk;
 
 static gsize
@@ -76,8 +76,8 @@ exists (const Walk *w, const LsCell *cell)
 {
   if (cell->pipe < w->l->n_pipes && cell->stage < w->l->n_stages && cell->mb < w->l->n_micro_batches)
     return true;
-  ls_cell_complain (w->f, w->rank, cell->column, NULL, "expected one of %u stages and %u micro-batches", w->l->n_stages,
-                    w->l->n_micro_batches);
+  ls_cell_complain (w->f, w->rank, cell->column, NULL, "expected one of %u stages and %u micro-batches",
+                    w->l->n_stages, w->l->n_micro_batches);
   return false;
 }
 
@@ -87,8 +87,8 @@ is_home (const Walk *w, const LsCell *cell)
   uint32_t home = ls_layout_home (w->l, cell->pipe, cell->stage).rank;
   if (home == w->rank)
     return true;
-  ls_cell_complain (w->f, w->rank, cell->column, NULL, "this is on the wrong rank: stage %u belongs to rank %u", cell->stage,
-                    home);
+  ls_cell_complain (w->f, w->rank, cell->column, NULL,
+                    "this is on the wrong rank: stage %u belongs to rank %u", cell->stage, home);
   return false;
 }
 
@@ -104,7 +104,8 @@ walk_send (Walk *w, const LsCell *cell, bool is_gradient)
   if (!user_of (w, &item, &to))
     ls_cell_complain (w->f, w->rank, cell->column, NULL, "no stage uses %s", text);
   else if (to == w->rank)
-    ls_cell_complain (w->f, w->rank, cell->column, NULL, "%s is used on its own rank and need not be sent", text);
+    ls_cell_complain (w->f, w->rank, cell->column, NULL, "%s is used on its own rank and need not be sent",
+                      text);
   else if (*flags & SENT)
     ls_cell_complain (w->f, w->rank, cell->column, NULL, "%s is sent twice", text);
   else if (!(*flags & MADE))
@@ -128,7 +129,8 @@ walk_recv (Walk *w, const LsCell *cell, bool is_gradient)
   uint8_t *flags = flags_of (w, &item);
   uint32_t from = ls_layout_home (w->l, item.pipe, item.stage).rank;
   if (from == w->rank)
-    ls_cell_complain (w->f, w->rank, cell->column, NULL, "%s is computed on this rank and need not be received", text);
+    ls_cell_complain (w->f, w->rank, cell->column, NULL,
+                      "%s is computed on this rank and need not be received", text);
   else if (*flags & RECEIVED)
     ls_cell_complain (w->f, w->rank, cell->column, NULL, "%s is received twice", text);
   else
@@ -143,8 +145,9 @@ require_received (const Walk *w, const LsCell *cell, const Item *item)
   if (!w->has_p2p || is_here || *flags_of (w, item) & RECEIVED)
     return;
   g_autofree char *text = item_text (w, item);
-  ls_cell_complain (w->f, w->rank, cell->column, NULL, "this needs %s, which is not received before it: expected %uRECV_%c%u",
-                    text, cell->stage, item->is_gradient ? 'B' : 'F', cell->mb);
+  ls_cell_complain (w->f, w->rank, cell->column, NULL,
+                    "this needs %s, which is not received before it: expected %uRECV_%c%u", text, cell->stage,
+                    item->is_gradient ? 'B' : 'F', cell->mb);
 }
 
 /* Sends and receives between two ranks are matched by their order. */
@@ -155,12 +158,14 @@ compare_posts (const Walk *w, guint from, guint to)
   const GArray *sends = g_hash_table_lookup (w->sends, key), *recvs = g_hash_table_lookup (w->recvs, key);
   guint n_sends = sends ? sends->len : 0, n_recvs = recvs ? recvs->len : 0;
   for (guint i = 0; i < n_recvs; i++) {
-    const Post *r = &g_array_index (recvs, Post, i), *s = i < n_sends ? &g_array_index (sends, Post, i) : NULL;
+    const Post *r = &g_array_index (recvs, Post, i),
+               *s = i < n_sends ? &g_array_index (sends, Post, i) : NULL;
     g_autofree char *wanted = item_text (w, &r->item), *sent = s ? item_text (w, &s->item) : NULL;
     if (s && g_str_equal (wanted, sent))
       continue;
     if (s)
-      ls_cell_complain (w->f, r->rank, r->column, "sends and receives between two ranks are matched by their order",
+      ls_cell_complain (w->f, r->rank, r->column,
+                        "sends and receives between two ranks are matched by their order",
                         "receive %u from rank %u expects %s; got %s", i, from, wanted, sent);
     else
       ls_cell_complain (w->f, r->rank, r->column, NULL, "rank %u never sends %s", from, wanted);
@@ -181,8 +186,8 @@ walk_shard (Walk *w, const LsCell *cell)
   uint8_t *is_gathered = &w->is_gathered[stage_index (w, cell->pipe, cell->stage)];
   bool gathers = cell->kind == LS_CELL_UNSHARD;
   if (*is_gathered == gathers)
-    ls_cell_complain (w->f, w->rank, cell->column, NULL, "the parameters of stage %u are %s already", cell->stage,
-                      gathers ? "gathered" : "sharded");
+    ls_cell_complain (w->f, w->rank, cell->column, NULL, "the parameters of stage %u are %s already",
+                      cell->stage, gathers ? "gathered" : "sharded");
   *is_gathered = gathers;
 }
 
@@ -191,11 +196,12 @@ walk_reduce (Walk *w, const LsCell *cell)
 {
   gsize stage = stage_index (w, cell->pipe, cell->stage);
   if (w->is_reduced[stage])
-    ls_cell_complain (w->f, w->rank, cell->column, NULL, "the gradients of stage %u are reduced twice", cell->stage);
+    ls_cell_complain (w->f, w->rank, cell->column, NULL, "the gradients of stage %u are reduced twice",
+                      cell->stage);
   else if (w->n_backward[stage] < w->l->n_micro_batches)
     ls_cell_complain (w->f, w->rank, cell->column, NULL,
-                      "the gradients of stage %u are reduced after %u of %u micro-batches", cell->stage, w->n_backward[stage],
-                      w->l->n_micro_batches);
+                      "the gradients of stage %u are reduced after %u of %u micro-batches", cell->stage,
+                      w->n_backward[stage], w->l->n_micro_batches);
   w->is_reduced[stage] = true;
 }
 
@@ -204,8 +210,8 @@ walk_compute (Walk *w, const LsCell *cell)
 {
   gsize stage = stage_index (w, cell->pipe, cell->stage);
   if (w->has_shards && !w->is_gathered[stage])
-    ls_cell_complain (w->f, w->rank, cell->column, NULL, "this uses the parameters of stage %u while they are sharded",
-                      cell->stage);
+    ls_cell_complain (w->f, w->rank, cell->column, NULL,
+                      "this uses the parameters of stage %u while they are sharded", cell->stage);
   bool is_forward = cell->type == LS_ACTION_F;
   w->n_backward[stage] += cell->type == LS_ACTION_B || cell->type == LS_ACTION_W;
   if (cell->type == LS_ACTION_W)
@@ -213,9 +219,9 @@ walk_compute (Walk *w, const LsCell *cell)
   Item made = { !is_forward, cell->pipe, cell->stage, cell->mb };
   *flags_of (w, &made) |= MADE;
   if (is_forward && cell->stage > 0)
-    require_received (w, cell, &(Item){ false, cell->pipe, cell->stage - 1, cell->mb });
+    require_received (w, cell, &(Item) { false, cell->pipe, cell->stage - 1, cell->mb });
   if (!is_forward && cell->stage + 1 < w->l->n_stages)
-    require_received (w, cell, &(Item){ true, cell->pipe, cell->stage + 1, cell->mb });
+    require_received (w, cell, &(Item) { true, cell->pipe, cell->stage + 1, cell->mb });
 }
 
 static void

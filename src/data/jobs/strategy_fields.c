@@ -8,9 +8,15 @@
 /* --- words and texts of values --------------------------------------------------------------- */
 
 static const LsEnumName dp_kinds[] = {
-  { "none", LS_DP_NONE },           { "ps", LS_DP_PS },       { "ddp", LS_DP_DDP },
-  { "megatron", LS_DP_MEGATRON },   { "fsdp1", LS_DP_FSDP1 }, { "fsdp2", LS_DP_FSDP2 },
-  { "deepspeed", LS_DP_DEEPSPEED }, { "xla-fsdp", LS_DP_XLA_FSDP }, { "auto", LS_DP_AUTO },
+  { "none", LS_DP_NONE },
+  { "ps", LS_DP_PS },
+  { "ddp", LS_DP_DDP },
+  { "megatron", LS_DP_MEGATRON },
+  { "fsdp1", LS_DP_FSDP1 },
+  { "fsdp2", LS_DP_FSDP2 },
+  { "deepspeed", LS_DP_DEEPSPEED },
+  { "xla-fsdp", LS_DP_XLA_FSDP },
+  { "auto", LS_DP_AUTO },
   { NULL },
 };
 static const LsEnumName p2p_kinds[] = {
@@ -23,57 +29,97 @@ static const LsEnumName p2p_kinds[] = {
   { NULL },
 };
 static const LsEnumName recompute_kinds[] = {
-  { "none", LS_RECOMPUTE_NONE }, { "selective", LS_RECOMPUTE_SELECTIVE }, { "full", LS_RECOMPUTE_FULL }, { NULL },
+  { "none", LS_RECOMPUTE_NONE },
+  { "selective", LS_RECOMPUTE_SELECTIVE },
+  { "full", LS_RECOMPUTE_FULL },
+  { NULL },
 };
 static const LsEnumName attention_kinds[] = {
-  { "flash", LS_ATTENTION_FLASH }, { "unfused", LS_ATTENTION_UNFUSED }, { "auto", LS_ATTENTION_AUTO }, { NULL },
+  { "flash", LS_ATTENTION_FLASH },
+  { "unfused", LS_ATTENTION_UNFUSED },
+  { "auto", LS_ATTENTION_AUTO },
+  { NULL },
 };
 static const LsEnumName attention_kernels[] = {
-  { "auto", LS_ATTENTION_KERNEL_AUTO },     { "fa1", LS_ATTENTION_KERNEL_FA1 }, { "triton", LS_ATTENTION_KERNEL_TRITON },
-  { "fa2", LS_ATTENTION_KERNEL_FA2 },       { "fa3", LS_ATTENTION_KERNEL_FA3 },
-  { "cudnn", LS_ATTENTION_KERNEL_CUDNN },   { NULL },
+  { "auto", LS_ATTENTION_KERNEL_AUTO },
+  { "fa1", LS_ATTENTION_KERNEL_FA1 },
+  { "triton", LS_ATTENTION_KERNEL_TRITON },
+  { "fa2", LS_ATTENTION_KERNEL_FA2 },
+  { "fa3", LS_ATTENTION_KERNEL_FA3 },
+  { "cudnn", LS_ATTENTION_KERNEL_CUDNN },
+  { NULL },
 };
 static const LsEnumName qkv_layouts[] = {
-  { "joint", LS_QKV_JOINT }, { "split", LS_QKV_SPLIT }, { "unpadded", LS_QKV_UNPADDED }, { NULL },
+  { "joint", LS_QKV_JOINT },
+  { "split", LS_QKV_SPLIT },
+  { "unpadded", LS_QKV_UNPADDED },
+  { NULL },
 };
 static const LsEnumName cuda_allocators[] = {
-  { "none", LS_CUDA_ALLOCATOR_NONE }, { "caching", LS_CUDA_ALLOCATOR_CACHING }, { "expandable", LS_CUDA_ALLOCATOR_EXPANDABLE }, { NULL },
+  { "none", LS_CUDA_ALLOCATOR_NONE },
+  { "caching", LS_CUDA_ALLOCATOR_CACHING },
+  { "expandable", LS_CUDA_ALLOCATOR_EXPANDABLE },
+  { NULL },
 };
 static const LsEnumName losses[] = { { "parallel", LS_LOSS_PARALLEL }, { "fused", LS_LOSS_FUSED }, { NULL } };
 static const LsEnumName dtypes[] = {
-  { "fp16", LS_DTYPE_FP16 },     { "bf16", LS_DTYPE_BF16 },     { "fp8", LS_DTYPE_FP8 },
-  { "nvfp4", LS_DTYPE_NVFP4 },   { "fp32", LS_DTYPE_FP32 },     { "bfloat16", LS_DTYPE_BF16 }, { "float16", LS_DTYPE_FP16 },
-  { "float32", LS_DTYPE_FP32 },  { NULL },
+  { "fp16", LS_DTYPE_FP16 },    { "bf16", LS_DTYPE_BF16 },    { "fp8", LS_DTYPE_FP8 },
+  { "nvfp4", LS_DTYPE_NVFP4 },  { "fp32", LS_DTYPE_FP32 },    { "bfloat16", LS_DTYPE_BF16 },
+  { "float16", LS_DTYPE_FP16 }, { "float32", LS_DTYPE_FP32 }, { NULL },
 };
 static const LsEnumName grad_dtypes[] = {
-  { "fp16", LS_DTYPE_FP16 },     { "bf16", LS_DTYPE_BF16 },    { "fp32", LS_DTYPE_FP32 },
-  { "bfloat16", LS_DTYPE_BF16 }, { "float16", LS_DTYPE_FP16 }, { "float32", LS_DTYPE_FP32 },
-  { "auto", LS_DTYPE_AUTO },     { NULL },
+  { "fp16", LS_DTYPE_FP16 },    { "bf16", LS_DTYPE_BF16 },
+  { "fp32", LS_DTYPE_FP32 },    { "bfloat16", LS_DTYPE_BF16 },
+  { "float16", LS_DTYPE_FP16 }, { "float32", LS_DTYPE_FP32 },
+  { "auto", LS_DTYPE_AUTO },    { NULL },
 };
 
 static const LsEnumName cuda_graphs[] = {
-  { "none", LS_GRAPHS_NONE }, { "layer", LS_GRAPHS_LAYER }, { "step", LS_GRAPHS_STEP }, { NULL },
+  { "none", LS_GRAPHS_NONE },
+  { "layer", LS_GRAPHS_LAYER },
+  { "step", LS_GRAPHS_STEP },
+  { NULL },
 };
 
 static const LsEnumName grad_syncs[] = {
-  { "auto", LS_GRAD_SYNC_AUTO }, { "last", LS_GRAD_SYNC_LAST }, { "each", LS_GRAD_SYNC_EACH }, { NULL },
+  { "auto", LS_GRAD_SYNC_AUTO },
+  { "last", LS_GRAD_SYNC_LAST },
+  { "each", LS_GRAD_SYNC_EACH },
+  { NULL },
 };
 static const LsEnumName prefetches[] = {
-  { "pre", LS_PREFETCH_PRE }, { "post", LS_PREFETCH_POST }, { "none", LS_PREFETCH_NONE }, { NULL },
+  { "pre", LS_PREFETCH_PRE },
+  { "post", LS_PREFETCH_POST },
+  { "none", LS_PREFETCH_NONE },
+  { NULL },
 };
 static const LsEnumName offloads[] = {
-  { "none", LS_OFFLOAD_NONE }, { "optimizer", LS_OFFLOAD_OPTIMIZER }, { "parameters", LS_OFFLOAD_PARAMETERS }, { NULL },
+  { "none", LS_OFFLOAD_NONE },
+  { "optimizer", LS_OFFLOAD_OPTIMIZER },
+  { "parameters", LS_OFFLOAD_PARAMETERS },
+  { NULL },
 };
-static const LsEnumName offload_places[] = { { "cpu", LS_OFFLOAD_TO_CPU }, { "nvme", LS_OFFLOAD_TO_NVME }, { NULL } };
-static const LsEnumName tp_overlaps[] = { { "bulk", LS_TP_OVERLAP_BULK }, { "ring", LS_TP_OVERLAP_RING }, { NULL } };
+static const LsEnumName offload_places[]
+    = { { "cpu", LS_OFFLOAD_TO_CPU }, { "nvme", LS_OFFLOAD_TO_NVME }, { NULL } };
+static const LsEnumName tp_overlaps[]
+    = { { "bulk", LS_TP_OVERLAP_BULK }, { "ring", LS_TP_OVERLAP_RING }, { NULL } };
 static const LsEnumName cp_kinds[] = {
-  { "ring", LS_CP_RING }, { "all-gather", LS_CP_ALL_GATHER }, { "ulysses", LS_CP_ULYSSES }, { NULL },
+  { "ring", LS_CP_RING },
+  { "all-gather", LS_CP_ALL_GATHER },
+  { "ulysses", LS_CP_ULYSSES },
+  { NULL },
 };
 static const LsEnumName recompute_methods[] = {
-  { "uniform", LS_RECOMPUTE_UNIFORM }, { "block", LS_RECOMPUTE_BLOCK }, { NULL },
+  { "uniform", LS_RECOMPUTE_UNIFORM },
+  { "block", LS_RECOMPUTE_BLOCK },
+  { NULL },
 };
 static const LsEnumName fp8_recipes[] = {
-  { "delayed", LS_FP8_DELAYED }, { "current", LS_FP8_CURRENT }, { "blockwise", LS_FP8_BLOCKWISE }, { "mxfp8", LS_FP8_MXFP8 }, { NULL },
+  { "delayed", LS_FP8_DELAYED },
+  { "current", LS_FP8_CURRENT },
+  { "blockwise", LS_FP8_BLOCKWISE },
+  { "mxfp8", LS_FP8_MXFP8 },
+  { NULL },
 };
 /* Without a list: whether the layers are balanced even where they come out even. */
 static const LsEnumName layer_rules[] = { { "auto", false }, { "balanced", true }, { NULL, 0 } };
@@ -189,48 +235,63 @@ format_zero (const void *target)
   const LsStrategy *s = target;
   if (s->zero_stage == LS_ZERO_AUTO)
     return g_strdup ("auto");
-  return s->zero_group > 0 ? g_strdup_printf ("%u@%u", s->zero_stage, s->zero_group) : g_strdup_printf ("%u", s->zero_stage);
+  return s->zero_group > 0 ? g_strdup_printf ("%u@%u", s->zero_stage, s->zero_group)
+                           : g_strdup_printf ("%u", s->zero_stage);
 }
 
 /* --- the knobs, by topic --------------------------------------------------------------------- */
 
 #define MAX_DEGREE (1 << 20)
-#define ROW(topic_, key_, kind_, default_, meaning_) \
-  #key_, kind_, offsetof (LsStrategy, key_), .topic = #topic_, .default_text = (default_), .meaning = (meaning_)
-#define UINT(topic_, key_, default_, meaning_) \
+#define ROW(topic_, key_, kind_, default_, meaning_)                                                         \
+#key_, kind_, offsetof(LsStrategy, key_), .topic = #topic_, .default_text = (default_),                    \
+                                            .meaning = (meaning_)
+#define UINT(topic_, key_, default_, meaning_)                                                               \
   ROW (topic_, key_, LS_FIELD_UINT, default_, meaning_), .min = 1, .max = MAX_DEGREE
-#define COUNT(topic_, key_, default_, meaning_) ROW (topic_, key_, LS_FIELD_UINT, default_, meaning_), .max = MAX_DEGREE
-#define ELEMENTS(topic_, key_, default_, meaning_) ROW (topic_, key_, LS_FIELD_UINT64, default_, meaning_), .min = 1
+#define COUNT(topic_, key_, default_, meaning_)                                                              \
+  ROW (topic_, key_, LS_FIELD_UINT, default_, meaning_), .max = MAX_DEGREE
+#define ELEMENTS(topic_, key_, default_, meaning_)                                                           \
+  ROW (topic_, key_, LS_FIELD_UINT64, default_, meaning_), .min = 1
 #define BOOL(topic_, key_, default_, meaning_) ROW (topic_, key_, LS_FIELD_BOOL, default_, meaning_)
-#define ENUM(topic_, key_, names_, default_, meaning_) ROW (topic_, key_, LS_FIELD_ENUM, default_, meaning_), .names = (names_)
-#define HOST(key_, cost_, default_, meaning_)                                                              \
-  #key_, LS_FIELD_TIME, offsetof (LsStrategy, host[cost_]), .topic = "host", .default_text = (default_), \
-    .meaning = (meaning_), .max = (double) LS_S, .of_program = true
+#define ENUM(topic_, key_, names_, default_, meaning_)                                                       \
+  ROW (topic_, key_, LS_FIELD_ENUM, default_, meaning_), .names = (names_)
+#define HOST(key_, cost_, default_, meaning_)                                                                \
+#key_, LS_FIELD_TIME, offsetof(LsStrategy, host[cost_]), .topic = "host", .default_text = (default_),      \
+                                                           .meaning = (meaning_), .max = (double) LS_S,      \
+                                                           .of_program = true
 #define TEXT(topic_, key_, default_, meaning_) ROW (topic_, key_, LS_FIELD_STRING, default_, meaning_)
-#define CUSTOM(topic_, key_, parse_, format_, default_, meaning_) \
-  #key_, LS_FIELD_CUSTOM, .topic = #topic_, .parse = (parse_), .format = (format_), .default_text = (default_), .meaning = (meaning_)
-#define LIST(topic_, key_, default_, meaning_)                                                                  \
-  ROW (topic_, key_, LS_FIELD_UINT_LIST, default_, meaning_), .max = MAX_DEGREE, .runs = true, .argument = "A,B,...", \
-    .n_offset = offsetof (LsStrategy, n_##key_)
-#define USUAL .usual = true
+#define CUSTOM(topic_, key_, parse_, format_, default_, meaning_)                                            \
+#key_, LS_FIELD_CUSTOM, .topic = #topic_, .parse = (parse_), .format = (format_),                          \
+                          .default_text = (default_), .meaning = (meaning_)
+#define LIST(topic_, key_, default_, meaning_)                                                               \
+  ROW (topic_, key_, LS_FIELD_UINT_LIST, default_, meaning_),                                                \
+      .max = MAX_DEGREE, .runs = true, .argument = "A,B,...", .n_offset = offsetof (LsStrategy, n_##key_)
+#define USUAL    .usual = true
 #define SET_ONLY .set_only = true
-#define ON_OFF .argument = "0|1"
+#define ON_OFF   .argument = "0|1"
 
 const LsField ls_strategy_fields[] = {
   LS_FIELDS_HEADER (LsStrategy),
   { "software", LS_FIELD_STRING, offsetof (LsStrategy, software), .file_only = true, .default_text = "none",
-    .meaning = "the program that runs the job (`lockstep list software`): its defaults, below the keys of this file" },
-  { "software_is_assumed", LS_FIELD_BOOL, offsetof (LsStrategy, software_is_assumed), .file_only = true, .default_text = "false",
-    .meaning = "of a trace: its job named no software, and was taken to run this one; nothing in a file of a strategy" },
+    .meaning
+    = "the program that runs the job (`lockstep list software`): its defaults, below the keys of this file" },
+  { "software_is_assumed", LS_FIELD_BOOL, offsetof (LsStrategy, software_is_assumed), .file_only = true,
+    .default_text = "false",
+    .meaning
+    = "of a trace: its job named no software, and was taken to run this one; nothing in a file of a strategy" },
 
   { UINT (layout, gpus, "tp pp cp dp, or the whole cluster", "ranks of the job"), USUAL },
   { UINT (layout, tp, "1", "tensor-parallel degree"), USUAL },
-  { BOOL (layout, sp, "false", "sequence parallelism beside tensor parallelism; no effect with tp 1"), USUAL },
+  { BOOL (layout, sp, "false", "sequence parallelism beside tensor parallelism; no effect with tp 1"),
+    USUAL },
   { UINT (layout, pp, "1", "pipeline stages"), USUAL },
   { UINT (layout, vpp, "1", "model chunks of a stage (virtual stages)"), USUAL },
-  { TEXT (layout, schedule, "1f1b, interleaved-1f1b if vpp > 1", "pipeline schedule (lockstep list schedules)"), USUAL },
+  { TEXT (layout, schedule, "1f1b, interleaved-1f1b if vpp > 1",
+          "pipeline schedule (lockstep list schedules)"),
+    USUAL },
   { UINT (layout, dp, "gpus / (tp pp cp)", "data-parallel degree"), USUAL },
-  { ENUM (layout, dp_kind, dp_kinds, "megatron, deepspeed for zero 2 and 3, xla-fsdp on TPUs", "who reduces gradients, and when"), USUAL },
+  { ENUM (layout, dp_kind, dp_kinds, "megatron, deepspeed for zero 2 and 3, xla-fsdp on TPUs",
+          "who reduces gradients, and when"),
+    USUAL },
   { CUSTOM (layout, zero, parse_zero, format_zero, "0, 3 with fsdp1, fsdp2, xla-fsdp",
             "ZeRO stage, sharded over all data-parallel ranks, or over groups of G"),
     .argument = "N[@G]", .expected = "0 to 3, auto, or STAGE@GROUP such as \"3@8\"", USUAL },
@@ -239,90 +300,157 @@ const LsField ls_strategy_fields[] = {
   { UINT (layout, etp, "tp", "tensor-parallel degree of experts") },
 
   { UINT (batch, micro_batch, "1", "sequences of one micro-batch"), USUAL },
-  { ROW (batch, global_batch, LS_FIELD_UINT, "dp micro_batch pp", "sequences of one step"), .min = 1, .max = 1 << 30, USUAL },
-  { ROW (batch, seq, LS_FIELD_UINT, "the model's", "tokens of one sequence"), .min = 1, .max = 1 << 30, USUAL },
+  { ROW (batch, global_batch, LS_FIELD_UINT, "dp micro_batch pp", "sequences of one step"), .min = 1,
+    .max = 1 << 30, USUAL },
+  { ROW (batch, seq, LS_FIELD_UINT, "the model's", "tokens of one sequence"), .min = 1, .max = 1 << 30,
+    USUAL },
 
-  { ENUM (memory, recompute, recompute_kinds, "none", "activations that the backward pass computes again"), USUAL },
-  { CUSTOM (memory, recompute_parts, parse_parts, format_parts, "core, op with fsdp2",
-            "selective: what is computed again: core (inside of attention), norm, activation (their outputs), op (torchtitan's policy), dots (JAX's: all but matrix products), dots-flash (but these and attention)"),
-    .argument = "A,B", .expected = "core, norm, activation, several such as \"core,norm\", op, dots, dots-flash, or auto" },
-  { ENUM (memory, recompute_method, recompute_methods, "uniform", "full: groups of layers, or the first layers of a chunk") },
-  { UINT (memory, recompute_layers, "uniform 1, block all", "full: layers of a group, or recomputed ones of a chunk") },
-  { LIST (memory, recompute_stages, "all alike", "full, block: recomputed layers of each pipeline rank, pp of them"),
+  { ENUM (memory, recompute, recompute_kinds, "none", "activations that the backward pass computes again"),
+    USUAL },
+  { CUSTOM (
+        memory, recompute_parts, parse_parts, format_parts, "core, op with fsdp2",
+        "selective: what is computed again: core (inside of attention), norm, activation (their outputs), op (torchtitan's policy), dots (JAX's: all but matrix products), dots-flash (but these and attention)"),
+    .argument = "A,B",
+    .expected = "core, norm, activation, several such as \"core,norm\", op, dots, dots-flash, or auto" },
+  { ENUM (memory, recompute_method, recompute_methods, "uniform",
+          "full: groups of layers, or the first layers of a chunk") },
+  { UINT (memory, recompute_layers, "uniform 1, block all",
+          "full: layers of a group, or recomputed ones of a chunk") },
+  { LIST (memory, recompute_stages, "all alike",
+          "full, block: recomputed layers of each pipeline rank, pp of them"),
     .expected = "a list of whole numbers such as 1x3,2 (3 times 1, then 2), each" },
-  { BOOL (memory, recompute_early_stop, "false", "full: stop once the backward has what it needs, as PyTorch since 2.1 without reentrance"), SET_ONLY },
-  { BOOL (memory, partition_activations, "false", "full: kept inputs are cut over tp, and gathered for recomputation") },
-  { BOOL (memory, offload_activations, "false", "kept activations go to the host's memory and come back"), USUAL },
-  { ENUM (memory, cuda_allocator, cuda_allocators, "none",
-          "PyTorch's: segments of fixed size, which it gives back and takes anew at the GPU's limit, or that grow (expandable_segments)"), SET_ONLY },
-  { ENUM (memory, offload, offloads, "none", "deepspeed: what lives outside the accelerator (parameters: the optimizer too)") },
+  { BOOL (memory, recompute_early_stop, "false",
+          "full: stop once the backward has what it needs, as PyTorch since 2.1 without reentrance"),
+    SET_ONLY },
+  { BOOL (memory, partition_activations, "false",
+          "full: kept inputs are cut over tp, and gathered for recomputation") },
+  { BOOL (memory, offload_activations, "false", "kept activations go to the host's memory and come back"),
+    USUAL },
+  { ENUM (
+        memory, cuda_allocator, cuda_allocators, "none",
+        "PyTorch's: segments of fixed size, which it gives back and takes anew at the GPU's limit, or that grow (expandable_segments)"),
+    SET_ONLY },
+  { ENUM (memory, offload, offloads, "none",
+          "deepspeed: what lives outside the accelerator (parameters: the optimizer too)") },
   { ENUM (memory, offload_to, offload_places, "cpu", "where it lives") },
 
   { ENUM (precision, dtype, dtypes, "bf16", "format of parameters and activations"), USUAL },
-  { ENUM (precision, grad_dtype, grad_dtypes, "the 16-bit type of dtype", "number format of gradients, accumulated and reduced"), USUAL },
-  { ENUM (precision, fp8_recipe, fp8_recipes, "delayed", "fp8: scaling factors of earlier steps, of this tensor, of its blocks of 128, or of 32 (Blackwell)") },
+  { ENUM (precision, grad_dtype, grad_dtypes, "the 16-bit type of dtype",
+          "number format of gradients, accumulated and reduced"),
+    USUAL },
+  { ENUM (
+      precision, fp8_recipe, fp8_recipes, "delayed",
+      "fp8: scaling factors of earlier steps, of this tensor, of its blocks of 128, or of 32 (Blackwell)") },
   { BOOL (precision, fp8_params, "false", "fp8: weights are stored and gathered in fp8") },
-  { COUNT (precision, bf16_first, "0", "fp8, nvfp4: so many layers at the start have their products in bf16") },
-  { COUNT (precision, bf16_last, "0", "fp8, nvfp4: and at the end; recipes of NVIDIA for nvfp4 keep some 15 %") },
+  { COUNT (precision, bf16_first, "0",
+           "fp8, nvfp4: so many layers at the start have their products in bf16") },
+  { COUNT (precision, bf16_last, "0",
+           "fp8, nvfp4: and at the end; recipes of NVIDIA for nvfp4 keep some 15 %") },
 
   { ENUM (software, attention, attention_kinds, "the model's", "attention kernels"), USUAL },
   { CUSTOM (software, kernels, parse_kernels, format_kernels, "built-in: fused, as Megatron-LM's",
             "kernels as some software launches them (lockstep list kernels)"),
     .argument = "NAME|FILE", USUAL, .of_program = true,
-    .expected = "built-in, or a file of kernels without mistakes (lockstep list kernels; lockstep check FILE says what is wrong with one)" },
-  { ENUM (software, attention_kernel, attention_kernels, "auto", "flash: its implementation; auto: whichever the accelerator was measured with"), SET_ONLY },
-  { ENUM (software, qkv_layout, qkv_layouts, "joint", "flash: Q, K, V in one tensor, as three views, or copied without padding and back"), SET_ONLY },
-  { ENUM (software, loss, losses, "parallel", "cross-entropy: parallel over the vocabulary, or one kernel each way (tp 1)"), SET_ONLY },
-  { ROW (software, train_metrics, LS_FIELD_UINT, "0", "how often the loss is computed again from the logits for what is logged"), .max = 16, SET_ONLY },
-  { BOOL (software, apex_norm, "false", "layer norms run apex's kernels, as in Megatron-LM until early 2022, not those for long rows"), SET_ONLY },
-  { BOOL (software, split_bias_dropout, "false", "the bias before a dropout is added in a kernel of its own, as in Megatron-LM of 2023"), SET_ONLY },
-  { BOOL (software, batch_sync, "false",
-          "each forward fetches its micro-batch, in which the host waits for the device, as in Megatron-LM until late 2023"), SET_ONLY },
-  { BOOL (software, batch_ends, "false", "with batch_sync: only the first and the last stage fetch one"), SET_ONLY },
-  { BOOL (software, launch_blocking, "false", "the host waits for each op that it issues, as with CUDA_LAUNCH_BLOCKING=1"), SET_ONLY },
-  { BOOL (software, grad_fusion, "false",
-          "weight-gradient GEMMs add to 16-bit gradients too, as Megatron-LM since 2023; to fp32 ones they always do"), SET_ONLY },
-  { BOOL (software, wgrad_placeholders, "false",
-          "megatron, with Transformer Engine from 2.3 on: a 16-bit tensor stands for the gradient of each shape of weight"), SET_ONLY },
+    .expected
+    = "built-in, or a file of kernels without mistakes (lockstep list kernels; lockstep check FILE says what is wrong with one)" },
+  { ENUM (software, attention_kernel, attention_kernels, "auto",
+          "flash: its implementation; auto: whichever the accelerator was measured with"),
+    SET_ONLY },
+  { ENUM (software, qkv_layout, qkv_layouts, "joint",
+          "flash: Q, K, V in one tensor, as three views, or copied without padding and back"),
+    SET_ONLY },
+  { ENUM (software, loss, losses, "parallel",
+          "cross-entropy: parallel over the vocabulary, or one kernel each way (tp 1)"),
+    SET_ONLY },
+  { ROW (software, train_metrics, LS_FIELD_UINT, "0",
+         "how often the loss is computed again from the logits for what is logged"),
+    .max = 16, SET_ONLY },
+  { BOOL (software, apex_norm, "false",
+          "layer norms run apex's kernels, as in Megatron-LM until early 2022, not those for long rows"),
+    SET_ONLY },
+  { BOOL (software, split_bias_dropout, "false",
+          "the bias before a dropout is added in a kernel of its own, as in Megatron-LM of 2023"),
+    SET_ONLY },
+  { BOOL (
+        software, batch_sync, "false",
+        "each forward fetches its micro-batch, in which the host waits for the device, as in Megatron-LM until late 2023"),
+    SET_ONLY },
+  { BOOL (software, batch_ends, "false", "with batch_sync: only the first and the last stage fetch one"),
+    SET_ONLY },
+  { BOOL (software, launch_blocking, "false",
+          "the host waits for each op that it issues, as with CUDA_LAUNCH_BLOCKING=1"),
+    SET_ONLY },
+  { BOOL (
+        software, grad_fusion, "false",
+        "weight-gradient GEMMs add to 16-bit gradients too, as Megatron-LM since 2023; to fp32 ones they always do"),
+    SET_ONLY },
+  { BOOL (
+        software, wgrad_placeholders, "false",
+        "megatron, with Transformer Engine from 2.3 on: a 16-bit tensor stands for the gradient of each shape of weight"),
+    SET_ONLY },
 
   { ENUM (pipeline, p2p, p2p_kinds, "batched; pipedream: overlapped", "how stages exchange activations") },
-  { BOOL (pipeline, p2p_warmup_flush, "false", "overlapped p2p: in warm-up and cool-down too, where Megatron-LM otherwise waits for it"), SET_ONLY },
-  { LIST (pipeline, layers_per_chunk, "auto: even where pp vpp divides the layers, or layers + 2, else balanced",
+  { BOOL (pipeline, p2p_warmup_flush, "false",
+          "overlapped p2p: in warm-up and cool-down too, where Megatron-LM otherwise waits for it"),
+    SET_ONLY },
+  { LIST (pipeline, layers_per_chunk,
+          "auto: even where pp vpp divides the layers, or layers + 2, else balanced",
           "layers of each chunk, pp vpp of them; balanced: by what layers, embedding and head cost"),
     .names = layer_rules, .word_offset = offsetof (LsStrategy, balance_layers),
-    .expected = "auto, balanced, or layers of each chunk in model order such as 4x13,3x3 (13 chunks of 4, then 3 of 3), whole numbers" },
-  { BOOL (pipeline, post_validation, "false", "nobody waits for the norm of the gradients: it is checked a step later (zero bubble)") },
+    .expected
+    = "auto, balanced, or layers of each chunk in model order such as 4x13,3x3 (13 chunks of 4, then 3 of 3), whole numbers" },
+  { BOOL (pipeline, post_validation, "false",
+          "nobody waits for the norm of the gradients: it is checked a step later (zero bubble)") },
 
   { BOOL (tensor, tp_overlap, "false", "tensor-parallel collectives beside GEMMs; needs sp"), ON_OFF },
-  { ENUM (tensor, tp_overlap_kind, tp_overlaps, "ring", "tp_overlap: beside GEMMs that do not need it, or pipelined with those that do too") },
-  { BOOL (tensor, tp_async, "true",
-          "in the backward, tensor-parallel collectives of column-parallel layers run beside a GEMM, as in Megatron-LM since 2022"), SET_ONLY },
-  { BOOL (tensor, sp_save_gathered, "false", "with sp: keep the gathered inputs instead of gathering them again"), SET_ONLY },
+  { ENUM (tensor, tp_overlap_kind, tp_overlaps, "ring",
+          "tp_overlap: beside GEMMs that do not need it, or pipelined with those that do too") },
+  { BOOL (
+        tensor, tp_async, "true",
+        "in the backward, tensor-parallel collectives of column-parallel layers run beside a GEMM, as in Megatron-LM since 2022"),
+    SET_ONLY },
+  { BOOL (tensor, sp_save_gathered, "false",
+          "with sp: keep the gathered inputs instead of gathering them again"),
+    SET_ONLY },
 
   { ENUM (context, cp_kind, cp_kinds, "ring", "how context-parallel attention exchanges keys and values") },
-  { BOOL (context, cp_balance, "true", "ring, all-gather: each context-parallel rank has an early and a late part of a sequence"), ON_OFF },
+  { BOOL (context, cp_balance, "true",
+          "ring, all-gather: each context-parallel rank has an early and a late part of a sequence"),
+    ON_OFF },
 
-  { ROW (experts, expert_capacity, LS_FIELD_DOUBLE, "0", "tokens that an expert takes at most, over the mean; 0: none are dropped"), .min = 0, .max = 1e6 },
-  { TEXT (experts, expert_load, "even",
-          "how tokens fall on experts: even, zipf:S (the busiest on the first ranks), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over"),
+  { ROW (experts, expert_capacity, LS_FIELD_DOUBLE, "0",
+         "tokens that an expert takes at most, over the mean; 0: none are dropped"),
+    .min = 0, .max = 1e6 },
+  { TEXT (
+        experts, expert_load, "even",
+        "how tokens fall on experts: even, zipf:S (the busiest on the first ranks), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over"),
     .argument = "TEXT" },
 
   { BOOL (data, dp_overlap, "true", "reduce gradients during the backward pass"), ON_OFF },
-  { ENUM (data, gather_overlap, flags, "as dp_overlap", "megatron: gather parameters during the next forward"), ON_OFF },
-  { ENUM (data, grad_sync, grad_syncs, "each with zero 2 and 3, else last", "micro-batches that reduce gradients") },
+  { ENUM (data, gather_overlap, flags, "as dp_overlap",
+          "megatron: gather parameters during the next forward"),
+    ON_OFF },
+  { ENUM (data, grad_sync, grad_syncs, "each with zero 2 and 3, else last",
+          "micro-batches that reduce gradients") },
   { BOOL (data, grad_norm, "true", "all-reduce the norm of the gradients before the optimizer"), ON_OFF },
-  { BOOL (data, grad_check, "false",
-          "megatron: the host reads the norm of each bucket before it is reduced, to find what is no number (check_for_nan_in_grad)") },
-  { ROW (data, bucket_bytes, LS_FIELD_BYTES, "25MiB, the first 1MiB", "ddp: size of a bucket"), .above = true },
+  { BOOL (
+      data, grad_check, "false",
+      "megatron: the host reads the norm of each bucket before it is reduced, to find what is no number (check_for_nan_in_grad)") },
+  { ROW (data, bucket_bytes, LS_FIELD_BYTES, "25MiB, the first 1MiB", "ddp: size of a bucket"),
+    .above = true },
   { ELEMENTS (data, bucket_params, "the larger of 40e6 and 1e6 dp", "megatron: parameters of a bucket") },
 
   { UINT (fsdp, layers_per_unit, "1", "layers that are gathered together") },
   { BOOL (fsdp, limit_all_gathers, "true", "fsdp1: the host keeps at most two gathers in flight"), ON_OFF },
-  { ENUM (fsdp, backward_prefetch, prefetches, "pre", "fsdp1: when the next gather of the backward is issued") },
-  { COUNT (fsdp, forward_prefetch, "0", "units gathered ahead in the forward by an explicit list (fsdp1: 0 or 1)") },
-  { COUNT (fsdp, backward_prefetch_units, "0", "fsdp2: the same in the backward; 0: one, as it does by itself") },
-  { CUSTOM (fsdp, reshard_after_forward, parse_reshard, format_reshard, "1 with zero 3, 0 with zero 2 or pp",
-            "fsdp2: whether parameters are freed after the forward; N: sharded in groups of N until the backward"),
+  { ENUM (fsdp, backward_prefetch, prefetches, "pre",
+          "fsdp1: when the next gather of the backward is issued") },
+  { COUNT (fsdp, forward_prefetch, "0",
+           "units gathered ahead in the forward by an explicit list (fsdp1: 0 or 1)") },
+  { COUNT (fsdp, backward_prefetch_units, "0",
+           "fsdp2: the same in the backward; 0: one, as it does by itself") },
+  { CUSTOM (
+        fsdp, reshard_after_forward, parse_reshard, format_reshard, "1 with zero 3, 0 with zero 2 or pp",
+        "fsdp2: whether parameters are freed after the forward; N: sharded in groups of N until the backward"),
     .argument = "N", .expected = "0, 1, auto, or the size of a group" },
 
   { ELEMENTS (deepspeed, reduce_bucket, "5e8", "elements of a bucket of gradients") },
@@ -332,11 +460,15 @@ const LsField ls_strategy_fields[] = {
   { ELEMENTS (deepspeed, max_live_params, "1e9", "stage 3: gathered elements before gathering ahead stops") },
   { ROW (deepspeed, max_reuse_distance, LS_FIELD_UINT64, "1e9",
          "stage 3: parameters are kept if fewer elements are used before their next use; 0: none") },
-  { BOOL (deepspeed, collective_lists, "false",
-          "stage 3, of early 2021: parameters one by one and blocking, through lists of one tensor for each rank"), SET_ONLY },
+  { BOOL (
+        deepspeed, collective_lists, "false",
+        "stage 3, of early 2021: parameters one by one and blocking, through lists of one tensor for each rank"),
+    SET_ONLY },
 
-  { ENUM (host, cuda_graphs, cuda_graphs, "none", "what is launched as one CUDA graph: a layer each way, or the step up to the optimizer") },
-  { HOST (host_launch, LS_HOST_LAUNCH, "10us, or as a fit of the cluster has it", "what issuing a kernel costs the host; 0us: nothing") },
+  { ENUM (host, cuda_graphs, cuda_graphs, "none",
+          "what is launched as one CUDA graph: a layer each way, or the step up to the optimizer") },
+  { HOST (host_launch, LS_HOST_LAUNCH, "10us, or as a fit of the cluster has it",
+          "what issuing a kernel costs the host; 0us: nothing") },
   { HOST (host_comm, LS_HOST_COMM, "20us", "the same for a collective or a group of sends and receives") },
   { HOST (host_sync, LS_HOST_SYNC, "10us", "what a synchronising call costs after the device is done") },
   { HOST (host_view, LS_HOST_VIEW, "2us", "a call from Python that launches nothing") },

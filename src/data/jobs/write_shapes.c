@@ -22,8 +22,8 @@ find_op (const LsPlan *plan, uint32_t kernel)
 static bool
 is_same (const LsKernel *a, const LsKernel *b)
 {
-  return strcmp (a->name, b->name) == 0 && a->kind == b->kind && a->dtype == b->dtype && a->m == b->m && a->n == b->n && a->k == b->k
-         && a->batch == b->batch && a->bytes == b->bytes && a->flops == b->flops;
+  return strcmp (a->name, b->name) == 0 && a->kind == b->kind && a->dtype == b->dtype && a->m == b->m
+      && a->n == b->n && a->k == b->k && a->batch == b->batch && a->bytes == b->bytes && a->flops == b->flops;
 }
 
 static bool

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #define MAX_THINGS 4096
-#define MAX_DEPTH 64
-#define GB 1e9
+#define MAX_DEPTH  64
+#define GB         1e9
 
 /* An element that is open, and the thing that its children hang on. */
 typedef struct {
@@ -72,8 +72,9 @@ number (const Element *e, const char *name, uint64_t max, uint64_t fallback, uin
   bool is_hex = g_str_has_prefix (text, "0x");
   if (g_ascii_string_to_unsigned (is_hex ? text + 2 : text, is_hex ? 16 : 10, 0, max, ret, NULL))
     return true;
-  complain (e->r, e->error, NULL, "<%s>: %s: expected a whole number of at most %" G_GUINT64_FORMAT "; got \"%.40s\"",
-            e->element, name, (guint64) max, text);
+  complain (e->r, e->error, NULL,
+            "<%s>: %s: expected a whole number of at most %" G_GUINT64_FORMAT "; got \"%.40s\"", e->element,
+            name, (guint64) max, text);
   return false;
 }
 
@@ -110,7 +111,8 @@ busid (const Element *e, const char *name, uint64_t *ret)
     return false;
   if (parse_busid (text, ret))
     return true;
-  complain (e->r, e->error, NULL, "<%s>: %s: expected a PCI address like \"0000:1b:00.0\"; got \"%.40s\"", e->element, name, text);
+  complain (e->r, e->error, NULL, "<%s>: %s: expected a PCI address like \"0000:1b:00.0\"; got \"%.40s\"",
+            e->element, name, text);
   return false;
 }
 
@@ -188,20 +190,23 @@ set_cpu (const Element *e, LsTopoThing *cpu)
     uint64_t model;
     double rate;
     const char *name;
-  } intel[] = { { 0xCF, 40, "Intel from Emerald Rapids on" }, { 0x8F, 22, "Intel Sapphire Rapids" },
-                { 0x55, 10, "Intel Skylake" }, { 0, 6, "Intel Broadwell or before" } };
+  } intel[] = { { 0xCF, 40, "Intel from Emerald Rapids on" },
+                { 0x8F, 22, "Intel Sapphire Rapids" },
+                { 0x55, 10, "Intel Skylake" },
+                { 0, 6, "Intel Broadwell or before" } };
   size_t i = 0;
   while (intel[i].model > 0 && (family != 6 || model < intel[i].model))
     i++;
   bool is_amd = g_strcmp0 (vendor, "AuthenticAMD") == 0;
-  cpu->interconnect = (g_strcmp0 (arch, "arm64") == 0  ? 6
-                       : g_strcmp0 (arch, "ppc64") == 0 ? 32
-                       : is_amd                          ? 16
-                                                         : intel[i].rate) * GB;
-  cpu->cpu_name = g_strcmp0 (arch, "arm64") == 0   ? "ARM"
-                  : g_strcmp0 (arch, "ppc64") == 0 ? "POWER9"
-                  : is_amd                          ? "AMD"
-                                                    : intel[i].name;
+  cpu->interconnect = (g_strcmp0 (arch, "arm64") == 0       ? 6
+                           : g_strcmp0 (arch, "ppc64") == 0 ? 32
+                           : is_amd                         ? 16
+                                                            : intel[i].rate)
+      * GB;
+  cpu->cpu_name = g_strcmp0 (arch, "arm64") == 0 ? "ARM"
+      : g_strcmp0 (arch, "ppc64") == 0           ? "POWER9"
+      : is_amd                                   ? "AMD"
+                                                 : intel[i].name;
   return true;
 }
 
@@ -220,8 +225,8 @@ start_pci (const Element *e, uint32_t *ret_thing)
 {
   uint64_t width;
   LsTopoThing pci = { .kind = LS_TOPO_PCI };
-  if (!must_be_in (e, is_in (e->r, "cpu") || is_in (e->r, "pci"), "<cpu> and <pci>") || !busid (e, "busid", &pci.busid)
-      || !number (e, "link_width", 64, 0, &width))
+  if (!must_be_in (e, is_in (e->r, "cpu") || is_in (e->r, "pci"), "<cpu> and <pci>")
+      || !busid (e, "busid", &pci.busid) || !number (e, "link_width", 64, 0, &width))
     return false;
   pci.parent = top (e->r)->thing;
   pci.rate = (width ? (double) width : 16) * lane_rate (attribute (e, "link_speed")) / 80 * GB;
@@ -309,13 +314,13 @@ static const struct {
   const char *name;
   bool (*start) (const Element *e, uint32_t *ret_thing);
 } elements[] = {
-  { "cpu", start_cpu },       { "pci", start_pci }, { "gpu", start_gpu }, { "nvlink", start_nvlink },
-  { "c2c", start_c2c },       { "nic", start_nic }, { "net", start_net }, { "system", start_system },
+  { "cpu", start_cpu }, { "pci", start_pci }, { "gpu", start_gpu }, { "nvlink", start_nvlink },
+  { "c2c", start_c2c }, { "nic", start_nic }, { "net", start_net }, { "system", start_system },
 };
 
 static void
-start (GMarkupParseContext *context, const gchar *name, const gchar **names, const gchar **values, gpointer reading,
-       GError **error)
+start (GMarkupParseContext *context, const gchar *name, const gchar **names, const gchar **values,
+       gpointer reading, GError **error)
 {
   Reading *r = reading;
   Element e = { .r = r, .element = name, .names = names, .values = values, .error = error };
@@ -347,7 +352,8 @@ complain_of_syntax (Reading *r, const GError *error)
 {
   const char *text = error->message;
   const char *after = g_str_has_prefix (text, "Error on line ") ? strstr (text, ": ") : NULL;
-  ls_diag_add (r->diags, LS_ERROR_INPUT, r->path, r->line, 1, NULL, NULL, NULL, "not XML: %s", after ? after + 2 : text);
+  ls_diag_add (r->diags, LS_ERROR_INPUT, r->path, r->line, 1, NULL, NULL, NULL, "not XML: %s",
+               after ? after + 2 : text);
 }
 
 /* Line by line, as GMarkup itself says the next line for a tag that ends one. */

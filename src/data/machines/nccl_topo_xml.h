@@ -28,30 +28,30 @@ typedef enum { LS_TOPO_CPU, LS_TOPO_PCI, LS_TOPO_GPU, LS_TOPO_NET } LsTopoThingK
 /* In the order of the file, so that a parent comes before its children. */
 typedef struct {
   LsTopoThingKind kind;
-  uint32_t parent;    /* thing; LS_TOPO_NONE of a CPU                           */
+  uint32_t parent; /* thing; LS_TOPO_NONE of a CPU                           */
   int line;
-  double rate;        /* bytes/s to the parent, of PCI and GPU                  */
-  uint64_t busid;     /* of PCI and GPU                                         */
-  uint32_t dev, sm;   /* of GPU and NET; of GPU                                 */
-  double c2c;         /* bytes/s to the CPU; 0: none                            */
-  double net;         /* bytes/s of the port                                    */
-  double interconnect; /* bytes/s from a CPU to another                         */
+  double rate;          /* bytes/s to the parent, of PCI and GPU                  */
+  uint64_t busid;       /* of PCI and GPU                                         */
+  uint32_t dev, sm;     /* of GPU and NET; of GPU                                 */
+  double c2c;           /* bytes/s to the CPU; 0: none                            */
+  double net;           /* bytes/s of the port                                    */
+  double interconnect;  /* bytes/s from a CPU to another                         */
   const char *cpu_name; /* static, for people                                   */
 } LsTopoThing;
 
 /* NVLinks of a GPU as its side tells them. */
 typedef struct {
-  uint32_t gpu;     /* thing */
+  uint32_t gpu; /* thing */
   uint32_t count;
   bool to_switch;
-  uint64_t busid;   /* of the other GPU */
+  uint64_t busid; /* of the other GPU */
   int line;
 } LsTopoNvlink;
 
 typedef struct {
-  char *gpu;        /* x-gpu; NULL: not said */
-  GArray *things;   /* LsTopoThing           */
-  GArray *nvlinks;  /* LsTopoNvlink          */
+  char *gpu;       /* x-gpu; NULL: not said */
+  GArray *things;  /* LsTopoThing           */
+  GArray *nvlinks; /* LsTopoNvlink          */
 } LsTopoXml;
 
 /* false and located diagnostics (LS_ERROR_INPUT) for what is no such file. */

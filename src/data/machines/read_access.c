@@ -9,7 +9,8 @@ static const LsField fit_fields[] = {
     .meaning = "false: the figures are a stated guess" },
   { "share", LS_FIELD_DOUBLE, offsetof (LsAccessFit, share), .above = true, .max = 1, .default_text = "1",
     .meaning = "share of the HBM bandwidth" },
-  { "elements_per_sm", LS_FIELD_DOUBLE, offsetof (LsAccessFit, elements_per_sm), .max = 1e15, .default_text = "0",
+  { "elements_per_sm", LS_FIELD_DOUBLE, offsetof (LsAccessFit, elements_per_sm), .max = 1e15,
+    .default_text = "0",
     .meaning = "elements that an SM does in a second, whatever their bytes; 0: no limit" },
   { "launch", LS_FIELD_TIME, offsetof (LsAccessFit, launch), .max = (double) LS_S, .default_text = "0us",
     .meaning = "gap between two kernels of a queue, and what a small kernel takes at least" },
@@ -17,9 +18,11 @@ static const LsField fit_fields[] = {
   { NULL },
 };
 
-#define ACCESS(key_, access_, meaning_)                                                                  \
-  { key_, LS_FIELD_OBJECT, offsetof (LsAccessFile, fit[access_]), .fields = fit_fields,                  \
-    .default_text = "the bandwidth", .meaning = (meaning_) }
+#define ACCESS(key_, access_, meaning_)                                                                      \
+  {                                                                                                          \
+    key_, LS_FIELD_OBJECT, offsetof (LsAccessFile, fit[access_]),                                            \
+        .fields = fit_fields, .default_text = "the bandwidth", .meaning = (meaning_)                         \
+  }
 
 /* Keys are those of ls_access_name(); a test compares them. */
 static const LsField kind_fields[] = {
@@ -28,7 +31,8 @@ static const LsField kind_fields[] = {
   ACCESS ("castup", LS_ACCESS_CASTUP, "16 bits to fp32"),
   ACCESS ("bcast16", LS_ACCESS_BCAST16, "elementwise with an operand that is broadcast, 16 bits"),
   ACCESS ("bcast32", LS_ACCESS_BCAST32, "the same in fp32"),
-  ACCESS ("strided16", LS_ACCESS_STRIDED16, "elementwise or a copy with an operand that is transposed or a slice, 16 bits"),
+  ACCESS ("strided16", LS_ACCESS_STRIDED16,
+          "elementwise or a copy with an operand that is transposed or a slice, 16 bits"),
   ACCESS ("strided32", LS_ACCESS_STRIDED32, "the same in fp32"),
   ACCESS ("cat", LS_ACCESS_CAT, "tensors side by side copied into one"),
   ACCESS ("gather", LS_ACCESS_GATHER, "rows by an index"),
@@ -53,8 +57,10 @@ G_STATIC_ASSERT (G_N_ELEMENTS (kind_fields) == LS_N_ACCESSES);
 const LsField ls_access_fields[] = {
   LS_FIELDS_HEADER (LsAccessFile),
   { "gap", LS_FIELD_TIME, offsetof (LsAccessFile, gap), .max = (double) LS_S, .default_text = "not known",
-    .meaning = "what of each launch is the gap between two kernels of a full queue: one that was measured replaces it" },
-  { "access", LS_FIELD_OBJECT, 0, .required = true, .fields = kind_fields, .meaning = "by how kernels touch memory" },
+    .meaning
+    = "what of each launch is the gap between two kernels of a full queue: one that was measured replaces it" },
+  { "access", LS_FIELD_OBJECT, 0, .required = true, .fields = kind_fields,
+    .meaning = "by how kernels touch memory" },
   { NULL },
 };
 

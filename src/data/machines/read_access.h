@@ -1,5 +1,5 @@
-/* data/machines/read_access.h — topologies/calib/access-NAME.json: how fast kernels of one accelerator are by how they
- * touch memory (LsAccess), for kernels that are listed one by one as a framework launches them. */
+/* data/machines/read_access.h — topologies/calib/access-NAME.json: how fast kernels of one accelerator are by
+ * how they touch memory (LsAccess), for kernels that are listed one by one as a framework launches them. */
 #ifndef LS_DATA_MACHINES_READ_ACCESS_H
 #define LS_DATA_MACHINES_READ_ACCESS_H
 
@@ -19,8 +19,9 @@ void ls_access_file_clear (LsAccessFile *file);
  * *ret_file; on failure it is untouched and diags says why (LS_ERROR_INPUT). */
 bool ls_access_read (const LsJsonDoc *doc, LsAccessFile *ret_file, LsDiagList *diags);
 
-/* By name or path, into the calibration of a GPU; NULL: at the bandwidth. Where the calibration holds a gap that was measured, it
- * takes the place of the file's; a file that does not say its gap keeps its launches. Diagnostics as above. */
+/* By name or path, into the calibration of a GPU; NULL: at the bandwidth. Where the calibration holds a gap
+ * that was measured, it takes the place of the file's; a file that does not say its gap keeps its launches.
+ * Diagnostics as above. */
 bool ls_access_load (const char *name, LsCalibration *calibration, LsDiagList *diags);
 
 /* What of each launch in that file is the gap of a queue; 0: it does not say, or NULL was named. */

@@ -12,7 +12,8 @@ static const LsField fit_fields[] = {
   { "flops_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, flops_half), .max = 1e24, .default_text = "0",
     .meaning = "FLOPs of one launch at which that share is halved (kinds without tiles); 0: no fall-off" },
   { "depth_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, depth_half), .max = 1e9, .default_text = "0",
-    .meaning = "length of the inner loop (k of a GEMM, keys of attention) at which half of a tile's time is overhead" },
+    .meaning
+    = "length of the inner loop (k of a GEMM, keys of attention) at which half of a tile's time is overhead" },
   { "width_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, width_half), .max = 1e9, .default_text = "0",
     .meaning = "width of a head at which softmax takes half the time of attention" },
   { "wide_slow", LS_FIELD_DOUBLE, offsetof (LsKindFit, wide_slow), .max = 10, .default_text = "0",
@@ -20,13 +21,14 @@ static const LsField fit_fields[] = {
   { "wide_head", LS_FIELD_DOUBLE, offsetof (LsKindFit, wide_head), .max = 1e9, .default_text = "128",
     .meaning = "width of a head from which on wide_slow is paid, itself not" },
   { "tail", LS_FIELD_DOUBLE, offsetof (LsKindFit, tail), .max = 10, .default_text = "0",
-    .meaning = "longest tiles of attention in which the SMs run out of work; 0: it spreads evenly over them" },
+    .meaning
+    = "longest tiles of attention in which the SMs run out of work; 0: it spreads evenly over them" },
   { "tile_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, tile_half), .max = 1e9, .default_text = "0",
     .meaning = "edge of the square tile that runs at half rate" },
   { "wave_rounding", LS_FIELD_DOUBLE, offsetof (LsKindFit, wave_rounding), .max = 1, .default_text = "0",
     .meaning = "how much of a started wave of tiles is paid; 0: the work spreads evenly over the SMs" },
-  { "split_launch", LS_FIELD_TIME, offsetof (LsKindFit, split_launch), .max = (double) LS_S, .default_text = "0us",
-    .meaning = "joining the partial sums of a GEMM that is cut along k" },
+  { "split_launch", LS_FIELD_TIME, offsetof (LsKindFit, split_launch), .max = (double) LS_S,
+    .default_text = "0us", .meaning = "joining the partial sums of a GEMM that is cut along k" },
   { "throttle", LS_FIELD_DOUBLE, offsetof (LsKindFit, throttle), .max = 10, .default_text = "0",
     .meaning = "extra share of compute time on a hot chip" },
   { "burst", LS_FIELD_TIME, offsetof (LsKindFit, burst), .max = (double) LS_S, .default_text = "0us",
@@ -43,9 +45,10 @@ static const LsField fit_fields[] = {
     .meaning = "rate of the L2 relative to the HBM; up to 1: no effect" },
   { "launch", LS_FIELD_TIME, offsetof (LsKindFit, launch), .max = (double) LS_S, .default_text = "0us",
     .meaning = "fixed time of one launch" },
-  { "timed_host", LS_FIELD_TIME, offsetof (LsKindFit, timed_host), .max = (double) LS_S, .default_text = "0us",
-    .meaning = "constant that the timings of the fit held besides the kernel" },
-  { "timed_efficiency", LS_FIELD_DOUBLE, offsetof (LsKindFit, timed_efficiency), .max = 1e3, .default_text = "0",
+  { "timed_host", LS_FIELD_TIME, offsetof (LsKindFit, timed_host), .max = (double) LS_S,
+    .default_text = "0us", .meaning = "constant that the timings of the fit held besides the kernel" },
+  { "timed_efficiency", LS_FIELD_DOUBLE, offsetof (LsKindFit, timed_efficiency), .max = 1e3,
+    .default_text = "0",
     .meaning = "share of the bandwidth at which a second kernel in those timings ran; 0: none" },
   { "min_work", LS_FIELD_DOUBLE, offsetof (LsKindFit, min_work), .max = 1e24, .default_text = "0",
     .meaning = "least FLOPs (compute kinds) or bytes seen in the fit" },
@@ -57,13 +60,17 @@ static const LsField fit_fields[] = {
   { NULL },
 };
 
-#define KIND(key_, kind_)                                                                                  \
-  { key_, LS_FIELD_OBJECT, offsetof (LsCalibration, kind[kind_]), .fields = fit_fields,                    \
-    .default_text = "roofline", .meaning = "coefficients of this kind of kernel" }
+#define KIND(key_, kind_)                                                                                    \
+  {                                                                                                          \
+    key_, LS_FIELD_OBJECT, offsetof (LsCalibration, kind[kind_]),                                            \
+        .fields = fit_fields, .default_text = "roofline", .meaning = "coefficients of this kind of kernel"   \
+  }
 
-#define ATTENTION(key_, kernel_, backward_, meaning_)                                                          \
-  { key_, LS_FIELD_OBJECT, offsetof (LsCalibration, attention[kernel_][backward_]), .fields = fit_fields,    \
-    .default_text = "not known", .meaning = (meaning_) }
+#define ATTENTION(key_, kernel_, backward_, meaning_)                                                        \
+  {                                                                                                          \
+    key_, LS_FIELD_OBJECT, offsetof (LsCalibration, attention[kernel_][backward_]),                          \
+        .fields = fit_fields, .default_text = "not known", .meaning = (meaning_)                             \
+  }
 
 /* Keys are those of ls_kernel_kind_name(); a test compares them. */
 static const LsField kernel_fields[] = {
@@ -79,10 +86,10 @@ static const LsField kernel_fields[] = {
   KIND ("cross-entropy", LS_KERNEL_CROSS_ENTROPY),
   KIND ("optimizer", LS_KERNEL_OPTIMIZER),
   KIND ("memset", LS_KERNEL_MEMSET),
-  { "gemm_fp8", LS_FIELD_OBJECT, offsetof (LsCalibration, gemm_fp8), .fields = fit_fields, .default_text = "as gemm",
-    .meaning = "coefficients of fp8 GEMMs" },
-  { "gemm_nvfp4", LS_FIELD_OBJECT, offsetof (LsCalibration, gemm_nvfp4), .fields = fit_fields, .default_text = "as gemm_fp8",
-    .meaning = "coefficients of nvfp4 GEMMs" },
+  { "gemm_fp8", LS_FIELD_OBJECT, offsetof (LsCalibration, gemm_fp8), .fields = fit_fields,
+    .default_text = "as gemm", .meaning = "coefficients of fp8 GEMMs" },
+  { "gemm_nvfp4", LS_FIELD_OBJECT, offsetof (LsCalibration, gemm_nvfp4), .fields = fit_fields,
+    .default_text = "as gemm_fp8", .meaning = "coefficients of nvfp4 GEMMs" },
   { "attention_fp8", LS_FIELD_OBJECT, offsetof (LsCalibration, attention_fp8), .fields = fit_fields,
     .default_text = "as attention-fwd", .meaning = "coefficients of fp8 attention, forward" },
   { "vllm_rmsnorm", LS_FIELD_OBJECT, offsetof (LsCalibration, vllm_rmsnorm), .fields = fit_fields,
@@ -104,59 +111,90 @@ static const LsField kernel_fields[] = {
 G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 16);
 
 #define MAX_SIZE 1e9 /* of a dimension */
-#define MEASURED(key_, kind_, member_) { key_, kind_, offsetof (LsMeasuredKernel, member_)
-#define SIZE(member_, min_, default_, meaning_)                                                            \
-  MEASURED (#member_, LS_FIELD_UINT64, member_), .required = (min_) > 0, .min = (min_), .max = MAX_SIZE,   \
-    .default_text = (default_), .meaning = (meaning_) }
+#define MEASURED(key_, kind_, member_)                                                                       \
+  {                                                                                                          \
+    key_, kind_, offsetof (LsMeasuredKernel, member_)
+#define SIZE(member_, min_, default_, meaning_)                                                              \
+  MEASURED (#member_, LS_FIELD_UINT64, member_), .required = (min_) > 0, .min = (min_), .max = MAX_SIZE,     \
+                                                 .default_text = (default_), .meaning = (meaning_)           \
+  }
 
-static const LsEnumName dtype_names[] = { { "fp32", LS_DTYPE_FP32 }, { "tf32", LS_DTYPE_TF32 },
-                                          { "fp16", LS_DTYPE_FP16 }, { "bf16", LS_DTYPE_BF16 },
-                                          { "fp8", LS_DTYPE_FP8 },   { "nvfp4", LS_DTYPE_NVFP4 }, { NULL } };
+static const LsEnumName dtype_names[] = { { "fp32", LS_DTYPE_FP32 },
+                                          { "tf32", LS_DTYPE_TF32 },
+                                          { "fp16", LS_DTYPE_FP16 },
+                                          { "bf16", LS_DTYPE_BF16 },
+                                          { "fp8", LS_DTYPE_FP8 },
+                                          { "nvfp4", LS_DTYPE_NVFP4 },
+                                          { NULL } };
 
 /* kernelbench's own attention is a kernel that no job runs: it is none of these. */
 const LsEnumName ls_measured_attentions[] = {
-  { "fa1", LS_ATTENTION_KERNEL_FA1 }, { "triton", LS_ATTENTION_KERNEL_TRITON }, { "fa2", LS_ATTENTION_KERNEL_FA2 },
-  { "fa3", LS_ATTENTION_KERNEL_FA3 }, { "cudnn", LS_ATTENTION_KERNEL_CUDNN }, { NULL },
+  { "fa1", LS_ATTENTION_KERNEL_FA1 },     { "triton", LS_ATTENTION_KERNEL_TRITON },
+  { "fa2", LS_ATTENTION_KERNEL_FA2 },     { "fa3", LS_ATTENTION_KERNEL_FA3 },
+  { "cudnn", LS_ATTENTION_KERNEL_CUDNN }, { NULL },
 };
 
-static const LsField measured_fields[] = {
-  MEASURED ("kernel", LS_FIELD_ENUM, kind), .required = true, .names = ls_kernel_kind_names, .meaning = "kind of kernel" },
-  MEASURED ("name", LS_FIELD_STRING, name), .default_text = "any",
-    .meaning = "which one of that kind, as the timeline shows it" },
-  MEASURED ("implementation", LS_FIELD_ENUM, implementation), .names = ls_measured_attentions, .default_text = "the usual one",
-    .meaning = "of attention: whose; used for jobs with that `attention_kernel` only" },
-  MEASURED ("dtype", LS_FIELD_ENUM, dtype), .required = true, .names = dtype_names, .meaning = "of the inputs" },
-  SIZE (m, 1, NULL, "rows of the result; of attention queries"),
-  SIZE (n, 1, NULL, "its columns; of attention keys"),
-  SIZE (k, 0, "0", "length of the inner loop; of attention the width of a head"),
-  SIZE (batch, 0, "1", "so many at once"),
-  MEASURED ("flops", LS_FIELD_DOUBLE, flops), .max = 1e24, .default_text = "0", .meaning = "of all" },
-  MEASURED ("bytes", LS_FIELD_DOUBLE, bytes), .required = true, .above = true, .max = 1e18,
-    .meaning = "that cross HBM once" },
-  MEASURED ("time", LS_FIELD_TIME, time), .required = true, .above = true, .max = (double) (1000 * LS_S),
-    .meaning = "alone on a cool GPU" },
+static const LsField measured_fields[] = { MEASURED ("kernel", LS_FIELD_ENUM, kind), .required = true,
+                                           .names = ls_kernel_kind_names, .meaning = "kind of kernel" },
+                     MEASURED ("name", LS_FIELD_STRING, name), .default_text = "any",
+                     .meaning = "which one of that kind, as the timeline shows it"
+}
+, MEASURED ("implementation", LS_FIELD_ENUM, implementation),
+    .names = ls_measured_attentions, .default_text = "the usual one",
+    .meaning = "of attention: whose; used for jobs with that `attention_kernel` only"
+}
+, MEASURED ("dtype", LS_FIELD_ENUM, dtype), .required = true, .names = dtype_names, .meaning = "of the inputs"
+}
+, SIZE (m, 1, NULL, "rows of the result; of attention queries"),
+    SIZE (n, 1, NULL, "its columns; of attention keys"),
+    SIZE (k, 0, "0", "length of the inner loop; of attention the width of a head"),
+    SIZE (batch, 0, "1", "so many at once"), MEASURED ("flops", LS_FIELD_DOUBLE, flops),
+    .max = 1e24, .default_text = "0", .meaning = "of all"
+}
+, MEASURED ("bytes", LS_FIELD_DOUBLE, bytes), .required = true, .above = true, .max = 1e18,
+                                              .meaning = "that cross HBM once"
+}
+, MEASURED ("time", LS_FIELD_TIME, time), .required = true, .above = true, .max = (double) (1000 * LS_S),
+                                          .meaning = "alone on a cool GPU"
+}
+, { NULL },
+}
+;
+
+const LsEnumName ls_gemms_names[] = {
+  { "tiles", LS_GEMMS_TILES },
+  { "clusters", LS_GEMMS_CLUSTERS },
+  { "persistent", LS_GEMMS_PERSISTENT },
   { NULL },
 };
 
-const LsEnumName ls_gemms_names[] = {
-  { "tiles", LS_GEMMS_TILES }, { "clusters", LS_GEMMS_CLUSTERS }, { "persistent", LS_GEMMS_PERSISTENT }, { NULL },
-};
-
-#define AROUND(key_, kind_, member_, max_, default_, meaning_)                                                          \
-  { key_, kind_, offsetof (LsCalibration, around.member_), .above = true, .max = (max_), .default_text = (default_), .meaning = (meaning_) }
+#define AROUND(key_, kind_, member_, max_, default_, meaning_)                                               \
+  {                                                                                                          \
+    key_, kind_, offsetof (LsCalibration, around.member_), .above = true, .max = (max_),                     \
+                                                           .default_text = (default_), .meaning = (meaning_) \
+  }
 static const LsField around_fields[] = {
-  AROUND ("host_launch", LS_FIELD_TIME, host_launch, (double) LS_S, "0us",
-          "what the driver's call to launch a kernel takes on the host: no job pays less, unless `--host-launch` says so"),
-  AROUND ("kernel_gap", LS_FIELD_TIME, kernel_gap, (double) LS_S, "as the access file has it",
-          "from the end of a kernel to the start of the next of a full queue: of kernels with an access kind"),
-  AROUND ("graph_gap", LS_FIELD_TIME, graph_gap, (double) LS_S, "kernel_gap", "the same in a CUDA graph: of all kernels that a graph launches"),
-  AROUND ("memcpy_share", LS_FIELD_DOUBLE, memcpy_share, 1, "as the access file has it", "share of the HBM bandwidth that copies within the GPU reach"),
-  { "gemms", LS_FIELD_ENUM, offsetof (LsCalibration, around.gemms), .names = ls_gemms_names, .default_text = "as persistent_gemms of the GPU",
-    .meaning = "how the library's GEMMs occupy the SMs: a block for each tile, clusters of blocks, or a block for each SM" },
-  AROUND ("lost_tiles", LS_FIELD_DOUBLE, lost_tiles, 16, "1", "SMs that a GEMM of a block for each tile loses for each that communication holds"),
+  AROUND (
+      "host_launch", LS_FIELD_TIME, host_launch, (double) LS_S, "0us",
+      "what the driver's call to launch a kernel takes on the host: no job pays less, unless `--host-launch` says so"),
+  AROUND (
+      "kernel_gap", LS_FIELD_TIME, kernel_gap, (double) LS_S, "as the access file has it",
+      "from the end of a kernel to the start of the next of a full queue: of kernels with an access kind"),
+  AROUND ("graph_gap", LS_FIELD_TIME, graph_gap, (double) LS_S, "kernel_gap",
+          "the same in a CUDA graph: of all kernels that a graph launches"),
+  AROUND ("memcpy_share", LS_FIELD_DOUBLE, memcpy_share, 1, "as the access file has it",
+          "share of the HBM bandwidth that copies within the GPU reach"),
+  { "gemms", LS_FIELD_ENUM, offsetof (LsCalibration, around.gemms), .names = ls_gemms_names,
+    .default_text = "as persistent_gemms of the GPU",
+    .meaning
+    = "how the library's GEMMs occupy the SMs: a block for each tile, clusters of blocks, or a block for each SM" },
+  AROUND ("lost_tiles", LS_FIELD_DOUBLE, lost_tiles, 16, "1",
+          "SMs that a GEMM of a block for each tile loses for each that communication holds"),
   AROUND ("lost_clusters", LS_FIELD_DOUBLE, lost_clusters, 16, "1", "the same of one in clusters"),
-  AROUND ("lost_told", LS_FIELD_DOUBLE, lost_told, 16, "1", "the same of one that was told how many SMs are left"),
-  AROUND ("waves", LS_FIELD_DOUBLE, waves, 16, "2", "time of a persistent GEMM that begins beside communication, over its time alone"),
+  AROUND ("lost_told", LS_FIELD_DOUBLE, lost_told, 16, "1",
+          "the same of one that was told how many SMs are left"),
+  AROUND ("waves", LS_FIELD_DOUBLE, waves, 16, "2",
+          "time of a persistent GEMM that begins beside communication, over its time alone"),
   { "source", LS_FIELD_SOURCES, .default_text = "none", .meaning = "by key: which rows it comes from" },
   { NULL },
 };
@@ -164,15 +202,19 @@ static const LsField around_fields[] = {
 const LsField ls_calibration_fields[] = {
   LS_FIELDS_HEADER (LsCalibration),
   { "provenance", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
-    .meaning = "what `lockstep calibrate` was given: command, version, files with their SHA-256, dates and rows; burst or "
-               "sustained" },
-  { "sustained", LS_FIELD_DOUBLE, offsetof (LsCalibration, sustained), .above = true, .max = 1, .default_text = "1",
+    .meaning
+    = "what `lockstep calibrate` was given: command, version, files with their SHA-256, dates and rows; burst or "
+      "sustained" },
+  { "sustained", LS_FIELD_DOUBLE, offsetof (LsCalibration, sustained), .above = true, .max = 1,
+    .default_text = "1",
     .meaning = "rate of GEMMs inside a training step relative to the loops that were measured" },
-  { "sustained_accumulate", LS_FIELD_DOUBLE, offsetof (LsCalibration, sustained_accumulate), .above = true, .max = 1,
-    .default_text = "as sustained", .meaning = "the same of GEMMs that add to an fp32 result, as weight gradients do" },
+  { "sustained_accumulate", LS_FIELD_DOUBLE, offsetof (LsCalibration, sustained_accumulate), .above = true,
+    .max = 1, .default_text = "as sustained",
+    .meaning = "the same of GEMMs that add to an fp32 result, as weight gradients do" },
   { "around", LS_FIELD_OBJECT, 0, .fields = around_fields, .default_text = "nothing measured",
     .meaning = "what was measured besides kernels: launches, gaps, GEMMs beside communication" },
-  { "kernels", LS_FIELD_OBJECT, 0, .required = true, .fields = kernel_fields, .meaning = "by kind of kernel" },
+  { "kernels", LS_FIELD_OBJECT, 0, .required = true, .fields = kernel_fields,
+    .meaning = "by kind of kernel" },
   { "measured", LS_FIELD_ARRAY, offsetof (LsCalibration, measured), .fields = measured_fields,
     .element_size = sizeof (LsMeasuredKernel), .lines = true, .default_text = "none",
     .meaning = "kernels that were timed, which go before the coefficients: exact, or between neighbours" },

@@ -10,8 +10,8 @@
 const LsField ls_link_fields[] = {
   { "bandwidth", LS_FIELD_RATE, offsetof (LsLinkSpec, bandwidth_bytes_per_s), .required = true, .above = true,
     .meaning = "one direction of one physical link, as the data sheet says" },
-  { "efficiency", LS_FIELD_DOUBLE, offsetof (LsLinkSpec, efficiency), .required = true, .above = true, .max = 1,
-    .meaning = "share of it that payload reaches" },
+  { "efficiency", LS_FIELD_DOUBLE, offsetof (LsLinkSpec, efficiency), .required = true, .above = true,
+    .max = 1, .meaning = "share of it that payload reaches" },
   { "latency", LS_FIELD_TIME, offsetof (LsLinkSpec, latency), .required = true, .max = (double) LS_S,
     .meaning = "of one hop" },
   { "source", LS_FIELD_STRING, offsetof (LsLinkSpec, source), .required = true,
@@ -20,10 +20,14 @@ const LsField ls_link_fields[] = {
 };
 
 #define SPEC(member) offsetof (LsClusterSpec, member)
-#define COUNT(key_, member, max_, meaning_) \
-  { key_, LS_FIELD_UINT, SPEC (member), .required = true, .min = 1, .max = (max_), .meaning = (meaning_) }
-#define LINK(key_, member, meaning_) \
-  { key_, LS_FIELD_OBJECT, SPEC (member), .required = true, .fields = ls_link_fields, .meaning = (meaning_) }
+#define COUNT(key_, member, max_, meaning_)                                                                  \
+  {                                                                                                          \
+    key_, LS_FIELD_UINT, SPEC (member), .required = true, .min = 1, .max = (max_), .meaning = (meaning_)     \
+  }
+#define LINK(key_, member, meaning_)                                                                         \
+  {                                                                                                          \
+    key_, LS_FIELD_OBJECT, SPEC (member), .required = true, .fields = ls_link_fields, .meaning = (meaning_)  \
+  }
 
 static const LsField nvswitch_fields[] = {
   COUNT ("planes", nvswitch_planes, 1024, "NVSwitch chips that every GPU is joined to"),
@@ -37,16 +41,19 @@ static const LsField pcie_fields[] = {
   LINK ("link", pcie, "x16"),
   { NULL },
 };
-static const LsEnumName mesh_shapes[] = { { "list", LS_MESH_LIST }, { "hybrid-cube", LS_MESH_HYBRID_CUBE }, { NULL } };
+static const LsEnumName mesh_shapes[]
+    = { { "list", LS_MESH_LIST }, { "hybrid-cube", LS_MESH_HYBRID_CUBE }, { NULL } };
 static const LsField mesh_link_element[] = {
-  { "", LS_FIELD_ROW, .n_row = 3, .max = 1024, .expected = "a list of 3 whole numbers (GPU, GPU, links), each" },
+  { "", LS_FIELD_ROW, .n_row = 3, .max = 1024,
+    .expected = "a list of 3 whole numbers (GPU, GPU, links), each" },
   { NULL },
 };
 static const LsField mesh_fields[] = {
   { "shape", LS_FIELD_ENUM, SPEC (mesh), .required = true, .names = mesh_shapes,
     .meaning = "who is joined to whom: as listed, or as in DGX-1" },
-  { "links", LS_FIELD_ARRAY, SPEC (mesh_links), .element_size = sizeof (LsMeshLink), .fields = mesh_link_element, .lines = true,
-    .default_text = "none", .meaning = "of a list: GPU, GPU, NVLinks between them" },
+  { "links", LS_FIELD_ARRAY, SPEC (mesh_links), .element_size = sizeof (LsMeshLink),
+    .fields = mesh_link_element, .lines = true, .default_text = "none",
+    .meaning = "of a list: GPU, GPU, NVLinks between them" },
   LINK ("link", nvlink, "one NVLink"),
   { NULL },
 };
@@ -71,8 +78,8 @@ static const LsField nvme_fields[] = {
 #define NICS_MEANING "per node, for compute traffic"
 static const LsEnumName transports[] = { { "rdma", LS_NIC_RDMA }, { "tcp", LS_NIC_TCP }, { NULL } };
 static const LsField nic_fields[] = {
-  { "count", LS_FIELD_UINT, SPEC (nics), .min = 1, .max = 1024, .default_text = "required, but of a list those in it",
-    .meaning = NICS_MEANING },
+  { "count", LS_FIELD_UINT, SPEC (nics), .min = 1, .max = 1024,
+    .default_text = "required, but of a list those in it", .meaning = NICS_MEANING },
   LINK ("link", nic, "one port, NIC to leaf"),
   { "transport", LS_FIELD_ENUM, SPEC (transport), .names = transports, .default_text = "`\"rdma\"`",
     .meaning = "InfiniBand verbs and RoCE, or sockets (NCCL_IB_DISABLE=1)" },
@@ -81,18 +88,26 @@ static const LsField nic_fields[] = {
   { NULL },
 };
 static const LsEnumName vertex_kinds[] = {
-  { "gpu", LS_NODE_GPU }, { "nvswitch", LS_NODE_NVSWITCH }, { "pcie-switch", LS_NODE_PCIE_SWITCH }, { "cpu", LS_NODE_CPU },
-  { "cpu-memory", LS_NODE_CPU_MEMORY }, { "nvme", LS_NODE_NVME }, { "nic", LS_NODE_NIC }, { NULL },
+  { "gpu", LS_NODE_GPU },
+  { "nvswitch", LS_NODE_NVSWITCH },
+  { "pcie-switch", LS_NODE_PCIE_SWITCH },
+  { "cpu", LS_NODE_CPU },
+  { "cpu-memory", LS_NODE_CPU_MEMORY },
+  { "nvme", LS_NODE_NVME },
+  { "nic", LS_NODE_NIC },
+  { NULL },
 };
 static const LsField vertex_fields[] = {
-  { "name", LS_FIELD_STRING, offsetof (LsListVertex, name), .required = true, .meaning = "unique in the node" },
+  { "name", LS_FIELD_STRING, offsetof (LsListVertex, name), .required = true,
+    .meaning = "unique in the node" },
   { "kind", LS_FIELD_ENUM, offsetof (LsListVertex, kind), .required = true, .names = vertex_kinds,
     .meaning = "GPU i of a node is the i-th gpu of the list, and so on" },
   { NULL },
 };
 static const LsField list_link_fields[] = {
   { "from", LS_FIELD_STRING, offsetof (LsListLink, from), .required = true, .meaning = "name of a vertex" },
-  { "to", LS_FIELD_STRING, offsetof (LsListLink, to), .required = true, .meaning = "name of a vertex; the way back is alike" },
+  { "to", LS_FIELD_STRING, offsetof (LsListLink, to), .required = true,
+    .meaning = "name of a vertex; the way back is alike" },
   { "count", LS_FIELD_UINT, offsetof (LsListLink, count), .min = 1, .max = 1024, .default_text = "1",
     .meaning = "physical links side by side" },
   { "link", LS_FIELD_OBJECT, offsetof (LsListLink, link), .required = true, .fields = ls_link_fields,
@@ -109,39 +124,50 @@ static const LsField list_fields[] = {
 };
 
 static const LsEnumName wrap_rules[] = {
-  { "none", LS_WRAP_NONE }, { "all", LS_WRAP_ALL }, { "full-axes", LS_WRAP_FULL_AXES }, { "cubes", LS_WRAP_CUBES }, { NULL },
+  { "none", LS_WRAP_NONE },
+  { "all", LS_WRAP_ALL },
+  { "full-axes", LS_WRAP_FULL_AXES },
+  { "cubes", LS_WRAP_CUBES },
+  { NULL },
 };
 static const LsField torus_host_fields[] = {
-  { "chips", LS_FIELD_ROW, SPEC (torus.host), .n_row = LS_TORUS_AXES, .required = true, .min = 1, .max = LS_TORUS_MAX_AXIS,
-    .expected = "a list of 2 or 3 whole numbers", .meaning = "chips of one host along x, y (and z), or all of a shorter axis" },
+  { "chips", LS_FIELD_ROW, SPEC (torus.host), .n_row = LS_TORUS_AXES, .required = true, .min = 1,
+    .max = LS_TORUS_MAX_AXIS, .expected = "a list of 2 or 3 whole numbers",
+    .meaning = "chips of one host along x, y (and z), or all of a shorter axis" },
   LINK ("pcie", pcie, "chip to host"),
   LINK ("memory", cpu_memory, "of the host"),
-  { "memory_size", LS_FIELD_BYTES, SPEC (cpu_memory_bytes), .required = true, .above = true, .meaning = "of the host" },
+  { "memory_size", LS_FIELD_BYTES, SPEC (cpu_memory_bytes), .required = true, .above = true,
+    .meaning = "of the host" },
   { "nics", LS_FIELD_UINT, SPEC (torus.nics_per_host), .max = 64, .default_text = "0",
     .meaning = "that the chips of the host share, for traffic between slices" },
-  { "nic", LS_FIELD_OBJECT, SPEC (nic), .fields = ls_link_fields, .default_text = "none", .meaning = "one port, NIC to leaf" },
+  { "nic", LS_FIELD_OBJECT, SPEC (nic), .fields = ls_link_fields, .default_text = "none",
+    .meaning = "one port, NIC to leaf" },
   { NULL },
 };
 static const LsField torus_fields[] = {
-  { "dims", LS_FIELD_ROW, SPEC (torus.largest), .n_row = LS_TORUS_AXES, .required = true, .min = 1, .max = LS_TORUS_MAX_AXIS,
-    .expected = "a list of 2 or 3 whole numbers", .meaning = "chips of the largest slice along x, y (and z)" },
+  { "dims", LS_FIELD_ROW, SPEC (torus.largest), .n_row = LS_TORUS_AXES, .required = true, .min = 1,
+    .max = LS_TORUS_MAX_AXIS, .expected = "a list of 2 or 3 whole numbers",
+    .meaning = "chips of the largest slice along x, y (and z)" },
   { "slice", LS_FIELD_ROW, SPEC (torus.dims), .n_row = LS_TORUS_AXES, .min = 1, .max = LS_TORUS_MAX_AXIS,
     .expected = "a list of 2 or 3 whole numbers", .default_text = "as the job needs, up to dims",
     .meaning = "chips of a slice along x, y (and z)" },
   { "wrap", LS_FIELD_ENUM, SPEC (torus.wrap), .required = true, .names = wrap_rules,
-    .meaning = "axes whose last chip is joined to the first: full-axes: those as long as in the largest slice; cubes: all if "
-               "each is a multiple of 4" },
+    .meaning
+    = "axes whose last chip is joined to the first: full-axes: those as long as in the largest slice; cubes: all if "
+      "each is a multiple of 4" },
   LINK ("link", ici, "between two chips"),
-  { "host", LS_FIELD_OBJECT, 0, .required = true, .fields = torus_host_fields, .meaning = "the CPU hosts of the chips" },
+  { "host", LS_FIELD_OBJECT, 0, .required = true, .fields = torus_host_fields,
+    .meaning = "the CPU hosts of the chips" },
   { NULL },
 };
 
 #define GPUS_MEANING "accelerators of one node"
 static const LsField node_fields[] = {
-  { "gpus", LS_FIELD_UINT, SPEC (gpus_per_node), .min = 1, .max = 1024, .default_text = "required, but of a list those in it",
-    .meaning = GPUS_MEANING },
+  { "gpus", LS_FIELD_UINT, SPEC (gpus_per_node), .min = 1, .max = 1024,
+    .default_text = "required, but of a list those in it", .meaning = GPUS_MEANING },
   { "segment", LS_FIELD_UINT, SPEC (segment), .min = 1, .max = 1024, .default_text = "nodes are filled",
-    .meaning = "compute trays (cpu.boards) that jobs on several nodes take together; those of whole segments leave the rest of a node free" },
+    .meaning
+    = "compute trays (cpu.boards) that jobs on several nodes take together; those of whole segments leave the rest of a node free" },
   { "list", LS_FIELD_OBJECT, 0, .fields = list_fields, .default_text = "none",
     .meaning = "all vertices and links, instead of the keys from here to nvme" },
   { "torus", LS_FIELD_OBJECT, 0, .fields = torus_fields, .default_text = "none",
@@ -150,14 +176,17 @@ static const LsField node_fields[] = {
     .meaning = "NVLink inside the node, through switches" },
   { "nvlink_mesh", LS_FIELD_OBJECT, 0, .fields = mesh_fields, .default_text = "none",
     .meaning = "NVLink inside the node, from GPU to GPU" },
-  { "pcie", LS_FIELD_OBJECT, 0, .fields = pcie_fields, .default_text = "none", .meaning = "PCIe inside the node" },
-  { "cpu", LS_FIELD_OBJECT, 0, .fields = cpu_fields, .default_text = "none", .meaning = "processors and their memory" },
+  { "pcie", LS_FIELD_OBJECT, 0, .fields = pcie_fields, .default_text = "none",
+    .meaning = "PCIe inside the node" },
+  { "cpu", LS_FIELD_OBJECT, 0, .fields = cpu_fields, .default_text = "none",
+    .meaning = "processors and their memory" },
   { "nvme", LS_FIELD_OBJECT, 0, .fields = nvme_fields, .default_text = "none", .meaning = "local drives" },
   { "nics", LS_FIELD_OBJECT, 0, .fields = nic_fields, .default_text = "none", .meaning = "network ports" },
   { NULL },
 };
 
-static const LsField successor_element[] = { { "", LS_FIELD_STRING, 0, .required = true, .max = 64 }, { NULL } };
+static const LsField successor_element[]
+    = { { "", LS_FIELD_STRING, 0, .required = true, .max = 64 }, { NULL } };
 
 const LsField ls_cluster_fields[] = {
   LS_FIELDS_HEADER (LsClusterSpec),
@@ -170,10 +199,12 @@ const LsField ls_cluster_fields[] = {
     .meaning = "what joins the nodes" },
   { "fitted", LS_FIELD_OBJECT, 0, .fields = ls_fitted_fields, .default_text = "none",
     .meaning = "what `lockstep calibrate --runs` found on the cluster itself" },
-  { "successors", LS_FIELD_ARRAY, SPEC (successors), .element_size = sizeof (char *), .fields = successor_element,
-    .default_text = "none", .meaning = "names of clusters of later accelerators, which `lockstep whatif` tries instead" },
+  { "successors", LS_FIELD_ARRAY, SPEC (successors), .element_size = sizeof (char *),
+    .fields = successor_element, .default_text = "none",
+    .meaning = "names of clusters of later accelerators, which `lockstep whatif` tries instead" },
   { "faults", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
-    .meaning = "by name of a link, the share of its capacity that is left, from 0 (failed) to 1, or an object" },
+    .meaning
+    = "by name of a link, the share of its capacity that is left, from 0 (failed) to 1, or an object" },
   { NULL },
 };
 
@@ -182,7 +213,8 @@ static bool
 load_gpu (const LsJsonDoc *doc, const cJSON *node, LsGpu *ret_gpu, LsDiagList *diags)
 {
   const char *changes = ls_override_find (node->valuestring);
-  g_autofree char *name = changes ? g_strndup (node->valuestring, (gsize) (changes - 1 - node->valuestring)) : g_strdup (node->valuestring);
+  g_autofree char *name = changes ? g_strndup (node->valuestring, (gsize) (changes - 1 - node->valuestring))
+                                  : g_strdup (node->valuestring);
   g_autofree char *message = NULL;
   g_autofree char *path = ls_data_find (LS_DATA_GPUS, name, &message);
   if (path)
@@ -201,7 +233,8 @@ read_gpu_of (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
   if (cJSON_IsString (node) && *node->valuestring)
     return load_gpu (doc, node, &s->gpu, diags);
   g_autofree char *got = ls_json_describe (node);
-  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "expected the name of an accelerator, or an object that describes it; got %s", got);
+  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL,
+                    "expected the name of an accelerator, or an object that describes it; got %s", got);
   return false;
 }
 
@@ -230,7 +263,8 @@ finish_list (const LsJsonDoc *doc, const cJSON *node, LsClusterSpec *s, LsDiagLi
   for (size_t i = 0; i < G_N_ELEMENTS (others); i++) {
     const cJSON *other = cJSON_GetObjectItemCaseSensitive (node, others[i]);
     if (other)
-      ok = complain (doc, other, LS_JSON_AT_KEY, diags, "a node is given by \"list\" or by its parts, not both");
+      ok = complain (doc, other, LS_JSON_AT_KEY, diags,
+                     "a node is given by \"list\" or by its parts, not both");
   }
   s->interior = LS_INTERIOR_LIST;
   if (!cJSON_GetObjectItemCaseSensitive (node, "gpus"))
@@ -253,7 +287,8 @@ finish_torus (const LsJsonDoc *doc, const cJSON *node, LsClusterSpec *s, LsDiagL
   bool ok = true;
   for (const cJSON *key = node->child; key; key = key->next)
     if (key != torus && !g_str_has_prefix (key->string, "x-"))
-      ok = complain (doc, key, LS_JSON_AT_KEY, diags, "a node is given by \"torus\" or by its parts, not both");
+      ok = complain (doc, key, LS_JSON_AT_KEY, diags,
+                     "a node is given by \"torus\" or by its parts, not both");
   if (cJSON_GetArraySize (dims) < 2)
     ok = complain (doc, dims, LS_JSON_AT_VALUE, diags, "expected 2 or 3 axes");
   if (cJSON_GetArraySize (chips) != cJSON_GetArraySize (dims))
@@ -280,7 +315,8 @@ finish_transport (const LsJsonDoc *doc, const cJSON *nics, LsClusterSpec *s, LsD
   }
   const cJSON *key = node ? node : cJSON_GetObjectItemCaseSensitive (nics, "transport");
   return !s->is_staged || !s->list_vertices
-         || complain (doc, key, LS_JSON_AT_KEY, diags, "a way through host memory goes with a node given by its parts, not with \"list\"");
+      || complain (doc, key, LS_JSON_AT_KEY, diags,
+                   "a way through host memory goes with a node given by its parts, not with \"list\"");
 }
 
 /* What only some kinds of node need. */
@@ -295,8 +331,10 @@ finish_node (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
   if (s->list_vertices)
     return finish_list (doc, node, s, diags) && ok;
   if (s->mesh == LS_MESH_HYBRID_CUBE && s->mesh_links)
-    ok = complain (doc, cJSON_GetObjectItemCaseSensitive (cJSON_GetObjectItemCaseSensitive (node, "nvlink_mesh"), "links"),
-                   LS_JSON_AT_KEY, diags, "goes with \"shape\": \"list\"");
+    ok = complain (
+        doc,
+        cJSON_GetObjectItemCaseSensitive (cJSON_GetObjectItemCaseSensitive (node, "nvlink_mesh"), "links"),
+        LS_JSON_AT_KEY, diags, "goes with \"shape\": \"list\"");
   if (s->gpus_per_node == 0)
     ok = complain (doc, node, LS_JSON_AT_VALUE, diags, "missing key \"gpus\" (" GPUS_MEANING ")");
   if (nics && s->nics == 0)
@@ -307,10 +345,11 @@ finish_node (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
 bool
 ls_cluster_read (const LsJsonDoc *doc, LsClusterSpec *ret_spec, LsDiagList *diags)
 {
-  LsClusterSpec spec = { .n_nodes = 1, .rails = 1, .oversubscription = 1, .spine_oversubscription = 1, .pxn = true };
+  LsClusterSpec spec
+      = { .n_nodes = 1, .rails = 1, .oversubscription = 1, .spine_oversubscription = 1, .pxn = true };
   bool ok = ls_fields_read_file (ls_cluster_fields, "cluster", doc, &spec, diags)
-            && finish_node (doc, &spec, diags) && ls_fabric_finish (doc, &spec, diags)
-            && ls_fitted_finish (doc, &spec.fitted, diags) && read_gpu_of (doc, &spec, diags);
+      && finish_node (doc, &spec, diags) && ls_fabric_finish (doc, &spec, diags)
+      && ls_fitted_finish (doc, &spec.fitted, diags) && read_gpu_of (doc, &spec, diags);
   if (ok)
     *ret_spec = spec;
   else
@@ -348,5 +387,6 @@ ls_cluster_link_at (const LsClusterSpec *spec, const char *path)
     offset += f->offset;
     fields = f->fields;
   }
-  return fields == ls_link_fields ? (const LsLinkSpec *) (gconstpointer) ((const char *) spec + offset) : NULL;
+  return fields == ls_link_fields ? (const LsLinkSpec *) (gconstpointer) ((const char *) spec + offset)
+                                  : NULL;
 }

@@ -2,17 +2,21 @@
 
 #include "data/machines/read_cluster.h"
 
-static const LsEnumName fabric_kinds[] = { { "leaf-spine", LS_FABRIC_LEAF_SPINE }, { "fat-tree", LS_FABRIC_FAT_TREE },
-                                           { "list", LS_FABRIC_LIST }, { NULL } };
+static const LsEnumName fabric_kinds[] = { { "leaf-spine", LS_FABRIC_LEAF_SPINE },
+                                           { "fat-tree", LS_FABRIC_FAT_TREE },
+                                           { "list", LS_FABRIC_LIST },
+                                           { NULL } };
 static const LsEnumName routings[] = { { "ideal", LS_ROUTING_IDEAL }, { "ecmp", LS_ROUTING_ECMP }, { NULL } };
-static const LsField switch_element[] = { { "", LS_FIELD_STRING, 0, .expected = "a list of names" }, { NULL } };
+static const LsField switch_element[]
+    = { { "", LS_FIELD_STRING, 0, .expected = "a list of names" }, { NULL } };
 static const LsField switch_link_fields[] = {
   { "from", LS_FIELD_STRING, offsetof (LsListLink, from), .required = true, .meaning = "name of a switch" },
-  { "to", LS_FIELD_STRING, offsetof (LsListLink, to), .required = true, .meaning = "name of a switch; the way back is alike" },
+  { "to", LS_FIELD_STRING, offsetof (LsListLink, to), .required = true,
+    .meaning = "name of a switch; the way back is alike" },
   { "count", LS_FIELD_UINT, offsetof (LsListLink, count), .min = 1, .max = 1024, .default_text = "1",
     .meaning = "physical links side by side" },
-  { "link", LS_FIELD_OBJECT, offsetof (LsListLink, link), .fields = ls_link_fields, .default_text = "that of the fabric",
-    .meaning = "one of these" },
+  { "link", LS_FIELD_OBJECT, offsetof (LsListLink, link), .fields = ls_link_fields,
+    .default_text = "that of the fabric", .meaning = "one of these" },
   { NULL },
 };
 
@@ -45,8 +49,9 @@ static const LsListNics blank_nics = { .last = UINT32_MAX - 1 };
 static const LsField switch_nics_fields[] = {
   { "rail", LS_FIELD_UINT, offsetof (LsListNics, rail), .max = 1023, .default_text = "0",
     .meaning = "the NICs i of a node with i mod rails equal to this" },
-  { "nodes", LS_FIELD_CUSTOM, 0, .parse = parse_nodes, .format = format_nodes, .expected = "a node or a range such as \"0-15\"",
-    .default_text = "all", .meaning = "of these nodes; those that the cluster does not have count for nothing" },
+  { "nodes", LS_FIELD_CUSTOM, 0, .parse = parse_nodes, .format = format_nodes,
+    .expected = "a node or a range such as \"0-15\"", .default_text = "all",
+    .meaning = "of these nodes; those that the cluster does not have count for nothing" },
   { "switch", LS_FIELD_STRING, offsetof (LsListNics, at), .required = true, .meaning = "are at this switch" },
   { NULL },
 };
@@ -57,27 +62,33 @@ const LsField ls_fabric_fields[] = {
     .meaning = "NIC i of every node goes to a leaf of rail i mod rails" },
   { "routing", LS_FIELD_ENUM, offsetof (LsClusterSpec, routing), .names = routings, .default_text = "ideal",
     .meaning = "how flows take to equally good links: spread over all, or each hashed onto one" },
-  { "seed", LS_FIELD_UINT, offsetof (LsClusterSpec, seed), .max = UINT32_MAX, .default_text = "0", .meaning = "of the hash of `ecmp`" },
+  { "seed", LS_FIELD_UINT, offsetof (LsClusterSpec, seed), .max = UINT32_MAX, .default_text = "0",
+    .meaning = "of the hash of `ecmp`" },
   { "pxn", LS_FIELD_BOOL, offsetof (LsClusterSpec, pxn), .default_text = "true",
-    .meaning = "with rails, what goes to another rail is sent over NVLink to the GPU whose NIC is there, and rings keep to rails; NCCL before 2.12 has none" },
-  { "nodes_per_leaf", LS_FIELD_UINT, offsetof (LsClusterSpec, nodes_per_leaf), .min = 1, .max = 1 << 20, .default_text = "required but of a list",
-    .meaning = "nodes that one leaf of a rail serves" },
-  { "oversubscription", LS_FIELD_DOUBLE, offsetof (LsClusterSpec, oversubscription), .min = 1, .max = 1e6, .default_text = "1",
-    .meaning = "of a leaf: capacity down / capacity up" },
-  { "link", LS_FIELD_OBJECT, offsetof (LsClusterSpec, spine), .fields = ls_link_fields, .default_text = "required but of a list",
+    .meaning
+    = "with rails, what goes to another rail is sent over NVLink to the GPU whose NIC is there, and rings keep to rails; NCCL before 2.12 has none" },
+  { "nodes_per_leaf", LS_FIELD_UINT, offsetof (LsClusterSpec, nodes_per_leaf), .min = 1, .max = 1 << 20,
+    .default_text = "required but of a list", .meaning = "nodes that one leaf of a rail serves" },
+  { "oversubscription", LS_FIELD_DOUBLE, offsetof (LsClusterSpec, oversubscription), .min = 1, .max = 1e6,
+    .default_text = "1", .meaning = "of a leaf: capacity down / capacity up" },
+  { "link", LS_FIELD_OBJECT, offsetof (LsClusterSpec, spine), .fields = ls_link_fields,
+    .default_text = "required but of a list",
     .meaning = "one leaf-spine link; of a list, those without `link`" },
-  { "nodes_per_pod", LS_FIELD_UINT, offsetof (LsClusterSpec, nodes_per_pod), .min = 1, .max = 1 << 20, .default_text = "required of a fat-tree",
+  { "nodes_per_pod", LS_FIELD_UINT, offsetof (LsClusterSpec, nodes_per_pod), .min = 1, .max = 1 << 20,
+    .default_text = "required of a fat-tree",
     .meaning = "nodes whose leaves share spines; a multiple of nodes_per_leaf" },
-  { "spine_oversubscription", LS_FIELD_DOUBLE, offsetof (LsClusterSpec, spine_oversubscription), .min = 1, .max = 1e6, .default_text = "1",
-    .meaning = "of a fat-tree, of a spine: capacity down / capacity up" },
-  { "core_link", LS_FIELD_OBJECT, offsetof (LsClusterSpec, core), .fields = ls_link_fields, .default_text = "required of a fat-tree",
-    .meaning = "one spine-core link" },
-  { "switches", LS_FIELD_ARRAY, offsetof (LsClusterSpec, switches), .element_size = sizeof (char *), .fields = switch_element,
-    .default_text = "required of a list", .meaning = "names" },
-  { "links", LS_FIELD_ARRAY, offsetof (LsClusterSpec, switch_links), .element_size = sizeof (LsListLink), .fields = switch_link_fields,
-    .blank = &blank_link, .lines = true, .default_text = "none", .meaning = "of a list: which switches are joined" },
-  { "nics", LS_FIELD_ARRAY, offsetof (LsClusterSpec, switch_nics), .element_size = sizeof (LsListNics), .fields = switch_nics_fields,
-    .blank = &blank_nics, .lines = true, .default_text = "required of a list", .meaning = "which NICs are at which switch" },
+  { "spine_oversubscription", LS_FIELD_DOUBLE, offsetof (LsClusterSpec, spine_oversubscription), .min = 1,
+    .max = 1e6, .default_text = "1", .meaning = "of a fat-tree, of a spine: capacity down / capacity up" },
+  { "core_link", LS_FIELD_OBJECT, offsetof (LsClusterSpec, core), .fields = ls_link_fields,
+    .default_text = "required of a fat-tree", .meaning = "one spine-core link" },
+  { "switches", LS_FIELD_ARRAY, offsetof (LsClusterSpec, switches), .element_size = sizeof (char *),
+    .fields = switch_element, .default_text = "required of a list", .meaning = "names" },
+  { "links", LS_FIELD_ARRAY, offsetof (LsClusterSpec, switch_links), .element_size = sizeof (LsListLink),
+    .fields = switch_link_fields, .blank = &blank_link, .lines = true, .default_text = "none",
+    .meaning = "of a list: which switches are joined" },
+  { "nics", LS_FIELD_ARRAY, offsetof (LsClusterSpec, switch_nics), .element_size = sizeof (LsListNics),
+    .fields = switch_nics_fields, .blank = &blank_nics, .lines = true, .default_text = "required of a list",
+    .meaning = "which NICs are at which switch" },
   { NULL },
 };
 
@@ -100,15 +111,21 @@ field_of (const char *key)
 
 /* Of kinds (bits) that need a key, or that have no use for one. */
 #define TREES (1u << LS_FABRIC_LEAF_SPINE | 1u << LS_FABRIC_FAT_TREE)
-#define FAT (1u << LS_FABRIC_FAT_TREE)
-#define LIST (1u << LS_FABRIC_LIST)
+#define FAT   (1u << LS_FABRIC_FAT_TREE)
+#define LIST  (1u << LS_FABRIC_LIST)
 static const struct {
   const char *key;
   unsigned needed, allowed;
 } by_kind[] = {
-  { "nodes_per_leaf", TREES, TREES }, { "oversubscription", 0, TREES },       { "link", TREES, TREES | LIST },
-  { "nodes_per_pod", FAT, FAT },      { "spine_oversubscription", 0, FAT },   { "core_link", FAT, FAT },
-  { "switches", LIST, LIST },         { "links", 0, LIST },                   { "nics", LIST, LIST },
+  { "nodes_per_leaf", TREES, TREES },
+  { "oversubscription", 0, TREES },
+  { "link", TREES, TREES | LIST },
+  { "nodes_per_pod", FAT, FAT },
+  { "spine_oversubscription", 0, FAT },
+  { "core_link", FAT, FAT },
+  { "switches", LIST, LIST },
+  { "links", 0, LIST },
+  { "nics", LIST, LIST },
 };
 
 static bool
@@ -122,7 +139,8 @@ check_keys (const LsJsonDoc *doc, const cJSON *fabric, LsFabricId kind, LsDiagLi
       ls_json_doc_diag (doc, fabric, LS_JSON_AT_VALUE, diags, NULL, "missing key \"%s\" (%s)", by_kind[i].key,
                         field_of (by_kind[i].key)->meaning);
     else if (value && !(by_kind[i].allowed & 1u << kind))
-      ls_json_doc_diag (doc, value, LS_JSON_AT_KEY, diags, NULL, "has no meaning in a fabric of kind \"%s\"", name);
+      ls_json_doc_diag (doc, value, LS_JSON_AT_KEY, diags, NULL, "has no meaning in a fabric of kind \"%s\"",
+                        name);
     else
       continue;
     ok = false;
@@ -137,7 +155,8 @@ static const LsField fault_fields[] = {
     .meaning = "share that is left of the capacity; 0: failed" },
   { "failed_links", LS_FIELD_UINT, offsetof (LsFault, failed_links), .max = UINT32_MAX, .default_text = "0",
     .meaning = "of the physical links that it stands for" },
-  { "one_way", LS_FIELD_BOOL, offsetof (LsFault, one_way), .default_text = "false", .meaning = "the way back is as ever" },
+  { "one_way", LS_FIELD_BOOL, offsetof (LsFault, one_way), .default_text = "false",
+    .meaning = "the way back is as ever" },
   { NULL },
 };
 
@@ -187,7 +206,8 @@ ls_fabric_finish (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
   const cJSON *root = ls_json_doc_root (doc), *fabric = child (root, "fabric");
   bool ok = fabric || (s->nics == 0 && s->n_nodes == 1);
   if (!ok)
-    ls_json_doc_diag (doc, root, LS_JSON_AT_VALUE, diags, NULL, "missing key \"fabric\" (what joins the nodes)");
+    ls_json_doc_diag (doc, root, LS_JSON_AT_VALUE, diags, NULL,
+                      "missing key \"fabric\" (what joins the nodes)");
   if (fabric)
     ok = check_keys (doc, fabric, s->fabric, diags);
   return read_faults (doc, s, diags) && ok;

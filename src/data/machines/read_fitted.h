@@ -1,5 +1,5 @@
-/* data/machines/read_fitted.h — the key "fitted" of a cluster file: what runs on the cluster itself say about it
- * (private to io/). */
+/* data/machines/read_fitted.h — the key "fitted" of a cluster file: what runs on the cluster itself say about
+ * it (private to io/). */
 #ifndef LS_DATA_MACHINES_READ_FITTED_H
 #define LS_DATA_MACHINES_READ_FITTED_H
 

@@ -2,13 +2,20 @@
 
 #include "data/datadir.h"
 
-#define PEAK(key_, dtype)                                                                            \
-  { key_, LS_FIELD_FLOPS, (dtype) * sizeof (double), .above = true, .default_text = "not supported", \
-    .meaning = "dense matrix rate" }
+#define PEAK(key_, dtype)                                                                                    \
+  {                                                                                                          \
+    key_, LS_FIELD_FLOPS, (dtype) * sizeof (double), .above = true, .default_text = "not supported",         \
+                                                     .meaning = "dense matrix rate"                          \
+  }
 
 static const LsField peak_fields[] = {
-  PEAK ("fp32", LS_DTYPE_FP32), PEAK ("tf32", LS_DTYPE_TF32), PEAK ("fp16", LS_DTYPE_FP16),
-  PEAK ("bf16", LS_DTYPE_BF16), PEAK ("fp8", LS_DTYPE_FP8), PEAK ("nvfp4", LS_DTYPE_NVFP4), { NULL },
+  PEAK ("fp32", LS_DTYPE_FP32),
+  PEAK ("tf32", LS_DTYPE_TF32),
+  PEAK ("fp16", LS_DTYPE_FP16),
+  PEAK ("bf16", LS_DTYPE_BF16),
+  PEAK ("fp8", LS_DTYPE_FP8),
+  PEAK ("nvfp4", LS_DTYPE_NVFP4),
+  { NULL },
 };
 
 const LsField ls_gpu_fields[] = {
@@ -19,14 +26,18 @@ const LsField ls_gpu_fields[] = {
     .meaning = "fp32 rate outside the matrix units" },
   { "hbm_bandwidth", LS_FIELD_RATE, offsetof (LsGpu, hbm_bytes_per_s), .required = true, .above = true,
     .meaning = "of the data sheet" },
-  { "hbm_efficiency", LS_FIELD_DOUBLE, offsetof (LsGpu, hbm_efficiency), .required = true, .above = true, .max = 1,
-    .meaning = "share of it that kernels together can reach" },
-  { "power_limited", LS_FIELD_FLOPS, offsetof (LsGpu, power_limited_flops), .above = true, .default_text = "no limit",
-    .meaning = "16-bit rate that long matrix products keep under a power limit below that of the calibration" },
+  { "hbm_efficiency", LS_FIELD_DOUBLE, offsetof (LsGpu, hbm_efficiency), .required = true, .above = true,
+    .max = 1, .meaning = "share of it that kernels together can reach" },
+  { "power_limited", LS_FIELD_FLOPS, offsetof (LsGpu, power_limited_flops), .above = true,
+    .default_text = "no limit",
+    .meaning
+    = "16-bit rate that long matrix products keep under a power limit below that of the calibration" },
   { "clock_spread", LS_FIELD_DOUBLE, offsetof (LsGpu, clock_spread), .max = 0.2, .default_text = "0",
-    .meaning = "standard deviation of the rate of matrix products among such chips: a job waits for its slowest" },
+    .meaning
+    = "standard deviation of the rate of matrix products among such chips: a job waits for its slowest" },
   { "persistent_gemms", LS_FIELD_BOOL, offsetof (LsGpu, persistent_gemms), .default_text = "false",
-    .meaning = "GEMMs launch a block for each SM: what finds none beside communication runs in a second wave" },
+    .meaning
+    = "GEMMs launch a block for each SM: what finds none beside communication runs in a second wave" },
   { "mxfp8", LS_FIELD_BOOL, offsetof (LsGpu, has_mxfp8), .default_text = "false",
     .meaning = "its matrix units take fp8 with a scale for each 32 values (fp8_recipe mxfp8)" },
   { "hbm_size", LS_FIELD_BYTES, offsetof (LsGpu, hbm_bytes), .required = true, .above = true,
@@ -37,8 +48,8 @@ const LsField ls_gpu_fields[] = {
     .meaning = "memory that PyTorch gives cuBLAS for each stream" },
   { "watts", LS_FIELD_DOUBLE, offsetof (LsGpu, watts), .above = true, .max = 1e5, .default_text = "not known",
     .meaning = "power limit of the board" },
-  { "usd_per_hour", LS_FIELD_DOUBLE, offsetof (LsGpu, usd_per_hour), .above = true, .max = 1e6, .default_text = "not known",
-    .meaning = "what one costs to rent" },
+  { "usd_per_hour", LS_FIELD_DOUBLE, offsetof (LsGpu, usd_per_hour), .above = true, .max = 1e6,
+    .default_text = "not known", .meaning = "what one costs to rent" },
   { "sm", LS_FIELD_UINT, offsetof (LsGpu, n_sm), .required = true, .min = 1, .max = 65536,
     .meaning = "streaming multiprocessors or cores" },
   { "calibration", LS_FIELD_STRING, offsetof (LsGpu, calibration), .default_text = "plain roofline",
@@ -46,7 +57,8 @@ const LsField ls_gpu_fields[] = {
   { "nccl", LS_FIELD_STRING, offsetof (LsGpu, nccl), .default_text = "nccl- and calibration, or else name",
     .meaning = "name of a file in topologies/calib" },
   { "access", LS_FIELD_STRING, offsetof (LsGpu, access), .default_text = "the bandwidth",
-    .meaning = "name of a file in topologies/calib: rates of kernels by how they touch memory, for kernels as launched" },
+    .meaning
+    = "name of a file in topologies/calib: rates of kernels by how they touch memory, for kernels as launched" },
   { NULL },
 };
 
@@ -55,8 +67,8 @@ static bool
 finish (const LsJsonDoc *doc, const cJSON *object, bool ok, LsGpu *gpu, LsGpu *ret_gpu, LsDiagList *diags)
 {
   if (ok && gpu->reserved_bytes >= gpu->hbm_bytes) {
-    ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (object, "reserved"), LS_JSON_AT_VALUE, diags, NULL,
-                      "leaves nothing of \"hbm_size\"");
+    ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (object, "reserved"), LS_JSON_AT_VALUE, diags,
+                      NULL, "leaves nothing of \"hbm_size\"");
     ok = false;
   }
   if (ok)
@@ -75,8 +87,8 @@ ls_gpu_read (const LsJsonDoc *doc, LsGpu *ret_gpu, LsDiagList *diags)
 }
 
 bool
-ls_gpu_read_part (const LsJsonDoc *doc, const cJSON *object, const char *as_name, const char *as_source, LsGpu *ret_gpu,
-                  LsDiagList *diags)
+ls_gpu_read_part (const LsJsonDoc *doc, const cJSON *object, const char *as_name, const char *as_source,
+                  LsGpu *ret_gpu, LsDiagList *diags)
 {
   LsGpu gpu = { .name = g_strdup (as_name), .source = g_strdup (as_source) };
   bool ok = ls_fields_read (ls_gpu_fields, doc, object, &gpu, NULL, diags);

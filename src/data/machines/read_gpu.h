@@ -14,7 +14,7 @@ bool ls_gpu_read (const LsJsonDoc *doc, LsGpu *ret_gpu, LsDiagList *diags);
 
 /* The same of an object inside a document, which needs no "schema", "name" and "source" there: the first says
  * nothing, and the others are as_name and as_source then. */
-bool ls_gpu_read_part (const LsJsonDoc *doc, const cJSON *object, const char *as_name, const char *as_source, LsGpu *ret_gpu,
-                       LsDiagList *diags);
+bool ls_gpu_read_part (const LsJsonDoc *doc, const cJSON *object, const char *as_name, const char *as_source,
+                       LsGpu *ret_gpu, LsDiagList *diags);
 
 #endif

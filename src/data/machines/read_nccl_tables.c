@@ -10,8 +10,10 @@ typedef struct {
   GArray *rates_intra, *rates_inter; /* double */
 } File;
 
-#define SCALE(key_, scale_, meaning_) \
-  { key_, LS_FIELD_RATE, (scale_) * sizeof (double), .required = true, .above = true, .meaning = (meaning_) }
+#define SCALE(key_, scale_, meaning_)                                                                        \
+  {                                                                                                          \
+    key_, LS_FIELD_RATE, (scale_) * sizeof (double), .required = true, .above = true, .meaning = (meaning_)  \
+  }
 
 static const LsField scale_fields[] = {
   SCALE ("one_host", 0, "ranks on one host"),
@@ -24,15 +26,23 @@ static const LsField across_fields[] = { SCALE ("two_hosts", 1, "ranks on two ho
                                          { NULL } };
 static const LsField rate_element[] = { { "", LS_FIELD_RATE, 0, .above = true }, { NULL } };
 
-#define RATE(member, ...) \
-  { #member, LS_FIELD_RATE, offsetof (LsNcclTables, member), .above = true, __VA_ARGS__ }
-#define RATES(member, meaning_)                                                                       \
-  { #member, LS_FIELD_ARRAY, offsetof (File, member), .required = true,                               \
-    .element_size = sizeof (double), .fields = rate_element, .meaning = (meaning_) }
-#define NUMBER(member, max_, ...) \
-  { #member, LS_FIELD_DOUBLE, offsetof (LsNcclTables, member), .above = true, .max = (max_), __VA_ARGS__ }
-#define TABLE(member, fields_, ...) \
-  { #member, LS_FIELD_OBJECT, offsetof (LsNcclTables, member), .fields = (fields_), __VA_ARGS__ }
+#define RATE(member, ...)                                                                                    \
+  {                                                                                                          \
+#member, LS_FIELD_RATE, offsetof(LsNcclTables, member), .above = true, __VA_ARGS__                       \
+  }
+#define RATES(member, meaning_)                                                                              \
+  {                                                                                                          \
+#member, LS_FIELD_ARRAY, offsetof(File, member), .required = true, .element_size = sizeof(double),       \
+                                                     .fields = rate_element, .meaning = (meaning_)           \
+  }
+#define NUMBER(member, max_, ...)                                                                            \
+  {                                                                                                          \
+#member, LS_FIELD_DOUBLE, offsetof(LsNcclTables, member), .above = true, .max = (max_), __VA_ARGS__      \
+  }
+#define TABLE(member, fields_, ...)                                                                          \
+  {                                                                                                          \
+#member, LS_FIELD_OBJECT, offsetof(LsNcclTables, member), .fields = (fields_), __VA_ARGS__               \
+  }
 
 const LsField ls_nccl_tables_fields[] = {
   LS_FIELDS_HEADER (LsNcclTables),
@@ -44,7 +54,8 @@ const LsField ls_nccl_tables_fields[] = {
   RATES (rates_intra, "rates of a channel that the graph search tries inside a node, fastest first"),
   RATES (rates_inter, "the same across nodes"),
   RATE (double_many_from, .required = true,
-        .meaning = "from this rate on more than 4 channels are doubled at half of it; up to 4 from 25 GB/s on"),
+        .meaning
+        = "from this rate on more than 4 channels are doubled at half of it; up to 4 from 25 GB/s on"),
   RATE (ll, .required = true, .meaning = "limit of the bus with the protocol LL on one host"),
   RATE (ring_ll128, .required = true, .meaning = "limit of one channel of a ring with LL128"),
   TABLE (tree_ll128, scale_fields, .required = true, .meaning = "limit of one channel of a tree with LL128"),
@@ -104,7 +115,7 @@ ls_nccl_tables_read (const LsJsonDoc *doc, LsNcclTables *ret_tables, LsDiagList 
 {
   File file = { .tables = { .collnet_direct = 1 } };
   bool ok = ls_fields_read_file (ls_nccl_tables_fields, "nccl-generation", doc, &file, diags)
-            && finish (doc, &file, diags);
+      && finish (doc, &file, diags);
   g_clear_pointer (&file.rates_intra, g_array_unref);
   g_clear_pointer (&file.rates_inter, g_array_unref);
   if (ok)
@@ -138,7 +149,7 @@ load_all (LsDiagList *diags)
   g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_NCCL_TABLES);
   for (guint i = 0; i < entries->len; i++) {
     LsNcclTables tables;
-    if (!ls_nccl_tables_load (((const LsDataEntry *)entries->pdata[i])->path, &tables, diags))
+    if (!ls_nccl_tables_load (((const LsDataEntry *) entries->pdata[i])->path, &tables, diags))
       return NULL;
     g_array_append_val (all, tables);
   }
@@ -161,9 +172,9 @@ expectation (GArray *all)
   for (guint i = 0; i < all->len; i++) {
     const LsNcclTables *t = &g_array_index (all, LsNcclTables, i);
     g_string_append_printf (text, "%s%ux (%s)",
-                            i == 0             ? ""
-                            : i + 1 < all->len ? ", "
-                                               : " or ",
+                            i == 0                 ? ""
+                                : i + 1 < all->len ? ", "
+                                                   : " or ",
                             t->compute_capability, t->gpu);
   }
   return g_string_free (text, FALSE);
@@ -178,7 +189,7 @@ ls_nccl_tables_find (uint32_t compute_capability, LsNcclTables *ret_tables, char
     LsNcclTables *t = &g_array_index (all, LsNcclTables, i);
     if (t->compute_capability == compute_capability) {
       *ret_tables = *t;
-      *t = (LsNcclTables){ 0 };
+      *t = (LsNcclTables) { 0 };
       return true;
     }
   }

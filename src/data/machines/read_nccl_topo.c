@@ -15,9 +15,9 @@ typedef struct {
   const char *path;
   LsDiagList *diags;
   LsClusterSpec *spec;
-  double fastest;   /* bytes/s of the ports that are kept                        */
-  bool *is_used;    /* by thing: becomes a vertex                                */
-  char **names;     /* by thing: of its vertex, borrowed from the spec           */
+  double fastest;      /* bytes/s of the ports that are kept                        */
+  bool *is_used;       /* by thing: becomes a vertex                                */
+  char **names;        /* by thing: of its vertex, borrowed from the spec           */
   LsNcclTables tables; /* of the generation of its GPUs                          */
 } Making;
 
@@ -44,7 +44,9 @@ complain (const Making *m, int line, const char *hint, const char *format, ...)
 static LsLinkSpec
 link_of (double rate, LsTime latency, const char *source)
 {
-  return (LsLinkSpec) { .bandwidth_bytes_per_s = rate, .efficiency = 1, .latency = latency, .source = g_strdup (source) };
+  return (LsLinkSpec) {
+    .bandwidth_bytes_per_s = rate, .efficiency = 1, .latency = latency, .source = g_strdup (source)
+  };
 }
 
 /* Latencies are those of topologies/dgx-h100.json. */
@@ -79,7 +81,8 @@ mark_used (Making *m)
     m->fastest = MAX (m->fastest, thing_at (m, i)->net);
   for (guint i = 0; i < m->xml->things->len; i++) {
     const LsTopoThing *t = thing_at (m, i);
-    bool is_end = t->kind == LS_TOPO_GPU || (t->kind == LS_TOPO_NET && t->net == m->fastest) || t->kind == LS_TOPO_CPU;
+    bool is_end = t->kind == LS_TOPO_GPU || (t->kind == LS_TOPO_NET && t->net == m->fastest)
+        || t->kind == LS_TOPO_CPU;
     for (uint32_t up = i; is_end && up != LS_TOPO_NONE && !m->is_used[up]; up = thing_at (m, up)->parent)
       m->is_used[up] = true;
   }
@@ -95,7 +98,8 @@ merge_ports (Making *m)
       n_children[thing_at (m, i)->parent]++;
   for (guint i = 0; i < m->xml->things->len; i++) {
     uint32_t up = thing_at (m, i)->parent;
-    if (m->is_used[i] && thing_at (m, i)->kind == LS_TOPO_NET && thing_at (m, up)->kind == LS_TOPO_PCI && n_children[up] == 1)
+    if (m->is_used[i] && thing_at (m, i)->kind == LS_TOPO_NET && thing_at (m, up)->kind == LS_TOPO_PCI
+        && n_children[up] == 1)
       m->is_used[up] = false;
   }
 }
@@ -108,7 +112,8 @@ static int
 by_dev (gconstpointer a, gconstpointer b)
 {
   const Numbered *x = a, *y = b;
-  return x->dev != y->dev ? (x->dev > y->dev) - (x->dev < y->dev) : (x->thing > y->thing) - (x->thing < y->thing);
+  return x->dev != y->dev ? (x->dev > y->dev) - (x->dev < y->dev)
+                          : (x->thing > y->thing) - (x->thing < y->thing);
 }
 
 /* GPUs and ports by their dev, CPUs and switches in the order of the file. Returns how
@@ -170,7 +175,8 @@ add_c2c (Making *m)
   for (guint i = 0; i < m->xml->things->len; i++)
     if (thing_at (m, i)->c2c > 0)
       join (m, m->names[i], m->names[cpu_of (m, i)], 1,
-            link_of (thing_at (m, i)->c2c, 300 * LS_NS, "NCCL 2.30.7 topo.cc: bw * count / 1000 GB/s. Latency: as in gb200-nvl72"));
+            link_of (thing_at (m, i)->c2c, 300 * LS_NS,
+                     "NCCL 2.30.7 topo.cc: bw * count / 1000 GB/s. Latency: as in gb200-nvl72"));
 }
 
 static void
@@ -181,8 +187,10 @@ add_interconnects (Making *m)
       const LsTopoThing *x = thing_at (m, a), *y = thing_at (m, b);
       if (x->kind != LS_TOPO_CPU || y->kind != LS_TOPO_CPU)
         continue;
-      g_autofree char *source = g_strdup_printf ("NCCL 2.30.7 topo.h: between CPUs, %s. Latency: as in dgx-h100", x->cpu_name);
-      join (m, m->names[a], m->names[b], 1, link_of (MIN (x->interconnect, y->interconnect), LS_US / 2, source));
+      g_autofree char *source
+          = g_strdup_printf ("NCCL 2.30.7 topo.h: between CPUs, %s. Latency: as in dgx-h100", x->cpu_name);
+      join (m, m->names[a], m->names[b], 1,
+            link_of (MIN (x->interconnect, y->interconnect), LS_US / 2, source));
     }
 }
 
@@ -202,7 +210,9 @@ n_nvlinks (const Making *m, uint32_t from, uint32_t to)
   uint32_t n = 0;
   for (guint i = 0; i < m->xml->nvlinks->len; i++) {
     const LsTopoNvlink *link = &g_array_index (m->xml->nvlinks, LsTopoNvlink, i);
-    if (link->gpu == from && (to == LS_TOPO_NONE ? link->to_switch : !link->to_switch && link->busid == thing_at (m, to)->busid))
+    if (link->gpu == from
+        && (to == LS_TOPO_NONE ? link->to_switch
+                               : !link->to_switch && link->busid == thing_at (m, to)->busid))
       n += link->count;
   }
   return n;
@@ -225,8 +235,8 @@ add_nvlinks (Making *m)
         continue;
       uint32_t there = n_nvlinks (m, a, b), back = n_nvlinks (m, b, a);
       if (there != back)
-        return complain (m, thing_at (m, b)->line, NULL, "%s has %u NVLinks to %s, which has %u back", m->names[a], there,
-                         m->names[b], back);
+        return complain (m, thing_at (m, b)->line, NULL, "%s has %u NVLinks to %s, which has %u back",
+                         m->names[a], there, m->names[b], back);
       if (there > 0)
         join (m, m->names[a], m->names[b], there, nvlink (m));
     }
@@ -240,7 +250,8 @@ static int
 by_busid (gconstpointer a, gconstpointer b)
 {
   const LsTopoThing *x = *(const LsTopoThing *const *) a, *y = *(const LsTopoThing *const *) b;
-  return x->busid != y->busid ? (x->busid > y->busid) - (x->busid < y->busid) : (x->line > y->line) - (x->line < y->line);
+  return x->busid != y->busid ? (x->busid > y->busid) - (x->busid < y->busid)
+                              : (x->line > y->line) - (x->line < y->line);
 }
 
 static bool
@@ -257,9 +268,11 @@ check_gpus (Making *m)
   for (guint i = 0; i < gpus->len; i++) {
     const LsTopoThing *gpu = gpus->pdata[i];
     if (i > 0 && gpu->busid == ((const LsTopoThing *) gpus->pdata[i - 1])->busid)
-      return complain (m, gpu->line, NULL, "a second GPU with the bus id of that in line %d", ((const LsTopoThing *) gpus->pdata[i - 1])->line);
+      return complain (m, gpu->line, NULL, "a second GPU with the bus id of that in line %d",
+                       ((const LsTopoThing *) gpus->pdata[i - 1])->line);
     if (gpu->sm != first->sm)
-      return complain (m, gpu->line, NULL, "sm %u, but %u in line %d: a cluster has one kind of accelerator", gpu->sm, first->sm, first->line);
+      return complain (m, gpu->line, NULL, "sm %u, but %u in line %d: a cluster has one kind of accelerator",
+                       gpu->sm, first->sm, first->line);
   }
   g_autofree char *why = NULL;
   bool ok = ls_nccl_tables_find (first->sm / 10, &m->tables, &why, m->diags);
@@ -289,7 +302,8 @@ add_network (Making *m, uint32_t n_nics)
   s->nics = s->rails = n_nics;
   s->nodes_per_leaf = 32;
   s->oversubscription = 1;
-  s->nic = link_of (m->fastest, 300 * LS_NS, "NCCL 2.30.7 topo.cc: speed / 8000 GB/s. Latency: as in dgx-h100");
+  s->nic
+      = link_of (m->fastest, 300 * LS_NS, "NCCL 2.30.7 topo.cc: speed / 8000 GB/s. Latency: as in dgx-h100");
   s->spine = link_of (m->fastest, 280 * LS_NS, "As NIC to leaf. Latency: as in dgx-h100");
 }
 
@@ -300,7 +314,8 @@ make (Making *m, const char *gpu)
   if (!check_gpus (m) || !load_gpu (m, gpu))
     return false;
   s->name = stem_of (m->path);
-  s->source = g_strdup_printf ("%s, a topology file of NCCL; fabric assumed: non-blocking leaf-spine", m->path);
+  s->source
+      = g_strdup_printf ("%s, a topology file of NCCL; fabric assumed: non-blocking leaf-spine", m->path);
   s->n_nodes = 1;
   s->interior = LS_INTERIOR_LIST;
   s->list_vertices = g_array_new (FALSE, TRUE, sizeof (LsListVertex));
@@ -326,7 +341,8 @@ ls_is_nccl_topo (const char *path)
 }
 
 bool
-ls_nccl_topo_parse (const char *text, gsize n, const char *path, const char *gpu, LsClusterSpec *ret_spec, LsDiagList *diags)
+ls_nccl_topo_parse (const char *text, gsize n, const char *path, const char *gpu, LsClusterSpec *ret_spec,
+                    LsDiagList *diags)
 {
   LsTopoXml xml;
   if (!ls_topo_xml_parse (text, n, path, &xml, diags))

@@ -32,7 +32,7 @@ bool ls_is_nccl_topo (const char *path); /* ends in ".xml" */
  * the memory). On success the caller clears *ret_spec; on failure it is untouched and
  * diags says why (LS_ERROR_INPUT). */
 bool ls_nccl_topo_load (const char *path, const char *gpu, LsClusterSpec *ret_spec, LsDiagList *diags);
-bool ls_nccl_topo_parse (const char *text, gsize n, const char *path, const char *gpu, LsClusterSpec *ret_spec,
-                         LsDiagList *diags);
+bool ls_nccl_topo_parse (const char *text, gsize n, const char *path, const char *gpu,
+                         LsClusterSpec *ret_spec, LsDiagList *diags);
 
 #endif

@@ -46,7 +46,8 @@ ls_cluster_with_own_gpu (LsJsonDoc *doc, LsDiagList *diags)
 }
 
 char *
-ls_cluster_changed_to_json (LsJsonDoc *base, const GPtrArray *changes, const char *name, const char *source, LsDiagList *diags)
+ls_cluster_changed_to_json (LsJsonDoc *base, const GPtrArray *changes, const char *name, const char *source,
+                            LsDiagList *diags)
 {
   for (guint i = 0; base && i < changes->len; i++)
     base = ls_override_apply (base, g_ptr_array_index (changes, i), diags);

@@ -13,7 +13,8 @@ number_reset (LsKinetoNumber *n)
 static LsKinetoNumber *
 numbers_of (LsKinetoEvent *e, guint i)
 {
-  LsKinetoNumber *const all[] = { &e->ts, &e->dur, &e->correlation, &e->external, &e->stream, &e->device, &e->bytes, &e->n_in, &e->n_out };
+  LsKinetoNumber *const all[] = { &e->ts,     &e->dur,   &e->correlation, &e->external, &e->stream,
+                                  &e->device, &e->bytes, &e->n_in,        &e->n_out };
   return i < G_N_ELEMENTS (all) ? all[i] : NULL;
 }
 
@@ -135,9 +136,10 @@ ls_kineto_dtype_bytes (const char *name)
     const char *name;
     uint32_t bytes;
   } sizes[] = {
-    { "bfloat16", 2 }, { "half", 2 }, { "float16", 2 }, { "float32", 4 }, { "float64", 8 }, { "float8", 1 }, { "float", 4 },
-    { "double", 8 }, { "byte", 1 }, { "uint8", 1 }, { "int8", 1 }, { "char", 1 }, { "bool", 1 }, { "short", 2 }, { "int16", 2 },
-    { "int64", 8 }, { "int32", 4 }, { "int", 4 }, { "long", 8 },
+    { "bfloat16", 2 }, { "half", 2 },  { "float16", 2 }, { "float32", 4 }, { "float64", 8 },
+    { "float8", 1 },   { "float", 4 }, { "double", 8 },  { "byte", 1 },    { "uint8", 1 },
+    { "int8", 1 },     { "char", 1 },  { "bool", 1 },    { "short", 2 },   { "int16", 2 },
+    { "int64", 8 },    { "int32", 4 }, { "int", 4 },     { "long", 8 },
   };
   g_autofree char *small = g_ascii_strdown (name, -1);
   const char *plain = g_str_has_prefix (small, "torch.") ? small + strlen ("torch.") : small;
@@ -157,9 +159,15 @@ read_arg (LsKinetoEvent *e, LsJsonPull *p, const char *key)
     LsKinetoNumber *number;
     GString *text;
   } known[] = {
-    { "correlation", &e->correlation, NULL }, { "External id", &e->external, NULL }, { "stream", &e->stream, NULL },
-    { "device", &e->device, NULL }, { "bytes", &e->bytes, NULL }, { "In msg nelems", &e->n_in, NULL },
-    { "Out msg nelems", &e->n_out, NULL }, { "Collective name", NULL, e->collective }, { "dtype", NULL, e->dtype },
+    { "correlation", &e->correlation, NULL },
+    { "External id", &e->external, NULL },
+    { "stream", &e->stream, NULL },
+    { "device", &e->device, NULL },
+    { "bytes", &e->bytes, NULL },
+    { "In msg nelems", &e->n_in, NULL },
+    { "Out msg nelems", &e->n_out, NULL },
+    { "Collective name", NULL, e->collective },
+    { "dtype", NULL, e->dtype },
   };
   for (guint i = 0; i < G_N_ELEMENTS (known); i++)
     if (g_ascii_strcasecmp (key, known[i].key) == 0) /* "external id", once */
@@ -186,7 +194,10 @@ read_member (LsKinetoEvent *e, LsJsonPull *p, const char *key)
     return read_args (e, p);
   if (strcmp (key, "ts") == 0 || strcmp (key, "dur") == 0)
     return read_number (p, 3, *key == 't' ? &e->ts : &e->dur);
-  GString *text = strcmp (key, "cat") == 0 ? e->category : strcmp (key, "name") == 0 ? e->name : strcmp (key, "ph") == 0 ? e->phase : NULL;
+  GString *text = strcmp (key, "cat") == 0 ? e->category
+      : strcmp (key, "name") == 0          ? e->name
+      : strcmp (key, "ph") == 0            ? e->phase
+                                           : NULL;
   return text ? read_string (p, text) : ls_json_pull_skip (p, ls_json_pull_next (p));
 }
 

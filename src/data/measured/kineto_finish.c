@@ -14,7 +14,9 @@ link_op (KinetoReader *r, LsKinetoOp *op, int64_t external)
   op->in_graph = launch && launch->is_graph;
   op->start -= r->first;
   op->end -= r->first;
-  const Message *message = external >= 0 && g_ascii_strncasecmp (op->name, "nccl", 4) == 0 ? g_hash_table_lookup (r->messages, &external) : NULL;
+  const Message *message = external >= 0 && g_ascii_strncasecmp (op->name, "nccl", 4) == 0
+      ? g_hash_table_lookup (r->messages, &external)
+      : NULL;
   if (!message)
     return;
   if (op->bytes == 0)
@@ -47,7 +49,8 @@ note_overlaps (LsKineto *k)
   guint n = 0;
   const LsKinetoOp *first = NULL, *under = NULL;
   for (guint i = 0; i < k->ops->len; i++) {
-    const LsKinetoOp *op = &g_array_index (k->ops, LsKinetoOp, i), *before = g_hash_table_lookup (last, GINT_TO_POINTER (op->stream));
+    const LsKinetoOp *op = &g_array_index (k->ops, LsKinetoOp, i),
+                     *before = g_hash_table_lookup (last, GINT_TO_POINTER (op->stream));
     if (op->stream < 0)
       continue;
     if (before && before->end > op->start + OVERLAP_NS && n++ == 0) {
@@ -59,10 +62,13 @@ note_overlaps (LsKineto *k)
   }
   g_autofree char *name = first ? kineto_short_name (first->name) : NULL;
   if (first)
-    g_ptr_array_add (k->notes, g_strdup_printf ("%s: %u kernel%s overlap%s another one of the same stream, the first is record %u \"%s\" on "
-                                                "stream %d, under record %u: a merge of several traces, or kernels that start early on purpose",
-                                                k->path, n, n > 1 ? "s" : "", n > 1 ? "" : "s", first->record, name, first->stream,
-                                                under->record));
+    g_ptr_array_add (
+        k->notes,
+        g_strdup_printf (
+            "%s: %u kernel%s overlap%s another one of the same stream, the first is record %u \"%s\" on "
+            "stream %d, under record %u: a merge of several traces, or kernels that start early on purpose",
+            k->path, n, n > 1 ? "s" : "", n > 1 ? "" : "s", first->record, name, first->stream,
+            under->record));
 }
 
 static void
@@ -72,8 +78,12 @@ note_streamless (LsKineto *k)
   for (guint i = 0; i < k->ops->len; i++)
     n += g_array_index (k->ops, LsKinetoOp, i).stream < 0;
   if (n > 0)
-    g_ptr_array_add (k->notes, g_strdup_printf ("%s: %u of %u kernels and copies do not say their \"stream\", as PyTorch's do: whether they overlap is "
-                                                "not checked", k->path, n, k->ops->len));
+    g_ptr_array_add (
+        k->notes,
+        g_strdup_printf (
+            "%s: %u of %u kernels and copies do not say their \"stream\", as PyTorch's do: whether they overlap is "
+            "not checked",
+            k->path, n, k->ops->len));
 }
 
 static void
@@ -83,9 +93,12 @@ note_unlinked (LsKineto *k)
   for (guint i = 0; i < k->ops->len; i++)
     n += g_array_index (k->ops, LsKinetoOp, i).launch == LS_KINETO_NONE;
   if (n > 0)
-    g_ptr_array_add (k->notes, g_strdup_printf ("%s: %u of %u kernels and copies have no launch by the host in the trace (\"correlation\" of a "
-                                                "cuda_runtime event): waiting for the host shows as gaps of the device",
-                                                k->path, n, k->ops->len));
+    g_ptr_array_add (
+        k->notes,
+        g_strdup_printf (
+            "%s: %u of %u kernels and copies have no launch by the host in the trace (\"correlation\" of a "
+            "cuda_runtime event): waiting for the host shows as gaps of the device",
+            k->path, n, k->ops->len));
 }
 
 static bool
@@ -110,7 +123,8 @@ kineto_finish (KinetoReader *r)
   if (!r->has_kernels) {
     ls_diag_add (r->diags, LS_ERROR_INPUT, k->path, 0, 0, NULL, NULL,
                  "was the GPU profiled? activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
-                 "no kernels: none of %" G_GUINT64_FORMAT " records is of the category \"kernel\"", k->n_records);
+                 "no kernels: none of %" G_GUINT64_FORMAT " records is of the category \"kernel\"",
+                 k->n_records);
     return;
   }
   if (!check_span (r))

@@ -1,4 +1,5 @@
-/* data/measured/kineto_reader.h — a trace of torch.profiler on the way (private to read_kineto.c and kineto_finish.c). */
+/* data/measured/kineto_reader.h — a trace of torch.profiler on the way (private to read_kineto.c and
+ * kineto_finish.c). */
 #ifndef LS_DATA_MEASURED_KINETO_READER_H
 #define LS_DATA_MEASURED_KINETO_READER_H
 
@@ -40,7 +41,8 @@ typedef struct {
 /* Of a kernel, without arguments: names of templates go on for lines. Newly allocated. */
 char *kineto_short_name (const char *name);
 
-/* What can be told once all events are there: launches and messages of ops, times from the first one on, order. */
+/* What can be told once all events are there: launches and messages of ops, times from the first one on,
+ * order. */
 void kineto_finish (KinetoReader *r);
 
 #endif

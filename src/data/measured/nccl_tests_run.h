@@ -8,11 +8,11 @@
 
 /* Who takes part, as the lines of devices say it. */
 typedef struct {
-  GHashTable *hosts;     /* names */
+  GHashTable *hosts; /* names */
   guint n_listed;
   guint64 last_rank;
-  guint per_process;     /* ranks of one process */
-  bool has_groups;       /* more than one */
+  guint per_process; /* ranks of one process */
+  bool has_groups;   /* more than one */
 } LsNcclTestsDevices;
 
 void ls_nccl_tests_devices_init (LsNcclTestsDevices *d);

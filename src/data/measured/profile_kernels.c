@@ -49,8 +49,9 @@ static const struct {
 };
 
 /* Its products. */
-static const char *const products[] = { "forward",    "dgrad",      "wgrad",           "wgrad16",    "scores-bmm",
-                                        "dk-bmm",     "expert-fc1", "expert-fc1-wgrad", "expert-fc2", "expert-fc2-wgrad" };
+static const char *const products[]
+    = { "forward",          "dgrad",      "wgrad",           "wgrad16", "scores-bmm", "dk-bmm", "expert-fc1",
+        "expert-fc1-wgrad", "expert-fc2", "expert-fc2-wgrad" };
 
 /* Of interleaved batches the simulator knows nothing. */
 static const char interleaved[] = "operands=interleaved";
@@ -63,21 +64,24 @@ parse_shape (const char *text, guint n, uint64_t *ret_sizes, uint64_t *ret_batch
   g_autofree char *batch = star ? g_strndup (text, (gsize) (star - text)) : g_strdup ("1");
   g_auto (GStrv) items = g_strsplit (star ? star + 1 : text, "x", -1);
   bool ok = g_strv_length (items) == n
-            && g_ascii_string_to_unsigned (batch, 10, 1, (guint64) MAX_SIZE, ret_batch, NULL);
+      && g_ascii_string_to_unsigned (batch, 10, 1, (guint64) MAX_SIZE, ret_batch, NULL);
   for (guint i = 0; ok && i < n; i++)
     ok = g_ascii_string_to_unsigned (items[i], 10, 1, (guint64) MAX_SIZE, &ret_sizes[i], NULL);
   return ok;
 }
 
 static bool
-check_row (const LsProfile *p, guint row, const LsProfileRow *r, const char *shape, bool has_shape, LsDtype *ret_dtype,
-           LsDiagList *diags)
+check_row (const LsProfile *p, guint row, const LsProfileRow *r, const char *shape, bool has_shape,
+           LsDtype *ret_dtype, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
   if (!has_shape)
-    ls_profile_error_at (p, row, "shape", diags, "expected %s; got \"%.40s\"", shape, r->shape ? r->shape : "");
+    ls_profile_error_at (p, row, "shape", diags, "expected %s; got \"%.40s\"", shape,
+                         r->shape ? r->shape : "");
   if (!r->dtype || !ls_dtype_parse (r->dtype, ret_dtype) || *ret_dtype == LS_DTYPE_BYTE)
-    ls_profile_error_at (p, row, "dtype", diags, "expected a number format such as bf16 or fp8; got \"%.40s\"", r->dtype ? r->dtype : "");
+    ls_profile_error_at (p, row, "dtype", diags,
+                         "expected a number format such as bf16 or fp8; got \"%.40s\"",
+                         r->dtype ? r->dtype : "");
   if (!(r->time_us > 0))
     ls_profile_error_at (p, row, "time_us", diags, "expected a time above 0; got %g", r->time_us);
   if (!(r->bytes > 0))
@@ -85,8 +89,7 @@ check_row (const LsProfile *p, guint row, const LsProfileRow *r, const char *sha
   return ls_diag_list_n (diags) == n_before;
 }
 
-static guint G_GNUC_PRINTF (1, 2)
-family_of (const char *format, ...)
+static guint G_GNUC_PRINTF (1, 2) family_of (const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -96,29 +99,34 @@ family_of (const char *format, ...)
 }
 
 static void
-append_gemm (LsProfile *p, guint row, const LsProfileRow *r, const char *name, GArray *kernels, LsDiagList *diags)
+append_gemm (LsProfile *p, guint row, const LsProfileRow *r, const char *name, GArray *kernels,
+             LsDiagList *diags)
 {
   uint64_t s[3] = { 0 }, batch = 1;
   LsDtype dtype = LS_DTYPE_BF16;
   bool has_shape = r->shape && parse_shape (r->shape, 3, s, &batch);
-  if (!check_row (p, row, r, "rows x columns x inner such as 2048x12288x4096, after batch*", has_shape, &dtype, diags))
+  if (!check_row (p, row, r, "rows x columns x inner such as 2048x12288x4096, after batch*", has_shape,
+                  &dtype, diags))
     return;
   LsTimedKernel t = { .kernel = ls_kernel_gemm (name, dtype, s[0], s[1], s[2], batch, 2, false),
                       .measured_s = r->time_us * 1e-6,
                       .family = family_of ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[1], s[2]),
                       .row = row };
   if (fabs (r->flops / t.kernel.flops - 1) > FLOPS_SLACK)
-    ls_profile_error_at (p, row, "flops", diags, "expected %.0f FLOPs of this shape; got %.0f", t.kernel.flops, r->flops);
+    ls_profile_error_at (p, row, "flops", diags, "expected %.0f FLOPs of this shape; got %.0f",
+                         t.kernel.flops, r->flops);
   t.kernel.bytes = r->bytes; /* with what the result is and whether it accumulates */
   g_array_append_val (kernels, t);
 }
 
 static void
-append_stream (LsProfile *p, guint row, const LsProfileRow *r, const char *name, LsKernelKind kind, LsDiagList *diags)
+append_stream (LsProfile *p, guint row, const LsProfileRow *r, const char *name, LsKernelKind kind,
+               LsDiagList *diags)
 {
   uint64_t s[2] = { 0 }, batch = 1;
   LsDtype dtype = LS_DTYPE_FP16;
-  bool has_shape = r->shape && parse_shape (r->shape, 2, s, &batch) && (batch == 1 || strcmp (r->group, "shapes") == 0 || strcmp (r->group, "plan") == 0);
+  bool has_shape = r->shape && parse_shape (r->shape, 2, s, &batch)
+      && (batch == 1 || strcmp (r->group, "shapes") == 0 || strcmp (r->group, "plan") == 0);
   if (!check_row (p, row, r, "rows x columns such as 8192x6144", has_shape, &dtype, diags))
     return;
   LsTimedKernel t = {
@@ -136,8 +144,9 @@ static const struct {
   const char *name;
   LsAttentionKernel kernel;
 } implementations[] = {
-  { "fa1", LS_ATTENTION_KERNEL_FA1 }, { "triton", LS_ATTENTION_KERNEL_TRITON }, { "fa2", LS_ATTENTION_KERNEL_FA2 },
-  { "fa3", LS_ATTENTION_KERNEL_FA3 }, { "cudnn", LS_ATTENTION_KERNEL_CUDNN },
+  { "fa1", LS_ATTENTION_KERNEL_FA1 },     { "triton", LS_ATTENTION_KERNEL_TRITON },
+  { "fa2", LS_ATTENTION_KERNEL_FA2 },     { "fa3", LS_ATTENTION_KERNEL_FA3 },
+  { "cudnn", LS_ATTENTION_KERNEL_CUDNN },
 };
 
 /* AUTO: none of these, so kernelbench's own. */
@@ -157,19 +166,21 @@ append_attention (LsProfile *p, guint row, const LsProfileRow *r, bool is_backwa
   uint64_t s[5] = { 1, 1, 1, 1, 1 }, batch = 1;
   LsDtype dtype = LS_DTYPE_BF16;
   bool has_shape = r->shape && parse_shape (r->shape, 5, s, &batch) && batch == 1;
-  if (!check_row (p, row, r, "sequences x tokens x heads x key/value heads x width", has_shape, &dtype, diags))
+  if (!check_row (p, row, r, "sequences x tokens x heads x key/value heads x width", has_shape, &dtype,
+                  diags))
     return;
   bool is_causal = r->note && strstr (r->note, "causal=1");
   LsTimedKernel t = {
-    .kernel = ls_kernel_attention (is_backward ? "flash-attention-bwd" : "flash-attention-fwd", dtype, s[0], s[1], s[2], s[3],
-                                   s[4], is_causal, is_backward),
+    .kernel = ls_kernel_attention (is_backward ? "flash-attention-bwd" : "flash-attention-fwd", dtype, s[0],
+                                   s[1], s[2], s[3], s[4], is_causal, is_backward),
     .measured_s = r->time_us * 1e-6,
     .family = family_of ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[2], s[3], s[4]),
     .attention = attention_of (r),
     .row = row,
   };
   if (fabs (r->flops / t.kernel.flops - 1) > FLOPS_SLACK)
-    ls_profile_error_at (p, row, "flops", diags, "expected %.0f FLOPs of this shape; got %.0f", t.kernel.flops, r->flops);
+    ls_profile_error_at (p, row, "flops", diags, "expected %.0f FLOPs of this shape; got %.0f",
+                         t.kernel.flops, r->flops);
   t.kernel.bytes = r->bytes;
   g_array_append_val (p->kernels, t);
 }
@@ -209,7 +220,8 @@ take_attention (LsProfile *p, guint row, const LsProfileRow *r, bool is_backward
 static bool
 take_attention_row (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags)
 {
-  bool is_forward = strcmp (r->name, "flash-attention-fwd") == 0, is_backward = strcmp (r->name, "flash-attention-bwd") == 0;
+  bool is_forward = strcmp (r->name, "flash-attention-fwd") == 0,
+       is_backward = strcmp (r->name, "flash-attention-bwd") == 0;
   if (is_forward || is_backward)
     take_attention (p, row, r, is_backward, diags);
   return is_forward || is_backward;
@@ -229,14 +241,16 @@ kind_of (const LsProfileRow *r)
   return -1;
 }
 
-/* Kernels of a job, alone or in a step, under the job's names. Those that only streamed as many bytes tell nothing of it. */
+/* Kernels of a job, alone or in a step, under the job's names. Those that only streamed as many bytes tell
+ * nothing of it. */
 static bool
 take_shape (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags)
 {
   int kind = kind_of (r);
   const char *name = g_intern_string (r->name);
   GArray *in = strcmp (r->group, "plan") == 0 ? p->sustained : p->kernels;
-  if (kind < 0 || g_strcmp0 (r->implementation, "stand-in") == 0 || (r->note && strstr (r->note, "implementation=stand-in")))
+  if (kind < 0 || g_strcmp0 (r->implementation, "stand-in") == 0
+      || (r->note && strstr (r->note, "implementation=stand-in")))
     return false;
   if (kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM)
     append_gemm (p, row, r, name, in, diags);
@@ -257,7 +271,8 @@ static void
 note_fact (LsProfile *p, const LsProfileRow *r)
 {
   static const char *const groups[] = { "host", "copies", "slowdown", "context", NULL };
-  const LsProfileFact fact = { g_intern_string (r->group), g_intern_string (r->name), g_intern_string (r->note), r->time_us * 1e-6, r->bytes };
+  const LsProfileFact fact = { g_intern_string (r->group), g_intern_string (r->name),
+                               g_intern_string (r->note), r->time_us * 1e-6, r->bytes };
   if (g_strv_contains (groups, r->group) && r->time_us > 0)
     g_array_append_val (p->facts, fact);
 }

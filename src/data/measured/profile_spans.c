@@ -1,9 +1,10 @@
-/* data/measured/profile_spans.c — kernels of a step that kernelbench ran from a trace (`--plan`), as rows of a profile.
+/* data/measured/profile_spans.c — kernels of a step that kernelbench ran from a trace (`--plan`), as rows of
+ * a profile.
  *
- * A span lies between two events of its stream. What two events cost around nothing is in the file (`event-pair` of the stream
- * `step`), and goes. Spans of one kernel (name, shape, format, bytes) are one row, their median. A kernel beside which another ran
- * does not tell its own time: such spans are left out, and so are kernels that only moved as many bytes as the job's, and
- * kernelbench's own attention.
+ * A span lies between two events of its stream. What two events cost around nothing is in the file
+ * (`event-pair` of the stream `step`), and goes. Spans of one kernel (name, shape, format, bytes) are one
+ * row, their median. A kernel beside which another ran does not tell its own time: such spans are left out,
+ * and so are kernels that only moved as many bytes as the job's, and kernelbench's own attention.
  *
  * Inside a step the chip is as hot as it gets: products are those of the group `gemm-sustained`. */
 #include <math.h>
@@ -21,8 +22,14 @@ typedef struct {
   guint number; /* in the file */
 } Span;
 
-#define TEXT(key_, member_, required_) { key_, LS_FIELD_STRING, offsetof (Span, member_), .required = (required_) }
-#define NUMBER(key_, member_, max_) { key_, LS_FIELD_DOUBLE, offsetof (Span, member_), .required = true, .max = (max_) }
+#define TEXT(key_, member_, required_)                                                                       \
+  {                                                                                                          \
+    key_, LS_FIELD_STRING, offsetof (Span, member_), .required = (required_)                                 \
+  }
+#define NUMBER(key_, member_, max_)                                                                          \
+  {                                                                                                          \
+    key_, LS_FIELD_DOUBLE, offsetof (Span, member_), .required = true, .max = (max_)                         \
+  }
 /* What has no kernel has no shape, number format, note and implementation. */
 static const LsField fields[] = {
   TEXT ("stream", stream, true),
@@ -63,14 +70,17 @@ read_spans (LsProfile *p, LsDiagList *diags)
     else
       ls_csv_fields_find_optional (p->csv, f, 0, columns);
   if (ls_csv_column (p->csv, "shape") < 0)
-    ls_csv_header_error (p->csv, diags, "expected the columns of kernelbench --plan, which says the shape of what ran; got no shape");
+    ls_csv_header_error (
+        p->csv, diags,
+        "expected the columns of kernelbench --plan, which says the shape of what ran; got no shape");
   p->n_rows = ls_csv_n_rows (p->csv);
   for (guint i = 0; ls_diag_list_n (diags) == n_before && i < p->n_rows; i++) {
     Span s = { .number = i };
     ls_csv_fields_read (p->csv, i, columns, &s, diags);
     g_array_append_val (spans, s);
     if (s.end_us < s.start_us)
-      ls_profile_error_at (p, i, "end_us", diags, "expected an end behind the start, %g; got %g", s.start_us, s.end_us);
+      ls_profile_error_at (p, i, "end_us", diags, "expected an end behind the start, %g; got %g", s.start_us,
+                           s.end_us);
   }
   return spans;
 }
@@ -95,7 +105,8 @@ is_beside_another (const GArray *spans, const Span *s)
 {
   for (guint i = 0; i < spans->len; i++) {
     const Span *other = &g_array_index (spans, Span, i);
-    if (other != s && is_kernel (other) && strcmp (other->stream, s->stream) != 0 && other->start_us < s->end_us && s->start_us < other->end_us)
+    if (other != s && is_kernel (other) && strcmp (other->stream, s->stream) != 0
+        && other->start_us < s->end_us && s->start_us < other->end_us)
       return true;
   }
   return false;
@@ -129,7 +140,8 @@ same_free (gpointer same)
 static char *
 key_of (const Span *s)
 {
-  return g_strdup_printf ("%s,%s,%s,%.17g,%s,%s", s->row.name, s->row.shape, s->row.dtype, s->row.bytes, s->row.note, s->row.implementation);
+  return g_strdup_printf ("%s,%s,%s,%.17g,%s,%s", s->row.name, s->row.shape, s->row.dtype, s->row.bytes,
+                          s->row.note, s->row.implementation);
 }
 
 static int
@@ -173,7 +185,7 @@ group_spans (LsProfile *p, const GArray *spans)
     Same *same = g_hash_table_lookup (known, key);
     if (!same) {
       same = g_new (Same, 1);
-      *same = (Same){ s, g_array_new (FALSE, FALSE, sizeof (double)) };
+      *same = (Same) { s, g_array_new (FALSE, FALSE, sizeof (double)) };
       g_hash_table_insert (known, g_steal_pointer (&key), same);
       g_ptr_array_add (all, same);
     }

@@ -11,8 +11,10 @@
 #include "data/text/csv_fields.h"
 #include "data/text/read_file.h"
 
-#define TEXT(key_, is_required) \
-  { #key_, LS_FIELD_STRING, offsetof (LsCase, key_), .required = (is_required) }
+#define TEXT(key_, is_required)                                                                              \
+  {                                                                                                          \
+#key_, LS_FIELD_STRING, offsetof(LsCase, key_), .required = (is_required)                                \
+  }
 
 static const LsField case_fields[] = {
   TEXT (id, true),
@@ -24,7 +26,8 @@ static const LsField case_fields[] = {
   TEXT (family, false),
   { "iteration_s", LS_FIELD_DOUBLE, offsetof (LsCase, measured_s), .required = true, .min = LS_MEASURED_MIN_S,
     .max = LS_MEASURED_MAX_S },
-  { "allocated_gib", LS_FIELD_DOUBLE, offsetof (LsCase, allocated_gib), .above = true, .max = LS_MEASURED_MAX_GIB },
+  { "allocated_gib", LS_FIELD_DOUBLE, offsetof (LsCase, allocated_gib), .above = true,
+    .max = LS_MEASURED_MAX_GIB },
   { NULL },
 };
 
@@ -35,10 +38,11 @@ static const char *const model_keys[] = { "layers", "hidden", "heads", "kv_heads
 #define FFN "ffn"
 
 /* Another name of the column expert_ffn. */
-static const LsField moe_ffn = { "moe_ffn", LS_FIELD_UINT, offsetof (LsModel, expert_ffn), .min = 1, .max = 1 << 22 };
+static const LsField moe_ffn
+    = { "moe_ffn", LS_FIELD_UINT, offsetof (LsModel, expert_ffn), .min = 1, .max = 1 << 22 };
 
-/* Columns named and spelt as the knobs of a strategy: those that say how a job is cut, and those that its software may have
- * a default of. */
+/* Columns named and spelt as the knobs of a strategy: those that say how a job is cut, and those that its
+ * software may have a default of. */
 static const char *const strategy_keys[] = {
   "gpus", "dtype", "global_batch", "micro_batch", "tp", "pp", "vpp", "dp", "cp", "ep", "sp",
 };
@@ -108,8 +112,8 @@ static bool
 is_optional_knob (const LsField *f)
 {
   return !f->file_only && !ls_field_find (case_fields, f->key) && !ls_field_find (ls_model_fields, f->key)
-         && !is_one_of (f->key, strategy_keys, G_N_ELEMENTS (strategy_keys))
-         && !is_one_of (f->key, software_keys, G_N_ELEMENTS (software_keys));
+      && !is_one_of (f->key, strategy_keys, G_N_ELEMENTS (strategy_keys))
+      && !is_one_of (f->key, software_keys, G_N_ELEMENTS (software_keys));
 }
 
 static void
@@ -117,7 +121,8 @@ find_knobs (const LsCsv *csv, GArray *columns, LsDiagList *diags)
 {
   size_t offset = offsetof (LsCase, strategy);
   for (guint i = 0; i < G_N_ELEMENTS (strategy_keys); i++)
-    ls_csv_fields_find (csv, ls_field_find (ls_strategy_fields, strategy_keys[i]), TRUE, offset, columns, diags);
+    ls_csv_fields_find (csv, ls_field_find (ls_strategy_fields, strategy_keys[i]), TRUE, offset, columns,
+                        diags);
   for (guint i = 0; i < G_N_ELEMENTS (software_keys); i++) {
     const LsField *field = ls_field_find (ls_strategy_fields, software_keys[i]);
     guint n = columns->len;
@@ -135,7 +140,8 @@ find_architecture (const LsCsv *csv, GArray *columns)
 {
   ls_csv_fields_find_optional (csv, &moe_ffn, offsetof (LsCase, model), columns);
   for (const LsField *f = ls_model_fields; f->key; f++)
-    if (!f->file_only && strcmp (f->key, FFN) != 0 && !ls_field_find (ls_strategy_fields, f->key) && !is_one_of (f->key, model_keys, G_N_ELEMENTS (model_keys)))
+    if (!f->file_only && strcmp (f->key, FFN) != 0 && !ls_field_find (ls_strategy_fields, f->key)
+        && !is_one_of (f->key, model_keys, G_N_ELEMENTS (model_keys)))
       ls_csv_fields_find_optional (csv, f, offsetof (LsCase, model), columns);
 }
 
@@ -155,8 +161,10 @@ find_columns (const LsCsv *csv, Table *t, LsDiagList *diags)
   for (const LsField *field = case_fields; field->key; field++)
     ls_csv_fields_find (csv, field, field->required, 0, t->columns, diags);
   for (guint i = 0; i < G_N_ELEMENTS (model_keys); i++)
-    ls_csv_fields_find (csv, ls_field_find (ls_model_fields, model_keys[i]), TRUE, offsetof (LsCase, model), t->columns, diags);
-  ls_csv_fields_find (csv, ls_field_find (ls_model_fields, FFN), TRUE, offsetof (LsCase, model), t->columns, diags);
+    ls_csv_fields_find (csv, ls_field_find (ls_model_fields, model_keys[i]), TRUE, offsetof (LsCase, model),
+                        t->columns, diags);
+  ls_csv_fields_find (csv, ls_field_find (ls_model_fields, FFN), TRUE, offsetof (LsCase, model), t->columns,
+                      diags);
   if (ls_csv_column (csv, FFN) >= 0)
     g_array_index (t->columns, LsCsvField, t->columns->len - 1).may_be_empty = true;
   find_knobs (csv, t->columns, diags);
@@ -209,8 +217,8 @@ check_heads (const LsCsv *csv, guint row, LsModel *m, LsDiagList *diags)
     ls_csv_error (csv, row, (guint) ls_csv_column (csv, "heads"), diags,
                   "expected a divisor of hidden %u; got %u", m->hidden, m->n_heads);
   if (m->n_kv_heads > 0 && m->n_heads % m->n_kv_heads != 0)
-    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "kv_heads"), diags, "expected a divisor of heads %u; got %u",
-                  m->n_heads, m->n_kv_heads);
+    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "kv_heads"), diags,
+                  "expected a divisor of heads %u; got %u", m->n_heads, m->n_kv_heads);
 }
 
 static void
@@ -225,7 +233,8 @@ check_experts (const LsCsv *csv, guint row, LsModel *m, LsDiagList *diags)
   m->ffn = m->ffn ? m->ffn : m->expert_ffn;
   if (m->top_k == 0 || m->top_k > m->n_experts || m->expert_ffn == 0)
     ls_csv_error (csv, row, (guint) ls_csv_column (csv, "experts"), diags,
-                  "expected with it columns top_k, of at most as many, and expert_ffn; got %u and %u", m->top_k, m->expert_ffn);
+                  "expected with it columns top_k, of at most as many, and expert_ffn; got %u and %u",
+                  m->top_k, m->expert_ffn);
 }
 
 /* Of the facts that name one, the last. */
@@ -334,7 +343,8 @@ check_distinct_ids (const LsCsv *csv, const GPtrArray *cases, LsDiagList *diags)
   }
 }
 
-/* The first complaint about a row, without its place: "dtype: expected ..." of "f.csv:3:9: error: /id/dtype: expected ...". */
+/* The first complaint about a row, without its place: "dtype: expected ..." of "f.csv:3:9: error: /id/dtype:
+ * expected ...". */
 static char *
 first_complaint (const LsCsv *csv, guint row, const LsDiagList *diags)
 {
@@ -393,7 +403,8 @@ cases_of_table (const LsCsv *csv, bool by_row, LsDiagList *diags)
   find_columns (csv, &t, diags);
   if (ls_csv_n_rows (csv) == 0)
     ls_csv_header_error (csv, diags, "expected a row for each measured run below the header; got none");
-  g_autoptr (GPtrArray) cases = ls_diag_list_n (diags) == n_before ? read_rows (csv, &t, by_row, diags) : NULL;
+  g_autoptr (GPtrArray) cases
+      = ls_diag_list_n (diags) == n_before ? read_rows (csv, &t, by_row, diags) : NULL;
   table_clear (&t);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&cases) : NULL;
 }

@@ -17,17 +17,19 @@
  *   split, source, caveat  optional
  *   family  optional: rows that are scored together; else the name of its table, where the software knows it, or of the software
  *   any other key of a strategy or a model, optional (moe_ffn: expert_ffn); with experts ffn may be empty
- * The limits of a cell are those of the same key in a model or strategy file. A knob whose column is optional, and those of
- * recompute, schedule, dp_kind, dp_overlap, tp_overlap, p2p, attention, grad_dtype, zero may be empty: as the software has it.
+ * The limits of a cell are those of the same key in a model or strategy file. A knob whose column is
+ * optional, and those of recompute, schedule, dp_kind, dp_overlap, tp_overlap, p2p, attention, grad_dtype,
+ * zero may be empty: as the software has it.
  *
- * A table of dimensions does not tell an architecture: whether there are biases, tied embeddings. Where no column says it,
- * it follows from the kind of MLP:
+ * A table of dimensions does not tell an architecture: whether there are biases, tied embeddings. Where no
+ * column says it, it follows from the kind of MLP:
  *
  *   gelu    LayerNorm, learned positions, biases, tied embeddings (GPT-2 and -3)
  *   swiglu  RMSNorm, rotary positions, no biases, untied (Llama)
  *   relu2   LayerNorm, rotary positions, no biases, untied (Nemotron)
  *
- * What a published table does not say of its runs, the file of their software does (data/measured/table_facts.h). Ids are names, and tell nothing. */
+ * What a published table does not say of its runs, the file of their software does
+ * (data/measured/table_facts.h). Ids are names, and tell nothing. */
 #ifndef LS_DATA_MEASURED_READ_CASES_H
 #define LS_DATA_MEASURED_READ_CASES_H
 
@@ -45,16 +47,17 @@
 
 typedef struct {
   char *id, *split, *cluster, *source, *caveat; /* "" where the column is absent */
-  char *software;      /* "": not said                                           */
-  char *family;        /* of its column, else of its table, its software, or "other" */
-  bool has_facts;      /* which its table does not say                           */
+  char *software;                               /* "": not said                                           */
+  char *family;          /* of its column, else of its table, its software, or "other" */
+  bool has_facts;        /* which its table does not say                           */
   const char *runs_like; /* of its software, interned; NULL: not said            */
   LsModel model;
   LsStrategy strategy; /* its `gpus` is the column's                             */
   GHashTable *said;    /* keys of the strategy of which it has a value (char *, static) */
   double measured_s;
   double allocated_gib; /* 0: not measured */
-  char *wrong; /* what cannot be read of the row, "dtype: expected ...", which then says nothing but its id; NULL: it is whole */
+  char *
+      wrong; /* what cannot be read of the row, "dtype: expected ...", which then says nothing but its id; NULL: it is whole */
 } LsCase;
 
 /* Reads all rows; NULL, with located diagnostics, if any cell is wrong or there is no

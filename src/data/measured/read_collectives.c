@@ -11,8 +11,10 @@ static const LsField fields[] = {
   { "trust", LS_FIELD_STRING, offsetof (LsMeasuredCollective, trust) },
   { "op", LS_FIELD_STRING, offsetof (LsMeasuredCollective, op), .required = true },
   { "gpus", LS_FIELD_UINT, offsetof (LsMeasuredCollective, n_gpus), .min = 1, .max = LS_COLLECTIVE_MAX_GPUS },
-  { "nodes", LS_FIELD_UINT, offsetof (LsMeasuredCollective, n_nodes), .min = 1, .max = LS_COLLECTIVE_MAX_GPUS },
-  { "size_bytes", LS_FIELD_UINT64, offsetof (LsMeasuredCollective, bytes), .max = (double) LS_COLLECTIVE_MAX_BYTES },
+  { "nodes", LS_FIELD_UINT, offsetof (LsMeasuredCollective, n_nodes), .min = 1,
+    .max = LS_COLLECTIVE_MAX_GPUS },
+  { "size_bytes", LS_FIELD_UINT64, offsetof (LsMeasuredCollective, bytes),
+    .max = (double) LS_COLLECTIVE_MAX_BYTES },
   { "time_us", LS_FIELD_DOUBLE, offsetof (LsMeasuredCollective, time_us), .above = true, .max = MAX_TIME_US },
   { NULL },
 };
@@ -33,8 +35,8 @@ read_row (const LsCsv *csv, guint row, const GArray *columns, LsDiagList *diags)
   LsMeasuredCollective *m = g_new0 (LsMeasuredCollective, 1);
   ls_csv_fields_read (csv, row, columns, m, diags);
   if (m->n_gpus > 0 && m->n_nodes > 0 && m->n_gpus % m->n_nodes != 0)
-    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "nodes"), diags, "expected a divisor of gpus %u; got %u",
-                  m->n_gpus, m->n_nodes);
+    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "nodes"), diags,
+                  "expected a divisor of gpus %u; got %u", m->n_gpus, m->n_nodes);
   return m;
 }
 
@@ -46,7 +48,8 @@ collectives_of_table (const LsCsv *csv, LsDiagList *diags)
   for (const LsField *field = fields; field->key; field++)
     ls_csv_fields_find (csv, field, !g_str_equal (field->key, "trust"), 0, columns, diags);
   if (ls_csv_n_rows (csv) == 0)
-    ls_csv_header_error (csv, diags, "expected a row for each measured collective below the header; got none");
+    ls_csv_header_error (csv, diags,
+                         "expected a row for each measured collective below the header; got none");
   if (ls_diag_list_n (diags) > n_before)
     return NULL;
 

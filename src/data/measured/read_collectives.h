@@ -18,12 +18,12 @@
 
 /* Sizes that a picosecond clock can time: 2^50 bytes take 11 days at 1 GB/s. */
 #define LS_COLLECTIVE_MAX_BYTES (UINT64_C (1) << 50)
-#define LS_COLLECTIVE_MAX_GPUS 1048576
+#define LS_COLLECTIVE_MAX_GPUS  1048576
 
 typedef struct {
-  char *cluster; /* "": not known                   */
-  char *trust;   /* NULL where the column is absent */
-  char *op;      /* as it stands there              */
+  char *cluster;            /* "": not known                   */
+  char *trust;              /* NULL where the column is absent */
+  char *op;                 /* as it stands there              */
   uint32_t n_gpus, n_nodes; /* n_nodes divides n_gpus */
   uint64_t bytes;
   double time_us;

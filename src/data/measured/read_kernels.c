@@ -43,20 +43,36 @@ parse_python_bool (const char *text, void *target)
   return true;
 }
 
-#define SIZE(key_, member_) \
-  { key_, LS_FIELD_UINT64, offsetof (Cells, member_), .required = true, .min = 1, .max = SIZE_MAX_D }
-#define TIMED(key_, member_)                                                                        \
-  { key_, LS_FIELD_DOUBLE, offsetof (Cells, member_), .required = true, .above = true, .max = 1e12 }
-#define DTYPE(key_) \
-  { key_, LS_FIELD_CUSTOM, 0, .parse = parse_dtype, .expected = "a number format such as bf16 or fp8" }
-#define GPU_COLUMN { "gpu", LS_FIELD_STRING, offsetof (Cells, gpu) }
+#define SIZE(key_, member_)                                                                                  \
+  {                                                                                                          \
+    key_, LS_FIELD_UINT64, offsetof (Cells, member_), .required = true, .min = 1, .max = SIZE_MAX_D          \
+  }
+#define TIMED(key_, member_)                                                                                 \
+  {                                                                                                          \
+    key_, LS_FIELD_DOUBLE, offsetof (Cells, member_), .required = true, .above = true, .max = 1e12           \
+  }
+#define DTYPE(key_)                                                                                          \
+  {                                                                                                          \
+    key_, LS_FIELD_CUSTOM, 0, .parse = parse_dtype, .expected = "a number format such as bf16 or fp8"        \
+  }
+#define GPU_COLUMN                                                                                           \
+  {                                                                                                          \
+    "gpu", LS_FIELD_STRING, offsetof (Cells, gpu)                                                            \
+  }
 
-static const LsField gemm_fields[] = { SIZE ("m", m), SIZE ("n", n), SIZE ("k", k), DTYPE ("dtype"), GPU_COLUMN, { NULL } };
+static const LsField gemm_fields[]
+    = { SIZE ("m", m), SIZE ("n", n), SIZE ("k", k), DTYPE ("dtype"), GPU_COLUMN, { NULL } };
 static const LsField big_gemm_fields[]
     = { SIZE ("M", m), SIZE ("N", n), SIZE ("K", k), DTYPE ("dtype"), GPU_COLUMN, { NULL } };
 static const LsField attention_fields[] = {
-  SIZE ("batch", batch),       SIZE ("seq", seq),     SIZE ("heads", heads), SIZE ("kv_heads", kv_heads),
-  SIZE ("head_dim", head_dim), DTYPE ("attn_dtype"), GPU_COLUMN,             { NULL },
+  SIZE ("batch", batch),
+  SIZE ("seq", seq),
+  SIZE ("heads", heads),
+  SIZE ("kv_heads", kv_heads),
+  SIZE ("head_dim", head_dim),
+  DTYPE ("attn_dtype"),
+  GPU_COLUMN,
+  { NULL },
 };
 static const LsField stream_fields[] = {
   { "op", LS_FIELD_STRING, offsetof (Cells, op), .required = true },
@@ -73,7 +89,8 @@ static const LsField layer_fields[] = {
   SIZE ("n_expanded_embd", ffn),
   SIZE ("num_tokens", tokens),
   SIZE ("num_tensor_parallel_workers", tp),
-  { "use_gated_mlp", LS_FIELD_CUSTOM, 0, .required = true, .parse = parse_python_bool, .expected = "True or False" },
+  { "use_gated_mlp", LS_FIELD_CUSTOM, 0, .required = true, .parse = parse_python_bool,
+    .expected = "True or False" },
   TIMED ("attn_pre_proj_median_ms", qkv_ms),
   TIMED ("attn_post_proj_median_ms", projection_ms),
   TIMED ("mlp_up_proj_median_ms", up_ms),
@@ -138,7 +155,7 @@ family_of (uint64_t a, uint64_t b)
 static LsTimedKernel
 timed_gemm (const char *name, LsDtype dtype, uint64_t m, uint64_t n, uint64_t k, double seconds)
 {
-  return (LsTimedKernel){
+  return (LsTimedKernel) {
     .kernel = ls_kernel_gemm (name, dtype, m, n, k, 1, ELT, false),
     .measured_s = seconds,
     /* The linear of TensorRT-LLM takes bf16 and casts it: reads 2, writes 1, or 4.5 bits. */
@@ -164,8 +181,8 @@ append_attention (const Cells *c, double seconds, GArray *rows)
   double qkv = (double) (c->batch * c->seq) * (double) (c->heads + 2 * c->kv_heads) * (double) c->head_dim;
   LsDtype dtype = (LsDtype) c->dtype;
   LsTimedKernel row = {
-    .kernel = ls_kernel_attention ("attention", dtype, c->batch, c->seq, c->heads, c->kv_heads, c->head_dim, true,
-                                   false),
+    .kernel = ls_kernel_attention ("attention", dtype, c->batch, c->seq, c->heads, c->kv_heads, c->head_dim,
+                                   true, false),
     .measured_s = seconds,
     /* Before it: Q, K and V read, rotated, written, the latter two into the cache. */
     .side_bytes = (ELT + ls_dtype_size (dtype)) * qkv,
@@ -176,10 +193,10 @@ append_attention (const Cells *c, double seconds, GArray *rows)
 }
 
 static LsTimedKernel
-timed_stream (const char *name, LsKernelKind kind, LsTimedWhat what, uint64_t tokens, uint64_t columns, double bytes,
-              double seconds)
+timed_stream (const char *name, LsKernelKind kind, LsTimedWhat what, uint64_t tokens, uint64_t columns,
+              double bytes, double seconds)
 {
-  return (LsTimedKernel){
+  return (LsTimedKernel) {
     .kernel = ls_kernel_stream (name, kind, LS_DTYPE_FP16, tokens, columns, bytes, 0),
     .what = what,
     .measured_s = seconds,
@@ -199,7 +216,8 @@ append_stream (const Cells *c, double seconds, GArray *rows)
               { "silu_mul", LS_KERNEL_ELEMENTWISE, LS_TIMED_VLLM_SILU_MUL } };
   for (guint i = 0; i < G_N_ELEMENTS (ops); i++)
     if (strcmp (c->op, ops[i].op) == 0) {
-      LsTimedKernel row = timed_stream (ops[i].op, ops[i].kind, ops[i].what, c->tokens, c->hidden, c->bytes, seconds);
+      LsTimedKernel row
+          = timed_stream (ops[i].op, ops[i].kind, ops[i].what, c->tokens, c->hidden, c->bytes, seconds);
       g_array_append_val (rows, row);
     }
 }
@@ -220,10 +238,12 @@ append_layer (const Cells *c, double seconds G_GNUC_UNUSED, GArray *rows)
     timed_gemm ("projection", LS_DTYPE_FP16, c->tokens, h, h / c->tp, c->projection_ms * 1e-3),
     timed_gemm ("up", LS_DTYPE_FP16, c->tokens, (c->is_gated ? 2 : 1) * ffn, h, c->up_ms * 1e-3),
     timed_gemm ("down", LS_DTYPE_FP16, c->tokens, h, ffn, c->down_ms * 1e-3),
-    timed_stream ("rmsnorm", LS_KERNEL_NORM, LS_TIMED_VLLM_RMSNORM, c->tokens, h, 2 * token_bytes, c->norm_ms * 1e-3),
+    timed_stream ("rmsnorm", LS_KERNEL_NORM, LS_TIMED_VLLM_RMSNORM, c->tokens, h, 2 * token_bytes,
+                  c->norm_ms * 1e-3),
     timed_stream ("silu_mul", LS_KERNEL_ELEMENTWISE, LS_TIMED_VLLM_SILU_MUL, c->tokens, h,
                   3.0 * ELT * tokens * (double) ffn, c->act_ms * 1e-3),
-    timed_stream ("add", LS_KERNEL_ELEMENTWISE, LS_TIMED_USUAL, c->tokens, h, 3 * token_bytes, c->add_ms * 1e-3),
+    timed_stream ("add", LS_KERNEL_ELEMENTWISE, LS_TIMED_USUAL, c->tokens, h, 3 * token_bytes,
+                  c->add_ms * 1e-3),
   };
   g_array_append_vals (rows, layer, G_N_ELEMENTS (layer));
 }
@@ -235,10 +255,8 @@ typedef struct {
 } Table;
 
 static const Table tables[] = {
-  { gemm_fields, LS_DTYPE_FP16, append_gemm },
-  { big_gemm_fields, LS_DTYPE_FP16, append_gemm },
-  { attention_fields, LS_DTYPE_BF16, append_attention },
-  { stream_fields, LS_DTYPE_FP16, append_stream },
+  { gemm_fields, LS_DTYPE_FP16, append_gemm },           { big_gemm_fields, LS_DTYPE_FP16, append_gemm },
+  { attention_fields, LS_DTYPE_BF16, append_attention }, { stream_fields, LS_DTYPE_FP16, append_stream },
   { layer_fields, LS_DTYPE_FP16, append_layer },
 };
 
@@ -257,9 +275,10 @@ find_table (const LsCsv *csv, LsDiagList *diags)
   for (guint i = 0; i < G_N_ELEMENTS (tables); i++)
     if (has_required (csv, tables[i].fields))
       return &tables[i];
-  ls_csv_header_error (csv, diags,
-                       "expected columns that say which kernels: m, n, k (GEMM); batch, seq, heads, kv_heads, "
-                       "head_dim (attention); op, tokens, hidden, bytes_min (streaming); or those of vidur's mlp.csv");
+  ls_csv_header_error (
+      csv, diags,
+      "expected columns that say which kernels: m, n, k (GEMM); batch, seq, heads, kv_heads, "
+      "head_dim (attention); op, tokens, hidden, bytes_min (streaming); or those of vidur's mlp.csv");
   return NULL;
 }
 
@@ -280,13 +299,13 @@ check_op (const LsCsv *csv, guint row, const Cells *c, LsDiagList *diags)
 {
   static const char *const known[] = { "add", "rmsnorm", "silu_mul", NULL };
   if (c->op && !g_strv_contains (known, c->op))
-    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "op"), diags, "expected add, rmsnorm or silu_mul; got \"%.40s\"",
-                  c->op);
+    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "op"), diags,
+                  "expected add, rmsnorm or silu_mul; got \"%.40s\"", c->op);
 }
 
 static void
-read_row (const LsCsv *csv, guint row, const Table *table, const GArray *columns, double unit_s, const char *gpu,
-          GArray *rows, LsDiagList *diags)
+read_row (const LsCsv *csv, guint row, const Table *table, const GArray *columns, double unit_s,
+          const char *gpu, GArray *rows, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
   Cells cells = { .dtype = (int) table->dtype };

@@ -13,9 +13,9 @@
  * Times: latency_ms, latency_us, us_median or time_us. A table with a column `gpu` may hold
  * several; its rows for another are passed over.
  *
- * Hold-out. A family is held out of fits if the md5 of its key, taken as a hexadecimal
- * number, is 0 mod 5; a half of them, if it is even. The key is "n,k" for GEMMs, "heads,kv_heads,head_dim" for
- * attention, "rows,columns" for streaming kernels. */
+ * Hold-out. A family is held out of fits if the md5 of its key, taken as a hexadecimal number, is 0 mod 5; a
+ * half of them, if it is even. The key is "n,k" for GEMMs, "heads,kv_heads,head_dim" for attention,
+ * "rows,columns" for streaming kernels. */
 #ifndef LS_DATA_MEASURED_READ_KERNELS_H
 #define LS_DATA_MEASURED_READ_KERNELS_H
 
@@ -31,12 +31,12 @@ typedef struct {
   LsKernel kernel; /* its name is static                                            */
   LsTimedWhat what;
   LsAttentionKernel attention; /* of flash attention: which implementation; AUTO: not said */
-  double measured_s; /* NaN: the table has no times                                 */
-  double side_bytes; /* traffic of another kernel that the timing includes          */
-  bool has_host;     /* timed through a framework: a constant host time is in it    */
-  guint family;      /* 0 to 9: of its key (see above)                              */
-  bool held_out;     /* by the usual rule; a calibration may hold out others        */
-  guint row;         /* of the file, from 0 below its header                        */
+  double measured_s;           /* NaN: the table has no times                                 */
+  double side_bytes;           /* traffic of another kernel that the timing includes          */
+  bool has_host;               /* timed through a framework: a constant host time is in it    */
+  guint family;                /* 0 to 9: of its key (see above)                              */
+  bool held_out;               /* by the usual rule; a calibration may hold out others        */
+  guint row;                   /* of the file, from 0 below its header                        */
 } LsTimedKernel;
 
 /* All rows that are for `gpu` ("a100": the name of a calibration); NULL, with located

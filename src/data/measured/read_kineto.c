@@ -46,8 +46,8 @@ static void
 complain (KinetoReader *r, LsJsonWhere where, const char *hint, const char *message)
 {
   g_autofree char *name = kineto_short_name (r->event.name->str);
-  ls_json_pull_diag (r->p, where, r->diags, hint, "record %" G_GUINT64_FORMAT " (%s \"%s\"): %s", r->k->n_records, r->event.category->str,
-                     name, message);
+  ls_json_pull_diag (r->p, where, r->diags, hint, "record %" G_GUINT64_FORMAT " (%s \"%s\"): %s",
+                     r->k->n_records, r->event.category->str, name, message);
 }
 
 static bool
@@ -67,10 +67,10 @@ check_times (KinetoReader *r)
   const LsKinetoEvent *e = &r->event;
   if (!check_number (r, "ts", &e->ts, true) || !check_number (r, "dur", &e->dur, true))
     return false;
-  const char *message = e->dur.value < 0  ? "\"dur\": expected 0 or more; it lasts a negative time"
-                        : e->ts.value < 0 ? "\"ts\": expected 0 or more; it starts before all clocks"
-                        : e->ts.value > MAX_NS || e->dur.value > MAX_NS ? "\"ts\": beyond what a clock of nanoseconds reaches"
-                                                                            : NULL;
+  const char *message = e->dur.value < 0 ? "\"dur\": expected 0 or more; it lasts a negative time"
+      : e->ts.value < 0                  ? "\"ts\": expected 0 or more; it starts before all clocks"
+      : e->ts.value > MAX_NS || e->dur.value > MAX_NS ? "\"ts\": beyond what a clock of nanoseconds reaches"
+                                                      : NULL;
   if (!message)
     return true;
   complain (r, e->dur.value < 0 ? e->dur.where : e->ts.where,
@@ -103,20 +103,29 @@ static void
 add_op (KinetoReader *r, LsOpClass class)
 {
   const LsKinetoEvent *e = &r->event;
-  if (!check_times (r) || !check_number (r, "stream", &e->stream, false) || !check_number (r, "correlation", &e->correlation, false)
+  if (!check_times (r) || !check_number (r, "stream", &e->stream, false)
+      || !check_number (r, "correlation", &e->correlation, false)
       || !check_number (r, "device", &e->device, false))
     return;
   if (e->device.is_there && r->device >= 0 && e->device.value != r->device && !r->has_devices) {
     r->has_devices = true;
-    g_autofree char *message = g_strdup_printf ("on device %" G_GINT64_FORMAT ", others on device %" G_GINT64_FORMAT, e->device.value, r->device);
-    complain (r, e->device.where, "a trace is of one rank, which has one GPU: give the trace of one process", message);
+    g_autofree char *message = g_strdup_printf (
+        "on device %" G_GINT64_FORMAT ", others on device %" G_GINT64_FORMAT, e->device.value, r->device);
+    complain (r, e->device.where, "a trace is of one rank, which has one GPU: give the trace of one process",
+              message);
   }
   if (e->device.is_there && r->device < 0)
     r->device = e->device.value;
-  const LsKinetoOp op = { .start = e->ts.value, .end = e->ts.value + e->dur.value, .launch = LS_KINETO_NONE, .name = own_name (r),
-                          .bytes = ls_op_class_is_communication (class) ? message_bytes (e) : 0,
-                          .correlation = e->correlation.is_there ? (uint64_t) e->correlation.value : 0, .record = (uint32_t) r->k->n_records,
-                          .stream = e->stream.is_there ? (int32_t) CLAMP (e->stream.value, 0, G_MAXINT32) : -1, .class = (uint8_t) class };
+  const LsKinetoOp op
+      = { .start = e->ts.value,
+          .end = e->ts.value + e->dur.value,
+          .launch = LS_KINETO_NONE,
+          .name = own_name (r),
+          .bytes = ls_op_class_is_communication (class) ? message_bytes (e) : 0,
+          .correlation = e->correlation.is_there ? (uint64_t) e->correlation.value : 0,
+          .record = (uint32_t) r->k->n_records,
+          .stream = e->stream.is_there ? (int32_t) CLAMP (e->stream.value, 0, G_MAXINT32) : -1,
+          .class = (uint8_t) class };
   int64_t external = e->external.is_good ? e->external.value : -1;
   g_array_append_val (r->k->ops, op);
   g_array_append_val (r->externals, external);
@@ -154,7 +163,8 @@ add_step (KinetoReader *r)
 {
   const LsKinetoEvent *e = &r->event;
   guint64 number;
-  if (!g_ascii_string_to_unsigned (e->name->str + strlen (STEP_NAME), 10, 0, G_MAXINT64, &number, NULL) || !check_times (r))
+  if (!g_ascii_string_to_unsigned (e->name->str + strlen (STEP_NAME), 10, 0, G_MAXINT64, &number, NULL)
+      || !check_times (r))
     return;
   const LsKinetoStep step = { e->ts.value, e->ts.value + e->dur.value, number };
   g_array_append_val (r->k->steps, step);
@@ -176,8 +186,7 @@ take_event (KinetoReader *r)
   if (is_category (e, "kernel")) {
     r->has_kernels = true;
     add_op (r, class_of_kernel (e));
-  }
-  else if (is_category (e, "gpu_memcpy") || is_category (e, "memcpy"))
+  } else if (is_category (e, "gpu_memcpy") || is_category (e, "memcpy"))
     add_op (r, LS_CLASS_COPY);
   else if (is_category (e, "gpu_memset") || is_category (e, "memset"))
     add_op (r, LS_CLASS_MEMSET);
@@ -196,7 +205,8 @@ read_events (KinetoReader *r, LsJsonToken token)
 {
   if (token != LS_TOKEN_ARRAY) {
     if (token != LS_TOKEN_BAD)
-      ls_json_pull_diag (r->p, ls_json_pull_where (r->p), r->diags, NULL, "\"traceEvents\": expected an array of events");
+      ls_json_pull_diag (r->p, ls_json_pull_where (r->p), r->diags, NULL,
+                         "\"traceEvents\": expected an array of events");
     return ls_json_pull_skip (r->p, token);
   }
   while ((token = ls_json_pull_next (r->p)) != LS_TOKEN_ARRAY_END) {
@@ -270,7 +280,8 @@ read_root (KinetoReader *r)
     return read_events (r, token) && ls_json_pull_next (r->p) == LS_TOKEN_END;
   if (token != LS_TOKEN_OBJECT) {
     if (token != LS_TOKEN_BAD)
-      ls_json_pull_diag (r->p, ls_json_pull_where (r->p), r->diags, NULL, "expected a trace, an object with \"traceEvents\"");
+      ls_json_pull_diag (r->p, ls_json_pull_where (r->p), r->diags, NULL,
+                         "expected a trace, an object with \"traceEvents\"");
     return token != LS_TOKEN_BAD;
   }
   while ((token = ls_json_pull_next (r->p)) == LS_TOKEN_KEY) {
@@ -278,16 +289,17 @@ read_root (KinetoReader *r)
     token = ls_json_pull_next (r->p);
     bool is_events = strcmp (key, "traceEvents") == 0;
     has_events = has_events || is_events;
-    if (is_events                                  ? !read_events (r, token)
-        : strcmp (key, "distributedInfo") == 0  ? !read_distributed (r, token)
-        : strcmp (key, "deviceProperties") == 0 ? !read_devices (r, token)
-                                                : !ls_json_pull_skip (r->p, token))
+    if (is_events                                   ? !read_events (r, token)
+            : strcmp (key, "distributedInfo") == 0  ? !read_distributed (r, token)
+            : strcmp (key, "deviceProperties") == 0 ? !read_devices (r, token)
+                                                    : !ls_json_pull_skip (r->p, token))
       return false;
   }
   if (token != LS_TOKEN_OBJECT_END || ls_json_pull_next (r->p) != LS_TOKEN_END)
     return false;
   if (!has_events)
-    ls_diag_add (r->diags, LS_ERROR_INPUT, r->k->path, 0, 0, NULL, NULL, "expected what torch.profiler's export_chrome_trace() writes",
+    ls_diag_add (r->diags, LS_ERROR_INPUT, r->k->path, 0, 0, NULL, NULL,
+                 "expected what torch.profiler's export_chrome_trace() writes",
                  "missing key \"traceEvents\"");
   return true;
 }

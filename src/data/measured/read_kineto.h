@@ -38,10 +38,10 @@ typedef struct {
   const char *name;           /* in the trace's names                                       */
   uint64_t bytes;             /* a collective: the whole array; 0: not known                 */
   uint64_t correlation;
-  uint32_t record;            /* number in traceEvents, from 0                              */
-  int32_t stream;             /* -1: not said                                               */
-  uint8_t class;              /* LsOpClass (analysis/op_class.h)                            */
-  bool in_graph;              /* launched by cudaGraphLaunch, or HIP's                      */
+  uint32_t record; /* number in traceEvents, from 0                              */
+  int32_t stream;  /* -1: not said                                               */
+  uint8_t class;   /* LsOpClass (analysis/op_class.h)                            */
+  bool in_graph;   /* launched by cudaGraphLaunch, or HIP's                      */
 } LsKinetoOp;
 
 typedef struct {
@@ -51,12 +51,12 @@ typedef struct {
 
 typedef struct {
   char *path;
-  char *gpu;          /* NULL: not said */
+  char *gpu;                /* NULL: not said */
   int64_t rank, world_size; /* -1: not said */
-  GArray *ops;        /* LsKinetoOp, by start     */
-  GArray *steps;      /* LsKinetoStep, by start   */
+  GArray *ops;              /* LsKinetoOp, by start     */
+  GArray *steps;            /* LsKinetoStep, by start   */
   GStringChunk *names;
-  GPtrArray *notes;   /* char * */
+  GPtrArray *notes; /* char * */
   uint64_t n_records;
 } LsKineto;
 

@@ -30,7 +30,8 @@ ls_nccl_tests_free (LsNcclTests *t)
 void
 ls_nccl_tests_devices_init (LsNcclTestsDevices *d)
 {
-  *d = (LsNcclTestsDevices){ .hosts = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL), .per_process = 1 };
+  *d = (LsNcclTestsDevices) { .hosts = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
+                              .per_process = 1 };
 }
 
 void
@@ -66,7 +67,8 @@ ls_nccl_tests_row_trouble (double bytes, double time_us, double algbw, double n_
     return g_strdup_printf ("%g wrong elements (#wrong): times of wrong results are worth nothing", n_wrong);
   double should = bytes / time_us / 1e3;
   if (!(fabs (algbw - should) <= RATE_SLACK * should + RATE_STEP_GB_S))
-    return g_strdup_printf ("the line is damaged: %.0f bytes in %g us are %.4g GB/s, not %g", bytes, time_us, should, algbw);
+    return g_strdup_printf ("the line is damaged: %.0f bytes in %g us are %.4g GB/s, not %g", bytes, time_us,
+                            should, algbw);
   return NULL;
 }
 
@@ -103,7 +105,8 @@ check_run (const LsNcclTests *t, LsDiagList *diags)
 }
 
 static void
-read_texts (GPtrArray *runs, const char *path, const char *sha256, const char *text, size_t n, LsDiagList *diags)
+read_texts (GPtrArray *runs, const char *path, const char *sha256, const char *text, size_t n,
+            LsDiagList *diags)
 {
   if (!g_utf8_validate (text, (gssize) n, NULL)) {
     ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL, "expected UTF-8 text without NUL");
@@ -113,7 +116,8 @@ read_texts (GPtrArray *runs, const char *path, const char *sha256, const char *t
   g_autoptr (GArray) starts = ls_nccl_tests_split (lines);
   for (guint i = 0; i < starts->len; i++) {
     LsNcclTests *t = run_new (path, sha256);
-    guint first = g_array_index (starts, guint, i), last = i + 1 < starts->len ? g_array_index (starts, guint, i + 1) : g_strv_length (lines);
+    guint first = g_array_index (starts, guint, i),
+          last = i + 1 < starts->len ? g_array_index (starts, guint, i + 1) : g_strv_length (lines);
     t->line = starts->len > 1 ? (int) first + 1 : 0;
     g_ptr_array_add (runs, t);
     if (ls_nccl_tests_read_lines (t, lines, first, last, diags))
@@ -122,7 +126,8 @@ read_texts (GPtrArray *runs, const char *path, const char *sha256, const char *t
 }
 
 static void
-read_one_json (GPtrArray *runs, const char *path, const char *sha256, const char *text, size_t n, LsDiagList *diags)
+read_one_json (GPtrArray *runs, const char *path, const char *sha256, const char *text, size_t n,
+               LsDiagList *diags)
 {
   LsNcclTests *t = run_new (path, sha256);
   g_ptr_array_add (runs, t);

@@ -6,8 +6,9 @@
  * time, algbw, busbw and #wrong out of place, and again in place. JSON has the same under
  * `results`; `devices` names one rank of each process only, `config` how many it has.
  *
- * A text may hold several runs, one after the other, as a job's output or joined logs do: each begins with its
- * own first lines (version, "# Collective test starting:", "# nThread"), and says of itself which operation, devices and columns it has. JSON holds one.
+ * A text may hold several runs, one after the other, as a job's output or joined logs do: each begins with
+ * its own first lines (version, "# Collective test starting:", "# nThread"), and says of itself which
+ * operation, devices and columns it has. JSON holds one.
  *
  * The time is that out of place, as collectives are judged elsewhere here. */
 #ifndef LS_DATA_MEASURED_READ_NCCL_TESTS_H
@@ -24,18 +25,19 @@ typedef struct {
 
 typedef struct {
   char *path, *sha256;
-  char *test;          /* "all_reduce"; NULL: the file does not say          */
-  int line;            /* of the file, where the run begins; 0: its only one */
+  char *test; /* "all_reduce"; NULL: the file does not say          */
+  int line;   /* of the file, where the run begins; 0: its only one */
   guint n_ranks, n_hosts;
-  char *gpu;           /* the first device's name; NULL: not said            */
+  char *gpu;            /* the first device's name; NULL: not said            */
   char *date, *version; /* of the run, of NCCL; NULL: not said               */
-  GArray *rows;        /* LsNcclTestsRow; at least one, sizes above 0        */
+  GArray *rows;         /* LsNcclTestsRow; at least one, sizes above 0        */
 } LsNcclTests;
 
-/* LsNcclTests of each run, at least one. NULL, with located diagnostics (LS_ERROR_INPUT): no such file, a damaged or impossible
- * line (a time of 0 or less, a rate that is not size / time), wrong results (#wrong above
- * 0, out of bounds values), host times (-C), several groups at once, no rows, no devices; lines that no run's first lines announce
- * (a second title line, devices after rows, anything after the end), runs whose lines are mixed. Free with g_ptr_array_unref(). */
+/* LsNcclTests of each run, at least one. NULL, with located diagnostics (LS_ERROR_INPUT): no such file, a
+ * damaged or impossible line (a time of 0 or less, a rate that is not size / time), wrong results (#wrong
+ * above 0, out of bounds values), host times (-C), several groups at once, no rows, no devices; lines that no
+ * run's first lines announce (a second title line, devices after rows, anything after the end), runs whose
+ * lines are mixed. Free with g_ptr_array_unref(). */
 GPtrArray *ls_nccl_tests_load (const char *path, LsDiagList *diags);
 /* The same from memory. */
 GPtrArray *ls_nccl_tests_parse (const char *path, const char *text, size_t n, LsDiagList *diags);

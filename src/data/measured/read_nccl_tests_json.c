@@ -39,7 +39,8 @@ static const LsField side_fields[] = {
   { NULL },
 };
 static const LsField result_fields[] = {
-  { "size", LS_FIELD_UINT64, offsetof (Result, bytes), .required = true, .max = MAX_BYTES, .meaning = "in bytes" },
+  { "size", LS_FIELD_UINT64, offsetof (Result, bytes), .required = true, .max = MAX_BYTES,
+    .meaning = "in bytes" },
   { "out_of_place", LS_FIELD_OBJECT, offsetof (Result, out_of_place), .required = true, .fields = side_fields,
     .meaning = "the time that counts here" },
   { NULL },
@@ -54,7 +55,8 @@ static const LsField device_fields[] = {
 static const LsField config_fields[] = {
   { "nthreads", LS_FIELD_UINT, offsetof (File, n_threads), .required = true, .min = 1, .max = 1024 },
   { "ngpus", LS_FIELD_UINT, offsetof (File, n_gpus), .required = true, .min = 1, .max = 1024 },
-  { "devices", LS_FIELD_ARRAY, offsetof (File, devices), .fields = device_fields, .element_size = sizeof (Device) },
+  { "devices", LS_FIELD_ARRAY, offsetof (File, devices), .fields = device_fields,
+    .element_size = sizeof (Device) },
   { NULL },
 };
 static const LsField bounds_fields[] = {
@@ -65,8 +67,10 @@ static const LsField bounds_fields[] = {
 static const LsField file_fields[] = {
   { "start_time", LS_FIELD_STRING, offsetof (File, date) },
   { "nccl_version", LS_FIELD_UINT64, offsetof (File, nccl_version), .max = 1e9 },
-  { "config", LS_FIELD_OBJECT, 0, .required = true, .fields = config_fields, .meaning = "how the ranks were started" },
-  { "devices", LS_FIELD_ARRAY, offsetof (File, devices), .fields = device_fields, .element_size = sizeof (Device) },
+  { "config", LS_FIELD_OBJECT, 0, .required = true, .fields = config_fields,
+    .meaning = "how the ranks were started" },
+  { "devices", LS_FIELD_ARRAY, offsetof (File, devices), .fields = device_fields,
+    .element_size = sizeof (Device) },
   { "results", LS_FIELD_ARRAY, offsetof (File, results), .required = true, .fields = result_fields,
     .element_size = sizeof (Result), .meaning = "the rows" },
   { "out_of_bounds", LS_FIELD_OBJECT, 0, .fields = bounds_fields },
@@ -89,7 +93,8 @@ read_results (LsNcclTests *t, const LsJsonDoc *doc, const File *file, LsDiagList
   for (guint i = 0; file->results && i < file->results->len; i++) {
     const Result *r = &g_array_index (file->results, Result, i);
     const Side *s = &r->out_of_place;
-    const cJSON *node = cJSON_GetObjectItemCaseSensitive (cJSON_GetArrayItem (results, (int) i), "out_of_place");
+    const cJSON *node
+        = cJSON_GetObjectItemCaseSensitive (cJSON_GetArrayItem (results, (int) i), "out_of_place");
     g_autofree char *trouble = NULL;
     if (s->cpu_time > 0)
       trouble = g_strdup ("these are times of the host (-C 1), not of the collective");
@@ -104,7 +109,8 @@ read_results (LsNcclTests *t, const LsJsonDoc *doc, const File *file, LsDiagList
   const cJSON *bounds = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "out_of_bounds");
   if (file->n_out_of_bounds > 0)
     ls_json_doc_diag (doc, bounds, LS_JSON_AT_VALUE, diags, NULL,
-                      "%" G_GUINT64_FORMAT " out of bounds values: times of wrong results are worth nothing", file->n_out_of_bounds);
+                      "%" G_GUINT64_FORMAT " out of bounds values: times of wrong results are worth nothing",
+                      file->n_out_of_bounds);
 }
 
 static void

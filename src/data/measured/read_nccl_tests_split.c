@@ -13,8 +13,13 @@ part_of (const char *line)
     const char *prefix;
     Part part;
   } parts[] = {
-    { "# nccl-tests version", VERSION }, { "# Collective test starting:", START }, { "# nThread", SETTING }, { "#  Rank", BODY },
-    { "# Rank", BODY },                  { "# Collective test concluded", BODY },  { "#", NONE },
+    { "# nccl-tests version", VERSION },
+    { "# Collective test starting:", START },
+    { "# nThread", SETTING },
+    { "#  Rank", BODY },
+    { "# Rank", BODY },
+    { "# Collective test concluded", BODY },
+    { "#", NONE },
   };
   const char *first = line + strspn (line, " \t");
   for (guint i = 0; i < G_N_ELEMENTS (parts); i++)

@@ -3,10 +3,10 @@
 
 #include "data/measured/nccl_tests_run.h"
 
-#define MAX_RANK    (1u << 20)
-#define MAX_BYTES   ((guint64) 1 << 50)
-#define MAX_LABELS  5 /* size, count, type, redop, root: old versions leave the last two blank */
-#define MIN_LABELS  3
+#define MAX_RANK   (1u << 20)
+#define MAX_BYTES  ((guint64) 1 << 50)
+#define MAX_LABELS 5 /* size, count, type, redop, root: old versions leave the last two blank */
+#define MIN_LABELS 3
 
 typedef struct {
   LsNcclTests *t;
@@ -14,14 +14,13 @@ typedef struct {
   LsNcclTestsDevices devices;
   const char *line; /* the one being read */
   int number;
-  guint n_values;   /* columns from the first time on; 0: no title line yet    */
-  guint at_wrong;   /* the column #wrong out of place, counted from that time  */
-  bool is_useless;  /* the title line says that no row is worth reading        */
-  bool is_over;     /* "concluded" was read                                    */
+  guint n_values;  /* columns from the first time on; 0: no title line yet    */
+  guint at_wrong;  /* the column #wrong out of place, counted from that time  */
+  bool is_useless; /* the title line says that no row is worth reading        */
+  bool is_over;    /* "concluded" was read                                    */
 } Reader;
 
-static void G_GNUC_PRINTF (2, 3)
-complain (const Reader *r, const char *format, ...)
+static void G_GNUC_PRINTF (2, 3) complain (const Reader *r, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -63,7 +62,9 @@ static void
 read_titles (Reader *r, const GPtrArray *words)
 {
   if (r->n_values > 0) {
-    complain (r, "a second title line: where the run that it belongs to begins is not said; expected its first lines (\"# nThread ...\")");
+    complain (
+        r,
+        "a second title line: where the run that it belongs to begins is not said; expected its first lines (\"# nThread ...\")");
     return;
   }
   guint time = find (words, "time", 1), wrong = find (words, "#wrong", time);
@@ -85,13 +86,15 @@ static void
 read_device (Reader *r, const GPtrArray *words)
 {
   if (r->t->rows->len > 0) {
-    complain (r, "devices of another run: where it begins is not said; expected its first lines (\"# nThread ...\")");
+    complain (
+        r,
+        "devices of another run: where it begins is not said; expected its first lines (\"# nThread ...\")");
     return;
   }
   guint on = find (words, "on", 0), device = find (words, "device", on), group = find (words, "Group", 0);
   guint64 rank, of_group = 0;
   bool ok = g_ascii_string_to_unsigned (word (words, 2), 10, 0, MAX_RANK, &rank, NULL) && on + 1 < words->len
-            && device + 1 < words->len;
+      && device + 1 < words->len;
   if (ok && group < on)
     ok = g_ascii_string_to_unsigned (word (words, group + 1), 10, 0, MAX_RANK, &of_group, NULL);
   if (!ok) {
@@ -133,15 +136,16 @@ read_end (Reader *r, const GPtrArray *words)
 {
   g_autofree char *test = ls_nccl_tests_name (word (words, 4));
   if (r->is_over || (r->t->test && g_strcmp0 (test, r->t->test) != 0))
-    complain (r, "the end of %s_perf in a run of %s_perf: lines of several runs are mixed", test ? test : "another",
-              r->t->test ? r->t->test : "another");
+    complain (r, "the end of %s_perf in a run of %s_perf: lines of several runs are mixed",
+              test ? test : "another", r->t->test ? r->t->test : "another");
   r->is_over = true;
 }
 
 static void
 read_comment (Reader *r)
 {
-  static const char test[] = "# Collective test starting:", end[] = "# Collective test concluded:", version[] = "nccl-library=";
+  static const char test[] = "# Collective test starting:", end[] = "# Collective test concluded:",
+                    version[] = "nccl-library=";
   g_autoptr (GPtrArray) words = words_of (r->line);
   const char *first = word (words, 1), *library = strstr (r->line, version);
   if (g_str_has_prefix (r->line, test)) {
@@ -174,7 +178,9 @@ read_row (Reader *r)
 {
   g_autoptr (GPtrArray) words = words_of (r->line);
   if (r->is_over) {
-    complain (r, "figures after the end of the run: lines of several runs are mixed, or the first ones of the next are missing");
+    complain (
+        r,
+        "figures after the end of the run: lines of several runs are mixed, or the first ones of the next are missing");
     return;
   }
   if (r->n_values == 0) {
@@ -186,14 +192,15 @@ read_row (Reader *r)
   guint n = words->len, time = n - r->n_values;
   const char *wrong = word (words, time + r->at_wrong);
   bool ok = n >= MIN_LABELS + r->n_values && n <= MAX_LABELS + r->n_values
-            && g_ascii_string_to_unsigned (word (words, 0), 10, 0, MAX_BYTES, &bytes, NULL)
-            && number (word (words, time), &time_us) && number (word (words, time + 1), &algbw)
-            && (strcmp (wrong, "N/A") == 0 || number (wrong, &n_wrong));
+      && g_ascii_string_to_unsigned (word (words, 0), 10, 0, MAX_BYTES, &bytes, NULL)
+      && number (word (words, time), &time_us) && number (word (words, time + 1), &algbw)
+      && (strcmp (wrong, "N/A") == 0 || number (wrong, &n_wrong));
   if (!ok) {
     complain (r, "the line is damaged: expected size, count, type, redop, root and %u figures", r->n_values);
     return;
   }
-  g_autofree char *trouble = bytes > 0 ? ls_nccl_tests_row_trouble ((double) bytes, time_us, algbw, n_wrong) : NULL;
+  g_autofree char *trouble
+      = bytes > 0 ? ls_nccl_tests_row_trouble ((double) bytes, time_us, algbw, n_wrong) : NULL;
   const LsNcclTestsRow row = { bytes, time_us };
   if (trouble)
     complain (r, "%s", trouble);

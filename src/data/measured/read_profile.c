@@ -20,9 +20,18 @@ typedef struct {
   GArray *failed; /* Failed */
 } File;
 
-#define TEXT(type, key_, member_) { key_, LS_FIELD_STRING, offsetof (type, member_) }
-#define NUMBER(key_, member_, max_) { key_, LS_FIELD_DOUBLE, offsetof (LsProfileRow, member_), .required = true, .max = (max_) }
-#define IGNORED(key_) { key_, LS_FIELD_IGNORED }
+#define TEXT(type, key_, member_)                                                                            \
+  {                                                                                                          \
+    key_, LS_FIELD_STRING, offsetof (type, member_)                                                          \
+  }
+#define NUMBER(key_, member_, max_)                                                                          \
+  {                                                                                                          \
+    key_, LS_FIELD_DOUBLE, offsetof (LsProfileRow, member_), .required = true, .max = (max_)                 \
+  }
+#define IGNORED(key_)                                                                                        \
+  {                                                                                                          \
+    key_, LS_FIELD_IGNORED                                                                                   \
+  }
 
 static const LsField row_fields[] = {
   { "group", LS_FIELD_STRING, offsetof (LsProfileRow, group), .required = true },
@@ -71,8 +80,8 @@ static const LsField file_fields[] = {
   IGNORED ("mig"),
   IGNORED ("host"),
   IGNORED ("checked"),
-  { "failed", LS_FIELD_ARRAY, offsetof (File, failed), .fields = failed_fields, .element_size = sizeof (Failed),
-    .meaning = "kernels that could not be measured" },
+  { "failed", LS_FIELD_ARRAY, offsetof (File, failed), .fields = failed_fields,
+    .element_size = sizeof (Failed), .meaning = "kernels that could not be measured" },
   { "rows", LS_FIELD_ARRAY, offsetof (File, rows), .required = true, .fields = row_fields,
     .element_size = sizeof (LsProfileRow), .meaning = "the kernels" },
   { NULL },
@@ -99,8 +108,8 @@ ls_profile_free (LsProfile *p)
 
 /* ---- where ---- */
 
-static void G_GNUC_PRINTF (5, 0)
-complain (const LsProfile *p, guint row, const char *key, LsDiagList *diags, const char *format, va_list args)
+static void G_GNUC_PRINTF (5, 0) complain (const LsProfile *p, guint row, const char *key, LsDiagList *diags,
+                                           const char *format, va_list args)
 {
   g_autofree char *message = g_strdup_vprintf (format, args);
   if (p->csv) {
@@ -112,12 +121,14 @@ complain (const LsProfile *p, guint row, const char *key, LsDiagList *diags, con
     return;
   }
   const cJSON *rows = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (p->doc), "rows");
-  const cJSON *node = cJSON_GetArrayItem (rows, (int) row), *member = cJSON_GetObjectItemCaseSensitive (node, key);
+  const cJSON *node = cJSON_GetArrayItem (rows, (int) row),
+              *member = cJSON_GetObjectItemCaseSensitive (node, key);
   ls_json_doc_diag (p->doc, member ? member : node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
 }
 
 void
-ls_profile_error_at (const LsProfile *p, guint row, const char *key, LsDiagList *diags, const char *format, ...)
+ls_profile_error_at (const LsProfile *p, guint row, const char *key, LsDiagList *diags, const char *format,
+                     ...)
 {
   va_list args;
   va_start (args, format);
@@ -145,7 +156,8 @@ is_isolated (LsKernelKind kind)
 static void
 find_events (LsProfile *p, const LsProfileRow *r)
 {
-  if (strcmp (r->group, "host") == 0 && strcmp (r->name, "event-pair") == 0 && !ls_profile_row_is_disturbed (r))
+  if (strcmp (r->group, "host") == 0 && strcmp (r->name, "event-pair") == 0
+      && !ls_profile_row_is_disturbed (r))
     p->events_s = r->time_us * 1e-6;
 }
 
@@ -170,7 +182,8 @@ read_json (LsProfile *p, LsDiagList *diags)
   bool ok = ls_fields_read (file_fields, p->doc, ls_json_doc_root (p->doc), &file, NULL, diags);
   if (ok && strcmp (file.schema, schema) != 0) {
     const cJSON *node = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (p->doc), "schema");
-    ls_json_doc_diag (p->doc, node, LS_JSON_AT_VALUE, diags, NULL, "expected \"%s\"; got \"%.40s\"", schema, file.schema);
+    ls_json_doc_diag (p->doc, node, LS_JSON_AT_VALUE, diags, NULL, "expected \"%s\"; got \"%.40s\"", schema,
+                      file.schema);
     ok = false;
   }
   p->n_rows = file.rows ? file.rows->len : 0;
@@ -217,7 +230,8 @@ read_table (LsProfile *p, const char *text, const char *gpu, LsDiagList *diags)
   for (guint i = 0; rows && i < rows->len; i++) {
     const LsTimedKernel *t = &g_array_index (rows, LsTimedKernel, i);
     if (isnan (t->measured_s)) {
-      ls_csv_header_error (p->csv, diags, "expected a column with times: latency_ms, latency_us or us_median; got none");
+      ls_csv_header_error (p->csv, diags,
+                           "expected a column with times: latency_ms, latency_us or us_median; got none");
       return;
     }
     g_array_append_val (p->kernels, *t);
@@ -248,7 +262,8 @@ ls_profile_parse (const char *path, const char *text, size_t n, const char *gpu,
   if (!p->doc && !p->csv)
     return NULL;
   bool has_spans = p->csv && ls_profile_has_spans (p->csv);
-  p->is_ours = p->doc || has_spans || (ls_csv_column (p->csv, "group") >= 0 && ls_csv_column (p->csv, "time_us") >= 0);
+  p->is_ours = p->doc || has_spans
+      || (ls_csv_column (p->csv, "group") >= 0 && ls_csv_column (p->csv, "time_us") >= 0);
   if (p->doc)
     read_json (p, diags);
   else if (has_spans)

@@ -30,22 +30,23 @@ typedef struct {
 
 typedef struct {
   char *path;
-  bool is_ours;       /* of tools/kernelbench                             */
-  char *gpu;          /* what the driver calls it; NULL: the file does not say */
+  bool is_ours;               /* of tools/kernelbench                             */
+  char *gpu;                  /* what the driver calls it; NULL: the file does not say */
   char *driver, *cuda, *date; /* NULL: the file does not say              */
-  guint n_sm;         /* 0: the file does not say                         */
-  char *sha256;       /* of the file                                      */
-  guint n_rows;       /* in the file                                      */
-  guint n_passed;     /* of them passed over                              */
-  guint n_disturbed;  /* of these, because they were disturbed            */
-  guint n_beside;     /* spans of a plan that were not alone              */
-  guint n_own_attention; /* of kernelbench's own flash attention, which no job runs */
-  guint n_failed;     /* kernels that could not be measured               */
-  double events_s;    /* what two events cost; taken off isolated times   */
-  GArray *kernels;    /* LsTimedKernel, on a cool GPU                     */
-  GArray *sustained;  /* LsTimedKernel, on a hot one                      */
-  GArray *facts;      /* LsProfileFact, of the groups `host`, `copies`, `slowdown` and `context`; counted as passed over too */
-  LsJsonDoc *doc;     /* one of these two, to say where a row stands      */
+  guint n_sm;                 /* 0: the file does not say                         */
+  char *sha256;               /* of the file                                      */
+  guint n_rows;               /* in the file                                      */
+  guint n_passed;             /* of them passed over                              */
+  guint n_disturbed;          /* of these, because they were disturbed            */
+  guint n_beside;             /* spans of a plan that were not alone              */
+  guint n_own_attention;      /* of kernelbench's own flash attention, which no job runs */
+  guint n_failed;             /* kernels that could not be measured               */
+  double events_s;            /* what two events cost; taken off isolated times   */
+  GArray *kernels;            /* LsTimedKernel, on a cool GPU                     */
+  GArray *sustained;          /* LsTimedKernel, on a hot one                      */
+  GArray *
+      facts; /* LsProfileFact, of the groups `host`, `copies`, `slowdown` and `context`; counted as passed over too */
+  LsJsonDoc *doc; /* one of these two, to say where a row stands      */
   LsCsv *csv;
 } LsProfile;
 
@@ -54,12 +55,13 @@ typedef struct {
  * number format or time is wrong. Free with ls_profile_free(). */
 LsProfile *ls_profile_load (const char *path, const char *gpu, LsDiagList *diags);
 /* The same from memory; `path` stands for the file in diagnostics. */
-LsProfile *ls_profile_parse (const char *path, const char *text, size_t n, const char *gpu, LsDiagList *diags);
+LsProfile *ls_profile_parse (const char *path, const char *text, size_t n, const char *gpu,
+                             LsDiagList *diags);
 void ls_profile_free (LsProfile *profile); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsProfile, ls_profile_free)
 
 /* A diagnostic (LS_ERROR_INPUT) at the time of a row: LsTimedKernel.row. */
 void ls_profile_error (const LsProfile *profile, guint row, LsDiagList *diags, const char *format, ...)
-  G_GNUC_PRINTF (4, 5);
+    G_GNUC_PRINTF (4, 5);
 
 #endif

@@ -10,7 +10,8 @@
 
 #define SET "--set "
 
-static const char *const step_keys[] = { "step_time_s", "first_step_s", "tokens_per_s", "mfu", "mfu_causal", "hfu", "bubble_frac" };
+static const char *const step_keys[]
+    = { "step_time_s", "first_step_s", "tokens_per_s", "mfu", "mfu_causal", "hfu", "bubble_frac" };
 
 static void
 option_free (gpointer data)
@@ -25,7 +26,8 @@ option_free (gpointer data)
 static const char *
 usual_value (const char *name)
 {
-  const LsField *field = ls_field_find (ls_strategy_fields, name + (g_str_has_prefix (name, SET) ? strlen (SET) : strlen ("--")));
+  const LsField *field = ls_field_find (ls_strategy_fields,
+                                        name + (g_str_has_prefix (name, SET) ? strlen (SET) : strlen ("--")));
   LsStrategy blank;
   ls_strategy_init (&blank);
   g_autofree char *value = field ? ls_field_text (field, &blank, NULL) : NULL;
@@ -70,14 +72,15 @@ ls_result_file_free (LsResultFile *file)
 static const char hint[] = "lockstep run --json writes such a file";
 
 static const cJSON *
-require (const LsJsonDoc *doc, const cJSON *parent, const char *key, cJSON_bool (*is_kind) (const cJSON *), const char *kind,
-         LsDiagList *diags)
+require (const LsJsonDoc *doc, const cJSON *parent, const char *key, cJSON_bool (*is_kind) (const cJSON *),
+         const char *kind, LsDiagList *diags)
 {
   const cJSON *node = cJSON_GetObjectItemCaseSensitive (parent, key);
   if (is_kind (node))
     return node;
   g_autofree char *got = node ? ls_json_describe (node) : g_strdup ("none");
-  ls_json_doc_diag (doc, node ? node : parent, LS_JSON_AT_VALUE, diags, hint, "expected \"%s\", %s; got %s", key, kind, got);
+  ls_json_doc_diag (doc, node ? node : parent, LS_JSON_AT_VALUE, diags, hint, "expected \"%s\", %s; got %s",
+                    key, kind, got);
   return NULL;
 }
 
@@ -90,8 +93,8 @@ append (LsResultFile *file, LsResultSection section, const char *name, const cJS
 
 /* A member that must be a number or null. */
 static void
-read_number (LsResultFile *file, const LsJsonDoc *doc, LsResultSection section, const char *name, const cJSON *node,
-             LsDiagList *diags)
+read_number (LsResultFile *file, const LsJsonDoc *doc, LsResultSection section, const char *name,
+             const cJSON *node, LsDiagList *diags)
 {
   if (cJSON_IsNumber (node) || cJSON_IsNull (node)) {
     append (file, section, name, node);
@@ -102,17 +105,17 @@ read_number (LsResultFile *file, const LsJsonDoc *doc, LsResultSection section, 
 }
 
 static void
-read_members (LsResultFile *file, const LsJsonDoc *doc, LsResultSection section, const cJSON *object, LsDiagList *diags)
+read_members (LsResultFile *file, const LsJsonDoc *doc, LsResultSection section, const cJSON *object,
+              LsDiagList *diags)
 {
   const cJSON *node;
-  cJSON_ArrayForEach (node, object)
-    read_number (file, doc, section, node->string, node, diags);
+  cJSON_ArrayForEach (node, object) read_number (file, doc, section, node->string, node, diags);
 }
 
 /* A member that older files, or runs that were not asked for it, do not have. */
 static void
-read_optional (LsResultFile *file, const LsJsonDoc *doc, LsResultSection section, const cJSON *parent, const char *key,
-               LsDiagList *diags)
+read_optional (LsResultFile *file, const LsJsonDoc *doc, LsResultSection section, const cJSON *parent,
+               const char *key, LsDiagList *diags)
 {
   const cJSON *object = cJSON_GetObjectItemCaseSensitive (parent, key);
   if (object && require (doc, parent, key, cJSON_IsObject, "an object", diags))
@@ -141,7 +144,8 @@ static void
 read_links (LsResultFile *file, const LsJsonDoc *doc, const cJSON *links, const char *key, LsDiagList *diags)
 {
   const cJSON *link;
-  cJSON_ArrayForEach (link, links) {
+  cJSON_ArrayForEach (link, links)
+  {
     const cJSON *name = require (doc, link, "name", cJSON_IsString, "text", diags);
     const cJSON *use = require (doc, link, key, cJSON_IsNumber, "a number", diags);
     if (name && use)
@@ -163,7 +167,8 @@ option_new (const char *flag, const char *value)
   LsResultOption *option = g_new (LsResultOption, 1);
   const char *of_key = g_str_equal (flag, "--set") ? strchr (value, '=') : NULL;
   if (of_key)
-    *option = (LsResultOption) { g_strdup_printf (SET "%.*s", (int) (of_key - value), value), g_strdup (of_key + 1) };
+    *option = (LsResultOption) { g_strdup_printf (SET "%.*s", (int) (of_key - value), value),
+                                 g_strdup (of_key + 1) };
   else
     *option = (LsResultOption) { g_strdup (flag), g_strdup (value) };
   return option;
@@ -214,7 +219,8 @@ read_root (LsResultFile *file, const LsJsonDoc *doc, LsDiagList *diags)
   if (breakdown)
     read_members (file, doc, LS_RESULT_BREAKDOWN, breakdown, diags);
   read_optional (file, doc, LS_RESULT_BUBBLES, root, "bubble_parts_s", diags);
-  read_optional (file, doc, LS_RESULT_PATH, cJSON_GetObjectItemCaseSensitive (root, "critical_path"), "by_kind_ps", diags);
+  read_optional (file, doc, LS_RESULT_PATH, cJSON_GetObjectItemCaseSensitive (root, "critical_path"),
+                 "by_kind_ps", diags);
   if (memory)
     read_memory (file, doc, memory, diags);
   if (links)

@@ -7,7 +7,7 @@
 #include "data/text/csv.h"
 
 #define US_PER_PS 1e-6
-#define MAX_RANK G_MAXUINT32
+#define MAX_RANK  G_MAXUINT32
 
 typedef struct {
   guint rank, stream, name, start, end;
@@ -36,8 +36,9 @@ find_columns (const LsCsv *csv, bool is_measured, Columns *ret, LsDiagList *diag
 {
   guint n_before = ls_diag_list_n (diags);
   if (ls_csv_column (csv, "start_us") < 0 && ls_csv_column (csv, "start_ps") < 0) {
-    ls_csv_header_error (csv, diags, "expected spans, with a column \"start_ps\" (lockstep run --csv) or \"start_us\" "
-                                     "(kernelbench --plan); got neither");
+    ls_csv_header_error (csv, diags,
+                         "expected spans, with a column \"start_ps\" (lockstep run --csv) or \"start_us\" "
+                         "(kernelbench --plan); got neither");
     return false;
   }
   *ret = (Columns) {
@@ -120,6 +121,7 @@ ls_span_table_load (const char *path, LsDiagList *diags)
   if (ls_diag_list_n (diags) == n_before && table->spans->len == 0)
     ls_csv_header_error (csv, diags, "expected a span below the header; got none");
   else if (ls_diag_list_n (diags) == n_before && is_measured && !(table->step_us > 0))
-    ls_csv_header_error (csv, diags, "expected a row of stream \"step\" and name \"step\" that takes time; got none");
+    ls_csv_header_error (csv, diags,
+                         "expected a row of stream \"step\" and name \"step\" that takes time; got none");
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&table) : NULL;
 }

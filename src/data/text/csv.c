@@ -12,10 +12,10 @@ typedef struct {
 
 struct LsCsv {
   char *name;
-  char **lines;      /* of the file, for diagnostics             */
+  char **lines; /* of the file, for diagnostics             */
   guint n_lines;
   guint n_columns;
-  GArray *cells;     /* Cell, row by row, the header row first   */
+  GArray *cells; /* Cell, row by row, the header row first   */
 };
 
 /* Where the reader stands. */
@@ -52,10 +52,9 @@ ls_csv_error (const LsCsv *csv, guint row, guint column, LsDiagList *diags, cons
   va_end (args);
 
   const Cell *cell = cell_at (csv, row + 1, column);
-  g_autofree char *pointer
-    = ls_diag_list_n (diags) < LS_DIAG_MAX_SHOWN
-        ? g_strdup_printf ("/%s/%s", ls_csv_cell (csv, row, 0), ls_csv_column_name (csv, column))
-        : NULL;
+  g_autofree char *pointer = ls_diag_list_n (diags) < LS_DIAG_MAX_SHOWN
+      ? g_strdup_printf ("/%s/%s", ls_csv_cell (csv, row, 0), ls_csv_column_name (csv, column))
+      : NULL;
   add_diag (csv, diags, cell->line, cell->col, pointer, message);
 }
 
@@ -152,7 +151,7 @@ read_row (LsCsv *csv, Cursor *c, LsDiagList *diags)
     csv->n_columns = n;
   if (ok && n != csv->n_columns) {
     g_autofree char *message
-      = g_strdup_printf ("expected %u cells as in the header; got %u", csv->n_columns, n);
+        = g_strdup_printf ("expected %u cells as in the header; got %u", csv->n_columns, n);
     add_diag (csv, diags, line, 1, NULL, message);
     ok = FALSE;
   }
@@ -186,8 +185,8 @@ has_commas (const LsCsv *csv, LsDiagList *diags)
   if (!separator || strchr (only, *separator) == strrchr (only, *separator))
     return TRUE;
   ls_diag_add (diags, LS_ERROR_INPUT, csv->name, 1, (int) strcspn (only, separator) + 1, NULL, csv->lines[0],
-               "write the table with commas, and decimals with points", "expected commas between cells; got %s",
-               *separator == ';' ? "semicolons" : "tabs");
+               "write the table with commas, and decimals with points",
+               "expected commas between cells; got %s", *separator == ';' ? "semicolons" : "tabs");
   return FALSE;
 }
 

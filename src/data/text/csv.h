@@ -41,7 +41,7 @@ const char *ls_csv_cell (const LsCsv *csv, guint row, guint column);
 /* Adds a diagnostic of LS_ERROR_INPUT that points at a cell, named /ROW-ID/COLUMN
  * after the first cell of its row. */
 void ls_csv_error (const LsCsv *csv, guint row, guint column, LsDiagList *diags, const char *format, ...)
-  G_GNUC_PRINTF (5, 6);
+    G_GNUC_PRINTF (5, 6);
 /* The same for the header row as a whole. */
 void ls_csv_header_error (const LsCsv *csv, LsDiagList *diags, const char *format, ...) G_GNUC_PRINTF (3, 4);
 

@@ -13,8 +13,8 @@ what_is_there (const LsCsv *csv, const char *name)
 }
 
 void
-ls_csv_fields_find (const LsCsv *csv, const LsField *field, gboolean is_required, size_t offset, GArray *columns,
-                    LsDiagList *diags)
+ls_csv_fields_find (const LsCsv *csv, const LsField *field, gboolean is_required, size_t offset,
+                    GArray *columns, LsDiagList *diags)
 {
   int at = ls_csv_column (csv, field->key);
   g_autofree char *got = at < 0 && is_required ? what_is_there (csv, field->key) : NULL;

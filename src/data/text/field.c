@@ -73,11 +73,13 @@ static bool
 complain (const Reading *r, const LsField *f, const cJSON *node)
 {
   g_autofree char *got = ls_json_describe (node);
-  g_autofree char *message = ls_field_value_complaint (f, LS_FIELD_IN_JSON, cJSON_IsString (node) ? node->valuestring : NULL, got);
+  g_autofree char *message
+      = ls_field_value_complaint (f, LS_FIELD_IN_JSON, cJSON_IsString (node) ? node->valuestring : NULL, got);
   char number[G_ASCII_DTOSTR_BUF_SIZE];
-  const char *text = cJSON_IsNumber (node)   ? g_ascii_formatd (number, sizeof number, "%.15g", node->valuedouble)
-                     : cJSON_IsString (node) ? node->valuestring
-                                             : "";
+  const char *text = cJSON_IsNumber (node)
+      ? g_ascii_formatd (number, sizeof number, "%.15g", node->valuedouble)
+      : cJSON_IsString (node) ? node->valuestring
+                              : "";
   g_autofree char *hint = ls_field_value_hint (f, text);
   ls_json_doc_diag (r->doc, node, LS_JSON_AT_VALUE, r->diags, hint, "%s", message);
   return false;
@@ -243,10 +245,11 @@ unknown_key (const Reading *r, const LsField *fields, const cJSON *node)
   }
   const char *near = ls_field_suggest (fields, node->string);
   if (near)
-    ls_json_doc_diag (r->doc, node, LS_JSON_AT_KEY, r->diags, NULL, "unknown key; did you mean \"%s\"?", near);
+    ls_json_doc_diag (r->doc, node, LS_JSON_AT_KEY, r->diags, NULL, "unknown key; did you mean \"%s\"?",
+                      near);
   else
-    ls_json_doc_diag (r->doc, node, LS_JSON_AT_KEY, r->diags, "keys that start with \"x-\" are free for notes",
-                      "unknown key");
+    ls_json_doc_diag (r->doc, node, LS_JSON_AT_KEY, r->diags,
+                      "keys that start with \"x-\" are free for notes", "unknown key");
   return false;
 }
 
@@ -261,7 +264,8 @@ check_required (const Reading *r, const LsField *fields, const cJSON *object)
 {
   bool ok = true, is_root = object == ls_json_doc_root (r->doc);
   for (const LsField *f = fields; f->key; f++) {
-    if (!f->required || (f->root_only && !is_root) || !is_absent (r, cJSON_GetObjectItemCaseSensitive (object, f->key)))
+    if (!f->required || (f->root_only && !is_root)
+        || !is_absent (r, cJSON_GetObjectItemCaseSensitive (object, f->key)))
       continue;
     ls_json_doc_diag (r->doc, object, LS_JSON_AT_VALUE, r->diags, NULL, "missing key \"%s\"%s%s%s", f->key,
                       f->meaning ? " (" : "", f->meaning ? f->meaning : "", f->meaning ? ")" : "");
@@ -309,8 +313,8 @@ check_schema (const char *kind, const LsJsonDoc *doc, LsDiagList *diags)
   }
   const cJSON *schema = cJSON_GetObjectItemCaseSensitive (root, "schema");
   if (!schema) {
-    ls_json_doc_diag (doc, root, LS_JSON_AT_VALUE, diags, NULL, "missing key \"schema\"; expected \"schema\": \"%s\"",
-                      expected);
+    ls_json_doc_diag (doc, root, LS_JSON_AT_VALUE, diags, NULL,
+                      "missing key \"schema\"; expected \"schema\": \"%s\"", expected);
     return false;
   }
   if (cJSON_IsString (schema) && strcmp (schema->valuestring, expected) == 0)
@@ -381,7 +385,8 @@ unknown_flag (const LsField *fields, const char *name, LsDiagList *diags)
   const char *near = ls_field_suggest (fields, key);
   g_autofree char *near_flag = near ? ls_field_flag (find_key (fields, near)) : NULL;
   if (near)
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, flag, NULL, NULL, "unknown option; did you mean \"%s\"?", near_flag);
+    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, flag, NULL, NULL, "unknown option; did you mean \"%s\"?",
+                 near_flag);
   else
     ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, flag, NULL, NULL, "unknown option");
   return false;
@@ -399,8 +404,7 @@ usual_name (const LsField *f, const char *text)
 }
 
 bool
-ls_field_set_text (const LsField *fields, void *target, const char *name, const char *text,
-                   LsDiagList *diags)
+ls_field_set_text (const LsField *fields, void *target, const char *name, const char *text, LsDiagList *diags)
 {
   const LsField *f = ls_field_find (fields, name);
   if (!f)

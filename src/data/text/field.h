@@ -49,46 +49,53 @@ typedef struct {
 
 typedef struct LsField LsField;
 struct LsField {
-  const char *key;  /* NULL ends the table; "micro_batch" is the flag --micro-batch */
+  const char *key; /* NULL ends the table; "micro_batch" is the flag --micro-batch */
   LsFieldKind kind;
   size_t offset;
   bool required;
   double min;
-  double max;       /* 0: no limit of its own */
-  bool above;       /* the value must exceed min, not just reach it */
+  double max; /* 0: no limit of its own */
+  bool above; /* the value must exceed min, not just reach it */
   const LsEnumName *names;
   const LsField *fields;
-  const char *table;         /* of OBJECT: the kind of file whose keys these are, documented there */
+  const char *table; /* of OBJECT: the kind of file whose keys these are, documented there */
   size_t n_offset;
-  bool runs;                 /* of UINT_LIST: NxM is N, M times; a text in JSON too */
-  size_t word_offset;        /* of UINT_LIST with names: bool, the word's value; false with a list */
+  bool runs;          /* of UINT_LIST: NxM is N, M times; a text in JSON too */
+  size_t word_offset; /* of UINT_LIST with names: bool, the word's value; false with a list */
   uint32_t n_row;
   size_t element_size;
-  const void *blank;         /* of ARRAY: an element without keys; NULL: zeros */
-  bool lines;                /* of ARRAY, in writing: an element per line      */
+  const void *blank;                              /* of ARRAY: an element without keys; NULL: zeros */
+  bool lines;                                     /* of ARRAY, in writing: an element per line      */
   bool (*parse) (const char *text, void *target); /* target: the whole struct; false leaves it alone */
-  char *(*format) (const void *target); /* of CUSTOM, for writing; the text that parse reads */
-  const char *expected;      /* of CUSTOM and ROW: "0 to 3 or N@group"; of IGNORED: its type */
-  const char *default_text;  /* for the README; what happens without the key */
-  const char *meaning;       /* for the README and for "missing key"         */
-  bool file_only;            /* not a flag                                   */
-  const char *topic;         /* of a knob of a job: the group of the help that shows it */
-  const char *argument;      /* of a knob: what the help shows for its value; NULL: as its kind has it */
-  bool usual;                /* of a knob: the short help shows it too       */
-  bool set_only;             /* of a knob: no flag of its own, --set alone; what it says is the program's */
-  bool of_program;           /* of a knob with a flag: what it says is the program's, not the user's choice */
-  bool root_only;            /* required of a file, not of an object within one */
+  char *(*format) (const void *target);           /* of CUSTOM, for writing; the text that parse reads */
+  const char *expected;     /* of CUSTOM and ROW: "0 to 3 or N@group"; of IGNORED: its type */
+  const char *default_text; /* for the README; what happens without the key */
+  const char *meaning;      /* for the README and for "missing key"         */
+  bool file_only;           /* not a flag                                   */
+  const char *topic;        /* of a knob of a job: the group of the help that shows it */
+  const char *argument;     /* of a knob: what the help shows for its value; NULL: as its kind has it */
+  bool usual;               /* of a knob: the short help shows it too       */
+  bool set_only;            /* of a knob: no flag of its own, --set alone; what it says is the program's */
+  bool of_program;          /* of a knob with a flag: what it says is the program's, not the user's choice */
+  bool root_only;           /* required of a file, not of an object within one */
 };
 
 /* The keys that begin every file of ours; type has the members name and source. An
  * object of such a table within another file may do without. */
-#define LS_FIELDS_HEADER(type)                                                            \
-  { "schema", LS_FIELD_IGNORED, .required = true, .file_only = true, .root_only = true,    \
-    .meaning = "kind and version of the file" },                                           \
-  { "name", LS_FIELD_STRING, offsetof (type, name), .required = true, .file_only = true,   \
-    .root_only = true, .meaning = "the name of the file without .json" },                  \
-  { "source", LS_FIELD_STRING, offsetof (type, source), .required = true,                  \
-    .file_only = true, .root_only = true, .meaning = "where the figures come from" }
+#define LS_FIELDS_HEADER(type)                                                                               \
+  { "schema",          LS_FIELD_IGNORED,  .required = true,                                                  \
+    .file_only = true, .root_only = true, .meaning = "kind and version of the file" },                       \
+      { "name",                                                                                              \
+        LS_FIELD_STRING,                                                                                     \
+        offsetof (type, name),                                                                               \
+        .required = true,                                                                                    \
+        .file_only = true,                                                                                   \
+        .root_only = true,                                                                                   \
+        .meaning = "the name of the file without .json" },                                                   \
+  {                                                                                                          \
+    "source", LS_FIELD_STRING, offsetof (type, source),                                                      \
+        .required = true, .file_only = true, .root_only = true, .meaning = "where the figures come from"     \
+  }
 
 /* Reads an object into target, which was initialised with the defaults. Unknown
  * keys are errors, except those that start with "x-". With notes (char *, owned
@@ -114,8 +121,8 @@ bool ls_field_set_text (const LsField *fields, void *target, const char *name, c
 /* The field that a flag sets, in either spelling; NULL if there is none. */
 const LsField *ls_field_find (const LsField *fields, const char *name);
 
-/* How a knob is typed, newly allocated: "--micro-batch" or "--set tp_async"; with a value, which ls_field_text()
- * gives: "--micro-batch 4", "--sp", "--dp-overlap 0", "--set tp_async=0". */
+/* How a knob is typed, newly allocated: "--micro-batch" or "--set tp_async"; with a value, which
+ * ls_field_text() gives: "--micro-batch 4", "--sp", "--dp-overlap 0", "--set tp_async=0". */
 char *ls_field_flag (const LsField *f);
 char *ls_field_option (const LsField *f, const char *value);
 /* A value as it is typed: of a boolean "1" or "0" where a file has true or false. Static, or value itself. */

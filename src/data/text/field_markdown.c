@@ -72,7 +72,8 @@ type_of (const LsField *f, GArray *sections)
   case LS_FIELD_CUSTOM:
     return g_strdup (f->expected);
   case LS_FIELD_OBJECT:
-    return f->table ? g_strdup_printf ("object: keys of a %s", f->table) : g_strdup_printf ("object: `%s`", section_name (sections, f));
+    return f->table ? g_strdup_printf ("object: keys of a %s", f->table)
+                    : g_strdup_printf ("object: `%s`", section_name (sections, f));
   case LS_FIELD_SETTINGS:
     return f->table ? g_strdup_printf ("object: keys of a %s", f->table) : g_strdup ("object of values");
   case LS_FIELD_SOURCES:
@@ -108,8 +109,8 @@ append_row (GString *out, const LsField *f, GArray *sections)
   bool has_range = f->above || f->min > 0 || f->max > 0;
   g_autofree char *range = has_range ? ls_field_value_range (f) : g_strdup ("");
   const char *absent = f->required ? "required" : f->default_text ? f->default_text : "";
-  g_string_append_printf (out, "| `%s` | %s%s | %s | %s | %s |\n", f->key, type, range, unit_of (f->kind), absent,
-                          f->meaning ? f->meaning : "");
+  g_string_append_printf (out, "| `%s` | %s%s | %s | %s | %s |\n", f->key, type, range, unit_of (f->kind),
+                          absent, f->meaning ? f->meaning : "");
 }
 
 static void

@@ -12,7 +12,8 @@ ls_field_is_switch (const LsField *f)
 char *
 ls_field_flag (const LsField *f)
 {
-  return f->set_only ? g_strconcat ("--set ", f->key, NULL) : g_strdelimit (g_strconcat ("--", f->key, NULL), "_", '-');
+  return f->set_only ? g_strconcat ("--set ", f->key, NULL)
+                     : g_strdelimit (g_strconcat ("--", f->key, NULL), "_", '-');
 }
 
 const char *

@@ -12,14 +12,15 @@
 static bool
 is_quantity (LsFieldKind kind)
 {
-  return kind == LS_FIELD_TIME || kind == LS_FIELD_BYTES || kind == LS_FIELD_BYTES_DOUBLE || kind == LS_FIELD_RATE
-         || kind == LS_FIELD_FLOPS;
+  return kind == LS_FIELD_TIME || kind == LS_FIELD_BYTES || kind == LS_FIELD_BYTES_DOUBLE
+      || kind == LS_FIELD_RATE || kind == LS_FIELD_FLOPS;
 }
 
 static bool
 is_whole (LsFieldKind kind)
 {
-  return kind == LS_FIELD_UINT || kind == LS_FIELD_UINT64 || kind == LS_FIELD_UINT_LIST || kind == LS_FIELD_ROW;
+  return kind == LS_FIELD_UINT || kind == LS_FIELD_UINT64 || kind == LS_FIELD_UINT_LIST
+      || kind == LS_FIELD_ROW;
 }
 
 /* --- ranges ------------------------------------------------------------------- */
@@ -94,7 +95,7 @@ static bool
 read_whole (const LsField *f, const char *text, guint64 *ret)
 {
   return g_ascii_string_to_unsigned (text, 10, 0, (guint64) ls_field_value_max (f), ret, NULL)
-         && ls_field_value_in_range (f, (double) *ret);
+      && ls_field_value_in_range (f, (double) *ret);
 }
 
 static bool
@@ -411,9 +412,9 @@ unit_is_wrong (const LsField *f, const char *text)
 static const char *
 limit_of (LsFieldKind kind)
 {
-  return kind == LS_FIELD_TIME    ? "times are counted up to 106 days"
-         : kind == LS_FIELD_BYTES ? "sizes are counted up to 16 EiB"
-                                  : NULL;
+  return kind == LS_FIELD_TIME ? "times are counted up to 106 days"
+      : kind == LS_FIELD_BYTES ? "sizes are counted up to 16 EiB"
+                               : NULL;
 }
 
 /* "8k": tokens are counted in 1024s, parameters in 1000s, so either may be meant. */
@@ -422,7 +423,11 @@ count_hint (const char *text)
 {
   const char *rest;
   g_autofree char *n = leading_number (text, &rest);
-  guint64 number, power = *rest == 'k' || *rest == 'K' ? 1 : *rest == 'm' || *rest == 'M' ? 2 : *rest == 'g' || *rest == 'G' ? 3 : 0;
+  guint64 number,
+      power = *rest == 'k' || *rest == 'K' ? 1
+      : *rest == 'm' || *rest == 'M'       ? 2
+      : *rest == 'g' || *rest == 'G'       ? 3
+                                           : 0;
   if (power == 0 || rest[1] || !g_ascii_string_to_unsigned (n, 10, 1, 1 << 20, &number, NULL))
     return NULL;
   guint64 decimal = number, binary = number;

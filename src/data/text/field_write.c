@@ -7,7 +7,8 @@
 
 #include "data/text/field_value.h"
 
-static void write_field (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank);
+static void write_field (const LsField *f, LsJsonOut *w, const char *key, const void *target,
+                         const void *blank);
 static bool is_written (const LsField *f, const void *target, const void *blank);
 
 /* --- what is left out ---------------------------------------------------------- */
@@ -59,7 +60,7 @@ static bool
 has_range (LsFieldKind kind)
 {
   return kind == LS_FIELD_UINT || kind == LS_FIELD_UINT64 || kind == LS_FIELD_BYTES || kind == LS_FIELD_TIME
-         || kind == LS_FIELD_DOUBLE || kind == LS_FIELD_BYTES_DOUBLE;
+      || kind == LS_FIELD_DOUBLE || kind == LS_FIELD_BYTES_DOUBLE;
 }
 
 static const char *
@@ -264,7 +265,7 @@ write_field (const LsField *f, LsJsonOut *w, const char *key, const void *target
     write_bytes (w, key, *(const uint64_t *) place);
     break;
   case LS_FIELD_BYTES_DOUBLE:
-    write_bytes (w, key, (uint64_t) *(const double *) place);
+    write_bytes (w, key, (uint64_t) * (const double *) place);
     break;
   case LS_FIELD_ENUM:
     ls_json_out_string (w, key, enum_name (f, *(const int *) place));

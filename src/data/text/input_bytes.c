@@ -158,7 +158,8 @@ projected (const LsInput *in)
 {
   bool is_probe = in->n_size > 0 && in->n_out >= LS_INPUT_PROBE_BYTES;
   uint64_t n_used = in->n_in - (in->n_raw - in->at);
-  return is_probe ? (double) in->n_out * ((double) in->n_size / (double) MAX (n_used, 1)) : (double) in->n_out;
+  return is_probe ? (double) in->n_out * ((double) in->n_size / (double) MAX (n_used, 1))
+                  : (double) in->n_out;
 }
 
 size_t
@@ -173,8 +174,8 @@ ls_input_read (LsInput *in, void *to, size_t n)
   double all = projected (in);
   if (all > (double) LS_INPUT_MAX_BYTES) {
     g_autofree char *size = ls_format_bytes ((uint64_t) MIN (all, 1e18));
-    in->trouble = g_strdup_printf ("about %s %s; %d GiB at most, record fewer steps", size, in->is_gzip ? "unpacked" : "of text",
-                                   (int) (LS_INPUT_MAX_BYTES >> 30));
+    in->trouble = g_strdup_printf ("about %s %s; %d GiB at most, record fewer steps", size,
+                                   in->is_gzip ? "unpacked" : "of text", (int) (LS_INPUT_MAX_BYTES >> 30));
     return 0;
   }
   return got;

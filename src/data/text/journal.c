@@ -13,9 +13,9 @@
 #include "base/digest.h"
 #include "base/printable.h"
 
-#define MAGIC "lockstep.journal/1"
+#define MAGIC           "lockstep.journal/1"
 #define CHECKSUM_LENGTH 16
-#define WRITER "writer "
+#define WRITER          "writer "
 
 struct LsJournal {
   char *path;
@@ -62,8 +62,8 @@ check_line (char *line)
 
 /* All that is sound; *ret_n: its bytes. */
 static gboolean
-read_lines (const char *path, char *bytes, gsize n, const char *head, gboolean (*found) (const char *text, gpointer data),
-            gpointer data, gsize *ret_n, GError **error)
+read_lines (const char *path, char *bytes, gsize n, const char *head,
+            gboolean (*found) (const char *text, gpointer data), gpointer data, gsize *ret_n, GError **error)
 {
   *ret_n = 0;
   for (guint number = 1; *ret_n < n; number++) {
@@ -79,7 +79,8 @@ read_lines (const char *path, char *bytes, gsize n, const char *head, gboolean (
     if (!is_sound && is_last && number > 1)
       return TRUE;
     if (number == 1 && is_sound && strcmp (line, head) != 0 && g_str_has_prefix (line, MAGIC)) {
-      g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s: the journal is of other work, or of other versions of its files", path);
+      g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                   "%s: the journal is of other work, or of other versions of its files", path);
       return FALSE;
     }
     if (number == 1 && (!is_sound || strcmp (line, head) != 0))
@@ -127,8 +128,9 @@ fail_as_held (const char *path, int fd, GError **error)
         writer = g_strdup (*line + strlen (WRITER));
       }
     g_auto (GStrv) words = g_strsplit (writer ? writer : "", " ", 2);
-    g_set_error (error, LS_ERROR, LS_ERROR_IO, "%s: in use: %s%s%s%s writes this journal", path, writer ? "process " : "another process",
-                 writer ? words[0] : "", writer && words[1] ? " on " : "", writer && words[1] ? words[1] : "");
+    g_set_error (error, LS_ERROR, LS_ERROR_IO, "%s: in use: %s%s%s%s writes this journal", path,
+                 writer ? "process " : "another process", writer ? words[0] : "",
+                 writer && words[1] ? " on " : "", writer && words[1] ? words[1] : "");
     return FALSE;
   }
   return fail (path, "lock the journal", error);
@@ -143,8 +145,8 @@ add_writer (LsJournal *j, GError **error)
 }
 
 LsJournal *
-ls_journal_open (const char *path, const char *key, gboolean (*found) (const char *text, gpointer data), gpointer data,
-                 GError **error)
+ls_journal_open (const char *path, const char *key, gboolean (*found) (const char *text, gpointer data),
+                 gpointer data, GError **error)
 {
   g_autoptr (GString) bytes = g_string_new (NULL);
   g_autofree char *head = g_strdup_printf (MAGIC " %s", key);
@@ -162,7 +164,8 @@ ls_journal_open (const char *path, const char *key, gboolean (*found) (const cha
   else if (!read_all (j->fd, bytes))
     fail (path, "read the journal", error);
   else if (read_lines (path, bytes->str, bytes->len, head, found, data, &n_sound, error))
-    ok = (n_sound == bytes->len || ftruncate (j->fd, (off_t) n_sound) == 0) || fail (path, "cut off a torn line", error);
+    ok = (n_sound == bytes->len || ftruncate (j->fd, (off_t) n_sound) == 0)
+        || fail (path, "cut off a torn line", error);
   if (ok && n_sound == 0)
     ok = ls_journal_add (j, head, error);
   ok = ok && add_writer (j, error);

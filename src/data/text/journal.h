@@ -19,8 +19,9 @@ typedef struct LsJournal LsJournal;
 /* Makes the file, or reads what it holds: each text goes to `found`; FALSE from it means that
  * it makes no sense. key, text: one line. LS_ERROR_INPUT: no journal, or damaged; LS_ERROR_CONFLICT:
  * of other work; LS_ERROR_IO: cannot be read or written, or another program has it open, and which. */
-LsJournal *ls_journal_open (const char *path, const char *key, gboolean (*found) (const char *text, gpointer data),
-                            gpointer data, GError **error);
+LsJournal *ls_journal_open (const char *path, const char *key,
+                            gboolean (*found) (const char *text, gpointer data), gpointer data,
+                            GError **error);
 void ls_journal_close (LsJournal *journal); /* NULL allowed */
 
 /* Appends a text. LS_ERROR_IO. */

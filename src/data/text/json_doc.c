@@ -183,7 +183,8 @@ add_diag (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node, LsJsonPlace
     return;
   }
   g_autofree char *pointer = ls_json_doc_pointer (doc, node);
-  diag_at (code, doc->name, doc->text, offset_of (doc, node, place), diags, *pointer ? pointer : "/", hint, message);
+  diag_at (code, doc->name, doc->text, offset_of (doc, node, place), diags, *pointer ? pointer : "/", hint,
+           message);
 }
 
 void
@@ -215,7 +216,8 @@ ls_json_describe (const cJSON *node)
 {
   if (cJSON_IsNumber (node)) {
     char number[G_ASCII_DTOSTR_BUF_SIZE];
-    return g_strconcat ("the number ", g_ascii_formatd (number, sizeof number, "%.15g", node->valuedouble), NULL);
+    return g_strconcat ("the number ", g_ascii_formatd (number, sizeof number, "%.15g", node->valuedouble),
+                        NULL);
   }
   if (cJSON_IsString (node)) {
     if (g_utf8_strlen (node->valuestring, -1) <= MAX_QUOTED)
@@ -223,11 +225,11 @@ ls_json_describe (const cJSON *node)
     g_autofree char *cut = g_utf8_substring (node->valuestring, 0, MAX_QUOTED);
     return g_strdup_printf ("\"%s...\"", cut);
   }
-  return g_strdup (cJSON_IsObject (node) ? "an object"
-                   : cJSON_IsArray (node) ? "an array"
-                   : cJSON_IsTrue (node) ? "true"
-                   : cJSON_IsFalse (node) ? "false"
-                                          : "null");
+  return g_strdup (cJSON_IsObject (node)      ? "an object"
+                       : cJSON_IsArray (node) ? "an array"
+                       : cJSON_IsTrue (node)  ? "true"
+                       : cJSON_IsFalse (node) ? "false"
+                                              : "null");
 }
 
 /* --- loading ------------------------------------------------------------------ */
@@ -238,11 +240,13 @@ check_bytes (const char *text, size_t n, const char *name, LsDiagList *diags)
 {
   const char *nul = memchr (text, '\0', n), *end = NULL;
   if (nul) {
-    diag_at (LS_ERROR_INPUT, name, text, (size_t) (nul - text), diags, NULL, NULL, "a NUL byte; expected JSON text");
+    diag_at (LS_ERROR_INPUT, name, text, (size_t) (nul - text), diags, NULL, NULL,
+             "a NUL byte; expected JSON text");
     return false;
   }
   if (!g_utf8_validate (text, (gssize) n, &end)) {
-    diag_at (LS_ERROR_INPUT, name, text, (size_t) (end - text), diags, NULL, NULL, "invalid UTF-8; expected JSON text");
+    diag_at (LS_ERROR_INPUT, name, text, (size_t) (end - text), diags, NULL, NULL,
+             "invalid UTF-8; expected JSON text");
     return false;
   }
   if (text[strspn (text, " \t\r\n")] == '\0') {
@@ -256,12 +260,15 @@ check_bytes (const char *text, size_t n, const char *name, LsDiagList *diags)
 static const struct {
   const char *mark, *hint;
 } lookalikes[] = {
-  { "-model-parallel-size", "this looks like arguments of Megatron-LM: give them as --tp, --pp, --cp, --ep, --micro-batch and --global-batch, or as a "
-                            "strategy in JSON (the manual: formats/strategy.md)" },
-  { "[parallelism]", "this looks like TOML of torchtitan: give its degrees as --tp, --pp, --cp, --ep and --dp-kind fsdp2, or as a strategy in JSON "
-                     "(the manual: formats/strategy.md)" },
-  { "[training]", "this looks like TOML of torchtitan: give its degrees as --tp, --pp, --cp, --ep and --dp-kind fsdp2, or as a strategy in JSON "
-                  "(the manual: formats/strategy.md)" },
+  { "-model-parallel-size",
+    "this looks like arguments of Megatron-LM: give them as --tp, --pp, --cp, --ep, --micro-batch and --global-batch, or as a "
+    "strategy in JSON (the manual: formats/strategy.md)" },
+  { "[parallelism]",
+    "this looks like TOML of torchtitan: give its degrees as --tp, --pp, --cp, --ep and --dp-kind fsdp2, or as a strategy in JSON "
+    "(the manual: formats/strategy.md)" },
+  { "[training]",
+    "this looks like TOML of torchtitan: give its degrees as --tp, --pp, --cp, --ep and --dp-kind fsdp2, or as a strategy in JSON "
+    "(the manual: formats/strategy.md)" },
   { "#!/", "this looks like a script; expected JSON" },
 };
 
@@ -296,7 +303,8 @@ report_duplicate (const LsJsonDoc *doc, const cJSON *first, const cJSON *again, 
   }
   int line, col;
   ls_json_doc_locate (doc, first, LS_JSON_AT_KEY, &line, &col);
-  ls_json_doc_diag (doc, again, LS_JSON_AT_KEY, diags, NULL, "duplicate key; first defined at %d:%d", line, col);
+  ls_json_doc_diag (doc, again, LS_JSON_AT_KEY, diags, NULL, "duplicate key; first defined at %d:%d", line,
+                    col);
 }
 
 static void
@@ -354,7 +362,8 @@ ls_json_doc_parse (const char *text, size_t n, const char *name, LsDiagList *dia
   if (n > 0)
     memcpy (doc->text, text, n);
   doc->text[n] = '\0';
-  if (!check_bytes (doc->text, n, name, diags) || !check_syntax (doc->text, name, diags) || !build_tree (doc, diags))
+  if (!check_bytes (doc->text, n, name, diags) || !check_syntax (doc->text, name, diags)
+      || !build_tree (doc, diags))
     return NULL;
   return g_steal_pointer (&doc);
 }

@@ -32,7 +32,7 @@ LsJsonDoc *ls_json_doc_part (const LsJsonDoc *doc, const cJSON *node, LsDiagList
 const cJSON *ls_json_doc_root (const LsJsonDoc *doc); /* borrowed, never NULL */
 const char *ls_json_doc_name (const LsJsonDoc *doc);  /* path or name, borrowed */
 
-char *ls_json_doc_sha256 (const LsJsonDoc *doc);      /* of its text, newly allocated */
+char *ls_json_doc_sha256 (const LsJsonDoc *doc); /* of its text, newly allocated */
 
 /* "a100" of "topologies/gpu/a100.json"; newly allocated. */
 char *ls_json_doc_stem (const LsJsonDoc *doc);
@@ -41,7 +41,8 @@ typedef enum { LS_JSON_AT_VALUE, LS_JSON_AT_KEY } LsJsonPlace;
 
 /* 1-based line and column (in code points) of a node of this document or of its
  * key; nodes without a key give their value. */
-void ls_json_doc_locate (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place, int *ret_line, int *ret_col);
+void ls_json_doc_locate (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place, int *ret_line,
+                         int *ret_col);
 
 /* JSON Pointer (RFC 6901), newly allocated; "" for the root. */
 char *ls_json_doc_pointer (const LsJsonDoc *doc, const cJSON *node);
@@ -53,13 +54,15 @@ void ls_json_doc_diag (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace plac
 
 /* The same with another code than LS_ERROR_INPUT. */
 void ls_json_doc_diag_code (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node, LsJsonPlace place,
-                            LsDiagList *diags, const char *hint, const char *format, ...) G_GNUC_PRINTF (7, 8);
+                            LsDiagList *diags, const char *hint, const char *format, ...)
+    G_GNUC_PRINTF (7, 8);
 
 /* The document with another text in place of a value, or with one key more at the front
  * of an object; key and text are JSON but for the quotes of the key. Takes doc: frees it. NULL and
  * diagnostics if the result is no document. */
 LsJsonDoc *ls_json_doc_replace (LsJsonDoc *doc, const cJSON *node, const char *text, LsDiagList *diags);
-LsJsonDoc *ls_json_doc_insert (LsJsonDoc *doc, const cJSON *object, const char *key, const char *text, LsDiagList *diags);
+LsJsonDoc *ls_json_doc_insert (LsJsonDoc *doc, const cJSON *object, const char *key, const char *text,
+                               LsDiagList *diags);
 
 /* What a node is, for "...; got %s": `the number 400`, `"abc"` (cut at 40
  * characters), `an object`. Newly allocated. */

@@ -125,7 +125,8 @@ ls_json_out_double (LsJsonOut *w, const char *key, double value)
 {
   char number[G_ASCII_DTOSTR_BUF_SIZE];
   begin_item (w, key);
-  g_string_append (w->text, isfinite (value) ? g_ascii_formatd (number, sizeof number, "%.17g", value) : "null");
+  g_string_append (w->text,
+                   isfinite (value) ? g_ascii_formatd (number, sizeof number, "%.17g", value) : "null");
 }
 
 void

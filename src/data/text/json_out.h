@@ -21,8 +21,9 @@
 
 typedef struct {
   GString *text; /* borrowed */
-  FILE *file;    /* takes the text whenever there is much of it; NULL: nobody. The rest is the caller's to write */
-  int indent;    /* blanks per level; 0: all on one line */
+  FILE *
+      file; /* takes the text whenever there is much of it; NULL: nobody. The rest is the caller's to write */
+  int indent; /* blanks per level; 0: all on one line */
   int depth;
   char closer[LS_JSON_OUT_MAX_DEPTH];
   bool has_items[LS_JSON_OUT_MAX_DEPTH];

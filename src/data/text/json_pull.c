@@ -97,7 +97,7 @@ skip_blanks (LsJsonPull *p)
 /* ---- faults ---- */
 
 static LsJsonToken G_GNUC_PRINTF (4, 5)
-fail (LsJsonPull *p, LsJsonWhere where, const char *hint, const char *format, ...)
+    fail (LsJsonPull *p, LsJsonWhere where, const char *hint, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -128,7 +128,8 @@ unexpected (LsJsonPull *p, const char *expected)
   if (c == NOTHING)
     return fail (p, here (p), CUT_OFF, "unexpected end of the file; expected %s", expected);
   const char *hint = (c == ',' || c == '}') && strcmp (expected, "a value") == 0
-                       ? "some versions of PyTorch write a key without a value for an empty description; put \"\" there" : NULL;
+      ? "some versions of PyTorch write a key without a value for an empty description; put \"\" there"
+      : NULL;
   if (c < 0x20 || c >= 0x7f)
     return fail (p, here (p), hint, "unexpected byte 0x%02x; expected %s", (unsigned) c, expected);
   return fail (p, here (p), hint, "unexpected '%c'; expected %s", c, expected);
@@ -214,7 +215,8 @@ read_string (LsJsonPull *p)
     else if (!read_escape (p))
       return fail (p, where, "write \\\\ for a backslash", "not an escape that JSON knows"), false;
     if (p->text->len > LS_JSON_PULL_MAX_TEXT)
-      return fail (p, quote, NULL, "a string of more than %d MiB", (int) (LS_JSON_PULL_MAX_TEXT >> 20)), false;
+      return fail (p, quote, NULL, "a string of more than %d MiB", (int) (LS_JSON_PULL_MAX_TEXT >> 20)),
+             false;
   }
   step (p);
   return true;
@@ -351,7 +353,8 @@ ls_json_pull_next (LsJsonPull *p)
   g_string_truncate (p->text, 0);
   skip_blanks (p);
   if (p->state == AT_END)
-    return peek (p) == NOTHING && !ls_input_trouble (p->input) ? LS_TOKEN_END : unexpected (p, "the end of the file");
+    return peek (p) == NOTHING && !ls_input_trouble (p->input) ? LS_TOKEN_END
+                                                               : unexpected (p, "the end of the file");
   bool may_close = p->state == AT_SEPARATOR || p->state == AT_FIRST_KEY || p->state == AT_FIRST_VALUE;
   if (may_close && peek (p) == p->closer[p->depth - 1])
     return close_container (p);
@@ -407,7 +410,8 @@ ls_json_pull_describe (LsJsonPull *p, LsJsonToken token)
 }
 
 void
-ls_json_pull_diag (const LsJsonPull *p, LsJsonWhere where, LsDiagList *diags, const char *hint, const char *format, ...)
+ls_json_pull_diag (const LsJsonPull *p, LsJsonWhere where, LsDiagList *diags, const char *hint,
+                   const char *format, ...)
 {
   va_list args;
   va_start (args, format);

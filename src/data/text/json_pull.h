@@ -17,12 +17,12 @@ typedef enum {
   LS_TOKEN_OBJECT_END,
   LS_TOKEN_ARRAY,
   LS_TOKEN_ARRAY_END,
-  LS_TOKEN_KEY,    /* its value comes next */
+  LS_TOKEN_KEY, /* its value comes next */
   LS_TOKEN_STRING,
   LS_TOKEN_NUMBER,
-  LS_TOKEN_WORD,   /* true, false, null    */
-  LS_TOKEN_END,    /* of the document      */
-  LS_TOKEN_BAD,    /* for good; ls_json_pull_complain() says why */
+  LS_TOKEN_WORD, /* true, false, null    */
+  LS_TOKEN_END,  /* of the document      */
+  LS_TOKEN_BAD,  /* for good; ls_json_pull_complain() says why */
 } LsJsonToken;
 
 #define LS_JSON_PULL_MAX_TEXT ((size_t) 16 << 20) /* bytes of a string */
@@ -51,8 +51,8 @@ typedef struct {
 LsJsonWhere ls_json_pull_where (const LsJsonPull *p);
 
 /* Adds a diagnostic of LS_ERROR_INPUT at a place. hint may be NULL. */
-void ls_json_pull_diag (const LsJsonPull *p, LsJsonWhere where, LsDiagList *diags, const char *hint, const char *format, ...)
-  G_GNUC_PRINTF (5, 6);
+void ls_json_pull_diag (const LsJsonPull *p, LsJsonWhere where, LsDiagList *diags, const char *hint,
+                        const char *format, ...) G_GNUC_PRINTF (5, 6);
 /* Why the last token was bad. */
 void ls_json_pull_complain (const LsJsonPull *p, LsDiagList *diags);
 

@@ -45,7 +45,8 @@ unexpected (Scan *s, const char *expected)
   gunichar c = g_utf8_get_char (s->at);
   char shown[8] = { 0 };
   g_unichar_to_utf8 (c, shown);
-  const char *hint = strcmp (expected, "a value") == 0 || strcmp (expected, "a key") == 0 ? hint_for (*s->at) : NULL;
+  const char *hint
+      = strcmp (expected, "a value") == 0 || strcmp (expected, "a key") == 0 ? hint_for (*s->at) : NULL;
   if (!g_unichar_isprint (c))
     return fail_at (s, s->at, hint, g_strdup_printf ("unexpected U+%04X; expected %s", c, expected));
   return fail_at (s, s->at, hint, g_strdup_printf ("unexpected '%s'; expected %s", shown, expected));

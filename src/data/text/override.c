@@ -113,7 +113,8 @@ static char *
 referred (const cJSON *node, const char *path, const char *value)
 {
   const char *name = node->valuestring;
-  g_autofree char *changed = g_strdup_printf ("%s%c%s=%s", name, ls_override_find (name) ? ',' : ':', path, value);
+  g_autofree char *changed
+      = g_strdup_printf ("%s%c%s=%s", name, ls_override_find (name) ? ',' : ':', path, value);
   return value_text (changed);
 }
 
@@ -139,7 +140,8 @@ apply_one (LsJsonDoc *doc, const char *path, const char *value, LsDiagList *diag
     return ls_json_doc_insert (doc, node, keys[depth], added, diags);
   }
   g_autofree char *got = ls_json_describe (node);
-  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "%s=%s: \"%s\" is not in %s", path, value, keys[depth], got);
+  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "%s=%s: \"%s\" is not in %s", path, value,
+                    keys[depth], got);
   ls_json_doc_free (doc);
   return NULL;
 }

@@ -3,11 +3,11 @@
  *     dgx-h100:nodes=16,fabric.oversubscription=4,node.nics.link.bandwidth=25GB/s
  *     ./my-model.json:layers=2
  *
- * stands for the file with these keys set. A key is the way to it, with dots; in an
- * array a number. What is missing on the way is added. A value is JSON (a number, true,
- * [1,2], {"a":1}, "text") or else a string without its quotes; commas inside brackets
- * and quotes do not end it. A key may go on behind the name of another file (gpu, calibration,
- * nccl): dgx-h100:gpu.reserved=2GiB is dgx-h100:gpu="h100:reserved=2GiB". The result is checked like any file of its kind. */
+ * stands for the file with these keys set. A key is the way to it, with dots; in an array a number. What is
+ * missing on the way is added. A value is JSON (a number, true, [1,2], {"a":1}, "text") or else a string
+ * without its quotes; commas inside brackets and quotes do not end it. A key may go on behind the name of
+ * another file (gpu, calibration, nccl): dgx-h100:gpu.reserved=2GiB is dgx-h100:gpu="h100:reserved=2GiB". The
+ * result is checked like any file of its kind. */
 #ifndef LS_DATA_TEXT_OVERRIDE_H
 #define LS_DATA_TEXT_OVERRIDE_H
 

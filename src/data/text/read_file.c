@@ -26,7 +26,8 @@ refuse_errno (LsDiagList *diags, const char *path, int code)
 static FILE *
 open_file (const char *path, bool is_stdin)
 {
-  int fd = is_stdin ? fcntl (STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open (path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  int fd = is_stdin ? fcntl (STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                    : open (path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   return fd < 0 ? NULL : fdopen (fd, "rb");
 }
 
@@ -52,7 +53,8 @@ read_all (FILE *file, const char *path, size_t max_bytes, size_t *ret_n, LsDiagL
   errno = 0;
   while ((n = fread (piece, 1, 1 << 16, file)) > 0) {
     if (n > max_bytes - text->len) {
-      g_autofree char *what = g_strdup_printf ("larger than %zu MiB; expected a smaller file", max_bytes >> 20);
+      g_autofree char *what
+          = g_strdup_printf ("larger than %zu MiB; expected a smaller file", max_bytes >> 20);
       return refuse (diags, path, what);
     }
     g_string_append_len (text, piece, (gssize) n);

@@ -24,7 +24,7 @@ io_error (const char *path, int code, GError **error)
  * else under a temporary one. */
 typedef struct {
   FILE *out;
-  char *name;       /* NULL: it has none */
+  char *name; /* NULL: it has none */
   const char *place;
 } Draft;
 
@@ -55,7 +55,7 @@ open_nameless (const char *place)
 static gboolean
 draft_init (Draft *d, const char *place)
 {
-  *d = (Draft){ .out = open_descriptor (open_nameless (place)), .place = place };
+  *d = (Draft) { .out = open_descriptor (open_nameless (place)), .place = place };
   if (d->out)
     return TRUE;
   d->name = g_strconcat (place, ".XXXXXX", NULL);
@@ -248,6 +248,7 @@ ls_output_name (const char *path, GError **error)
     is_plain = g_ascii_isalnum (*c) || strchr ("-_.", *c);
   if (is_plain)
     return g_strndup (base, n - strlen (".json"));
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s: expected NAME.json, NAME of letters, digits, \"-\", \"_\" and \".\"", path);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+               "%s: expected NAME.json, NAME of letters, digits, \"-\", \"_\" and \".\"", path);
   return NULL;
 }

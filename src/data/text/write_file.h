@@ -26,8 +26,8 @@ gboolean ls_write_file_check (const char *path, GError **error);
 /* The same for a text that is already there. */
 gboolean ls_write_text (const char *path, const char *text, GError **error);
 
-/* What a file calls itself that is found by its name: that of the path without ".json", newly allocated. NULL,
- * LS_ERROR_USAGE: the path is not of NAME.json, NAME of letters, digits, "-", "_" and ".". */
+/* What a file calls itself that is found by its name: that of the path without ".json", newly allocated.
+ * NULL, LS_ERROR_USAGE: the path is not of NAME.json, NAME of letters, digits, "-", "_" and ".". */
 char *ls_output_name (const char *path, GError **error);
 
 #endif

@@ -7,64 +7,112 @@
 
 /* Indices of plan/plan.h in 16 bits; a duration far below where LsTime ends. */
 #define MAX_INDEX_16 (UINT16_MAX - 1)
-#define MAX_TIME (1e6 * (double) LS_S)
+#define MAX_TIME     (1e6 * (double) LS_S)
 
 /* --- names ---------------------------------------------------------------------- */
 
 static const LsEnumName op_kinds[] = {
-  { "kernel", LS_OP_KERNEL }, { "collective", LS_OP_COLLECTIVE }, { "p2p", LS_OP_P2P },
-  { "copy", LS_OP_COPY },     { "record", LS_OP_RECORD },         { "wait", LS_OP_WAIT },
+  { "kernel", LS_OP_KERNEL },       { "collective", LS_OP_COLLECTIVE }, { "p2p", LS_OP_P2P },
+  { "copy", LS_OP_COPY },           { "record", LS_OP_RECORD },         { "wait", LS_OP_WAIT },
   { "host-sync", LS_OP_HOST_SYNC }, { "host-delay", LS_OP_HOST_DELAY }, { NULL },
 };
 static const LsEnumName streams[] = {
-  { "compute", LS_STREAM_COMPUTE }, { "tp", LS_STREAM_TP }, { "dp", LS_STREAM_DP },
-  { "pp-fwd", LS_STREAM_PP_FWD }, { "pp-fwd-recv", LS_STREAM_PP_FWD_RECV },
-  { "pp-bwd", LS_STREAM_PP_BWD }, { "pp-bwd-recv", LS_STREAM_PP_BWD_RECV },
-  { "global", LS_STREAM_GLOBAL }, { "copy", LS_STREAM_COPY }, { "copy-in", LS_STREAM_COPY_IN },
-  { "gather", LS_STREAM_GATHER }, { "cp", LS_STREAM_CP }, { "ep", LS_STREAM_EP },
-  { "gather-in", LS_STREAM_GATHER_IN }, { "replica", LS_STREAM_REPLICA }, { NULL },
+  { "compute", LS_STREAM_COMPUTE },
+  { "tp", LS_STREAM_TP },
+  { "dp", LS_STREAM_DP },
+  { "pp-fwd", LS_STREAM_PP_FWD },
+  { "pp-fwd-recv", LS_STREAM_PP_FWD_RECV },
+  { "pp-bwd", LS_STREAM_PP_BWD },
+  { "pp-bwd-recv", LS_STREAM_PP_BWD_RECV },
+  { "global", LS_STREAM_GLOBAL },
+  { "copy", LS_STREAM_COPY },
+  { "copy-in", LS_STREAM_COPY_IN },
+  { "gather", LS_STREAM_GATHER },
+  { "cp", LS_STREAM_CP },
+  { "ep", LS_STREAM_EP },
+  { "gather-in", LS_STREAM_GATHER_IN },
+  { "replica", LS_STREAM_REPLICA },
+  { NULL },
 };
 static const LsEnumName tags[] = {
-  { "F", LS_TAG_F }, { "I", LS_TAG_I }, { "W", LS_TAG_W }, { "B", LS_TAG_B }, { "recompute", LS_TAG_RECOMPUTE },
-  { "optimizer", LS_TAG_OPTIMIZER }, { "sync", LS_TAG_SYNC }, { NULL },
+  { "F", LS_TAG_F },
+  { "I", LS_TAG_I },
+  { "W", LS_TAG_W },
+  { "B", LS_TAG_B },
+  { "recompute", LS_TAG_RECOMPUTE },
+  { "optimizer", LS_TAG_OPTIMIZER },
+  { "sync", LS_TAG_SYNC },
+  { NULL },
 };
 static const LsEnumName host_costs[] = {
-  { "launch", LS_HOST_LAUNCH }, { "comm", LS_HOST_COMM }, { "free", LS_HOST_FREE }, { "sync", LS_HOST_SYNC },
-  { "view", LS_HOST_VIEW }, { "batch", LS_HOST_BATCH }, { NULL },
+  { "launch", LS_HOST_LAUNCH },
+  { "comm", LS_HOST_COMM },
+  { "free", LS_HOST_FREE },
+  { "sync", LS_HOST_SYNC },
+  { "view", LS_HOST_VIEW },
+  { "batch", LS_HOST_BATCH },
+  { NULL },
 };
 static const LsEnumName comm_slots[] = {
-  { "tp", LS_SLOT_TP }, { "dp", LS_SLOT_DP }, { "cp", LS_SLOT_CP }, { "ep", LS_SLOT_EP },
-  { "shard", LS_SLOT_SHARD }, { "replica", LS_SLOT_REPLICA }, { "etp", LS_SLOT_ETP }, { "edp", LS_SLOT_EDP },
-  { "embedding", LS_SLOT_EMBEDDING }, { "pipes", LS_SLOT_PIPES }, { "model", LS_SLOT_MODEL }, { "world", LS_SLOT_WORLD }, { NULL },
+  { "tp", LS_SLOT_TP },
+  { "dp", LS_SLOT_DP },
+  { "cp", LS_SLOT_CP },
+  { "ep", LS_SLOT_EP },
+  { "shard", LS_SLOT_SHARD },
+  { "replica", LS_SLOT_REPLICA },
+  { "etp", LS_SLOT_ETP },
+  { "edp", LS_SLOT_EDP },
+  { "embedding", LS_SLOT_EMBEDDING },
+  { "pipes", LS_SLOT_PIPES },
+  { "model", LS_SLOT_MODEL },
+  { "world", LS_SLOT_WORLD },
+  { NULL },
 };
 static const LsEnumName mesh_slots[] = {
-  { "tp", LS_SLOT_TP }, { "dp", LS_SLOT_DP }, { "cp", LS_SLOT_CP }, { "embedding", LS_SLOT_EMBEDDING }, { "model", LS_SLOT_MODEL },
-  { "world", LS_SLOT_WORLD }, { NULL },
+  { "tp", LS_SLOT_TP },
+  { "dp", LS_SLOT_DP },
+  { "cp", LS_SLOT_CP },
+  { "embedding", LS_SLOT_EMBEDDING },
+  { "model", LS_SLOT_MODEL },
+  { "world", LS_SLOT_WORLD },
+  { NULL },
 };
 static const LsEnumName peers[] = { { "prev", LS_SLOT_PREV }, { "next", LS_SLOT_NEXT }, { NULL } };
 static const LsEnumName colls[] = {
-  { "all-reduce", LS_COLL_ALL_REDUCE }, { "all-gather", LS_COLL_ALL_GATHER },
-  { "reduce-scatter", LS_COLL_REDUCE_SCATTER }, { "broadcast", LS_COLL_BROADCAST },
-  { "reduce", LS_COLL_REDUCE }, { "all-to-all", LS_COLL_ALL_TO_ALL }, { "gather", LS_COLL_GATHER },
-  { "scatter", LS_COLL_SCATTER }, { "barrier", LS_COLL_BARRIER },
-  { "permute", LS_COLL_PERMUTE }, { "copy-permute", LS_COLL_COPY_PERMUTE }, { NULL },
+  { "all-reduce", LS_COLL_ALL_REDUCE },
+  { "all-gather", LS_COLL_ALL_GATHER },
+  { "reduce-scatter", LS_COLL_REDUCE_SCATTER },
+  { "broadcast", LS_COLL_BROADCAST },
+  { "reduce", LS_COLL_REDUCE },
+  { "all-to-all", LS_COLL_ALL_TO_ALL },
+  { "gather", LS_COLL_GATHER },
+  { "scatter", LS_COLL_SCATTER },
+  { "barrier", LS_COLL_BARRIER },
+  { "permute", LS_COLL_PERMUTE },
+  { "copy-permute", LS_COLL_COPY_PERMUTE },
+  { NULL },
 };
 static const LsEnumName axes[] = {
-  { "tp", LS_AXIS_TP }, { "dp", LS_AXIS_DP }, { "pp", LS_AXIS_PP }, { "cp", LS_AXIS_CP }, { "ep", LS_AXIS_EP }, { NULL },
+  { "tp", LS_AXIS_TP }, { "dp", LS_AXIS_DP }, { "pp", LS_AXIS_PP },
+  { "cp", LS_AXIS_CP }, { "ep", LS_AXIS_EP }, { NULL },
 };
 static const LsEnumName dtypes[] = {
-  { "fp32", LS_DTYPE_FP32 }, { "tf32", LS_DTYPE_TF32 }, { "fp16", LS_DTYPE_FP16 }, { "bf16", LS_DTYPE_BF16 },
-  { "fp8", LS_DTYPE_FP8 },   { "byte", LS_DTYPE_BYTE }, { "nvfp4", LS_DTYPE_NVFP4 }, { NULL },
+  { "fp32", LS_DTYPE_FP32 },   { "tf32", LS_DTYPE_TF32 },
+  { "fp16", LS_DTYPE_FP16 },   { "bf16", LS_DTYPE_BF16 },
+  { "fp8", LS_DTYPE_FP8 },     { "byte", LS_DTYPE_BYTE },
+  { "nvfp4", LS_DTYPE_NVFP4 }, { NULL },
 };
 static const LsEnumName directions[] = { { "to-device", LS_COPY_TO_DEVICE }, { "to-host", LS_COPY_TO_HOST },
                                          { "from-nvme", LS_COPY_FROM_NVME }, { "to-nvme", LS_COPY_TO_NVME },
-                                         { "in-host", LS_COPY_IN_HOST }, { NULL } };
+                                         { "in-host", LS_COPY_IN_HOST },     { NULL } };
 static const LsEnumName categories[] = {
-  { "parameters", LS_MEM_PARAMETERS }, { "gradients", LS_MEM_GRADIENTS }, { "optimizer", LS_MEM_OPTIMIZER },
-  { "activations", LS_MEM_ACTIVATIONS }, { "unsharded", LS_MEM_UNSHARDED },
-  { "comm_buffers", LS_MEM_COMM_BUFFERS }, { "workspace", LS_MEM_WORKSPACE }, { NULL },
+  { "parameters", LS_MEM_PARAMETERS }, { "gradients", LS_MEM_GRADIENTS },
+  { "optimizer", LS_MEM_OPTIMIZER },   { "activations", LS_MEM_ACTIVATIONS },
+  { "unsharded", LS_MEM_UNSHARDED },   { "comm_buffers", LS_MEM_COMM_BUFFERS },
+  { "workspace", LS_MEM_WORKSPACE },   { NULL },
 };
-static const LsEnumName instants[] = { { "issue", LS_AT_ISSUE }, { "start", LS_AT_START }, { "end", LS_AT_END }, { NULL } };
+static const LsEnumName instants[]
+    = { { "issue", LS_AT_ISSUE }, { "start", LS_AT_START }, { "end", LS_AT_END }, { NULL } };
 
 /* --- dependencies ---------------------------------------------------------------- */
 
@@ -82,7 +130,8 @@ parse_dep (const char *text, void *target)
       return true;
     }
   bool is_issue = g_str_has_prefix (text, ISSUE_OF);
-  if (!g_ascii_string_to_unsigned (is_issue ? text + strlen (ISSUE_OF) : text, 10, 0, MAX_INDEX_16, &index, NULL))
+  if (!g_ascii_string_to_unsigned (is_issue ? text + strlen (ISSUE_OF) : text, 10, 0, MAX_INDEX_16, &index,
+                                   NULL))
     return false;
   *dep = (LsDep) { is_issue ? LS_DEP_ISSUE : LS_DEP_END, (uint16_t) index };
   return true;
@@ -102,9 +151,20 @@ format_dep (const void *target)
 const TraceFile ls_trace_file_blank = { 0 };
 const TraceKernel ls_trace_kernel_blank = { .batch = 1, .flops = -1, .bytes = -1 };
 const TraceOp ls_trace_op_blank = {
-  .stream = -1, .tag = -1, .host = -1, .slot = -1, .coll = -1, .dtype = -1, .direction = -1,
-  .kernel = LS_TRACE_ABSENT, .root = LS_TRACE_ABSENT, .layer = LS_TRACE_ABSENT, .unit = LS_TRACE_ABSENT,
-  .event = LS_TRACE_ABSENT, .recorded = LS_TIME_NEVER, .repeat = 1,
+  .stream = -1,
+  .tag = -1,
+  .host = -1,
+  .slot = -1,
+  .coll = -1,
+  .dtype = -1,
+  .direction = -1,
+  .kernel = LS_TRACE_ABSENT,
+  .root = LS_TRACE_ABSENT,
+  .layer = LS_TRACE_ABSENT,
+  .unit = LS_TRACE_ABSENT,
+  .event = LS_TRACE_ABSENT,
+  .recorded = LS_TIME_NEVER,
+  .repeat = 1,
 };
 const TraceTransfer ls_trace_transfer_blank = { .send = -1, .receive = -1 };
 const TraceBuffer ls_trace_buffer_blank = { .alloc = LS_TRACE_ABSENT, .free = LS_TRACE_ABSENT, .when = -1 };
@@ -115,20 +175,35 @@ const TraceRank ls_trace_rank_blank = {
 };
 static const TraceRole role_blank = { .stage = LS_TRACE_ABSENT };
 
-#define ENUM(type, key_, member, names_, ...) { key_, LS_FIELD_ENUM, offsetof (type, member), .names = (names_), __VA_ARGS__ }
-#define INDEX(type, key_, member, max_, ...) \
-  { key_, LS_FIELD_UINT, offsetof (type, member), .max = (max_), __VA_ARGS__ }
-#define BYTES(type, key_, member, ...) \
-  { key_, LS_FIELD_BYTES, offsetof (type, member), .max = LS_TRACE_MAX_BYTES, __VA_ARGS__ }
-#define ARRAY(type, key_, member, element, fields_, ...) \
-  { key_, LS_FIELD_ARRAY, offsetof (type, member), .element_size = sizeof (element), .fields = (fields_), __VA_ARGS__ }
+#define ENUM(type, key_, member, names_, ...)                                                                \
+  {                                                                                                          \
+    key_, LS_FIELD_ENUM, offsetof (type, member), .names = (names_), __VA_ARGS__                             \
+  }
+#define INDEX(type, key_, member, max_, ...)                                                                 \
+  {                                                                                                          \
+    key_, LS_FIELD_UINT, offsetof (type, member), .max = (max_), __VA_ARGS__                                 \
+  }
+#define BYTES(type, key_, member, ...)                                                                       \
+  {                                                                                                          \
+    key_, LS_FIELD_BYTES, offsetof (type, member), .max = LS_TRACE_MAX_BYTES, __VA_ARGS__                    \
+  }
+#define ARRAY(type, key_, member, element, fields_, ...)                                                     \
+  {                                                                                                          \
+    key_, LS_FIELD_ARRAY, offsetof (type, member), .element_size = sizeof (element), .fields = (fields_),    \
+                                                   __VA_ARGS__                                               \
+  }
 
-#define SHAPE(key_, meaning_)                                                                                  \
-  { #key_, LS_FIELD_UINT64, offsetof (TraceKernel, key_), .min = 1, .default_text = "0", .meaning = (meaning_) }
+#define SHAPE(key_, meaning_)                                                                                \
+  {                                                                                                          \
+#key_, LS_FIELD_UINT64, offsetof(TraceKernel, key_), .min = 1, .default_text = "0",                      \
+                                                         .meaning = (meaning_)                               \
+  }
 
 static const LsField kernel_fields[] = {
-  { "name", LS_FIELD_STRING, offsetof (TraceKernel, name), .required = true, .meaning = "what pictures show" },
-  ENUM (TraceKernel, "kind", kind, ls_kernel_kind_names, .required = true, .meaning = "which formula costs it"),
+  { "name", LS_FIELD_STRING, offsetof (TraceKernel, name), .required = true,
+    .meaning = "what pictures show" },
+  ENUM (TraceKernel, "kind", kind, ls_kernel_kind_names, .required = true,
+        .meaning = "which formula costs it"),
   ENUM (TraceKernel, "dtype", dtype, dtypes, .required = true, .meaning = "of its inputs"),
   SHAPE (m, "rows; attention: queries"),
   SHAPE (n, "columns; attention: keys"),
@@ -159,11 +234,13 @@ static const LsField transfer_fields[] = {
 };
 
 static const LsField buffer_fields[] = {
-  INDEX (TraceBuffer, "alloc", alloc, UINT16_MAX, .meaning = "a new buffer of this id, which is that of its micro-batch and chunk"),
+  INDEX (TraceBuffer, "alloc", alloc, UINT16_MAX,
+         .meaning = "a new buffer of this id, which is that of its micro-batch and chunk"),
   INDEX (TraceBuffer, "free", free, UINT16_MAX, .meaning = "the buffer of this id; one of the two"),
   ENUM (TraceBuffer, "category", category, categories, .required = true, .meaning = "what it holds"),
   BYTES (TraceBuffer, "bytes", bytes, .required = true, .meaning = "freed are as many as were allocated"),
-  ENUM (TraceBuffer, "when", when, instants, .default_text = "alloc: issue, free: end", .meaning = "of the op"),
+  ENUM (TraceBuffer, "when", when, instants, .default_text = "alloc: issue, free: end",
+        .meaning = "of the op"),
   { NULL },
 };
 
@@ -172,17 +249,23 @@ static const LsField op_fields[] = {
   { "name", LS_FIELD_STRING, offsetof (TraceOp, name), .default_text = "the kernel's, or what it is",
     .meaning = "what pictures show" },
   ENUM (TraceOp, "stream", stream, streams,
-        .default_text = "by op and slot: compute, tp, dp, global, pp-fwd, copy", .meaning = "in-order queue that it runs on"),
+        .default_text = "by op and slot: compute, tp, dp, global, pp-fwd, copy",
+        .meaning = "in-order queue that it runs on"),
   ENUM (TraceOp, "tag", tag, tags, .default_text = "of a kernel F, else sync",
         .meaning = "what it is for; I input gradient, W weight gradient, B both"),
-  ENUM (TraceOp, "host", host, host_costs, .default_text = "by op",
-        .meaning = "what issuing it costs: --host-launch, --host-comm, nothing, --host-sync, --host-view, --host-batch"),
-  INDEX (TraceOp, "kernel", kernel, UINT32_MAX - 1, .default_text = "none", .meaning = "of a kernel: index into `kernels`"),
+  ENUM (
+      TraceOp, "host", host, host_costs, .default_text = "by op",
+      .meaning
+      = "what issuing it costs: --host-launch, --host-comm, nothing, --host-sync, --host-view, --host-batch"),
+  INDEX (TraceOp, "kernel", kernel, UINT32_MAX - 1, .default_text = "none",
+         .meaning = "of a kernel: index into `kernels`"),
   { "recorded", LS_FIELD_TIME, offsetof (TraceOp, recorded), .max = MAX_TIME,
     .default_text = "costed from the shape", .meaning = "of a kernel, copy or host-delay: how long it took" },
   INDEX (TraceOp, "repeat", repeat, LS_TRACE_MAX_REPEAT, .min = 1, .default_text = "1",
-         .meaning = "of a kernel or host-delay: so many alike, one behind the other; issuing each costs the host"),
-  ENUM (TraceOp, "slot", slot, comm_slots, .default_text = "none", .meaning = "of a collective: on which communicator of the rank"),
+         .meaning
+         = "of a kernel or host-delay: so many alike, one behind the other; issuing each costs the host"),
+  ENUM (TraceOp, "slot", slot, comm_slots, .default_text = "none",
+        .meaning = "of a collective: on which communicator of the rank"),
   ENUM (TraceOp, "coll", coll, colls, .default_text = "none", .meaning = "of a collective: which"),
   { "algorithm", LS_FIELD_STRING, offsetof (TraceOp, algorithm), .default_text = "chosen as NCCL does",
     .meaning = "of a collective: by which algorithm (those of `lockstep collective`)" },
@@ -192,13 +275,17 @@ static const LsField op_fields[] = {
     .meaning = "of a kernel: it is launched by a CUDA graph, behind another of it" },
   BYTES (TraceOp, "bytes", bytes, .default_text = "0B",
          .meaning = "of a collective: the whole array, as nccl-tests counts; of a copy"),
-  ENUM (TraceOp, "dtype", dtype, dtypes, .default_text = "the kernel's, or fp32", .meaning = "of the numbers"),
-  INDEX (TraceOp, "root", root, UINT32_MAX - 1, .default_text = "0",
-         .meaning = "of a broadcast, reduce, gather or scatter: the member in whose hands it starts or ends, by its place in the communicator"),
+  ENUM (TraceOp, "dtype", dtype, dtypes, .default_text = "the kernel's, or fp32",
+        .meaning = "of the numbers"),
+  INDEX (
+      TraceOp, "root", root, UINT32_MAX - 1, .default_text = "0",
+      .meaning
+      = "of a broadcast, reduce, gather or scatter: the member in whose hands it starts or ends, by its place in the communicator"),
   ENUM (TraceOp, "direction", direction, directions, .default_text = "to-device", .meaning = "of a copy"),
   INDEX (TraceOp, "layer", layer, MAX_INDEX_16, .default_text = "none", .meaning = "within the chunk"),
   INDEX (TraceOp, "unit", unit, MAX_INDEX_16, .default_text = "none", .meaning = "gradient bucket"),
-  INDEX (TraceOp, "event", event, MAX_INDEX_16, .default_text = "of a record: none, it only joins its dependencies",
+  INDEX (TraceOp, "event", event, MAX_INDEX_16,
+         .default_text = "of a record: none, it only joins its dependencies",
          .meaning = "of a record or wait: which, of its micro-batch and chunk"),
   ARRAY (TraceOp, "after", after, LsDep, dep_element, .default_text = "none",
          .meaning = "waits for the end of these ops, their issue, or all issued before on these streams"),
@@ -211,8 +298,8 @@ static const LsField op_fields[] = {
 
 static const LsField segment_fields[] = {
   { "name", LS_FIELD_STRING, offsetof (TraceSegment, name), .required = true, .meaning = "such as forward" },
-  ARRAY (TraceSegment, "ops", ops, TraceOp, op_fields, .blank = &ls_trace_op_blank, .lines = true, .required = true,
-         .meaning = "in the order in which the host issues them"),
+  ARRAY (TraceSegment, "ops", ops, TraceOp, op_fields, .blank = &ls_trace_op_blank, .lines = true,
+         .required = true, .meaning = "in the order in which the host issues them"),
   { NULL },
 };
 
@@ -222,32 +309,35 @@ static const LsField instance_element[] = {
   { NULL },
 };
 
-#define STATIC(key_, category) BYTES (TraceRole, key_, static_bytes[category], .default_text = "0B", .meaning = "alive throughout")
+#define STATIC(key_, category)                                                                               \
+  BYTES (TraceRole, key_, static_bytes[category], .default_text = "0B", .meaning = "alive throughout")
 static const LsField static_fields[] = {
-  STATIC ("parameters", LS_MEM_PARAMETERS),
-  STATIC ("gradients", LS_MEM_GRADIENTS),
-  STATIC ("optimizer", LS_MEM_OPTIMIZER),
-  STATIC ("activations", LS_MEM_ACTIVATIONS),
-  STATIC ("unsharded", LS_MEM_UNSHARDED),
-  STATIC ("comm_buffers", LS_MEM_COMM_BUFFERS),
-  STATIC ("workspace", LS_MEM_WORKSPACE),
-  { NULL },
+  STATIC ("parameters", LS_MEM_PARAMETERS), STATIC ("gradients", LS_MEM_GRADIENTS),
+  STATIC ("optimizer", LS_MEM_OPTIMIZER),   STATIC ("activations", LS_MEM_ACTIVATIONS),
+  STATIC ("unsharded", LS_MEM_UNSHARDED),   STATIC ("comm_buffers", LS_MEM_COMM_BUFFERS),
+  STATIC ("workspace", LS_MEM_WORKSPACE),   { NULL },
 };
 
 static const LsField role_fields[] = {
-  INDEX (TraceRole, "stage", stage, UINT16_MAX, .default_text = "index of the role", .meaning = "pipeline stage, for pictures"),
-  { "params", LS_FIELD_UINT64, offsetof (TraceRole, n_params), .default_text = "0", .meaning = "parameters on a rank" },
-  { "static", LS_FIELD_OBJECT, 0, .fields = static_fields, .default_text = "nothing", .meaning = "memory that lives as long as the run" },
+  INDEX (TraceRole, "stage", stage, UINT16_MAX, .default_text = "index of the role",
+         .meaning = "pipeline stage, for pictures"),
+  { "params", LS_FIELD_UINT64, offsetof (TraceRole, n_params), .default_text = "0",
+    .meaning = "parameters on a rank" },
+  { "static", LS_FIELD_OBJECT, 0, .fields = static_fields, .default_text = "nothing",
+    .meaning = "memory that lives as long as the run" },
   { "instances", LS_FIELD_ARRAY, offsetof (TraceRole, instances), .element_size = N_ROW * sizeof (uint32_t),
     .fields = instance_element, .lines = true, .required = true,
     .meaning = "the program of a step: segments in the order in which the host runs them" },
-  INDEX (TraceRole, "lead", n_lead, UINT32_MAX - 1, .default_text = "0", .meaning = "how many of these, at the front, only the first step runs"),
+  INDEX (TraceRole, "lead", n_lead, UINT32_MAX - 1, .default_text = "0",
+         .meaning = "how many of these, at the front, only the first step runs"),
   { NULL },
 };
 
-#define DEGREE(key_, meaning_)                                                                              \
-  { #key_, LS_FIELD_UINT, offsetof (TraceFile, mesh.key_), .min = 1, .max = 1 << 20, .default_text = "1",   \
-    .meaning = (meaning_) }
+#define DEGREE(key_, meaning_)                                                                               \
+  {                                                                                                          \
+#key_, LS_FIELD_UINT, offsetof(TraceFile, mesh.key_), .min = 1, .max = 1 << 20, .default_text = "1",     \
+                                                          .meaning = (meaning_)                              \
+  }
 static const LsField mesh_fields[] = {
   DEGREE (tp, "tensor-parallel degree: neighbouring ranks"),
   DEGREE (cp, "context-parallel degree"),
@@ -259,19 +349,23 @@ static const LsField mesh_fields[] = {
 static const LsField slot_element[] = { { "", LS_FIELD_ENUM, 0, .names = mesh_slots }, { NULL } };
 
 static const LsField communicator_fields[] = {
-  ENUM (TraceCommunicator, "axis", axis, axes, .required = true, .meaning = "whose exposed time its transfers are"),
+  ENUM (TraceCommunicator, "axis", axis, axes, .required = true,
+        .meaning = "whose exposed time its transfers are"),
   { "spans_stages", LS_FIELD_BOOL, offsetof (TraceCommunicator, spans_stages), .default_text = "false",
     .meaning = "waiting for its members is bubble, not skew" },
-  { "ranks", LS_FIELD_UINT_LIST, offsetof (TraceCommunicator, ranks), .n_offset = offsetof (TraceCommunicator, n_ranks),
-    .max = 1 << 20, .required = true, .meaning = "its members" },
+  { "ranks", LS_FIELD_UINT_LIST, offsetof (TraceCommunicator, ranks),
+    .n_offset = offsetof (TraceCommunicator, n_ranks), .max = 1 << 20, .required = true,
+    .meaning = "its members" },
   { NULL },
 };
 
-#define COMM(key_, slot) \
-  INDEX (TraceRank, key_, comm[slot], UINT32_MAX - 1, .default_text = "none", .meaning = "index into `communicators`")
+#define COMM(key_, slot)                                                                                     \
+  INDEX (TraceRank, key_, comm[slot], UINT32_MAX - 1, .default_text = "none",                                \
+         .meaning = "index into `communicators`")
 static const LsField rank_fields[] = {
   INDEX (TraceRank, "role", role, UINT32_MAX - 1, .required = true, .meaning = "index into `roles`"),
-  INDEX (TraceRank, "gpu", gpu, UINT32_MAX - 1, .default_text = "index of the rank", .meaning = "that it runs on, counted over nodes"),
+  INDEX (TraceRank, "gpu", gpu, UINT32_MAX - 1, .default_text = "index of the rank",
+         .meaning = "that it runs on, counted over nodes"),
   COMM ("tp", LS_SLOT_TP),
   COMM ("dp", LS_SLOT_DP),
   COMM ("cp", LS_SLOT_CP),
@@ -291,8 +385,10 @@ static const LsField rank_fields[] = {
 
 const LsField ls_trace_fields[] = {
   LS_FIELDS_HEADER (TraceFile),
-  { "model", LS_FIELD_IGNORED, .expected = "object", .default_text = "none", .meaning = "object as in models/, for MFU and tokens/s; with `strategy`" },
-  { "strategy", LS_FIELD_IGNORED, .expected = "object", .default_text = "none", .meaning = "object as in strategies/, with `global_batch`" },
+  { "model", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
+    .meaning = "object as in models/, for MFU and tokens/s; with `strategy`" },
+  { "strategy", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
+    .meaning = "object as in strategies/, with `global_batch`" },
   { "mesh", LS_FIELD_OBJECT, 0, .fields = mesh_fields, .default_text = "none: `ranks`",
     .meaning = "ranks by rule: role, neighbours and communicators follow from the coordinates" },
   ARRAY (TraceFile, "slots", slots, int, slot_element, .default_text = "those of the collectives",
@@ -301,12 +397,12 @@ const LsField ls_trace_fields[] = {
          .default_text = "none", .meaning = "of `ranks`"),
   ARRAY (TraceFile, "ranks", ranks, TraceRank, rank_fields, .blank = &ls_trace_rank_blank, .lines = true,
          .default_text = "none: `mesh`", .meaning = "ranks one by one"),
-  ARRAY (TraceFile, "kernels", kernels, TraceKernel, kernel_fields, .blank = &ls_trace_kernel_blank, .lines = true,
-         .default_text = "none", .meaning = "kernels by shape"),
+  ARRAY (TraceFile, "kernels", kernels, TraceKernel, kernel_fields, .blank = &ls_trace_kernel_blank,
+         .lines = true, .default_text = "none", .meaning = "kernels by shape"),
   ARRAY (TraceFile, "segments", segments, TraceSegment, segment_fields, .lines = true, .required = true,
          .meaning = "ops that belong together"),
-  ARRAY (TraceFile, "roles", roles, TraceRole, role_fields, .blank = &role_blank, .lines = true, .required = true,
-         .meaning = "programs; of a mesh one for each stage"),
+  ARRAY (TraceFile, "roles", roles, TraceRole, role_fields, .blank = &role_blank, .lines = true,
+         .required = true, .meaning = "programs; of a mesh one for each stage"),
   { NULL },
 };
 

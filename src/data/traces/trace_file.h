@@ -12,8 +12,8 @@
 #define LS_TRACE_ABSENT UINT32_MAX
 
 /* Of one op or kernel: far from where sums in 64 bits would end. */
-#define LS_TRACE_MAX_BYTES 1e18
-#define LS_TRACE_MAX_FLOPS 1e24
+#define LS_TRACE_MAX_BYTES  1e18
+#define LS_TRACE_MAX_FLOPS  1e24
 #define LS_TRACE_MAX_REPEAT 1000000000
 
 typedef struct {
@@ -21,7 +21,7 @@ typedef struct {
   int kind, dtype; /* LsKernelKind, LsDtype */
   uint64_t m, n, k, batch;
   double flops, bytes; /* below 0: absent */
-  int access; /* LsAccess */
+  int access;          /* LsAccess */
 } TraceKernel;
 
 typedef struct {
@@ -80,12 +80,12 @@ typedef struct {
 typedef struct {
   char *name, *source;
   LsMesh mesh;
-  GArray *slots;   /* int, LsSlot       */
+  GArray *slots;         /* int, LsSlot       */
   GArray *communicators; /* TraceCommunicator */
-  GArray *ranks;   /* TraceRank         */
-  GArray *kernels; /* TraceKernel       */
-  GArray *segments; /* TraceSegment     */
-  GArray *roles;   /* TraceRole         */
+  GArray *ranks;         /* TraceRank         */
+  GArray *kernels;       /* TraceKernel       */
+  GArray *segments;      /* TraceSegment     */
+  GArray *roles;         /* TraceRole         */
 } TraceFile;
 
 extern const LsField ls_trace_fields[];

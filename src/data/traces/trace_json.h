@@ -12,9 +12,9 @@
 
 typedef struct {
   char *name, *source;
-  LsPlan *plan;        /* checked by ls_plan_check()                                  */
-  LsMesh mesh;         /* all degrees 0: the file lists its ranks                     */
-  bool has_model;      /* and then a strategy; without, what needs them is not known  */
+  LsPlan *plan;   /* checked by ls_plan_check()                                  */
+  LsMesh mesh;    /* all degrees 0: the file lists its ranks                     */
+  bool has_model; /* and then a strategy; without, what needs them is not known  */
   LsModel model;
   LsStrategy strategy; /* its degrees are those of the mesh; without model, only they count */
 } LsTrace;

@@ -26,8 +26,7 @@ member (const TraceReading *r, const char *key)
   return cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (r->doc), key);
 }
 
-static void G_GNUC_PRINTF (3, 4)
-refuse (TraceReading *r, LsErrorCode code, const char *format, ...)
+static void G_GNUC_PRINTF (3, 4) refuse (TraceReading *r, LsErrorCode code, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -60,7 +59,8 @@ check_dp (TraceReading *r, bool has_mesh, uint32_t file_dp, uint32_t dp)
   else if (!reduces)
     refuse (r, LS_ERROR_CONFLICT, "--dp %u: no rank of the trace has a collective over dp", dp);
   else if (dp == 1)
-    refuse (r, LS_ERROR_CONFLICT, "--dp 1: the ranks of the trace have collectives over dp, which take 2 or more");
+    refuse (r, LS_ERROR_CONFLICT,
+            "--dp 1: the ranks of the trace have collectives over dp, which take 2 or more");
 }
 
 static void
@@ -68,13 +68,16 @@ read_who (TraceReading *r, uint32_t dp, LsMesh *ret_mesh)
 {
   const cJSON *mesh = member (r, "mesh"), *ranks = member (r, "ranks");
   if (!mesh == !ranks) {
-    ls_trace_complain (r, ls_json_doc_root (r->doc), NULL, TRACE_ALL, "expected either \"mesh\" or \"ranks\"");
+    ls_trace_complain (r, ls_json_doc_root (r->doc), NULL, TRACE_ALL,
+                       "expected either \"mesh\" or \"ranks\"");
     return;
   }
   if (mesh && r->file->communicators)
-    ls_trace_complain (r, member (r, "communicators"), NULL, TRACE_ALL, "means nothing with a mesh, which has its own");
+    ls_trace_complain (r, member (r, "communicators"), NULL, TRACE_ALL,
+                       "means nothing with a mesh, which has its own");
   if (ranks && r->file->slots)
-    ls_trace_complain (r, member (r, "slots"), NULL, TRACE_ALL, "means nothing with \"ranks\", which say their slots");
+    ls_trace_complain (r, member (r, "slots"), NULL, TRACE_ALL,
+                       "means nothing with \"ranks\", which say their slots");
   LsMesh m = mesh_of (r->file);
   check_dp (r, mesh != NULL, m.dp, dp);
   if (!r->ok)
@@ -105,11 +108,13 @@ check_degrees (TraceReading *r, const LsStrategy *s, const LsMesh *mesh)
   const struct {
     const char *key;
     uint32_t said, is;
-  } degrees[] = { { "tp", s->tp, mesh->tp }, { "cp", s->cp, mesh->cp }, { "pp", s->pp, mesh->pp }, { "dp", s->dp, mesh->dp } };
+  } degrees[] = {
+    { "tp", s->tp, mesh->tp }, { "cp", s->cp, mesh->cp }, { "pp", s->pp, mesh->pp }, { "dp", s->dp, mesh->dp }
+  };
   for (guint i = 0; i < G_N_ELEMENTS (degrees); i++)
     if (degrees[i].said > 0 && degrees[i].said != degrees[i].is)
-      ls_trace_complain (r, member (r, "strategy"), degrees[i].key, TRACE_ALL, "%u, but that of the mesh is %u",
-                         degrees[i].said, degrees[i].is);
+      ls_trace_complain (r, member (r, "strategy"), degrees[i].key, TRACE_ALL,
+                         "%u, but that of the mesh is %u", degrees[i].said, degrees[i].is);
 }
 
 /* More replicas work on as many more sequences. */
@@ -120,7 +125,8 @@ scale_batch (TraceReading *r, LsStrategy *s, uint32_t from_dp, uint32_t to_dp)
   if (from_dp == to_dp)
     return;
   if (s->global_batch % from_dp != 0 || batch > INT32_MAX)
-    refuse (r, LS_ERROR_CONFLICT, "--dp %u: a global batch of %u for dp %u does not scale to it", to_dp, s->global_batch, from_dp);
+    refuse (r, LS_ERROR_CONFLICT, "--dp %u: a global batch of %u for dp %u does not scale to it", to_dp,
+            s->global_batch, from_dp);
   else
     s->global_batch = (uint32_t) batch;
 }
@@ -142,7 +148,8 @@ read_work (TraceReading *r, LsTrace *t)
   const cJSON *model = member (r, "model"), *strategy = member (r, "strategy");
   LsMesh file_mesh = mesh_of (r->file);
   if (!model != !strategy)
-    ls_trace_complain (r, ls_json_doc_root (r->doc), NULL, TRACE_ALL, "\"model\" and \"strategy\" go together");
+    ls_trace_complain (r, ls_json_doc_root (r->doc), NULL, TRACE_ALL,
+                       "\"model\" and \"strategy\" go together");
   if (!r->ok || !model)
     return;
   r->ok = ls_fields_read (ls_model_fields, r->doc, model, &t->model, NULL, r->diags) && r->ok;

@@ -18,8 +18,8 @@ typedef struct {
 /* A complaint about member `key` of object, or about the object if it has none;
  * about element i of that list unless i is TRACE_ALL. */
 #define TRACE_ALL UINT32_MAX
-void ls_trace_complain (TraceReading *r, const cJSON *object, const char *key, uint32_t i, const char *format, ...)
-  G_GNUC_PRINTF (5, 6);
+void ls_trace_complain (TraceReading *r, const cJSON *object, const char *key, uint32_t i, const char *format,
+                        ...) G_GNUC_PRINTF (5, 6);
 
 /* trace_read_ops.c: kernels and segments. */
 void ls_trace_read_kernels (TraceReading *r);

@@ -41,26 +41,35 @@ read_kernel (TraceReading *r, const cJSON *node, const TraceKernel *from, LsKern
     ls_trace_complain (r, node, NULL, TRACE_ALL, "a kernel of kind %s needs \"m\", \"n\" and \"k\"",
                        ls_kernel_kind_name ((LsKernelKind) from->kind));
   if (!is_gemm && from->bytes < 0)
-    ls_trace_complain (r, node, NULL, TRACE_ALL, "missing key \"bytes\" (only those of a GEMM follow from its shape)");
+    ls_trace_complain (r, node, NULL, TRACE_ALL,
+                       "missing key \"bytes\" (only those of a GEMM follow from its shape)");
   if (is_attention && from->flops < 0)
     ls_trace_complain (r, node, NULL, TRACE_ALL, "missing key \"flops\" (a causal mask may halve them)");
 
   uint32_t out_bytes = ls_dtype_bytes (ls_dtype_between ((LsDtype) from->dtype));
-  LsKernel gemm = ls_kernel_gemm (NULL, (LsDtype) from->dtype, from->m, from->n, from->k, from->batch, out_bytes, false);
+  LsKernel gemm = ls_kernel_gemm (NULL, (LsDtype) from->dtype, from->m, from->n, from->k, from->batch,
+                                  out_bytes, false);
   *to = (LsKernel) {
     .name = ls_arena_strdup (r->plan->arena, from->name),
     .kind = (LsKernelKind) from->kind,
     .dtype = (LsDtype) from->dtype,
-    .m = from->m, .n = from->n, .k = from->k, .batch = from->batch,
-    .flops = from->flops >= 0 ? from->flops : is_gemm ? gemm.flops : 0,
+    .m = from->m,
+    .n = from->n,
+    .k = from->k,
+    .batch = from->batch,
+    .flops = from->flops >= 0 ? from->flops
+        : is_gemm             ? gemm.flops
+                              : 0,
     .bytes = from->bytes >= 0 ? from->bytes : gemm.bytes,
     .access = (LsAccess) from->access,
   };
   if ((is_gemm || is_attention) && from->access != LS_ACCESS_NONE)
-    ls_trace_complain (r, node, NULL, TRACE_ALL, "\"access\" is of kernels that stream; a kernel of kind %s has none",
+    ls_trace_complain (r, node, NULL, TRACE_ALL,
+                       "\"access\" is of kernels that stream; a kernel of kind %s has none",
                        ls_kernel_kind_name ((LsKernelKind) from->kind));
   if (to->flops > LS_TRACE_MAX_FLOPS || to->bytes > LS_TRACE_MAX_BYTES)
-    ls_trace_complain (r, node, NULL, TRACE_ALL, "%.3g FLOPs and %.3g bytes exceed what can be simulated", to->flops, to->bytes);
+    ls_trace_complain (r, node, NULL, TRACE_ALL, "%.3g FLOPs and %.3g bytes exceed what can be simulated",
+                       to->flops, to->bytes);
 }
 
 void
@@ -138,7 +147,8 @@ check_needs (TraceReading *r, const cJSON *node, const TraceOp *op)
   if (op->algorithm && algorithm_of (op) == LS_ALGORITHM_CHOOSE)
     ls_trace_complain (r, node, "algorithm", TRACE_ALL, "there is no algorithm \"%s\"", op->algorithm);
   if (op->kernel != LS_TRACE_ABSENT && op->kernel >= r->plan->n_kernels)
-    ls_trace_complain (r, node, "kernel", TRACE_ALL, "kernel %u does not exist: there are %u", op->kernel, r->plan->n_kernels);
+    ls_trace_complain (r, node, "kernel", TRACE_ALL, "kernel %u does not exist: there are %u", op->kernel,
+                       r->plan->n_kernels);
 }
 
 /* --- one op: its lists --------------------------------------------------------------- */
@@ -153,7 +163,8 @@ read_deps (TraceReading *r, const cJSON *node, const GArray *after, uint32_t ind
   memcpy (deps, after->data, to->n_deps * sizeof *deps);
   for (uint32_t i = 0; i < to->n_deps; i++)
     if (deps[i].kind != LS_DEP_STREAM && deps[i].index >= index)
-      ls_trace_complain (r, node, "after", i, "op %u does not come before op %u of the segment", deps[i].index, index);
+      ls_trace_complain (r, node, "after", i, "op %u does not come before op %u of the segment",
+                         deps[i].index, index);
   to->deps = deps;
 }
 
@@ -186,8 +197,13 @@ read_buffers (TraceReading *r, const cJSON *node, const GArray *from, LsOp *to)
     if (is_free == (b->free == LS_TRACE_ABSENT))
       ls_trace_complain (r, node, "buffers", i, "expected \"alloc\" or \"free\"");
     buffers[i] = (LsBufferEvent) {
-      .bytes = b->bytes, .id = (uint16_t) (is_free ? b->free : b->alloc), .category = (uint8_t) b->category, .is_free = is_free,
-      .when = (uint8_t) (b->when >= 0 ? b->when : is_free ? LS_AT_END : LS_AT_ISSUE),
+      .bytes = b->bytes,
+      .id = (uint16_t) (is_free ? b->free : b->alloc),
+      .category = (uint8_t) b->category,
+      .is_free = is_free,
+      .when = (uint8_t) (b->when >= 0  ? b->when
+                             : is_free ? LS_AT_END
+                                       : LS_AT_ISSUE),
     };
   }
   to->buffers = buffers;
@@ -230,7 +246,9 @@ read_op (TraceReading *r, const cJSON *node, const TraceOp *op, uint32_t index, 
     .unit = index_or_none (op->unit),
     .event = op->kind == LS_OP_RECORD || op->kind == LS_OP_WAIT ? index_or_none (op->event) : 0,
     .kernel = op->kernel,
-    .root = op->kind == LS_OP_COPY ? (uint32_t) MAX (op->direction, 0) : op->root == LS_TRACE_ABSENT ? 0 : op->root,
+    .root = op->kind == LS_OP_COPY    ? (uint32_t) MAX (op->direction, 0)
+        : op->root == LS_TRACE_ABSENT ? 0
+                                      : op->root,
     .recorded = op->recorded,
     .repeat = op->repeat > 1 ? op->repeat : 0,
     .bytes = op->bytes,

@@ -7,10 +7,10 @@
 
 /* Far from where indices and sums end: ops of a rank's step (spans are counted in 31
  * bits), micro-batches, bytes that a step allocates or moves on a rank. */
-#define MAX_OPS_PER_STEP 1e9
+#define MAX_OPS_PER_STEP  1e9
 #define MAX_MICRO_BATCHES (1u << 24)
-#define MAX_STEP_BYTES 4e18
-#define MAX_RANKS (1u << 20)
+#define MAX_STEP_BYTES    4e18
+#define MAX_RANKS         (1u << 20)
 
 static const cJSON *
 list_of (const TraceReading *r, const char *key)
@@ -67,7 +67,8 @@ check_row (TraceReading *r, const cJSON *role, uint32_t i, const uint32_t *row)
   };
   for (int c = 0; c < N_ROW; c++)
     if (row[c] >= columns[c].limit) {
-      ls_trace_complain (r, role, "instances", i, "%s %u: expected less than %u", columns[c].name, row[c], columns[c].limit);
+      ls_trace_complain (r, role, "instances", i, "%s %u: expected less than %u", columns[c].name, row[c],
+                         columns[c].limit);
       return false;
     }
   return true;
@@ -86,7 +87,8 @@ read_instances (TraceReading *r, const cJSON *node, const GArray *from, const Su
   for (uint32_t i = 0; i < from->len; i++, row += N_ROW) {
     if (!check_row (r, node, i, row))
       continue;
-    to->instances[i] = (LsInstance) { row[ROW_SEGMENT], row[ROW_MB], (uint16_t) row[ROW_CHUNK], (uint16_t) row[ROW_STAGE] };
+    to->instances[i] = (LsInstance) { row[ROW_SEGMENT], row[ROW_MB], (uint16_t) row[ROW_CHUNK],
+                                      (uint16_t) row[ROW_STAGE] };
     plan->n_micro_batches = MAX (plan->n_micro_batches, row[ROW_MB] + 1);
     plan->n_chunks = MAX (plan->n_chunks, row[ROW_CHUNK] + 1);
     const Sum *s = &of_segment[row[ROW_SEGMENT]];
@@ -95,14 +97,16 @@ read_instances (TraceReading *r, const cJSON *node, const GArray *from, const Su
     to->n_events = MAX (to->n_events, s->n_events);
   }
   if (to->n_lead > 0 && to->n_lead >= from->len)
-    ls_trace_complain (r, node, "lead", TRACE_ALL, "%u of %u instances; expected less than all of them", to->n_lead, from->len);
+    ls_trace_complain (r, node, "lead", TRACE_ALL, "%u of %u instances; expected less than all of them",
+                       to->n_lead, from->len);
   if (r->ok && sum.n_ops < 1)
     ls_trace_complain (r, node, "instances", TRACE_ALL, "a program without ops; expected at least one");
   if (sum.n_ops > MAX_OPS_PER_STEP)
-    ls_trace_complain (r, node, "instances", TRACE_ALL, "%.3g ops in a step; the limit is %.3g", sum.n_ops, MAX_OPS_PER_STEP);
+    ls_trace_complain (r, node, "instances", TRACE_ALL, "%.3g ops in a step; the limit is %.3g", sum.n_ops,
+                       MAX_OPS_PER_STEP);
   if (sum.bytes > MAX_STEP_BYTES)
-    ls_trace_complain (r, node, "instances", TRACE_ALL, "a step allocates and moves %.3g bytes; the limit is %.3g", sum.bytes,
-                       MAX_STEP_BYTES);
+    ls_trace_complain (r, node, "instances", TRACE_ALL,
+                       "a step allocates and moves %.3g bytes; the limit is %.3g", sum.bytes, MAX_STEP_BYTES);
 }
 
 void
@@ -151,7 +155,8 @@ ls_trace_read_mesh (TraceReading *r, const LsMesh *mesh)
   const cJSON *node = list_of (r, "mesh");
   double n_ranks = (double) mesh->tp * mesh->cp * mesh->dp * mesh->pp;
   if (mesh->pp != r->plan->n_roles)
-    ls_trace_complain (r, node, "pp", TRACE_ALL, "%u stages, but %u roles: every stage has a role", mesh->pp, r->plan->n_roles);
+    ls_trace_complain (r, node, "pp", TRACE_ALL, "%u stages, but %u roles: every stage has a role", mesh->pp,
+                       r->plan->n_roles);
   if (n_ranks > MAX_RANKS)
     ls_trace_complain (r, node, NULL, TRACE_ALL, "%.0f ranks; expected at most %u", n_ranks, MAX_RANKS);
   if (r->ok)
@@ -172,7 +177,9 @@ read_communicators (TraceReading *r)
   for (uint32_t c = 0; c < plan->n_comms; c++, node = node->next) {
     const TraceCommunicator *f = &g_array_index (from, TraceCommunicator, c);
     LsCommunicator *to = &plan->comms[c];
-    *to = (LsCommunicator) { .axis = (LsAxis) f->axis, .spans_stages = f->spans_stages, .n_ranks = f->n_ranks };
+    *to = (LsCommunicator) { .axis = (LsAxis) f->axis,
+                             .spans_stages = f->spans_stages,
+                             .n_ranks = f->n_ranks };
     to->ranks = ls_arena_new_array (plan->arena, uint32_t, MAX (1, f->n_ranks));
     if (f->n_ranks == 0)
       ls_trace_complain (r, node, "ranks", TRACE_ALL, "a communicator without members");
@@ -214,7 +221,8 @@ read_rank (TraceReading *r, const cJSON *node, uint32_t rank, const TraceRank *f
   memcpy (b->comm, from->comm, sizeof from->comm);
   memcpy (b->peer, from->peer, sizeof b->peer);
   if (from->role >= plan->n_roles)
-    ls_trace_complain (r, node, "role", TRACE_ALL, "role %u does not exist: there are %u", from->role, plan->n_roles);
+    ls_trace_complain (r, node, "role", TRACE_ALL, "role %u does not exist: there are %u", from->role,
+                       plan->n_roles);
   for (int i = 0; i < 2; i++)
     if (b->peer[i] != UINT32_MAX && (b->peer[i] >= plan->n_ranks || b->peer[i] == rank))
       ls_trace_complain (r, node, ls_slot_name ((LsSlot) (LS_SLOT_PREV + i)), TRACE_ALL,
@@ -231,17 +239,18 @@ check_rank (TraceReading *r, const cJSON *node, uint32_t rank)
     if (b->comm[s] == UINT32_MAX)
       continue;
     if (b->comm[s] >= plan->n_comms)
-      ls_trace_complain (r, node, ls_slot_name ((LsSlot) s), TRACE_ALL, "communicator %u does not exist: there are %u",
-                         b->comm[s], plan->n_comms);
+      ls_trace_complain (r, node, ls_slot_name ((LsSlot) s), TRACE_ALL,
+                         "communicator %u does not exist: there are %u", b->comm[s], plan->n_comms);
     else if (b->member[s] == UINT32_MAX)
-      ls_trace_complain (r, node, ls_slot_name ((LsSlot) s), TRACE_ALL, "rank %u is not a member of communicator %u", rank,
-                         b->comm[s]);
+      ls_trace_complain (r, node, ls_slot_name ((LsSlot) s), TRACE_ALL,
+                         "rank %u is not a member of communicator %u", rank, b->comm[s]);
   }
   for (int i = 0; i < 2; i++)
     if (b->peer[i] != UINT32_MAX && plan->bindings[b->peer[i]].peer[1 - i] != rank)
       ls_trace_complain (r, node, ls_slot_name ((LsSlot) (LS_SLOT_PREV + i)), TRACE_ALL,
-                         "%s of rank %u is rank %u, but %s of that is another", ls_slot_name ((LsSlot) (LS_SLOT_PREV + i)),
-                         rank, b->peer[i], ls_slot_name ((LsSlot) (LS_SLOT_NEXT - i)));
+                         "%s of rank %u is rank %u, but %s of that is another",
+                         ls_slot_name ((LsSlot) (LS_SLOT_PREV + i)), rank, b->peer[i],
+                         ls_slot_name ((LsSlot) (LS_SLOT_NEXT - i)));
 }
 
 void

@@ -36,8 +36,9 @@ put_lists (TraceOp *to, const LsOp *op)
     to->transfers = array_of (sizeof (TraceTransfer), op->n_transfers);
   for (uint32_t i = 0; i < op->n_transfers; i++) {
     const LsTransfer *t = &op->transfers[i];
-    g_array_index (to->transfers, TraceTransfer, i)
-      = (TraceTransfer) { .send = t->is_send ? t->slot : -1, .receive = t->is_send ? -1 : t->slot, .bytes = t->bytes };
+    g_array_index (to->transfers, TraceTransfer, i) = (TraceTransfer) { .send = t->is_send ? t->slot : -1,
+                                                                        .receive = t->is_send ? -1 : t->slot,
+                                                                        .bytes = t->bytes };
   }
   if (op->n_buffers > 0)
     to->buffers = array_of (sizeof (TraceBuffer), op->n_buffers);
@@ -45,8 +46,11 @@ put_lists (TraceOp *to, const LsOp *op)
     const LsBufferEvent *b = &op->buffers[i];
     bool is_default = b->when == (b->is_free ? LS_AT_END : LS_AT_ISSUE);
     g_array_index (to->buffers, TraceBuffer, i) = (TraceBuffer) {
-      .alloc = b->is_free ? LS_TRACE_ABSENT : b->id, .free = b->is_free ? b->id : LS_TRACE_ABSENT,
-      .category = b->category, .when = is_default ? -1 : b->when, .bytes = b->bytes,
+      .alloc = b->is_free ? LS_TRACE_ABSENT : b->id,
+      .free = b->is_free ? b->id : LS_TRACE_ABSENT,
+      .category = b->category,
+      .when = is_default ? -1 : b->when,
+      .bytes = b->bytes,
     };
   }
 }
@@ -67,7 +71,8 @@ op_of (const LsOp *op, const GArray *kernels)
     to.slot = op->slot;
     to.coll = op->coll;
     to.has_margin = op->has_margin;
-    to.algorithm = op->algorithm != LS_ALGORITHM_CHOOSE ? BORROWED (ls_coll_algorithm_name (op->algorithm)) : NULL;
+    to.algorithm
+        = op->algorithm != LS_ALGORITHM_CHOOSE ? BORROWED (ls_coll_algorithm_name (op->algorithm)) : NULL;
     to.root = op->root > 0 ? op->root : LS_TRACE_ABSENT;
   }
   if (op->kind == LS_OP_COPY)
@@ -110,7 +115,8 @@ roles_of (const LsPlan *plan)
   for (uint32_t r = 0; r < plan->n_roles; r++) {
     const LsProgram *p = &plan->programs[r];
     TraceRole *to = &g_array_index (roles, TraceRole, r);
-    *to = (TraceRole) { .stage = p->stage == r ? LS_TRACE_ABSENT : p->stage, .n_params = p->n_params,
+    *to = (TraceRole) { .stage = p->stage == r ? LS_TRACE_ABSENT : p->stage,
+                        .n_params = p->n_params,
                         .n_lead = p->n_lead };
     memcpy (to->static_bytes, p->static_bytes, sizeof to->static_bytes);
     to->instances = array_of (N_ROW * sizeof (uint32_t), p->n_instances);
@@ -132,8 +138,15 @@ kernels_of (const LsPlan *plan)
   for (uint32_t i = 0; i < plan->n_kernels; i++) {
     const LsKernel *k = &plan->kernels[i];
     g_array_index (kernels, TraceKernel, i) = (TraceKernel) {
-      .name = BORROWED (k->name), .kind = (int) k->kind, .dtype = (int) k->dtype, .m = k->m, .n = k->n, .k = k->k,
-      .batch = k->batch, .flops = k->flops, .bytes = k->bytes,
+      .name = BORROWED (k->name),
+      .kind = (int) k->kind,
+      .dtype = (int) k->dtype,
+      .m = k->m,
+      .n = k->n,
+      .k = k->k,
+      .batch = k->batch,
+      .flops = k->flops,
+      .bytes = k->bytes,
       .access = (int) k->access,
     };
   }
@@ -155,21 +168,22 @@ static bool
 same_communicator (const LsCommunicator *a, const LsCommunicator *b)
 {
   return a->axis == b->axis && a->spans_stages == b->spans_stages && a->n_ranks == b->n_ranks
-         && memcmp (a->ranks, b->ranks, a->n_ranks * sizeof *a->ranks) == 0;
+      && memcmp (a->ranks, b->ranks, a->n_ranks * sizeof *a->ranks) == 0;
 }
 
 /* Whether the rules of the mesh give exactly these bindings. */
 static bool
 is_mesh (const LsPlan *plan, const LsMesh *mesh, uint32_t slots)
 {
-  if (!mesh || ls_mesh_n_ranks (mesh) != plan->n_ranks || mesh->pp != plan->n_roles || (slots & ~LS_MESH_SLOTS) != 0)
+  if (!mesh || ls_mesh_n_ranks (mesh) != plan->n_ranks || mesh->pp != plan->n_roles
+      || (slots & ~LS_MESH_SLOTS) != 0)
     return false;
   LsPlan *made = g_new0 (LsPlan, 1);
   made->arena = ls_arena_new ();
   ls_plan_bind_mesh (made, mesh, slots);
   bool is_same = made->n_comms == plan->n_comms
-                 && memcmp (made->bindings, plan->bindings, plan->n_ranks * sizeof *plan->bindings) == 0
-                 && memcmp (made->gpu_of_rank, plan->gpu_of_rank, plan->n_ranks * sizeof *plan->gpu_of_rank) == 0;
+      && memcmp (made->bindings, plan->bindings, plan->n_ranks * sizeof *plan->bindings) == 0
+      && memcmp (made->gpu_of_rank, plan->gpu_of_rank, plan->n_ranks * sizeof *plan->gpu_of_rank) == 0;
   for (uint32_t i = 0; is_same && i < plan->n_comms; i++)
     is_same = same_communicator (&made->comms[i], &plan->comms[i]);
   ls_plan_free (made);
@@ -193,14 +207,18 @@ put_ranks (TraceFile *file, const LsPlan *plan)
   for (uint32_t i = 0; i < plan->n_comms; i++) {
     const LsCommunicator *c = &plan->comms[i];
     g_array_index (file->communicators, TraceCommunicator, i) = (TraceCommunicator) {
-      .axis = (int) c->axis, .spans_stages = c->spans_stages, .ranks = c->ranks, .n_ranks = c->n_ranks,
+      .axis = (int) c->axis,
+      .spans_stages = c->spans_stages,
+      .ranks = c->ranks,
+      .n_ranks = c->n_ranks,
     };
   }
   file->ranks = array_of (sizeof (TraceRank), plan->n_ranks);
   for (uint32_t r = 0; r < plan->n_ranks; r++) {
     const LsBinding *b = &plan->bindings[r];
     TraceRank *to = &g_array_index (file->ranks, TraceRank, r);
-    *to = (TraceRank) { .role = b->role, .gpu = plan->gpu_of_rank[r] == r ? LS_TRACE_ABSENT : plan->gpu_of_rank[r] };
+    *to = (TraceRank) { .role = b->role,
+                        .gpu = plan->gpu_of_rank[r] == r ? LS_TRACE_ABSENT : plan->gpu_of_rank[r] };
     memcpy (to->comm, b->comm, sizeof to->comm);
     memcpy (to->peer, b->peer, sizeof to->peer);
   }
@@ -229,7 +247,8 @@ static gboolean
 can_say (const LsPlan *plan, GError **error)
 {
   if (plan->n_weights > 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "a trace cannot say that the parts of an all-to-all are unequal (expert_load)");
+    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+                 "a trace cannot say that the parts of an all-to-all are unequal (expert_load)");
     return FALSE;
   }
   const char *what = NULL;
@@ -246,8 +265,8 @@ can_say (const LsPlan *plan, GError **error)
         what = ls_mem_category_name ((LsMemCategory) c);
   if (what)
     g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
-                 "%s: a trace holds whole numbers of bytes up to %.0e and %.0e FLOPs; this is none or more", what,
-                 LS_TRACE_MAX_BYTES, LS_TRACE_MAX_FLOPS);
+                 "%s: a trace holds whole numbers of bytes up to %.0e and %.0e FLOPs; this is none or more",
+                 what, LS_TRACE_MAX_BYTES, LS_TRACE_MAX_FLOPS);
   return !what;
 }
 
@@ -297,7 +316,8 @@ clear_borrowed (TraceFile *file)
   }
   for (guint r = 0; r < file->roles->len; r++)
     g_array_unref (g_array_index (file->roles, TraceRole, r).instances);
-  GArray *arrays[] = { file->slots, file->communicators, file->ranks, file->kernels, file->segments, file->roles };
+  GArray *arrays[]
+      = { file->slots, file->communicators, file->ranks, file->kernels, file->segments, file->roles };
   for (guint i = 0; i < G_N_ELEMENTS (arrays); i++)
     if (arrays[i])
       g_array_unref (arrays[i]);

@@ -1,12 +1,12 @@
 #include "exec/memory/allocator.h"
 
-#define MIB (UINT64_C (1) << 20)
-#define MIN_BLOCK 512
-#define SMALL_SIZE MIB
+#define MIB           (UINT64_C (1) << 20)
+#define MIN_BLOCK     512
+#define SMALL_SIZE    MIB
 #define SMALL_SEGMENT (2 * MIB)
-#define MIN_LARGE (10 * MIB)
+#define MIN_LARGE     (10 * MIB)
 #define LARGE_SEGMENT (20 * MIB)
-#define ROUND_LARGE (2 * MIB)
+#define ROUND_LARGE   (2 * MIB)
 
 #define NONE UINT32_MAX
 
@@ -165,7 +165,11 @@ new_segment (LsAllocator *a, uint64_t size, uint32_t stream)
   a->stats.taken += segment;
   a->stats.n_taken++;
   a->stats.peak_reserved = MAX (a->stats.peak_reserved, a->stats.reserved);
-  Block b = { .address = a->next_address, .size = segment, .prev = NONE, .next = NONE, .stream = stream,
+  Block b = { .address = a->next_address,
+              .size = segment,
+              .prev = NONE,
+              .next = NONE,
+              .stream = stream,
               .is_small = size <= SMALL_SIZE };
   a->next_address += segment;
   return add_block (a, b);

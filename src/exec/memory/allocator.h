@@ -41,7 +41,7 @@ typedef struct {
 } LsAllocatorStats;
 
 LsAllocator *ls_allocator_new (uint64_t limit_bytes); /* 0: none */
-void ls_allocator_free (LsAllocator *a); /* NULL allowed */
+void ls_allocator_free (LsAllocator *a);              /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsAllocator, ls_allocator_free)
 
 /* A block of at least so many bytes, by its handle. O(log blocks). */

@@ -12,7 +12,7 @@ typedef struct {
   LsClassMemory *m;
   uint64_t alive[LS_N_MEM];
   uint64_t total;
-  uint64_t layers;      /* kept by forward for the backward of layers */
+  uint64_t layers;        /* kept by forward for the backward of layers */
   LsAllocator *allocator; /* NULL: none                                */
   uint32_t *handles;      /* of its blocks, by lap and change; first those of the lap before */
   GArray *samples;        /* LsMemorySample, NULL: nobody asked        */
@@ -28,7 +28,8 @@ typedef struct {
 static bool
 is_kept_by_layer (const MemoryChange *alloc)
 {
-  return alloc->buffer->category == LS_MEM_ACTIVATIONS && alloc->of->layer != UINT16_MAX && alloc->of->tag != LS_TAG_RECOMPUTE;
+  return alloc->buffer->category == LS_MEM_ACTIVATIONS && alloc->of->layer != UINT16_MAX
+      && alloc->of->tag != LS_TAG_RECOMPUTE;
 }
 
 static void
@@ -249,7 +250,8 @@ typedef enum { LAPS_ONE, LAPS_THREE } Laps;
 
 /* t NULL: the changes are in order only. */
 static void
-measure (LsClassMemory *m, const LsMemoryInput *in, const GArray *changes, const LsTimeline *t, Laps laps, GArray *samples)
+measure (LsClassMemory *m, const LsMemoryInput *in, const GArray *changes, const LsTimeline *t, Laps laps,
+         GArray *samples)
 {
   bool has_before = t && t->n_steps > 1 && laps == LAPS_THREE;
   Window w = { .from = G_MININT64, .to = G_MAXINT64 };
@@ -297,8 +299,9 @@ count_of (const LsMemoryInput *in, uint32_t rank)
 static bool
 holds_the_same (const LsClassMemory *a, const LsClassMemory *b)
 {
-  return a->peak_bytes == b->peak_bytes && a->needed_bytes == b->needed_bytes && a->kept_by_layers == b->kept_by_layers
-         && memcmp (a->at_peak, b->at_peak, sizeof a->at_peak) == 0 && memcmp (a->category_peak, b->category_peak, sizeof a->category_peak) == 0;
+  return a->peak_bytes == b->peak_bytes && a->needed_bytes == b->needed_bytes
+      && a->kept_by_layers == b->kept_by_layers && memcmp (a->at_peak, b->at_peak, sizeof a->at_peak) == 0
+      && memcmp (a->category_peak, b->category_peak, sizeof a->category_peak) == 0;
 }
 
 /* Ranks of a role that turn out to hold the same are one class. */
@@ -372,7 +375,8 @@ ls_memory_new (const LsMemoryInput *in)
   for (uint32_t role = 0; role < in->plan->n_roles; role++) {
     g_autoptr (GArray) changes = memory_changes_in_order (in->plan, &in->plan->programs[role]);
     if (memory->is_timed)
-      add_role_timed (classes, in, role, in->options.clock == LS_MEMORY_HOST && !memory_changes_streams (changes));
+      add_role_timed (classes, in, role,
+                      in->options.clock == LS_MEMORY_HOST && !memory_changes_streams (changes));
     else
       add_role_in_order (classes, in, role, changes);
   }
@@ -398,7 +402,8 @@ ls_memory_fullest (const LsMemory *m)
     const LsClassMemory *c = &m->classes[i];
     if (c->count == 0)
       continue;
-    if (!fullest || c->needed_bytes > fullest->needed_bytes || (c->needed_bytes == fullest->needed_bytes && c->rank < fullest->rank))
+    if (!fullest || c->needed_bytes > fullest->needed_bytes
+        || (c->needed_bytes == fullest->needed_bytes && c->rank < fullest->rank))
       fullest = c;
   }
   return fullest;

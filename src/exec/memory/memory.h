@@ -55,7 +55,7 @@ typedef struct {
 
 /* Ranks of a role that hold the same. */
 typedef struct {
-  uint32_t rank;  /* the first of them */
+  uint32_t rank; /* the first of them */
   uint32_t role;
   uint32_t count; /* how many          */
   uint64_t peak_bytes;
@@ -68,7 +68,7 @@ typedef struct {
    * head nor what is computed again. What the papers' formulas count. */
   uint64_t kept_by_layers;
   uint64_t at_begin[LS_N_MEM], at_end[LS_N_MEM]; /* of a step: the same */
-  uint64_t overfreed_bytes;         /* freed, but not alive: 0. See analysis/conservation.h   */
+  uint64_t overfreed_bytes;                      /* freed, but not alive: 0. See analysis/conservation.h   */
   /* What the GPU must have: the peak, or with the caching allocator its segments and what
    * lies outside of them. */
   uint64_t needed_bytes;

@@ -49,7 +49,7 @@ static uint64_t
 inside_node (void)
 {
   uint64_t buffers = ls_tune_buffer_bytes (LS_PROTOCOL_LL) + ls_tune_buffer_bytes (LS_PROTOCOL_LL128)
-                     + ls_tune_buffer_bytes (LS_PROTOCOL_SIMPLE);
+      + ls_tune_buffer_bytes (LS_PROTOCOL_SIMPLE);
   return round_up (HEADER, SHARED_UNIT) + round_up (HEADER + buffers, SHARED_UNIT);
 }
 
@@ -85,7 +85,8 @@ neighbours_of (const LsPlan *plan, const LsCluster *cluster, const LsCommunicato
 }
 
 static uint64_t
-buffers_of (const LsPlan *plan, const LsCluster *cluster, const LsNccl *nccl, const LsCommunicator *comm, uint32_t rank)
+buffers_of (const LsPlan *plan, const LsCluster *cluster, const LsNccl *nccl, const LsCommunicator *comm,
+            uint32_t rank)
 {
   if (comm->n_ranks < 2)
     return 0;

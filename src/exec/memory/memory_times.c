@@ -30,7 +30,8 @@ hash_buffer (gconstpointer key)
 static void
 changes_init (Changes *c, const LsPlan *plan, const LsProgram *program)
 {
-  *c = (Changes) { plan, program, g_array_new (FALSE, FALSE, sizeof (MemoryChange)), g_hash_table_new (hash_buffer, NULL) };
+  *c = (Changes) { plan, program, g_array_new (FALSE, FALSE, sizeof (MemoryChange)),
+                   g_hash_table_new (hash_buffer, NULL) };
 }
 
 static GArray *
@@ -52,7 +53,13 @@ static void
 add_change (Changes *c, uint32_t instance, uint16_t op, const LsOp *of, const LsBufferEvent *b)
 {
   gpointer key = buffer_key (&c->program->instances[instance], b);
-  MemoryChange change = { .at = c->changes->len, .issued = c->changes->len, .instance = instance, .op = op, .stream = of->stream, .of = of, .buffer = b };
+  MemoryChange change = { .at = c->changes->len,
+                          .issued = c->changes->len,
+                          .instance = instance,
+                          .op = op,
+                          .stream = of->stream,
+                          .of = of,
+                          .buffer = b };
   if (b->is_free) {
     change.alloc = GPOINTER_TO_UINT (g_hash_table_lookup (c->alive, key)) - 1u;
     g_hash_table_remove (c->alive, key);
@@ -127,12 +134,12 @@ typedef struct {
   const LsProgram *program;
   const LsSpan *spans;
   uint32_t n_spans;
-  uint32_t *first_op;  /* [n_instances] ordinal of its first op in the program */
-  uint32_t *span_of;   /* [ops of the program] index, LS_SPAN_NONE             */
-  LsTime issued;       /* of the last op that has a span                       */
+  uint32_t *first_op;        /* [n_instances] ordinal of its first op in the program */
+  uint32_t *span_of;         /* [ops of the program] index, LS_SPAN_NONE             */
+  LsTime issued;             /* of the last op that has a span                       */
   LsTime tail[LS_N_STREAMS]; /* end of what was issued so far                   */
-  LsTime *events;      /* as recorded, by event, micro-batch and chunk         */
-  LsTime *ends;        /* of the ops of the segment instance at hand           */
+  LsTime *events;            /* as recorded, by event, micro-batch and chunk         */
+  LsTime *ends;              /* of the ops of the segment instance at hand           */
 } Times;
 
 static bool

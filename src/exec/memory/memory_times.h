@@ -15,10 +15,10 @@ typedef struct {
   uint32_t instance;
   uint32_t alloc; /* index of the change that allocated this buffer; UINT32_MAX: none did */
   uint16_t op;
-  uint8_t stream; /* of the op                                              */
-  uint8_t phase;  /* PHASE_...                                              */
+  uint8_t stream;  /* of the op                                              */
+  uint8_t phase;   /* PHASE_...                                              */
   bool is_carried; /* a free: the buffer is of the step before              */
-  const LsOp *of; /* the op                                                 */
+  const LsOp *of;  /* the op                                                 */
   const LsBufferEvent *buffer;
 } MemoryChange;
 

@@ -6,9 +6,9 @@
 #include "exec/memory/memory_libraries.h"
 #include "exec/memory/memory_times.h"
 
-#define N_LAPS 3
+#define N_LAPS     3
 #define STEADY_LAP 1
-#define NONE UINT32_MAX
+#define NONE       UINT32_MAX
 
 /* A change of one of the laps happens; or a free is issued, long before it happens. */
 typedef struct {
@@ -97,9 +97,13 @@ note_call (Replay *r, const MemoryChange *c, bool waits, const LsAllocatorStats 
 {
   LsAllocatorStats after = ls_allocator_stats (r->allocator);
   LsDriverCall call = {
-    .instance = c->instance, .op = c->op, .waits = waits,
-    .n_freed = after.n_freed - before->n_freed, .freed = after.freed - before->freed,
-    .n_taken = after.n_taken - before->n_taken, .taken = after.taken - before->taken,
+    .instance = c->instance,
+    .op = c->op,
+    .waits = waits,
+    .n_freed = after.n_freed - before->n_freed,
+    .freed = after.freed - before->freed,
+    .n_taken = after.n_taken - before->n_taken,
+    .taken = after.taken - before->taken,
   };
   r->to->n_retries += waits;
   r->to->freed += call.freed;

@@ -33,7 +33,7 @@
 typedef struct {
   uint32_t instance; /* of the program */
   uint16_t op;
-  bool waits;        /* for the device: a retry */
+  bool waits;              /* for the device: a retry */
   uint64_t n_freed, freed; /* segments, bytes */
   uint64_t n_taken, taken;
 } LsDriverCall;

@@ -13,20 +13,20 @@ typedef struct Message Message;
 struct Message {
   LsEvent arrives;
   Messages *owner;
-  Message *next; /* of those that are free */
+  Message *next;      /* of those that are free */
   uint32_t to, round; /* seat */
 };
 
 /* What a seat sends: its k-th message of the present round. */
 typedef struct {
-  uint32_t to;               /* place                                                */
-  uint32_t n;                /* blocks of a message                                  */
-  uint32_t n_begun : 31;     /* messages like this, since `to` or `n` changed        */
+  uint32_t to;           /* place                                                */
+  uint32_t n;            /* blocks of a message                                  */
+  uint32_t n_begun : 31; /* messages like this, since `to` or `n` changed        */
   uint32_t is_leased : 1;
   uint32_t seat, to_seat;
-  LsTime left_at;            /* with a lease: when the bytes of the last have left   */
+  LsTime left_at; /* with a lease: when the bytes of the last have left   */
   LsTime moving, latency;
-  Message *last;             /* with a lease; arrives at left_at + latency           */
+  Message *last; /* with a lease; arrives at left_at + latency           */
 } Slot;
 
 /* The rest of it. */
@@ -42,8 +42,8 @@ typedef struct {
 
 /* A place, or one lane of it: what goes through rounds by itself. */
 typedef struct {
-  LsEvent wake;       /* at left_at, if nothing else moves it on                       */
-  LsTime left_at;     /* of all that it sends with a lease                             */
+  LsEvent wake;   /* at left_at, if nothing else moves it on                       */
+  LsTime left_at; /* of all that it sends with a lease                             */
   Messages *owner;
   uint32_t round;
   uint32_t n_receives; /* of the round, to come                                        */
@@ -366,7 +366,8 @@ enter (Messages *m, Seat *p, uint32_t seat)
     place = seat / m->n_lanes;
     lane = seat % m->n_lanes;
   }
-  uint32_t n = script->sends (script, place, p->round, m->sends), to_come = script->n_receives (script, place, p->round);
+  uint32_t n = script->sends (script, place, p->round, m->sends),
+           to_come = script->n_receives (script, place, p->round);
   g_assert (n <= script->max_sends);
   if (G_UNLIKELY (m->n_lanes > 1)) {
     g_assert (n == m->n_lanes && to_come == m->n_lanes);
@@ -413,7 +414,8 @@ size_t
 messages_bytes (const LsScript *script)
 {
   size_t path = 10; /* of a leaf-spine, both HBMs included */
-  return n_slots (script) * (sizeof (Slot) + sizeof (Side) + sizeof (Message) + path * (sizeof (LsFlowUse) + sizeof (LeaseUse)));
+  return n_slots (script)
+      * (sizeof (Slot) + sizeof (Side) + sizeof (Message) + path * (sizeof (LsFlowUse) + sizeof (LeaseUse)));
 }
 
 static void
@@ -428,7 +430,8 @@ slot_init (Messages *m, size_t i)
 }
 
 Messages *
-messages_new (const MessageNet *net, const LsScript *script, void (*finished) (void *context, void *owner, LsTime at))
+messages_new (const MessageNet *net, const LsScript *script,
+              void (*finished) (void *context, void *owner, LsTime at))
 {
   Messages *m = g_new0 (Messages, 1);
   *m = (Messages) { .net = net, .script = script, .finished = finished, .width = 2 };

@@ -75,7 +75,7 @@ typedef struct Messages Messages;
  * net and script are borrowed. */
 Messages *messages_new (const MessageNet *net, const LsScript *script,
                         void (*finished) (void *context, void *owner, LsTime at));
-void messages_free (Messages *m); /* NULL allowed; nothing of it is in progress */
+void messages_free (Messages *m);               /* NULL allowed; nothing of it is in progress */
 size_t messages_bytes (const LsScript *script); /* of memory that messages_new() takes */
 
 /* All places enter round 0 now; script->base is the caller's. finished is called, once,

@@ -20,7 +20,8 @@ ls_messages_time_alone (const LsScript *script, const LsCluster *cluster, const 
   LsTime end = LS_TIME_NEVER;
   ls_engine_init (&engine, &ls_evq_radix, NULL);
   engine.stop_at = CLOCK_END;
-  MessageNet net = { .engine = &engine, .flows = ls_flow_net_new (&engine, n, capacity, false), .progress = progress };
+  MessageNet net
+      = { .engine = &engine, .flows = ls_flow_net_new (&engine, n, capacity, false), .progress = progress };
   net.leases = leases_new (n, capacity, messages_revoked);
   Messages *m = messages_new (&net, script, note_end);
   messages_begin (m, &end, NULL);

@@ -45,7 +45,7 @@ struct Profiles {
   GHashTable *of_segment; /* XSegment -> Profile */
   uint32_t slots;         /* bit s: what the communicator of slot s loads is the rank's own */
   bool is_recording;
-  uint64_t frame;         /* that is recorded */
+  uint64_t frame; /* that is recorded */
   LsTime lead, begin;
   uint32_t first_span;
 };
@@ -67,7 +67,8 @@ is_quiet (const XSegment *seg)
     follows[i] = !is_sync && stream_follows[op->stream];
     for (uint32_t d = 0; d < op->n_deps; d++) {
       bool is_end = op->deps[d].kind == LS_DEP_END, is_tail = op->deps[d].kind == LS_DEP_STREAM;
-      follows[i] |= (is_end && follows[op->deps[d].index]) || (is_tail && op->deps[d].index == LS_STREAM_COMPUTE);
+      follows[i]
+          |= (is_end && follows[op->deps[d].index]) || (is_tail && op->deps[d].index == LS_STREAM_COMPUTE);
     }
     if (!follows[i])
       return false;
@@ -107,9 +108,11 @@ is_of_known_kinds (const XSegment *seg)
 static uint32_t *
 quiet_after (const Run *x, const LsProgram *p)
 {
-  uint32_t *quiet = g_new0 (uint32_t, p->n_instances + 1), n_looked = 2 * (p->n_instances - p->n_lead) + p->n_lead;
+  uint32_t *quiet = g_new0 (uint32_t, p->n_instances + 1),
+           n_looked = 2 * (p->n_instances - p->n_lead) + p->n_lead;
   for (uint32_t k = n_looked; k-- > 0;) {
-    uint32_t i = k >= p->n_instances ? k - (p->n_instances - p->n_lead) : k, next = i + 1 < p->n_instances ? i + 1 : p->n_lead;
+    uint32_t i = k >= p->n_instances ? k - (p->n_instances - p->n_lead) : k,
+             next = i + 1 < p->n_instances ? i + 1 : p->n_lead;
     const XSegment *seg = &x->segments[p->instances[next].segment];
     quiet[i] = seg->is_quiet ? MIN (LOOKAHEAD_OPS, seg->n_launched + quiet[next]) : 0;
   }
@@ -141,7 +144,8 @@ private_slots (const Run *x, const Rank *r)
   uint32_t slots = 0;
   for (uint32_t s = 0; s < LS_SLOT_PREV; s++) {
     uint32_t c = r->binding->comm[s];
-    bool is_alone = c != UINT32_MAX && (x->plan->comms[c].n_ranks == 1 && (!x->fold->quotient || (x->fold->is_private[c])));
+    bool is_alone = c != UINT32_MAX
+        && (x->plan->comms[c].n_ranks == 1 && (!x->fold->quotient || (x->fold->is_private[c])));
     slots |= is_alone ? 1u << s : 0;
   }
   return slots;
@@ -150,7 +154,8 @@ private_slots (const Run *x, const Rank *r)
 void
 coarsen_init (Run *x)
 {
-  bool is_on = x->options->coarsen != LS_SHORTCUT_OFF && x->options->network != LS_NETWORK_STEP && !x->options->no_run_ahead;
+  bool is_on = x->options->coarsen != LS_SHORTCUT_OFF && x->options->network != LS_NETWORK_STEP
+      && !x->options->no_run_ahead;
   if (!is_on)
     return;
   for (uint32_t i = 0; i < x->plan->n_segments; i++) {
@@ -225,7 +230,8 @@ record_stream (Rank *r, const Frame *f, Profile *p, uint32_t s, uint16_t last)
 {
   const Stream *st = &r->streams[s];
   Ref span = ref_of (r, f, f->span[last]);
-  p->streams[p->n_streams++] = (StreamEnd) { f->time[last] - r->profiles->begin, span, (uint8_t) s, st->tail_kind };
+  p->streams[p->n_streams++]
+      = (StreamEnd) { f->time[last] - r->profiles->begin, span, (uint8_t) s, st->tail_kind };
 }
 
 static void
@@ -235,7 +241,8 @@ record_call (Run *x, const Rank *r, const Frame *f, Profile *p, uint16_t i)
   uint32_t comm = r->binding->comm[op->slot];
   LsTime at = f->time[i] - r->profiles->begin;
   Ref span = ref_of (r, f, f->span[i]);
-  p->calls[p->n_calls++] = (CallEnd) { at, call_find (x->comms[comm].calls, collective_key (&f->seg->ops[i])), comm };
+  p->calls[p->n_calls++]
+      = (CallEnd) { at, call_find (x->comms[comm].calls, collective_key (&f->seg->ops[i])), comm };
   if (op->call + 1 == f->seg->n_calls[op->slot])
     p->slots[p->n_slots++] = (SlotEnd) { at, span, op->slot };
 }
@@ -387,7 +394,8 @@ coarsen_frame (Run *x, Rank *r, const Candidate *head)
   const Frame *f = rank_frame (r, ordinal);
   const XSegment *seg = f->seg;
   bool is_whole = f->n_left == seg->n_ops && f->n_issued == seg->n_ops;
-  if (!is_whole || !seg->is_fit || !is_in_step (x, f) || (seg->slots & ~all->slots) != 0 || x->quiet[r->binding->role][f->instance_id] < LOOKAHEAD_OPS)
+  if (!is_whole || !seg->is_fit || !is_in_step (x, f) || (seg->slots & ~all->slots) != 0
+      || x->quiet[r->binding->role][f->instance_id] < LOOKAHEAD_OPS)
     return false;
   LsTime begin, lead;
   if (!find_beginning (r, f, &begin, &lead) || begin < x->engine.now)

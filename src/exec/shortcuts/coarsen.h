@@ -6,17 +6,17 @@
 #include "exec/state.h"
 
 /* How far ahead the host was. */
-#define LEAD_IDLE (-1) /* not at all: everything was idle when the first op was issued */
+#define LEAD_IDLE   (-1) /* not at all: everything was idle when the first op was issued */
 #define LEAD_ENOUGH LS_TIME_NEVER
-#define LEAD_NEVER (-2)
+#define LEAD_NEVER  (-2)
 
 /* A span: of the profile, by number; or of before. */
 typedef uint32_t Ref;
-#define REF_NONE LS_SPAN_NONE
-#define REF_HOST (LS_SPAN_NONE - 1)    /* what held the host up                        */
-#define REF_COMPUTE (LS_SPAN_NONE - 2) /* the tail of the compute stream, and its kind  */
-#define REF_JOINED (LS_SPAN_NONE - 3)  /* the same, as a dependency of another stream   */
-#define REF_UNKNOWN (LS_SPAN_NONE - 4)
+#define REF_NONE         LS_SPAN_NONE
+#define REF_HOST         (LS_SPAN_NONE - 1) /* what held the host up                        */
+#define REF_COMPUTE      (LS_SPAN_NONE - 2) /* the tail of the compute stream, and its kind  */
+#define REF_JOINED       (LS_SPAN_NONE - 3) /* the same, as a dependency of another stream   */
+#define REF_UNKNOWN      (LS_SPAN_NONE - 4)
 #define IS_INTERNAL(ref) ((ref) < REF_UNKNOWN)
 
 typedef struct {
@@ -48,15 +48,15 @@ typedef struct Profile Profile;
 struct Profile {
   Profile *next;
   LsTime lead;
-  LsTime end;       /* of all, and of the compute stream */
+  LsTime end; /* of all, and of the compute stream */
   LsTime gpu_free;
-  LsTime *ends;     /* [n_ops] in order of time */
+  LsTime *ends; /* [n_ops] in order of time */
   uint32_t n_streams, n_slots, n_records, n_calls, n_spans;
   StreamEnd *streams;
   SlotEnd *slots;
   Recorded *records;
   CallEnd *calls;
-  LsSpan *spans;    /* .cause is a Ref */
+  LsSpan *spans; /* .cause is a Ref */
 };
 
 /* The oldest open frame of the rank, all at once; it begins at that time. */

@@ -34,8 +34,9 @@ replay_spans (Run *x, Replay *y)
     uint8_t kind = s->cause_kind;
     SpanRef cause = span_of (y, s->cause, s->op, &kind);
     bool is_kernel = y->f->seg->x[s->op].kind == LS_OP_KERNEL;
-    SpanRef own = span_add (x, y->r, y->f, s->op, y->begin + s->start, is_kernel ? s->matched : y->begin + s->matched,
-                            y->begin + s->end, (LsCause) kind, cause);
+    SpanRef own
+        = span_add (x, y->r, y->f, s->op, y->begin + s->start, is_kernel ? s->matched : y->begin + s->matched,
+                    y->begin + s->end, (LsCause) kind, cause);
     if (i == 0)
       y->first_span = SPAN_INDEX (own);
   }
@@ -65,7 +66,7 @@ replay_streams (Run *x, const Replay *y)
   for (uint32_t i = 0; i < y->p->n_records; i++) {
     const Recorded *e = &y->p->records[i];
     *event_record (x, r, y->f, &y->f->seg->ops[e->op])
-      = (EventRecord) { y->begin + e->at, span_of (y, e->span, e->op, &(uint8_t) { 0 }), y->f->step + 1 };
+        = (EventRecord) { y->begin + e->at, span_of (y, e->span, e->op, &(uint8_t) { 0 }), y->f->step + 1 };
   }
   for (uint32_t i = 0; i < y->p->n_streams; i++) {
     const StreamEnd *e = &y->p->streams[i];
@@ -104,7 +105,11 @@ profile_replay (Run *x, Rank *r, const Profile *p, LsTime begin)
 {
   const Stream *compute = &r->streams[LS_STREAM_COMPUTE];
   uint64_t frame = r->frames_first;
-  Replay y = { .r = r, .f = rank_frame (r, frame), .p = p, .begin = begin, .compute_span = compute->tail_span,
+  Replay y = { .r = r,
+               .f = rank_frame (r, frame),
+               .p = p,
+               .begin = begin,
+               .compute_span = compute->tail_span,
                .compute_kind = (LsCause) compute->tail_kind };
   uint32_t step = y.f->step;
   replay_spans (x, &y);

@@ -44,9 +44,11 @@ stay_unfolded (Fold *f, const LsCluster *cluster, const double *capacity)
 
 /* Newly allocated, both: the first member of each class, and how many there are. */
 static void
-count_classes (const uint32_t *class_of, uint32_t n, uint32_t n_classes, uint32_t **ret_first, uint32_t **ret_count)
+count_classes (const uint32_t *class_of, uint32_t n, uint32_t n_classes, uint32_t **ret_first,
+               uint32_t **ret_count)
 {
-  uint32_t *first = g_new (uint32_t, (gsize) n_classes + 1), *count = g_new0 (uint32_t, (gsize) n_classes + 1);
+  uint32_t *first = g_new (uint32_t, (gsize) n_classes + 1),
+           *count = g_new0 (uint32_t, (gsize) n_classes + 1);
   for (uint32_t i = 0; i < n; i++)
     if (count[class_of[i]]++ == 0)
       first[class_of[i]] = i;
@@ -55,7 +57,8 @@ count_classes (const uint32_t *class_of, uint32_t n, uint32_t n_classes, uint32_
 }
 
 static void
-fold_resources (Fold *f, const LsCluster *cluster, const double *capacity, const FoldLoads *l, const Classes *c)
+fold_resources (Fold *f, const LsCluster *cluster, const double *capacity, const FoldLoads *l,
+                const Classes *c)
 {
   uint32_t n = ls_cluster_n_resources (cluster);
   double most = 0;
@@ -140,7 +143,8 @@ has_slots_apart (const LsPlan *plan, const Classes *c)
   for (uint32_t i = 0; i < plan->n_ranks; i++)
     for (int s = 0; s < LS_SLOT_PREV; s++)
       for (int o = 0; o < s && plan->bindings[i].comm[s] != UINT32_MAX; o++)
-        if (plan->bindings[i].comm[o] != UINT32_MAX && c->comm[plan->bindings[i].comm[o]] == c->comm[plan->bindings[i].comm[s]])
+        if (plan->bindings[i].comm[o] != UINT32_MAX
+            && c->comm[plan->bindings[i].comm[o]] == c->comm[plan->bindings[i].comm[s]])
           return false;
   return true;
 }
@@ -161,7 +165,8 @@ weigh (Fold *f, const uint32_t *class_of_comm)
     uint32_t class = f->class_of_rank[i];
     f->copy_weight[class] += digest_of (UINT64_C (1) << 63 | i);
     for (int p = 0; p < 2; p++)
-      f->channel_weight[2 * class + (uint32_t) p] += digest_of ((uint64_t) i << 32 | plan->bindings[i].peer[1 - p]);
+      f->channel_weight[2 * class + (uint32_t) p]
+          += digest_of ((uint64_t) i << 32 | plan->bindings[i].peer[1 - p]);
   }
 }
 
@@ -172,7 +177,8 @@ fold_new (Run *x, const double *capacity)
   f->plan = x->plan;
   FoldLoads loads = { 0 };
   Classes classes = { 0 };
-  bool may_fold = x->options->fold != LS_SHORTCUT_OFF && x->options->network != LS_NETWORK_STEP && x->plan->n_ranks > 1;
+  bool may_fold
+      = x->options->fold != LS_SHORTCUT_OFF && x->options->network != LS_NETWORK_STEP && x->plan->n_ranks > 1;
   if (may_fold && fold_loads_init (&loads, x, capacity))
     classes = refine (loads.refine);
   bool is_folded = classes.rank && classes.n_ranks < x->plan->n_ranks && has_slots_apart (f->plan, &classes);

@@ -35,22 +35,23 @@
 #include "plan/plan.h"
 
 typedef struct Fold {
-  const LsPlan *plan;       /* whole; borrowed                                       */
-  LsPlan *quotient;         /* NULL: the plan itself                                 */
-  uint32_t n_ranks;         /* of the quotient                                       */
-  uint32_t *class_of_rank;  /* [plan->n_ranks]                                       */
-  uint32_t *rank;           /* [n_ranks] who stands for the class: its lowest rank   */
-  uint32_t *n_of_rank;      /* [n_ranks] in the class                                */
-  uint32_t *comm;           /* [n_comms of the quotient] likewise                    */
+  const LsPlan *plan;      /* whole; borrowed                                       */
+  LsPlan *quotient;        /* NULL: the plan itself                                 */
+  uint32_t n_ranks;        /* of the quotient                                       */
+  uint32_t *class_of_rank; /* [plan->n_ranks]                                       */
+  uint32_t *rank;          /* [n_ranks] who stands for the class: its lowest rank   */
+  uint32_t *n_of_rank;     /* [n_ranks] in the class                                */
+  uint32_t *comm;          /* [n_comms of the quotient] likewise                    */
   uint32_t *n_of_comm;
-  uint32_t n_resources;     /* classes, and one more that nobody uses: see capacity  */
+  uint32_t n_resources;        /* classes, and one more that nobody uses: see capacity  */
   uint32_t *class_of_resource; /* [resources of the cluster]; UINT32_MAX: not loaded */
-  uint32_t *n_of_resource;  /* [n_resources]                                         */
-  double *capacity;         /* [n_resources]; the last has the most of all, for the quantum */
-  bool *is_private;         /* [n_comms of the quotient] of one class of ranks, without which nothing loads
+  uint32_t *n_of_resource;     /* [n_resources]                                         */
+  double *capacity;            /* [n_resources]; the last has the most of all, for the quantum */
+  bool *is_private;            /* [n_comms of the quotient] of one class of ranks, without which nothing loads
                                what its calls do; NULL: none is */
-  uint64_t *comm_weight, *channel_weight, *copy_weight; /* sums of digest_of() over a class; channels [2 * n_ranks] */
-  uint64_t *sum;            /* [n_resources] zeros: scratch of fold_uses()           */
+  uint64_t *comm_weight, *channel_weight,
+      *copy_weight; /* sums of digest_of() over a class; channels [2 * n_ranks] */
+  uint64_t *sum;    /* [n_resources] zeros: scratch of fold_uses()           */
 } Fold;
 
 typedef struct Run Run;
@@ -66,7 +67,8 @@ uint32_t fold_uses (const Fold *f, const LsLoad *loads, uint32_t n, uint32_t n_a
 
 /* fold_check.c: LS_ERROR_FAILED with the first thing that is not the same in both, as far as
  * the window goes. names: what to call the two ("folded and unfolded"). */
-gboolean fold_check (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster, const char *names, GError **error);
+gboolean fold_check (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster,
+                     const char *names, GError **error);
 
 /* fold_calls.c: what the programs load, to be refined. */
 typedef struct {

@@ -10,8 +10,8 @@ typedef struct {
   Run *x;
   const LsPlan *plan; /* whole */
   RoleCalls *roles;
-  GArray *loads;      /* RefineLoad; of resources of the cluster until they are numbered */
-  GArray *patterns;   /* uint32_t: where those of the present owner begin in loads       */
+  GArray *loads;       /* RefineLoad; of resources of the cluster until they are numbered */
+  GArray *patterns;    /* uint32_t: where those of the present owner begin in loads       */
   guint first_pattern; /* since when they are for the same ranks                           */
   uint32_t *first;
   uint32_t (*sends)[3];
@@ -28,7 +28,8 @@ check_calls (const Lowering *l)
 {
   const LsPlan *plan = l->plan;
   g_autofree uint8_t *slot = g_new0 (uint8_t, plan->n_comms + 1);
-  g_autofree uint32_t *n_bound = g_new0 (uint32_t, plan->n_comms + 1), *id = g_new0 (uint32_t, plan->n_comms + 1);
+  g_autofree uint32_t *n_bound = g_new0 (uint32_t, plan->n_comms + 1),
+                      *id = g_new0 (uint32_t, plan->n_comms + 1);
   for (uint32_t i = 0; i < plan->n_ranks; i++)
     for (int s = 0; s < LS_SLOT_PREV; s++) {
       uint32_t comm = plan->bindings[i].comm[s], of_rank = l->roles[plan->bindings[i].role].id[CALLS + s];
@@ -95,7 +96,8 @@ static bool
 is_pattern (const Lowering *l, guint pattern, const LsLoad *loads, uint32_t n)
 {
   uint32_t from = g_array_index (l->patterns, uint32_t, pattern);
-  uint32_t to = pattern + 1 < l->patterns->len ? g_array_index (l->patterns, uint32_t, pattern + 1) : l->loads->len;
+  uint32_t to
+      = pattern + 1 < l->patterns->len ? g_array_index (l->patterns, uint32_t, pattern + 1) : l->loads->len;
   if (to - from != n)
     return false;
   const RefineLoad *known = &g_array_index (l->loads, RefineLoad, from);
@@ -169,7 +171,8 @@ lower_calls (Lowering *l, const GArray *keys, const uint32_t *ranks, uint32_t n,
 static bool
 has_room (const Lowering *l)
 {
-  return l->loads->len < UINT32_MAX / 4 && l->loads->len * sizeof (RefineLoad) < l->x->options->max_memory_bytes / 4;
+  return l->loads->len < UINT32_MAX / 4
+      && l->loads->len * sizeof (RefineLoad) < l->x->options->max_memory_bytes / 4;
 }
 
 static bool
@@ -180,7 +183,8 @@ lower_comms (Lowering *l, const uint8_t *slot)
     const RoleCalls *role = &l->roles[l->plan->bindings[comm->ranks[0]].role];
     begin_owner (l, c);
     sig_add (&l->out->comm[c], comm->n_ranks);
-    if (!has_room (l) || !lower_calls (l, role->keys[CALLS + slot[c]], comm->ranks, comm->n_ranks, &l->out->comm[c]))
+    if (!has_room (l)
+        || !lower_calls (l, role->keys[CALLS + slot[c]], comm->ranks, comm->n_ranks, &l->out->comm[c]))
       return false;
   }
   return true;
@@ -194,7 +198,8 @@ lower_copies (Lowering *l, const RoleCalls *role, uint32_t rank, Sig *sig)
     g_autoptr (LsArena) arena = keys->len > 0 ? ls_arena_new () : NULL;
     for (guint i = 0; i < keys->len; i++) {
       CallKey key = g_array_index (keys, CallKey, i);
-      add_plan (l, key, copy_plan (l->x, l->plan->gpu_of_rank[rank], (LsCopyDirection) d, key.bytes, arena), 0, sig);
+      add_plan (l, key, copy_plan (l->x, l->plan->gpu_of_rank[rank], (LsCopyDirection) d, key.bytes, arena),
+                0, sig);
     }
   }
 }
@@ -213,7 +218,8 @@ lower_rank (Lowering *l, uint32_t rank)
   pattern_of (l, &kernel, 1);
   for (int p = 0; p < 2; p++) {
     l->sends[rank][p] = begin_partners (l);
-    if (role->id[SENDS + p] != 0 && !lower_calls (l, role->keys[SENDS + p], (const uint32_t[]) { rank, b->peer[p] }, 2, sig))
+    if (role->id[SENDS + p] != 0
+        && !lower_calls (l, role->keys[SENDS + p], (const uint32_t[]) { rank, b->peer[p] }, 2, sig))
       return false;
   }
   l->sends[rank][2] = begin_partners (l);

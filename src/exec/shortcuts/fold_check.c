@@ -69,7 +69,8 @@ matched (const LsTimeline *t, uint32_t rank, const LsSpan *s)
 
 /* What it waited for, as (step, instance, op). */
 static bool
-is_same_cause (const LsTimeline *a, uint32_t rank_a, const LsSpan *x, const LsTimeline *b, uint32_t rank_b, const LsSpan *y)
+is_same_cause (const LsTimeline *a, uint32_t rank_a, const LsSpan *x, const LsTimeline *b, uint32_t rank_b,
+               const LsSpan *y)
 {
   if (x->cause_kind != y->cause_kind || (x->cause == LS_SPAN_NONE) != (y->cause == LS_SPAN_NONE))
     return false;
@@ -80,7 +81,8 @@ is_same_cause (const LsTimeline *a, uint32_t rank_a, const LsSpan *x, const LsTi
 }
 
 static const char *
-difference (const LsTimeline *a, uint32_t rank_a, const LsSpan *x, const LsTimeline *b, uint32_t rank_b, const LsSpan *y)
+difference (const LsTimeline *a, uint32_t rank_a, const LsSpan *x, const LsTimeline *b, uint32_t rank_b,
+            const LsSpan *y)
 {
   if (!is_same_op (a, x, b, y))
     return "order";
@@ -117,7 +119,8 @@ last_idle_cause (const LsTimeline *t, uint32_t rank, LsCause *ret_kind, bool *re
 }
 
 static gboolean
-check_last_idle (const LsTimeline *folded, uint32_t other, const LsTimeline *whole, uint32_t rank, const char *names, GError **error)
+check_last_idle (const LsTimeline *folded, uint32_t other, const LsTimeline *whole, uint32_t rank,
+                 const char *names, GError **error)
 {
   LsCause a, b;
   bool a_has_span, b_has_span;
@@ -126,19 +129,22 @@ check_last_idle (const LsTimeline *folded, uint32_t other, const LsTimeline *who
   last_idle_cause (folded, other, &a, &a_has_span);
   if (a == b && a_has_span == b_has_span)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s differ in what rank %u waits for at the end: %s on rank %u, %s itself", names, rank,
+  g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
+               "%s differ in what rank %u waits for at the end: %s on rank %u, %s itself", names, rank,
                ls_cause_name (a), other, ls_cause_name (b));
   return FALSE;
 }
 
 static gboolean
-check_rank (const LsTimeline *folded, const LsTimeline *whole, uint32_t rank, const char *names, GError **error)
+check_rank (const LsTimeline *folded, const LsTimeline *whole, uint32_t rank, const char *names,
+            GError **error)
 {
   uint32_t other = folded->representative[rank];
   g_autoptr (GPtrArray) x = spans_of (folded, other), y = spans_of (whole, rank);
   if (x->len != y->len) {
-    g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s differ: rank %u has %u spans for rank %u, which has %u itself", names, other,
-                 x->len, rank, y->len);
+    g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
+                 "%s differ: rank %u has %u spans for rank %u, which has %u itself", names, other, x->len,
+                 rank, y->len);
     return FALSE;
   }
   for (guint i = 0; i < x->len; i++) {
@@ -147,9 +153,11 @@ check_rank (const LsTimeline *folded, const LsTimeline *whole, uint32_t rank, co
     if (!what)
       continue;
     g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
-                 "%s differ in the %s of %s (step %u, instance %u, op %u): from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
-                 " ps on rank %u for rank %u, from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " ps on that itself",
-                 names, what, ls_span_name (whole, rank, q), q->step, q->instance, q->op, p->start, p->end, other, rank, q->start, q->end);
+                 "%s differ in the %s of %s (step %u, instance %u, op %u): from %" G_GINT64_FORMAT
+                 " to %" G_GINT64_FORMAT " ps on rank %u for rank %u, from %" G_GINT64_FORMAT
+                 " to %" G_GINT64_FORMAT " ps on that itself",
+                 names, what, ls_span_name (whole, rank, q), q->step, q->instance, q->op, p->start, p->end,
+                 other, rank, q->start, q->end);
     return FALSE;
   }
   return check_last_idle (folded, other, whole, rank, names, error);
@@ -169,33 +177,36 @@ check_times (const LsTimeline *folded, const LsTimeline *whole, const char *name
   for (guint i = 0; i < G_N_ELEMENTS (figures); i++)
     if (figures[i].folded != figures[i].whole) {
       g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
-                   "%s differ in the %s: %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT, names, figures[i].what, figures[i].folded,
-                   figures[i].whole);
+                   "%s differ in the %s: %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT, names, figures[i].what,
+                   figures[i].folded, figures[i].whole);
       return FALSE;
     }
   return TRUE;
 }
 
 static gboolean
-check_links (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster, const char *names, GError **error)
+check_links (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster, const char *names,
+             GError **error)
 {
   for (uint32_t i = 0; i < whole->n_resources; i++)
     if (folded->resource_bytes[i] != whole->resource_bytes[i]) {
       g_autofree char *name = ls_cluster_resource_name (cluster, i);
-      g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s differ in the bytes of %s: %.17g and %.17g", names, name,
-                   folded->resource_bytes[i], whole->resource_bytes[i]);
+      g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s differ in the bytes of %s: %.17g and %.17g", names,
+                   name, folded->resource_bytes[i], whole->resource_bytes[i]);
       return FALSE;
     }
   return TRUE;
 }
 
 gboolean
-fold_check (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster, const char *names, GError **error)
+fold_check (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster, const char *names,
+            GError **error)
 {
   if (!check_times (folded, whole, names, error) || !check_links (folded, whole, cluster, names, error))
     return FALSE;
   for (uint32_t rank = 0; rank < whole->n_ranks; rank++)
-    if (whole->ranks[rank].spans && folded->ranks[folded->representative[rank]].spans && !check_rank (folded, whole, rank, names, error))
+    if (whole->ranks[rank].spans && folded->ranks[folded->representative[rank]].spans
+        && !check_rank (folded, whole, rank, names, error))
       return FALSE;
   return TRUE;
 }

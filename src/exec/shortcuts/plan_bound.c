@@ -18,7 +18,8 @@ known_call (RankSum *r, uint8_t slot, CallKey key, const uint32_t *ranks, uint32
   const Run *x = r->x;
   g_autoptr (LsArena) arena = ls_arena_new ();
   LsCollRequest request = call_request (x->fold->plan, key, ranks, n_ranks, r->memo, arena);
-  const LsCollPlan *p = x->options->network != LS_NETWORK_STEP && n_ranks > 1 ? call_plan (x, &request, arena, NULL) : NULL;
+  const LsCollPlan *p
+      = x->options->network != LS_NETWORK_STEP && n_ranks > 1 ? call_plan (x, &request, arena, NULL) : NULL;
   if (p) {
     LsTime latency = 0, alone = ls_coll_time_alone (x->cluster, p);
     for (uint32_t i = 0; i < p->n_phases; i++)
@@ -214,7 +215,9 @@ rank_sum_new (Run *x, LsCollMemo *memo, uint32_t rank)
   const LsProgram *p = &plan->programs[plan->bindings[rank].role];
   g_autofree LsTime *n_uses = g_new0 (LsTime, plan->n_segments + 1);
   RankSum *r = g_new0 (RankSum, 1);
-  *r = (RankSum) { .x = x, .memo = memo, .rank = rank, .slow = x->options->slow ? x->options->slow[rank] : 1.0 };
+  *r = (RankSum) {
+    .x = x, .memo = memo, .rank = rank, .slow = x->options->slow ? x->options->slow[rank] : 1.0
+  };
   r->known = g_array_new (FALSE, FALSE, sizeof (BoundCall));
   r->work = g_new0 (LsTime, plan->n_kernels + 1);
   for (int s = 0; s < LS_N_STREAMS; s++)
@@ -239,13 +242,19 @@ rank_sum_free (gpointer sum)
 }
 
 LsTime
-ls_plan_bound (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration, const LsNccl *nccl,
-              const LsRunOptions *options)
+ls_plan_bound (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration,
+               const LsNccl *nccl, const LsRunOptions *options)
 {
   Fold whole = { .plan = plan };
   g_autoptr (LsCollMemo) memo = ls_coll_memo_new ();
   g_autoptr (LsArena) arena = ls_arena_new ();
-  Run x = { .plan = plan, .cluster = cluster, .nccl = nccl, .around = &calibration->around, .options = options, .arena = arena, .fold = &whole };
+  Run x = { .plan = plan,
+            .cluster = cluster,
+            .nccl = nccl,
+            .around = &calibration->around,
+            .options = options,
+            .arena = arena,
+            .fold = &whole };
   if (!run_compile (&x, calibration, NULL))
     return 0;
   g_autoptr (GPtrArray) sums = g_ptr_array_new_with_free_func (rank_sum_free);

@@ -1,5 +1,5 @@
-/* exec/shortcuts/plan_bound_round.c — how long ranks of a pipeline take at least for a step: the longest chain that leads
- * from something in one step to the same in the next.
+/* exec/shortcuts/plan_bound_round.c — how long ranks of a pipeline take at least for a step: the longest
+ * chain that leads from something in one step to the same in the next.
  *
  * Problem. Ranks of a pipeline wait for each other: what each does by itself says nothing of bubbles.
  *
@@ -15,12 +15,12 @@
  *     none      T >= longest chain on the first rank from where its compute stream ends a step to where
  *                    it ends the next
  *
- * Proof. By induction along the chain: in a run an op starts at the latest of things of which those above
- * are some (exec/rank.c, exec/group.c, exec/collective.c), and takes no less than alone; what a chain does not
- * connect to its begin counts as over long before. So no op of a run is nearer to the begin of its chain
- * than here. Messages meet in the order in which they are posted, and those of a step meet in it (a run
- * refuses others), so number k of a step here is number k there. The end of the chain is what it began
- * with, a step later: T is at least its length, in the long run.
+ * Proof. By induction along the chain: in a run an op starts at the latest of things of which those above are
+ * some (exec/rank.c, exec/group.c, exec/collective.c), and takes no less than alone; what a chain does not
+ * connect to its begin counts as over long before. So no op of a run is nearer to the begin of its chain than
+ * here. Messages meet in the order in which they are posted, and those of a step meet in it (a run refuses
+ * others), so number k of a step here is number k there. The end of the chain is what it began with, a step
+ * later: T is at least its length, in the long run.
  *
  * Worked example. One micro-batch through two stages: forward of 1 ms, message of 1 ms, forward and
  * backward of 3 ms together, message of 1 ms, backward of 2 ms, optimizer of 0.5 ms on each. The first rank
@@ -56,16 +56,16 @@ typedef struct {
   const Place *barrier; /* NULL: none */
   Place barrier_place;
   Place at;
-  bool is_posted;       /* the messages of the op that it is at */
-  bool has_begun;       /* the barrier was there                */
+  bool is_posted; /* the messages of the op that it is at */
+  bool has_begun; /* the barrier was there                */
   WalkState state;
   LsTime host, tail[LS_N_STREAMS];
-  LsTime arrived;       /* at the barrier of the next step      */
-  LsTime *end;          /* of the ops of the instance           */
+  LsTime arrived; /* at the barrier of the next step      */
+  LsTime *end;    /* of the ops of the instance           */
   LsTime *events;
   LsTime (*paths)[LS_N_STREAMS]; /* [n_segments] bound_segment_path () */
   bool *has_path;
-  Lane lanes[2];        /* to the next rank, to the previous    */
+  Lane lanes[2]; /* to the next rank, to the previous    */
 } Walk;
 
 typedef struct {
@@ -95,8 +95,9 @@ walk_new (const Run *x, RankSum *sum)
   for (int s = 0; s < LS_N_STREAMS; s++)
     w->tail[s] = BOUND_NEVER;
   for (int i = 0; i < 2; i++)
-    w->lanes[i] = (Lane) { g_array_new (FALSE, FALSE, sizeof (Sent)), g_array_new (FALSE, FALSE, sizeof (LsTime)),
-                           g_array_new (FALSE, FALSE, sizeof (LsTime)) };
+    w->lanes[i]
+        = (Lane) { g_array_new (FALSE, FALSE, sizeof (Sent)), g_array_new (FALSE, FALSE, sizeof (LsTime)),
+                   g_array_new (FALSE, FALSE, sizeof (LsTime)) };
   return w;
 }
 

@@ -1,4 +1,5 @@
-/* exec/shortcuts/plan_bound_sum.h — a rank in a bound of the step: what its ops take alone (private to plan_bound*.c). */
+/* exec/shortcuts/plan_bound_sum.h — a rank in a bound of the step: what its ops take alone (private to
+ * plan_bound*.c). */
 #ifndef LS_EXEC_SHORTCUTS_PLAN_BOUND_SUM_H
 #define LS_EXEC_SHORTCUTS_PLAN_BOUND_SUM_H
 

@@ -82,8 +82,8 @@ typedef struct {
   const Refine *r;
   Classes c;
   Table table;
-  Sig *scratch; /* [most of ranks, communicators, resources] */
-  Sig *sums;    /* the same                                  */
+  Sig *scratch;  /* [most of ranks, communicators, resources] */
+  Sig *sums;     /* the same                                  */
   Sig *of_class; /* the same                                 */
 } Round;
 
@@ -198,12 +198,14 @@ refine_resources (Round *x)
 Classes
 refine (const Refine *r)
 {
-  uint32_t n_ranks = r->plan->n_ranks, n_comms = r->plan->n_comms, most = MAX (MAX (n_ranks, n_comms), r->n_resources) + 1;
+  uint32_t n_ranks = r->plan->n_ranks, n_comms = r->plan->n_comms,
+           most = MAX (MAX (n_ranks, n_comms), r->n_resources) + 1;
   Round x = { .r = r, .table.ids = g_new (uint32_t, slots_for (most)) };
   x.scratch = g_new (Sig, most);
   x.sums = g_new (Sig, most);
   x.of_class = g_new (Sig, most);
-  x.c = (Classes) { .rank = g_new (uint32_t, n_ranks + 1), .comm = g_new (uint32_t, n_comms + 1),
+  x.c = (Classes) { .rank = g_new (uint32_t, n_ranks + 1),
+                    .comm = g_new (uint32_t, n_comms + 1),
                     .resource = g_new (uint32_t, r->n_resources + 1) };
   x.c.n_ranks = number (r->rank, n_ranks, &x.table, x.c.rank);
   x.c.n_comms = number (r->comm, n_comms, &x.table, x.c.comm);

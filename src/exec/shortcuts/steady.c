@@ -1,30 +1,33 @@
 /* exec/shortcuts/steady.c — the steady state from one step.
  *
- * Problem. What is reported is a step as it is once all steps are alike. The first starts cold, the second tells
- * that the third is like it: three are run to report one.
+ * Problem. What is reported is a step as it is once all steps are alike. The first starts cold, the second
+ * tells that the third is like it: three are run to report one.
  *
- * The quiescent point. Where the host reads the norm of the gradients, nothing is left to do: at that HOST_SYNC each op that the
- * rank has issued is over, and all that it does from then on, it does from then on. A rank at its quiescent point at t_r is the
- * same rank as at t_r of any other step, but for the time. If
+ * The quiescent point. Where the host reads the norm of the gradients, nothing is left to do: at that
+ * HOST_SYNC each op that the rank has issued is over, and all that it does from then on, it does from then
+ * on. A rank at its quiescent point at t_r is the same rank as at t_r of any other step, but for the time. If
  *
  *     (1) every rank comes to its quiescent point with nothing in progress,
  *     (2) no communication of any rank, nor its step before, ends later than the first rank is there: max_r c_r <= min_r t_r,
  *
  * what follows depends on the differences t_r - t_0 alone; by (2) no data are on the way, no call or transfer
- * has one partner on this side and one on the other, and nobody waits for the end of the step before (rank.c). If those of
- * step s are those of step s - 1, to the picosecond, then step s + 1 is step s, shifted, and so are all that follow.
+ * has one partner on this side and one on the other, and nobody waits for the end of the step before
+ * (rank.c). If those of step s are those of step s - 1, to the picosecond, then step s + 1 is step s,
+ * shifted, and so are all that follow.
  *
- * What it saves. A run that is to show its first step too ends with step s (mostly the second). One that is not
- * (LsRunOptions.steady) begins with the segment of the quiescent point on each rank, whose few ops are the
- * first step, if a collective of all ranks stands there before it: what was before is then forgotten, and there is one
- * steady state only. Where (1) fails, the differences go on to change, or the calls from there on do not match, it is run
- * again from the beginning.
+ * What it saves. A run that is to show its first step too ends with step s (mostly the second). One that is
+ * not (LsRunOptions.steady) begins with the segment of the quiescent point on each rank, whose few ops are
+ * the first step, if a collective of all ranks stands there before it: what was before is then forgotten, and
+ * there is one steady state only. Where (1) fails, the differences go on to change, or the calls from there
+ * on do not match, it is run again from the beginning.
  *
- * Worked example. Two ranks wait for the all-reduce of the norm, which ends at 70 us; their hosts go on at 80 us. The
- * step from there takes 2 s, and they are at the quiescent point again at 2.00008 s, both: that was the steady state.
+ * Worked example. Two ranks wait for the all-reduce of the norm, which ends at 70 us; their hosts go on at 80
+ * us. The step from there takes 2 s, and they are at the quiescent point again at 2.00008 s, both: that was
+ * the steady state.
  *
- * Deviations. A job whose host never waits for the device at the end of a step (FSDP's clipping stays on it) has no quiescent point,
- * nor has one where something is sent between stages behind it; both are run as ever. Reference: a Poincare section. */
+ * Deviations. A job whose host never waits for the device at the end of a step (FSDP's clipping stays on it)
+ * has no quiescent point, nor has one where something is sent between stages behind it; both are run as ever.
+ * Reference: a Poincare section. */
 #include "exec/state.h"
 
 /* Of a step. */
@@ -42,8 +45,8 @@ typedef struct {
 } Place;
 
 struct Steady {
-  Place *places;       /* [n_roles]             */
-  Passage passage[2];  /* by parity of the step     */
+  Place *places;      /* [n_roles]             */
+  Passage passage[2]; /* by parity of the step     */
 };
 
 /* The last of the program; false: none, or something is sent from there on. */
@@ -80,7 +83,8 @@ has_barrier (const Run *x, const Steady *w, const Rank *r)
   const Place *place = place_of (w, r);
   const XSegment *seg = &x->segments[r->program->instances[place->instance].segment];
   for (uint32_t o = 0; o < place->op; o++)
-    if (seg->x[o].kind == LS_OP_COLLECTIVE && x->plan->comms[r->binding->comm[seg->x[o].slot]].n_ranks == x->plan->n_ranks)
+    if (seg->x[o].kind == LS_OP_COLLECTIVE
+        && x->plan->comms[r->binding->comm[seg->x[o].slot]].n_ranks == x->plan->n_ranks)
       return true;
   return x->plan->n_ranks == 1;
 }
@@ -133,12 +137,13 @@ last_end (const Rank *r, bool with_compute)
   return last;
 }
 
-/* All is over that this rank has issued, and not just now: else it might be told as the cause of what follows. */
+/* All is over that this rank has issued, and not just now: else it might be told as the cause of what
+ * follows. */
 static bool
 is_quiescent (const Rank *r, const Frame *f, uint64_t frame)
 {
-  return frame == r->frames_first && f->n_left == f->seg->n_ops - f->n_issued && r->n_resident == 0 && r->n_copies == 0 && !r->is_kernel_running
-         && last_end (r, true) < r->host_time;
+  return frame == r->frames_first && f->n_left == f->seg->n_ops - f->n_issued && r->n_resident == 0
+      && r->n_copies == 0 && !r->is_kernel_running && last_end (r, true) < r->host_time;
 }
 
 /* c_r. */
@@ -154,7 +159,8 @@ static bool
 is_as_before (const Run *x, const Steady *w, uint32_t step)
 {
   const Passage *now = &w->passage[step & 1], *before = &w->passage[(step + 1) & 1];
-  if (step == 0 || before->step != step || before->n_passed < x->plan->n_ranks || before->last > before->first || now->last > now->first)
+  if (step == 0 || before->step != step || before->n_passed < x->plan->n_ranks || before->last > before->first
+      || now->last > now->first)
     return false;
   for (uint32_t i = 1; i < x->plan->n_ranks; i++)
     if (now->at[i] - now->at[0] != before->at[i] - before->at[0])

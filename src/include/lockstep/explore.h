@@ -1,4 +1,5 @@
-/* lockstep/explore.h — what there is and what would be best: collectives, schedules, clusters, comparisons, sweeps, lists. Include <lockstep/lockstep.h>. */
+/* lockstep/explore.h — what there is and what would be best: collectives, schedules, clusters, comparisons,
+ * sweeps, lists. Include <lockstep/lockstep.h>. */
 #ifndef LOCKSTEP_EXPLORE_H
 #define LOCKSTEP_EXPLORE_H
 
@@ -13,28 +14,28 @@ G_BEGIN_DECLS
 /* All as text, as the flags of `lockstep collective` of the same names take it; NULL:
  * the default. */
 typedef struct {
-  const char *cluster;   /* name or path; may be NULL only with `compare`, as op      */
-  const char *op;        /* "all-reduce", "all-gather", "reduce-scatter", "broadcast",
+  const char *cluster;     /* name or path; may be NULL only with `compare`, as op      */
+  const char *op;          /* "all-reduce", "all-gather", "reduce-scatter", "broadcast",
                             "reduce", "all-to-all", "gather", "scatter", "barrier",
                             "send-recv" or "p2p"                                     */
-  const char *nodes;     /* the file's, or as many as the GPUs need                   */
-  const char *gpus;      /* the first so many: "8", or each of "2,4,24" or of the
+  const char *nodes;       /* the file's, or as many as the GPUs need                   */
+  const char *gpus;        /* the first so many: "8", or each of "2,4,24" or of the
                             doublings "2..1024"; all of the nodes                    */
-  const char *algorithm; /* what NCCL would take                                      */
-  const char *protocol;  /* "simple", "ll", "ll128"; what NCCL would take             */
-  const char *network;   /* "flow", "alphabeta", "step", or "all" beside each other;
+  const char *algorithm;   /* what NCCL would take                                      */
+  const char *protocol;    /* "simple", "ll", "ll128"; what NCCL would take             */
+  const char *network;     /* "flow", "alphabeta", "step", or "all" beside each other;
                             "flow"                                                   */
-  const char *min, *max; /* sizes such as "1KiB" and "8GiB", which are the defaults;
+  const char *min, *max;   /* sizes such as "1KiB" and "8GiB", which are the defaults;
                             "1MiB" of several numbers of GPUs                         */
-  const char *factor;    /* of a size over the one before; "2", of several numbers of
+  const char *factor;      /* of a size over the one before; "2", of several numbers of
                             GPUs "8"                                                  */
-  const char *compare;   /* path of a CSV of measured times, whose rows are simulated
+  const char *compare;     /* path of a CSV of measured times, whose rows are simulated
                             instead; cluster, op, nodes, gpus, min and max then
                             select rows                                              */
-  const char *trust;     /* only rows of this trust, "all" for any; "A"               */
-  const char *slice;     /* chips of a TPU slice, "8x16"; as the file says, or the
+  const char *trust;       /* only rows of this trust, "all" for any; "A"               */
+  const char *slice;       /* chips of a TPU slice, "8x16"; as the file says, or the
                             GPUs need                                                 */
-  const char *nccl;      /* NCCL file instead of that of the cluster's GPU            */
+  const char *nccl;        /* NCCL file instead of that of the cluster's GPU            */
   LsProgressFunc progress; /* of messages one by one, on the thread that asks; or NULL */
   gpointer progress_data;
 } LsCollectiveOptions;
@@ -73,7 +74,7 @@ typedef struct {
                            PyTorch's text format                                       */
   gboolean all;         /* instead: all of them, compared                              */
   const char *pp, *vpp, *micro_batches;
-  const char *group, *rounds, *waves, *pipes; /* of the schedules that have such       */
+  const char *group, *rounds, *waves, *pipes;                 /* of the schedules that have such       */
   const char *f_time, *b_time, *w_time, *fb_time, *comm_time; /* "1.5", or all with a
                            unit: "2ms"; of a chunk, with `all` of a rank's share of the
                            model                                                       */
@@ -127,7 +128,8 @@ LS_PUBLIC void ls_sweep_set_timing (LsSweep *sweep, gboolean is_wanted);
 
 /* What charts are wanted, before it runs, so that a mistake costs no search. axes: two, "tp,pp" (NULL:
  * these), across and up; figure: "step", "tokens", "mfu" (NULL: "step"). LS_ERROR_USAGE. */
-LS_PUBLIC gboolean ls_sweep_set_heat_map (LsSweep *sweep, const char *axes, const char *figure, GError **error);
+LS_PUBLIC gboolean ls_sweep_set_heat_map (LsSweep *sweep, const char *axes, const char *figure,
+                                          GError **error);
 LS_PUBLIC void ls_sweep_set_scaling_chart (LsSweep *sweep, gboolean is_wanted);
 
 /* A file to which every simulation is written: a sweep that was stopped, or killed, goes on from
@@ -146,10 +148,10 @@ LS_PUBLIC void ls_team_leave (LsTeam *team, const GError *error); /* frees it; N
 /* Borrowed, to the end of the sweep. */
 LS_PUBLIC void ls_sweep_set_team (LsSweep *sweep, LsTeam *team);
 
-/* Runs it, once. stop: may be set to 1 at any time, by a signal handler too, and ends the sweep
- * with what it has; or NULL. progress: or NULL. LS_ERROR_IO: the journal; LS_ERROR_INPUT, LS_ERROR_USAGE, LS_ERROR_LIMIT,
- * LS_ERROR_CONFLICT; of a team those of all. A process that does not lead its team helps until the
- * leader leaves, and has no results: nothing below is for it. */
+/* Runs it, once. stop: may be set to 1 at any time, by a signal handler too, and ends the sweep with what it
+ * has; or NULL. progress: or NULL. LS_ERROR_IO: the journal; LS_ERROR_INPUT, LS_ERROR_USAGE, LS_ERROR_LIMIT,
+ * LS_ERROR_CONFLICT; of a team those of all. A process that does not lead its team helps until the leader
+ * leaves, and has no results: nothing below is for it. */
 LS_PUBLIC gboolean ls_sweep_run (LsSweep *sweep, const gint *stop, LsProgressFunc progress, gpointer data,
                                  GError **error);
 
@@ -176,10 +178,10 @@ LS_PUBLIC gboolean ls_sweep_write_scaling_chart (const LsSweep *sweep, const cha
 /* All as text, as the flags of `lockstep topology` of the same names take it; NULL: the
  * default. */
 typedef struct {
-  const char *cluster; /* name or path                                                  */
-  const char *nodes;   /* the file's, or as many as the GPUs need                       */
-  const char *gpus;    /* as many nodes as hold so many                                 */
-  const char *slice;   /* of a TPU pod, "4x4"                                           */
+  const char *cluster;      /* name or path                                                  */
+  const char *nodes;        /* the file's, or as many as the GPUs need                       */
+  const char *gpus;         /* as many nodes as hold so many                                 */
+  const char *slice;        /* of a TPU pod, "4x4"                                           */
   const char *const *paths; /* ways to show, each "A,B": two GPUs of the cluster such as
                                "0,12" or "node0/gpu0,node1/gpu4"; NULL-terminated        */
 } LsTopologyOptions;
@@ -221,9 +223,12 @@ LS_PUBLIC char *ls_compare_many (const char *const *paths, gboolean as_json, GEr
 /* Spans that tools/kernelbench measured on one rank beside those of
  * ls_result_write_csv(). LS_ERROR_INPUT: a file; LS_ERROR_USAGE: one holds the other kind;
  * LS_ERROR_CONFLICT: that rank is not in the prediction. */
-LS_PUBLIC char *ls_compare_spans (const char *path_measured, const char *path_predicted, gboolean as_json, GError **error);
-/* LS_ERROR_TOLERANCE if the predicted step is off the measured one by more than max_pct percent; other errors as above. */
-LS_PUBLIC gboolean ls_check_spans (const char *path_measured, const char *path_predicted, double max_pct, GError **error);
+LS_PUBLIC char *ls_compare_spans (const char *path_measured, const char *path_predicted, gboolean as_json,
+                                  GError **error);
+/* LS_ERROR_TOLERANCE if the predicted step is off the measured one by more than max_pct percent; other errors
+ * as above. */
+LS_PUBLIC gboolean ls_check_spans (const char *path_measured, const char *path_predicted, double max_pct,
+                                   GError **error);
 
 /* ---- What there is ------------------------------------------------------- */
 

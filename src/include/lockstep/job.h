@@ -1,4 +1,5 @@
-/* lockstep/job.h — one job: knobs, results, why it takes its time, what would change it, and memory. Include <lockstep/lockstep.h>. */
+/* lockstep/job.h — one job: knobs, results, why it takes its time, what would change it, and memory. Include
+ * <lockstep/lockstep.h>. */
 #ifndef LOCKSTEP_JOB_H
 #define LOCKSTEP_JOB_H
 
@@ -18,7 +19,7 @@ typedef void (*LsProgressFunc) (guint64 n_done, guint64 n_to_do, gpointer data);
 typedef struct LsJob LsJob;
 typedef struct LsResult LsResult;
 
-LS_PUBLIC LsJob *ls_job_new (void); /* all defaults; model (or trace) and cluster must be set */
+LS_PUBLIC LsJob *ls_job_new (void);      /* all defaults; model (or trace) and cluster must be set */
 LS_PUBLIC void ls_job_free (LsJob *job); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJob, ls_job_free)
 
@@ -31,7 +32,7 @@ typedef struct {
   const char *choices;  /* "none, ddp": all of its values; NULL: others           */
   const char *usually;  /* what holds without it, in words; "": nothing           */
   const char *meaning;
-  gboolean is_usual;    /* one of those that most jobs set                        */
+  gboolean is_usual; /* one of those that most jobs set                        */
 } LsKnob;
 
 typedef struct {
@@ -43,11 +44,11 @@ LS_PUBLIC const LsKnob *ls_knobs (guint *ret_n);
 LS_PUBLIC const LsKnobTopic *ls_knob_topics (guint *ret_n);
 
 /* Sets one knob from text: a key of ls_knobs(), with dashes or underscores. Besides: "residuals" (a file of
- * what published runs measured, from which the interval around the step is made, in place of the runs that the
- * cluster was fitted to; "none") and "debug" (a list such as "evq=ref,solver=ref,runahead=off", which selects
- * the reference implementations). "for", "software" and "strategy" come before the other knobs of a strategy, as
- * they set their defaults (LS_ERROR_INPUT if the file is wrong). On and off are "1" and "0". LS_ERROR_USAGE if
- * the key is unknown or the value malformed; the job is then unchanged. */
+ * what published runs measured, from which the interval around the step is made, in place of the runs that
+ * the cluster was fitted to; "none") and "debug" (a list such as "evq=ref,solver=ref,runahead=off", which
+ * selects the reference implementations). "for", "software" and "strategy" come before the other knobs of a
+ * strategy, as they set their defaults (LS_ERROR_INPUT if the file is wrong). On and off are "1" and "0".
+ * LS_ERROR_USAGE if the key is unknown or the value malformed; the job is then unchanged. */
 LS_PUBLIC gboolean ls_job_set (LsJob *job, const char *key, const char *value, GError **error);
 
 /* Takes the strategy of a named or given file instead of what was set so far
@@ -76,8 +77,8 @@ LS_PUBLIC double ls_result_step_time_s (const LsResult *result);
  * needs more memory than a GPU has. */
 LS_PUBLIC gboolean ls_result_check_fit (const LsResult *result, GError **error);
 
-/* What had to be assumed to read a foreign model file, options that make no difference to this job, and why, and
- * what a number of the result is not; a line each, "" if nothing. */
+/* What had to be assumed to read a foreign model file, options that make no difference to this job, and why,
+ * and what a number of the result is not; a line each, "" if nothing. */
 LS_PUBLIC char *ls_result_notes (const LsResult *result);
 
 typedef enum {
@@ -87,8 +88,8 @@ typedef enum {
 } LsTextStyle;
 
 LS_PUBLIC char *ls_result_summary (const LsResult *result, LsTextStyle style); /* for people */
-LS_PUBLIC char *ls_result_json (const LsResult *result);                     /* for programs */
-LS_PUBLIC char *ls_result_placement (const LsResult *result);                /* one line per rank */
+LS_PUBLIC char *ls_result_json (const LsResult *result);                       /* for programs */
+LS_PUBLIC char *ls_result_placement (const LsResult *result);                  /* one line per rank */
 
 typedef enum {
   LS_OUTPUT_CHROME_TRACE,
@@ -128,13 +129,15 @@ LS_PUBLIC gboolean ls_result_find_critical_path (LsResult *result, GError **erro
 /* What a percent more and less of FLOPs, memory, links, latency and host is worth to this job:
  * text and JSON then show it. Takes the time of a dozen runs, on n_threads threads (0: one per
  * processor; the result is the same). Errors as of ls_job_run(). */
-LS_PUBLIC gboolean ls_result_find_sensitivity (LsResult *result, const LsJob *job, guint n_threads, GError **error);
+LS_PUBLIC gboolean ls_result_find_sensitivity (LsResult *result, const LsJob *job, guint n_threads,
+                                               GError **error);
 
 /* The result's job as another program is told to run it: "megatron" (flags of Megatron-LM, for
  * a shell), "torchtitan" (TOML), "deepspeed" (JSON). *ret_notes: what is to be said elsewhere, a
  * line each; "" if nothing is. LS_ERROR_UNSUPPORTED: a trace, or knobs that it cannot express;
  * LS_ERROR_USAGE: no such program. */
-LS_PUBLIC char *ls_result_emit (const LsResult *result, const LsJob *job, const char *target, char **ret_notes, GError **error);
+LS_PUBLIC char *ls_result_emit (const LsResult *result, const LsJob *job, const char *target,
+                                char **ret_notes, GError **error);
 /* LS_ERROR_USAGE: no such program. */
 LS_PUBLIC gboolean ls_check_emit_target (const char *target, GError **error);
 
@@ -142,11 +145,12 @@ LS_PUBLIC gboolean ls_check_emit_target (const char *target, GError **error);
 
 typedef struct LsWhatIfs LsWhatIfs;
 
-/* Single changes to a job, each simulated: schedules, layouts, batches, recomputation, overlap,
- * backends, number formats, links, later GPUs. Ranked by tokens per second. n_threads: 0: one per processor; the result
- * is the same. progress: or NULL. Errors as of ls_job_run(); LS_ERROR_UNSUPPORTED: a trace leaves
- * nothing to change. Under the order of a file only changes that keep it are made. Free with ls_what_ifs_free(). */
-LS_PUBLIC LsWhatIfs *ls_what_ifs_new (const LsJob *job, guint n_threads, LsProgressFunc progress, gpointer data, GError **error);
+/* Single changes to a job, each simulated: schedules, layouts, batches, recomputation, overlap, backends,
+ * number formats, links, later GPUs. Ranked by tokens per second. n_threads: 0: one per processor; the result
+ * is the same. progress: or NULL. Errors as of ls_job_run(); LS_ERROR_UNSUPPORTED: a trace leaves nothing to
+ * change. Under the order of a file only changes that keep it are made. Free with ls_what_ifs_free(). */
+LS_PUBLIC LsWhatIfs *ls_what_ifs_new (const LsJob *job, guint n_threads, LsProgressFunc progress,
+                                      gpointer data, GError **error);
 LS_PUBLIC void ls_what_ifs_free (LsWhatIfs *w); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsWhatIfs, ls_what_ifs_free)
 
@@ -172,7 +176,8 @@ LS_PUBLIC gboolean ls_result_advise (LsResult *result, const LsJob *job, GError 
 /* What a rank holds over the step, by category: .svg or .png, drawn by gnuplot; -1: the
  * fullest. Errors as of ls_result_write_timeline(); LS_ERROR_USAGE too if there is no such
  * rank, or too many to keep the spans of each. */
-LS_PUBLIC gboolean ls_result_write_memory_chart (const LsResult *result, gint64 rank, const char *path, GError **error);
+LS_PUBLIC gboolean ls_result_write_memory_chart (const LsResult *result, gint64 rank, const char *path,
+                                                 GError **error);
 
 G_END_DECLS
 

@@ -22,11 +22,11 @@ extern "C" {
 
 typedef int64_t LsTime; /* picoseconds; +-106.7 days */
 
-#define LS_PS ((LsTime) 1)
-#define LS_NS (1000 * LS_PS)
-#define LS_US (1000 * LS_NS)
-#define LS_MS (1000 * LS_US)
-#define LS_S (1000 * LS_MS)
+#define LS_PS         ((LsTime) 1)
+#define LS_NS         (1000 * LS_PS)
+#define LS_US         (1000 * LS_NS)
+#define LS_MS         (1000 * LS_US)
+#define LS_S          (1000 * LS_MS)
 #define LS_TIME_NEVER INT64_MAX
 
 /* Seconds to picoseconds: half away from zero, or up (completion times).

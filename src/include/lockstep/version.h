@@ -6,10 +6,13 @@
 
 #include <lockstep/export.h>
 
+/* meson.build holds these lines against its own. */
+/* clang-format off */
 #define LS_VERSION_MAJOR 0
 #define LS_VERSION_MINOR 1
 #define LS_VERSION_MICRO 0
 #define LS_VERSION "0.1.0"
+/* clang-format on */
 
 /* The number after liblockstep.so: one more whenever a program that was linked with an
  * earlier library might no longer run with this one. */

@@ -53,18 +53,21 @@ reduce_over (Build *b, DpGroup group, int coll, uint64_t numel, uint16_t unit, c
   const Lower *l = b->l;
   if (group.n == 1)
     return;
-  uint16_t op = build_coll (b, LS_STREAM_DP, group.slot, coll, dp_grad_bytes (l, numel), l->shard.grad_dtype, LS_TAG_SYNC, name);
+  uint16_t op = build_coll (b, LS_STREAM_DP, group.slot, coll, dp_grad_bytes (l, numel), l->shard.grad_dtype,
+                            LS_TAG_SYNC, name);
   g_array_index (b->ops, LsOp, op).unit = unit;
   if (l->s->dp_kind == LS_DP_PS)
     g_array_index (b->ops, LsOp, op).algorithm = LS_ALGORITHM_SERVER;
 }
 
-/* grad_data.norm (p=2), which the host reads: Megatron-Core, core/distributed/param_and_grad_buffer.py, check_for_nan_in_grad. */
+/* grad_data.norm (p=2), which the host reads: Megatron-Core, core/distributed/param_and_grad_buffer.py,
+ * check_for_nan_in_grad. */
 static void
 check_gradients (Build *b, uint64_t numel)
 {
   LsDtype dtype = b->l->shard.grad_dtype;
-  LsKernel norm = ls_kernel_stream ("grad-check", LS_KERNEL_REDUCTION, dtype, 1, numel, (double) numel * ls_dtype_bytes (dtype), 0);
+  LsKernel norm = ls_kernel_stream ("grad-check", LS_KERNEL_REDUCTION, dtype, 1, numel,
+                                    (double) numel * ls_dtype_bytes (dtype), 0);
   build_kernel (b, &norm, LS_TAG_W);
   build_compute_sync (b, "host reads the check of a bucket");
 }
@@ -77,12 +80,14 @@ bucket_reduce (Build *b, const Bucket *bucket, uint16_t unit, bool scatters)
     check_gradients (b, bucket->numel);
   dp_average (b, bucket->numel);
   if (!scatters) {
-    reduce_over (b, dp_all (l, bucket->is_expert), LS_COLL_ALL_REDUCE, bucket->numel, unit, "grad all-reduce");
+    reduce_over (b, dp_all (l, bucket->is_expert), LS_COLL_ALL_REDUCE, bucket->numel, unit,
+                 "grad all-reduce");
     return;
   }
   DpGroup shard = dp_shard (l, bucket->is_expert);
   reduce_over (b, shard, LS_COLL_REDUCE_SCATTER, bucket->numel, unit, "grad reduce-scatter");
-  reduce_over (b, dp_replica (l, bucket->is_expert), LS_COLL_ALL_REDUCE, dp_part (bucket->numel, shard.n), unit, "shard all-reduce");
+  reduce_over (b, dp_replica (l, bucket->is_expert), LS_COLL_ALL_REDUCE, dp_part (bucket->numel, shard.n),
+               unit, "shard all-reduce");
 }
 
 void
@@ -99,8 +104,10 @@ buckets_after (Build *b, DpPass *p, guint o, bool scatters)
   Launches *launches = p->state;
   if (!launches)
     return;
-  for (guint end = buckets_ready (launches->buckets, launches->next, o); launches->next < end; launches->next++)
-    bucket_reduce (b, &g_array_index (launches->buckets, Bucket, launches->next), (uint16_t) launches->next, scatters);
+  for (guint end = buckets_ready (launches->buckets, launches->next, o); launches->next < end;
+       launches->next++)
+    bucket_reduce (b, &g_array_index (launches->buckets, Bucket, launches->next), (uint16_t) launches->next,
+                   scatters);
 }
 
 void

@@ -10,7 +10,8 @@ deepspeed_wait (Build *b, LsStream stream)
 void
 deepspeed_sync_host (Build *b)
 {
-  static const LsStream streams[] = { LS_STREAM_COMPUTE, LS_STREAM_DP, LS_STREAM_GATHER, LS_STREAM_COPY, LS_STREAM_COPY_IN };
+  static const LsStream streams[]
+      = { LS_STREAM_COMPUTE, LS_STREAM_DP, LS_STREAM_GATHER, LS_STREAM_COPY, LS_STREAM_COPY_IN };
   LsDep deps[G_N_ELEMENTS (streams)];
   for (guint i = 0; i < G_N_ELEMENTS (streams); i++)
     deps[i] = (LsDep) { LS_DEP_STREAM, (uint16_t) streams[i] };
@@ -45,10 +46,12 @@ deepspeed_views (Build *b, uint64_t n)
 }
 
 uint16_t
-deepspeed_copies (Build *b, LsStream stream, const char *name, LsDtype dtype, uint64_t numel, uint64_t n, LsTag tag)
+deepspeed_copies (Build *b, LsStream stream, const char *name, LsDtype dtype, uint64_t numel, uint64_t n,
+                  LsTag tag)
 {
   uint64_t part = (numel + n - 1) / n;
-  LsKernel copy = ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, dtype, 1, part, 2.0 * (double) (part * ls_dtype_bytes (dtype)), 0);
+  LsKernel copy = ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, dtype, 1, part,
+                                    2.0 * (double) (part * ls_dtype_bytes (dtype)), 0);
   uint16_t op = build_kernel_on (b, stream, &copy, tag, NULL, 0);
   g_array_index (b->ops, LsOp, op).repeat = (uint32_t) n;
   return op;
@@ -100,7 +103,8 @@ deepspeed_reduce (Build *b, uint64_t numel, bool is_expert, bool is_last, uint16
   uint16_t op = reduce_over (b, shard, LS_COLL_REDUCE_SCATTER, numel, "grad reduce-scatter", unit);
   if (!is_last)
     return op;
-  uint16_t summed = reduce_over (b, replica, LS_COLL_ALL_REDUCE, dp_part (numel, shard.n), "grad all-reduce", unit);
+  uint16_t summed
+      = reduce_over (b, replica, LS_COLL_ALL_REDUCE, dp_part (numel, shard.n), "grad all-reduce", unit);
   return summed != NO_OP ? summed : op;
 }
 
@@ -117,11 +121,13 @@ deepspeed_gather (Build *b, uint64_t numel, bool is_expert, uint16_t after)
     g_array_append_val (b->next_deps, copied);
   if (l->s->collective_lists)
     deepspeed_views (b, shard.n);
-  uint16_t op = build_coll (b, LS_STREAM_GATHER, shard.slot, LS_COLL_ALL_GATHER, dp_param_bytes (l, padded (numel, shard.n)),
-                            l->shard.dtype, LS_TAG_SYNC, "parameter all-gather");
+  uint16_t op = build_coll (b, LS_STREAM_GATHER, shard.slot, LS_COLL_ALL_GATHER,
+                            dp_param_bytes (l, padded (numel, shard.n)), l->shard.dtype, LS_TAG_SYNC,
+                            "parameter all-gather");
   g_array_set_size (b->next_deps, n_joins);
   LsTag tag = !b->pass ? LS_TAG_OPTIMIZER : b->pass->type == LS_ACTION_F ? LS_TAG_F : LS_TAG_B;
   if (l->s->collective_lists)
-    op = deepspeed_copies (b, LS_STREAM_GATHER, "parameter-copy-out", l->shard.dtype, padded (numel, shard.n), shard.n, tag);
+    op = deepspeed_copies (b, LS_STREAM_GATHER, "parameter-copy-out", l->shard.dtype, padded (numel, shard.n),
+                           shard.n, tag);
   return op;
 }

@@ -17,13 +17,15 @@ void deepspeed_wait (Build *b, LsStream stream);
 void deepspeed_sync_host (Build *b);
 
 /* With collective_lists: n launches of kernels that move so many bytes each, as one op. */
-uint16_t deepspeed_copies (Build *b, LsStream stream, const char *name, LsDtype dtype, uint64_t numel, uint64_t n, LsTag tag);
+uint16_t deepspeed_copies (Build *b, LsStream stream, const char *name, LsDtype dtype, uint64_t numel,
+                           uint64_t n, LsTag tag);
 /* Gradients are read and written, by the compute stream. */
 void deepspeed_copy_gradients (Build *b, const char *name, uint64_t numel);
 /* The host makes n views. */
 void deepspeed_views (Build *b, uint64_t n);
 
-/* Averages and sums numel gradients over the ranks that share them, of which each gets all; NO_OP with one rank. */
+/* Averages and sums numel gradients over the ranks that share them, of which each gets all; NO_OP with one
+ * rank. */
 uint16_t deepspeed_reduce_whole (Build *b, uint64_t numel, bool is_expert, uint16_t unit);
 /* The same where each rank of a shard gets its part (returns the last op of it; NO_OP with one rank), and,
  * where is_last, the replicas sum up their parts. */

@@ -35,7 +35,8 @@ dp_turns (const Lower *l, uint32_t pp_rank)
 }
 
 void
-dp_cut_nothing (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer)
+dp_cut_nothing (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads,
+                uint32_t *ret_optimizer)
 {
   *ret_params = *ret_grads = *ret_optimizer = 1;
 }
@@ -115,7 +116,7 @@ void
 dp_around_again (Build *b, guint o, bool is_before)
 {
   const DpBackend *backend = b->pass ? b->pass->backend : &dp_backend_none;
-  void (*hook) (Build *b, DpPass *p, guint o) = is_before ? backend->before_again : backend->after_again;
+  void (*hook) (Build * b, DpPass * p, guint o) = is_before ? backend->before_again : backend->after_again;
   if (hook)
     hook (b, b->pass, o);
 }

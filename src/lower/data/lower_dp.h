@@ -68,7 +68,8 @@ typedef struct DpBackend {
   void (*reduce_chunk) (Build *b, uint32_t pp_rank, uint32_t chunk);
   /* Over how many ranks the three are cut: 1 if each has all. Parameters of experts and of
    * others apart: their groups differ. */
-  void (*cuts) (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer);
+  void (*cuts) (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads,
+                uint32_t *ret_optimizer);
   /* Corrects the bytes alive for the whole run, where they are not what `cuts` leaves. */
   void (*static_memory) (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM]);
 } DpBackend;
@@ -87,7 +88,8 @@ const DpBackend *dp_backend (const Lower *l);
 DpTurn *dp_turns (const Lower *l, uint32_t pp_rank);
 
 /* For `cuts`: each rank has all. */
-void dp_cut_nothing (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer);
+void dp_cut_nothing (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads,
+                     uint32_t *ret_optimizer);
 
 /* Ranks that have the same parameters: all of them; those among which one copy is cut; those
  * that have the same part of it (n 1: nobody else). */
@@ -122,6 +124,7 @@ void build_pass_by (Build *b, DpPass *p, const DpBackend *backend);
 /* The segment of a pass (lower_chunk.c); its variant decides which passes share one. */
 uint32_t segment_pass (Lower *l, DpPass *p);
 
-extern const DpBackend dp_backend_none, dp_backend_ps, dp_backend_ddp, dp_backend_megatron, dp_backend_fsdp1, dp_backend_fsdp2, dp_backend_deepspeed, dp_backend_deepspeed3, dp_backend_xla_fsdp;
+extern const DpBackend dp_backend_none, dp_backend_ps, dp_backend_ddp, dp_backend_megatron, dp_backend_fsdp1,
+    dp_backend_fsdp2, dp_backend_deepspeed, dp_backend_deepspeed3, dp_backend_xla_fsdp;
 
 #endif

@@ -13,7 +13,7 @@
 #include "lower/data/lower_bucket.h"
 
 #define FIRST_BYTES (1u << 20)
-#define CAP_BYTES (25u << 20)
+#define CAP_BYTES   (25u << 20)
 
 static uint64_t
 limit_of (const Lower *l, uint32_t pp_rank, guint i)
@@ -66,5 +66,11 @@ reduce_rest (Build *b, uint32_t pp_rank)
 }
 
 const DpBackend dp_backend_ddp = {
-  .name = "ddp", .variant = variant, .begin = begin, .after = buckets_after_sum, .end = end, .reduce_rest = reduce_rest, .cuts = dp_cut_nothing,
+  .name = "ddp",
+  .variant = variant,
+  .begin = begin,
+  .after = buckets_after_sum,
+  .end = end,
+  .reduce_rest = reduce_rest,
+  .cuts = dp_cut_nothing,
 };

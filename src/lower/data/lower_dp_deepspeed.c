@@ -76,7 +76,8 @@ reduces (const Lower *l, const DpPass *p)
 static char *
 variant (const Lower *l, const DpPass *p)
 {
-  return reduces (l, p) ? g_strconcat (" reduces", p->is_last ? " last" : "", offload_variant (l, p), NULL) : NULL;
+  return reduces (l, p) ? g_strconcat (" reduces", p->is_last ? " last" : "", offload_variant (l, p), NULL)
+                        : NULL;
 }
 
 /* --- buckets --------------------------------------------------------------------- */
@@ -125,7 +126,8 @@ ipg_bytes (const Lower *l)
 static void
 ipg_buffer (Build *b, const DpPass *p, bool is_free)
 {
-  build_buffer (b, dp_last_compute (b), dp_buffer (b, p->c, BUFFER_IPG), LS_MEM_UNSHARDED, ipg_bytes (b->l), is_free);
+  build_buffer (b, dp_last_compute (b), dp_buffer (b, p->c, BUFFER_IPG), LS_MEM_UNSHARDED, ipg_bytes (b->l),
+                is_free);
 }
 
 /* --- hooks ----------------------------------------------------------------------- */
@@ -241,7 +243,8 @@ static void
 gather_in_chunks (Build *b, uint64_t numel, bool is_expert)
 {
   uint32_t n = dp_shard (b->l, is_expert).n;
-  uint64_t n_chunks = MAX (1, numel / b->l->s->allgather_bucket), part = dp_part (numel, n), size = part / n_chunks;
+  uint64_t n_chunks = MAX (1, numel / b->l->s->allgather_bucket), part = dp_part (numel, n),
+           size = part / n_chunks;
   uint16_t last = NO_OP;
   for (uint64_t i = 0; i < n_chunks && !b->is_too_long; i++)
     last = deepspeed_gather (b, n * (i + 1 < n_chunks ? size : part - size * i), is_expert, NO_OP);
@@ -277,6 +280,13 @@ static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
 }
 
 const DpBackend dp_backend_deepspeed = {
-  .name = "deepspeed", .variant = variant, .begin = begin, .after = after, .end = end, .reduce_rest = reduce_rest,
-  .step_end = step_end, .cuts = cuts, .static_memory = static_memory,
+  .name = "deepspeed",
+  .variant = variant,
+  .begin = begin,
+  .after = after,
+  .end = end,
+  .reduce_rest = reduce_rest,
+  .step_end = step_end,
+  .cuts = cuts,
+  .static_memory = static_memory,
 };

@@ -72,17 +72,17 @@
 
 typedef struct {
   Zero3 *zero3;
-  guint visit;         /* the next of zero3->visits            */
-  bool is_fetched;     /* what it needs                        */
-  bool must_wait;      /* compute, for the gather stream        */
-  GArray *gathers;     /* uint16_t: ops of this pass            */
-  GArray *events;      /* guint: gathers at which the host may wait, oldest first */
-  GArray *to_copy;     /* uint64_t: elements gathered together, not in tensors yet */
+  guint visit;     /* the next of zero3->visits            */
+  bool is_fetched; /* what it needs                        */
+  bool must_wait;  /* compute, for the gather stream        */
+  GArray *gathers; /* uint16_t: ops of this pass            */
+  GArray *events;  /* guint: gathers at which the host may wait, oldest first */
+  GArray *to_copy; /* uint64_t: elements gathered together, not in tensors yet */
   bool reduces;
   uint64_t elements[2];
-  guint n_params[2];   /* gradients in the bucket               */
-  GArray *sizes[2];    /* uint64_t: theirs                      */
-  GArray *reductions;  /* uint16_t: ops of this pass            */
+  guint n_params[2];  /* gradients in the bucket               */
+  GArray *sizes[2];   /* uint64_t: theirs                      */
+  GArray *reductions; /* uint16_t: ops of this pass            */
 } Stage3;
 
 static bool
@@ -100,7 +100,8 @@ reduces (const DpPass *p)
 static char *
 variant (const Lower *l, const DpPass *p)
 {
-  return reduces (p) ? g_strconcat (" reduces", p->is_last ? " last" : "", offload_variant (l, p), NULL) : NULL;
+  return reduces (p) ? g_strconcat (" reduces", p->is_last ? " last" : "", offload_variant (l, p), NULL)
+                     : NULL;
 }
 
 /* --- parameters -------------------------------------------------------------------- */
@@ -153,7 +154,8 @@ gather_some (Build *b, DpPass *p, Zero3List list, bool is_expert)
   for (guint i = 0; i < list.n; i++) {
     guint param = param_at (s, list, i);
     if (is_expert_param (p->c, param) == is_expert)
-      build_buffer (b, op, dp_buffer (b, p->c, param), LS_MEM_UNSHARDED, gathered_bytes (l, p->c, param), false);
+      build_buffer (b, op, dp_buffer (b, p->c, param), LS_MEM_UNSHARDED, gathered_bytes (l, p->c, param),
+                    false);
   }
 }
 
@@ -166,7 +168,8 @@ gather_one_by_one (Build *b, DpPass *p, Zero3List list)
     guint param = param_at (p->state, list, 0);
     uint64_t bytes = gathered_bytes (l, p->c, param);
     if (dp_shard (l, is_expert_param (p->c, param)).n > 1) {
-      LsKernel zero = ls_kernel_stream ("zero parameter", LS_KERNEL_MEMSET, l->shard.dtype, 1, zero3_numel (p->c, param), (double) bytes, 0);
+      LsKernel zero = ls_kernel_stream ("zero parameter", LS_KERNEL_MEMSET, l->shard.dtype, 1,
+                                        zero3_numel (p->c, param), (double) bytes, 0);
       build_kernel_on (b, LS_STREAM_GATHER, &zero, p->type == LS_ACTION_F ? LS_TAG_F : LS_TAG_B, NULL, 0);
       deepspeed_sync_host (b);
     }
@@ -200,7 +203,8 @@ throttle (Build *b, Stage3 *s, guint n_waits)
   }
   if (oldest.index == NO_OP)
     return;
-  LsOp op = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait for a fetch"); /* free: most are over */
+  LsOp op = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC,
+                      "wait for a fetch"); /* free: most are over */
   build_op (b, op, &oldest, 1);
 }
 
@@ -264,7 +268,8 @@ release (Build *b, DpPass *p, guint o, bool is_again)
   for (guint i = 0; i < v->release.n; i++) {
     guint param = param_at (s, v->release, i);
     if (offloads_parameters (b->l) || dp_shard (b->l, is_expert_param (p->c, param)).n > 1)
-      build_buffer (b, last, dp_buffer (b, p->c, param), LS_MEM_UNSHARDED, gathered_bytes (b->l, p->c, param), true);
+      build_buffer (b, last, dp_buffer (b, p->c, param), LS_MEM_UNSHARDED, gathered_bytes (b->l, p->c, param),
+                    true);
   }
   if (b->l->s->collective_lists && v->release.n > 0) {
     LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
@@ -284,8 +289,10 @@ host_waits_for_reduction (Build *b, const Stage3 *s)
   guint max_pending = b->l->s->collective_lists ? 0 : MAX_PENDING;
   if (s->reductions->len <= max_pending)
     return;
-  LsDep oldest = { LS_DEP_END, g_array_index (s->reductions, uint16_t, s->reductions->len - 1 - max_pending) };
-  build_op (b, op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait for a reduction"), &oldest, 1);
+  LsDep oldest
+      = { LS_DEP_END, g_array_index (s->reductions, uint16_t, s->reductions->len - 1 - max_pending) };
+  build_op (b, op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait for a reduction"), &oldest,
+            1);
 }
 
 static uint16_t
@@ -294,7 +301,8 @@ reduce_one_by_one (Build *b, DpPass *p, bool is_expert)
   Stage3 *s = p->state;
   uint16_t op = NO_OP;
   for (guint i = 0; i < s->sizes[is_expert]->len; i++)
-    op = deepspeed_reduce (b, g_array_index (s->sizes[is_expert], uint64_t, i), is_expert, p->is_last, (uint16_t) s->reductions->len);
+    op = deepspeed_reduce (b, g_array_index (s->sizes[is_expert], uint64_t, i), is_expert, p->is_last,
+                           (uint16_t) s->reductions->len);
   g_array_set_size (s->sizes[is_expert], 0);
   return op;
 }
@@ -342,8 +350,9 @@ take (Build *b, DpPass *p, guint o, guint i)
   g_array_append_val (s->sizes[op->is_expert], numel);
   if (is_alone)
     flush (b, p, op->is_expert);
-  uint16_t last = is_alone && s->reductions->len > 0 ? g_array_index (s->reductions, uint16_t, s->reductions->len - 1)
-                                                     : dp_last_compute (b);
+  uint16_t last = is_alone && s->reductions->len > 0
+      ? g_array_index (s->reductions, uint16_t, s->reductions->len - 1)
+      : dp_last_compute (b);
   build_buffer (b, last, dp_buffer (b, p->c, id), LS_MEM_UNSHARDED, bytes, true);
 }
 
@@ -433,7 +442,8 @@ copy_persistent (Build *b, uint32_t pp_rank, bool is_expert, uint64_t numel)
           n_copies += (size + part - 1) / part;
       }
   }
-  deepspeed_copies (b, LS_STREAM_COMPUTE, "persistent-copy-out", l->shard.dtype, numel, n_copies, LS_TAG_OPTIMIZER);
+  deepspeed_copies (b, LS_STREAM_COMPUTE, "persistent-copy-out", l->shard.dtype, numel, n_copies,
+                    LS_TAG_OPTIMIZER);
   deepspeed_views (b, 3 * n_copies);
 }
 
@@ -472,6 +482,15 @@ static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
 }
 
 const DpBackend dp_backend_deepspeed3 = {
-  .name = "deepspeed", .variant = variant, .begin = begin, .before = before, .after = after, .end = end,
-  .before_again = before_again, .after_again = after_again, .step_end = step_end, .cuts = cuts, .static_memory = static_memory,
+  .name = "deepspeed",
+  .variant = variant,
+  .begin = begin,
+  .before = before,
+  .after = after,
+  .end = end,
+  .before_again = before_again,
+  .after_again = after_again,
+  .step_end = step_end,
+  .cuts = cuts,
+  .static_memory = static_memory,
 };

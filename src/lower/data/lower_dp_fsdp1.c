@@ -294,7 +294,8 @@ finish (Build *b, DpPass *p, Fsdp *f)
   build_join_stream (b, LS_STREAM_REPLICA);
 }
 
-const FsdpHooks fsdp1_hooks = { .hold = hold, .start = start, .enter = enter, .leave = leave, .finish = finish };
+const FsdpHooks fsdp1_hooks
+    = { .hold = hold, .start = start, .enter = enter, .leave = leave, .finish = finish };
 
 /* --- the backend --------------------------------------------------------------------------------- */
 
@@ -305,7 +306,15 @@ reduce_rest (Build *b, uint32_t pp_rank)
 }
 
 const DpBackend dp_backend_fsdp1 = {
-  .name = "fsdp1", .variant = fsdp_variant, .begin = fsdp_begin, .before = fsdp_before, .after = fsdp_after, .end = fsdp_end,
-  .step_begin = fsdp_step_begin, .reduce_rest = reduce_rest, .cuts = fsdp_cuts, .steps_on_shards = true,
+  .name = "fsdp1",
+  .variant = fsdp_variant,
+  .begin = fsdp_begin,
+  .before = fsdp_before,
+  .after = fsdp_after,
+  .end = fsdp_end,
+  .step_begin = fsdp_step_begin,
+  .reduce_rest = reduce_rest,
+  .cuts = fsdp_cuts,
+  .steps_on_shards = true,
   .static_memory = fsdp_static_memory,
 };

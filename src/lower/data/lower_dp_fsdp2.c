@@ -100,7 +100,8 @@ wait_for_unshard (Build *b, const DpPass *p, Fsdp *f, guint unit)
   if (is_forward)
     free_copied (b, p, f);
   build_join (b, f->gathered[unit]);
-  uint16_t op = fsdp_kernel (b, p, LS_STREAM_COMPUTE, "gather-copy-out", fsdp_numel (fsdp_unit (f, unit)), 2 * bytes, NULL, 0);
+  uint16_t op = fsdp_kernel (b, p, LS_STREAM_COMPUTE, "gather-copy-out", fsdp_numel (fsdp_unit (f, unit)),
+                             2 * bytes, NULL, 0);
   if (hold (l, unit == f->root) != HOLD_STEP)
     fsdp_buffer (b, p, f, unit, FSDP_PARAMS, op, bytes, false);
   uint32_t n = is_forward ? 0 : group_behind_forward (l, f, unit);
@@ -131,7 +132,8 @@ reshard (Build *b, const DpPass *p, Fsdp *f, guint unit)
   uint64_t bytes = unit_bytes (l, f, unit);
   if (n > 0) {
     uint64_t part = dp_part (bytes, n);
-    uint16_t op = fsdp_kernel (b, p, LS_STREAM_COMPUTE, "reshard-copy", part / fsdp_param_size (l), 2 * part, NULL, 0);
+    uint16_t op = fsdp_kernel (b, p, LS_STREAM_COMPUTE, "reshard-copy", part / fsdp_param_size (l), 2 * part,
+                               NULL, 0);
     fsdp_buffer (b, p, f, unit, FSDP_PART, op, part, false);
   }
   fsdp_buffer (b, p, f, unit, FSDP_PARAMS, dp_last_compute (b), bytes, true);
@@ -144,7 +146,8 @@ static void
 free_reduced (Build *b, const DpPass *p, Fsdp *f, uint16_t op)
 {
   if (f->reducing != FSDP_NONE)
-    fsdp_buffer (b, p, f, f->reducing, FSDP_REDUCED, op, fsdp_numel (fsdp_unit (f, f->reducing)) * fsdp_reduce_size (b->l), true);
+    fsdp_buffer (b, p, f, f->reducing, FSDP_REDUCED, op,
+                 fsdp_numel (fsdp_unit (f, f->reducing)) * fsdp_reduce_size (b->l), true);
   f->reducing = FSDP_NONE;
 }
 
@@ -154,7 +157,8 @@ reduce (Build *b, const DpPass *p, Fsdp *f, guint unit)
 {
   const Lower *l = b->l;
   const FsdpUnit *u = fsdp_unit (f, unit);
-  uint32_t size = fsdp_accumulates_whole (l) ? fsdp_reduce_size (l) : fsdp_grad_size (l), r = fsdp_reduce_size (l);
+  uint32_t size = fsdp_accumulates_whole (l) ? fsdp_reduce_size (l) : fsdp_grad_size (l),
+           r = fsdp_reduce_size (l);
   uint32_t n = l->shard.dtype == LS_DTYPE_FP16 ? fsdp_n_averaged (l) : 1, before = fsdp_predivide (n);
   uint64_t numel = fsdp_numel (u);
   if (f->reducing != FSDP_NONE)
@@ -264,7 +268,8 @@ finish (Build *b, DpPass *p, Fsdp *f)
   finish_reductions (b, p, f);
 }
 
-const FsdpHooks fsdp2_hooks = { .hold = hold, .start = start, .enter = enter, .leave = leave, .finish = finish };
+const FsdpHooks fsdp2_hooks
+    = { .hold = hold, .start = start, .enter = enter, .leave = leave, .finish = finish };
 
 /* --- the backend --------------------------------------------------------------------------------- */
 
@@ -284,7 +289,15 @@ reduce_rest (Build *b, uint32_t pp_rank)
 }
 
 const DpBackend dp_backend_fsdp2 = {
-  .name = "fsdp2", .variant = fsdp_variant, .begin = fsdp_begin, .before = fsdp_before, .after = fsdp_after, .end = fsdp_end,
-  .step_begin = fsdp_step_begin, .reduce_rest = reduce_rest, .cuts = fsdp_cuts, .steps_on_shards = true,
+  .name = "fsdp2",
+  .variant = fsdp_variant,
+  .begin = fsdp_begin,
+  .before = fsdp_before,
+  .after = fsdp_after,
+  .end = fsdp_end,
+  .step_begin = fsdp_step_begin,
+  .reduce_rest = reduce_rest,
+  .cuts = fsdp_cuts,
+  .steps_on_shards = true,
   .static_memory = fsdp_static_memory,
 };

@@ -28,7 +28,7 @@
 
 #include <string.h>
 
-#define MIN_PARAMS 40000000u
+#define MIN_PARAMS      40000000u
 #define PARAMS_PER_RANK 1000000u
 
 static bool
@@ -60,7 +60,8 @@ whole (const Lower *l, uint32_t pp_rank, guint i)
 static uint64_t
 capped (const Lower *l, uint32_t pp_rank, guint i)
 {
-  return l->s->bucket_params ? l->s->bucket_params : MAX (MIN_PARAMS, (uint64_t) PARAMS_PER_RANK * l->mesh.dp);
+  return l->s->bucket_params ? l->s->bucket_params
+                             : MAX (MIN_PARAMS, (uint64_t) PARAMS_PER_RANK * l->mesh.dp);
 }
 
 /* The embedding is in the first chunk of the first stage. */
@@ -79,8 +80,8 @@ gather (Build *b, uint64_t numel, bool is_expert, uint16_t unit)
   DpGroup group = dp_shard (b->l, is_expert);
   if (group.n == 1)
     return NO_OP;
-  uint16_t op = build_coll (b, LS_STREAM_DP, group.slot, LS_COLL_ALL_GATHER, dp_param_bytes (b->l, numel), b->l->shard.dtype,
-                            LS_TAG_SYNC, "parameter all-gather");
+  uint16_t op = build_coll (b, LS_STREAM_DP, group.slot, LS_COLL_ALL_GATHER, dp_param_bytes (b->l, numel),
+                            b->l->shard.dtype, LS_TAG_SYNC, "parameter all-gather");
   g_array_index (b->ops, LsOp, op).unit = unit;
   return op;
 }
@@ -226,7 +227,8 @@ turns (const Lower *l, uint32_t pp_rank, DpTurn *ret_turns)
   if (!is_aligned (l))
     return;
   const GArray *actions = l->orders->ranks[pp_rank];
-  g_autoptr (GArray) forwards = numbers_of (actions, LS_ACTION_F), backwards = numbers_of (actions, LS_ACTION_B);
+  g_autoptr (GArray) forwards = numbers_of (actions, LS_ACTION_F),
+                     backwards = numbers_of (actions, LS_ACTION_B);
   g_autofree guint *first = g_new0 (guint, l->n_chunks), *last = g_new0 (guint, l->n_chunks);
   for (guint k = forwards->len; k-- > 0;)
     first[g_array_index (actions, LsAction, g_array_index (forwards, guint, k)).chunk] = k;
@@ -310,7 +312,17 @@ cuts (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads,
 }
 
 const DpBackend dp_backend_megatron = {
-  .name = "megatron", .variant = variant, .begin = begin, .before = before, .after = after, .end = end, .turns = turns,
-  .gather_chunk = gather_chunk, .reduce_chunk = reduce_chunk, .reduce_rest = reduce_rest, .early_gather = early_gather,
-  .step_end = step_end, .cuts = cuts,
+  .name = "megatron",
+  .variant = variant,
+  .begin = begin,
+  .before = before,
+  .after = after,
+  .end = end,
+  .turns = turns,
+  .gather_chunk = gather_chunk,
+  .reduce_chunk = reduce_chunk,
+  .reduce_rest = reduce_rest,
+  .early_gather = early_gather,
+  .step_end = step_end,
+  .cuts = cuts,
 };

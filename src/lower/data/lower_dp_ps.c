@@ -49,5 +49,11 @@ reduce_rest (Build *b, uint32_t pp_rank)
 }
 
 const DpBackend dp_backend_ps = {
-  .name = "ps", .variant = variant, .begin = begin, .after = buckets_after_sum, .end = buckets_end, .reduce_rest = reduce_rest, .cuts = dp_cut_nothing,
+  .name = "ps",
+  .variant = variant,
+  .begin = begin,
+  .after = buckets_after_sum,
+  .end = buckets_end,
+  .reduce_rest = reduce_rest,
+  .cuts = dp_cut_nothing,
 };

@@ -37,17 +37,16 @@
  * Worked example. A layer of 4 weights of 134 MB (16 bits) on a v5e slice of 16 x 16, 180 GB/s:
  * 4 gathers of 0.75 ms each way through the loop, of which the first is exposed, and 4 reductions.
  *
- * Deviations. Q, K and V are one weight here, three in MaxText, whose later two gathers hide.
- * Newer XLA can start gathers a turn ahead (xla_tpu_enable_ag_backward_pipelining). Elementwise operators
- * are kernels of their own, where XLA fuses them with matrix products. Casts are not kernels.
- * The small part that is not cut is counted as if it were. What software reaches of the NICs between
- * slices, and slices that lag, are not modelled: here DCN hides, while measured steps grow with slices (MaxText,
- * configs/v5e: 32B by 5 % from 1 to 4, 64B by 19 % from 1 to 32).
+ * Deviations. Q, K and V are one weight here, three in MaxText, whose later two gathers hide. Newer XLA can
+ * start gathers a turn ahead (xla_tpu_enable_ag_backward_pipelining). Elementwise operators are kernels of
+ * their own, where XLA fuses them with matrix products. Casts are not kernels. The small part that is not cut
+ * is counted as if it were. What software reaches of the NICs between slices, and slices that lag, are not
+ * modelled: here DCN hides, while measured steps grow with slices (MaxText, configs/v5e: 32B by 5 % from 1 to
+ * 4, 64B by 19 % from 1 to 32).
  *
  * Reference: Xu et al., GSPMD, arXiv 2105.04663; Austin et al., How to Scale Your Model (2025);
  * AI-Hypercomputer/maxtext. */
 #include "lower/data/lower_dp.h"
-
 
 typedef struct {
   uint16_t *gathered;  /* [operators]: the gather of its weight in this pass, or NO_OP */
@@ -153,7 +152,8 @@ gather (Build *b, XlaPass *x, const Chunk *c, guint o)
   if (!is_gathered (b, c, o))
     return;
   x->gathered[o] = build_coll (b, LS_STREAM_GATHER, dp_shard (b->l, at->is_expert).slot, LS_COLL_ALL_GATHER,
-                               dp_param_bytes (b->l, cut_numel (at)), b->l->shard.dtype, LS_TAG_SYNC, "weight all-gather");
+                               dp_param_bytes (b->l, cut_numel (at)), b->l->shard.dtype, LS_TAG_SYNC,
+                               "weight all-gather");
   g_array_index (b->ops, LsOp, x->gathered[o]).layer = layer_of (c, o);
   if (!b->l->s->dp_overlap)
     build_join (b, x->gathered[o]);
@@ -190,12 +190,14 @@ gather_unit (Build *b, XlaPass *x, const DpPass *p, guint o)
 /* --- reductions --------------------------------------------------------------------------- */
 
 static void
-reduce_over (Build *b, DpGroup group, LsStream stream, int coll, uint64_t numel, bool blocks, const char *name)
+reduce_over (Build *b, DpGroup group, LsStream stream, int coll, uint64_t numel, bool blocks,
+             const char *name)
 {
   const Lower *l = b->l;
   if (group.n == 1)
     return;
-  uint16_t op = build_coll (b, stream, group.slot, coll, numel * ls_dtype_bytes (l->act), l->act, LS_TAG_SYNC, name);
+  uint16_t op
+      = build_coll (b, stream, group.slot, coll, numel * ls_dtype_bytes (l->act), l->act, LS_TAG_SYNC, name);
   if (blocks)
     build_join (b, op);
 }
@@ -216,8 +218,8 @@ reduce_weight (Build *b, const Chunk *c, guint o)
   reduce_over (b, shard, LS_STREAM_GATHER, LS_COLL_REDUCE_SCATTER, numel, true, "grad reduce-scatter");
   build_barrier (b);
   build_buffer (b, last_op (b), id, LS_MEM_UNSHARDED, bytes, true);
-  reduce_over (b, dp_replica (l, at->is_expert), LS_STREAM_DP, LS_COLL_ALL_REDUCE, dp_part (numel, shard.n), !l->s->dp_overlap,
-               "shard all-reduce");
+  reduce_over (b, dp_replica (l, at->is_expert), LS_STREAM_DP, LS_COLL_ALL_REDUCE, dp_part (numel, shard.n),
+               !l->s->dp_overlap, "shard all-reduce");
 }
 
 static void
@@ -225,8 +227,10 @@ reduce_replicated (Build *b, uint64_t numel, bool is_expert)
 {
   if (numel == 0)
     return;
-  reduce_over (b, dp_shard (b->l, is_expert), LS_STREAM_GATHER, LS_COLL_ALL_REDUCE, numel, true, "small grad all-reduce");
-  reduce_over (b, dp_replica (b->l, is_expert), LS_STREAM_DP, LS_COLL_ALL_REDUCE, numel, !b->l->s->dp_overlap, "small grad all-reduce");
+  reduce_over (b, dp_shard (b->l, is_expert), LS_STREAM_GATHER, LS_COLL_ALL_REDUCE, numel, true,
+               "small grad all-reduce");
+  reduce_over (b, dp_replica (b->l, is_expert), LS_STREAM_DP, LS_COLL_ALL_REDUCE, numel, !b->l->s->dp_overlap,
+               "small grad all-reduce");
 }
 
 /* --- passes -------------------------------------------------------------------------------- */
@@ -252,7 +256,8 @@ static bool
 enters (const Build *b, const DpPass *p, guint o)
 {
   const Chunk *c = p->c;
-  guint end = p->type == LS_ACTION_F ? 0 : c->operators->len - 1, neighbour = p->type == LS_ACTION_F ? o - 1 : o + 1;
+  guint end = p->type == LS_ACTION_F ? 0 : c->operators->len - 1,
+        neighbour = p->type == LS_ACTION_F ? o - 1 : o + 1;
   return o == end || unit_of (b->l, c, neighbour) != unit_of (b->l, c, o);
 }
 
@@ -260,7 +265,8 @@ static bool
 leaves (const Build *b, const DpPass *p, guint o)
 {
   const Chunk *c = p->c;
-  guint end = p->type == LS_ACTION_F ? c->operators->len - 1 : 0, neighbour = p->type == LS_ACTION_F ? o + 1 : o - 1;
+  guint end = p->type == LS_ACTION_F ? c->operators->len - 1 : 0,
+        neighbour = p->type == LS_ACTION_F ? o + 1 : o - 1;
   return o == end || unit_of (b->l, c, neighbour) != unit_of (b->l, c, o);
 }
 
@@ -350,6 +356,14 @@ static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
 }
 
 const DpBackend dp_backend_xla_fsdp = {
-  .name = "xla-fsdp", .variant = variant, .begin = begin, .before = before, .after = after, .end = end, .before_again = before_again,
-  .reduce_rest = reduce_rest, .cuts = cuts, .static_memory = static_memory,
+  .name = "xla-fsdp",
+  .variant = variant,
+  .begin = begin,
+  .before = before,
+  .after = after,
+  .end = end,
+  .before_again = before_again,
+  .reduce_rest = reduce_rest,
+  .cuts = cuts,
+  .static_memory = static_memory,
 };

@@ -190,7 +190,8 @@ fsdp_reduce_size (const Lower *l)
 uint64_t
 fsdp_shard_numel (const Lower *l, const FsdpUnit *u)
 {
-  return dp_part (u->numel[0], dp_shard (l, false).n) + (u->numel[1] > 0 ? dp_part (u->numel[1], dp_shard (l, true).n) : 0);
+  return dp_part (u->numel[0], dp_shard (l, false).n)
+      + (u->numel[1] > 0 ? dp_part (u->numel[1], dp_shard (l, true).n) : 0);
 }
 
 uint32_t
@@ -217,9 +218,11 @@ tag_of (const DpPass *p)
 }
 
 /* Kernels of these names, and no others, copy around the collectives. */
-const char *const ls_fsdp_copies[] = { "shard-cast",      "gather-copy-in",        "gather-copy-out", "reshard-copy",  "reduce-copy-in",
-                                       "grad-cast",       "grad-accumulate",       "grad-predivide",  "grad-pad",      "grad-postdivide",
-                                       "grad-shard-cast", "grad-shard-accumulate", "flat-grad",       "flat-grad-accumulate", NULL };
+const char *const ls_fsdp_copies[] = { "shard-cast",      "gather-copy-in",       "gather-copy-out",
+                                       "reshard-copy",    "reduce-copy-in",       "grad-cast",
+                                       "grad-accumulate", "grad-predivide",       "grad-pad",
+                                       "grad-postdivide", "grad-shard-cast",      "grad-shard-accumulate",
+                                       "flat-grad",       "flat-grad-accumulate", NULL };
 
 /* As some software launches it. */
 static LsAccess
@@ -232,10 +235,11 @@ access_of (const Lower *l, const char *name)
 }
 
 uint16_t
-fsdp_kernel (Build *b, const DpPass *p, LsStream stream, const char *name, uint64_t numel, uint64_t bytes, const LsDep *deps,
-             uint16_t n_deps)
+fsdp_kernel (Build *b, const DpPass *p, LsStream stream, const char *name, uint64_t numel, uint64_t bytes,
+             const LsDep *deps, uint16_t n_deps)
 {
-  LsKernel k = ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, ls_dtype_between (b->l->shard.dtype), 1, numel, (double) bytes, 0);
+  LsKernel k = ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, ls_dtype_between (b->l->shard.dtype), 1, numel,
+                                 (double) bytes, 0);
   k.access = access_of (b->l, name);
   return build_kernel_on (b, stream, &k, tag_of (p), deps, n_deps);
 }
@@ -263,11 +267,14 @@ fsdp_wait_op (Build *b, LsStream stream, uint16_t op)
 static const char *
 name_of (int coll)
 {
-  return coll == LS_COLL_ALL_GATHER ? "unit all-gather" : coll == LS_COLL_REDUCE_SCATTER ? "unit reduce-scatter" : "unit all-reduce";
+  return coll == LS_COLL_ALL_GATHER    ? "unit all-gather"
+      : coll == LS_COLL_REDUCE_SCATTER ? "unit reduce-scatter"
+                                       : "unit all-reduce";
 }
 
 static uint16_t
-collective (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, uint32_t element_size, guint unit, const LsDep *dep)
+collective (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, uint32_t element_size,
+            guint unit, const LsDep *dep)
 {
   const Lower *l = b->l;
   LsOp op = op_blank (LS_OP_COLLECTIVE, stream, LS_TAG_SYNC, name_of (coll));
@@ -281,7 +288,8 @@ collective (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, ui
 }
 
 uint16_t
-fsdp_collective (Build *b, const FsdpUnit *u, LsStream stream, int coll, uint32_t n, uint32_t element_size, guint unit, LsDep dep)
+fsdp_collective (Build *b, const FsdpUnit *u, LsStream stream, int coll, uint32_t n, uint32_t element_size,
+                 guint unit, LsDep dep)
 {
   uint16_t last = NO_OP;
   for (int is_expert = 0; is_expert < 2; is_expert++) {
@@ -298,7 +306,8 @@ fsdp_collective (Build *b, const FsdpUnit *u, LsStream stream, int coll, uint32_
 }
 
 void
-fsdp_finish_reduction (Build *b, const DpPass *p, const FsdpUnit *u, guint unit, uint16_t scattered, uint32_t divisor)
+fsdp_finish_reduction (Build *b, const DpPass *p, const FsdpUnit *u, guint unit, uint16_t scattered,
+                       uint32_t divisor)
 {
   const Lower *l = b->l;
   uint32_t r = fsdp_reduce_size (l);
@@ -308,7 +317,8 @@ fsdp_finish_reduction (Build *b, const DpPass *p, const FsdpUnit *u, guint unit,
   if (replica.n > 1 && u->numel[0] > 0) {
     LsDep dep = { LS_DEP_END, scattered };
     stream = LS_STREAM_REPLICA;
-    collective (b, stream, replica.slot, LS_COLL_ALL_REDUCE, dp_part (u->numel[0], dp_shard (l, false).n) * r, r, unit, &dep);
+    collective (b, stream, replica.slot, LS_COLL_ALL_REDUCE, dp_part (u->numel[0], dp_shard (l, false).n) * r,
+                r, unit, &dep);
   }
   if (divisor > 1)
     fsdp_kernel (b, p, stream, "grad-postdivide", numel, numel * 2 * r, NULL, 0);
@@ -330,7 +340,8 @@ buffer_id (Build *b, const Chunk *c, const Fsdp *f, guint block, guint index)
 }
 
 void
-fsdp_buffer (Build *b, const DpPass *p, const Fsdp *f, guint unit, FsdpBuffer what, uint16_t op, uint64_t bytes, bool is_free)
+fsdp_buffer (Build *b, const DpPass *p, const Fsdp *f, guint unit, FsdpBuffer what, uint16_t op,
+             uint64_t bytes, bool is_free)
 {
   if (p)
     build_buffer (b, op, buffer_id (b, p->c, f, what, unit), LS_MEM_UNSHARDED, bytes, is_free);
@@ -350,7 +361,8 @@ fsdp_alloc_grads (Build *b, const DpPass *p, const Fsdp *f, guint o)
 {
   uint64_t bytes = grad_bytes (b->l, operator_at (p->c, o));
   if (bytes > 0)
-    build_buffer (b, dp_last_compute (b), buffer_id (b, p->c, f, FSDP_N_BUFFERS, o), LS_MEM_UNSHARDED, bytes, false);
+    build_buffer (b, dp_last_compute (b), buffer_id (b, p->c, f, FSDP_N_BUFFERS, o), LS_MEM_UNSHARDED, bytes,
+                  false);
 }
 
 void
@@ -358,7 +370,8 @@ fsdp_free_grads (Build *b, const DpPass *p, const Fsdp *f, guint unit, uint16_t 
 {
   for (guint o = 0; p && o < p->c->operators->len; o++)
     if (unit_of (f, b->l, p->c, o) == unit)
-      build_buffer (b, op, buffer_id (b, p->c, f, FSDP_N_BUFFERS, o), LS_MEM_UNSHARDED, grad_bytes (b->l, operator_at (p->c, o)), true);
+      build_buffer (b, op, buffer_id (b, p->c, f, FSDP_N_BUFFERS, o), LS_MEM_UNSHARDED,
+                    grad_bytes (b->l, operator_at (p->c, o)), true);
 }
 
 /* Bytes of a chunk that are held for the step. */
@@ -382,7 +395,8 @@ void
 fsdp_step_held (Build *b, uint32_t pp_rank, uint16_t op, bool is_free)
 {
   for (uint32_t c = 0; c < b->l->n_chunks; c++)
-    build_buffer (b, op, (uint16_t) (UINT16_MAX - 1 - c), LS_MEM_UNSHARDED, held_bytes (b->l, chunk_at (b->l, pp_rank, c)), is_free);
+    build_buffer (b, op, (uint16_t) (UINT16_MAX - 1 - c), LS_MEM_UNSHARDED,
+                  held_bytes (b->l, chunk_at (b->l, pp_rank, c)), is_free);
 }
 
 void

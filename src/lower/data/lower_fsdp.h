@@ -87,7 +87,8 @@ void fsdp_end (Build *b, DpPass *p);
 /* Outside of a pass: the units of a chunk, to be freed. */
 Fsdp *fsdp_new (const Lower *l, const Chunk *c);
 void fsdp_free (Fsdp *f);
-void fsdp_cuts (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer);
+void fsdp_cuts (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads,
+                uint32_t *ret_optimizer);
 void fsdp_static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM]);
 
 /* Does a pass gather a unit; does a pass complete gradients, and are these reduced? */
@@ -109,18 +110,19 @@ uint64_t fsdp_shard_numel (const Lower *l, const FsdpUnit *u);
 /* --- ops ----------------------------------------------------------------------------- */
 
 /* A kernel that moves `bytes` on any stream; tag of the pass. */
-uint16_t fsdp_kernel (Build *b, const DpPass *p, LsStream stream, const char *name, uint64_t numel, uint64_t bytes, const LsDep *deps,
-                      uint16_t n_deps);
+uint16_t fsdp_kernel (Build *b, const DpPass *p, LsStream stream, const char *name, uint64_t numel,
+                      uint64_t bytes, const LsDep *deps, uint16_t n_deps);
 /* A stream waits for what the compute stream has done so far, or for an op; no duration. */
 uint16_t fsdp_wait_compute (Build *b, LsStream stream);
 uint16_t fsdp_wait_op (Build *b, LsStream stream, uint16_t op);
 /* The collectives of a unit on a stream, one behind the other, over its shards' group or over n
  * neighbours in it (n 0: all). Waits for dep. Returns the last op; dep's if the group is 1. */
-uint16_t fsdp_collective (Build *b, const FsdpUnit *u, LsStream stream, int coll, uint32_t n, uint32_t element_size, guint unit,
-                          LsDep dep);
+uint16_t fsdp_collective (Build *b, const FsdpUnit *u, LsStream stream, int coll, uint32_t n,
+                          uint32_t element_size, guint unit, LsDep dep);
 /* Behind a reduce-scatter on stream dp: all-reduce over replicas on a stream of its own, then
  * `post` kernels: division, cast to fp32, sum with what is there. */
-void fsdp_finish_reduction (Build *b, const DpPass *p, const FsdpUnit *u, guint unit, uint16_t scattered, uint32_t divisor);
+void fsdp_finish_reduction (Build *b, const DpPass *p, const FsdpUnit *u, guint unit, uint16_t scattered,
+                            uint32_t divisor);
 /* torch's factors for n ranks: before and after the sum (default_hooks.py, DefaultState). */
 uint32_t fsdp_predivide (uint32_t n);
 /* Ranks that a gradient is averaged over. */
@@ -137,7 +139,8 @@ typedef enum {
   FSDP_N_BUFFERS
 } FsdpBuffer;
 
-void fsdp_buffer (Build *b, const DpPass *p, const Fsdp *f, guint unit, FsdpBuffer what, uint16_t op, uint64_t bytes, bool is_free);
+void fsdp_buffer (Build *b, const DpPass *p, const Fsdp *f, guint unit, FsdpBuffer what, uint16_t op,
+                  uint64_t bytes, bool is_free);
 /* Gradients of an operator, or of all of a unit, as autograd makes them. */
 void fsdp_alloc_grads (Build *b, const DpPass *p, const Fsdp *f, guint o);
 void fsdp_free_grads (Build *b, const DpPass *p, const Fsdp *f, guint unit, uint16_t op);

@@ -34,13 +34,13 @@
  * ZeRO-Infinity, SC 2021, sections 5 and 6. */
 #include "lower/data/lower_deepspeed.h"
 
-#define SUB_GROUP 1000000000u /* sub_group_size, zero/config.py */
-#define CLIP_BYTES 8u
-#define ADAM_BYTES 28u
-#define CAST_BYTES 6u
-#define STATES_IN_BYTES 16u
+#define SUB_GROUP        1000000000u /* sub_group_size, zero/config.py */
+#define CLIP_BYTES       8u
+#define ADAM_BYTES       28u
+#define CAST_BYTES       6u
+#define STATES_IN_BYTES  16u
 #define STATES_OUT_BYTES 12u
-#define FP32_BYTES 4u
+#define FP32_BYTES       4u
 
 bool
 offloads_optimizer (const Lower *l)
@@ -87,9 +87,11 @@ offload_gradients (Build *b, const DpPass *p, uint64_t numel, uint16_t reduced)
   if (reduced == NO_OP)
     reduced = dp_last_compute (b);
   if (!p->is_first && l->s->zero_stage >= 2)
-    reduced = copy (b, LS_STREAM_COPY_IN, LS_COPY_TO_DEVICE, dp_grad_bytes (l, numel), reduced, "gradient sum in");
+    reduced = copy (b, LS_STREAM_COPY_IN, LS_COPY_TO_DEVICE, dp_grad_bytes (l, numel), reduced,
+                    "gradient sum in");
   if (p->is_last)
-    copy (b, LS_STREAM_COPY, is_on_nvme (l) ? LS_COPY_TO_NVME : LS_COPY_TO_HOST, numel * FP32_BYTES, reduced, "gradients out");
+    copy (b, LS_STREAM_COPY, is_on_nvme (l) ? LS_COPY_TO_NVME : LS_COPY_TO_HOST, numel * FP32_BYTES, reduced,
+          "gradients out");
   else
     copy (b, LS_STREAM_COPY, LS_COPY_TO_HOST, dp_grad_bytes (l, numel), reduced, "gradient sum out");
 }
@@ -98,8 +100,8 @@ uint16_t
 offload_fetch (Build *b, uint64_t numel)
 {
   const Lower *l = b->l;
-  return copy (b, LS_STREAM_COPY_IN, is_on_nvme (l) ? LS_COPY_FROM_NVME : LS_COPY_TO_DEVICE, dp_param_bytes (l, numel), NO_OP,
-               "parameters in");
+  return copy (b, LS_STREAM_COPY_IN, is_on_nvme (l) ? LS_COPY_FROM_NVME : LS_COPY_TO_DEVICE,
+               dp_param_bytes (l, numel), NO_OP, "parameters in");
 }
 
 /* --- the optimizer ------------------------------------------------------------------- */
@@ -120,7 +122,8 @@ read_states (Build *b, const HostStep *h, uint64_t i)
 {
   if (!is_on_nvme (b->l) || i >= h->n_groups)
     return NO_OP;
-  return copy (b, LS_STREAM_COPY_IN, LS_COPY_FROM_NVME, group_size (h, i) * STATES_IN_BYTES, h->adam, "optimizer states in");
+  return copy (b, LS_STREAM_COPY_IN, LS_COPY_FROM_NVME, group_size (h, i) * STATES_IN_BYTES, h->adam,
+               "optimizer states in");
 }
 
 static void

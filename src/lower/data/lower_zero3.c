@@ -7,8 +7,8 @@
 static bool
 is_tied_logits (const Lower *l, const Chunk *c, guint o)
 {
-  return l->model->tied_embeddings && c->has_embedding && c->has_head && g_str_equal (operator_at (c, o)->name, "logits")
-         && operator_at (c, o)->n_params == 0;
+  return l->model->tied_embeddings && c->has_embedding && c->has_head
+      && g_str_equal (operator_at (c, o)->name, "logits") && operator_at (c, o)->n_params == 0;
 }
 
 static guint
@@ -43,7 +43,8 @@ note_again (Build *b, DpPass *p, guint o)
   note_visit (b, p, o, true);
 }
 
-static const DpBackend notes = { .name = "notes", .before_again = note_again, .after = note, .cuts = dp_cut_nothing };
+static const DpBackend notes
+    = { .name = "notes", .before_again = note_again, .after = note, .cuts = dp_cut_nothing };
 
 static void
 trace_pass (Lower *l, const Chunk *c, LsActionType type, GArray *visits)
@@ -66,13 +67,13 @@ typedef struct {
   const Lower *l;
   const Chunk *c;
   Zero3 *z;
-  GArray *queue;        /* InQueue                                           */
+  GArray *queue; /* InQueue                                           */
   guint head;
   guint n_params;
   bool *is_there, *is_under_way; /* [n_params]                               */
-  int64_t *fetched_for; /* [n_params] latest use that left the queue         */
-  uint64_t *distance;   /* [n_visits + 1] elements visited before            */
-  guint *next_use;      /* [queue] index of the visit; G_MAXUINT: none        */
+  int64_t *fetched_for;          /* [n_params] latest use that left the queue         */
+  uint64_t *distance;            /* [n_visits + 1] elements visited before            */
+  guint *next_use;               /* [queue] index of the visit; G_MAXUINT: none        */
   uint64_t n_available;
 } Coordinator;
 

@@ -33,7 +33,7 @@
 #include "lower/data/lower_deepspeed.h"
 
 /* Parameters are numbered through the chunk: that many for each operator. */
-#define ZERO3_PARAM(o, i) ((o) * LS_OPERATOR_MAX_PARAMS + (i))
+#define ZERO3_PARAM(o, i) ((o) *LS_OPERATOR_MAX_PARAMS + (i))
 
 /* Of Zero3.params: guint, numbers of parameters. */
 typedef struct {

@@ -95,10 +95,10 @@ hook_at (void (*f) (Build *b, DpPass *p, guint o), Build *b, DpPass *p, guint o)
     f (b, p, o);
 }
 
-/* Megatron-LM until late 2023: every stage calls get_batch () first, in which broadcast_data ()
- * reads the sizes of the arrays back from the device (megatron/mpu/data.py: sizes_cuda.cpu ()). In
- * DeepSpeed's pipeline the first and the last stage do (engine.py: _exec_load_micro_batch ()), and where other
- * stages keep their attention mask (batch_ends). */
+/* Megatron-LM until late 2023: every stage calls get_batch () first, in which broadcast_data () reads the
+ * sizes of the arrays back from the device (megatron/mpu/data.py: sizes_cuda.cpu ()). In DeepSpeed's pipeline
+ * the first and the last stage do (engine.py: _exec_load_micro_batch ()), and where other stages keep their
+ * attention mask (batch_ends). */
 static bool
 reads_batch (const Lower *l, const Chunk *c)
 {
@@ -178,14 +178,20 @@ uint32_t
 segment_pass (Lower *l, DpPass *p)
 {
   static const char *const names[] = {
-    [LS_ACTION_F] = "forward", [LS_ACTION_B] = "backward", [LS_ACTION_I] = "input gradients", [LS_ACTION_W] = "weight gradients",
+    [LS_ACTION_F] = "forward",
+    [LS_ACTION_B] = "backward",
+    [LS_ACTION_I] = "input gradients",
+    [LS_ACTION_W] = "weight gradients",
   };
   const DpBackend *backend = dp_backend (l);
   const Chunk *c = p->c;
   g_autofree char *variant = backend->variant ? backend->variant (l, p) : NULL;
-  g_autofree char *again = c->n_recomputed > 0 && c->n_recomputed < c->n_layers ? g_strdup_printf (" %u again", c->n_recomputed) : NULL;
-  g_autofree char *name = g_strdup_printf ("%s %u layers%s%s%s%s%s", names[p->type], c->n_layers, c->kinds, c->has_embedding ? " embedding" : "",
-                                           c->has_head ? " head" : "", again ? again : "", variant ? variant : "");
+  g_autofree char *again = c->n_recomputed > 0 && c->n_recomputed < c->n_layers
+      ? g_strdup_printf (" %u again", c->n_recomputed)
+      : NULL;
+  g_autofree char *name = g_strdup_printf ("%s %u layers%s%s%s%s%s", names[p->type], c->n_layers, c->kinds,
+                                           c->has_embedding ? " embedding" : "", c->has_head ? " head" : "",
+                                           again ? again : "", variant ? variant : "");
   uint32_t id = build_find (l, name);
   if (id != UINT32_MAX)
     return id;

@@ -94,7 +94,8 @@ static void
 ring_forward (Build *b, LsTag tag)
 {
   uint32_t n = b->l->mesh.cp;
-  uint16_t last = NO_OP, before_last = NO_OP, coming = NO_OP; /* ends of steps i - 1, i - 2; K and V of step i */
+  uint16_t last = NO_OP, before_last = NO_OP,
+           coming = NO_OP; /* ends of steps i - 1, i - 2; K and V of step i */
   for (uint32_t i = 0; i < n; i++) {
     LsContextStep s = step_of (b->l, i);
     uint16_t sent = i + 1 < n ? send_on (b, i, before_last, tag) : NO_OP;

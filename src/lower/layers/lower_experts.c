@@ -36,8 +36,9 @@ over_etp (Build *b, const LsOperator *o, int coll, LsTag tag, const char *name)
   Lower *l = b->l;
   bool is_tp = l->mesh.etp == l->mesh.tp;
   if (l->mesh.etp > 1)
-    build_join (b, build_coll (b, is_tp ? LS_STREAM_TP : LS_STREAM_EP, is_tp ? LS_SLOT_TP : LS_SLOT_ETP, coll, o->etp_bytes,
-                               l->act, tag, name));
+    build_join (b,
+                build_coll (b, is_tp ? LS_STREAM_TP : LS_STREAM_EP, is_tp ? LS_SLOT_TP : LS_SLOT_ETP, coll,
+                            o->etp_bytes, l->act, tag, name));
 }
 
 static void
@@ -47,7 +48,9 @@ host_counts_tokens (Build *b, LsTag tag)
   LsDep dep = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
   if (l->mesh.ep > 1) {
     uint64_t bytes = (uint64_t) COUNT_BYTES * l->model->n_experts * l->mesh.ep;
-    dep = (LsDep) { LS_DEP_END, build_coll (b, LS_STREAM_EP, LS_SLOT_EP, LS_COLL_ALL_GATHER, bytes, LS_DTYPE_BYTE, tag, "token counts all-gather") };
+    dep = (LsDep) { LS_DEP_END,
+                    build_coll (b, LS_STREAM_EP, LS_SLOT_EP, LS_COLL_ALL_GATHER, bytes, LS_DTYPE_BYTE, tag,
+                                "token counts all-gather") };
   }
   LsOp op = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, tag, "token counts");
   op.host = LS_HOST_SYNC;

@@ -20,10 +20,12 @@ is_offloaded (const Lower *l, const Chunk *c, uint32_t layer)
 
 /* The copy has the bytes of the buffers that it moves. */
 static uint16_t
-build_copy (Build *b, const Chunk *c, uint32_t layer, LsStream stream, LsCopyDirection direction, const LsDep *deps, uint16_t n_deps)
+build_copy (Build *b, const Chunk *c, uint32_t layer, LsStream stream, LsCopyDirection direction,
+            const LsDep *deps, uint16_t n_deps)
 {
   bool is_out = direction == LS_COPY_TO_HOST;
-  LsOp copy = op_blank (LS_OP_COPY, stream, LS_TAG_SYNC, is_out ? "offload activations" : "reload activations");
+  LsOp copy
+      = op_blank (LS_OP_COPY, stream, LS_TAG_SYNC, is_out ? "offload activations" : "reload activations");
   copy.root = direction;
   copy.host = LS_HOST_LAUNCH;
   uint16_t op = build_op (b, copy, deps, n_deps);
@@ -42,7 +44,8 @@ build_copy (Build *b, const Chunk *c, uint32_t layer, LsStream stream, LsCopyDir
 void
 offload_behind (Build *b, const Chunk *c, guint i)
 {
-  bool ends_layer = layer_of (c, i) != UINT16_MAX && (i + 1 == c->operators->len || layer_of (c, i + 1) != layer_of (c, i));
+  bool ends_layer = layer_of (c, i) != UINT16_MAX
+      && (i + 1 == c->operators->len || layer_of (c, i + 1) != layer_of (c, i));
   if (!ends_layer || !is_offloaded (b->l, c, layer_of (c, i)))
     return;
   LsDep done = { LS_DEP_STREAM, LS_STREAM_COMPUTE };

@@ -2,9 +2,9 @@
  * lowered as a chunk of its own, forwards and backwards with what runs again, as lower_order.c times
  * the passes of chunks; and the operators of a layer.
  *
- * Deviations: products of all layers are in one format, also where those at the ends of the model are in bf16;
- * full recomputation by block runs only the first layers of a chunk again; here each layer
- * runs again, or none does. */
+ * Deviations: products of all layers are in one format, also where those at the ends of the model are in
+ * bf16; full recomputation by block runs only the first layers of a chunk again; here each layer runs again,
+ * or none does. */
 #include "lower/balance.h"
 #include "lower/lower_state.h"
 #include "strategy/chunks.h"
@@ -33,15 +33,18 @@ layer_time (Lower *l, bool has_experts)
 }
 
 gboolean
-ls_part_times (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs, LsPartTimes *ret_times, GError **error)
+ls_part_times (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs, LsPartTimes *ret_times,
+               GError **error)
 {
   Lower l;
   gboolean ok = lower_begin (&l, m, s, costs, error);
   l.shard.bf16_first = l.shard.bf16_last = 0;
   if (ok)
     *ret_times = (LsPartTimes) {
-      .embedding = part_time (&l, 0, 0, true, false), .head = part_time (&l, 0, 0, false, true),
-      .dense = layer_time (&l, false), .experts = layer_time (&l, true),
+      .embedding = part_time (&l, 0, 0, true, false),
+      .head = part_time (&l, 0, 0, false, true),
+      .dense = layer_time (&l, false),
+      .experts = layer_time (&l, true),
     };
   lower_clear (&l);
   return ok;

@@ -20,8 +20,8 @@
  *            of attention have a batch, so attention runs again, fused or not. Products are kept whatever their
  *            format, and XLA drops what nobody needs. dots-flash: attention is kept too (MaxText's minimal_flash).
  *
- * Early stop: torch.utils.checkpoint without reentrance stops a layer that runs again, or a group, once
- * the last tensor that the backward needs is there (its default since PyTorch 2.1, pytorch/pytorch#96866): the
+ * Early stop: torch.utils.checkpoint without reentrance stops a layer that runs again, or a group, once the
+ * last tensor that the backward needs is there (its default since PyTorch 2.1, pytorch/pytorch#96866): the
  * last product of the MLP and what is behind it then run once only.
  *
  * Partitioned activations: the kept input of a group is cut over tp, and gathered before the
@@ -50,7 +50,9 @@ recompute_n_layers (const Lower *l, uint32_t pp_rank, uint32_t n_layers)
     return 0;
   if (s->recompute_method == LS_RECOMPUTE_UNIFORM)
     return n_layers;
-  uint32_t n = s->recompute_stages ? s->recompute_stages[pp_rank] : s->recompute_layers ? s->recompute_layers : n_layers;
+  uint32_t n = s->recompute_stages ? s->recompute_stages[pp_rank]
+      : s->recompute_layers        ? s->recompute_layers
+                                   : n_layers;
   return MIN (n, n_layers);
 }
 
@@ -69,7 +71,9 @@ begins_layer (const Chunk *c, guint i)
 static uint32_t
 group_size (const Lower *l)
 {
-  return l->s->recompute == LS_RECOMPUTE_FULL && l->s->recompute_method == LS_RECOMPUTE_UNIFORM ? l->s->recompute_layers : 1;
+  return l->s->recompute == LS_RECOMPUTE_FULL && l->s->recompute_method == LS_RECOMPUTE_UNIFORM
+      ? l->s->recompute_layers
+      : 1;
 }
 
 /* The first operator of layers that run again together. */
@@ -94,11 +98,12 @@ is_recomputed (const Lower *l, const Chunk *c, guint i)
 bool
 drops_input (const Lower *l, const Chunk *c, guint i)
 {
-  if (l->s->recompute != LS_RECOMPUTE_SELECTIVE || i == 0 || !is_layer (c, i) || operator_at (c, i)->input_bytes == 0)
+  if (l->s->recompute != LS_RECOMPUTE_SELECTIVE || i == 0 || !is_layer (c, i)
+      || operator_at (c, i)->input_bytes == 0)
     return false;
   const LsOperator *source = operator_at (c, i - 1);
   return (source->is_norm && (l->s->recompute_parts & LS_RECOMPUTE_NORM))
-         || (source->is_activation && (l->s->recompute_parts & LS_RECOMPUTE_ACTIVATION));
+      || (source->is_activation && (l->s->recompute_parts & LS_RECOMPUTE_ACTIVATION));
 }
 
 /* --- op ------------------------------------------------------------------------------- */
@@ -168,8 +173,8 @@ recompute_kept_bytes (const Lower *l, const Chunk *c, guint i)
 
 static bool is_behind_all (const Chunk *c, guint i);
 
-/* Kept outputs of the layer that begins at i which are nobody's input: of its row-parallel
- * products, and of the reduce-scatters behind them; where all products are kept, of those whose output something needs. */
+/* Kept outputs of the layer that begins at i which are nobody's input: of its row-parallel products, and of
+ * the reduce-scatters behind them; where all products are kept, of those whose output something needs. */
 static uint64_t
 needless_bytes (const Lower *l, const Chunk *c, guint i)
 {
@@ -302,7 +307,8 @@ recompute_keep (Build *b, const Chunk *c, guint i, guint first_op)
   const Lower *l = b->l;
   if (begins_group (l, c, i) && l->s->partition_activations) {
     double bytes = 2.0 * (double) group_bytes (l);
-    LsKernel copy = ls_kernel_stream ("partition-activation", LS_KERNEL_ELEMENTWISE, l->shard.dtype, 1, group_bytes (l), bytes, 0);
+    LsKernel copy = ls_kernel_stream ("partition-activation", LS_KERNEL_ELEMENTWISE, l->shard.dtype, 1,
+                                      group_bytes (l), bytes, 0);
     first_op = build_kernel (b, &copy, LS_TAG_F);
   }
   keep_group_input (b, (uint16_t) first_op, c, i, false);
@@ -334,8 +340,10 @@ run_again (Build *b, const Chunk *c, guint from, guint to)
 {
   const Lower *l = b->l;
   if (l->s->recompute == LS_RECOMPUTE_FULL && l->s->partition_activations)
-    build_join (b, build_coll (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_GATHER, ls_boundary_bytes (l->model, &l->shard), l->shard.dtype,
-                               LS_TAG_RECOMPUTE, "activation all-gather"));
+    build_join (b,
+                build_coll (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_GATHER,
+                            ls_boundary_bytes (l->model, &l->shard), l->shard.dtype, LS_TAG_RECOMPUTE,
+                            "activation all-gather"));
   Chunk partly = *c; /* borrows */
   partly.operators = c->again ? c->again : c->operators;
   partly.again = NULL;

@@ -47,7 +47,8 @@ void
 keep_activation (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
 {
   const LsOperator *o = operator_at (c, i);
-  build_buffer (b, op, (uint16_t) i, LS_MEM_ACTIVATIONS, o->saved_bytes - input_bytes_apart (b->l, c, i), is_free);
+  build_buffer (b, op, (uint16_t) i, LS_MEM_ACTIVATIONS, o->saved_bytes - input_bytes_apart (b->l, c, i),
+                is_free);
 }
 
 /* Past the layers' buffers; a chunk that has more than an id can count has too many ops too. */

@@ -25,10 +25,10 @@
  * reduce-scatter beside the W GEMM, as without overlap (lower_operator.c). Bulk: only the
  * latter. Layers only, neither embedding nor logits, nor experts.
  *
- * PyTorch's (ring with tp_async off). Inductor cuts a product whose left factor was gathered, and one whose result
- * alone is reduced and scattered (torch/_inductor/fx_passes/micro_pipeline_tp.py). In the backward of
- * a column-parallel layer the gathered input is the right factor of W, and what is scattered is a sum over weights
- * (Q, K, V; gate, up): both collectives stay whole, and the compute stream waits for each.
+ * PyTorch's (ring with tp_async off). Inductor cuts a product whose left factor was gathered, and one whose
+ * result alone is reduced and scattered (torch/_inductor/fx_passes/micro_pipeline_tp.py). In the backward of
+ * a column-parallel layer the gathered input is the right factor of W, and what is scattered is a sum over
+ * weights (Q, K, V; gate, up): both collectives stay whole, and the compute stream waits for each.
  *
  * Worked example: tp 4, a GEMM of 400 us, a move 60 us: pieces of 100 us hide all moves; an
  * all-gather before it would have added 3 * 60 us.
@@ -47,7 +47,7 @@ pipelines_tp (const Lower *l, const Chunk *c, guint i)
   const LsOperator *o = operator_at (c, i);
   bool is_linear = (o->tp == LS_TP_COLUMN || o->tp == LS_TP_ROW) && o->tp_bytes == 0;
   return l->s->tp_overlap && l->s->tp_overlap_kind == LS_TP_OVERLAP_RING && l->shard.sp && is_linear
-         && layer_of (c, i) != UINT16_MAX;
+      && layer_of (c, i) != UINT16_MAX;
 }
 
 /* Rows of one rank go to the next, when op `after` is over. */
@@ -68,7 +68,8 @@ build_move (Build *b, uint16_t after, uint64_t bytes, LsTag tag)
 static uint16_t
 build_first_move (Build *b, uint64_t bytes, LsTag tag)
 {
-  return build_coll (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_COPY_PERMUTE, bytes, b->l->shard.dtype, tag, "tp ring exchange");
+  return build_coll (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_COPY_PERMUTE, bytes, b->l->shard.dtype, tag,
+                     "tp ring exchange");
 }
 
 static uint16_t
@@ -79,7 +80,9 @@ gather_beside (Build *b, const LsKernel *gemm, LsTag tag, LsTag comm_tag)
   LsKernel piece = ls_kernel_gemm_part (gemm, n);
   uint16_t last = NO_OP, coming = NO_OP;
   for (uint32_t i = 0; i < n; i++) {
-    uint16_t moved = i + 1 == n ? NO_OP : i == 0 ? build_first_move (b, bytes, comm_tag) : build_move (b, NO_OP, bytes, comm_tag);
+    uint16_t moved = i + 1 == n ? NO_OP
+        : i == 0                ? build_first_move (b, bytes, comm_tag)
+                                : build_move (b, NO_OP, bytes, comm_tag);
     if (coming != NO_OP)
       build_join (b, coming);
     last = build_kernel (b, &piece, tag);
@@ -91,7 +94,8 @@ gather_beside (Build *b, const LsKernel *gemm, LsTag tag, LsTag comm_tag)
 static LsKernel
 sum_of_pieces (const Lower *l)
 {
-  uint64_t bytes = ls_boundary_bytes (l->model, &l->shard), elt = ls_dtype_bytes (ls_dtype_between (l->shard.dtype));
+  uint64_t bytes = ls_boundary_bytes (l->model, &l->shard),
+           elt = ls_dtype_bytes (ls_dtype_between (l->shard.dtype));
   uint64_t width = l->model->hidden;
   return ls_kernel_stream ("tp-partial-sum", LS_KERNEL_REDUCTION, l->shard.dtype, bytes / elt / width, width,
                            (l->mesh.tp + 1.0) * (double) bytes, 0);
@@ -121,7 +125,8 @@ build_beside (Build *b, const LsKernel *kernels, uint32_t n, LsTag tag, LsTag co
 {
   uint16_t last = NO_OP;
   for (uint32_t k = 0; k < n; k++)
-    last = kernels[k].kind == LS_KERNEL_GEMM ? beside (b, &kernels[k], tag, comm_tag) : build_kernel (b, &kernels[k], tag);
+    last = kernels[k].kind == LS_KERNEL_GEMM ? beside (b, &kernels[k], tag, comm_tag)
+                                             : build_kernel (b, &kernels[k], tag);
   return last;
 }
 

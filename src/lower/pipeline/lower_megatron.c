@@ -50,8 +50,9 @@ group_name (uint32_t what)
 static char *
 group_segment_name (const char *kind, uint32_t what)
 {
-  return g_strdup_printf ("%s%s%s%s%s", kind, what & SEND_F ? " send-forward" : "", what & RECV_F ? " recv-forward" : "",
-                          what & SEND_B ? " send-backward" : "", what & RECV_B ? " recv-backward" : "");
+  return g_strdup_printf ("%s%s%s%s%s", kind, what & SEND_F ? " send-forward" : "",
+                          what & RECV_F ? " recv-forward" : "", what & SEND_B ? " send-backward" : "",
+                          what & RECV_B ? " recv-backward" : "");
 }
 
 static uint32_t
@@ -67,8 +68,10 @@ segment_group (Lower *l, uint32_t what)
   build_device_sync (&b);
   uint32_t n_received = (what & RECV_F ? 1u : 0u) + (what & RECV_B ? 1u : 0u);
   for (uint32_t i = 0; scatters (l) && i < n_received; i++)
-    build_join (&b, build_coll (&b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_GATHER, ls_boundary_bytes (l->model, &l->shard),
-                                l->shard.dtype, LS_TAG_SYNC, "boundary all-gather"));
+    build_join (&b,
+                build_coll (&b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_GATHER,
+                            ls_boundary_bytes (l->model, &l->shard), l->shard.dtype, LS_TAG_SYNC,
+                            "boundary all-gather"));
   build_join (&b, group);
   return build_finish (&b, name);
 }
@@ -301,8 +304,8 @@ pipe_interleaved (Pipe *p)
 typedef struct {
   Pipe *p;
   Ordinals o;
-  guint n_posted[2];     /* receives; of forwards, of backwards            */
-  gboolean *is_awaited;  /* [actions] what it consumes is still on its way */
+  guint n_posted[2];    /* receives; of forwards, of backwards            */
+  gboolean *is_awaited; /* [actions] what it consumes is still on its way */
 } Overlapped;
 
 /* The action that consumes the receive which is posted next. */
@@ -335,7 +338,8 @@ static void
 run_action (Overlapped *v, const LsAction *a)
 {
   if (v->is_awaited[a - pipe_action (v->p, 0)])
-    pipe_add (v->p, segment_wait (v->p->l, a->type == LS_ACTION_F ? EVENT_RECV_F : EVENT_RECV_B), a->mb, a->chunk);
+    pipe_add (v->p, segment_wait (v->p->l, a->type == LS_ACTION_F ? EVENT_RECV_F : EVENT_RECV_B), a->mb,
+              a->chunk);
   pipe_add_action (v->p, a);
 }
 

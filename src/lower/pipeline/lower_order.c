@@ -40,7 +40,8 @@ pass_time (Lower *l, const Chunk *c, LsActionType pass)
 static bool
 is_alike (const Chunk *a, const Chunk *b)
 {
-  return a->n_layers == b->n_layers && strcmp (a->kinds, b->kinds) == 0 && a->n_recomputed == b->n_recomputed && a->has_embedding == b->has_embedding && a->has_head == b->has_head;
+  return a->n_layers == b->n_layers && strcmp (a->kinds, b->kinds) == 0 && a->n_recomputed == b->n_recomputed
+      && a->has_embedding == b->has_embedding && a->has_head == b->has_head;
 }
 
 static void
@@ -53,8 +54,10 @@ times_init (Lower *l)
     if (i > 0 && is_alike (c, c - 1))
       l->times[i] = l->times[i - 1];
     else
-      l->times[i] = (LsChunkTimes) { .f = pass_time (l, c, LS_ACTION_F), .i = pass_time (l, c, LS_ACTION_I),
-                                     .w = pass_time (l, c, LS_ACTION_W), .b = pass_time (l, c, LS_ACTION_B) };
+      l->times[i] = (LsChunkTimes) { .f = pass_time (l, c, LS_ACTION_F),
+                                     .i = pass_time (l, c, LS_ACTION_I),
+                                     .w = pass_time (l, c, LS_ACTION_W),
+                                     .b = pass_time (l, c, LS_ACTION_B) };
   }
 }
 
@@ -62,7 +65,8 @@ static LsOrders *
 orders_copy (const LsOrders *o)
 {
   const LsLayout *l = &o->layout;
-  LsOrders *copy = ls_orders_new (l->n_ranks, l->n_chunks, l->n_pipes, l->n_stages, l->n_micro_batches, l->stages);
+  LsOrders *copy
+      = ls_orders_new (l->n_ranks, l->n_chunks, l->n_pipes, l->n_stages, l->n_micro_batches, l->stages);
   for (uint32_t r = 0; r < l->n_ranks; r++)
     g_array_append_vals (copy->ranks[r], o->ranks[r]->data, o->ranks[r]->len);
   return copy;
@@ -84,7 +88,8 @@ look_through (Lower *l)
 void
 orders_init (Lower *l, const LsOrders *given)
 {
-  bool has_recipe = l->sched->recipe == LS_RECIPE_UNFLUSHED || (l->sched->recipe == LS_RECIPE_MEGATRON && !given);
+  bool has_recipe
+      = l->sched->recipe == LS_RECIPE_UNFLUSHED || (l->sched->recipe == LS_RECIPE_MEGATRON && !given);
   bool has_messages = !has_recipe && l->mesh.pp > 1;
   LsSchedShape shape = { .pp = l->mesh.pp, .vpp = l->s->vpp, .n_micro_batches = l->n_micro_batches };
   if (has_messages || ls_sched_is_searched (l->sched)) {

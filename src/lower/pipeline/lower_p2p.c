@@ -85,8 +85,14 @@ find_messages (const LsOrders *orders, const LsSchedEval *eval)
       LsHome to;
       if (!receiver_of (&orders->layout, r, a, &to))
         continue;
-      Message m = { .at = eval->times[r][i].end, .from = r, .action = i, .to = to.rank, .mb = a->mb,
-                    .from_chunk = a->chunk, .to_chunk = to.chunk, .is_gradient = a->type != LS_ACTION_F };
+      Message m = { .at = eval->times[r][i].end,
+                    .from = r,
+                    .action = i,
+                    .to = to.rank,
+                    .mb = a->mb,
+                    .from_chunk = a->chunk,
+                    .to_chunk = to.chunk,
+                    .is_gradient = a->type != LS_ACTION_F };
       g_array_append_val (messages, m);
     }
   g_array_sort (messages, compare_messages);
@@ -108,7 +114,8 @@ append_post (Lower *l, uint32_t rank, const Post *post)
   GArray *posts = l->posts[rank];
   if (posts->len > 0) {
     const Post *last = &g_array_index (posts, Post, posts->len - 1);
-    g_assert (last->before < post->before || (last->before == post->before && last->is_beside <= post->is_beside));
+    g_assert (last->before < post->before
+              || (last->before == post->before && last->is_beside <= post->is_beside));
   }
   g_array_append_val (posts, *post);
 }
@@ -120,8 +127,13 @@ append_receive (Lower *l, const Message *m, const LsActionTime *times, uint32_t 
   while (*n_started < l->orders->ranks[m->to]->len && times[*n_started].start < m->at)
     (*n_started)++;
   bool is_beside = *n_started > 0 && times[*n_started - 1].end > m->at;
-  append_post (l, m->to, &(Post) { .before = *n_started - is_beside, .is_beside = is_beside, .is_next = !goes_to_next (l, m),
-                                   .is_gradient = m->is_gradient, .mb = m->mb, .chunk = m->to_chunk });
+  append_post (l, m->to,
+               &(Post) { .before = *n_started - is_beside,
+                         .is_beside = is_beside,
+                         .is_next = !goes_to_next (l, m),
+                         .is_gradient = m->is_gradient,
+                         .mb = m->mb,
+                         .chunk = m->to_chunk });
 }
 
 void
@@ -136,8 +148,13 @@ posts_init (Lower *l, const LsSchedTimes *times)
     l->posts[r] = g_array_new (FALSE, FALSE, sizeof (Post));
   for (guint i = 0; i < messages->len; i++) {
     const Message *m = &g_array_index (messages, Message, i);
-    append_post (l, m->from, &(Post) { .before = m->action + 1, .is_send = true, .is_next = goes_to_next (l, m),
-                                       .is_gradient = m->is_gradient, .mb = m->mb, .chunk = m->from_chunk });
+    append_post (l, m->from,
+                 &(Post) { .before = m->action + 1,
+                           .is_send = true,
+                           .is_next = goes_to_next (l, m),
+                           .is_gradient = m->is_gradient,
+                           .mb = m->mb,
+                           .chunk = m->from_chunk });
     append_receive (l, m, eval->times[m->to], &n_started[m->to]);
   }
 }
@@ -181,7 +198,8 @@ build_transfers (Build *b, LsStream stream, const char *name, const uint32_t n_o
   LsTransfer *all = ls_arena_new_array (l->plan->arena, LsTransfer, n), *t = all;
   for (int k = 0; k < N_KINDS; k++)
     for (uint32_t i = 0; i < n_of[k]; i++)
-      *t++ = (LsTransfer) { message_bytes (l), k < SEND_NEXT ? LS_SLOT_PREV : LS_SLOT_NEXT, k == SEND_PREV || k == SEND_NEXT };
+      *t++ = (LsTransfer) { message_bytes (l), k < SEND_NEXT ? LS_SLOT_PREV : LS_SLOT_NEXT,
+                            k == SEND_PREV || k == SEND_NEXT };
   LsOp op = op_blank (LS_OP_P2P, stream, LS_TAG_SYNC, name);
   op.host = LS_HOST_COMM;
   op.dtype = (uint8_t) l->shard.dtype;
@@ -197,8 +215,8 @@ segment_posts (Lower *l, const Post *posts, guint n)
   uint32_t n_of[N_KINDS] = { 0 };
   for (guint i = 0; i < n; i++)
     n_of[kind_of (&posts[i])]++;
-  g_autofree char *name = g_strdup_printf ("p2p previous %u out %u in, next %u out %u in", n_of[SEND_PREV], n_of[RECV_PREV],
-                                           n_of[SEND_NEXT], n_of[RECV_NEXT]);
+  g_autofree char *name = g_strdup_printf ("p2p previous %u out %u in, next %u out %u in", n_of[SEND_PREV],
+                                           n_of[RECV_PREV], n_of[SEND_NEXT], n_of[RECV_NEXT]);
   uint32_t id = build_find (l, name);
   if (id != UINT32_MAX)
     return id;
@@ -231,12 +249,15 @@ segment_event (Lower *l, const char *name, LsOpKind kind, LsStream stream, uint1
     return id;
   Build b;
   build_init (&b, l);
-  LsOp op = op_blank (kind, stream, LS_TAG_SYNC, kind == LS_OP_RECORD ? "received" : "wait for what was received");
+  LsOp op = op_blank (kind, stream, LS_TAG_SYNC,
+                      kind == LS_OP_RECORD ? "received" : "wait for what was received");
   op.event = event;
   build_op (&b, op, NULL, 0);
   if (gathers)
-    build_join (&b, build_coll (&b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_GATHER, ls_boundary_bytes (l->model, &l->shard),
-                                l->shard.dtype, LS_TAG_SYNC, "boundary all-gather"));
+    build_join (&b,
+                build_coll (&b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_GATHER,
+                            ls_boundary_bytes (l->model, &l->shard), l->shard.dtype, LS_TAG_SYNC,
+                            "boundary all-gather"));
   return build_finish (&b, name);
 }
 
@@ -244,13 +265,15 @@ uint32_t
 segment_received (Lower *l, const Post *post, bool is_alone)
 {
   LsStream stream = is_alone ? kinds[kind_of (post)].stream : LS_STREAM_PP_FWD;
-  g_autofree char *name = g_strdup_printf ("received %s on %s", post->is_gradient ? "gradients" : "activations", ls_stream_name (stream));
-  return segment_event (l, name, LS_OP_RECORD, stream, post->is_gradient ? EVENT_RECV_B : EVENT_RECV_F, false);
+  g_autofree char *name = g_strdup_printf (
+      "received %s on %s", post->is_gradient ? "gradients" : "activations", ls_stream_name (stream));
+  return segment_event (l, name, LS_OP_RECORD, stream, post->is_gradient ? EVENT_RECV_B : EVENT_RECV_F,
+                        false);
 }
 
 uint32_t
 segment_await (Lower *l, bool is_gradient)
 {
-  return segment_event (l, is_gradient ? "wait for gradients" : "wait for activations", LS_OP_WAIT, LS_STREAM_COMPUTE,
-                        is_gradient ? EVENT_RECV_B : EVENT_RECV_F, scatters (l));
+  return segment_event (l, is_gradient ? "wait for gradients" : "wait for activations", LS_OP_WAIT,
+                        LS_STREAM_COMPUTE, is_gradient ? EVENT_RECV_B : EVENT_RECV_F, scatters (l));
 }

@@ -95,13 +95,21 @@ pipe_add_action (Pipe *p, const LsAction *a)
     check_norm (p);
   guint number = (guint) (a - (const LsAction *) p->actions->data);
   const Turns *turns = &p->turns[a->chunk];
-  bool is_alone = !ls_sched_is_flushed (p->l->sched) && a->type != LS_ACTION_F; /* each micro-batch has an update of its own */
+  bool is_alone = !ls_sched_is_flushed (p->l->sched)
+      && a->type != LS_ACTION_F; /* each micro-batch has an update of its own */
   bool completes = a->type == LS_ACTION_B || a->type == LS_ACTION_W;
-  guint first = a->type == LS_ACTION_F ? turns->first_forward : completes ? turns->first_weights : turns->first_input;
-  guint last = a->type == LS_ACTION_F ? turns->last_forward : completes ? turns->last_weights : turns->last_input;
+  guint first = a->type == LS_ACTION_F ? turns->first_forward
+      : completes                      ? turns->first_weights
+                                       : turns->first_input;
+  guint last = a->type == LS_ACTION_F ? turns->last_forward
+      : completes                     ? turns->last_weights
+                                      : turns->last_input;
   DpPass pass = {
-    .c = chunk_at (p->l, p->rank, a->chunk), .pp_rank = p->rank, .type = (LsActionType) a->type,
-    .is_first = number == first || is_alone, .is_last = number == last || is_alone,
+    .c = chunk_at (p->l, p->rank, a->chunk),
+    .pp_rank = p->rank,
+    .type = (LsActionType) a->type,
+    .is_first = number == first || is_alone,
+    .is_last = number == last || is_alone,
   };
   gather_between (p, number);
   pipe_add (p, segment_pass (p->l, &pass), a->mb, a->chunk);

@@ -18,11 +18,11 @@ typedef struct {
 
 typedef struct {
   Lower *l;
-  uint32_t rank;     /* of the pipeline */
+  uint32_t rank; /* of the pipeline */
   LsSchedShape shape;
   const GArray *actions; /* LsAction */
-  Turns *turns;      /* [n_chunks] */
-  DpTurn *dp_turns;  /* [n_chunks] */
+  Turns *turns;          /* [n_chunks] */
+  DpTurn *dp_turns;      /* [n_chunks] */
   uint32_t n_warmup;
   bool has_backward; /* of which the first is issued after the norm was checked */
   uint32_t n_lead;   /* instances that only the first step runs */

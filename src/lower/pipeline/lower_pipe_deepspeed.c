@@ -27,8 +27,10 @@
 static void
 build_transfer (Build *b, uint32_t what)
 {
-  const char *name = what == SEND_F ? "send activations" : what == RECV_F ? "receive activations"
-                     : what == SEND_B ? "send gradients" : "receive gradients";
+  const char *name = what == SEND_F ? "send activations"
+      : what == RECV_F              ? "receive activations"
+      : what == SEND_B              ? "send gradients"
+                                    : "receive gradients";
   build_join (b, pipe_build_group (b, LS_STREAM_PP_FWD, what, name));
 }
 
@@ -37,7 +39,8 @@ build_copy (Build *b, const char *name, LsKernelKind kind, uint32_t passes, LsTa
 {
   const Lower *l = b->l;
   uint64_t bytes = ls_boundary_bytes (l->model, &l->shard);
-  LsKernel copy = ls_kernel_stream (name, kind, l->act, 1, bytes / ls_dtype_bytes (l->act), (double) bytes * passes, 0);
+  LsKernel copy
+      = ls_kernel_stream (name, kind, l->act, 1, bytes / ls_dtype_bytes (l->act), (double) bytes * passes, 0);
   build_kernel (b, &copy, tag);
 }
 
@@ -47,8 +50,10 @@ build_whole (Build *b, LsTag tag)
 {
   const Lower *l = b->l;
   build_copy (b, "boundary-zeros", LS_KERNEL_MEMSET, 1, tag);
-  build_join (b, build_coll (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_GATHER, ls_boundary_bytes (l->model, &l->shard),
-                             l->shard.dtype, LS_TAG_SYNC, "boundary all-gather"));
+  build_join (b,
+              build_coll (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_GATHER,
+                          ls_boundary_bytes (l->model, &l->shard), l->shard.dtype, LS_TAG_SYNC,
+                          "boundary all-gather"));
   build_copy (b, "boundary-copy-out", LS_KERNEL_ELEMENTWISE, 2, tag);
   build_copy (b, "boundary-clone", LS_KERNEL_ELEMENTWISE, 2, tag);
 }
@@ -82,8 +87,10 @@ static uint32_t
 segment_between (Lower *l, uint32_t send, uint32_t receive)
 {
   bool receives_first = receive == RECV_F && send == SEND_B;
-  g_autofree char *name = g_strdup_printf ("between passes%s%s%s%s", send == SEND_F ? " send activations" : "", send == SEND_B ? " send gradients" : "",
-                                           receive == RECV_F ? " receive activations" : "", receive == RECV_B ? " receive gradients" : "");
+  g_autofree char *name = g_strdup_printf (
+      "between passes%s%s%s%s", send == SEND_F ? " send activations" : "",
+      send == SEND_B ? " send gradients" : "", receive == RECV_F ? " receive activations" : "",
+      receive == RECV_B ? " receive gradients" : "");
   uint32_t id = build_find (l, name);
   if (id != UINT32_MAX)
     return id;

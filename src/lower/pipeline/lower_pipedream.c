@@ -95,7 +95,8 @@ void
 pipe_pipedream (Pipe *p)
 {
   uint32_t m = p->shape.n_micro_batches, w = p->l->sched->n_versions (&p->shape, p->rank) - 1;
-  g_autofree const LsAction **forwards = actions_of (p, LS_ACTION_F), **backwards = actions_of (p, LS_ACTION_B);
+  g_autofree const LsAction **forwards = actions_of (p, LS_ACTION_F),
+                            **backwards = actions_of (p, LS_ACTION_B);
   post (p, false, false, false, 0);
   for (uint32_t k = 0; k < w; k++)
     forward (p, forwards[k]);

@@ -33,8 +33,10 @@ static void
 reduce_stage (Build *b, const Chunk *c)
 {
   const Lower *l = b->l;
-  build_join (b, build_coll (b, LS_STREAM_GLOBAL, LS_SLOT_PIPES, LS_COLL_ALL_REDUCE, dp_grad_bytes (l, n_owned (l, c)),
-                             l->shard.grad_dtype, LS_TAG_SYNC, "pipes grad all-reduce"));
+  build_join (b,
+              build_coll (b, LS_STREAM_GLOBAL, LS_SLOT_PIPES, LS_COLL_ALL_REDUCE,
+                          dp_grad_bytes (l, n_owned (l, c)), l->shard.grad_dtype, LS_TAG_SYNC,
+                          "pipes grad all-reduce"));
 }
 
 void

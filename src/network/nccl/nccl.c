@@ -32,9 +32,9 @@
  *              fill: across hosts, where there are fewer channels than inside a node, R is as
  *              much smaller. NVLS has three stages and 3 R: copy in, reduce and multicast, copy out.
  *
- * Point to point: a single send has a base of its own, which is a hop longer than that of
- * LL (the flag follows the data), and is bound by NVLink or a NIC, without ramp. An all-to-all sends and receives at once, which is another
- * hop, and copies to itself what takes self_copy of the time of a message. Up to 16 KiB
+ * Point to point: a single send has a base of its own, which is a hop longer than that of LL (the flag
+ * follows the data), and is bound by NVLink or a NIC, without ramp. An all-to-all sends and receives at once,
+ * which is another hop, and copies to itself what takes self_copy of the time of a message. Up to 16 KiB
  * messages go by LL through one channel each.
  *
  * Worked example: reduce-scatter of 16 MiB over 8 H200, Simple: base 5, hop 0.8, handshake
@@ -126,7 +126,7 @@ static bool
 has_nvls (const LsCollCall *call)
 {
   return call->nccl->nvls_bus > 0 && ls_coll_has_nvswitch (call)
-         && ls_coll_members_per_host (call) == call->cluster->spec.gpus_per_node;
+      && ls_coll_members_per_host (call) == call->cluster->spec.gpus_per_node;
 }
 
 static LsTuneComm
@@ -157,8 +157,8 @@ bool
 ls_nccl_choose (LsCollCall *call, uint32_t among, LsTuneAlgorithm *ret_algorithm)
 {
   bool is_known = call->kind == LS_COLL_ALL_REDUCE || call->kind == LS_COLL_ALL_GATHER
-                  || call->kind == LS_COLL_REDUCE_SCATTER || call->kind == LS_COLL_BROADCAST
-                  || call->kind == LS_COLL_REDUCE;
+      || call->kind == LS_COLL_REDUCE_SCATTER || call->kind == LS_COLL_BROADCAST
+      || call->kind == LS_COLL_REDUCE;
   if (call->nccl->nvlink <= 0 || !is_known || among == 0)
     return false;
   LsTuneSet from = { .algorithms = among };
@@ -191,7 +191,8 @@ ls_nccl_base (const LsNccl *nccl, LsCollKind kind)
 LsTime
 ls_nccl_start (const LsCollCall *call)
 {
-  return ls_nccl_base (call->nccl, call->kind) + (call->protocol == LS_PROTOCOL_LL ? 0 : call->nccl->handshake);
+  return ls_nccl_base (call->nccl, call->kind)
+      + (call->protocol == LS_PROTOCOL_LL ? 0 : call->nccl->handshake);
 }
 
 LsTime
@@ -213,7 +214,7 @@ ring_latency (const LsCollCall *call)
   uint32_t sends = ls_nccl_ring_sends (call->kind, call->n);
   uint32_t across = call->n_hosts == 1 ? 0 : ls_nccl_ring_sends (call->kind, call->n_hosts);
   return (LsTime) (sends - across) * ls_nccl_ring_hop_intra (call)
-         + (LsTime) across * ls_nccl_hop_inter (call, LS_TUNE_RING);
+      + (LsTime) across * ls_nccl_hop_inter (call, LS_TUNE_RING);
 }
 
 LsTime
@@ -223,8 +224,9 @@ ls_nccl_latency (const LsCollCall *call, LsTuneAlgorithm a)
   switch (a) {
   case LS_TUNE_TREE:
     return ls_nccl_start (call)
-           + 2 * ((LsTime) (ls_coll_max_members (call) - 1) * call->nccl->hop_intra
-                  + depth * ls_nccl_hop_inter (call, a));
+        + 2
+        * ((LsTime) (ls_coll_max_members (call) - 1) * call->nccl->hop_intra
+           + depth * ls_nccl_hop_inter (call, a));
   case LS_TUNE_NVLS:
     return call->nccl->base_nvls;
   case LS_TUNE_NVLS_TREE:
@@ -249,7 +251,7 @@ seconds (const LsCollCall *call, double wire, double bus, double pipelines)
 static double
 channel_pipelines (const LsCollCall *call)
 {
-  return fmin (1, (double)ls_coll_max_channels (call) / call->nccl->channels_ring);
+  return fmin (1, (double) ls_coll_max_channels (call) / call->nccl->channels_ring);
 }
 
 /* What all channels move together: inside a node as measured, across nodes as NCCL's
@@ -268,7 +270,9 @@ channel_bus (const LsCollCall *call, LsTuneAlgorithm a)
 static double
 bus_of_nics (const LsCollCall *call, uint32_t n)
 {
-  double payload = call->protocol == LS_PROTOCOL_LL ? 0.5 : call->protocol == LS_PROTOCOL_LL128 ? 120.0 / 128 : 1;
+  double payload = call->protocol == LS_PROTOCOL_LL ? 0.5
+      : call->protocol == LS_PROTOCOL_LL128         ? 120.0 / 128
+                                                    : 1;
   return call->n_hosts == 1 ? INFINITY : n * call->nccl->ring_bus_per_nic * payload;
 }
 
@@ -285,7 +289,8 @@ across_seconds (const LsCollCall *call, double message)
   double longest = 0;
   for (uint32_t h = 0; h < call->n_hosts; h++) {
     uint32_t k = call->hosts[h].n;
-    longest = fmax (longest, seconds (call, message * (call->n - k) * k, bus_of_nics (call, ls_coll_nics (call, h)), 1));
+    longest = fmax (
+        longest, seconds (call, message * (call->n - k) * k, bus_of_nics (call, ls_coll_nics (call, h)), 1));
   }
   return longest;
 }

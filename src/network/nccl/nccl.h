@@ -21,22 +21,22 @@ typedef struct {
  * number carries its source there. nvls_bus 0: no NVLink SHARP. */
 typedef struct {
   char *name, *source;
-  LsNcclLinks measured_on;  /* the links for which all of the following holds (nccl_links.h) */
-  LsNcclTables tables;      /* of its generation, for the tuner                  */
-  double nvlink;            /* bytes/s that NCCL counts for the NVLinks of a GPU; 0: no
+  LsNcclLinks measured_on;     /* the links for which all of the following holds (nccl_links.h) */
+  LsNcclTables tables;         /* of its generation, for the tuner                  */
+  double nvlink;               /* bytes/s that NCCL counts for the NVLinks of a GPU; 0: no
                              * tuner, the fastest algorithm runs, with Simple    */
-  uint32_t channels_ring;   /* channels of ring collectives inside a node        */
-  uint32_t channels_net;    /* across nodes, for each NIC that a node uses       */
-  uint32_t channels_nvls;   /* of the all-reduce in the NVSwitches               */
-  uint32_t channels_p2p;    /* of one peer on another node                       */
-  double ring_bus_intra;    /* bytes/s, bus bandwidth of a ring inside a node    */
-  double ring_bus_per_nic;  /* bytes/s that a ring gets through one NIC          */
-  double nvls_bus;          /* bytes/s, bus bandwidth of NVLS over a whole node  */
+  uint32_t channels_ring;      /* channels of ring collectives inside a node        */
+  uint32_t channels_net;       /* across nodes, for each NIC that a node uses       */
+  uint32_t channels_nvls;      /* of the all-reduce in the NVSwitches               */
+  uint32_t channels_p2p;       /* of one peer on another node                       */
+  double ring_bus_intra;       /* bytes/s, bus bandwidth of a ring inside a node    */
+  double ring_bus_per_nic;     /* bytes/s that a ring gets through one NIC          */
+  double nvls_bus;             /* bytes/s, bus bandwidth of NVLS over a whole node  */
   double p2p_intra, p2p_inter; /* bytes/s of one send/recv                       */
   /* Launch-to-launch latency: base + steps * hop, per kind of hop. */
   LsTime base_all_reduce, base_all_gather, base_reduce_scatter, base_nvls, base_p2p_intra, base_p2p_inter;
   LsTime hop_intra, hop_inter;
-  LsTime handshake; /* with Simple and LL128 */
+  LsTime handshake;     /* with Simple and LL128 */
   LsTime handshake_hop; /* with Simple, for each hop inside a node */
   /* Ramp: what filling the pipeline of Simple or LL128 costs; a message of W wire bytes
    * takes W * ramp / (W + ramp) bytes more of the bus's time (fitted). */

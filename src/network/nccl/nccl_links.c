@@ -43,7 +43,9 @@ n_mesh_links (const LsClusterSpec *s)
 LsNcclLinks
 ls_nccl_links_of (const LsClusterSpec *s)
 {
-  LsNcclLinks l = { .nic = s->nic.bandwidth_bytes_per_s, .nic_latency = s->nic.latency, .pcie_latency = s->pcie.latency };
+  LsNcclLinks l = { .nic = s->nic.bandwidth_bytes_per_s,
+                    .nic_latency = s->nic.latency,
+                    .pcie_latency = s->pcie.latency };
   if (s->is_staged)
     l.staging_latency = 2 * s->pcie.latency + 2 * s->cpu_memory.latency;
   if (s->interior == LS_INTERIOR_LIST) {
@@ -92,7 +94,8 @@ carry_across (LsNccl *n, const LsNcclLinks *to)
   LsTime *const latencies[] = { &n->hop_inter, &n->base_p2p_inter };
   if (from->nic <= 0 || to->nic <= 0)
     return;
-  LsTime pcie = from->pcie_latency > 0 && to->pcie_latency > 0 ? 4 * (to->pcie_latency - from->pcie_latency) : 0;
+  LsTime pcie
+      = from->pcie_latency > 0 && to->pcie_latency > 0 ? 4 * (to->pcie_latency - from->pcie_latency) : 0;
   pcie += 2 * (to->staging_latency - from->staging_latency);
   scale (rates, G_N_ELEMENTS (rates), to->nic / from->nic);
   lengthen (latencies, G_N_ELEMENTS (latencies), pcie + 2 * (to->nic_latency - from->nic_latency));

@@ -11,7 +11,8 @@
  *     inside a node   way = 2 NVLinks (GPU, switch, GPU); rates: nvlink, ring_bus_intra, nvls_bus, p2p_intra
  *     across nodes    way = 4 PCIe + 2 NIC links (GPU, switch, NIC, leaf and back); rates: ring_bus_per_nic, p2p_inter
  *
- * Without GPUDirect data go down to the memory of the CPU and up again at both ends: 2 PCIe + 2 memory links more at each.
+ * Without GPUDirect data go down to the memory of the CPU and up again at both ends: 2 PCIe + 2 memory links
+ * more at each.
  *
  * Worked example. 36.5 GB/s through a NIC of 50 GB/s are 73 GB/s through one of 100 GB/s, unless PCIe
  * with a payload of 55.4 GB/s lies on the way. NIC links of 100 ns instead of 300 ns take 0.4 us off a hop.

@@ -60,28 +60,36 @@ static const double base_latency[LS_N_TUNE_ALGORITHMS][N_PROTOCOLS] = {
   [LS_TUNE_PAT] = { 8, 8, 8 },
 };
 static const double nvlink_latency[LS_N_TUNE_ALGORITHMS][N_PROTOCOLS] = {
-  [LS_TUNE_TREE] = { 0.6, 1.25, 4 },         [LS_TUNE_RING] = { 0.6, 1.9, 3.4 },
-  [LS_TUNE_COLLNET_DIRECT] = { 0, 0, 3.7 },  [LS_TUNE_COLLNET_CHAIN] = { 0, 0, 2.8 },
-  [LS_TUNE_NVLS] = { 25, 25, 25 },           [LS_TUNE_NVLS_TREE] = { 25, 25, 25 },
+  [LS_TUNE_TREE] = { 0.6, 1.25, 4 },
+  [LS_TUNE_RING] = { 0.6, 1.9, 3.4 },
+  [LS_TUNE_COLLNET_DIRECT] = { 0, 0, 3.7 },
+  [LS_TUNE_COLLNET_CHAIN] = { 0, 0, 2.8 },
+  [LS_TUNE_NVLS] = { 25, 25, 25 },
+  [LS_TUNE_NVLS_TREE] = { 25, 25, 25 },
   [LS_TUNE_PAT] = { 0, 0, 4 },
 };
 static const double pcie_latency[LS_N_TUNE_ALGORITHMS][N_PROTOCOLS] = {
-  [LS_TUNE_TREE] = { 1, 1.9, 4 },            [LS_TUNE_RING] = { 1, 2.5, 5.7 },
-  [LS_TUNE_COLLNET_DIRECT] = { 0, 0, 3.7 },  [LS_TUNE_COLLNET_CHAIN] = { 0, 0, 2.8 },
+  [LS_TUNE_TREE] = { 1, 1.9, 4 },
+  [LS_TUNE_RING] = { 1, 2.5, 5.7 },
+  [LS_TUNE_COLLNET_DIRECT] = { 0, 0, 3.7 },
+  [LS_TUNE_COLLNET_CHAIN] = { 0, 0, 2.8 },
   [LS_TUNE_PAT] = { 0, 0, 4 },
 };
 static const double net_latency[LS_N_TUNE_ALGORITHMS][N_PROTOCOLS] = {
-  [LS_TUNE_TREE] = { 5, 8.5, 14 },           [LS_TUNE_RING] = { 2.7, 4, 14 },
-  [LS_TUNE_COLLNET_DIRECT] = { 0, 0, 31 },   [LS_TUNE_COLLNET_CHAIN] = { 0, 0, 30 },
-  [LS_TUNE_NVLS] = { 18, 18, 18 },           [LS_TUNE_NVLS_TREE] = { 20.9, 20.9, 20.9 },
+  [LS_TUNE_TREE] = { 5, 8.5, 14 },
+  [LS_TUNE_RING] = { 2.7, 4, 14 },
+  [LS_TUNE_COLLNET_DIRECT] = { 0, 0, 31 },
+  [LS_TUNE_COLLNET_CHAIN] = { 0, 0, 30 },
+  [LS_TUNE_NVLS] = { 18, 18, 18 },
+  [LS_TUNE_NVLS_TREE] = { 20.9, 20.9, 20.9 },
   [LS_TUNE_PAT] = { 0, 0, 14 },
 };
 
 /* Of a tree's rate, by powers of two from 64 bytes. */
 #define N_SIZES 24
 static const double tree_factor[N_PROTOCOLS][N_SIZES] = {
-  [LL] = { 1,   1,   1,   1,   0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5,
-           0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1,   1,   1,   1,   1 },
+  [LL]
+  = { 1, 1, 1, 1, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5, 0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1, 1, 1, 1 },
   [LL128] = { 1,   1,   1,   1,   1,   0.9, 0.8, 0.8, 0.8, 0.7, 0.6, 0.6,
               0.6, 0.6, 0.6, 0.6, 0.8, 0.9, 0.9, 0.9, 0.9, 1,   1,   1 },
   [SIMPLE] = { 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5,
@@ -322,7 +330,8 @@ tree_correction (LsTuneAlgorithm a, uint32_t protocol, LsCollKind kind, uint64_t
 
 /* Connected channels are twice those of the graph. */
 static double
-ring_correction (const LsTuneComm *comm, LsTuneAlgorithm a, uint32_t protocol, LsCollKind kind, uint64_t bytes)
+ring_correction (const LsTuneComm *comm, LsTuneAlgorithm a, uint32_t protocol, LsCollKind kind,
+                 uint64_t bytes)
 {
   if (a != LS_TUNE_RING || protocol != SIMPLE || kind != LS_COLL_ALL_REDUCE || comm->n_hosts == 1
       || bytes / (2 * (uint64_t) comm->ring.channels * comm->n) < 64)
@@ -348,7 +357,9 @@ double
 ls_tune_share (const LsTuneComm *comm, LsTuneAlgorithm a, LsProtocol protocol, LsCollKind kind)
 {
   uint32_t p = index_of (protocol);
-  return is_possible (comm, a, p, kind) ? bus_of (comm, a, p, kind) / bus_of (comm, LS_TUNE_RING, SIMPLE, kind) : 0;
+  return is_possible (comm, a, p, kind)
+      ? bus_of (comm, a, p, kind) / bus_of (comm, LS_TUNE_RING, SIMPLE, kind)
+      : 0;
 }
 
 double
@@ -364,7 +375,8 @@ ls_tune_choose (const LsTuneComm *comm, LsCollKind kind, uint64_t bytes, LsTuneS
   LsTuneChoice best = { .cost = { .time_us = INFINITY } };
   for (LsTuneAlgorithm a = 0; a < LS_N_TUNE_ALGORITHMS; a++)
     for (uint32_t p = 0; p < N_PROTOCOLS; p++) {
-      if ((from.algorithms && !(from.algorithms & 1u << a)) || (from.protocols && !(from.protocols & 1u << protocols[p])))
+      if ((from.algorithms && !(from.algorithms & 1u << a))
+          || (from.protocols && !(from.protocols & 1u << protocols[p])))
         continue;
       LsTuneCost cost = ls_tune_cost (comm, a, protocols[p], kind, bytes);
       if (cost.bytes_per_s > 0 && cost.time_us < best.cost.time_us)

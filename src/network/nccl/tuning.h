@@ -40,8 +40,8 @@ typedef struct {
 } LsTuneComm;
 
 typedef struct {
-  double latency_us;      /* of one operation, corrected for its size       */
-  double bytes_per_s;     /* algbw, corrected for its size; 0: not possible */
+  double latency_us;  /* of one operation, corrected for its size       */
+  double bytes_per_s; /* algbw, corrected for its size; 0: not possible */
   double time_us;
 } LsTuneCost;
 
@@ -64,11 +64,12 @@ LsTuneGraph ls_tune_nvls_graph (const LsNcclTables *tables, double nvlink, uint3
 
 /* bytes as nccl-tests counts them. kind: all-reduce, all-gather, reduce-scatter,
  * broadcast or reduce; protocol: not AUTO. */
-LsTuneCost ls_tune_cost (const LsTuneComm *comm, LsTuneAlgorithm algorithm, LsProtocol protocol, LsCollKind kind,
-                         uint64_t bytes);
+LsTuneCost ls_tune_cost (const LsTuneComm *comm, LsTuneAlgorithm algorithm, LsProtocol protocol,
+                         LsCollKind kind, uint64_t bytes);
 /* Of the Simple bandwidth of a ring, the share that this gets with large messages; 0: not
  * possible. */
-double ls_tune_share (const LsTuneComm *comm, LsTuneAlgorithm algorithm, LsProtocol protocol, LsCollKind kind);
+double ls_tune_share (const LsTuneComm *comm, LsTuneAlgorithm algorithm, LsProtocol protocol,
+                      LsCollKind kind);
 /* What a hop across hosts takes, in us. */
 double ls_tune_net_hop_us (LsTuneAlgorithm algorithm, LsProtocol protocol);
 

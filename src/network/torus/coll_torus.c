@@ -61,15 +61,16 @@
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/torus/torus_coll.h"
 
-#define HBM_PER_BYTE 2.0 /* read where it leaves, written where it arrives: on average each member does both */
+#define HBM_PER_BYTE                                                                                         \
+  2.0 /* read where it leaves, written where it arrives: on average each member does both */
 
 /* A phase in the making: whole units of `unit_bytes` on links. */
 typedef struct {
   const LsCollCall *call;
-  LsLoadList loads;    /* 2^-20 units on each trunk */
-  uint64_t max_units;  /* of one flow               */
+  LsLoadList loads;   /* 2^-20 units on each trunk */
+  uint64_t max_units; /* of one flow               */
   double unit_bytes;
-  double latency;      /* ps                        */
+  double latency; /* ps                        */
 } Draft;
 
 static Draft
@@ -91,7 +92,8 @@ static LsTime
 draft_send (Draft *d, uint32_t seat_from, uint32_t seat_to, uint64_t units)
 {
   LsRoute route;
-  ls_route (d->call->cluster, d->call->sorted[seat_from], d->call->sorted[seat_to], LS_NIC_AUTO, LS_NIC_AUTO, &route);
+  ls_route (d->call->cluster, d->call->sorted[seat_from], d->call->sorted[seat_to], LS_NIC_AUTO, LS_NIC_AUTO,
+            &route);
   return draft_route (d, &route, units);
 }
 
@@ -100,8 +102,9 @@ set_cap (const LsCluster *c, LsTime latency, LsPhase *phase)
 {
   phase->rate_cap = latency > 0 ? phase->demand_bytes / ls_time_to_s (latency) : INFINITY;
   for (uint32_t i = 0; i < phase->n_loads; i++)
-    phase->rate_cap = fmin (phase->rate_cap, ls_cluster_resource_capacity (c, phase->loads[i].resource)
-                                                 / ((double) phase->loads[i].coef / (double) LS_COEF_ONE));
+    phase->rate_cap = fmin (phase->rate_cap,
+                            ls_cluster_resource_capacity (c, phase->loads[i].resource)
+                                / ((double) phase->loads[i].coef / (double) LS_COEF_ONE));
 }
 
 /* sent_bytes: by each member on average. is_hidden: bytes move during the latency. */
@@ -116,7 +119,8 @@ draft_finish (Draft *d, double sent_bytes, bool is_hidden, LsPhase *ret_phase)
     ls_load_list_scale (&d->loads, 1.0 / (double) d->max_units);
     double hbm = HBM_PER_BYTE * sent_bytes / ret_phase->demand_bytes * (double) LS_COEF_ONE;
     for (uint32_t i = 0; i < call->n; i++)
-      ls_load_list_add (&d->loads, ls_cluster_hbm_resource (call->cluster, call->gpus[i]), (uint64_t) llround (hbm));
+      ls_load_list_add (&d->loads, ls_cluster_hbm_resource (call->cluster, call->gpus[i]),
+                        (uint64_t) llround (hbm));
   }
   ls_load_list_finish (&d->loads, call->arena, ret_phase);
   if (call->bytes == 0) {
@@ -143,8 +147,8 @@ shards_of (const LsTorusShape *s, uint32_t axis, uint32_t place, bool is_backwar
 
 /* One link of the box, in one direction of an all-gather. */
 static LsTime
-add_link (Draft *d, const LsTorusShape *s, const LsTorusLine *line, uint32_t seat, uint64_t shards, bool is_backward,
-          bool reduces)
+add_link (Draft *d, const LsTorusShape *s, const LsTorusLine *line, uint32_t seat, uint64_t shards,
+          bool is_backward, bool reduces)
 {
   uint32_t slice = seat / s->per_slice * s->per_slice;
   uint32_t next = slice + ls_torus_next (line, seat - slice, is_backward);
@@ -254,7 +258,8 @@ add_pairs_between (Draft *d, const LsTorusShape *s)
 {
   for (uint32_t seat = 0; seat < d->call->n; seat++)
     for (uint32_t h = 1; h < s->n_slices; h++) {
-      LsTime latency = draft_send (d, seat, (seat + h * s->per_slice) % d->call->n, 2 * (uint64_t) s->per_slice);
+      LsTime latency
+          = draft_send (d, seat, (seat + h * s->per_slice) % d->call->n, 2 * (uint64_t) s->per_slice);
       d->latency = fmax (d->latency, (double) latency);
     }
 }
@@ -296,7 +301,8 @@ plan_messages (const LsCollCall *call, LsCollPlan *ret_plan)
     if (i == call->root)
       continue;
     LsRoute route;
-    ls_torus_spread (call->cluster, call->gpus[is_out ? call->root : i], call->gpus[is_out ? i : call->root], &route);
+    ls_torus_spread (call->cluster, call->gpus[is_out ? call->root : i], call->gpus[is_out ? i : call->root],
+                     &route);
     d.latency = fmax (d.latency, (double) draft_route (&d, &route, 1));
   }
   ret_plan->n_phases = 1;

@@ -10,7 +10,8 @@
  * begin with different axes; between slices as ls_route(). */
 void ls_torus_spread (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, LsRoute *ret_route);
 
-void ls_torus_script_exchange (const LsCollCall *call, LsScript *ret_script); /* all-to-all, but for its costs */
+void ls_torus_script_exchange (const LsCollCall *call,
+                               LsScript *ret_script); /* all-to-all, but for its costs */
 void ls_torus_script (const LsCollCall *call, LsScript *ret_script);
 
 #endif

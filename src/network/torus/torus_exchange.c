@@ -35,8 +35,8 @@ typedef struct {
   uint32_t n[MAX_AXES], step[MAX_AXES]; /* members along it; seats from one to the next  */
   uint32_t n_offsets[MAX_AXES];         /* of a diagonal along it                        */
   uint32_t length, n_diagonals;
-  uint32_t per_round;                   /* diagonals                                     */
-  uint32_t n_parts;                     /* rounds of a diagonal; 1 where per_round > 1   */
+  uint32_t per_round; /* diagonals                                     */
+  uint32_t n_parts;   /* rounds of a diagonal; 1 where per_round > 1   */
 } Exchange;
 
 /* The displacements of a round: n, every stride-th from the first one on. */
@@ -84,7 +84,8 @@ round_at (const Exchange *x, uint32_t round)
 {
   if (x->n_parts > 1) {
     uint32_t part = round % x->n_parts;
-    return (Round) { round / x->n_parts * x->length + part, (x->length - part + x->n_parts - 1) / x->n_parts, x->n_parts };
+    return (Round) { round / x->n_parts * x->length + part, (x->length - part + x->n_parts - 1) / x->n_parts,
+                     x->n_parts };
   }
   uint32_t first = round * x->per_round;
   return (Round) { first * x->length, MIN (x->per_round, x->n_diagonals - first) * x->length, 1 };

@@ -18,7 +18,7 @@ typedef struct {
   const uint32_t *seat, *member; /* of the call */
   uint32_t n_between;            /* rounds between slices      */
   uint32_t n_of_turn[LS_TORUS_AXES];
-  uint32_t n_gather;             /* rounds of an all-gather    */
+  uint32_t n_gather; /* rounds of an all-gather    */
 } Data;
 
 /* Sends go to ret, or are only counted if that is NULL. */
@@ -42,7 +42,8 @@ emit (Out *out, uint32_t seat_to, uint32_t first, uint32_t n, uint32_t stride)
 /* Shards first .. end - 1 of the bundle that starts at a position: those of the slices,
  * then along each axis where the part has been. The fastest of these is one message. */
 static void
-emit_bundle (Out *out, uint32_t seat_to, uint32_t part, uint32_t j, uint32_t origin, uint32_t first, uint32_t end)
+emit_bundle (Out *out, uint32_t seat_to, uint32_t part, uint32_t j, uint32_t origin, uint32_t first,
+             uint32_t end)
 {
   const LsTorusShape *s = &out->data->shape;
   uint32_t n[LS_TORUS_AXES + 1] = { s->n_slices }, step[LS_TORUS_AXES + 1] = { s->per_slice };
@@ -68,7 +69,8 @@ emit_bundle (Out *out, uint32_t seat_to, uint32_t part, uint32_t j, uint32_t ori
 /* A piece that place i of the line sends, addressed to `seat_to`. A turn has the rounds of
  * its longest axis; on a shorter one a step takes several, a part of the piece in each. */
 static void
-emit_piece (Out *out, uint32_t position, uint32_t seat_to, uint32_t part, uint32_t j, uint32_t round, bool is_backward)
+emit_piece (Out *out, uint32_t position, uint32_t seat_to, uint32_t part, uint32_t j, uint32_t round,
+            bool is_backward)
 {
   const LsTorusShape *s = &out->data->shape;
   const LsTorusLine *line = &s->axis[ls_torus_axis_of (s, part, j)];
@@ -78,7 +80,8 @@ emit_piece (Out *out, uint32_t position, uint32_t seat_to, uint32_t part, uint32
   uint32_t width = (step + 1) * n_rounds / n_steps - begin;
   LsTorusPiece p = ls_torus_piece (line, ls_torus_bundle (s, part, j), i, step, is_backward);
   uint64_t n = p.end - p.first;
-  uint32_t first = p.first + (uint32_t) (n * (round - begin) / width), end = p.first + (uint32_t) (n * (round - begin + 1) / width);
+  uint32_t first = p.first + (uint32_t) (n * (round - begin) / width),
+           end = p.first + (uint32_t) (n * (round - begin + 1) / width);
   if (end > first)
     emit_bundle (out, seat_to, part, j, position - i * line->step + p.origin * line->step, first, end);
 }
@@ -131,7 +134,8 @@ static uint32_t
 gather_round (const LsScript *s, uint32_t round, bool *ret_is_reversed)
 {
   const Data *d = s->data;
-  *ret_is_reversed = (s->kind == LS_COLL_ALL_REDUCE && round < d->n_gather) || s->kind == LS_COLL_REDUCE_SCATTER;
+  *ret_is_reversed
+      = (s->kind == LS_COLL_ALL_REDUCE && round < d->n_gather) || s->kind == LS_COLL_REDUCE_SCATTER;
   return *ret_is_reversed ? d->n_gather - 1 - round : round % d->n_gather;
 }
 
@@ -296,7 +300,9 @@ chain_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
     uint32_t chunk = chunk_over (s, links - 1, round);
     if (seat == root || chunk >= s->n_blocks)
       return 0;
-    *ret = (LsSend) { .to = d->member[seat > root ? seat - 1 : seat + 1], .first = chunk, .n = 1, .reduces = true };
+    *ret = (LsSend) {
+      .to = d->member[seat > root ? seat - 1 : seat + 1], .first = chunk, .n = 1, .reduces = true
+    };
     return 1;
   }
   uint32_t chunk = chunk_over (s, links, round), n = chunk < s->n_blocks ? seats_behind (s, seat, behind) : 0;
@@ -413,8 +419,12 @@ static void
 set_costs (const LsCollCall *call, LsScript *s)
 {
   const LsClusterSpec *spec = &call->cluster->spec;
-  s->block_bytes = (double) call->bytes / (call->kind == LS_COLL_ALL_TO_ALL ? call->n : s->sends == shift_sends ? 1 : s->n_blocks);
-  s->rate_intra = 2 * spec->torus.n_axes * spec->ici.bandwidth_bytes_per_s * spec->ici.efficiency; /* all ports */
+  s->block_bytes = (double) call->bytes
+      / (call->kind == LS_COLL_ALL_TO_ALL ? call->n
+             : s->sends == shift_sends    ? 1
+                                          : s->n_blocks);
+  s->rate_intra
+      = 2 * spec->torus.n_axes * spec->ici.bandwidth_bytes_per_s * spec->ici.efficiency; /* all ports */
   s->rate_inter = spec->pcie.bandwidth_bytes_per_s * spec->pcie.efficiency;
   s->flows = LS_COEF_ONE;
   s->hbm_from = s->hbm_to = 1;

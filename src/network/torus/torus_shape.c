@@ -19,7 +19,8 @@ find_line (const LsTorusSpec *t, uint32_t axis, const uint32_t *chips, uint32_t 
     count++;
     last = x;
   }
-  *ret_line = (LsTorusLine) { .n = count, .is_ring = ls_torus_wraps (t, axis) && count * distance == t->dims[axis] };
+  *ret_line = (LsTorusLine) { .n = count,
+                              .is_ring = ls_torus_wraps (t, axis) && count * distance == t->dims[axis] };
   return true;
 }
 
@@ -60,9 +61,11 @@ is_same_box (const LsTorusShape *a, const LsTorusShape *b)
 static LsTorusShape
 one_ring (uint32_t n)
 {
-  return (LsTorusShape) {
-    .n_slices = 1, .per_slice = n, .n_axes = 1, .n_parts = 1, .axis[0] = { .n = n, .step = 1, .is_ring = true }
-  };
+  return (LsTorusShape) { .n_slices = 1,
+                          .per_slice = n,
+                          .n_axes = 1,
+                          .n_parts = 1,
+                          .axis[0] = { .n = n, .step = 1, .is_ring = true } };
 }
 
 LsTorusShape

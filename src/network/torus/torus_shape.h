@@ -58,7 +58,8 @@ uint32_t ls_torus_next (const LsTorusLine *line, uint32_t position, bool is_back
 typedef struct {
   uint32_t origin, first, end;
 } LsTorusPiece;
-LsTorusPiece ls_torus_piece (const LsTorusLine *line, uint32_t bundle, uint32_t i, uint32_t round, bool is_backward);
+LsTorusPiece ls_torus_piece (const LsTorusLine *line, uint32_t bundle, uint32_t i, uint32_t round,
+                             bool is_backward);
 /* Shards in all rounds together. */
 uint64_t ls_torus_shards (const LsTorusLine *line, uint32_t bundle, uint32_t i, bool is_backward);
 

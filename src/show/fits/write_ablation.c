@@ -3,7 +3,7 @@
 #include <math.h>
 
 #define LABEL_WIDTH 22
-#define MIN_WIDTH 9
+#define MIN_WIDTH   9
 
 /* Column 0 is all rows, the others are families; row 0 has all mechanisms on. */
 static const LsScore *
@@ -53,7 +53,7 @@ width_of (const LsScores *s, guint column)
 }
 
 static void
-append_table (GString *out, const LsScores *s, const char *title, char *(*cell) (const LsScore *))
+append_table (GString *out, const LsScores *s, const char *title, char *(*cell) (const LsScore *) )
 {
   g_string_append_printf (out, "\n%s\n%-*s", title, LABEL_WIDTH, "off");
   for (guint c = 0; c <= s->n_families; c++)
@@ -78,7 +78,8 @@ ls_ablations_to_text (const LsScores *s, GString *out)
   append_table (out, s, "bias %, with a mechanism off", bias);
   for (guint i = 0; i < s->n_ablations; i++)
     if (s->ablations[i].total.n != s->total.n)
-      g_string_append_printf (out, "without %s: %u rows instead of %u\n", s->ablations[i].label, s->ablations[i].total.n, s->total.n);
+      g_string_append_printf (out, "without %s: %u rows instead of %u\n", s->ablations[i].label,
+                              s->ablations[i].total.n, s->total.n);
 }
 
 void

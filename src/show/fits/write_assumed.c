@@ -20,7 +20,8 @@ verdict_of (const LsAssumption *a)
   if (a->assumed == 0)
     return a->measured > 0 ? g_strdup ("none is assumed") : g_strdup ("agrees");
   double off = a->measured / a->assumed - 1;
-  return fabs (off) <= AGREES ? g_strdup_printf ("agrees (%+.1f %%)", 100 * off) : g_strdup_printf ("differs: measured %+.0f %%", 100 * off);
+  return fabs (off) <= AGREES ? g_strdup_printf ("agrees (%+.1f %%)", 100 * off)
+                              : g_strdup_printf ("differs: measured %+.0f %%", 100 * off);
 }
 
 static void
@@ -31,7 +32,11 @@ add_row (LsTextTable *t, const LsAssumption *a)
   ls_text_table_take (t, value_of (a->measured, a->unit));
   ls_text_table_take (t, verdict_of (a));
   bool is_unused = !a->use && !a->needs_cluster;
-  ls_text_table_add (t, "%s%s%s", a->use ? a->use : is_unused ? "unused" : "", (a->use || is_unused) && a->note ? "; " : "", a->note ? a->note : "");
+  ls_text_table_add (t, "%s%s%s",
+                     a->use          ? a->use
+                         : is_unused ? "unused"
+                                     : "",
+                     (a->use || is_unused) && a->note ? "; " : "", a->note ? a->note : "");
 }
 
 char *

@@ -16,7 +16,8 @@ static void
 append_error (GString *out, const LsFitError *e)
 {
   if (e->n > 0)
-    g_string_append_printf (out, " %7u %8.2f %+8.2f %+8.2f", e->n, 100 * e->mape, 100 * e->bias, 100 * e->median);
+    g_string_append_printf (out, " %7u %8.2f %+8.2f %+8.2f", e->n, 100 * e->mape, 100 * e->bias,
+                            100 * e->median);
   else
     g_string_append_printf (out, " %7u %8s %8s %8s", e->n, "-", "-", "-");
 }
@@ -25,8 +26,8 @@ static void
 append_classes (GString *out, const LsFitReport *r)
 {
   g_string_append_printf (out, "%-20s %33s  %33s\n", "", "fit", "held out");
-  g_string_append_printf (out, "%-20s %7s %8s %8s %8s  %7s %8s %8s %8s\n", "kernels", "n", "mape %", "bias %", "median %",
-                          "n", "mape %", "bias %", "median %");
+  g_string_append_printf (out, "%-20s %7s %8s %8s %8s  %7s %8s %8s %8s\n", "kernels", "n", "mape %", "bias %",
+                          "median %", "n", "mape %", "bias %", "median %");
   for (guint i = 0; i < r->classes->len; i++) {
     const LsFitClass *c = &g_array_index (r->classes, LsFitClass, i);
     g_autofree char *name = g_strdup_printf ("%s %s", c->key, ls_dtype_name (c->dtype));
@@ -50,7 +51,8 @@ by_error (gconstpointer a, gconstpointer b)
 static char *
 shape_of (const LsKernel *k)
 {
-  g_autofree char *batch = k->batch > 1 ? g_strdup_printf ("%" G_GUINT64_FORMAT " of ", k->batch) : g_strdup ("");
+  g_autofree char *batch
+      = k->batch > 1 ? g_strdup_printf ("%" G_GUINT64_FORMAT " of ", k->batch) : g_strdup ("");
   g_autofree char *inner = k->k > 0 ? g_strdup_printf (" x %" G_GUINT64_FORMAT, k->k) : g_strdup ("");
   return g_strdup_printf ("%s%" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT "%s", batch, k->m, k->n, inner);
 }
@@ -62,14 +64,14 @@ append_worst (GString *out, const LsFitReport *r)
   for (guint i = 0; i < r->kernels->len; i++)
     g_ptr_array_add (order, &g_array_index (r->kernels, LsFittedKernel, i));
   g_ptr_array_sort (order, by_error);
-  g_string_append_printf (out, "\n%-28s %-6s %-28s %12s %12s %8s\n", "worst", "dtype", "shape", "predicted us", "measured us",
-                          "error %");
+  g_string_append_printf (out, "\n%-28s %-6s %-28s %12s %12s %8s\n", "worst", "dtype", "shape",
+                          "predicted us", "measured us", "error %");
   for (guint i = 0; i < MIN (order->len, N_WORST); i++) {
     const LsFittedKernel *k = g_ptr_array_index (order, i);
     g_autofree char *shape = shape_of (&k->kernel);
-    g_string_append_printf (out, "%-28s %-6s %-28s %12.2f %12.2f %+8.1f%s\n", k->kernel.name, ls_dtype_name (k->kernel.dtype),
-                            shape, k->predicted_s * 1e6, k->measured_s * 1e6, 100 * error_of (k),
-                            k->held_out ? "  held out" : "");
+    g_string_append_printf (out, "%-28s %-6s %-28s %12.2f %12.2f %+8.1f%s\n", k->kernel.name,
+                            ls_dtype_name (k->kernel.dtype), shape, k->predicted_s * 1e6, k->measured_s * 1e6,
+                            100 * error_of (k), k->held_out ? "  held out" : "");
   }
 }
 
@@ -94,7 +96,9 @@ append_changes (GString *out, const LsFitReport *r)
 {
   static const char *const head[] = { "entry", "coefficient", "before", "now", "std error", "" };
   if (!r->base) {
-    g_string_append (out, "the accelerator has no calibration to start from: what is not below runs at its physical limits\n\n");
+    g_string_append (
+        out,
+        "the accelerator has no calibration to start from: what is not below runs at its physical limits\n\n");
     return;
   }
   LsTextTable t;

@@ -24,7 +24,8 @@ add_line (LsTextTable *t, const LsFittedLine *l)
   ls_text_table_add (t, "%.3g to %.3g%s", l->lo, l->hi, l->unit);
   ls_text_table_add (t, "%.2f %%", 100 * l->sensitivity);
   if (l->is_fitted)
-    ls_text_table_add (t, l->at_bound ? "fitted, at the end of its range: something else is wrong" : "fitted");
+    ls_text_table_add (t,
+                       l->at_bound ? "fitted, at the end of its range: something else is wrong" : "fitted");
   else
     ls_text_table_add (t, "kept: %s", l->why);
 }
@@ -32,7 +33,8 @@ add_line (LsTextTable *t, const LsFittedLine *l)
 static void
 append_lines (GString *out, const LsFittedReport *r)
 {
-  static const char *const head[] = { "parameter", "before", "fitted", "std error", "range", "moves a step by", "" };
+  static const char *const head[]
+      = { "parameter", "before", "fitted", "std error", "range", "moves a step by", "" };
   LsTextTable t;
   ls_text_table_init (&t, "lrrrlrl");
   for (guint i = 0; i < G_N_ELEMENTS (head); i++)
@@ -84,12 +86,14 @@ static void
 append_interval (GString *out, const LsFittedRuns *runs)
 {
   if (runs->low > 0)
-    g_string_append_printf (out, "interval of a job like these, from %u runs left out one at a time: "
-                            "%.3f to %.3f times the predicted step, made to hold %.0f %%\n", runs->n, runs->low, runs->high,
-                            100 * LS_INTERVAL_LEVEL);
+    g_string_append_printf (out,
+                            "interval of a job like these, from %u runs left out one at a time: "
+                            "%.3f to %.3f times the predicted step, made to hold %.0f %%\n",
+                            runs->n, runs->low, runs->high, 100 * LS_INTERVAL_LEVEL);
   else if (runs->n > 0)
-    g_string_append_printf (out, "no interval from these runs: they are of %u different jobs, %u are enough\n", runs->n,
-                            ls_conformal_least (LS_INTERVAL_LEVEL));
+    g_string_append_printf (out,
+                            "no interval from these runs: they are of %u different jobs, %u are enough\n",
+                            runs->n, ls_conformal_least (LS_INTERVAL_LEVEL));
 }
 
 char *

@@ -7,7 +7,7 @@
 #define MAX_LISTED 40 /* lines of a table that somebody reads */
 
 static const char *const source_names[] = {
-  [LS_COST_ROOFLINE] = "roofline",   [LS_COST_FITTED] = "fitted",     [LS_COST_MEASURED] = "measured",
+  [LS_COST_ROOFLINE] = "roofline",         [LS_COST_FITTED] = "fitted",     [LS_COST_MEASURED] = "measured",
   [LS_COST_INTERPOLATED] = "interpolated", [LS_COST_RECORDED] = "recorded",
 };
 static const char *const bound_names[] = {
@@ -117,8 +117,10 @@ append_one (GString *out, const char *gpu, const LsKernelRow *row)
 {
   const LsKernel *k = &row->kernel;
   g_autofree char *shape = shape_text (k);
-  g_string_append_printf (out, "%s %s, %s, on %s", ls_kernel_kind_name (k->kind), shape, ls_dtype_name (k->dtype), gpu);
-  g_string_append_printf (out, k->access != LS_ACCESS_NONE ? ", access %s\n" : "\n", ls_access_name (k->access));
+  g_string_append_printf (out, "%s %s, %s, on %s", ls_kernel_kind_name (k->kind), shape,
+                          ls_dtype_name (k->dtype), gpu);
+  g_string_append_printf (out, k->access != LS_ACCESS_NONE ? ", access %s\n" : "\n",
+                          ls_access_name (k->access));
   g_string_append_printf (out, "  time     %12.2f us  %s%s\n", row->time_s * 1e6, source_names[row->source],
                           row->extrapolated ? ", outside what it was fitted to" : "");
   g_string_append_printf (out, "  bound    %12s     compute %.2f us, memory %.2f us, launch %.2f us\n",
@@ -173,7 +175,8 @@ ls_kernel_rows_to_text (const LsKernelRows *rows)
   else if (!rows->has_measured || n <= MAX_LISTED)
     append_lines (out, rows);
   if (rows->has_measured) {
-    g_string_append_printf (out, "%s%-10s %8s %9s %9s\n", out->len > 0 ? "\n" : "", "kernels", "n", "mape %", "median %");
+    g_string_append_printf (out, "%s%-10s %8s %9s %9s\n", out->len > 0 ? "\n" : "", "kernels", "n", "mape %",
+                            "median %");
     append_errors (out, "all", &rows->all);
     append_errors (out, "held out", &rows->held_out);
   }

@@ -28,7 +28,8 @@ append_kept (GString *out, const LsNcclFitReport *r)
 {
   for (guint i = 0; i < r->kept->len; i++) {
     const LsNcclKept *k = &g_array_index (r->kept, LsNcclKept, i);
-    g_string_append_printf (out, "%-22s %14s %14s          -  kept: %s\n", k->key, k->value, k->value, k->why);
+    g_string_append_printf (out, "%-22s %14s %14s          -  kept: %s\n", k->key, k->value, k->value,
+                            k->why);
   }
   if (r->changes->len == 0)
     g_string_append (out, "nothing was fitted: all figures stay\n");
@@ -52,7 +53,8 @@ ls_nccl_report_to_text (const LsNcclFitReport *r)
   }
   append_kept (out, r);
   g_string_append_printf (out, "\n%-44s %23s  %23s\n", "", "< 1 MiB", ">= 1 MiB");
-  g_string_append_printf (out, "%-44s %5s %8s %8s  %5s %8s %8s\n", "curve", "n", "mape %", "bias %", "n", "mape %", "bias %");
+  g_string_append_printf (out, "%-44s %5s %8s %8s  %5s %8s %8s\n", "curve", "n", "mape %", "bias %", "n",
+                          "mape %", "bias %");
   for (guint i = 0; i < r->curves->len; i++) {
     const LsNcclFitCurve *c = &g_array_index (r->curves, LsNcclFitCurve, i);
     append_line (out, c->name, c->error, c->held_out ? "  held out" : "");

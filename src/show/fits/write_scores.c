@@ -48,21 +48,28 @@ static const struct {
   const char *head, *format;
   int width;
 } columns[] = {
-  { "n", "%.0f", 6 },       { "refused", "%.0f", 9 },  { "mape %", "%.1f", 9 },
-  { "median %", "%.1f", 9 }, { "bias %", "%+.1f", 9 },  { "worst %", "%+.1f", 9 },
-  { "tau", "%.3f", 9 },     { "own-mfu %", "%.1f", 11 }, { "any-mfu %", "%.1f", 11 },
+  { "n", "%.0f", 6 },        { "refused", "%.0f", 9 },    { "mape %", "%.1f", 9 },
+  { "median %", "%.1f", 9 }, { "bias %", "%+.1f", 9 },    { "worst %", "%+.1f", 9 },
+  { "tau", "%.3f", 9 },      { "own-mfu %", "%.1f", 11 }, { "any-mfu %", "%.1f", 11 },
 };
 /* Of a baseline, as a score of its own: mape to tau. */
 #define FIRST_OF_BASELINE 2
-#define LAST_OF_BASELINE 6
+#define LAST_OF_BASELINE  6
 
 static double
 value_of (const LsFamilyScore *f, guint column)
 {
   const LsScore *s = &f->score;
   const double values[] = {
-    s->n, s->refused, s->mape_pct, s->median_abs_pct, s->bias_pct, s->worst_pct, s->kendall_tau,
-    f->baseline[LS_BASELINE_OWN].mape_pct, f->baseline[LS_BASELINE_OTHERS].mape_pct,
+    s->n,
+    s->refused,
+    s->mape_pct,
+    s->median_abs_pct,
+    s->bias_pct,
+    s->worst_pct,
+    s->kendall_tau,
+    f->baseline[LS_BASELINE_OWN].mape_pct,
+    f->baseline[LS_BASELINE_OTHERS].mape_pct,
   };
   return values[column];
 }
@@ -135,7 +142,8 @@ ls_scores_refusals (const LsScores *s)
 {
   GString *out = g_string_new (NULL);
   for (guint i = 0; i < s->n_refusals; i++)
-    g_string_append_printf (out, "%6u  %s  (%s)\n", s->refusals[i].n, s->refusals[i].reason, s->refusals[i].example);
+    g_string_append_printf (out, "%6u  %s  (%s)\n", s->refusals[i].n, s->refusals[i].reason,
+                            s->refusals[i].example);
   return g_string_free (out, FALSE);
 }
 
@@ -168,7 +176,8 @@ append_memory (GString *out, const LsScores *s)
   if (s->memory.n + s->memory.refused == 0)
     return;
   int width = longest_id (s);
-  g_string_append_printf (out, "\n%-*s%14s%14s%9s\n", width, "memory", "measured GiB", "predicted GiB", "error");
+  g_string_append_printf (out, "\n%-*s%14s%14s%9s\n", width, "memory", "measured GiB", "predicted GiB",
+                          "error");
   for (guint i = 0; i < s->n_rows; i++)
     if (s->rows[i].measured_gib > 0)
       append_memory_row (out, width, &s->rows[i]);
@@ -201,13 +210,16 @@ ls_scores_to_text (const LsScores *s)
 
   width = longest_family (s);
   append_families (out, s, width);
-  append_baseline (out, s, width, LS_BASELINE_OWN, "own-mfu: a calculator that knows one MFU, from the other rows of the family");
-  append_baseline (out, s, width, LS_BASELINE_OTHERS, "any-mfu: the same, from the rows of all other families");
+  append_baseline (out, s, width, LS_BASELINE_OWN,
+                   "own-mfu: a calculator that knows one MFU, from the other rows of the family");
+  append_baseline (out, s, width, LS_BASELINE_OTHERS,
+                   "any-mfu: the same, from the rows of all other families");
   append_memory (out, s);
   append_refusals (out, s);
   ls_ablations_to_text (s, out);
   append_names (out, "assumed for every row, whatever it says: ", s->assumed);
-  append_names (out, "what their tables do not say of these is taken from strategies/software: ", s->own_knobs);
+  append_names (out,
+                "what their tables do not say of these is taken from strategies/software: ", s->own_knobs);
   if (s->coverage)
     ls_coverage_to_text (s->coverage, out);
   return g_string_free (out, FALSE);

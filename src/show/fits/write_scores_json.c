@@ -25,7 +25,8 @@ write_score (LsJsonOut *w, const char *name, const LsScore *s)
   ls_json_out_end_object (w);
 }
 
-static const char *const baseline_keys[LS_N_BASELINES] = { [LS_BASELINE_OWN] = "own", [LS_BASELINE_OTHERS] = "others" };
+static const char *const baseline_keys[LS_N_BASELINES]
+    = { [LS_BASELINE_OWN] = "own", [LS_BASELINE_OTHERS] = "others" };
 
 /* With what a calculator reaches on the same rows. */
 static void

@@ -1,5 +1,6 @@
-/* show/plot/collective_axis.h — the axes of a chart of collectives: sizes, or numbers of GPUs
- * with a thin line where a node, a leaf and a pod are full; bus bandwidth or time (private to show/plot/plot_collective.c). */
+/* show/plot/collective_axis.h — the axes of a chart of collectives: sizes, or numbers of GPUs with a thin
+ * line where a node, a leaf and a pod are full; bus bandwidth or time (private to
+ * show/plot/plot_collective.c). */
 #ifndef LS_SHOW_PLOT_COLLECTIVE_AXIS_H
 #define LS_SHOW_PLOT_COLLECTIVE_AXIS_H
 

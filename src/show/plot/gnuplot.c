@@ -64,8 +64,8 @@ read_limit (guint *ret_seconds, GError **error)
   const char *text = g_getenv ("LS_GNUPLOT_SECONDS");
   guint64 seconds = DEFAULT_SECONDS;
   if (text && !g_ascii_string_to_unsigned (text, 10, 1, MAX_SECONDS, &seconds, NULL)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "LS_GNUPLOT_SECONDS: expected a whole number from 1 to %u; got \"%s\"",
-                 MAX_SECONDS, text);
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+                 "LS_GNUPLOT_SECONDS: expected a whole number from 1 to %u; got \"%s\"", MAX_SECONDS, text);
     return FALSE;
   }
   *ret_seconds = (guint) seconds;
@@ -92,9 +92,9 @@ start (Child *child, const Drawing *d, GError **error)
   const char *argv[] = { "gnuplot", "-e", "to_stdout = 1; data = '/dev/fd/3'", "/dev/fd/4", NULL };
   const int from[] = { fileno (d->data), fileno (d->script) }, to[] = { DATA_FD, SCRIPT_FD };
   g_autoptr (GError) failure = NULL;
-  if (g_spawn_async_with_pipes_and_fds (NULL, argv, NULL, G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD, set_up_child,
-                                        NULL, -1, -1, -1, from, to, G_N_ELEMENTS (to), &child->pid, NULL,
-                                        &child->picture, &child->complaints, &failure)) {
+  if (g_spawn_async_with_pipes_and_fds (NULL, argv, NULL, G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD,
+                                        set_up_child, NULL, -1, -1, -1, from, to, G_N_ELEMENTS (to),
+                                        &child->pid, NULL, &child->picture, &child->complaints, &failure)) {
     child->text = g_string_new (NULL);
     child->deadline = g_get_monotonic_time () + (gint64) d->seconds * G_USEC_PER_SEC;
     return TRUE;
@@ -148,7 +148,8 @@ reap (Child *child)
 {
   int status = -1;
   pid_t done;
-  while (((done = waitpid (child->pid, &status, WNOHANG)) == 0 || (done < 0 && errno == EINTR)) && !is_late (child))
+  while (((done = waitpid (child->pid, &status, WNOHANG)) == 0 || (done < 0 && errno == EINTR))
+         && !is_late (child))
     g_usleep (1000);
   if (done != 0)
     return status;
@@ -184,10 +185,13 @@ draw (FILE *out, void *data, GError **error)
   g_strstrip (child.text->str);
   gboolean ok = WIFEXITED (status) && WEXITSTATUS (status) == 0 && (ferror (out) || ftell (out) != 0);
   if (status == -1)
-    g_set_error (error, LS_ERROR, LS_ERROR_IO, "gnuplot took longer than %u s for %s; LS_GNUPLOT_SECONDS=N in the environment gives it more",
-                 d->seconds, d->picture);
+    g_set_error (
+        error, LS_ERROR, LS_ERROR_IO,
+        "gnuplot took longer than %u s for %s; LS_GNUPLOT_SECONDS=N in the environment gives it more",
+        d->seconds, d->picture);
   else if (!ok)
-    g_set_error (error, LS_ERROR, LS_ERROR_IO, "gnuplot failed on %s: %s", d->picture, *child.text->str ? child.text->str : "it drew nothing");
+    g_set_error (error, LS_ERROR, LS_ERROR_IO, "gnuplot failed on %s: %s", d->picture,
+                 *child.text->str ? child.text->str : "it drew nothing");
   child_clear (&child);
   return ok;
 }
@@ -196,5 +200,6 @@ gboolean
 ls_gnuplot_run (FILE *script, FILE *data, const char *picture, GError **error)
 {
   Drawing d = { .script = script, .data = data, .picture = picture };
-  return ls_gnuplot_check (error) && read_limit (&d.seconds, error) && ls_write_file (picture, draw, &d, error);
+  return ls_gnuplot_check (error) && read_limit (&d.seconds, error)
+      && ls_write_file (picture, draw, &d, error);
 }

@@ -26,7 +26,7 @@ suffix_of (const char *path, GError **error)
 gboolean
 ls_picture_init (LsPicture *p, const char *path, GError **error)
 {
-  *p = (LsPicture){ 0 };
+  *p = (LsPicture) { 0 };
   if (!ls_write_file_check (path, error))
     return FALSE;
   const char *suffix = suffix_of (path, error);
@@ -107,7 +107,8 @@ draw (const LsPicture *p, LsWriteFunc write_data, LsWriteFunc write_script, void
 }
 
 gboolean
-ls_picture_draw (const LsPicture *p, LsWriteFunc write_data, LsWriteFunc write_script, void *user, GError **error)
+ls_picture_draw (const LsPicture *p, LsWriteFunc write_data, LsWriteFunc write_script, void *user,
+                 GError **error)
 {
   return (p->data ? keep : draw) (p, write_data, write_script, user, error);
 }

@@ -11,7 +11,7 @@
 typedef struct {
   const char *suffix; /* static: ".svg", ".png"              */
   char *path, *stem;
-  char *data;         /* NAME.dat of a script; NULL: a picture */
+  char *data; /* NAME.dat of a script; NULL: a picture */
 } LsPicture;
 
 /* Names the files and makes sure that they can be written; creates nothing. LS_ERROR_USAGE:

@@ -8,16 +8,17 @@
 #include "show/plot/gnuplot.h"
 #include "show/plot/picture.h"
 
-#define WIDTH 1180 /* pixels */
-#define HEIGHT 520
+#define WIDTH       1180 /* pixels */
+#define HEIGHT      520
 #define PANEL_WIDTH 410
-#define LEFT 76
-#define GAP 76
-#define TOP 84
-#define BOTTOM 60
+#define LEFT        76
+#define GAP         76
+#define TOP         84
+#define BOTTOM      60
 
 /* Paul Tol's "bright" and "vibrant", see show/plot/plot_timeline.c. */
-static const guint32 colors[] = { 0x4477aa, 0xee6677, 0x228833, 0xaa3377, 0xccbb44, 0x66ccee, 0xee7733, 0x009988, 0x777777 };
+static const guint32 colors[]
+    = { 0x4477aa, 0xee6677, 0x228833, 0xaa3377, 0xccbb44, 0x66ccee, 0xee7733, 0x009988, 0x777777 };
 
 typedef struct {
   const LsBubbles *b;
@@ -42,7 +43,8 @@ write_data (FILE *out, void *data, GError **error)
       for (guint k = 0; k < c->points->len; k++) {
         const LsBubblePoint *point = &g_array_index (c->points, LsBubblePoint, k);
         char buffer[G_ASCII_DTOSTR_BUF_SIZE];
-        fprintf (out, "%u %s\n", point->x, g_ascii_formatd (buffer, sizeof buffer, "%.6g", 100 * point->bubble));
+        fprintf (out, "%u %s\n", point->x,
+                 g_ascii_formatd (buffer, sizeof buffer, "%.6g", 100 * point->bubble));
       }
     }
   return TRUE;
@@ -106,14 +108,17 @@ write_panel (FILE *out, const Plot *p, guint panel)
   fprintf (out, "\nset lmargin at screen %.6f\nset rmargin at screen %.6f\n", (double) left / WIDTH,
            (double) (left + PANEL_WIDTH) / WIDTH);
   fprintf (out, "set label 3 %s at graph 0, graph 1 offset 0, character 0.8 left noenhanced\n", note);
-  fprintf (out, "set xlabel '%s'\nset ylabel '%s'\n", labels[panel], panel == 0 ? "bubble (% of the span)" : "");
+  fprintf (out, "set xlabel '%s'\nset ylabel '%s'\n", labels[panel],
+           panel == 0 ? "bubble (% of the span)" : "");
   write_xtics (out, p, panel);
   for (guint i = 0; i < p->b->panels[panel]->len; i++) {
     const LsBubbleCurve *c = curve_at (p, panel, i);
-    fprintf (out, "%sdata index '%s_%u' using 1:2 with linespoints linewidth %u pointtype %u pointsize 0.8 linecolor rgb 0x%06x "
-                  "dashtype %u title '%s'",
-             i == 0 ? "plot " : ", \\\n  ", c->schedule, panel, 2 + 3 * n_above (p, panel, i), 4 + c->line % 10,
-             colors[c->line % G_N_ELEMENTS (colors)], 1 + c->line / (guint) G_N_ELEMENTS (colors), c->schedule);
+    fprintf (
+        out,
+        "%sdata index '%s_%u' using 1:2 with linespoints linewidth %u pointtype %u pointsize 0.8 linecolor rgb 0x%06x "
+        "dashtype %u title '%s'",
+        i == 0 ? "plot " : ", \\\n  ", c->schedule, panel, 2 + 3 * n_above (p, panel, i), 4 + c->line % 10,
+        colors[c->line % G_N_ELEMENTS (colors)], 1 + c->line / (guint) G_N_ELEMENTS (colors), c->schedule);
   }
   fputs ("\nunset label 3\nunset key\n", out);
 }
@@ -128,14 +133,15 @@ write_script (FILE *out, void *data, GError **error)
   g_autofree char *title = ls_gnuplot_quote (p->b->title);
   fprintf (out, "set label 1 %s at screen %.6f, screen %.6f left noenhanced font title_font\n", title,
            (double) LEFT / WIDTH, 1 - 28.0 / HEIGHT);
-  fprintf (out,
-           "set tmargin at screen %.6f\nset bmargin at screen %.6f\n"
-           "set logscale x 2\nset yrange [0:100]\nset ytics out nomirror\nset border 3 linecolor rgb '#555555'\n"
-           "set grid ytics linetype 1 linecolor rgb '#e6e6e6' linewidth 1\n"
-           "set key at screen %.6f, screen %.6f left top Left reverse vertical maxcolumns 1 samplen 2 spacing 1.2 noenhanced\n"
-           "set multiplot\n",
-           1 - (double) TOP / HEIGHT, (double) BOTTOM / HEIGHT, (double) (LEFT + 2 * PANEL_WIDTH + GAP + 20) / WIDTH,
-           1 - (TOP - 10.0) / HEIGHT);
+  fprintf (
+      out,
+      "set tmargin at screen %.6f\nset bmargin at screen %.6f\n"
+      "set logscale x 2\nset yrange [0:100]\nset ytics out nomirror\nset border 3 linecolor rgb '#555555'\n"
+      "set grid ytics linetype 1 linecolor rgb '#e6e6e6' linewidth 1\n"
+      "set key at screen %.6f, screen %.6f left top Left reverse vertical maxcolumns 1 samplen 2 spacing 1.2 noenhanced\n"
+      "set multiplot\n",
+      1 - (double) TOP / HEIGHT, (double) BOTTOM / HEIGHT,
+      (double) (LEFT + 2 * PANEL_WIDTH + GAP + 20) / WIDTH, 1 - (TOP - 10.0) / HEIGHT);
   for (guint panel = 0; panel < 2; panel++)
     if (p->b->panels[panel]->len > 0)
       write_panel (out, p, panel);

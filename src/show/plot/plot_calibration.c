@@ -7,11 +7,11 @@
 #include "show/plot/series.h"
 
 /* Pixels. */
-#define WIDTH 980
+#define WIDTH  980
 #define HEIGHT 700
-#define TOP 78
-#define LEFT 88
-#define RIGHT 310 /* legend, right of the panel */
+#define TOP    78
+#define LEFT   88
+#define RIGHT  310 /* legend, right of the panel */
 #define BOTTOM 68
 
 #define BAND 1.1
@@ -52,7 +52,8 @@ write_data (FILE *out, void *data, GError **error)
   fputs ("# Measured time, then predicted, in us. Two blocks for each class: fitted, held out.\n", out);
   for (guint block = 0; block < 2 * p->r->classes->len; block++) {
     const LsFitClass *c = &g_array_index (p->r->classes, LsFitClass, block / 2);
-    fprintf (out, "%s# %s %s, %s\n", block > 0 ? "\n\n" : "", c->key, ls_dtype_name (c->dtype), block % 2 ? "held out" : "fitted");
+    fprintf (out, "%s# %s %s, %s\n", block > 0 ? "\n\n" : "", c->key, ls_dtype_name (c->dtype),
+             block % 2 ? "held out" : "fitted");
     for (guint i = 0; i < p->r->kernels->len; i++) {
       const LsFittedKernel *k = &g_array_index (p->r->kernels, LsFittedKernel, i);
       if (k->class == block / 2 && k->held_out == (block % 2 == 1))
@@ -71,16 +72,19 @@ write_axes (FILE *out, const Plot *p)
   char lo[G_ASCII_DTOSTR_BUF_SIZE], hi[G_ASCII_DTOSTR_BUF_SIZE];
   g_ascii_formatd (lo, sizeof lo, "%.6g", p->lo);
   g_ascii_formatd (hi, sizeof hi, "%.6g", p->hi);
-  fprintf (out,
-           "set lmargin at screen %.6f\nset rmargin at screen %.6f\nset tmargin at screen %.6f\nset bmargin at screen %.6f\n",
-           (double) LEFT / WIDTH, 1 - (double) RIGHT / WIDTH, 1 - (double) TOP / HEIGHT, (double) BOTTOM / HEIGHT);
+  fprintf (
+      out,
+      "set lmargin at screen %.6f\nset rmargin at screen %.6f\nset tmargin at screen %.6f\nset bmargin at screen %.6f\n",
+      (double) LEFT / WIDTH, 1 - (double) RIGHT / WIDTH, 1 - (double) TOP / HEIGHT, (double) BOTTOM / HEIGHT);
   fprintf (out, "set logscale xy\nset xrange [%s:%s]\nset yrange [%s:%s]\n", lo, hi, lo, hi);
   fputs ("set xlabel 'measured time (us)'\nset ylabel 'predicted time (us)' offset 1\n"
          "set format '%g'\nset tics out nomirror\nset border 3 linecolor rgb '#555555'\n"
          "set grid xtics ytics linetype 1 linecolor rgb '#e6e6e6' linewidth 1\n",
          out);
-  fprintf (out, "set key at screen %.6f, screen %.6f left top Left reverse vertical maxcolumns 1 samplen 1 spacing 1.2 noenhanced\n",
-           1 - (RIGHT - 16.0) / WIDTH, 1 - TOP / (double) HEIGHT);
+  fprintf (
+      out,
+      "set key at screen %.6f, screen %.6f left top Left reverse vertical maxcolumns 1 samplen 1 spacing 1.2 noenhanced\n",
+      1 - (RIGHT - 16.0) / WIDTH, 1 - TOP / (double) HEIGHT);
 }
 
 static void
@@ -95,8 +99,11 @@ write_class (FILE *out, const Plot *p, guint i)
                                               held_out ? "held out" : "fitted",
                                               100 * (held_out ? c->held_out.mape : c->fit.mape));
     g_autofree char *quoted = ls_gnuplot_quote (label);
-    fprintf (out, ", \\\n  data index %u using 1:2 with points pointtype %d pointsize 0.6 linewidth 1 linecolor rgb '#%06x' title %s",
-             2 * i + held_out, ls_series_markers[i % LS_N_SERIES_MARKERS] - (int) held_out, ls_series_colors[i % LS_N_SERIES_COLORS], quoted);
+    fprintf (
+        out,
+        ", \\\n  data index %u using 1:2 with points pointtype %d pointsize 0.6 linewidth 1 linecolor rgb '#%06x' title %s",
+        2 * i + held_out, ls_series_markers[i % LS_N_SERIES_MARKERS] - (int) held_out,
+        ls_series_colors[i % LS_N_SERIES_COLORS], quoted);
   }
 }
 
@@ -111,13 +118,16 @@ write_script (FILE *out, void *data, GError **error)
   ls_picture_write_data_name (p->picture, out);
   fprintf (out, "set label 1 %s at screen %.6f, screen %.6f left noenhanced font title_font\n", quoted_title,
            (double) LEFT / WIDTH, 1 - 26.0 / HEIGHT);
-  fprintf (out,
-           "set label 2 'in the band within 10 %%; open: held out of the fit; in brackets the mean absolute error' at screen %.6f, "
-           "screen %.6f left noenhanced textcolor rgb '#555555'\n",
-           (double) LEFT / WIDTH, 1 - 50.0 / HEIGHT);
+  fprintf (
+      out,
+      "set label 2 'in the band within 10 %%; open: held out of the fit; in brackets the mean absolute error' at screen %.6f, "
+      "screen %.6f left noenhanced textcolor rgb '#555555'\n",
+      (double) LEFT / WIDTH, 1 - 50.0 / HEIGHT);
   write_axes (out, p);
-  fprintf (out, "plot '+' using 1:($1 / %g):($1 * %g) with filledcurves linecolor rgb '#d9d9d9' notitle, \\\n  x with lines linewidth 1 linecolor rgb '#888888' notitle",
-           BAND, BAND);
+  fprintf (
+      out,
+      "plot '+' using 1:($1 / %g):($1 * %g) with filledcurves linecolor rgb '#d9d9d9' notitle, \\\n  x with lines linewidth 1 linecolor rgb '#888888' notitle",
+      BAND, BAND);
   for (guint i = 0; i < p->r->classes->len; i++)
     write_class (out, p, i);
   fputc ('\n', out);

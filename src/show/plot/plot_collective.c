@@ -11,17 +11,17 @@
 #include "show/plot/picture.h"
 
 /* Pixels. */
-#define MAX_COLUMNS 4
-#define PANEL_WIDTH 400
+#define MAX_COLUMNS  4
+#define PANEL_WIDTH  400
 #define PANEL_HEIGHT 250
-#define ONLY_WIDTH 860 /* of a panel that is alone */
-#define ONLY_HEIGHT 430
-#define TOP 94
-#define LEFT 76
-#define GAP_X 54
-#define GAP_Y 58
-#define BOTTOM 62
-#define KEY_WIDTH 220 /* legend, right of the panels */
+#define ONLY_WIDTH   860 /* of a panel that is alone */
+#define ONLY_HEIGHT  430
+#define TOP          94
+#define LEFT         76
+#define GAP_X        54
+#define GAP_Y        58
+#define BOTTOM       62
+#define KEY_WIDTH    220 /* legend, right of the panels */
 
 /* Numbers of GPUs and sizes are an order: viridis (N. Smith and S. van der Walt, matplotlib) at 0,
  * 0.2, .. 0.8. Algorithms and fidelities are not: Paul Tol, "Colour schemes",
@@ -68,7 +68,8 @@ label_of (const LsCollectiveTable *t, const LsCollectiveRow *row)
   if (t->is_scaling)
     return label_of_size (t, row);
   if (!t->is_comparison)
-    return t->n_networks > 1 ? g_strdup (row->network) : g_strdup_printf ("%s %s", row->algorithm, row->protocol);
+    return t->n_networks > 1 ? g_strdup (row->network)
+                             : g_strdup_printf ("%s %s", row->algorithm, row->protocol);
   return row->n_nodes == 1 ? g_strdup_printf ("%u %s", row->n_ranks, row->chips)
                            : g_strdup_printf ("%u %s, %u nodes", row->n_ranks, row->chips, row->n_nodes);
 }
@@ -134,7 +135,8 @@ static gint
 by_panel_and_style (gconstpointer a, gconstpointer b)
 {
   const Curve *x = a, *y = b;
-  return x->panel != y->panel ? (x->panel > y->panel) - (x->panel < y->panel) : (x->style > y->style) - (x->style < y->style);
+  return x->panel != y->panel ? (x->panel > y->panel) - (x->panel < y->panel)
+                              : (x->style > y->style) - (x->style < y->style);
 }
 
 static gint
@@ -243,7 +245,8 @@ static void
 write_point (FILE *out, const Plot *p, const LsCollectiveRow *row)
 {
   fprintf (out, "%" G_GUINT64_FORMAT, ls_collective_x (p->t, row));
-  write_number (out, ls_collective_shows_time (p->t) ? ls_collective_time_us (row) : ls_collective_busbw (row) / 1e9);
+  write_number (
+      out, ls_collective_shows_time (p->t) ? ls_collective_time_us (row) : ls_collective_busbw (row) / 1e9);
   write_number (out, ls_collective_measured_busbw (row) / 1e9);
   fputc ('\n', out);
 }
@@ -260,7 +263,8 @@ write_data (FILE *out, void *data, GError **error)
 {
   const Plot *p = data;
   fprintf (out, "# %s, then %s, simulated and measured. A block is a curve.\n",
-           p->t->is_scaling ? p->t->chips : "Size in bytes", ls_collective_shows_time (p->t) ? "time in us" : "bus bandwidth in GB/s");
+           p->t->is_scaling ? p->t->chips : "Size in bytes",
+           ls_collective_shows_time (p->t) ? "time in us" : "bus bandwidth in GB/s");
   for (guint i = 0; i < p->curves->len; i++) {
     const Curve *curve = &g_array_index (p->curves, Curve, i);
     fprintf (out, "%s# panel %u, %s\n", i > 0 ? "\n\n" : "", curve->panel + 1,
@@ -283,9 +287,11 @@ note_of (const Plot *p)
   if (p->t->is_comparison)
     return g_strdup ("bus bandwidth over size; points: measured, lines: simulated at the same sizes");
   if (p->t->is_scaling)
-    return g_strdup_printf ("%s over %s, alone on the network", ls_collective_shows_time (p->t) ? "time" : "bus bandwidth", p->t->chips);
-  return g_strdup (p->t->n_networks > 1 ? "bus bandwidth over size, alone on the network"
-                                        : "bus bandwidth over size, alone on the network; points: algorithm and protocol");
+    return g_strdup_printf ("%s over %s, alone on the network",
+                            ls_collective_shows_time (p->t) ? "time" : "bus bandwidth", p->t->chips);
+  return g_strdup (p->t->n_networks > 1
+                       ? "bus bandwidth over size, alone on the network"
+                       : "bus bandwidth over size, alone on the network; points: algorithm and protocol");
 }
 
 static void
@@ -294,8 +300,8 @@ write_title (FILE *out, const Plot *p)
   g_autofree char *title = ls_gnuplot_quote (p->t->title), *note = note_of (p);
   fprintf (out, "set label 1 %s at screen %.6f, screen %.6f left noenhanced font title_font\n", title,
            (double) LEFT / p->width, 1 - 26.0 / p->height);
-  fprintf (out, "set label 2 '%s' at screen %.6f, screen %.6f left noenhanced textcolor rgb '#555555'\n", note,
-           (double) LEFT / p->width, 1 - 50.0 / p->height);
+  fprintf (out, "set label 2 '%s' at screen %.6f, screen %.6f left noenhanced textcolor rgb '#555555'\n",
+           note, (double) LEFT / p->width, 1 - 50.0 / p->height);
 }
 
 static bool
@@ -314,7 +320,8 @@ write_axes (FILE *out, const Plot *p)
     fputs ("set yrange [0:*]\nset ytics out nomirror\n", out);
   fputs ("set border 3 linecolor rgb '#555555'\n"
          "set grid ytics linetype 1 linecolor rgb '#e6e6e6' linewidth 1\n"
-         "unset key\n\n", out);
+         "unset key\n\n",
+         out);
 }
 
 static void
@@ -322,9 +329,11 @@ write_margins (FILE *out, const Plot *p, guint panel)
 {
   int left = LEFT + (int) (panel % p->n_columns) * (p->panel_width + GAP_X);
   int top = TOP + (int) (panel / p->n_columns) * (p->panel_height + GAP_Y);
-  fprintf (out, "set lmargin at screen %.6f\nset rmargin at screen %.6f\nset tmargin at screen %.6f\nset bmargin at screen %.6f\n",
-           (double) left / p->width, (double) (left + p->panel_width) / p->width, 1 - (double) top / p->height,
-           1 - (double) (top + p->panel_height) / p->height);
+  fprintf (
+      out,
+      "set lmargin at screen %.6f\nset rmargin at screen %.6f\nset tmargin at screen %.6f\nset bmargin at screen %.6f\n",
+      (double) left / p->width, (double) (left + p->panel_width) / p->width, 1 - (double) top / p->height,
+      1 - (double) (top + p->panel_height) / p->height);
 }
 
 /* Curve i of the data. */
@@ -340,8 +349,10 @@ write_curve (FILE *out, const Plot *p, guint i)
              "  data index %u using 1:3 with points pointtype %d pointsize 0.7 linecolor rgb '#%06x' notitle",
              i, color, i, marker, color);
   else
-    fprintf (out, "data index %u using 1:2 with %s linewidth %d pointtype %d pointsize %d.%d linecolor rgb '#%06x' notitle", i,
-             has_base (p) ? "points" : "linespoints", 2 + 2 * above, marker, tenths / 10, tenths % 10, color);
+    fprintf (
+        out,
+        "data index %u using 1:2 with %s linewidth %d pointtype %d pointsize %d.%d linecolor rgb '#%06x' notitle",
+        i, has_base (p) ? "points" : "linespoints", 2 + 2 * above, marker, tenths / 10, tenths % 10, color);
 }
 
 static void
@@ -353,14 +364,15 @@ write_panel (FILE *out, const Plot *p, guint panel)
     g_autofree char *name = ls_gnuplot_quote (p->t->families[panel].name);
     fprintf (out, "set label 3 %s at graph 0, graph 1 offset 0, character 0.7 left noenhanced\n", name);
   }
-  const char *y = ls_collective_shows_time (p->t) ? "time (us)" : "bus bandwidth (GB/s)", *x = p->t->is_scaling ? p->t->chips : "size";
+  const char *y = ls_collective_shows_time (p->t) ? "time (us)" : "bus bandwidth (GB/s)",
+             *x = p->t->is_scaling ? p->t->chips : "size";
   int offset = is_log (p) ? -1 : 1; /* gnuplot leaves too little room beside listed tics */
   fprintf (out, "set ylabel '%s' offset %d\n", panel % p->n_columns == 0 ? y : "", offset);
   fprintf (out, "set xlabel '%s'\n", panel + p->n_columns >= p->n_panels ? x : "");
   const char *separator = "plot ";
   if (has_base (p)) {
-    fprintf (out, "plot data index %u using 1:2 with lines linewidth 2 linecolor rgb '#%06x' notitle", p->curves->len,
-             BASE_COLOR);
+    fprintf (out, "plot data index %u using 1:2 with lines linewidth 2 linecolor rgb '#%06x' notitle",
+             p->curves->len, BASE_COLOR);
     separator = ", \\\n  ";
   }
   for (guint i = 0; i < p->curves->len; i++) {
@@ -377,16 +389,17 @@ write_panel (FILE *out, const Plot *p, guint panel)
 static void
 write_legend (FILE *out, const Plot *p)
 {
-  fprintf (out,
-           "\n# legend\nunset border; unset tics; unset grid; unset xlabel; unset ylabel; unset logscale\n"
-           "set key at screen %.6f, screen %.6f left top Left reverse vertical maxcolumns 1 samplen 2 spacing 1.25 noenhanced\n"
-           "plot [0:1] [0:1] ",
-           1 - (KEY_WIDTH - 24.0) / p->width, 1 - (TOP - 6.0) / p->height);
+  fprintf (
+      out,
+      "\n# legend\nunset border; unset tics; unset grid; unset xlabel; unset ylabel; unset logscale\n"
+      "set key at screen %.6f, screen %.6f left top Left reverse vertical maxcolumns 1 samplen 2 spacing 1.25 noenhanced\n"
+      "plot [0:1] [0:1] ",
+      1 - (KEY_WIDTH - 24.0) / p->width, 1 - (TOP - 6.0) / p->height);
   for (guint i = 0; i < p->styles->len; i++) {
     g_autofree char *label = ls_gnuplot_quote (g_array_index (p->styles, Style, i).label);
     fprintf (out, "%sNaN with %s linewidth 2 pointtype %d pointsize 0.9 linecolor rgb '#%06x' title %s",
-             i > 0 ? ", \\\n  " : "", has_base (p) ? "points" : "linespoints", markers[i % G_N_ELEMENTS (markers)],
-             color_of (p, i), label);
+             i > 0 ? ", \\\n  " : "", has_base (p) ? "points" : "linespoints",
+             markers[i % G_N_ELEMENTS (markers)], color_of (p, i), label);
   }
   fputc ('\n', out);
 }
@@ -396,7 +409,8 @@ write_script (FILE *out, void *data, GError **error)
 {
   const Plot *p = data;
   fputs ("# Drawn by gnuplot 5.4 or later; edit and run again.\n", out);
-  ls_picture_write_terminal (p->picture, out, p->width, p->height, "title_font = ',18'", "title_font = ',15'");
+  ls_picture_write_terminal (p->picture, out, p->width, p->height, "title_font = ',18'",
+                             "title_font = ',15'");
   ls_picture_write_data_name (p->picture, out);
   write_title (out, p);
   write_axes (out, p);

@@ -8,14 +8,14 @@
 #include "show/plot/picture.h"
 
 /* Pixels. */
-#define PANEL_WIDTH 300
+#define PANEL_WIDTH  300
 #define PANEL_HEIGHT 260
-#define TOP 96
-#define LEFT 84
-#define GAP_X 84
-#define GAP_Y 92
-#define BOTTOM 62
-#define KEY_WIDTH 190 /* legend, right of the panels */
+#define TOP          96
+#define LEFT         84
+#define GAP_X        84
+#define GAP_Y        92
+#define BOTTOM       62
+#define KEY_WIDTH    190 /* legend, right of the panels */
 
 /* As many, so that words of a legend fit beside its panels. */
 #define MAX_CURVES 12
@@ -82,7 +82,8 @@ group_at (const Plot *p, guint i)
 static void
 add_row (Plot *p, bool over_gpus)
 {
-  Row row = { over_gpus, g_array_new (FALSE, FALSE, sizeof (uint32_t)), g_array_new (FALSE, FALSE, sizeof (uint32_t)) };
+  Row row = { over_gpus, g_array_new (FALSE, FALSE, sizeof (uint32_t)),
+              g_array_new (FALSE, FALSE, sizeof (uint32_t)) };
   for (guint i = 0; i < p->r->groups->len; i++) {
     const LsSweepGroup *g = group_at (p, i);
     if (!g->first)
@@ -129,7 +130,8 @@ static const LsSweepGroup *
 find_group (const Plot *p, const Row *row, uint32_t curve, uint32_t x)
 {
   for (guint i = 0; i < p->r->groups->len; i++)
-    if (group_at (p, i)->first && curve_of (row, group_at (p, i)) == curve && x_of (row, group_at (p, i)) == x)
+    if (group_at (p, i)->first && curve_of (row, group_at (p, i)) == curve
+        && x_of (row, group_at (p, i)) == x)
       return group_at (p, i);
   return NULL;
 }
@@ -140,7 +142,9 @@ static void
 values_of (const Row *row, const LsSweepGroup *g, guint column, double ret[2])
 {
   double share = row->over_gpus ? g->of_fewest_gpus : g->of_largest_batch;
-  ret[0] = column == 0 ? ls_time_to_s (g->first->step) : column == 1 ? g->first->tokens_per_s : 100 * g->first->mfu;
+  ret[0] = column == 0 ? ls_time_to_s (g->first->step)
+      : column == 1    ? g->first->tokens_per_s
+                       : 100 * g->first->mfu;
   ret[1] = column == 0 ? ret[0] * share : ret[0] / share;
 }
 
@@ -161,13 +165,16 @@ static gboolean
 write_data (FILE *out, void *data, GError **error)
 {
   const Plot *p = data;
-  fprintf (out, "# %s or global batch, then step time in s, tokens/s, MFU in %%, and these three were scaling ideal. A block is a curve.\n",
-           p->r->chips);
+  fprintf (
+      out,
+      "# %s or global batch, then step time in s, tokens/s, MFU in %%, and these three were scaling ideal. A block is a curve.\n",
+      p->r->chips);
   for (guint r = 0, n = 0; r < p->n_rows; r++) {
     const Row *row = &p->rows[r];
     for (guint c = 0; c < row->curves->len; c++) {
       uint32_t curve = g_array_index (row->curves, uint32_t, c);
-      fprintf (out, "%s# %s %u\n", n++ > 0 ? "\n\n" : "", row->over_gpus ? "global batch" : p->r->chips, curve);
+      fprintf (out, "%s# %s %u\n", n++ > 0 ? "\n\n" : "", row->over_gpus ? "global batch" : p->r->chips,
+               curve);
       for (guint i = 0; i < row->xs->len; i++) {
         const LsSweepGroup *g = find_group (p, row, curve, g_array_index (row->xs, uint32_t, i));
         if (g)
@@ -190,15 +197,17 @@ color_of (const Row *row, guint curve)
 static void
 write_title (FILE *out, const Plot *p)
 {
-  g_autofree char *text = g_strdup_printf ("%s: the best configuration as it scales", p->r->title), *title = ls_gnuplot_quote (text);
-  fprintf (out, "set label 1 %s at screen %.6f, screen %.6f left noenhanced font title_font\n", title, 24.0 / p->width,
-           1 - 26.0 / p->height);
-  g_autofree char *note
-    = p->n_rows > 1           ? g_strdup_printf ("dashed: ideal; over %s from the fewest, over batches from the largest", p->r->chips)
-      : p->rows[0].over_gpus ? g_strdup_printf ("dashed: ideal, each %s as fast as with the fewest", p->r->chip)
-                             : g_strdup ("dashed: ideal, each sequence as fast as with the largest batch");
-  fprintf (out, "set label 2 '%s' at screen %.6f, screen %.6f left noenhanced textcolor rgb '#555555'\n", note, 24.0 / p->width,
-           1 - 50.0 / p->height);
+  g_autofree char *text = g_strdup_printf ("%s: the best configuration as it scales", p->r->title),
+                  *title = ls_gnuplot_quote (text);
+  fprintf (out, "set label 1 %s at screen %.6f, screen %.6f left noenhanced font title_font\n", title,
+           24.0 / p->width, 1 - 26.0 / p->height);
+  g_autofree char *note = p->n_rows > 1
+      ? g_strdup_printf ("dashed: ideal; over %s from the fewest, over batches from the largest", p->r->chips)
+      : p->rows[0].over_gpus
+      ? g_strdup_printf ("dashed: ideal, each %s as fast as with the fewest", p->r->chip)
+      : g_strdup ("dashed: ideal, each sequence as fast as with the largest batch");
+  fprintf (out, "set label 2 '%s' at screen %.6f, screen %.6f left noenhanced textcolor rgb '#555555'\n",
+           note, 24.0 / p->width, 1 - 50.0 / p->height);
 }
 
 /* A tic where there are points. */
@@ -206,7 +215,8 @@ static void
 write_xtics (FILE *out, const Row *row)
 {
   guint n = row->xs->len;
-  fprintf (out, "set xrange [%u / 1.15:%u * 1.15]\nset xtics out nomirror (", g_array_index (row->xs, uint32_t, 0), g_array_index (row->xs, uint32_t, n - 1));
+  fprintf (out, "set xrange [%u / 1.15:%u * 1.15]\nset xtics out nomirror (",
+           g_array_index (row->xs, uint32_t, 0), g_array_index (row->xs, uint32_t, n - 1));
   for (guint i = 0; i < n; i++)
     fprintf (out, "%s%u", i > 0 ? ", " : "", g_array_index (row->xs, uint32_t, i));
   fputs (")\n", out);
@@ -225,15 +235,16 @@ write_log_tics (FILE *out, double lo, double hi, guint column)
       bool is_kilo = column == 1 && at >= 1e3;
       if (at < lo || at > hi)
         continue;
-      fprintf (out, "%s'%s%s' %s", separator, g_ascii_formatd (text, sizeof text, "%.10g", is_kilo ? at / 1e3 : at), is_kilo ? "k" : "",
+      fprintf (out, "%s'%s%s' %s", separator,
+               g_ascii_formatd (text, sizeof text, "%.10g", is_kilo ? at / 1e3 : at), is_kilo ? "k" : "",
                g_ascii_formatd (place, sizeof place, "%.10g", at));
       separator = ", ";
     }
   fputs (*separator == ',' ? ")\n" : "set logscale y\nset ytics out nomirror autofreq\n", out);
 }
 
-#define MARGIN 1.12       /* of a logarithmic axis, factor */
-#define LEAST_PERCENT 10  /* that the axis of MFU spans    */
+#define MARGIN        1.12 /* of a logarithmic axis, factor */
+#define LEAST_PERCENT 10   /* that the axis of MFU spans    */
 
 static void
 write_yaxis (FILE *out, const Plot *p, const Row *row, guint column)
@@ -255,7 +266,8 @@ write_yaxis (FILE *out, const Plot *p, const Row *row, guint column)
     write_log_tics (out, lo, hi, column);
   else
     fputs ("unset logscale y\nset ytics out nomirror autofreq\nset format y '%g'\n", out);
-  fprintf (out, "set yrange [%s:%s]\n", g_ascii_formatd (a, sizeof a, "%.6g", lo), g_ascii_formatd (b, sizeof b, "%.6g", hi));
+  fprintf (out, "set yrange [%s:%s]\n", g_ascii_formatd (a, sizeof a, "%.6g", lo),
+           g_ascii_formatd (b, sizeof b, "%.6g", hi));
 }
 
 static void
@@ -264,18 +276,22 @@ write_panel (FILE *out, const Plot *p, guint r, guint column, guint first)
   static const char *const names[] = { "step time (s)", "tokens/s", "MFU (%)" };
   const Row *row = &p->rows[r];
   int left = LEFT + (int) column * (PANEL_WIDTH + GAP_X), top = TOP + (int) r * (PANEL_HEIGHT + GAP_Y);
-  fprintf (out, "\nset lmargin at screen %.6f\nset rmargin at screen %.6f\nset tmargin at screen %.6f\nset bmargin at screen %.6f\n",
-           (double) left / p->width, (double) (left + PANEL_WIDTH) / p->width, 1 - (double) top / p->height,
-           1 - (double) (top + PANEL_HEIGHT) / p->height);
-  fprintf (out, "set xlabel '%s'\nset ylabel '%s'\n", row->over_gpus ? p->r->chips : "global batch (sequences)", names[column]);
+  fprintf (
+      out,
+      "\nset lmargin at screen %.6f\nset rmargin at screen %.6f\nset tmargin at screen %.6f\nset bmargin at screen %.6f\n",
+      (double) left / p->width, (double) (left + PANEL_WIDTH) / p->width, 1 - (double) top / p->height,
+      1 - (double) (top + PANEL_HEIGHT) / p->height);
+  fprintf (out, "set xlabel '%s'\nset ylabel '%s'\n",
+           row->over_gpus ? p->r->chips : "global batch (sequences)", names[column]);
   write_xtics (out, row);
   write_yaxis (out, p, row, column);
   for (guint c = 0; c < row->curves->len; c++)
-    fprintf (out,
-             "%sdata index %u using 1:%u with lines linewidth 1 dashtype 2 linecolor rgb '#%06x' notitle, \\\n"
-             "  data index %u using 1:%u with linespoints linewidth 2 pointtype %d pointsize 0.9 linecolor rgb '#%06x' notitle",
-             c > 0 ? ", \\\n  " : "plot ", first + c, column + 5, color_of (row, c), first + c, column + 2,
-             markers[c % G_N_ELEMENTS (markers)], color_of (row, c));
+    fprintf (
+        out,
+        "%sdata index %u using 1:%u with lines linewidth 1 dashtype 2 linecolor rgb '#%06x' notitle, \\\n"
+        "  data index %u using 1:%u with linespoints linewidth 2 pointtype %d pointsize 0.9 linecolor rgb '#%06x' notitle",
+        c > 0 ? ", \\\n  " : "plot ", first + c, column + 5, color_of (row, c), first + c, column + 2,
+        markers[c % G_N_ELEMENTS (markers)], color_of (row, c));
   fputs ("\nunset label\n", out);
 }
 
@@ -285,19 +301,24 @@ write_legend (FILE *out, const Plot *p, guint r)
 {
   const Row *row = &p->rows[r];
   int top = TOP + (int) r * (PANEL_HEIGHT + GAP_Y);
-  fprintf (out,
-           "\nset key at screen %.6f, screen %.6f left top Left reverse vertical maxcolumns 1 samplen 2 spacing 1.25 noenhanced\n"
-           "unset border; unset tics; unset grid; unset xlabel; unset ylabel; unset logscale y\nplot [1:2] [1:2] ",
-           1 - (KEY_WIDTH - 16.0) / p->width, 1 - (top - 6.0) / p->height);
+  fprintf (
+      out,
+      "\nset key at screen %.6f, screen %.6f left top Left reverse vertical maxcolumns 1 samplen 2 spacing 1.25 noenhanced\n"
+      "unset border; unset tics; unset grid; unset xlabel; unset ylabel; unset logscale y\nplot [1:2] [1:2] ",
+      1 - (KEY_WIDTH - 16.0) / p->width, 1 - (top - 6.0) / p->height);
   for (guint c = 0; c < MIN (row->curves->len, MAX_CURVES); c++)
-    fprintf (out, "%sNaN with linespoints linewidth 2 pointtype %d pointsize 0.9 linecolor rgb '#%06x' title '%s%u%s%s'", c > 0 ? ", \\\n  " : "",
-             markers[c % G_N_ELEMENTS (markers)], color_of (row, c), row->over_gpus ? "batch " : "", g_array_index (row->curves, uint32_t, c),
-             row->over_gpus ? "" : " ", row->over_gpus ? "" : p->r->chips);
-  fputs (", \\\n  NaN with lines linewidth 1 dashtype 2 linecolor rgb '#555555' title 'ideal'\nunset key\n", out);
+    fprintf (
+        out,
+        "%sNaN with linespoints linewidth 2 pointtype %d pointsize 0.9 linecolor rgb '#%06x' title '%s%u%s%s'",
+        c > 0 ? ", \\\n  " : "", markers[c % G_N_ELEMENTS (markers)], color_of (row, c),
+        row->over_gpus ? "batch " : "", g_array_index (row->curves, uint32_t, c), row->over_gpus ? "" : " ",
+        row->over_gpus ? "" : p->r->chips);
+  fputs (", \\\n  NaN with lines linewidth 1 dashtype 2 linecolor rgb '#555555' title 'ideal'\nunset key\n",
+         out);
 }
 
-#define AXES                                                                        \
-  "set border 3 linecolor rgb '#555555'\nset tics out nomirror\nset logscale x 2\n" \
+#define AXES                                                                                                 \
+  "set border 3 linecolor rgb '#555555'\nset tics out nomirror\nset logscale x 2\n"                          \
   "set grid ytics linetype 1 linecolor rgb '#e6e6e6' linewidth 1\n"
 
 static gboolean
@@ -305,7 +326,8 @@ write_script (FILE *out, void *data, GError **error)
 {
   const Plot *p = data;
   fputs ("# Drawn by gnuplot 5.4 or later; edit and run again.\n", out);
-  ls_picture_write_terminal (p->picture, out, p->width, p->height, "title_font = ',18'", "title_font = ',15'");
+  ls_picture_write_terminal (p->picture, out, p->width, p->height, "title_font = ',18'",
+                             "title_font = ',15'");
   ls_picture_write_data_name (p->picture, out);
   write_title (out, p);
   fputs ("unset key\nset multiplot\n", out);
@@ -331,8 +353,9 @@ ls_plot_scaling (const LsSweepReport *report, const char *path, GError **error)
   if (p.n_rows > 0)
     ok = ls_picture_draw (&picture, write_data, write_script, &p, error);
   else
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s: fewer than two numbers of %s or global batches have a legal configuration that fits", path,
-                 report->chips);
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "%s: fewer than two numbers of %s or global batches have a legal configuration that fits",
+                 path, report->chips);
   plot_clear (&p);
   return ok;
 }

@@ -6,14 +6,14 @@
 #include "show/plot/gnuplot.h"
 #include "show/plot/picture.h"
 
-#define LEFT 76 /* margins, pixels */
-#define RIGHT 24
-#define TOP 92
-#define BOTTOM 52
-#define MIN_WIDTH 700 /* of the rows, pixels */
-#define MAX_WIDTH 2400
-#define DIGIT_WIDTH 7    /* of a number, pixels */
-#define MIN_EDGED_BOX 5  /* pixels of the shortest action; narrower ones alternate in tint */
+#define LEFT          76 /* margins, pixels */
+#define RIGHT         24
+#define TOP           92
+#define BOTTOM        52
+#define MIN_WIDTH     700 /* of the rows, pixels */
+#define MAX_WIDTH     2400
+#define DIGIT_WIDTH   7 /* of a number, pixels */
+#define MIN_EDGED_BOX 5 /* pixels of the shortest action; narrower ones alternate in tint */
 
 typedef struct {
   const char *name;
@@ -95,7 +95,8 @@ write_time (FILE *out, const Plot *p, LsTime t)
 {
   char buffer[G_ASCII_DTOSTR_BUF_SIZE];
   double scale = p->v->has_unit ? 1e3 : 1;
-  fprintf (out, "%s ", g_ascii_formatd (buffer, sizeof buffer, "%.9g", scale * ls_schedule_number (t, p->v->has_unit)));
+  fprintf (out, "%s ",
+           g_ascii_formatd (buffer, sizeof buffer, "%.9g", scale * ls_schedule_number (t, p->v->has_unit)));
 }
 
 /* As the head of the data says. */
@@ -116,8 +117,8 @@ write_box (FILE *out, const Plot *p, uint32_t rank, guint i, bool as_label)
   write_time (out, p, t->start);
   write_time (out, p, t->end);
   fprintf (out, "%u %s %s 0x%06x %u %u %u\n", rank, g_ascii_formatd (y0, sizeof y0, "%.2f", rank + top),
-           g_ascii_formatd (y1, sizeof y1, "%.2f", rank + bottom), tint (styles[a->type].color, tint_of (p, a)),
-           a->type, a->chunk, a->mb);
+           g_ascii_formatd (y1, sizeof y1, "%.2f", rank + bottom),
+           tint (styles[a->type].color, tint_of (p, a)), a->type, a->chunk, a->mb);
 }
 
 static bool
@@ -127,7 +128,8 @@ has_label (const Plot *p, uint32_t rank, guint i)
   const LsActionTime *t = &p->v->eval->times[rank][i];
   bool is_half = actions[i].is_paired || (i > 0 && actions[i - 1].is_paired);
   double pixels = (double) (t->end - t->start) * p->width / (double) makespan (p);
-  return pixels >= (double) DIGIT_WIDTH * n_digits (actions[i].mb) + 1 && p->row_height >= (is_half ? 26 : 14);
+  return pixels >= (double) DIGIT_WIDTH * n_digits (actions[i].mb) + 1
+      && p->row_height >= (is_half ? 26 : 14);
 }
 
 static void
@@ -170,28 +172,33 @@ write_frame (FILE *out, const Plot *p)
 {
   int width = LEFT + p->width + RIGHT, height = TOP + BOTTOM + p->row_height * (int) p->v->eval->n_ranks;
   bool is_low = p->row_height < 26;
-  ls_picture_write_terminal (p->picture, out, width, height,
-                             is_low ? "title_font = ',17'; number_font = ',9'" : "title_font = ',17'; number_font = ',11'",
-                             is_low ? "title_font = ',14'; number_font = ',7'" : "title_font = ',14'; number_font = ',8.5'");
-  fprintf (out,
-           "set lmargin at screen %.6f\nset rmargin at screen %.6f\nset tmargin at screen %.6f\nset bmargin at screen %.6f\n",
-           (double) LEFT / width, 1 - (double) RIGHT / width, 1 - (double) TOP / height, (double) BOTTOM / height);
+  ls_picture_write_terminal (
+      p->picture, out, width, height,
+      is_low ? "title_font = ',17'; number_font = ',9'" : "title_font = ',17'; number_font = ',11'",
+      is_low ? "title_font = ',14'; number_font = ',7'" : "title_font = ',14'; number_font = ',8.5'");
+  fprintf (
+      out,
+      "set lmargin at screen %.6f\nset rmargin at screen %.6f\nset tmargin at screen %.6f\nset bmargin at screen %.6f\n",
+      (double) LEFT / width, 1 - (double) RIGHT / width, 1 - (double) TOP / height, (double) BOTTOM / height);
   g_autofree char *title = ls_gnuplot_quote (p->v->title);
   g_autofree char *total = ls_schedule_time_text (p->v->eval->makespan, p->v->has_unit);
   const LsSchedEval *e = p->v->eval;
   double peak = 0;
   for (uint32_t rank = 0; rank < e->n_ranks; rank++)
     peak = MAX (peak, ls_schedule_peak (e, rank, ls_schedule_count (p->v->is_searched)));
-  fprintf (out, "set label 1 %s at screen %.6f, screen %.6f left noenhanced font title_font\n", title, (double) LEFT / width,
-           1 - 24.0 / height);
-  fprintf (out,
-           "set label 2 'makespan %s; bubble %.1f %%, of the span %.1f %%; at most %.4g micro-batches held%s' "
-           "at screen %.6f, screen %.6f left noenhanced textcolor rgb '#555555'\n",
-           total, 100 * ls_schedule_bubble (e->ideal, e->makespan), 100 * ls_schedule_bubble (e->ideal, e->span), peak,
-           p->v->orders->layout.n_chunks > 1 ? "; later chunks lighter" : "", (double) LEFT / width, 1 - 48.0 / height);
-  fprintf (out,
-           "set key at screen %.6f, screen %.6f left center horizontal Left reverse maxrows 1 samplen 1 width 0 noenhanced\n",
-           (double) (LEFT - 8) / width, 1 - 72.0 / height);
+  fprintf (out, "set label 1 %s at screen %.6f, screen %.6f left noenhanced font title_font\n", title,
+           (double) LEFT / width, 1 - 24.0 / height);
+  fprintf (
+      out,
+      "set label 2 'makespan %s; bubble %.1f %%, of the span %.1f %%; at most %.4g micro-batches held%s' "
+      "at screen %.6f, screen %.6f left noenhanced textcolor rgb '#555555'\n",
+      total, 100 * ls_schedule_bubble (e->ideal, e->makespan), 100 * ls_schedule_bubble (e->ideal, e->span),
+      peak, p->v->orders->layout.n_chunks > 1 ? "; later chunks lighter" : "", (double) LEFT / width,
+      1 - 48.0 / height);
+  fprintf (
+      out,
+      "set key at screen %.6f, screen %.6f left center horizontal Left reverse maxrows 1 samplen 1 width 0 noenhanced\n",
+      (double) (LEFT - 8) / width, 1 - 72.0 / height);
 }
 
 static void
@@ -200,8 +207,8 @@ write_axes (FILE *out, const Plot *p)
   guint n = p->v->eval->n_ranks, step = n <= 64 ? 1 : (n + 63) / 64;
   fputs ("set xrange [0:", out);
   write_time (out, p, makespan (p));
-  fprintf (out, "]\nset yrange [%u.5:-0.5]\nset xlabel 'time%s'\nset xtics out nomirror\nset ytics scale 0 (", n - 1,
-           p->v->has_unit ? " (ms)" : "");
+  fprintf (out, "]\nset yrange [%u.5:-0.5]\nset xlabel 'time%s'\nset xtics out nomirror\nset ytics scale 0 (",
+           n - 1, p->v->has_unit ? " (ms)" : "");
   for (guint rank = 0; rank < n; rank += step)
     fprintf (out, "%s'rank %u' %u", rank > 0 ? ", " : "", rank, rank);
   fputs (")\nset border 1 linecolor rgb '#555555'\nset style fill solid 1.0 noborder\n\n", out);
@@ -224,8 +231,8 @@ write_key (FILE *out, const Plot *p)
   for (guint type = 0; type < G_N_ELEMENTS (styles); type++) {
     if (!has_type (p->v->orders, (uint8_t) type))
       continue;
-    fprintf (out, ", \\\n  NaN with boxes fillcolor rgb 0x%06x title '%s'", tint (styles[type].color, n_chunks > 1 ? 0 : 0.12),
-             styles[type].name);
+    fprintf (out, ", \\\n  NaN with boxes fillcolor rgb 0x%06x title '%s'",
+             tint (styles[type].color, n_chunks > 1 ? 0 : 0.12), styles[type].name);
   }
   fputs (", \\\n  NaN with boxes fillcolor rgb '#eeeeee' title 'idle'\n", out);
 }
@@ -238,13 +245,16 @@ write_script (FILE *out, void *data, GError **error)
   write_frame (out, p);
   write_axes (out, p);
   ls_picture_write_data_name (p->picture, out);
-  fprintf (out,
-           "plot data index 'idle' using 1:3:1:2:($3 - 0.46):($3 + 0.46) with boxxyerror fillcolor rgb '#eeeeee' notitle, \\\n"
-           "  data index 'actions' using 1:3:1:2:4:5:6 with boxxyerror fillstyle solid 1.0 %s linewidth 0.5 fillcolor rgb "
-           "variable notitle",
-           p->has_edges ? "border rgb '#ffffff'" : "noborder");
+  fprintf (
+      out,
+      "plot data index 'idle' using 1:3:1:2:($3 - 0.46):($3 + 0.46) with boxxyerror fillcolor rgb '#eeeeee' notitle, \\\n"
+      "  data index 'actions' using 1:3:1:2:4:5:6 with boxxyerror fillstyle solid 1.0 %s linewidth 0.5 fillcolor rgb "
+      "variable notitle",
+      p->has_edges ? "border rgb '#ffffff'" : "noborder");
   if (p->n_labels > 0)
-    fputs (", \\\n  data index 'numbers' using 1:2:3:4 with labels font number_font textcolor rgb variable notitle", out);
+    fputs (
+        ", \\\n  data index 'numbers' using 1:2:3:4 with labels font number_font textcolor rgb variable notitle",
+        out);
   write_key (out, p);
   return TRUE;
 }

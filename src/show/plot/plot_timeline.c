@@ -7,12 +7,12 @@
 #include "show/plot/picture.h"
 #include "show/run/timeline_boxes.h"
 
-#define MAX_ROWS 32
-#define WIDTH 1600 /* of the picture, pixels */
-#define LEFT 150   /* margins, pixels: room for "rank 63 (stage 63)" */
-#define RIGHT 30
-#define TOP 92
-#define BOTTOM 64
+#define MAX_ROWS    32
+#define WIDTH       1600 /* of the picture, pixels */
+#define LEFT        150  /* margins, pixels: room for "rank 63 (stage 63)" */
+#define RIGHT       30
+#define TOP         92
+#define BOTTOM      64
 #define DIGIT_WIDTH 8 /* of a micro-batch number, pixels, with the space around it */
 
 /* Colours that people with impaired colour vision tell apart: Paul Tol, "Colour
@@ -27,8 +27,8 @@ typedef struct {
 } BoxStyle;
 
 static const BoxStyle box_styles[LS_N_BOX_KINDS] = {
-  [LS_BOX_FORWARD] = { "0x004488", "0xffffff" },  [LS_BOX_BACKWARD] = { "0xDDAA33", "0x222222" },
-  [LS_BOX_WEIGHT] = { "0x009988", "0xffffff" },   [LS_BOX_RECOMPUTE] = { "0x66CCEE", NULL },
+  [LS_BOX_FORWARD] = { "0x004488", "0xffffff" }, [LS_BOX_BACKWARD] = { "0xDDAA33", "0x222222" },
+  [LS_BOX_WEIGHT] = { "0x009988", "0xffffff" },  [LS_BOX_RECOMPUTE] = { "0x66CCEE", NULL },
   [LS_BOX_OPTIMIZER] = { "0x555555", NULL },
 };
 
@@ -41,8 +41,7 @@ typedef struct {
 static const StripKind strip_kinds[] = {
   { LS_PART_EXPOSED_TP, "0xEE6677", "exposed tp" }, { LS_PART_EXPOSED_DP, "0xEE7733", "exposed dp" },
   { LS_PART_EXPOSED_PP, "0xAA3377", "exposed pp" }, { LS_PART_EXPOSED_CP, "0x228833", "exposed cp" },
-  { LS_PART_EXPOSED_EP, "0xEE3377", "exposed ep" },
-  { LS_PART_EXPOSED_COPY, "0xAA4499", "exposed copy" },
+  { LS_PART_EXPOSED_EP, "0xEE3377", "exposed ep" }, { LS_PART_EXPOSED_COPY, "0xAA4499", "exposed copy" },
 };
 #define N_STRIP_KINDS G_N_ELEMENTS (strip_kinds)
 
@@ -50,8 +49,8 @@ typedef struct {
   const LsTimeline *t;
   const char *title;
   const LsPicture *picture;
-  GArray *rows;    /* uint32_t ranks */
-  GPtrArray *boxes; /* [rows] GArray of LsTimelineBox */
+  GArray *rows;                     /* uint32_t ranks */
+  GPtrArray *boxes;                 /* [rows] GArray of LsTimelineBox */
   GPtrArray *strips[N_STRIP_KINDS]; /* [rows] GArray of LsTimelineStrip */
 } Plot;
 
@@ -87,7 +86,8 @@ plot_init (Plot *p, const LsTimeline *t, const char *title)
     uint32_t rank = g_array_index (p->rows, uint32_t, row);
     g_ptr_array_add (p->boxes, ls_timeline_boxes (t, rank));
     for (size_t k = 0; k < N_STRIP_KINDS; k++)
-      g_ptr_array_add (p->strips[k], ls_timeline_strips (t, rank, strip_kinds[k].part, MAX (time_of_pixels (p, 1), 1)));
+      g_ptr_array_add (p->strips[k],
+                       ls_timeline_strips (t, rank, strip_kinds[k].part, MAX (time_of_pixels (p, 1), 1)));
   }
 }
 
@@ -200,9 +200,11 @@ static gboolean
 write_data (FILE *out, void *data, GError **error)
 {
   const Plot *p = data;
-  fputs ("# Times in ms from the start of the step. Blocks are named by the line above them:\n"
-         "# from, to, row, then: chunk and micro-batch (compute), height = share of the\n"
-         "# interval that is exposed (communication); centre, row, micro-batch, color (numbers)\n\n\n# idle\n", out);
+  fputs (
+      "# Times in ms from the start of the step. Blocks are named by the line above them:\n"
+      "# from, to, row, then: chunk and micro-batch (compute), height = share of the\n"
+      "# interval that is exposed (communication); centre, row, micro-batch, color (numbers)\n\n\n# idle\n",
+      out);
   for (guint row = 0; row < p->rows->len; row++) {
     write_interval (out, 0, window (p), row);
     fputc ('\n', out);
@@ -233,8 +235,10 @@ write_terminal (FILE *out, const Plot *p)
            "set rmargin at screen %.6f\n"
            "set tmargin at screen %.6f\n"
            "set bmargin at screen %.6f\n",
-           (double) LEFT / WIDTH, 1 - (double) RIGHT / WIDTH, 1 - (double) TOP / height, (double) BOTTOM / height);
-  fprintf (out, "title_y = %.6f\nnote_y = %.6f\nkey_y = %.6f\n\n", 1 - 26.0 / height, 1 - 54.0 / height, 1 - 62.0 / height);
+           (double) LEFT / WIDTH, 1 - (double) RIGHT / WIDTH, 1 - (double) TOP / height,
+           (double) BOTTOM / height);
+  fprintf (out, "title_y = %.6f\nnote_y = %.6f\nkey_y = %.6f\n\n", 1 - 26.0 / height, 1 - 54.0 / height,
+           1 - 62.0 / height);
 }
 
 static void
@@ -243,11 +247,13 @@ write_title (FILE *out, const Plot *p)
   g_autofree char *title = ls_gnuplot_quote (p->title);
   g_autofree char *step = ls_format_time (window (p));
   bool is_all = p->rows->len == p->t->n_ranks;
-  g_autofree char *note = g_strdup_printf ("one step: %s, %u rank%s%s", step, p->t->n_ranks, p->t->n_ranks == 1 ? "" : "s",
-                                           is_all ? "" : ", one of each role shown");
-  fprintf (out, "set label 1 %s at screen %.6f, screen title_y left noenhanced font title_font\n", title, (double) LEFT / WIDTH);
-  fprintf (out, "set label 2 '%s' at screen %.6f, screen note_y left noenhanced textcolor rgb '#555555'\n", note,
+  g_autofree char *note
+      = g_strdup_printf ("one step: %s, %u rank%s%s", step, p->t->n_ranks, p->t->n_ranks == 1 ? "" : "s",
+                         is_all ? "" : ", one of each role shown");
+  fprintf (out, "set label 1 %s at screen %.6f, screen title_y left noenhanced font title_font\n", title,
            (double) LEFT / WIDTH);
+  fprintf (out, "set label 2 '%s' at screen %.6f, screen note_y left noenhanced textcolor rgb '#555555'\n",
+           note, (double) LEFT / WIDTH);
 }
 
 static void
@@ -258,14 +264,17 @@ write_axes (FILE *out, const Plot *p)
   fprintf (out, "]\nset yrange [%u.5:-0.5]\n", p->rows->len - 1);
   fputs ("set xlabel 'time from the start of the step (ms)'\n"
          "set xtics out nomirror\n"
-         "set ytics scale 0 (", out);
+         "set ytics scale 0 (",
+         out);
   for (guint row = 0; row < p->rows->len; row++) {
     uint32_t rank = g_array_index (p->rows, uint32_t, row);
     fprintf (out, "%s'rank %u (stage %u)' %u", row > 0 ? ", " : "", rank,
              p->t->plan->programs[p->t->plan->bindings[rank].role].stage, row);
   }
-  fputs (")\nset border 1 linecolor rgb '#555555'\n"
-         "set key at screen 0.985, screen key_y right center horizontal Left reverse maxrows 1 samplen 1 width 0\n\n", out);
+  fputs (
+      ")\nset border 1 linecolor rgb '#555555'\n"
+      "set key at screen 0.985, screen key_y right center horizontal Left reverse maxrows 1 samplen 1 width 0\n\n",
+      out);
 }
 
 /* Neighbouring micro-batches are told apart by white edges, or, where boxes are so
@@ -304,27 +313,34 @@ static void
 write_plot (FILE *out, const Plot *p)
 {
   ls_picture_write_data_name (p->picture, out);
-  fputs ("plot data index 'idle' using 1:3:1:2:(top($3)):(end($3)) with boxxyerror fillcolor rgb '" IDLE_COLOR "' notitle", out);
+  fputs ("plot data index 'idle' using 1:3:1:2:(top($3)):(end($3)) with boxxyerror fillcolor rgb '" IDLE_COLOR
+         "' notitle",
+         out);
   for (int kind = 0; kind < LS_N_BOX_KINDS; kind++)
     if (n_boxes_of (p, (LsBoxKind) kind) > 0)
       fprintf (out,
                ", \\\n  data index '%s' using 1:3:1:2:(top($3)):(bar($3)):(%s(%s, $4, $5)) with boxxyerror"
                " fillstyle solid 1.0 %s linewidth 0.5 fillcolor rgb variable notitle",
-               ls_box_kind_name ((LsBoxKind) kind), kind == LS_BOX_OPTIMIZER ? "plain" : "shade", box_styles[kind].color,
-               has_edges (p) ? "border rgb '#ffffff'" : "noborder");
+               ls_box_kind_name ((LsBoxKind) kind), kind == LS_BOX_OPTIMIZER ? "plain" : "shade",
+               box_styles[kind].color, has_edges (p) ? "border rgb '#ffffff'" : "noborder");
   for (size_t kind = 0; kind < N_STRIP_KINDS; kind++)
     if (n_strips_of (p, kind) > 0)
-      fprintf (out, ", \\\n  data index '%s' using 1:3:1:2:(strip($3, 0)):(strip($3, $4)) with boxxyerror fillcolor rgb %s notitle",
-               strip_kinds[kind].label, strip_kinds[kind].color);
+      fprintf (
+          out,
+          ", \\\n  data index '%s' using 1:3:1:2:(strip($3, 0)):(strip($3, $4)) with boxxyerror fillcolor rgb %s notitle",
+          strip_kinds[kind].label, strip_kinds[kind].color);
   if (write_labels (NULL, p) > 0)
-    fputs (", \\\n  data index 'numbers' using 1:($2 - 0.11):3:4 with labels font number_font textcolor rgb variable notitle", out);
+    fputs (
+        ", \\\n  data index 'numbers' using 1:($2 - 0.11):3:4 with labels font number_font textcolor rgb variable notitle",
+        out);
   for (int kind = 0; kind < LS_N_BOX_KINDS; kind++)
     if (n_boxes_of (p, (LsBoxKind) kind) > 0)
       fprintf (out, ", \\\n  NaN with boxes fillcolor rgb tint(%s, 0.08) title '%s'", box_styles[kind].color,
                ls_box_kind_name ((LsBoxKind) kind));
   for (size_t kind = 0; kind < N_STRIP_KINDS; kind++)
     if (n_strips_of (p, kind) > 0)
-      fprintf (out, ", \\\n  NaN with boxes fillcolor rgb %s title '%s'", strip_kinds[kind].color, strip_kinds[kind].label);
+      fprintf (out, ", \\\n  NaN with boxes fillcolor rgb %s title '%s'", strip_kinds[kind].color,
+               strip_kinds[kind].label);
   fputs (", \\\n  NaN with boxes fillcolor rgb '" IDLE_COLOR "' title 'idle'\n", out);
 }
 

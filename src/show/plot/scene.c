@@ -6,8 +6,8 @@
 #include "show/plot/gnuplot.h"
 #include "show/plot/picture.h"
 
-#define RADIUS 4.0       /* of corners, pixels */
-#define CURVE_STEPS 24
+#define RADIUS           4.0 /* of corners, pixels */
+#define CURVE_STEPS      24
 #define POINTS_PER_PIXEL 0.79 /* of PNG: 9.5 points are as large as 12 pixels (show/plot/picture.c) */
 
 typedef struct {
@@ -111,7 +111,8 @@ static void
 put_point (GString *out, double x, double y)
 {
   char a[G_ASCII_DTOSTR_BUF_SIZE], b[G_ASCII_DTOSTR_BUF_SIZE];
-  g_string_append_printf (out, "%s %s\n", g_ascii_formatd (a, sizeof a, "%.1f", x), g_ascii_formatd (b, sizeof b, "%.1f", y));
+  g_string_append_printf (out, "%s %s\n", g_ascii_formatd (a, sizeof a, "%.1f", x),
+                          g_ascii_formatd (b, sizeof b, "%.1f", y));
 }
 
 void
@@ -131,7 +132,8 @@ ls_scene_segment (LsScene *s, double x0, double y0, double x1, double y1, guint3
 }
 
 void
-ls_scene_curve (LsScene *s, LsScenePoint from, LsScenePoint control, LsScenePoint to, guint32 color, double width)
+ls_scene_curve (LsScene *s, LsScenePoint from, LsScenePoint control, LsScenePoint to, guint32 color,
+                double width)
 {
   LsScenePoint points[CURVE_STEPS + 1];
   for (guint i = 0; i <= CURVE_STEPS; i++) {
@@ -172,10 +174,12 @@ write_boxes (FILE *out, const GArray *boxes, const char *layer, guint *n)
 {
   for (guint i = 0; i < boxes->len; i++) {
     const Box *b = &g_array_index (boxes, Box, i);
-    double r = fmin (RADIUS, fmin (b->w, b->h) / 3), x0 = b->x, y0 = b->y, x1 = b->x + b->w, y1 = b->y + b->h, k = r * 0.3;
+    double r = fmin (RADIUS, fmin (b->w, b->h) / 3), x0 = b->x, y0 = b->y, x1 = b->x + b->w, y1 = b->y + b->h,
+           k = r * 0.3;
     const LsScenePoint corners[] = {
-      { x0 + r, y0 }, { x1 - r, y0 }, { x1 - k, y0 + k }, { x1, y0 + r }, { x1, y1 - r }, { x1 - k, y1 - k }, { x1 - r, y1 },
-      { x0 + r, y1 }, { x0 + k, y1 - k }, { x0, y1 - r }, { x0, y0 + r }, { x0 + k, y0 + k }, { x0 + r, y0 },
+      { x0 + r, y0 },     { x1 - r, y0 },     { x1 - k, y0 + k }, { x1, y0 + r },     { x1, y1 - r },
+      { x1 - k, y1 - k }, { x1 - r, y1 },     { x0 + r, y1 },     { x0 + k, y1 - k }, { x0, y1 - r },
+      { x0, y0 + r },     { x0 + k, y0 + k }, { x0 + r, y0 },
     };
     fprintf (out, "set object %u polygon", ++*n);
     for (guint c = 0; c < G_N_ELEMENTS (corners); c++) {
@@ -183,7 +187,8 @@ write_boxes (FILE *out, const GArray *boxes, const char *layer, guint *n)
       fprintf (out, "%s %s,%s", c == 0 ? " from" : " to", g_ascii_formatd (x, sizeof x, "%.1f", corners[c].x),
                g_ascii_formatd (y, sizeof y, "%.1f", corners[c].y));
     }
-    fprintf (out, " %s fillcolor rgb 0x%06x fillstyle solid 1 border rgb 0x%06x linewidth 1\n", layer, b->fill, b->border);
+    fprintf (out, " %s fillcolor rgb 0x%06x fillstyle solid 1 border rgb 0x%06x linewidth 1\n", layer,
+             b->fill, b->border);
   }
 }
 
@@ -195,9 +200,11 @@ write_words (FILE *out, const GArray *words)
     const Word *w = &g_array_index (words, Word, i);
     g_autofree char *text = ls_gnuplot_quote (w->text);
     char x[G_ASCII_DTOSTR_BUF_SIZE], y[G_ASCII_DTOSTR_BUF_SIZE], size[G_ASCII_DTOSTR_BUF_SIZE];
-    fprintf (out, "set label %s at %s,%s %s front noenhanced font sprintf(',%%g', %s * scale) textcolor rgb 0x%06x\n", text,
-             g_ascii_formatd (x, sizeof x, "%.1f", w->x), g_ascii_formatd (y, sizeof y, "%.1f", w->y), aligns[w->align],
-             g_ascii_formatd (size, sizeof size, "%.1f", w->size), w->color);
+    fprintf (
+        out,
+        "set label %s at %s,%s %s front noenhanced font sprintf(',%%g', %s * scale) textcolor rgb 0x%06x\n",
+        text, g_ascii_formatd (x, sizeof x, "%.1f", w->x), g_ascii_formatd (y, sizeof y, "%.1f", w->y),
+        aligns[w->align], g_ascii_formatd (size, sizeof size, "%.1f", w->size), w->color);
   }
 }
 
@@ -208,8 +215,8 @@ write_lines (FILE *out, const LsScene *s)
   for (guint i = 0; i < s->pens->len; i++) {
     const Pen *p = &g_array_index (s->pens, Pen, i);
     char width[G_ASCII_DTOSTR_BUF_SIZE];
-    fprintf (out, "%sdata index %u with lines linewidth %s linecolor rgb 0x%06x", i > 0 ? ", \\\n     " : "", i,
-             g_ascii_formatd (width, sizeof width, "%.1f", p->width), p->color);
+    fprintf (out, "%sdata index %u with lines linewidth %s linecolor rgb 0x%06x", i > 0 ? ", \\\n     " : "",
+             i, g_ascii_formatd (width, sizeof width, "%.1f", p->width), p->color);
   }
   fputs (s->pens->len > 0 ? "\n" : "data with dots linecolor rgb 0xffffff\n", out);
 }
@@ -220,9 +227,11 @@ write_script (FILE *out, void *data, GError **error)
   const Drawing *d = data;
   const LsScene *s = d->scene;
   char scale[G_ASCII_DTOSTR_BUF_SIZE];
-  g_autofree char *png = g_strdup_printf ("scale = %s", g_ascii_formatd (scale, sizeof scale, "%.2f", POINTS_PER_PIXEL));
+  g_autofree char *png
+      = g_strdup_printf ("scale = %s", g_ascii_formatd (scale, sizeof scale, "%.2f", POINTS_PER_PIXEL));
   fputs ("# Drawn by gnuplot 5.4 or later; edit and run again.\n", out);
-  ls_picture_write_terminal (d->picture, out, (int) ceil (s->width), (int) ceil (s->height), "scale = 1.0", png);
+  ls_picture_write_terminal (d->picture, out, (int) ceil (s->width), (int) ceil (s->height), "scale = 1.0",
+                             png);
   ls_picture_write_data_name (d->picture, out);
   fprintf (out,
            "unset border\nunset tics\nunset key\n"

@@ -24,11 +24,14 @@ void ls_scene_resize (LsScene *scene, double width, double height);
 void ls_scene_box (LsScene *scene, double x, double y, double w, double h, guint32 fill, guint32 border);
 void ls_scene_area (LsScene *scene, double x, double y, double w, double h, guint32 fill, guint32 border);
 void ls_scene_line (LsScene *scene, const LsScenePoint *points, guint n, guint32 color, double width);
-void ls_scene_segment (LsScene *scene, double x0, double y0, double x1, double y1, guint32 color, double width);
+void ls_scene_segment (LsScene *scene, double x0, double y0, double x1, double y1, guint32 color,
+                       double width);
 /* A quadratic Bezier curve. */
-void ls_scene_curve (LsScene *scene, LsScenePoint from, LsScenePoint control, LsScenePoint to, guint32 color, double width);
+void ls_scene_curve (LsScene *scene, LsScenePoint from, LsScenePoint control, LsScenePoint to, guint32 color,
+                     double width);
 /* y: the middle of the line; size in pixels. */
-void ls_scene_text (LsScene *scene, double x, double y, double size, LsAlign align, guint32 color, const char *text);
+void ls_scene_text (LsScene *scene, double x, double y, double size, LsAlign align, guint32 color,
+                    const char *text);
 
 /* Errors as of show/plot/picture.h. */
 gboolean ls_scene_draw (const LsScene *scene, const char *path, GError **error);

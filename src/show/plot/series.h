@@ -4,7 +4,7 @@
 
 #include <glib.h>
 
-#define LS_N_SERIES_COLORS 9
+#define LS_N_SERIES_COLORS  9
 #define LS_N_SERIES_MARKERS 5
 
 /* Paul Tol, "Colour schemes", SRON/EPS/TN/09-002, "muted": people with impaired colour

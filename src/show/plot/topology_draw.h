@@ -7,8 +7,8 @@
 #include "show/plot/scene.h"
 
 #define LS_DRAW_MARGIN 28.0
-#define LS_DRAW_INK 0x222222
-#define LS_DRAW_FAINT 0x777777
+#define LS_DRAW_INK    0x222222
+#define LS_DRAW_FAINT  0x777777
 
 typedef struct {
   double width, height;
@@ -23,9 +23,11 @@ guint32 ls_draw_kind_color (LsNodeKind kind);
 guint32 ls_draw_link_color (const char *name);
 
 /* One line per kind of link that `wanted` says yes to, with a stroke of its colour. */
-LsExtent ls_draw_legend (LsScene *scene, const LsTopoMap *map, bool (*wanted) (const LsTopoLinks *links), double top);
+LsExtent ls_draw_legend (LsScene *scene, const LsTopoMap *map, bool (*wanted) (const LsTopoLinks *links),
+                         double top);
 
 /* A box with its kind and number. */
-void ls_draw_vertex (LsScene *scene, double x, double y, double w, double h, LsNodeKind kind, uint32_t number);
+void ls_draw_vertex (LsScene *scene, double x, double y, double w, double h, LsNodeKind kind,
+                     uint32_t number);
 
 #endif

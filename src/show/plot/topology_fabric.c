@@ -4,21 +4,21 @@
 
 #include "show/plot/topology_draw.h"
 
-#define MAX_NODES 8u
-#define MAX_LEAVES 20u
+#define MAX_NODES    8u
+#define MAX_LEAVES   20u
 #define MAX_SWITCHES 12u /* of a higher tier, all joined to all: more would be a carpet */
-#define ROW 116.0
-#define BOX_H 34.0
-#define NODE_H 44.0
-#define NIC_W 13.0
-#define GAP_X 16.0
-#define LABEL_W 120.0
-#define MAX_ROWS 8
+#define ROW          116.0
+#define BOX_H        34.0
+#define NODE_H       44.0
+#define NIC_W        13.0
+#define GAP_X        16.0
+#define LABEL_W      120.0
+#define MAX_ROWS     8
 
 typedef struct {
   LsScene *scene;
   const LsTopoMap *map;
-  LsScenePoint *at;           /* [vertices] middle of what is drawn; x < 0: nothing */
+  LsScenePoint *at;       /* [vertices] middle of what is drawn; x < 0: nothing */
   GArray *rows[MAX_ROWS]; /* uint32_t vertices (of row 0 hosts), from the nodes up */
   LsNodeKind kind[MAX_ROWS];
   uint64_t n_all[MAX_ROWS];
@@ -89,7 +89,9 @@ choose (Fabric *f)
   choose_nodes (f);
   for (guint v = 0; v < c->nodes->len; v++)
     for (guint i = 0; i < f->rows[0]->len; i++)
-      is_chosen[v] = is_chosen[v] || (vertex (f, v)->kind == LS_NODE_NIC && vertex (f, v)->host == g_array_index (f->rows[0], uint32_t, i));
+      is_chosen[v] = is_chosen[v]
+          || (vertex (f, v)->kind == LS_NODE_NIC
+              && vertex (f, v)->host == g_array_index (f->rows[0], uint32_t, i));
   for (int kind = LS_NODE_LEAF; kind < LS_TOPO_MAX_KINDS && f->n_rows < MAX_ROWS; kind++)
     if (f->map->n_of_kind[kind] > 0)
       choose_switches (f, (LsNodeKind) kind, is_chosen);
@@ -125,7 +127,8 @@ place_row (Fabric *f, guint r)
 {
   guint n = f->rows[r]->len;
   double w = item_width (f, r), all = row_width (f, r);
-  double x = LS_DRAW_MARGIN + LABEL_W + fmax (0, (f->width - all) / 2), y = f->top + (f->n_rows - 1 - r) * ROW;
+  double x = LS_DRAW_MARGIN + LABEL_W + fmax (0, (f->width - all) / 2),
+         y = f->top + (f->n_rows - 1 - r) * ROW;
   for (guint i = 0; i < n; i++) {
     uint32_t v = g_array_index (f->rows[r], uint32_t, i);
     if (is_after_gap (f, r, i)) {
@@ -159,7 +162,8 @@ place_nics (Fabric *f)
       LsScenePoint corner = f->at[f->map->cluster->nodes->len + i];
       f->at[v] = (LsScenePoint) { corner.x + 4 + (node->index + 0.5) * step, corner.y + 6 };
       double side = fmin (NIC_W - 3, step - 1);
-      ls_scene_box (f->scene, f->at[v].x - side / 2, corner.y + 3, side, 12, ls_draw_kind_color (LS_NODE_NIC), 0x666666);
+      ls_scene_box (f->scene, f->at[v].x - side / 2, corner.y + 3, side, 12, ls_draw_kind_color (LS_NODE_NIC),
+                    0x666666);
     }
   }
 }
@@ -168,10 +172,12 @@ place_nics (Fabric *f)
 static guint32
 line_color (const Fabric *f, const LsLink *link)
 {
-  static const guint32 rails[] = { 0x4477aa, 0xee6677, 0x228833, 0xccbb44, 0x66ccee, 0xaa3377, 0xee7733, 0x888888 };
+  static const guint32 rails[]
+      = { 0x4477aa, 0xee6677, 0x228833, 0xccbb44, 0x66ccee, 0xaa3377, 0xee7733, 0x888888 };
   const LsTopoNode *from = vertex (f, link->from);
   if (from->kind == LS_NODE_NIC)
-    return rails[(f->map->cluster->spec.rails > 1 ? from->index % f->map->cluster->spec.rails : 0) % G_N_ELEMENTS (rails)];
+    return rails[(f->map->cluster->spec.rails > 1 ? from->index % f->map->cluster->spec.rails : 0)
+                 % G_N_ELEMENTS (rails)];
   return 0xb8d4e0;
 }
 
@@ -187,10 +193,11 @@ draw_links (const Fabric *f)
       continue;
     if (from == to && link->from < link->to) {
       LsScenePoint control = { (a.x + b.x) / 2, a.y - 26 - 0.1 * fabs (b.x - a.x) };
-      ls_scene_curve (f->scene, (LsScenePoint) { a.x, a.y - BOX_H / 2 }, control, (LsScenePoint) { b.x, b.y - BOX_H / 2 }, 0x99bbcc, 1.2);
+      ls_scene_curve (f->scene, (LsScenePoint) { a.x, a.y - BOX_H / 2 }, control,
+                      (LsScenePoint) { b.x, b.y - BOX_H / 2 }, 0x99bbcc, 1.2);
     } else if (from < to) {
-      ls_scene_segment (f->scene, a.x, from == LS_NODE_NIC ? a.y - 4 : a.y - BOX_H / 2, b.x, b.y + BOX_H / 2, line_color (f, link),
-                        from == LS_NODE_NIC ? 1.4 : 0.9);
+      ls_scene_segment (f->scene, a.x, from == LS_NODE_NIC ? a.y - 4 : a.y - BOX_H / 2, b.x, b.y + BOX_H / 2,
+                        line_color (f, link), from == LS_NODE_NIC ? 1.4 : 0.9);
     }
   }
 }
@@ -200,8 +207,9 @@ draw_labels (const Fabric *f)
 {
   for (guint r = 0; r < f->n_rows; r++) {
     double y = f->top + (f->n_rows - 1 - r) * ROW + 16;
-    g_autofree char *text = r == 0 ? g_strdup_printf ("%" G_GUINT64_FORMAT " x node", f->n_all[0])
-                                   : g_strdup_printf ("%" G_GUINT64_FORMAT " x %s", f->n_all[r], ls_topo_kind_name (f->kind[r]));
+    g_autofree char *text = r == 0
+        ? g_strdup_printf ("%" G_GUINT64_FORMAT " x node", f->n_all[0])
+        : g_strdup_printf ("%" G_GUINT64_FORMAT " x %s", f->n_all[r], ls_topo_kind_name (f->kind[r]));
     ls_scene_text (f->scene, LS_DRAW_MARGIN, y, 13, LS_LEFT, LS_DRAW_INK, text);
     if (r == 0) {
       g_autofree char *nics = g_strdup_printf ("%u nics each", f->map->cluster->spec.nics);

@@ -3,13 +3,13 @@
 
 #include "show/plot/topology_draw.h"
 
-#define BOX_W 44.0
-#define BOX_H 34.0
-#define GAP_X 8.0
-#define GROUP_GAP 14.0 /* between neighbours with children */
-#define ROW 78.0
-#define MAX_LEAVES 36  /* of a tree that is drawn whole    */
-#define BAR_H 30.0
+#define BOX_W      44.0
+#define BOX_H      34.0
+#define GAP_X      8.0
+#define GROUP_GAP  14.0 /* between neighbours with children */
+#define ROW        78.0
+#define MAX_LEAVES 36 /* of a tree that is drawn whole    */
+#define BAR_H      30.0
 
 typedef struct {
   LsScene *scene;
@@ -64,7 +64,8 @@ draw_part (Tree *t, const LsTopoPart *part, double left, guint depth)
     LsScenePoint to = t->at[child->vertex];
     double aside = child->kind == LS_NODE_CPU_MEMORY ? 6 : 0; /* not upon the lines of others */
     double middle = y + BOX_H + (ROW - BOX_H) / 2 - aside;
-    const LsScenePoint elbow[] = { { x + aside, y + BOX_H }, { x + aside, middle }, { to.x, middle }, { to.x, to.y } };
+    const LsScenePoint elbow[]
+        = { { x + aside, y + BOX_H }, { x + aside, middle }, { to.x, middle }, { to.x, to.y } };
     ls_scene_line (t->scene, elbow, G_N_ELEMENTS (elbow), ls_draw_link_color (link_name (t, child)), 1.6);
   }
   return right;
@@ -85,7 +86,8 @@ draw_roots (Tree *t)
   for (guint i = 0; i < roots->len; i++) {
     const LsTopoPart *root = part_at (roots, i);
     bool is_last = i + 1 == roots->len;
-    if (all > MAX_LEAVES && roots->len > 2 && i > 1 && !is_last && shown + n_leaves (root) > MAX_LEAVES * 2 / 3) {
+    if (all > MAX_LEAVES && roots->len > 2 && i > 1 && !is_last
+        && shown + n_leaves (root) > MAX_LEAVES * 2 / 3) {
       hidden++;
       continue;
     }
@@ -115,13 +117,18 @@ draw_nvswitches (Tree *t, const LsTopoPart *part)
     left = fmin (left, at.x - BOX_W / 2);
     right = fmax (right, at.x + BOX_W / 2);
     for (int side = -1; side <= 1; side++)
-      ls_scene_segment (t->scene, at.x + 7 * side, at.y + BOX_H, at.x + 7 * side, y, ls_draw_link_color (l->name), 2);
+      ls_scene_segment (t->scene, at.x + 7 * side, at.y + BOX_H, at.x + 7 * side, y,
+                        ls_draw_link_color (l->name), 2);
   }
-  g_autofree char *rate = ls_format_rate (part->n_physical * (l->link ? l->link->bandwidth_bytes_per_s : l->capacity_bytes_per_s));
-  g_autofree char *text = g_strdup_printf ("%u x nvswitch, %u links of each of %u %ss: %s", part->n, part->n_physical, n,
-                                          ls_topo_kind_word (&t->map->cluster->spec, LS_NODE_GPU), rate);
-  ls_scene_box (t->scene, left, y, fmax (right - left, 320), BAR_H, ls_draw_kind_color (LS_NODE_NVSWITCH), 0x666666);
-  ls_scene_text (t->scene, left + fmax (right - left, 320) / 2, y + BAR_H / 2, 12, LS_CENTER, LS_DRAW_INK, text);
+  g_autofree char *rate = ls_format_rate (
+      part->n_physical * (l->link ? l->link->bandwidth_bytes_per_s : l->capacity_bytes_per_s));
+  g_autofree char *text
+      = g_strdup_printf ("%u x nvswitch, %u links of each of %u %ss: %s", part->n, part->n_physical, n,
+                         ls_topo_kind_word (&t->map->cluster->spec, LS_NODE_GPU), rate);
+  ls_scene_box (t->scene, left, y, fmax (right - left, 320), BAR_H, ls_draw_kind_color (LS_NODE_NVSWITCH),
+                0x666666);
+  ls_scene_text (t->scene, left + fmax (right - left, 320) / 2, y + BAR_H / 2, 12, LS_CENTER, LS_DRAW_INK,
+                 text);
   t->right = fmax (t->right, left + 320);
   t->bottom = y + BAR_H;
 }
@@ -134,8 +141,9 @@ draw_peers (Tree *t)
   double low = t->bottom;
   for (guint i = 0; i < c->links->len; i++) {
     const LsLink *link = &g_array_index (c->links, LsLink, i);
-    if (link->from > link->to || vertex (t, link->to)->host != 0 || vertex (t, link->from)->kind != vertex (t, link->to)->kind
-        || t->at[link->from].x < 0 || t->at[link->to].x < 0)
+    if (link->from > link->to || vertex (t, link->to)->host != 0
+        || vertex (t, link->from)->kind != vertex (t, link->to)->kind || t->at[link->from].x < 0
+        || t->at[link->to].x < 0)
       continue;
     LsScenePoint a = t->at[link->from], b = t->at[link->to];
     bool is_gpu = vertex (t, link->from)->kind == LS_NODE_GPU;
@@ -145,7 +153,8 @@ draw_peers (Tree *t)
       continue;
     }
     double drop = 26 + 0.22 * fabs (b.x - a.x);
-    LsScenePoint from = { a.x, a.y + BOX_H }, to = { b.x, b.y + BOX_H }, control = { (a.x + b.x) / 2, a.y + BOX_H + 2 * drop };
+    LsScenePoint from = { a.x, a.y + BOX_H }, to = { b.x, b.y + BOX_H },
+                 control = { (a.x + b.x) / 2, a.y + BOX_H + 2 * drop };
     ls_scene_curve (t->scene, from, control, to, color, 1.3 * link->n_physical);
     low = fmax (low, a.y + BOX_H + drop);
   }

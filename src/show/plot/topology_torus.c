@@ -5,8 +5,8 @@
 
 #include "show/plot/topology_draw.h"
 
-#define MAX_2D 32u
-#define MAX_3D 8u
+#define MAX_2D  32u
+#define MAX_3D  8u
 #define MAX_BOW 8u
 
 typedef struct {
@@ -39,7 +39,8 @@ static LsScenePoint
 middle (const Grid *g, const uint32_t *at)
 {
   double back = (g->is_3d ? g->dims[2] - 1.0 : 0) * g->step, edge = g->is_3d ? 30 : g->cell_x / 2;
-  return (LsScenePoint) { g->left + edge + at[0] * g->cell_x + at[2] * g->step, g->top + edge + back + at[1] * g->cell_y - at[2] * g->step };
+  return (LsScenePoint) { g->left + edge + at[0] * g->cell_x + at[2] * g->step,
+                          g->top + edge + back + at[1] * g->cell_y - at[2] * g->step };
 }
 
 static void
@@ -53,7 +54,8 @@ draw_wrap (const Grid *g, const uint32_t *at, uint32_t axis, guint32 color)
     LsScenePoint from = axis == 0 ? (LsScenePoint) { a.x, a.y - r } : (LsScenePoint) { a.x - r, a.y };
     LsScenePoint to = axis == 0 ? (LsScenePoint) { b.x, b.y - r } : (LsScenePoint) { b.x - r, b.y };
     double bow = 2 * (g->cell_x * 0.46 - r) + 6;
-    LsScenePoint control = axis == 0 ? (LsScenePoint) { (a.x + b.x) / 2, a.y - r - bow } : (LsScenePoint) { a.x - r - bow, (a.y + b.y) / 2 };
+    LsScenePoint control = axis == 0 ? (LsScenePoint) { (a.x + b.x) / 2, a.y - r - bow }
+                                     : (LsScenePoint) { a.x - r - bow, (a.y + b.y) / 2 };
     ls_scene_curve (g->scene, from, control, to, color, 1.6);
     return;
   }
@@ -85,7 +87,8 @@ draw_host (const Grid *g, const uint32_t *at)
   if (g->is_3d || at[0] % host[0] != 0 || at[1] % host[1] != 0)
     return;
   double w = MIN (host[0], g->dims[0] - at[0]) * g->cell_x, h = MIN (host[1], g->dims[1] - at[1]) * g->cell_y;
-  ls_scene_area (g->scene, g->left + at[0] * g->cell_x + 3, g->top + at[1] * g->cell_y + 3, w - 6, h - 6, 0xf4f4f0, 0xe0e0d8);
+  ls_scene_area (g->scene, g->left + at[0] * g->cell_x + 3, g->top + at[1] * g->cell_y + 3, w - 6, h - 6,
+                 0xf4f4f0, 0xe0e0d8);
 }
 
 static void
@@ -94,7 +97,8 @@ draw_chip (const Grid *g, const uint32_t *at)
   LsTorusCoord coord = { { at[0], at[1], at[2] } };
   LsScenePoint m = middle (g, at);
   g_autofree char *number = g_strdup_printf ("%u", ls_torus_chip (g->torus, coord));
-  ls_scene_box (g->scene, m.x - g->box / 2, m.y - g->box / 2, g->box, g->box, ls_draw_kind_color (LS_NODE_GPU), 0x666666);
+  ls_scene_box (g->scene, m.x - g->box / 2, m.y - g->box / 2, g->box, g->box,
+                ls_draw_kind_color (LS_NODE_GPU), 0x666666);
   if (g->box >= 22)
     ls_scene_text (g->scene, m.x, m.y, g->is_3d ? 8.5 : 11, LS_CENTER, LS_DRAW_INK, number);
 }
@@ -141,7 +145,8 @@ ls_draw_torus (LsScene *scene, const LsTopoMap *map, double top)
   draw_all (&g, draw_host);
   draw_all (&g, draw_links);
   draw_all (&g, draw_chip);
-  const uint32_t far[LS_TORUS_AXES] = { g.dims[0] - 1, 0, g.dims[2] - 1 }, low[LS_TORUS_AXES] = { 0, g.dims[1] - 1, 0 };
+  const uint32_t far[LS_TORUS_AXES] = { g.dims[0] - 1, 0, g.dims[2] - 1 },
+                 low[LS_TORUS_AXES] = { 0, g.dims[1] - 1, 0 };
   double edge = g.is_3d ? 30 : g.cell_x / 2;
   return (LsExtent) { middle (&g, far).x + edge - LS_DRAW_MARGIN, middle (&g, low).y + edge + 8 - top };
 }

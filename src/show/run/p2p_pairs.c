@@ -56,8 +56,13 @@ append_ends (const LsTimeline *t, uint32_t rank, uint32_t index, const Count *be
     bool is_next = transfer->slot == LS_SLOT_NEXT, is_send = transfer->is_send != 0;
     uint32_t peer = ls_timeline_representative (t, binding->peer[is_next]), *n = &count.n[is_next][is_send];
     End end = {
-      .from = is_send ? rank : peer, .to = is_send ? peer : rank, .ordinal = (*n)++, .span = index,
-      .step = span->step, .is_forward = is_send == is_next, .is_send = is_send,
+      .from = is_send ? rank : peer,
+      .to = is_send ? peer : rank,
+      .ordinal = (*n)++,
+      .span = index,
+      .step = span->step,
+      .is_forward = is_send == is_next,
+      .is_send = is_send,
     };
     g_array_append_val (ends, end);
   }
@@ -67,8 +72,8 @@ static int
 compare_ends (const void *a, const void *b)
 {
   const End *x = a, *y = b;
-#define COMPARE(field)                          \
-  if (x->field != y->field)                     \
+#define COMPARE(field)                                                                                       \
+  if (x->field != y->field)                                                                                  \
     return x->field < y->field ? -1 : 1;
   COMPARE (from)
   COMPARE (to)
@@ -84,8 +89,8 @@ static gboolean
 is_pair (const End *receive, const End *send)
 {
   return receive->from == send->from && receive->to == send->to && receive->is_forward == send->is_forward
-         && receive->step == send->step && receive->ordinal == send->ordinal
-         && !receive->is_send && send->is_send;
+      && receive->step == send->step && receive->ordinal == send->ordinal && !receive->is_send
+      && send->is_send;
 }
 
 static GArray *
@@ -119,7 +124,8 @@ ls_p2p_pairs (const LsTimeline *t)
     const End *receive = &g_array_index (ends, End, i - 1), *send = &g_array_index (ends, End, i);
     if (!is_pair (receive, send))
       continue;
-    LsP2pPair pair = { .from = send->from, .to = send->to, .from_span = send->span, .to_span = receive->span };
+    LsP2pPair pair
+        = { .from = send->from, .to = send->to, .from_span = send->span, .to_span = receive->span };
     g_array_append_val (pairs, pair);
   }
   return pairs;

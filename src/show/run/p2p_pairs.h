@@ -1,10 +1,9 @@
 /* show/run/p2p_pairs.h — which send of a timeline met which receive.
  *
- * The k-th send to the next stage meets the k-th receive of that rank from its
- * previous stage, and the k-th send to the previous stage the k-th receive from the
- * next: one order for each direction, as in exec, even where both neighbours are
- * the same rank. Who stands for a neighbour is taken for it. k counts in the order of the program and within a step, so it does
- * not depend on which spans the window kept. */
+ * The k-th send to the next stage meets the k-th receive of that rank from its previous stage, and the k-th
+ * send to the previous stage the k-th receive from the next: one order for each direction, as in exec, even
+ * where both neighbours are the same rank. Who stands for a neighbour is taken for it. k counts in the order
+ * of the program and within a step, so it does not depend on which spans the window kept. */
 #ifndef LS_SHOW_RUN_P2P_PAIRS_H
 #define LS_SHOW_RUN_P2P_PAIRS_H
 

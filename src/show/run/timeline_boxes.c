@@ -16,8 +16,12 @@ static LsBoxKind
 kind_of_tag (LsTag tag)
 {
   static const LsBoxKind kinds[LS_N_TAGS] = {
-    [LS_TAG_F] = LS_BOX_FORWARD,  [LS_TAG_I] = LS_BOX_BACKWARD,          [LS_TAG_W] = LS_BOX_WEIGHT,
-    [LS_TAG_B] = LS_BOX_BACKWARD, [LS_TAG_RECOMPUTE] = LS_BOX_RECOMPUTE, [LS_TAG_OPTIMIZER] = LS_BOX_OPTIMIZER,
+    [LS_TAG_F] = LS_BOX_FORWARD,
+    [LS_TAG_I] = LS_BOX_BACKWARD,
+    [LS_TAG_W] = LS_BOX_WEIGHT,
+    [LS_TAG_B] = LS_BOX_BACKWARD,
+    [LS_TAG_RECOMPUTE] = LS_BOX_RECOMPUTE,
+    [LS_TAG_OPTIMIZER] = LS_BOX_OPTIMIZER,
     [LS_TAG_SYNC] = LS_BOX_OPTIMIZER,
   };
   return kinds[tag];
@@ -31,7 +35,7 @@ join_kind (LsBoxKind *kind, LsBoxKind next)
   if (*kind == next)
     return true;
   bool is_backward = (*kind == LS_BOX_BACKWARD || *kind == LS_BOX_WEIGHT)
-                     && (next == LS_BOX_BACKWARD || next == LS_BOX_WEIGHT);
+      && (next == LS_BOX_BACKWARD || next == LS_BOX_WEIGHT);
   if (is_backward)
     *kind = LS_BOX_BACKWARD;
   return is_backward;
@@ -52,12 +56,13 @@ ls_timeline_boxes (const LsTimeline *t, uint32_t rank)
     /* A forward with its tensor-parallel gaps is one box; between the kernels of the
      * optimizer a rank waits for the others, which should be seen. */
     bool is_same = open && last->instance == s->instance && last->step == s->step
-                   && (kind != LS_BOX_OPTIMIZER || from - t->window_start == open->to);
+        && (kind != LS_BOX_OPTIMIZER || from - t->window_start == open->to);
     if (is_same && join_kind (&open->kind, kind)) {
       open->to = to - t->window_start;
     } else {
       const LsInstance *instance = ls_span_instance (t, rank, s);
-      LsTimelineBox box = { from - t->window_start, to - t->window_start, instance->mb, instance->chunk, kind };
+      LsTimelineBox box
+          = { from - t->window_start, to - t->window_start, instance->mb, instance->chunk, kind };
       g_array_append_val (boxes, box);
     }
     last = s;

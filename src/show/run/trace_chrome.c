@@ -60,12 +60,14 @@ write_rank_names (Trace *w, uint32_t rank)
 {
   const LsPlan *plan = w->t->plan;
   begin_event (w, 'M', "process_name", rank);
-  fprintf (w->out, ",\"args\":{\"name\":\"rank %u (stage %u)\"}}", rank, plan->programs[plan->bindings[rank].role].stage);
+  fprintf (w->out, ",\"args\":{\"name\":\"rank %u (stage %u)\"}}", rank,
+           plan->programs[plan->bindings[rank].role].stage);
   begin_event (w, 'M', "process_sort_index", rank);
   fprintf (w->out, ",\"args\":{\"sort_index\":%u}}", rank);
   for (int tid = 0; tid <= TID_HOST; tid++) {
     begin_event (w, 'M', "thread_name", rank);
-    fprintf (w->out, ",\"tid\":%d,\"args\":{\"name\":\"%s\"}}", tid, tid == TID_HOST ? "host" : ls_stream_name ((LsStream) tid));
+    fprintf (w->out, ",\"tid\":%d,\"args\":{\"name\":\"%s\"}}", tid,
+             tid == TID_HOST ? "host" : ls_stream_name ((LsStream) tid));
     begin_event (w, 'M', "thread_sort_index", rank);
     fprintf (w->out, ",\"tid\":%d,\"args\":{\"sort_index\":%d}}", tid, tid);
   }
@@ -99,7 +101,8 @@ static void
 write_args (Trace *w, uint32_t rank, const LsSpan *s, const LsOp *op)
 {
   const LsInstance *instance = ls_span_instance (w->t, rank, s);
-  fprintf (w->out, ",\"args\":{\"micro_batch\":%u,\"chunk\":%u,\"stage\":%u", instance->mb, instance->chunk, instance->stage);
+  fprintf (w->out, ",\"args\":{\"micro_batch\":%u,\"chunk\":%u,\"stage\":%u", instance->mb, instance->chunk,
+           instance->stage);
   if (op->layer != UINT16_MAX)
     fprintf (w->out, ",\"layer\":%u", op->layer);
   if (op->unit != UINT16_MAX)
@@ -107,7 +110,8 @@ write_args (Trace *w, uint32_t rank, const LsSpan *s, const LsOp *op)
   if (op->kind == LS_OP_COLLECTIVE)
     fprintf (w->out, ",\"bytes\":%" PRIu64, op->bytes);
   for (uint16_t i = 0; op->kind == LS_OP_P2P && i < op->n_transfers; i++)
-    fprintf (w->out, ",\"%s%u_bytes\":%" PRIu64, op->transfers[i].is_send ? "send" : "receive", i, op->transfers[i].bytes);
+    fprintf (w->out, ",\"%s%u_bytes\":%" PRIu64, op->transfers[i].is_send ? "send" : "receive", i,
+             op->transfers[i].bytes);
   fputc ('}', w->out);
 }
 
@@ -153,7 +157,8 @@ write_in_flight (Trace *w, uint32_t rank)
   const LsRankSpans *r = &w->t->ranks[rank];
   for (uint32_t i = 0; i < r->n; i++) {
     Change up = { .delta = 1 }, down = { .delta = -1 };
-    if (!is_communication (ls_span_op (w->t, rank, &r->spans[i])) || !cut (w->t, &r->spans[i], &up.at, &down.at))
+    if (!is_communication (ls_span_op (w->t, rank, &r->spans[i]))
+        || !cut (w->t, &r->spans[i], &up.at, &down.at))
       continue;
     g_array_append_val (changes, up);
     g_array_append_val (changes, down);
@@ -194,8 +199,8 @@ write_arrows (Trace *w)
     const LsSpan *send = &t->ranks[pair->from].spans[pair->from_span];
     const LsSpan *receive = &t->ranks[pair->to].spans[pair->to_span];
     LsTime send_from, send_to, receive_from, receive_to;
-    if (!w->is_shown[pair->from] || !w->is_shown[pair->to] || receive->matched > t->window_end || !cut (t, send, &send_from, &send_to)
-        || !cut (t, receive, &receive_from, &receive_to))
+    if (!w->is_shown[pair->from] || !w->is_shown[pair->to] || receive->matched > t->window_end
+        || !cut (t, send, &send_from, &send_to) || !cut (t, receive, &receive_from, &receive_to))
       continue;
     LsTime arrival = MAX (receive->matched - t->window_start, MAX (receive_from, send_from));
     write_arrow_end (w, 's', pair->from, send, send_from, i);
@@ -218,7 +223,8 @@ write_critical (Trace *w)
     fprintf (w->out, ",\"tid\":0,\"cat\":\"%s\"", ls_path_kind_name (piece->kind));
     write_us (w, "ts", piece->from - w->t->window_start);
     write_us (w, "dur", piece->to - piece->from);
-    fprintf (w->out, ",\"args\":{\"rank\":%u,\"kind\":\"%s\"}}", piece->rank, ls_path_kind_name (piece->kind));
+    fprintf (w->out, ",\"args\":{\"rank\":%u,\"kind\":\"%s\"}}", piece->rank,
+             ls_path_kind_name (piece->kind));
   }
 }
 
@@ -249,8 +255,8 @@ write_trace (FILE *out, void *data, GError **error)
 }
 
 gboolean
-ls_trace_chrome_write (const LsTimeline *t, const LsCriticalPath *critical, const char *title, guint max_ranks, const char *path,
-                       GError **error)
+ls_trace_chrome_write (const LsTimeline *t, const LsCriticalPath *critical, const char *title,
+                       guint max_ranks, const char *path, GError **error)
 {
   Trace trace = { .t = t, .critical = critical, .title = title, .max_ranks = max_ranks };
   return ls_write_file (path, write_trace, &trace, error);

@@ -3,7 +3,7 @@
 #include "show/text_table.h"
 
 /* Rows of a text. */
-#define MAX_OPS 20
+#define MAX_OPS   20
 #define MAX_LINKS 10
 #define MAX_RANKS 10
 /* Of JSON: a pipeline of many micro-batches changes ranks at each. */
@@ -12,11 +12,12 @@
 /* --- text --- */
 
 static void G_GNUC_PRINTF (4, 5)
-add_heading (GString *out, bool is_color, const char *heading, const char *format, ...)
+    add_heading (GString *out, bool is_color, const char *heading, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
-  g_string_append_printf (out, "\n%s%s%s  %s", is_color ? "\033[1m" : "", heading, is_color ? "\033[0m" : "", is_color ? "\033[2m" : "");
+  g_string_append_printf (out, "\n%s%s%s  %s", is_color ? "\033[1m" : "", heading, is_color ? "\033[0m" : "",
+                          is_color ? "\033[2m" : "");
   g_string_append_vprintf (out, format, args);
   g_string_append (out, is_color ? "\033[0m\n" : "\n");
   va_end (args);
@@ -50,7 +51,8 @@ add_ops (const LsPathSummary *s, bool is_color, GString *out)
 {
   LsTextTable t;
   guint n = MIN (s->ops->len, MAX_OPS);
-  add_heading (out, is_color, "Ops on it", "the longest %u of %u by name and kind; how often", n, s->ops->len);
+  add_heading (out, is_color, "Ops on it", "the longest %u of %u by name and kind; how often", n,
+               s->ops->len);
   ls_text_table_init (&t, "llrrr");
   for (guint i = 0; i < n; i++) {
     const LsPathOp *op = &g_array_index (s->ops, LsPathOp, i);
@@ -74,7 +76,8 @@ add_links (const LsPathSummary *s, bool is_color, GString *out)
   if (s->links->len == 0)
     return;
   LsTextTable t;
-  add_heading (out, is_color, "Links that limit what moves on it", "how much of the link its own data use; how often; links alike");
+  add_heading (out, is_color, "Links that limit what moves on it",
+               "how much of the link its own data use; how often; links alike");
   ls_text_table_init (&t, "lrrrrr");
   for (guint i = 0; i < MIN (s->links->len, MAX_LINKS); i++) {
     const LsPathLink *link = &g_array_index (s->links, LsPathLink, i);
@@ -92,14 +95,18 @@ add_ranks (const LsPathSummary *s, bool is_color, GString *out)
 {
   LsTextTable t;
   guint n = MIN (s->ranks->len, MAX_RANKS);
-  add_heading (out, is_color, "Ranks on it", "the longest %u of %u; it changes ranks %u times", n, s->ranks->len, s->hops->len);
+  add_heading (out, is_color, "Ranks on it", "the longest %u of %u; it changes ranks %u times", n,
+               s->ranks->len, s->hops->len);
   ls_text_table_init (&t, "llrrl");
   for (guint i = 0; i < n; i++) {
     const LsPathRank *rank = &g_array_index (s->ranks, LsPathRank, i);
     ls_text_table_add (&t, "rank %u", rank->rank);
     ls_text_table_add (&t, "stage %u", rank->stage);
     add_time (&t, s, rank->time);
-    ls_text_table_take (&t, rank->n_class > 1 ? g_strdup_printf ("one of %u alike, as rank %u", rank->n_class, rank->class) : NULL);
+    ls_text_table_take (&t,
+                        rank->n_class > 1
+                            ? g_strdup_printf ("one of %u alike, as rank %u", rank->n_class, rank->class)
+                            : NULL);
   }
   ls_text_table_print (&t, 2, out);
 }

@@ -11,7 +11,8 @@ ls_headroom_verdict (const LsHeadroom *h, uint64_t needed_bytes, uint64_t capaci
                             needed_bytes <= capacity_bytes ? ", with the headroom" : "");
   double free_gib = (double) (capacity_bytes - needed_bytes) / GIB;
   if (!ls_headroom_is_left (h, needed_bytes, capacity_bytes))
-    return g_strdup_printf ("fits, but leaves %.2f of a headroom of %.2f GiB", free_gib, (double) h->bytes / GIB);
+    return g_strdup_printf ("fits, but leaves %.2f of a headroom of %.2f GiB", free_gib,
+                            (double) h->bytes / GIB);
   return g_strdup_printf ("fits, %.2f GiB free", free_gib);
 }
 

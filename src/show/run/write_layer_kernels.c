@@ -13,7 +13,8 @@ us (LsTime ps)
 }
 
 static void
-add_row (LsTextTable *t, const char *name, guint n_measured, guint n_predicted, LsTime measured, LsTime predicted)
+add_row (LsTextTable *t, const char *name, guint n_measured, guint n_predicted, LsTime measured,
+         LsTime predicted)
 {
   ls_text_table_add (t, "  %s", name);
   ls_text_table_add (t, "%u", n_measured);
@@ -34,11 +35,12 @@ append_pass (GString *out, const LsPassKernels *m, const LsPassKernels *p, const
   ls_text_table_add (&t, "predicted us");
   for (int part = 0; part < LS_N_LAYER_PARTS; part++)
     if (m->n[part] + p->n[part] > 0)
-      add_row (&t, ls_layer_part_name ((LsLayerPart) part), m->n[part], p->n[part], m->time[part], p->time[part]);
+      add_row (&t, ls_layer_part_name ((LsLayerPart) part), m->n[part], p->n[part], m->time[part],
+               p->time[part]);
   g_string_append_c (out, '\n');
   ls_text_table_print (&t, 0, out);
-  g_string_append_printf (out, "  (%u of %u stretches between two attentions are such a layer%s)\n", m->n_layers, m->n_spans,
-                          m->is_split ? "" : "; operators are not told apart");
+  g_string_append_printf (out, "  (%u of %u stretches between two attentions are such a layer%s)\n",
+                          m->n_layers, m->n_spans, m->is_split ? "" : "; operators are not told apart");
 }
 
 /* A part whose number differs. */
@@ -66,7 +68,8 @@ add_differences (const LsLayerReport *r, LsPass pass, GArray *differences)
   const LsPassKernels job = ls_pass_kernels_as (&ls_layer_report_job (r)->kernels.pass[pass], m);
   const LsPassKernels near = ls_pass_kernels_as (&ls_layer_report_nearest (r)->kernels.pass[pass], m);
   for (int part = 0; part < LS_N_LAYER_PARTS && m->n_layers > 0; part++) {
-    const Difference d = { pass, (LsLayerPart) part, m->n[part], job.n[part], near.n[part], m->time[part], job.time[part] };
+    const Difference d
+        = { pass, (LsLayerPart) part, m->n[part], job.n[part], near.n[part], m->time[part], job.time[part] };
     if (d.n_measured != d.n_predicted)
       g_array_append_val (differences, d);
   }
@@ -91,8 +94,10 @@ is_nearer (const Difference *d)
 static void
 append_difference (GString *out, const LsLayerReport *r, const Difference *d)
 {
-  g_string_append_printf (out, "  %s, %s: %u kernel%s a layer in the trace (%.3f us), %u in the plan (%.3f us)", ls_layer_part_name (d->part),
-                          pass_names[d->pass], d->n_measured, d->n_measured == 1 ? "" : "s", us (d->measured), d->n_predicted, us (d->predicted));
+  g_string_append_printf (out,
+                          "  %s, %s: %u kernel%s a layer in the trace (%.3f us), %u in the plan (%.3f us)",
+                          ls_layer_part_name (d->part), pass_names[d->pass], d->n_measured,
+                          d->n_measured == 1 ? "" : "s", us (d->measured), d->n_predicted, us (d->predicted));
   if (r->nearest > 0 && is_nearer (d))
     g_string_append_printf (out, "; --kernels %s has %u", ls_layer_report_nearest (r)->name, d->n_nearest);
   g_string_append_c (out, '\n');
@@ -113,8 +118,9 @@ append_nearest (GString *out, const LsLayerReport *r)
 {
   const LsLayerList *near = ls_layer_report_nearest (r);
   bool has_peers = false;
-  g_string_append_printf (out, "\nnearest: %s%s (%u kernels a layer in the trace, %u there, %u apart)", near->name,
-                          r->nearest == 0 ? ", which the job has" : "", total (r, &r->measured), total (r, &near->kernels), near->off);
+  g_string_append_printf (out, "\nnearest: %s%s (%u kernels a layer in the trace, %u there, %u apart)",
+                          near->name, r->nearest == 0 ? ", which the job has" : "", total (r, &r->measured),
+                          total (r, &near->kernels), near->off);
   for (guint i = r->nearest + 1; i < r->lists->len; i++) {
     const LsLayerList *other = &g_array_index (r->lists, LsLayerList, i);
     if (other->off == near->off)
@@ -147,7 +153,8 @@ ls_layer_report_append (const LsLayerReport *r, GString *out)
 /* ---- for programs ---- */
 
 static void
-write_part (LsJsonOut *w, LsLayerPart part, const LsPassKernels *m, const LsPassKernels *p, const LsPassKernels *near)
+write_part (LsJsonOut *w, LsLayerPart part, const LsPassKernels *m, const LsPassKernels *p,
+            const LsPassKernels *near)
 {
   ls_json_out_begin_object (w, NULL);
   ls_json_out_string (w, "part", ls_layer_part_name (part));

@@ -1,5 +1,5 @@
-/* show/run/write_layer_kernels.h — the kernels that a profiled layer launches beside those of a job and of the lists that
- * there are, for people and programs. */
+/* show/run/write_layer_kernels.h — the kernels that a profiled layer launches beside those of a job and of
+ * the lists that there are, for people and programs. */
 #ifndef LS_SHOW_RUN_WRITE_LAYER_KERNELS_H
 #define LS_SHOW_RUN_WRITE_LAYER_KERNELS_H
 

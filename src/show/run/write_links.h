@@ -9,6 +9,7 @@
 #include "exec/timeline.h"
 
 /* Errors as of ls_write_file(). */
-gboolean ls_links_write (const LsTimeline *timeline, const LsCluster *cluster, const char *path, GError **error);
+gboolean ls_links_write (const LsTimeline *timeline, const LsCluster *cluster, const char *path,
+                         GError **error);
 
 #endif

@@ -55,7 +55,8 @@ add_titles (LsTextTable *table, const LsMemoryTable *t, const int *categories, g
   for (guint i = 0; i < G_N_ELEMENTS (first); i++)
     ls_text_table_add (table, "%s", first[i]);
   for (guint i = 0; i < n; i++)
-    ls_text_table_take (table, g_strdelimit (g_strdup (ls_mem_category_name ((LsMemCategory) categories[i])), "_", ' '));
+    ls_text_table_take (
+        table, g_strdelimit (g_strdup (ls_mem_category_name ((LsMemCategory) categories[i])), "_", ' '));
   ls_text_table_add (table, "peak");
   if (is_caching (t))
     ls_text_table_add (table, "reserved");
@@ -83,7 +84,8 @@ add_row (LsTextTable *table, const LsMemoryTable *t, const LsMemoryRow *r, const
   ls_text_table_add (table, "%.2f", (double) r->m->peak_bytes / GIB);
   if (is_caching (t))
     ls_text_table_add (table, "%.2f", (double) r->m->reserved_bytes / GIB);
-  ls_text_table_add (table, "%.1f %%", 100 * (double) r->m->needed_bytes / (double) MAX (t->capacity_bytes, 1));
+  ls_text_table_add (table, "%.1f %%",
+                     100 * (double) r->m->needed_bytes / (double) MAX (t->capacity_bytes, 1));
   if (r->m->peak_at == LS_TIME_NEVER)
     ls_text_table_add (table, "-");
   else
@@ -103,7 +105,8 @@ add_ranks (GString *out, const LsMemoryTable *t)
   add_titles (&table, t, categories, n);
   for (guint i = 0; i < t->rows->len; i++)
     add_row (&table, t, row_at (t, i), categories, n);
-  g_string_append_printf (out, "GiB on the %s clock at the peak of each class of ranks%s\n", ls_memory_clock_name (t->memory->options.clock),
+  g_string_append_printf (out, "GiB on the %s clock at the peak of each class of ranks%s\n",
+                          ls_memory_clock_name (t->memory->options.clock),
                           t->memory->is_timed ? "" : ", in the order of programs");
   ls_text_table_print (&table, 2, out);
 }
@@ -137,7 +140,8 @@ add_formulas (GString *out, const LsMemoryTable *t)
   if (!any_formula (t))
     return;
   ls_text_table_init (&table, "rrrrrrrr");
-  static const char *const titles[] = { "stage", "rank", "states: formula", "simulated", "", "layers' activations: formula",
+  static const char *const titles[] = { "stage",     "rank", "states: formula",
+                                        "simulated", "",     "layers' activations: formula",
                                         "simulated", "" };
   for (guint i = 0; i < G_N_ELEMENTS (titles); i++)
     ls_text_table_add (&table, "%s", titles[i]);
@@ -148,7 +152,9 @@ add_formulas (GString *out, const LsMemoryTable *t)
     add_formula (&table, states_formula (&r->formula), states_of (r->m->category_peak));
     add_formula (&table, r->formula.activations, (double) r->m->kept_by_layers);
   }
-  g_string_append (out, "\nFormulas, GiB  states as in ZeRO (Rajbhandari et al. 2020), what layers keep as in Korthikanti et al. 2022\n");
+  g_string_append (
+      out,
+      "\nFormulas, GiB  states as in ZeRO (Rajbhandari et al. 2020), what layers keep as in Korthikanti et al. 2022\n");
   ls_text_table_print (&table, 2, out);
 }
 
@@ -162,7 +168,9 @@ ls_memory_advice_print (const LsMemoryAdvice *a, GString *out)
   if (is_enough)
     g_string_append (out, "These changes make it fit, the fastest first");
   else
-    g_string_append_printf (out, "No change, nor up to %d together, makes it fit; these leave the least too much", LS_ADVICE_MAX_CHANGES);
+    g_string_append_printf (out,
+                            "No change, nor up to %d together, makes it fit; these leave the least too much",
+                            LS_ADVICE_MAX_CHANGES);
   g_string_append_printf (out, " (%u simulated", a->tried->rows->len);
   if (a->n_left_out > 0)
     g_string_append_printf (out, ", %u that might do left out", a->n_left_out);
@@ -176,7 +184,8 @@ add_verdict (GString *out, const LsMemoryTable *t)
   uint64_t needed = ls_memory_fullest (t->memory)->needed_bytes;
   g_autofree char *verdict = ls_headroom_verdict (t->headroom, needed, t->capacity_bytes);
   *verdict = g_ascii_toupper (*verdict);
-  g_string_append_printf (out, "\n%s; beside it %.2f GiB for the CUDA context\n", verdict, (double) t->context_bytes / GIB);
+  g_string_append_printf (out, "\n%s; beside it %.2f GiB for the CUDA context\n", verdict,
+                          (double) t->context_bytes / GIB);
   ls_headroom_print (t->headroom, 0, out);
 }
 
@@ -313,7 +322,8 @@ ls_memory_to_csv (const LsMemoryTable *t)
   GString *out = g_string_new ("rank,stage,count,");
   for (int c = 0; c < LS_N_MEM; c++)
     g_string_append_printf (out, "%s_bytes,", ls_mem_category_name ((LsMemCategory) c));
-  g_string_append (out, "peak_bytes,needed_bytes,peak_ps,peak_segment,peak_op,peak_micro_batch,kept_by_layers_bytes\n");
+  g_string_append (
+      out, "peak_bytes,needed_bytes,peak_ps,peak_segment,peak_op,peak_micro_batch,kept_by_layers_bytes\n");
   for (guint i = 0; i < t->rows->len; i++)
     csv_row (out, row_at (t, i));
   return g_string_free (out, FALSE);

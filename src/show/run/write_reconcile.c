@@ -69,13 +69,15 @@ append_time (GString *out, const LsStepTime *m, const LsStepTime *p)
   }
   add_line (&t, "matched", matched[0], matched[1]);
   for (int tier = 0; tier < LS_N_TIERS; tier++) {
-    g_autofree char *name = g_strdup_printf ("  %s%s", tiers[tier], tier == LS_TIER_COMPUTE ? "" : ", exposed");
+    g_autofree char *name
+        = g_strdup_printf ("  %s%s", tiers[tier], tier == LS_TIER_COMPUTE ? "" : ", exposed");
     if (m->matched[tier] + p->matched[tier] > 0)
       add_line (&t, name, m->matched[tier], p->matched[tier]);
   }
   add_line (&t, "unmatched", unmatched[0], unmatched[1]);
   for (int tier = 0; tier < LS_N_TIERS; tier++) {
-    g_autofree char *name = g_strdup_printf ("  %s%s", tiers[tier], tier == LS_TIER_COMPUTE ? "" : ", exposed");
+    g_autofree char *name
+        = g_strdup_printf ("  %s%s", tiers[tier], tier == LS_TIER_COMPUTE ? "" : ", exposed");
     if (m->unmatched[tier] + p->unmatched[tier] > 0)
       add_line (&t, name, m->unmatched[tier], p->unmatched[tier]);
   }
@@ -89,7 +91,8 @@ append_time (GString *out, const LsStepTime *m, const LsStepTime *p)
 static void
 append_rows (GString *out, const GArray *rows, bool with_bytes)
 {
-  static const char *const head[] = { "n meas.", "n pred.", "matched", "measured us", "predicted us", "mean us", "mean us", "ratio", "of matched", NULL };
+  static const char *const head[] = { "n meas.", "n pred.", "matched", "measured us", "predicted us",
+                                      "mean us", "mean us", "ratio",   "of matched",  NULL };
   LsTextTable t;
   if (rows->len == 0)
     return;
@@ -128,7 +131,8 @@ append_unmatched (GString *out, const GArray *names)
   g_string_append (out, "\nmeasured, and not predicted\n");
   for (guint i = 0; i < names->len; i++) {
     const LsReconcileName *n = &g_array_index (names, LsReconcileName, i);
-    g_autofree char *cut = g_utf8_strlen (n->name, -1) > 60 ? g_utf8_substring (n->name, 0, 60) : g_strdup (n->name);
+    g_autofree char *cut
+        = g_utf8_strlen (n->name, -1) > 60 ? g_utf8_substring (n->name, 0, 60) : g_strdup (n->name);
     ls_text_table_add (&t, "%u", n->n);
     ls_text_table_add (&t, "%.3f us", ls_time_to_s (n->time) * 1e6);
     ls_text_table_add (&t, "%s", ls_op_class_name ((LsOpClass) n->class));
@@ -142,15 +146,19 @@ ls_reconcile_to_text (const LsReconcileReport *report)
 {
   const LsReconciled *r = report->reconciled;
   GString *out = g_string_new (NULL);
-  g_string_append_printf (out, "%s of %s%s%s%s, beside rank %u on %s\n\n", report->step, report->profile, report->gpu ? " (" : "",
-                          report->gpu ? report->gpu : "", report->gpu ? ")" : "", report->rank, report->cluster);
+  g_string_append_printf (out, "%s of %s%s%s%s, beside rank %u on %s\n\n", report->step, report->profile,
+                          report->gpu ? " (" : "", report->gpu ? report->gpu : "", report->gpu ? ")" : "",
+                          report->rank, report->cluster);
   append_time (out, &r->measured, &r->predicted);
   append_rows (out, r->classes, false);
   append_rows (out, r->collectives, true);
   append_unmatched (out, r->unmatched);
   ls_layer_report_append (report->layer, out);
   ls_seen_report_append (report->software, out);
-  g_string_append (out, r->words->len > 0 ? "\nwhat looks wrong\n" : "\nnothing looks wrong: all parts of more than 1 % of the step are within 10 %\n");
+  g_string_append (out,
+                   r->words->len > 0
+                       ? "\nwhat looks wrong\n"
+                       : "\nnothing looks wrong: all parts of more than 1 % of the step are within 10 %\n");
   for (guint i = 0; i < r->words->len; i++)
     g_string_append_printf (out, "  %s\n", (const char *) g_ptr_array_index (r->words, i));
   return g_string_free (out, FALSE);

@@ -111,7 +111,8 @@ add_network (LsJsonOut *w, const LsReport *r, const LsNetworkTime *n)
   ls_json_out_begin_object (w, n->name);
   ls_json_out_string (w, "refused", n->refused);
   ls_json_out_double (w, "step_time_s", n->refused ? NAN : n->step_time_s);
-  ls_json_out_double (w, "difference_pct", n->refused ? NAN : 100 * (n->step_time_s / r->networks[0].step_time_s - 1));
+  ls_json_out_double (w, "difference_pct",
+                      n->refused ? NAN : 100 * (n->step_time_s / r->networks[0].step_time_s - 1));
   ls_json_out_begin_object (w, "breakdown_s");
   for (int part = 0; part < LS_N_PARTS; part++)
     ls_json_out_double (w, ls_part_name ((LsPart) part), n->refused ? NAN : n->breakdown_s[part]);

@@ -16,11 +16,11 @@ typedef struct {
   const char *model, *model_source;
   const char *cluster, *cluster_source;
   const char *strategy, *strategy_source;
-  const char *software; /* whose defaults the strategy began with */
-  bool software_is_assumed; /* the job named none */
+  const char *software;                         /* whose defaults the strategy began with */
+  bool software_is_assumed;                     /* the job named none */
   const char *calibration, *calibration_source; /* kernel times        */
   const char *network, *network_source;         /* NCCL figures        */
-  const char *options; /* the resolved knobs, as one would type them   */
+  const char *options;                          /* the resolved knobs, as one would type them   */
 } LsReportProvenance;
 
 /* What was asked for besides; NULL: it was not. Borrowed. */

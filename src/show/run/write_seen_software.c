@@ -18,7 +18,8 @@ ls_seen_report_append (const LsSeenReport *r, GString *out)
   g_string_append (out, "\nsoftware, as the trace shows it\n");
   for (guint i = 0; i < r->keys->len; i++)
     if (key_at (r, i)->value)
-      g_string_append_printf (out, "  %s %s: %s\n", key_at (r, i)->key, key_at (r, i)->value, key_at (r, i)->why);
+      g_string_append_printf (out, "  %s %s: %s\n", key_at (r, i)->key, key_at (r, i)->value,
+                              key_at (r, i)->why);
   for (guint i = 0; i < r->keys->len; i++)
     if (!key_at (r, i)->value)
       g_string_append_printf (out, "  %s left: %s\n", key_at (r, i)->key, key_at (r, i)->why);
@@ -55,9 +56,11 @@ source_of (const LsSeenReport *r)
 {
   g_autofree char *profile = g_path_get_basename (r->profile);
   GString *s = g_string_new (NULL);
-  g_string_append_printf (s, "lockstep calibrate --pytorch-trace: %s of %s%s%s", r->step, profile, r->gpu ? " on " : "", r->gpu ? r->gpu : "");
+  g_string_append_printf (s, "lockstep calibrate --pytorch-trace: %s of %s%s%s", r->step, profile,
+                          r->gpu ? " on " : "", r->gpu ? r->gpu : "");
   for (guint i = 0; i < r->keys->len; i++)
-    g_string_append_printf (s, "; %s%s: %s", key_at (r, i)->key, key_at (r, i)->value ? "" : " left", key_at (r, i)->why);
+    g_string_append_printf (s, "; %s%s: %s", key_at (r, i)->key, key_at (r, i)->value ? "" : " left",
+                            key_at (r, i)->why);
   return g_string_free (s, FALSE);
 }
 
@@ -68,7 +71,8 @@ ls_seen_report_file (const LsSeenReport *r, const char *name, GError **error)
   for (guint i = 0; i < r->keys->len; i++)
     n += key_at (r, i)->value != NULL;
   if (n == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s: the trace shows nothing of its software that a file could hold", r->profile);
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "%s: the trace shows nothing of its software that a file could hold", r->profile);
     return NULL;
   }
   g_autofree char *source = source_of (r);

@@ -1,5 +1,6 @@
-/* show/run/write_seen_software.h — what a profile shows of the software that ran it, as keys of a strategy: for people, for programs,
- * and as a file lockstep.software/1, based on what the job has. What it does not show is named as left. */
+/* show/run/write_seen_software.h — what a profile shows of the software that ran it, as keys of a strategy:
+ * for people, for programs, and as a file lockstep.software/1, based on what the job has. What it does not
+ * show is named as left. */
 #ifndef LS_SHOW_RUN_WRITE_SEEN_SOFTWARE_H
 #define LS_SHOW_RUN_WRITE_SEEN_SOFTWARE_H
 

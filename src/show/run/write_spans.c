@@ -5,7 +5,7 @@
 #include "data/text/csv.h"
 #include "data/text/write_file.h"
 
-#define HEADER \
+#define HEADER                                                                                               \
   "rank,stream,name,tag,micro_batch,chunk,stage,layer,start_ps,matched_ps,end_ps,cause,span,cause_span\n"
 
 static void
@@ -18,7 +18,8 @@ write_time (FILE *out, const LsTimeline *t, LsTime at)
 static const char *
 place_of (const LsOp *op)
 {
-  return op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY ? "host" : ls_stream_name ((LsStream) op->stream);
+  return op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY ? "host"
+                                                                     : ls_stream_name ((LsStream) op->stream);
 }
 
 /* spans: those of the rank, or of the one who stands for it. */
@@ -31,7 +32,8 @@ write_span (FILE *out, const LsTimeline *t, uint32_t rank, const LsSpan *spans, 
 
   fprintf (out, "%u,%s,", rank, place_of (op));
   ls_csv_print (out, ls_span_name (t, rank, s));
-  fprintf (out, ",%s,%u,%u,%u,", ls_tag_name ((LsTag) op->tag), instance->mb, instance->chunk, instance->stage);
+  fprintf (out, ",%s,%u,%u,%u,", ls_tag_name ((LsTag) op->tag), instance->mb, instance->chunk,
+           instance->stage);
   if (op->layer != UINT16_MAX)
     fprintf (out, "%u", op->layer);
   fputc (',', out);

@@ -7,16 +7,16 @@
 #include "show/run/write_headroom.h"
 #include "show/text_table.h"
 
-#define BAR_WIDTH 36
+#define BAR_WIDTH     36
 #define MAX_LINK_ROWS 5
-#define GIB 1073741824.0
+#define GIB           1073741824.0
 
-#define BOLD "1"
-#define DIM "2"
-#define RED "31"
-#define GREEN "32"
-#define YELLOW "33"
-#define BLUE "34"
+#define BOLD    "1"
+#define DIM     "2"
+#define RED     "31"
+#define GREEN   "32"
+#define YELLOW  "33"
+#define BLUE    "34"
 #define MAGENTA "35"
 
 typedef struct {
@@ -24,8 +24,7 @@ typedef struct {
   const LsSummaryText *text;
 } Page;
 
-static void G_GNUC_PRINTF (3, 4)
-paint (Page *p, const char *color, const char *format, ...)
+static void G_GNUC_PRINTF (3, 4) paint (Page *p, const char *color, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -102,7 +101,8 @@ add_speed (Page *p, const LsReport *r)
   add_figure (p, "HFU", hfu);
 }
 
-/* What logs and papers print of one GPU, and MFU as kernels compute attention. Under the columns of the line above. */
+/* What logs and papers print of one GPU, and MFU as kernels compute attention. Under the columns of the line
+ * above. */
 static void
 add_speed_of_one (Page *p, const LsReport *r)
 {
@@ -125,7 +125,8 @@ params_text (const LsReport *r)
   if (r->n_params == 0)
     return g_strdup ("");
   bool is_sparse = r->n_active_params != r->n_params;
-  g_autofree char *active = is_sparse ? g_strdup_printf (", %.4g B active", (double) r->n_active_params / 1e9) : g_strdup ("");
+  g_autofree char *active
+      = is_sparse ? g_strdup_printf (", %.4g B active", (double) r->n_active_params / 1e9) : g_strdup ("");
   return g_strdup_printf ("; %.4g B parameters%s", (double) r->n_params / 1e9, active);
 }
 
@@ -191,8 +192,7 @@ add_measured (Page *p, const LsReport *r)
   }
 }
 
-static void G_GNUC_PRINTF (3, 4)
-add_heading (Page *p, const char *heading, const char *format, ...)
+static void G_GNUC_PRINTF (3, 4) add_heading (Page *p, const char *heading, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -294,15 +294,17 @@ add_retries (Page *p, const LsRetriesReport *x)
     return;
   g_autofree char *lost = time_text (x->lost_s);
   paint (p, YELLOW, "  allocator retries %" G_GUINT64_FORMAT " a step", x->n);
-  g_string_append_printf (p->out, ": %.1f GiB given back and %.1f GiB taken anew; %s", (double) x->freed_bytes / GIB,
-                          (double) x->taken_bytes / GIB, x->is_refused ? "not charged" : lost);
+  g_string_append_printf (p->out, ": %.1f GiB given back and %.1f GiB taken anew; %s",
+                          (double) x->freed_bytes / GIB, (double) x->taken_bytes / GIB,
+                          x->is_refused ? "not charged" : lost);
   end_line (p);
 }
 
 static void
 add_memory (Page *p, const LsReport *r)
 {
-  add_heading (p, "Memory at its peak", "rank %u, the fullest; of %.2f GiB", r->peak_rank, (double) r->capacity_bytes / GIB);
+  add_heading (p, "Memory at its peak", "rank %u, the fullest; of %.2f GiB", r->peak_rank,
+               (double) r->capacity_bytes / GIB);
   for (int c = 0; c < LS_N_MEM; c++) {
     if (r->at_peak[c] == 0)
       continue;
@@ -335,7 +337,8 @@ is_reverse (const char *a, const char *b)
     return true;
   if (!slash || slash > arrow)
     return false;
-  g_autofree char *inside = g_strdup_printf ("%.*s/%s>%.*s", (int) (slash - a), a, arrow + 1, (int) (arrow - slash - 1), slash + 1);
+  g_autofree char *inside = g_strdup_printf ("%.*s/%s>%.*s", (int) (slash - a), a, arrow + 1,
+                                             (int) (arrow - slash - 1), slash + 1);
   return strcmp (inside, b) == 0;
 }
 
@@ -357,8 +360,10 @@ static void
 add_link_row (Page *p, const LsLinkGroup *g, bool is_both)
 {
   const char *arrow = strchr (g->name, '>');
-  g_autofree char *name = is_both ? g_strdup_printf ("%.*s<%s", (int) (arrow - g->name), g->name, arrow) : g_strdup (g->name);
-  g_autofree char *most = g_strdup_printf ("%.1f", 100 * g->max_utilisation), *mean = g_strdup_printf ("%.1f", 100 * g->mean_utilisation);
+  g_autofree char *name
+      = is_both ? g_strdup_printf ("%.*s<%s", (int) (arrow - g->name), g->name, arrow) : g_strdup (g->name);
+  g_autofree char *most = g_strdup_printf ("%.1f", 100 * g->max_utilisation),
+                  *mean = g_strdup_printf ("%.1f", 100 * g->mean_utilisation);
   g_autofree char *bytes = g_strdup_printf ("%.2f GB", g->bytes / g->n / 1e9);
   bool is_alike = strcmp (most, mean) == 0;
   g_string_append_printf (p->out, "  %-36s %6s %%", name, most);
@@ -377,7 +382,8 @@ add_links (Page *p, const LsReport *r)
 {
   if (r->n_link_groups == 0)
     return;
-  add_heading (p, "Busiest links", "share of capacity and payload of a step: the most of one link, mean of all");
+  add_heading (p, "Busiest links",
+               "share of capacity and payload of a step: the most of one link, mean of all");
   for (guint i = 0, row = 0; i < r->n_link_groups && row < MAX_LINK_ROWS; i++) {
     int reverse = find_reverse (r, i);
     if (reverse >= 0 && reverse < (int) i)
@@ -405,7 +411,10 @@ add_network (LsTextTable *t, const LsReport *r, const LsNetworkTime *n)
   int decimals = ms_decimals (1e3 * r->networks[0].step_time_s);
   ls_text_table_add (t, "%s", n->name);
   ls_text_table_take (t, n->refused ? g_strdup ("refused") : grouped (1e3 * n->step_time_s, decimals));
-  ls_text_table_take (t, n->refused ? NULL : g_strdup_printf ("%+.2f %%", 100 * (n->step_time_s / r->networks[0].step_time_s - 1)));
+  ls_text_table_take (
+      t,
+      n->refused ? NULL
+                 : g_strdup_printf ("%+.2f %%", 100 * (n->step_time_s / r->networks[0].step_time_s - 1)));
   for (int part = 0; part < LS_N_PARTS; part++)
     if (is_of_network (r, (LsPart) part))
       ls_text_table_take (t, n->refused ? NULL : grouped (1e3 * n->breakdown_s[part], decimals));
@@ -441,19 +450,24 @@ static void
 add_footer (Page *p, const LsReport *r)
 {
   if (r->share_measured + r->share_fitted + r->share_roofline > 0)
-    add_heading (p, "Kernel times", "%.1f %% measured, %.1f %% fitted, %.1f %% roofline; %.1f %% extrapolated",
-                 100 * r->share_measured, 100 * r->share_fitted, 100 * r->share_roofline, 100 * r->share_extrapolated);
+    add_heading (
+        p, "Kernel times", "%.1f %% measured, %.1f %% fitted, %.1f %% roofline; %.1f %% extrapolated",
+        100 * r->share_measured, 100 * r->share_fitted, 100 * r->share_roofline, 100 * r->share_extrapolated);
   else
     add_heading (p, "Kernel times", "as recorded in the trace");
 
   g_autofree char *ops = grouped ((double) r->n_op_instances, 0);
   paint (p, BOLD, "Simulated     ");
-  g_autofree char *fold = r->n_classes < r->n_ranks ? g_strdup_printf (" (%.3g to 1)", (double) r->n_ranks / r->n_classes) : g_strdup ("");
-  g_autofree char *pieces = r->n_coarse > 0 ? g_strdup_printf (", %.0f %% of segments in one piece, the others opened",
-                                                               100.0 * (double) r->n_coarse / (double) r->n_segments)
-                                            : g_strdup ("");
-  paint (p, DIM, "%u steps of %s ops, %u rank%s in %u class%s%s%s; digest %016" G_GINT64_MODIFIER "x", r->n_steps, ops, r->n_ranks,
-         r->n_ranks == 1 ? "" : "s", r->n_classes, r->n_classes == 1 ? "" : "es", fold, pieces, (guint64) r->digest);
+  g_autofree char *fold = r->n_classes < r->n_ranks
+      ? g_strdup_printf (" (%.3g to 1)", (double) r->n_ranks / r->n_classes)
+      : g_strdup ("");
+  g_autofree char *pieces = r->n_coarse > 0
+      ? g_strdup_printf (", %.0f %% of segments in one piece, the others opened",
+                         100.0 * (double) r->n_coarse / (double) r->n_segments)
+      : g_strdup ("");
+  paint (p, DIM, "%u steps of %s ops, %u rank%s in %u class%s%s%s; digest %016" G_GINT64_MODIFIER "x",
+         r->n_steps, ops, r->n_ranks, r->n_ranks == 1 ? "" : "s", r->n_classes, r->n_classes == 1 ? "" : "es",
+         fold, pieces, (guint64) r->digest);
   end_line (p);
 }
 

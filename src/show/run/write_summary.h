@@ -19,8 +19,8 @@ typedef struct {
   const GPtrArray *findings;  /* char *: what its numbers say              */
   const LsPathSummary *critical_path;
   const LsSensitivityTable *sensitivity;
-  bool color;           /* ANSI escapes                                     */
-  bool ascii;           /* no block characters: the terminal is not UTF-8   */
+  bool color; /* ANSI escapes                                     */
+  bool ascii; /* no block characters: the terminal is not UTF-8   */
 } LsSummaryText;
 
 /* Newly allocated, ends in a newline. */

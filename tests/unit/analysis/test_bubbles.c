@@ -44,12 +44,15 @@ static const LsSpan rank_1[] = {
 static void
 hand_init (Hand *h)
 {
-  static const int order[9] = { FORWARD, RECEIVE, BACKWARD, RECEIVE, FORWARD, RECEIVE, BACKWARD, NORM, OPTIMIZER };
+  static const int order[9]
+      = { FORWARD, RECEIVE, BACKWARD, RECEIVE, FORWARD, RECEIVE, BACKWARD, NORM, OPTIMIZER };
   *h = (Hand) { .multiplicity = { 1, 1 } };
   h->ops[FORWARD] = (LsOp) { .kind = LS_OP_KERNEL, .tag = LS_TAG_F };
   h->ops[BACKWARD] = (LsOp) { .kind = LS_OP_KERNEL, .tag = LS_TAG_B };
   h->ops[RECEIVE] = (LsOp) { .kind = LS_OP_P2P, .stream = LS_STREAM_PP_FWD, .tag = LS_TAG_SYNC };
-  h->ops[NORM] = (LsOp) { .kind = LS_OP_COLLECTIVE, .stream = LS_STREAM_GLOBAL, .tag = LS_TAG_SYNC, .slot = LS_SLOT_MODEL };
+  h->ops[NORM] = (LsOp) {
+    .kind = LS_OP_COLLECTIVE, .stream = LS_STREAM_GLOBAL, .tag = LS_TAG_SYNC, .slot = LS_SLOT_MODEL
+  };
   h->ops[OPTIMIZER] = (LsOp) { .kind = LS_OP_KERNEL, .tag = LS_TAG_OPTIMIZER };
   for (int s = 0; s < N_SEGMENTS; s++)
     h->segments[s] = (LsSegment) { .n_ops = 1, .ops = &h->ops[s] };
@@ -57,11 +60,21 @@ hand_init (Hand *h)
     h->instances[i].segment = (uint32_t) order[i];
   h->program = (LsProgram) { .n_instances = 9, .instances = h->instances };
   h->comm = (LsCommunicator) { .axis = LS_AXIS_PP, .spans_stages = true };
-  h->plan = (LsPlan) { .n_ranks = 2, .n_segments = N_SEGMENTS, .segments = h->segments, .n_roles = 1, .programs = &h->program,
-                       .n_comms = 1, .comms = &h->comm, .bindings = h->bindings };
-  h->ranks[0] = (LsRankSpans) { .n = G_N_ELEMENTS (rank_0), .spans = (LsSpan *) rank_0, .tail_cause = LS_SPAN_NONE };
-  h->ranks[1] = (LsRankSpans) { .n = G_N_ELEMENTS (rank_1), .spans = (LsSpan *) rank_1, .tail_cause = LS_SPAN_NONE };
-  h->t = (LsTimeline) { .plan = &h->plan, .n_ranks = 2, .ranks = h->ranks, .multiplicity = h->multiplicity, .window_end = 60 };
+  h->plan = (LsPlan) { .n_ranks = 2,
+                       .n_segments = N_SEGMENTS,
+                       .segments = h->segments,
+                       .n_roles = 1,
+                       .programs = &h->program,
+                       .n_comms = 1,
+                       .comms = &h->comm,
+                       .bindings = h->bindings };
+  h->ranks[0]
+      = (LsRankSpans) { .n = G_N_ELEMENTS (rank_0), .spans = (LsSpan *) rank_0, .tail_cause = LS_SPAN_NONE };
+  h->ranks[1]
+      = (LsRankSpans) { .n = G_N_ELEMENTS (rank_1), .spans = (LsSpan *) rank_1, .tail_cause = LS_SPAN_NONE };
+  h->t = (LsTimeline) {
+    .plan = &h->plan, .n_ranks = 2, .ranks = h->ranks, .multiplicity = h->multiplicity, .window_end = 60
+  };
 }
 
 static void
@@ -70,8 +83,9 @@ check (const LsTimeline *t, const LsTime expected[LS_N_BUBBLES])
   LsTime bubbles[LS_N_BUBBLES];
   ls_bubbles (t, bubbles);
   for (int b = 0; b < LS_N_BUBBLES; b++)
-    ls_check_impl (bubbles[b] == expected[b], __FILE__, __LINE__, "%s is %" G_GINT64_FORMAT ", not %" G_GINT64_FORMAT,
-                   ls_bubble_name ((LsBubble) b), bubbles[b], expected[b]);
+    ls_check_impl (bubbles[b] == expected[b], __FILE__, __LINE__,
+                   "%s is %" G_GINT64_FORMAT ", not %" G_GINT64_FORMAT, ls_bubble_name ((LsBubble) b),
+                   bubbles[b], expected[b]);
 }
 
 /* 35 of 37: 2 of the 3 that rank 0 waits in its steady state are imbalance. */

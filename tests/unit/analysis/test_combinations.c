@@ -30,9 +30,23 @@ static LsModel
 expert_model (void)
 {
   return (LsModel) {
-    .name = (char *) "experts", .n_layers = 8, .hidden = 512, .n_heads = 8, .n_kv_heads = 8, .head_dim = 64, .ffn = 1024,
-    .vocab = 4000, .seq = 256, .mlp = LS_MLP_SWIGLU, .norm = LS_NORM_RMSNORM, .position = LS_POSITION_ROPE,
-    .attention = LS_ATTENTION_FLASH, .n_experts = 4, .top_k = 2, .expert_ffn = 512, .moe_every = 1,
+    .name = (char *) "experts",
+    .n_layers = 8,
+    .hidden = 512,
+    .n_heads = 8,
+    .n_kv_heads = 8,
+    .head_dim = 64,
+    .ffn = 1024,
+    .vocab = 4000,
+    .seq = 256,
+    .mlp = LS_MLP_SWIGLU,
+    .norm = LS_NORM_RMSNORM,
+    .position = LS_POSITION_ROPE,
+    .attention = LS_ATTENTION_FLASH,
+    .n_experts = 4,
+    .top_k = 2,
+    .expert_ffn = 512,
+    .moe_every = 1,
   };
 }
 
@@ -50,7 +64,9 @@ draw_data_parallel (GRand *rand, LsStrategy *s)
   if (chance (rand, 0.4))
     s->zero_stage = (uint32_t) g_rand_int_range (rand, 0, 4);
   else
-    s->zero_stage = shards_all ? 3 : s->dp_kind == LS_DP_MEGATRON ? pick (rand, 2, (uint32_t[]) { 0, 1 }) : LS_ZERO_AUTO;
+    s->zero_stage = shards_all         ? 3
+        : s->dp_kind == LS_DP_MEGATRON ? pick (rand, 2, (uint32_t[]) { 0, 1 })
+                                       : LS_ZERO_AUTO;
   if (chance (rand, 0.2))
     s->zero_group = pick (rand, 3, (uint32_t[]) { 2, 4, 3 });
   s->dp_overlap = chance (rand, 0.7);
@@ -82,7 +98,9 @@ draw_pipeline (GRand *rand, LsStrategy *s)
       n++;
     s->schedule = g_strdup (ls_sched_at ((guint) g_rand_int_range (rand, 0, (gint32) n))->name);
   }
-  s->p2p = chance (rand, 0.3) ? (int) pick (rand, 4, (uint32_t[]) { LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, LS_P2P_OVERLAPPED, LS_P2P_DEEPSPEED })
+  s->p2p = chance (rand, 0.3) ? (int) pick (
+               rand, 4,
+               (uint32_t[]) { LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, LS_P2P_OVERLAPPED, LS_P2P_DEEPSPEED })
                               : LS_P2P_AUTO;
   s->post_validation = chance (rand, 0.1);
   s->launch_blocking = chance (rand, 0.1);
@@ -117,7 +135,9 @@ draw_recompute (GRand *rand, LsStrategy *s)
 static void
 draw_numbers (GRand *rand, LsStrategy *s)
 {
-  s->dtype = (int) pick (rand, 6, (uint32_t[]) { LS_DTYPE_BF16, LS_DTYPE_BF16, LS_DTYPE_FP16, LS_DTYPE_FP32, LS_DTYPE_FP8, LS_DTYPE_NVFP4 });
+  s->dtype = (int) pick (rand, 6,
+                         (uint32_t[]) { LS_DTYPE_BF16, LS_DTYPE_BF16, LS_DTYPE_FP16, LS_DTYPE_FP32,
+                                        LS_DTYPE_FP8, LS_DTYPE_NVFP4 });
   s->fp8_recipe = g_rand_int_range (rand, LS_FP8_DELAYED, LS_FP8_MXFP8 + 1);
   s->bf16_last = chance (rand, 0.2);
   s->fp8_params = !s->bf16_last && chance (rand, 0.2);
@@ -185,7 +205,8 @@ rules_of_sharding (const Ask *a, Broken *b)
   uint32_t dp = s.gpus / (s.tp * s.pp * s.cp), copies = dp * s.cp, etp = s.etp > 0 ? s.etp : s.tp;
   uint32_t expert_copies = a->model.n_experts > 0 ? s.tp * copies / (s.ep * etp) : 1;
   bool may_offload = s.dp_kind == LS_DP_AUTO || s.dp_kind == LS_DP_DEEPSPEED;
-  rule (b, s.offload == LS_OFFLOAD_NONE || may_offload || (copies == 1 && expert_copies <= 1 && false), "/offload");
+  rule (b, s.offload == LS_OFFLOAD_NONE || may_offload || (copies == 1 && expert_copies <= 1 && false),
+        "/offload");
   if (s.offload != LS_OFFLOAD_NONE && may_offload) {
     s.dp_kind = LS_DP_DEEPSPEED;
     if (s.zero_stage == LS_ZERO_AUTO)
@@ -199,26 +220,37 @@ rules_of_sharding (const Ask *a, Broken *b)
     s.dp_kind = s.zero_stage != LS_ZERO_AUTO && s.zero_stage >= 2 ? LS_DP_DEEPSPEED : LS_DP_MEGATRON;
   uint32_t stage = stage_of (&s, s.dp_kind);
   static const char *const stages[] = {
-    [LS_DP_PS] = "0", [LS_DP_DDP] = "0", [LS_DP_MEGATRON] = "01", [LS_DP_DEEPSPEED] = "0123", [LS_DP_FSDP1] = "23",
-    [LS_DP_FSDP2] = "23", [LS_DP_XLA_FSDP] = "3",
+    [LS_DP_PS] = "0",     [LS_DP_DDP] = "0",    [LS_DP_MEGATRON] = "01", [LS_DP_DEEPSPEED] = "0123",
+    [LS_DP_FSDP1] = "23", [LS_DP_FSDP2] = "23", [LS_DP_XLA_FSDP] = "3",
   };
   rule (b, s.dp_kind == LS_DP_NONE || strchr (stages[s.dp_kind], (int) ('0' + stage)), "/zero");
   uint32_t group = stage == 0 || s.zero_group == copies ? 0 : s.zero_group;
   rule (b, group == 0 || copies % group == 0, "/zero");
   rule (b, group == 0 || s.ep == 1 || a->model.n_experts == 0, "/zero");
   rule (b, s.dp_kind != LS_DP_DEEPSPEED || stage < 2 || s.pp == 1, "/zero");
-  rule (b, !s.collective_lists || (s.dp_kind == LS_DP_DEEPSPEED && stage == 3 && s.offload == LS_OFFLOAD_NONE), "/collective_lists");
-  rule (b, (s.dp_kind != LS_DP_MEGATRON && s.dp_kind != LS_DP_PS) || s.grad_sync != LS_GRAD_SYNC_EACH, "/grad_sync");
+  rule (b,
+        !s.collective_lists || (s.dp_kind == LS_DP_DEEPSPEED && stage == 3 && s.offload == LS_OFFLOAD_NONE),
+        "/collective_lists");
+  rule (b, (s.dp_kind != LS_DP_MEGATRON && s.dp_kind != LS_DP_PS) || s.grad_sync != LS_GRAD_SYNC_EACH,
+        "/grad_sync");
   int of_stage = stage >= 2 ? LS_GRAD_SYNC_EACH : LS_GRAD_SYNC_LAST;
-  rule (b, s.dp_kind != LS_DP_DEEPSPEED || s.pp > 1 || s.grad_sync == LS_GRAD_SYNC_AUTO || s.grad_sync == of_stage, "/grad_sync");
-  rule (b, s.dp_kind != LS_DP_MEGATRON || stage == 0 || s.gather_overlap != 1 || s.dp_overlap, "/gather_overlap");
+  rule (b,
+        s.dp_kind != LS_DP_DEEPSPEED || s.pp > 1 || s.grad_sync == LS_GRAD_SYNC_AUTO
+            || s.grad_sync == of_stage,
+        "/grad_sync");
+  rule (b, s.dp_kind != LS_DP_MEGATRON || stage == 0 || s.gather_overlap != 1 || s.dp_overlap,
+        "/gather_overlap");
   uint32_t unit = s.dp_kind == LS_DP_FSDP1 || s.dp_kind == LS_DP_FSDP2 ? s.layers_per_unit : 1;
   uint32_t n = s.reshard_after_forward;
   bool reshards = s.dp_kind == LS_DP_FSDP2 && n != LS_RESHARD_AUTO;
   rule (b, !reshards || n == 0 || stage != 2, "/reshard_after_forward");
   rule (b, !reshards || n < 2 || (copies % n == 0 && group == 0 && s.ep == 1), "/reshard_after_forward");
-  bool is_grouped = s.recompute == LS_RECOMPUTE_FULL && s.recompute_method == LS_RECOMPUTE_UNIFORM && s.recompute_layers > 1;
-  rule (b, !is_grouped || stage != 3 || (s.dp_kind != LS_DP_FSDP1 && s.dp_kind != LS_DP_FSDP2) || unit % s.recompute_layers == 0, "/recompute_layers");
+  bool is_grouped = s.recompute == LS_RECOMPUTE_FULL && s.recompute_method == LS_RECOMPUTE_UNIFORM
+      && s.recompute_layers > 1;
+  rule (b,
+        !is_grouped || stage != 3 || (s.dp_kind != LS_DP_FSDP1 && s.dp_kind != LS_DP_FSDP2)
+            || unit % s.recompute_layers == 0,
+        "/recompute_layers");
 }
 
 static void
@@ -245,7 +277,8 @@ rules_of_attention (const Ask *a, Broken *b)
   rule (b, s->cp == 1 || attention == LS_ATTENTION_FLASH, "/cp");
   rule (b, s->cp == 1 || s->cp_kind != LS_CP_ULYSSES || m->n_kv_heads / s->tp % s->cp == 0, "/cp");
   rule (b, !s->tp_overlap || s->tp == 1 || s->sp, "/tp_overlap");
-  rule (b, !s->partition_activations || (s->recompute == LS_RECOMPUTE_FULL && s->tp > 1 && !s->sp), "/partition_activations");
+  rule (b, !s->partition_activations || (s->recompute == LS_RECOMPUTE_FULL && s->tp > 1 && !s->sp),
+        "/partition_activations");
 }
 
 /* Of all parameters: nothing to reduce, nothing to cut. */
@@ -291,11 +324,17 @@ rules_of_pipeline (const Ask *a, Broken *b)
     s.zero_stage = 0;
   }
   bool lacks_stages = s.pp < 2 && strcmp (name, "interleaved-1f1b") == 0;
-  rule (b, !lacks_stages && !ls_sched_refusal (sched, &shape) && !ls_sched_job_refusal (sched, &s, &a->model, a->n_micro_batches),
+  rule (b,
+        !lacks_stages && !ls_sched_refusal (sched, &shape)
+            && !ls_sched_job_refusal (sched, &s, &a->model, a->n_micro_batches),
         "/schedule");
   rule (b, s.pp == 1 || s.p2p != LS_P2P_OVERLAPPED || strcmp (name, "1f1b") != 0, "/p2p");
-  rule (b, s.pp == 1 || s.p2p != LS_P2P_OVERLAPPED || !s.launch_blocking || strcmp (name, "interleaved-1f1b") != 0, "/p2p");
-  rule (b, s.pp == 1 || s.p2p != LS_P2P_DEEPSPEED || (strcmp (name, "1f1b") == 0 && !(s.sp && s.tp > 1)), "/p2p");
+  rule (b,
+        s.pp == 1 || s.p2p != LS_P2P_OVERLAPPED || !s.launch_blocking
+            || strcmp (name, "interleaved-1f1b") != 0,
+        "/p2p");
+  rule (b, s.pp == 1 || s.p2p != LS_P2P_DEEPSPEED || (strcmp (name, "1f1b") == 0 && !(s.sp && s.tp > 1)),
+        "/p2p");
   if (s.layers_per_chunk)
     rule (b, s.n_layers_per_chunk == s.pp * s.vpp && !has_gap (&s), "/layers_per_chunk");
   else
@@ -321,7 +360,8 @@ check_refused (const GPtrArray *broken, const char *text, const char *knobs)
   bool names_one = false;
   for (guint i = 0; i < broken->len; i++)
     names_one |= strstr (text, g_ptr_array_index (broken, i)) != NULL;
-  ls_check_impl (names_one, __FILE__, __LINE__, "%s: breaks %s, refused for\n%s", knobs, (char *) g_ptr_array_index (broken, 0), text);
+  ls_check_impl (names_one, __FILE__, __LINE__, "%s: breaks %s, refused for\n%s", knobs,
+                 (char *) g_ptr_array_index (broken, 0), text);
   n_refused++;
 }
 
@@ -350,15 +390,17 @@ static char *
 describe (const Ask *a)
 {
   const LsStrategy *s = &a->s;
-  return g_strdup_printf ("%s gpus %u tp %u sp %d cp %u (%d, balance %d) ep %u etp %u pp %u vpp %u m %u, %s, zero %d@%u %s, overlap %d %d, sync %d,"
-                          " offload %d, recompute %d %u %d %u %d %d, tp_overlap %d %d, p2p %d, pv %d, dtype %s, unit %u, lists %d, mb %u, reshard %d, live %" G_GUINT64_FORMAT ", capacity %g, given %u", a->model.name,
-                          s->gpus, s->tp, s->sp, s->cp, s->cp_kind, s->cp_balance, s->ep, s->etp, s->pp, s->vpp,
-                          a->n_micro_batches, s->schedule ? s->schedule : "auto", (int) s->zero_stage, s->zero_group,
-                          ls_dp_kind_name (s->dp_kind), s->dp_overlap, s->gather_overlap, s->grad_sync, s->offload, s->recompute,
-                          s->recompute_parts, s->recompute_method, s->recompute_layers, s->partition_activations,
-                          s->offload_activations, s->tp_overlap, s->tp_overlap_kind, s->p2p, s->post_validation,
-                          ls_dtype_name ((LsDtype) s->dtype), s->layers_per_unit, s->collective_lists, s->micro_batch,
-                          (int) s->reshard_after_forward, s->max_live_params, s->expert_capacity, s->n_layers_per_chunk);
+  return g_strdup_printf (
+      "%s gpus %u tp %u sp %d cp %u (%d, balance %d) ep %u etp %u pp %u vpp %u m %u, %s, zero %d@%u %s, overlap %d %d, sync %d,"
+      " offload %d, recompute %d %u %d %u %d %d, tp_overlap %d %d, p2p %d, pv %d, dtype %s, unit %u, lists %d, mb %u, reshard %d, live %" G_GUINT64_FORMAT
+      ", capacity %g, given %u",
+      a->model.name, s->gpus, s->tp, s->sp, s->cp, s->cp_kind, s->cp_balance, s->ep, s->etp, s->pp, s->vpp,
+      a->n_micro_batches, s->schedule ? s->schedule : "auto", (int) s->zero_stage, s->zero_group,
+      ls_dp_kind_name (s->dp_kind), s->dp_overlap, s->gather_overlap, s->grad_sync, s->offload, s->recompute,
+      s->recompute_parts, s->recompute_method, s->recompute_layers, s->partition_activations,
+      s->offload_activations, s->tp_overlap, s->tp_overlap_kind, s->p2p, s->post_validation,
+      ls_dtype_name ((LsDtype) s->dtype), s->layers_per_unit, s->collective_lists, s->micro_batch,
+      (int) s->reshard_after_forward, s->max_live_params, s->expert_capacity, s->n_layers_per_chunk);
 }
 
 static void
@@ -376,7 +418,8 @@ check_job (GRand *rand)
   else if (is_legal && broken->len == 0)
     run (&a, knobs);
   else
-    ls_check_impl (false, __FILE__, __LINE__, "%s: %s %s", knobs, is_legal ? "not refused, but breaks" : "refused:",
+    ls_check_impl (false, __FILE__, __LINE__, "%s: %s %s", knobs,
+                   is_legal ? "not refused, but breaks" : "refused:",
                    is_legal ? (char *) g_ptr_array_index (broken, 0) : text);
   ls_strategy_clear (&a.s);
 }
@@ -435,5 +478,5 @@ a_gather_per_parameter_is_refused (void)
   ls_strategy_clear (&s);
 }
 
-LS_TEST_MAIN ("combinations", LS_TEST (legal_combinations_run), LS_TEST (norms_of_copied_experts_are_passed_on),
-              LS_TEST (a_gather_per_parameter_is_refused))
+LS_TEST_MAIN ("combinations", LS_TEST (legal_combinations_run),
+              LS_TEST (norms_of_copied_experts_are_passed_on), LS_TEST (a_gather_per_parameter_is_refused))

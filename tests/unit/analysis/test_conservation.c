@@ -37,7 +37,8 @@ check_broken (const Job *j, const char *law)
   g_autoptr (GError) error = NULL;
   LS_CHECK (!conserves (j, &error));
   LS_CHECK (error && error->code == LS_ERROR_FAILED);
-  ls_check_impl (error && strstr (error->message, law), __FILE__, __LINE__, "\"%s\" does not speak of %s", error ? error->message : "", law);
+  ls_check_impl (error && strstr (error->message, law), __FILE__, __LINE__, "\"%s\" does not speak of %s",
+                 error ? error->message : "", law);
 }
 
 static void
@@ -107,8 +108,19 @@ static void
 dropped_tokens_have_no_flops (void)
 {
   const LsModel m = {
-    .n_layers = 3, .hidden = 64, .n_heads = 4, .n_kv_heads = 4, .head_dim = 16, .ffn = 128, .vocab = 1000, .seq = 32, .mlp = LS_MLP_SWIGLU,
-    .n_experts = 4, .top_k = 2, .expert_ffn = 128, .moe_every = 1,
+    .n_layers = 3,
+    .hidden = 64,
+    .n_heads = 4,
+    .n_kv_heads = 4,
+    .head_dim = 16,
+    .ffn = 128,
+    .vocab = 1000,
+    .seq = 32,
+    .mlp = LS_MLP_SWIGLU,
+    .n_experts = 4,
+    .top_k = 2,
+    .expert_ffn = 128,
+    .moe_every = 1,
   };
   LsStrategy s;
   ls_strategy_init (&s);
@@ -120,6 +132,7 @@ dropped_tokens_have_no_flops (void)
   LS_CHECK_DOUBLE (ls_dropped_flops (&m, &s, 32), ==, 0);
 }
 
-LS_TEST_MAIN ("conservation", LS_TEST (jobs_of_every_kind_keep_the_laws), LS_TEST (a_missing_percent_of_a_kernel_is_noticed),
-              LS_TEST (a_kernel_that_only_recomputes_does_not_count), LS_TEST (a_buffer_of_another_size_is_noticed),
-              LS_TEST (dropped_tokens_have_no_flops))
+LS_TEST_MAIN ("conservation", LS_TEST (jobs_of_every_kind_keep_the_laws),
+              LS_TEST (a_missing_percent_of_a_kernel_is_noticed),
+              LS_TEST (a_kernel_that_only_recomputes_does_not_count),
+              LS_TEST (a_buffer_of_another_size_is_noticed), LS_TEST (dropped_tokens_have_no_flops))

@@ -36,8 +36,18 @@ static LsModel
 model_of (const Case *k)
 {
   return (LsModel) {
-    .name = (char *) "small", .n_layers = k->n_layers ? k->n_layers : 4, .hidden = 1024, .n_heads = 16, .n_kv_heads = 8, .head_dim = 64,
-    .ffn = 4096, .vocab = 5000, .seq = k->seq ? k->seq : 2048, .mlp = LS_MLP_SWIGLU, .norm = LS_NORM_RMSNORM, .position = LS_POSITION_ROPE,
+    .name = (char *) "small",
+    .n_layers = k->n_layers ? k->n_layers : 4,
+    .hidden = 1024,
+    .n_heads = 16,
+    .n_kv_heads = 8,
+    .head_dim = 64,
+    .ffn = 4096,
+    .vocab = 5000,
+    .seq = k->seq ? k->seq : 2048,
+    .mlp = LS_MLP_SWIGLU,
+    .norm = LS_NORM_RMSNORM,
+    .position = LS_POSITION_ROPE,
     .attention = LS_ATTENTION_FLASH,
   };
 }
@@ -127,7 +137,8 @@ attention_of (const Fixture *x, uint32_t rank)
   for (uint32_t i = 0; i < p->n_instances; i++) {
     const LsSegment *segment = &plan->segments[p->instances[i].segment];
     for (uint32_t o = 0; o < segment->n_ops; o++)
-      if (segment->ops[o].kernel != UINT32_MAX && plan->kernels[segment->ops[o].kernel].kind == LS_KERNEL_ATTENTION_FWD)
+      if (segment->ops[o].kernel != UINT32_MAX
+          && plan->kernels[segment->ops[o].kernel].kind == LS_KERNEL_ATTENTION_FWD)
         flops += plan->kernels[segment->ops[o].kernel].flops;
   }
   return flops;
@@ -145,7 +156,8 @@ balance_is_what_it_says (void)
     for (uint32_t r = 0; r < c; r++)
       all += attention_of (&x, r);
     for (uint32_t r = 0; r < c; r++)
-      LS_CHECK_NEAR (attention_of (&x, r), all * (kinds[i].is_uneven ? (2.0 * r + 1) / (c * c) : 1.0 / c), 1e-12);
+      LS_CHECK_NEAR (attention_of (&x, r), all * (kinds[i].is_uneven ? (2.0 * r + 1) / (c * c) : 1.0 / c),
+                     1e-12);
     LS_CHECK_INT (x.plan->n_roles, ==, kinds[i].is_uneven ? c : 1);
     fixture_clear (&x);
   }
@@ -236,7 +248,9 @@ what_is_gathered_is_held (void)
   static const struct {
     LsCpKind kind;
     double of_k; /* with q = 2 k, c = 4 */
-  } rows[] = { { LS_CP_RING, 2 * 4 + 2 * (1 + 1 + 1 + 0.5) }, { LS_CP_ALL_GATHER, 3 * 2 * 4 }, { LS_CP_ULYSSES, 2 + 2 } };
+  } rows[] = { { LS_CP_RING, 2 * 4 + 2 * (1 + 1 + 1 + 0.5) },
+               { LS_CP_ALL_GATHER, 3 * 2 * 4 },
+               { LS_CP_ULYSSES, 2 + 2 } };
   for (size_t i = 0; i < G_N_ELEMENTS (rows); i++) {
     Fixture x;
     double most = 0, k = 2048 / 4 * 512 * 2;
@@ -280,6 +294,7 @@ a_ring_hides_behind_long_attention (void)
   LS_CHECK_INT (other, >, step);
 }
 
-LS_TEST_MAIN ("context_parallel", LS_TEST (ranks_together_compute_the_model), LS_TEST (balance_is_what_it_says),
-              LS_TEST (links_carry_the_formula), LS_TEST (messages_between_stages_are_cut_too), LS_TEST (what_is_gathered_is_held),
+LS_TEST_MAIN ("context_parallel", LS_TEST (ranks_together_compute_the_model),
+              LS_TEST (balance_is_what_it_says), LS_TEST (links_carry_the_formula),
+              LS_TEST (messages_between_stages_are_cut_too), LS_TEST (what_is_gathered_is_held),
               LS_TEST (a_ring_hides_behind_long_attention))

@@ -28,17 +28,19 @@ check_pieces (const LsCriticalPath *path, const Expected *expected, guint n)
   LsTime at = path->timeline->window_start;
   for (guint i = 0; i < MIN (n, path->pieces->len); i++) {
     const LsPathPiece *p = &g_array_index (path->pieces, LsPathPiece, i);
-    ls_check_impl (p->kind == expected[i].kind && p->rank == expected[i].rank && p->to - p->from == expected[i].length && p->from == at,
-                   __FILE__, __LINE__, "piece %u: %s of rank %u, %" G_GINT64_FORMAT " ps from %" G_GINT64_FORMAT, i,
+    ls_check_impl (p->kind == expected[i].kind && p->rank == expected[i].rank
+                       && p->to - p->from == expected[i].length && p->from == at,
+                   __FILE__, __LINE__,
+                   "piece %u: %s of rank %u, %" G_GINT64_FORMAT " ps from %" G_GINT64_FORMAT, i,
                    ls_path_kind_name (p->kind), p->rank, p->to - p->from, p->from);
     at = p->to;
   }
   LS_CHECK_INT (at, ==, path->timeline->window_end);
 }
-#define CHECK_PIECES(path, ...)                                   \
-  do {                                                            \
-    const Expected expected_[] = { __VA_ARGS__ };                 \
-    check_pieces ((path), expected_, G_N_ELEMENTS (expected_));   \
+#define CHECK_PIECES(path, ...)                                                                              \
+  do {                                                                                                       \
+    const Expected expected_[] = { __VA_ARGS__ };                                                            \
+    check_pieces ((path), expected_, G_N_ELEMENTS (expected_));                                              \
   } while (0)
 
 static LsCriticalPath *
@@ -74,8 +76,8 @@ through_a_transfer_to_the_sender (void)
   LsTime comm = hand_coll_time (h, LS_COLL_SEND_RECV, 4 * MB, pair, 2);
   g_autoptr (LsTimeline) t = hand_run (h);
   g_autoptr (LsCriticalPath) path = path_of_hand (h, t);
-  CHECK_PIECES (path, { LS_PATH_KERNEL, 0, 10 * US }, { LS_PATH_LATENCY, 1, 5 * US }, { LS_PATH_MOVING, 1, comm - 5 * US },
-                { LS_PATH_KERNEL, 1, 3 * US });
+  CHECK_PIECES (path, { LS_PATH_KERNEL, 0, 10 * US }, { LS_PATH_LATENCY, 1, 5 * US },
+                { LS_PATH_MOVING, 1, comm - 5 * US }, { LS_PATH_KERNEL, 1, 3 * US });
   const LsPathPiece *moving = &g_array_index (path->pieces, LsPathPiece, 2);
   g_autofree char *link = ls_cluster_resource_name (h->cluster, moving->link);
   LS_CHECK_STR (link, "node0/gpu0>nvswitch");
@@ -107,8 +109,8 @@ through_a_collective_to_the_last_member (void)
   g_autoptr (LsTimeline) t = late_member (h, 10 * US, 17 * US);
   LsTime comm = hand_coll_time (h, LS_COLL_ALL_REDUCE, MB, pair, 2);
   g_autoptr (LsCriticalPath) path = path_of_hand (h, t);
-  CHECK_PIECES (path, { LS_PATH_KERNEL, 1, 17 * US }, { LS_PATH_LATENCY, 0, 10 * US }, { LS_PATH_MOVING, 0, comm - 10 * US },
-                { LS_PATH_KERNEL, 0, US });
+  CHECK_PIECES (path, { LS_PATH_KERNEL, 1, 17 * US }, { LS_PATH_LATENCY, 0, 10 * US },
+                { LS_PATH_MOVING, 0, comm - 10 * US }, { LS_PATH_KERNEL, 0, US });
   hand_free (h);
 }
 
@@ -158,8 +160,8 @@ a_host_that_waited_leads_to_what_it_waited_for (void)
   LsTime comm = hand_coll_time (h, LS_COLL_ALL_REDUCE, MB, pair, 2);
   g_autoptr (LsTimeline) t = hand_run (h);
   g_autoptr (LsCriticalPath) path = path_of_hand (h, t);
-  CHECK_PIECES (path, { LS_PATH_LATENCY, 0, 10 * US }, { LS_PATH_MOVING, 0, comm - 10 * US }, { LS_PATH_HOST, 0, 2 * US },
-                { LS_PATH_KERNEL, 0, US });
+  CHECK_PIECES (path, { LS_PATH_LATENCY, 0, 10 * US }, { LS_PATH_MOVING, 0, comm - 10 * US },
+                { LS_PATH_HOST, 0, 2 * US }, { LS_PATH_KERNEL, 0, US });
   hand_free (h);
 }
 
@@ -178,7 +180,8 @@ the_window_cuts (void)
 {
   Trace trace;
   trace_begin (&trace, 1, 100, 150);
-  TRACE_ADD (&trace, 0, { OP_F, 70, 40, 130, LS_CAUSE_NONE, NONE }, { OP_B, 130, 20, 150, LS_CAUSE_STREAM, 0 });
+  TRACE_ADD (&trace, 0, { OP_F, 70, 40, 130, LS_CAUSE_NONE, NONE },
+             { OP_B, 130, 20, 150, LS_CAUSE_STREAM, 0 });
   g_autoptr (LsCriticalPath) path = path_of (&trace.t);
   CHECK_PIECES (path, { LS_PATH_KERNEL, 0, 20 }, { LS_PATH_SLOWDOWN, 0, 10 }, { LS_PATH_KERNEL, 0, 20 });
 }
@@ -189,8 +192,8 @@ a_kernel_of_another_stream_is_in_the_way (void)
 {
   Trace trace;
   trace_begin (&trace, 1, 0, 50);
-  TRACE_ADD (&trace, 0, { OP_F, 0, 10, 10, LS_CAUSE_NONE, NONE }, { OP_SIDE_KERNEL, 10, 30, 40, LS_CAUSE_NONE, NONE },
-             { OP_B, 40, 10, 50, LS_CAUSE_STREAM, 0 });
+  TRACE_ADD (&trace, 0, { OP_F, 0, 10, 10, LS_CAUSE_NONE, NONE },
+             { OP_SIDE_KERNEL, 10, 30, 40, LS_CAUSE_NONE, NONE }, { OP_B, 40, 10, 50, LS_CAUSE_STREAM, 0 });
   g_autoptr (LsCriticalPath) path = path_of (&trace.t);
   CHECK_PIECES (path, { LS_PATH_KERNEL, 0, 10 }, { LS_PATH_KERNEL, 0, 30 }, { LS_PATH_KERNEL, 0, 10 });
 }
@@ -279,11 +282,13 @@ a_transfer_waits_for_one_before_it (void)
   Trace trace;
   Roles roles;
   trace_begin (&trace, 2, 0, 60);
-  trace_roles (&trace, &roles, (const LsTransfer *const[]) { &to_next, &from_previous }, (const uint16_t[]) { 1, 1 });
+  trace_roles (&trace, &roles, (const LsTransfer *const[]) { &to_next, &from_previous },
+               (const uint16_t[]) { 1, 1 });
   TRACE_ADD (&trace, 0, { OP_F, 0, 30, 30, LS_CAUSE_NONE, NONE }, { OP_P2P, 30, 40, 50, LS_CAUSE_DEP, 0 });
   TRACE_ADD (&trace, 1, { OP_P2P, 20, 40, 50, LS_CAUSE_NONE, NONE }, { OP_F, 50, 10, 60, LS_CAUSE_DEP, 0 });
   g_autoptr (LsCriticalPath) path = path_of (&trace.t);
-  CHECK_PIECES (path, { LS_PATH_KERNEL, 0, 30 }, { LS_PATH_QUEUE, 1, 10 }, { LS_PATH_MOVING, 1, 10 }, { LS_PATH_KERNEL, 1, 10 });
+  CHECK_PIECES (path, { LS_PATH_KERNEL, 0, 30 }, { LS_PATH_QUEUE, 1, 10 }, { LS_PATH_MOVING, 1, 10 },
+                { LS_PATH_KERNEL, 1, 10 });
 }
 
 /* Rank 1 sends to 2 and receives from 0, from 10 on, in one group that ends at 50. */
@@ -294,7 +299,8 @@ a_group_of_two (LsTime came_0, LsTime end_0, LsTime came_2, uint32_t last, LsTim
   Roles roles;
   static const LsTransfer both[] = { { 1, LS_SLOT_NEXT, true }, { 1, LS_SLOT_PREV, false } };
   trace_begin (&trace, 3, 0, 60);
-  trace_roles (&trace, &roles, (const LsTransfer *const[]) { &to_next, both, &from_previous }, (const uint16_t[]) { 1, 2, 1 });
+  trace_roles (&trace, &roles, (const LsTransfer *const[]) { &to_next, both, &from_previous },
+               (const uint16_t[]) { 1, 2, 1 });
   trace_add (&trace, 0, (TestSpan) { OP_F, 0, came_0, came_0, LS_CAUSE_NONE, NONE });
   trace_add (&trace, 0, (TestSpan) { OP_P2P, came_0, came_0, end_0, LS_CAUSE_DEP, 0 });
   trace_add (&trace, 1, (TestSpan) { OP_P2P, 10, MAX (came_0, came_2), 50, LS_CAUSE_NONE, NONE });
@@ -302,7 +308,8 @@ a_group_of_two (LsTime came_0, LsTime end_0, LsTime came_2, uint32_t last, LsTim
   trace_add (&trace, 2, (TestSpan) { OP_F, 0, came_2, came_2, LS_CAUSE_NONE, NONE });
   trace_add (&trace, 2, (TestSpan) { OP_P2P, came_2, came_2, 50, LS_CAUSE_DEP, 0 });
   g_autoptr (LsCriticalPath) path = path_of (&trace.t);
-  CHECK_PIECES (path, { LS_PATH_KERNEL, last, came }, { LS_PATH_MOVING, 1, 50 - came }, { LS_PATH_KERNEL, 1, 10 });
+  CHECK_PIECES (path, { LS_PATH_KERNEL, last, came }, { LS_PATH_MOVING, 1, 50 - came },
+                { LS_PATH_KERNEL, 1, 10 });
 }
 
 static void
@@ -332,7 +339,8 @@ check_cover (const LsCriticalPath *path, guint32 seed)
   LsTime at = path->timeline->window_start, other = 0;
   for (guint i = 0; i < path->pieces->len; i++) {
     const LsPathPiece *p = &g_array_index (path->pieces, LsPathPiece, i);
-    ls_check_impl (p->from == at && p->to > p->from, __FILE__, __LINE__, "seed %u: piece %u does not begin where the last ended", seed, i);
+    ls_check_impl (p->from == at && p->to > p->from, __FILE__, __LINE__,
+                   "seed %u: piece %u does not begin where the last ended", seed, i);
     other += p->kind == LS_PATH_OTHER ? p->to - p->from : 0;
     at = p->to;
   }
@@ -343,10 +351,13 @@ check_cover (const LsCriticalPath *path, guint32 seed)
 static void
 check_same (const LsCriticalPath *a, const LsCriticalPath *b, guint32 seed)
 {
-  ls_check_impl (a->pieces->len == b->pieces->len, __FILE__, __LINE__, "seed %u: %u pieces, %u folded", seed, a->pieces->len, b->pieces->len);
+  ls_check_impl (a->pieces->len == b->pieces->len, __FILE__, __LINE__, "seed %u: %u pieces, %u folded", seed,
+                 a->pieces->len, b->pieces->len);
   for (guint i = 0; i < MIN (a->pieces->len, b->pieces->len); i++) {
-    const LsPathPiece *p = &g_array_index (a->pieces, LsPathPiece, i), *q = &g_array_index (b->pieces, LsPathPiece, i);
-    bool same = p->from == q->from && p->kind == q->kind && p->rank == q->rank && p->span == q->span && p->link == q->link;
+    const LsPathPiece *p = &g_array_index (a->pieces, LsPathPiece, i),
+                      *q = &g_array_index (b->pieces, LsPathPiece, i);
+    bool same = p->from == q->from && p->kind == q->kind && p->rank == q->rank && p->span == q->span
+        && p->link == q->link;
     ls_check_impl (same, __FILE__, __LINE__, "seed %u: piece %u is not the same folded", seed, i);
     if (!same)
       return;
@@ -356,7 +367,8 @@ check_same (const LsCriticalPath *a, const LsCriticalPath *b, guint32 seed)
 static void
 random_jobs_are_covered (void)
 {
-  guint n = (guint) g_ascii_strtoull (g_getenv ("LS_CASES") ? g_getenv ("LS_CASES") : "25", NULL, 10), n_folded = 0;
+  guint n = (guint) g_ascii_strtoull (g_getenv ("LS_CASES") ? g_getenv ("LS_CASES") : "25", NULL, 10),
+        n_folded = 0;
   for (guint32 seed = 1; seed <= n; seed++) {
     g_autoptr (GRand) rand = g_rand_new_with_seed (seed + 70000);
     Job j;
@@ -377,7 +389,8 @@ random_jobs_are_covered (void)
       LS_CHECK_NO_ERROR (error);
     }
     LsTime other = check_cover (path[0], seed);
-    ls_check_impl (other == 0, __FILE__, __LINE__, "seed %u: %" G_GINT64_FORMAT " ps of the path are not explained", seed, other);
+    ls_check_impl (other == 0, __FILE__, __LINE__,
+                   "seed %u: %" G_GINT64_FORMAT " ps of the path are not explained", seed, other);
     check_cover (path[1], seed);
     check_same (path[0], path[1], seed);
     n_folded += t[1]->n_classes < t[1]->n_ranks;
@@ -390,9 +403,11 @@ random_jobs_are_covered (void)
   LS_CHECK (n < 25 || n_folded > n / 4);
 }
 
-LS_TEST_MAIN ("critical path", LS_TEST (through_a_transfer_to_the_sender), LS_TEST (through_a_collective_to_the_last_member),
-              LS_TEST (the_step_follows_its_path), LS_TEST (a_slow_host_is_the_path),
-              LS_TEST (a_host_that_waited_leads_to_what_it_waited_for), LS_TEST (the_window_cuts),
-              LS_TEST (a_kernel_of_another_stream_is_in_the_way), LS_TEST (a_circle_is_left), LS_TEST (nothing_ended_in_the_window),
+LS_TEST_MAIN ("critical path", LS_TEST (through_a_transfer_to_the_sender),
+              LS_TEST (through_a_collective_to_the_last_member), LS_TEST (the_step_follows_its_path),
+              LS_TEST (a_slow_host_is_the_path), LS_TEST (a_host_that_waited_leads_to_what_it_waited_for),
+              LS_TEST (the_window_cuts), LS_TEST (a_kernel_of_another_stream_is_in_the_way),
+              LS_TEST (a_circle_is_left), LS_TEST (nothing_ended_in_the_window),
               LS_TEST (a_group_leads_to_who_came_last), LS_TEST (a_transfer_waits_for_one_before_it),
-              LS_TEST (a_group_ends_with_its_last_transfer),              LS_TEST (a_sample_of_ranks_is_refused), LS_TEST (random_jobs_are_covered))
+              LS_TEST (a_group_ends_with_its_last_transfer), LS_TEST (a_sample_of_ranks_is_refused),
+              LS_TEST (random_jobs_are_covered))

@@ -19,8 +19,9 @@ check_parts (const LsTimeline *t, uint32_t rank, const LsTime *expected)
   LsTime parts[LS_N_PARTS], sum = 0;
   ls_breakdown_rank (t, rank, parts);
   for (int p = 0; p < LS_N_PARTS; p++) {
-    ls_check_impl (parts[p] == expected[p], __FILE__, __LINE__, "rank %u %s: %" G_GINT64_FORMAT " ps, expected %" G_GINT64_FORMAT,
-                   rank, ls_part_name ((LsPart) p), parts[p], expected[p]);
+    ls_check_impl (parts[p] == expected[p], __FILE__, __LINE__,
+                   "rank %u %s: %" G_GINT64_FORMAT " ps, expected %" G_GINT64_FORMAT, rank,
+                   ls_part_name ((LsPart) p), parts[p], expected[p]);
     sum += parts[p];
   }
   LS_CHECK_INT (sum, ==, t->window_end - t->window_start);
@@ -101,7 +102,8 @@ p2p_wait_is_bubble (void)
   LsTime comm = hand_coll_time (h, LS_COLL_SEND_RECV, 4 * MB, pair, 2);
   g_autoptr (LsTimeline) t = hand_run (h);
   LS_CHECK_INT (t->window_end, ==, 10 * US + comm + 3 * US);
-  check_parts (t, 1, PARTS ([LS_PART_FORWARD] = 3 * US, [LS_PART_BUBBLE] = 10 * US, [LS_PART_EXPOSED_PP] = comm));
+  check_parts (t, 1,
+               PARTS ([LS_PART_FORWARD] = 3 * US, [LS_PART_BUBBLE] = 10 * US, [LS_PART_EXPOSED_PP] = comm));
   hand_free (h);
 }
 
@@ -136,7 +138,9 @@ host_sync_hands_its_wait_to_what_it_waited_for (void)
   hand_kernel (h, 1, LS_TAG_F, US);
   LsTime comm = hand_coll_time (h, LS_COLL_SEND_RECV, MB, pair, 2);
   g_autoptr (LsTimeline) t = hand_run (h);
-  check_parts (t, 1, PARTS ([LS_PART_FORWARD] = US, [LS_PART_BUBBLE] = 10 * US, [LS_PART_EXPOSED_PP] = comm, [LS_PART_HOST] = 5 * US));
+  check_parts (t, 1,
+               PARTS ([LS_PART_FORWARD] = US, [LS_PART_BUBBLE] = 10 * US, [LS_PART_EXPOSED_PP] = comm,
+                      [LS_PART_HOST] = 5 * US));
   hand_free (h);
 }
 
@@ -201,7 +205,9 @@ queued_calls_are_charged_to_what_is_ahead (void)
   LsTime second = hand_coll_time (h, LS_COLL_ALL_GATHER, 2 * MB, quad, 4);
   g_autoptr (LsTimeline) t = hand_run (h);
   LS_CHECK_INT (t->window_end, ==, 10 * US + first + second);
-  check_parts (t, 0, PARTS ([LS_PART_FORWARD] = 5 * US, [LS_PART_SKEW] = 5 * US, [LS_PART_EXPOSED_TP] = first + second));
+  check_parts (
+      t, 0,
+      PARTS ([LS_PART_FORWARD] = 5 * US, [LS_PART_SKEW] = 5 * US, [LS_PART_EXPOSED_TP] = first + second));
   check_parts (t, 3, PARTS ([LS_PART_FORWARD] = 10 * US, [LS_PART_EXPOSED_TP] = first + second));
   hand_free (h);
 }
@@ -216,11 +222,14 @@ tags_go_to_their_parts (void)
   hand_kernel (h, 0, LS_TAG_RECOMPUTE, 5 * US);
   hand_kernel (h, 0, LS_TAG_OPTIMIZER, 7 * US);
   g_autoptr (LsTimeline) t = hand_run (h);
-  check_parts (t, 0, PARTS ([LS_PART_FORWARD] = US, [LS_PART_BACKWARD] = 5 * US, [LS_PART_RECOMPUTE] = 5 * US, [LS_PART_OPTIMIZER] = 7 * US));
+  check_parts (t, 0,
+               PARTS ([LS_PART_FORWARD] = US, [LS_PART_BACKWARD] = 5 * US, [LS_PART_RECOMPUTE] = 5 * US,
+                      [LS_PART_OPTIMIZER] = 7 * US));
   hand_free (h);
 }
 
-LS_TEST_MAIN ("hand traces", LS_TEST (exposed_communication_belongs_to_its_axis), LS_TEST (waiting_for_a_late_peer_is_skew_or_bubble),
-              LS_TEST (p2p_wait_is_bubble), LS_TEST (slow_launches_are_host_time),
-              LS_TEST (host_sync_hands_its_wait_to_what_it_waited_for), LS_TEST (residency_slows_the_kernel_beside_it),
-              LS_TEST (waiting_holds_sms_too), LS_TEST (queued_calls_are_charged_to_what_is_ahead), LS_TEST (tags_go_to_their_parts))
+LS_TEST_MAIN ("hand traces", LS_TEST (exposed_communication_belongs_to_its_axis),
+              LS_TEST (waiting_for_a_late_peer_is_skew_or_bubble), LS_TEST (p2p_wait_is_bubble),
+              LS_TEST (slow_launches_are_host_time), LS_TEST (host_sync_hands_its_wait_to_what_it_waited_for),
+              LS_TEST (residency_slows_the_kernel_beside_it), LS_TEST (waiting_holds_sms_too),
+              LS_TEST (queued_calls_are_charged_to_what_is_ahead), LS_TEST (tags_go_to_their_parts))

@@ -8,15 +8,17 @@
 #include "ls_test.h"
 
 static void
-add_on (LsResiduals *r, const char *source, const char *family, const char *architecture, double *points, guint n)
+add_on (LsResiduals *r, const char *source, const char *family, const char *architecture, double *points,
+        guint n)
 {
   for (guint i = 0; i < n; i++)
     points[i] *= 0.01;
   ls_residuals_add (r, source, family, architecture, "Megatron-LM", 0.1, points, n);
 }
 
-#define ADD(r, source, family, ...)                                                           \
-  add_on (r, source, family, "ampere", (double[]) { __VA_ARGS__ }, sizeof ((double[]) { __VA_ARGS__ }) / sizeof (double))
+#define ADD(r, source, family, ...)                                                                          \
+  add_on (r, source, family, "ampere", (double[]) { __VA_ARGS__ },                                           \
+          sizeof ((double[]) { __VA_ARGS__ }) / sizeof (double))
 
 static const LsIntervalJob job = { "ampere", "Megatron-LM", 0.4 };
 
@@ -132,7 +134,8 @@ static void
 unlike_jobs_have_none (void)
 {
   g_autoptr (LsResiduals) r = worked_example ();
-  const LsIntervalJob elsewhere = { "volta", "Megatron-LM", 0.4, { .chips = "GPUs" } }, idle = { "ampere", "Megatron-LM", 0.05 };
+  const LsIntervalJob elsewhere = { "volta", "Megatron-LM", 0.4, { .chips = "GPUs" } },
+                      idle = { "ampere", "Megatron-LM", 0.05 };
   check_none (r, NULL, &elsewhere, "none of the measured runs is on GPUs of architecture volta");
   check_none (r, NULL, &idle, "an MFU of 5.0 % is below that of all measured runs");
   add_on (r, "v", "v", "volta", (double[]) { 1 }, 1);
@@ -155,7 +158,8 @@ other_software_does_not_count (void)
   check_points (r, NULL, -1, 6);
 
   const LsIntervalJob other = { "ampere", "other software than Megatron-LM on GPUs", 0.4 };
-  check_none (r, NULL, &other, "measured runs with other software than Megatron-LM on GPUs, of 2 sources, are too few");
+  check_none (r, NULL, &other,
+              "measured runs with other software than Megatron-LM on GPUs, of 2 sources, are too few");
   for (guint k = 2; k < 4; k++) {
     const char name[] = { (char) ('0' + k), '\0' };
     double points[] = { 0.5 + 0.01 * k };
@@ -185,12 +189,14 @@ many_rows_become_quantiles (void)
     LS_CHECK_NEAR (g_array_index (g->residuals, double, k), 5.0 * k + 2, 1e-12);
 }
 
-/* About its middle, 2.5 points; once for each aspect; without a factor there is none, nor further away than was tried. */
+/* About its middle, 2.5 points; once for each aspect; without a factor there is none, nor further away than
+ * was tried. */
 static void
 unlike_jobs_are_wider (void)
 {
   g_autoptr (LsResiduals) r = worked_example ();
-  LsTraits known = { .word = { [LS_ASPECT_FORMAT] = "bf16", [LS_ASPECT_NODE] = "nvlink" }, .figure = { 64, 25e9, 0 } };
+  LsTraits known
+      = { .word = { [LS_ASPECT_FORMAT] = "bf16", [LS_ASPECT_NODE] = "nvlink" }, .figure = { 64, 25e9, 0 } };
   ls_residual_group_add_traits (&g_array_index (r->groups, LsResidualGroup, 3), &known);
   g_autoptr (GArray) needed = g_array_new (FALSE, FALSE, sizeof (double));
   g_array_append_vals (needed, (double[]) { 3, 2 }, 2);
@@ -213,7 +219,8 @@ unlike_jobs_are_wider (void)
     { "bf16", "nvlink", 64, 10e9, 3, "has a fabric of 10 GB/s per GPU (25 at least)" },
     { "fp8", "nvlink", 64, 10e9, 9, "is in fp8 or has a fabric of 10 GB/s per GPU (25 at least)" },
     { "bf16", "nvlink", 64, 100e9, 1, NULL },
-    { "bf16", "nvlink", 64, 5e9, 0, "none of the measured runs has a fabric of 5 GB/s per GPU (25 at least)" },
+    { "bf16", "nvlink", 64, 5e9, 0,
+      "none of the measured runs has a fabric of 5 GB/s per GPU (25 at least)" },
     { "bf16", "nvlink", 128, 25e9, 0, "none of the measured runs is on more than 64 GPUs" },
     { "bf16", "nvlink", 64, 10e9, 3, "has a fabric of 10 GB/s per chip (25 at least)", true },
     { "bf16", "nvlink", 128, 25e9, 0, "none of the measured runs is on more than 64 chips", true },
@@ -262,7 +269,8 @@ residuals_are_points_of_mfu (void)
 }
 
 LS_TEST_MAIN ("interval", LS_TEST (the_worked_example_holds), LS_TEST (a_source_left_out_says_nothing),
-              LS_TEST (sources_count_not_rows), LS_TEST (families_share_their_source), LS_TEST (few_sources_say_nothing),
-              LS_TEST (unlike_jobs_have_none), LS_TEST (other_software_does_not_count),
-              LS_TEST (many_rows_become_quantiles), LS_TEST (residuals_are_points_of_mfu), LS_TEST (unlike_jobs_are_wider),
+              LS_TEST (sources_count_not_rows), LS_TEST (families_share_their_source),
+              LS_TEST (few_sources_say_nothing), LS_TEST (unlike_jobs_have_none),
+              LS_TEST (other_software_does_not_count), LS_TEST (many_rows_become_quantiles),
+              LS_TEST (residuals_are_points_of_mfu), LS_TEST (unlike_jobs_are_wider),
               LS_TEST (the_stretch_holds_each_source_alike))

@@ -1,12 +1,13 @@
-/* Pins that the kernels of a layer are told apart by where they stand between attentions and products, in every
- * arrangement of products that a layer has; that what does not come out is not guessed; that backwards, and with experts, all
- * other kernels are one sum; and that what lies outside layers is in none. */
+/* Pins that the kernels of a layer are told apart by where they stand between attentions and products, in
+ * every arrangement of products that a layer has; that what does not come out is not guessed; that backwards,
+ * and with experts, all other kernels are one sum; and that what lies outside layers is in none. */
 #include "ls_test.h"
 
 #include "analysis/layer_kernels.h"
 
-/* A layer in letters: A attention, B its backward, G product, K the sum of a split K, M memset, c copy, + sum, d dropout, n named norm, w a
- * kernel of unknown use, r reduction, e embedding, x communication, h copy to the host, D copy on the GPU, f copy of FSDP. */
+/* A layer in letters: A attention, B its backward, G product, K the sum of a split K, M memset, c copy, +
+ * sum, d dropout, n named norm, w a kernel of unknown use, r reduction, e embedding, x communication, h copy
+ * to the host, D copy on the GPU, f copy of FSDP. */
 static const struct {
   char letter;
   const char *name;
@@ -16,16 +17,20 @@ static const struct {
   { 'G', "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64" },
   { 'K', "void cublasLt::splitKreduce_kernel<32, 16, int, float>(Params)" },
   { 'M', "Memset (Device)" },
-  { 'c', "void at::native::elementwise_kernel<128, 4, direct_copy_kernel_cuda(at::TensorIteratorBase&)>(int)" },
-  { '+', "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>>(int)" },
+  { 'c',
+    "void at::native::elementwise_kernel<128, 4, direct_copy_kernel_cuda(at::TensorIteratorBase&)>(int)" },
+  { '+',
+    "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>>(int)" },
   { 'd', "void at::native::(anonymous namespace)::fused_dropout_kernel_vec<c10::BFloat16>(int)" },
   { 'n', "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float, float>(int)" },
-  { 'w', "void at::native::elementwise_kernel<128, 2, BinaryFunctor<float, float, float, MulFunctor<float>>>(int)" },
+  { 'w',
+    "void at::native::elementwise_kernel<128, 2, BinaryFunctor<float, float, float, MulFunctor<float>>>(int)" },
   { 'r', "void at::native::reduce_kernel<512, 1, ReduceOp<float, MeanOps<float>>>(int)" },
   { 'e', "void at::native::(anonymous namespace)::indexSelectLargeIndex<c10::BFloat16>(int)" },
   { 'x', "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)" },
   { 'h', "Memcpy DtoH (Device -> Pinned)" },
-  { 'f', "void at::native::(anonymous namespace)::split_with_sizes_copy_out_contiguous_no_cast_kernel(char**)" },
+  { 'f',
+    "void at::native::(anonymous namespace)::split_with_sizes_copy_out_contiguous_no_cast_kernel(char**)" },
   { 'D', "Memcpy DtoD (Device -> Device)" },
 };
 
@@ -48,8 +53,13 @@ layer_of (const char *letters)
     if (*c == ' ')
       continue;
     bool is_copy = *c == 'h' || *c == 'D';
-    const LsStepOp op = { .start = now, .end = now + LS_US, .launch = LS_TIME_NEVER, .name = name_of (*c),
-                          .class = (uint8_t) (is_copy ? LS_CLASS_COPY : *c == 'M' ? LS_CLASS_MEMSET : ls_op_class_of_kernel (name_of (*c))) };
+    const LsStepOp op = { .start = now,
+                          .end = now + LS_US,
+                          .launch = LS_TIME_NEVER,
+                          .name = name_of (*c),
+                          .class = (uint8_t) (is_copy         ? LS_CLASS_COPY
+                                                  : *c == 'M' ? LS_CLASS_MEMSET
+                                                              : ls_op_class_of_kernel (name_of (*c))) };
     g_array_append_val (side->ops, op);
     now += 2 * LS_US;
   }
@@ -63,32 +73,38 @@ a_layer_is_told_apart (void)
     const char *letters;
     guint gemm, norm, residual, rope, copies, activation, beside, memset;
   } layers[] = {
-    { "A cMG +wwr MGwMGw MG +wwr MGMGMG wwcw ccc A", 7, 6, 2, 4, 4, 2, 0, 7 }, /* eager; a copy within rope is rope's */
-    { "A G+nGwG+nGwA", 4, 2, 2, 1, 0, 1, 0, 0 },                 /* joint products */
-    { "A GnGwGnGwA", 4, 2, 0, 1, 0, 1, 0, 0 },                   /* the sum within the norm */
+    { "A cMG +wwr MGwMGw MG +wwr MGMGMG wwcw ccc A", 7, 6, 2, 4, 4, 2, 0,
+      7 },                                       /* eager; a copy within rope is rope's */
+    { "A G+nGwG+nGwA", 4, 2, 2, 1, 0, 1, 0, 0 }, /* joint products */
+    { "A GnGwGnGwA", 4, 2, 0, 1, 0, 1, 0, 0 },   /* the sum within the norm */
     { "A GrGwGrGwA", 4, 2, 0, 1, 0, 1, 0, 0 },
-    { "A G+nGGwG+nGwA", 5, 2, 2, 1, 0, 1, 0, 0 },                /* gate and up */
-    { "A G+nGwGwG+nGwA", 5, 2, 2, 1, 0, 2, 0, 0 },               /* with a kernel between them */
-    { "A G+nGwG+nGGwA", 5, 2, 2, 1, 0, 1, 0, 0 },                /* q, and k with v */
+    { "A G+nGGwG+nGwA", 5, 2, 2, 1, 0, 1, 0, 0 },  /* gate and up */
+    { "A G+nGwGwG+nGwA", 5, 2, 2, 1, 0, 2, 0, 0 }, /* with a kernel between them */
+    { "A G+nGwG+nGGwA", 5, 2, 2, 1, 0, 1, 0, 0 },  /* q, and k with v */
     { "A G+nGwG+nGGGwA", 6, 2, 2, 1, 0, 1, 0, 0 },
     { "A G+nGGwG+nGGwA", 6, 2, 2, 1, 0, 1, 0, 0 },
     { "A Gd+nGwGd+nGA", 4, 2, 4, 0, 0, 1, 0, 0 },
-    { "AA GK+nGwGK+nGwAA", 4, 2, 2, 1, 0, 1, 0, 0 },              /* split in two: one */
-    { "A xG+xnhGwG+nfGwDxA", 4, 2, 2, 1, 1, 1, 0, 0 },             /* what is no kernel of its layer */
-    { "A GnGwGnGnnwA", 4, 4, 0, 1, 0, 1, 0, 0 },                  /* norms of Q and K by name */
+    { "AA GK+nGwGK+nGwAA", 4, 2, 2, 1, 0, 1, 0, 0 },   /* split in two: one */
+    { "A xG+xnhGwG+nfGwDxA", 4, 2, 2, 1, 1, 1, 0, 0 }, /* what is no kernel of its layer */
+    { "A GnGwGnGnnwA", 4, 4, 0, 1, 0, 1, 0, 0 },       /* norms of Q and K by name */
   };
   for (guint i = 0; i < G_N_ELEMENTS (layers); i++) {
     const LsLayerKernels layer = layer_of (layers[i].letters);
     const LsPassKernels *p = &layer.pass[LS_PASS_FORWARD];
-    guint n[LS_N_LAYER_PARTS] = { [LS_LAYER_GEMM] = layers[i].gemm, [LS_LAYER_ATTENTION] = 1, [LS_LAYER_NORM] = layers[i].norm,
-                                  [LS_LAYER_RESIDUAL] = layers[i].residual, [LS_LAYER_ROPE] = layers[i].rope, [LS_LAYER_COPIES] = layers[i].copies,
-                                  [LS_LAYER_ACTIVATION] = layers[i].activation, [LS_LAYER_BESIDE] = layers[i].beside,
+    guint n[LS_N_LAYER_PARTS] = { [LS_LAYER_GEMM] = layers[i].gemm,
+                                  [LS_LAYER_ATTENTION] = 1,
+                                  [LS_LAYER_NORM] = layers[i].norm,
+                                  [LS_LAYER_RESIDUAL] = layers[i].residual,
+                                  [LS_LAYER_ROPE] = layers[i].rope,
+                                  [LS_LAYER_COPIES] = layers[i].copies,
+                                  [LS_LAYER_ACTIVATION] = layers[i].activation,
+                                  [LS_LAYER_BESIDE] = layers[i].beside,
                                   [LS_LAYER_MEMSET] = layers[i].memset };
     LS_CHECK_INT (p->n_layers, ==, 1);
     LS_CHECK (p->is_split);
     for (int part = 0; part < LS_N_LAYER_PARTS; part++)
-      ls_check_impl (p->n[part] == n[part], __FILE__, __LINE__, "%s: %u of %s, expected %u", layers[i].letters, p->n[part],
-                     ls_layer_part_name ((LsLayerPart) part), n[part]);
+      ls_check_impl (p->n[part] == n[part], __FILE__, __LINE__, "%s: %u of %s, expected %u",
+                     layers[i].letters, p->n[part], ls_layer_part_name ((LsLayerPart) part), n[part]);
     LS_CHECK_INT (layer.pass[LS_PASS_BACKWARD].n_layers, ==, 0);
   }
 }
@@ -110,8 +126,8 @@ what_does_not_come_out_is_not_guessed (void)
   }
 }
 
-/* Two micro-batches, three layers each, forwards and backwards; between micro-batches lies no layer. Between a
- * backward and the forward of the next there is none either. */
+/* Two micro-batches, three layers each, forwards and backwards; between micro-batches lies no layer. Between
+ * a backward and the forward of the next there is none either. */
 static void
 the_layer_is_what_most_stretches_are (void)
 {
@@ -128,17 +144,20 @@ the_layer_is_what_most_stretches_are (void)
   LS_CHECK_INT (b->n[LS_LAYER_ATTENTION], ==, 1);
   LS_CHECK (!b->is_split);
   LS_CHECK_INT (ls_pass_kernels_total (b), ==, 15);
-  const LsLayerKernels none = layer_of ("e nGwA e nGwA"), odd = layer_of ("A G+nGwG+nGwA G+nGwG+nGwA G+nGwG+nGwwA");
+  const LsLayerKernels none = layer_of ("e nGwA e nGwA"),
+                       odd = layer_of ("A G+nGwG+nGwA G+nGwG+nGwA G+nGwG+nGwwA");
   LS_CHECK_INT (none.pass[LS_PASS_FORWARD].n_layers, ==, 0);
   LS_CHECK_INT (odd.pass[LS_PASS_FORWARD].n_layers, ==, 2);
   LS_CHECK_INT (odd.pass[LS_PASS_FORWARD].n_spans, ==, 3);
 }
 
-/* How far apart two are: by part, so that one more here and one less there are two; of the passes that there are. */
+/* How far apart two are: by part, so that one more here and one less there are two; of the passes that there
+ * are. */
 static void
 kernels_apart_are_counted_by_part (void)
 {
-  const LsLayerKernels a = layer_of ("A G+nGwG+nGwA"), b = layer_of ("A G+nnGwG+nGA"), c = layer_of ("A GMG+nGMwG+nGA");
+  const LsLayerKernels a = layer_of ("A G+nGwG+nGwA"), b = layer_of ("A G+nnGwG+nGA"),
+                       c = layer_of ("A GMG+nGMwG+nGA");
   LS_CHECK_INT (ls_layer_kernels_off (&a, &a), ==, 0);
   LS_CHECK_INT (ls_layer_kernels_off (&a, &b), ==, 2);
   LS_CHECK_INT (ls_layer_kernels_off (&b, &a), ==, 2);
@@ -149,5 +168,6 @@ kernels_apart_are_counted_by_part (void)
   LS_CHECK_INT (ls_pass_kernels_total (&coarse), ==, ls_pass_kernels_total (&a.pass[LS_PASS_FORWARD]));
 }
 
-LS_TEST_MAIN ("layer_kernels", LS_TEST (a_layer_is_told_apart), LS_TEST (what_does_not_come_out_is_not_guessed),
-              LS_TEST (the_layer_is_what_most_stretches_are), LS_TEST (kernels_apart_are_counted_by_part))
+LS_TEST_MAIN ("layer_kernels", LS_TEST (a_layer_is_told_apart),
+              LS_TEST (what_does_not_come_out_is_not_guessed), LS_TEST (the_layer_is_what_most_stretches_are),
+              LS_TEST (kernels_apart_are_counted_by_part))

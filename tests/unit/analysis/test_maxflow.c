@@ -42,7 +42,8 @@ flows_take_all_ways (void)
 static void
 flow_can_be_sent_back (void)
 {
-  static const uint32_t ways[][2] = { { 0, 1 }, { 1, 2 }, { 2, 3 }, { 0, 4 }, { 4, 5 }, { 5, 2 }, { 1, 6 }, { 6, 7 }, { 7, 3 } };
+  static const uint32_t ways[][2]
+      = { { 0, 1 }, { 1, 2 }, { 2, 3 }, { 0, 4 }, { 4, 5 }, { 5, 2 }, { 1, 6 }, { 6, 7 }, { 7, 3 } };
   GArray *edges = g_array_new (FALSE, FALSE, sizeof (LsFlowEdge));
   for (guint i = 0; i < G_N_ELEMENTS (ways); i++)
     add (edges, ways[i][0], ways[i][1], 1);
@@ -88,16 +89,19 @@ flow_is_the_least_cut (void)
     uint32_t n = (uint32_t) g_rand_int_range (rand, 2, MAX_VERTICES + 1);
     GArray *edges = g_array_new (FALSE, FALSE, sizeof (LsFlowEdge));
     for (int i = g_rand_int_range (rand, 0, 24); i > 0; i--)
-      add (edges, (uint32_t) g_rand_int_range (rand, 0, (gint32) n), (uint32_t) g_rand_int_range (rand, 0, (gint32) n),
-           g_rand_int_range (rand, 0, 10));
+      add (edges, (uint32_t) g_rand_int_range (rand, 0, (gint32) n),
+           (uint32_t) g_rand_int_range (rand, 0, (gint32) n), g_rand_int_range (rand, 0, 10));
     int8_t side[MAX_VERTICES] = { -1, 1 };
     for (uint32_t v = 2; v < n; v++)
       side[v] = (int8_t) g_rand_int_range (rand, -1, 2);
     int64_t flow = ls_max_flow (n, edges, side), cut = least_cut (n, edges, side);
     g_array_unref (edges);
-    if (!ls_check_impl (flow == cut, __FILE__, __LINE__, "seed %u: %" G_GINT64_FORMAT " flow, the least cut is %" G_GINT64_FORMAT, seed, flow, cut))
+    if (!ls_check_impl (flow == cut, __FILE__, __LINE__,
+                        "seed %u: %" G_GINT64_FORMAT " flow, the least cut is %" G_GINT64_FORMAT, seed, flow,
+                        cut))
       return;
   }
 }
 
-LS_TEST_MAIN ("maxflow", LS_TEST (flows_take_all_ways), LS_TEST (flow_can_be_sent_back), LS_TEST (no_edge_no_flow), LS_TEST (flow_is_the_least_cut))
+LS_TEST_MAIN ("maxflow", LS_TEST (flows_take_all_ways), LS_TEST (flow_can_be_sent_back),
+              LS_TEST (no_edge_no_flow), LS_TEST (flow_is_the_least_cut))

@@ -9,7 +9,15 @@
 #define GIB (UINT64_C (1) << 30)
 
 static const LsModel model = {
-  .name = (char *) "m", .n_layers = 32, .hidden = 4096, .n_heads = 32, .n_kv_heads = 32, .head_dim = 128, .ffn = 16384, .vocab = 51200, .seq = 2048,
+  .name = (char *) "m",
+  .n_layers = 32,
+  .hidden = 4096,
+  .n_heads = 32,
+  .n_kv_heads = 32,
+  .head_dim = 128,
+  .ffn = 16384,
+  .vocab = 51200,
+  .seq = 2048,
 };
 
 static LsStrategy
@@ -31,9 +39,18 @@ static LsReport
 report (const LsStrategy *s)
 {
   return (LsReport) {
-    .step_time_s = 10, .mfu = 0.4, .hfu = 0.5, .n_ranks = 8, .chip = "GPU", .n_params = 6000000000, .n_active_params = 6000000000,
-    .needed_bytes = 40 * GIB, .peak_bytes = 40 * GIB, .context_bytes = 2 * GIB,
-    .at_peak = { [LS_MEM_GRADIENTS] = 10 * GIB, [LS_MEM_OPTIMIZER] = 16 * GIB, [LS_MEM_ACTIVATIONS] = 8 * GIB },
+    .step_time_s = 10,
+    .mfu = 0.4,
+    .hfu = 0.5,
+    .n_ranks = 8,
+    .chip = "GPU",
+    .n_params = 6000000000,
+    .n_active_params = 6000000000,
+    .needed_bytes = 40 * GIB,
+    .peak_bytes = 40 * GIB,
+    .context_bytes = 2 * GIB,
+    .at_peak
+    = { [LS_MEM_GRADIENTS] = 10 * GIB, [LS_MEM_OPTIMIZER] = 16 * GIB, [LS_MEM_ACTIVATIONS] = 8 * GIB },
   };
 }
 
@@ -54,11 +71,15 @@ numbers_of_the_job_agree (void)
 {
   LsStrategy s = strategy ();
   const LsMeasured m = {
-    .step_s = 12, .flops_per_gpu = flops (&s, false) / 8 / 12, .tokens_per_s = 64 * 2048 / 12.0, .memory_bytes = 40.0 * GIB,
+    .step_s = 12,
+    .flops_per_gpu = flops (&s, false) / 8 / 12,
+    .tokens_per_s = 64 * 2048 / 12.0,
+    .memory_bytes = 40.0 * GIB,
   };
   g_autofree char *words = said (&m);
   LS_CHECK (strstr (words, "TFLOP/s: agree with the time and this job (+0.0 %)") != NULL);
-  LS_CHECK (strstr (words, "tokens/s: agree with the time and this job's 1.311e+05 tokens a step (+0.0 %)") != NULL);
+  LS_CHECK (strstr (words, "tokens/s: agree with the time and this job's 1.311e+05 tokens a step (+0.0 %)")
+            != NULL);
   LS_CHECK (strstr (words, "memory: agrees with the 40.00 GiB predicted (+0.0 %)") != NULL);
 }
 
@@ -95,7 +116,9 @@ memory_names_what_would_explain_it (void)
 {
   LsMeasured m = { .step_s = 12, .memory_bytes = 50.0 * GIB };
   g_autofree char *more = said (&m);
-  LS_CHECK (strstr (more, "10.00 GiB more than the 40.00 GiB predicted; would be explained by gradients in fp32") != NULL);
+  LS_CHECK (
+      strstr (more, "10.00 GiB more than the 40.00 GiB predicted; would be explained by gradients in fp32")
+      != NULL);
   m.memory_bytes = 42.0 * GIB;
   g_autofree char *context = said (&m);
   LS_CHECK (strstr (context, "the CUDA context, which nvidia-smi counts") != NULL);

@@ -7,14 +7,21 @@
 #include "ls_test.h"
 
 #define GIB 1073741824.0
-#define GB 1e9
+#define GB  1e9
 
 static LsModel
 gpt (uint32_t layers, uint32_t hidden, uint32_t heads)
 {
   return (LsModel) {
-    .n_layers = layers, .hidden = hidden, .n_heads = heads, .n_kv_heads = heads, .head_dim = hidden / heads, .ffn = 4 * hidden,
-    .vocab = 51200, .seq = 2048, .dropout = true,
+    .n_layers = layers,
+    .hidden = hidden,
+    .n_heads = heads,
+    .n_kv_heads = heads,
+    .head_dim = hidden / heads,
+    .ffn = 4 * hidden,
+    .vocab = 51200,
+    .seq = 2048,
+    .dropout = true,
   };
 }
 
@@ -23,8 +30,18 @@ strategy (uint32_t tp, uint32_t pp, uint32_t vpp, uint32_t micro_batch, uint32_t
 {
   const char *schedule = vpp > 1 ? "interleaved-1f1b" : pp > 1 ? "1f1b" : "none";
   return (LsStrategy) {
-    .tp = tp, .pp = pp, .vpp = vpp, .cp = 1, .ep = 1, .dp = 1, .micro_batch = micro_batch, .global_batch = micro_batch * n_micro_batches,
-    .schedule = (char *) schedule, .dtype = LS_DTYPE_FP16, .grad_dtype = LS_DTYPE_FP16, .attention = LS_ATTENTION_UNFUSED,
+    .tp = tp,
+    .pp = pp,
+    .vpp = vpp,
+    .cp = 1,
+    .ep = 1,
+    .dp = 1,
+    .micro_batch = micro_batch,
+    .global_batch = micro_batch * n_micro_batches,
+    .schedule = (char *) schedule,
+    .dtype = LS_DTYPE_FP16,
+    .grad_dtype = LS_DTYPE_FP16,
+    .attention = LS_ATTENTION_UNFUSED,
   };
 }
 
@@ -110,6 +127,8 @@ other_models_have_no_formula (void)
   LS_CHECK (!isnan (ls_memory_formula (&m, &s, 0, 1000).optimizer));
 }
 
-LS_TEST_MAIN ("memory_formulas", LS_TEST (model_states_are_those_of_zero), LS_TEST (activations_of_the_first_stage_are_the_published),
-              LS_TEST (recipes_keep_what_table_2_says), LS_TEST (stages_hold_fewer_micro_batches_down_the_pipeline),
+LS_TEST_MAIN ("memory_formulas", LS_TEST (model_states_are_those_of_zero),
+              LS_TEST (activations_of_the_first_stage_are_the_published),
+              LS_TEST (recipes_keep_what_table_2_says),
+              LS_TEST (stages_hold_fewer_micro_batches_down_the_pipeline),
               LS_TEST (other_models_have_no_formula))

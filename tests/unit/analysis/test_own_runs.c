@@ -1,5 +1,6 @@
-/* Pins intervals from a user's own runs: the worked example of analysis/own_runs.h, how many runs it takes, that repeats of a
- * job count as one, and that a job unlike the runs has a wider one, or none where nobody's runs tell. */
+/* Pins intervals from a user's own runs: the worked example of analysis/own_runs.h, how many runs it takes,
+ * that repeats of a job count as one, and that a job unlike the runs has a wider one, or none where nobody's
+ * runs tell. */
 #include "analysis/own_runs.h"
 
 #include <math.h>
@@ -13,7 +14,12 @@ static const guint each[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 };
 static LsFittedRuns
 runs_of (const double *errors, guint n)
 {
-  LsFittedRuns runs = { .file = (char *) "mine.csv", .architecture = (char *) "hopper", .lowest_mfu = 0.4, .gpus = 64, .tp = 4, .params = 8e9,
+  LsFittedRuns runs = { .file = (char *) "mine.csv",
+                        .architecture = (char *) "hopper",
+                        .lowest_mfu = 0.4,
+                        .gpus = 64,
+                        .tp = 4,
+                        .params = 8e9,
                         .fabric = 50e9 };
   ls_own_runs_set_range (errors, each, n, &runs);
   runs.traits = g_array_new (FALSE, FALSE, sizeof (char *));
@@ -87,8 +93,11 @@ the_worked_example_holds (void)
   job.traits.figure[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS] = 128;
   ls_own_runs_interval (&runs, &job, &i);
   LS_CHECK_INT (i.n_sources, ==, 6);
-  check (&i, 8.69, 11.51, 3.51, HOLDS "; 3.5 times as wide, by what is added for errors against 6 published sources with Megatron-LM, as none of yours "
-                                      "is on more than 64 GPUs");
+  check (
+      &i, 8.69, 11.51, 3.51,
+      HOLDS
+      "; 3.5 times as wide, by what is added for errors against 6 published sources with Megatron-LM, as none of yours "
+      "is on more than 64 GPUs");
   g_array_unref (runs.traits);
 }
 
@@ -115,13 +124,17 @@ three_runs_are_too_few (void)
   const LsIntervalJob job = job_like_them ();
   LsInterval i = published ();
   ls_own_runs_interval (&runs, &job, &i);
-  check (&i, 9.0, 11.0, 1, "made to hold 80 % of measured steps, by errors against 6 published sources with Megatron-LM; your 3 runs (mine.csv) are too "
-                           "few for an interval of their own, 4 are enough");
+  check (
+      &i, 9.0, 11.0, 1,
+      "made to hold 80 % of measured steps, by errors against 6 published sources with Megatron-LM; your 3 runs (mine.csv) are too "
+      "few for an interval of their own, 4 are enough");
   i = nothing_published ();
   ls_own_runs_interval (&runs, &job, &i);
   LS_CHECK (i.none != NULL);
   g_autofree char *label = ls_interval_label (&i);
-  LS_CHECK_STR (label, "unknown: nobody published any; your 3 runs (mine.csv) are too few for an interval of their own, 4 are enough");
+  LS_CHECK_STR (
+      label,
+      "unknown: nobody published any; your 3 runs (mine.csv) are too few for an interval of their own, 4 are enough");
   ls_interval_clear (&i);
   g_array_unref (runs.traits);
 }
@@ -131,14 +144,16 @@ static void
 repeats_are_one_run (void)
 {
   static const double errors[] = { -0.05, 0.02, 0.02, 0.02, 0.02, 0.02, 0.02, -0.01, 0, 0.01 };
-  static const guint of_three[] = { 0, 1, 1, 1, 1, 1, 1, 7, 7, 7 }, of_five[] = { 0, 1, 1, 1, 1, 1, 1, 7, 8, 9 };
+  static const guint of_three[] = { 0, 1, 1, 1, 1, 1, 1, 7, 7, 7 },
+                     of_five[] = { 0, 1, 1, 1, 1, 1, 1, 7, 8, 9 };
   LsFittedRuns runs = { 0 };
   ls_own_runs_set_range (errors, of_three, 10, &runs);
   LS_CHECK_INT (runs.n, ==, 3);
   LS_CHECK (runs.low == 0);
   ls_own_runs_set_range (errors, of_five, 10, &runs);
   LS_CHECK_INT (runs.n, ==, 5);
-  LS_CHECK_NEAR (log (runs.low), -0.05, 1e-12); /* 96 % of the weight: all; by rows nine of ten would do without it */
+  LS_CHECK_NEAR (log (runs.low), -0.05,
+                 1e-12); /* 96 % of the weight: all; by rows nine of ten would do without it */
 }
 
 /* What the runs have not, one after the other. */
@@ -174,7 +189,8 @@ unlike_jobs_are_told (void)
 
     LsInterval i = nothing_published (), wide = published ();
     ls_own_runs_interval (&runs, &job, &i);
-    g_autofree char *none = g_strdup_printf ("none of your 5 runs (mine.csv) %s; of published ones: nobody published any", cases[k].words);
+    g_autofree char *none = g_strdup_printf (
+        "none of your 5 runs (mine.csv) %s; of published ones: nobody published any", cases[k].words);
     LS_CHECK_STR (i.none, none);
     ls_own_runs_interval (&runs, &job, &wide);
     LS_CHECK_DOUBLE (log (wide.high / wide.low), >, log (1.1 / 0.9));
@@ -188,8 +204,8 @@ unlike_jobs_are_told (void)
   g_array_unref (runs.traits);
 }
 
-/* Of errors drawn alike the interval of n runs holds the next one as often as it says: exactly k / (n + 1) with the k-th largest
- * |e|. Here, of 20,000 draws, within 1 % (three standard deviations). */
+/* Of errors drawn alike the interval of n runs holds the next one as often as it says: exactly k / (n + 1)
+ * with the k-th largest |e|. Here, of 20,000 draws, within 1 % (three standard deviations). */
 static void
 it_holds_what_it_says (void)
 {
@@ -230,8 +246,10 @@ no_error_is_no_factor (void)
 int
 main (void)
 {
-  static const LsTestCase cases[] = { LS_TEST (the_worked_example_holds), LS_TEST (an_outlier_of_nine_is_left_aside), LS_TEST (three_runs_are_too_few),
-                                      LS_TEST (repeats_are_one_run), LS_TEST (unlike_jobs_are_told), LS_TEST (no_error_is_no_factor),
-                                      LS_TEST (it_holds_what_it_says) };
+  static const LsTestCase cases[]
+      = { LS_TEST (the_worked_example_holds), LS_TEST (an_outlier_of_nine_is_left_aside),
+          LS_TEST (three_runs_are_too_few),   LS_TEST (repeats_are_one_run),
+          LS_TEST (unlike_jobs_are_told),     LS_TEST (no_error_is_no_factor),
+          LS_TEST (it_holds_what_it_says) };
   return ls_test_run ("own_runs", cases, G_N_ELEMENTS (cases));
 }

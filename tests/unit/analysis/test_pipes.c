@@ -32,7 +32,8 @@ typedef struct {
 } Fixture;
 
 static void
-fixture_init (Fixture *x, const char *schedule, uint32_t pp, uint32_t dp, uint32_t n_micro_batches, void (*set) (LsStrategy *s))
+fixture_init (Fixture *x, const char *schedule, uint32_t pp, uint32_t dp, uint32_t n_micro_batches,
+              void (*set) (LsStrategy *s))
 {
   LsClusterSpec spec = tiny_dgx (4);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
@@ -72,7 +73,8 @@ run (const Fixture *x, uint32_t n_steps)
   ls_run_options_init (&options);
   options.n_steps = n_steps;
   options.host = (LsHostCosts) { .cost = { 0 } };
-  LsTimeline *t = x->plan ? ls_run (x->plan, x->cluster, &x->calibration, &nccl, &options, NULL, &error) : NULL;
+  LsTimeline *t
+      = x->plan ? ls_run (x->plan, x->cluster, &x->calibration, &nccl, &options, NULL, &error) : NULL;
   LS_CHECK_NO_ERROR (error);
   LS_CHECK (t != NULL);
   return t;
@@ -209,7 +211,8 @@ p2p_of_a_pair_is_hidden (void)
       continue;
     for (uint32_t k = 0; k < t->ranks[0].n; k++) {
       const LsSpan *kernel = &t->ranks[0].spans[k];
-      bool is_backward = ls_span_op (t, 0, kernel)->kind == LS_OP_KERNEL && ls_span_op (t, 0, kernel)->tag == LS_TAG_I;
+      bool is_backward
+          = ls_span_op (t, 0, kernel)->kind == LS_OP_KERNEL && ls_span_op (t, 0, kernel)->tag == LS_TAG_I;
       if (is_backward && kernel->start < p2p->end && kernel->end > p2p->start) {
         n_beside++;
         break;
@@ -240,8 +243,15 @@ chain (void)
   *received = (LsDep) { LS_DEP_END, 0 };
   transfers[0] = (LsTransfer) { MESSAGE, LS_SLOT_PREV, false };
   transfers[1] = (LsTransfer) { MESSAGE, LS_SLOT_NEXT, true };
-  LsOp op = { .kind = LS_OP_P2P, .tag = LS_TAG_SYNC, .host = LS_HOST_FREE, .layer = UINT16_MAX, .unit = UINT16_MAX,
-              .kernel = UINT32_MAX, .recorded = LS_TIME_NEVER, .n_transfers = 1, .name = "p2p" };
+  LsOp op = { .kind = LS_OP_P2P,
+              .tag = LS_TAG_SYNC,
+              .host = LS_HOST_FREE,
+              .layer = UINT16_MAX,
+              .unit = UINT16_MAX,
+              .kernel = UINT32_MAX,
+              .recorded = LS_TIME_NEVER,
+              .n_transfers = 1,
+              .name = "p2p" };
   for (int s = 0; s < 3; s++) {
     LsOp *ops = plan->segments[s].ops = ls_arena_new_array (plan->arena, LsOp, 2);
     if (s > 0) {
@@ -265,7 +275,10 @@ chain (void)
     plan->programs[r].n_instances = N_MB;
     plan->programs[r].instances = ls_arena_new_array (plan->arena, LsInstance, N_MB);
     for (uint32_t mb = 0; mb < N_MB; mb++)
-      plan->programs[r].instances[mb] = (LsInstance) { r == 0 ? 0 : r + 1 < N_STAGES ? 1 : 2, mb, 0, (uint16_t) r };
+      plan->programs[r].instances[mb] = (LsInstance) { r == 0                 ? 0
+                                                           : r + 1 < N_STAGES ? 1
+                                                                              : 2,
+                                                       mb, 0, (uint16_t) r };
   }
   ls_plan_bind_mesh (plan, &(LsMesh) { 1, 1, 1, N_STAGES }, 0);
   return plan;
@@ -422,11 +435,13 @@ n_hidden_sends (const LsTimeline *t, uint32_t rank, bool is_forward, uint32_t mb
     const LsSpan *p2p = &t->ranks[rank].spans[i];
     const LsOp *op = ls_span_op (t, rank, p2p);
     const LsInstance *in = ls_span_instance (t, rank, p2p);
-    if (op->kind != LS_OP_P2P || p2p->step != 0 || in->mb != mb || in->chunk != 0 || op->stream != (is_forward ? LS_STREAM_PP_FWD : LS_STREAM_PP_BWD))
+    if (op->kind != LS_OP_P2P || p2p->step != 0 || in->mb != mb || in->chunk != 0
+        || op->stream != (is_forward ? LS_STREAM_PP_FWD : LS_STREAM_PP_BWD))
       continue;
     for (uint32_t k = 0; k < t->ranks[rank].n; k++) {
       const LsSpan *kernel = &t->ranks[rank].spans[k];
-      if (ls_span_op (t, rank, kernel)->kind == LS_OP_KERNEL && kernel->start < p2p->end && kernel->end > p2p->start) {
+      if (ls_span_op (t, rank, kernel)->kind == LS_OP_KERNEL && kernel->start < p2p->end
+          && kernel->end > p2p->start) {
         n++;
         break;
       }
@@ -453,6 +468,7 @@ warm_up_and_cool_down_block (void)
   fixture_clear (&throughout);
 }
 
-LS_TEST_MAIN ("pipes", LS_TEST (pipes_run_both_ways), LS_TEST (a_chain_takes_its_time), LS_TEST (p2p_of_a_pair_is_hidden), LS_TEST (pipedream_has_no_bubble),
+LS_TEST_MAIN ("pipes", LS_TEST (pipes_run_both_ways), LS_TEST (a_chain_takes_its_time),
+              LS_TEST (p2p_of_a_pair_is_hidden), LS_TEST (pipedream_has_no_bubble),
               LS_TEST (pipedream_updates_each_micro_batch), LS_TEST (post_validation_needs_no_barrier),
               LS_TEST (warm_up_and_cool_down_block))

@@ -16,10 +16,11 @@ check_parts (const LsTimeline *t, guint32 seed)
     ls_breakdown_rank (t, r, parts);
     for (int p = 0; p < LS_N_PARTS; p++) {
       sum += parts[p];
-      ls_check_impl (parts[p] >= 0, __FILE__, __LINE__, "seed %u rank %u: negative %s", seed, r, ls_part_name ((LsPart) p));
+      ls_check_impl (parts[p] >= 0, __FILE__, __LINE__, "seed %u rank %u: negative %s", seed, r,
+                     ls_part_name ((LsPart) p));
     }
-    ls_check_impl (parts[LS_PART_OTHER] == 0, __FILE__, __LINE__, "seed %u rank %u: %" G_GINT64_FORMAT " ps unexplained", seed, r,
-                   parts[LS_PART_OTHER]);
+    ls_check_impl (parts[LS_PART_OTHER] == 0, __FILE__, __LINE__,
+                   "seed %u rank %u: %" G_GINT64_FORMAT " ps unexplained", seed, r, parts[LS_PART_OTHER]);
     LS_CHECK_INT (sum, ==, t->window_end - t->window_start);
   }
 }
@@ -33,7 +34,8 @@ check_bubbles (const LsTimeline *t, guint32 seed)
   ls_bubbles (t, bubbles);
   for (int b = 0; b < LS_N_BUBBLES; b++) {
     sum += bubbles[b];
-    ls_check_impl (bubbles[b] >= 0, __FILE__, __LINE__, "seed %u: negative %s", seed, ls_bubble_name ((LsBubble) b));
+    ls_check_impl (bubbles[b] >= 0, __FILE__, __LINE__, "seed %u: negative %s", seed,
+                   ls_bubble_name ((LsBubble) b));
   }
   LS_CHECK_INT (sum, ==, parts[LS_PART_BUBBLE]);
 }
@@ -56,7 +58,8 @@ count_flops (const LsPlan *plan, double *ret_own, double *ret_again)
       const LsSegment *seg = &plan->segments[p->instances[i].segment];
       for (uint32_t o = 0; o < seg->n_ops; o++)
         if (seg->ops[o].kernel != UINT32_MAX)
-          *(seg->ops[o].tag == LS_TAG_RECOMPUTE ? ret_again : ret_own) += matrix_flops (&plan->kernels[seg->ops[o].kernel]);
+          *(seg->ops[o].tag == LS_TAG_RECOMPUTE ? ret_again : ret_own)
+              += matrix_flops (&plan->kernels[seg->ops[o].kernel]);
     }
   }
 }
@@ -70,8 +73,8 @@ check_flops (const Job *j)
   count_flops (j->plan, &own, &again);
   if (j->strategy.attention != LS_ATTENTION_UNFUSED)
     return;
-  double expected = ls_model_flops (&j->model, ls_model_padded_vocab (&j->model, j->strategy.tp), j->strategy.seq,
-                                    j->strategy.global_batch, false);
+  double expected = ls_model_flops (&j->model, ls_model_padded_vocab (&j->model, j->strategy.tp),
+                                    j->strategy.seq, j->strategy.global_batch, false);
   LS_CHECK_NEAR (own, expected, 1e-9);
   LS_CHECK (j->strategy.recompute == LS_RECOMPUTE_NONE ? again == 0 : again > 0);
 }

@@ -15,28 +15,40 @@ kernels_have_classes (void)
     LsOpClass class;
   } names[] = {
     { "ampere_bf16_s16816gemm_bf16_128x256_ldg8_f2f_stages_64x3_tn", LS_CLASS_GEMM },
-    { "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas", LS_CLASS_GEMM },
+    { "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas",
+      LS_CLASS_GEMM },
     { "nvjet_hsh_256x128_64x4_2x1_v_bz_coopB_TNT", LS_CLASS_GEMM },
-    { "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_256x128_32x3_nn_align8>(Params)", LS_CLASS_GEMM },
+    { "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_256x128_32x3_nn_align8>(Params)",
+      LS_CLASS_GEMM },
     { "void cublasLt::splitKreduce_kernel<32, 16, int, float, __nv_bfloat16>(Params)", LS_CLASS_GEMM },
-    { "void flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128, 64, 128, 4, false, false, cutlass::bfloat16_t>>(Params)", LS_CLASS_ATTENTION_FWD },
+    { "void flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128, 64, 128, 4, false, false, cutlass::bfloat16_t>>(Params)",
+      LS_CLASS_ATTENTION_FWD },
     { "void flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<T>(Params)", LS_CLASS_ATTENTION_BWD },
-    { "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_3_64x128x128_4x1x1_kernel0_0", LS_CLASS_ATTENTION_FWD },
-    { "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_32_128x128x128_4x1x1_kernel0_0", LS_CLASS_ATTENTION_BWD },
+    { "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_3_64x128x128_4x1x1_kernel0_0",
+      LS_CLASS_ATTENTION_FWD },
+    { "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_32_128x128x128_4x1x1_kernel0_0",
+      LS_CLASS_ATTENTION_BWD },
     { "fmha_cutlassF_bf16_aligned_64x64_rf_sm80(PyTorchMemEffAttention::Params)", LS_CLASS_ATTENTION_FWD },
-    { "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, false, false>(float*)", LS_CLASS_SOFTMAX },
-    { "void at::native::(anonymous namespace)::cunn_SoftMaxForward<4, float, LogSoftMaxForwardEpilogue>()", LS_CLASS_CROSS_ENTROPY },
-    { "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float, float>(int)", LS_CLASS_NORM },
+    { "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, false, false>(float*)",
+      LS_CLASS_SOFTMAX },
+    { "void at::native::(anonymous namespace)::cunn_SoftMaxForward<4, float, LogSoftMaxForwardEpilogue>()",
+      LS_CLASS_CROSS_ENTROPY },
+    { "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float, float>(int)",
+      LS_CLASS_NORM },
     { "void at::native::(anonymous namespace)::GammaBetaBackwardCUDAKernelTemplate<float>()", LS_CLASS_NORM },
-    { "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, at::detail::Array<char*, 1>>()", LS_CLASS_MEMSET },
-    { "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, Array>()", LS_CLASS_ELEMENTWISE },
+    { "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, at::detail::Array<char*, 1>>()",
+      LS_CLASS_MEMSET },
+    { "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, Array>()",
+      LS_CLASS_ELEMENTWISE },
     { "triton_poi_fused_add_mul_silu_3", LS_CLASS_ELEMENTWISE },
     { "triton_red_fused_native_layer_norm_7", LS_CLASS_NORM },
     { "triton_per_fused_sum_2", LS_CLASS_REDUCTION },
     { "void at::native::reduce_kernel<512, 1, ReduceOp<float>>()", LS_CLASS_REDUCTION },
-    { "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<TensorListMetadata<4>, FusedAdamMathFunctor<float, 4>>()", LS_CLASS_OPTIMIZER },
+    { "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<TensorListMetadata<4>, FusedAdamMathFunctor<float, 4>>()",
+      LS_CLASS_OPTIMIZER },
     { "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", LS_CLASS_ALL_REDUCE },
-    { "ncclKernel_ReduceScatter_RING_LL_Sum_half(ncclDevComm*, unsigned long, ncclWork*)", LS_CLASS_REDUCE_SCATTER },
+    { "ncclKernel_ReduceScatter_RING_LL_Sum_half(ncclDevComm*, unsigned long, ncclWork*)",
+      LS_CLASS_REDUCE_SCATTER },
     { "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)", LS_CLASS_ALL_GATHER },
     { "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", LS_CLASS_SEND_RECV },
     { "ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)", LS_CLASS_OTHER },
@@ -47,7 +59,8 @@ kernels_have_classes (void)
     { "my_own_kernel", LS_CLASS_OTHER },
   };
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    if (!LS_CHECK_STR (ls_op_class_name (ls_op_class_of_kernel (names[i].name)), ls_op_class_name (names[i].class)))
+    if (!LS_CHECK_STR (ls_op_class_name (ls_op_class_of_kernel (names[i].name)),
+                       ls_op_class_name (names[i].class)))
       g_printerr ("  of %s\n", names[i].name);
   LS_CHECK (ls_op_class_of_collective ("_reduce_scatter_base") == LS_CLASS_REDUCE_SCATTER);
   LS_CHECK (ls_op_class_of_collective ("allgather_into_tensor_coalesced") == LS_CLASS_ALL_GATHER);
@@ -58,8 +71,13 @@ kernels_have_classes (void)
 static void
 add (LsStepSide *side, LsOpClass class, double start_us, double end_us, double launch_us, uint64_t bytes)
 {
-  const LsStepOp op = { .start = (LsTime) (start_us * US), .end = (LsTime) (end_us * US), .launch = (LsTime) (launch_us * US), .bytes = bytes,
-                        .name = "k", .class = (uint8_t) class, .match = LS_UNMATCHED };
+  const LsStepOp op = { .start = (LsTime) (start_us * US),
+                        .end = (LsTime) (end_us * US),
+                        .launch = (LsTime) (launch_us * US),
+                        .bytes = bytes,
+                        .name = "k",
+                        .class = (uint8_t) class,
+                        .match = LS_UNMATCHED };
   g_array_append_val (side->ops, op);
 }
 
@@ -140,9 +158,14 @@ parts_add_up (void)
       side[s]->length = g_rand_int_range (rand, 1, 5000);
       for (int n = g_rand_int_range (rand, 1, 30); n > 0; n--) {
         LsTime start = g_rand_int_range (rand, 0, 9000), end = start + g_rand_int_range (rand, 0, 4000);
-        const LsStepOp op = { .start = start, .end = end, .bytes = (uint64_t) g_rand_int_range (rand, 0, 3), .name = "k",
-                              .launch = g_rand_boolean (rand) ? LS_TIME_NEVER : start - g_rand_int_range (rand, -500, 3000),
-                              .class = (uint8_t) g_rand_int_range (rand, 0, LS_N_CLASSES), .match = LS_UNMATCHED };
+        const LsStepOp op
+            = { .start = start,
+                .end = end,
+                .bytes = (uint64_t) g_rand_int_range (rand, 0, 3),
+                .name = "k",
+                .launch = g_rand_boolean (rand) ? LS_TIME_NEVER : start - g_rand_int_range (rand, -500, 3000),
+                .class = (uint8_t) g_rand_int_range (rand, 0, LS_N_CLASSES),
+                .match = LS_UNMATCHED };
         g_array_append_val (side[s]->ops, op);
       }
       ls_step_side_finish (side[s], 0);
@@ -152,7 +175,8 @@ parts_add_up (void)
     LS_CHECK_INT (total (&r->predicted), ==, side[1]->length);
     for (guint i = 0; i < side[0]->ops->len; i++) {
       const LsStepOp *m = op_of (side[0], i);
-      LS_CHECK (m->match == LS_UNMATCHED || (op_of (side[1], m->match)->match == i && op_of (side[1], m->match)->class == m->class));
+      LS_CHECK (m->match == LS_UNMATCHED
+                || (op_of (side[1], m->match)->match == i && op_of (side[1], m->match)->class == m->class));
     }
   }
 }
@@ -214,5 +238,7 @@ long_sequences_align (void)
   LS_CHECK_INT (op_of (measured, n - 1)->match, ==, predicted->ops->len - 1);
 }
 
-LS_TEST_MAIN ("reconcile", LS_TEST (kernels_have_classes), LS_TEST (the_worked_example), LS_TEST (the_largest_may_be_missing), LS_TEST (parts_add_up),
-              LS_TEST (a_class_that_is_slower_throughout_still_matches), LS_TEST (sizes_must_agree), LS_TEST (long_sequences_align))
+LS_TEST_MAIN ("reconcile", LS_TEST (kernels_have_classes), LS_TEST (the_worked_example),
+              LS_TEST (the_largest_may_be_missing), LS_TEST (parts_add_up),
+              LS_TEST (a_class_that_is_slower_throughout_still_matches), LS_TEST (sizes_must_agree),
+              LS_TEST (long_sequences_align))

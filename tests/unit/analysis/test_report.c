@@ -7,18 +7,27 @@
 #include "ls_test.h"
 #include "trace.h"
 
-#define H 1024.0
+#define H      1024.0
 #define LAYERS 24.0
-#define SEQ 2048.0
-#define VOCAB 51200.0 /* a multiple of 128: not padded further */
-#define BATCH 8.0
+#define SEQ    2048.0
+#define VOCAB  51200.0 /* a multiple of 128: not padded further */
+#define BATCH  8.0
 
 static LsModel
 gpt (void)
 {
   return (LsModel) {
-    .name = (char *) "gpt", .n_layers = LAYERS, .hidden = H, .n_heads = 16, .n_kv_heads = 16, .head_dim = 64, .ffn = 4096,
-    .vocab = VOCAB, .seq = SEQ, .tied_embeddings = true, .linear_bias = true,
+    .name = (char *) "gpt",
+    .n_layers = LAYERS,
+    .hidden = H,
+    .n_heads = 16,
+    .n_kv_heads = 16,
+    .head_dim = 64,
+    .ffn = 4096,
+    .vocab = VOCAB,
+    .seq = SEQ,
+    .tied_embeddings = true,
+    .linear_bias = true,
   };
 }
 
@@ -61,8 +70,19 @@ job_init (Job *job)
   job->trace.t.digest = 0xfeed;
   job->trace.t.resource_bytes = job->resource_bytes;
 
-  job->classes[0] = (LsClassMemory) { .rank = 0, .count = 1, .peak_bytes = 700, .needed_bytes = 700, .at_peak = { 300, 400 }, .category_peak = { 300, 500 } };
-  job->classes[1] = (LsClassMemory) { .rank = 1, .role = 1, .count = 1, .peak_bytes = 800, .needed_bytes = 800, .at_peak = { 200, 600 }, .category_peak = { 250, 650 } };
+  job->classes[0] = (LsClassMemory) { .rank = 0,
+                                      .count = 1,
+                                      .peak_bytes = 700,
+                                      .needed_bytes = 700,
+                                      .at_peak = { 300, 400 },
+                                      .category_peak = { 300, 500 } };
+  job->classes[1] = (LsClassMemory) { .rank = 1,
+                                      .role = 1,
+                                      .count = 1,
+                                      .peak_bytes = 800,
+                                      .needed_bytes = 800,
+                                      .at_peak = { 200, 600 },
+                                      .category_peak = { 250, 650 } };
   job->memory = (LsMemory) { .n_classes = 2, .classes = job->classes };
 }
 
@@ -130,7 +150,9 @@ hfu_adds_what_was_recomputed (void)
   Job job;
   job_init (&job);
   job.kernels[0] = (LsKernel) { .kind = LS_KERNEL_GEMM, .flops = 1e12 };
-  job.kernels[1] = (LsKernel) { .kind = LS_KERNEL_ATTENTION_FWD, .flops = 2 * 10 * 1e6 * 100, .batch = 10, .m = 1000, .n = 1000, .k = 100 };
+  job.kernels[1] = (LsKernel) {
+    .kind = LS_KERNEL_ATTENTION_FWD, .flops = 2 * 10 * 1e6 * 100, .batch = 10, .m = 1000, .n = 1000, .k = 100
+  };
   job.kernels[2] = (LsKernel) { .kind = LS_KERNEL_NORM, .flops = 1e15 };
   for (uint32_t i = 0; i < 3; i++) {
     job.trace.ops[OP_F + (int) i].tag = LS_TAG_RECOMPUTE;
@@ -284,6 +306,8 @@ shares_of_kernel_time (void)
   job_clear (&job);
 }
 
-LS_TEST_MAIN ("report", LS_TEST (mfu_is_the_published_formula_over_the_peak), LS_TEST (hfu_adds_what_was_recomputed),
-              LS_TEST (breakdown_is_the_mean_over_ranks), LS_TEST (memory_is_that_of_the_fullest_rank),
-              LS_TEST (links_are_sorted_by_use_then_name), LS_TEST (at_most_32_links), LS_TEST (symmetric_links_are_a_group), LS_TEST (shares_of_kernel_time))
+LS_TEST_MAIN ("report", LS_TEST (mfu_is_the_published_formula_over_the_peak),
+              LS_TEST (hfu_adds_what_was_recomputed), LS_TEST (breakdown_is_the_mean_over_ranks),
+              LS_TEST (memory_is_that_of_the_fullest_rank), LS_TEST (links_are_sorted_by_use_then_name),
+              LS_TEST (at_most_32_links), LS_TEST (symmetric_links_are_a_group),
+              LS_TEST (shares_of_kernel_time))

@@ -5,7 +5,10 @@
 
 #include "analysis/score.h"
 
-#define ROW(measured, predicted) { .measured_s = (measured), .predicted_s = (predicted) }
+#define ROW(measured, predicted)                                                                             \
+  {                                                                                                          \
+    .measured_s = (measured), .predicted_s = (predicted)                                                     \
+  }
 
 static void
 errors_are_signed_percent_of_the_measurement (void)
@@ -15,8 +18,8 @@ errors_are_signed_percent_of_the_measurement (void)
   ls_score (rows, G_N_ELEMENTS (rows), &s);
   LS_CHECK_INT (s.n, ==, 3);
   LS_CHECK_INT (s.refused, ==, 1);
-  LS_CHECK_NEAR (s.mape_pct, 35.0 / 3, 1e-12);     /* 10, 20, 5 */
-  LS_CHECK_NEAR (s.bias_pct, -5.0 / 3, 1e-12);     /* 10, -20, 5 */
+  LS_CHECK_NEAR (s.mape_pct, 35.0 / 3, 1e-12); /* 10, 20, 5 */
+  LS_CHECK_NEAR (s.bias_pct, -5.0 / 3, 1e-12); /* 10, -20, 5 */
   LS_CHECK_NEAR (s.median_abs_pct, 10.0, 1e-12);
   LS_CHECK_NEAR (s.worst_pct, -20.0, 1e-12);
 }
@@ -64,7 +67,8 @@ nothing_simulated_has_no_statistics (void)
 static void
 total_tau_weighs_families_by_size (void)
 {
-  const LsScore families[] = { { .n = 3, .kendall_tau = 1 }, { .n = 1, .kendall_tau = NAN }, { .n = 9, .kendall_tau = 0 } };
+  const LsScore families[]
+      = { { .n = 3, .kendall_tau = 1 }, { .n = 1, .kendall_tau = NAN }, { .n = 9, .kendall_tau = 0 } };
   LS_CHECK_NEAR (ls_score_mean_tau (families, 3), 0.25, 1e-12);
   LS_CHECK (isnan (ls_score_mean_tau (families + 1, 1)));
 }
@@ -73,8 +77,10 @@ static void
 families_are_scored_apart_and_together (void)
 {
   static const LsScoreRow rows[] = {
-    { .family = "a", .measured_s = 1, .predicted_s = 1.1 }, { .family = "b", .measured_s = 3, .predicted_s = 3.9 },
-    { .family = "a", .measured_s = 2, .predicted_s = 1.0 }, { .family = "b", .measured_s = 4, .predicted_s = 4.0 },
+    { .family = "a", .measured_s = 1, .predicted_s = 1.1 },
+    { .family = "b", .measured_s = 3, .predicted_s = 3.9 },
+    { .family = "a", .measured_s = 2, .predicted_s = 1.0 },
+    { .family = "b", .measured_s = 4, .predicted_s = 4.0 },
   };
   static const char *const names[] = { "b", "a" };
   LsScore families[2], total;
@@ -88,5 +94,4 @@ families_are_scored_apart_and_together (void)
 LS_TEST_MAIN ("analysis/score", LS_TEST (errors_are_signed_percent_of_the_measurement),
               LS_TEST (median_of_an_even_number_is_the_middle_of_two), LS_TEST (tau_counts_discordant_rows),
               LS_TEST (tau_b_corrects_for_ties), LS_TEST (nothing_simulated_has_no_statistics),
-              LS_TEST (total_tau_weighs_families_by_size),
-              LS_TEST (families_are_scored_apart_and_together))
+              LS_TEST (total_tau_weighs_families_by_size), LS_TEST (families_are_scored_apart_and_together))

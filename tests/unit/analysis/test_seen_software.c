@@ -1,5 +1,6 @@
-/* Pins what a profiled step shows of its software: the median time between launches where the GPU waits, and only of
- * those; whose graphs are launched; which flash attention runs; and that nothing is told where nothing shows. */
+/* Pins what a profiled step shows of its software: the median time between launches where the GPU waits, and
+ * only of those; whose graphs are launched; which flash attention runs; and that nothing is told where
+ * nothing shows. */
 #include "ls_test.h"
 
 #include "analysis/seen_software.h"
@@ -52,7 +53,7 @@ the_host_is_timed_where_the_gpu_waits (void)
   for (guint i = 0; i < 9; i++)
     launch (&step, LS_CLASS_ELEMENTWISE, (20 + i) * US, 1 * US); /* waits: 20 to 28 us */
   for (guint i = 0; i < 50; i++)
-    launch (&step, LS_CLASS_GEMM, 6 * US, 100 * US);             /* the first waits too, the others run ahead */
+    launch (&step, LS_CLASS_GEMM, 6 * US, 100 * US); /* the first waits too, the others run ahead */
   LsSeenSoftware seen = seen_of (&step);
   LS_CHECK_INT (seen.n_launches, ==, 10);
   LS_CHECK_INT (seen.host_launch, ==, 24 * US); /* of 6, 20 ... 28, the upper of the two in the middle */
@@ -102,7 +103,13 @@ seen_of_graphs (const char *letters)
     if (*c == ' ')
       at = now;
     else
-      add (&step, *c == 'A' ? LS_CLASS_ATTENTION_FWD : *c == 'B' ? LS_CLASS_ATTENTION_BWD : LS_CLASS_GEMM, now, now + US, at)->in_graph = true;
+      add (&step,
+           *c == 'A'       ? LS_CLASS_ATTENTION_FWD
+               : *c == 'B' ? LS_CLASS_ATTENTION_BWD
+                           : LS_CLASS_GEMM,
+           now, now + US, at)
+          ->in_graph
+          = true;
   }
   return seen_of (&step);
 }
@@ -126,9 +133,12 @@ attention_is_known_by_name (void)
     const char *name;
     int kernel;
   } names[] = {
-    { "void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<64, 128, 128>>(Params)", LS_ATTENTION_KERNEL_FA2 },
-    { "void cutlass::device_kernel<flash::enable_sm90<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<2>>>>", LS_ATTENTION_KERNEL_FA3 },
-    { "void fmha_fwd_loop_kernel<FMHA_kernel_traits<256, 64, 16, 1, 4, 8u, __half>>(Params)", LS_ATTENTION_KERNEL_FA1 },
+    { "void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<64, 128, 128>>(Params)",
+      LS_ATTENTION_KERNEL_FA2 },
+    { "void cutlass::device_kernel<flash::enable_sm90<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<2>>>>",
+      LS_ATTENTION_KERNEL_FA3 },
+    { "void fmha_fwd_loop_kernel<FMHA_kernel_traits<256, 64, 16, 1, 4, 8u, __half>>(Params)",
+      LS_ATTENTION_KERNEL_FA1 },
     { "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_3", -1 },
     { "attn_fwd", -1 },
   };
@@ -143,5 +153,6 @@ attention_is_known_by_name (void)
   LS_CHECK (seen_of (&none).attention_name == NULL);
 }
 
-LS_TEST_MAIN ("seen_software", LS_TEST (the_host_is_timed_where_the_gpu_waits), LS_TEST (other_launches_do_not_count),
-              LS_TEST (few_launches_tell_nothing), LS_TEST (graphs_are_of_a_layer_or_of_the_step), LS_TEST (attention_is_known_by_name))
+LS_TEST_MAIN ("seen_software", LS_TEST (the_host_is_timed_where_the_gpu_waits),
+              LS_TEST (other_launches_do_not_count), LS_TEST (few_launches_tell_nothing),
+              LS_TEST (graphs_are_of_a_layer_or_of_the_step), LS_TEST (attention_is_known_by_name))

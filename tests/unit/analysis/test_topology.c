@@ -75,7 +75,8 @@ two_nodes_are_bound_inside (void)
   g_autoptr (GArray) levels = ls_topo_levels_new (c);
   if (!LS_CHECK_INT (levels->len, ==, 2))
     return;
-  double inside = 1 / level (levels, 0)->all_gather.data_sheet, between = 1 / level (levels, 1)->all_gather.data_sheet;
+  double inside = 1 / level (levels, 0)->all_gather.data_sheet,
+         between = 1 / level (levels, 1)->all_gather.data_sheet;
   LS_CHECK_NEAR (fmax (inside, between), 1.94553e-12, 0.01);
   LS_CHECK_DOUBLE (inside, >, between);
 }
@@ -141,8 +142,8 @@ tori_are_cut_across_their_longest_axis (void)
     uint32_t x, y, z, cut;
     int wrap;
   } cases[] = {
-    { 4, 4, 0, 4, LS_WRAP_NONE }, { 4, 4, 0, 8, LS_WRAP_ALL }, { 8, 4, 0, 4, LS_WRAP_NONE }, { 4, 8, 0, 8, LS_WRAP_ALL }, { 4, 4, 4, 32, LS_WRAP_ALL },
-    { 4, 4, 8, 16, LS_WRAP_NONE },
+    { 4, 4, 0, 4, LS_WRAP_NONE }, { 4, 4, 0, 8, LS_WRAP_ALL },  { 8, 4, 0, 4, LS_WRAP_NONE },
+    { 4, 8, 0, 8, LS_WRAP_ALL },  { 4, 4, 4, 32, LS_WRAP_ALL }, { 4, 4, 8, 16, LS_WRAP_NONE },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     LsClusterSpec s = tiny_torus (1, cases[i].x, cases[i].y, cases[i].z, cases[i].wrap);
@@ -165,7 +166,8 @@ closed_form (const LsClusterSpec *s)
   for (int spines = 0; spines < 2; spines++) { /* 0: with the first half */
     double cut = 0;
     for (uint32_t first = 0; first < n; first += m) {
-      uint32_t nodes = MIN (m, n - first), here = first >= h ? 0 : MIN (nodes, h - first), there = nodes - here;
+      uint32_t nodes = MIN (m, n - first), here = first >= h ? 0 : MIN (nodes, h - first),
+               there = nodes - here;
       double up = n > m ? m * w / s->oversubscription : 0;
       double with_first = there * w + (spines == 1 ? up : 0), with_second = here * w + (spines == 0 ? up : 0);
       cut += fmin (with_first, with_second);
@@ -188,9 +190,10 @@ clusters_are_cut_as_the_formula_says (void)
     s.pcie.bandwidth_bytes_per_s = 1e12; /* NICs are what limits a node */
     g_autoptr (LsCluster) c = built (&s);
     double flow = ls_topo_cluster_bisection (c).payload, formula = closed_form (&s);
-    if (!ls_check_impl (fabs (flow - formula) <= 1e-9 * formula, __FILE__, __LINE__,
-                        "seed %u: %u nodes, %u a leaf, %u rails, oversubscription %g: %.17g, the formula says %.17g", seed, s.n_nodes,
-                        s.nodes_per_leaf, s.rails, s.oversubscription, flow, formula))
+    if (!ls_check_impl (
+            fabs (flow - formula) <= 1e-9 * formula, __FILE__, __LINE__,
+            "seed %u: %u nodes, %u a leaf, %u rails, oversubscription %g: %.17g, the formula says %.17g",
+            seed, s.n_nodes, s.nodes_per_leaf, s.rails, s.oversubscription, flow, formula))
       return;
   }
 }
@@ -245,7 +248,8 @@ rows_hold_all_links (void)
     n_pairs += row->n_pairs;
     if (!LS_CHECK (row->link != NULL))
       return;
-    LS_CHECK_NEAR (row->capacity_bytes_per_s, row->link->bandwidth_bytes_per_s * row->link->efficiency, 1e-12);
+    LS_CHECK_NEAR (row->capacity_bytes_per_s, row->link->bandwidth_bytes_per_s * row->link->efficiency,
+                   1e-12);
   }
   LS_CHECK_INT (2 * is, ==, n_physical);
   LS_CHECK_INT (2 * n_pairs, ==, c->links->len);
@@ -281,9 +285,10 @@ one_nic_takes_86_ms_for_4_GiB (void)
   ls_topo_path_free (path);
 }
 
-LS_TEST_MAIN ("topology", LS_TEST (a_superpod_has_three_levels), LS_TEST (two_nodes_are_bound_inside), LS_TEST (a_rack_sends_3600_GB_a_second),
-              LS_TEST (half_of_an_nvswitch_node_sends_all_it_has), LS_TEST (the_hybrid_cube_is_cut_at_six_links),
-              LS_TEST (a_pcie_node_is_cut_between_its_sockets), LS_TEST (tori_are_cut_across_their_longest_axis),
-              LS_TEST (clusters_are_cut_as_the_formula_says), LS_TEST (what_is_alike_stands_once), LS_TEST (rows_hold_all_links),
-              LS_TEST (ways_know_their_narrowest_link),
+LS_TEST_MAIN ("topology", LS_TEST (a_superpod_has_three_levels), LS_TEST (two_nodes_are_bound_inside),
+              LS_TEST (a_rack_sends_3600_GB_a_second), LS_TEST (half_of_an_nvswitch_node_sends_all_it_has),
+              LS_TEST (the_hybrid_cube_is_cut_at_six_links), LS_TEST (a_pcie_node_is_cut_between_its_sockets),
+              LS_TEST (tori_are_cut_across_their_longest_axis),
+              LS_TEST (clusters_are_cut_as_the_formula_says), LS_TEST (what_is_alike_stands_once),
+              LS_TEST (rows_hold_all_links), LS_TEST (ways_know_their_narrowest_link),
               LS_TEST (one_nic_takes_86_ms_for_4_GiB))

@@ -29,8 +29,19 @@ fixture_init (Fixture *x, uint32_t seq, bool overlaps, int kind, bool waits)
   spec.gpu.peak_flops[LS_DTYPE_BF16] = 312e12;
   *x = (Fixture) { .cluster = ls_cluster_build (&spec, NULL) };
   x->model = (LsModel) {
-    .name = (char *) "small", .n_layers = 2, .hidden = 4096, .n_heads = 32, .n_kv_heads = 32, .head_dim = 128, .ffn = 16384, .vocab = 5000,
-    .seq = seq, .mlp = LS_MLP_GELU, .norm = LS_NORM_RMSNORM, .position = LS_POSITION_ROPE, .attention = LS_ATTENTION_FLASH,
+    .name = (char *) "small",
+    .n_layers = 2,
+    .hidden = 4096,
+    .n_heads = 32,
+    .n_kv_heads = 32,
+    .head_dim = 128,
+    .ffn = 16384,
+    .vocab = 5000,
+    .seq = seq,
+    .mlp = LS_MLP_GELU,
+    .norm = LS_NORM_RMSNORM,
+    .position = LS_POSITION_ROPE,
+    .attention = LS_ATTENTION_FLASH,
   };
   ls_calibration_init_roofline (&x->calibration);
   ls_strategy_init (&x->s);
@@ -57,8 +68,8 @@ fixture_clear (Fixture *x)
   ls_calibration_clear (&x->calibration);
 }
 
-/* On rank 0, of the first layer in the last step: a kernel's pieces, and the moves that were issued from right before the
- * first of them to the last. */
+/* On rank 0, of the first layer in the last step: a kernel's pieces, and the moves that were issued from
+ * right before the first of them to the last. */
 typedef struct {
   LsSpan piece[TP], move[TP - 1];
   uint32_t n_pieces, n_moves;
@@ -86,7 +97,7 @@ pieces_of (const Fixture *x, const char *kernel)
   for (uint32_t i = 0; i < r->n && p.n_moves < TP - 1 && p.n_pieces == TP; i++) {
     const LsOp *op = ls_span_op (x->t, 0, &spans[i]);
     bool is_of_it = spans[i].instance == p.piece[0].instance && spans[i].step == p.piece[0].step
-                    && spans[i].op + 1 >= p.piece[0].op && spans[i].op < p.piece[TP - 1].op;
+        && spans[i].op + 1 >= p.piece[0].op && spans[i].op < p.piece[TP - 1].op;
     if (op->coll == LS_COLL_COPY_PERMUTE && op->kind == LS_OP_COLLECTIVE && is_of_it)
       p.move[p.n_moves++] = spans[i];
   }
@@ -105,7 +116,8 @@ gathered_rows_come_while_others_are_multiplied (void)
   LS_CHECK_INT (p.piece[0].start, <=, p.move[0].end);
   for (uint32_t i = 0; i + 1 < TP; i++) {
     LS_CHECK_INT (p.piece[i + 1].start, >=, p.move[i].end);
-    LS_CHECK_INT (p.piece[i + 1].start, ==, MAX (p.piece[i].end, p.move[i].end)); /* long enough: nobody waits */
+    LS_CHECK_INT (p.piece[i + 1].start, ==,
+                  MAX (p.piece[i].end, p.move[i].end)); /* long enough: nobody waits */
     LS_CHECK_INT (p.piece[i + 1].start, ==, p.piece[i].end);
     LS_CHECK (i == 0 || p.move[i].start >= p.move[i - 1].end);
   }
@@ -145,7 +157,8 @@ static void
 less_shows (void)
 {
   LsTime plain_step, bulk_step, ring_step;
-  LsTime plain = exposed (8192, false, LS_TP_OVERLAP_RING, &plain_step), bulk = exposed (8192, true, LS_TP_OVERLAP_BULK, &bulk_step),
+  LsTime plain = exposed (8192, false, LS_TP_OVERLAP_RING, &plain_step),
+         bulk = exposed (8192, true, LS_TP_OVERLAP_BULK, &bulk_step),
          ring = exposed (8192, true, LS_TP_OVERLAP_RING, &ring_step);
   LS_CHECK_INT (bulk, ==, plain); /* Megatron-LM overlaps these without being told, too */
   LS_CHECK_INT (bulk_step, ==, plain_step);
@@ -163,10 +176,11 @@ n_beside_collectives (bool waits)
   guint n = 0;
   for (uint32_t i = 0; i < r->n; i++) {
     const LsOp *coll = ls_span_op (x.t, 0, &r->spans[i]);
-    bool is_whole = coll->kind == LS_OP_COLLECTIVE && (coll->coll == LS_COLL_ALL_GATHER || coll->coll == LS_COLL_REDUCE_SCATTER);
+    bool is_whole = coll->kind == LS_OP_COLLECTIVE
+        && (coll->coll == LS_COLL_ALL_GATHER || coll->coll == LS_COLL_REDUCE_SCATTER);
     for (uint32_t j = 0; is_whole && j < r->n; j++)
       n += ls_span_op (x.t, 0, &r->spans[j])->kind == LS_OP_KERNEL && r->spans[j].start < r->spans[i].end
-           && r->spans[j].end > r->spans[i].matched;
+          && r->spans[j].end > r->spans[i].matched;
   }
   fixture_clear (&x);
   return n;
@@ -180,5 +194,6 @@ collectives_that_stay_whole_block_where_asked (void)
   LS_CHECK_INT (n_beside_collectives (true), ==, 0);
 }
 
-LS_TEST_MAIN ("tp_overlap", LS_TEST (gathered_rows_come_while_others_are_multiplied), LS_TEST (computed_rows_leave_while_others_are_multiplied),
-              LS_TEST (less_shows), LS_TEST (collectives_that_stay_whole_block_where_asked))
+LS_TEST_MAIN ("tp_overlap", LS_TEST (gathered_rows_come_while_others_are_multiplied),
+              LS_TEST (computed_rows_leave_while_others_are_multiplied), LS_TEST (less_shows),
+              LS_TEST (collectives_that_stay_whole_block_where_asked))

@@ -7,14 +7,28 @@
 #include "exec/timeline.h"
 
 enum {
-  OP_F, OP_I, OP_W, OP_B, OP_RECOMPUTE, OP_OPTIMIZER, OP_SYNC,          /* kernels  */
-  OP_TP, OP_DP, OP_CP, OP_EP, OP_EMBEDDING, OP_NORM, OP_P2P,            /* transfers */
-  OP_COPY, OP_HOST_DELAY, OP_SIDE_KERNEL,
+  OP_F,
+  OP_I,
+  OP_W,
+  OP_B,
+  OP_RECOMPUTE,
+  OP_OPTIMIZER,
+  OP_SYNC, /* kernels  */
+  OP_TP,
+  OP_DP,
+  OP_CP,
+  OP_EP,
+  OP_EMBEDDING,
+  OP_NORM,
+  OP_P2P, /* transfers */
+  OP_COPY,
+  OP_HOST_DELAY,
+  OP_SIDE_KERNEL,
   N_OPS
 };
 
-#define NEVER LS_TIME_NEVER
-#define NONE LS_SPAN_NONE
+#define NEVER     LS_TIME_NEVER
+#define NONE      LS_SPAN_NONE
 #define MAX_RANKS 4
 
 typedef struct {
@@ -56,7 +70,8 @@ static inline void
 trace_init (Trace *trace, uint32_t n_ranks, LsTime window_start, LsTime window_end)
 {
   *trace = (Trace) { 0 };
-  static const LsTag tags[] = { LS_TAG_F, LS_TAG_I, LS_TAG_W, LS_TAG_B, LS_TAG_RECOMPUTE, LS_TAG_OPTIMIZER, LS_TAG_SYNC };
+  static const LsTag tags[]
+      = { LS_TAG_F, LS_TAG_I, LS_TAG_W, LS_TAG_B, LS_TAG_RECOMPUTE, LS_TAG_OPTIMIZER, LS_TAG_SYNC };
   for (int op = OP_F; op <= OP_SYNC; op++)
     trace_op (trace, op, LS_OP_KERNEL, LS_STREAM_COMPUTE, tags[op], 0);
   trace_op (trace, OP_TP, LS_OP_COLLECTIVE, LS_STREAM_TP, LS_TAG_F, LS_SLOT_TP);
@@ -79,16 +94,26 @@ trace_init (Trace *trace, uint32_t n_ranks, LsTime window_start, LsTime window_e
   trace->segment = (LsSegment) { .name = "all", .n_ops = N_OPS, .ops = trace->ops };
   trace->program = (LsProgram) { .n_instances = 1, .instances = &trace->instance };
   trace->plan = (LsPlan) {
-    .n_ranks = n_ranks, .n_segments = 1, .segments = &trace->segment, .n_roles = 1,
-    .programs = &trace->program, .n_comms = 6, .comms = trace->comms, .bindings = trace->bindings,
+    .n_ranks = n_ranks,
+    .n_segments = 1,
+    .segments = &trace->segment,
+    .n_roles = 1,
+    .programs = &trace->program,
+    .n_comms = 6,
+    .comms = trace->comms,
+    .bindings = trace->bindings,
   };
   for (uint32_t rank = 0; rank < n_ranks; rank++) {
     trace->ranks[rank] = (LsRankSpans) { .spans = trace->spans[rank], .cap = 16, .tail_cause = NONE };
     trace->multiplicity[rank] = 1;
   }
   trace->t = (LsTimeline) {
-    .plan = &trace->plan, .n_ranks = n_ranks, .ranks = trace->ranks, .multiplicity = trace->multiplicity,
-    .window_start = window_start, .window_end = window_end,
+    .plan = &trace->plan,
+    .n_ranks = n_ranks,
+    .ranks = trace->ranks,
+    .multiplicity = trace->multiplicity,
+    .window_start = window_start,
+    .window_end = window_end,
   };
 }
 
@@ -98,16 +123,20 @@ trace_add (Trace *trace, uint32_t rank, TestSpan s)
   LsRankSpans *r = &trace->ranks[rank];
   g_assert (r->n < r->cap);
   r->spans[r->n++] = (LsSpan) {
-    .start = s.start, .end = s.end, .matched = s.matched, .op = (uint16_t) s.op,
-    .cause = s.cause, .cause_kind = (uint8_t) s.cause_kind,
+    .start = s.start,
+    .end = s.end,
+    .matched = s.matched,
+    .op = (uint16_t) s.op,
+    .cause = s.cause,
+    .cause_kind = (uint8_t) s.cause_kind,
   };
 }
 
-#define TRACE_ADD(trace, rank, ...)                                             \
-  do {                                                                          \
-    static const TestSpan spans_[] = { __VA_ARGS__ };                           \
-    for (size_t i_ = 0; i_ < G_N_ELEMENTS (spans_); i_++)                       \
-      trace_add ((trace), (rank), spans_[i_]);                                  \
+#define TRACE_ADD(trace, rank, ...)                                                                          \
+  do {                                                                                                       \
+    static const TestSpan spans_[] = { __VA_ARGS__ };                                                        \
+    for (size_t i_ = 0; i_ < G_N_ELEMENTS (spans_); i_++)                                                    \
+      trace_add ((trace), (rank), spans_[i_]);                                                               \
   } while (0)
 
 #endif

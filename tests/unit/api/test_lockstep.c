@@ -11,7 +11,7 @@ static LsJob *
 new_small_job (void)
 {
   static const char *const knobs[][2]
-    = { { "model", "tiny" }, { "cluster", "pair" }, { "nodes", "2" }, { "tp", "2" }, { "pp", "2" } };
+      = { { "model", "tiny" }, { "cluster", "pair" }, { "nodes", "2" }, { "tp", "2" }, { "pp", "2" } };
   LsJob *job = ls_job_new ();
   for (guint i = 0; i < G_N_ELEMENTS (knobs); i++)
     LS_CHECK (ls_job_set (job, knobs[i][0], knobs[i][1], NULL));
@@ -206,7 +206,8 @@ main (void)
     LS_TEST (colour_is_used_only_on_request),
     LS_TEST (results_outlive_their_job),
     LS_TEST (errors_carry_the_documented_codes),
-    LS_TEST (the_table_of_knobs_is_what_can_be_set), LS_TEST (output_paths_can_be_checked_before_a_run),
+    LS_TEST (the_table_of_knobs_is_what_can_be_set),
+    LS_TEST (output_paths_can_be_checked_before_a_run),
     LS_TEST (a_file_that_cannot_be_written_is_an_error),
     LS_TEST (a_collective_gives_every_kind_of_result),
     LS_TEST (a_collective_fails_with_the_documented_codes),

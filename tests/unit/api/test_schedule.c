@@ -45,15 +45,27 @@ check_figures (const LsScheduleOptions *options, double makespan, double span, d
 static void
 figures_equal_closed_forms (void)
 {
-  check_figures (&(LsScheduleOptions){ .schedule = "gpipe", .pp = "4", .micro_batches = "8" }, 33, 33, 24);
-  check_figures (&(LsScheduleOptions){ .schedule = "1f1b", .pp = "8", .micro_batches = "8", .f_time = "0.1", .b_time = "0.3" },
-                 6, 6, 3.2);
-  check_figures (&(LsScheduleOptions){ .schedule = "interleaved-1f1b", .pp = "4", .vpp = "2", .micro_batches = "8" }, 57, 57, 48);
-  check_figures (&(LsScheduleOptions){ .schedule = "zb-h1", .pp = "4", .micro_batches = "8", .f_time = "10", .b_time = "12",
-                                       .w_time = "8" },
+  check_figures (&(LsScheduleOptions) { .schedule = "gpipe", .pp = "4", .micro_batches = "8" }, 33, 33, 24);
+  check_figures (
+      &(LsScheduleOptions) {
+          .schedule = "1f1b", .pp = "8", .micro_batches = "8", .f_time = "0.1", .b_time = "0.3" },
+      6, 6, 3.2);
+  check_figures (
+      &(LsScheduleOptions) { .schedule = "interleaved-1f1b", .pp = "4", .vpp = "2", .micro_batches = "8" },
+      57, 57, 48);
+  check_figures (&(LsScheduleOptions) { .schedule = "zb-h1",
+                                        .pp = "4",
+                                        .micro_batches = "8",
+                                        .f_time = "10",
+                                        .b_time = "12",
+                                        .w_time = "8" },
                  282, 282, 240);
-  check_figures (&(LsScheduleOptions){ .schedule = "zb-h2", .pp = "4", .micro_batches = "8", .w_time = "1" }, 27, 24, 24);
-  check_figures (&(LsScheduleOptions){ .schedule = "1f1b", .pp = "2", .micro_batches = "2", .f_time = "1s", .b_time = "2s" }, 9, 9, 6);
+  check_figures (&(LsScheduleOptions) { .schedule = "zb-h2", .pp = "4", .micro_batches = "8", .w_time = "1" },
+                 27, 24, 24);
+  check_figures (
+      &(LsScheduleOptions) {
+          .schedule = "1f1b", .pp = "2", .micro_batches = "2", .f_time = "1s", .b_time = "2s" },
+      9, 9, 6);
 }
 
 /* Columns of the widest line that shows a rank. */
@@ -75,8 +87,12 @@ charts_keep_within_their_width (void)
   static const char *const names[] = { "1f1b", "zbv", "gpipe", "hanayo" };
   for (guint i = 0; i < G_N_ELEMENTS (stages); i++)
     for (guint k = 0; k < G_N_ELEMENTS (names); k++) {
-      g_autoptr (LsSchedule) s = made (&(LsScheduleOptions){
-        .schedule = names[k], .pp = stages[i], .micro_batches = "64", .f_time = "1.3", .b_time = "1.7", .w_time = "0.9" });
+      g_autoptr (LsSchedule) s = made (&(LsScheduleOptions) { .schedule = names[k],
+                                                              .pp = stages[i],
+                                                              .micro_batches = "64",
+                                                              .f_time = "1.3",
+                                                              .b_time = "1.7",
+                                                              .w_time = "0.9" });
       for (guint width = 50; s && width <= 250; width += 40) {
         g_autofree char *text = ls_schedule_text (s, LS_TEXT_PLAIN, width);
         g_autofree char *ascii = ls_schedule_text (s, LS_TEXT_ASCII, width);
@@ -91,7 +107,8 @@ charts_keep_within_their_width (void)
 static void
 colours_are_switched_off_again (void)
 {
-  g_autoptr (LsSchedule) s = made (&(LsScheduleOptions){ .schedule = "dualpipe", .pp = "4", .micro_batches = "8" });
+  g_autoptr (LsSchedule) s
+      = made (&(LsScheduleOptions) { .schedule = "dualpipe", .pp = "4", .micro_batches = "8" });
   if (!s)
     return;
   g_autofree char *text = ls_schedule_text (s, LS_TEXT_COLOR, 120);
@@ -123,7 +140,7 @@ orders_read_back_as_themselves (void)
       continue;
     g_autofree char *csv = ls_schedule_csv (s);
     LS_CHECK (ls_schedule_write (csv, path, NULL));
-    g_autoptr (LsSchedule) read = made (&(LsScheduleOptions){ .schedule = path });
+    g_autoptr (LsSchedule) read = made (&(LsScheduleOptions) { .schedule = path });
     g_autofree char *again = read ? ls_schedule_csv (read) : NULL;
     LS_CHECK_STR (again, csv);
   }
@@ -151,8 +168,9 @@ pictures_are_drawn (void)
     return;
   }
   g_autofree char *folder = g_dir_make_tmp ("ls-schedule-XXXXXX", NULL);
-  g_autoptr (LsSchedule) one = made (&(LsScheduleOptions){ .schedule = "zb-h1", .pp = "4", .micro_batches = "8" });
-  g_autoptr (LsSchedule) all = made (&(LsScheduleOptions){ .all = TRUE, .pp = "2", .micro_batches = "4" });
+  g_autoptr (LsSchedule) one
+      = made (&(LsScheduleOptions) { .schedule = "zb-h1", .pp = "4", .micro_batches = "8" });
+  g_autoptr (LsSchedule) all = made (&(LsScheduleOptions) { .all = TRUE, .pp = "2", .micro_batches = "4" });
   if (one && all) {
     check_picture (one, folder, "weight gradient");
     check_picture (all, folder, "interleaved-zb");
@@ -163,10 +181,13 @@ pictures_are_drawn (void)
 static void
 every_schedule_has_a_row (void)
 {
-  static const char *const names[] = { "naive", "gpipe", "1f1b", "pipedream", "interleaved-1f1b", "looped-bfs",
-                                       "interleaved-zb", "zb-h1", "zb-h2", "zb-auto", "zb-1p", "zb-2p", "zbv", "zbv-auto",
-                                       "v-half", "v-min", "dualpipe", "dualpipev", "chimera", "hanayo" };
-  g_autoptr (LsSchedule) s = made (&(LsScheduleOptions){ .all = TRUE, .pp = "4", .micro_batches = "8", .w_time = "1" });
+  static const char *const names[]
+      = { "naive",      "gpipe",          "1f1b",      "pipedream", "interleaved-1f1b",
+          "looped-bfs", "interleaved-zb", "zb-h1",     "zb-h2",     "zb-auto",
+          "zb-1p",      "zb-2p",          "zbv",       "zbv-auto",  "v-half",
+          "v-min",      "dualpipe",       "dualpipev", "chimera",   "hanayo" };
+  g_autoptr (LsSchedule) s
+      = made (&(LsScheduleOptions) { .all = TRUE, .pp = "4", .micro_batches = "8", .w_time = "1" });
   if (!s)
     return;
   g_autofree char *json = ls_schedule_json (s);
@@ -177,5 +198,5 @@ every_schedule_has_a_row (void)
 }
 
 LS_TEST_MAIN ("schedule", LS_TEST (figures_equal_closed_forms), LS_TEST (charts_keep_within_their_width),
-              LS_TEST (colours_are_switched_off_again), LS_TEST (orders_read_back_as_themselves), LS_TEST (pictures_are_drawn),
-              LS_TEST (every_schedule_has_a_row))
+              LS_TEST (colours_are_switched_off_again), LS_TEST (orders_read_back_as_themselves),
+              LS_TEST (pictures_are_drawn), LS_TEST (every_schedule_has_a_row))

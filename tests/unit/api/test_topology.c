@@ -39,7 +39,8 @@ details_add_links (void)
   LS_CHECK (g_str_has_prefix (links, brief) && g_str_has_prefix (all, links));
   LS_CHECK (strstr (links, "NVLink2") != NULL && !strstr (brief, "NVLink2 "));
   LS_CHECK (strstr (all, "node1/gpu3>gpu7") != NULL && !strstr (links, "node1/gpu3>gpu7"));
-  g_autofree char *json = ls_topology_json (t, LS_TOPOLOGY_LINKS), *more = ls_topology_json (t, LS_TOPOLOGY_ALL);
+  g_autofree char *json = ls_topology_json (t, LS_TOPOLOGY_LINKS),
+                  *more = ls_topology_json (t, LS_TOPOLOGY_ALL);
   LS_CHECK (!strstr (json, "\"trunks\"") && strstr (more, "\"trunks\""));
 }
 
@@ -85,7 +86,8 @@ drawn (const LsTopology *t)
     return NULL;
   }
   g_autoptr (GError) error = NULL;
-  g_autofree char *folder = g_dir_make_tmp ("ls-topology-XXXXXX", NULL), *path = g_build_filename (folder, "x.svg", NULL);
+  g_autofree char *folder = g_dir_make_tmp ("ls-topology-XXXXXX", NULL),
+                  *path = g_build_filename (folder, "x.svg", NULL);
   char *picture = NULL;
   LS_CHECK (ls_topology_plot (t, path, &error));
   LS_CHECK_NO_ERROR (error);
@@ -152,8 +154,9 @@ static double
 bus_of_4_nodes (const char *cluster, const char *algorithm, const char *size)
 {
   g_autoptr (GError) error = NULL;
-  const LsCollectiveOptions options
-      = { .cluster = cluster, .op = "all-reduce", .nodes = "4", .algorithm = algorithm, .min = size, .max = size };
+  const LsCollectiveOptions options = {
+    .cluster = cluster, .op = "all-reduce", .nodes = "4", .algorithm = algorithm, .min = size, .max = size
+  };
   g_autoptr (LsCollective) run = ls_collective_run (&options, &error);
   LS_CHECK_NO_ERROR (error);
   g_autofree char *json = run ? ls_collective_json (run) : g_strdup ("");
@@ -168,18 +171,19 @@ four_nodes_are_near_measurements (void)
     const char *cluster, *algorithm, *size;
     double bus;
   } rows[] = {
-    { "dgx-b200", NULL, "1GiB", 361.99 },
-    { "dgx-b200", NULL, "2GiB", 372.42 },
-    { "dgx-b200", NULL, "4GiB", 377.34 },
-    { "dgx-b200", NULL, "16GiB", 381.80 },
+    { "dgx-b200", NULL, "1GiB", 361.99 },   { "dgx-b200", NULL, "2GiB", 372.42 },
+    { "dgx-b200", NULL, "4GiB", 377.34 },   { "dgx-b200", NULL, "16GiB", 381.80 },
     { "dgx-h200", "ring", "4GiB", 364.65 },
   };
   for (size_t i = 0; i < G_N_ELEMENTS (rows); i++) {
     double bus = bus_of_4_nodes (rows[i].cluster, rows[i].algorithm, rows[i].size);
-    printf ("all-reduce of %s over 4 nodes of %s: %.1f, measured %.1f GB/s\n", rows[i].size, rows[i].cluster, bus, rows[i].bus);
+    printf ("all-reduce of %s over 4 nodes of %s: %.1f, measured %.1f GB/s\n", rows[i].size, rows[i].cluster,
+            bus, rows[i].bus);
     LS_CHECK_NEAR (bus, rows[i].bus, 0.04);
   }
 }
 
-LS_TEST_MAIN ("topology", LS_TEST (details_add_links), LS_TEST (output_is_the_same_each_time), LS_TEST (json_may_be_printed_as_it_is_made), LS_TEST (a_server_is_drawn), LS_TEST (a_slice_is_drawn),
-              LS_TEST (what_is_too_large_is_drawn_in_part), LS_TEST (files_fail_as_documented), LS_TEST (four_nodes_are_near_measurements))
+LS_TEST_MAIN ("topology", LS_TEST (details_add_links), LS_TEST (output_is_the_same_each_time),
+              LS_TEST (json_may_be_printed_as_it_is_made), LS_TEST (a_server_is_drawn),
+              LS_TEST (a_slice_is_drawn), LS_TEST (what_is_too_large_is_drawn_in_part),
+              LS_TEST (files_fail_as_documented), LS_TEST (four_nodes_are_near_measurements))

@@ -31,7 +31,8 @@ job_of (const char *knobs)
   g_autoptr (GError) error = NULL;
   g_auto (GStrv) words = g_strsplit (knobs, " ", -1);
   for (char **w = words; *w; w += 2) {
-    bool ok = strcmp (w[0], "strategy") == 0 ? ls_job_load_strategy (job, w[1], &error) : ls_job_set (job, w[0], w[1], &error);
+    bool ok = strcmp (w[0], "strategy") == 0 ? ls_job_load_strategy (job, w[1], &error)
+                                             : ls_job_set (job, w[0], w[1], &error);
     ls_check_impl (ok, __FILE__, __LINE__, "%s: %s", knobs, error ? error->message : "");
     g_clear_error (&error);
   }
@@ -68,8 +69,7 @@ run (const char *knobs, const char *folder, Outputs *ret)
   return true;
 }
 
-static void
-export (const char *knobs, const char *path)
+static void export(const char *knobs, const char *path)
 {
   g_autoptr (LsJob) job = job_of (knobs);
   g_autoptr (GError) error = NULL;
@@ -98,7 +98,7 @@ check_replay (const char *job, const char *from, const char *to, const char *fur
   g_autofree char *replayed = g_strdup_printf ("cluster %s trace %s%s", to, path, further);
   g_autofree char *run_there = g_strdup_printf ("cluster %s %s", to, direct);
   g_auto (Outputs) a = { 0 }, b = { 0 };
-  export (exported, path);
+  export(exported, path);
   if (run (run_there, folder, &a) && run (replayed, folder, &b))
     check_same (&a, &b, exported);
   g_unlink (path);
@@ -119,7 +119,8 @@ static const struct {
   { "dgx-a100-80g", "model gpt-18.4b gpus 16 tp 8 pp 2 vpp 4 sp 1 recompute selective p2p scatter-gather" },
   { "dgx-a100-80g", "model gpt-1.7b nodes 4 gpus 8 pp 4 grad-norm 0 layers-per-chunk 5,7,7,5 dp-overlap 0" },
   { "dgx-h100", "model llama3.1-70b tp 8 pp 4 vpp 5 global-batch 8 micro-batch 2" },
-  { "a100-80g-ib800", "model gpt3-175b tp 8 pp 8 vpp 3 sp 1 recompute selective global-batch 16 bucket-params 1000000" },
+  { "a100-80g-ib800",
+    "model gpt3-175b tp 8 pp 8 vpp 3 sp 1 recompute selective global-batch 16 bucket-params 1000000" },
 };
 
 static void
@@ -149,9 +150,10 @@ size_of_trace (const char *dp)
 {
   g_autofree char *folder = g_dir_make_tmp ("lockstep-XXXXXX", NULL);
   g_autofree char *path = g_build_filename (folder, "exported.json", NULL), *text = NULL;
-  g_autofree char *job = g_strdup_printf ("model gpt3-175b cluster dgx-a100-80g tp 8 pp 8 micro-batch 1 dp %s", dp);
+  g_autofree char *job
+      = g_strdup_printf ("model gpt3-175b cluster dgx-a100-80g tp 8 pp 8 micro-batch 1 dp %s", dp);
   gsize n = 0;
-  export (job, path);
+  export(job, path);
   LS_CHECK (g_file_get_contents (path, &text, &n, NULL));
   g_unlink (path);
   g_rmdir (folder);
@@ -172,8 +174,8 @@ check_refused (const char *knobs, LsErrorCode code)
   g_autoptr (LsJob) job = job_of (knobs);
   g_autoptr (GError) error = NULL;
   g_autoptr (LsResult) result = ls_job_run (job, &error);
-  ls_check_impl (!result && g_error_matches (error, LS_ERROR, (int) code), __FILE__, __LINE__, "%s: %s", knobs,
-                 error ? error->message : "ran");
+  ls_check_impl (!result && g_error_matches (error, LS_ERROR, (int) code), __FILE__, __LINE__, "%s: %s",
+                 knobs, error ? error->message : "ran");
 }
 
 static void
@@ -190,6 +192,7 @@ a_trace_has_fixed_the_rest (void)
   check_refused ("trace two-ranks cluster dgx-h100 nodes 1 dp 16", LS_ERROR_CONFLICT);
 }
 
-LS_TEST_MAIN ("trace", LS_TEST (a_replay_gives_the_same_bytes), LS_TEST (on_another_gpu_kernels_are_costed_again),
-              LS_TEST (more_replicas_are_the_job_with_more_replicas), LS_TEST (the_file_does_not_grow_with_ranks),
-              LS_TEST (a_trace_has_fixed_the_rest))
+LS_TEST_MAIN ("trace", LS_TEST (a_replay_gives_the_same_bytes),
+              LS_TEST (on_another_gpu_kernels_are_costed_again),
+              LS_TEST (more_replicas_are_the_job_with_more_replicas),
+              LS_TEST (the_file_does_not_grow_with_ranks), LS_TEST (a_trace_has_fixed_the_rest))

@@ -1,5 +1,5 @@
-/* Pins which GPUs a call is placed on, which sizes and measured rows are timed, that the
- * times are those of network/coll.h, and what a full node and a full leaf cost. On the made-up cluster of tests/golden/data: 2
+/* Pins which GPUs a call is placed on, which sizes and measured rows are timed, that the times are those of
+ * network/coll.h, and what a full node and a full leaf cost. On the made-up cluster of tests/golden/data: 2
  * GPUs a node, NVLink of 100 GB/s, 2 NICs of 10 GB/s; 8 nodes a leaf, one rail. */
 #include "ls_test.h"
 
@@ -27,7 +27,7 @@ run (const char *const *knobs, GError **error)
   return r;
 }
 
-#define RUN(...) run ((const char *const[]){ __VA_ARGS__, NULL }, NULL)
+#define RUN(...) run ((const char *const[]) { __VA_ARGS__, NULL }, NULL)
 
 static const LsCollectiveRow *
 row_of (const LsCollectiveRun *r, guint i)
@@ -39,7 +39,8 @@ static void
 sizes_run_from_min_to_max_by_the_factor (void)
 {
   g_autoptr (LsCollectiveRun) by_default = RUN ("cluster=pair", "op=all-reduce");
-  g_autoptr (LsCollectiveRun) thrice = RUN ("cluster=pair", "op=all-reduce", "min=10B", "max=269B", "factor=3");
+  g_autoptr (LsCollectiveRun) thrice
+      = RUN ("cluster=pair", "op=all-reduce", "min=10B", "max=269B", "factor=3");
   g_autoptr (LsCollectiveRun) small = RUN ("cluster=pair", "op=all-reduce", "max=8B");
   g_autoptr (LsCollectiveRun) large = RUN ("cluster=pair", "op=all-reduce", "min=1TiB");
   if (!LS_CHECK (by_default && thrice && small && large))
@@ -85,15 +86,18 @@ static void
 p2p_crosses_nodes_if_there_are_two (void)
 {
   g_autoptr (LsCollectiveRun) inside = RUN ("cluster=pair", "op=p2p", "min=1MB", "max=1MB");
-  g_autoptr (LsCollectiveRun) across = RUN ("cluster=pair", "op=send-recv", "nodes=2", "gpus=2", "min=1MB", "max=1MB");
+  g_autoptr (LsCollectiveRun) across
+      = RUN ("cluster=pair", "op=send-recv", "nodes=2", "gpus=2", "min=1MB", "max=1MB");
   if (!LS_CHECK (inside && across))
     return;
   LS_CHECK_STR (row_of (inside, 0)->op, "p2p");
   LS_CHECK_INT (row_of (inside, 0)->n_nodes, ==, 1);
   LS_CHECK_INT (row_of (across, 0)->n_nodes, ==, 2);
   LS_CHECK_INT (row_of (across, 0)->n_ranks, ==, 2);
-  LS_CHECK_INT (row_of (inside, 0)->time, ==, expected (LS_COLL_SEND_RECV, (uint32_t[]){ 0, 1 }, 2, 2, 1000000));
-  LS_CHECK_INT (row_of (across, 0)->time, ==, expected (LS_COLL_SEND_RECV, (uint32_t[]){ 0, 2 }, 2, 2, 1000000));
+  LS_CHECK_INT (row_of (inside, 0)->time, ==,
+                expected (LS_COLL_SEND_RECV, (uint32_t[]) { 0, 1 }, 2, 2, 1000000));
+  LS_CHECK_INT (row_of (across, 0)->time, ==,
+                expected (LS_COLL_SEND_RECV, (uint32_t[]) { 0, 2 }, 2, 2, 1000000));
 }
 
 static void
@@ -116,8 +120,8 @@ has_gpus (const char *text, const uint32_t *wanted, guint n)
   LsCollectiveSpec spec;
   ls_collective_spec_init (&spec);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  gboolean ok = ls_collective_spec_set (&spec, "gpus", text, diags)
-                && spec.gpus->len == n && memcmp (spec.gpus->data, wanted, n * sizeof *wanted) == 0;
+  gboolean ok = ls_collective_spec_set (&spec, "gpus", text, diags) && spec.gpus->len == n
+      && memcmp (spec.gpus->data, wanted, n * sizeof *wanted) == 0;
   ls_collective_spec_clear (&spec);
   return ok;
 }
@@ -125,12 +129,13 @@ has_gpus (const char *text, const uint32_t *wanted, guint n)
 static void
 numbers_of_gpus_are_lists_and_doublings (void)
 {
-  LS_CHECK (has_gpus ("8", (uint32_t[]){ 8 }, 1));
-  LS_CHECK (has_gpus ("8, 2,4,2", (uint32_t[]){ 2, 4, 8 }, 3));
-  LS_CHECK (has_gpus ("3..24", (uint32_t[]){ 3, 6, 12, 24 }, 4));
-  LS_CHECK (has_gpus ("1..7,6", (uint32_t[]){ 1, 2, 4, 6 }, 4));
-  LS_CHECK (has_gpus ("1048576..1048576", (uint32_t[]){ 1048576 }, 1));
-  static const char *const wrong[] = { "", "0", "2,", "8..2", "..8", "2..", "2...8", "2..4..8", "-1", "1048577", "all" };
+  LS_CHECK (has_gpus ("8", (uint32_t[]) { 8 }, 1));
+  LS_CHECK (has_gpus ("8, 2,4,2", (uint32_t[]) { 2, 4, 8 }, 3));
+  LS_CHECK (has_gpus ("3..24", (uint32_t[]) { 3, 6, 12, 24 }, 4));
+  LS_CHECK (has_gpus ("1..7,6", (uint32_t[]) { 1, 2, 4, 6 }, 4));
+  LS_CHECK (has_gpus ("1048576..1048576", (uint32_t[]) { 1048576 }, 1));
+  static const char *const wrong[]
+      = { "", "0", "2,", "8..2", "..8", "2..", "2...8", "2..4..8", "-1", "1048577", "all" };
   for (guint i = 0; i < G_N_ELEMENTS (wrong); i++)
     LS_CHECK (!has_gpus (wrong[i], NULL, 0));
 }
@@ -138,7 +143,8 @@ numbers_of_gpus_are_lists_and_doublings (void)
 static void
 each_number_of_gpus_has_its_own_nodes (void)
 {
-  g_autoptr (LsCollectiveRun) r = RUN ("cluster=pair", "op=all-reduce", "gpus=2..8,5", "min=1KiB", "max=2KiB", "factor=2");
+  g_autoptr (LsCollectiveRun) r
+      = RUN ("cluster=pair", "op=all-reduce", "gpus=2..8,5", "min=1KiB", "max=2KiB", "factor=2");
   if (!LS_CHECK (r != NULL))
     return;
   const LsCollectiveTable *t = ls_collective_run_table (r);
@@ -162,7 +168,8 @@ measure (const char *cluster, const char *op, double ret_seconds[3])
 {
   g_autofree char *where = g_strconcat ("cluster=", cluster, NULL), *what = g_strconcat ("op=", op, NULL);
   const char *algorithm = strcmp (op, "all-reduce") == 0 ? "algorithm=ring" : "algorithm=pairwise";
-  g_autoptr (LsCollectiveRun) r = run ((const char *const[]){ where, what, algorithm, "gpus=16..64", "min=1TB", "max=1TB", NULL }, NULL);
+  g_autoptr (LsCollectiveRun) r = run (
+      (const char *const[]) { where, what, algorithm, "gpus=16..64", "min=1TB", "max=1TB", NULL }, NULL);
   if (!LS_CHECK (r != NULL) || !LS_CHECK_INT (ls_collective_run_table (r)->n_rows, ==, 3))
     return FALSE;
   for (guint i = 0; i < 3; i++)
@@ -170,10 +177,10 @@ measure (const char *cluster, const char *op, double ret_seconds[3])
   return TRUE;
 }
 
-#define PORT 10e9      /* bytes/s of a NIC, one for each GPU */
+#define PORT      10e9 /* bytes/s of a NIC, one for each GPU */
 #define NODE_GPUS 2
 #define LEAF_GPUS 16
-#define TERABYTE 1e12
+#define TERABYTE  1e12
 
 /* Every GPU has the same for each other one. What leaves its node passes its port; what
  * leaves its leaf, its share of the uplinks, a quarter of a port. */
@@ -196,7 +203,8 @@ static void
 a_ring_falls_only_where_uplinks_are_fewer_than_ports_of_a_node (void)
 {
   double full[3], quarter[3], sixteenth[3];
-  if (!measure ("pair", "all-reduce", full) || !measure ("pair:fabric.oversubscription=4", "all-reduce", quarter)
+  if (!measure ("pair", "all-reduce", full)
+      || !measure ("pair:fabric.oversubscription=4", "all-reduce", quarter)
       || !measure ("pair:fabric.oversubscription=16", "all-reduce", sixteenth))
     return;
   for (guint i = 0; i < 3; i++) {
@@ -214,7 +222,7 @@ compare (const char *csv, const char *knob, GError **error)
   int fd = g_file_open_tmp ("ls-measured-XXXXXX.csv", &path, NULL);
   LS_CHECK (fd >= 0 && g_close (fd, NULL) && g_file_set_contents (path, csv, -1, NULL));
   g_autofree char *compared = g_strconcat ("compare=", path, NULL);
-  LsCollectiveRun *r = run ((const char *const[]){ compared, knob, NULL }, error);
+  LsCollectiveRun *r = run ((const char *const[]) { compared, knob, NULL }, error);
   g_unlink (path);
   return r;
 }
@@ -226,20 +234,20 @@ static void
 measured_gpus_are_spread_over_their_nodes (void)
 {
   g_autoptr (LsCollectiveRun) r
-    = compare (HEADER "pair,A,all-gather,2,2,1000000,100\npair,A,all-gather,2,1,1000000,100\n", NULL, NULL);
+      = compare (HEADER "pair,A,all-gather,2,2,1000000,100\npair,A,all-gather,2,1,1000000,100\n", NULL, NULL);
   if (!LS_CHECK (r != NULL))
     return;
-  LS_CHECK_INT (row_of (r, 0)->time, ==, expected (LS_COLL_ALL_GATHER, (uint32_t[]){ 0, 2 }, 2, 2, 1000000));
-  LS_CHECK_INT (row_of (r, 1)->time, ==, expected (LS_COLL_ALL_GATHER, (uint32_t[]){ 0, 1 }, 2, 1, 1000000));
+  LS_CHECK_INT (row_of (r, 0)->time, ==, expected (LS_COLL_ALL_GATHER, (uint32_t[]) { 0, 2 }, 2, 2, 1000000));
+  LS_CHECK_INT (row_of (r, 1)->time, ==, expected (LS_COLL_ALL_GATHER, (uint32_t[]) { 0, 1 }, 2, 1, 1000000));
   LS_CHECK_INT (row_of (r, 0)->time, >, row_of (r, 1)->time);
 }
 
 static void
 errors_are_means_of_each_family_and_of_all (void)
 {
-  double us = (double) expected (LS_COLL_SEND_RECV, (uint32_t[]){ 0, 1 }, 2, 1, 1 << 20) / LS_US;
-  g_autofree char *csv = g_strdup_printf (HEADER "pair,A,p2p,2,1,%d,%.17g\npair,A,p2p,2,1,%d,%.17g\n", 1 << 20, us / 1.1,
-                                          1 << 20, us / 0.7);
+  double us = (double) expected (LS_COLL_SEND_RECV, (uint32_t[]) { 0, 1 }, 2, 1, 1 << 20) / LS_US;
+  g_autofree char *csv = g_strdup_printf (HEADER "pair,A,p2p,2,1,%d,%.17g\npair,A,p2p,2,1,%d,%.17g\n",
+                                          1 << 20, us / 1.1, 1 << 20, us / 0.7);
   g_autoptr (LsCollectiveRun) r = compare (csv, NULL, NULL);
   if (!LS_CHECK (r != NULL))
     return;
@@ -257,9 +265,11 @@ errors_are_means_of_each_family_and_of_all (void)
 static void
 rows_that_cannot_be_simulated_are_counted_with_the_reason (void)
 {
-  g_autoptr (LsCollectiveRun) r
-    = compare (HEADER "pair,A,p2p,2,1,8,9\n,A,p2p,2,1,8,9\nnowhere,A,p2p,2,1,8,9\nnowhere,A,p2p,2,1,9,9\npair,A,p2p,3,1,8,9\n"
-                      "pair,B,p2p,2,1,8,9\n", NULL, NULL);
+  g_autoptr (LsCollectiveRun) r = compare (
+      HEADER
+      "pair,A,p2p,2,1,8,9\n,A,p2p,2,1,8,9\nnowhere,A,p2p,2,1,8,9\nnowhere,A,p2p,2,1,9,9\npair,A,p2p,3,1,8,9\n"
+      "pair,B,p2p,2,1,8,9\n",
+      NULL, NULL);
   if (!LS_CHECK (r != NULL))
     return;
   const GPtrArray *notes = ls_collective_run_notes (r);
@@ -268,15 +278,16 @@ rows_that_cannot_be_simulated_are_counted_with_the_reason (void)
   if (!LS_CHECK_INT (notes->len, ==, 3))
     return;
   LS_CHECK_STR (g_ptr_array_index (notes, 0), "1 row skipped: the cluster is not known");
-  LS_CHECK_STR (g_ptr_array_index (notes, 1), "2 rows skipped: no cluster is named \"nowhere\" in topologies/");
+  LS_CHECK_STR (g_ptr_array_index (notes, 1),
+                "2 rows skipped: no cluster is named \"nowhere\" in topologies/");
   LS_CHECK_STR (g_ptr_array_index (notes, 2), "1 row skipped: a node of pair has 2 GPUs; got 3 on 1");
 }
 
 static guint
 n_compared (const char *knob)
 {
-  g_autoptr (LsCollectiveRun) r
-    = compare (HEADER "pair,A,p2p,2,1,8,9\npair,B,p2p,2,2,1024,9\npair,A,all-reduce,4,2,2048,9\n", knob, NULL);
+  g_autoptr (LsCollectiveRun) r = compare (
+      HEADER "pair,A,p2p,2,1,8,9\npair,B,p2p,2,2,1024,9\npair,A,all-reduce,4,2,2048,9\n", knob, NULL);
   return r ? ls_collective_run_table (r)->n_rows : 0;
 }
 

@@ -55,7 +55,8 @@ new_table (double step_us)
 }
 
 static void
-add_span (LsSpanTable *table, uint32_t rank, const char *stream, const char *name, double start_us, double end_us)
+add_span (LsSpanTable *table, uint32_t rank, const char *stream, const char *name, double start_us,
+          double end_us)
 {
   LsSpanRow span = { g_intern_string (stream), g_intern_string (name), rank, start_us, end_us };
   g_array_append_val (table->spans, span);
@@ -83,7 +84,8 @@ gaps_are_those_of_the_compute_stream (void)
   LS_CHECK (c->measured.busy_us == 70 && c->measured.gap_us == 10 && c->measured.step_us == 120);
   LS_CHECK (c->predicted.busy_us == 25 && c->predicted.gap_us == 0 && c->predicted.step_us == 60);
 
-  const LsSpanClass *k = (const LsSpanClass *) (gpointer) c->classes->data; /* copy 100, gemm 60, all-reduce 40, norm 15 */
+  const LsSpanClass *k
+      = (const LsSpanClass *) (gpointer) c->classes->data; /* copy 100, gemm 60, all-reduce 40, norm 15 */
   LS_CHECK_INT (c->classes->len, ==, 4);
   LS_CHECK_STR (k[0].name, "copy");
   LS_CHECK_STR (k[1].name, "gemm");

@@ -38,15 +38,15 @@ one (const Knob *knobs)
 
 /* Held-out error of a table, at least `n` rows, must stay under `mape`; the median too. */
 static void
-check_table (const char *gpu, const char *file, const char *dtype, const char *min_key, const char *min, guint n,
-             double mape, double median)
+check_table (const char *gpu, const char *file, const char *dtype, const char *min_key, const char *min,
+             guint n, double mape, double median)
 {
   const char *data = ls_test_shared_data ();
   if (!data)
     return;
   g_autofree char *path = g_build_filename (data, "kernels", file, NULL);
-  const Knob knobs[] = { { "gpu", gpu },   { "from", path }, { "dtype", dtype }, { min_key, min },
-                         { "holdout", "1" }, { NULL } };
+  const Knob knobs[] = { { "gpu", gpu },   { "from", path },   { "dtype", dtype },
+                         { min_key, min }, { "holdout", "1" }, { NULL } };
   g_autoptr (LsKernelRows) rows = rows_of (knobs, NULL);
   if (!LS_CHECK (rows != NULL))
     return;
@@ -86,7 +86,8 @@ attention_without_a_mask_is_near_flash_attention_3 (void)
   LS_CHECK_NEAR (row.kernel.flops / row.time_s, 634e12, 0.15);
 }
 
-/* MAMF table (stas00/ml-engineering compute/accelerator: 794.5, 271.2 TFLOP/s): best sustained rates at their shapes. */
+/* MAMF table (stas00/ml-engineering compute/accelerator: 794.5, 271.2 TFLOP/s): best sustained rates at their
+ * shapes. */
 static void
 best_matmuls_are_near_the_best_sustained_rate (void)
 {
@@ -128,8 +129,8 @@ an_a100_has_no_fp8 (void)
   LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_CONFLICT));
 }
 
-LS_TEST_MAIN ("kernel", LS_TEST (gemms_are_within_7_percent),
-              LS_TEST (attention_is_within_3_percent), LS_TEST (streams_are_within_15_percent),
+LS_TEST_MAIN ("kernel", LS_TEST (gemms_are_within_7_percent), LS_TEST (attention_is_within_3_percent),
+              LS_TEST (streams_are_within_15_percent),
               LS_TEST (attention_without_a_mask_is_near_flash_attention_3),
               LS_TEST (best_matmuls_are_near_the_best_sustained_rate), LS_TEST (a_step_is_hotter_than_a_loop),
               LS_TEST (what_was_not_measured_is_flagged), LS_TEST (an_a100_has_no_fp8))

@@ -1,7 +1,7 @@
-/* Pins the activations of Korthikanti et al. 2022, layers only, to 2 % (figure 1 in GiB,
- * figure 7 in percent of tensor parallelism alone), on the device clock of simulated steps;
- * and that advice keeps its word: each change that it lists is one that whatif proposes, or several of them, saves what it
- * says when it is run, and leaves too much what it says; the ranking is by that, then by tokens per second. */
+/* Pins the activations of Korthikanti et al. 2022, layers only, to 2 % (figure 1 in GiB, figure 7 in percent
+ * of tensor parallelism alone), on the device clock of simulated steps; and that advice keeps its word: each
+ * change that it lists is one that whatif proposes, or several of them, saves what it says when it is run,
+ * and leaves too much what it says; the ranking is by that, then by tokens per second. */
 #include "ls_test.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "data/text/csv.h"
 #include "job/job.h"
 
-#define GIB 1073741824.0
+#define GIB       1073741824.0
 #define TOLERANCE 0.02
 
 static void
@@ -33,8 +33,9 @@ static const struct {
   const char *name, *recompute;
   bool sp;
 } modes[N_MODES] = {
-  { "none", "none", false },         { "seq", "none", true },  { "selective", "selective", false },
-  { "seq+selective", "selective", true }, { "full", "full", false },
+  { "none", "none", false },           { "seq", "none", true },
+  { "selective", "selective", false }, { "seq+selective", "selective", true },
+  { "full", "full", false },
 };
 
 /* arXiv 2205.05198 as quoted by calculon-ai/calculon@caa4b11f, calculon/llm/validation.py.
@@ -44,10 +45,38 @@ static const struct {
   double gib[N_MODES]; /* figure 1; 0: not given */
   double pct[N_MODES]; /* figure 7               */
 } rows[] = {
-  { "22B", "gpt-22b", "1", "1", "4", "4", { [NONE] = 59.25, [BOTH] = 9.5625 }, { 100, 66.84, 49.42, 16.18, 7.64 } },
-  { "175B", "gpt3-175b", "8", "3", "1", "16", { [NONE] = 66.84375, [BOTH] = 12.3515625 }, { 100, 62.04, 56.53, 18.49, 8.71 } },
-  { "530B", "gpt-529.6b", "35", "3", "1", "70", { [NONE] = 114.0234375, [BOTH] = 23.076171875 }, { 100, 58.31, 62.04, 20.27, 9.42 } },
-  { "1T", "gpt-1008b", "64", "1", "1", "64", { [NONE] = 131.25, [BOTH] = 26.5625 }, { 100, 58.31, 62.04, 20.27, 9.42 } },
+  { "22B",
+    "gpt-22b",
+    "1",
+    "1",
+    "4",
+    "4",
+    { [NONE] = 59.25, [BOTH] = 9.5625 },
+    { 100, 66.84, 49.42, 16.18, 7.64 } },
+  { "175B",
+    "gpt3-175b",
+    "8",
+    "3",
+    "1",
+    "16",
+    { [NONE] = 66.84375, [BOTH] = 12.3515625 },
+    { 100, 62.04, 56.53, 18.49, 8.71 } },
+  { "530B",
+    "gpt-529.6b",
+    "35",
+    "3",
+    "1",
+    "70",
+    { [NONE] = 114.0234375, [BOTH] = 23.076171875 },
+    { 100, 58.31, 62.04, 20.27, 9.42 } },
+  { "1T",
+    "gpt-1008b",
+    "64",
+    "1",
+    "1",
+    "64",
+    { [NONE] = 131.25, [BOTH] = 26.5625 },
+    { 100, 58.31, 62.04, 20.27, 9.42 } },
 };
 
 static void
@@ -207,7 +236,8 @@ row_at (const LsWhatIf *w, guint i)
   return &g_array_index (w->rows, LsWhatIfRow, i);
 }
 
-/* The job with its options saves what the row says, and leaves too much what it says, with the job's headroom. */
+/* The job with its options saves what the row says, and leaves too much what it says, with the job's
+ * headroom. */
 static void
 check_promise (const LsJobSpec *job, const LsWhatIfRow *now, const LsWhatIfRow *row)
 {
@@ -217,9 +247,11 @@ check_promise (const LsJobSpec *job, const LsWhatIfRow *now, const LsWhatIfRow *
   spec.no_notes = true;
   append_options (&spec, row->change);
   g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
-  uint64_t wanted = r ? r->report.needed_bytes + (r->report.headroom.is_asked ? r->report.headroom.bytes : 0) : 0;
-  ls_check_impl (r && !row->refused && r->report.needed_bytes == row->needed_bytes && r->report.step_time_s == row->step_time_s
-                     && r->report.fits == row->fits && row->short_bytes == wanted - MIN (wanted, r->report.capacity_bytes)
+  uint64_t wanted
+      = r ? r->report.needed_bytes + (r->report.headroom.is_asked ? r->report.headroom.bytes : 0) : 0;
+  ls_check_impl (r && !row->refused && r->report.needed_bytes == row->needed_bytes
+                     && r->report.step_time_s == row->step_time_s && r->report.fits == row->fits
+                     && row->short_bytes == wanted - MIN (wanted, r->report.capacity_bytes)
                      && row->short_bytes < now->short_bytes,
                  __FILE__, __LINE__, "%s: not what was promised", row->change);
   ls_job_spec_clear (&spec);
@@ -231,14 +263,16 @@ leads_to (const LsChange *change, const char *text)
 {
   const char *at = text;
   for (guint i = 0; i < change->settings->len && at; i += 2) {
-    g_autofree char *option = g_strdelimit (g_strdup_printf ("--%s", (const char *) change->settings->pdata[i]), "_", '-');
+    g_autofree char *option
+        = g_strdelimit (g_strdup_printf ("--%s", (const char *) change->settings->pdata[i]), "_", '-');
     at = strstr (at, "--");
     at = at && g_str_has_prefix (at, option) ? at + strlen (option) : NULL;
   }
   return at != NULL;
 }
 
-/* Whether `text` is `so_far` and up to n changes more, each of which whatif proposes for the job that those before it make. */
+/* Whether `text` is `so_far` and up to n changes more, each of which whatif proposes for the job that those
+ * before it make. */
 static bool
 is_known (const LsJobSpec *job, const LsChange *so_far, const char *text, guint n)
 {
@@ -246,13 +280,15 @@ is_known (const LsJobSpec *job, const LsChange *so_far, const char *text, guint 
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   ls_job_spec_copy (job, &spec);
   spec.no_notes = true;
-  g_autoptr (LsJobResult) r = ls_change_apply (so_far, &spec, diags) ? ls_job_spec_prepare (&spec, NULL) : NULL;
+  g_autoptr (LsJobResult) r
+      = ls_change_apply (so_far, &spec, diags) ? ls_job_spec_prepare (&spec, NULL) : NULL;
   g_autoptr (GPtrArray) changes = r ? ls_changes_propose (&spec, r) : g_ptr_array_new ();
   bool is_found = false;
   for (guint i = 0; i < changes->len && !is_found; i++) {
     g_autoptr (LsChange) joined = ls_change_join (so_far, changes->pdata[i]);
     g_autofree char *words = ls_change_text (joined);
-    is_found = strcmp (words, text) == 0 || (n > 1 && leads_to (joined, text) && is_known (job, joined, text, n - 1));
+    is_found = strcmp (words, text) == 0
+        || (n > 1 && leads_to (joined, text) && is_known (job, joined, text, n - 1));
   }
   ls_job_spec_clear (&spec);
   return is_found;
@@ -263,7 +299,8 @@ is_single (const LsWhatIf *single, const LsWhatIfRow *row)
 {
   for (guint i = 0; i < single->rows->len; i++)
     if (strcmp (row_at (single, i)->change, row->change) == 0)
-      return LS_CHECK (row_at (single, i)->needed_bytes == row->needed_bytes && row_at (single, i)->step_time_s == row->step_time_s);
+      return LS_CHECK (row_at (single, i)->needed_bytes == row->needed_bytes
+                       && row_at (single, i)->step_time_s == row->step_time_s);
   return false;
 }
 
@@ -275,7 +312,8 @@ check_rows (const LsJobSpec *spec, const LsWhatIf *tried, const LsWhatIf *single
   g_autoptr (LsChange) nothing = ls_change_new (NULL, NULL, false);
   for (guint i = 0; i < tried->rows->len; i++) {
     const LsWhatIfRow *row = row_at (tried, i), *before = i > 0 ? row_at (tried, i - 1) : row;
-    LS_CHECK (before->short_bytes < row->short_bytes || (before->short_bytes == row->short_bytes && before->gain >= row->gain));
+    LS_CHECK (before->short_bytes < row->short_bytes
+              || (before->short_bytes == row->short_bytes && before->gain >= row->gain));
     check_promise (spec, &tried->now, row);
     bool is_one = is_single (single, row);
     n += is_one && row->fits && (!row->cost || strcmp (row->cost, "other kernels") == 0);
@@ -332,7 +370,8 @@ what_is_not_enough_is_told (void)
 static void
 a_program_limits_the_advice (void)
 {
-  static const char *const knobs[][2] = { { "for", "megatron" }, { "micro-batch", "4" }, { "global-batch", "32" } };
+  static const char *const knobs[][2]
+      = { { "for", "megatron" }, { "micro-batch", "4" }, { "global-batch", "32" } };
   check_advice (knobs, G_N_ELEMENTS (knobs), true, false);
 }
 
@@ -402,7 +441,10 @@ of_llama (const char *placeholders)
   g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
   LS_CHECK_NO_ERROR (error);
   ls_job_spec_clear (&spec);
-  LS_CHECK (!r || ls_memory_allocated (r->memory) == r->memory->classes[0].peak_bytes - r->memory->classes[0].category_peak[LS_MEM_COMM_BUFFERS]);
+  LS_CHECK (!r
+            || ls_memory_allocated (r->memory)
+                == r->memory->classes[0].peak_bytes
+                    - r->memory->classes[0].category_peak[LS_MEM_COMM_BUFFERS]);
   return r ? *ls_memory_fullest (r->memory) : (LsClassMemory) { 0 };
 }
 
@@ -414,12 +456,14 @@ placeholders_stand_for_gradients (void)
   LsClassMemory without = of_llama ("0"), with = of_llama ("1");
   uint64_t of_layer = UINT64_C (4096) * (4096 + 2 * 1024 + 4096 + 3 * 14336);
   LS_CHECK_INT (with.at_begin[LS_MEM_WORKSPACE] - without.at_begin[LS_MEM_WORKSPACE], ==, of_layer);
-  LS_CHECK_INT (with.category_peak[LS_MEM_UNSHARDED] - without.category_peak[LS_MEM_UNSHARDED], ==, UINT64_C (4096) * 128256);
+  LS_CHECK_INT (with.category_peak[LS_MEM_UNSHARDED] - without.category_peak[LS_MEM_UNSHARDED], ==,
+                UINT64_C (4096) * 128256);
   LS_CHECK_INT (with.at_end[LS_MEM_UNSHARDED], ==, with.at_begin[LS_MEM_UNSHARDED]);
 }
 
-LS_TEST_MAIN ("memory", LS_TEST (activations_are_the_published), LS_TEST (activations_of_large_models_are_the_published),
+LS_TEST_MAIN ("memory", LS_TEST (activations_are_the_published),
+              LS_TEST (activations_of_large_models_are_the_published),
               LS_TEST (the_expected_values_are_those_of_the_data), LS_TEST (single_changes_keep_their_word),
-              LS_TEST (combinations_keep_their_word), LS_TEST (what_is_not_enough_is_told), LS_TEST (a_program_limits_the_advice),
-              LS_TEST (a_rank_that_is_not_there_has_no_curve), LS_TEST (the_host_does_not_hoard),
-              LS_TEST (placeholders_stand_for_gradients))
+              LS_TEST (combinations_keep_their_word), LS_TEST (what_is_not_enough_is_told),
+              LS_TEST (a_program_limits_the_advice), LS_TEST (a_rank_that_is_not_there_has_no_curve),
+              LS_TEST (the_host_does_not_hoard), LS_TEST (placeholders_stand_for_gradients))

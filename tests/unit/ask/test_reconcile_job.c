@@ -17,8 +17,9 @@
 static void
 init_small (LsJobSpec *spec)
 {
-  static const char *const knobs[][2] = { { "model", "tiny" }, { "cluster", "pair" }, { "tp", "2" }, { "pp", "2" }, { "dp", "2" }, { "sp", "1" },
-                                          { "zero", "1" } };
+  static const char *const knobs[][2]
+      = { { "model", "tiny" }, { "cluster", "pair" }, { "tp", "2" },  { "pp", "2" },
+          { "dp", "2" },       { "sp", "1" },         { "zero", "1" } };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   ls_job_spec_init (spec);
   for (guint i = 0; i < G_N_ELEMENTS (knobs); i++)
@@ -54,7 +55,8 @@ written (const char *text, bool packed)
 }
 
 static LsReconcileRun *
-reconciled (const LsJobSpec *spec, const char *text, bool packed, const char *step, int64_t rank, GError **error)
+reconciled (const LsJobSpec *spec, const char *text, bool packed, const char *step, int64_t rank,
+            GError **error)
 {
   g_autofree char *path = written (text, packed);
   const LsReconcileSpec r = { .job = spec, .path = path, .step = step, .rank = rank };
@@ -111,7 +113,8 @@ a_simulated_step_is_itself (void)
         continue;
       LS_CHECK_INT (ls_reconcile_run_report (run)->rank, ==, rank);
       LS_CHECK_INT (ls_reconcile_run_notes (run)->len, ==, 0);
-      LS_CHECK_STR (ls_reconcile_run_report (run)->step, n_steps == 2 ? "ProfilerStep#10" : "ProfilerStep#11");
+      LS_CHECK_STR (ls_reconcile_run_report (run)->step,
+                    n_steps == 2 ? "ProfilerStep#10" : "ProfilerStep#11");
       check_same (ls_reconcile_run_report (run)->reconciled);
     }
   ls_job_spec_clear (&spec);
@@ -125,7 +128,8 @@ messages_between_stages_have_sizes_and_kernels_none (void)
   LsJobSpec spec;
   init_small (&spec);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LS_CHECK (ls_job_spec_set (&spec, "micro-batch", "1", diags) && ls_job_spec_set (&spec, "global-batch", "4", diags));
+  LS_CHECK (ls_job_spec_set (&spec, "micro-batch", "1", diags)
+            && ls_job_spec_set (&spec, "global-batch", "4", diags));
   g_autoptr (GError) error = NULL;
   g_autoptr (LsJobResult) job = ls_job_spec_run (&spec, &error);
   LS_CHECK_NO_ERROR (error);
@@ -160,7 +164,8 @@ collectives_are_told_by_size (void)
     LS_CHECK (rows->len >= 3);
     for (guint i = 0; i < rows->len; i++) {
       LS_CHECK (g_array_index (rows, LsReconcileRow, i).bytes > 0);
-      LS_CHECK_INT (g_array_index (rows, LsReconcileRow, i).n_matched, ==, g_array_index (rows, LsReconcileRow, i).n_predicted);
+      LS_CHECK_INT (g_array_index (rows, LsReconcileRow, i).n_matched, ==,
+                    g_array_index (rows, LsReconcileRow, i).n_predicted);
     }
   }
   ls_job_spec_clear (&spec);
@@ -211,9 +216,12 @@ what_differs_is_said (void)
   LS_CHECK_INT (total (&r->measured), ==, r->measured.step);
   bool has_gemm = false;
   for (guint i = 0; i < r->words->len; i++)
-    has_gemm = has_gemm || g_str_has_prefix (g_ptr_array_index (r->words, i), "gemm: those that match are predicted 0.67 times");
+    has_gemm = has_gemm
+        || g_str_has_prefix (g_ptr_array_index (r->words, i),
+                             "gemm: those that match are predicted 0.67 times");
   LS_CHECK (has_gemm);
-  LS_CHECK (ls_reconcile_run_notes (run)->len >= 2); /* another rank, another world; stretched kernels overlap */
+  LS_CHECK (ls_reconcile_run_notes (run)->len
+            >= 2); /* another rank, another world; stretched kernels overlap */
   ls_job_spec_clear (&spec);
 }
 
@@ -236,7 +244,8 @@ steps_are_chosen (void)
   for (guint i = 0; i < G_N_ELEMENTS (wrong); i++) {
     g_autoptr (GError) error = NULL;
     g_autoptr (LsReconcileRun) run = reconciled (&spec, text, false, wrong[i].step, -1, &error);
-    LS_CHECK (!run && g_error_matches (error, LS_ERROR, wrong[i].code) && strstr (error->message, wrong[i].says));
+    LS_CHECK (!run && g_error_matches (error, LS_ERROR, wrong[i].code)
+              && strstr (error->message, wrong[i].says));
   }
   g_autoptr (GError) error = NULL;
   g_autoptr (LsReconcileRun) last = reconciled (&spec, text, false, "12", -1, &error);
@@ -252,8 +261,10 @@ main (void)
 {
   g_autofree char *data = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "golden", "data", NULL);
   g_setenv ("LS_DATA_DIR", data, TRUE);
-  static const LsTestCase cases[] = { LS_TEST (a_simulated_step_is_itself), LS_TEST (messages_between_stages_have_sizes_and_kernels_none),
-                                      LS_TEST (collectives_are_told_by_size),
-                                      LS_TEST (steps_are_found_by_period), LS_TEST (what_differs_is_said), LS_TEST (steps_are_chosen) };
+  static const LsTestCase cases[] = {
+    LS_TEST (a_simulated_step_is_itself),   LS_TEST (messages_between_stages_have_sizes_and_kernels_none),
+    LS_TEST (collectives_are_told_by_size), LS_TEST (steps_are_found_by_period),
+    LS_TEST (what_differs_is_said),         LS_TEST (steps_are_chosen)
+  };
   return ls_test_run ("reconcile_job", cases, G_N_ELEMENTS (cases));
 }

@@ -1,6 +1,7 @@
-/* Pins that the kernels of a profiled layer are laid beside those of the job and of each list there is: two real
- * profiles of an eager layer come nearest to the list of the software that ran, on two vendors' GPUs; a simulated step comes
- * nearest to the job's own. Without the profiles, which are not shipped, only the latter. */
+/* Pins that the kernels of a profiled layer are laid beside those of the job and of each list there is: two
+ * real profiles of an eager layer come nearest to the list of the software that ran, on two vendors' GPUs; a
+ * simulated step comes nearest to the job's own. Without the profiles, which are not shipped, only the
+ * latter. */
 #include "ls_test.h"
 
 #include "ask/measured_step.h"
@@ -41,9 +42,13 @@ report_of (LsKineto *profile, const LsJobResult *job)
 static void
 an_eager_layer_is_nearest_to_its_software (void)
 {
-  static const char *const files[] = { "tracelens_h100_qwen1.5-0.5b.json.gz", "tracelens_mi300_qwen1.5-0.5b.json.gz" };
-  static const char *const knobs[][2] = { { "model", "llama3.1-8b:layers=4,kv_heads=32" }, { "cluster", "dgx-h100" }, { "gpus", "8" }, { "zero", "3" },
-                                           { "kernels", "built-in" } };
+  static const char *const files[]
+      = { "tracelens_h100_qwen1.5-0.5b.json.gz", "tracelens_mi300_qwen1.5-0.5b.json.gz" };
+  static const char *const knobs[][2] = { { "model", "llama3.1-8b:layers=4,kv_heads=32" },
+                                          { "cluster", "dgx-h100" },
+                                          { "gpus", "8" },
+                                          { "zero", "3" },
+                                          { "kernels", "built-in" } };
   if (!ls_test_shared_data ())
     return;
   g_autoptr (LsJobResult) job = job_of (knobs, G_N_ELEMENTS (knobs));
@@ -66,7 +71,8 @@ an_eager_layer_is_nearest_to_its_software (void)
 static void
 a_simulated_layer_is_the_jobs_own (void)
 {
-  static const char *const knobs[][2] = { { "model", "llama3.1-8b:layers=4" }, { "cluster", "dgx-h100" }, { "dp", "8" } };
+  static const char *const knobs[][2]
+      = { { "model", "llama3.1-8b:layers=4" }, { "cluster", "dgx-h100" }, { "dp", "8" } };
   g_autoptr (LsJobResult) job = job_of (knobs, G_N_ELEMENTS (knobs));
   g_autoptr (GError) error = NULL;
   g_autoptr (LsStepSide) side = job ? ls_step_side_of_timeline (job->timeline, 0, &error) : NULL;
@@ -84,13 +90,17 @@ a_simulated_layer_is_the_jobs_own (void)
   LS_CHECK (r->lists->len > 5);
 }
 
-/* A ring of attention is no layer each; a model most of whose layers have experts is held against one of these. */
+/* A ring of attention is no layer each; a model most of whose layers have experts is held against one of
+ * these. */
 static void
 other_layers_are_not_taken_for_it (void)
 {
-  static const char *const ring[][2] = { { "model", "llama3.1-8b:layers=4" }, { "cluster", "dgx-h100" }, { "cp", "2" }, { "dp", "4" } };
-  static const char *const mixed[][2] = { { "model", "deepseek-v2:layers=6" }, { "cluster", "dgx-h100" }, { "dp", "8" }, { "ep", "8" } };
-  g_autoptr (LsJobResult) cut = job_of (ring, G_N_ELEMENTS (ring)), experts = job_of (mixed, G_N_ELEMENTS (mixed));
+  static const char *const ring[][2]
+      = { { "model", "llama3.1-8b:layers=4" }, { "cluster", "dgx-h100" }, { "cp", "2" }, { "dp", "4" } };
+  static const char *const mixed[][2]
+      = { { "model", "deepseek-v2:layers=6" }, { "cluster", "dgx-h100" }, { "dp", "8" }, { "ep", "8" } };
+  g_autoptr (LsJobResult) cut = job_of (ring, G_N_ELEMENTS (ring)),
+                          experts = job_of (mixed, G_N_ELEMENTS (mixed));
   g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   g_autoptr (GError) error = NULL;
   bool has_router = false;
@@ -106,5 +116,5 @@ other_layers_are_not_taken_for_it (void)
   LS_CHECK_NO_ERROR (error);
 }
 
-LS_TEST_MAIN ("reconcile_layer", LS_TEST (an_eager_layer_is_nearest_to_its_software), LS_TEST (a_simulated_layer_is_the_jobs_own),
-              LS_TEST (other_layers_are_not_taken_for_it))
+LS_TEST_MAIN ("reconcile_layer", LS_TEST (an_eager_layer_is_nearest_to_its_software),
+              LS_TEST (a_simulated_layer_is_the_jobs_own), LS_TEST (other_layers_are_not_taken_for_it))

@@ -59,9 +59,10 @@ static void
 one_gpu_is_flops_and_memory (void)
 {
   g_autoptr (LsSensitivityTable) t
-    = SENSITIVITY (1, "gpus", "1", "host-launch", "0us", "host-comm", "0us", "host-sync", "0us");
+      = SENSITIVITY (1, "gpus", "1", "host-launch", "0us", "host-comm", "0us", "host-sync", "0us");
   LS_CHECK (elasticity (t, LS_SCALE_GPU_FLOPS) < -0.1 && elasticity (t, LS_SCALE_HBM_BANDWIDTH) < -0.01);
-  LS_CHECK_NEAR (elasticity (t, LS_SCALE_GPU_FLOPS) + elasticity (t, LS_SCALE_HBM_BANDWIDTH), of_inverse, 1e-6);
+  LS_CHECK_NEAR (elasticity (t, LS_SCALE_GPU_FLOPS) + elasticity (t, LS_SCALE_HBM_BANDWIDTH), of_inverse,
+                 1e-6);
   for (int scale = LS_SCALE_NVLINK_BANDWIDTH; scale < LS_N_SCALES; scale++)
     LS_CHECK (elasticity (t, (LsScale) scale) == 0);
 }
@@ -78,7 +79,7 @@ static void
 all_parameters_together_scale_time (void)
 {
   g_autoptr (LsSensitivityTable) t
-    = SENSITIVITY (2, "nodes", "4", "tp", "2", "pp", "2", "zero", "1", "host-sync", "0us");
+      = SENSITIVITY (2, "nodes", "4", "tp", "2", "pp", "2", "zero", "1", "host-sync", "0us");
   double rates = 0, times = 0;
   check_middle (t);
   for (int scale = 0; scale <= LS_SCALE_NIC_BANDWIDTH; scale++) {
@@ -89,8 +90,8 @@ all_parameters_together_scale_time (void)
     LS_CHECK (elasticity (t, (LsScale) scale) >= 0);
     times += elasticity (t, (LsScale) scale);
   }
-  ls_check_impl (rates < -0.5 && times > 0 && times - rates > 0.999 && times - rates < 1.001, __FILE__, __LINE__,
-                 "times %g, rates %g: together %g, expected 1", times, rates, times - rates);
+  ls_check_impl (rates < -0.5 && times > 0 && times - rates > 0.999 && times - rates < 1.001, __FILE__,
+                 __LINE__, "times %g, rates %g: together %g, expected 1", times, rates, times - rates);
 }
 
 static void
@@ -106,19 +107,35 @@ threads_change_nothing (void)
 static void
 measured_kernels_follow_their_gpu (void)
 {
-  const LsKernel kernel = { .name = "gemm", .kind = LS_KERNEL_GEMM, .dtype = LS_DTYPE_BF16, .m = 4096, .n = 4096, .k = 4096, .batch = 1,
-                            .flops = 2.0 * 4096 * 4096 * 4096, .bytes = 3.0 * 2 * 4096 * 4096 };
+  const LsKernel kernel = { .name = "gemm",
+                            .kind = LS_KERNEL_GEMM,
+                            .dtype = LS_DTYPE_BF16,
+                            .m = 4096,
+                            .n = 4096,
+                            .k = 4096,
+                            .batch = 1,
+                            .flops = 2.0 * 4096 * 4096 * 4096,
+                            .bytes = 3.0 * 2 * 4096 * 4096 };
   LsHardware hardware = { 0 };
   LsHostCosts host = { 0 };
   ls_calibration_init_roofline (&hardware.calibration);
-  hardware.spec.gpu = (LsGpu) { .hbm_bytes_per_s = 1e12, .hbm_efficiency = 1, .n_sm = 100, .vector_flops = 1e13 };
+  hardware.spec.gpu
+      = (LsGpu) { .hbm_bytes_per_s = 1e12, .hbm_efficiency = 1, .n_sm = 100, .vector_flops = 1e13 };
   hardware.spec.gpu.peak_flops[LS_DTYPE_BF16] = 1e14;
   LsTime alone = ls_kernel_cost (&hardware.calibration, &hardware.spec.gpu, &kernel).alone;
-  LsMeasuredKernel row = { .kind = LS_KERNEL_GEMM, .dtype = LS_DTYPE_BF16, .m = 4096, .n = 4096, .k = 4096, .batch = 1,
-                           .flops = kernel.flops, .bytes = kernel.bytes, .time = 2 * alone };
+  LsMeasuredKernel row = { .kind = LS_KERNEL_GEMM,
+                           .dtype = LS_DTYPE_BF16,
+                           .m = 4096,
+                           .n = 4096,
+                           .k = 4096,
+                           .batch = 1,
+                           .flops = kernel.flops,
+                           .bytes = kernel.bytes,
+                           .time = 2 * alone };
   hardware.calibration.measured = g_array_new (FALSE, FALSE, sizeof (LsMeasuredKernel));
   g_array_append_val (hardware.calibration.measured, row);
-  LS_CHECK_NEAR ((double) ls_kernel_cost (&hardware.calibration, &hardware.spec.gpu, &kernel).alone, 2 * (double) alone, 1e-9);
+  LS_CHECK_NEAR ((double) ls_kernel_cost (&hardware.calibration, &hardware.spec.gpu, &kernel).alone,
+                 2 * (double) alone, 1e-9);
 
   LsScaled x;
   ls_scaled_init (&x, &hardware.spec, &hardware, &host, LS_SCALE_GPU_FLOPS, 1.01);
@@ -126,7 +143,8 @@ measured_kernels_follow_their_gpu (void)
   LS_CHECK_INT (scaled.source, ==, LS_COST_MEASURED);
   LS_CHECK_NEAR ((double) scaled.alone, 2 * (double) alone / 1.01, 1e-6);
   ls_scaled_clear (&x);
-  LS_CHECK_INT (g_array_index (hardware.calibration.measured, LsMeasuredKernel, 0).time, ==, 2 * alone); /* the table is as it was */
+  LS_CHECK_INT (g_array_index (hardware.calibration.measured, LsMeasuredKernel, 0).time, ==,
+                2 * alone); /* the table is as it was */
   ls_calibration_clear (&hardware.calibration);
 }
 
@@ -137,8 +155,9 @@ main (void)
   g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);
   g_setenv ("LS_DATA_DIR", data, TRUE);
   static const LsTestCase cases[] = {
-    LS_TEST (one_gpu_is_flops_and_memory), LS_TEST (a_slow_host_is_the_step), LS_TEST (all_parameters_together_scale_time),
-    LS_TEST (threads_change_nothing), LS_TEST (measured_kernels_follow_their_gpu),
+    LS_TEST (one_gpu_is_flops_and_memory),        LS_TEST (a_slow_host_is_the_step),
+    LS_TEST (all_parameters_together_scale_time), LS_TEST (threads_change_nothing),
+    LS_TEST (measured_kernels_follow_their_gpu),
   };
   return ls_test_run ("sensitivity", cases, G_N_ELEMENTS (cases));
 }

@@ -1,7 +1,7 @@
 /* Pins what better hardware does, over every rate and latency in the file of every shipped cluster and of its
- * accelerator, found in the files and not listed here: twice the rate or half the latency makes no
- * collective and no job slower; each kind of figure makes something faster on some cluster, or is one of those
- * of which the program says why it does not; and a percent more as a change of the cluster's file is, to the
+ * accelerator, found in the files and not listed here: twice the rate or half the latency makes no collective
+ * and no job slower; each kind of figure makes something faster on some cluster, or is one of those of which
+ * the program says why it does not; and a percent more as a change of the cluster's file is, to the
  * picosecond, what --sensitivity says. */
 #include "ls_test.h"
 
@@ -32,7 +32,8 @@ change_clear (gpointer data)
 static bool
 is_figure (const char *key, const char *path)
 {
-  return g_str_has_suffix (key, "bandwidth") || strcmp (key, "latency") == 0 || strstr (path, "peak_flops.") || strcmp (key, "vector_flops") == 0;
+  return g_str_has_suffix (key, "bandwidth") || strcmp (key, "latency") == 0 || strstr (path, "peak_flops.")
+      || strcmp (key, "vector_flops") == 0;
 }
 
 /* "25GB/s" as "50GB/s", "300ns" as "150ns". */
@@ -41,7 +42,8 @@ better (const char *key, const char *value)
 {
   char *unit, number[G_ASCII_DTOSTR_BUF_SIZE];
   double x = g_ascii_strtod (value, &unit);
-  return g_strdup_printf ("%s%s", g_ascii_dtostr (number, sizeof number, strcmp (key, "latency") == 0 ? x / 2 : 2 * x), unit);
+  return g_strdup_printf (
+      "%s%s", g_ascii_dtostr (number, sizeof number, strcmp (key, "latency") == 0 ? x / 2 : 2 * x), unit);
 }
 
 /* prefix: "gpu=\"h100:" and suffix "\"" around a change of the accelerator. */
@@ -49,13 +51,15 @@ static void
 collect (const cJSON *node, const char *path, const char *prefix, const char *suffix, GArray *changes)
 {
   for (const cJSON *child = node->child; child; child = child->next) {
-    g_autofree char *below = g_strdup_printf ("%s%s%s", path, *path ? "." : "", child->string ? child->string : "");
+    g_autofree char *below
+        = g_strdup_printf ("%s%s%s", path, *path ? "." : "", child->string ? child->string : "");
     if (cJSON_IsObject (child))
       collect (child, below, prefix, suffix, changes);
     if (!cJSON_IsString (child) || !child->string || !is_figure (child->string, below))
       continue;
     g_autofree char *value = better (child->string, child->valuestring);
-    Change c = { g_strdup_printf ("%s%s", *prefix ? "gpu." : "", below), g_strdup_printf ("%s%s=%s%s", prefix, below, value, suffix) };
+    Change c = { g_strdup_printf ("%s%s", *prefix ? "gpu." : "", below),
+                 g_strdup_printf ("%s%s=%s%s", prefix, below, value, suffix) };
     g_array_append_val (changes, c);
   }
 }
@@ -117,16 +121,28 @@ job (const char *cluster, const char *const *knobs)
 
 /* Offload only where it may matter; others are NAN. */
 static void
-run_all (const char *cluster, uint32_t n_nodes, uint32_t n_axes, const char *dtype, bool offloads, double ret_times[N_WORKLOADS])
+run_all (const char *cluster, uint32_t n_nodes, uint32_t n_axes, const char *dtype, bool offloads,
+         double ret_times[N_WORKLOADS])
 {
   static const char *const ops[] = { "all-reduce", "all-gather", "all-to-all", "p2p" };
   g_autofree char *nodes = g_strdup_printf ("%u", n_nodes);
-  const char *const small[] = { "model", "llama3.1-8b:layers=1", "nodes", nodes, "tp", "2", "dtype", dtype, n_axes > 0 ? "slice" : NULL,
-                                n_axes == 2 ? "4x4" : "4x4x4", NULL };
-  const char *const cpu[] = { "model", "llama3.1-8b:layers=1", "gpus", "2", "zero", "3", "dp-kind", "deepspeed", "offload", "parameters",
-                              "dtype", dtype, NULL };
-  const char *const nvme[] = { "model", "llama3.1-8b:layers=1", "gpus", "2", "zero", "3", "dp-kind", "deepspeed", "offload", "parameters",
-                               "offload-to", "nvme", "dtype", dtype, NULL };
+  const char *const small[] = { "model",
+                                "llama3.1-8b:layers=1",
+                                "nodes",
+                                nodes,
+                                "tp",
+                                "2",
+                                "dtype",
+                                dtype,
+                                n_axes > 0 ? "slice" : NULL,
+                                n_axes == 2 ? "4x4" : "4x4x4",
+                                NULL };
+  const char *const cpu[]
+      = { "model",   "llama3.1-8b:layers=1", "gpus",  "2",   "zero", "3", "dp-kind", "deepspeed",
+          "offload", "parameters",           "dtype", dtype, NULL };
+  const char *const nvme[]
+      = { "model",   "llama3.1-8b:layers=1", "gpus",       "2",    "zero",  "3",   "dp-kind", "deepspeed",
+          "offload", "parameters",           "offload-to", "nvme", "dtype", dtype, NULL };
   for (guint i = 0; i < G_N_ELEMENTS (ops); i++)
     ret_times[i] = collective (cluster, ops[i], n_nodes, n_axes);
   ret_times[4] = job (cluster, small);
@@ -145,11 +161,11 @@ is_of_host (const char *key)
 
 /* Figures that the workloads here do not depend on, on no cluster; the program says so of each. */
 static const char *const without_effect[] = {
-  "gpu.peak_flops.fp32",        /* a number format that no matrix product here has         */
-  "gpu.peak_flops.tf32",        /* the same                                                */
-  "gpu.vector_flops",           /* streaming kernels wait for the memory                   */
-  "fabric.link.bandwidth",      /* as many links as the oversubscription asks for          */
-  "fabric.link.latency",        /* NCCL's figures are those of one leaf                     */
+  "gpu.peak_flops.fp32",           /* a number format that no matrix product here has         */
+  "gpu.peak_flops.tf32",           /* the same                                                */
+  "gpu.vector_flops",              /* streaming kernels wait for the memory                   */
+  "fabric.link.bandwidth",         /* as many links as the oversubscription asks for          */
+  "fabric.link.latency",           /* NCCL's figures are those of one leaf                     */
   "node.cpu.interconnect.latency", /* a GPU's memory is at its own socket                  */
 };
 
@@ -161,8 +177,8 @@ note_kind (GHashTable *kinds, const char *key, bool is_faster)
 }
 
 static void
-check_change (const char *cluster, const Change *change, uint32_t n_nodes, uint32_t n_axes, const char *dtype, const double before[N_WORKLOADS],
-              GHashTable *kinds)
+check_change (const char *cluster, const Change *change, uint32_t n_nodes, uint32_t n_axes, const char *dtype,
+              const double before[N_WORKLOADS], GHashTable *kinds)
 {
   double after[N_WORKLOADS];
   g_autofree char *changed = g_strdup_printf ("%s:%s", cluster, change->change);
@@ -186,8 +202,13 @@ check_cluster (const char *cluster, GHashTable *kinds)
   if (!LS_CHECK (h != NULL))
     return;
   const double *peak = h->spec.gpu.peak_flops;
-  bool has_limit = h->spec.gpu.power_limited_flops > 0; /* of 16 bits: more of these a clock, fewer clocks a second */
-  const char *dtype = has_limit ? "bf16" : peak[LS_DTYPE_NVFP4] > 0 ? "nvfp4" : peak[LS_DTYPE_FP8] > 0 ? "fp8" : peak[LS_DTYPE_BF16] > 0 ? "bf16" : "fp16";
+  bool has_limit
+      = h->spec.gpu.power_limited_flops > 0; /* of 16 bits: more of these a clock, fewer clocks a second */
+  const char *dtype = has_limit  ? "bf16"
+      : peak[LS_DTYPE_NVFP4] > 0 ? "nvfp4"
+      : peak[LS_DTYPE_FP8] > 0   ? "fp8"
+      : peak[LS_DTYPE_BF16] > 0  ? "bf16"
+                                 : "fp16";
   uint32_t n_nodes = h->spec.nics > 0 || h->spec.torus.nics_per_host > 0 ? 2 : 1;
   uint32_t n_axes = h->spec.interior == LS_INTERIOR_TORUS ? h->spec.torus.n_axes : 0;
   double before[N_WORKLOADS];
@@ -257,7 +278,9 @@ what_changes_nothing_is_told (void)
     { "dgx-h100:gpu=\"h100:vector_flops=100TFLOP/s\",node.nvswitch.link.bandwidth=50GB/s",
       "gpu=\"h100:vector_flops=100TFLOP/s\" changes nothing: nothing here depends on it" },
     { "dgx-h100:gpu.reserved=1GiB", "gpu.reserved=1GiB changes nothing: that is what it is without it" },
-    { "dgx-h100:node.nvswitch.link.latency=0.3us", "node.nvswitch.link.latency=0.3us changes nothing: that is what it is without it" },  };
+    { "dgx-h100:node.nvswitch.link.latency=0.3us",
+      "node.nvswitch.link.latency=0.3us changes nothing: that is what it is without it" },
+  };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree char *note = note_of_job (cases[i].cluster);
     LS_CHECK_STR (note, cases[i].note);
@@ -274,10 +297,12 @@ faster_nics_speed_up_every_operation (void)
     uint32_t n_nodes = strcmp (ops[i], "p2p") == 0 ? 2 : 8;
     double now = collective ("dgx-h100", ops[i], n_nodes, 0);
     double faster = collective ("dgx-h100:node.nics.link.bandwidth=100GB/s", ops[i], n_nodes, 0);
-    double wider = collective ("dgx-h100:node.nics.link.bandwidth=100GB/s,node.pcie.link.bandwidth=126GB/s", ops[i], n_nodes, 0);
+    double wider = collective ("dgx-h100:node.nics.link.bandwidth=100GB/s,node.pcie.link.bandwidth=126GB/s",
+                               ops[i], n_nodes, 0);
     double slower = collective ("dgx-h100:node.nics.link.bandwidth=25GB/s", ops[i], n_nodes, 0);
     if (!LS_CHECK (faster < 0.95 * now && wider <= faster && slower > 1.5 * now))
-      printf ("# %s: %g, with faster NICs %g, and PCIe %g, with slower NICs %g\n", ops[i], now, faster, wider, slower);
+      printf ("# %s: %g, with faster NICs %g, and PCIe %g, with slower NICs %g\n", ops[i], now, faster, wider,
+              slower);
   }
 }
 
@@ -290,7 +315,8 @@ static const struct {
 } percents[] = {
   { "dgx-h100", "node.nics.link.bandwidth=50.5GB/s,fabric.link.bandwidth=50.5GB/s", LS_SCALE_NIC_BANDWIDTH },
   { "dgx-h100", "node.nvswitch.link.bandwidth=25.25GB/s", LS_SCALE_NVLINK_BANDWIDTH },
-  { "dgx-a100-80g", "node.nics.link.bandwidth=25.25GB/s,fabric.link.bandwidth=25.25GB/s", LS_SCALE_NIC_BANDWIDTH },
+  { "dgx-a100-80g", "node.nics.link.bandwidth=25.25GB/s,fabric.link.bandwidth=25.25GB/s",
+    LS_SCALE_NIC_BANDWIDTH },
   { "dgx-1-v100", "node.nvlink_mesh.link.bandwidth=25.25GB/s", LS_SCALE_NVLINK_BANDWIDTH },
   { "dgx-b200", "node.nics.link.bandwidth=50.5GB/s,fabric.link.bandwidth=50.5GB/s", LS_SCALE_NIC_BANDWIDTH },
   { "dgx-h200", "gpu=\"h200:hbm_bandwidth=4.848TB/s\"", LS_SCALE_HBM_BANDWIDTH },
@@ -304,7 +330,8 @@ a_percent_by_hand_is_the_sensitivity (void)
     g_autoptr (GError) error = NULL;
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     bool is_volta = strcmp (percents[i].cluster, "dgx-1-v100") == 0;
-    const char *const knobs[] = { "model", "llama3.1-8b:layers=2", "nodes", "2", "tp", "4", "dtype", is_volta ? "fp16" : "bf16", NULL };
+    const char *const knobs[] = { "model", "llama3.1-8b:layers=2",     "nodes", "2", "tp", "4",
+                                  "dtype", is_volta ? "fp16" : "bf16", NULL };
     ls_job_spec_init (&spec);
     ls_job_spec_set (&spec, "cluster", percents[i].cluster, diags);
     for (guint k = 0; knobs[k]; k += 2)
@@ -321,5 +348,6 @@ a_percent_by_hand_is_the_sensitivity (void)
   }
 }
 
-LS_TEST_MAIN ("what_if_hardware", LS_TEST (better_hardware_is_never_slower), LS_TEST (what_changes_nothing_is_told), LS_TEST (faster_nics_speed_up_every_operation),
+LS_TEST_MAIN ("what_if_hardware", LS_TEST (better_hardware_is_never_slower),
+              LS_TEST (what_changes_nothing_is_told), LS_TEST (faster_nics_speed_up_every_operation),
               LS_TEST (a_percent_by_hand_is_the_sensitivity))

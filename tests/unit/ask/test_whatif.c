@@ -1,9 +1,9 @@
-/* Pins what whatif promises: the options of a change, appended to the job's, give the step and the
- * memory that its row says, to the last bit; the ranking is by tokens per second; a bubble that a
- * smaller micro-batch closes gains what the formula says; threads change nothing; a machine of links and
- * GPUs that a cluster names as its successor is tried; a trace leaves nothing to change; the order of a
- * file leaves all that does not need another order; a job that says that it has no pipeline and no copies is proposed some; changes
- * are joined. */
+/* Pins what whatif promises: the options of a change, appended to the job's, give the step and the memory
+ * that its row says, to the last bit; the ranking is by tokens per second; a bubble that a smaller
+ * micro-batch closes gains what the formula says; threads change nothing; a machine of links and GPUs that a
+ * cluster names as its successor is tried; a trace leaves nothing to change; the order of a file leaves all
+ * that does not need another order; a job that says that it has no pipeline and no copies is proposed some;
+ * changes are joined. */
 #include "ls_test.h"
 
 #include <math.h>
@@ -73,9 +73,10 @@ check_row (const char *const *knobs, const LsWhatIfRow *row)
   g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
   if (!LS_CHECK (!r == (row->refused != NULL)))
     printf ("# %s: %s\n", row->change, row->refused ? row->refused : error->message);
-  if (r && !row->refused && !LS_CHECK (r->report.step_time_s == row->step_time_s && r->report.needed_bytes == row->needed_bytes))
-    printf ("# %s: %.17g s, %" G_GUINT64_FORMAT " bytes; the row says %.17g s, %" G_GUINT64_FORMAT " bytes\n", row->change,
-            r->report.step_time_s, r->report.needed_bytes, row->step_time_s, row->needed_bytes);
+  if (r && !row->refused
+      && !LS_CHECK (r->report.step_time_s == row->step_time_s && r->report.needed_bytes == row->needed_bytes))
+    printf ("# %s: %.17g s, %" G_GUINT64_FORMAT " bytes; the row says %.17g s, %" G_GUINT64_FORMAT " bytes\n",
+            row->change, r->report.step_time_s, r->report.needed_bytes, row->step_time_s, row->needed_bytes);
   ls_job_spec_clear (&spec);
 }
 
@@ -91,12 +92,35 @@ check_ranking (const LsWhatIf *w)
 
 /* A pipeline, one with experts, and sharded data parallelism: every kind of change occurs. */
 static const char *const jobs[][24] = {
-  { "model", "gpt-1.7b:layers=8", "cluster", "dgx-a100-80g", "gpus", "16", "tp", "2", "pp", "2", "sp", "1", "global-batch", "32", NULL },
-  { "model", "llama3.1-8b:layers=4", "cluster", "dgx-h100", "nodes", "2", "dp-kind", "fsdp2", "global-batch", "32", NULL },
-  { "model", "gpt-1.7b:layers=16", "cluster", "dgx-1-v100", "gpus", "8", "dtype", "fp16", "pp", "4", "vpp", "2", "schedule", "interleaved-1f1b", "dp", "2", "global-batch",
-    "32", "micro-batch", "2", NULL },
-  { "model", "mixtral-8x7b:layers=4", "cluster", "dgx-h100", "gpus", "16", "tp", "2", "sp", "1", "ep", "4", "dtype", "fp8", "global-batch", "32", NULL },
-  { "model", "gpt-1.7b:layers=4", "cluster", "dgx-a100-80g", "gpus", "8", "zero", "3", "offload", "parameters", "recompute", "full", "tp", "2", "global-batch", "32", NULL },
+  { "model", "gpt-1.7b:layers=8", "cluster", "dgx-a100-80g", "gpus", "16", "tp", "2", "pp", "2", "sp", "1",
+    "global-batch", "32", NULL },
+  { "model", "llama3.1-8b:layers=4", "cluster", "dgx-h100", "nodes", "2", "dp-kind", "fsdp2", "global-batch",
+    "32", NULL },
+  { "model",
+    "gpt-1.7b:layers=16",
+    "cluster",
+    "dgx-1-v100",
+    "gpus",
+    "8",
+    "dtype",
+    "fp16",
+    "pp",
+    "4",
+    "vpp",
+    "2",
+    "schedule",
+    "interleaved-1f1b",
+    "dp",
+    "2",
+    "global-batch",
+    "32",
+    "micro-batch",
+    "2",
+    NULL },
+  { "model", "mixtral-8x7b:layers=4", "cluster", "dgx-h100", "gpus", "16", "tp", "2", "sp", "1", "ep", "4",
+    "dtype", "fp8", "global-batch", "32", NULL },
+  { "model", "gpt-1.7b:layers=4", "cluster", "dgx-a100-80g", "gpus", "8", "zero", "3", "offload",
+    "parameters", "recompute", "full", "tp", "2", "global-batch", "32", NULL },
 };
 
 static void
@@ -132,8 +156,10 @@ static void
 a_smaller_micro_batch_closes_the_bubble (void)
 {
   LsJobSpec spec;
-  init_job (&spec, (const char *const[]) { "model", "llama3.1-8b:layers=32,vocab=1024", "cluster", "dgx-h100", "gpus", "4", "pp", "4", "micro-batch",
-                                           "2", "global-batch", "8", "schedule", "1f1b", NULL });
+  init_job (&spec,
+            (const char *const[]) { "model", "llama3.1-8b:layers=32,vocab=1024", "cluster", "dgx-h100",
+                                    "gpus", "4", "pp", "4", "micro-batch", "2", "global-batch", "8",
+                                    "schedule", "1f1b", NULL });
   g_autoptr (LsWhatIf) w = what_if (&spec, 1, NULL);
   ls_job_spec_clear (&spec);
   const LsWhatIfRow *row = w ? row_of (w, "--micro-batch 1") : NULL;
@@ -159,8 +185,9 @@ static void
 a_successor_is_tried (void)
 {
   LsJobSpec spec;
-  init_job (&spec, (const char *const[]) { "model", "llama3.1-8b:layers=4", "cluster", "dgx-h100:successors=[\"dgx-b200\"]", "nodes", "2", "tp",
-                                           "8", NULL });
+  init_job (&spec,
+            (const char *const[]) { "model", "llama3.1-8b:layers=4", "cluster",
+                                    "dgx-h100:successors=[\"dgx-b200\"]", "nodes", "2", "tp", "8", NULL });
   g_autoptr (LsWhatIf) w = what_if (&spec, 1, NULL);
   ls_job_spec_clear (&spec);
   const LsWhatIfRow *row = w ? row_of (w, "--cluster dgx-b200 --gpus 16") : NULL;
@@ -184,12 +211,16 @@ static void
 what_a_job_has_not_can_be_proposed (void)
 {
   LsJobSpec spec;
-  init_job (&spec, (const char *const[]) { "model", "gpt-1.7b:layers=4", "cluster", "dgx-a100-80g", "gpus", "8", "tp", "8", "attention", "flash", "schedule", "none", "p2p",
-                                           "none", "dp-kind", "none", "global-batch", "32", NULL });
+  init_job (&spec,
+            (const char *const[]) { "model", "gpt-1.7b:layers=4", "cluster", "dgx-a100-80g", "gpus", "8",
+                                    "tp", "8", "attention", "flash", "schedule", "none", "p2p", "none",
+                                    "dp-kind", "none", "global-batch", "32", NULL });
   g_autoptr (LsWhatIf) w = what_if (&spec, 1, NULL);
   ls_job_spec_clear (&spec);
-  static const char *const expected[] = { "--pp 2 --tp 4 --schedule 1f1b --p2p auto", "--dp 2 --tp 4 --dp-kind auto", "--cp 2 --tp 4 --dp-kind auto",
-                                          "--offload-activations", "--offload optimizer --dp-kind deepspeed --zero 2" };
+  static const char *const expected[]
+      = { "--pp 2 --tp 4 --schedule 1f1b --p2p auto", "--dp 2 --tp 4 --dp-kind auto",
+          "--cp 2 --tp 4 --dp-kind auto", "--offload-activations",
+          "--offload optimizer --dp-kind deepspeed --zero 2" };
   for (guint i = 0; w && i < G_N_ELEMENTS (expected); i++) {
     const LsWhatIfRow *row = row_of (w, expected[i]);
     if (row && !LS_CHECK (!row->refused))
@@ -201,14 +232,16 @@ what_a_job_has_not_can_be_proposed (void)
 static void
 changes_join (void)
 {
-  g_autoptr (LsChange) a = ls_change_new ("layout", "other kernels", false), b = ls_change_new ("offloading", "memory of the host", true);
+  g_autoptr (LsChange) a = ls_change_new ("layout", "other kernels", false),
+                       b = ls_change_new ("offloading", "memory of the host", true);
   ls_change_set (a, "tp", "%u", 4);
   ls_change_set (a, "dp", "%u", 2);
   ls_change_set (b, "zero", "3");
   ls_change_set (b, "dp", "%u", 1);
   ls_change_need (b, "other kernels");
   g_autoptr (LsChange) joined = ls_change_join (a, b), reversed = ls_change_join (b, a);
-  g_autofree char *text = ls_change_text (joined), *key = ls_change_key (joined), *other = ls_change_key (reversed);
+  g_autofree char *text = ls_change_text (joined), *key = ls_change_key (joined),
+                  *other = ls_change_key (reversed);
   LS_CHECK_STR (text, "--tp 4 --dp 1 --zero 3");
   LS_CHECK_STR (joined->idea, "layout; offloading");
   LS_CHECK_STR (joined->cost, "memory of the host; other kernels");
@@ -226,7 +259,8 @@ changes_join (void)
 static bool
 keeps_the_order (const char *change)
 {
-  static const char *const fixed[] = { "--schedule ", "--pp ", "--vpp ", "--dp ", "--micro-batch ", "--global-batch " };
+  static const char *const fixed[]
+      = { "--schedule ", "--pp ", "--vpp ", "--dp ", "--micro-batch ", "--global-batch " };
   for (guint i = 0; i < G_N_ELEMENTS (fixed); i++)
     if (strstr (change, fixed[i]))
       return false;
@@ -236,13 +270,22 @@ keeps_the_order (const char *change)
 static void
 the_order_of_a_file_leaves_what_it_does_not_fix (void)
 {
-  static const char *const left[] = { "--cp 2 --tp 1", "--sp", "--recompute full", "--dp-overlap 0", "--dtype fp16", "--attention flash",
-                                      "--host-launch 0us --host-comm 0us", "--cluster dgx-h100:node.nics.link.bandwidth=100GB/s,node.pcie.link.bandwidth=126GB/s",
-                                      "--cluster dgx-b200 --gpus 16" };
-  g_autofree char *folder = g_dir_make_tmp ("lockstep-XXXXXX", NULL), *path = g_build_filename (folder, "order.csv", NULL);
+  static const char *const left[]
+      = { "--cp 2 --tp 1",
+          "--sp",
+          "--recompute full",
+          "--dp-overlap 0",
+          "--dtype fp16",
+          "--attention flash",
+          "--host-launch 0us --host-comm 0us",
+          "--cluster dgx-h100:node.nics.link.bandwidth=100GB/s,node.pcie.link.bandwidth=126GB/s",
+          "--cluster dgx-b200 --gpus 16" };
+  g_autofree char *folder = g_dir_make_tmp ("lockstep-XXXXXX", NULL),
+                  *path = g_build_filename (folder, "order.csv", NULL);
   LS_CHECK (g_file_set_contents (path, ORDER, -1, NULL));
-  const char *const knobs[] = { "model", "gpt-1.7b:layers=8", "cluster", "dgx-h100", "gpus", "16", "tp", "2", "pp", "2",
-                                "schedule", "1f1b", "global-batch", "16", "order", path, NULL };
+  const char *const knobs[]
+      = { "model", "gpt-1.7b:layers=8", "cluster", "dgx-h100",     "gpus", "16",    "tp", "2", "pp",
+          "2",     "schedule",          "1f1b",    "global-batch", "16",   "order", path, NULL };
   LsJobSpec spec;
   init_job (&spec, knobs);
   g_autoptr (LsWhatIf) w = what_if (&spec, 2, NULL);
@@ -252,7 +295,8 @@ the_order_of_a_file_leaves_what_it_does_not_fix (void)
   LS_CHECK (w->left_out != NULL);
   for (guint i = 0; i < w->rows->len; i++) {
     const LsWhatIfRow *row = &g_array_index (w->rows, LsWhatIfRow, i);
-    if (!LS_CHECK (keeps_the_order (row->change)) || (row->refused && !LS_CHECK (!strstr (row->refused, path))))
+    if (!LS_CHECK (keeps_the_order (row->change))
+        || (row->refused && !LS_CHECK (!strstr (row->refused, path))))
       printf ("# %s: %s\n", row->change, row->refused);
     check_row (knobs, row);
   }
@@ -266,7 +310,9 @@ the_order_of_a_file_leaves_what_it_does_not_fix (void)
 static void
 other_kernels_of_the_program_are_tried (void)
 {
-  static const char *const knobs[] = { "model", "llama3.1-8b:layers=4", "cluster", "dgx-h100", "gpus", "8", "dp-kind", "fsdp2", "global-batch", "8", NULL };
+  static const char *const knobs[]
+      = { "model", "llama3.1-8b:layers=4", "cluster", "dgx-h100", "gpus", "8", "dp-kind",
+          "fsdp2", "global-batch",         "8",       NULL };
   LsJobSpec spec;
   init_job (&spec, knobs);
   LsWhatIf *w = what_if (&spec, 1, NULL);
@@ -293,7 +339,8 @@ variants_are_of_lists_that_there_are (void)
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     LsRecipes *list = ls_recipes_load (((const LsDataEntry *) entries->pdata[i])->path, diags);
     LsRecipes *other = list && list->variant_of ? ls_recipes_load (list->variant_of, diags) : NULL;
-    ls_check_impl (list && (!list->variant_of || other), __FILE__, __LINE__, "%s", ((const LsDataEntry *) entries->pdata[i])->name);
+    ls_check_impl (list && (!list->variant_of || other), __FILE__, __LINE__, "%s",
+                   ((const LsDataEntry *) entries->pdata[i])->name);
     n += other != NULL;
     ls_recipes_unref (other);
     ls_recipes_unref (list);
@@ -301,8 +348,9 @@ variants_are_of_lists_that_there_are (void)
   LS_CHECK_INT (n, >, 0);
 }
 
-LS_TEST_MAIN ("whatif", LS_TEST (the_options_of_a_row_do_what_it_says), LS_TEST (a_smaller_micro_batch_closes_the_bubble),
-              LS_TEST (threads_change_nothing), LS_TEST (a_successor_is_tried), LS_TEST (what_a_job_has_not_can_be_proposed), LS_TEST (changes_join), LS_TEST (other_kernels_of_the_program_are_tried),
-              LS_TEST (variants_are_of_lists_that_there_are),
-              LS_TEST (a_trace_leaves_nothing_to_change),
+LS_TEST_MAIN ("whatif", LS_TEST (the_options_of_a_row_do_what_it_says),
+              LS_TEST (a_smaller_micro_batch_closes_the_bubble), LS_TEST (threads_change_nothing),
+              LS_TEST (a_successor_is_tried), LS_TEST (what_a_job_has_not_can_be_proposed),
+              LS_TEST (changes_join), LS_TEST (other_kernels_of_the_program_are_tried),
+              LS_TEST (variants_are_of_lists_that_there_are), LS_TEST (a_trace_leaves_nothing_to_change),
               LS_TEST (the_order_of_a_file_leaves_what_it_does_not_fix))

@@ -36,7 +36,8 @@ critical_tokens (const LsGpu *gpu, LsDtype dtype)
   uint32_t low = 1, high = 4096;
   while (low < high) {
     uint32_t middle = (low + high) / 2;
-    LsKernel gemm = ls_kernel_gemm ("g", dtype, middle, 1 << 17, 1 << 17, 1, (uint32_t) ls_dtype_bytes (dtype), false);
+    LsKernel gemm
+        = ls_kernel_gemm ("g", dtype, middle, 1 << 17, 1 << 17, 1, (uint32_t) ls_dtype_bytes (dtype), false);
     if (ls_kernel_cost (&c, gpu, &gemm).bound == LS_BOUND_COMPUTE)
       high = middle;
     else
@@ -95,7 +96,8 @@ peaks_are_those_of_the_tensor_cores (void)
     LsGpu gpu = { 0 };
     if (!LS_CHECK (ls_gpu_load (gpus[i].gpu, &gpu, diags)))
       continue;
-    LS_CHECK_NEAR (gpu.peak_flops[LS_DTYPE_FP16], gpus[i].clock * gpus[i].fma * 2 * gpus[i].cores_per_sm * gpu.n_sm, 3e-3);
+    LS_CHECK_NEAR (gpu.peak_flops[LS_DTYPE_FP16],
+                   gpus[i].clock * gpus[i].fma * 2 * gpus[i].cores_per_sm * gpu.n_sm, 3e-3);
     ls_gpu_clear (&gpu);
   }
 }
@@ -106,8 +108,10 @@ bytes_per_parameter (const char *zero)
 {
   LsJobSpec spec;
   ls_job_spec_init (&spec);
-  const char *const knobs[][2] = { { "model", "gpt-1.7b" }, { "cluster", "dgx-a100-80g" }, { "gpus", "8" }, { "steps", "1" },
-                                   { "micro-batch", "1" }, { "global-batch", "8" }, { "grad-dtype", "fp32" }, { "zero", zero } };
+  const char *const knobs[][2] = { { "model", "gpt-1.7b" },  { "cluster", "dgx-a100-80g" },
+                                   { "gpus", "8" },          { "steps", "1" },
+                                   { "micro-batch", "1" },   { "global-batch", "8" },
+                                   { "grad-dtype", "fp32" }, { "zero", zero } };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   for (guint i = 0; i < G_N_ELEMENTS (knobs); i++)
     LS_CHECK (ls_job_spec_set (&spec, knobs[i][0], knobs[i][1], diags));
@@ -115,7 +119,8 @@ bytes_per_parameter (const char *zero)
   g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
   LS_CHECK_NO_ERROR (error);
   const uint64_t *bytes = r->report.by_category;
-  double sum = (double) bytes[LS_MEM_PARAMETERS] + (double) bytes[LS_MEM_GRADIENTS] + (double) bytes[LS_MEM_OPTIMIZER];
+  double sum = (double) bytes[LS_MEM_PARAMETERS] + (double) bytes[LS_MEM_GRADIENTS]
+      + (double) bytes[LS_MEM_OPTIMIZER];
   double per_parameter = sum / (double) ls_model_params (&r->model, ls_model_padded_vocab (&r->model, 1));
   ls_job_spec_clear (&spec);
   return per_parameter;
@@ -142,7 +147,9 @@ attention_of_a_step (void)
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
     double flops = 0, seconds = 0;
     for (int backward = 0; backward < 2; backward++) {
-      const char *const knobs[][2] = { { "gpu", rows[i].gpu }, { "attention", "1,8192,32,8,128" }, { "sustained", "1" },
+      const char *const knobs[][2] = { { "gpu", rows[i].gpu },
+                                       { "attention", "1,8192,32,8,128" },
+                                       { "sustained", "1" },
                                        { "backward", backward ? "1" : "0" } };
       LsKernelSpec spec;
       ls_kernel_spec_init (&spec);
@@ -165,8 +172,9 @@ attention_of_a_step (void)
 static double
 bus_rate (const char *algorithm)
 {
-  const char *const knobs[][2] = { { "cluster", "dgx-h100" }, { "op", "all-reduce" }, { "nodes", "1" }, { "min", "8GiB" },
-                                   { "max", "8GiB" }, { "algorithm", algorithm } };
+  const char *const knobs[][2]
+      = { { "cluster", "dgx-h100" }, { "op", "all-reduce" }, { "nodes", "1" },
+          { "min", "8GiB" },         { "max", "8GiB" },      { "algorithm", algorithm } };
   LsCollectiveSpec spec;
   ls_collective_spec_init (&spec);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
@@ -186,8 +194,8 @@ switches_of_a_node_add_up (void)
 {
   double ring = bus_rate ("ring"), nvls = bus_rate ("nvls");
   LS_CHECK (nvls > ring);
-  printf ("nv-sharp: NVLS %.0f, ring %.0f GB/s: %.3f; measured 480 / 370 = %.3f\n", nvls * 1e-9, ring * 1e-9, nvls / ring,
-          480.0 / 370);
+  printf ("nv-sharp: NVLS %.0f, ring %.0f GB/s: %.3f; measured 480 / 370 = %.3f\n", nvls * 1e-9, ring * 1e-9,
+          nvls / ring, 480.0 / 370);
 }
 
 /* --- parallelism ------------------------------------------------------------------------ */
@@ -205,10 +213,22 @@ math_over_communication (uint32_t tp)
   spec.gpu.hbm_bytes_per_s = 3350e9;
   LsCluster *cluster = ls_cluster_build (&spec, NULL);
   const LsNccl nccl = { .channels_ring = 16, .ring_bus_intra = 450e9, .p2p_intra = 450e9 };
-  const LsModel mlp = { .hidden = 8192, .n_heads = 64, .n_kv_heads = 64, .head_dim = 128, .ffn = 28672, .vocab = 32000, .mlp = LS_MLP_GELU,
+  const LsModel mlp = { .hidden = 8192,
+                        .n_heads = 64,
+                        .n_kv_heads = 64,
+                        .head_dim = 128,
+                        .ffn = 28672,
+                        .vocab = 32000,
+                        .mlp = LS_MLP_GELU,
                         .attention = LS_ATTENTION_FLASH };
-  const LsShard shard = { .tp = tp, .sp = true, .micro_batch = 1, .seq = 65536, .attention = LS_ATTENTION_FLASH, .dtype = LS_DTYPE_BF16,
-                          .grad_dtype = LS_DTYPE_FP32, .cp = 1 };
+  const LsShard shard = { .tp = tp,
+                          .sp = true,
+                          .micro_batch = 1,
+                          .seq = 65536,
+                          .attention = LS_ATTENTION_FLASH,
+                          .dtype = LS_DTYPE_BF16,
+                          .grad_dtype = LS_DTYPE_FP32,
+                          .cp = 1 };
   g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   g_autoptr (LsArena) arena = ls_arena_new ();
   uint32_t gpus[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
@@ -222,7 +242,9 @@ math_over_communication (uint32_t tp)
       math += ls_kernel_cost (&c, &spec.gpu, &o->fwd[0]).alone;
   }
   for (LsCollKind kind = LS_COLL_ALL_GATHER; kind <= LS_COLL_REDUCE_SCATTER; kind++) {
-    LsCollRequest q = { .kind = kind, .gpus = gpus, .n = tp, .bytes = ls_boundary_bytes (&mlp, &shard) * tp, .algorithm = "ring" };
+    LsCollRequest q = {
+      .kind = kind, .gpus = gpus, .n = tp, .bytes = ls_boundary_bytes (&mlp, &shard) * tp, .algorithm = "ring"
+    };
     communication += ls_coll_time_alone (cluster, ls_coll_plan (cluster, &nccl, &q, LS_NETWORK_FLOW, arena));
   }
   ls_calibration_clear (&c);
@@ -246,8 +268,17 @@ tensor_parallelism_turns_bound_by_communication (void)
 static double
 tokens_of_a_gpu (uint32_t gpus, uint32_t pp, uint32_t sequences)
 {
-  const LsModel m = { .name = (char *) "m", .n_layers = 8, .hidden = 1024, .n_heads = 16, .n_kv_heads = 16, .head_dim = 64, .ffn = 4096, .vocab = 32000,
-                      .seq = 4096, .mlp = LS_MLP_GELU, .attention = LS_ATTENTION_FLASH };
+  const LsModel m = { .name = (char *) "m",
+                      .n_layers = 8,
+                      .hidden = 1024,
+                      .n_heads = 16,
+                      .n_kv_heads = 16,
+                      .head_dim = 64,
+                      .ffn = 4096,
+                      .vocab = 32000,
+                      .seq = 4096,
+                      .mlp = LS_MLP_GELU,
+                      .attention = LS_ATTENTION_FLASH };
   LsStrategy s;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   ls_strategy_init (&s);
@@ -284,17 +315,30 @@ a_gpu_has_its_part_of_the_batch (void)
 static void
 experts_ask_for_more_tokens (void)
 {
-  const LsModel m = { .n_layers = 1, .hidden = 2880, .n_heads = 64, .n_kv_heads = 8, .head_dim = 64, .ffn = 2880, .mlp = LS_MLP_SWIGLU,
-                      .norm = LS_NORM_RMSNORM, .n_experts = 128, .top_k = 4, .expert_ffn = 2880, .moe_every = 1 };
+  const LsModel m = { .n_layers = 1,
+                      .hidden = 2880,
+                      .n_heads = 64,
+                      .n_kv_heads = 8,
+                      .head_dim = 64,
+                      .ffn = 2880,
+                      .mlp = LS_MLP_SWIGLU,
+                      .norm = LS_NORM_RMSNORM,
+                      .n_experts = 128,
+                      .top_k = 4,
+                      .expert_ffn = 2880,
+                      .moe_every = 1 };
   LsModel none = m;
   none.n_experts = none.top_k = none.expert_ffn = none.moe_every = 0;
   none.ffn = 0;
-  double moved = (double) ls_model_layer_params (&m, 0) - (double) ls_model_layer_params (&none, 0) - 128.0 * 2880; /* router */
-  double computed = (double) ls_model_active_params (&m, 0) - (double) ls_model_params (&none, 0) - 128.0 * 2880;
+  double moved = (double) ls_model_layer_params (&m, 0) - (double) ls_model_layer_params (&none, 0)
+      - 128.0 * 2880; /* router */
+  double computed
+      = (double) ls_model_active_params (&m, 0) - (double) ls_model_params (&none, 0) - 128.0 * 2880;
   LS_CHECK_NEAR (moved / computed * 990e12 / 400e9, 79200, 1e-3);
 }
 
 LS_TEST_MAIN ("worked", LS_TEST (products_turn_compute_bound), LS_TEST (a_split_product_turns_compute_bound),
               LS_TEST (peaks_are_those_of_the_tensor_cores), LS_TEST (states_take_18_bytes_per_parameter),
               LS_TEST (attention_of_a_step), LS_TEST (switches_of_a_node_add_up),
-              LS_TEST (tensor_parallelism_turns_bound_by_communication), LS_TEST (a_gpu_has_its_part_of_the_batch), LS_TEST (experts_ask_for_more_tokens))
+              LS_TEST (tensor_parallelism_turns_bound_by_communication),
+              LS_TEST (a_gpu_has_its_part_of_the_batch), LS_TEST (experts_ask_for_more_tokens))

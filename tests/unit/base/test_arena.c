@@ -16,7 +16,7 @@ memory_is_zeroed_aligned_and_stays (void)
   for (size_t i = 0; i < N; i++) {
     size_t n = i % 97;
     piece[i] = ls_arena_alloc (arena, n, 1);
-    LS_CHECK_INT ((uintptr_t) piece[i] % _Alignof (max_align_t), ==, 0);
+    LS_CHECK_INT ((uintptr_t) piece[i] % _Alignof(max_align_t), ==, 0);
     for (size_t k = 0; k < n; k++)
       if (piece[i][k] != 0)
         LS_CHECK (!"memory is zero");
@@ -32,7 +32,8 @@ static void
 empty_requests_are_unique (void)
 {
   g_autoptr (LsArena) arena = ls_arena_new ();
-  void *a = ls_arena_alloc (arena, 0, 8), *b = ls_arena_alloc (arena, 8, 0), *c = ls_arena_alloc (arena, 1, 1);
+  void *a = ls_arena_alloc (arena, 0, 8), *b = ls_arena_alloc (arena, 8, 0),
+       *c = ls_arena_alloc (arena, 1, 1);
   LS_CHECK (a != NULL && b != NULL);
   LS_CHECK (a != b && b != c && a != c);
 }

@@ -5,22 +5,24 @@
 
 #include "base/diag.h"
 
-#define CHECK_FORMAT(list, text)                          \
-  do {                                                    \
-    g_autofree char *shown_ = ls_diag_list_format (list); \
-    LS_CHECK_STR (shown_, text);                          \
+#define CHECK_FORMAT(list, text)                                                                             \
+  do {                                                                                                       \
+    g_autofree char *shown_ = ls_diag_list_format (list);                                                    \
+    LS_CHECK_STR (shown_, text);                                                                             \
   } while (0)
 
 static void
 the_documented_example (void)
 {
   g_autoptr (LsDiagList) list = ls_diag_list_new ();
-  ls_diag_add (list, LS_ERROR_INPUT, "a.json", 7, 34, "/link/bandwidth", "{ \"kind\": \"ib\", \"bandwidth\":    400 }",
+  ls_diag_add (list, LS_ERROR_INPUT, "a.json", 7, 34, "/link/bandwidth",
+               "{ \"kind\": \"ib\", \"bandwidth\":    400 }",
                "write \"400Gbit/s\" for bits or \"400GB/s\" for bytes", "expected %s; got %d", "a rate", 400);
-  CHECK_FORMAT (list, "a.json:7:34: error: /link/bandwidth: expected a rate; got 400\n"
-                      "    7 | { \"kind\": \"ib\", \"bandwidth\":    400 }\n"
-                      "      |                                  ^\n"
-                      "note: write \"400Gbit/s\" for bits or \"400GB/s\" for bytes\n");
+  CHECK_FORMAT (list,
+                "a.json:7:34: error: /link/bandwidth: expected a rate; got 400\n"
+                "    7 | { \"kind\": \"ib\", \"bandwidth\":    400 }\n"
+                "      |                                  ^\n"
+                "note: write \"400Gbit/s\" for bits or \"400GB/s\" for bytes\n");
 }
 
 static void
@@ -31,9 +33,10 @@ unknown_parts_are_left_out (void)
   ls_diag_add (list, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "no such flag");
   ls_diag_add (list, LS_ERROR_INPUT, "b.json", 0, 0, "", "never shown", NULL, "is a directory");
   ls_diag_add (list, LS_ERROR_INPUT, "c.json", 1, 2, "/x", NULL, NULL, "bad");
-  CHECK_FORMAT (list, "error: no such flag\n"
-                      "b.json: error: is a directory\n"
-                      "c.json:1:2: error: /x: bad\n");
+  CHECK_FORMAT (list,
+                "error: no such flag\n"
+                "b.json: error: is a directory\n"
+                "c.json:1:2: error: /x: bad\n");
 }
 
 static void
@@ -41,9 +44,10 @@ carets_survive_tabs_and_wide_characters (void)
 {
   g_autoptr (LsDiagList) list = ls_diag_list_new ();
   ls_diag_add (list, LS_ERROR_INPUT, "t", 123456, 5, NULL, "\t\u00e9\t\"x", NULL, "m");
-  CHECK_FORMAT (list, "t:123456:5: error: m\n"
-                      "123456 | \t\u00e9\t\"x\n"
-                      "       | \t \t ^\n");
+  CHECK_FORMAT (list,
+                "t:123456:5: error: m\n"
+                "123456 | \t\u00e9\t\"x\n"
+                "       | \t \t ^\n");
 }
 
 static void
@@ -109,7 +113,7 @@ an_error_carries_everything (void)
 }
 
 LS_TEST_MAIN ("diag", LS_TEST (the_documented_example), LS_TEST (unknown_parts_are_left_out),
-              LS_TEST (carets_survive_tabs_and_wide_characters), LS_TEST (long_lines_are_cut_around_the_caret),
+              LS_TEST (carets_survive_tabs_and_wide_characters),
+              LS_TEST (long_lines_are_cut_around_the_caret),
               LS_TEST (control_characters_do_not_reach_the_terminal), LS_TEST (only_twenty_are_shown),
-              LS_TEST (what_is_not_shown_costs_nothing),
-              LS_TEST (an_error_carries_everything))
+              LS_TEST (what_is_not_shown_costs_nothing), LS_TEST (an_error_carries_everything))

@@ -27,20 +27,33 @@ static void
 what_drives_a_terminal_goes (void)
 {
   check ("\x1b[31mred\x1b]0;t\a", "?[31mred?]0;t?");
-  check ("a\x7f" "b\xc2\x9b" "31m", "a?b?31m"); /* DEL, and CSI as one code point */
-  check ("a\nb\r\nc\u2028" "d\xc2\x85", "a b  c d ");
+  check ("a\x7f"
+         "b\xc2\x9b"
+         "31m",
+         "a?b?31m"); /* DEL, and CSI as one code point */
+  check ("a\nb\r\nc\u2028"
+         "d\xc2\x85",
+         "a b  c d ");
 }
 
 static void
 what_turns_or_hides_text_goes (void)
 {
-  check ("a\u202e" "b\u2066" "c\u200b" "d\ufeff" "e\U000e0041", "a?b?c?d?e?");
+  check ("a\u202e"
+         "b\u2066"
+         "c\u200b"
+         "d\ufeff"
+         "e\U000e0041",
+         "a?b?c?d?e?");
 }
 
 static void
 what_is_no_utf8_is_marked (void)
 {
-  check ("a\xff" "b\x1b", "a\ufffd" "b?");
+  check ("a\xff"
+         "b\x1b",
+         "a\ufffd"
+         "b?");
 }
 
 LS_TEST_MAIN ("printable", LS_TEST (letters_of_all_scripts_stay), LS_TEST (what_drives_a_terminal_goes),

@@ -93,8 +93,8 @@ static void
 malformed_quantities_are_refused (void)
 {
   static const char *const bad[] = {
-    "", " ", "5", "us", "-2us", "+2us", "2 u s", "2us ", " 2us", "2xs", "1.2.3s", "0x10s", "nan s", "infs",
-    "1e99s", "2us!", ".s", "12345678901234567890123s",
+    "",    " ",      "5",     "us",    "-2us", "+2us",  "2 u s", "2us ", " 2us",
+    "2xs", "1.2.3s", "0x10s", "nan s", "infs", "1e99s", "2us!",  ".s",   "12345678901234567890123s",
   };
   for (size_t i = 0; i < G_N_ELEMENTS (bad); i++) {
     LsTime t = 42;
@@ -104,7 +104,7 @@ malformed_quantities_are_refused (void)
     LS_CHECK (expected != NULL);
   }
   LS_CHECK_DOUBLE (rate_of ("400"), ==, -1);
-  LS_CHECK_DOUBLE (rate_of ("400Gb/s"), ==, -1); /* bits or bytes? */
+  LS_CHECK_DOUBLE (rate_of ("400Gb/s"), ==, -1);   /* bits or bytes? */
   LS_CHECK_DOUBLE (rate_of ("400Gbps"), ==, 50e9); /* bits, as everybody means */
   LS_CHECK_DOUBLE (rate_of ("400GBps"), ==, -1);
   LS_CHECK_DOUBLE (flops_of ("312TFLOPS"), ==, -1);
@@ -151,10 +151,10 @@ seconds_saturate (void)
   LS_CHECK_INT (ls_time_from_s_up (-INFINITY), ==, -LS_TIME_NEVER);
 }
 
-#define CHECK_TEXT(call, text)        \
-  do {                                \
-    g_autofree char *shown_ = (call); \
-    LS_CHECK_STR (shown_, text);      \
+#define CHECK_TEXT(call, text)                                                                               \
+  do {                                                                                                       \
+    g_autofree char *shown_ = (call);                                                                        \
+    LS_CHECK_STR (shown_, text);                                                                             \
   } while (0)
 
 static void

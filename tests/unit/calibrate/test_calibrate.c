@@ -30,7 +30,8 @@ static const LsKindFit known_gemm = { .is_fitted = true,
                                       .wave_rounding = 0.6,
                                       .memory_efficiency = 0.8,
                                       .launch = 3 * LS_US };
-static const LsKindFit known_stream = { .is_fitted = true, .compute_efficiency = 1, .memory_efficiency = 0.8, .launch = 2500 * LS_NS };
+static const LsKindFit known_stream
+    = { .is_fitted = true, .compute_efficiency = 1, .memory_efficiency = 0.8, .launch = 2500 * LS_NS };
 
 /* A file in a folder of its own. */
 typedef struct {
@@ -60,9 +61,11 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (File, file_clear)
 static File
 flat_new (void)
 {
-  return file_new ("flat.json", "{\"schema\":\"lockstep.gpu/1\",\"name\":\"flat\",\"source\":\"made up\","
-                                "\"peak_flops\":{\"bf16\":\"100TFLOP/s\",\"fp16\":\"100TFLOP/s\"},\"vector_flops\":\"10TFLOP/s\","
-                                "\"hbm_bandwidth\":\"1TB/s\",\"hbm_efficiency\":1,\"hbm_size\":\"16GiB\",\"sm\":100}");
+  return file_new (
+      "flat.json",
+      "{\"schema\":\"lockstep.gpu/1\",\"name\":\"flat\",\"source\":\"made up\","
+      "\"peak_flops\":{\"bf16\":\"100TFLOP/s\",\"fp16\":\"100TFLOP/s\"},\"vector_flops\":\"10TFLOP/s\","
+      "\"hbm_bandwidth\":\"1TB/s\",\"hbm_efficiency\":1,\"hbm_size\":\"16GiB\",\"sm\":100}");
 }
 
 /* Roughly normal, mean 1. */
@@ -76,22 +79,25 @@ noise (GRand *rand)
 }
 
 static void
-append_row (GString *csv, const char *group, const char *name, const char *shape, const LsKernel *k, const LsKindFit *fit,
-            double sustained, GRand *rand)
+append_row (GString *csv, const char *group, const char *name, const char *shape, const LsKernel *k,
+            const LsKindFit *fit, double sustained, GRand *rand)
 {
   double us = (double) ls_kernel_cost_by (fit, sustained, &gpu, k).alone / 1e6 * noise (rand);
-  g_string_append_printf (csv, "%s,%s,%s,%s,%.0f,%.0f,%.3f\n", group, name, shape, ls_dtype_name (k->dtype), k->bytes, k->flops, us);
+  g_string_append_printf (csv, "%s,%s,%s,%s,%.0f,%.0f,%.3f\n", group, name, shape, ls_dtype_name (k->dtype),
+                          k->bytes, k->flops, us);
 }
 
 static void
 append_gemms (GString *csv, const char *group, double sustained, GRand *rand)
 {
-  static const uint64_t layers[][2] = { { 1024, 1024 }, { 2304, 6144 }, { 6144, 768 }, { 3072, 6144 }, { 4096, 4096 }, { 512, 4096 },
-                                        { 8192, 2048 }, { 1536, 1024 }, { 2560, 2560 }, { 12288, 1536 } };
+  static const uint64_t layers[][2]
+      = { { 1024, 1024 }, { 2304, 6144 }, { 6144, 768 },  { 3072, 6144 }, { 4096, 4096 },
+          { 512, 4096 },  { 8192, 2048 }, { 1536, 1024 }, { 2560, 2560 }, { 12288, 1536 } };
   for (uint64_t m = 512; m <= 8192; m *= 2)
     for (guint i = 0; i < G_N_ELEMENTS (layers); i++) {
       LsKernel k = ls_kernel_gemm ("forward", LS_DTYPE_BF16, m, layers[i][0], layers[i][1], 1, 2, false);
-      g_autofree char *shape = g_strdup_printf ("%" G_GUINT64_FORMAT "x%" G_GUINT64_FORMAT "x%" G_GUINT64_FORMAT, k.m, k.n, k.k);
+      g_autofree char *shape
+          = g_strdup_printf ("%" G_GUINT64_FORMAT "x%" G_GUINT64_FORMAT "x%" G_GUINT64_FORMAT, k.m, k.n, k.k);
       append_row (csv, group, "forward", shape, &k, &known_gemm, sustained, rand);
     }
 }
@@ -105,7 +111,8 @@ profile_text (double sustained)
   if (sustained < 1)
     append_gemms (csv, "gemm-sustained", sustained, rand);
   for (uint64_t rows = 256; rows <= 65536; rows *= 2) {
-    LsKernel k = ls_kernel_stream ("add", LS_KERNEL_ELEMENTWISE, LS_DTYPE_FP16, rows, 3072, 6.0 * (double) rows * 3072, 0);
+    LsKernel k = ls_kernel_stream ("add", LS_KERNEL_ELEMENTWISE, LS_DTYPE_FP16, rows, 3072,
+                                   6.0 * (double) rows * 3072, 0);
     g_autofree char *shape = g_strdup_printf ("%" G_GUINT64_FORMAT "x3072", rows);
     append_row (csv, "streams", "add", shape, &k, &known_stream, 1, rand);
   }
@@ -159,7 +166,8 @@ known_coefficients_come_back (void)
   LS_CHECK_NO_ERROR (error);
   if (!run || !again)
     return;
-  g_autofree char *json = ls_calibrate_run_json (run, "mine"), *json_again = ls_calibrate_run_json (again, "mine");
+  g_autofree char *json = ls_calibrate_run_json (run, "mine"),
+                  *json_again = ls_calibrate_run_json (again, "mine");
   LS_CHECK_STR (json, json_again);
   LS_CHECK (strstr (json, "\"timing\":\"burst and sustained\"") != NULL);
   LsCalibration c;
@@ -201,7 +209,8 @@ tables_of_others_ship_coefficients (void)
 static void
 files_are_named_as_they_are (void)
 {
-  g_auto (File) flat = flat_new (), table = file_new ("my \"best\" gemm.csv", "dtype,m,n,k,latency_ms\nbf16,4096,4096,4096,2\n");
+  g_auto (File) flat = flat_new (),
+                table = file_new ("my \"best\" gemm.csv", "dtype,m,n,k,latency_ms\nbf16,4096,4096,4096,2\n");
   g_autoptr (GError) error = NULL;
   g_autoptr (LsCalibrateRun) run = calibrate (table.path, flat.path, &error);
   LS_CHECK_NO_ERROR (error);
@@ -220,21 +229,27 @@ check_refused (const char *csv, LsErrorCode code, const char *why)
   g_autoptr (GError) error = NULL;
   g_autoptr (LsCalibrateRun) run = calibrate (table.path, flat.path, &error);
   LS_CHECK (!run);
-  ls_check_impl (g_error_matches (error, LS_ERROR, (int) code) && strstr (error->message, why), __FILE__, __LINE__, "%s: %s", why,
-                 error ? error->message : "no error");
+  ls_check_impl (g_error_matches (error, LS_ERROR, (int) code) && strstr (error->message, why), __FILE__,
+                 __LINE__, "%s: %s", why, error ? error->message : "no error");
 }
 
 static void
 nonsense_is_refused (void)
 {
-  check_refused ("dtype,m,n,k,latency_ms\nbf16,4096,4096,4096,1\n", LS_ERROR_INPUT, "t.csv:2:21: error: /bf16/latency_ms: 137.4 TFLOP/s, 1.37 times the peak");
-  check_refused ("dtype,m,n,k,latency_ms\nfp8,4096,4096,4096,5\n", LS_ERROR_INPUT, "flat has no matrix units for fp8");
-  check_refused ("dtype,m,n,k,latency_ms\nbf16,64,64,64,0.01\nbf16,64,64,64,0.02\n", LS_ERROR_INPUT, "t.csv:3:15: error: /bf16/latency_ms: 20.00 us contradict the 10.00 us that row 1 has");
-  check_refused ("group,name,shape,dtype,bytes,flops,time_us\nstreams,add,65536x8192,fp16,3221225472,0,100\n", LS_ERROR_INPUT, "32.21 times the HBM bandwidth");
+  check_refused ("dtype,m,n,k,latency_ms\nbf16,4096,4096,4096,1\n", LS_ERROR_INPUT,
+                 "t.csv:2:21: error: /bf16/latency_ms: 137.4 TFLOP/s, 1.37 times the peak");
+  check_refused ("dtype,m,n,k,latency_ms\nfp8,4096,4096,4096,5\n", LS_ERROR_INPUT,
+                 "flat has no matrix units for fp8");
+  check_refused ("dtype,m,n,k,latency_ms\nbf16,64,64,64,0.01\nbf16,64,64,64,0.02\n", LS_ERROR_INPUT,
+                 "t.csv:3:15: error: /bf16/latency_ms: 20.00 us contradict the 10.00 us that row 1 has");
+  check_refused ("group,name,shape,dtype,bytes,flops,time_us\nstreams,add,65536x8192,fp16,3221225472,0,100\n",
+                 LS_ERROR_INPUT, "32.21 times the HBM bandwidth");
   check_refused ("dtype,m,n,k,latency_ms\nbf16,64,64,64,-1\n", LS_ERROR_INPUT, "latency_ms");
-  check_refused ("group,name,shape,dtype,bytes,flops,time_us\nhost,priority-wait,-,-,0,0,4\n", LS_ERROR_INPUT, "no kernel that an entry");
-  check_refused ("group,name,shape,dtype,bytes,flops,time_us,implementation\nattention,flash-attention-fwd,1x64x1x1x64,bf16,1,1,4,own\n", LS_ERROR_INPUT,
-                 "it stands for none of fa2, fa3 and cudnn");
+  check_refused ("group,name,shape,dtype,bytes,flops,time_us\nhost,priority-wait,-,-,0,0,4\n", LS_ERROR_INPUT,
+                 "no kernel that an entry");
+  check_refused (
+      "group,name,shape,dtype,bytes,flops,time_us,implementation\nattention,flash-attention-fwd,1x64x1x1x64,bf16,1,1,4,own\n",
+      LS_ERROR_INPUT, "it stands for none of fa2, fa3 and cudnn");
 }
 
 /* ---- collectives ---- */
@@ -251,14 +266,18 @@ append_run (GString *text, const Shape *s, const LsCluster *cluster, const LsNcc
   g_autoptr (LsArena) arena = ls_arena_new ();
   LsNcclCurve *curve = ls_nccl_curve_new ("x", s->kind, s->n, s->n_nodes);
   uint32_t per_node = s->n / s->n_nodes;
-  g_string_append_printf (text, "# Collective test starting: %s_perf\n# nThread 1 nGpus %u\n", s->test, per_node);
+  g_string_append_printf (text, "# Collective test starting: %s_perf\n# nThread 1 nGpus %u\n", s->test,
+                          per_node);
   for (uint32_t i = 0; i < s->n; i++)
-    g_string_append_printf (text, "#  Rank %2u Group  0 Pid  1 on  node-%u device %2u [0000:07:00] NVIDIA A100\n", i, 1 + i / per_node, i % per_node);
+    g_string_append_printf (text,
+                            "#  Rank %2u Group  0 Pid  1 on  node-%u device %2u [0000:07:00] NVIDIA A100\n",
+                            i, 1 + i / per_node, i % per_node);
   g_string_append (text, "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n");
   for (uint64_t bytes = 4096; bytes <= (uint64_t) 4 << 30; bytes *= 4) {
     double us = 1e6 * ls_nccl_predict_s (cluster, nccl, curve, bytes, arena) * noise (rand);
     double rate = (double) bytes / us / 1e3;
-    g_string_append_printf (text, "%" G_GUINT64_FORMAT " 1 float sum -1 %.3f %.4f %.4f 0 %.3f %.4f %.4f 0\n", bytes, us, rate, rate, us, rate, rate);
+    g_string_append_printf (text, "%" G_GUINT64_FORMAT " 1 float sum -1 %.3f %.4f %.4f 0 %.3f %.4f %.4f 0\n",
+                            bytes, us, rate, rate, us, rate, rate);
   }
   ls_nccl_curve_free (curve);
 }
@@ -268,10 +287,17 @@ static LsCluster *
 wide_a100 (uint32_t n_nodes)
 {
   LsClusterSpec wide = { .gpu = { .n_sm = 108 },
-                         .n_nodes = 1, .gpus_per_node = 8, .nvswitch_planes = 6, .nvlinks_per_gpu = 12,
-                         .pcie_switches = 4, .cpu_sockets = 2, .nics = 8,
+                         .n_nodes = 1,
+                         .gpus_per_node = 8,
+                         .nvswitch_planes = 6,
+                         .nvlinks_per_gpu = 12,
+                         .pcie_switches = 4,
+                         .cpu_sockets = 2,
+                         .nics = 8,
                          .nic = { .bandwidth_bytes_per_s = 25e9, .efficiency = 1 },
-                         .rails = 8, .nodes_per_leaf = 20, .oversubscription = 1,
+                         .rails = 8,
+                         .nodes_per_leaf = 20,
+                         .oversubscription = 1,
                          .spine = { .bandwidth_bytes_per_s = 25e9, .efficiency = 1 } };
   g_autoptr (GError) error = NULL;
   LsCluster *cluster = ls_nccl_wide_cluster (&wide, n_nodes, &error);
@@ -301,14 +327,16 @@ known_figures_of_nccl_come_back (void)
   known.ring_bus_intra = 200e9;
   known.base_all_reduce = known.base_all_gather = known.base_reduce_scatter = 20 * LS_US;
   GRand *rand = g_rand_new_with_seed (7);
-  g_autoptr (GString) reduce = g_string_new (NULL), gather = g_string_new (NULL), held_out = g_string_new (NULL);
+  g_autoptr (GString) reduce = g_string_new (NULL), gather = g_string_new (NULL),
+                      held_out = g_string_new (NULL);
   append_run (reduce, &(Shape) { "all_reduce", LS_COLL_ALL_REDUCE, 8, 1 }, cluster, &known, rand);
   append_run (gather, &(Shape) { "all_gather", LS_COLL_ALL_GATHER, 8, 1 }, cluster, &known, rand);
   append_run (held_out, &(Shape) { "all_gather", LS_COLL_ALL_GATHER, 4, 1 }, cluster, &known, rand);
   g_rand_free (rand);
   ls_nccl_clear (&known);
 
-  g_auto (File) a = file_new ("a.txt", reduce->str), b = file_new ("b.txt", gather->str), c = file_new ("c.txt", held_out->str);
+  g_auto (File) a = file_new ("a.txt", reduce->str), b = file_new ("b.txt", gather->str),
+                c = file_new ("c.txt", held_out->str);
   const char *const files[] = { a.path, b.path, c.path, NULL };
   const LsCalibrateNcclSpec spec = { .files = files, .cluster = "dgx-a100-80g" };
   g_autoptr (LsCalibrateNccl) run = ls_calibrate_nccl_new (&spec, &error);
@@ -335,7 +363,8 @@ known_figures_of_sends_come_back (void)
   g_autoptr (GError) error = NULL;
   g_autoptr (LsCluster) cluster = wide_a100 (2);
   LsNccl known, fitted, shipped;
-  if (!cluster || !LS_CHECK (ls_nccl_load ("nccl-a100", &known, diags) && ls_nccl_load ("nccl-a100", &shipped, diags)))
+  if (!cluster
+      || !LS_CHECK (ls_nccl_load ("nccl-a100", &known, diags) && ls_nccl_load ("nccl-a100", &shipped, diags)))
     return;
   known.p2p_inter = 15e9;
   known.base_p2p_inter = 60 * LS_US;
@@ -356,7 +385,8 @@ known_figures_of_sends_come_back (void)
     LS_CHECK_NEAR (fitted.p2p_inter, 15e9, 0.03);
     LS_CHECK_NEAR (fitted.p2p_intra, 150e9, 0.03);
     LS_CHECK_NEAR ((double) fitted.base_p2p_inter, 60e6, 0.05);
-    LS_CHECK (fitted.base_all_reduce == shipped.base_all_reduce && fitted.ring_bus_intra == shipped.ring_bus_intra);
+    LS_CHECK (fitted.base_all_reduce == shipped.base_all_reduce
+              && fitted.ring_bus_intra == shipped.ring_bus_intra);
     ls_nccl_clear (&fitted);
   }
   ls_nccl_clear (&shipped);
@@ -366,13 +396,16 @@ known_figures_of_sends_come_back (void)
 static void
 small_sizes_tell_no_bandwidth (void)
 {
-  g_autoptr (GString) text = g_string_new ("# Collective test starting: all_reduce_perf\n# nThread 1 nGpus 8\n");
+  g_autoptr (GString) text
+      = g_string_new ("# Collective test starting: all_reduce_perf\n# nThread 1 nGpus 8\n");
   for (int i = 0; i < 8; i++)
-    g_string_append_printf (text, "#  Rank %2d Group  0 Pid  1 on  node-1 device %2d [0000:07:00] NVIDIA H100\n", i, i);
+    g_string_append_printf (
+        text, "#  Rank %2d Group  0 Pid  1 on  node-1 device %2d [0000:07:00] NVIDIA H100\n", i, i);
   g_string_append (text, "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n");
   for (int bytes = 1024; bytes <= 16384; bytes *= 2) {
     double us = 30 + bytes / 8192.0, rate = bytes / us / 1e3;
-    g_string_append_printf (text, "%d 1 float sum -1 %.3f %.4f %.4f 0 %.3f %.4f %.4f 0\n", bytes, us, rate, rate, us, rate, rate);
+    g_string_append_printf (text, "%d 1 float sum -1 %.3f %.4f %.4f 0 %.3f %.4f %.4f 0\n", bytes, us, rate,
+                            rate, us, rate, rate);
   }
   g_auto (File) log = file_new ("small.txt", text->str);
   const char *const files[] = { log.path, NULL };
@@ -386,14 +419,15 @@ small_sizes_tell_no_bandwidth (void)
   g_autoptr (LsJsonDoc) doc = json ? ls_json_doc_parse (json, strlen (json), "nccl-mine.json", diags) : NULL;
   if (!LS_CHECK (doc && ls_nccl_read (doc, &fitted, diags) && ls_nccl_load ("nccl-h100", &shipped, diags)))
     return;
-  LS_CHECK (fitted.nvls_bus == shipped.nvls_bus && fitted.ring_bus_intra == shipped.ring_bus_intra && fitted.ramp_bytes == shipped.ramp_bytes);
+  LS_CHECK (fitted.nvls_bus == shipped.nvls_bus && fitted.ring_bus_intra == shipped.ring_bus_intra
+            && fitted.ramp_bytes == shipped.ramp_bytes);
   LS_CHECK (strstr (json, "nvls_bus (no size depends on it)") != NULL);
   LS_CHECK (ls_calibrate_nccl_report (run)->changes->len > 0);
   ls_nccl_clear (&fitted);
   ls_nccl_clear (&shipped);
 }
 
-LS_TEST_MAIN ("calibrate", LS_TEST (known_coefficients_come_back), LS_TEST (tables_of_others_ship_coefficients),
-              LS_TEST (files_are_named_as_they_are), LS_TEST (nonsense_is_refused), LS_TEST (known_figures_of_nccl_come_back),
-              LS_TEST (known_figures_of_sends_come_back),
-              LS_TEST (small_sizes_tell_no_bandwidth))
+LS_TEST_MAIN ("calibrate", LS_TEST (known_coefficients_come_back),
+              LS_TEST (tables_of_others_ship_coefficients), LS_TEST (files_are_named_as_they_are),
+              LS_TEST (nonsense_is_refused), LS_TEST (known_figures_of_nccl_come_back),
+              LS_TEST (known_figures_of_sends_come_back), LS_TEST (small_sizes_tell_no_bandwidth))

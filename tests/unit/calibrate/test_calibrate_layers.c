@@ -1,6 +1,7 @@
-/* Pins that a calibration starts from the one that is there: tables of the shipped H100's own kernels, whichever few a user
- * has, leave every prediction within 2 %; tables of slower kernels move the kernels, and a step, their way and no further; what
- * they do not show (attention, norms, the saturation of large products, sustained) stays and is named. */
+/* Pins that a calibration starts from the one that is there: tables of the shipped H100's own kernels,
+ * whichever few a user has, leave every prediction within 2 %; tables of slower kernels move the kernels, and
+ * a step, their way and no further; what they do not show (attention, norms, the saturation of large
+ * products, sustained) stays and is named. */
 #include "ls_test.h"
 
 #include <glib/gstdio.h>
@@ -50,7 +51,8 @@ typedef struct {
 static uint64_t
 size_of (GRand *rand, const Table *t)
 {
-  uint64_t size = (uint64_t) exp (g_rand_double_range (rand, log ((double) t->least), log ((double) t->most)));
+  uint64_t size
+      = (uint64_t) exp (g_rand_double_range (rand, log ((double) t->least), log ((double) t->most)));
   return t->is_odd ? size | 1 : MAX (t->least, size / 64 * 64);
 }
 
@@ -66,14 +68,15 @@ append_gemm (GString *csv, const Fixture *x, const Table *t, GRand *rand)
 {
   uint64_t m = size_of (rand, t), n = size_of (rand, t), k = size_of (rand, t);
   LsKernel gemm = ls_kernel_gemm ("gemm", t->dtype, m, n, k, 1, 2, false);
-  g_string_append_printf (csv, "%s,%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%.7f\n", ls_dtype_name (t->dtype), m, n, k,
-                          time_ms (x, t, &gemm, rand));
+  g_string_append_printf (csv, "%s,%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%.7f\n",
+                          ls_dtype_name (t->dtype), m, n, k, time_ms (x, t, &gemm, rand));
 }
 
 static LsCalibrateRun *
 calibrate_text (const char *text, GError **error)
 {
-  g_autofree char *folder = g_dir_make_tmp ("lockstep-XXXXXX", NULL), *path = g_build_filename (folder, "t.csv", NULL);
+  g_autofree char *folder = g_dir_make_tmp ("lockstep-XXXXXX", NULL),
+                  *path = g_build_filename (folder, "t.csv", NULL);
   LS_CHECK (g_file_set_contents (path, text, -1, NULL));
   const char *const files[] = { path, NULL };
   const LsCalibrateSpec spec = { .files = files, .gpu = "h100", .version = "test" };
@@ -117,9 +120,12 @@ static void
 probe (const Fixture *x, const LsCalibration *c, double *ret_s)
 {
   const LsKernel kernels[N_PROBES] = {
-    ls_kernel_gemm ("qkv", LS_DTYPE_BF16, 8192, 6144, 4096, 1, 2, false),   ls_kernel_gemm ("fc1", LS_DTYPE_BF16, 16384, 28672, 4096, 1, 2, false),
-    ls_kernel_gemm ("proj", LS_DTYPE_BF16, 2048, 4096, 512, 1, 2, false),   ls_kernel_gemm ("small", LS_DTYPE_BF16, 128, 128, 128, 1, 2, false),
-    ls_kernel_gemm ("skinny", LS_DTYPE_BF16, 16, 8192, 8192, 1, 2, false),  ls_kernel_gemm ("bmm", LS_DTYPE_BF16, 2048, 2048, 128, 32, 2, false),
+    ls_kernel_gemm ("qkv", LS_DTYPE_BF16, 8192, 6144, 4096, 1, 2, false),
+    ls_kernel_gemm ("fc1", LS_DTYPE_BF16, 16384, 28672, 4096, 1, 2, false),
+    ls_kernel_gemm ("proj", LS_DTYPE_BF16, 2048, 4096, 512, 1, 2, false),
+    ls_kernel_gemm ("small", LS_DTYPE_BF16, 128, 128, 128, 1, 2, false),
+    ls_kernel_gemm ("skinny", LS_DTYPE_BF16, 16, 8192, 8192, 1, 2, false),
+    ls_kernel_gemm ("bmm", LS_DTYPE_BF16, 2048, 2048, 128, 32, 2, false),
     ls_kernel_gemm ("fp8", LS_DTYPE_FP8, 8192, 6144, 4096, 1, 2, false),
     ls_kernel_stream ("norm", LS_KERNEL_NORM, LS_DTYPE_BF16, 8192, 4096, 4.0 * 8192 * 4096, 0),
     ls_kernel_stream ("adam", LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32, 1, 1 << 28, 30.0 * (1 << 28), 0),
@@ -136,8 +142,8 @@ check_within (const Fixture *x, const LsCalibration *c, double lo, double hi, co
   probe (x, &x->shipped, was);
   probe (x, c, now);
   for (guint i = 0; i < N_PROBES; i++)
-    ls_check_impl (now[i] / was[i] > lo * (1 - WORSE) && now[i] / was[i] < hi * (1 + WORSE), __FILE__, __LINE__,
-                   "%s: kernel %u goes from %g to %g us", what, i, was[i] * 1e6, now[i] * 1e6);
+    ls_check_impl (now[i] / was[i] > lo * (1 - WORSE) && now[i] / was[i] < hi * (1 + WORSE), __FILE__,
+                   __LINE__, "%s: kernel %u goes from %g to %g us", what, i, was[i] * 1e6, now[i] * 1e6);
 }
 
 /* ---- tests ---- */
@@ -146,10 +152,15 @@ static Table
 random_table (GRand *rand)
 {
   static const guint counts[] = { 1, 3, 5, 12, 40, 100 };
-  static const uint64_t ranges[][2] = { { 16, 256 }, { 64, 1024 }, { 1024, 8192 }, { 16, 8192 }, { 4096, 16384 } };
+  static const uint64_t ranges[][2]
+      = { { 16, 256 }, { 64, 1024 }, { 1024, 8192 }, { 16, 8192 }, { 4096, 16384 } };
   guint range = (guint) g_rand_int_range (rand, 0, G_N_ELEMENTS (ranges));
-  return (Table) { .n = counts[g_rand_int_range (rand, 0, G_N_ELEMENTS (counts))], .least = ranges[range][0], .most = ranges[range][1],
-                   .is_odd = g_rand_boolean (rand), .dtype = g_rand_boolean (rand) ? LS_DTYPE_BF16 : LS_DTYPE_FP8, .factor = 1 };
+  return (Table) { .n = counts[g_rand_int_range (rand, 0, G_N_ELEMENTS (counts))],
+                   .least = ranges[range][0],
+                   .most = ranges[range][1],
+                   .is_odd = g_rand_boolean (rand),
+                   .dtype = g_rand_boolean (rand) ? LS_DTYPE_BF16 : LS_DTYPE_FP8,
+                   .factor = 1 };
 }
 
 static void
@@ -164,8 +175,9 @@ own_kernels_change_nothing (void)
     t.noise = i % 3 == 0 ? 0 : i % 3 == 1 ? 0.02 : 0.06;
     g_autoptr (LsCalibrateRun) run = calibrate (&x, &t, 100 + i);
     LsCalibration c;
-    g_autofree char *what = g_strdup_printf ("table %u: %u products of %s, %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT ", noise %g", i, t.n,
-                                             ls_dtype_name (t.dtype), t.least, t.most, t.noise);
+    g_autofree char *what = g_strdup_printf ("table %u: %u products of %s, %" G_GUINT64_FORMAT
+                                             " to %" G_GUINT64_FORMAT ", noise %g",
+                                             i, t.n, ls_dtype_name (t.dtype), t.least, t.most, t.noise);
     if (!run || !result_of (run, &c))
       continue;
     check_within (&x, &c, 1, 1, what);
@@ -187,7 +199,8 @@ slower_kernels_move_things_their_way (void)
     t.factor = i % 2 ? 1.2 : 1.4;
     g_autoptr (LsCalibrateRun) run = calibrate (&x, &t, 200 + i);
     LsCalibration c;
-    g_autofree char *what = g_strdup_printf ("slower table %u: %u products of %s", i, t.n, ls_dtype_name (t.dtype));
+    g_autofree char *what
+        = g_strdup_printf ("slower table %u: %u products of %s", i, t.n, ls_dtype_name (t.dtype));
     if (!run || !result_of (run, &c))
       continue;
     check_within (&x, &c, 1, t.factor, what);
@@ -220,16 +233,19 @@ small_products_leave_large_ones_alone (void)
   LsCalibration c;
   if (!run || !result_of (run, &c))
     return;
-  const LsFitChange *compute = change_of (run, "gemm", "compute_efficiency"), *launch = change_of (run, "gemm", "launch");
+  const LsFitChange *compute = change_of (run, "gemm", "compute_efficiency"),
+                    *launch = change_of (run, "gemm", "launch");
   LS_CHECK (compute && !compute->is_replaced && strstr (compute->why, "large enough"));
   LS_CHECK (launch && launch->is_replaced && launch->after > 1.15 * launch->before);
   LsKernel large = ls_kernel_gemm ("fc1", LS_DTYPE_BF16, 16384, 28672, 4096, 1, 2, false);
-  LS_CHECK_NEAR ((double) ls_kernel_cost (&c, &x.gpu, &large).alone, (double) ls_kernel_cost (&x.shipped, &x.gpu, &large).alone, 1e-3);
+  LS_CHECK_NEAR ((double) ls_kernel_cost (&c, &x.gpu, &large).alone,
+                 (double) ls_kernel_cost (&x.shipped, &x.gpu, &large).alone, 1e-3);
   ls_calibration_clear (&c);
   fixture_clear (&x);
 }
 
-/* Large products that are not alike, all 1.6 times slower: three say that the GPU is, two are too few. None is held out. */
+/* Large products that are not alike, all 1.6 times slower: three say that the GPU is, two are too few. None
+ * is held out. */
 static void
 three_kernels_tell_two_do_not (void)
 {
@@ -244,8 +260,8 @@ three_kernels_tell_two_do_not (void)
   for (guint i = 0; i < 3; i++) {
     const uint64_t *s = sizes[i];
     LsKernel gemm = ls_kernel_gemm ("gemm", LS_DTYPE_BF16, s[0], s[1], s[2], 1, 2, false);
-    row[i] = g_strdup_printf ("bf16,%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%.7f\n", s[0], s[1], s[2],
-                              time_ms (&x, &t, &gemm, rand));
+    row[i] = g_strdup_printf ("bf16,%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%.7f\n",
+                              s[0], s[1], s[2], time_ms (&x, &t, &gemm, rand));
   }
   for (guint n = 2; n <= 3; n++) {
     g_autofree char *text = g_strdup_printf (rows, row[0], row[1], n == 3 ? row[2] : "");
@@ -281,7 +297,8 @@ step_s (const char *gpu_calibration)
   return s;
 }
 
-/* Products 20 % slower once made Llama 8B 8 % faster: attention, norms and sustained of the shipped file were lost. */
+/* Products 20 % slower once made Llama 8B 8 % faster: attention, norms and sustained of the shipped file were
+ * lost. */
 static void
 slower_products_make_a_step_slower (void)
 {
@@ -293,14 +310,20 @@ slower_products_make_a_step_slower (void)
   LsCalibration c;
   if (!run || !result_of (run, &c))
     return;
-  LS_CHECK_NEAR (c.kind[LS_KERNEL_GEMM].compute_efficiency, x.shipped.kind[LS_KERNEL_GEMM].compute_efficiency / 1.2, 0.04);
+  LS_CHECK_NEAR (c.kind[LS_KERNEL_GEMM].compute_efficiency,
+                 x.shipped.kind[LS_KERNEL_GEMM].compute_efficiency / 1.2, 0.04);
   LS_CHECK (c.kind[LS_KERNEL_BATCHED_GEMM].compute_efficiency == c.kind[LS_KERNEL_GEMM].compute_efficiency);
-  LS_CHECK (memcmp (&c.kind[LS_KERNEL_ATTENTION_BWD].compute_efficiency, &x.shipped.kind[LS_KERNEL_ATTENTION_BWD].compute_efficiency, sizeof (double)) == 0);
-  LS_CHECK (c.sustained == x.shipped.sustained && c.gemm_fp8.compute_efficiency == x.shipped.gemm_fp8.compute_efficiency);
+  LS_CHECK (memcmp (&c.kind[LS_KERNEL_ATTENTION_BWD].compute_efficiency,
+                    &x.shipped.kind[LS_KERNEL_ATTENTION_BWD].compute_efficiency, sizeof (double))
+            == 0);
+  LS_CHECK (c.sustained == x.shipped.sustained
+            && c.gemm_fp8.compute_efficiency == x.shipped.gemm_fp8.compute_efficiency);
   LS_CHECK (strstr (ls_calibrate_run_report (run)->kept, "attention-fwd"));
-  g_autofree char *folder = g_dir_make_tmp ("lockstep-XXXXXX", NULL), *path = g_build_filename (folder, "mine.json", NULL),
+  g_autofree char *folder = g_dir_make_tmp ("lockstep-XXXXXX", NULL),
+                  *path = g_build_filename (folder, "mine.json", NULL),
                   *json = ls_calibrate_run_json (run, "mine");
-  LS_CHECK (g_file_set_contents (path, json, -1, NULL) && strstr (json, "\"base\":{\"calibration\":\"h100\",\"sha256\":"));
+  LS_CHECK (g_file_set_contents (path, json, -1, NULL)
+            && strstr (json, "\"base\":{\"calibration\":\"h100\",\"sha256\":"));
   double was = step_s (NULL), now = step_s (path);
   LS_CHECK_DOUBLE (now, >, 1.05 * was);
   LS_CHECK_DOUBLE (now, <, 1.2 * was);
@@ -312,7 +335,8 @@ slower_products_make_a_step_slower (void)
 
 /* Mean of |ln (predicted / measured)| over all kernels with so many FLOPs. */
 static double
-error_on (const Fixture *x, const LsCalibration *c, const GArray *kernels, double least_flops, double most_flops)
+error_on (const Fixture *x, const LsCalibration *c, const GArray *kernels, double least_flops,
+          double most_flops)
 {
   double sum = 0, n = 0;
   for (guint i = 0; i < kernels->len; i++) {
@@ -330,9 +354,11 @@ check_no_worse (const Fixture *x, const LsCalibration *c, const GArray *kernels,
 {
   static const double edges[] = { 0, 1e8, 1e9, 1e10, 1e11, 1e12, 1e30 };
   for (guint k = 1; k < G_N_ELEMENTS (edges); k++) {
-    double was = error_on (x, &x->shipped, kernels, edges[k - 1], edges[k]), now = error_on (x, c, kernels, edges[k - 1], edges[k]);
-    ls_check_impl (now < was + WORSE, __FILE__, __LINE__, "subset %u: kernels below %g FLOPs are off by %.1f %%, were by %.1f %%", subset,
-                   edges[k], 100 * now, 100 * was);
+    double was = error_on (x, &x->shipped, kernels, edges[k - 1], edges[k]),
+           now = error_on (x, c, kernels, edges[k - 1], edges[k]);
+    ls_check_impl (now < was + WORSE, __FILE__, __LINE__,
+                   "subset %u: kernels below %g FLOPs are off by %.1f %%, were by %.1f %%", subset, edges[k],
+                   100 * now, 100 * was);
   }
 }
 
@@ -341,7 +367,8 @@ static void
 subsets_of_measured_kernels_make_nothing_worse (void)
 {
   const char *shared = ls_test_shared_data ();
-  g_autofree char *path = shared ? g_build_filename (shared, "kernels", "gemm_h100.csv", NULL) : NULL, *text = NULL;
+  g_autofree char *path = shared ? g_build_filename (shared, "kernels", "gemm_h100.csv", NULL) : NULL,
+                  *text = NULL;
   Fixture x;
   if (!path || !g_file_get_contents (path, &text, NULL, NULL) || !fixture_load (&x))
     return;
@@ -366,7 +393,7 @@ subsets_of_measured_kernels_make_nothing_worse (void)
   fixture_clear (&x);
 }
 
-LS_TEST_MAIN ("calibrate_layers", LS_TEST (own_kernels_change_nothing), LS_TEST (slower_kernels_move_things_their_way),
-              LS_TEST (small_products_leave_large_ones_alone), LS_TEST (three_kernels_tell_two_do_not),
-              LS_TEST (slower_products_make_a_step_slower),
+LS_TEST_MAIN ("calibrate_layers", LS_TEST (own_kernels_change_nothing),
+              LS_TEST (slower_kernels_move_things_their_way), LS_TEST (small_products_leave_large_ones_alone),
+              LS_TEST (three_kernels_tell_two_do_not), LS_TEST (slower_products_make_a_step_slower),
               LS_TEST (subsets_of_measured_kernels_make_nothing_worse))

@@ -1,13 +1,13 @@
-/* Tables of kernels with the times that the shipped calibration predicts, exact or scattered: products, attention and streams, each alone
- * or mixed, in the formats of kernelbench and of others. Laid over that calibration they move no kernel and no step. */
+/* Tables of kernels with the times that the shipped calibration predicts, exact or scattered: products,
+ * attention and streams, each alone or mixed, in the formats of kernelbench and of others. Laid over that
+ * calibration they move no kernel and no step. */
 #include "support/calibration_check.h"
 
-
 typedef struct {
-  guint mix;            /* of GEMM, ATTENTION, STREAM     */
-  guint n;              /* of each                        */
-  bool is_ours;         /* one file of kernelbench        */
-  double least, most;   /* of each size of a product      */
+  guint mix;          /* of GEMM, ATTENTION, STREAM     */
+  guint n;            /* of each                        */
+  bool is_ours;       /* one file of kernelbench        */
+  double least, most; /* of each size of a product      */
   double noise;
 } Table;
 
@@ -21,7 +21,8 @@ draw (GRand *rand, double least, double most, uint64_t step)
 static LsKernel
 draw_gemm (GRand *rand, const Table *t)
 {
-  uint64_t m = draw (rand, t->least, t->most, 16), n = draw (rand, t->least, t->most, 16), k = draw (rand, t->least, t->most, 16);
+  uint64_t m = draw (rand, t->least, t->most, 16), n = draw (rand, t->least, t->most, 16),
+           k = draw (rand, t->least, t->most, 16);
   return ls_kernel_gemm ("forward", LS_DTYPE_BF16, m, n, k, 1, 2, false);
 }
 
@@ -34,8 +35,8 @@ draw_heads (GRand *rand, const Table *t)
 {
   uint64_t heads = 1u << g_rand_int_range (rand, 0, 7), width = g_rand_boolean (rand) ? 128 : 64;
   uint64_t kv_heads = heads >> g_rand_int_range (rand, 0, 4);
-  return (Heads){ 1u << g_rand_int_range (rand, 0, 4), MAX (512, draw (rand, t->least, t->most, 128)), heads,
-                  MAX (1, kv_heads), width };
+  return (Heads) { 1u << g_rand_int_range (rand, 0, 4), MAX (512, draw (rand, t->least, t->most, 128)), heads,
+                   MAX (1, kv_heads), width };
 }
 
 static const struct {
@@ -43,8 +44,12 @@ static const struct {
   LsKernelKind kind;
   double bytes; /* an element */
 } streams[] = {
-  { "add", LS_KERNEL_ELEMENTWISE, 6 },      { "swiglu", LS_KERNEL_ELEMENTWISE, 6 }, { "rmsnorm-fwd", LS_KERNEL_NORM, 4 },
-  { "rmsnorm-bwd", LS_KERNEL_NORM, 8 },     { "adam", LS_KERNEL_OPTIMIZER, 30 },    { "scale-mask-softmax", LS_KERNEL_SOFTMAX, 4 },
+  { "add", LS_KERNEL_ELEMENTWISE, 6 },
+  { "swiglu", LS_KERNEL_ELEMENTWISE, 6 },
+  { "rmsnorm-fwd", LS_KERNEL_NORM, 4 },
+  { "rmsnorm-bwd", LS_KERNEL_NORM, 8 },
+  { "adam", LS_KERNEL_OPTIMIZER, 30 },
+  { "scale-mask-softmax", LS_KERNEL_SOFTMAX, 4 },
   { "cross-entropy", LS_KERNEL_CROSS_ENTROPY, 4 },
 };
 
@@ -69,8 +74,8 @@ static void
 add_product (GString *csv, const Fixture *x, GRand *rand, const Table *t)
 {
   LsKernel k = draw_gemm (rand, t);
-  g_string_append_printf (csv, "gemm-isolated,forward," N64 "x" N64 "x" N64 ",bf16,%.0f,%.0f,%.6f,\n", k.m, k.n, k.k, k.bytes, k.flops,
-                          1e6 * scattered (x, rand, t, &k, kernel_s (x, &k)));
+  g_string_append_printf (csv, "gemm-isolated,forward," N64 "x" N64 "x" N64 ",bf16,%.0f,%.0f,%.6f,\n", k.m,
+                          k.n, k.k, k.bytes, k.flops, 1e6 * scattered (x, rand, t, &k, kernel_s (x, &k)));
 }
 
 static void
@@ -78,10 +83,13 @@ add_attention (GString *csv, const Fixture *x, GRand *rand, const Table *t)
 {
   Heads h = draw_heads (rand, t);
   bool is_backward = g_rand_boolean (rand);
-  LsKernel k = ls_kernel_attention ("a", LS_DTYPE_BF16, h.batch, h.seq, h.heads, h.kv_heads, h.width, true, is_backward);
-  g_string_append_printf (csv, "attention,flash-attention-%s," N64 "x" N64 "x" N64 "x" N64 "x" N64 ",bf16,%.0f,%.0f,%.6f,causal=1\n",
-                          is_backward ? "bwd" : "fwd", h.batch, h.seq, h.heads, h.kv_heads, h.width, k.bytes, k.flops,
-                          1e6 * scattered (x, rand, t, &k, kernel_s (x, &k)));
+  LsKernel k = ls_kernel_attention ("a", LS_DTYPE_BF16, h.batch, h.seq, h.heads, h.kv_heads, h.width, true,
+                                    is_backward);
+  g_string_append_printf (csv,
+                          "attention,flash-attention-%s," N64 "x" N64 "x" N64 "x" N64 "x" N64
+                          ",bf16,%.0f,%.0f,%.6f,causal=1\n",
+                          is_backward ? "bwd" : "fwd", h.batch, h.seq, h.heads, h.kv_heads, h.width, k.bytes,
+                          k.flops, 1e6 * scattered (x, rand, t, &k, kernel_s (x, &k)));
 }
 
 static void
@@ -89,7 +97,8 @@ add_stream (GString *csv, const Fixture *x, GRand *rand, const Table *t)
 {
   guint which = (guint) g_rand_int_range (rand, 0, G_N_ELEMENTS (streams));
   uint64_t m = draw (rand, t->least, t->most, 16), n = draw (rand, t->least, t->most, 16);
-  LsKernel k = ls_kernel_stream (streams[which].name, streams[which].kind, LS_DTYPE_FP16, m, n, streams[which].bytes * (double) (m * n), 0);
+  LsKernel k = ls_kernel_stream (streams[which].name, streams[which].kind, LS_DTYPE_FP16, m, n,
+                                 streams[which].bytes * (double) (m * n), 0);
   g_string_append_printf (csv, "streams,%s," N64 "x" N64 ",fp16,%.0f,0,%.6f,\n", k.name, m, n, k.bytes,
                           1e6 * scattered (x, rand, t, &k, kernel_s (x, &k)));
 }
@@ -107,7 +116,8 @@ add_ours (GString *csv, const Fixture *x, GRand *rand, const Table *t)
 
 /* A row without its time, read as calibrate reads it, with the time that is predicted. */
 static void
-add_timed (GString *csv, const Fixture *x, GRand *rand, const Table *t, const char *header, const char *cells, double unit)
+add_timed (GString *csv, const Fixture *x, GRand *rand, const Table *t, const char *header, const char *cells,
+           double unit)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autofree char *one = g_strdup_printf ("%s\n%s,1\n", header, cells);
@@ -117,7 +127,9 @@ add_timed (GString *csv, const Fixture *x, GRand *rand, const Table *t, const ch
   if (csv->len == 0)
     g_string_append_printf (csv, "%s\n", header);
   g_string_append_printf (csv, "%s,%.9f\n", cells,
-                          scattered (x, rand, t, &g_array_index (rows, LsTimedKernel, 0).kernel, predict_s (x, &g_array_index (rows, LsTimedKernel, 0))) / unit);
+                          scattered (x, rand, t, &g_array_index (rows, LsTimedKernel, 0).kernel,
+                                     predict_s (x, &g_array_index (rows, LsTimedKernel, 0)))
+                              / unit);
 }
 
 static void
@@ -131,8 +143,10 @@ add_others (Files *files, const Fixture *x, GRand *rand, const Table *t)
   }
   if (t->mix & ATTENTION) {
     Heads h = draw_heads (rand, t);
-    g_autofree char *cells = g_strdup_printf ("bf16," N64 "," N64 "," N64 "," N64 "," N64, h.batch, h.seq, h.heads, h.kv_heads, h.width);
-    add_timed (files->text[1], x, rand, t, "attn_dtype,batch,seq,heads,kv_heads,head_dim,latency_ms", cells, 1e-3);
+    g_autofree char *cells = g_strdup_printf ("bf16," N64 "," N64 "," N64 "," N64 "," N64, h.batch, h.seq,
+                                              h.heads, h.kv_heads, h.width);
+    add_timed (files->text[1], x, rand, t, "attn_dtype,batch,seq,heads,kv_heads,head_dim,latency_ms", cells,
+               1e-3);
   }
   if (t->mix & STREAM) {
     static const char *const ops[] = { "add", "rmsnorm", "silu_mul" };
@@ -148,11 +162,16 @@ static Table
 random_table (GRand *rand, guint mix)
 {
   static const guint counts[] = { 1, 3, 5, 12, 40, 100 };
-  static const double ranges[][2] = { { 16, 256 }, { 64, 1024 }, { 1024, 8192 }, { 16, 8192 }, { 4096, 16384 } };
+  static const double ranges[][2]
+      = { { 16, 256 }, { 64, 1024 }, { 1024, 8192 }, { 16, 8192 }, { 4096, 16384 } };
   static const double noises[] = { 0, 0.02, 0.06 };
   guint range = (guint) g_rand_int_range (rand, 0, G_N_ELEMENTS (ranges));
-  return (Table){ .mix = mix, .n = counts[g_rand_int_range (rand, 0, G_N_ELEMENTS (counts))], .is_ours = g_rand_boolean (rand),
-                  .least = ranges[range][0], .most = ranges[range][1], .noise = noises[g_rand_int_range (rand, 0, 3)] };
+  return (Table) { .mix = mix,
+                   .n = counts[g_rand_int_range (rand, 0, G_N_ELEMENTS (counts))],
+                   .is_ours = g_rand_boolean (rand),
+                   .least = ranges[range][0],
+                   .most = ranges[range][1],
+                   .noise = noises[g_rand_int_range (rand, 0, 3)] };
 }
 
 static Files
@@ -177,8 +196,9 @@ check_table (const Fixture *x, guint32 seed)
   GRand *rand = g_rand_new_with_seed (seed);
   Table t = random_table (rand, (guint) g_rand_int_range (rand, 1, N_MIXES));
   Files files = files_of (x, &t, rand);
-  g_autofree char *what = g_strdup_printf ("%s, seed %u: %u kernels of mix %u, %g to %g, noise %g%s", x->name, seed, t.n, t.mix, t.least, t.most,
-                                           t.noise, t.is_ours ? ", as of kernelbench" : "");
+  g_autofree char *what
+      = g_strdup_printf ("%s, seed %u: %u kernels of mix %u, %g to %g, noise %g%s", x->name, seed, t.n, t.mix,
+                         t.least, t.most, t.noise, t.is_ours ? ", as of kernelbench" : "");
   LsCalibration c;
   if (check_moves (x, &files, what, &c))
     ls_calibration_clear (&c);

@@ -1,6 +1,7 @@
-/* Random subsets of the measured tables that the shipped calibrations were fitted to, scattered or rows that lie together, as a user's
- * own: of all kernels measured no class gets an error that is 2 points larger; what nobody measured, and whole steps, move by no
- * more than 2 %, as there the full calibration is all that is known. */
+/* Random subsets of the measured tables that the shipped calibrations were fitted to, scattered or rows that
+ * lie together, as a user's own: of all kernels measured no class gets an error that is 2 points larger; what
+ * nobody measured, and whole steps, move by no more than 2 %, as there the full calibration is all that is
+ * known. */
 #include "support/calibration_check.h"
 
 /* ---- measured ---- */
@@ -160,8 +161,10 @@ check_classes (const Fixture *x, const LsCalibration *c, const GArray *kernels, 
   for (guint i = 0; i < LS_N_DTYPES * LS_N_KERNEL_KINDS * N_DECADES; i++) {
     guint dtype = i / (LS_N_KERNEL_KINDS * N_DECADES), kind = i / N_DECADES % LS_N_KERNEL_KINDS;
     const ClassError *at = &e[dtype][kind][i % N_DECADES];
-    ls_check_impl (at->now <= at->was + WORSE * at->n, __FILE__, __LINE__, "%s: %s %s of 1e%u: %g are off by %.1f %%, were by %.1f %%", what,
-                   ls_kernel_kind_name (kind), ls_dtype_name (dtype), i % N_DECADES, at->n, 100 * at->now / at->n, 100 * at->was / at->n);
+    ls_check_impl (at->now <= at->was + WORSE * at->n, __FILE__, __LINE__,
+                   "%s: %s %s of 1e%u: %g are off by %.1f %%, were by %.1f %%", what,
+                   ls_kernel_kind_name (kind), ls_dtype_name (dtype), i % N_DECADES, at->n,
+                   100 * at->now / at->n, 100 * at->was / at->n);
   }
 }
 
@@ -172,10 +175,12 @@ check_subset (const Fixture *x, const Measured *d, guint32 seed)
 {
   static const guint counts[] = { 1, 3, 10, 30, 100, 300, 1000 };
   GRand *rand = g_rand_new_with_seed (seed);
-  guint mix = (guint) g_rand_int_range (rand, 1, N_MIXES), n = counts[g_rand_int_range (rand, 0, G_N_ELEMENTS (counts))];
+  guint mix = (guint) g_rand_int_range (rand, 1, N_MIXES),
+        n = counts[g_rand_int_range (rand, 0, G_N_ELEMENTS (counts))];
   bool is_together = g_rand_boolean (rand);
   Files files = subset_of (d, mix, n, is_together, rand);
-  g_autofree char *what = g_strdup_printf ("%s, seed %u: %u rows of mix %u%s", x->name, seed, n, mix, is_together ? ", together" : "");
+  g_autofree char *what = g_strdup_printf ("%s, seed %u: %u rows of mix %u%s", x->name, seed, n, mix,
+                                           is_together ? ", together" : "");
   LsCalibration c;
   if (check_moves (x, &files, what, &c)) {
     check_classes (x, &c, d->kernels, what);

@@ -12,7 +12,9 @@ check (const LsCheckedRun *runs, guint n, const char *expected_note, const char 
   g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (GError) error = NULL;
   LS_CHECK (ls_runs_check ("mine.csv", runs, n, notes, &error) == !expected_error);
-  LS_CHECK (!expected_error || (g_error_matches (error, LS_ERROR, LS_ERROR_INPUT) && strstr (error->message, expected_error)));
+  LS_CHECK (
+      !expected_error
+      || (g_error_matches (error, LS_ERROR, LS_ERROR_INPUT) && strstr (error->message, expected_error)));
   LS_CHECK_INT (notes->len, ==, expected_note ? 1 : 0);
   if (expected_note && notes->len == 1)
     LS_CHECK (strstr (g_ptr_array_index (notes, 0), expected_note) != NULL);

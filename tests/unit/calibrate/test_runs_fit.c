@@ -28,7 +28,8 @@ predict (void *context, const double *x, size_t row, double *ret_log)
   return true;
 }
 
-static const LsRunsParameter parameters[] = { { "compute", 1, 0.5, 1.2 }, { "link", 1, 0.4, 1.25 }, { "host", 10, 2, 50 } };
+static const LsRunsParameter parameters[]
+    = { { "compute", 1, 0.5, 1.2 }, { "link", 1, 0.4, 1.25 }, { "host", 10, 2, 50 } };
 
 static LsRunsFit
 fit_of (Row *rows, size_t n, const double *truth)
@@ -46,14 +47,16 @@ static const double truth[] = { 0.8, 0.7, 10 };
 static void
 what_rows_show_is_found (void)
 {
-  Row rows[] = { { 1, 0.1, 0 }, { 1, 0.5, 0 }, { 1, 0.9, 0 }, { 2, 0.1, 0 }, { 0.3, 0.6, 0 }, { 0.4, 0.1, 0 }, { 0 } };
+  Row rows[] = { { 1, 0.1, 0 },   { 1, 0.5, 0 },   { 1, 0.9, 0 }, { 2, 0.1, 0 },
+                 { 0.3, 0.6, 0 }, { 0.4, 0.1, 0 }, { 0 } };
   LsRunsFit fit = fit_of (rows, 6, truth);
   LS_CHECK (fit.state[0] == LS_FITTED && fit.state[1] == LS_FITTED && fit.state[2] == LS_KEPT_UNSEEN);
   LS_CHECK_NEAR (fit.value[0], 0.8, 1e-4);
   LS_CHECK_NEAR (fit.value[1], 0.7, 1e-4);
   LS_CHECK_DOUBLE (fit.value[2], ==, 10);
   LS_CHECK_INT (fit.n_fitted, ==, 2);
-  LS_CHECK (fit.singular[0] >= fit.singular[1] && fit.singular[1] > fit.singular[2] && fit.condition > 1 && fit.condition < 100);
+  LS_CHECK (fit.singular[0] >= fit.singular[1] && fit.singular[1] > fit.singular[2] && fit.condition > 1
+            && fit.condition < 100);
   for (int i = 0; i < 6; i++) {
     LS_CHECK (fabs (fit.after[i]) < 1e-4);
     LS_CHECK (fabs (fit.left_out[i]) < 1e-3); /* data that agree predict each other */
@@ -152,7 +155,8 @@ predict_compute (void *context, const double *x, size_t row, double *ret_log)
   return predict (context, all, row, ret_log);
 }
 
-/* Two runs of a job that took 1.2 times what the others did: neither predicts the other, nor do they tell of it. */
+/* Two runs of a job that took 1.2 times what the others did: neither predicts the other, nor do they tell of
+ * it. */
 static void
 repeats_are_left_out_together (void)
 {
@@ -176,18 +180,23 @@ repeats_are_left_out_together (void)
 
 /* ---- by the simulator ---- */
 
-#define HEAD "id,cluster,gpus,layers,hidden,heads,kv_heads,ffn,vocab,seq,mlp,attention,dtype,grad_dtype,global_batch,micro_batch,tp,pp,vpp,dp," \
-             "cp,ep,zero,sp,recompute,schedule,dp_kind,dp_overlap,tp_overlap,p2p,iteration_s\n"
+#define HEAD                                                                                                                         \
+  "id,cluster,gpus,layers,hidden,heads,kv_heads,ffn,vocab,seq,mlp,attention,dtype,grad_dtype,global_batch,micro_batch,tp,pp,vpp,dp," \
+  "cp,ep,zero,sp,recompute,schedule,dp_kind,dp_overlap,tp_overlap,p2p,iteration_s\n"
 
 static const struct {
   const char *id, *middle, *end;
 } shapes[] = {
-  { "tp2", "2,4,2048,16,16,8192,50000,1024,gelu,flash,bf16,bf16,16,2,2,1,1,1", "none,none,megatron,1,0,none" },
+  { "tp2", "2,4,2048,16,16,8192,50000,1024,gelu,flash,bf16,bf16,16,2,2,1,1,1",
+    "none,none,megatron,1,0,none" },
   { "one", "1,4,2048,16,16,8192,50000,1024,gelu,flash,bf16,bf16,8,2,1,1,1,1", "none,none,none,1,0,none" },
-  { "dp2", "2,4,2048,16,16,8192,50000,1024,gelu,flash,bf16,bf16,16,4,1,1,1,2", "none,none,megatron,0,0,none" },
-  { "tp2-wide", "2,2,4096,32,32,16384,50000,1024,gelu,flash,bf16,bf16,16,2,2,1,1,1", "none,none,megatron,1,0,none" },
+  { "dp2", "2,4,2048,16,16,8192,50000,1024,gelu,flash,bf16,bf16,16,4,1,1,1,2",
+    "none,none,megatron,0,0,none" },
+  { "tp2-wide", "2,2,4096,32,32,16384,50000,1024,gelu,flash,bf16,bf16,16,2,2,1,1,1",
+    "none,none,megatron,1,0,none" },
   { "pp2", "2,4,2048,16,16,8192,50000,1024,gelu,flash,bf16,bf16,16,2,1,2,1,1", "none,1f1b,none,1,0,batched" },
-  { "long", "2,2,2048,16,16,8192,50000,4096,gelu,flash,bf16,bf16,8,1,2,1,1,1", "none,none,megatron,1,0,none" },
+  { "long", "2,2,2048,16,16,8192,50000,4096,gelu,flash,bf16,bf16,8,1,2,1,1,1",
+    "none,none,megatron,1,0,none" },
 };
 
 static void
@@ -195,7 +204,8 @@ append_rows (GString *out, const double *seconds)
 {
   g_string_assign (out, HEAD);
   for (guint i = 0; i < G_N_ELEMENTS (shapes); i++)
-    g_string_append_printf (out, "%s,pair,%s,1,1,0,0,%s,%.9g\n", shapes[i].id, shapes[i].middle, shapes[i].end, seconds ? seconds[i] : 1.0);
+    g_string_append_printf (out, "%s,pair,%s,1,1,0,0,%s,%.9g\n", shapes[i].id, shapes[i].middle,
+                            shapes[i].end, seconds ? seconds[i] : 1.0);
 }
 
 static LsCalibrateRuns *
@@ -206,7 +216,8 @@ calibrated_with (const char *cluster, const double *seconds, const LsProgress *p
   append_rows (text, seconds);
   close (g_file_open_tmp ("runs-XXXXXX.csv", &path, NULL));
   g_file_set_contents (path, text->str, -1, NULL);
-  const LsCalibrateRunsSpec spec = { .path = path, .cluster = cluster, .n_threads = 2, .version = "test", .progress = *progress };
+  const LsCalibrateRunsSpec spec
+      = { .path = path, .cluster = cluster, .n_threads = 2, .version = "test", .progress = *progress };
   LsCalibrateRuns *run = ls_calibrate_runs_new (&spec, error);
   g_unlink (path);
   return run;
@@ -231,10 +242,21 @@ simulate_at (const char *fitted, double *ret_seconds)
     ls_job_spec_init (&spec);
     g_auto (GStrv) c = g_strsplit (shapes[i].middle, ",", -1);
     g_auto (GStrv) e = g_strsplit (shapes[i].end, ",", -1);
-    g_autofree char *model = g_strdup_printf ("tiny:layers=%s,hidden=%s,heads=%s,ffn=%s,seq=%s", c[1], c[2], c[3], c[5], c[7]);
-    const char *const knobs[][2] = { { "model", model }, { "cluster", cluster }, { "gpus", c[0] }, { "global-batch", c[12] }, { "micro-batch", c[13] },
-                                     { "tp", c[14] }, { "pp", c[15] }, { "dp", c[17] }, { "sp", "0" }, { "dp-kind", e[2] }, { "dp-overlap", e[3] },
-                                     { "grad-dtype", "bf16" }, { "zero", "0" } };
+    g_autofree char *model
+        = g_strdup_printf ("tiny:layers=%s,hidden=%s,heads=%s,ffn=%s,seq=%s", c[1], c[2], c[3], c[5], c[7]);
+    const char *const knobs[][2] = { { "model", model },
+                                     { "cluster", cluster },
+                                     { "gpus", c[0] },
+                                     { "global-batch", c[12] },
+                                     { "micro-batch", c[13] },
+                                     { "tp", c[14] },
+                                     { "pp", c[15] },
+                                     { "dp", c[17] },
+                                     { "sp", "0" },
+                                     { "dp-kind", e[2] },
+                                     { "dp-overlap", e[3] },
+                                     { "grad-dtype", "bf16" },
+                                     { "zero", "0" } };
     for (guint k = 0; k < G_N_ELEMENTS (knobs); k++)
       LS_CHECK (strcmp (knobs[k][0], "sp") == 0 || ls_job_spec_set (&spec, knobs[k][0], knobs[k][1], diags));
     g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
@@ -267,7 +289,8 @@ a_cluster_is_found_again (void)
   LS_CHECK (line_of (r, "compute")->is_fitted && line_of (r, "intra_node")->is_fitted);
   LS_CHECK_NEAR (line_of (r, "compute")->value, 0.8, 0.01);
   LS_CHECK_NEAR (line_of (r, "intra_node")->value, 0.7, 0.02);
-  LS_CHECK (!line_of (r, "inter_node")->is_fitted && line_of (r, "inter_node")->value == 1); /* one node: nobody asks the network */
+  LS_CHECK (!line_of (r, "inter_node")->is_fitted
+            && line_of (r, "inter_node")->value == 1); /* one node: nobody asks the network */
   LS_CHECK_DOUBLE (r->error.before, >, 0.1);
   LS_CHECK_DOUBLE (r->error.after, <, 0.002);
   LS_CHECK_DOUBLE (r->error.left_out, <, 0.01);
@@ -288,9 +311,11 @@ use_spec (LsJobSpec *spec, const char *const (*knobs)[2], guint n)
 static char *
 interval_of (const char *cluster, const char *residuals, const char *gpus, double *ret_low, double *ret_high)
 {
-  const char *const knobs[][2] = { { "cluster", cluster }, { "model", "tiny:layers=4,hidden=2048,heads=16,ffn=8192,seq=1024" }, { "gpus", gpus },
-                                   { "tp", "2" }, { "global-batch", "16" }, { "micro-batch", "2" }, { "grad-dtype", "bf16" },
-                                   { "residuals", residuals } };
+  const char *const knobs[][2]
+      = { { "cluster", cluster },   { "model", "tiny:layers=4,hidden=2048,heads=16,ffn=8192,seq=1024" },
+          { "gpus", gpus },         { "tp", "2" },
+          { "global-batch", "16" }, { "micro-batch", "2" },
+          { "grad-dtype", "bf16" }, { "residuals", residuals } };
   LsJobSpec spec;
   use_spec (&spec, knobs, G_N_ELEMENTS (knobs) - (residuals ? 0 : 1));
   g_autoptr (GError) error = NULL;
@@ -339,7 +364,8 @@ the_interval_is_of_what_was_left_out (void)
   const LsFittedReport *r = ls_calibrate_runs_report (run);
   for (guint i = 0; i < r->rows->len; i++) {
     const LsFittedRow *row = &g_array_index (r->rows, LsFittedRow, i);
-    LS_CHECK_DOUBLE (fabs (log (row->measured_s / row->left_out_s) - off[i]), <, 0.02); /* but for what the fit makes of the others' */
+    LS_CHECK_DOUBLE (fabs (log (row->measured_s / row->left_out_s) - off[i]), <,
+                     0.02); /* but for what the fit makes of the others' */
     most = fmax (most, fabs (log (row->measured_s / row->left_out_s)));
   }
   g_autofree char *path = calibrated_file (run), *like = interval_of (path, NULL, "2", &is_low, &is_high);
@@ -350,7 +376,8 @@ the_interval_is_of_what_was_left_out (void)
   g_autofree char *wider = interval_of (path, NULL, "8", &is_low, &is_high);
   LS_CHECK (strstr (wider, "as none of yours is on more than 2 GPUs") != NULL);
   LS_CHECK_DOUBLE (is_high / is_low, >, 1.05 * exp (2 * most));
-  g_autofree char *named = interval_of (path, "residuals", "2", &is_low, &is_high); /* what is asked for is not ignored */
+  g_autofree char *named
+      = interval_of (path, "residuals", "2", &is_low, &is_high); /* what is asked for is not ignored */
   LS_CHECK (strstr (named, "do not count beside --residuals") != NULL);
   g_unlink (path);
 }
@@ -372,7 +399,8 @@ progress_has_a_total (void)
   guint64 last[] = { 0, 0 };
   g_autoptr (GError) error = NULL;
   simulate_at ("fitted.compute=0.8", seconds);
-  g_autoptr (LsCalibrateRuns) run = calibrated_with (NULL, seconds, &(LsProgress) { count_simulations, last }, &error);
+  g_autoptr (LsCalibrateRuns) run
+      = calibrated_with (NULL, seconds, &(LsProgress) { count_simulations, last }, &error);
   LS_CHECK_NO_ERROR (error);
   LS_CHECK_INT (last[1], ==, 6 * (1 + 2 * 5 + 6));
   LS_CHECK_DOUBLE ((double) last[0], >, 0.5 * (double) last[1]);
@@ -385,7 +413,8 @@ step_s (const char *cluster, const char *host_launch)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (GError) error = NULL;
   ls_job_spec_init (&spec);
-  LS_CHECK (ls_job_spec_set (&spec, "model", "tiny", diags) && ls_job_spec_set (&spec, "cluster", cluster, diags));
+  LS_CHECK (ls_job_spec_set (&spec, "model", "tiny", diags)
+            && ls_job_spec_set (&spec, "cluster", cluster, diags));
   LS_CHECK (!host_launch || ls_job_spec_set (&spec, "host-launch", host_launch, diags));
   g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
   LS_CHECK_NO_ERROR (error);
@@ -409,7 +438,8 @@ static void
 what_cannot_be_fitted_is_refused (void)
 {
   g_autoptr (GError) error = NULL;
-  LS_CHECK (!calibrated ("pair:fitted.compute=0.9", NULL, &error) && g_error_matches (error, LS_ERROR, LS_ERROR_CONFLICT));
+  LS_CHECK (!calibrated ("pair:fitted.compute=0.9", NULL, &error)
+            && g_error_matches (error, LS_ERROR, LS_ERROR_CONFLICT));
   g_clear_error (&error);
   LS_CHECK (!calibrated ("nowhere", NULL, &error) && g_error_matches (error, LS_ERROR, LS_ERROR_INPUT));
 }
@@ -419,12 +449,17 @@ main (void)
 {
   g_autofree char *data = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "golden", "data", NULL);
   g_setenv ("LS_DATA_DIR", data, TRUE);
-  static const LsTestCase cases[] = { LS_TEST (what_rows_show_is_found), LS_TEST (what_trades_is_kept), LS_TEST (few_rows_fit_few),
-                                      LS_TEST (ranges_hold), LS_TEST (what_bites_on_one_side_is_found),
+  static const LsTestCase cases[] = { LS_TEST (what_rows_show_is_found),
+                                      LS_TEST (what_trades_is_kept),
+                                      LS_TEST (few_rows_fit_few),
+                                      LS_TEST (ranges_hold),
+                                      LS_TEST (what_bites_on_one_side_is_found),
                                       LS_TEST (what_bites_on_one_side_is_tried_again),
                                       LS_TEST (repeats_are_left_out_together),
-                                      LS_TEST (the_interval_is_of_what_was_left_out), LS_TEST (progress_has_a_total),
-                                      LS_TEST (a_cluster_is_found_again), LS_TEST (the_host_is_the_clusters),
+                                      LS_TEST (the_interval_is_of_what_was_left_out),
+                                      LS_TEST (progress_has_a_total),
+                                      LS_TEST (a_cluster_is_found_again),
+                                      LS_TEST (the_host_is_the_clusters),
                                       LS_TEST (what_cannot_be_fitted_is_refused) };
   return ls_test_run ("runs_fit", cases, G_N_ELEMENTS (cases));
 }

@@ -205,15 +205,19 @@ counts_that_do_not_deal_out_are_refused (void)
 static void
 what_no_machine_has_is_refused (void)
 {
-  REFUSE (LS_ERROR_CONFLICT, "4294967295 nodes of 8 GPUs are 34359738360 GPUs; expected at most 1048576", s.n_nodes = UINT32_MAX);
-  REFUSE (LS_ERROR_CONFLICT, "131072 nodes, 1 on a leaf, with 8 rails need 1048576 leaves; expected at most 65536",
+  REFUSE (LS_ERROR_CONFLICT, "4294967295 nodes of 8 GPUs are 34359738360 GPUs; expected at most 1048576",
+          s.n_nodes = UINT32_MAX);
+  REFUSE (LS_ERROR_CONFLICT,
+          "131072 nodes, 1 on a leaf, with 8 rails need 1048576 leaves; expected at most 65536",
           s.n_nodes = 131072, s.nodes_per_leaf = 1);
   REFUSE (LS_ERROR_CONFLICT, "a leaf of 1000000 nodes with 1 NICs each", s.nodes_per_leaf = 1000000);
   REFUSE (LS_ERROR_CONFLICT, "uplinks; expected at most 65536", s.nic.bandwidth_bytes_per_s = 1e16);
-  REFUSE (LS_ERROR_CONFLICT, "uplinks; expected at most 65536", s.n_nodes = 1, s.spine.bandwidth_bytes_per_s = 1e-300);
+  REFUSE (LS_ERROR_CONFLICT, "uplinks; expected at most 65536", s.n_nodes = 1,
+          s.spine.bandwidth_bytes_per_s = 1e-300);
   REFUSE (LS_ERROR_CONFLICT, "0.000 uplinks", s.oversubscription = 1e300);
-  REFUSE (LS_ERROR_CONFLICT, "links; expected at most 67108864", s.n_nodes = 100, s.cpu_sockets = s.pcie_switches = s.gpus_per_node = s.nics = 1024,
-          s.rails = 1024, s.nodes_per_leaf = 20);
+  REFUSE (LS_ERROR_CONFLICT, "links; expected at most 67108864", s.n_nodes = 100,
+          s.cpu_sockets = s.pcie_switches = s.gpus_per_node = s.nics = 1024, s.rails = 1024,
+          s.nodes_per_leaf = 20);
 }
 
 /* 8 times the nodes, 8 times the trunks and vertices; and no time to speak of. */
@@ -232,4 +236,5 @@ size_is_linear_in_gpus (void)
 LS_TEST_MAIN ("cluster", LS_TEST (invariants_hold_on_all_shapes), LS_TEST (trunks_carry_names_of_people),
               LS_TEST (trunk_capacity_is_the_sum_of_its_links), LS_TEST (uneven_planes_keep_all_links),
               LS_TEST (oversubscription_takes_uplinks_away), LS_TEST (one_leaf_needs_no_spine),
-              LS_TEST (counts_that_do_not_deal_out_are_refused), LS_TEST (what_no_machine_has_is_refused), LS_TEST (size_is_linear_in_gpus))
+              LS_TEST (counts_that_do_not_deal_out_are_refused), LS_TEST (what_no_machine_has_is_refused),
+              LS_TEST (size_is_linear_in_gpus))

@@ -29,7 +29,9 @@ static void
 check_flow (const LsCluster *c, uint32_t from, uint32_t to, uint32_t channel)
 {
   g_autofree double *searched = g_new (double, c->trunks->len);
-  LsRouteEnds ends = { .gpu_from = from, .gpu_to = to, .nic_from = LS_NIC_AUTO, .nic_to = LS_NIC_AUTO, .channel = channel };
+  LsRouteEnds ends = {
+    .gpu_from = from, .gpu_to = to, .nic_from = LS_NIC_AUTO, .nic_to = LS_NIC_AUTO, .channel = channel
+  };
   LsRoute r;
   ls_route_ends (c, &ends, &r);
   ls_route_bfs (c, from, to, searched);
@@ -80,8 +82,11 @@ mean_of_max (uint32_t k, uint32_t channels, uint32_t n_seeds)
   double sum = 0;
   g_autofree LsRouteEnds *flows = g_new0 (LsRouteEnds, k * channels);
   for (uint32_t i = 0; i < k * channels; i++)
-    flows[i] = (LsRouteEnds) { .gpu_from = i % k * 8, .gpu_to = (k + i % k) * 8, .nic_from = LS_NIC_AUTO,
-                               .nic_to = LS_NIC_AUTO, .channel = i / k };
+    flows[i] = (LsRouteEnds) { .gpu_from = i % k * 8,
+                               .gpu_to = (k + i % k) * 8,
+                               .nic_from = LS_NIC_AUTO,
+                               .nic_to = LS_NIC_AUTO,
+                               .channel = i / k };
   for (s.seed = 0; s.seed < n_seeds; s.seed++) {
     g_autoptr (LsCluster) c = build (&s);
     LsUplinkLoad load = ls_cluster_uplink_load (c, flows, k * channels, 0);
@@ -109,7 +114,9 @@ ideal_spreading_has_no_collisions (void)
   g_autoptr (LsCluster) c = build (&s);
   LsRouteEnds flows[20];
   for (uint32_t i = 0; i < 20; i++)
-    flows[i] = (LsRouteEnds) { .gpu_from = 8 * i, .gpu_to = 8 * (20 + i), .nic_from = LS_NIC_AUTO, .nic_to = LS_NIC_AUTO };
+    flows[i] = (LsRouteEnds) {
+      .gpu_from = 8 * i, .gpu_to = 8 * (20 + i), .nic_from = LS_NIC_AUTO, .nic_to = LS_NIC_AUTO
+    };
   LsUplinkLoad load = ls_cluster_uplink_load (c, flows, 20, 0);
   LS_CHECK_INT (load.n_uplinks, ==, 20);
   LS_CHECK_NEAR (load.max, 1, 1e-6);
@@ -126,7 +133,9 @@ choices (uint32_t seed)
   g_autoptr (LsCluster) c = build (&s);
   GString *text = g_string_new (NULL);
   for (uint32_t channel = 0; c && channel < 8; channel++) {
-    LsRouteEnds ends = { .gpu_from = 0, .gpu_to = 8 * 12, .nic_from = LS_NIC_AUTO, .nic_to = LS_NIC_AUTO, .channel = channel };
+    LsRouteEnds ends = {
+      .gpu_from = 0, .gpu_to = 8 * 12, .nic_from = LS_NIC_AUTO, .nic_to = LS_NIC_AUTO, .channel = channel
+    };
     LsRoute r;
     ls_route_ends (c, &ends, &r);
     g_autofree char *way = describe (c, &r);
@@ -152,16 +161,19 @@ channels_use_all_links (void)
   g_autoptr (LsCluster) c = build (&s);
   uint32_t n_over = 0;
   for (uint32_t channel = 0; c && channel < 4000; channel++) {
-    LsRouteEnds ends = { .gpu_from = 0, .gpu_to = 31, .nic_from = LS_NIC_AUTO, .nic_to = LS_NIC_AUTO, .channel = channel };
+    LsRouteEnds ends
+        = { .gpu_from = 0, .gpu_to = 31, .nic_from = LS_NIC_AUTO, .nic_to = LS_NIC_AUTO, .channel = channel };
     LsRoute r;
     ls_route_ends (c, &ends, &r);
     g_autofree char *way = describe (c, &r);
     n_over += strstr (way, "left>over") != NULL;
   }
   LS_CHECK_NEAR (n_over, 1000, 0.1);
-  LS_CHECK (trunk_capacity (c, "left>up/2") > 0 && trunk_capacity (c, "left>up/3") < 0 && trunk_capacity (c, "left>over") > 0);
+  LS_CHECK (trunk_capacity (c, "left>up/2") > 0 && trunk_capacity (c, "left>up/3") < 0
+            && trunk_capacity (c, "left>over") > 0);
   ls_cluster_spec_clear (&s);
 }
 
 LS_TEST_MAIN ("ecmp", LS_TEST (flows_take_shortest_ways), LS_TEST (collisions_are_those_of_balls_in_bins),
-              LS_TEST (ideal_spreading_has_no_collisions), LS_TEST (the_seed_decides), LS_TEST (channels_use_all_links))
+              LS_TEST (ideal_spreading_has_no_collisions), LS_TEST (the_seed_decides),
+              LS_TEST (channels_use_all_links))

@@ -21,7 +21,8 @@ check_agreement (LsClusterSpec *s, uint32_t seed, int n_pairs)
 static void
 fat_trees_agree_with_search (void)
 {
-  LsClusterSpec specs[] = { tiny_fat_tree (21), tiny_fat_tree (24), tiny_fat_tree (17), tiny_fat_tree (6), tiny_fat_tree (9) };
+  LsClusterSpec specs[]
+      = { tiny_fat_tree (21), tiny_fat_tree (24), tiny_fat_tree (17), tiny_fat_tree (6), tiny_fat_tree (9) };
   specs[1].spine_oversubscription = 4;
   specs[1].oversubscription = 2;
   specs[2].rails = 2; /* 4 NICs of a node on a leaf */
@@ -43,8 +44,9 @@ a_route_reads_as_expected (void)
   LsRoute r;
   ls_route (c, 0, 8 * 9, LS_NIC_AUTO, LS_NIC_AUTO, &r); /* node 9 is in the second pod */
   g_autofree char *text = describe (c, &r);
-  LS_CHECK_STR (text, "node0/gpu0>pcie0 node0/pcie0>nic0 node0/nic0>leaf0 leaf0>spines pod0>cores cores>pod1 "
-                      "spines>leaf16 leaf16>node9/nic0 node9/nic0>pcie0 node9/pcie0>gpu0");
+  LS_CHECK_STR (text,
+                "node0/gpu0>pcie0 node0/pcie0>nic0 node0/nic0>leaf0 leaf0>spines pod0>cores cores>pod1 "
+                "spines>leaf16 leaf16>node9/nic0 node9/nic0>pcie0 node9/pcie0>gpu0");
   ls_route (c, 0, 8 * 5, LS_NIC_AUTO, LS_NIC_AUTO, &r); /* node 5 in the first, below another leaf */
   g_autofree char *near = describe (c, &r);
   LS_CHECK (strstr (near, "leaf0>spines spines>leaf8") && !strstr (near, "core"));
@@ -77,7 +79,8 @@ bandwidth_of_levels_is_that_of_a_superpod (void)
   if (!LS_CHECK (c != NULL))
     return;
   double node = tier (c, "node0/gpu", ">nvswitch", s.nvlink.efficiency);
-  double egress = 0, leaves = tier (c, "leaf", ">spines", s.spine.efficiency), pod = tier (c, "pod0>", "cores", s.core.efficiency);
+  double egress = 0, leaves = tier (c, "leaf", ">spines", s.spine.efficiency),
+         pod = tier (c, "pod0>", "cores", s.core.efficiency);
   for (uint32_t i = 0; i < 8; i++) {
     g_autofree char *name = g_strdup_printf ("node0/nic%u>leaf%u", i, i);
     egress += trunk_capacity (c, name) / s.nic.efficiency;
@@ -105,7 +108,8 @@ spine_oversubscription_takes_uplinks_away (void)
     if (!LS_CHECK (c != NULL))
       return;
     ls_cluster_check (c);
-    LS_CHECK_NEAR (trunk_capacity (c, "pod1>cores") * ratios[i], 16 * trunk_capacity (c, "leaf0>spines"), 1e-12);
+    LS_CHECK_NEAR (trunk_capacity (c, "pod1>cores") * ratios[i], 16 * trunk_capacity (c, "leaf0>spines"),
+                   1e-12);
   }
 }
 
@@ -182,8 +186,9 @@ pxn_keeps_to_the_rail (void)
   LsRoute r;
   ls_route (c, 0, 13, LS_NIC_AUTO, LS_NIC_AUTO, &r);
   g_autofree char *text = describe (c, &r);
-  LS_CHECK_STR (text, "node0/gpu0>nvswitch node0/nvswitch>gpu5 node0/gpu5>pcie2 node0/pcie2>nic5 node0/nic5>leaf5 "
-                      "leaf5>node1/nic5 node1/nic5>pcie2 node1/pcie2>gpu5");
+  LS_CHECK_STR (text,
+                "node0/gpu0>nvswitch node0/nvswitch>gpu5 node0/gpu5>pcie2 node0/pcie2>nic5 node0/nic5>leaf5 "
+                "leaf5>node1/nic5 node1/nic5>pcie2 node1/pcie2>gpu5");
   LS_CHECK_INT (ls_route_proxy (c, 0, 13), ==, 5);
   LS_CHECK_INT (ls_route_proxy (c, 0, 8), ==, 0);
   ls_route (c, 0, 13, 0, 5, &r); /* chosen NICs are kept */
@@ -199,17 +204,18 @@ refuse (LsClusterSpec s, const char *part)
   g_autoptr (LsCluster) c = ls_cluster_build (&s, &error);
   LS_CHECK (c == NULL);
   if (!g_error_matches (error, LS_ERROR, LS_ERROR_CONFLICT) || !strstr (error->message, part))
-    ls_check_impl (false, __FILE__, __LINE__, "expected \"%s\", got \"%s\"", part, error ? error->message : "no error");
+    ls_check_impl (false, __FILE__, __LINE__, "expected \"%s\", got \"%s\"", part,
+                   error ? error->message : "no error");
   ls_cluster_spec_clear (&s);
 }
 
-#define REFUSE(base, part, ...)                                                                                  \
-  G_STMT_START                                                                                                   \
-  {                                                                                                              \
-    LsClusterSpec s = base;                                                                                      \
-    __VA_ARGS__;                                                                                                 \
-    refuse (s, part);                                                                                            \
-  }                                                                                                              \
+#define REFUSE(base, part, ...)                                                                              \
+  G_STMT_START                                                                                               \
+  {                                                                                                          \
+    LsClusterSpec s = base;                                                                                  \
+    __VA_ARGS__;                                                                                             \
+    refuse (s, part);                                                                                        \
+  }                                                                                                          \
   G_STMT_END
 
 static void
@@ -233,12 +239,13 @@ lists_with_mistakes_are_refused (void)
   REFUSE (odd_list (ideal), "\"a\" and \"x\" are joined twice", join_switches (&s, "x", "a", 1));
   REFUSE (odd_list (ideal), "joined by 0 links", join_switches (&s, "a", "b", 0));
   REFUSE (odd_list (ideal), "two rules place the NICs of rail 0 of node 2", place_nics (&s, 0, 2, 2, "c"));
-  REFUSE (odd_list (ideal), "no rule places the NICs of rail 0 of node 3", g_array_index (s.switch_nics, LsListNics, 1).first = 4);
+  REFUSE (odd_list (ideal), "no rule places the NICs of rail 0 of node 3",
+          g_array_index (s.switch_nics, LsListNics, 1).first = 4);
   REFUSE (odd_list (ideal), "a rule places NICs of rail 2; there are 2 rails", place_nics (&s, 2, 0, 0, "a"));
 }
 
 LS_TEST_MAIN ("fabric", LS_TEST (fat_trees_agree_with_search), LS_TEST (a_route_reads_as_expected),
-              LS_TEST (bandwidth_of_levels_is_that_of_a_superpod), LS_TEST (spine_oversubscription_takes_uplinks_away),
-              LS_TEST (lists_agree_with_search), LS_TEST (a_list_can_say_what_a_leaf_spine_says),
-              LS_TEST (pxn_keeps_to_the_rail), LS_TEST (what_cannot_be_built_is_refused),
-              LS_TEST (lists_with_mistakes_are_refused))
+              LS_TEST (bandwidth_of_levels_is_that_of_a_superpod),
+              LS_TEST (spine_oversubscription_takes_uplinks_away), LS_TEST (lists_agree_with_search),
+              LS_TEST (a_list_can_say_what_a_leaf_spine_says), LS_TEST (pxn_keeps_to_the_rail),
+              LS_TEST (what_cannot_be_built_is_refused), LS_TEST (lists_with_mistakes_are_refused))

@@ -29,9 +29,12 @@ a_degraded_link_has_less_both_ways (void)
   g_autoptr (LsCluster) c = build (&s), whole = build (&sound);
   if (LS_CHECK (c && whole)) {
     ls_cluster_check (c);
-    LS_CHECK_DOUBLE (trunk_capacity (c, "node3/nic2>leaf2"), ==, trunk_capacity (whole, "node3/nic2>leaf2") / 2);
-    LS_CHECK_DOUBLE (trunk_capacity (c, "leaf2>node3/nic2"), ==, trunk_capacity (whole, "leaf2>node3/nic2") / 2);
-    LS_CHECK_NEAR (trunk_capacity (c, "spines>leaf1"), trunk_capacity (whole, "spines>leaf1") * 15 / 20, 1e-12);
+    LS_CHECK_DOUBLE (trunk_capacity (c, "node3/nic2>leaf2"), ==,
+                     trunk_capacity (whole, "node3/nic2>leaf2") / 2);
+    LS_CHECK_DOUBLE (trunk_capacity (c, "leaf2>node3/nic2"), ==,
+                     trunk_capacity (whole, "leaf2>node3/nic2") / 2);
+    LS_CHECK_NEAR (trunk_capacity (c, "spines>leaf1"), trunk_capacity (whole, "spines>leaf1") * 15 / 20,
+                   1e-12);
     LS_CHECK_DOUBLE (trunk_capacity (c, "leaf4>spines"), ==, trunk_capacity (whole, "leaf4>spines") / 4);
     LS_CHECK_DOUBLE (trunk_capacity (c, "spines>leaf4"), ==, trunk_capacity (whole, "spines>leaf4"));
   }
@@ -66,14 +69,17 @@ without_its_nic_through_the_next (void)
     LS_CHECK_INT (ls_nic_of_gpu (c, 3), ==, 3);
     LS_CHECK_INT (ls_nic_of_gpu (c, 10), ==, 2);
     g_autofree char *out = route_of (c, 2, 10), *in = route_of (c, 10, 2);
-    LS_CHECK_STR (out, "node0/gpu2>pcie1 node0/pcie1>nic3 node0/nic3>leaf3 leaf3>spines spines>leaf2 leaf2>node1/nic2 "
-                       "node1/nic2>pcie1 node1/pcie1>gpu2");
+    LS_CHECK_STR (
+        out,
+        "node0/gpu2>pcie1 node0/pcie1>nic3 node0/nic3>leaf3 leaf3>spines spines>leaf2 leaf2>node1/nic2 "
+        "node1/nic2>pcie1 node1/pcie1>gpu2");
     LS_CHECK (strstr (in, "node1/nic2>leaf2 leaf2>spines spines>leaf3 leaf3>node0/nic3"));
   }
   add_fault (&s, "node0/pcie1>nic3", 0);
   g_autoptr (LsCluster) worse = build (&s);
   if (LS_CHECK (worse != NULL))
-    LS_CHECK_INT (ls_nic_of_gpu (worse, 2), ==, 0); /* the same socket, and the first after its own going round */
+    LS_CHECK_INT (ls_nic_of_gpu (worse, 2), ==,
+                  0); /* the same socket, and the first after its own going round */
   ls_cluster_spec_clear (&s);
 }
 
@@ -116,10 +122,17 @@ ways_around_agree_with_search (void)
   rails.pxn = true;
   mesh.nvswitch_planes = 0;
   mesh.mesh = LS_MESH_HYBRID_CUBE;
-  check_faults (leaves, (const char *const[]) { "node0/gpu3>nvswitch", "node1/nic0>leaf0", "leaf3>spines", "node2/pcie1>nic2", NULL }, 1);
-  check_faults (rails, (const char *const[]) { "node5/gpu0>nvswitch", "node1/nic6>leaf6", "node4/gpu1>nvswitch", NULL }, 2);
-  check_faults (mesh, (const char *const[]) { "node0/gpu0>gpu1", "node1/gpu0>gpu4", "node0/gpu2>gpu3", NULL }, 3);
-  check_faults (tiny_fat_tree (20), (const char *const[]) { "node9/nic1>leaf17", "node8/gpu1>nvswitch", "pod1>cores", NULL }, 4);
+  check_faults (leaves,
+                (const char *const[]) { "node0/gpu3>nvswitch", "node1/nic0>leaf0", "leaf3>spines",
+                                        "node2/pcie1>nic2", NULL },
+                1);
+  check_faults (
+      rails, (const char *const[]) { "node5/gpu0>nvswitch", "node1/nic6>leaf6", "node4/gpu1>nvswitch", NULL },
+      2);
+  check_faults (mesh, (const char *const[]) { "node0/gpu0>gpu1", "node1/gpu0>gpu4", "node0/gpu2>gpu3", NULL },
+                3);
+  check_faults (tiny_fat_tree (20),
+                (const char *const[]) { "node9/nic1>leaf17", "node8/gpu1>nvswitch", "pod1>cores", NULL }, 4);
   check_faults (square (), (const char *const[]) { "a>c", "node3/nic5>b", "b>c", NULL }, 5);
 }
 
@@ -135,7 +148,11 @@ hashing_leaves_out_what_failed (void)
   bool seen[4] = { false };
   for (uint32_t k = 0; c && k < 400; k++) {
     uint32_t a = 8 * (k % 4), b = 8 * (k % 2 ? 4 + k % 3 : 8 + k % 12);
-    LsRouteEnds ends = { .gpu_from = k % 3 ? a : b, .gpu_to = k % 3 ? b : a, .nic_from = LS_NIC_AUTO, .nic_to = LS_NIC_AUTO, .channel = k };
+    LsRouteEnds ends = { .gpu_from = k % 3 ? a : b,
+                         .gpu_to = k % 3 ? b : a,
+                         .nic_from = LS_NIC_AUTO,
+                         .nic_to = LS_NIC_AUTO,
+                         .channel = k };
     LsRoute r;
     ls_route_ends (c, &ends, &r);
     for (uint32_t i = 0; i < r.n_hops; i++)
@@ -160,7 +177,8 @@ refuse (LsClusterSpec s, const char *link, const char *link_2, const char *part)
   g_autoptr (LsCluster) c = ls_cluster_build (&s, &error);
   LS_CHECK (c == NULL);
   if (!g_error_matches (error, LS_ERROR, LS_ERROR_CONFLICT) || !strstr (error->message, part))
-    ls_check_impl (false, __FILE__, __LINE__, "%s: expected \"%s\", got \"%s\"", link, part, error ? error->message : "no error");
+    ls_check_impl (false, __FILE__, __LINE__, "%s: expected \"%s\", got \"%s\"", link, part,
+                   error ? error->message : "no error");
   ls_cluster_spec_clear (&s);
 }
 
@@ -175,8 +193,10 @@ who_is_cut_off_is_named (void)
   refuse (leaves, "leaf1>spines", NULL, "faults: no way from leaf0 (node0/nic0) to leaf1 (node2/nic0)");
   refuse (one_nic, "node1/nic0>leaf0", NULL, "faults: no way from node1/gpu0 to any NIC of its node is left");
   refuse (bare, "node0/gpu5>nvswitch", NULL, "faults: no way from node0/gpu0 to node0/gpu5 is left");
-  refuse (tiny_dgx (2), "node0/gpu2>pcie1", NULL, "faults: no way from node0/gpu2 to any NIC of its node is left");
-  refuse (tiny_dgx (1), "node0/pcie1>cpu0", NULL, "faults: no way from node0/gpu2 to the memory of its CPU is left");
+  refuse (tiny_dgx (2), "node0/gpu2>pcie1", NULL,
+          "faults: no way from node0/gpu2 to any NIC of its node is left");
+  refuse (tiny_dgx (1), "node0/pcie1>cpu0", NULL,
+          "faults: no way from node0/gpu2 to the memory of its CPU is left");
   refuse (square (), "a>b", "b>c", "faults: no way from a (node0/nic0) to b (node2/nic0)");
 }
 
@@ -199,7 +219,9 @@ spines_may_fail_where_pxn_needs_none (void)
 static void
 unknown_links_are_refused (void)
 {
-  refuse (tiny_dgx (2), "node0/gpu3>nvswich", NULL, "no link is named \"node0/gpu3>nvswich\" in a cluster of 2 nodes; did you mean \"node0/gpu3>nvswitch\"?");
+  refuse (
+      tiny_dgx (2), "node0/gpu3>nvswich", NULL,
+      "no link is named \"node0/gpu3>nvswich\" in a cluster of 2 nodes; did you mean \"node0/gpu3>nvswitch\"?");
   refuse (tiny_dgx (2), "node7/gpu3>nvswitch", NULL, "in a cluster of 2 nodes");
   refuse (tiny_dgx (2), "leaf0>spine", NULL, "did you mean \"leaf0>spines\"?");
   refuse (tiny_dgx (2), "eaf0>spines", NULL, "did you mean \"leaf0>spines\"?");

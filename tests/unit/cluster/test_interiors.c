@@ -26,7 +26,8 @@ describe (const LsCluster *c, const LsRoute *r)
 {
   GString *text = g_string_new (NULL);
   for (uint32_t i = 0; i < r->n_hops; i++) {
-    g_string_append_printf (text, "%s%s", i > 0 ? " " : "", g_array_index (c->trunks, LsTrunk, r->hop[i].trunk).name);
+    g_string_append_printf (text, "%s%s", i > 0 ? " " : "",
+                            g_array_index (c->trunks, LsTrunk, r->hop[i].trunk).name);
     if (r->hop[i].share != LS_HOP_WHOLE)
       g_string_append_printf (text, ":%.3f", (double) r->hop[i].share / LS_HOP_WHOLE);
   }
@@ -105,8 +106,10 @@ far_gpus_of_a_mesh_go_over_common_neighbours (void)
     return;
   check_route (c, 0, 3, "node0/gpu0>gpu3");
   check_route (c, 3, 0, "node0/gpu3>gpu0");
-  check_route (c, 0, 7, "node0/gpu0>gpu3:0.500 node0/gpu3>gpu7:0.500 node0/gpu0>gpu4:0.500 node0/gpu4>gpu7:0.500");
-  check_route (c, 0, 5, "node0/gpu0>gpu1:0.333 node0/gpu1>gpu5:0.333 node0/gpu0>gpu4:0.667 node0/gpu4>gpu5:0.667");
+  check_route (c, 0, 7,
+               "node0/gpu0>gpu3:0.500 node0/gpu3>gpu7:0.500 node0/gpu0>gpu4:0.500 node0/gpu4>gpu7:0.500");
+  check_route (c, 0, 5,
+               "node0/gpu0>gpu1:0.333 node0/gpu1>gpu5:0.333 node0/gpu0>gpu4:0.667 node0/gpu4>gpu5:0.667");
   LsRoute r;
   ls_route (c, 0, 5, LS_NIC_AUTO, LS_NIC_AUTO, &r);
   LS_CHECK_INT (r.latency, ==, 2 * LS_US);
@@ -141,7 +144,9 @@ without_switches_all_hangs_on_the_cpus (void)
     return;
   check_route (c, 0, 3, "node0/gpu0>cpu0 node0/cpu0>gpu3");
   check_route (c, 0, 4, "node0/gpu0>cpu0 node0/cpu0>cpu1 node0/cpu1>gpu4");
-  check_route (c, 4, 8, "node0/gpu4>cpu1 node0/cpu1>nic1 node0/nic1>leaf0 leaf0>node1/nic0 node1/nic0>cpu0 node1/cpu0>gpu0");
+  check_route (
+      c, 4, 8,
+      "node0/gpu4>cpu1 node0/cpu1>nic1 node0/nic1>leaf0 leaf0>node1/nic0 node1/nic0>cpu0 node1/cpu0>gpu0");
   check_memory (c, 5, "node0/gpu5>cpu1 node0/cpu1>memory1", "node0/memory1>cpu1 node0/cpu1>gpu5");
 }
 
@@ -175,8 +180,10 @@ boards_are_joined_by_nvlink_alone (void)
   LsRoute r;
   ls_route (c, 0, 8, 2, 6, &r);
   g_autofree char *text = describe (c, &r);
-  LS_CHECK_STR (text, "node0/gpu0>cpu0 node0/cpu0>cpu1 node0/cpu1>nic2 node0/nic2>leaf2 leaf2>spines spines>leaf6 leaf6>node1/nic6 "
-                      "node1/nic6>cpu3 node1/cpu3>gpu6 node1/gpu6>nvswitch node1/nvswitch>gpu0");
+  LS_CHECK_STR (
+      text,
+      "node0/gpu0>cpu0 node0/cpu0>cpu1 node0/cpu1>nic2 node0/nic2>leaf2 leaf2>spines spines>leaf6 leaf6>node1/nic6 "
+      "node1/nic6>cpu3 node1/cpu3>gpu6 node1/gpu6>nvswitch node1/nvswitch>gpu0");
 }
 
 /* --- lists --- */
@@ -212,17 +219,22 @@ equal_ways_share_by_capacity (void)
   g_autoptr (LsCluster) c = build (&s);
   if (LS_CHECK (c != NULL)) {
     LS_CHECK_INT (c->spec.gpus_per_node, ==, 3);
-    check_route (c, 0, 1, "node0/g0>left:0.750 node0/g0>right:0.250 node0/left>g1:0.750 node0/right>g1:0.250");
-    check_route (c, 1, 0, "node0/g1>left:0.500 node0/g1>right:0.500 node0/left>g0:0.500 node0/right>g0:0.500");
+    check_route (c, 0, 1,
+                 "node0/g0>left:0.750 node0/g0>right:0.250 node0/left>g1:0.750 node0/right>g1:0.250");
+    check_route (c, 1, 0,
+                 "node0/g1>left:0.500 node0/g1>right:0.500 node0/left>g0:0.500 node0/right>g0:0.500");
     check_route (c, 5, 4, "node1/g2>right node1/right>g1");
-    check_route (c, 0, 5, "node0/g0>left node0/left>hca-a node0/nic0>leaf0 leaf0>node1/nic0 node1/hca-a>left node1/left>socket "
-                          "node1/socket>right node1/right>g2");
+    check_route (
+        c, 0, 5,
+        "node0/g0>left node0/left>hca-a node0/nic0>leaf0 leaf0>node1/nic0 node1/hca-a>left node1/left>socket "
+        "node1/socket>right node1/right>g2");
     /* g0 takes the first of two equally near, g1 the other, g2 the first again. */
     LS_CHECK_INT (ls_nic_of_gpu (c, 0), ==, 0);
     LS_CHECK_INT (ls_nic_of_gpu (c, 1), ==, 1);
     LS_CHECK_INT (ls_nic_of_gpu (c, 2), ==, 0);
-    check_memory (c, 0, "node0/g0>left:0.750 node0/g0>right:0.250 node0/left>socket:0.750 node0/right>socket:0.250",
-                  "node0/socket>left:0.500 node0/socket>right:0.500 node0/left>g0:0.500 node0/right>g0:0.500");
+    check_memory (
+        c, 0, "node0/g0>left:0.750 node0/g0>right:0.250 node0/left>socket:0.750 node0/right>socket:0.250",
+        "node0/socket>left:0.500 node0/socket>right:0.500 node0/left>g0:0.500 node0/right>g0:0.500");
   }
   ls_cluster_spec_clear (&s);
 }
@@ -270,7 +282,8 @@ refuse (LsClusterSpec *s, const char *part)
   g_autoptr (LsCluster) c = ls_cluster_build (s, &error);
   LS_CHECK (c == NULL);
   if (!g_error_matches (error, LS_ERROR, LS_ERROR_CONFLICT) || !strstr (error->message, part))
-    ls_check_impl (false, __FILE__, __LINE__, "expected \"%s\", got \"%s\"", part, error ? error->message : "no error");
+    ls_check_impl (false, __FILE__, __LINE__, "expected \"%s\", got \"%s\"", part,
+                   error ? error->message : "no error");
   ls_cluster_spec_clear (s);
 }
 
@@ -287,7 +300,8 @@ refuse_mesh (const LsMeshLink *link, guint n, const char *part)
 static void
 meshes_that_cannot_be_are_refused (void)
 {
-  static const LsMeshLink outside = { 0, 8, 1 }, itself = { 3, 3, 1 }, none = { 1, 2, 0 }, twice[] = { { 1, 2, 1 }, { 2, 1, 2 } };
+  static const LsMeshLink outside = { 0, 8, 1 }, itself = { 3, 3, 1 }, none = { 1, 2, 0 },
+                          twice[] = { { 1, 2, 1 }, { 2, 1, 2 } };
   refuse_mesh (&outside, 1, "GPU 8 of a node of 8 GPUs");
   refuse_mesh (&itself, 1, "GPU 3 is joined to itself");
   refuse_mesh (&none, 1, "joined by 0 links");
@@ -376,9 +390,10 @@ ways_spread_too_far_are_refused (void)
   refuse (&s, "equal ways from \"a\" to \"b\" take 256 links");
 }
 
-LS_TEST_MAIN ("interiors", LS_TEST (dgx_1_has_six_nvlinks_per_gpu), LS_TEST (far_gpus_of_a_mesh_go_over_common_neighbours),
+LS_TEST_MAIN ("interiors", LS_TEST (dgx_1_has_six_nvlinks_per_gpu),
+              LS_TEST (far_gpus_of_a_mesh_go_over_common_neighbours),
               LS_TEST (mesh_gpus_without_a_way_use_pcie), LS_TEST (without_switches_all_hangs_on_the_cpus),
               LS_TEST (boards_are_joined_by_nvlink_alone), LS_TEST (equal_ways_share_by_capacity),
-              LS_TEST (a_list_equals_the_server_that_it_describes), LS_TEST (meshes_that_cannot_be_are_refused),
-              LS_TEST (servers_that_cannot_be_are_refused), LS_TEST (lists_that_cannot_be_are_refused),
-              LS_TEST (ways_spread_too_far_are_refused))
+              LS_TEST (a_list_equals_the_server_that_it_describes),
+              LS_TEST (meshes_that_cannot_be_are_refused), LS_TEST (servers_that_cannot_be_are_refused),
+              LS_TEST (lists_that_cannot_be_are_refused), LS_TEST (ways_spread_too_far_are_refused))

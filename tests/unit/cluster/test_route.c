@@ -72,7 +72,8 @@ static LsClusterSpec
 random_list (GRand *rand, uint32_t n_nodes)
 {
   LsClusterSpec s = list_cluster (n_nodes);
-  int n_cpus = g_rand_int_range (rand, 1, 3), n_switches = g_rand_int_range (rand, 0, 4), n_gpus = g_rand_int_range (rand, 1, 7);
+  int n_cpus = g_rand_int_range (rand, 1, 3), n_switches = g_rand_int_range (rand, 0, 4),
+      n_gpus = g_rand_int_range (rand, 1, 7);
   int n_nvswitches = g_rand_int_range (rand, 0, 3), n_nics = n_nodes > 1 ? g_rand_int_range (rand, 1, 4) : 0;
   for (int i = 0; i < n_cpus; i++)
     list_add (&s, LS_NODE_CPU, numbered ("cpu", i));
@@ -90,17 +91,21 @@ random_list (GRand *rand, uint32_t n_nodes)
   for (int i = 0; i < n_gpus; i++) {
     list_add (&s, LS_NODE_GPU, numbered ("gpu", i));
     int at = g_rand_int_range (rand, 0, n_cpus + n_switches);
-    list_join (&s, numbered ("gpu", i), at < n_cpus ? numbered ("cpu", at) : numbered ("sw", at - n_cpus), 1, 31e9);
+    list_join (&s, numbered ("gpu", i), at < n_cpus ? numbered ("cpu", at) : numbered ("sw", at - n_cpus), 1,
+               31e9);
     for (int k = 0; k < n_nvswitches && g_rand_int_range (rand, 0, 2); k++)
-      list_join (&s, numbered ("nvs", k), numbered ("gpu", i), (uint32_t) g_rand_int_range (rand, 1, 6), 25e9);
+      list_join (&s, numbered ("nvs", k), numbered ("gpu", i), (uint32_t) g_rand_int_range (rand, 1, 6),
+                 25e9);
     for (int k = 0; k < i; k++)
       if (g_rand_int_range (rand, 0, 3) == 0)
-        list_join (&s, numbered ("gpu", i), numbered ("gpu", k), (uint32_t) g_rand_int_range (rand, 1, 4), 25e9);
+        list_join (&s, numbered ("gpu", i), numbered ("gpu", k), (uint32_t) g_rand_int_range (rand, 1, 4),
+                   25e9);
   }
   for (int i = 0; i < n_nics; i++) {
     list_add (&s, LS_NODE_NIC, numbered ("nic", i));
     int at = g_rand_int_range (rand, 0, n_cpus + n_switches);
-    list_join (&s, at < n_cpus ? numbered ("cpu", at) : numbered ("sw", at - n_cpus), numbered ("nic", i), 1, 25e9);
+    list_join (&s, at < n_cpus ? numbered ("cpu", at) : numbered ("sw", at - n_cpus), numbered ("nic", i), 1,
+               25e9);
   }
   return s;
 }
@@ -168,4 +173,5 @@ nics_can_be_chosen (void)
 }
 
 LS_TEST_MAIN ("route", LS_TEST (shape_and_search_agree_on_random_pairs), LS_TEST (odd_servers_agree_too),
-              LS_TEST (random_lists_agree_with_search), LS_TEST (routes_read_as_expected), LS_TEST (nics_can_be_chosen))
+              LS_TEST (random_lists_agree_with_search), LS_TEST (routes_read_as_expected),
+              LS_TEST (nics_can_be_chosen))

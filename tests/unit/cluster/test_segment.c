@@ -1,5 +1,5 @@
-/* Pins how a job lies in racks: which GPUs whole segments of trays take, when the segment of a cluster's file counts, what is
- * refused, and that a cluster of one tray a node knows no segments. */
+/* Pins how a job lies in racks: which GPUs whole segments of trays take, when the segment of a cluster's file
+ * counts, what is refused, and that a cluster of one tray a node knows no segments. */
 #include "ls_test.h"
 
 #include "cluster/segment.h"
@@ -8,7 +8,12 @@
 static LsClusterSpec
 racks (uint32_t segment, bool is_asked)
 {
-  return (LsClusterSpec) { .name = (char *) "racks", .n_nodes = 1, .gpus_per_node = 24, .cpu_boards = 6, .segment = segment, .segment_is_asked = is_asked };
+  return (LsClusterSpec) { .name = (char *) "racks",
+                           .n_nodes = 1,
+                           .gpus_per_node = 24,
+                           .cpu_boards = 6,
+                           .segment = segment,
+                           .segment_is_asked = is_asked };
 }
 
 static const struct {
@@ -17,19 +22,15 @@ static const struct {
   uint32_t n_nodes, n_gpus; /* 0: not given */
   uint32_t taken, n_fit;    /* GPUs of a rack; racks that hold the job */
 } jobs[] = {
-  { 0, false, 0, 48, 24, 2 }, /* nobody says anything: racks are filled */
-  { 4, false, 0, 48, 16, 3 }, /* three segments of 16 */
-  { 4, false, 0, 32, 16, 2 },
-  { 4, false, 0, 24, 24, 1 }, /* fits into one rack */
-  { 4, false, 0, 16, 24, 1 },
-  { 4, false, 0, 40, 24, 2 }, /* two segments and a half */
-  { 4, false, 2, 48, 24, 2 }, /* two racks are all there is */
-  { 4, false, 2, 32, 16, 2 },
-  { 4, true, 0, 16, 16, 1 },
-  { 4, true, 3, 0, 16, 3 },   /* all that segments take of three racks */
-  { 2, true, 0, 48, 24, 2 },  /* three segments fill a rack */
-  { 5, true, 0, 40, 20, 2 },
-  { 6, true, 0, 48, 24, 2 },
+  { 0, false, 0, 48, 24, 2 },                             /* nobody says anything: racks are filled */
+  { 4, false, 0, 48, 16, 3 },                             /* three segments of 16 */
+  { 4, false, 0, 32, 16, 2 }, { 4, false, 0, 24, 24, 1 }, /* fits into one rack */
+  { 4, false, 0, 16, 24, 1 }, { 4, false, 0, 40, 24, 2 }, /* two segments and a half */
+  { 4, false, 2, 48, 24, 2 },                             /* two racks are all there is */
+  { 4, false, 2, 32, 16, 2 }, { 4, true, 0, 16, 16, 1 },
+  { 4, true, 3, 0, 16, 3 },  /* all that segments take of three racks */
+  { 2, true, 0, 48, 24, 2 }, /* three segments fill a rack */
+  { 5, true, 0, 40, 20, 2 },  { 6, true, 0, 48, 24, 2 },
 };
 
 static void

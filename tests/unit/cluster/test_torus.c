@@ -113,15 +113,16 @@ chips_are_numbered_with_x_fastest (void)
 static void
 axes_wrap_by_rule (void)
 {
-  LsClusterSpec v5e = tiny_torus (1, 16, 16, 0, LS_WRAP_FULL_AXES), v5p = tiny_torus (1, 16, 16, 24, LS_WRAP_CUBES);
+  LsClusterSpec v5e = tiny_torus (1, 16, 16, 0, LS_WRAP_FULL_AXES),
+                v5p = tiny_torus (1, 16, 16, 24, LS_WRAP_CUBES);
   const struct {
     LsClusterSpec *spec;
     uint32_t dims[LS_TORUS_AXES];
     bool wraps[LS_TORUS_AXES];
   } cases[] = {
-    { &v5e, { 16, 16, 1 }, { true, true, false } },  { &v5e, { 8, 16, 1 }, { false, true, false } },
-    { &v5e, { 8, 8, 1 }, { false, false, false } },  { &v5p, { 4, 4, 4 }, { true, true, true } },
-    { &v5p, { 8, 12, 16 }, { true, true, true } },   { &v5p, { 4, 4, 2 }, { false, false, false } },
+    { &v5e, { 16, 16, 1 }, { true, true, false } }, { &v5e, { 8, 16, 1 }, { false, true, false } },
+    { &v5e, { 8, 8, 1 }, { false, false, false } }, { &v5p, { 4, 4, 4 }, { true, true, true } },
+    { &v5p, { 8, 12, 16 }, { true, true, true } },  { &v5p, { 4, 4, 2 }, { false, false, false } },
     { &v5p, { 8, 8, 6 }, { false, false, false } },
   };
   for (size_t i = 0; i < G_N_ELEMENTS (cases); i++) {
@@ -167,7 +168,10 @@ is_flow (const LsCluster *c, uint32_t from, uint32_t to, const LsRoute *r)
     net[link->to] -= r->hop[i].share;
   }
   for (uint32_t i = 0; i < c->n_gpus; i++) {
-    int64_t expected = from == to ? 0 : i == from ? (int64_t) LS_HOP_WHOLE : i == to ? -(int64_t) LS_HOP_WHOLE : 0;
+    int64_t expected = from == to ? 0
+        : i == from               ? (int64_t) LS_HOP_WHOLE
+        : i == to                 ? -(int64_t) LS_HOP_WHOLE
+                                  : 0;
     if (!LS_CHECK_INT (net[i], ==, expected))
       return false;
   }
@@ -199,7 +203,8 @@ describe (const LsCluster *c, const LsRoute *r)
 {
   GString *text = g_string_new (NULL);
   for (uint32_t i = 0; i < r->n_hops; i++)
-    g_string_append_printf (text, "%s%s*%g", i > 0 ? " " : "", g_array_index (c->trunks, LsTrunk, r->hop[i].trunk).name,
+    g_string_append_printf (text, "%s%s*%g", i > 0 ? " " : "",
+                            g_array_index (c->trunks, LsTrunk, r->hop[i].trunk).name,
                             r->hop[i].share / (double) LS_HOP_WHOLE);
   return g_string_free (text, FALSE);
 }
@@ -268,22 +273,22 @@ tp_groups_lie_on_lines_then_planes (void)
 static void
 jobs_get_slices_that_fit (void)
 {
-  LsClusterSpec v5e = tiny_torus (1, 16, 16, 0, LS_WRAP_FULL_AXES), v5p = tiny_torus (1, 16, 16, 24, LS_WRAP_CUBES);
+  LsClusterSpec v5e = tiny_torus (1, 16, 16, 0, LS_WRAP_FULL_AXES),
+                v5p = tiny_torus (1, 16, 16, 24, LS_WRAP_CUBES);
   v5e.torus.host[1] = 4;
   v5p.torus.host[2] = 1;
   const struct {
     LsClusterSpec *spec;
     uint32_t n_gpus, n_nodes, dims[LS_TORUS_AXES];
   } cases[] = {
-    { &v5e, 1, 1, { 1, 1, 1 } },     { &v5e, 4, 1, { 2, 2, 1 } },       { &v5e, 8, 1, { 2, 4, 1 } },
-    { &v5e, 12, 1, { 4, 4, 1 } },    { &v5e, 16, 1, { 4, 4, 1 } },      { &v5p, 4, 1, { 2, 2, 1 } },
-    { &v5p, 16, 1, { 2, 2, 4 } },    { &v5e, 32, 1, { 4, 8, 1 } },      { &v5e, 64, 1, { 8, 8, 1 } },
-    { &v5e, 128, 1, { 8, 16, 1 } },  { &v5e, 200, 1, { 14, 16, 1 } },   { &v5e, 256, 1, { 16, 16, 1 } },
-    { &v5e, 257, 2, { 12, 12, 1 } }, { &v5e, 8192, 32, { 16, 16, 1 } }, { &v5p, 8, 1, { 2, 2, 2 } },
-    { &v5p, 64, 1, { 4, 4, 4 } },    { &v5p, 128, 1, { 4, 4, 8 } },     { &v5p, 192, 1, { 4, 4, 12 } },
-    { &v5p, 768, 1, { 8, 8, 12 } },  { &v5p, 2048, 1, { 8, 16, 16 } },  { &v5p, 6144, 1, { 16, 16, 24 } },
-    { &v5p, 6145, 2, { 12, 12, 24 } },
-    { &v5p, 8192, 2, { 16, 16, 16 } }, { &v5p, 200, 1, { 4, 8, 8 } },
+    { &v5e, 1, 1, { 1, 1, 1 } },       { &v5e, 4, 1, { 2, 2, 1 } },       { &v5e, 8, 1, { 2, 4, 1 } },
+    { &v5e, 12, 1, { 4, 4, 1 } },      { &v5e, 16, 1, { 4, 4, 1 } },      { &v5p, 4, 1, { 2, 2, 1 } },
+    { &v5p, 16, 1, { 2, 2, 4 } },      { &v5e, 32, 1, { 4, 8, 1 } },      { &v5e, 64, 1, { 8, 8, 1 } },
+    { &v5e, 128, 1, { 8, 16, 1 } },    { &v5e, 200, 1, { 14, 16, 1 } },   { &v5e, 256, 1, { 16, 16, 1 } },
+    { &v5e, 257, 2, { 12, 12, 1 } },   { &v5e, 8192, 32, { 16, 16, 1 } }, { &v5p, 8, 1, { 2, 2, 2 } },
+    { &v5p, 64, 1, { 4, 4, 4 } },      { &v5p, 128, 1, { 4, 4, 8 } },     { &v5p, 192, 1, { 4, 4, 12 } },
+    { &v5p, 768, 1, { 8, 8, 12 } },    { &v5p, 2048, 1, { 8, 16, 16 } },  { &v5p, 6144, 1, { 16, 16, 24 } },
+    { &v5p, 6145, 2, { 12, 12, 24 } }, { &v5p, 8192, 2, { 16, 16, 16 } }, { &v5p, 200, 1, { 4, 8, 8 } },
   };
   for (size_t i = 0; i < G_N_ELEMENTS (cases); i++) {
     LsClusterSpec s = *cases[i].spec;
@@ -332,14 +337,16 @@ bad_slices_are_refused (void)
   check_refused (s, "torus: 8 chips and 4 NICs a node; the slice has 16 chips and 4 NICs");
   s = tiny_torus (1, 4, 4, 0, LS_WRAP_ALL);
   s.ici.bandwidth_bytes_per_s = 0;
-  check_refused (s, "torus link: expected a bandwidth above 0, an efficiency in (0, 1] and a latency of 0 or more");
+  check_refused (
+      s, "torus link: expected a bandwidth above 0, an efficiency in (0, 1] and a latency of 0 or more");
 }
 
 /* Worked examples tpu-pod-1 and tpu-pod-2 (tests/README.md). */
 static void
 pods_have_their_hosts (void)
 {
-  LsClusterSpec v5e = tiny_torus (1, 16, 16, 0, LS_WRAP_FULL_AXES), v5p = tiny_torus (1, 16, 20, 28, LS_WRAP_CUBES);
+  LsClusterSpec v5e = tiny_torus (1, 16, 16, 0, LS_WRAP_FULL_AXES),
+                v5p = tiny_torus (1, 16, 20, 28, LS_WRAP_CUBES);
   v5e.torus.host[1] = 4;
   LS_CHECK_INT (ls_torus_n_hosts (&v5e.torus), ==, 32);
   LS_CHECK_NEAR (ls_torus_n_chips (&v5e.torus) * 2e14, 5.1e16, 0.01);
@@ -350,7 +357,8 @@ pods_have_their_hosts (void)
 }
 
 LS_TEST_MAIN ("torus", LS_TEST (slices_have_their_links), LS_TEST (a_v5e_pod_has_its_bisection),
-              LS_TEST (chips_are_numbered_with_x_fastest), LS_TEST (axes_wrap_by_rule), LS_TEST (ways_are_shortest),
-              LS_TEST (ways_are_dimension_ordered), LS_TEST (tp_groups_lie_on_lines_then_planes),
-              LS_TEST (jobs_get_slices_that_fit), LS_TEST (a_given_slice_stays), LS_TEST (bad_slices_are_refused),
+              LS_TEST (chips_are_numbered_with_x_fastest), LS_TEST (axes_wrap_by_rule),
+              LS_TEST (ways_are_shortest), LS_TEST (ways_are_dimension_ordered),
+              LS_TEST (tp_groups_lie_on_lines_then_planes), LS_TEST (jobs_get_slices_that_fit),
+              LS_TEST (a_given_slice_stays), LS_TEST (bad_slices_are_refused),
               LS_TEST (pods_have_their_hosts))

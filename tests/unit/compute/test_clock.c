@@ -7,8 +7,11 @@
 static LsGpu
 gpu_of (double limited, double spread)
 {
-  LsGpu gpu = { .n_sm = 100, .hbm_bytes_per_s = 1e12, .vector_flops = 10e12,
-                .power_limited_flops = limited, .clock_spread = spread };
+  LsGpu gpu = { .n_sm = 100,
+                .hbm_bytes_per_s = 1e12,
+                .vector_flops = 10e12,
+                .power_limited_flops = limited,
+                .clock_spread = spread };
   gpu.peak_flops[LS_DTYPE_BF16] = 100e12;
   return gpu;
 }
@@ -41,7 +44,10 @@ a_power_limit_counts_where_it_is_below_what_is_reached (void)
 static void
 the_slowest_of_many_sets_the_pace (void)
 {
-  static const struct { uint32_t n; double largest; } known[] = { { 2, 0.564 }, { 8, 1.424 }, { 64, 2.376 }, { 1024, 3.240 } };
+  static const struct {
+    uint32_t n;
+    double largest;
+  } known[] = { { 2, 0.564 }, { 8, 1.424 }, { 64, 2.376 }, { 1024, 3.240 } };
   LS_CHECK_NEAR (clock_of (0, 0.02, 1), 1, 0);
   for (guint i = 0; i < G_N_ELEMENTS (known); i++)
     LS_CHECK_NEAR ((1 / clock_of (0, 0.02, known[i].n) - 1) / 0.02, known[i].largest, 0.06);
@@ -64,9 +70,12 @@ slower_at_half_clock (LsKernel kernel)
 static void
 only_matrix_units_follow_it (void)
 {
-  LS_CHECK_NEAR (slower_at_half_clock (ls_kernel_gemm ("g", LS_DTYPE_BF16, 4096, 4096, 4096, 1, 2, false)), 2, 1e-9);
-  LS_CHECK_NEAR (slower_at_half_clock (ls_kernel_stream ("s", LS_KERNEL_ELEMENTWISE, LS_DTYPE_BF16, 4096, 4096, 1e6, 1e9)), 1, 1e-9);
+  LS_CHECK_NEAR (slower_at_half_clock (ls_kernel_gemm ("g", LS_DTYPE_BF16, 4096, 4096, 4096, 1, 2, false)), 2,
+                 1e-9);
+  LS_CHECK_NEAR (slower_at_half_clock (
+                     ls_kernel_stream ("s", LS_KERNEL_ELEMENTWISE, LS_DTYPE_BF16, 4096, 4096, 1e6, 1e9)),
+                 1, 1e-9);
 }
 
-LS_TEST_MAIN ("clock", LS_TEST (a_power_limit_counts_where_it_is_below_what_is_reached), LS_TEST (the_slowest_of_many_sets_the_pace),
-              LS_TEST (only_matrix_units_follow_it))
+LS_TEST_MAIN ("clock", LS_TEST (a_power_limit_counts_where_it_is_below_what_is_reached),
+              LS_TEST (the_slowest_of_many_sets_the_pace), LS_TEST (only_matrix_units_follow_it))

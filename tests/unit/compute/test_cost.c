@@ -20,16 +20,16 @@ round_gpu (void)
 static LsKindFit
 tiled_fit (void)
 {
-  return (LsKindFit){ .is_fitted = true,
-                      .compute_efficiency = 0.8,
-                      .depth_half = 128,
-                      .tile_half = 20,
-                      .wave_rounding = 0.5,
-                      .memory_efficiency = 0.75,
-                      .launch = 3 * LS_US,
-                      .min_work = 1e9,
-                      .max_work = 1e13,
-                      .mape = 0.08 };
+  return (LsKindFit) { .is_fitted = true,
+                       .compute_efficiency = 0.8,
+                       .depth_half = 128,
+                       .tile_half = 20,
+                       .wave_rounding = 0.5,
+                       .memory_efficiency = 0.75,
+                       .launch = 3 * LS_US,
+                       .min_work = 1e9,
+                       .max_work = 1e13,
+                       .mape = 0.08 };
 }
 
 static LsCalibration
@@ -202,15 +202,15 @@ static LsKernel
 attention (uint64_t batch, uint64_t seq, uint64_t d)
 {
   double flops = 2.0 * (double) (batch * seq * seq * d);
-  return (LsKernel){ .name = "attention",
-                     .kind = LS_KERNEL_ATTENTION_FWD,
-                     .dtype = LS_DTYPE_BF16,
-                     .m = seq,
-                     .n = seq,
-                     .k = d,
-                     .batch = batch,
-                     .flops = flops,
-                     .bytes = 8.0 * (double) (batch * seq * d) };
+  return (LsKernel) { .name = "attention",
+                      .kind = LS_KERNEL_ATTENTION_FWD,
+                      .dtype = LS_DTYPE_BF16,
+                      .m = seq,
+                      .n = seq,
+                      .k = d,
+                      .batch = batch,
+                      .flops = flops,
+                      .bytes = 8.0 * (double) (batch * seq * d) };
 }
 
 /* Seconds of 128 rows and a key, on one of 100 SMs at 0.5 TFLOP/s. */
@@ -223,9 +223,8 @@ key_s (double head_dim, double softmax)
 static void
 attention_deals_out_the_tiles_of_a_triangle (void)
 {
-  LsKindFit fit = {
-    .compute_efficiency = 0.5, .depth_half = 512, .width_half = 64, .tail = 1, .memory_efficiency = 1
-  };
+  LsKindFit fit
+      = { .compute_efficiency = 0.5, .depth_half = 512, .width_half = 64, .tail = 1, .memory_efficiency = 1 };
   LsKernel kernel = attention (100, 2048, 128); /* 1600 tiles of (2048 + 128) / 2 + 512 keys on average */
   LS_CHECK_NEAR (cost_with (&fit, &kernel).compute_s, (16 * 1600 + 2560) * key_s (128, 1.5), 1e-12);
 
@@ -267,7 +266,8 @@ attention_counts_its_flops (void)
   LS_CHECK_DOUBLE (backward.flops, ==, 2.5 * causal.flops);
 }
 
-/* Worked examples gpu-mm-1, gpu-mm-2, gpu-add-1, gpu-add-2, rl-2 and rl-5 (tests/README.md): data sheets alone. */
+/* Worked examples gpu-mm-1, gpu-mm-2, gpu-add-1, gpu-add-2, rl-2 and rl-5 (tests/README.md): data sheets
+ * alone. */
 static void
 rooflines_of_the_book (void)
 {
@@ -284,8 +284,10 @@ rooflines_of_the_book (void)
   LS_CHECK_NEAR (ls_time_to_s (ls_kernel_cost (&c, &b200, &thick).alone), 14.939e-6, 1e-2);
   LS_CHECK_INT (ls_kernel_cost (&c, &b200, &thick).bound, ==, LS_BOUND_COMPUTE);
 
-  LsKernel add = ls_kernel_stream ("add", LS_KERNEL_ELEMENTWISE, LS_DTYPE_FP32, 1, 1 << 30, 12.0 * (1 << 30), 1 << 30);
-  LsKernel small = ls_kernel_stream ("add", LS_KERNEL_ELEMENTWISE, LS_DTYPE_FP32, 1, 65536, 12.0 * 65536, 65536);
+  LsKernel add
+      = ls_kernel_stream ("add", LS_KERNEL_ELEMENTWISE, LS_DTYPE_FP32, 1, 1 << 30, 12.0 * (1 << 30), 1 << 30);
+  LsKernel small
+      = ls_kernel_stream ("add", LS_KERNEL_ELEMENTWISE, LS_DTYPE_FP32, 1, 65536, 12.0 * 65536, 65536);
   LS_CHECK_NEAR (ls_time_to_s (ls_kernel_cost (&c, &h100, &add).alone), 3.84624e-3, 1e-2);
   LS_CHECK_NEAR (ls_time_to_s (ls_kernel_cost (&c, &h100, &small).alone), 0.234756e-6, 3e-2);
 
@@ -323,16 +325,17 @@ what_does_not_overlap_stretches_both_terms (void)
 }
 
 static double
-stream_s (double peak, double bytes_per_s, LsKindFit fit, LsKernelKind kind, double n, double bytes, double flops)
+stream_s (double peak, double bytes_per_s, LsKindFit fit, LsKernelKind kind, double n, double bytes,
+          double flops)
 {
   LsGpu gpu = { .n_sm = 108, .hbm_bytes_per_s = bytes_per_s, .vector_flops = peak };
   LsKernel kernel = ls_kernel_stream ("stream", kind, LS_DTYPE_FP16, 1, (uint64_t) n, bytes * n, flops * n);
   return ls_time_to_s (ls_kernel_cost_by (&fit, 1, &gpu, &kernel).alone);
 }
 
-/* What overlap = 1.65 was taken from (tools/fit/recipe.c), and the layer norms of apex that were reckoned with it
- * (model/operators_build.c): dropout of 2^25 elements on a V100, 572.4 GB/s of 4 bytes each; 2^24 elements through
- * layer norm on an A100-40GB, 75.1 us, and 176.2 us for its two backward kernels. */
+/* What overlap = 1.65 was taken from (tools/fit/recipe.c), and the layer norms of apex that were reckoned
+ * with it (model/operators_build.c): dropout of 2^25 elements on a V100, 572.4 GB/s of 4 bytes each; 2^24
+ * elements through layer norm on an A100-40GB, 75.1 us, and 176.2 us for its two backward kernels. */
 static void
 streams_with_arithmetic_take_what_was_measured (void)
 {
@@ -343,7 +346,8 @@ streams_with_arithmetic_take_what_was_measured (void)
   fit.launch = 2 * LS_US;
   n = 1 << 24;
   LS_CHECK_NEAR (stream_s (19.5e12, 1555e9, fit, LS_KERNEL_NORM, n, 4, 55), 75.1e-6, 0.005);
-  double backward = stream_s (19.5e12, 1555e9, fit, LS_KERNEL_NORM, n, 4, 48) + stream_s (19.5e12, 1555e9, fit, LS_KERNEL_NORM, n, 6, 72);
+  double backward = stream_s (19.5e12, 1555e9, fit, LS_KERNEL_NORM, n, 4, 48)
+      + stream_s (19.5e12, 1555e9, fit, LS_KERNEL_NORM, n, 6, 72);
   LS_CHECK_NEAR (backward, 176.2e-6, 0.005);
 }
 
@@ -362,7 +366,8 @@ static void
 small_streams_stay_in_the_l2 (void)
 {
   LsKindFit fit = { .compute_efficiency = 1, .cache_bytes = 20e6, .cache_speed = 2, .memory_efficiency = 1 };
-  const double bytes[] = { 10e6, 20e6, 30e6, 40e6, 80e6 }, expected[] = { 5e-6, 10e-6, 22.5e-6, 40e-6, 80e-6 };
+  const double bytes[] = { 10e6, 20e6, 30e6, 40e6, 80e6 },
+               expected[] = { 5e-6, 10e-6, 22.5e-6, 40e-6, 80e-6 };
   for (guint i = 0; i < G_N_ELEMENTS (bytes); i++) {
     LsKernel stream = ls_kernel_stream ("add", LS_KERNEL_ELEMENTWISE, LS_DTYPE_BF16, 1, 1, bytes[i], 0);
     LS_CHECK_NEAR (cost_with (&fit, &stream).memory_s, expected[i], 1e-12);
@@ -389,7 +394,7 @@ fp8_uses_its_own_fit_only_if_it_has_one (void)
   LsKernel kernel = ls_kernel_gemm ("gemm", LS_DTYPE_FP8, 4096, 4096, 4096, 1, 2, false);
   LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &kernel).compute_s, kernel.flops / 200e12, 1e-12);
 
-  c.gemm_fp8 = (LsKindFit){ .is_fitted = true, .compute_efficiency = 0.5, .memory_efficiency = 1 };
+  c.gemm_fp8 = (LsKindFit) { .is_fitted = true, .compute_efficiency = 0.5, .memory_efficiency = 1 };
   LsKernelCost cost = ls_kernel_cost (&c, &gpu, &kernel);
   LS_CHECK_NEAR (cost.compute_s, kernel.flops / 100e12, 1e-12);
   LS_CHECK_INT (cost.source, ==, LS_COST_FITTED);
@@ -424,7 +429,8 @@ gemms_that_add_to_fp32_may_sustain_another_rate (void)
   LsGpu gpu = round_gpu ();
   LsCalibration c;
   ls_calibration_init_roofline (&c);
-  LsKernel forward = gemm (4096, 4096, 4096, 1), added = ls_kernel_gemm ("wgrad", LS_DTYPE_BF16, 4096, 4096, 4096, 1, 4, true),
+  LsKernel forward = gemm (4096, 4096, 4096, 1),
+           added = ls_kernel_gemm ("wgrad", LS_DTYPE_BF16, 4096, 4096, 4096, 1, 4, true),
            stored = ls_kernel_gemm ("wgrad", LS_DTYPE_BF16, 4096, 4096, 4096, 1, 4, false);
   double peak_s = forward.flops / 100e12;
   c.sustained = 0.8;
@@ -445,8 +451,15 @@ another_attention_has_its_own_fits (void)
   ls_calibration_init_roofline (&c);
   LsKernel forward = attention (16, 2048, 128), backward = forward;
   backward.kind = LS_KERNEL_ATTENTION_BWD;
-  LsMeasuredKernel row = { .kind = LS_KERNEL_ATTENTION_FWD, .dtype = LS_DTYPE_BF16, .m = forward.m, .n = forward.n, .k = forward.k,
-                           .batch = forward.batch, .flops = forward.flops, .bytes = forward.bytes, .time = LS_S };
+  LsMeasuredKernel row = { .kind = LS_KERNEL_ATTENTION_FWD,
+                           .dtype = LS_DTYPE_BF16,
+                           .m = forward.m,
+                           .n = forward.n,
+                           .k = forward.k,
+                           .batch = forward.batch,
+                           .flops = forward.flops,
+                           .bytes = forward.bytes,
+                           .time = LS_S };
   c.measured = g_array_new (FALSE, TRUE, sizeof row);
   g_array_append_val (c.measured, row);
   LS_CHECK_NEAR (ls_time_to_s (ls_kernel_cost (&c, &gpu, &forward).alone), 1, 1e-6);
@@ -454,7 +467,8 @@ another_attention_has_its_own_fits (void)
   c.attention_kernel = LS_ATTENTION_KERNEL_FA2; /* not known: what is known stays */
   LS_CHECK_NEAR (ls_time_to_s (ls_kernel_cost (&c, &gpu, &forward).alone), 1, 1e-6);
   for (int way = 0; way < 2; way++)
-    c.attention[LS_ATTENTION_KERNEL_FA2][way] = (LsKindFit){ .is_fitted = true, .compute_efficiency = way ? 0.25 : 0.5, .memory_efficiency = 1 };
+    c.attention[LS_ATTENTION_KERNEL_FA2][way]
+        = (LsKindFit) { .is_fitted = true, .compute_efficiency = way ? 0.25 : 0.5, .memory_efficiency = 1 };
   LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &forward).compute_s, forward.flops / 50e12, 1e-12);
   LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &backward).compute_s, backward.flops / 25e12, 1e-12);
   c.attention_kernel = LS_ATTENTION_KERNEL_AUTO;
@@ -539,7 +553,8 @@ tiled_gemm_never_gets_faster_with_size (void)
 static LsKernel
 touching (LsAccess access, uint64_t elements, double bytes_per_element)
 {
-  LsKernel k = ls_kernel_stream ("copy", LS_KERNEL_NORM, LS_DTYPE_BF16, 1, elements, (double) elements * bytes_per_element, 0);
+  LsKernel k = ls_kernel_stream ("copy", LS_KERNEL_NORM, LS_DTYPE_BF16, 1, elements,
+                                 (double) elements * bytes_per_element, 0);
   k.access = access;
   return k;
 }
@@ -552,7 +567,8 @@ access_is_elements_or_bytes_behind_the_gap (void)
   LsGpu gpu = round_gpu ();
   LsCalibration c = calibration_of (LS_KERNEL_NORM, tiled_fit ());
   c.access[LS_ACCESS_STRIDED16] = (LsAccessFit) { true, 0.5, 1e10, 2 * LS_US };
-  LsKernel bytes = touching (LS_ACCESS_STRIDED16, 100000000, 4), elements = touching (LS_ACCESS_STRIDED16, 100000000, 0.25);
+  LsKernel bytes = touching (LS_ACCESS_STRIDED16, 100000000, 4),
+           elements = touching (LS_ACCESS_STRIDED16, 100000000, 0.25);
   LsKernelCost cost = ls_kernel_cost (&c, &gpu, &bytes);
   LS_CHECK_INT (cost.alone, ==, 802 * LS_US);
   LS_CHECK_INT (cost.bound, ==, LS_BOUND_MEMORY);
@@ -562,7 +578,8 @@ access_is_elements_or_bytes_behind_the_gap (void)
   LS_CHECK_INT (cost.bound, ==, LS_BOUND_COMPUTE);
   LS_CHECK_INT (ls_kernel_time_beside (&cost, 0.5), ==, 202 * LS_US); /* fewer SMs, fewer elements */
   gpu.hbm_bytes_per_s *= 2;
-  LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &elements).alone, ==, 102 * LS_US); /* a faster memory does not help */
+  LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &elements).alone, ==,
+                102 * LS_US); /* a faster memory does not help */
   LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &bytes).alone, ==, 402 * LS_US);
   LsKernel many = touching (LS_ACCESS_STRIDED16, 1000000, 4);
   LsTime one = ls_kernel_cost (&c, &gpu, &many).alone;
@@ -590,18 +607,19 @@ access_without_figures_is_a_roofline (void)
 LS_TEST_MAIN ("cost", LS_TEST (roofline_is_peak_or_bandwidth), LS_TEST (worked_example_takes_106_us),
               LS_TEST (empty_kernel_costs_its_launch), LS_TEST (huge_gemm_approaches_the_efficiency),
               LS_TEST (shallow_gemm_is_bound_by_memory), LS_TEST (one_tile_too_many_starts_a_wave),
-              LS_TEST (deep_narrow_gemm_is_cut_along_k), LS_TEST (no_cut_leaves_less_than_256_of_k), LS_TEST (batched_scores_are_bound_by_memory),
-              LS_TEST (batch_costs_at_most_its_members),
+              LS_TEST (deep_narrow_gemm_is_cut_along_k), LS_TEST (no_cut_leaves_less_than_256_of_k),
+              LS_TEST (batched_scores_are_bound_by_memory), LS_TEST (batch_costs_at_most_its_members),
               LS_TEST (attention_deals_out_the_tiles_of_a_triangle), LS_TEST (wide_heads_cost_extra),
               LS_TEST (attention_counts_its_flops), LS_TEST (rooflines_of_the_book),
               LS_TEST (long_kernels_of_a_loop_run_hot), LS_TEST (what_does_not_overlap_stretches_both_terms),
               LS_TEST (streams_with_arithmetic_take_what_was_measured),
               LS_TEST (joining_partial_sums_takes_a_launch), LS_TEST (small_streams_stay_in_the_l2),
-              LS_TEST (timings_hold_more_than_the_kernel),
-              LS_TEST (fp8_uses_its_own_fit_only_if_it_has_one),
-              LS_TEST (sustained_slows_gemms_and_nothing_else), LS_TEST (gemms_that_add_to_fp32_may_sustain_another_rate),
+              LS_TEST (timings_hold_more_than_the_kernel), LS_TEST (fp8_uses_its_own_fit_only_if_it_has_one),
+              LS_TEST (sustained_slows_gemms_and_nothing_else),
+              LS_TEST (gemms_that_add_to_fp32_may_sustain_another_rate),
               LS_TEST (another_attention_has_its_own_fits),
               LS_TEST (extrapolation_is_outside_the_range_of_the_fit), LS_TEST (beside_nobody_is_alone),
               LS_TEST (lost_sms_slow_only_the_compute_term), LS_TEST (more_work_never_takes_less_time),
               LS_TEST (tiled_gemm_never_gets_faster_with_size),
-              LS_TEST (access_is_elements_or_bytes_behind_the_gap), LS_TEST (access_without_figures_is_a_roofline))
+              LS_TEST (access_is_elements_or_bytes_behind_the_gap),
+              LS_TEST (access_without_figures_is_a_roofline))

@@ -10,7 +10,8 @@ static const LsGpu gpu = { .n_sm = 100,
                            .hbm_bytes_per_s = 1e12,
                            .vector_flops = 10e12,
                            .peak_flops = { [LS_DTYPE_BF16] = 100e12, [LS_DTYPE_FP16] = 100e12 } };
-static const LsKindFit fit = { .is_fitted = true, .compute_efficiency = 0.8, .memory_efficiency = 0.8, .launch = 2 * LS_US };
+static const LsKindFit fit
+    = { .is_fitted = true, .compute_efficiency = 0.8, .memory_efficiency = 0.8, .launch = 2 * LS_US };
 
 static LsKernel
 gemm (uint64_t m, uint64_t n, uint64_t k)
@@ -135,7 +136,8 @@ static void
 streams_go_by_name (void)
 {
   GArray *table = table_new ();
-  LsKernel add_kernel = ls_kernel_stream ("add", LS_KERNEL_ELEMENTWISE, LS_DTYPE_FP16, 4096, 4096, 6.0 * 4096 * 4096, 0);
+  LsKernel add_kernel
+      = ls_kernel_stream ("add", LS_KERNEL_ELEMENTWISE, LS_DTYPE_FP16, 4096, 4096, 6.0 * 4096 * 4096, 0);
   LsKernel other = add_kernel;
   other.name = "bias-dropout-add";
   add (table, "add", &add_kernel, 1.5);
@@ -169,6 +171,7 @@ the_cost_model_takes_the_table_first (void)
   ls_measured_free (c.measured);
 }
 
-LS_TEST_MAIN ("measured", LS_TEST (attention_is_known_by_whose_it_is), LS_TEST (neighbours_are_interpolated_in_the_logarithm), LS_TEST (nothing_is_extrapolated),
+LS_TEST_MAIN ("measured", LS_TEST (attention_is_known_by_whose_it_is),
+              LS_TEST (neighbours_are_interpolated_in_the_logarithm), LS_TEST (nothing_is_extrapolated),
               LS_TEST (the_nearest_neighbours_count), LS_TEST (streams_go_by_name),
               LS_TEST (the_cost_model_takes_the_table_first))

@@ -26,8 +26,8 @@ four_more_sms_help_by_the_wave (void)
 {
   static const struct {
     double blocks, waves_148, waves_152, speedup;
-  } rows[] = { { 148, 1, 1, 1 },        { 152, 2, 1, 2 },        { 296, 2, 2, 1 },
-               { 304, 3, 2, 1.5 },      { 3584, 25, 24, 1.0417 }, { 50000, 338, 329, 1.0274 } };
+  } rows[] = { { 148, 1, 1, 1 },   { 152, 2, 1, 2 },         { 296, 2, 2, 1 },
+               { 304, 3, 2, 1.5 }, { 3584, 25, 24, 1.0417 }, { 50000, 338, 329, 1.0274 } };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     LS_CHECK_DOUBLE (ls_tile_waves (rows[i].blocks, 148), ==, rows[i].waves_148);
     LS_CHECK_DOUBLE (ls_tile_waves (rows[i].blocks, 152), ==, rows[i].waves_152);
@@ -45,5 +45,6 @@ rounding_pays_its_share_of_a_wave (void)
   LS_CHECK_DOUBLE (ls_tile_waves_paid (30, 100, 0), ==, 1); /* never less than one */
 }
 
-LS_TEST_MAIN ("tile", LS_TEST (blocks_are_rounded_up_in_both_directions), LS_TEST (one_block_too_many_starts_a_wave),
-              LS_TEST (four_more_sms_help_by_the_wave), LS_TEST (rounding_pays_its_share_of_a_wave))
+LS_TEST_MAIN ("tile", LS_TEST (blocks_are_rounded_up_in_both_directions),
+              LS_TEST (one_block_too_many_starts_a_wave), LS_TEST (four_more_sms_help_by_the_wave),
+              LS_TEST (rounding_pays_its_share_of_a_wave))

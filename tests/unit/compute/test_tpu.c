@@ -19,7 +19,8 @@ alone_ms (const LsKernel *kernel, double peak, double hbm)
 static double
 read_ms (double bytes, double hbm)
 {
-  const LsKernel reading = { .name = "read", .kind = LS_KERNEL_ELEMENTWISE, .dtype = LS_DTYPE_BF16, .bytes = bytes };
+  const LsKernel reading
+      = { .name = "read", .kind = LS_KERNEL_ELEMENTWISE, .dtype = LS_DTYPE_BF16, .bytes = bytes };
   return alone_ms (&reading, 1e15, hbm);
 }
 

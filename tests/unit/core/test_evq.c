@@ -13,7 +13,7 @@ typedef struct {
   GRand *rand;
   void *queue[N_TYPES];
   LsEvent *events[N_TYPES]; /* the same ones */
-  int n, n_types; /* 1: the fast queue alone */
+  int n, n_types;           /* 1: the fast queue alone */
   LsTime now;
   uint64_t seq;
   LsEvent last; /* that was popped */
@@ -112,7 +112,8 @@ churn (Traffic *t, int n_rounds)
     else if (what == 3)
       for (int k = 0; k < t->n_types; k++)
         types[k]->remove (t->queue[k], &t->events[k][i]);
-    else if (!LS_CHECK_INT (pop (t, t->now), ==, -1) || !LS_CHECK_INT (pop (t, what == 4 ? t->now + 1 : LS_TIME_NEVER), >=, -1))
+    else if (!LS_CHECK_INT (pop (t, t->now), ==, -1)
+             || !LS_CHECK_INT (pop (t, what == 4 ? t->now + 1 : LS_TIME_NEVER), >=, -1))
       return;
     for (int k = 1; k < t->n_types; k++)
       if (!LS_CHECK_INT (types[0]->size (t->queue[0]), ==, types[k]->size (t->queue[k])))
@@ -193,7 +194,8 @@ a_pop_in_vain_changes_nothing (void)
 {
   for (int k = 0; k < N_TYPES; k++) {
     void *q = types[k]->create ();
-    LsEvent late = { .at = LS_S }, soon = { .at = 5, .order = 1 }, never = { .at = LS_TIME_NEVER, .order = 2 };
+    LsEvent late = { .at = LS_S }, soon = { .at = 5, .order = 1 },
+            never = { .at = LS_TIME_NEVER, .order = 2 };
     LS_CHECK (types[k]->pop (q, LS_TIME_NEVER) == NULL);
     types[k]->push (q, &late);
     LS_CHECK (types[k]->pop (q, LS_S) == NULL && types[k]->size (q) == 1);
@@ -232,6 +234,7 @@ a_removed_event_may_be_freed (void)
   }
 }
 
-LS_TEST_MAIN ("evq", LS_TEST (same_order_under_random_traffic), LS_TEST (a_hundred_thousand_come_out_in_order),
-              LS_TEST (order_survives_any_number_of_moves), LS_TEST (ties_go_by_phase_and_history),
-              LS_TEST (a_pop_in_vain_changes_nothing), LS_TEST (a_removed_event_may_be_freed))
+LS_TEST_MAIN ("evq", LS_TEST (same_order_under_random_traffic),
+              LS_TEST (a_hundred_thousand_come_out_in_order), LS_TEST (order_survives_any_number_of_moves),
+              LS_TEST (ties_go_by_phase_and_history), LS_TEST (a_pop_in_vain_changes_nothing),
+              LS_TEST (a_removed_event_may_be_freed))

@@ -9,9 +9,9 @@
 #include "core/fill.h"
 #include "core/maxmin.h"
 
-#define MAX_RES 24
+#define MAX_RES   24
 #define MAX_FLOWS 60
-#define MAX_USES 6
+#define MAX_USES  6
 
 typedef struct {
   LsFlow flow;
@@ -67,7 +67,8 @@ begin (World *w, Activity *a)
   a->flow = (LsFlow) { .cap = draw_cap (w), .uses = a->uses, .is_active = true };
   for (uint32_t l = 0; l < w->n_res && a->flow.n_uses < want; l++)
     if (g_rand_int_range (w->rand, 0, (gint32) (w->n_res - l)) < (gint32) (want - a->flow.n_uses)) {
-      uint64_t coef = w->is_even ? LS_COEF_ONE * (uint64_t) g_rand_int_range (w->rand, 1, 3) : (uint64_t) g_rand_int_range (w->rand, 1, 1 << 23);
+      uint64_t coef = w->is_even ? LS_COEF_ONE * (uint64_t) g_rand_int_range (w->rand, 1, 3)
+                                 : (uint64_t) g_rand_int_range (w->rand, 1, 1 << 23);
       a->uses[a->flow.n_uses++] = (LsFlowUse) { .resource = l, .coef = coef };
     }
   ls_fill_add (w->fill, &a->flow);
@@ -230,5 +231,5 @@ a_tie_is_nobodys (void)
   }
 }
 
-LS_TEST_MAIN ("fill", LS_TEST (levels_are_those_of_a_solve_from_nothing), LS_TEST (a_seed_that_failed), LS_TEST (who_is_not_concerned_is_not_told),
-              LS_TEST (a_tie_is_nobodys))
+LS_TEST_MAIN ("fill", LS_TEST (levels_are_those_of_a_solve_from_nothing), LS_TEST (a_seed_that_failed),
+              LS_TEST (who_is_not_concerned_is_not_told), LS_TEST (a_tie_is_nobodys))

@@ -130,7 +130,7 @@ resources_that_cannot_fill_do_not_couple (void)
   world_run (&w);
 }
 
-#define N_JOBS 120
+#define N_JOBS  120
 #define N_LINKS 9
 
 static void
@@ -144,10 +144,12 @@ run_storm (guint32 seed, bool is_reference, LsTime *ended)
     capacity[l] = 1e9 * g_rand_int_range (rand, 1, 30);
   world_init (&w, N_LINKS, capacity, is_reference);
   for (int i = 0; i < N_JOBS; i++) {
-    uint32_t path[3] = { (uint32_t) g_rand_int_range (rand, 0, 3), (uint32_t) g_rand_int_range (rand, 3, 6), (uint32_t) g_rand_int_range (rand, 6, 9) };
+    uint32_t path[3] = { (uint32_t) g_rand_int_range (rand, 0, 3), (uint32_t) g_rand_int_range (rand, 3, 6),
+                         (uint32_t) g_rand_int_range (rand, 6, 9) };
     uint32_t n = (uint32_t) g_rand_int_range (rand, 1, 4);
     double cap = 1e9 * g_rand_int_range (rand, 1, 12);
-    job_init (&w, &jobs[i], g_rand_int_range (rand, 0, 40) * LS_US, 1e3 * g_rand_int_range (rand, 1, 90), cap, n, path);
+    job_init (&w, &jobs[i], g_rand_int_range (rand, 0, 40) * LS_US, 1e3 * g_rand_int_range (rand, 1, 90), cap,
+              n, path);
   }
   world_run (&w);
   for (int i = 0; i < N_JOBS; i++)
@@ -169,5 +171,6 @@ flows_end_when_the_reference_says (void)
   }
 }
 
-LS_TEST_MAIN ("flow", LS_TEST (two_flows_share_one_link), LS_TEST (an_undisturbed_flow_takes_its_nominal_time),
-              LS_TEST (latency_is_paid_before_the_flow), LS_TEST (resources_that_cannot_fill_do_not_couple), LS_TEST (flows_end_when_the_reference_says))
+LS_TEST_MAIN ("flow", LS_TEST (two_flows_share_one_link),
+              LS_TEST (an_undisturbed_flow_takes_its_nominal_time), LS_TEST (latency_is_paid_before_the_flow),
+              LS_TEST (resources_that_cannot_fill_do_not_couple), LS_TEST (flows_end_when_the_reference_says))

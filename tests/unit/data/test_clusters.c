@@ -15,7 +15,8 @@ build (const LsClusterSpec *spec, uint32_t n_nodes)
   LsClusterSpec s = *spec; /* borrows what it holds */
   s.n_nodes = n_nodes;
   LsCluster *c = ls_cluster_build (&s, &error);
-  ls_check_impl (c != NULL, __FILE__, __LINE__, "%s of %u nodes: %s", spec->name, n_nodes, error ? error->message : "");
+  ls_check_impl (c != NULL, __FILE__, __LINE__, "%s of %u nodes: %s", spec->name, n_nodes,
+                 error ? error->message : "");
   return c;
 }
 
@@ -31,8 +32,8 @@ route_is_searched (const LsCluster *c, uint32_t from, uint32_t to)
     load[r.hop[i].trunk] -= (double) r.hop[i].share / LS_HOP_WHOLE;
   for (guint t = 0; t < c->trunks->len; t++)
     if (load[t] < -1e-4 || load[t] > 1e-4)
-      return ls_check_impl (false, __FILE__, __LINE__, "%s, gpu %u to %u: %s is off by %g", c->spec.name, from, to,
-                            g_array_index (c->trunks, LsTrunk, t).name, load[t]);
+      return ls_check_impl (false, __FILE__, __LINE__, "%s, gpu %u to %u: %s is off by %g", c->spec.name,
+                            from, to, g_array_index (c->trunks, LsTrunk, t).name, load[t]);
   return true;
 }
 
@@ -148,16 +149,26 @@ networks_are_as_wide_as_named (void)
     double gbit_per_s;
     const char *gpu;
   } known[] = {
-    { "dgx-a100-80g", 1600, "a100-80g" },       { "a100-80g-ib800", 800, "a100-80g" },
-    { "a100-80g-ib400", 400, "a100-80g" },      { "h100-80g-ib800", 800, "h100" },
-    { "a100-40g-roce1600", 1600, "a100-40g" },  { "a100-80g-roce1600", 1600, "a100-80g" },
-    { "a100-80g-roce400", 400, "a100-80g" },    { "azure-ndv4-a100-40g", 1600, "a100-40g" },
-    { "dgx-a100-40g", 1600, "a100-40g" },       { "jean-zay-a100", 400, "a100-80g" },
-    { "dgx-h100", 3200, "h100" },               { "dgx-h200", 3200, "h200" },
-    { "grand-teton-h100-96g", 3200, "h100-96g" }, { "dgx-b200", 3200, "b200" },
-    { "gb200-nvl72", 72 * 400, "gb200" },       { "v100-nvswitch", 0, "v100" },
-    { "megascale-a100", 1600, "a100-80g" },     { "dgx-1-v100", 400, "v100" },
-    { "dgx-2-v100", 800, "v100" },              { "a100-80g-node", 0, "a100-80g" },
+    { "dgx-a100-80g", 1600, "a100-80g" },
+    { "a100-80g-ib800", 800, "a100-80g" },
+    { "a100-80g-ib400", 400, "a100-80g" },
+    { "h100-80g-ib800", 800, "h100" },
+    { "a100-40g-roce1600", 1600, "a100-40g" },
+    { "a100-80g-roce1600", 1600, "a100-80g" },
+    { "a100-80g-roce400", 400, "a100-80g" },
+    { "azure-ndv4-a100-40g", 1600, "a100-40g" },
+    { "dgx-a100-40g", 1600, "a100-40g" },
+    { "jean-zay-a100", 400, "a100-80g" },
+    { "dgx-h100", 3200, "h100" },
+    { "dgx-h200", 3200, "h200" },
+    { "grand-teton-h100-96g", 3200, "h100-96g" },
+    { "dgx-b200", 3200, "b200" },
+    { "gb200-nvl72", 72 * 400, "gb200" },
+    { "v100-nvswitch", 0, "v100" },
+    { "megascale-a100", 1600, "a100-80g" },
+    { "dgx-1-v100", 400, "v100" },
+    { "dgx-2-v100", 800, "v100" },
+    { "a100-80g-node", 0, "a100-80g" },
   };
   for (size_t i = 0; i < G_N_ELEMENTS (known); i++) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
@@ -170,11 +181,11 @@ networks_are_as_wide_as_named (void)
   }
 }
 
-#define LIST                                                                                                     \
-  "dgx-h100:fabric={\"kind\":\"list\",\"rails\":2,\"pxn\":false,\"routing\":\"ecmp\",\"seed\":7,\"switches\":[\"a\",\"b\",\"up\"],"  \
-  "\"link\":{\"bandwidth\":\"50GB/s\",\"efficiency\":1,\"latency\":\"1us\",\"source\":\"test\"},"                        \
-  "\"links\":[{\"from\":\"a\",\"to\":\"up\",\"count\":3},{\"from\":\"b\",\"to\":\"up\"}],"                              \
-  "\"nics\":[{\"switch\":\"a\"},{\"rail\":1,\"nodes\":\"0-2\",\"switch\":\"a\"},{\"rail\":1,\"nodes\":\"3\",\"switch\":\"b\"}]}," \
+#define LIST                                                                                                                        \
+  "dgx-h100:fabric={\"kind\":\"list\",\"rails\":2,\"pxn\":false,\"routing\":\"ecmp\",\"seed\":7,\"switches\":[\"a\",\"b\",\"up\"]," \
+  "\"link\":{\"bandwidth\":\"50GB/s\",\"efficiency\":1,\"latency\":\"1us\",\"source\":\"test\"},"                                   \
+  "\"links\":[{\"from\":\"a\",\"to\":\"up\",\"count\":3},{\"from\":\"b\",\"to\":\"up\"}],"                                          \
+  "\"nics\":[{\"switch\":\"a\"},{\"rail\":1,\"nodes\":\"0-2\",\"switch\":\"a\"},{\"rail\":1,\"nodes\":\"3\",\"switch\":\"b\"}]},"   \
   "faults={\"a>up/1\":0,\"node0/gpu0>nvswitch\":{\"failed_links\":9,\"one_way\":true}}"
 
 /* What a file says of a fabric and of faults comes out of the build. */
@@ -184,7 +195,8 @@ fabrics_and_faults_are_read (void)
   g_autoptr (LsCluster) list = load (LIST, 4), tree = load ("dgx-h100", 2);
   if (!LS_CHECK (list && tree))
     return;
-  LS_CHECK (list->spec.fabric == LS_FABRIC_LIST && list->spec.routing == LS_ROUTING_ECMP && list->spec.seed == 7);
+  LS_CHECK (list->spec.fabric == LS_FABRIC_LIST && list->spec.routing == LS_ROUTING_ECMP
+            && list->spec.seed == 7);
   LS_CHECK (!list->spec.pxn && tree->spec.pxn && tree->spec.routing == LS_ROUTING_IDEAL);
   guint n_failed = 0;
   for (guint t = 0; t < list->trunks->len; t++)
@@ -197,11 +209,13 @@ fabrics_and_faults_are_read (void)
   LS_CHECK_NEAR (up, down / 2, 1e-12);
 }
 
-/* Without GPUDirect: those of a search by way of the memory of both CPUs, longer by that, and not through proxies. */
+/* Without GPUDirect: those of a search by way of the memory of both CPUs, longer by that, and not through
+ * proxies. */
 static void
 ways_through_host_memory_are_searched (void)
 {
-  static const char *const names[] = { "dgx-a100-80g", "dgx-h100", "pcie-a100", "jean-zay-a100", "dgx-1-v100", "a100-80g-ib400" };
+  static const char *const names[]
+      = { "dgx-a100-80g", "dgx-h100", "pcie-a100", "jean-zay-a100", "dgx-1-v100", "a100-80g-ib400" };
   for (size_t i = 0; i < G_N_ELEMENTS (names); i++) {
     g_autofree char *staged = g_strconcat (names[i], ":node.nics.gpudirect=false", NULL);
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
@@ -241,14 +255,17 @@ transports_are_read (void)
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     LsClusterSpec spec;
     if (ls_cluster_load (cases[i].cluster, &spec, diags)) {
-      LS_CHECK (!cases[i].wrong && spec.is_staged == cases[i].is_staged && spec.transport == cases[i].transport);
+      LS_CHECK (!cases[i].wrong && spec.is_staged == cases[i].is_staged
+                && spec.transport == cases[i].transport);
       ls_cluster_spec_clear (&spec);
     }
     g_autofree char *text = ls_diag_list_format (diags);
-    ls_check_impl (cases[i].wrong ? strstr (text, cases[i].wrong) != NULL : *text == '\0', __FILE__, __LINE__, "%s: %s", cases[i].cluster, text);
+    ls_check_impl (cases[i].wrong ? strstr (text, cases[i].wrong) != NULL : *text == '\0', __FILE__, __LINE__,
+                   "%s: %s", cases[i].cluster, text);
   }
 }
 
-LS_TEST_MAIN ("clusters", LS_TEST (shipped_clusters_hold_at_several_sizes), LS_TEST (bandwidths_are_those_of_the_book),
-              LS_TEST (networks_are_as_wide_as_named),
-              LS_TEST (fabrics_and_faults_are_read), LS_TEST (ways_through_host_memory_are_searched), LS_TEST (transports_are_read))
+LS_TEST_MAIN ("clusters", LS_TEST (shipped_clusters_hold_at_several_sizes),
+              LS_TEST (bandwidths_are_those_of_the_book), LS_TEST (networks_are_as_wide_as_named),
+              LS_TEST (fabrics_and_faults_are_read), LS_TEST (ways_through_host_memory_are_searched),
+              LS_TEST (transports_are_read))

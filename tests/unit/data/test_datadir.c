@@ -99,8 +99,11 @@ static void
 paths_are_meant_from_the_folder_of_the_file (void)
 {
   g_autofree char *top = g_dir_make_tmp ("ls-data-XXXXXX", NULL);
-  g_autofree char *cluster = g_build_filename (top, "c.json", NULL), *mine = g_build_filename (top, "mine.json", NULL);
-  g_file_set_contents (cluster, "{\"gpu\": {\"calibration\": \"./mine.json:sustained=1\", \"nccl\": \"./none.json\"}}", -1, NULL);
+  g_autofree char *cluster = g_build_filename (top, "c.json", NULL),
+                  *mine = g_build_filename (top, "mine.json", NULL);
+  g_file_set_contents (cluster,
+                       "{\"gpu\": {\"calibration\": \"./mine.json:sustained=1\", \"nccl\": \"./none.json\"}}",
+                       -1, NULL);
   g_file_set_contents (mine, "{}", -1, NULL);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CLUSTERS, cluster, diags);

@@ -10,8 +10,19 @@
 #include "lower/lower.h"
 
 static const LsModel dense = {
-  .name = (char *) "dense", .n_layers = 8, .hidden = 1024, .n_heads = 16, .n_kv_heads = 4, .head_dim = 64, .ffn = 4096, .vocab = 5000,
-  .seq = 512, .mlp = LS_MLP_SWIGLU, .norm = LS_NORM_RMSNORM, .position = LS_POSITION_ROPE, .attention = LS_ATTENTION_FLASH,
+  .name = (char *) "dense",
+  .n_layers = 8,
+  .hidden = 1024,
+  .n_heads = 16,
+  .n_kv_heads = 4,
+  .head_dim = 64,
+  .ffn = 4096,
+  .vocab = 5000,
+  .seq = 512,
+  .mlp = LS_MLP_SWIGLU,
+  .norm = LS_NORM_RMSNORM,
+  .position = LS_POSITION_ROPE,
+  .attention = LS_ATTENTION_FLASH,
 };
 
 static LsModel
@@ -54,19 +65,22 @@ typedef struct {
 static const Case all_cases[] = {
   { "megatron", "tp=2 pp=2", "  --pipeline-model-parallel-size 2\n" },
   { "megatron", "tp=2 sp=1", "  --sequence-parallel\n" },
-  { "megatron", "tp=2 sp=1 tp-overlap=1 tp-overlap-kind=bulk", "  --disable-tp-comm-overlap-ag --disable-tp-comm-overlap-rs\n" },
+  { "megatron", "tp=2 sp=1 tp-overlap=1 tp-overlap-kind=bulk",
+    "  --disable-tp-comm-overlap-ag --disable-tp-comm-overlap-rs\n" },
   { "megatron", "tp=2 sp=1 sp-save-gathered=1", "!--set sp_save_gathered=1" },
   { "megatron", "tp=2 tp-async=0", "!--set tp_async=0" },
   { "megatron", "pp=4 vpp=2 p2p=batched", "  --no-overlap-p2p-communication\n" },
   { "megatron", "pp=2 vpp=2 p2p=batched", "!--p2p batched" },
-  { "megatron", "pp=4 vpp=2 p2p=overlapped p2p-warmup-flush=1", "  --overlap-p2p-communication-warmup-flush\n" },
+  { "megatron", "pp=4 vpp=2 p2p=overlapped p2p-warmup-flush=1",
+    "  --overlap-p2p-communication-warmup-flush\n" },
   { "megatron", "pp=4 vpp=2 p2p=overlapped", "  --num-virtual-stages-per-pipeline-rank 2\n" },
   { "megatron", "pp=4 p2p=scatter-gather", "!--p2p scatter-gather" },
   { "megatron", "pp=4 p2p=deepspeed", "!--p2p deepspeed" },
   { "megatron", "pp=4 schedule=gpipe", "!--schedule gpipe" },
   { "megatron", "pp=4 layers-per-chunk=1,3,3,1", "  --pipeline-model-parallel-layout 'Et|t*3|t*3|tL'\n" },
   { "megatron", "pp=2 vpp=3 p2p=overlapped", "  --pipeline-model-parallel-layout 'Et|t*2|t*2|t|t|tL'\n" },
-  { "megatron", "pp=4 layers-per-chunk=balanced", "  --pipeline-model-parallel-layout 'Et*2|t*2|t*2|t*2L'\n" },
+  { "megatron", "pp=4 layers-per-chunk=balanced",
+    "  --pipeline-model-parallel-layout 'Et*2|t*2|t*2|t*2L'\n" },
   { "megatron", "pp=2 post-validation=1", "!--post-validation" },
   { "megatron", "cp=2 cp-kind=ulysses", "  --cp-comm-type a2a\n" },
   { "megatron", "cp=2 cp-kind=ring", "  --cp-comm-type p2p\n" },
@@ -79,15 +93,18 @@ static const Case all_cases[] = {
   { "megatron", "dp-kind=fsdp2", "  --use-torch-fsdp2 " },
   { "megatron", "dp-kind=fsdp2 zero=2", "  --torch-fsdp2-no-reshard-after-forward\n" },
   { "megatron", "dp-kind=fsdp2 layers-per-unit=2", "!--layers-per-unit" },
-  { "megatron", "recompute=full recompute-method=block recompute-layers=3", "--recompute-method block --recompute-num-layers 3\n" },
-  { "megatron", "recompute=selective recompute-parts=core,norm", "--recompute-modules core_attn layernorm\n" },
+  { "megatron", "recompute=full recompute-method=block recompute-layers=3",
+    "--recompute-method block --recompute-num-layers 3\n" },
+  { "megatron", "recompute=selective recompute-parts=core,norm",
+    "--recompute-modules core_attn layernorm\n" },
   { "megatron", "recompute=selective recompute-parts=activation", "!--recompute-parts activation" },
   { "megatron", "recompute=selective recompute-parts=activation", "--recompute-modules moe_act\n", true },
   { "megatron", "offload-activations=1", "!--offload-activations" },
   { "megatron", "dtype=fp8 fp8-recipe=current", "  --fp8-format hybrid --fp8-recipe tensorwise\n" },
   { "megatron", "dtype=fp8 fp8-recipe=mxfp8", "  --fp8-format e4m3 --fp8-recipe mxfp8\n" },
   { "megatron", "dtype=nvfp4", "  --bf16\n  --fp4-format e2m1 --fp4-recipe nvfp4\n" },
-  { "megatron", "dtype=nvfp4 bf16-last=1", "  --first-last-layers-bf16 --num-layers-at-start-in-bf16 0 --num-layers-at-end-in-bf16 1\n" },
+  { "megatron", "dtype=nvfp4 bf16-last=1",
+    "  --first-last-layers-bf16 --num-layers-at-start-in-bf16 0 --num-layers-at-end-in-bf16 1\n" },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 dtype=fp8 fp8-recipe=current bf16-last=1", "!--bf16-last" },
   { "megatron", "dtype=nvfp4 tp=2 sp=1 tp-overlap=1", "!--tp-overlap" },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 dtype=nvfp4", "!--dtype nvfp4" },
@@ -104,20 +121,26 @@ static const Case all_cases[] = {
   { "torchtitan", "dp-kind=ddp grad-dtype=fp32", "data_parallel_replicate_degree = 16\n" },
   { "torchtitan", "dp-kind=ddp grad-dtype=fp32 tp=2 sp=1", "!--dp-kind ddp" },
   { "torchtitan", "tp=2 dp-kind=fsdp2 grad-dtype=fp32", "!--tp" },
-  { "torchtitan", "tp=2 sp=1 dp-kind=fsdp2 grad-dtype=fp32 tp-overlap=1", "enable_async_tensor_parallel = true\n" },
-  { "torchtitan", "pp=4 dp-kind=fsdp2 grad-dtype=fp32 schedule=gpipe", "pipeline_parallel_schedule = \"GPipe\"\n" },
+  { "torchtitan", "tp=2 sp=1 dp-kind=fsdp2 grad-dtype=fp32 tp-overlap=1",
+    "enable_async_tensor_parallel = true\n" },
+  { "torchtitan", "pp=4 dp-kind=fsdp2 grad-dtype=fp32 schedule=gpipe",
+    "pipeline_parallel_schedule = \"GPipe\"\n" },
   { "torchtitan", "pp=4 dp-kind=fsdp2 grad-dtype=fp32 schedule=zb-h1", "!--schedule zb-h1" },
   { "torchtitan", "pp=4 vpp=2 dp-kind=fsdp2 grad-dtype=fp32", "pipeline_parallel_layers_per_stage = 1\n" },
   { "torchtitan", "pp=4 dp-kind=fsdp2 grad-dtype=fp32 layers-per-chunk=1,3,3,1", "!--layers-per-chunk" },
   { "torchtitan", "pp=4 dp-kind=fsdp2 grad-dtype=fp32 global-batch=32", "local_batch_size = 8\n" },
-  { "torchtitan", "cp=2 dp-kind=fsdp2 grad-dtype=fp32 cp-kind=ring", "context_parallel_rotate_method = \"alltoall\"\n" },
+  { "torchtitan", "cp=2 dp-kind=fsdp2 grad-dtype=fp32 cp-kind=ring",
+    "context_parallel_rotate_method = \"alltoall\"\n" },
   { "torchtitan", "cp=2 dp-kind=fsdp2 grad-dtype=fp32 cp-kind=ulysses", "!--cp-kind ulysses" },
-  { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 recompute=selective", "mode = \"selective\"\nselective_ac_option = \"op\"\n" },
-  { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 recompute=selective recompute-parts=core", "!--recompute selective" },
+  { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 recompute=selective",
+    "mode = \"selective\"\nselective_ac_option = \"op\"\n" },
+  { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 recompute=selective recompute-parts=core",
+    "!--recompute selective" },
   { "megatron", "recompute=selective recompute-parts=op", "!--recompute-parts op" },
   { "megatron", "recompute=selective recompute-parts=dots", "!--recompute-parts dots" },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 recompute=full", "mode = \"full\"\n" },
-  { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 dtype=fp8 fp8-recipe=current", "recipe_name = \"tensorwise\"\n" },
+  { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 dtype=fp8 fp8-recipe=current",
+    "recipe_name = \"tensorwise\"\n" },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 dtype=fp8", "!--fp8-recipe" },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 attention=unfused", "!--attention unfused" },
   { "deepspeed", "pp=4 dp-kind=deepspeed layers-per-chunk=1,3,3,1", "!--layers-per-chunk" },
@@ -144,9 +167,10 @@ check_case (const Case *c)
     const LsEmitJob job = { .model = &m, .strategy = &s, .title = "a job" };
     g_autofree char *text = ls_emit (&job, c->target, &notes, &error);
     g_autofree char *all = g_strconcat (text ? text : error->message, notes, NULL);
-    g_autofree char *line = c->expected[0] == '!' ? g_strdup_printf ("\nerror: %s: ", c->expected + 1) : g_strdup (c->expected);
-    ls_check_impl ((text == NULL) == (c->expected[0] == '!') && strstr (all, line), __FILE__, __LINE__, "%s of \"%s\": expected \"%s\"; got\n%s",
-                   c->target, c->knobs, c->expected, all);
+    g_autofree char *line
+        = c->expected[0] == '!' ? g_strdup_printf ("\nerror: %s: ", c->expected + 1) : g_strdup (c->expected);
+    ls_check_impl ((text == NULL) == (c->expected[0] == '!') && strstr (all, line), __FILE__, __LINE__,
+                   "%s of \"%s\": expected \"%s\"; got\n%s", c->target, c->knobs, c->expected, all);
     LS_CHECK (text || g_error_matches (error, LS_ERROR, LS_ERROR_UNSUPPORTED));
   }
   ls_strategy_clear (&s);
@@ -164,7 +188,8 @@ unknown_programs_are_refused (void)
 {
   g_autoptr (GError) error = NULL;
   LS_CHECK (!ls_emit_check_target ("nemo", &error));
-  LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_USAGE) && strstr (error->message, "megatron, torchtitan, deepspeed"));
+  LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_USAGE)
+            && strstr (error->message, "megatron, torchtitan, deepspeed"));
   for (const char *const *name = ls_emit_targets (); *name; name++)
     LS_CHECK (ls_emit_check_target (*name, NULL));
 }
@@ -183,4 +208,5 @@ an_order_of_its_own_is_refused (void)
   ls_strategy_clear (&s);
 }
 
-LS_TEST_MAIN ("emit", LS_TEST (knobs_are_said_or_refused), LS_TEST (unknown_programs_are_refused), LS_TEST (an_order_of_its_own_is_refused))
+LS_TEST_MAIN ("emit", LS_TEST (knobs_are_said_or_refused), LS_TEST (unknown_programs_are_refused),
+              LS_TEST (an_order_of_its_own_is_refused))

@@ -37,7 +37,8 @@ parse_even (const char *text, void *target)
 
 static const LsEnumName choices[] = { { "left", 1 }, { "right", 2 }, { "links", 1 }, { NULL } };
 static const LsField inner_fields[] = {
-  { "share", LS_FIELD_DOUBLE, offsetof (Inner, share), .required = true, .above = true, .max = 1, .meaning = "a part" },
+  { "share", LS_FIELD_DOUBLE, offsetof (Inner, share), .required = true, .above = true, .max = 1,
+    .meaning = "a part" },
   { NULL },
 };
 static const LsField fields[] = {
@@ -83,11 +84,12 @@ static void
 a_file_sets_every_kind (void)
 {
   Thing t = { 0 };
-  LS_CHECK (read_text ("{\"text\":\"hi\",\"yes\":true,\"micro_batch\":8.0,\"large\":9007199254740991,\"number\":2.5,"
-                       "\"time\":\"2us\",\"bytes\":\"80GiB\",\"extra\":\"4MiB\",\"rate\":\"400Gbit/s\","
-                       "\"flops\":\"312TFLOP/s\",\"choice\":\"links\",\"list\":[2,3,9],\"even\":6,"
-                       "\"inner\":{\"share\":0.5},\"sources\":{\"a\":\"b\"},\"old\":[{}],\"x-note\":1}",
-                       &t, NULL, NULL));
+  LS_CHECK (read_text (
+      "{\"text\":\"hi\",\"yes\":true,\"micro_batch\":8.0,\"large\":9007199254740991,\"number\":2.5,"
+      "\"time\":\"2us\",\"bytes\":\"80GiB\",\"extra\":\"4MiB\",\"rate\":\"400Gbit/s\","
+      "\"flops\":\"312TFLOP/s\",\"choice\":\"links\",\"list\":[2,3,9],\"even\":6,"
+      "\"inner\":{\"share\":0.5},\"sources\":{\"a\":\"b\"},\"old\":[{}],\"x-note\":1}",
+      &t, NULL, NULL));
   LS_CHECK_STR (t.text, "hi");
   LS_CHECK (t.yes);
   LS_CHECK_INT (t.count, ==, 8);
@@ -110,14 +112,38 @@ static void
 every_mistake_is_counted (void)
 {
   static const char *const bad[] = {
-    "{\"text\":1}",          "{\"yes\":1}",           "{\"yes\":\"true\"}",  "{\"micro_batch\":0}",
-    "{\"micro_batch\":9}",   "{\"micro_batch\":1.5}", "{\"micro_batch\":\"8\"}", "{\"micro_batch\":-1}",
-    "{\"large\":9007199254740993}", "{\"number\":1e999}", "{\"number\":10.5}", "{\"number\":-1}",
-    "{\"time\":2}",          "{\"time\":\"2\"}",      "{\"time\":\"2s\"}",   "{\"bytes\":80}",
-    "{\"rate\":\"0GB/s\"}",  "{\"flops\":\"1GB/s\"}", "{\"choice\":\"up\"}", "{\"choice\":null}",
-    "{\"list\":7}",          "{\"list\":[10]}",       "{\"even\":7}",        "{\"even\":true}",
-    "{\"inner\":{}}",        "{\"inner\":{\"share\":0}}", "{\"inner\":3}",   "{\"sources\":{\"a\":1}}",
-    "{\"unknown\":1}",       "{\"inner\":{\"share\":1,\"y\":2}}", "[]",      "7",
+    "{\"text\":1}",
+    "{\"yes\":1}",
+    "{\"yes\":\"true\"}",
+    "{\"micro_batch\":0}",
+    "{\"micro_batch\":9}",
+    "{\"micro_batch\":1.5}",
+    "{\"micro_batch\":\"8\"}",
+    "{\"micro_batch\":-1}",
+    "{\"large\":9007199254740993}",
+    "{\"number\":1e999}",
+    "{\"number\":10.5}",
+    "{\"number\":-1}",
+    "{\"time\":2}",
+    "{\"time\":\"2\"}",
+    "{\"time\":\"2s\"}",
+    "{\"bytes\":80}",
+    "{\"rate\":\"0GB/s\"}",
+    "{\"flops\":\"1GB/s\"}",
+    "{\"choice\":\"up\"}",
+    "{\"choice\":null}",
+    "{\"list\":7}",
+    "{\"list\":[10]}",
+    "{\"even\":7}",
+    "{\"even\":true}",
+    "{\"inner\":{}}",
+    "{\"inner\":{\"share\":0}}",
+    "{\"inner\":3}",
+    "{\"sources\":{\"a\":1}}",
+    "{\"unknown\":1}",
+    "{\"inner\":{\"share\":1,\"y\":2}}",
+    "[]",
+    "7",
   };
   for (size_t i = 0; i < G_N_ELEMENTS (bad); i++) {
     Thing t = { 0 };
@@ -184,26 +210,36 @@ flags_set_the_same_fields (void)
   thing_clear (&t);
 }
 
-#define CHECK_FLAG_ERROR(name, text, message)            \
-  do {                                                   \
-    g_autofree char *shown_ = flag_error (name, text);   \
-    LS_CHECK_STR (shown_, message);                      \
+#define CHECK_FLAG_ERROR(name, text, message)                                                                \
+  do {                                                                                                       \
+    g_autofree char *shown_ = flag_error (name, text);                                                       \
+    LS_CHECK_STR (shown_, message);                                                                          \
   } while (0)
 
 static void
 wrong_flags_are_explained (void)
 {
-  CHECK_FLAG_ERROR ("micro-batch", "9", "error: --micro-batch: expected a whole number from 1 to 8; got \"9\"\n");
-  CHECK_FLAG_ERROR ("micro_bach", "9", "error: --micro-bach: unknown option; did you mean \"--micro-batch\"?\n");
+  CHECK_FLAG_ERROR ("micro-batch", "9",
+                    "error: --micro-batch: expected a whole number from 1 to 8; got \"9\"\n");
+  CHECK_FLAG_ERROR ("micro_bach", "9",
+                    "error: --micro-bach: unknown option; did you mean \"--micro-batch\"?\n");
   CHECK_FLAG_ERROR ("zzz", "9", "error: --zzz: unknown option\n");
-  CHECK_FLAG_ERROR ("choice", "rigth", "error: --choice: expected one of \"left\", \"right\"; got \"rigth\"; did you mean \"right\"?\n");
-  CHECK_FLAG_ERROR ("list", "", "error: --list: expected a list of whole numbers, each from 0 to 9; got \"\"\n");
-  CHECK_FLAG_ERROR ("list", "1,,2", "error: --list: expected a list of whole numbers, each from 0 to 9; got \"1,,2\"\n");
+  CHECK_FLAG_ERROR (
+      "choice", "rigth",
+      "error: --choice: expected one of \"left\", \"right\"; got \"rigth\"; did you mean \"right\"?\n");
+  CHECK_FLAG_ERROR ("list", "",
+                    "error: --list: expected a list of whole numbers, each from 0 to 9; got \"\"\n");
+  CHECK_FLAG_ERROR ("list", "1,,2",
+                    "error: --list: expected a list of whole numbers, each from 0 to 9; got \"1,,2\"\n");
   CHECK_FLAG_ERROR ("even", "7", "error: --even: expected an even number; got \"7\"\n");
   CHECK_FLAG_ERROR ("yes", "maybe", "error: --yes: expected 0 or 1; got \"maybe\"\n");
-  CHECK_FLAG_ERROR ("rate", "400", "error: --rate: expected a rate with a unit such as \"400Gbit/s\" or \"25GB/s\", above 0 B/s; got \"400\"\n"
-                                   "note: write \"400Gbit/s\" for bits or \"400GB/s\" for bytes\n");
-  CHECK_FLAG_ERROR ("time", "2s", "error: --time: expected a time with a unit such as \"2us\", at most 1.000 s; got \"2s\"\n");
+  CHECK_FLAG_ERROR (
+      "rate", "400",
+      "error: --rate: expected a rate with a unit such as \"400Gbit/s\" or \"25GB/s\", above 0 B/s; got \"400\"\n"
+      "note: write \"400Gbit/s\" for bits or \"400GB/s\" for bytes\n");
+  CHECK_FLAG_ERROR (
+      "time", "2s",
+      "error: --time: expected a time with a unit such as \"2us\", at most 1.000 s; got \"2s\"\n");
 }
 
 static void

@@ -30,7 +30,8 @@ static const LsField item_fields[] = {
   { "row", LS_FIELD_ROW, offsetof (Item, row), .n_row = 3, .max = 9, .expected = "up to three digits, each" },
   { NULL },
 };
-static const LsField row_element[] = { { "", LS_FIELD_ROW, .n_row = 3, .max = 9, .expected = "up to three digits, each" }, { NULL } };
+static const LsField row_element[]
+    = { { "", LS_FIELD_ROW, .n_row = 3, .max = 9, .expected = "up to three digits, each" }, { NULL } };
 static const LsField thing_fields[] = {
   LS_FIELDS_HEADER (Thing),
   { "count", LS_FIELD_UINT, offsetof (Thing, count), .min = 1 },
@@ -40,8 +41,10 @@ static const LsField thing_fields[] = {
   { "traffic", LS_FIELD_BYTES_DOUBLE, offsetof (Thing, traffic) },
   { "is_on", LS_FIELD_BOOL, offsetof (Thing, is_on) },
   { "color", LS_FIELD_ENUM, offsetof (Thing, color), .names = colors },
-  { "items", LS_FIELD_ARRAY, offsetof (Thing, items), .element_size = sizeof (Item), .fields = item_fields, .lines = true },
-  { "rows", LS_FIELD_ARRAY, offsetof (Thing, rows), .element_size = 3 * sizeof (uint32_t), .fields = row_element },
+  { "items", LS_FIELD_ARRAY, offsetof (Thing, items), .element_size = sizeof (Item), .fields = item_fields,
+    .lines = true },
+  { "rows", LS_FIELD_ARRAY, offsetof (Thing, rows), .element_size = 3 * sizeof (uint32_t),
+    .fields = row_element },
   { NULL },
 };
 static const Thing blank = { .color = -1, .time = LS_TIME_NEVER };
@@ -76,13 +79,16 @@ static void
 what_is_written_reads_back_exactly (void)
 {
   Thing t, again;
-  LS_CHECK (read_thing ("{\"name\": \"a \\\"b\\\"\", \"count\": 7, \"bytes\": \"18446744073709551615B\", \"time\": \"1.234567us\","
-                        " \"ratio\": 0.1, \"traffic\": \"3GiB\", \"is_on\": true, \"color\": \"green\","
-                        " \"items\": [{\"label\": \"x\", \"row\": [1, 2]}, {}], \"rows\": [[4], [5, 6, 7]]}", &t, NULL));
+  LS_CHECK (read_thing (
+      "{\"name\": \"a \\\"b\\\"\", \"count\": 7, \"bytes\": \"18446744073709551615B\", \"time\": \"1.234567us\","
+      " \"ratio\": 0.1, \"traffic\": \"3GiB\", \"is_on\": true, \"color\": \"green\","
+      " \"items\": [{\"label\": \"x\", \"row\": [1, 2]}, {}], \"rows\": [[4], [5, 6, 7]]}",
+      &t, NULL));
   g_autofree char *text = write_thing (&t);
   LS_CHECK (read_thing (text, &again, NULL));
   LS_CHECK_STR (again.name, "a \"b\"");
-  LS_CHECK (again.bytes == UINT64_MAX && again.ratio == t.ratio && again.traffic == (double) (UINT64_C (3) << 30));
+  LS_CHECK (again.bytes == UINT64_MAX && again.ratio == t.ratio
+            && again.traffic == (double) (UINT64_C (3) << 30));
   LS_CHECK_INT (again.time, ==, 1234567);
   LS_CHECK (again.is_on && again.color == 1 && again.count == 7);
   if (LS_CHECK (again.items && again.items->len == 2 && again.rows && again.rows->len == 2)) {
@@ -123,11 +129,14 @@ check_complaint (const char *object, const char *expected)
 static void
 elements_are_located (void)
 {
-  check_complaint ("{\"items\": [{}, {\"lable\": \"x\"}]}", "/thing/items/1/lable: unknown key; did you mean \"label\"?");
+  check_complaint ("{\"items\": [{}, {\"lable\": \"x\"}]}",
+                   "/thing/items/1/lable: unknown key; did you mean \"label\"?");
   check_complaint ("{\"items\": 3}", "/thing/items: expected a list; got the number 3");
   check_complaint ("{\"items\": [3]}", "/thing/items/0: expected an object; got the number 3");
-  check_complaint ("{\"rows\": [[1], [1, 10]]}", "/thing/rows/1/1: expected a whole number from 0 to 9; got the number 10");
-  check_complaint ("{\"rows\": [[1, 2, 3, 4]]}", "/thing/rows/0: expected up to three digits, each from 0 to 9; got an array");
+  check_complaint ("{\"rows\": [[1], [1, 10]]}",
+                   "/thing/rows/1/1: expected a whole number from 0 to 9; got the number 10");
+  check_complaint ("{\"rows\": [[1, 2, 3, 4]]}",
+                   "/thing/rows/0: expected up to three digits, each from 0 to 9; got an array");
   check_complaint ("{\"rows\": [[]]}", "/thing/rows/0: expected up to three digits");
 }
 

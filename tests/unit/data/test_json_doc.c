@@ -43,8 +43,9 @@ check_places (const LsJsonDoc *doc, char **lines, const cJSON *node)
 static void
 every_node_is_found_again (void)
 {
-  static const char text[] = "\n {\"a\" :\t[1, -2.5e3,[ ],{}, \"}]\\\"\\\\\" ],\r\n"
-                             "\"\u00e9\\\"{\":{\"b\":true ,\"c\"\n: null},\"d\":[[[\"x\"],[{\"y\":[0]}]]]} \n";
+  static const char text[]
+      = "\n {\"a\" :\t[1, -2.5e3,[ ],{}, \"}]\\\"\\\\\" ],\r\n"
+        "\"\u00e9\\\"{\":{\"b\":true ,\"c\"\n: null},\"d\":[[[\"x\"],[{\"y\":[0]}]]]} \n";
   g_autoptr (LsJsonDoc) doc = parse (text);
   if (!LS_CHECK (doc != NULL))
     return;
@@ -83,8 +84,9 @@ static void
 scanner_accepts_json (void)
 {
   static const char *const good[] = {
-    "null", " true ", "0", "-0", "1e9", "1.5E-3", "\"\"", "\"\\ud83d\\ude00\\n\\/\"", "[]", "{}", "[[],{}]",
-    "{\"a\":{\"b\":[1,2]},\"c\":\"\"}",
+    "null", " true ", "0",       "-0",
+    "1e9",  "1.5E-3", "\"\"",    "\"\\ud83d\\ude00\\n\\/\"",
+    "[]",   "{}",     "[[],{}]", "{\"a\":{\"b\":[1,2]},\"c\":\"\"}",
   };
   for (size_t i = 0; i < G_N_ELEMENTS (good); i++) {
     LsJsonFault fault;
@@ -100,18 +102,40 @@ scanner_says_where (void)
     const char *text;
     size_t offset;
   } bad[] = {
-    { "", 0 },           { "[1,]", 3 },       { "{\"a\":1,}", 7 }, { "{a:1}", 1 },         { "[1 2]", 3 },
-    { "01", 0 },         { "[-]", 2 },        { "1.", 2 },         { "1e+", 3 },           { "+1", 0 },
-    { "NaN", 0 },        { "[tru]", 1 },      { "{\"a\" 1}", 5 },  { "\"ab", 0 },          { "\"\t\"", 1 },
-    { "\"\\x\"", 1 },    { "\"\\u12\"", 1 },  { "\"\\ud800\"", 1 }, { "\"\\udc00\"", 1 },  { "\"\\u0000\"", 1 },
-    { "{} {}", 3 },      { "[1}", 2 },        { "{\"a\":1]", 6 },  { "// x\n1", 0 },       { "['a']", 1 },
-    { "\xef\xbb\xbf{}", 0 },                  { "{\"a\":", 5 },    { "nullx", 4 },
+    { "", 0 },
+    { "[1,]", 3 },
+    { "{\"a\":1,}", 7 },
+    { "{a:1}", 1 },
+    { "[1 2]", 3 },
+    { "01", 0 },
+    { "[-]", 2 },
+    { "1.", 2 },
+    { "1e+", 3 },
+    { "+1", 0 },
+    { "NaN", 0 },
+    { "[tru]", 1 },
+    { "{\"a\" 1}", 5 },
+    { "\"ab", 0 },
+    { "\"\t\"", 1 },
+    { "\"\\x\"", 1 },
+    { "\"\\u12\"", 1 },
+    { "\"\\ud800\"", 1 },
+    { "\"\\udc00\"", 1 },
+    { "\"\\u0000\"", 1 },
+    { "{} {}", 3 },
+    { "[1}", 2 },
+    { "{\"a\":1]", 6 },
+    { "// x\n1", 0 },
+    { "['a']", 1 },
+    { "\xef\xbb\xbf{}", 0 },
+    { "{\"a\":", 5 },
+    { "nullx", 4 },
   };
   for (size_t i = 0; i < G_N_ELEMENTS (bad); i++) {
     LsJsonFault fault = { 0 };
     LS_CHECK (!ls_json_scan (bad[i].text, &fault));
-    ls_check_impl (fault.offset == bad[i].offset, __FILE__, __LINE__, "%s: fault at %zu, not %zu: %s", bad[i].text,
-                   fault.offset, bad[i].offset, fault.message);
+    ls_check_impl (fault.offset == bad[i].offset, __FILE__, __LINE__, "%s: fault at %zu, not %zu: %s",
+                   bad[i].text, fault.offset, bad[i].offset, fault.message);
     g_free (fault.message);
   }
 }
@@ -170,10 +194,15 @@ static void
 bytes_that_are_no_text (void)
 {
   check_message ("[1,\0 2]", 7, "t:1:4: error: a NUL byte; expected JSON text\n    1 | [1,\n      |    ^\n");
-  check_message ("[\"\xc3\x28\"]", 6, "t:1:3: error: invalid UTF-8; expected JSON text\n    1 | [\"\xef\xbf\xbd(\"]\n      |   ^\n");
-  check_message ("\xff\xfe[\0]\0", 6, "t:1:4: error: a NUL byte; expected JSON text\n    1 | \xef\xbf\xbd\xef\xbf\xbd[\n      |    ^\n");
+  check_message (
+      "[\"\xc3\x28\"]", 6,
+      "t:1:3: error: invalid UTF-8; expected JSON text\n    1 | [\"\xef\xbf\xbd(\"]\n      |   ^\n");
+  check_message (
+      "\xff\xfe[\0]\0", 6,
+      "t:1:4: error: a NUL byte; expected JSON text\n    1 | \xef\xbf\xbd\xef\xbf\xbd[\n      |    ^\n");
   check_message (" \n", 2, "t:1:1: error: empty file; expected a JSON object\n");
-  check_message ("\xef\xbb\xbf{}", 5, "t:1:1: error: unexpected U+FEFF; expected a value\n    1 | ?{}\n      | ^\n");
+  check_message ("\xef\xbb\xbf{}", 5,
+                 "t:1:1: error: unexpected U+FEFF; expected a value\n    1 | ?{}\n      | ^\n");
 }
 
 static void
@@ -190,7 +219,8 @@ static void
 what_is_no_file (void)
 {
   check_load ("/", "/: error: is a directory; expected a file\n");
-  check_load ("/nonexistent.json", "/nonexistent.json: error: cannot read this file: No such file or directory\n");
+  check_load ("/nonexistent.json",
+              "/nonexistent.json: error: cannot read this file: No such file or directory\n");
   if (g_file_test ("/dev/zero", G_FILE_TEST_EXISTS)) /* endless */
     check_load ("/dev/zero", "/dev/zero: error: is a pipe or a device; expected a file, or /dev/stdin\n");
 }
@@ -201,7 +231,8 @@ what_is_too_large (void)
   g_autofree char *path = NULL;
   int fd = g_file_open_tmp ("ls-large-XXXXXX", &path, NULL);
   LS_CHECK_INT (ftruncate (fd, ((off_t) 64 << 20) + 1) + close (fd), ==, 0);
-  g_autofree char *message = g_strconcat (path, ": error: larger than 64 MiB; expected a smaller file\n", NULL);
+  g_autofree char *message
+      = g_strconcat (path, ": error: larger than 64 MiB; expected a smaller file\n", NULL);
   check_load (path, message);
   g_unlink (path);
 }
@@ -233,5 +264,6 @@ stems_lose_folder_and_suffix (void)
 LS_TEST_MAIN ("json_doc", LS_TEST (every_node_is_found_again), LS_TEST (columns_count_code_points),
               LS_TEST (pointers_are_escaped), LS_TEST (scanner_accepts_json), LS_TEST (scanner_says_where),
               LS_TEST (nesting_is_limited), LS_TEST (many_mistakes_are_cheap),
-              LS_TEST (no_prefix_of_a_document_is_one), LS_TEST (bytes_that_are_no_text), LS_TEST (what_is_no_file), LS_TEST (what_is_too_large), LS_TEST (standard_input_may_be_a_pipe),
+              LS_TEST (no_prefix_of_a_document_is_one), LS_TEST (bytes_that_are_no_text),
+              LS_TEST (what_is_no_file), LS_TEST (what_is_too_large), LS_TEST (standard_input_may_be_a_pipe),
               LS_TEST (stems_lose_folder_and_suffix))

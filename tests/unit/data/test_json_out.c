@@ -32,8 +32,9 @@ compact (void)
   LsJsonOut w;
   ls_json_out_init (&w, text, 0);
   write_sample (&w);
-  LS_CHECK_STR (text->str, "{\"s\":\"a\\\"\\\\\\n\\t\\u0001\u00e9\",\"none\":null,"
-                           "\"list\":[-9223372036854775808,18446744073709551615,false,null,null,null],\"empty\":{}}");
+  LS_CHECK_STR (text->str,
+                "{\"s\":\"a\\\"\\\\\\n\\t\\u0001\u00e9\",\"none\":null,"
+                "\"list\":[-9223372036854775808,18446744073709551615,false,null,null,null],\"empty\":{}}");
 }
 
 static void

@@ -44,7 +44,8 @@ static void
 values_are_replaced (void)
 {
   check ("{\"a\":1,\"b\":{\"c\":[1,{\"d\":\"x\"}]}}", "a=2", "{\"a\":2,\"b\":{\"c\":[1,{\"d\":\"x\"}]}}");
-  check ("{\"a\":1,\"b\":{\"c\":[1,{\"d\":\"x\"}]}}", "b.c.1.d=25GB/s,a=true", "{\"a\":true,\"b\":{\"c\":[1,{\"d\":\"25GB/s\"}]}}");
+  check ("{\"a\":1,\"b\":{\"c\":[1,{\"d\":\"x\"}]}}", "b.c.1.d=25GB/s,a=true",
+         "{\"a\":true,\"b\":{\"c\":[1,{\"d\":\"25GB/s\"}]}}");
   check ("{\"a\": [1,2] , \"b\": 3}", "a=[4,5],b={\"x\":\"1,2\"}", "{\"a\":[4,5],\"b\":{\"x\":\"1,2\"}}");
   check ("{\"a\":1}", "a=say \"hi, you\"", "{\"a\":\"say \\\"hi, you\\\"\"}");
   check ("{\"a\":1}", "a=", "{\"a\":\"\"}");
@@ -77,4 +78,5 @@ nonsense_is_refused (void)
 }
 
 LS_TEST_MAIN ("override", LS_TEST (names_are_cut_at_the_colon_before_a_key), LS_TEST (values_are_replaced),
-              LS_TEST (what_is_missing_is_added), LS_TEST (a_key_goes_on_behind_the_name_of_a_file), LS_TEST (nonsense_is_refused))
+              LS_TEST (what_is_missing_is_added), LS_TEST (a_key_goes_on_behind_the_name_of_a_file),
+              LS_TEST (nonsense_is_refused))

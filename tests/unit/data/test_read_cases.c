@@ -8,9 +8,9 @@
 
 #include "data/measured/read_cases.h"
 
-#define HEADER                                                                              \
-  "id,split,cluster,gpus,layers,hidden,heads,kv_heads,ffn,vocab,seq,mlp,attention,dtype,"    \
-  "grad_dtype,global_batch,micro_batch,tp,pp,vpp,dp,cp,ep,zero,sp,recompute,schedule,"       \
+#define HEADER                                                                                               \
+  "id,split,cluster,gpus,layers,hidden,heads,kv_heads,ffn,vocab,seq,mlp,attention,dtype,"                    \
+  "grad_dtype,global_batch,micro_batch,tp,pp,vpp,dp,cp,ep,zero,sp,recompute,schedule,"                       \
   "dp_kind,dp_overlap,tp_overlap,p2p,iteration_s,source,caveat\n"
 
 static void
@@ -18,10 +18,10 @@ a_row_becomes_a_model_and_a_strategy (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (GPtrArray) cases = ls_parse_cases (
-    "c.csv",
-    HEADER "x-1,pool,some-cluster,128,24,2048,16,4,8192,50000,1024,swiglu,flash,bf16,fp32,96,2,4,8,3,4,1,1,"
-           "3@2,1,selective,interleaved-1f1b,fsdp1,1,0,batched,1.25,\"paper, table 2\",\n",
-    diags);
+      "c.csv",
+      HEADER "x-1,pool,some-cluster,128,24,2048,16,4,8192,50000,1024,swiglu,flash,bf16,fp32,96,2,4,8,3,4,1,1,"
+             "3@2,1,selective,interleaved-1f1b,fsdp1,1,0,batched,1.25,\"paper, table 2\",\n",
+      diags);
   if (!LS_CHECK (cases != NULL && cases->len == 1))
     return;
   const LsCase *c = g_ptr_array_index (cases, 0);
@@ -47,12 +47,14 @@ a_row_becomes_a_model_and_a_strategy (void)
   LS_CHECK_STR (c->strategy.schedule, "interleaved-1f1b");
 }
 
-/* The torchao table says "8xH100": its authors' are not a DGX's. Other tables of that software, and other machines, stay. */
+/* The torchao table says "8xH100": its authors' are not a DGX's. Other tables of that software, and other
+ * machines, stay. */
 static void
 a_table_may_have_run_elsewhere_than_its_column_says (void)
 {
-  static const char *const row = "%s,pool,%s,8,32,4096,32,8,14336,128256,8192,swiglu,flash,bf16,fp32,8,1,1,1,1,8,1,1,3,0,selective,"
-                                 "none,fsdp2,1,0,none,1.3,%s,,torchtitan-2025-03-compile\n";
+  static const char *const row
+      = "%s,pool,%s,8,32,4096,32,8,14336,128256,8192,swiglu,flash,bf16,fp32,8,1,1,1,1,8,1,1,3,0,selective,"
+        "none,fsdp2,1,0,none,1.3,%s,,torchtitan-2025-03-compile\n";
   g_autofree char *header = g_strdup (HEADER);
   g_strchomp (header);
   g_autoptr (GString) csv = g_string_new (header);
@@ -69,12 +71,14 @@ a_table_may_have_run_elsewhere_than_its_column_says (void)
     LS_CHECK_STR (((const LsCase *) g_ptr_array_index (cases, i))->cluster, expected[i]);
 }
 
-/* NeMo AutoModel's configuration of this model checkpoints each block, which no column of its table says; that of another does not. */
+/* NeMo AutoModel's configuration of this model checkpoints each block, which no column of its table says;
+ * that of another does not. */
 static void
 a_table_may_not_say_that_it_recomputes (void)
 {
-  static const char *const row = "%s,pool,dgx-h100,8,48,%u,32,4,,151936,4096,swiglu,flash,bf16,fp32,512,4,1,1,1,8,1,8,3,0,,"
-                                 "none,fsdp2,1,0,none,20,NeMo AutoModel performance summary,,%u,8,768,nemo-automodel-2025\n";
+  static const char *const row
+      = "%s,pool,dgx-h100,8,48,%u,32,4,,151936,4096,swiglu,flash,bf16,fp32,512,4,1,1,1,8,1,8,3,0,,"
+        "none,fsdp2,1,0,none,20,NeMo AutoModel performance summary,,%u,8,768,nemo-automodel-2025\n";
   g_autofree char *header = g_strdup (HEADER);
   g_strchomp (header);
   g_autoptr (GString) csv = g_string_new (header);
@@ -103,19 +107,20 @@ static void
 every_wrong_cell_is_reported (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GPtrArray) cases = ls_parse_cases (
-    "c.csv",
-    HEADER "x,,c,0,24,2048,15,16,8192,50000,1024,silu,flash,int4,fp32,96,2,4,8,3,4,1,1,"
-           "4,2,selective,1f1b,dpp,1,0,sent,-1,,\n"
-           "x,,c,8,24,2048,16,16,8192,50000,1024,gelu,flash,bf16,bf16,96,2,1,1,1,8,1,1,"
-           "1@8,0,none,none,megatron,1,0,none,1,,\n",
-    diags);
+  g_autoptr (GPtrArray) cases
+      = ls_parse_cases ("c.csv",
+                        HEADER "x,,c,0,24,2048,15,16,8192,50000,1024,silu,flash,int4,fp32,96,2,4,8,3,4,1,1,"
+                               "4,2,selective,1f1b,dpp,1,0,sent,-1,,\n"
+                               "x,,c,8,24,2048,16,16,8192,50000,1024,gelu,flash,bf16,bf16,96,2,1,1,1,8,1,1,"
+                               "1@8,0,none,none,megatron,1,0,none,1,,\n",
+                        diags);
   LS_CHECK (cases == NULL);
   LS_CHECK_INT (ls_diag_list_n (diags), ==, 11);
   g_autofree char *report = ls_diag_list_format (diags);
   check_says (report, "c.csv:2:6: error: /x/gpus: expected a whole number from 1 to ");
   check_says (report, "/x/mlp: expected one of \"gelu\", \"relu2\", \"swiglu\"; got \"silu\"");
-  check_says (report, "/x/dtype: expected one of \"fp16\", \"bf16\", \"fp8\", \"nvfp4\", \"fp32\"; got \"int4\"");
+  check_says (report,
+              "/x/dtype: expected one of \"fp16\", \"bf16\", \"fp8\", \"nvfp4\", \"fp32\"; got \"int4\"");
   check_says (report, "/x/zero: expected 0 to 3, auto, or STAGE@GROUP");
   check_says (report, "/x/sp: expected 0 or 1; got \"2\"");
   check_says (report, "/x/dp_kind: expected one of \"none\", \"ps\", \"ddp\"");
@@ -132,10 +137,11 @@ cells_have_the_limits_of_the_data_files (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (GPtrArray) cases = ls_parse_cases (
-    "c.csv",
-    HEADER "x,,c,8,65537,2097152,16,5,8388608,33554432,268435456,gelu,flash,bf16,bf16,2147483648,1,1,1,1,8,1,1,"
-           "1,0,none,none,megatron,1,0,none,1e10,,\n",
-    diags);
+      "c.csv",
+      HEADER
+      "x,,c,8,65537,2097152,16,5,8388608,33554432,268435456,gelu,flash,bf16,bf16,2147483648,1,1,1,1,8,1,1,"
+      "1,0,none,none,megatron,1,0,none,1e10,,\n",
+      diags);
   LS_CHECK (cases == NULL);
   g_autofree char *report = ls_diag_list_format (diags);
   check_says (report, "/x/layers: expected a whole number from 1 to 65536; got \"65537\"");
@@ -169,23 +175,28 @@ missing_columns_are_named (void)
   check_says (report, "c.csv:1:1: error: expected a column \"gpus\"; got none");
 }
 
-/* Row by row: the wrong ones stay with their first complaint; if all are wrong, the table is refused with all that is. */
+/* Row by row: the wrong ones stay with their first complaint; if all are wrong, the table is refused with all
+ * that is. */
 static void
 wrong_rows_leave_the_others_alone (void)
 {
-#define REST ",1,24,2048,16,4,8192,50000,1024,swiglu,flash,%s,fp32,1,1,1,1,1,1,1,1,0,0,none,none,none,1,0,none,%s,,\n"
+#define REST                                                                                                 \
+  ",1,24,2048,16,4,8192,50000,1024,swiglu,flash,%s,fp32,1,1,1,1,1,1,1,1,0,0,none,none,none,1,0,none,%s,,\n"
   g_autofree char *path = NULL;
   int file = g_file_open_tmp ("ls-cases-XXXXXX", &path, NULL);
-  g_autofree char *good = g_strdup_printf (HEADER "a,,c" REST "b/1,,c" REST "c,," REST "d,,c" REST, "bf16", "1", "int4", "1", "bf16", "1", "bf16", "x");
+  g_autofree char *good = g_strdup_printf (HEADER "a,,c" REST "b/1,,c" REST "c,," REST "d,,c" REST, "bf16",
+                                           "1", "int4", "1", "bf16", "1", "bf16", "x");
   g_autofree char *bad = g_strdup_printf (HEADER "b,,c" REST "c,," REST, "int4", "x", "bf16", "1");
 #undef REST
-  g_autoptr (LsDiagList) diags = ls_diag_list_new (), strict = ls_diag_list_new (), none = ls_diag_list_new ();
+  g_autoptr (LsDiagList) diags = ls_diag_list_new (), strict = ls_diag_list_new (),
+                         none = ls_diag_list_new ();
   g_file_set_contents (path, good, -1, NULL);
   g_autoptr (GPtrArray) cases = ls_read_cases_by_row (path, NULL, diags);
   if (LS_CHECK (cases && cases->len == 4 && ls_diag_list_n (diags) == 0)) {
     const LsCase *const *c = (const LsCase *const *) cases->pdata;
     LS_CHECK (!c[0]->wrong && g_str_equal (c[3]->id, "d") && isnan (c[3]->measured_s));
-    LS_CHECK_STR (c[1]->wrong, "dtype: expected one of \"fp16\", \"bf16\", \"fp8\", \"nvfp4\", \"fp32\"; got \"int4\"");
+    LS_CHECK_STR (c[1]->wrong,
+                  "dtype: expected one of \"fp16\", \"bf16\", \"fp8\", \"nvfp4\", \"fp32\"; got \"int4\"");
     LS_CHECK_STR (c[2]->wrong, "cluster: expected a string that is not empty; got \"\"");
     LS_CHECK (g_str_has_prefix (c[3]->wrong, "iteration_s: expected a number"));
   }
@@ -217,9 +228,11 @@ static void
 memory_may_be_measured_too (void)
 {
   g_autofree char *header = g_strndup (HEADER, strlen (HEADER) - 1);
-  g_autofree char *text = g_strconcat (header, ",allocated_gib\n",
-                                       "x-1,pool,c,1,24,2048,16,4,8192,50000,1024,swiglu,flash,bf16,fp32,1,1,1,1,1,1,1,1,"
-                                       "0,0,none,none,none,1,0,none,1.25,,,61.5\n", NULL);
+  g_autofree char *text
+      = g_strconcat (header, ",allocated_gib\n",
+                     "x-1,pool,c,1,24,2048,16,4,8192,50000,1024,swiglu,flash,bf16,fp32,1,1,1,1,1,1,1,1,"
+                     "0,0,none,none,none,1,0,none,1.25,,,61.5\n",
+                     NULL);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (GPtrArray) cases = ls_parse_cases ("c.csv", text, diags);
   if (LS_CHECK (cases && cases->len == 1))
@@ -231,8 +244,10 @@ static GPtrArray *
 parse_with (const char *columns, const char *cells, const char *ffn, LsDiagList *diags)
 {
   g_autofree char *header = g_strndup (HEADER, strlen (HEADER) - 1);
-  g_autofree char *text = g_strconcat (header, ",", columns, "\n", "x-1,pool,c,8,24,2048,16,4,", ffn,
-                                       ",50000,1024,swiglu,flash,bf16,fp32,8,1,1,1,1,8,1,1,1,0,none,none,megatron,1,0,none,1.25,,,", cells, "\n", NULL);
+  g_autofree char *text = g_strconcat (
+      header, ",", columns, "\n", "x-1,pool,c,8,24,2048,16,4,", ffn,
+      ",50000,1024,swiglu,flash,bf16,fp32,8,1,1,1,1,8,1,1,1,0,none,none,megatron,1,0,none,1.25,,,", cells,
+      "\n", NULL);
   return ls_parse_cases ("c.csv", text, diags);
 }
 
@@ -250,23 +265,26 @@ static void
 models_may_have_experts_and_what_else_columns_say (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GPtrArray) cases = parse_with ("experts,top_k,moe_ffn,shared_ffn,tied_embeddings,apex_norm,head_dim", "64,4,768,,1,1,64", "", diags);
+  g_autoptr (GPtrArray) cases = parse_with (
+      "experts,top_k,moe_ffn,shared_ffn,tied_embeddings,apex_norm,head_dim", "64,4,768,,1,1,64", "", diags);
   if (!LS_CHECK (cases && cases->len == 1))
     return;
   const LsModel *m = &((LsCase *) g_ptr_array_index (cases, 0))->model;
-  LS_CHECK (m->n_experts == 64 && m->top_k == 4 && m->expert_ffn == 768 && m->ffn == 768 && m->moe_every == 1 && m->shared_ffn == 0);
+  LS_CHECK (m->n_experts == 64 && m->top_k == 4 && m->expert_ffn == 768 && m->ffn == 768 && m->moe_every == 1
+            && m->shared_ffn == 0);
   LS_CHECK (m->tied_embeddings && m->head_dim == 64 && m->norm == LS_NORM_RMSNORM);
   LS_CHECK (((LsCase *) g_ptr_array_index (cases, 0))->strategy.apex_norm);
-  check_refused ("experts", "64", "8192", "expected with it columns top_k, of at most as many, and expert_ffn; got 0 and 0");
+  check_refused ("experts", "64", "8192",
+                 "expected with it columns top_k, of at most as many, and expert_ffn; got 0 and 0");
   check_refused ("experts,top_k,expert_ffn", "64,65,768", "8192", "expected with it columns top_k");
   check_refused ("apex_norm", "", "", "expected the width of the MLP; got none, nor experts");
   check_refused ("apex_norm", "maybe", "8192", "expected 0 or 1; got \"maybe\"");
 }
 
-LS_TEST_MAIN ("data/read_cases", LS_TEST (models_may_have_experts_and_what_else_columns_say), LS_TEST (a_row_becomes_a_model_and_a_strategy),
+LS_TEST_MAIN ("data/read_cases", LS_TEST (models_may_have_experts_and_what_else_columns_say),
+              LS_TEST (a_row_becomes_a_model_and_a_strategy),
               LS_TEST (a_table_may_have_run_elsewhere_than_its_column_says),
-              LS_TEST (a_table_may_not_say_that_it_recomputes),
-              LS_TEST (every_wrong_cell_is_reported), LS_TEST (cells_have_the_limits_of_the_data_files),
-              LS_TEST (a_table_without_rows_is_refused), LS_TEST (missing_columns_are_named), LS_TEST (memory_may_be_measured_too),
-              LS_TEST (wrong_rows_leave_the_others_alone),
-              LS_TEST (the_published_rows_are_read))
+              LS_TEST (a_table_may_not_say_that_it_recomputes), LS_TEST (every_wrong_cell_is_reported),
+              LS_TEST (cells_have_the_limits_of_the_data_files), LS_TEST (a_table_without_rows_is_refused),
+              LS_TEST (missing_columns_are_named), LS_TEST (memory_may_be_measured_too),
+              LS_TEST (wrong_rows_leave_the_others_alone), LS_TEST (the_published_rows_are_read))

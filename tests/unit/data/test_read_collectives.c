@@ -11,7 +11,9 @@ a_row_is_one_measured_call (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (GPtrArray) rows = ls_parse_collectives (
-    "c.csv", "notes,time_us,size_bytes,nodes,gpus,op,trust,cluster\n\"a, b\",12.5,1024,2,16,all-gather,B,dgx-h100\n", diags);
+      "c.csv",
+      "notes,time_us,size_bytes,nodes,gpus,op,trust,cluster\n\"a, b\",12.5,1024,2,16,all-gather,B,dgx-h100\n",
+      diags);
   if (!LS_CHECK (rows != NULL && rows->len == 1))
     return;
   const LsMeasuredCollective *m = g_ptr_array_index (rows, 0);
@@ -30,9 +32,9 @@ trust_and_cluster_may_be_unknown (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (GPtrArray) without
-    = ls_parse_collectives ("c.csv", "cluster,op,gpus,nodes,size_bytes,time_us\n,p2p,2,1,8,1\n", diags);
-  g_autoptr (GPtrArray) empty
-    = ls_parse_collectives ("c.csv", "cluster,trust,op,gpus,nodes,size_bytes,time_us\npair,,p2p,2,1,8,1\n", diags);
+      = ls_parse_collectives ("c.csv", "cluster,op,gpus,nodes,size_bytes,time_us\n,p2p,2,1,8,1\n", diags);
+  g_autoptr (GPtrArray) empty = ls_parse_collectives (
+      "c.csv", "cluster,trust,op,gpus,nodes,size_bytes,time_us\npair,,p2p,2,1,8,1\n", diags);
   if (!LS_CHECK (without != NULL && empty != NULL))
     return;
   LS_CHECK (((const LsMeasuredCollective *) g_ptr_array_index (without, 0))->trust == NULL);
@@ -55,5 +57,5 @@ the_measured_rows_are_read (void)
   LS_CHECK (rows != NULL && rows->len > 1000);
 }
 
-LS_TEST_MAIN ("read_collectives", LS_TEST (a_row_is_one_measured_call), LS_TEST (trust_and_cluster_may_be_unknown),
-              LS_TEST (the_measured_rows_are_read))
+LS_TEST_MAIN ("read_collectives", LS_TEST (a_row_is_one_measured_call),
+              LS_TEST (trust_and_cluster_may_be_unknown), LS_TEST (the_measured_rows_are_read))

@@ -162,7 +162,8 @@ a_cluster_brings_its_gpu (void)
 static void
 a_cluster_describes_its_gpu (void)
 {
-#define OWN "dgx-a100-80g:gpu={\"name\":\"own\",\"peak_flops\":{\"bf16\":\"100TFLOP/s\"},\"vector_flops\":\"10TFLOP/s\"," \
+#define OWN                                                                                                     \
+  "dgx-a100-80g:gpu={\"name\":\"own\",\"peak_flops\":{\"bf16\":\"100TFLOP/s\"},\"vector_flops\":\"10TFLOP/s\"," \
   "\"hbm_bandwidth\":\"1TB/s\",\"hbm_efficiency\":0.9,\"hbm_size\":\"40GiB\",\"sm\":100}"
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsClusterSpec spec;
@@ -219,8 +220,9 @@ access_files_name_every_access (void)
 static void
 kinds_that_are_left_out_are_rooflines (void)
 {
-  static const char text[] = "{\"schema\":\"lockstep.calibration/1\",\"name\":\"t\",\"source\":\"test\",\"kernels\":"
-                             "{\"gemm\":{\"fitted\":true,\"compute_efficiency\":0.8,\"launch\":\"6us\",\"source\":\"x\"}}}";
+  static const char text[]
+      = "{\"schema\":\"lockstep.calibration/1\",\"name\":\"t\",\"source\":\"test\",\"kernels\":"
+        "{\"gemm\":{\"fitted\":true,\"compute_efficiency\":0.8,\"launch\":\"6us\",\"source\":\"x\"}}}";
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "t.json", diags);
   LsCalibration c;
@@ -252,10 +254,12 @@ nccl_figures_arrive_in_base_units (void)
 }
 
 static void
-check_rates (const double got[LS_NCCL_MAX_RATES + 1], const double expected[LS_NCCL_MAX_RATES + 1], const char *name)
+check_rates (const double got[LS_NCCL_MAX_RATES + 1], const double expected[LS_NCCL_MAX_RATES + 1],
+             const char *name)
 {
   for (int i = 0; i <= LS_NCCL_MAX_RATES; i++)
-    ls_check_impl (got[i] == expected[i], __FILE__, __LINE__, "%s: rate %d: %g, not %g", name, i, got[i], expected[i]);
+    ls_check_impl (got[i] == expected[i], __FILE__, __LINE__, "%s: rate %d: %g, not %g", name, i, got[i],
+                   expected[i]);
 }
 
 static void
@@ -284,7 +288,8 @@ check_tables (const LsNcclTables *got, const LsNcclTables *expected)
 static void
 tables_of_nccl_are_those_of_its_source (void)
 {
-  static const LsNcclTables all[] = { LS_TEST_NCCL_VOLTA, LS_TEST_NCCL_AMPERE, LS_TEST_NCCL_HOPPER, LS_TEST_NCCL_BLACKWELL };
+  static const LsNcclTables all[]
+      = { LS_TEST_NCCL_VOLTA, LS_TEST_NCCL_AMPERE, LS_TEST_NCCL_HOPPER, LS_TEST_NCCL_BLACKWELL };
   for (size_t i = 0; i < G_N_ELEMENTS (all); i++) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     LsNcclTables got;
@@ -318,7 +323,8 @@ check_table (const LsField *fields)
     LS_CHECK (f->kind != LS_FIELD_ENUM || f->names);
     LS_CHECK (f->kind != LS_FIELD_CUSTOM || (f->parse && f->expected));
     ls_check_impl (f->meaning != NULL, __FILE__, __LINE__, "%s: no meaning for the README", f->key);
-    ls_check_impl (f->required || f->default_text, __FILE__, __LINE__, "%s: no default for the README", f->key);
+    ls_check_impl (f->required || f->default_text, __FILE__, __LINE__, "%s: no default for the README",
+                   f->key);
     if (f->kind == LS_FIELD_OBJECT && LS_CHECK (f->fields != NULL))
       check_table (f->fields);
   }
@@ -345,8 +351,10 @@ tables_are_well_formed (void)
   check_table (ls_nccl_tables_fields);
 }
 
-LS_TEST_MAIN ("read_data", LS_TEST (tables_are_well_formed), LS_TEST (knobs_have_topics), LS_TEST (all_shipped_files_are_good), LS_TEST (the_a100_arrives_whole),
-              LS_TEST (a_cluster_brings_its_gpu), LS_TEST (a_cluster_describes_its_gpu), LS_TEST (calibrations_name_every_kernel_kind),
-              LS_TEST (access_files_name_every_access),
+LS_TEST_MAIN ("read_data", LS_TEST (tables_are_well_formed), LS_TEST (knobs_have_topics),
+              LS_TEST (all_shipped_files_are_good), LS_TEST (the_a100_arrives_whole),
+              LS_TEST (a_cluster_brings_its_gpu), LS_TEST (a_cluster_describes_its_gpu),
+              LS_TEST (calibrations_name_every_kernel_kind), LS_TEST (access_files_name_every_access),
               LS_TEST (kinds_that_are_left_out_are_rooflines), LS_TEST (nccl_figures_arrive_in_base_units),
-              LS_TEST (tables_of_nccl_are_those_of_its_source), LS_TEST (tables_are_found_by_compute_capability))
+              LS_TEST (tables_of_nccl_are_those_of_its_source),
+              LS_TEST (tables_are_found_by_compute_capability))

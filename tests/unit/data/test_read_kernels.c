@@ -25,7 +25,8 @@ at (const GArray *rows, guint i)
 static void
 gemms_in_two_spellings (void)
 {
-  g_autoptr (GArray) sweep = parse ("dtype,m,n,k,latency_ms\nbfloat16,256,512,1024,0.25\nfp8,256,512,1024,0.5\n", "a100");
+  g_autoptr (GArray) sweep
+      = parse ("dtype,m,n,k,latency_ms\nbfloat16,256,512,1024,0.25\nfp8,256,512,1024,0.5\n", "a100");
   LS_CHECK_INT (sweep->len, ==, 2);
   LS_CHECK_INT (at (sweep, 0)->kernel.dtype, ==, LS_DTYPE_BF16);
   LS_CHECK_DOUBLE (at (sweep, 0)->kernel.flops, ==, 2.0 * 256 * 512 * 1024);
@@ -33,7 +34,8 @@ gemms_in_two_spellings (void)
   LS_CHECK_DOUBLE (at (sweep, 0)->side_bytes, ==, 0);
   LS_CHECK_DOUBLE (at (sweep, 1)->side_bytes, ==, 3.0 * 256 * 1024); /* the cast of the input */
 
-  g_autoptr (GArray) vidur = parse ("gpu,M,N,K,us_median\na100,256,512,1024,7\nh100,256,512,1024,5\n", "h100");
+  g_autoptr (GArray) vidur
+      = parse ("gpu,M,N,K,us_median\na100,256,512,1024,7\nh100,256,512,1024,5\n", "h100");
   LS_CHECK_INT (vidur->len, ==, 1); /* the other row is another GPU's */
   LS_CHECK_NEAR (at (vidur, 0)->measured_s, 5e-6, 1e-12);
   LS_CHECK_INT (at (vidur, 0)->kernel.dtype, ==, LS_DTYPE_FP16);
@@ -43,7 +45,8 @@ static void
 attention_is_causal_and_timed_with_its_rotation (void)
 {
   g_autoptr (GArray) rows = parse (
-      "attn_dtype,kv_dtype,batch,seq,heads,kv_heads,head_dim,latency_ms\nbfloat16,bfloat16,2,1024,8,2,64,1\n", "h100");
+      "attn_dtype,kv_dtype,batch,seq,heads,kv_heads,head_dim,latency_ms\nbfloat16,bfloat16,2,1024,8,2,64,1\n",
+      "h100");
   const LsTimedKernel *t = at (rows, 0);
   LS_CHECK_INT (t->kernel.kind, ==, LS_KERNEL_ATTENTION_FWD);
   LS_CHECK_INT (t->kernel.batch, ==, 16);
@@ -56,8 +59,8 @@ attention_is_causal_and_timed_with_its_rotation (void)
 static void
 streams_say_whose_kernel (void)
 {
-  g_autoptr (GArray) rows
-      = parse ("op,tokens,hidden,bytes_min,us_median\nadd,8,4,192,1\nrmsnorm,8,4,128,1\nsilu_mul,8,4,192,1\n", "a100");
+  g_autoptr (GArray) rows = parse (
+      "op,tokens,hidden,bytes_min,us_median\nadd,8,4,192,1\nrmsnorm,8,4,128,1\nsilu_mul,8,4,192,1\n", "a100");
   const LsTimedWhat what[] = { LS_TIMED_USUAL, LS_TIMED_VLLM_RMSNORM, LS_TIMED_VLLM_SILU_MUL };
   for (guint i = 0; i < 3; i++)
     LS_CHECK_INT (at (rows, i)->what, ==, what[i]);
@@ -111,6 +114,7 @@ held_out_families_are_those_of_the_md5 (void)
   LS_CHECK_INT (n, <, 240);
 }
 
-LS_TEST_MAIN ("read_kernels", LS_TEST (gemms_in_two_spellings), LS_TEST (attention_is_causal_and_timed_with_its_rotation),
-              LS_TEST (streams_say_whose_kernel), LS_TEST (a_layer_is_seven_kernels), LS_TEST (shapes_alone_have_no_time),
+LS_TEST_MAIN ("read_kernels", LS_TEST (gemms_in_two_spellings),
+              LS_TEST (attention_is_causal_and_timed_with_its_rotation), LS_TEST (streams_say_whose_kernel),
+              LS_TEST (a_layer_is_seven_kernels), LS_TEST (shapes_alone_have_no_time),
               LS_TEST (held_out_families_are_those_of_the_md5))

@@ -10,26 +10,26 @@
 #include "data/measured/kineto_event.h"
 #include "data/measured/read_kineto.h"
 
-static const char trace[] =
-  "{ \"schemaVersion\": 1,\n"
-  "  \"deviceProperties\": [ { \"id\": 0, \"name\": \"NVIDIA A100\", \"numSms\": 108 } ],\n"
-  "  \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 3, \"world_size\": 8, \"pg_config\": [ {\"ranks\": [0, 1]} ]},\n"
-  "  \"traceEvents\": [\n"
-  "  { \"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"ProfilerStep#4\", \"pid\": 1, \"tid\": 1, \"ts\": 1000.000, \"dur\": 500 },\n"
-  "  { \"ph\": \"X\", \"cat\": \"gpu_user_annotation\", \"name\": \"ProfilerStep#4\", \"pid\": 0, \"tid\": 7, \"ts\": 1100, \"dur\": 400 },\n"
-  "  { \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::mm\", \"ts\": 1001, \"dur\": 20, \"args\": { \"External id\": 5, \"Input Dims\": [[1, 2], []] } },\n"
-  "  { \"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"ts\": 1002.125, \"dur\": 4, \"args\": { \"correlation\": 11 } },\n"
-  "  { \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ampere_bf16_s16816gemm_bf16\", \"ts\": 1100.001, \"dur\": 20.500,\n"
-  "    \"args\": { \"External id\": 5, \"device\": 0, \"stream\": 7, \"correlation\": 11, \"grid\": [8, 1, 1] } },\n"
-  "  { \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"record_param_comms\", \"ts\": 1030, \"dur\": 20,\n"
-  "    \"args\": { \"External id\": 6, \"Collective name\": \"_allgather_base\", \"In msg nelems\": 100, \"Out msg nelems\": 800, \"dtype\": \"BFloat16\" } },\n"
-  "  { \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclKernel_AllGather_RING_LL_Sum_int8_t(ncclDevComm*)\", \"ts\": 1.1205e3, \"dur\": 30,\n"
-  "    \"args\": { \"External id\": 6, \"device\": 0, \"stream\": 20, \"correlation\": 12 } },\n"
-  "  { \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel_AllReduce_Sum_f32_RING_LL\", \"ts\": 1200, \"dur\": 1,\n"
-  "    \"args\": { \"device\": 0, \"stream\": 20, \"Collective name\": \"allreduce\", \"In msg nelems\": 10, \"Out msg nelems\": 10, \"dtype\": \"Float\" } },\n"
-  "  { \"ph\": \"X\", \"cat\": \"gpu_memcpy\", \"name\": \"Memcpy HtoD\", \"ts\": 1300, \"dur\": 2, \"args\": { \"stream\": 7, \"bytes\": 64 } },\n"
-  "  { \"ph\": \"f\", \"id\": 1, \"cat\": \"ac2g\", \"name\": \"ac2g\", \"ts\": 1 }\n"
-  "  ], \"traceName\": \"x.json\" }\n";
+static const char trace[]
+    = "{ \"schemaVersion\": 1,\n"
+      "  \"deviceProperties\": [ { \"id\": 0, \"name\": \"NVIDIA A100\", \"numSms\": 108 } ],\n"
+      "  \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 3, \"world_size\": 8, \"pg_config\": [ {\"ranks\": [0, 1]} ]},\n"
+      "  \"traceEvents\": [\n"
+      "  { \"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"ProfilerStep#4\", \"pid\": 1, \"tid\": 1, \"ts\": 1000.000, \"dur\": 500 },\n"
+      "  { \"ph\": \"X\", \"cat\": \"gpu_user_annotation\", \"name\": \"ProfilerStep#4\", \"pid\": 0, \"tid\": 7, \"ts\": 1100, \"dur\": 400 },\n"
+      "  { \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::mm\", \"ts\": 1001, \"dur\": 20, \"args\": { \"External id\": 5, \"Input Dims\": [[1, 2], []] } },\n"
+      "  { \"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"ts\": 1002.125, \"dur\": 4, \"args\": { \"correlation\": 11 } },\n"
+      "  { \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ampere_bf16_s16816gemm_bf16\", \"ts\": 1100.001, \"dur\": 20.500,\n"
+      "    \"args\": { \"External id\": 5, \"device\": 0, \"stream\": 7, \"correlation\": 11, \"grid\": [8, 1, 1] } },\n"
+      "  { \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"record_param_comms\", \"ts\": 1030, \"dur\": 20,\n"
+      "    \"args\": { \"External id\": 6, \"Collective name\": \"_allgather_base\", \"In msg nelems\": 100, \"Out msg nelems\": 800, \"dtype\": \"BFloat16\" } },\n"
+      "  { \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclKernel_AllGather_RING_LL_Sum_int8_t(ncclDevComm*)\", \"ts\": 1.1205e3, \"dur\": 30,\n"
+      "    \"args\": { \"External id\": 6, \"device\": 0, \"stream\": 20, \"correlation\": 12 } },\n"
+      "  { \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel_AllReduce_Sum_f32_RING_LL\", \"ts\": 1200, \"dur\": 1,\n"
+      "    \"args\": { \"device\": 0, \"stream\": 20, \"Collective name\": \"allreduce\", \"In msg nelems\": 10, \"Out msg nelems\": 10, \"dtype\": \"Float\" } },\n"
+      "  { \"ph\": \"X\", \"cat\": \"gpu_memcpy\", \"name\": \"Memcpy HtoD\", \"ts\": 1300, \"dur\": 2, \"args\": { \"stream\": 7, \"bytes\": 64 } },\n"
+      "  { \"ph\": \"f\", \"id\": 1, \"cat\": \"ac2g\", \"name\": \"ac2g\", \"ts\": 1 }\n"
+      "  ], \"traceName\": \"x.json\" }\n";
 
 static LsKineto *
 parsed (const void *bytes, size_t n)
@@ -55,8 +55,10 @@ check_trace (const LsKineto *k)
   LS_CHECK_INT (g_array_index (k->steps, LsKinetoStep, 0).end, ==, 500000);
   if (!LS_CHECK_INT (k->ops->len, ==, 4))
     return;
-  LS_CHECK (op[0].class == LS_CLASS_GEMM && op[0].start == 100001 && op[0].end == 120501 && op[0].launch == 2125 && op[0].stream == 7);
-  LS_CHECK (op[1].class == LS_CLASS_ALL_GATHER && op[1].start == 120500 && op[1].bytes == 1600 && op[1].launch == LS_KINETO_NONE);
+  LS_CHECK (op[0].class == LS_CLASS_GEMM && op[0].start == 100001 && op[0].end == 120501
+            && op[0].launch == 2125 && op[0].stream == 7);
+  LS_CHECK (op[1].class == LS_CLASS_ALL_GATHER && op[1].start == 120500 && op[1].bytes == 1600
+            && op[1].launch == LS_KINETO_NONE);
   LS_CHECK (op[2].class == LS_CLASS_ALL_REDUCE && op[2].bytes == 40);
   LS_CHECK (op[3].class == LS_CLASS_COPY && op[3].bytes == 0);
   LS_CHECK_INT (op[3].record, ==, 8);
@@ -73,15 +75,15 @@ a_trace_is_read (void)
 static void
 kernels_of_a_graph_are_known (void)
 {
-  static const char text[] =
-    "{ \"traceEvents\": [\n"
-    "  { \"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaGraphLaunch\", \"ts\": 10, \"dur\": 4, \"args\": { \"correlation\": 20 } },\n"
-    "  { \"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"ts\": 15, \"dur\": 4, \"args\": { \"correlation\": 21 } },\n"
-    "  { \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"a\", \"ts\": 20, \"dur\": 1, \"args\": { \"device\": 0, \"stream\": 7, \"correlation\": 20 } },\n"
-    "  { \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"b\", \"ts\": 22, \"dur\": 1, \"args\": { \"device\": 0, \"stream\": 7, \"correlation\": 20 } },\n"
-    "  { \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"c\", \"ts\": 24, \"dur\": 1, \"args\": { \"device\": 0, \"stream\": 7, \"correlation\": 21 } },\n"
-    "  { \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"d\", \"ts\": 26, \"dur\": 1, \"args\": { \"device\": 0, \"stream\": 7, \"correlation\": 22 } }\n"
-    "  ] }\n";
+  static const char text[]
+      = "{ \"traceEvents\": [\n"
+        "  { \"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaGraphLaunch\", \"ts\": 10, \"dur\": 4, \"args\": { \"correlation\": 20 } },\n"
+        "  { \"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"ts\": 15, \"dur\": 4, \"args\": { \"correlation\": 21 } },\n"
+        "  { \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"a\", \"ts\": 20, \"dur\": 1, \"args\": { \"device\": 0, \"stream\": 7, \"correlation\": 20 } },\n"
+        "  { \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"b\", \"ts\": 22, \"dur\": 1, \"args\": { \"device\": 0, \"stream\": 7, \"correlation\": 20 } },\n"
+        "  { \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"c\", \"ts\": 24, \"dur\": 1, \"args\": { \"device\": 0, \"stream\": 7, \"correlation\": 21 } },\n"
+        "  { \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"d\", \"ts\": 26, \"dur\": 1, \"args\": { \"device\": 0, \"stream\": 7, \"correlation\": 22 } }\n"
+        "  ] }\n";
   g_autoptr (LsKineto) k = parsed (text, strlen (text));
   if (!LS_CHECK (k && k->ops->len == 4))
     return;
@@ -163,9 +165,21 @@ decimals_are_exact (void)
     bool ok;
     int64_t ns;
   } numbers[] = {
-    { "88511388202.765", true, 88511388202765 }, { "0.001", true, 1 }, { "12", true, 12000 }, { "-1.5", true, -1500 }, { "1e3", true, 1000000 },
-    { "1.0005", true, 1001 }, { "1.00049999", true, 1000 }, { "1726040082000000.123", true, 1726040082000000123 }, { "", false, 0 },
-    { "-", false, 0 }, { ".", false, 0 }, { "1.2.3", false, 0 }, { "99999999999999999999", false, 0 }, { "1e30", false, 0 }, { "x", false, 0 },
+    { "88511388202.765", true, 88511388202765 },
+    { "0.001", true, 1 },
+    { "12", true, 12000 },
+    { "-1.5", true, -1500 },
+    { "1e3", true, 1000000 },
+    { "1.0005", true, 1001 },
+    { "1.00049999", true, 1000 },
+    { "1726040082000000.123", true, 1726040082000000123 },
+    { "", false, 0 },
+    { "-", false, 0 },
+    { ".", false, 0 },
+    { "1.2.3", false, 0 },
+    { "99999999999999999999", false, 0 },
+    { "1e30", false, 0 },
+    { "x", false, 0 },
   };
   for (guint i = 0; i < G_N_ELEMENTS (numbers); i++) {
     int64_t ns = 0;
@@ -177,12 +191,14 @@ decimals_are_exact (void)
 static void
 overlaps_are_noted (void)
 {
-  static const char two[] = "[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a\",\"ts\":0,\"dur\":10,\"args\":{\"stream\":7}},"
-                            "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"b\",\"ts\":5,\"dur\":10,\"args\":{\"stream\":7}},"
-                            "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"c\",\"ts\":6,\"dur\":1,\"args\":{\"stream\":8}}]";
+  static const char two[]
+      = "[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a\",\"ts\":0,\"dur\":10,\"args\":{\"stream\":7}},"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"b\",\"ts\":5,\"dur\":10,\"args\":{\"stream\":7}},"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"c\",\"ts\":6,\"dur\":1,\"args\":{\"stream\":8}}]";
   g_autoptr (LsKineto) k = parsed (two, strlen (two));
   LS_CHECK (k && k->notes->len == 2 && strstr (g_ptr_array_index (k->notes, 0), "1 kernel overlaps") != NULL);
-  LS_CHECK (k && strstr (g_ptr_array_index (k->notes, 0), "record 1 \"b\" on stream 7, under record 0") != NULL);
+  LS_CHECK (
+      k && strstr (g_ptr_array_index (k->notes, 0), "record 1 \"b\" on stream 7, under record 0") != NULL);
 }
 
 /* Kernels that do not say where they ran are not taken to be on one stream. */
@@ -192,8 +208,13 @@ streamless_kernels_are_noted (void)
   static const char two[] = "[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a\",\"ts\":0,\"dur\":10},"
                             "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"b\",\"ts\":5,\"dur\":10}]";
   g_autoptr (LsKineto) k = parsed (two, strlen (two));
-  LS_CHECK (k && k->notes->len == 2 && strstr (g_ptr_array_index (k->notes, 0), "2 of 2 kernels and copies do not say their \"stream\"") != NULL);
+  LS_CHECK (
+      k && k->notes->len == 2
+      && strstr (g_ptr_array_index (k->notes, 0), "2 of 2 kernels and copies do not say their \"stream\"")
+          != NULL);
 }
 
-LS_TEST_MAIN ("read_kineto", LS_TEST (a_trace_is_read), LS_TEST (kernels_of_a_graph_are_known), LS_TEST (gzip_is_unpacked), LS_TEST (what_unpacks_to_too_much_is_refused_at_once), LS_TEST (every_cut_is_told), LS_TEST (decimals_are_exact),
-              LS_TEST (overlaps_are_noted), LS_TEST (streamless_kernels_are_noted))
+LS_TEST_MAIN ("read_kineto", LS_TEST (a_trace_is_read), LS_TEST (kernels_of_a_graph_are_known),
+              LS_TEST (gzip_is_unpacked), LS_TEST (what_unpacks_to_too_much_is_refused_at_once),
+              LS_TEST (every_cut_is_told), LS_TEST (decimals_are_exact), LS_TEST (overlaps_are_noted),
+              LS_TEST (streamless_kernels_are_noted))

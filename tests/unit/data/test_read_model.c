@@ -22,9 +22,10 @@ static void
 defaults_of_a_native_file (void)
 {
   LsModel m;
-  if (!read_text ("{\"schema\":\"lockstep.model/1\",\"name\":\"t\",\"source\":\"test\",\"layers\":2,\"hidden\":256,\"heads\":4,"
-                  "\"vocab\":1000,\"seq\":128,\"mlp\":\"gelu\",\"norm\":\"layernorm\",\"position\":\"alibi\"}",
-                  "t.json", &m, NULL))
+  if (!read_text (
+          "{\"schema\":\"lockstep.model/1\",\"name\":\"t\",\"source\":\"test\",\"layers\":2,\"hidden\":256,\"heads\":4,"
+          "\"vocab\":1000,\"seq\":128,\"mlp\":\"gelu\",\"norm\":\"layernorm\",\"position\":\"alibi\"}",
+          "t.json", &m, NULL))
     return;
   LS_CHECK (m.n_kv_heads == 4 && m.head_dim == 64 && m.ffn == 1024);
   LS_CHECK (m.attention == LS_ATTENTION_FLASH && m.position == LS_POSITION_ALIBI);
@@ -37,11 +38,12 @@ llama (void)
 {
   LsModel m;
   g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
-  if (!read_text ("{\"architectures\":[\"LlamaForCausalLM\"],\"model_type\":\"llama\",\"hidden_act\":\"silu\","
-                  "\"hidden_size\":4096,\"intermediate_size\":14336,\"num_attention_heads\":32,\"num_hidden_layers\":32,"
-                  "\"num_key_value_heads\":8,\"vocab_size\":128256,\"max_position_embeddings\":8192,"
-                  "\"tie_word_embeddings\":false,\"attention_bias\":false,\"rope_scaling\":null,\"quirk\":1}",
-                  "models/llama3-8b/config.json", &m, notes))
+  if (!read_text (
+          "{\"architectures\":[\"LlamaForCausalLM\"],\"model_type\":\"llama\",\"hidden_act\":\"silu\","
+          "\"hidden_size\":4096,\"intermediate_size\":14336,\"num_attention_heads\":32,\"num_hidden_layers\":32,"
+          "\"num_key_value_heads\":8,\"vocab_size\":128256,\"max_position_embeddings\":8192,"
+          "\"tie_word_embeddings\":false,\"attention_bias\":false,\"rope_scaling\":null,\"quirk\":1}",
+          "models/llama3-8b/config.json", &m, notes))
     return;
   LS_CHECK_STR (m.name, "llama3-8b");
   LS_CHECK (m.n_layers == 32 && m.hidden == 4096 && m.n_kv_heads == 8 && m.head_dim == 128 && m.ffn == 14336);
@@ -58,11 +60,12 @@ mistral_slides (void)
 {
   LsModel m;
   g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
-  if (!read_text ("{\"architectures\":[\"MistralForCausalLM\"],\"model_type\":\"mistral\",\"hidden_act\":\"silu\","
-                  "\"hidden_size\":4096,\"intermediate_size\":14336,\"max_position_embeddings\":32768,"
-                  "\"num_attention_heads\":32,\"num_hidden_layers\":32,\"num_key_value_heads\":8,\"sliding_window\":4096,"
-                  "\"vocab_size\":32000}",
-                  "mistral-7b.json", &m, notes))
+  if (!read_text (
+          "{\"architectures\":[\"MistralForCausalLM\"],\"model_type\":\"mistral\",\"hidden_act\":\"silu\","
+          "\"hidden_size\":4096,\"intermediate_size\":14336,\"max_position_embeddings\":32768,"
+          "\"num_attention_heads\":32,\"num_hidden_layers\":32,\"num_key_value_heads\":8,\"sliding_window\":4096,"
+          "\"vocab_size\":32000}",
+          "mistral-7b.json", &m, notes))
     return;
   LS_CHECK_STR (m.name, "mistral-7b");
   LS_CHECK_NEAR ((double) ls_model_params (&m, m.vocab), 7.24e9, 0.01);
@@ -77,10 +80,11 @@ static void
 qwen2_has_qkv_biases (void)
 {
   LsModel m;
-  if (!read_text ("{\"model_type\":\"qwen2\",\"hidden_act\":\"silu\",\"hidden_size\":3584,\"intermediate_size\":18944,"
-                  "\"max_position_embeddings\":131072,\"num_attention_heads\":28,\"num_hidden_layers\":28,"
-                  "\"num_key_value_heads\":4,\"vocab_size\":152064,\"use_sliding_window\":false,\"sliding_window\":131072}",
-                  "t.json", &m, NULL))
+  if (!read_text (
+          "{\"model_type\":\"qwen2\",\"hidden_act\":\"silu\",\"hidden_size\":3584,\"intermediate_size\":18944,"
+          "\"max_position_embeddings\":131072,\"num_attention_heads\":28,\"num_hidden_layers\":28,"
+          "\"num_key_value_heads\":4,\"vocab_size\":152064,\"use_sliding_window\":false,\"sliding_window\":131072}",
+          "t.json", &m, NULL))
     return;
   LS_CHECK (m.qkv_bias && !m.linear_bias && !m.tied_embeddings);
   LS_CHECK_NEAR ((double) ls_model_params (&m, m.vocab), 7.62e9, 0.01);
@@ -91,12 +95,14 @@ static void
 gpt2_has_its_own_spelling (void)
 {
   LsModel m;
-  if (!read_text ("{\"activation_function\":\"gelu_new\",\"architectures\":[\"GPT2LMHeadModel\"],\"attn_pdrop\":0.1,"
-                  "\"model_type\":\"gpt2\",\"n_ctx\":1024,\"n_embd\":1600,\"n_head\":25,\"n_layer\":48,\"n_positions\":1024,"
-                  "\"n_inner\":null,\"resid_pdrop\":0.1,\"vocab_size\":50257}",
-                  "gpt2-xl.json", &m, NULL))
+  if (!read_text (
+          "{\"activation_function\":\"gelu_new\",\"architectures\":[\"GPT2LMHeadModel\"],\"attn_pdrop\":0.1,"
+          "\"model_type\":\"gpt2\",\"n_ctx\":1024,\"n_embd\":1600,\"n_head\":25,\"n_layer\":48,\"n_positions\":1024,"
+          "\"n_inner\":null,\"resid_pdrop\":0.1,\"vocab_size\":50257}",
+          "gpt2-xl.json", &m, NULL))
     return;
-  LS_CHECK (m.ffn == 6400 && m.tied_embeddings && m.linear_bias && m.dropout && m.position == LS_POSITION_LEARNED);
+  LS_CHECK (m.ffn == 6400 && m.tied_embeddings && m.linear_bias && m.dropout
+            && m.position == LS_POSITION_LEARNED);
   LS_CHECK_NEAR ((double) ls_model_params (&m, m.vocab), 1.558e9, 0.01);
   ls_model_clear (&m);
 }
@@ -106,10 +112,11 @@ gpt_neox_runs_side_by_side (void)
 {
   LsModel m;
   g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
-  if (!read_text ("{\"architectures\":[\"GPTNeoXForCausalLM\"],\"model_type\":\"gpt_neox\",\"hidden_act\":\"gelu_fast\","
-                  "\"hidden_size\":6144,\"intermediate_size\":24576,\"max_position_embeddings\":2048,"
-                  "\"num_attention_heads\":64,\"num_hidden_layers\":44,\"vocab_size\":50432,\"use_cache\":true}",
-                  "gpt-neox-20b.json", &m, notes))
+  if (!read_text (
+          "{\"architectures\":[\"GPTNeoXForCausalLM\"],\"model_type\":\"gpt_neox\",\"hidden_act\":\"gelu_fast\","
+          "\"hidden_size\":6144,\"intermediate_size\":24576,\"max_position_embeddings\":2048,"
+          "\"num_attention_heads\":64,\"num_hidden_layers\":44,\"vocab_size\":50432,\"use_cache\":true}",
+          "gpt-neox-20b.json", &m, notes))
     return;
   LS_CHECK (m.position == LS_POSITION_ROPE && m.linear_bias && !m.dropout && !m.tied_embeddings);
   LS_CHECK_NEAR ((double) ls_model_params (&m, m.vocab), 20.55e9, 0.01);
@@ -122,11 +129,12 @@ opt_has_relu (void)
 {
   LsModel m;
   g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
-  if (!read_text ("{\"activation_function\":\"relu\",\"architectures\":[\"OPTForCausalLM\"],\"model_type\":\"opt\","
-                  "\"do_layer_norm_before\":true,\"dropout\":0.1,\"ffn_dim\":16384,\"hidden_size\":4096,"
-                  "\"max_position_embeddings\":2048,\"num_attention_heads\":32,\"num_hidden_layers\":32,\"vocab_size\":50272,"
-                  "\"word_embed_proj_dim\":4096}",
-                  "opt-6.7b.json", &m, notes))
+  if (!read_text (
+          "{\"activation_function\":\"relu\",\"architectures\":[\"OPTForCausalLM\"],\"model_type\":\"opt\","
+          "\"do_layer_norm_before\":true,\"dropout\":0.1,\"ffn_dim\":16384,\"hidden_size\":4096,"
+          "\"max_position_embeddings\":2048,\"num_attention_heads\":32,\"num_hidden_layers\":32,\"vocab_size\":50272,"
+          "\"word_embed_proj_dim\":4096}",
+          "opt-6.7b.json", &m, notes))
     return;
   LS_CHECK (m.mlp == LS_MLP_GELU && m.tied_embeddings && m.linear_bias && m.dropout);
   LS_CHECK_NEAR ((double) ls_model_params (&m, m.vocab), 6.66e9, 0.01);
@@ -141,10 +149,11 @@ an_unknown_activation_is_noted (void)
 {
   LsModel m;
   g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
-  if (!read_text ("{\"architectures\":[\"LlamaForCausalLM\"],\"model_type\":\"llama\",\"hidden_act\":\"xielu\","
-                  "\"hidden_size\":4096,\"intermediate_size\":14336,\"num_attention_heads\":32,\"num_hidden_layers\":32,"
-                  "\"num_key_value_heads\":8,\"vocab_size\":128256,\"max_position_embeddings\":8192}",
-                  "x.json", &m, notes))
+  if (!read_text (
+          "{\"architectures\":[\"LlamaForCausalLM\"],\"model_type\":\"llama\",\"hidden_act\":\"xielu\","
+          "\"hidden_size\":4096,\"intermediate_size\":14336,\"num_attention_heads\":32,\"num_hidden_layers\":32,"
+          "\"num_key_value_heads\":8,\"vocab_size\":128256,\"max_position_embeddings\":8192}",
+          "x.json", &m, notes))
     return;
   LS_CHECK_INT (notes->len, ==, 2);
   LS_CHECK_STR (notes->pdata[1], "the activation is taken to cost as much as GELU or SiLU");
@@ -155,17 +164,20 @@ static void
 falcons_share_keys_in_two_ways (void)
 {
   LsModel seven, forty;
-  if (!read_text ("{\"model_type\":\"falcon\",\"hidden_size\":4544,\"num_attention_heads\":71,\"num_hidden_layers\":32,"
-                  "\"vocab_size\":65024,\"multi_query\":true,\"new_decoder_architecture\":false,\"bias\":false,\"alibi\":false,"
-                  "\"hidden_dropout\":0.0}",
-                  "falcon-7b.json", &seven, NULL))
+  if (!read_text (
+          "{\"model_type\":\"falcon\",\"hidden_size\":4544,\"num_attention_heads\":71,\"num_hidden_layers\":32,"
+          "\"vocab_size\":65024,\"multi_query\":true,\"new_decoder_architecture\":false,\"bias\":false,\"alibi\":false,"
+          "\"hidden_dropout\":0.0}",
+          "falcon-7b.json", &seven, NULL))
     return;
-  LS_CHECK (seven.n_kv_heads == 1 && seven.seq == 2048 && seven.ffn == 4 * 4544 && seven.tied_embeddings && !seven.dropout);
+  LS_CHECK (seven.n_kv_heads == 1 && seven.seq == 2048 && seven.ffn == 4 * 4544 && seven.tied_embeddings
+            && !seven.dropout);
   LS_CHECK_NEAR ((double) ls_model_params (&seven, seven.vocab), 6.92e9, 0.01);
   ls_model_clear (&seven);
-  if (!read_text ("{\"model_type\":\"falcon\",\"hidden_size\":8192,\"num_attention_heads\":128,\"num_hidden_layers\":60,"
-                  "\"num_kv_heads\":8,\"vocab_size\":65024,\"new_decoder_architecture\":true,\"alibi\":true}",
-                  "falcon-40b.json", &forty, NULL))
+  if (!read_text (
+          "{\"model_type\":\"falcon\",\"hidden_size\":8192,\"num_attention_heads\":128,\"num_hidden_layers\":60,"
+          "\"num_kv_heads\":8,\"vocab_size\":65024,\"new_decoder_architecture\":true,\"alibi\":true}",
+          "falcon-40b.json", &forty, NULL))
     return;
   LS_CHECK (forty.n_kv_heads == 8 && forty.position == LS_POSITION_ALIBI);
   LS_CHECK_NEAR ((double) ls_model_params (&forty, forty.vocab), 41.3e9, 0.02);
@@ -217,6 +229,7 @@ mixtures_of_experts (void)
 }
 
 LS_TEST_MAIN ("read_model", LS_TEST (defaults_of_a_native_file), LS_TEST (llama), LS_TEST (mistral_slides),
-              LS_TEST (qwen2_has_qkv_biases), LS_TEST (gpt2_has_its_own_spelling), LS_TEST (gpt_neox_runs_side_by_side),
-              LS_TEST (opt_has_relu), LS_TEST (an_unknown_activation_is_noted),
-              LS_TEST (falcons_share_keys_in_two_ways), LS_TEST (mixtures_of_experts))
+              LS_TEST (qwen2_has_qkv_biases), LS_TEST (gpt2_has_its_own_spelling),
+              LS_TEST (gpt_neox_runs_side_by_side), LS_TEST (opt_has_relu),
+              LS_TEST (an_unknown_activation_is_noted), LS_TEST (falcons_share_keys_in_two_ways),
+              LS_TEST (mixtures_of_experts))

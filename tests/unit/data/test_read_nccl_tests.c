@@ -25,7 +25,8 @@ parse (const char *text)
 }
 
 static void
-check (const LsNcclTests *t, const char *test, guint n_ranks, guint n_hosts, guint n_rows, uint64_t bytes, double us)
+check (const LsNcclTests *t, const char *test, guint n_ranks, guint n_hosts, guint n_rows, uint64_t bytes,
+       double us)
 {
   if (!LS_CHECK (t != NULL))
     return;
@@ -38,10 +39,10 @@ check (const LsNcclTests *t, const char *test, guint n_ranks, guint n_hosts, gui
   LS_CHECK_DOUBLE (g_array_index (t->rows, LsNcclTestsRow, n_rows - 1).time_us, ==, us);
 }
 
-#define DEVICES                                                                                   \
-  "#  Rank  0 Group  0 Pid  1 on   node-1 device  0 [0000:07:00] NVIDIA H200\n"                   \
-  "#  Rank  1 Group  0 Pid  1 on   node-1 device  1 [0000:0b:00] NVIDIA H200\n"                   \
-  "#  Rank  2 Group  0 Pid  1 on   node-2 device  0 [0000:07:00] NVIDIA H200\n"                   \
+#define DEVICES                                                                                              \
+  "#  Rank  0 Group  0 Pid  1 on   node-1 device  0 [0000:07:00] NVIDIA H200\n"                              \
+  "#  Rank  1 Group  0 Pid  1 on   node-1 device  1 [0000:0b:00] NVIDIA H200\n"                              \
+  "#  Rank  2 Group  0 Pid  1 on   node-2 device  0 [0000:07:00] NVIDIA H200\n"                              \
   "#  Rank  3 Group  0 Pid  1 on   node-2 device  1 [0000:0b:00] NVIDIA H200\n"
 #define SETTING "# nThread 1 nGpus 2 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 5\n"
 
@@ -50,15 +51,15 @@ static void
 text_is_read (void)
 {
   g_autoptr (LsNcclTests) t = parse (
-    "NCCL version 2.27.5+cuda12.8\n"
-    "# nccl-tests version 2.17.6 nccl-headers=22807 nccl-library=22703\n"
-    "# Collective test starting: all_gather_perf\n" SETTING DEVICES
-    "#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong\n"
-    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)\n"
-    "           0             0     float    none      -1     8.00    0.00    0.00       0     8.10    0.00    0.00       0\n"
-    "        1024            64     float    none      -1    10.24    0.10    0.08       0    10.20    0.10    0.08       0\n"
-    "  1073741824      67108864     float    none      -1   5368.7  200.00  150.00     N/A   5300.0  202.59  151.94     N/A\n"
-    "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 75\n#\n# Collective test concluded: all_gather_perf\n");
+      "NCCL version 2.27.5+cuda12.8\n"
+      "# nccl-tests version 2.17.6 nccl-headers=22807 nccl-library=22703\n"
+      "# Collective test starting: all_gather_perf\n" SETTING DEVICES
+      "#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong\n"
+      "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)\n"
+      "           0             0     float    none      -1     8.00    0.00    0.00       0     8.10    0.00    0.00       0\n"
+      "        1024            64     float    none      -1    10.24    0.10    0.08       0    10.20    0.10    0.08       0\n"
+      "  1073741824      67108864     float    none      -1   5368.7  200.00  150.00     N/A   5300.0  202.59  151.94     N/A\n"
+      "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 75\n#\n# Collective test concluded: all_gather_perf\n");
   check (t, "all_gather", 4, 2, 2, 1073741824, 5368.7);
   LS_CHECK_STR (t ? t->gpu : NULL, "NVIDIA H200");
   LS_CHECK_STR (t ? t->version : NULL, "22703");
@@ -68,15 +69,16 @@ static void
 old_text_and_timestamps_are_read (void)
 {
   g_autoptr (LsNcclTests) old = parse (
-    SETTING "#   Rank  0 Pid  51 on node-1 device  0 [0x07] A100-SXM4-40GB\n"
-    "#   Rank  1 Pid  51 on node-1 device  1 [0x0b] A100-SXM4-40GB\n"
-    "#       size         count    type     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong\n"
-    "     1048576        131072   float    20.97   50.00   25.00   0e+00    20.97   50.00   25.00   0e+00\n");
+      SETTING
+      "#   Rank  0 Pid  51 on node-1 device  0 [0x07] A100-SXM4-40GB\n"
+      "#   Rank  1 Pid  51 on node-1 device  1 [0x0b] A100-SXM4-40GB\n"
+      "#       size         count    type     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong\n"
+      "     1048576        131072   float    20.97   50.00   25.00   0e+00    20.97   50.00   25.00   0e+00\n");
   check (old, NULL, 2, 1, 1, 1048576, 20.97);
   g_autoptr (LsNcclTests) stamped = parse (
-    "# Collective test starting: all_reduce_perf\n" SETTING DEVICES
-    "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong           timestamp\n"
-    " 1048576 262144 float sum -1 20.97 50.00 75.00 0 20.97 50.00 75.00 0  2026-11-20 08:00:00\n");
+      "# Collective test starting: all_reduce_perf\n" SETTING DEVICES
+      "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong           timestamp\n"
+      " 1048576 262144 float sum -1 20.97 50.00 75.00 0 20.97 50.00 75.00 0  2026-11-20 08:00:00\n");
   check (stamped, "all_reduce", 4, 2, 1, 1048576, 20.97);
 }
 
@@ -84,34 +86,39 @@ static void
 json_is_read (void)
 {
   g_autoptr (LsNcclTests) t = parse (
-    "{\"version\":2,\"start_time\":\"2026-11-20 08:00:00\",\"args\":[\"./build/alltoall_perf\",\"-g\",\"2\"],"
-    "\"env\":[],\"nccl_version\":22807,\"config\":{\"nthreads\":1,\"ngpus\":2,\"blocking_collectives\":\"false\",\"devices\":["
-    "{\"rank\":0,\"group\":0,\"pid\":1,\"hostname\":\"node-1\",\"device_info\":\"NVIDIA H200\"},"
-    "{\"rank\":2,\"group\":0,\"pid\":1,\"hostname\":\"node-2\",\"device_info\":\"NVIDIA H200\"}]},"
-    "\"results\":[{\"size\":1048576,\"count\":1,\"type\":\"float\",\"redop\":\"none\",\"root\":\"    -1\","
-    "\"out_of_place\":{\"time\":20.97,\"alg_bw\":50.0,\"bus_bw\":37.5,\"nwrong\":null},\"in_place\":null}],"
-    "\"out_of_bounds\":{\"count\":0,\"okay\":\"true\"},\"end_time\":\"x\"}");
+      "{\"version\":2,\"start_time\":\"2026-11-20 08:00:00\",\"args\":[\"./build/alltoall_perf\",\"-g\",\"2\"],"
+      "\"env\":[],\"nccl_version\":22807,\"config\":{\"nthreads\":1,\"ngpus\":2,\"blocking_collectives\":\"false\",\"devices\":["
+      "{\"rank\":0,\"group\":0,\"pid\":1,\"hostname\":\"node-1\",\"device_info\":\"NVIDIA H200\"},"
+      "{\"rank\":2,\"group\":0,\"pid\":1,\"hostname\":\"node-2\",\"device_info\":\"NVIDIA H200\"}]},"
+      "\"results\":[{\"size\":1048576,\"count\":1,\"type\":\"float\",\"redop\":\"none\",\"root\":\"    -1\","
+      "\"out_of_place\":{\"time\":20.97,\"alg_bw\":50.0,\"bus_bw\":37.5,\"nwrong\":null},\"in_place\":null}],"
+      "\"out_of_bounds\":{\"count\":0,\"okay\":\"true\"},\"end_time\":\"x\"}");
   check (t, "alltoall", 4, 2, 1, 1048576, 20.97);
   LS_CHECK_STR (t ? t->date : NULL, "2026-11-20 08:00:00");
 }
 
-#define RUN(version, name, setting, row, end)                                                                             \
-  version "# Collective test starting: " name "_perf_mpi\n" setting DEVICES                                            \
-          "#       size  count  type  redop  root  time  algbw  busbw  #wrong  time  algbw  busbw  #wrong\n" row           \
-          "# Out of bounds values : 0 OK\n" end
+#define RUN(version, name, setting, row, end)                                                                \
+  version                                                                                                    \
+      "# Collective test starting: " name "_perf_mpi\n" setting DEVICES                                      \
+      "#       size  count  type  redop  root  time  algbw  busbw  #wrong  time  algbw  busbw  #wrong\n" row \
+      "# Out of bounds values : 0 OK\n" end
 
-/* As joined logs and a job's output have them: with and without a version and an end, under banners, of other rank counts. */
+/* As joined logs and a job's output have them: with and without a version and an end, under banners, of other
+ * rank counts. */
 static void
 several_runs_of_one_file (void)
 {
-  g_autoptr (GPtrArray) runs = parse_all (
-      "node-1: module load nccl\n" RUN ("# nccl-tests version 2.17.6 nccl-headers=22807 nccl-library=22807\n", "all_reduce", SETTING,
-                                        " 1048576 262144 float sum -1 50.0 20.97 31.45 0 50.0 20.97 31.45 0\n",
-                                        "# Collective test concluded: all_reduce_perf_mpi\n#\n")
-      "srun: job 7\n" RUN ("", "all_gather", "# nThread 1 nGpus 1 minBytes 8\n",
-                           " 2097152 65536 float none -1 80.0 26.21 19.66 0 80.0 26.21 19.66 0\n", "")
-      RUN ("# nccl-tests version 2.18.0 nccl-headers=22807 nccl-library=22907\n", "alltoall", SETTING,
-           " 4194304 65536 float none -1 90.0 46.60 34.95 0 90.0 46.60 34.95 0\n", "# Collective test concluded: alltoall_perf_mpi\n"));
+  g_autoptr (GPtrArray) runs
+      = parse_all ("node-1: module load nccl\n" RUN (
+          "# nccl-tests version 2.17.6 nccl-headers=22807 nccl-library=22807\n", "all_reduce", SETTING,
+          " 1048576 262144 float sum -1 50.0 20.97 31.45 0 50.0 20.97 31.45 0\n",
+          "# Collective test concluded: all_reduce_perf_mpi\n#\n") "srun: job 7\n" RUN ("", "all_gather",
+                                                                                        "# nThread 1 nGpus 1 minBytes 8\n",
+                                                                                        " 2097152 65536 float none -1 80.0 26.21 19.66 0 80.0 26.21 19.66 0\n",
+                                                                                        "")
+                       RUN ("# nccl-tests version 2.18.0 nccl-headers=22807 nccl-library=22907\n", "alltoall",
+                            SETTING, " 4194304 65536 float none -1 90.0 46.60 34.95 0 90.0 46.60 34.95 0\n",
+                            "# Collective test concluded: alltoall_perf_mpi\n"));
   if (!LS_CHECK (runs && runs->len == 3))
     return;
   check (runs->pdata[0], "all_reduce", 4, 2, 1, 1048576, 50);
@@ -122,4 +129,5 @@ several_runs_of_one_file (void)
   LS_CHECK_STR (((const LsNcclTests *) runs->pdata[2])->version, "22907");
 }
 
-LS_TEST_MAIN ("read-nccl-tests", LS_TEST (several_runs_of_one_file), LS_TEST (text_is_read), LS_TEST (old_text_and_timestamps_are_read), LS_TEST (json_is_read))
+LS_TEST_MAIN ("read-nccl-tests", LS_TEST (several_runs_of_one_file), LS_TEST (text_is_read),
+              LS_TEST (old_text_and_timestamps_are_read), LS_TEST (json_is_read))

@@ -6,25 +6,29 @@
 
 #include "data/measured/read_profile.h"
 
-#define ROWS                                                                                                      \
-  R ("gemm-isolated", "wgrad", "6144x768x8192", "bf16", 151519232, 77309411328, 120.5, "layout=NT")               \
-  R ("gemm-isolated", "forward", "8*128x64x32", "fp16", 229376, 4194304, 4.5, "layout=TN")                        \
-  R ("gemm-sustained", "forward", "2048x6144x768", "bf16", 38535168, 19327352832, 40.25, "layout=TN")             \
-  R ("streams", "add", "8192x6144", "fp16", 301989888, 0, 110.75, "of_copy=0.99")                                 \
-  R ("streams", "adam", "1x50000000", "fp32", 1400000000, 0, 500, "")                                             \
-  R ("gemm-batched", "scores-bmm", "24*2048x2048x128", "fp16", 226492416, 25769803776, 60, "operands=interleaved") \
-  R ("attention", "flash-attention-bwd", "1x4096x32x8x128", "bf16", 335544320, 343597383680, 900, "causal=1")      \
-  R ("streams", "some-new-kernel", "8192x6144", "fp16", 301989888, 0, 110.75, "")                                 \
+#define ROWS                                                                                                 \
+  R ("gemm-isolated", "wgrad", "6144x768x8192", "bf16", 151519232, 77309411328, 120.5, "layout=NT")          \
+  R ("gemm-isolated", "forward", "8*128x64x32", "fp16", 229376, 4194304, 4.5, "layout=TN")                   \
+  R ("gemm-sustained", "forward", "2048x6144x768", "bf16", 38535168, 19327352832, 40.25, "layout=TN")        \
+  R ("streams", "add", "8192x6144", "fp16", 301989888, 0, 110.75, "of_copy=0.99")                            \
+  R ("streams", "adam", "1x50000000", "fp32", 1400000000, 0, 500, "")                                        \
+  R ("gemm-batched", "scores-bmm", "24*2048x2048x128", "fp16", 226492416, 25769803776, 60,                   \
+     "operands=interleaved")                                                                                 \
+  R ("attention", "flash-attention-bwd", "1x4096x32x8x128", "bf16", 335544320, 343597383680, 900,            \
+     "causal=1")                                                                                             \
+  R ("streams", "some-new-kernel", "8192x6144", "fp16", 301989888, 0, 110.75, "")                            \
   R ("host", "launch", "-", "-", 0, 0, 2.5, "")
 
-#define R(group, name, shape, dtype, bytes, flops, us, note)                                                      \
-  "{\"group\":\"" group "\",\"name\":\"" name "\",\"shape\":\"" shape "\",\"dtype\":\"" dtype "\",\"bytes\":" #bytes  \
-  ",\"flops\":" #flops ",\"time_us\":" #us ",\"spread_pct\":1,\"rate\":1,\"note\":\"" note "\"},"
-static const char json[] = "{\"schema\":\"lockstep.kernelbench/1\",\"gpu\":\"NVIDIA H200\",\"n_sms\":132,"
-                           "\"l2_bytes\":1,\"memory_bytes\":1,\"driver\":\"550\",\"cuda\":\"12.4\",\"cublaslt\":1,"
-                           "\"date\":\"2026-11-20T08:00:00Z\",\"method\":\"m\",\"n_skipped\":0,\"states\":[],\"rows\":[" ROWS;
+#define R(group, name, shape, dtype, bytes, flops, us, note)                                                 \
+  "{\"group\":\"" group "\",\"name\":\"" name "\",\"shape\":\"" shape "\",\"dtype\":\"" dtype                \
+  "\",\"bytes\":" #bytes ",\"flops\":" #flops ",\"time_us\":" #us                                            \
+  ",\"spread_pct\":1,\"rate\":1,\"note\":\"" note "\"},"
+static const char json[]
+    = "{\"schema\":\"lockstep.kernelbench/1\",\"gpu\":\"NVIDIA H200\",\"n_sms\":132,"
+      "\"l2_bytes\":1,\"memory_bytes\":1,\"driver\":\"550\",\"cuda\":\"12.4\",\"cublaslt\":1,"
+      "\"date\":\"2026-11-20T08:00:00Z\",\"method\":\"m\",\"n_skipped\":0,\"states\":[],\"rows\":[" ROWS;
 #undef R
-#define R(group, name, shape, dtype, bytes, flops, us, note)                                                      \
+#define R(group, name, shape, dtype, bytes, flops, us, note)                                                 \
   group "," name "," shape "," dtype "," #bytes "," #flops "," #us ",1,1," note "\n"
 static const char csv[] = "group,name,shape,dtype,bytes,flops,time_us,spread_pct,rate,note\n" ROWS;
 #undef R
@@ -100,8 +104,9 @@ its_csv_says_the_same (void)
 static void
 a_table_of_others_is_read (void)
 {
-  g_autoptr (LsProfile) p = parse ("dtype,m,n,k,latency_ms,gpu\nbf16,256,512,512,0.01,a100\nbf16,512,512,512,0.01,h100\n"
-                                   "fp16,1024,512,512,0.02,a100\n");
+  g_autoptr (LsProfile) p
+      = parse ("dtype,m,n,k,latency_ms,gpu\nbf16,256,512,512,0.01,a100\nbf16,512,512,512,0.01,h100\n"
+               "fp16,1024,512,512,0.02,a100\n");
   if (!LS_CHECK (p != NULL && p->kernels->len == 2))
     return;
   LS_CHECK (!p->is_ours);
@@ -125,15 +130,19 @@ a_row_is_located (void)
 static void
 events_are_taken_off_and_disturbed_rows_left_out (void)
 {
-  static const char head[] = "{\"schema\":\"lockstep.kernelbench/1\",\"gpu\":\"x\",\"uuid\":\"y\",\"n_sms\":1,\"mig\":false,"
-                             "\"host\":true,\"checked\":true,\"date\":\"d\",\"failed\":[{\"case\":\"a\",\"why\":\"b\"}],\"rows\":[";
-  static const char product[] = "{\"group\":\"gemm-isolated\",\"name\":\"forward\",\"shape\":\"64x64x64\",\"dtype\":\"bf16\","
-                                "\"bytes\":24576,\"flops\":524288,\"time_us\":10,\"implementation\":\"own\",\"sm_mhz\":1,"
-                                "\"sm_mhz_min\":1,\"memory_mhz\":1,\"power_w\":1,\"temperature_c\":1,\"throttle\":0,\"others\":0";
-  static const char rest[] = "{\"group\":\"streams\",\"name\":\"add\",\"shape\":\"64x64\",\"dtype\":\"bf16\",\"bytes\":24576,"
-                             "\"flops\":0,\"time_us\":10},{\"group\":\"host\",\"name\":\"event-pair\",\"shape\":\"-\","
-                             "\"dtype\":\"-\",\"bytes\":0,\"flops\":0,\"time_us\":1.5}";
-  g_autofree char *text = g_strconcat (head, product, "},", product, ",\"disturbed\":\"heat\"},", rest, "]}", NULL);
+  static const char head[]
+      = "{\"schema\":\"lockstep.kernelbench/1\",\"gpu\":\"x\",\"uuid\":\"y\",\"n_sms\":1,\"mig\":false,"
+        "\"host\":true,\"checked\":true,\"date\":\"d\",\"failed\":[{\"case\":\"a\",\"why\":\"b\"}],\"rows\":[";
+  static const char product[]
+      = "{\"group\":\"gemm-isolated\",\"name\":\"forward\",\"shape\":\"64x64x64\",\"dtype\":\"bf16\","
+        "\"bytes\":24576,\"flops\":524288,\"time_us\":10,\"implementation\":\"own\",\"sm_mhz\":1,"
+        "\"sm_mhz_min\":1,\"memory_mhz\":1,\"power_w\":1,\"temperature_c\":1,\"throttle\":0,\"others\":0";
+  static const char rest[]
+      = "{\"group\":\"streams\",\"name\":\"add\",\"shape\":\"64x64\",\"dtype\":\"bf16\",\"bytes\":24576,"
+        "\"flops\":0,\"time_us\":10},{\"group\":\"host\",\"name\":\"event-pair\",\"shape\":\"-\","
+        "\"dtype\":\"-\",\"bytes\":0,\"flops\":0,\"time_us\":1.5}";
+  g_autofree char *text
+      = g_strconcat (head, product, "},", product, ",\"disturbed\":\"heat\"},", rest, "]}", NULL);
   g_autoptr (LsProfile) p = parse (text);
   if (!LS_CHECK (p != NULL) || !LS_CHECK (p->kernels->len == 2))
     return;
@@ -143,24 +152,38 @@ events_are_taken_off_and_disturbed_rows_left_out (void)
   LS_CHECK_NEAR (g_array_index (p->kernels, LsTimedKernel, 1).measured_s, 10e-6, 1e-9);
 }
 
-#define ROW(group, name, shape, bytes, flops, note, implementation)                                                  \
-  "{\"group\":\"" group "\",\"name\":\"" name "\",\"shape\":\"" shape "\",\"dtype\":\"bf16\",\"bytes\":" #bytes          \
-  ",\"flops\":" #flops ",\"time_us\":900,\"note\":\"" note "\",\"implementation\":\"" implementation "\"}"
+#define ROW(group, name, shape, bytes, flops, note, implementation)                                          \
+  "{\"group\":\"" group "\",\"name\":\"" name "\",\"shape\":\"" shape                                        \
+  "\",\"dtype\":\"bf16\",\"bytes\":" #bytes ",\"flops\":" #flops ",\"time_us\":900,\"note\":\"" note         \
+  "\",\"implementation\":\"" implementation "\"}"
 
 /* Attention is of the implementation that ran, under the groups' names and a job's; ours, and what only
  * streamed as many bytes in place of a job's kernel, are kernels of nobody. */
 static void
 kernels_are_kept_by_implementation (void)
 {
-  static const char text[] =
-    "{\"schema\":\"lockstep.kernelbench/1\",\"gpu\":\"x\",\"n_sms\":1,\"date\":\"d\",\"rows\":["
-    ROW ("attention", "flash-attention-bwd", "1x4096x32x8x128", 335544320, 343597383680, "causal=1", "fa3") ","
-    ROW ("shapes", "flash-attention-fwd", "1x4096x32x8x128", 83886080, 137438953472, "kind=attention-fwd causal=1", "cudnn") ","
-    ROW ("shapes", "flash-attention-fwd", "1x4096x32x8x128", 83886080, 137438953472, "kind=attention-fwd causal=1", "own") ","
-    ROW ("shapes", "fc1", "8*64x64x64", 196608, 4194304, "kind=batched-gemm layout=TN", "cublaslt") ","
-    ROW ("shapes", "rope-fwd", "64x64", 16384, 0, "kind=elementwise", "stand-in") ","
-    ROW ("shapes", "swiglu", "64x64", 24576, 0, "kind=elementwise", "own") ","
-    ROW ("shapes", "swiglu", "64x64", 24576, 0, "kind=of-tomorrow", "own") "]}";
+  static const char text[] = "{\"schema\":\"lockstep.kernelbench/1\",\"gpu\":\"x\",\"n_sms\":1,\"date\":\"d\",\"rows\":[" ROW (
+      "attention", "flash-attention-bwd", "1x4096x32x8x128", 335544320, 343597383680, "causal=1",
+      "fa3") "," ROW ("shapes", "flash-attention-fwd", "1x4096x32x8x128", 83886080, 137438953472,
+                      "kind=attention-fwd causal=1",
+                      "cudnn") "," ROW ("shapes", "flash-attention-fwd", "1x4096x32x8x128", 83886080,
+                                        137438953472, "kind=attention-fwd causal=1",
+                                        "own") "," ROW ("shapes", "fc1", "8*64x64x64", 196608, 4194304,
+                                                        "kind=batched-gemm layout=TN",
+                                                        "cublaslt") "," ROW ("shapes", "rope-fwd", "64x64",
+                                                                             16384, 0, "kind=elementwise",
+                                                                             "stand-in") "," ROW ("shapes",
+                                                                                                  "swiglu",
+                                                                                                  "64x64",
+                                                                                                  24576, 0,
+                                                                                                  "kind=elementwise",
+                                                                                                  "own") "," ROW ("shapes",
+                                                                                                                  "swiglu",
+                                                                                                                  "64x64",
+                                                                                                                  24576,
+                                                                                                                  0,
+                                                                                                                  "kind=of-tomorrow",
+                                                                                                                  "own") "]}";
   g_autoptr (LsProfile) p = parse (text);
   if (!LS_CHECK (p != NULL) || !LS_CHECK (p->kernels->len == 4))
     return;
@@ -180,8 +203,8 @@ kernels_are_kept_by_implementation (void)
   LS_CHECK_INT (p->n_passed, ==, 2);
 }
 
-/* Of a step that was run: medians, less what two events show around nothing; products on a hot GPU; no span beside another stream's
- * kernel, no stand-in, nothing of our own attention, no copy. */
+/* Of a step that was run: medians, less what two events show around nothing; products on a hot GPU; no span
+ * beside another stream's kernel, no stand-in, nothing of our own attention, no copy. */
 static void
 spans_of_a_plan_are_kernels (void)
 {
@@ -211,6 +234,7 @@ spans_of_a_plan_are_kernels (void)
   LS_CHECK_STR (g_array_index (p->kernels, LsTimedKernel, 0).kernel.name, "add");
 }
 
-LS_TEST_MAIN ("read-profile", LS_TEST (spans_of_a_plan_are_kernels), LS_TEST (a_profile_is_read), LS_TEST (its_csv_says_the_same),
-              LS_TEST (a_table_of_others_is_read), LS_TEST (a_row_is_located),
-              LS_TEST (events_are_taken_off_and_disturbed_rows_left_out), LS_TEST (kernels_are_kept_by_implementation))
+LS_TEST_MAIN ("read-profile", LS_TEST (spans_of_a_plan_are_kernels), LS_TEST (a_profile_is_read),
+              LS_TEST (its_csv_says_the_same), LS_TEST (a_table_of_others_is_read),
+              LS_TEST (a_row_is_located), LS_TEST (events_are_taken_off_and_disturbed_rows_left_out),
+              LS_TEST (kernels_are_kept_by_implementation))

@@ -1,11 +1,13 @@
-/* Pins what a file of software takes from the one that it is based on, and that circles and wrong facts are refused. */
+/* Pins what a file of software takes from the one that it is based on, and that circles and wrong facts are
+ * refused. */
 #include "ls_test.h"
 
 #include <string.h>
 
 #include "data/jobs/read_software.h"
 
-#define HEAD(name_) "{\"schema\":\"lockstep.software/1\",\"name\":\"" name_ "\",\"source\":\"s\",\"program\":\"" name_ "\""
+#define HEAD(name_)                                                                                          \
+  "{\"schema\":\"lockstep.software/1\",\"name\":\"" name_ "\",\"source\":\"s\",\"program\":\"" name_ "\""
 
 static void
 write_file (const char *folder, const char *name, const char *text)
@@ -18,7 +20,8 @@ write_file (const char *folder, const char *name, const char *text)
 static bool
 load (const char *const *files, const char *name, LsSoftwareSpec *ret, char **ret_report)
 {
-  g_autofree char *root = g_dir_make_tmp ("lockstep-XXXXXX", NULL), *folder = g_build_filename (root, "strategies", "software", NULL);
+  g_autofree char *root = g_dir_make_tmp ("lockstep-XXXXXX", NULL),
+                  *folder = g_build_filename (root, "strategies", "software", NULL);
   g_autofree char *before = g_strdup (g_getenv ("LS_DATA_DIR"));
   g_mkdir_with_parents (folder, 0700);
   for (guint i = 0; files[i]; i += 2)
@@ -32,10 +35,15 @@ load (const char *const *files, const char *name, LsSoftwareSpec *ret, char **re
 }
 
 static const char *const family[] = {
-  "old.json", HEAD ("old") ",\"vendor\":\"v\",\"release\":\"1\",\"dp_kinds\":\"ddp\",\"runs_like\":\"a loop of our own\",\"defaults\":{\"apex_norm\":true,\"tp_async\":false},"
-              "\"headroom\":[{\"what\":\"a\",\"size\":\"1GiB\",\"source\":\"s\"}],\"tables\":[{\"of\":\"*\",\"source\":\"s\"}]}",
-  "new.json", HEAD ("new") ",\"based_on\":\"old\",\"release\":\"2\",\"defaults\":{\"tp_async\":true,\"batch_sync\":true}}",
-  "newest.json", HEAD ("newest") ",\"based_on\":\"new\",\"headroom\":[{\"what\":\"b\",\"size\":\"2GiB\",\"source\":\"s\"}]}",
+  "old.json",
+  HEAD (
+      "old") ",\"vendor\":\"v\",\"release\":\"1\",\"dp_kinds\":\"ddp\",\"runs_like\":\"a loop of our own\",\"defaults\":{\"apex_norm\":true,\"tp_async\":false},"
+             "\"headroom\":[{\"what\":\"a\",\"size\":\"1GiB\",\"source\":\"s\"}],\"tables\":[{\"of\":\"*\",\"source\":\"s\"}]}",
+  "new.json",
+  HEAD (
+      "new") ",\"based_on\":\"old\",\"release\":\"2\",\"defaults\":{\"tp_async\":true,\"batch_sync\":true}}",
+  "newest.json",
+  HEAD ("newest") ",\"based_on\":\"new\",\"headroom\":[{\"what\":\"b\",\"size\":\"2GiB\",\"source\":\"s\"}]}",
   NULL,
 };
 
@@ -53,7 +61,8 @@ a_file_says_what_differs_from_its_base (void)
   LS_CHECK (s.defaults.apex_norm && s.defaults.tp_async && s.defaults.batch_sync);
   LS_CHECK_STR (s.runs_like, "a loop of our own");
   LS_CHECK (s.dp_kinds == NULL && s.tables == NULL);
-  LS_CHECK (s.headroom->len == 1 && g_array_index (s.headroom, LsHeadroomItem, 0).bytes == (uint64_t) 2 << 30);
+  LS_CHECK (s.headroom->len == 1
+            && g_array_index (s.headroom, LsHeadroomItem, 0).bytes == (uint64_t) 2 << 30);
   ls_software_clear (&s);
 }
 
@@ -69,11 +78,19 @@ check_refused (const char *const *files, const char *name, const char *why)
 static void
 circles_and_wrong_facts_are_refused (void)
 {
-  const char *const circle[] = { "a.json", HEAD ("a") ",\"based_on\":\"b\"}", "b.json", HEAD ("b") ",\"based_on\":\"a\"}", NULL };
+  const char *const circle[]
+      = { "a.json", HEAD ("a") ",\"based_on\":\"b\"}", "b.json", HEAD ("b") ",\"based_on\":\"a\"}", NULL };
   const char *const nobody[] = { "a.json", HEAD ("a") ",\"based_on\":\"b\"}", NULL };
-  const char *const key[] = { "a.json", HEAD ("a") ",\"tables\":[{\"of\":\"*\",\"source\":\"s\",\"strategy\":{\"atention\":\"flash\"}}]}", NULL };
-  const char *const value[] = { "a.json", HEAD ("a") ",\"tables\":[{\"of\":\"*\",\"source\":\"s\",\"model\":{\"vocab\":-1}}]}", NULL };
-  const char *const list[] = { "a.json", HEAD ("a") ",\"tables\":[{\"of\":\"*\",\"source\":\"s\",\"when\":{\"gpus\":[8]}}]}", NULL };
+  const char *const key[]
+      = { "a.json",
+          HEAD ("a") ",\"tables\":[{\"of\":\"*\",\"source\":\"s\",\"strategy\":{\"atention\":\"flash\"}}]}",
+          NULL };
+  const char *const value[]
+      = { "a.json", HEAD ("a") ",\"tables\":[{\"of\":\"*\",\"source\":\"s\",\"model\":{\"vocab\":-1}}]}",
+          NULL };
+  const char *const list[]
+      = { "a.json", HEAD ("a") ",\"tables\":[{\"of\":\"*\",\"source\":\"s\",\"when\":{\"gpus\":[8]}}]}",
+          NULL };
   check_refused (circle, "a", "expected at most 8 files, each based on the next; got more, or a circle");
   check_refused (nobody, "a", "no software is named \"b\"");
   check_refused (key, "a", "unknown key; did you mean \"attention\"?");
@@ -81,4 +98,5 @@ circles_and_wrong_facts_are_refused (void)
   check_refused (list, "a", "expected a string; got an array");
 }
 
-LS_TEST_MAIN ("data/read_software", LS_TEST (a_file_says_what_differs_from_its_base), LS_TEST (circles_and_wrong_facts_are_refused))
+LS_TEST_MAIN ("data/read_software", LS_TEST (a_file_says_what_differs_from_its_base),
+              LS_TEST (circles_and_wrong_facts_are_refused))

@@ -8,11 +8,11 @@
 static void
 a_file_sets_the_knobs (void)
 {
-  static const char text[] =
-    "{\"schema\":\"lockstep.strategy/1\",\"name\":\"t\",\"source\":\"test\",\"tp\":8,\"pp\":4,\"vpp\":2,\"sp\":true,"
-    "\"zero\":\"3@16\",\"dp_kind\":\"fsdp2\",\"p2p\":\"overlapped\",\"schedule\":\"interleaved-1f1b\","
-    "\"micro_batch\":2,\"global_batch\":512,\"recompute\":\"selective\",\"attention\":\"unfused\",\"dtype\":\"fp16\","
-    "\"grad_dtype\":\"fp32\",\"grad_norm\":false,\"bucket_bytes\":\"25MiB\",\"layers_per_chunk\":[1,2,2,2,2,2,2,1]}";
+  static const char text[]
+      = "{\"schema\":\"lockstep.strategy/1\",\"name\":\"t\",\"source\":\"test\",\"tp\":8,\"pp\":4,\"vpp\":2,\"sp\":true,"
+        "\"zero\":\"3@16\",\"dp_kind\":\"fsdp2\",\"p2p\":\"overlapped\",\"schedule\":\"interleaved-1f1b\","
+        "\"micro_batch\":2,\"global_batch\":512,\"recompute\":\"selective\",\"attention\":\"unfused\",\"dtype\":\"fp16\","
+        "\"grad_dtype\":\"fp32\",\"grad_norm\":false,\"bucket_bytes\":\"25MiB\",\"layers_per_chunk\":[1,2,2,2,2,2,2,1]}";
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "t.json", diags);
   LsStrategy s;
@@ -51,16 +51,21 @@ flags_set_the_knobs (void)
   LS_CHECK (set (&s, "dp-kind", "xla-fsdp") && s.dp_kind == LS_DP_XLA_FSDP);
   LS_CHECK (set (&s, "grad-dtype", "fp32") && s.grad_dtype == LS_DTYPE_FP32);
   LS_CHECK (set (&s, "layers-per-chunk", "3,4,3") && s.n_layers_per_chunk == 3 && s.layers_per_chunk[1] == 4);
-  LS_CHECK (set (&s, "layers-per-chunk", "4x13, 3x3") && s.n_layers_per_chunk == 16 && s.layers_per_chunk[12] == 4 && s.layers_per_chunk[13] == 3);
-  LS_CHECK (!set (&s, "layers-per-chunk", "4x") && !set (&s, "layers-per-chunk", "x4") && !set (&s, "layers-per-chunk", "4x0"));
-  LS_CHECK (!set (&s, "layers-per-chunk", "4x13x2") && !set (&s, "layers-per-chunk", "1x1048576,1") && s.n_layers_per_chunk == 16);
+  LS_CHECK (set (&s, "layers-per-chunk", "4x13, 3x3") && s.n_layers_per_chunk == 16
+            && s.layers_per_chunk[12] == 4 && s.layers_per_chunk[13] == 3);
+  LS_CHECK (!set (&s, "layers-per-chunk", "4x") && !set (&s, "layers-per-chunk", "x4")
+            && !set (&s, "layers-per-chunk", "4x0"));
+  LS_CHECK (!set (&s, "layers-per-chunk", "4x13x2") && !set (&s, "layers-per-chunk", "1x1048576,1")
+            && s.n_layers_per_chunk == 16);
   LS_CHECK (set (&s, "layers-per-chunk", "balanced") && !s.layers_per_chunk && s.balance_layers);
   LS_CHECK (set (&s, "layers-per-chunk", "2,1x2") && s.n_layers_per_chunk == 3 && !s.balance_layers);
-  LS_CHECK (set (&s, "layers-per-chunk", "auto") && !s.layers_per_chunk && s.n_layers_per_chunk == 0 && !s.balance_layers);
+  LS_CHECK (set (&s, "layers-per-chunk", "auto") && !s.layers_per_chunk && s.n_layers_per_chunk == 0
+            && !s.balance_layers);
   LS_CHECK (set (&s, "recompute-stages", "1x3,2") && s.n_recompute_stages == 4 && s.recompute_stages[3] == 2);
   LS_CHECK (set (&s, "schedule", "zb-h1"));
   LS_CHECK_STR (s.schedule, "zb-h1");
-  LS_CHECK (!set (&s, "zero", "4") && !set (&s, "zero", "1@0") && !set (&s, "zero", "1@") && !set (&s, "zero", "@8"));
+  LS_CHECK (!set (&s, "zero", "4") && !set (&s, "zero", "1@0") && !set (&s, "zero", "1@")
+            && !set (&s, "zero", "@8"));
   LS_CHECK (!set (&s, "tp", "0") && !set (&s, "tp", "1.5") && !set (&s, "dtype", "int8"));
   LS_CHECK (!set (&s, "name", "x") && !set (&s, "schema", "x")); /* of files only */
   LS_CHECK_INT (s.zero_stage, ==, 0);
@@ -72,11 +77,34 @@ static void
 no_knob_is_missing (void)
 {
   static const char *const flags[] = {
-    "gpus", "tp", "pp", "dp", "cp", "ep", "vpp", "sp", "zero", "dp-kind", "dp-overlap", "tp-overlap", "tp-async", "p2p", "schedule",
-    "micro-batch", "global-batch", "seq", "recompute", "attention", "dtype", "grad-dtype", "layers-per-chunk", "grad-norm",
+    "gpus",
+    "tp",
+    "pp",
+    "dp",
+    "cp",
+    "ep",
+    "vpp",
+    "sp",
+    "zero",
+    "dp-kind",
+    "dp-overlap",
+    "tp-overlap",
+    "tp-async",
+    "p2p",
+    "schedule",
+    "micro-batch",
+    "global-batch",
+    "seq",
+    "recompute",
+    "attention",
+    "dtype",
+    "grad-dtype",
+    "layers-per-chunk",
+    "grad-norm",
   };
   for (size_t i = 0; i < G_N_ELEMENTS (flags); i++)
-    ls_check_impl (ls_field_find (ls_strategy_fields, flags[i]) != NULL, __FILE__, __LINE__, "no --%s", flags[i]);
+    ls_check_impl (ls_field_find (ls_strategy_fields, flags[i]) != NULL, __FILE__, __LINE__, "no --%s",
+                   flags[i]);
 }
 
 /* What prints a knob and what reads it agree. */

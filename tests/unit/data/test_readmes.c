@@ -21,11 +21,11 @@
 #include "data/measured/read_residuals.h"
 #include "data/traces/trace_file.h"
 
-#define MODELS "models/README.md"
+#define MODELS     "models/README.md"
 #define TOPOLOGIES "topologies/README.md"
 #define STRATEGIES "strategies/README.md"
-#define TRACES "traces/README.md"
-#define FORMATS "src/manual/formats/"
+#define TRACES     "traces/README.md"
+#define FORMATS    "src/manual/formats/"
 
 static const struct {
   const char *page, *kind;
@@ -112,7 +112,8 @@ check_keys (const char *readme, const char *kind, const LsField *fields)
   }
   g_autofree char *got = g_strndup (b.from, (gsize) (b.to - b.from));
   ls_check_impl (strcmp (got, expected) == 0, __FILE__, __LINE__,
-                 "%s, keys of %s (LS_UPDATE_GOLDEN=1 writes them anew) should be:\n%s", readme, kind, expected);
+                 "%s, keys of %s (LS_UPDATE_GOLDEN=1 writes them anew) should be:\n%s", readme, kind,
+                 expected);
 }
 
 static void
@@ -157,8 +158,8 @@ static void
 check_subset (const GPtrArray *a, const GPtrArray *b, const char *folder, const char *complaint)
 {
   for (guint i = 0; i < a->len; i++)
-    ls_check_impl (g_ptr_array_find_with_equal_func ((GPtrArray *) b, a->pdata[i], g_str_equal, NULL), __FILE__,
-                   __LINE__, "%s/%s.json: %s", folder, (char *) a->pdata[i], complaint);
+    ls_check_impl (g_ptr_array_find_with_equal_func ((GPtrArray *) b, a->pdata[i], g_str_equal, NULL),
+                   __FILE__, __LINE__, "%s/%s.json: %s", folder, (char *) a->pdata[i], complaint);
 }
 
 static void

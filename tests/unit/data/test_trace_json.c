@@ -21,8 +21,8 @@ same_text (const char *a, const char *b)
 static bool
 same_kernel (const LsKernel *a, const LsKernel *b)
 {
-  return same_text (a->name, b->name) && a->kind == b->kind && a->dtype == b->dtype && a->m == b->m && a->n == b->n
-         && a->k == b->k && a->batch == b->batch && a->flops == b->flops && a->bytes == b->bytes;
+  return same_text (a->name, b->name) && a->kind == b->kind && a->dtype == b->dtype && a->m == b->m
+      && a->n == b->n && a->k == b->k && a->batch == b->batch && a->flops == b->flops && a->bytes == b->bytes;
 }
 
 static bool
@@ -33,21 +33,22 @@ same_lists (const LsOp *a, const LsOp *b)
     ok = a->deps[i].kind == b->deps[i].kind && a->deps[i].index == b->deps[i].index;
   for (uint32_t i = 0; ok && i < a->n_transfers; i++)
     ok = a->transfers[i].bytes == b->transfers[i].bytes && a->transfers[i].slot == b->transfers[i].slot
-         && a->transfers[i].is_send == b->transfers[i].is_send;
+        && a->transfers[i].is_send == b->transfers[i].is_send;
   for (uint32_t i = 0; ok && i < a->n_buffers; i++)
     ok = a->buffers[i].bytes == b->buffers[i].bytes && a->buffers[i].id == b->buffers[i].id
-         && a->buffers[i].category == b->buffers[i].category && a->buffers[i].is_free == b->buffers[i].is_free
-         && a->buffers[i].when == b->buffers[i].when;
+        && a->buffers[i].category == b->buffers[i].category && a->buffers[i].is_free == b->buffers[i].is_free
+        && a->buffers[i].when == b->buffers[i].when;
   return ok;
 }
 
 static bool
 same_op (const LsOp *a, const LsOp *b)
 {
-  return a->kind == b->kind && a->stream == b->stream && a->tag == b->tag && a->host == b->host && a->slot == b->slot
-         && a->coll == b->coll && a->dtype == b->dtype && a->root == b->root && a->layer == b->layer && a->unit == b->unit
-         && a->event == b->event && a->kernel == b->kernel && a->recorded == b->recorded && a->repeat == b->repeat && a->bytes == b->bytes
-         && same_text (a->name, b->name) && same_lists (a, b);
+  return a->kind == b->kind && a->stream == b->stream && a->tag == b->tag && a->host == b->host
+      && a->slot == b->slot && a->coll == b->coll && a->dtype == b->dtype && a->root == b->root
+      && a->layer == b->layer && a->unit == b->unit && a->event == b->event && a->kernel == b->kernel
+      && a->recorded == b->recorded && a->repeat == b->repeat && a->bytes == b->bytes
+      && same_text (a->name, b->name) && same_lists (a, b);
 }
 
 static bool
@@ -62,25 +63,25 @@ same_segment (const LsSegment *a, const LsSegment *b)
 static bool
 same_program (const LsProgram *a, const LsProgram *b)
 {
-  return a->n_instances == b->n_instances && a->n_events == b->n_events && a->stage == b->stage && a->n_params == b->n_params
-         && a->n_lead == b->n_lead
-         && memcmp (a->static_bytes, b->static_bytes, sizeof a->static_bytes) == 0
-         && memcmp (a->instances, b->instances, a->n_instances * sizeof *a->instances) == 0;
+  return a->n_instances == b->n_instances && a->n_events == b->n_events && a->stage == b->stage
+      && a->n_params == b->n_params && a->n_lead == b->n_lead
+      && memcmp (a->static_bytes, b->static_bytes, sizeof a->static_bytes) == 0
+      && memcmp (a->instances, b->instances, a->n_instances * sizeof *a->instances) == 0;
 }
 
 static bool
 same_comm (const LsCommunicator *a, const LsCommunicator *b)
 {
   return a->axis == b->axis && a->spans_stages == b->spans_stages && a->n_ranks == b->n_ranks
-         && memcmp (a->ranks, b->ranks, a->n_ranks * sizeof *a->ranks) == 0;
+      && memcmp (a->ranks, b->ranks, a->n_ranks * sizeof *a->ranks) == 0;
 }
 
 static bool
 same_plan (const LsPlan *a, const LsPlan *b)
 {
   bool ok = a->n_ranks == b->n_ranks && a->n_micro_batches == b->n_micro_batches && a->n_chunks == b->n_chunks
-            && a->n_segments == b->n_segments && a->n_roles == b->n_roles && a->n_kernels == b->n_kernels
-            && a->n_comms == b->n_comms;
+      && a->n_segments == b->n_segments && a->n_roles == b->n_roles && a->n_kernels == b->n_kernels
+      && a->n_comms == b->n_comms;
   for (uint32_t i = 0; ok && i < a->n_kernels; i++)
     ok = same_kernel (&a->kernels[i], &b->kernels[i]);
   for (uint32_t i = 0; ok && i < a->n_segments; i++)
@@ -90,7 +91,7 @@ same_plan (const LsPlan *a, const LsPlan *b)
   for (uint32_t i = 0; ok && i < a->n_comms; i++)
     ok = same_comm (&a->comms[i], &b->comms[i]);
   return ok && memcmp (a->bindings, b->bindings, a->n_ranks * sizeof *a->bindings) == 0
-         && memcmp (a->gpu_of_rank, b->gpu_of_rank, a->n_ranks * sizeof *a->gpu_of_rank) == 0;
+      && memcmp (a->gpu_of_rank, b->gpu_of_rank, a->n_ranks * sizeof *a->gpu_of_rank) == 0;
 }
 
 static LsTrace *
@@ -120,7 +121,8 @@ follows_from_mesh (const LsPlan *plan, const LsMesh *mesh)
 static void
 check_round_trip (const Job *j, const LsMesh *mesh, guint seed)
 {
-  LsTraceHead head = { .name = "t", .source = "a test", .mesh = mesh, .model = &j->model, .strategy = &j->strategy };
+  LsTraceHead head
+      = { .name = "t", .source = "a test", .mesh = mesh, .model = &j->model, .strategy = &j->strategy };
   g_autoptr (GError) error = NULL;
   g_autofree char *text = ls_trace_format (j->plan, &head, &error);
   LS_CHECK_NO_ERROR (error);
@@ -129,7 +131,8 @@ check_round_trip (const Job *j, const LsMesh *mesh, guint seed)
     return;
   ls_check_impl (same_plan (j->plan, trace->plan), __FILE__, __LINE__, "seed %u: another plan", seed);
   bool has_mesh = strstr (text, "\"mesh\"") != NULL;
-  ls_check_impl (has_mesh == (mesh && follows_from_mesh (j->plan, mesh)), __FILE__, __LINE__, "seed %u: mesh", seed);
+  ls_check_impl (has_mesh == (mesh && follows_from_mesh (j->plan, mesh)), __FILE__, __LINE__, "seed %u: mesh",
+                 seed);
   head.model = &trace->model;
   head.strategy = &trace->strategy;
   g_autofree char *again = ls_trace_format (trace->plan, &head, &error);
@@ -177,10 +180,12 @@ roots_are_written_and_read (void)
 {
   enum { N = 400 };
   g_autoptr (GString) text = g_string_new (NULL);
-  g_string_append (text, "{ \"schema\": \"lockstep.trace/1\", \"name\": \"t\", \"source\": \"a test\", \"segments\": ["
-                         " { \"name\": \"s\", \"ops\": [ { \"op\": \"collective\", \"coll\": \"gather\", \"slot\": \"world\","
-                         " \"root\": 399, \"bytes\": \"8B\" } ] } ], \"roles\": [ { \"instances\": [ [0] ] } ],"
-                         " \"communicators\": [ { \"axis\": \"dp\", \"ranks\": [");
+  g_string_append (
+      text,
+      "{ \"schema\": \"lockstep.trace/1\", \"name\": \"t\", \"source\": \"a test\", \"segments\": ["
+      " { \"name\": \"s\", \"ops\": [ { \"op\": \"collective\", \"coll\": \"gather\", \"slot\": \"world\","
+      " \"root\": 399, \"bytes\": \"8B\" } ] } ], \"roles\": [ { \"instances\": [ [0] ] } ],"
+      " \"communicators\": [ { \"axis\": \"dp\", \"ranks\": [");
   for (int i = 0; i < N; i++)
     g_string_append_printf (text, "%s%d", i > 0 ? ", " : "", i);
   g_string_append (text, "] } ], \"ranks\": [");
@@ -208,7 +213,8 @@ what_cannot_be_said_is_refused (void)
   const LsTraceHead head = { .name = "t", .source = "a test" };
   g_autoptr (GError) error = NULL;
   j.plan->kernels[0].bytes = 0.5;
-  LS_CHECK (!ls_trace_format (j.plan, &head, &error) && g_error_matches (error, LS_ERROR, LS_ERROR_UNSUPPORTED));
+  LS_CHECK (!ls_trace_format (j.plan, &head, &error)
+            && g_error_matches (error, LS_ERROR, LS_ERROR_UNSUPPORTED));
   job_clear (&j);
 }
 

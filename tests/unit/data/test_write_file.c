@@ -88,7 +88,8 @@ links_to_nothing_are_followed_too (void)
   g_autofree char *loop = g_build_filename (folder, "loop", NULL);
   LS_CHECK_INT (symlink ("loop", loop), ==, 0);
   LS_CHECK (!ls_write_text (loop, "x", NULL));
-  LS_CHECK_INT (g_unlink (loop) + g_unlink (first) + g_unlink (second) + g_unlink (path) + g_rmdir (inner) + g_rmdir (folder),
+  LS_CHECK_INT (g_unlink (loop) + g_unlink (first) + g_unlink (second) + g_unlink (path) + g_rmdir (inner)
+                    + g_rmdir (folder),
                 ==, 0);
 }
 
@@ -131,16 +132,18 @@ failures_say_where (void)
   LS_CHECK (g_error_matches (folder, LS_ERROR, LS_ERROR_IO));
   if (!g_file_test ("/dev/full", G_FILE_TEST_EXISTS))
     return;
-  g_autofree char *long_text = g_strnfill (1000000, 'x'); /* fails while it is written, not when it is closed */
+  g_autofree char *long_text
+      = g_strnfill (1000000, 'x'); /* fails while it is written, not when it is closed */
   LS_CHECK (!ls_write_text ("/dev/full", long_text, &full) && full);
   LS_CHECK_STR (full ? full->message : "", "/dev/full: No space left on device");
   g_clear_error (&full);
   LS_CHECK (!ls_write_text ("/dev/full", "x", &full)); /* and is still there */
   LS_CHECK (g_error_matches (full, LS_ERROR, LS_ERROR_IO));
   LS_CHECK_STR (full ? full->message : "", "/dev/full: No space left on device");
-  LS_CHECK (g_file_test ("/dev/full", G_FILE_TEST_EXISTS) && !g_file_test ("/dev/full", G_FILE_TEST_IS_REGULAR));
+  LS_CHECK (g_file_test ("/dev/full", G_FILE_TEST_EXISTS)
+            && !g_file_test ("/dev/full", G_FILE_TEST_IS_REGULAR));
 }
 
 LS_TEST_MAIN ("write_file", LS_TEST (whole_or_not_at_all), LS_TEST (links_are_followed),
-              LS_TEST (links_to_nothing_are_followed_too), LS_TEST (paths_are_checked_without_creating_anything),
-              LS_TEST (failures_say_where))
+              LS_TEST (links_to_nothing_are_followed_too),
+              LS_TEST (paths_are_checked_without_creating_anything), LS_TEST (failures_say_where))

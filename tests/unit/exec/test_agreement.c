@@ -16,11 +16,28 @@
 
 static const LsNccl nccl = {
   .tables = LS_TEST_NCCL_VOLTA,
-  .channels_ring = 24, .channels_net = 2, .channels_nvls = 16, .channels_p2p = 2, .ring_bus_intra = 240e9, .ring_bus_per_nic = 16e9,
-  .p2p_intra = 250e9, .p2p_inter = 20e9, .base_all_reduce = 10 * LS_US, .base_all_gather = 9 * LS_US,
-  .base_reduce_scatter = 8 * LS_US, .base_nvls = 25 * LS_US, .base_p2p_intra = 12 * LS_US, .base_p2p_inter = 36 * LS_US,
-  .hop_intra = LS_US, .hop_inter = 14 * LS_US, .sm_share_per_channel = 1.0 / 108, .hbm_per_wire_all_reduce = 3,
-  .hbm_per_wire_all_gather = 3, .hbm_per_wire_reduce_scatter = 3, .hbm_per_wire_p2p = 2, .nvls_bus = 400e9,
+  .channels_ring = 24,
+  .channels_net = 2,
+  .channels_nvls = 16,
+  .channels_p2p = 2,
+  .ring_bus_intra = 240e9,
+  .ring_bus_per_nic = 16e9,
+  .p2p_intra = 250e9,
+  .p2p_inter = 20e9,
+  .base_all_reduce = 10 * LS_US,
+  .base_all_gather = 9 * LS_US,
+  .base_reduce_scatter = 8 * LS_US,
+  .base_nvls = 25 * LS_US,
+  .base_p2p_intra = 12 * LS_US,
+  .base_p2p_inter = 36 * LS_US,
+  .hop_intra = LS_US,
+  .hop_inter = 14 * LS_US,
+  .sm_share_per_channel = 1.0 / 108,
+  .hbm_per_wire_all_reduce = 3,
+  .hbm_per_wire_all_gather = 3,
+  .hbm_per_wire_reduce_scatter = 3,
+  .hbm_per_wire_p2p = 2,
+  .nvls_bus = 400e9,
 };
 
 typedef struct {
@@ -66,10 +83,12 @@ ratio (const Place *p, LsCollKind kind, const char *algorithm, uint64_t bytes)
 }
 
 static void
-check_ratio (const Place *p, LsCollKind kind, const char *algorithm, uint64_t bytes, double least, double most, double r)
+check_ratio (const Place *p, LsCollKind kind, const char *algorithm, uint64_t bytes, double least,
+             double most, double r)
 {
-  ls_check_impl (r >= least && r <= most, __FILE__, __LINE__, "%s, %s by %s, %" G_GUINT64_FORMAT " MiB: step / flow %.4f, not %.2f to %.2f",
-                 p->name, ls_coll_kind_name (kind), algorithm, bytes / MIB, r, least, most);
+  ls_check_impl (r >= least && r <= most, __FILE__, __LINE__,
+                 "%s, %s by %s, %" G_GUINT64_FORMAT " MiB: step / flow %.4f, not %.2f to %.2f", p->name,
+                 ls_coll_kind_name (kind), algorithm, bytes / MIB, r, least, most);
 }
 
 static void
@@ -102,8 +121,12 @@ static void
 rounds_of_equal_messages_agree (void)
 {
   const Place places[] = {
-    { "a node", tiny_dgx (1), 8, 8 },       { "two nodes", tiny_dgx (2), 16, 8 },  { "half of two nodes", tiny_dgx (2), 8, 4 },
-    { "four nodes", tiny_dgx (4), 32, 8 },  { "one of each", tiny_dgx (8), 8, 1 }, { "oversubscribed", oversubscribed (), 16, 2 },
+    { "a node", tiny_dgx (1), 8, 8 },
+    { "two nodes", tiny_dgx (2), 16, 8 },
+    { "half of two nodes", tiny_dgx (2), 8, 4 },
+    { "four nodes", tiny_dgx (4), 32, 8 },
+    { "one of each", tiny_dgx (8), 8, 1 },
+    { "oversubscribed", oversubscribed (), 16, 2 },
     { "PCIe", tiny_pcie (1), 8, 8 },
   };
   const LsCollKind kinds[] = { LS_COLL_ALL_REDUCE, LS_COLL_ALL_GATHER, LS_COLL_REDUCE_SCATTER };
@@ -126,7 +149,8 @@ waits_at_hops_are_in_rounds (void)
   LsNccl waiting = nccl;
   waiting.handshake_hop = 5 * LS_US;
   for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)
-    check_ratio (&node, kinds[k], "ring", MIB / 16, 0.999, 1.001, ratio_with (&waiting, &node, kinds[k], "ring", MIB / 16));
+    check_ratio (&node, kinds[k], "ring", MIB / 16, 0.999, 1.001,
+                 ratio_with (&waiting, &node, kinds[k], "ring", MIB / 16));
 }
 
 static void
@@ -138,7 +162,8 @@ a_torus_agrees (void)
     { "plane", tiny_torus (1, 8, 8, 0, LS_WRAP_ALL), 64, 64 },
     { "cube", tiny_torus (1, 4, 4, 4, LS_WRAP_ALL), 64, 64 },
   };
-  const LsCollKind kinds[] = { LS_COLL_ALL_REDUCE, LS_COLL_ALL_GATHER, LS_COLL_REDUCE_SCATTER, LS_COLL_BROADCAST, LS_COLL_REDUCE };
+  const LsCollKind kinds[]
+      = { LS_COLL_ALL_REDUCE, LS_COLL_ALL_GATHER, LS_COLL_REDUCE_SCATTER, LS_COLL_BROADCAST, LS_COLL_REDUCE };
   for (guint i = 0; i < G_N_ELEMENTS (places); i++)
     for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)
       check (&places[i], kinds[k], "torus", 256 * MIB, 0.95, 1.05);
@@ -194,7 +219,8 @@ hashed (void)
 static void
 hashed_routes_agree (void)
 {
-  const Place places[] = { { "two leaves, hashed", hashed (), 64, 8 }, { "one of each, hashed", hashed (), 8, 1 } };
+  const Place places[]
+      = { { "two leaves, hashed", hashed (), 64, 8 }, { "one of each, hashed", hashed (), 8, 1 } };
   for (guint i = 0; i < G_N_ELEMENTS (places); i++) {
     check (&places[i], LS_COLL_ALL_REDUCE, "ring", 256 * MIB, 0.95, 1.05);
     check (&places[i], LS_COLL_ALL_GATHER, "ring", 256 * MIB, 0.95, 1.05);
@@ -208,13 +234,14 @@ static void
 pipelines_agree (void)
 {
   const Place places[] = {
-    { "a node", tiny_dgx (1), 8, 8 },        { "half a node", tiny_dgx (1), 4, 4 },   { "two nodes", tiny_dgx (2), 16, 8 },
-    { "four nodes", tiny_dgx (4), 32, 8 },   { "half of eight", tiny_dgx (8), 32, 4 },  { "half of two nodes", tiny_dgx (2), 8, 4 },
-    { "one of each", tiny_dgx (8), 8, 1 },   { "uneven", tiny_dgx (4), 11, 3 },
+    { "a node", tiny_dgx (1), 8, 8 },         { "half a node", tiny_dgx (1), 4, 4 },
+    { "two nodes", tiny_dgx (2), 16, 8 },     { "four nodes", tiny_dgx (4), 32, 8 },
+    { "half of eight", tiny_dgx (8), 32, 4 }, { "half of two nodes", tiny_dgx (2), 8, 4 },
+    { "one of each", tiny_dgx (8), 8, 1 },    { "uneven", tiny_dgx (4), 11, 3 },
   };
   const Algorithm calls[] = {
-    { LS_COLL_BROADCAST, "ring" },       { LS_COLL_REDUCE, "ring" },        { LS_COLL_ALL_REDUCE, "tree" },
-    { LS_COLL_ALL_REDUCE, "nvls" },      { LS_COLL_ALL_REDUCE, "nvls-tree" }, { LS_COLL_ALL_REDUCE, "collnet" },
+    { LS_COLL_BROADCAST, "ring" },  { LS_COLL_REDUCE, "ring" },          { LS_COLL_ALL_REDUCE, "tree" },
+    { LS_COLL_ALL_REDUCE, "nvls" }, { LS_COLL_ALL_REDUCE, "nvls-tree" }, { LS_COLL_ALL_REDUCE, "collnet" },
   };
   for (guint k = 0; k < G_N_ELEMENTS (calls); k++)
     for (uint64_t size = 64; size <= 1024; size *= 16)
@@ -226,11 +253,16 @@ static void
 exchanges_of_all_with_all_agree (void)
 {
   const Place places[] = {
-    { "a node", tiny_dgx (1), 8, 8 },       { "two nodes", tiny_dgx (2), 16, 8 },  { "half of two nodes", tiny_dgx (2), 8, 4 },
-    { "four nodes", tiny_dgx (4), 32, 8 },  { "eight nodes", tiny_dgx (8), 64, 8 }, { "one of each", tiny_dgx (8), 8, 1 },
+    { "a node", tiny_dgx (1), 8, 8 },
+    { "two nodes", tiny_dgx (2), 16, 8 },
+    { "half of two nodes", tiny_dgx (2), 8, 4 },
+    { "four nodes", tiny_dgx (4), 32, 8 },
+    { "eight nodes", tiny_dgx (8), 64, 8 },
+    { "one of each", tiny_dgx (8), 8, 1 },
     { "uneven", tiny_dgx (4), 11, 3 },
   };
-  const LsCollKind kinds[] = { LS_COLL_ALL_TO_ALL, LS_COLL_ALL_GATHER, LS_COLL_REDUCE_SCATTER, LS_COLL_ALL_REDUCE };
+  const LsCollKind kinds[]
+      = { LS_COLL_ALL_TO_ALL, LS_COLL_ALL_GATHER, LS_COLL_REDUCE_SCATTER, LS_COLL_ALL_REDUCE };
   for (guint i = 0; i < G_N_ELEMENTS (places); i++)
     for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)
       check (&places[i], kinds[k], "pairwise", 256 * MIB, 0.95, 1.05);
@@ -241,12 +273,21 @@ static void
 the_others_agree (void)
 {
   const Place places[] = {
-    { "a node", tiny_dgx (1), 8, 8 }, { "two nodes", tiny_dgx (2), 16, 8 }, { "one of each", tiny_dgx (8), 8, 1 }, { "uneven", tiny_dgx (4), 11, 3 },
+    { "a node", tiny_dgx (1), 8, 8 },
+    { "two nodes", tiny_dgx (2), 16, 8 },
+    { "one of each", tiny_dgx (8), 8, 1 },
+    { "uneven", tiny_dgx (4), 11, 3 },
   };
   const Algorithm calls[] = {
-    { LS_COLL_ALL_GATHER, "pat" },    { LS_COLL_REDUCE_SCATTER, "pat" }, { LS_COLL_ALL_REDUCE, "parameter-server" },
-    { LS_COLL_ALL_REDUCE, "naive" },  { LS_COLL_BROADCAST, "naive" },    { LS_COLL_REDUCE, "naive" },
-    { LS_COLL_GATHER, "direct" },     { LS_COLL_SCATTER, "direct" },     { LS_COLL_BARRIER, "dissemination" },
+    { LS_COLL_ALL_GATHER, "pat" },
+    { LS_COLL_REDUCE_SCATTER, "pat" },
+    { LS_COLL_ALL_REDUCE, "parameter-server" },
+    { LS_COLL_ALL_REDUCE, "naive" },
+    { LS_COLL_BROADCAST, "naive" },
+    { LS_COLL_REDUCE, "naive" },
+    { LS_COLL_GATHER, "direct" },
+    { LS_COLL_SCATTER, "direct" },
+    { LS_COLL_BARRIER, "dissemination" },
   };
   for (guint k = 0; k < G_N_ELEMENTS (calls); k++)
     check_places (places, G_N_ELEMENTS (places), &calls[k], 64 * MIB, 0.99, 1.01);
@@ -261,6 +302,8 @@ unequal_rounds_do_not (void)
   check (&uneven, LS_COLL_ALL_REDUCE, "halving-doubling", 256 * MIB, 0.75, 0.9);
 }
 
-LS_TEST_MAIN ("agreement", LS_TEST (rounds_of_equal_messages_agree), LS_TEST (waits_at_hops_are_in_rounds), LS_TEST (a_torus_agrees),
-              LS_TEST (exchanges_on_a_torus_agree), LS_TEST (uneven_axes_agree), LS_TEST (hashed_routes_agree), LS_TEST (pipelines_agree),
-              LS_TEST (exchanges_of_all_with_all_agree), LS_TEST (the_others_agree), LS_TEST (unequal_rounds_do_not))
+LS_TEST_MAIN ("agreement", LS_TEST (rounds_of_equal_messages_agree), LS_TEST (waits_at_hops_are_in_rounds),
+              LS_TEST (a_torus_agrees), LS_TEST (exchanges_on_a_torus_agree), LS_TEST (uneven_axes_agree),
+              LS_TEST (hashed_routes_agree), LS_TEST (pipelines_agree),
+              LS_TEST (exchanges_of_all_with_all_agree), LS_TEST (the_others_agree),
+              LS_TEST (unequal_rounds_do_not))

@@ -22,8 +22,14 @@ segments_have_the_sizes_of_pytorch (void)
   static const struct {
     uint64_t bytes, segment;
   } rows[] = {
-    { 1, 2 * MIB },         { 512, 2 * MIB },  { MIB, 2 * MIB },  { MIB + 512, 20 * MIB }, { 10 * MIB - 512, 20 * MIB },
-    { 10 * MIB, 10 * MIB }, { 10 * MIB + 512, 12 * MIB }, { 11 * MIB, 12 * MIB },
+    { 1, 2 * MIB },
+    { 512, 2 * MIB },
+    { MIB, 2 * MIB },
+    { MIB + 512, 20 * MIB },
+    { 10 * MIB - 512, 20 * MIB },
+    { 10 * MIB, 10 * MIB },
+    { 10 * MIB + 512, 12 * MIB },
+    { 11 * MIB, 12 * MIB },
   };
   for (size_t i = 0; i < G_N_ELEMENTS (rows); i++) {
     g_autoptr (LsAllocator) a = ls_allocator_new (0);
@@ -142,7 +148,9 @@ plain_take (GArray *blocks, uint64_t bytes, uint32_t stream, uint32_t handle)
   uint64_t size = (bytes + 511) / 512 * 512;
   uint32_t at = plain_find (blocks, size, stream);
   if (at == UINT32_MAX) {
-    uint64_t segment = size <= MIB ? 2 * MIB : size < 10 * MIB ? 20 * MIB : (size + 2 * MIB - 1) / (2 * MIB) * 2 * MIB;
+    uint64_t segment = size <= MIB ? 2 * MIB
+        : size < 10 * MIB          ? 20 * MIB
+                                   : (size + 2 * MIB - 1) / (2 * MIB) * 2 * MIB;
     Plain b = { segment, stream, 0, size <= MIB, true };
     g_array_append_val (blocks, b);
     at = blocks->len - 1;
@@ -197,7 +205,8 @@ check_sequence (guint32 seed)
   g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
   g_autoptr (LsAllocator) a = ls_allocator_new (0);
   g_autoptr (GArray) blocks = g_array_new (FALSE, FALSE, sizeof (Plain));
-  g_autoptr (GArray) used = g_array_new (FALSE, FALSE, sizeof (uint32_t)); /* handles; the plain ones are one more */
+  g_autoptr (GArray) used
+      = g_array_new (FALSE, FALSE, sizeof (uint32_t)); /* handles; the plain ones are one more */
   bool ok = true;
   for (int i = 0; i < 200 && ok; i++) {
     if (used->len > 0 && g_rand_boolean (rand)) {
@@ -209,7 +218,8 @@ check_sequence (guint32 seed)
     } else {
       static const int32_t most[] = { 4096, 2 << 20, 12 << 20, 64 << 20 };
       uint64_t bytes = (uint64_t) g_rand_int_range (rand, 1, most[g_rand_int_range (rand, 0, 4)]);
-      uint32_t stream = (uint32_t) g_rand_int_range (rand, 0, 2), handle = ls_allocator_take (a, bytes, stream);
+      uint32_t stream = (uint32_t) g_rand_int_range (rand, 0, 2),
+               handle = ls_allocator_take (a, bytes, stream);
       plain_take (blocks, bytes, stream, handle + 1);
       g_array_append_val (used, handle);
     }

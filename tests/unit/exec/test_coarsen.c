@@ -354,7 +354,8 @@ static const LsStream others[] = { LS_STREAM_TP, LS_STREAM_DP, LS_STREAM_COPY };
 static LsTime
 draw_time (GRand *rand)
 {
-  static const LsTime times[] = { 0, LS_US, LS_US, 2 * LS_US, 7 * LS_US, 40 * LS_US }; /* few, so that they tie */
+  static const LsTime times[]
+      = { 0, LS_US, LS_US, 2 * LS_US, 7 * LS_US, 40 * LS_US }; /* few, so that they tie */
   return times[g_rand_int_range (rand, 0, G_N_ELEMENTS (times))];
 }
 
@@ -365,7 +366,8 @@ draw_dep (GRand *rand, guint n_ops)
   int what = g_rand_int_range (rand, 0, 12);
   if (what == 0 && n_ops > 0)
     return (LsDep) { LS_DEP_END, (uint16_t) g_rand_int_range (rand, 0, (gint32) n_ops) };
-  return (LsDep) { LS_DEP_STREAM, (uint16_t) (what == 1 ? others[g_rand_int_range (rand, 0, 3)] : LS_STREAM_COMPUTE) };
+  return (LsDep) { LS_DEP_STREAM,
+                   (uint16_t) (what == 1 ? others[g_rand_int_range (rand, 0, 3)] : LS_STREAM_COMPUTE) };
 }
 
 static void
@@ -374,20 +376,27 @@ draw_op (Hand *h, uint32_t rank, GRand *rand, guint n_ops, bool has_comm)
   int what = g_rand_int_range (rand, 0, 40);
   LsStream other = others[g_rand_int_range (rand, 0, 3)];
   LsDep dep = draw_dep (rand, n_ops);
-  LsOpKind kind = what == 0 ? LS_OP_HOST_SYNC : what == 1 ? LS_OP_HOST_DELAY : what == 2 ? LS_OP_COPY : what < 6 ? LS_OP_RECORD : LS_OP_KERNEL;
+  LsOpKind kind = what == 0 ? LS_OP_HOST_SYNC
+      : what == 1           ? LS_OP_HOST_DELAY
+      : what == 2           ? LS_OP_COPY
+      : what < 6            ? LS_OP_RECORD
+                            : LS_OP_KERNEL;
   bool is_rare = kind == LS_OP_HOST_SYNC || kind == LS_OP_HOST_DELAY || kind == LS_OP_COPY;
   if (is_rare && g_rand_int_range (rand, 0, 4) > 0)
     kind = LS_OP_KERNEL;
   if (has_comm && (what == 38 || what == 39)) {
-    (what == 38 ? hand_async : hand_sync) (h, rank, LS_SLOT_TP, other, LS_COLL_ALL_REDUCE, 1u << g_rand_int_range (rand, 10, 22));
+    (what == 38 ? hand_async : hand_sync) (h, rank, LS_SLOT_TP, other, LS_COLL_ALL_REDUCE,
+                                           1u << g_rand_int_range (rand, 10, 22));
     return;
   }
   bool is_besides = kind == LS_OP_COPY || kind == LS_OP_RECORD || (kind == LS_OP_KERNEL && what > 34);
   LsOp op = hand_blank (kind, is_besides ? other : LS_STREAM_COMPUTE, LS_TAG_F, "random");
   op.host = kind == LS_OP_KERNEL ? LS_HOST_LAUNCH : LS_HOST_FREE;
   op.recorded = draw_time (rand);
-  op.event = kind == LS_OP_RECORD && g_rand_boolean (rand) ? (uint16_t) g_rand_int_range (rand, 0, 4) : LS_EVENT_NONE;
-  bool has_dep = is_besides ? g_rand_int_range (rand, 0, 100) > 0 : kind == LS_OP_HOST_SYNC || g_rand_int_range (rand, 0, 8) == 0;
+  op.event = kind == LS_OP_RECORD && g_rand_boolean (rand) ? (uint16_t) g_rand_int_range (rand, 0, 4)
+                                                           : LS_EVENT_NONE;
+  bool has_dep = is_besides ? g_rand_int_range (rand, 0, 100) > 0
+                            : kind == LS_OP_HOST_SYNC || g_rand_int_range (rand, 0, 8) == 0;
   uint16_t at = hand_op (h, rank, op, &dep, has_dep ? 1 : 0);
   if (is_besides && g_rand_boolean (rand))
     hand_join (h, rank, at);
@@ -410,7 +419,8 @@ draw_program (Hand *h, uint32_t rank, GRand *rand, bool has_comm)
       hand_kernel (h, rank, LS_TAG_F, draw_time (rand));
   }
   while (total < 2500) {
-    uint32_t s = (uint32_t) g_rand_int_range (rand, 0, HAND_MAX_SEGMENTS), n = (uint32_t) g_rand_int_range (rand, 1, 30);
+    uint32_t s = (uint32_t) g_rand_int_range (rand, 0, HAND_MAX_SEGMENTS),
+             n = (uint32_t) g_rand_int_range (rand, 1, 30);
     hand_then (h, rank, s, n);
     total += n * n_ops[s];
   }
@@ -443,7 +453,8 @@ check_random_program (guint32 seed)
   ls_check_impl (t != NULL, __FILE__, __LINE__, "seed %u: %s", seed, error ? error->message : "");
   LsTime least = ls_plan_bound (h->plan, h->cluster, &h->calibration, &h->nccl, &h->options);
   uint32_t n_whole = t ? t->n_steps - (t->first_step == 0) : 0;
-  ls_check_impl (!t || n_whole * least <= t->window_end, __FILE__, __LINE__, "seed %u: its steps take less than the plan can", seed);
+  ls_check_impl (!t || n_whole * least <= t->window_end, __FILE__, __LINE__,
+                 "seed %u: its steps take less than the plan can", seed);
   bool has_pieces = t && t->n_coarse > 0;
   hand_free (h);
   return has_pieces;
@@ -457,7 +468,8 @@ random_programs (void)
   for (guint32 seed = 1; seed <= n; seed++)
     n_coarse += check_random_program (seed);
   if (n < 881)
-    check_random_program (881); /* what the host does itself counted as queued, so it was trusted too far ahead */
+    check_random_program (
+        881); /* what the host does itself counted as queued, so it was trusted too far ahead */
   if (n < 2785)
     check_random_program (2785); /* a tie at the quiescent point, and another cause */
   LS_CHECK_INT (n_coarse, >, n / 4);
@@ -468,7 +480,8 @@ random_programs (void)
 /* --- the comparison -------------------------------------------------------------------- */
 
 static void
-expect_difference (const LsTimeline *pieces, const LsTimeline *by_op, const LsCluster *cluster, const char *word)
+expect_difference (const LsTimeline *pieces, const LsTimeline *by_op, const LsCluster *cluster,
+                   const char *word)
 {
   g_autoptr (GError) error = NULL;
   LS_CHECK (!fold_check (pieces, by_op, cluster, "in pieces and op by op", &error));
@@ -492,7 +505,8 @@ the_comparison_notices (void)
   LS_CHECK (fold_check (pieces, by_op, h->cluster, "in pieces and op by op", &error));
   LsSpan *span = (LsSpan *) span_of (pieces, 3, 4); /* of the third, so of a piece */
   span->issued++;
-  expect_difference (pieces, by_op, h->cluster, "in pieces and op by op differ in the issue of kernel (step 0, instance 3, op 4)");
+  expect_difference (pieces, by_op, h->cluster,
+                     "in pieces and op by op differ in the issue of kernel (step 0, instance 3, op 4)");
   span->issued--;
   span->cause--;
   expect_difference (pieces, by_op, h->cluster, "cause");
@@ -505,8 +519,9 @@ the_comparison_notices (void)
 }
 
 LS_TEST_MAIN ("coarsen", LS_TEST (the_worked_example), LS_TEST (the_launch_queue_is_full_meanwhile),
-              LS_TEST (a_host_that_is_ahead_by_as_much), LS_TEST (a_host_that_gets_ahead), LS_TEST (collectives_of_one_class),
-              LS_TEST (a_copy_could_start_meanwhile), LS_TEST (a_kernel_of_another_stream_could_start_meanwhile),
+              LS_TEST (a_host_that_is_ahead_by_as_much), LS_TEST (a_host_that_gets_ahead),
+              LS_TEST (collectives_of_one_class), LS_TEST (a_copy_could_start_meanwhile),
+              LS_TEST (a_kernel_of_another_stream_could_start_meanwhile),
               LS_TEST (a_receive_could_start_meanwhile), LS_TEST (others_load_the_same_link),
               LS_TEST (a_stream_of_before_that_is_not_over), LS_TEST (a_host_that_goes_on_meanwhile),
               LS_TEST (a_rank_that_is_a_step_ahead), LS_TEST (the_comparison_notices),

@@ -31,9 +31,15 @@ fixture_init (Fixture *f)
   hand_freeze (h);
   f->phase = (LsPhase) { .demand_bytes = 1e6, .rate_cap = 1e9 };
   f->plan = (LsCollPlan) { .n_phases = 1, .phases = &f->phase };
-  f->call = (Call) { .key = { .bytes = 1 << 20 }, .plan = &f->plan, .step = { 1, 0 }, .count = { 1, 0 }, .n_over = { 1, 0 } };
+  f->call = (Call) {
+    .key = { .bytes = 1 << 20 }, .plan = &f->plan, .step = { 1, 0 }, .count = { 1, 0 }, .n_over = { 1, 0 }
+  };
   f->comm.calls = &f->call;
-  f->run = (Run) { .plan = h->plan, .cluster = h->cluster, .options = &h->options, .arena = ls_arena_new (), .comms = &f->comm,
+  f->run = (Run) { .plan = h->plan,
+                   .cluster = h->cluster,
+                   .options = &h->options,
+                   .arena = ls_arena_new (),
+                   .comms = &f->comm,
                    .channels = f->channels };
   LS_CHECK (run_compile (&f->run, &h->calibration, NULL));
   copies_init (&f->run);
@@ -73,7 +79,9 @@ a_call_that_is_not_over_is_noticed (void)
   g_autoptr (GError) error = NULL;
   f.call.n_over[0] = 0;
   LS_CHECK (!conserve_step (&f.run, 0, &error));
-  check_message (error, "internal error: communicator 0: 1048576 bytes in 1 calls were asked for in step 0, 0 bytes in 0 calls moved");
+  check_message (
+      error,
+      "internal error: communicator 0: 1048576 bytes in 1 calls were asked for in step 0, 0 bytes in 0 calls moved");
   fixture_clear (&f);
 }
 
@@ -85,7 +93,9 @@ a_call_of_another_size_is_noticed (void)
   g_autoptr (GError) error = NULL;
   f.call.key.bytes = 1000;
   LS_CHECK (!conserve_step (&f.run, 0, &error));
-  check_message (error, "internal error: communicator 0: 1048576 bytes in 1 calls were asked for in step 0, 1000 bytes in 1 calls moved");
+  check_message (
+      error,
+      "internal error: communicator 0: 1048576 bytes in 1 calls were asked for in step 0, 1000 bytes in 1 calls moved");
   fixture_clear (&f);
 }
 
@@ -98,7 +108,9 @@ a_transfer_that_nobody_asked_for_is_noticed (void)
   Call send = { .key = { .bytes = 7 }, .plan = &f.plan, .step = { 1, 0 }, .n_over = { 1, 0 } };
   f.channels[3].calls = &send;
   LS_CHECK (!conserve_step (&f.run, 0, &error));
-  check_message (error, "internal error: sends to the previous of rank 1: 0 bytes in 0 calls were asked for in step 0, 7 bytes in 1 calls moved");
+  check_message (
+      error,
+      "internal error: sends to the previous of rank 1: 0 bytes in 0 calls were asked for in step 0, 7 bytes in 1 calls moved");
   fixture_clear (&f);
 }
 
@@ -107,8 +119,9 @@ static void
 a_copy_that_did_not_move_is_noticed (void)
 {
   static const char *const words[LS_N_COPY_DIRECTIONS] = {
-    [LS_COPY_TO_DEVICE] = "copies to the device", [LS_COPY_TO_HOST] = "copies to the host", [LS_COPY_FROM_NVME] = "reads from NVMe",
-    [LS_COPY_TO_NVME] = "writes to NVMe", [LS_COPY_IN_HOST] = "work in the host's memory",
+    [LS_COPY_TO_DEVICE] = "copies to the device",    [LS_COPY_TO_HOST] = "copies to the host",
+    [LS_COPY_FROM_NVME] = "reads from NVMe",         [LS_COPY_TO_NVME] = "writes to NVMe",
+    [LS_COPY_IN_HOST] = "work in the host's memory",
   };
   for (uint32_t d = 0; d < LS_N_COPY_DIRECTIONS; d++) {
     Fixture f;
@@ -120,7 +133,8 @@ a_copy_that_did_not_move_is_noticed (void)
     op->root = d;
     LS_CHECK (!conserve_step (&f.run, 0, &error));
     g_autofree char *expected = g_strdup_printf (
-        "internal error: %s of rank 0: 1048576 bytes in 1 calls were asked for in step 0, 0 bytes in 0 calls moved", words[d]);
+        "internal error: %s of rank 0: 1048576 bytes in 1 calls were asked for in step 0, 0 bytes in 0 calls moved",
+        words[d]);
     check_message (error, expected);
     fixture_clear (&f);
   }
@@ -136,12 +150,14 @@ a_flow_that_lost_a_byte_is_noticed (void)
   LS_CHECK (f.run.error == NULL);
   flow.moved = 1e6 - 1;
   conserve_flow (&f.run, &flow, 1e6);
-  check_message (f.run.error, "internal error: a flow over no link was asked to move 1000000 bytes and moved 999999 until 0 ps");
+  check_message (
+      f.run.error,
+      "internal error: a flow over no link was asked to move 1000000 bytes and moved 999999 until 0 ps");
   g_clear_error (&f.run.error);
   fixture_clear (&f);
 }
 
-LS_TEST_MAIN ("conserve", LS_TEST (what_was_asked_for_is_what_moved), LS_TEST (a_call_that_is_not_over_is_noticed),
-              LS_TEST (a_call_of_another_size_is_noticed), LS_TEST (a_transfer_that_nobody_asked_for_is_noticed),
-              LS_TEST (a_copy_that_did_not_move_is_noticed),
-              LS_TEST (a_flow_that_lost_a_byte_is_noticed))
+LS_TEST_MAIN ("conserve", LS_TEST (what_was_asked_for_is_what_moved),
+              LS_TEST (a_call_that_is_not_over_is_noticed), LS_TEST (a_call_of_another_size_is_noticed),
+              LS_TEST (a_transfer_that_nobody_asked_for_is_noticed),
+              LS_TEST (a_copy_that_did_not_move_is_noticed), LS_TEST (a_flow_that_lost_a_byte_is_noticed))

@@ -8,11 +8,11 @@
 
 enum { LAYERS = 3, RANKS = 8 };
 
-#define HIDDEN 1024.0
+#define HIDDEN   1024.0
 #define MATRICES (12 * HIDDEN * HIDDEN * LAYERS)
-#define WORDS (1024 * HIDDEN) /* of embedding and head, each */
-#define NORMS (HIDDEN * (2 * LAYERS + 1))
-#define ALL (MATRICES + 2 * WORDS + NORMS)
+#define WORDS    (1024 * HIDDEN) /* of embedding and head, each */
+#define NORMS    (HIDDEN * (2 * LAYERS + 1))
+#define ALL      (MATRICES + 2 * WORDS + NORMS)
 
 /* Sent by GPU 0. */
 static double
@@ -95,5 +95,6 @@ xla_gathers_weights_of_layers_twice (void)
     }
 }
 
-LS_TEST_MAIN ("dp_bytes", LS_TEST (gradients_are_summed_once), LS_TEST (a_distributed_optimizer_sends_as_much),
-              LS_TEST (groups_send_less_of_it), LS_TEST (xla_gathers_weights_of_layers_twice))
+LS_TEST_MAIN ("dp_bytes", LS_TEST (gradients_are_summed_once),
+              LS_TEST (a_distributed_optimizer_sends_as_much), LS_TEST (groups_send_less_of_it),
+              LS_TEST (xla_gathers_weights_of_layers_twice))

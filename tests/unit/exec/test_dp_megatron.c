@@ -52,10 +52,13 @@ gathers_hide_behind_long_layers (void)
   if (spans) {
     check_look_ahead (spans);
     /* Exposed: the first, and the second but for the embedding and a norm. */
-    DpSpan first = dp_nth (spans, "parameter all-gather", 0), second = dp_nth (spans, "parameter all-gather", 1);
-    DpSpan layer0 = dp_nth (spans, "qkv", 0), layer2 = dp_nth (spans, "qkv", 2), loss = dp_nth (spans, "logits", 0);
+    DpSpan first = dp_nth (spans, "parameter all-gather", 0),
+           second = dp_nth (spans, "parameter all-gather", 1);
+    DpSpan layer0 = dp_nth (spans, "qkv", 0), layer2 = dp_nth (spans, "qkv", 2),
+           loss = dp_nth (spans, "logits", 0);
     LS_CHECK_INT (layer0.start, ==, second.end);
-    LS_CHECK_INT (dp_idle (spans, first.start, layer0.start), <, (first.end - first.start) + (second.end - second.start));
+    LS_CHECK_INT (dp_idle (spans, first.start, layer0.start), <,
+                  (first.end - first.start) + (second.end - second.start));
     LS_CHECK_INT (dp_idle (spans, layer0.start, loss.end), ==, 0);
     LS_CHECK_INT (dp_nth (spans, "parameter all-gather", 3).end, <, layer2.start);
     dp_check_timeline (spans, "megatron", "megatron-long");
@@ -71,7 +74,8 @@ short_layers_leave_bubbles (void)
   if (spans) {
     check_look_ahead (spans);
     for (guint layer = 0; layer < 3; layer++) /* each waits for its gather */
-      LS_CHECK_INT (dp_nth (spans, "qkv", layer).start, ==, dp_nth (spans, "parameter all-gather", layer + 1).end);
+      LS_CHECK_INT (dp_nth (spans, "qkv", layer).start, ==,
+                    dp_nth (spans, "parameter all-gather", layer + 1).end);
     DpSpan layer0 = dp_nth (spans, "qkv", 0), layer2 = dp_nth (spans, "qkv", 2);
     LS_CHECK_INT (dp_idle (spans, layer0.start, layer2.start), >, (layer2.start - layer0.start) / 2);
     dp_check_timeline (spans, "megatron", "megatron-short");
@@ -121,7 +125,8 @@ check_turns (const LsPlan *plan, uint32_t rank)
     g_autofree char *reduce = g_strdup_printf ("reduce gradients stage %u chunk %u", rank, chunk);
     uint32_t last = 15 - 2 * chunk + rank;
     LS_CHECK_INT (count_before (plan, rank, gather, "forward"), ==, chunk < 2 ? 0 : 2 * (chunk - 1) - rank);
-    LS_CHECK_INT (count_before (plan, rank, reduce, "backward"), ==, last < VPP * MICRO_BATCHES ? last + 1 : UINT32_MAX);
+    LS_CHECK_INT (count_before (plan, rank, reduce, "backward"), ==,
+                  last < VPP * MICRO_BATCHES ? last + 1 : UINT32_MAX);
     LS_CHECK (has_op (plan, gather, "parameter all-gather"));
     LS_CHECK (last >= VPP * MICRO_BATCHES || has_op (plan, reduce, "grad reduce-scatter"));
   }
@@ -223,5 +228,6 @@ ddp_reduces_each_micro_batch_or_the_last (void)
 }
 
 LS_TEST_MAIN ("dp_megatron", LS_TEST (gathers_hide_behind_long_layers), LS_TEST (short_layers_leave_bubbles),
-              LS_TEST (pipeline_ranks_gather_and_reduce_together), LS_TEST (an_optimizer_in_groups_sums_its_parts),
+              LS_TEST (pipeline_ranks_gather_and_reduce_together),
+              LS_TEST (an_optimizer_in_groups_sums_its_parts),
               LS_TEST (ddp_reduces_each_micro_batch_or_the_last))

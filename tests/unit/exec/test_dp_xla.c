@@ -9,7 +9,8 @@
 
 #include "exec/memory/memory.h"
 
-static const char gather[] = "weight all-gather", scatter[] = "grad reduce-scatter", sum[] = "shard all-reduce";
+static const char gather[] = "weight all-gather", scatter[] = "grad reduce-scatter",
+                  sum[] = "shard all-reduce";
 
 /* Slices of 4 x 4, rings both ways. */
 static DpRun
@@ -32,7 +33,14 @@ run_slices (uint32_t n, uint32_t seq, int recompute)
 }
 
 /* Gathers of a forward: embedding, then qkv, proj, fc1, fc2 of each layer, head. */
-enum { EMBEDDING, LAYER0, PER_LAYER = 4, LAYER1 = LAYER0 + PER_LAYER, HEAD = LAYER0 + 3 * PER_LAYER, FORWARD };
+enum {
+  EMBEDDING,
+  LAYER0,
+  PER_LAYER = 4,
+  LAYER1 = LAYER0 + PER_LAYER,
+  HEAD = LAYER0 + 3 * PER_LAYER,
+  FORWARD
+};
 
 static void
 only_the_first_weight_of_a_long_layer_is_exposed (void)
@@ -42,11 +50,12 @@ only_the_first_weight_of_a_long_layer_is_exposed (void)
   if (spans) {
     LS_CHECK_INT (dp_count (spans, gather), ==, FORWARD + 3 * PER_LAYER);
     DpSpan qkv = dp_nth (spans, "qkv", 1), next = dp_nth (spans, "qkv", 2);
-    DpSpan first = dp_nth (spans, gather, LAYER1), second = dp_nth (spans, gather, LAYER1 + 1), fourth = dp_nth (spans, gather, LAYER1 + 3);
+    DpSpan first = dp_nth (spans, gather, LAYER1), second = dp_nth (spans, gather, LAYER1 + 1),
+           fourth = dp_nth (spans, gather, LAYER1 + 3);
     DpSpan norm = dp_nth (spans, "rmsnorm-fwd", 2); /* of layer 1 */
     LS_CHECK_INT (first.start, ==, norm.start);     /* as the layer begins, not before */
     LS_CHECK_INT (qkv.start, ==, first.end);
-    LS_CHECK_INT (second.start, ==, first.end);     /* one at a time */
+    LS_CHECK_INT (second.start, ==, first.end); /* one at a time */
     LS_CHECK_INT (fourth.end, <, dp_nth (spans, "fc2", 1).start);
     LS_CHECK_INT (dp_idle (spans, qkv.start, dp_nth (spans, gather, LAYER1 + PER_LAYER).start), ==, 0);
     LS_CHECK_INT (dp_idle (spans, qkv.start, next.start), ==, dp_idle (spans, norm.start, qkv.start));
@@ -107,7 +116,8 @@ slices_sum_in_the_background (void)
       LS_CHECK_INT (part.start, >=, whole.end);
     }
     DpSpan early = dp_nth (spans, sum, 1);
-    LS_CHECK_INT (dp_idle (spans, early.start, early.end), <, early.end - early.start); /* computes meanwhile */
+    LS_CHECK_INT (dp_idle (spans, early.start, early.end), <,
+                  early.end - early.start); /* computes meanwhile */
     LS_CHECK_INT (dp_nth (spans, "grad-norm", 0).start, >=, dp_nth (spans, sum, n - 1).end);
   }
   dp_run_clear (&r);
@@ -153,6 +163,7 @@ a_pipeline_reduces_once (void)
   dp_run_clear (&r);
 }
 
-LS_TEST_MAIN ("dp_xla", LS_TEST (only_the_first_weight_of_a_long_layer_is_exposed), LS_TEST (short_layers_wait_for_every_weight),
-              LS_TEST (backward_blocks_on_its_reductions), LS_TEST (slices_sum_in_the_background),
-              LS_TEST (memory_holds_the_weights_of_a_layer), LS_TEST (a_pipeline_reduces_once))
+LS_TEST_MAIN ("dp_xla", LS_TEST (only_the_first_weight_of_a_long_layer_is_exposed),
+              LS_TEST (short_layers_wait_for_every_weight), LS_TEST (backward_blocks_on_its_reductions),
+              LS_TEST (slices_sum_in_the_background), LS_TEST (memory_holds_the_weights_of_a_layer),
+              LS_TEST (a_pipeline_reduces_once))

@@ -52,18 +52,19 @@ sorted_spans (const LsTimeline *t, uint32_t rank, guint *ret_n)
 static void
 check_same (const LsTimeline *a, const LsTimeline *b, const char *what)
 {
-  bool same = a->window_start == b->window_start && a->window_end == b->window_end && a->first_step == b->first_step
-              && a->digest == b->digest;
+  bool same = a->window_start == b->window_start && a->window_end == b->window_end
+      && a->first_step == b->first_step && a->digest == b->digest;
   for (uint32_t r = 0; r < a->n_ranks && same; r++) {
     guint n, m;
     g_autofree LsSpan *x = sorted_spans (a, r, &n), *y = sorted_spans (b, r, &m);
     same = n == m;
     for (guint i = 0; i < n && same; i++) {
       same = by_op (&x[i], &y[i]) == 0 && x[i].start == y[i].start && x[i].issued == y[i].issued
-             && MIN (x[i].end, a->window_end) == MIN (y[i].end, a->window_end);
+          && MIN (x[i].end, a->window_end) == MIN (y[i].end, a->window_end);
     }
   }
-  ls_check_impl (same, __FILE__, __LINE__, "%s differs from the fast run: step ends at %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT,
+  ls_check_impl (same, __FILE__, __LINE__,
+                 "%s differs from the fast run: step ends at %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT,
                  what, a->window_end, b->window_end);
 }
 
@@ -75,7 +76,9 @@ check_causes (const LsTimeline *t)
   for (uint32_t r = 0; r < t->n_ranks; r++)
     for (uint32_t i = 0; i < t->ranks[r].n; i++) {
       const LsSpan *s = &t->ranks[r].spans[i];
-      ok = ok && (s->cause == LS_SPAN_NONE || (s->cause < t->ranks[r].n && t->ranks[r].spans[s->cause].start <= s->start));
+      ok = ok
+          && (s->cause == LS_SPAN_NONE
+              || (s->cause < t->ranks[r].n && t->ranks[r].spans[s->cause].start <= s->start));
     }
   LS_CHECK (ok);
 }
@@ -169,4 +172,5 @@ fast_runs_equal_plain_runs (void)
   }
 }
 
-LS_TEST_MAIN ("equivalence", LS_TEST (the_launch_queue_is_full_in_both_ways), LS_TEST (fast_runs_equal_plain_runs))
+LS_TEST_MAIN ("equivalence", LS_TEST (the_launch_queue_is_full_in_both_ways),
+              LS_TEST (fast_runs_equal_plain_runs))

@@ -4,18 +4,33 @@
 
 #include "random_job.h"
 
-#define SEQ 1024
-#define HIDDEN 1024
+#define SEQ      1024
+#define HIDDEN   1024
 #define N_LAYERS 4
-#define TOP_K 2
+#define TOP_K    2
 
 static LsModel
 moe_model (void)
 {
   return (LsModel) {
-    .name = (char *) "experts", .n_layers = N_LAYERS, .hidden = HIDDEN, .n_heads = 8, .n_kv_heads = 8, .head_dim = 128, .ffn = 4096,
-    .vocab = 5120, .seq = SEQ, .mlp = LS_MLP_SWIGLU, .norm = LS_NORM_RMSNORM, .position = LS_POSITION_ROPE,
-    .attention = LS_ATTENTION_FLASH, .n_experts = 16, .top_k = TOP_K, .expert_ffn = 4096, .n_dense_layers = 1, .moe_every = 1,
+    .name = (char *) "experts",
+    .n_layers = N_LAYERS,
+    .hidden = HIDDEN,
+    .n_heads = 8,
+    .n_kv_heads = 8,
+    .head_dim = 128,
+    .ffn = 4096,
+    .vocab = 5120,
+    .seq = SEQ,
+    .mlp = LS_MLP_SWIGLU,
+    .norm = LS_NORM_RMSNORM,
+    .position = LS_POSITION_ROPE,
+    .attention = LS_ATTENTION_FLASH,
+    .n_experts = 16,
+    .top_k = TOP_K,
+    .expert_ffn = 4096,
+    .n_dense_layers = 1,
+    .moe_every = 1,
   };
 }
 
@@ -72,7 +87,8 @@ ran_clear (Ran *r)
 static double
 bytes_on (const Ran *r, bool is_up, uint32_t gpu)
 {
-  g_autofree char *wanted = is_up ? g_strdup_printf ("node0/gpu%u>nvswitch", gpu) : g_strdup_printf ("node0/nvswitch>gpu%u", gpu);
+  g_autofree char *wanted
+      = is_up ? g_strdup_printf ("node0/gpu%u>nvswitch", gpu) : g_strdup_printf ("node0/nvswitch>gpu%u", gpu);
   for (uint32_t i = 0; i < ls_cluster_n_resources (r->cluster); i++) {
     g_autofree char *name = ls_cluster_resource_name (r->cluster, i);
     if (g_strcmp0 (name, wanted) == 0)
@@ -99,7 +115,8 @@ bytes_follow_tokens (void)
     double w = weight[i] / 34;
     /* Two dispatches, of activations and of gradients, and two that come back. */
     double sent = 2 * n_layers * B * (1 - w) + 2 * n_layers * B * 7 * w;
-    LS_CHECK_NEAR (bytes_on (&uneven, UP, i) - other_up, sent, 1e-3); /* whole tokens: 34 does not divide them */
+    LS_CHECK_NEAR (bytes_on (&uneven, UP, i) - other_up, sent,
+                   1e-3); /* whole tokens: 34 does not divide them */
     LS_CHECK_NEAR (bytes_on (&uneven, DOWN, i) - other_up, sent, 1e-3);
     all_even += bytes_on (&even, UP, i);
     all_uneven += bytes_on (&uneven, UP, i);
@@ -149,14 +166,16 @@ static void
 the_busiest_rank_governs (void)
 {
   Ran even = run_job (1, 8, 1, NULL, 0), uneven = run_job (1, 8, 1, "4,4,1,1,1,1,1,1,1,1,1,1,1,1,1,1", 0);
-  LsTime longer = (uneven.timeline->window_end - uneven.timeline->window_start) - (even.timeline->window_end - even.timeline->window_start);
+  LsTime longer = (uneven.timeline->window_end - uneven.timeline->window_start)
+      - (even.timeline->window_end - even.timeline->window_start);
   LsTime more = busy (&uneven, 0, true) - busy (&even, 0, true);
   LS_CHECK (longer > 0);
   LS_CHECK_NEAR ((double) longer, (double) more, 0.02);
   LS_CHECK (busy (&uneven, 1, false) < busy (&even, 1, false));
   /* With a capacity nobody has more than that, and the step is shorter again. */
   Ran capped = run_job (1, 8, 1, "4,4,1,1,1,1,1,1,1,1,1,1,1,1,1,1", 1);
-  LS_CHECK (capped.timeline->window_end - capped.timeline->window_start <= even.timeline->window_end - even.timeline->window_start);
+  LS_CHECK (capped.timeline->window_end - capped.timeline->window_start
+            <= even.timeline->window_end - even.timeline->window_start);
   ran_clear (&even);
   ran_clear (&uneven);
   ran_clear (&capped);
@@ -166,7 +185,8 @@ the_busiest_rank_governs (void)
 static void
 roles_are_as_many_as_programs_differ (void)
 {
-  Ran even = run_job (2, 4, 2, NULL, 0), uneven = run_job (2, 4, 2, "zipf:1", 0), mirrored = run_job (2, 4, 2, "1,1", 0);
+  Ran even = run_job (2, 4, 2, NULL, 0), uneven = run_job (2, 4, 2, "zipf:1", 0),
+      mirrored = run_job (2, 4, 2, "1,1", 0);
   LS_CHECK_INT (even.plan->n_roles, ==, 1);
   LS_CHECK_INT (uneven.plan->n_roles, ==, 4);
   LS_CHECK_INT (mirrored.plan->n_roles, ==, 1);
@@ -177,5 +197,5 @@ roles_are_as_many_as_programs_differ (void)
   ran_clear (&mirrored);
 }
 
-LS_TEST_MAIN ("experts", LS_TEST (bytes_follow_tokens), LS_TEST (all_to_alls_to_the_byte), LS_TEST (the_busiest_rank_governs),
-              LS_TEST (roles_are_as_many_as_programs_differ))
+LS_TEST_MAIN ("experts", LS_TEST (bytes_follow_tokens), LS_TEST (all_to_alls_to_the_byte),
+              LS_TEST (the_busiest_rank_governs), LS_TEST (roles_are_as_many_as_programs_differ))

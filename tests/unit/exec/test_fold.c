@@ -1,8 +1,8 @@
-/* Pins: folding and coarsening are exact. Random small jobs on every kind of cluster, folded and
- * with each rank by itself, in pieces and op by op, have the same picoseconds, causes, bytes and
- * digest (--fold check, --coarsen check), and most of them do fold; the fast and the plain implementations by turns. By hand: what splits
- * classes and what does not, that the comparison notices a picosecond and a byte, that errors
- * name real ranks. LS_CASES says how many random jobs; 2,000 take some minutes. */
+/* Pins: folding and coarsening are exact. Random small jobs on every kind of cluster, folded and with each
+ * rank by itself, in pieces and op by op, have the same picoseconds, causes, bytes and digest (--fold check,
+ * --coarsen check), and most of them do fold; the fast and the plain implementations by turns. By hand: what
+ * splits classes and what does not, that the comparison notices a picosecond and a byte, that errors name
+ * real ranks. LS_CASES says how many random jobs; 2,000 take some minutes. */
 #include "ls_test.h"
 
 #include <math.h>
@@ -17,12 +17,14 @@
 
 typedef enum { DGX, PCIE, OVERSUBSCRIBED, ECMP, FAT_TREE, FAULTS, TORUS, UNEVEN, N_KINDS } Kind;
 
-static const char *const kind_names[N_KINDS] = { "dgx", "pcie", "oversubscribed", "ecmp", "fat tree", "faults", "torus", "uneven" };
+static const char *const kind_names[N_KINDS]
+    = { "dgx", "pcie", "oversubscribed", "ecmp", "fat tree", "faults", "torus", "uneven" };
 
 static void
 degrade (GRand *rand, LsClusterSpec *spec)
 {
-  static const char *const links[] = { "node0/gpu1>nvswitch", "node1/gpu0>nvswitch", "node1/nic0>leaf0", "node2/nic3>leaf3" };
+  static const char *const links[]
+      = { "node0/gpu1>nvswitch", "node1/gpu0>nvswitch", "node1/nic0>leaf0", "node2/nic3>leaf3" };
   guint n = 1 + (guint) g_rand_int_range (rand, 0, 2);
   for (guint i = 0; i < n; i++) {
     const char *link = links[(guint) g_rand_int_range (rand, 0, 2) + 2 * i];
@@ -138,24 +140,28 @@ check_job (guint32 seed, Tally *tally)
   options.coarsen = turn % 8 == 7 ? LS_SHORTCUT_OFF : LS_SHORTCUT_CHECK;
   options.slow = g_rand_int_range (rand, 0, 4) == 0 ? slow : NULL;
   options.network = g_rand_int_range (rand, 0, 8) == 0 ? LS_NETWORK_ALPHABETA : LS_NETWORK_FLOW;
-  if (g_rand_boolean (rand)) /* ties: everything at once, but for a quiescent point (exec/shortcuts/steady.c) */
+  if (g_rand_boolean (
+          rand)) /* ties: everything at once, but for a quiescent point (exec/shortcuts/steady.c) */
     options.host = (LsHostCosts) { .cost[LS_HOST_SYNC] = 1 };
   options.solver = seed % 5 == 0 ? LS_SOLVER_REFERENCE : LS_SOLVER_FAST;
   options.queue = seed % 7 == 0 ? LS_QUEUE_REFERENCE : LS_QUEUE_FAST;
   options.no_run_ahead = turn % 4 == 2;
   LsNccl with_stall = nccl;
   with_stall.stall_per_byte = g_rand_boolean (rand) ? 1.6 : 0;
-  g_autoptr (LsTimeline) t = plan ? ls_run (plan, cluster, &calibration, &with_stall, &options, NULL, &error) : NULL;
-  ls_check_impl (t != NULL, __FILE__, __LINE__, "seed %u on %s, tp %u pp %u dp %u: %s", seed, kind_names[kind], s.tp, s.pp, s.dp,
-                 error ? error->message : "not lowered");
+  g_autoptr (LsTimeline) t
+      = plan ? ls_run (plan, cluster, &calibration, &with_stall, &options, NULL, &error) : NULL;
+  ls_check_impl (t != NULL, __FILE__, __LINE__, "seed %u on %s, tp %u pp %u dp %u: %s", seed,
+                 kind_names[kind], s.tp, s.pp, s.dp, error ? error->message : "not lowered");
   if (t) {
     tally->n_run++;
     tally->n_folded += t->n_classes < t->n_ranks;
     tally->n_coarse += t->n_coarse > 0;
     tally->n_from_quiescence += t->first_step == 0;
-    LsTime least = ls_plan_bound (plan, cluster, &calibration, &with_stall, &options), step = t->window_end - t->window_start;
-    ls_check_impl (least > 0 && least <= step, __FILE__, __LINE__, "seed %u on %s takes %.9g s, at least %.9g s", seed, kind_names[kind],
-                   ls_time_to_s (step), ls_time_to_s (least));
+    LsTime least = ls_plan_bound (plan, cluster, &calibration, &with_stall, &options),
+           step = t->window_end - t->window_start;
+    ls_check_impl (least > 0 && least <= step, __FILE__, __LINE__,
+                   "seed %u on %s takes %.9g s, at least %.9g s", seed, kind_names[kind], ls_time_to_s (step),
+                   ls_time_to_s (least));
     tally->tightness += ls_time_to_s (least) / ls_time_to_s (step);
   }
   ls_strategy_clear (&s);
@@ -171,15 +177,18 @@ random_jobs_fold_exactly (void)
   for (guint32 seed = 1; seed <= n; seed++)
     check_job (seed, &tally);
   if (n < 141)
-    check_job (141, &tally); /* a small kernel at 1.1 times the speed took a picosecond more as an activity: its HBM was too slow for it */
+    check_job (
+        141,
+        &tally); /* a small kernel at 1.1 times the speed took a picosecond more as an activity: its HBM was too slow for it */
   LS_CHECK_INT (tally.n_run, >, n / 2);
   LS_CHECK_INT (tally.n_folded, >, tally.n_run / 3);
   LS_CHECK_INT (tally.n_coarse, >, tally.n_run / 4);
   LS_CHECK_INT (tally.n_from_quiescence, >, tally.n_run / 8);
   LS_CHECK (tally.tightness > 0.3 * tally.n_run);
   if (wanted)
-    printf ("of %u jobs %u folded, %u had segments in one piece, %u began at the quiescent point; bounds are %.3f of steps\n", tally.n_run,
-            tally.n_folded, tally.n_coarse, tally.n_from_quiescence, tally.tightness / tally.n_run);
+    printf (
+        "of %u jobs %u folded, %u had segments in one piece, %u began at the quiescent point; bounds are %.3f of steps\n",
+        tally.n_run, tally.n_folded, tally.n_coarse, tally.n_from_quiescence, tally.tightness / tally.n_run);
 }
 
 /* --- by hand -------------------------------------------------------------------- */
@@ -364,13 +373,14 @@ message_by_message_nothing_folds (void)
   check_classes (h, (const uint32_t[]) { 0, 1, 2, 3, 4, 5, 6, 7 });
 }
 
-/* Two of six GPUs have a socket for themselves; and collectives that load many links over PCIe, more than a run
- * without spans takes. */
+/* Two of six GPUs have a socket for themselves; and collectives that load many links over PCIe, more than a
+ * run without spans takes. */
 static Hand *
 laden (void)
 {
   static const uint32_t all[] = { 0, 1, 2, 3, 4, 5 };
-  static const LsCollKind kinds[] = { LS_COLL_ALL_REDUCE, LS_COLL_ALL_GATHER, LS_COLL_REDUCE_SCATTER, LS_COLL_ALL_TO_ALL };
+  static const LsCollKind kinds[]
+      = { LS_COLL_ALL_REDUCE, LS_COLL_ALL_GATHER, LS_COLL_REDUCE_SCATTER, LS_COLL_ALL_TO_ALL };
   LsClusterSpec spec = tiny_pcie (1);
   Hand *h = alike (6, 6);
   replace_cluster (h, &spec);
@@ -384,8 +394,8 @@ laden (void)
   return h;
 }
 
-/* With less and less memory a job folds; then it does not, as its loads would take more than a quarter of it; then it is
- * refused. */
+/* With less and less memory a job folds; then it does not, as its loads would take more than a quarter of it;
+ * then it is refused. */
 static void
 loads_beyond_a_quarter_of_memory_fold_nothing (void)
 {
@@ -428,7 +438,8 @@ errors_name_real_ranks (void)
 }
 
 static void
-expect_difference (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster, const char *word)
+expect_difference (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster,
+                   const char *word)
 {
   g_autoptr (GError) error = NULL;
   LS_CHECK (!fold_check (folded, whole, cluster, "folded and unfolded", &error));
@@ -508,9 +519,9 @@ LS_TEST_MAIN ("fold", LS_TEST (replicas_are_one_class), LS_TEST (steps_that_repe
               LS_TEST (a_straggler_is_apart_and_so_are_its_partners),
               LS_TEST (two_like_stragglers_are_one_class), LS_TEST (a_slow_link_is_felt_by_its_ring),
               LS_TEST (an_idle_link_splits_nothing), LS_TEST (a_ring_of_sends_is_one_class),
-              LS_TEST (a_ring_of_sends_around_a_straggler_is_none),
-              LS_TEST (neighbours_count_without_links), LS_TEST (copies_share_the_memory_of_their_socket),
-              LS_TEST (message_by_message_nothing_folds), LS_TEST (loads_beyond_a_quarter_of_memory_fold_nothing),
-              LS_TEST (errors_name_real_ranks),
-              LS_TEST (the_comparison_notices_a_picosecond), LS_TEST (stragglers_depend_on_seed_and_rank_only),
-              LS_TEST (named_stragglers), LS_TEST (random_jobs_fold_exactly))
+              LS_TEST (a_ring_of_sends_around_a_straggler_is_none), LS_TEST (neighbours_count_without_links),
+              LS_TEST (copies_share_the_memory_of_their_socket), LS_TEST (message_by_message_nothing_folds),
+              LS_TEST (loads_beyond_a_quarter_of_memory_fold_nothing), LS_TEST (errors_name_real_ranks),
+              LS_TEST (the_comparison_notices_a_picosecond),
+              LS_TEST (stragglers_depend_on_seed_and_rank_only), LS_TEST (named_stragglers),
+              LS_TEST (random_jobs_fold_exactly))

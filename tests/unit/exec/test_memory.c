@@ -16,10 +16,22 @@ memory_of (uint32_t layers, uint32_t hidden, uint32_t heads, uint32_t micro_batc
            uint32_t n_micro_batches, LsRecompute recompute, bool sp)
 {
   LsModel m = {
-    .name = (char *) "gpt", .n_layers = layers, .hidden = hidden, .n_heads = heads, .n_kv_heads = heads,
-    .head_dim = hidden / heads, .ffn = 4 * hidden, .vocab = 51200, .seq = 2048, .mlp = LS_MLP_GELU,
-    .norm = LS_NORM_LAYERNORM, .position = LS_POSITION_LEARNED, .attention = LS_ATTENTION_UNFUSED, .linear_bias = true,
-    .tied_embeddings = true, .dropout = true,
+    .name = (char *) "gpt",
+    .n_layers = layers,
+    .hidden = hidden,
+    .n_heads = heads,
+    .n_kv_heads = heads,
+    .head_dim = hidden / heads,
+    .ffn = 4 * hidden,
+    .vocab = 51200,
+    .seq = 2048,
+    .mlp = LS_MLP_GELU,
+    .norm = LS_NORM_LAYERNORM,
+    .position = LS_POSITION_LEARNED,
+    .attention = LS_ATTENTION_UNFUSED,
+    .linear_bias = true,
+    .tied_embeddings = true,
+    .dropout = true,
   };
   LsStrategy s;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
@@ -57,9 +69,9 @@ first_stage_activations_are_the_published_ones (void)
   };
   for (size_t i = 0; i < G_N_ELEMENTS (rows); i++)
     for (int selective = 0; selective < 2; selective++) {
-      g_autoptr (LsMemory) m
-          = memory_of (rows[i].layers, rows[i].hidden, rows[i].heads, rows[i].micro_batch, rows[i].pp, rows[i].vpp,
-                       rows[i].n_mb, selective ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE, selective);
+      g_autoptr (LsMemory) m = memory_of (rows[i].layers, rows[i].hidden, rows[i].heads, rows[i].micro_batch,
+                                          rows[i].pp, rows[i].vpp, rows[i].n_mb,
+                                          selective ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE, selective);
       if (m)
         LS_CHECK_NEAR ((double) m->classes[0].category_peak[LS_MEM_ACTIVATIONS] / GIB,
                        selective ? rows[i].selective_gib : rows[i].none_gib, 0.03);
@@ -84,7 +96,8 @@ full_recomputation_keeps_inputs_and_one_layer (void)
   g_autoptr (LsMemory) m = memory_of (48, 6144, 64, 4, 1, 1, 1, LS_RECOMPUTE_FULL, false);
   double sbh = 4 * 2048.0 * 6144, one_layer = sbh * (10 + 24.0 / 8 + 5 * 64 * 2048.0 / (6144 * 8));
   if (m)
-    LS_CHECK_NEAR ((double) m->classes[0].category_peak[LS_MEM_ACTIVATIONS], 48 * 2 * sbh + one_layer + sbh, 0.02);
+    LS_CHECK_NEAR ((double) m->classes[0].category_peak[LS_MEM_ACTIVATIONS], 48 * 2 * sbh + one_layer + sbh,
+                   0.02);
 }
 
 /* 18 bytes per parameter with fp32 gradients, 16 with 16-bit ones: 2 + 2 + 12. */
@@ -97,7 +110,8 @@ static_memory_follows_the_recipe (void)
   const LsClassMemory *r = &m->classes[3];
   LS_CHECK_INT (r->category_peak[LS_MEM_GRADIENTS], ==, r->category_peak[LS_MEM_PARAMETERS]);
   LS_CHECK_INT (r->category_peak[LS_MEM_OPTIMIZER], ==, 6 * r->category_peak[LS_MEM_PARAMETERS]);
-  LS_CHECK (r->peak_bytes >= r->at_peak[LS_MEM_PARAMETERS] + r->at_peak[LS_MEM_GRADIENTS] + r->at_peak[LS_MEM_OPTIMIZER]);
+  LS_CHECK (r->peak_bytes
+            >= r->at_peak[LS_MEM_PARAMETERS] + r->at_peak[LS_MEM_GRADIENTS] + r->at_peak[LS_MEM_OPTIMIZER]);
 }
 
 /* Activations at their peak on one stage without a pipeline: F0 I0 F1 I1 ..., then the W. */
@@ -105,9 +119,22 @@ static uint64_t
 peak_of_late_weights (uint32_t layers, uint32_t n_micro_batches)
 {
   LsModel m = {
-    .name = (char *) "gpt", .n_layers = layers, .hidden = 1024, .n_heads = 16, .n_kv_heads = 16, .head_dim = 64, .ffn = 4096,
-    .vocab = 51200, .seq = 2048, .mlp = LS_MLP_GELU, .norm = LS_NORM_LAYERNORM, .position = LS_POSITION_LEARNED,
-    .attention = LS_ATTENTION_UNFUSED, .linear_bias = true, .tied_embeddings = true, .dropout = true,
+    .name = (char *) "gpt",
+    .n_layers = layers,
+    .hidden = 1024,
+    .n_heads = 16,
+    .n_kv_heads = 16,
+    .head_dim = 64,
+    .ffn = 4096,
+    .vocab = 51200,
+    .seq = 2048,
+    .mlp = LS_MLP_GELU,
+    .norm = LS_NORM_LAYERNORM,
+    .position = LS_POSITION_LEARNED,
+    .attention = LS_ATTENTION_UNFUSED,
+    .linear_bias = true,
+    .tied_embeddings = true,
+    .dropout = true,
   };
   LsStrategy s;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
@@ -120,7 +147,9 @@ peak_of_late_weights (uint32_t layers, uint32_t n_micro_batches)
   for (uint32_t i = 0; i < 3 * n_micro_batches; i++) {
     bool is_w = i >= 2 * n_micro_batches;
     LsAction a = { .mb = is_w ? i - 2 * n_micro_batches : i / 2,
-                   .type = (uint8_t) (is_w ? LS_ACTION_W : i % 2 ? LS_ACTION_I : LS_ACTION_F) };
+                   .type = (uint8_t) (is_w        ? LS_ACTION_W
+                                          : i % 2 ? LS_ACTION_I
+                                                  : LS_ACTION_F) };
     g_array_append_val (orders->ranks[0], a);
   }
   g_autoptr (LsPlan) plan = ls_lower_orders (&m, &s, orders, NULL, &error);
@@ -146,7 +175,10 @@ static const LsBufferEvent *
 buffer (Hand *h, uint16_t id, uint64_t bytes, bool is_free)
 {
   LsBufferEvent *b = ls_arena_new_array (h->plan->arena, LsBufferEvent, 1);
-  *b = (LsBufferEvent) { .bytes = bytes, .id = id, .category = LS_MEM_UNSHARDED, .is_free = is_free,
+  *b = (LsBufferEvent) { .bytes = bytes,
+                         .id = id,
+                         .category = LS_MEM_UNSHARDED,
+                         .is_free = is_free,
                          .when = is_free ? LS_AT_END : LS_AT_ISSUE };
   return b;
 }
@@ -185,7 +217,8 @@ two_gathers (bool alloc_by_kernels)
 static uint64_t
 peak_of (const Hand *h, const LsTimeline *t, LsMemoryClock clock)
 {
-  g_autoptr (LsMemory) m = ls_memory_new (&(LsMemoryInput) { .plan = h->plan, .timeline = t, .options.clock = clock });
+  g_autoptr (LsMemory) m
+      = ls_memory_new (&(LsMemoryInput) { .plan = h->plan, .timeline = t, .options.clock = clock });
   uint64_t peak = m->classes[0].peak_bytes;
   for (uint32_t i = 0; i < m->n_classes; i++)
     LS_CHECK (m->classes[i].overfreed_bytes == 0 && m->classes[i].at_end[LS_MEM_UNSHARDED] == 0);
@@ -238,7 +271,8 @@ steps_overlap_on_the_host_clock (void)
     LS_CHECK_INT (peak_of (h, t, LS_MEMORY_HOST), ==, 2 * (X_BYTES + Y_BYTES));
     LS_CHECK_INT (peak_of (h, t, LS_MEMORY_DEVICE), ==, X_BYTES);
     for (guint i = 1; i < curve->len; i++)
-      LS_CHECK (g_array_index (curve, LsMemorySample, i).at > g_array_index (curve, LsMemorySample, i - 1).at);
+      LS_CHECK (g_array_index (curve, LsMemorySample, i).at
+                > g_array_index (curve, LsMemorySample, i - 1).at);
     LS_CHECK (g_array_index (curve, LsMemorySample, curve->len - 1).at <= t->window_end - t->window_start);
   }
   hand_free (h);
@@ -252,8 +286,8 @@ the_caching_allocator_counts_segments (void)
   h->options.n_steps = 1;
   g_autoptr (LsTimeline) t = hand_run (h);
   if (t) {
-    g_autoptr (LsMemory) m
-        = ls_memory_new (&(LsMemoryInput) { .plan = h->plan, .timeline = t, .options.allocator = LS_MEMORY_CACHING });
+    g_autoptr (LsMemory) m = ls_memory_new (
+        &(LsMemoryInput) { .plan = h->plan, .timeline = t, .options.allocator = LS_MEMORY_CACHING });
     LS_CHECK_INT (m->classes[0].peak_bytes, ==, X_BYTES + Y_BYTES);
     LS_CHECK_INT (m->classes[0].allocated_bytes, ==, 1024 + 1024);
     LS_CHECK_INT (m->classes[0].reserved_bytes, ==, 2 << 20);
@@ -276,8 +310,8 @@ an_event_frees_what_the_step_before_left (void)
   h->options.n_steps = 3;
   g_autoptr (LsTimeline) t = hand_run (h);
   for (int clock = 0; t && clock < 2; clock++) {
-    g_autoptr (LsMemory) m = ls_memory_new (
-        &(LsMemoryInput) { .plan = h->plan, .timeline = t, .options = { .clock = clock, .allocator = LS_MEMORY_CACHING } });
+    g_autoptr (LsMemory) m = ls_memory_new (&(LsMemoryInput) {
+        .plan = h->plan, .timeline = t, .options = { .clock = clock, .allocator = LS_MEMORY_CACHING } });
     LS_CHECK_INT (m->classes[0].overfreed_bytes, ==, 0);
     LS_CHECK_INT (m->classes[0].at_begin[LS_MEM_UNSHARDED], ==, X_BYTES);
     LS_CHECK_INT (m->classes[0].at_end[LS_MEM_UNSHARDED], ==, X_BYTES);
@@ -314,24 +348,38 @@ libraries_take_what_their_sources_say (void)
       for (int s = 0; s < LS_N_SLOTS; s++)
         bindings[r].comm[s] = s == LS_SLOT_DP || s == LS_SLOT_WORLD ? 0 : UINT32_MAX;
     }
-    LsOp ops[] = { { .kind = LS_OP_KERNEL }, { .kind = LS_OP_COLLECTIVE, .slot = LS_SLOT_DP }, { .kind = LS_OP_COLLECTIVE, .slot = LS_SLOT_WORLD } };
+    LsOp ops[] = { { .kind = LS_OP_KERNEL },
+                   { .kind = LS_OP_COLLECTIVE, .slot = LS_SLOT_DP },
+                   { .kind = LS_OP_COLLECTIVE, .slot = LS_SLOT_WORLD } };
     LsSegment segment = { "s", G_N_ELEMENTS (ops), ops };
     LsInstance instance = { 0 };
     LsProgram program = { .n_instances = 1, .instances = &instance };
     LsCommunicator comm = { .n_ranks = rows[i].n_ranks, .ranks = ranks };
-    LsPlan plan = { .n_ranks = rows[i].n_ranks, .n_micro_batches = 1, .n_chunks = 1, .n_segments = 1, .segments = &segment, .n_roles = 1,
-                    .programs = &program, .n_comms = 1, .comms = &comm, .bindings = bindings, .gpu_of_rank = ranks };
-    g_autoptr (LsMemory) m = ls_memory_new (&(LsMemoryInput) { .plan = &plan, .cluster = cluster, .nccl = &nccl });
+    LsPlan plan = { .n_ranks = rows[i].n_ranks,
+                    .n_micro_batches = 1,
+                    .n_chunks = 1,
+                    .n_segments = 1,
+                    .segments = &segment,
+                    .n_roles = 1,
+                    .programs = &program,
+                    .n_comms = 1,
+                    .comms = &comm,
+                    .bindings = bindings,
+                    .gpu_of_rank = ranks };
+    g_autoptr (LsMemory) m
+        = ls_memory_new (&(LsMemoryInput) { .plan = &plan, .cluster = cluster, .nccl = &nccl });
     LS_CHECK_INT (m->classes[0].at_peak[LS_MEM_WORKSPACE], ==, rows[i].workspace);
     LS_CHECK_INT (m->classes[0].at_peak[LS_MEM_COMM_BUFFERS], ==, rows[i].buffers);
     ls_cluster_free (cluster);
   }
 }
 
-LS_TEST_MAIN ("memory", LS_TEST (buffers_that_change_streams_live_longer_on_the_host_clock), LS_TEST (buffers_of_one_stream_go_in_order),
-              LS_TEST (steps_overlap_on_the_host_clock), LS_TEST (the_caching_allocator_counts_segments),
+LS_TEST_MAIN ("memory", LS_TEST (buffers_that_change_streams_live_longer_on_the_host_clock),
+              LS_TEST (buffers_of_one_stream_go_in_order), LS_TEST (steps_overlap_on_the_host_clock),
+              LS_TEST (the_caching_allocator_counts_segments),
               LS_TEST (an_event_frees_what_the_step_before_left),
               LS_TEST (libraries_take_what_their_sources_say),
-              LS_TEST (first_stage_activations_are_the_published_ones), LS_TEST (one_stage_holds_the_head_too),
-              LS_TEST (full_recomputation_keeps_inputs_and_one_layer), LS_TEST (static_memory_follows_the_recipe),
+              LS_TEST (first_stage_activations_are_the_published_ones),
+              LS_TEST (one_stage_holds_the_head_too), LS_TEST (full_recomputation_keeps_inputs_and_one_layer),
+              LS_TEST (static_memory_follows_the_recipe),
               LS_TEST (what_waits_for_weight_gradients_is_the_published))

@@ -15,10 +15,10 @@
 typedef struct {
   LsScript script; /* first member */
   uint32_t *gpus;
-  LsSend *sends;   /* [n_rounds][n][max_sends] */
+  LsSend *sends;                  /* [n_rounds][n][max_sends] */
   uint32_t *n_sends, *n_receives; /* [n_rounds][n] */
-  const LsEngine *engine; /* NULL: times are not noted */
-  LsTime *entered; /* [n_rounds][n]: when; with lanes, the last of them */
+  const LsEngine *engine;         /* NULL: times are not noted */
+  LsTime *entered;                /* [n_rounds][n]: when; with lanes, the last of them */
 } Table;
 
 static uint32_t
@@ -42,9 +42,19 @@ static void
 table_init (Table *t, const LsCluster *c, uint32_t n, uint32_t n_rounds, uint32_t max_sends)
 {
   *t = (Table) {
-    .script = { .n = n, .n_rounds = n_rounds, .n_blocks = n, .max_sends = max_sends, .block_bytes = 1e6, .cluster = c,
-                .sends = table_sends, .n_receives = table_receives, .hop_intra = LS_US, .hop_inter = 3 * LS_US,
-                .rate_intra = 10e9, .rate_inter = 10e9, .flows = LS_COEF_ONE },
+    .script = { .n = n,
+                .n_rounds = n_rounds,
+                .n_blocks = n,
+                .max_sends = max_sends,
+                .block_bytes = 1e6,
+                .cluster = c,
+                .sends = table_sends,
+                .n_receives = table_receives,
+                .hop_intra = LS_US,
+                .hop_inter = 3 * LS_US,
+                .rate_intra = 10e9,
+                .rate_inter = 10e9,
+                .flows = LS_COEF_ONE },
     .gpus = g_new (uint32_t, n),
     .sends = g_new0 (LsSend, n_rounds * n * max_sends),
     .n_sends = g_new0 (uint32_t, n_rounds * n),
@@ -208,7 +218,8 @@ lanes_go_by_themselves (void)
   t.script.hop_inter = 50 * LS_US;
   LS_CHECK_INT (ls_messages_time_alone (&t.script, c, NULL), ==, 6 * (100 + 50) * LS_US);
   t.script.has_lanes = true; /* of 6 edges in a row up to 3 are between the nodes */
-  LS_CHECK_INT (ls_messages_time_alone (&t.script, c, NULL), ==, 6 * 100 * LS_US + 3 * 50 * LS_US + 3 * LS_US);
+  LS_CHECK_INT (ls_messages_time_alone (&t.script, c, NULL), ==,
+                6 * 100 * LS_US + 3 * 50 * LS_US + 3 * LS_US);
   table_clear (&t);
 }
 
@@ -238,7 +249,7 @@ typedef struct {
   bool lost;
 } World;
 
-#define N_WORKS 4
+#define N_WORKS  4
 #define N_OTHERS 12
 
 static void
@@ -302,7 +313,8 @@ check_moved (void *context, const LsFlow *f, double asked)
 static void
 random_table (Table *t, const LsCluster *c, GRand *rand, uint32_t first_gpu, uint32_t n)
 {
-  uint32_t n_rounds = (uint32_t) g_rand_int_range (rand, 1, 12), max_sends = (uint32_t) g_rand_int_range (rand, 1, 4);
+  uint32_t n_rounds = (uint32_t) g_rand_int_range (rand, 1, 12),
+           max_sends = (uint32_t) g_rand_int_range (rand, 1, 4);
   bool is_ring = g_rand_boolean (rand);
   table_init (t, c, n, n_rounds, max_sends);
   for (uint32_t i = 0; i < n; i++)
@@ -442,8 +454,10 @@ a_message_is_one_event_and_its_bytes_are_counted (void)
     capacity[i] = ls_cluster_resource_capacity (c, i);
   World w = { 0 };
   ls_engine_init (&w.engine, &ls_evq_radix, &w);
-  w.net = (MessageNet) { .engine = &w.engine, .flows = ls_flow_net_new (&w.engine, n_res, capacity, false),
-                         .leases = leases_new (n_res, capacity, messages_revoked), .context = &w };
+  w.net = (MessageNet) { .engine = &w.engine,
+                         .flows = ls_flow_net_new (&w.engine, n_res, capacity, false),
+                         .leases = leases_new (n_res, capacity, messages_revoked),
+                         .context = &w };
   Work k = { .ended = -1 };
   table_ring (&k.table, c, 4);
   k.table.script.flows = 3 * LS_COEF_ONE;
@@ -499,10 +513,19 @@ progress_is_of_the_messages_counted_first (void)
   uint32_t gpus[256];
   for (uint32_t i = 0; i < G_N_ELEMENTS (gpus); i++)
     gpus[i] = i;
-  const LsNccl nccl = { .channels_ring = 24, .channels_net = 2, .channels_p2p = 2, .ring_bus_intra = 240e9, .ring_bus_per_nic = 16e9,
-                        .p2p_intra = 250e9, .p2p_inter = 20e9, .base_p2p_intra = 12 * LS_US, .base_p2p_inter = 36 * LS_US,
+  const LsNccl nccl = { .channels_ring = 24,
+                        .channels_net = 2,
+                        .channels_p2p = 2,
+                        .ring_bus_intra = 240e9,
+                        .ring_bus_per_nic = 16e9,
+                        .p2p_intra = 250e9,
+                        .p2p_inter = 20e9,
+                        .base_p2p_intra = 12 * LS_US,
+                        .base_p2p_inter = 36 * LS_US,
                         .sm_share_per_channel = 1.0 / 108 };
-  const LsCollRequest request = { .kind = LS_COLL_ALL_TO_ALL, .gpus = gpus, .n = MIN (G_N_ELEMENTS (gpus), c->n_gpus), .bytes = 1 << 20 };
+  const LsCollRequest request = {
+    .kind = LS_COLL_ALL_TO_ALL, .gpus = gpus, .n = MIN (G_N_ELEMENTS (gpus), c->n_gpus), .bytes = 1 << 20
+  };
   const LsScript *script = ls_coll_script (c, &nccl, &request, arena);
   guint64 last[2] = { 0, 0 };
   LsTime told = ls_messages_time_alone (script, c, &(LsProgress) { note_progress, last });
@@ -511,6 +534,9 @@ progress_is_of_the_messages_counted_first (void)
   LS_CHECK_INT (last[1], ==, ls_script_n_messages (script));
 }
 
-LS_TEST_MAIN ("messages", LS_TEST (progress_is_of_the_messages_counted_first), LS_TEST (a_ring_takes_rounds_times_message), LS_TEST (flows_divide_a_message),
-              LS_TEST (without_bytes_only_latency), LS_TEST (what_takes_too_long_never_ends), LS_TEST (one_link_is_shared_and_early_messages_wait),
-              LS_TEST (a_place_may_be_far_ahead), LS_TEST (lanes_go_by_themselves), LS_TEST (leases_change_no_picosecond), LS_TEST (a_message_is_one_event_and_its_bytes_are_counted))
+LS_TEST_MAIN ("messages", LS_TEST (progress_is_of_the_messages_counted_first),
+              LS_TEST (a_ring_takes_rounds_times_message), LS_TEST (flows_divide_a_message),
+              LS_TEST (without_bytes_only_latency), LS_TEST (what_takes_too_long_never_ends),
+              LS_TEST (one_link_is_shared_and_early_messages_wait), LS_TEST (a_place_may_be_far_ahead),
+              LS_TEST (lanes_go_by_themselves), LS_TEST (leases_change_no_picosecond),
+              LS_TEST (a_message_is_one_event_and_its_bytes_are_counted))

@@ -26,10 +26,10 @@ done_at (Draw *d, uint32_t stage, uint32_t mb, int what)
 static bool
 is_ready (Draw *d, uint32_t stage, uint32_t mb, int what)
 {
-  bool has_input = what == 0   ? stage == 0 || *done_at (d, stage - 1, mb, 0)
-                   : what == 1 ? *done_at (d, stage, mb, 0)
-                                   && (stage + 1 == d->orders->layout.n_stages || *done_at (d, stage + 1, mb, 1))
-                               : d->is_split && *done_at (d, stage, mb, 1);
+  bool has_input = what == 0 ? stage == 0 || *done_at (d, stage - 1, mb, 0)
+      : what == 1            ? *done_at (d, stage, mb, 0)
+          && (stage + 1 == d->orders->layout.n_stages || *done_at (d, stage + 1, mb, 1))
+                  : d->is_split && *done_at (d, stage, mb, 1);
   return has_input && !*done_at (d, stage, mb, what);
 }
 
@@ -67,7 +67,7 @@ random_orders (GRand *rand, const LsStrategy *s, uint32_t n_micro_batches)
     for (uint32_t c = 0; c < s->vpp; c++)
       stages[r * s->vpp + c] = ls_place (sched->placement, s->pp, s->vpp, r, c);
   Draw d = { ls_orders_new (s->pp, s->vpp, 1, n, n_micro_batches, stages), g_rand_boolean (rand),
-             g_new0 (bool, (gsize) n * n_micro_batches * 3) };
+             g_new0 (bool, (gsize) n *n_micro_batches * 3) };
   draw_order (&d, rand);
   g_free (d.is_done);
   return d.orders;
@@ -109,13 +109,15 @@ check_passes (const LsTimeline *t, const LsStrategy *s, guint32 seed)
     for (uint32_t mb = 0; mb < m; mb++) {
       const Pass *f = &passes[(stage * m + mb) * 2], *i = f + 1;
       n_seen += f->end > 0 && i->end > 0;
-      ls_check_impl (i->start >= f->end, __FILE__, __LINE__, "seed %u stage %u mb %u: gradients before activations", seed, stage, mb);
+      ls_check_impl (i->start >= f->end, __FILE__, __LINE__,
+                     "seed %u stage %u mb %u: gradients before activations", seed, stage, mb);
       if (stage + 1 == n)
         continue;
       const Pass *next = &passes[((stage + 1) * m + mb) * 2];
-      ls_check_impl (next->start >= f->end, __FILE__, __LINE__, "seed %u stage %u mb %u: forward before its input", seed, stage + 1, mb);
-      ls_check_impl (i->start >= next[1].end, __FILE__, __LINE__, "seed %u stage %u mb %u: backward before its input", seed,
-                     stage, mb);
+      ls_check_impl (next->start >= f->end, __FILE__, __LINE__,
+                     "seed %u stage %u mb %u: forward before its input", seed, stage + 1, mb);
+      ls_check_impl (i->start >= next[1].end, __FILE__, __LINE__,
+                     "seed %u stage %u mb %u: backward before its input", seed, stage, mb);
     }
   LS_CHECK_INT (n_seen, ==, n * m);
 }
@@ -163,8 +165,8 @@ run_one (GRand *rand, guint32 seed)
   g_autoptr (LsTimeline) t = NULL;
   if (plan && ls_plan_check (plan, &error))
     t = ls_run (plan, cluster, &calibration, &nccl, &options, NULL, &error);
-  ls_check_impl (t != NULL, __FILE__, __LINE__, "seed %u, %s pp %u m %u: %s", seed, s.schedule, s.pp, s.global_batch,
-                 error ? error->message : "no plan");
+  ls_check_impl (t != NULL, __FILE__, __LINE__, "seed %u, %s pp %u m %u: %s", seed, s.schedule, s.pp,
+                 s.global_batch, error ? error->message : "no plan");
   if (t)
     check_passes (t, &s, seed);
   ls_strategy_clear (&s);
@@ -205,8 +207,10 @@ messages_of_one_time_go_by_rank (void)
   const LsProgram *p = plan ? &plan->programs[1] : NULL;
   for (uint32_t i = 0; p && i < 8; i++)
     g_string_append_printf (names, "%s\n", plan->segments[p->instances[i].segment].name);
-  LS_CHECK_STR (names->str, "begin stage 1\nrecv from previous\nreceived activations on pp-fwd-recv\nwait for activations\nforward 2 layers\n"
-                            "recv from previous\nreceived activations on pp-fwd-recv\nsend to next\n");
+  LS_CHECK_STR (
+      names->str,
+      "begin stage 1\nrecv from previous\nreceived activations on pp-fwd-recv\nwait for activations\nforward 2 layers\n"
+      "recv from previous\nreceived activations on pp-fwd-recv\nsend to next\n");
   ls_strategy_clear (&s);
 }
 

@@ -1,7 +1,8 @@
-/* Pins: what a step takes at least by its plan (exec/shortcuts/plan_bound.h), to the picosecond for jobs by hand:
- * the worked example, kernels of all streams, each stream, what the compute stream waits for, what
+/* Pins: what a step takes at least by its plan (exec/shortcuts/plan_bound.h), to the picosecond for jobs by
+ * hand: the worked example, kernels of all streams, each stream, what the compute stream waits for, what
  * communication beside kernels costs, ranks and stragglers, and how ranks of a pipeline wait for each other
- * (exec/shortcuts/plan_bound_round.c). The run of each takes no less, and where the bound is tight, no more. Random jobs are in test_fold.c. */
+ * (exec/shortcuts/plan_bound_round.c). The run of each takes no less, and where the bound is tight, no more.
+ * Random jobs are in test_fold.c. */
 #include "ls_test.h"
 
 #include "hand_trace.h"
@@ -80,11 +81,13 @@ the_worked_example (void)
   hand_kernel (h, 0, LS_TAG_F, 0);
 
   g_autoptr (LsArena) arena = ls_arena_new ();
-  LsCollRequest request = { .kind = LS_COLL_ALL_GATHER, .gpus = (const uint32_t[]) { 0, 1 }, .n = 2, .bytes = GATHER_BYTES };
+  LsCollRequest request
+      = { .kind = LS_COLL_ALL_GATHER, .gpus = (const uint32_t[]) { 0, 1 }, .n = 2, .bytes = GATHER_BYTES };
   const LsCollPlan *plan = ls_coll_plan (h->cluster, &h->nccl, &request, LS_NETWORK_FLOW, arena);
   LS_CHECK_INT (plan->n_phases, ==, 1);
   LsTime alone = ls_coll_time_alone (h->cluster, plan);
-  LsTime idle = (LsTime) ((double) alone * ROUNDING), moving = (LsTime) ((double) (alone - plan->phases[0].latency) * ROUNDING);
+  LsTime idle = (LsTime) ((double) alone * ROUNDING),
+         moving = (LsTime) ((double) (alone - plan->phases[0].latency) * ROUNDING);
   double lost = (double) (9 * moving - idle - 40 * LS_MS) * 0.4;
   LsTime least = least_of (h);
   LS_CHECK_INT (least, ==, 140 * LS_MS + idle + (LsTime) (lost * ROUNDING));
@@ -397,11 +400,13 @@ of_what_does_not_compile_nothing_is_known (void)
   hand_free (h);
 }
 
-LS_TEST_MAIN ("least", LS_TEST (the_worked_example), LS_TEST (a_gpu_runs_one_kernel_of_all_streams), LS_TEST (a_stream_runs_one_op),
-              LS_TEST (each_instance_counts), LS_TEST (the_lead_does_not_count), LS_TEST (the_slowest_role_counts),
+LS_TEST_MAIN ("least", LS_TEST (the_worked_example), LS_TEST (a_gpu_runs_one_kernel_of_all_streams),
+              LS_TEST (a_stream_runs_one_op), LS_TEST (each_instance_counts),
+              LS_TEST (the_lead_does_not_count), LS_TEST (the_slowest_role_counts),
               LS_TEST (waiting_counts_between_kernels), LS_TEST (the_longest_way_counts),
               LS_TEST (kernels_of_other_streams_may_be_fast), LS_TEST (recorded_kernels_lose_what_is_taken),
               LS_TEST (persistent_gemms_lose_nothing_if_they_were_there_first),
               LS_TEST (a_round_without_a_barrier), LS_TEST (a_round_with_a_barrier),
               LS_TEST (hosts_wait_for_messages), LS_TEST (requests_ahead_of_sends_count_as_met),
-              LS_TEST (message_by_message_collectives_are_not_known), LS_TEST (of_what_does_not_compile_nothing_is_known))
+              LS_TEST (message_by_message_collectives_are_not_known),
+              LS_TEST (of_what_does_not_compile_nothing_is_known))

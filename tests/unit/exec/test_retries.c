@@ -1,5 +1,6 @@
-/* Pins what PyTorch's allocator does at the limit in the steady state: how often it waits, what it gives back and takes, that a
- * block which another stream still uses is not free before that; and what a plan takes longer when the host is held up. */
+/* Pins what PyTorch's allocator does at the limit in the steady state: how often it waits, what it gives back
+ * and takes, that a block which another stream still uses is not free before that; and what a plan takes
+ * longer when the host is held up. */
 #include "ls_test.h"
 
 #include "hand_trace.h"
@@ -25,7 +26,10 @@ with_buffer (Hand *h, uint16_t op, uint16_t id, uint64_t bytes, bool is_free)
 {
   LsOp *o = &g_array_index (h->ops[0], LsOp, op);
   LsBufferEvent *b = ls_arena_new_array (h->plan->arena, LsBufferEvent, 1);
-  *b = (LsBufferEvent) { .bytes = bytes, .id = id, .category = LS_MEM_ACTIVATIONS, .is_free = is_free,
+  *b = (LsBufferEvent) { .bytes = bytes,
+                         .id = id,
+                         .category = LS_MEM_ACTIVATIONS,
+                         .is_free = is_free,
                          .when = is_free ? LS_AT_END : LS_AT_ISSUE };
   o->buffers = b;
   o->n_buffers = 1;
@@ -75,7 +79,8 @@ segments_of_two_streams_take_turns (void)
   LS_CHECK (!r->is_out_of_memory);
   LS_CHECK_INT (r->calls->len, ==, 2);
   const LsDriverCall *second = &g_array_index (r->calls, LsDriverCall, 1);
-  LS_CHECK (second->op == 2 && second->waits && second->n_freed == 1 && second->freed == 30 * MIB && second->n_taken == 1 && second->taken == 20 * MIB);
+  LS_CHECK (second->op == 2 && second->waits && second->n_freed == 1 && second->freed == 30 * MIB
+            && second->n_taken == 1 && second->taken == 20 * MIB);
   hand_free (h);
 }
 
@@ -102,8 +107,9 @@ what_no_retry_can_make_room_for_is_said (void)
   hand_free (h);
 }
 
-/* 30 MiB of the compute stream are freed by a copy of 10 ms; the host then allocates 30 MiB more. In the order of the program
- * they are free by then. By the clock they are not: the host waits for the copy, where there is no room for both. */
+/* 30 MiB of the compute stream are freed by a copy of 10 ms; the host then allocates 30 MiB more. In the
+ * order of the program they are free by then. By the clock they are not: the host waits for the copy, where
+ * there is no room for both. */
 static void
 what_another_stream_uses_is_not_free (uint64_t memory, uint64_t n_by_order, uint64_t n_by_clock)
 {
@@ -164,8 +170,8 @@ step_with_stall (const LsStall *stall)
   return step;
 }
 
-/* Kernels of 10, 10 and 10 ms, which the host issues at once. Held up for 3 ms behind the first or the second one: 3 ms more.
- * If the host does not wait for the device, the device has work meanwhile. */
+/* Kernels of 10, 10 and 10 ms, which the host issues at once. Held up for 3 ms behind the first or the second
+ * one: 3 ms more. If the host does not wait for the device, the device has work meanwhile. */
 static void
 a_stall_holds_the_device_up_if_the_host_waits (void)
 {
@@ -198,7 +204,7 @@ a_stall_is_of_one_instance (void)
   hand_free (h);
 }
 
-LS_TEST_MAIN ("retries", LS_TEST (segments_of_two_streams_take_turns), LS_TEST (with_room_the_driver_is_not_called),
-              LS_TEST (what_no_retry_can_make_room_for_is_said), LS_TEST (a_retry_waits_for_other_streams),
-              LS_TEST (the_driver_takes_what_its_source_says), LS_TEST (a_stall_holds_the_device_up_if_the_host_waits),
-              LS_TEST (a_stall_is_of_one_instance))
+LS_TEST_MAIN ("retries", LS_TEST (segments_of_two_streams_take_turns),
+              LS_TEST (with_room_the_driver_is_not_called), LS_TEST (what_no_retry_can_make_room_for_is_said),
+              LS_TEST (a_retry_waits_for_other_streams), LS_TEST (the_driver_takes_what_its_source_says),
+              LS_TEST (a_stall_holds_the_device_up_if_the_host_waits), LS_TEST (a_stall_is_of_one_instance))

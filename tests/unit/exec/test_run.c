@@ -20,8 +20,9 @@ mismatched_collectives_name_both_sides (void)
   hand_sync (h, 1, LS_SLOT_TP, LS_STREAM_TP, LS_COLL_ALL_GATHER, 1024);
   LS_CHECK (hand_run_error (h, &error) == NULL);
   LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_INPUT));
-  LS_CHECK_STR (error ? error->message : NULL,
-                "communicator 0 (tp): rank 1 calls all-gather of 1024 bytes (fp16), but rank 0 called all-reduce of 1024 bytes (fp16)");
+  LS_CHECK_STR (
+      error ? error->message : NULL,
+      "communicator 0 (tp): rank 1 calls all-gather of 1024 bytes (fp16), but rank 0 called all-reduce of 1024 bytes (fp16)");
   hand_free (h);
 }
 
@@ -38,9 +39,10 @@ members_must_agree_on_algorithm_and_parts (void)
   h->plan->n_weights = 2;
   h->plan->weights = (uint32_t[]) { 1, 3 };
   LS_CHECK (hand_run_error (h, &error) == NULL);
-  LS_CHECK_STR (error ? error->message : NULL,
-                "communicator 0 (tp): rank 1 calls all-to-all of 1024 bytes (fp16), parts by sender, but rank 0 called all-to-all of "
-                "1024 bytes (fp16), by pairwise");
+  LS_CHECK_STR (
+      error ? error->message : NULL,
+      "communicator 0 (tp): rank 1 calls all-to-all of 1024 bytes (fp16), parts by sender, but rank 0 called all-to-all of "
+      "1024 bytes (fp16), by pairwise");
   hand_free (h);
 }
 
@@ -76,9 +78,10 @@ members_must_agree_on_the_root (void)
   call_with_root (h, 0, LS_COLL_BROADCAST, 1024, 0);
   call_with_root (h, 1, LS_COLL_BROADCAST, 1024, 1);
   LS_CHECK (hand_run_error (h, &error) == NULL);
-  LS_CHECK_STR (error ? error->message : NULL,
-                "communicator 0 (tp): rank 1 calls broadcast of 1024 bytes (fp16), root 1, but rank 0 called broadcast of "
-                "1024 bytes (fp16), root 0");
+  LS_CHECK_STR (
+      error ? error->message : NULL,
+      "communicator 0 (tp): rank 1 calls broadcast of 1024 bytes (fp16), root 1, but rank 0 called broadcast of "
+      "1024 bytes (fp16), root 0");
   hand_free (h);
 }
 
@@ -132,11 +135,12 @@ a_cycle_is_reported_with_its_ranks (void)
   }
   LS_CHECK (hand_run_error (h, &error) == NULL);
   LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_DEADLOCK));
-  LS_CHECK_STR (error ? error->message : NULL,
-                "deadlock: 2 of 2 ranks wait and no event is left\n"
-                "  rank 0 waits in p2p (segment hand-written, micro-batch 0, chunk 0, op 0): no matching send or receive from rank 1\n"
-                "  rank 1 waits in p2p (segment hand-written, micro-batch 0, chunk 0, op 0): no matching send or receive from rank 0\n"
-                "  cycle: back to rank 0");
+  LS_CHECK_STR (
+      error ? error->message : NULL,
+      "deadlock: 2 of 2 ranks wait and no event is left\n"
+      "  rank 0 waits in p2p (segment hand-written, micro-batch 0, chunk 0, op 0): no matching send or receive from rank 1\n"
+      "  rank 1 waits in p2p (segment hand-written, micro-batch 0, chunk 0, op 0): no matching send or receive from rank 0\n"
+      "  cycle: back to rank 0");
   hand_free (h);
 }
 
@@ -294,7 +298,8 @@ work_in_the_host_wants_its_memory (void)
     uint16_t op = hand_copy (h, 0, LS_COPY_IN_HOST, 1000);
     LS_CHECK (h->cluster != NULL && hand_run_error (h, &error) == NULL);
     LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_CONFLICT));
-    LS_CHECK (error && g_str_has_suffix (error->message, " works in the memory of CPUs, but the nodes have none"));
+    LS_CHECK (error
+              && g_str_has_suffix (error->message, " works in the memory of CPUs, but the nodes have none"));
     h->plan->segments[h->plan->programs[0].instances[0].segment].ops[op].recorded = LS_MS; /* loads nothing */
     g_autoptr (LsTimeline) t = hand_run (h);
     LS_CHECK (t && t->window_end == LS_MS);
@@ -331,7 +336,8 @@ copies_both_ways_leave_the_sms_alone (void)
   LsTime latency = LS_US / 2 + LS_US / 2 + LS_US / 10;
   LS_CHECK_INT (t ? t->window_end : 0, ==, latency + 10 * LS_MS + LS_US);
   for (uint32_t i = 0; t && i < t->ranks[0].n; i++)
-    if (g_str_equal (ls_span_op (t, 0, &t->ranks[0].spans[i])->name, "kernel") && t->ranks[0].spans[i].end != LS_TIME_NEVER)
+    if (g_str_equal (ls_span_op (t, 0, &t->ranks[0].spans[i])->name, "kernel")
+        && t->ranks[0].spans[i].end != LS_TIME_NEVER)
       LS_CHECK_INT (t->ranks[0].spans[i].end - t->ranks[0].spans[i].start, ==, t->ranks[0].spans[i].matched);
   hand_free (h);
 }
@@ -404,7 +410,8 @@ messages_run_or_are_refused_for_their_memory (void)
       memory = UINT64_C (1) << 40;
     } else {
       LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_LIMIT));
-      were_refused = were_refused || (error && strstr (error->message, "the messages of all-reduce over 8 ranks need"));
+      were_refused = were_refused
+          || (error && strstr (error->message, "the messages of all-reduce over 8 ranks need"));
     }
     hand_free (h);
   }
@@ -426,15 +433,15 @@ host_costs_are_as_documented (void)
   LS_CHECK_INT (costs.cost[LS_HOST_BATCH], ==, 513 * LS_US);
 }
 
-LS_TEST_MAIN ("run", LS_TEST (mismatched_collectives_name_both_sides), LS_TEST (members_must_agree_on_algorithm_and_parts),
+LS_TEST_MAIN ("run", LS_TEST (mismatched_collectives_name_both_sides),
+              LS_TEST (members_must_agree_on_algorithm_and_parts),
               LS_TEST (what_cannot_be_carried_out_ends_a_run_before_it_begins),
               LS_TEST (members_must_agree_on_the_root), LS_TEST (the_root_says_which_way_data_go),
-              LS_TEST (unequal_messages_are_refused),
-              LS_TEST (a_cycle_is_reported_with_its_ranks), LS_TEST (a_missing_member_is_named),
-              LS_TEST (an_event_never_recorded_is_reported), LS_TEST (events_order_streams), LS_TEST (a_late_issue_still_meets_the_kernel),
+              LS_TEST (unequal_messages_are_refused), LS_TEST (a_cycle_is_reported_with_its_ranks),
+              LS_TEST (a_missing_member_is_named), LS_TEST (an_event_never_recorded_is_reported),
+              LS_TEST (events_order_streams), LS_TEST (a_late_issue_still_meets_the_kernel),
               LS_TEST (a_repeated_op_starts_with_its_first_launch), LS_TEST (only_kernels_and_delays_repeat),
               LS_TEST (work_in_the_host_wants_its_memory), LS_TEST (copies_share_the_pcie_that_they_cross),
-              LS_TEST (copies_both_ways_leave_the_sms_alone),
-              LS_TEST (a_repeating_period_stops_the_run), LS_TEST (runs_do_not_share_state),
-              LS_TEST (messages_run_or_are_refused_for_their_memory),
+              LS_TEST (copies_both_ways_leave_the_sms_alone), LS_TEST (a_repeating_period_stops_the_run),
+              LS_TEST (runs_do_not_share_state), LS_TEST (messages_run_or_are_refused_for_their_memory),
               LS_TEST (host_costs_are_as_documented))

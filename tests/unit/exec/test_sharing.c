@@ -105,14 +105,15 @@ share (const LsCluster *c, const LsPhase *const p[2], double ret_rate[2])
   for (uint32_t i = 0; i < p[0]->n_loads; i++) {
     uint64_t k = coef_of (p[1], p[0]->loads[i].resource);
     double rate = ls_cluster_resource_capacity (c, p[0]->loads[i].resource) * (double) LS_COEF_ONE
-                  / (double) (p[0]->loads[i].coef + k);
+        / (double) (p[0]->loads[i].coef + k);
     if (k > 0 && rate < equal) {
       equal = rate;
       is_shared_full = true;
     }
   }
   for (int i = 0; i < 2; i++)
-    ret_rate[i] = is_shared_full ? equal : rest_for (c, p[i], p[1 - i], p[1 - i]->rate_cap == equal ? equal : 0);
+    ret_rate[i]
+        = is_shared_full ? equal : rest_for (c, p[i], p[1 - i], p[1 - i]->rate_cap == equal ? equal : 0);
   if (!is_shared_full) /* who is capped lower runs at its cap */
     ret_rate[p[0]->rate_cap <= p[1]->rate_cap ? 0 : 1] = equal;
 }
@@ -171,8 +172,8 @@ check_pair (bool is_across, const Traffic *a, const Traffic *b)
   predict (h->cluster, phases, predicted);
   for (uint32_t i = 0; i < 2; i++) {
     if (!LS_CHECK ((double) together[i] > 1.05 * (double) alone[i]))
-      fprintf (stderr, "%s beside %s: %g, alone %g ms\n", t[i]->name, t[1 - i]->name, ls_time_to_s (together[i]) * 1e3,
-               ls_time_to_s (alone[i]) * 1e3);
+      fprintf (stderr, "%s beside %s: %g, alone %g ms\n", t[i]->name, t[1 - i]->name,
+               ls_time_to_s (together[i]) * 1e3, ls_time_to_s (alone[i]) * 1e3);
     if (!LS_CHECK (fabs (ls_time_to_s (together[i]) / predicted[i] - 1) < 1e-6))
       fprintf (stderr, "%s beside %s: %.9g ms, by hand %.9g\n", t[i]->name, t[1 - i]->name,
                ls_time_to_s (together[i]) * 1e3, predicted[i] * 1e3);

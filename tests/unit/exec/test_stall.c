@@ -1,9 +1,9 @@
-/* Pins: what communication costs a compute-bound kernel beside it. The SMs of its
- * channels from launch to end, waiting for partners included; and while its data move
- * the time of the HBM for stall_per_byte bytes per byte of the array, twice for
- * all-reduce; nothing before and after; nothing for copy engines. A persistent GEMM that
- * starts beside communication runs in two waves, unless it was told to leave its SMs. What a calibration has measured of that
- * stands for the two waves and for the one SM that each costs, of the library's way only. No bound exceeds the step. */
+/* Pins: what communication costs a compute-bound kernel beside it. The SMs of its channels from launch to
+ * end, waiting for partners included; and while its data move the time of the HBM for stall_per_byte bytes
+ * per byte of the array, twice for all-reduce; nothing before and after; nothing for copy engines. A
+ * persistent GEMM that starts beside communication runs in two waves, unless it was told to leave its SMs.
+ * What a calibration has measured of that stands for the two waves and for the one SM that each costs, of the
+ * library's way only. No bound exceeds the step. */
 #include "ls_test.h"
 
 #include <math.h>
@@ -37,8 +37,8 @@ make_gemm (Hand *h, uint16_t kernel, uint16_t collective, Gemm gemm)
 /* When the kernel of rank 0 ends that begins together with a collective; rank 1 joins
  * the collective late. */
 static LsTime
-kernel_end (LsCollKind kind, Gemm gemm, double stall_per_byte, LsTime late, LsTime *ret_latency, LsTime *ret_moving,
-            double *ret_share)
+kernel_end (LsCollKind kind, Gemm gemm, double stall_per_byte, LsTime late, LsTime *ret_latency,
+            LsTime *ret_moving, double *ret_share)
 {
   Hand *h = hand_new (2);
   h->nccl.stall_per_byte = stall_per_byte;
@@ -63,7 +63,8 @@ kernel_end (LsCollKind kind, Gemm gemm, double stall_per_byte, LsTime late, LsTi
   *ret_share = plan->sm_share;
 
   g_autoptr (LsTimeline) t = hand_run (h);
-  LsTime end = LS_TIME_NEVER, least = ls_plan_bound (h->plan, h->cluster, &h->calibration, &h->nccl, &h->options);
+  LsTime end = LS_TIME_NEVER,
+         least = ls_plan_bound (h->plan, h->cluster, &h->calibration, &h->nccl, &h->options);
   LS_CHECK_INT (least, <=, t->window_end - t->window_start);
   for (uint32_t i = 0; i < t->ranks[0].n; i++)
     if (t->ranks[0].spans[i].step == 0 && t->ranks[0].spans[i].op == kernel)
@@ -116,7 +117,9 @@ copy_engines_stall_nobody (void)
     for (int is_copy = 0; is_copy < 2; is_copy++) {
       g_autoptr (LsArena) arena = ls_arena_new ();
       const uint32_t gpus[] = { 0, is_far ? cluster->n_gpus - 1 : 1 };
-      LsCollRequest request = { .kind = is_copy ? LS_COLL_COPY_PERMUTE : LS_COLL_PERMUTE, .gpus = gpus, .n = 2, .bytes = BYTES };
+      LsCollRequest request = {
+        .kind = is_copy ? LS_COLL_COPY_PERMUTE : LS_COLL_PERMUTE, .gpus = gpus, .n = 2, .bytes = BYTES
+      };
       stall[is_copy] = call_stall (&x, (CallKey) { .kind = (uint8_t) request.kind, .bytes = BYTES },
                                    ls_coll_plan (cluster, &h->nccl, &request, LS_NETWORK_FLOW, arena));
     }
@@ -141,7 +144,8 @@ a_persistent_gemm_needs_two_waves (void)
   }
 }
 
-/* Of a GEMM that begins beside a collective: how long it takes more, over the share of the SMs times how long that is there. */
+/* Of a GEMM that begins beside a collective: how long it takes more, over the share of the SMs times how long
+ * that is there. */
 static double
 lost (Gemm gemm)
 {
@@ -156,12 +160,12 @@ what_was_measured_beside_a_kernel_is_used (void)
 {
   LsTime latency, moving;
   double share;
-  around = (LsAround){ .waves = 3 };
+  around = (LsAround) { .waves = 3 };
   LsTime end = kernel_end (LS_COLL_ALL_GATHER, PERSISTENT, 0, 30 * LS_MS, &latency, &moving, &share);
   LS_CHECK_NEAR (ls_time_to_s (end), 3 * ls_time_to_s (KERNEL), 1e-6);
   LS_CHECK_NEAR (lost (PLAIN), 1, 1e-3);
 
-  around = (LsAround){ .gemms = LS_GEMMS_CLUSTERS, .lost_clusters = 2, .lost_tiles = 3, .lost_told = 2.5 };
+  around = (LsAround) { .gemms = LS_GEMMS_CLUSTERS, .lost_clusters = 2, .lost_tiles = 3, .lost_told = 2.5 };
   LS_CHECK_NEAR (lost (PLAIN), 2, 1e-3);
   LS_CHECK_NEAR (lost (PERSISTENT), 2, 1e-3); /* whatever the GPU's file says */
   LS_CHECK_NEAR (lost (PERSISTENT_WITH_MARGIN), 2.5, 1e-3);
@@ -169,8 +173,9 @@ what_was_measured_beside_a_kernel_is_used (void)
   LS_CHECK_NEAR (lost (PERSISTENT), 3, 1e-3);
   around.gemms = LS_GEMMS_PERSISTENT;
   LS_CHECK_NEAR (lost (PERSISTENT_WITH_MARGIN), 2.5, 1e-3);
-  around = (LsAround){ 0 };
+  around = (LsAround) { 0 };
 }
 
-LS_TEST_MAIN ("stall", LS_TEST (what_was_measured_beside_a_kernel_is_used), LS_TEST (moving_data_stall_a_kernel), LS_TEST (waiting_costs_only_the_sms),
+LS_TEST_MAIN ("stall", LS_TEST (what_was_measured_beside_a_kernel_is_used),
+              LS_TEST (moving_data_stall_a_kernel), LS_TEST (waiting_costs_only_the_sms),
               LS_TEST (a_persistent_gemm_needs_two_waves), LS_TEST (copy_engines_stall_nobody))

@@ -1,9 +1,10 @@
-/* Pins: where a step is known to be as all that follow, it is the last, and a run that is to show the
- * steady state only begins at the quiescent point (exec/shortcuts/steady.c). By hand: the worked example; and what has no quiescent point, or loses it:
- * a host that never waits, something sent behind it, data on the way, ranks that get there while others still
- * communicate, calls that do not match from there on, compute that is not over, a step that waits for another rank's first. What is
- * told of the end of the last step depends on no further one. Each job is also run step by step and op by op, and must come out the same
- * (--coarsen check); random jobs are in test_fold.c. */
+/* Pins: where a step is known to be as all that follow, it is the last, and a run that is to show the steady
+ * state only begins at the quiescent point (exec/shortcuts/steady.c). By hand: the worked example; and what
+ * has no quiescent point, or loses it: a host that never waits, something sent behind it, data on the way,
+ * ranks that get there while others still communicate, calls that do not match from there on, compute that is
+ * not over, a step that waits for another rank's first. What is told of the end of the last step depends on
+ * no further one. Each job is also run step by step and op by op, and must come out the same (--coarsen
+ * check); random jobs are in test_fold.c. */
 #include "ls_test.h"
 
 #include "hand_trace.h"
@@ -125,8 +126,8 @@ data_are_on_the_way (void)
   check_begin (h, false, 3);
 }
 
-/* Two pairs that have nothing to do with each other: one reads its norm early in a step, the other late. Nothing says when
- * which begins, and while one goes on the other still communicates. */
+/* Two pairs that have nothing to do with each other: one reads its norm early in a step, the other late.
+ * Nothing says when which begins, and while one goes on the other still communicates. */
 static void
 others_still_communicate (void)
 {
@@ -183,7 +184,8 @@ compute_is_not_over (void)
   check_begin (h, false, 3);
 }
 
-/* What rank 1 does once takes longer than two steps of rank 0, whose third waits until that first step is over. */
+/* What rank 1 does once takes longer than two steps of rank 0, whose third waits until that first step is
+ * over. */
 static void
 a_step_that_begins_late (void)
 {
@@ -204,8 +206,8 @@ a_step_that_begins_late (void)
   hand_free (h);
 }
 
-/* Rank 0 is a little earlier than rank 1, and begins the next step before the end of the one that is reported. Which may be the
- * last or not: what is told of its end is the same. */
+/* Rank 0 is a little earlier than rank 1, and begins the next step before the end of the one that is
+ * reported. Which may be the last or not: what is told of its end is the same. */
 static void
 what_is_behind_the_last_step (void)
 {
@@ -236,6 +238,8 @@ what_is_behind_the_last_step (void)
   }
 }
 
-LS_TEST_MAIN ("steady", LS_TEST (one_step_is_enough), LS_TEST (a_first_step_that_is_wanted_is_whole), LS_TEST (a_host_that_never_waits),
-              LS_TEST (something_is_sent_behind_it), LS_TEST (data_are_on_the_way), LS_TEST (others_still_communicate),
-              LS_TEST (calls_that_do_not_match), LS_TEST (compute_is_not_over), LS_TEST (a_step_that_begins_late), LS_TEST (what_is_behind_the_last_step))
+LS_TEST_MAIN ("steady", LS_TEST (one_step_is_enough), LS_TEST (a_first_step_that_is_wanted_is_whole),
+              LS_TEST (a_host_that_never_waits), LS_TEST (something_is_sent_behind_it),
+              LS_TEST (data_are_on_the_way), LS_TEST (others_still_communicate),
+              LS_TEST (calls_that_do_not_match), LS_TEST (compute_is_not_over),
+              LS_TEST (a_step_that_begins_late), LS_TEST (what_is_behind_the_last_step))

@@ -6,7 +6,7 @@
 
 #include "random_job.h"
 
-#define SEQ 2048
+#define SEQ    2048
 #define HIDDEN 1024
 
 typedef struct {
@@ -114,13 +114,19 @@ bytes_per_layer (void)
     { .tp = 8, .sp = true, .overlaps = true, .kind = LS_TP_OVERLAP_BULK, .units = 10 },
     { .tp = 8, .sp = true, .overlaps = true, .kind = LS_TP_OVERLAP_RING, .units = 10 },
     { .tp = 4, .sp = true, .overlaps = true, .kind = LS_TP_OVERLAP_RING, .saves = true, .units = 8 },
-    { .tp = 8, .sp = true, .overlaps = true, .kind = LS_TP_OVERLAP_RING, .recompute = LS_RECOMPUTE_FULL, .units = 14 },
+    { .tp = 8,
+      .sp = true,
+      .overlaps = true,
+      .kind = LS_TP_OVERLAP_RING,
+      .recompute = LS_RECOMPUTE_FULL,
+      .units = 14 },
   };
   for (size_t i = 0; i < G_N_ELEMENTS (cases); i++) {
     uint32_t t = cases[i].tp;
     double layer = bytes_of_step (&cases[i], 3) - bytes_of_step (&cases[i], 2);
     double expected = (double) cases[i].units * SEQ * HIDDEN * 2 * (t - 1) / t;
-    ls_check_impl (layer == expected, __FILE__, __LINE__, "case %zu: %.17g bytes, expected %.17g", i, layer, expected);
+    ls_check_impl (layer == expected, __FILE__, __LINE__, "case %zu: %.17g bytes, expected %.17g", i, layer,
+                   expected);
   }
 }
 

@@ -36,7 +36,8 @@ make_ideal (LsHardware *h, const Machine *m)
   n->channels_nvls = 0;
   n->ring_bus_intra = m->n_nodes > 1 ? 1e13 : m->bus;
   n->ring_bus_per_nic = far;
-  n->base_all_reduce = n->base_all_gather = n->base_reduce_scatter = n->hop_intra = n->hop_inter = n->handshake = n->handshake_hop = 0;
+  n->base_all_reduce = n->base_all_gather = n->base_reduce_scatter = n->hop_intra = n->hop_inter
+      = n->handshake = n->handshake_hop = 0;
   n->ramp_bytes = n->drain = n->sm_share_per_channel = n->stall_per_byte = 0;
   n->hbm_per_wire_all_reduce = n->hbm_per_wire_all_gather = n->hbm_per_wire_reduce_scatter = 0;
 }
@@ -46,8 +47,19 @@ static double
 exposed_s (const LsHardware *h, const Machine *machine, uint32_t n_layers, uint32_t tokens)
 {
   LsModel m = {
-    .name = (char *) "ideal", .n_layers = n_layers, .hidden = 8192, .n_heads = 64, .n_kv_heads = 64, .head_dim = 128, .ffn = 32768,
-    .vocab = 128, .seq = SEQ, .mlp = LS_MLP_GELU, .norm = LS_NORM_RMSNORM, .position = LS_POSITION_ROPE, .attention = LS_ATTENTION_FLASH,
+    .name = (char *) "ideal",
+    .n_layers = n_layers,
+    .hidden = 8192,
+    .n_heads = 64,
+    .n_kv_heads = 64,
+    .head_dim = 128,
+    .ffn = 32768,
+    .vocab = 128,
+    .seq = SEQ,
+    .mlp = LS_MLP_GELU,
+    .norm = LS_NORM_RMSNORM,
+    .position = LS_POSITION_ROPE,
+    .attention = LS_ATTENTION_FLASH,
   };
   LsStrategy s;
   LsRunOptions options;

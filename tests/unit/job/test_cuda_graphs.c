@@ -1,14 +1,15 @@
-/* Pins: a layer that is a CUDA graph is launched once each way, with its collectives; a step that is one costs no launch
- * up to the optimizer; what the host waits for stays outside; a host that is fast enough leaves the step as it is.
- * A gap between kernels
- * that was measured to be less in a graph shortens the kernels that the graph launches, and no others. */
+/* Pins: a layer that is a CUDA graph is launched once each way, with its collectives; a step that is one
+ * costs no launch up to the optimizer; what the host waits for stays outside; a host that is fast enough
+ * leaves the step as it is. A gap between kernels that was measured to be less in a graph shortens the
+ * kernels that the graph launches, and no others. */
 #include "ls_test.h"
 
 #include "dp_timeline.h"
 
 #define TWO "--gpus 2 --tp 2 --global-batch 2 "
 
-/* Of all segments: ops of layers whose launch costs the host something; *ret_rest: launches outside of layers and optimizer. */
+/* Of all segments: ops of layers whose launch costs the host something; *ret_rest: launches outside of layers
+ * and optimizer. */
 static guint
 n_paid (const char *flags, guint *ret_rest)
 {
@@ -41,7 +42,8 @@ a_layer_is_launched_once_each_way (void)
 static void
 graphs_free_a_slow_host (void)
 {
-  LsTime eager = dp_step (TWO "--host-launch 1ms --host-comm 1ms"), layers = dp_step (TWO "--host-launch 1ms --host-comm 1ms --cuda-graphs layer");
+  LsTime eager = dp_step (TWO "--host-launch 1ms --host-comm 1ms"),
+         layers = dp_step (TWO "--host-launch 1ms --host-comm 1ms --cuda-graphs layer");
   LsTime whole = dp_step (TWO "--host-launch 1ms --host-comm 1ms --cuda-graphs step");
   LS_CHECK_INT (eager, >, 2 * layers);
   LS_CHECK_INT (layers, >, whole);
@@ -53,21 +55,26 @@ graphs_free_a_slow_host (void)
 static void
 the_host_waits_outside_of_graphs (void)
 {
-  LsTime plain = dp_step (TWO "--cuda-graphs step"), fetched = dp_step (TWO "--cuda-graphs step --batch-sync 1 --host-batch 20ms");
+  LsTime plain = dp_step (TWO "--cuda-graphs step"),
+         fetched = dp_step (TWO "--cuda-graphs step --batch-sync 1 --host-batch 20ms");
   LS_CHECK_INT (fetched, >, plain + 2 * 20 * LS_MS - LS_MS);
 }
 
-#define GAPS  TWO "--host-launch 0us --host-comm 0us --gpu-calibration a100:around.kernel_gap=2us,around.graph_gap=1us "
+#define GAPS                                                                                                 \
+  TWO "--host-launch 0us --host-comm 0us --gpu-calibration a100:around.kernel_gap=2us,around.graph_gap=1us "
 #define QUEUE TWO "--host-launch 0us --host-comm 0us --gpu-calibration a100:around.kernel_gap=2us "
 
 static void
 kernels_of_a_graph_follow_sooner (void)
 {
-  LsTime queued = dp_step (GAPS), layers = dp_step (GAPS "--cuda-graphs layer"), whole = dp_step (GAPS "--cuda-graphs step");
+  LsTime queued = dp_step (GAPS), layers = dp_step (GAPS "--cuda-graphs layer"),
+         whole = dp_step (GAPS "--cuda-graphs step");
   LS_CHECK_INT (dp_step (QUEUE), ==, queued);
   LS_CHECK_INT (dp_step (QUEUE "--cuda-graphs layer"), ==, queued);
   LS_CHECK_INT (layers, <, queued - 20 * LS_US); /* four layers, each way */
   LS_CHECK_INT (whole, <, layers);
 }
 
-LS_TEST_MAIN ("cuda_graphs", LS_TEST (kernels_of_a_graph_follow_sooner), LS_TEST (a_layer_is_launched_once_each_way), LS_TEST (graphs_free_a_slow_host), LS_TEST (the_host_waits_outside_of_graphs))
+LS_TEST_MAIN ("cuda_graphs", LS_TEST (kernels_of_a_graph_follow_sooner),
+              LS_TEST (a_layer_is_launched_once_each_way), LS_TEST (graphs_free_a_slow_host),
+              LS_TEST (the_host_waits_outside_of_graphs))

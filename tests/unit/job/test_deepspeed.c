@@ -3,8 +3,8 @@
  * model on one made-up node of 8 GPUs, whose NVLinks carry nothing else: without a gradient norm. */
 #include "dp_timeline.h"
 
-#define N 8
-#define ONCE "--persistence-threshold 1 --max-reuse-distance 0 --prefetch-bucket 1 "
+#define N     8
+#define ONCE  "--persistence-threshold 1 --max-reuse-distance 0 --prefetch-bucket 1 "
 #define PLAIN "--gpus 8 --dp-kind deepspeed --grad-norm 0 --fold off "
 
 static uint64_t
@@ -58,8 +58,8 @@ flat_fp32_gradients_are_all_reduced (void)
 static void
 three_micro_batches_reduce_as_their_stage_does (void)
 {
-  check_k (PLAIN "--zero 1 --global-batch 24", 2);         /* at the boundary             */
-  check_k (PLAIN "--zero 2 --global-batch 24", 3 + 1);     /* in each, then gather        */
+  check_k (PLAIN "--zero 1 --global-batch 24", 2);     /* at the boundary             */
+  check_k (PLAIN "--zero 2 --global-batch 24", 3 + 1); /* in each, then gather        */
   check_k (PLAIN ONCE "--zero 3 --global-batch 24", 3 * 3);
 }
 
@@ -91,7 +91,8 @@ groups_shard_inside_and_sum_over_replicas (void)
   check_k (PLAIN "--zero 1@4 --global-batch 8", (2 * psi + sum) / unit);
   check_k (PLAIN "--zero 2@4 --global-batch 8", (2 * psi + sum) / unit);
   check_k (PLAIN ONCE "--zero 3@4 --global-batch 8", (3 * psi + sum) / unit);
-  check_k (PLAIN ONCE "--zero 3@4 --global-batch 24", (9 * psi + sum) / unit); /* the sum at the boundary only */
+  check_k (PLAIN ONCE "--zero 3@4 --global-batch 24",
+           (9 * psi + sum) / unit); /* the sum at the boundary only */
 }
 
 /* --- memory ---------------------------------------------------------------------- */
@@ -106,8 +107,9 @@ model_states_shrink_as_in_the_paper (void)
     LsJobSpec spec;
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     g_autofree char *stage = g_strdup_printf ("%u", zero);
-    const char *const knobs[][2] = { { "model", "gpt-7.5b" }, { "cluster", "dgx-a100-80g" }, { "nodes", "8" }, { "zero", stage },
-                                     { "dp-kind", "deepspeed" }, { "global-batch", "64" }, { "steps", "1" } };
+    const char *const knobs[][2]
+        = { { "model", "gpt-7.5b" },    { "cluster", "dgx-a100-80g" }, { "nodes", "8" }, { "zero", stage },
+            { "dp-kind", "deepspeed" }, { "global-batch", "64" },      { "steps", "1" } };
     ls_job_spec_init (&spec);
     for (guint i = 0; i < G_N_ELEMENTS (knobs); i++)
       LS_CHECK (ls_job_spec_set (&spec, knobs[i][0], knobs[i][1], diags));
@@ -116,7 +118,9 @@ model_states_shrink_as_in_the_paper (void)
     LS_CHECK_NO_ERROR (error);
     if (r) {
       const uint64_t *bytes = r->plan->programs[0].static_bytes;
-      LS_CHECK_NEAR (1e-9 * (double) (bytes[LS_MEM_PARAMETERS] + bytes[LS_MEM_GRADIENTS] + bytes[LS_MEM_OPTIMIZER]), gb[zero], 0.02);
+      LS_CHECK_NEAR (
+          1e-9 * (double) (bytes[LS_MEM_PARAMETERS] + bytes[LS_MEM_GRADIENTS] + bytes[LS_MEM_OPTIMIZER]),
+          gb[zero], 0.02);
     }
     ls_job_spec_clear (&spec);
   }
@@ -242,7 +246,8 @@ prefetched_gathers_hide_behind_long_operators (void)
     LS_CHECK_INT (dp_most_pending (&behind, LS_STREAM_GATHER), <=, 3 + 1 + 3);
     LS_CHECK_INT (dp_most_pending (&ahead, LS_STREAM_DP), <=, 3 + 1);
     /* Nothing ahead: every gather is waited for. */
-    LS_CHECK_DOUBLE (dp_part_s (&ahead, LS_PART_EXPOSED_DP), <, 0.5 * dp_part_s (&behind, LS_PART_EXPOSED_DP));
+    LS_CHECK_DOUBLE (dp_part_s (&ahead, LS_PART_EXPOSED_DP), <,
+                     0.5 * dp_part_s (&behind, LS_PART_EXPOSED_DP));
     dp_check_golden (&ahead, "deepspeed", "3-wide");
   }
   dp_clear (&ahead);
@@ -267,11 +272,14 @@ short_operators_wait_for_their_gathers (void)
 static void
 small_parameters_persist (void)
 {
-  DpRun r = dp_run ("--gpus 8 --zero 3 --grad-norm 0 --fold off --global-batch 8 --max-reuse-distance 0 --max-live-params 1", dp_untied);
+  DpRun r = dp_run (
+      "--gpus 8 --zero 3 --grad-norm 0 --fold off --global-batch 8 --max-reuse-distance 0 --max-live-params 1",
+      dp_untied);
   if (r.result) {
     double small = 4 * 13312.0 + 2 * 1024, large = (double) n_params (&r) - small;
     LS_CHECK_NEAR (dp_bytes_sent (&r), (N - 1.0) / N * 2 * (3 * large + 2 * small), 1e-12);
-    LS_CHECK_INT (r.result->plan->programs[0].static_bytes[LS_MEM_UNSHARDED], ==, 2 * (uint64_t) small + UINT64_C (1000000000));
+    LS_CHECK_INT (r.result->plan->programs[0].static_bytes[LS_MEM_UNSHARDED], ==,
+                  2 * (uint64_t) small + UINT64_C (1000000000));
   }
   dp_clear (&r);
 }
@@ -286,7 +294,8 @@ lists_move_what_others_move (void)
 {
   check_k (LISTS, 3);
   check_k (LISTS "--dp-overlap 0 ", 3);
-  check_k (PLAIN ONCE "--zero 3@4 --global-batch 8 --collective-lists 1", (3 * 3.0 / 4 + 2 * (1.0 / 2) / 4) * N / (N - 1.0));
+  check_k (PLAIN ONCE "--zero 3@4 --global-batch 8 --collective-lists 1",
+           (3 * 3.0 / 4 + 2 * (1.0 / 2) / 4) * N / (N - 1.0));
 }
 
 typedef struct {
@@ -360,10 +369,11 @@ static void
 lists_take_the_time_of_the_host (void)
 {
   DpRun r = dp_run (LISTS "--host-launch 0us --host-comm 0us --host-sync 0us --host-view 0us", dp_untied),
-        views = dp_run (LISTS "--host-launch 0us --host-comm 0us --host-sync 0us --host-view 100us", dp_untied);
+        views
+      = dp_run (LISTS "--host-launch 0us --host-comm 0us --host-sync 0us --host-view 100us", dp_untied);
   if (r.result && views.result) {
     double seconds = ls_time_to_s (views.result->timeline->window_end - views.result->timeline->window_start)
-                     - ls_time_to_s (r.result->timeline->window_end - r.result->timeline->window_start);
+        - ls_time_to_s (r.result->timeline->window_end - r.result->timeline->window_start);
     double gathers = 100e-6 * (double) lists_of (&r).n_out; /* a view each; those of reductions may hide */
     LS_CHECK_DOUBLE (seconds, >=, 0.9 * gathers);
     LS_CHECK_DOUBLE (seconds, <=, 100e-6 * (double) lists_of (&r).n_views);
@@ -403,7 +413,8 @@ copies_of (const DpRun *r)
 static void
 one_gpu_offloads_its_optimizer (void)
 {
-  DpRun r = dp_run ("--gpus 1 --offload optimizer --fold off --global-batch 1 --reduce-bucket 4200000", dp_untied);
+  DpRun r = dp_run ("--gpus 1 --offload optimizer --fold off --global-batch 1 --reduce-bucket 4200000",
+                    dp_untied);
   if (r.result) {
     uint64_t n = n_params (&r);
     Copied c = copies_of (&r);
@@ -450,7 +461,8 @@ sums_of_gradients_come_and_go (void)
 static void
 drives_hold_parameters_and_states (void)
 {
-  DpRun r = dp_run ("--gpus 8 --offload parameters --offload-to nvme --fold off --global-batch 8 " ONCE, dp_untied);
+  DpRun r = dp_run ("--gpus 8 --offload parameters --offload-to nvme --fold off --global-batch 8 " ONCE,
+                    dp_untied);
   if (r.result) {
     uint64_t n = n_params (&r) / N;
     Copied c = copies_of (&r);
@@ -491,15 +503,16 @@ a_server_sends_to_everybody (void)
   dp_clear (&r);
 }
 
-LS_TEST_MAIN ("deepspeed", LS_TEST (a_step_moves_k_times_the_model), LS_TEST (flat_fp32_gradients_are_all_reduced), LS_TEST (three_micro_batches_reduce_as_their_stage_does),
-              LS_TEST (what_is_reused_soon_is_gathered_once), LS_TEST (recomputation_gathers_once_more),
-              LS_TEST (groups_shard_inside_and_sum_over_replicas), LS_TEST (model_states_shrink_as_in_the_paper),
-              LS_TEST (stage_2_holds_two_buckets), LS_TEST (a_bucket_hides_behind_a_long_backward),
-              LS_TEST (a_bucket_makes_a_short_backward_wait), LS_TEST (buckets_close_before_they_overflow),
-              LS_TEST (prefetched_gathers_hide_behind_long_operators), LS_TEST (short_operators_wait_for_their_gathers),
-              LS_TEST (small_parameters_persist), LS_TEST (lists_move_what_others_move),
-              LS_TEST (lists_are_copied_once_for_each_rank), LS_TEST (persistent_parameters_are_copied_part_by_part),
-              LS_TEST (lists_take_the_time_of_the_host), LS_TEST (one_gpu_offloads_its_optimizer),
-              LS_TEST (ranks_share_the_memory_of_their_socket), LS_TEST (sums_of_gradients_come_and_go),
-              LS_TEST (drives_hold_parameters_and_states), LS_TEST (a_server_sends_to_everybody),
-              LS_TEST (fp8_weights_are_cut_with_the_rest))
+LS_TEST_MAIN (
+    "deepspeed", LS_TEST (a_step_moves_k_times_the_model), LS_TEST (flat_fp32_gradients_are_all_reduced),
+    LS_TEST (three_micro_batches_reduce_as_their_stage_does), LS_TEST (what_is_reused_soon_is_gathered_once),
+    LS_TEST (recomputation_gathers_once_more), LS_TEST (groups_shard_inside_and_sum_over_replicas),
+    LS_TEST (model_states_shrink_as_in_the_paper), LS_TEST (stage_2_holds_two_buckets),
+    LS_TEST (a_bucket_hides_behind_a_long_backward), LS_TEST (a_bucket_makes_a_short_backward_wait),
+    LS_TEST (buckets_close_before_they_overflow), LS_TEST (prefetched_gathers_hide_behind_long_operators),
+    LS_TEST (short_operators_wait_for_their_gathers), LS_TEST (small_parameters_persist),
+    LS_TEST (lists_move_what_others_move), LS_TEST (lists_are_copied_once_for_each_rank),
+    LS_TEST (persistent_parameters_are_copied_part_by_part), LS_TEST (lists_take_the_time_of_the_host),
+    LS_TEST (one_gpu_offloads_its_optimizer), LS_TEST (ranks_share_the_memory_of_their_socket),
+    LS_TEST (sums_of_gradients_come_and_go), LS_TEST (drives_hold_parameters_and_states),
+    LS_TEST (a_server_sends_to_everybody), LS_TEST (fp8_weights_are_cut_with_the_rest))

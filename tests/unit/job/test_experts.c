@@ -13,9 +13,25 @@ static LsModel
 moe_model (bool is_latent)
 {
   LsModel m = {
-    .name = (char *) "experts", .n_layers = 8, .hidden = 256, .n_heads = 8, .n_kv_heads = 8, .head_dim = 32, .ffn = 1024,
-    .vocab = 1024, .seq = 256, .mlp = LS_MLP_SWIGLU, .norm = LS_NORM_RMSNORM, .position = LS_POSITION_ROPE,
-    .attention = LS_ATTENTION_FLASH, .n_experts = 8, .top_k = 2, .expert_ffn = 256, .shared_ffn = 256, .n_dense_layers = 1, .moe_every = 1,
+    .name = (char *) "experts",
+    .n_layers = 8,
+    .hidden = 256,
+    .n_heads = 8,
+    .n_kv_heads = 8,
+    .head_dim = 32,
+    .ffn = 1024,
+    .vocab = 1024,
+    .seq = 256,
+    .mlp = LS_MLP_SWIGLU,
+    .norm = LS_NORM_RMSNORM,
+    .position = LS_POSITION_ROPE,
+    .attention = LS_ATTENTION_FLASH,
+    .n_experts = 8,
+    .top_k = 2,
+    .expert_ffn = 256,
+    .shared_ffn = 256,
+    .n_dense_layers = 1,
+    .moe_every = 1,
   };
   if (is_latent) {
     m.kv_lora = 64;
@@ -45,7 +61,8 @@ run (const LsHardware *hardware, const LsModel *m, const char *knobs, const char
   options.n_steps = 1;
   options.fold = fold;
   g_autoptr (LsJobResult) r = ls_job_simulate (m, hardware, 2, &spec.strategy, &options, &error);
-  ls_check_impl (error == NULL, __FILE__, __LINE__, "%s, %s: %s", schedule ? schedule : "", knobs, error ? error->message : "");
+  ls_check_impl (error == NULL, __FILE__, __LINE__, "%s, %s: %s", schedule ? schedule : "", knobs,
+                 error ? error->message : "");
   double seconds = r ? ls_job_result_step_time_s (r) : -1;
   if (r)
     LS_CHECK (r->report.breakdown_s[LS_PART_OTHER] < 1e-9);
@@ -63,7 +80,8 @@ hardware_new (void)
 static void
 every_schedule (void)
 {
-  static const char knobs[] = "pp 4 tp 2 sp 1 ep 2 etp 2 expert-load zipf:0.7 expert-capacity 1.1 global-batch 16";
+  static const char knobs[]
+      = "pp 4 tp 2 sp 1 ep 2 etp 2 expert-load zipf:0.7 expert-capacity 1.1 global-batch 16";
   LsHardware *hardware = hardware_new ();
   LsModel m = moe_model (false);
   for (guint i = 0; hardware && ls_sched_at (i); i++) {
@@ -81,13 +99,26 @@ static void
 every_way_to_be_data_parallel (void)
 {
   static const char *const knobs[] = {
-    "dp-kind ddp", "dp-kind megatron zero 1", "dp-kind megatron dp-overlap 0", "dp-kind ps", "dp-kind fsdp1", "dp-kind fsdp2", "zero 2", "zero 3",
-    "recompute full", "recompute selective", "cp 2", "cp 2 cp-kind ulysses", "cp 2 cp-balance 0", "network alphabeta",
+    "dp-kind ddp",
+    "dp-kind megatron zero 1",
+    "dp-kind megatron dp-overlap 0",
+    "dp-kind ps",
+    "dp-kind fsdp1",
+    "dp-kind fsdp2",
+    "zero 2",
+    "zero 3",
+    "recompute full",
+    "recompute selective",
+    "cp 2",
+    "cp 2 cp-kind ulysses",
+    "cp 2 cp-balance 0",
+    "network alphabeta",
   };
   LsHardware *hardware = hardware_new ();
   LsModel m = moe_model (false);
   for (guint k = 0; hardware && k < G_N_ELEMENTS (knobs); k++) {
-    g_autofree char *even = g_strdup_printf ("%s ep 4", knobs[k]), *uneven = g_strdup_printf ("%s ep 4 tp 2 sp 1 etp 1 expert-load zipf:1", knobs[k]);
+    g_autofree char *even = g_strdup_printf ("%s ep 4", knobs[k]),
+                    *uneven = g_strdup_printf ("%s ep 4 tp 2 sp 1 etp 1 expert-load zipf:1", knobs[k]);
     run (hardware, &m, even, NULL, LS_SHORTCUT_AUTO);
     run (hardware, &m, uneven, NULL, k % 4 == 0 ? LS_SHORTCUT_CHECK : LS_SHORTCUT_AUTO);
   }
@@ -123,5 +154,5 @@ latent_attention_runs (void)
   ls_hardware_free (hardware);
 }
 
-LS_TEST_MAIN ("experts", LS_TEST (every_schedule), LS_TEST (every_way_to_be_data_parallel), LS_TEST (experts_alone_are_data_parallel),
-              LS_TEST (latent_attention_runs))
+LS_TEST_MAIN ("experts", LS_TEST (every_schedule), LS_TEST (every_way_to_be_data_parallel),
+              LS_TEST (experts_alone_are_data_parallel), LS_TEST (latent_attention_runs))

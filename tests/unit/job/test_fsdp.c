@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#define N 8
+#define N     8
 #define FSDP1 "--gpus 8 --grad-norm 0 --fold off --dp-kind fsdp1 "
 #define FSDP2 "--gpus 8 --grad-norm 0 --fold off --dp-kind fsdp2 "
 
@@ -23,8 +23,8 @@ check_sent (const char *flags, double bytes_of_layers, double bytes_of_root)
   if (r.result) {
     LS_CHECK_INT (r.result->plan->programs[0].n_params, ==, (int64_t) (4 * layer + root));
     double expected = (N - 1.0) / N * (bytes_of_layers * 4 * layer + bytes_of_root * root);
-    ls_check_impl (fabs (dp_bytes_sent (&r) / expected - 1) < 1e-12, __FILE__, __LINE__, "%s: sent %.0f, expected %.0f", flags,
-                   dp_bytes_sent (&r), expected);
+    ls_check_impl (fabs (dp_bytes_sent (&r) / expected - 1) < 1e-12, __FILE__, __LINE__,
+                   "%s: sent %.0f, expected %.0f", flags, dp_bytes_sent (&r), expected);
   }
   dp_clear (&r);
 }
@@ -83,8 +83,9 @@ groups_move_their_part (void)
 static void
 state_is_fp32_shards (void)
 {
-  static const char *const flags[] = { FSDP1 "--zero 3 --global-batch 8", FSDP2 "--zero 2 --global-batch 8 --grad-dtype fp32",
-                                       FSDP2 "--zero 3 --global-batch 8 --dtype fp32" };
+  static const char *const flags[]
+      = { FSDP1 "--zero 3 --global-batch 8", FSDP2 "--zero 2 --global-batch 8 --grad-dtype fp32",
+          FSDP2 "--zero 3 --global-batch 8 --dtype fp32" };
   for (guint i = 0; i < G_N_ELEMENTS (flags); i++) {
     DpRun r = dp_run (flags[i], dp_untied);
     if (r.result) {
@@ -112,9 +113,11 @@ unsharded_gib (const char *flags)
 static void
 few_units_are_alive_at_once (void)
 {
-  double limited = unsharded_gib (FSDP1 "--zero 3 --global-batch 16"), free = unsharded_gib (FSDP1 "--zero 3 --global-batch 16 --limit-all-gathers 0");
+  double limited = unsharded_gib (FSDP1 "--zero 3 --global-batch 16"),
+         free = unsharded_gib (FSDP1 "--zero 3 --global-batch 16 --limit-all-gathers 0");
   double kept = unsharded_gib (FSDP1 "--zero 2 --global-batch 16");
-  double two = unsharded_gib (FSDP2 "--zero 3 --global-batch 16"), all = unsharded_gib (FSDP2 "--zero 2 --global-batch 16");
+  double two = unsharded_gib (FSDP2 "--zero 3 --global-batch 16"),
+         all = unsharded_gib (FSDP2 "--zero 2 --global-batch 16");
   double group = unsharded_gib (FSDP2 "--zero 3 --reshard-after-forward 4 --global-batch 16");
   /* Without the limiter the host runs ahead and the gathers of passes to come pile up. */
   LS_CHECK_DOUBLE (free, >, limited + 2 * 0.375);
@@ -141,8 +144,10 @@ static void
 gradients_are_not_in_fp8 (void)
 {
   static const char *const flags[][3] = {
-    { FSDP1 "--dtype fp8 --global-batch 8", FSDP1 "--dtype fp8 --fp8-params 1 --global-batch 8", "flat-grad" },
-    { FSDP2 "--dtype fp8 --global-batch 8", FSDP2 "--dtype fp8 --fp8-params 1 --global-batch 8", "reduce-copy-in" },
+    { FSDP1 "--dtype fp8 --global-batch 8", FSDP1 "--dtype fp8 --fp8-params 1 --global-batch 8",
+      "flat-grad" },
+    { FSDP2 "--dtype fp8 --global-batch 8", FSDP2 "--dtype fp8 --fp8-params 1 --global-batch 8",
+      "reduce-copy-in" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (flags); i++) {
     LsPlan *wide = dp_plan (flags[i][0], dp_untied), *narrow = dp_plan (flags[i][1], dp_untied);
@@ -176,7 +181,8 @@ check_reshard (const char *flags, double part)
   ls_plan_free (plan);
 }
 
-/* Behind a forward into groups of n each layer's nth part is copied: read and written, and kept. The root is not. */
+/* Behind a forward into groups of n each layer's nth part is copied: read and written, and kept. The root is
+ * not. */
 static void
 a_part_of_each_layer_is_copied (void)
 {
@@ -193,10 +199,12 @@ runs (const char *kind, const char *more)
 {
   g_autofree char *flags = g_strconcat ("--dp-kind ", kind, " ", more, NULL);
   DpRun r = dp_run (flags, strstr (more, "--pp") ? dp_untied : NULL);
-  ls_check_impl (r.result && r.result->timeline->window_end > r.result->timeline->window_start, __FILE__, __LINE__, "%s", flags);
+  ls_check_impl (r.result && r.result->timeline->window_end > r.result->timeline->window_start, __FILE__,
+                 __LINE__, "%s", flags);
   if (r.result) {
     const LsClassMemory *m = &r.result->memory->classes[0];
-    ls_check_impl (memcmp (m->at_begin, m->at_end, sizeof m->at_begin) == 0, __FILE__, __LINE__, "%s: what is alive grows", flags);
+    ls_check_impl (memcmp (m->at_begin, m->at_end, sizeof m->at_begin) == 0, __FILE__, __LINE__,
+                   "%s: what is alive grows", flags);
     LS_CHECK_INT (m->overfreed_bytes, ==, 0);
   }
   dp_clear (&r);
@@ -245,7 +253,8 @@ refused (const char *flags, const char *expected)
   LsModel m;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_auto (GStrv) words = g_strsplit (flags, " ", -1);
-  g_autofree char *file = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "golden", "data", "models", "tiny.json", NULL);
+  g_autofree char *file
+      = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "golden", "data", "models", "tiny.json", NULL);
   ls_job_spec_init (&spec);
   for (guint i = 0; words[i] && words[i + 1]; i += 2)
     LS_CHECK (ls_job_spec_set (&spec, words[i] + strlen ("--"), words[i + 1], diags));
@@ -262,20 +271,16 @@ what_is_not_legal_is_refused (void)
 {
   refused ("--dp-kind fsdp1 --zero 1", "/zero: expected 2 (SHARD_GRAD_OP) or 3 (FULL_SHARD)");
   refused ("--dp-kind fsdp1 --zero 3 --forward-prefetch 2", "/forward_prefetch: expected 0 or 1");
-  refused ("--dp-kind fsdp2 --zero 2 --reshard-after-forward 1", "/reshard_after_forward: expected 0 with zero 2");
-  refused ("--dp-kind fsdp2 --zero 3 --reshard-after-forward 3", "/reshard_after_forward: expected 0, 1 or a size of groups that divides");
+  refused ("--dp-kind fsdp2 --zero 2 --reshard-after-forward 1",
+           "/reshard_after_forward: expected 0 with zero 2");
+  refused ("--dp-kind fsdp2 --zero 3 --reshard-after-forward 3",
+           "/reshard_after_forward: expected 0, 1 or a size of groups that divides");
   refused ("--dp-kind fsdp2 --zero 3@4 --reshard-after-forward 2", "/reshard_after_forward: groups of 2");
   refused ("--dp-kind fsdp2 --zero 3@3", "/zero: expected groups whose size divides");
 }
 
-LS_TEST_MAIN ("fsdp",
-              LS_TEST (a_step_moves_k_times_the_model),
-              LS_TEST (reductions_are_in_their_own_type),
-              LS_TEST (micro_batches_gather_again),
-              LS_TEST (groups_move_their_part),
-              LS_TEST (state_is_fp32_shards),
-              LS_TEST (few_units_are_alive_at_once),
-              LS_TEST (gradients_are_not_in_fp8),
-              LS_TEST (a_part_of_each_layer_is_copied),
-              LS_TEST (all_that_is_legal_runs),
-              LS_TEST (what_is_not_legal_is_refused))
+LS_TEST_MAIN ("fsdp", LS_TEST (a_step_moves_k_times_the_model), LS_TEST (reductions_are_in_their_own_type),
+              LS_TEST (micro_batches_gather_again), LS_TEST (groups_move_their_part),
+              LS_TEST (state_is_fp32_shards), LS_TEST (few_units_are_alive_at_once),
+              LS_TEST (gradients_are_not_in_fp8), LS_TEST (a_part_of_each_layer_is_copied),
+              LS_TEST (all_that_is_legal_runs), LS_TEST (what_is_not_legal_is_refused))

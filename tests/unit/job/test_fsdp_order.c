@@ -84,9 +84,11 @@ pass_of (const DpRun *r, guint layer, bool is_forward)
     const LsSpan *s = spans->pdata[i];
     const LsOp *op = dp_op (r, s);
     bool is_of_pass = is_forward ? op->tag == LS_TAG_F : op->tag == LS_TAG_I || op->tag == LS_TAG_W;
-    if (op->kind != LS_OP_KERNEL || op->stream != LS_STREAM_COMPUTE || op->layer != layer || !is_of_pass || strstr (op->name, "gather"))
+    if (op->kind != LS_OP_KERNEL || op->stream != LS_STREAM_COMPUTE || op->layer != layer || !is_of_pass
+        || strstr (op->name, "gather"))
       continue;
-    p = (Pass) { MIN (p.issued, s->issued), MIN (p.start, s->start), MAX (p.end, s->end), MAX (p.last_issued, s->issued) };
+    p = (Pass) { MIN (p.issued, s->issued), MIN (p.start, s->start), MAX (p.end, s->end),
+                 MAX (p.last_issued, s->issued) };
   }
   return p;
 }
@@ -111,8 +113,10 @@ check_prefetch (const char *flags, bool is_before_forward, bool is_before_backwa
   DpRun r = dp_run (flags, dp_untied);
   if (r.result) {
     g_autoptr (GPtrArray) gathers = named (&r, "unit all-gather");
-    LS_CHECK_INT (nth (gathers, 2)->issued < pass_of (&r, 0, true).issued, ==, is_before_forward); /* G1 and layer 0 */
-    LS_CHECK_INT (nth (gathers, 6)->issued < pass_of (&r, 3, false).issued, ==, is_before_backward); /* G2 and layer 3 */
+    LS_CHECK_INT (nth (gathers, 2)->issued < pass_of (&r, 0, true).issued, ==,
+                  is_before_forward); /* G1 and layer 0 */
+    LS_CHECK_INT (nth (gathers, 6)->issued < pass_of (&r, 3, false).issued, ==,
+                  is_before_backward); /* G2 and layer 3 */
   }
   dp_clear (&r);
 }
@@ -162,7 +166,8 @@ unhidable_s (const DpRun *r)
 static void
 long_layers_hide_their_gathers (void)
 {
-  static const char *const flags[] = { FSDP1, FSDP2 "--zero 3" }, *const names[] = { "fsdp1-pre-limited", "fsdp2-wide" };
+  static const char *const flags[] = { FSDP1, FSDP2 "--zero 3" },
+                           *const names[] = { "fsdp1-pre-limited", "fsdp2-wide" };
   for (guint i = 0; i < 2; i++) {
     DpRun r = dp_run (flags[i], dp_wide);
     if (r.result) {
@@ -181,9 +186,11 @@ long_layers_hide_their_gathers (void)
 static void
 short_layers_wait_for_them (void)
 {
-  static const char *const flags[] = { FSDP1, FSDP2 "--zero 3" }, *const names[] = { "fsdp1-narrow", "fsdp2-narrow" };
+  static const char *const flags[] = { FSDP1, FSDP2 "--zero 3" },
+                           *const names[] = { "fsdp1-narrow", "fsdp2-narrow" };
   for (guint i = 0; i < 2; i++) {
-    g_autofree char *fast_host = g_strconcat ("--seq 128 --host-launch 0us --host-comm 0us --host-sync 0us ", flags[i], NULL);
+    g_autofree char *fast_host
+        = g_strconcat ("--seq 128 --host-launch 0us --host-comm 0us --host-sync 0us ", flags[i], NULL);
     DpRun r = dp_run (fast_host, dp_untied);
     if (r.result) {
       g_autoptr (GPtrArray) gathers = named (&r, "unit all-gather");
@@ -207,7 +214,8 @@ each_fsdp1_prefetch_is_written_out (void)
   double exposed_s[3][2];
   for (guint i = 0; i < 3; i++)
     for (guint limits = 0; limits < 2; limits++) {
-      g_autofree char *flags = g_strdup_printf (FSDP1 "--backward-prefetch %s --limit-all-gathers %u", prefetches[i], limits);
+      g_autofree char *flags
+          = g_strdup_printf (FSDP1 "--backward-prefetch %s --limit-all-gathers %u", prefetches[i], limits);
       g_autofree char *name = g_strdup_printf ("fsdp1-%s-%s", prefetches[i], limits ? "limited" : "free");
       DpRun r = dp_run (flags, dp_wide);
       if (r.result) {
@@ -275,7 +283,8 @@ one_reduction_is_in_flight (void)
 {
   DpRun r = dp_run (FSDP2 "--zero 3 --host-launch 1us --host-comm 1us", dp_untied);
   if (r.result) {
-    g_autoptr (GPtrArray) reductions = named (&r, "unit reduce-scatter"), copies = named (&r, "reduce-copy-in");
+    g_autoptr (GPtrArray) reductions = named (&r, "unit reduce-scatter"),
+                          copies = named (&r, "reduce-copy-in");
     LS_CHECK_INT (copies->len, ==, 5);
     for (guint i = 0; i < 5; i++) {
       LS_CHECK_INT (nth (reductions, i)->start, >=, nth (copies, i)->end);
@@ -308,7 +317,8 @@ replicas_sum_beside (void)
 {
   DpRun r = dp_run ("--gpus 8 --global-batch 8 --grad-norm 0 --fold off --dp-kind fsdp2 --zero 3@4", dp_wide);
   if (r.result) {
-    g_autoptr (GPtrArray) sums = named (&r, "unit all-reduce"), reductions = named (&r, "unit reduce-scatter");
+    g_autoptr (GPtrArray) sums = named (&r, "unit all-reduce"),
+                          reductions = named (&r, "unit reduce-scatter");
     LS_CHECK_INT (sums->len, ==, 5);
     for (guint i = 0; i < sums->len; i++) {
       LS_CHECK_INT (dp_op (&r, nth (sums, i))->stream, ==, LS_STREAM_REPLICA);
@@ -325,9 +335,11 @@ replicas_sum_beside (void)
 static void
 a_pipeline_gathers_and_reduces_once (void)
 {
-  DpRun r = dp_run ("--gpus 8 --pp 2 --global-batch 16 --grad-norm 0 --fold off --dp-kind fsdp2 --zero 3", dp_untied);
+  DpRun r = dp_run ("--gpus 8 --pp 2 --global-batch 16 --grad-norm 0 --fold off --dp-kind fsdp2 --zero 3",
+                    dp_untied);
   if (r.result) {
-    g_autoptr (GPtrArray) gathers = named (&r, "unit all-gather"), reductions = named (&r, "unit reduce-scatter");
+    g_autoptr (GPtrArray) gathers = named (&r, "unit all-gather"),
+                          reductions = named (&r, "unit reduce-scatter");
     LS_CHECK_INT (gathers->len, ==, 3);
     LS_CHECK_INT (reductions->len, ==, 3);
     LS_CHECK_INT (dp_op (&r, nth (reductions, 0))->unit, ==, 2);
@@ -336,16 +348,10 @@ a_pipeline_gathers_and_reduces_once (void)
   dp_clear (&r);
 }
 
-LS_TEST_MAIN ("fsdp_order",
-              LS_TEST (fsdp1_prefetches_as_it_is_told),
-              LS_TEST (fsdp1_prefetches_before_it_computes),
-              LS_TEST (the_limiter_holds_the_host), LS_TEST (each_fsdp1_prefetch_is_written_out),
-              LS_TEST (long_layers_hide_their_gathers),
-              LS_TEST (short_layers_wait_for_them),
-              LS_TEST (fsdp2_prefetches_by_itself_or_by_a_list),
-              LS_TEST (fsdp2_has_two_buffers),
-              LS_TEST (a_list_gathers_further_ahead),
-              LS_TEST (one_reduction_is_in_flight),
-              LS_TEST (a_small_kernel_slips_in),
-              LS_TEST (replicas_sum_beside),
-              LS_TEST (a_pipeline_gathers_and_reduces_once))
+LS_TEST_MAIN ("fsdp_order", LS_TEST (fsdp1_prefetches_as_it_is_told),
+              LS_TEST (fsdp1_prefetches_before_it_computes), LS_TEST (the_limiter_holds_the_host),
+              LS_TEST (each_fsdp1_prefetch_is_written_out), LS_TEST (long_layers_hide_their_gathers),
+              LS_TEST (short_layers_wait_for_them), LS_TEST (fsdp2_prefetches_by_itself_or_by_a_list),
+              LS_TEST (fsdp2_has_two_buffers), LS_TEST (a_list_gathers_further_ahead),
+              LS_TEST (one_reduction_is_in_flight), LS_TEST (a_small_kernel_slips_in),
+              LS_TEST (replicas_sum_beside), LS_TEST (a_pipeline_gathers_and_reduces_once))

@@ -7,10 +7,15 @@ static void
 drivers_names (void)
 {
   static const char *const names[][2] = {
-    { "NVIDIA A100-SXM4-80GB", "a100-80g" }, { "NVIDIA A100-SXM4-40GB", "a100-40g" }, { "NVIDIA H100 80GB HBM3", "h100" },
-    { "NVIDIA H200", "h200" },               { "Tesla V100-SXM2-32GB", "v100" },      { "NVIDIA A100", NULL },
+    { "NVIDIA A100-SXM4-80GB", "a100-80g" },
+    { "NVIDIA A100-SXM4-40GB", "a100-40g" },
+    { "NVIDIA H100 80GB HBM3", "h100" },
+    { "NVIDIA H200", "h200" },
+    { "Tesla V100-SXM2-32GB", "v100" },
+    { "NVIDIA A100", NULL },
     { "A100 40GB or 80GB", NULL },
-    { "AMD Instinct MI300X", NULL },         { "", NULL },
+    { "AMD Instinct MI300X", NULL },
+    { "", NULL },
   };
   for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
     g_autofree char *called = ls_gpu_called (names[i][0]);

@@ -1,7 +1,7 @@
 /* Pins that a GPU is never slower than another of its architecture where its data sheet is nowhere worse: for
  * kernels of every kind over a grid of shapes, alone and inside a step, and for steps of jobs on the same
- * nodes. Which pairs these are is found from topologies/gpu; H200 over H100, A100 80 GB over 40 GB, GB200 over
- * B200 and H100 over its 96 GB sibling must be among them. */
+ * nodes. Which pairs these are is found from topologies/gpu; H200 over H100, A100 80 GB over 40 GB, GB200
+ * over B200 and H100 over its 96 GB sibling must be among them. */
 #include "ls_test.h"
 
 #include <math.h>
@@ -75,7 +75,8 @@ power_limit (const LsGpu *gpu)
 static bool
 is_nowhere_worse (const LsGpu *a, const LsGpu *b)
 {
-  bool is = a->vector_flops >= b->vector_flops && a->hbm_bytes_per_s >= b->hbm_bytes_per_s && a->n_sm >= b->n_sm && a->clock_spread <= b->clock_spread && power_limit (a) >= power_limit (b);
+  bool is = a->vector_flops >= b->vector_flops && a->hbm_bytes_per_s >= b->hbm_bytes_per_s
+      && a->n_sm >= b->n_sm && a->clock_spread <= b->clock_spread && power_limit (a) >= power_limit (b);
   for (int d = 0; d < LS_N_DTYPES; d++)
     is = is && a->peak_flops[d] >= b->peak_flops[d];
   return is;
@@ -114,9 +115,11 @@ compare (const Chip *fast, const Chip *slow, const LsKernel *kernel)
   LsTime b = ls_kernel_cost (&slow->calibration, &slow->gpu, kernel).alone;
   n_compared++;
   if (a > b && n_slower++ < 3)
-    printf ("%s over %s: %s of %d, %" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT ", sustained %g: %.6f of %.6f us\n",
-            fast->gpu.name, slow->gpu.name, ls_kernel_kind_name (kernel->kind), kernel->dtype, kernel->m, kernel->n, kernel->k,
-            fast->calibration.sustained, 1e6 * ls_time_to_s (a), 1e6 * ls_time_to_s (b));
+    printf ("%s over %s: %s of %d, %" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT
+            ", sustained %g: %.6f of %.6f us\n",
+            fast->gpu.name, slow->gpu.name, ls_kernel_kind_name (kernel->kind), kernel->dtype, kernel->m,
+            kernel->n, kernel->k, fast->calibration.sustained, 1e6 * ls_time_to_s (a),
+            1e6 * ls_time_to_s (b));
 }
 
 static void
@@ -126,7 +129,8 @@ compare_products (const Chip *fast, const Chip *slow, LsDtype dtype)
     for (guint j = 0; j < G_N_ELEMENTS (sizes); j++)
       for (guint l = 0; l < G_N_ELEMENTS (sizes); l++)
         for (int accumulate = 0; accumulate < 2; accumulate++) {
-          LsKernel k = ls_kernel_gemm ("g", dtype, sizes[i], sizes[j], sizes[l], 1, accumulate ? 4 : 2, accumulate);
+          LsKernel k
+              = ls_kernel_gemm ("g", dtype, sizes[i], sizes[j], sizes[l], 1, accumulate ? 4 : 2, accumulate);
           compare (fast, slow, &k);
         }
   LsKernel batched = ls_kernel_gemm ("g", dtype, 2048, 2048, 128, 96, 2, false);
@@ -136,12 +140,14 @@ compare_products (const Chip *fast, const Chip *slow, LsDtype dtype)
 static void
 compare_attention (const Chip *fast, const Chip *slow, LsDtype dtype)
 {
-  static const uint64_t lengths[] = { 128, 1000, 2048, 8192, 65536 }, heads[] = { 1, 8, 33 }, widths[] = { 64, 96, 128, 256 };
+  static const uint64_t lengths[] = { 128, 1000, 2048, 8192, 65536 }, heads[] = { 1, 8, 33 },
+                        widths[] = { 64, 96, 128, 256 };
   for (guint i = 0; i < G_N_ELEMENTS (lengths); i++)
     for (guint h = 0; h < G_N_ELEMENTS (heads); h++)
       for (guint w = 0; w < G_N_ELEMENTS (widths); w++)
         for (int flags = 0; flags < 4; flags++) {
-          LsKernel k = ls_kernel_attention ("a", dtype, 2, lengths[i], heads[h], heads[h], widths[w], flags & 1, flags & 2);
+          LsKernel k = ls_kernel_attention ("a", dtype, 2, lengths[i], heads[h], heads[h], widths[w],
+                                            flags & 1, flags & 2);
           compare (fast, slow, &k);
         }
 }
@@ -151,12 +157,14 @@ compare_streams (const Chip *fast, const Chip *slow)
 {
   for (int kind = LS_KERNEL_SOFTMAX; kind < LS_N_KERNEL_KINDS; kind++)
     for (double bytes = 1e3; bytes < 1e11; bytes *= 1.37) {
-      LsKernel k = ls_kernel_stream ("s", (LsKernelKind) kind, LS_DTYPE_BF16, 1, (uint64_t) (bytes / 6), bytes, bytes * 2);
+      LsKernel k = ls_kernel_stream ("s", (LsKernelKind) kind, LS_DTYPE_BF16, 1, (uint64_t) (bytes / 6),
+                                     bytes, bytes * 2);
       compare (fast, slow, &k);
     }
 }
 
-/* A kernel of few blocks goes by the rate of one SM: GB200 has more of them than B200, and by its data sheet the same fp32. */
+/* A kernel of few blocks goes by the rate of one SM: GB200 has more of them than B200, and by its data sheet
+ * the same fp32. */
 static bool
 is_sm_as_fast (const LsGpu *a, const LsGpu *b, int dtype)
 {
@@ -180,7 +188,8 @@ visit_kernels (Chip *fast, Chip *slow)
 {
   n_compared = n_slower = 0;
   for (int k = 0; k < LS_N_ATTENTION_KERNELS; k++)
-    if (k == LS_ATTENTION_KERNEL_AUTO || (fast->calibration.attention[k][0].is_fitted && slow->calibration.attention[k][0].is_fitted)) {
+    if (k == LS_ATTENTION_KERNEL_AUTO
+        || (fast->calibration.attention[k][0].is_fitted && slow->calibration.attention[k][0].is_fitted)) {
       fast->calibration.attention_kernel = slow->calibration.attention_kernel = k;
       compare_kernels (fast, slow);
     }
@@ -206,10 +215,29 @@ no_kernel_is_slower_on_a_gpu_that_is_nowhere_worse (void)
 #define MAX_KNOBS 8
 
 static const char *const jobs[][MAX_KNOBS][2] = {
-  { { "model", "gpt-1.7b" }, { "gpus", "8" }, { "micro-batch", "2" }, { "global-batch", "32" }, { "dtype", "fp16" } },
-  { { "model", "gpt-1.7b" }, { "gpus", "16" }, { "tp", "2" }, { "micro-batch", "1" }, { "global-batch", "16" }, { "zero", "1" } },
-  { { "model", "llama3.1-8b" }, { "gpus", "16" }, { "tp", "8" }, { "pp", "2" }, { "global-batch", "8" }, { "sp", "1" } },
-  { { "model", "llama3.1-8b" }, { "gpus", "8" }, { "dp-kind", "fsdp2" }, { "zero", "3" }, { "recompute", "full" }, { "global-batch", "8" } },
+  { { "model", "gpt-1.7b" },
+    { "gpus", "8" },
+    { "micro-batch", "2" },
+    { "global-batch", "32" },
+    { "dtype", "fp16" } },
+  { { "model", "gpt-1.7b" },
+    { "gpus", "16" },
+    { "tp", "2" },
+    { "micro-batch", "1" },
+    { "global-batch", "16" },
+    { "zero", "1" } },
+  { { "model", "llama3.1-8b" },
+    { "gpus", "16" },
+    { "tp", "8" },
+    { "pp", "2" },
+    { "global-batch", "8" },
+    { "sp", "1" } },
+  { { "model", "llama3.1-8b" },
+    { "gpus", "8" },
+    { "dp-kind", "fsdp2" },
+    { "zero", "3" },
+    { "recompute", "full" },
+    { "global-batch", "8" } },
 };
 
 static LsTime
@@ -219,7 +247,8 @@ step_of (guint job, const char *gpu)
   LsJobSpec spec;
   ls_job_spec_init (&spec);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LS_CHECK (ls_job_spec_set (&spec, "cluster", cluster, diags) && ls_job_spec_set (&spec, "steps", "1", diags));
+  LS_CHECK (ls_job_spec_set (&spec, "cluster", cluster, diags)
+            && ls_job_spec_set (&spec, "steps", "1", diags));
   for (guint k = 0; k < MAX_KNOBS && jobs[job][k][0]; k++)
     LS_CHECK (ls_job_spec_set (&spec, jobs[job][k][0], jobs[job][k][1], diags));
   g_autoptr (GError) error = NULL;
@@ -235,8 +264,8 @@ visit_steps (Chip *fast, Chip *slow)
   for (guint job = 0; job < G_N_ELEMENTS (jobs); job++) {
     LsTime a = step_of (job, fast->gpu.name), b = step_of (job, slow->gpu.name);
     if (!LS_CHECK (a > 0 && a <= b))
-      printf ("%s over %s, %s: %.3f of %.3f ms\n", fast->gpu.name, slow->gpu.name, jobs[job][0][1], 1e3 * ls_time_to_s (a),
-              1e3 * ls_time_to_s (b));
+      printf ("%s over %s, %s: %.3f of %.3f ms\n", fast->gpu.name, slow->gpu.name, jobs[job][0][1],
+              1e3 * ls_time_to_s (a), 1e3 * ls_time_to_s (b));
   }
 }
 

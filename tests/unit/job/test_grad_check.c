@@ -1,5 +1,5 @@
-/* Pins: Megatron-Core's check of gradients is a kernel that reads each bucket once, which the host waits for, before the
- * bucket is reduced; nobody else has it. */
+/* Pins: Megatron-Core's check of gradients is a kernel that reads each bucket once, which the host waits for,
+ * before the bucket is reduced; nobody else has it. */
 #include "ls_test.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Pins: what InternEvo launches for a layer, read in its code (strategies/kernels/internevo-0.3.json): both norms, and the sum
- * before the second, run again in the backward though nothing else is recomputed; the MLP has two products up; a norm reads
- * what was made fp32 for it. Its own software file names the list. */
+/* Pins: what InternEvo launches for a layer, read in its code (strategies/kernels/internevo-0.3.json): both
+ * norms, and the sum before the second, run again in the backward though nothing else is recomputed; the MLP
+ * has two products up; a norm reads what was made fp32 for it. Its own software file names the list. */
 #include "ls_test.h"
 
 #include <string.h>
@@ -11,8 +11,17 @@
 
 enum { TOKENS = 2 * 2048, HIDDEN = 4096, FFN = 11008 };
 
-static const LsModel model = { .n_layers = 32, .hidden = HIDDEN, .n_heads = 32, .n_kv_heads = 32, .head_dim = 128, .ffn = FFN, .vocab = 103168,
-                               .seq = 2048, .norm = LS_NORM_RMSNORM, .mlp = LS_MLP_SWIGLU, .position = LS_POSITION_ROPE };
+static const LsModel model = { .n_layers = 32,
+                               .hidden = HIDDEN,
+                               .n_heads = 32,
+                               .n_kv_heads = 32,
+                               .head_dim = 128,
+                               .ffn = FFN,
+                               .vocab = 103168,
+                               .seq = 2048,
+                               .norm = LS_NORM_RMSNORM,
+                               .mlp = LS_MLP_SWIGLU,
+                               .position = LS_POSITION_ROPE };
 
 typedef struct {
   guint n_forward, n_gemms, n_norms_again, n_adds_again;
@@ -33,8 +42,14 @@ add_kernel (Layer *layer, const LsKernel *k, bool is_forward)
 static Layer
 lower (const LsRecipes *recipes)
 {
-  const LsShard shard = { .tp = 1, .micro_batch = 2, .seq = 2048, .cp = 1, .attention = LS_ATTENTION_FLASH, .dtype = LS_DTYPE_BF16,
-                          .grad_dtype = LS_DTYPE_BF16, .recipes = recipes };
+  const LsShard shard = { .tp = 1,
+                          .micro_batch = 2,
+                          .seq = 2048,
+                          .cp = 1,
+                          .attention = LS_ATTENTION_FLASH,
+                          .dtype = LS_DTYPE_BF16,
+                          .grad_dtype = LS_DTYPE_BF16,
+                          .recipes = recipes };
   g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   Layer layer = { 0 };
   ls_operators_layer (&model, &shard, 0, operators);
@@ -71,8 +86,10 @@ its_software_names_the_list (void)
   LsJobSpec spec;
   ls_job_spec_init (&spec);
   LS_CHECK (ls_job_spec_set (&spec, "software", "internevo-0.3", diags));
-  LS_CHECK (ls_job_spec_set (&spec, "model", "llama3.1-8b", diags) && ls_job_spec_set (&spec, "cluster", "dgx-a100-80g", diags));
-  LS_CHECK (ls_job_spec_set (&spec, "gpus", "8", diags) && ls_job_spec_set (&spec, "residuals", "none", diags));
+  LS_CHECK (ls_job_spec_set (&spec, "model", "llama3.1-8b", diags)
+            && ls_job_spec_set (&spec, "cluster", "dgx-a100-80g", diags));
+  LS_CHECK (ls_job_spec_set (&spec, "gpus", "8", diags)
+            && ls_job_spec_set (&spec, "residuals", "none", diags));
   g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, NULL);
   bool is_found = false;
   for (uint32_t k = 0; r && k < r->plan->n_kernels; k++)

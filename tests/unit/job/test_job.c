@@ -42,13 +42,17 @@ knobs_are_set_from_text (void)
   LS_CHECK (set (&spec, "published", "13.75:paper: table 5") && spec.measured.step_s == 13.75);
   LS_CHECK_STR (spec.measured.source, "paper: table 5");
   LS_CHECK (set (&spec, "published", "2") && spec.measured.source == NULL);
-  LS_CHECK (set (&spec, "published", "1e-9") && set (&spec, "published", "1e9:x") && spec.measured.step_s == 1e9);
+  LS_CHECK (set (&spec, "published", "1e-9") && set (&spec, "published", "1e9:x")
+            && spec.measured.step_s == 1e9);
   LS_CHECK (set (&spec, "published", "38s:log") && spec.measured.step_s == 38 && spec.measured.is_published);
-  LS_CHECK (set (&spec, "measured", "1234ms,tflops=145,memory=61GiB,tokens_per_s=9400:my log: a, b") && !spec.measured.is_published);
-  LS_CHECK (spec.measured.step_s == 1.234 && spec.measured.flops_per_gpu == 145e12 && spec.measured.tokens_per_s == 9400);
+  LS_CHECK (set (&spec, "measured", "1234ms,tflops=145,memory=61GiB,tokens_per_s=9400:my log: a, b")
+            && !spec.measured.is_published);
+  LS_CHECK (spec.measured.step_s == 1.234 && spec.measured.flops_per_gpu == 145e12
+            && spec.measured.tokens_per_s == 9400);
   LS_CHECK (spec.measured.memory_bytes == 61.0 * (1 << 30));
   LS_CHECK_STR (spec.measured.source, "my log: a, b");
-  LS_CHECK (set (&spec, "dtype", "torch.bfloat16") && set (&spec, "dtype", "BF16") && set (&spec, "recompute", "Full"));
+  LS_CHECK (set (&spec, "dtype", "torch.bfloat16") && set (&spec, "dtype", "BF16")
+            && set (&spec, "recompute", "Full"));
   LS_CHECK (set (&spec, "max-memory", "64GiB") && spec.options.max_memory_bytes == (uint64_t) 64 << 30);
   LS_CHECK (set (&spec, "debug", "evq=ref,runahead=off") && spec.options.queue == LS_QUEUE_REFERENCE
             && spec.options.no_run_ahead);
@@ -64,14 +68,20 @@ wrong_knobs_change_nothing (void)
   LS_CHECK (!set (&spec, "steps", "0") && spec.options.n_steps == 3);
   LS_CHECK (!set (&spec, "published", "-1") && spec.measured.step_s == 0);
   LS_CHECK (!set (&spec, "published", "1x") && !set (&spec, "published", "1s,tflops=2"));
-  LS_CHECK (!set (&spec, "measured", "13.9") && !set (&spec, "measured", "13.9s,145") && !set (&spec, "measured", "1s,memory=61"));
-  LS_CHECK (!set (&spec, "measured", "0s") && !set (&spec, "measured", "1s,tokens_per_s=1,tokens_per_s_per_gpu=1") && spec.measured.step_s == 0);
-  LS_CHECK (!set (&spec, "published", "nan") && !set (&spec, "published", "9e-10") && !set (&spec, "published", "1.1e9:x"));
+  LS_CHECK (!set (&spec, "measured", "13.9") && !set (&spec, "measured", "13.9s,145")
+            && !set (&spec, "measured", "1s,memory=61"));
+  LS_CHECK (!set (&spec, "measured", "0s")
+            && !set (&spec, "measured", "1s,tokens_per_s=1,tokens_per_s_per_gpu=1")
+            && spec.measured.step_s == 0);
+  LS_CHECK (!set (&spec, "published", "nan") && !set (&spec, "published", "9e-10")
+            && !set (&spec, "published", "1.1e9:x"));
   LS_CHECK (!set (&spec, "max-memory", "16") && !set (&spec, "max-memory", "0B"));
   LS_CHECK_INT (spec.options.max_memory_bytes, ==, (uint64_t) 16 << 30);
-  LS_CHECK (set (&spec, "debug", "evq=ref,solver=ref,runahead=off") && spec.options.queue == LS_QUEUE_REFERENCE);
+  LS_CHECK (set (&spec, "debug", "evq=ref,solver=ref,runahead=off")
+            && spec.options.queue == LS_QUEUE_REFERENCE);
   LS_CHECK (spec.options.solver == LS_SOLVER_REFERENCE && spec.options.no_run_ahead);
-  LS_CHECK (set (&spec, "debug", "evq=fast,solver=fast,runahead=on") && spec.options.solver == LS_SOLVER_FAST);
+  LS_CHECK (set (&spec, "debug", "evq=fast,solver=fast,runahead=on")
+            && spec.options.solver == LS_SOLVER_FAST);
   LS_CHECK (!set (&spec, "debug", "evq=ref,solver=slow") && spec.options.queue == LS_QUEUE_FAST);
   LS_CHECK (!set (&spec, "no-such-knob", "1"));
   ls_job_spec_clear (&spec);
@@ -97,9 +107,9 @@ check_size (const char *key, const char *value, uint32_t n_nodes, uint32_t n_ran
 static void
 the_cluster_is_as_large_as_asked_or_needed (void)
 {
-  check_size (NULL, NULL, 2, 4);     /* tp 2 x pp 2 on nodes of two GPUs   */
+  check_size (NULL, NULL, 2, 4); /* tp 2 x pp 2 on nodes of two GPUs   */
   check_size ("dp", "3", 6, 12);
-  check_size ("gpus", "8", 4, 8);    /* dp 2 follows                       */
+  check_size ("gpus", "8", 4, 8); /* dp 2 follows                       */
   check_size ("nodes", "4", 4, 8);
 }
 
@@ -161,8 +171,9 @@ knobs_read_back_as_the_same_strategy (void)
 {
   LsJobSpec spec, again;
   init_small (&spec);
-  set_flags (&spec, "--sp --zero 1 --micro-batch 2 --global-batch 32 --recompute full --dtype fp16"
-                    " --grad-dtype fp32 --layers-per-chunk 1,3 --grad-norm 0 --gpus 8 --set grad_fusion=1");
+  set_flags (&spec,
+             "--sp --zero 1 --micro-batch 2 --global-batch 32 --recompute full --dtype fp16"
+             " --grad-dtype fp32 --layers-per-chunk 1,3 --grad-norm 0 --gpus 8 --set grad_fusion=1");
   g_autoptr (GError) error = NULL;
   g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
   LS_CHECK_NO_ERROR (error);
@@ -191,18 +202,20 @@ exposed_tp (const char *schedule, const char *tp_async, bool *ret_noted)
   g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
   LS_CHECK_NO_ERROR (error);
   ls_job_spec_clear (&spec);
-  *ret_noted = r && r->notes->len > 0 && strstr (g_ptr_array_index (r->notes, 0), "puts weight gradients off");
+  *ret_noted
+      = r && r->notes->len > 0 && strstr (g_ptr_array_index (r->notes, 0), "puts weight gradients off");
   return r ? r->report.breakdown_s[LS_PART_EXPOSED_TP] : 0;
 }
 
-/* Why zb-h1 may be slower than 1f1b though its bubble is smaller: what the note says is so. Where nothing of a
- * whole backward runs beside its collectives either, both have as much exposed, and there is no note. */
+/* Why zb-h1 may be slower than 1f1b though its bubble is smaller: what the note says is so. Where nothing of
+ * a whole backward runs beside its collectives either, both have as much exposed, and there is no note. */
 static void
 a_schedule_that_cannot_deliver_says_why (void)
 {
   bool is_noted[4];
   double whole = exposed_tp ("1f1b", "1", &is_noted[0]), split = exposed_tp ("zb-h1", "1", &is_noted[1]);
-  double blocking = exposed_tp ("1f1b", "0", &is_noted[2]), split_blocking = exposed_tp ("zb-h1", "0", &is_noted[3]);
+  double blocking = exposed_tp ("1f1b", "0", &is_noted[2]),
+         split_blocking = exposed_tp ("zb-h1", "0", &is_noted[3]);
   LS_CHECK_DOUBLE (split, >, 1.05 * whole);
   LS_CHECK_NEAR (split_blocking, blocking, 0.01);
   LS_CHECK (is_noted[1] && !is_noted[0] && !is_noted[2] && !is_noted[3]);

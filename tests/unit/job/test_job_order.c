@@ -30,8 +30,9 @@ run (const char *schedule, const char *order, GError **error)
 {
   LsJobSpec spec;
   ls_job_spec_init (&spec);
-  const char *const knobs[][2] = { { "model", "tiny" }, { "cluster", "pair" }, { "pp", "2" }, { "dp", "1" },
-                                   { "global-batch", "4" }, { "schedule", schedule }, { "order", order } };
+  const char *const knobs[][2]
+      = { { "model", "tiny" },     { "cluster", "pair" },    { "pp", "2" },     { "dp", "1" },
+          { "global-batch", "4" }, { "schedule", schedule }, { "order", order } };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   for (guint i = 0; i < G_N_ELEMENTS (knobs); i++)
     if (knobs[i][1])
@@ -92,8 +93,9 @@ other_shapes_are_refused (void)
 int
 main (void)
 {
-  static const LsTestCase cases[] = { LS_TEST (a_file_is_the_schedule_that_wrote_it),
-                                       LS_TEST (a_file_may_have_pipes_both_ways), LS_TEST (other_shapes_are_refused) };
+  static const LsTestCase cases[]
+      = { LS_TEST (a_file_is_the_schedule_that_wrote_it), LS_TEST (a_file_may_have_pipes_both_ways),
+          LS_TEST (other_shapes_are_refused) };
   const char *root = g_getenv ("LS_DATA_DIR");
   g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);
   g_setenv ("LS_DATA_DIR", data, TRUE);

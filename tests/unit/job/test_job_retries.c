@@ -1,6 +1,6 @@
-/* Pins what a job does at the limit of the GPU's memory when its program runs PyTorch's allocator: it is slower than with segments
- * that grow or with memory enough, by what it says; it is the same with and without spans; a job with room is not touched.
- * Limits are made by what the GPU reserves. */
+/* Pins what a job does at the limit of the GPU's memory when its program runs PyTorch's allocator: it is
+ * slower than with segments that grow or with memory enough, by what it says; it is the same with and without
+ * spans; a job with room is not touched. Limits are made by what the GPU reserves. */
 #include "ls_test.h"
 
 #include <math.h>
@@ -16,8 +16,15 @@ run_with (const char *reserved, const char *allocator, const char *limit_gathers
   ls_job_spec_init (&spec);
   g_autofree char *cluster = g_strdup_printf ("dgx-a100-80g:gpu.reserved=%s", reserved);
   const char *const knobs[][2] = {
-    { "model", "gpt-3.6b" }, { "cluster", cluster }, { "gpus", "8" }, { "dp-kind", "fsdp1" }, { "recompute", "full" },
-    { "micro-batch", "4" }, { "global-batch", "64" }, { "limit-all-gathers", limit_gathers }, { "cuda-allocator", allocator },
+    { "model", "gpt-3.6b" },
+    { "cluster", cluster },
+    { "gpus", "8" },
+    { "dp-kind", "fsdp1" },
+    { "recompute", "full" },
+    { "micro-batch", "4" },
+    { "global-batch", "64" },
+    { "limit-all-gathers", limit_gathers },
+    { "cuda-allocator", allocator },
   };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   for (size_t i = 0; i < G_N_ELEMENTS (knobs); i++)
@@ -43,7 +50,8 @@ is_noted (const LsJobResult *r, const char *words)
 static void
 a_job_at_the_limit_is_slower (void)
 {
-  g_autoptr (LsJobResult) caching = run_with ("60GiB", NULL, "0"), expandable = run_with ("60GiB", "expandable", "0");
+  g_autoptr (LsJobResult) caching = run_with ("60GiB", NULL, "0"),
+                          expandable = run_with ("60GiB", "expandable", "0");
   if (!caching || !expandable)
     return;
   const LsRetriesReport *x = &caching->report.retries;
@@ -70,12 +78,13 @@ a_job_with_room_is_as_it_was (void)
 static void
 a_job_that_finds_no_room_says_so (void)
 {
-  g_autoptr (LsJobResult) r = run_with ("70GiB", NULL, "0"), expandable = run_with ("70GiB", "expandable", "0");
+  g_autoptr (LsJobResult) r = run_with ("70GiB", NULL, "0"),
+                          expandable = run_with ("70GiB", "expandable", "0");
   if (!r || !expandable)
     return;
   LS_CHECK (r->retries.is_out_of_memory);
   LS_CHECK_INT (is_noted (r, "finds no room"), ==, r->report.fits); /* else "does not fit" says it */
-  LS_CHECK_INT (r->report.digest, ==, expandable->report.digest); /* nothing is charged */
+  LS_CHECK_INT (r->report.digest, ==, expandable->report.digest);   /* nothing is charged */
 }
 
 /* What a sweep and validate run. */
@@ -90,12 +99,14 @@ a_run_without_spans_takes_as_long (void)
   options.no_spans = true;
   options.fold = options.coarsen = LS_SHORTCUT_AUTO;
   g_autoptr (GError) error = NULL;
-  g_autoptr (LsJobResult) without = ls_job_simulate (&with->model, with->hardware, 0, &with->strategy, &options, &error);
+  g_autoptr (LsJobResult) without
+      = ls_job_simulate (&with->model, with->hardware, 0, &with->strategy, &options, &error);
   LS_CHECK_NO_ERROR (error);
   if (!without)
     return;
   LS_CHECK_INT (without->retries.n, ==, with->retries.n);
-  LS_CHECK_INT (without->timeline->window_end - without->timeline->window_start, ==, with->timeline->window_end - with->timeline->window_start);
+  LS_CHECK_INT (without->timeline->window_end - without->timeline->window_start, ==,
+                with->timeline->window_end - with->timeline->window_start);
 }
 
 LS_TEST_MAIN ("job_retries", LS_TEST (a_job_at_the_limit_is_slower), LS_TEST (a_job_with_room_is_as_it_was),

@@ -11,7 +11,7 @@
 
 #include "job/job.h"
 
-#define MIB (1024.0 * 1024)
+#define MIB   (1024.0 * 1024)
 #define BYTES (64 * MIB)
 
 static char *folder;
@@ -26,8 +26,8 @@ write_sends (const uint32_t *gpus, uint32_t n)
       "{\"name\": \"r\", \"ops\": [{\"op\": \"p2p\", \"stream\": \"pp-fwd-recv\", \"transfers\": [{\"receive\": \"prev\", \"bytes\": \"64MiB\"}]}]}],"
       "\"roles\": [{\"instances\": [[0]]}, {\"instances\": [[1]]}], \"communicators\": [], \"ranks\": [");
   for (uint32_t i = 0; i < 2 * n; i++)
-    g_string_append_printf (text, "%s{\"role\": %u, \"gpu\": %u, \"%s\": %u}", i > 0 ? ", " : "", i / n, gpus[i],
-                            i < n ? "next" : "prev", (i + n) % (2 * n));
+    g_string_append_printf (text, "%s{\"role\": %u, \"gpu\": %u, \"%s\": %u}", i > 0 ? ", " : "", i / n,
+                            gpus[i], i < n ? "next" : "prev", (i + n) % (2 * n));
   g_string_append (text, "]}");
   char *path = g_build_filename (folder, "sends.json", NULL);
   LS_CHECK (g_file_set_contents (path, text->str, -1, NULL));
@@ -55,7 +55,8 @@ run (const char *trace, const char *cluster)
   LsJobSpec spec;
   ls_job_spec_init (&spec);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LS_CHECK (ls_job_spec_set (&spec, "trace", trace, diags) && ls_job_spec_set (&spec, "cluster", cluster, diags));
+  LS_CHECK (ls_job_spec_set (&spec, "trace", trace, diags)
+            && ls_job_spec_set (&spec, "cluster", cluster, diags));
   g_autoptr (GError) error = NULL;
   LsJobResult *r = ls_job_spec_run (&spec, &error);
   LS_CHECK_NO_ERROR (error);
@@ -82,19 +83,22 @@ typedef struct {
 static void
 check_case (const Case *k)
 {
-  g_autofree char *trace = k->from == k->to ? write_copies (strstr (k->link, "nvme") ? "to-nvme" : "to-host") : write_sends ((const uint32_t[]) { k->from, k->to }, 1);
+  g_autofree char *trace = k->from == k->to ? write_copies (strstr (k->link, "nvme") ? "to-nvme" : "to-host")
+                                            : write_sends ((const uint32_t[]) { k->from, k->to }, 1);
   char share[2][G_ASCII_DTOSTR_BUF_SIZE];
-  g_autofree char *narrow
-      = g_strdup_printf ("%sfaults.%s=%s", k->cluster, k->link, g_ascii_dtostr (share[0], sizeof share[0], k->share));
-  g_autofree char *narrower
-      = g_strdup_printf ("%sfaults.%s=%s", k->cluster, k->link, g_ascii_dtostr (share[1], sizeof share[1], k->share / 2));
+  g_autofree char *narrow = g_strdup_printf ("%sfaults.%s=%s", k->cluster, k->link,
+                                             g_ascii_dtostr (share[0], sizeof share[0], k->share));
+  g_autofree char *narrower = g_strdup_printf ("%sfaults.%s=%s", k->cluster, k->link,
+                                               g_ascii_dtostr (share[1], sizeof share[1], k->share / 2));
   g_autoptr (LsJobResult) a = run (trace, narrow), b = run (trace, narrower);
   if (!LS_CHECK (a && b && a->report.n_links > 0))
     return;
   double longer = b->report.step_time_s - a->report.step_time_s;
-  double expected = k->bytes / capacity_of (b->cluster, k->link) - k->bytes / capacity_of (a->cluster, k->link);
+  double expected
+      = k->bytes / capacity_of (b->cluster, k->link) - k->bytes / capacity_of (a->cluster, k->link);
   if (longer < expected * (1 - 1e-3) || longer > expected * (1 + 1e-3))
-    ls_check_impl (false, __FILE__, __LINE__, "%s%s: %g s longer, expected %g", k->cluster, k->link, longer, expected);
+    ls_check_impl (false, __FILE__, __LINE__, "%s%s: %g s longer, expected %g", k->cluster, k->link, longer,
+                   expected);
   LS_CHECK_STR (a->report.links[0].name, k->link);
   LS_CHECK_STR (b->report.links[0].name, k->link);
 }
@@ -134,11 +138,13 @@ drives_that_are_not_there_are_named (void)
   LsJobSpec spec;
   ls_job_spec_init (&spec);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LS_CHECK (ls_job_spec_set (&spec, "trace", trace, diags) && ls_job_spec_set (&spec, "cluster", "gb200-nvl72", diags));
+  LS_CHECK (ls_job_spec_set (&spec, "trace", trace, diags)
+            && ls_job_spec_set (&spec, "cluster", "gb200-nvl72", diags));
   g_autoptr (GError) error = NULL;
   g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
   LS_CHECK (!r && g_error_matches (error, LS_ERROR, LS_ERROR_CONFLICT));
-  LS_CHECK_STR (error ? error->message : NULL, "segment 0 (c) copies from or to NVMe, but the nodes have no drives");
+  LS_CHECK_STR (error ? error->message : NULL,
+                "segment 0 (c) copies from or to NVMe, but the nodes have no drives");
   ls_job_spec_clear (&spec);
 }
 
@@ -151,11 +157,13 @@ oversubscribed_spines_cost_what_their_capacity_says (void)
   g_autofree char *trace = write_sends (gpus, 4);
   double step[3], uplink = 50e9 * 0.97;
   for (int i = 0; i < 3; i++) {
-    g_autofree char *cluster = g_strdup_printf ("dgx-h100:fabric.nodes_per_leaf=4,fabric.oversubscription=%d", 1 << i);
+    g_autofree char *cluster
+        = g_strdup_printf ("dgx-h100:fabric.nodes_per_leaf=4,fabric.oversubscription=%d", 1 << i);
     g_autoptr (LsJobResult) r = run (trace, cluster);
     step[i] = r ? r->report.step_time_s : 0;
     if (r && i > 0)
-      LS_CHECK (g_str_equal (r->report.links[0].name, "leaf0>spines") || g_str_equal (r->report.links[0].name, "spines>leaf8"));
+      LS_CHECK (g_str_equal (r->report.links[0].name, "leaf0>spines")
+                || g_str_equal (r->report.links[0].name, "spines>leaf8"));
   }
   LS_CHECK (step[0] < step[1]);
   LS_CHECK_NEAR (step[2] - step[1], 4 * BYTES / uplink - 4 * BYTES / (2 * uplink), 1e-3);
@@ -185,9 +193,11 @@ hashed_flows_collide_and_repeat (void)
   static const uint32_t gpus[] = { 0, 8, 16, 24, 32, 40, 48, 56 };
   g_autofree char *trace = write_sends (gpus, 4);
   const char *base = "dgx-h100:fabric.nodes_per_leaf=4";
-  g_autoptr (LsJobResult) ideal = run (trace, base), a = run (trace, "dgx-h100:fabric.nodes_per_leaf=4,fabric.routing=ecmp,fabric.seed=1"),
-                          b = run (trace, "dgx-h100:fabric.nodes_per_leaf=4,fabric.routing=ecmp,fabric.seed=1"),
-                          other = run (trace, "dgx-h100:fabric.nodes_per_leaf=4,fabric.routing=ecmp,fabric.seed=2");
+  g_autoptr (LsJobResult) ideal
+      = run (trace, base),
+      a = run (trace, "dgx-h100:fabric.nodes_per_leaf=4,fabric.routing=ecmp,fabric.seed=1"),
+      b = run (trace, "dgx-h100:fabric.nodes_per_leaf=4,fabric.routing=ecmp,fabric.seed=1"),
+      other = run (trace, "dgx-h100:fabric.nodes_per_leaf=4,fabric.routing=ecmp,fabric.seed=2");
   if (!LS_CHECK (ideal && a && b && other))
     return;
   LS_CHECK (a->report.step_time_s > ideal->report.step_time_s);
@@ -213,6 +223,8 @@ begin (void)
   LS_CHECK (folder != NULL);
 }
 
-LS_TEST_MAIN ("link_limits", LS_TEST (begin), LS_TEST (each_link_limits_some_job), LS_TEST (drives_that_are_not_there_are_named),
-              LS_TEST (oversubscribed_spines_cost_what_their_capacity_says), LS_TEST (a_job_goes_on_with_a_failed_link),
-              LS_TEST (hashed_flows_collide_and_repeat), LS_TEST (finish))
+LS_TEST_MAIN ("link_limits", LS_TEST (begin), LS_TEST (each_link_limits_some_job),
+              LS_TEST (drives_that_are_not_there_are_named),
+              LS_TEST (oversubscribed_spines_cost_what_their_capacity_says),
+              LS_TEST (a_job_goes_on_with_a_failed_link), LS_TEST (hashed_flows_collide_and_repeat),
+              LS_TEST (finish))

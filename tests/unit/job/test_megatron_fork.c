@@ -1,6 +1,7 @@
-/* Pins: the fork of Megatron-LM that zero bubble's authors ran, with its own transformer layer. The gradients of a layer's
- * inputs take what they measured, because PyTorch's concatenation, copies and sums with a broadcast bias are slower than
- * memory; a list of kernels for it has one of each; only the first and the last stage wait for a micro-batch. */
+/* Pins: the fork of Megatron-LM that zero bubble's authors ran, with its own transformer layer. The gradients
+ * of a layer's inputs take what they measured, because PyTorch's concatenation, copies and sums with a
+ * broadcast bias are slower than memory; a list of kernels for it has one of each; only the first and the
+ * last stage wait for a micro-batch. */
 #include "ls_test.h"
 
 #include <string.h>
@@ -10,13 +11,15 @@
 #include "job/hardware.h"
 #include "model/operators.h"
 
-/* Qi et al. 2024, arXiv 2401.10241, table 6: T_B over the layers of a pass; table 3: the models. Heads of 96 and 128. */
+/* Qi et al. 2024, arXiv 2401.10241, table 6: T_B over the layers of a pass; table 3: the models. Heads of 96
+ * and 128. */
 typedef struct {
   uint64_t hidden, heads, micro_batch;
   double backward_ms;
 } Measured;
 
-static const Measured measured[] = { { 2304, 24, 6, 6.03 }, { 4096, 32, 3, 7.36 }, { 5120, 40, 1, 3.75 }, { 6144, 48, 1, 5.10 } };
+static const Measured measured[]
+    = { { 2304, 24, 6, 6.03 }, { 4096, 32, 3, 7.36 }, { 5120, 40, 1, 3.75 }, { 6144, 48, 1, 5.10 } };
 
 static double
 ms_of (const LsHardware *h, const LsKernel *k)
@@ -28,11 +31,29 @@ ms_of (const LsHardware *h, const LsKernel *k)
 static double
 backward_ms (const Measured *m, const LsHardware *h, const LsRecipes *recipes, LsAccess access, guint *ret_n)
 {
-  const LsModel model = { .n_layers = 22, .hidden = m->hidden, .n_heads = m->heads, .n_kv_heads = m->heads, .head_dim = m->hidden / m->heads,
-                          .ffn = 4 * m->hidden, .vocab = 32000, .seq = 1024, .norm = LS_NORM_LAYERNORM, .mlp = LS_MLP_GELU,
-                          .position = LS_POSITION_LEARNED, .linear_bias = true, .dropout = true };
-  const LsShard shard = { .tp = 1, .micro_batch = m->micro_batch, .seq = 1024, .cp = 1, .attention = LS_ATTENTION_UNFUSED, .dtype = LS_DTYPE_BF16,
-                          .grad_dtype = LS_DTYPE_BF16, .grad_is_fused = true, .bias_is_apart = true, .recipes = recipes };
+  const LsModel model = { .n_layers = 22,
+                          .hidden = m->hidden,
+                          .n_heads = m->heads,
+                          .n_kv_heads = m->heads,
+                          .head_dim = m->hidden / m->heads,
+                          .ffn = 4 * m->hidden,
+                          .vocab = 32000,
+                          .seq = 1024,
+                          .norm = LS_NORM_LAYERNORM,
+                          .mlp = LS_MLP_GELU,
+                          .position = LS_POSITION_LEARNED,
+                          .linear_bias = true,
+                          .dropout = true };
+  const LsShard shard = { .tp = 1,
+                          .micro_batch = m->micro_batch,
+                          .seq = 1024,
+                          .cp = 1,
+                          .attention = LS_ATTENTION_UNFUSED,
+                          .dtype = LS_DTYPE_BF16,
+                          .grad_dtype = LS_DTYPE_BF16,
+                          .grad_is_fused = true,
+                          .bias_is_apart = true,
+                          .recipes = recipes };
   g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   double ms = 0;
   ls_operators_layer (&model, &shard, 0, operators);
@@ -61,7 +82,8 @@ input_gradients_take_what_was_measured (void)
   if (!LS_CHECK (h && recipes))
     return;
   for (guint i = 0; i < G_N_ELEMENTS (measured); i++) {
-    LS_CHECK_NEAR (backward_ms (&measured[i], h, recipes, LS_ACCESS_CAT, &n_cat), measured[i].backward_ms, 0.055);
+    LS_CHECK_NEAR (backward_ms (&measured[i], h, recipes, LS_ACCESS_CAT, &n_cat), measured[i].backward_ms,
+                   0.055);
     LS_CHECK (backward_ms (&measured[i], h, NULL, LS_ACCESS_CAT, &none) < 0.97 * measured[i].backward_ms);
   }
   backward_ms (&measured[0], h, recipes, LS_ACCESS_BCAST16, &n_bias);
@@ -97,10 +119,13 @@ static void
 stages_between_keep_their_mask (void)
 {
   const char *flags = "--gpus 4 --pp 4 --global-batch 8 --batch-sync ";
-  g_autofree char *all = g_strconcat (flags, "1", NULL), *ends = g_strconcat (flags, "1 --batch-ends 1", NULL), *none = g_strconcat (flags, "0 --batch-ends 1", NULL);
+  g_autofree char *all = g_strconcat (flags, "1", NULL),
+                  *ends = g_strconcat (flags, "1 --batch-ends 1", NULL),
+                  *none = g_strconcat (flags, "0 --batch-ends 1", NULL);
   LS_CHECK_INT (n_fetches (all), ==, 4 * 8);
   LS_CHECK_INT (n_fetches (ends), ==, 2 * 8);
   LS_CHECK_INT (n_fetches (none), ==, 0);
 }
 
-LS_TEST_MAIN ("megatron_fork", LS_TEST (input_gradients_take_what_was_measured), LS_TEST (stages_between_keep_their_mask))
+LS_TEST_MAIN ("megatron_fork", LS_TEST (input_gradients_take_what_was_measured),
+              LS_TEST (stages_between_keep_their_mask))

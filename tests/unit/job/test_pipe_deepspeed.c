@@ -5,13 +5,14 @@
 
 #define TWO "--gpus 4 --tp 2 --pp 2 --global-batch 3 --p2p deepspeed --grad-norm 0 --fold off "
 
-/* What rank 0 does in the window but for kernels of passes: transfers, gathers and copies of the boundary, by their start. */
+/* What rank 0 does in the window but for kernels of passes: transfers, gathers and copies of the boundary, by
+ * their start. */
 static char *
 between (const DpRun *r)
 {
   static const char *const initials[][2] = {
-    { "send activations", "S" }, { "receive gradients", "R" }, { "boundary-zeros", "z" }, { "boundary all-gather", "g" },
-    { "boundary-copy-out", "o" }, { "boundary-clone", "c" },
+    { "send activations", "S" },    { "receive gradients", "R" }, { "boundary-zeros", "z" },
+    { "boundary all-gather", "g" }, { "boundary-copy-out", "o" }, { "boundary-clone", "c" },
   };
   GString *out = g_string_new (NULL);
   g_autoptr (GPtrArray) spans = dp_spans (r);
@@ -29,7 +30,11 @@ the_first_stage_sends_then_receives_and_gathers_twice (void)
   DpRun r = dp_run (TWO, dp_untied);
   if (r.result) {
     g_autofree char *text = between (&r);
-    LS_CHECK_STR (text, "S" "SRzgoczgoc" "SRzgoczgoc" "Rzgoczgoc");
+    LS_CHECK_STR (text,
+                  "S"
+                  "SRzgoczgoc"
+                  "SRzgoczgoc"
+                  "Rzgoczgoc");
   }
   dp_clear (&r);
 }
@@ -61,14 +66,16 @@ slices_are_sent (void)
   double whole = 2.0 * r.model.seq * r.model.hidden;
   dp_clear (&r);
   LS_CHECK_DOUBLE (p2p_bytes (TWO), ==, 6 * whole / 2);
-  LS_CHECK_DOUBLE (p2p_bytes ("--gpus 2 --pp 2 --global-batch 3 --p2p deepspeed --grad-norm 0"), ==, 6 * whole);
+  LS_CHECK_DOUBLE (p2p_bytes ("--gpus 2 --pp 2 --global-batch 3 --p2p deepspeed --grad-norm 0"), ==,
+                   6 * whole);
 }
 
 /* Only where samples and labels are needed; a middle stage reads none. */
 static void
 first_and_last_stages_read_batches (void)
 {
-  DpRun r = dp_run ("--gpus 4 --pp 4 --global-batch 4 --p2p deepspeed --batch-sync 1 --grad-norm 0 --fold off", dp_untied);
+  DpRun r = dp_run (
+      "--gpus 4 --pp 4 --global-batch 4 --p2p deepspeed --batch-sync 1 --grad-norm 0 --fold off", dp_untied);
   for (uint32_t p = 0; r.result && p < 4; p++) {
     const LsPlan *plan = r.result->plan;
     guint n = 0;
@@ -95,11 +102,13 @@ a_blocked_host_adds_its_costs_to_each_op (void)
     guint n = 0;
     for (guint i = 0; i < spans->len; i++)
       n += dp_op (&plain, spans->pdata[i])->kind == LS_OP_KERNEL;
-    LS_CHECK_INT (b->window_end - b->window_start, ==, a->window_end - a->window_start + (int64_t) n * 7 * LS_US);
+    LS_CHECK_INT (b->window_end - b->window_start, ==,
+                  a->window_end - a->window_start + (int64_t) n * 7 * LS_US);
   }
   dp_clear (&plain);
   dp_clear (&blocked);
 }
 
-LS_TEST_MAIN ("pipe_deepspeed", LS_TEST (the_first_stage_sends_then_receives_and_gathers_twice), LS_TEST (slices_are_sent),
-              LS_TEST (first_and_last_stages_read_batches), LS_TEST (a_blocked_host_adds_its_costs_to_each_op))
+LS_TEST_MAIN ("pipe_deepspeed", LS_TEST (the_first_stage_sends_then_receives_and_gathers_twice),
+              LS_TEST (slices_are_sent), LS_TEST (first_and_last_stages_read_batches),
+              LS_TEST (a_blocked_host_adds_its_costs_to_each_op))

@@ -1,7 +1,8 @@
-/* Pins which program a job is taken to run that names none: by the way to be data parallel that it asks for, and on TPUs by the
- * accelerator; that it takes what is the program's (kernels, host, habits) and not what is a user's choice; that what the job says
- * stays; that the options of a result, typed, are the same job; and that an accelerator that was not measured with the
- * program's attention is no reason to refuse it. The programs are those that are shipped. */
+/* Pins which program a job is taken to run that names none: by the way to be data parallel that it asks for,
+ * and on TPUs by the accelerator; that it takes what is the program's (kernels, host, habits) and not what is
+ * a user's choice; that what the job says stays; that the options of a result, typed, are the same job; and
+ * that an accelerator that was not measured with the program's attention is no reason to refuse it. The
+ * programs are those that are shipped. */
 #include "ls_test.h"
 
 #include <string.h>
@@ -36,8 +37,8 @@ run (const char *options)
 }
 
 #define MACHINE(name) "model=llama3.1-8b:layers=2 cluster=" name " "
-#define SIZE "gpus=8 global-batch=8 "
-#define JOB MACHINE ("dgx-h100") SIZE
+#define SIZE          "gpus=8 global-batch=8 "
+#define JOB           MACHINE ("dgx-h100") SIZE
 
 static void
 check_program (const char *options, const char *program, const char *kernels)
@@ -47,7 +48,8 @@ check_program (const char *options, const char *program, const char *kernels)
     return;
   LS_CHECK_STR (r->strategy.software, program);
   LS_CHECK (r->strategy.software_is_assumed);
-  ls_check_impl (g_strcmp0 (r->strategy.kernels, kernels) == 0, __FILE__, __LINE__, "%s: kernels %s", options, r->strategy.kernels);
+  ls_check_impl (g_strcmp0 (r->strategy.kernels, kernels) == 0, __FILE__, __LINE__, "%s: kernels %s", options,
+                 r->strategy.kernels);
 }
 
 static void
@@ -71,7 +73,8 @@ on_tpus_all_is_of_xla (void)
 static void
 choices_stay_the_users (void)
 {
-  g_autoptr (LsJobResult) assumed = run (JOB "dp-kind=fsdp2 tp=2"), named = run (MACHINE ("dgx-h100") "software=torchtitan " SIZE "tp=2");
+  g_autoptr (LsJobResult) assumed = run (JOB "dp-kind=fsdp2 tp=2"),
+                          named = run (MACHINE ("dgx-h100") "software=torchtitan " SIZE "tp=2");
   if (!LS_CHECK (assumed && named))
     return;
   LS_CHECK (!assumed->strategy.tp_async && !named->strategy.tp_async);
@@ -98,7 +101,8 @@ type (LsJobSpec *spec, const char *options)
   g_auto (GStrv) words = g_strsplit (options, " ", -1);
   for (guint i = 0; words[i]; i++) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-    bool is_set = strcmp (words[i], "--set") == 0, has_value = words[i + 1] && !g_str_has_prefix (words[i + 1], "--");
+    bool is_set = strcmp (words[i], "--set") == 0,
+         has_value = words[i + 1] && !g_str_has_prefix (words[i + 1], "--");
     const char *value = has_value ? words[i + 1] : "1";
     g_auto (GStrv) pair = is_set ? g_strsplit (value, "=", 2) : NULL;
     LS_CHECK (ls_job_spec_set (spec, is_set ? pair[0] : words[i] + 2, is_set ? pair[1] : value, diags));
@@ -110,7 +114,11 @@ static void
 options_are_the_same_job_again (void)
 {
   static const char *const jobs[] = {
-    JOB, JOB "dp-kind=fsdp2", JOB "dp-kind=ddp kernels=built-in", JOB "grad_fusion=0", MACHINE ("dgx-h100") "gpus=1 global-batch=1 dp-kind=fsdp2",
+    JOB,
+    JOB "dp-kind=fsdp2",
+    JOB "dp-kind=ddp kernels=built-in",
+    JOB "grad_fusion=0",
+    MACHINE ("dgx-h100") "gpus=1 global-batch=1 dp-kind=fsdp2",
   };
   for (guint i = 0; i < G_N_ELEMENTS (jobs); i++) {
     g_autoptr (LsJobResult) first = run (jobs[i]), again = NULL;
@@ -121,7 +129,8 @@ options_are_the_same_job_again (void)
     type (&spec, options);
     again = ls_job_spec_run (&spec, &error);
     LS_CHECK_NO_ERROR (error);
-    ls_check_impl (again && again->report.digest == first->report.digest, __FILE__, __LINE__, "%s is not %s", options, jobs[i]);
+    ls_check_impl (again && again->report.digest == first->report.digest, __FILE__, __LINE__, "%s is not %s",
+                   options, jobs[i]);
     ls_job_spec_clear (&spec);
   }
 }
@@ -129,7 +138,8 @@ options_are_the_same_job_again (void)
 static void
 attention_that_was_not_measured_is_no_refusal (void)
 {
-  static const char *const jobs[] = { MACHINE ("dgx-b200") SIZE "dp-kind=fsdp2", MACHINE ("dgx-b200") "software=torchtitan " SIZE };
+  static const char *const jobs[]
+      = { MACHINE ("dgx-b200") SIZE "dp-kind=fsdp2", MACHINE ("dgx-b200") "software=torchtitan " SIZE };
   for (guint i = 0; i < G_N_ELEMENTS (jobs); i++) {
     g_autoptr (LsJobResult) r = run (jobs[i]);
     if (!LS_CHECK (r))
@@ -158,7 +168,8 @@ listed_kernels_are_no_refusal_in_fp32 (void)
 static void
 ending_early_needs_no_recomputation (void)
 {
-  g_autoptr (LsJobResult) without = run (JOB "dp-kind=fsdp2"), with = run (JOB "dp-kind=fsdp2 recompute=full"),
+  g_autoptr (LsJobResult) without = run (JOB "dp-kind=fsdp2"),
+                          with = run (JOB "dp-kind=fsdp2 recompute=full"),
                           late = run (JOB "dp-kind=fsdp2 recompute=full recompute_early_stop=0");
   if (!LS_CHECK (without && with && late))
     return;
@@ -194,7 +205,10 @@ runs_like_are_those_of_the_program (void)
   ls_strategy_clear (&s);
 }
 
-LS_TEST_MAIN ("job/softwares", LS_TEST (the_way_to_be_data_parallel_tells_the_program), LS_TEST (on_tpus_all_is_of_xla), LS_TEST (choices_stay_the_users),
-              LS_TEST (what_a_job_says_stays), LS_TEST (options_are_the_same_job_again), LS_TEST (attention_that_was_not_measured_is_no_refusal),
+LS_TEST_MAIN ("job/softwares", LS_TEST (the_way_to_be_data_parallel_tells_the_program),
+              LS_TEST (on_tpus_all_is_of_xla), LS_TEST (choices_stay_the_users),
+              LS_TEST (what_a_job_says_stays), LS_TEST (options_are_the_same_job_again),
+              LS_TEST (attention_that_was_not_measured_is_no_refusal),
               LS_TEST (attention_that_is_asked_for_is_refused),
-              LS_TEST (listed_kernels_are_no_refusal_in_fp32), LS_TEST (ending_early_needs_no_recomputation), LS_TEST (runs_like_are_those_of_the_program))
+              LS_TEST (listed_kernels_are_no_refusal_in_fp32), LS_TEST (ending_early_needs_no_recomputation),
+              LS_TEST (runs_like_are_those_of_the_program))

@@ -50,7 +50,8 @@ collective_s (const Slices *s, LsCollKind kind, const uint32_t *gpus, uint32_t n
   g_autoptr (LsArena) arena = ls_arena_new ();
   LsNccl none = { 0 };
   LsCollRequest request = { .kind = kind, .gpus = gpus, .n = n, .bytes = (uint64_t) bytes };
-  return ls_time_to_s (ls_coll_time_alone (s->cluster, ls_coll_plan (s->cluster, &none, &request, LS_NETWORK_FLOW, arena)));
+  return ls_time_to_s (
+      ls_coll_time_alone (s->cluster, ls_coll_plan (s->cluster, &none, &request, LS_NETWORK_FLOW, arena)));
 }
 
 /* Of a matrix of tokens x in by in x out. */
@@ -77,7 +78,8 @@ critical_tokens (uint32_t x, uint32_t y, uint32_t z, uint32_t n)
   g_autofree uint32_t *gpus = g_new (uint32_t, n);
   for (uint32_t i = 0; i < n; i++)
     gpus[i] = i;
-  double tokens = collective_s (&s, LS_COLL_ALL_GATHER, gpus, n, 2.0 * D * F) / product_s (&s, TOKENS, D, F) * TOKENS;
+  double tokens
+      = collective_s (&s, LS_COLL_ALL_GATHER, gpus, n, 2.0 * D * F) / product_s (&s, TOKENS, D, F) * TOKENS;
   slices_clear (&s);
   return tokens;
 }
@@ -101,7 +103,8 @@ data_parallelism_over_dcn (void)
   uint32_t all[4 * N];
   for (uint32_t i = 0; i < 4 * N; i++)
     all[i] = i / 4 * 64 + host[i % 4];
-  double dcn_s = collective_s (&s, LS_COLL_ALL_REDUCE, all, 4 * N, bytes) - collective_s (&s, LS_COLL_ALL_REDUCE, host, 4, bytes);
+  double dcn_s = collective_s (&s, LS_COLL_ALL_REDUCE, all, 4 * N, bytes)
+      - collective_s (&s, LS_COLL_ALL_REDUCE, host, 4, bytes);
   double bytes_per_s = 2.0 * (N - 1) / N * bytes / 4 / dcn_s;
   LS_CHECK_NEAR (peak (&s) / bytes_per_s, 76000, 0.01);
   slices_clear (&s);
@@ -126,7 +129,7 @@ mixed (double tokens, uint64_t f)
   Mixed m = {
     .weights_s = 2 * collective_s (&s, LS_COLL_ALL_GATHER, plane, 16, 2.0 * D * (double) f / 4),
     .activations_s = collective_s (&s, LS_COLL_ALL_GATHER, line, 4, 2.0 * D * tokens / 16)
-                     + collective_s (&s, LS_COLL_REDUCE_SCATTER, line, 4, 2.0 * D * tokens / 16),
+        + collective_s (&s, LS_COLL_REDUCE_SCATTER, line, 4, 2.0 * D * tokens / 16),
     .products_s = product_s (&s, local, D, f / 4) + product_s (&s, local, f / 4, D),
   };
   slices_clear (&s);
@@ -140,13 +143,13 @@ sharding_and_tensor_parallelism_mix (void)
   const double tokens = 48000, f = 32768, n = 64;
   Mixed m = mixed (tokens, (uint64_t) f);
   double best = 16 * sqrt (m.activations_s / m.weights_s);
-  LS_CHECK_NEAR (best, 13.9, 0.02);                                                        /* fsdp-1 */
-  LS_CHECK_NEAR (best * sqrt (4.19e6 / tokens * 8960 / n * f / 28672), 1618, 0.01);        /* fsdp-3 */
+  LS_CHECK_NEAR (best, 13.9, 0.02);                                                 /* fsdp-1 */
+  LS_CHECK_NEAR (best * sqrt (4.19e6 / tokens * 8960 / n * f / 28672), 1618, 0.01); /* fsdp-3 */
   /* At the best X they take 2 sqrt (weights activations), which goes with the root of the batch. */
   double communication = 2 * sqrt (m.weights_s * m.activations_s);
   double critical = tokens / n * pow (communication / m.products_s, 2);
-  LS_CHECK_NEAR (critical, 396.881, 0.01);                                                 /* fsdp-2 */
-  LS_CHECK_NEAR (critical * f / 28672, 453, 0.01);                                         /* fsdp-4 */
+  LS_CHECK_NEAR (critical, 396.881, 0.01);         /* fsdp-2 */
+  LS_CHECK_NEAR (critical * f / 28672, 453, 0.01); /* fsdp-4 */
 }
 
 /* tp-1: products of 1/Y take as long as the activations that they need and make. */
@@ -178,7 +181,8 @@ run_tiny (const char *const knobs[][2])
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (GError) error = NULL;
   ls_job_spec_init (&spec);
-  g_autofree char *model = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "golden", "data", "models", "tiny.json", NULL);
+  g_autofree char *model
+      = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "golden", "data", "models", "tiny.json", NULL);
   ls_job_spec_set (&spec, "model", model, diags);
   ls_job_spec_set (&spec, "cluster", "tpu-v5e", diags);
   for (guint i = 0; knobs[i][0]; i++)
@@ -196,17 +200,20 @@ jobs_on_tpus_are_xlas (void)
 {
   static const char *const two[][2] = { { "slice", "4x4" }, { "nodes", "2" }, { NULL, NULL } };
   static const char *const one[][2] = { { "slice", "4x4" }, { "nodes", "1" }, { "tp", "2" }, { NULL, NULL } };
-  static const char *const other[][2] = { { "slice", "4x4" }, { "nodes", "1" }, { "zero", "1" }, { NULL, NULL } };
+  static const char *const other[][2]
+      = { { "slice", "4x4" }, { "nodes", "1" }, { "zero", "1" }, { NULL, NULL } };
   g_autoptr (LsJobResult) a = run_tiny (two);
   g_autoptr (LsJobResult) b = run_tiny (one);
   g_autoptr (LsJobResult) c = run_tiny (other);
   if (!a || !b || !c)
     return;
-  LS_CHECK (a->strategy.dp_kind == LS_DP_XLA_FSDP && a->strategy.zero_stage == 3 && a->strategy.zero_group == 16);
-  LS_CHECK (b->strategy.dp_kind == LS_DP_XLA_FSDP && b->strategy.zero_stage == 3 && b->strategy.zero_group == 0);
+  LS_CHECK (a->strategy.dp_kind == LS_DP_XLA_FSDP && a->strategy.zero_stage == 3
+            && a->strategy.zero_group == 16);
+  LS_CHECK (b->strategy.dp_kind == LS_DP_XLA_FSDP && b->strategy.zero_stage == 3
+            && b->strategy.zero_group == 0);
   LS_CHECK (c->strategy.dp_kind == LS_DP_MEGATRON && c->strategy.zero_stage == 1);
 }
 
 LS_TEST_MAIN ("job/tpu_worked", LS_TEST (data_parallelism_over_axes), LS_TEST (data_parallelism_over_dcn),
-              LS_TEST (sharding_and_tensor_parallelism_mix), LS_TEST (tensor_parallelism_ends), LS_TEST (a_training_takes_weeks),
-              LS_TEST (jobs_on_tpus_are_xlas))
+              LS_TEST (sharding_and_tensor_parallelism_mix), LS_TEST (tensor_parallelism_ends),
+              LS_TEST (a_training_takes_weeks), LS_TEST (jobs_on_tpus_are_xlas))

@@ -1,11 +1,13 @@
-/* Pins: the kernels that XLA launches for a layer on a GPU (strategies/kernels/pax-2024.json) are those of a profile: of Pax's
- * GPT 126M on A100-40GB (NVIDIA/JAX-Toolbox@bcbbfa57, .github/workflows/nsys-jax/test_data/pax_fsdp4_4proc_proc0.zip: 12
- * layers, 4 sequences of 2048 tokens, attention not fused). As many of each sort; each sort within 10 % of its time, batched
- * products, of which the fit has no data, within 15 %; a pass over the layer within 5 %.
+/* Pins: the kernels that XLA launches for a layer on a GPU (strategies/kernels/pax-2024.json) are those of a
+ * profile: of Pax's GPT 126M on A100-40GB (NVIDIA/JAX-Toolbox@bcbbfa57,
+ * .github/workflows/nsys-jax/test_data/pax_fsdp4_4proc_proc0.zip: 12 layers, 4 sequences of 2048 tokens,
+ * attention not fused). As many of each sort; each sort within 10 % of its time, batched products, of which
+ * the fit has no data, within 15 %; a pass over the layer within 5 %.
  *
- * Forwards these are 32 kernels, and 3 that prepare weights; with embedding, loss and collectives 40 a layer (474 of 12). Backwards
- * 24, and 11 for logs and states between them: 35. Gradients of weights come behind those of all layers. The rates
- * of fused kernels by how they touch memory are of this profile; those of products and the gap between kernels are not. */
+ * Forwards these are 32 kernels, and 3 that prepare weights; with embedding, loss and collectives 40 a layer
+ * (474 of 12). Backwards 24, and 11 for logs and states between them: 35. Gradients of weights come behind
+ * those of all layers. The rates of fused kernels by how they touch memory are of this profile; those of
+ * products and the gap between kernels are not. */
 #include "ls_test.h"
 
 #include <glib/gstdio.h>
@@ -19,8 +21,9 @@
 
 enum { GEMM, BATCHED, LOOP, REDUCTION, COLUMNS, TRANSPOSE, SMALL, BESIDE, N_SORTS };
 
-static const char *const sort_names[N_SORTS] = { "product", "batched product", "loop fusion", "reduction over rows", "sums over tokens",
-                                                 "transpose", "small", "beside" };
+static const char *const sort_names[N_SORTS]
+    = { "product",          "batched product", "loop fusion", "reduction over rows",
+        "sums over tokens", "transpose",       "small",       "beside" };
 
 static const double tolerances[N_SORTS] = { 0.10, 0.15, 0.10, 0.10, 0.10, 0.10, 0.10 };
 
@@ -29,17 +32,35 @@ typedef struct {
   double us[N_SORTS];
 } Pass;
 
-/* Medians of three steps, layer 5 of 12 both ways. How long what lies beside takes follows from a shard: only counted. */
+/* Medians of three steps, layer 5 of 12 both ways. How long what lies beside takes follows from a shard: only
+ * counted. */
 static const Pass seen_forward = {
-  .n = { [GEMM] = 4, [BATCHED] = 2, [LOOP] = 4, [REDUCTION] = 6, [TRANSPOSE] = 1, [SMALL] = 15, [BESIDE] = 3 },
-  .us = { [GEMM] = 124.8 + 48.7 + 162.3 + 159.6, [BATCHED] = 319.0 + 328.5, [LOOP] = 640.8 + 18.2 + 165.2 + 26.0,
-          [REDUCTION] = 400.0 + 440.9 + 45.0 + 19.5 + 43.0 + 20.8, [TRANSPOSE] = 114.6, [SMALL] = 37.9 },
+  .n
+  = { [GEMM] = 4, [BATCHED] = 2, [LOOP] = 4, [REDUCTION] = 6, [TRANSPOSE] = 1, [SMALL] = 15, [BESIDE] = 3 },
+  .us = { [GEMM] = 124.8 + 48.7 + 162.3 + 159.6,
+          [BATCHED] = 319.0 + 328.5,
+          [LOOP] = 640.8 + 18.2 + 165.2 + 26.0,
+          [REDUCTION] = 400.0 + 440.9 + 45.0 + 19.5 + 43.0 + 20.8,
+          [TRANSPOSE] = 114.6,
+          [SMALL] = 37.9 },
 };
 
 static const Pass seen_backward = {
-  .n = { [GEMM] = 4, [BATCHED] = 4, [LOOP] = 2, [REDUCTION] = 5, [COLUMNS] = 3, [TRANSPOSE] = 1, [SMALL] = 5, [BESIDE] = 11 },
-  .us = { [GEMM] = 162.9 + 158.4 + 50.5 + 122.4, [BATCHED] = 432.4 + 329.8 + 327.6 + 307.3, [LOOP] = 27.4 + 885.2,
-          [REDUCTION] = 31.9 + 15.8 + 701.2 + 36.4 + 19.8, [COLUMNS] = 220.9 + 146.7 + 86.6, [TRANSPOSE] = 225.2, [SMALL] = 13.2 },
+  .n = { [GEMM] = 4,
+         [BATCHED] = 4,
+         [LOOP] = 2,
+         [REDUCTION] = 5,
+         [COLUMNS] = 3,
+         [TRANSPOSE] = 1,
+         [SMALL] = 5,
+         [BESIDE] = 11 },
+  .us = { [GEMM] = 162.9 + 158.4 + 50.5 + 122.4,
+          [BATCHED] = 432.4 + 329.8 + 327.6 + 307.3,
+          [LOOP] = 27.4 + 885.2,
+          [REDUCTION] = 31.9 + 15.8 + 701.2 + 36.4 + 19.8,
+          [COLUMNS] = 220.9 + 146.7 + 86.6,
+          [TRANSPOSE] = 225.2,
+          [SMALL] = 13.2 },
 };
 
 static int
@@ -48,14 +69,18 @@ sort_of (const LsKernel *k)
   static const struct {
     LsAccess access;
     int sort;
-  } sorts[] = { { LS_ACCESS_XLA, LOOP }, { LS_ACCESS_XLA_RED, REDUCTION }, { LS_ACCESS_XLA_COLRED, COLUMNS },
-                { LS_ACCESS_XLA_TRANSPOSE, TRANSPOSE }, { LS_ACCESS_STRIDED16, TRANSPOSE } };
+  } sorts[] = { { LS_ACCESS_XLA, LOOP },
+                { LS_ACCESS_XLA_RED, REDUCTION },
+                { LS_ACCESS_XLA_COLRED, COLUMNS },
+                { LS_ACCESS_XLA_TRANSPOSE, TRANSPOSE },
+                { LS_ACCESS_STRIDED16, TRANSPOSE } };
   if (k->kind == LS_KERNEL_GEMM || k->kind == LS_KERNEL_BATCHED_GEMM)
     return k->kind == LS_KERNEL_GEMM ? GEMM : BATCHED;
   for (guint i = 0; i < G_N_ELEMENTS (sorts); i++)
     if (k->access == sorts[i].access)
       return sorts[i].sort;
-  return strstr (k->name, "weight") || strstr (k->name, "gradients") || strstr (k->name, "optimizer") ? BESIDE : SMALL;
+  return strstr (k->name, "weight") || strstr (k->name, "gradients") || strstr (k->name, "optimizer") ? BESIDE
+                                                                                                      : SMALL;
 }
 
 /* What a profile calls the time of a kernel is without the gap before it. */
@@ -66,13 +91,24 @@ add_kernels (const LsHardware *h, const LsKernel *kernels, uint32_t n, Pass *pas
   for (uint32_t i = 0; i < n; i++) {
     int sort = sort_of (&kernels[i]);
     pass->n[sort]++;
-    pass->us[sort] += 1e6 * (ls_time_to_s (ls_kernel_cost (&h->calibration, &h->spec.gpu, &kernels[i]).alone) - gap_s);
+    pass->us[sort]
+        += 1e6 * (ls_time_to_s (ls_kernel_cost (&h->calibration, &h->spec.gpu, &kernels[i]).alone) - gap_s);
   }
 }
 
-static const LsModel gpt_126m = { .n_layers = 12, .hidden = 768, .n_heads = 12, .n_kv_heads = 12, .head_dim = 64, .ffn = 3072, .vocab = 50304,
-                                  .seq = 2048, .norm = LS_NORM_LAYERNORM, .mlp = LS_MLP_GELU, .position = LS_POSITION_LEARNED,
-                                  .linear_bias = true, .tied_embeddings = true };
+static const LsModel gpt_126m = { .n_layers = 12,
+                                  .hidden = 768,
+                                  .n_heads = 12,
+                                  .n_kv_heads = 12,
+                                  .head_dim = 64,
+                                  .ffn = 3072,
+                                  .vocab = 50304,
+                                  .seq = 2048,
+                                  .norm = LS_NORM_LAYERNORM,
+                                  .mlp = LS_MLP_GELU,
+                                  .position = LS_POSITION_LEARNED,
+                                  .linear_bias = true,
+                                  .tied_embeddings = true };
 
 static bool
 lower_layer (Pass *forward, Pass *backward)
@@ -84,8 +120,15 @@ lower_layer (Pass *forward, Pass *backward)
     return false;
   LsHardware cool = *h;
   cool.calibration.sustained = 1; /* five steps of 0.13 s, products a third of them */
-  const LsShard shard = { .tp = 1, .micro_batch = 4, .seq = 2048, .cp = 1, .attention = LS_ATTENTION_UNFUSED, .dtype = LS_DTYPE_BF16,
-                          .grad_dtype = LS_DTYPE_BF16, .grad_is_fresh = true, .recipes = recipes };
+  const LsShard shard = { .tp = 1,
+                          .micro_batch = 4,
+                          .seq = 2048,
+                          .cp = 1,
+                          .attention = LS_ATTENTION_UNFUSED,
+                          .dtype = LS_DTYPE_BF16,
+                          .grad_dtype = LS_DTYPE_BF16,
+                          .grad_is_fresh = true,
+                          .recipes = recipes };
   g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   ls_operators_layer (&gpt_126m, &shard, 0, operators);
   for (guint i = 0; i < operators->len; i++) {
@@ -101,11 +144,12 @@ check_pass (const char *name, const Pass *lowered, const Pass *seen)
 {
   double lowered_us = 0, seen_us = 0;
   for (int s = 0; s < N_SORTS; s++) {
-    ls_check_impl (lowered->n[s] == seen->n[s], __FILE__, __LINE__, "%s, %s: %u kernels, in the profile %u", name, sort_names[s], lowered->n[s], seen->n[s]);
+    ls_check_impl (lowered->n[s] == seen->n[s], __FILE__, __LINE__, "%s, %s: %u kernels, in the profile %u",
+                   name, sort_names[s], lowered->n[s], seen->n[s]);
     if (s == BESIDE)
       continue;
-    ls_check_impl (fabs (lowered->us[s] - seen->us[s]) <= tolerances[s] * seen->us[s], __FILE__, __LINE__, "%s, %s: %.1f us, in the profile %.1f", name,
-                   sort_names[s], lowered->us[s], seen->us[s]);
+    ls_check_impl (fabs (lowered->us[s] - seen->us[s]) <= tolerances[s] * seen->us[s], __FILE__, __LINE__,
+                   "%s, %s: %.1f us, in the profile %.1f", name, sort_names[s], lowered->us[s], seen->us[s]);
     lowered_us += lowered->us[s];
     seen_us += seen->us[s];
   }
@@ -122,8 +166,8 @@ a_layer_launches_what_it_launches_in_a_profile (void)
   check_pass ("backward", &backward, &seen_backward);
 }
 
-/* Behind the last gradient: 1,551 kernels on a quarter of 125.6 million parameters in 148 tensors. 5,960 us but for 435 of sums over
- * activations, and as many gaps of 1.13 us. */
+/* Behind the last gradient: 1,551 kernels on a quarter of 125.6 million parameters in 148 tensors. 5,960 us
+ * but for 435 of sums over activations, and as many gaps of 1.13 us. */
 static void
 a_step_launches_some_kernels_for_each_tensor (void)
 {
@@ -147,9 +191,10 @@ a_step_launches_some_kernels_for_each_tensor (void)
 
 /* --- steps ---------------------------------------------------------------------------------------- */
 
-static const char model_file[] = "{\"schema\":\"lockstep.model/1\",\"name\":\"gpt-126m\",\"source\":\"a test\",\"layers\":12,\"hidden\":768,"
-                                 "\"heads\":12,\"ffn\":3072,\"vocab\":50304,\"seq\":2048,\"mlp\":\"gelu\",\"norm\":\"layernorm\","
-                                 "\"position\":\"learned\",\"linear_bias\":true,\"tied_embeddings\":true}";
+static const char model_file[]
+    = "{\"schema\":\"lockstep.model/1\",\"name\":\"gpt-126m\",\"source\":\"a test\",\"layers\":12,\"hidden\":768,"
+      "\"heads\":12,\"ffn\":3072,\"vocab\":50304,\"seq\":2048,\"mlp\":\"gelu\",\"norm\":\"layernorm\","
+      "\"position\":\"learned\",\"linear_bias\":true,\"tied_embeddings\":true}";
 
 typedef struct {
   const char *software, *cluster, *gpus, *global_batch, *dp_kind, *zero;
@@ -159,11 +204,19 @@ static double
 step_s (const Job *job)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autofree char *folder = g_dir_make_tmp ("lockstep-XXXXXX", NULL), *model = g_build_filename (folder, "gpt-126m.json", NULL);
+  g_autofree char *folder = g_dir_make_tmp ("lockstep-XXXXXX", NULL),
+                  *model = g_build_filename (folder, "gpt-126m.json", NULL);
   LS_CHECK (g_file_set_contents (model, model_file, -1, NULL));
-  const char *const knobs[][2] = { { "software", job->software }, { "model", model }, { "cluster", job->cluster }, { "gpus", job->gpus },
-                                   { "global-batch", job->global_batch }, { "dp-kind", job->dp_kind }, { "zero", job->zero },
-                                   { "micro-batch", "4" }, { "attention", "unfused" }, { "residuals", "none" } };
+  const char *const knobs[][2] = { { "software", job->software },
+                                   { "model", model },
+                                   { "cluster", job->cluster },
+                                   { "gpus", job->gpus },
+                                   { "global-batch", job->global_batch },
+                                   { "dp-kind", job->dp_kind },
+                                   { "zero", job->zero },
+                                   { "micro-batch", "4" },
+                                   { "attention", "unfused" },
+                                   { "residuals", "none" } };
   LsJobSpec spec;
   ls_job_spec_init (&spec);
   for (guint i = 0; i < G_N_ELEMENTS (knobs); i++)
@@ -175,18 +228,19 @@ step_s (const Job *job)
   return r ? ls_job_result_step_time_s (r) : NAN;
 }
 
-/* The profiled step: 126.9 ms on 4 A100, cut over them. Published (NVIDIA/JAX-Toolbox@e0d81c99^, rosetta/projects/pax/README.md): 2,098
- * sequences/s on 64 A100-80GB, each with a copy, and 2,527 with Transformer Engine. None was fitted to. */
+/* The profiled step: 126.9 ms on 4 A100, cut over them. Published (NVIDIA/JAX-Toolbox@e0d81c99^,
+ * rosetta/projects/pax/README.md): 2,098 sequences/s on 64 A100-80GB, each with a copy, and 2,527 with
+ * Transformer Engine. None was fitted to. */
 static void
 steps_take_what_was_measured (void)
 {
   const Job profiled = { "pax-2024", "dgx-a100-40g", "4", "16", "xla-fsdp", "3" };
-  const Job published = { "pax-2024", "dgx-a100-80g", "64", "256", "ddp", "0" }, with_te = { "pax-2024-te", "dgx-a100-80g", "64", "256", "ddp", "0" };
+  const Job published = { "pax-2024", "dgx-a100-80g", "64", "256", "ddp", "0" },
+            with_te = { "pax-2024-te", "dgx-a100-80g", "64", "256", "ddp", "0" };
   LS_CHECK_NEAR (step_s (&profiled), 0.1269, 0.05);
   LS_CHECK_NEAR (step_s (&published), 256 / 2098.16, 0.05);
   LS_CHECK_NEAR (step_s (&with_te), 256 / 2526.72, 0.10);
 }
 
 LS_TEST_MAIN ("xla_layer", LS_TEST (a_layer_launches_what_it_launches_in_a_profile),
-              LS_TEST (a_step_launches_some_kernels_for_each_tensor),
-              LS_TEST (steps_take_what_was_measured))
+              LS_TEST (a_step_launches_some_kernels_for_each_tensor), LS_TEST (steps_take_what_was_measured))

@@ -12,9 +12,9 @@ typedef struct {
   LsModel model;
   LsStrategy s;
   LsPartTimes times;
-  uint32_t n;       /* chunks */
-  uint32_t at[12];  /* the layout that is looked at */
-  LsTime best;      /* busiest rank of any          */
+  uint32_t n;      /* chunks */
+  uint32_t at[12]; /* the layout that is looked at */
+  LsTime best;     /* busiest rank of any          */
 } Case;
 
 static LsTime
@@ -67,8 +67,16 @@ random_case (GRand *rand, Case *c)
   static const struct {
     const char *schedule;
     uint32_t pp, vpp;
-  } shapes[] = { { "1f1b", 3, 1 }, { "1f1b", 4, 1 }, { "1f1b", 5, 1 }, { "interleaved-1f1b", 2, 2 }, { "interleaved-1f1b", 3, 2 },
-                 { "interleaved-1f1b", 2, 3 }, { "zbv", 2, 2 }, { "zbv", 3, 2 }, { "dualpipe", 4, 1 }, { "chimera", 4, 1 } };
+  } shapes[] = { { "1f1b", 3, 1 },
+                 { "1f1b", 4, 1 },
+                 { "1f1b", 5, 1 },
+                 { "interleaved-1f1b", 2, 2 },
+                 { "interleaved-1f1b", 3, 2 },
+                 { "interleaved-1f1b", 2, 3 },
+                 { "zbv", 2, 2 },
+                 { "zbv", 3, 2 },
+                 { "dualpipe", 4, 1 },
+                 { "chimera", 4, 1 } };
   guint i = (guint) g_rand_int_range (rand, 0, G_N_ELEMENTS (shapes));
   *c = (Case) { .best = LS_TIME_NEVER };
   ls_strategy_init (&c->s);
@@ -78,7 +86,8 @@ random_case (GRand *rand, Case *c)
   c->n = c->s.pp * c->s.vpp;
   c->model.n_layers = (uint32_t) g_rand_int_range (rand, (gint32) c->n - 2, 13);
   c->model.n_layers = MAX (1, c->model.n_layers);
-  c->times = (LsPartTimes) { g_rand_int_range (rand, 0, 30), g_rand_int_range (rand, 0, 300), g_rand_int_range (rand, 50, 150), 0 };
+  c->times = (LsPartTimes) { g_rand_int_range (rand, 0, 30), g_rand_int_range (rand, 0, 300),
+                             g_rand_int_range (rand, 50, 150), 0 };
 }
 
 /* How much busier than need be; 0: not at all. */
@@ -134,7 +143,8 @@ of_two_kinds_of_layers_none_is_better_with_a_chunk_per_rank (void)
 /* --- worked examples ---------------------------------------------------------------------- */
 
 static void
-check_layout (const LsModel *m, uint32_t pp, uint32_t vpp, const char *schedule, LsPartTimes times, const char *expected)
+check_layout (const LsModel *m, uint32_t pp, uint32_t vpp, const char *schedule, LsPartTimes times,
+              const char *expected)
 {
   LsStrategy s;
   ls_strategy_init (&s);
@@ -155,12 +165,15 @@ check_layout (const LsModel *m, uint32_t pp, uint32_t vpp, const char *schedule,
 static void
 layouts_are_as_documented (void)
 {
-  const LsModel dense = { .n_layers = 61 }, deepseek = { .n_layers = 61, .n_experts = 256, .n_dense_layers = 3, .moe_every = 1 };
+  const LsModel dense = { .n_layers = 61 },
+                deepseek = { .n_layers = 61, .n_experts = 256, .n_dense_layers = 3, .moe_every = 1 };
   check_layout (&dense, 16, 1, "1f1b", (LsPartTimes) { 1, 15, 10, 0 }, "3 4 4 4 4 4 4 4 4 4 4 4 4 4 4 2");
   check_layout (&dense, 16, 1, "1f1b", (LsPartTimes) { 0, 0, 10, 0 }, "4 4 4 4 4 4 4 4 4 4 4 4 4 3 3 3");
   check_layout (&dense, 4, 1, "1f1b", (LsPartTimes) { 0, 80, 10, 0 }, "18 17 17 9");
-  check_layout (&deepseek, 16, 1, "1f1b", (LsPartTimes) { 3, 43, 39, 111 }, "5 4 4 4 4 4 4 4 4 4 4 4 3 3 3 3");
-  check_layout (&deepseek, 8, 2, "interleaved-1f1b", (LsPartTimes) { 3, 43, 39, 111 }, "5 4 4 4 4 4 4 4 4 4 4 4 3 3 3 3");
+  check_layout (&deepseek, 16, 1, "1f1b", (LsPartTimes) { 3, 43, 39, 111 },
+                "5 4 4 4 4 4 4 4 4 4 4 4 3 3 3 3");
+  check_layout (&deepseek, 8, 2, "interleaved-1f1b", (LsPartTimes) { 3, 43, 39, 111 },
+                "5 4 4 4 4 4 4 4 4 4 4 4 3 3 3 3");
 }
 
 /* A head that costs more than all else is alone. */
@@ -189,14 +202,24 @@ static void
 a_strategy_is_balanced_where_layers_do_not_come_out_even (void)
 {
   LsModel m = {
-    .name = (char *) "small", .n_layers = 9, .hidden = 512, .n_heads = 8, .n_kv_heads = 8, .head_dim = 64, .ffn = 2048, .vocab = 50000,
-    .seq = 512, .mlp = LS_MLP_GELU, .linear_bias = true,
+    .name = (char *) "small",
+    .n_layers = 9,
+    .hidden = 512,
+    .n_heads = 8,
+    .n_kv_heads = 8,
+    .head_dim = 64,
+    .ffn = 2048,
+    .vocab = 50000,
+    .seq = 512,
+    .mlp = LS_MLP_GELU,
+    .linear_bias = true,
   };
   g_autoptr (GError) error = NULL;
   LsStrategy s;
   ls_strategy_init (&s);
   s.pp = 4;
-  if (resolve (&s, &m) && LS_CHECK (ls_chunks_want_balance (&s, &m)) && LS_CHECK (ls_strategy_balance (&s, &m, NULL, &error))) {
+  if (resolve (&s, &m) && LS_CHECK (ls_chunks_want_balance (&s, &m))
+      && LS_CHECK (ls_strategy_balance (&s, &m, NULL, &error))) {
     LS_CHECK (s.layers_are_found && s.n_layers_per_chunk == 4 && !ls_chunks_want_balance (&s, &m));
     LS_CHECK_INT (s.layers_per_chunk[3], <, s.layers_per_chunk[0]); /* the head is of many words */
   }
@@ -221,7 +244,8 @@ layers_that_come_out_even_are_balanced_if_asked_for (void)
   LS_CHECK (!ls_chunks_want_balance (&s, &m));
 }
 
-LS_TEST_MAIN ("balance", LS_TEST (of_layers_alike_no_layout_is_better), LS_TEST (of_two_kinds_of_layers_none_is_better_with_a_chunk_per_rank),
+LS_TEST_MAIN ("balance", LS_TEST (of_layers_alike_no_layout_is_better),
+              LS_TEST (of_two_kinds_of_layers_none_is_better_with_a_chunk_per_rank),
               LS_TEST (layouts_are_as_documented), LS_TEST (ends_may_be_without_layers),
               LS_TEST (a_strategy_is_balanced_where_layers_do_not_come_out_even),
               LS_TEST (layers_that_come_out_even_are_balanced_if_asked_for))

@@ -8,9 +8,21 @@
 
 /* Letters of Korthikanti et al. 2022: L = 4, s = 128, h = 256, f = 1024, a = 4, b = 2. */
 static const LsModel model = {
-  .name = (char *) "small", .n_layers = 4, .hidden = 256, .n_heads = 4, .n_kv_heads = 4, .head_dim = 64, .ffn = 1024,
-  .vocab = 1000, .seq = 128, .mlp = LS_MLP_GELU, .norm = LS_NORM_LAYERNORM, .position = LS_POSITION_NONE,
-  .attention = LS_ATTENTION_UNFUSED, .linear_bias = true, .dropout = true,
+  .name = (char *) "small",
+  .n_layers = 4,
+  .hidden = 256,
+  .n_heads = 4,
+  .n_kv_heads = 4,
+  .head_dim = 64,
+  .ffn = 1024,
+  .vocab = 1000,
+  .seq = 128,
+  .mlp = LS_MLP_GELU,
+  .norm = LS_NORM_LAYERNORM,
+  .position = LS_POSITION_NONE,
+  .attention = LS_ATTENTION_UNFUSED,
+  .linear_bias = true,
+  .dropout = true,
 };
 
 #define SBH (128u * 2u * 256u)
@@ -60,11 +72,13 @@ typedef struct {
 static void
 add_op (const LsPlan *plan, const LsOp *op, Sums *sums)
 {
-  if (op->kind == LS_OP_KERNEL && plan->kernels[op->kernel].kind <= LS_KERNEL_ATTENTION_BWD) /* dropout has FLOPs of its own */
+  if (op->kind == LS_OP_KERNEL
+      && plan->kernels[op->kernel].kind <= LS_KERNEL_ATTENTION_BWD) /* dropout has FLOPs of its own */
     sums->flops[op->tag] += plan->kernels[op->kernel].flops;
   if (op->kind == LS_OP_COPY)
     sums->copied[op->root] += op->bytes;
-  if (op->kind == LS_OP_COLLECTIVE && op->tag == LS_TAG_RECOMPUTE && strcmp (op->name, "activation all-gather") == 0)
+  if (op->kind == LS_OP_COLLECTIVE && op->tag == LS_TAG_RECOMPUTE
+      && strcmp (op->name, "activation all-gather") == 0)
     sums->gathered += op->bytes;
   for (uint16_t i = 0; i < op->n_buffers; i++)
     if (op->buffers[i].category == LS_MEM_ACTIVATIONS)
@@ -212,7 +226,8 @@ kept_by_forward (LsStrategy *s)
 static void
 selective_parts_keep_less (void)
 {
-  const uint64_t core = 5u * 4 * 128 * 128 * 2, norm = 4u * SBH, activation = 2u * 128 * 2 * 1024; /* of a layer */
+  const uint64_t core = 5u * 4 * 128 * 128 * 2, norm = 4u * SBH,
+                 activation = 2u * 128 * 2 * 1024; /* of a layer */
   LsStrategy none = job (1, 1);
   uint64_t all = kept_by_forward (&none);
   for (uint32_t parts = 1; parts < 8; parts++) {
@@ -220,7 +235,7 @@ selective_parts_keep_less (void)
     s.recompute = LS_RECOMPUTE_SELECTIVE;
     s.recompute_parts = parts;
     uint64_t dropped = (parts & LS_RECOMPUTE_CORE ? core : 0) + (parts & LS_RECOMPUTE_NORM ? norm : 0)
-                       + (parts & LS_RECOMPUTE_ACTIVATION ? activation : 0);
+        + (parts & LS_RECOMPUTE_ACTIVATION ? activation : 0);
     LS_CHECK_INT (all - kept_by_forward (&s), ==, 4 * dropped);
   }
 }
@@ -333,7 +348,9 @@ static LsRecipe
 one_by_one (LsRecipeOperator which)
 {
   const LsRecipeKernel core = { .is_core = true };
-  LsRecipe r = { .operator_ = which, .one_by_one = which != LS_RECIPE_ATTENTION, .forward = g_array_new (FALSE, FALSE, sizeof core),
+  LsRecipe r = { .operator_ = which,
+                 .one_by_one = which != LS_RECIPE_ATTENTION,
+                 .forward = g_array_new (FALSE, FALSE, sizeof core),
                  .backward = g_array_new (FALSE, FALSE, sizeof core) };
   g_array_append_val (r.forward, core);
   g_array_append_val (r.backward, core);
@@ -347,8 +364,11 @@ op_runs_products_one_by_one_again (void)
 {
   const double tokens = 128 * 2, h = 256, f = 1024;
   char *message = NULL;
-  LsRecipe recipes[] = { one_by_one (LS_RECIPE_QKV), one_by_one (LS_RECIPE_FC1), one_by_one (LS_RECIPE_ATTENTION) };
-  const LsRecipeKernel copy = { .name = g_strdup ("repeat k"), .access = LS_ACCESS_STRIDED16, .elements = ls_expression_parse ("s*b*q", &message) };
+  LsRecipe recipes[]
+      = { one_by_one (LS_RECIPE_QKV), one_by_one (LS_RECIPE_FC1), one_by_one (LS_RECIPE_ATTENTION) };
+  const LsRecipeKernel copy = { .name = g_strdup ("repeat k"),
+                                .access = LS_ACCESS_STRIDED16,
+                                .elements = ls_expression_parse ("s*b*q", &message) };
   g_array_prepend_val (recipes[2].forward, copy);
   const LsModel m = llama ();
   LsStrategy s = op_job (1);
@@ -400,10 +420,14 @@ static void
 kernels_of_another_access_are_others (void)
 {
   char *message = NULL;
-  LsRecipe r = { .operator_ = LS_RECIPE_NORM, .forward = g_array_new (FALSE, FALSE, sizeof (LsRecipeKernel)) };
+  LsRecipe r
+      = { .operator_ = LS_RECIPE_NORM, .forward = g_array_new (FALSE, FALSE, sizeof (LsRecipeKernel)) };
   static const LsAccess accesses[] = { LS_ACCESS_VEC, LS_ACCESS_STRIDED16 };
   for (guint i = 0; i < G_N_ELEMENTS (accesses); i++) {
-    const LsRecipeKernel k = { .name = g_strdup ("norm"), .access = (int) accesses[i], .elements = ls_expression_parse ("s*b*h", &message), .read = 2 };
+    const LsRecipeKernel k = { .name = g_strdup ("norm"),
+                               .access = (int) accesses[i],
+                               .elements = ls_expression_parse ("s*b*h", &message),
+                               .read = 2 };
     g_array_append_val (r.forward, k);
   }
   const LsModel m = llama ();
@@ -421,10 +445,10 @@ kernels_of_another_access_are_others (void)
   ls_strategy_clear (&s);
 }
 
-/* In s b elements of 2 bytes, per layer: its input h, q h and v h/2, the context h, gate f, down h;
- * and the log-sum-exp of each row and head. Without: two norms' inputs 2h, two norms' outputs 2h,
- * q, k and v 2h, the context h, gate and up 2f, what they make f. Of dots: its input h, q, k and v 2h, the projection's
- * output h, gate and up 2f; where attention is kept the context h and its log-sum-exp too. */
+/* In s b elements of 2 bytes, per layer: its input h, q h and v h/2, the context h, gate f, down h; and the
+ * log-sum-exp of each row and head. Without: two norms' inputs 2h, two norms' outputs 2h, q, k and v 2h, the
+ * context h, gate and up 2f, what they make f. Of dots: its input h, q, k and v 2h, the projection's output
+ * h, gate and up 2f; where attention is kept the context h and its log-sum-exp too. */
 static void
 op_keeps_the_other_products (void)
 {
@@ -454,8 +478,8 @@ op_keeps_the_other_products (void)
   LS_CHECK_INT (kept[0] - kept[1], ==, 4 * (all - ops));
 }
 
-/* JAX's policies: no matrix product of a layer runs again, whatever its format; norms, rope and the activation do, and
- * attention unless that is kept. */
+/* JAX's policies: no matrix product of a layer runs again, whatever its format; norms, rope and the
+ * activation do, and attention unless that is kept. */
 static void
 dots_run_all_but_products_again (void)
 {
@@ -542,8 +566,13 @@ odd_recomputation_is_refused (void)
   }
 }
 
-LS_TEST_MAIN ("recompute", LS_TEST (uniform_runs_all_layers_again), LS_TEST (early_stop_leaves_the_last_product_out), LS_TEST (block_runs_the_first_layers_again),
+LS_TEST_MAIN ("recompute", LS_TEST (uniform_runs_all_layers_again),
+              LS_TEST (early_stop_leaves_the_last_product_out), LS_TEST (block_runs_the_first_layers_again),
               LS_TEST (selective_parts_make_inputs_again), LS_TEST (selective_parts_keep_less),
               LS_TEST (split_backward_frees_what_was_made_again), LS_TEST (partitioned_inputs_are_gathered),
-              LS_TEST (offloaded_activations_come_back),
-              LS_TEST (op_runs_every_other_product_again), LS_TEST (op_runs_products_one_by_one_again), LS_TEST (listed_copies_of_fsdp_say_how_they_touch_memory), LS_TEST (kernels_of_another_access_are_others), LS_TEST (op_keeps_the_other_products), LS_TEST (op_goes_with_plain_layers_only), LS_TEST (dots_run_all_but_products_again), LS_TEST (odd_recomputation_is_refused))
+              LS_TEST (offloaded_activations_come_back), LS_TEST (op_runs_every_other_product_again),
+              LS_TEST (op_runs_products_one_by_one_again),
+              LS_TEST (listed_copies_of_fsdp_say_how_they_touch_memory),
+              LS_TEST (kernels_of_another_access_are_others), LS_TEST (op_keeps_the_other_products),
+              LS_TEST (op_goes_with_plain_layers_only), LS_TEST (dots_run_all_but_products_again),
+              LS_TEST (odd_recomputation_is_refused))

@@ -9,10 +9,21 @@ static inline LsModel
 gpt (uint32_t layers, uint32_t hidden, uint32_t heads)
 {
   return (LsModel) {
-    .n_layers = layers, .hidden = hidden, .n_heads = heads, .n_kv_heads = heads,
-    .head_dim = hidden / heads, .ffn = 4 * hidden, .vocab = 51200, .seq = 2048,
-    .mlp = LS_MLP_GELU, .norm = LS_NORM_LAYERNORM, .position = LS_POSITION_LEARNED,
-    .attention = LS_ATTENTION_UNFUSED, .linear_bias = true, .tied_embeddings = true, .dropout = true,
+    .n_layers = layers,
+    .hidden = hidden,
+    .n_heads = heads,
+    .n_kv_heads = heads,
+    .head_dim = hidden / heads,
+    .ffn = 4 * hidden,
+    .vocab = 51200,
+    .seq = 2048,
+    .mlp = LS_MLP_GELU,
+    .norm = LS_NORM_LAYERNORM,
+    .position = LS_POSITION_LEARNED,
+    .attention = LS_ATTENTION_UNFUSED,
+    .linear_bias = true,
+    .tied_embeddings = true,
+    .dropout = true,
   };
 }
 
@@ -20,9 +31,17 @@ static inline LsModel
 llama (uint32_t layers, uint32_t hidden, uint32_t heads, uint32_t kv_heads, uint32_t ffn, uint32_t vocab)
 {
   return (LsModel) {
-    .n_layers = layers, .hidden = hidden, .n_heads = heads, .n_kv_heads = kv_heads,
-    .head_dim = hidden / heads, .ffn = ffn, .vocab = vocab, .seq = 8192,
-    .mlp = LS_MLP_SWIGLU, .norm = LS_NORM_RMSNORM, .position = LS_POSITION_ROPE,
+    .n_layers = layers,
+    .hidden = hidden,
+    .n_heads = heads,
+    .n_kv_heads = kv_heads,
+    .head_dim = hidden / heads,
+    .ffn = ffn,
+    .vocab = vocab,
+    .seq = 8192,
+    .mlp = LS_MLP_SWIGLU,
+    .norm = LS_NORM_RMSNORM,
+    .position = LS_POSITION_ROPE,
     .attention = LS_ATTENTION_FLASH,
   };
 }
@@ -37,8 +56,13 @@ static inline LsShard
 shard (const LsModel *m, uint32_t tp, bool sp, uint32_t micro_batch)
 {
   return (LsShard) {
-    .tp = tp, .sp = sp, .micro_batch = micro_batch, .seq = m->seq, .attention = m->attention,
-    .dtype = LS_DTYPE_FP16, .grad_dtype = LS_DTYPE_FP16,
+    .tp = tp,
+    .sp = sp,
+    .micro_batch = micro_batch,
+    .seq = m->seq,
+    .attention = m->attention,
+    .dtype = LS_DTYPE_FP16,
+    .grad_dtype = LS_DTYPE_FP16,
   };
 }
 

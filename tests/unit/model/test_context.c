@@ -4,15 +4,33 @@
 #include "model/operators.h"
 
 static const LsModel model = {
-  .name = (char *) "m", .n_layers = 1, .hidden = 4096, .n_heads = 32, .n_kv_heads = 8, .head_dim = 128, .ffn = 16384, .vocab = 32000, .seq = 8192,
-  .mlp = LS_MLP_SWIGLU, .norm = LS_NORM_RMSNORM, .position = LS_POSITION_ROPE, .attention = LS_ATTENTION_FLASH,
+  .name = (char *) "m",
+  .n_layers = 1,
+  .hidden = 4096,
+  .n_heads = 32,
+  .n_kv_heads = 8,
+  .head_dim = 128,
+  .ffn = 16384,
+  .vocab = 32000,
+  .seq = 8192,
+  .mlp = LS_MLP_SWIGLU,
+  .norm = LS_NORM_RMSNORM,
+  .position = LS_POSITION_ROPE,
+  .attention = LS_ATTENTION_FLASH,
 };
 
 static LsShard
 shard (uint32_t cp, LsCpKind kind, bool balance)
 {
-  return (LsShard) { .tp = 1, .micro_batch = 1, .seq = 8192, .attention = LS_ATTENTION_FLASH, .dtype = LS_DTYPE_BF16, .grad_dtype = LS_DTYPE_FP32,
-                     .cp = cp, .cp_kind = kind, .cp_balance = balance };
+  return (LsShard) { .tp = 1,
+                     .micro_batch = 1,
+                     .seq = 8192,
+                     .attention = LS_ATTENTION_FLASH,
+                     .dtype = LS_DTYPE_BF16,
+                     .grad_dtype = LS_DTYPE_FP32,
+                     .cp = cp,
+                     .cp_kind = kind,
+                     .cp_balance = balance };
 }
 
 /* The worked example of operators_context.c. */
@@ -83,8 +101,8 @@ kept (const LsShard *s)
 static void
 a_layer_keeps_a_cp_th (void)
 {
-  LsShard whole = shard (1, LS_CP_RING, true), ring = shard (4, LS_CP_RING, true), gather = shard (4, LS_CP_ALL_GATHER, true),
-          ulysses = shard (4, LS_CP_ULYSSES, true);
+  LsShard whole = shard (1, LS_CP_RING, true), ring = shard (4, LS_CP_RING, true),
+          gather = shard (4, LS_CP_ALL_GATHER, true), ulysses = shard (4, LS_CP_ULYSSES, true);
   LS_CHECK_INT (4 * kept (&ring), ==, kept (&whole));
   LS_CHECK_INT (4 * kept (&gather), ==, kept (&whole));
   LS_CHECK_INT (kept (&ulysses), ==, kept (&ring) + 2048 * 4096 * 2);
@@ -102,5 +120,7 @@ gathered_inputs_may_be_kept (void)
   LS_CHECK_INT (kept (&s) - parts, ==, 2 * (8192 - 1024) * UINT64_C (4096) * 2);
 }
 
-LS_TEST_MAIN ("context", LS_TEST (steps_of_a_balanced_ring_compute_the_same), LS_TEST (an_unbalanced_rank_sees_what_is_before_it),
-              LS_TEST (ulysses_has_whole_sequences_of_few_heads), LS_TEST (a_layer_keeps_a_cp_th), LS_TEST (gathered_inputs_may_be_kept))
+LS_TEST_MAIN ("context", LS_TEST (steps_of_a_balanced_ring_compute_the_same),
+              LS_TEST (an_unbalanced_rank_sees_what_is_before_it),
+              LS_TEST (ulysses_has_whole_sequences_of_few_heads), LS_TEST (a_layer_keeps_a_cp_th),
+              LS_TEST (gathered_inputs_may_be_kept))

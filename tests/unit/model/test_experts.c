@@ -6,7 +6,13 @@
 
 #include "model/expert_load.h"
 
-#define SUM(type, n, values) ({ type sum_ = 0; for (uint32_t i_ = 0; i_ < (n); i_++) sum_ += (values)[i_]; sum_; })
+#define SUM(type, n, values)                                                                                 \
+  ({                                                                                                         \
+    type sum_ = 0;                                                                                           \
+    for (uint32_t i_ = 0; i_ < (n); i_++)                                                                    \
+      sum_ += (values)[i_];                                                                                  \
+    sum_;                                                                                                    \
+  })
 
 static LsModel
 mixtral (void)
@@ -79,7 +85,8 @@ largest_remainders_get_the_rest (void)
 static void
 all_assignments_are_shared_out (void)
 {
-  static const char *const loads[] = { "even", "zipf:1.2", "zipf:0", "lognormal:1:7", "lognormal:3:1", "5,1,1,1,1", "1,1,0,0,0,0,0,0" };
+  static const char *const loads[]
+      = { "even", "zipf:1.2", "zipf:0", "lognormal:1:7", "lognormal:3:1", "5,1,1,1,1", "1,1,0,0,0,0,0,0" };
   LsModel m = mixtral ();
   for (guint i = 0; i < G_N_ELEMENTS (loads); i++)
     for (m.seq = 1; m.seq < 5000; m.seq = m.seq * 7 + 3) {
@@ -100,7 +107,8 @@ static void
 a_seed_says_it_all (void)
 {
   LsModel m = mixtral ();
-  g_autofree double *a = shares ("lognormal:1:7", &m), *b = shares ("lognormal:1:7", &m), *c = shares ("lognormal:1:8", &m);
+  g_autofree double *a = shares ("lognormal:1:7", &m), *b = shares ("lognormal:1:7", &m),
+                    *c = shares ("lognormal:1:8", &m);
   LS_CHECK (memcmp (a, b, 8 * sizeof *a) == 0 && memcmp (a, c, 8 * sizeof *a) != 0);
   LS_CHECK_NEAR (SUM (double, 8, a), 1, 1e-12);
 }
@@ -108,8 +116,20 @@ a_seed_says_it_all (void)
 static void
 wrong_loads_are_refused (void)
 {
-  static const char *const loads[] = { "", "zipf", "zipf:", "zipf:-1", "zipf:1x", "lognormal:1", "lognormal:1:", "lognormal:1:2x", "1,",
-                                       "1,-1", "1,nan", "0", "1,2,3,4,5,6,7,8,9", "1,0,0,0,0,0,0,0" /* top_k is 2 */ };
+  static const char *const loads[] = { "",
+                                       "zipf",
+                                       "zipf:",
+                                       "zipf:-1",
+                                       "zipf:1x",
+                                       "lognormal:1",
+                                       "lognormal:1:",
+                                       "lognormal:1:2x",
+                                       "1,",
+                                       "1,-1",
+                                       "1,nan",
+                                       "0",
+                                       "1,2,3,4,5,6,7,8,9",
+                                       "1,0,0,0,0,0,0,0" /* top_k is 2 */ };
   LsModel m = mixtral ();
   for (guint i = 0; i < G_N_ELEMENTS (loads); i++) {
     g_autofree char *why = NULL;
@@ -165,12 +185,14 @@ a_layer_by_hand (void)
   g_autoptr (GArray) ops = moe_layer (&m, &s);
   const LsOperator *dispatch = find_operator (ops, "dispatch"), *fc1 = find_operator (ops, "expert-fc1");
   const LsOperator *router = find_operator (ops, "router"), *fc2 = find_operator (ops, "expert-fc2");
-  if (!LS_CHECK (dispatch && fc1 && fc2 && router && !find_operator (ops, "fc1") && !find_operator (ops, "shared-fc1")))
+  if (!LS_CHECK (dispatch && fc1 && fc2 && router && !find_operator (ops, "fc1")
+                 && !find_operator (ops, "shared-fc1")))
     return;
   LS_CHECK (dispatch->ep == LS_EP_DISPATCH && dispatch->n_fwd == 0); /* one expert: nothing to sort */
   LS_CHECK_INT (dispatch->ep_bytes, ==, 67108864);
   LS_CHECK_INT (find_operator (ops, "combine")->ep_bytes, ==, 67108864);
-  LS_CHECK (fc1->fwd[0].m == 8192 && fc1->fwd[0].n == 28672 && fc1->fwd[0].k == 4096 && fc1->fwd[0].batch == 1);
+  LS_CHECK (fc1->fwd[0].m == 8192 && fc1->fwd[0].n == 28672 && fc1->fwd[0].k == 4096
+            && fc1->fwd[0].batch == 1);
   LS_CHECK_DOUBLE (fc1->fwd[0].flops, ==, 2.0 * 8192 * 28672 * 4096);
   LS_CHECK_DOUBLE (fc1->fwd[0].bytes, ==, 2.0 * (8192.0 * 4096 + 28672.0 * 4096 + 8192.0 * 28672));
   LS_CHECK_DOUBLE (fc2->wgrad[0].flops, ==, 2.0 * 8192 * 14336 * 4096);
@@ -211,7 +233,8 @@ ranks_compute_what_tokens_ask_for (void)
   static const struct {
     uint32_t tp, ep, etp;
     const char *load;
-  } cases[] = { { 1, 8, 1, "even" }, { 1, 4, 1, "zipf:1" }, { 2, 4, 2, "zipf:1" }, { 4, 2, 2, "lognormal:1:3" }, { 2, 8, 1, "5,1" }, { 1, 2, 4, "3,1,1" } };
+  } cases[] = { { 1, 8, 1, "even" },          { 1, 4, 1, "zipf:1" }, { 2, 4, 2, "zipf:1" },
+                { 4, 2, 2, "lognormal:1:3" }, { 2, 8, 1, "5,1" },    { 1, 2, 4, "3,1,1" } };
   LsModel m = mixtral ();
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree double *w = shares (cases[i].load, &m);
@@ -222,7 +245,9 @@ ranks_compute_what_tokens_ask_for (void)
       g_autoptr (GArray) ops = moe_layer (&m, &s);
       flops += s.etp * flops_of (ops, "expert-");
       rows += (double) find_operator (ops, "dispatch")->etp_bytes / (2 * 4096);
-      params += s.etp * (double) (find_operator (ops, "expert-fc1")->param_numel[0] + find_operator (ops, "expert-fc2")->param_numel[0]);
+      params += s.etp
+          * (double) (find_operator (ops, "expert-fc1")->param_numel[0]
+                      + find_operator (ops, "expert-fc2")->param_numel[0]);
     }
     LS_CHECK_NEAR (flops, 6 * tokens * 2 * 3 * 4096 * 14336, 1e-12);
     LS_CHECK_DOUBLE (rows, ==, tokens * 2);
@@ -287,13 +312,17 @@ latent_attention_by_hand (void)
   LsModel m = deepseek ();
   LsShard s = expert_shard (&m, 4, 1, 1);
   g_autoptr (GArray) ops = layer_operators (&m, &s);
-  const LsOperator *attention = find_operator (ops, "attention"), *q_up = find_operator (ops, "q-up"), *kv_up = find_operator (ops, "kv-up");
+  const LsOperator *attention = find_operator (ops, "attention"), *q_up = find_operator (ops, "q-up"),
+                   *kv_up = find_operator (ops, "kv-up");
   const LsOperator *q_down = find_operator (ops, "q-down");
   if (!LS_CHECK (attention && q_up && kv_up && q_down))
     return;
-  LS_CHECK_DOUBLE (attention->fwd[0].flops, ==, 2.0 * 4096 * 4096 * 32 * (192 + 128) / 2); /* 32 heads, causal */
-  LS_CHECK (q_down->tp == LS_TP_NONE && q_down->fwd[0].m == 1024 && q_down->fwd[0].n == 1536 && q_down->fwd[0].k == 7168);
-  LS_CHECK (q_up->tp == LS_TP_COLUMN && q_up->fwd[0].m == 4096 && q_up->fwd[0].n == 32 * 192 && q_up->fwd[0].k == 1536);
+  LS_CHECK_DOUBLE (attention->fwd[0].flops, ==,
+                   2.0 * 4096 * 4096 * 32 * (192 + 128) / 2); /* 32 heads, causal */
+  LS_CHECK (q_down->tp == LS_TP_NONE && q_down->fwd[0].m == 1024 && q_down->fwd[0].n == 1536
+            && q_down->fwd[0].k == 7168);
+  LS_CHECK (q_up->tp == LS_TP_COLUMN && q_up->fwd[0].m == 4096 && q_up->fwd[0].n == 32 * 192
+            && q_up->fwd[0].k == 1536);
   LS_CHECK_INT (q_up->tp_bytes, ==, 4096 * 1536 * 2);
   LS_CHECK (kv_up->fwd[0].n == 32 * 256 && kv_up->fwd[0].k == 512);
   LS_CHECK_INT (kv_up->tp_bytes, ==, 4096 * (512 + 64) * 2);
@@ -326,8 +355,9 @@ experts_make_gradients_as_others_do (void)
   LS_CHECK_NEAR (bytes[1], bytes[2], 1e-12);
 }
 
-LS_TEST_MAIN ("experts", LS_TEST (largest_remainders_get_the_rest), LS_TEST (all_assignments_are_shared_out), LS_TEST (a_seed_says_it_all),
-              LS_TEST (wrong_loads_are_refused), LS_TEST (a_capacity_drops_what_is_above), LS_TEST (which_layers_have_experts),
-              LS_TEST (a_layer_by_hand), LS_TEST (ranks_compute_what_tokens_ask_for), LS_TEST (uneven_experts_take_more_tiles),
-              LS_TEST (layers_hold_the_parameters_of_the_model), LS_TEST (latent_attention_by_hand),
-              LS_TEST (experts_make_gradients_as_others_do))
+LS_TEST_MAIN ("experts", LS_TEST (largest_remainders_get_the_rest), LS_TEST (all_assignments_are_shared_out),
+              LS_TEST (a_seed_says_it_all), LS_TEST (wrong_loads_are_refused),
+              LS_TEST (a_capacity_drops_what_is_above), LS_TEST (which_layers_have_experts),
+              LS_TEST (a_layer_by_hand), LS_TEST (ranks_compute_what_tokens_ask_for),
+              LS_TEST (uneven_experts_take_more_tiles), LS_TEST (layers_hold_the_parameters_of_the_model),
+              LS_TEST (latent_attention_by_hand), LS_TEST (experts_make_gradients_as_others_do))

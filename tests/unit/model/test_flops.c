@@ -8,7 +8,7 @@
 
 #include "fixtures.h"
 
-#define DAY_S 86400.0
+#define DAY_S           86400.0
 #define A100_FLOP_PER_S 312e12 /* NVIDIA A100 data sheet, dense fp16 */
 
 /* Training FLOPs of any model with n_params parameters that a token multiplies,
@@ -142,9 +142,9 @@ megatron_bridge_counts_causal (void)
   LsModel large = llama (126, 16384, 128, 8, 53248, 128256);
   double per_token_8b = ls_model_flops (&small, small.vocab, 8192, 1, true) / 8192;
   double per_token_405b = ls_model_flops (&large, large.vocab, 8192, 1, true) / 8192;
-  LS_CHECK_NEAR (14451 * per_token_8b, 744e12, 0.03);   /* nemo-LLaMA3-8B_H100x8_FP8 */
-  LS_CHECK_NEAR (31508 * per_token_8b, 1622e12, 0.03);  /* nemo-LLaMA3-8B_GB200x8_FP8 */
-  LS_CHECK_NEAR (326 * per_token_405b, 822e12, 0.03);   /* nemo-LLaMA3.1-405B_H100x1024_FP8 */
+  LS_CHECK_NEAR (14451 * per_token_8b, 744e12, 0.03);  /* nemo-LLaMA3-8B_H100x8_FP8 */
+  LS_CHECK_NEAR (31508 * per_token_8b, 1622e12, 0.03); /* nemo-LLaMA3-8B_GB200x8_FP8 */
+  LS_CHECK_NEAR (326 * per_token_405b, 822e12, 0.03);  /* nemo-LLaMA3.1-405B_H100x1024_FP8 */
 }
 
 /* NeMo 24.07, docs/source/performance/performance_summary.md, LLaMA-3 70B on 64
@@ -196,8 +196,17 @@ split_record (char *line, char **ret_fields, size_t cap)
 /* Columns of runs/runs.csv that the next test reads. */
 enum { ID, LAYERS, HIDDEN, HEADS, KV_HEADS, FFN, VOCAB, SEQ, TFLOPS, TFLOPS_KIND, TOKENS, N_COLUMNS };
 static const char *const columns[N_COLUMNS] = {
-  "id", "layers", "hidden", "heads", "kv_heads", "ffn_hidden", "vocab", "seq_len",
-  "tflops_per_gpu", "tflops_kind", "tokens_per_s_per_gpu",
+  "id",
+  "layers",
+  "hidden",
+  "heads",
+  "kv_heads",
+  "ffn_hidden",
+  "vocab",
+  "seq_len",
+  "tflops_per_gpu",
+  "tflops_kind",
+  "tokens_per_s_per_gpu",
 };
 
 static void
@@ -218,18 +227,18 @@ static bool
 is_dense_llama (char **f, const size_t *at)
 {
   return strstr (f[at[ID]], "LLAMA3") && strstr (f[at[ID]], "Pre-Training")
-         && g_str_has_prefix (f[at[TFLOPS_KIND]], "model (causal") && *f[at[TOKENS]] && *f[at[TFLOPS]];
+      && g_str_has_prefix (f[at[TFLOPS_KIND]], "model (causal") && *f[at[TOKENS]] && *f[at[TFLOPS]];
 }
 
 static double
 relative_error (char **f, const size_t *at)
 {
-  LsModel m = llama (atoi (f[at[LAYERS]]), atoi (f[at[HIDDEN]]), atoi (f[at[HEADS]]),
-                     atoi (f[at[KV_HEADS]]), atoi (f[at[FFN]]), atoi (f[at[VOCAB]]));
+  LsModel m = llama (atoi (f[at[LAYERS]]), atoi (f[at[HIDDEN]]), atoi (f[at[HEADS]]), atoi (f[at[KV_HEADS]]),
+                     atoi (f[at[FFN]]), atoi (f[at[VOCAB]]));
   uint32_t seq = atoi (f[at[SEQ]]);
   double per_token = ls_model_flops (&m, m.vocab, seq, 1, true) / seq;
-  return fabs (g_ascii_strtod (f[at[TOKENS]], NULL) * per_token
-               / (1e12 * g_ascii_strtod (f[at[TFLOPS]], NULL)) - 1);
+  return fabs (
+      g_ascii_strtod (f[at[TOKENS]], NULL) * per_token / (1e12 * g_ascii_strtod (f[at[TFLOPS]], NULL)) - 1);
 }
 
 /* nemo-all: all dense Llama-3 rows of Megatron-Bridge: mean 0.18 %, worst 2.26 %. */

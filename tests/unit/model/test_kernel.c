@@ -35,7 +35,8 @@ batch_multiplies_both (void)
 static void
 parts_of_a_gemm_add_up (void)
 {
-  LsKernel whole = ls_kernel_gemm ("x", LS_DTYPE_BF16, 64, 20, 30, 1, 4, true), part = ls_kernel_gemm_part (&whole, 4);
+  LsKernel whole = ls_kernel_gemm ("x", LS_DTYPE_BF16, 64, 20, 30, 1, 4, true),
+           part = ls_kernel_gemm_part (&whole, 4);
   LS_CHECK_INT (part.m, ==, 16);
   LS_CHECK_DOUBLE (4 * part.flops, ==, whole.flops);
   LS_CHECK_DOUBLE (4 * part.bytes, ==, whole.bytes + 3 * 2 * 20 * 30);
@@ -71,6 +72,6 @@ kinds_have_distinct_names (void)
 }
 
 LS_TEST_MAIN ("kernel", LS_TEST (gemm_counts_two_flops_per_multiply_add),
-              LS_TEST (accumulating_gemm_reads_c_too), LS_TEST (batch_multiplies_both), LS_TEST (parts_of_a_gemm_add_up),
-              LS_TEST (dimensions_beyond_32_bits_do_not_wrap), LS_TEST (stream_keeps_shape_and_bytes),
-              LS_TEST (kinds_have_distinct_names))
+              LS_TEST (accumulating_gemm_reads_c_too), LS_TEST (batch_multiplies_both),
+              LS_TEST (parts_of_a_gemm_add_up), LS_TEST (dimensions_beyond_32_bits_do_not_wrap),
+              LS_TEST (stream_keeps_shape_and_bytes), LS_TEST (kinds_have_distinct_names))

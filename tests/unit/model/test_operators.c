@@ -46,7 +46,7 @@ static double
 operator_flops (const LsOperator *op, Filter filter)
 {
   return sum_flops (op->fwd, op->n_fwd, filter) + sum_flops (op->igrad, op->n_igrad, filter)
-         + sum_flops (op->wgrad, op->n_wgrad, filter);
+      + sum_flops (op->wgrad, op->n_wgrad, filter);
 }
 
 static double
@@ -84,7 +84,7 @@ static double
 parts_flops (Parts p, uint32_t n_layers, Filter filter)
 {
   return total_flops (p.embedding, filter) + n_layers * total_flops (p.layer, filter)
-         + total_flops (p.head, filter);
+      + total_flops (p.head, filter);
 }
 
 /* What the ranks of a tensor-parallel group compute is what the model needs. */
@@ -176,7 +176,7 @@ check_params (LsModel m)
     Parts p = parts_new (&m, &s);
     LS_CHECK_INT (params_over_ranks (p.layer, t), ==, ls_model_layer_params (&m, 0));
     LS_CHECK_INT (params_over_ranks (p.embedding, t) + m.n_layers * params_over_ranks (p.layer, t)
-                    + params_over_ranks (p.head, t),
+                      + params_over_ranks (p.head, t),
                   ==, ls_model_params (&m, ls_model_padded_vocab (&m, t)));
     parts_free (p);
   }
@@ -260,8 +260,9 @@ kernels_are_well_formed (void)
         for (uint32_t j = 0; j < n[l]; j++) {
           LS_CHECK (lists[l][j].name != NULL);
           LS_CHECK_DOUBLE (lists[l][j].bytes, >, 0);
-          LS_CHECK_INT (lists[l][j].flops > 0, ==, is_gemm (&lists[l][j]) || is_flash (&lists[l][j])
-                                                       || (l == 0 && is_dropout (&lists[l][j])) || is_jit_gelu (&lists[l][j]));
+          LS_CHECK_INT (lists[l][j].flops > 0, ==,
+                        is_gemm (&lists[l][j]) || is_flash (&lists[l][j])
+                            || (l == 0 && is_dropout (&lists[l][j])) || is_jit_gelu (&lists[l][j]));
         }
     }
     parts_free (p);
@@ -272,13 +273,23 @@ kernels_are_well_formed (void)
 static void
 gpt_layer_is_megatrons (void)
 {
-  static const struct { const char *name; LsTpMode tp; bool core; } expected[] = {
-    { "input-norm", LS_TP_NONE, false },        { "qkv", LS_TP_COLUMN, false },
-    { "attention-scores", LS_TP_NONE, true },   { "attention-softmax", LS_TP_NONE, true },
-    { "attention-dropout", LS_TP_NONE, true },  { "attention-context", LS_TP_NONE, true },
-    { "proj", LS_TP_ROW, false },               { "attention-add", LS_TP_NONE, false },
-    { "mlp-norm", LS_TP_NONE, false },          { "fc1", LS_TP_COLUMN, false },
-    { "mlp-act", LS_TP_NONE, false },           { "fc2", LS_TP_ROW, false },
+  static const struct {
+    const char *name;
+    LsTpMode tp;
+    bool core;
+  } expected[] = {
+    { "input-norm", LS_TP_NONE, false },
+    { "qkv", LS_TP_COLUMN, false },
+    { "attention-scores", LS_TP_NONE, true },
+    { "attention-softmax", LS_TP_NONE, true },
+    { "attention-dropout", LS_TP_NONE, true },
+    { "attention-context", LS_TP_NONE, true },
+    { "proj", LS_TP_ROW, false },
+    { "attention-add", LS_TP_NONE, false },
+    { "mlp-norm", LS_TP_NONE, false },
+    { "fc1", LS_TP_COLUMN, false },
+    { "mlp-act", LS_TP_NONE, false },
+    { "fc2", LS_TP_ROW, false },
     { "mlp-add", LS_TP_NONE, false },
   };
   LsModel m = gpt (1, 6144, 64);
@@ -298,13 +309,16 @@ gpt_layer_is_megatrons (void)
 static void
 gemms_have_the_shapes_of_22b (void)
 {
-  static const struct { const char *name; uint64_t m, n, k, batch; } expected[] = {
-    { "qkv", 8192, 2304, 6144, 1 },       { "qkv-dgrad", 8192, 6144, 2304, 1 },
-    { "qkv-wgrad", 2304, 6144, 8192, 1 }, { "scores-bmm", 2048, 2048, 96, 32 },
+  static const struct {
+    const char *name;
+    uint64_t m, n, k, batch;
+  } expected[] = {
+    { "qkv", 8192, 2304, 6144, 1 },        { "qkv-dgrad", 8192, 6144, 2304, 1 },
+    { "qkv-wgrad", 2304, 6144, 8192, 1 },  { "scores-bmm", 2048, 2048, 96, 32 },
     { "context-bmm", 2048, 96, 2048, 32 }, { "dp-bmm", 2048, 2048, 96, 32 },
-    { "dv-bmm", 2048, 96, 2048, 32 },     { "dq-bmm", 2048, 96, 2048, 32 },
-    { "dk-bmm", 2048, 96, 2048, 32 },     { "proj", 8192, 6144, 768, 1 },
-    { "fc1", 8192, 3072, 6144, 1 },       { "fc2", 8192, 6144, 3072, 1 },
+    { "dv-bmm", 2048, 96, 2048, 32 },      { "dq-bmm", 2048, 96, 2048, 32 },
+    { "dk-bmm", 2048, 96, 2048, 32 },      { "proj", 8192, 6144, 768, 1 },
+    { "fc1", 8192, 3072, 6144, 1 },        { "fc2", 8192, 6144, 3072, 1 },
     { "fc2-wgrad", 6144, 3072, 8192, 1 },
   };
   LsModel m = gpt (1, 6144, 64);
@@ -350,7 +364,10 @@ sequence_parallelism_cuts_norms_and_adds (void)
   g_autoptr (GArray) without = layer_operators (&m, &off);
   g_autoptr (GArray) with = layer_operators (&m, &on);
   static const char *const cut[] = {
-    "layernorm-fwd", "layernorm-dgrad", "bias-dropout-add", "row-bias-grad",
+    "layernorm-fwd",
+    "layernorm-dgrad",
+    "bias-dropout-add",
+    "row-bias-grad",
   };
   static const char *const kept[] = {
     "qkv", "fc1-bias-grad", "bias-gelu", "scale-mask-softmax", "context-transpose",
@@ -410,7 +427,8 @@ jit_gelu_computes_as_well (void)
   LS_CHECK_DOUBLE (kernel_named (plain, "gelu")->flops, ==, 0);
 }
 
-/* apex's layer norms are short of arithmetic, not of memory: 55 and 120 FLOPs an element. RMSNorm never was apex's. */
+/* apex's layer norms are short of arithmetic, not of memory: 55 and 120 FLOPs an element. RMSNorm never was
+ * apex's. */
 static void
 apex_norms_compute_more_and_move_as_much (void)
 {
@@ -457,7 +475,8 @@ wgrad_accumulates_in_grad_dtype (void)
   s.grad_dtype = LS_DTYPE_FP32;
   g_autoptr (GArray) wide = layer_operators (&m, &s);
   double numel = 3072.0 * 6144;
-  LS_CHECK_DOUBLE (kernel_bytes (wide, "fc1-wgrad") - kernel_bytes (narrow, "fc1-wgrad"), ==, (8 - 2) * numel);
+  LS_CHECK_DOUBLE (kernel_bytes (wide, "fc1-wgrad") - kernel_bytes (narrow, "fc1-wgrad"), ==,
+                   (8 - 2) * numel);
   LS_CHECK_DOUBLE (kernel_bytes (narrow, "grad-accumulate"), ==, 6.0 * 2304 * 6144); /* qkv, the first */
   LS_CHECK (kernel_named (wide, "grad-accumulate") == NULL);
   LS_CHECK_DOUBLE (kernel_bytes (wide, "fc1-dgrad"), ==, kernel_bytes (narrow, "fc1-dgrad"));
@@ -547,9 +566,9 @@ fp8_is_for_the_layers_gemms_only (void)
   parts_free (p);
 }
 
-/* What Transformer Engine does for a format whose scales go along one direction: the maximum first (nvfp4 only), both
- * layouts from the 16-bit tensor in one pass, no transpose for W; where sequence parallelism gathers the fp4
- * layout for W, its parts are put together. Attention and logits stay in bf16. */
+/* What Transformer Engine does for a format whose scales go along one direction: the maximum first (nvfp4
+ * only), both layouts from the 16-bit tensor in one pass, no transpose for W; where sequence parallelism
+ * gathers the fp4 layout for W, its parts are put together. Attention and logits stay in bf16. */
 static void
 block_scales_go_along_one_direction (void)
 {
@@ -637,5 +656,5 @@ LS_TEST_MAIN ("operators", LS_TEST (unfused_flops_are_the_models),
               LS_TEST (a_bias_apart_is_read_and_written_once_more),
               LS_TEST (llama_layer_has_rope_swiglu_and_no_biases),
               LS_TEST (grouped_queries_unfused_expand_k_and_v), LS_TEST (alibi_is_added_by_the_score_gemm),
-              LS_TEST (fp8_is_for_the_layers_gemms_only),
-              LS_TEST (block_scales_go_along_one_direction), LS_TEST (ends_of_a_model_stay_in_bf16), LS_TEST (loss_reduces_three_times))
+              LS_TEST (fp8_is_for_the_layers_gemms_only), LS_TEST (block_scales_go_along_one_direction),
+              LS_TEST (ends_of_a_model_stay_in_bf16), LS_TEST (loss_reduces_three_times))

@@ -69,8 +69,8 @@ casts (LsDtype dtype)
   return kernels;
 }
 
-/* fp8: 2 bytes read, 1 written in each of two layouts. nvfp4: a pass over 2 bytes for the maximum, then 2 read and 9/16
- * written twice. The optimizer's own kernels are those of bf16. */
+/* fp8: 2 bytes read, 1 written in each of two layouts. nvfp4: a pass over 2 bytes for the maximum, then 2
+ * read and 9/16 written twice. The optimizer's own kernels are those of bf16. */
 static void
 scaled_formats_cast_weights (void)
 {
@@ -79,7 +79,8 @@ scaled_formats_cast_weights (void)
   LS_CHECK_DOUBLE (bytes_of (nvfp4, "nvfp4-weight-amax"), ==, 16 * 2);
   LS_CHECK_DOUBLE (bytes_of (nvfp4, "nvfp4-weight-cast"), ==, 16 * 2 + 2 * 9);
   LS_CHECK_INT (bf16->len, ==, 0);
-  LS_CHECK_DOUBLE (bytes_per_param (LS_DTYPE_NVFP4, LS_DTYPE_BF16), ==, bytes_per_param (LS_DTYPE_BF16, LS_DTYPE_BF16));
+  LS_CHECK_DOUBLE (bytes_per_param (LS_DTYPE_NVFP4, LS_DTYPE_BF16), ==,
+                   bytes_per_param (LS_DTYPE_BF16, LS_DTYPE_BF16));
 }
 
 /* The gradient-norm all-reduce goes after the one REDUCTION, before the clip. */
@@ -87,7 +88,8 @@ static void
 one_reduction_comes_before_clip_and_adam (void)
 {
   g_autoptr (GArray) kernels = optimizer (10, LS_DTYPE_FP16, LS_DTYPE_FP16);
-  const char *expected[] = { "main-grad-copy", "grad-unscale", "grad-norm", "grad-clip", "adam", "weight-copy" };
+  const char *expected[]
+      = { "main-grad-copy", "grad-unscale", "grad-norm", "grad-clip", "adam", "weight-copy" };
   if (!LS_CHECK (kernels->len == G_N_ELEMENTS (expected)))
     return;
   for (guint i = 0; i < kernels->len; i++) {
@@ -106,10 +108,12 @@ shards_are_stepped_on_in_place (void)
     g_autoptr (GArray) kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
     ls_optimizer_kernels_sharded (10, dtypes[i], kernels);
     LS_CHECK_INT (kernels->len, ==, dtypes[i] == LS_DTYPE_FP16 ? 4 : 3);
-    LS_CHECK_DOUBLE (bytes_of (kernels, "grad-norm") + bytes_of (kernels, "grad-clip") + bytes_of (kernels, "adam"), ==, 400);
+    LS_CHECK_DOUBLE (bytes_of (kernels, "grad-norm") + bytes_of (kernels, "grad-clip")
+                         + bytes_of (kernels, "adam"),
+                     ==, 400);
   }
 }
 
-LS_TEST_MAIN ("optimizer", LS_TEST (shards_are_stepped_on_in_place), LS_TEST (bytes_follow_from_the_recipe), LS_TEST (adam_moves_28_of_the_30_bytes_of_a_fused_step),
-              LS_TEST (only_fp16_unscales), LS_TEST (scaled_formats_cast_weights),
-              LS_TEST (one_reduction_comes_before_clip_and_adam))
+LS_TEST_MAIN ("optimizer", LS_TEST (shards_are_stepped_on_in_place), LS_TEST (bytes_follow_from_the_recipe),
+              LS_TEST (adam_moves_28_of_the_30_bytes_of_a_fused_step), LS_TEST (only_fp16_unscales),
+              LS_TEST (scaled_formats_cast_weights), LS_TEST (one_reduction_comes_before_clip_and_adam))

@@ -1,5 +1,6 @@
-/* Pins: a list of kernels stands where an operator's own stood, with the elements and bytes that its expressions say;
- * products one by one compute what the joint one does; what the list does not name is as built in. */
+/* Pins: a list of kernels stands where an operator's own stood, with the elements and bytes that its
+ * expressions say; products one by one compute what the joint one does; what the list does not name is as
+ * built in. */
 #include "ls_test.h"
 
 #include <string.h>
@@ -16,7 +17,11 @@ expression (const char *text)
 static LsRecipeKernel
 kernel (const char *name, LsAccess access, const char *elements, double read, double write)
 {
-  return (LsRecipeKernel) { .name = g_strdup (name), .access = access, .elements = expression (elements), .read = read, .write = write,
+  return (LsRecipeKernel) { .name = g_strdup (name),
+                            .access = access,
+                            .elements = expression (elements),
+                            .read = read,
+                            .write = write,
                             .dtype = LS_DTYPE_BF16 };
 }
 
@@ -35,7 +40,8 @@ list (const LsRecipeKernel *kernels, guint n)
   return all;
 }
 
-#define LIST(...) list ((const LsRecipeKernel[]) { __VA_ARGS__ }, G_N_ELEMENTS (((const LsRecipeKernel[]) { __VA_ARGS__ })))
+#define LIST(...)                                                                                            \
+  list ((const LsRecipeKernel[]) { __VA_ARGS__ }, G_N_ELEMENTS (((const LsRecipeKernel[]) { __VA_ARGS__ })))
 #define CORE ((LsRecipeKernel) { .is_core = true })
 
 static LsRecipes *
@@ -50,15 +56,31 @@ recipes_of (LsRecipe recipe)
 static LsModel
 llama (void)
 {
-  return (LsModel) { .n_layers = 1, .hidden = 512, .n_heads = 8, .n_kv_heads = 2, .head_dim = 64, .ffn = 1024, .vocab = 1000, .seq = 256,
-                     .norm = LS_NORM_RMSNORM, .mlp = LS_MLP_SWIGLU, .position = LS_POSITION_ROPE };
+  return (LsModel) { .n_layers = 1,
+                     .hidden = 512,
+                     .n_heads = 8,
+                     .n_kv_heads = 2,
+                     .head_dim = 64,
+                     .ffn = 1024,
+                     .vocab = 1000,
+                     .seq = 256,
+                     .norm = LS_NORM_RMSNORM,
+                     .mlp = LS_MLP_SWIGLU,
+                     .position = LS_POSITION_ROPE };
 }
 
 static LsShard
 shard (const LsRecipes *recipes)
 {
-  return (LsShard) { .tp = 1, .micro_batch = 2, .seq = 256, .cp = 1, .attention = LS_ATTENTION_FLASH, .dtype = LS_DTYPE_BF16, .grad_dtype = LS_DTYPE_FP32,
-                     .grad_is_fresh = true, .recipes = recipes };
+  return (LsShard) { .tp = 1,
+                     .micro_batch = 2,
+                     .seq = 256,
+                     .cp = 1,
+                     .attention = LS_ATTENTION_FLASH,
+                     .dtype = LS_DTYPE_BF16,
+                     .grad_dtype = LS_DTYPE_FP32,
+                     .grad_is_fresh = true,
+                     .recipes = recipes };
 }
 
 static GArray *
@@ -92,10 +114,13 @@ static void
 a_norm_runs_the_kernels_of_its_list (void)
 {
   LsModel m = llama ();
-  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) {
-    .operator_ = LS_RECIPE_NORM, .models = LS_FOR_RMSNORM, .saved = expression ("6*s*b*h"),
-    .forward = LIST (kernel ("to fp32", LS_ACCESS_CASTUP, "s*b*h", 2, 4), kernel ("rsqrt", LS_ACCESS_TINY, "s*b", 4, 4)),
-    .backward = LIST (kernel ("dx", LS_ACCESS_VEC, "s*b*h", 8, 4)) });
+  g_autoptr (LsRecipes) r
+      = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_NORM,
+                                 .models = LS_FOR_RMSNORM,
+                                 .saved = expression ("6*s*b*h"),
+                                 .forward = LIST (kernel ("to fp32", LS_ACCESS_CASTUP, "s*b*h", 2, 4),
+                                                  kernel ("rsqrt", LS_ACCESS_TINY, "s*b", 4, 4)),
+                                 .backward = LIST (kernel ("dx", LS_ACCESS_VEC, "s*b*h", 8, 4)) });
   LsShard s = shard (r);
   g_autoptr (GArray) ops = layer (&m, &s);
   const LsOperator *o = named (ops, "input-norm");
@@ -133,9 +158,12 @@ static void
 products_one_by_one_compute_the_same (void)
 {
   LsModel m = llama ();
-  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) {
-    .operator_ = LS_RECIPE_QKV, .one_by_one = true, .forward = LIST (kernel ("zero", LS_ACCESS_FILL, "1", 0, 4), CORE),
-    .backward = LIST (CORE, kernel ("sum", LS_ACCESS_VEC, "s*b*h", 4, 2)), .saved = expression ("6*s*b*q") });
+  g_autoptr (LsRecipes) r
+      = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_QKV,
+                                 .one_by_one = true,
+                                 .forward = LIST (kernel ("zero", LS_ACCESS_FILL, "1", 0, 4), CORE),
+                                 .backward = LIST (CORE, kernel ("sum", LS_ACCESS_VEC, "s*b*h", 4, 2)),
+                                 .saved = expression ("6*s*b*q") });
   LsShard s = shard (r), plain = shard (NULL);
   g_autoptr (GArray) ops = layer (&m, &s);
   g_autoptr (GArray) built_in = layer (&m, &plain);
@@ -166,9 +194,14 @@ static void
 the_core_stands_where_the_list_says (void)
 {
   LsModel m = llama ();
-  LsRecipeKernel repeat = { .name = g_strdup ("repeat k"), .access = LS_ACCESS_STRIDED16, .elements = expression ("s*b*q"),
-                            .bytes = expression ("2*s*b*k + 2*s*b*q"), .dtype = LS_DTYPE_BF16 };
-  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_ATTENTION, .models = LS_FOR_GQA, .forward = LIST (repeat, CORE),
+  LsRecipeKernel repeat = { .name = g_strdup ("repeat k"),
+                            .access = LS_ACCESS_STRIDED16,
+                            .elements = expression ("s*b*q"),
+                            .bytes = expression ("2*s*b*k + 2*s*b*q"),
+                            .dtype = LS_DTYPE_BF16 };
+  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_ATTENTION,
+                                                     .models = LS_FOR_GQA,
+                                                     .forward = LIST (repeat, CORE),
                                                      .backward = LIST (CORE) });
   LsShard s = shard (r), plain = shard (NULL);
   g_autoptr (GArray) ops = layer (&m, &s);
@@ -187,8 +220,10 @@ static void
 sums_have_their_gradients_beside_a_norm (void)
 {
   LsModel m = llama ();
-  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_RESIDUAL, .forward = LIST (kernel ("add", LS_ACCESS_VEC, "s*b*h", 4, 2)),
-                                                     .backward = LIST (kernel ("grad add", LS_ACCESS_VEC, "s*b*h", 4, 2)) });
+  g_autoptr (LsRecipes) r
+      = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_RESIDUAL,
+                                 .forward = LIST (kernel ("add", LS_ACCESS_VEC, "s*b*h", 4, 2)),
+                                 .backward = LIST (kernel ("grad add", LS_ACCESS_VEC, "s*b*h", 4, 2)) });
   LsRecipe fused = { .operator_ = LS_RECIPE_ATTENTION_ADD };
   g_array_append_val (r->operators, fused);
   LsShard s = shard (r);
@@ -206,8 +241,11 @@ static void
 an_embedding_has_its_gradient_with_the_weights (void)
 {
   LsModel m = llama ();
-  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_EMBEDDING, .forward = LIST (kernel ("rows", LS_ACCESS_GATHER, "s*b*h", 2, 2)),
-                                                     .backward = LIST (kernel ("zero", LS_ACCESS_FILL, "V*h", 0, 2), kernel ("add rows", LS_ACCESS_SCATTER, "s*b*h", 4, 2)) });
+  g_autoptr (LsRecipes) r
+      = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_EMBEDDING,
+                                 .forward = LIST (kernel ("rows", LS_ACCESS_GATHER, "s*b*h", 2, 2)),
+                                 .backward = LIST (kernel ("zero", LS_ACCESS_FILL, "V*h", 0, 2),
+                                                   kernel ("add rows", LS_ACCESS_SCATTER, "s*b*h", 4, 2)) });
   LsShard s = shard (r);
   g_autoptr (GArray) ops = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   ls_operators_embedding (&m, &s, ops);
@@ -228,10 +266,13 @@ static void
 an_optimizer_steps_as_listed (void)
 {
   LsModel m = llama ();
-  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_CLIP, .forward = LIST (kernel ("squares", LS_ACCESS_MULTI, "S", 4, 0),
-                                                                                                   kernel ("scale", LS_ACCESS_MULTI, "S", 4, 4)) });
-  LsRecipe step = { .operator_ = LS_RECIPE_OPTIMIZER, .forward = LIST (launched (kernel ("momentum", LS_ACCESS_MULTI, "S", 8, 4), "0.25*T"),
-                                                                       kernel ("update", LS_ACCESS_MULTI, "S", 16, 4)) };
+  g_autoptr (LsRecipes) r
+      = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_CLIP,
+                                 .forward = LIST (kernel ("squares", LS_ACCESS_MULTI, "S", 4, 0),
+                                                  kernel ("scale", LS_ACCESS_MULTI, "S", 4, 4)) });
+  LsRecipe step = { .operator_ = LS_RECIPE_OPTIMIZER,
+                    .forward = LIST (launched (kernel ("momentum", LS_ACCESS_MULTI, "S", 8, 4), "0.25*T"),
+                                     kernel ("update", LS_ACCESS_MULTI, "S", 16, 4)) };
   g_array_append_val (r->operators, step);
   g_autoptr (GArray) kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
   ls_optimizer_kernels (1000, LS_DTYPE_BF16, LS_DTYPE_FP32, kernels);
@@ -252,23 +293,29 @@ an_optimizer_steps_as_listed (void)
 
 /* --- attention that is not fused, biases, words by a product ---------------------------------------- */
 
-/* 2 sequences, 8 heads, 256 x 256 scores. Q K^T, P V and their gradients stay; what stands around them is the list's, without
- * copies of K and V for each head of Q, and without the copy of the context. */
+/* 2 sequences, 8 heads, 256 x 256 scores. Q K^T, P V and their gradients stay; what stands around them is the
+ * list's, without copies of K and V for each head of Q, and without the copy of the context. */
 static void
 unfused_attention_runs_the_kernels_of_its_lists (void)
 {
   LsModel m = llama ();
-  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_SCORES, .forward = LIST (CORE), .backward = LIST (CORE) });
-  LsRecipe softmax = { .operator_ = LS_RECIPE_SOFTMAX, .saved = expression ("4*s*a*b*s"),
-                       .forward = LIST (kernel ("max", LS_ACCESS_XLA_RED, "s*a*b*s", 2, 0), kernel ("normalise", LS_ACCESS_XLA, "s*a*b*s", 2, 2)),
+  g_autoptr (LsRecipes) r = recipes_of (
+      (LsRecipe) { .operator_ = LS_RECIPE_SCORES, .forward = LIST (CORE), .backward = LIST (CORE) });
+  LsRecipe softmax = { .operator_ = LS_RECIPE_SOFTMAX,
+                       .saved = expression ("4*s*a*b*s"),
+                       .forward = LIST (kernel ("max", LS_ACCESS_XLA_RED, "s*a*b*s", 2, 0),
+                                        kernel ("normalise", LS_ACCESS_XLA, "s*a*b*s", 2, 2)),
                        .backward = LIST (kernel ("grad", LS_ACCESS_XLA, "s*a*b*s", 4, 2)) };
-  LsRecipe context = { .operator_ = LS_RECIPE_CONTEXT, .forward = LIST (CORE), .backward = LIST (kernel ("transpose", LS_ACCESS_XLA, "s*b*q", 2, 2), CORE) };
+  LsRecipe context = { .operator_ = LS_RECIPE_CONTEXT,
+                       .forward = LIST (CORE),
+                       .backward = LIST (kernel ("transpose", LS_ACCESS_XLA, "s*b*q", 2, 2), CORE) };
   g_array_append_val (r->operators, softmax);
   g_array_append_val (r->operators, context);
   LsShard s = shard (r);
   s.attention = LS_ATTENTION_UNFUSED;
   g_autoptr (GArray) ops = layer (&m, &s);
-  const LsOperator *scores = named (ops, "attention-scores"), *rows = named (ops, "attention-softmax"), *out = named (ops, "attention-context");
+  const LsOperator *scores = named (ops, "attention-scores"), *rows = named (ops, "attention-softmax"),
+                   *out = named (ops, "attention-context");
   LS_CHECK_INT (scores->n_fwd, ==, 1);
   LS_CHECK_INT (scores->n_igrad, ==, 2);
   LS_CHECK_INT (rows->n_fwd, ==, 2);
@@ -286,8 +333,11 @@ gradients_of_biases_are_there_once (void)
   LsModel m = llama ();
   m.linear_bias = true;
   for (int is_listed = 0; is_listed < 2; is_listed++) {
-    g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_QKV, .bias_grad_is_listed = is_listed, .forward = LIST (CORE),
-                                                       .backward = LIST (kernel ("sums", LS_ACCESS_XLA_COLRED, "s*b*q", 2, 2), CORE) });
+    g_autoptr (LsRecipes) r = recipes_of (
+        (LsRecipe) { .operator_ = LS_RECIPE_QKV,
+                     .bias_grad_is_listed = is_listed,
+                     .forward = LIST (CORE),
+                     .backward = LIST (kernel ("sums", LS_ACCESS_XLA_COLRED, "s*b*q", 2, 2), CORE) });
     LsShard s = shard (r);
     g_autoptr (GArray) ops = layer (&m, &s);
     LS_CHECK_INT (named (ops, "qkv")->n_wgrad, ==, 2 - is_listed);
@@ -301,8 +351,11 @@ static void
 words_are_looked_up_by_a_product (void)
 {
   LsModel m = llama ();
-  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_EMBEDDING, .is_one_hot = true,
-                                                     .forward = LIST (kernel ("one-hot", LS_ACCESS_XLA, "s*b*V", 0, 2), CORE), .backward = LIST (CORE) });
+  g_autoptr (LsRecipes) r
+      = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_EMBEDDING,
+                                 .is_one_hot = true,
+                                 .forward = LIST (kernel ("one-hot", LS_ACCESS_XLA, "s*b*V", 0, 2), CORE),
+                                 .backward = LIST (CORE) });
   LsShard s = shard (r);
   g_autoptr (GArray) ops = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   ls_operators_embedding (&m, &s, ops);
@@ -315,8 +368,11 @@ words_are_looked_up_by_a_product (void)
   LS_CHECK_DOUBLE (words->wgrad[0].flops, ==, 2.0 * 512 * 1024 * 512);
 }
 
-LS_TEST_MAIN ("recipe", LS_TEST (a_norm_runs_the_kernels_of_its_list), LS_TEST (lists_are_for_models_that_have_it),
-              LS_TEST (products_one_by_one_compute_the_same), LS_TEST (the_core_stands_where_the_list_says),
-              LS_TEST (sums_have_their_gradients_beside_a_norm), LS_TEST (an_embedding_has_its_gradient_with_the_weights), LS_TEST (an_optimizer_steps_as_listed),
-              LS_TEST (unfused_attention_runs_the_kernels_of_its_lists), LS_TEST (gradients_of_biases_are_there_once),
-              LS_TEST (words_are_looked_up_by_a_product))
+LS_TEST_MAIN ("recipe", LS_TEST (a_norm_runs_the_kernels_of_its_list),
+              LS_TEST (lists_are_for_models_that_have_it), LS_TEST (products_one_by_one_compute_the_same),
+              LS_TEST (the_core_stands_where_the_list_says),
+              LS_TEST (sums_have_their_gradients_beside_a_norm),
+              LS_TEST (an_embedding_has_its_gradient_with_the_weights),
+              LS_TEST (an_optimizer_steps_as_listed),
+              LS_TEST (unfused_attention_runs_the_kernels_of_its_lists),
+              LS_TEST (gradients_of_biases_are_there_once), LS_TEST (words_are_looked_up_by_a_product))

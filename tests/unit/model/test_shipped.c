@@ -16,7 +16,7 @@
 static const struct {
   const char *name;
   double params;
-  double half_digit; /* of the last one printed; 0: exact */
+  double half_digit;                /* of the last one printed; 0: exact */
   double active, active_half_digit; /* 0: all */
 } published[] = {
   { "gpt-1.7b", 1.7e9, 0.05e9 },
@@ -75,12 +75,16 @@ static LsModel
 dimensions (const cJSON *json)
 {
   LsModel m = {
-    .n_layers = number (json, "layers", 0), .hidden = number (json, "hidden", 0),
-    .n_heads = number (json, "heads", 1), .vocab = number (json, "vocab", 0), .seq = number (json, "seq", 0),
+    .n_layers = number (json, "layers", 0),
+    .hidden = number (json, "hidden", 0),
+    .n_heads = number (json, "heads", 1),
+    .vocab = number (json, "vocab", 0),
+    .seq = number (json, "seq", 0),
     .mlp = is (json, "mlp", "swiglu") ? LS_MLP_SWIGLU : LS_MLP_GELU,
     .norm = is (json, "norm", "rmsnorm") ? LS_NORM_RMSNORM : LS_NORM_LAYERNORM,
     .position = is (json, "position", "learned") ? LS_POSITION_LEARNED : LS_POSITION_ROPE,
-    .linear_bias = is_true (json, "linear_bias"), .qkv_bias = is_true (json, "qkv_bias"),
+    .linear_bias = is_true (json, "linear_bias"),
+    .qkv_bias = is_true (json, "qkv_bias"),
     .tied_embeddings = is_true (json, "tied_embeddings"),
   };
   m.n_kv_heads = number (json, "kv_heads", m.n_heads);

@@ -48,8 +48,8 @@ built (LsClusterSpec spec)
 
 /* What ls_coll_plan() chooses. */
 static inline LsCollPlan *
-plan_of (const LsCluster *c, const LsNccl *nccl, LsCollKind kind, const uint32_t *gpus, uint32_t n, uint64_t bytes,
-         LsNetworkFidelity fidelity, LsArena *arena)
+plan_of (const LsCluster *c, const LsNccl *nccl, LsCollKind kind, const uint32_t *gpus, uint32_t n,
+         uint64_t bytes, LsNetworkFidelity fidelity, LsArena *arena)
 {
   LsCollRequest request = { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes };
   return ls_coll_plan (c, nccl, &request, fidelity, arena);

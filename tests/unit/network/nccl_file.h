@@ -17,7 +17,10 @@ typedef struct {
   enum { NCCL_COUNT, NCCL_NUMBER, NCCL_TIME, NCCL_RATE, NCCL_BYTES, NCCL_GENERATION } unit;
 } NcclKey;
 
-#define KEY(field, unit) { #field, offsetof (LsNccl, field), unit }
+#define KEY(field, unit)                                                                                     \
+  {                                                                                                          \
+#field, offsetof(LsNccl, field), unit                                                                    \
+  }
 
 static const NcclKey nccl_keys[] = {
   { "generation", offsetof (LsNccl, tables), NCCL_GENERATION },
@@ -67,7 +70,8 @@ nccl_value (const char *text, const char *key)
 static inline bool
 nccl_generation (const char *value, LsNcclTables *ret)
 {
-  static const LsNcclTables all[] = { LS_TEST_NCCL_VOLTA, LS_TEST_NCCL_AMPERE, LS_TEST_NCCL_HOPPER, LS_TEST_NCCL_BLACKWELL };
+  static const LsNcclTables all[]
+      = { LS_TEST_NCCL_VOLTA, LS_TEST_NCCL_AMPERE, LS_TEST_NCCL_HOPPER, LS_TEST_NCCL_BLACKWELL };
   for (size_t i = 0; i < G_N_ELEMENTS (all); i++)
     if (g_strcmp0 (value, all[i].name) == 0) {
       *ret = all[i];

@@ -20,7 +20,7 @@ typedef struct {
 static inline uint8_t *
 at_block (const Proof *p, uint8_t *of, uint32_t place, uint32_t block)
 {
-  return of + ((size_t)place * p->s->n_blocks + block) * p->s->n;
+  return of + ((size_t) place * p->s->n_blocks + block) * p->s->n;
 }
 
 static inline uint32_t
@@ -118,7 +118,7 @@ deliver (Proof *p, uint32_t from, const LsSend *send, uint32_t round)
     uint32_t block = (send->first + i * MAX (1, send->stride)) % s->n_blocks;
     const uint8_t *data = at_block (p, p->before, from, block);
     uint8_t *to = at_block (p, p->have, send->to, block),
-            *writes = &p->writes[(size_t)send->to * s->n_blocks + block];
+            *writes = &p->writes[(size_t) send->to * s->n_blocks + block];
     if (is_empty (p, data))
       WRONG (p, "round %u: place %u sends block %u, which it does not have", round, from, block);
     if (*writes == 2 || (*writes == 1 && !send->reduces))
@@ -134,8 +134,8 @@ run_round (Proof *p, uint32_t round)
 {
   const LsScript *s = p->s;
   g_autofree LsSend *sends = g_new (LsSend, s->max_sends);
-  memcpy (p->before, p->have, (size_t)p->n_places * s->n_blocks * s->n);
-  memset (p->writes, 0, (size_t)p->n_places * s->n_blocks);
+  memcpy (p->before, p->have, (size_t) p->n_places * s->n_blocks * s->n);
+  memset (p->writes, 0, (size_t) p->n_places * s->n_blocks);
   memset (p->received, 0, p->n_places * sizeof *p->received);
   for (uint32_t place = 0; place < p->n_places; place++) {
     uint32_t n = s->sends (s, place, round, sends);
@@ -155,7 +155,7 @@ static inline char *
 what_is_wrong (const LsScript *s)
 {
   Proof p = { .s = s, .n_places = s->n + s->n_switches };
-  size_t n_blocks = (size_t)p.n_places * s->n_blocks;
+  size_t n_blocks = (size_t) p.n_places * s->n_blocks;
   p.have = g_malloc0 (n_blocks * s->n);
   p.before = g_malloc0 (n_blocks * s->n);
   p.writes = g_malloc0 (n_blocks);

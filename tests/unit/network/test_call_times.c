@@ -1,5 +1,5 @@
-/* Pins: what a call takes alone does not depend on which calls were asked for before. Groups that lie alike share
- * an answer, and only those do: in any order, each is the time of its own plan, to the picosecond. */
+/* Pins: what a call takes alone does not depend on which calls were asked for before. Groups that lie alike
+ * share an answer, and only those do: in any order, each is the time of its own plan, to the picosecond. */
 #include "fixtures.h"
 #include "network/call_times.h"
 #include "tiny_torus.h"
@@ -13,7 +13,8 @@ planned (const LsCluster *c, LsCollKind kind, uint64_t bytes, const uint32_t *gp
 
 /* Ascending: n GPUs, each `stride` from the one before. */
 static void
-check_group (LsCallTimes *times, const LsCluster *c, LsCollKind kind, uint32_t first, uint32_t stride, uint32_t n)
+check_group (LsCallTimes *times, const LsCluster *c, LsCollKind kind, uint32_t first, uint32_t stride,
+             uint32_t n)
 {
   uint32_t gpus[8];
   for (uint32_t i = 0; i < n; i++)
@@ -52,11 +53,16 @@ clusters_and_directions_are_told_apart (void)
   g_autoptr (LsCallTimes) times = ls_call_times_new (&round_nccl);
   const uint32_t there[] = { 0, 8 }, back[] = { 8, 0 };
   for (int i = 0; i < 2; i++) {
-    LS_CHECK_INT (ls_call_time (times, c, LS_COLL_SEND_RECV, 64 * MIB, there, 2), ==, planned (c, LS_COLL_SEND_RECV, 64 * MIB, there, 2));
-    LS_CHECK_INT (ls_call_time (times, slow, LS_COLL_SEND_RECV, 64 * MIB, there, 2), ==, planned (slow, LS_COLL_SEND_RECV, 64 * MIB, there, 2));
-    LS_CHECK_INT (ls_call_time (times, c, LS_COLL_SEND_RECV, 64 * MIB, back, 2), ==, planned (c, LS_COLL_SEND_RECV, 64 * MIB, back, 2));
+    LS_CHECK_INT (ls_call_time (times, c, LS_COLL_SEND_RECV, 64 * MIB, there, 2), ==,
+                  planned (c, LS_COLL_SEND_RECV, 64 * MIB, there, 2));
+    LS_CHECK_INT (ls_call_time (times, slow, LS_COLL_SEND_RECV, 64 * MIB, there, 2), ==,
+                  planned (slow, LS_COLL_SEND_RECV, 64 * MIB, there, 2));
+    LS_CHECK_INT (ls_call_time (times, c, LS_COLL_SEND_RECV, 64 * MIB, back, 2), ==,
+                  planned (c, LS_COLL_SEND_RECV, 64 * MIB, back, 2));
   }
-  LS_CHECK (planned (c, LS_COLL_SEND_RECV, 64 * MIB, there, 2) < planned (slow, LS_COLL_SEND_RECV, 64 * MIB, there, 2));
+  LS_CHECK (planned (c, LS_COLL_SEND_RECV, 64 * MIB, there, 2)
+            < planned (slow, LS_COLL_SEND_RECV, 64 * MIB, there, 2));
 }
 
-LS_TEST_MAIN ("network/call_times", LS_TEST (groups_that_lie_alike_share_an_answer), LS_TEST (clusters_and_directions_are_told_apart))
+LS_TEST_MAIN ("network/call_times", LS_TEST (groups_that_lie_alike_share_an_answer),
+              LS_TEST (clusters_and_directions_are_told_apart))

@@ -127,5 +127,6 @@ a_message_takes_latency_and_size_over_rate (void)
 }
 
 LS_TEST_MAIN ("coll_literature", LS_TEST (an_all_gather_takes_what_each_gpu_still_lacks),
-              LS_TEST (an_all_to_all_takes_an_eighth_of_it), LS_TEST (switches_that_add_up_save_at_most_a_third),
-              LS_TEST (a_barrier_takes_its_rounds), LS_TEST (a_message_takes_latency_and_size_over_rate))
+              LS_TEST (an_all_to_all_takes_an_eighth_of_it),
+              LS_TEST (switches_that_add_up_save_at_most_a_third), LS_TEST (a_barrier_takes_its_rounds),
+              LS_TEST (a_message_takes_latency_and_size_over_rate))

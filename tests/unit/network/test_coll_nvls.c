@@ -84,11 +84,9 @@ small_messages_stay_on_the_ring (void)
   nccl.base_all_reduce = 6 * LS_US;
   uint32_t gpus[8];
   spread (gpus, 8, 8);
-  const LsCollPlan *small
-      = plan_of (c, &nccl, LS_COLL_ALL_REDUCE, gpus, 8, 65536, LS_NETWORK_FLOW, arena);
+  const LsCollPlan *small = plan_of (c, &nccl, LS_COLL_ALL_REDUCE, gpus, 8, 65536, LS_NETWORK_FLOW, arena);
   LS_CHECK_STR (small->algorithm, "ring");
-  const LsCollPlan *large
-      = plan_of (c, &nccl, LS_COLL_ALL_REDUCE, gpus, 8, 16 * MIB, LS_NETWORK_FLOW, arena);
+  const LsCollPlan *large = plan_of (c, &nccl, LS_COLL_ALL_REDUCE, gpus, 8, 16 * MIB, LS_NETWORK_FLOW, arena);
   LS_CHECK_STR (large->algorithm, "nvls");
 }
 
@@ -144,7 +142,8 @@ a_script_loads_the_memories_as_a_plan_does (void)
   uint32_t gpus[16];
   spread (gpus, 8, 8);
   LsNccl nccl = with_nvls ();
-  LsCollRequest request = { .kind = LS_COLL_ALL_REDUCE, .gpus = gpus, .n = 8, .bytes = 64 * MIB, .algorithm = "nvls" };
+  LsCollRequest request
+      = { .kind = LS_COLL_ALL_REDUCE, .gpus = gpus, .n = 8, .bytes = 64 * MIB, .algorithm = "nvls" };
   const LsScript *s = ls_coll_script (c, &nccl, &request, arena);
   if (LS_CHECK (s != NULL))
     LS_CHECK_NEAR ((s->hbm_from + s->hbm_to) * 1.125, 3 * 1.75, 1e-12);
@@ -155,6 +154,7 @@ a_script_loads_the_memories_as_a_plan_does (void)
 }
 
 LS_TEST_MAIN ("coll_nvls", LS_TEST (whole_nodes_reduce_in_the_switch),
-              LS_TEST (each_trunk_carries_the_array_and_its_share), LS_TEST (a_script_loads_the_memories_as_a_plan_does),
+              LS_TEST (each_trunk_carries_the_array_and_its_share),
+              LS_TEST (a_script_loads_the_memories_as_a_plan_does),
               LS_TEST (parts_of_nodes_and_other_kinds_do_without), LS_TEST (small_messages_stay_on_the_ring),
               LS_TEST (listed_nodes_reduce_in_the_switch), LS_TEST (without_a_switch_for_all_there_is_none))

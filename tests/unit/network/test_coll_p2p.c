@@ -56,14 +56,16 @@ a_communicator_of_two_uses_half_of_its_channels (void)
   const struct {
     uint64_t bytes;
     uint32_t n_channels;
-  } rows[] = { { 100 * 1024, 1 }, { MIB / 4, 4 }, { 64 * MIB, 8 }, { 128 * MIB, 8 }, { 129 * MIB, 16 }, { 1024 * MIB, 16 } };
+  } rows[] = { { 100 * 1024, 1 }, { MIB / 4, 4 },    { 64 * MIB, 8 },
+               { 128 * MIB, 8 },  { 129 * MIB, 16 }, { 1024 * MIB, 16 } };
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
     uint32_t gpus[] = { 6, 1 };
-    const LsCollPlan *plan = plan_of (c, &rings, LS_COLL_SEND_RECV, gpus, 2, rows[i].bytes, LS_NETWORK_FLOW, arena);
+    const LsCollPlan *plan
+        = plan_of (c, &rings, LS_COLL_SEND_RECV, gpus, 2, rows[i].bytes, LS_NETWORK_FLOW, arena);
     LS_CHECK_INT (coef_on (c, plan->phases, "node0/gpu6>nvswitch"), ==, rows[i].n_channels * LS_COEF_ONE);
     LS_CHECK_NEAR (plan->sm_share, rows[i].n_channels * rings.sm_share_per_channel, 1e-12);
   }
 }
 
-LS_TEST_MAIN ("coll_p2p", LS_TEST (a_communicator_of_two_uses_half_of_its_channels), LS_TEST (over_nvlink), LS_TEST (across_nodes),
-              LS_TEST (small_messages_use_one_channel))
+LS_TEST_MAIN ("coll_p2p", LS_TEST (a_communicator_of_two_uses_half_of_its_channels), LS_TEST (over_nvlink),
+              LS_TEST (across_nodes), LS_TEST (small_messages_use_one_channel))

@@ -169,8 +169,7 @@ uneven_hosts_keep_exact_sums (void)
   g_autoptr (LsCluster) c = built (tiny_dgx (2));
   g_autoptr (LsArena) arena = ls_arena_new ();
   static const uint32_t gpus[] = { 0, 1, 2, 8, 9 };
-  const LsCollPlan *plan
-      = plan_by (c, &round_nccl, "ring", LS_COLL_ALL_REDUCE, gpus, 5, 64 * MIB, arena);
+  const LsCollPlan *plan = plan_by (c, &round_nccl, "ring", LS_COLL_ALL_REDUCE, gpus, 5, 64 * MIB, arena);
   const LsPhase *p = &plan->phases[0];
   double wire = ls_coll_wire_factor (LS_COLL_ALL_REDUCE, 5) * 64.0 * MIB;
   LS_CHECK_NEAR (bytes_on (c, p, "node0/nic?>leaf*"), wire, 1e-12);

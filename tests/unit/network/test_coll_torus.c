@@ -75,10 +75,10 @@ v4_gathers_and_reduces (void)
   g_autoptr (LsCluster) c = built (tiny_torus (1, 4, 4, 4, LS_WRAP_CUBES));
   g_autofree uint32_t *x = some (4, 4, 1), *xy = some (16, 16, 1), *z = some (4, 5, 16);
   uint64_t bytes = 2 * 1024 * 4096;
-  LS_CHECK_NEAR (us (time_of (c, LS_COLL_ALL_GATHER, x, 4, bytes / 4)), 23, 0.02);     /* tpu-ag-4 */
-  LS_CHECK_NEAR (us (time_of (c, LS_COLL_ALL_GATHER, xy, 16, bytes)), 46, 0.02);       /* tpu-ag-5 */
-  LS_CHECK_NEAR (us (time_of (c, LS_COLL_ALL_REDUCE, z, 4, bytes)), 190, 0.03);        /* tpu-ar-1 */
-  LS_CHECK_NEAR (us (time_of (c, LS_COLL_ALL_GATHER, x, 4, 2 * 128)), 2, 1e-6);        /* tpu-ag-6 */
+  LS_CHECK_NEAR (us (time_of (c, LS_COLL_ALL_GATHER, x, 4, bytes / 4)), 23, 0.02); /* tpu-ag-4 */
+  LS_CHECK_NEAR (us (time_of (c, LS_COLL_ALL_GATHER, xy, 16, bytes)), 46, 0.02);   /* tpu-ag-5 */
+  LS_CHECK_NEAR (us (time_of (c, LS_COLL_ALL_REDUCE, z, 4, bytes)), 190, 0.03);    /* tpu-ar-1 */
+  LS_CHECK_NEAR (us (time_of (c, LS_COLL_ALL_GATHER, x, 4, 2 * 128)), 2, 1e-6);    /* tpu-ag-6 */
 }
 
 /* tpu-lat-thr: below this a hop of a gathering is bound by latency. */
@@ -109,12 +109,13 @@ messages_take_two_ports (void)
   const uint32_t corners[] = { 0, 15 };
   double first = us (time_of (c, LS_COLL_SEND_RECV, corners, 2, 0));
   double all = us (time_of (c, LS_COLL_SEND_RECV, corners, 2, 2 * 8 * 128 * 8192));
-  LS_CHECK_NEAR (first, 6, 1e-6);        /* tpu-p2p-1 */
+  LS_CHECK_NEAR (first, 6, 1e-6);         /* tpu-p2p-1 */
   LS_CHECK_NEAR (all - first, 188, 0.01); /* tpu-p2p-2 */
   LS_CHECK_NEAR (all, 194, 0.01);         /* as the later text has it */
 
   g_autofree uint32_t *gpus = some (16, 0, 1);
-  LS_CHECK_NEAR (us (time_of (c, LS_COLL_GATHER, gpus, 16, UINT64_C (16000000000))) * 1e-3, 167, 0.01); /* tpu-q6-b */
+  LS_CHECK_NEAR (us (time_of (c, LS_COLL_GATHER, gpus, 16, UINT64_C (16000000000))) * 1e-3, 167,
+                 0.01); /* tpu-q6-b */
 }
 
 /* tpu-q6-a: 1 GB over the PCIe link of each chip; tpu-pcie-1: tokens from which 920
@@ -275,7 +276,8 @@ mismatch (const LsCluster *c, const LsCollPlan *plan, double *trunk_bytes)
     for (uint32_t k = 0; k < plan->phases[i].n_loads; k++) {
       const LsLoad *load = &plan->phases[i].loads[k];
       if (load->resource < c->trunks->len)
-        trunk_bytes[load->resource] -= plan->phases[i].demand_bytes * (double) load->coef / (double) LS_COEF_ONE;
+        trunk_bytes[load->resource]
+            -= plan->phases[i].demand_bytes * (double) load->coef / (double) LS_COEF_ONE;
     }
   for (guint t = 0; t < c->trunks->len; t++)
     worst = MAX (worst, ABS (trunk_bytes[t]));
@@ -287,7 +289,10 @@ check_kind (const LsCluster *c, LsCollKind kind, const uint32_t *gpus, uint32_t 
 {
   g_autoptr (LsArena) arena = ls_arena_new ();
   const LsNccl none = { 0 };
-  LsCollRequest q = { .kind = kind, .gpus = gpus, .n = n, .root = ls_coll_kind_has_root (kind) ? n / 3 : 0,
+  LsCollRequest q = { .kind = kind,
+                      .gpus = gpus,
+                      .n = n,
+                      .root = ls_coll_kind_has_root (kind) ? n / 3 : 0,
                       .bytes = 3 * 5 * 7 * 64 * 1024 };
   const LsCollPlan *plan = ls_coll_plan (c, &none, &q, LS_NETWORK_FLOW, arena);
   Proof proof = { .cluster = c, .script = ls_coll_script (c, &none, &q, arena) };
@@ -295,9 +300,10 @@ check_kind (const LsCluster *c, LsCollKind kind, const uint32_t *gpus, uint32_t 
   bool ok = ls_check_impl (plays_out (&proof, bytes), __FILE__, __LINE__, "%s of %u from chip %u is wrong",
                            ls_coll_kind_name (kind), n, gpus[0]);
   double off = kind == LS_COLL_BARRIER ? 0 : mismatch (c, plan, bytes);
-  return ls_check_impl (off < 2e-5, __FILE__, __LINE__, "%s of %u from chip %u: plan and messages differ by %g",
-                        ls_coll_kind_name (kind), n, gpus[0], off)
-         && ok;
+  return ls_check_impl (off < 2e-5, __FILE__, __LINE__,
+                        "%s of %u from chip %u: plan and messages differ by %g", ls_coll_kind_name (kind), n,
+                        gpus[0], off)
+      && ok;
 }
 
 static void
@@ -326,14 +332,14 @@ boxes_play_out (void)
     uint32_t dims[LS_TORUS_AXES], n, first, stride;
     LsTorusWrap wrap;
   } cases[] = {
-    { { 4, 4, 0 }, 2, 0, 1, LS_WRAP_ALL },      { { 4, 4, 0 }, 4, 4, 1, LS_WRAP_ALL },   /* a ring           */
-    { { 4, 4, 0 }, 4, 4, 1, LS_WRAP_NONE },     { { 4, 4, 0 }, 4, 1, 4, LS_WRAP_ALL },   /* a line; along y  */
-    { { 4, 4, 0 }, 16, 0, 1, LS_WRAP_ALL },     { { 4, 4, 0 }, 16, 0, 1, LS_WRAP_NONE }, /* all              */
-    { { 4, 6, 0 }, 24, 0, 1, LS_WRAP_ALL },     { { 4, 6, 0 }, 12, 0, 2, LS_WRAP_ALL },  /* every other chip */
-    { { 8, 2, 0 }, 2, 2, 4, LS_WRAP_ALL },      { { 8, 4, 0 }, 4, 1, 2, LS_WRAP_ALL },   /* half way round   */
-    { { 4, 4, 4 }, 64, 0, 1, LS_WRAP_CUBES },   { { 4, 4, 4 }, 16, 2, 4, LS_WRAP_CUBES }, /* a plane         */
-    { { 4, 4, 2 }, 32, 0, 1, LS_WRAP_CUBES },   { { 4, 4, 4 }, 8, 40, 1, LS_WRAP_CUBES }, /* two lines       */
-    { { 6, 4, 2 }, 48, 0, 1, LS_WRAP_ALL },     { { 4, 4, 0 }, 5, 0, 3, LS_WRAP_ALL },    /* no box          */
+    { { 4, 4, 0 }, 2, 0, 1, LS_WRAP_ALL },    { { 4, 4, 0 }, 4, 4, 1, LS_WRAP_ALL },    /* a ring           */
+    { { 4, 4, 0 }, 4, 4, 1, LS_WRAP_NONE },   { { 4, 4, 0 }, 4, 1, 4, LS_WRAP_ALL },    /* a line; along y  */
+    { { 4, 4, 0 }, 16, 0, 1, LS_WRAP_ALL },   { { 4, 4, 0 }, 16, 0, 1, LS_WRAP_NONE },  /* all              */
+    { { 4, 6, 0 }, 24, 0, 1, LS_WRAP_ALL },   { { 4, 6, 0 }, 12, 0, 2, LS_WRAP_ALL },   /* every other chip */
+    { { 8, 2, 0 }, 2, 2, 4, LS_WRAP_ALL },    { { 8, 4, 0 }, 4, 1, 2, LS_WRAP_ALL },    /* half way round   */
+    { { 4, 4, 4 }, 64, 0, 1, LS_WRAP_CUBES }, { { 4, 4, 4 }, 16, 2, 4, LS_WRAP_CUBES }, /* a plane         */
+    { { 4, 4, 2 }, 32, 0, 1, LS_WRAP_CUBES }, { { 4, 4, 4 }, 8, 40, 1, LS_WRAP_CUBES }, /* two lines       */
+    { { 6, 4, 2 }, 48, 0, 1, LS_WRAP_ALL },   { { 4, 4, 0 }, 5, 0, 3, LS_WRAP_ALL },    /* no box          */
     { { 4, 4, 0 }, 7, 9, 1, LS_WRAP_NONE },
   };
   for (size_t i = 0; i < G_N_ELEMENTS (cases); i++) {
@@ -355,7 +361,8 @@ slices_play_out (void)
   g_autoptr (LsCluster) c = built (tiny_torus (3, 4, 4, 0, LS_WRAP_ALL));
   if (!LS_CHECK (c != NULL))
     return;
-  g_autofree uint32_t *all = some (48, 0, 1), *heads = some (3, 5, 16), *uneven = some (20, 0, 1), *two = some (32, 16, 1);
+  g_autofree uint32_t *all = some (48, 0, 1), *heads = some (3, 5, 16), *uneven = some (20, 0, 1),
+                      *two = some (32, 16, 1);
   check_kinds (c, all, 48);
   check_kinds (c, heads, 3);
   check_kinds (c, uneven, 20); /* 16 and 4: one ring through all */
@@ -403,7 +410,8 @@ bytes_are_those_of_the_formula (void)
   g_autofree uint32_t *gpus = some (128, 0, 1);
   uint64_t bytes = UINT64_C (1) << 30;
   for (LsCollKind kind = LS_COLL_ALL_REDUCE; kind <= LS_COLL_REDUCE_SCATTER; kind++)
-    LS_CHECK_NEAR (ici_bytes (c, kind, gpus, 128, bytes), 128 * ls_coll_wire_factor (kind, 128) * (double) bytes, 1e-5);
+    LS_CHECK_NEAR (ici_bytes (c, kind, gpus, 128, bytes),
+                   128 * ls_coll_wire_factor (kind, 128) * (double) bytes, 1e-5);
 }
 
 /* V / (A W_bidirectional) on a cube of A even axes; twice that on lines of one. */
@@ -435,7 +443,8 @@ slices_share_the_nics_of_their_hosts (void)
 }
 
 LS_TEST_MAIN ("coll_torus", LS_TEST (v5e_gathers_along_a_line), LS_TEST (v5e_gathers_along_a_ring),
-              LS_TEST (v4_gathers_and_reduces), LS_TEST (latency_binds_below_45_kB), LS_TEST (all_to_all_takes_a_quarter),
-              LS_TEST (messages_take_two_ports), LS_TEST (hosts_are_behind_pcie), LS_TEST (boxes_play_out),
-              LS_TEST (slices_play_out), LS_TEST (the_proof_can_fail), LS_TEST (bytes_are_those_of_the_formula),
+              LS_TEST (v4_gathers_and_reduces), LS_TEST (latency_binds_below_45_kB),
+              LS_TEST (all_to_all_takes_a_quarter), LS_TEST (messages_take_two_ports),
+              LS_TEST (hosts_are_behind_pcie), LS_TEST (boxes_play_out), LS_TEST (slices_play_out),
+              LS_TEST (the_proof_can_fail), LS_TEST (bytes_are_those_of_the_formula),
               LS_TEST (time_is_the_books_on_cubes), LS_TEST (slices_share_the_nics_of_their_hosts))

@@ -32,8 +32,8 @@ tree (void)
 {
   LsClusterSpec spec = fast_links (8);
   LsNccl nccl = round_nccl;
-  nccl.base_all_reduce = (LsTime)(8.4 * LS_US);
-  nccl.hop_intra = (LsTime)(3.4 * LS_US);
+  nccl.base_all_reduce = (LsTime) (8.4 * LS_US);
+  nccl.hop_intra = (LsTime) (3.4 * LS_US);
   nccl.ring_bus_intra = 600e9;
   /* 16 MiB through each of 8 NICs' share of 128 GB/s, at 0.92, twice. */
   LS_CHECK_NEAR (takes (&spec, &nccl, "tree", LS_COLL_ALL_REDUCE, 64, 8, 16 * MIB), 140e-6 + 285e-6, 2e-3);
@@ -100,7 +100,7 @@ hierarchical (void)
   nccl.ring_bus_per_nic = 50e9;
   double latency = 10e-6 + 2 * 7 * 1e-6 + 2 * 3 * 14e-6;
   double t = takes (&spec, &nccl, "hierarchical", LS_COLL_ALL_REDUCE, 32, 8, UINT64_C (4) << 30);
-  LS_CHECK_NEAR (t - latency - 1.75 * (double)(UINT64_C (4) << 30) / 700e9, 16.1061e-3, 1e-5);
+  LS_CHECK_NEAR (t - latency - 1.75 * (double) (UINT64_C (4) << 30) / 700e9, 16.1061e-3, 1e-5);
 }
 
 static void

@@ -1,12 +1,12 @@
-/* Pins the worked examples st-* of an all-reduce of 4 GiB between 4 nodes of 8 B200s with a
- * NIC of 50 GB/s each (stas00/ml-engineering network/README.md@744d01e): what a flat ring
- * takes, and which share of its bytes a hierarchical one sends between nodes; and what trees send. st-hier is in
- * coll_worked, st-naive in analysis/topology, st-meas in api/topology. */
+/* Pins the worked examples st-* of an all-reduce of 4 GiB between 4 nodes of 8 B200s with a NIC of 50 GB/s
+ * each (stas00/ml-engineering network/README.md@744d01e): what a flat ring takes, and which share of its
+ * bytes a hierarchical one sends between nodes; and what trees send. st-hier is in coll_worked, st-naive in
+ * analysis/topology, st-meas in api/topology. */
 #include "fixtures.h"
 
 #include "network/algorithm.h"
 
-#define N 32
+#define N     32
 #define NODES 4
 #define BYTES (UINT64_C (4) << 30)
 
@@ -103,12 +103,14 @@ trees_send_by_the_edges_of_the_busiest_node (void)
     g_autoptr (LsArena) arena = ls_arena_new ();
     uint32_t *gpus = ls_arena_new_array (arena, uint32_t, 8 * nodes), edges = most_edges (nodes, arena);
     spread (gpus, 8 * nodes, 8);
-    const LsCollPlan *plan = plan_by (c, &nccl, "nvls-tree", LS_COLL_ALL_REDUCE, gpus, 8 * nodes, BYTES, arena);
+    const LsCollPlan *plan
+        = plan_by (c, &nccl, "nvls-tree", LS_COLL_ALL_REDUCE, gpus, 8 * nodes, BYTES, arena);
     double t = ls_time_to_s (ls_coll_time_alone (c, plan) - plan->phases[0].latency);
     LS_CHECK_INT (edges, ==, nodes == 2 ? 2 : nodes == 3 ? 3 : 4);
     LS_CHECK_NEAR (t, edges / 2.0 * BYTES / (8 * nccl.ring_bus_per_nic), 1e-6);
   }
 }
 
-LS_TEST_MAIN ("inter_node", LS_TEST (a_flat_ring_takes_what_its_nics_do), LS_TEST (a_hierarchy_sends_a_tenth_between_nodes),
+LS_TEST_MAIN ("inter_node", LS_TEST (a_flat_ring_takes_what_its_nics_do),
+              LS_TEST (a_hierarchy_sends_a_tenth_between_nodes),
               LS_TEST (trees_send_by_the_edges_of_the_busiest_node))

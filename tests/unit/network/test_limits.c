@@ -18,7 +18,8 @@ static void
 check_case (const LsCluster *c, const uint32_t *gpus, const Case *x)
 {
   g_autoptr (GError) error = NULL;
-  LsCollRequest request = { .kind = x->kind, .gpus = gpus, .n = x->n, .bytes = 1024 * MIB, .algorithm = x->algorithm };
+  LsCollRequest request
+      = { .kind = x->kind, .gpus = gpus, .n = x->n, .bytes = 1024 * MIB, .algorithm = x->algorithm };
   gboolean ok = ls_coll_check_size (c, &round_nccl, &request, x->fidelity, &error);
   if (!x->says) {
     LS_CHECK_NO_ERROR (error);
@@ -26,8 +27,8 @@ check_case (const LsCluster *c, const uint32_t *gpus, const Case *x)
     return;
   }
   if (LS_CHECK (!ok && g_error_matches (error, LS_ERROR, LS_ERROR_LIMIT)))
-    ls_check_impl (strstr (error->message, x->says) != NULL, __FILE__, __LINE__, "\"%s\" does not say \"%s\"", error->message,
-                   x->says);
+    ls_check_impl (strstr (error->message, x->says) != NULL, __FILE__, __LINE__, "\"%s\" does not say \"%s\"",
+                   error->message, x->says);
 }
 
 static void
@@ -63,7 +64,8 @@ rings_of_uneven_nodes_are_counted_first (void)
   uint32_t gpus[6 * 72], n = 0;
   for (uint32_t i = 0; i < 143; i++)
     gpus[i] = i;
-  check_case (c, gpus, &(Case) { LS_COLL_ALL_REDUCE, "ring", LS_NETWORK_STEP, 143, "messages times channels" });
+  check_case (c, gpus,
+              &(Case) { LS_COLL_ALL_REDUCE, "ring", LS_NETWORK_STEP, 143, "messages times channels" });
   check_case (c, gpus, &(Case) { LS_COLL_ALL_REDUCE, "ring", LS_NETWORK_FLOW, 143, NULL });
   for (uint32_t h = 0; h < 6; h++)
     for (uint32_t i = 0; i < members[h]; i++)
@@ -75,4 +77,5 @@ rings_of_uneven_nodes_are_counted_first (void)
   LS_CHECK (ls_coll_time_alone (c, p) > 0 && ls_coll_time_alone (c, p) < LS_S);
 }
 
-LS_TEST_MAIN ("limits", LS_TEST (messages_are_counted_first), LS_TEST (rings_of_uneven_nodes_are_counted_first))
+LS_TEST_MAIN ("limits", LS_TEST (messages_are_counted_first),
+              LS_TEST (rings_of_uneven_nodes_are_counted_first))

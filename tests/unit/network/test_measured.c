@@ -13,13 +13,18 @@
 typedef struct {
   const char *cluster, *op, *nccl, *trust;
   LsCollKind kind;
-  uint32_t only_gpus;     /* 0: all                                                    */
-  double max_mape[2];     /* below 1 MiB, from there on; 0: no rows                    */
-  uint32_t min_rows[2];   /* a changed file must not make this test pass by being empty */
+  uint32_t only_gpus;   /* 0: all                                                    */
+  double max_mape[2];   /* below 1 MiB, from there on; 0: no rows                    */
+  uint32_t min_rows[2]; /* a changed file must not make this test pass by being empty */
 } Family;
 
-#define FAMILY(cluster, op, nccl, KIND, small, small_rows, large, large_rows) \
-  { cluster, op, nccl, "A", LS_COLL_##KIND, 0, { small, large }, { small_rows, large_rows } }
+#define FAMILY(cluster, op, nccl, KIND, small, small_rows, large, large_rows)                                \
+  {                                                                                                          \
+    cluster, op, nccl, "A", LS_COLL_##KIND, 0, { small, large },                                             \
+    {                                                                                                        \
+      small_rows, large_rows                                                                                 \
+    }                                                                                                        \
+  }
 
 static const Family families[] = {
   FAMILY ("dgx-a100-80g", "all-reduce", "a100", ALL_REDUCE, 0.200, 24, 0.090, 115),
@@ -70,12 +75,14 @@ cluster_of (const char *cluster, const char *nccl, uint32_t n_nodes)
 }
 
 static double
-predict_s (const LsCluster *c, const LsNccl *nccl, LsCollKind kind, uint32_t n, uint32_t n_nodes, uint64_t bytes)
+predict_s (const LsCluster *c, const LsNccl *nccl, LsCollKind kind, uint32_t n, uint32_t n_nodes,
+           uint64_t bytes)
 {
   g_autoptr (LsArena) arena = ls_arena_new ();
   uint32_t *gpus = ls_arena_new_array (arena, uint32_t, n);
   spread (gpus, n, n / n_nodes);
-  return ls_time_to_s (ls_coll_time_alone (c, plan_of (c, nccl, kind, gpus, n, bytes, LS_NETWORK_FLOW, arena)));
+  return ls_time_to_s (
+      ls_coll_time_alone (c, plan_of (c, nccl, kind, gpus, n, bytes, LS_NETWORK_FLOW, arena)));
 }
 
 typedef struct {
@@ -87,7 +94,7 @@ static bool
 belongs (const Family *f, GStrv cell)
 {
   return g_strv_length (cell) >= 8 && strcmp (cell[0], f->cluster) == 0 && strcmp (cell[1], f->trust) == 0
-         && strcmp (cell[2], f->op) == 0 && (f->only_gpus == 0 || strtoul (cell[3], NULL, 10) == f->only_gpus);
+      && strcmp (cell[2], f->op) == 0 && (f->only_gpus == 0 || strtoul (cell[3], NULL, 10) == f->only_gpus);
 }
 
 /* cluster, trust, op, gpus, nodes, size_bytes, time_us: none is quoted. */
@@ -124,10 +131,11 @@ check_family (const Family *f, GStrv lines)
         || e.n[side] == 0)
       continue;
     double mape = e.sum[side] / e.n[side];
-    printf ("%-20s %-14s %-14s %3u rows, mean absolute error %4.1f %%\n", f->cluster, f->op, sizes[side], e.n[side],
-            100 * mape);
-    ls_check_impl (mape <= f->max_mape[side], __FILE__, __LINE__, "%s %s %s: mean absolute error %.1f %%, stated %.1f %%",
-                   f->cluster, f->op, sizes[side], 100 * mape, 100 * f->max_mape[side]);
+    printf ("%-20s %-14s %-14s %3u rows, mean absolute error %4.1f %%\n", f->cluster, f->op, sizes[side],
+            e.n[side], 100 * mape);
+    ls_check_impl (mape <= f->max_mape[side], __FILE__, __LINE__,
+                   "%s %s %s: mean absolute error %.1f %%, stated %.1f %%", f->cluster, f->op, sizes[side],
+                   100 * mape, 100 * f->max_mape[side]);
   }
 }
 
@@ -159,8 +167,8 @@ asymptote_is_the_published_one (void)
   LS_CHECK_NEAR (1.75 * 17179869184.0 / s, 234.9e9, 0.03);
 }
 
-/* Nodes of 8 A100 with four NICs of 200 Gbit/s: three reach at most 96 GB/s by messages of up to 128 MiB (nccl-tests
- * issue 119), two 86 by up to 4 GiB (nccl issue 1048; 24 by one NIC). */
+/* Nodes of 8 A100 with four NICs of 200 Gbit/s: three reach at most 96 GB/s by messages of up to 128 MiB
+ * (nccl-tests issue 119), two 86 by up to 4 GiB (nccl issue 1048; 24 by one NIC). */
 static void
 four_nics_do_what_two_machines_print (void)
 {

@@ -224,10 +224,12 @@ bandwidths_are_those_measured (void)
     g_autoptr (LsArena) arena = ls_arena_new ();
     uint32_t gpus[8];
     spread (gpus, n, 8);
-    const LsCollPlan *plan = plan_of (c, &nccl, LS_COLL_ALL_REDUCE, gpus, n, 1024 * MIB, LS_NETWORK_FLOW, arena);
+    const LsCollPlan *plan
+        = plan_of (c, &nccl, LS_COLL_ALL_REDUCE, gpus, n, 1024 * MIB, LS_NETWORK_FLOW, arena);
     double bus = 2e-9 * (n - 1) / n * 1024 * MIB / ls_time_to_s (ls_coll_time_alone (c, plan));
     double measured = measured_bus (lines, n);
-    printf ("%u GPUs: %s %.1f GB/s, measured %.1f, ratio %.3f\n", n, plan->algorithm, bus, measured, bus / measured);
+    printf ("%u GPUs: %s %.1f GB/s, measured %.1f, ratio %.3f\n", n, plan->algorithm, bus, measured,
+            bus / measured);
     LS_CHECK (measured > 0);
     if (allowed[n - 2] > 0)
       LS_CHECK_NEAR (bus, measured, allowed[n - 2]);
@@ -236,6 +238,5 @@ bandwidths_are_those_measured (void)
 
 LS_TEST_MAIN ("mesh_rings", LS_TEST (the_hybrid_cube_has_six_rings), LS_TEST (full_meshes_have_rings),
               LS_TEST (switches_and_pcie_have_no_links_between_gpus), LS_TEST (listed_links_are_found),
-              LS_TEST (links_that_fail_are_not_counted),
-              LS_TEST (no_link_carries_more_than_its_share), LS_TEST (across_hosts_rings_stay_on_links),
-              LS_TEST (bandwidths_are_those_measured))
+              LS_TEST (links_that_fail_are_not_counted), LS_TEST (no_link_carries_more_than_its_share),
+              LS_TEST (across_hosts_rings_stay_on_links), LS_TEST (bandwidths_are_those_measured))

@@ -113,7 +113,8 @@ simple_pays_handshake_drain_and_ramp (void)
   g_autoptr (LsCluster) c = hopper_nodes (1);
   g_autoptr (LsArena) arena = ls_arena_new ();
   double wire = 0.875 * 16 * MIB, fill = wire * 7.8e6 / (wire + 7.8e6);
-  const LsCollPlan *p = hopper_plan (c, LS_COLL_REDUCE_SCATTER, 8, 16 * MIB, "ring", LS_PROTOCOL_SIMPLE, arena);
+  const LsCollPlan *p
+      = hopper_plan (c, LS_COLL_REDUCE_SCATTER, 8, 16 * MIB, "ring", LS_PROTOCOL_SIMPLE, arena);
   LS_CHECK_NEAR (us_of (c, p), 15 + (wire * (1 + 0.4 / 7) + fill) / 360e3, 1e-6);
   LS_CHECK_NEAR (us_of (c, p), 72.3, 1e-3);
   /* LL128: 0.92 of the bus, as the table of channels (12 of 36.7) is above that. */
@@ -182,7 +183,8 @@ an_uneven_all_to_all_waits_for_its_slowest_host (void)
   g_autoptr (LsArena) arena = ls_arena_new ();
   double wire = 16 * 4 * MIB, fill = wire * 7.8e6 / (wire + 7.8e6);
   const LsCollPlan *p = hopper_plan (c, LS_COLL_ALL_TO_ALL, 17, 17 * 4 * MIB, NULL, LS_PROTOCOL_AUTO, arena);
-  LS_CHECK_NEAR (p->phases[0].demand_bytes / p->phases[0].rate_cap, (wire + fill) / hopper.ring_bus_per_nic, 1e-9);
+  LS_CHECK_NEAR (p->phases[0].demand_bytes / p->phases[0].rate_cap, (wire + fill) / hopper.ring_bus_per_nic,
+                 1e-9);
 }
 
 static void
@@ -212,14 +214,19 @@ what_runs_is_what_nccl_would_run (void)
   g_autoptr (LsCluster) c = hopper_nodes (1);
   g_autoptr (LsArena) arena = ls_arena_new ();
   check_choice (hopper_plan (c, LS_COLL_ALL_REDUCE, 8, MIB, NULL, LS_PROTOCOL_AUTO, arena), "ring", "LL");
-  check_choice (hopper_plan (c, LS_COLL_ALL_REDUCE, 8, 2 * MIB, NULL, LS_PROTOCOL_AUTO, arena), "nvls", "Simple");
-  check_choice (hopper_plan (c, LS_COLL_ALL_REDUCE, 8, 64 * MIB, "ring", LS_PROTOCOL_AUTO, arena), "ring", "Simple");
-  check_choice (hopper_plan (c, LS_COLL_ALL_REDUCE, 8, 64 * MIB, "ring", LS_PROTOCOL_LL, arena), "ring", "LL");
+  check_choice (hopper_plan (c, LS_COLL_ALL_REDUCE, 8, 2 * MIB, NULL, LS_PROTOCOL_AUTO, arena), "nvls",
+                "Simple");
+  check_choice (hopper_plan (c, LS_COLL_ALL_REDUCE, 8, 64 * MIB, "ring", LS_PROTOCOL_AUTO, arena), "ring",
+                "Simple");
+  check_choice (hopper_plan (c, LS_COLL_ALL_REDUCE, 8, 64 * MIB, "ring", LS_PROTOCOL_LL, arena), "ring",
+                "LL");
   check_choice (hopper_plan (c, LS_COLL_ALL_REDUCE, 8, 64 * MIB, NULL, LS_PROTOCOL_LL, arena), "ring", "LL");
-  check_choice (hopper_plan (c, LS_COLL_ALL_REDUCE, 4, 64 * MIB, NULL, LS_PROTOCOL_AUTO, arena), "ring", "Simple");
+  check_choice (hopper_plan (c, LS_COLL_ALL_REDUCE, 4, 64 * MIB, NULL, LS_PROTOCOL_AUTO, arena), "ring",
+                "Simple");
   uint32_t gpus[8];
   spread (gpus, 8, 8);
-  check_choice (plan_of (c, &round_nccl, LS_COLL_ALL_GATHER, gpus, 8, 1024, LS_NETWORK_FLOW, arena), "ring", "Simple");
+  check_choice (plan_of (c, &round_nccl, LS_COLL_ALL_GATHER, gpus, 8, 1024, LS_NETWORK_FLOW, arena), "ring",
+                "Simple");
 }
 
 /* On a node of 32 the tuner finds NVLS with Simple best for a gather of 1 KiB (25 us; a ring with
@@ -252,10 +259,10 @@ clear_accepts_null_and_twice (void)
 }
 
 LS_TEST_MAIN ("nccl", LS_TEST (rings_inside_a_node_pay_each_step), LS_TEST (rings_across_nodes_pay_each_node),
-              LS_TEST (all_reduce_grows_with_the_depth_of_the_tree), LS_TEST (simple_pays_handshake_drain_and_ramp),
-              LS_TEST (fewer_channels_across_nodes_fill_sooner),
-              LS_TEST (ll_pays_only_hops), LS_TEST (all_to_all_pays_for_what_it_keeps),
+              LS_TEST (all_reduce_grows_with_the_depth_of_the_tree),
+              LS_TEST (simple_pays_handshake_drain_and_ramp),
+              LS_TEST (fewer_channels_across_nodes_fill_sooner), LS_TEST (ll_pays_only_hops),
+              LS_TEST (all_to_all_pays_for_what_it_keeps),
               LS_TEST (an_uneven_all_to_all_waits_for_its_slowest_host),
               LS_TEST (a_single_send_has_its_own_base), LS_TEST (what_runs_is_what_nccl_would_run),
-              LS_TEST (a_protocol_is_that_of_the_algorithm_that_runs),
-              LS_TEST (clear_accepts_null_and_twice))
+              LS_TEST (a_protocol_is_that_of_the_algorithm_that_runs), LS_TEST (clear_accepts_null_and_twice))

@@ -8,16 +8,30 @@
 #include "network/nccl/nccl_links.h"
 
 static const LsNcclLinks links = {
-  .nvlink = 450e9, .nic = 50e9, .nvlink_latency = 300 * LS_NS, .nic_latency = 300 * LS_NS, .pcie_latency = 500 * LS_NS,
+  .nvlink = 450e9,
+  .nic = 50e9,
+  .nvlink_latency = 300 * LS_NS,
+  .nic_latency = 300 * LS_NS,
+  .pcie_latency = 500 * LS_NS,
 };
 
 static LsNccl
 measured (void)
 {
   return (LsNccl) {
-    .measured_on = links, .nvlink = 370e9, .ring_bus_intra = 360e9, .nvls_bus = 476e9, .p2p_intra = 376e9,
-    .ring_bus_per_nic = 36.5e9, .p2p_inter = 40e9, .base_all_reduce = 5 * LS_US, .base_nvls = 25 * LS_US,
-    .base_p2p_intra = 6 * LS_US, .base_p2p_inter = 36 * LS_US, .hop_intra = 800 * LS_NS, .hop_inter = 14 * LS_US,
+    .measured_on = links,
+    .nvlink = 370e9,
+    .ring_bus_intra = 360e9,
+    .nvls_bus = 476e9,
+    .p2p_intra = 376e9,
+    .ring_bus_per_nic = 36.5e9,
+    .p2p_inter = 40e9,
+    .base_all_reduce = 5 * LS_US,
+    .base_nvls = 25 * LS_US,
+    .base_p2p_intra = 6 * LS_US,
+    .base_p2p_inter = 36 * LS_US,
+    .hop_intra = 800 * LS_NS,
+    .hop_inter = 14 * LS_US,
   };
 }
 
@@ -38,7 +52,8 @@ a_faster_nic_is_for_what_crosses_nodes (void)
   ls_nccl_carry (&n, &to);
   LS_CHECK_DOUBLE (n.ring_bus_per_nic, ==, 73e9);
   LS_CHECK_DOUBLE (n.p2p_inter, ==, 80e9);
-  LS_CHECK (n.ring_bus_intra == before.ring_bus_intra && n.p2p_intra == before.p2p_intra && n.hop_inter == before.hop_inter);
+  LS_CHECK (n.ring_bus_intra == before.ring_bus_intra && n.p2p_intra == before.p2p_intra
+            && n.hop_inter == before.hop_inter);
   ls_nccl_carry (&n, &links);
   LS_CHECK (memcmp (&n, &before, sizeof n) == 0);
 }
@@ -50,8 +65,8 @@ faster_nvlinks_are_for_what_stays_inside (void)
   LsNcclLinks to = links;
   to.nvlink *= 2;
   ls_nccl_carry (&n, &to);
-  LS_CHECK (n.nvlink == 2 * before.nvlink && n.ring_bus_intra == 2 * before.ring_bus_intra && n.nvls_bus == 2 * before.nvls_bus
-            && n.p2p_intra == 2 * before.p2p_intra);
+  LS_CHECK (n.nvlink == 2 * before.nvlink && n.ring_bus_intra == 2 * before.ring_bus_intra
+            && n.nvls_bus == 2 * before.nvls_bus && n.p2p_intra == 2 * before.p2p_intra);
   LS_CHECK (n.ring_bus_per_nic == before.ring_bus_per_nic && n.p2p_inter == before.p2p_inter);
 }
 
@@ -87,6 +102,7 @@ links_that_are_not_there_change_nothing (void)
   LS_CHECK (memcmp (&a, &b, sizeof a) == 0);
 }
 
-LS_TEST_MAIN ("nccl_links", LS_TEST (the_same_links_change_nothing), LS_TEST (a_faster_nic_is_for_what_crosses_nodes),
+LS_TEST_MAIN ("nccl_links", LS_TEST (the_same_links_change_nothing),
+              LS_TEST (a_faster_nic_is_for_what_crosses_nodes),
               LS_TEST (faster_nvlinks_are_for_what_stays_inside), LS_TEST (latencies_follow_the_way),
               LS_TEST (links_that_are_not_there_change_nothing))

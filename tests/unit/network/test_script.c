@@ -21,7 +21,8 @@ static const struct {
 /* On a hybrid cube; the last two with hosts of different numbers of members. */
 static const struct {
   uint32_t n, per_node;
-} mesh_shapes[] = { { 2, 8 }, { 4, 8 }, { 7, 8 }, { 8, 8 }, { 16, 8 }, { 12, 4 }, { 9, 3 }, { 11, 8 }, { 15, 4 } };
+} mesh_shapes[]
+    = { { 2, 8 }, { 4, 8 }, { 7, 8 }, { 8, 8 }, { 16, 8 }, { 12, 4 }, { 9, 3 }, { 11, 8 }, { 15, 4 } };
 /* Whole nodes. */
 static const uint32_t whole_nodes[] = { 2, 3, 4, 5 };
 
@@ -124,15 +125,17 @@ static const struct {
   const char *algorithm;
   uint32_t kinds;
 } proved[] = {
-  { "ring", 1 << LS_COLL_ALL_REDUCE | 1 << LS_COLL_ALL_GATHER | 1 << LS_COLL_REDUCE_SCATTER
-                | 1 << LS_COLL_BROADCAST | 1 << LS_COLL_REDUCE },
+  { "ring",
+    1 << LS_COLL_ALL_REDUCE | 1 << LS_COLL_ALL_GATHER | 1 << LS_COLL_REDUCE_SCATTER | 1 << LS_COLL_BROADCAST
+        | 1 << LS_COLL_REDUCE },
   { "tree", 1 << LS_COLL_ALL_REDUCE },
   { "nvls", 1 << LS_COLL_ALL_REDUCE },
   { "nvls-tree", 1 << LS_COLL_ALL_REDUCE },
   { "p2p", 1 << LS_COLL_SEND_RECV },
   { "shift", 1 << LS_COLL_PERMUTE | 1 << LS_COLL_COPY_PERMUTE },
-  { "pairwise", 1 << LS_COLL_ALL_REDUCE | 1 << LS_COLL_ALL_GATHER | 1 << LS_COLL_REDUCE_SCATTER
-                    | 1 << LS_COLL_ALL_TO_ALL },
+  { "pairwise",
+    1 << LS_COLL_ALL_REDUCE | 1 << LS_COLL_ALL_GATHER | 1 << LS_COLL_REDUCE_SCATTER
+        | 1 << LS_COLL_ALL_TO_ALL },
   { "direct", 1 << LS_COLL_GATHER | 1 << LS_COLL_SCATTER },
   { "dissemination", 1 << LS_COLL_BARRIER },
   { "hierarchical", 1 << LS_COLL_ALL_REDUCE | 1 << LS_COLL_ALL_GATHER | 1 << LS_COLL_REDUCE_SCATTER },
@@ -140,8 +143,9 @@ static const struct {
   { "collnet", 1 << LS_COLL_ALL_REDUCE },
   { "pat", 1 << LS_COLL_ALL_GATHER | 1 << LS_COLL_REDUCE_SCATTER },
   { "parameter-server", 1 << LS_COLL_ALL_REDUCE },
-  { "naive", 1 << LS_COLL_ALL_REDUCE | 1 << LS_COLL_ALL_GATHER | 1 << LS_COLL_REDUCE_SCATTER
-                 | 1 << LS_COLL_BROADCAST | 1 << LS_COLL_REDUCE },
+  { "naive",
+    1 << LS_COLL_ALL_REDUCE | 1 << LS_COLL_ALL_GATHER | 1 << LS_COLL_REDUCE_SCATTER | 1 << LS_COLL_BROADCAST
+        | 1 << LS_COLL_REDUCE },
   { "torus", 0 }, /* has clusters of its own: test_coll_torus.c */
 };
 
@@ -295,7 +299,7 @@ formula (const LsCollRequest *q, double *ret_most)
     return wire;
   if (strcmp (a, "halving-doubling") == 0 && (q->n & (q->n - 1)) != 0) {
     /* p of n in the butterfly; the others give what they have and get back what they need. */
-    double p = (double)(1u << (g_bit_storage (q->n) - 1)), others = n - p;
+    double p = (double) (1u << (g_bit_storage (q->n) - 1)), others = n - p;
     double give = q->kind == LS_COLL_ALL_GATHER ? 1 / n : 1;
     double get = q->kind == LS_COLL_ALL_REDUCE ? 1 : q->kind == LS_COLL_ALL_GATHER ? (n - 1) / n : 1 / n;
     return (q->kind == LS_COLL_ALL_REDUCE ? 2 : 1) * (p - 1) + others * (give + get);
@@ -313,7 +317,7 @@ sends_the_formula (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *
     LS_CHECK_DOUBLE (s->block_bytes, ==, 0.0);
     return;
   }
-  double most, expected_most, is = sent (s, (double)request->bytes, &most),
+  double most, expected_most, is = sent (s, (double) request->bytes, &most),
                               expected = formula (request, &expected_most);
   ls_check_impl (fabs (is - expected) < 1e-9 * expected, __FILE__, __LINE__,
                  "%s %s of %u: %g arrays, expected %g", request->algorithm, ls_coll_kind_name (request->kind),
@@ -359,7 +363,7 @@ loads_what_it_sends (const LsCluster *c, const LsNccl *nccl, const LsCollRequest
   double worst = 0;
   for (guint t = 0; t < c->trunks->len; t++)
     worst = fmax (worst, fabs (of_plan[t] - of_messages[t]));
-  ls_check_impl (worst <= 1e-5 * (double)request->bytes, __FILE__, __LINE__,
+  ls_check_impl (worst <= 1e-5 * (double) request->bytes, __FILE__, __LINE__,
                  "%s %s of %u: a trunk is off by %g bytes", request->algorithm,
                  ls_coll_kind_name (request->kind), request->n, worst);
 }
@@ -379,12 +383,13 @@ check_same_plan (const LsCollRequest *request, const LsCollPlan *a, const LsColl
   for (uint32_t p = 0; same && p < a->n_phases; p++) {
     const LsPhase *x = &a->phases[p], *y = &b->phases[p];
     same = x->latency == y->latency && x->demand_bytes == y->demand_bytes && x->rate_cap == y->rate_cap
-           && x->n_loads == y->n_loads;
+        && x->n_loads == y->n_loads;
     for (uint32_t i = 0; same && i < x->n_loads; i++)
       same = x->loads[i].resource == y->loads[i].resource && x->loads[i].coef == y->loads[i].coef;
   }
-  ls_check_impl (same, __FILE__, __LINE__, "%s %s of %u, %" G_GUINT64_FORMAT " bytes: another plan with a memo",
-                 request->algorithm, ls_coll_kind_name (request->kind), request->n, request->bytes);
+  ls_check_impl (same, __FILE__, __LINE__,
+                 "%s %s of %u, %" G_GUINT64_FORMAT " bytes: another plan with a memo", request->algorithm,
+                 ls_coll_kind_name (request->kind), request->n, request->bytes);
 }
 
 static LsCollMemo *shared_memo;
@@ -430,7 +435,8 @@ in_step (const LsScript *s)
     for (uint32_t place = 0; place < s->n + s->n_switches; place++) {
       uint32_t n = s->sends (s, place, r, sends);
       for (uint32_t i = 0; i < n; i++) {
-        double rate = ls_script_rate_cap (s, place, sends[i].to, sends[i].n) * (double)s->flows / (double)LS_COEF_ONE;
+        double rate = ls_script_rate_cap (s, place, sends[i].to, sends[i].n) * (double) s->flows
+            / (double) LS_COEF_ONE;
         double t
             = ls_time_to_s (ls_script_latency (s, place, sends[i].to)) + sends[i].n * s->block_bytes / rate;
         longest = fmax (longest, t);
@@ -491,11 +497,13 @@ a_block_of_very_many_members_is_its_part (void)
   g_autoptr (LsArena) arena = ls_arena_new ();
   g_autofree uint32_t *gpus = g_new (uint32_t, n);
   spread (gpus, n, 8);
-  LsCollRequest request = { .kind = LS_COLL_ALL_TO_ALL, .gpus = gpus, .n = n, .bytes = (uint64_t) n * 1000, .algorithm = "pairwise" };
+  LsCollRequest request = {
+    .kind = LS_COLL_ALL_TO_ALL, .gpus = gpus, .n = n, .bytes = (uint64_t) n * 1000, .algorithm = "pairwise"
+  };
   LS_CHECK_NEAR (ls_coll_script (c, &round_nccl, &request, arena)->block_bytes, 1000.0, 1e-12);
 }
 
 LS_TEST_MAIN ("script", LS_TEST (every_script_is_right), LS_TEST (a_wrong_script_is_rejected),
               LS_TEST (members_send_the_bytes_of_the_formula), LS_TEST (plans_load_the_bytes_of_the_messages),
-              LS_TEST (a_memo_changes_no_plan), LS_TEST (scripts_are_as_fast_as_plans), LS_TEST (one_member_has_no_rounds),
-              LS_TEST (a_block_of_very_many_members_is_its_part))
+              LS_TEST (a_memo_changes_no_plan), LS_TEST (scripts_are_as_fast_as_plans),
+              LS_TEST (one_member_has_no_rounds), LS_TEST (a_block_of_very_many_members_is_its_part))

@@ -16,8 +16,8 @@
 #define H100_NVLINK (18 * 20.6e9)
 #define B200_NVLINK (18 * 40.1e9)
 
-static const LsNcclTables volta = LS_TEST_NCCL_VOLTA, ampere = LS_TEST_NCCL_AMPERE, hopper = LS_TEST_NCCL_HOPPER,
-                          blackwell = LS_TEST_NCCL_BLACKWELL;
+static const LsNcclTables volta = LS_TEST_NCCL_VOLTA, ampere = LS_TEST_NCCL_AMPERE,
+                          hopper = LS_TEST_NCCL_HOPPER, blackwell = LS_TEST_NCCL_BLACKWELL;
 
 static LsTuneComm
 node_of (const LsNcclTables *tables, double nvlink, uint32_t n)
@@ -76,12 +76,12 @@ static void
 check_example (const Example *e)
 {
   LsTuneCost cost = ls_tune_cost (&e->comm, e->algorithm, e->protocol, e->kind, e->bytes);
-  ls_check_impl (fabs (cost.time_us / e->time_us - 1) < 1e-4, __FILE__, __LINE__, "%s: %.3f us, not %.3f", e->row,
-                 cost.time_us, e->time_us);
+  ls_check_impl (fabs (cost.time_us / e->time_us - 1) < 1e-4, __FILE__, __LINE__, "%s: %.3f us, not %.3f",
+                 e->row, cost.time_us, e->time_us);
   /* A terabyte is beyond every correction of the rate. */
   LsTuneCost large = ls_tune_cost (&e->comm, e->algorithm, e->protocol, e->kind, UINT64_C (1) << 40);
-  ls_check_impl (fabs (large.bytes_per_s / (e->algbw * 1e9) - 1) < 1e-4, __FILE__, __LINE__, "%s: %.3f GB/s, not %.3f",
-                 e->row, large.bytes_per_s / 1e9, e->algbw);
+  ls_check_impl (fabs (large.bytes_per_s / (e->algbw * 1e9) - 1) < 1e-4, __FILE__, __LINE__,
+                 "%s: %.3f GB/s, not %.3f", e->row, large.bytes_per_s / 1e9, e->algbw);
 }
 
 static void
@@ -139,7 +139,8 @@ a_tree_is_slower_at_middle_sizes (void)
   for (size_t i = 0; i < G_N_ELEMENTS (rows); i++) {
     double whole = ls_tune_cost (&c, LS_TUNE_TREE, rows[i].protocol, LS_COLL_ALL_REDUCE, GIB).bytes_per_s;
     for (size_t k = 0; k < G_N_ELEMENTS (rows[i].tenths); k++) {
-      double rate = ls_tune_cost (&c, LS_TUNE_TREE, rows[i].protocol, LS_COLL_ALL_REDUCE, UINT64_C (64) << k).bytes_per_s;
+      double rate = ls_tune_cost (&c, LS_TUNE_TREE, rows[i].protocol, LS_COLL_ALL_REDUCE, UINT64_C (64) << k)
+                        .bytes_per_s;
       LS_CHECK_NEAR (rate / whole, rows[i].tenths[k] / 10.0, 1e-12);
     }
   }
@@ -157,8 +158,10 @@ choices_are_those_of_the_log (void)
     LS_CHECK_INT (c.protocol, ==, LS_PROTOCOL_LL);
   }
   for (uint64_t bytes = 2 * MIB; bytes <= 8 * GIB; bytes *= 2)
-    LS_CHECK_INT (ls_tune_choose (&eight, LS_COLL_ALL_REDUCE, bytes, (LsTuneSet) { 0 }).algorithm, ==, LS_TUNE_NVLS);
-  LS_CHECK_INT (ls_tune_choose (&four, LS_COLL_ALL_REDUCE, 8 * GIB, (LsTuneSet) { 0 }).algorithm, ==, LS_TUNE_RING);
+    LS_CHECK_INT (ls_tune_choose (&eight, LS_COLL_ALL_REDUCE, bytes, (LsTuneSet) { 0 }).algorithm, ==,
+                  LS_TUNE_NVLS);
+  LS_CHECK_INT (ls_tune_choose (&four, LS_COLL_ALL_REDUCE, 8 * GIB, (LsTuneSet) { 0 }).algorithm, ==,
+                LS_TUNE_RING);
 }
 
 /* Bus bandwidth as measured, GB/s, and how far NCCL's model is from it. */
@@ -182,7 +185,8 @@ bandwidths_are_close_to_measured_ones (void)
     { "B200 ring all-reduce", &b, LS_TUNE_RING, LS_COLL_ALL_REDUCE, 682.2, 1.055 },
   };
   for (size_t i = 0; i < G_N_ELEMENTS (rows); i++) {
-    LsTuneCost cost = ls_tune_cost (rows[i].comm, rows[i].algorithm, LS_PROTOCOL_SIMPLE, rows[i].kind, 16 * GIB);
+    LsTuneCost cost
+        = ls_tune_cost (rows[i].comm, rows[i].algorithm, LS_PROTOCOL_SIMPLE, rows[i].kind, 16 * GIB);
     double ratio = cost.bytes_per_s / 1e9 * ls_coll_wire_factor (rows[i].kind, 8) / rows[i].measured;
     printf ("%-22s model / measured %.3f\n", rows[i].what, ratio);
     LS_CHECK_NEAR (ratio, rows[i].ratio, 1e-3);
@@ -229,7 +233,8 @@ nvls_gathers_among_32_at_most (void)
     LS_CHECK_INT (c.algorithm, ==, LS_TUNE_RING);
     LS_CHECK_INT (c.protocol, ==, LS_PROTOCOL_LL);
   }
-  LS_CHECK_INT (ls_tune_choose (&rack, LS_COLL_ALL_REDUCE, 64 * KIB, (LsTuneSet) { 0 }).algorithm, ==, LS_TUNE_NVLS);
+  LS_CHECK_INT (ls_tune_choose (&rack, LS_COLL_ALL_REDUCE, 64 * KIB, (LsTuneSet) { 0 }).algorithm, ==,
+                LS_TUNE_NVLS);
 }
 
 /* 512 threads worth 64 bytes each with Simple, 8 with LL (for each rank of a ring), 640
@@ -269,7 +274,8 @@ collnet_direct_is_shared_by_heads (void)
 }
 
 LS_TEST_MAIN ("tuning", LS_TEST (graphs_are_those_of_the_search), LS_TEST (one_node_costs_what_nccl_computes),
-              LS_TEST (nodes_cost_what_nccl_computes), LS_TEST (a_tree_is_slower_at_middle_sizes), LS_TEST (choices_are_those_of_the_log),
-              LS_TEST (bandwidths_are_close_to_measured_ones), LS_TEST (what_nccl_cannot_run_has_no_cost), LS_TEST (nvls_gathers_among_32_at_most),
+              LS_TEST (nodes_cost_what_nccl_computes), LS_TEST (a_tree_is_slower_at_middle_sizes),
+              LS_TEST (choices_are_those_of_the_log), LS_TEST (bandwidths_are_close_to_measured_ones),
+              LS_TEST (what_nccl_cannot_run_has_no_cost), LS_TEST (nvls_gathers_among_32_at_most),
               LS_TEST (channels_and_chunks_follow_size_and_protocol),
               LS_TEST (collnet_direct_is_shared_by_heads))

@@ -49,11 +49,13 @@ a_slot_joins_what_it_spans (void)
 static void
 pipes_join_ranks_with_the_same_stages (void)
 {
-  g_autoptr (LsPlan) two = bound ((LsMesh) { .tp = 2, .cp = 1, .dp = 1, .pp = 8, .pipes = 2 }, LS_SLOT_BIT (LS_SLOT_PIPES));
+  g_autoptr (LsPlan) two
+      = bound ((LsMesh) { .tp = 2, .cp = 1, .dp = 1, .pp = 8, .pipes = 2 }, LS_SLOT_BIT (LS_SLOT_PIPES));
   check_members (two, 1, LS_SLOT_PIPES, 2, (uint32_t[]) { 1, 15 });
   check_members (two, 4, LS_SLOT_PIPES, 2, (uint32_t[]) { 4, 10 });
   LS_CHECK (two->comms[two->bindings[4].comm[LS_SLOT_PIPES]].spans_stages);
-  g_autoptr (LsPlan) four = bound ((LsMesh) { .tp = 1, .cp = 1, .dp = 1, .pp = 8, .pipes = 4 }, LS_SLOT_BIT (LS_SLOT_PIPES));
+  g_autoptr (LsPlan) four
+      = bound ((LsMesh) { .tp = 1, .cp = 1, .dp = 1, .pp = 8, .pipes = 4 }, LS_SLOT_BIT (LS_SLOT_PIPES));
   check_members (four, 4, LS_SLOT_PIPES, 4, (uint32_t[]) { 0, 3, 4, 7 });
   check_members (four, 6, LS_SLOT_PIPES, 4, (uint32_t[]) { 1, 2, 5, 6 });
 }
@@ -82,5 +84,5 @@ nothing_is_made_in_vain (void)
   LS_CHECK_INT (dp->n_comms, ==, 6);
 }
 
-LS_TEST_MAIN ("bind", LS_TEST (a_slot_joins_what_it_spans), LS_TEST (pipes_join_ranks_with_the_same_stages), LS_TEST (stages_are_roles_in_a_circle),
-              LS_TEST (nothing_is_made_in_vain))
+LS_TEST_MAIN ("bind", LS_TEST (a_slot_joins_what_it_spans), LS_TEST (pipes_join_ranks_with_the_same_stages),
+              LS_TEST (stages_are_roles_in_a_circle), LS_TEST (nothing_is_made_in_vain))

@@ -10,19 +10,19 @@ sixteen_ranks_as_megatron_groups_them (void)
 {
   LsMesh mesh = { .tp = 2, .cp = 1, .dp = 2, .pp = 4 };
   LS_CHECK_INT (ls_mesh_n_ranks (&mesh), ==, 16);
-  LS_CHECK_INT (ls_mesh_rank (&mesh, (LsCoord){ .tp = 1 }), ==, 1);
-  LS_CHECK_INT (ls_mesh_rank (&mesh, (LsCoord){ .dp = 1 }), ==, 2);
-  LS_CHECK_INT (ls_mesh_rank (&mesh, (LsCoord){ .pp = 1 }), ==, 4);
-  LS_CHECK_INT (ls_mesh_rank (&mesh, (LsCoord){ .tp = 1, .dp = 1, .pp = 3 }), ==, 15);
+  LS_CHECK_INT (ls_mesh_rank (&mesh, (LsCoord) { .tp = 1 }), ==, 1);
+  LS_CHECK_INT (ls_mesh_rank (&mesh, (LsCoord) { .dp = 1 }), ==, 2);
+  LS_CHECK_INT (ls_mesh_rank (&mesh, (LsCoord) { .pp = 1 }), ==, 4);
+  LS_CHECK_INT (ls_mesh_rank (&mesh, (LsCoord) { .tp = 1, .dp = 1, .pp = 3 }), ==, 15);
 }
 
 static void
 cp_lies_between_tp_and_dp (void)
 {
   LsMesh mesh = { .tp = 2, .cp = 3, .dp = 4, .pp = 5 };
-  LS_CHECK_INT (ls_mesh_rank (&mesh, (LsCoord){ .cp = 1 }), ==, 2);
-  LS_CHECK_INT (ls_mesh_rank (&mesh, (LsCoord){ .dp = 1 }), ==, 6);
-  LS_CHECK_INT (ls_mesh_rank (&mesh, (LsCoord){ .pp = 1 }), ==, 24);
+  LS_CHECK_INT (ls_mesh_rank (&mesh, (LsCoord) { .cp = 1 }), ==, 2);
+  LS_CHECK_INT (ls_mesh_rank (&mesh, (LsCoord) { .dp = 1 }), ==, 6);
+  LS_CHECK_INT (ls_mesh_rank (&mesh, (LsCoord) { .pp = 1 }), ==, 24);
 }
 
 static void

@@ -21,8 +21,8 @@ static void
 names_in_reports_are_stable (void)
 {
   static const char *const axes[] = { "tp", "dp", "pp", "cp", "ep" };
-  static const char *const categories[] = { "parameters", "gradients",    "optimizer", "activations",
-                                            "unsharded",  "comm_buffers", "workspace" };
+  static const char *const categories[]
+      = { "parameters", "gradients", "optimizer", "activations", "unsharded", "comm_buffers", "workspace" };
   LS_CHECK_INT (LS_N_AXES, ==, G_N_ELEMENTS (axes));
   LS_CHECK_INT (LS_N_MEM, ==, G_N_ELEMENTS (categories));
   for (int i = 0; i < LS_N_AXES; i++)

@@ -28,15 +28,15 @@ check_fault (const Fault *fault)
   LS_CHECK_STR (error ? error->message : NULL, expected);
 }
 
-#define CHECK_FAULTS(faults)                          \
-  for (guint i = 0; i < G_N_ELEMENTS (faults); i++) \
+#define CHECK_FAULTS(faults)                                                                                 \
+  for (guint i = 0; i < G_N_ELEMENTS (faults); i++)                                                          \
     check_fault (&(faults)[i]);
 
 /* A fault reads DAMAGE (what to do to t), and what the checker says. */
-#define DAMAGE(name, ...)              \
-  static void name (TinyPlan *t)       \
-  {                                    \
-    __VA_ARGS__;                       \
+#define DAMAGE(name, ...)                                                                                    \
+  static void name (TinyPlan *t)                                                                             \
+  {                                                                                                          \
+    __VA_ARGS__;                                                                                             \
   }
 
 static void
@@ -113,22 +113,28 @@ faults_of_indices_are_named (void)
     { no_chunk, "rank 0 (role 0), instance 1: chunk 1 does not exist" },
     { no_kind,
       "rank 0 (role 0), instance 0 (forward 0, micro-batch 0, chunk 0), op 0 (layer): "
-      "kind @ does not exist", LS_OP_HOST_DELAY + 1 },
+      "kind @ does not exist",
+      LS_OP_HOST_DELAY + 1 },
     { no_stream,
       "rank 0 (role 0), instance 0 (forward 0, micro-batch 0, chunk 0), op 0 (layer): "
-      "stream @ does not exist", LS_N_STREAMS },
+      "stream @ does not exist",
+      LS_N_STREAMS },
     { no_tag,
       "rank 0 (role 0), instance 0 (forward 0, micro-batch 0, chunk 0), op 0 (layer): "
-      "tag @ does not exist", LS_N_TAGS },
+      "tag @ does not exist",
+      LS_N_TAGS },
     { no_host_cost,
       "rank 0 (role 0), instance 0 (forward 0, micro-batch 0, chunk 0), op 0 (layer): "
-      "host cost @ does not exist", LS_N_HOST_COSTS },
+      "host cost @ does not exist",
+      LS_N_HOST_COSTS },
     { no_slot,
       "rank 0 (role 0), instance 4 (step, micro-batch 1, chunk 0), op 1 (all-reduce): "
-      "slot @ does not exist", LS_N_SLOTS },
+      "slot @ does not exist",
+      LS_N_SLOTS },
     { no_dtype,
       "rank 0 (role 0), instance 4 (step, micro-batch 1, chunk 0), op 1 (all-reduce): "
-      "dtype @ does not exist", LS_N_DTYPES },
+      "dtype @ does not exist",
+      LS_N_DTYPES },
     { no_kernel,
       "rank 2 (role 1), instance 1 (backward 1, micro-batch 0, chunk 0), op 0 (layer gradient): "
       "kernel 1 does not exist" },
@@ -155,10 +161,12 @@ faults_of_indices_are_named (void)
       "transfer 0: slot 0 is neither prev nor next" },
     { no_category,
       "rank 0 (role 0), instance 0 (forward 0, micro-batch 0, chunk 0), op 0 (layer): "
-      "buffer 7: category @ does not exist", LS_N_MEM },
+      "buffer 7: category @ does not exist",
+      LS_N_MEM },
     { no_instant,
       "rank 0 (role 0), instance 0 (forward 0, micro-batch 0, chunk 0), op 0 (layer): "
-      "buffer 7: instant @ does not exist", LS_AT_END + 1 },
+      "buffer 7: instant @ does not exist",
+      LS_AT_END + 1 },
   };
   CHECK_FAULTS (faults)
 }
@@ -168,7 +176,7 @@ faults_of_indices_are_named (void)
 DAMAGE (no_dep_kind, t->after_first[0].kind = LS_DEP_STREAM + 1)
 DAMAGE (no_dep_stream, t->after_compute[0].index = LS_N_STREAMS)
 DAMAGE (after_itself, t->after_first[0].index = 1)
-DAMAGE (issue_after_later, t->after_first[0] = ((LsDep){ LS_DEP_ISSUE, 2 }))
+DAMAGE (issue_after_later, t->after_first[0] = ((LsDep) { LS_DEP_ISSUE, 2 }))
 DAMAGE (no_event, t->ops[B0][2].event = 1)
 DAMAGE (unrecorded, t->ops[B0][2].kind = LS_OP_HOST_SYNC)
 DAMAGE (other_micro_batch, t->instances[1][3].mb = 0; t->instances[1][1].mb = 0)
@@ -182,10 +190,12 @@ faults_of_dependencies_and_slots_are_named (void)
   static const Fault faults[] = {
     { no_dep_kind,
       "rank 0 (role 0), instance 0 (forward 0, micro-batch 0, chunk 0), op 1 (send activation): "
-      "dependency 0: kind @ does not exist", LS_DEP_STREAM + 1 },
+      "dependency 0: kind @ does not exist",
+      LS_DEP_STREAM + 1 },
     { no_dep_stream,
       "rank 0 (role 0), instance 4 (step, micro-batch 1, chunk 0), op 1 (all-reduce): "
-      "dependency 0: stream @ does not exist", LS_N_STREAMS },
+      "dependency 0: stream @ does not exist",
+      LS_N_STREAMS },
     { after_itself,
       "rank 0 (role 0), instance 0 (forward 0, micro-batch 0, chunk 0), op 1 (send activation): "
       "dependency 0: op 1 does not come before it" },
@@ -280,8 +290,8 @@ DAMAGE (receive_without_send, t->ops[B1][1].kind = LS_OP_HOST_SYNC; t->ops[B1][1
 static void
 calls_that_differ_are_named (void)
 {
-#define CALL_AT                                                                             \
-  "rank 2 (role 1), instance 0 (forward 1, micro-batch 0, chunk 0), op 2 (all-reduce): " \
+#define CALL_AT                                                                                              \
+  "rank 2 (role 1), instance 0 (forward 1, micro-batch 0, chunk 0), op 2 (all-reduce): "                     \
   "call 0 on communicator 0 is "
 #define EXPECTED "; rank 0 makes it (instance 4, op 1, all-reduce) kind 0 of 4096 bytes of fp32, root 0"
   static const Fault faults[] = {
@@ -352,7 +362,9 @@ both_neighbours_may_be_one_rank (void)
   t.to_prev[0].slot = LS_SLOT_NEXT;
   g_autoptr (GError) error = NULL;
   LS_CHECK (!ls_plan_check (&t.plan, &error));
-  LS_CHECK (error && strstr (error->message, "send 0 to rank 0, of 1000 bytes, which that rank never receives") != NULL);
+  LS_CHECK (error
+            && strstr (error->message, "send 0 to rank 0, of 1000 bytes, which that rank never receives")
+                != NULL);
 }
 
 /* Two slots on one communicator are one sequence of calls: one member may name each
@@ -377,7 +389,8 @@ slots_on_one_communicator_are_one_sequence (void)
 static void
 what_a_step_begins_with_it_leaves (void)
 {
-  static const LsInstance carried[] = { { F0, 0, 0, 0 }, { F0, 1, 0, 0 }, { B0, 0, 0, 0 }, { F0, 0, 0, 0 }, { B0, 1, 0, 0 } };
+  static const LsInstance carried[]
+      = { { F0, 0, 0, 0 }, { F0, 1, 0, 0 }, { B0, 0, 0, 0 }, { F0, 0, 0, 0 }, { B0, 1, 0, 0 } };
   TinyPlan t;
   tiny_plan_init (&t);
   g_autoptr (GError) error = NULL;
@@ -388,15 +401,18 @@ what_a_step_begins_with_it_leaves (void)
   g_clear_error (&error);
   t.instances[0][3] = (LsInstance) { STEP, 0, 0, 0 };
   LS_CHECK (!ls_plan_check (&t.plan, &error));
-  LS_CHECK (error && strstr (error->message, "is alive when the first step begins, but not when the next one does"));
+  LS_CHECK (
+      error
+      && strstr (error->message, "is alive when the first step begins, but not when the next one does"));
   g_clear_error (&error);
   t.programs[0].n_lead = 5;
   LS_CHECK (!ls_plan_check (&t.plan, &error));
   LS_CHECK (error && strstr (error->message, "5 of its 5 instances are for the first step only"));
 }
 
-LS_TEST_MAIN ("plan_check", LS_TEST (a_legal_plan_passes), LS_TEST (what_a_step_begins_with_it_leaves), LS_TEST (a_kernel_with_a_duration_needs_no_shape),
-              LS_TEST (both_neighbours_may_be_one_rank), LS_TEST (slots_on_one_communicator_are_one_sequence),
-              LS_TEST (faults_of_bindings_are_named), LS_TEST (faults_of_indices_are_named),
-              LS_TEST (faults_of_dependencies_and_slots_are_named), LS_TEST (faults_of_buffers_are_named),
-              LS_TEST (calls_that_differ_are_named), LS_TEST (sends_that_miss_their_receives_are_named))
+LS_TEST_MAIN ("plan_check", LS_TEST (a_legal_plan_passes), LS_TEST (what_a_step_begins_with_it_leaves),
+              LS_TEST (a_kernel_with_a_duration_needs_no_shape), LS_TEST (both_neighbours_may_be_one_rank),
+              LS_TEST (slots_on_one_communicator_are_one_sequence), LS_TEST (faults_of_bindings_are_named),
+              LS_TEST (faults_of_indices_are_named), LS_TEST (faults_of_dependencies_and_slots_are_named),
+              LS_TEST (faults_of_buffers_are_named), LS_TEST (calls_that_differ_are_named),
+              LS_TEST (sends_that_miss_their_receives_are_named))

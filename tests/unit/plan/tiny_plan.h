@@ -33,13 +33,13 @@ typedef struct {
 static inline LsOp
 tiny_op (const char *name, LsOpKind kind, LsStream stream)
 {
-  return (LsOp){ .name = name,
-                 .kind = kind,
-                 .stream = stream,
-                 .layer = UINT16_MAX,
-                 .unit = UINT16_MAX,
-                 .kernel = kind == LS_OP_KERNEL ? 0 : UINT32_MAX,
-                 .recorded = LS_TIME_NEVER };
+  return (LsOp) { .name = name,
+                  .kind = kind,
+                  .stream = stream,
+                  .layer = UINT16_MAX,
+                  .unit = UINT16_MAX,
+                  .kernel = kind == LS_OP_KERNEL ? 0 : UINT32_MAX,
+                  .recorded = LS_TIME_NEVER };
 }
 
 static inline LsOp
@@ -71,19 +71,22 @@ tiny_after (LsOp op, const LsDep *dep)
 static inline void
 tiny_segments (TinyPlan *t)
 {
-  static const char *const names[N_SEGMENTS] = { "forward 0", "backward 0", "forward 1", "backward 1", "step" };
+  static const char *const names[N_SEGMENTS]
+      = { "forward 0", "backward 0", "forward 1", "backward 1", "step" };
   static const uint32_t n_ops[N_SEGMENTS] = { 2, 3, 2, 3, 3 };
   for (uint32_t i = 0; i < N_SEGMENTS; i++)
-    t->segments[i] = (LsSegment){ .name = names[i], .n_ops = n_ops[i], .ops = t->ops[i] };
+    t->segments[i] = (LsSegment) { .name = names[i], .n_ops = n_ops[i], .ops = t->ops[i] };
 
-  t->after_first[0] = (LsDep){ LS_DEP_END, 0 };
-  t->after_compute[0] = (LsDep){ LS_DEP_STREAM, LS_STREAM_COMPUTE };
-  t->to_next[0] = (LsTransfer){ 1000, LS_SLOT_NEXT, 1 };
-  t->from_next[0] = (LsTransfer){ 1000, LS_SLOT_NEXT, 0 };
-  t->to_prev[0] = (LsTransfer){ 1000, LS_SLOT_PREV, 1 };
-  t->from_prev[0] = (LsTransfer){ 1000, LS_SLOT_PREV, 0 };
-  t->alloc[0] = (LsBufferEvent){ .bytes = 100, .id = 7, .category = LS_MEM_ACTIVATIONS };
-  t->release[0] = (LsBufferEvent){ .bytes = 100, .id = 7, .category = LS_MEM_ACTIVATIONS, .is_free = 1, .when = LS_AT_END };
+  t->after_first[0] = (LsDep) { LS_DEP_END, 0 };
+  t->after_compute[0] = (LsDep) { LS_DEP_STREAM, LS_STREAM_COMPUTE };
+  t->to_next[0] = (LsTransfer) { 1000, LS_SLOT_NEXT, 1 };
+  t->from_next[0] = (LsTransfer) { 1000, LS_SLOT_NEXT, 0 };
+  t->to_prev[0] = (LsTransfer) { 1000, LS_SLOT_PREV, 1 };
+  t->from_prev[0] = (LsTransfer) { 1000, LS_SLOT_PREV, 0 };
+  t->alloc[0] = (LsBufferEvent) { .bytes = 100, .id = 7, .category = LS_MEM_ACTIVATIONS };
+  t->release[0] = (LsBufferEvent) {
+    .bytes = 100, .id = 7, .category = LS_MEM_ACTIVATIONS, .is_free = 1, .when = LS_AT_END
+  };
 
   t->ops[F0][0] = tiny_kernel ("layer", t->alloc);
   t->ops[F0][1] = tiny_after (tiny_p2p ("send activation", t->to_next), t->after_first);
@@ -113,7 +116,8 @@ tiny_programs (TinyPlan *t)
   };
   memcpy (t->instances, of_stage, sizeof of_stage);
   for (uint16_t role = 0; role < 2; role++)
-    t->programs[role] = (LsProgram){ .n_instances = 5, .instances = t->instances[role], .n_events = 1, .stage = role };
+    t->programs[role]
+        = (LsProgram) { .n_instances = 5, .instances = t->instances[role], .n_events = 1, .stage = role };
 }
 
 static inline void
@@ -131,7 +135,7 @@ tiny_bindings (TinyPlan *t)
     t->members[stage][rank % 2] = rank;
   }
   for (uint32_t stage = 0; stage < 2; stage++)
-    t->comms[stage] = (LsCommunicator){ .axis = LS_AXIS_DP, .n_ranks = 2, .ranks = t->members[stage] };
+    t->comms[stage] = (LsCommunicator) { .axis = LS_AXIS_DP, .n_ranks = 2, .ranks = t->members[stage] };
 }
 
 static inline void
@@ -141,7 +145,7 @@ tiny_plan_init (TinyPlan *t)
   tiny_segments (t);
   tiny_programs (t);
   tiny_bindings (t);
-  t->plan = (LsPlan){
+  t->plan = (LsPlan) {
     .n_ranks = 4,
     .n_micro_batches = 2,
     .n_chunks = 1,

@@ -12,16 +12,16 @@ checked_orders (const char *schedule, const LsSchedShape *shape)
 {
   const LsSched *sched = ls_sched_find (schedule);
   const char *rule = ls_sched_refusal (sched, shape);
-  if (!ls_check_impl (rule == NULL, __FILE__, __LINE__, "%s pp %u vpp %u m %u: %s", schedule, shape->pp, shape->vpp,
-                      shape->n_micro_batches, rule))
+  if (!ls_check_impl (rule == NULL, __FILE__, __LINE__, "%s pp %u vpp %u m %u: %s", schedule, shape->pp,
+                      shape->vpp, shape->n_micro_batches, rule))
     return NULL;
 
   g_autoptr (LsOrders) orders = ls_sched_orders (sched, shape);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   gboolean can_run = ls_orders_check (orders, NULL, diags);
   g_autofree char *text = ls_diag_list_format (diags);
-  if (!ls_check_impl (can_run, __FILE__, __LINE__, "%s pp %u vpp %u m %u: %s", schedule, shape->pp, shape->vpp,
-                      shape->n_micro_batches, text))
+  if (!ls_check_impl (can_run, __FILE__, __LINE__, "%s pp %u vpp %u m %u: %s", schedule, shape->pp,
+                      shape->vpp, shape->n_micro_batches, text))
     return NULL;
   return g_steal_pointer (&orders);
 }
@@ -37,7 +37,7 @@ evaluate (const char *schedule, const LsSchedShape *shape, const LsSchedTimes *t
 static inline LsSchedTimes
 times_of (LsTime f, LsTime i, LsTime w, LsTime fb, LsTime comm)
 {
-  return (LsSchedTimes){ .chunk = { f, i, w, i + w, fb ? fb : f + i + w }, .comm = comm };
+  return (LsSchedTimes) { .chunk = { f, i, w, i + w, fb ? fb : f + i + w }, .comm = comm };
 }
 
 static inline uint32_t

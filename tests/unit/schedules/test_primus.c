@@ -12,7 +12,7 @@ enum { PP = 8, MICRO_BATCHES = 16, MAX_PASSES = 2 * MICRO_BATCHES };
 
 typedef struct {
   double forward_ms[PP][MAX_PASSES], backward_ms[PP][MAX_PASSES]; /* in execution order */
-  double total_ms; /* of rank 0 */
+  double total_ms;                                                /* of rank 0 */
   guint n;
 } Iteration;
 
@@ -52,7 +52,8 @@ action_times (const LsOrders *orders, uint32_t rank, const Iteration *it)
 }
 
 static void
-check_iteration (const char *text, const char *schedule, uint32_t vpp, const char *traced, const char *iteration)
+check_iteration (const char *text, const char *schedule, uint32_t vpp, const char *traced,
+                 const char *iteration)
 {
   Iteration it;
   read_iteration (text, traced, iteration, &it);

@@ -22,7 +22,10 @@ typedef struct {
   guint n;
 } Family;
 
-#define FAMILY(name, schedule, rounds, goldens) { name, schedule, rounds, goldens, G_N_ELEMENTS (goldens) }
+#define FAMILY(name, schedule, rounds, goldens)                                                              \
+  {                                                                                                          \
+    name, schedule, rounds, goldens, G_N_ELEMENTS (goldens)                                                  \
+  }
 
 static const Family families[] = {
   FAMILY ("1f1b", "1f1b", 0, goldens_1f1b),
@@ -40,8 +43,12 @@ static const Family families[] = {
 static LsSchedShape
 golden_shape (const Family *f, const Golden *g)
 {
-  return (LsSchedShape){
-    .pp = g->pp, .vpp = g->vpp, .n_micro_batches = g->m, .group = g->group, .rounds = f->rounds,
+  return (LsSchedShape) {
+    .pp = g->pp,
+    .vpp = g->vpp,
+    .n_micro_batches = g->m,
+    .group = g->group,
+    .rounds = f->rounds,
   };
 }
 
@@ -79,7 +86,8 @@ orders_have_the_digests_of_other_generators (void)
         continue;
       g_autofree char *text = order_text (f->schedule, &shape);
       if (!LS_CHECK (digest_of (text) == f->goldens[k].digest))
-        printf ("  %s pp %u vpp %u m %u group %u\n", f->name, shape.pp, shape.vpp, shape.n_micro_batches, shape.group);
+        printf ("  %s pp %u vpp %u m %u group %u\n", f->name, shape.pp, shape.vpp, shape.n_micro_batches,
+                shape.group);
     }
 }
 
@@ -98,7 +106,7 @@ shape_of_file (const Family *f, const char *name)
 {
   uint32_t pp = number_after (name, "_p");
   uint32_t vpp = number_after (name, "_v");
-  return (LsSchedShape){
+  return (LsSchedShape) {
     .pp = pp,
     .vpp = vpp ? vpp : number_after (name, "_stages") / pp,
     .n_micro_batches = number_after (name, "_m"),
@@ -162,35 +170,40 @@ check_text (const char *schedule, LsSchedShape shape, const char *expected)
 static void
 orders_are_those_drawn_in_their_files (void)
 {
-  check_text ("none", (LsSchedShape){ 1, 1, 3 }, "0F0,0B0,0F1,0B1,0F2,0B2\n");
-  check_text ("naive", (LsSchedShape){ 2, 1, 2 }, "0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n");
-  check_text ("gpipe", (LsSchedShape){ 2, 1, 3 }, "0F0,0F1,0F2,0B0,0B1,0B2\n1F0,1F1,1F2,1B0,1B1,1B2\n");
-  check_text ("1f1b", (LsSchedShape){ 2, 1, 3 }, "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n");
-  check_text ("pipedream", (LsSchedShape){ 2, 0, 3 }, "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n");
-  check_text ("interleaved-1f1b", (LsSchedShape){ 2, 2, 2 },
+  check_text ("none", (LsSchedShape) { 1, 1, 3 }, "0F0,0B0,0F1,0B1,0F2,0B2\n");
+  check_text ("naive", (LsSchedShape) { 2, 1, 2 }, "0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n");
+  check_text ("gpipe", (LsSchedShape) { 2, 1, 3 }, "0F0,0F1,0F2,0B0,0B1,0B2\n1F0,1F1,1F2,1B0,1B1,1B2\n");
+  check_text ("1f1b", (LsSchedShape) { 2, 1, 3 }, "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n");
+  check_text ("pipedream", (LsSchedShape) { 2, 0, 3 }, "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n");
+  check_text ("interleaved-1f1b", (LsSchedShape) { 2, 2, 2 },
               "0F0,0F1,2F0,2F1,2B0,2B1,0B0,0B1\n1F0,1F1,3F0,3B0,3F1,3B1,1B0,1B1\n");
-  check_text ("looped-bfs", (LsSchedShape){ 2, 2, 2 },
+  check_text ("looped-bfs", (LsSchedShape) { 2, 2, 2 },
               "0F0,0F1,2F0,2F1,2B1,2B0,0B1,0B0\n1F0,1F1,3F0,3F1,3B1,3B0,1B1,1B0\n");
-  check_text ("interleaved-zb", (LsSchedShape){ 2, 2, 2 },
+  check_text ("interleaved-zb", (LsSchedShape) { 2, 2, 2 },
               "0F0,0F1,2F0,2F1,2I0,2W0,2I1,2W1,0I0,0W0,0I1,0W1\n"
               "1F0,1F1,3F0,3I0,3F1,3I1,3W0,1I0,3W1,1I1,1W0,1W1\n");
-  check_text ("zb-h1", (LsSchedShape){ 2, 1, 3 },
+  check_text ("zb-h1", (LsSchedShape) { 2, 1, 3 },
               "0F0,0F1,0I0,0W0,0F2,0I1,0W1,0I2,0W2\n1F0,1I0,1F1,1I1,1W0,1F2,1I2,1W1,1W2\n");
-  check_text ("zb-h2", (LsSchedShape){ 2, 1, 4 },
-              "0F0,0F1,0F2,0I0,0W0,0F3,0I1,0W1,0I2,0W2,0I3,0W3\n1F0,1I0,1F1,1I1,1F2,1I2,1W0,1F3,1I3,1W1,1W2,1W3\n");
-  check_text ("zbv", (LsSchedShape){ 2, 0, 2 },
-              "0F0,0F1,3F0,3I0,3W0,3F1,3I1,3W1,0I0,0W0,0I1,0W1\n1F0,2F0,1F1,2F1,2I0,2W0,1I0,1W0,2I1,2W1,1I1,1W1\n");
-  check_text ("dualpipe", (LsSchedShape){ 2, 0, 4 },
+  check_text (
+      "zb-h2", (LsSchedShape) { 2, 1, 4 },
+      "0F0,0F1,0F2,0I0,0W0,0F3,0I1,0W1,0I2,0W2,0I3,0W3\n1F0,1I0,1F1,1I1,1F2,1I2,1W0,1F3,1I3,1W1,1W2,1W3\n");
+  check_text (
+      "zbv", (LsSchedShape) { 2, 0, 2 },
+      "0F0,0F1,3F0,3I0,3W0,3F1,3I1,3W1,0I0,0W0,0I1,0W1\n1F0,2F0,1F1,2F1,2I0,2W0,1I0,1W0,2I1,2W1,1I1,1W1\n");
+  check_text ("dualpipe", (LsSchedShape) { 2, 0, 4 },
               "d0s0F0,d1s1F0,d0s0F1,d1s1B0,(d1s1F1;d0s0B0)OVERLAP_F_B,d1s1B1,d0s0I1,d0s0W1\n"
               "d1s0F0,d0s1F0,d1s0F1,d0s1B0,(d0s1F1;d1s0B0)OVERLAP_F_B,d0s1B1,d1s0I1,d1s0W1\n");
-  check_text ("dualpipev", (LsSchedShape){ 2, 2, 4 },
-              "0F0,0F1,0F2,3F0,3I0,3W0,3F1,(0F3;3B1)OVERLAP_F_B,(3F2;0B0)OVERLAP_F_B,3B2,(3F3;0B1)OVERLAP_F_B,3B3,"
-              "0I2,0W2,0I3,0W3\n"
-              "1F0,2F0,1F1,2F1,1F2,2B0,(2F2;1B0)OVERLAP_F_B,(1F3;2B1)OVERLAP_F_B,(2F3;1B1)OVERLAP_F_B,2B2,1B2,2I3,1I3,"
-              "2W3,1W3\n");
-  check_text ("chimera", (LsSchedShape){ 2, 0, 2 }, "d0s0F0,d1s1F0,d1s1B0,d0s0B0\nd1s0F0,d0s1F0,d0s1B0,d1s0B0\n");
-  check_text ("hanayo", (LsSchedShape){ 2, 0, 2 },
-              "0F0,0F1,3F0,3I0,3W0,3F1,3I1,3W1,0I0,0W0,0I1,0W1\n1F0,2F0,1F1,2F1,2I0,2W0,1I0,1W0,2I1,2W1,1I1,1W1\n");
+  check_text (
+      "dualpipev", (LsSchedShape) { 2, 2, 4 },
+      "0F0,0F1,0F2,3F0,3I0,3W0,3F1,(0F3;3B1)OVERLAP_F_B,(3F2;0B0)OVERLAP_F_B,3B2,(3F3;0B1)OVERLAP_F_B,3B3,"
+      "0I2,0W2,0I3,0W3\n"
+      "1F0,2F0,1F1,2F1,1F2,2B0,(2F2;1B0)OVERLAP_F_B,(1F3;2B1)OVERLAP_F_B,(2F3;1B1)OVERLAP_F_B,2B2,1B2,2I3,1I3,"
+      "2W3,1W3\n");
+  check_text ("chimera", (LsSchedShape) { 2, 0, 2 },
+              "d0s0F0,d1s1F0,d1s1B0,d0s0B0\nd1s0F0,d0s1F0,d0s1B0,d1s0B0\n");
+  check_text (
+      "hanayo", (LsSchedShape) { 2, 0, 2 },
+      "0F0,0F1,3F0,3I0,3W0,3F1,3I1,3W1,0I0,0W0,0I1,0W1\n1F0,2F0,1F1,2F1,2I0,2W0,1I0,1W0,2I1,2W1,1I1,1W1\n");
 }
 
 /* ---- the registry and its refusals ---- */
@@ -199,8 +212,8 @@ static void
 registry_finds_each_schedule_by_its_name (void)
 {
   static const char *const names[] = {
-    "none", "naive", "gpipe", "1f1b", "pipedream", "interleaved-1f1b", "looped-bfs", "interleaved-zb",
-    "zb-h1", "zb-h2", "zbv", "dualpipe", "dualpipev", "chimera", "hanayo",
+    "none",  "naive", "gpipe", "1f1b",     "pipedream", "interleaved-1f1b", "looped-bfs", "interleaved-zb",
+    "zb-h1", "zb-h2", "zbv",   "dualpipe", "dualpipev", "chimera",          "hanayo",
   };
   const LsSched *s;
   for (guint i = 0; (s = ls_sched_at (i)); i++)
@@ -235,7 +248,9 @@ illegal_shapes_are_refused_with_their_rule (void)
     { "gpipe", { 4, 1, 0 }, "there must be at least 1 micro-batch" },
     { "gpipe", { 65536, 1, 4 }, "there may be at most 32768 stages" },
     { "looped-bfs", { 256, 256, 4 }, "there may be at most 32768 stages" },
-    { "hanayo", { .pp = 2, .n_micro_batches = 2, .waves = UINT32_C (1) << 31 }, "there may be at most 32768 stages" },
+    { "hanayo",
+      { .pp = 2, .n_micro_batches = 2, .waves = UINT32_C (1) << 31 },
+      "there may be at most 32768 stages" },
     { "gpipe", { 2, 1, UINT32_MAX }, "there may be at most 2^29 chunk forwards on a rank" },
     { "naive", { 4, 2, 8 }, "vpp must be 1: a rank holds one stage" },
     { "gpipe", { 4, 2, 8 }, "vpp must be 1: a rank holds one stage" },
@@ -249,13 +264,18 @@ illegal_shapes_are_refused_with_their_rule (void)
     { "interleaved-1f1b", { 4, 2, 3 }, "there must be at least pp micro-batches" },
     { "interleaved-1f1b", { 4, 2, 6 }, "the number of micro-batches must be a multiple of pp" },
     { "interleaved-1f1b", { 4, 2, 8, 3 }, "the micro-batch group must not be smaller than pp" },
-    { "interleaved-1f1b", { 4, 2, 8, 9 }, "the micro-batch group must not exceed the number of micro-batches" },
+    { "interleaved-1f1b",
+      { 4, 2, 8, 9 },
+      "the micro-batch group must not exceed the number of micro-batches" },
     { "interleaved-1f1b", { 4, 2, 8, 5 }, "the last micro-batch group must be full or hold at least pp" },
-    { "interleaved-1f1b", { 4, 2, 9, 0, LS_ROUNDS_PYTORCH },
+    { "interleaved-1f1b",
+      { 4, 2, 9, 0, LS_ROUNDS_PYTORCH },
       "the number of micro-batches must be a multiple of the rounds, max (1, micro-batches / pp)" },
-    { "interleaved-1f1b", { 4, 2, 8, 4, LS_ROUNDS_PYTORCH },
+    { "interleaved-1f1b",
+      { 4, 2, 8, 4, LS_ROUNDS_PYTORCH },
       "with PyTorch's rounds the micro-batch group follows from pp and may not be given" },
-    { "interleaved-zb", { 4, 2, 9 },
+    { "interleaved-zb",
+      { 4, 2, 9 },
       "the number of micro-batches must be a multiple of the rounds, max (1, micro-batches / pp)" },
     { "interleaved-zb", { 4, 1, 8 }, "vpp must be greater than 1: one chunk per rank is zb-h1" },
     { "looped-bfs", { 4, 1, 8 }, "vpp must be greater than 1: one chunk per rank is gpipe" },
@@ -263,10 +283,14 @@ illegal_shapes_are_refused_with_their_rule (void)
     { "dualpipev", { 4, 3, 8 }, "vpp must be 2: the model goes down the ranks and back" },
     { "dualpipev", { 4, 2, 7 }, "there must be at least 2 pp micro-batches" },
     { "dualpipe", { 3, 0, 8 }, "pp must be even: ranks mirror each other" },
-    { "dualpipe", { 4, 0, 9 }, "the number of micro-batches must be even: half of them go in each direction" },
+    { "dualpipe",
+      { 4, 0, 9 },
+      "the number of micro-batches must be even: half of them go in each direction" },
     { "dualpipe", { 4, 0, 6 }, "there must be at least 2 pp micro-batches" },
     { "chimera", { 3, 0, 4 }, "pp must be even: the two directions meet in different halves of the time" },
-    { "chimera", { .pp = 4, .n_micro_batches = 6, .pipes = 3 }, "pipes must be even: as many go up as go down" },
+    { "chimera",
+      { .pp = 4, .n_micro_batches = 6, .pipes = 3 },
+      "pipes must be even: as many go up as go down" },
     { "chimera", { .pp = 4, .n_micro_batches = 6, .pipes = 6 }, "half the pipes must divide half of pp" },
     { "chimera", { 4, 0, 5 }, "the number of micro-batches must be a multiple of the pipes" },
     { "hanayo", { 4, 3, 8 }, "vpp must be even: a wave has two chunks" },
@@ -277,7 +301,8 @@ illegal_shapes_are_refused_with_their_rule (void)
 }
 
 LS_TEST_MAIN ("sched", LS_TEST (orders_have_the_digests_of_other_generators),
-              LS_TEST (orders_equal_those_of_other_generators), LS_TEST (orders_are_those_drawn_in_their_files),
+              LS_TEST (orders_equal_those_of_other_generators),
+              LS_TEST (orders_are_those_drawn_in_their_files),
               LS_TEST (registry_finds_each_schedule_by_its_name),
               LS_TEST (pipedream_keeps_a_version_per_micro_batch_in_flight),
               LS_TEST (illegal_shapes_are_refused_with_their_rule))

@@ -94,8 +94,8 @@ static void
 one_rank_alone_is_legal (void)
 {
   static const char *const names[] = {
-    "none", "naive", "gpipe", "1f1b", "pipedream", "zb-h1", "zb-h2",
-    "interleaved-1f1b", "looped-bfs", "interleaved-zb", "zbv", "dualpipev", "hanayo",
+    "none",       "naive",          "gpipe", "1f1b",      "pipedream", "zb-h1", "zb-h2", "interleaved-1f1b",
+    "looped-bfs", "interleaved-zb", "zbv",   "dualpipev", "hanayo",
   };
   for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
     LsSchedShape shape = { 1, i < 7 ? 1 : 2, 4 };
@@ -108,10 +108,22 @@ one_rank_alone_is_legal (void)
 
 /* ---- orders that cannot run ---- */
 
-#define F(stage, mb_) { .mb = mb_, .chunk = stage, .type = LS_ACTION_F }
-#define B(stage, mb_) { .mb = mb_, .chunk = stage, .type = LS_ACTION_B }
-#define I(stage, mb_) { .mb = mb_, .chunk = stage, .type = LS_ACTION_I }
-#define W(stage, mb_) { .mb = mb_, .chunk = stage, .type = LS_ACTION_W }
+#define F(stage, mb_)                                                                                        \
+  {                                                                                                          \
+    .mb = mb_, .chunk = stage, .type = LS_ACTION_F                                                           \
+  }
+#define B(stage, mb_)                                                                                        \
+  {                                                                                                          \
+    .mb = mb_, .chunk = stage, .type = LS_ACTION_B                                                           \
+  }
+#define I(stage, mb_)                                                                                        \
+  {                                                                                                          \
+    .mb = mb_, .chunk = stage, .type = LS_ACTION_I                                                           \
+  }
+#define W(stage, mb_)                                                                                        \
+  {                                                                                                          \
+    .mb = mb_, .chunk = stage, .type = LS_ACTION_W                                                           \
+  }
 
 /* Two ranks, stage r on rank r, two micro-batches; n actions each. In chunk c, stage c. */
 static void
@@ -199,12 +211,15 @@ sizes_without_actions_are_refused_first (void)
   static const LsOrderPlaces places = { .file = "a.csv" };
   LS_CHECK (!ls_orders_check (orders, &places, diags));
   g_autofree char *text = ls_diag_list_format (diags);
-  LS_CHECK_STR (text, "a.csv: error: expected a forward and a backward of 4294967295 micro-batches on 1 stages; got 0"
-                      " actions\n");
+  LS_CHECK_STR (
+      text,
+      "a.csv: error: expected a forward and a backward of 4294967295 micro-batches on 1 stages; got 0"
+      " actions\n");
 }
 
-LS_TEST_MAIN ("sched_eval", LS_TEST (an_order_is_timed_as_drawn), LS_TEST (communication_takes_time_between_ranks_only),
-              LS_TEST (stages_may_take_unequal_times), LS_TEST (a_pair_ends_together),
-              LS_TEST (activations_are_freed_at_once_or_by_halves), LS_TEST (one_rank_alone_is_legal),
-              LS_TEST (missing_and_repeated_actions_are_named), LS_TEST (misplaced_actions_are_named),
-              LS_TEST (deadlocks_are_told_as_cycles), LS_TEST (sizes_without_actions_are_refused_first))
+LS_TEST_MAIN ("sched_eval", LS_TEST (an_order_is_timed_as_drawn),
+              LS_TEST (communication_takes_time_between_ranks_only), LS_TEST (stages_may_take_unequal_times),
+              LS_TEST (a_pair_ends_together), LS_TEST (activations_are_freed_at_once_or_by_halves),
+              LS_TEST (one_rank_alone_is_legal), LS_TEST (missing_and_repeated_actions_are_named),
+              LS_TEST (misplaced_actions_are_named), LS_TEST (deadlocks_are_told_as_cycles),
+              LS_TEST (sizes_without_actions_are_refused_first))

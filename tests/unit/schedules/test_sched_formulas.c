@@ -172,8 +172,8 @@ check_row (const char *quantity, const char *row_config, double expected)
       g_autofree char *config = g_strconcat (row_config, quantities[i].adds, NULL);
       g_autoptr (LsSchedEval) e = run_row (quantities[i].schedule, config);
       double value = e ? quantities[i].value (e, config) : NAN;
-      ls_check_impl (fabs (value - expected) <= 5e-10, __FILE__, __LINE__, "%s, %s: %.12g, not %.12g", quantity, config,
-                     value, expected);
+      ls_check_impl (fabs (value - expected) <= 5e-10, __FILE__, __LINE__, "%s, %s: %.12g, not %.12g",
+                     quantity, config, value, expected);
       return TRUE;
     }
   return FALSE;
@@ -314,12 +314,9 @@ a_row_of_each_closed_form_holds (void)
 
   /* PP, m, F, I, W, FB, idle, makespan */
   static const double dualpipe[][8] = {
-    { 4, 8, 10, 22, 5, 37, 39, 335 },
-    { 4, 16, 3, 4, 2, 6.75, 5.75, 125 },
-    { 8, 16, 4, 8, 4, 12, 32, 260 },
-    { 8, 32, 12, 10, 8, 18, 42, 726 },
-    { 10, 20, 10, 15, 8, 24.75, 85, 670.75 },
-    { 16, 64, 10, 20, 5, 26.25, 243.75, 2072.5 },
+    { 4, 8, 10, 22, 5, 37, 39, 335 },         { 4, 16, 3, 4, 2, 6.75, 5.75, 125 },
+    { 8, 16, 4, 8, 4, 12, 32, 260 },          { 8, 32, 12, 10, 8, 18, 42, 726 },
+    { 10, 20, 10, 15, 8, 24.75, 85, 670.75 }, { 16, 64, 10, 20, 5, 26.25, 243.75, 2072.5 },
   };
   for (guint i = 0; i < G_N_ELEMENTS (dualpipe); i++)
     check_dualpipe (dualpipe[i]);
@@ -336,10 +333,14 @@ profiled_settings_have_their_bubble_rates (void)
     LsTime f, i, w, comm;
     double rate_1f1b, rate_interleaved;
   } rows[] = {
-    { 8, 24, 3, 18522, 18086, 9337, 601, .2431, .1090 },  { 8, 32, 3, 18513, 18086, 9331, 626, .1985, .0847 },
-    { 8, 64, 3, 18546, 18097, 9321, 762, .1240, .0461 },  { 8, 24, 4, 29718, 29444, 19927, 527, .2347, .0827 },
-    { 8, 32, 4, 29802, 29428, 19530, 577, .1898, .0644 }, { 8, 64, 4, 29935, 29621, 19388, 535, .1091, .0328 },
-    { 16, 48, 3, 11347, 11248, 8132, 377, .2552, .1136 }, { 16, 64, 3, 11307, 11254, 8101, 379, .2082, .0878 },
+    { 8, 24, 3, 18522, 18086, 9337, 601, .2431, .1090 },
+    { 8, 32, 3, 18513, 18086, 9331, 626, .1985, .0847 },
+    { 8, 64, 3, 18546, 18097, 9321, 762, .1240, .0461 },
+    { 8, 24, 4, 29718, 29444, 19927, 527, .2347, .0827 },
+    { 8, 32, 4, 29802, 29428, 19530, 577, .1898, .0644 },
+    { 8, 64, 4, 29935, 29621, 19388, 535, .1091, .0328 },
+    { 16, 48, 3, 11347, 11248, 8132, 377, .2552, .1136 },
+    { 16, 64, 3, 11307, 11254, 8101, 379, .2082, .0878 },
     { 16, 128, 3, 11325, 11308, 8109, 378, .1251, .0459 },
   };
   for (guint k = 0; k < G_N_ELEMENTS (rows); k++) {
@@ -352,7 +353,8 @@ profiled_settings_have_their_bubble_rates (void)
     LsTime v = 12 / rows[k].vpp;
     LsSchedTimes chunk = times_of (rows[k].f * v, rows[k].i * v, rows[k].w * v, 0, rows[k].comm * 12);
     g_autoptr (LsSchedEval) interleaved = evaluate ("interleaved-1f1b", &shape, &chunk);
-    LS_CHECK_NEAR (bubble_fraction (interleaved, NULL), rows[k].rate_interleaved, 5e-5 / rows[k].rate_interleaved);
+    LS_CHECK_NEAR (bubble_fraction (interleaved, NULL), rows[k].rate_interleaved,
+                   5e-5 / rows[k].rate_interleaved);
   }
 }
 
@@ -371,6 +373,6 @@ worked_examples_of_bubbles_hold (void)
                    7.0 / (3 * 64));
 }
 
-LS_TEST_MAIN ("sched_formulas", LS_TEST (a_row_of_each_closed_form_holds), LS_TEST (rows_of_the_closed_forms_hold),
-              LS_TEST (rows_of_dualpipe_hold), LS_TEST (profiled_settings_have_their_bubble_rates),
-              LS_TEST (worked_examples_of_bubbles_hold))
+LS_TEST_MAIN ("sched_formulas", LS_TEST (a_row_of_each_closed_form_holds),
+              LS_TEST (rows_of_the_closed_forms_hold), LS_TEST (rows_of_dualpipe_hold),
+              LS_TEST (profiled_settings_have_their_bubble_rates), LS_TEST (worked_examples_of_bubbles_hold))

@@ -6,7 +6,7 @@
 #include "sched_run.h"
 
 #define N_SHAPES 300
-#define ANY UINT32_MAX
+#define ANY      UINT32_MAX
 
 /* ---- bounds and closed forms ---- */
 
@@ -60,7 +60,8 @@ formula (const char *schedule, const LsSchedShape *s, const LsSchedEval *e, LsTi
 
   if (strcmp (schedule, "none") == 0 || strcmp (schedule, "naive") == 0)
     return 3 * m * p;
-  if (strcmp (schedule, "gpipe") == 0 || strcmp (schedule, "1f1b") == 0 || strcmp (schedule, "pipedream") == 0)
+  if (strcmp (schedule, "gpipe") == 0 || strcmp (schedule, "1f1b") == 0
+      || strcmp (schedule, "pipedream") == 0)
     return 3 * (m + p - 1);
   if (strcmp (schedule, "interleaved-1f1b") == 0 || strcmp (schedule, "looped-bfs") == 0)
     return m >= p ? 3 * (m * v + p - 1) : 0;
@@ -89,15 +90,16 @@ formula (const char *schedule, const LsSchedShape *s, const LsSchedEval *e, LsTi
 
 /* The end of what a stage sends on for a micro-batch, by a look through its rank's list. */
 static LsTime
-output_end (const LsOrders *o, const LsSchedEval *e, uint32_t pipe, uint32_t stage, uint32_t mb, bool is_forward,
-            uint32_t *rank)
+output_end (const LsOrders *o, const LsSchedEval *e, uint32_t pipe, uint32_t stage, uint32_t mb,
+            bool is_forward, uint32_t *rank)
 {
   LsHome home = ls_layout_home (&o->layout, pipe, stage);
   const GArray *actions = o->ranks[home.rank];
   *rank = home.rank;
   for (guint i = 0; i < actions->len; i++) {
     const LsAction *a = &g_array_index (actions, LsAction, i);
-    if (a->chunk == home.chunk && a->mb == mb && a->type != LS_ACTION_W && is_forward == (a->type == LS_ACTION_F))
+    if (a->chunk == home.chunk && a->mb == mb && a->type != LS_ACTION_W
+        && is_forward == (a->type == LS_ACTION_F))
       return e->times[home.rank][i].end;
   }
   return LS_TIME_NEVER;
@@ -140,8 +142,8 @@ check_times (const LsOrders *o, GRand *rand)
 static void
 describe (const char *schedule, const LsSchedShape *s)
 {
-  printf ("  %s pp %u vpp %u m %u group %u rounds %u waves %u pipes %u\n", schedule, s->pp, s->vpp, s->n_micro_batches,
-          s->group, s->rounds, s->waves, s->pipes);
+  printf ("  %s pp %u vpp %u m %u group %u rounds %u waves %u pipes %u\n", schedule, s->pp, s->vpp,
+          s->n_micro_batches, s->group, s->rounds, s->waves, s->pipes);
 }
 
 static void
@@ -179,7 +181,7 @@ random_shape (const LsSched *sched, GRand *rand)
   const char *name = sched->name;
   LsSchedShape s = { .pp = pick (rand, 1, 10), .n_micro_batches = pick (rand, 1, 24) };
   bool is_looped = strcmp (name, "interleaved-1f1b") == 0 || strcmp (name, "looped-bfs") == 0
-                   || strcmp (name, "interleaved-zb") == 0;
+      || strcmp (name, "interleaved-zb") == 0;
   if (strcmp (name, "none") == 0)
     s.pp = 1;
   s.vpp = is_looped ? pick (rand, 2, 5) : sched->n_chunks ? 0 : 1;
@@ -256,7 +258,8 @@ zero_bubble_formulas_hold_for_short_weight_gradients (void)
 static void
 chimera_idles_less_with_more_pipes (void)
 {
-  static const uint32_t shapes[][2] = { { 4, 2 }, { 4, 4 }, { 8, 2 }, { 8, 4 }, { 8, 8 }, { 12, 6 }, { 12, 12 } };
+  static const uint32_t shapes[][2]
+      = { { 4, 2 }, { 4, 4 }, { 8, 2 }, { 8, 4 }, { 8, 8 }, { 12, 6 }, { 12, 12 } };
   for (guint i = 0; i < G_N_ELEMENTS (shapes); i++)
     for (uint32_t n = 1; n <= 4; n++) {
       uint32_t pp = shapes[i][0], pipes = shapes[i][1];
@@ -271,7 +274,8 @@ chimera_idles_less_with_more_pipes (void)
 static void
 hanayo_takes_what_its_formula_says (void)
 {
-  static const LsTime costs[][3] = { { 1, 1, 1 }, { 10, 12, 8 }, { 1, 2, 0 }, { 2, 1, 0 }, { 3, 3, 5 }, { 5, 9, 20 } };
+  static const LsTime costs[][3]
+      = { { 1, 1, 1 }, { 10, 12, 8 }, { 1, 2, 0 }, { 2, 1, 0 }, { 3, 3, 5 }, { 5, 9, 20 } };
   for (uint32_t pp = 1; pp <= 6; pp++)
     for (uint32_t m = pp; m <= 3 * pp; m++)
       for (uint32_t waves = 1; waves <= 3; waves++) {

@@ -1,10 +1,9 @@
-/* Pins what an automatic zero-bubble order must keep, whatever the times: it can run, holds
- * no more than the limit, takes what the search said, is not later than 1F1B; that it
- * reaches the closed forms where there are some, and what its single steps are there for; that it is the same every
- * time. */
+/* Pins what an automatic zero-bubble order must keep, whatever the times: it can run, holds no more than the
+ * limit, takes what the search said, is not later than 1F1B; that it reaches the closed forms where there are
+ * some, and what its single steps are there for; that it is the same every time. */
 #include "zb_case.h"
 
-#define MAX_STAGES 32
+#define MAX_STAGES   32
 #define SMALL_EFFORT 20000
 
 typedef struct {
@@ -22,7 +21,7 @@ random_job (Random *c, GRand *rand)
     c->i[s] = is_even && s ? c->i[0] : g_rand_int_range (rand, 1, 30);
     c->w[s] = is_even && s ? c->w[0] : g_rand_int_range (rand, 0, 30);
   }
-  c->job = (LsZbJob){
+  c->job = (LsZbJob) {
     .p = p,
     .v = v,
     .m = (uint32_t) g_rand_int_range (rand, 1, 20),
@@ -61,7 +60,7 @@ no_order_is_later_than_1f1b_with_its_memory (void)
     c.job.limit = 2 * c.job.p;
     LsChunkTimes stages[MAX_STAGES];
     for (uint32_t s = 0; s < c.job.p; s++)
-      stages[s] = (LsChunkTimes){ c.f[s], c.i[s], c.w[s], c.i[s] + c.w[s], 0 };
+      stages[s] = (LsChunkTimes) { c.f[s], c.i[s], c.w[s], c.i[s] + c.w[s], 0 };
     LsSchedTimes times = { .stages = stages, .comm = c.job.comm };
     LsSchedShape shape = { c.job.p, 1, c.job.m };
     g_autoptr (LsSchedEval) fused = evaluate ("1f1b", &shape, &times);
@@ -87,7 +86,7 @@ the_least_effort_and_memory_give_an_order (void)
 static LsSchedShape
 shape_of (uint32_t p, uint32_t m, LsTime f, LsTime i, LsTime w)
 {
-  return (LsSchedShape){ .pp = p, .n_micro_batches = m, .times = times_of (f, i, w, 0, 0) };
+  return (LsSchedShape) { .pp = p, .n_micro_batches = m, .times = times_of (f, i, w, 0, 0) };
 }
 
 /* Rows of ../shared/reference/schedule-formulas.csv: ZB-H1 (= ZB-1p) and ZB-2p. */
@@ -132,7 +131,8 @@ v_half_and_v_min_reach_their_bubbles (void)
   }
 }
 
-/* With memory for three micro-batches on four ranks single warm-ups are moved: lines of them reach 39 at best. */
+/* With memory for three micro-batches on four ranks single warm-ups are moved: lines of them reach 39 at
+ * best. */
 static void
 warm_ups_leave_the_line (void)
 {
@@ -185,20 +185,16 @@ illegal_shapes_are_refused (void)
   static const char too_little[] = "the memory limit must be at least 1 micro-batch";
   LS_CHECK_STR (ls_sched_refusal (ls_sched_find ("zb-auto"), &shape), too_little);
   LS_CHECK_STR (ls_sched_refusal (ls_sched_find ("v-min"), &shape), too_little);
-  shape = (LsSchedShape){ .pp = 4, .vpp = 2, .n_micro_batches = 8 };
+  shape = (LsSchedShape) { .pp = 4, .vpp = 2, .n_micro_batches = 8 };
   LS_CHECK_STR (ls_sched_refusal (ls_sched_find ("zb-2p"), &shape), "vpp must be 1: a rank holds one stage");
   shape.vpp = 3;
   LS_CHECK_STR (ls_sched_refusal (ls_sched_find ("zbv-auto"), &shape),
                 "vpp must be 2: the model goes down the ranks and back");
 }
 
-LS_TEST_MAIN ("zb",
-              LS_TEST (random_jobs_run_within_their_memory),
+LS_TEST_MAIN ("zb", LS_TEST (random_jobs_run_within_their_memory),
               LS_TEST (no_order_is_later_than_1f1b_with_its_memory),
               LS_TEST (the_least_effort_and_memory_give_an_order),
-              LS_TEST (zb_1p_and_zb_2p_reach_their_formulas),
-              LS_TEST (v_half_and_v_min_reach_their_bubbles),
-              LS_TEST (warm_ups_leave_the_line),
-              LS_TEST (blocks_help_where_memory_is_ample),
-              LS_TEST (schedules_are_the_same_every_time),
-              LS_TEST (illegal_shapes_are_refused))
+              LS_TEST (zb_1p_and_zb_2p_reach_their_formulas), LS_TEST (v_half_and_v_min_reach_their_bubbles),
+              LS_TEST (warm_ups_leave_the_line), LS_TEST (blocks_help_where_memory_is_ample),
+              LS_TEST (schedules_are_the_same_every_time), LS_TEST (illegal_shapes_are_refused))

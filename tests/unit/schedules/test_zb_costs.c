@@ -4,8 +4,8 @@
  * must be the pinned one. */
 #include "zb_case.h"
 
-#define N_ROWS 500
-#define EFFORT (10 * 1000 * 1000) /* that of schedules/zb_auto.c for these sizes */
+#define N_ROWS     500
+#define EFFORT     (10 * 1000 * 1000) /* that of schedules/zb_auto.c for these sizes */
 #define MAX_STAGES 32
 
 typedef struct {
@@ -35,7 +35,8 @@ static void
 check_row (char **cells, Share *share)
 {
   LsTime f[MAX_STAGES], i[MAX_STAGES], w[MAX_STAGES];
-  uint32_t p = (uint32_t) g_ascii_strtoull (cells[1], NULL, 10), v = strcmp (cells[0], "zb-auto") == 0 ? 1 : 2;
+  uint32_t p = (uint32_t) g_ascii_strtoull (cells[1], NULL, 10),
+           v = strcmp (cells[0], "zb-auto") == 0 ? 1 : 2;
   for (guint s = 0; s < MAX_STAGES; s++) {
     f[s] = g_ascii_strtoll (cells[3], NULL, 10);
     i[s] = g_ascii_strtoll (cells[4], NULL, 10);
@@ -57,8 +58,9 @@ check_row (char **cells, Share *share)
   share->n_reached += e && (double) e->span <= theirs;
   share->n_better += e && (double) e->span < theirs;
   if (e && (double) e->span > theirs)
-    printf ("  later: %s p %s m %s F %s I %s W %s comm %s limit %s: %" G_GINT64_FORMAT ", theirs %g\n", cells[0],
-            cells[1], cells[2], cells[3], cells[4], cells[5], cells[6], *cells[7] ? cells[7] : "-", e->span, theirs);
+    printf ("  later: %s p %s m %s F %s I %s W %s comm %s limit %s: %" G_GINT64_FORMAT ", theirs %g\n",
+            cells[0], cells[1], cells[2], cells[3], cells[4], cells[5], cells[6], *cells[7] ? cells[7] : "-",
+            e->span, theirs);
 }
 
 static void
@@ -86,8 +88,8 @@ spans_are_at_most_those_of_the_inventors (void)
         check_row (cells, &shares[i]);
   }
   for (guint i = 0; i < G_N_ELEMENTS (pinned); i++) {
-    printf ("  %-8s %3u rows, reached %3u, better %3u\n", pinned[i].schedule, shares[i].n, shares[i].n_reached,
-            shares[i].n_better);
+    printf ("  %-8s %3u rows, reached %3u, better %3u\n", pinned[i].schedule, shares[i].n,
+            shares[i].n_reached, shares[i].n_better);
     all.n += shares[i].n;
     all.n_reached += shares[i].n_reached;
     if (step == 1) {

@@ -43,7 +43,7 @@ zb_evaluate (const LsZbJob *job, int64_t effort)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autofree LsChunkTimes *stages = g_new0 (LsChunkTimes, job->p * job->v);
   for (uint32_t s = 0; s < job->p * job->v; s++)
-    stages[s] = (LsChunkTimes){ job->f[s], job->i[s], job->w[s], job->i[s] + job->w[s], 0 };
+    stages[s] = (LsChunkTimes) { job->f[s], job->i[s], job->w[s], job->i[s] + job->w[s], 0 };
   LsSchedTimes times = { .stages = stages, .comm = job->comm };
 
   ls_zb_search_init (&search, job, effort);
@@ -55,8 +55,8 @@ zb_evaluate (const LsZbJob *job, int64_t effort)
   gboolean can_run = ls_orders_check (orders, NULL, diags);
   g_autofree char *text = ls_diag_list_format (diags);
   LsSchedEval *e = NULL;
-  if (ls_check_impl (can_run, __FILE__, __LINE__, "p %u v %u m %u limit %u: %s", job->p, job->v, job->m, job->limit,
-                     text)) {
+  if (ls_check_impl (can_run, __FILE__, __LINE__, "p %u v %u m %u limit %u: %s", job->p, job->v, job->m,
+                     job->limit, text)) {
     e = ls_orders_eval (orders, &times);
     LS_CHECK_INT (e->span, ==, search.best.span);
     for (uint32_t r = 0; r < job->p; r++)

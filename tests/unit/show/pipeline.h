@@ -18,7 +18,7 @@ typedef struct {
 
 /* Segments: 4 * (0 forward, 1 backward) + 2 * receives + sends, then the end of the
  * step. All have the ops below; those that do not occur leave no span. */
-#define PIPELINE_FINISH 8
+#define PIPELINE_FINISH     8
 #define PIPELINE_N_SEGMENTS 9
 enum { PIPELINE_RECEIVE, PIPELINE_FIRST, PIPELINE_TP, PIPELINE_SECOND, PIPELINE_SEND, PIPELINE_N_OPS };
 
@@ -36,7 +36,13 @@ typedef struct {
 static inline LsOp
 pipeline_op (LsOpKind kind, LsStream stream, LsTag tag, const char *name)
 {
-  return (LsOp) { .kind = kind, .stream = stream, .tag = tag, .name = name, .kernel = UINT32_MAX, .layer = UINT16_MAX, .unit = UINT16_MAX };
+  return (LsOp) { .kind = kind,
+                  .stream = stream,
+                  .tag = tag,
+                  .name = name,
+                  .kernel = UINT32_MAX,
+                  .layer = UINT16_MAX,
+                  .unit = UINT16_MAX };
 }
 
 static inline void
@@ -48,7 +54,8 @@ pipeline_init_segment (Pipeline *p, int segment)
   LsStream pp = i == 0 ? LS_STREAM_PP_FWD : LS_STREAM_PP_BWD;
   LsOp *ops = p->ops[segment];
   ops[PIPELINE_RECEIVE] = pipeline_op (LS_OP_P2P, pp, tags[i], "receive");
-  ops[PIPELINE_FIRST] = pipeline_op (LS_OP_KERNEL, LS_STREAM_COMPUTE, i == 1 && p->shape.recompute > 0 ? LS_TAG_RECOMPUTE : tags[i], names[i]);
+  ops[PIPELINE_FIRST] = pipeline_op (LS_OP_KERNEL, LS_STREAM_COMPUTE,
+                                     i == 1 && p->shape.recompute > 0 ? LS_TAG_RECOMPUTE : tags[i], names[i]);
   ops[PIPELINE_TP] = pipeline_op (LS_OP_COLLECTIVE, i == 2 ? LS_STREAM_DP : LS_STREAM_TP, tags[i], NULL);
   ops[PIPELINE_TP].slot = i == 2 ? LS_SLOT_DP : LS_SLOT_TP;
   ops[PIPELINE_TP].coll = LS_COLL_ALL_REDUCE;
@@ -69,7 +76,8 @@ pipeline_init_plan (Pipeline *p)
 {
   for (int i = 0; i < 2; i++) {
     p->transfers[i][0] = (LsTransfer) { .bytes = 1024, .slot = i == 0 ? LS_SLOT_PREV : LS_SLOT_NEXT };
-    p->transfers[i][1] = (LsTransfer) { .bytes = 1024, .slot = i == 0 ? LS_SLOT_NEXT : LS_SLOT_PREV, .is_send = 1 };
+    p->transfers[i][1]
+        = (LsTransfer) { .bytes = 1024, .slot = i == 0 ? LS_SLOT_NEXT : LS_SLOT_PREV, .is_send = 1 };
   }
   for (int segment = 0; segment < PIPELINE_N_SEGMENTS; segment++)
     pipeline_init_segment (p, segment);
@@ -78,8 +86,15 @@ pipeline_init_plan (Pipeline *p)
 
   uint32_t pp = p->shape.pp;
   p->plan = (LsPlan) {
-    .n_ranks = pp, .n_micro_batches = p->shape.n_micro_batches, .n_chunks = p->shape.vpp, .n_segments = PIPELINE_N_SEGMENTS,
-    .segments = p->segments, .n_roles = pp, .programs = g_new0 (LsProgram, pp), .n_comms = 2, .comms = p->comms,
+    .n_ranks = pp,
+    .n_micro_batches = p->shape.n_micro_batches,
+    .n_chunks = p->shape.vpp,
+    .n_segments = PIPELINE_N_SEGMENTS,
+    .segments = p->segments,
+    .n_roles = pp,
+    .programs = g_new0 (LsProgram, pp),
+    .n_comms = 2,
+    .comms = p->comms,
     .bindings = g_new0 (LsBinding, pp),
   };
   for (uint32_t rank = 0; rank < pp; rank++) {
@@ -93,7 +108,8 @@ pipeline_init_plan (Pipeline *p)
 }
 
 static inline uint32_t
-pipeline_add (Pipeline *p, uint32_t rank, uint16_t op, LsTime start, LsTime matched, LsTime end, LsCause kind, uint32_t cause)
+pipeline_add (Pipeline *p, uint32_t rank, uint16_t op, LsTime start, LsTime matched, LsTime end, LsCause kind,
+              uint32_t cause)
 {
   LsRankSpans *r = &p->t.ranks[rank];
   if (r->n == r->cap) {
@@ -101,7 +117,12 @@ pipeline_add (Pipeline *p, uint32_t rank, uint16_t op, LsTime start, LsTime matc
     r->spans = g_renew (LsSpan, r->spans, r->cap);
   }
   r->spans[r->n] = (LsSpan) {
-    .start = start, .end = end, .matched = matched, .op = op, .cause_kind = (uint8_t) kind, .cause = cause,
+    .start = start,
+    .end = end,
+    .matched = matched,
+    .op = op,
+    .cause_kind = (uint8_t) kind,
+    .cause = cause,
     .instance = p->plan.programs[rank].n_instances - 1,
   };
   return r->n++;
@@ -110,7 +131,8 @@ pipeline_add (Pipeline *p, uint32_t rank, uint16_t op, LsTime start, LsTime matc
 static inline uint32_t
 pipeline_kernel (Pipeline *p, uint32_t rank, uint16_t op, LsTime *at, LsTime duration, uint32_t cause)
 {
-  uint32_t span = pipeline_add (p, rank, op, *at, duration, *at + duration, cause == LS_SPAN_NONE ? LS_CAUSE_NONE : LS_CAUSE_DEP, cause);
+  uint32_t span = pipeline_add (p, rank, op, *at, duration, *at + duration,
+                                cause == LS_SPAN_NONE ? LS_CAUSE_NONE : LS_CAUSE_DEP, cause);
   *at += duration;
   return span;
 }
@@ -129,12 +151,16 @@ pipeline_run (Pipeline *p, uint32_t rank, const LsAction *action, LsTime *at, ui
 
   LsProgram *program = &p->plan.programs[rank];
   program->instances[program->n_instances++] = (LsInstance) {
-    .segment = 4 * (uint32_t) direction + 2 * receives + sends, .mb = mb, .chunk = action->chunk, .stage = (uint16_t) stage,
+    .segment = 4 * (uint32_t) direction + 2 * receives + sends,
+    .mb = mb,
+    .chunk = action->chunk,
+    .stage = (uint16_t) stage,
   };
   uint32_t cause = *last;
   if (receives) {
     LsTime end = MAX (*at, arrival);
-    cause = pipeline_add (p, rank, PIPELINE_RECEIVE, *at, MAX (*at, arrival - p->shape.p2p), end, LS_CAUSE_DEP, *last);
+    cause = pipeline_add (p, rank, PIPELINE_RECEIVE, *at, MAX (*at, arrival - p->shape.p2p), end,
+                          LS_CAUSE_DEP, *last);
     *at = end;
   }
   LsTime work = direction == 0 ? p->shape.forward : p->shape.backward;
@@ -144,7 +170,8 @@ pipeline_run (Pipeline *p, uint32_t rank, const LsAction *action, LsTime *at, ui
     cause = pipeline_add (p, rank, PIPELINE_TP, *at, *at, *at + p->shape.tp, LS_CAUSE_DEP, cause);
     *at += p->shape.tp;
   }
-  *last = pipeline_kernel (p, rank, PIPELINE_SECOND, at, direction == 1 && p->shape.recompute > 0 ? work : work - first, cause);
+  *last = pipeline_kernel (p, rank, PIPELINE_SECOND, at,
+                           direction == 1 && p->shape.recompute > 0 ? work : work - first, cause);
   if (sends) {
     uint32_t to = direction == 0 ? stage + 1 : stage - 1;
     pipeline_add (p, rank, PIPELINE_SEND, *at, *at, *at + p->shape.p2p, LS_CAUSE_DEP, *last);
@@ -161,8 +188,10 @@ pipeline_finish (Pipeline *p, LsTime *at, uint32_t *last)
     all = MAX (all, at[rank]);
   for (uint32_t rank = 0; rank < p->shape.pp; rank++) {
     LsProgram *program = &p->plan.programs[rank];
-    program->instances[program->n_instances++] = (LsInstance) { .segment = PIPELINE_FINISH, .stage = (uint16_t) rank };
-    uint32_t dp = pipeline_add (p, rank, PIPELINE_TP, at[rank], all, all + p->shape.dp, LS_CAUSE_DEP, last[rank]);
+    program->instances[program->n_instances++]
+        = (LsInstance) { .segment = PIPELINE_FINISH, .stage = (uint16_t) rank };
+    uint32_t dp
+        = pipeline_add (p, rank, PIPELINE_TP, at[rank], all, all + p->shape.dp, LS_CAUSE_DEP, last[rank]);
     LsTime from = all + p->shape.dp;
     pipeline_kernel (p, rank, PIPELINE_SECOND, &from, p->shape.optimizer, dp);
     p->t.window_end = from;
@@ -177,7 +206,11 @@ pipeline_init (Pipeline *p, const char *schedule, PipelineShape shape)
   uint32_t pp = shape.pp, n_slots = pp * shape.vpp * shape.n_micro_batches;
   const LsSched *sched = ls_sched_find (schedule);
   LsSchedShape sched_shape = { pp, shape.vpp, shape.n_micro_batches };
-  p->t = (LsTimeline) { .plan = &p->plan, .n_ranks = pp, .ranks = g_new0 (LsRankSpans, pp), .multiplicity = g_new (uint32_t, pp), .digest = 1 };
+  p->t = (LsTimeline) { .plan = &p->plan,
+                        .n_ranks = pp,
+                        .ranks = g_new0 (LsRankSpans, pp),
+                        .multiplicity = g_new (uint32_t, pp),
+                        .digest = 1 };
   for (int d = 0; d < 2; d++) {
     p->sent[d] = g_new (LsTime, n_slots);
     for (uint32_t i = 0; i < n_slots; i++)
@@ -201,7 +234,9 @@ pipeline_init (Pipeline *p, const char *schedule, PipelineShape shape)
     moved = false;
     for (uint32_t rank = 0; rank < pp; rank++) {
       GArray *order = g_ptr_array_index (orders, rank);
-      while (next[rank] < order->len && pipeline_run (p, rank, &g_array_index (order, LsAction, next[rank]), &at[rank], &last[rank])) {
+      while (
+          next[rank] < order->len
+          && pipeline_run (p, rank, &g_array_index (order, LsAction, next[rank]), &at[rank], &last[rank])) {
         next[rank]++;
         moved = true;
       }

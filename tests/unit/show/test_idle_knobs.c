@@ -1,7 +1,8 @@
 /* Pins that no knob is ignored in silence: on jobs of each way of data parallelism, on GPUs and TPUs, dense
- * and with experts, each value of each knob of the strategy changes the result (or at least what ranks do), or is refused, or is the
- * value that the job has anyway, or a note of the run says that it makes no difference; and that such a note
- * is true: the result then has the same bytes. What a knob would be anyway is no note. A step on TPUs costs the host nothing. */
+ * and with experts, each value of each knob of the strategy changes the result (or at least what ranks do),
+ * or is refused, or is the value that the job has anyway, or a note of the run says that it makes no
+ * difference; and that such a note is true: the result then has the same bytes. What a knob would be anyway
+ * is no note. A step on TPUs costs the host nothing. */
 #include "ls_test.h"
 
 #include <glib/gstdio.h>
@@ -96,7 +97,8 @@ static gboolean
 has_note (const LsJobResult *r, const char *flag)
 {
   for (guint i = 0; i < r->notes->len; i++)
-    if (g_str_has_prefix (g_ptr_array_index (r->notes, i), flag) && strstr (g_ptr_array_index (r->notes, i), "has no effect here: "))
+    if (g_str_has_prefix (g_ptr_array_index (r->notes, i), flag)
+        && strstr (g_ptr_array_index (r->notes, i), "has no effect here: "))
       return TRUE;
   return FALSE;
 }
@@ -138,7 +140,10 @@ add_values (const LsField *f, GPtrArray *values)
     g_ptr_array_add (values, g_strdup ("0"));
     g_ptr_array_add (values, g_strdup ("1"));
   }
-  for (const char *const *n = f->kind == LS_FIELD_UINT ? numbers : f->kind == LS_FIELD_UINT64 ? elements : NULL; n && *n; n++)
+  for (const char *const *n = f->kind == LS_FIELD_UINT ? numbers
+           : f->kind == LS_FIELD_UINT64                ? elements
+                                                       : NULL;
+       n && *n; n++)
     g_ptr_array_add (values, g_strdup (*n));
 }
 
@@ -169,16 +174,20 @@ check_value (const Job *job, const LsField *f, const char *value, const Base *ba
   init_job (&spec, job);
   g_autoptr (GError) error = NULL;
   g_autoptr (LsJobResult) r = set (&spec, f->key, value) ? ls_job_spec_run (&spec, &error) : NULL;
-  g_autofree char *given = ls_field_text (f, &spec.strategy, NULL), *anyway = ls_field_text (f, &base->result->strategy, NULL);
+  g_autofree char *given = ls_field_text (f, &spec.strategy, NULL),
+                  *anyway = ls_field_text (f, &base->result->strategy, NULL);
   ls_job_spec_clear (&spec);
   if (!r)
     return FALSE;
   g_autofree char *usual = default_of (f), *flag = ls_field_flag (f);
-  gboolean is_noted = has_note (r, flag), is_asked = given && g_strcmp0 (given, anyway) != 0 && g_strcmp0 (given, usual) != 0;
+  gboolean is_noted = has_note (r, flag),
+           is_asked = given && g_strcmp0 (given, anyway) != 0 && g_strcmp0 (given, usual) != 0;
   if (is_noted)
-    ls_check_impl (is_same (r, base), __FILE__, __LINE__, "%s: %s %s is said to have no effect, and has one", job->name, flag, value);
+    ls_check_impl (is_same (r, base), __FILE__, __LINE__, "%s: %s %s is said to have no effect, and has one",
+                   job->name, flag, value);
   else if (is_asked)
-    ls_check_impl (!is_same (r, base), __FILE__, __LINE__, "%s: %s %s changes nothing, and nothing says so", job->name, flag, value);
+    ls_check_impl (!is_same (r, base), __FILE__, __LINE__, "%s: %s %s changes nothing, and nothing says so",
+                   job->name, flag, value);
   return TRUE;
 }
 
@@ -216,10 +225,11 @@ no_knob_is_ignored_in_silence (void)
 static void
 what_a_knob_is_anyway_is_not_noted (void)
 {
-  static const char *const options[] = { "schedule=1F1B", "schedule=1f1b", "p2p=batched", "recompute=none", "dp-overlap=1",
-                                         "etp=1 schedule=zb-auto" };
+  static const char *const options[] = { "schedule=1F1B",  "schedule=1f1b", "p2p=batched",
+                                         "recompute=none", "dp-overlap=1",  "etp=1 schedule=zb-auto" };
   for (guint i = 0; i < G_N_ELEMENTS (options); i++) {
-    g_autofree char *text = g_strconcat ("model=tiny cluster=pair gpus=4 pp=2 global-batch=8 ", options[i], NULL);
+    g_autofree char *text
+        = g_strconcat ("model=tiny cluster=pair gpus=4 pp=2 global-batch=8 ", options[i], NULL);
     const Job job = { options[i], text };
     LsJobSpec spec;
     init_job (&spec, &job);
@@ -238,7 +248,9 @@ a_step_on_tpus_is_one_executable (void)
   for (guint i = 0; i < G_N_ELEMENTS (sizes); i++) {
     LsTime steps[2];
     for (guint k = 0; k < 2; k++) {
-      g_autofree char *text = g_strdup_printf ("model=llama3.1-8b:layers=2 cluster=tpu-v5e seq=1024 host-launch=%s %s", k ? "90us" : "0us", sizes[i]);
+      g_autofree char *text
+          = g_strdup_printf ("model=llama3.1-8b:layers=2 cluster=tpu-v5e seq=1024 host-launch=%s %s",
+                             k ? "90us" : "0us", sizes[i]);
       const Job job = { sizes[i], text };
       LsJobSpec spec;
       init_job (&spec, &job);
@@ -257,7 +269,9 @@ int
 main (void)
 {
   static const LsTestCase cases[] = {
-    LS_TEST (no_knob_is_ignored_in_silence), LS_TEST (what_a_knob_is_anyway_is_not_noted), LS_TEST (a_step_on_tpus_is_one_executable),
+    LS_TEST (no_knob_is_ignored_in_silence),
+    LS_TEST (what_a_knob_is_anyway_is_not_noted),
+    LS_TEST (a_step_on_tpus_is_one_executable),
   };
   const char *root = g_getenv ("LS_DATA_DIR");
   g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);

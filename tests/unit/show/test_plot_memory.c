@@ -32,15 +32,21 @@ draw (GArray *samples, Drawn *ret)
     printf ("skipped: no gnuplot here\n");
     return FALSE;
   }
-  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL), *path = g_build_filename (folder, "m.svg", NULL);
-  g_autofree char *data = g_build_filename (folder, "m.dat", NULL), *script = g_build_filename (folder, "m.gp", NULL);
+  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL),
+                  *path = g_build_filename (folder, "m.svg", NULL);
+  g_autofree char *data = g_build_filename (folder, "m.dat", NULL),
+                  *script = g_build_filename (folder, "m.gp", NULL);
   g_autoptr (GError) error = NULL;
-  const LsMemoryPlot plot
-      = { .title = "it's {a} job", .note = "rank 0", .samples = samples, .window = 100 * LS_MS, .capacity_bytes = 8 * GIB };
+  const LsMemoryPlot plot = { .title = "it's {a} job",
+                              .note = "rank 0",
+                              .samples = samples,
+                              .window = 100 * LS_MS,
+                              .capacity_bytes = 8 * GIB };
   LS_CHECK (ls_plot_memory (&plot, path, &error) && ls_plot_memory (&plot, script, &error));
   LS_CHECK_NO_ERROR (error);
-  gboolean ok = g_file_get_contents (path, &ret->picture, NULL, NULL) && g_file_get_contents (data, &ret->data, NULL, NULL)
-                && g_file_get_contents (script, &ret->script, NULL, NULL);
+  gboolean ok = g_file_get_contents (path, &ret->picture, NULL, NULL)
+      && g_file_get_contents (data, &ret->data, NULL, NULL)
+      && g_file_get_contents (script, &ret->script, NULL, NULL);
   LS_CHECK (ok);
   g_unlink (path);
   g_unlink (data);
@@ -73,8 +79,10 @@ areas_lie_on_top_of_each_other (void)
   g_autoptr (GArray) samples = two_levels ();
   Drawn d;
   if (draw (samples, &d)) {
-    LS_CHECK (strstr (d.data, "\n 40.000000 2.00000 2.00000 2.00000 2.00000") != NULL); /* a step: before it, */
-    LS_CHECK (strstr (d.data, "\n 40.000000 2.00000 2.00000 2.00000 5.00000") != NULL); /* and behind         */
+    LS_CHECK (strstr (d.data, "\n 40.000000 2.00000 2.00000 2.00000 2.00000")
+              != NULL); /* a step: before it, */
+    LS_CHECK (strstr (d.data, "\n 40.000000 2.00000 2.00000 2.00000 5.00000")
+              != NULL); /* and behind         */
     LS_CHECK (strstr (d.data, "\n 100.000000 2.00000 2.00000 2.00000 5.00000") != NULL);
     LS_CHECK (strstr (d.script, "using 1:(0):2 ") && strstr (d.script, "using 1:4:5 "));
     LS_CHECK (strstr (d.script, "title 'activations'") && !strstr (d.script, "title 'gradients'"));
@@ -112,5 +120,5 @@ narrow_peaks_are_kept (void)
   drawn_clear (&d);
 }
 
-LS_TEST_MAIN ("plot_memory", LS_TEST (areas_lie_on_top_of_each_other), LS_TEST (what_is_there_at_first_only_is_drawn),
-              LS_TEST (narrow_peaks_are_kept))
+LS_TEST_MAIN ("plot_memory", LS_TEST (areas_lie_on_top_of_each_other),
+              LS_TEST (what_is_there_at_first_only_is_drawn), LS_TEST (narrow_peaks_are_kept))

@@ -23,7 +23,10 @@ static const LsFamilyScore families[] = {
 };
 static const LsScores scores = {
   .total = { .n = 3, .refused = 1, .mape_pct = 13.3, .bias_pct = 3.3, .worst_pct = 25 },
-  .n_families = G_N_ELEMENTS (families), .families = families, .n_rows = G_N_ELEMENTS (rows), .rows = rows,
+  .n_families = G_N_ELEMENTS (families),
+  .families = families,
+  .n_rows = G_N_ELEMENTS (rows),
+  .rows = rows,
 };
 
 static void
@@ -34,19 +37,23 @@ families_are_blocks_and_refused_rows_are_absent (void)
     printf ("skipped: no gnuplot here\n");
     return;
   }
-  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL), *path = g_build_filename (folder, "x.svg", NULL);
-  g_autofree char *data = g_build_filename (folder, "x.dat", NULL), *script = g_build_filename (folder, "x.gp", NULL);
+  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL),
+                  *path = g_build_filename (folder, "x.svg", NULL);
+  g_autofree char *data = g_build_filename (folder, "x.dat", NULL),
+                  *script = g_build_filename (folder, "x.gp", NULL);
   g_autofree char *points = NULL, *commands = NULL, *picture = NULL;
   g_autoptr (GError) error = NULL;
   LS_CHECK (ls_plot_scores (&scores, path, &error) && ls_plot_scores (&scores, script, &error));
   LS_CHECK_NO_ERROR (error);
-  if (LS_CHECK (g_file_get_contents (data, &points, NULL, NULL) && g_file_get_contents (script, &commands, NULL, NULL)
+  if (LS_CHECK (g_file_get_contents (data, &points, NULL, NULL)
+                && g_file_get_contents (script, &commands, NULL, NULL)
                 && g_file_get_contents (path, &picture, NULL, NULL))) {
     LS_CHECK (strstr (points, "# a\n1 1.25\n10 9\n\n\n# b\nNaN NaN\n\n\n# c\n40 38\n") != NULL);
     LS_CHECK (strstr (commands, "data index 2 ") && !strstr (commands, "data index 1 ")); /* nothing of b */
     LS_CHECK (strstr (commands, "set xrange [0.769231:52]") != NULL);
     LS_CHECK (strstr (commands, "set yrange [-30:30]") != NULL);
-    LS_CHECK (strstr (picture, "a: 2, 17.5 %") && strstr (picture, "c: 1, 5.0 %") && !strstr (picture, "b: "));
+    LS_CHECK (strstr (picture, "a: 2, 17.5 %") && strstr (picture, "c: 1, 5.0 %")
+              && !strstr (picture, "b: "));
   }
   g_unlink (path);
   g_unlink (data);
@@ -57,7 +64,8 @@ families_are_blocks_and_refused_rows_are_absent (void)
 static void
 nothing_simulated_is_nothing_to_draw (void)
 {
-  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL), *path = g_build_filename (folder, "x.svg", NULL);
+  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL),
+                  *path = g_build_filename (folder, "x.svg", NULL);
   LsScores none = scores;
   none.total.n = 0;
   g_autoptr (GError) error = NULL;
@@ -68,4 +76,5 @@ nothing_simulated_is_nothing_to_draw (void)
   g_rmdir (folder);
 }
 
-LS_TEST_MAIN ("show/plot_scores", LS_TEST (families_are_blocks_and_refused_rows_are_absent), LS_TEST (nothing_simulated_is_nothing_to_draw))
+LS_TEST_MAIN ("show/plot_scores", LS_TEST (families_are_blocks_and_refused_rows_are_absent),
+              LS_TEST (nothing_simulated_is_nothing_to_draw))

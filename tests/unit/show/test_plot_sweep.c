@@ -1,6 +1,6 @@
-/* Pins what charts of sweeps draw: a cell that was not simulated shows its bound, rounded away from what is known,
- * and no number of the colours; only the front has names; ideal scaling lies beside what was reached. And that
- * gnuplot draws them. What they hold: sweep/sweep_charts. */
+/* Pins what charts of sweeps draw: a cell that was not simulated shows its bound, rounded away from what is
+ * known, and no number of the colours; only the front has names; ideal scaling lies beside what was reached.
+ * And that gnuplot draws them. What they hold: sweep/sweep_charts. */
 #include "ls_test.h"
 
 #include <glib/gstdio.h>
@@ -61,8 +61,11 @@ static void
 heat_init (LsHeatMap *map, const LsHeatCell cells[4])
 {
   *map = (LsHeatMap) {
-    .title = g_strdup ("it's {a} job"), .note = g_strdup ("note"), .names = { g_strdup ("tp"), g_strdup ("pp") },
-    .labels = { labels ("1", "2"), labels ("1", "4") }, .figure = g_strdup ("step time (s)"),
+    .title = g_strdup ("it's {a} job"),
+    .note = g_strdup ("note"),
+    .names = { g_strdup ("tp"), g_strdup ("pp") },
+    .labels = { labels ("1", "2"), labels ("1", "4") },
+    .figure = g_strdup ("step time (s)"),
     .cells = g_array_new (FALSE, FALSE, sizeof (LsHeatCell)),
   };
   g_array_append_vals (map->cells, cells, 4);
@@ -71,7 +74,10 @@ heat_init (LsHeatMap *map, const LsHeatCell cells[4])
 static void
 a_cell_shows_what_is_known (void)
 {
-  const LsHeatCell cells[4] = { { LS_HEAT_VALUE, 2.1996, NAN }, { LS_HEAT_VALUE, 3.5, 2.3999 }, { LS_HEAT_BOUND, NAN, 4.2199 }, { LS_HEAT_NO_FIT, NAN, NAN } };
+  const LsHeatCell cells[4] = { { LS_HEAT_VALUE, 2.1996, NAN },
+                                { LS_HEAT_VALUE, 3.5, 2.3999 },
+                                { LS_HEAT_BOUND, NAN, 4.2199 },
+                                { LS_HEAT_NO_FIT, NAN, NAN } };
   g_auto (LsHeatMap) map = { 0 };
   heat_init (&map, cells);
   g_autofree char *text = draw (draw_heat, &map);
@@ -88,7 +94,10 @@ a_cell_shows_what_is_known (void)
 static void
 bounds_round_away_from_what_is_known (void)
 {
-  const LsHeatCell cells[4] = { { LS_HEAT_VALUE, 121458, NAN }, { LS_HEAT_VALUE, 90000, 99910 }, { LS_HEAT_BOUND, NAN, 120001 }, { LS_HEAT_ILLEGAL, NAN, NAN } };
+  const LsHeatCell cells[4] = { { LS_HEAT_VALUE, 121458, NAN },
+                                { LS_HEAT_VALUE, 90000, 99910 },
+                                { LS_HEAT_BOUND, NAN, 120001 },
+                                { LS_HEAT_ILLEGAL, NAN, NAN } };
   g_auto (LsHeatMap) map = { 0 };
   heat_init (&map, cells);
   map.is_more_better = true;
@@ -103,10 +112,14 @@ bounds_round_away_from_what_is_known (void)
 static void
 a_map_without_values_is_refused (void)
 {
-  const LsHeatCell cells[4] = { { LS_HEAT_BOUND, NAN, 1 }, { LS_HEAT_BOUND, NAN, 1 }, { LS_HEAT_NONE, NAN, NAN }, { LS_HEAT_NONE, NAN, NAN } };
+  const LsHeatCell cells[4] = { { LS_HEAT_BOUND, NAN, 1 },
+                                { LS_HEAT_BOUND, NAN, 1 },
+                                { LS_HEAT_NONE, NAN, NAN },
+                                { LS_HEAT_NONE, NAN, NAN } };
   g_auto (LsHeatMap) map = { 0 };
   g_autoptr (GError) error = NULL;
-  g_autofree char *path = g_build_filename (g_get_tmp_dir (), "ls-no-map.svg", NULL), *gnuplot = g_find_program_in_path ("gnuplot");
+  g_autofree char *path = g_build_filename (g_get_tmp_dir (), "ls-no-map.svg", NULL),
+                  *gnuplot = g_find_program_in_path ("gnuplot");
   heat_init (&map, cells);
   LS_CHECK (!ls_plot_heat (&map, path, &error));
   LS_CHECK (g_error_matches (error, LS_ERROR, gnuplot ? LS_ERROR_CONFLICT : LS_ERROR_IO));
@@ -121,9 +134,14 @@ draw_pareto (const void *what, const char *path, GError **error)
 static void
 only_the_front_has_names (void)
 {
-  g_auto (LsParetoPlot) plot = { .title = g_strdup ("job"), .note = g_strdup ("note"), .capacity_gib = 80, .is_money = true,
+  g_auto (LsParetoPlot) plot = { .title = g_strdup ("job"),
+                                 .note = g_strdup ("note"),
+                                 .capacity_gib = 80,
+                                 .is_money = true,
                                  .points = g_array_new (FALSE, FALSE, sizeof (LsParetoPoint)) };
-  const LsParetoPoint points[] = { { 10, 60, 25000, g_strdup ("tp 2") }, { 12, 70, 30000, NULL }, { 20, 20, 50000, g_strdup ("tp 8") } };
+  const LsParetoPoint points[] = { { 10, 60, 25000, g_strdup ("tp 2") },
+                                   { 12, 70, 30000, NULL },
+                                   { 20, 20, 50000, g_strdup ("tp 8") } };
   g_array_append_vals (plot.points, points, G_N_ELEMENTS (points));
   g_autofree char *text = draw (draw_pareto, &plot);
   if (!text)
@@ -143,13 +161,17 @@ draw_scaling (const void *what, const char *path, GError **error)
 static void
 ideal_lies_beside_what_was_reached (void)
 {
-  LsSweepRow rows[] = { { .step = 4 * LS_S, .tokens_per_s = 100, .mfu = 0.5 }, { .step = 3 * LS_S, .tokens_per_s = 160, .mfu = 0.4 } };
+  LsSweepRow rows[] = { { .step = 4 * LS_S, .tokens_per_s = 100, .mfu = 0.5 },
+                        { .step = 3 * LS_S, .tokens_per_s = 160, .mfu = 0.4 } };
   const LsSweepGroup groups[] = {
     { .gpus = 4, .global_batch = 16, .first = &rows[0], .of_fewest_gpus = 1, .of_largest_batch = 1 },
     { .gpus = 8, .global_batch = 16, .first = &rows[1], .of_fewest_gpus = 0.8, .of_largest_batch = 1 },
     { .gpus = 2, .global_batch = 16, .of_fewest_gpus = NAN, .of_largest_batch = NAN }, /* nothing fits */
   };
-  LsSweepReport r = { .title = "job", .chip = "GPU", .chips = "GPUs", .groups = g_array_new (FALSE, FALSE, sizeof (LsSweepGroup)) };
+  LsSweepReport r = { .title = "job",
+                      .chip = "GPU",
+                      .chips = "GPUs",
+                      .groups = g_array_new (FALSE, FALSE, sizeof (LsSweepGroup)) };
   g_array_append_vals (r.groups, groups, G_N_ELEMENTS (groups));
   g_autofree char *text = draw (draw_scaling, &r);
   if (text)
@@ -157,5 +179,6 @@ ideal_lies_beside_what_was_reached (void)
   g_array_unref (r.groups);
 }
 
-LS_TEST_MAIN ("plot_sweep", LS_TEST (a_cell_shows_what_is_known), LS_TEST (bounds_round_away_from_what_is_known),
-              LS_TEST (a_map_without_values_is_refused), LS_TEST (only_the_front_has_names), LS_TEST (ideal_lies_beside_what_was_reached))
+LS_TEST_MAIN ("plot_sweep", LS_TEST (a_cell_shows_what_is_known),
+              LS_TEST (bounds_round_away_from_what_is_known), LS_TEST (a_map_without_values_is_refused),
+              LS_TEST (only_the_front_has_names), LS_TEST (ideal_lies_beside_what_was_reached))

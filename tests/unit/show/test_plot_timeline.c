@@ -15,7 +15,8 @@
 #include "show/run/timeline_boxes.h"
 
 static const PipelineShape shape = { 2, 1, 3, 10 * LS_MS, 20 * LS_MS, 0, LS_MS, 2 * LS_MS, LS_MS, 3 * LS_MS };
-static const PipelineShape recomputing = { 2, 1, 3, 10 * LS_MS, 20 * LS_MS, 9 * LS_MS, LS_MS, 2 * LS_MS, LS_MS, 3 * LS_MS };
+static const PipelineShape recomputing
+    = { 2, 1, 3, 10 * LS_MS, 20 * LS_MS, 9 * LS_MS, LS_MS, 2 * LS_MS, LS_MS, 3 * LS_MS };
 
 static void
 check_box (const GArray *boxes, guint i, LsBoxKind kind, uint32_t mb, LsTime from, LsTime to)
@@ -162,7 +163,8 @@ check_picture (const char *suffix, const char *magic)
   if (LS_CHECK (g_file_get_contents (path, &picture, &n, NULL)))
     LS_CHECK (g_strstr_len (picture, MIN (n, 100), magic) != NULL);
   if (g_str_equal (suffix, ".svg"))
-    LS_CHECK (strstr (picture, "a_job {x}") != NULL && strstr (picture, "recompute") != NULL && strstr (picture, "rank 1 (stage 1)") != NULL);
+    LS_CHECK (strstr (picture, "a_job {x}") != NULL && strstr (picture, "recompute") != NULL
+              && strstr (picture, "rank 1 (stage 1)") != NULL);
   /* one file and nothing else: the folder can be removed */
   LS_CHECK_INT (g_unlink (path) + g_rmdir (folder), ==, 0);
   pipeline_clear (&p);
@@ -180,10 +182,12 @@ odd_names_are_only_names (void)
   pipeline_init (&p, "1f1b", shape);
   for (size_t i = 0; i < G_N_ELEMENTS (names); i++) {
     g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL);
-    g_autofree char *stem = g_build_filename (folder, names[i], NULL), *path = g_strconcat (stem, ".svg", NULL);
+    g_autofree char *stem = g_build_filename (folder, names[i], NULL),
+                    *path = g_strconcat (stem, ".svg", NULL);
     g_autofree char *data = g_strconcat (stem, ".dat", NULL), *script = g_strconcat (stem, ".gp", NULL);
     g_autoptr (GError) error = NULL;
-    LS_CHECK (ls_plot_timeline (&p.t, "title", path, &error) && ls_plot_timeline (&p.t, "title", script, &error));
+    LS_CHECK (ls_plot_timeline (&p.t, "title", path, &error)
+              && ls_plot_timeline (&p.t, "title", script, &error));
     LS_CHECK_NO_ERROR (error);
     LS_CHECK_INT (g_unlink (path) + g_unlink (data) + g_unlink (script) + g_rmdir (folder), ==, 0);
   }
@@ -196,8 +200,10 @@ the_script_can_be_run_again (void)
 {
   if (!has_gnuplot ())
     return;
-  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL), *path = g_build_filename (folder, "x.svg", NULL);
-  g_autofree char *data = g_build_filename (folder, "x.dat", NULL), *script = g_build_filename (folder, "x.gp", NULL);
+  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL),
+                  *path = g_build_filename (folder, "x.svg", NULL);
+  g_autofree char *data = g_build_filename (folder, "x.dat", NULL),
+                  *script = g_build_filename (folder, "x.gp", NULL);
   const char *const argv[] = { "gnuplot", "x.gp", NULL };
   g_autofree char *first = NULL, *second = NULL;
   Pipeline p;
@@ -206,7 +212,8 @@ the_script_can_be_run_again (void)
   g_file_get_contents (path, &first, NULL, NULL);
   g_unlink (path);
   LS_CHECK (ls_plot_timeline (&p.t, "title", script, NULL));
-  LS_CHECK (g_spawn_sync (folder, (char **) argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL, NULL, NULL));
+  LS_CHECK (
+      g_spawn_sync (folder, (char **) argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL, NULL, NULL));
   g_file_get_contents (path, &second, NULL, NULL);
   LS_CHECK_STR (second, first);
   LS_CHECK_INT (g_unlink (path) + g_unlink (data) + g_unlink (script) + g_rmdir (folder), ==, 0);
@@ -217,12 +224,14 @@ the_script_can_be_run_again (void)
 static bool
 script_of (PipelineShape drawn, char **ret_script, char **ret_data)
 {
-  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL), *script = g_build_filename (folder, "x.gp", NULL);
+  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL),
+                  *script = g_build_filename (folder, "x.gp", NULL);
   g_autofree char *data = g_build_filename (folder, "x.dat", NULL);
   Pipeline p;
   pipeline_init (&p, "1f1b", drawn);
   LS_CHECK (ls_plot_timeline (&p.t, "title", script, NULL));
-  bool ok = g_file_get_contents (script, ret_script, NULL, NULL) && g_file_get_contents (data, ret_data, NULL, NULL);
+  bool ok = g_file_get_contents (script, ret_script, NULL, NULL)
+      && g_file_get_contents (data, ret_data, NULL, NULL);
   LS_CHECK (ok);
   LS_CHECK_INT (g_unlink (script) + g_unlink (data) + g_rmdir (folder), ==, 0);
   pipeline_clear (&p);
@@ -234,7 +243,8 @@ script_of (PipelineShape drawn, char **ret_script, char **ret_data)
 static void
 numbers_stand_where_they_fit (void)
 {
-  static const PipelineShape narrow = { 2, 1, 3, 10 * LS_US, 20 * LS_US, 0, LS_US, 2 * LS_US, 1000 * LS_MS, 3 * LS_US };
+  static const PipelineShape narrow
+      = { 2, 1, 3, 10 * LS_US, 20 * LS_US, 0, LS_US, 2 * LS_US, 1000 * LS_MS, 3 * LS_US };
   const PipelineShape *const shapes[] = { &shape, &narrow };
   for (guint i = 0; i < G_N_ELEMENTS (shapes); i++) {
     g_autofree char *script = NULL, *data = NULL;
@@ -250,7 +260,8 @@ static char *
 fake_gnuplot (const char *script)
 {
   g_autofree char *old = g_strdup (g_getenv ("PATH")), *folder = g_dir_make_tmp ("ls-bin-XXXXXX", NULL);
-  g_autofree char *program = g_build_filename (folder, "gnuplot", NULL), *path = g_strconcat (folder, ":", old, NULL);
+  g_autofree char *program = g_build_filename (folder, "gnuplot", NULL),
+                  *path = g_strconcat (folder, ":", old, NULL);
   LS_CHECK (g_file_set_contents (program, script, -1, NULL) && g_chmod (program, 0700) == 0);
   g_setenv ("PATH", path, TRUE);
   return g_steal_pointer (&folder);
@@ -270,7 +281,8 @@ remove_fake (char *folder)
 static void
 check_failure (const char *message)
 {
-  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL), *path = g_build_filename (folder, "x.svg", NULL);
+  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL),
+                  *path = g_build_filename (folder, "x.svg", NULL);
   g_autofree char *script = g_build_filename (folder, "x.gp", NULL);
   LS_CHECK (g_file_set_contents (script, "mine", -1, NULL));
   Pipeline p;
@@ -315,7 +327,8 @@ a_gnuplot_that_hangs_is_ended (void)
   g_autoptr (GError) error = NULL;
   LS_CHECK (!ls_gnuplot_run (stdin, stdin, "x.svg", &error));
   if (LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_USAGE)))
-    LS_CHECK_STR (error->message, "LS_GNUPLOT_SECONDS: expected a whole number from 1 to 86400; got \"soon\"");
+    LS_CHECK_STR (error->message,
+                  "LS_GNUPLOT_SECONDS: expected a whole number from 1 to 86400; got \"soon\"");
   g_unsetenv ("LS_GNUPLOT_SECONDS");
   remove_fake (fake);
 }
@@ -338,8 +351,10 @@ is_over (const char *pid)
 static void
 a_signal_leaves_nothing_behind (void)
 {
-  char *fake = fake_gnuplot ("#!/bin/sh\necho $$ > \"$LS_TEST_PID.new\"; mv \"$LS_TEST_PID.new\" \"$LS_TEST_PID\"\nexec sleep 1000\n");
-  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL), *path = g_build_filename (folder, "x.svg", NULL);
+  char *fake = fake_gnuplot (
+      "#!/bin/sh\necho $$ > \"$LS_TEST_PID.new\"; mv \"$LS_TEST_PID.new\" \"$LS_TEST_PID\"\nexec sleep 1000\n");
+  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL),
+                  *path = g_build_filename (folder, "x.svg", NULL);
   g_autofree char *mark = g_strconcat (folder, ".pid", NULL), *pid = NULL;
   g_setenv ("LS_TEST_PID", mark, TRUE);
   Pipeline p;
@@ -361,7 +376,8 @@ static void
 a_link_is_drawn_through (void)
 {
   char *fake = fake_gnuplot ("#!/bin/sh\necho picture\n");
-  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL), *link = g_build_filename (folder, "x.svg", NULL);
+  g_autofree char *folder = g_dir_make_tmp ("ls-plot-XXXXXX", NULL),
+                  *link = g_build_filename (folder, "x.svg", NULL);
   g_autofree char *real = g_build_filename (folder, "real", NULL), *text = NULL;
   LS_CHECK (g_file_set_contents (real, "old", -1, NULL));
   LS_CHECK_INT (symlink ("real", link), ==, 0);
@@ -386,8 +402,16 @@ a_missing_folder_is_reported_first (void)
     LS_CHECK_STR (error->message, "/nonexistent-folder/x.svg: No such file or directory");
 }
 
-static void svg_is_drawn (void) { check_picture (".svg", "<?xml"); }
-static void png_is_drawn (void) { check_picture (".png", "PNG"); }
+static void
+svg_is_drawn (void)
+{
+  check_picture (".svg", "<?xml");
+}
+static void
+png_is_drawn (void)
+{
+  check_picture (".png", "PNG");
+}
 
 static void
 other_suffixes_are_refused (void)
@@ -397,7 +421,8 @@ other_suffixes_are_refused (void)
   g_autoptr (GError) error = NULL;
   LS_CHECK (!ls_plot_timeline (&p.t, "x", "x.pdf", &error));
   if (LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_USAGE)))
-    LS_CHECK_STR (error->message, "x.pdf: expected a name that ends in .svg or .png, or in .gp for the script and its data");
+    LS_CHECK_STR (error->message,
+                  "x.pdf: expected a name that ends in .svg or .png, or in .gp for the script and its data");
   pipeline_clear (&p);
 }
 
@@ -431,12 +456,13 @@ gnuplot_failure_is_reported (void)
   LS_CHECK_INT (g_rmdir (folder), ==, 0);
 }
 
-LS_TEST_MAIN ("plot_timeline", LS_TEST (a_forward_of_a_micro_batch_is_one_box), LS_TEST (recomputation_is_a_box_of_its_own),
-              LS_TEST (weight_gradients_alone_are_a_kind), LS_TEST (strips_keep_their_area_when_merged),
-              LS_TEST (one_rank_of_each_role_when_there_are_many), LS_TEST (gnuplot_strings_are_quoted), LS_TEST (svg_is_drawn),
-              LS_TEST (png_is_drawn), LS_TEST (other_suffixes_are_refused), LS_TEST (missing_gnuplot_is_explained),
-              LS_TEST (gnuplot_failure_is_reported), LS_TEST (odd_names_are_only_names), LS_TEST (the_script_can_be_run_again),
+LS_TEST_MAIN ("plot_timeline", LS_TEST (a_forward_of_a_micro_batch_is_one_box),
+              LS_TEST (recomputation_is_a_box_of_its_own), LS_TEST (weight_gradients_alone_are_a_kind),
+              LS_TEST (strips_keep_their_area_when_merged),
+              LS_TEST (one_rank_of_each_role_when_there_are_many), LS_TEST (gnuplot_strings_are_quoted),
+              LS_TEST (svg_is_drawn), LS_TEST (png_is_drawn), LS_TEST (other_suffixes_are_refused),
+              LS_TEST (missing_gnuplot_is_explained), LS_TEST (gnuplot_failure_is_reported),
+              LS_TEST (odd_names_are_only_names), LS_TEST (the_script_can_be_run_again),
               LS_TEST (a_failure_leaves_nothing_new_behind), LS_TEST (a_gnuplot_that_hangs_is_ended),
               LS_TEST (a_signal_leaves_nothing_behind), LS_TEST (a_link_is_drawn_through),
-              LS_TEST (a_missing_folder_is_reported_first),
-              LS_TEST (numbers_stand_where_they_fit))
+              LS_TEST (a_missing_folder_is_reported_first), LS_TEST (numbers_stand_where_they_fit))

@@ -8,12 +8,14 @@
 #include "ls_test.h"
 #include "pipeline.h"
 
-static const PipelineShape shape = { 2, 1, 3, 10 * LS_MS + 1, 20 * LS_MS, 0, LS_MS, 2 * LS_MS, LS_MS, 3 * LS_MS };
+static const PipelineShape shape
+    = { 2, 1, 3, 10 * LS_MS + 1, 20 * LS_MS, 0, LS_MS, 2 * LS_MS, LS_MS, 3 * LS_MS };
 
 static cJSON *
 trace_of (const LsTimeline *t, char **ret_text)
 {
-  g_autofree char *folder = g_dir_make_tmp ("ls-trace-XXXXXX", NULL), *path = g_build_filename (folder, "t.json", NULL);
+  g_autofree char *folder = g_dir_make_tmp ("ls-trace-XXXXXX", NULL),
+                  *path = g_build_filename (folder, "t.json", NULL);
   g_autoptr (GError) error = NULL;
   LS_CHECK (ls_trace_chrome_write (t, NULL, "a \"job\"", 64, path, &error));
   LS_CHECK_NO_ERROR (error);
@@ -48,11 +50,12 @@ static bool
 has_slice_at (const cJSON *events, const cJSON *arrow)
 {
   const cJSON *event;
-  cJSON_ArrayForEach (event, events)
-    if (is_phase (event, "X") && number_of (event, "pid") == number_of (arrow, "pid") && number_of (event, "tid") == number_of (arrow, "tid")
-        && number_of (event, "ts") <= number_of (arrow, "ts")
-        && number_of (arrow, "ts") <= number_of (event, "ts") + number_of (event, "dur") + 1e-6)
-      return true;
+  cJSON_ArrayForEach (event, events) if (is_phase (event, "X")
+                                         && number_of (event, "pid") == number_of (arrow, "pid")
+                                         && number_of (event, "tid") == number_of (arrow, "tid")
+                                         && number_of (event, "ts") <= number_of (arrow, "ts")
+                                         && number_of (arrow, "ts") <= number_of (event, "ts")
+                                                 + number_of (event, "dur") + 1e-6) return true;
   return false;
 }
 

@@ -9,15 +9,23 @@
 static LsCollectiveRow
 row (const char *op, uint32_t n, uint64_t bytes, LsTime time, double bus_factor)
 {
-  return (LsCollectiveRow){ .cluster = "c, \"x\"", .op = op, .algorithm = "ring", .protocol = "LL", .network = "flow",
-                            .n_ranks = n, .n_nodes = 1, .bytes = bytes, .time = time, .bus_factor = bus_factor,
-                            .measured_us = NAN };
+  return (LsCollectiveRow) { .cluster = "c, \"x\"",
+                             .op = op,
+                             .algorithm = "ring",
+                             .protocol = "LL",
+                             .network = "flow",
+                             .n_ranks = n,
+                             .n_nodes = 1,
+                             .bytes = bytes,
+                             .time = time,
+                             .bus_factor = bus_factor,
+                             .measured_us = NAN };
 }
 
 static LsCollectiveTable
 table_of (const LsCollectiveRow *rows, guint n)
 {
-  return (LsCollectiveTable){ .title = "a title", .n_rows = n, .rows = rows, .n_networks = 1 };
+  return (LsCollectiveTable) { .title = "a title", .n_rows = n, .rows = rows, .n_networks = 1 };
 }
 
 /* 8 x A100, 16 GiB in 127,997 us: 134.22 and 234.89 GB/s (stas00/ml-engineering
@@ -59,20 +67,29 @@ a_line_has_the_columns_of_nccl_tests (void)
   const LsCollectiveTable t = table_of (rows, G_N_ELEMENTS (rows));
   g_autofree char *text = ls_collective_to_text (&t);
   check_says (text, "# a title\n");
-  check_says (text, "        4096          1024     float     sum      -1      20.00     0.20     0.36  ring       LL\n");
-  check_says (text, "        4096           128     float    none      -1      20.00     0.20     0.18  ring       LL\n");
-  check_says (text, "  8589934592    2147483648     float    none       0  1234567.0     6.96     6.96  ring       LL\n");
+  check_says (
+      text,
+      "        4096          1024     float     sum      -1      20.00     0.20     0.36  ring       LL\n");
+  check_says (
+      text,
+      "        4096           128     float    none      -1      20.00     0.20     0.18  ring       LL\n");
+  check_says (
+      text,
+      "  8589934592    2147483648     float    none       0  1234567.0     6.96     6.96  ring       LL\n");
 }
 
 static void
 fidelities_stand_beside_each_other (void)
 {
-  LsCollectiveRow rows[] = { row ("all-reduce", 8, 4096, 20 * LS_US, 1.75), row ("all-reduce", 8, 4096, 25 * LS_US, 1.75) };
+  LsCollectiveRow rows[]
+      = { row ("all-reduce", 8, 4096, 20 * LS_US, 1.75), row ("all-reduce", 8, 4096, 25 * LS_US, 1.75) };
   rows[1].network = "alphabeta";
   LsCollectiveTable t = table_of (rows, 2);
   t.n_networks = 2;
   g_autofree char *text = ls_collective_to_text (&t);
-  check_says (text, "20.00     0.36      25.00     0.29     25.00  ring       LL\n# Largest disagreement : 25.00 %\n");
+  check_says (
+      text,
+      "20.00     0.36      25.00     0.29     25.00  ring       LL\n# Largest disagreement : 25.00 %\n");
 }
 
 static void
@@ -93,7 +110,8 @@ json_has_errors_only_of_a_comparison (void)
   LS_CHECK (!strstr (alone, "measured_us") && !strstr (alone, "summary"));
   r.measured_us = 25;
   t.is_comparison = TRUE;
-  t.total = (LsCollectiveFamily){ .name = "all", .all = { .n = 1, .mape_pct = 20, .bias_pct = -20, .worst_pct = -20 } };
+  t.total = (LsCollectiveFamily) { .name = "all",
+                                   .all = { .n = 1, .mape_pct = 20, .bias_pct = -20, .worst_pct = -20 } };
   t.total.large.mape_pct = NAN;
   t.n_skipped = 3;
   g_autofree char *compared = ls_collective_to_json (&t);

@@ -86,9 +86,11 @@ stable_names_hold_the_figures (void)
 static void
 breakdown_and_categories_have_all_keys (void)
 {
-  static const char *const parts[] = { "forward", "backward", "recompute", "optimizer", "slowdown", "exposed_tp", "exposed_dp",
-                                       "exposed_pp", "exposed_cp", "exposed_ep", "exposed_copy", "bubble", "skew", "host", "other" };
-  static const char *const categories[] = { "parameters", "gradients", "optimizer", "activations", "unsharded", "comm_buffers", "workspace" };
+  static const char *const parts[] = { "forward",      "backward",   "recompute",  "optimizer",  "slowdown",
+                                       "exposed_tp",   "exposed_dp", "exposed_pp", "exposed_cp", "exposed_ep",
+                                       "exposed_copy", "bubble",     "skew",       "host",       "other" };
+  static const char *const categories[]
+      = { "parameters", "gradients", "optimizer", "activations", "unsharded", "comm_buffers", "workspace" };
   LsReport r = report_example ();
   cJSON *root = parse (&r, &(LsReportProvenance) { .version = "1" });
   double sum = 0;
@@ -124,7 +126,9 @@ static void
 provenance_says_what_is_known (void)
 {
   LsReport r = report_example ();
-  LsReportProvenance p = { .version = "0.1.0", .model = "gpt \"x\"", .model_source = "a paper", .cluster = "dgx", .options = "--tp 8" };
+  LsReportProvenance p = {
+    .version = "0.1.0", .model = "gpt \"x\"", .model_source = "a paper", .cluster = "dgx", .options = "--tp 8"
+  };
   cJSON *root = parse (&r, &p);
   LS_CHECK_STR (cJSON_GetStringValue (at (root, "provenance/version")), "0.1.0");
   LS_CHECK_STR (cJSON_GetStringValue (at (root, "provenance/model/name")), "gpt \"x\"");
@@ -147,5 +151,7 @@ what_is_not_finite_is_null (void)
   cJSON_Delete (root);
 }
 
-LS_TEST_MAIN ("write_report", LS_TEST (links_and_networks_hold_theirs), LS_TEST (stable_names_hold_the_figures), LS_TEST (breakdown_and_categories_have_all_keys),
-              LS_TEST (links_keep_their_order), LS_TEST (provenance_says_what_is_known), LS_TEST (what_is_not_finite_is_null))
+LS_TEST_MAIN ("write_report", LS_TEST (links_and_networks_hold_theirs),
+              LS_TEST (stable_names_hold_the_figures), LS_TEST (breakdown_and_categories_have_all_keys),
+              LS_TEST (links_keep_their_order), LS_TEST (provenance_says_what_is_known),
+              LS_TEST (what_is_not_finite_is_null))

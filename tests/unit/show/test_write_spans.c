@@ -8,12 +8,14 @@
 #include "ls_test.h"
 #include "pipeline.h"
 
-static const PipelineShape shape = { 2, 1, 3, 10 * LS_MS + 1, 20 * LS_MS, 0, LS_MS, 2 * LS_MS, LS_MS, 3 * LS_MS };
+static const PipelineShape shape
+    = { 2, 1, 3, 10 * LS_MS + 1, 20 * LS_MS, 0, LS_MS, 2 * LS_MS, LS_MS, 3 * LS_MS };
 
 static LsCsv *
 table_of (const LsTimeline *t)
 {
-  g_autofree char *folder = g_dir_make_tmp ("ls-spans-XXXXXX", NULL), *path = g_build_filename (folder, "s.csv", NULL);
+  g_autofree char *folder = g_dir_make_tmp ("ls-spans-XXXXXX", NULL),
+                  *path = g_build_filename (folder, "s.csv", NULL);
   g_autoptr (GError) error = NULL;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LS_CHECK (ls_spans_write (t, path, &error));

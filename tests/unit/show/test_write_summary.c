@@ -7,42 +7,46 @@
 #include "report_example.h"
 
 static const GPtrArray no_findings = { NULL, 0 };
-static const LsMeasured measured = { .step_s = 13.5, .is_published = true, .source = "Korthikanti et al. 2022, table 5" };
+static const LsMeasured measured
+    = { .step_s = 13.5, .is_published = true, .source = "Korthikanti et al. 2022, table 5" };
 static const LsSummaryText text = {
-  .title = "gpt3-175b on dgx-a100-80g, 64 GPUs", .subtitle = "tp 8, pp 8, vpp 3, interleaved-1f1b", .measured = &measured, .findings = &no_findings,
+  .title = "gpt3-175b on dgx-a100-80g, 64 GPUs",
+  .subtitle = "tp 8, pp 8, vpp 3, interleaved-1f1b",
+  .measured = &measured,
+  .findings = &no_findings,
 };
 static const char golden[]
-  = "gpt3-175b on dgx-a100-80g, 64 GPUs; 174.6 B parameters\n"
-    "tp 8, pp 8, vpp 3, interleaved-1f1b\n"
-    "\n"
-    "  step time  13.75 s      tokens/s   9,532        MFU        51.4 %       HFU        52.8 %\n"
-    "  each GPU   160.4 TFLOP/s, 148.9 tokens/s        causal     49.0 %\n"
-    "  published  13.50 s      error      +1.9 %       Korthikanti et al. 2022, table 5\n"
-    "\n"
-    "Where the time went  mean over 64 ranks\n"
-    "  backward            7,000.0 ms   50.9 %  ████████████████████████████████████\n"
-    "  forward             4,000.0 ms   29.1 %  ████████████████████▋\n"
-    "  exposed tp          1,125.0 ms    8.2 %  █████▊\n"
-    "  bubble                550.0 ms    4.0 %  ██▉\n"
-    "  slowdown              500.0 ms    3.6 %  ██▋\n"
-    "  recompute             250.0 ms    1.8 %  █▎\n"
-    "  exposed pp            200.0 ms    1.5 %  █\n"
-    "  optimizer             125.0 ms    0.9 %  ▋\n"
-    "  step               13,750.0 ms  100.0 %\n"
-    "\n"
-    "Memory at its peak  rank 8, the fullest; of 80.00 GiB\n"
-    "  parameters           20.00 GiB   25.0 %  █████████\n"
-    "  activations          39.00 GiB   48.8 %  █████████████████▌\n"
-    "  comm buffers          1.00 GiB    1.2 %  ▌\n"
-    "  peak                 60.00 GiB   75.0 %  fits, 20.00 GiB free\n"
-    "\n"
-    "Busiest links  share of capacity and payload of a step: the most of one link, mean of all\n"
-    "  node0 nic0 > leaf0                     71.3 %                  120.00 GB\n"
-    "  node0 gpu* > nvswitch                  25.0 %                  450.00 GB  (2 alike)\n"
-    "  leaf* > spines                         25.0 %  mean  12.5 %    100.00 GB  (4 links)\n"
-    "\n"
-    "Kernel times  0.0 % measured, 90.0 % fitted, 10.0 % roofline; 2.0 % extrapolated\n"
-    "Simulated     3 steps of 12,345,678 ops, 64 ranks in 8 classes (8 to 1); digest 0000000000000abc\n";
+    = "gpt3-175b on dgx-a100-80g, 64 GPUs; 174.6 B parameters\n"
+      "tp 8, pp 8, vpp 3, interleaved-1f1b\n"
+      "\n"
+      "  step time  13.75 s      tokens/s   9,532        MFU        51.4 %       HFU        52.8 %\n"
+      "  each GPU   160.4 TFLOP/s, 148.9 tokens/s        causal     49.0 %\n"
+      "  published  13.50 s      error      +1.9 %       Korthikanti et al. 2022, table 5\n"
+      "\n"
+      "Where the time went  mean over 64 ranks\n"
+      "  backward            7,000.0 ms   50.9 %  ████████████████████████████████████\n"
+      "  forward             4,000.0 ms   29.1 %  ████████████████████▋\n"
+      "  exposed tp          1,125.0 ms    8.2 %  █████▊\n"
+      "  bubble                550.0 ms    4.0 %  ██▉\n"
+      "  slowdown              500.0 ms    3.6 %  ██▋\n"
+      "  recompute             250.0 ms    1.8 %  █▎\n"
+      "  exposed pp            200.0 ms    1.5 %  █\n"
+      "  optimizer             125.0 ms    0.9 %  ▋\n"
+      "  step               13,750.0 ms  100.0 %\n"
+      "\n"
+      "Memory at its peak  rank 8, the fullest; of 80.00 GiB\n"
+      "  parameters           20.00 GiB   25.0 %  █████████\n"
+      "  activations          39.00 GiB   48.8 %  █████████████████▌\n"
+      "  comm buffers          1.00 GiB    1.2 %  ▌\n"
+      "  peak                 60.00 GiB   75.0 %  fits, 20.00 GiB free\n"
+      "\n"
+      "Busiest links  share of capacity and payload of a step: the most of one link, mean of all\n"
+      "  node0 nic0 > leaf0                     71.3 %                  120.00 GB\n"
+      "  node0 gpu* > nvswitch                  25.0 %                  450.00 GB  (2 alike)\n"
+      "  leaf* > spines                         25.0 %  mean  12.5 %    100.00 GB  (4 links)\n"
+      "\n"
+      "Kernel times  0.0 % measured, 90.0 % fitted, 10.0 % roofline; 2.0 % extrapolated\n"
+      "Simulated     3 steps of 12,345,678 ops, 64 ranks in 8 classes (8 to 1); digest 0000000000000abc\n";
 
 static void
 summary_reads_as_agreed (void)
@@ -95,19 +99,24 @@ networks_stand_beside_each_other (void)
 {
   LsReport r = report_example ();
   LsNetworkTime networks[] = {
-    { .name = "flow", .step_time_s = 0.2, .breakdown_s = { [LS_PART_FORWARD] = 0.1, [LS_PART_EXPOSED_TP] = 0.05, [LS_PART_SKEW] = 0.05 } },
-    { .name = "alphabeta", .step_time_s = 0.19, .breakdown_s = { [LS_PART_FORWARD] = 0.1, [LS_PART_EXPOSED_TP] = 0.09 } },
+    { .name = "flow",
+      .step_time_s = 0.2,
+      .breakdown_s = { [LS_PART_FORWARD] = 0.1, [LS_PART_EXPOSED_TP] = 0.05, [LS_PART_SKEW] = 0.05 } },
+    { .name = "alphabeta",
+      .step_time_s = 0.19,
+      .breakdown_s = { [LS_PART_FORWARD] = 0.1, [LS_PART_EXPOSED_TP] = 0.09 } },
     { .name = "step", .refused = (char *) "too many messages" },
   };
   r.n_networks = G_N_ELEMENTS (networks);
   r.networks = networks;
   g_autofree char *got = ls_summary_format (&r, &text);
-  LS_CHECK (strstr (got, "Networks  milliseconds of the same step, against flow\n"
-                         "                step           exposed tp   skew\n"
-                         "  flow        200.00  +0.00 %       50.00  50.00\n"
-                         "  alphabeta   190.00  -5.00 %       90.00   0.00\n"
-                         "  step       refused\n"
-                         "    too many messages\n")
+  LS_CHECK (strstr (got,
+                    "Networks  milliseconds of the same step, against flow\n"
+                    "                step           exposed tp   skew\n"
+                    "  flow        200.00  +0.00 %       50.00  50.00\n"
+                    "  alphabeta   190.00  -5.00 %       90.00   0.00\n"
+                    "  step       refused\n"
+                    "    too many messages\n")
             != NULL);
 }
 
@@ -130,9 +139,11 @@ the_interval_stands_below_the_step (void)
   LsInterval interval = { .low = 0.96, .high = 1.2, .software = "Megatron-LM", .n_sources = 7 };
   LsSummaryText with = { .interval = &interval };
   g_autofree char *got = ls_summary_format (&r, &with);
-  LS_CHECK (g_str_has_prefix (got, "  step time  13.75 s      tokens/s   9,532        MFU        51.4 %       HFU        52.8 %\n"
-                                   "  each GPU   160.4 TFLOP/s, 148.9 tokens/s        causal     49.0 %\n"
-                                   "  interval   13.20 s to 16.50 s  made to hold 80 % of measured steps, by errors against 7 published sources with Megatron-LM\n\n"));
+  LS_CHECK (g_str_has_prefix (
+      got,
+      "  step time  13.75 s      tokens/s   9,532        MFU        51.4 %       HFU        52.8 %\n"
+      "  each GPU   160.4 TFLOP/s, 148.9 tokens/s        causal     49.0 %\n"
+      "  interval   13.20 s to 16.50 s  made to hold 80 % of measured steps, by errors against 7 published sources with Megatron-LM\n\n"));
   interval.none = (char *) "nobody measured it";
   g_autofree char *none = ls_summary_format (&r, &with);
   LS_CHECK (strstr (none, "\n  interval   unknown: nobody measured it\n") != NULL);
@@ -155,22 +166,27 @@ both_ways_of_a_link_share_a_row (void)
 {
   LsReport r = report_example ();
   LsLinkGroup groups[] = {
-    { (char *) "leaf0>spine0", 1, 0.5, 0.5, 3e9 },           { (char *) "spine0>leaf0", 1, 0.5, 0.5, 3e9 },
-    { (char *) "leaf1>spine0", 1, 0.5, 0.5, 3e9 },           { (char *) "node0/gpu0>nvswitch", 1, 0.4, 0.4, 2e9 },
-    { (char *) "node0/nvswitch>gpu0", 1, 0.4, 0.4, 2e9 },    { (char *) "node1/gpu0>nvswitch", 1, 0.4, 0.4, 2e9 },
+    { (char *) "leaf0>spine0", 1, 0.5, 0.5, 3e9 },
+    { (char *) "spine0>leaf0", 1, 0.5, 0.5, 3e9 },
+    { (char *) "leaf1>spine0", 1, 0.5, 0.5, 3e9 },
+    { (char *) "node0/gpu0>nvswitch", 1, 0.4, 0.4, 2e9 },
+    { (char *) "node0/nvswitch>gpu0", 1, 0.4, 0.4, 2e9 },
+    { (char *) "node1/gpu0>nvswitch", 1, 0.4, 0.4, 2e9 },
   };
   r.n_link_groups = G_N_ELEMENTS (groups);
   r.link_groups = groups;
   g_autofree char *got = ls_summary_format (&r, &text);
-  LS_CHECK (strstr (got, "mean of all\n"
-                         "  leaf0<>spine0                          50.0 %                    3.00 GB  (2 alike)\n"
-                         "  leaf1>spine0                           50.0 %                    3.00 GB\n"
-                         "  node0/gpu0<>nvswitch                   40.0 %                    2.00 GB  (2 alike)\n"
-                         "  node1/gpu0>nvswitch                    40.0 %                    2.00 GB\n\n")
+  LS_CHECK (strstr (got,
+                    "mean of all\n"
+                    "  leaf0<>spine0                          50.0 %                    3.00 GB  (2 alike)\n"
+                    "  leaf1>spine0                           50.0 %                    3.00 GB\n"
+                    "  node0/gpu0<>nvswitch                   40.0 %                    2.00 GB  (2 alike)\n"
+                    "  node1/gpu0>nvswitch                    40.0 %                    2.00 GB\n\n")
             != NULL);
 }
 
 LS_TEST_MAIN ("write_summary", LS_TEST (summary_reads_as_agreed), LS_TEST (color_adds_nothing_but_escapes),
               LS_TEST (ascii_has_no_block_characters), LS_TEST (no_line_is_wider_than_100_columns),
-              LS_TEST (networks_stand_beside_each_other), LS_TEST (not_fitting_is_said_in_red), LS_TEST (the_interval_stands_below_the_step), LS_TEST (recorded_kernels_have_no_estimate),
+              LS_TEST (networks_stand_beside_each_other), LS_TEST (not_fitting_is_said_in_red),
+              LS_TEST (the_interval_stands_below_the_step), LS_TEST (recorded_kernels_have_no_estimate),
               LS_TEST (both_ways_of_a_link_share_a_row))

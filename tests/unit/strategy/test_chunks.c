@@ -74,10 +74,14 @@ what_divides_neither_way_is_to_be_balanced (void)
 static void
 more_chunks_than_layers_fill_are_refused (void)
 {
-  check_chunks (48, 51, 1, "error: /pp: expected pp * vpp to be at most layers + 2 = 48 + 2, as only the first and the last chunk may"
-                           " be without layers; got 51 * 1 = 51\n");
-  check_chunks (48, 4, 13, "error: /vpp: expected pp * vpp to be at most layers + 2 = 48 + 2, as only the first and the last chunk may"
-                           " be without layers; got 4 * 13 = 52\n");
+  check_chunks (
+      48, 51, 1,
+      "error: /pp: expected pp * vpp to be at most layers + 2 = 48 + 2, as only the first and the last chunk may"
+      " be without layers; got 51 * 1 = 51\n");
+  check_chunks (
+      48, 4, 13,
+      "error: /vpp: expected pp * vpp to be at most layers + 2 = 48 + 2, as only the first and the last chunk may"
+      " be without layers; got 4 * 13 = 52\n");
 }
 
 static void
@@ -97,15 +101,18 @@ given_layers_override (void)
   LS_CHECK_STR (n, "error: /layers_per_chunk: expected pp * vpp = 5 * 1 = 5 numbers; got 4\n");
 
   g_autofree char *sum = chunks_of (12, 4, 1, uneven, 4);
-  LS_CHECK_STR (sum, "error: /layers_per_chunk: expected numbers that sum to the model's 12 layers; got 10\n");
+  LS_CHECK_STR (sum,
+                "error: /layers_per_chunk: expected numbers that sum to the model's 12 layers; got 10\n");
 
   const uint32_t hole[] = { 5, 0, 3, 2 };
   g_autofree char *empty = chunks_of (10, 4, 1, hole, 4);
-  LS_CHECK_STR (empty, "error: /layers_per_chunk: expected at least one layer in chunk 1; got 0 (only the first"
-                       " and the last chunk may be without)\n");
+  LS_CHECK_STR (empty,
+                "error: /layers_per_chunk: expected at least one layer in chunk 1; got 0 (only the first"
+                " and the last chunk may be without)\n");
 }
 
 LS_TEST_MAIN ("chunks", LS_TEST (layers_that_divide_are_spread_evenly),
-              LS_TEST (embedding_and_head_count_as_layers_otherwise), LS_TEST (what_divides_neither_way_is_to_be_balanced),
+              LS_TEST (embedding_and_head_count_as_layers_otherwise),
+              LS_TEST (what_divides_neither_way_is_to_be_balanced),
               LS_TEST (more_chunks_than_layers_fill_are_refused),
               LS_TEST (a_guard_limits_the_number_of_chunks), LS_TEST (given_layers_override))

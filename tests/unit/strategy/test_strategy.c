@@ -33,10 +33,10 @@ static const LsModel llama3 = {
 static char *
 summary (const LsStrategy *s)
 {
-  return g_strdup_printf ("gpus %u dp %u %s%s zero %u@%u batch %u p2p %s %s%s%s seq %u %s %s/%s", s->gpus, s->dp,
-                          ls_dp_kind_name (s->dp_kind), s->dp_overlap ? " overlap" : "", s->zero_stage, s->zero_group,
-                          s->global_batch, ls_p2p_name (s->p2p), s->schedule, s->sp ? " sp" : "",
-                          s->tp_overlap ? " tp-overlap" : "", s->seq,
+  return g_strdup_printf ("gpus %u dp %u %s%s zero %u@%u batch %u p2p %s %s%s%s seq %u %s %s/%s", s->gpus,
+                          s->dp, ls_dp_kind_name (s->dp_kind), s->dp_overlap ? " overlap" : "", s->zero_stage,
+                          s->zero_group, s->global_batch, ls_p2p_name (s->p2p), s->schedule,
+                          s->sp ? " sp" : "", s->tp_overlap ? " tp-overlap" : "", s->seq,
                           s->attention == LS_ATTENTION_FLASH ? "flash" : "unfused", ls_dtype_name (s->dtype),
                           ls_dtype_name (s->grad_dtype));
 }
@@ -70,20 +70,21 @@ check_case (const Case *c)
   ls_strategy_clear (&s);
 }
 
-#define CHECK_CASES(cases)                           \
-  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) \
+#define CHECK_CASES(cases)                                                                                   \
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)                                                           \
     check_case (&(cases)[i]);
 
-#define SET(name, ...)              \
-  static void name (LsStrategy *s)  \
-  {                                 \
-    __VA_ARGS__;                    \
+#define SET(name, ...)                                                                                       \
+  static void name (LsStrategy *s)                                                                           \
+  {                                                                                                          \
+    __VA_ARGS__;                                                                                             \
   }
 
 /* ---- what is filled in ---- */
 
 SET (nothing, (void) s)
-SET (megatron_175b, s->tp = 8; s->pp = 8; s->vpp = 3; s->sp = true; s->global_batch = 64; s->dtype = LS_DTYPE_FP16)
+SET (megatron_175b, s->tp = 8; s->pp = 8; s->vpp = 3; s->sp = true; s->global_batch = 64;
+     s->dtype = LS_DTYPE_FP16)
 SET (pipeline_only, s->pp = 4; s->micro_batch = 2)
 SET (tensor_only, s->tp = 8; s->grad_dtype = LS_DTYPE_FP32)
 SET (void_knobs, s->sp = s->tp_overlap = true; s->zero_stage = 3; s->zero_group = 2; s->dp_kind = LS_DP_FSDP1;
@@ -147,7 +148,8 @@ SET (gpus_left_over, s->tp = 2; s->pp = 3)
 SET (replica_that_overflows, s->tp = s->pp = s->cp = UINT32_MAX)
 SET (dp_too_small, s->tp = 2; s->dp = 2)
 SET (dp_too_large, s->tp = 2; s->dp = 5)
-SET (experts_of_a_dense_model, s->tp = 2; s->ep = 2; s->etp = 4; s->expert_capacity = 1.5; s->expert_load = g_strdup ("even"))
+SET (experts_of_a_dense_model, s->tp = 2; s->ep = 2; s->etp = 4; s->expert_capacity = 1.5;
+     s->expert_load = g_strdup ("even"))
 SET (experts_cut_less, s->tp = 2; s->etp = 1)
 SET (heads, s->tp = 5)
 SET (odd_sequence, s->tp = 4; s->sp = true; s->seq = 1023)
@@ -193,13 +195,15 @@ what_is_illegal_is_refused_with_its_rule (void)
       "error: /etp: expected tp = 2 or nothing, as the model has no experts; got 4\n"
       "error: /expert_capacity: expected none, as the model has no experts; got 1.5\n"
       "error: /expert_load: expected none, as the model has no experts; got \"even\"\n" },
-    { &llama3, 8, experts_cut_less, "error: /etp: expected tp = 2 or nothing, as the model has no experts; got 1\n" },
+    { &llama3, 8, experts_cut_less,
+      "error: /etp: expected tp = 2 or nothing, as the model has no experts; got 1\n" },
     { &llama3, 10, heads,
       "error: /tp: expected a divisor of the model's 64 heads; got 5\n"
       "error: /tp: expected a divisor or a multiple of the model's 8 key-value heads; got 5\n"
       "error: /tp: expected a divisor of the model's ffn width 28672; got 5\n" },
     { &gpt3, 8, odd_sequence, "error: /sp: expected a sequence length divisible by tp = 4; got 1023\n" },
-    { &gpt3, 8, batch, "error: /global_batch: expected a multiple of dp * micro_batch = 4 * 2 = 8; got 12\n" },
+    { &gpt3, 8, batch,
+      "error: /global_batch: expected a multiple of dp * micro_batch = 4 * 2 = 8; got 12\n" },
     { &gpt3, 8, huge_batch,
       "error: /global_batch: expected dp * micro_batch * pp = 1 * 4294967295 * 8 to stay below 2^32\n" },
     { &gpt3, 99, layers,
@@ -217,14 +221,17 @@ what_is_illegal_is_refused_with_its_rule (void)
     { &gpt3, 8, too_many_forwards,
       "error: /global_batch: expected fewer than 2^31 chunk forwards per step on a rank; got 4000000000"
       " micro-batches, vpp 4\n" },
-    { &gpt3, 8, no_reduction, "error: /dp_kind: expected a way to reduce gradients, as dp * cp = 8 * 1; got none\n" },
+    { &gpt3, 8, no_reduction,
+      "error: /dp_kind: expected a way to reduce gradients, as dp * cp = 8 * 1; got none\n" },
     { &gpt3, 8, sharded_ddp,
       "error: /zero: expected 0, as ddp replicates optimizer, gradients and parameters; got 1\n" },
-    { &gpt3, 8, misspelt_schedule, "error: /schedule: expected a pipeline schedule; got \"zb-3p\"\n"
-                                   "note: did you mean \"zb-1p\"?\n" },
+    { &gpt3, 8, misspelt_schedule,
+      "error: /schedule: expected a pipeline schedule; got \"zb-3p\"\n"
+      "note: did you mean \"zb-1p\"?\n" },
     { &gpt3, 8, three_chunks_of_a_vee,
       "error: /schedule: zbv: vpp must be 2: the model goes down the ranks and back; got pp 8, vpp 3, 8 micro-batches\n" },
-    { &gpt3, 8, stages_that_do_not_talk, "error: /p2p: expected a way to send between stages, as pp = 8; got none\n" },
+    { &gpt3, 8, stages_that_do_not_talk,
+      "error: /p2p: expected a way to send between stages, as pp = 8; got none\n" },
     { &gpt3, 8, overlap_where_1f1b_waits,
       "error: /p2p: expected batched or scatter-gather, as 1f1b waits for every p2p (Megatron-LM overlaps it only with"
       " interleaved-1f1b); got overlapped\n" },
@@ -272,8 +279,10 @@ static void
 sequences_are_cut_by_rules (void)
 {
   static const Case cases[] = {
-    { &llama3, 8, odd_ring, "error: /cp: expected a sequence length divisible by 8 (cp, twice for the balance); got 8196\n" },
-    { &llama3, 8, cut_twice, "error: /cp: expected a sequence length divisible by 16 (cp, twice for the balance, tp for sp); got 1032\n" },
+    { &llama3, 8, odd_ring,
+      "error: /cp: expected a sequence length divisible by 8 (cp, twice for the balance); got 8196\n" },
+    { &llama3, 8, cut_twice,
+      "error: /cp: expected a sequence length divisible by 16 (cp, twice for the balance, tp for sp); got 1032\n" },
     { &llama3, 16, many_heads,
       "error: /cp: expected a divisor of the 16 heads and 2 key-value heads of a rank, which ulysses cuts; got 4\n" },
     { &llama3, 8, unfused_ring, "error: /cp: expected flash attention with cp 2; got unfused\n" },
@@ -302,18 +311,21 @@ static void
 ways_have_their_limits (void)
 {
   static const Case cases[] = {
-    { &gpt3, 8, megatron_each, "error: /grad_sync: expected last, as Megatron-LM reduces with the last micro-batch only; got each\n" },
+    { &gpt3, 8, megatron_each,
+      "error: /grad_sync: expected last, as Megatron-LM reduces with the last micro-batch only; got each\n" },
     { &gpt3, 8, gathers_alone,
       "error: /gather_overlap: expected 0 with dp_overlap 0, as Megatron-LM's overlap_param_gather needs overlap_grad_reduce; got 1\n" },
     { &gpt3, 8, partial_xla, "error: /zero: expected 3, as XLA's FSDP shards everything; got 1\n" },
-    { &gpt3, 8, groups_of_three, "error: /zero: expected groups whose size divides dp * cp = 8 * 1; got 1@3\n" },
+    { &gpt3, 8, groups_of_three,
+      "error: /zero: expected groups whose size divides dp * cp = 8 * 1; got 1@3\n" },
   };
   CHECK_CASES (cases)
 }
 
 /* ---- what has no mechanism yet ---- */
 
-SET (two_kinds_of_groups, s->dp_kind = LS_DP_FSDP2; s->zero_stage = 3; s->zero_group = 4; s->reshard_after_forward = 2)
+SET (two_kinds_of_groups, s->dp_kind = LS_DP_FSDP2; s->zero_stage = 3; s->zero_group = 4;
+     s->reshard_after_forward = 2)
 
 static void
 what_is_not_built_is_refused_as_such (void)
@@ -324,7 +336,8 @@ what_is_not_built_is_refused_as_such (void)
   two_kinds_of_groups (&s);
   LS_CHECK (!ls_strategy_resolve (&s, &gpt3, 8, 8, diags));
   g_autofree char *text = ls_diag_list_format (diags);
-  LS_CHECK (g_str_has_prefix (text, "error: /reshard_after_forward: groups of 2 behind a forward go neither with zero 3@group nor"));
+  LS_CHECK (g_str_has_prefix (
+      text, "error: /reshard_after_forward: groups of 2 behind a forward go neither with zero 3@group nor"));
   ls_strategy_clear (&s);
 }
 
@@ -346,18 +359,29 @@ static void
 sharding_and_offloading_have_their_rules (void)
 {
   static const Case cases[] = {
-    { &gpt3, 8, zero_3, "gpus 8 dp 8 deepspeed overlap zero 3@0 batch 8 p2p none none seq 2048 unfused bf16/bf16" },
-    { &gpt3, 8, offload, "gpus 8 dp 8 deepspeed overlap zero 2@0 batch 8 p2p none none seq 2048 unfused bf16/bf16" },
-    { &gpt3, 1, offload, "gpus 1 dp 1 deepspeed overlap zero 2@0 batch 1 p2p none none seq 2048 unfused bf16/bf16" },
-    { &gpt3, 8, offload_all, "gpus 8 dp 8 deepspeed overlap zero 3@0 batch 8 p2p none none seq 2048 unfused bf16/bf16" },
-    { &gpt3, 8, offload_to_drives, "gpus 8 dp 8 deepspeed overlap zero 3@0 batch 8 p2p none none seq 2048 unfused bf16/bf16" },
-    { &gpt3, 8, deep_pipe, "error: /zero: expected 0 or 1 with pp 2, as DeepSpeed's pipeline engine accumulates whole gradients; got 2\n" },
-    { &gpt3, 8, offload_replicated, "error: /offload: expected zero 1 to 3 with it, whose optimizer is cut; got zero 0\n" },
-    { &gpt3, 8, offload_of_ddp, "error: /offload: expected none with dp_kind ddp, as only deepspeed offloads; got optimizer\n" },
-    { &gpt3, 8, offload_parameters_early, "error: /offload: expected none or optimizer with zero 2, as only stage 3 gathers parameters when"
-                                          " they are used; got parameters\n" },
-    { &gpt3, 8, offload_drives_early, "error: /offload_to: expected cpu with zero 2, as ZeRO-Infinity is stage 3; got nvme\n" },
-    { &gpt3, 8, servers_shard, "error: /zero: expected 0, as servers sum gradients and each rank keeps the rest; got 1\n" },
+    { &gpt3, 8, zero_3,
+      "gpus 8 dp 8 deepspeed overlap zero 3@0 batch 8 p2p none none seq 2048 unfused bf16/bf16" },
+    { &gpt3, 8, offload,
+      "gpus 8 dp 8 deepspeed overlap zero 2@0 batch 8 p2p none none seq 2048 unfused bf16/bf16" },
+    { &gpt3, 1, offload,
+      "gpus 1 dp 1 deepspeed overlap zero 2@0 batch 1 p2p none none seq 2048 unfused bf16/bf16" },
+    { &gpt3, 8, offload_all,
+      "gpus 8 dp 8 deepspeed overlap zero 3@0 batch 8 p2p none none seq 2048 unfused bf16/bf16" },
+    { &gpt3, 8, offload_to_drives,
+      "gpus 8 dp 8 deepspeed overlap zero 3@0 batch 8 p2p none none seq 2048 unfused bf16/bf16" },
+    { &gpt3, 8, deep_pipe,
+      "error: /zero: expected 0 or 1 with pp 2, as DeepSpeed's pipeline engine accumulates whole gradients; got 2\n" },
+    { &gpt3, 8, offload_replicated,
+      "error: /offload: expected zero 1 to 3 with it, whose optimizer is cut; got zero 0\n" },
+    { &gpt3, 8, offload_of_ddp,
+      "error: /offload: expected none with dp_kind ddp, as only deepspeed offloads; got optimizer\n" },
+    { &gpt3, 8, offload_parameters_early,
+      "error: /offload: expected none or optimizer with zero 2, as only stage 3 gathers parameters when"
+      " they are used; got parameters\n" },
+    { &gpt3, 8, offload_drives_early,
+      "error: /offload_to: expected cpu with zero 2, as ZeRO-Infinity is stage 3; got nvme\n" },
+    { &gpt3, 8, servers_shard,
+      "error: /zero: expected 0, as servers sum gradients and each rank keeps the rest; got 1\n" },
   };
   CHECK_CASES (cases)
 }
@@ -384,20 +408,28 @@ replicas_and_versions_have_their_rules (void)
   tied.tied_embeddings = true;
   const Case cases[] = {
     { &gpt3, 8, chimera, "gpus 8 dp 1 none zero 0@0 batch 8 p2p batched chimera seq 2048 unfused bf16/bf16" },
-    { &gpt3, 8, dualpipe, "gpus 8 dp 1 none zero 0@0 batch 16 p2p batched dualpipe seq 2048 unfused bf16/bf16" },
-    { &gpt3, 8, odd_dualpipe, "error: /schedule: dualpipe: the number of micro-batches must be even: half of them go in each"
-                              " direction; got pp 8, vpp 1, 15 micro-batches\n" },
-    { &gpt3, 8, pipedream, "gpus 8 dp 1 none zero 0@0 batch 8 p2p overlapped pipedream seq 2048 unfused bf16/bf16" },
-    { &gpt3, 8, batched_pipedream, PIPEDREAM "p2p must be overlapped: sends and receives are in the background;"
-                                             " got pp 8, vpp 1, 8 micro-batches\n" },
-    { &gpt3, 8, short_pipedream, PIPEDREAM "there must be at least pp micro-batches: as many are under way;"
-                                           " got pp 8, vpp 1, 7 micro-batches\n" },
-    { &tied, 8, pipedream, PIPEDREAM "the model's embeddings must not be tied: the first and the last stage update theirs at"
-                                     " different times; got pp 8, vpp 1, 8 micro-batches\n" },
-    { &gpt3, 8, sharded_pipedream, PIPEDREAM "data parallelism must be ddp, or megatron with zero 0: versions of the weights are"
-                                             " kept whole; got pp 4, vpp 1, 4 micro-batches\n" },
-    { &gpt3, 8, scaled_pipedream, PIPEDREAM "dtype must not be fp16: with loss scaling no stage updates before all have looked"
-                                            " for infinities; got pp 8, vpp 1, 8 micro-batches\n" },
+    { &gpt3, 8, dualpipe,
+      "gpus 8 dp 1 none zero 0@0 batch 16 p2p batched dualpipe seq 2048 unfused bf16/bf16" },
+    { &gpt3, 8, odd_dualpipe,
+      "error: /schedule: dualpipe: the number of micro-batches must be even: half of them go in each"
+      " direction; got pp 8, vpp 1, 15 micro-batches\n" },
+    { &gpt3, 8, pipedream,
+      "gpus 8 dp 1 none zero 0@0 batch 8 p2p overlapped pipedream seq 2048 unfused bf16/bf16" },
+    { &gpt3, 8, batched_pipedream,
+      PIPEDREAM "p2p must be overlapped: sends and receives are in the background;"
+                " got pp 8, vpp 1, 8 micro-batches\n" },
+    { &gpt3, 8, short_pipedream,
+      PIPEDREAM "there must be at least pp micro-batches: as many are under way;"
+                " got pp 8, vpp 1, 7 micro-batches\n" },
+    { &tied, 8, pipedream,
+      PIPEDREAM "the model's embeddings must not be tied: the first and the last stage update theirs at"
+                " different times; got pp 8, vpp 1, 8 micro-batches\n" },
+    { &gpt3, 8, sharded_pipedream,
+      PIPEDREAM "data parallelism must be ddp, or megatron with zero 0: versions of the weights are"
+                " kept whole; got pp 4, vpp 1, 4 micro-batches\n" },
+    { &gpt3, 8, scaled_pipedream,
+      PIPEDREAM "dtype must not be fp16: with loss scaling no stage updates before all have looked"
+                " for infinities; got pp 8, vpp 1, 8 micro-batches\n" },
   };
   CHECK_CASES (cases)
 }
@@ -455,7 +487,7 @@ static void
 names_are_those_of_the_flags (void)
 {
   static const char *const dp_kinds[]
-    = { "auto", "none", "ps", "ddp", "megatron", "fsdp1", "fsdp2", "deepspeed", "xla-fsdp" };
+      = { "auto", "none", "ps", "ddp", "megatron", "fsdp1", "fsdp2", "deepspeed", "xla-fsdp" };
   static const char *const p2ps[] = { "auto", "none", "batched", "scatter-gather", "overlapped" };
   static const char *const recomputes[] = { "none", "selective", "full" };
   for (int i = 0; i < (int) G_N_ELEMENTS (dp_kinds); i++)
@@ -466,8 +498,10 @@ names_are_those_of_the_flags (void)
     LS_CHECK_STR (ls_recompute_name (i), recomputes[i]);
 }
 
-LS_TEST_MAIN ("strategy", LS_TEST (what_is_not_given_is_filled_in), LS_TEST (a_vee_has_two_chunks), LS_TEST (what_is_illegal_is_refused_with_its_rule),
-              LS_TEST (all_broken_rules_are_reported), LS_TEST (sequences_are_cut_by_rules), LS_TEST (ways_have_their_limits), LS_TEST (what_is_not_built_is_refused_as_such),
+LS_TEST_MAIN ("strategy", LS_TEST (what_is_not_given_is_filled_in), LS_TEST (a_vee_has_two_chunks),
+              LS_TEST (what_is_illegal_is_refused_with_its_rule), LS_TEST (all_broken_rules_are_reported),
+              LS_TEST (sequences_are_cut_by_rules), LS_TEST (ways_have_their_limits),
+              LS_TEST (what_is_not_built_is_refused_as_such),
               LS_TEST (sharding_and_offloading_have_their_rules),
-              LS_TEST (replicas_and_versions_have_their_rules), LS_TEST (refusals_carry_their_code), LS_TEST (a_copy_owns_what_it_points_to),
-              LS_TEST (names_are_those_of_the_flags))
+              LS_TEST (replicas_and_versions_have_their_rules), LS_TEST (refusals_carry_their_code),
+              LS_TEST (a_copy_owns_what_it_points_to), LS_TEST (names_are_those_of_the_flags))

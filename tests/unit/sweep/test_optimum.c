@@ -10,10 +10,11 @@
 #include "sweep/sweep.h"
 
 static const char *const paper[][2] = {
-  { "model", "gpt-162b" },   { "cluster", "dgx-a100-80g" }, { "gpus", "64" },           { "dtype", "fp16" },
-  { "micro-batch", "1" },    { "schedule", "1f1b" },        { "vpp", "1" },             { "recompute", "full" },
-  { "zero", "0" },           { "sp", "0" },                 { "dp-kind", "megatron" },  { "dp-overlap", "0" },
-  { "tp-overlap", "0" },     { "p2p", "scatter-gather" },   { "prune", "off" },
+  { "model", "gpt-162b" }, { "cluster", "dgx-a100-80g" }, { "gpus", "64" },
+  { "dtype", "fp16" },     { "micro-batch", "1" },        { "schedule", "1f1b" },
+  { "vpp", "1" },          { "recompute", "full" },       { "zero", "0" },
+  { "sp", "0" },           { "dp-kind", "megatron" },     { "dp-overlap", "0" },
+  { "tp-overlap", "0" },   { "p2p", "scatter-gather" },   { "prune", "off" },
 };
 
 static void

@@ -16,7 +16,8 @@ job_init (LsJobSpec *spec)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   ls_job_spec_init (spec);
-  LS_CHECK (ls_job_spec_set (spec, "model", "tiny", diags) && ls_job_spec_set (spec, "cluster", "pair", diags));
+  LS_CHECK (ls_job_spec_set (spec, "model", "tiny", diags)
+            && ls_job_spec_set (spec, "cluster", "pair", diags));
 }
 
 static void
@@ -159,7 +160,8 @@ the_winner_is_that_of_a_search_by_hand (void)
   ls_sweep_spec_init (&spec);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LS_CHECK (ls_sweep_spec_set (&spec, "for", "trainer", diags));
-  static const char *const knobs[] = { JOB, "cluster", "pair", "tp", "1,2,4", "vpp", "1,2", "tp-overlap", "0", "zero", "0,1", NULL };
+  static const char *const knobs[]
+      = { JOB, "cluster", "pair", "tp", "1,2,4", "vpp", "1,2", "tp-overlap", "0", "zero", "0,1", NULL };
   for (guint i = 0; knobs[i]; i += 2)
     LS_CHECK (ls_sweep_spec_set (&spec, knobs[i], knobs[i + 1], diags));
   g_autoptr (LsSweepRun) x = run (&spec);
@@ -178,8 +180,10 @@ uneven_layers_are_asked_about_when_balanced (void)
   LsSweepSpec spec;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   ls_sweep_spec_init (&spec);
-  static const char *const knobs[] = { "for", "trainer", "model", "tiny-odd", "cluster", "pair", "gpus", "4", "global-batch", "24", "micro-batch", "1",
-                                       "pp", "2,4", "vpp", "1", "ep", "1", "recompute", "none", NULL };
+  static const char *const knobs[]
+      = { "for",          "trainer", "model",       "tiny-odd", "cluster", "pair", "gpus", "4",
+          "global-batch", "24",      "micro-batch", "1",        "pp",      "2,4",  "vpp",  "1",
+          "ep",           "1",       "recompute",   "none",     NULL };
   for (guint i = 0; knobs[i]; i += 2)
     LS_CHECK (ls_sweep_spec_set (&spec, knobs[i], knobs[i + 1], diags));
   g_autoptr (LsSweepRun) x = run (&spec);

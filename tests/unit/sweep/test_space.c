@@ -33,9 +33,9 @@ check_axis (const LsSpace *space, const char *axis, const char *expected)
   LS_CHECK_STR (got, expected);
 }
 
-#define FILE_TEXT                                                                                       \
-  "{ \"schema\": \"lockstep.ranges/1\", \"x-why\": \"a note\", \"gpus\": [8, 4], \"tp\": [2, 1, 2],\n"    \
-  "  \"schedule\": [\"zb-h1\", \"1f1b\"], \"sp\": [true], \"zero\": [1, 3], \"dp_kind\": [\"fsdp2\"],\n" \
+#define FILE_TEXT                                                                                            \
+  "{ \"schema\": \"lockstep.ranges/1\", \"x-why\": \"a note\", \"gpus\": [8, 4], \"tp\": [2, 1, 2],\n"       \
+  "  \"schedule\": [\"zb-h1\", \"1f1b\"], \"sp\": [true], \"zero\": [1, 3], \"dp_kind\": [\"fsdp2\"],\n"     \
   "  \"recompute\": [\"full\", \"none\"] }\n"
 
 static bool
@@ -118,7 +118,8 @@ each_number_of_gpus_has_its_own_degrees (void)
 static void
 layers_are_separated_by_slashes (void)
 {
-  static const char text[] = "{ \"schema\": \"lockstep.ranges/1\", \"layers_per_chunk\": [\"balanced\", [2, 1, 1], \"1x2,2\", [2, 1, 1]] }";
+  static const char text[]
+      = "{ \"schema\": \"lockstep.ranges/1\", \"layers_per_chunk\": [\"balanced\", [2, 1, 1], \"1x2,2\", [2, 1, 1]] }";
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsSpace space;
   LsRanges ranges;
@@ -153,4 +154,6 @@ chunks_that_never_come_out_even_have_a_range (void)
   ls_strategy_clear (&base);
 }
 
-LS_TEST_MAIN ("space", LS_TEST (layers_are_separated_by_slashes), LS_TEST (chunks_that_never_come_out_even_have_a_range), LS_TEST (a_file_narrows_as_flags_do), LS_TEST (doublings_are_spelt_out), LS_TEST (each_number_of_gpus_has_its_own_degrees))
+LS_TEST_MAIN ("space", LS_TEST (layers_are_separated_by_slashes),
+              LS_TEST (chunks_that_never_come_out_even_have_a_range), LS_TEST (a_file_narrows_as_flags_do),
+              LS_TEST (doublings_are_spelt_out), LS_TEST (each_number_of_gpus_has_its_own_degrees))

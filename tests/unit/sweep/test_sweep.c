@@ -32,14 +32,15 @@ check_bound (const LsSweepRun *x, LsBounds *bounds, const LsStrategy *s, uint64_
   LsTime step = r->timeline->window_end - r->timeline->window_start;
   uint64_t bytes = ls_memory_fullest (r->memory)->needed_bytes;
   g_autofree char *knobs = ls_knobs_format (s);
-  ls_check_impl (0 < bound.step && bound.step <= step, __FILE__, __LINE__, "%s: %" PRId64 " ps, but at least %" PRId64, knobs,
-                 (int64_t) step, (int64_t) bound.step);
+  ls_check_impl (0 < bound.step && bound.step <= step, __FILE__, __LINE__,
+                 "%s: %" PRId64 " ps, but at least %" PRId64, knobs, (int64_t) step, (int64_t) bound.step);
   ls_check_impl (bound.step == alone.step && bound.memory_bytes == alone.memory_bytes, __FILE__, __LINE__,
                  "%s: a bound depends on what was bound before", knobs);
-  ls_check_impl (0 < least && least <= step, __FILE__, __LINE__, "%s: %" PRId64 " ps, but at least %" PRId64 " by its plan", knobs,
-                 (int64_t) step, (int64_t) least);
-  ls_check_impl (bound.memory_bytes <= bytes, __FILE__, __LINE__, "%s: %" PRIu64 " bytes, but at least %" PRIu64, knobs, bytes,
-                 bound.memory_bytes);
+  ls_check_impl (0 < least && least <= step, __FILE__, __LINE__,
+                 "%s: %" PRId64 " ps, but at least %" PRId64 " by its plan", knobs, (int64_t) step,
+                 (int64_t) least);
+  ls_check_impl (bound.memory_bytes <= bytes, __FILE__, __LINE__,
+                 "%s: %" PRIu64 " bytes, but at least %" PRIu64, knobs, bytes, bound.memory_bytes);
   return true;
 }
 
@@ -53,9 +54,12 @@ balance (const LsSweepRun *x, LsLayouts *shared, LsStrategy *s, uint64_t variant
   ls_strategy_copy (&alone, s);
   bool is_known = ls_layouts_balance (shared, s, cluster, variant);
   LS_CHECK (ls_layouts_balance (fresh, &alone, cluster, variant) == is_known);
-  bool is_same = s->layers_are_found == alone.layers_are_found && s->n_layers_per_chunk == alone.n_layers_per_chunk
-                 && (s->n_layers_per_chunk == 0
-                     || memcmp (s->layers_per_chunk, alone.layers_per_chunk, s->n_layers_per_chunk * sizeof *s->layers_per_chunk) == 0);
+  bool is_same = s->layers_are_found == alone.layers_are_found
+      && s->n_layers_per_chunk == alone.n_layers_per_chunk
+      && (s->n_layers_per_chunk == 0
+          || memcmp (s->layers_per_chunk, alone.layers_per_chunk,
+                     s->n_layers_per_chunk * sizeof *s->layers_per_chunk)
+              == 0);
   if (!is_same) { /* knobs are long to write */
     g_autofree char *is = ls_knobs_format (s), *expected = ls_knobs_format (&alone);
     ls_check_impl (false, __FILE__, __LINE__, "%s; alone: %s", is, expected);
@@ -99,8 +103,9 @@ bounds_are_below_dense_jobs (void)
   SPEC_INIT (&spec, "model", "tiny", "gpus", "8", "global-batch", "16", "micro-batch", "1,2");
   check_bounds (&spec, 41);
   ls_sweep_spec_clear (&spec);
-  SPEC_INIT (&spec, "model", "tiny", "gpus", "8", "global-batch", "16", "micro-batch", "1", "pp", "2,4", "schedule",
-             "gpipe,zb-h2,zbv,dualpipe,chimera,hanayo,interleaved-zb", "recompute", "none", "zero", "1");
+  SPEC_INIT (&spec, "model", "tiny", "gpus", "8", "global-batch", "16", "micro-batch", "1", "pp", "2,4",
+             "schedule", "gpipe,zb-h2,zbv,dualpipe,chimera,hanayo,interleaved-zb", "recompute", "none",
+             "zero", "1");
   check_bounds (&spec, 2);
   ls_sweep_spec_clear (&spec);
 }
@@ -113,29 +118,32 @@ bounds_are_below_jobs_without_a_barrier (void)
   static const char *const knobs[][2] = { { "grad-norm", "0" }, { "post-validation", "1" } };
   for (guint i = 0; i < G_N_ELEMENTS (knobs); i++) {
     LsSweepSpec spec;
-    SPEC_INIT (&spec, "model", "tiny-moe", "gpus", "4", "global-batch", "16", "micro-batch", "4", "pp", "4", "recompute", "none,full",
-               "schedule", "1f1b,gpipe,zb-h1,zb-h2,zb-1p,zb-2p,zbv,hanayo", knobs[i][0], knobs[i][1]);
+    SPEC_INIT (&spec, "model", "tiny-moe", "gpus", "4", "global-batch", "16", "micro-batch", "4", "pp", "4",
+               "recompute", "none,full", "schedule", "1f1b,gpipe,zb-h1,zb-h2,zb-1p,zb-2p,zbv,hanayo",
+               knobs[i][0], knobs[i][1]);
     check_bounds (&spec, 1);
     ls_sweep_spec_clear (&spec);
   }
   LsSweepSpec spec; /* no flush at all; long sequences, as each micro-batch has an optimizer of its own */
-  SPEC_INIT (&spec, "model", "tiny-moe", "gpus", "4", "global-batch", "16", "micro-batch", "1,2,4", "pp", "2,4", "seq", "4096",
-             "schedule", "pipedream", "recompute", "none,full");
+  SPEC_INIT (&spec, "model", "tiny-moe", "gpus", "4", "global-batch", "16", "micro-batch", "1,2,4", "pp",
+             "2,4", "seq", "4096", "schedule", "pipedream", "recompute", "none,full");
   check_bounds (&spec, 1);
   ls_sweep_spec_clear (&spec);
 }
 
-/* FSDP2 with a pipeline reduces all gradients of the first stage behind its last backward. With short sequences,
- * most layers on that stage and gradients twice as wide as parameters this tail is most of a step: a bound that
- * counts it twice is above it. */
+/* FSDP2 with a pipeline reduces all gradients of the first stage behind its last backward. With short
+ * sequences, most layers on that stage and gradients twice as wide as parameters this tail is most of a step:
+ * a bound that counts it twice is above it. */
 static void
 bounds_are_below_jobs_that_end_in_a_reduction (void)
 {
   LsSweepSpec spec;
-  g_autofree char *model = g_build_filename (g_getenv ("LS_DATA_DIR"), "..", "..", "..", "models", "llama3.1-8b.json", NULL); /* untied */
-  SPEC_INIT (&spec, "model", model, "gpus", "8", "global-batch", "8", "micro-batch", "1", "pp", "2", "tp", "1", "cp", "1", "seq", "128",
-             "dp-kind", "fsdp2", "zero", "2,3", "grad-sync", "last", "grad-dtype", "bf16,fp32", "grad-norm", "0,1", "schedule", "1f1b,gpipe",
-             "recompute", "none", "layers-per-chunk", "31,1/16,16");
+  g_autofree char *model = g_build_filename (g_getenv ("LS_DATA_DIR"), "..", "..", "..", "models",
+                                             "llama3.1-8b.json", NULL); /* untied */
+  SPEC_INIT (&spec, "model", model, "gpus", "8", "global-batch", "8", "micro-batch", "1", "pp", "2", "tp",
+             "1", "cp", "1", "seq", "128", "dp-kind", "fsdp2", "zero", "2,3", "grad-sync", "last",
+             "grad-dtype", "bf16,fp32", "grad-norm", "0,1", "schedule", "1f1b,gpipe", "recompute", "none",
+             "layers-per-chunk", "31,1/16,16");
   check_bounds (&spec, 1);
   ls_sweep_spec_clear (&spec);
 }
@@ -145,21 +153,22 @@ static void
 bounds_are_below_jobs_of_listed_knobs (void)
 {
   LsSweepSpec spec;
-  SPEC_INIT (&spec, SMALL, "grad-dtype", "bf16,fp32", "attention", "flash,unfused", "p2p", "batched,overlapped", "dtype", "bf16,fp16",
-             "recompute", "none,selective", "recompute-parts", "core/norm,activation", "tp-async", "0,1", "seq", "512,1024");
+  SPEC_INIT (&spec, SMALL, "grad-dtype", "bf16,fp32", "attention", "flash,unfused", "p2p",
+             "batched,overlapped", "dtype", "bf16,fp16", "recompute", "none,selective", "recompute-parts",
+             "core/norm,activation", "tp-async", "0,1", "seq", "512,1024");
   LS_CHECK (spec.space.values[ls_space_axis ("recompute-parts")]->len == 2);
   check_bounds (&spec, 397);
   ls_sweep_spec_clear (&spec);
 }
 
-/* Kernels as launched: more of them, other bytes kept, once again where the forward runs again; and next to none, so that
- * a bound by those that are built in is above the step. */
+/* Kernels as launched: more of them, other bytes kept, once again where the forward runs again; and next to
+ * none, so that a bound by those that are built in is above the step. */
 static void
 bounds_are_below_jobs_of_listed_kernels (void)
 {
   LsSweepSpec spec;
-  SPEC_INIT (&spec, SMALL, "kernels", "built-in,eager,fused", "recompute", "none,selective,full", "dp-kind", "megatron,fsdp1,fsdp2", "recompute-parts",
-             "core/op", "zero", "1,3", "grad-norm", "0,1");
+  SPEC_INIT (&spec, SMALL, "kernels", "built-in,eager,fused", "recompute", "none,selective,full", "dp-kind",
+             "megatron,fsdp1,fsdp2", "recompute-parts", "core/op", "zero", "1,3", "grad-norm", "0,1");
   check_bounds (&spec, 29);
   ls_sweep_spec_clear (&spec);
 }
@@ -168,26 +177,31 @@ static void
 bounds_are_below_jobs_with_experts (void)
 {
   LsSweepSpec spec;
-  SPEC_INIT (&spec, "model", "tiny-moe", "gpus", "8", "global-batch", "16", "micro-batch", "1,2", "cp", "1,2");
+  SPEC_INIT (&spec, "model", "tiny-moe", "gpus", "8", "global-batch", "16", "micro-batch", "1,2", "cp",
+             "1,2");
   check_bounds (&spec, 59);
   ls_sweep_spec_clear (&spec);
 }
 
-/* tiny-odd has 7 layers, of which the first has no experts: on 2 and 4 stages, with several chunks each, and as given. */
+/* tiny-odd has 7 layers, of which the first has no experts: on 2 and 4 stages, with several chunks each, and
+ * as given. */
 static void
 bounds_are_below_jobs_of_uneven_chunks (void)
 {
   LsSweepSpec spec;
-  SPEC_INIT (&spec, "model", "tiny-odd", "gpus", "8", "global-batch", "32", "micro-batch", "1,2", "pp", "2,4", "vpp", "1,2,3", "schedule",
-             "1f1b,interleaved-1f1b,zb-h1,gpipe,zb-h2", "layers-per-chunk", "auto/3,1,2,1/0,4,3,0/0,7/6,1/0,1x5,2,0");
+  SPEC_INIT (&spec, "model", "tiny-odd", "gpus", "8", "global-batch", "32", "micro-batch", "1,2", "pp", "2,4",
+             "vpp", "1,2,3", "schedule", "1f1b,interleaved-1f1b,zb-h1,gpipe,zb-h2", "layers-per-chunk",
+             "auto/3,1,2,1/0,4,3,0/0,7/6,1/0,1x5,2,0");
   check_bounds (&spec, 23);
   ls_sweep_spec_clear (&spec);
-  SPEC_INIT (&spec, "model", "tiny-odd", "gpus", "8", "global-batch", "16", "micro-batch", "1", "pp", "2,4", "recompute", "none,full",
-             "schedule", "1f1b,zbv,dualpipe,chimera,hanayo,dualpipev,looped-bfs", "zero", "1", "layers-per-chunk", "balanced");
+  SPEC_INIT (&spec, "model", "tiny-odd", "gpus", "8", "global-batch", "16", "micro-batch", "1", "pp", "2,4",
+             "recompute", "none,full", "schedule", "1f1b,zbv,dualpipe,chimera,hanayo,dualpipev,looped-bfs",
+             "zero", "1", "layers-per-chunk", "balanced");
   check_bounds (&spec, 5);
   ls_sweep_spec_clear (&spec);
-  SPEC_INIT (&spec, "model", "tiny-odd", "gpus", "4", "global-batch", "16", "micro-batch", "1,4", "seq", "128,8192", "pp", "2,4", "recompute",
-             "none,full", "schedule", "1f1b", "zero", "1", "layers-per-chunk", "balanced");
+  SPEC_INIT (&spec, "model", "tiny-odd", "gpus", "4", "global-batch", "16", "micro-batch", "1,4", "seq",
+             "128,8192", "pp", "2,4", "recompute", "none,full", "schedule", "1f1b", "zero", "1",
+             "layers-per-chunk", "balanced");
   check_bounds (&spec, 3);
   ls_sweep_spec_clear (&spec);
 }
@@ -197,22 +211,26 @@ static void
 bounds_are_below_jobs_on_a_torus (void)
 {
   LsSweepSpec spec;
-  g_autofree char *data = g_strdup (g_getenv ("LS_DATA_DIR")), *root = g_build_filename (data, "..", "..", "..", NULL);
-  g_autofree char *tiny = g_build_filename (data, "models", "tiny.json", NULL), *moe = g_build_filename (data, "models", "tiny-moe.json", NULL);
+  g_autofree char *data = g_strdup (g_getenv ("LS_DATA_DIR")),
+                  *root = g_build_filename (data, "..", "..", "..", NULL);
+  g_autofree char *tiny = g_build_filename (data, "models", "tiny.json", NULL),
+                  *moe = g_build_filename (data, "models", "tiny-moe.json", NULL);
   g_setenv ("LS_DATA_DIR", root, TRUE);
   static const char *const p2p[] = { "batched", "overlapped" };
   for (guint i = 0; i < G_N_ELEMENTS (p2p); i++) {
-    SPEC_INIT (&spec, "model", tiny, "cluster", "tpu-v5p", "gpus", "16", "global-batch", "16", "micro-batch", "1,2", "pp", "1,2,4", "p2p", p2p[i],
-               "schedule", i == 0 ? "1f1b,interleaved-1f1b,zb-h1,gpipe" : "interleaved-1f1b,zb-h1,dualpipe");
+    SPEC_INIT (&spec, "model", tiny, "cluster", "tpu-v5p", "gpus", "16", "global-batch", "16", "micro-batch",
+               "1,2", "pp", "1,2,4", "p2p", p2p[i], "schedule",
+               i == 0 ? "1f1b,interleaved-1f1b,zb-h1,gpipe" : "interleaved-1f1b,zb-h1,dualpipe");
     check_bounds (&spec, 23);
     ls_sweep_spec_clear (&spec);
   }
-  SPEC_INIT (&spec, "model", moe, "cluster", "tpu-v5p", "gpus", "8", "global-batch", "16", "micro-batch", "1", "cp", "1,2", "zero", "0,3",
-             "dp-kind", "auto,xla-fsdp");
+  SPEC_INIT (&spec, "model", moe, "cluster", "tpu-v5p", "gpus", "8", "global-batch", "16", "micro-batch", "1",
+             "cp", "1,2", "zero", "0,3", "dp-kind", "auto,xla-fsdp");
   check_bounds (&spec, 31);
   ls_sweep_spec_clear (&spec);
-  SPEC_INIT (&spec, "model", tiny, "cluster", "tpu-v5p", "gpus", "8", "global-batch", "16", "micro-batch", "1,2", "pp", "1,2", "zero", "1,3",
-             "dp-kind", "megatron,xla-fsdp", "grad-sync", "each,last", "recompute", "none", "seq", "128");
+  SPEC_INIT (&spec, "model", tiny, "cluster", "tpu-v5p", "gpus", "8", "global-batch", "16", "micro-batch",
+             "1,2", "pp", "1,2", "zero", "1,3", "dp-kind", "megatron,xla-fsdp", "grad-sync", "each,last",
+             "recompute", "none", "seq", "128");
   check_bounds (&spec, 1);
   ls_sweep_spec_clear (&spec);
   g_setenv ("LS_DATA_DIR", data, TRUE);
@@ -267,7 +285,8 @@ selective_recomputation_is_of_something (void)
   LS_CHECK_INT (y->counts.simulated, ==, x->counts.simulated);
   LS_CHECK_INT (ls_sweep_run_report (c)->counts.simulated, ==, 2 * x->counts.simulated);
   LS_CHECK_INT (ls_sweep_run_report (d)->counts.simulated, ==, 2 * x->counts.simulated);
-  LS_CHECK (strstr (list, "--recompute-parts norm,activation") != NULL && strstr (cores, "norm,activation") == NULL);
+  LS_CHECK (strstr (list, "--recompute-parts norm,activation") != NULL
+            && strstr (cores, "norm,activation") == NULL);
   LS_CHECK_INT (y->counts.enumerated, ==, y->counts.illegal + y->counts.infeasible + y->counts.simulated);
   ls_sweep_spec_clear (&none);
   ls_sweep_spec_clear (&core);
@@ -305,7 +324,8 @@ run_alone (const char *model, const char *knobs)
   g_autoptr (GError) error = NULL;
   g_auto (GStrv) words = g_strsplit (knobs, " ", -1);
   ls_job_spec_init (&spec);
-  LS_CHECK (ls_job_spec_set (&spec, "model", model, diags) && ls_job_spec_set (&spec, "cluster", "pair", diags));
+  LS_CHECK (ls_job_spec_set (&spec, "model", model, diags)
+            && ls_job_spec_set (&spec, "cluster", "pair", diags));
   for (guint i = 0; words[i]; i++) {
     bool has_value = words[i + 1] && !g_str_has_prefix (words[i + 1], "--");
     LS_CHECK (ls_job_spec_set (&spec, words[i] + 2, has_value ? words[i + 1] : "1", diags));
@@ -346,11 +366,13 @@ listed_bytes_are_the_peak_or_none (void)
   guint n_open = 0;
   LS_CHECK (csv && ls_csv_column (csv, "p2p") > 0 && ls_csv_column (csv, "grad_dtype") > 0);
   for (guint i = 0; csv && i < ls_csv_n_rows (csv); i++) {
-    const char *bytes = ls_csv_cell (csv, i, 1), *knobs = ls_csv_cell (csv, i, 2), *is = ls_csv_cell (csv, i, 3);
+    const char *bytes = ls_csv_cell (csv, i, 1), *knobs = ls_csv_cell (csv, i, 2),
+               *is = ls_csv_cell (csv, i, 3);
     bool is_open = strcmp (is, "at least") == 0;
     LS_CHECK (is_open ? *bytes == '\0' : strcmp (is, "peak") == 0);
     n_open += is_open;
-    uint64_t needed = needed_alone ("tiny", knobs), told = g_ascii_strtoull (ls_csv_cell (csv, i, 4), NULL, 10);
+    uint64_t needed = needed_alone ("tiny", knobs),
+             told = g_ascii_strtoull (ls_csv_cell (csv, i, 4), NULL, 10);
     if (is_open)
       LS_CHECK_INT (told, <=, needed);
     else
@@ -369,7 +391,8 @@ timing_stands_apart (void)
     SPEC_INIT (&spec, SMALL, "zero", "1");
     spec.has_timing = has_timing;
     g_autoptr (LsSweepRun) x = run (&spec);
-    g_autofree char *json = ls_sweep_to_json (ls_sweep_run_report (x)), *text = ls_sweep_to_text (ls_sweep_run_report (x));
+    g_autofree char *json = ls_sweep_to_json (ls_sweep_run_report (x)),
+                    *text = ls_sweep_to_text (ls_sweep_run_report (x));
     LS_CHECK_INT (strstr (json, "wall_s") != NULL, ==, has_timing);
     LS_CHECK_INT (strstr (json, "simulate_s") != NULL, ==, has_timing);
     LS_CHECK_INT (strstr (text, "Took ") != NULL, ==, has_timing);
@@ -385,7 +408,8 @@ without_pruning_ranks_are_exact (void)
   SPEC_INIT (&spec, SMALL, "prune", "off", "top", "1");
   g_autoptr (LsSweepRun) x = run (&spec);
   g_autofree char *text = ls_sweep_to_text (ls_sweep_run_report (x));
-  LS_CHECK (strstr (text, "The rule of thumb (TP in the node, PP across, DP the rest) is number") && !strstr (text, "at best"));
+  LS_CHECK (strstr (text, "The rule of thumb (TP in the node, PP across, DP the rest) is number")
+            && !strstr (text, "at best"));
   ls_sweep_spec_clear (&spec);
 }
 
@@ -408,8 +432,9 @@ static void
 what_a_run_refuses_is_illegal (void)
 {
   LsSweepSpec spec;
-  SPEC_INIT (&spec, "model", "tiny", "cluster", "pair:node.cpu.memory_size=100MiB", "gpus", "4", "global-batch", "8", "micro-batch", "1", "tp", "1",
-             "pp", "1", "dp-kind", "deepspeed", "zero", "1,2", "offload", "none,optimizer", "recompute", "none");
+  SPEC_INIT (&spec, "model", "tiny", "cluster", "pair:node.cpu.memory_size=100MiB", "gpus", "4",
+             "global-batch", "8", "micro-batch", "1", "tp", "1", "pp", "1", "dp-kind", "deepspeed", "zero",
+             "1,2", "offload", "none,optimizer", "recompute", "none");
   g_autoptr (LsSweepRun) x = run (&spec);
   const LsSweepReport *r = ls_sweep_run_report (x);
   LS_CHECK_INT (r->counts.enumerated, ==, 4);
@@ -423,7 +448,8 @@ static void
 nodes_are_swept_whole (void)
 {
   LsSweepSpec spec;
-  SPEC_INIT (&spec, "model", "tiny", "nodes", "2", "global-batch", "8", "micro-batch", "1", "tp", "1", "pp", "1", "recompute", "none");
+  SPEC_INIT (&spec, "model", "tiny", "nodes", "2", "global-batch", "8", "micro-batch", "1", "tp", "1", "pp",
+             "1", "recompute", "none");
   g_autoptr (LsSweepRun) x = run (&spec);
   const LsSweepReport *r = ls_sweep_run_report (x);
   LS_CHECK_INT (r->best->len, >, 0);
@@ -450,8 +476,9 @@ what_was_stopped_says_so (void)
 static void
 bad_ranges_are_refused (void)
 {
-  const char *const bad[][2] = { { "tp", "1,x" }, { "tp", "" }, { "schedule", "1f1b,nope" }, { "zero", "1,2@8" },
-                                 { "prune", "maybe" }, { "top", "0" }, { "dp", "4" }, { "trace", "x" }, { "pue", "0.5" } };
+  const char *const bad[][2] = { { "tp", "1,x" },     { "tp", "" },         { "schedule", "1f1b,nope" },
+                                 { "zero", "1,2@8" }, { "prune", "maybe" }, { "top", "0" },
+                                 { "dp", "4" },       { "trace", "x" },     { "pue", "0.5" } };
   LsSweepSpec spec;
   ls_sweep_spec_init (&spec);
   for (guint i = 0; i < G_N_ELEMENTS (bad); i++) {
@@ -467,8 +494,10 @@ static void
 layers_are_an_axis (void)
 {
   LsSweepSpec spec;
-  SPEC_INIT (&spec, "model", "tiny-odd", "gpus", "4", "global-batch", "24", "micro-batch", "1", "pp", "4", "vpp", "1", "schedule", "1f1b", "zero",
-             "0", "dp-kind", "auto", "tp", "1", "ep", "1", "recompute", "none", "prune", "off", "layers-per-chunk", "2x3,1/auto/0,4,3,0/balanced/2x2,1/2,4,1,0");
+  SPEC_INIT (&spec, "model", "tiny-odd", "gpus", "4", "global-batch", "24", "micro-batch", "1", "pp", "4",
+             "vpp", "1", "schedule", "1f1b", "zero", "0", "dp-kind", "auto", "tp", "1", "ep", "1",
+             "recompute", "none", "prune", "off", "layers-per-chunk",
+             "2x3,1/auto/0,4,3,0/balanced/2x2,1/2,4,1,0");
   g_autoptr (LsSweepRun) x = run (&spec);
   const LsSweepReport *r = ls_sweep_run_report (x);
   LS_CHECK_INT (r->counts.simulated, ==, 4); /* balanced is auto; 2x2,1 is of too few */
@@ -481,14 +510,16 @@ layers_are_an_axis (void)
   }
   ls_sweep_spec_clear (&spec);
   LsSweepSpec even; /* whatever "balanced" finds, a layout is there once */
-  SPEC_INIT (&even, "model", "tiny-odd", "gpus", "4", "global-batch", "24", "micro-batch", "1", "pp", "1,3", "vpp", "1,3", "schedule", "1f1b,interleaved-1f1b",
-             "zero", "0", "dp-kind", "auto", "tp", "1", "ep", "1", "recompute", "none", "prune", "off", "layers-per-chunk", "auto/balanced");
+  SPEC_INIT (&even, "model", "tiny-odd", "gpus", "4", "global-batch", "24", "micro-batch", "1", "pp", "1,3",
+             "vpp", "1,3", "schedule", "1f1b,interleaved-1f1b", "zero", "0", "dp-kind", "auto", "tp", "1",
+             "ep", "1", "recompute", "none", "prune", "off", "layers-per-chunk", "auto/balanced");
   even.top = 100;
   g_autoptr (LsSweepRun) y = run (&even);
   const GArray *rows = ls_sweep_run_report (y)->best;
   for (guint i = 0; i < rows->len; i++)
     for (guint k = 0; k < i; k++)
-      LS_CHECK (strcmp (g_array_index (rows, LsSweepRow, i).knobs, g_array_index (rows, LsSweepRow, k).knobs) != 0);
+      LS_CHECK (strcmp (g_array_index (rows, LsSweepRow, i).knobs, g_array_index (rows, LsSweepRow, k).knobs)
+                != 0);
   ls_sweep_spec_clear (&even);
 }
 
@@ -497,15 +528,26 @@ main (void)
 {
   small_sweep_data ();
   static const LsTestCase cases[] = {
-    LS_TEST (bounds_are_below_dense_jobs), LS_TEST (bounds_are_below_jobs_without_a_barrier), LS_TEST (bounds_are_below_jobs_with_experts),
-    LS_TEST (bounds_are_below_jobs_of_uneven_chunks), LS_TEST (bounds_are_below_jobs_on_a_torus),
+    LS_TEST (bounds_are_below_dense_jobs),
+    LS_TEST (bounds_are_below_jobs_without_a_barrier),
+    LS_TEST (bounds_are_below_jobs_with_experts),
+    LS_TEST (bounds_are_below_jobs_of_uneven_chunks),
+    LS_TEST (bounds_are_below_jobs_on_a_torus),
     LS_TEST (bounds_are_below_jobs_that_end_in_a_reduction),
-    LS_TEST (bounds_are_below_jobs_of_listed_knobs), LS_TEST (layers_are_an_axis), LS_TEST (pruning_changes_no_result),
+    LS_TEST (bounds_are_below_jobs_of_listed_knobs),
+    LS_TEST (layers_are_an_axis),
+    LS_TEST (pruning_changes_no_result),
     LS_TEST (bounds_are_below_jobs_of_listed_kernels),
     LS_TEST (selective_recomputation_is_of_something),
-    LS_TEST (threads_change_no_byte), LS_TEST (listed_jobs_take_the_same_picoseconds), LS_TEST (what_was_stopped_says_so),
-    LS_TEST (listed_bytes_are_the_peak_or_none), LS_TEST (timing_stands_apart), LS_TEST (without_pruning_ranks_are_exact),
-    LS_TEST (bad_ranges_are_refused), LS_TEST (what_a_run_refuses_is_illegal), LS_TEST (nodes_are_swept_whole),
+    LS_TEST (threads_change_no_byte),
+    LS_TEST (listed_jobs_take_the_same_picoseconds),
+    LS_TEST (what_was_stopped_says_so),
+    LS_TEST (listed_bytes_are_the_peak_or_none),
+    LS_TEST (timing_stands_apart),
+    LS_TEST (without_pruning_ranks_are_exact),
+    LS_TEST (bad_ranges_are_refused),
+    LS_TEST (what_a_run_refuses_is_illegal),
+    LS_TEST (nodes_are_swept_whole),
   };
   return ls_test_run ("sweep", cases, G_N_ELEMENTS (cases));
 }

@@ -10,9 +10,9 @@
 #include "small_sweep.h"
 #include "sweep/sweep_charts.h"
 
-#define CHART_INIT(spec, ...)                                                                                               \
-  SPEC_INIT ((spec), "model", "tiny", "threads", "2", "micro-batch", "1", "vpp", "1", "schedule", "1f1b", "zero", "0,1", "dp-kind", \
-             "megatron", "tp-overlap", "0", __VA_ARGS__)
+#define CHART_INIT(spec, ...)                                                                                \
+  SPEC_INIT ((spec), "model", "tiny", "threads", "2", "micro-batch", "1", "vpp", "1", "schedule", "1f1b",    \
+             "zero", "0,1", "dp-kind", "megatron", "tp-overlap", "0", __VA_ARGS__)
 
 /* --- heat maps ----------------------------------------------------------------------------- */
 
@@ -63,7 +63,8 @@ a_cell_has_the_best_of_its_configurations (void)
       const LsHeatCell *cell = cell_at (&map, across, up);
       double least = least_step (x, tp, pp);
       LS_CHECK (isnan (cell->bound));
-      LS_CHECK (isnan (least) ? cell->kind < LS_HEAT_BOUND : cell->kind == LS_HEAT_VALUE && cell->value == least);
+      LS_CHECK (isnan (least) ? cell->kind < LS_HEAT_BOUND
+                              : cell->kind == LS_HEAT_VALUE && cell->value == least);
       n_values += cell->kind == LS_HEAT_VALUE;
     }
   LS_CHECK_INT (n_values, >=, 3);
@@ -91,13 +92,15 @@ bounds_of_cells_are_true (void)
   g_auto (LsHeatMap) truth = { 0 }, map = { 0 };
   CHART_INIT (&all, MAP_KNOBS, "prune", "off");
   CHART_INIT (&pruned, MAP_KNOBS, "top", "1");
-  g_autoptr (LsSweepRun) x = run_map (&all, "recompute,pp", "tokens", &truth), y = run_map (&pruned, "recompute,pp", "tokens", &map);
+  g_autoptr (LsSweepRun) x = run_map (&all, "recompute,pp", "tokens", &truth),
+                         y = run_map (&pruned, "recompute,pp", "tokens", &map);
   guint n_bounds = 0;
   LS_CHECK_INT (map.cells->len, ==, truth.cells->len);
   LS_CHECK (map.is_more_better);
   LS_CHECK_INT (y->report.counts.pruned, >, 0);
   for (guint i = 0; i < map.cells->len; i++) {
-    const LsHeatCell *cell = &g_array_index (map.cells, LsHeatCell, i), *best = &g_array_index (truth.cells, LsHeatCell, i);
+    const LsHeatCell *cell = &g_array_index (map.cells, LsHeatCell, i),
+                     *best = &g_array_index (truth.cells, LsHeatCell, i);
     LS_CHECK (best->kind == LS_HEAT_VALUE);
     LS_CHECK (cell->kind == LS_HEAT_VALUE || cell->kind == LS_HEAT_BOUND);
     LS_CHECK ((cell->kind == LS_HEAT_BOUND) == isnan (cell->value));
@@ -117,7 +120,8 @@ cells_without_a_value_say_why (void)
 {
   LsSweepSpec spec;
   g_auto (LsHeatMap) map = { 0 };
-  CHART_INIT (&spec, "gpus", "4", "global-batch", "16", "recompute", "none", "tp", "1,2,8", "sp", "0,1", "pp", "1");
+  CHART_INIT (&spec, "gpus", "4", "global-batch", "16", "recompute", "none", "tp", "1,2,8", "sp", "0,1", "pp",
+              "1");
   g_autoptr (LsSweepRun) x = run_map (&spec, "tp,sp", NULL, &map);
   LS_CHECK_INT (map.labels[0]->len, ==, 2);
   LS_CHECK_INT (cell_at (&map, 0, 0)->kind, ==, LS_HEAT_VALUE);
@@ -131,7 +135,8 @@ what_does_not_fit_is_not_illegal (void)
 {
   LsSweepSpec spec;
   g_auto (LsHeatMap) map = { 0 };
-  CHART_INIT (&spec, "model", "tiny:hidden=6144,ffn=24576", "gpus", "4", "global-batch", "16", "recompute", "none", "tp", "1,2", "pp", "1,2,4", "zero", "0");
+  CHART_INIT (&spec, "model", "tiny:hidden=6144,ffn=24576", "gpus", "4", "global-batch", "16", "recompute",
+              "none", "tp", "1,2", "pp", "1,2,4", "zero", "0");
   g_autoptr (LsSweepRun) x = run_map (&spec, "tp,pp", NULL, &map);
   guint n[LS_HEAT_VALUE + 1] = { 0 };
   for (guint i = 0; i < map.cells->len; i++)
@@ -145,7 +150,8 @@ what_does_not_fit_is_not_illegal (void)
 static void
 wrong_axes_are_refused (void)
 {
-  const char *const wrong[][2] = { { "tp", NULL }, { "tp,tp", NULL }, { "tp,pq", NULL }, { "tp,pp,cp", NULL }, { NULL, "speed" } };
+  const char *const wrong[][2]
+      = { { "tp", NULL }, { "tp,tp", NULL }, { "tp,pq", NULL }, { "tp,pp,cp", NULL }, { NULL, "speed" } };
   for (guint i = 0; i < G_N_ELEMENTS (wrong); i++) {
     LsSweepSpec spec;
     g_autoptr (GError) error = NULL;
@@ -174,7 +180,8 @@ append_rows (GString *out, const LsSweepReport *r)
 {
   for (guint i = 0; i < r->best->len; i++) {
     const LsSweepRow *row = &g_array_index (r->best, LsSweepRow, i);
-    g_string_append_printf (out, "%s %" G_GINT64_FORMAT " %s\n", row->knobs, row->step, row->why ? row->why : "first");
+    g_string_append_printf (out, "%s %" G_GINT64_FORMAT " %s\n", row->knobs, row->step,
+                            row->why ? row->why : "first");
   }
 }
 
@@ -222,7 +229,8 @@ lists_give_one_sweep_each (void)
   }
   g_autoptr (GString) merged = g_string_new (NULL);
   append_rows (merged, &both->report);
-  g_autofree char *text = ls_sweep_run_list (both), *a = sorted_lines (merged->str), *b = sorted_lines (rows->str);
+  g_autofree char *text = ls_sweep_run_list (both), *a = sorted_lines (merged->str),
+                  *b = sorted_lines (rows->str);
   LS_CHECK_STR (text, list->str);
   LS_CHECK_STR (a, b);
   ls_sweep_spec_clear (&spec);
@@ -256,8 +264,12 @@ main (void)
 {
   small_sweep_data ();
   static const LsTestCase cases[] = {
-    LS_TEST (a_cell_has_the_best_of_its_configurations), LS_TEST (bounds_of_cells_are_true), LS_TEST (cells_without_a_value_say_why),
-    LS_TEST (what_does_not_fit_is_not_illegal), LS_TEST (wrong_axes_are_refused), LS_TEST (lists_give_one_sweep_each),
+    LS_TEST (a_cell_has_the_best_of_its_configurations),
+    LS_TEST (bounds_of_cells_are_true),
+    LS_TEST (cells_without_a_value_say_why),
+    LS_TEST (what_does_not_fit_is_not_illegal),
+    LS_TEST (wrong_axes_are_refused),
+    LS_TEST (lists_give_one_sweep_each),
     LS_TEST (scaling_is_against_fewest_gpus_and_largest_batch),
   };
   return ls_test_run ("sweep_charts", cases, G_N_ELEMENTS (cases));

@@ -1,5 +1,5 @@
-/* Pins the journal of a sweep: a sweep that was killed anywhere goes on from what is written and ends with the
- * same result; a journal that is damaged, of another sweep or not writable is refused. */
+/* Pins the journal of a sweep: a sweep that was killed anywhere goes on from what is written and ends with
+ * the same result; a journal that is damaged, of another sweep or not writable is refused. */
 #include "ls_test.h"
 
 #include <glib/gstdio.h>
@@ -56,7 +56,8 @@ on_progress (guint64 n_done, guint64 n_to_do, gpointer told)
 static void
 progress_counts_what_is_done_now (void)
 {
-  g_autofree char *folder = g_dir_make_tmp ("sweep-XXXXXX", NULL), *path = g_build_filename (folder, "journal", NULL);
+  g_autofree char *folder = g_dir_make_tmp ("sweep-XXXXXX", NULL),
+                  *path = g_build_filename (folder, "journal", NULL);
   Told told[2] = { 0 };
   for (guint i = 0; i < 2; i++) {
     LsSweepSpec spec;
@@ -82,12 +83,16 @@ take_any (const char *text, gpointer data)
 static void
 a_journal_in_use_says_by_whom (void)
 {
-  g_autofree char *folder = g_dir_make_tmp ("sweep-XXXXXX", NULL), *path = g_build_filename (folder, "journal", NULL);
-  g_autofree char *who = g_strdup_printf (": in use: process %ld on %s writes this journal", (long) getpid (), g_get_host_name ());
+  g_autofree char *folder = g_dir_make_tmp ("sweep-XXXXXX", NULL),
+                  *path = g_build_filename (folder, "journal", NULL);
+  g_autofree char *who = g_strdup_printf (": in use: process %ld on %s writes this journal", (long) getpid (),
+                                          g_get_host_name ());
   g_autoptr (GError) error = NULL;
-  LsJournal *first = ls_journal_open (path, "work", take_any, NULL, NULL), *second = ls_journal_open (path, "work", take_any, NULL, &error);
+  LsJournal *first = ls_journal_open (path, "work", take_any, NULL, NULL),
+            *second = ls_journal_open (path, "work", take_any, NULL, &error);
   LS_CHECK (first && !second && error);
-  LS_CHECK (error && g_error_matches (error, LS_ERROR, LS_ERROR_IO) && g_str_has_suffix (error->message, who));
+  LS_CHECK (error && g_error_matches (error, LS_ERROR, LS_ERROR_IO)
+            && g_str_has_suffix (error->message, who));
   ls_journal_close (first);
   g_unlink (path);
   g_rmdir (folder);
@@ -97,7 +102,8 @@ a_journal_in_use_says_by_whom (void)
 static void
 a_killed_sweep_goes_on (void)
 {
-  g_autofree char *folder = g_dir_make_tmp ("sweep-XXXXXX", NULL), *path = g_build_filename (folder, "journal", NULL);
+  g_autofree char *folder = g_dir_make_tmp ("sweep-XXXXXX", NULL),
+                  *path = g_build_filename (folder, "journal", NULL);
   LsErrorCode code;
   g_autofree char *whole = run_with_journal (path, &code), *bytes = NULL;
   gsize n;
@@ -118,7 +124,8 @@ a_killed_sweep_goes_on (void)
 static void
 bad_journals_are_refused (void)
 {
-  g_autofree char *folder = g_dir_make_tmp ("sweep-XXXXXX", NULL), *path = g_build_filename (folder, "journal", NULL);
+  g_autofree char *folder = g_dir_make_tmp ("sweep-XXXXXX", NULL),
+                  *path = g_build_filename (folder, "journal", NULL);
   g_autofree char *nowhere = g_build_filename (folder, "none", "journal", NULL), *bytes = NULL, *left = NULL;
   LsErrorCode code;
   g_autofree char *whole = run_with_journal (path, &code), *a = run_with_journal (nowhere, &code);
@@ -158,7 +165,8 @@ bad_journals_are_refused (void)
 static void
 a_full_disk_ends_with_an_error (void)
 {
-  g_autofree char *folder = g_dir_make_tmp ("sweep-XXXXXX", NULL), *path = g_build_filename (folder, "journal", NULL);
+  g_autofree char *folder = g_dir_make_tmp ("sweep-XXXXXX", NULL),
+                  *path = g_build_filename (folder, "journal", NULL);
   struct rlimit before, small;
   LsErrorCode code;
   getrlimit (RLIMIT_FSIZE, &before);
@@ -183,7 +191,8 @@ main (void)
   small_sweep_data ();
   static const LsTestCase cases[] = {
     LS_TEST (progress_counts_what_is_done_now), LS_TEST (a_journal_in_use_says_by_whom),
-    LS_TEST (a_killed_sweep_goes_on), LS_TEST (bad_journals_are_refused), LS_TEST (a_full_disk_ends_with_an_error),
+    LS_TEST (a_killed_sweep_goes_on),           LS_TEST (bad_journals_are_refused),
+    LS_TEST (a_full_disk_ends_with_an_error),
   };
   return ls_test_run ("sweep_journal", cases, G_N_ELEMENTS (cases));
 }

@@ -108,7 +108,8 @@ start_mate (guint rank, const char *knobs)
   g_autofree char *rank_text = g_strdup_printf ("%u", rank), *socket_text = g_strdup_printf ("%d", pair[1]);
   char *argv[] = { (char *) self, rank_text, socket_text, (char *) knobs, NULL };
   GPid pid = 0;
-  g_spawn_async (NULL, argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_LEAVE_DESCRIPTORS_OPEN, NULL, NULL, &pid, NULL);
+  g_spawn_async (NULL, argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_LEAVE_DESCRIPTORS_OPEN, NULL, NULL,
+                 &pid, NULL);
   close (pair[1]);
   return pid;
 }
@@ -132,7 +133,8 @@ sweep_together (const char *knobs, const char *last, GError **error)
 
 /* --- what they find ------------------------------------------------------------------------------ */
 
-#define JOB "cluster pair gpus 4 global-batch 16 micro-batch 1,2 pp 1,2 recompute none vpp 1 dp-kind megatron threads 2"
+#define JOB                                                                                                  \
+  "cluster pair gpus 4 global-batch 16 micro-batch 1,2 pp 1,2 recompute none vpp 1 dp-kind megatron threads 2"
 #define TINY JOB " model tiny"
 
 static void
@@ -154,7 +156,8 @@ check_error (const char *last, LsErrorCode code, const char *message)
   if (!error)
     return;
   LS_CHECK_INT (error->code, ==, code);
-  ls_check_impl (strstr (error->message, message) != NULL, __FILE__, __LINE__, "\"%s\" in: %s", message, error->message);
+  ls_check_impl (strstr (error->message, message) != NULL, __FILE__, __LINE__, "\"%s\" in: %s", message,
+                 error->message);
 }
 
 static void
@@ -168,8 +171,10 @@ errors_of_mates_reach_the_leader (void)
 static void
 another_model_of_the_same_name_is_seen (void)
 {
-  g_autofree char *from = g_build_filename (g_getenv ("LS_DATA_DIR"), "models", "tiny.json", NULL), *text = NULL;
-  g_autofree char *folder = g_dir_make_tmp ("team-XXXXXX", NULL), *to = g_build_filename (folder, "tiny.json", NULL);
+  g_autofree char *from = g_build_filename (g_getenv ("LS_DATA_DIR"), "models", "tiny.json", NULL),
+                  *text = NULL;
+  g_autofree char *folder = g_dir_make_tmp ("team-XXXXXX", NULL),
+                  *to = g_build_filename (folder, "tiny.json", NULL);
   LS_CHECK (g_file_get_contents (from, &text, NULL, NULL));
   char *layers = text ? strstr (text, "\"layers\": 4") : NULL;
   if (!LS_CHECK (layers != NULL))

@@ -70,8 +70,8 @@ what_a_job_does_not_use_is_worth_nothing (void)
   job_init (&j, 1, 1, 1);
   double whole = step_s (&j);
   static const LsAblation unused[] = {
-    LS_ABLATE_CONTENTION, LS_ABLATE_SLOWDOWN, LS_ABLATE_GRAD_NORM, LS_ABLATE_P2P, LS_ABLATE_LATENCY,
-    LS_ABLATE_CLOCKS, LS_ABLATE_TILES,
+    LS_ABLATE_CONTENTION, LS_ABLATE_SLOWDOWN, LS_ABLATE_GRAD_NORM, LS_ABLATE_P2P,
+    LS_ABLATE_LATENCY,    LS_ABLATE_CLOCKS,   LS_ABLATE_TILES,
   };
   for (guint i = 0; i < G_N_ELEMENTS (unused); i++) {
     double without = step_without_s (&j, unused[i]);
@@ -118,8 +118,13 @@ calibrated_kernels_become_rooflines (void)
   LsCalibration *c = &j.hardware->calibration;
   double roofline = step_without_s (&j, LS_ABLATE_KERNELS);
   LsKindFit *gemm = &c->kind[LS_KERNEL_GEMM];
-  *gemm = (LsKindFit) { .is_fitted = true, .compute_efficiency = 0.5, .memory_efficiency = 0.5, .throttle = 0.2,
-                        .tile_half = 50, .wave_rounding = 1, .launch = 3 * LS_US };
+  *gemm = (LsKindFit) { .is_fitted = true,
+                        .compute_efficiency = 0.5,
+                        .memory_efficiency = 0.5,
+                        .throttle = 0.2,
+                        .tile_half = 50,
+                        .wave_rounding = 1,
+                        .launch = 3 * LS_US };
   c->sustained = 0.9;
   double whole = step_s (&j);
   LS_CHECK (step_without_s (&j, LS_ABLATE_CLOCKS) < whole);
@@ -153,7 +158,8 @@ each_has_a_name (void)
 {
   for (LsAblation a = 0; a < LS_N_ABLATIONS; a++)
     for (LsAblation b = 0; b < a; b++)
-      LS_CHECK (strcmp (ls_ablation_key (a), ls_ablation_key (b)) != 0 && strcmp (ls_ablation_label (a), ls_ablation_label (b)) != 0);
+      LS_CHECK (strcmp (ls_ablation_key (a), ls_ablation_key (b)) != 0
+                && strcmp (ls_ablation_label (a), ls_ablation_label (b)) != 0);
 }
 
 int
@@ -163,8 +169,12 @@ main (void)
   g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);
   g_setenv ("LS_DATA_DIR", data, TRUE);
   static const LsTestCase cases[] = {
-    LS_TEST (what_a_job_does_not_use_is_worth_nothing), LS_TEST (what_costs_time_is_gone), LS_TEST (a_slow_host_is_gone),
-    LS_TEST (calibrated_kernels_become_rooflines), LS_TEST (p2p_of_1f1b_stays), LS_TEST (each_has_a_name),
+    LS_TEST (what_a_job_does_not_use_is_worth_nothing),
+    LS_TEST (what_costs_time_is_gone),
+    LS_TEST (a_slow_host_is_gone),
+    LS_TEST (calibrated_kernels_become_rooflines),
+    LS_TEST (p2p_of_1f1b_stays),
+    LS_TEST (each_has_a_name),
   };
   return ls_test_run ("ablation", cases, G_N_ELEMENTS (cases));
 }

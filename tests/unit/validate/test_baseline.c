@@ -10,8 +10,11 @@
 #include "validate/refusals.h"
 
 /* A row that is ideal_s / mfu long. */
-#define ROW(family_, ideal_s_, mfu) \
-  { .id = "x", .family = (family_), .measured_s = (ideal_s_) / (mfu), .predicted_s = 1, .ideal_s = (ideal_s_) }
+#define ROW(family_, ideal_s_, mfu)                                                                          \
+  {                                                                                                          \
+    .id = "x", .family = (family_), .measured_s = (ideal_s_) / (mfu), .predicted_s = 1,                      \
+    .ideal_s = (ideal_s_)                                                                                    \
+  }
 
 static void
 own_leaves_the_row_out (void)
@@ -29,7 +32,8 @@ own_leaves_the_row_out (void)
 static void
 others_are_all_rows_of_other_families (void)
 {
-  LsScoreRow rows[] = { ROW ("a", 1, 0.5), ROW ("b", 3, 0.4), ROW ("b", 3, 0.3), ROW ("b", 3, 0.1), ROW ("a", 1, 0.2) };
+  LsScoreRow rows[]
+      = { ROW ("a", 1, 0.5), ROW ("b", 3, 0.4), ROW ("b", 3, 0.3), ROW ("b", 3, 0.1), ROW ("a", 1, 0.2) };
   ls_baseline (rows, G_N_ELEMENTS (rows));
   LS_CHECK_NEAR (rows[0].baseline_s[LS_BASELINE_OTHERS], 1 / 0.3, 1e-12);
   LS_CHECK_NEAR (rows[4].baseline_s[LS_BASELINE_OTHERS], 1 / 0.3, 1e-12);
@@ -78,7 +82,10 @@ vtrain_is_told_17_5_percent_off (void)
       continue;
     uint64_t vocab = ls_model_padded_vocab (&c->model, c->strategy.tp);
     double flops = ls_model_flops (&c->model, vocab, c->model.seq, c->strategy.global_batch, false);
-    rows[n++] = (LsScoreRow) { .id = c->id, .family = "vtrain-multi", .measured_s = c->measured_s, .predicted_s = 1,
+    rows[n++] = (LsScoreRow) { .id = c->id,
+                               .family = "vtrain-multi",
+                               .measured_s = c->measured_s,
+                               .predicted_s = 1,
                                .ideal_s = flops / (312e12 * c->strategy.gpus) };
   }
   ls_baseline (rows, n);
@@ -90,19 +97,25 @@ vtrain_is_told_17_5_percent_off (void)
   LS_CHECK_NEAR (score.mape_pct, 17.5, 0.1 / 17.5);
 }
 
-#define REFUSED(id_, reason_) { .id = (id_), .predicted_s = NAN, .reason = (reason_) }
+#define REFUSED(id_, reason_)                                                                                \
+  {                                                                                                          \
+    .id = (id_), .predicted_s = NAN, .reason = (reason_)                                                     \
+  }
 
 static void
 reasons_that_differ_in_numbers_are_one (void)
 {
   static const LsScoreRow rows[] = {
     REFUSED ("1", "1f1b: no zero3"), REFUSED ("2", "got 7 of 12"), REFUSED ("3", "1f1b: no zero3"),
-    { .id = "4", .predicted_s = 1 }, REFUSED ("5", "got 13 of 1"), REFUSED ("6", "got 1f of 1"), REFUSED ("7", "got 2 of 12"),
+    { .id = "4", .predicted_s = 1 }, REFUSED ("5", "got 13 of 1"), REFUSED ("6", "got 1f of 1"),
+    REFUSED ("7", "got 2 of 12"),
   };
   g_autoptr (GArray) refusals = ls_refusals (rows, G_N_ELEMENTS (rows));
   if (!LS_CHECK (refusals->len == 3))
     return;
-  static const LsRefusal expected[] = { { (char *) "got # of #", 3, "2" }, { (char *) "1f1b: no zero3", 2, "1" }, { (char *) "got 1f of 1", 1, "6" } };
+  static const LsRefusal expected[] = { { (char *) "got # of #", 3, "2" },
+                                        { (char *) "1f1b: no zero3", 2, "1" },
+                                        { (char *) "got 1f of 1", 1, "6" } };
   for (guint i = 0; i < 3; i++) {
     const LsRefusal *r = &g_array_index (refusals, LsRefusal, i);
     LS_CHECK_STR (r->reason, expected[i].reason);
@@ -111,6 +124,7 @@ reasons_that_differ_in_numbers_are_one (void)
   }
 }
 
-LS_TEST_MAIN ("validate/baseline", LS_TEST (own_leaves_the_row_out), LS_TEST (others_are_all_rows_of_other_families),
-              LS_TEST (vtrain_is_told_17_5_percent_off), LS_TEST (a_family_of_one_learns_from_others),
-              LS_TEST (refused_rows_neither_teach_nor_are_told), LS_TEST (reasons_that_differ_in_numbers_are_one))
+LS_TEST_MAIN ("validate/baseline", LS_TEST (own_leaves_the_row_out),
+              LS_TEST (others_are_all_rows_of_other_families), LS_TEST (vtrain_is_told_17_5_percent_off),
+              LS_TEST (a_family_of_one_learns_from_others), LS_TEST (refused_rows_neither_teach_nor_are_told),
+              LS_TEST (reasons_that_differ_in_numbers_are_one))

@@ -8,8 +8,11 @@
 #include "job/job_interval.h"
 #include "validate/residuals.h"
 
-#define ROW(family_, architecture_, over)                                                                      \
-  { .measured_s = (over), .predicted_s = 1, .family = (family_), .architecture = (architecture_), .software = "Megatron-LM", .mfu = 0.5 }
+#define ROW(family_, architecture_, over)                                                                    \
+  {                                                                                                          \
+    .measured_s = (over), .predicted_s = 1, .family = (family_), .architecture = (architecture_),            \
+    .software = "Megatron-LM", .mfu = 0.5                                                                    \
+  }
 
 static const LsResidualGroup *
 group (const LsResiduals *r, guint i)
@@ -42,10 +45,12 @@ rows_are_grouped_by_family_and_architecture (void)
 static void
 rows_are_grouped_by_software_too (void)
 {
-  LsScoreRow rows[] = { ROW ("a", "ampere", 1.1), ROW ("a", "ampere", 1.2), ROW ("vtrain-multi", "ampere", 1.3) };
+  LsScoreRow rows[]
+      = { ROW ("a", "ampere", 1.1), ROW ("a", "ampere", 1.2), ROW ("vtrain-multi", "ampere", 1.3) };
   rows[1].software = "other software than Megatron-LM on GPUs";
   g_autoptr (LsResiduals) r = ls_residuals_of_rows (rows, G_N_ELEMENTS (rows));
-  static const char *const software[] = { "Megatron-LM", "other software than Megatron-LM on GPUs", "Megatron-LM" };
+  static const char *const software[]
+      = { "Megatron-LM", "other software than Megatron-LM on GPUs", "Megatron-LM" };
   if (LS_CHECK_INT (r->groups->len, ==, G_N_ELEMENTS (software)))
     for (guint i = 0; i < r->groups->len; i++)
       LS_CHECK_STR (group (r, i)->software, software[i]);
@@ -57,8 +62,9 @@ static void
 each_source_is_tried_by_the_others (void)
 {
   const LsScoreRow rows[] = {
-    ROW ("a", "ampere", 1.00), ROW ("b", "ampere", 1.01), ROW ("c", "ampere", 1.02), ROW ("d", "ampere", 1.03),
-    ROW ("d", "ampere", 1.50), ROW ("e", "ampere", 1.04), ROW ("e", "hopper", 1.04),
+    ROW ("a", "ampere", 1.00), ROW ("b", "ampere", 1.01), ROW ("c", "ampere", 1.02),
+    ROW ("d", "ampere", 1.03), ROW ("d", "ampere", 1.50), ROW ("e", "ampere", 1.04),
+    ROW ("e", "hopper", 1.04),
   };
   LsCoverageRun *run = ls_coverage_run_new (rows, G_N_ELEMENTS (rows));
   const LsCoverage *c = ls_coverage_run_result (run);
@@ -100,9 +106,14 @@ stretch_of (const LsResiduals *r, LsAspect aspect)
   return NULL;
 }
 
-#define TRAITS(family_, format_, gpus_, residual_)                                                                 \
-  { .measured_s = 1, .predicted_s = exp (-(residual_) / 0.5), .family = (family_), .architecture = "ampere", .software = "Megatron-LM", .mfu = 0.5, \
-    .traits = { .word = { [LS_ASPECT_FORMAT] = (format_) }, .figure = { [LS_ASPECT_GPUS - LS_N_WORD_ASPECTS] = (gpus_) } } }
+#define TRAITS(family_, format_, gpus_, residual_)                                                           \
+  {                                                                                                          \
+    .measured_s = 1, .predicted_s = exp (-(residual_) / 0.5), .family = (family_), .architecture = "ampere", \
+    .software = "Megatron-LM", .mfu = 0.5,                                                                   \
+    .traits                                                                                                  \
+        = {.word = { [LS_ASPECT_FORMAT] = (format_) },                                                       \
+           .figure = { [LS_ASPECT_GPUS - LS_N_WORD_ASPECTS] = (gpus_) } }                                    \
+  }
 
 static void
 what_was_left_out_says_how_much_wider (void)
@@ -125,13 +136,15 @@ what_was_left_out_says_how_much_wider (void)
   LS_CHECK_NEAR (group (r, 5)->figures[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS], 64, 1e-12);
 }
 
-/* fp8 by those without it: with no more than fp16 and bf16 to learn from it stays outside; these by the rest are inside. */
+/* fp8 by those without it: with no more than fp16 and bf16 to learn from it stays outside; these by the rest
+ * are inside. */
 static void
 each_word_is_tried_by_the_others (void)
 {
   const LsScoreRow rows[] = {
-    TRAITS ("a", "bf16", 8, 0.00), TRAITS ("b", "bf16", 8, 0.01), TRAITS ("c", "bf16", 8, 0.02), TRAITS ("g", "fp16", 8, 0.01),
-    TRAITS ("d", "bf16", 8, 0.03), TRAITS ("e", "fp8", 8, 0.30),  TRAITS ("f", "fp16", 8, 0.02),
+    TRAITS ("a", "bf16", 8, 0.00), TRAITS ("b", "bf16", 8, 0.01), TRAITS ("c", "bf16", 8, 0.02),
+    TRAITS ("g", "fp16", 8, 0.01), TRAITS ("d", "bf16", 8, 0.03), TRAITS ("e", "fp8", 8, 0.30),
+    TRAITS ("f", "fp16", 8, 0.02),
   };
   LsCoverageRun *run = ls_coverage_run_new (rows, G_N_ELEMENTS (rows));
   const LsCoverage *c = ls_coverage_run_result (run);
@@ -151,6 +164,6 @@ each_word_is_tried_by_the_others (void)
 }
 
 LS_TEST_MAIN ("validate/residuals", LS_TEST (rows_are_grouped_by_family_and_architecture),
-              LS_TEST (rows_are_grouped_by_software_too),
-              LS_TEST (each_source_is_tried_by_the_others), LS_TEST (too_few_sources_have_no_coverage),
-              LS_TEST (what_was_left_out_says_how_much_wider), LS_TEST (each_word_is_tried_by_the_others))
+              LS_TEST (rows_are_grouped_by_software_too), LS_TEST (each_source_is_tried_by_the_others),
+              LS_TEST (too_few_sources_have_no_coverage), LS_TEST (what_was_left_out_says_how_much_wider),
+              LS_TEST (each_word_is_tried_by_the_others))

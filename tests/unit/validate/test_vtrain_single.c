@@ -81,7 +81,8 @@ group_of (const LsCase *c)
 static GHashTable *
 groups_without_pipeline (const GPtrArray *cases)
 {
-  GHashTable *groups = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) g_ptr_array_unref);
+  GHashTable *groups
+      = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) g_ptr_array_unref);
   for (guint i = 0; i < cases->len; i++) {
     LsCase *c = g_ptr_array_index (cases, i);
     if (!g_str_has_prefix (c->id, "vtrain-single") || c->strategy.pp > 1)
@@ -98,11 +99,14 @@ groups_without_pipeline (const GPtrArray *cases)
 static double
 worst_residual (const GPtrArray *rows, const Table *t)
 {
-  gsl_matrix *x = gsl_matrix_alloc (rows->len, N_COEFFICIENTS), *covariance = gsl_matrix_alloc (N_COEFFICIENTS, N_COEFFICIENTS);
-  gsl_vector *y = gsl_vector_alloc (rows->len), *b = gsl_vector_alloc (N_COEFFICIENTS), *r = gsl_vector_alloc (rows->len);
+  gsl_matrix *x = gsl_matrix_alloc (rows->len, N_COEFFICIENTS),
+             *covariance = gsl_matrix_alloc (N_COEFFICIENTS, N_COEFFICIENTS);
+  gsl_vector *y = gsl_vector_alloc (rows->len), *b = gsl_vector_alloc (N_COEFFICIENTS),
+             *r = gsl_vector_alloc (rows->len);
   for (guint i = 0; i < rows->len; i++) {
     const LsCase *c = g_ptr_array_index (rows, i);
-    double m = (double) c->strategy.global_batch / c->strategy.dp / c->strategy.micro_batch, l = c->model.n_layers;
+    double m = (double) c->strategy.global_batch / c->strategy.dp / c->strategy.micro_batch,
+           l = c->model.n_layers;
     const double terms[N_COEFFICIENTS] = { m * l, m, l, 1 };
     for (guint j = 0; j < N_COEFFICIENTS; j++)
       gsl_matrix_set (x, i, j, terms[j]);
@@ -126,7 +130,8 @@ worst_residual (const GPtrArray *rows, const Table *t)
 static void
 rows_are_the_formula_of_a_simulator (void)
 {
-  g_autofree char *cases_path = shared_file ("runs/cases.csv"), *table_path = shared_file ("kernels/vtrain_allreduce_lut.csv");
+  g_autofree char *cases_path = shared_file ("runs/cases.csv"),
+                  *table_path = shared_file ("kernels/vtrain_allreduce_lut.csv");
   g_autofree Table *table = g_new0 (Table, 1);
   if (!cases_path || !read_table (table_path, table))
     return;
@@ -158,7 +163,9 @@ a_slow_host_explains_rows_it_was_not_fitted_to (void)
   LsRunOptions options;
   ls_run_options_init (&options);
   options.fold = LS_SHORTCUT_AUTO;
-  LsValidateSpec spec = { .cases_path = cases_path, .only = "^vtrain-single-\\d*[13579]7$", .n_threads = 1, .options = &options };
+  LsValidateSpec spec = {
+    .cases_path = cases_path, .only = "^vtrain-single-\\d*[13579]7$", .n_threads = 1, .options = &options
+  };
   g_autoptr (GError) error = NULL;
   g_autoptr (LsValidationRun) as_given = ls_validate (&spec, &error);
   spec.assume = slow_host;
@@ -171,4 +178,5 @@ a_slow_host_explains_rows_it_was_not_fitted_to (void)
   LS_CHECK_DOUBLE (ls_validation_run_scores (assumed)->total.mape_pct, <, 10);
 }
 
-LS_TEST_MAIN ("vtrain_single", LS_TEST (rows_are_the_formula_of_a_simulator), LS_TEST (a_slow_host_explains_rows_it_was_not_fitted_to))
+LS_TEST_MAIN ("vtrain_single", LS_TEST (rows_are_the_formula_of_a_simulator),
+              LS_TEST (a_slow_host_explains_rows_it_was_not_fitted_to))
