@@ -338,14 +338,12 @@ calls_plan (Run *x, GError **error)
 {
   g_autoptr (LsCollMemo) memo = ls_coll_memo_new ();
   g_autofree uint32_t *planned = g_new0 (uint32_t, x->plan->n_comms + 1);
-  RoleCalls *roles = role_calls_new (x->plan);
   Planning p = { x, memo };
   gboolean ok = TRUE;
   for (uint32_t i = 0; i < x->plan->n_ranks && ok; i++) {
-    const RoleCalls *role = &roles[x->plan->bindings[i].role];
+    const RoleCalls *role = &x->role_calls[x->plan->bindings[i].role];
     ok = plan_comms_of_rank (&p, i, role, planned, error) && plan_rank (&p, i, role, error);
   }
-  role_calls_free (roles, x->plan->n_roles);
   return ok;
 }
 

@@ -257,6 +257,7 @@ run_clear (Run *x)
   }
   g_free (x->step_n_done);
   g_free (x->step_end);
+  role_calls_free (x->role_calls, x->plan->n_roles);
   fold_free (x->fold);
   ls_arena_free (x->arena);
 }
@@ -292,6 +293,7 @@ static void
 fold (Run *x)
 {
   g_autofree double *capacity = capacities (x);
+  x->role_calls = role_calls_new (x->plan);
   fold_new (x, capacity);
   if (x->fold->quotient)
     x->plan = x->fold->quotient;

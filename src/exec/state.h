@@ -241,6 +241,7 @@ struct Run {
   double *message_bytes[2]; /* by resource, never folded; by parity of the step */
   uint32_t message_step[2]; /* + 1                                   */
   LsKernelCost *costs;      /* [n_kernels] */
+  RoleCalls *role_calls;    /* [n_roles] of the whole plan, and of its quotient, which has the same roles */
   XSegment *segments;
   uint32_t *spans_of_role; /* [n_roles] spans of one step of one rank */
   Rank *ranks;

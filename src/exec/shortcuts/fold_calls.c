@@ -8,11 +8,11 @@
 
 typedef struct {
   Run *x;
-  const LsPlan *plan; /* whole */
-  RoleCalls *roles;
-  GArray *loads;       /* RefineLoad; of resources of the cluster until they are numbered */
-  GArray *patterns;    /* uint32_t: where those of the present owner begin in loads       */
-  guint first_pattern; /* since when they are for the same ranks                           */
+  const LsPlan *plan;     /* whole */
+  const RoleCalls *roles; /* Run.role_calls */
+  GArray *loads;          /* RefineLoad; of resources of the cluster until they are numbered */
+  GArray *patterns;       /* uint32_t: where those of the present owner begin in loads       */
+  guint first_pattern;    /* since when they are for the same ranks                           */
   uint32_t *first;
   uint32_t (*sends)[3];
   const double *capacity;
@@ -287,7 +287,7 @@ fold_loads_init (FoldLoads *out, Run *x, const double *capacity)
   r->rank = g_new0 (Sig, plan->n_ranks + 1);
   r->comm = g_new0 (Sig, plan->n_comms + 1);
   Lowering l = { .x = x, .plan = plan, .capacity = capacity, .out = r };
-  l.roles = role_calls_new (plan);
+  l.roles = x->role_calls;
   l.loads = g_array_new (FALSE, FALSE, sizeof (RefineLoad));
   l.patterns = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   out->sends = l.sends = g_malloc0_n ((gsize) plan->n_ranks + 1, sizeof *l.sends);
@@ -299,7 +299,6 @@ fold_loads_init (FoldLoads *out, Run *x, const double *capacity)
   }
   r->loads = (RefineLoad *) g_array_free (l.loads, FALSE);
   g_array_unref (l.patterns);
-  role_calls_free (l.roles, plan->n_roles);
   return ok;
 }
 
