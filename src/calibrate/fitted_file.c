@@ -12,6 +12,14 @@ append_percent (GString *out, const char *what, double x)
     g_string_append_printf (out, "%s %.2f %%", what, 100 * x);
 }
 
+void
+ls_fitted_error_print (const LsFittedError *error, GString *out)
+{
+  append_percent (out, "mean absolute error: before", error->before);
+  append_percent (out, ", fitted", error->after);
+  append_percent (out, ", each run left out in turn", error->left_out);
+}
+
 static void
 write_values (LsJsonOut *w, const LsFittedReport *r)
 {
@@ -68,9 +76,7 @@ write_provenance (LsJsonOut *w, const LsFittedReport *r)
   g_autofree char *command = g_strdup_printf ("lockstep calibrate --runs %s --cluster %s", base, r->cluster);
   g_autofree char *data = g_strdup_printf ("%s, %u runs, sha256 %s", base, r->rows->len, r->sha256);
   g_autoptr (GString) error = g_string_new (NULL);
-  append_percent (error, "mean absolute error: before", r->error.before);
-  append_percent (error, ", fitted", r->error.after);
-  append_percent (error, ", each run left out in turn", r->error.left_out);
+  ls_fitted_error_print (&r->error, error);
   ls_json_out_begin_object (w, "provenance");
   ls_json_out_string (w, "command", command);
   ls_json_out_string (w, "version", r->version);

@@ -4,7 +4,7 @@
 
 #include "analysis/conformal.h"
 #include "analysis/interval.h"
-#include "data/text/json_out.h"
+#include "calibrate/fitted_file.h"
 #include "show/text_table.h"
 
 #define NOTHING 1e-9 /* of the largest singular value: rounding */
@@ -76,13 +76,6 @@ append_rows (GString *out, const LsFittedReport *r)
 }
 
 static void
-append_percent (GString *out, const char *what, double x)
-{
-  if (!isnan (x))
-    g_string_append_printf (out, "%s %.2f %%", what, 100 * x);
-}
-
-static void
 append_interval (GString *out, const LsFittedRuns *runs)
 {
   if (runs->low > 0)
@@ -111,9 +104,8 @@ ls_fitted_report_to_text (const LsFittedReport *r)
     g_string_append_printf (out, "; condition of what is fitted %.3g", r->condition);
   g_string_append (out, "\n\n");
   append_rows (out, r);
-  append_percent (out, "\nmean absolute error: before", r->error.before);
-  append_percent (out, ", fitted", r->error.after);
-  append_percent (out, ", each run left out in turn", r->error.left_out);
+  g_string_append_c (out, '\n');
+  ls_fitted_error_print (&r->error, out);
   g_string_append_c (out, '\n');
   append_interval (out, &r->left_out);
   if (isnan (r->error.after))
