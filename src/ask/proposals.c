@@ -6,6 +6,7 @@
 #include "data/jobs/read_strategy.h"
 #include "data/text/override.h"
 #include "schedules/sched.h"
+#include "schedules/sched_layout.h"
 #include "strategy/strategy_idle.h"
 
 static void

@@ -1,4 +1,4 @@
-/* cluster/build.c — a cluster = nodes × interior + fabric, laid out node by node. Linear
+/* cluster/build.c — a cluster = nodes × interior + fabric, checked, then laid out node by node. Linear
  * in the number of GPUs; index.h says where things come to lie. */
 #include <lockstep/error.h>
 
@@ -7,32 +7,68 @@
 #include "cluster/index.h"
 #include "cluster/interior.h"
 #include "cluster/proxy.h"
+#include "cluster/segment.h"
 #include "cluster/spec.h"
 
-static const LsInteriorKind *const ls_interior_kinds[] = {
+static const LsInteriorKind *const interior_kinds[] = {
   [LS_INTERIOR_SERVER] = &ls_interior_server,
   [LS_INTERIOR_LIST] = &ls_interior_list,
   [LS_INTERIOR_TORUS] = &ls_interior_torus,
 };
 
-static const LsFabricKind *const ls_fabric_kinds[] = {
+static const LsFabricKind *const fabric_kinds[] = {
   [LS_FABRIC_LEAF_SPINE] = &ls_fabric_leaf_spine,
   [LS_FABRIC_FAT_TREE] = &ls_fabric_fat_tree,
   [LS_FABRIC_LIST] = &ls_fabric_list,
 };
 
-const LsInteriorKind *
-ls_interior_kind (const LsClusterSpec *spec)
+static const LsInteriorKind *
+interior_kind (const LsClusterSpec *spec)
 {
-  g_assert ((gsize) spec->interior < G_N_ELEMENTS (ls_interior_kinds));
-  return ls_interior_kinds[spec->interior];
+  g_assert ((gsize) spec->interior < G_N_ELEMENTS (interior_kinds));
+  return interior_kinds[spec->interior];
 }
 
-const LsFabricKind *
-ls_fabric_kind (const LsClusterSpec *spec)
+static const LsFabricKind *
+fabric_kind (const LsClusterSpec *spec)
 {
-  g_assert ((gsize) spec->fabric < G_N_ELEMENTS (ls_fabric_kinds));
-  return ls_fabric_kinds[spec->fabric];
+  g_assert ((gsize) spec->fabric < G_N_ELEMENTS (fabric_kinds));
+  return fabric_kinds[spec->fabric];
+}
+
+static gboolean
+check_gpus (const LsClusterSpec *s, GError **error)
+{
+  uint64_t n_gpus = (uint64_t) s->n_nodes * s->gpus_per_node;
+  if (n_gpus <= LS_CLUSTER_MAX_GPUS)
+    return TRUE;
+  return ls_spec_conflict (error, "%u nodes of %u %s are %" G_GUINT64_FORMAT " %s; expected at most %u",
+                           s->n_nodes, s->gpus_per_node, ls_cluster_chip_word (s, s->gpus_per_node),
+                           (guint64) n_gpus, ls_cluster_chip_word (s, n_gpus), LS_CLUSTER_MAX_GPUS);
+}
+
+static gboolean
+check_size (const LsClusterSpec *s, GError **error)
+{
+  double n = s->n_nodes * interior_kind (s)->n_links (s) + fabric_kind (s)->n_links (s);
+  if (n <= LS_CLUSTER_MAX_LINKS)
+    return TRUE;
+  return ls_spec_conflict (error, "%u nodes and their fabric need %.0f links; expected at most %u",
+                           s->n_nodes, n, LS_CLUSTER_MAX_LINKS);
+}
+
+gboolean
+ls_cluster_spec_validate (const LsClusterSpec *s, GError **error)
+{
+  if (s->n_nodes == 0)
+    return ls_spec_conflict (error, "a cluster needs at least one node");
+  if (s->gpus_per_node == 0)
+    return ls_spec_conflict (error, "a node needs at least one %s", ls_cluster_chip_word (s, 1));
+  if (s->segment > ls_segment_trays (s))
+    return ls_spec_conflict (error, "segments of %u compute trays: a node has %u (cpu.boards)", s->segment,
+                             ls_segment_trays (s));
+  return interior_kind (s)->check (s, error) && check_gpus (s, error) && fabric_kind (s)->check (s, error)
+      && check_size (s, error);
 }
 
 static void
@@ -40,8 +76,10 @@ add_index (LsCluster *c)
 {
   LsTopoIndex *x = c->index = g_new0 (LsTopoIndex, 1);
   x->names = g_string_chunk_new (16 * 1024);
-  x->interior = ls_interior_kind (&c->spec)->new (&c->spec);
-  x->fabric = ls_fabric_kind (&c->spec)->new (&c->spec);
+  x->interior = interior_kind (&c->spec)->new (&c->spec);
+  x->interior->kind = interior_kind (&c->spec);
+  x->fabric = fabric_kind (&c->spec)->new (&c->spec);
+  x->fabric->kind = fabric_kind (&c->spec);
   x->trunks_per_node = x->interior->n_trunks + x->fabric->trunks_per_node;
   x->fabric->first_vertex = c->spec.n_nodes * x->interior->n_vertices;
   x->fabric->first_trunk = c->spec.n_nodes * x->trunks_per_node;

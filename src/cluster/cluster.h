@@ -31,12 +31,12 @@ typedef enum {
   LS_INTERIOR_SERVER,
   LS_INTERIOR_LIST,
   LS_INTERIOR_TORUS
-} LsInteriorId; /* ls_interior_kinds, build.c */
+} LsInteriorId; /* interior_kinds of build.c */
 typedef enum {
   LS_FABRIC_LEAF_SPINE,
   LS_FABRIC_FAT_TREE,
   LS_FABRIC_LIST
-} LsFabricId; /* ls_fabric_kinds, build.c */
+} LsFabricId; /* fabric_kinds of build.c */
 
 /* How a flow takes to links that serve it equally well: spread over all of them evenly, or,
  * as switches do that hash packet headers, all of it on one (cluster/ecmp.h). */

@@ -14,7 +14,7 @@
  * spines are one trunk; with hashing (spec->routing) each link is one.
  *
  * A new kind: one file fabric_X.c that defines an LsFabricKind, a member of LsFabricId
- * (cluster.h), a line in ls_fabric_kinds (build.c), its members in LsClusterSpec and
+ * (cluster.h), a line in fabric_kinds (build.c), its members in LsClusterSpec and
  * its keys in data/machines/read_cluster.c. */
 #ifndef LS_CLUSTER_FABRIC_H
 #define LS_CLUSTER_FABRIC_H
@@ -64,14 +64,12 @@ typedef struct {
 
 /* The first member of each kind's own struct. */
 struct LsFabric {
-  const LsFabricKind *kind;
   uint32_t n_vertices, trunks_per_node, n_trunks; /* by new()     */
   uint32_t n_edges;                               /* by new(); the first vertices are these */
-  uint32_t first_vertex, first_trunk;             /* by the builder */
+  const LsFabricKind *kind;                       /* by the builder, as the rest */
+  uint32_t first_vertex, first_trunk;
 };
 
 extern const LsFabricKind ls_fabric_leaf_spine, ls_fabric_fat_tree, ls_fabric_list;
-
-const LsFabricKind *ls_fabric_kind (const LsClusterSpec *spec);
 
 #endif

@@ -232,8 +232,7 @@ list_new (const LsClusterSpec *s)
   f->n_switches = s->switches->len;
   f->names = g_new (const char *, f->n_switches);
   f->by_name = g_hash_table_new (g_str_hash, g_str_equal);
-  f->base = (LsFabric) { .kind = &ls_fabric_list,
-                         .n_vertices = f->n_switches,
+  f->base = (LsFabric) { .n_vertices = f->n_switches,
                          .trunks_per_node = 2 * s->nics,
                          .n_trunks = 2 * (uint32_t) n_switch_links (s) };
   number_switches (f);

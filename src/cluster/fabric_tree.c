@@ -208,7 +208,6 @@ tree_new (const LsClusterSpec *s)
   uint32_t pod_pairs = f->is_hashed ? f->spines_per_pod * f->uplinks : MIN (f->uplinks, 1);
   f->t_cores = 2 * f->n_leaves * leaf_pairs;
   f->base = (LsFabric) {
-    .kind = ls_fabric_kind (s),
     .n_vertices = f->n_leaves + f->n_pods * f->spines_per_pod + f->spines_per_pod * f->uplinks,
     .trunks_per_node = 2 * s->nics,
     .n_trunks = f->t_cores + 2 * f->n_pods * pod_pairs,

@@ -3,18 +3,10 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "cluster/index.h"
 #include "cluster/proxy.h"
 #include "cluster/spec.h"
 
 #define MAX_SEARCHED_GPUS 256
-
-const LsNodeFaults *
-ls_faults_of_node (const LsCluster *c, uint32_t host)
-{
-  return c->index->faulty_nodes ? g_hash_table_lookup (c->index->faulty_nodes, GUINT_TO_POINTER (host))
-                                : NULL;
-}
 
 uint32_t
 ls_first_sound_node (const LsCluster *c)

@@ -21,6 +21,7 @@
 #define LS_CLUSTER_FAULTS_H
 
 #include "cluster/cluster.h"
+#include "cluster/index.h"
 #include "cluster/route.h"
 #include "cluster/ways.h"
 
@@ -38,7 +39,13 @@ gboolean ls_faults_apply (LsCluster *c, GError **error);
 gboolean ls_faults_finish (LsCluster *c, GError **error);
 
 /* NULL: this node has none. */
-const LsNodeFaults *ls_faults_of_node (const LsCluster *c, uint32_t host);
+static inline const LsNodeFaults *
+ls_faults_of_node (const LsCluster *c, uint32_t host)
+{
+  GHashTable *faulty = c->index->faulty_nodes;
+  return faulty ? g_hash_table_lookup (faulty, GUINT_TO_POINTER (host)) : NULL;
+}
+
 /* Some node without; 0 if there is none. */
 uint32_t ls_first_sound_node (const LsCluster *c);
 void ls_node_faults_free (LsNodeFaults *faults);

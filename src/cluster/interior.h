@@ -11,7 +11,7 @@
  * This contract, fabric.h, index.h and layout.h are final.
  *
  * A new kind: one file interior_X.c that defines an LsInteriorKind, a member of
- * LsInteriorId (cluster.h), a line in ls_interior_kinds (build.c), its members in
+ * LsInteriorId (cluster.h), a line in interior_kinds (build.c), its members in
  * LsClusterSpec and its keys in data/machines/read_cluster.c. route_bfs.c must agree with it. */
 #ifndef LS_CLUSTER_INTERIOR_H
 #define LS_CLUSTER_INTERIOR_H
@@ -53,7 +53,7 @@ typedef struct {
   uint32_t (*nic_of_gpu) (const LsInterior *interior, uint32_t gpu);
 } LsInteriorKind;
 
-/* The first member of each kind's own struct; new() fills it. */
+/* The first member of each kind's own struct; new() fills in all but the kind. */
 struct LsInterior {
   const LsInteriorKind *kind;
   uint32_t n_vertices, n_trunks; /* of one node                                         */
@@ -63,7 +63,5 @@ struct LsInterior {
 };
 
 extern const LsInteriorKind ls_interior_server, ls_interior_list, ls_interior_torus;
-
-const LsInteriorKind *ls_interior_kind (const LsClusterSpec *spec);
 
 #endif

@@ -281,8 +281,7 @@ list_new (const LsClusterSpec *s)
   Graph *g = &in->graph;
   graph_init (s, g);
   in->spec = s;
-  in->base = (LsInterior) { .kind = &ls_interior_list,
-                            .n_vertices = g->n_vertices,
+  in->base = (LsInterior) { .n_vertices = g->n_vertices,
                             .n_trunks = g->n_links,
                             .v_gpu = g->first[LS_NODE_GPU],
                             .v_nic = g->first[LS_NODE_NIC] };

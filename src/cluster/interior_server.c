@@ -165,7 +165,6 @@ static LsInterior *
 server_new (const LsClusterSpec *s)
 {
   Server *in = g_new0 (Server, 1);
-  in->base.kind = &ls_interior_server;
   in->spec = s;
   in->base.has_nvswitch = s->nvswitch_planes > 0;
   in->base.has_gpu_links = s->mesh != LS_MESH_NONE;

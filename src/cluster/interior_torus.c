@@ -116,8 +116,7 @@ torus_new (const LsClusterSpec *spec)
   x->t_pcie = n_ici_trunks (t);
   x->t_memory = x->t_pcie + 2 * n_chips;
   x->t_nic = x->t_memory + 2 * n_hosts;
-  x->base = (LsInterior) { .kind = &ls_interior_torus,
-                           .n_vertices = x->v_memory + n_hosts + spec->nics,
+  x->base = (LsInterior) { .n_vertices = x->v_memory + n_hosts + spec->nics,
                            .n_trunks = x->t_nic + 2 * spec->nics,
                            .v_gpu = 0,
                            .v_nic = x->v_memory + n_hosts };

@@ -4,10 +4,6 @@
 
 #include <lockstep/error.h>
 
-#include "cluster/fabric.h"
-#include "cluster/interior.h"
-#include "cluster/segment.h"
-
 static LsLinkSpec *
 link_at (LsClusterSpec *spec, size_t i)
 {
@@ -175,41 +171,6 @@ ls_spec_check_link (const char *what, gboolean is_used, const LsLinkSpec *link, 
     return ls_spec_conflict (
         error, "%s: expected a bandwidth above 0, an efficiency in (0, 1] and a latency of 0 or more", what);
   return TRUE;
-}
-
-static gboolean
-check_gpus (const LsClusterSpec *s, GError **error)
-{
-  uint64_t n_gpus = (uint64_t) s->n_nodes * s->gpus_per_node;
-  if (n_gpus <= LS_CLUSTER_MAX_GPUS)
-    return TRUE;
-  return ls_spec_conflict (error, "%u nodes of %u %s are %" G_GUINT64_FORMAT " %s; expected at most %u",
-                           s->n_nodes, s->gpus_per_node, ls_cluster_chip_word (s, s->gpus_per_node),
-                           (guint64) n_gpus, ls_cluster_chip_word (s, n_gpus), LS_CLUSTER_MAX_GPUS);
-}
-
-static gboolean
-check_size (const LsClusterSpec *s, GError **error)
-{
-  double n = s->n_nodes * ls_interior_kind (s)->n_links (s) + ls_fabric_kind (s)->n_links (s);
-  if (n <= LS_CLUSTER_MAX_LINKS)
-    return TRUE;
-  return ls_spec_conflict (error, "%u nodes and their fabric need %.0f links; expected at most %u",
-                           s->n_nodes, n, LS_CLUSTER_MAX_LINKS);
-}
-
-gboolean
-ls_cluster_spec_validate (const LsClusterSpec *s, GError **error)
-{
-  if (s->n_nodes == 0)
-    return ls_spec_conflict (error, "a cluster needs at least one node");
-  if (s->gpus_per_node == 0)
-    return ls_spec_conflict (error, "a node needs at least one %s", ls_cluster_chip_word (s, 1));
-  if (s->segment > ls_segment_trays (s))
-    return ls_spec_conflict (error, "segments of %u compute trays: a node has %u (cpu.boards)", s->segment,
-                             ls_segment_trays (s));
-  return ls_interior_kind (s)->check (s, error) && check_gpus (s, error)
-      && ls_fabric_kind (s)->check (s, error) && check_size (s, error);
 }
 
 const char *

@@ -186,166 +186,39 @@ call_stall (const Run *x, CallKey key, const LsCollPlan *plan)
       : 0;
 }
 
-/* --- the calls of a run ----------------------------------------------------------- */
-
-typedef struct {
-  Run *x;
-  LsCollMemo *memo;
-  size_t message_bytes; /* of memory that scripts take */
-} Planning;
-
-/* A phase without bytes is no flow. */
-static void
-add_uses (Run *x, Call *c, uint32_t n_alike)
+/* One flow over the PCIe path and the HBM, as fast as its narrowest link; what stays in the
+ * host loads the CPU's memory alone. */
+const LsCollPlan *
+copy_plan (const Run *x, uint32_t gpu, LsCopyDirection direction, uint64_t bytes, LsArena *arena)
 {
-  c->uses = ls_arena_new_array (x->arena, LsFlowUse *, c->plan->n_phases);
-  c->n_uses = ls_arena_new_array (x->arena, uint32_t, c->plan->n_phases);
-  for (uint32_t i = 0; i < c->plan->n_phases; i++) {
-    const LsPhase *p = &c->plan->phases[i];
-    uint32_t n_most = p->demand_bytes > 0 ? MIN (p->n_loads, x->fold->n_resources) : 0;
-    if (n_most == 0)
-      continue;
-    c->uses[i] = ls_arena_new_array (x->arena, LsFlowUse, n_most);
-    c->n_uses[i] = fold_uses (x->fold, p->loads, p->n_loads, n_alike, c->uses[i]);
+  LsRoute route;
+  bool is_in_host = direction == LS_COPY_IN_HOST;
+  if (direction == LS_COPY_TO_DEVICE || direction == LS_COPY_TO_HOST || is_in_host)
+    ls_route_host_memory (x->cluster, gpu, direction == LS_COPY_TO_HOST || is_in_host, &route);
+  else
+    ls_route_nvme (x->cluster, gpu, direction == LS_COPY_TO_NVME, &route);
+  LsPhase *phase = ls_arena_new_array (arena, LsPhase, 1);
+  phase->loads = ls_arena_new_array (arena, LsLoad, route.n_hops + 1);
+  phase->latency = is_in_host ? 0 : route.latency;
+  phase->demand_bytes = (double) bytes;
+  uint32_t first = is_in_host ? route.n_hops - 1 : 0,
+           last = is_in_host ? first : route.n_hops; /* past it: the HBM */
+  for (uint32_t i = first; i <= last; i++) {
+    LsHop hop = i < route.n_hops ? route.hop[i]
+                                 : (LsHop) { ls_cluster_hbm_resource (x->cluster, gpu), LS_HOP_WHOLE };
+    double capacity = ls_cluster_resource_capacity (x->cluster, hop.trunk) * LS_HOP_WHOLE / hop.share;
+    phase->loads[phase->n_loads++]
+        = (LsLoad) { hop.trunk, (uint64_t) LS_COEF_ONE * hop.share / LS_HOP_WHOLE };
+    phase->rate_cap = i == first ? capacity : MIN (phase->rate_cap, capacity);
   }
+  if (x->options->network == LS_NETWORK_ALPHABETA)
+    phase->n_loads = 0;
+  LsCollPlan *plan = ls_arena_new_array (arena, LsCollPlan, 1);
+  *plan = (LsCollPlan) { .algorithm = "copy", .protocol = "DMA", .n_phases = 1, .phases = phase };
+  return plan;
 }
 
-/* n_alike: how many make it that this one stands for. */
-static Call *
-add_call (Run *x, Call **calls, CallKey key, const LsCollPlan *plan, uint32_t n_alike)
-{
-  Call *c = ls_arena_new_array (x->arena, Call, 1);
-  c->key = key;
-  c->plan = plan;
-  c->sm_share = (uint64_t) llround (plan->sm_share * (double) LS_COEF_ONE);
-  add_uses (x, c, n_alike);
-  c->next = *calls;
-  *calls = c;
-  return c;
-}
-
-static gboolean
-add_messages (Planning *p, Call *c, const LsScript *script, GError **error)
-{
-  p->message_bytes += messages_bytes (script);
-  if (p->message_bytes > p->x->options->max_memory_bytes) {
-    g_autofree char *need = ls_format_bytes (p->message_bytes),
-                    *may = ls_format_bytes (p->x->options->max_memory_bytes);
-    g_set_error (
-        error, LS_ERROR, LS_ERROR_LIMIT,
-        "the messages of %s over %u ranks need %s of memory with what came before; --max-memory is %s",
-        ls_coll_kind_name ((LsCollKind) c->key.kind), script->n, need, may);
-    return FALSE;
-  }
-  c->messages = motion_messages (p->x, script);
-  c->base = script->base;
-  return TRUE;
-}
-
-/* One message is a flow: sends, receives and copies have no script. ranks: of the whole plan. */
-static gboolean
-plan_call (Planning *p, Call **calls, CallKey key, const uint32_t *ranks, uint32_t n, uint32_t n_alike,
-           GError **error)
-{
-  Run *x = p->x;
-  if (call_find (*calls, key))
-    return TRUE;
-  LsCollRequest request = call_request (x->fold->plan, key, ranks, n, p->memo, x->arena);
-  const LsCollPlan *plan = call_plan (x, &request, x->arena, error);
-  if (!plan)
-    return FALSE;
-  Call *c = add_call (x, calls, key, plan, n_alike);
-  c->stall = call_stall (x, key, plan);
-  request.algorithm = plan->algorithm;
-  bool has_script = x->options->network == LS_NETWORK_STEP && request.kind != LS_COLL_SEND_RECV && n > 1;
-  return !has_script || add_messages (p, c, ls_coll_script (x->cluster, x->nccl, &request, x->arena), error);
-}
-
-/* Members whose calls do not match are found out when they meet: what any of them calls is planned. */
-static gboolean
-plan_comm (Planning *p, uint32_t id, const GArray *keys, GError **error)
-{
-  const Fold *f = p->x->fold;
-  const LsCommunicator *whole = &f->plan->comms[f->comm[id]];
-  for (guint i = 0; i < keys->len; i++)
-    if (!plan_call (p, &p->x->comms[id].calls, g_array_index (keys, CallKey, i), whole->ranks, whole->n_ranks,
-                    f->n_of_comm[id], error))
-      return FALSE;
-  return TRUE;
-}
-
-/* From the rank that stands for its class to its own peer, who may not be the one that stands
- * for his. */
-static gboolean
-plan_channel (Planning *p, uint32_t sender, bool is_to_next, const GArray *keys, GError **error)
-{
-  const Fold *f = p->x->fold;
-  const uint32_t ranks[] = { f->rank[sender], f->plan->bindings[f->rank[sender]].peer[is_to_next] };
-  Channel *ch = &p->x->channels[2 * sender + !is_to_next];
-  for (guint i = 0; i < keys->len; i++)
-    if (!plan_call (p, &ch->calls, g_array_index (keys, CallKey, i), ranks, 2, f->n_of_rank[sender], error))
-      return FALSE;
-  return TRUE;
-}
-
-static void
-plan_copies (Planning *p, uint32_t rank, int direction, const GArray *keys)
-{
-  Run *x = p->x;
-  for (guint i = 0; i < keys->len; i++) {
-    CallKey key = g_array_index (keys, CallKey, i);
-    const LsCollPlan *plan
-        = copy_plan (x, x->plan->gpu_of_rank[rank], (LsCopyDirection) direction, key.bytes, x->arena);
-    add_call (x, copy_calls (x, rank, (LsCopyDirection) direction), key, plan, x->fold->n_of_rank[rank]);
-  }
-}
-
-/* What it sends travels on its own channels, what it receives on those of its peers. */
-static gboolean
-plan_rank (Planning *p, uint32_t rank, const RoleCalls *role, GError **error)
-{
-  const LsBinding *b = &p->x->plan->bindings[rank];
-  for (int next = 0; next < 2; next++) {
-    if (b->peer[next] == UINT32_MAX)
-      continue;
-    if (!plan_channel (p, rank, next, role->keys[SENDS + next], error)
-        || !plan_channel (p, b->peer[next], !next, role->keys[RECEIVES + next], error))
-      return FALSE;
-  }
-  for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
-    plan_copies (p, rank, d, role->keys[COPIES + d]);
-  return TRUE;
-}
-
-/* planned: [n_comms] of the lists of calls, that which was planned last. */
-static gboolean
-plan_comms_of_rank (Planning *p, uint32_t rank, const RoleCalls *role, uint32_t *planned, GError **error)
-{
-  const LsBinding *b = &p->x->plan->bindings[rank];
-  for (int s = 0; s < LS_SLOT_PREV; s++) {
-    uint32_t id = b->comm[s];
-    if (id == UINT32_MAX || role->id[CALLS + s] == 0 || role->id[CALLS + s] == planned[id])
-      continue;
-    planned[id] = role->id[CALLS + s];
-    if (!plan_comm (p, id, role->keys[CALLS + s], error))
-      return FALSE;
-  }
-  return TRUE;
-}
-
-gboolean
-calls_plan (Run *x, GError **error)
-{
-  g_autoptr (LsCollMemo) memo = ls_coll_memo_new ();
-  g_autofree uint32_t *planned = g_new0 (uint32_t, x->plan->n_comms + 1);
-  Planning p = { x, memo };
-  gboolean ok = TRUE;
-  for (uint32_t i = 0; i < x->plan->n_ranks && ok; i++) {
-    const RoleCalls *role = &x->role_calls[x->plan->bindings[i].role];
-    ok = plan_comms_of_rank (&p, i, role, planned, error) && plan_rank (&p, i, role, error);
-  }
-  return ok;
-}
+/* --- planned calls ----------------------------------------------------------------- */
 
 Call *
 call_find (Call *calls, CallKey key)

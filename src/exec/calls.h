@@ -62,6 +62,10 @@ LsCollRequest call_request (const LsPlan *plan, CallKey key, const uint32_t *ran
  * large. */
 const LsCollPlan *call_plan (const Run *x, const LsCollRequest *request, LsArena *arena, GError **error);
 
+/* The path of a copy, as one flow. In arena. */
+const LsCollPlan *copy_plan (const Run *x, uint32_t gpu, LsCopyDirection direction, uint64_t bytes,
+                             LsArena *arena);
+
 /* Share of a compute-bound kernel's rate that is lost while the call moves, in 1/LS_COEF_ONE. */
 uint64_t call_stall (const Run *x, CallKey key, const LsCollPlan *plan);
 
@@ -83,9 +87,6 @@ struct Call {
   uint32_t step[2];             /* + 1 */
   uint64_t count[2], n_over[2]; /* begun in that step; of these, over */
 };
-
-/* Of all communicators, channels and copy engines of x. Errors as of call_plan(). */
-gboolean calls_plan (Run *x, GError **error);
 
 /* One that was planned. */
 Call *call_find (Call *calls, CallKey key);

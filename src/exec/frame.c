@@ -1,5 +1,5 @@
-/* exec/frame.c — the ring of open frames of a rank (state.h), and the streams'
- * cursors that enter them. */
+/* exec/frame.c — the ring of open frames of a rank (state.h), the streams' cursors that enter them, and
+ * what an op that ends changes there. */
 #include "exec/state.h"
 
 #include <string.h>
@@ -77,17 +77,43 @@ frame_open (Run *x, Rank *r)
     frame_enter (r, s);
 }
 
+/* --- ops that end ------------------------------------------------------- */
+
 void
-frame_retire (Run *x, Rank *r)
+rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at)
 {
-  while (r->frames_first < r->frames_end) {
-    Frame *f = rank_frame (r, r->frames_first);
-    if (f->n_left > 0)
-      return;
-    x->n_segments++;
-    coarsen_frame_over (x, r, r->frames_first);
-    r->frames_first++;
-    if (f->instance_id + 1 == r->program->n_instances)
-      step_rank_done (x, r, f->step, r->step_end[f->step & 1]);
+  Frame *f = rank_frame (r, frame);
+  const XOp *xop = &f->seg->x[op];
+  f->state[op] = OP_ENDED;
+  f->time[op] = at;
+  f->n_left--;
+  if (--r->n_outstanding + 1 == LOOKAHEAD_OPS)
+    r->room_at = at;
+  x->n_ops++;
+  r->step_end[f->step & 1] = MAX (r->step_end[f->step & 1], at);
+  if (xop->kind == LS_OP_HOST_SYNC || xop->kind == LS_OP_HOST_DELAY)
+    return;
+
+  Stream *st = &r->streams[xop->stream];
+  st->is_busy = false;
+  st->tail = at;
+  st->tail_span = f->span[op];
+  if (xop->kind != LS_OP_WAIT && xop->kind != LS_OP_RECORD)
+    st->tail_kind = LS_CAUSE_STREAM; /* events hand on what they waited for */
+  st->op = xop->next;
+  if (st->op == NO_OP) {
+    st->frame++;
+    frame_enter (r, xop->stream);
   }
+}
+
+void
+rank_ready (Run *x, Rank *r)
+{
+  if (r->is_ready)
+    return;
+  r->is_ready = true;
+  g_ptr_array_add (x->ready, r);
+  if (!ls_event_is_queued (&x->dispatch))
+    ls_engine_at (&x->engine, &x->dispatch, x->engine.now, LS_PHASE_DISPATCH);
 }

@@ -46,36 +46,6 @@ rank_clear (Rank *r)
   coarsen_rank_clear (r);
 }
 
-/* --- ops that end ------------------------------------------------------- */
-
-void
-rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at)
-{
-  Frame *f = rank_frame (r, frame);
-  const XOp *xop = &f->seg->x[op];
-  f->state[op] = OP_ENDED;
-  f->time[op] = at;
-  f->n_left--;
-  if (--r->n_outstanding + 1 == LOOKAHEAD_OPS)
-    r->room_at = at;
-  x->n_ops++;
-  r->step_end[f->step & 1] = MAX (r->step_end[f->step & 1], at);
-  if (xop->kind == LS_OP_HOST_SYNC || xop->kind == LS_OP_HOST_DELAY)
-    return;
-
-  Stream *st = &r->streams[xop->stream];
-  st->is_busy = false;
-  st->tail = at;
-  st->tail_span = f->span[op];
-  if (xop->kind != LS_OP_WAIT && xop->kind != LS_OP_RECORD)
-    st->tail_kind = LS_CAUSE_STREAM; /* events hand on what they waited for */
-  st->op = xop->next;
-  if (st->op == NO_OP) {
-    st->frame++;
-    frame_enter (r, xop->stream);
-  }
-}
-
 /* --- the host ----------------------------------------------------------- */
 
 /* True, and when and by which span, once the dependency of an op of this frame is met.
@@ -174,11 +144,27 @@ has_room (Rank *r)
   return true;
 }
 
+/* The frames at the front that are over. */
+static void
+retire_frames (Run *x, Rank *r)
+{
+  while (r->frames_first < r->frames_end) {
+    Frame *f = rank_frame (r, r->frames_first);
+    if (f->n_left > 0)
+      return;
+    x->n_segments++;
+    coarsen_frame_over (x, r, r->frames_first);
+    r->frames_first++;
+    if (f->instance_id + 1 == r->program->n_instances)
+      step_rank_done (x, r, f->step, r->step_end[f->step & 1]);
+  }
+}
+
 void
 host_advance (Run *x, Rank *r)
 {
   for (;;) {
-    frame_retire (x, r);
+    retire_frames (x, r);
     if (r->frames_end > r->frames_first) {
       uint64_t ordinal = r->frames_end - 1;
       Frame *f = rank_frame (r, ordinal);
@@ -290,17 +276,6 @@ static void
 wake_fired (LsEvent *event, void *context)
 {
   rank_advance (context, (Rank *) ((char *) event - G_STRUCT_OFFSET (Rank, wake)));
-}
-
-void
-rank_ready (Run *x, Rank *r)
-{
-  if (r->is_ready)
-    return;
-  r->is_ready = true;
-  g_ptr_array_add (x->ready, r);
-  if (!ls_event_is_queued (&x->dispatch))
-    ls_engine_at (&x->engine, &x->dispatch, x->engine.now, LS_PHASE_DISPATCH);
 }
 
 /* Each step but the first may be the last until it is over on all ranks. */

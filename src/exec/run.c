@@ -322,10 +322,10 @@ run_from (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *cal
     choose_recorded (&x);
     if (check_limits (&x, error)) {
       run_init (&x);
-      bool is_over = calls_plan (&x, error) && run_clock (&x, error);
+      bool is_over = run_plan_calls (&x, error) && run_clock (&x, error);
       *ret_is_lost = x.begins_at_quiescence && !x.is_periodic;
       if (is_over && !*ret_is_lost)
-        timeline = spans_collect (&x);
+        timeline = timeline_collect (&x);
     }
   }
   if (ret_cost_share && timeline)

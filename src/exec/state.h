@@ -222,7 +222,16 @@ typedef struct {
   Call *calls;
 } Channel;
 
-typedef struct Copies Copies; /* copy.c */
+/* A copy engine. */
+typedef struct {
+  Motion motion; /* first member */
+  bool is_busy;
+  uint32_t rank;
+  uint64_t frame;
+  uint16_t op;
+  Call *calls;
+} Copy;
+
 typedef struct Steady Steady; /* steady.c */
 
 /* Ranks, communicators and resources are those of the quotient (fold.h). */
@@ -246,8 +255,8 @@ struct Run {
   uint32_t *spans_of_role; /* [n_roles] spans of one step of one rank */
   Rank *ranks;
   Comm *comms;
-  Channel *channels; /* [2 * n_ranks]: to next, to previous */
-  Copies *copies;    /* [n_ranks] */
+  Channel *channels;                    /* [2 * n_ranks]: to next, to previous */
+  Copy (*copies)[LS_N_COPY_DIRECTIONS]; /* [n_ranks] by LsCopyDirection */
   LsEvent dispatch;
   GPtrArray *ready;      /* Rank */
   GPtrArray *ready_next; /* scratch of dispatch */
@@ -274,6 +283,8 @@ struct Run {
 
 /* compile.c */
 gboolean run_compile (Run *x, const LsCalibration *calibration, GError **error);
+/* The calls of all communicators, channels and copy engines, each once. Errors as of call_plan(). */
+gboolean run_plan_calls (Run *x, GError **error);
 
 static inline Frame *
 rank_frame (Rank *r, uint64_t ordinal)
@@ -290,8 +301,9 @@ rank_begins_step (const Rank *r)
 
 /* frame.c */
 void frame_open (Run *x, Rank *r);           /* of the next instance of the program */
-void frame_retire (Run *x, Rank *r);         /* those at the front that are over    */
 void frame_enter (Rank *r, uint32_t stream); /* past frames without ops of the stream */
+void rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
+void rank_ready (Run *x, Rank *r); /* advance it once all completions of this instant are applied */
 
 /* kernel.c */
 /* As much of a kernel's rate as communication beside it ever takes. */
@@ -333,8 +345,6 @@ EventRecord *event_record (Run *x, Rank *r, const Frame *f, const LsOp *op); /* 
 void rank_init (Run *x, Rank *r, uint32_t id);
 void rank_clear (Rank *r);
 void rank_advance (Run *x, Rank *r);
-void rank_ready (Run *x, Rank *r); /* advance it once all completions of this instant are applied */
-void rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
 
 /* spans.c: something of this step was over at this time, of weight digest_of() or, of several alike, their
  * sum: the digest is linear in it, and depends on times from the start of the step only. */
@@ -371,12 +381,6 @@ void group_hide_partial_matches (Rank *r);
 void copies_init (Run *x);
 bool copy_can_start (const Run *x, const Rank *r, const LsOp *op);
 void copy_start (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
-/* Its path, as one flow. In arena. */
-const LsCollPlan *copy_plan (const Run *x, uint32_t gpu, LsCopyDirection direction, uint64_t bytes,
-                             LsArena *arena);
-Call **copy_calls (Run *x, uint32_t rank, LsCopyDirection direction);
-void copies_count_bytes (const Run *x, uint32_t step, ExactBytes *resource_bytes);
-const Call *copies_calls (const Run *x, uint32_t rank, LsCopyDirection direction);
 
 /* conserve.c: a violation is LS_ERROR_FAILED, an error of ours and not of the input */
 void conserve_flow (Run *x, const LsFlow *f, double asked);           /* that is over  */
@@ -386,7 +390,6 @@ gboolean conserve_step (const Run *x, uint32_t step, GError **error); /* that is
 SpanRef span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime matched, LsTime end,
                   LsCause kind, SpanRef cause);
 LsSpan *span_at (Rank *r, SpanRef span);
-LsTimeline *spans_collect (Run *x);
 
 /* steps.c */
 void step_rank_done (Run *x, Rank *r, uint32_t step, LsTime end);
@@ -396,6 +399,9 @@ void steady_init (Run *x); /* after the ranks */
 /* The host goes on behind this op, a HOST_SYNC; where all that follow are known to be like it, the step is
  * the last. */
 void steady_pass (Run *x, const Rank *r, const Frame *f, uint64_t frame, uint16_t op);
+
+/* timeline.c: the reported step, and what overlaps its end. */
+LsTimeline *timeline_collect (Run *x);
 
 /* blocked.c */
 /* What the head of the rank's compute stream waits for. */

@@ -4,6 +4,7 @@
 
 #include "data/jobs/read_schedule.h"
 #include "schedules/sched.h"
+#include "schedules/sched_layout.h"
 
 static uint32_t
 n_micro_batches (const LsStrategy *s)

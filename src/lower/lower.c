@@ -9,7 +9,7 @@
 
 #include <lockstep/error.h>
 
-#include "lower/lower_state.h"
+#include "lower/data/lower_dp.h"
 #include "model/expert_load.h"
 #include "plan/bind.h"
 #include "strategy/chunks.h"
@@ -37,10 +37,24 @@ kernel_equal (gconstpointer a, gconstpointer b)
       && strcmp (x->name, y->name) == 0;
 }
 
+static const DpBackend *const backends[LS_N_DP_KINDS] = {
+  [LS_DP_AUTO] = &dp_backend_none,
+  [LS_DP_NONE] = &dp_backend_none,
+  [LS_DP_PS] = &dp_backend_ps,
+  [LS_DP_DDP] = &dp_backend_ddp,
+  [LS_DP_MEGATRON] = &dp_backend_megatron,
+  [LS_DP_FSDP1] = &dp_backend_fsdp1,
+  [LS_DP_FSDP2] = &dp_backend_fsdp2,
+  [LS_DP_DEEPSPEED] = &dp_backend_deepspeed,
+  [LS_DP_XLA_FSDP] = &dp_backend_xla_fsdp,
+};
+
 static void
 lower_init (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs)
 {
   *l = (Lower) { .model = m, .s = s, .costs = costs };
+  bool is_zero3 = s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage == 3;
+  l->backend = is_zero3 ? &dp_backend_deepspeed3 : backends[s->dp_kind];
   l->shard = ls_strategy_shard (s);
   l->mesh = (LsMesh) {
     .tp = s->tp, .cp = s->cp, .dp = s->dp, .pp = s->pp, .shard = s->zero_group, .ep = s->ep, .etp = s->etp

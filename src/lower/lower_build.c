@@ -277,7 +277,7 @@ build_device_sync (Build *b)
     bool is_used = s == LS_STREAM_COMPUTE || s == LS_STREAM_GLOBAL || (s == LS_STREAM_TP && l->mesh.tp > 1)
         || (s == LS_STREAM_DP && l->mesh.dp * l->mesh.cp > 1) || (s == LS_STREAM_CP && l->mesh.cp > 1)
         || (s == LS_STREAM_PP_FWD && l->mesh.pp > 1) || (s == LS_STREAM_EP && l->mesh.ep * l->mesh.etp > 1)
-        || ((s == LS_STREAM_GATHER || s == LS_STREAM_REPLICA) && dp_backend (l)->steps_on_shards);
+        || ((s == LS_STREAM_GATHER || s == LS_STREAM_REPLICA) && l->backend->steps_on_shards);
     if (is_used)
       deps[n++] = (LsDep) { LS_DEP_STREAM, (uint16_t) s };
   }

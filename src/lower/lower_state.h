@@ -46,6 +46,7 @@ typedef struct {
   const LsModel *model;
   const LsStrategy *s;
   const LsLowerCosts *costs; /* NULL: not known                                  */
+  const struct DpBackend *backend;
   LsShard shard;
   LsMesh mesh;
   uint32_t n_cp_roles; /* cp where its ranks compute different things, else 1    */

@@ -17,7 +17,7 @@ static uint32_t
 n_parts (const Lower *l, bool is_expert, Cut cut)
 {
   uint32_t parts[3];
-  dp_backend (l)->cuts (l, is_expert, &parts[CUT_PARAMS], &parts[CUT_GRADS], &parts[CUT_OPTIMIZER]);
+  l->backend->cuts (l, is_expert, &parts[CUT_PARAMS], &parts[CUT_GRADS], &parts[CUT_OPTIMIZER]);
   return parts[cut];
 }
 
@@ -52,10 +52,10 @@ segment_step_begin (Lower *l, uint32_t pp_rank)
   uint64_t n = n_kept (l, pp_rank, CUT_GRADS);
   LsKernel zero = ls_kernel_stream ("zero gradients", LS_KERNEL_MEMSET, l->shard.grad_dtype, 1, n,
                                     (double) dp_grad_bytes (l, n), 0);
-  if (!dp_backend (l)->steps_on_shards) /* torch sets them to None */
+  if (!l->backend->steps_on_shards) /* torch sets them to None */
     build_kernel (&b, &zero, LS_TAG_OPTIMIZER);
-  if (dp_backend (l)->step_begin)
-    dp_backend (l)->step_begin (&b, pp_rank);
+  if (l->backend->step_begin)
+    l->backend->step_begin (&b, pp_rank);
   send_norm_back (&b, pp_rank);
   g_autofree char *name = g_strdup_printf ("begin stage %u", pp_rank);
   return build_finish (&b, name);
@@ -128,7 +128,7 @@ optimizer (Build *b, uint32_t pp_rank)
   Lower *l = b->l;
   uint64_t n = n_kept (l, pp_rank, CUT_OPTIMIZER);
   g_autoptr (GArray) kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
-  bool steps_on_shards = dp_backend (l)->steps_on_shards;
+  bool steps_on_shards = l->backend->steps_on_shards;
   if (steps_on_shards)
     ls_optimizer_kernels_sharded (n, l->shard.dtype, kernels);
   else
@@ -167,14 +167,14 @@ segment_step_end (Lower *l, uint32_t pp_rank)
 {
   Build b;
   build_init (&b, l);
-  if (dp_backend (l)->reduce_rest)
-    dp_backend (l)->reduce_rest (&b, pp_rank);
+  if (l->backend->reduce_rest)
+    l->backend->reduce_rest (&b, pp_rank);
   reduce_pipes (&b, pp_rank);
   reduce_replicated (&b, pp_rank);
   reduce_tied_embedding (&b, pp_rank);
   optimizer (&b, pp_rank);
-  if (dp_backend (l)->step_end)
-    dp_backend (l)->step_end (&b, pp_rank);
+  if (l->backend->step_end)
+    l->backend->step_end (&b, pp_rank);
   g_autofree char *name = g_strdup_printf ("end stage %u", pp_rank);
   return build_finish (&b, name);
 }
@@ -182,7 +182,7 @@ segment_step_end (Lower *l, uint32_t pp_rank)
 uint32_t
 segment_early_gather (Lower *l, uint32_t pp_rank, uint32_t chunk)
 {
-  const DpBackend *backend = dp_backend (l);
+  const DpBackend *backend = l->backend;
   Build b;
   build_init (&b, l);
   if (!backend->early_gather || !backend->early_gather (&b, pp_rank, chunk)) {
@@ -198,7 +198,7 @@ segment_gather_chunk (Lower *l, uint32_t pp_rank, uint32_t chunk)
 {
   Build b;
   build_init (&b, l);
-  dp_backend (l)->gather_chunk (&b, pp_rank, chunk);
+  l->backend->gather_chunk (&b, pp_rank, chunk);
   g_autofree char *name = g_strdup_printf ("gather parameters stage %u chunk %u", pp_rank, chunk);
   return build_finish (&b, name);
 }
@@ -208,7 +208,7 @@ segment_reduce_chunk (Lower *l, uint32_t pp_rank, uint32_t chunk)
 {
   Build b;
   build_init (&b, l);
-  dp_backend (l)->reduce_chunk (&b, pp_rank, chunk);
+  l->backend->reduce_chunk (&b, pp_rank, chunk);
   g_autofree char *name = g_strdup_printf ("reduce gradients stage %u chunk %u", pp_rank, chunk);
   return build_finish (&b, name);
 }
@@ -239,8 +239,8 @@ step_static_memory (const Lower *l, uint32_t pp_rank, LsProgram *p)
   bytes[LS_MEM_OPTIMIZER] = n_kept (l, pp_rank, CUT_OPTIMIZER) * (is_mixed ? 12 : 8);
   bytes[LS_MEM_WORKSPACE] = placeholder_bytes (l, pp_rank);
   uint64_t all = states (bytes);
-  if (dp_backend (l)->static_memory)
-    dp_backend (l)->static_memory (l, pp_rank, bytes);
+  if (l->backend->static_memory)
+    l->backend->static_memory (l, pp_rank, bytes);
   if (l->s->offload != LS_OFFLOAD_NONE)
     *(l->s->offload_to == LS_OFFLOAD_TO_NVME ? &p->nvme_bytes : &p->host_bytes) = all - states (bytes);
 }

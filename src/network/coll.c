@@ -28,49 +28,6 @@ static const LsCollAlgorithm *const registry[LS_N_ALGORITHMS - 1] = {
   [LS_ALGORITHM_TORUS - 1] = &ls_coll_torus,
 };
 
-static const char *const protocol_names[LS_N_PROTOCOLS] = {
-  [LS_PROTOCOL_AUTO] = "auto",
-  [LS_PROTOCOL_SIMPLE] = "Simple",
-  [LS_PROTOCOL_LL] = "LL",
-  [LS_PROTOCOL_LL128] = "LL128",
-};
-
-static const char *const kind_names[LS_N_COLL_KINDS] = {
-  [LS_COLL_ALL_REDUCE] = "all-reduce",
-  [LS_COLL_ALL_GATHER] = "all-gather",
-  [LS_COLL_REDUCE_SCATTER] = "reduce-scatter",
-  [LS_COLL_BROADCAST] = "broadcast",
-  [LS_COLL_REDUCE] = "reduce",
-  [LS_COLL_ALL_TO_ALL] = "all-to-all",
-  [LS_COLL_GATHER] = "gather",
-  [LS_COLL_SCATTER] = "scatter",
-  [LS_COLL_BARRIER] = "barrier",
-  [LS_COLL_PERMUTE] = "permute",
-  [LS_COLL_COPY_PERMUTE] = "copy-permute",
-  [LS_COLL_SEND_RECV] = "send-recv",
-};
-
-const char *
-ls_coll_kind_name (LsCollKind kind)
-{
-  g_assert (kind < LS_N_COLL_KINDS);
-  return kind_names[kind];
-}
-
-bool
-ls_coll_kind_has_root (LsCollKind kind)
-{
-  return kind == LS_COLL_BROADCAST || kind == LS_COLL_REDUCE || kind == LS_COLL_GATHER
-      || kind == LS_COLL_SCATTER;
-}
-
-const char *
-ls_protocol_name (LsProtocol protocol)
-{
-  g_assert (protocol < LS_N_PROTOCOLS);
-  return protocol_names[protocol];
-}
-
 const char *const *
 ls_coll_algorithms (void)
 {
@@ -100,27 +57,6 @@ ls_coll_algorithm_find (const char *name, LsAlgorithm *ret)
       return true;
     }
   return false;
-}
-
-double
-ls_coll_wire_factor (LsCollKind kind, uint32_t n)
-{
-  if (n < 2)
-    return 0;
-  switch (kind) {
-  case LS_COLL_ALL_REDUCE:
-    return 2.0 * (n - 1) / n;
-  case LS_COLL_ALL_GATHER:
-  case LS_COLL_REDUCE_SCATTER:
-  case LS_COLL_ALL_TO_ALL:
-  case LS_COLL_GATHER:
-  case LS_COLL_SCATTER:
-    return (n - 1.0) / n;
-  case LS_COLL_BARRIER:
-    return 0;
-  default:
-    return 1;
-  }
 }
 
 typedef struct {
@@ -323,7 +259,7 @@ ls_coll_rule (const char *algorithm)
   GString *rule = g_string_new (NULL);
   for (int kind = 0; kind < LS_N_COLL_KINDS; kind++)
     if (a->kinds & LS_COLL_BIT (kind))
-      g_string_append_printf (rule, "%s%s", rule->len > 0 ? ", " : "", kind_names[kind]);
+      g_string_append_printf (rule, "%s%s", rule->len > 0 ? ", " : "", ls_coll_kind_name ((LsCollKind) kind));
   if (a->only_simple)
     g_string_append (rule, ", only with Simple");
   if (a->wants)

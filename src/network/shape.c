@@ -11,9 +11,9 @@
  * not charge for it again: so many chunks that filling takes 1 / 32 of the time. */
 #define CHUNKS_PER_STAGE 32
 #define MIN_CHUNK_BYTES  2048
-/* Bounds a script: some 4 s. Beyond it chunks grow, and filling takes longer. */
 /* Of channels that enter hosts differently: far more than are run (limits.c). */
-#define MAX_ENTRIES  (UINT64_C (1) << 20)
+#define MAX_ENTRIES (UINT64_C (1) << 20)
+/* Bounds a script: some 4 s. Beyond it chunks grow, and filling takes longer. */
 #define MAX_MESSAGES (UINT64_C (1) << 25)
 
 uint32_t

@@ -111,8 +111,6 @@ const LsSched *ls_sched_at (guint i);            /* NULL past the end */
 /* NULL if the schedule can be made for the shape, else a static text with the rule that
  * the shape breaks. */
 const char *ls_sched_refusal (const LsSched *sched, const LsSchedShape *shape);
-/* Chunks per rank; the shape must be legal. */
-uint32_t ls_sched_n_chunks (const LsSched *sched, const LsSchedShape *shape);
 /* It cuts the model into as many chunks as it needs, and leaves no choice. */
 bool ls_sched_fixes_chunks (const LsSched *sched);
 /* Its order is searched for, within a limit of memory. */

@@ -2,6 +2,12 @@
 
 /* ---- which stage is where ---- */
 
+uint32_t
+ls_sched_n_chunks (const LsSched *sched, const LsSchedShape *shape)
+{
+  return sched->n_chunks ? sched->n_chunks (shape) : MAX (shape->vpp, 1);
+}
+
 static LsStageRef
 place_pipe (uint32_t pp, uint32_t n_pipes, uint32_t rank, uint32_t pipe)
 {

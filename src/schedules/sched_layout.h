@@ -32,6 +32,9 @@ typedef struct {
   GArray **ranks; /* [n_ranks] of LsAction */
 } LsOrders;
 
+/* Chunks per rank; the shape must be legal. */
+uint32_t ls_sched_n_chunks (const LsSched *sched, const LsSchedShape *shape);
+
 /* Of a legal shape; free with ls_orders_free. */
 LsOrders *ls_sched_orders (const LsSched *sched, const LsSchedShape *shape);
 /* Empty orders; what is at each (rank, chunk), copied. A stage whose home is not told is

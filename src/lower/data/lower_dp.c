@@ -1,36 +1,13 @@
 #include "lower/data/lower_dp.h"
 
-const DpBackend *
-dp_backend (const Lower *l)
-{
-  switch (l->s->dp_kind) {
-  case LS_DP_DDP:
-    return &dp_backend_ddp;
-  case LS_DP_MEGATRON:
-    return &dp_backend_megatron;
-  case LS_DP_XLA_FSDP:
-    return &dp_backend_xla_fsdp;
-  case LS_DP_FSDP1:
-    return &dp_backend_fsdp1;
-  case LS_DP_FSDP2:
-    return &dp_backend_fsdp2;
-  case LS_DP_PS:
-    return &dp_backend_ps;
-  case LS_DP_DEEPSPEED:
-    return l->s->zero_stage == 3 ? &dp_backend_deepspeed3 : &dp_backend_deepspeed;
-  default:
-    return &dp_backend_none;
-  }
-}
-
 DpTurn *
 dp_turns (const Lower *l, uint32_t pp_rank)
 {
   DpTurn *turns = g_new (DpTurn, l->n_chunks);
   for (uint32_t c = 0; c < l->n_chunks; c++)
     turns[c] = (DpTurn) { G_MAXUINT, G_MAXUINT };
-  if (dp_backend (l)->turns)
-    dp_backend (l)->turns (l, pp_rank, turns);
+  if (l->backend->turns)
+    l->backend->turns (l, pp_rank, turns);
   return turns;
 }
 

@@ -1,8 +1,8 @@
 /* lower/data/lower_dp.h — backends of data parallelism: who holds what of parameters, gradients
  * and optimizer state, when parameters are gathered and when gradients are reduced (private).
  *
- * One lower_dp_X.c each, found by dp_backend(). A backend is asked at fixed places while segments
- * are built, and puts its collectives, waits and buffers there:
+ * One lower_dp_X.c each, and a line in the table of lower/lower.c. A backend is asked at fixed places while
+ * segments are built, and puts its collectives, waits and buffers there:
  *
  *     step_begin
  *     each pass (F, B; or I and W) over a chunk:
@@ -80,9 +80,6 @@ dp_completes (const DpPass *p)
 {
   return p->is_last && (p->type == LS_ACTION_B || p->type == LS_ACTION_W);
 }
-
-/* Of a resolved strategy; never NULL. */
-const DpBackend *dp_backend (const Lower *l);
 
 /* [n_chunks], newly allocated. */
 DpTurn *dp_turns (const Lower *l, uint32_t pp_rank);

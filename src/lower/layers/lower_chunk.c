@@ -183,7 +183,7 @@ segment_pass (Lower *l, DpPass *p)
     [LS_ACTION_I] = "input gradients",
     [LS_ACTION_W] = "weight gradients",
   };
-  const DpBackend *backend = dp_backend (l);
+  const DpBackend *backend = l->backend;
   const Chunk *c = p->c;
   g_autofree char *variant = backend->variant ? backend->variant (l, p) : NULL;
   g_autofree char *again = c->n_recomputed > 0 && c->n_recomputed < c->n_layers

@@ -23,7 +23,7 @@ n_owned (const Lower *l, const Chunk *c)
   uint64_t owned = 0;
   for (int is_expert = 0; is_expert < 2; is_expert++) {
     uint32_t params, grads, optimizer;
-    dp_backend (l)->cuts (l, is_expert, &params, &grads, &optimizer);
+    l->backend->cuts (l, is_expert, &params, &grads, &optimizer);
     owned += dp_part (n[is_expert], optimizer);
   }
   return owned;
