@@ -3,7 +3,7 @@
 #ifndef LS_ASK_COLLECTIVE_CALL_H
 #define LS_ASK_COLLECTIVE_CALL_H
 
-#include "ask/collective.h"
+#include "ask/collective_sizes.h"
 #include "ask/collective_table.h"
 #include "cluster/cluster.h"
 #include "network/coll.h"

@@ -3,7 +3,7 @@
 #ifndef LS_ASK_COLLECTIVE_RUN_H
 #define LS_ASK_COLLECTIVE_RUN_H
 
-#include "ask/collective.h"
+#include "ask/collective_sizes.h"
 #include "ask/collective_call.h"
 #include "network/coll.h"
 

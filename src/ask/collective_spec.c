@@ -1,7 +1,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "ask/collective.h"
+#include "ask/collective_sizes.h"
 #include "data/measured/read_collectives.h"
 #include "data/text/field.h"
 #include "job/doublings.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask/kernel.h"
+#include "ask/kernel_times.h"
 #include "data/jobs/kernel_kinds.h"
 
 #define MAX_SIZE 1e9 /* of a dimension */

@@ -22,7 +22,7 @@
 #include "cluster/dealt.h"
 #include "cluster/index.h"
 #include "cluster/layout.h"
-#include "cluster/mesh.h"
+#include "cluster/nvlink_mesh.h"
 #include "cluster/spec.h"
 #include "cluster/ways.h"
 

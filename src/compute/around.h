@@ -8,7 +8,7 @@
  *   graph_gap     the same inside a CUDA graph: a kernel that its graph launches starts so much earlier than from a queue
  *   memcpy_share  share of the HBM bandwidth that a copy within the GPU reaches (LS_ACCESS_MEMCPY)
  *   gemms         how the GEMMs of the library occupy the SMs, and by what they take longer beside a kernel that holds a share
- *                 s of these (exec/kernel.c):
+ *                 s of these (exec/kernel_run.c):
  *                   tiles       a block for each tile of the result: time * 1 / (1 - lost * s)
  *                   clusters    the same in clusters of blocks that start together on neighbouring SMs, so that an SM that is held
  *                               may cost its neighbour too: lost is of its own

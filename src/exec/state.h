@@ -305,7 +305,7 @@ void frame_enter (Rank *r, uint32_t stream); /* past frames without ops of the s
 void rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
 void rank_ready (Run *x, Rank *r); /* advance it once all completions of this instant are applied */
 
-/* kernel.c */
+/* kernel_run.c */
 /* As much of a kernel's rate as communication beside it ever takes. */
 #define MOST_SHARE 0.95
 /* An op that could start: the head of a stream, when, and what it waited for last. */
@@ -365,7 +365,7 @@ Messages *motion_messages (Run *x, const LsScript *script);
 void comm_matched (Run *x, uint32_t rank, uint64_t frame, uint16_t op, LsTime at);
 void comm_over (Run *x, uint32_t rank, uint64_t frame, uint16_t op, uint64_t sm_share, LsTime at);
 
-/* collective.c */
+/* rendezvous.c */
 void collectives_init (Run *x);
 void comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
 

@@ -9,7 +9,7 @@
 #include "data/traces/trace_json.h"
 #include "exec/shortcuts/plan_bound.h"
 #include "job/budget.h"
-#include "job/idle.h"
+#include "job/job_idle.h"
 #include "job/job_notes.h"
 #include "job/job_order.h"
 #include "job/job_retries.h"

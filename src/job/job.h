@@ -14,12 +14,12 @@
 #ifndef LS_JOB_JOB_H
 #define LS_JOB_JOB_H
 
-#include "analysis/measured.h"
+#include "analysis/logged_step.h"
 #include "analysis/report.h"
 #include "data/text/field.h"
 #include "exec/run.h"
 #include "job/hardware.h"
-#include "job/headroom.h"
+#include "job/job_headroom.h"
 #include "strategy/strategy.h"
 
 /* LS_JOB_NETWORK_ALL: flow, and report.networks says what the others make of it. */

@@ -25,7 +25,7 @@ gboolean ls_job_settle_retries (LsJobResult *r, const LsHardware *chosen, const 
 void ls_job_fit_retries (LsJobResult *r);
 
 /* Appends to the notes of a result what a user is to know of them: retries, no memory left, or segments that
- * come so near to the limit that what no simulated category holds (job/headroom.h) meets it. */
+ * come so near to the limit that what no simulated category holds (job/job_headroom.h) meets it. */
 void ls_job_note_retries (const LsJobSpec *spec, LsJobResult *r);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef LS_JOB_MEASURED_SPEC_H
 #define LS_JOB_MEASURED_SPEC_H
 
-#include "analysis/measured.h"
+#include "analysis/logged_step.h"
 
 #define LS_MEASURED_EXPECTED                                                                                                  \
   "a time with a unit such as 13.9s; behind it, if they are known, tflops=145 (of one rank), memory=61GiB, tokens_per_s=9400" \

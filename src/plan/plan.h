@@ -162,7 +162,7 @@ typedef struct {
   uint8_t algorithm; /* LsAlgorithm, collectives */
   uint8_t dtype;
   uint8_t parts;    /* LsParts    */
-  bool has_margin;  /* a collective: GEMMs are launched on the SMs that it leaves (exec/kernel.c) */
+  bool has_margin;  /* a collective: GEMMs are launched on the SMs that it leaves (exec/kernel_run.c) */
   bool is_in_graph; /* a kernel: launched by a CUDA graph, behind another */
   uint16_t layer;   /* index in the chunk; UINT16_MAX: none */
   uint16_t unit;    /* bucket; UINT16_MAX: none             */

@@ -2,7 +2,8 @@
 # src/README.md, the map, names exactly the files under src/, but for the manual, which has an
 # index of its own (manual.sh): the first column of
 # the tables below each "### ROOM/", where `x.[ch]` stands for two; and every other
-# name with a slash, such as `core/flow.h`, exists.
+# name with a slash, such as `core/flow.h`, exists. No two rooms or folders have files of one name, but for x.[ch]
+# and public headers.
 # Usage: map.sh ROOT; prints each difference and fails if there is one.
 set -euo pipefail
 root=$1
@@ -43,6 +44,12 @@ while IFS= read -r name; do
     status=1
   fi
 done < <(mentioned)
+# "NAME PLACE" of each file but for public headers; one line for x.c and x.h of one place.
+stems() { present | grep -v '^include/' | sed -E 's,^(.*)/([^/]*)\.[ch]$,\2 \1,' | sort -u; }
+while IFS= read -r name; do
+  printf 'src: %s is a file of:%s\n' "$name" "$(stems | awk -v name="$name" '$1 == name { printf " %s", $2 }')"
+  status=1
+done < <(stems | cut -d' ' -f1 | uniq -d)
 n=$(mapped | wc -l)
 printf '%d files on the map\n' "$n"
 ((n > 0)) || status=1

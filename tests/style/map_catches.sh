@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # map.sh must accept a true map, and report a file that is not on it, a file that
-# is only on it, and a mention of what does not exist.
+# is only on it, a name that two rooms have, and a mention of what does not exist.
 set -euo pipefail
 map=$1
 tree=$(mktemp -d)
@@ -30,7 +30,9 @@ refuses() {
 "$map" "$tree"
 touch "$tree/src/core/new.c"
 refuses '> core/new.c'
-rm "$tree/src/core/new.c" "$tree/src/base/a.h"
+mv "$tree/src/core/new.c" "$tree/src/core/a.c"
+refuses 'a is a file of: base core'
+rm "$tree/src/core/a.c" "$tree/src/base/a.h"
 refuses '< base/a.h'
 touch "$tree/src/base/a.h"
 printf '%s\nsee `core/gone.h`\n' "$good" > "$tree/src/README.md"

@@ -2,7 +2,7 @@
 #ifndef LS_SHOW_FITS_WRITE_KERNEL_H
 #define LS_SHOW_FITS_WRITE_KERNEL_H
 
-#include "ask/kernel.h"
+#include "ask/kernel_times.h"
 
 /* Newly allocated, ending in a newline. */
 char *ls_kernel_rows_to_json (const LsKernelRows *rows);

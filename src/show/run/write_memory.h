@@ -3,7 +3,7 @@
 #ifndef LS_SHOW_RUN_WRITE_MEMORY_H
 #define LS_SHOW_RUN_WRITE_MEMORY_H
 
-#include "ask/memory.h"
+#include "ask/memory_view.h"
 #include "show/write_whatif.h"
 
 /* "These changes make it fit ...", a table; nothing for NULL. */

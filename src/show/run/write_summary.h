@@ -4,7 +4,7 @@
 #define LS_SHOW_RUN_WRITE_SUMMARY_H
 
 #include "analysis/interval.h"
-#include "analysis/measured.h"
+#include "analysis/logged_step.h"
 #include "analysis/report.h"
 #include "show/run/write_critical.h"
 #include "show/run/write_sensitivity.h"

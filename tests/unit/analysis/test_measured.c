@@ -1,6 +1,6 @@
 /* Pins what is said of logged numbers: that they agree where they were made from the job, each known way of
  * counting FLOPs where it was used, and another batch or sequence where tokens differ. */
-#include "analysis/measured.h"
+#include "analysis/logged_step.h"
 
 #include <string.h>
 

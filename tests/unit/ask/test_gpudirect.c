@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "ask/collective.h"
+#include "ask/collective_sizes.h"
 #include "data/datadir.h"
 #include "data/machines/read_cluster.h"
 

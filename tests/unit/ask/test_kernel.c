@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ask/kernel.h"
+#include "ask/kernel_times.h"
 
 typedef struct {
   const char *key, *value;

@@ -8,7 +8,7 @@
 
 #include <lockstep/error.h>
 
-#include "ask/memory.h"
+#include "ask/memory_view.h"
 #include "ask/memory_advice.h"
 #include "ask/whatif.h"
 #include "data/jobs/read_model.h"

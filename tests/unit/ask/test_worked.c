@@ -9,8 +9,8 @@
 #include "tiny_cluster.h"
 #include "tiny_torus.h"
 
-#include "ask/collective.h"
-#include "ask/kernel.h"
+#include "ask/collective_sizes.h"
+#include "ask/kernel_times.h"
 #include "data/machines/read_gpu.h"
 #include "job/job.h"
 #include "lower/lower.h"

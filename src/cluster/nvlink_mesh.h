@@ -1,7 +1,7 @@
-/* cluster/mesh.h — GPUs of a node joined straight by NVLinks (private to cluster/):
+/* cluster/nvlink_mesh.h — GPUs of a node joined straight by NVLinks (private to cluster/):
  * which pairs, and the ways over them. */
-#ifndef LS_CLUSTER_MESH_H
-#define LS_CLUSTER_MESH_H
+#ifndef LS_CLUSTER_NVLINK_MESH_H
+#define LS_CLUSTER_NVLINK_MESH_H
 
 #include "cluster/cluster.h"
 #include "cluster/ways.h"

@@ -1,4 +1,4 @@
-#include "job/idle.h"
+#include "job/job_idle.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* ask/memory.h — what the ranks of a job hold, as a table and as a picture. */
-#ifndef LS_ASK_MEMORY_H
-#define LS_ASK_MEMORY_H
+/* ask/memory_view.h — what the ranks of a job hold, as a table and as a picture. */
+#ifndef LS_ASK_MEMORY_VIEW_H
+#define LS_ASK_MEMORY_VIEW_H
 
 #include "ask/memory_advice.h"
 #include "job/job.h"

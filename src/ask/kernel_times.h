@@ -1,6 +1,6 @@
-/* ask/kernel.h — which kernels somebody asks about, and their times on a GPU. */
-#ifndef LS_ASK_KERNEL_H
-#define LS_ASK_KERNEL_H
+/* ask/kernel_times.h — which kernels somebody asks about, and their times on a GPU. */
+#ifndef LS_ASK_KERNEL_TIMES_H
+#define LS_ASK_KERNEL_TIMES_H
 
 #include <glib.h>
 

@@ -1,4 +1,4 @@
-#include "ask/memory.h"
+#include "ask/memory_view.h"
 
 #include <math.h>
 

@@ -1,10 +1,10 @@
-/* job/headroom.h — how much memory a job is to leave free, and whose program it is.
+/* job/job_headroom.h — how much memory a job is to leave free, and whose program it is.
  *
  * Asked for: `--headroom` says so, a size or a share of the accelerator's memory; with `--for` alone it is
  * what that program takes. Otherwise it is what the program takes whose way to be data parallel the
  * job has (dp_kinds in strategies/software), and is told, not demanded. */
-#ifndef LS_JOB_HEADROOM_H
-#define LS_JOB_HEADROOM_H
+#ifndef LS_JOB_JOB_HEADROOM_H
+#define LS_JOB_JOB_HEADROOM_H
 
 #include "analysis/headroom.h"
 #include "data/jobs/read_software.h"

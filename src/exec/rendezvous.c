@@ -1,4 +1,4 @@
-/* exec/collective.c — collectives: launched, resident, matched, latency, moving, done.
+/* exec/rendezvous.c — collectives: launched, resident, matched, latency, moving, done.
  *
  * Call number k of a communicator matches when all members have launched it. From
  * launch to end it holds its share of the SMs of each member. */

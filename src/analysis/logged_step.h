@@ -1,4 +1,4 @@
-/* analysis/measured.h — what a log says of a step that was run, beside what is predicted: whether its
+/* analysis/logged_step.h — what a log says of a step that was run, beside what is predicted: whether its
  * numbers agree with each other and with this job, and where not, what would explain it.
  *
  *     FLOPs of a step that the log counts = its TFLOP/s of a GPU * GPUs * its step time
@@ -6,8 +6,8 @@
  *
  * Programs count FLOPs in different ways; those that are known are tried, and the one that fits is named.
  * Nothing here changes the prediction. */
-#ifndef LS_ANALYSIS_MEASURED_H
-#define LS_ANALYSIS_MEASURED_H
+#ifndef LS_ANALYSIS_LOGGED_STEP_H
+#define LS_ANALYSIS_LOGGED_STEP_H
 
 #include "analysis/report.h"
 

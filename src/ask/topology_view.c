@@ -1,4 +1,4 @@
-#include "ask/topology.h"
+#include "ask/topology_view.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "cluster/mesh.h"
+#include "cluster/nvlink_mesh.h"
 
 #include "cluster/spec.h"
 

@@ -1,6 +1,6 @@
-/* job/idle.h — knobs that were set and make no difference to the job, in words. */
-#ifndef LS_JOB_IDLE_H
-#define LS_JOB_IDLE_H
+/* job/job_idle.h — knobs that were set and make no difference to the job, in words. */
+#ifndef LS_JOB_JOB_IDLE_H
+#define LS_JOB_JOB_IDLE_H
 
 #include "job/job.h"
 

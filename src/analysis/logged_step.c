@@ -1,4 +1,4 @@
-#include "analysis/measured.h"
+#include "analysis/logged_step.h"
 
 #include <math.h>
 

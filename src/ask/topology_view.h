@@ -1,6 +1,6 @@
-/* ask/topology.h — a cluster from its file, described, with ways that were asked for. */
-#ifndef LS_ASK_TOPOLOGY_H
-#define LS_ASK_TOPOLOGY_H
+/* ask/topology_view.h — a cluster from its file, described, with ways that were asked for. */
+#ifndef LS_ASK_TOPOLOGY_VIEW_H
+#define LS_ASK_TOPOLOGY_VIEW_H
 
 #include "analysis/topology.h"
 #include "base/diag.h"

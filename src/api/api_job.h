@@ -1,6 +1,6 @@
-/* api/job.h — what a job and its result consist of (private). */
-#ifndef LS_API_JOB_H
-#define LS_API_JOB_H
+/* api/api_job.h — what a job and its result consist of (private). */
+#ifndef LS_API_API_JOB_H
+#define LS_API_API_JOB_H
 
 #include <lockstep/lockstep.h>
 

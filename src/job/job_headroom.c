@@ -1,4 +1,4 @@
-#include "job/headroom.h"
+#include "job/job_headroom.h"
 
 #include <lockstep/units.h>
 

@@ -1,22 +1,31 @@
-/* One job: LsJob and LsResult of lockstep/lockstep.h. */
-#include "api/job.h"
+/* What lockstep/job.h has, but for the table of knobs. */
+#include "api/api_job.h"
 
 #include <string.h>
 
+#include "ask/memory_view.h"
+#include "ask/memory_advice.h"
 #include "ask/override_notes.h"
 #include "ask/sensitivity.h"
+#include "ask/whatif.h"
+#include "data/jobs/emit.h"
 #include "data/jobs/read_hf.h"
 #include "data/jobs/read_strategy.h"
 #include "data/text/write_file.h"
 #include "job/knobs.h"
 #include "job/placement.h"
 #include "show/plot/picture.h"
+#include "show/plot/plot_memory.h"
 #include "show/plot/plot_timeline.h"
 #include "show/run/trace_chrome.h"
 #include "show/run/write_links.h"
+#include "show/run/write_memory.h"
 #include "show/run/write_report.h"
 #include "show/run/write_spans.h"
 #include "show/run/write_summary.h"
+#include "show/write_whatif.h"
+
+/* --- jobs and results --- */
 
 /* A Chrome trace of more ranks shows one of each role. */
 #define TRACE_MAX_RANKS 16
@@ -277,4 +286,186 @@ ls_result_write_timeline (const LsResult *result, const char *path, GError **err
 {
   g_return_val_if_fail (result && path, FALSE);
   return ls_plot_timeline (result->job->timeline, result->title, path, error);
+}
+
+/* --- why a step takes its time; jobs for other programs --- */
+
+gboolean
+ls_result_find_critical_path (LsResult *result, GError **error)
+{
+  g_return_val_if_fail (result, FALSE);
+  if (result->critical_path)
+    return TRUE;
+  const LsJobResult *r = result->job;
+  result->critical_path = ls_critical_path_new (r->timeline, r->cluster, &r->hardware->nccl, error);
+  if (!result->critical_path)
+    return FALSE;
+  result->critical_summary = ls_path_summary_new (result->critical_path);
+  return TRUE;
+}
+
+gboolean
+ls_result_find_sensitivity (LsResult *result, const LsJob *job, guint n_threads, GError **error)
+{
+  g_return_val_if_fail (result && job, FALSE);
+  ls_sensitivity_free (result->sensitivity);
+  result->sensitivity = ls_sensitivity_new (&job->spec, result->job, n_threads, error);
+  return result->sensitivity != NULL;
+}
+
+gboolean
+ls_check_emit_target (const char *target, GError **error)
+{
+  g_return_val_if_fail (target, FALSE);
+  return ls_emit_check_target (target, error);
+}
+
+char *
+ls_result_emit (const LsResult *result, const LsJob *job, const char *target, char **ret_notes,
+                GError **error)
+{
+  g_return_val_if_fail (result && job && target && ret_notes, NULL);
+  const LsJobResult *r = result->job;
+  if (job->spec.trace) {
+    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+                 "--emit %s does not go with --trace: it is not known which knobs made its ops", target);
+    return NULL;
+  }
+  const LsEmitJob emitted
+      = { .model = &r->model, .strategy = &r->strategy, .order = job->spec.order, .title = result->title };
+  return ls_emit (&emitted, target, ret_notes, error);
+}
+
+/* --- what single changes gain --- */
+
+struct LsWhatIfs {
+  LsWhatIf *table;
+  char *title, *subtitle;
+};
+
+/* The job as what-ifs need it: without intervals and notes, in one network. */
+static LsJobResult *
+run_now (const LsJob *job, GError **error)
+{
+  LsJobSpec spec = job->spec; /* borrows all */
+  if (spec.network == LS_JOB_NETWORK_ALL)
+    spec.network = LS_JOB_NETWORK_FLOW;
+  return ls_job_spec_run (&spec, error);
+}
+
+LsWhatIfs *
+ls_what_ifs_new (const LsJob *job, guint n_threads, LsProgressFunc progress, gpointer data, GError **error)
+{
+  g_return_val_if_fail (job, NULL);
+  g_autoptr (LsJobResult) now = run_now (job, error);
+  if (!now)
+    return NULL;
+  const LsProgress told = { progress, data };
+  LsWhatIf *table = ls_what_if_new (&job->spec, now, n_threads, &told, error);
+  if (!table)
+    return NULL;
+  LsWhatIfs *w = g_new (LsWhatIfs, 1);
+  *w = (LsWhatIfs) { table, ls_job_title (now), ls_job_subtitle (now) };
+  return w;
+}
+
+void
+ls_what_ifs_free (LsWhatIfs *w)
+{
+  if (!w)
+    return;
+  ls_what_if_free (w->table);
+  g_free (w->title);
+  g_free (w->subtitle);
+  g_free (w);
+}
+
+char *
+ls_what_ifs_text (const LsWhatIfs *w, guint top)
+{
+  g_return_val_if_fail (w, NULL);
+  const LsWhatIfText text = { w->title, w->subtitle, top };
+  return ls_what_if_to_text (w->table, &text);
+}
+
+char *
+ls_what_ifs_json (const LsWhatIfs *w)
+{
+  g_return_val_if_fail (w, NULL);
+  return ls_what_if_to_json (w->table);
+}
+
+char *
+ls_what_ifs_csv (const LsWhatIfs *w)
+{
+  g_return_val_if_fail (w, NULL);
+  return ls_what_if_to_csv (w->table);
+}
+
+/* --- memory --- */
+
+gboolean
+ls_result_advise (LsResult *result, const LsJob *job, GError **error)
+{
+  g_return_val_if_fail (result && job, FALSE);
+  if (result->job->report.fits)
+    return TRUE;
+  ls_memory_advice_free (result->advice);
+  result->advice = ls_memory_advise (&job->spec, result->job, error);
+  return result->advice != NULL;
+}
+
+static char *
+format_memory (const LsResult *result, char *(*to) (const LsMemoryTable *t))
+{
+  g_autofree char *subtitle = ls_job_subtitle (result->job);
+  g_auto (LsMemoryTable) table = { 0 };
+  ls_memory_table_init (&table, result->job, result->title, subtitle, result->advice);
+  return to (&table);
+}
+
+char *
+ls_result_memory_text (const LsResult *result)
+{
+  g_return_val_if_fail (result, NULL);
+  return format_memory (result, ls_memory_to_text);
+}
+
+char *
+ls_result_memory_json (const LsResult *result)
+{
+  g_return_val_if_fail (result, NULL);
+  return format_memory (result, ls_memory_to_json);
+}
+
+char *
+ls_result_memory_csv (const LsResult *result)
+{
+  g_return_val_if_fail (result, NULL);
+  return format_memory (result, ls_memory_to_csv);
+}
+
+gboolean
+ls_result_write_memory_chart (const LsResult *result, gint64 rank, const char *path, GError **error)
+{
+  g_return_val_if_fail (result && path, FALSE);
+  const LsJobResult *job = result->job;
+  uint32_t shown = rank < 0 ? job->report.peak_rank : (uint32_t) MIN (rank, G_MAXUINT32);
+  g_autoptr (GArray) samples = ls_memory_curve_of (job, &result->memory, shown, error);
+  if (!samples)
+    return FALSE;
+  const LsTimeline *t = job->timeline;
+  g_autofree char *capacity = ls_format_bytes (job->report.capacity_bytes);
+  g_autofree char *note = g_strdup_printf ("rank %u%s, stage %u, %s clock; %s for the job", shown,
+                                           shown == job->report.peak_rank ? ", the fullest" : "",
+                                           job->plan->programs[job->plan->bindings[shown].role].stage,
+                                           ls_memory_clock_name (result->memory.clock), capacity);
+  const LsMemoryPlot plot = {
+    .title = result->title,
+    .note = note,
+    .samples = samples,
+    .window = t->window_end - t->window_start,
+    .capacity_bytes = job->report.capacity_bytes,
+  };
+  return ls_plot_memory (&plot, path, error);
 }

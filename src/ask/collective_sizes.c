@@ -1,4 +1,4 @@
-#include "ask/collective.h"
+#include "ask/collective_sizes.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "ask/kernel.h"
+#include "ask/kernel_times.h"
 
 #include <math.h>
 #include <stdlib.h>
