@@ -3,9 +3,7 @@
 
 #include "data/jobs/read_strategy.h"
 #include "data/text/write_file.h"
-#include "show/plot/plot_heat.h"
-#include "show/plot/plot_pareto.h"
-#include "show/plot/plot_scaling.h"
+#include "show/plot/plots.h"
 #include "show/write_sweep.h"
 #include "sweep/sweep_charts.h"
 

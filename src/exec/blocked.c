@@ -1,4 +1,7 @@
 /* exec/blocked.c — what a rank waits for, and the report when everybody waits. */
+#include <lockstep/error.h>
+
+#include "exec/motion.h"
 #include "exec/state.h"
 
 typedef struct {

@@ -1,3 +1,6 @@
+#include <lockstep/error.h>
+
+#include "cluster/route.h"
 #include "exec/state.h"
 
 #include <math.h>

@@ -1,5 +1,8 @@
 /* exec/compile.c — what a replay can know before the clock starts: the time of
  * each kernel alone, the place of each op in its stream and communicator, and what each call loads. */
+#include <lockstep/error.h>
+
+#include "exec/motion.h"
 #include "exec/state.h"
 
 #include <math.h>
@@ -307,7 +310,8 @@ plan_copies (Planning *p, uint32_t rank, int direction, const GArray *keys)
     CallKey key = g_array_index (keys, CallKey, i);
     const LsCollPlan *plan
         = copy_plan (x, x->plan->gpu_of_rank[rank], (LsCopyDirection) direction, key.bytes, x->arena);
-    add_call (x, &x->copies[rank][direction].calls, key, plan, x->fold->n_of_rank[rank]);
+    add_call (x, &x->copies[rank * LS_N_COPY_DIRECTIONS + (uint32_t) direction].calls, key, plan,
+              x->fold->n_of_rank[rank]);
   }
 }
 

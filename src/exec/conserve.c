@@ -5,6 +5,9 @@
  * each communicator, channel and copy engine is what the programs ask for: the calls
  * and bytes of the plan are counted apart from the replay, and compared exactly (sums
  * are modulo 2^64). Both hold in every run, whatever disturbed it. */
+#include <lockstep/error.h>
+
+#include "exec/motion.h"
 #include "exec/state.h"
 
 #include <math.h>
@@ -126,7 +129,7 @@ check_rank (const Run *x, const Asked *of_role, uint32_t rank, uint32_t step, GE
           "writes to NVMe of rank", "work in the host's memory of rank" };
   const Asked *a = &of_role[x->plan->bindings[rank].role];
   for (LsCopyDirection d = 0; d < LS_N_COPY_DIRECTIONS; d++)
-    if (!check (x->copies[rank][d].calls, step, a->copies[d], copies[d], rank, error))
+    if (!check (x->copies[rank * LS_N_COPY_DIRECTIONS + d].calls, step, a->copies[d], copies[d], rank, error))
       return FALSE;
   return check (x->channels[2 * rank].calls, step, a->sends[1], "sends to the next of rank", rank, error)
       && check (x->channels[2 * rank + 1].calls, step, a->sends[0], "sends to the previous of rank", rank,

@@ -1,6 +1,7 @@
 /* exec/copy.c — copies between a GPU and the memory of its host's CPU, or its NVMe drive:
  * copy engines, one per direction, that hold no SMs and share PCIe, the CPU's memory or the
  * drive, and the HBM. */
+#include "exec/motion.h"
 #include "exec/state.h"
 
 static void
@@ -14,17 +15,23 @@ copy_finished (void *run, Motion *m, LsTime at)
   comm_over (x, c->rank, c->frame, c->op, 0, at);
 }
 
+static Copy *
+engine_of (const Run *x, const Rank *r, const LsOp *op)
+{
+  return &x->copies[r->id * LS_N_COPY_DIRECTIONS + op->root];
+}
+
 bool
 copy_can_start (const Run *x, const Rank *r, const LsOp *op)
 {
-  return !x->copies[r->id][op->root].is_busy;
+  return !engine_of (x, r, op)->is_busy;
 }
 
 void
 copy_start (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
 {
   const LsOp *op = &rank_frame (r, frame)->seg->ops[op_index];
-  Copy *c = &x->copies[r->id][op->root];
+  Copy *c = engine_of (x, r, op);
   Call *call = call_find (c->calls, copy_key (op));
   c->is_busy = true;
   c->rank = r->id;
@@ -38,8 +45,8 @@ copy_start (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
 void
 copies_init (Run *x)
 {
-  x->copies = g_malloc0_n (x->plan->n_ranks, sizeof *x->copies);
-  for (uint32_t i = 0; i < x->plan->n_ranks; i++)
-    for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
-      motion_init (&x->copies[i][d].motion, copy_finished, NULL);
+  uint32_t n = x->plan->n_ranks * LS_N_COPY_DIRECTIONS;
+  x->copies = g_new0 (Copy, n);
+  for (uint32_t i = 0; i < n; i++)
+    motion_init (&x->copies[i].motion, copy_finished, NULL);
 }

@@ -1,5 +1,6 @@
-/* exec/frame.c — the ring of open frames of a rank (state.h), the streams' cursors that enter them, and
+/* exec/frame.c — the ring of open frames of a rank (rank.h), the streams' cursors that enter them, and
  * what an op that ends changes there. */
+#include "exec/rank.h"
 #include "exec/state.h"
 
 #include <string.h>

@@ -3,6 +3,9 @@
  * Each transfer matches and moves alone, in the order of posts per directed pair of
  * neighbours and direction (forward and backward traffic use a communicator each, as
  * Megatron-LM does when pp = 2); the group is over when all its transfers are. */
+#include <lockstep/error.h>
+
+#include "exec/motion.h"
 #include "exec/state.h"
 
 static void channel_try (Run *x, Channel *ch);

@@ -2,6 +2,7 @@
  * --network step message by message (messages.h).
  *
  * Collectives, transfers of p2p groups and copies are all motions; what they load is a Call (exec/calls.h). */
+#include "exec/motion.h"
 #include "exec/state.h"
 
 #include <string.h>

@@ -4,8 +4,10 @@
  * streams take the one that can start first, and start it. Of kernels that wait for the GPU it is
  * the one that has waited longest, as a kernel of another stream slips in behind the one
  * that runs; other ties: first issued. It stops when nothing can start, or when the next start
- * lies in the future and the rank must not run ahead (state.h), in which case the rank's wake
+ * lies in the future and the rank must not run ahead (rank.h), in which case the rank's wake
  * event is set. */
+#include "exec/motion.h"
+#include "exec/shortcuts/coarsen.h"
 #include "exec/state.h"
 
 static void wake_fired (LsEvent *event, void *context);

@@ -2,6 +2,9 @@
  *
  * Call number k of a communicator matches when all members have launched it. From
  * launch to end it holds its share of the SMs of each member. */
+#include <lockstep/error.h>
+
+#include "exec/motion.h"
 #include "exec/state.h"
 
 #include <string.h>

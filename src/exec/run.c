@@ -1,3 +1,8 @@
+#include <lockstep/error.h>
+
+#include "cluster/route.h"
+#include "exec/motion.h"
+#include "exec/shortcuts/coarsen.h"
 #include "exec/state.h"
 
 #include <string.h>

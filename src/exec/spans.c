@@ -2,6 +2,8 @@
  * what overlaps its end. If that would be too much for all ranks, the first rank of
  * each role is recorded and stands for the others (their times are simulated all
  * the same). */
+#include "base/digest.h"
+#include "exec/rank.h"
 #include "exec/state.h"
 
 uint64_t

@@ -3,6 +3,7 @@
  * row are equal to the picosecond, as their digests tell.
  * Ranks that are early go on into the next step until the clock reaches the end
  * of the window, so that the window shows the steady state. */
+#include "exec/rank.h"
 #include "exec/state.h"
 
 #include <string.h>

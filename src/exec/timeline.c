@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "exec/motion.h"
 #include "exec/state.h"
 #include "network/coll.h"
 
@@ -142,9 +143,8 @@ count_bytes (const Run *x, uint32_t step)
     calls_count_bytes (x->comms[i].calls, step, of_class);
   for (uint32_t i = 0; i < 2 * x->plan->n_ranks; i++)
     calls_count_bytes (x->channels[i].calls, step, of_class);
-  for (uint32_t i = 0; i < x->plan->n_ranks; i++)
-    for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
-      calls_count_bytes (x->copies[i][d].calls, step, of_class);
+  for (uint32_t i = 0; i < LS_N_COPY_DIRECTIONS * x->plan->n_ranks; i++)
+    calls_count_bytes (x->copies[i].calls, step, of_class);
   for (uint32_t i = 0; i < n; i++) {
     if (f->class_of_resource[i] != UINT32_MAX)
       bytes[i] = ldexp ((double) of_class[f->class_of_resource[i]], -40);

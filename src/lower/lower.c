@@ -10,6 +10,9 @@
 #include <lockstep/error.h>
 
 #include "lower/data/lower_dp.h"
+#include "lower/layers/lower_layers.h"
+#include "lower/lower_step.h"
+#include "lower/pipeline/lower_order.h"
 #include "model/expert_load.h"
 #include "plan/bind.h"
 #include "strategy/chunks.h"

@@ -8,6 +8,8 @@
  * found-inf (fp16) and the gradient norm, whose values the host reads (.item ()),
  * a barrier over the stages; optimizer; parameters gathered. */
 #include "lower/data/lower_deepspeed.h"
+#include "lower/layers/lower_layers.h"
+#include "lower/lower_step.h"
 
 #include <string.h>
 

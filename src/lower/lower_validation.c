@@ -20,6 +20,7 @@
  *
  * Reference: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 4. */
 #include "lower/data/lower_dp.h"
+#include "lower/lower_step.h"
 
 #define STATE_BYTES 4 /* one fp32 */
 

@@ -7,7 +7,7 @@
  * Solution. A frame that nothing can disturb until it ends is recorded op by op when it first
  * runs: when each op ends, relative to where the frame begins. When the same segment begins in
  * the same state again, all of that is added at once, and the rank stands at its end, ahead of
- * the clock, as when it runs ahead kernel by kernel (state.h).
+ * the clock, as when it runs ahead kernel by kernel (rank.h).
  *
  * What it begins with. Either all that it uses was idle when its first op was issued, and times
  * count from there; or its compute stream was the last to be busy, times count from there, and
@@ -35,6 +35,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/motion.h"
 #include "exec/shortcuts/coarsen.h"
 
 /* Of a segment, on a rank: beyond, it stays op by op. */

@@ -1,9 +1,19 @@
-/* exec/shortcuts/coarsen.h — what is known of a frame that runs in one piece (private to coarsen.c and
- * coarsen_replay.c). */
+/* exec/shortcuts/coarsen.h — segments that nothing disturbs, in one piece; and what is known of such a frame
+ * (private). */
 #ifndef LS_EXEC_SHORTCUTS_COARSEN_H
 #define LS_EXEC_SHORTCUTS_COARSEN_H
 
+#include "exec/rank.h"
 #include "exec/state.h"
+
+void coarsen_init (Run *x);
+void coarsen_clear (Run *x);
+void coarsen_rank_clear (Rank *r);
+/* The frame of this head, as a whole, if it is known and nothing can disturb it; false: op by op. */
+bool coarsen_frame (Run *x, Rank *r, const Candidate *head);
+void coarsen_frame_over (Run *x, Rank *r, uint64_t frame); /* the one that retires */
+
+/* ---- a profile: for coarsen.c and coarsen_replay.c ---- */
 
 /* How far ahead the host was. */
 #define LEAD_IDLE   (-1) /* not at all: everything was idle when the first op was issued */

@@ -4,6 +4,7 @@
 #define LS_EXEC_SHORTCUTS_PLAN_BOUND_SUM_H
 
 #include "exec/shortcuts/plan_bound.h"
+#include "exec/rank.h"
 #include "exec/state.h"
 
 /* A collective of a rank, or what it sends to a neighbour. */

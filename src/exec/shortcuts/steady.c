@@ -28,6 +28,7 @@
  * Deviations. A job whose host never waits for the device at the end of a step (FSDP's clipping stays on it)
  * has no quiescent point, nor has one where something is sent between stages behind it; both are run as ever.
  * Reference: a Poincare section. */
+#include "exec/rank.h"
 #include "exec/state.h"
 
 /* Of a step. */

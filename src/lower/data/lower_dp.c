@@ -1,4 +1,5 @@
 #include "lower/data/lower_dp.h"
+#include "lower/layers/lower_layers.h"
 
 DpTurn *
 dp_turns (const Lower *l, uint32_t pp_rank)

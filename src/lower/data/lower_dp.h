@@ -16,7 +16,7 @@
 #ifndef LS_LOWER_DATA_LOWER_DP_H
 #define LS_LOWER_DATA_LOWER_DP_H
 
-#include "lower/lower_state.h"
+#include "lower/lower_build.h"
 
 /* A pass over a chunk while its segment is built. */
 typedef struct DpPass {

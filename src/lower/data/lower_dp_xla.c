@@ -47,6 +47,7 @@
  * Reference: Xu et al., GSPMD, arXiv 2105.04663; Austin et al., How to Scale Your Model (2025);
  * AI-Hypercomputer/maxtext. */
 #include "lower/data/lower_dp.h"
+#include "lower/layers/lower_layers.h"
 
 typedef struct {
   uint16_t *gathered;  /* [operators]: the gather of its weight in this pass, or NO_OP */

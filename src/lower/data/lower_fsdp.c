@@ -1,4 +1,5 @@
 #include "lower/data/lower_fsdp.h"
+#include "lower/layers/lower_layers.h"
 
 #define FP32_BYTES 4
 

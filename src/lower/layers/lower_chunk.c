@@ -2,6 +2,7 @@
  * (lower_operator.c), what data parallelism does between them (lower_dp.h), and what runs
  * again (lower_recompute.c). */
 #include "lower/data/lower_dp.h"
+#include "lower/layers/lower_layers.h"
 
 /* --- the chunk -------------------------------------------------------------- */
 

@@ -31,7 +31,7 @@
  *
  * Deviations. Transformer Engine overlaps the all-to-alls of Q, K and V with each other's
  * copies. The loss that Megatron-LM adds up over cp to report it, a few bytes, is left out. */
-#include "lower/lower_state.h"
+#include "lower/layers/lower_layers.h"
 
 static LsContextStep
 step_of (const Lower *l, uint32_t step)

@@ -13,7 +13,7 @@
  *
  * Unequal parts: member j of ep receives share w_j of what is sent, or sends it back; all other
  * numbers follow (plan.h, LsParts). */
-#include "lower/lower_state.h"
+#include "lower/layers/lower_layers.h"
 
 #define COUNT_BYTES 8 /* torch.long */
 

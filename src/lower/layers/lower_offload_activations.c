@@ -11,6 +11,7 @@
  *
  * Deviation: the bounce buffers of the host's driver cost nothing. */
 #include "lower/data/lower_dp.h"
+#include "lower/layers/lower_layers.h"
 
 static bool
 is_offloaded (const Lower *l, const Chunk *c, uint32_t layer)

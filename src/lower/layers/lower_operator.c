@@ -18,7 +18,7 @@
  *
  * A split backward: I has the input gradients, W the weight gradients of matrix products,
  * and the collectives that each needs; nothing of I then runs beside the GEMMs of W. */
-#include "lower/lower_state.h"
+#include "lower/layers/lower_layers.h"
 
 static bool
 has_tp (const Lower *l)

@@ -6,7 +6,8 @@
  * bf16; full recomputation by block runs only the first layers of a chunk again; here each layer runs again,
  * or none does. */
 #include "lower/balance.h"
-#include "lower/lower_state.h"
+#include "lower/layers/lower_layers.h"
+#include "lower/pipeline/lower_order.h"
 #include "strategy/chunks.h"
 
 /* An embedding, a layer or a head; without any of them 0. */

@@ -12,7 +12,7 @@
  * shapes of a layer, and 128256 * 16384 = 2.0 GiB while the head's backward runs.
  *
  * Deviation. A placeholder that autograd copies, as somebody else holds it too, is not counted twice. */
-#include "lower/lower_state.h"
+#include "lower/layers/lower_layers.h"
 
 #define SIXTEEN_BITS 2 /* bytes of a weight's nominal type */
 

@@ -27,6 +27,7 @@
  * Partitioned activations: the kept input of a group is cut over tp, and gathered before the
  * group runs again (Megatron-LM's distribute_saved_activations; Rajbhandari et al. 2020, P_a). */
 #include "lower/data/lower_dp.h"
+#include "lower/layers/lower_layers.h"
 
 bool
 recomputes_ops (const Lower *l)

@@ -2,7 +2,7 @@
  *
  * A split backward: after I only the inputs of the matrix products that W computes are kept,
  * and the gradients of their outputs. */
-#include "lower/lower_state.h"
+#include "lower/layers/lower_layers.h"
 
 /* Weight gradients that a split backward leaves to W: those of matrix products, as zero
  * bubble's code does (sail-sg/zero-bubble-pipeline-parallelism, WeightGradStore); biases,

@@ -39,7 +39,7 @@
  * to the next rank here, straight to their owner there: the same through NVSwitches. Bulk
  * collectives are NCCL's, save that the GEMM is launched on the SMs that they leave (set_sm_margin, in the
  * same file the default of all but ring_exchange). */
-#include "lower/lower_state.h"
+#include "lower/layers/lower_layers.h"
 
 bool
 pipelines_tp (const Lower *l, const Chunk *c, guint i)

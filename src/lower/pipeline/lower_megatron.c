@@ -19,6 +19,7 @@
  * Deviation: a send does not wait until the one before it in its direction has been waited for
  * by the compute stream. */
 #include "lower/pipeline/lower_pipe.h"
+#include "lower/pipeline/lower_order.h"
 
 static uint32_t
 stage_of (const Pipe *p, uint32_t chunk)

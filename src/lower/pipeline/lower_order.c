@@ -8,7 +8,8 @@
  * all. */
 #include <string.h>
 
-#include "lower/lower_state.h"
+#include "lower/layers/lower_layers.h"
+#include "lower/pipeline/lower_order.h"
 
 #define FLOPS_PER_PS 100
 

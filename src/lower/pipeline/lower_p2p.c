@@ -27,7 +27,8 @@
  * Scatter-gather (Narayanan et al. 2021, section 4.1): the boundary tensor, equal on all tp
  * ranks, is sent as 1/t slices and gathered over NVLink afterwards. With sequence
  * parallelism it is cut already and nothing changes. */
-#include "lower/lower_state.h"
+#include "lower/lower_build.h"
+#include "lower/pipeline/lower_order.h"
 
 bool
 scatters (const Lower *l)

@@ -9,6 +9,8 @@
  * forward did, and the host waits for neither. Deviation: kernels of the two are not
  * interleaved, so tensor-parallel collectives of one do not hide behind kernels of the other. */
 #include "lower/pipeline/lower_pipe.h"
+#include "lower/lower_step.h"
+#include "lower/pipeline/lower_order.h"
 
 static uint32_t
 stage_of (const Pipe *p, uint32_t chunk)

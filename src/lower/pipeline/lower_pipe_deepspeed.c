@@ -22,6 +22,7 @@
  *
  * Reference: DeepSpeed of 2021 and 2022, v0.3.13 to v0.7; since 2023 the metadata are kept on the host. */
 #include "lower/pipeline/lower_pipe.h"
+#include "lower/pipeline/lower_order.h"
 
 /* One transfer, for which the compute stream waits. */
 static void

@@ -22,6 +22,8 @@
  * Reference: Narayanan et al., PipeDream: Generalized Pipeline Parallelism for DNN Training,
  * SOSP 2019. */
 #include "lower/pipeline/lower_pipe.h"
+#include "lower/lower_step.h"
+#include "lower/pipeline/lower_order.h"
 
 static bool
 has_prev (const Pipe *p)

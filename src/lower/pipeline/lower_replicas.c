@@ -14,6 +14,7 @@
  * Versions (PipeDream): rank r of p keeps p - r versions of its weights, as each backward must
  * see those of its forward; nothing else is there more than once. */
 #include "lower/data/lower_dp.h"
+#include "lower/lower_step.h"
 
 /* Elements of a chunk whose gradients this rank owns. */
 static uint64_t

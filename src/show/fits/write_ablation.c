@@ -1,4 +1,4 @@
-#include "show/fits/write_ablation.h"
+#include "show/fits/write_scores.h"
 
 #include <math.h>
 

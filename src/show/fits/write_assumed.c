@@ -1,4 +1,4 @@
-#include "show/fits/write_assumed.h"
+#include "show/fits/write_fits.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "show/fits/write_nccl.h"
+#include "show/fits/write_fits.h"
 
 #include <string.h>
 

@@ -2,9 +2,6 @@
 
 #include <math.h>
 
-#include "show/fits/write_ablation.h"
-#include "show/fits/write_coverage.h"
-
 /* ---- text ---- */
 
 /* A number with a sign if asked for, or a dash, right-aligned. */

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "data/text/json_out.h"
-#include "show/fits/write_coverage.h"
 
 static void
 write_statistics (LsJsonOut *w, const LsScore *s)

@@ -1,4 +1,4 @@
-#include "show/plot/plot_bubbles.h"
+#include "show/plot/plots.h"
 
 #include <stdbool.h>
 #include <stdio.h>

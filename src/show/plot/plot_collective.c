@@ -1,4 +1,4 @@
-#include "show/plot/plot_collective.h"
+#include "show/plot/plots.h"
 
 #include <math.h>
 #include <stdbool.h>

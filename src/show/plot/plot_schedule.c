@@ -1,4 +1,4 @@
-#include "show/plot/plot_schedule.h"
+#include "show/plot/plots.h"
 
 #include <stdio.h>
 #include <string.h>

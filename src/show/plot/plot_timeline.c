@@ -1,4 +1,4 @@
-#include "show/plot/plot_timeline.h"
+#include "show/plot/plots.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "show/plot/plot_topology.h"
+#include "show/plot/plots.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,8 +5,11 @@
 
 #include <string.h>
 
+#include <lockstep/error.h>
+
 #include "hand_trace.h"
 
+#include "exec/motion.h"
 #include "exec/state.h"
 
 /* Two ranks and an all-reduce of 1 MiB, as a run leaves them behind after step 0. */

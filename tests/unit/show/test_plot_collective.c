@@ -8,7 +8,7 @@
 
 #include <lockstep/error.h>
 
-#include "show/plot/plot_collective.h"
+#include "show/plot/plots.h"
 
 static const LsCollectiveRow swept[] = {
   { "c", "all-reduce", "tree", "LL", "flow", 8, 1, 1024, 10 * LS_US, 1.75, NAN },

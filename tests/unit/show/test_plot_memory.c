@@ -6,7 +6,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-#include "show/plot/plot_memory.h"
+#include "show/plot/plots.h"
 
 #define GIB (UINT64_C (1) << 30)
 

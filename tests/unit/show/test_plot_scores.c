@@ -8,7 +8,7 @@
 
 #include <lockstep/error.h>
 
-#include "show/plot/plot_scores.h"
+#include "show/plot/plots.h"
 
 static const LsScoreRow rows[] = {
   { .id = "a-1", .family = "a", .measured_s = 1, .predicted_s = 1.25 },

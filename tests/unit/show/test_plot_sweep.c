@@ -7,9 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "show/plot/plot_heat.h"
-#include "show/plot/plot_pareto.h"
-#include "show/plot/plot_scaling.h"
+#include "show/plot/plots.h"
 
 typedef gboolean (*Draw) (const void *what, const char *path, GError **error);
 

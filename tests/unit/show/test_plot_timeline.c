@@ -1,5 +1,5 @@
 /* Pins what a picture of a step is made of, and that gnuplot draws it. */
-#include "show/plot/plot_timeline.h"
+#include "show/plot/plots.h"
 
 #include <glib/gstdio.h>
 #include <signal.h>

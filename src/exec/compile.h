@@ -1,0 +1,44 @@
+/* exec/compile.h — what is known before the clock starts: segments as the replay wants them (private). */
+#ifndef LS_EXEC_COMPILE_H
+#define LS_EXEC_COMPILE_H
+
+#include "compute/cost.h"
+#include "plan/plan.h"
+
+typedef struct Run Run;
+
+#define NO_OP UINT16_MAX
+#define NO_ID UINT32_MAX
+
+/* An op as the replay wants it; the LsOp beside it has the rest. */
+typedef struct {
+  LsTime alone;     /* kernel: its time with the GPU to itself                  */
+  LsTime host;      /* what issuing it costs                                    */
+  LsTime host_rest; /* what issuing those that it repeats costs, behind it     */
+  const LsDep *deps;
+  uint32_t cost; /* kernels: index into Run.costs                            */
+  uint16_t n_deps;
+  uint16_t next; /* following op of the same stream, or NO_OP                */
+  uint16_t call; /* ordinal among the calls on its slot within the segment   */
+  uint8_t kind, stream, slot;
+} XOp;
+
+typedef struct XSegment {
+  uint32_t n_ops;
+  const LsOp *ops;
+  XOp *x;
+  uint16_t first[LS_N_STREAMS];
+  uint16_t n_calls[LS_N_SLOTS];
+  uint32_t n_spans;
+  uint32_t slots;      /* coarsen.c: bit s: calls on slot s                                */
+  uint32_t streams;    /* likewise: uses stream s, or waits for it as it is before         */
+  uint32_t n_launched; /* likewise: ops that fill the launch queue                   */
+  bool is_quiet;       /* nothing in it starts before the compute stream gets there         */
+  bool is_fit;         /* for being run in one piece                                        */
+} XSegment;
+
+gboolean run_compile (Run *x, const LsCalibration *calibration, GError **error);
+/* The calls of all communicators, channels and copy engines, each once. Errors as of call_plan(). */
+gboolean run_plan_calls (Run *x, GError **error);
+
+#endif

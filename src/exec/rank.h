@@ -1,0 +1,170 @@
+/* exec/rank.h — a rank: its host, its streams, its open frames, its kernels (private).
+ *
+ * A rank has a host and streams. The host walks the program and opens a *frame*
+ * for each segment instance: it writes the issue time of every op, in order, up to
+ * a host sync that is not resolved yet. Streams take ops from the frames in order.
+ * A frame is dropped when all its ops have ended.
+ *
+ *     program   [ F0 ][ F1 ][ B0 ][ F2 ][ B1 ] ...
+ *     frames          [ 5  ][ 6  ][ 7  ]            open: host is issuing 7
+ *     compute               ^ frame 6, op 3
+ *     tp                    ^ frame 6, op 4
+ *     dp                          ^ frame 7, op 9
+ *
+ * Running ahead. As long as no communication is resident on a rank and no kernel
+ * is held as an activity, nothing outside the rank can touch it: its kernels then
+ * take the time that they take alone, and the rank is advanced in its own local
+ * time, without events, to its next communication. That is exact, and makes the
+ * cost of a run proportional to communications rather than to kernels.
+ * LsRunOptions.no_run_ahead switches it off; the results are the same. */
+#ifndef LS_EXEC_RANK_H
+#define LS_EXEC_RANK_H
+
+#include "core/flow.h"
+#include "exec/compile.h"
+#include "exec/spans.h"
+
+/* CUDA queues about this many launches per device before a launch blocks
+ * (observed limit of 1024 pending launches, NVIDIA developer forum). Counted by
+ * whole frames: a frame is opened when fewer ops are pending, and the host then
+ * goes on from the end of the op that made room. */
+#define LOOKAHEAD_OPS 1024
+
+typedef enum { OP_WAITING, OP_ISSUED, OP_RUNNING, OP_ENDED } OpState;
+
+struct Frame {
+  const XSegment *seg;
+  const LsInstance *instance;
+  uint32_t instance_id;
+  uint32_t step;
+  uint32_t n_issued, n_left;
+  /* End of the last op before this frame, per stream; valid once the stream's
+   * cursor has entered the frame. */
+  LsTime tail[LS_N_STREAMS];
+  SpanRef tail_span[LS_N_STREAMS];
+  uint32_t call_base[LS_N_SLOTS];
+  uint32_t cap;
+  LsTime *time;   /* issued: when; p2p group running: see group.c; ended: when */
+  SpanRef *span;  /* issued: span that held up the host; later: its own span  */
+  uint8_t *state; /* OpState */
+};
+
+typedef struct {
+  uint64_t frame;    /* ordinal since the start of the run     */
+  uint16_t op;       /* head; NO_OP: past the end of the frame */
+  uint8_t tail_kind; /* LsCause: why the tail is where it is */
+  bool is_busy;      /* the head is running                    */
+  LsTime tail;       /* when the stream became free            */
+  SpanRef tail_span;
+} Stream;
+
+typedef struct {
+  LsTime at;
+  SpanRef span;
+  uint32_t step; /* + 1; 0: never recorded */
+} EventRecord;
+
+typedef struct Profiles Profiles; /* coarsen.c */
+
+struct Rank {
+  uint32_t id;
+  const LsProgram *program;
+  const LsBinding *binding;
+  double slow; /* kernel time multiplier */
+
+  LsTime host_time;
+  SpanRef host_span; /* what last held the host up */
+  uint32_t next_instance, next_step;
+  bool is_gated; /* waits for other ranks to finish an earlier step */
+
+  Frame *frames; /* ring */
+  uint32_t frames_cap;
+  uint64_t frames_first, frames_end; /* ordinals */
+  uint32_t n_outstanding;            /* ops issued or to be issued in open frames */
+  bool is_full;                      /* the launch queue is, and the host waits  */
+  LsTime room_at;                    /* when an op last ended that made room      */
+  uint32_t calls_opened[LS_N_SLOTS];
+  uint32_t calls_done[LS_N_SLOTS];
+  LsTime call_end[LS_N_SLOTS];
+  SpanRef call_span[LS_N_SLOTS];
+  Stream streams[LS_N_STREAMS];
+  EventRecord *events;
+
+  LsTime gpu_free; /* end of the last kernel                          */
+  bool is_kernel_running;
+  LsFlow kernel; /* the kernel that is held as an activity          */
+  LsFlowUse kernel_use;
+  uint64_t kernel_frame;
+  uint16_t kernel_op;
+  LsTime kernel_start;
+  bool is_kernel_split; /* its blocks found only part of the SMs: two waves */
+  uint64_t sm_margin;   /* of sm_share, what GEMMs were launched to leave */
+  uint32_t n_copies;    /* in progress                                */
+  uint32_t n_resident;  /* communication ops from launch to end          */
+  uint64_t sm_share;    /* that they hold, in 1/LS_COEF_ONE              */
+  uint64_t stall;       /* that moving data take of a kernel's rate besides */
+
+  LsEvent wake;
+  bool is_ready;
+  uint32_t steps_done;
+  LsTime step_end[2]; /* by parity */
+  Profiles *profiles; /* NULL: no coarsening */
+
+  bool keeps_spans;
+  LsSpan *spans[2]; /* by parity of the step */
+  uint32_t n_spans[2], span_step[2];
+};
+
+static inline Frame *
+rank_frame (Rank *r, uint64_t ordinal)
+{
+  return &r->frames[ordinal & (r->frames_cap - 1)];
+}
+
+/* Its next instance is the first of a step. */
+static inline bool
+rank_begins_step (const Rank *r)
+{
+  return r->next_instance == (r->next_step > 0 ? r->program->n_lead : 0);
+}
+
+/* frame.c */
+void frame_open (Run *x, Rank *r);           /* of the next instance of the program */
+void frame_enter (Rank *r, uint32_t stream); /* past frames without ops of the stream */
+void rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
+void rank_ready (Run *x, Rank *r); /* advance it once all completions of this instant are applied */
+
+/* kernel_run.c */
+/* As much of a kernel's rate as communication beside it ever takes. */
+#define MOST_SHARE 0.95
+/* An op that could start: the head of a stream, when, and what it waited for last. */
+typedef struct {
+  LsTime start;
+  LsTime ready; /* but for a kernel of another stream that runs until start */
+  LsCause kind;
+  SpanRef span;
+  uint32_t stream; /* NO_ID: none */
+} Candidate;
+
+void kernel_init (Run *x, Rank *r);
+bool kernel_is_persistent (const Run *x,
+                           uint32_t kernel); /* of the plan: a GEMM whose blocks keep their SMs */
+double kernel_least_lost (const Run *x,
+                          uint32_t kernel); /* of the SMs that communication holds, what it loses at least */
+/* slow: of its rank. */
+LsTime kernel_time_alone (double slow, const XOp *op);
+void kernel_run_alone (Run *x, Rank *r, const Candidate *c); /* it meets nobody         */
+void kernel_start (Run *x, Rank *r, const Candidate *c);     /* as an activity          */
+/* Communication that holds this share of the SMs was launched (+1) or is over (-1). */
+void kernel_residency (Run *x, Rank *r, const LsOp *op, uint64_t sm_share, int sign);
+/* Moving data take this share of a compute-bound kernel's rate (+1), or no longer do (-1). */
+void kernel_stall (Run *x, Rank *r, uint64_t stall, int sign);
+
+/* rank.c */
+void host_advance (Run *x, Rank *r);                                         /* issues what it can */
+EventRecord *event_record (Run *x, Rank *r, const Frame *f, const LsOp *op); /* of a record or wait */
+void rank_init (Run *x, Rank *r, uint32_t id);
+void rank_clear (Rank *r);
+void rank_advance (Run *x, Rank *r);
+
+#endif

@@ -1,0 +1,49 @@
+/* exec/spans.h — references to spans, spans as they are recorded, and the digest of a step (private). */
+#ifndef LS_EXEC_SPANS_H
+#define LS_EXEC_SPANS_H
+
+#include "exec/timeline.h"
+
+typedef struct Run Run;
+typedef struct Rank Rank;
+typedef struct Frame Frame;
+
+/* A span is referred to by its index among the spans of its step on its rank, with the
+ * low bits of that step on top; LS_SPAN_NONE: no span. Spans are kept two steps deep:
+ * what an op of step s waited for is a span of s or s - 1, or not told. */
+typedef uint32_t SpanRef;
+#define SPAN_STEP_BITS   3
+#define SPAN_INDEX_BITS  (32 - SPAN_STEP_BITS)
+#define SPAN_PARITY(ref) ((ref) >> SPAN_INDEX_BITS & 1)
+#define SPAN_INDEX(ref)  ((ref) & ((1u << SPAN_INDEX_BITS) - 1))
+
+static inline SpanRef
+span_ref (uint32_t step, uint32_t index)
+{
+  return step << SPAN_INDEX_BITS | index;
+}
+
+static inline bool
+span_is_of (SpanRef ref, uint32_t step)
+{
+  return ref != LS_SPAN_NONE && (ref ^ span_ref (step, 0)) >> SPAN_INDEX_BITS == 0;
+}
+
+/* The same, as far as step s may refer to it. */
+static inline SpanRef
+span_known (SpanRef ref, uint32_t s)
+{
+  return span_is_of (ref, s) || span_is_of (ref, s - 1) ? ref : LS_SPAN_NONE;
+}
+
+SpanRef span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime matched, LsTime end,
+                  LsCause kind, SpanRef cause);
+LsSpan *span_at (Rank *r, SpanRef span);
+
+/* Something of this step was over at this time, of weight digest_of() or, of several alike, their
+ * sum: the digest is linear in it, and depends on times from the start of the step only. */
+uint64_t digest_of (uint64_t what);
+void digest_add (Run *x, uint32_t step, LsTime at, uint64_t weight);
+uint64_t digest_of_step (const Run *x, uint32_t step); /* that was over last on all ranks: its duration too */
+
+#endif

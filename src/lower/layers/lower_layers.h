@@ -1,0 +1,122 @@
+/* lower/layers/lower_layers.h — operators of a chunk as ops of a segment: what files of lower/layers share
+ * (private). */
+#ifndef LS_LOWER_LAYERS_LOWER_LAYERS_H
+#define LS_LOWER_LAYERS_LOWER_LAYERS_H
+
+#include "lower/lower_build.h"
+
+/* --- lower_saved.c --- */
+
+/* The W GEMM of an operator that a split backward puts off, or NULL. */
+const LsKernel *deferred_gemm (const LsOperator *o);
+/* Ties the kept activation of operator i, but for what W needs of it, to an op; what W needs
+ * of it: the input, and the gradient of the output. */
+void keep_activation (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free);
+void keep_input (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free);
+/* The buffer id of the placeholder of operator i. */
+uint16_t placeholder_id (Build *b, const Chunk *c, guint i);
+void keep_gradient (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free);
+/* All that the forward of a layer keeps. */
+void saved_by_layer (Build *b, uint16_t op, const Chunk *c, uint32_t layer, bool is_free);
+
+/* Buffer ids of a chunk: activations, inputs and gradients of operators, inputs of layers; from
+ * here on what context parallelism holds while an operator runs, N_CP_BUFFERS for each; from
+ * buffer_base() on what data parallelism gathers and reduces. */
+enum { N_CP_BUFFERS = 3 };
+
+static inline guint
+cp_buffer_base (const Chunk *c)
+{
+  return 3 * c->operators->len + c->n_layers;
+}
+
+static inline guint
+buffer_base (const Chunk *c)
+{
+  return cp_buffer_base (c) + N_CP_BUFFERS * c->operators->len;
+}
+
+/* --- lower_operator.c --- */
+
+/* keeps: what it saves lives on; else it will be computed again. */
+/* The op at `from`, or the last before it where nothing was built there: what buffers of an operator without
+ * kernels are tied to. */
+uint16_t first_op (Build *b, guint from);
+void build_forward_operator (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps);
+/* pass: LS_ACTION_B or I. */
+void build_backward_operator (Build *b, const Chunk *c, guint i, LsActionType pass);
+void build_weight_operator (Build *b, const Chunk *c, guint i);
+
+/* --- lower_recompute.c --- */
+
+/* Of n_layers layers of a chunk on a pipeline rank, how many run again as a whole. */
+uint32_t recompute_n_layers (const Lower *l, uint32_t pp_rank, uint32_t n_layers);
+/* The forward keeps nothing of operator i; it keeps all but its input, which what stands
+ * before it makes again. */
+bool is_recomputed (const Lower *l, const Chunk *c, guint i);
+bool drops_input (const Lower *l, const Chunk *c, guint i);
+/* Layers run again but for the outputs of some operators. What of the bytes that operator i keeps
+ * is then there from the forward on; makes chunk->again, if so. */
+bool recomputes_ops (const Lower *l);
+bool recomputes_no_products (const Lower *l); /* by operators, but for matrix products */
+uint64_t recompute_kept_bytes (const Lower *l, const Chunk *c, guint i);
+void recompute_prepare (const Lower *l, Chunk *c);
+/* In a forward, behind operator i, whose first op that is: the input of layers that will
+ * run again; in a backward, before and behind operator i. done_from: operators from there on
+ * have run again; at first how many there are. */
+void recompute_keep (Build *b, const Chunk *c, guint i, guint first_op);
+void recompute_before (Build *b, const Chunk *c, guint i, guint *done_from);
+void recompute_release (Build *b, const Chunk *c, guint i);
+/* Ties the input of layers that run again to an op, if operator i begins them. */
+void keep_group_input (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free);
+
+/* --- lower_offload_activations.c --- */
+
+/* The copy back that is under way for the layer before `layer`. */
+typedef struct {
+  uint32_t layer;
+  uint16_t op;
+  bool is_under_way;
+} Reload;
+
+/* In a forward, behind operator i; in a backward, before it (r->layer UINT32_MAX at first). */
+void offload_behind (Build *b, const Chunk *c, guint i);
+void reload_before (Build *b, const Chunk *c, guint i, Reload *r);
+
+/* --- lower_placeholders.c --- */
+
+/* Those of linears, for the whole run. */
+uint64_t placeholder_bytes (const Lower *l, uint32_t pp_rank);
+/* That of the head, if operator i is it: from before its weight gradient to behind it. */
+void hold_placeholder (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free);
+
+/* --- lower_cp.c --- */
+
+/* Operator i, which is attention of sequences that are cut over cp ranks; the last op. */
+void build_context_forward (Build *b, const Chunk *c, guint i, LsTag tag);
+uint16_t build_context_backward (Build *b, const Chunk *c, guint i);
+
+/* --- lower_tp_overlap.c --- */
+
+/* Whether the collective before or behind operator i runs in pieces beside its GEMM. */
+bool pipelines_tp (const Lower *l, const Chunk *c, guint i);
+/* Kernels of which one is that GEMM, instead of the collective and it; the last op. */
+uint16_t build_gather_gemm (Build *b, const LsKernel *kernels, uint32_t n, LsTag tag, LsTag comm_tag);
+uint16_t build_gemm_scatter (Build *b, const LsKernel *kernels, uint32_t n, LsTag tag, LsTag comm_tag);
+
+/* --- lower_experts.c --- */
+
+/* Communication of an expert-parallel operator before, and after, its kernels. */
+void experts_before (Build *b, const LsOperator *o, bool is_backward, LsTag tag);
+void experts_after (Build *b, const LsOperator *o, bool is_backward, LsTag tag);
+
+/* --- lower_chunk.c --- */
+
+/* first_layer: of the model. */
+void chunk_init (Lower *l, Chunk *c, uint32_t first_layer, uint32_t n_layers, bool has_embedding,
+                 bool has_head);
+void chunk_clear (Chunk *c);
+/* The ops of a pass alone, into a build that is then thrown away. */
+void build_pass (Build *b, const Chunk *c, LsActionType pass);
+
+#endif

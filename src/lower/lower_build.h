@@ -1,0 +1,65 @@
+/* lower/lower_build.h — a segment under construction: ops, dependencies, buffers (private). */
+#ifndef LS_LOWER_LOWER_BUILD_H
+#define LS_LOWER_LOWER_BUILD_H
+
+#include "lower/lower_state.h"
+
+/* Ops and buffers of a segment are counted in 16 bits. */
+#define MAX_OPS 60000u
+
+#define NO_OP UINT16_MAX /* an index of none */
+
+/* Event classes of a program. EVENT_PARAMS + i: parameters of bucket i gathered. */
+enum { EVENT_RECV_F, EVENT_RECV_B, EVENT_NORM, EVENT_PARAMS };
+
+typedef struct {
+  Lower *l;
+  GArray *ops;         /* LsOp                                     */
+  GArray *next_deps;   /* LsDep: of the next compute op            */
+  uint16_t layer;      /* stamped on what is emitted               */
+  struct DpPass *pass; /* of lower_dp.h, while one is built        */
+  bool is_too_long;    /* ops were dropped                         */
+} Build;
+
+void build_init (Build *b, Lower *l);
+void build_clear (Build *b); /* instead of build_finish() */
+/* Stores the segment under `name` (copied), which is apart for each cp_rank that has a program
+ * of its own, and returns its id; the build is spent. */
+uint32_t build_finish (Build *b, const char *name);
+/* Id of a segment stored before, or UINT32_MAX. */
+uint32_t build_find (Lower *l, const char *name);
+
+LsOp op_blank (LsOpKind kind, LsStream stream, LsTag tag, const char *name);
+uint16_t build_op (Build *b, LsOp op, const LsDep *deps, uint16_t n_deps);
+uint16_t build_kernel (Build *b, const LsKernel *k, LsTag tag);
+/* On any stream; other ones than the compute stream take no joins. */
+uint16_t build_kernel_on (Build *b, LsStream stream, const LsKernel *k, LsTag tag, const LsDep *deps,
+                          uint16_t n_deps);
+/* A collective that starts when all compute so far is done. */
+uint16_t build_coll (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, LsDtype dtype,
+                     LsTag tag, const char *name);
+/* The next compute op waits for op `index`. */
+void build_join (Build *b, uint16_t index);
+/* The next compute op waits for all issued so far on a stream. */
+void build_join_stream (Build *b, LsStream stream);
+/* An empty op on the compute stream that carries the joins; for segments that
+ * end in communication which later segments must wait for. */
+void build_barrier (Build *b);
+/* The host waits for the compute stream, and what it has joined. */
+void build_compute_sync (Build *b, const char *name);
+/* The host waits for all streams that this strategy uses (torch.cuda.synchronize). */
+void build_device_sync (Build *b);
+void build_buffer (Build *b, uint16_t op, uint16_t id, LsMemCategory category, uint64_t bytes, bool is_free);
+
+/* Its matrix product takes fp8 or nvfp4: what sequence parallelism gathers for it is cast before
+ * (model/operators_scaled.h). */
+static inline bool
+multiplies_scaled (const LsOperator *o)
+{
+  for (uint32_t k = 0; k < o->n_fwd; k++)
+    if (o->fwd[k].kind == LS_KERNEL_GEMM && ls_dtype_is_scaled (o->fwd[k].dtype))
+      return true;
+  return false;
+}
+
+#endif
