@@ -176,11 +176,15 @@ check_duration (const LsTimeline *t, GError **error)
   return FALSE;
 }
 
-static LsMemory *
-measure_memory (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *options)
+/* By the clock and the allocator that are asked for; it may have been measured so already. */
+static void
+measure_memory (LsJobResult *r, const LsHardware *hardware, const LsRunOptions *options)
 {
+  if (r->memory && memcmp (&r->memory->options, &options->memory, sizeof options->memory) == 0)
+    return;
   const LsMemoryInput in = ls_job_result_memory_input (r, hardware, &options->memory);
-  return ls_memory_new (&in);
+  ls_memory_free (r->memory);
+  r->memory = ls_memory_new (&in);
 }
 
 void
@@ -234,7 +238,7 @@ ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware, con
     return NULL;
   double kernels_s = cost_share[0] + cost_share[1] + cost_share[2];
   r->guessed_share = kernels_s > 0 ? cost_share[2] / kernels_s : 0;
-  r->memory = measure_memory (r, hardware, options);
+  measure_memory (r, hardware, options);
   if (!ls_conserves_memory (r->memory, error))
     return NULL;
   ls_job_fit_retries (r);

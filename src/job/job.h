@@ -128,7 +128,7 @@ LsJobResult *ls_job_simulate (const LsModel *model, const LsHardware *hardware, 
 
 /* The same in two steps. The first ends with the plan: timeline and memory are NULL, report is empty. The
  * second takes what the first gave, NULL included, and owns it from then on; or, with run, it ends with the
- * timeline. ret_cost_share: as ls_run() gives it; may be NULL. */
+ * timeline, and memory may be there. ret_cost_share: as ls_run() gives it; may be NULL. */
 LsJobResult *ls_job_prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes,
                              const LsStrategy *strategy, GError **error);
 LsJobResult *ls_job_run_prepared (LsJobResult *prepared, const LsHardware *hardware,

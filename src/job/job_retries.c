@@ -27,16 +27,19 @@ input_of (const LsJobResult *r, const LsHardware *hardware, const LsTimeline *ti
   };
 }
 
-/* Without spans by the order of allocations. */
+/* Without spans by the order of allocations. What was measured for that in *ret_memory, if not NULL. */
 static bool
-may_meet_limit (const LsJobResult *r, const LsHardware *hardware)
+may_meet_limit (const LsJobResult *r, const LsHardware *hardware, LsMemory **ret_memory)
 {
   if (r->cluster->spec.interior == LS_INTERIOR_TORUS) /* XLA's allocator holds all memory from the start */
     return false;
   const LsMemoryInput in = input_of (r, hardware, r->timeline);
   g_autoptr (LsMemory) m = ls_memory_new (&in);
   uint64_t capacity = ls_memory_capacity (&r->cluster->spec.gpu);
-  return MOST_RESERVED * (double) ls_memory_fullest (m)->needed_bytes >= (double) capacity;
+  bool may = MOST_RESERVED * (double) ls_memory_fullest (m)->needed_bytes >= (double) capacity;
+  if (ret_memory)
+    *ret_memory = g_steal_pointer (&m);
+  return may;
 }
 
 /* With spans where times decide. */
@@ -130,6 +133,7 @@ charge (LsJobResult *r, const LsRetries *x, const LsHardware *hardware, const Ls
     return forgive (r, g_steal_pointer (&reason), error);
   ls_timeline_free (r->timeline);
   r->timeline = t;
+  g_clear_pointer (&r->memory, ls_memory_free);
   r->retries.lost_s = ls_job_result_step_time_s (r) - without;
   return TRUE;
 }
@@ -162,7 +166,7 @@ gboolean
 ls_job_settle_retries (LsJobResult *r, const LsHardware *chosen, const LsRunOptions *run,
                        double *ret_cost_share, GError **error)
 {
-  if (r->strategy.cuda_allocator != LS_CUDA_ALLOCATOR_CACHING || !may_meet_limit (r, chosen))
+  if (r->strategy.cuda_allocator != LS_CUDA_ALLOCATOR_CACHING || !may_meet_limit (r, chosen, &r->memory))
     return TRUE;
   g_autoptr (LsRetries) x = find_retries (r, chosen, run, error);
   if (!x)
@@ -268,7 +272,7 @@ idle_reason (const LsJobResult *r)
              *no_room = "there is no room even with retries";
   if (r->retries.is_known)
     return r->retries.is_out_of_memory ? no_room : r->retries.n == 0 ? none : NULL;
-  if (!may_meet_limit (r, r->hardware))
+  if (!may_meet_limit (r, r->hardware, NULL))
     return none;
   const LsMemoryInput in = input_of (r, r->hardware, r->timeline);
   g_autoptr (LsRetries) x = ls_retries_new (&in);

@@ -95,6 +95,13 @@ n_program_ops (const LsPlan *plan, const LsProgram *program)
   return n;
 }
 
+guint
+ls_name_hash (gconstpointer key)
+{
+  uint64_t bits = GPOINTER_TO_SIZE (key) * UINT64_C (0x9e3779b97f4a7c15); /* Fibonacci hashing */
+  return (guint) (bits >> 32);
+}
+
 uint64_t
 ls_plan_n_op_instances (const LsPlan *plan)
 {

@@ -248,6 +248,18 @@ ls_plan_event (const LsPlan *plan, const LsInstance *instance, const LsOp *op)
   return ((size_t) op->event * plan->n_micro_batches + instance->mb) * plan->n_chunks + instance->chunk;
 }
 
+/* The name of a buffer or event of a program, for a hash table: its id, micro-batch and chunk in the bits of a
+ * pointer. */
+G_STATIC_ASSERT (sizeof (gpointer) == 8);
+
+static inline gpointer
+ls_name_key (const LsInstance *instance, uint16_t id)
+{
+  return GSIZE_TO_POINTER ((gsize) instance->mb << 32 | (gsize) instance->chunk << 16 | id);
+}
+
+guint ls_name_hash (gconstpointer key);
+
 /* Ops that one step executes over all ranks. */
 uint64_t ls_plan_n_op_instances (const LsPlan *plan);
 

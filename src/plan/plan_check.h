@@ -29,6 +29,9 @@ ls_op_at (const LsPlan *plan, LsOpPlace at)
   return &plan->segments[plan->programs[at.role].instances[at.instance].segment].ops[at.op];
 }
 
+/* The slots that an op uses, as a bit set. */
+uint32_t ls_op_slots (const LsOp *op);
+
 /* Moves to the next op in issue order; FALSE at the end of the program. Begin with
  * { .role = role, .op = UINT32_MAX }, which stands before the first. */
 gboolean ls_op_next (const LsPlan *plan, LsOpPlace *at);

@@ -155,8 +155,8 @@ check_ranges (const LsPlanCheck *check, LsPlanFault *fault)
 
 /* ---- slots ---- */
 
-static uint32_t
-slots_of (const LsOp *op)
+uint32_t
+ls_op_slots (const LsOp *op)
 {
   uint32_t slots = op->kind == LS_OP_COLLECTIVE ? 1u << op->slot : 0;
   for (uint32_t i = 0; i < op->n_transfers; i++)
@@ -178,7 +178,7 @@ find_slots (const LsPlan *plan, uint32_t role, SlotUse ret_uses[LS_N_SLOTS])
   uint32_t used = 0;
   for (LsOpPlace at = LS_OP_BEFORE (role); ls_op_next (plan, &at);) {
     const LsOp *op = ls_op_at (plan, at);
-    uint32_t fresh = slots_of (op) & ~used;
+    uint32_t fresh = ls_op_slots (op) & ~used;
     for (uint32_t slot = 0; slot < LS_N_SLOTS; slot++)
       if (fresh >> slot & 1)
         ret_uses[slot] = (SlotUse) { .first = at, .with_max = at };
@@ -233,31 +233,54 @@ check_slots (const LsPlanCheck *check, LsPlanFault *fault)
 
 /* ---- events and buffers: named by (id, micro-batch, chunk) within a program ---- */
 
+/* A buffer that is alive. */
 typedef struct {
-  gint64 key;
-  LsOpPlace at;             /* recorded or allocated here */
-  const LsBufferEvent *buf; /* NULL: an event             */
-} Entry;
+  LsOpPlace at; /* it is allocated here */
+  const LsBufferEvent *buf;
+} Alive;
 
-static gint64
-key_of (const LsPlan *plan, LsOpPlace at, uint16_t id)
+/* Those of a program. */
+typedef struct {
+  GHashTable *places; /* ls_name_key() -> place in list, + 1 */
+  GArray *list;       /* Alive; also such that are no longer   */
+} Buffers;
+
+static void
+buffers_init (Buffers *x)
 {
-  const LsInstance *in = &plan->programs[at.role].instances[at.instance];
-  return (gint64) ((uint64_t) in->mb << 32 | (uint32_t) in->chunk << 16 | id);
+  x->places = g_hash_table_new (ls_name_hash, NULL);
+  x->list = g_array_new (FALSE, FALSE, sizeof (Alive));
 }
 
 static void
-entry_add (GHashTable *entries, gint64 key, LsOpPlace at, const LsBufferEvent *buf)
+buffers_clear (Buffers *x)
 {
-  Entry *e = g_new (Entry, 1);
-  *e = (Entry) { key, at, buf };
-  g_hash_table_replace (entries, &e->key, e);
+  g_hash_table_unref (x->places);
+  g_array_unref (x->list);
 }
 
-static GHashTable *
-entries_new (void)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Buffers, buffers_clear)
+
+static gpointer
+key_of (const LsPlan *plan, LsOpPlace at, uint16_t id)
 {
-  return g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, g_free);
+  return ls_name_key (&plan->programs[at.role].instances[at.instance], id);
+}
+
+/* NULL: it is not alive. */
+static const Alive *
+find_alive (const Buffers *x, gpointer key)
+{
+  guint place = GPOINTER_TO_UINT (g_hash_table_lookup (x->places, key));
+  return place > 0 ? &g_array_index (x->list, Alive, place - 1) : NULL;
+}
+
+static void
+add_alive (Buffers *x, gpointer key, LsOpPlace at, const LsBufferEvent *buf)
+{
+  Alive a = { at, buf };
+  g_array_append_val (x->list, a);
+  g_hash_table_insert (x->places, key, GUINT_TO_POINTER (x->list->len));
 }
 
 static gboolean
@@ -275,10 +298,10 @@ check_event (const LsPlanCheck *check, LsOpPlace at, GHashTable *recorded, LsPla
     return ls_plan_fail (fault, plan, check->rank_of_role[at.role], at,
                          "event %u does not exist: the program has %u", op->event, n_events);
 
-  gint64 key = key_of (plan, at, op->event);
+  gpointer key = key_of (plan, at, op->event);
   if (op->kind == LS_OP_RECORD)
-    entry_add (recorded, key, at, NULL);
-  else if (!g_hash_table_contains (recorded, &key))
+    g_hash_table_add (recorded, key);
+  else if (!g_hash_table_contains (recorded, key))
     return ls_plan_fail (fault, plan, check->rank_of_role[at.role], at,
                          "waits for event %u, which nothing before it records for this micro-batch and chunk",
                          op->event);
@@ -286,20 +309,20 @@ check_event (const LsPlanCheck *check, LsOpPlace at, GHashTable *recorded, LsPla
 }
 
 static gboolean
-check_buffer (const LsPlanCheck *check, LsOpPlace at, const LsBufferEvent *b, GHashTable *alive,
+check_buffer (const LsPlanCheck *check, LsOpPlace at, const LsBufferEvent *b, Buffers *alive,
               LsPlanFault *fault)
 {
   const LsPlan *plan = check->plan;
   uint32_t rank = check->rank_of_role[at.role];
-  gint64 key = key_of (plan, at, b->id);
-  const Entry *old = g_hash_table_lookup (alive, &key);
+  gpointer key = key_of (plan, at, b->id);
+  const Alive *old = find_alive (alive, key);
 
   if (!b->is_free && old)
     return ls_plan_fail (fault, plan, rank, at,
                          "allocates buffer %u, which is alive since instance %u, op %u", b->id,
                          old->at.instance, old->at.op);
   if (!b->is_free) {
-    entry_add (alive, key, at, b);
+    add_alive (alive, key, at, b);
     return TRUE;
   }
   if (!old)
@@ -310,22 +333,21 @@ check_buffer (const LsPlanCheck *check, LsOpPlace at, const LsBufferEvent *b, GH
                          " bytes of %s; allocated as %" G_GUINT64_FORMAT " of %s",
                          b->id, b->bytes, ls_mem_category_name (b->category), old->buf->bytes,
                          ls_mem_category_name (old->buf->category));
-  g_hash_table_remove (alive, &key);
+  g_hash_table_remove (alive->places, key);
   return TRUE;
 }
 
 /* Reports the first that is left, in issue order. */
 static gboolean
-fail_alive (const LsPlanCheck *check, uint32_t role, GHashTable *alive, LsPlanFault *fault)
+fail_alive (const LsPlanCheck *check, uint32_t role, const Buffers *alive, LsPlanFault *fault)
 {
   const LsPlan *plan = check->plan;
   for (LsOpPlace at = LS_OP_BEFORE (role); ls_op_next (plan, &at);) {
     const LsOp *op = ls_op_at (plan, at);
     for (uint32_t i = 0; i < op->n_buffers; i++) {
       const LsBufferEvent *b = &op->buffers[i];
-      gint64 key = key_of (plan, at, b->id);
-      const Entry *e = g_hash_table_lookup (alive, &key);
-      if (e && e->buf == b)
+      const Alive *a = find_alive (alive, key_of (plan, at, b->id));
+      if (a && a->buf == b)
         return ls_plan_fail (fault, plan, check->rank_of_role[role], at,
                              "buffer %u (%" G_GUINT64_FORMAT " bytes of %s) is never freed", b->id, b->bytes,
                              ls_mem_category_name (b->category));
@@ -334,22 +356,22 @@ fail_alive (const LsPlanCheck *check, uint32_t role, GHashTable *alive, LsPlanFa
   g_assert_not_reached ();
 }
 
-/* Keys of entries, as a set. */
+/* Their names, as a set. */
 static GHashTable *
-keys_of (GHashTable *entries)
+keys_of (const Buffers *alive)
 {
-  GHashTable *keys = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
+  GHashTable *keys = g_hash_table_new (ls_name_hash, NULL);
   GHashTableIter iter;
   gpointer key;
-  g_hash_table_iter_init (&iter, entries);
+  g_hash_table_iter_init (&iter, alive->places);
   while (g_hash_table_iter_next (&iter, &key, NULL))
-    g_hash_table_add (keys, g_memdup2 (key, sizeof (gint64)));
+    g_hash_table_add (keys, key);
   return keys;
 }
 
 /* What is alive when a step begins must be so when the next one does; takes it from alive. */
 static gboolean
-check_carried (const LsPlanCheck *check, uint32_t role, GHashTable *at_begin, GHashTable *alive,
+check_carried (const LsPlanCheck *check, uint32_t role, GHashTable *at_begin, Buffers *alive,
                LsPlanFault *fault)
 {
   const LsPlan *plan = check->plan;
@@ -357,8 +379,8 @@ check_carried (const LsPlanCheck *check, uint32_t role, GHashTable *at_begin, GH
        ls_op_next (plan, &at) && at.instance < plan->programs[role].n_lead;) {
     const LsOp *op = ls_op_at (plan, at);
     for (uint32_t i = 0; i < op->n_buffers; i++) {
-      gint64 key = key_of (plan, at, op->buffers[i].id);
-      if (g_hash_table_remove (at_begin, &key) && !g_hash_table_remove (alive, &key))
+      gpointer key = key_of (plan, at, op->buffers[i].id);
+      if (g_hash_table_remove (at_begin, key) && !g_hash_table_remove (alive->places, key))
         return ls_plan_fail (fault, plan, check->rank_of_role[role], at,
                              "buffer %u is alive when the first step begins, but not when the next one does",
                              op->buffers[i].id);
@@ -370,24 +392,25 @@ check_carried (const LsPlanCheck *check, uint32_t role, GHashTable *at_begin, GH
 static gboolean
 check_lifetimes (const LsPlanCheck *check, uint32_t role, LsPlanFault *fault)
 {
-  g_autoptr (GHashTable) recorded = entries_new ();
-  g_autoptr (GHashTable) alive = entries_new ();
+  g_autoptr (GHashTable) recorded = g_hash_table_new (ls_name_hash, NULL); /* names of events */
+  g_auto (Buffers) alive;
+  buffers_init (&alive);
 
   const LsProgram *program = &check->plan->programs[role];
   g_autoptr (GHashTable) at_begin = NULL;
   for (LsOpPlace at = LS_OP_BEFORE (role); ls_op_next (check->plan, &at);) {
     if (!at_begin && at.instance >= program->n_lead)
-      at_begin = keys_of (alive);
+      at_begin = keys_of (&alive);
     if (!check_event (check, at, recorded, fault))
       return FALSE;
     const LsOp *op = ls_op_at (check->plan, at);
     for (uint32_t i = 0; i < op->n_buffers; i++)
-      if (!check_buffer (check, at, &op->buffers[i], alive, fault))
+      if (!check_buffer (check, at, &op->buffers[i], &alive, fault))
         return FALSE;
   }
-  if (at_begin && !check_carried (check, role, at_begin, alive, fault))
+  if (at_begin && !check_carried (check, role, at_begin, &alive, fault))
     return FALSE;
-  return g_hash_table_size (alive) == 0 || fail_alive (check, role, alive, fault);
+  return g_hash_table_size (alive.places) == 0 || fail_alive (check, role, &alive, fault);
 }
 
 gboolean

@@ -21,7 +21,8 @@ typedef struct {
 
 typedef struct {
   Traffic traffic;
-  uint32_t slots; /* bit set */
+  uint32_t slots;                   /* bit set */
+  const uint32_t *slots_of_segment; /* those without any of `slots` are passed over; NULL: none */
   LsOpPlace at;
   const LsOp *op; /* at `at`; NULL before the first */
   uint32_t next_transfer;
@@ -46,12 +47,25 @@ next_transfer (Cursor *c, Item *ret_item)
   return FALSE;
 }
 
+/* To the last op of a segment that has nothing to do with the slots, before its first is looked at. */
+static gboolean
+pass_over (const LsPlan *plan, Cursor *c)
+{
+  uint32_t segment = plan->programs[c->at.role].instances[c->at.instance].segment;
+  if (c->at.op > 0 || !c->slots_of_segment || (c->slots_of_segment[segment] & c->slots))
+    return FALSE;
+  c->at.op = plan->segments[segment].n_ops - 1;
+  return TRUE;
+}
+
 static gboolean
 next_item (const LsPlan *plan, Cursor *c, Item *ret_item)
 {
   if (c->op && c->traffic != CALLS && next_transfer (c, ret_item))
     return TRUE;
   while (ls_op_next (plan, &c->at)) {
+    if (pass_over (plan, c))
+      continue;
     c->op = ls_op_at (plan, c->at);
     c->next_transfer = 0;
     if (c->traffic != CALLS) {
@@ -80,6 +94,11 @@ item_equal (const Item *a, const Item *b)
 /* ---- hashes of sequences, each computed once ---- */
 
 typedef struct {
+  GHashTable *of; /* Sequence, by its key */
+  uint32_t *slots_of_segment;
+} Sequences;
+
+typedef struct {
   gint64 key;
   uint64_t n_items;
   uint64_t digest;
@@ -104,15 +123,27 @@ sequence_new (const LsPlan *plan, gint64 key, Cursor c)
 }
 
 static const Sequence *
-sequence_of (const LsPlan *plan, GHashTable *sequences, uint32_t role, Traffic traffic, uint32_t slots)
+sequence_of (const LsPlan *plan, const Sequences *sequences, uint32_t role, Traffic traffic, uint32_t slots)
 {
   gint64 key = (gint64) ((uint64_t) role << 32 | (uint32_t) traffic << 16 | slots);
-  Sequence *s = g_hash_table_lookup (sequences, &key);
+  Sequence *s = g_hash_table_lookup (sequences->of, &key);
   if (!s) {
-    s = sequence_new (plan, key, cursor (role, traffic, slots));
-    g_hash_table_insert (sequences, &s->key, s);
+    Cursor c = cursor (role, traffic, slots);
+    c.slots_of_segment = sequences->slots_of_segment;
+    s = sequence_new (plan, key, c);
+    g_hash_table_insert (sequences->of, &s->key, s);
   }
   return s;
+}
+
+static uint32_t *
+slots_of_segments (const LsPlan *plan)
+{
+  uint32_t *slots = g_new0 (uint32_t, plan->n_segments);
+  for (uint32_t s = 0; s < plan->n_segments; s++)
+    for (uint32_t o = 0; o < plan->segments[s].n_ops; o++)
+      slots[s] |= ls_op_slots (&plan->segments[s].ops[o]);
+  return slots;
 }
 
 static gboolean
@@ -204,7 +235,7 @@ slots_to_comm (const LsPlan *plan, uint32_t rank, uint32_t comm)
 }
 
 static gboolean
-check_calls (const LsPlan *plan, GHashTable *sequences, uint32_t comm, LsPlanFault *fault)
+check_calls (const LsPlan *plan, const Sequences *sequences, uint32_t comm, LsPlanFault *fault)
 {
   const LsCommunicator *c = &plan->comms[comm];
   uint32_t first = c->ranks[0];
@@ -229,7 +260,8 @@ check_calls (const LsPlan *plan, GHashTable *sequences, uint32_t comm, LsPlanFau
  * and the other way round: one order per direction, as in exec, even where both
  * neighbours are the same rank. */
 static gboolean
-check_direction (const LsPlan *plan, GHashTable *sequences, uint32_t rank, LsSlot slot, LsPlanFault *fault)
+check_direction (const LsPlan *plan, const Sequences *sequences, uint32_t rank, LsSlot slot,
+                 LsPlanFault *fault)
 {
   uint32_t peer = plan->bindings[rank].peer[slot - LS_SLOT_PREV];
   if (peer == UINT32_MAX)
@@ -250,7 +282,7 @@ check_direction (const LsPlan *plan, GHashTable *sequences, uint32_t rank, LsSlo
 }
 
 static gboolean
-check_peers (const LsPlan *plan, GHashTable *sequences, uint32_t rank, LsPlanFault *fault)
+check_peers (const LsPlan *plan, const Sequences *sequences, uint32_t rank, LsPlanFault *fault)
 {
   return check_direction (plan, sequences, rank, LS_SLOT_PREV, fault)
       && check_direction (plan, sequences, rank, LS_SLOT_NEXT, fault);
@@ -260,13 +292,15 @@ gboolean
 ls_plan_check_matches (const LsPlanCheck *check, LsPlanFault *fault)
 {
   const LsPlan *plan = check->plan;
-  g_autoptr (GHashTable) sequences = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, g_free);
+  g_autoptr (GHashTable) of = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, g_free);
+  g_autofree uint32_t *slots_of_segment = slots_of_segments (plan);
+  const Sequences sequences = { of, slots_of_segment };
 
   for (uint32_t comm = 0; comm < plan->n_comms; comm++)
-    if (!check_calls (plan, sequences, comm, fault))
+    if (!check_calls (plan, &sequences, comm, fault))
       return FALSE;
   for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
-    if (!check_peers (plan, sequences, rank, fault))
+    if (!check_peers (plan, &sequences, rank, fault))
       return FALSE;
   return TRUE;
 }

@@ -17,10 +17,17 @@ typedef struct {
   bool is_small, is_free;
 } Block;
 
+/* A free block, as it is looked for. */
+typedef struct {
+  uint64_t size, address;
+  uint32_t handle;
+} Free;
+
 struct LsAllocator {
-  GArray *blocks; /* Block, by handle             */
-  GArray *unused; /* uint32_t: entries to be filled again */
-  GTree *free;    /* Block -> handle + 1, in the order in which they are looked for */
+  GArray *blocks;  /* Block, by handle             */
+  GArray *unused;  /* uint32_t: entries to be filled again */
+  GPtrArray *free; /* GArray of Free by size, then address; by stream and kind: pool_of() */
+  guint n_whole;   /* free blocks that are all of their segment */
   uint64_t limit, next_address;
   LsAllocatorStats stats;
 };
@@ -31,29 +38,13 @@ block_at (const LsAllocator *a, uint32_t handle)
   return &g_array_index (a->blocks, Block, handle);
 }
 
-static int
-compare_numbers (uint64_t a, uint64_t b)
-{
-  return a < b ? -1 : a > b;
-}
-
-static int
-compare_free (gconstpointer x, gconstpointer y, gpointer data)
-{
-  const Block *a = x, *b = y;
-  int order = compare_numbers (a->is_small, b->is_small);
-  order = order ? order : compare_numbers (a->stream, b->stream);
-  order = order ? order : compare_numbers (a->size, b->size);
-  return order ? order : compare_numbers (a->address, b->address);
-}
-
 LsAllocator *
 ls_allocator_new (uint64_t limit_bytes)
 {
   LsAllocator *a = g_new0 (LsAllocator, 1);
   a->blocks = g_array_new (FALSE, FALSE, sizeof (Block));
   a->unused = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  a->free = g_tree_new_full (compare_free, NULL, g_free, NULL);
+  a->free = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
   a->limit = limit_bytes;
   return a;
 }
@@ -65,7 +56,7 @@ ls_allocator_free (LsAllocator *a)
     return;
   g_array_unref (a->blocks);
   g_array_unref (a->unused);
-  g_tree_unref (a->free);
+  g_ptr_array_unref (a->free);
   g_free (a);
 }
 
@@ -90,20 +81,71 @@ remove_block (LsAllocator *a, uint32_t handle)
   g_array_append_val (a->unused, handle);
 }
 
+/* --- free blocks --------------------------------------------------------------- */
+
+static guint
+pool_of (uint32_t stream, bool is_small)
+{
+  return 2 * stream + is_small;
+}
+
+/* NULL: there was never a free block of these. */
+static GArray *
+find_pool (const LsAllocator *a, uint32_t stream, bool is_small)
+{
+  guint pool = pool_of (stream, is_small);
+  return pool < a->free->len ? a->free->pdata[pool] : NULL;
+}
+
+static GArray *
+make_pool (LsAllocator *a, uint32_t stream, bool is_small)
+{
+  while (a->free->len <= pool_of (stream, is_small))
+    g_ptr_array_add (a->free, g_array_new (FALSE, FALSE, sizeof (Free)));
+  return find_pool (a, stream, is_small);
+}
+
+/* The first of at least this size, of equal sizes from this address on. */
+static guint
+place_in (const GArray *pool, uint64_t size, uint64_t address)
+{
+  guint low = 0, high = pool->len;
+  while (low < high) {
+    guint middle = low + (high - low) / 2;
+    const Free *f = &g_array_index (pool, Free, middle);
+    if (f->size < size || (f->size == size && f->address < address))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static bool
+is_whole (const Block *b)
+{
+  return b->prev == NONE && b->next == NONE;
+}
+
 static void
 list_free (LsAllocator *a, uint32_t handle)
 {
   Block *b = block_at (a, handle);
+  GArray *pool = make_pool (a, b->stream, b->is_small);
+  Free f = { b->size, b->address, handle };
   b->is_free = true;
-  g_tree_insert (a->free, g_memdup2 (b, sizeof *b), GUINT_TO_POINTER (handle + 1));
+  a->n_whole += is_whole (b);
+  g_array_insert_val (pool, place_in (pool, b->size, b->address), f);
 }
 
 static void
 unlist_free (LsAllocator *a, uint32_t handle)
 {
   Block *b = block_at (a, handle);
+  GArray *pool = find_pool (a, b->stream, b->is_small);
   b->is_free = false;
-  g_tree_remove (a->free, b);
+  a->n_whole -= is_whole (b);
+  g_array_remove_index (pool, place_in (pool, b->size, b->address));
 }
 
 /* --- segments ---------------------------------------------------------------- */
@@ -120,33 +162,30 @@ segment_size (uint64_t size)
   return size <= SMALL_SIZE ? SMALL_SEGMENT : size < MIN_LARGE ? LARGE_SEGMENT : round_up (size, ROUND_LARGE);
 }
 
-static gboolean
-collect (gpointer key, gpointer value, gpointer handles)
+static void
+give_back (LsAllocator *a, uint32_t handle)
 {
-  uint32_t handle = GPOINTER_TO_UINT (value) - 1;
-  g_array_append_val ((GArray *) handles, handle);
-  return FALSE;
+  uint64_t size = block_at (a, handle)->size;
+  a->stats.reserved -= size;
+  a->stats.freed += size;
+  a->stats.n_freed++;
+  unlist_free (a, handle);
+  remove_block (a, handle);
 }
 
 void
 ls_allocator_retry (LsAllocator *a)
 {
-  g_autoptr (GArray) handles = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  uint64_t before = a->stats.reserved;
-  g_tree_foreach (a->free, collect, handles);
-  for (guint i = 0; i < handles->len; i++) {
-    uint32_t handle = g_array_index (handles, uint32_t, i);
-    const Block *b = block_at (a, handle);
-    if (b->prev != NONE || b->next != NONE)
-      continue;
-    a->stats.reserved -= b->size;
-    a->stats.freed += b->size;
-    a->stats.n_freed++;
-    unlist_free (a, handle);
-    remove_block (a, handle);
-  }
-  a->stats.n_given_back += a->stats.reserved < before;
+  a->stats.n_given_back += a->n_whole > 0;
   a->stats.n_retries++;
+  for (guint p = 0; p < a->free->len && a->n_whole > 0; p++) {
+    GArray *pool = a->free->pdata[p];
+    for (guint i = pool->len; i-- > 0;) {
+      uint32_t handle = g_array_index (pool, Free, i).handle;
+      if (is_whole (block_at (a, handle)))
+        give_back (a, handle);
+    }
+  }
 }
 
 static bool
@@ -180,14 +219,9 @@ new_segment (LsAllocator *a, uint64_t size, uint32_t stream)
 static uint32_t
 best_fit (const LsAllocator *a, uint64_t size, uint32_t stream)
 {
-  const Block least = { .size = size, .stream = stream, .is_small = size <= SMALL_SIZE };
-  GTreeNode *node = g_tree_lower_bound (a->free, &least);
-  if (!node)
-    return NONE;
-  const Block *b = g_tree_node_key (node);
-  if (b->stream != stream || b->is_small != least.is_small)
-    return NONE;
-  return GPOINTER_TO_UINT (g_tree_node_value (node)) - 1;
+  const GArray *pool = find_pool (a, stream, size <= SMALL_SIZE);
+  guint place = pool ? place_in (pool, size, 0) : 0;
+  return pool && place < pool->len ? g_array_index (pool, Free, place).handle : NONE;
 }
 
 static void

@@ -11,27 +11,11 @@ typedef struct {
   GHashTable *alive; /* buffer -> index of the change that allocated it, + 1 */
 } Changes;
 
-/* A buffer's name, id, micro-batch and chunk, in the bits of a pointer. */
-G_STATIC_ASSERT (sizeof (gpointer) == 8);
-
-static gpointer
-buffer_key (const LsInstance *instance, const LsBufferEvent *b)
-{
-  return GSIZE_TO_POINTER ((gsize) instance->mb << 32 | (gsize) instance->chunk << 16 | b->id);
-}
-
-static guint
-hash_buffer (gconstpointer key)
-{
-  uint64_t bits = GPOINTER_TO_SIZE (key) * UINT64_C (0x9e3779b97f4a7c15); /* Fibonacci hashing */
-  return (guint) (bits >> 32);
-}
-
 static void
 changes_init (Changes *c, const LsPlan *plan, const LsProgram *program)
 {
   *c = (Changes) { plan, program, g_array_new (FALSE, FALSE, sizeof (MemoryChange)),
-                   g_hash_table_new (hash_buffer, NULL) };
+                   g_hash_table_new (ls_name_hash, NULL) };
 }
 
 static GArray *
@@ -41,7 +25,7 @@ changes_finish (Changes *c)
     MemoryChange *change = &g_array_index (c->changes, MemoryChange, i);
     if (change->alloc != UINT32_MAX)
       continue;
-    gpointer key = buffer_key (&c->program->instances[change->instance], change->buffer);
+    gpointer key = ls_name_key (&c->program->instances[change->instance], change->buffer->id);
     change->alloc = GPOINTER_TO_UINT (g_hash_table_lookup (c->alive, key)) - 1u;
     change->is_carried = change->alloc != UINT32_MAX;
   }
@@ -52,7 +36,7 @@ changes_finish (Changes *c)
 static void
 add_change (Changes *c, uint32_t instance, uint16_t op, const LsOp *of, const LsBufferEvent *b)
 {
-  gpointer key = buffer_key (&c->program->instances[instance], b);
+  gpointer key = ls_name_key (&c->program->instances[instance], b->id);
   MemoryChange change = { .at = c->changes->len,
                           .issued = c->changes->len,
                           .instance = instance,

@@ -44,26 +44,52 @@ compare_events (gconstpointer x, gconstpointer y)
 }
 
 static void
-add_event (GArray *events, LsTime at, uint32_t lap, guint index, uint8_t phase, bool is_issue)
+add_event (GArray *events, LsTime at, guint index, uint8_t phase, bool is_issue)
 {
-  Event e = { at, lap, index, phase, is_issue };
+  Event e = { .at = at, .index = index, .phase = phase, .is_issue = is_issue };
   g_array_append_val (events, e);
 }
 
+/* Of the first lap, in order. */
 static GArray *
-events_of (const GArray *changes, LsTime period)
+events_of (const GArray *changes)
 {
-  GArray *events = g_array_sized_new (FALSE, FALSE, sizeof (Event), N_LAPS * changes->len);
-  for (uint32_t lap = 0; lap < N_LAPS; lap++)
-    for (guint i = 0; i < changes->len; i++) {
-      const MemoryChange *c = &g_array_index (changes, MemoryChange, i);
-      LsTime shift = (LsTime) lap * period;
-      add_event (events, c->at + shift, lap, i, c->phase, false);
-      if (c->buffer->is_free && c->issued < c->at)
-        add_event (events, c->issued + shift, lap, i, PHASE_STARTS, true);
-    }
+  GArray *events = g_array_sized_new (FALSE, FALSE, sizeof (Event), changes->len);
+  for (guint i = 0; i < changes->len; i++) {
+    const MemoryChange *c = &g_array_index (changes, MemoryChange, i);
+    add_event (events, c->at, i, c->phase, false);
+    if (c->buffer->is_free && c->issued < c->at)
+      add_event (events, c->issued, i, PHASE_STARTS, true);
+  }
   g_array_sort (events, compare_events);
   return events;
+}
+
+/* The laps, each behind the other; they may overlap. */
+typedef struct {
+  const GArray *events; /* of the first */
+  LsTime period;
+  guint next[N_LAPS];
+} Laps;
+
+static bool
+next_event (Laps *l, Event *ret)
+{
+  uint32_t first = N_LAPS;
+  for (uint32_t lap = 0; lap < N_LAPS; lap++) {
+    if (l->next[lap] == l->events->len)
+      continue;
+    Event e = g_array_index (l->events, Event, l->next[lap]);
+    e.at += (LsTime) lap * l->period;
+    e.lap = lap;
+    if (first < N_LAPS && compare_events (ret, &e) < 0)
+      continue;
+    *ret = e;
+    first = lap;
+  }
+  if (first < N_LAPS)
+    l->next[first]++;
+  return first < N_LAPS;
 }
 
 /* --- one event ------------------------------------------------------------------- */
@@ -216,9 +242,10 @@ replay (const LsMemoryInput *in, uint32_t rank, const GArray *changes, LsTime pe
   r.pending = g_array_new (FALSE, FALSE, sizeof (guint));
   take_static (&r, bytes);
   carry_in (&r);
-  g_autoptr (GArray) events = events_of (changes, period);
-  for (guint i = 0; i < events->len; i++)
-    happen (&r, &g_array_index (events, Event, i));
+  g_autoptr (GArray) events = events_of (changes);
+  Laps laps = { .events = events, .period = period };
+  for (Event e; laps.next[STEADY_LAP] < events->len && next_event (&laps, &e);)
+    happen (&r, &e);
   to.reserved_bytes = ls_allocator_stats (r.allocator).peak_reserved;
   to.is_out_of_memory = to.reserved_bytes > to.limit_bytes;
   join_calls (to.calls);
